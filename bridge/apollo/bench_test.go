@@ -22,8 +22,8 @@ import (
 
 var formats = codec.Formats{mcap.Format, record.Format, rosbag.Format, rosbag2.Format}
 
-// BenchmarkToROS2 translates messages of real recordings, to everything that they become, beside what it takes
-// dynamicpb only to decode them.
+// BenchmarkToROS2 translates messages of real recordings to all their ROS 2 messages. For comparison, it generates one
+// of them, and decodes the message with dynamicpb.
 func BenchmarkToROS2(b *testing.B) {
 	for name, topics := range map[string][]string{
 		"example.record.00000": {"/apollo/planning", "/apollo/routing_response_history", "/apollo/canbus/chassis"},
@@ -77,8 +77,7 @@ func BenchmarkToROS2(b *testing.B) {
 	}
 }
 
-// BenchmarkFromROS2 translates one message again and again: of Apollo's types and of generated ones, and what these
-// become back.
+// BenchmarkFromROS2 translates a message with a counterpart in Apollo or with the same fields, and the latter back.
 func BenchmarkFromROS2(b *testing.B) {
 	d := draw{rand.New(rand.NewPCG(1, 2))}
 	imu := &sensor_msgs.Imu{Header: d.header(), Orientation: d.turn(), AngularVelocity: d.vector(),

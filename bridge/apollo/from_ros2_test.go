@@ -43,7 +43,7 @@ func oneMessage(t testing.TB, topic string, m msgs.Message) *bridgetest.Recordin
 	}}
 }
 
-// fromROS2Of translates a message, and returns what it became as text, where it went, and what was lost.
+// fromROS2Of translates a message, and returns the result as text, its channel and the losses.
 func fromROS2Of(t testing.TB, topic string, m msgs.Message) (text string, to *codec.Channel, losses []bridge.Loss) {
 	t.Helper()
 	r := oneMessage(t, topic, m)
@@ -64,7 +64,7 @@ var (
 
 var fraction = regexp.MustCompile(`-?\d+\.\d+(e[+-]\d+)?`)
 
-// plainText makes the spaces of prototext, which vary, one, and rounds numbers to 12 digits.
+// plainText joins spaces, which vary in prototext, and rounds numbers to 12 digits.
 func plainText(s string) string {
 	return fraction.ReplaceAllStringFunc(strings.Join(strings.Fields(s), " "), func(s string) string {
 		v, err := strconv.ParseFloat(s, 64)
@@ -78,7 +78,7 @@ func plainText(s string) string {
 	})
 }
 
-// TestFromROS2 has worked values of each mapping.
+// TestFromROS2 compares messages of each pair with values worked out by hand.
 func TestFromROS2(t *testing.T) {
 	const header = `header:{timestamp_sec:1.70000000025e+09 sequence_num:0 frame_id:"here"}`
 	stamped := func(sensor string) string {
@@ -253,7 +253,7 @@ func TestFromROS2(t *testing.T) {
 	}
 }
 
-// TestBigEndian translates a cloud and a payload of the other byte order.
+// TestBigEndian translates a big-endian cloud and a big-endian payload.
 func TestBigEndian(t *testing.T) {
 	text, _, losses := fromROS2Of(t, "/points", &sensor_msgs.PointCloud2{
 		Header: atStamp, Height: 1, Width: 2, PointStep: 6, IsBigendian: true,
@@ -319,7 +319,7 @@ func TestFromROS2Errors(t *testing.T) {
 	require.EqualError(t, err, "its channel is unknown")
 }
 
-// TestOtherDefinition has a type of a known name with other fields.
+// TestOtherDefinition translates a type with a known name but other fields.
 func TestOtherDefinition(t *testing.T) {
 	library, err := rosidl.ParseConcatenated("sensor_msgs/msg/Imu", "float64 yaw\n")
 	require.NoError(t, err)
@@ -330,7 +330,7 @@ func TestOtherDefinition(t *testing.T) {
 	require.Equal(t, b.source, b.restore)
 }
 
-// TestVendorFields has clouds with other fields in one recording, whose points have one description.
+// TestVendorFields translates clouds with different fields in one recording: their points get one description.
 func TestVendorFields(t *testing.T) {
 	field := func(name string, datatype uint8) sensor_msgs.PointField {
 		return sensor_msgs.PointField{Name: name, Datatype: datatype, Count: 1}

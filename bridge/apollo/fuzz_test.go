@@ -53,8 +53,8 @@ func FuzzToROS2(f *testing.F) {
 	})
 }
 
-// FuzzGenerated gives damaged messages of each type of a real recording to dynamicpb and to what makes them messages of
-// ROS 2: both take the same ones, and find the same in them.
+// FuzzGenerated gives damaged messages of each type of a real recording to dynamicpb and to the translation: both
+// accept the same messages and read the same values.
 func FuzzGenerated(f *testing.F) {
 	r, err := formats.Open(samples.Path(f, "apollo/example.record.00000"))
 	require.NoError(f, err)
@@ -93,7 +93,7 @@ func FuzzGenerated(f *testing.F) {
 	})
 }
 
-// realMessages returns messages of ROS 2 out of real recordings, at most so many of each.
+// realMessages returns the first ROS 2 messages of real recordings.
 func realMessages(t testing.TB, atMost int) []codec.Message {
 	var all []codec.Message
 	for _, name := range []string{"rosbag2/rosbags_rs/test_bag_mcap", "rosbag2/rosbags_rs/test_bag_sqlite3"} {
@@ -116,8 +116,8 @@ func realMessages(t testing.TB, atMost int) []codec.Message {
 	return all
 }
 
-// FuzzFromROS2 gives damaged payloads to the translation of each mapping and of a type of every kind of field, and
-// damaged messages to the way back.
+// FuzzFromROS2 gives damaged payloads to the translation of each pair and of a type with every kind of field, and
+// damaged messages to the translation back.
 func FuzzFromROS2(f *testing.F) {
 	odd, err := rosidl.ParseConcatenated("odd_msgs/msg/Odd", oddTypes)
 	require.NoError(f, err)

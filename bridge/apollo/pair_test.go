@@ -22,7 +22,7 @@ import (
 	"tapedeck/msgs/vision_msgs"
 )
 
-// draw makes what messages are made of by chance.
+// draw makes random parts of messages.
 type draw struct{ *rand.Rand }
 
 func (d draw) header() std_msgs.Header {
@@ -95,8 +95,8 @@ func (d draw) cloud(points int) *sensor_msgs.PointCloud2 {
 	return m
 }
 
-// TestThereAndBack takes messages of each mapping to Apollo and back. What is not lost is the same, to a quarter of a
-// microsecond for stamps and to floats for the rest.
+// TestThereAndBack translates messages of each pair to Apollo and back. The values stay the same, except for stamps, to
+// a quarter of a microsecond, and rounded floats.
 func TestThereAndBack(t *testing.T) {
 	d := draw{rand.New(rand.NewPCG(3, 4))}
 	for name, test := range map[string]struct {
@@ -224,7 +224,7 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-// requireNear compares values as Apollo keeps them.
+// requireNear compares values with the precision that Apollo keeps.
 func requireNear(t *testing.T, path string, want, got reflect.Value) {
 	t.Helper()
 	switch v := want.Interface().(type) {
@@ -258,7 +258,7 @@ func requireNear(t *testing.T, path string, want, got reflect.Value) {
 	}
 }
 
-// requireNearClouds compares clouds field by field, as these may lie elsewhere in the points.
+// requireNearClouds compares clouds field by field: their offsets may differ.
 func requireNearClouds(t *testing.T, want, got sensor_msgs.PointCloud2) {
 	t.Helper()
 	require.Equal(t, []any{want.Width, want.Height, want.IsDense}, []any{got.Width, got.Height, got.IsDense})

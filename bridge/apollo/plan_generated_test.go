@@ -23,7 +23,7 @@ import (
 	"tapedeck/test/samples"
 )
 
-// generatedSchema returns the schema of what is generated, by the definition that its channel has.
+// generatedSchema returns the schema of the generated message, from the definition of its channel.
 func generatedSchema(t testing.TB, all *plans) *cdr.Schema {
 	library, err := all.library()
 	require.NoError(t, err)
@@ -37,7 +37,7 @@ func generatedSchema(t testing.TB, all *plans) *cdr.Schema {
 	return schema
 }
 
-// structOf returns what a message is in ROS 2, made of it as dynamicpb has decoded it.
+// structOf returns the ROS 2 message for a message that dynamicpb has decoded.
 func structOf(f *plan, m protoreflect.Message) *cdr.Struct {
 	s := &cdr.Struct{Type: f.name}
 	for i := range f.fields {
@@ -136,7 +136,7 @@ func single(field *planField, v protoreflect.Value) any {
 	return v.Interface()
 }
 
-// requireSame requires that a message becomes the payload that the schema makes of what dynamicpb reads.
+// requireSame requires that the encoder makes the payload that the schema makes of the values that dynamicpb reads.
 func requireSame(t testing.TB, all *plans, schema *cdr.Schema, encoder *planEncoder, data []byte) {
 	m := dynamicpb.NewMessage(all.root().descriptor)
 	require.NoError(t, proto.UnmarshalOptions{AllowPartial: true}.Unmarshal(data, m))
@@ -156,7 +156,8 @@ func requireSame(t testing.TB, all *plans, schema *cdr.Schema, encoder *planEnco
 	require.NoError(t, err)
 }
 
-// TestGeneratedSamples compares what is generated of every message of real recordings with what dynamicpb reads.
+// TestGeneratedSamples compares the generated message of every message of real recordings with the values that
+// dynamicpb reads.
 func TestGeneratedSamples(t *testing.T) {
 	compared := map[string]int{}
 	for _, name := range []string{"example.record.00000", "apollo_cpp_sensors.record"} {
@@ -196,7 +197,7 @@ func parseFile(t testing.TB, text string) *descriptorpb.FileDescriptorProto {
 	return &file
 }
 
-// odd is a description with all that ROS 2 has not.
+// odd is a description with everything that ROS 2 does not have.
 const odd = `
 name: "odd.proto" package: "My.odd__pkg" syntax: "proto2" dependency: "missing.proto"
 message_type {
@@ -319,7 +320,7 @@ func TestGeneratedOddities(t *testing.T) {
 	require.EqualValues(t, 3, get(unset, "mode"))
 	require.Equal(t, "none", get(unset, "text"))
 
-	// A message may be in parts, and numbers be packed or not, whatever is declared.
+	// A message may be in parts, and numbers may be packed or not, whatever the descriptor says.
 	var b []byte
 	part := func(field protowire.Number, content ...byte) {
 		b = protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), content)
@@ -347,7 +348,7 @@ func TestGeneratedOddities(t *testing.T) {
 	require.Len(t, blobs, 2)
 	require.Equal(t, []uint8{'a'}, blobs[0].Fields[0].Value)
 
-	// What is not described is named by the message that it is in.
+	// Fields without a description are reported with their message.
 	b = nil
 	part(77, 1)
 	part(7, 0x18, 1)
@@ -364,7 +365,7 @@ func TestGeneratedOddities(t *testing.T) {
 	}
 }
 
-// TestGeneratedTooLarge has a type whose messages would double in size with every type in them.
+// TestGeneratedTooLarge has a description in which every type doubles the size of its messages.
 func TestGeneratedTooLarge(t *testing.T) {
 	file := &descriptorpb.FileDescriptorProto{Name: proto.String("f"), Package: proto.String("p")}
 	for i := range 60 {

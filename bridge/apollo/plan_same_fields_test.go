@@ -20,7 +20,7 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// oddTypes have what few types of ROS 2 have.
+// oddTypes have rare features of ROS 2 types.
 const oddTypes = `bool flag
 byte raw
 char letter
@@ -61,7 +61,7 @@ string c
 int8[] d
 `
 
-// thereAndBack translates payloads of a channel of ROS 2 to Protocol Buffers, and what they are there to ROS 2.
+// thereAndBack translates payloads of a ROS 2 channel to Protocol Buffers and back.
 type thereAndBack struct {
 	there, back             func(*codec.Message) ([]codec.Message, error)
 	source, middle, restore *codec.Channel
@@ -105,7 +105,7 @@ func channelOf(t testing.TB, library *rosidl.Library, topic, typeName string) *c
 	return c
 }
 
-// TestGenerated takes messages of all types there and back. In between they say what the description says.
+// TestGenerated translates messages of all types there and back. The messages in between match their description.
 func TestGenerated(t *testing.T) {
 	odd, err := rosidl.ParseConcatenated("odd_msgs/msg/Odd", oddTypes)
 	require.NoError(t, err)
@@ -171,7 +171,7 @@ func restoredPayload(r *roundTripChannel, encoded []byte) ([]byte, error) {
 	return out[0].Data, nil
 }
 
-// requireFields compares a message of ROS 2 with one of Protocol Buffers, by name.
+// requireFields compares a ROS 2 message with one of Protocol Buffers, by the names of fields.
 func requireFields(t *testing.T, want *cdr.Struct, got protoreflect.Message) {
 	t.Helper()
 	require.Equal(t, len(want.Fields), got.Descriptor().Fields().Len())
@@ -185,7 +185,7 @@ func requireFields(t *testing.T, want *cdr.Struct, got protoreflect.Message) {
 	}
 }
 
-// plain makes lists of names and values of a value.
+// plain converts a value to lists of names and values.
 func plain(v any) any {
 	switch v := v.(type) {
 	case *cdr.Struct:

@@ -33,8 +33,8 @@ uint16 x
 uint16 y
 `
 
-// TestOwnFields makes messages of ROS 2 of those that other programs may have written: in any order, in parts, with
-// less set than a message of ROS 2 has, or with more.
+// TestOwnFields restores ROS 2 messages from messages as other programs may write them: with fields in another order,
+// in parts, missing or unknown.
 func TestOwnFields(t *testing.T) {
 	library, err := rosidl.ParseConcatenated("test_msgs/msg/Test", restoredTypes)
 	require.NoError(t, err)
@@ -105,7 +105,7 @@ func TestOwnFields(t *testing.T) {
 	require.Empty(t, b.lossy.Losses())
 }
 
-// TestOwnFieldsOtherDefinition has metadata that does not fit: the messages are those of their own description.
+// TestOwnFieldsOtherDefinition has metadata that does not match the messages: their own description applies.
 func TestOwnFieldsOtherDefinition(t *testing.T) {
 	library, err := rosidl.ParseConcatenated("test_msgs/msg/Test", restoredTypes)
 	require.NoError(t, err)
@@ -126,8 +126,7 @@ func TestOwnFieldsOtherDefinition(t *testing.T) {
 	}
 }
 
-// TestOriginal makes Apollo's recordings ones of ROS 2, and these Apollo's again: the same channels, whose messages
-// read the same.
+// TestOriginal translates Apollo recordings to ROS 2 and back: the channels and the values of messages stay the same.
 func TestOriginal(t *testing.T) {
 	for _, name := range []string{"example.record.00000", "apollo_cpp_sensors.record"} {
 		t.Run(name, func(t *testing.T) {
@@ -161,7 +160,7 @@ func TestOriginal(t *testing.T) {
 					if exact := pairOf(want.Channel.Type); exact != nil && exact.reads != nil {
 						continue // TestThereAndBack
 					}
-					// The generated message has all that a message reads as.
+					// The generated message has all values of a message.
 					one, err := e.append(nil, plans.root(), want.Data, func(*plan) { t.Error("unknown field") })
 					require.NoError(t, err)
 					other, err := e.append(nil, plans.root(), m.Data, func(*plan) { t.Error("unknown field") })
@@ -173,7 +172,7 @@ func TestOriginal(t *testing.T) {
 	}
 }
 
-// TestOriginalPart has some of the channels that messages of Apollo's became, or metadata that is damaged.
+// TestOriginalPart has only some of the channels that an Apollo channel became, or damaged metadata.
 func TestOriginalPart(t *testing.T) {
 	source, err := formats.Open(samples.Path(t, "apollo/apollo_cpp_sensors.record"))
 	require.NoError(t, err)

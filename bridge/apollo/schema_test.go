@@ -13,8 +13,8 @@ import (
 	"tapedeck/test/samples"
 )
 
-// TestSchema compares tapedeck's schema of Apollo's types with what Apollo itself has written into recordings, or with
-// the FileDescriptorSet of a whole Apollo that APOLLO_DESCRIPTORS names.
+// TestSchema compares tapedeck's schema of Apollo's types with the descriptors in Apollo's own recordings, or with the
+// FileDescriptorSet of a whole Apollo that APOLLO_DESCRIPTORS names.
 func TestSchema(t *testing.T) {
 	schema, err := parseSchema(schemaText)
 	require.NoError(t, err)

@@ -28,7 +28,8 @@ import (
 	"tapedeck/test/samples"
 )
 
-// first opens a real recording as one of ROS 2 messages, and returns the first of each topic and how many there are.
+// first translates a real recording to ROS 2, and returns the first message and the number of messages by topic and
+// type.
 func first(t *testing.T, name string) (
 	messages map[string]*codec.Message, counts map[string]int, losses []bridge.Loss,
 ) {
@@ -48,7 +49,7 @@ func first(t *testing.T, name string) (
 	return messages, counts, r.(bridge.Lossy).Losses()
 }
 
-// stampedAt requires a time in ns to a quarter of a microsecond, which Apollo's stamps keep.
+// stampedAt compares a stamp with a time in ns, to the quarter of a microsecond that Apollo's stamps keep.
 func stampedAt(t *testing.T, want int64, sec int32, nanosec uint32) {
 	t.Helper()
 	require.InDelta(t, 0, int64(sec)*1e9+int64(nanosec)-want, 300)
@@ -143,7 +144,8 @@ func TestSensors(t *testing.T) {
 	require.Equal(t, "velodyne128", tf.Transforms[1].ChildFrameId)
 	require.Equal(t, geometry_msgs.Vector3{Y: 0.6, Z: 1.2}, tf.Transforms[1].Transform.Translation)
 
-	picture := bridgetest.Decode[sensor_msgs.Image](t, messages["/apollo/sensor/camera/front_6mm/image sensor_msgs/msg/Image"])
+	picture := bridgetest.Decode[sensor_msgs.Image](t,
+		messages["/apollo/sensor/camera/front_6mm/image sensor_msgs/msg/Image"])
 	require.Equal(t, []any{"front_6mm", "rgb8", uint32(6), uint32(4), uint32(18), 72},
 		[]any{picture.Header.FrameId, picture.Encoding, picture.Width, picture.Height, picture.Step, len(picture.Data)})
 	compressed := bridgetest.Decode[sensor_msgs.CompressedImage](t,
@@ -192,7 +194,7 @@ func TestDriving(t *testing.T) {
 	require.InDelta(t, -2.25563014963147, math.Remainder(2*math.Atan2(q.Z, q.W), 2*math.Pi), 1e-6)
 }
 
-// gearAndWheel is a descriptor as another release could have it, with other numbers.
+// gearAndWheel is a descriptor with other field numbers, as another release could have it.
 const gearAndWheel = `file { name: "control.proto" package: "apollo.control"
 message_type { name: "ControlCommand"
   field { name: "throttle" number: 13 type: TYPE_DOUBLE label: LABEL_OPTIONAL }
@@ -244,7 +246,7 @@ func TestNoDescription(t *testing.T) {
 	}
 }
 
-// TestFrames turns known vectors and attitudes, and back.
+// TestFrames turns known vectors and orientations.
 func TestFrames(t *testing.T) {
 	require.Equal(t, geometry_msgs.Vector3{X: 2, Y: -1, Z: 3}, toFLU(geometry_msgs.Vector3{X: 1, Y: 2, Z: 3}))
 	// A vehicle whose right is the world's x looks along y: that is a yaw of 90 degrees.
@@ -270,7 +272,7 @@ func channelOfSchema(t testing.TB, text, typeName string) *codec.Channel {
 		Schema: codec.Schema{Encoding: codec.SchemaProtobuf, Data: schema}}
 }
 
-// translated returns what an encoded message becomes, and what is lost of it.
+// translated returns the translation of an encoded message and its losses.
 func translated(t testing.TB, c *codec.Channel, data []byte) ([]codec.Message, []bridge.Loss) {
 	translator, _ := bridgetest.Announce(t, nil, ToROS2, c)
 	out, err := translator.Begin(nil)(&codec.Message{Channel: c, LogTime: 5e9, Data: data})
@@ -394,7 +396,7 @@ func TestRadar(t *testing.T) {
 	require.Zero(t, tracks.Tracks[1].Classification)
 }
 
-// TestChannels keeps what is known of a channel.
+// TestChannels checks the properties of the channels that a channel becomes.
 func TestChannels(t *testing.T) {
 	c := channelOfSchema(t, schemaText, "apollo.canbus.Chassis")
 	c.Metadata = map[string]string{"car": "7", MetadataTopic: "wrong"}
@@ -414,7 +416,7 @@ func TestChannels(t *testing.T) {
 	require.Equal(t, "wrong", c.Metadata[MetadataTopic])
 }
 
-// A vendor's points have more than PointCloud2 can hold: that is counted.
+// TestVendorPoints has points with fields that PointCloud2 cannot hold: they are counted as lost.
 func TestVendorPoints(t *testing.T) {
 	c := channelOfSchema(t, commonSchema+`
 file {
@@ -448,7 +450,7 @@ file {
 		{Topic: "/topic", What: "measurement_time", Messages: 1}}, losses)
 }
 
-// TestReads sets one field after the other: either the translation shows it, or it is counted as lost.
+// TestReads sets one field after the other: it must change the translation or be counted as lost.
 func TestReads(t *testing.T) {
 	r, err := formats.Open(samples.Path(t, "apollo/apollo_cpp_sensors.record"))
 	require.NoError(t, err)
@@ -460,7 +462,8 @@ func TestReads(t *testing.T) {
 		channels = append(channels, topic.Channel)
 	}
 	values := map[protoreflect.Kind]protoreflect.Value{
-		protoreflect.StringKind: protoreflect.ValueOfString("set"), protoreflect.BytesKind: protoreflect.ValueOfBytes([]byte{1}),
+		protoreflect.StringKind: protoreflect.ValueOfString("set"),
+		protoreflect.BytesKind:  protoreflect.ValueOfBytes([]byte("set")),
 		protoreflect.DoubleKind: protoreflect.ValueOfFloat64(0.5), protoreflect.FloatKind: protoreflect.ValueOfFloat32(0.5),
 		protoreflect.Uint32Kind: protoreflect.ValueOfUint32(7), protoreflect.Uint64Kind: protoreflect.ValueOfUint64(7),
 		protoreflect.BoolKind: protoreflect.ValueOfBool(true), protoreflect.EnumKind: protoreflect.ValueOfEnum(1),
@@ -504,7 +507,7 @@ func TestReads(t *testing.T) {
 	require.Equal(t, 7, seen)
 }
 
-// TestUndescribed has fields that the recording does not describe, in what is mapped and in what is generated.
+// TestUndescribed has fields without a description, in a message with a counterpart and in a generated one.
 func TestUndescribed(t *testing.T) {
 	unknown := protowire.AppendVarint(protowire.AppendTag(nil, 99, protowire.VarintType), 0)
 	message := append(protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), unknown), unknown...)
@@ -518,7 +521,7 @@ func TestUndescribed(t *testing.T) {
 	}, losses)
 }
 
-// TestDamagedMessage cuts a message where it is read and where it is not.
+// TestDamagedMessage cuts a message at every byte.
 func TestDamagedMessage(t *testing.T) {
 	c := channelOfSchema(t, schemaText, "apollo.localization.CorrectedImu")
 	data := encodedText(t, c, `header { timestamp_sec: 2 } imu { linear_acceleration { x: 1 y: 2 z: 3 } }`)
@@ -533,7 +536,7 @@ func TestDamagedMessage(t *testing.T) {
 	}
 	require.Equal(t, 1, parts) // between the header and the rest
 
-	// A message in parts is one.
+	// A message may be in parts.
 	half := encodedText(t, c, `imu { linear_acceleration { x: 1 } }`)
 	rest := encodedText(t, c, `imu { linear_acceleration { y: 2 } }`)
 	out, err := translate(&codec.Message{Channel: c, Data: append(half, rest...)})
@@ -541,7 +544,7 @@ func TestDamagedMessage(t *testing.T) {
 	require.Equal(t, geometry_msgs.Vector3{X: 2, Y: -1}, bridgetest.Decode[sensor_msgs.Imu](t, &out[0]).LinearAcceleration)
 }
 
-// TestWanted makes only what is wanted of a message.
+// TestWanted translates only to wanted channels.
 func TestWanted(t *testing.T) {
 	c := channelOfSchema(t, schemaText, "apollo.localization.LocalizationEstimate")
 	data := encodedText(t, c, `header { timestamp_sec: 2 } pose { position { x: 1 } }`)

@@ -45,9 +45,9 @@ func TestPoint(t *testing.T) {
 	require.Equal(t, vector{X: 39250, Y: 19500, Z: 50}, Location(Point(vector{X: 39250, Y: 19500, Z: 50})))
 }
 
-// What is forward, left and up of an actor in ROS, for each angle alone and together. The vectors of Unreal Engine are
-// those of FRotator: a positive pitch lifts the nose, a positive yaw turns to the right, a positive roll lowers the
-// right side.
+// TestQuaternion checks the axes forward, left and up of an actor for each angle alone and together. Angles are those
+// of Unreal Engine's FRotator: a positive pitch lifts the nose, a positive yaw turns to the right, a positive roll
+// lowers the right side.
 func TestQuaternion(t *testing.T) {
 	for _, test := range []struct {
 		name              string
@@ -105,7 +105,7 @@ func TestVelocities(t *testing.T) {
 	requireClose(t, vector{X: 180, Y: 90, Z: 45}, AngularVelocity(Rate(vector{X: 180, Y: 90, Z: 45})))
 }
 
-// A rotation that goes on at some rate agrees with the angular velocity between two of its orientations.
+// TestTurning computes the angular velocity between two orientations.
 func TestTurning(t *testing.T) {
 	requireClose(t, vector3{Z: -math.Pi / 2}, turning(Quaternion(vector{Z: 170}), Quaternion(vector{Z: -100}), 1))
 	requireClose(t, vector3{Z: -math.Pi / 4}, turning(Quaternion(vector{Z: 170}), Quaternion(vector{Z: -100}), 2))

@@ -33,8 +33,8 @@ func write(t testing.TB, r codec.Reader, o WriteOptions) (path string, left []st
 	return path, left
 }
 
-// ROS 2 messages of a log, the log that is written of them, and what that is in ROS 2: the same within 1e-5 m and 1e-5
-// rad.
+// TestThereAndBack translates a log to ROS 2, writes a log from that and translates it again: the messages are the same
+// within 1e-5 m and 1e-5 rad.
 func TestThereAndBack(t *testing.T) {
 	for _, name := range []string{"scenario_runner_DistanceToLaneCenter.log", "sr2020_DistanceToLaneCenter.log"} {
 		for _, p := range []carla.Profile{carla.UE4New, carla.UE5} {
@@ -66,7 +66,7 @@ func TestThereAndBack(t *testing.T) {
 						requireNear(t, want[topic][i], got[topic][i])
 					}
 				}
-				// Where everything is in the end.
+				// The places at the end.
 				a, b := want["/tf_static"], got["/tf_static"]
 				requireNear(t, a[len(a)-1], b[len(b)-1])
 			})
@@ -107,7 +107,7 @@ func requireNear(t *testing.T, want, got msgs.Message) {
 		vector(a.Twist.Twist.Angular, b.Twist.Twist.Angular)
 	case *tf2_msgs.TFMessage:
 		b := got.(*tf2_msgs.TFMessage)
-		// Actors come in the order of their ids from a log that was written.
+		// A written log has actors in the order of their ids.
 		order := func(a, b geometry_msgs.TransformStamped) int {
 			return slices.Compare([]byte(a.ChildFrameId), []byte(b.ChildFrameId))
 		}
@@ -158,7 +158,7 @@ func requireNear(t *testing.T, want, got msgs.Message) {
 	}
 }
 
-// A log with something of everything, too.
+// TestEverythingThereAndBack is TestThereAndBack with a packet of each kind.
 func TestEverythingThereAndBack(t *testing.T) {
 	r := bridgetest.Translate(t, drive(t, carla.UE5), codec.EncodingCARLA, codec.EncodingCDR, ToROS2)
 	path, _ := write(t, r, WriteOptions{Profile: carla.UE5})
@@ -238,7 +238,7 @@ func TestWriteCar(t *testing.T) {
 	require.Equal(t, []float64{4, 9, 14, 19, 24, 29, 29}, places)
 }
 
-// A clock that goes back, as that of a simulation that begins again, goes on in the log.
+// TestWriteBackwards has a clock that jumps back, as in a restarted simulation: time in the log continues.
 func TestWriteBackwards(t *testing.T) {
 	var c bridgetest.Recording
 	for i, s := range []int32{5, 6, 5, 7} {

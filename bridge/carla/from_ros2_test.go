@@ -24,7 +24,7 @@ import (
 	"tapedeck/msgs/tf2_msgs"
 )
 
-// recorder is a log in memory, that is written.
+// recorder is a codec.Writer of a log in memory.
 type recorder struct {
 	frames []codec.Message
 	err    error // of the next Write
@@ -98,7 +98,7 @@ func newLive(t *testing.T, o WriteOptions) *live {
 	return l
 }
 
-// message returns a message that comes now.
+// message returns a message with the current log time.
 func (l *live) message(topic string, v msgs.Message) *codec.Message {
 	c := l.channels[topic]
 	if c == nil {
@@ -116,7 +116,7 @@ func (l *live) write(topic string, v msgs.Message) {
 	require.NoError(l.t, l.Write(l.message(topic, v)))
 }
 
-// tick has the clock show a time in s after a minute, when so much has passed.
+// tick advances the log time by a step, and the clock to s seconds after a minute.
 func (l *live) tick(s float64) {
 	l.t.Helper()
 	l.now += 50e6
@@ -178,7 +178,8 @@ func ids(lists []carla.EventAddList) [][]uint32 {
 	return all
 }
 
-// Actors appear when they are heard of, with what lists and the mapping say of them by then.
+// TestActorsAppear checks that actors appear with the first message about them, with the properties that lists and the
+// mapping have by then.
 func TestActorsAppear(t *testing.T) {
 	l := newLive(t, WriteOptions{Map: "Town01", Actors: []Subject{{Name: "truck", Topics: []string{"/odom"},
 		Blueprint: "vehicle.man.tgs", Attributes: []carla.Attribute{{Type: carla.AttributeInt, ID: "number_of_wheels",
@@ -190,7 +191,7 @@ func TestActorsAppear(t *testing.T) {
 	l.write("/carla/actor77/odometry", odometryAt(7))
 	l.write("/odom", odometryAt(2))
 	l.tick(2)
-	// A list that comes late: what is in the log stays as it is, and is the same actor.
+	// A late list: actors in the log stay as they are.
 	l.list(actorInfo(1, "spectator", ""),
 		actorInfo(42, "vehicle.audi.tt", "hero"),
 		actorInfo(43, "walker.pedestrian.0002", "child"),
@@ -223,7 +224,7 @@ func TestActorsAppear(t *testing.T) {
 	require.Empty(t, l.Left())
 }
 
-// The id of an actor that died is another's in a list, but not in the log.
+// TestIDsUsedAgain has a list in which another actor gets the id of a dead one: in the log it gets a new id.
 func TestIDsUsedAgain(t *testing.T) {
 	l := newLive(t, WriteOptions{Map: "Town01"})
 	l.tick(0)
@@ -241,7 +242,7 @@ func TestIDsUsedAgain(t *testing.T) {
 	require.Equal(t, []carla.EventDelList{nil, {5}, {6, 1000}, nil}, packets[carla.EventDelList](t, log))
 }
 
-// Where a plain robot is follows from its transforms, however long the way is to the map.
+// TestTransforms checks that the place of a robot follows from its transforms, over any number of frames.
 func TestTransforms(t *testing.T) {
 	l := newLive(t, WriteOptions{Map: "Town01", Actors: []Subject{{Name: "robot", Topics: []string{"/odom"},
 		Frames: []string{"base_link"}}}})
@@ -274,7 +275,7 @@ func TestTransforms(t *testing.T) {
 	}, l.lost())
 }
 
-// A sensor stays where it is attached.
+// TestSensors checks that a sensor keeps the place where it is attached.
 func TestSensors(t *testing.T) {
 	l := newLive(t, WriteOptions{Map: "Town01"})
 	l.tick(0)
@@ -299,7 +300,7 @@ func TestSensors(t *testing.T) {
 	})
 }
 
-// Of an actor that has Odometry the transforms tell nothing more.
+// TestTransformsBesideOdometry checks that transforms of an actor with Odometry are ignored.
 func TestTransformsBesideOdometry(t *testing.T) {
 	l := newLive(t, WriteOptions{Map: "Town01"})
 	l.tick(0)
@@ -314,7 +315,8 @@ func TestControls(t *testing.T) {
 	l := newLive(t, WriteOptions{Map: "Town01"})
 	l.tick(0)
 	l.write("/carla/hero/odometry", odometryAt(0))
-	l.write("/carla/hero/vehicle_status", &carla_msgs.CarlaEgoVehicleStatus{Control: carla_msgs.CarlaEgoVehicleControl{Steer: -0.5, Gear: 2}})
+	l.write("/carla/hero/vehicle_status",
+		&carla_msgs.CarlaEgoVehicleStatus{Control: carla_msgs.CarlaEgoVehicleControl{Steer: -0.5, Gear: 2}})
 	l.write("/carla/child/odometry", odometryAt(0)) // a walker, as it turns out
 	l.write("/carla/child/walker_control_cmd", &carla_msgs.CarlaWalkerControl{Speed: 1.5, Jump: true})
 	l.tick(1)
@@ -336,7 +338,7 @@ func TestControls(t *testing.T) {
 	}, l.lost())
 }
 
-// The physics that a message tells is in the log, beside what CARLA has by default.
+// TestPhysics checks that the log has the physics of a message, with CARLA's defaults for the rest.
 func TestPhysics(t *testing.T) {
 	info := carla_msgs.CarlaEgoVehicleInfo{
 		Id: 8, Type: "vehicle.audi.tt", Rolename: "hero", MaxRpm: 1, Moi: 2, DampingRateFullThrottle: 3,
@@ -380,7 +382,7 @@ func TestPhysics(t *testing.T) {
 	require.Equal(t, vector{X: 1150, Y: -50, Z: 25}, list[0][0].Wheels[0].Location)
 	require.EqualValues(t, 90, list[0][0].Wheels[0].MaxSteerAngle)
 	require.Equal(t, []string{"/carla/hero/vehicle_info: clutch_strength and damping rates (1)"}, l.lost())
-	// What UE5 has of it comes back.
+	// UE5's part of it comes back.
 	info.DampingRateFullThrottle, info.DampingRateZeroThrottleClutchEngaged, info.DampingRateZeroThrottleClutchDisengaged,
 		info.ClutchStrength = 0, 0, 0, 0
 	info.Wheels[0].DampingRate, info.Wheels[1].Radius = 0, 0.35
@@ -388,7 +390,7 @@ func TestPhysics(t *testing.T) {
 	require.Equal(t, &info, vehicleInfo(&vehicle))
 }
 
-// A stamp that was written is the one that is read.
+// TestElapsed checks that a written stamp is read as the same one.
 func TestElapsed(t *testing.T) {
 	for at := time.Duration(1); at < 1000*time.Hour; at = at*9/8 + 1 {
 		require.Equal(t, at, duration(Stamp(elapsed(at))))
@@ -397,7 +399,7 @@ func TestElapsed(t *testing.T) {
 	require.NotZero(t, elapsed(math.MaxInt64)) // there is no such stamp
 }
 
-// What a log cannot hold is said.
+// TestLosses checks that everything that a log cannot hold is counted.
 func TestLosses(t *testing.T) {
 	l := newLive(t, WriteOptions{Map: "Town01"})
 	l.tick(0)
@@ -433,7 +435,7 @@ func TestLosses(t *testing.T) {
 		packets[carla.WeatherList](t, log))
 }
 
-// Time is that of the messages until there is a clock.
+// TestTimeOfALog checks that log times count until there is a clock.
 func TestTimeOfALog(t *testing.T) {
 	t.Run("a clock that comes with the first messages", func(t *testing.T) {
 		l := newLive(t, WriteOptions{Map: "Town01"})
@@ -470,7 +472,7 @@ func TestTimeOfALog(t *testing.T) {
 	})
 }
 
-// A log begins with the name of the map, so that frames wait for it; but not for long.
+// TestMapIsWaitedFor checks that frames wait for the name of the map, with which a log begins, but not for long.
 func TestMapIsWaitedFor(t *testing.T) {
 	l := newLive(t, WriteOptions{})
 	l.tick(0)
@@ -495,7 +497,7 @@ func TestMapIsWaitedFor(t *testing.T) {
 	require.Len(t, l.done().frames, 5)
 }
 
-// A clock that stands still does not have messages kept for ever.
+// TestClockStandsStill checks that messages wait for a stopped clock only up to a limit.
 func TestClockStandsStill(t *testing.T) {
 	l := newLive(t, WriteOptions{Map: "Town01"})
 	l.tick(0)
@@ -509,7 +511,7 @@ func TestClockStandsStill(t *testing.T) {
 	require.Len(t, l.done().frames, 2)
 }
 
-// After an error of the disk the frames that are not in the log are written where it goes on.
+// TestDiskErrors checks that frames that could not be written are written after the error.
 func TestDiskErrors(t *testing.T) {
 	l := newLive(t, WriteOptions{Map: "Town01"})
 	l.tick(0)
@@ -541,8 +543,8 @@ func TestDiskErrors(t *testing.T) {
 	require.NoError(t, l.Sync())
 }
 
-// Messages about a frame may come after the clock has gone on; those without a stamp are about the frame in which they
-// come.
+// TestLateMessages has messages about a frame that come after the clock has advanced. Messages without a stamp belong
+// to the frame in which they come.
 func TestLateMessages(t *testing.T) {
 	l := newLive(t, WriteOptions{Map: "Town01"})
 	odometry := func(x, stamp float64) {
@@ -553,7 +555,9 @@ func TestLateMessages(t *testing.T) {
 	l.tick(0)
 	l.tick(1)
 	odometry(0, 0)
-	l.write("/carla/traffic_lights/status", &carla_msgs.CarlaTrafficLightStatusList{TrafficLights: []carla_msgs.CarlaTrafficLightStatus{{Id: 7, State: 2}}})
+	l.write("/carla/traffic_lights/status", &carla_msgs.CarlaTrafficLightStatusList{
+		TrafficLights: []carla_msgs.CarlaTrafficLightStatus{{Id: 7, State: 2}},
+	})
 	odometry(10, 1)
 	odometry(0.5, 0)
 	l.tick(2)
@@ -572,7 +576,7 @@ func TestLateMessages(t *testing.T) {
 		{{Actor: 7, Colour: carla.Green}}}, packets[carla.StateList](t, log))
 }
 
-// Each file of a log that is split is a log that begins with all that is known.
+// TestSplitLog checks that each file of a split log is a log that begins with the whole state.
 func TestSplitLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "drive.log")
 	file, err := codec.Formats{carla.Format}.Create(path, codec.CreateOptions{})

@@ -28,7 +28,8 @@ func openROS2(t testing.TB, path string) codec.Reader {
 
 func sample(t testing.TB, name string) string { return samples.Path(t, "carla/"+name) }
 
-// frameValues are what is known of a frame of a real log: the numbers in its packets, converted with rotation matrices.
+// frameValues are the expected values of a frame of a real log: the numbers in its packets, converted with rotation
+// matrices.
 type frameValues struct {
 	frame           uint64
 	stamp           builtin_interfaces.Time
@@ -152,8 +153,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// The velocities in real logs are those with which the vehicle gets from one place to the next: signs and axes are
-// right.
+// TestSampleVelocities compares the velocities in real logs with the distances between frames, to check signs and axes.
 func TestSampleVelocities(t *testing.T) {
 	for _, name := range []string{"scenario_runner_DistanceToLaneCenter.log", "sr2020_DistanceToLaneCenter.log"} {
 		t.Run(name, func(t *testing.T) {

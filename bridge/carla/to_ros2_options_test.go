@@ -17,7 +17,7 @@ import (
 	"tapedeck/msgs/tf2_msgs"
 )
 
-// read returns what becomes of a log with options.
+// read returns the translation of a log with options.
 func (o ReadOptions) read(t testing.TB, r codec.Reader) codec.Reader {
 	return bridgetest.Translate(t, r, codec.EncodingCARLA, codec.EncodingCDR, o.ToROS2)
 }
@@ -90,7 +90,7 @@ func TestInterpolate(t *testing.T) {
 		last = m.LogTime
 	})
 	require.Equal(t, tp.Messages[2].LogTime, last)
-	// From within: the first frame is told as it is.
+	// A reading from the middle: the first frame is not interpolated.
 	places = nil
 	bridgetest.Each(t, r, codec.Query{Start: tp.Messages[1].LogTime}, func(m *codec.Message) {
 		if m.Channel.Topic == "/carla/hero/odometry" {
@@ -126,7 +126,7 @@ func TestSlerp(t *testing.T) {
 	requireClose(t, a, slerp(a, a, 0.5))
 }
 
-// The counts of a real log are right at any rate, and what is told in a frame is told at its time.
+// TestInterpolateSamples checks the counts and the times of messages from real logs at a high rate.
 func TestInterpolateSamples(t *testing.T) {
 	for _, name := range []string{"scenario_runner_DistanceToLaneCenter.log", "sr2020_DistanceToLaneCenter.log"} {
 		path := sample(t, name)
@@ -158,7 +158,7 @@ func TestInterpolateSamples(t *testing.T) {
 		for _, topic := range info.Topics {
 			require.Equal(t, topic.MessageCount, counts[topic.Channel.Topic], topic.Channel.Topic)
 		}
-		// Each of the frames' own places lies between those of the steps around it.
+		// The place in a frame lies between those of the steps around it.
 		i := 0
 		bridgetest.Each(t, openROS2(t, path), codec.Query{}, func(m *codec.Message) {
 			if m.Channel.Topic != "/carla/hero/odometry" {
@@ -208,7 +208,7 @@ func TestIgnore(t *testing.T) {
 	}
 }
 
-// What no message tells of is counted.
+// TestTranslatorLosses checks that packets without a message are counted.
 func TestTranslatorLosses(t *testing.T) {
 	tp := newTape(carla.UE4)
 	tp.frame(t, &carla.VehicleLightList{{Actor: 10}}, &carla.SceneLightList{{Light: 1}},
@@ -227,7 +227,7 @@ func TestTranslatorLosses(t *testing.T) {
 	}, r.(bridge.Lossy).Losses())
 }
 
-// What messages leave out of packets that they tell of is counted, too.
+// TestOmissions checks that packets are counted if their message omits a part of them.
 func TestOmissions(t *testing.T) {
 	tp := newTape(carla.UE4)
 	tp.frame(t, &carla.EventAddList{{Actor: 10, Type: carla.ActorVehicle, Attributes: role("hero")}},

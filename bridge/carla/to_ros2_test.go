@@ -54,7 +54,7 @@ func (tp *tape) frame(t testing.TB, bodies ...carla.Body) *tape {
 	return tp
 }
 
-// translated returns what becomes of a tape: the messages of each topic, decoded.
+// translated returns the decoded messages of a tape's translation by topic.
 func translated(t testing.TB, tp codec.Reader, q codec.Query) map[string][]msgs.Message {
 	return collect(t, bridgetest.Translate(t, tp, codec.EncodingCARLA, codec.EncodingCDR, ToROS2), q)
 }
@@ -111,7 +111,7 @@ func TestNames(t *testing.T) {
 	}, odometry)
 }
 
-// drive is a log with something of everything.
+// drive is a log with a packet of each kind.
 func drive(t testing.TB, p carla.Profile) *tape {
 	tp := newTape(p)
 	tp.frame(t,
@@ -262,7 +262,7 @@ func TestTranslate(t *testing.T) {
 	requireClose(t, vector3{X: 1.5}, fixed[2].(*tf2_msgs.TFMessage).Transforms[1].Transform.Translation)
 }
 
-// A reading of a log that begins in the midst has at once what was told before.
+// TestFromTheMidst checks that a reading from the middle of a log begins with the latched messages from before.
 func TestFromTheMidst(t *testing.T) {
 	source := drive(t, carla.UE5)
 	path := filepath.Join(t.TempDir(), "a.log")
@@ -326,7 +326,7 @@ func TestVehicleInfo(t *testing.T) {
 	require.EqualValues(t, float32(0.35), info.Wheels[0].Radius)
 }
 
-// What is latched is told for a seek, too, from one frame and the state before it.
+// TestLatest checks that a seek returns the latched messages, from one frame and the state before it.
 func TestLatest(t *testing.T) {
 	r := openROS2(t, sample(t, "scenario_runner_DistanceToLaneCenter.log"))
 	info, err := r.Info()
@@ -349,7 +349,7 @@ func TestLatest(t *testing.T) {
 		"/carla/traffic_lights/info"}, topics)
 }
 
-// A packet that can't be decoded takes nothing else with it.
+// TestDamagedPacket checks that a damaged packet does not affect others.
 func TestDamagedPacket(t *testing.T) {
 	tp := drive(t, carla.UE4)
 	broken := carla.Packet{ID: carla.IDAnimVehicle, Data: []byte("\x05\x00few")}.Append(nil)
@@ -373,7 +373,7 @@ func TestNotTranslated(t *testing.T) {
 	require.ErrorContains(t, left[0], `/carla/log [carla.Frame]: metadata carla.profile: unknown CARLA profile ""`)
 }
 
-// A frame in which nobody comes or goes takes no memory.
+// TestAllocations checks that a frame without new or removed actors allocates nothing.
 func TestAllocations(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the race detector, with which short tests run, has pools forget what is in them")
@@ -410,7 +410,7 @@ func BenchmarkTranslate(b *testing.B) {
 	}
 }
 
-// Whatever a frame holds, what becomes of it are messages.
+// FuzzTranslate checks that any frame becomes valid messages.
 func FuzzTranslate(f *testing.F) {
 	for _, p := range []carla.Profile{carla.UE4, carla.UE5} {
 		for _, m := range drive(f, p).Messages {

@@ -9,7 +9,7 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// Messages are translated with nothing allocated, arrays as fast as memory is copied.
+// BenchmarkToCDR translates messages. It should not allocate, and translate arrays as fast as memory is copied.
 func BenchmarkToCDR(b *testing.B) {
 	library := msgs.Release("")
 	for _, name := range []string{"sensor_msgs/msg/Imu", "tf2_msgs/msg/TFMessage", "sensor_msgs/msg/Image",

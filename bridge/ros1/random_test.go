@@ -15,7 +15,7 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// generator makes messages of ROS 1 by chance, and what they are in ROS 2.
+// generator makes random ROS 1 payloads and their ROS 2 messages.
 type generator struct {
 	*rand.Rand
 	definitions map[string]*rosbag.Definition
@@ -49,7 +49,7 @@ func (g *generator) text() string {
 	return s
 }
 
-// message makes a message of ROS 1 that is a target of ROS 2.
+// message makes a message of a ROS 1 type, as a ROS 2 message of the type target.
 func (g *generator) message(name, target string) *cdr.Struct {
 	message, err := g.library.Message(target)
 	if err != nil {
@@ -159,7 +159,7 @@ func list[T any](single bool, n int, one func() T) any {
 	return all
 }
 
-// features is a type with all that ROS 1 has.
+// features is a type with all features of ROS 1.
 const features = `# About it.
 byte SIGNED=-1
 string TEXT=a # b "c"
@@ -198,8 +198,8 @@ int16 z
 uint16 zz
 `
 
-// Payloads are, byte for byte, what the message encoded by ROS 2's definition is, for all types that tapedeck knows and
-// in both directions.
+// TestPayloads compares payloads, in both directions and for all types in tapedeck, with messages encoded by the ROS 2
+// definition.
 func TestPayloads(t *testing.T) {
 	library := msgs.Release("")
 	types := map[string]string{"my_pkg/Features": features}
@@ -234,7 +234,7 @@ func TestPayloads(t *testing.T) {
 			require.NoError(t, err, name)
 			require.Equal(t, string(g.reduced), string(back), name)
 
-			// All that is cut off is noticed, and all that is too much.
+			// Missing and extra bytes are errors.
 			cut := g.payload[:g.IntN(len(g.payload)+1)]
 			if len(cut) < len(g.payload) {
 				_, _, err = toCDR(nil, cut, two.steps)

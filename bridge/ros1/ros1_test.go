@@ -71,7 +71,7 @@ int64 last
 	require.Regexp(t, "^RIHS01_[0-9a-f]{64}$", two.hash)
 }
 
-// What ROS 2 has is that of ROS 2, with its hash; the sums of ROS 1 are those of ROS 1 Noetic.
+// TestKnownTypes checks that types of ROS 2 keep their hashes, and those of ROS 1 the MD5 sums of ROS 1 Noetic.
 func TestKnownTypes(t *testing.T) {
 	library := msgs.Release("")
 	for name1, want := range map[string]struct{ name2, md5 string }{
@@ -114,8 +114,8 @@ func TestKnownTypes(t *testing.T) {
 	require.Equal(t, "tf2_msgs/msg/TFMessage", two.name)
 }
 
-// A type that has the name of one of ROS 2 but other fields keeps its own definition; one that lacks new fields does
-// not.
+// TestTypesThatDiffer checks that a type with the name of a ROS 2 type but other fields keeps its own definition,
+// unless it only lacks new fields.
 func TestTypesThatDiffer(t *testing.T) {
 	library := msgs.Release("")
 	for name, text := range map[string]string{
@@ -127,7 +127,7 @@ func TestTypesThatDiffer(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "geometry_msgs/msg/Point", two.name)
 			require.Equal(t, text, two.text)
-			// What contains it has it, too.
+			// It also has that definition inside of other types.
 			two, err = newTo2(library, "geometry_msgs/Pose", "Point position\nQuaternion orientation\n"+
 				"==========\nMSG: geometry_msgs/Point\n"+text+"==========\nMSG: geometry_msgs/Quaternion\nfloat64 x\nfloat64 "+
 				"y\nfloat64 z\nfloat64 w\n")
@@ -145,7 +145,7 @@ func TestTypesThatDiffer(t *testing.T) {
 	require.Len(t, payload, 4+24)
 }
 
-// Fields that ROS 2 alone has get their defaults, wherever they are.
+// TestDefaults checks that fields that only ROS 2 has get their defaults.
 func TestDefaults(t *testing.T) {
 	text := `uint8 a
 int16 number -2
@@ -199,7 +199,7 @@ func TestWide(t *testing.T) {
 	require.EqualError(t, err, "s: 5 characters, but in ROS 2 there are at most 4")
 }
 
-// An event of a recorder becomes the event that a recorder writes for ROS 1.
+// TestEvents checks that an event of a recorder becomes the event that a recorder writes for ROS 1.
 func TestEvents(t *testing.T) {
 	e := codec.Event{Kind: codec.EventDrop, Topic: "/imu", Time: 1700000000_123456789, Until: 1700000001_000000001,
 		Count: 12, Text: "the disk is slow"}
@@ -221,7 +221,7 @@ func TestEvents(t *testing.T) {
 	require.True(t, codec.IsEvents(topics[0].Channel))
 }
 
-// Payloads in either order of bytes become the same.
+// TestBigEndian translates big-endian payloads.
 func TestBigEndian(t *testing.T) {
 	for typeName, test := range map[string]struct{ payload, want string }{
 		"std_msgs/msg/UInt32": {"\x00\x00\x00\x00\x00\x00\x00\x07", "\x07\x00\x00\x00"},
@@ -249,7 +249,7 @@ func channel2(topic, typeName, definition string) *codec.Channel {
 	}
 }
 
-// What one side does not have is counted, by topic, where it was set.
+// TestLosses checks that messages with values that one side does not have are counted by topic.
 func TestLosses(t *testing.T) {
 	stamp := make([]byte, 8)
 	text := func(s string) []byte { return append(le.AppendUint32(nil, uint32(len(s))), s...) }
@@ -294,7 +294,7 @@ func TestLosses(t *testing.T) {
 		{Topic: "/rosout", What: "topics of rosgraph_msgs/Log", Messages: 2},
 	}, r.(bridge.Lossy).Losses())
 
-	// The reverse: fields that were added to types, as far as they are not what they are by default.
+	// From ROS 2: fields that it added, with other values than their defaults.
 	text2, err := library.Concatenated("sensor_msgs/msg/Range")
 	require.NoError(t, err)
 	var ranges [][]byte
@@ -339,7 +339,7 @@ func TestErrors(t *testing.T) {
 	require.ErrorContains(t, err, "ROS 1 has no counterpart")
 }
 
-// A definition that would make the plan enormous is refused.
+// TestHugeDefinition checks that a definition is refused if its plan would be enormous.
 func TestHugeDefinition(t *testing.T) {
 	var b strings.Builder
 	for i := range 40 {
@@ -353,7 +353,7 @@ func TestHugeDefinition(t *testing.T) {
 	require.ErrorContains(t, err, "too many fields")
 }
 
-// Every message of real bags becomes one of ROS 2 that its definition decodes, and the same again.
+// TestSamples translates every message of real bags to ROS 2, decodes it there and translates it back.
 func TestSamples(t *testing.T) {
 	for _, name := range []string{"cruise_example.bag", "cruise_example-unsorted-chunks.bag", "py_lz4.bag",
 		"py_unindexed_active.bag"} {
@@ -455,7 +455,7 @@ func FuzzPayload(f *testing.F) {
 	})
 }
 
-// A definition that is cut short is replaced by the one at hand.
+// TestDefinitionsOfNoUse checks that an incomplete definition is replaced by that of the library.
 func TestDefinitionsOfNoUse(t *testing.T) {
 	t.Setenv("AMENT_PREFIX_PATH", "")
 	for name, text := range map[string]string{

@@ -10,7 +10,7 @@ import (
 	"tapedeck/codec/carla"
 )
 
-// answer is what a query gives as JSON.
+// answer is the JSON of a query.
 type answer struct {
 	Version   int
 	Profile   string

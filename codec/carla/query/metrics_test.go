@@ -11,10 +11,11 @@ import (
 	"tapedeck/codec/carla"
 )
 
-// metricsRules is what the parser of scenario_runner's metrics (https://github.com/carla-simulator/scenario_runner,
-// srunner/metrics/tools/metrics_parser.py) expects in a frame: sections in this order alone, each with a title, which
-// may be missing, and rows. It passes over the rest of a frame from the first line on that it does not expect. In rows
-// # is a number, $ a vector without numbers that are none, and % one with such.
+// metricsRules are the lines that the parser of scenario_runner's metrics
+// (https://github.com/carla-simulator/scenario_runner, srunner/metrics/tools/metrics_parser.py) expects in a frame:
+// sections in this order alone, each with a title, which may be missing, and rows. It passes over the rest of a frame
+// from the first line on that it does not expect. In rows # is a number, $ a vector of finite numbers, and % a vector
+// that may have NaN and infinity.
 var metricsRules = [][]string{
 	{``, ` Create #: \S+ \(#\) at $`, `  [^ ]+ = .*`},
 	{``, ` Destroy #`},
@@ -44,7 +45,7 @@ func metricsPattern(rule string) *regexp.Regexp {
 		three(any)).Replace(rule) + `\z`)
 }
 
-// followsMetricsRules returns the first line of a text that is not as metricsRules have it.
+// followsMetricsRules returns the first line of a text that does not follow metricsRules.
 func followsMetricsRules(text string) (bad string) {
 	sections := make([][]*regexp.Regexp, len(metricsRules))
 	for i, rules := range metricsRules {
@@ -86,7 +87,7 @@ func followsMetricsRules(text string) (bad string) {
 	return ""
 }
 
-// The text of 0.9.13 is what scenario_runner reads. test/carla has its own parser read it.
+// TestMetricsRules checks that scenario_runner can read the text of 0.9.13. test/peers/carla runs its own parser.
 func TestMetricsRules(t *testing.T) {
 	for _, name := range []string{"scenario_runner_DistanceToLaneCenter.log", "sr2020_DistanceToLaneCenter.log"} {
 		t.Run(name, func(t *testing.T) {

@@ -55,7 +55,7 @@ func info(t testing.TB, r *carla.Reader, all bool, style Style) string {
 	return b.String()
 }
 
-// The texts of real logs. The sums are those of texts that another program made of the logs.
+// TestSamples compares the texts of real logs with the hashes of texts that another program made from the logs.
 func TestSamples(t *testing.T) {
 	first, second := openSample(t, "scenario_runner_DistanceToLaneCenter.log"),
 		openSample(t, "sr2020_DistanceToLaneCenter.log")
@@ -93,7 +93,7 @@ func TestSamples(t *testing.T) {
 	require.InDelta(t, 0.28321386501193047, hero.Time, 1e-9)
 }
 
-// everything is a log with a packet of each kind that is told of.
+// everything is a log with a packet of each kind that has a text.
 func everything(t testing.TB) *carla.Reader {
 	nan, inf := math.Float64frombits(0xfff8000000000000), math.Inf(1)
 	return made(t, carla.UE4New,
@@ -312,8 +312,8 @@ func TestBlocked(t *testing.T) {
 	}
 }
 
-// What is of UE5 alone: wheels with their numbers as characters, and no blank lines at the end of frames but behind
-// bones.
+// TestInfoOfUE5 checks what differs in UE5: wheels have numbers as characters, and frames end without blank lines,
+// except after bones.
 func TestInfoOfUE5(t *testing.T) {
 	r := made(t, carla.UE5,
 		[]carla.Body{
@@ -402,7 +402,7 @@ Frame 2 at 0.5 seconds
 `+wantTail, info(t, r, true, V0913))
 }
 
-// Columns are counted in bytes, are pushed by what is too long, and have what is no number as C writes it.
+// TestColumns checks that columns count bytes, move behind long values, and have NaN and infinity as in C.
 func TestColumns(t *testing.T) {
 	long := strings.Repeat("x", 40)
 	r := made(t, carla.UE4,
@@ -421,7 +421,7 @@ func TestColumns(t *testing.T) {
 		35-12)+"        inf\n     nan 1234567 "+long+"        inf\n\nFrames: 1\nDuration: nan seconds\n")
 }
 
-// Whatever a log holds has answers, and those in JSON are JSON.
+// FuzzQueries checks that any log has answers, and that those in JSON are valid.
 func FuzzQueries(f *testing.F) {
 	for _, r := range []*carla.Reader{everything(f),
 		made(f, carla.UE5, []carla.Body{&carla.ChaosPhysicsList{{Wheels: make([]carla.ChaosWheel, 1)}}})} {

@@ -1,4 +1,4 @@
-// Package apollo tests that other programs read what tapedeck makes of messages of ROS 2 for Apollo.
+// Package apollo tests that other programs read the messages that tapedeck translates for Apollo.
 package apollo
 
 import (
@@ -27,8 +27,7 @@ import (
 
 var formats = codec.Formats{mcap.Format, record.Format, rosbag2.Format}
 
-// TestProtoc has protoc decode the first message of each of 94 types of ROS 2 out of a record, by the description that
-// the record has of it.
+// TestProtoc decodes the first message of each of 94 ROS 2 types with protoc, by its description in a record.
 func TestProtoc(t *testing.T) {
 	protoc, err := exec.LookPath("protoc")
 	if err != nil {
@@ -63,7 +62,7 @@ func TestProtoc(t *testing.T) {
 	require.Len(t, seen, 94)
 }
 
-// write makes a record of Protocol Buffers of the sample, and returns its name.
+// write translates the sample to a record of Protocol Buffers, and returns its path.
 func write(t *testing.T) string {
 	t.Helper()
 	source, err := formats.Open(generate.Path(t, "rosbag2/rosbags_rs/test_bag_mcap"))

@@ -1,4 +1,4 @@
-// Package carla tests what tapedeck makes of CARLA's logs with programs that others made for CARLA.
+// Package carla tests tapedeck's texts of CARLA's logs with other programs for CARLA.
 package carla
 
 import (
@@ -22,7 +22,7 @@ import (
 // checkout names a checkout of https://github.com/carla-simulator/scenario_runner, for the test of its metrics.
 const checkout = "TAPEDECK_SCENARIO_RUNNER"
 
-// What the parser of scenario_runner's metrics makes of a text, as far as it is looked at. Lengths are m.
+// The result of scenario_runner's parser, as far as the test compares it. Lengths are in m.
 type (
 	parsed struct {
 		Simulation struct {
@@ -74,8 +74,8 @@ type (
 	vector struct{ X, Y, Z float64 }
 )
 
-// TestMetrics has scenario_runner's own parser read the text of 0.9.13 of real logs, and compares all that it found
-// with the logs.
+// TestMetrics parses the text of 0.9.13 of real logs with scenario_runner's own parser, and compares the result with
+// the logs.
 func TestMetrics(t *testing.T) {
 	source := os.Getenv(checkout)
 	if source == "" {
@@ -102,7 +102,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// compare requires that all that is in a log was found.
+// compare compares the result of the parser with a log.
 func compare(t *testing.T, r *carla.Reader, got *parsed) {
 	near := func(want, got float64) { // six digits
 		if t.Helper(); math.Abs(got-want) > 5.1e-6*math.Abs(want) {
