@@ -20,7 +20,7 @@ import (
 // maxFrame is how many bytes of a picture are read at most.
 const maxFrame = 1 << 30
 
-// cameras reads which frames there are.
+// cameras lists the cameras and their frames.
 func (s *Source) cameras(folder string, m *metadata) ([]*episode.Camera, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -84,7 +84,7 @@ func (f *frames) find(damaged func(error)) error {
 			ok = false
 		}
 		if !ok {
-			damaged(fmt.Errorf("%s: it is no frame: want %s<seconds>.png or .jpg", filepath.Join(f.folder, name), framePrefix))
+			damaged(fmt.Errorf("%s: not a frame: want %s<seconds>.png or .jpg", filepath.Join(f.folder, name), framePrefix))
 			continue
 		}
 		stamp, err := parseStamp(text)
@@ -101,7 +101,7 @@ func (f *frames) find(damaged func(error)) error {
 // Frame implements episode.Frames. Errors name the file.
 func (f *frames) Frame(i int) (episode.Frame, error) {
 	if i < 0 || i >= len(f.list) {
-		return episode.Frame{}, fmt.Errorf("read %s: there is no frame %d of %d", f.folder, i, len(f.list))
+		return episode.Frame{}, fmt.Errorf("read %s: no frame %d of %d", f.folder, i, len(f.list))
 	}
 	path := filepath.Join(f.folder, f.list[i].name)
 	frame, err := f.read(path)
@@ -130,7 +130,7 @@ func (f *frames) read(path string) (episode.Frame, error) {
 	}
 	encoding := pixel.Detect(data)
 	if encoding == "" {
-		return episode.Frame{}, fmt.Errorf("it is neither a PNG nor a JPEG, it begins with %q", data[:min(len(data), 8)])
+		return episode.Frame{}, fmt.Errorf("neither a PNG nor a JPEG: it begins with %q", data[:min(len(data), 8)])
 	}
 	return episode.Frame{Encoding: encoding, Data: data}, nil
 }

@@ -16,8 +16,8 @@ const flushSize = 64 << 10
 // tableHeader is the first line of a table.
 const tableHeader = "timestamp,index,value\r\n"
 
-// csvFile writes a table. Samples are collected, and written when they are many or flush is called. The methods may be
-// called beside each other; a slow disk holds up only what calls flush, and append when samples are many.
+// csvFile writes a table. It collects samples and writes them by flush, or when they are many. The methods may be
+// called beside each other; a slow disk holds up only flush, and append when samples are many.
 type csvFile struct {
 	name string // of the stream, "arm_0/joint"
 
@@ -33,11 +33,11 @@ type csvFile struct {
 	size    int64 // of what was written whole
 }
 
-// lostError says what of a stream could not be written.
+// lostError is an error of the disk, with the samples or frames of a stream that could not be written.
 type lostError struct {
 	name       string
 	path       string
-	table      string // path, if it is a table
+	table      string // path of the table, "" for frames
 	count      uint64
 	start, end int64
 	err        error
@@ -60,7 +60,7 @@ func createTable(path, name string) (*csvFile, error) {
 // key is how the numbers of a column are written.
 type key struct {
 	text   string
-	whole  bool    // what is whole is an int
+	whole  bool    // whole numbers are written as ints
 	factor float64 // from the unit of the numbers to that of the table
 }
 
@@ -90,8 +90,8 @@ func (f *csvFile) append(stamp int64, keys []key, values []float64) error {
 	return nil
 }
 
-// flush writes what is collected. After an error the file ends with the last sample that was written whole; the error
-// is a *lostError about the samples that are not.
+// flush writes what is collected. After an error, which is a *lostError, the file ends with the last sample that was
+// written whole.
 func (f *csvFile) flush() error {
 	f.writing.Lock()
 	defer f.writing.Unlock()

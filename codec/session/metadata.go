@@ -16,14 +16,13 @@ import (
 // maxMetadata is how many bytes of metadata.json are read at most.
 const maxMetadata = 16 << 20
 
-// metadata is what metadata.json tells, in either shape: with the devices by kind, as documented, or all in one object,
+// metadata is the content of metadata.json, either with the devices by kind, as documented, or with all in one object,
 // as EasyTeleop writes it.
 type metadata struct {
 	id, task   string
 	success    *bool
 	start, end int64 // ns since the Unix epoch; 0 is unknown
 	devices    map[string]json.RawMessage
-	flat       bool // all devices are in one object
 	events     []codec.Event
 	raw        json.RawMessage
 }
@@ -38,7 +37,7 @@ type event struct {
 	Text  string `json:"text"`
 }
 
-// readMetadata reads metadata.json. What is wrong in it is told of, and the rest used.
+// readMetadata reads metadata.json. It reports what is wrong and uses the rest.
 func readMetadata(r io.Reader, wrong func(error)) *metadata {
 	m := &metadata{devices: map[string]json.RawMessage{}}
 	text, err := io.ReadAll(io.LimitReader(r, maxMetadata+1))
@@ -52,7 +51,7 @@ func readMetadata(r io.Reader, wrong func(error)) *metadata {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(text, &members); err != nil {
-		wrong(fmt.Errorf("it is no JSON object: %w", err))
+		wrong(fmt.Errorf("not a JSON object: %w", err))
 		return m
 	}
 	m.raw = text
@@ -81,13 +80,11 @@ func readMetadata(r io.Reader, wrong func(error)) *metadata {
 	}
 	var devices map[string]json.RawMessage
 	get("devices", &devices)
-	m.flat = len(devices) > 0
 	for key, value := range devices {
 		if key != "cameras" && key != "robots" {
 			m.devices[key] = value
 			continue
 		}
-		m.flat = false
 		var group map[string]json.RawMessage
 		if err := json.Unmarshal(value, &group); err != nil {
 			wrong(fmt.Errorf("devices.%s: %w", key, err))
@@ -107,7 +104,7 @@ func readMetadata(r io.Reader, wrong func(error)) *metadata {
 	return m
 }
 
-// parseTime reads seconds since 1970, as a number or a text, or a date as RFC 3339 has it.
+// parseTime reads seconds since 1970, as a number or a text, or a date as in RFC 3339.
 func parseTime(value string) (int64, error) {
 	var text string
 	if json.Unmarshal([]byte(value), &text) != nil {
@@ -124,13 +121,13 @@ func parseTime(value string) (int64, error) {
 	return 0, err
 }
 
-// armInfo is what a session needs to know of the description of an arm.
+// armInfo is the part of the description of an arm that sessions use.
 type armInfo struct {
 	JointUnit    string     `json:"joint_unit"`
 	GripperRange [2]float64 `json:"gripper_range"`
 }
 
-// parseArm reads the description of an arm. With an error, the rest is as if there were none.
+// parseArm reads the description of an arm. With an error it returns the defaults.
 func parseArm(info json.RawMessage) (armInfo, error) {
 	var a armInfo
 	if info != nil {
@@ -149,7 +146,7 @@ func parseArm(info json.RawMessage) (armInfo, error) {
 	return a, nil
 }
 
-// describe returns metadata.json of what was written so far.
+// describe returns metadata.json for what was written so far.
 func (w *Writer) describe() []byte {
 	if w.given != nil {
 		return w.given
@@ -198,11 +195,11 @@ func (w *Writer) describe() []byte {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	_ = e.Encode(object) // which has nothing that cannot be
+	_ = e.Encode(object) // cannot fail
 	return b.Bytes()
 }
 
-// deviceOf returns the description of a device with what more is known of it.
+// deviceOf returns the description of a device, with more members.
 func deviceOf(device json.RawMessage, more map[string]any) map[string]any {
 	var known map[string]any
 	d := json.NewDecoder(bytes.NewReader(device))

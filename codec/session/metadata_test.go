@@ -16,7 +16,6 @@ func TestMetadata(t *testing.T) {
 		id, task   string
 		start, end int64
 		devices    map[string]string
-		flat       bool
 		wrong      []string
 	}{
 		{
@@ -28,20 +27,19 @@ func TestMetadata(t *testing.T) {
 		{
 			name: "as written by EasyTeleop", text: "\ufeff" +
 				`{"devices": {"camera_0": {"fps": 30}, "arm_0": {}}, "end_time": 1795249335.139884}`,
-			end: 1795249335139884000, flat: true, devices: map[string]string{"camera_0": `{"fps": 30}`, "arm_0": `{}`},
+			end: 1795249335139884000, devices: map[string]string{"camera_0": `{"fps": 30}`, "arm_0": `{}`},
 		},
 		{name: "dates and texts", text: `{"start_time": "2026-01-14T12:00:00.5Z", "end_time": "12.25"}`,
 			start: 1768392000500000000, end: 12250000000},
 		{name: "nothing", text: `{"session_id": null, "devices": null}`},
-		{name: "no JSON", text: `{"a": `, wrong: []string{"it is no JSON object: unexpected end of JSON input"}},
-		{name: "no object", text: `[1]`, wrong: []string{"it is no JSON object: json: cannot unmarshal array into Go " +
+		{name: "no JSON", text: `{"a": `, wrong: []string{"not a JSON object: unexpected end of JSON input"}},
+		{name: "no object", text: `[1]`, wrong: []string{"not a JSON object: json: cannot unmarshal array into Go " +
 			"value of type map[string]json.RawMessage"}},
 		{
-			name: "wrong here and there", text: `{"session_id": 7, "start_time": 1e9, "devices": {"camera_0": 5, "arm_0": {"joints": 6}}}`,
-			flat: true, devices: map[string]string{"arm_0": `{"joints": 6}`},
+			name: "wrong here and there", text: `{"session_id": 7, "start_time": 1e9, "devices": {"camera_0": 5, "arm_0": {"joints": 6}}}`, devices: map[string]string{"arm_0": `{"joints": 6}`},
 			wrong: []string{
 				"session_id: json: cannot unmarshal number into Go value of type string",
-				`start_time: 1e9: time "1e9" is no number of seconds since 1970, such as 1764000000.033`,
+				`start_time: 1e9: time "1e9" is not a number of seconds since 1970, such as 1764000000.033`,
 				`device "camera_0" is described by 5, want an object`,
 			},
 		},
@@ -50,7 +48,7 @@ func TestMetadata(t *testing.T) {
 			var wrong []string
 			m := readMetadata(strings.NewReader(c.text), func(err error) { wrong = append(wrong, err.Error()) })
 			require.Equal(t, c.wrong, wrong)
-			require.Equal(t, []any{c.id, c.task, c.start, c.end, c.flat}, []any{m.id, m.task, m.start, m.end, m.flat})
+			require.Equal(t, []any{c.id, c.task, c.start, c.end}, []any{m.id, m.task, m.start, m.end})
 			require.Len(t, m.devices, len(c.devices))
 			for name, want := range c.devices {
 				require.Equal(t, want, string(m.devices[name]))

@@ -9,13 +9,13 @@ import (
 	"tapedeck/codec/pixel"
 )
 
-// pictures makes PNGs of pixels beside whatever else goes on, in a pool of workers. There are only so many frames at a
-// time that wait or are worked on: when there are more, take waits.
+// pictures encodes frames as PNG in a pool of workers. Only so many frames wait or are encoded at a time: take waits if
+// there are more.
 type pictures struct {
 	free    chan *picture
 	todo    chan *picture
 	workers sync.WaitGroup
-	done    func(*picture, int64, error) // is told how it went with each, from any worker
+	done    func(*picture, int64, error) // called by any worker after each picture
 
 	mu      sync.Mutex
 	written sync.Cond
@@ -44,7 +44,7 @@ func newPictures(workers int, done func(*picture, int64, error)) *pictures {
 	return p
 }
 
-// take copies a frame, to be written to path, and says whether that had to wait.
+// take copies a frame to be written to path, and reports whether it had to wait.
 func (p *pictures) take(topic, path string, stamp int64, f *episode.Frame) (late bool) {
 	var next *picture
 	select {
@@ -81,7 +81,7 @@ func (p *pictures) work() {
 	}
 }
 
-// wait waits until all that were taken by now are written. It may be called beside take.
+// wait waits until all frames taken by now are written. It may be called beside take.
 func (p *pictures) wait() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,7 +90,7 @@ func (p *pictures) wait() {
 	}
 }
 
-// close waits for what was taken, and ends the workers.
+// close waits for the frames that were taken, and ends the workers.
 func (p *pictures) close() {
 	close(p.todo)
 	p.workers.Wait()

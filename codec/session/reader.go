@@ -15,7 +15,7 @@ import (
 	"tapedeck/codec/episode"
 )
 
-// maxDamage is how many damaged places are kept, each as an error of its own.
+// maxDamage is how many damaged places are reported, each as an error of its own.
 const maxDamage = 100
 
 // Source reads a session, or a folder of sessions.
@@ -28,7 +28,7 @@ type Source struct {
 	complete bool
 	events   []codec.Event
 	damage   []error
-	more     int // damaged places beside those
+	more     int // damaged places that are not reported
 }
 
 var _ episode.Source = (*Source)(nil)
@@ -46,7 +46,7 @@ func Open(path string) (*Source, error) {
 	return &Source{path: path, folders: folders}, nil
 }
 
-// sessions returns the folders of the sessions at path: itself, or what is in it.
+// sessions returns the folders of the sessions at path: path itself, or folders in it.
 func sessions(path string) ([]string, error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -69,12 +69,12 @@ func sessions(path string) ([]string, error) {
 	return folders, nil
 }
 
-// isSession reports whether a folder is one: it has frames, or tables of an arm, or tells of devices.
+// isSession reports whether a folder is a session: it has frames, tables of an arm, or metadata of devices.
 func isSession(path string, entries []os.DirEntry) bool {
 	for _, e := range entries {
 		switch name := e.Name(); {
 		case name == metadataName, name == metadataName+partSuffix:
-			if tellsDevices(filepath.Join(path, name)) {
+			if isMetadata(filepath.Join(path, name)) {
 				return true
 			}
 		case name == framesName:
@@ -93,8 +93,8 @@ func isSession(path string, entries []os.DirEntry) bool {
 	return false
 }
 
-// tellsDevices reports whether a file is the metadata of a session.
-func tellsDevices(path string) bool {
+// isMetadata reports whether a file is the metadata of a session.
+func isMetadata(path string) bool {
 	file, err := os.Open(path)
 	if err != nil {
 		return false
@@ -124,8 +124,8 @@ func isFolder(path string, e os.DirEntry) bool {
 	return err == nil && stat.IsDir()
 }
 
-// Episodes implements episode.Source. The tables are read as a whole, pictures are not. What is damaged is left out:
-// see Damage. An error is one of the disk.
+// Episodes implements episode.Source. It reads whole tables, but no pictures. What is damaged is left out and reported
+// by Damage. An error is one of the disk.
 func (s *Source) Episodes() ([]*episode.Episode, error) {
 	if s.read {
 		return s.episodes, s.err
@@ -204,7 +204,7 @@ func (s *Source) episode(folder string) (*episode.Episode, error) {
 	return e, nil
 }
 
-// metadata reads that of a session, and says whether the session was closed.
+// metadata reads the metadata of a session, and reports whether the session was closed.
 func (s *Source) metadata(folder string) (m *metadata, complete bool, err error) {
 	for _, name := range []string{metadataName, metadataName + partSuffix} {
 		path := filepath.Join(folder, name)
@@ -252,7 +252,7 @@ func (s *Source) arm(folder string, m *metadata, complete bool) (*episode.Arm, e
 	return arm, nil
 }
 
-// vector reads a table of an arm, nil if there is none or nothing in it.
+// vector reads a table of an arm, nil if it is empty or does not exist.
 func (s *Source) vector(folder string, stream episode.Role, unit string, complete bool) (*align.Vector, error) {
 	column := func(i, n int, index string) align.Column { return columnOf(stream, i, n, index, unit) }
 	v, err := readVector(filepath.Join(folder, fileNames[stream]), complete, column, s.damaged)
@@ -264,13 +264,13 @@ func (s *Source) vector(folder string, stream episode.Role, unit string, complet
 		return other, err
 	}
 	if other != nil {
-		s.damaged(fmt.Errorf("%s: there is %s, too, which is used", filepath.Join(folder, endEffector),
+		s.damaged(fmt.Errorf("%s: not used, as there is a %s", filepath.Join(folder, endEffector),
 			fileNames[episode.Gripper]))
 	}
 	return v, nil
 }
 
-// naturally compares names in which numbers count as such: camera_2 is before camera_10.
+// naturally compares names with their numbers by value: camera_2 is before camera_10.
 func naturally(a, b string) int {
 	for a != "" && b != "" {
 		i, j := digits(a), digits(b)

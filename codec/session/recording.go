@@ -36,7 +36,7 @@ func Record(path string, o Options, completed func(codec.FileInfo, error)) (*Rec
 	return r, nil
 }
 
-// folders is the system with sessions, which are folders, for files.
+// folders is the operating system, with sessions, which are folders, in place of files.
 type folders struct{ output.OS }
 
 // Remove implements output.System.
@@ -68,8 +68,8 @@ func (r *Recording) Sample(a *episode.Arm, v *align.Vector, stamp int64, values 
 	return r.Check(r.writer.Load().Sample(a, v, stamp, values))
 }
 
-// SplitTask is Split, for a task that is done in the next session, "" for that of the options. A session without frames
-// and samples is the one of a task.
+// SplitTask is Split with the task of the next session; "" is that of the options. A session that has neither frames
+// nor samples gets the task itself.
 func (r *Recording) SplitTask(task string) error {
 	if w := r.writer.Load(); task != "" && w.taken == 0 {
 		w.options.Task = task
@@ -85,5 +85,5 @@ func (r *Recording) SplitTask(task string) error {
 // Size returns how many bytes were written to all sessions.
 func (r *Recording) Size() int64 { return r.bytes + r.writer.Load().Size() }
 
-// Late is that of the session that is written. It may be called beside all other methods.
+// Late is Writer.Late of the session that is written. It may be called beside all other methods.
 func (r *Recording) Late() uint64 { return r.writer.Load().Late() }

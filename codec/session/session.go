@@ -1,5 +1,5 @@
-// Package session reads and writes sessions: folders that tools of robot learning record into, one for each take. In a
-// session every picture is a file and every sample of a robot's arm some rows of a table:
+// Package session reads and writes sessions: folders into which tools of robot learning record one episode each. Each
+// frame of a camera is a file, and each sample of an arm is some rows of a table:
 //
 //	20260114_120000/
 //	  metadata.json
@@ -8,19 +8,48 @@
 //	  arm_0/joints.csv
 //	  arm_0/grippers.csv                          or end_effector.csv; its indices may be words
 //
-// That is the layout which EasyTeleop (https://github.com/SZUEAILab/EasyTeleop, docs/data_format.md) documents, and, a
-// little different, the one that it writes. Poses are in m and rad, about fixed axes (Rz·Ry·Rx). Joints are in degrees,
-// as EasyTeleop has them, unless the description of the arm in metadata.json has a "joint_unit" of "rad". Beside those
-// tables tapedeck keeps what the arm was told, in command_poses.csv, command_joints.csv and command_grippers.csv, and
-// what else is known of its joints, in velocities.csv and efforts.csv.
+// EasyTeleop (https://github.com/SZUEAILab/EasyTeleop, docs/data_format.md) documents this layout, and writes one that
+// is a little different. Poses are in m and rad, about fixed axes (Rz·Ry·Rx). Joints are in degrees, as in EasyTeleop,
+// unless the description of the arm in metadata.json has a "joint_unit" of "rad". tapedeck adds tables of the commands
+// to the arm, command_poses.csv, command_joints.csv and command_grippers.csv, and of its joints, velocities.csv and
+// efforts.csv.
 //
 // A folder of sessions is a recording of several episodes.
 package session
 
+import (
+	"tapedeck/codec"
+	"tapedeck/codec/episode"
+)
+
 // Names in a session.
 const (
 	metadataName = "metadata.json"
-	partSuffix   = ".part" // behind the name of what is being written
+	partSuffix   = ".part" // follows the name of a file that is being written
 	framesName   = "frames"
 	framePrefix  = "frame_"
 )
+
+// Name is the name of the format.
+const Name = "session"
+
+// Format is the format of session folders.
+var Format = codec.Format{
+	Name: Name,
+	Sniff: func(path string, head []byte) bool {
+		if head != nil {
+			return false
+		}
+		folders, err := sessions(path)
+		return err == nil && len(folders) > 0
+	},
+	// Sessions are folders, which may have any name.
+	Named: func(string) bool { return false },
+	Open: func(path string) (codec.Reader, error) {
+		s, err := Open(path)
+		if err != nil {
+			return nil, err
+		}
+		return episode.NewReader(Name, path, s), nil
+	},
+}

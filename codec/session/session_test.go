@@ -94,7 +94,7 @@ func TestFolder(t *testing.T) {
 	require.Len(t, list, 2)
 	require.Equal(t, "take_9", list[0].Name)
 	require.Len(t, damage, 1)
-	require.ErrorContains(t, damage[0], filepath.Join(folder, "take_10/arm_0/joints.csv")+`:3: value "x" is no number`)
+	require.ErrorContains(t, damage[0], filepath.Join(folder, "take_10/arm_0/joints.csv")+`:3: value "x" is not a number`)
 
 	// As messages.
 	r, err := codec.Formats{session.Format}.Open(folder)
@@ -119,7 +119,7 @@ func TestFolder(t *testing.T) {
 	}
 	n, err := count(codec.Query{})
 	require.Equal(t, 2, n)
-	require.ErrorContains(t, err, "is no number")
+	require.ErrorContains(t, err, "is not a number")
 	var told []error
 	n, err = count(codec.Query{Damaged: func(err error) { told = append(told, err) }})
 	require.Equal(t, 2, n)
@@ -186,15 +186,15 @@ func TestDamage(t *testing.T) {
 	require.ElementsMatch(t, []string{
 		"a/metadata.json: session_id: json: cannot unmarshal number into Go value of type string",
 		`a/metadata.json: device "arm_0": joint_unit "turns": want "deg" or "rad"`,
-		"a/frames/camera_2/Thumbs.db: it is no frame: want frame_<seconds>.png or .jpg",
-		`a/frames/camera_2/frame_x.png: time "x" is no number of seconds since 1970, such as 1764000000.033`,
+		"a/frames/camera_2/Thumbs.db: not a frame: want frame_<seconds>.png or .jpg",
+		`a/frames/camera_2/frame_x.png: time "x" is not a number of seconds since 1970, such as 1764000000.033`,
 	}, texts)
 
 	frames, err := e.Cameras[0].Open()
 	require.NoError(t, err)
 	defer frames.Close()
 	for i, want := range []string{"frame_9.125.png: the file is empty",
-		`frame_9.250.jpeg: it is neither a PNG nor a JPEG, it begins with "GIF89a"`, "", "", "there is no frame 4 of 4"} {
+		`frame_9.250.jpeg: neither a PNG nor a JPEG: it begins with "GIF89a"`, "", "", "no frame 4 of 4"} {
 		f, err := frames.Frame(i)
 		if want == "" {
 			require.NoError(t, err)

@@ -16,13 +16,13 @@ import (
 	"tapedeck/codec/episode"
 )
 
-// fileNames are the tables of an arm, by what is in them.
+// fileNames are the names of the tables of an arm.
 var fileNames = [episode.Roles]string{
 	"poses.csv", "joints.csv", "grippers.csv", "velocities.csv", "efforts.csv", "command_poses.csv",
 	"command_joints.csv", "command_grippers.csv",
 }
 
-// endEffector is what EasyTeleop calls the table that it documents as grippers.csv.
+// endEffector is the name that EasyTeleop gives to the table that it documents as grippers.csv.
 const endEffector = "end_effector.csv"
 
 // columnOf describes the i-th of n columns of a table, which has the given index there.
@@ -48,22 +48,22 @@ func indexOf(r episode.Role, i int, c *align.Column) string {
 	return strconv.Itoa(i)
 }
 
-// Limits of what is read of a table, against files that are none.
+// Limits for tables, against files that are not tables.
 const (
 	maxRow     = 64 << 10 // bytes
 	maxIndex   = 1023     // of a column
 	maxColumns = 1024
-	sparse     = 64 // times as many numbers as rows, beside what is always allowed
+	sparse     = 64 // how many times more numbers than rows a table has at most
 )
 
-// table is a file of samples, row by row.
+// table reads a file of samples row by row.
 type table struct {
 	path     string
 	r        *bufio.Reader
 	line     int
 	last     string
-	stamp    int64 // that last says
-	complete bool  // the writer closed it: its last row is whole even without an end of line
+	stamp    int64 // of last
+	complete bool  // the writer closed it: the last row is whole even without an end of line
 	damaged  func(error)
 }
 
@@ -74,7 +74,7 @@ type row struct {
 	value float64
 }
 
-// next returns the next row, or io.EOF. What is damaged is told of and passed over.
+// next returns the next row, or io.EOF. It reports and skips what is damaged.
 func (t *table) next() (row, error) {
 	for {
 		line, err := t.r.ReadSlice('\n')
@@ -148,7 +148,7 @@ func (t *table) parse(line string) (row, error) {
 	return row{t.stamp, fields[1], value}, err
 }
 
-// field returns the first field of a row, and the rest with the comma in front.
+// field returns the first field of a row, and the rest with its comma.
 func field(s string) (value, rest string, err error) {
 	s = strings.TrimLeft(s, " \t")
 	if !strings.HasPrefix(s, `"`) {
@@ -173,13 +173,12 @@ func field(s string) (value, rest string, err error) {
 		s = s[1:]
 	}
 	if s = strings.TrimLeft(s, " \t"); s != "" && s[0] != ',' {
-		return "", "", errors.New("there is something behind a quotation mark")
+		return "", "", errors.New("text after a closing quotation mark")
 	}
 	return b.String(), s, nil
 }
 
-// wholeIndex returns an index that is a number, as Python writes one. The largest number stands for all that are
-// larger.
+// wholeIndex returns the number of an index, if it is one as Python writes it; maxIndex+1 stands for any larger one.
 func wholeIndex(s string) (int, bool) {
 	if s == "" || !allDigits(s) || s[0] == '0' && len(s) > 1 {
 		return 0, false
@@ -191,7 +190,7 @@ func wholeIndex(s string) (int, bool) {
 	return n, true
 }
 
-// readVector returns what the table at path has, nil without a row. What is damaged is told of.
+// readVector reads the table at path, nil if it has no rows. It reports damage.
 func readVector(path string, complete bool, name func(i, n int, index string) align.Column,
 	damaged func(error)) (*align.Vector, error) {
 	file, err := os.Open(path)
@@ -210,14 +209,14 @@ func readVector(path string, complete bool, name func(i, n int, index string) al
 	return v, nil
 }
 
-// cell is a row as it is kept until all columns are known.
+// cell keeps a row until all columns are known.
 type cell struct {
 	sample, index int32
 	value         float64
 }
 
-// vectorOf reads a table to its end. Rows of the same stamp are one sample, wherever they are; of the same index the
-// last one counts.
+// vectorOf reads a table to its end. Rows with the same stamp are one sample, wherever they are, in which the last row
+// of an index counts.
 func vectorOf(t *table, name func(i, n int, index string) align.Column) (*align.Vector, error) {
 	var cells []cell
 	var stamps []int64
@@ -236,7 +235,7 @@ func vectorOf(t *table, name func(i, n int, index string) align.Column) (*align.
 		index, ok := indices[r.index]
 		if !ok {
 			if len(names) == maxColumns {
-				t.damage(fmt.Errorf("index %.40q: there are %d others", r.index, maxColumns))
+				t.damage(fmt.Errorf("index %.40q is one too many: at most %d columns are read", r.index, maxColumns))
 				continue
 			}
 			index = int32(len(names))
@@ -274,7 +273,7 @@ func vectorOf(t *table, name func(i, n int, index string) align.Column) (*align.
 	}
 	columns := columnsOf(names)
 	if len(columns)*len(stamps) > sparse*(len(cells)+maxColumns) {
-		return nil, fmt.Errorf("%d samples of %d columns have only %d rows: it is no table of samples", len(stamps),
+		return nil, fmt.Errorf("%d samples of %d columns have only %d rows: it is not a table of samples", len(stamps),
 			len(columns), len(cells))
 	}
 	v := &align.Vector{Stamps: stamps, Values: make([]float64, len(stamps)*len(columns))}
@@ -294,8 +293,8 @@ func vectorOf(t *table, name func(i, n int, index string) align.Column) (*align.
 	return v, nil
 }
 
-// columnsOf returns the columns of a table with those indices: as many as the largest number says, and then the words
-// in their order.
+// columnsOf returns the columns of a table with those indices: the numbers from 0 to the largest, then the words,
+// sorted.
 func columnsOf(indices []string) []string {
 	last := -1
 	var words []string

@@ -83,13 +83,13 @@ func TestTable(t *testing.T) {
 			"joint_0 | 2.000: 7", []string{
 				`t.csv:2: want timestamp,index,value, not "1,0"`,
 				`t.csv:3: want timestamp,index,value, not "1,0,2,3"`,
-				`t.csv:4: time "x" is no number of seconds since 1970, such as 1764000000.033`,
+				`t.csv:4: time "x" is not a number of seconds since 1970, such as 1764000000.033`,
 				`t.csv:5: the index is empty`,
 				`t.csv:6: index "5000" is too large, at most 1023 is`,
-				`t.csv:7: value "y" is no number`,
+				`t.csv:7: value "y" is not a number`,
 				`t.csv:8: value "1e999" is too large`,
 				`t.csv:9: a quotation mark is missing in "1,\"0,1"`,
-				`t.csv:10: there is something behind a quotation mark in "1,\"0\"1,1"`,
+				`t.csv:10: text after a closing quotation mark in "1,\"0\"1,1"`,
 			}},
 		{"what a power failure leaves", header + "1,0,7\n" + strings.Repeat("\x00", 3*maxRow) + "\n2,0,8\n", episode.Joint,
 			"joint_0 | 1.000: 7| 2.000: 8", []string{
@@ -123,7 +123,7 @@ func TestSparseTable(t *testing.T) {
 		fmt.Fprintf(&b, "1,%d,1\n", i)
 	}
 	_, _, err := parse(b.String(), true, episode.Joint)
-	require.EqualError(t, err, "10000 samples of 1024 columns have only 11024 rows: it is no table of samples")
+	require.EqualError(t, err, "10000 samples of 1024 columns have only 11024 rows: it is not a table of samples")
 	b.Reset()
 	for i := range maxColumns + 2 {
 		fmt.Fprintf(&b, "1,w%d,1\n", i)
@@ -131,8 +131,8 @@ func TestSparseTable(t *testing.T) {
 	v, damage, err := parse(b.String(), true, episode.Gripper)
 	require.NoError(t, err)
 	require.Len(t, v.Columns, maxColumns)
-	require.Equal(t, []string{`t.csv:1025: index "w1024": there are 1024 others`,
-		`t.csv:1026: index "w1025": there are 1024 others`}, damage)
+	require.Equal(t, []string{`t.csv:1025: index "w1024" is one too many: at most 1024 columns are read`,
+		`t.csv:1026: index "w1025" is one too many: at most 1024 columns are read`}, damage)
 }
 
 func TestNumbers(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"tapedeck/codec/episode"
 )
 
-// Write writes a whole take, and closes w in any case. A session that was read is written as it was: with its
-// metadata.json, and as EasyTeleop has it if that is what it was.
+// Write writes an episode as a session. One that was read from a session keeps its metadata.json, and the layout of
+// EasyTeleop if it had that.
 func Write(path string, e *episode.Episode, o Options) error {
 	var members struct {
 		Devices map[string]json.RawMessage `json:"devices"`
@@ -41,7 +41,7 @@ func Write(path string, e *episode.Episode, o Options) error {
 	return cmp.Or(err, w.Complete(true))
 }
 
-// episode writes the streams of a take.
+// episode writes the streams of an episode.
 func (w *Writer) episode(e *episode.Episode) error {
 	for _, a := range e.Arms {
 		for s := range episode.Roles {
@@ -62,11 +62,11 @@ func (w *Writer) episode(e *episode.Episode) error {
 	return nil
 }
 
-// all writes a vector. What of a gripper are ints and what floats is told from all numbers of a column.
+// all writes a vector. Columns of a gripper are ints if all their numbers are whole.
 func (w *Writer) all(a *episode.Arm, v *align.Vector) error {
 	n := len(v.Columns)
 	if len(v.Values) != n*len(v.Stamps) {
-		return fmt.Errorf("write %s: %s has %d numbers for %d samples of %d columns", w.path, v.Name, len(v.Values),
+		return fmt.Errorf("write %s: %s has %d values for %d samples of %d columns", w.path, v.Name, len(v.Values),
 			len(v.Stamps), n)
 	}
 	if len(v.Stamps) == 0 {

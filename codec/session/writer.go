@@ -12,14 +12,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"tapedeck/codec"
 	"tapedeck/codec/align"
@@ -28,26 +23,25 @@ import (
 	"tapedeck/codec/pixel"
 )
 
-// Options say how a session is written.
+// Options are those of a session that is written.
 type Options struct {
-	// EasyTeleop has it written as EasyTeleop 0.1 does, not as it documents: grippers in end_effector.csv, tables of arm_0
-	// and arm_1 even if there is nothing in them, and in metadata.json all devices in one object, without the name and the
-	// start.
+	// EasyTeleop writes as EasyTeleop 0.1 does, not as it documents: grippers in end_effector.csv, tables of arm_0 and
+	// arm_1 even if they are empty, and in metadata.json all devices in one object, without the name and the start.
 	EasyTeleop bool
-	// Quaternions has poses with quaternions written as such, in seven numbers instead of six.
+	// Quaternions keeps the quaternions of poses, in seven numbers instead of six.
 	Quaternions bool
-	Overwrite   bool
-	Workers     int             // that make PNGs; 0 is as many as there are processors
+	Overwrite   bool            // a session that exists
+	Workers     int             // goroutines that encode PNGs; 0: one for each processor
 	Task        string          // what is done, in words
-	Success     *bool           // whether it was done; nil is not known
-	Metadata    json.RawMessage // what more is to be in metadata.json, as a JSON object; nil is nothing
+	Success     *bool           // whether it was done; nil: unknown
+	Metadata    json.RawMessage // a JSON object with more members of metadata.json; nil: none
 }
 
-// flushPace is how long samples wait at most to be written.
+// flushPace is the longest time that samples wait to be written.
 const flushPace = time.Second
 
-// Writer writes a session. Samples are in their tables within a second, pictures have their names when they are whole,
-// and metadata.json comes at the end: what is there when the writer is killed can be read. The methods are not for
+// Writer writes a session. Samples are in their tables within a second, pictures get their names when they are whole,
+// and metadata.json is written last: if the writer is killed, what is there can be read. The methods are not for
 // concurrent use, except that Sync may be called beside the others.
 //
 // Frame and Sample take a stamp in ns since the Unix epoch. When the disk fails they, Sync and Complete return a
@@ -59,12 +53,11 @@ type Writer struct {
 	cameras map[string]*cameraWriter
 	arms    map[string]*armWriter
 	vectors map[*align.Vector]*vectorWriter
-	tables  tableList
 	start   int64  // earliest stamp
 	end     int64  // latest
 	taken   uint64 // frames and samples
 	events  []event
-	given   json.RawMessage // metadata.json as it is to be; nil: it is made
+	given   json.RawMessage // metadata.json; nil: describe makes it
 
 	complete bool // metadata.json is written
 
@@ -81,14 +74,15 @@ type Writer struct {
 	mu       sync.Mutex
 	channels map[string]*codec.Channel // by topic, that errors name
 	err      error                     // of the disk, the first
-	lost     map[[2]string]*lostError  // by name and table
-	missing  *codec.MissingError       // that was returned
+	tables   []*csvFile
+	lost     map[[2]string]*lostError // by name and table
+	missing  *codec.MissingError      // that was returned
 	closed   bool
 }
 
 var _ output.Part = (*Writer)(nil)
 
-// cameraWriter is a camera of a session that is written.
+// cameraWriter writes the frames of a camera.
 type cameraWriter struct {
 	device json.RawMessage
 	topic  string
@@ -96,42 +90,13 @@ type cameraWriter struct {
 	latest int64
 }
 
-// armWriter is an arm of a session that is written.
+// armWriter writes the tables of an arm.
 type armWriter struct {
 	device json.RawMessage
 	info   armInfo
 	grip   [2]float64
 	folder string
 	tables [episode.Roles]*csvFile
-}
-
-// vectorWriter is how samples of a vector are written.
-type vectorWriter struct {
-	table      *csvFile
-	stream     episode.Role
-	unit       string // of joints
-	keys       []key
-	fractions  []bool // columns that have some; nil: not known
-	quaternion bool   // of the pose
-	values     [6]float64
-}
-
-// tableList are the tables of a session.
-type tableList struct {
-	mu   sync.Mutex
-	list []*csvFile
-}
-
-func (l *tableList) add(f *csvFile) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.list = append(l.list, f)
-}
-
-func (l *tableList) all() []*csvFile {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.list)
 }
 
 // Create begins a session in the folder path, which must not exist unless o.Overwrite is set and it is a session.
@@ -144,7 +109,7 @@ func Create(path string, o Options) (*Writer, error) {
 	if o.Metadata != nil {
 		var object map[string]json.RawMessage
 		if err := json.Unmarshal(o.Metadata, &object); err != nil {
-			return nil, fmt.Errorf("create %s: metadata are no JSON object: %w", path, err)
+			return nil, fmt.Errorf("create %s: metadata is not a JSON object: %w", path, err)
 		}
 	}
 	if err := w.create(); err != nil {
@@ -156,7 +121,7 @@ func Create(path string, o Options) (*Writer, error) {
 	return w, nil
 }
 
-// create makes what every session has.
+// create creates the folders and files of every session.
 func (w *Writer) create() error {
 	if w.options.Overwrite {
 		if err := remove(w.path); err != nil {
@@ -186,7 +151,7 @@ func (w *Writer) create() error {
 	return nil
 }
 
-// createPair makes the tables that EasyTeleop makes of every session.
+// createPair creates the tables that EasyTeleop creates in every session.
 func (w *Writer) createPair() error {
 	for _, name := range []string{"arm_0", "arm_1"} {
 		a, err := w.arm(&episode.Arm{Name: name})
@@ -202,7 +167,7 @@ func (w *Writer) createPair() error {
 	return nil
 }
 
-// remove removes the session at path, if there is one. Nothing but a session is removed.
+// remove removes the session at path, if there is one, and nothing but a session.
 func remove(path string) error {
 	entries, err := os.ReadDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -212,7 +177,7 @@ func remove(path string) error {
 		return err
 	}
 	if len(entries) > 0 && !isSession(path, entries) {
-		return errors.New("the folder there is no session, and is not overwritten")
+		return errors.New("not overwritten: the folder is not a session")
 	}
 	return os.RemoveAll(path)
 }
@@ -222,8 +187,7 @@ func (w *Writer) metadataPath() string { return filepath.Join(w.path, metadataNa
 // Size returns how many bytes were written.
 func (w *Writer) Size() int64 { return w.bytes.Load() }
 
-// Late returns how many frames had to wait until there was a worker to make a PNG of them: whoever writes has waited as
-// long.
+// Late returns how many frames had to wait for a worker that encodes them as PNG. Frame waited as long.
 func (w *Writer) Late() uint64 { return w.late.Load() }
 
 // Declare has errors name the channel c where they are about its topic.
@@ -251,9 +215,9 @@ func (w *Writer) Write(m *codec.Message) error {
 	return nil
 }
 
-// Frame adds what a camera saw. A frame that is a JPEG or a PNG is written as it is, of pixels a PNG is made in the
-// background; when these are more than can be made, Frame waits. The frame is the caller's again when it returns. A
-// second frame with the same stamp is refused.
+// Frame adds a frame of a camera. It writes JPEGs and PNGs as they are and encodes pixels as PNG in the background, or
+// waits if that cannot keep up. The frame is the caller's again when Frame returns. A second frame with the same stamp
+// is an error.
 func (w *Writer) Frame(c *episode.Camera, stamp int64, f episode.Frame) error {
 	if err := w.failure(); err != nil {
 		return err
@@ -289,7 +253,7 @@ func (w *Writer) frame(c *episode.Camera, stamp int64, f *episode.Frame) error {
 	switch f.Encoding {
 	case "jpeg", "png":
 		if found := pixel.Detect(f.Data); found != f.Encoding {
-			return fmt.Errorf("the picture is no %s, it begins with %q", f.Encoding, f.Data[:min(len(f.Data), 8)])
+			return fmt.Errorf("the picture is not a %s: it begins with %q", f.Encoding, f.Data[:min(len(f.Data), 8)])
 		}
 		ext := map[string]string{"jpeg": ".jpg", "png": ".png"}[f.Encoding]
 		if err := writePicture(name+ext, f.Data); err != nil {
@@ -309,7 +273,7 @@ func (w *Writer) frame(c *episode.Camera, stamp int64, f *episode.Frame) error {
 	return nil
 }
 
-// pictured is told how it went with a picture.
+// pictured is called when a picture was written, or could not be.
 func (w *Writer) pictured(p *picture, size int64, err error) {
 	if err == nil {
 		w.bytes.Add(size)
@@ -318,7 +282,7 @@ func (w *Writer) pictured(p *picture, size int64, err error) {
 	w.fail(&lostError{name: p.topic, path: p.path, count: 1, start: p.stamp, end: p.stamp, err: codec.Pathless(err)})
 }
 
-// took notes the time of something that was taken.
+// took counts a frame or a sample, and extends the time of the session.
 func (w *Writer) took(stamp int64) {
 	if w.taken == 0 {
 		w.start, w.end = stamp, stamp
@@ -327,9 +291,9 @@ func (w *Writer) took(stamp int64) {
 	w.taken++
 }
 
-// Sample adds a sample of a vector, which is one of the arm's. values are as many as the vector has columns now; there
-// may be more behind them later. Those that align.IsMissing are left out. Angles become the table's, as the units of
-// columns tell.
+// Sample adds a sample of a vector of the arm, with a value for each column that the vector has now; later it may have
+// more. Values that align.IsMissing reports are left out. Angles are converted from the units of the columns to that of
+// the table. values are the caller's again when Sample returns.
 func (w *Writer) Sample(a *episode.Arm, v *align.Vector, stamp int64, values []float64) error {
 	if err := w.failure(); err != nil {
 		return err
@@ -350,7 +314,7 @@ func (w *Writer) sample(a *episode.Arm, v *align.Vector, stamp int64, values []f
 		w.vectors[v] = out
 	}
 	if len(values) != len(v.Columns) {
-		return fmt.Errorf("there are %d numbers for %d columns", len(values), len(v.Columns))
+		return fmt.Errorf("%d values for %d columns", len(values), len(v.Columns))
 	}
 	if err := out.settle(v.Columns, !w.options.Quaternions); err != nil {
 		return err
@@ -381,10 +345,10 @@ func (w *Writer) vector(a *episode.Arm, v *align.Vector) (*vectorWriter, error) 
 		}
 		return &vectorWriter{table: table, stream: s, unit: arm.info.JointUnit}, nil
 	}
-	return nil, fmt.Errorf("it is no vector of %s", a.Name)
+	return nil, fmt.Errorf("it is not a vector of %s", a.Name)
 }
 
-// arm returns what writes an arm.
+// arm returns the writer of an arm.
 func (w *Writer) arm(a *episode.Arm) (*armWriter, error) {
 	arm := w.arms[a.Name]
 	if arm == nil {
@@ -425,278 +389,21 @@ func (w *Writer) table(arm *armWriter, name string, s episode.Role) (*csvFile, e
 			return nil, err
 		}
 		arm.tables[s] = table
-		w.tables.add(table)
+		w.mu.Lock()
+		w.tables = append(w.tables, table)
+		w.mu.Unlock()
 	}
 	arm.tables[s].name = name
 	return arm.tables[s], nil
 }
 
-// settle finds out how columns are written, unless that is known.
-func (out *vectorWriter) settle(columns []align.Column, euler bool) error {
-	if len(out.keys) == len(columns) || out.quaternion && len(columns) == 7 {
-		return nil
-	}
-	if len(columns) > maxColumns {
-		return fmt.Errorf("%d columns are too many", len(columns))
-	}
-	out.keys = out.keys[:0]
-	out.quaternion = euler && out.stream.Base() == episode.Pose && len(columns) == 7 && isQuaternion(columns[3:])
-	if out.quaternion {
-		columns = columns[:6]
-	}
-	seen := map[string]bool{}
-	for i := range columns {
-		k := key{text: indexOf(out.stream, i, &columns[i]),
-			whole:  out.stream.Base() == episode.Gripper && (i >= len(out.fractions) || !out.fractions[i]),
-			factor: out.factor(columns[i].Unit)}
-		if n, ok := wholeIndex(k.text); k.text == "" || strings.ContainsAny(k.text, ",\"\r\n") ||
-			strings.TrimSpace(k.text) != k.text || ok && n > maxIndex || seen[k.text] {
-			return fmt.Errorf("a column cannot be called %q", k.text)
-		}
-		seen[k.text] = true
-		if out.quaternion {
-			k.factor = 1
-		}
-		out.keys = append(out.keys, k)
-	}
-	return nil
-}
-
-// factor returns what numbers of a unit are to be multiplied with.
-func (out *vectorWriter) factor(unit string) float64 {
-	to := out.unit
-	switch {
-	case out.stream.Base() == episode.Gripper, out.stream == episode.Effort:
-		return 1
-	case out.stream.Base() == episode.Pose:
-		to = "rad"
-	}
-	switch degrees := strings.HasPrefix(unit, "deg"); {
-	case degrees && to == "rad":
-		return math.Pi / 180
-	case strings.HasPrefix(unit, "rad") && to == "deg":
-		return 180 / math.Pi
-	}
-	return 1
-}
-
-// isQuaternion reports whether columns are one.
-func isQuaternion(columns []align.Column) bool {
-	return len(columns) == 4 && !slices.ContainsFunc(columns,
-		func(c align.Column) bool { return c.Interp != align.Quaternion && !strings.HasPrefix(c.Name, "q") })
-}
-
-// euler returns a pose with its quaternion as roll, pitch and yaw about fixed axes.
-func (out *vectorWriter) euler(pose []float64) []float64 {
-	x, y, z, q := pose[3], pose[4], pose[5], pose[6]
-	norm := math.Sqrt(x*x + y*y + z*z + q*q)
-	x, y, z, q = x/norm, y/norm, z/norm, q/norm
-	copy(out.values[:], pose[:3])
-	out.values[3] = math.Atan2(2*(q*x+y*z), 1-2*(x*x+y*y))
-	out.values[4] = math.Asin(min(max(2*(q*y-z*x), -1), 1))
-	out.values[5] = math.Atan2(2*(q*z+x*y), 1-2*(y*y+z*z))
-	return out.values[:]
-}
-
-// nameForm is how names of cameras and arms look.
+// nameForm matches names of cameras and arms.
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}$`)
 
-// checkName returns an error for a name that no folder should have.
+// checkName checks the name of a camera or an arm, which becomes that of a folder.
 func checkName(name string) error {
 	if !nameForm.MatchString(name) {
 		return fmt.Errorf("a device cannot be called %.120q: want letters, digits, _, . and -", name)
 	}
-	return nil
-}
-
-// refuse returns the error of a frame or a sample that was not taken: if it is one of the disk, that is the end of the
-// session.
-func (w *Writer) refuse(err error, what string, args ...any) error {
-	var errno syscall.Errno
-	if !errors.As(err, &errno) {
-		return fmt.Errorf("write %s: %s: %w", w.path, fmt.Sprintf(what, args...), err)
-	}
-	w.fail(&lostError{err: err, path: pathOf(err)})
-	return w.failure()
-}
-
-// pathOf returns the path that an error of package os names.
-func pathOf(err error) string {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Path
-	}
-	return ""
-}
-
-// failed notes what a table could not write.
-func (w *Writer) failed(err error) {
-	var lost *lostError
-	if errors.As(err, &lost) {
-		w.fail(lost)
-	}
-}
-
-// fail notes an error of the disk and what is lost with it.
-func (w *Writer) fail(l *lostError) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.err == nil {
-		w.err = codec.Pathless(l.err)
-		if l.path != "" {
-			w.err = fmt.Errorf("%s: %w", filepath.Base(l.path), w.err)
-		}
-	}
-	if l.count == 0 {
-		return
-	}
-	key := [2]string{l.name, l.table}
-	if known := w.lost[key]; known != nil {
-		known.count += l.count
-		known.start, known.end = min(known.start, l.start), max(known.end, l.end)
-	} else {
-		w.lost[key] = l
-	}
-}
-
-// failure returns an error if the disk has failed: all that is missing.
-func (w *Writer) failure() error {
-	w.mu.Lock()
-	err, missing, closed := w.err, w.missing, w.closed
-	w.mu.Unlock()
-	switch {
-	case missing != nil:
-		return missing
-	case closed:
-		return fmt.Errorf("write %s: %w", w.path, fs.ErrClosed)
-	case err == nil:
-		return nil
-	}
-	w.pictures.wait()
-	w.flush()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.missing == nil {
-		w.missing = w.account()
-	}
-	return w.missing
-}
-
-// account returns what is lost. Of a message on a topic several tables may have a part.
-func (w *Writer) account() *codec.MissingError {
-	m := &codec.MissingError{Path: w.path, Err: w.err}
-	counts := map[string]uint64{}
-	for key, l := range w.lost {
-		if len(counts) == 0 {
-			m.Start, m.End = l.start, l.end
-		}
-		m.Start, m.End = min(m.Start, l.start), max(m.End, l.end)
-		counts[key[0]] = max(counts[key[0]], l.count)
-	}
-	for _, name := range slices.SortedFunc(maps.Keys(counts), naturally) {
-		c := cmp.Or(w.channels[name], &codec.Channel{Topic: name})
-		m.Topics = append(m.Topics, codec.TopicInfo{Channel: c, MessageCount: counts[name]})
-	}
-	return m
-}
-
-// flush writes what tables have collected.
-func (w *Writer) flush() {
-	for _, table := range w.tables.all() {
-		w.failed(table.flush())
-	}
-}
-
-func (w *Writer) flushRegularly() {
-	tick := time.NewTicker(flushPace)
-	defer tick.Stop()
-	for {
-		select {
-		case <-w.stop:
-			return
-		case <-tick.C:
-			w.flush()
-		}
-	}
-}
-
-// Sync writes everything so far and asks the system to put it on the disk.
-func (w *Writer) Sync() error {
-	w.syncing.Lock()
-	defer w.syncing.Unlock()
-	w.mu.Lock()
-	closed := w.closed
-	w.mu.Unlock()
-	if closed {
-		return nil
-	}
-	w.pictures.wait()
-	w.flush()
-	if err := w.failure(); err != nil {
-		return err
-	}
-	// There are too many files to ask for each.
-	if err := unix.Syncfs(int(w.folder.Fd())); err != nil {
-		return fmt.Errorf("sync %s: %w", w.path, err)
-	}
-	return nil
-}
-
-// Complete implements output.Part: what was taken is written, and metadata.json last of all. It is on the disk then,
-// durable or not.
-func (w *Writer) Complete(bool) error {
-	w.mu.Lock()
-	returned := w.missing
-	w.mu.Unlock()
-	close(w.stop)
-	w.ticking.Wait()
-	w.pictures.close()
-	for _, table := range w.tables.all() {
-		w.failed(table.close())
-	}
-	err := w.failure()
-	if returned != nil {
-		err = nil
-	}
-	if metadataErr := w.finish(); metadataErr != nil {
-		err = cmp.Or(err, metadataErr)
-	} else {
-		w.complete = true
-	}
-	w.syncing.Lock()
-	defer w.syncing.Unlock()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.closed = true
-	w.folder.Close()
-	return err
-}
-
-// Info describes what was taken. It does not list the topics.
-func (w *Writer) Info() *codec.Info {
-	info := &codec.Info{
-		Format: Name, Path: w.path, Size: w.Size(), MessageCount: w.taken, StartTime: w.start, EndTime: w.end,
-		Complete: w.complete,
-	}
-	info.Files = []codec.FileInfo{{
-		Path: info.Path, Size: info.Size, MessageCount: info.MessageCount, StartTime: info.StartTime, EndTime: info.EndTime,
-	}}
-	return info
-}
-
-// finish writes metadata.json.
-func (w *Writer) finish() error {
-	path := w.metadataPath()
-	err := os.WriteFile(path+partSuffix, w.describe(), 0o666)
-	if err == nil {
-		err = unix.Syncfs(int(w.folder.Fd())) // metadata.json says that everything before is there
-	}
-	if err == nil {
-		err = os.Rename(path+partSuffix, path)
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, codec.Pathless(err))
-	}
-	codec.SyncFolder(w.path)
 	return nil
 }

@@ -172,7 +172,7 @@ func TestRefused(t *testing.T) {
 		{"camera_0", 1e9, pixels("mono8", 2, 2, 0, 4), "camera_0 at 1.000: there is a frame with that stamp already"},
 		{"camera_0", 2e9, jpegOf(t, 0), "camera_0 at 2.000: there is a frame with that stamp already"},
 		{"camera_0", 3e9, episode.Frame{Encoding: "jpeg", Data: []byte("GIF89a")},
-			`camera_0 at 3.000: the picture is no jpeg, it begins with "GIF89a"`},
+			`camera_0 at 3.000: the picture is not a jpeg: it begins with "GIF89a"`},
 		{"camera_0", 3e9, pixels("bayer_rggb8", 2, 2, 2, 4),
 			"camera_0 at 3.000: unsupported image encoding \"bayer_rggb8\": want one of jpeg, png, mono8, mono16, rgb8, " +
 				"bgr8, rgba8, bgra8, yuv422_yuy2, yuv422"},
@@ -189,9 +189,9 @@ func TestRefused(t *testing.T) {
 	v := &align.Vector{Name: "arm_0/gripper", Columns: []align.Column{{Name: "a"}}}
 	a := &episode.Arm{Name: "arm_0", Gripper: v}
 	require.EqualError(t, w.Sample(a, &align.Vector{Name: "x"}, 1e9, nil),
-		"write "+path+": x at 1.000: it is no vector of arm_0")
+		"write "+path+": x at 1.000: it is not a vector of arm_0")
 	require.EqualError(t, w.Sample(a, v, 1e9, []float64{1, 2}),
-		"write "+path+": arm_0/gripper at 1.000: there are 2 numbers for 1 columns")
+		"write "+path+": arm_0/gripper at 1.000: 2 values for 1 columns")
 	for _, name := range []string{"", "a,b", "a\nb", "a", "2000"} {
 		v.Columns = []align.Column{{Name: "a"}, {Name: name}}
 		require.EqualError(t, w.Sample(a, v, 1e9, []float64{1, 2}),
@@ -215,7 +215,7 @@ func TestDiskFails(t *testing.T) {
 	require.NoError(t, w.Sync())
 	require.NoError(t, w.Sample(a, v, 2e9, []float64{2}))
 	require.NoError(t, w.Sample(a, v, 3e9, []float64{3}))
-	table := w.tables.all()[0]
+	table := w.tables[0]
 	require.NoError(t, table.file.Close())
 	table.file, err = os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	require.NoError(t, err)
@@ -274,10 +274,10 @@ func TestOverwrite(t *testing.T) {
 	other := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(other, "thesis.tex"), nil, 0o666))
 	_, err = Create(other, Options{Overwrite: true})
-	require.EqualError(t, err, "create "+other+": the folder there is no session, and is not overwritten")
+	require.EqualError(t, err, "create "+other+": not overwritten: the folder is not a session")
 	require.FileExists(t, filepath.Join(other, "thesis.tex"))
 	_, err = Create(path+"_2", Options{Metadata: json.RawMessage("[]")})
-	require.ErrorContains(t, err, "metadata are no JSON object")
+	require.ErrorContains(t, err, "metadata is not a JSON object")
 }
 
 // Whatever a take is, it is the same when it was written and read.

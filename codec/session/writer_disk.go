@@ -1,0 +1,212 @@
+package session
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tapedeck/codec"
+)
+
+// refuse returns the error of a frame or a sample that was not written. One of the disk ends the session.
+func (w *Writer) refuse(err error, what string, args ...any) error {
+	var errno syscall.Errno
+	if !errors.As(err, &errno) {
+		return fmt.Errorf("write %s: %s: %w", w.path, fmt.Sprintf(what, args...), err)
+	}
+	w.fail(&lostError{err: err, path: pathOf(err)})
+	return w.failure()
+}
+
+// pathOf returns the path that an error of package os names.
+func pathOf(err error) string {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Path
+	}
+	return ""
+}
+
+// failed handles an error of a table.
+func (w *Writer) failed(err error) {
+	var lost *lostError
+	if errors.As(err, &lost) {
+		w.fail(lost)
+	}
+}
+
+// fail records an error of the disk and what is lost with it.
+func (w *Writer) fail(l *lostError) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil {
+		w.err = codec.Pathless(l.err)
+		if l.path != "" {
+			w.err = fmt.Errorf("%s: %w", filepath.Base(l.path), w.err)
+		}
+	}
+	if l.count == 0 {
+		return
+	}
+	key := [2]string{l.name, l.table}
+	if known := w.lost[key]; known != nil {
+		known.count += l.count
+		known.start, known.end = min(known.start, l.start), max(known.end, l.end)
+	} else {
+		w.lost[key] = l
+	}
+}
+
+// failure returns an error if the disk has failed, with all that is missing.
+func (w *Writer) failure() error {
+	w.mu.Lock()
+	err, missing, closed := w.err, w.missing, w.closed
+	w.mu.Unlock()
+	switch {
+	case missing != nil:
+		return missing
+	case closed:
+		return fmt.Errorf("write %s: %w", w.path, fs.ErrClosed)
+	case err == nil:
+		return nil
+	}
+	w.pictures.wait()
+	w.flush()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.missing == nil {
+		w.missing = w.account()
+	}
+	return w.missing
+}
+
+// account returns what is lost. Several tables may have a part of a message. w.mu is held.
+func (w *Writer) account() *codec.MissingError {
+	m := &codec.MissingError{Path: w.path, Err: w.err}
+	counts := map[string]uint64{}
+	for key, l := range w.lost {
+		if len(counts) == 0 {
+			m.Start, m.End = l.start, l.end
+		}
+		m.Start, m.End = min(m.Start, l.start), max(m.End, l.end)
+		counts[key[0]] = max(counts[key[0]], l.count)
+	}
+	for _, name := range slices.SortedFunc(maps.Keys(counts), naturally) {
+		c := cmp.Or(w.channels[name], &codec.Channel{Topic: name})
+		m.Topics = append(m.Topics, codec.TopicInfo{Channel: c, MessageCount: counts[name]})
+	}
+	return m
+}
+
+// flush writes what the tables have collected.
+func (w *Writer) flush() {
+	w.mu.Lock()
+	tables := slices.Clone(w.tables)
+	w.mu.Unlock()
+	for _, table := range tables {
+		w.failed(table.flush())
+	}
+}
+
+func (w *Writer) flushRegularly() {
+	tick := time.NewTicker(flushPace)
+	defer tick.Stop()
+	for {
+		select {
+		case <-w.stop:
+			return
+		case <-tick.C:
+			w.flush()
+		}
+	}
+}
+
+// Sync writes everything so far and asks the system to put it on the disk.
+func (w *Writer) Sync() error {
+	w.syncing.Lock()
+	defer w.syncing.Unlock()
+	w.mu.Lock()
+	closed := w.closed
+	w.mu.Unlock()
+	if closed {
+		return nil
+	}
+	w.pictures.wait()
+	w.flush()
+	if err := w.failure(); err != nil {
+		return err
+	}
+	// There are too many files to ask for each.
+	if err := unix.Syncfs(int(w.folder.Fd())); err != nil {
+		return fmt.Errorf("sync %s: %w", w.path, err)
+	}
+	return nil
+}
+
+// Complete implements output.Part: what was taken is written, and metadata.json last of all. It is on the disk then,
+// durable or not.
+func (w *Writer) Complete(bool) error {
+	w.mu.Lock()
+	returned := w.missing
+	w.mu.Unlock()
+	close(w.stop)
+	w.ticking.Wait()
+	w.pictures.close()
+	for _, table := range w.tables {
+		w.failed(table.close())
+	}
+	err := w.failure()
+	if returned != nil {
+		err = nil
+	}
+	if metadataErr := w.finish(); metadataErr != nil {
+		err = cmp.Or(err, metadataErr)
+	} else {
+		w.complete = true
+	}
+	w.syncing.Lock()
+	defer w.syncing.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	w.folder.Close()
+	return err
+}
+
+// Info describes what was taken. It does not list the topics.
+func (w *Writer) Info() *codec.Info {
+	info := &codec.Info{
+		Format: Name, Path: w.path, Size: w.Size(), MessageCount: w.taken, StartTime: w.start, EndTime: w.end,
+		Complete: w.complete,
+	}
+	info.Files = []codec.FileInfo{{
+		Path: info.Path, Size: info.Size, MessageCount: info.MessageCount, StartTime: info.StartTime, EndTime: info.EndTime,
+	}}
+	return info
+}
+
+// finish writes metadata.json.
+func (w *Writer) finish() error {
+	path := w.metadataPath()
+	err := os.WriteFile(path+partSuffix, w.describe(), 0o666)
+	if err == nil {
+		err = unix.Syncfs(int(w.folder.Fd())) // metadata.json says that everything before is there
+	}
+	if err == nil {
+		err = os.Rename(path+partSuffix, path)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, codec.Pathless(err))
+	}
+	codec.SyncFolder(w.path)
+	return nil
+}

@@ -1,0 +1,89 @@
+package session
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"tapedeck/codec/align"
+	"tapedeck/codec/episode"
+)
+
+// vectorWriter writes the samples of a vector.
+type vectorWriter struct {
+	table      *csvFile
+	stream     episode.Role
+	unit       string // of joints
+	keys       []key
+	fractions  []bool // columns with numbers that are not whole; nil: unknown
+	quaternion bool   // of the pose
+	values     [6]float64
+}
+
+// settle decides how columns are written, unless that is known.
+func (out *vectorWriter) settle(columns []align.Column, euler bool) error {
+	if len(out.keys) == len(columns) || out.quaternion && len(columns) == 7 {
+		return nil
+	}
+	if len(columns) > maxColumns {
+		return fmt.Errorf("%d columns are too many", len(columns))
+	}
+	out.keys = out.keys[:0]
+	out.quaternion = euler && out.stream.Base() == episode.Pose && len(columns) == 7 && isQuaternion(columns[3:])
+	if out.quaternion {
+		columns = columns[:6]
+	}
+	seen := map[string]bool{}
+	for i := range columns {
+		k := key{text: indexOf(out.stream, i, &columns[i]),
+			whole:  out.stream.Base() == episode.Gripper && (i >= len(out.fractions) || !out.fractions[i]),
+			factor: out.factor(columns[i].Unit)}
+		if n, ok := wholeIndex(k.text); k.text == "" || strings.ContainsAny(k.text, ",\"\r\n") ||
+			strings.TrimSpace(k.text) != k.text || ok && n > maxIndex || seen[k.text] {
+			return fmt.Errorf("a column cannot be called %q", k.text)
+		}
+		seen[k.text] = true
+		if out.quaternion {
+			k.factor = 1
+		}
+		out.keys = append(out.keys, k)
+	}
+	return nil
+}
+
+// factor returns what numbers of a unit are to be multiplied with.
+func (out *vectorWriter) factor(unit string) float64 {
+	to := out.unit
+	switch {
+	case out.stream.Base() == episode.Gripper, out.stream == episode.Effort:
+		return 1
+	case out.stream.Base() == episode.Pose:
+		to = "rad"
+	}
+	switch degrees := strings.HasPrefix(unit, "deg"); {
+	case degrees && to == "rad":
+		return math.Pi / 180
+	case strings.HasPrefix(unit, "rad") && to == "deg":
+		return 180 / math.Pi
+	}
+	return 1
+}
+
+// isQuaternion reports whether columns are a quaternion.
+func isQuaternion(columns []align.Column) bool {
+	return len(columns) == 4 && !slices.ContainsFunc(columns,
+		func(c align.Column) bool { return c.Interp != align.Quaternion && !strings.HasPrefix(c.Name, "q") })
+}
+
+// euler returns a pose with its quaternion as roll, pitch and yaw about fixed axes.
+func (out *vectorWriter) euler(pose []float64) []float64 {
+	x, y, z, q := pose[3], pose[4], pose[5], pose[6]
+	norm := math.Sqrt(x*x + y*y + z*z + q*q)
+	x, y, z, q = x/norm, y/norm, z/norm, q/norm
+	copy(out.values[:], pose[:3])
+	out.values[3] = math.Atan2(2*(q*x+y*z), 1-2*(x*x+y*y))
+	out.values[4] = math.Asin(min(max(2*(q*y-z*x), -1), 1))
+	out.values[5] = math.Atan2(2*(q*z+x*y), 1-2*(y*y+z*z))
+	return out.values[:]
+}
