@@ -52,7 +52,7 @@ func makeLog(t *testing.T) string {
 func TestLogOfCARLA(t *testing.T) {
 	o := testOptions()
 	o.Immediate, o.Interpolate, o.Follow, o.IgnoreHero, o.StartOffset = true, 40, "other", true, -450*time.Millisecond
-	h := newHall(t, o, makeLog(t))
+	h := newFixture(t, o, makeLog(t))
 	h.hears("/clock", "rosgraph_msgs/msg/Clock", codec.DefaultQoS())
 	h.hears("/tf", "tf2_msgs/msg/TFMessage", codec.DefaultQoS())
 	h.hears("/carla/other/odometry", "nav_msgs/msg/Odometry", codec.DefaultQoS())

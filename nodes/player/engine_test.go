@@ -320,7 +320,7 @@ func TestEngineClock(t *testing.T) {
 }
 
 // What is played late holds the clock up, and is caught up with.
-func TestEngineClockWaitsForTheStage(t *testing.T) {
+func TestEngineClockWaitsForTheOutput(t *testing.T) {
 	s := newTestRun(t, record("a@10", "b@20", "c@90"), func(p *plan) { p.clockPeriod = 20e6 })
 	s.busy = 25e6
 	require.Equal(t, "clock 0+0 clock 0+0 a@10+10 clock 20+35 b@20+35 clock 60+60 clock 80+80 c@90+90 clock 100+115 "+

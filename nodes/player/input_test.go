@@ -18,9 +18,9 @@ import (
 
 func everything(*codec.Channel) bool { return true }
 
-// makeTape writes a recording of empty messages of a topic at these times. Unless it is closed it looks like that of a
+// writeRecording writes a recording of empty messages of a topic at these times. Unless it is closed it looks like that of a
 // killed process.
-func makeTape(t *testing.T, name, topic string, closed bool, times ...int64) string {
+func writeRecording(t *testing.T, name, topic string, closed bool, times ...int64) string {
 	path := filepath.Join(t.TempDir(), name)
 	w, err := formats.All().Codecs().Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
@@ -41,8 +41,8 @@ func makeTape(t *testing.T, name, topic string, closed bool, times ...int64) str
 
 func TestSourceMergesRecordings(t *testing.T) {
 	s, err := openSource([]string{
-		makeTape(t, "none.record", "/none", true), makeTape(t, "a.record", "/a", true, 100, 300),
-		makeTape(t, "b.mcap", "/b", true, 0, 200),
+		writeRecording(t, "none.record", "/none", true), writeRecording(t, "a.record", "/a", true, 100, 300),
+		writeRecording(t, "b.mcap", "/b", true, 0, 200),
 	}, nil, everything, carla.ReadOptions{})
 	require.NoError(t, err)
 	defer s.close()
@@ -73,7 +73,7 @@ func TestSourceMergesRecordings(t *testing.T) {
 func TestSourceNamesWhatIsMissing(t *testing.T) {
 	folder := t.TempDir()
 	for i, n := range []int{0, 2} {
-		data, err := os.ReadFile(makeTape(t, "a.record", "/a", true, int64(100*i)))
+		data, err := os.ReadFile(writeRecording(t, "a.record", "/a", true, int64(100*i)))
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(folder, fmt.Sprintf("a.record.%05d", n)), data, 0o644))
 	}
@@ -86,7 +86,7 @@ func TestSourceNamesWhatIsMissing(t *testing.T) {
 }
 
 func TestSourceTellsOfUnfinishedRecordings(t *testing.T) {
-	path := makeTape(t, "killed.record", "/a", false, 1, 2)
+	path := writeRecording(t, "killed.record", "/a", false, 1, 2)
 	s, err := openSource([]string{path}, nil, everything, carla.ReadOptions{})
 	require.NoError(t, err)
 	defer s.close()
@@ -96,7 +96,7 @@ func TestSourceTellsOfUnfinishedRecordings(t *testing.T) {
 }
 
 func TestSourceFailsWithOneOfItsRecordings(t *testing.T) {
-	_, err := openSource([]string{makeTape(t, "a.record", "/a", true, 1), "nowhere.record"}, nil, everything,
+	_, err := openSource([]string{writeRecording(t, "a.record", "/a", true, 1), "nowhere.record"}, nil, everything,
 		carla.ReadOptions{})
 	require.ErrorIs(t, err, os.ErrNotExist)
 }

@@ -22,8 +22,7 @@ type graphOutput struct {
 	node        bridge.Node
 	publishers  publishers
 	playingTime func(int64) int64
-	clock       bridge.Publisher // nil: none
-	buf         []byte
+	clock       *rospub.Topic // nil: none
 }
 
 // newGraphOutput advertises /clock if clocked.
@@ -33,7 +32,7 @@ func newGraphOutput(node bridge.Node, p publishers, clocked bool) (*graphOutput,
 		return s, nil
 	}
 	var err error
-	if s.clock, err = node.Advertise(clockTopic, "rosgraph_msgs/msg/Clock", codec.DefaultQoS()); err != nil {
+	if s.clock, err = rospub.Advertise(node, clockTopic, &rosgraph_msgs.Clock{}, codec.DefaultQoS()); err != nil {
 		return nil, fmt.Errorf("publish %s: %w", clockTopic, err)
 	}
 	return s, nil
@@ -53,12 +52,7 @@ func (s *graphOutput) publish(m *codec.Message) error {
 }
 
 func (s *graphOutput) publishClock(clock int64) error {
-	message := rosgraph_msgs.Clock{Clock: rospub.Time(clock)}
-	var err error
-	if s.buf, err = cdr.Append(s.buf[:0], &message); err != nil {
-		return err
-	}
-	return s.clock.Publish(s.buf)
+	return s.clock.Send(&rosgraph_msgs.Clock{Clock: rospub.Time(clock)})
 }
 
 // publishers publish the messages of channels.

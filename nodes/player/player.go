@@ -112,7 +112,7 @@ func (p *player) run(ctx context.Context) (err error) {
 	}
 	offers := p.publishers.offers()
 	if p.output.clock != nil {
-		offers = append(offers, rospub.Offer{Publisher: p.output.clock})
+		offers = append(offers, p.output.clock.Offer)
 	}
 	rospub.Flush(ctx, p.node, offers, p.options.AckTimeout)
 	return nil

@@ -30,8 +30,8 @@ const (
 	epoch   = int64(1_700_000_000e9)
 )
 
-// hall is a player on a graph within the test, and who listens to it.
-type hall struct {
+// fixture is a player on a graph of the test, with a node that listens to it.
+type fixture struct {
 	*player
 	t        *testing.T
 	listener bridge.Node
@@ -48,12 +48,12 @@ func testOptions() options {
 	return o
 }
 
-// newHall gets a player of the recordings ready.
-func newHall(t *testing.T, o options, paths ...string) *hall {
+// newFixture starts a player of recordings.
+func newFixture(t *testing.T, o options, paths ...string) *fixture {
 	net := &bridgetest.Network{}
 	node, err := net.Open(bridge.Options{Name: "player", Remaps: o.Remap})
 	require.NoError(t, err)
-	h := &hall{t: t, heard: map[string][][]byte{}, ended: make(chan error, 1)}
+	h := &fixture{t: t, heard: map[string][][]byte{}, ended: make(chan error, 1)}
 	h.listener, err = net.Open(bridge.Options{Name: "listener"})
 	require.NoError(t, err)
 	wants, err := topicFilter(&o)
@@ -83,7 +83,7 @@ func newHall(t *testing.T, o options, paths ...string) *hall {
 }
 
 // hears collects what a topic carries.
-func (h *hall) hears(topic, typeName string, qos codec.QoS) {
+func (h *fixture) hears(topic, typeName string, qos codec.QoS) {
 	_, err := h.listener.Subscribe(topic, typeName, qos, func(batch []bridge.Sample) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -94,14 +94,14 @@ func (h *hall) hears(topic, typeName string, qos codec.QoS) {
 	require.NoError(h.t, err)
 }
 
-func (h *hall) of(topic string) [][]byte {
+func (h *fixture) of(topic string) [][]byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.heard[topic])
 }
 
 // numbers returns what was heard on a topic of numbers.
-func (h *hall) numbers(topic string) (list []uint32) {
+func (h *fixture) numbers(topic string) (list []uint32) {
 	for _, data := range h.of(topic) {
 		var m std_msgs.UInt32
 		require.NoError(h.t, cdr.Unmarshal(data, &m))
@@ -111,14 +111,14 @@ func (h *hall) numbers(topic string) (list []uint32) {
 }
 
 // plays waits until that was heard on a topic.
-func (h *hall) plays(topic string, numbers ...uint32) {
+func (h *fixture) plays(topic string, numbers ...uint32) {
 	h.t.Helper()
 	require.Eventually(h.t, func() bool { return len(h.numbers(topic)) >= len(numbers) }, patient, time.Millisecond, topic)
 	require.Equal(h.t, numbers, h.numbers(topic))
 }
 
 // end waits for the end.
-func (h *hall) end() {
+func (h *fixture) end() {
 	h.t.Helper()
 	select {
 	case err := <-h.ended:
@@ -129,12 +129,12 @@ func (h *hall) end() {
 }
 
 // ask calls a service of rosbag2's player.
-func (h *hall) ask(name, kind string, request, response msgs.Message) {
+func (h *fixture) ask(name, kind string, request, response msgs.Message) {
 	h.t.Helper()
 	h.call("/player/"+name, "rosbag2_interfaces/srv/"+kind, request, response)
 }
 
-func (h *hall) call(service, typeName string, request, response msgs.Message) {
+func (h *fixture) call(service, typeName string, request, response msgs.Message) {
 	h.t.Helper()
 	payload, err := cdr.Marshal(request)
 	require.NoError(h.t, err)
@@ -212,7 +212,7 @@ func TestPlayerServices(t *testing.T) {
 	newest(t)
 	o := testOptions()
 	o.StartPaused, o.KeepAlive = true, true
-	h := newHall(t, o, counted(t, 10, 1000))
+	h := newFixture(t, o, counted(t, 10, 1000))
 	h.hears("/n", "std_msgs/msg/UInt32", keepAll())
 	h.open()
 	paused := func() bool {
@@ -303,7 +303,7 @@ func TestPlayerStops(t *testing.T) {
 	newest(t)
 	o := testOptions()
 	o.StartPaused = true
-	h := newHall(t, o, counted(t, 2, 1))
+	h := newFixture(t, o, counted(t, 2, 1))
 	h.open()
 	h.ask("stop", "Stop", &srv.Stop_Request{}, &srv.Stop_Response{})
 	h.end()
@@ -311,7 +311,7 @@ func TestPlayerStops(t *testing.T) {
 
 func TestPlayerWithoutRosbag2(t *testing.T) {
 	newest(t)
-	h := newHall(t, testOptions(), counted(t, 3, 1))
+	h := newFixture(t, testOptions(), counted(t, 3, 1))
 	h.hears("/n", "std_msgs/msg/UInt32", keepAll())
 	h.open()
 	h.end()
@@ -329,7 +329,7 @@ func canceled(t *testing.T) context.Context {
 func TestPlayerNames(t *testing.T) {
 	o := testOptions()
 	o.Prefix, o.Remap = "/robot/", []string{"/robot/b:=/c"}
-	h := newHall(t, o, cut(t, "ab.mcap", false, numberAt("/a", 0, 1), numberAt("/b", 1, 2)))
+	h := newFixture(t, o, cut(t, "ab.mcap", false, numberAt("/a", 0, 1), numberAt("/b", 1, 2)))
 	h.hears("/robot/a", "std_msgs/msg/UInt32", keepAll())
 	h.hears("/c", "std_msgs/msg/UInt32", keepAll())
 	h.open()
@@ -344,7 +344,7 @@ func TestPlayerOffsets(t *testing.T) {
 	a, b := cut(t, "a.mcap", false, numberAt("/n", 100, 1), numberAt("/n", 120, 2)),
 		cut(t, "b.mcap", false, numberAt("/n", 1000, 3), numberAt("/n", 1015, 4))
 	o.InputOffset = []string{b + "=-0.91s"}
-	h := newHall(t, o, a, b)
+	h := newFixture(t, o, a, b)
 	h.hears("/n", "std_msgs/msg/UInt32", keepAll())
 	require.Equal(t, []int64{epoch + 90e6, epoch + 120e6}, []int64{h.source.start, h.source.end})
 	h.open()
@@ -368,7 +368,7 @@ func TestPlayerOrders(t *testing.T) {
 		t.Run(order, func(t *testing.T) {
 			o := testOptions()
 			o.Order = order
-			h := newHall(t, o, path)
+			h := newFixture(t, o, path)
 			h.hears("/a", "std_msgs/msg/Header", keepAll())
 			h.open()
 			h.end()
@@ -389,7 +389,7 @@ func TestPlayerRestamps(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := testOptions()
 			o.Restamp, o.Clock, o.LoopCount = true, clock, 2
-			h := newHall(t, o, cut(t, "s.mcap", false, stamped(-5, 0, 0, "a"), stamped(-5, 7, 0, "b"), stamped(20, 20, 0, "a")))
+			h := newFixture(t, o, cut(t, "s.mcap", false, stamped(-5, 0, 0, "a"), stamped(-5, 7, 0, "b"), stamped(20, 20, 0, "a")))
 			h.hears("/a", "std_msgs/msg/Header", keepAll())
 			h.hears("/b", "std_msgs/msg/Header", keepAll())
 			before := time.Now().UnixNano()
@@ -421,7 +421,7 @@ func TestPlayerLatchedAfterASeek(t *testing.T) {
 	newest(t)
 	o := testOptions()
 	o.StartPaused, o.StartOffset, o.MatchPatience = true, 25*time.Millisecond, time.Millisecond
-	h := newHall(t, o, cut(t, "map.mcap", true, numberAt("/map", 0, 1), numberAt("/map", 20, 2), numberAt("/map", 40, 3)),
+	h := newFixture(t, o, cut(t, "map.mcap", true, numberAt("/map", 0, 1), numberAt("/map", 20, 2), numberAt("/map", 40, 3)),
 		counted(t, 9, 10))
 	h.hears("/map", "std_msgs/msg/UInt32", bridge.LatchedQoS())
 	h.hears("/n", "std_msgs/msg/UInt32", keepAll())
@@ -445,7 +445,7 @@ func TestPlayerLatchedAfterASeek(t *testing.T) {
 func TestPlayerLockStep(t *testing.T) {
 	o := testOptions()
 	o.LockStep, o.Clock = 10*time.Millisecond, 100
-	h := newHall(t, o, counted(t, 5, 5))
+	h := newFixture(t, o, counted(t, 5, 5))
 	h.hears("/n", "std_msgs/msg/UInt32", keepAll())
 	h.hears("/clock", "rosgraph_msgs/msg/Clock", keepAll())
 	h.open()
@@ -472,7 +472,7 @@ func TestPlayerLockStep(t *testing.T) {
 func TestPlayerIsAcknowledged(t *testing.T) {
 	o := testOptions()
 	o.LockStep, o.LockStepTopic, o.ClockTopicsAll = 10*time.Millisecond, "done", true
-	h := newHall(t, o, counted(t, 5, 5))
+	h := newFixture(t, o, counted(t, 5, 5))
 	h.hears("/n", "std_msgs/msg/UInt32", keepAll())
 	h.open()
 	h.plays("/n", 0, 1)
@@ -503,7 +503,7 @@ func TestPlayerTellsOfFiles(t *testing.T) {
 		}
 	}
 	require.NoError(t, w.Close())
-	h := newHall(t, testOptions(), path)
+	h := newFixture(t, testOptions(), path)
 	h.hears("/events/read_split", "rosbag2_interfaces/msg/ReadSplitEvent", keepAll())
 	h.open()
 	h.end()
@@ -537,9 +537,9 @@ func (f *flushed) Flush(context.Context) error {
 func TestClockIsFlushed(t *testing.T) {
 	o := testOptions()
 	o.Clock = 100
-	h := newHall(t, o, counted(t, 2, 1))
-	clock := &flushed{Publisher: h.output.clock}
-	h.output.clock = clock
+	h := newFixture(t, o, counted(t, 2, 1))
+	clock := &flushed{Publisher: h.output.clock.Publisher}
+	h.output.clock.Publisher = clock
 	h.open()
 	h.end()
 	require.Positive(t, clock.published)

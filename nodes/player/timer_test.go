@@ -15,7 +15,7 @@ func newTestTimer(t *testing.T) *systemTimer {
 	return a
 }
 
-func TestAlarmSleepsUntil(t *testing.T) {
+func TestTimerSleepsUntil(t *testing.T) {
 	a := newTestTimer(t)
 	for _, d := range []time.Duration{-time.Second, 0, time.Microsecond, exactSleep, 3 * exactSleep} {
 		until := a.now() + int64(d)
@@ -27,7 +27,7 @@ func TestAlarmSleepsUntil(t *testing.T) {
 	}
 }
 
-func TestAlarmWakes(t *testing.T) {
+func TestTimerWakes(t *testing.T) {
 	a := newTestTimer(t)
 	a.wake()
 	a.wake()

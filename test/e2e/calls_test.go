@@ -42,7 +42,7 @@ func TestCalls(t *testing.T) {
 					return cdr.Marshal(&std_srvs.SetBool_Response{Success: true, Message: fmt.Sprint(calls)})
 				})
 			require.NoError(t, err)
-			recorder := g.start("recorder", append(args, "-s", "mcap", "-o", "tape", "--chunk-duration", "50ms")...)
+			recorder := g.start("recorder", append(args, "-s", "mcap", "-o", "drive", "--chunk-duration", "50ms")...)
 			recorder.Prints("recording /light/_request [std_srvs/srv/SetBool_Request]")
 			recorder.Prints("recording /light/_reply [std_srvs/srv/SetBool_Response]")
 			client := g.open("client")
@@ -56,12 +56,12 @@ func TestCalls(t *testing.T) {
 					require.NoError(t, err)
 					count++
 				}
-				all := soFar(t, g.path("tape"))
+				all := soFar(t, g.path("drive"))
 				return len(all["/light/_request"]) > 5 && len(all["/light/_reply"]) > 5
 			})
 			require.NotContains(t, recorder.Interrupt(), "nothing was recorded")
 
-			all := messages(t, g.path("tape"))
+			all := messages(t, g.path("drive"))
 			requests, replies := all["/light/_request"], all["/light/_reply"]
 			// It may end before the last ones have reached it.
 			var asked []bool
@@ -82,7 +82,7 @@ func TestCalls(t *testing.T) {
 				}
 				require.Equal(t, std_srvs.SetBool_Response{Success: true, Message: strconv.Itoa(first + i)}, reply)
 			}
-			recorded := channel(t, g.path("tape"), "/light/_request")
+			recorded := channel(t, g.path("drive"), "/light/_request")
 			require.Contains(t, string(recorded.Schema.Data), "bool data")
 		})
 	}

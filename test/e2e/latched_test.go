@@ -95,7 +95,7 @@ func channel(t *testing.T, path, topic string) *codec.Channel {
 func TestPlayerLatches(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
-	path := g.path("tape.record")
+	path := g.path("drive.record")
 	w, err := formats.Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
 	static := &codec.Channel{Topic: "/map", Type: "std_msgs/msg/UInt32", Encoding: codec.EncodingCDR,

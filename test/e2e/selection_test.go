@@ -72,7 +72,7 @@ func TestRecorderRemaps(t *testing.T) {
 	g := isolate(t)
 	node := g.open("source")
 	recorder := g.start("recorder", "-o", "remapped", "/a", "relative", "--ros-args", "-r", "/a:=/b", "-r",
-		"__ns:=/robot", "-r", "__node:=tape")
+		"__ns:=/robot", "-r", "__node:=drive")
 	b := g.advertise(node, "/b", "std_msgs/msg/UInt32", keepAll())
 	relative := g.advertise(node, "/robot/relative", "std_msgs/msg/UInt32", keepAll())
 	require.NoError(t, b.Publish(g.number(1)))
@@ -81,7 +81,7 @@ func TestRecorderRemaps(t *testing.T) {
 	require.NoError(t, relative.Flush(t.Context()))
 	require.Eventually(t, func() bool {
 		return slices.ContainsFunc(node.Topics(), func(topic bridge.Topic) bool {
-			return topic.Name == "/b" && len(topic.Subscribers) == 1 && topic.Subscribers[0].Node == "/robot/tape"
+			return topic.Name == "/b" && len(topic.Subscribers) == 1 && topic.Subscribers[0].Node == "/robot/drive"
 		})
 	}, patient, 5*time.Millisecond, "its name is on the graph")
 	recorder.Interrupt()
@@ -93,9 +93,9 @@ func TestRecorderRemaps(t *testing.T) {
 func TestPlayerRemaps(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
-	tape := g.tape("tape.record", "/a", epoch, 0, 100)
+	drive := g.writeNumbers("drive.record", "/a", epoch, 0, 100)
 	recorder := g.start("recorder", "-o", "remapped", "/b")
-	g.run(0, "player", tape, "--wait-for-subscribers", "--ros-args", "-r", "/a:=/b", "-r", "__ns:=/robot")
+	g.run(0, "player", drive, "--wait-for-subscribers", "--ros-args", "-r", "/a:=/b", "-r", "__ns:=/robot")
 	recorder.Interrupt()
 	require.Len(t, messages(t, g.path("remapped.record.00000"))["/b"], 2)
 }
@@ -107,10 +107,10 @@ func TestQoSOverrides(t *testing.T) {
 		require.NoError(t, os.WriteFile(g.path(name), []byte(text), 0o644))
 		return name
 	}
-	tape := g.tape("tape.record", "/a", epoch, 0, 600_000)
+	drive := g.writeNumbers("drive.record", "/a", epoch, 0, 600_000)
 	recorder := g.start("recorder", "-o", "qos", "/a", "--qos-profile-overrides-path",
 		write("listen.yaml", "/a: {history: keep_last, depth: 5, reliability: best_effort, durability: volatile}\n"))
-	player := g.start("player", tape, "--qos-profile-overrides-path",
+	player := g.start("player", drive, "--qos-profile-overrides-path",
 		write("offer.yaml", "/a: {history: keep_last, depth: 3, reliability: reliable, durability: transient_local}\n"))
 	node := g.open("observer")
 	var offered, asked codec.QoS
@@ -131,7 +131,7 @@ func TestQoSOverrides(t *testing.T) {
 	recorder.Interrupt()
 
 	for _, name := range []string{"recorder", "player"} {
-		args := []string{tape}
+		args := []string{drive}
 		if name == "recorder" {
 			args = []string{"--all"}
 		}

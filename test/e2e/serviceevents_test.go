@@ -56,7 +56,7 @@ func TestServiceEvents(t *testing.T) {
 			require.NoError(t, err)
 
 			hidden := g.start("recorder", "--all", "-s", format, "-o", "visible")
-			recorder := g.start("recorder", "--all", "--include-hidden-topics", "-s", format, "-o", "tape")
+			recorder := g.start("recorder", "--all", "--include-hidden-topics", "-s", format, "-o", "drive")
 			hidden.Prints("recording /visible ")
 			recorder.Prints("recording " + topic + " [" + kind + "]")
 			require.Eventually(t, func() bool { return events.Subscribers() == 1 }, patient, time.Millisecond)
@@ -65,7 +65,7 @@ func TestServiceEvents(t *testing.T) {
 			hidden.Interrupt()
 			recorder.Interrupt()
 
-			visiblePath, path := g.path("visible"), g.path("tape")
+			visiblePath, path := g.path("visible"), g.path("drive")
 			if format == "record" {
 				visiblePath, path = visiblePath+".record.00000", path+".record.00000"
 			}

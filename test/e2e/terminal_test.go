@@ -33,9 +33,9 @@ func (g *graph) terminal(name string, args ...string) (*process.Process, io.Writ
 func TestPlayerOnATerminal(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
-	tape := g.tape("tape.record", "/n", epoch, 0, 20_000, 40_000, 40_100, 43_000)
+	path := g.writeNumbers("numbers.record", "/n", epoch, 0, 20_000, 40_000, 40_100, 43_000)
 	recorder := g.start("recorder", "-o", "stepped", "/n")
-	player, keys := g.terminal("player", tape, "--start-paused", "--wait-for-subscribers")
+	player, keys := g.terminal("player", path, "--start-paused", "--wait-for-subscribers")
 	press := func(key string) {
 		_, err := io.WriteString(keys, key)
 		require.NoError(t, err)

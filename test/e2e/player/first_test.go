@@ -16,7 +16,7 @@ func TestFirstMessage(t *testing.T) {
 		n := track{topic: "/n", qos: keepAll(), period: 100 * time.Microsecond, count: 100}
 		other := g.open("other")
 		all := []*heard{g.hear(g.node, "/n", numberType, keepAll()), g.hear(other, "/n", numberType, keepAll())}
-		g.player(g.record("tape.record", n), "--delay", "0s").Wait(0)
+		g.player(g.record("drive.record", n), "--delay", "0s").Wait(0)
 		for _, h := range all {
 			h.wait(n.count)
 			require.Equal(t, count(0, n.count), h.numbers(0))
@@ -30,7 +30,7 @@ func TestLateSubscribers(t *testing.T) {
 	n := track{topic: "/n", qos: keepAll(), period: 10 * time.Millisecond, count: 60_000}
 	state := track{topic: "/state", qos: latched(), period: time.Hour, count: 1}
 	first := g.hear(g.node, "/n", numberType, keepAll())
-	player := g.player(g.record("tape.mcap", state, n))
+	player := g.player(g.record("drive.mcap", state, n))
 	first.wait(100)
 	var late []*heard
 	for range 3 {
@@ -68,7 +68,7 @@ func TestStateBeforeStart(t *testing.T) {
 	for _, r := range tracks {
 		all[r.topic] = g.hear(g.node, r.topic, numberType, r.qos)
 	}
-	player := g.player(g.record("tape.record", tracks...), "--start-offset", "1s", "--start-paused")
+	player := g.player(g.record("drive.record", tracks...), "--start-offset", "1s", "--start-paused")
 	all["/old"].last(0)
 	all["/recent"].last(9)
 	require.Zero(t, all["/future"].count())

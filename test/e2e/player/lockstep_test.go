@@ -1,7 +1,6 @@
 package player
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -13,7 +12,6 @@ import (
 	rosbag2 "tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/msgs/rosgraph_msgs"
 	"tapedeck/msgs/std_msgs"
-	"tapedeck/msgs/std_srvs"
 	"tapedeck/test/internal/process"
 )
 
@@ -42,7 +40,7 @@ func TestLockStep(t *testing.T) {
 			require.NoError(t, err)
 			ack, err := cdr.Marshal(&std_msgs.UInt32{})
 			require.NoError(t, err)
-			player := g.player(g.record("tape.mcap", n), rate, "--clock", "40", "--lock-step", step.String(),
+			player := g.player(g.record("drive.mcap", n), rate, "--clock", "40", "--lock-step", step.String(),
 				"--lock-step-topic", "/done", "--wait-for-subscribers")
 			process.Await(t, func() bool { return done.Subscribers() > 0 })
 			var want []time.Duration // on /clock
@@ -66,31 +64,13 @@ func TestLockStep(t *testing.T) {
 	}
 }
 
-// TestStepService advances by the service, which answers when the step was played.
-func TestStepService(t *testing.T) {
-	g := newGraph(t)
-	n := track{topic: "/n", qos: keepAll(), period: 10 * time.Millisecond, count: 12}
-	numbers := g.hear(g.node, "/n", numberType, keepAll())
-	player := g.player(g.record("tape.record", n), "--lock-step", "40ms", "--wait-for-subscribers")
-	for i := range 3 {
-		payload, err := g.node.Call(t.Context(), "/player/step", "std_srvs/srv/Trigger", []byte{0, 1, 0, 0, 0})
-		require.NoError(t, err)
-		var response std_srvs.Trigger_Response
-		require.NoError(t, cdr.Unmarshal(payload, &response))
-		require.Equal(t, i < 2, response.Success, fmt.Sprint("step ", i))
-		numbers.wait(4 * (i + 1))
-		require.Equal(t, count(0, 4*(i+1)), numbers.numbers(0))
-	}
-	player.Wait(0)
-}
-
 // TestClock follows /clock through rounds, a pause and a seek: it never runs back but by the seek, and has the time of
 // the recording then.
 func TestClock(t *testing.T) {
 	g := newGraph(t)
 	n := track{topic: "/n", qos: keepAll(), period: 50 * time.Millisecond, count: 20}
 	clock := g.hear(g.node, "/clock", "rosgraph_msgs/msg/Clock", bridge.ClockQoS())
-	player := g.player(g.record("tape.mcap", n), "--clock", "200", "--loop", "--rate", "5")
+	player := g.player(g.record("drive.mcap", n), "--clock", "200", "--loop", "--rate", "5")
 	process.Await(t, func() bool {
 		all := clock.clocks()
 		return len(all) > 0 && all[len(all)-1] > 3*time.Second

@@ -34,7 +34,7 @@ func TestLoops(t *testing.T) {
 		size: 50_000}
 	heardN, heardM := g.hear(g.node, "/n", numberType, keepAll()), g.hear(g.node, "/m", numberType, keepAll())
 	busy(t)
-	player := g.player(g.record("tape.mcap", n, m), "--loop-count", fmt.Sprint(rounds), "--rate", "10",
+	player := g.player(g.record("drive.mcap", n, m), "--loop-count", fmt.Sprint(rounds), "--rate", "10",
 		"--wait-for-subscribers")
 	require.Contains(t, player.Wait(0), fmt.Sprintf("played %d messages", rounds*(n.count+m.count)))
 	for r, h := range map[track]*heard{n: heardN, m: heardM} {
@@ -64,7 +64,7 @@ func TestControls(t *testing.T) {
 	}
 	busy(t)
 	// The end of these 50 s must not come before all is done, however busy the machine is.
-	player := g.player(g.record("tape.record", tracks...), "--wait-for-subscribers", "--rate", "0.1")
+	player := g.player(g.record("drive.record", tracks...), "--wait-for-subscribers", "--rate", "0.1")
 	all["/imu"].wait(1)
 	paused := func() bool {
 		var response rosbag2.IsPaused_Response
@@ -108,27 +108,4 @@ func TestControls(t *testing.T) {
 		all[r.topic].wait(r.count)
 		require.Equal(t, count(0, r.count), all[r.topic].numbers(0), r.topic)
 	}
-}
-
-// TestStepByStep steps through a recording to its end: each step is one message, of whatever topic is next.
-func TestStepByStep(t *testing.T) {
-	g := newGraph(t)
-	n := track{topic: "/n", qos: keepAll(), period: time.Hour, count: 10}
-	m := track{topic: "/m", qos: keepAll(), begin: time.Minute, period: 2 * time.Hour, count: 5}
-	heardN, heardM := g.hear(g.node, "/n", numberType, keepAll()), g.hear(g.node, "/m", numberType, keepAll())
-	player := g.player(g.record("tape.mcap", n, m), "--start-paused", "--wait-for-subscribers")
-	for i := range n.count {
-		for _, h := range []*heard{heardN, heardM} {
-			if h == heardM && i%2 == 1 {
-				continue
-			}
-			before := h.count()
-			g.next()
-			h.wait(before + 1)
-			require.Equal(t, count(0, i+1), heardN.numbers(0))
-			require.Equal(t, count(0, before+1), h.numbers(0))
-		}
-	}
-	g.call("resume", "Resume", &rosbag2.Resume_Request{}, nil)
-	player.Interrupt()
 }

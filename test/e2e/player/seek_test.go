@@ -32,7 +32,7 @@ const seeks = 100
 // TestSeekWhilePaused seeks at random. The next message is the first one at that time or later, and before it comes the
 // state of then.
 func TestSeekWhilePaused(t *testing.T) {
-	for _, name := range []string{"tape.record", "tape.mcap"} {
+	for _, name := range []string{"drive.record", "drive.mcap"} {
 		t.Run(name, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(1, 2))
 			g := newGraph(t)
@@ -69,7 +69,7 @@ func TestSeekWhilePlaying(t *testing.T) {
 	g := newGraph(t)
 	n := track{topic: "/n", qos: keepAll(), period: 4 * time.Millisecond, count: 100_000, size: 100}
 	heard := g.hear(g.node, "/n", numberType, keepAll())
-	player := g.player(g.record("tape", n), "--wait-for-subscribers")
+	player := g.player(g.record("drive", n), "--wait-for-subscribers")
 	heard.wait(1)
 	want := []int{0}
 	for i := range seeks {
