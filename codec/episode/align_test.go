@@ -10,7 +10,7 @@ import (
 	"tapedeck/codec/align"
 )
 
-// vector returns a stream of samples 10 ms apart from 1 s on, all columns of which are f of the number of the sample.
+// vector returns a stream of samples 10 ms apart from 1 s on, with f of the sample's index in all columns.
 func vector(name string, n int, f func(i int) float64, columns ...string) *align.Vector {
 	v := &align.Vector{Name: name}
 	for _, c := range columns {
@@ -92,11 +92,11 @@ func TestActions(t *testing.T) {
 		{align.ActionAuto, func(a *Arm) { a.CommandJoint = vector("c", 0, half, "a") }, "next-state",
 			[]float64{0.0065, 0.0065, 0.0065}, ""},
 		{align.ActionCommand, func(a *Arm) { a.CommandJoint = nil }, "", nil,
-			"align take: there are no commands that actions could be; choose next-state or copy"},
+			"align take: there are no commands for actions; choose next-state or copy"},
 		{
 			align.ActionAuto, func(a *Arm) { a.CommandJoint = vector("c", 100, half, "joint_1") },
 			"command, next-state for arm_0/gripper", nil,
-			"action of arm_0: there are 2 joints, and actions of 1",
+			"action of arm_0: 2 joints, but actions of 1",
 		},
 	}
 	for _, test := range tests {
@@ -185,7 +185,7 @@ func TestVelocityAndEffort(t *testing.T) {
 		require.NoError(t, err)
 		v, err = rows.QVel()
 		require.NoError(t, err)
-		// The rows before, at and behind are at 0, 30 and 60 ms.
+		// The rows are at 0, 30 and 60 ms.
 		if causal {
 			require.InDeltaSlice(t, []float64{0, 0, 0}, v.Row(0), 1e-9)
 			require.InDeltaSlice(t, []float64{9 / 0.03, 9 / 0.03, 0}, v.Row(1), 1e-9)
@@ -209,13 +209,13 @@ func TestGripperRange(t *testing.T) {
 	}{
 		{[]float64{0, 0.5, 1}, [2]float64{}, 0, 1, ""},
 		{[]float64{0, 50, 1000}, [2]float64{}, 0, 1000, ""},
-		{[]float64{0, 50.5}, [2]float64{}, 0, 0, "where its gripper is closed and where it is open is not known, and its " +
-			"positions, from 0 to 50.5, do not tell: set the gripper's range"},
-		{[]float64{-1, 0}, [2]float64{}, 0, 0, "where its gripper is closed and where it is open is not known, and its " +
-			"positions, from -1 to 0, do not tell: set the gripper's range"},
+		{[]float64{0, 50.5}, [2]float64{}, 0, 0, "unknown closed and open positions of the gripper, whose " +
+			"positions are from 0 to 50.5: set the gripper's range"},
+		{[]float64{-1, 0}, [2]float64{}, 0, 0, "unknown closed and open positions of the gripper, whose " +
+			"positions are from -1 to 0: set the gripper's range"},
 		{[]float64{0, 50.5}, [2]float64{80, -2}, 80, -2, ""},
-		{[]float64{0, 50.5}, [2]float64{3, 3}, 0, 0, "the gripper's range from 3 to 3 is none"},
-		{[]float64{0, 50.5}, [2]float64{0, math.NaN()}, 0, 0, "the gripper's range from 0 to NaN is none"},
+		{[]float64{0, 50.5}, [2]float64{3, 3}, 0, 0, "invalid gripper range from 3 to 3"},
+		{[]float64{0, 50.5}, [2]float64{0, math.NaN()}, 0, 0, "invalid gripper range from 0 to NaN"},
 		{[]float64{math.NaN(), align.Missing()}, [2]float64{}, 0, 1, ""},
 	}
 	for _, test := range tests {
@@ -242,11 +242,11 @@ func TestContinuousJoints(t *testing.T) {
 	require.InDelta(t, 90*29, rows.Arms[0].Joint.Values[29], 1e-9)
 	require.Equal(t, align.Auto, joint.Columns[0].Interp)
 
-	told := vector("arm_0/command/joint", 100, func(i int) float64 {
+	command := vector("arm_0/command/joint", 100, func(i int) float64 {
 		return math.Remainder(float64(i)*30+10,
 			360) * math.Pi / 180
 	}, "joint_0")
-	e.Arms[0].CommandJoint = told
+	e.Arms[0].CommandJoint = command
 	rows, err = Align(e, align.Options{ContinuousJoints: true})
 	require.NoError(t, err)
 	require.InDelta(t, (90*29+10)*math.Pi/180, rows.Arms[0].ActionJoint.Values[29], 1e-9)

@@ -1,5 +1,5 @@
-// Package episode is what recordings of robots and sets to train on have in common: takes, in which cameras looked on
-// while arms moved.
+// Package episode has the common model of robot recordings and training sets: episodes with the streams of cameras and
+// arms.
 package episode
 
 import (
@@ -13,25 +13,25 @@ import (
 	"tapedeck/codec/pixel"
 )
 
-// Episode is one take. Every stream keeps its own stamps.
+// Episode is one recording of a task. Every stream keeps its own stamps.
 type Episode struct {
 	Name    string // "20261121_082214"
-	Task    string // what was done, in words; "" is unknown
-	Start   int64  // ns since the Unix epoch; 0 is unknown
+	Task    string // in words; "": unknown
+	Start   int64  // ns since the Unix epoch; 0: unknown
 	End     int64  // likewise
-	Success *bool  // whether the task was done; nil is unknown
+	Success *bool  // whether the task succeeded; nil: unknown
 	Cameras []*Camera
 	Arms    []*Arm
 
-	// Metadata is what else is known of the take, as a JSON object; nil is nothing.
+	// Metadata is further data as a JSON object; nil: none.
 	Metadata json.RawMessage
 }
 
 // Camera is the stream of one camera.
 type Camera struct {
 	align.Track
-	Device json.RawMessage // what is known of the camera, as a JSON object; nil is nothing
-	// Open begins to read frames. Several may be open at a time.
+	Device json.RawMessage // description of the camera as a JSON object; nil: none
+	// Open opens the frames. Several may be open at a time.
 	Open func() (Frames, error)
 }
 
@@ -61,8 +61,8 @@ func (c *Camera) EachFrame(indices []int, do func(i int, f *Frame) error) (err e
 
 // Frames reads the frames of a camera.
 type Frames interface {
-	// Frame returns the frame that was taken at Stamps[i]. It is valid until the next call. To go through frames in their
-	// order is quick, to go back may not be.
+	// Frame returns the frame of Stamps[i]. It is valid until the next call. Reading in order is fast, going back may be
+	// slow.
 	Frame(i int) (Frame, error)
 	Close() error
 }
@@ -73,14 +73,14 @@ type Frame = pixel.Image
 // Arm is one robot arm with its gripper. Streams that were not recorded are nil.
 type Arm struct {
 	Name    string          // "arm_0"
-	Device  json.RawMessage // what is known of the arm, as a JSON object; nil is nothing
+	Device  json.RawMessage // description of the arm as a JSON object; nil: none
 	Pose    *align.Vector   // of the tool: x, y, z in m and rx, ry, rz in rad, or a quaternion
-	Joint   *align.Vector   // in the unit that the columns tell
+	Joint   *align.Vector   // in the unit of its columns
 	Gripper *align.Vector   // its columns are the device's own
-	// What the driver reported besides, in the order of Joint.
+	// Further values of the driver, in the order of Joint.
 	Velocity *align.Vector
 	Effort   *align.Vector
-	// GripperRange is where the gripper is closed and where it is open, in the unit of its position; both 0 are unknown.
+	// GripperRange is the closed and the open position of the gripper, in its unit; both 0: unknown.
 	GripperRange [2]float64
 
 	// The commands to the arm.

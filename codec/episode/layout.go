@@ -10,20 +10,19 @@ import (
 	"tapedeck/codec/align"
 )
 
-// Layout is which arms the episodes of a set have, and which columns their streams: those of any of them. The zero
-// Layout has none.
+// Layout is the union of the arms of several episodes, and of the columns of their streams. The zero value is empty.
 type Layout struct {
 	arms []*layoutArm
 }
 
-// layoutArm is an arm of a set.
+// layoutArm is an arm of a Layout.
 type layoutArm struct {
 	name    string
-	streams [8]*align.Vector // as Arm.Vectors, of no samples; nil is none
+	streams [Roles]*align.Vector // without samples; nil: none
 }
 
-// Add adds the arms of e. Where some are told in degrees and others in radians, the set has the unit of the first one;
-// an error names the stream that is told in any other unit than before.
+// Add adds the arms of e. If units mix degrees and radians, the layout has the first one; any other change of unit is
+// an error that names the stream.
 func (l *Layout) Add(e *Episode) error {
 	for _, a := range e.Arms {
 		arm := l.arm(a.Name)
@@ -58,7 +57,7 @@ func (l *Layout) arm(name string) *layoutArm {
 	return nil
 }
 
-// merge returns the columns of both: in the order of their names if both are in it, else those of b behind those of a.
+// merge returns the columns of both, sorted by name if both are, else those of a before those of b.
 func merge(a, b []align.Column) ([]align.Column, error) {
 	byName := func(a, b align.Column) int { return compareColumns(a.Name, b.Name) }
 	all := slices.Clone(a)
@@ -67,7 +66,7 @@ func merge(a, b []align.Column) ([]align.Column, error) {
 		if i < 0 {
 			all = append(all, c)
 		} else if radiansOf(c.Unit) != radiansOf(a[i].Unit) {
-			return nil, fmt.Errorf("%s is in %q, and in %q in others", c.Name, c.Unit, a[i].Unit)
+			return nil, fmt.Errorf("%s is in %q, elsewhere in %q", c.Name, c.Unit, a[i].Unit)
 		}
 	}
 	if slices.IsSortedFunc(a, byName) && slices.IsSortedFunc(b, byName) {
@@ -84,7 +83,7 @@ func radiansOf(unit string) string {
 	return unit
 }
 
-// compareColumns compares names of columns: numbers by what they are and before words, and words byte by byte.
+// compareColumns compares names of columns: numbers by value and before words, words byte by byte.
 func compareColumns(a, b string) int {
 	prefixA, numberA := number(a)
 	prefixB, numberB := number(b)
@@ -99,14 +98,14 @@ func compareColumns(a, b string) int {
 	return cmp.Compare(a, b)
 }
 
-// compareArms compares names of arms: those that differ in the number at their end by that.
+// compareArms compares names of arms: by the number at the end if the rest is equal.
 func compareArms(a, b string) int {
 	prefixA, numberA := number(a)
 	prefixB, numberB := number(b)
 	return cmp.Or(cmp.Compare(prefixA, prefixB), cmp.Compare(numberA, numberB), cmp.Compare(a, b))
 }
 
-// number returns the number that a name ends with and what stands before it; without one it is all of the name, and -1.
+// number splits a name into its text and the number at its end, which is -1 if there is none.
 func number(name string) (prefix string, n int) {
 	prefix = strings.TrimRight(name, "0123456789")
 	n, err := strconv.Atoi(name[len(prefix):])
@@ -116,8 +115,8 @@ func number(name string) (prefix string, n int) {
 	return prefix, n
 }
 
-// Apply returns e with the arms, columns and units of the layout, to which it was added. What it does not have is
-// missing: rows will have NaN there. Commands are given columns, and never to arms that were told nothing. e is not
+// Apply returns e with the arms, columns and units of the layout, to which it was added. Values that it lacks are
+// missing and become NaN in rows. Commands get missing columns, but arms without commands do not get any. e is not
 // changed.
 func (l *Layout) Apply(e *Episode) *Episode {
 	applied := *e
@@ -143,7 +142,7 @@ func (l *Layout) Apply(e *Episode) *Episode {
 	return &applied
 }
 
-// spread returns v with more columns, and in their units.
+// spread returns v with the given columns and units.
 func spread(v *align.Vector, columns []align.Column) *align.Vector {
 	if slices.EqualFunc(v.Columns, columns, func(a, b align.Column) bool { return a.Name == b.Name && a.Unit == b.Unit }) {
 		return v
@@ -165,7 +164,7 @@ func spread(v *align.Vector, columns []align.Column) *align.Vector {
 			x := align.Missing()
 			if c >= 0 {
 				x = v.Values[i*len(v.Columns)+c]
-				if factor[k] != 1 { // what is missing is told by its bits
+				if factor[k] != 1 { // keeps the bits of align.Missing
 					x *= factor[k]
 				}
 			}

@@ -62,7 +62,7 @@ func TestLayout(t *testing.T) {
 	require.Equal(t, align.ActionNextState, rows.ActionSource)
 
 	one.Arms[0].Joint.Columns = []align.Column{{Name: "joint_0", Unit: "deg"}}
-	require.EqualError(t, l.Add(one), `one: arm_1/joint: joint_0 is in "deg", and in "" in others`)
+	require.EqualError(t, l.Add(one), `one: arm_1/joint: joint_0 is in "deg", elsewhere in ""`)
 }
 
 func TestLayoutUnits(t *testing.T) {
@@ -88,7 +88,7 @@ func TestLayoutUnits(t *testing.T) {
 
 	var l Layout
 	require.NoError(t, l.Add(deg))
-	require.EqualError(t, l.Add(set("mm", "mm", 1)), `mm: arm_0/joint: joint_0 is in "mm", and in "deg" in others`)
+	require.EqualError(t, l.Add(set("mm", "mm", 1)), `mm: arm_0/joint: joint_0 is in "mm", elsewhere in "deg"`)
 }
 
 func TestCompare(t *testing.T) {

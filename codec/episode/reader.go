@@ -20,7 +20,7 @@ type Details struct {
 	Episodes []Summary `json:"episodes"`
 }
 
-// MetadataKey is where Info.Metadata of a Reader has Details, as JSON.
+// MetadataKey is the key in Info.Metadata of Details as JSON.
 const MetadataKey = "episodes"
 
 var _ codec.LatestReader = (*Reader)(nil)
@@ -28,8 +28,8 @@ var _ codec.LatestReader = (*Reader)(nil)
 // Reader reads episodes as messages of ROS 2: frames on /camera_0/image/compressed (sensor_msgs/msg/CompressedImage) or
 // /camera_0/image_raw (Image), poses on /arm_0/pose (geometry_msgs/msg/PoseStamped), joints in rad with their
 // velocities and efforts on /arm_0/joint_states (sensor_msgs/msg/JointState), grippers on /arm_0/gripper (the same,
-// with columns for names and numbers for positions), and what an arm was told on /arm_0/command/pose, joint_states and
-// gripper. Stamps are when messages were received, too. It implements codec.Reader.
+// with column names as names and values as positions), and commands on /arm_0/command/pose, joint_states and gripper.
+// Stamps also serve as times of reception.
 type Reader struct {
 	format, path string
 	source       Source
@@ -45,7 +45,7 @@ func NewReader(format, path string, s Source) *Reader {
 	return &Reader{format: format, path: path, source: s}
 }
 
-// Source returns the episodes themselves. They are the reader's: it closes them.
+// Source returns the source of the episodes, which the reader closes.
 func (r *Reader) Source() Source { return r.source }
 
 // Info implements codec.Reader.
@@ -100,7 +100,7 @@ func (r *Reader) Info() (*codec.Info, error) {
 	return info, nil
 }
 
-// size returns how many bytes are at path, in all.
+// size returns the size of the file or folder at path in bytes.
 func size(path string) (bytes int64, err error) {
 	err = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -118,7 +118,7 @@ func size(path string) (bytes int64, err error) {
 	return bytes, nil
 }
 
-// load finds the streams.
+// load sets the streams.
 func (r *Reader) load() ([]*Episode, error) {
 	episodes, err := r.source.Episodes()
 	if err != nil || r.channels != nil {
@@ -205,11 +205,11 @@ func (r *Reader) iterator(q codec.Query) *iterator {
 	return it
 }
 
-// cursor is where an iterator is in a stream.
+// cursor is the position of an iterator in a stream.
 type cursor struct {
 	stream    *stream
 	order     int // among the streams
-	next, end int // messages
+	next, end int // indices of messages
 	encoder   encoder
 }
 
@@ -218,14 +218,14 @@ func (c *cursor) Before(o *cursor) bool {
 	return s < t || s == t && c.order < o.order
 }
 
-// iterator makes the messages of streams, in the order of time.
+// iterator returns the messages of streams in time order.
 type iterator struct {
 	path    string
 	query   codec.Query
 	cursors heap.Heap[*cursor]
-	skip    map[*codec.Channel]int // how many messages come first that are left out
+	skip    map[*codec.Channel]int // number of first messages to leave out
 	message codec.Message
-	end     error // behind the last message
+	end     error // after the last message
 	err     error
 }
 
@@ -266,7 +266,7 @@ func (it *iterator) Next() (*codec.Message, error) {
 	return nil, it.err
 }
 
-// advance goes to the next message of the root.
+// advance moves the first cursor to its next message.
 func (it *iterator) advance(c *cursor) error {
 	if c.next++; c.next < c.end {
 		it.cursors.Fix()

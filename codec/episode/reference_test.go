@@ -23,8 +23,8 @@ func reference(t *testing.T) *episode.Episode {
 	return episodes[0]
 }
 
-// What EasyTeleop's own HDF5 of that session has, all of it interpolated linearly, also status, and beyond the ends
-// clamped.
+// easyTeleop is rows of EasyTeleop's own HDF5 file of that session: all columns interpolated linearly, even status, and
+// clamped at the ends.
 var easyTeleop = []struct {
 	row                  int
 	joint, pose, gripper []float64 // of arm_0
@@ -54,7 +54,7 @@ var easyTeleop = []struct {
 	},
 }
 
-// TestReferenceAsEasyTeleop has everything as EasyTeleop does it.
+// TestReferenceAsEasyTeleop aligns with the rules of EasyTeleop.
 func TestReferenceAsEasyTeleop(t *testing.T) {
 	rows, err := episode.Align(reference(t), align.Options{
 		Ends: align.EndsClamp, MaxExtrapolation: align.Unlimited, MaxGap: align.Unlimited, MaxImageSkew: align.Unlimited,
@@ -76,7 +76,7 @@ func TestReferenceAsEasyTeleop(t *testing.T) {
 	}
 }
 
-// TestReference has what the rules say instead.
+// TestReference aligns with the default rules.
 func TestReference(t *testing.T) {
 	e := reference(t)
 	rows, err := episode.Align(e, align.Options{})
@@ -84,7 +84,7 @@ func TestReference(t *testing.T) {
 	t.Log("\n" + rows.Report.String())
 	require.Equal(t, 30, rows.Report.Points)
 	require.Equal(t, e.Cameras[0].Stamps[1], rows.Stamps[0],
-		"joints begin 20 ms behind the first frame, and nothing is made up for that")
+		"joints begin 20 ms after the first frame, which is dropped")
 	require.Equal(t, 1, rows.Report.Vectors[0].Dropped[align.WhyBefore])
 	require.Equal(t, 2, rows.Report.Cameras[1].Dropped[align.WhyNoFrame], "two frames are missing of camera_1")
 	require.Equal(t, "next-state", rows.ActionSource)
@@ -97,7 +97,7 @@ func TestReference(t *testing.T) {
 			require.InDeltaSlice(t, want.pose, rows.Arms[0].Pose.Row(i), 1e-6)
 			gripper := rows.Arms[0].Gripper.Row(i)
 			require.InDeltaSlice(t, want.gripper[:2], gripper[:2], 1e-4)
-			require.Equal(t, math.Floor(want.gripper[2]), gripper[2], "status is what it was, not between two")
+			require.Equal(t, math.Floor(want.gripper[2]), gripper[2], "status is held, not interpolated")
 		}
 		if i > 0 {
 			require.Equal(t, rows.Arms[0].Joint.Row(i), rows.Arms[0].ActionJoint.Row(i-1))

@@ -10,29 +10,29 @@ import (
 	"tapedeck/codec/align"
 )
 
-// Rows are an Episode on one timeline.
+// Rows is an Episode on one timeline.
 type Rows struct {
 	Episode *Episode
 	Options align.Options
 	Stamps  []int64   // ns since the Unix epoch, each later than the one before
-	Frames  [][]int   // for each of Episode.Cameras, which of its frames each row has; -1 is none
+	Frames  [][]int   // by camera and row, the index of the frame; -1: none
 	Arms    []ArmRows // as Episode.Arms
-	// ActionSource says what actions are: "command", "next-state" or "copy". Where streams differ it names those that do,
-	// as in "command, next-state for arm_0/gripper".
+	// ActionSource is the source of actions: "command", "next-state" or "copy", with exceptions for single streams, as in
+	// "command, next-state for arm_0/gripper".
 	ActionSource string
-	Rewards      []float64 // of each row: 1 for the last one of a take that was said to be a success, else 0
-	// Synthetic is true if nobody said what Rewards say.
+	Rewards      []float64 // by row: 1 for the last row of a successful episode, else 0
+	// Synthetic is true if success is unknown.
 	Synthetic bool
 	Report    align.Report
 }
 
-// ArmRows are the rows of an Arm. A stream that there is not is nil; one that has columns and no samples has rows of
+// ArmRows is the rows of an Arm. Streams that were not recorded are nil; those with columns but no samples have rows of
 // NaN.
 type ArmRows struct {
 	Arm                                    *Arm
 	Pose, Joint, Gripper, Velocity, Effort *align.Rows
 	ActionPose, ActionJoint, ActionGripper *align.Rows
-	PoseSource, JointSource, GripperSource string // what these actions are: "command", "next-state" or "copy"
+	PoseSource, JointSource, GripperSource string // of these actions: "command", "next-state" or "copy"
 }
 
 // Align puts the streams of an episode on one timeline. An error names the episode.
@@ -55,7 +55,7 @@ func alignEpisode(e *Episode, o align.Options) (*Rows, error) {
 	for _, c := range e.Cameras {
 		streams.Cameras = append(streams.Cameras, &c.Track)
 	}
-	told := o.Action == "" || o.Action == align.ActionAuto || o.Action == align.ActionCommand
+	useCommands := o.Action == "" || o.Action == align.ActionAuto || o.Action == align.ActionCommand
 	for _, a := range e.Arms {
 		joint := a.Joint
 		if o.ContinuousJoints && joint != nil {
@@ -67,13 +67,13 @@ func alignEpisode(e *Episode, o align.Options) (*Rows, error) {
 			}
 		}
 		for _, v := range []*align.Vector{a.CommandPose, a.CommandJoint, a.CommandGripper} {
-			if told && !absent(v) {
+			if useCommands && !absent(v) {
 				streams.Commands = append(streams.Commands, v)
 			}
 		}
 	}
 	if o.Action == align.ActionCommand && len(streams.Commands) == 0 {
-		return nil, fmt.Errorf("there are no commands that actions could be; choose %s or %s", align.ActionNextState,
+		return nil, fmt.Errorf("there are no commands for actions; choose %s or %s", align.ActionNextState,
 			align.ActionCopy)
 	}
 	t, err := align.Align(streams, o)
@@ -97,7 +97,7 @@ func alignEpisode(e *Episode, o align.Options) (*Rows, error) {
 			*to = take(&t.Vectors, a.Vectors()[i] != nil)
 		}
 		for i, to := range []**align.Rows{&rows.ActionPose, &rows.ActionJoint, &rows.ActionGripper} {
-			*to = take(&t.Commands, told && !absent(a.Vectors()[int(CommandPose)+i]))
+			*to = take(&t.Commands, useCommands && !absent(a.Vectors()[int(CommandPose)+i]))
 		}
 		rows.ActionPose, rows.PoseSource = action(rows.Pose, rows.ActionPose, o.Action)
 		rows.ActionJoint, rows.JointSource = action(rows.Joint, rows.ActionJoint, o.Action)
@@ -111,10 +111,10 @@ func alignEpisode(e *Episode, o align.Options) (*Rows, error) {
 	return r, nil
 }
 
-// absent reports whether there is nothing of a stream.
+// absent reports whether a stream has no samples.
 func absent(v *align.Vector) bool { return v == nil || len(v.Stamps) == 0 }
 
-// continuous returns joints that unwrap where they would be linear.
+// continuous returns joints with Unwrap in place of Linear.
 func continuous(v *align.Vector) *align.Vector {
 	c := *v
 	c.Columns = slices.Clone(v.Columns)
@@ -126,24 +126,23 @@ func continuous(v *align.Vector) *align.Vector {
 	return &c
 }
 
-// sameTurn has joints be told the angle of those that are the same that is nearest to where they are, as they go on
-// turning.
+// sameTurn changes commanded angles by whole turns to be nearest to the continuous angles of the joints.
 func (a *ArmRows) sameTurn() {
 	order, err := match(a.Joint.Columns, "actions", a.ActionJoint.Columns)
 	if err != nil {
-		return // Action says so
+		return // Action returns the error
 	}
 	for state, command := range order {
 		unit := radians(a.ActionJoint.Columns[command].Unit)
 		turn, scale := 2*math.Pi/unit, radians(a.Joint.Columns[state].Unit)/unit
 		for i := range len(a.ActionJoint.Values) / len(order) {
-			told := &a.ActionJoint.Row(i)[command]
-			*told += turn * math.Round((a.Joint.Row(i)[state]*scale-*told)/turn)
+			angle := &a.ActionJoint.Row(i)[command]
+			*angle += turn * math.Round((a.Joint.Row(i)[state]*scale-*angle)/turn)
 		}
 	}
 }
 
-// action returns the actions that go with some states, and what they are.
+// action returns the actions for states, and their source.
 func action(state, command *align.Rows, how string) (*align.Rows, string) {
 	switch {
 	case command != nil:
@@ -162,7 +161,7 @@ func action(state, command *align.Rows, how string) (*align.Rows, string) {
 	return &next, align.ActionNextState
 }
 
-// source returns what ActionSource is.
+// source returns ActionSource.
 func (r *Rows) source() string {
 	streams := map[string][]string{}
 	add := func(name, source string) {

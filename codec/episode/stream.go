@@ -17,22 +17,22 @@ import (
 	"tapedeck/msgs/std_msgs"
 )
 
-// stream is what an episode has on one channel.
+// stream is the messages of an episode on one channel.
 type stream struct {
 	channel *codec.Channel
-	stamps  []int64 // in their order
-	// encoder returns what makes the messages.
+	stamps  []int64 // sorted
+	// encoder returns a new encoder of the messages.
 	encoder func() encoder
 }
 
-// encoder makes the messages of a stream.
+// encoder encodes the messages of a stream.
 type encoder interface {
 	// append appends the payload of the i-th message.
 	append(dst []byte, i int) ([]byte, error)
 	close() error
 }
 
-// channels are those of a Reader, by topic and type.
+// channels are the channels of a Reader by topic and type.
 type channels map[[2]string]*codec.Channel
 
 func (c channels) get(topic string, m msgs.Message) *codec.Channel {
@@ -51,7 +51,7 @@ func (c channels) get(topic string, m msgs.Message) *codec.Channel {
 	return c[key]
 }
 
-// streams returns what there is of e, as messages of ROS 2.
+// streams returns the streams of e as ROS 2 messages.
 func (c channels) streams(e *Episode) ([]*stream, error) {
 	var all []*stream
 	for _, camera := range e.Cameras {
@@ -83,7 +83,7 @@ func (c channels) streams(e *Episode) ([]*stream, error) {
 	return all, nil
 }
 
-// topicName returns a name as a topic of ROS 2 can have it.
+// topicName returns a name that is valid in a ROS 2 topic.
 func topicName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 128 && (r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z') {
@@ -93,7 +93,7 @@ func topicName(name string) string {
 	}, name)
 }
 
-// order returns the indices of times, in their order, and these times.
+// order returns the indices of stamps in time order, and the sorted stamps.
 func order(stamps []int64) ([]int, []int64) {
 	indices := make([]int, len(stamps))
 	for i := range indices {
@@ -110,7 +110,7 @@ func order(stamps []int64) ([]int, []int64) {
 	return indices, sorted
 }
 
-// header returns that of a message. Times are kept from 1901 to 2038.
+// header returns the header of a message. Its time is limited to 1901 to 2038.
 func header(ns int64, frame string) std_msgs.Header {
 	sec, rest := ns/1e9, ns%1e9
 	if rest < 0 {
@@ -120,8 +120,7 @@ func header(ns int64, frame string) std_msgs.Header {
 	return std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: int32(sec), Nanosec: uint32(rest)}, FrameId: frame}
 }
 
-// camera returns what a camera saw. Whether that is sensor_msgs/msg/CompressedImage or Image, the first frame that can
-// be read says.
+// camera returns the images of a camera, as sensor_msgs/msg/CompressedImage or Image by its first readable frame.
 func (c channels) camera(camera *Camera) *stream {
 	name := "/" + topicName(camera.Name)
 	s := &stream{channel: c.get(name+"/image/compressed", &sensor_msgs.CompressedImage{})}
@@ -135,7 +134,7 @@ func (c channels) camera(camera *Camera) *stream {
 	return s
 }
 
-// raw reports whether the frames of a camera are pixels.
+// raw reports whether the frames of a camera are pixels rather than JPEG or PNG.
 func raw(camera *Camera) bool {
 	const attempts = 16
 	frames, err := camera.Open()
@@ -151,13 +150,13 @@ func raw(camera *Camera) bool {
 	return false
 }
 
-// frameEncoder makes messages of frames.
+// frameEncoder encodes frames.
 type frameEncoder struct {
 	camera *Camera
 	order  []int
 	stamps []int64
 	raw    bool
-	frames Frames // nil before the first
+	frames Frames // nil before the first message
 }
 
 func (e *frameEncoder) append(dst []byte, i int) ([]byte, error) {
@@ -175,7 +174,7 @@ func (e *frameEncoder) append(dst []byte, i int) ([]byte, error) {
 	h := header(e.stamps[i], e.camera.Name)
 	switch {
 	case f.Compressed() == e.raw:
-		return dst, fmt.Errorf("frame %d of %s is %s, unlike those before", e.order[i], e.camera.Name, f.Encoding)
+		return dst, fmt.Errorf("frame %d of %s is %s, unlike the frames before", e.order[i], e.camera.Name, f.Encoding)
 	case !e.raw:
 		return cdr.Append(dst, &sensor_msgs.CompressedImage{Header: h, Format: f.Encoding, Data: f.Data})
 	}
@@ -191,8 +190,8 @@ func (e *frameEncoder) close() error {
 	return e.frames.Close()
 }
 
-// pose returns poses, nil if there are none. What is no x, y and z with rx, ry and rz or qx, qy, qz and qw is told as
-// joints are.
+// pose returns poses, nil if there are none. Columns other than x, y, z with rx, ry, rz or qx, qy, qz, qw are published
+// as joints.
 func (c channels) pose(topic, frame string, v *align.Vector) *stream {
 	if absent(v) {
 		return nil
@@ -218,25 +217,25 @@ func (c channels) pose(topic, frame string, v *align.Vector) *stream {
 	return s
 }
 
-// column returns the column of a name, -1 for none.
+// column returns the index of a column by name, -1 for none.
 func column(v *align.Vector, name string) int {
 	return slices.IndexFunc(v.Columns, func(c align.Column) bool { return c.Name == name })
 }
 
-// poseEncoder makes messages of poses.
+// poseEncoder encodes poses.
 type poseEncoder struct {
 	vector     *align.Vector
 	frame      string
 	order      []int
-	position   [3]int // columns
+	position   [3]int // indices of columns
 	euler      [3]int
 	quaternion [4]int
-	turned     bool // by the quaternion
+	turned     bool // orientation is the quaternion
 	known      []float64
-	next       int // the first sample that known does not know
+	next       int // the first sample that known does not include
 }
 
-// know has known be what is known at the i-th sample. It is called with rising i.
+// know advances known to the i-th sample. i never decreases.
 func (e *poseEncoder) know(i int) {
 	n := len(e.vector.Columns)
 	if e.known == nil {
@@ -271,8 +270,8 @@ func (e *poseEncoder) append(dst []byte, i int) ([]byte, error) {
 
 func (e *poseEncoder) close() error { return nil }
 
-// joints returns joints with what is told of them beside, nil if there is nothing. Samples of the same time and of as
-// many columns are one message.
+// joints returns joints with velocities and efforts, nil if there are no samples. Samples with the same stamp and
+// number of columns are one message.
 func (c channels) joints(topic, frame string, position, velocity, effort *align.Vector) *stream {
 	e := &jointEncoder{frame: frame, vectors: [3]*align.Vector{position, velocity, effort}}
 	type sample struct {
@@ -293,7 +292,7 @@ func (c channels) joints(topic, frame string, position, velocity, effort *align.
 	}
 	slices.SortStableFunc(samples, func(a, b sample) int { return cmp.Compare(a.stamp, b.stamp) })
 	s := &stream{channel: c.get(topic, &sensor_msgs.JointState{})}
-	var next [3]int // the first message at this time that may take one more of a vector
+	var next [3]int // by vector, the first message at this time that may take another sample
 	for _, x := range samples {
 		if n := len(s.stamps); n == 0 || s.stamps[n-1] != x.stamp {
 			next = [3]int{n, n, n}
@@ -312,16 +311,16 @@ func (c channels) joints(topic, frame string, position, velocity, effort *align.
 	return s
 }
 
-// jointEncoder makes messages of joints, of their position, velocity and effort.
+// jointEncoder encodes positions, velocities and efforts of joints.
 type jointEncoder struct {
 	frame   string
 	vectors [3]*align.Vector
-	samples [][3]int // of each message, which sample of each vector it has; -1 is none
+	samples [][3]int // by message and vector, the index of the sample; -1: none
 	stamps  []int64
 	message sensor_msgs.JointState
 }
 
-// fits reports whether a sample of a vector can be told in a message with others.
+// fits reports whether a message can take a sample of a vector besides others.
 func (e *jointEncoder) fits(m [3]int, vector int) bool {
 	for k, i := range m {
 		if i >= 0 && len(e.vectors[k].Columns) != len(e.vectors[vector].Columns) {
@@ -335,7 +334,7 @@ func (e *jointEncoder) append(dst []byte, i int) ([]byte, error) {
 	m := &e.message
 	m.Header = header(e.stamps[i], e.frame)
 	m.Name, m.Position, m.Velocity, m.Effort = m.Name[:0], m.Position[:0], m.Velocity[:0], m.Effort[:0]
-	names := -1 // the vector that says which columns are told
+	names := -1 // the vector that determines the columns
 	for k, to := range []*[]float64{&m.Position, &m.Velocity, &m.Effort} {
 		sample := e.samples[i][k]
 		if sample < 0 {

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Summary says what is in an Episode.
+// Summary describes an Episode.
 type Summary struct {
 	Name     string                     `json:"name"`
 	Task     string                     `json:"task,omitempty"`
 	Success  *bool                      `json:"success,omitempty"`
-	Start    int64                      `json:"start_time"` // ns since the Unix epoch, of what is in it
-	End      int64                      `json:"end_time"`   // likewise
+	Start    int64                      `json:"start_time"` // ns since the Unix epoch, of the first sample
+	End      int64                      `json:"end_time"`   // of the last one
 	Duration float64                    `json:"duration"`   // s
 	Cameras  []StreamSummary            `json:"cameras"`
 	Streams  []StreamSummary            `json:"streams"`
@@ -20,18 +20,18 @@ type Summary struct {
 	Metadata json.RawMessage            `json:"metadata,omitempty"`
 }
 
-// StreamSummary says how much there is of a stream.
+// StreamSummary describes the samples of a stream.
 type StreamSummary struct {
 	Name       string   `json:"name"`
 	Topic      string   `json:"topic,omitempty"`
 	Columns    []string `json:"columns,omitempty"`
 	Count      int      `json:"count"`
-	Rate       float64  `json:"rate"`        // Hz, by the median of the times between two; 0 where there are not two
-	Gaps       int      `json:"gaps"`        // times longer than five of these, and than 100 ms
-	LongestGap float64  `json:"longest_gap"` // s, between two
+	Rate       float64  `json:"rate"`        // Hz, from the median period; 0 with fewer than two samples
+	Gaps       int      `json:"gaps"`        // distances longer than five periods and 100 ms
+	LongestGap float64  `json:"longest_gap"` // s between two samples
 }
 
-// Summarize says what is in e.
+// Summarize describes e.
 func Summarize(e *Episode) Summary {
 	s := Summary{Name: e.Name, Task: e.Task, Success: e.Success, Devices: map[string]json.RawMessage{},
 		Metadata: e.Metadata}

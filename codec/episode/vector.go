@@ -1,7 +1,6 @@
 package episode
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -10,20 +9,19 @@ import (
 	"tapedeck/codec/align"
 )
 
-// QPos returns where the arms are, as one vector a row: of each arm its joints in rad, then how far its gripper is
-// open, 0 (closed) to 1. An arm without joints, or without a gripper, has none there. Columns are named "arm_0.joint_0"
-// and "arm_0.gripper".
+// QPos returns the positions of all arms in one vector: for each arm its joints in rad, then the opening of its
+// gripper, 0 (closed) to 1, as far as it has them. Columns are named "arm_0.joint_0" and "arm_0.gripper".
 func (r *Rows) QPos() (*align.Rows, error) {
 	return r.compose("qpos", func(a *ArmRows) ([]part, error) { return a.positions(a.Joint, a.Gripper) })
 }
 
-// Action returns what the arms are to do, with the columns of QPos.
+// Action returns the actions of all arms, with the columns of QPos.
 func (r *Rows) Action() (*align.Rows, error) {
 	return r.compose("action", func(a *ArmRows) ([]part, error) { return a.positions(a.ActionJoint, a.ActionGripper) })
 }
 
-// QVel returns how fast the arms are, with the columns of QPos, in rad/s and 1/s: as the driver told, else from the
-// rows around, or from the one before if alignment was causal, when the first row has 0.
+// QVel returns the velocities of all arms, with the columns of QPos, in rad/s and 1/s: those of the driver, or else
+// from the rows before and after. If alignment was causal they are from the row before alone, and 0 in the first row.
 func (r *Rows) QVel() (*align.Rows, error) {
 	q, err := r.QPos()
 	if err != nil {
@@ -65,8 +63,8 @@ func (r *Rows) QVel() (*align.Rows, error) {
 	return v, nil
 }
 
-// Effort returns the efforts of the arms' joints, with the columns of QPos, as the driver told them, and NaN for
-// grippers. It is nil where there is an arm with joints that has none.
+// Effort returns the efforts of all joints as reported by the driver, with the columns of QPos, NaN for grippers. It is
+// nil if an arm has joints without efforts.
 func (r *Rows) Effort() (*align.Rows, error) {
 	for _, a := range r.Arms {
 		if a.Joint != nil && a.Effort == nil {
@@ -95,7 +93,7 @@ func (r *Rows) Effort() (*align.Rows, error) {
 	})
 }
 
-// part is a column of a vector of all arms: (x - offset) * factor / divisor of one of an arm.
+// part is a column of a vector of all arms: (x - offset) * factor / divisor of a column of an arm.
 type part struct {
 	name                    string
 	unit                    string
@@ -105,7 +103,7 @@ type part struct {
 	gripper                 bool
 }
 
-// compose makes one vector a row of the parts of all arms.
+// compose returns a vector of the parts of all arms.
 func (r *Rows) compose(name string, of func(*ArmRows) ([]part, error)) (*align.Rows, error) {
 	var parts []part
 	for i := range r.Arms {
@@ -127,7 +125,7 @@ func (r *Rows) compose(name string, of func(*ArmRows) ([]part, error)) (*align.R
 	return v, nil
 }
 
-// width says how many columns of QPos an arm has.
+// width returns the number of columns of an arm in QPos.
 func (a *ArmRows) width() int {
 	n := 0
 	if a.Joint != nil {
@@ -139,7 +137,7 @@ func (a *ArmRows) width() int {
 	return n
 }
 
-// positions returns the parts that joints and a gripper are, of states or of actions.
+// positions returns the parts for joints and a gripper, of states or of actions.
 func (a *ArmRows) positions(joint, gripper *align.Rows) ([]part, error) {
 	var parts []part
 	if a.Joint != nil {
@@ -168,11 +166,10 @@ func (a *ArmRows) positions(joint, gripper *align.Rows) ([]part, error) {
 	return parts, nil
 }
 
-// match returns which columns of something else that is told of joints go with which joint: those of the same names, or
-// else those at the same places.
+// match returns for each joint the index of its column among others: by name if all names match, else by position.
 func match(joints []align.Column, what string, others []align.Column) ([]int, error) {
 	if len(joints) != len(others) {
-		return nil, fmt.Errorf("there are %d joints, and %s of %d", len(joints), what, len(others))
+		return nil, fmt.Errorf("%d joints, but %s of %d", len(joints), what, len(others))
 	}
 	named, placed := make([]int, len(joints)), make([]int, len(joints))
 	for i, joint := range joints {
@@ -185,7 +182,7 @@ func match(joints []align.Column, what string, others []align.Column) ([]int, er
 	return named, nil
 }
 
-// radians returns what a number in some unit of angles is to be multiplied with.
+// radians returns the factor from a unit of angles to rad.
 func radians(unit string) float64 {
 	if strings.HasPrefix(unit, "deg") {
 		return math.Pi / 180
@@ -193,7 +190,7 @@ func radians(unit string) float64 {
 	return 1
 }
 
-// gripperColumn returns which column of a gripper is its position: the one of that name, else the first one.
+// gripperColumn returns the index of the position of a gripper: a column of a known name, else the first one.
 func gripperColumn(columns []align.Column) int {
 	for _, name := range []string{"position", "pos", "actpos", "width", "opening"} {
 		for i, c := range columns {
@@ -205,12 +202,12 @@ func gripperColumn(columns []align.Column) int {
 	return 0
 }
 
-// gripperRange returns where the gripper is closed and open: as GripperRange says, else 0 and 1 if no position is
-// beyond, or 0 and 1000, as of RealMan's, if all are whole numbers within these.
+// gripperRange returns the closed and open position of the gripper: GripperRange, or else 0 and 1 if all positions are
+// within, or 0 and 1000, as for RealMan's, if all are whole numbers within.
 func (a *Arm) gripperRange() (closed, open float64, err error) {
 	if r := a.GripperRange; r != [2]float64{} {
 		if r[0] == r[1] || r[0]-r[0] != 0 || r[1]-r[1] != 0 {
-			return 0, 0, fmt.Errorf("the gripper's range from %v to %v is none", r[0], r[1])
+			return 0, 0, fmt.Errorf("invalid gripper range from %v to %v", r[0], r[1])
 		}
 		return r[0], r[1], nil
 	}
@@ -231,6 +228,7 @@ func (a *Arm) gripperRange() (closed, open float64, err error) {
 	case whole && low >= 0 && high <= 1000:
 		return 0, 1000, nil
 	}
-	return 0, 0, errors.New("where its gripper is closed and where it is open is not known, and its positions, from " +
-		fmt.Sprintf("%g to %g, do not tell: set the gripper's range", low, high))
+	return 0, 0, fmt.Errorf("unknown closed and open positions of the gripper, whose positions are from %g to %g: set "+
+		"the gripper's "+
+		"range", low, high)
 }
