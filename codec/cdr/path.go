@@ -63,11 +63,11 @@ func (p *Path) enter(part string) error {
 	}
 	n, err := strconv.ParseUint(strings.TrimSuffix(index, "]"), 10, 31)
 	if err != nil || !strings.HasSuffix(index, "]") {
-		return fmt.Errorf("%q is no index like [0]", "["+index)
+		return fmt.Errorf("%q is not an index like [0]", "["+index)
 	}
 	f := &fields[i]
 	if f.Shape == rosidl.Single {
-		return fmt.Errorf("%s is no array", name)
+		return fmt.Errorf("%s is not an array", name)
 	}
 	if f.Length > 0 && n >= uint64(f.Length) {
 		return fmt.Errorf("%s has at most %d elements", name, f.Length)

@@ -35,7 +35,7 @@ func parseChunk(content []byte, size int64) (chunkInfo, error) {
 	c.crc = binary.LittleEndian.Uint32(content[24:])
 	name := binary.LittleEndian.Uint32(content[28:])
 	if name > maxName || chunkHead+int(name) > len(content) {
-		return c, fmt.Errorf("a chunk with a compression's name of %d bytes", name)
+		return c, fmt.Errorf("a chunk whose compression has a name of %d bytes", name)
 	}
 	c.compression = mcap.CompressionFormat(content[32 : 32+name])
 	c.head = chunkHead + int(name)
@@ -228,10 +228,10 @@ func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 		}
 	}
 	if uint64(len(buf)) != c.uncompressed {
-		return buf, fmt.Errorf("it holds %d bytes of records where it says %d", len(buf), c.uncompressed)
+		return buf, fmt.Errorf("it has %d bytes of records; its head says %d", len(buf), c.uncompressed)
 	}
 	if c.crc != 0 && c.crc != crc32.ChecksumIEEE(buf) {
-		return buf, errors.New("the checksum is wrong: some of its messages may be")
+		return buf, errors.New("the checksum is wrong: some of its messages may be damaged")
 	}
 	return buf, nil
 }
@@ -244,7 +244,7 @@ func (l *loader) decompress(c chunkInfo, raw, dst []byte) ([]byte, error) {
 		ratio = 1 << 15
 	}
 	if c.uncompressed > maxChunk {
-		return nil, fmt.Errorf("its %d bytes are more than this program holds at once", c.uncompressed)
+		return nil, fmt.Errorf("its %d bytes exceed the largest chunk that this program reads", c.uncompressed)
 	}
 	dst = chunked.Resize(dst, int(min(c.uncompressed, ratio*uint64(len(raw)))))
 	switch c.compression {

@@ -235,7 +235,7 @@ func (it *iterator) collect(p *piece) error {
 		}
 	}
 	if count < p.count && !p.cut && !sparse {
-		return it.damaged(p, p.end, fmt.Sprintf("the chunk has %d messages less than its header says", p.count-count))
+		return it.damaged(p, p.end, fmt.Sprintf("the chunk has %d fewer messages than its header says", p.count-count))
 	}
 	return nil
 }

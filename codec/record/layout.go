@@ -283,7 +283,7 @@ func (w *walk) check(header *recordpb.ChunkHeader) error {
 	if w.torn(content) {
 		w.bodyEnd, w.bodyCut = max(w.pos, content), true
 	} else {
-		w.report("the checksum of the chunk is wrong: some of its messages may be")
+		w.report("the checksum of the chunk is wrong: some of its messages may be damaged")
 	}
 	return nil
 }
@@ -337,7 +337,7 @@ func (w *walk) messages() error {
 		w.pos = m.end
 	}
 	if w.count > 0 && !w.lost && !w.bodyCut && w.pos < w.size {
-		w.report(fmt.Sprintf("the chunk has %d messages less than its header says", w.count))
+		w.report(fmt.Sprintf("the chunk has %d fewer messages than its header says", w.count))
 	}
 	w.inBody = false
 	return nil

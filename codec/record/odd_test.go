@@ -141,7 +141,7 @@ func TestDamage(t *testing.T) {
 		{"less messages than there should be", func(b []byte, at map[sectionType][]int) []byte {
 			b[at[chunkHeaderSection][1]+sectionSize+2*10+1]++
 			return b
-		}, "1 messages less than its header says", 12},
+		}, "1 fewer messages than its header says", 12},
 		{"a channel", func(b []byte, at map[sectionType][]int) []byte {
 			b[at[channelSection][0]+sectionSize] = 0xff
 			return b

@@ -91,7 +91,7 @@ func openParts(path string) (codec.Reader, error) {
 		}
 		part, err := open(name)
 		if err == nil && !isRecord(name) {
-			err = errors.Join(fmt.Errorf("open %s: it is no record file", name), part.Close())
+			err = errors.Join(fmt.Errorf("open %s: it is not a record file", name), part.Close())
 		}
 		if err != nil {
 			r.Event(codec.EventDamage, err.Error())

@@ -116,7 +116,7 @@ func (e *encoder) declare(c *codec.Channel) (*writerChannel, error) {
 	}
 	path := e.path
 	if c.Topic == "" || len(c.Topic) > maxName-8 {
-		return nil, fmt.Errorf("write %s: a channel has a topic of %d bytes; 1 to %d are possible", path, len(c.Topic),
+		return nil, fmt.Errorf("write %s: a channel has a topic of %d bytes; it takes 1 to %d", path, len(c.Topic),
 			maxName-8)
 	}
 	name := c.Topic
@@ -135,7 +135,7 @@ func (e *encoder) declare(c *codec.Channel) (*writerChannel, error) {
 	own := &writerChannel{Topic: output.Topic{Channel: c}, wire: wireChannel(c, name)}
 	own.prefix = append(appendBytes(nil, 1, name), timeTag)
 	if size := proto.Size(own.wire); size > maxChannel {
-		return nil, fmt.Errorf("write %s: the definition of %s takes %d bytes; %d are possible", path, c.Topic, size,
+		return nil, fmt.Errorf("write %s: the definition of %s takes %d bytes; at most %d fit", path, c.Topic, size,
 			maxChannel)
 	}
 	e.add(own)
@@ -165,7 +165,7 @@ func (e *encoder) Prepare(m *codec.Message) (full bool, err error) {
 		return false, nil
 	}
 	if len(m.Data) > maxPayload-messageHead-len(e.lastOwn.prefix) {
-		return false, fmt.Errorf("write %s: a message of %s takes %d bytes; %d are possible",
+		return false, fmt.Errorf("write %s: a message of %s takes %d bytes; at most %d fit",
 			e.path, m.Channel.Topic, len(m.Data), math.MaxInt32-1<<10)
 	}
 	return true, nil

@@ -161,7 +161,7 @@ func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 	crc, checked := r.uint32(crcField)
 	packed := compression == "bz2" || compression == "lz4"
 	if size > maxChunk || packed && uncompressed > maxChunk {
-		return nil, fmt.Errorf("its %d bytes are more than this program holds at once", max(int64(uncompressed), size))
+		return nil, fmt.Errorf("its %d bytes exceed the largest chunk that this program reads", max(int64(uncompressed), size))
 	}
 	var err error
 	if n := int64(uncompressed); !packed && !s.Cut && n > size && n <= w.to-r.data {
@@ -186,9 +186,9 @@ func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 	case !whole:
 		return buf, fmt.Errorf("it has %d bytes where %d are expected", r.size, size)
 	case uint64(len(buf)) != uint64(uncompressed):
-		return buf, fmt.Errorf("it holds %d bytes of records where it says %d", len(buf), uncompressed)
+		return buf, fmt.Errorf("it has %d bytes of records; its head says %d", len(buf), uncompressed)
 	case checked && crc != crc32.ChecksumIEEE(buf):
-		return buf, errors.New("the checksum is wrong: some of its messages may be")
+		return buf, errors.New("the checksum is wrong: some of its messages may be damaged")
 	}
 	return buf, nil
 }

@@ -97,7 +97,7 @@ func (r *Reader) addChunk(rec *record, w *chunked.Window, end int64) error {
 	position, _ := rec.uint64("chunk_pos")
 	first, last := rec.get("start_time"), rec.get("end_time")
 	if position == 0 || position >= uint64(end) || len(first) != 8 || len(last) != 8 || rec.size%8 != 0 {
-		return chunked.Wrong("the chunk info at 0x%x is not one", rec.offset)
+		return chunked.Wrong("the chunk info at 0x%x is damaged", rec.offset)
 	}
 	s := chunked.Segment{
 		Offset: int64(position), Chunk: true, Start: parseTime(first), End: parseTime(last), Channels: []int{},

@@ -92,7 +92,7 @@ func (r *Reader) scan(closed bool) error {
 	for _, conn := range slices.Sorted(maps.Keys(r.numbers)) {
 		n := r.numbers[conn]
 		if !r.Contents.Known(n) && n < len(r.Contents.Counts) && r.Contents.Counts[n] > 0 {
-			r.Contents.Damaged(r.Size, fmt.Errorf("messages of connection %d, which nothing describes, were left out", conn))
+			r.Contents.Damaged(r.Size, fmt.Errorf("left out messages of connection %d, which the bag does not describe", conn))
 		}
 	}
 	r.Contents.Scanned = true

@@ -111,7 +111,7 @@ func (w *encoder) Declare(c *codec.Channel) error {
 
 func (w *encoder) declare(c *codec.Channel) (*connection, error) {
 	if c.Encoding != codec.EncodingROS1 {
-		return nil, fmt.Errorf("write %s: topic %s: its messages are %s, and a bag has those of ROS 1 (%s) alone", w.path,
+		return nil, fmt.Errorf("write %s: topic %s: its messages are %s, and a bag takes only those of ROS 1 (%s)", w.path,
 			c.Topic, cmp.Or(c.Encoding, "of no known encoding"), codec.EncodingROS1)
 	}
 	header := encodeConnection(c)
@@ -119,7 +119,7 @@ func (w *encoder) declare(c *codec.Channel) (*connection, error) {
 		return own, nil
 	}
 	if len(header) > maxConnect || len(c.Topic) > maxHeader/2 {
-		return nil, fmt.Errorf("write %s: topic %s: its definition takes %d bytes; %d are possible", w.path,
+		return nil, fmt.Errorf("write %s: topic %s: its definition takes %d bytes; at most %d fit", w.path,
 			c.Topic[:min(100, len(c.Topic))], len(header), maxConnect)
 	}
 	own := &connection{number: uint32(len(w.conns)), Topic: output.Topic{Channel: c}}
@@ -144,7 +144,7 @@ func (w *encoder) Prepare(m *codec.Message) (full bool, err error) {
 		return false, fmt.Errorf("write %s: a message of %s has the time %d ns; in a bag it is from 1 to %d", w.path,
 			m.Channel.Topic, m.LogTime, maxTime)
 	case len(m.Data) > maxPayload:
-		return false, fmt.Errorf("write %s: a message of %s takes %d bytes; %d are possible", w.path, m.Channel.Topic,
+		return false, fmt.Errorf("write %s: a message of %s takes %d bytes; at most %d fit", w.path, m.Channel.Topic,
 			len(m.Data), maxPayload)
 	}
 	return w.chunk.span.Messages > 0 &&

@@ -130,9 +130,9 @@ func TestWhatABagCannotHold(t *testing.T) {
 		{codec.Message{Channel: c, LogTime: -1}, "the time -1 ns"},
 		{codec.Message{Channel: c, LogTime: maxTime + 1}, "the time 4294967296000000000 ns"},
 		{codec.Message{Channel: &codec.Channel{Topic: "/cdr", Encoding: codec.EncodingCDR}, LogTime: 1},
-			"topic /cdr: its messages are cdr, and a bag has those of ROS 1 (ros1) alone"},
+			"topic /cdr: its messages are cdr, and a bag takes only those of ROS 1 (ros1)"},
 		{codec.Message{Channel: c, LogTime: 1, Data: make([]byte, maxPayload+1)},
-			"takes 536870913 bytes; 536870912 are possible"},
+			"takes 536870913 bytes; at most 536870912 fit"},
 	} {
 		require.ErrorContains(t, w.Write(&m.message), m.want)
 	}

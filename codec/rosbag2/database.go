@@ -287,7 +287,7 @@ func (d *database) count() error {
 			return err
 		}
 		if odd > 0 {
-			return fmt.Errorf("%d rows are no messages", odd)
+			return fmt.Errorf("%d rows are not messages", odd)
 		}
 		if info.MessageCount == 0 || first < info.StartTime {
 			info.StartTime = first

@@ -164,7 +164,7 @@ func (w *databaseEncoder) row(c *codec.Channel) *topicRow {
 // Prepare reports whether the messages of the open chunk would span too much time with m.
 func (w *databaseEncoder) Prepare(m *codec.Message) (full bool, err error) {
 	if len(m.Data) > sqlite.MaxBlob {
-		return false, fmt.Errorf("write %s: a message of %d bytes on %s: SQLite has room for %d",
+		return false, fmt.Errorf("write %s: a message of %d bytes on %s: SQLite's limit is %d",
 			w.path, len(m.Data), m.Channel.Topic, sqlite.MaxBlob)
 	}
 	return w.chunk.span.Messages > 0 && m.LogTime-w.chunk.first >= w.duration, nil

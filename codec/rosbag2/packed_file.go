@@ -35,7 +35,7 @@ type packed struct {
 }
 
 // errPart is wrapped by the error of unpack for a damaged file that was read in part.
-var errPart = errors.New("it was read as far as it goes")
+var errPart = errors.New("read up to there")
 
 // unpack decompresses the file at path into up to limit bytes. With an error that wraps errPart it returns what there
 // is of it.

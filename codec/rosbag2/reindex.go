@@ -115,7 +115,7 @@ func (x *reindexer) plan(names []string) error {
 		}
 	}
 	if len(kinds) > 1 {
-		return errors.New("it has files of two storages; take those of one of them away")
+		return errors.New("it has files of two storages; move those of one away")
 	}
 	if kinds[".db3"] {
 		b.Storage = storageSQLite
@@ -181,7 +181,7 @@ func (x *reindexer) open(name string) (codec.Reader, error) {
 func (x *reindexer) file(name string) error {
 	r, err := x.open(name)
 	if err != nil {
-		x.report(fmt.Sprintf("%s cannot be read at all, and is called %s%s: %v", name, name, damagedSuffix, err))
+		x.report(fmt.Sprintf("%s cannot be read; renamed it to %s%s: %v", name, name, damagedSuffix, err))
 		x.unreadable = append(x.unreadable, filepath.Join(x.dir, name))
 		return nil
 	}
@@ -197,7 +197,7 @@ func (x *reindexer) file(name string) error {
 			if err := os.Rename(info.Path, path); err != nil {
 				return err
 			}
-			x.report(fmt.Sprintf("%s is whole, and is called %s now", name, filepath.Base(path)))
+			x.report(fmt.Sprintf("%s is complete; renamed it to %s", name, filepath.Base(path)))
 			info.Path = path
 		}
 		x.infos = append(x.infos, info)
@@ -273,7 +273,7 @@ func (x *reindexer) replace(name string, r codec.Reader, info *codec.Info, damag
 		return err
 	}
 	codec.SyncFolder(x.dir)
-	x.report(fmt.Sprintf("%s has %d messages that were saved, and the damaged file is called %s: %v",
+	x.report(fmt.Sprintf("%s: recovered %d messages; the damaged file is kept as %s: %v",
 		filepath.Base(path), whole.MessageCount, filepath.Base(kept), damage))
 	whole.Path = path
 	x.infos = append(x.infos, whole)

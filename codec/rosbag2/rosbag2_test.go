@@ -501,7 +501,7 @@ func TestOverwrite(t *testing.T) {
 	note := filepath.Join(dir, "notes.txt")
 	require.NoError(t, os.WriteFile(note, nil, 0o666))
 	_, err = codec.Formats{Format}.Create(dir, codec.CreateOptions{Overwrite: true})
-	require.EqualError(t, err, "overwrite "+dir+": it holds notes.txt, which is no part of a bag; remove it or name "+
+	require.EqualError(t, err, "overwrite "+dir+": it holds notes.txt, which is not part of a bag; remove it or name "+
 		"another output")
 	require.FileExists(t, note)
 	require.Len(t, read(t, open(t, dir), codec.Query{}), 7)

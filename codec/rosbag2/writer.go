@@ -57,7 +57,7 @@ func newLayout(s output.System, b Options, o codec.CreateOptions) (*layout, erro
 	case l.mode != "" && l.mode != "file" && l.mode != "message":
 		return nil, fmt.Errorf("compression mode %q is not one of none, file and message", l.mode)
 	case l.mode != "" && o.Compression != "" && o.Compression != "zstd":
-		return nil, fmt.Errorf("compression %q: rosbag2 has zstd alone for %ss", o.Compression, l.mode)
+		return nil, fmt.Errorf("compression %q: rosbag2 compresses %ss with zstd only", o.Compression, l.mode)
 	case l.mode == "message" && l.storage == storageMCAP:
 		return nil, errors.New("rosbag2 does not compress messages in MCAP files; choose compression mode none, which " +
 			"compresses chunks, or file")
@@ -172,7 +172,7 @@ func remove(path string) error {
 	files = append(files, metadataFile, metadataFile+".tmp")
 	for _, entry := range entries {
 		if !slices.Contains(files, entry.Name()) {
-			return fmt.Errorf("it holds %s, which is no part of a bag; remove it or name another output", entry.Name())
+			return fmt.Errorf("it holds %s, which is not part of a bag; remove it or name another output", entry.Name())
 		}
 	}
 	for _, entry := range entries {

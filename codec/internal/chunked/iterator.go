@@ -305,7 +305,7 @@ func (it *iterator) reportUnknown(id int) error {
 
 // UnknownChannel is damage: messages of a channel that nothing describes.
 func UnknownChannel(id int) error {
-	return fmt.Errorf("messages of channel %d, which nothing describes, were left out", id)
+	return fmt.Errorf("left out messages of channel %d, which the file does not describe", id)
 }
 
 // report passes damage to Query.Damaged. Without that it returns the error, which ends the iteration.

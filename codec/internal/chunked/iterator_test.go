@@ -204,7 +204,7 @@ func TestDamage(t *testing.T) {
 		}
 		require.Len(t, damage, 3)
 		require.EqualError(t, damage[0], "read file: broken")
-		require.EqualError(t, damage[1], "read file: messages of channel 1, which nothing describes, were left out")
+		require.EqualError(t, damage[1], "read file: left out messages of channel 1, which the file does not describe")
 		_, err = times(c.Read(l, codec.Query{}))
 		require.EqualError(t, err, "read file: broken")
 	}
