@@ -132,12 +132,6 @@ func (all *plans) library() (*rosidl.Library, error) {
 	return rosidl.ParseConcatenated(root.name, b.String())
 }
 
-// primitives are the names of the kinds in generated messages.
-var primitives = map[rosidl.Kind]string{
-	rosidl.Bool: "bool", rosidl.Uint8: "uint8", rosidl.Int32: "int32", rosidl.Uint32: "uint32", rosidl.Int64: "int64",
-	rosidl.Uint64: "uint64", rosidl.Float32: "float32", rosidl.Float64: "float64", rosidl.String: "string",
-}
-
 // text returns the definition. The values of an enumeration precede the first field that has them.
 func (p *plan) text() string {
 	var b strings.Builder
@@ -150,7 +144,7 @@ func (p *plan) text() string {
 			enums[d.Enum().FullName()] = true
 			appendConstants(&b, d.Enum(), constants)
 		}
-		name := primitives[field.Kind]
+		name := field.Kind.Name()
 		if field.message != nil {
 			name = strings.Replace(field.message.name, "/msg/", "/", 1)
 		}

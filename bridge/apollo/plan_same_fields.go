@@ -93,12 +93,11 @@ func (p planner) plan(typeName string, d protoreflect.MessageDescriptor) (*plan,
 		f.describe(d.Fields().Get(i))
 		f.bytes = f.Shape != rosidl.Single && f.kind == protoreflect.BytesKind
 		f.list = f.Shape != rosidl.Single && !f.bytes
-		want := kinds[f.Kind]
 		if !f.bytes {
-			f.width = want.width
+			f.width = f.Kind.Size()
 		}
 		if string(f.descriptor.Name()) != f.name || f.list != f.descriptor.IsList() ||
-			f.kind != want.kind && !f.bytes || f.bytes && want.width != 1 {
+			f.kind != kinds[f.Kind] && !f.bytes || f.bytes && f.Kind.Size() != 1 {
 			return nil, fmt.Errorf("field %s of %s differs from that of %s", f.descriptor.Name(), d.FullName(), m.Name)
 		}
 		if f.Kind == rosidl.Nested {
@@ -113,25 +112,12 @@ func (p planner) plan(typeName string, d protoreflect.MessageDescriptor) (*plan,
 	return made, nil
 }
 
-// kinds lists, for the kinds of ROS 2, the kind that record.Describe uses and the size of a number in bytes.
-var kinds = map[rosidl.Kind]struct {
-	kind  protoreflect.Kind
-	width int
-}{
-	rosidl.Bool:    {protoreflect.BoolKind, 1},
-	rosidl.Byte:    {protoreflect.Uint32Kind, 1},
-	rosidl.Char:    {protoreflect.Uint32Kind, 1},
-	rosidl.Int8:    {protoreflect.Int32Kind, 1},
-	rosidl.Uint8:   {protoreflect.Uint32Kind, 1},
-	rosidl.Int16:   {protoreflect.Int32Kind, 2},
-	rosidl.Uint16:  {protoreflect.Uint32Kind, 2},
-	rosidl.Int32:   {protoreflect.Int32Kind, 4},
-	rosidl.Uint32:  {protoreflect.Uint32Kind, 4},
-	rosidl.Float32: {protoreflect.FloatKind, 4},
-	rosidl.Int64:   {protoreflect.Int64Kind, 8},
-	rosidl.Uint64:  {protoreflect.Uint64Kind, 8},
-	rosidl.Float64: {protoreflect.DoubleKind, 8},
-	rosidl.String:  {protoreflect.StringKind, 0},
-	rosidl.WString: {protoreflect.StringKind, 0},
-	rosidl.Nested:  {protoreflect.MessageKind, 0},
+// kinds are the kinds that record.Describe uses for those of ROS 2.
+var kinds = map[rosidl.Kind]protoreflect.Kind{
+	rosidl.Bool: protoreflect.BoolKind, rosidl.Byte: protoreflect.Uint32Kind, rosidl.Char: protoreflect.Uint32Kind,
+	rosidl.Int8: protoreflect.Int32Kind, rosidl.Uint8: protoreflect.Uint32Kind, rosidl.Int16: protoreflect.Int32Kind,
+	rosidl.Uint16: protoreflect.Uint32Kind, rosidl.Int32: protoreflect.Int32Kind, rosidl.Uint32: protoreflect.Uint32Kind,
+	rosidl.Int64: protoreflect.Int64Kind, rosidl.Uint64: protoreflect.Uint64Kind, rosidl.Float32: protoreflect.FloatKind,
+	rosidl.Float64: protoreflect.DoubleKind, rosidl.String: protoreflect.StringKind,
+	rosidl.WString: protoreflect.StringKind, rosidl.Nested: protoreflect.MessageKind,
 }

@@ -86,10 +86,10 @@ func text(d *rosbag.Definition) string {
 func definition1(message *rosidl.Message, name func(string) (string, error)) (*rosbag.Definition, error) {
 	d := &rosbag.Definition{}
 	for _, c := range message.Constants {
-		d.Lines = append(d.Lines, rosbag.Line{Type: builtin1[c.Type.Kind], Name: c.Name, Value: value1(c.Value), Const: true})
+		d.Lines = append(d.Lines, rosbag.Line{Type: builtin1(c.Type.Kind), Name: c.Name, Value: value1(c.Value), Const: true})
 	}
 	for _, f := range message.Fields {
-		l := rosbag.Line{Type: builtin1[f.Type.Kind], Name: f.Name}
+		l := rosbag.Line{Type: builtin1(f.Type.Kind), Name: f.Name}
 		switch f.Type.Message {
 		case "":
 		case timeType:
@@ -113,11 +113,12 @@ func definition1(message *rosidl.Message, name func(string) (string, error)) (*r
 	return d, nil
 }
 
-var builtin1 = map[rosidl.Kind]string{
-	rosidl.Bool: "bool", rosidl.Byte: "byte", rosidl.Char: "char", rosidl.Int8: "int8", rosidl.Uint8: "uint8",
-	rosidl.Int16: "int16", rosidl.Uint16: "uint16", rosidl.Int32: "int32", rosidl.Uint32: "uint32",
-	rosidl.Int64: "int64", rosidl.Uint64: "uint64", rosidl.Float32: "float32", rosidl.Float64: "float64",
-	rosidl.String: "string", rosidl.WString: "string",
+// builtin1 returns the ROS 1 type for a kind, "" for messages.
+func builtin1(k rosidl.Kind) string {
+	if k == rosidl.WString {
+		k = rosidl.String
+	}
+	return k.Name()
 }
 
 // value1 returns a constant in the syntax of ROS 1.

@@ -165,24 +165,20 @@ func (m *matcher) plan(d *rosbag.Definition, message *rosidl.Message, known bool
 	return steps, nil
 }
 
-// primitives are the ROS 2 types that match those of ROS 1, and their sizes in bytes.
-var primitives = map[string]struct {
-	kinds []rosidl.Kind
-	size  int
-}{
-	"bool":    {[]rosidl.Kind{rosidl.Bool}, 1},
-	"byte":    {[]rosidl.Kind{rosidl.Byte, rosidl.Int8, rosidl.Uint8}, 1},
-	"char":    {[]rosidl.Kind{rosidl.Char, rosidl.Uint8}, 1},
-	"int8":    {[]rosidl.Kind{rosidl.Int8}, 1},
-	"uint8":   {[]rosidl.Kind{rosidl.Uint8, rosidl.Char, rosidl.Byte}, 1},
-	"int16":   {[]rosidl.Kind{rosidl.Int16}, 2},
-	"uint16":  {[]rosidl.Kind{rosidl.Uint16}, 2},
-	"int32":   {[]rosidl.Kind{rosidl.Int32}, 4},
-	"uint32":  {[]rosidl.Kind{rosidl.Uint32}, 4},
-	"int64":   {[]rosidl.Kind{rosidl.Int64}, 8},
-	"uint64":  {[]rosidl.Kind{rosidl.Uint64}, 8},
-	"float32": {[]rosidl.Kind{rosidl.Float32}, 4},
-	"float64": {[]rosidl.Kind{rosidl.Float64}, 8},
+// primitives are the ROS 2 kinds that match ROS 1 types, the usual one first.
+var primitives = map[string][]rosidl.Kind{
+	"bool": {rosidl.Bool}, "byte": {rosidl.Byte, rosidl.Int8, rosidl.Uint8}, "char": {rosidl.Char, rosidl.Uint8},
+	"int8": {rosidl.Int8}, "uint8": {rosidl.Uint8, rosidl.Char, rosidl.Byte}, "int16": {rosidl.Int16},
+	"uint16": {rosidl.Uint16}, "int32": {rosidl.Int32}, "uint32": {rosidl.Uint32}, "int64": {rosidl.Int64},
+	"uint64": {rosidl.Uint64}, "float32": {rosidl.Float32}, "float64": {rosidl.Float64},
+}
+
+// sizeOf returns the size of a primitive ROS 1 type in bytes, 0 for other types.
+func sizeOf(typeName string) int {
+	if kinds := primitives[typeName]; kinds != nil {
+		return kinds[0].Size()
+	}
+	return 0
 }
 
 var errDiffer = errors.New("it differs in ROS 2")
@@ -222,11 +218,11 @@ func (m *matcher) field(steps []step, d *rosbag.Definition, l rosbag.Line, f ros
 func (m *matcher) element(d *rosbag.Definition, l rosbag.Line, f rosidl.Field, known bool) ([]step, error) {
 	t := f.Type
 	s := step{kind: stepCopy, field: f.Name}
-	if p, ok := primitives[l.Type]; ok {
-		if !slices.Contains(p.kinds, t.Kind) {
+	if kinds, ok := primitives[l.Type]; ok {
+		if !slices.Contains(kinds, t.Kind) {
 			return nil, errDiffer
 		}
-		s.size, s.align = p.size, p.size
+		s.size, s.align = t.Kind.Size(), t.Kind.Size()
 		if d.Name == logType1 && known && l.Name == "level" {
 			s.kind = stepLevel
 		}
@@ -264,7 +260,7 @@ func (m *matcher) element(d *rosbag.Definition, l rosbag.Line, f rosidl.Field, k
 
 // field1 returns the step for a field that only ROS 1 has.
 func (m *matcher) field1(l rosbag.Line) (step, error) {
-	s := step{kind: stepCopy, side: only1, size: primitives[l.Type].size, align: 1, field: l.Name}
+	s := step{kind: stepCopy, side: only1, size: sizeOf(l.Type), align: 1, field: l.Name}
 	switch l.Type {
 	case "string":
 		s.kind = stepText
@@ -348,12 +344,7 @@ func default2(f rosidl.Field) step {
 		}
 		return s
 	}
-	for _, p := range primitives {
-		if slices.Contains(p.kinds, f.Type.Kind) {
-			s.size = p.size
-		}
-	}
-	s.align = s.size
+	s.size, s.align = f.Type.Kind.Size(), f.Type.Kind.Size()
 	values, ok := f.Default.([]any)
 	if !ok && f.Default != nil {
 		values = []any{f.Default}

@@ -74,7 +74,7 @@ func (g *generator) message(name, target string) *cdr.Struct {
 			case l.Shape != "" || l.Type == "string":
 				g.reduced = append(g.reduced, 0, 0, 0, 0)
 			default:
-				g.reduced = append(g.reduced, make([]byte, primitives[l.Type].size)...)
+				g.reduced = append(g.reduced, make([]byte, sizeOf(l.Type))...)
 			}
 			continue
 		}

@@ -117,7 +117,7 @@ func (g *generator) message(m *rosidl.Message) error {
 	if len(m.Constants) > 0 {
 		g.printf("\n// Constants of %s.\nconst (\n", m.Name)
 		for _, c := range m.Constants {
-			g.printf("%s_%s %s = %s\n", name, c.Name, goKinds[c.Type.Kind], literal(c.Value))
+			g.printf("%s_%s %s = %s\n", name, c.Name, goKind(c.Type.Kind), literal(c.Value))
 		}
 		g.printf(")\n")
 	}
@@ -170,13 +170,13 @@ func (g *generator) marshal(name string, m *rosidl.Message) {
 		g.printf("e.Uint8(0)\n")
 		return
 	}
-	if kind := g.flat(m); kind != "" {
+	if kind := goKind(g.flat(m)); kind != "" {
 		g.printf("wire.EncodeFlat[%s](e, m)\n", kind)
 		return
 	}
 	for _, f := range m.Fields {
 		t, x := f.Type, "m."+fieldName(f.Name)
-		kind := g.flatType(t)
+		kind := goKind(g.flatType(t))
 		switch {
 		case t.Shape == rosidl.Single:
 			g.printf("%s\n", encodeOne(t, x))
@@ -208,13 +208,13 @@ func (g *generator) unmarshal(name string, m *rosidl.Message) {
 		g.printf("d.Uint8()\n")
 		return
 	}
-	if kind := g.flat(m); kind != "" {
+	if kind := goKind(g.flat(m)); kind != "" {
 		g.printf("wire.DecodeFlat[%s](d, m)\n", kind)
 		return
 	}
 	for _, f := range m.Fields {
 		t, x := f.Type, "m."+fieldName(f.Name)
-		kind := g.flatType(t)
+		kind := goKind(g.flatType(t))
 		switch {
 		case t.Shape == rosidl.Single:
 			g.printf("%s\n", decodeOne(t, x))
@@ -244,9 +244,9 @@ func encodeOne(t rosidl.Type, x string) string {
 	case rosidl.Nested:
 		return x + ".MarshalCDR(e)"
 	case rosidl.String, rosidl.WString:
-		return fmt.Sprintf("e.%s(%s, %d)", methods[t.Kind], x, t.StringBound)
+		return fmt.Sprintf("e.%s(%s, %d)", method(t.Kind), x, t.StringBound)
 	}
-	return fmt.Sprintf("e.%s(%s)", methods[t.Kind], x)
+	return fmt.Sprintf("e.%s(%s)", method(t.Kind), x)
 }
 
 func decodeOne(t rosidl.Type, x string) string {
@@ -258,11 +258,11 @@ func decodeOne(t rosidl.Type, x string) string {
 	case rosidl.WString:
 		return fmt.Sprintf("%s = d.WString(%d)", x, t.StringBound)
 	}
-	return fmt.Sprintf("%s = d.%s()", x, methods[t.Kind])
+	return fmt.Sprintf("%s = d.%s()", x, method(t.Kind))
 }
 
 func (g *generator) goType(t rosidl.Type) string {
-	one := goKinds[t.Kind]
+	one := goKind(t.Kind)
 	if t.Kind == rosidl.Nested {
 		one = baseName(t.Message)
 		if pkg, _, _ := strings.Cut(t.Message, "/"); pkg != g.pkg {
@@ -288,30 +288,29 @@ func (g *generator) nested(t rosidl.Type) *rosidl.Message {
 	return m
 }
 
-// flat returns the Go kind of the first number in m if m is made of numbers of one size and nothing else, else "".
-func (g *generator) flat(m *rosidl.Message) string {
-	first := ""
+// flat returns the kind of the first number in m if m consists of numbers of one size, else 0.
+func (g *generator) flat(m *rosidl.Message) (first rosidl.Kind) {
 	for _, f := range m.Fields {
 		kind := g.flatType(f.Type)
-		if kind == "" || f.Type.Shape == rosidl.Sequence || first != "" && sizes[kind] != sizes[first] {
-			return ""
+		if kind == 0 || f.Type.Shape == rosidl.Sequence || first != 0 && kind.Size() != first.Size() {
+			return 0
 		}
-		if first == "" {
+		if first == 0 {
 			first = kind
 		}
 	}
 	return first
 }
 
-// flatType does as flat for one element of a field.
-func (g *generator) flatType(t rosidl.Type) string {
+// flatType is flat for one element of a field.
+func (g *generator) flatType(t rosidl.Type) rosidl.Kind {
 	switch {
 	case isNumber(t.Kind):
-		return goKinds[t.Kind]
+		return t.Kind
 	case t.Kind == rosidl.Nested:
 		return g.flat(g.nested(t))
 	}
-	return ""
+	return 0
 }
 
 // leastElement returns the least number of bytes that an element of a field takes in a payload.
@@ -333,28 +332,29 @@ func (g *generator) leastElement(t rosidl.Type) int {
 		}
 		return max(n, 1)
 	}
-	return sizes[goKinds[t.Kind]]
+	return t.Kind.Size()
 }
 
 func isNumber(k rosidl.Kind) bool { return k >= rosidl.Byte && k <= rosidl.Float64 }
 
-var goKinds = map[rosidl.Kind]string{
-	rosidl.Bool: "bool", rosidl.Byte: "uint8", rosidl.Char: "uint8",
-	rosidl.Int8: "int8", rosidl.Uint8: "uint8", rosidl.Int16: "int16", rosidl.Uint16: "uint16",
-	rosidl.Int32: "int32", rosidl.Uint32: "uint32", rosidl.Int64: "int64", rosidl.Uint64: "uint64",
-	rosidl.Float32: "float32", rosidl.Float64: "float64", rosidl.String: "string", rosidl.WString: "string",
+// goKind returns the Go type for a kind, "" for Nested.
+func goKind(k rosidl.Kind) string {
+	switch k {
+	case rosidl.Byte, rosidl.Char:
+		return "uint8"
+	case rosidl.WString:
+		return "string"
+	}
+	return k.Name()
 }
 
-var methods = map[rosidl.Kind]string{
-	rosidl.Bool: "Bool", rosidl.Byte: "Uint8", rosidl.Char: "Uint8",
-	rosidl.Int8: "Int8", rosidl.Uint8: "Uint8", rosidl.Int16: "Int16", rosidl.Uint16: "Uint16",
-	rosidl.Int32: "Int32", rosidl.Uint32: "Uint32", rosidl.Int64: "Int64", rosidl.Uint64: "Uint64",
-	rosidl.Float32: "Float32", rosidl.Float64: "Float64", rosidl.String: "String", rosidl.WString: "WString",
-}
-
-var sizes = map[string]int{
-	"bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4, "int64": 8, "uint64": 8,
-	"float32": 4, "float64": 8,
+// method returns the name of the methods of wire.Encoder and wire.Decoder for a kind.
+func method(k rosidl.Kind) string {
+	if k == rosidl.WString {
+		return "WString"
+	}
+	name := goKind(k)
+	return strings.ToUpper(name[:1]) + name[1:]
 }
 
 // baseName returns the last part of a type's full name.

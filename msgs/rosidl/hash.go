@@ -8,22 +8,9 @@ import (
 	"strings"
 )
 
-// ids holds those of single values; rosidl makes "char" a uint8.
-var ids = map[Kind]int{
-	Nested: 1,
-	Int8:   2, Uint8: 3, Char: 3,
-	Int16: 4, Uint16: 5,
-	Int32: 6, Uint32: 7,
-	Int64: 8, Uint64: 9,
-	Float32: 10, Float64: 11,
-	Bool:   15,
-	Byte:   16,
-	String: 17, WString: 18,
-}
-
 // ID returns the number that type_description_interfaces/msg/FieldType has for the type.
 func (t Type) ID() int {
-	id := ids[t.Kind]
+	id := kinds[t.Kind].id
 	if t.StringBound > 0 {
 		id += 4
 	}

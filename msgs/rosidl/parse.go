@@ -7,24 +7,6 @@ import (
 	"strings"
 )
 
-var kinds = map[string]Kind{
-	"bool":    Bool,
-	"byte":    Byte,
-	"char":    Char,
-	"int8":    Int8,
-	"uint8":   Uint8,
-	"int16":   Int16,
-	"uint16":  Uint16,
-	"int32":   Int32,
-	"uint32":  Uint32,
-	"int64":   Int64,
-	"uint64":  Uint64,
-	"float32": Float32,
-	"float64": Float64,
-	"string":  String,
-	"wstring": WString,
-}
-
 // ParseMessage reads the text of a .msg file. The name is the full one, "sensor_msgs/msg/Imu". Names of other messages
 // in the text are relative to the package, except "Header", which is std_msgs/msg/Header as everywhere in ROS; ROS 1's
 // "time" and "duration" are builtin_interfaces' Time and Duration. The other messages are not looked up: see Library.
@@ -188,7 +170,7 @@ func (p parser) fieldType(pkg, text string) (Type, error) {
 		}
 		base, t.StringBound = name, n
 	}
-	if k, ok := kinds[base]; ok {
+	if k := kindNamed(base); k != 0 {
 		t.Kind = k
 		return t, nil
 	}

@@ -25,6 +25,34 @@ const (
 	Nested // another message
 )
 
+// kinds lists, by kind, the name in definitions, the size of a number in bytes, and the number in type hashes of a single
+// value, where "char" is a uint8.
+var kinds = [...]struct {
+	name     string
+	size, id int
+}{
+	Bool: {"bool", 1, 15}, Byte: {"byte", 1, 16}, Char: {"char", 1, 3}, Int8: {"int8", 1, 2}, Uint8: {"uint8", 1, 3},
+	Int16: {"int16", 2, 4}, Uint16: {"uint16", 2, 5}, Int32: {"int32", 4, 6}, Uint32: {"uint32", 4, 7},
+	Int64: {"int64", 8, 8}, Uint64: {"uint64", 8, 9}, Float32: {"float32", 4, 10}, Float64: {"float64", 8, 11},
+	String: {"string", 0, 17}, WString: {"wstring", 0, 18}, Nested: {"", 0, 1},
+}
+
+// Name returns the name of the kind in definitions, "uint8", or "" for Nested.
+func (k Kind) Name() string { return kinds[k].name }
+
+// Size returns the bytes of a number or bool, 0 for other kinds.
+func (k Kind) Size() int { return kinds[k].size }
+
+// kindNamed returns the kind with a name in definitions, 0 if there is none.
+func kindNamed(name string) Kind {
+	for k := Bool; k < Nested; k++ {
+		if kinds[k].name == name {
+			return k
+		}
+	}
+	return 0
+}
+
 // Shape is how many values a field holds.
 type Shape uint8
 

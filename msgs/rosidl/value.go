@@ -7,14 +7,6 @@ import (
 	"unicode/utf8"
 )
 
-var intBits = map[Kind]int{
-	Byte: 8, Char: 8,
-	Int8: 8, Uint8: 8,
-	Int16: 16, Uint16: 16,
-	Int32: 32, Uint32: 32,
-	Int64: 64, Uint64: 64,
-}
-
 // parseDefault reads the default value of a field: a value, or "[a, b]" for arrays and sequences.
 func parseDefault(t Type, text string) (any, error) {
 	if t.Kind == Nested {
@@ -79,22 +71,22 @@ func parseValue(t Type, text string) (any, error) {
 		}
 		return v, nil
 	case Int8, Int16, Int32, Int64:
-		v, err := strconv.ParseInt(text, 10, intBits[t.Kind])
+		v, err := strconv.ParseInt(text, 10, 8*t.Kind.Size())
 		if err != nil {
-			v, err = strconv.ParseInt(text, 0, intBits[t.Kind])
+			v, err = strconv.ParseInt(text, 0, 8*t.Kind.Size())
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%q is not an integer of %d bits", text, intBits[t.Kind])
+			return nil, fmt.Errorf("%q is not an integer of %d bits", text, 8*t.Kind.Size())
 		}
 		return v, nil
 	default:
 		digits := strings.TrimPrefix(text, "+")
-		v, err := strconv.ParseUint(digits, 10, intBits[t.Kind])
+		v, err := strconv.ParseUint(digits, 10, 8*t.Kind.Size())
 		if err != nil {
-			v, err = strconv.ParseUint(digits, 0, intBits[t.Kind])
+			v, err = strconv.ParseUint(digits, 0, 8*t.Kind.Size())
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%q is not an unsigned integer of %d bits", text, intBits[t.Kind])
+			return nil, fmt.Errorf("%q is not an unsigned integer of %d bits", text, 8*t.Kind.Size())
 		}
 		return v, nil
 	}
