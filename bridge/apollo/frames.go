@@ -3,6 +3,7 @@ package apollo
 import (
 	"math"
 
+	"tapedeck/bridge/internal/quaternion"
 	"tapedeck/msgs/geometry_msgs"
 )
 
@@ -14,7 +15,7 @@ func toFLU(v geometry_msgs.Vector3) geometry_msgs.Vector3 {
 // orientationToFLU turns the orientation of a vehicle's frame with the axes right, forward, up into that of its frame
 // with forward, left, up.
 func orientationToFLU(q geometry_msgs.Quaternion) geometry_msgs.Quaternion {
-	return multiply(q, about(2, math.Pi/2))
+	return quaternion.Multiply(q, about(2, math.Pi/2))
 }
 
 // about returns the rotation by an angle, in rad, about axis 0 (x), 1 (y) or 2 (z).
@@ -24,29 +25,13 @@ func about(axis int, angle float64) geometry_msgs.Quaternion {
 	return geometry_msgs.Quaternion{X: v[0], Y: v[1], Z: v[2], W: math.Cos(angle / 2)}
 }
 
-func multiply(a, b geometry_msgs.Quaternion) geometry_msgs.Quaternion {
-	return geometry_msgs.Quaternion{
-		X: a.W*b.X + a.X*b.W + a.Y*b.Z - a.Z*b.Y,
-		Y: a.W*b.Y - a.X*b.Z + a.Y*b.W + a.Z*b.X,
-		Z: a.W*b.Z + a.X*b.Y - a.Y*b.X + a.Z*b.W,
-		W: a.W*b.W - a.X*b.X - a.Y*b.Y - a.Z*b.Z,
-	}
-}
-
-// into turns a vector of the world into the frame with the orientation q.
-func into(q geometry_msgs.Quaternion, v geometry_msgs.Vector3) geometry_msgs.Vector3 {
-	inverse := geometry_msgs.Quaternion{X: -q.X, Y: -q.Y, Z: -q.Z, W: q.W}
-	r := multiply(multiply(inverse, geometry_msgs.Quaternion{X: v.X, Y: v.Y, Z: v.Z}), q)
-	return geometry_msgs.Vector3{X: r.X, Y: r.Y, Z: r.Z}
-}
-
 // addCovariance adds the squares of standard deviations in the world to the 3 by 3 block at place of a 6 by 6
 // covariance, in the frame with the orientation q.
 func addCovariance(covariance *[36]float64, place int, deviation geometry_msgs.Vector3, q geometry_msgs.Quaternion) {
 	for axis, d := range []float64{deviation.X, deviation.Y, deviation.Z} {
 		var unit [3]float64
 		unit[axis] = d
-		v := into(q, geometry_msgs.Vector3{X: unit[0], Y: unit[1], Z: unit[2]})
+		v := quaternion.Into(q, geometry_msgs.Vector3{X: unit[0], Y: unit[1], Z: unit[2]})
 		for i, a := range []float64{v.X, v.Y, v.Z} {
 			for j, b := range []float64{v.X, v.Y, v.Z} {
 				covariance[place+6*i+j] += a * b
@@ -70,12 +55,7 @@ func toRFU(v geometry_msgs.Vector3) geometry_msgs.Vector3 {
 
 // orientationToRFU is the inverse of orientationToFLU.
 func orientationToRFU(q geometry_msgs.Quaternion) geometry_msgs.Quaternion {
-	return multiply(q, about(2, -math.Pi/2))
-}
-
-// outOf is the inverse of into.
-func outOf(q geometry_msgs.Quaternion, v geometry_msgs.Vector3) geometry_msgs.Vector3 {
-	return into(geometry_msgs.Quaternion{X: -q.X, Y: -q.Y, Z: -q.Z, W: q.W}, v)
+	return quaternion.Multiply(q, about(2, -math.Pi/2))
 }
 
 // yaw returns the angle from the world's x axis to that of the frame with the orientation q, in rad.
@@ -86,9 +66,9 @@ func yaw(q geometry_msgs.Quaternion) float64 {
 // euler returns the Euler angles of Apollo, in rad, for the orientation of a frame with the axes right, forward, up:
 // roll about the forward axis as X, pitch about the right axis as Y, and the yaw, which is applied last, as Z.
 func euler(q geometry_msgs.Quaternion) geometry_msgs.Vector3 {
-	right := outOf(q, geometry_msgs.Vector3{X: 1})
-	forward := outOf(q, geometry_msgs.Vector3{Y: 1})
-	up := outOf(q, geometry_msgs.Vector3{Z: 1})
+	right := quaternion.Rotate(q, geometry_msgs.Vector3{X: 1})
+	forward := quaternion.Rotate(q, geometry_msgs.Vector3{Y: 1})
+	up := quaternion.Rotate(q, geometry_msgs.Vector3{Z: 1})
 	pitch := math.Asin(max(-1, min(1, forward.Z)))
 	if math.Abs(forward.Z) > 1-1e-12 { // straight up or down, roll and yaw are about the same axis
 		return geometry_msgs.Vector3{Y: pitch, Z: math.Atan2(right.Y, right.X)}
@@ -112,7 +92,7 @@ func deviations(covariance *[36]float64, place int, q geometry_msgs.Quaternion) 
 	}
 	var axes [3]geometry_msgs.Vector3 // of the world, in the frame
 	for i, unit := range []geometry_msgs.Vector3{{X: 1}, {Y: 1}, {Z: 1}} {
-		axes[i] = into(q, unit)
+		axes[i] = quaternion.Into(q, unit)
 	}
 	for i := range world {
 		a := [3]float64{axes[i].X, axes[i].Y, axes[i].Z}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/bridge/internal/quaternion"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
@@ -112,7 +113,7 @@ func TestThereAndBack(t *testing.T) {
 				LinearAcceleration: d.vector()}
 		}},
 		"imu that looks up": {"/imu", func() msgs.Message {
-			q := multiply(about(2, d.NormFloat64()), about(1, -math.Pi/2))
+			q := quaternion.Multiply(about(2, d.NormFloat64()), about(1, -math.Pi/2))
 			return &sensor_msgs.Imu{Header: d.header(), Orientation: q, AngularVelocity: d.vector(),
 				LinearAcceleration: d.vector()}
 		}},

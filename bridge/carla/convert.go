@@ -3,6 +3,7 @@ package carla
 import (
 	"math"
 
+	"tapedeck/bridge/internal/quaternion"
 	"tapedeck/codec/carla"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/geometry_msgs"
@@ -98,32 +99,8 @@ func transform(p geometry_msgs.Pose) geometry_msgs.Transform {
 // relative returns a place in the world as seen from a pose.
 func relative(p geometry_msgs.Pose, location carla.Vector) geometry_msgs.Vector3 {
 	at := Point(location)
-	return into(p.Orientation, geometry_msgs.Vector3{X: at.X - p.Position.X, Y: at.Y - p.Position.Y,
+	return quaternion.Into(p.Orientation, geometry_msgs.Vector3{X: at.X - p.Position.X, Y: at.Y - p.Position.Y,
 		Z: at.Z - p.Position.Z})
-}
-
-func multiply(a, b geometry_msgs.Quaternion) geometry_msgs.Quaternion {
-	return geometry_msgs.Quaternion{
-		X: a.W*b.X + a.X*b.W + a.Y*b.Z - a.Z*b.Y,
-		Y: a.W*b.Y - a.X*b.Z + a.Y*b.W + a.Z*b.X,
-		Z: a.W*b.Z + a.X*b.Y - a.Y*b.X + a.Z*b.W,
-		W: a.W*b.W - a.X*b.X - a.Y*b.Y - a.Z*b.Z,
-	}
-}
-
-func conjugate(q geometry_msgs.Quaternion) geometry_msgs.Quaternion {
-	return geometry_msgs.Quaternion{X: -q.X, Y: -q.Y, Z: -q.Z, W: q.W}
-}
-
-// into turns a vector of the world into the frame whose orientation q is.
-func into(q geometry_msgs.Quaternion, v geometry_msgs.Vector3) geometry_msgs.Vector3 {
-	return rotate(conjugate(q), v)
-}
-
-// rotate is the inverse of into.
-func rotate(q geometry_msgs.Quaternion, v geometry_msgs.Vector3) geometry_msgs.Vector3 {
-	r := multiply(multiply(q, geometry_msgs.Quaternion{X: v.X, Y: v.Y, Z: v.Z}), conjugate(q))
-	return geometry_msgs.Vector3{X: r.X, Y: r.Y, Z: r.Z}
 }
 
 // difference returns (a - b) / dt.
@@ -133,7 +110,7 @@ func difference(a, b geometry_msgs.Vector3, dt float64) geometry_msgs.Vector3 {
 
 // turning returns the angular velocity, in the world, that turns one orientation into another in dt.
 func turning(from, to geometry_msgs.Quaternion, dt float64) geometry_msgs.Vector3 {
-	q := multiply(to, conjugate(from))
+	q := quaternion.Multiply(to, quaternion.Conjugate(from))
 	sin := math.Sqrt(q.X*q.X + q.Y*q.Y + q.Z*q.Z)
 	if sin == 0 {
 		return geometry_msgs.Vector3{}

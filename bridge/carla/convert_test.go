@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/bridge/internal/quaternion"
 	"tapedeck/codec/carla"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/geometry_msgs"
@@ -14,9 +15,9 @@ import (
 const half = 0.70710678118654752
 
 type (
-	vector     = carla.Vector
-	vector3    = geometry_msgs.Vector3
-	quaternion = geometry_msgs.Quaternion
+	vector   = carla.Vector
+	vector3  = geometry_msgs.Vector3
+	rotation = geometry_msgs.Quaternion
 )
 
 func requireClose(t *testing.T, want, got any) {
@@ -29,7 +30,7 @@ func requireClose(t *testing.T, want, got any) {
 			return []float64{v.X, v.Y, v.Z}
 		case geometry_msgs.Point:
 			return []float64{v.X, v.Y, v.Z}
-		case quaternion:
+		case rotation:
 			if v.W < 0 { // the same orientation
 				return []float64{-v.X, -v.Y, -v.Z, -v.W}
 			}
@@ -52,24 +53,24 @@ func TestQuaternion(t *testing.T) {
 	for _, test := range []struct {
 		name              string
 		rotation          vector
-		want              quaternion
+		want              rotation
 		forward, left, up vector3
 	}{
-		{"none", vector{}, quaternion{W: 1}, vector3{X: 1}, vector3{Y: 1}, vector3{Z: 1}},
-		{"yaw to the right", vector{Z: 90}, quaternion{Z: -half, W: half}, vector3{Y: -1}, vector3{X: 1}, vector3{Z: 1}},
-		{"nose up", vector{Y: 90}, quaternion{Y: -half, W: half}, vector3{Z: 1}, vector3{Y: 1}, vector3{X: -1}},
-		{"right side down", vector{X: 90}, quaternion{X: half, W: half}, vector3{X: 1}, vector3{Z: 1}, vector3{Y: -1}},
+		{"none", vector{}, rotation{W: 1}, vector3{X: 1}, vector3{Y: 1}, vector3{Z: 1}},
+		{"yaw to the right", vector{Z: 90}, rotation{Z: -half, W: half}, vector3{Y: -1}, vector3{X: 1}, vector3{Z: 1}},
+		{"nose up", vector{Y: 90}, rotation{Y: -half, W: half}, vector3{Z: 1}, vector3{Y: 1}, vector3{X: -1}},
+		{"right side down", vector{X: 90}, rotation{X: half, W: half}, vector3{X: 1}, vector3{Z: 1}, vector3{Y: -1}},
 		{"to the right and nose up", vector{Y: 30, Z: 90},
-			quaternion{X: -0.18301270189221933, Y: -0.18301270189221933, Z: -0.6830127018922193, W: 0.6830127018922193},
+			rotation{X: -0.18301270189221933, Y: -0.18301270189221933, Z: -0.6830127018922193, W: 0.6830127018922193},
 			vector3{Y: -math.Sqrt(3) / 2, Z: 0.5}, vector3{X: 1}, vector3{Y: 0.5, Z: math.Sqrt(3) / 2}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			q := Quaternion(test.rotation)
 			requireClose(t, test.want, q)
-			requireClose(t, test.forward, rotate(q, vector3{X: 1}))
-			requireClose(t, test.left, rotate(q, vector3{Y: 1}))
-			requireClose(t, test.up, rotate(q, vector3{Z: 1}))
-			requireClose(t, vector3{X: 1}, into(q, test.forward))
+			requireClose(t, test.forward, quaternion.Rotate(q, vector3{X: 1}))
+			requireClose(t, test.left, quaternion.Rotate(q, vector3{Y: 1}))
+			requireClose(t, test.up, quaternion.Rotate(q, vector3{Z: 1}))
+			requireClose(t, vector3{X: 1}, quaternion.Into(q, test.forward))
 			requireClose(t, test.rotation, Rotation(q))
 		})
 	}
@@ -85,14 +86,14 @@ func TestRotation(t *testing.T) {
 				if math.Abs(pitch) < 90 && math.Abs(roll) < 180 && math.Abs(yaw) < 180 {
 					requireClose(t, vector{X: roll, Y: pitch, Z: yaw}, got)
 				}
-				requireSameOrientation(t, q, Quaternion(Rotation(quaternion{X: 3 * q.X, Y: 3 * q.Y, Z: 3 * q.Z, W: 3 * q.W})))
+				requireSameOrientation(t, q, Quaternion(Rotation(rotation{X: 3 * q.X, Y: 3 * q.Y, Z: 3 * q.Z, W: 3 * q.W})))
 			}
 		}
 	}
-	require.Equal(t, vector{}, Rotation(quaternion{}))
+	require.Equal(t, vector{}, Rotation(rotation{}))
 }
 
-func requireSameOrientation(t *testing.T, a, b quaternion) {
+func requireSameOrientation(t *testing.T, a, b rotation) {
 	t.Helper()
 	require.InDelta(t, 1, math.Abs(a.X*b.X+a.Y*b.Y+a.Z*b.Z+a.W*b.W), 1e-9)
 }
@@ -112,8 +113,8 @@ func TestTurning(t *testing.T) {
 	requireClose(t, vector3{Y: -math.Pi / 18}, turning(Quaternion(vector{Y: 10}), Quaternion(vector{Y: 20}), 1))
 	requireClose(t, vector3{X: math.Pi / 18}, turning(Quaternion(vector{X: 10}), Quaternion(vector{X: 20}), 1))
 	q := Quaternion(vector{X: 1, Y: 2, Z: 3})
-	require.Equal(t, vector3{}, turning(quaternion{W: 1}, quaternion{W: 1}, 1))
-	requireClose(t, vector3{}, turning(q, quaternion{X: -q.X, Y: -q.Y, Z: -q.Z, W: -q.W}, 1))
+	require.Equal(t, vector3{}, turning(rotation{W: 1}, rotation{W: 1}, 1))
+	requireClose(t, vector3{}, turning(q, rotation{X: -q.X, Y: -q.Y, Z: -q.Z, W: -q.W}, 1))
 }
 
 func TestStamp(t *testing.T) {

@@ -1,6 +1,9 @@
 package carla
 
-import "tapedeck/msgs/geometry_msgs"
+import (
+	"tapedeck/bridge/internal/quaternion"
+	"tapedeck/msgs/geometry_msgs"
+)
 
 // frames are the last transforms, by their child frames.
 type frames map[string]*frame
@@ -57,9 +60,9 @@ func (f frames) resolve(name string, at geometry_msgs.Pose, stop func(string) bo
 
 // compose transforms a pose from a frame to the parent of the frame.
 func compose(frame, at geometry_msgs.Pose) geometry_msgs.Pose {
-	p := rotate(frame.Orientation, geometry_msgs.Vector3(at.Position))
+	p := quaternion.Rotate(frame.Orientation, geometry_msgs.Vector3(at.Position))
 	return geometry_msgs.Pose{
 		Position:    geometry_msgs.Point{X: frame.Position.X + p.X, Y: frame.Position.Y + p.Y, Z: frame.Position.Z + p.Z},
-		Orientation: multiply(frame.Orientation, at.Orientation),
+		Orientation: quaternion.Multiply(frame.Orientation, at.Orientation),
 	}
 }

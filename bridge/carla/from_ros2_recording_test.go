@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge/bridgetest"
+	"tapedeck/bridge/internal/quaternion"
 	"tapedeck/codec"
 	"tapedeck/codec/carla"
 	"tapedeck/msgs"
@@ -88,9 +89,9 @@ func requireNear(t *testing.T, want, got msgs.Message) {
 	t.Helper()
 	near := func(a, b float64) { t.Helper(); require.InDelta(t, a, b, 1e-5) }
 	vector := func(a, b vector3) { t.Helper(); near(a.X, b.X); near(a.Y, b.Y); near(a.Z, b.Z) }
-	orientation := func(a, b quaternion) {
+	orientation := func(a, b rotation) {
 		t.Helper()
-		q := multiply(conjugate(a), b)
+		q := quaternion.Multiply(quaternion.Conjugate(a), b)
 		require.Less(t, 2*math.Sqrt(q.X*q.X+q.Y*q.Y+q.Z*q.Z), 1e-5)
 	}
 	header := func(a, b std_msgs.Header) {
@@ -202,7 +203,7 @@ func TestWriteCar(t *testing.T) {
 	}
 	c.Add(t, "/tf", start+300_000_000, &tf2_msgs.TFMessage{Transforms: []geometry_msgs.TransformStamped{
 		{Header: std_msgs.Header{FrameId: "odom"}, ChildFrameId: "trailer",
-			Transform: geometry_msgs.Transform{Rotation: quaternion{W: 1}}},
+			Transform: geometry_msgs.Transform{Rotation: rotation{W: 1}}},
 		{Header: std_msgs.Header{FrameId: "map"}, ChildFrameId: "camera"},
 	}})
 	c.Add(t, "/imu", start+310_000_000, &std_msgs.Header{})

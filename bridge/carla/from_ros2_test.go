@@ -131,7 +131,7 @@ func (l *live) tf(parent, child string, x float64) {
 	l.t.Helper()
 	l.write("/tf", &tf2_msgs.TFMessage{Transforms: []geometry_msgs.TransformStamped{{
 		Header: std_msgs.Header{FrameId: parent}, ChildFrameId: child,
-		Transform: geometry_msgs.Transform{Translation: vector3{X: x}, Rotation: quaternion{W: 1}},
+		Transform: geometry_msgs.Transform{Translation: vector3{X: x}, Rotation: rotation{W: 1}},
 	}}})
 }
 

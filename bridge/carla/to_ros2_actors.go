@@ -1,6 +1,7 @@
 package carla
 
 import (
+	"tapedeck/bridge/internal/quaternion"
 	"tapedeck/codec/carla"
 	"tapedeck/msgs/carla_msgs"
 	"tapedeck/msgs/geometry_msgs"
@@ -26,7 +27,7 @@ func (r *reading) translateActors() {
 			if n == nil || t == nil {
 				continue
 			}
-			r.scratch.walker.Direction = rotate(t.pose.Orientation, geometry_msgs.Vector3{X: 1})
+			r.scratch.walker.Direction = quaternion.Rotate(t.pose.Orientation, geometry_msgs.Vector3{X: 1})
 			r.scratch.walker.Speed = w.Speed / metre
 			r.emit(n.walking, &r.scratch.walker)
 		}
@@ -45,7 +46,7 @@ func (r *reading) translateOdometry(n *actorTopics, m motion) {
 	r.scratch.odometry = nav_msgs.Odometry{Header: r.header(), ChildFrameId: n.name}
 	r.scratch.odometry.Pose.Pose = m.pose
 	r.scratch.odometry.Twist.Twist = geometry_msgs.Twist{
-		Linear: into(m.pose.Orientation, m.linear), Angular: into(m.pose.Orientation, m.angular),
+		Linear: quaternion.Into(m.pose.Orientation, m.linear), Angular: quaternion.Into(m.pose.Orientation, m.angular),
 	}
 	r.emit(n.odometry, &r.scratch.odometry)
 }

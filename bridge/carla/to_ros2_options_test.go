@@ -122,7 +122,7 @@ func TestStepsBetween(t *testing.T) {
 func TestSlerp(t *testing.T) {
 	a, b := Quaternion(vector{Z: 10}), Quaternion(vector{Z: 50})
 	requireClose(t, Quaternion(vector{Z: 20}), slerp(a, b, 0.25))
-	requireClose(t, Quaternion(vector{Z: 20}), slerp(a, quaternion{Z: -b.Z, W: -b.W}, 0.25))
+	requireClose(t, Quaternion(vector{Z: 20}), slerp(a, rotation{Z: -b.Z, W: -b.W}, 0.25))
 	requireClose(t, a, slerp(a, a, 0.5))
 }
 

@@ -197,7 +197,7 @@ func TestTranslate(t *testing.T) {
 	light := all["/carla/traffic_lights/info"][0].(*carla_msgs.CarlaTrafficLightInfoList).TrafficLights[0]
 	require.EqualValues(t, 2, light.Id)
 	requireClose(t, geometry_msgs.Point{X: 10, Y: -20}, light.Transform.Position)
-	requireClose(t, quaternion{Z: -half, W: half}, light.Transform.Orientation)
+	requireClose(t, rotation{Z: -half, W: half}, light.Transform.Orientation)
 	// 3 m further to the right in the world, where the light looks
 	requireClose(t, vector3{X: 3}, light.TriggerVolume.Center)
 	require.Equal(t, vector3{}, light.TriggerVolume.Size) // which is infinite in the log
@@ -225,7 +225,7 @@ func TestTranslate(t *testing.T) {
 	require.Equal(t, at(0), first.Header)
 	require.Equal(t, "hero", first.ChildFrameId)
 	requireClose(t, geometry_msgs.Point{X: 10, Z: 0.5}, first.Pose.Pose.Position)
-	requireClose(t, quaternion{Z: -half, W: half}, first.Pose.Pose.Orientation)
+	requireClose(t, rotation{Z: -half, W: half}, first.Pose.Pose.Orientation)
 	require.Equal(t, geometry_msgs.Twist{}, first.Twist.Twist)
 	// It looks 9 degrees further to the right than it moves, and turns to the right with 18 degrees/s.
 	requireClose(t, vector3{X: 5 * math.Cos(math.Pi/20), Y: 5 * math.Sin(math.Pi/20)}, second.Twist.Twist.Linear)
@@ -258,7 +258,7 @@ func TestTranslate(t *testing.T) {
 	require.Equal(t, std_msgs.Header{Stamp: Stamp(0.5), FrameId: "hero"}, camera.Header)
 	require.Equal(t, "actor22", camera.ChildFrameId)
 	requireClose(t, vector3{X: 1, Y: -0.5, Z: 1.5}, camera.Transform.Translation)
-	requireClose(t, quaternion{Y: -half, W: half}, camera.Transform.Rotation)
+	requireClose(t, rotation{Y: -half, W: half}, camera.Transform.Rotation)
 	requireClose(t, vector3{X: 1.5}, fixed[2].(*tf2_msgs.TFMessage).Transforms[1].Transform.Translation)
 }
 
