@@ -122,7 +122,7 @@ func TestStampSync(t *testing.T) {
 	require.InDelta(t, 0.9, c.stamp(1.1, imu(10_900_000)), 1e-3, "is not confused by it")
 }
 
-// Time since boot in ms goes round after 49.7 days, that in µs does not.
+// Time since boot in ms wraps after 49.7 days, that in µs does not.
 func TestStampsWhenTimeWraps(t *testing.T) {
 	const round = 1 << 32
 	c := newClockTest(t, StampSync)
@@ -135,7 +135,7 @@ func TestStampsWhenTimeWraps(t *testing.T) {
 	require.Zero(t, c.clock.boot.jumps)
 }
 
-// Stamps of a message go on, even when its clock turns out to be earlier than it seemed.
+// Stamps of a message ascend, even when the clock offset falls.
 func TestStampsAscend(t *testing.T) {
 	c := newClockTest(t, StampSync)
 	require.InDelta(t, 0.5, c.stamp(0.5, attitude(1000)), 1e-9)
@@ -168,7 +168,7 @@ func TestStampVehicle(t *testing.T) {
 func TestStampTimeSync(t *testing.T) {
 	c := newClockTest(t, StampSync)
 	clock := autopilotClock{began: someTime - 10e9, speed: 1}
-	// Messages come 20 ms late at least, as only TIMESYNC can tell.
+	// Messages are at least 20 ms late, which only TIMESYNC can show.
 	require.InDelta(t, 1.02, c.stamp(1.02, imu(11_000_000)), 1e-9)
 	for i := range int64(syncWindow) {
 		exchange(&c.clock.sync, clock, someTime+i*100e6, 1e6, 1e6)
@@ -179,6 +179,6 @@ func TestStampTimeSync(t *testing.T) {
 	require.InDelta(t, now+0.3, c.stamp(now+0.32, &common.MessageOdometry{TimeUsec: 1_800_000_000_000_000}), 0.021,
 		"another clock")
 	require.InDelta(t, now+0.5, c.stamp(now+0.5, imu(uint64((10.505+now)*1e6))), 1e-9, "never later than it came")
-	// When replies stay out, the least delayed messages tell.
+	// Without replies, the least delayed messages count.
 	require.InDelta(t, now+30, c.stamp(now+30, imu(uint64((40+now)*1e6))), 0.021)
 }

@@ -26,7 +26,7 @@ const (
 // sample returns the path of a sample.
 func sample(t testing.TB, name string) string { return generate.Path(t, "mavlink/"+name) }
 
-// dialectOnce and formatsOnce are made once, as that takes its time.
+// dialectOnce and formatsOnce are created once, as that is slow.
 var (
 	dialectOnce = sync.OnceValues(func() (*dialect.ReadWriter, error) {
 		rw := &dialect.ReadWriter{Dialect: ardupilotmega.Dialect}

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// packets is a connection of which every read is one datagram, whose rest is lost if it does not fit, as of UDP.
+// packets is a connection that reads one datagram at a time, and loses what does not fit, as UDP does.
 type packets [][]byte
 
 func (p *packets) Read(b []byte) (int, error) {
@@ -26,9 +26,8 @@ func (p *packets) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// TestGomavlibLosesFrames shows why frames are found by our scanner: gomavlib's reader takes a damaged frame for as
-// long as it claims to be, and no more than 512 bytes of a datagram. Should it find all frames, conn and scanner can
-// go.
+// TestGomavlibLosesFrames shows why we use our own scanner: gomavlib's reader skips the claimed length of a damaged
+// frame, and reads at most 512 bytes of a datagram. If it ever finds all frames, conn and scanner can be deleted.
 func TestGomavlibLosesFrames(t *testing.T) {
 	e := newEncoder(t, 1, streamwriter.V2)
 	rw, err := dialectOnce()
@@ -73,8 +72,7 @@ func TestGomavlibLosesFrames(t *testing.T) {
 	}
 }
 
-// TestGomavlibLosesRecords shows why logs are read by our reader: gomavlib's takes what follows damage for a time and a
-// frame.
+// TestGomavlibLosesRecords shows why we use our own reader of logs: gomavlib's does not resynchronise after damage.
 func TestGomavlibLosesRecords(t *testing.T) {
 	e := newEncoder(t, 1, streamwriter.V2)
 	rw, err := dialectOnce()

@@ -3,9 +3,10 @@
 // identifies the autopilot of each system, maps the clocks of autopilots to this computer's, and counts losses.
 //
 // gomavlib runs the connections. The scanner beside it finds frames and records of logs, as gomavlib loses good frames
-// after damage, and everything beyond 512 bytes of a datagram: see TestGomavlibLosesFrames and TestGomavlibLosesRecords.
-// conn puts the scanner between gomavlib and each port, and therefore the ports are opened here, not by gomavlib. That
-// also allows hardware flow control of serial ports and a shared broadcast port, for which gomavlib has no options.
+// after damage, and everything beyond 512 bytes of a datagram: see TestGomavlibLosesFrames and
+// TestGomavlibLosesRecords. conn puts the scanner between gomavlib and each port, and therefore the ports are opened
+// here, not by gomavlib. That also allows hardware flow control of serial ports and a shared broadcast port, for which
+// gomavlib has no options.
 //
 // Nothing is sent unless Options ask for it.
 package mavlink

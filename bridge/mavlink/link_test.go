@@ -22,7 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// linkUnderTest is a link that runs.
+// linkUnderTest is a running link.
 type linkUnderTest struct {
 	*Link
 	t       *testing.T
@@ -58,7 +58,7 @@ func (l *linkUnderTest) end() {
 	}
 }
 
-// report waits for a report that begins so, and returns the rest of it.
+// report waits for a report with this beginning, and returns the rest of it.
 func (l *linkUnderTest) report(begin string) string {
 	timeout := time.After(patient)
 	for {
@@ -108,7 +108,7 @@ func openPTY(t *testing.T) *pty {
 	return &pty{f, "/dev/pts/" + strconv.Itoa(number)}
 }
 
-// ownHost is an address of this process's own: nobody else is given a port of it.
+// ownHost is a loopback address that no other process uses.
 var ownHost = net.IPv4(127, byte(1+os.Getpid()>>16), byte(os.Getpid()>>8), byte(os.Getpid())).String()
 
 // freePort returns a UDP port of ownHost that is free.
@@ -181,8 +181,8 @@ func tcpServerLink(t *testing.T, o Options) (*linkUnderTest, peer) {
 	return l, connPeer(t, c)
 }
 
-// endpoints are all kinds of sources, each with a peer that is connected to it. What is sent to a UDP client reaches it
-// only when it has sent something.
+// endpoints are all kinds of sources, each with a connected peer. A peer can send to a UDP client only after the client
+// has sent something.
 var endpoints = []struct {
 	name   string
 	silent bool // whether we are not known before we send
@@ -248,12 +248,12 @@ var endpoints = []struct {
 	}},
 }
 
-// moment are the messages of a vehicle in a moment: a heartbeat, a request for the time, and measurements.
+// moment returns messages of a vehicle: a heartbeat, a time request, and measurements.
 func moment(ms uint32) []message.Message {
 	return []message.Message{heartbeat(), &common.MessageTimesync{Ts1: int64(ms) * 1e6}, attitude(ms)}
 }
 
-// receive calls enough with each frame that comes to p, until it is. It fails if nothing comes for d.
+// receive calls enough with each frame received by p, until it returns true. It fails if nothing is received for d.
 func (p peer) receive(t *testing.T, d time.Duration, enough func(*frame.V2Frame) bool) {
 	known := knownFormats(t)
 	s := &scanner{formats: known, edge: -1}
@@ -318,7 +318,7 @@ func TestLinksReceiveSilently(t *testing.T) {
 	}
 }
 
-// What the test above says is not sent would reach the peer.
+// Everything that Options ask for reaches the peer, and nothing else.
 func TestLinksSend(t *testing.T) {
 	for _, endpoint := range endpoints {
 		t.Run(endpoint.name, func(t *testing.T) {
@@ -375,7 +375,7 @@ func TestLinksSend(t *testing.T) {
 	}
 }
 
-// An autopilot hears what a client says.
+// An autopilot sends to a UDP client after it has received something.
 func TestUDPClient(t *testing.T) {
 	own := ownHost + ":" + freePort(t)
 	p := udpPeer(t, own, own)
@@ -457,7 +457,7 @@ func TestNoise(t *testing.T) {
 	require.EqualValues(t, 2, s.Received)
 }
 
-// An autopilot whose clock runs from another time answers over a real connection.
+// An autopilot with another clock answers over a real connection.
 func TestTimeSyncOverALink(t *testing.T) {
 	const began = 12345678900 // of its clock, in ns before the time
 	l, p := tcpServerLink(t, Options{TimeSync: 1000})
@@ -476,7 +476,7 @@ func TestTimeSyncOverALink(t *testing.T) {
 	require.NotZero(t, clock.RoundTrip)
 }
 
-// A handler that is stuck does not keep frames from being read, stamped and counted.
+// Frames are read, stamped and counted while the handler is blocked.
 func TestSlowHandler(t *testing.T) {
 	l, err := Open("tcp-l://127.0.0.1:0", Options{Report: func(string) {}})
 	require.NoError(t, err)
@@ -548,7 +548,7 @@ func TestPortInUse(t *testing.T) {
 	require.ErrorContains(t, err, source)
 }
 
-// Links end at once, in whatever state they are, and leave nothing behind.
+// Links end at once in any state, and leave no goroutines behind.
 func TestNoGoroutineLeaks(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for _, endpoint := range endpoints {

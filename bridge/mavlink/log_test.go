@@ -22,7 +22,7 @@ import (
 	"tapedeck/test/samples"
 )
 
-// readLog returns the frames of a log and what was counted.
+// readLog returns the frames of a log and the statistics.
 func readLog(t testing.TB, r io.Reader, stamps Stamps) ([]*Frame, Statistics, error) {
 	known := knownFormats(t)
 	total, tracks := newStatistics(), newTracker(known, stamps)
@@ -40,7 +40,7 @@ func readLog(t testing.TB, r io.Reader, stamps Stamps) ([]*Frame, Statistics, er
 	}
 }
 
-// reference is what a decoder finds in a log that knows the wire format alone, and trusts the length that frames claim.
+// reference is the result of a simple decoder, which trusts the length that frames claim.
 type reference struct {
 	good  map[[3]uint32]int // by system, component and message id
 	bad   int
@@ -122,7 +122,7 @@ func TestSampleLogs(t *testing.T) {
 }
 
 // The autopilot of the flight restarts once, and its radio delays messages by more than two seconds at times. Stamps
-// are of the autopilot's clock all the same.
+// still follow the autopilot's clock.
 func TestFlightStamps(t *testing.T) {
 	link, err := Open(sample(t, "dronekit_flight.tlog"), Options{})
 	require.NoError(t, err)

@@ -16,7 +16,7 @@ func newScanner(t testing.TB) *scanner {
 	return &scanner{formats: known, edge: -1}
 }
 
-// scan returns the sequence numbers of the frames that are found in data, which comes in parts of some bytes.
+// scan returns the sequence numbers of the frames found in data, which is passed in parts.
 func scan(s *scanner, data []byte, part int) []uint8 {
 	var found []uint8
 	for chunk := range slices.Chunk(data, part) {
@@ -91,7 +91,7 @@ func TestScanner(t *testing.T) {
 	}
 }
 
-// A frame is handed on as soon as its last byte is there, even after bytes that look like the head of another.
+// A frame is returned with its last byte, even after bytes that look like the header of another.
 func TestScannerDoesNotWait(t *testing.T) {
 	e := newEncoder(t, 1, streamwriter.V1)
 	s := newScanner(t)

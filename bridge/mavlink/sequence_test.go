@@ -106,7 +106,7 @@ func TestStatistics(t *testing.T) {
 	require.NotContains(t, later.UnknownIDs, uint32(1))
 }
 
-// A frame that comes late was not lost.
+// A late frame no longer counts as lost.
 func TestStatisticsOfLateFrames(t *testing.T) {
 	total := newStatistics()
 	c := newConnection(total, newScanner(t))

@@ -25,7 +25,7 @@ func TestSerialPort(t *testing.T) {
 	require.EqualValues(t, 123456, settings.Ospeed)
 	require.NotZero(t, settings.Cflag&unix.CRTSCTS)
 
-	// Every byte passes as it is.
+	// Every byte passes unchanged.
 	var all [256]byte
 	for i := range all {
 		all[i] = byte(i)
@@ -43,7 +43,7 @@ func TestSerialPort(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, all, got)
 
-	// Nobody reads, and what nobody reads does not stop us.
+	// Writing does not fail when nobody reads.
 	for range 100 {
 		require.NoError(t, c.SetWriteDeadline(time.Now().Add(time.Millisecond)))
 		n, err := c.Write(make([]byte, 1024))

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// autopilotClock is a clock that began at some time and runs at another speed.
+// autopilotClock is a clock with another start and speed.
 type autopilotClock struct {
 	began int64
 	speed float64
@@ -15,7 +15,7 @@ type autopilotClock struct {
 
 func (c autopilotClock) at(now int64) int64 { return int64(float64(now-c.began) * c.speed) }
 
-// exchange is a request at now that takes some ns each way, and its reply.
+// exchange is a request at now, with a delay in ns each way, and its reply.
 func exchange(s *timeSync, c autopilotClock, now, there, back int64) bool {
 	s.request(now)
 	return s.reply(now, c.at(now+there), now+there+back)

@@ -16,7 +16,7 @@ import (
 
 const patience = 90 * time.Second
 
-// webcam returns a made-up camera like many: one node for pictures, and one for metadata that comes with it.
+// webcam returns a typical simulated camera: one node for images, and one for metadata.
 func webcam() (camera, metadata *v4l2test.Camera) {
 	node := v4l2.Node{Path: "/dev/video0", Name: "HD Pro Webcam C920", Serial: "8A2F", Port: "1-2"}
 	camera = &v4l2test.Camera{
@@ -194,7 +194,7 @@ func TestCameraUnplugged(t *testing.T) {
 	}
 }
 
-// TestCameraMoved plugs a camera in elsewhere, so that it is another node.
+// TestCameraMoved plugs a camera into another port, so that it gets another node.
 func TestCameraMoved(t *testing.T) {
 	device, system := plugged()
 	other, _ := webcam()
@@ -231,7 +231,7 @@ func TestCameraDrops(t *testing.T) {
 	require.EqualValues(t, 1, stats.Opened)
 }
 
-// TestCameraSlow keeps a frame until the driver has no buffer any more.
+// TestCameraSlow keeps a frame until the driver runs out of buffers.
 func TestCameraSlow(t *testing.T) {
 	device, system := plugged()
 	hold, held := make(chan struct{}), make(chan uint32, 10)
@@ -285,7 +285,7 @@ func TestCameraSilent(t *testing.T) {
 	}
 }
 
-// TestCameraRate lets the camera itself take pictures.
+// TestCameraRate captures from a camera that sends frames by itself.
 func TestCameraRate(t *testing.T) {
 	device, system := plugged()
 	device.Manual = false
@@ -384,7 +384,7 @@ func TestCameraFields(t *testing.T) {
 	}
 }
 
-// TestCameraAllocations: frames are handed over without allocating.
+// TestCameraAllocations checks that frames are passed without allocating.
 func TestCameraAllocations(t *testing.T) {
 	for _, format := range []v4l2.FourCC{v4l2.MJPG, v4l2.YUYV} {
 		device, system := plugged()

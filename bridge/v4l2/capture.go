@@ -201,8 +201,8 @@ func (c *Capture) read(argument *kernel.Format) Format {
 	return Format{FourCC(pix.PixelFormat), int(pix.Width), int(pix.Height), int(pix.BytesPerLine), int(pix.SizeImage)}
 }
 
-// missing returns the error for a format that the device does not offer, with what it offers: pixel formats, or sizes of
-// the wanted one, or else the format that the driver chose, if any.
+// missing returns the error for a format that the device does not offer, with what it offers: pixel formats, or sizes
+// of the wanted one, or else the format that the driver chose, if any.
 func (c *Capture) missing(wanted, given Format) error {
 	offers := ""
 	if given.FourCC != 0 {

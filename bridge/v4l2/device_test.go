@@ -145,7 +145,7 @@ func TestVivid(t *testing.T) {
 	lost := next(t, events)
 	require.ErrorIs(t, lost.Err, unix.EIO)
 	t.Log(lost.Err)
-	// Whichever of both is faster has it.
+	// Either of them may get the device.
 	for camera.Status().Err != nil && busy.Status().Err != nil {
 		time.Sleep(time.Millisecond)
 	}
@@ -163,7 +163,7 @@ func TestVivid(t *testing.T) {
 		}
 	}
 	t.Log(gone)
-	// vivid is back when everybody has closed it.
+	// vivid returns when it is closed everywhere.
 	require.Eventually(t, func() bool { return camera.Status().Streaming || busy.Status().Streaming }, patience,
 		time.Millisecond)
 }

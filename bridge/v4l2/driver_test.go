@@ -13,7 +13,7 @@ import (
 	"tapedeck/bridge/v4l2/v4l2test"
 )
 
-// answers are how a driver answers requests in its own way.
+// answers replace the usual answers of a driver, by request.
 type answers map[uint32]func(argument unsafe.Pointer, usual func() error) error
 
 // errno answers with an error.
@@ -30,7 +30,7 @@ func changed[T any](change func(*T)) func(unsafe.Pointer, func() error) error {
 	}
 }
 
-// driven opens a camera whose driver answers in its own way.
+// driven opens a camera with other answers of its driver.
 func driven(camera *v4l2test.Camera, own answers) (*v4l2.Capture, error) {
 	camera.Node.Path = "/dev/video0"
 	camera.Driver = func(request uint32, argument unsafe.Pointer, usual func() error) error {
@@ -188,7 +188,7 @@ func TestSetRate(t *testing.T) {
 	require.EqualError(t, err, "/dev/video0: invalid rate of -3 frames per second; want a number such as 30")
 }
 
-// TestPlanes captures from a driver of the multi-planar interface, as cameras of systems on chip have it.
+// TestPlanes captures through the multi-planar interface, as used by systems on chip.
 func TestPlanes(t *testing.T) {
 	const size = 64 * 16 * 3 / 2
 	plane := func(b *kernel.Buffer) *kernel.Plane { return *(**kernel.Plane)(unsafe.Pointer(&b.M)) }

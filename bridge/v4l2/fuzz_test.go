@@ -12,8 +12,8 @@ import (
 	"tapedeck/bridge/v4l2/internal/kernel"
 )
 
-// babbler is a device whose driver answers whatever comes: of each request one byte says how it ends, and the rest is
-// put into the argument.
+// babbler is a device whose driver answers with fuzzed data: one byte decides the result of a request, the rest is the
+// argument.
 type babbler struct{ answers []byte }
 
 func (b *babbler) Open(string) (v4l2.Device, error) { return b, nil }
@@ -58,7 +58,7 @@ func answer[T any](argument T) []byte {
 	return append([]byte{0}, unsafe.Slice((*byte)(unsafe.Pointer(&argument)), unsafe.Sizeof(argument))...)
 }
 
-// FuzzDriver lets a driver answer anything: nothing may panic or go on for ever, and frames lie in their buffers.
+// FuzzDriver lets a driver answer anything: nothing may panic or hang, and frames must lie within their buffers.
 func FuzzDriver(f *testing.F) {
 	const end, unknown = 0x82, 0x83 // EINVAL, ENOTTY
 	for _, can := range []uint32{kernel.V4L2_CAP_VIDEO_CAPTURE, kernel.V4L2_CAP_VIDEO_CAPTURE_MPLANE} {

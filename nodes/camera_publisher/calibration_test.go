@@ -43,7 +43,7 @@ func put(t *testing.T, name, text string) string {
 	return path
 }
 
-// calibratedInfo is what calibrated says.
+// calibratedInfo returns the contents of calibrated.
 func calibratedInfo() sensor_msgs.CameraInfo {
 	return sensor_msgs.CameraInfo{
 		Width: 640, Height: 480, DistortionModel: "plumb_bob", D: []float64{-0.3, 0.1, 1e-4, -2e-4, 0},

@@ -81,14 +81,14 @@ func cameraOf(device, format string) hardware.Camera {
 	return c
 }
 
-// image returns what was published last on image_raw.
+// image returns the last message on image_raw.
 func (s *fakeNode) image(t *testing.T) *sensor_msgs.Image {
 	m := &sensor_msgs.Image{}
 	require.NoError(t, cdr.Unmarshal(s.topics["front/image_raw"].last, m))
 	return m
 }
 
-// TestPixels publishes each format, whose layouts TestConversions knows.
+// TestPixels publishes each format; TestConversions of codec/pixel checks the conversions.
 func TestPixels(t *testing.T) {
 	const stamp = 1_700_000_000_123_456_789
 	for _, format := range formats {
@@ -130,7 +130,7 @@ func jpegFrame(t testing.TB, width, height int) *v4l2.Frame {
 		Format: v4l2.Format{FourCC: v4l2.MJPG, Width: width, Height: height}}
 }
 
-// TestDecoding publishes what is in JPEGs beside them, if somebody wants it.
+// TestDecoding also publishes JPEGs decoded, if there are subscribers.
 func TestDecoding(t *testing.T) {
 	c := cameraOf("/dev/video0", "MJPG")
 	c.Encoding = "bgr8"
@@ -148,7 +148,7 @@ func TestDecoding(t *testing.T) {
 		s.topics["front/camera_info"]
 	pixels.readers = 0
 	require.NoError(t, a.publish(f))
-	require.Equal(t, []int{1, 2, 2}, []int{pixels.count, jpegs.count, info.count}, "nobody wants pixels")
+	require.Equal(t, []int{1, 2, 2}, []int{pixels.count, jpegs.count, info.count}, "no subscriber")
 	pixels.readers = 1
 
 	for _, size := range []string{"8×8", "8000×16000"} {
@@ -159,13 +159,13 @@ func TestDecoding(t *testing.T) {
 	}
 	f.Data = f.Data[:100]
 	require.ErrorContains(t, a.publish(f), "decode image: ")
-	require.Equal(t, []int{1, 5, 5}, []int{pixels.count, jpegs.count, info.count}, "JPEGs go out as they are")
+	require.Equal(t, []int{1, 5, 5}, []int{pixels.count, jpegs.count, info.count}, "JPEGs are published unchanged")
 	f.Data = []byte("what is this")
 	require.EqualError(t, a.publish(f), `not a JPEG, begins with "what is "`)
 	require.Equal(t, []int{1, 5, 5}, []int{pixels.count, jpegs.count, info.count})
 }
 
-// resized returns a JPEG that says to have another size.
+// resized returns a JPEG with another size in its header.
 func resized(t *testing.T, data []byte, width, height uint16) []byte {
 	at := bytes.Index(data, []byte("\xff\xc0\x00"))
 	require.Positive(t, at)
@@ -175,7 +175,7 @@ func resized(t *testing.T, data []byte, width, height uint16) []byte {
 	return data
 }
 
-// TestNoSubscribers makes no pixels for nobody, but all that costs nothing.
+// TestNoSubscribers does not convert images without subscribers.
 func TestNoSubscribers(t *testing.T) {
 	c := cameraOf("/dev/video0", "YUYV")
 	c.Encoding = "rgb8"
@@ -218,10 +218,10 @@ func TestFramesDoNotAllocate(t *testing.T) {
 	}
 }
 
-// TestFormatChanges publishes what comes, as after another camera was plugged in.
+// TestFormatChanges publishes changing formats, as after another camera was plugged in.
 func TestFormatChanges(t *testing.T) {
 	a, s := newTestCamera(t, cameraOf("/dev/video0", ""))
-	require.Nil(t, s.topics["front/image_raw"], "nobody knows what comes")
+	require.Nil(t, s.topics["front/image_raw"], "the format is unknown")
 	require.Nil(t, s.topics["front/image_raw/compressed"])
 	grey, _ := frameOf(v4l2.GREY, 4, 2, 1, 0)
 	require.NoError(t, a.publish(grey))
@@ -238,7 +238,7 @@ func TestFormatChanges(t *testing.T) {
 	require.Equal(t, 4, s.topics["front/camera_info"].count)
 }
 
-// TestCameraCalibration is about what is told of it.
+// TestCameraCalibration checks CameraInfo and warnings.
 func TestCameraCalibration(t *testing.T) {
 	for name, test := range map[string]struct {
 		url   string
@@ -330,7 +330,7 @@ func TestInvalidCameras(t *testing.T) {
 	}
 }
 
-// TestDuplicateDevices are refused: the second one would wait for ever.
+// TestDuplicateDevices rejects them: the second camera would wait for ever.
 func TestDuplicateDevices(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "camera")
 	require.NoError(t, os.Symlink("/dev/null", link))
@@ -365,14 +365,14 @@ func TestDuplicateDevices(t *testing.T) {
 	}
 }
 
-// pipe returns what is no file.
+// pipe returns the path of a named pipe.
 func pipe(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, unix.Mkfifo(path, 0o666))
 	return path
 }
 
-// TestSources takes paths for what they are.
+// TestSources checks the kinds of sources by path.
 func TestSources(t *testing.T) {
 	folder := folderOf(t, map[string]string{"1.png": "x"})
 	memory, err := os.MkdirTemp("/dev/shm", "camera_publisher")
@@ -404,7 +404,7 @@ func isStream(f *file) bool {
 	return ok
 }
 
-// TestStatus tells what is wrong, or that nothing is.
+// TestStatus checks level, message and values of diagnostics.
 func TestStatus(t *testing.T) {
 	a, s := newTestCamera(t, cameraOf("/dev/video0", "MJPG"))
 	d, err := rospub.NewDiagnostics(s)
@@ -474,7 +474,7 @@ func TestStatus(t *testing.T) {
 		[]string{values["device"], values["pictures"], values["nominal pictures/s"]})
 }
 
-// stub is a device of which anything can be told.
+// stub is a source with any status.
 type stub struct {
 	source
 	status v4l2.Status
@@ -484,7 +484,7 @@ type stub struct {
 func (s *stub) Status() v4l2.Status { return s.status }
 func (s *stub) Stats() v4l2.Stats   { return s.stats }
 
-// TestErrorsAreLoggedOnce has a camera whose pictures cannot be published say so, once.
+// TestErrorsAreLoggedOnce has a camera whose images cannot be published.
 func TestErrorsAreLoggedOnce(t *testing.T) {
 	cam := webcam("/dev/video0", "8A2F", v4l2test.Format{FourCC: v4l2.H264, Width: 16, Height: 8,
 		Rates: []float64{30, 15}})
@@ -506,7 +506,7 @@ func TestErrorsAreLoggedOnce(t *testing.T) {
 	require.Contains(t, *s.cameras[0].trouble.Load(), "H264")
 }
 
-// TestAlternatingErrors does not fill the log.
+// TestAlternatingErrors checks that alternating errors do not fill the log.
 func TestAlternatingErrors(t *testing.T) {
 	a, _ := newTestCamera(t, cameraOf("/dev/video0", "MJPG"))
 	var told []string
@@ -544,7 +544,7 @@ func (l *logNode) Log(_ bridge.LogLevel, format string, args ...any) {
 	*l.lines = append(*l.lines, fmt.Sprintf(format, args...))
 }
 
-// frames is a source that gives what a function says.
+// frames is a source of the frames of a function.
 type frames func(give func(*v4l2.Frame))
 
 func (f frames) run(_ context.Context, give func(*v4l2.Frame)) error {
@@ -557,7 +557,7 @@ func (f frames) Status() v4l2.Status           { return v4l2.Status{} }
 func (f frames) Stats() v4l2.Stats             { return v4l2.Stats{} }
 func (f frames) close()                        {}
 
-// TestFailingFile ends the node, and other cameras with it.
+// TestFailingFile checks that a failing camera ends the node.
 func TestFailingFile(t *testing.T) {
 	bad := cameraOf(put(t, "a.mjpeg", "nothing"), "MJPG")
 	good := cameraOf("/dev/video0", "MJPG")
@@ -570,7 +570,7 @@ func TestFailingFile(t *testing.T) {
 	})
 }
 
-// TestLoopStopsWithNode plays on until it is told to end.
+// TestLoopStopsWithNode checks that a loop ends with its context.
 func TestLoopStopsWithNode(t *testing.T) {
 	c := cameraOf(put(t, "a.mjpeg", string(jpegOf(t, 8, 8, 1))), "MJPG")
 	c.Rate = 200

@@ -24,7 +24,7 @@ import (
 	"tapedeck/bridge/v4l2"
 )
 
-// jpegOf returns a JPEG of one grey, so that each is another.
+// jpegOf returns a JPEG that is unique for its grey.
 func jpegOf(t testing.TB, width, height, grey int) []byte {
 	t.Helper()
 	picture := image.NewGray(image.Rect(0, 0, width, height))
@@ -59,7 +59,7 @@ type playedFrame struct {
 	at time.Duration // since the beginning
 }
 
-// collect plays a file until it ends or has given so many pictures.
+// collect plays a file until it ends or has given most frames.
 func collect(t *testing.T, s *file, most int) ([]playedFrame, error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -80,7 +80,7 @@ func collect(t *testing.T, s *file, most int) ([]playedFrame, error) {
 	return list, err
 }
 
-// play opens a folder or file and collects what comes of it, in a time that passes by itself.
+// play opens a folder or file and collects its frames, in simulated time.
 func play(t *testing.T, path string, rate float64, loop bool, most int) (list []playedFrame, damaged []string,
 	s *file) {
 	t.Helper()
@@ -201,13 +201,13 @@ func TestNaturally(t *testing.T) {
 	require.Zero(t, naturally("a1", "a001"))
 }
 
-// TestStream finds the JPEGs among others, whole ones only.
+// TestStream finds whole JPEGs among other bytes.
 func TestStream(t *testing.T) {
 	var all [][]byte
 	for i := range 5 {
 		all = append(all, jpegOf(t, 16+i, 8, 40*i))
 	}
-	// what begins like one is within a segment
+	// with the beginning of a JPEG within a segment
 	thumbnail := append([]byte("\xff\xd8\xff\xe1\x00\x08abc\xff\xd8\xff"), all[0][2:]...)
 	concat := slices.Concat[[]byte]
 	half := all[1][:len(all[1])/2]
@@ -257,7 +257,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestStreamInPieces splits as it should wherever a read ends.
+// TestStreamInPieces splits correctly wherever a read ends.
 func TestStreamInPieces(t *testing.T) {
 	a, b := jpegOf(t, 16, 8, 1), jpegOf(t, 8, 16, 2)
 	data := slices.Concat([]byte("x\xff"), a, []byte("\xff\xff"), b, b[:40])
@@ -283,7 +283,7 @@ func TestStreamInPieces(t *testing.T) {
 	}
 }
 
-// TestStreamBounds gives up a JPEG that does not end.
+// TestStreamBounds skips a JPEG that does not end.
 func TestStreamBounds(t *testing.T) {
 	good := jpegOf(t, 8, 8, 1)
 	var told []string
@@ -318,7 +318,7 @@ func TestFilesLoop(t *testing.T) {
 	}
 }
 
-// TestLateFiles do not make good for a long stop, but for a short one.
+// TestLateFiles catches up after a short stop, not after a long one.
 func TestLateFiles(t *testing.T) {
 	path := put(t, "a.mjpeg", string(jpegOf(t, 8, 8, 1)))
 	synctest.Test(t, func(t *testing.T) {
@@ -369,7 +369,7 @@ func TestFileErrors(t *testing.T) {
 	}
 }
 
-// TestDeletedFiles end a loop when all are gone.
+// TestDeletedFiles ends a loop when all files are gone.
 func TestDeletedFiles(t *testing.T) {
 	folder := folderOf(t, map[string]string{"1.jpg": string(jpegOf(t, 8, 8, 1))})
 	synctest.Test(t, func(t *testing.T) {

@@ -9,8 +9,7 @@ import (
 	"tapedeck/bridge/v4l2"
 )
 
-// frameOf returns a frame of random pixels with so many bytes of padding behind each row, the last one's cut off, and
-// the rows without.
+// frameOf returns a frame of random pixels, with padding after each row but the last, and the rows without padding.
 func frameOf(code v4l2.FourCC, width, height, bytes, padding int) (f *v4l2.Frame, rows [][]byte) {
 	random := rand.New(rand.NewPCG(1, 2))
 	line := width*bytes + padding
@@ -52,7 +51,7 @@ func TestConversionErrors(t *testing.T) {
 		"encoding or format")
 }
 
-// TestFormats knows what a pixel format becomes if no encoding is asked for.
+// TestFormats checks the default encoding of each pixel format.
 func TestFormats(t *testing.T) {
 	for code, want := range map[string]string{
 		"YUYV": "yuv422_yuy2", "UYVY": "yuv422", "NV12": "rgb8", "RGB3": "rgb8", "BGR3": "bgr8", "GREY": "mono8",

@@ -36,7 +36,7 @@ import (
 
 const patience = 90 * time.Second
 
-// TestMain keeps the tests on this machine, and nodes of other tests in the same domain out by a tag.
+// TestMain isolates the tests: on this machine, and by a tag from other tests in the same domain.
 func TestMain(m *testing.M) {
 	os.Setenv("ROS_DOMAIN_ID", fmt.Sprint(20+os.Getpid()%80))
 	os.Setenv("ROS_LOCALHOST_ONLY", "1")
@@ -61,7 +61,7 @@ func overDDS(t *testing.T, name string) bridge.Node {
 	return node
 }
 
-// inMemory opens nodes on a graph within the test.
+// inMemory returns a function that opens nodes on an in-memory graph.
 func inMemory() func(*testing.T, string) bridge.Node {
 	var network bridgetest.Network
 	return func(t *testing.T, name string) bridge.Node {
@@ -246,7 +246,7 @@ func editedCamera(set func(*hardware.Camera)) *hardware.Camera {
 	return &c
 }
 
-// TestFilesOverDDS publishes folders and files to their end: everything arrives as it was.
+// TestFilesOverDDS publishes folders and files to their end: all images arrive unchanged.
 func TestFilesOverDDS(t *testing.T) {
 	const n = 40
 	var jpegs [][]byte
@@ -260,7 +260,7 @@ func TestFilesOverDDS(t *testing.T) {
 		depths = append(depths, "\x00\x00"+string([]byte{byte((1000 + i) & 255), byte((1000 + i) >> 8)})+string(make([]byte,
 			26)))
 	}
-	// Motion JPEG may lack its tables.
+	// Motion JPEG may lack Huffman tables.
 	bare, tables := withoutTables(t, jpegs[7])
 	jpegs[7] = bare
 	o := testOptions(t)
@@ -310,7 +310,7 @@ func TestFilesOverDDS(t *testing.T) {
 	require.Zero(t, s.count("/depth/image_raw/compressed"))
 }
 
-// withoutTables returns a JPEG without its Huffman tables, and as it is with those added in front of the scan.
+// withoutTables returns a JPEG without its Huffman tables, and with the default tables added.
 func withoutTables(t *testing.T, data []byte) (bare, whole []byte) {
 	at := bytes.Index(data, []byte("\xff\xc4"))
 	bare = slices.Concat(data[:at], data[at+2+int(binary.BigEndian.Uint16(data[at+2:])):])
@@ -321,7 +321,7 @@ func withoutTables(t *testing.T, data []byte) (bare, whole []byte) {
 	return bare, whole
 }
 
-// webcam returns a made-up camera.
+// webcam returns a simulated camera.
 func webcam(path, serial string, formats ...v4l2test.Format) *v4l2test.Camera {
 	return &v4l2test.Camera{
 		Node: v4l2.Node{Path: path, Name: "Webcam " + serial, Serial: serial, Port: path}, Formats: formats, Manual: true,
@@ -334,7 +334,7 @@ func webcam(path, serial string, formats ...v4l2test.Format) *v4l2test.Camera {
 	}
 }
 
-// pattern fills a buffer with bytes that say which frame it is.
+// pattern fills a buffer with bytes that depend on the frame number.
 func pattern(format v4l2.Format, sequence uint32, buffer []byte) int {
 	for i := range buffer[:format.Size] {
 		buffer[i] = byte(i) + byte(sequence)
@@ -342,7 +342,7 @@ func pattern(format v4l2.Format, sequence uint32, buffer []byte) int {
 	return format.Size
 }
 
-// TestDevicesOverDDS publishes two devices, one of which comes and goes.
+// TestDevicesOverDDS publishes two devices, and unplugs one.
 func TestDevicesOverDDS(t *testing.T) {
 	left := webcam("/dev/video0", "8A2F", v4l2test.Format{FourCC: v4l2.YUYV, Width: 8, Height: 4, Padding: 6},
 		v4l2test.Format{FourCC: v4l2.MJPG, Width: 64, Height: 48})

@@ -58,7 +58,7 @@ func TestGlobalPosition(t *testing.T) {
 	place := func(lat, lon, alt int32) *ardupilotmega.MessageGlobalPositionInt {
 		return &ardupilotmega.MessageGlobalPositionInt{Lat: lat, Lon: lon, Alt: alt, RelativeAlt: 10, Hdg: 65535}
 	}
-	// Neither receiver nor estimator know where they are; then one does, then both.
+	// First neither receiver nor estimator knows the position, then one does, then both.
 	s.receive(&common.MessageGpsRawInt{FixType: 1}, place(0, 0, 5), &common.MessageGpsRawInt{FixType: 3}, place(0, 0, 5))
 	require.Empty(t, s.sent[globalLocal])
 	var fix sensor_msgs.NavSatFix
@@ -82,7 +82,7 @@ func TestGlobalPosition(t *testing.T) {
 	require.InDelta(t, 7.545, local.Pose.Pose.Position.X, 0.01) // 1e-5 degrees of longitude
 	require.InDelta(t, 0, local.Pose.Pose.Position.Y, 1e-5)
 
-	// Without a receiver the estimator is believed.
+	// Without a receiver, the estimator's position counts.
 	s = newTestVehicle(t)
 	s.receive(place(473977418, 85455939, 488000))
 	s.message(globalFix, 0, &fix)
@@ -97,14 +97,15 @@ func TestGlobalPosition(t *testing.T) {
 	require.NotZero(t, s.noGeoid)
 }
 
-// The receiver tells how far the ellipsoid is from the sea after the estimator has begun, and not before it has a fix.
+// The receiver sends the height above the ellipsoid only with a fix, after the estimator has started.
 func TestLateEllipsoidAltitude(t *testing.T) {
 	s := newTestVehicle(t)
 	place := &ardupilotmega.MessageGlobalPositionInt{Lat: 473977418, Lon: 85455939, Alt: 488000}
 	s.receive(&common.MessageGpsRawInt{FixType: 1})
 	require.Empty(t, s.lines)
 	s = newTestVehicle(t)
-	s.receive(place, &common.MessageGpsRawInt{FixType: 3, Lat: 473977418, Lon: 85455939, Alt: 488000, AltEllipsoid: 535400},
+	s.receive(place, &common.MessageGpsRawInt{FixType: 3, Lat: 473977418, Lon: 85455939, Alt: 488000,
+		AltEllipsoid: 535400},
 		place)
 	require.Empty(t, s.lines)
 	require.Zero(t, s.noGeoid, "it is told of no longer")

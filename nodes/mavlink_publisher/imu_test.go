@@ -15,7 +15,7 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/message"
 )
 
-// TestAttitude has the vehicle's forward and up in ENU for attitudes in NED.
+// TestAttitude compares the vehicle's forward and up axes in ENU with attitudes in NED.
 func TestAttitude(t *testing.T) {
 	const quarter = math.Pi / 2
 	for name, test := range map[string]struct {
@@ -103,7 +103,7 @@ func TestRawIMUInUnknownUnits(t *testing.T) {
 	require.Len(t, s.lines, 1)
 }
 
-// What is preferred may end without the vehicle.
+// Preferred messages may stop while the vehicle stays connected.
 func TestPreferredMessagesStop(t *testing.T) {
 	s := newTestVehicle(t)
 	poorer := []message.Message{
@@ -164,7 +164,7 @@ func TestSourcesOfTheIMU(t *testing.T) {
 	require.Len(t, s.sent[imuStaticPressure], 2)
 	require.Len(t, s.sent[imuBaroTemperature], 1)
 
-	// Another vehicle may tell less.
+	// Another vehicle may send fewer messages.
 	s.now += silence
 	s.receive(arduPilot(), raw, pressure)
 	heard(0.00980665, 9.80665, 3, 0.00980665)

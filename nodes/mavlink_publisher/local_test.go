@@ -134,7 +134,7 @@ func TestOdometryFrames(t *testing.T) {
 	}
 }
 
-// TestCovarianceCrossTerms turns one whose numbers all differ.
+// TestCovarianceCrossTerms rotates a covariance whose elements all differ.
 func TestCovarianceCrossTerms(t *testing.T) {
 	var upper [21]float32
 	for i := range upper {

@@ -53,7 +53,7 @@ func newLogWriter(t *testing.T) *logWriter {
 	return w
 }
 
-// add adds what a component says, and a tenth of a second.
+// add adds a message of a component, and a tenth of a second.
 func (w *logWriter) add(system, component byte, m message.Message) {
 	_, err := w.file.Write(binary.BigEndian.AppendUint64(nil, uint64(w.now/1e3)))
 	require.NoError(w.t, err)
@@ -64,7 +64,7 @@ func (w *logWriter) add(system, component byte, m message.Message) {
 	w.now += 1e8
 }
 
-// loggedNode keeps what is logged.
+// loggedNode keeps its log lines.
 type loggedNode struct {
 	bridge.Node
 	mu    sync.Mutex
@@ -77,8 +77,8 @@ func (n *loggedNode) Log(_ bridge.LogLevel, format string, args ...any) {
 	n.lines = append(n.lines, fmt.Sprintf(format, args...))
 }
 
-// run publishes the log on a network of its own until it ends, and returns the payloads by topic, of some topics so
-// many, and what is offered.
+// run publishes the log on its own network until it ends, and returns payloads and offered QoS by topic, after checking
+// the number of messages of some topics.
 func (w *logWriter) run(o options, want map[string]int, vehicles ...entry) (map[string][][]byte, map[string]codec.QoS) {
 	t := w.t
 	require.NoError(t, w.file.Close())
@@ -150,7 +150,7 @@ func (w *logWriter) run(o options, want map[string]int, vehicles ...entry) (map[
 	return heard, offered
 }
 
-// logOptions are those of a test: as fast as it goes, and every topic has its subscriber.
+// logOptions returns options to publish at full speed, after every topic has a subscriber.
 func logOptions() options {
 	o := defaultOptions()
 	o.Rate, o.MatchPatience, o.AwaitSubs = 0, 0, true
@@ -205,7 +205,7 @@ func TestLogSilence(t *testing.T) {
 	w.add(255, 190, &ardupilotmega.MessageHeartbeat{Autopilot: ardupilotmega.MAV_AUTOPILOT_INVALID})
 	o := logOptions()
 	o.Clock = 1
-	// /clock not again within a second
+	// /clock is published at most once a second
 	heard, _ := w.run(o, map[string]int{"/mavros/state": 4, "/clock": 3}, entry{"mavros", &o.Vehicle})
 	var connected []bool
 	for _, data := range heard["/mavros/state"] {
@@ -230,7 +230,7 @@ func TestLogSilence(t *testing.T) {
 	}, levels)
 }
 
-// A log at its own pace offers what mavros does.
+// A log at real speed is published with mavros' QoS.
 func TestQoS(t *testing.T) {
 	w := newLogWriter(t)
 	w.add(3, 1, arduPilot())
@@ -273,7 +273,7 @@ func TestInvalidSources(t *testing.T) {
 	require.ErrorContains(t, err, "geoid.pgm")
 }
 
-// A port that is open is no autopilot that speaks.
+// An open port without an autopilot is a warning.
 func TestSilentPort(t *testing.T) {
 	var network bridgetest.Network
 	node, err := network.Open(bridge.Options{Name: "mavlink_publisher"})
@@ -294,7 +294,7 @@ func TestSilentPort(t *testing.T) {
 	require.NoError(t, node.Close())
 }
 
-// stuckNode has a subscriber that takes nothing.
+// stuckNode has a subscriber that blocks publishing.
 type stuckNode struct {
 	bridge.Node
 	begun chan struct{} // when publishing began to wait for it

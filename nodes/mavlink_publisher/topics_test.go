@@ -15,7 +15,7 @@ import (
 	"tapedeck/msgs/sensor_msgs"
 )
 
-// bare is a node of a ROS 2 in which mavros_msgs is not installed.
+// bare is a node of a ROS 2 without mavros_msgs.
 type bare struct {
 	bridge.Node
 	said string

@@ -25,8 +25,8 @@ type output interface {
 	log(level bridge.LogLevel, format string, args ...any)
 }
 
-// vehicle translates the messages of one autopilot to ROS 2, as mavros does. It reuses one message of each type, so that
-// publishing does not allocate.
+// vehicle translates the messages of one autopilot to ROS 2, as mavros does. It reuses one message of each type, so
+// that publishing does not allocate.
 type vehicle struct {
 	o     *hardware.Vehicle
 	out   output

@@ -75,7 +75,7 @@ func newTestVehicle(t *testing.T) *testVehicle {
 	return &testVehicle{vehicle: newVehicle(&o, a, nil, clock), testOutput: a, now: began}
 }
 
-// receive has the autopilot say something, a millisecond after the last that it said.
+// receive passes messages of the autopilot, one per millisecond.
 func (s *testVehicle) receive(list ...message.Message) {
 	for _, m := range list {
 		s.now += 1e6
@@ -91,7 +91,7 @@ func requireVector(t *testing.T, want [3]float64, v geometry_msgs.Vector3, toler
 	}
 }
 
-// requireYaw says that an orientation is one about the vertical, in radians from the first axis to the second.
+// requireYaw requires a rotation about the vertical, in radians from the first axis to the second.
 func requireYaw(t *testing.T, want float64, q geometry_msgs.Quaternion, tolerance float64) {
 	t.Helper()
 	require.InDelta(t, 0, q.X, tolerance)
@@ -100,10 +100,10 @@ func requireYaw(t *testing.T, want float64, q geometry_msgs.Quaternion, toleranc
 	require.InDelta(t, 0, math.Remainder(want-2*math.Atan2(q.Z, q.W), 2*math.Pi), tolerance)
 }
 
-// f64 is what a number becomes that MAVLink has with 32 bits.
+// f64 returns a number with the precision of 32 bits.
 func f64(f float32) float64 { return float64(f) }
 
-// rounded returns a covariance without the last digits.
+// rounded returns a covariance rounded to 15 decimals.
 func rounded(c [9]float64) [9]float64 {
 	for i := range c {
 		c[i] = math.Round(c[i]*1e15) / 1e15

@@ -11,27 +11,27 @@ import (
 	"tapedeck/bridge/v4l2"
 )
 
-// Camera is a made-up camera which, through the kernel's interface, takes pictures at a rate or when it is told to. Its
-// fields are set before it is plugged in; its methods may be called by any goroutine.
+// Camera is a simulated camera that sends frames through the kernel's interface, at a rate or by Shoot. Fields are set
+// before it is plugged in; methods may be called by any goroutine.
 type Camera struct {
-	// Node is what the kernel lists, and where the camera is.
+	// Node describes the device node.
 	Node v4l2.Node
 
-	// Formats are what the camera offers; the first is set at first. A node without any is one for metadata, which cameras
-	// have too.
+	// Formats are the offered formats; the first is the initial one. A node without formats is one for metadata.
 	Formats []Format
 
-	// Controls are what can be set.
+	// Controls are the controls of the camera.
 	Controls []v4l2.Control
 
-	// Manual makes frames come by Shoot only, rather than at the rate that is set.
+	// Manual makes the camera send frames only on Shoot, not at its rate.
 	Manual bool
 
-	// Fill puts a frame's picture into the driver's buffer and returns its length. Nil makes pictures that Sequence reads.
+	// Fill writes an image into the driver's buffer and returns its length. If nil, images contain the number that
+	// Sequence returns.
 	Fill func(format v4l2.Format, sequence uint32, buffer []byte) int
 
-	// Driver, if not nil, answers requests of the kernel's interface in the place of usual, which is how the camera
-	// answers by itself. It calls no method of the camera.
+	// Driver, if not nil, answers requests of the kernel's interface; usual is the camera's own answer. It must not call
+	// methods of the camera.
 	Driver func(request uint32, argument unsafe.Pointer, usual func() error) error
 
 	mutex    sync.Mutex
@@ -62,7 +62,7 @@ type Format struct {
 	Rates         []float64 // frames per second; the first is set at first, none is 30
 }
 
-// shot is a buffer that was filled.
+// shot is a filled buffer.
 type shot struct {
 	index    int
 	length   int
@@ -103,7 +103,7 @@ func (c *Camera) set(f Format) {
 	c.picture = nil
 }
 
-// release takes the buffers from who has them.
+// release frees all buffers.
 func (c *Camera) release() {
 	c.user, c.on, c.memory, c.pictured, c.queued, c.done = nil, false, nil, nil, nil, nil
 	c.damage, c.failures = false, nil
@@ -115,8 +115,8 @@ func (c *Camera) wake() {
 	}
 }
 
-// Shoot takes a frame, also of a camera which is not Manual. If no buffer is free it is dropped, as by a driver. It
-// does nothing while nobody captures.
+// Shoot sends a frame, even if the camera is not Manual. Without a free buffer the frame is dropped, as by a driver. It
+// has no effect while nobody captures.
 func (c *Camera) Shoot() {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -139,7 +139,7 @@ func (c *Camera) shoot(stamp int64) {
 	c.wake()
 }
 
-// catchUp takes the frames that were due by now.
+// catchUp sends the frames due by now.
 func (c *Camera) catchUp(now int64) {
 	if c.Manual || !c.on {
 		return
@@ -150,21 +150,21 @@ func (c *Camera) catchUp(now int64) {
 	}
 }
 
-// Skip counts a number of frames that nobody gets.
+// Skip drops a number of frames.
 func (c *Camera) Skip(frames int) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.sequence += uint32(frames)
 }
 
-// Damage makes the next frame one that the driver marks as damaged.
+// Damage marks the next frame as damaged.
 func (c *Camera) Damage() {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.damage = true
 }
 
-// Fail makes the next attempt to dequeue a frame fail, and those after it by the further errors.
+// Fail makes the next attempts to dequeue a frame fail with these errors.
 func (c *Camera) Fail(errors ...unix.Errno) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -172,7 +172,7 @@ func (c *Camera) Fail(errors ...unix.Errno) {
 	c.wake()
 }
 
-// Setting returns the value that a control has.
+// Setting returns the value of a control.
 func (c *Camera) Setting(name string) int64 {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

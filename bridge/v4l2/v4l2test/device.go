@@ -13,7 +13,7 @@ import (
 	"tapedeck/bridge/v4l2/internal/kernel"
 )
 
-// device is a Camera that was opened.
+// device is an open Camera.
 type device struct {
 	camera  *Camera
 	plugged *bool // guarded by the camera's mutex
@@ -30,7 +30,7 @@ func newDevice(c *Camera) *device {
 	return &device{camera: c, plugged: c.plugged, timer: time.NewTimer(0), news: make(chan struct{}, 1)}
 }
 
-// notify makes Poll look.
+// notify wakes Poll.
 func (d *device) notify() {
 	select {
 	case d.news <- struct{}{}:
@@ -251,7 +251,7 @@ func (c *Camera) tellFormat(pix *kernel.PixFormat) {
 	}
 }
 
-// setFormat sets the nearest format that there is, as drivers do.
+// setFormat sets the nearest offered format, as drivers do.
 func (c *Camera) setFormat(pix *kernel.PixFormat) {
 	best, least := c.Formats[0], math.Inf(1)
 	for _, f := range c.Formats {
@@ -264,7 +264,7 @@ func (c *Camera) setFormat(pix *kernel.PixFormat) {
 	c.tellFormat(pix)
 }
 
-// parameters tells the rate, and sets the nearest that there is.
+// parameters returns the rate, and sets the nearest offered one.
 func (c *Camera) parameters(parameters *kernel.StreamParm, set bool) {
 	if set && parameters.TimePerFrame.Numerator != 0 {
 		wanted := float64(parameters.TimePerFrame.Denominator) / float64(parameters.TimePerFrame.Numerator)
@@ -279,7 +279,7 @@ func interval(rate float64) kernel.Fract {
 	return kernel.Fract{Numerator: 1000, Denominator: uint32(math.Round(1000 * rate))}
 }
 
-// queryControl tells of a control, or of the next one.
+// queryControl describes a control, or the next one.
 func (c *Camera) queryControl(item *kernel.QueryExtCtrl) error {
 	id := item.ID &^ kernel.V4L2_CTRL_FLAG_NEXT_CTRL
 	var found *v4l2.Control
@@ -330,7 +330,7 @@ func (c *Camera) setControl(setting *kernel.Control) error {
 	return unix.EINVAL
 }
 
-// request gives the device buffers, or none.
+// request allocates buffers, or frees them.
 func (d *device) request(request *kernel.RequestBuffers) {
 	c := d.camera
 	c.release()

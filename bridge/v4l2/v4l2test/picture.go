@@ -10,12 +10,11 @@ import (
 	"tapedeck/bridge/v4l2"
 )
 
-// A JPEG picture begins with its start of image, the marker of a comment, and the comment's length, of which 4 bytes
-// are a number.
+// jpegHead is the beginning of a JPEG: start of image, and a comment of 4 bytes, which are a number.
 var jpegHead = []byte{0xff, 0xd8, 0xff, 0xfe, 0, 6}
 
-// Sequence returns the number of the frame that a picture of a Camera is from: in the first four bytes of rows, or in
-// the comment of a JPEG picture. It is 0 of other pictures.
+// Sequence returns the frame number in an image of a Camera: from the first four bytes of a raw image, or from the
+// comment of a JPEG. It is 0 for other images.
 func Sequence(format v4l2.FourCC, picture []byte) uint32 {
 	if format.Compressed() {
 		number, ok := bytes.CutPrefix(picture, jpegHead)
@@ -30,8 +29,8 @@ func Sequence(format v4l2.FourCC, picture []byte) uint32 {
 	return binary.LittleEndian.Uint32(picture)
 }
 
-// fill puts a picture into a buffer and returns its length. Of the pictures for Sequence only the number changes, so
-// that they cost as little as those that hardware puts there.
+// fill writes an image into a buffer and returns its length. Of images for Sequence only the number is written each
+// time, so that they cost little.
 func (c *Camera) fill(index int, sequence uint32) int {
 	buffer := c.memory[index]
 	if c.Fill != nil {
@@ -52,7 +51,7 @@ func (c *Camera) fill(index int, sequence uint32) int {
 	return len(c.picture)
 }
 
-// picture returns a picture from black to white, or of rows one that is grey.
+// picture returns a JPEG from black to white, or a grey raw image.
 func (f Format) picture() []byte {
 	if !f.FourCC.Compressed() {
 		return bytes.Repeat([]byte{0x80}, f.laidOut().Size)
@@ -73,7 +72,7 @@ func (f Format) picture() []byte {
 	return append(b.Bytes()[:start:start], b.Bytes()[start+2:]...) // its start of image is in jpegHead
 }
 
-// laidOut returns the format as a driver has it.
+// laidOut returns the format with a driver's layout.
 func (f Format) laidOut() v4l2.Format {
 	format := v4l2.Format{FourCC: f.FourCC, Width: f.Width, Height: f.Height}
 	switch f.FourCC {

@@ -1,4 +1,4 @@
-// Package v4l2test makes up cameras for tests of what captures through package v4l2.
+// Package v4l2test simulates cameras, for tests of programs that use package v4l2.
 package v4l2test
 
 import (
@@ -10,7 +10,7 @@ import (
 	"tapedeck/bridge/v4l2"
 )
 
-// System is a machine with made-up cameras, a v4l2.System. Its zero value has none.
+// System is a v4l2.System with simulated cameras. Its zero value has none.
 type System struct {
 	mutex   sync.Mutex
 	cameras []*Camera
@@ -26,7 +26,7 @@ func (s *System) Plug(c *Camera) {
 	}
 }
 
-// Unplug pulls a camera out. Whoever captures from it is told that there is no such device, as by the kernel.
+// Unplug unplugs a camera. Capturing then fails with unix.ENODEV, as in the kernel.
 func (s *System) Unplug(c *Camera) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

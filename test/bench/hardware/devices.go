@@ -28,7 +28,7 @@ const (
 	picturesInAFilm = 30
 )
 
-// devices are those that are published.
+// devices are the published devices.
 type devices struct {
 	folder         string // with the films of cameras
 	rate, pictures int    // a second
@@ -38,7 +38,7 @@ type devices struct {
 	done           sync.WaitGroup
 }
 
-// newDevices starts arms and autopilot, and makes films.
+// newDevices starts arms and autopilot, and writes the images of cameras.
 func newDevices(folder string, rate, pictures int) (*devices, error) {
 	d := &devices{folder: folder, rate: rate, pictures: pictures, stop: make(chan struct{})}
 	for i := range cameras {
@@ -75,7 +75,7 @@ func (d *devices) film(camera int) string {
 	return filepath.Join(d.folder, fmt.Sprintf("%d.mjpeg", camera))
 }
 
-// film returns JPEGs, of 60 kB each as those of cameras are, one behind the other.
+// film returns concatenated JPEGs of 60 kB each, as from real cameras.
 func film() ([]byte, error) {
 	var film bytes.Buffer
 	picture := image.NewYCbCr(image.Rect(0, 0, width, height), image.YCbCrSubsampleRatio422)
@@ -90,7 +90,7 @@ func film() ([]byte, error) {
 	return film.Bytes(), nil
 }
 
-// fly tells of a flight over UDP, whether anybody listens or not.
+// fly sends the messages of a flight over UDP.
 func (d *devices) fly(conn net.Conn) {
 	defer conn.Close()
 	rw := &dialect.ReadWriter{Dialect: ardupilotmega.Dialect}
@@ -124,7 +124,7 @@ func (d *devices) fly(conn net.Conn) {
 	}
 }
 
-// parameters returns the file of parameters for the publishers.
+// parameters returns the parameter file of the publishers.
 func (d *devices) parameters() string {
 	text := fmt.Sprintf(`mavlink_publisher:
   ros__parameters: {source: "udp://:%d"}
@@ -146,7 +146,7 @@ camera_publisher:
 	return text
 }
 
-// topics returns those on which most comes.
+// topics returns the topics with the most data.
 func (d *devices) topics() []string {
 	topics := []string{"/arm_0/joint_states", "/arm_1/joint_states", "/mavros/imu/data", "/mavros/imu/data_raw"}
 	for i := range cameras {

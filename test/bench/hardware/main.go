@@ -1,7 +1,7 @@
-// Hardware measures what the publishers of hardware take of a processor: two arms, one that pushes and one that is
-// asked, and a MAVLink autopilot, each 200 times a second, and three cameras with 30 pictures a second, which all
-// together are to take less than half of a core. The devices are this program's own; so is who subscribes to
-// everything, and takes nothing of what is measured. It uses the executables in bin/.
+// Hardware measures the processor time of the publishers of hardware: two arms, one that pushes and one that is polled,
+// and a MAVLink autopilot, each at 200 Hz, and three cameras at 30 Hz. Together they should take less than half of a
+// core. This program simulates the devices and subscribes to everything; its own time does not count. It runs the
+// executables in bin/.
 package main
 
 import (
@@ -25,8 +25,8 @@ func main() {
 	var b bench
 	flag.StringVar(&b.bin, "bin", "bin", "folder of the executables")
 	flag.DurationVar(&b.span, "span", 20*time.Second, "how long to measure")
-	flag.IntVar(&b.rate, "rate", 200, "how often a second arms and autopilot tell their state, at most 200")
-	flag.IntVar(&b.pictures, "pictures", 30, "pictures of each camera a second")
+	flag.IntVar(&b.rate, "rate", 200, "rate of arms and autopilot in Hz, at most 200")
+	flag.IntVar(&b.pictures, "pictures", 30, "rate of each camera in Hz")
 	domain := flag.Int("domain", 101, "ROS_DOMAIN_ID to use")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -83,7 +83,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 	return b.measure(ctx, list, s, devices.topics())
 }
 
-// measure prints what the processes take while their messages come.
+// measure prints the processor time of the processes while messages are received.
 func (b *bench) measure(ctx context.Context, list []*publisher, s *sink, topics []string) error {
 	s.begin()
 	began := time.Now()
@@ -114,7 +114,7 @@ func (b *bench) measure(ctx context.Context, list []*publisher, s *sink, topics 
 	return s.print(topics, span)
 }
 
-// publisher is a process that is measured.
+// publisher is a measured process.
 type publisher struct {
 	*harness.Process
 	name   string

@@ -12,13 +12,13 @@ import (
 	"tapedeck/test/bench/internal/harness"
 )
 
-// sink subscribes to all topics that others publish, and counts their messages.
+// sink subscribes to all topics of other nodes, and counts their messages.
 type sink struct {
 	node   bridge.Node
 	counts map[string]*count // by topic
 }
 
-// count is of a topic.
+// count counts the messages of a topic.
 type count struct {
 	messages, bytes             atomic.Int64
 	messagesBefore, bytesBefore int64
@@ -26,12 +26,12 @@ type count struct {
 
 func (c *count) begin() { c.messagesBefore, c.bytesBefore = c.messages.Load(), c.bytes.Load() }
 
-// since returns what came since begin.
+// since returns the counts since begin.
 func (c *count) since() (messages, bytes int64) {
 	return c.messages.Load() - c.messagesBefore, c.bytes.Load() - c.bytesBefore
 }
 
-// subscribe subscribes to what there is, until messages come on all of these topics.
+// subscribe subscribes to all topics, until messages arrive on those expected.
 func (s *sink) subscribe(ctx context.Context, expected []string) error {
 	late := time.After(time.Minute)
 	for slices.ContainsFunc(expected, s.silent) {
@@ -44,7 +44,7 @@ func (s *sink) subscribe(ctx context.Context, expected []string) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-late:
-			return fmt.Errorf("no messages come on %v",
+			return fmt.Errorf("no messages on %v",
 				slices.DeleteFunc(expected, func(topic string) bool { return !s.silent(topic) }))
 		case <-time.After(100 * time.Millisecond):
 		}
@@ -57,7 +57,7 @@ func (s *sink) silent(topic string) bool {
 	return c == nil || c.messages.Load() == 0
 }
 
-// hear subscribes to a topic, if somebody else publishes it.
+// hear subscribes to a topic that another node publishes.
 func (s *sink) hear(t bridge.Topic) error {
 	if s.counts[t.Name] != nil || !slices.ContainsFunc(t.Publishers, func(e bridge.Endpoint) bool { return !e.Own }) {
 		return nil
@@ -81,7 +81,7 @@ func (s *sink) begin() {
 	}
 }
 
-// print prints what came of these topics, and of all, in so many seconds.
+// print prints the rates of these topics, and of all, over span seconds.
 func (s *sink) print(topics []string, span float64) error {
 	w := harness.Table()
 	fmt.Fprintln(w, "messages/s\tMB/s\t topic")

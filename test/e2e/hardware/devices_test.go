@@ -23,10 +23,10 @@ import (
 	"tapedeck/bridge/realman/realmantest"
 )
 
-// pictures of a camera, each different.
+// pictures is the number of images of a camera, each different.
 const pictures = 20
 
-// picture returns one.
+// picture returns an image.
 func picture(i int) image.Image {
 	p := image.NewRGBA(image.Rect(0, 0, 16, 8))
 	for x := range 16 {
@@ -49,8 +49,7 @@ func (g *graph) png(i int) []byte {
 	return b.Bytes()
 }
 
-// cameras writes pictures as the cameras of the tests have them: a folder of JPEGs, a file of them, and a folder of
-// PNGs.
+// cameras writes the images of the test cameras: a folder of JPEGs, a file of JPEGs, and a folder of PNGs.
 func (g *graph) cameras() {
 	var all bytes.Buffer
 	for i := range pictures {
@@ -67,7 +66,7 @@ func pixelsOf(p image.Image) []byte {
 	return all.Pix
 }
 
-// arm is an arm that is in another posture each time that somebody looks, of which the posture tells the number.
+// arm is an arm whose posture changes with each request and contains the number of the request.
 type arm struct {
 	realmantest.Arm
 	joints int
@@ -76,7 +75,7 @@ type arm struct {
 	seen int
 }
 
-// startArm starts an arm on an address of loopback of its own.
+// startArm starts an arm on a loopback address.
 func (g *graph) startArm(host string, generation, joints int) *arm {
 	a := &arm{joints: joints}
 	a.Generation, a.Pose = generation, a.next
@@ -92,10 +91,10 @@ func (a *arm) next(time.Duration) realmantest.Posture {
 	return a.posture(a.seen)
 }
 
-// stepOfJoint is how far the first joint is from one posture to the next, in 0.001°.
+// stepOfJoint is the step of the first joint between postures, in 0.001°.
 const stepOfJoint = 10
 
-// posture returns the posture of that number.
+// posture returns posture n.
 func (a *arm) posture(n int) realmantest.Posture {
 	p := realmantest.Still
 	p.Joints, p.Speeds = make([]int, a.joints), make([]int, a.joints)
@@ -107,8 +106,8 @@ func (a *arm) posture(n int) realmantest.Posture {
 	return p
 }
 
-// hardware writes hardware.yaml, for nodes of a namespace, and what is in it, and starts its two arms, one that is
-// asked and one that pushes, and its vehicle.
+// hardware writes hardware.yaml for nodes of a namespace, writes the images, and starts the vehicle and two arms: one is
+// polled, one pushes.
 func (g *graph) hardware(namespace string) []*arm {
 	g.cameras()
 	arms := []*arm{g.startArm("127.0.0.1", 2, 6), g.startArm("127.0.0.2", 4, 7)}
@@ -139,11 +138,10 @@ func (g *graph) hardware(namespace string) []*arm {
 	return arms
 }
 
-// headingStep is how far the vehicle turns to the right from one message to the next, in rad.
+// headingStep is how far the vehicle turns right between messages, in rad.
 const headingStep = 0.001
 
-// startVehicle starts an autopilot that listens for TCP connections, and tells each the attitude of a vehicle that
-// turns. It returns its address.
+// startVehicle starts a TCP server that sends the attitude of a turning vehicle, and returns its address.
 func (g *graph) startVehicle() string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(g.t, err)
@@ -163,7 +161,7 @@ func (g *graph) startVehicle() string {
 	return listener.Addr().String()
 }
 
-// fly tells of a flight until nobody listens.
+// fly sends the messages of a flight until the connection closes.
 func fly(conn net.Conn) error {
 	rw := &dialect.ReadWriter{Dialect: ardupilotmega.Dialect}
 	frames := &frame.Writer{ByteWriter: conn, DialectRW: rw}

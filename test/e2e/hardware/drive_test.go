@@ -27,7 +27,7 @@ import (
 
 var formats = codec.Formats{rosbag2.Format, session.Format}
 
-// Whatever hardware there is goes into a bag: cameras, arms and a vehicle, here in a namespace.
+// Cameras, arms and a vehicle are recorded into a bag, here in a namespace.
 func TestDrive(t *testing.T) {
 	t.Parallel()
 	g := newGraph(t)
@@ -41,7 +41,7 @@ func TestDrive(t *testing.T) {
 	publishers := []*process.Process{start("camera_publisher"), start("arm_publisher"), start("mavlink_publisher")}
 	g.awaitDiagnostics("/lab/camera_publisher: camera_2", "/lab/arm_publisher: arm_1",
 		"/lab/mavlink_publisher: mavros: heartbeat")
-	recorder.Wait(0) // has its limit of each
+	recorder.Wait(0) // reaches its limit on each topic
 	for _, p := range publishers {
 		require.NotContains(t, p.Interrupt(), "not one that")
 	}
@@ -75,7 +75,7 @@ func TestDrive(t *testing.T) {
 		for _, m := range joints {
 			require.Len(t, m.Position, arms[i].joints)
 			n := int(math.Round(m.Position[0] * 180 / math.Pi * 1000 / stepOfJoint))
-			require.False(t, seen[n], "posture %d is there twice", n)
+			require.False(t, seen[n], "posture %d was recorded twice", n)
 			seen[n] = true
 			require.InDelta(t, float64(arms[i].posture(n).Joints[5])/1000*math.Pi/180, m.Position[5], 1e-9)
 		}
@@ -87,7 +87,7 @@ func TestDrive(t *testing.T) {
 		require.Equal(t, "base_link", m.Header.FrameId)
 		require.InDelta(t, -0.2, m.AngularVelocity.Z, 1e-6)
 		heading := math.Pi/2 - 2*math.Atan2(m.Orientation.Z, m.Orientation.W)
-		if i > 0 { // by a step, or by more where the recorder was far behind
+		if i > 0 { // by a step, or by more if the recorder was far behind
 			turn := math.Remainder(heading-before, 2*math.Pi)
 			require.Greater(t, turn, headingStep/2)
 			require.InDelta(t, 0, math.Remainder(turn, headingStep), 1e-5)
@@ -96,7 +96,7 @@ func TestDrive(t *testing.T) {
 	}
 }
 
-// awaitDiagnostics waits until it is told how these are.
+// awaitDiagnostics waits for diagnostics with these names.
 func (g *graph) awaitDiagnostics(names ...string) {
 	node, err := dds.Open(bridge.Options{Name: "monitor", Domain: g.domain})
 	require.NoError(g.t, err)
@@ -126,12 +126,12 @@ func (g *graph) awaitDiagnostics(names ...string) {
 		case name := <-told:
 			names = slices.DeleteFunc(names, func(n string) bool { return n == name })
 		case <-late:
-			require.Empty(g.t, names, "nothing is told of them")
+			require.Empty(g.t, names, "no diagnostics of them")
 		}
 	}
 }
 
-// messages returns those of a topic in drive.
+// messages returns the messages of a topic in drive.
 func messages[T any, P interface {
 	*T
 	msgs.Message
@@ -155,11 +155,11 @@ func messages[T any, P interface {
 	}
 }
 
-// requireSame requires that two topics of a camera have the same headers, from when both are recorded until one is not.
+// requireSame requires that two topics of a camera have the same headers while both are recorded.
 func requireSame(t *testing.T, a, b []std_msgs.Header) {
 	i, k := slices.Index(a, b[0]), slices.Index(b, a[0])
 	if i < 0 && k < 0 {
-		return // one began so late that there is no such time
+		return // no overlap
 	}
 	a, b = a[max(i, 0):], b[max(k, 0):]
 	n := min(len(a), len(b))

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every node knows all that config/hardware.yaml says to it.
+// Every node knows all its parameters in config/hardware.yaml.
 func TestExample(t *testing.T) {
 	t.Parallel()
 	g := newGraph(t)
@@ -24,9 +24,9 @@ func TestExample(t *testing.T) {
 			"-p", "port:=1", "-p", "push:=none"}},
 		{"mavlink_publisher", "/dev/none", []string{"-p", "source:=serial:/dev/none:57600"}},
 		{"recorder", "recording /arm_1/joint_states", []string{"-p", "hardware:=hardware.yaml"}},
-	} { // with what there is on no machine
+	} { // with devices that exist on no machine
 		p := g.start(node.name, append([]string{"--config", "hardware.yaml", "--ros-args"}, node.args...)...)
 		p.Prints(node.says)
-		require.NotContains(t, p.Output(), "is not one that", "parameters that it does not know")
+		require.NotContains(t, p.Output(), "is not one that", "unknown parameters")
 	}
 }

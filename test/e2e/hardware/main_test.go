@@ -1,6 +1,5 @@
-// Package hardware shows the way from devices to recordings: cameras, arms and an autopilot, which the tests play,
-// through the nodes that publish them and the recorder to sessions, bags and what is made of these. All are processes
-// that meet on DDS.
+// Package hardware tests the way from devices to recordings: simulated cameras, arms and an autopilot, the nodes that
+// publish them, the recorder, and conversions of its sessions and bags. All run as processes connected by DDS.
 package hardware
 
 import (
@@ -21,7 +20,7 @@ func TestMain(m *testing.M) {
 	os.Exit(process.Main(m, &bin, "..."))
 }
 
-// graph is a ROS domain of a test's own, on loopback.
+// graph is the ROS domain of a test, on loopback.
 type graph struct {
 	t      *testing.T
 	domain int
@@ -48,7 +47,7 @@ func (g *graph) start(name string, args ...string) *process.Process {
 	return process.Start(g.t, cmd)
 }
 
-// run runs an executable to its good end and returns what it printed.
+// run runs an executable until it succeeds and returns its output.
 func (g *graph) run(name string, args ...string) string {
 	g.t.Helper()
 	return g.start(name, args...).Wait(0)

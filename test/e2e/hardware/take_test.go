@@ -17,11 +17,10 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-// enough is how many pictures and samples of each stream are waited for: cameras have begun again.
+// enough is the number of images and samples of each stream to wait for: cameras have started over by then.
 const enough = pictures + 5
 
-// Three cameras, and two arms of different generations, become a session, which has what they saw and how they were,
-// and tells of the devices.
+// Three cameras and two arms of different generations are recorded as a session, with metadata of the devices.
 func TestTake(t *testing.T) {
 	t.Parallel()
 	g := newGraph(t)
@@ -62,7 +61,7 @@ func TestTake(t *testing.T) {
 	}
 	g.checkMetadata(arms)
 
-	// And it becomes what sessions become. The machine may have been busy.
+	// Convert the session. The machine may have been busy.
 	patient := []string{"--max-gap", "-1", "--max-image-skew", "-1"}
 	require.Contains(t, g.run("converter", append(patient, "take", "train.hdf5")...), "train.hdf5")
 	require.Contains(t, g.run("converter", "info", "train.hdf5"), "arm_1")
@@ -70,7 +69,7 @@ func TestTake(t *testing.T) {
 	require.FileExists(t, g.path("train/meta/info.json"))
 }
 
-// complete says whether an episode has enough of everything.
+// complete reports whether an episode has enough of everything.
 func complete(e *episode.Episode) bool {
 	few := func(v *align.Vector) bool { return v == nil || len(v.Stamps) < enough }
 	return len(e.Cameras) == 3 && len(e.Arms) == 2 &&
@@ -78,7 +77,7 @@ func complete(e *episode.Episode) bool {
 		!slices.ContainsFunc(e.Arms, func(a *episode.Arm) bool { return few(a.Joint) || few(a.Pose) || few(a.Gripper) })
 }
 
-// checkPictures requires that a camera has those of the tests, one after the other and again from the beginning.
+// checkPictures requires the images of the tests, in order, repeated from the beginning.
 func (g *graph) checkPictures(c *episode.Camera, pixels bool) {
 	t := g.t
 	frames, err := c.Open()
@@ -103,13 +102,13 @@ func (g *graph) checkPictures(c *episode.Camera, pixels bool) {
 			}
 		}
 		if i == 0 {
-			require.NotEqual(t, -1, first, "%s: the first picture is none of its own", c.Name)
+			require.NotEqual(t, -1, first, "%s: the first image is unknown", c.Name)
 		}
-		require.True(t, is((first+i)%pictures), "%s: picture %d is not the one behind the one before", c.Name, i)
+		require.True(t, is((first+i)%pictures), "%s: image %d is not the successor of the previous one", c.Name, i)
 	}
 }
 
-// check requires that what was recorded of an arm are postures that it had, each once and whole.
+// check requires that the recorded postures are those of the arm, each once and complete.
 func (a *arm) check(t *testing.T, recorded *episode.Arm) {
 	joint, pose, gripper := recorded.Joint, recorded.Pose, recorded.Gripper
 	require.Len(t, joint.Columns, a.joints)
@@ -117,7 +116,7 @@ func (a *arm) check(t *testing.T, recorded *episode.Arm) {
 	for i, stamp := range joint.Stamps {
 		row := joint.Values[i*a.joints:][:a.joints]
 		n := int(math.Round(degrees(row[0], joint.Columns[0]) * 1000 / stepOfJoint))
-		require.False(t, seen[n], "%s: posture %d is there twice", recorded.Name, n)
+		require.False(t, seen[n], "%s: posture %d was recorded twice", recorded.Name, n)
 		postures[stamp], seen[n] = n, true
 		for k, p := range a.posture(n).Joints {
 			require.InDelta(t, float64(p)/1000, degrees(row[k], joint.Columns[k]), 1e-9, "%s: joint %d of posture %d",
@@ -129,13 +128,13 @@ func (a *arm) check(t *testing.T, recorded *episode.Arm) {
 		row := pose.Values[i*len(pose.Columns):][:len(pose.Columns)]
 		n := postures[stamp]
 		if n == 0 {
-			continue // at an end of the recording, or where the recorder was far behind
+			continue // at an end of the recording, or if the recorder was far behind
 		}
 		both++
 		p := a.posture(n)
 		for k := range 3 {
 			require.InDelta(t, float64(p.Position[k])/1e6, row[k], 1e-9)
-			require.InDelta(t, float64(p.Euler[k])/1e3, row[3+k], 2e-3) // quaternions on the wire are finer
+			require.InDelta(t, float64(p.Euler[k])/1e3, row[3+k], 2e-3) // quaternions are sent with more digits
 		}
 	}
 	require.Positive(t, both)
@@ -158,7 +157,7 @@ func degrees(value float64, c align.Column) float64 {
 	return value
 }
 
-// checkMetadata requires that it is told what devices there were.
+// checkMetadata requires the metadata of the devices.
 func (g *graph) checkMetadata(arms []*arm) {
 	text, err := os.ReadFile(g.path("take/metadata.json"))
 	require.NoError(g.t, err)

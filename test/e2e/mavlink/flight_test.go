@@ -1,4 +1,4 @@
-// Package mavlink shows that mavlink_publisher, a process of its own, puts autopilots on DDS.
+// Package mavlink tests that mavlink_publisher, as a process, publishes autopilots on DDS.
 package mavlink
 
 import (
@@ -67,15 +67,15 @@ func record(t *testing.T, log string) map[string][][]byte {
 	}
 }
 
-// flight is a log and what was recorded of it.
+// flight is a log and its recording.
 type flight struct {
 	t        *testing.T
 	frames   []frame // of the autopilot
 	recorded map[string][][]byte
 }
 
-// compare requires that the topic has a message for each frame with that id that wanted accepts, in order, which same
-// says is what the frame says.
+// compare requires that the topic has, in order, a message for each frame with this id that wanted accepts, and calls
+// same to compare them.
 func compare[T any, P interface {
 	*T
 	msgs.Message
@@ -102,7 +102,7 @@ const (
 	degrees = math.Pi / 180
 )
 
-// TestFlight compares what is recorded of a real flight with the bytes of its log.
+// TestFlight compares the recording of a real flight with the bytes of its log.
 func TestFlight(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a whole flight")
@@ -129,7 +129,7 @@ func TestFlight(t *testing.T) {
 		near(y, v.Y)
 		near(z, v.Z)
 	}
-	// Received is the time of messages that carry none; others are of that time or before.
+	// Messages without a time have the time of reception, others this time or an earlier one.
 	received := func(f frame, stamp builtin_interfaces.Time) {
 		t.Helper()
 		near(0, float64(ns(stamp)-f.time)/1e9)
@@ -211,7 +211,7 @@ func TestFlight(t *testing.T) {
 				origin = &f
 				require.Equal(t, geometry_msgs.Point{}, m.Pose.Pose.Position)
 			}
-			// Some kilometres are a plane.
+			// Within some kilometres, the Earth is a plane.
 			const radius = 6371e3
 			north := (f.i32(4) - origin.i32(4)) / 1e7 * degrees * radius
 			east := (f.i32(8) - origin.i32(8)) / 1e7 * degrees * radius * math.Cos(origin.i32(4)/1e7*degrees)
@@ -309,7 +309,7 @@ func TestFlight(t *testing.T) {
 
 func ns(t builtin_interfaces.Time) int64 { return int64(t.Sec)*1e9 + int64(t.Nanosec) }
 
-// unless requires a number, or NaN if it is not known.
+// unless requires a number, or NaN if it is unknown.
 func unless(t *testing.T, unknown bool, want float64, got float32) {
 	t.Helper()
 	if unknown {

@@ -30,7 +30,7 @@ func encode(system, id, sequence byte, payload []byte) []byte {
 	return binary.LittleEndian.AppendUint16(f, checksum(f[1:], extras[id]))
 }
 
-// TestTwoVehiclesOnOneLink hears two autopilots over UDP.
+// TestTwoVehiclesOnOneLink receives two autopilots over UDP.
 func TestTwoVehiclesOnOneLink(t *testing.T) {
 	socket, err := net.ListenPacket("udp4", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -107,7 +107,7 @@ func TestTwoVehiclesOnOneLink(t *testing.T) {
 		}
 	}
 	publisher.Interrupt()
-	require.NoError(t, socket.SetReadDeadline(time.Now().Add(50*time.Millisecond))) // what was sent is there already
+	require.NoError(t, socket.SetReadDeadline(time.Now().Add(50*time.Millisecond))) // anything sent has arrived by now
 	_, _, err = socket.ReadFrom(make([]byte, 1))
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded, "something was sent")
 }

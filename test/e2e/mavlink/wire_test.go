@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// frame is one of a telemetry log in MAVLink 1, as its bytes have it.
+// frame is a frame of a telemetry log in MAVLink 1.
 type frame struct {
 	time    int64 // ns since the Unix epoch
 	system  byte
@@ -14,7 +14,7 @@ type frame struct {
 	payload []byte
 }
 
-// The ids of the messages that are looked at, and what each of them adds to its checksum.
+// Ids of the compared messages; extras has the byte that each adds to its checksum.
 const (
 	heartbeat      = 0
 	sysStatus      = 1
@@ -38,7 +38,7 @@ var extras = map[byte]byte{
 	globalPosition: 104, rcChannelsRaw: 244, servoOutput: 222, rcChannels: 118, vfrHUD: 20, statusText: 83,
 }
 
-// frames returns the frames with the ids above that are whole and in order.
+// frames returns the valid frames with the ids above, in order.
 func frames(log []byte) ([]frame, error) {
 	const stamp, header, magic = 8, 6, 0xfe
 	var list []frame
