@@ -695,3 +695,8 @@ func TestNames(t *testing.T) {
 		Names([]string{"/d/drive.record.00000", "a.bag", "b/", "b.record.00001", "x.bag", "x.mcap", "night.log.active"},
 			format))
 }
+
+func TestMain(m *testing.M) {
+	time.Local = time.UTC
+	os.Exit(m.Run())
+}
