@@ -11,10 +11,10 @@ import (
 )
 
 const long = `Publishes the state of RealMan arms: NAME/joint_states and NAME/tool_pose, and
-NAME/gripper and NAME/wrench of arms that have them. It requests the state over
-TCP, and receives what arms push over UDP. It never moves an arm; only --push set
-changes a setting, so that the arm pushes. Arms may be switched off and on again.
-A HOST is an address or a name, with or without :PORT.`
+NAME/gripper and NAME/wrench of arms that have them. It requests the state
+over TCP, and receives what arms push over UDP. It never moves an arm; only
+--push set changes a setting, so that the arm pushes. Arms may be switched off
+and on again. A HOST is an address or a name, with or without :PORT.`
 
 func main() {
 	o := defaultOptions()

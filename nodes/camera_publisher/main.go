@@ -12,9 +12,10 @@ import (
 )
 
 const long = `Publishes the images of V4L2 cameras on NAME/image_raw or
-NAME/image_raw/compressed, and on NAME/camera_info. A DEVICE is a path, a serial
-number or a name. A camera may be unplugged and plugged in again. A folder of
-images, or a file of concatenated JPEGs, can take the place of a camera.`
+NAME/image_raw/compressed, and on NAME/camera_info. A DEVICE is a path, a
+serial number or a name. A camera may be unplugged and plugged in again. A
+folder of images, or a file of concatenated JPEGs, can take the place of a
+camera.`
 
 func main() {
 	o := defaultOptions()

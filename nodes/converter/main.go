@@ -48,30 +48,30 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 time. The format of the output is chosen by its name or by --to: name.record
 (Apollo), name.mcap, name.bag (ROS 1), name.log (CARLA), name.hdf5 (robot
 episodes), or a name without extension for a ROS 2 bag folder. Messages are
-translated to the encoding that suits the format. At the end the converter prints
-what the output does not keep.`,
+translated to the encoding that suits the format. At the end the converter
+prints what the output does not keep.`,
 		1, 0, conversion, conversion.convert)
 	root.AddCommand(
 		newServe(),
 		command("info FILE...", "Show what recordings contain",
-			`Shows what recordings of any format contain, as text, as JSON, or as the tools of
-Apollo and CARLA print it.`,
+			`Shows what recordings of any format contain, as text, as JSON, or as the tools
+of Apollo and CARLA print it.`,
 			1, 0, info, info.info),
 		command("recover IN [OUT]", "Copy everything readable from a damaged recording",
-			`Writes a complete copy of everything that can be read from a damaged or unfinished
-recording, and reports each damaged place. The format is that of the input unless
-the name of OUT or --to says otherwise. Without OUT, the name is that of IN with
-.recover in it.`,
+			`Writes a complete copy of everything that can be read from a damaged or
+unfinished recording, and reports each damaged place. The format is that of
+the input unless the name of OUT or --to says otherwise. Without OUT, the name
+is that of IN with .recover in it.`,
 			1, 2, &salvage, salvage.salvage),
 		command("reindex BAG...", "Rebuild the metadata.yaml of ROS 2 bags",
-			`Rebuilds the metadata.yaml of ROS 2 bag folders by reading all their files. Damaged
-and unfinished files are replaced by complete ones with everything that can be
-read; the old files are kept as NAME.damaged.`,
+			`Rebuilds the metadata.yaml of ROS 2 bag folders by reading all their files.
+Damaged and unfinished files are replaced by complete ones with everything
+that can be read; the old files are kept as NAME.damaged.`,
 			1, 0, &struct{}{}, reindex),
 		command("diff A B", "Compare two recordings message by message",
 			`Compares two recordings of any formats message by message: topics, types, the
-payloads of each topic and their order. Exits with 0 if they are the same and with
-1 if they differ.`,
+payloads of each topic and their order. Exits with 0 if they are the same and
+with 1 if they differ.`,
 			2, 2, &diff, diff.diff))
 	return root
 }

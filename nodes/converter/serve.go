@@ -38,8 +38,8 @@ func defaultNodeOptions() nodeOptions { return nodeOptions{Service: "/convert"} 
 
 func newServe() *cobra.Command {
 	o := &serveOptions{defaultNodeOptions(), convert.DefaultOptions()}
-	const long = `Converts recordings when its service is called, one after the other, until it is
-interrupted. The conversion options given here are the defaults of calls.`
+	const long = `Converts recordings when its service is called, one after the other, until it
+is interrupted. The conversion options given here are the defaults of calls.`
 	cmd := config.New("serve", "Convert recordings when a service is called", long, o,
 		func(ctx context.Context, in *config.Input) error {
 			return serve(ctx, in, o, os.Stderr)

@@ -13,10 +13,10 @@ import (
 	"tapedeck/nodes/internal/graph"
 )
 
-const long = `Publishes the messages of MAVLink autopilots on ROS 2 topics, with the names and
-types of mavros, from serial ports, UDP, TCP and telemetry logs (.tlog). It sends
-nothing to an autopilot unless options ask for it. At the end of a .tlog file it
-exits.`
+const long = `Publishes the messages of MAVLink autopilots on ROS 2 topics, with the names
+and types of mavros, from serial ports, UDP, TCP and telemetry logs (.tlog).
+It sends nothing to an autopilot unless options ask for it. At the end of a
+.tlog file it exits.`
 
 func main() {
 	o := defaultOptions()

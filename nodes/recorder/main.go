@@ -14,8 +14,8 @@ import (
 )
 
 const long = `Records topics of the ROS graph until it is interrupted, into Apollo record
-files, ROS 2 bag folders, CARLA logs or robot sessions. Name the topics, or select
-them with --all, --regex or --node, also those that appear later.`
+files, ROS 2 bag folders, CARLA logs or robot sessions. Name the topics, or
+select them with --all, --regex or --node, also those that appear later.`
 
 func main() {
 	o := defaultOptions()

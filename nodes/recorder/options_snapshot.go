@@ -18,7 +18,7 @@ type snapshotOptions struct {
 	SnapshotDuration    time.Duration `param:"snapshot_duration" group:"Snapshots" min:"0" help:"how far back a snapshot reaches; 0 is as far as snapshot_size allows"`
 	SnapshotAfter       time.Duration `param:"snapshot_after" group:"Snapshots" min:"0" max:"24h" help:"how long a snapshot continues after its trigger"`
 	SnapshotSize        config.Size   `param:"snapshot_size" group:"Snapshots" min:"1MiB" help:"bytes of memory for messages kept for snapshots; while one is written, up to twice as many"`
-	SnapshotTopicLimits []string      `param:"snapshot_topic_limits" group:"Snapshots" value:"TOPIC=DURATION[,SIZE]" help:"limit how far back, and how many bytes, snapshots reach for a topic: /camera/image=5s,100MB; * in TOPIC matches anything; the first rule that matches applies"`
+	SnapshotTopicLimits []string      `param:"snapshot_topic_limits" group:"Snapshots" value:"TOPIC=LIMITS" help:"limit how far back, and how many bytes, snapshots reach for a topic, /camera/image=5s,100MB for instance; * in TOPIC matches anything; the first rule that matches applies"`
 	SnapshotCondition   []string      `param:"snapshot_condition" group:"Snapshots" value:"CONDITION" help:"take a snapshot when a message meets this CONDITION: \"/imu linear_acceleration.x > 20\", \"/collision *\""`
 	SnapshotCooldown    time.Duration `param:"snapshot_cooldown" group:"Snapshots" min:"0" help:"for this long after a snapshot began, a condition extends it instead of starting another one"`
 	SnapshotFolder      string        `param:"snapshot_folder" group:"Snapshots" value:"FOLDER" help:"FOLDER for snapshots; by default they are put beside the recording"`
