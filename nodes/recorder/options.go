@@ -36,7 +36,7 @@ const (
 	syncAlways   = "always"
 )
 
-// outputOptions say where to, and how.
+// outputOptions are name, format and settings of the files.
 type outputOptions struct {
 	Output        string        `param:"output" short:"o" alias:"output-name" group:"Output" value:"NAME" help:"NAME of the recording; by default tapedeck_ and the time"`
 	OutputPrefix  string        `param:"output_prefix" group:"Output" value:"NAME" help:"name the recording NAME_ and the time"`
@@ -61,7 +61,7 @@ func (o *outputOptions) Choices(parameter string) []string {
 	return nil
 }
 
-// splitOptions say when a recording goes on in another file.
+// splitOptions limit the files of a recording.
 type splitOptions struct {
 	MaxBagSize           config.Size   `param:"max_bag_size" short:"b" alias:"size" group:"Splits" help:"start another file before one exceeds this size; 0 is never"`
 	MaxBagDuration       time.Duration `param:"max_bag_duration" group:"Splits" min:"0" help:"start another file each time this much has passed since the first message; 0 is never"`
@@ -71,7 +71,7 @@ type splitOptions struct {
 	RepeatTransientLocal []string      `param:"repeat_transient_local" group:"Splits" value:"TOPIC[=N]" help:"begin each file with the last N messages of each publisher of TOPIC, latched or not; * in TOPIC matches anything; by default N is the history depth of the publisher, or 1"`
 }
 
-// limitOptions say when a recording ends.
+// limitOptions limit a recording.
 type limitOptions struct {
 	MaxDuration          time.Duration `param:"max_duration" short:"d" alias:"max-recording-duration,duration" group:"Limits" min:"0" help:"stop after this long; 0 is never"`
 	MaxRecordingSize     config.Size   `param:"max_recording_size" group:"Limits" help:"stop before all files together exceed this size; 0 is never"`
@@ -80,19 +80,19 @@ type limitOptions struct {
 	StartPaused          bool          `param:"start_paused" group:"Limits" help:"start paused: record nothing until resumed"`
 }
 
-// diskOptions say what happens before the disk is full.
+// diskOptions are what to do before the disk is full.
 type diskOptions struct {
 	MinSpace       string `param:"min_space" short:"L" alias:"min-free-space" group:"Disk" value:"SIZE" help:"keep this much of the disk free: a size, a percentage such as 5%, or auto, which is 1GiB, or 5% of a disk smaller than 20GiB; 0 is no limit"`
 	LowSpaceAction string `param:"low_space_action" alias:"low-free-space-action" group:"Disk" options:"stop|delete-oldest|pause" help:"when less is free: stop, delete the oldest files of this recording, or pause until there is space again"`
 }
 
-// memoryOptions say how much may wait for the disk.
+// memoryOptions limit the queue.
 type memoryOptions struct {
 	QueueSize config.Size `param:"queue_size" alias:"max-cache-size,buffsize" group:"Memory" min:"1MiB" help:"bytes that may wait for the disk; if there are more, the topics that use the most lose their oldest messages, which are counted"`
 	Priority  []string    `param:"priority" group:"Memory" value:"TOPIC=N" help:"share of queue_size that TOPIC may use before it loses messages, relative to 1 for other topics; * in TOPIC matches anything; the first rule that matches applies"`
 }
 
-// statusOptions say who is told how it goes.
+// statusOptions are where the status is shown.
 type statusOptions struct {
 	Quiet       bool `param:"quiet" short:"q" group:"Status" help:"no status line, and only warnings and errors in the log"`
 	Diagnostics bool `param:"diagnostics" group:"Status" help:"publish the state of the recorder on /diagnostics"`
@@ -130,7 +130,7 @@ func (o *options) check(topics []string) error {
 	return nil
 }
 
-// settings are what options say in a form of their own.
+// settings are the options that have to be parsed.
 type settings struct {
 	throttles  []throttle.Rule
 	priorities []selection.Pattern // for memory
@@ -138,10 +138,10 @@ type settings struct {
 	reserve    diskguard.Reserve   // of the disk
 	metadata   map[string]string
 	composer   formats.Composer // of the storage; nil if ROS 2 messages are written one by one
-	robot      *robot.Mapping   // for sessions; nil: names and types of topics tell
+	robot      *robot.Mapping   // for sessions; nil: by names and types of topics
 }
 
-// settle reads the options that have a form of their own. The error is one of usage.
+// settle parses options. It returns usage errors.
 func (o *options) settle() (s settings, err error) {
 	if s.throttles, err = throttle.Parse(o.Throttle); err != nil {
 		return s, config.Usagef("throttle: %w", err)
@@ -184,7 +184,7 @@ func defaultOptions() options {
 	}
 }
 
-// announceOptions say what is told to other nodes.
+// announceOptions are what other nodes are notified of.
 type announceOptions struct {
 	Publish                bool    `param:"publish" short:"p" group:"Status" help:"publish the name of each new file on begin_write"`
 	StatsMaxPublishingRate float64 `param:"stats_max_publishing_rate" alias:"stats_max_publishing_rate" group:"Status" min:"0" max:"1000" help:"publish lost messages on events/rosbag2_messages_lost at most this often per second; 0 is never"`

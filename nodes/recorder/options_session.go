@@ -11,10 +11,10 @@ import (
 	"tapedeck/nodes/internal/hardware"
 )
 
-// robotPrefix is what the names of parameters begin with that are a mapping.
+// robotPrefix begins the names of parameters of a mapping.
 const robotPrefix = "robot."
 
-// sessionOptions say which topics are a robot's, for sessions.
+// sessionOptions map topics to the cameras and arms of a robot.
 type sessionOptions struct {
 	RobotMapping string `param:"robot_mapping" group:"Sessions" value:"FILE" help:"session storage: YAML FILE that says which topics are cameras and arms of the robot, and what starts another session; by default the parameters below robot do, else topic names and types"`
 	Hardware     string `param:"hardware" group:"Sessions" value:"FILE" help:"session storage: instead of a mapping, the parameter FILE with the cameras and arms of camera_publisher and arm_publisher; their topics are recorded if none is named"`
@@ -40,7 +40,7 @@ func (o *options) takeParameters(in *config.Input) {
 	}
 }
 
-// mapping returns which topics are a robot's, nil if names and types tell.
+// mapping returns the mapping of topics, nil to decide by their names and types.
 func (o *sessionOptions) mapping() (*robot.Mapping, error) {
 	fromParameters, err := robot.MappingOf(o.parameters, robotPrefix)
 	switch {

@@ -11,7 +11,7 @@ import (
 	"tapedeck/nodes/recorder/internal/selection"
 )
 
-// snapshotOptions say what is kept in memory for snapshots, and when one is taken.
+// snapshotOptions are what is kept in memory for snapshots, and when one is taken.
 type snapshotOptions struct {
 	Snapshot            bool          `param:"snapshot" group:"Snapshots" help:"keep the latest messages in memory beside the recording, to be written on request"`
 	SnapshotMode        bool          `param:"snapshot_mode" group:"Snapshots" help:"write only snapshots, and no recording"`
@@ -45,7 +45,7 @@ func (o *snapshotOptions) check() error {
 	return err
 }
 
-// topicLimit is what is kept of topics that have limits of their own, of each as much.
+// topicLimit is how much of each topic with a matching name the ring keeps.
 type topicLimit struct {
 	queue.Limits
 	topics *regexp.Regexp

@@ -45,8 +45,8 @@ type recorder struct {
 
 	settings
 
-	// onSplit are called when a file was closed and another one opened, "" at the end of a recording. They are added before
-	// run, and called from the goroutine that writes: they return at once.
+	// onSplit are called when a file was closed and another one opened, "" at the end of a recording. They are added
+	// before run, and called from the goroutine that writes: they return at once.
 	onSplit []func(closed, opened string)
 
 	topics    *subscription.Set
@@ -190,7 +190,7 @@ func (r *recorder) unfit(topic, typeName string) string {
 	return ""
 }
 
-// declare has a channel in the file even if no message follows.
+// declare puts a channel into the file even if no message follows.
 func (r *recorder) declare(c *codec.Channel) {
 	if w := r.session.Load().writer; w != nil {
 		w.Declare(c)

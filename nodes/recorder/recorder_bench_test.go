@@ -58,7 +58,7 @@ func BenchmarkMessage(b *testing.B) {
 	}
 }
 
-// BenchmarkOverload is what receiving takes while nothing is written and everything that is new sheds something.
+// BenchmarkOverload measures receiving while nothing is written and each message makes the queue drop another.
 func BenchmarkOverload(b *testing.B) {
 	for _, topics := range []int{1, 500} {
 		b.Run(fmt.Sprintf("%d topics", topics), func(b *testing.B) {

@@ -227,7 +227,7 @@ func TestRecorderDiscovery(t *testing.T) {
 	})
 }
 
-// TestRecorderWithoutDiscovery has topics recorded that become known as the recorder begins, and none that come later.
+// Without discovery, topics that become known as the recorder begins are recorded, and none that come later.
 func TestRecorderWithoutDiscovery(t *testing.T) {
 	o := testOptions("record")
 	cmd := config.New("recorder", "", "", &o, func(context.Context, *config.Input) error { return nil })

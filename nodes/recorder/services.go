@@ -14,30 +14,61 @@ import (
 	"tapedeck/nodes/recorder/internal/schedule"
 )
 
-// control is what the services of rosbag2's recorder do.
+// control implements the services of rosbag2's recorder.
 type control struct {
 	*recorder
 	plans *schedule.Schedule
 }
 
-// serveControl offers the services of rosbag2's recorder. What was asked for at a time to come ends with ctx.
+// serveControl offers the services of rosbag2's recorder. Requests for a later time are dropped when ctx ends.
 func (r *recorder) serveControl(ctx context.Context) {
 	c := control{r, schedule.New(ctx, r.clock)}
 	rosbag2compat.Services{
-		"pause":                 c.onPause,
-		"resume":                c.onResume,
-		"is_paused":             c.onIsPaused,
-		"split_bagfile":         c.onSplitBagfile,
-		"record":                c.onRecord,
-		"stop":                  c.onStop,
-		"is_recording":          c.onIsRecording,
-		"get_uri":               c.onGetURI,
-		"start_discovery":       c.onStartDiscovery,
-		"stop_discovery":        c.onStopDiscovery,
-		"is_discovery_running":  c.onIsDiscoveryRunning,
-		"subscribe_to_topics":   c.onSubscribeToTopics,
-		"get_subscribed_topics": c.onGetSubscribedTopics,
+		"pause": reply(func() msgs.Message {
+			c.pause()
+			return &srv.Pause_Response{}
+		}),
+		"is_paused":     reply(func() msgs.Message { return &srv.IsPaused_Response{Paused: c.topics.Paused()} }),
+		"resume":        answer(c.onResume),
+		"split_bagfile": answer(c.onSplitBagfile),
+		"record":        answer(c.onRecord),
+		"stop":          reply(c.onStop),
+		"is_recording":  reply(func() msgs.Message { return &srv.IsRecording_Response{Recording: c.recording()} }),
+		"get_uri": reply(func() msgs.Message {
+			if !c.recording() {
+				return &srv.GetUri_Response{}
+			}
+			return &srv.GetUri_Response{Uri: c.path()}
+		}),
+		"start_discovery": reply(c.onStartDiscovery),
+		"stop_discovery":  reply(c.onStopDiscovery),
+		"is_discovery_running": reply(func() msgs.Message {
+			return &srv.IsDiscoveryRunning_Response{Running: c.recording() && c.topics.Discovering()}
+		}),
+		"subscribe_to_topics": answer(c.onSubscribeToTopics),
+		"get_subscribed_topics": reply(func() msgs.Message {
+			return &srv.GetSubscribedTopics_Response{Topics: c.subscribedTopics()}
+		}),
 	}.Serve(r.node, r.library)
+}
+
+// reply returns the handler of a service whose requests are empty.
+func reply(handle func() msgs.Message) func([]byte) (msgs.Message, error) {
+	return func([]byte) (msgs.Message, error) { return handle(), nil }
+}
+
+// answer returns the handler of a service with requests of type T.
+func answer[T any, P interface {
+	*T
+	msgs.Message
+}](handle func(P) msgs.Message) func([]byte) (msgs.Message, error) {
+	return func(payload []byte) (msgs.Message, error) {
+		request := P(new(T))
+		if err := cdr.Unmarshal(payload, request); err != nil {
+			return nil, err
+		}
+		return handle(request), nil
+	}
 }
 
 // outcome returns what services answer with for an error, or for none.
@@ -48,28 +79,16 @@ func outcome(err error) (code int32, text string) {
 	return 0, ""
 }
 
-func (c control) onPause([]byte) (msgs.Message, error) {
-	c.pause()
-	return &srv.Pause_Response{}, nil
-}
-
-func (c control) onIsPaused([]byte) (msgs.Message, error) {
-	return &srv.IsPaused_Response{Paused: c.topics.Paused()}, nil
-}
-
-func (c control) onResume(payload []byte) (msgs.Message, error) {
-	var request srv.Resume_Request
-	if err := cdr.Unmarshal(payload, &request); err != nil {
-		return nil, err
+func (c control) onResume(request *srv.Resume_Request) msgs.Message {
+	refuse := func(code int32, err error) msgs.Message {
+		return &srv.Resume_Response{ReturnCode: code, ErrorString: err.Error()}
 	}
 	m, err := schedule.NewDeadline(request.ResumeTime, request.ResumeMode)
 	if err != nil {
-		return &srv.Resume_Response{ReturnCode: srv.Resume_Response_RETURN_CODE_INVALID_RESUME_MODE,
-			ErrorString: err.Error()}, nil
+		return refuse(srv.Resume_Response_RETURN_CODE_INVALID_RESUME_MODE, err)
 	}
-	if m.Topic, err = c.tracked(request.TrackingTopicName); err != nil {
-		return &srv.Resume_Response{ReturnCode: srv.Resume_Response_RETURN_CODE_INVALID_TRACKING_TOPIC,
-			ErrorString: err.Error()}, nil
+	if m.Topic, err = c.fullName(request.TrackingTopicName); err != nil {
+		return refuse(srv.Resume_Response_RETURN_CODE_INVALID_TRACKING_TOPIC, err)
 	}
 	c.plans.Cancel("resume")
 	c.resumption.Store(nil)
@@ -77,43 +96,36 @@ func (c control) onResume(payload []byte) (msgs.Message, error) {
 	case m.Reached(c.clock.Now()):
 		c.resume()
 	case c.plans.Ended():
-		return &srv.Resume_Response{
-			ReturnCode: srv.Resume_Response_RETURN_CODE_RESUME_FAILED, ErrorString: errEnds.Error(),
-		}, nil
+		return refuse(srv.Resume_Response_RETURN_CODE_RESUME_FAILED, errEnds)
 	case m.Mode == schedule.ByClock:
 		c.plans.Set("resume", m.Time, c.resume)
 	default:
 		c.resumption.Store(&m)
 	}
-	return &srv.Resume_Response{}, nil
+	return &srv.Resume_Response{}
 }
 
-func (c control) onSplitBagfile(payload []byte) (msgs.Message, error) {
-	var request srv.SplitBagfile_Request
-	if err := cdr.Unmarshal(payload, &request); err != nil {
-		return nil, err
+func (c control) onSplitBagfile(request *srv.SplitBagfile_Request) msgs.Message {
+	refuse := func(code int32, err error) msgs.Message {
+		return &srv.SplitBagfile_Response{ReturnCode: code, ErrorString: err.Error()}
 	}
 	m, err := schedule.NewDeadline(request.SplitTime, request.SplitMode)
 	if err != nil {
-		return &srv.SplitBagfile_Response{ReturnCode: srv.SplitBagfile_Response_RETURN_CODE_INVALID_SPLIT_MODE,
-			ErrorString: err.Error()}, nil
+		return refuse(srv.SplitBagfile_Response_RETURN_CODE_INVALID_SPLIT_MODE, err)
 	}
-	if m.Topic, err = c.tracked(request.TrackingTopicName); err != nil {
-		return &srv.SplitBagfile_Response{ReturnCode: srv.SplitBagfile_Response_RETURN_CODE_INVALID_TRACKING_TOPIC,
-			ErrorString: err.Error()}, nil
+	if m.Topic, err = c.fullName(request.TrackingTopicName); err != nil {
+		return refuse(srv.SplitBagfile_Response_RETURN_CODE_INVALID_TRACKING_TOPIC, err)
 	}
 	switch err := c.splitAt(m); {
 	case errors.Is(err, errNotRecording):
-		return &srv.SplitBagfile_Response{ReturnCode: srv.SplitBagfile_Response_RETURN_CODE_NOT_RECORDING,
-			ErrorString: err.Error()}, nil
+		return refuse(srv.SplitBagfile_Response_RETURN_CODE_NOT_RECORDING, err)
 	case err != nil:
-		return &srv.SplitBagfile_Response{ReturnCode: srv.SplitBagfile_Response_RETURN_CODE_SPLIT_FAILED,
-			ErrorString: err.Error()}, nil
+		return refuse(srv.SplitBagfile_Response_RETURN_CODE_SPLIT_FAILED, err)
 	}
-	return &srv.SplitBagfile_Response{}, nil
+	return &srv.SplitBagfile_Response{}
 }
 
-// splitAt has the recording go on in another file at that moment, in place of one that it was asked for before.
+// splitAt splits the recording at a deadline, which replaces one that was asked for before.
 func (c control) splitAt(m schedule.Deadline) error {
 	s := c.session.Load()
 	if !c.recording() || s.writer == nil {
@@ -141,19 +153,15 @@ func (c control) splitAt(m schedule.Deadline) error {
 	return nil
 }
 
-// tracked returns the full name of a topic, "" for none.
-func (c control) tracked(topic string) (string, error) {
+// fullName returns the full name of a topic, "" for none.
+func (c control) fullName(topic string) (string, error) {
 	if topic == "" {
 		return "", nil
 	}
 	return c.selection.Expand(topic)
 }
 
-func (c control) onRecord(payload []byte) (msgs.Message, error) {
-	var request srv.Record_Request
-	if err := cdr.Unmarshal(payload, &request); err != nil {
-		return nil, err
-	}
+func (c control) onRecord(request *srv.Record_Request) msgs.Message {
 	c.plans.Cancel("record")
 	m, err := schedule.NewDeadline(request.StartTime, schedule.ByClock)
 	switch {
@@ -170,31 +178,19 @@ func (c control) onRecord(payload []byte) (msgs.Message, error) {
 		})
 	}
 	code, text := outcome(err)
-	return &srv.Record_Response{ReturnCode: code, ErrorString: text}, nil
+	return &srv.Record_Response{ReturnCode: code, ErrorString: text}
 }
 
-func (c control) onStop([]byte) (msgs.Message, error) {
+func (c control) onStop() msgs.Message {
 	for _, plan := range []string{"record", "resume", "split"} {
 		c.plans.Cancel(plan)
 	}
 	c.resumption.Store(nil)
 	code, text := outcome(c.stop("by the service stop"))
-	return &srv.Stop_Response{ReturnCode: code, ErrorString: text}, nil
+	return &srv.Stop_Response{ReturnCode: code, ErrorString: text}
 }
 
-func (c control) onIsRecording([]byte) (msgs.Message, error) {
-	return &srv.IsRecording_Response{Recording: c.recording()}, nil
-}
-
-func (c control) onGetURI([]byte) (msgs.Message, error) {
-	response := &srv.GetUri_Response{}
-	if c.recording() {
-		response.Uri = c.path()
-	}
-	return response, nil
-}
-
-func (c control) onStartDiscovery([]byte) (msgs.Message, error) {
+func (c control) onStartDiscovery() msgs.Message {
 	var err error
 	switch {
 	case !c.recording():
@@ -205,10 +201,10 @@ func (c control) onStartDiscovery([]byte) (msgs.Message, error) {
 		c.topics.Discover(true)
 	}
 	code, text := outcome(err)
-	return &srv.StartDiscovery_Response{ReturnCode: code, ErrorString: text}, nil
+	return &srv.StartDiscovery_Response{ReturnCode: code, ErrorString: text}
 }
 
-func (c control) onStopDiscovery([]byte) (msgs.Message, error) {
+func (c control) onStopDiscovery() msgs.Message {
 	var err error
 	if c.recording() && c.topics.Discovering() {
 		c.topics.Discover(false)
@@ -216,18 +212,10 @@ func (c control) onStopDiscovery([]byte) (msgs.Message, error) {
 		err = errors.New("discovery is not running")
 	}
 	code, text := outcome(err)
-	return &srv.StopDiscovery_Response{ReturnCode: code, ErrorString: text}, nil
+	return &srv.StopDiscovery_Response{ReturnCode: code, ErrorString: text}
 }
 
-func (c control) onIsDiscoveryRunning([]byte) (msgs.Message, error) {
-	return &srv.IsDiscoveryRunning_Response{Running: c.recording() && c.topics.Discovering()}, nil
-}
-
-func (c control) onSubscribeToTopics(payload []byte) (msgs.Message, error) {
-	var request srv.SubscribeToTopics_Request
-	if err := cdr.Unmarshal(payload, &request); err != nil {
-		return nil, err
-	}
+func (c control) onSubscribeToTopics(request *srv.SubscribeToTopics_Request) msgs.Message {
 	response := &srv.SubscribeToTopics_Response{}
 	var err error
 	if n := len(request.TopicTypes); n != 0 && n != len(request.Topics) {
@@ -242,9 +230,5 @@ func (c control) onSubscribeToTopics(payload []byte) (msgs.Message, error) {
 			"appear")
 	}
 	response.ReturnCode, response.ErrorString = outcome(err)
-	return response, nil
-}
-
-func (c control) onGetSubscribedTopics([]byte) (msgs.Message, error) {
-	return &srv.GetSubscribedTopics_Response{Topics: c.subscribedTopics()}, nil
+	return response
 }

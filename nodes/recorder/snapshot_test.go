@@ -315,7 +315,7 @@ func TestSnapshotServices(t *testing.T) {
 	})
 }
 
-// TestSnapshotServicesAwaitTime asks for snapshots before /clock tells the time to stamp them with.
+// Snapshots requested before the first /clock are taken once there is a time.
 func TestSnapshotServicesAwaitTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := &bridgetest.Network{}
@@ -452,7 +452,7 @@ func TestConditionsTakeSnapshots(t *testing.T) {
 	}
 }
 
-// Of a topic that has all that is to be recorded snapshots still have everything.
+// Snapshots contain all messages of a topic, also beyond its limit.
 func TestSnapshotsBeyondTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := withSnapshots("record", "/n data == 1000")

@@ -62,7 +62,7 @@ func TestManyTopicsAreSubscribedOnce(t *testing.T) {
 	})
 }
 
-// A topic that was named and silent is told of, like one that nobody published.
+// Named topics without messages are reported, as are those without a publisher.
 func TestUnheardTopics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeck(t, testOptions("mcap"), "/loud", "/silent", "/typo")

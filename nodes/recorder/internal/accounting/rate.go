@@ -9,7 +9,7 @@ type Rate struct {
 	Messages, Bytes float64 // a second
 }
 
-// rateWeight is how much the latest second says, against all before.
+// rateWeight is the weight of the latest second, against all before.
 const rateWeight = 0.5
 
 // Update takes the values of the counters at now.

@@ -14,7 +14,7 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// Condition says of which messages of a topic a snapshot is taken:
+// Condition decides for which messages of a topic a snapshot is taken:
 //
 //	/imu linear_acceleration.x > 20
 //	/imu abs(angular_velocity.z) >= 1.5 and linear_acceleration.x < 0
@@ -83,7 +83,7 @@ func Parse(text string) (*Condition, error) {
 	}
 }
 
-// splitCondition takes a condition apart. Texts keep a quotation mark in front, which tells them from other words.
+// splitCondition returns the words of a condition. Quoted texts keep the first quotation mark, which marks them.
 func splitCondition(text string) (words []string, err error) {
 	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
 		n := strings.IndexAny(text, " \t<>=!()\"'")
@@ -184,7 +184,7 @@ func newProbe(t test, schema *cdr.Schema) (p probe, err error) {
 	return p, nil
 }
 
-// Fires says whether a snapshot is to be taken of a message: it meets the condition and the message before did not, or
+// Fires reports whether a snapshot is taken for a message: it meets the condition and the message before did not, or
 // any message will do. Payloads that do not hold all of the fields never meet it. For the others nothing is allocated.
 func (d *Detector) Fires(payload []byte) bool {
 	before := d.met

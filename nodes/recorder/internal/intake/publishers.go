@@ -106,7 +106,7 @@ func (s *publishers) of(guid bridge.GUID) *publisher {
 	return p
 }
 
-// latch sets what is kept of a publisher that offers qos.
+// latch sets how many messages of a publisher that offers qos are kept.
 func (s *publishers) latch(p *publisher, qos codec.QoS) {
 	p.depth, p.lifespan = 0, int64(codec.Infinite)
 	p.transientLocal = qos.Durability == codec.TransientLocal

@@ -17,7 +17,7 @@ import (
 	"tapedeck/nodes/recorder/internal/schedule"
 )
 
-// Options say what a Receiver does with messages.
+// Options are what a Receiver does with messages.
 type Options struct {
 	Clock  *bridge.SimTime
 	Queue  *queue.Queue         // nil: messages are not recorded

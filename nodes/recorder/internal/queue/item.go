@@ -39,7 +39,7 @@ const Overhead = 280
 // Reorder is how long a message waits for earlier ones of other topics, as a rule.
 const Reorder = 100 * time.Millisecond
 
-// Size is what the item counts for in bounds, in bytes.
+// Size returns the memory that the item takes, in bytes.
 func (it *Item) Size() int64 { return int64(len(it.Payload.Data)) + Overhead }
 
 // Retain adds a reference.

@@ -65,7 +65,7 @@ func (q *Queue) Push(t *Topic, list, dropped []*Item) []*Item {
 	return dropped
 }
 
-// load is what the topic has in the queue, as its priority counts it.
+// load returns the bytes of the topic in the queue, divided by its priority.
 func (t *Topic) load() float64 { return float64(t.queued.bytes) / float64(t.Priority) }
 
 // top returns the topic that has the largest load, or up to a fifth less. Only pushes make loads larger, so it looks at

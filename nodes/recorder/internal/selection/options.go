@@ -1,6 +1,6 @@
 package selection
 
-// TopicOptions say what is recorded.
+// TopicOptions select topics.
 type TopicOptions struct {
 	Topics                   []string `param:"topics" flag:"-" group:"Topics" help:"topics to record if the command line names none"`
 	All                      bool     `param:"all" short:"a" alias:"all-topics" group:"Topics" help:"record every topic, as it appears"`
@@ -23,7 +23,7 @@ type TopicOptions struct {
 	DefinitionPaths          []string `param:"definition_paths" group:"Topics" value:"FOLDER" help:"FOLDER to search for message definitions before AMENT_PREFIX_PATH"`
 }
 
-// Nothing says whether the options, with topics named, have nothing recorded.
+// Nothing reports whether the options select nothing, beside topics that are named.
 func (o *TopicOptions) Nothing(topics []string) bool {
 	return len(topics)+len(o.Node)+len(o.TopicTypes)+len(o.Services) == 0 && !o.All && !o.AllServices && o.Regex == "" &&
 		o.StaticTopicsPath == ""

@@ -13,7 +13,7 @@ import (
 	"tapedeck/nodes/internal/rospub"
 )
 
-// Selection says which topics are recorded.
+// Selection decides which topics are recorded.
 type Selection struct {
 	all, allServices bool
 	Topics           Names // full names
@@ -29,9 +29,9 @@ type Selection struct {
 
 	// Of topics that are not named:
 	hidden      bool  // hidden ones too
-	unpublished bool  // those that nobody publishes too
-	ignoreLeafs bool  // not those that nobody else subscribes
-	Own         Names // not those, while nobody else publishes them: what the recorder says of itself
+	unpublished bool  // topics without a publisher too
+	ignoreLeafs bool  // not topics without another subscriber
+	Own         Names // topics that the recorder publishes: not recorded while nobody else does
 
 	Expand func(string) (string, error) // returns the full name of a topic
 }
@@ -47,12 +47,12 @@ func isServiceEvents(topic, typeName string) bool {
 	return strings.HasSuffix(topic, ServiceEvents) && strings.HasSuffix(typeName, "_Event")
 }
 
-// everywhere says whether every node has a service of the type of these calls.
+// everywhere reports whether every node has a service of the type of these calls.
 func everywhere(typeName string) bool {
 	return strings.HasPrefix(typeName, "rcl_interfaces/") || strings.HasPrefix(typeName, "type_description_interfaces/")
 }
 
-// Served says whether the service is there whose requests or replies a topic has.
+// Served reports whether the service whose requests or replies a topic carries is there.
 func Served(topic *bridge.Topic) bool {
 	if strings.HasSuffix(topic.Name, bridge.CallRequests) {
 		return slices.ContainsFunc(topic.Subscribers, foreign)
@@ -114,7 +114,7 @@ func New(o *TopicOptions, topics []string, expand func(string) (string, error)) 
 	return s, nil
 }
 
-// Wants says whether a topic is to be recorded now, with one of its types.
+// Wants reports whether a topic is recorded now, with one of its types.
 func (s *Selection) Wants(topic *bridge.Topic, typeName string) bool {
 	name := topic.Name
 	if s.excluded[name] || s.excludedTypes[typeName] || s.exclude != nil && s.exclude.MatchString(name) {
@@ -138,10 +138,10 @@ func (s *Selection) Wants(topic *bridge.Topic, typeName string) bool {
 	return s.all || service || s.types[typeName] || s.regex != nil && s.regex.MatchString(name) || s.byNode(topic)
 }
 
-// Services says whether calls of services are to be recorded.
+// Services reports whether calls of services are recorded.
 func (s *Selection) Services() bool { return s.allServices || len(s.calls) > 0 }
 
-// Automatic says whether topics are picked up that are not named.
+// Automatic reports whether topics are recorded that are not named.
 func (s *Selection) Automatic() bool {
 	return s.all || s.allServices || s.regex != nil || len(s.nodes)+len(s.types) > 0
 }
@@ -153,10 +153,10 @@ func (s *Selection) byNode(topic *bridge.Topic) bool {
 
 func foreign(e bridge.Endpoint) bool { return !e.Own }
 
-// isHidden says whether ROS 2's tools hide the topic: a part of its name begins with an underscore.
+// isHidden reports whether ROS 2's tools hide the topic: a part of its name begins with an underscore.
 func isHidden(topic string) bool { return strings.Contains(topic, "/_") }
 
-// TypesOf returns the types that are published on topic, or where nobody publishes those that are subscribed.
+// TypesOf returns the types that are published on topic or, without a publisher, subscribed.
 func TypesOf(topic *bridge.Topic) []string {
 	if len(topic.Publishers) == 0 {
 		return topic.Types

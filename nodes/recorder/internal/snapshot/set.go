@@ -22,7 +22,7 @@ var ErrEnded = errors.New("nothing is being recorded")
 // MaxWriting is how many snapshots may be written at once.
 const MaxWriting = 32
 
-// Options say what snapshots contain and where they go. No function may be nil.
+// Options are what snapshots contain and where they go. No function may be nil.
 type Options struct {
 	Ring       *queue.Ring
 	Duration   time.Duration                     // how far snapshots reach back; 0: as far as the ring
@@ -47,7 +47,7 @@ type Options struct {
 	Log     func(bridge.LogLevel, string, ...any)
 }
 
-// Trigger is why, and of which time, a snapshot is taken.
+// Trigger is the cause of a snapshot, and the time range that it covers.
 type Trigger struct {
 	Time   int64         // ns since the Unix epoch, by the wall clock
 	Before time.Duration // 0: as far as the limits

@@ -282,8 +282,8 @@ func (n *Snapshot) noteTrigger() error {
 	return n.writeEvent(n.event(text))
 }
 
-// conclude writes what is left, and what there is to say of the snapshot, which ends so many ns earlier than it was to,
-// and missed that many messages.
+// conclude writes the remaining messages, and events about the snapshot: it ends early by so many ns, and missed that
+// many messages.
 func (n *Snapshot) conclude(until, early int64, missed uint64) error {
 	err := n.writeUntil(until)
 	if err == nil {

@@ -57,7 +57,7 @@ func (d *definitions) fetch(e bridge.Endpoint) (string, error) {
 			defer cancel()
 			f.text, f.err = bridge.FetchDefinition(ctx, d.node, e)
 			if f.err == nil {
-				d.node.Log(bridge.Info, "%s told the definition of %s", e.Node, e.Type)
+				d.node.Log(bridge.Info, "fetched the definition of %s from %s", e.Type, e.Node)
 			} else { // another node may know better
 				d.mu.Lock()
 				delete(d.fetched, e.TypeHash)
@@ -120,7 +120,7 @@ func (s *Set) define(t *Topic, info *bridge.Topic) {
 func (s *Set) fetch(t *Topic, e bridge.Endpoint) {
 	text, err := s.definitions.fetch(e)
 	if err == nil && !t.Define(codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}) {
-		err = errors.New("its publisher told it too late for this file")
+		err = errors.New("its publisher sent it too late for this file")
 	}
 	defer s.Look() // conditions may want to know
 	s.mu.Lock()

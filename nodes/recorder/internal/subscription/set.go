@@ -179,8 +179,7 @@ func (s *Set) Paused() bool {
 	return s.paused
 }
 
-// update subscribes to what is wanted and new, if it may, and replaces subscriptions that do not suit the publishers
-// any more.
+// update subscribes to selected topics that are new, and replaces subscriptions that no longer suit the publishers.
 func (s *Set) update() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -274,8 +273,8 @@ func (s *Set) info(name string) bridge.Topic {
 	return bridge.Topic{Name: name}
 }
 
-// EndComplete closes subscriptions that have as many messages as are wanted, unless snapshots want more. It reports
-// whether all topics that are named have theirs.
+// EndComplete closes subscriptions of topics that have reached their limit, unless snapshots need more messages. It
+// reports whether all topics that are named have.
 func (s *Set) EndComplete() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -457,7 +456,7 @@ func (s *Set) meet(t *Topic, info *bridge.Topic) {
 	})
 }
 
-// declare has the channel in the file even if no message follows, once its publishers' QoS and its definition are
+// declare puts the channel into the file even if no message follows, once its publishers' QoS and its definition are
 // known, unless it is not recorded (any more). s.mu is held.
 func (s *Set) declare(t *Topic) {
 	c := t.Channel.Load()
