@@ -3,7 +3,6 @@ package robot
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -11,10 +10,12 @@ import (
 	"tapedeck/codec/episode"
 )
 
-// Default returns the mapping that the names and types of topics make. Each topic with pictures is a camera: camera_0,
-// camera_1 and on in the order of their names, unless a part of its name is camera_N itself; of those that are the same
-// picture, compressed and not, the compressed one. Each namespace with a JointState is an arm, likewise, which has the
-// poses and the gripper that are in it, and below "command" the commands that it gets.
+// Default returns the mapping by the names and types of topics.
+//
+// Each topic with images is a camera: camera_0, camera_1 and on, in the order of their names, unless a part of the name
+// is camera_N itself. Of topics with the same images, compressed and not, the compressed one counts. Likewise each
+// namespace with a JointState is an arm, with the poses and the gripper in that namespace, and below "command" the
+// commands to it.
 func Default(info *codec.Info) *Mapping {
 	all := slices.Clone(info.Topics)
 	slices.SortStableFunc(all, func(a, b codec.TopicInfo) int { return cmp.Compare(a.Channel.Topic, b.Channel.Topic) })
@@ -25,60 +26,44 @@ func Default(info *codec.Info) *Mapping {
 	return m
 }
 
-var (
-	cameraName = regexp.MustCompile(`^camera_\d+$`)
-	armName    = regexp.MustCompile(`^arm_\d+$`)
+// Prefixes of the names of cameras and arms; a number follows.
+const (
+	cameraPrefix = "camera_"
+	armPrefix    = "arm_"
 )
 
-// namer gives names to what is in recordings, in order.
-type namer struct {
-	prefix string
-	own    *regexp.Regexp
-	taken  map[string]bool
-	next   int
+// numbered reports whether a name is the prefix with a number.
+func numbered(name, prefix string) bool {
+	number, ok := strings.CutPrefix(name, prefix)
+	return ok && number != "" && strings.Trim(number, "0123456789") == ""
 }
 
-// find returns the part of a topic that is a name already, "" if there is none.
-func (n *namer) find(topic string) string {
-	for part := range strings.SplitSeq(topic, "/") {
-		if n.own.MatchString(part) && !n.taken[part] {
-			return part
-		}
-	}
-	return ""
-}
-
-// fresh returns the next name that nothing has.
-func (n *namer) fresh() string {
-	for {
-		name := fmt.Sprint(n.prefix, n.next)
-		n.next++
-		if !n.taken[name] {
-			return name
-		}
-	}
-}
-
-// nameAll returns names of topics or namespaces, which are in order.
-func (n *namer) nameAll(topics []string) []string {
+// nameAll returns names for topics or namespaces, which are in order: a part that is a name already, or the next
+// number. It adds them to taken.
+func nameAll(topics []string, prefix string, taken map[string]bool) []string {
 	names := make([]string, len(topics))
 	for i, topic := range topics {
-		if names[i] = n.find(topic); names[i] != "" {
-			n.taken[names[i]] = true
+		for part := range strings.SplitSeq(topic, "/") {
+			if numbered(part, prefix) && !taken[part] {
+				names[i], taken[part] = part, true
+				break
+			}
 		}
 	}
+	next := 0
 	for i := range names {
-		if names[i] == "" {
-			names[i] = n.fresh()
-			n.taken[names[i]] = true
+		for ; names[i] == ""; next++ {
+			if name := fmt.Sprint(prefix, next); !taken[name] {
+				names[i], taken[name] = name, true
+			}
 		}
 	}
 	return names
 }
 
-// addCameras adds the topics with pictures.
+// addCameras adds the topics with images.
 func (m *Mapping) addCameras(all []codec.TopicInfo) {
-	of := map[string]string{} // topics by what they are without the last part that says how they are compressed
+	of := map[string]string{} // topics by their names without the suffix of a compression
 	var keys []string
 	for _, t := range all {
 		topic := t.Channel.Topic
@@ -94,23 +79,20 @@ func (m *Mapping) addCameras(all []codec.TopicInfo) {
 		of[key] = topic
 	}
 	slices.Sort(keys)
-	for i, name := range (&namer{prefix: "camera_", own: cameraName, taken: map[string]bool{}}).nameAll(keys) {
+	for i, name := range nameAll(keys, cameraPrefix, map[string]bool{}) {
 		m.Cameras = append(m.Cameras, Camera{Name: name, Topic: of[keys[i]]})
 	}
 	sortNames(m.Cameras, func(c Camera) string { return c.Name })
 }
 
-// pictureOf returns a topic without what says how pictures are compressed.
+// pictureOf returns a topic without the suffix of a compression.
 func pictureOf(topic string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(topic, "/compressedDepth"), "/compressed")
 }
 
 func isPicture(c *codec.Channel) bool {
-	if c.Type == typeImage || c.Type == typeCompressedImage {
-		return true
-	}
 	switch c.Type {
-	case "foxglove_msgs/msg/CompressedImage", "foxglove_msgs/msg/RawImage":
+	case typeImage, typeCompressedImage, "foxglove_msgs/msg/CompressedImage", "foxglove_msgs/msg/RawImage":
 		return true
 	}
 	return false
@@ -135,10 +117,10 @@ func (m *Mapping) addArms(all []codec.TopicInfo) {
 	}
 	keys = slices.DeleteFunc(keys, func(key string) bool {
 		a := arms[key]
-		return a.Joint == nil && !armName.MatchString(key[strings.LastIndex(key, "/")+1:])
+		return a.Joint == nil && !numbered(key[strings.LastIndex(key, "/")+1:], armPrefix)
 	})
 	slices.Sort(keys)
-	for i, name := range (&namer{prefix: "arm_", own: armName, taken: map[string]bool{}}).nameAll(keys) {
+	for i, name := range nameAll(keys, armPrefix, map[string]bool{}) {
 		a := arms[keys[i]]
 		a.Name = name
 		m.Arms = append(m.Arms, *a)
@@ -146,14 +128,14 @@ func (m *Mapping) addArms(all []codec.TopicInfo) {
 	sortNames(m.Arms, func(a Arm) string { return a.Name })
 }
 
-// sortNames sorts by name, numbers as such.
+// sortNames sorts by name, with numbers by their value.
 func sortNames[T any](list []T, name func(T) string) {
 	slices.SortStableFunc(list, func(a, b T) int {
 		return cmp.Or(cmp.Compare(len(name(a)), len(name(b))), cmp.Compare(name(a), name(b)))
 	})
 }
 
-// roleOf returns in which namespace a topic is, and what it is there of an arm.
+// roleOf returns the namespace of a topic, and its role for the arm of that namespace.
 func roleOf(c *codec.Channel) (namespace string, r episode.Role, ok bool) {
 	parts := strings.Split(c.Topic, "/")
 	last := parts[len(parts)-1]
@@ -164,8 +146,7 @@ func roleOf(c *codec.Channel) (namespace string, r episode.Role, ok bool) {
 		last, command = plain, true
 	}
 	_, isPose := posesIn[c.Type]
-	number := slices.Contains([]string{"std_msgs/msg/Float32", "std_msgs/msg/Float64", "std_msgs/msg/Float32MultiArray",
-		"std_msgs/msg/Float64MultiArray"}, c.Type)
+	number := strings.HasPrefix(c.Type, "std_msgs/msg/Float") // an array too
 	switch {
 	case strings.Contains(last, "gripper") && (c.Type == typeJointState || number):
 		r = episode.Gripper
@@ -182,26 +163,25 @@ func roleOf(c *codec.Channel) (namespace string, r episode.Role, ok bool) {
 	return strings.Join(rest, "/"), r, true
 }
 
-// extend adds what another mapping has beside m, and reports whether there is anything. What is in m keeps its name.
+// extend adds what m lacks of another mapping, and reports whether that is anything. What is in m keeps its name.
 func (m *Mapping) extend(other *Mapping) (more bool) {
-	cameras := &namer{prefix: "camera_", own: cameraName, taken: map[string]bool{}}
+	taken := map[string]bool{}
 	for _, c := range m.Cameras {
-		cameras.taken[c.Name] = true
+		taken[c.Name] = true
+	}
+	for _, a := range m.Arms {
+		taken[a.Name] = true
 	}
 	for _, c := range other.Cameras {
 		if !slices.ContainsFunc(m.Cameras, func(known Camera) bool { return pictureOf(known.Topic) == pictureOf(c.Topic) }) {
-			c.Name = cameras.nameAll([]string{c.Topic})[0]
+			c.Name = nameAll([]string{c.Topic}, cameraPrefix, taken)[0]
 			m.Cameras, more = append(m.Cameras, c), true
 		}
-	}
-	arms := &namer{prefix: "arm_", own: armName, taken: map[string]bool{}}
-	for _, a := range m.Arms {
-		arms.taken[a.Name] = true
 	}
 	for _, a := range other.Arms {
 		i := slices.IndexFunc(m.Arms, func(known Arm) bool { return known.shares(&a) })
 		if i < 0 {
-			a.Name = arms.nameAll([]string{a.topic()})[0]
+			a.Name = nameAll([]string{a.topic()}, armPrefix, taken)[0]
 			m.Arms, more = append(m.Arms, a), true
 			continue
 		}
@@ -214,7 +194,7 @@ func (m *Mapping) extend(other *Mapping) (more bool) {
 	return more
 }
 
-// topic returns one of the topics of an arm.
+// topic returns the first topic of an arm.
 func (a *Arm) topic() string {
 	for _, s := range a.streams() {
 		return s.Topic
@@ -222,7 +202,7 @@ func (a *Arm) topic() string {
 	return ""
 }
 
-// shares reports whether two arms have a topic for the same.
+// shares reports whether two arms have the same topic in a role.
 func (a *Arm) shares(b *Arm) bool {
 	for r, s := range a.streams() {
 		if t := *b.stream(r); t != nil && s.Topic == t.Topic {
@@ -232,7 +212,7 @@ func (a *Arm) shares(b *Arm) bool {
 	return false
 }
 
-// Lines says in words what is mapped, one line for each camera and each stream of an arm.
+// Lines describes the mapping, one line for each camera and each stream of an arm.
 func (m *Mapping) Lines() []string {
 	var lines []string
 	for _, c := range m.Cameras {

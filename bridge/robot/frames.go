@@ -9,15 +9,15 @@ import (
 	"tapedeck/codec/episode"
 )
 
-// frameList says where the frames of a camera in an episode are in the recording.
+// frameList locates the frames of a camera in an episode within the recording.
 type frameList struct {
 	*Recording
 	topic string
 	times []int64 // LogTime of the frames
-	first int     // frames with the LogTime of the first one that are before it, and not in the episode
+	first int     // how many frames before the first one have its LogTime; they are not in the episode
 }
 
-// add adds a frame, before which there are some with the same LogTime.
+// add adds a frame, which follows that many with the same LogTime.
 func (l *frameList) add(logTime int64, before int) {
 	if len(l.times) == 0 {
 		l.first = before
@@ -35,11 +35,11 @@ type frames struct {
 	*frameList
 	pictures map[*codec.Channel]*picture
 	it       codec.Iterator
-	next     int // the frame that comes next; before the first one if it is negative
+	next     int // the next frame; negative before the first one
 }
 
-// skipped is how many frames are read rather than looked for behind them.
-const skipped = 32
+// maxSkipped is how many frames are read to get to a later one, before seeking it.
+const maxSkipped = 32
 
 func (f *frames) Frame(i int) (episode.Frame, error) {
 	frame, err := f.frame(i)
@@ -51,11 +51,11 @@ func (f *frames) Frame(i int) (episode.Frame, error) {
 
 func (f *frames) frame(i int) (frame episode.Frame, err error) {
 	if i < 0 || i >= len(f.times) {
-		return frame, fmt.Errorf("there are %d", len(f.times))
+		return frame, fmt.Errorf("the episode has %d", len(f.times))
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.it == nil || i < f.next || i > f.next+skipped {
+	if f.it == nil || i < f.next || i > f.next+maxSkipped {
 		if err := f.seek(i); err != nil {
 			return frame, err
 		}
@@ -63,7 +63,7 @@ func (f *frames) frame(i int) (frame episode.Frame, err error) {
 	for {
 		m, err := f.it.Next()
 		if errors.Is(err, io.EOF) {
-			return frame, errors.New("the recording ends before; did it change meanwhile?")
+			return frame, errors.New("the recording ends earlier; was it changed?")
 		}
 		if err != nil {
 			return frame, err
@@ -78,7 +78,7 @@ func (f *frames) frame(i int) (frame episode.Frame, err error) {
 			f.pictures[m.Channel] = p
 		}
 		if frame, err = p.frame(m.Data); err != nil {
-			continue // nor is it in the list
+			continue // it is not in the list
 		}
 		f.next++
 		if f.next == i+1 {
@@ -87,7 +87,7 @@ func (f *frames) frame(i int) (frame episode.Frame, err error) {
 	}
 }
 
-// seek has the messages come from a frame on, or from some frames before that have the same LogTime.
+// seek reads from a frame on, or from the first frame with the same LogTime.
 func (f *frames) seek(i int) error {
 	if f.it != nil {
 		f.it.Close()

@@ -12,16 +12,15 @@ import (
 	"tapedeck/codec/episode"
 )
 
-// nameForm is how names of cameras and arms look.
+// nameForm matches names of cameras and arms.
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]*$`)
 
-// LoadMapping reads a mapping from a YAML file; config/robot_mapping.yaml says what is in it. Errors name the file and
-// the line.
+// LoadMapping reads a mapping from a YAML file, which config/robot_mapping.yaml documents. Errors name the file and the
+// line.
 func LoadMapping(path string) (*Mapping, error) { return mapping.Load(path, "robot", parseMapping) }
 
-// MappingOf returns the mapping that parameters of a node make, whose names are its keys with dots between them:
-// "robot.task", "robot.cameras.camera_0". Those without the prefix, "robot.", are left alone; nil is that there are
-// none.
+// MappingOf returns the mapping in parameters of a node, whose names are its keys with dots between them: "robot.task",
+// "robot.cameras.camera_0". It ignores parameters without the prefix, "robot.", and returns nil if all are.
 func MappingOf(parameters map[string]any, prefix string) (*Mapping, error) {
 	tree := map[string]any{}
 	for name, value := range parameters {
@@ -35,7 +34,7 @@ func MappingOf(parameters map[string]any, prefix string) (*Mapping, error) {
 			next, ok := at[key].(map[string]any)
 			if !ok {
 				if at[key] != nil {
-					return nil, fmt.Errorf("parameter %s: %s is a value already", name, key)
+					return nil, fmt.Errorf("parameter %s: %s also has a value", name, key)
 				}
 				next = map[string]any{}
 				at[key] = next
@@ -108,7 +107,7 @@ func parseMapping(text []byte) (*Mapping, error) {
 	return m, m.check()
 }
 
-// parseArm reads the streams of an arm, or below "command" those of its commands, to whose names a prefix belongs.
+// parseArm reads the streams of an arm or, with the prefix "command/", those of its commands.
 func parseArm(a *Arm, n *yaml.Node, prefix string) error {
 	return mapping.Each(n, func(name string, n *yaml.Node) error {
 		switch {

@@ -1,6 +1,5 @@
-// Package robot knows which topics of a recording are the cameras and arms of a robot: it makes episodes of recordings,
-// and sessions of messages while they are received. A Mapping says what is what; where there is none, names and types
-// of topics do.
+// Package robot maps topics to the cameras and arms of a robot: it reads recordings as episodes, and writes messages
+// into sessions while they are received. Without a Mapping, the names and types of topics decide.
 package robot
 
 import (
@@ -16,41 +15,40 @@ import (
 	"tapedeck/codec/episode"
 )
 
-// Mapping says which topics of a recording are cameras and arms, and what of it is an episode. The zero Mapping has
-// nothing.
+// Mapping maps topics of a recording to cameras and arms, and divides the recording into episodes. The zero Mapping
+// maps nothing.
 type Mapping struct {
-	Task     string // what is done in the episodes that don't say so themselves
-	Receive  bool   // samples have the times at which messages were received, not those in their headers
+	Task     string // of the episodes that have none themselves
+	Receive  bool   // stamps are the times of reception, not those in headers
 	Episodes Boundaries
-	Cameras  []Camera // the first one is that of the timeline, unless that is another one
+	Cameras  []Camera // the first one is the default for the timeline
 	Arms     []Arm
 }
 
-// Boundaries say what of a recording is an episode. The zero Boundaries are those of a recording that is one.
+// Boundaries divide a recording into episodes. With the zero Boundaries it is one.
 type Boundaries struct {
-	// Topic, unless it is "", is that of a trigger: a field that is neither false nor 0 nor "" begins an episode, and
-	// its next value ends it, unless it is the same. A text says what is done. Each message without fields begins
-	// another episode.
+	// Topic, unless it is "", is that of a trigger. A value of its field other than false, 0 and "" begins an episode,
+	// and the next other value ends it; a text is the task. Each message without fields begins another episode.
 	Topic string
 	Field string        // of the trigger; "" is "data"
-	Pause time.Duration // unless it is 0, a time without messages of cameras and arms that is longer ends an episode
+	Pause time.Duration // a longer time without messages of cameras and arms ends an episode; 0: no such time
 }
 
-// Camera is a topic with pictures: sensor_msgs/msg/Image or CompressedImage, or another type with the same fields.
+// Camera is a topic with images: sensor_msgs/msg/Image or CompressedImage, or another type with the same fields.
 type Camera struct {
 	Name   string `yaml:"-"` // "camera_0"
 	Topic  string
-	Device map[string]any // what is known of it; nil is nothing
+	Device map[string]any // its description; nil: none
 }
 
-// Arm is an arm with its topics. A stream that there is not is nil.
+// Arm is an arm with its topics. Streams that it does not have are nil.
 type Arm struct {
 	Name                 string         // "arm_0"
-	Device               map[string]any // what is known of it; nil is nothing
+	Device               map[string]any // its description; nil: none
 	Pose, Joint, Gripper *Stream
-	// of the joints; where both are nil, those that a JointState for Joint has
+	// Of the joints. If both are nil, they are those in the JointState of Joint.
 	Velocity, Effort                          *Stream
-	CommandPose, CommandJoint, CommandGripper *Stream // the commands that it gets
+	CommandPose, CommandJoint, CommandGripper *Stream // the commands to it
 }
 
 // empty returns the arm without samples.
@@ -73,11 +71,11 @@ func (c *Camera) empty() *episode.Camera {
 	return &episode.Camera{Track: align.Track{Name: c.Name, Topic: c.Topic}, Device: device(c.Device, c.Topic)}
 }
 
-// device returns what is known of a camera or an arm, and which topics it has.
+// device returns the description of a camera or an arm, with its topics.
 func device(known map[string]any, topics ...string) json.RawMessage {
 	all := map[string]any{"topics": topics}
 	maps.Copy(all, known)
-	text, _ := json.Marshal(all) // as check has tried
+	text, _ := json.Marshal(all) // check has tried
 	return text
 }
 
@@ -99,27 +97,27 @@ func (a *Arm) streams() iter.Seq2[episode.Role, *Stream] {
 	}
 }
 
-// Stream says where numbers are in the messages of a topic.
+// Stream locates numbers in the messages of a topic.
 type Stream struct {
 	Topic string
-	// Fields are paths to numbers, as cdr.Schema.Path has them, to arrays of them, or to a pose. nil is what is usual
-	// in the type.
+	// Fields are paths, as in cdr.Schema.Path, to numbers, to arrays of them, or to a pose. nil: those that are usual for
+	// the type.
 	Fields []string
-	// Names are those of the columns. Where messages name their numbers, as sensor_msgs/msg/JointState does, they are
-	// the ones that are taken, in this order; nil is all of them. A column is called what is behind a colon, if there
-	// is one: "finger_joint:position".
+	// Names are those of the columns. Of messages that name their numbers, as sensor_msgs/msg/JointState does, only these
+	// are taken, in this order; nil: all of them. A colon separates the name in messages from that of the column:
+	// "finger_joint:position".
 	Names []string
-	// Unit is that of the messages; "" is rad of joints, m and rad of poses, none of others.
+	// Unit is that of the numbers; "" is rad for joints, m and rad for poses, none for others.
 	Unit string
-	// Scale is what numbers are multiplied with to be in Unit; 0 is 1.
+	// Scale is the factor that converts numbers of messages to Unit; 0 is 1.
 	Scale float64
-	// Range, unless both are 0, are the positions of a gripper that is closed and of one that is open.
+	// Range are the positions of the closed and the open gripper; both 0: unknown.
 	Range [2]float64
-	// Quaternions is true if a pose is given by x, y, z, qx, qy, qz and qw; by default it is x, y, z, rx, ry and rz.
+	// Quaternions makes poses x, y, z, qx, qy, qz and qw instead of x, y, z, rx, ry and rz.
 	Quaternions bool
 }
 
-// Topics returns the topics that m names, each once and in their order. A nil Mapping has none.
+// Topics returns the topics that m names, each once and sorted. A nil Mapping has none.
 func (m *Mapping) Topics() []string {
 	if m == nil {
 		return nil
@@ -127,13 +125,13 @@ func (m *Mapping) Topics() []string {
 	return slices.Compact(slices.Sorted(slices.Values(m.topics())))
 }
 
-// check says what is wrong with m.
+// check returns what is wrong with m.
 func (m *Mapping) check() error {
 	if m.Episodes.Pause < 0 {
 		return fmt.Errorf("episodes: pause: %v is negative", m.Episodes.Pause)
 	}
 	if m.Episodes.Field != "" && m.Episodes.Topic == "" {
-		return fmt.Errorf("episodes: field %s is of no topic", m.Episodes.Field)
+		return fmt.Errorf("episodes: field %s has no topic", m.Episodes.Field)
 	}
 	names := map[string]bool{}
 	for _, c := range m.Cameras {
@@ -164,12 +162,11 @@ func (m *Mapping) check() error {
 	return nil
 }
 
-// checkName reports whether a camera or an arm can have a name, which becomes that of a folder, and that no other one
-// has.
+// checkName checks the name of a camera or an arm, which becomes that of a folder, and adds it to names.
 func checkName(names map[string]bool, name string) error {
 	switch {
 	case !nameForm.MatchString(name):
-		return fmt.Errorf("%q is no name: letters, digits, _ and - are allowed", name)
+		return fmt.Errorf("invalid name %q: want letters, digits, _ and -", name)
 	case names[name]:
 		return fmt.Errorf("%s is there twice", name)
 	}
@@ -182,15 +179,15 @@ func (s *Stream) check(r episode.Role) error {
 	case s.Topic == "":
 		return errors.New("the topic is missing")
 	case s.Range[0] == s.Range[1] && s.Range[0] != 0:
-		return fmt.Errorf("range: a gripper that is closed at %v is not open at %[1]v", s.Range[0])
+		return fmt.Errorf("range: the gripper is closed and open at %v", s.Range[0])
 	case s.Range != [2]float64{} && r.Base() != episode.Gripper:
-		return errors.New("range: only grippers open and close")
+		return errors.New("range: only grippers have one")
 	case s.Quaternions && r.Base() != episode.Pose:
 		return errors.New("quaternions: only poses have them")
 	case s.Unit != "" && s.Unit != "rad" && s.Unit != "deg" && r.Base() == episode.Joint:
-		return fmt.Errorf("unit: joints are in rad or deg, not in %q; scale makes these of others", s.Unit)
+		return fmt.Errorf("unit: joints are in rad or deg, not in %q; use scale to convert", s.Unit)
 	case s.Scale-s.Scale != 0:
-		return fmt.Errorf("scale: %v is no factor", s.Scale)
+		return fmt.Errorf("scale: %v is not a factor", s.Scale)
 	case s.Unit != "" && r.Base() == episode.Pose:
 		return errors.New("unit: poses are in m and rad")
 	}

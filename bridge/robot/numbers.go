@@ -10,18 +10,18 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// numbers are a field of a type, or several of a pose: paths to numbers, or to arrays of them.
+// numbers reads numbers from messages of a type: a field with one or an array of them, or the fields of a pose.
 type numbers struct {
 	name   string // of the last part of the path: "position"
 	paths  []*cdr.Path
-	labels *cdr.Path // to the names of what an array holds; nil: there are none
+	labels *cdr.Path // to the names of the numbers in an array; nil: none
 	pose   bool      // x, y, z, qx, qy, qz, qw
 }
 
-// labelFields are the fields beside arrays that name what is in them.
+// labelFields are the fields with the names of the numbers in arrays beside them.
 var labelFields = []string{"name", "joint_names", "names"}
 
-// newNumbers returns what a path leads to.
+// newNumbers returns the numbers at a path.
 func newNumbers(s *cdr.Schema, path string) (*numbers, error) {
 	if pose := poseFields(s, path); pose != nil {
 		return &numbers{name: path, paths: pose, pose: true}, nil
@@ -33,7 +33,7 @@ func newNumbers(s *cdr.Schema, path string) (*numbers, error) {
 	t := p.Type()
 	switch t.Kind {
 	case rosidl.Nested, rosidl.String, rosidl.WString:
-		return nil, fmt.Errorf("path %q in %s leads to no number", path, s.Name())
+		return nil, fmt.Errorf("path %q in %s does not lead to a number", path, s.Name())
 	}
 	name := path[strings.LastIndex(path, ".")+1:]
 	n := &numbers{name: name, paths: []*cdr.Path{p}}
@@ -95,10 +95,10 @@ func (n *numbers) get(payload []byte, values []float64, names []string) ([]float
 	return values, append(names, labels...), nil
 }
 
-// errNone says that a message has no number of those that it could have.
+// errNone is returned for a message with names and without numbers.
 var errNone = errors.New("no numbers")
 
-// appendNumbers appends what cdr.Path.Get returned of numbers.
+// appendNumbers appends the numbers that cdr.Path.Get returned.
 func appendNumbers(to []float64, v any) []float64 {
 	switch v := v.(type) {
 	case float64:

@@ -1,7 +1,6 @@
 package robot
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -9,18 +8,18 @@ import (
 
 	"tapedeck/codec/cdr"
 	"tapedeck/codec/episode"
+	"tapedeck/codec/pixel"
 	"tapedeck/msgs/rosidl"
 )
 
-// picture is where a frame is in messages of a type: one with the fields of sensor_msgs/msg/Image, or of
-// CompressedImage.
+// picture locates the frame in messages of a type that has the fields of sensor_msgs/msg/Image or CompressedImage.
 type picture struct {
 	data                                     *cdr.Path
 	format                                   *cdr.Path // of what is compressed; nil for pixels
 	encoding, width, height, step, bigEndian *cdr.Path // of pixels
 }
 
-// newPicture returns where the frames are, or an error if the type has none.
+// newPicture returns an error if the type has no frames.
 func newPicture(s *cdr.Schema) (*picture, error) {
 	p := &picture{}
 	find := func(to **cdr.Path, name string, kinds ...rosidl.Kind) bool {
@@ -48,11 +47,11 @@ func newPicture(s *cdr.Schema) (*picture, error) {
 			return p, nil
 		}
 	}
-	return nil, fmt.Errorf("%s is no picture: it has neither the fields of a sensor_msgs/msg/Image nor those of a "+
+	return nil, fmt.Errorf("%s is not an image: it has neither the fields of sensor_msgs/msg/Image nor those of "+
 		"CompressedImage", s.Name())
 }
 
-// frame returns the frame in a payload, whose memory it has.
+// frame returns the frame in a payload, and shares its memory.
 func (p *picture) frame(payload []byte) (f episode.Frame, err error) {
 	at, err := p.data.Offset(payload)
 	if err != nil {
@@ -87,10 +86,10 @@ func (p *picture) frame(payload []byte) (f episode.Frame, err error) {
 		return f, err
 	}
 	if f.Width == 0 || f.Height == 0 || f.Step == 0 {
-		return f, fmt.Errorf("the picture of %d × %d pixels has none", f.Width, f.Height)
+		return f, fmt.Errorf("the image of %d × %d pixels is empty", f.Width, f.Height)
 	}
 	if int64(f.Step)*int64(f.Height) > int64(len(f.Data)) {
-		return f, fmt.Errorf("%d rows of %d bytes are more than the %d bytes that are there", f.Height, f.Step, len(f.Data))
+		return f, fmt.Errorf("%d rows of %d bytes need more than the %d bytes of data", f.Height, f.Step, len(f.Data))
 	}
 	if p.bigEndian != nil && strings.Contains(f.Encoding, "16") {
 		if big := text(p.bigEndian); err == nil && big != "0" && big != "false" {
@@ -100,23 +99,19 @@ func (p *picture) frame(payload []byte) (f episode.Frame, err error) {
 	return f, err
 }
 
-// compressed finds out how a picture is compressed, by how it begins.
+// compressed sets the encoding by how the data begins.
 func (p *picture) compressed(f *episode.Frame, payload []byte) error {
 	const depthHeader = 12 // in front of the PNG of compressed_depth_image_transport
-	const png = "\x89PNG\r\n\x1a\n"
-	switch {
-	case bytes.HasPrefix(f.Data, []byte("\xff\xd8\xff")):
-		f.Encoding = "jpeg"
-	case bytes.HasPrefix(f.Data, []byte(png)):
-		f.Encoding = "png"
-	case len(f.Data) > depthHeader && bytes.HasPrefix(f.Data[depthHeader:], []byte(png)):
-		f.Encoding, f.Data = "png", f.Data[depthHeader:]
-	default:
-		format, err := p.format.Get(payload)
-		if err != nil {
-			return err
-		}
-		return fmt.Errorf("the picture, of format %.40q, is neither a JPEG nor a PNG", format)
+	if f.Encoding = pixel.Detect(f.Data); f.Encoding != "" {
+		return nil
 	}
-	return nil
+	if len(f.Data) > depthHeader && pixel.Detect(f.Data[depthHeader:]) == "png" {
+		f.Encoding, f.Data = "png", f.Data[depthHeader:]
+		return nil
+	}
+	format, err := p.format.Get(payload)
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("the image, of format %.40q, is neither a JPEG nor a PNG", format)
 }

@@ -16,31 +16,31 @@ import (
 	"tapedeck/codec/episode"
 )
 
-// Recording is a recording of ROS 2 messages as episodes.
+// Recording reads a recording of ROS 2 messages as episodes.
 type Recording struct {
 	episode.Intact
 
-	// Progress, unless nil, is called with the LogTime of messages that Episodes reads. An error ends that.
+	// Progress, unless nil, is called with the LogTime of each message that Episodes reads. Its error ends that.
 	Progress func(logTime int64) error
 
-	mu     sync.Mutex // of reader and its iterators, which frames are read with at once
+	mu     sync.Mutex // of reader and its iterators, as several goroutines read frames
 	reader codec.Reader
 	info   *codec.Info
 	m      *Mapping
 	topics *topics
-	// of episodes that the recording was made of, by its metadata; nil where the mapping says what they are
+	// recorded are the episodes that the recording was converted from, by its metadata; nil: the mapping divides it.
 	recorded []episode.Summary
 	episodes []*episode.Episode
 	done     bool
 	err      error
 	notes    []string
-	bad      map[string]int // messages that cannot be used, by what is said of them
+	bad      map[string]int // messages that cannot be used, by their errors
 }
 
 var _ episode.Source = (*Recording)(nil)
 
-// Episodes returns a recording of ROS 2 messages as episodes. m says which topics are cameras and arms; nil is the
-// Default. The recording owns r, unless there is an error.
+// Episodes returns a recording of ROS 2 messages as episodes, by the mapping m; nil is the Default. The recording owns
+// r, unless there is an error.
 func Episodes(r codec.Reader, m *Mapping) (*Recording, error) {
 	info, err := r.Info()
 	if err != nil {
@@ -60,7 +60,7 @@ func Episodes(r codec.Reader, m *Mapping) (*Recording, error) {
 	return rec, nil
 }
 
-// bind sees what the mapping takes of the topics that there are.
+// bind looks up what the mapping takes from the topics of the recording.
 func (r *Recording) bind(byNames bool) error {
 	there := map[string]bool{}
 	found := false
@@ -73,13 +73,13 @@ func (r *Recording) bind(byNames bool) error {
 		found = found || bound != nil && (bound.cameras != nil || bound.vectors != nil)
 	}
 	if t := r.m.Episodes.Topic; t != "" && !there[t] {
-		return fmt.Errorf("there is no topic %s, which is to say when episodes begin", t)
+		return fmt.Errorf("there is no topic %s, the trigger of episodes", t)
 	}
 	if !found && byNames {
-		return errors.New("no topic is that of a camera or an arm, by its name and type; a mapping says what is what")
+		return errors.New("no topic is one of a camera or an arm by its name and type; write a mapping")
 	}
 	if !found {
-		return fmt.Errorf("there is none of the topics of the mapping: %s", strings.Join(r.m.topics(), ", "))
+		return fmt.Errorf("the recording has no topic of the mapping: %s", strings.Join(r.m.topics(), ", "))
 	}
 	for _, line := range r.m.Lines() {
 		if _, topic, _ := strings.Cut(line, ": "); !there[topic] {
@@ -89,8 +89,7 @@ func (r *Recording) bind(byNames bool) error {
 	return nil
 }
 
-// recordedEpisodes returns what the metadata of a recording say of the episodes that it was made of, as far as that is
-// still so.
+// recordedEpisodes returns the episodes that a recording was converted from, by its metadata, if they are still right.
 func recordedEpisodes(info *codec.Info) []episode.Summary {
 	var d episode.Details
 	if json.Unmarshal([]byte(info.Metadata[episode.MetadataKey]), &d) != nil || len(d.Episodes) == 0 {
@@ -102,15 +101,15 @@ func recordedEpisodes(info *codec.Info) []episode.Summary {
 		}
 	}
 	if d.Episodes[0].Start != info.StartTime || d.Episodes[len(d.Episodes)-1].End != info.EndTime {
-		return nil // it was cut, or moved in time
+		return nil // the recording was cut, or moved in time
 	}
 	return d.Episodes
 }
 
-// Mapping returns what is what.
+// Mapping returns the mapping that is used.
 func (r *Recording) Mapping() *Mapping { return r.m }
 
-// Notes returns what is odd about the recording, one line each. Episodes finds most of it.
+// Notes returns remarks on the recording, one line each. Episodes finds most of them.
 func (r *Recording) Notes() []string {
 	notes := slices.Clone(r.notes)
 	for what, n := range r.bad {
@@ -123,7 +122,7 @@ func (r *Recording) Notes() []string {
 // Close closes the recording.
 func (r *Recording) Close() error { return r.reader.Close() }
 
-// Episodes goes through the recording once.
+// Episodes implements episode.Source. It reads the recording once.
 func (r *Recording) Episodes() ([]*episode.Episode, error) {
 	if !r.done {
 		r.done = true
@@ -134,8 +133,8 @@ func (r *Recording) Episodes() ([]*episode.Episode, error) {
 	return r.episodes, r.err
 }
 
-// wanted are the messages that something is taken of. What is damaged in the recording is a case for its reader, and
-// what cannot be translated is left out.
+// wanted queries messages of some topics. It leaves out what is damaged, which the reader reports otherwise, and what
+// cannot be translated.
 func (r *Recording) wanted(start int64, topics func(*codec.Channel) bool) codec.Query {
 	return codec.Query{Start: start, Topics: topics, Damaged: func(error) {}}
 }
@@ -164,7 +163,7 @@ func (r *Recording) survey() error {
 	}
 	s.end()
 	if len(r.episodes) == 0 && r.m.Episodes.Topic != "" {
-		return fmt.Errorf("there is no episode: %s never says that one begins, or nothing was recorded then",
+		return fmt.Errorf("there is no episode: %s never begins one, or nothing was recorded then",
 			r.m.Episodes.Topic)
 	}
 	if len(r.episodes) == 0 {
@@ -174,7 +173,7 @@ func (r *Recording) survey() error {
 	return nil
 }
 
-// survey goes through a recording, and finds its episodes.
+// survey reads a recording to find its episodes.
 type survey struct {
 	*Recording
 	*boundary
@@ -190,7 +189,7 @@ type instant struct {
 	count   int
 }
 
-// take is an episode that goes on.
+// take is the episode that has begun.
 type take struct {
 	*episode.Episode
 	cameras []*frameList
@@ -245,7 +244,7 @@ func (s *survey) add(m *codec.Message) error {
 	return nil
 }
 
-// follow goes on to the recorded episode at a time.
+// follow goes to the recorded episode at a time.
 func (s *survey) follow(logTime int64) {
 	for s.at < len(s.recorded) && logTime > s.recorded[s.at].End {
 		s.end()
@@ -331,7 +330,7 @@ func (s *survey) sample(v *vector, values []float64, stamp int64, own bool) {
 	}
 }
 
-// end ends the episode that goes on, if there is one.
+// end ends the episode that has begun, if there is one.
 func (s *survey) end() {
 	take := s.take
 	s.take = nil
@@ -362,7 +361,7 @@ func (s *survey) end() {
 	s.episodes = append(s.episodes, e)
 }
 
-// span has an episode span some times.
+// span extends the time of an episode.
 func span(e *episode.Episode, stamps []int64) {
 	for _, t := range stamps {
 		if e.Start == 0 || t < e.Start {
@@ -372,7 +371,7 @@ func span(e *episode.Episode, stamps []int64) {
 	}
 }
 
-// complete gives vectors of all episodes the columns that are in any, and leaves out cameras and arms that are in none.
+// complete gives the vectors of all episodes the columns that any has, and removes cameras and arms that none has.
 func (r *Recording) complete() {
 	for _, v := range r.topics.vectors {
 		for _, e := range r.episodes {
@@ -397,7 +396,7 @@ func (r *Recording) complete() {
 	}
 }
 
-// moved reports whether there is anything of an arm.
+// moved reports whether an arm has a stream.
 func moved(a *episode.Arm) bool {
 	for r := range episode.Roles {
 		if *r.Of(a) != nil {
@@ -407,7 +406,7 @@ func moved(a *episode.Arm) bool {
 	return false
 }
 
-// boundary says where in time episodes begin and end.
+// boundary decides where episodes begin and end.
 type boundary struct {
 	Boundaries
 	active bool
@@ -419,8 +418,8 @@ func newBoundary(b Boundaries) *boundary {
 	return &boundary{Boundaries: b, active: b.Topic == ""}
 }
 
-// trigger takes a message of the trigger. It reports whether the episode before has ended. task is what is done from
-// now on, "" if it is not given.
+// trigger handles a message of the trigger. It reports whether the episode before has ended, and returns the task from
+// now on, "" if unknown.
 func (b *boundary) trigger(t *topic, m *codec.Message) (ended bool, task string, err error) {
 	if t.trigger == nil {
 		b.active = true
@@ -442,7 +441,7 @@ func (b *boundary) trigger(t *topic, m *codec.Message) (ended bool, task string,
 	return true, task, nil
 }
 
-// pause reports whether a message of a camera or an arm comes so late that it belongs to another episode.
+// pause reports whether a message of a camera or an arm comes after a pause, and so begins another episode.
 func (b *boundary) pause(logTime int64) bool {
 	late := b.Pause > 0 && b.latest != 0 && logTime-b.latest > int64(b.Pause)
 	b.latest = logTime

@@ -284,7 +284,7 @@ func TestEpisodesBetweenPauses(t *testing.T) {
 	require.Equal(t, []int{3, 2, 1}, lengths)
 }
 
-// Frames at the same LogTime, some of them before the episode and one that is no picture, are found again.
+// Frames at the same LogTime, some of them before the episode and one that is not an image, are found again.
 func TestFramesOfTheSameTime(t *testing.T) {
 	p := newTape(t)
 	add := func(i int) {
@@ -316,18 +316,17 @@ func TestEpisodesErrors(t *testing.T) {
 	p.add("/arm_0/joint_states", 1000, joints(1000, []string{"a"}, 1))
 	p.add("/flag", 1000, &std_msgs.Bool{})
 	for text, want := range map[string]string{
-		"cameras: {eye: /eye}": "there is none of the topics of " +
-			"the mapping: /eye",
-		"cameras: {eye: /flag}": "/flag [std_msgs/msg/Bool]: eye: " +
-			"std_msgs/msg/Bool is no picture",
-		"arms: {a: {joint: {topic: /flag, fields: [x]}}}": `/flag [std_msgs/msg/Bool]: a/joint: path "x" in std_msgs/msg/Bool: std_msgs/msg/Bool has no field "x"`,
-		"arms: {a: {joint: /arm_0/joint_states}}\nepisodes: {topic: /go}": "there is no topic /go, which is " +
-			"to say when episodes begin",
+		"cameras: {eye: /eye}":  "the recording has no topic of the mapping: /eye",
+		"cameras: {eye: /flag}": "/flag [std_msgs/msg/Bool]: eye: std_msgs/msg/Bool is not an image",
+		"arms: {a: {joint: {topic: /flag, fields: [x]}}}": "/flag [std_msgs/msg/Bool]: a/joint: path \"x\" in " +
+			"std_msgs/msg/Bool: std_msgs/msg/Bool has no field \"x\"",
+		"arms: {a: {joint: /arm_0/joint_states}}\nepisodes: {topic: /go}": "there is no topic /go, the trigger of " +
+			"episodes",
 		"arms: {a: {joint: /arm_0/joint_states}}\nepisodes: {topic: /flag}": "there is no episode: /flag never " +
-			"says that one begins",
+			"begins one",
 		"arms: {a: {joint: {topic: /arm_0/joint_states, names: [b]}}}": "there are no messages of cameras " +
 			"and arms",
-		"arms: {a: {joint: {topic: /arm_0/joint_states, fields: [header.frame_id]}}}": "leads to no number",
+		"arms: {a: {joint: {topic: /arm_0/joint_states, fields: [header.frame_id]}}}": "does not lead to a number",
 	} {
 		m, err := parseMapping([]byte(text))
 		require.NoError(t, err)
@@ -338,7 +337,7 @@ func TestEpisodesErrors(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	_, err := Episodes(newTape(t).write(), nil)
-	require.ErrorContains(t, err, "no topic is that of a camera or an arm, by its name and type")
+	require.ErrorContains(t, err, "no topic is one of a camera or an arm by its name and type")
 }
 
 // record writes the messages into sessions, and returns what is in them.

@@ -12,25 +12,25 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// topics are the channels of a recording, and what a mapping takes of their messages.
+// topics are the channels of a recording, with what a mapping takes from their messages.
 type topics struct {
 	m       *Mapping
 	vectors []*vector
 	known   map[*codec.Channel]*topic
 }
 
-// topic is what is taken of the messages of a channel.
+// topic is what a mapping takes from the messages of a channel.
 type topic struct {
 	cameras  []int // of the mapping
 	picture  *picture
 	vectors  []part
 	triggers bool
-	trigger  *cdr.Path // nil: each message is one
+	trigger  *cdr.Path // its field; nil: each message is a trigger
 	receive  bool
 	stamps   *cdr.Stamps // nil: there are none
 }
 
-// part is a vector in the messages of a type.
+// part is a vector with its fields in the messages of a type.
 type part struct {
 	*vector
 	fields []*numbers
@@ -42,7 +42,7 @@ func newTopics(m *Mapping) *topics {
 	return t
 }
 
-// extend takes over what was added to the mapping.
+// extend adds what was added to the mapping.
 func (t *topics) extend() {
 	t.known = map[*codec.Channel]*topic{}
 	for i := range t.m.Arms {
@@ -54,7 +54,7 @@ func (t *topics) extend() {
 	}
 }
 
-// has reports whether there is a vector of an arm.
+// has reports whether an arm has a vector in a role.
 func (t *topics) has(arm int, r episode.Role) bool {
 	return slices.ContainsFunc(t.vectors, func(v *vector) bool { return v.arm == arm && v.role == r })
 }
@@ -114,10 +114,10 @@ func (t *topics) bind(c *codec.Channel) (*topic, error) {
 	return b, err
 }
 
-// names reports whether something is taken of a topic.
+// names reports whether the mapping names a topic.
 func (m *Mapping) names(topic string) bool { return slices.Contains(m.topics(), topic) }
 
-// topics returns all that something is taken of.
+// topics returns the topics that the mapping names.
 func (m *Mapping) topics() []string {
 	var all []string
 	if m.Episodes.Topic != "" {
@@ -134,7 +134,7 @@ func (m *Mapping) topics() []string {
 	return all
 }
 
-// implied adds the velocities and efforts that the messages of a topic tell beside the positions of joints.
+// implied adds velocities and efforts, which messages of a topic have beside the positions of joints.
 func (t *topics) implied(topic string) {
 	for i := range t.m.Arms {
 		a := &t.m.Arms[i]
@@ -155,7 +155,7 @@ func (t *topics) implied(topic string) {
 	}
 }
 
-// triggerField returns the path to the field of a trigger, nil if its type has none.
+// triggerField returns the path to the field of a trigger, nil if its type has no fields.
 func triggerField(s *cdr.Schema, path string) (*cdr.Path, error) {
 	p, err := s.Path(cmp.Or(path, "data"))
 	if err != nil && path == "" && s.Name() == "std_msgs/msg/Empty" {
@@ -170,7 +170,7 @@ func triggerField(s *cdr.Schema, path string) (*cdr.Path, error) {
 	return p, nil
 }
 
-// stamp returns the time of a message, and whether that is its own where it is to be.
+// stamp returns the time of a message. own is false if it should be, and is not, that of its header.
 func (t *topic) stamp(m *codec.Message) (ns int64, own bool) {
 	if t.receive {
 		return m.LogTime, true
@@ -183,13 +183,14 @@ func (t *topic) stamp(m *codec.Message) (ns int64, own bool) {
 	return m.LogTime, false
 }
 
-// Types of messages that have a place without a mapping, and where in them the numbers of a pose are.
+// Types of messages that are known without a mapping.
 const (
 	typeJointState      = "sensor_msgs/msg/JointState"
 	typeImage           = "sensor_msgs/msg/Image"
 	typeCompressedImage = "sensor_msgs/msg/CompressedImage"
 )
 
+// posesIn are the paths to the pose in messages of a type.
 var posesIn = map[string]string{
 	"geometry_msgs/msg/Pose":                      "",
 	"geometry_msgs/msg/PoseStamped":               "pose",
@@ -200,7 +201,7 @@ var posesIn = map[string]string{
 	"nav_msgs/msg/Odometry":                       "pose.pose",
 }
 
-// usualFields returns the fields that a stream has in messages of a type if the mapping names none.
+// usualFields returns the fields of a stream in messages of a type, if the mapping does not name them.
 func usualFields(r episode.Role, typeName string) []string {
 	in, isPose := posesIn[typeName]
 	switch {

@@ -16,15 +16,15 @@ import (
 // maxColumns is how many numbers a sample has at most.
 const maxColumns = 1024
 
-// vector is a stream of an arm, as it is read of one message after the other.
+// vector reads a stream of an arm from one message after the other.
 type vector struct {
 	arm     int // of the mapping
 	role    episode.Role
 	stream  *Stream
 	columns []align.Column
-	index   map[string]int // of columns, by what messages call them
-	labels  []string       // that a message has
-	numbers []float64      // likewise
+	index   map[string]int // of columns, by their names in messages
+	labels  []string       // of numbers
+	numbers []float64      // of a message
 	values  []float64      // of its sample
 }
 
@@ -41,7 +41,7 @@ func newVector(arm int, r episode.Role, s *Stream) *vector {
 	return v
 }
 
-// fieldsIn returns what of the messages of a type is in v.
+// fieldsIn returns the fields of v in messages of a type.
 func (v *vector) fieldsIn(s *cdr.Schema) ([]*numbers, error) {
 	paths := v.stream.Fields
 	if paths == nil {
@@ -58,8 +58,8 @@ func (v *vector) fieldsIn(s *cdr.Schema) ([]*numbers, error) {
 	return fields, nil
 }
 
-// sample returns the numbers of a message, one for each of the columns, of which there may be more than before. It is
-// valid until the next call, and nil if the message has none of them.
+// sample returns the numbers of a message, one for each column; there may be more columns than before. The result is
+// valid until the next call, and nil if the message has no number of a column.
 func (v *vector) sample(fields []*numbers, payload []byte) ([]float64, error) {
 	v.numbers, v.labels = v.numbers[:0], v.labels[:0]
 	for _, f := range fields {
@@ -97,7 +97,7 @@ func (v *vector) sample(fields []*numbers, payload []byte) ([]float64, error) {
 		case v.stream.Names != nil:
 			continue
 		case len(v.columns) == maxColumns:
-			return nil, fmt.Errorf("there are more than %d columns", maxColumns)
+			return nil, fmt.Errorf("more than %d columns", maxColumns)
 		default:
 			at = len(v.columns)
 			v.index[strings.Clone(v.labels[i])] = at
@@ -113,11 +113,11 @@ func (v *vector) sample(fields []*numbers, payload []byte) ([]float64, error) {
 	return v.values, nil
 }
 
-// scale brings the numbers into the unit and form of the columns.
+// scale converts the numbers to the unit and form of the columns.
 func (v *vector) scale() error {
 	n := len(v.numbers)
 	if v.role.Base() == episode.Pose && v.stream.Quaternions && n == 6 {
-		return errors.New("the pose has 6 numbers, and so no quaternion")
+		return errors.New("the pose has 6 numbers, not a quaternion")
 	}
 	scaled := v.numbers
 	if v.role.Base() == episode.Pose {
@@ -136,18 +136,18 @@ func (v *vector) scale() error {
 	return nil
 }
 
-// label names the numbers whose messages don't.
+// label names the numbers of messages that do not name them.
 func (v *vector) label(fields []*numbers) error {
 	n := len(v.numbers)
 	if slices.ContainsFunc(fields, func(f *numbers) bool { return f.labels != nil }) {
 		if len(v.labels) != n {
-			return errors.New("some of its fields have names for their numbers, and others have none")
+			return errors.New("some fields name their numbers and others do not")
 		}
 		return nil
 	}
 	if names := v.stream.Names; names != nil {
 		if n != len(names) {
-			return fmt.Errorf("there are %d numbers, and %d names for them", n, len(names))
+			return fmt.Errorf("%d numbers and %d names for them", n, len(names))
 		}
 		for _, name := range names {
 			label, _, _ := strings.Cut(name, ":")
@@ -171,7 +171,7 @@ func (v *vector) label(fields []*numbers) error {
 	return nil
 }
 
-// column returns what a column of that name is.
+// column returns the column of a name.
 func (v *vector) column(name string) align.Column {
 	unit := v.stream.Unit
 	switch v.role.Base() {
@@ -183,7 +183,7 @@ func (v *vector) column(name string) align.Column {
 	return v.role.Column(name, unit)
 }
 
-// widen gives a vector more columns behind those that it has.
+// widen appends columns to a vector.
 func widen(v *align.Vector, columns []align.Column) {
 	old := len(v.Columns)
 	v.Columns = columns

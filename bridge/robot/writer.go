@@ -9,8 +9,8 @@ import (
 	"tapedeck/codec/session"
 )
 
-// Writer makes sessions of ROS 2 messages as they come. What is no camera's and no arm's is left out. Where the mapping
-// says what of a recording is an episode, the rest is left out, too, and each episode is a session.
+// Writer writes ROS 2 messages into sessions as they come, and ignores messages of topics that are not mapped. If the
+// mapping has Boundaries, each episode is a session, and what is between them is left out.
 type Writer struct {
 	*session.Recording
 	m        *Mapping
@@ -22,13 +22,13 @@ type Writer struct {
 	task     string
 	cameras  []*episode.Camera
 	arms     []*episode.Arm
-	seen     codec.Info // channels, where names and types say what is what
+	seen     codec.Info // channels so far, to extend the mapping
 }
 
 var _ codec.Splitter = (*Writer)(nil)
 
-// NewWriter returns a writer to r, which it owns. With a nil mapping, names and types of topics say what is what, and
-// cameras and arms that are not named themselves are counted as they come.
+// NewWriter returns a writer to r, which it owns. With a nil mapping, the names and types of topics decide, and cameras
+// and arms that have no names are numbered as they come.
 func NewWriter(r *session.Recording, m *Mapping) *Writer {
 	w := &Writer{Recording: r, m: m, byNames: m == nil}
 	if m == nil {
@@ -40,7 +40,7 @@ func NewWriter(r *session.Recording, m *Mapping) *Writer {
 	return w
 }
 
-// prepare has the cameras and arms that the mapping has by now.
+// prepare adds the new cameras and arms of the mapping.
 func (w *Writer) prepare() {
 	for _, c := range w.m.Cameras[len(w.cameras):] {
 		w.cameras = append(w.cameras, c.empty())
@@ -50,13 +50,13 @@ func (w *Writer) prepare() {
 	}
 }
 
-// Declare adds a channel. The error says why nothing of the channel can be in a session though it is mapped.
+// Declare adds a channel. It returns an error if the channel is mapped, but its messages do not fit.
 func (w *Writer) Declare(c *codec.Channel) error {
 	_, err := w.topic(c)
 	return err
 }
 
-// topic returns what is taken of the messages of a channel, nil if that is nothing.
+// topic returns what is taken from the messages of a channel, nil for nothing.
 func (w *Writer) topic(c *codec.Channel) (*topic, error) {
 	if t, ok := w.topics.known[c]; ok {
 		return t, nil
@@ -145,7 +145,7 @@ func (w *Writer) write(t *topic, m *codec.Message) error {
 	return nil
 }
 
-// of says which message an error is about.
+// of adds the message to its error.
 func (w *Writer) of(m *codec.Message, err error) error {
 	return fmt.Errorf("%s [%s] at %d ns: %w", m.Channel.Topic, m.Channel.Type, m.LogTime, err)
 }

@@ -255,7 +255,7 @@ func TestEpisodesAreRefused(t *testing.T) {
 		"range": {func(o *Options) { o.GripperRange = []string{"arm_0=1:1"} },
 			`--gripper-range "arm_0=1:1": want CLOSED:OPEN`, true},
 		"mapping":  {func(o *Options) { o.Mapping = "none.yaml" }, "--mapping: open robot mapping: open none.yaml", false},
-		"no topic": {func(o *Options) { o.Topics = []string{"/task"} }, "no topic is that of a camera or an arm", false},
+		"no topic": {func(o *Options) { o.Topics = []string{"/task"} }, "no topic is one of a camera or an arm", false},
 		"frames": {func(o *Options) { o.To, o.Timeline, o.MaxImageSkew = "lerobot", "fixed:30", time.Millisecond },
 			"x.hdf5: 19700101_001640: rows are missing", false},
 		"no rows":   {func(o *Options) { o.Timeline = "topic:/none" }, "align 19700101_001640: ", false},
