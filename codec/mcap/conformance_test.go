@@ -1,6 +1,7 @@
 package mcap
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/codectest"
 	"tapedeck/test/samples"
 )
 
@@ -106,17 +108,8 @@ func TestConformanceWritten(t *testing.T) {
 	} {
 		for _, compression := range []string{"none", "lz4", "zstd"} {
 			t.Run(test.name+", "+compression, func(t *testing.T) {
-				path := filepath.Join(t.TempDir(), "a.mcap")
-				w, err := Create(path, codec.CreateOptions{Metadata: test.metadata, Compression: compression, ChunkSize: 100})
-				require.NoError(t, err)
-				for i := range test.messages {
-					require.NoError(t, w.Write(&test.messages[i]))
-				}
-				require.NoError(t, w.Close())
-
-				file, err := os.Open(path)
-				require.NoError(t, err)
-				defer file.Close()
+				o := codec.CreateOptions{Metadata: test.metadata, Compression: compression, ChunkSize: 100}
+				file := bytes.NewReader(codectest.Write(t, Format, o, test.messages...))
 				lexer, err := mcap.NewLexer(file, &mcap.LexerOptions{ValidateChunkCRCs: true, ComputeAttachmentCRCs: true})
 				require.NoError(t, err)
 				defer lexer.Close()
@@ -167,8 +160,7 @@ func TestConformanceWritten(t *testing.T) {
 				require.Equal(t, 1, records[mcap.TokenStatistics])
 				require.Equal(t, len(test.metadata), records[mcap.TokenMetadataIndex])
 
-				_, err = file.Seek(0, io.SeekStart)
-				require.NoError(t, err)
+				file.Seek(0, io.SeekStart)
 				reader, err := mcap.NewReader(file)
 				require.NoError(t, err)
 				defer reader.Close()

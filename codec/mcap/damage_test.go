@@ -19,6 +19,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/internal/chunked"
+	"tapedeck/codec/internal/codectest"
 	"tapedeck/test/samples"
 )
 
@@ -31,14 +32,14 @@ func smallMessages() []codec.Message {
 	return messages
 }
 
-// small returns the bytes of a file of 14 messages in chunks of four or so.
+// small returns the bytes of a file of 14 messages in chunks of four or so, or "unchunked".
 func small(t testing.TB, compression string) ([]byte, []codec.Message) {
+	if compression == "unchunked" {
+		return unchunked(t)
+	}
 	messages := smallMessages()
-	path := filepath.Join(t.TempDir(), "a.mcap")
-	writeFile(t, path, codec.CreateOptions{ChunkSize: 220, Compression: compression}, messages)
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
-	return data, messages
+	o := codec.CreateOptions{ChunkSize: 220, Compression: compression}
+	return codectest.Write(t, Format, o, messages...), messages
 }
 
 // unchunked returns the bytes of a file without chunks, written by the reference library.
@@ -134,14 +135,9 @@ func TestTruncatedAnywhere(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is slow under the race detector and has one goroutine")
 	}
-	for name, file := range map[string]func() ([]byte, []codec.Message){
-		"none":      func() ([]byte, []codec.Message) { return small(t, "none") },
-		"zstd":      func() ([]byte, []codec.Message) { return small(t, "zstd") },
-		"lz4":       func() ([]byte, []codec.Message) { return small(t, "lz4") },
-		"unchunked": func() ([]byte, []codec.Message) { return unchunked(t) },
-	} {
+	for _, name := range []string{"none", "zstd", "lz4", "unchunked"} {
 		t.Run(name, func(t *testing.T) {
-			data, messages := file()
+			data, messages := small(t, name)
 			path := filepath.Join(t.TempDir(), "a.mcap")
 			most := 0
 			for n := range len(data) {
@@ -174,14 +170,9 @@ func TestFlippedBits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is slow under the race detector and has one goroutine")
 	}
-	for name, file := range map[string]func() ([]byte, []codec.Message){
-		"none":      func() ([]byte, []codec.Message) { return small(t, "none") },
-		"zstd":      func() ([]byte, []codec.Message) { return small(t, "zstd") },
-		"lz4":       func() ([]byte, []codec.Message) { return small(t, "lz4") },
-		"unchunked": func() ([]byte, []codec.Message) { return unchunked(t) },
-	} {
+	for _, name := range []string{"none", "zstd", "lz4", "unchunked"} {
 		t.Run(name, func(t *testing.T) {
-			data, messages := file()
+			data, messages := small(t, name)
 			path := filepath.Join(t.TempDir(), "a.mcap")
 			random := rand.New(rand.NewPCG(3, 4))
 			worst := 0
