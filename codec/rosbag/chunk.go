@@ -161,7 +161,8 @@ func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 	crc, checked := r.uint32(crcField)
 	packed := compression == "bz2" || compression == "lz4"
 	if size > maxChunk || packed && uncompressed > maxChunk {
-		return nil, fmt.Errorf("its %d bytes exceed the largest chunk that this program reads", max(int64(uncompressed), size))
+		return nil, fmt.Errorf("its %d bytes exceed the largest chunk that this program reads",
+			max(int64(uncompressed), size))
 	}
 	var err error
 	if n := int64(uncompressed); !packed && !s.Cut && n > size && n <= w.to-r.data {
