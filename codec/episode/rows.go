@@ -35,6 +35,24 @@ type ArmRows struct {
 	PoseSource, JointSource, GripperSource string // of these actions: "command", "next-state" or "copy"
 }
 
+// fields returns the rows of all streams by their roles; commands become actions.
+func (a *ArmRows) fields() [Roles]**align.Rows {
+	return [...]**align.Rows{&a.Pose, &a.Joint, &a.Gripper, &a.Velocity, &a.Effort, &a.ActionPose, &a.ActionJoint,
+		&a.ActionGripper}
+}
+
+func (a *ArmRows) sources() [3]*string {
+	return [3]*string{&a.PoseSource, &a.JointSource, &a.GripperSource}
+}
+
+// Stream returns the rows of a stream, nil if there are none. Commands are the actions, with their source.
+func (a *ArmRows) Stream(r Role) (rows *align.Rows, source string) {
+	if r >= CommandPose {
+		source = *a.sources()[r.Base()]
+	}
+	return *a.fields()[r], source
+}
+
 // Align puts the streams of an episode on one timeline. An error names the episode.
 func Align(e *Episode, o align.Options) (*Rows, error) {
 	rows, err := alignEpisode(e, o)
@@ -56,19 +74,20 @@ func alignEpisode(e *Episode, o align.Options) (*Rows, error) {
 		streams.Cameras = append(streams.Cameras, &c.Track)
 	}
 	useCommands := o.Action == "" || o.Action == align.ActionAuto || o.Action == align.ActionCommand
+	has := func(role Role, v *align.Vector) bool {
+		return role < CommandPose && v != nil || role >= CommandPose && useCommands && !absent(v)
+	}
 	for _, a := range e.Arms {
-		joint := a.Joint
-		if o.ContinuousJoints && joint != nil {
-			joint = continuous(joint)
-		}
-		for _, v := range []*align.Vector{a.Pose, joint, a.Gripper, a.Velocity, a.Effort} {
-			if v != nil {
-				streams.Vectors = append(streams.Vectors, v)
-			}
-		}
-		for _, v := range []*align.Vector{a.CommandPose, a.CommandJoint, a.CommandGripper} {
-			if useCommands && !absent(v) {
+		for i, v := range a.Vectors() {
+			role := Role(i)
+			switch {
+			case !has(role, v):
+			case role >= CommandPose:
 				streams.Commands = append(streams.Commands, v)
+			case role == Joint && o.ContinuousJoints:
+				streams.Vectors = append(streams.Vectors, continuous(v))
+			default:
+				streams.Vectors = append(streams.Vectors, v)
 			}
 		}
 	}
@@ -85,23 +104,21 @@ func alignEpisode(e *Episode, o align.Options) (*Rows, error) {
 	if e.Success != nil && *e.Success {
 		r.Rewards[len(r.Rewards)-1] = 1
 	}
-	take := func(from *[]*align.Rows, there bool) (rows *align.Rows) {
-		if there {
-			rows, *from = (*from)[0], (*from)[1:]
-		}
-		return rows
-	}
 	for _, a := range e.Arms {
 		rows := ArmRows{Arm: a}
-		for i, to := range []**align.Rows{&rows.Pose, &rows.Joint, &rows.Gripper, &rows.Velocity, &rows.Effort} {
-			*to = take(&t.Vectors, a.Vectors()[i] != nil)
+		for i, to := range rows.fields() {
+			from := &t.Vectors
+			if Role(i) >= CommandPose {
+				from = &t.Commands
+			}
+			if has(Role(i), *Role(i).Of(a)) {
+				*to, *from = (*from)[0], (*from)[1:]
+			}
 		}
-		for i, to := range []**align.Rows{&rows.ActionPose, &rows.ActionJoint, &rows.ActionGripper} {
-			*to = take(&t.Commands, useCommands && !absent(a.Vectors()[int(CommandPose)+i]))
+		for i, source := range rows.sources() {
+			state, command := rows.fields()[i], rows.fields()[i+int(CommandPose)]
+			*command, *source = action(*state, *command, o.Action)
 		}
-		rows.ActionPose, rows.PoseSource = action(rows.Pose, rows.ActionPose, o.Action)
-		rows.ActionJoint, rows.JointSource = action(rows.Joint, rows.ActionJoint, o.Action)
-		rows.ActionGripper, rows.GripperSource = action(rows.Gripper, rows.ActionGripper, o.Action)
 		if o.ContinuousJoints && rows.Joint != nil && rows.JointSource == align.ActionCommand {
 			rows.sameTurn()
 		}
@@ -164,15 +181,12 @@ func action(state, command *align.Rows, how string) (*align.Rows, string) {
 // source returns ActionSource.
 func (r *Rows) source() string {
 	streams := map[string][]string{}
-	add := func(name, source string) {
-		if source != "" {
-			streams[source] = append(streams[source], name)
-		}
-	}
 	for _, a := range r.Arms {
-		add(a.Arm.Name+"/pose", a.PoseSource)
-		add(a.Arm.Name+"/joint", a.JointSource)
-		add(a.Arm.Name+"/gripper", a.GripperSource)
+		for i, source := range a.sources() {
+			if *source != "" {
+				streams[*source] = append(streams[*source], a.Arm.Name+"/"+RoleNames[i])
+			}
+		}
 	}
 	var sources []string
 	for _, source := range []string{align.ActionCommand, align.ActionNextState, align.ActionCopy} {

@@ -83,24 +83,20 @@ func (w *episodeWriter) states() error {
 				return err
 			}
 		}
-		for _, v := range []struct {
-			path   string
-			rows   *align.Rows
-			source string
-		}{
-			{state + "/pose", a.Pose, ""}, {state + "/joint", a.Joint, ""}, {state + "/gripper", a.Gripper, ""},
-			{state + "/velocity", a.Velocity, ""}, {state + "/effort", a.Effort, ""},
-			{actions + "/pose", a.ActionPose, a.PoseSource}, {actions + "/joint", a.ActionJoint, a.JointSource},
-			{actions + "/gripper", a.ActionGripper, a.GripperSource},
-		} {
-			if v.rows == nil {
+		for role := range episode.Roles {
+			rows, source := a.Stream(role)
+			if rows == nil {
 				continue
 			}
-			if err := w.vector(v.path, v.rows); err != nil {
+			path := state + "/" + role.String()
+			if role != role.Base() {
+				path = actions + "/" + role.Base().String()
+			}
+			if err := w.vector(path, rows); err != nil {
 				return err
 			}
-			if v.source != "" {
-				if err := w.file.SetAttribute(v.path, "action_source", v.source); err != nil {
+			if source != "" {
+				if err := w.file.SetAttribute(path, "action_source", source); err != nil {
 					return err
 				}
 			}
