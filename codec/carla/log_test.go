@@ -8,16 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/codectest"
 	"tapedeck/test/samples"
 )
 
-// fileOf is a file in memory.
-type fileOf struct{ *bytes.Reader }
-
-func (fileOf) Close() error { return nil }
-
 func readerOf(t testing.TB, log []byte) *Reader {
-	r, err := newReader("a.log", fileOf{bytes.NewReader(log)}, int64(len(log)))
+	r, err := newReader("a.log", codectest.NewFile(log), int64(len(log)))
 	require.NoError(t, err)
 	return r
 }

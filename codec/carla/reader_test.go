@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/codectest"
 	"tapedeck/test/samples"
 )
 
@@ -201,7 +202,7 @@ func TestCut(t *testing.T) {
 	require.Len(t, messages, 10)
 	// A header alone, cut anywhere.
 	for end := range int(readerOf(t, log).begin) {
-		_, err := newReader("a.log", fileOf{bytes.NewReader(log[:end])}, int64(end))
+		_, err := newReader("a.log", codectest.NewFile(log[:end]), int64(end))
 		require.ErrorContains(t, err, "open a.log: cannot read the header of a CARLA log")
 	}
 	r := readerOf(t, log[:readerOf(t, log).begin])
@@ -482,18 +483,18 @@ func TestOpenErrors(t *testing.T) {
 }
 
 // shrinking is a file that becomes shorter.
-type shrinking struct{ fileOf }
+type shrinking struct{ codectest.File }
 
 func (s shrinking) ReadAt(b []byte, pos int64) (int, error) {
 	if pos > 0 {
 		return 0, io.EOF
 	}
-	return s.fileOf.ReadAt(b, pos)
+	return s.File.ReadAt(b, pos)
 }
 
 func TestShrinkingFile(t *testing.T) {
 	log := newLog(t, UE4).drive(3000).data
-	_, err := newReader("a.log", shrinking{fileOf{bytes.NewReader(log)}}, int64(len(log)))
+	_, err := newReader("a.log", shrinking{codectest.NewFile(log)}, int64(len(log)))
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 }
 
@@ -509,7 +510,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(l.data)
 	}
 	f.Fuzz(func(t *testing.T, log []byte) {
-		r, err := newReader("fuzz.log", fileOf{bytes.NewReader(log)}, int64(len(log)))
+		r, err := newReader("fuzz.log", codectest.NewFile(log), int64(len(log)))
 		if err != nil {
 			return
 		}

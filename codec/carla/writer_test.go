@@ -3,8 +3,6 @@ package carla
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
-	"io"
 	"io/fs"
 	"maps"
 	"math"
@@ -12,11 +10,14 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/codectest"
 	"tapedeck/codec/internal/disktest"
 	"tapedeck/codec/internal/output"
 	"tapedeck/codec/mcap"
@@ -25,16 +26,7 @@ import (
 
 // copyAll writes all messages of r and closes w.
 func copyAll(t testing.TB, w codec.Writer, r codec.Reader) {
-	it, err := r.Read(codec.Query{})
-	require.NoError(t, err)
-	for {
-		m, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		require.NoError(t, err)
-		require.NoError(t, w.Write(m))
-	}
+	codectest.Copy(t, w, r)
 	require.NoError(t, w.Close())
 }
 
@@ -314,30 +306,18 @@ func TestDiskErrors(t *testing.T) {
 // Sync may be called beside Write.
 func TestSyncBeside(t *testing.T) {
 	log := newLog(t, UE4).drive(2000).data
-	messages, _ := read(t, readerOf(t, log), codec.Query{})
 	disk := &disktest.Disk{}
 	w, err := createOn(disk, "a.log", codec.CreateOptions{ChunkSize: 2000})
 	require.NoError(t, err)
-	done := make(chan struct{})
+	var done atomic.Bool
 	var group sync.WaitGroup
 	group.Go(func() {
-		for {
-			select {
-			case <-done:
-				return
-			default:
-				if err := w.Sync(); err != nil {
-					t.Error(err)
-					return
-				}
-			}
+		for !done.Load() {
+			assert.NoError(t, w.Sync())
 		}
 	})
-	c := newChannel(header, UE4)
-	for _, m := range messages {
-		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: m.time, Data: m.data}))
-	}
-	close(done)
+	codectest.Copy(t, w, readerOf(t, log))
+	done.Store(true)
 	group.Wait()
 	require.NoError(t, w.Close())
 	require.True(t, bytes.Equal(log, disk.Files()["a.log"]))

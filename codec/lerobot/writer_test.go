@@ -212,11 +212,11 @@ func TestVideo(t *testing.T) {
 		odd.Cameras = append(odd.Cameras, c)
 	}
 	require.ErrorContains(t, w.Write(aligned(t, odd, align.Options{})),
-		"frame 0 is of 63×48 pixels, where others are of 64×48")
+		"frame 0 has 63×48 pixels, others have 64×48")
 	other, err := Create(path+"-odd", Options{Video: true, Codec: "libx264"})
 	require.NoError(t, err)
 	require.ErrorContains(t, other.Write(aligned(t, odd, align.Options{})),
-		"camera_0: libx264 makes no video of 63×48 pixels")
+		"camera_0: libx264 cannot encode 63×48 pixels")
 	other.Abort()
 	require.NoError(t, w.Close())
 	require.FileExists(t, filepath.Join(path, "videos/observation.images.camera_1/chunk-000/file-001.mp4"))
