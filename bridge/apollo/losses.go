@@ -15,7 +15,7 @@ type losses struct {
 	topic    string
 	what     []string
 	messages []atomic.Uint64
-	unread   *unread // if a pair reads a part of the fields
+	unread   unread // if a pair reads a part of the fields
 }
 
 // unknownFields returns the losses of a channel whose messages are generated: for each plan, fields that its
@@ -76,22 +76,20 @@ func (l *lost) add() {
 	l.list = l.list[:0]
 }
 
-// unread lists the fields of a type that a pair does not read.
-type unread struct {
-	byNumber map[protowire.Number]*unreadField
-}
+// unread has the fields of a type by number: nil if a pair reads the field whole.
+type unread map[protowire.Number]*unreadField
 
-// unreadField is a field that is not read, or read in part. A field that is read whole is nil.
+// unreadField is a field that is not read, or read in part.
 type unreadField struct {
-	index int     // of the loss
-	inner *unread // of a field that is read in part
+	index int    // of the loss
+	inner unread // of a field that is read in part
 }
 
 // undescribed is the index of the loss for fields that the description does not have.
 const undescribed = 0
 
-func (l *losses) fields(d protoreflect.MessageDescriptor, path string, reads []string) *unread {
-	u := &unread{byNumber: map[protowire.Number]*unreadField{}}
+func (l *losses) fields(d protoreflect.MessageDescriptor, path string, reads []string) unread {
+	u := unread{}
 	for i := range d.Fields().Len() {
 		f := d.Fields().Get(i)
 		name := path + string(f.Name())
@@ -108,11 +106,11 @@ func (l *losses) fields(d protoreflect.MessageDescriptor, path string, reads []s
 		}
 		switch {
 		case whole:
-			u.byNumber[f.Number()] = nil
+			u[f.Number()] = nil
 		case inner != nil && f.Kind() == protoreflect.MessageKind:
-			u.byNumber[f.Number()] = &unreadField{inner: l.fields(f.Message(), name+".", inner)}
+			u[f.Number()] = &unreadField{inner: l.fields(f.Message(), name+".", inner)}
 		default:
-			u.byNumber[f.Number()] = &unreadField{index: len(l.what)}
+			u[f.Number()] = &unreadField{index: len(l.what)}
 			l.what = append(l.what, name)
 		}
 	}
@@ -120,7 +118,7 @@ func (l *losses) fields(d protoreflect.MessageDescriptor, path string, reads []s
 }
 
 // count notes the fields of a message that are not read, except zero and empty ones. It stops at damage.
-func (u *unread) count(lost *lost, b []byte) {
+func (u unread) count(lost *lost, b []byte) {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)
 		if n < 0 {
@@ -131,7 +129,7 @@ func (u *unread) count(lost *lost, b []byte) {
 			return
 		}
 		b = b[n+size:]
-		field, described := u.byNumber[number]
+		field, described := u[number]
 		switch {
 		case !described:
 			lost.field(undescribed)

@@ -21,11 +21,10 @@ type plan struct {
 	least      int         // fewest bytes that a payload takes
 	index      int         // in plans
 
-	dense  []*planField // by number, for the low ones
-	sparse map[protowire.Number]*planField
-	unset  []slot
-	blank  [8][]byte // the payload with nothing set, by the offset modulo 8 that it begins at; nil if not generated
-	open   bool      // its fields are being made
+	byNumber byNumber[planField]
+	unset    []slot
+	blank    [8][]byte // the payload with nothing set, by the offset modulo 8 that it begins at; nil if not generated
+	open     bool      // its fields are being made
 }
 
 // planField is a field of a plan.
@@ -94,16 +93,12 @@ const maxLeast = 1 << 30
 
 // finish prepares a plan whose fields are complete.
 func (p *plan) finish() {
-	p.sparse = map[protowire.Number]*planField{}
 	for i := range p.fields {
 		f := &p.fields[i]
 		f.index = i
 		p.unset = append(p.unset, slot{bits: f.bits})
-		if n := int(f.number); n >= lowNumbers {
-			p.sparse[f.number] = f
-		} else if f.descriptor != nil {
-			p.dense = append(p.dense, make([]*planField, max(0, n+1-len(p.dense)))...)
-			p.dense[n] = f
+		if f.descriptor != nil {
+			p.byNumber.set(f.number, f)
 		}
 		switch f.Shape {
 		case rosidl.Single:
@@ -118,11 +113,31 @@ func (p *plan) finish() {
 	p.least = max(p.least, 1)
 }
 
-func (p *plan) field(n protowire.Number) *planField {
-	if int(n) < len(p.dense) {
-		return p.dense[n]
+// byNumber has fields by their numbers. Low numbers are looked up without a map.
+type byNumber[T any] struct {
+	low   []*T
+	other map[protowire.Number]*T
+}
+
+func (m *byNumber[T]) set(n protowire.Number, field *T) {
+	const low = 64
+	switch {
+	case n < low:
+		m.low = append(m.low, make([]*T, max(0, int(n)+1-len(m.low)))...)
+		m.low[n] = field
+	case m.other == nil:
+		m.other = map[protowire.Number]*T{n: field}
+	default:
+		m.other[n] = field
 	}
-	return p.sparse[n]
+}
+
+// get returns the field with a number, nil if there is none.
+func (m *byNumber[T]) get(n protowire.Number) *T {
+	if int(n) < len(m.low) {
+		return m.low[n]
+	}
+	return m.other[n]
 }
 
 // numberKinds lists, for the kinds of numbers, the wire type, the kind in ROS 2 and its size in bytes.

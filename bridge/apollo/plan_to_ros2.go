@@ -87,7 +87,7 @@ func (e *planEncoder) scan(p *plan, slots []slot, b []byte) error {
 		if n < 0 {
 			return fmt.Errorf("byte %d: %w", at, protowire.ParseError(n))
 		}
-		field := p.field(number)
+		field := p.byNumber.get(number)
 		value := b[at+n:]
 		if field == nil || !field.takes(kind) {
 			size := protowire.ConsumeFieldValue(number, kind, value)

@@ -25,8 +25,7 @@ type pointField struct {
 
 // pointLayout has the offsets of the fields of a point.
 type pointLayout struct {
-	byNumber map[protowire.Number]*pointField
-	fields   []*pointField // the same by number, for the low ones
+	byNumber byNumber[pointField]
 	list     []sensor_msgs.PointField
 	blank    []byte // a point with nothing set
 }
@@ -34,7 +33,7 @@ type pointLayout struct {
 // layoutOf lays out points as in most clouds of ROS: x, y, z and intensity as float32, then the other fields of the
 // vendor. Times in ns become float64 in s, because PointCloud2 has no integers of 64 bits.
 func layoutOf(d protoreflect.MessageDescriptor) *pointLayout {
-	l := &pointLayout{byNumber: map[protowire.Number]*pointField{}}
+	l := new(pointLayout)
 	for _, name := range []protoreflect.Name{"x", "y", "z", "intensity"} {
 		if f := d.Fields().ByName(name); f != nil {
 			l.add(f, sensor_msgs.PointField_FLOAT32, 4)
@@ -42,7 +41,7 @@ func layoutOf(d protoreflect.MessageDescriptor) *pointLayout {
 	}
 	for i := range d.Fields().Len() {
 		f := d.Fields().Get(i)
-		if l.byNumber[f.Number()] != nil || f.IsList() {
+		if l.byNumber.get(f.Number()) != nil || f.IsList() {
 			continue
 		}
 		switch f.Kind() {
@@ -72,23 +71,9 @@ func (l *pointLayout) add(f protoreflect.FieldDescriptor, datatype uint8, size i
 	if f.Kind() == protoreflect.FloatKind || f.Kind() == protoreflect.DoubleKind {
 		p.put(l.blank, f.Default().Float())
 	}
-	l.byNumber[f.Number()] = p
-	if n := int(f.Number()); n < lowNumbers {
-		l.fields = append(l.fields, make([]*pointField, max(0, n+1-len(l.fields)))...)
-		l.fields[n] = p
-	}
+	l.byNumber.set(f.Number(), p)
 	l.list = append(l.list, sensor_msgs.PointField{Name: string(f.Name()), Offset: uint32(p.offset), Datatype: datatype,
 		Count: 1})
-}
-
-// lowNumbers are looked up without a map.
-const lowNumbers = 64
-
-func (l *pointLayout) field(n protowire.Number) *pointField {
-	if int(n) < len(l.fields) {
-		return l.fields[n]
-	}
-	return l.byNumber[n]
 }
 
 // cloudBuffer is the memory that a cloud is built in.
@@ -175,7 +160,7 @@ func (l *pointLayout) append(cloud, point []byte) ([]byte, error) {
 		if size < 0 {
 			return nil, protowire.ParseError(size)
 		}
-		if f := l.field(number); f != nil {
+		if f := l.byNumber.get(number); f != nil {
 			if kind != numberKinds[f.kind].wire {
 				return nil, fmt.Errorf("a value of wire type %d in a field of kind %v", kind, f.kind)
 			}
