@@ -29,18 +29,26 @@ func read(d protoreflect.MessageDescriptor, data []byte, logTime int64, use func
 	return err
 }
 
-// each calls found with all values of a field, if that is of one of the kinds: with the bits of a number, or the
-// content of any other kind.
-func (m message) each(
-	name string, found func(f protoreflect.FieldDescriptor, bits uint64, content []byte), kinds ...protoreflect.Kind,
-) (f protoreflect.FieldDescriptor) {
+// field returns the field with a name, nil if the descriptor does not have it with one of the kinds, which are all if none
+// are given.
+func (m message) field(name string, kinds ...protoreflect.Kind) protoreflect.FieldDescriptor {
 	if m.d == nil {
 		return nil
 	}
-	if f = m.d.Fields().ByName(protoreflect.Name(name)); f == nil || f.IsMap() || !slices.Contains(kinds, f.Kind()) {
+	f := m.d.Fields().ByName(protoreflect.Name(name))
+	if f == nil || f.IsMap() || len(kinds) > 0 && !slices.Contains(kinds, f.Kind()) {
 		return nil
 	}
-	want := protowire.BytesType
+	return f
+}
+
+// each calls found with all values of a field, if there is one: with the bits of a number, or the content of any other
+// kind.
+func (m message) each(f protoreflect.FieldDescriptor, found func(bits uint64, content []byte)) {
+	if f == nil {
+		return
+	}
+	wanted, want := f.Number(), protowire.BytesType
 	if number := numberKinds[f.Kind()]; number.width > 0 {
 		want = number.wire
 	}
@@ -48,31 +56,30 @@ func (m message) each(
 		number, kind, n := protowire.ConsumeTag(m.b[at:])
 		if n < 0 {
 			m.damaged(at, n)
-			return f
+			return
 		}
 		bits, content, size := consume(number, kind, m.b[at+n:])
 		if size < 0 {
 			m.damaged(at, size)
-			return f
+			return
 		}
 		switch {
-		case number != f.Number():
+		case number != wanted:
 		case kind == want:
-			found(f, bits, content)
+			found(bits, content)
 		case kind == protowire.BytesType && f.IsList(): // packed
 			for len(content) > 0 {
 				bits, _, n := consume(number, want, content)
 				if n < 0 {
 					m.damaged(at, n)
-					return f
+					return
 				}
-				found(f, bits, nil)
+				found(bits, nil)
 				content = content[n:]
 			}
 		}
 		at += n + size
 	}
-	return f
 }
 
 func (m message) damaged(at, code int) {
@@ -81,54 +88,48 @@ func (m message) damaged(at, code int) {
 	}
 }
 
-// one returns the last value of a field. f is nil if the descriptor does not have it; ok reports whether it is set.
-func (m message) one(
-	name string, kinds ...protoreflect.Kind,
-) (f protoreflect.FieldDescriptor, bits uint64, content []byte, ok bool) {
-	f = m.each(name, func(_ protoreflect.FieldDescriptor, b uint64, c []byte) { bits, content, ok = b, c, true }, kinds...)
-	return f, bits, content, ok
+// one returns the last value of a field. ok reports whether it is set.
+func (m message) one(f protoreflect.FieldDescriptor) (bits uint64, content []byte, ok bool) {
+	m.each(f, func(b uint64, c []byte) { bits, content, ok = b, c, true })
+	return bits, content, ok
 }
 
 func (m message) has(name string) bool {
-	if m.d == nil {
-		return false
-	}
-	f := m.d.Fields().ByName(protoreflect.Name(name))
-	if f == nil {
-		return false
-	}
-	_, _, _, ok := m.one(name, f.Kind())
+	_, _, ok := m.one(m.field(name))
 	return ok
 }
 
 // sub returns a message in the message, empty if it is not set.
 func (m message) sub(name string) message {
 	inner := message{logTime: m.logTime, damage: m.damage}
-	m.each(name, func(f protoreflect.FieldDescriptor, _ uint64, content []byte) {
+	f := m.field(name, protoreflect.MessageKind)
+	m.each(f, func(_ uint64, content []byte) {
 		if inner.d != nil { // in parts
 			content = slices.Concat(inner.b, content)
 		}
 		inner.d, inner.b = f.Message(), content
-	}, protoreflect.MessageKind)
+	})
 	return inner
 }
 
 // list returns the messages of a repeated field.
 func (m message) list(name string) []message {
 	var list []message
-	m.each(name, func(f protoreflect.FieldDescriptor, _ uint64, content []byte) {
+	f := m.field(name, protoreflect.MessageKind)
+	m.each(f, func(_ uint64, content []byte) {
 		list = append(list, message{f.Message(), content, m.logTime, m.damage})
-	}, protoreflect.MessageKind)
+	})
 	return list
 }
 
 // number returns the bits of a number as planField has them, or of its default, if the field is of one of the kinds.
 func (m message) number(name string, kinds ...protoreflect.Kind) (bits uint64, kind protoreflect.Kind) {
-	f, bits, _, ok := m.one(name, kinds...)
-	switch {
-	case f == nil:
+	f := m.field(name, kinds...)
+	if f == nil {
 		return 0, 0
-	case !ok:
+	}
+	bits, _, ok := m.one(f)
+	if !ok {
 		bits = defaultBits(f)
 	}
 	return bits, f.Kind()
@@ -166,7 +167,8 @@ func (m message) bool(name string) bool {
 }
 
 func (m message) text(name string) string {
-	f, _, content, ok := m.one(name, protoreflect.StringKind)
+	f := m.field(name, protoreflect.StringKind)
+	_, content, ok := m.one(f)
 	if f != nil && !ok {
 		return f.Default().String()
 	}
@@ -175,7 +177,7 @@ func (m message) text(name string) string {
 
 // bytes returns a part of the encoded message itself.
 func (m message) bytes(name string) []byte {
-	_, _, content, _ := m.one(name, protoreflect.BytesKind)
+	_, content, _ := m.one(m.field(name, protoreflect.BytesKind))
 	return content
 }
 
@@ -186,7 +188,7 @@ func (m message) enum(name string) int {
 
 // enumName returns the name of the value of an enumeration, or its number if it has none.
 func (m message) enumName(name string) string {
-	f, _, _, _ := m.one(name, protoreflect.EnumKind)
+	f := m.field(name, protoreflect.EnumKind)
 	if f == nil {
 		return ""
 	}
@@ -200,9 +202,9 @@ func (m message) enumName(name string) string {
 // floats returns the numbers of a list.
 func (m message) floats(name string) []float64 {
 	var list []float64
-	m.each(name, func(_ protoreflect.FieldDescriptor, bits uint64, _ []byte) {
+	m.each(m.field(name, protoreflect.DoubleKind), func(bits uint64, _ []byte) {
 		list = append(list, math.Float64frombits(bits))
-	}, protoreflect.DoubleKind)
+	})
 	return list
 }
 
