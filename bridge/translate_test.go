@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/carla"
 	"tapedeck/msgs"
 )
 
@@ -71,8 +72,8 @@ func (c counter) Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([
 
 func TestTranslate(t *testing.T) {
 	plain := &codec.Channel{Topic: "/plain", Type: "std_msgs/msg/Empty", Encoding: codec.EncodingCDR}
-	foreign := &codec.Channel{Topic: "/foreign", Type: "any", Encoding: codec.EncodingCARLA}
-	odd := &codec.Channel{Topic: "/odd", Type: "odd", Encoding: codec.EncodingCARLA}
+	foreign := &codec.Channel{Topic: "/foreign", Type: "any", Encoding: carla.Encoding}
+	odd := &codec.Channel{Topic: "/odd", Type: "odd", Encoding: carla.Encoding}
 	raw := &codec.Channel{Topic: "/raw", Type: "raw", Encoding: "json"}
 	one, two := &codec.Channel{Topic: "/one", Encoding: codec.EncodingCDR},
 		&codec.Channel{Topic: "/two", Encoding: codec.EncodingCDR}
@@ -87,7 +88,7 @@ func TestTranslate(t *testing.T) {
 		},
 	}
 	r, left, err := Translate(source, codec.EncodingCDR, map[string]func(codec.Reader) (Translator, error){
-		codec.EncodingCARLA: func(codec.Reader) (Translator, error) { return counter{one, two}, nil },
+		carla.Encoding: func(codec.Reader) (Translator, error) { return counter{one, two}, nil },
 	})
 	require.NoError(t, err)
 	require.Len(t, left, 2)

@@ -5,7 +5,6 @@ const (
 	EncodingCDR      = "cdr"      // XCDR version 1 with its 4-byte encapsulation header, as ROS 2 sends it
 	EncodingROS1     = "ros1"     // ROS 1 serialisation
 	EncodingProtobuf = "protobuf" // Protocol Buffers wire format
-	EncodingCARLA    = "carla"    // packets of a CARLA recorder log
 )
 
 // Encodings of schemas, as Schema.Encoding names them; the names are those of the MCAP registry.

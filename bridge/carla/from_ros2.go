@@ -238,7 +238,7 @@ func (w *Writer) flush() error {
 	if w.channel == nil && len(w.queue) > 0 {
 		w.patience = 0
 		w.channel = &codec.Channel{
-			Topic: carla.Topic, Type: carla.Type, Encoding: codec.EncodingCARLA,
+			Topic: carla.Topic, Type: carla.Type, Encoding: carla.Encoding,
 			Metadata: map[string]string{carla.KeyProfile: w.profile.Name, carla.KeyMap: w.mapName},
 		}
 	}

@@ -161,7 +161,7 @@ func requireNear(t *testing.T, want, got msgs.Message) {
 
 // TestEverythingThereAndBack is TestThereAndBack with a packet of each kind.
 func TestEverythingThereAndBack(t *testing.T) {
-	r := bridgetest.Translate(t, drive(t, carla.UE5), codec.EncodingCARLA, codec.EncodingCDR, ToROS2)
+	r := bridgetest.Translate(t, drive(t, carla.UE5), carla.Encoding, codec.EncodingCDR, ToROS2)
 	path, _ := write(t, r, WriteOptions{Profile: carla.UE5})
 	want, got := collect(t, r, codec.Query{}), collect(t, openROS2(t, path), codec.Query{})
 	for _, topic := range []string{

@@ -24,7 +24,7 @@ import (
 func openROS2(t testing.TB, path string) codec.Reader {
 	source, err := carla.Open(path)
 	require.NoError(t, err)
-	return bridgetest.Translate(t, source, codec.EncodingCARLA, codec.EncodingCDR, ToROS2)
+	return bridgetest.Translate(t, source, carla.Encoding, codec.EncodingCDR, ToROS2)
 }
 
 func sample(t testing.TB, name string) string { return samples.Path(t, "carla/"+name) }

@@ -38,7 +38,7 @@ func (o ReadOptions) ToROS2(r codec.Reader) (bridge.Translator, error) {
 	}
 	t := &translator{options: o, library: msgs.Library(), logs: map[*codec.Channel]*log{}, losses: bridge.LossCounts{}}
 	for _, topic := range info.Topics {
-		if topic.Channel.Encoding != codec.EncodingCARLA {
+		if topic.Channel.Encoding != carla.Encoding {
 			continue
 		}
 		s, err := newSurvey(r, topic.Channel, steps{o.Rate})

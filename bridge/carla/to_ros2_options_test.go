@@ -19,7 +19,7 @@ import (
 
 // read returns the translation of a log with options.
 func (o ReadOptions) read(t testing.TB, r codec.Reader) codec.Reader {
-	return bridgetest.Translate(t, r, codec.EncodingCARLA, codec.EncodingCDR, o.ToROS2)
+	return bridgetest.Translate(t, r, carla.Encoding, codec.EncodingCDR, o.ToROS2)
 }
 
 // children returns the frames of a message of transforms.
@@ -187,7 +187,7 @@ func TestFollow(t *testing.T) {
 		requireClose(t, Quaternion(vector{Y: -25, Z: 90}), at.Rotation)
 	}
 	_, _, err := bridge.Translate(drive(t, carla.UE4), codec.EncodingCDR,
-		map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: ReadOptions{Follow: "ego"}.ToROS2})
+		map[string]func(codec.Reader) (bridge.Translator, error){carla.Encoding: ReadOptions{Follow: "ego"}.ToROS2})
 	require.ErrorContains(t, err, `there is no vehicle or walker "ego" to follow; there are 10 (hero), 20`)
 }
 

@@ -32,7 +32,7 @@ type tape struct {
 
 func newTape(p carla.Profile) *tape {
 	return &tape{channel: &codec.Channel{
-		Topic: carla.Topic, Type: carla.Type, Encoding: codec.EncodingCARLA,
+		Topic: carla.Topic, Type: carla.Type, Encoding: carla.Encoding,
 		Metadata: map[string]string{carla.KeyProfile: p.Name, carla.KeyMap: "Town03", carla.KeyDate: "1700000000"},
 	}}
 }
@@ -56,7 +56,7 @@ func (tp *tape) frame(t testing.TB, bodies ...carla.Body) *tape {
 
 // translated returns the decoded messages of a tape's translation by topic.
 func translated(t testing.TB, tp codec.Reader, q codec.Query) map[string][]msgs.Message {
-	return collect(t, bridgetest.Translate(t, tp, codec.EncodingCARLA, codec.EncodingCDR, ToROS2), q)
+	return collect(t, bridgetest.Translate(t, tp, carla.Encoding, codec.EncodingCDR, ToROS2), q)
 }
 
 func decodeAny(t testing.TB, m *codec.Message) msgs.Message {
@@ -91,7 +91,7 @@ func TestNames(t *testing.T) {
 	var odometry []string
 	all := newTape(carla.UE4).frame(t, &vehicles)
 	r, _, err := bridge.Translate(all, codec.EncodingCDR,
-		map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: ToROS2})
+		map[string]func(codec.Reader) (bridge.Translator, error){carla.Encoding: ToROS2})
 	require.NoError(t, err)
 	info, err := r.Info()
 	require.NoError(t, err)
@@ -367,7 +367,7 @@ func TestNotTranslated(t *testing.T) {
 	tp := newTape(carla.UE4)
 	tp.frame(t).channel.Metadata = nil
 	_, left, err := bridge.Translate(tp, codec.EncodingCDR,
-		map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: ToROS2})
+		map[string]func(codec.Reader) (bridge.Translator, error){carla.Encoding: ToROS2})
 	require.NoError(t, err)
 	require.Len(t, left, 1)
 	require.ErrorContains(t, left[0], `/carla/log [carla.Frame]: metadata carla.profile: unknown CARLA profile ""`)

@@ -8,7 +8,7 @@
 //
 // # Reading
 //
-// A log has one channel with the topic "/carla/log" and the encoding codec.EncodingCARLA. A message is a frame, with
+// A log has one channel with the topic "/carla/log" and the encoding Encoding. A message is a frame, with
 // its packets as they are in the file, whatever their ids; packets between two frames belong to the former. LogTime is
 // the date in the header, which has whole seconds, plus the frame's time in the simulation; it never decreases, even if
 // a log's own times do. [NextPacket] and [Decoder] make typed values of a message. The channel's metadata has the
@@ -58,13 +58,16 @@ const (
 	KeyVersion = "carla.version" // Header.Version in decimal
 )
 
+// Encoding is the Channel.Encoding of packets.
+const Encoding = "carla"
+
 // ErrDamaged is wrapped by the errors for content that no recorder writes.
 var ErrDamaged = errors.New("damaged")
 
 // Format is that of logs of CARLA's recorder.
 var Format = codec.Format{
 	Extension: ".log",
-	Keeps:     codec.Keeps{Encodings: []string{codec.EncodingCARLA}},
+	Keeps:     codec.Keeps{Encodings: []string{Encoding}},
 	Name:      Name,
 	Sniff:     func(_ string, head []byte) bool { return len(head) > 2 && bytes.HasPrefix(head[2:], magicString) },
 	Named:     func(path string) bool { return filepath.Ext(path) == ".log" },

@@ -10,7 +10,7 @@ import (
 // newChannel returns the channel of a log.
 func newChannel(h Header, p Profile) *codec.Channel {
 	return &codec.Channel{
-		Topic: Topic, Type: Type, Encoding: codec.EncodingCARLA,
+		Topic: Topic, Type: Type, Encoding: Encoding,
 		Metadata: map[string]string{
 			KeyProfile: p.Name,
 			KeyMap:     h.Map,
@@ -22,7 +22,7 @@ func newChannel(h Header, p Profile) *codec.Channel {
 
 // ParseChannel returns the header and the profile of the log of a channel.
 func ParseChannel(c *codec.Channel) (Header, Profile, error) {
-	if c.Encoding != codec.EncodingCARLA {
+	if c.Encoding != Encoding {
 		return Header{}, Profile{}, fmt.Errorf("its messages are %s, not packets of CARLA's recorder", c.Encoding)
 	}
 	p, err := ProfileNamed(c.Metadata[KeyProfile])

@@ -99,7 +99,7 @@ func (o *infoOptions) open(path string, stderr io.Writer) (codec.Reader, error) 
 	if !o.ROS2 {
 		return known.Open(path)
 	}
-	r, left, err := known.OpenROS2(path)
+	r, left, err := known.OpenROS2(path, formats.ReadOptions{})
 	for _, err := range left {
 		fmt.Fprintln(stderr, "warning: not translated to ROS 2:", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/episode"
 	"tapedeck/config"
+	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/picture"
 	"tapedeck/nodes/internal/progress"
 )
@@ -109,7 +110,7 @@ func (o *infoOptions) openPicture(ctx context.Context, path string, stderr io.Wr
 	if err != nil {
 		return nil, nil, err
 	}
-	r, left, err := known.OpenROS2(path)
+	r, left, err := known.OpenROS2(path, formats.ReadOptions{})
 	if err != nil {
 		return nil, nil, err
 	}

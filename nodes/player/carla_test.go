@@ -21,7 +21,7 @@ func makeLog(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "drive.log")
 	w, err := formats.All().Codecs().Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
-	c := &codec.Channel{Topic: carla.Topic, Type: carla.Type, Encoding: codec.EncodingCARLA,
+	c := &codec.Channel{Topic: carla.Topic, Type: carla.Type, Encoding: carla.Encoding,
 		Metadata: map[string]string{carla.KeyProfile: carla.UE4.Name}}
 	for i := range 11 {
 		bodies := []carla.Body{&carla.FrameStart{Frame: uint64(i + 1), Duration: -1, Elapsed: float64(i) / 10}}
@@ -90,6 +90,6 @@ func TestLogOfCARLA(t *testing.T) {
 
 	o = testOptions()
 	o.Follow = "ego"
-	_, err := openSource([]string{makeLog(t)}, nil, everything, o.log())
+	_, err := openSource([]string{makeLog(t)}, nil, everything, o.ReadOptions)
 	require.ErrorContains(t, err, `drive.log: there is no vehicle or walker "ego" to follow; there are 2 (hero), 3 (other)`)
 }

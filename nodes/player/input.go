@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"tapedeck/bridge/carla"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/config"
@@ -86,7 +85,7 @@ type source struct {
 	end        int64            // of the latest
 	warnings   []string         // for the log
 	wants      func(*codec.Channel) bool
-	log        carla.ReadOptions // how CARLA logs are read
+	options    formats.ReadOptions
 }
 
 // recording is one of a source.
@@ -96,11 +95,11 @@ type recording struct {
 	files  []codec.FileInfo
 }
 
-// openSource opens the recordings at paths. offsets are by path, in ns that a recording is played later. log configures
-// how CARLA logs are read. The caller closes the source.
+// openSource opens the recordings at paths. offsets are by path, in ns that a recording is played later. The caller closes
+// the source.
 func openSource(paths []string, offsets map[string]int64, wants func(*codec.Channel) bool,
-	log carla.ReadOptions) (*source, error) {
-	s := &source{wants: wants, log: log}
+	o formats.ReadOptions) (*source, error) {
+	s := &source{wants: wants, options: o}
 	for _, path := range paths {
 		if err := s.add(path, offsets[path]); err != nil {
 			return nil, errors.Join(err, s.close())
@@ -110,7 +109,7 @@ func openSource(paths []string, offsets map[string]int64, wants func(*codec.Chan
 }
 
 func (s *source) add(path string, offset int64) error {
-	r, left, err := formats.All().OpenROS2With(path, s.log)
+	r, left, err := formats.All().OpenROS2(path, s.options)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/bridge/carla"
 	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
@@ -43,7 +42,7 @@ func TestSourceMergesRecordings(t *testing.T) {
 	s, err := openSource([]string{
 		writeRecording(t, "none.record", "/none", true), writeRecording(t, "a.record", "/a", true, 100, 300),
 		writeRecording(t, "b.mcap", "/b", true, 0, 200),
-	}, nil, everything, carla.ReadOptions{})
+	}, nil, everything, formats.ReadOptions{})
 	require.NoError(t, err)
 	defer s.close()
 	require.Equal(t, []int64{0, 300, 4}, []int64{s.start, s.end, int64(s.messages)}, "recorded time may begin at 0")
@@ -77,7 +76,7 @@ func TestSourceNamesWhatIsMissing(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(folder, fmt.Sprintf("a.record.%05d", n)), data, 0o644))
 	}
-	s, err := openSource([]string{folder}, nil, everything, carla.ReadOptions{})
+	s, err := openSource([]string{folder}, nil, everything, formats.ReadOptions{})
 	require.NoError(t, err)
 	defer s.close()
 	require.EqualValues(t, 2, s.messages)
@@ -87,7 +86,7 @@ func TestSourceNamesWhatIsMissing(t *testing.T) {
 
 func TestSourceTellsOfUnfinishedRecordings(t *testing.T) {
 	path := writeRecording(t, "killed.record", "/a", false, 1, 2)
-	s, err := openSource([]string{path}, nil, everything, carla.ReadOptions{})
+	s, err := openSource([]string{path}, nil, everything, formats.ReadOptions{})
 	require.NoError(t, err)
 	defer s.close()
 	require.Len(t, s.warnings, 1)
@@ -97,7 +96,7 @@ func TestSourceTellsOfUnfinishedRecordings(t *testing.T) {
 
 func TestSourceFailsWithOneOfItsRecordings(t *testing.T) {
 	_, err := openSource([]string{writeRecording(t, "a.record", "/a", true, 1), "nowhere.record"}, nil, everything,
-		carla.ReadOptions{})
+		formats.ReadOptions{})
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"tapedeck/bridge/carla"
 	"tapedeck/config"
+	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/graph"
 )
 
@@ -55,10 +55,7 @@ type options struct {
 	MatchPatience time.Duration `param:"match_patience" group:"Subscribers" min:"0" help:"wait at most this long for existing subscribers to match their publishers; 0 does not wait"`
 	AckTimeout    time.Duration `param:"wait_for_all_acked" group:"Subscribers" min:"0" help:"wait at most this long at the end for reliable subscribers to acknowledge all messages; 0 does not wait"`
 
-	Interpolate     float64 `param:"interpolate" group:"CARLA" min:"0" max:"1000" value:"HZ" help:"CARLA logs: interpolate poses and twists to this rate; 0 keeps them as recorded"`
-	Follow          string  `param:"follow" group:"CARLA" value:"ACTOR" help:"CARLA logs: place the frame spectator behind and above this ACTOR, a role_name or an id, as CARLA's replayer does"`
-	IgnoreHero      bool    `param:"ignore_hero" group:"CARLA" help:"CARLA logs: leave out vehicles with the role_name hero"`
-	IgnoreSpectator bool    `param:"ignore_spectator" group:"CARLA" help:"CARLA logs: leave out the position of the spectator"`
+	formats.ReadOptions
 
 	ReadAhead    config.Size `param:"read_ahead_size" group:"Reading" min:"1MiB" help:"bytes to read ahead"`
 	DamagedError bool        `param:"stop_at_damage" group:"Reading" help:"stop with an error at a damaged place instead of continuing after it"`
@@ -76,12 +73,6 @@ func defaultOptions() options {
 		Rate: 1, Order: byReceipt, MatchPatience: 5 * time.Second, AckTimeout: 5 * time.Second,
 		ReadAhead: 64 << 20, Progress: 5, Diagnostics: true,
 	}
-}
-
-// log returns how CARLA logs are read.
-func (o *options) log() carla.ReadOptions {
-	return carla.ReadOptions{Rate: o.Interpolate, Follow: o.Follow, IgnoreHero: o.IgnoreHero,
-		IgnoreSpectator: o.IgnoreSpectator}
 }
 
 // plan returns how to play the time range from start to end, in ns of recorded time. The error is one of usage.

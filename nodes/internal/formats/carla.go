@@ -38,6 +38,21 @@ type CARLAOptions struct {
 	CARLAProfile string `param:"carla_profile" group:"CARLA" value:"NAME" help:"CARLA logs: write the layout of this CARLA: ue4-0.9.11, ue4-0.9.15, ue4-0.9.16 or ue5; by default that of carla_mapping, else of the converted log, else ue4-0.9.15"`
 }
 
+// ReadOptions say how recordings become ROS 2 messages, where formats have a choice. They are parameters of the player.
+type ReadOptions struct {
+	Interpolate     float64 `param:"interpolate" group:"CARLA" min:"0" max:"1000" value:"HZ" help:"CARLA logs: interpolate poses and twists to this rate; 0 keeps them as recorded"`
+	Follow          string  `param:"follow" group:"CARLA" value:"ACTOR" help:"CARLA logs: place the frame spectator behind and above this ACTOR, a role_name or an id, as CARLA's replayer does"`
+	IgnoreHero      bool    `param:"ignore_hero" group:"CARLA" help:"CARLA logs: leave out vehicles with the role_name hero"`
+	IgnoreSpectator bool    `param:"ignore_spectator" group:"CARLA" help:"CARLA logs: leave out the position of the spectator"`
+}
+
+// toROS2 returns how logs of CARLA become ROS 2 messages.
+func (o ReadOptions) toROS2() newTranslator {
+	return carla.ReadOptions{
+		Rate: o.Interpolate, Follow: o.Follow, IgnoreHero: o.IgnoreHero, IgnoreSpectator: o.IgnoreSpectator,
+	}.ToROS2
+}
+
 // carlaComposer writes logs of CARLA.
 type carlaComposer struct{ options carla.WriteOptions }
 

@@ -54,7 +54,7 @@ func fuzz(f *testing.F, name string, patterns ...string) {
 		runtime.ReadMemStats(&before)
 		read(t, path, All().Open)
 		read(t, path, func(path string) (codec.Reader, error) {
-			r, _, err := All().OpenROS2(path)
+			r, _, err := All().OpenROS2(path, ReadOptions{})
 			return r, err
 		})
 		runtime.ReadMemStats(&after)

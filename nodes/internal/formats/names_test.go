@@ -4,8 +4,10 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,37 +15,52 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFormatsAreNamedHere looks for formats that are known by name elsewhere than in the list.
+// TestFormatsAreNamedHere looks for formats that nodes, or the root of codec, know by name or by package.
 func TestFormatsAreNamedHere(t *testing.T) {
 	named := map[string]bool{}
 	for _, f := range All() {
 		named[f.Name] = true
 	}
-	delete(named, "session") // also what the recorder calls a recording
-	for _, folder := range []string{"../convert", "../../player", "../../../codec"} {
-		paths, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	// These are also what the recorder calls a recording, and a service of rosbag2.
+	delete(named, "session")
+	delete(named, "record")
+	packages := regexp.MustCompile(`^tapedeck/(codec/(carla|hdf5|lerobot|mcap|record|rosbag2?|session)|` +
+		`bridge/(apollo|carla|ros1))(/|$)`)
+
+	look := func(path string) {
+		text, err := os.ReadFile(path)
 		require.NoError(t, err)
-		require.NotEmpty(t, paths)
-		for _, path := range paths {
-			if strings.HasSuffix(path, "_test.go") {
-				continue
-			}
-			text, err := os.ReadFile(path)
-			require.NoError(t, err)
-			file, err := parser.ParseFile(token.NewFileSet(), path, text, 0)
-			require.NoError(t, err)
-			ast.Inspect(file, func(n ast.Node) bool {
-				literal, ok := n.(*ast.BasicLit)
-				if !ok || literal.Kind != token.STRING {
-					return true
-				}
+		file, err := parser.ParseFile(token.NewFileSet(), path, text, 0)
+		require.NoError(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING {
 				value, err := strconv.Unquote(literal.Value)
 				require.NoError(t, err)
-				name := strings.TrimPrefix(value, "tapedeck/codec/")
-				known := named[name] && !(value == "carla" && strings.HasSuffix(path, "channel.go"))
-				require.False(t, known, "%s names the format %q", path, value)
-				return true
-			})
+				require.False(t, named[value] || packages.MatchString(value), "%s names the format %q", path, value)
+			}
+			return true
+		})
+	}
+	product := func(path string) bool {
+		return strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go")
+	}
+	files := 0
+	require.NoError(t, filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && path == "../../internal/formats" {
+			return fs.SkipDir
+		}
+		if err == nil && product(path) {
+			files++
+			look(path)
+		}
+		return err
+	}))
+	require.Greater(t, files, 50)
+	root, err := filepath.Glob("../../../codec/*.go")
+	require.NoError(t, err)
+	for _, path := range root {
+		if product(path) {
+			look(path)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"tapedeck/bridge/carla"
 	"tapedeck/bridge/ros1"
 	"tapedeck/codec"
+	layout "tapedeck/codec/carla"
 )
 
 // newTranslator makes the translator of a recording.
@@ -23,7 +24,7 @@ type translation struct {
 
 // translations are those that there are, by encoding.
 var translations = map[string]translation{
-	codec.EncodingCARLA:    {toROS2: carla.ToROS2, bound: true},
+	layout.Encoding:        {toROS2: carla.ToROS2, bound: true},
 	codec.EncodingProtobuf: {toROS2: apollo.ToROS2, fromROS2: apollo.FromROS2},
 	codec.EncodingROS1:     {toROS2: ros1.ToROS2, fromROS2: ros1.FromROS2},
 }
@@ -49,18 +50,13 @@ func toROS2() map[string]newTranslator {
 
 // OpenROS2 opens a recording as one of ROS 2 messages. About each channel that has no translation there is an error in
 // left; its messages stay as they are.
-func (l List) OpenROS2(path string) (r codec.Reader, left []error, err error) {
-	return l.OpenROS2With(path, carla.ReadOptions{})
-}
-
-// OpenROS2With is OpenROS2 with options for logs of CARLA.
-func (l List) OpenROS2With(path string, log carla.ReadOptions) (r codec.Reader, left []error, err error) {
+func (l List) OpenROS2(path string, o ReadOptions) (r codec.Reader, left []error, err error) {
 	source, err := l.Open(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	translators := toROS2()
-	translators[codec.EncodingCARLA] = log.ToROS2
+	translators[layout.Encoding] = o.toROS2()
 	if r, left, err = bridge.Translate(source, codec.EncodingCDR, translators); err != nil {
 		return nil, nil, errors.Join(err, source.Close())
 	}

@@ -17,6 +17,7 @@ import (
 	"tapedeck/bridge/carla"
 	"tapedeck/bridge/ros1"
 	"tapedeck/codec"
+	layout "tapedeck/codec/carla"
 	"tapedeck/test/samples/generate"
 )
 
@@ -80,7 +81,7 @@ func readAll(t *testing.T, path string) map[played][][]byte {
 	source, err := formats.Open(path)
 	require.NoError(t, err)
 	r, _, err := bridge.Translate(source, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){
-		codec.EncodingCARLA: carla.ToROS2, codec.EncodingProtobuf: apollo.ToROS2, codec.EncodingROS1: ros1.ToROS2,
+		layout.Encoding: carla.ToROS2, codec.EncodingProtobuf: apollo.ToROS2, codec.EncodingROS1: ros1.ToROS2,
 	})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
