@@ -185,20 +185,3 @@ func (v *vehicle) geoidHeight(latitude, longitude float64) float64 {
 	}
 	return height
 }
-
-func (v *vehicle) sendAltitude(m *common.MessageAltitude) {
-	v.altitudes = mavros_msgs.Altitude{
-		Header: v.header(v.o.MapFrame), Monotonic: m.AltitudeMonotonic, Amsl: m.AltitudeAmsl, Local: m.AltitudeLocal,
-		Relative: m.AltitudeRelative, Terrain: m.AltitudeTerrain, BottomClearance: m.BottomClearance,
-	}
-	v.out.send(altitude, &v.altitudes)
-}
-
-func (v *vehicle) sendHUD(m *common.MessageVfrHud) {
-	v.hud = mavros_msgs.VfrHud{
-		Header: v.header(""), Airspeed: m.Airspeed, Groundspeed: m.Groundspeed, Heading: m.Heading,
-		Throttle: float32(m.Throttle) / 100,
-		Altitude: m.Alt, Climb: m.Climb,
-	}
-	v.out.send(vfrHUD, &v.hud)
-}

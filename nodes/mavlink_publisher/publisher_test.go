@@ -251,15 +251,20 @@ func TestQoS(t *testing.T) {
 	require.Equal(t, 5, offered["/mavros/imu/data"].Depth)
 }
 
-func TestInvalidSources(t *testing.T) {
-	var network bridgetest.Network
-	node, err := network.Open(bridge.Options{Name: "mavlink_publisher"})
+// openNode opens a node on its own network until the test ends.
+func openNode(t *testing.T) bridge.Node {
+	node, err := new(bridgetest.Network).Open(bridge.Options{Name: "mavlink_publisher"})
 	require.NoError(t, err)
-	defer func() { require.NoError(t, node.Close()) }()
+	t.Cleanup(func() { require.NoError(t, node.Close()) })
+	return node
+}
+
+func TestInvalidSources(t *testing.T) {
+	node := openNode(t)
 	o := logOptions()
 	o.AwaitSubs = false
 	o.Source = "somewhere"
-	_, err = newPublisher(node, time.Now(), &o, [][]entry{{{"mavros", &o.Vehicle}}})
+	_, err := newPublisher(node, time.Now(), &o, [][]entry{{{"mavros", &o.Vehicle}}})
 	require.ErrorContains(t, err, "somewhere")
 	o.Source = "/no/such/file.tlog"
 	live := o.Vehicle
@@ -275,9 +280,7 @@ func TestInvalidSources(t *testing.T) {
 
 // An open port without an autopilot is a warning.
 func TestSilentPort(t *testing.T) {
-	var network bridgetest.Network
-	node, err := network.Open(bridge.Options{Name: "mavlink_publisher"})
-	require.NoError(t, err)
+	node := openNode(t)
 	o := defaultOptions()
 	o.Source = "udp://127.0.0.1:9"
 	p, err := newPublisher(node, time.Now(), &o, [][]entry{{{"mavros", &o.Vehicle}}})
@@ -291,7 +294,6 @@ func TestSilentPort(t *testing.T) {
 	cancel()
 	require.NoError(t, <-ended)
 	require.NoError(t, p.close())
-	require.NoError(t, node.Close())
 }
 
 // stuckNode has a subscriber that blocks publishing.
@@ -337,10 +339,7 @@ func TestStopWithBlockedSubscriber(t *testing.T) {
 	w.add(3, 1, arduPilot())
 	w.add(3, 1, &common.MessageAttitude{})
 	require.NoError(t, w.file.Close())
-	var network bridgetest.Network
-	node, err := network.Open(bridge.Options{Name: "mavlink_publisher"})
-	require.NoError(t, err)
-	stuck := &stuckNode{Node: node, begun: make(chan struct{})}
+	stuck := &stuckNode{Node: openNode(t), begun: make(chan struct{})}
 	o := logOptions()
 	o.AwaitSubs, o.Source = false, w.file.Name()
 	p, err := newPublisher(stuck, time.Now(), &o, [][]entry{{{"mavros", &o.Vehicle}}})
@@ -357,5 +356,4 @@ func TestStopWithBlockedSubscriber(t *testing.T) {
 		t.Fatal("it does not end")
 	}
 	require.NoError(t, p.close())
-	require.NoError(t, node.Close())
 }

@@ -53,32 +53,6 @@ func (v *vehicle) heartbeatFrom(m *ardupilotmega.MessageHeartbeat) {
 	v.out.send(vehicleState, &v.state)
 }
 
-func (v *vehicle) extendedSysState(m *common.MessageExtendedSysState) {
-	v.extended = mavros_msgs.ExtendedState{Header: v.header(""), VtolState: uint8(m.VtolState),
-		LandedState: uint8(m.LandedState)}
-	v.out.send(extendedState, &v.extended)
-}
-
-func (v *vehicle) sendEstimator(m *common.MessageEstimatorStatus) {
-	has := func(bit common.ESTIMATOR_STATUS_FLAGS) bool { return m.Flags&bit != 0 }
-	v.estimator = mavros_msgs.EstimatorStatus{
-		Header:                    v.header(""),
-		AttitudeStatusFlag:        has(common.ESTIMATOR_ATTITUDE),
-		VelocityHorizStatusFlag:   has(common.ESTIMATOR_VELOCITY_HORIZ),
-		VelocityVertStatusFlag:    has(common.ESTIMATOR_VELOCITY_VERT),
-		PosHorizRelStatusFlag:     has(common.ESTIMATOR_POS_HORIZ_REL),
-		PosHorizAbsStatusFlag:     has(common.ESTIMATOR_POS_HORIZ_ABS),
-		PosVertAbsStatusFlag:      has(common.ESTIMATOR_POS_VERT_ABS),
-		PosVertAglStatusFlag:      has(common.ESTIMATOR_POS_VERT_AGL),
-		ConstPosModeStatusFlag:    has(common.ESTIMATOR_CONST_POS_MODE),
-		PredPosHorizRelStatusFlag: has(common.ESTIMATOR_PRED_POS_HORIZ_REL),
-		PredPosHorizAbsStatusFlag: has(common.ESTIMATOR_PRED_POS_HORIZ_ABS),
-		GpsGlitchStatusFlag:       has(common.ESTIMATOR_GPS_GLITCH),
-		AccelErrorStatusFlag:      has(common.ESTIMATOR_ACCEL_ERROR),
-	}
-	v.out.send(estimatorStatus, &v.estimator)
-}
-
 // statustext publishes a text when it is complete, or incomplete when another begins or the rest is missing.
 func (v *vehicle) statustext(m *common.MessageStatustext) {
 	const full = 50 // characters; a shorter message ends its text

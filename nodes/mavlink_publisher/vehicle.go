@@ -12,6 +12,7 @@ import (
 
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
+	"github.com/bluenviron/gomavlib/v3/pkg/message"
 )
 
 // lasting is how long a preferred message may be missing before others replace it, in ns: radio links lose streams for
@@ -61,10 +62,6 @@ func (v *vehicle) handle(f *mavlink.Frame) {
 	switch m := f.Message.(type) {
 	case *ardupilotmega.MessageHeartbeat:
 		v.heartbeatFrom(m)
-	case *common.MessageExtendedSysState:
-		v.extendedSysState(m)
-	case *common.MessageEstimatorStatus:
-		v.sendEstimator(m)
 	case *common.MessageStatustext:
 		v.statustext(m)
 	case *common.MessageSysStatus:
@@ -87,8 +84,6 @@ func (v *vehicle) handle(f *mavlink.Frame) {
 		v.gpsRawInt(m)
 	case *ardupilotmega.MessageGlobalPositionInt:
 		v.globalPositionInt(m)
-	case *common.MessageAltitude:
-		v.sendAltitude(m)
 	case *common.MessageLocalPositionNed:
 		v.localPositionNED(m)
 	case *common.MessageLocalPositionNedCov:
@@ -101,12 +96,53 @@ func (v *vehicle) handle(f *mavlink.Frame) {
 		v.rcChannelsRaw(m)
 	case *common.MessageServoOutputRaw:
 		v.servoOutputRaw(m, f.V2)
-	case *common.MessageVfrHud:
-		v.sendHUD(m)
 	case *common.MessageSystemTime:
 		v.systemTime(m)
 	case *common.MessageTimesync:
 		v.timesyncReply(m)
+	default:
+		v.handleDirect(m)
+	}
+}
+
+// handleDirect publishes messages whose fields mavros copies one by one.
+func (v *vehicle) handleDirect(m message.Message) {
+	switch m := m.(type) {
+	case *common.MessageExtendedSysState:
+		v.extended = mavros_msgs.ExtendedState{Header: v.header(""), VtolState: uint8(m.VtolState),
+			LandedState: uint8(m.LandedState)}
+		v.out.send(extendedState, &v.extended)
+	case *common.MessageEstimatorStatus:
+		has := func(bit common.ESTIMATOR_STATUS_FLAGS) bool { return m.Flags&bit != 0 }
+		v.estimator = mavros_msgs.EstimatorStatus{
+			Header:                    v.header(""),
+			AttitudeStatusFlag:        has(common.ESTIMATOR_ATTITUDE),
+			VelocityHorizStatusFlag:   has(common.ESTIMATOR_VELOCITY_HORIZ),
+			VelocityVertStatusFlag:    has(common.ESTIMATOR_VELOCITY_VERT),
+			PosHorizRelStatusFlag:     has(common.ESTIMATOR_POS_HORIZ_REL),
+			PosHorizAbsStatusFlag:     has(common.ESTIMATOR_POS_HORIZ_ABS),
+			PosVertAbsStatusFlag:      has(common.ESTIMATOR_POS_VERT_ABS),
+			PosVertAglStatusFlag:      has(common.ESTIMATOR_POS_VERT_AGL),
+			ConstPosModeStatusFlag:    has(common.ESTIMATOR_CONST_POS_MODE),
+			PredPosHorizRelStatusFlag: has(common.ESTIMATOR_PRED_POS_HORIZ_REL),
+			PredPosHorizAbsStatusFlag: has(common.ESTIMATOR_PRED_POS_HORIZ_ABS),
+			GpsGlitchStatusFlag:       has(common.ESTIMATOR_GPS_GLITCH),
+			AccelErrorStatusFlag:      has(common.ESTIMATOR_ACCEL_ERROR),
+		}
+		v.out.send(estimatorStatus, &v.estimator)
+	case *common.MessageAltitude:
+		v.altitudes = mavros_msgs.Altitude{
+			Header: v.header(v.o.MapFrame), Monotonic: m.AltitudeMonotonic, Amsl: m.AltitudeAmsl, Local: m.AltitudeLocal,
+			Relative: m.AltitudeRelative, Terrain: m.AltitudeTerrain, BottomClearance: m.BottomClearance,
+		}
+		v.out.send(altitude, &v.altitudes)
+	case *common.MessageVfrHud:
+		v.hud = mavros_msgs.VfrHud{
+			Header: v.header(""), Airspeed: m.Airspeed, Groundspeed: m.Groundspeed, Heading: m.Heading,
+			Throttle: float32(m.Throttle) / 100,
+			Altitude: m.Alt, Climb: m.Climb,
+		}
+		v.out.send(vfrHUD, &v.hud)
 	}
 }
 
