@@ -65,8 +65,7 @@ func (j *Job) runEpisodes(ctx context.Context, p *plan, format formats.Format) (
 	begin := time.Now()
 	w.result.Path = out.path
 	if err := w.run(ctx, out); err != nil {
-		written := filepath.Join(out.part, filepath.Base(out.path))
-		return nil, &renamedError{err, strings.ReplaceAll(err.Error(), written, j.Output)}
+		return nil, out.renamed(err)
 	}
 	if w.result.Files, err = out.commit(); err == nil && p.LinkFile != "" {
 		err = w.link(out.path)
@@ -74,15 +73,6 @@ func (j *Job) runEpisodes(ctx context.Context, p *plan, format formats.Format) (
 	w.result.Took = time.Since(begin)
 	return &w.result, err
 }
-
-// renamedError is an error whose text names the output instead of its temporary path.
-type renamedError struct {
-	error
-	text string
-}
-
-func (e *renamedError) Error() string { return e.text }
-func (e *renamedError) Unwrap() error { return e.error }
 
 // link writes the file with links to all episodes of a folder.
 func (w *episodeJob) link(folder string) error {

@@ -169,6 +169,21 @@ func (o *output) create(options codec.CreateOptions) (codec.Writer, error) {
 	return codec.Formats{o.format.Format}.Create(filepath.Join(o.part, filepath.Base(o.path)), options)
 }
 
+// renamed returns an error whose text names the output instead of its temporary folder.
+func (o *output) renamed(err error) error {
+	folder := strings.TrimSuffix(o.path, filepath.Base(o.path))
+	return &renamedError{err, strings.ReplaceAll(err.Error(), o.part+"/", folder)}
+}
+
+// renamedError is an error whose text names the output instead of its temporary path.
+type renamedError struct {
+	error
+	text string
+}
+
+func (e *renamedError) Error() string { return e.text }
+func (e *renamedError) Unwrap() error { return e.error }
+
 // commit moves the recording, whose writer is closed, to its path. It returns the paths of its files or its folder.
 func (o *output) commit() ([]string, error) {
 	o.keep = true

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"tapedeck/bridge"
@@ -111,7 +110,7 @@ func (w *writer) copy(ctx context.Context) error {
 		if err := w.writer.Declare(t.Channel); errors.As(err, &missing) {
 			return err
 		} else if err != nil {
-			return w.plain(err)
+			return w.out.renamed(err)
 		}
 	}
 	w.result.Topics = len(topics)
@@ -170,7 +169,7 @@ func (w *writer) write(m *codec.Message) error {
 			return err
 		}
 		// Other messages may still be written.
-		err = w.plain(err)
+		err = w.out.renamed(err)
 		w.refuse(m, fmt.Sprintf("messages that %s does not accept: %v", w.out.format.Name, cmp.Or(w.refused, err)), err)
 		return nil
 	}
@@ -185,11 +184,6 @@ func (w *writer) write(m *codec.Message) error {
 		w.progress(time.Duration(done), time.Duration(w.end-w.start))
 	}
 	return nil
-}
-
-// plain returns an error that names the output instead of its temporary path.
-func (w *writer) plain(err error) error {
-	return errors.New(strings.ReplaceAll(err.Error(), w.out.part+"/", ""))
 }
 
 // refuse counts a message that is left out.

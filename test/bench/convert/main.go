@@ -102,8 +102,8 @@ func (b *bench) prepare() error {
 		exec.Command("cp", b.path("drive.bag"), b.path("unindexed.bag")),
 	}
 	for _, cmd := range commands {
-		if said, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("%s: %w: %s", cmd, err, said)
+		if output, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w: %s", cmd, err, output)
 		}
 	}
 	return dropIndex(b.path("unindexed.bag"))

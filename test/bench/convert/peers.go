@@ -16,8 +16,8 @@ func (b *bench) findPeers() error {
 		b.mcap = b.path("mcap")
 		build := exec.Command("go", "build", "-o", b.mcap, ".")
 		build.Dir = source
-		if said, err := build.CombinedOutput(); err != nil {
-			return fmt.Errorf("build %s: %w: %s", source, err, said)
+		if output, err := build.CombinedOutput(); err != nil {
+			return fmt.Errorf("build %s: %w: %s", source, err, output)
 		}
 	case version(b.mcap, "version") == "":
 		fmt.Println("no mcap: the command line tool is not installed; -mcap says where it is")

@@ -51,10 +51,10 @@ func (b *bench) measure(p *program) (r result, err error) {
 	}
 	cmd := *p.command
 	began := time.Now()
-	said, err := cmd.CombinedOutput()
+	output, err := cmd.CombinedOutput()
 	r.took = time.Since(began)
 	if err != nil {
-		return r, fmt.Errorf("%w: %w: %s", errFailed, err, bytes.TrimSpace(said))
+		return r, fmt.Errorf("%w: %w: %s", errFailed, err, bytes.TrimSpace(output))
 	}
 	r.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
@@ -92,9 +92,9 @@ func sizeOf(path string) (size int64) {
 
 // version returns what a program prints of itself, "" if it is not installed.
 func version(name string, args ...string) string {
-	said, err := exec.Command(name, args...).Output()
+	output, err := exec.Command(name, args...).Output()
 	if errors.Is(err, exec.ErrNotFound) || err != nil {
 		return ""
 	}
-	return string(said)
+	return string(output)
 }

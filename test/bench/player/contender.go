@@ -67,8 +67,8 @@ func (b *bench) play(c contender, r recording, rate float64) (got run, err error
 	if err != nil {
 		return got, err
 	}
-	var out, said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &said
+	var out, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &stderr
 	if cmd.Dir == "" {
 		cmd.Dir = b.folder
 	}
@@ -98,7 +98,7 @@ func (b *bench) play(c contender, r recording, rate float64) (got run, err error
 		}
 	}
 	if err != nil {
-		return got, fmt.Errorf("%s: %w: %s%s", strings.Join(cmd.Args, " "), err, said.String(), out.String())
+		return got, fmt.Errorf("%s: %w: %s%s", strings.Join(cmd.Args, " "), err, stderr.String(), out.String())
 	}
 	if c.silent {
 		woke := make([]int64, count)

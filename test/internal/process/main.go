@@ -36,12 +36,12 @@ func run(m *testing.M, bin *string, names []string) (code int, err error) {
 		}
 		defer os.RemoveAll(*bin)
 	}
-	offspring, err := watch()
+	children, err := watch()
 	if err != nil {
 		return 1, fmt.Errorf("watch the processes of the tests: %w", err)
 	}
 	code = m.Run()
-	return code, offspring.ended()
+	return code, children.ended()
 }
 
 // build builds executables and returns a new folder with them. What is up to date in build/test-bin, which all tests

@@ -39,8 +39,8 @@ func TestMain(m *testing.M) {
 	select {}
 }
 
-// TestOffspringEndsWithTheTests shows that nothing that tests have started outlives them, however they end.
-func TestOffspringEndsWithTheTests(t *testing.T) {
+// TestChildrenEndWithTheTests shows that nothing that tests have started outlives them, however they end.
+func TestChildrenEndWithTheTests(t *testing.T) {
 	for _, end := range []string{"panic", "SIGKILL", "SIGQUIT", "SIGINT"} {
 		t.Run(end, func(t *testing.T) {
 			cmd := exec.Command(os.Args[0])

@@ -27,16 +27,16 @@ for round in 1 2 3 4 5; do
 	done
 done`
 
-// offspring is what the tests of this process have started.
-type offspring struct {
+// children are the processes that the tests of this process have started.
+type children struct {
 	mark  string
 	stdin io.Closer // the reaper's: the kernel closes it if this process dies
 	cmd   *exec.Cmd
 }
 
 // watch starts a process that kills all others that are started from now on, once this one has ended.
-func watch() (*offspring, error) {
-	o := &offspring{mark: fmt.Sprintf("%s=%d-%d", mark, os.Getpid(), time.Now().UnixNano())}
+func watch() (*children, error) {
+	o := &children{mark: fmt.Sprintf("%s=%d-%d", mark, os.Getpid(), time.Now().UnixNano())}
 	o.cmd = exec.Command("sh", "-c", reaper, "reaper", o.mark)
 	o.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is not for it
 	stdin, err := o.cmd.StdinPipe()
@@ -53,7 +53,7 @@ func watch() (*offspring, error) {
 
 // ended has all processes killed that are still there. It waits for those that are about to end, and returns an error
 // that names the others.
-func (o *offspring) ended() error {
+func (o *children) ended() error {
 	var left []string
 	for deadline := time.Now().Add(Patience); ; time.Sleep(20 * time.Millisecond) {
 		if left = o.running(); len(left) == 0 || time.Now().After(deadline) {
@@ -69,7 +69,7 @@ func (o *offspring) ended() error {
 }
 
 // running returns the command lines of the processes that are there.
-func (o *offspring) running() (list []string) {
+func (o *children) running() (list []string) {
 	paths, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, path := range paths {
 		environ, err := os.ReadFile(path)
