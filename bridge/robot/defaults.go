@@ -3,6 +3,7 @@ package robot
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -24,6 +25,23 @@ func Default(info *codec.Info) *Mapping {
 	m.addCameras(all)
 	m.addArms(all)
 	return m
+}
+
+// Maps reports whether m names a topic or, if m is nil, whether Default maps topics of that name and type.
+func (m *Mapping) Maps(topic, typeName string) bool {
+	if m != nil {
+		return m.names(topic)
+	}
+	info := func(topic, typeName string) codec.TopicInfo {
+		return codec.TopicInfo{Channel: &codec.Channel{Topic: topic, Type: typeName, Encoding: codec.EncodingCDR},
+			MessageCount: 1}
+	}
+	// The joints that make an arm may come later, on a topic that is sorted behind all others.
+	namespace := path.Dir(topic)
+	return Default(&codec.Info{Topics: []codec.TopicInfo{
+		info(topic, typeName), info(path.Join(namespace, "~joints"), typeJointState),
+		info(path.Join(path.Dir(namespace), "~joints"), typeJointState),
+	}}).names(topic)
 }
 
 // Prefixes of the names of cameras and arms; a number follows.

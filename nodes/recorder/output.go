@@ -8,10 +8,10 @@ import (
 	"tapedeck/codec"
 )
 
-// defaultName is the name of a recording that the user did not name.
+// defaultName returns the name of a recording that the user did not name.
 func defaultName(now time.Time) string { return dated("tapedeck", now) }
 
-// recordingName is the name that the options give a recording that begins at now.
+// recordingName returns the name of a recording that begins at now.
 func recordingName(o *options, now time.Time) string {
 	switch {
 	case o.Output != "":
@@ -24,8 +24,7 @@ func recordingName(o *options, now time.Time) string {
 
 func dated(name string, now time.Time) string { return name + "_" + now.Format("2006_01_02-15_04_05") }
 
-// create begins a recording of that name and returns its path. s says how some are written, t, unless it is nil,
-// hears of its files.
+// create begins a recording of that name and returns its path. t, unless it is nil, is called about its files.
 func create(
 	o *options, s *settings, name string, metadata map[string]string, t *session,
 ) (codec.Writer, string, error) {

@@ -190,15 +190,16 @@ func TestSessionOptions(t *testing.T) {
 	m, err = o.mapping()
 	require.NoError(t, err)
 	require.Contains(t, m.Topics(), "/wrist/color/image_raw/compressed")
-	require.True(t, isRobotTopic(m, "/wrist/color/image_raw/compressed", "sensor_msgs/msg/CompressedImage"))
-	require.False(t, isRobotTopic(m, "/a/image_raw", "sensor_msgs/msg/Image"))
+	require.True(t, m.Maps("/wrist/color/image_raw/compressed", "sensor_msgs/msg/CompressedImage"))
+	require.False(t, m.Maps("/a/image_raw", "sensor_msgs/msg/Image"))
+	var none *robot.Mapping
 	for topic, typeName := range map[string]string{
 		"/a/image_raw": "sensor_msgs/msg/Image", "/joint_states": "sensor_msgs/msg/JointState",
 		"/arm_0/pose": "geometry_msgs/msg/PoseStamped", "/arm_0/command/pose": "geometry_msgs/msg/PoseStamped",
 	} {
-		require.True(t, isRobotTopic(nil, topic, typeName), topic)
+		require.True(t, none.Maps(topic, typeName), topic)
 	}
-	require.False(t, isRobotTopic(nil, "/imu", "sensor_msgs/msg/Imu"))
+	require.False(t, none.Maps("/imu", "sensor_msgs/msg/Imu"))
 }
 
 func TestSessionOfHardware(t *testing.T) {

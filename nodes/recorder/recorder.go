@@ -184,7 +184,7 @@ func (r *recorder) unfit(topic, typeName string) string {
 			return err.Error()
 		}
 	}
-	if r.options.format().Live.Robot != nil && !isRobotTopic(r.robot, topic, typeName) {
+	if r.options.format().Live.Robot != nil && !r.robot.Maps(topic, typeName) {
 		return fmt.Sprintf("%s [%s] is no camera and no arm; robot_mapping can say that it is", topic, typeName)
 	}
 	return ""

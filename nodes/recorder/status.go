@@ -50,7 +50,11 @@ func (s *status) update(now time.Time) {
 	}
 	t := r.totals()
 	if t.dropped > 0 {
-		r.warn("dropped", "%s, messages are dropped; queue_size is how many bytes may wait for it", r.slow())
+		why := "the disk does not keep up; queue_size bounds the bytes that wait for it"
+		if s := r.session.Load(); s.writer != nil && s.writer.Late() {
+			why = "PNG encoding cannot keep up; record the compressed image topics instead"
+		}
+		r.warn("dropped", "messages are dropped: %s", why)
 	}
 	line := t.String()
 	if left := r.left(); left != "" {
