@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"testing"
@@ -124,25 +125,44 @@ func (d *deck) publish(p bridge.Publisher, numbers ...uint32) {
 	require.Equal(d.t, before+uint64(len(numbers)), received())
 }
 
-// numbers returns what was recorded of a topic.
-func numbers(t *testing.T, path, topic string) []uint32 {
+// open opens a recording for the rest of the test.
+func open(t *testing.T, path string) codec.Reader {
+	t.Helper()
 	r, err := formats.All().Open(path)
 	require.NoError(t, err)
-	defer r.Close()
-	it, err := r.Read(codec.Query{Topics: func(c *codec.Channel) bool { return c.Topic == topic }})
-	require.NoError(t, err)
-	defer it.Close()
-	var list []uint32
-	for {
-		m, err := it.Next()
-		if err == io.EOF {
-			return list
-		}
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	return r
+}
+
+// messages yields the messages of a recording on some topics.
+func messages(t *testing.T, path string, topics func(*codec.Channel) bool) iter.Seq[*codec.Message] {
+	t.Helper()
+	r := open(t, path)
+	return func(yield func(*codec.Message) bool) {
+		it, err := r.Read(codec.Query{Topics: topics})
 		require.NoError(t, err)
+		defer it.Close()
+		for {
+			m, err := it.Next()
+			if err == io.EOF {
+				return
+			}
+			if require.NoError(t, err); !yield(m) {
+				return
+			}
+		}
+	}
+}
+
+// numbers returns what was recorded of a topic.
+func numbers(t *testing.T, path, topic string) (list []uint32) {
+	t.Helper()
+	for m := range messages(t, path, func(c *codec.Channel) bool { return c.Topic == topic }) {
 		var n std_msgs.UInt32
 		require.NoError(t, cdr.Unmarshal(m.Data, &n))
 		list = append(list, n.Data)
 	}
+	return list
 }
 
 func testOptions(storage string) options {

@@ -15,16 +15,12 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	diag "tapedeck/msgs/diagnostic_msgs"
-	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
 // events returns the events of a recording, "kind topic count text".
 func events(t *testing.T, path string) []string {
-	r, err := formats.All().Open(path)
-	require.NoError(t, err)
-	defer r.Close()
-	info, err := r.Info()
+	info, err := open(t, path).Info()
 	require.NoError(t, err)
 	var list []string
 	for _, e := range info.Events {

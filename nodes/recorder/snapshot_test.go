@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/binary"
-	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -25,7 +24,6 @@ import (
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/msgs/std_srvs"
 	"tapedeck/msgs/tapedeck"
-	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/rospub"
 	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/snapshot"
@@ -66,48 +64,28 @@ type recordedMessage struct {
 // contents returns the messages of a recording but for events, and what is known of it. It must be complete.
 func contents(t *testing.T, path string) (list []recordedMessage, info *codec.Info) {
 	t.Helper()
-	r, err := formats.All().Open(path)
-	require.NoError(t, err)
-	defer r.Close()
-	info, err = r.Info()
+	info, err := open(t, path).Info()
 	require.NoError(t, err)
 	require.True(t, info.Complete, path)
-	it, err := r.Read(codec.Query{Topics: func(c *codec.Channel) bool { return !codec.IsEvents(c) }})
-	require.NoError(t, err)
-	defer it.Close()
-	for {
-		m, err := it.Next()
-		if err == io.EOF {
-			return list, info
-		}
-		require.NoError(t, err)
+	for m := range messages(t, path, func(c *codec.Channel) bool { return !codec.IsEvents(c) }) {
 		n := recordedMessage{m.Channel.Topic, m.LogTime, 0}
 		if len(m.Data) >= 12 {
 			n.number = binary.LittleEndian.Uint64(m.Data[4:])
 		}
 		list = append(list, n)
 	}
+	return list, info
 }
 
 // eventsOf returns the events of a kind that are kept in a recording.
 func eventsOf(t *testing.T, path, kind string) (list []codec.Event) {
 	t.Helper()
-	r, err := formats.All().Open(path)
-	require.NoError(t, err)
-	defer r.Close()
-	it, err := r.Read(codec.Query{Topics: codec.IsEvents})
-	require.NoError(t, err)
-	defer it.Close()
-	for {
-		m, err := it.Next()
-		if err == io.EOF {
-			return list
-		}
-		require.NoError(t, err)
+	for m := range messages(t, path, codec.IsEvents) {
 		if e, ok := codec.ParseEvent(m); ok && e.Kind == kind {
 			list = append(list, e)
 		}
 	}
+	return list
 }
 
 // traffic publishes numbered messages on a topic until it is stopped.
@@ -515,7 +493,8 @@ func TestConditionsThatCannotBeMet(t *testing.T) {
 		require.NoError(t, err)
 		require.Eventually(t, func() bool { return !d.recording() }, patient, time.Millisecond)
 		err = d.end()
-		require.ErrorContains(t, err, `snapshot_condition: condition "/load speed > 10": path "speed" in std_msgs/msg/Float64`)
+		require.ErrorContains(t, err,
+			`snapshot_condition: condition "/load speed > 10": path "speed" in std_msgs/msg/Float64`)
 	})
 	inBubble(t, "later", func(t *testing.T) {
 		d := newDeck(t, withSnapshots("record", "/load speed > 10", "/load data > 10"), "/n")
@@ -629,7 +608,8 @@ func TestSnapshotsSayThatTheyAreShort(t *testing.T) {
 		f := d.flow("/n", time.Millisecond, 50000)
 		require.Eventually(t, func() bool { return f.count() > 50 }, patient, time.Millisecond)
 		answer := d.takeSnapshot(tapedeck.TakeSnapshot_Request{})
-		require.Regexp(t, `^service /recorder/take_snapshot \(30s before, 0s after\); it reaches back \d.*s of 30s, as snapshot_size is used up$`,
+		require.Regexp(t, `^service /recorder/take_snapshot \(30s before, 0s after\); `+
+			`it reaches back \d.*s of 30s, as snapshot_size is used up$`,
 			eventsOf(t, answer.Path, codec.EventSnapshot)[0].Text)
 		require.NoError(t, d.end())
 	})

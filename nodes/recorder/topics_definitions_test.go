@@ -12,7 +12,6 @@ import (
 	"tapedeck/codec"
 	"tapedeck/msgs/rosidl"
 	tdi "tapedeck/msgs/type_description_interfaces"
-	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
@@ -31,10 +30,7 @@ func (d *deck) count(topic string, numbers ...uint32) {
 
 // channels returns those of a topic in a recording.
 func channels(t *testing.T, path, topic string) (list []*codec.Channel) {
-	r, err := formats.All().Open(path)
-	require.NoError(t, err)
-	defer r.Close()
-	info, err := r.Info()
+	info, err := open(t, path).Info()
 	require.NoError(t, err)
 	for _, t := range info.Topics {
 		if t.Channel.Topic == topic {

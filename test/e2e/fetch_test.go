@@ -41,7 +41,7 @@ func TestDefinitionFromItsPublisher(t *testing.T) {
 				require.NoError(t, known.Flush(t.Context()))
 			}
 			publish()
-			recorder.Prints("/source told the definition of test_msgs/msg/Numbered")
+			recorder.Prints("fetched the definition of test_msgs/msg/Numbered from /source")
 			control(t, node, "stop", "Stop", &rosbag2.Stop_Request{}, &rosbag2.Stop_Response{})
 			control(t, node, "record", "Record", &rosbag2.Record_Request{Uri: "again"}, &rosbag2.Record_Response{})
 			publish()

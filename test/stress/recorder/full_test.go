@@ -58,10 +58,10 @@ func fill(g *graph, storage, action, reserve string) {
 	}
 	r := g.recording(storage, "small/drive")
 	require.Equal(t, len(r.parts), r.finished(), printed)
-	c, b := r.read(cameraPublishers), r.books()
+	c, b := r.read(cameraPublishers), r.accounts()
 	require.Contains(t, printed, "0 lost in transport")
 	require.Equal(t, uint64(c.total()), b.files.Written)
-	r.tallied(cameraPublishers)
+	r.checkTotals(cameraPublishers)
 	if action == "stop" && strings.Contains(printed, "no space left on device") {
 		// The last file has its totals, but the recording ended without those of the whole.
 		require.Positive(t, b.missing)
@@ -107,12 +107,12 @@ func TestFullDiskToTheEnd(t *testing.T) {
 			printed := recorder.Interrupt()
 			r := g.recording(storage, "small/drive")
 			require.Equal(t, len(r.parts), r.finished(), printed)
-			c, b := r.read(cameraPublishers), r.books()
+			c, b := r.read(cameraPublishers), r.accounts()
 			require.Equal(t, sent, b.whole.Received)
 			require.Equal(t, b.whole.Received, b.whole.Written+b.whole.Dropped)
 			require.Positive(t, c.total())
 			require.Equal(t, uint64(c.total()), b.files.Written)
-			r.tallied(cameraPublishers)
+			r.checkTotals(cameraPublishers)
 			require.Less(t, uint64(c.total()), b.whole.Written)
 		})
 	}

@@ -113,7 +113,7 @@ func (c contents) total() (n int) {
 	return n
 }
 
-// info returns what a file or a folder says of itself.
+// info returns the Info of a file or a folder.
 func (r *recording) info(path string) *codec.Info {
 	r.t.Helper()
 	reader := r.open(path)
@@ -139,16 +139,16 @@ func (r *recording) finished() (n int) {
 	return n
 }
 
-// books are what a recording says of what was lost.
-type books struct {
+// accounts are what a recording knows about losses.
+type accounts struct {
 	files   codec.Totals // of all topics and files that are there
 	whole   codec.Totals // of all topics, of files that were deleted too; zero where there was only one file
 	dropped uint64       // messages, that events tell of
 	missing uint64       // messages, for the disk
 }
 
-// books adds up what the parts say.
-func (r *recording) books() (b books) {
+// accounts adds up the events of all parts.
+func (r *recording) accounts() (b accounts) {
 	r.t.Helper()
 	for _, path := range r.parts {
 		for _, e := range r.info(path).Events {
@@ -168,13 +168,13 @@ func (r *recording) books() (b books) {
 	return b
 }
 
-// tallied requires that the totals of each file are what is in it.
-func (r *recording) tallied(publishers int) {
+// checkTotals requires that the totals of each file match its messages.
+func (r *recording) checkTotals(publishers int) {
 	r.t.Helper()
 	for _, path := range r.parts {
 		file := recording{t: r.t, storage: r.storage, paths: []string{path}, parts: []string{path}}
 		c := file.read(publishers)
-		require.Equal(r.t, uint64(c.total()), file.books().files.Written, path)
+		require.Equal(r.t, uint64(c.total()), file.accounts().files.Written, path)
 	}
 }
 

@@ -60,8 +60,8 @@ func TestSlowDisk(t *testing.T) {
 	require.Equal(t, slow.Sent[:2], c.whole[:2], "of what takes little nothing is dropped")
 	require.Less(t, c.count[2], slow.Sent[2])
 	sent, written := sum(slow.Sent), uint64(c.total())
-	require.Equal(t, books{files: codec.Totals{Received: sent, Written: written, Dropped: sent - written},
-		dropped: sent - written}, r.books())
+	require.Equal(t, accounts{files: codec.Totals{Received: sent, Written: written, Dropped: sent - written},
+		dropped: sent - written}, r.accounts())
 	require.Contains(t, printed, fmt.Sprintf(" %d messages, ", written))
 	require.Contains(t, printed, fmt.Sprintf(" %d dropped, ", sent-written))
 }
@@ -141,7 +141,7 @@ func TestBrokenDisk(t *testing.T) {
 			require.Contains(t, printed, "input/output error")
 			r := g.recording("record", "drive")
 			require.Equal(t, len(r.parts), r.finished())
-			c, b := r.read(cameraPublishers), r.books()
+			c, b := r.read(cameraPublishers), r.accounts()
 			require.Positive(t, b.missing)
 			require.Contains(t, printed, fmt.Sprintf(" %d messages, ", c.total()))
 			if action == "pause" {

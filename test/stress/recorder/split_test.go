@@ -70,6 +70,6 @@ func splitBy(g *graph, storage, by string, splits int) {
 	require.Equal(t, last.Sent, c.count)
 	all := uint64(c.total())
 	written := codec.Totals{Received: all, Written: all}
-	require.Equal(t, books{files: written, whole: written}, r.books())
+	require.Equal(t, accounts{files: written, whole: written}, r.accounts())
 	t.Logf("%d messages in %d files", all, len(r.parts))
 }

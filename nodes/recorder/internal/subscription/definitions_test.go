@@ -24,7 +24,7 @@ func TestDefinitionOfAnUnknownNode(t *testing.T) {
 		s.define(topic, &bridge.Topic{Name: "/a", Publishers: []bridge.Endpoint{{Type: c.Type, TypeHash: "RIHS01_0"}}})
 		time.Sleep(queue.DefinitionWait - 1)
 		require.True(t, topic.AwaitsDefinition())
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		require.False(t, topic.AwaitsDefinition())
 		require.Equal(t, []string{"type robot/msg/Count"}, warnings)
