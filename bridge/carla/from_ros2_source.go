@@ -92,8 +92,8 @@ func newSource(c *codec.Channel, o *WriteOptions) *source {
 	return s
 }
 
-// Tells reports whether a log is made of CDR messages of a type on a topic.
-func (o WriteOptions) Tells(topic, typeName string) bool {
+// Accepts reports whether a log is made of CDR messages of a type on a topic.
+func (o WriteOptions) Accepts(topic, typeName string) bool {
 	c := codec.Channel{Topic: topic, Type: typeName, Encoding: codec.EncodingCDR}
 	return newSource(&c, &o).messageType != nil
 }

@@ -349,7 +349,7 @@ func TestPhysics(t *testing.T) {
 		Wheels: []carla_msgs.CarlaEgoVehicleInfoWheel{
 			{TireFriction: 1, DampingRate: 2, MaxSteerAngle: math.Pi / 2, Radius: 0.25, MaxBrakeTorque: 4, MaxHandbrakeTorque: 5,
 				Position: vector3{X: 1.5, Y: 0.5, Z: 0.25}},
-			{Radius: 35}, // as CARLA's bridge tells it
+			{Radius: 35}, // cm, as CARLA's bridge sends it
 		},
 	}
 	written := func(p carla.Profile) (*live, *recorder) {

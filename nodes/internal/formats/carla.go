@@ -73,7 +73,7 @@ func newCARLAComposer(o *Options) (Composer, error) {
 }
 
 func (c *carlaComposer) Accepts(topic, typeName string) error {
-	if c.options.Tells(topic, typeName) {
+	if c.options.Accepts(topic, typeName) {
 		return nil
 	}
 	return fmt.Errorf("a CARLA log has nothing of %s [%s]; carla_mapping can say which actor a topic is about", topic,
