@@ -318,7 +318,7 @@ func TestRefusedPush(t *testing.T) {
 		return usual
 	}})
 	_, s := observe(t, fake, func(a *realman.Arm) { a.Push = &realman.Push{IP: "127.0.0.9", Port: 1} })
-	eventually(t, "it is told", func() bool { return s.troubled("the arm refused the push configuration") })
+	eventually(t, "it is reported", func() bool { return s.troubled("the arm refused the push configuration") })
 	eventually(t, "it is queried nevertheless", func() bool { return s.count("current_arm_state") > 0 })
 }
 

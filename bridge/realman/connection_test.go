@@ -38,7 +38,7 @@ func TestStampIsHalfway(t *testing.T) {
 	u := &Update{Name: "joint_degree", Received: at(8)}
 	require.Equal(t, at(4), c.match(u))
 	require.Equal(t, 8*time.Millisecond, c.arm.Counts().RoundTrip)
-	require.Equal(t, at(8), c.match(u), "nobody asked")
+	require.Equal(t, at(8), c.match(u), "no query")
 	c.due(100)
 	require.Equal(t, at(99), c.match(&Update{Name: "joint_degree", Received: at(99)}), "it came before it was asked for")
 	require.Equal(t, at(8), c.match(&Update{Name: "controller_state", Received: at(8)}))
@@ -98,11 +98,11 @@ func TestSlowReplies(t *testing.T) {
 		require.Empty(t, lines)
 		require.Positive(t, wait)
 		require.Equal(t, at(ms+750), c.match(&Update{Name: "joint_degree", Received: at(ms + 1500)}))
-		require.EqualValues(t, i+1, c.arm.Counts().Timeouts, "but it is told")
+		require.EqualValues(t, i+1, c.arm.Counts().Timeouts, "but it is counted")
 	}
 }
 
-// What arms may not reply to says nothing of whether a connection is one.
+// Queries that arms may not reply to do not prove that a connection works.
 func TestQuietIsThatOfTheFirstCommand(t *testing.T) {
 	require.Equal(t, 8*time.Second, testConnection(t, Poll{"get_joint_degree", 5 * time.Second},
 		Poll{"get_gripper_state", time.Millisecond}).quiet)

@@ -16,7 +16,7 @@ import (
 const maxPacket = 64 << 10
 
 // Listener receives what arms push to a UDP port. Several arms may push to the same port;
-// the sender of a packet tells which arm it is.
+// the sender of a packet identifies the arm.
 type Listener struct {
 	conn *net.UDPConn
 

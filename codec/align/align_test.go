@@ -53,7 +53,7 @@ func TestOneSample(t *testing.T) {
 	table, err = Align(Streams{Cameras: s.Cameras, Commands: s.Vectors, Vectors: []*Vector{numbers("a", 30, ramp(10)...)}},
 		Options{})
 	require.NoError(t, err)
-	require.Equal(t, slices.Repeat([]float64{7}, 10), table.Commands[0].Values, "what was told once holds")
+	require.Equal(t, slices.Repeat([]float64{7}, 10), table.Commands[0].Values, "the last command holds")
 }
 
 func TestNothing(t *testing.T) {
@@ -187,7 +187,7 @@ func TestClean(t *testing.T) {
 	}
 	require.Equal(t, []int64{0, 20 * ms, 40 * ms, 60 * ms}, table.Stamps)
 	require.Equal(t, [][]int{{1, 3, 5, 0}}, table.Frames, "of frames at the same time it is the last one")
-	require.True(t, math.IsNaN(table.Vectors[0].Values[1]), "nobody had told it")
+	require.True(t, math.IsNaN(table.Vectors[0].Values[1]), "no sample has it")
 	table.Vectors[0].Values[1] = -1
 	// At 10 ms it is 9, 10; at 40 ms it is between 20 ms and 50 ms, where b is missing and still 20; at 60 ms a is still
 	// 5.

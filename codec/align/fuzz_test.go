@@ -98,7 +98,7 @@ func FuzzAlign(f *testing.F) {
 	})
 }
 
-// check says what is wrong with what came of some streams.
+// check fails unless the result for some streams is right.
 func check(t *testing.T, s Streams, o Options, table *Table) {
 	n := len(table.Stamps)
 	if n < 2 || n != table.Report.Rows || table.Report.Rows+table.Report.Dropped != table.Report.Points {
@@ -106,7 +106,7 @@ func check(t *testing.T, s Streams, o Options, table *Table) {
 	}
 	for i := 1; i < n; i++ {
 		if table.Stamps[i] <= table.Stamps[i-1] {
-			t.Fatalf("row %d is not behind the one before", i)
+			t.Fatalf("row %d is not later than the one before", i)
 		}
 	}
 	for c, camera := range s.Cameras {

@@ -39,7 +39,7 @@ type Reader struct {
 }
 
 // NewReader returns the episodes of s, which is at path and of a format, as messages. Closing it closes s. Reading
-// reports the Damage of s to Query.Damaged; without that, damage of a complete source is an error behind the last
+// reports the Damage of s to Query.Damaged; without that, damage of a complete source is an error after the last
 // message.
 func NewReader(format, path string, s Source) *Reader {
 	return &Reader{format: format, path: path, source: s}

@@ -30,7 +30,7 @@ func (s *takes) Episodes() ([]*Episode, error) { return s.episodes, nil }
 func (s *takes) Close() error                  { s.closed = true; return nil }
 func (s *takes) Damage() []error               { return s.damage }
 
-// pictures are frames in memory: each tells its number.
+// pictures are frames in memory with their numbers as data.
 type pictures struct {
 	encoding string
 	broken   int // frame that cannot be read, 0 is none
@@ -135,7 +135,7 @@ func TestReader(t *testing.T) {
 	require.InDeltaSlice(t, []float64{0.75, 0.75, 0.75}, []float64{roll, pitch, yaw}, 1e-12)
 	var other sensor_msgs.JointState
 	require.NoError(t, cdr.Unmarshal(payloads["/arm_0/pose sensor_msgs/msg/JointState"], &other))
-	require.Equal(t, []string{"a", "b"}, other.Name, "a pose that is none")
+	require.Equal(t, []string{"a", "b"}, other.Name, "other columns than a pose")
 	require.Equal(t, []float64{0, 0}, other.Position)
 
 	info, err := r.Info()
@@ -258,7 +258,7 @@ func TestReaderPoses(t *testing.T) {
 	require.InDelta(t, math.Sqrt2/2, m.Pose.Orientation.Z, 1e-15)
 	_, payloads = read(t, r, codec.Query{End: 4e9})
 	require.NoError(t, cdr.Unmarshal(payloads["/left_tool/pose geometry_msgs/msg/PoseStamped"], &m))
-	require.Equal(t, geometry_msgs.Point{X: 0, Y: 1, Z: 1}, m.Pose.Position, "x is what it was before")
+	require.Equal(t, geometry_msgs.Point{X: 0, Y: 1, Z: 1}, m.Pose.Position, "x of the sample before")
 
 	turned.Values = turned.Values[:20]
 	_, err := NewReader("session", "take", &takes{episodes: []*Episode{e}}).Info()

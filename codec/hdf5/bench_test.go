@@ -51,7 +51,7 @@ func long(b *testing.B, frames int, shots again) *episode.Rows {
 	return rows
 }
 
-// photograph returns JPEGs of noise that has size bytes with what is behind it.
+// photograph returns a JPEG of noise, padded to size bytes.
 func photographs(b *testing.B, n, size int) again {
 	var shots again
 	for i := range n {
@@ -129,7 +129,7 @@ func BenchmarkEncode(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory writes takes of different lengths; what the process has had in memory at most is said behind each.
+// BenchmarkMemory writes episodes of different lengths and reports the peak memory of the process after each.
 func BenchmarkMemory(b *testing.B) {
 	shots := photographs(b, 16, benchSize)
 	for _, images := range []string{ImagesVLen, ImagesPadded} {

@@ -120,7 +120,7 @@ func TestLengthsThatDiffer(t *testing.T) {
 	require.False(t, s.Complete())
 }
 
-// Images behind the last one that was written are none.
+// Rows after the last written image have no images.
 func TestImagesNeverWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.hdf5")
 	f, err := h5.Create(path)

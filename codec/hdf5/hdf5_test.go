@@ -234,7 +234,7 @@ func TestRoundTrip(t *testing.T) {
 					if i == 0 && o.Images != ImagesRaw && !o.SwapRB {
 						frames, _ := want.Open()
 						original, _ := frames.Frame(k)
-						require.Equal(t, original, f, "a JPEG stays as it is")
+						require.Equal(t, original, f, "a JPEG is stored unchanged")
 					}
 					m, err := f.Decode()
 					require.NoError(t, err)
@@ -439,7 +439,7 @@ func TestCreate(t *testing.T) {
 	w, err := Create(path, Options{Overwrite: true})
 	require.NoError(t, err)
 	w.Abort()
-	require.Len(t, readTakes(t, path), 1, "it is what it was")
+	require.Len(t, readTakes(t, path), 1, "the file is unchanged")
 	w, err = Create(path, Options{Overwrite: true})
 	require.NoError(t, err)
 	require.ErrorContains(t, w.Close(), "no episodes")

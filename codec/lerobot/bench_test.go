@@ -16,7 +16,7 @@ import (
 	"tapedeck/codec/episode"
 )
 
-// BenchmarkWriter writes a take of three cameras of 1000 JPEGs each, as many times, and says how much memory the
+// BenchmarkWriter writes an episode of three cameras with 1000 JPEGs each several times, and reports how much memory the
 // process had at most.
 func BenchmarkWriter(b *testing.B) {
 	for _, takes := range []int{1, 4} {

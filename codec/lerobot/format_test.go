@@ -184,7 +184,7 @@ func TestDamaged(t *testing.T) {
 		{"width", infoPath, `{"codebase_version": "v2.1", "fps": 10, "data_path": "data/chunk-000/episode_{episode_index:06d}.parquet", "features": {"action": {"shape": [3]}}}`, "row 0 does not have 3 numbers"},
 		{"line", "meta/episodes.jsonl", "{}\n{", "line 2"},
 		{"no rows", "meta/episodes.jsonl", `{"episode_index": 0}` + "\n" + `{"episode_index": 7}`, "episode_000007.parquet"},
-		{"table", data, "PAR1 this is none PAR1", data},
+		{"table", data, "PAR1 not Parquet PAR1", data},
 		{"empty", data, "", data},
 	} {
 		t.Run(c.name, func(t *testing.T) {

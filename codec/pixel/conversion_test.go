@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// frameOf returns a frame of random pixels with so many bytes of padding behind each row, the last one's cut off, and
+// frameOf returns a frame of random pixels with bytes of padding after each row, the last one's cut off, and
 // the rows without.
 func frameOf(encoding string, width, height, bytes, padding int) (f *Image, rows [][]byte) {
 	random := rand.New(rand.NewPCG(1, 2))

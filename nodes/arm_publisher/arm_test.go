@@ -58,7 +58,7 @@ func (e *ear[T]) last(t *testing.T) T {
 	return e.all[len(e.all)-1]
 }
 
-// has says whether there is a message for which something is so.
+// has reports whether a message meets a condition.
 func (e *ear[T]) has(so func(T) bool) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -125,7 +125,7 @@ func start(t *testing.T, address string, fake *realmantest.Arm) *realmantest.Arm
 	return fake
 }
 
-// of returns the options of an arm that is none, which is asked and nothing else.
+// of returns the options of a fake arm that is only queried.
 func of(fake *realmantest.Arm, change func(*hardware.Arm)) *hardware.Arm {
 	return entry(fake.Host(), func(a *hardware.Arm) {
 		a.Port, a.Push, a.Rate, a.GripperRate, a.StatusRate = fake.Port(), "none", 500, 500, 100

@@ -19,18 +19,18 @@ import (
 
 var formats = codec.Formats{record.Format}
 
-// playLog plays a log of CARLA, a real one if it is there, to who records where the hero drives.
+// playLog plays a log of CARLA, a real one if present, and records where the hero drives.
 func playLog(ctx context.Context) error {
 	heard := filepath.Join(folder, "hero")
 	log, real := samples.Find(generate.CARLALog)
 	if !real {
 		log = filepath.Join(folder, "circle.log")
-		say("A log is written as CARLA's recorder writes it: the hero drives in a circle.")
+		say("Writing a log in the format of CARLA's recorder: the hero drives in a circle.")
 		if err := generate.Drive(log); err != nil {
 			return err
 		}
 	}
-	say("A log of CARLA becomes ROS 2, without a simulator: its last 6 s, with poses at 50 Hz between its frames.")
+	say("Playing a CARLA log as ROS 2 topics, without a simulator: its last 6 s, with poses interpolated at 50 Hz.")
 	if err := run(ctx, "converter", "info", log); err != nil {
 		return err
 	}
@@ -49,11 +49,11 @@ func playLog(ctx context.Context) error {
 	if err := listener.interrupt(); err != nil {
 		return err
 	}
-	say("What came on /clock and /tf:")
+	say("Received on /clock and /tf:")
 	return printDrive(heard + ".record.00000")
 }
 
-// printDrive prints what time it was and where the hero was, once a second.
+// printDrive prints the time and the position of the hero once a second.
 func printDrive(path string) error {
 	r, err := formats.Open(path)
 	if err != nil {

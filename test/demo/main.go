@@ -1,7 +1,6 @@
 // Demo shows tapedeck's main job end to end, with the executables in bin/: publishers drive, the recorder records them,
 // a snapshot is taken, the recording is inspected and played back while a second recorder listens, and both recordings
-// are compared. Then a log of CARLA is played and listened to. It ends with an error when something is not as it should
-// be.
+// are compared. Then a log of CARLA is played and received. Any difference is an error.
 package main
 
 import (
@@ -19,7 +18,7 @@ import (
 const (
 	folder   = "demo-out"
 	duration = 8 * time.Second
-	domain   = "97" // of its own, so that no robot near by is disturbed
+	domain   = "97" // unused by robots nearby
 )
 
 func main() {
@@ -61,7 +60,7 @@ func demo(ctx context.Context) error {
 	if err := pause(ctx, duration/2); err != nil {
 		return err
 	}
-	say("Something happens: a snapshot saves the last 3 s, " +
+	say("An incident: a snapshot saves the last 3 s, " +
 		"as 'ros2 service call /snapshot std_srvs/srv/Trigger' would.")
 	if err := run(ctx, "recorder", "trigger"); err != nil {
 		return err
@@ -74,12 +73,12 @@ func demo(ctx context.Context) error {
 	}
 	publishers.stop()
 
-	say("What was recorded:")
+	say("The recording:")
 	if err := run(ctx, "converter", "info", drive+".record.00000"); err != nil {
 		return err
 	}
 
-	say("It is played back with simulated time on /clock, and a second recorder listens.")
+	say("Playing it back with simulated time on /clock while a second recorder records.")
 	listener, err := start("recorder", append([]string{"--output", replay, "/clock"}, topics...)...)
 	if err != nil {
 		return err
@@ -95,7 +94,7 @@ func demo(ctx context.Context) error {
 		return err
 	}
 
-	say("Are both recordings the same, message by message?")
+	say("Comparing both recordings message by message:")
 	if err := run(ctx, "converter", "diff", drive+".record.00000", replay+".record.00000", "--ignore-topics",
 		"/clock"); err != nil {
 		return err
@@ -145,7 +144,7 @@ func (p *process) interrupt() error {
 	return nil
 }
 
-// kill ends the process if it is still there.
+// kill ends the process if it is still running.
 func (p *process) kill() {
 	if p.cmd.ProcessState == nil {
 		_ = p.cmd.Process.Kill()

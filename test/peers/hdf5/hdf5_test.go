@@ -35,7 +35,7 @@ func (m memory) Frame(i int) (episode.Frame, error) { return m[i], nil }
 
 func (m memory) Close() error { return nil }
 
-// take returns a take with three cameras and two arms that are told what to do.
+// take returns an episode with three cameras and two arms with commands.
 func take(t *testing.T) *episode.Episode {
 	e := &episode.Episode{Name: "take", Task: "fold the Grüße"}
 	for i := range 3 {
@@ -89,7 +89,7 @@ func write(t *testing.T, path string, e *episode.Episode, a align.Options, o hdf
 	return r
 }
 
-// item is what h5py says of one thing in a file.
+// item is an object of a file as h5py reads it.
 type item struct {
 	Link        string
 	Shape       []int

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What libhdf5 said of the first error since quiet; it forgets that with the next call.
+// The message of libhdf5's first error since quiet; the next call resets it.
 static __thread char said[400];
 
 static herr_t innermost(unsigned n, const H5E_error2_t *e, void *data) {
@@ -161,7 +161,7 @@ static herr_t transfer(hid_t set, hid_t type, hsize_t start, hsize_t n, hid_t pl
 	return rc;
 }
 
-// The type in memory for the elements of a set as they are.
+// The type in memory for the elements of a set without conversion.
 static hid_t native_type(hid_t set) {
 	hid_t type = H5Dget_type(set);
 	if (type < 0)
@@ -239,7 +239,7 @@ hid_t open_set(hid_t file, const char *path, struct shape *s) {
 		describe(type, space, s);
 		s->chunked = H5Pget_layout(plist) == H5D_CHUNKED;
 		s->stored = H5Dget_storage_size(set);
-		// A raw dataset in other files has nothing of its own in this one.
+		// A dataset in external files has no data in this one.
 		if (H5Pget_external_count(plist) > 0)
 			s->kind = KIND_OTHER;
 	}
@@ -276,7 +276,7 @@ herr_t read_row(hid_t set, hsize_t i, void *data) {
 	return rc;
 }
 
-// libhdf5 asks for the memory of what it reads here, so that a length that is not true asks in vain.
+// libhdf5 allocates with this function, which refuses the memory for damaged lengths.
 static void *limited(size_t size, void *limit) { return size > *(size_t *)limit ? NULL : calloc(1, size + 1); }
 
 static void release(void *data, void *limit) { free(data); }

@@ -1,4 +1,5 @@
-// What gonum.org/v1/hdf5 lacks of libhdf5. All functions return less than 0 for an error, which cause then tells of, on the same thread.
+// Functions of libhdf5 that gonum.org/v1/hdf5 lacks. All return less than 0 for an error, which cause then describes, on the
+// same thread.
 #ifndef TAPEDECK_H5_COMPLEMENT_H
 #define TAPEDECK_H5_COMPLEMENT_H
 
@@ -9,7 +10,7 @@ enum kind { KIND_OTHER, KIND_INTEGER, KIND_FLOAT, KIND_STRING, KIND_BYTES, KIND_
 
 #define MAX_RANK 8
 
-// What is to be known of a dataset, or of an attribute, before it is read.
+// Type and size of a dataset or an attribute.
 struct shape {
 	enum kind kind;
 	int variable; // strings of any length
@@ -23,16 +24,16 @@ struct shape {
 void quiet(void);
 const char *cause(void);
 ssize_t open_objects(hid_t file);
-// Opens a file for reading, or creates it, in a way that refuses what libhdf5 does not survive.
+// Opens a file for reading, or creates it, with checks that keep libhdf5 from crashing.
 hid_t open_guarded(const char *path, bool anew);
-// The errno of what could not be written since the last call, on this thread; libhdf5 does not know of it.
+// The errno of a failed write since the last call, on this thread; libhdf5 loses it.
 int write_error(void);
 
 herr_t link_soft(hid_t file, const char *target, const char *path);
 herr_t link_external(hid_t file, const char *other, const char *target, const char *path);
 // The names of the links in a group, also of soft ones if soft, each with its NUL, in *names, to be freed.
 herr_t list(hid_t file, const char *path, bool soft, char **names, size_t *size);
-// The type of what is at path, following links: H5I_GROUP, H5I_DATASET, or less than 0.
+// The type of the object at path, following links: H5I_GROUP, H5I_DATASET, or less than 0.
 int type_at(hid_t file, const char *path);
 
 herr_t put_strings(hid_t file, const char *path, hsize_t n, char **strings);
@@ -46,7 +47,7 @@ herr_t close_set(hid_t set);
 herr_t read_doubles(hid_t set, double *values);
 herr_t read_integers(hid_t set, int64_t *values);
 herr_t read_row(hid_t set, hsize_t i, void *data);
-// Says whether what a dataset refers to with its element i, a sequence or a string, is there; libhdf5 does not look.
+// Whether the sequence or string that element i of a dataset refers to exists; libhdf5 does not check.
 bool reference_ok(hid_t set, hsize_t i, size_t limit);
 // Sequence i, or string i, in *data, to be freed; one of more than limit bytes is an error.
 herr_t read_sequence(hid_t set, hsize_t i, size_t limit, void **data, size_t *size);

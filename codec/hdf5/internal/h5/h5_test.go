@@ -196,7 +196,7 @@ func TestErrorsAreThoseOfTheLibrary(t *testing.T) {
 	require.ErrorIs(t, err, syscall.ENOTDIR)
 }
 
-// A disk that is full, for which a limit stands here, is told of, and no file that comes behind it suffers.
+// A full disk, simulated by a limit, is an error, and later files are not affected.
 func TestFullDisk(t *testing.T) {
 	signal.Ignore(syscall.SIGXFSZ)
 	defer signal.Reset(syscall.SIGXFSZ)
