@@ -17,13 +17,13 @@ type CreateOptions struct {
 
 	Metadata map[string]string // kept with the recording where the format can
 
-	// Salvaged says that what is written was saved of a recording that was damaged or not closed. A format whose
-	// messages refer to each other corrects these references.
+	// Salvaged reports that the messages come from a recording that was damaged or not closed. A format whose messages
+	// refer to each other corrects these references.
 	Salvaged bool
 
-	// Completed, when it is set, hears of each file of the recording once it is complete, in order, or could not be
-	// completed. The error may also be a *MissingError that no call has returned. It is called in a goroutine of the
-	// writer's, before Close returns, and must not call the writer.
+	// Completed, unless nil, is called for each file of the recording, in order, once it is complete or could not be
+	// completed. The error may be a *MissingError that no call has returned. The call is made in a goroutine of the
+	// writer before Close returns, and must not call the writer.
 	Completed func(FileInfo, error)
 
 	// Ending, when it is set, returns the events to be written at the end of a file that a *MissingError ended, behind
@@ -55,11 +55,11 @@ type Splitter interface {
 	Writer
 	// File returns the path of the file that is being written now, or was at last, as it is called once it is complete.
 	File() string
-	// Split has what is written from now on go to a new file, in which the channels declared so far are declared again.
-	// The new file is open before the one before it is completed, which happens beside further writing, and puts it on
-	// the disk; Close waits for it, and so does Split itself when too many files are to be completed. When the new file
-	// cannot be created, the recording goes on in the one before. After a *MissingError the recording can go on with
-	// Split, too: the file before then keeps what was whole.
+	// Split starts a new file for all later writes, in which the channels declared so far are declared again.
+	// The new file is open before the previous one is completed and synced, which happens while writing continues.
+	// Close waits for that, and so does Split itself when too many files wait to be completed. If the new file cannot be
+	// created, the recording continues in the previous one. A recording can also continue with Split after a
+	// *MissingError: the previous file then keeps what was whole.
 	Split() error
 	// Remove takes a completed file, named as Completed named it, out of the recording and deletes it. It may be called
 	// beside all other methods.

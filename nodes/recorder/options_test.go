@@ -53,3 +53,14 @@ func TestRecordingName(t *testing.T) {
 		require.Equal(t, want, recordingName(&options{outputOptions: o}, now))
 	}
 }
+
+// The storage decides on the format, whatever a name with a dot looks like.
+func TestStorageDecidesOnFormat(t *testing.T) {
+	t.Chdir(t.TempDir())
+	o := testOptions("mcap")
+	w, path, err := create(&o, &settings{}, "drive.1", nil, nil)
+	require.NoError(t, err)
+	require.Equal(t, "drive.1", path)
+	require.NoError(t, w.Close())
+	require.DirExists(t, path)
+}

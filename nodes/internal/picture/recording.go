@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/human"
 )
 
 const (
@@ -364,7 +365,7 @@ func (s *sheet) count(kind string) (n int) {
 
 // line says what the recording is.
 func (s *sheet) line() string {
-	parts := []string{s.info.Format, duration(s.density.seconds()), size(s.info.Size), plural(s.counted(), "message"),
+	parts := []string{s.info.Format, duration(s.density.seconds()), human.Bytes(s.info.Size), plural(s.counted(), "message"),
 		plural(uint64(len(s.density.rows)), "topic")}
 	if n := len(s.info.Files); n > 1 {
 		parts = append(parts, plural(uint64(n), "file"))
@@ -475,17 +476,4 @@ func plural(n uint64, noun string) string {
 		noun += "s"
 	}
 	return number(n) + " " + noun
-}
-
-// size writes a number of bytes.
-func size(n int64) string {
-	f, unit := float64(n), 0
-	for f >= 1023.95 && unit < 4 {
-		f /= 1024
-		unit++
-	}
-	if unit == 0 {
-		return strconv.FormatInt(n, 10) + " B"
-	}
-	return fmt.Sprintf("%.1f %ciB", f, " KMGT"[unit])
 }

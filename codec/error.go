@@ -3,19 +3,21 @@ package codec
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"syscall"
 	"time"
 )
 
-// MissingError says that messages which a Writer had taken, with no error of Write, are not in its file, since the disk
-// failed before they were on it. What had been written before is. The Writer completes the file with that, and takes no
-// more messages for it. Its methods return the same MissingError until then.
+// MissingError reports that messages which Write accepted without an error are not in the file, because the disk failed
+// before they were written. Everything before them is in the file. The Writer completes the file with that and accepts
+// no more messages for it; its methods return the same MissingError until then.
 type MissingError struct {
 	Path       string      // of the file
 	Topics     []TopicInfo // the channels that miss messages, and how many
 	Events     []Event     // the recorder's own messages among them
 	Start, End int64       // LogTime of the earliest and the latest of these, ns since the Unix epoch; 0 without any
-	Err        error       // what the disk said
+	Err        error       // of the disk
 }
 
 // Count returns how many messages are missing, without the recorder's own.
@@ -29,7 +31,7 @@ func (e *MissingError) Count() uint64 {
 	return n
 }
 
-// Error implements error. It says what is missing and what to do.
+// Error returns what is missing and what to do.
 func (e *MissingError) Error() string {
 	advice := "look at the disk"
 	switch {
@@ -41,7 +43,7 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("write %s: %s; what was written before is readable, %s before going on", e.Path, e.what(), advice)
 }
 
-// what says what the disk said and what is missing.
+// what returns what the disk reported and what is missing.
 func (e *MissingError) what() string {
 	n := e.Count()
 	if n == 0 {
@@ -55,10 +57,23 @@ func (e *MissingError) what() string {
 
 func clock(ns int64) string { return time.Unix(0, ns).Format("2006-01-02 15:04:05.000") }
 
-// Unwrap returns what the disk said.
+// Unwrap returns the error of the disk.
 func (e *MissingError) Unwrap() error { return e.Err }
 
-// Event returns what the recording itself says of it.
+// Event returns the event that the recording keeps of it.
 func (e *MissingError) Event() Event {
 	return Event{Kind: EventDisk, Time: e.Start, Until: e.End, Count: e.Count(), Text: e.what()}
+}
+
+// Pathless strips the operation and the path that package os puts into its errors, for callers that name them.
+func Pathless(err error) error {
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		return path.Err
+	case errors.As(err, &link):
+		return link.Err
+	}
+	return err
 }
