@@ -13,8 +13,7 @@ import (
 	"tapedeck/codec"
 )
 
-// maxUnfinished is how many files that are not written any more may wait to be completed. Split waits when there are
-// more.
+// maxUnfinished is how many closed files may wait to be completed. Split waits if there are more.
 const maxUnfinished = 3
 
 // Part writes one file of a recording.
@@ -26,19 +25,19 @@ type Part interface {
 	// After a *codec.MissingError, which it returns if no other method has, it does so with what was whole before. Sync
 	// may be called beside.
 	Complete(durable bool) error
-	// Info says what is in the file: Path, Files, Size, MessageCount, times and Topics. Complete says that it has its
+	// Info describes the file: Path, Files, Size, MessageCount, times and Topics. Complete reports that the file has its
 	// name.
 	Info() *codec.Info
 }
 
-// Format says how a recording is kept in files.
+// Format describes the files of a recording.
 type Format struct {
 	// Open creates the file that is called path once it is complete. The channels of before, unless that is nil, are
 	// declared in it again; before may be in use or be completed meanwhile.
 	Open func(path string, before Part) (Part, error)
 	// Name returns the path of the n-th file behind the first one.
 	Name func(n int) string
-	// Listed, unless nil, is told which files are complete, whenever there is one more or one less. Its error is one of
+	// Listed, unless nil, is called with the complete files whenever there is one more or one less. Its error is one of
 	// completing the last of them, unless the disk is full: then the next call lists them, or Close.
 	Listed func(complete []*codec.Info) error
 }
@@ -52,15 +51,15 @@ type Recording struct {
 	// These are changed by the methods that are not for concurrent use, while mu is held.
 	path   string // of the file that is written, or was at last
 	number int    // of that file
-	part   Part   // what writes it; nil: err says why nothing does
-	last   Part   // part, or what it was at last
+	part   Part   // writes it; nil: nothing is written because of err
+	last   Part   // part, or the last one
 	err    error
 
 	mu         sync.Mutex
 	durable    bool  // Sync or Split was called
 	syncErr    error // that ended the file which is written
 	unfinished []*unfinished
-	failures   []error // of completing, that are for Close to return
+	failures   []error // of completing, which Close returns
 	closed     error   // what Close returned
 
 	listing  sync.Mutex // guards list and unlisted, and is held during calls of Format.Listed
@@ -177,7 +176,7 @@ func (r *Recording) Remove(path string) error {
 	r.list = slices.Delete(r.list, i, i+1)
 	// It is better to have a file that is not listed than to list one that is not there. But a full disk may
 	// have no room for the list: then Format.Listed is called again once the file is deleted.
-	if err := r.tellList(); err != nil {
+	if err := r.updateList(); err != nil {
 		return fmt.Errorf("remove %s: %w", path, err)
 	}
 	if err := r.system.Remove(path); err != nil {
@@ -185,13 +184,13 @@ func (r *Recording) Remove(path string) error {
 	}
 	r.system.SyncFolder(filepath.Dir(path))
 	if r.unlisted != nil {
-		return r.tellList()
+		return r.updateList()
 	}
 	return nil
 }
 
-// tellList calls Format.Listed with the complete files. If the disk is full, a later call does. r.listing is held.
-func (r *Recording) tellList() error {
+// updateList calls Format.Listed with the complete files. If the disk is full, a later call does. r.listing is held.
+func (r *Recording) updateList() error {
 	if r.format.Listed == nil {
 		return nil
 	}
@@ -203,14 +202,14 @@ func (r *Recording) tellList() error {
 	return err
 }
 
-// listAtLast tells Format.Listed what it could not be told before.
-func (r *Recording) listAtLast() error {
+// finishList calls Format.Listed once more, if it failed because the disk was full.
+func (r *Recording) finishList() error {
 	r.listing.Lock()
 	defer r.listing.Unlock()
 	if r.unlisted == nil {
 		return nil
 	}
-	return cmp.Or(r.tellList(), r.unlisted)
+	return cmp.Or(r.updateList(), r.unlisted)
 }
 
 // Close implements codec.Writer.
@@ -224,7 +223,7 @@ func (r *Recording) Close() error {
 	if err != nil {
 		r.failures = append([]error{err}, r.failures...)
 	}
-	if err := r.listAtLast(); err != nil {
+	if err := r.finishList(); err != nil {
 		r.failures = append(r.failures, err)
 	}
 	if r.closed = errors.Join(r.failures...); len(r.failures) == 1 {
@@ -233,7 +232,7 @@ func (r *Recording) Close() error {
 	return r.closed
 }
 
-// change has part write what comes next, to path, or nothing because of err. What wrote before completes its file.
+// change sets what writes from now on, to path, or the reason why nothing does. The part before completes its file.
 func (r *Recording) change(part Part, path string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -273,7 +272,7 @@ func (r *Recording) complete(u, before *unfinished) {
 	if info.Complete {
 		r.listing.Lock()
 		r.list = append(r.list, info)
-		if listErr := r.tellList(); err == nil {
+		if listErr := r.updateList(); err == nil {
 			err = listErr
 		}
 		r.listing.Unlock()
