@@ -135,5 +135,6 @@ func sum(topics map[string]codec.Totals) codec.Totals {
 
 // totalsText formats totals.
 func totalsText(t codec.Totals) string {
-	return fmt.Sprintf("received %d, written %d, dropped %d, lost on the way %d", t.Received, t.Written, t.Dropped, t.Lost)
+	return fmt.Sprintf("received %d, written %d, dropped %d, lost in transport %d", t.Received, t.Written, t.Dropped,
+		t.Lost)
 }

@@ -96,8 +96,8 @@ func TestInfoTextOfEvents(t *testing.T) {
   /imu        sensor_msgs/msg/Imu       300       310      300       10     1  85.71  cdr       reliable volatile keep_last(10)
   "/odd\x1b"  -                           0         -        -        -     -      -  cdr       -
   /tf_static  tf2_msgs/msg/TFMessage      1         -        -        -     -      -  cdr       reliable transient_local keep_last(1) lifespan 1.5s + reliable volatile keep_last(10)
-Recorded:   received 310, written 300, dropped 10, lost on the way 1
-            all files of the recording together: received 1000, written 990, dropped 10, lost on the way 3
+Recorded:   received 310, written 300, dropped 10, lost in transport 1
+            all files of the recording together: received 1000, written 990, dropped 10, lost in transport 3
 Events:     7
   2021-07-23 09:12:15.500000000 UTC  to 09:12:18.000 (2.500 s)  drop      /imu        42 messages, 2 times: dropped, as the disk did not keep up; the longest 0.500 s at 09:12:17.500
   2021-07-23 09:12:15.600000000 UTC  to 09:12:15.700 (0.100 s)  lost      /imu        1 message: lost on the way from a publisher
