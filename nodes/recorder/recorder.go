@@ -39,9 +39,9 @@ type recorder struct {
 	name      string // of the first recording, without the endings that the storage adds
 	clock     *bridge.SimTime
 
-	backlog *queue.Queue // nil in snapshot mode
-	latches *intake.LatchedCache
-	disk    diskguard.Disk
+	queue        *queue.Queue // nil in snapshot mode
+	latchedCache *intake.LatchedCache
+	disk         diskguard.Disk
 
 	settings
 
@@ -159,12 +159,12 @@ func (r *recorder) neededSince() int64 {
 // newReceiver returns a receiver of a topic as the options want it.
 func (r *recorder) newReceiver(c *codec.Channel) *intake.Receiver {
 	o := intake.Options{
-		Clock: r.clock, Queue: r.backlog, Events: &r.session.Load().journal, Limit: r.options.Limit,
+		Clock: r.clock, Queue: r.queue, Events: &r.session.Load().journal, Limit: r.options.Limit,
 		Throttle: throttle.Of(r.throttles, c.Topic), Resumption: &r.resumption, OnResume: r.resume,
 	}
 	o.RepeatDepth, o.Repeat = selection.NumberOf(r.repeats, c.Topic)
 	if o.Repeat || r.options.RepeatLatched {
-		o.Cache = r.latches
+		o.Cache = r.latchedCache
 	}
 	if r.snapshots != nil {
 		o.Ring = r.snapshots.Ring
@@ -247,9 +247,9 @@ func newRecorder(o options, chosen *selection.Selection, node bridge.Node, line 
 	})
 	r.topics.Pause(o.StartPaused)
 	if !o.SnapshotMode {
-		r.backlog = queue.New(int64(o.QueueSize))
+		r.queue = queue.New(int64(o.QueueSize))
 	}
-	r.latches = &intake.LatchedCache{MaxBytes: latchedBytes, Since: r.neededSince, OnFull: func(t *queue.Topic) {
+	r.latchedCache = &intake.LatchedCache{MaxBytes: latchedBytes, Since: r.neededSince, OnFull: func(t *queue.Topic) {
 		topic := t.Name()
 		r.warn("latched "+topic, "%s: not all of its latched messages can be kept to be repeated, they are too large", topic)
 	}}

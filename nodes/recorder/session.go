@@ -86,7 +86,7 @@ func (r *recorder) newSession(name string) (*session, error) {
 		return nil
 	})
 	s.guard.RemoveOldest = s.files.RemoveOldest
-	s.writer = filewriter.New(r.backlog, w, &s.journal, filewriter.Callbacks{
+	s.writer = filewriter.New(r.queue, w, &s.journal, filewriter.Callbacks{
 		FileEvents: s.fileEvents, Latched: r.latched, OnEvent: s.confirm, OnSplit: s.onSplit, OnError: s.onError,
 		OnRefused: s.onRefused, OnLimit: s.endAt,
 	})

@@ -236,7 +236,7 @@ func TestLatchedByPublisher(t *testing.T) {
 func TestLatchedMessagesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeck(t, testOptions("record"), "/map")
-		d.latches.MaxBytes = 2 * (8 + queue.Overhead)
+		d.latchedCache.MaxBytes = 2 * (8 + queue.Overhead)
 		deep := bridge.LatchedQoS()
 		deep.Depth = 5
 		d.publish(d.advertise("/map", deep), 1, 2, 3, 4, 5)

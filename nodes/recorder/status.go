@@ -114,8 +114,8 @@ func (r *recorder) table(list []*subscription.Topic) *progress.Table {
 	for _, rec := range list {
 		c := rec.Counts()
 		waiting := int64(0)
-		if r.backlog != nil {
-			waiting = r.backlog.Waiting(rec.Topic)
+		if r.queue != nil {
+			waiting = r.queue.Waiting(rec.Topic)
 		}
 		table.Rows = append(table.Rows, []string{
 			rec.Channel.Load().Topic, fmt.Sprintf("%.1f", rec.Meter.Messages), fmt.Sprintf("%.2f", rec.Meter.Bytes/1e6),
@@ -133,7 +133,7 @@ type totals struct {
 	bytes          uint64 // written
 	dropped, lost  uint64 // messages
 	throttled      uint64 // messages
-	waiting        int64  // bytes in the backlog
+	waiting        int64  // bytes in the queue
 	snapshotsOnly  bool
 	droppedByTopic []string
 }
@@ -160,7 +160,7 @@ func (r *recorder) totals() (t totals) {
 	}
 	if !t.snapshotsOnly {
 		t.bytes = s.writer.PayloadBytes()
-		t.waiting = r.backlog.Bytes()
+		t.waiting = r.queue.Bytes()
 	}
 	return t
 }
