@@ -12,6 +12,8 @@ import (
 	"strconv"
 
 	"github.com/parquet-go/parquet-go"
+
+	"tapedeck/codec/align"
 )
 
 // fileIndex identifies a file of a dataset.
@@ -162,4 +164,33 @@ func (s *sheet) write(path string, metadata map[string]string) error {
 		err = cmp.Or(err, put(t))
 	}
 	return errors.Join(err, t.close())
+}
+
+// notes is meta/tapedeck.json: data that LeRobot's own files cannot hold.
+type notes struct {
+	Columns  map[string][]noteColumn `json:"columns"` // of the features of numbers
+	Cameras  map[string]string       `json:"cameras"` // by feature
+	Episodes []noteEpisode           `json:"episodes"`
+}
+
+// noteColumn describes a number of a feature.
+type noteColumn struct {
+	Arm    string `json:"arm"`
+	Stream string `json:"stream"` // "joint", "gripper", "pose", "velocity" or "effort"
+	Name   string `json:"name"`
+	Unit   string `json:"unit,omitempty"`
+	// Interp is the interpolation between samples.
+	Interp align.Interp `json:"interp"`
+}
+
+// noteEpisode describes the origin of an episode.
+type noteEpisode struct {
+	Name         string                     `json:"name"`
+	Start        int64                      `json:"start_ns"` // of its first row, ns since the Unix epoch
+	Success      *bool                      `json:"success,omitempty"`
+	ActionSource string                     `json:"action_source,omitempty"`
+	Alignment    map[string]string          `json:"alignment,omitempty"`
+	Report       *align.Report              `json:"report,omitempty"`
+	Devices      map[string]json.RawMessage `json:"devices,omitempty"`
+	Metadata     json.RawMessage            `json:"metadata,omitempty"`
 }
