@@ -41,6 +41,16 @@ type usageError struct{ error }
 func (e *usageError) Is(target error) bool { return target == ErrUsage }
 func (e *usageError) Unwrap() error        { return e.error }
 
+// Exit returns an error with which Main exits with a code of its own, instead of 1.
+func Exit(code int, err error) error { return &exitError{err, code} }
+
+type exitError struct {
+	error
+	code int
+}
+
+func (e *exitError) Unwrap() error { return e.error }
+
 // failure is an error of a command that was called correctly.
 type failure struct{ error }
 
@@ -133,8 +143,8 @@ func completeFlags(flags *pflag.FlagSet, args []string) []string {
 // NodeName is the key of a command's annotation that holds its node's name, if that is not the command's.
 const NodeName = "node"
 
-// Main runs the command named by the command line and exits: with 0 on success, with 1 on failure, with 2 after wrong
-// usage. An error is printed as one line. SIGINT and SIGTERM cancel the command's context; a second
+// Main runs the command named by the command line and exits: with 0 on success, with 1 or the code of Exit on failure,
+// with 2 after wrong usage. An error is printed as one line. SIGINT and SIGTERM cancel the command's context; a second
 // SIGINT, a second or more after the first signal, ends the process at once.
 func Main(root *cobra.Command) {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -161,8 +171,13 @@ func Main(root *cobra.Command) {
 		line += fmt.Sprintf(" (see %s --help)", root.Name())
 	}
 	fmt.Fprintf(os.Stderr, "%s: %s\n", root.Name(), line)
-	if usage {
-		os.Exit(2)
+	code := 1
+	var own *exitError
+	switch {
+	case usage:
+		code = 2
+	case errors.As(err, &own):
+		code = own.code
 	}
-	os.Exit(1)
+	os.Exit(code)
 }

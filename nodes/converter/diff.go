@@ -36,8 +36,19 @@ type diffOptions struct {
 
 var errDifferent = errors.New("the recordings differ")
 
+// notCompared is the exit code if recordings cannot be compared. As of cmp and diff, 1 says that they differ.
+const notCompared = 2
+
 // diff compares the recordings at two paths.
 func (o *diffOptions) diff(ctx context.Context, paths []string, stdout, stderr io.Writer) error {
+	err := o.compare(ctx, paths, stdout, stderr)
+	if err != nil && !errors.Is(err, errDifferent) {
+		return config.Exit(notCompared, err)
+	}
+	return err
+}
+
+func (o *diffOptions) compare(ctx context.Context, paths []string, stdout, stderr io.Writer) error {
 	d, err := o.parse()
 	if err != nil {
 		return err
@@ -62,10 +73,16 @@ func (o *diffOptions) diff(ctx context.Context, paths []string, stdout, stderr i
 	default:
 		err = report.text(stdout)
 	}
-	if err == nil && !report.Same {
-		err = errDifferent
+	switch {
+	case err != nil:
+		return err
+	case d.differs():
+		return errDifferent
+	case !report.Same:
+		return fmt.Errorf("%s: everything readable is the same, but damage hides the rest; 'converter recover' "+
+			"saves what can be read", d.damagedPaths())
 	}
-	return err
+	return nil
 }
 
 // run compares the recordings, and describes the first limit differences one by one.
@@ -196,8 +213,22 @@ func (s *topicMessages) encodings() string {
 // side is one of the two recordings.
 type side struct {
 	*input
-	topics map[topicKey]*topicMessages
-	count  int // messages
+	topics  map[topicKey]*topicMessages
+	count   int      // messages
+	damaged []string // the first places that were passed over, up to shownDamage
+	more    bool     // there are more
+}
+
+// passOver keeps a damaged place, once.
+func (s *side) passOver(err error) {
+	text := err.Error()
+	switch {
+	case slices.Contains(s.damaged, text):
+	case len(s.damaged) == shownDamage:
+		s.more = true
+	default:
+		s.damaged = append(s.damaged, text)
+	}
 }
 
 // cdr reports whether all payloads are CDR.
@@ -252,6 +283,17 @@ func (d *comparison) differs() bool {
 	return len(d.missing) > 0 || len(d.extra) > 0 || slices.ContainsFunc(d.topics, (*topicComparison).differs)
 }
 
+// damagedPaths names the recordings that are damaged, or is empty.
+func (d *comparison) damagedPaths() string {
+	var paths []string
+	for _, s := range d.sides {
+		if len(s.damaged) > 0 {
+			paths = append(paths, human.Printable(s.path))
+		}
+	}
+	return strings.Join(slices.Compact(paths), " and ")
+}
+
 // read reads the stamps of all messages of a recording.
 func (d *comparison) read(ctx context.Context, i int) error {
 	s := d.sides[i]
@@ -274,7 +316,7 @@ func (d *comparison) read(ctx context.Context, i int) error {
 			st.messages = slices.Grow(st.messages, int(min(t.MessageCount, uint64(s.info.Size)/8)))
 		}
 	}
-	it, err := s.reader.Read(codec.Query{Topics: d.selection.Wants})
+	it, err := s.reader.Read(codec.Query{Topics: d.selection.Wants, Damaged: s.passOver})
 	if err != nil {
 		return err
 	}
@@ -289,7 +331,7 @@ func (d *comparison) read(ctx context.Context, i int) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("%w; 'converter recover' saves what follows the damage", err)
+			return err
 		}
 		st := of[msg.Channel]
 		if st == nil {
@@ -357,8 +399,14 @@ func (d *comparison) compare(ctx context.Context, limit int) error {
 	slices.SortFunc(d.extra, topicKey.compare)
 	d.compareTimes()
 	for i, s := range d.sides {
-		if !s.info.Complete {
+		if !s.info.Complete && len(s.damaged) == 0 {
 			d.notes = append(d.notes, fmt.Sprintf("%c is not complete", 'A'+i))
+		}
+		for _, text := range s.damaged {
+			d.notes = append(d.notes, fmt.Sprintf("%c is damaged: %s", 'A'+i, text))
+		}
+		if s.more {
+			d.notes = append(d.notes, fmt.Sprintf("%c is damaged at more places", 'A'+i))
 		}
 	}
 	d.notes = append(d.notes, d.fieldNotes()...)

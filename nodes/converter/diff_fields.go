@@ -105,12 +105,17 @@ func (d *comparison) readPairs(ctx context.Context, c *topicComparison, pairs []
 	var its [2]codec.Iterator
 	var next [2]int // index of the message that its yields next
 	for i, messages := range [][]stamp{c.a.messages, c.b.messages} {
-		first := [...]int{pairs[0].a, pairs[0].b}[i]
-		for first > 0 && messages[first-1].log == messages[first].log {
-			first--
+		q := codec.Query{Topics: func(channel *codec.Channel) bool { return d.key(i, channel) == c.key },
+			Damaged: func(error) {}}
+		first := 0
+		if len(d.sides[i].damaged) == 0 { // else what is read may depend on where reading begins
+			first = [...]int{pairs[0].a, pairs[0].b}[i]
+			for first > 0 && messages[first-1].log == messages[first].log {
+				first--
+			}
+			q.Start = messages[first].log
 		}
-		it, err := d.sides[i].reader.Read(codec.Query{Start: messages[first].log,
-			Topics: func(channel *codec.Channel) bool { return d.key(i, channel) == c.key }})
+		it, err := d.sides[i].reader.Read(q)
 		if err != nil {
 			return err
 		}

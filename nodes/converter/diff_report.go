@@ -27,6 +27,8 @@ type reportSide struct {
 	Format   string `json:"format"`
 	Topics   int    `json:"topics"`
 	Messages int    `json:"messages"`
+
+	Damaged []string `json:"damaged,omitempty"` // places that were passed over
 }
 
 // topicDiff describes how a topic differs.
@@ -48,10 +50,10 @@ type messageDiff struct {
 // report returns the result, with limit differences message by message.
 func (d *comparison) report(limit int) *diffReport {
 	r := &reporter{comparison: d, left: limit}
-	r.Same, r.Verdict, r.Topics = !d.differs(), d.verdict(), []topicDiff{}
+	r.Same, r.Verdict, r.Topics = !d.differs() && d.damagedPaths() == "", d.verdict(), []topicDiff{}
 	for i, to := range []*reportSide{&r.A, &r.B} {
 		s := d.sides[i]
-		*to = reportSide{s.path, s.info.Format, len(s.topics), s.count}
+		*to = reportSide{s.path, s.info.Format, len(s.topics), s.count, s.damaged}
 	}
 	for _, key := range d.missing {
 		r.only("A", key, d.sides[0].topics[key], d.extra)
@@ -124,6 +126,9 @@ func (d *comparison) verdict() string {
 		same := "identical"
 		if slices.ContainsFunc(d.topics, func(c *topicComparison) bool { return c.alike > 0 }) && len(d.rules) > 0 {
 			same = "the same as far as it was asked for"
+		}
+		if d.damagedPaths() != "" {
+			same = "damaged, " + same + " where it can be read"
 		}
 		return fmt.Sprintf("%s: %s, %s", same, human.Count(topics, "topic"), human.Count(messages, "message"))
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -217,18 +218,51 @@ func TestDiffOfSimultaneousMessages(t *testing.T) {
 		"byte 6: 0x66 and 0x58")
 }
 
+// Damage is passed over: what follows it is compared.
 func TestDiffOfDamaged(t *testing.T) {
-	a := writeLines(t, "a.lines", sequence(imu, 1, "abc"))
-	damage(t, a, "{\"Message\":")
-	_, _, err := run(t, "diff", a, a)
-	require.ErrorContains(t, err, "line 3")
-	require.ErrorContains(t, err, "'converter recover'")
+	whole := writeLines(t, "whole.lines", sequence(imu, 1, "abcd"))
+	changed := writeLines(t, "changed.lines", sequence(imu, 1, "abcX"))
+	lacking := writeLines(t, "lacking.lines", sequence(imu, 1, "acd"))
+	damaged := writeLines(t, "damaged.lines", sequence(imu, 1, "abcd"))
+	damage(t, damaged, `{"Message":{"Channel":null,"LogTime":1000001`) // b
+	unfinished := writeLines(t, "unfinished.lines", sequence(imu, 1, "abcd"))
+	cut(t, unfinished)
 
-	b := writeLines(t, "b.lines", sequence(imu, 1, "abc"))
-	cut(t, b)
-	stdout, _, err := run(t, "diff", b, b)
-	require.NoError(t, err)
-	require.Contains(t, stdout, "note: A is not complete\nnote: B is not complete\n")
+	note := "note: A is damaged: " + damaged + ": line 4: "
+	hidden := damaged + ": everything readable is the same, but damage hides the rest"
+	tests := map[string]struct {
+		a, b   string
+		code   int
+		says   []string // on stdout
+		stderr string
+	}{
+		"against the whole": {damaged, whole, 1, []string{note, "  1 only in B at index 1, "}, "the recordings differ"},
+		"a change behind it": {damaged, changed, 1,
+			[]string{note, "message 2 differs from message 3 of B", "1 message changed, 1 message only in B\n"}, "differ"},
+		"the same otherwise": {damaged, lacking, 2,
+			[]string{note, "damaged, identical where it can be read: 1 topic, 3 messages\n"}, hidden},
+		"with itself": {damaged, damaged, 2, []string{note, "note: B is damaged: "}, hidden},
+		"unfinished": {unfinished, unfinished, 0,
+			[]string{"note: A is not complete\nnote: B is not complete\n", "identical: 1 topic, 4 messages\n"}, ""},
+		"not there": {whole, whole + "x", 2, nil, "no such file or directory"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			stdout, stderr, code := execute(t, "diff", test.a, test.b)
+			require.Equal(t, test.code, code, stdout+stderr)
+			for _, says := range test.says {
+				require.Contains(t, stdout, says)
+			}
+			require.Contains(t, stderr, test.stderr)
+		})
+	}
+	stdout, _, err := run(t, "diff", "--json", damaged, lacking)
+	require.Error(t, err)
+	var report diffReport
+	require.NoError(t, json.Unmarshal([]byte(stdout), &report))
+	require.False(t, report.Same)
+	require.Len(t, report.A.Damaged, 1)
+	require.Empty(t, report.B.Damaged)
 }
 
 // ROS 1 has topics without a '/' in front, and what is made of them has it.
