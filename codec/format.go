@@ -47,8 +47,8 @@ type Formats []Format
 
 const sniffSize = 4096
 
-// Open opens the recording at path, a file or a folder. The format is recognised by content; the name does not matter.
-// Where there is none, it opens the one at path with ActiveSuffix, or several files as one whose names begin with path,
+// Open opens the recording at path, a file or a folder. The format is recognised by content; the name matters only
+// where the beginning of a file is damaged. Where there is none, it opens the one at path with ActiveSuffix, or several files as one whose names begin with path,
 // where a format numbers them. Errors name the path and wrap fs.ErrNotExist, fs.ErrPermission or ErrUnknownFormat where
 // they apply.
 func (formats Formats) Open(path string) (Reader, error) {
@@ -75,7 +75,40 @@ func (formats Formats) Open(path string) (Reader, error) {
 	if len(head) == 0 && head != nil && strings.HasSuffix(path, ActiveSuffix) {
 		return nil, fmt.Errorf("open %s: %w: the file is empty, its writer ended too early", path, ErrUnknownFormat)
 	}
+	if r := formats.openDamaged(path, head); r != nil {
+		return r, nil
+	}
 	return nil, fmt.Errorf("open %s: %w", path, diagnose(head))
+}
+
+// openDamaged opens a file whose beginning is damaged, in a format that it is named like. It returns nil if no message
+// can be read.
+func (formats Formats) openDamaged(path string, head []byte) Reader {
+	for _, f := range formats {
+		if len(head) == 0 || f.Extension == "" || !f.Named(strings.TrimSuffix(path, ActiveSuffix)) {
+			continue
+		}
+		r, err := f.Open(path)
+		if err != nil {
+			continue
+		}
+		if anyMessage(r) {
+			return r
+		}
+		_ = r.Close()
+	}
+	return nil
+}
+
+// anyMessage reports whether any message can be read.
+func anyMessage(r Reader) bool {
+	it, err := r.Read(Query{Damaged: func(error) {}})
+	if err != nil {
+		return false
+	}
+	defer it.Close()
+	_, err = it.Next()
+	return err == nil
 }
 
 // readHead returns how the file at path begins, nil for a folder.

@@ -30,7 +30,7 @@ func (it *iterator) Next() (*codec.Message, error) {
 		case errors.Is(err, ErrDamaged) && it.query.Damaged != nil:
 			it.query.Damaged(err)
 		case errors.Is(err, ErrDamaged):
-			it.err = fmt.Errorf("%w; run 'converter recover' to save the rest", err)
+			it.err = err
 		case err != nil:
 			it.err = err
 		case it.query.End != 0 && f.time >= it.query.End:

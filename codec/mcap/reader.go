@@ -74,14 +74,14 @@ func (l *layout) Index() error {
 			// They help where those in front of the messages are damaged.
 			r.schemas, r.Contents.Channels = schemas, channels
 		}
-		if useless.Damaged {
+		if useless.Damaged && !r.headDamaged {
 			r.Contents.Event(codec.EventDamage, fmt.Sprintf("read without the index: %v", useless))
 		}
 		err = r.scan(r.headDamaged || useless.Damaged && !proven)
 	}
 	if err == nil && r.headDamaged {
 		r.complete = false
-		r.Contents.Damaged(0, errors.New("the beginning of the file is missing or damaged"))
+		r.Contents.DamagedHead()
 	}
 	return err
 }

@@ -279,7 +279,7 @@ func (it *iterator) read(p *piece, pos int64) error {
 }
 
 func (it *iterator) damaged(p *piece, pos int64, text string) error {
-	return recoverHint(&damage{path: it.path, pos: pos, chunk: p.chunk, text: text})
+	return &damage{path: it.path, pos: pos, chunk: p.chunk, text: text}
 }
 
 // splits reports whether p is to be split before it is collected.

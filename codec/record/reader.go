@@ -288,7 +288,7 @@ func (r *reader) read(q codec.Query) (*iterator, error) {
 		case q.Damaged != nil:
 			q.Damaged(d)
 		case it.end == nil && (d.pos != 0 || !l.finished): // without a header all the rest can be there
-			it.end, end = recoverHint(d), d.pos
+			it.end, end = d, d.pos
 		}
 	}
 	it.layout = l
@@ -299,11 +299,6 @@ func (r *reader) read(q codec.Query) (*iterator, error) {
 	}
 	it.sort(0)
 	return it, nil
-}
-
-// recoverHint adds to an error that ends the reading what to do about it.
-func recoverHint(err error) error {
-	return fmt.Errorf("%w; run 'converter recover' to save what is behind it", err)
 }
 
 func (r *reader) Close() error {

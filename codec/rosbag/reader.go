@@ -54,8 +54,10 @@ func (l *layout) Index() error {
 	r := (*Reader)(l)
 	r.reset()
 	if r.headDamaged {
-		r.Contents.Damaged(0, errors.New("the beginning of the bag is missing or damaged"))
-		return r.scan(false)
+		err := r.scan(false)
+		r.complete = false
+		r.Contents.DamagedHead()
+		return err
 	}
 	err := r.readIndex()
 	var useless *chunked.NoIndexError

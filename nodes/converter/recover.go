@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -30,7 +29,7 @@ type recoverOptions struct {
 
 // salvage writes a complete copy of everything readable in the recording at paths[0], to paths[1] if given.
 func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, stderr io.Writer) error {
-	in, err := openDamaged(paths[0])
+	in, err := openInput(paths[0])
 	if err != nil {
 		return err
 	}
@@ -83,43 +82,6 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 		fmt.Fprintf(stdout, "%[2]d of %[1]s are lost\n", human.Count(in.info.MessageCount, "message"), lost)
 	}
 	return nil
-}
-
-// openDamaged opens a recording. If its beginning is not recognised, it tries the formats of its name.
-func openDamaged(path string) (*input, error) {
-	in, err := openInput(path)
-	if err == nil || !errors.Is(err, codec.ErrUnknownFormat) {
-		return in, err
-	}
-	for _, f := range known {
-		if !f.Named(strings.TrimSuffix(path, codec.ActiveSuffix)) {
-			continue
-		}
-		reader, openErr := f.Open(path)
-		if openErr != nil {
-			continue
-		}
-		in, openErr := newInput(path, reader)
-		if openErr != nil {
-			continue
-		}
-		if in.anyMessage() {
-			return in, nil
-		}
-		in.Close()
-	}
-	return nil, err
-}
-
-// anyMessage reports whether any message can be read.
-func (i *input) anyMessage() bool {
-	it, err := i.reader.Read(codec.Query{Damaged: func(error) {}})
-	if err != nil {
-		return false
-	}
-	defer it.Close()
-	_, err = it.Next()
-	return err == nil
 }
 
 // recoveredName returns the default name of the copy of path: "drive.record.00000.recover", as Apollo's cyber_recorder

@@ -7,7 +7,9 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -132,6 +134,74 @@ func TestRecoverKilled(t *testing.T) {
 			_, messages := readAll(t, out)
 			require.Len(t, messages, 100)
 			require.NoFileExists(t, out+codec.ActiveSuffix)
+		}
+	}
+}
+
+// TestZeroedBeginning opens recordings whose first bytes are gone, by what else tells their format.
+func TestZeroedBeginning(t *testing.T) {
+	for _, name := range []string{"drive.mcap", "drive.bag", "drive.record"} {
+		for _, zeros := range []int{8, 64, 4096} {
+			t.Run(fmt.Sprint(name, zeros), func(t *testing.T) {
+				path := filepath.Join(t.TempDir(), name)
+				w, err := known.Codecs().Create(path, codec.CreateOptions{ChunkSize: 10_000})
+				require.NoError(t, err)
+				channel := &codec.Channel{
+					Topic: "/text", Type: "std_msgs/String", Encoding: codec.EncodingROS1,
+					Schema: codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte("string data\n")},
+				}
+				for i := range int64(1000) {
+					require.NoError(t, w.Write(&codec.Message{Channel: channel, LogTime: 1 + i, Data: make([]byte, 100)}))
+				}
+				require.NoError(t, w.Close())
+				file, err := os.OpenFile(path, os.O_WRONLY, 0)
+				require.NoError(t, err)
+				_, err = file.Write(make([]byte, zeros))
+				require.NoError(t, err)
+				require.NoError(t, file.Close())
+
+				stdout, _, err := run(t, "info", path)
+				require.NoError(t, err)
+				found := regexp.MustCompile(`Messages: +(\d+)`).FindStringSubmatch(stdout)
+				require.NotNil(t, found, stdout)
+				count, err := strconv.Atoi(found[1])
+				require.NoError(t, err)
+				require.Greater(t, count, 900)
+
+				out := filepath.Join(t.TempDir(), "out.mcap")
+				stdout, _, err = run(t, "recover", path, out)
+				require.NoError(t, err)
+				_, messages := readAll(t, out)
+				require.Len(t, messages, count)
+				if strings.Contains(stdout, "nothing was damaged") { // a record has its header further on
+					return
+				}
+				stdout, _, err = run(t, "info", path)
+				require.NoError(t, err)
+				require.Contains(t, stdout, "no, it is damaged; 'converter recover "+path+"'")
+				_, _, err = run(t, path, filepath.Join(t.TempDir(), "all.mcap"))
+				if err != nil {
+					require.ErrorContains(t, err, "read "+path+": ")
+					require.Equal(t, 1, strings.Count(err.Error(), "'converter recover'"), err)
+				}
+			})
+		}
+	}
+}
+
+// TestOddNames are files that are named like recordings and are none.
+func TestOddNames(t *testing.T) {
+	for _, name := range []string{"x.mcap", "x.bag", "x.record", "x.log", "x.hdf5", "x"} {
+		dir := t.TempDir()
+		w, err := known.Codecs().Create(filepath.Join(dir, "other.mcap"), codec.CreateOptions{})
+		require.NoError(t, err)
+		require.NoError(t, w.Write(&codec.Message{Channel: imu, LogTime: 1}))
+		require.NoError(t, w.Close())
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, bytes.Repeat([]byte("words, and "), 10_000), 0o666))
+		for _, command := range []string{"info", "recover"} {
+			_, _, err := run(t, command, path)
+			require.ErrorIs(t, err, codec.ErrUnknownFormat, name)
 		}
 	}
 }

@@ -79,6 +79,16 @@ func (c *Contents) Damaged(offset int64, err error) {
 	c.Event(codec.EventDamage, err.Error())
 }
 
+// DamagedHead adds that the beginning of the file is damaged, unless there is damage at offset 0 already.
+func (c *Contents) DamagedHead() {
+	if len(c.Damage) > 0 && c.Damage[0].Offset == 0 {
+		return
+	}
+	c.Damaged(0, errors.New("the beginning of the file is missing or damaged"))
+	last := len(c.Damage) - 1
+	c.Damage = slices.Insert(c.Damage[:last], 0, c.Damage[last])
+}
+
 // Sort prepares the segments for searching by time. They must not be changed afterwards.
 func (c *Contents) Sort() {
 	c.byStart = make([]*Segment, len(c.Segments))
