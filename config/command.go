@@ -144,14 +144,19 @@ func completeFlags(flags *pflag.FlagSet, args []string) []string {
 const NodeName = "node"
 
 // Main runs the command named by the command line and exits: with 0 on success, with 1 or the code of Exit on failure,
-// with 2 after wrong usage. An error is printed as one line. SIGINT and SIGTERM cancel the command's context; a second
-// SIGINT, a second or more after the first signal, ends the process at once.
+// with 2 after wrong usage. An error is printed as one line. SIGINT, SIGTERM, SIGHUP (a terminal that closes) and
+// SIGQUIT cancel the command's context; a second SIGINT, a second or more after the first signal, ends the process at
+// once.
 func Main(root *cobra.Command) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT)
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	go func() {
 		<-signals
+		signal.Ignore(syscall.SIGPIPE) // who reads the output may end, too; files are still completed
 		cancel()
 		// timeout(1) and terminals around launch send one interrupt twice. SIGTERM stays caught: launch sends it
 		// 5 s after SIGINT, when a file may not be finished yet.

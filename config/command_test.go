@@ -383,6 +383,7 @@ func TestMain(m *testing.M) {
 // process is a run of the executable of TestMain.
 type process struct {
 	*exec.Cmd
+	pipe   io.Closer
 	out    *bufio.Reader
 	stderr bytes.Buffer
 }
@@ -394,7 +395,7 @@ func start(t *testing.T, exe string, argv ...string) *process {
 	p.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := p.StdoutPipe()
 	require.NoError(t, err)
-	p.out = bufio.NewReader(out)
+	p.pipe, p.out = out, bufio.NewReader(out)
 	require.NoError(t, p.Start())
 	t.Cleanup(func() { p.Process.Kill() })
 	return p
@@ -458,13 +459,28 @@ func TestInstalledDefaults(t *testing.T) {
 }
 
 func TestSignals(t *testing.T) {
-	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
 		p := start(t, os.Args[0], "wait")
 		require.Equal(t, "ready", p.line(t))
 		require.NoError(t, p.Process.Signal(s))
 		require.Equal(t, "stopping", p.line(t))
-		require.Equal(t, 0, p.end())
+		require.Equal(t, 0, p.end(), s)
+		require.Empty(t, p.stderr.String(), s)
 	}
+
+	// A command that ends while nobody reads its output completes its work.
+	closed := start(t, os.Args[0], "wait")
+	require.Equal(t, "ready", closed.line(t))
+	require.NoError(t, closed.pipe.Close())
+	require.NoError(t, closed.Process.Signal(syscall.SIGHUP))
+	require.Equal(t, 0, closed.end())
+
+	kept := start(t, "nohup", os.Args[0], "wait")
+	require.Equal(t, "ready", kept.line(t))
+	require.NoError(t, kept.Process.Signal(syscall.SIGHUP)) // is ignored
+	require.NoError(t, kept.Process.Signal(syscall.SIGTERM))
+	require.Equal(t, "stopping", kept.line(t))
+	require.Equal(t, 0, kept.end())
 
 	p := start(t, os.Args[0], "cancel")
 	require.Equal(t, "ready", p.line(t))

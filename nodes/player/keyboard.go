@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
+	"os/signal"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -61,23 +63,62 @@ func keyboard(ctx context.Context, press func(key string)) (restore func(), ok b
 	if unix.IoctlSetTermios(in, unix.TCSETS, &raw) != nil {
 		return nil, false
 	}
+	// A background job that reads or sets the terminal would be stopped. Here, reading fails instead.
+	signal.Ignore(unix.SIGTTIN)
+	set := func(t *unix.Termios) {
+		if progress.Foreground(os.Stdin) {
+			_ = unix.IoctlSetTermios(in, unix.TCSETS, t)
+		}
+	}
+	continued := make(chan os.Signal, 1)
+	signal.Notify(continued, unix.SIGCONT)
 	go func() {
-		// The read cannot be interrupted; the goroutine ends with the process at the latest.
-		buf := make([]byte, 16)
-		for ctx.Err() == nil {
-			n, err := os.Stdin.Read(buf)
-			if err != nil {
+		for {
+			select {
+			case <-ctx.Done():
 				return
-			}
-			for rest := string(buf[:n]); rest != ""; {
-				key := rest[:1]
-				if len(rest) >= 3 && rest[:2] == "\x1b[" {
-					key = rest[:3] // an arrow
-				}
-				rest = rest[len(key):]
-				press(key)
+			case <-continued: // after Ctrl-Z the shell has reset the terminal
+				set(&raw)
 			}
 		}
 	}()
-	return func() { _ = unix.IoctlSetTermios(in, unix.TCSETS, was) }, true
+	go readKeys(ctx, press, func() { set(&raw) })
+	return func() { set(was) }, true
+}
+
+// readKeys calls press for keys. The read cannot be interrupted; readKeys ends with the process at the latest.
+func readKeys(ctx context.Context, press func(key string), back func()) {
+	buf := make([]byte, 16)
+	for ctx.Err() == nil {
+		n, err := os.Stdin.Read(buf)
+		if err != nil {
+			if !errors.Is(err, unix.EIO) || !awaitForeground(ctx) {
+				return
+			}
+			back()
+			continue
+		}
+		for rest := string(buf[:n]); rest != ""; {
+			key := rest[:1]
+			if len(rest) >= 3 && rest[:2] == "\x1b[" {
+				key = rest[:3] // an arrow
+			}
+			rest = rest[len(key):]
+			press(key)
+		}
+	}
+}
+
+// awaitForeground waits while the process is a background job, and reports whether it is none any more.
+func awaitForeground(ctx context.Context) bool {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for !progress.Foreground(os.Stdin) {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+		}
+	}
+	return true
 }

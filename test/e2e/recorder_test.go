@@ -218,6 +218,21 @@ func TestSnapshotOverService(t *testing.T) {
 	}
 }
 
+func TestHangupCompletesTheRecording(t *testing.T) {
+	t.Parallel()
+	for _, signal := range []syscall.Signal{syscall.SIGHUP, syscall.SIGQUIT} {
+		g := isolate(t)
+		recorder := g.start("recorder", "-s", "mcap", "-o", "drive", "/n")
+		p := g.advertise(g.open("source"), "/n", "std_msgs/msg/UInt32", keepAll())
+		require.NoError(t, p.Publish(g.number(1)))
+		require.NoError(t, p.Flush(t.Context()))
+		recorder.Signal(signal)
+		require.NotContains(t, recorder.Wait(0), "goroutine", signal)
+		require.FileExists(t, g.path("drive/metadata.yaml"))
+		require.Len(t, messages(t, g.path("drive"))["/n"], 1)
+	}
+}
+
 func TestTriggerWithoutRecorder(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)

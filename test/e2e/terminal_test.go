@@ -13,8 +13,14 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-// terminal runs an executable on a terminal of its own, by script(1), and returns its keyboard.
+// terminal runs an executable on a terminal of its own and returns its keyboard.
 func (g *graph) terminal(name string, args ...string) (*process.Process, io.Writer) {
+	g.t.Helper()
+	return g.shell(strings.Join(append([]string{"exec " + filepath.Join(bin, name)}, args...), " "))
+}
+
+// shell runs a command of the shell on a terminal of its own, by script(1), and returns its keyboard.
+func (g *graph) shell(command string) (*process.Process, io.Writer) {
 	g.t.Helper()
 	script, err := exec.LookPath("script")
 	if err != nil {
@@ -23,8 +29,7 @@ func (g *graph) terminal(name string, args ...string) (*process.Process, io.Writ
 	if out, err := exec.Command(script, "-qec", "true", os.DevNull).CombinedOutput(); err != nil {
 		g.t.Skipf("this machine has no pseudo-terminals: %v: %s", err, out)
 	}
-	cmd := g.command(script, "-qefc", strings.Join(append([]string{"stty cols 75; exec " + filepath.Join(bin, name)},
-		args...), " "), os.DevNull)
+	cmd := g.command(script, "-qefc", "stty cols 75; "+command, os.DevNull)
 	keys, err := cmd.StdinPipe()
 	require.NoError(g.t, err)
 	return process.Start(g.t, cmd), keys
@@ -57,6 +62,39 @@ func TestPlayerOnATerminal(t *testing.T) {
 	require.Contains(t, player.Wait(0), "played 5 messages")
 	recorder.Interrupt()
 	require.Len(t, messages(t, g.path("stepped.record.00000"))["/n"], 5)
+}
+
+func TestPlayerStoppedAndContinued(t *testing.T) {
+	t.Parallel()
+	g := isolate(t)
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip(err)
+	}
+	path := g.writeNumbers("numbers.record", "/n", epoch, 0, 1, 2, 3)
+	shell, keys := g.shell("PS1=ready: HISTFILE= exec bash --norc -i")
+	press := func(key string) {
+		_, err := io.WriteString(keys, key)
+		require.NoError(t, err)
+	}
+	command := func(line string) {
+		await(t, func() bool { return strings.HasSuffix(shell.Output(), "ready:") })
+		press(line + "\n")
+	}
+	command(filepath.Join(bin, "player") + " " + path + " --start-paused --keep-alive --match-patience 0")
+	shell.Prints("[PAUSED ] ")
+	press("\x1a") // Ctrl-Z
+	command("fg")
+	press(".")
+	shell.Prints(" 1 messages")
+	press("\x1a")
+	command("bg")
+	command("fg; echo rc=$?") // reading the terminal has not stopped the job
+	press(".")
+	shell.Prints(" 2 messages")
+	press("\x03")
+	shell.Prints("rc=0")
+	command("exit")
+	require.NotContains(t, shell.Wait(0), "tty input")
 }
 
 func TestRecorderOnATerminal(t *testing.T) {
