@@ -173,6 +173,9 @@ func report(r *convert.Result) []string {
 	if r.Throttled.Messages > 0 {
 		lines = append(lines, "left out: "+r.Throttled.String())
 	}
+	if r.Repeated.Messages > 0 {
+		lines = append(lines, "repeated: "+r.Repeated.String())
+	}
 	for _, loss := range r.Losses {
 		lines = append(lines, "lost: "+loss.String())
 	}

@@ -8,6 +8,7 @@ import (
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/graph"
+	"tapedeck/nodes/internal/pattern"
 	"tapedeck/nodes/internal/throttle"
 	"tapedeck/nodes/recorder/internal/diskguard"
 	"tapedeck/nodes/recorder/internal/selection"
@@ -133,9 +134,9 @@ func (o *options) check(topics []string) error {
 // settings are the options that have to be parsed.
 type settings struct {
 	throttles  []throttle.Rule
-	priorities []selection.Pattern // for memory
-	repeats    []selection.Pattern // how many messages are repeated
-	reserve    diskguard.Reserve   // of the disk
+	priorities []pattern.Numbered // for memory
+	repeats    []pattern.Numbered // how many messages are repeated
+	reserve    diskguard.Reserve  // of the disk
 	metadata   map[string]string
 	composer   formats.Composer // of the storage; nil if ROS 2 messages are written one by one
 	robot      *robot.Mapping   // for sessions; nil: by names and types of topics
@@ -146,10 +147,10 @@ func (o *options) settle() (s settings, err error) {
 	if s.throttles, err = throttle.Parse(o.Throttle); err != nil {
 		return s, config.Usagef("throttle: %w", err)
 	}
-	if s.priorities, err = selection.ParsePatterns(o.Priority, 0, 1); err != nil {
+	if s.priorities, err = pattern.ParseNumbered(o.Priority, 0, 1); err != nil {
 		return s, config.Usagef("priority: %w", err)
 	}
-	if s.repeats, err = selection.ParsePatterns(o.RepeatTransientLocal, 0, 0); err != nil {
+	if s.repeats, err = pattern.ParseNumbered(o.RepeatTransientLocal, 0, 0); err != nil {
 		return s, config.Usagef("repeat_transient_local: %w", err)
 	}
 	if s.reserve, err = diskguard.ParseReserve(o.MinSpace); err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tapedeck/config"
+	"tapedeck/nodes/internal/pattern"
 	"tapedeck/nodes/recorder/internal/condition"
 	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/selection"
@@ -79,7 +80,7 @@ func (o *snapshotOptions) topicLimits(expand func(string) (string, error)) (list
 			return nil, config.Usagef("snapshot_topic_limits: %s is there twice", topic)
 		}
 		known[topic] = true
-		l.topics = selection.Wildcard(topic)
+		l.topics = pattern.Wildcard(topic)
 		list = append(list, l)
 	}
 	return list, nil

@@ -17,6 +17,7 @@ import (
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/nodes/internal/graph"
+	"tapedeck/nodes/internal/pattern"
 	"tapedeck/nodes/internal/progress"
 	"tapedeck/nodes/internal/throttle"
 	"tapedeck/nodes/recorder/internal/diskguard"
@@ -162,7 +163,7 @@ func (r *recorder) newReceiver(c *codec.Channel) *intake.Receiver {
 		Clock: r.clock, Queue: r.queue, Events: &r.session.Load().journal, Limit: r.options.Limit,
 		Throttle: throttle.Of(r.throttles, c.Topic), Resumption: &r.resumption, OnResume: r.resume,
 	}
-	o.RepeatDepth, o.Repeat = selection.NumberOf(r.repeats, c.Topic)
+	o.RepeatDepth, o.Repeat = pattern.NumberOf(r.repeats, c.Topic)
 	if o.Repeat || r.options.RepeatLatched {
 		o.Cache = r.latchedCache
 	}
@@ -170,7 +171,7 @@ func (r *recorder) newReceiver(c *codec.Channel) *intake.Receiver {
 		o.Ring = r.snapshots.Ring
 	}
 	receiver := intake.NewReceiver(c, o)
-	if priority, found := selection.NumberOf(r.priorities, c.Topic); found {
+	if priority, found := pattern.NumberOf(r.priorities, c.Topic); found {
 		receiver.Priority = priority
 	}
 	receiver.Limits = limitsOf(r.limits, c.Topic, queue.Limits{Age: r.options.SnapshotDuration})

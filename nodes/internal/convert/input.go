@@ -70,6 +70,11 @@ func (r intact) Read(q codec.Query) (codec.Iterator, error) {
 	return r.Reader.Read(q)
 }
 
+func (r intact) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
+	q.Damaged = nil
+	return codec.Latest(r.Reader, q, keep)
+}
+
 var _ codec.Reader = inputs(nil)
 
 // inputs are several recordings that are read as one.
@@ -127,9 +132,18 @@ func (ins inputs) metadata() map[string]string {
 
 // Read returns the messages of all recordings in time order.
 func (ins inputs) Read(q codec.Query) (codec.Iterator, error) {
+	return ins.merge(func(r codec.Reader) (codec.Iterator, error) { return r.Read(q) })
+}
+
+// latest returns the last messages of all recordings as codec.Latest does, in time order.
+func (ins inputs) latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
+	return ins.merge(func(r codec.Reader) (codec.Iterator, error) { return codec.Latest(r, q, keep) })
+}
+
+func (ins inputs) merge(read func(codec.Reader) (codec.Iterator, error)) (codec.Iterator, error) {
 	var its []codec.Iterator
 	for _, in := range ins {
-		it, err := in.reader.Read(q)
+		it, err := read(in.reader)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("read %s: %w", in.path, err), codec.Merge(its...).Close())
 		}

@@ -42,6 +42,7 @@ type Result struct {
 	Took      time.Duration // from opening the output to its end
 	Losses    []Loss        // what was selected but is not in the output
 	Throttled Loss          // what Options.Throttle left out
+	Repeated  Loss          // latched messages that files begin with; among Messages
 	Episodes  []Episode     // in formats that keep episodes; Messages is then 0
 }
 
@@ -105,6 +106,11 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs) (*Res
 	}
 	s := newSource(p, t, ins, window)
 	s.observer.damaged = j.Damaged
+	if window.Start > first {
+		if err := s.readState(window.Start); err != nil {
+			return nil, err
+		}
+	}
 	if err := s.refuse(j.Output); err != nil {
 		return nil, err
 	}

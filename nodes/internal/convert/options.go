@@ -8,6 +8,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/pattern"
 	"tapedeck/nodes/internal/split"
 	"tapedeck/nodes/internal/throttle"
 )
@@ -42,12 +43,14 @@ type Options struct {
 	MaxBagSize     config.Size   `param:"max_bag_size" short:"b" group:"Splits" help:"start another file before one exceeds this size; 0 is never"`
 	MaxBagDuration time.Duration `param:"max_bag_duration" group:"Splits" min:"0" help:"start another file each time this much has passed since the first message; 0 is never"`
 	MaxBagMessages uint64        `param:"max_bag_messages" group:"Splits" help:"start another file after this many messages; 0 is never"`
+	Latched        bool          `param:"latched" alias:"repeat-latched" group:"Splits" help:"begin a part of a recording, and each further file, with the last messages of latched (transient local) topics"`
+	Repeat         []string      `param:"repeat" alias:"repeat-transient-local" group:"Splits" value:"TOPIC[=N]" help:"begin them with the last N messages of TOPIC, too, latched or not; * in TOPIC matches anything; by default N is the depth of its history, or 1"`
 }
 
 // DefaultOptions returns the defaults, which convert everything.
 func DefaultOptions() Options {
 	return Options{
-		Encoding: "auto", Unmatched: "skip", Order: "received",
+		Encoding: "auto", Unmatched: "skip", Order: "received", Latched: true,
 		RobotOptions: RobotOptions{Stamps: "auto"}, AlignOptions: defaultAlignOptions(),
 		Options: formats.DefaultOptions(),
 	}
@@ -60,6 +63,7 @@ type plan struct {
 	start, end *Moment
 	names      *bridge.Names
 	throttles  []throttle.Rule
+	repeats    []pattern.Numbered
 }
 
 // parse parses the options that are texts.
@@ -80,6 +84,9 @@ func (o *Options) parse() (*plan, error) {
 	}
 	if p.throttles, err = throttle.Parse(o.Throttle); err != nil {
 		return nil, config.Usagef("--throttle: %w", err)
+	}
+	if p.repeats, err = pattern.ParseNumbered(formats.Split(o.Repeat), 0, 0); err != nil {
+		return nil, config.Usagef("--repeat: %w", err)
 	}
 	if p.Prefix != "" && (!strings.HasPrefix(p.Prefix, "/") || strings.HasSuffix(p.Prefix, "/")) {
 		return nil, config.Usagef("--prefix %s: want /PREFIX, without / at its end", p.Prefix)

@@ -19,6 +19,9 @@ type source struct {
 	ins      inputs
 	composed bool // the target's composer writes ROS 2 messages
 	frames   bool // there are messages that are bound to the target's format already
+	wants    func(*codec.Channel) bool
+	state    []codec.Message // of latched topics before the start, with which the output begins
+	start    int64           // ns since the Unix epoch, of that
 	observer observer
 }
 
@@ -54,7 +57,7 @@ func newSource(p *plan, t *target, ins inputs, window codec.Query) *source {
 	}
 	s.compare(wants)
 	o := &s.observer
-	var r codec.Reader = &selected{Reader: ins, window: window, observer: o, wants: func(c *codec.Channel) bool {
+	s.wants = func(c *codec.Channel) bool {
 		want, known := wants[c]
 		if !known {
 			// A channel that no Info has is left out if it needs a translation.
@@ -62,7 +65,8 @@ func newSource(p *plan, t *target, ins inputs, window codec.Query) *source {
 			wants[c] = want
 		}
 		return want
-	}}
+	}
+	r := &selected{Reader: ins, window: window, observer: o, wants: s.wants}
 	s.Reader = newShifted(newThrottled(r, p, o), p, t, o)
 	return s
 }

@@ -28,9 +28,14 @@ type writer struct {
 	splitter codec.Splitter           // nil unless there are limits
 	limits   split.Limits
 	file     split.File
-	refused  error // of the first message that the format does not accept
+	latched  *state // with which further files begin; nil if there are none
+	refused  error  // of the first message that the format does not accept
 	lost     losses
+	repeated losses
 }
+
+// repeatedLatched is what Result.Repeated is about.
+const repeatedLatched = "latched messages at the start of files"
 
 func newWriter(s *source, out *output, progress func(done, total time.Duration)) *writer {
 	return &writer{source: s, out: out, progress: progress, limits: s.plan.limits(), result: Result{Path: out.path}}
@@ -70,6 +75,12 @@ func (w *writer) run(ctx context.Context, options codec.CreateOptions) error {
 		lost.addAll(lossy.Losses())
 	}
 	w.result.Losses = lost
+	for _, m := range s.state {
+		w.repeated.add(repeatedLatched, m.Channel.Topic, 1)
+	}
+	if len(w.repeated) > 0 {
+		w.result.Repeated = w.repeated[0]
+	}
 	return nil
 }
 
@@ -93,6 +104,9 @@ func (w *writer) open(options codec.CreateOptions) (err error) {
 			w.out.format.Name), w.writer.Close())
 	}
 	w.splitter = splitter
+	if !w.source.composed {
+		w.latched = newState(w.source.plan)
+	}
 	return nil
 }
 
@@ -163,6 +177,21 @@ func (w *writer) write(m *codec.Message) error {
 	if err := w.split(m); err != nil {
 		return err
 	}
+	if err := w.put(m); err != nil {
+		return err
+	}
+	if w.latched != nil {
+		w.latched.add(m)
+	}
+	if w.progress != nil && w.result.Messages%16 == 0 {
+		done := m.LogTime - int64(w.source.plan.Offset) - w.start
+		w.progress(time.Duration(done), time.Duration(w.end-w.start))
+	}
+	return nil
+}
+
+// put writes a message to the current file.
+func (w *writer) put(m *codec.Message) error {
 	if err := w.writer.Write(m); err != nil {
 		var missing *codec.MissingError
 		if errors.As(err, &missing) {
@@ -179,10 +208,6 @@ func (w *writer) write(m *codec.Message) error {
 	w.result.End = m.LogTime
 	w.result.Messages++
 	w.result.Bytes += int64(len(m.Data))
-	if w.progress != nil && w.result.Messages%16 == 0 {
-		done := m.LogTime - int64(w.source.plan.Offset) - w.start
-		w.progress(time.Duration(done), time.Duration(w.end-w.start))
-	}
 	return nil
 }
 
@@ -203,8 +228,31 @@ func (w *writer) split(m *codec.Message) error {
 			return err
 		}
 		w.file.Next()
+		if err := w.repeat(m.LogTime); err != nil {
+			return err
+		}
 	}
 	w.file.Begin(&w.limits, m.LogTime)
 	w.file.Add(1, size)
+	return nil
+}
+
+// repeat writes the last messages of latched topics, with the log time t of the first message of a file.
+func (w *writer) repeat(t int64) error {
+	if w.latched == nil {
+		return nil
+	}
+	for _, m := range w.latched.messages() {
+		if !w.source.plan.Latched {
+			w.lost.add(leftLatched, m.Channel.Topic, 1)
+			continue
+		}
+		m.LogTime = t
+		if err := w.put(&m); err != nil {
+			return err
+		}
+		w.file.Add(0, split.Size(m.Channel.Topic, m.Data))
+		w.repeated.add(repeatedLatched, m.Channel.Topic, 1)
+	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package selection
+package pattern
 
 import (
 	"testing"
@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestPatterns(t *testing.T) {
-	list, err := ParsePatterns([]string{"/imu=10", "/camera/*/raw=2", "/camera/*=1", "/map"}, 5, 1)
+func TestNumbered(t *testing.T) {
+	list, err := ParseNumbered([]string{"/imu=10", "/camera/*/raw=2", "/camera/*=1", "/map"}, 5, 1)
 	require.NoError(t, err)
 	for topic, want := range map[string]int{
 		"/imu": 10, "/imu2": 0, "/a/imu": 0, "/camera/left/raw": 2, "/camera/left/info": 1, "/camera": 0, "/map": 5,
@@ -17,7 +17,7 @@ func TestPatterns(t *testing.T) {
 		require.Equal(t, want > 0, found)
 	}
 	for _, text := range []string{"", "=1", "/a=", "/a=x", "/a=0", "/a=-1", "/a=1.5"} {
-		_, err := ParsePatterns([]string{text}, 0, 1)
+		_, err := ParseNumbered([]string{text}, 0, 1)
 		require.ErrorContains(t, err, "not allowed", text)
 	}
 }

@@ -1,4 +1,5 @@
-package selection
+// Package pattern has the patterns that options name topics by.
+package pattern
 
 import (
 	"fmt"
@@ -7,18 +8,18 @@ import (
 	"strings"
 )
 
-// Pattern is a name of topics in which * stands for anything, with a number: "/camera/*=1".
-type Pattern struct {
+// Numbered is a name of topics in which * stands for anything, with a number: "/camera/*=1".
+type Numbered struct {
 	topics *regexp.Regexp
 	number int
 }
 
-// ParsePatterns reads the values of an option. Where only a topic is given, its number is missing.
-func ParsePatterns(texts []string, missing, least int) ([]Pattern, error) {
-	var list []Pattern
+// ParseNumbered reads the values of an option. Where only a topic is given, its number is missing.
+func ParseNumbered(texts []string, missing, least int) ([]Numbered, error) {
+	var list []Numbered
 	for _, text := range texts {
 		name, number, given := strings.Cut(text, "=")
-		p := Pattern{number: missing}
+		p := Numbered{number: missing}
 		if given {
 			n, err := strconv.Atoi(number)
 			if err != nil {
@@ -41,7 +42,7 @@ func Wildcard(name string) *regexp.Regexp {
 }
 
 // NumberOf returns the number of the first pattern that matches the topic.
-func NumberOf(list []Pattern, topic string) (number int, found bool) {
+func NumberOf(list []Numbered, topic string) (number int, found bool) {
 	for _, p := range list {
 		if p.topics.MatchString(topic) {
 			return p.number, true

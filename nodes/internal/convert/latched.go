@@ -1,0 +1,159 @@
+package convert
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"io"
+	"slices"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/nodes/internal/pattern"
+)
+
+// latchedDepth returns how many of the last messages of an output channel a file begins with.
+func (p *plan) latchedDepth(c *codec.Channel) int {
+	depth := codec.LatchedDepth(c)
+	if number, ok := pattern.NumberOf(p.repeats, c.Topic); ok {
+		depth = cmp.Or(number, depth, 1)
+	}
+	return depth
+}
+
+// state holds the last messages of latched topics: what a new subscriber would receive.
+type state struct {
+	depth    func(*codec.Channel) int
+	channels []*codec.Channel // in the order of their first messages
+	kept     map[*codec.Channel]*[]codec.Message
+}
+
+func newState(p *plan) *state {
+	return &state{depth: p.latchedDepth, kept: map[*codec.Channel]*[]codec.Message{}}
+}
+
+// add keeps a copy of m if its channel is latched. Where all messages of a channel are kept, as of static transforms,
+// one with the payload of an earlier one replaces it: a recording of several files repeats them.
+func (s *state) add(m *codec.Message) {
+	kept, known := s.kept[m.Channel]
+	if !known {
+		if s.depth(m.Channel) > 0 {
+			kept = &[]codec.Message{}
+			s.channels = append(s.channels, m.Channel)
+		}
+		s.kept[m.Channel] = kept
+	}
+	if kept == nil {
+		return
+	}
+	switch depth := s.depth(m.Channel); {
+	case depth == codec.All:
+		*kept = slices.DeleteFunc(*kept, func(old codec.Message) bool { return bytes.Equal(old.Data, m.Data) })
+	case len(*kept) >= depth:
+		*kept = slices.Delete(*kept, 0, len(*kept)-depth+1)
+	}
+	added := *m
+	added.Data = bytes.Clone(m.Data)
+	*kept = append(*kept, added)
+}
+
+// messages returns all messages in time order.
+func (s *state) messages() (all []codec.Message) {
+	for _, c := range s.channels {
+		all = append(all, *s.kept[c]...)
+	}
+	slices.SortStableFunc(all, func(a, b codec.Message) int { return cmp.Compare(a.LogTime, b.LogTime) })
+	return all
+}
+
+// readState reads what a recording of the time from start on begins with: the last messages of latched topics before.
+func (s *source) readState(start int64) error {
+	state := newState(s.plan)
+	known := &s.observer.known
+	it, err := s.ins.latest(codec.Query{End: start, Topics: s.wants, Damaged: func(err error) {
+		var failed *bridge.TranslationError
+		if errors.As(err, &failed) {
+			known.add("latched messages from before the start that cannot be translated: "+failed.Err.Error(),
+				failed.Channel.Topic, 1)
+		}
+	}}, func(c *codec.Channel) int { return s.plan.latchedDepth(s.channel(c)) })
+	for err == nil {
+		var m *codec.Message
+		if m, err = it.Next(); err == nil && s.wants(m.Channel) {
+			moved := *m
+			moved.Channel = s.channel(m.Channel)
+			if offset := int64(s.plan.Offset); moved.PublishTime != 0 {
+				moved.PublishTime = later(moved.PublishTime, offset)
+			}
+			state.add(&moved)
+		}
+	}
+	if it != nil {
+		if closing := it.Close(); closing != nil {
+			return closing
+		}
+	}
+	if !errors.Is(err, io.EOF) {
+		known.add("latched messages from before the start, behind damage: "+err.Error(), "", 0)
+	}
+	s.start = later(start, int64(s.plan.Offset))
+	s.state = state.messages()
+	if !s.plan.Latched {
+		for _, m := range s.state {
+			known.add(leftLatched, m.Channel.Topic, 1)
+		}
+		s.state = nil
+	}
+	return nil
+}
+
+// leftLatched is the loss that --latched=false causes.
+const leftLatched = "latched messages that each file would begin with, because of --latched=false"
+
+// Read implements codec.Reader. The messages of latched topics from before the start come first.
+func (s *source) Read(q codec.Query) (codec.Iterator, error) {
+	it, err := s.renamed.Read(q)
+	if err != nil || len(s.state) == 0 {
+		return it, err
+	}
+	b := &beginning{Iterator: it, start: s.start}
+	for _, m := range s.state {
+		if q.Wants(m.Channel) {
+			b.state = append(b.state, m)
+		}
+	}
+	return b, nil
+}
+
+// beginning yields the messages of a state, with the log time of the first message of an iterator, and then that
+// iterator.
+type beginning struct {
+	codec.Iterator
+	state []codec.Message
+	start int64 // the log time if there is no other message
+	begun bool
+	first *codec.Message
+	err   error
+}
+
+func (b *beginning) Next() (*codec.Message, error) {
+	if !b.begun {
+		b.begun = true
+		if b.first, b.err = b.Iterator.Next(); b.err == nil {
+			b.start = b.first.LogTime
+		}
+	}
+	switch first := b.first; {
+	case len(b.state) > 0:
+		m := &b.state[0]
+		b.state = b.state[1:]
+		m.LogTime = b.start
+		return m, nil
+	case b.err != nil:
+		return nil, b.err
+	case first != nil:
+		b.first = nil
+		return first, nil
+	}
+	return b.Iterator.Next()
+}
