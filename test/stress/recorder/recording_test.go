@@ -12,11 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/mcap"
 	"tapedeck/codec/record"
 	"tapedeck/codec/rosbag2"
 )
 
-var formats = codec.Formats{record.Format, rosbag2.Format}
+var formats = codec.Formats{record.Format, mcap.Format, rosbag2.Format}
 
 // recording is what a recorder left.
 type recording struct {
