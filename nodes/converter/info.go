@@ -15,8 +15,9 @@ import (
 
 // infoOptions are the options of info.
 type infoOptions struct {
-	JSON bool `param:"json" group:"Output" help:"print one JSON object for each recording; times are ns since 1970"`
-	ROS2 bool `param:"ros2" group:"Output" help:"list the topics as ROS 2 messages, as the player publishes them"`
+	JSON    bool `param:"json" group:"Output" help:"print one JSON object for each recording; times are ns since 1970"`
+	Verbose bool `param:"verbose" short:"v" group:"Output" help:"read all messages, and show the bytes of each topic, its share of the recording and its longest gap"`
+	ROS2    bool `param:"ros2" group:"Output" help:"list the topics as ROS 2 messages, as the player publishes them"`
 	formats.InfoOptions
 	pictureOptions
 }
@@ -41,7 +42,7 @@ func (o *infoOptions) info(ctx context.Context, paths []string, stdout, stderr i
 	failed := 0
 	for i, path := range paths {
 		w := separated{Writer: stdout, pending: i > 0 && !o.JSON}
-		err := o.describe(path, &w, stderr)
+		err := o.describe(ctx, path, &w, stderr)
 		if err != nil && len(paths) == 1 {
 			return err
 		}
@@ -76,7 +77,7 @@ func (s *separated) Write(b []byte) (int, error) {
 }
 
 // describe writes the description of the recording at path.
-func (o *infoOptions) describe(path string, stdout, stderr io.Writer) error {
+func (o *infoOptions) describe(ctx context.Context, path string, stdout, stderr io.Writer) error {
 	if o.Wanted() {
 		return o.Write(known, path, o.JSON, stdout, stderr)
 	}
@@ -89,10 +90,16 @@ func (o *infoOptions) describe(path string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer in.Close()
-	if o.JSON {
-		return writeInfoJSON(stdout, in.info)
+	measured, info := (*measures)(nil), in.info
+	if o.Verbose {
+		if measured, info, err = in.measure(ctx); err != nil {
+			return err
+		}
 	}
-	return writeInfoText(stdout, path, in.info)
+	if o.JSON {
+		return writeInfoJSON(stdout, info, measured)
+	}
+	return writeInfoText(stdout, path, info, measured)
 }
 
 func (o *infoOptions) open(path string, stderr io.Writer) (codec.Reader, error) {
@@ -132,6 +139,7 @@ type (
 		Files        []fileJSON        `json:"files"`
 		Size         int64             `json:"size"`
 		MessageCount uint64            `json:"message_count"`
+		Bytes        *int64            `json:"payload_bytes,omitempty"` // this and those of topics with --verbose
 		StartTime    int64             `json:"start_time"`
 		EndTime      int64             `json:"end_time"`
 		Duration     float64           `json:"duration"`
@@ -153,12 +161,19 @@ type (
 		Type         string            `json:"type"`
 		Encoding     string            `json:"encoding"`
 		MessageCount uint64            `json:"message_count"`
+		Bytes        *int64            `json:"bytes,omitempty"`
+		Share        *float64          `json:"share,omitempty"`
+		WorstGap     *gapJSON          `json:"worst_gap,omitempty"`
 		Totals       *totalsJSON       `json:"totals,omitempty"`
 		Frequency    float64           `json:"frequency"`
 		QoS          []qosJSON         `json:"qos"`
 		TypeHash     string            `json:"type_hash,omitempty"`
 		Schema       string            `json:"schema_encoding,omitempty"`
 		Metadata     map[string]string `json:"metadata,omitempty"`
+	}
+	gapJSON struct {
+		Time     int64   `json:"time"`
+		Duration float64 `json:"duration"`
 	}
 	// totalsJSON holds the recorder's counts for the files that were read.
 	totalsJSON struct {
@@ -191,11 +206,15 @@ type (
 	}
 )
 
-func writeInfoJSON(w io.Writer, info *codec.Info) error {
+// writeInfoJSON writes info, with measures unless they are nil.
+func writeInfoJSON(w io.Writer, info *codec.Info, measured *measures) error {
 	out := infoJSON{
 		Format: info.Format, Path: info.Path, Files: []fileJSON{}, Size: info.Size, MessageCount: info.MessageCount,
 		StartTime: info.StartTime, EndTime: info.EndTime, Duration: span(info).Seconds(), Complete: info.Complete,
 		Topics: []topicJSON{}, Events: []eventJSON{}, Metadata: info.Metadata, Extra: info.Extra,
+	}
+	if measured != nil {
+		out.Bytes = &measured.total
 	}
 	for _, f := range info.Files {
 		out.Files = append(out.Files, fileJSON(f))
@@ -206,6 +225,14 @@ func writeInfoJSON(w io.Writer, info *codec.Info) error {
 		topic := topicJSON{
 			Name: c.Topic, Type: c.Type, Encoding: c.Encoding, MessageCount: t.MessageCount, Frequency: frequency(info, t),
 			QoS: []qosJSON{}, TypeHash: c.TypeHash, Schema: c.Schema.Encoding, Metadata: c.Metadata,
+		}
+		if measured != nil {
+			m := measured.channels[c]
+			share := measured.share(m)
+			topic.Bytes, topic.Share = &m.bytes, &share
+			if m.gap > 0 {
+				topic.WorstGap = &gapJSON{m.gapAt, float64(m.gap) / 1e9}
+			}
 		}
 		if t, ok := totals[c.Topic]; ok {
 			counted := totalsJSON(t)

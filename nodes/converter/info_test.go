@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -38,7 +39,7 @@ func sampleInfo() *codec.Info {
 
 func TestInfoText(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, writeInfoText(&out, "drive", sampleInfo()))
+	require.NoError(t, writeInfoText(&out, "drive", sampleInfo(), nil))
 	require.Equal(t, `
 Files:      drive/drive_0.mcap  (4.0 MiB, 300 messages)
             drive/drive_1.mcap  (1.0 MiB, 1 message)
@@ -89,7 +90,7 @@ func recordedInfo() *codec.Info {
 
 func TestInfoTextOfEvents(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, writeInfoText(&out, "drive", recordedInfo()))
+	require.NoError(t, writeInfoText(&out, "drive", recordedInfo(), nil))
 	_, text, _ := strings.Cut(out.String(), "Topics:")
 	require.Equal(t, `     3
   Topic       Type                    Count  Received  Written  Dropped  Lost     Hz  Encoding  QoS
@@ -111,7 +112,7 @@ Events:     7
 
 func TestInfoJSONOfEvents(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, writeInfoJSON(&out, recordedInfo()))
+	require.NoError(t, writeInfoJSON(&out, recordedInfo(), nil))
 	var got infoJSON
 	require.NoError(t, json.Unmarshal(out.Bytes(), &got))
 	require.Len(t, got.Events, 12, "all of them")
@@ -133,7 +134,7 @@ func TestInfoTextOfChannels(t *testing.T) {
 	require.NoError(t, writeInfoText(&out, "a.bag", &codec.Info{
 		EndTime: 2e9, Topics: []codec.TopicInfo{channel("/b", 1, latched), channel("/a", 3), channel("/b", 4, latched),
 			channel("/b", 9)},
-	}))
+	}, nil))
 	_, text, _ := strings.Cut(out.String(), "Topics:")
 	require.Equal(t, `     3
   Topic  Type             Count  Channels    Hz  Encoding  QoS
@@ -146,7 +147,7 @@ func TestInfoTextOfChannels(t *testing.T) {
 func TestInfoTextOfNothing(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, writeInfoText(&out, "empty.mcap",
-		&codec.Info{Format: "mcap", Complete: true, Events: make([]codec.Event, 25)}))
+		&codec.Info{Format: "mcap", Complete: true, Events: make([]codec.Event, 25)}, nil))
 	require.True(t, strings.HasPrefix(out.String(), `Files:      empty.mcap
 Bag size:   0 B
 Format:     mcap
@@ -161,7 +162,7 @@ Events:     25
 
 func TestInfoJSON(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, writeInfoJSON(&out, sampleInfo()))
+	require.NoError(t, writeInfoJSON(&out, sampleInfo(), nil))
 	require.JSONEq(t, `{
 		"format": "mcap", "path": "drive", "size": 5242880, "message_count": 301, "complete": false,
 		"start_time": 1627031535000000000, "end_time": 1627031538500000000, "duration": 3.5,
@@ -197,7 +198,7 @@ func TestInfoJSONOfNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			require.NoError(t, writeInfoJSON(&out, in))
+			require.NoError(t, writeInfoJSON(&out, in, nil))
 			var got infoJSON
 			require.NoError(t, json.Unmarshal(out.Bytes(), &got))
 			require.NotNil(t, got.Files)
@@ -289,4 +290,57 @@ func TestConvertEpisodes(t *testing.T) {
 	stdout, _, err = run(t, in, "--output-folder", folder, "--to", "hdf5", "--timeline", "fixed:20")
 	require.NoError(t, err)
 	require.Contains(t, stdout, folder+"/20261121_082214.hdf5: 1 episode, 88 frames, ")
+}
+
+func TestInfoMeasures(t *testing.T) {
+	a, b, c := at(imu, 2e9, strings.Repeat("a", 26)), at(imu, 2.5e9, "bb"), at(odom, 4e9, "cccc")
+	path := writeLines(t, "a.lines", []codec.Message{a, b, at(imu, 3.75e9, strings.Repeat("d", 18)), c}, info)
+	stdout, _, err := run(t, "info", "-v", path)
+	require.NoError(t, err)
+	require.Contains(t, stdout, "\nPayload:    66 B\n")
+	require.Contains(t, stdout, `
+  Topic  Type                   Count  Bytes   Share           Worst gap    Hz  Encoding
+  /imu   sensor_msgs/msg/Imu        3   58 B  87.9 %  1.250 s at 0.500 s  1.50  cdr
+  /info  std_msgs/msg/String        0    0 B   0.0 %                   -     -  cdr
+  /odom  nav_msgs/msg/Odometry      1    8 B  12.1 %                   -     -  cdr
+`[1:])
+	stdout, _, err = run(t, "info", "--verbose", "--json", path)
+	require.NoError(t, err)
+	var got struct {
+		Bytes  int64 `json:"payload_bytes"`
+		Topics []struct {
+			Bytes    int64
+			Share    float64
+			WorstGap *gapJSON `json:"worst_gap"`
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(stdout), &got))
+	require.EqualValues(t, 66, got.Bytes)
+	require.EqualValues(t, 58, got.Topics[0].Bytes)
+	require.InDelta(t, 58.0/66, got.Topics[0].Share, 1e-9)
+	require.Equal(t, &gapJSON{2.5e9, 1.25}, got.Topics[0].WorstGap)
+	require.Nil(t, got.Topics[2].WorstGap)
+
+	damage(t, path, `{"Message":{"Channel":null,"LogTime":2500`)
+	stdout, _, err = run(t, "info", "-v", path)
+	require.NoError(t, err)
+	require.Contains(t, stdout, "no, it is damaged")
+	require.Contains(t, stdout, "Payload:    60 B\n")
+}
+
+func TestInfoMetadata(t *testing.T) {
+	i := sampleInfo()
+	i.Metadata = map[string]string{"ros_distro": "jazzy", "vehicle": "mkz", "notes": "two\nlines",
+		"long": strings.Repeat("x", 205)}
+	var out bytes.Buffer
+	require.NoError(t, writeInfoText(&out, "drive", i, nil))
+	require.Contains(t, out.String(), "\nMetadata:   long = "+strings.Repeat("x", 200)+"... and 5 more characters; --json "+
+		"shows all\n            notes = \"two\\nlines\"\n            vehicle = mkz\nTopics: ")
+	i.Metadata = map[string]string{}
+	for n := range 40 {
+		i.Metadata[fmt.Sprintf("%02d", n)] = "x"
+	}
+	out.Reset()
+	require.NoError(t, writeInfoText(&out, "drive", i, nil))
+	require.Contains(t, out.String(), "            29 = x\n            and 10 more; --json shows all\n")
 }

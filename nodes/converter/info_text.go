@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,8 +19,8 @@ import (
 // shownEvents is the most events that are listed.
 const shownEvents = 20
 
-// writeInfoText writes info as text, similar to "ros2 bag info" and "rosbag info".
-func writeInfoText(w io.Writer, path string, info *codec.Info) error {
+// writeInfoText writes info as text, similar to "ros2 bag info" and "rosbag info", with measures unless they are nil.
+func writeInfoText(w io.Writer, path string, info *codec.Info, measured *measures) error {
 	var b strings.Builder
 	line := func(label, format string, args ...any) {
 		text := fmt.Sprintf(format, args...)
@@ -52,6 +53,9 @@ func writeInfoText(w io.Writer, path string, info *codec.Info) error {
 		line("End:", "%s", human.Clock(info.EndTime))
 	}
 	line("Messages:", "%d", info.MessageCount)
+	if measured != nil {
+		line("Payload:", "%s", exactSize(measured.total))
+	}
 	switch {
 	case info.Complete:
 		line("Complete:", "yes")
@@ -62,10 +66,18 @@ func writeInfoText(w io.Writer, path string, info *codec.Info) error {
 		line("Complete:", "no, it was not finished; what is here can be read and played,")
 		line("", "'converter recover %s' writes a complete copy of it", human.Printable(path))
 	}
+	label = "Metadata:"
+	for _, text := range metadataLines(info) {
+		line(label, "%s", text)
+		label = ""
+	}
+	if n := formats.Attachments(info); n > 0 {
+		line("Attached:", "%s", human.Count(n, "file"))
+	}
 	topics := mergedTopics(info)
 	line("Topics:", "%d", len(topics))
 	if len(topics) > 0 {
-		writeTopics(&b, info, topics)
+		writeTopics(&b, info, topics, measured)
 	}
 	files, whole := totalsOf(info)
 	if len(files) > 0 {
@@ -80,6 +92,32 @@ func writeInfoText(w io.Writer, path string, info *codec.Info) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// The most lines of metadata that are shown, and the most characters of each.
+const (
+	shownMetadata = 30
+	shownValue    = 200
+)
+
+// metadataLines returns what is kept with a recording as a whole, as "name = value".
+func metadataLines(info *codec.Info) []string {
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(info.Metadata)) {
+		if formats.IsDetail(name) {
+			continue
+		}
+		value := []rune(info.Metadata[name])
+		text := human.Printable(string(value[:min(len(value), shownValue)]))
+		if more := len(value) - shownValue; more > 0 {
+			text += fmt.Sprintf("... and %s; --json shows all", human.Count(more, "more character"))
+		}
+		lines = append(lines, human.Printable(name)+" = "+text)
+	}
+	if more := len(lines) - shownMetadata; more > 0 {
+		lines = append(lines[:shownMetadata], fmt.Sprintf("and %d more; --json shows all", more))
+	}
+	return lines
 }
 
 func exactSize(n int64) string {
@@ -122,13 +160,18 @@ type topicRow struct {
 	channels int // usually 1; in a ROS 1 bag one per publisher
 }
 
+// rowKey says which channels share a row: topic, type, encoding, QoS.
+type rowKey [4]string
+
+func keyOfRow(c *codec.Channel) rowKey { return rowKey{c.Topic, c.Type, c.Encoding, shortQoS(c.QoS)} }
+
 // mergedTopics returns the rows of a recording's topics, in the order of their names.
 func mergedTopics(info *codec.Info) []topicRow {
 	var rows []topicRow
-	known := map[[4]string]int{}
+	known := map[rowKey]int{}
 	for _, t := range sortedTopics(info) {
 		row := topicRow{t, shortQoS(t.Channel.QoS), 1}
-		key := [4]string{t.Channel.Topic, t.Channel.Type, t.Channel.Encoding, row.qos}
+		key := keyOfRow(t.Channel)
 		if i, ok := known[key]; ok {
 			rows[i].MessageCount += t.MessageCount
 			rows[i].channels++
@@ -147,7 +190,7 @@ type column struct {
 	cell  func(topicRow) string
 }
 
-func writeTopics(b *strings.Builder, info *codec.Info, topics []topicRow) {
+func writeTopics(b *strings.Builder, info *codec.Info, topics []topicRow, measured *measures) {
 	totals, _ := totalsOf(info)
 	total := func(n func(codec.Totals) uint64) func(topicRow) string {
 		return func(t topicRow) string {
@@ -171,6 +214,20 @@ func writeTopics(b *strings.Builder, info *codec.Info, topics []topicRow) {
 			column{"Written", true, total(func(t codec.Totals) uint64 { return t.Written })},
 			column{"Dropped", true, total(func(t codec.Totals) uint64 { return t.Dropped })},
 			column{"Lost", true, total(func(t codec.Totals) uint64 { return t.Lost })})
+	}
+	if measured != nil {
+		cell := func(text func(*measure) string) func(topicRow) string {
+			return func(t topicRow) string { return text(measured.rows[keyOfRow(t.Channel)]) }
+		}
+		columns = append(columns,
+			column{"Bytes", true, cell(func(m *measure) string { return human.Bytes(m.bytes) })},
+			column{"Share", true, cell(func(m *measure) string { return fmt.Sprintf("%.1f %%", 100*measured.share(m)) })},
+			column{"Worst gap", true, cell(func(m *measure) string {
+				if m.gap == 0 {
+					return "-"
+				}
+				return fmt.Sprintf("%.3f s at %.3f s", float64(m.gap)/1e9, float64(m.gapAt-info.StartTime)/1e9)
+			})})
 	}
 	columns = append(columns,
 		column{"Hz", true, func(t topicRow) string {

@@ -55,6 +55,9 @@ func Details(info *codec.Info) []Detail {
 	return nil
 }
 
+// IsDetail reports whether Details has what metadata of this name say.
+func IsDetail(name string) bool { return name == "ros_distro" || strings.HasPrefix(name, "carla.") }
+
 // chunks says how many there are of each compression: "3 zstd, 1 not compressed".
 func chunks(m map[string]int) []Detail {
 	var parts []string

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"slices"
+
+	"tapedeck/codec"
+	"tapedeck/nodes/internal/progress"
+)
+
+// measure is what only reading all messages of a channel or topic tells of it.
+type measure struct {
+	bytes  int64 // of payloads
+	gap    int64 // longest time from one message to the next, ns
+	gapAt  int64 // when that began, ns since the Unix epoch
+	last   int64 // LogTime of the latest message
+	before bool  // there was a message
+}
+
+func (m *measure) add(msg *codec.Message) {
+	if m.before && msg.LogTime-m.last > m.gap {
+		m.gap, m.gapAt = msg.LogTime-m.last, m.last
+	}
+	m.bytes += int64(len(msg.Data))
+	m.last, m.before = msg.LogTime, true
+}
+
+// measures holds measures by channel, for JSON, and by row of the table of topics.
+type measures struct {
+	total    int64 // bytes
+	channels map[*codec.Channel]*measure
+	rows     map[rowKey]*measure
+}
+
+// share returns which part of all bytes m is, 0 to 1.
+func (all *measures) share(m *measure) float64 {
+	return float64(m.bytes) / math.Max(float64(all.total), 1)
+}
+
+// measure reads all messages of a recording. The result's info tells of damage that this found.
+func (i *input) measure(ctx context.Context) (*measures, *codec.Info, error) {
+	all := &measures{channels: map[*codec.Channel]*measure{}, rows: map[rowKey]*measure{}}
+	of := func(c *codec.Channel) *measure {
+		m, row := &measure{}, keyOfRow(c)
+		if all.channels[c] = m; all.rows[row] == nil {
+			all.rows[row] = &measure{}
+		}
+		return m
+	}
+	for _, t := range i.info.Topics {
+		of(t.Channel)
+	}
+	info := *i.info
+	info.Events = slices.Clone(info.Events)
+	it, err := i.reader.Read(codec.Query{Damaged: func(err error) {
+		info.Complete = false
+		e := codec.Event{Kind: codec.EventDamage, Text: err.Error()}
+		if !slices.ContainsFunc(info.Events, func(known codec.Event) bool { return known.Text == e.Text }) {
+			info.Events = append(info.Events, e)
+		}
+	}})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer it.Close()
+	bar := progress.Seconds(os.Stderr, "reading", span(&info))
+	defer bar.Close()
+	for n := 0; ; n++ {
+		msg, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			return all, &info, nil
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if n%256 == 0 && ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		bar.Set(msg.LogTime - info.StartTime)
+		m := all.channels[msg.Channel]
+		if m == nil {
+			m = of(msg.Channel)
+		}
+		m.add(msg)
+		all.rows[keyOfRow(msg.Channel)].add(msg)
+		all.total += int64(len(msg.Data))
+	}
+}
