@@ -51,7 +51,6 @@ type Receiver struct {
 	check      func(*bridge.Sample) // looks for conditions; nil: there are none
 	rhythm     accounting.GapDetector
 	paused     bool
-	pausedAt   int64                // when that began last, ns since the Unix epoch
 	replaced   int64                // ns since the Unix epoch, when a subscription replaced another; 0: never
 	heard      int64                // log time of the last message, ns since the Unix epoch
 	arrived    int64                // when it was received, likewise
@@ -148,6 +147,7 @@ func (r *Receiver) route(from *publisher, sample *bridge.Sample, stamp int64) {
 		return
 	}
 	it := r.NewItem(sample, stamp) // with one reference
+	it.Skipped = r.paused && !r.Complete.Load()
 	if latch {
 		o.Cache.keep(from, it) // which retains it
 	}
@@ -253,15 +253,14 @@ func (r *Receiver) LossRange() accounting.TimeRange {
 	return loss
 }
 
-// Pause stops or resumes recording, from the receive time since on. Messages that were latched during a pause are
-// recorded at its end.
-func (r *Receiver) Pause(on bool, since int64) {
+// Pause stops or resumes recording. Messages that were latched during a pause are recorded at its end.
+func (r *Receiver) Pause(on bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case on == r.paused:
 	case on:
-		r.paused, r.pausedAt = true, since
+		r.paused = true
 	default:
 		r.resume()
 	}
@@ -273,11 +272,12 @@ func (r *Receiver) resume() {
 		return
 	}
 	list := slices.DeleteFunc(r.publishers.latched(time.Now().UnixNano(), nil), func(it *queue.Item) bool {
-		before := it.ReceiveTime < r.pausedAt
-		if before {
+		recorded := !it.Skipped
+		it.Skipped = false
+		if recorded {
 			queue.Release(it)
 		}
-		return before
+		return recorded
 	})
 	r.Received.Add(uint64(len(list)))
 	r.push(list)

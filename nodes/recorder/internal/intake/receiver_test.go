@@ -84,3 +84,30 @@ func TestGapsAreNoted(t *testing.T) {
 		})
 	}
 }
+
+// A latched message that is recorded when a pause begins is not recorded again at its end.
+func TestPauseKeepsMessagesOnce(t *testing.T) {
+	q := queue.New(1 << 20)
+	r := NewReceiver(&codec.Channel{Topic: "/map"}, Options{Clock: new(bridge.SimTime), Queue: q,
+		Cache: &LatchedCache{MaxBytes: 1 << 20, Since: func() int64 { return 0 }}})
+	qos := codec.QoS{Durability: codec.TransientLocal, Depth: 1, Lifespan: codec.Infinite}
+	r.SetPublishers([]bridge.Endpoint{{GUID: bridge.GUID{1}, Type: "T", QoS: qos}}, "T")
+	take := func(i byte) {
+		r.Take([]bridge.Sample{{Data: []byte{i}, Publisher: bridge.GUID{1}, ReceiveTime: time.Now().UnixNano()}})
+	}
+	take(1)
+	take(2)
+	r.Pause(true)
+	r.Pause(false)
+	r.Pause(true)
+	take(3)
+	take(4)
+	r.Pause(false)
+	take(5)
+	var got []byte
+	for _, it := range q.Pop(1<<20, nil) {
+		got = append(got, it.Payload.Data...)
+	}
+	require.Equal(t, []byte{1, 2, 4, 5}, got)
+	require.EqualValues(t, 4, r.Received.Load())
+}

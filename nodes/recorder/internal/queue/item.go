@@ -23,6 +23,8 @@ type Item struct {
 	LogTime     int64 // ReceiveTime, or simulated time
 	PublishTime int64 // ns since the Unix epoch, by the publisher's clock
 
+	Skipped bool // it came during a pause and is not recorded yet; guarded by the lock of its receiver
+
 	refs atomic.Int32
 
 	// Guarded by the queue's lock.

@@ -56,6 +56,7 @@ func (t *Topic) NewItem(sample *bridge.Sample, logTime int64) *Item {
 	it.LogTime = logTime
 	it.PublishTime = sample.SourceTime
 	it.Payload = sample.Retain()
+	it.Skipped = false
 	it.refs.Store(1)
 	return it
 }

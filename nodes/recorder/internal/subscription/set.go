@@ -59,7 +59,6 @@ type Set struct {
 	mu         sync.Mutex
 	recording  context.Context // nil: nothing may be subscribed to
 	paused     bool
-	pausedAt   int64     // ns since the Unix epoch
 	discovery  bool      // to topics that are not recorded yet
 	discovered time.Time // until when it may even without discovery
 	topics     map[key]*Topic
@@ -163,11 +162,8 @@ func (s *Set) Pause(on bool) bool {
 		return false
 	}
 	s.paused = on
-	if on {
-		s.pausedAt = time.Now().UnixNano()
-	}
 	for _, t := range s.topics {
-		t.Pause(on, s.pausedAt)
+		t.Pause(on)
 	}
 	return true
 }
@@ -376,7 +372,7 @@ func (s *Set) newTopic(info *bridge.Topic, typeName string, receiver func(*codec
 		t.AwaitDefinition()
 	}
 	t.SetPublishers(info.Publishers, typeName)
-	t.Pause(s.paused, s.pausedAt)
+	t.Pause(s.paused)
 	if s.Snapshots != nil {
 		s.Snapshots.Check(t.Receiver, &t.checks, s.starting())
 	}
