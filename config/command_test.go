@@ -172,6 +172,46 @@ func TestEnvironmentList(t *testing.T) {
 	require.ErrorContains(t, err, "parameter camera.width from TAPEDECK_CAMERA_WIDTH: \"no\" is not allowed")
 }
 
+func TestAliases(t *testing.T) {
+	type aliased struct {
+		Size  Size     `param:"max_size" short:"b" alias:"size:MiB,bytes" min:"64kB" zero:"true"`
+		Pause bool     `param:"paused" alias:"pause"`
+		Not   []string `param:"exclude" alias:"black-channel"`
+	}
+	for argv, want := range map[string]aliased{
+		"--size 1024":                     {Size: 1 << 30},
+		"--size=2 --pause":                {Size: 2 << 20, Pause: true},
+		"--size 1GB":                      {Size: 1e9},
+		"--bytes 70000":                   {Size: 70000},
+		"-b 64000 --size 0":               {},
+		"--exclude /a --black_channel /b": {Not: []string{"/a", "/b"}},
+		"--max-size 1 --max_size 65000":   {Size: 65000},
+	} {
+		var got aliased
+		_, err := execute(t, &got, strings.Fields(argv)...)
+		require.NoError(t, err, argv)
+		require.Equal(t, want, got, argv)
+	}
+	_, err := execute(t, &aliased{}, "--size", "0.01")
+	require.ErrorContains(t, err, "parameter max_size from flag --size: ")
+	require.ErrorContains(t, err, " is not allowed, want 0, or at least 64kB")
+
+	for argv, want := range map[string]string{
+		"--size 1":            "--size, exclude: give one of them",
+		"--bytes 1MB --pause": "--bytes, exclude: give one of them",
+		"--black-channel /a":  "max_size, --black-channel: give one of them",
+		"--pause":             "max_size, exclude: give one of them",
+	} {
+		root := New("recorder", "", "", &aliased{}, func(context.Context, *Input) error {
+			return Usagef("max_size, exclude: give one of them: %w", io.ErrUnexpectedEOF)
+		})
+		err := Execute(t.Context(), root, strings.Fields(argv))
+		require.ErrorIs(t, err, ErrUsage)
+		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+		require.EqualError(t, err, want+": unexpected EOF")
+	}
+}
+
 func TestUsageErrors(t *testing.T) {
 	file := write(t, "/**:\n  ros__parameters:\n    storage: zip\n    rate: [1]\n")
 	broken := write(t, "rate: 1\n")
@@ -179,7 +219,7 @@ func TestUsageErrors(t *testing.T) {
 		{"--nonsense", "unknown flag: --nonsense"},
 		{"-o", "flag needs an argument: 'o' in -o"},
 		{"trigger --all", "unknown flag: --all"},
-		{"--max-bag-duration x", `parameter max_duration from flag --max-duration: "x" is not allowed, want a duration`},
+		{"--max-bag-duration x", `parameter max_duration from flag --max-bag-duration: "x" is not allowed, want a duration`},
 		{"--config " + file, `parameter storage from ` + file + ` line 3: "zip" is not allowed, want record or mcap`},
 		{"-s mcap --ros-args --params-file " + file, `parameter rate from ` + file + ` line 4 is a list, want one value`},
 		{"--config " + broken, broken + " line 1: want node names"},

@@ -63,19 +63,29 @@ type loader struct {
 	general *pflag.FlagSet        // flags that every command has
 }
 
-// flagValue collects what was given with a flag; the loader parses it later, with all other sources.
+// flagValue collects what was given with a flag or an alias of it; the loader parses it later, with all other sources.
 type flagValue struct {
 	Parameter
 	field *field // nil for options of entries, which have no flags
+	alias Alias  // or the flag itself
+	given *given // of the flag and its aliases
+}
+
+// given is what the command line has for an option.
+type given struct {
 	texts []string
+	flag  string // as it was typed last, but for a short one
 }
 
 // Set implements pflag.Value.
 func (v *flagValue) Set(text string) error {
 	if v.Parameter.Type != "string array" {
-		v.texts = nil
+		v.given.texts = nil
 	}
-	v.texts = append(v.texts, text)
+	if _, err := parseFloat(text); err == nil {
+		text += v.alias.Unit
+	}
+	v.given.texts, v.given.flag = append(v.given.texts, text), "--"+v.alias.Name
 	return nil
 }
 
@@ -97,14 +107,13 @@ func newLoader(cmd *cobra.Command, opts any) *loader {
 	for _, f := range fields(opts) {
 		byName[f.Name] = &f
 	}
-	aliases := map[string]string{}
 	flags := cmd.Flags()
 	for _, group := range Groups(opts) {
 		set := pflag.NewFlagSet(group[0].Group, pflag.ContinueOnError)
 		set.SortFlags = false
 		l.groups = append(l.groups, set)
 		for _, p := range group {
-			v := &flagValue{Parameter: p, field: byName[p.Name]}
+			v := &flagValue{Parameter: p, field: byName[p.Name], alias: Alias{Name: p.Flag}, given: &given{}}
 			flag := set.VarPF(v, cmp.Or(p.Flag, noFlag+p.Name), p.Short, p.helpText())
 			if p.Flag == "" {
 				continue
@@ -115,7 +124,11 @@ func newLoader(cmd *cobra.Command, opts any) *loader {
 			l.flags[p.Name] = v
 			flags.AddFlag(flag)
 			for _, alias := range p.Aliases {
-				aliases[alias] = p.Flag
+				other := *v
+				other.alias = alias
+				hidden := *flag
+				hidden.Name, hidden.Shorthand, hidden.Value, hidden.Hidden = alias.Name, "", &other, true
+				flags.AddFlag(&hidden)
 			}
 		}
 	}
@@ -124,8 +137,7 @@ func newLoader(cmd *cobra.Command, opts any) *loader {
 	l.general.Bool("version", false, "print the version")
 	flags.AddFlagSet(l.general)
 	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		name = strings.ReplaceAll(name, "_", "-")
-		return pflag.NormalizedName(cmp.Or(aliases[name], name))
+		return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-"))
 	})
 	return l
 }
@@ -160,8 +172,8 @@ func (l *loader) load(cmd *cobra.Command, args []string) (*Input, error) {
 		}
 	}
 	for name, flag := range l.flags {
-		if len(flag.texts) > 0 {
-			v.Set(name, setting{texts: flag.texts, source: "flag --" + flag.Flag})
+		if g := flag.given; len(g.texts) > 0 {
+			v.Set(name, setting{texts: g.texts, source: "flag " + g.flag})
 		}
 	}
 	given := map[string]setting{}
@@ -177,6 +189,30 @@ func (l *loader) load(cmd *cobra.Command, args []string) (*Input, error) {
 	}
 	return in, in.assign(given, node)
 }
+
+// typed returns an error of wrong usage that begins with names of parameters, "output, prefix: give one of them", with
+// the flags in their places that were typed.
+func (l *loader) typed(err error) error {
+	names, text, _ := strings.Cut(err.Error(), ": ")
+	list := strings.Split(names, ", ")
+	for i, name := range list {
+		v := l.flags[name]
+		if v == nil {
+			return err
+		}
+		list[i] = cmp.Or(v.given.flag, name)
+	}
+	return Usagef("%w", &renamed{err, strings.Join(list, ", ") + ": " + text})
+}
+
+// renamed is an error with another text.
+type renamed struct {
+	error
+	text string
+}
+
+func (e *renamed) Error() string { return e.text }
+func (e *renamed) Unwrap() error { return e.error }
 
 // environment returns the variables for a parameter; the first that is set counts.
 func environment(node, parameter string) []string {
@@ -328,5 +364,6 @@ func Assign(opts any, texts []string) error {
 // named reports whether a name is that of the parameter, its flag or an alias.
 func (f *field) named(name string) bool {
 	flag := strings.ReplaceAll(name, "_", "-")
-	return name == f.Name || f.Flag != "" && flag == f.Flag || slices.Contains(f.Aliases, flag)
+	return name == f.Name || f.Flag != "" && flag == f.Flag ||
+		slices.ContainsFunc(f.Aliases, func(a Alias) bool { return a.Name == flag })
 }

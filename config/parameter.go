@@ -13,11 +13,11 @@ import (
 
 // Parameter describes one option of an executable: a field of its options struct.
 type Parameter struct {
-	Name        string   // as ROS parameter: "max_duration"; "camera.width" in a nested struct
-	Flag        string   // without dashes: "max-duration"; "" if there is none
-	Short       string   // "d", or ""
-	Aliases     []string // further names of the flag
-	Group       string   // heading in the help text
+	Name        string  // as ROS parameter: "max_duration"; "camera.width" in a nested struct
+	Flag        string  // without dashes: "max-duration"; "" if there is none
+	Short       string  // "d", or ""
+	Aliases     []Alias // further names of the flag
+	Group       string  // heading in the help text
 	Help        string
 	Type        string // as ROS 2 calls it: boolean, integer, double, string, string array
 	Placeholder string // of the value in the help text: "DURATION"; "" for a boolean
@@ -25,7 +25,14 @@ type Parameter struct {
 	Bare        string // value of the flag without a value; "" if it must have one
 	Options     []string
 	Min, Max    string
+	Zero        bool           // 0 is allowed, though it is less than Min
 	Pattern     *regexp.Regexp // that a text must match; nil: any text
+}
+
+// Alias is a further name of a flag, as other programs call it.
+type Alias struct {
+	Name string
+	Unit string // of a plain number after this name, "MiB" for instance; "": as for the flag
 }
 
 // Parameters returns the options in opts, a pointer to a struct, in the order of its fields. The fields' contents are
@@ -34,12 +41,14 @@ type Parameter struct {
 //	param:"max_duration"   name of the parameter; fields without are no options
 //	flag:"duration"        name of the flag, if it is not the parameter's with dashes; "-" for no flag
 //	short:"d"              one-letter flag
-//	alias:"a,b"            further names of the flag, which the help text does not show
+//	alias:"a,b:MiB"        further names of the flag, which the help text does not show; a plain number after --b is in
+//	                       that unit
 //	group:"Output"         heading in the help text; the first field of a group decides where it stands
 //	help:"stop after"      one sentence without a capital letter or full stop
 //	value:"FILE"           what the help text calls the value
 //	options:"record|mcap"  the values allowed
 //	min:"0" max:"1GiB"     bounds, both included
+//	zero:"true"            0 is allowed beside them
 //	pattern:"[0-9]+:[0-9]" regular expression that a whole text must match
 //	bare:"40"              what the flag means without a value; texts need a pattern for that, because else the next
 //	                       argument would be the value
@@ -138,6 +147,7 @@ func newField(v reflect.Value, name string, tag reflect.StructTag) field {
 		Bare:  tag.Get("bare"),
 		Min:   tag.Get("min"),
 		Max:   tag.Get("max"),
+		Zero:  tag.Get("zero") == "true",
 	}}
 	if name == "" || name != strings.ToLower(name) || strings.ContainsAny(name, "/: ") {
 		panic(fmt.Sprintf("config: invalid parameter name %q", name))
@@ -148,7 +158,10 @@ func newField(v reflect.Value, name string, tag reflect.StructTag) field {
 		f.Flag = flag
 	}
 	if alias := tag.Get("alias"); alias != "" {
-		f.Aliases = strings.Split(alias, ",")
+		for text := range strings.SplitSeq(alias, ",") {
+			name, unit, _ := strings.Cut(text, ":")
+			f.Aliases = append(f.Aliases, Alias{Name: name, Unit: unit})
+		}
 	}
 	if options := tag.Get("options"); options != "" {
 		f.Options = strings.Split(options, "|")
@@ -284,7 +297,7 @@ func (f *field) parse(s setting) (v reflect.Value, err error) {
 		if v, err = f.parseText(text); err == nil && f.Options != nil && !slices.Contains(f.Options, text) {
 			err = fmt.Errorf("%q is not allowed, want %s", text, strings.Join(f.Options, " or "))
 		}
-		if err == nil && f.Bounds() != "" && (number(v) < f.min || number(v) > f.max) {
+		if err == nil && f.Bounds() != "" && (number(v) < f.min || number(v) > f.max) && !(f.Zero && number(v) == 0) {
 			err = fmt.Errorf("%v is not allowed, want %s", v.Interface(), f.Bounds())
 		}
 		if err != nil {
@@ -360,6 +373,8 @@ func (p *Parameter) Bounds() string {
 	switch {
 	case p.Min == "" && p.Max == "":
 		return ""
+	case p.Zero && p.Max == "":
+		return "0, or at least " + p.Min
 	case p.Max == "":
 		return "at least " + p.Min
 	case p.Min == "":

@@ -55,7 +55,7 @@ func TestParameters(t *testing.T) {
 		Help: "format of the recording",
 		Type: "string", Placeholder: "record|mcap", Default: "record", Options: []string{"record", "mcap"}}, list[3])
 	require.Equal(t, "1h", list[4].Default)
-	require.Equal(t, []string{"duration", "max-bag-duration"}, list[4].Aliases)
+	require.Equal(t, []Alias{{Name: "duration"}, {Name: "max-bag-duration"}}, list[4].Aliases)
 	require.Equal(t, Parameter{Name: "queue_size", Flag: "max-cache-size", Group: "Topics",
 		Help: "memory for messages that wait to be written",
 		Type: "integer", Placeholder: "SIZE", Default: "256MiB", Min: "1MiB", Max: "64GiB"}, list[5])

@@ -39,7 +39,10 @@ func TestTableOfOptions(t *testing.T) {
 	var flags []string
 	for _, p := range config.Parameters(&o) {
 		if p.Flag != "" && p.Group != "ROS 2" {
-			flags = append(append(flags, p.Flag), p.Aliases...)
+			flags = append(flags, p.Flag)
+			for _, alias := range p.Aliases {
+				flags = append(flags, alias.Name)
+			}
 		}
 	}
 	slices.Sort(named)

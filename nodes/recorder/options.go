@@ -44,7 +44,7 @@ type outputOptions struct {
 	Storage       string        `param:"storage" short:"s" group:"Output" help:"write Apollo record files, a ROS 2 bag folder with MCAP files, a log that CARLA replays, or session folders of a robot with cameras and arms"`
 	Overwrite     bool          `param:"overwrite" group:"Output" help:"replace an existing recording of that name"`
 	Compression   string        `param:"compression" group:"Output" options:"none|lz4|zstd" help:"compression of chunks; mcap only"`
-	ChunkSize     config.Size   `param:"chunk_size" alias:"chunksize" group:"Output" min:"1KiB" max:"1GiB" help:"write a chunk after this many payload bytes"`
+	ChunkSize     config.Size   `param:"chunk_size" alias:"chunksize:KiB" group:"Output" min:"1KiB" max:"1GiB" help:"write a chunk after this many payload bytes"`
 	ChunkDuration time.Duration `param:"chunk_duration" group:"Output" min:"1ms" help:"write a chunk after this long"`
 	Sync          string        `param:"sync" group:"Output" options:"none|interval|always" help:"when to flush written data to the disk (fsync): never (none), every sync_interval, or always, which is every 10 ms"`
 	SyncInterval  time.Duration `param:"sync_interval" group:"Output" min:"10ms" help:"how often to flush written data; about as much can be lost in a power failure"`
@@ -64,7 +64,7 @@ func (o *outputOptions) Choices(parameter string) []string {
 
 // splitOptions limit the files of a recording.
 type splitOptions struct {
-	MaxBagSize           config.Size   `param:"max_bag_size" short:"b" alias:"size" group:"Splits" help:"start another file before one exceeds this size; 0 is never"`
+	MaxBagSize           config.Size   `param:"max_bag_size" short:"b" alias:"size:MiB" group:"Splits" min:"64kB" zero:"true" help:"start another file before one exceeds this size; 0 is never"`
 	MaxBagDuration       time.Duration `param:"max_bag_duration" group:"Splits" min:"0" help:"start another file each time this much has passed since the first message; 0 is never"`
 	MaxBagMessages       uint64        `param:"max_bag_messages" group:"Splits" help:"start another file after this many messages; 0 is never"`
 	MaxBagFiles          int           `param:"max_bag_files" alias:"max-splits" group:"Splits" min:"0" help:"keep at most this many files of the recording, deleting the oldest; 0 keeps all"`
@@ -89,7 +89,7 @@ type diskOptions struct {
 
 // memoryOptions limit the queue.
 type memoryOptions struct {
-	QueueSize config.Size `param:"queue_size" alias:"max-cache-size,buffsize" group:"Memory" min:"1MiB" help:"bytes that may wait for the disk; if there are more, the topics that use the most lose their oldest messages, which are counted"`
+	QueueSize config.Size `param:"queue_size" alias:"max-cache-size,buffsize:MiB" group:"Memory" min:"1MiB" help:"bytes that may wait for the disk; if there are more, the topics that use the most lose their oldest messages, which are counted"`
 	Priority  []string    `param:"priority" group:"Memory" value:"TOPIC=N" help:"share of queue_size that TOPIC may use before it loses messages, relative to 1 for other topics; * in TOPIC matches anything; the first rule that matches applies"`
 }
 
@@ -188,5 +188,5 @@ func defaultOptions() options {
 // announceOptions are what other nodes are notified of.
 type announceOptions struct {
 	Publish                bool    `param:"publish" short:"p" group:"Status" help:"publish the name of each new file on begin_write"`
-	StatsMaxPublishingRate float64 `param:"stats_max_publishing_rate" alias:"stats_max_publishing_rate" group:"Status" min:"0" max:"1000" help:"publish lost messages on events/rosbag2_messages_lost at most this often per second; 0 is never"`
+	StatsMaxPublishingRate float64 `param:"stats_max_publishing_rate" group:"Status" min:"0" max:"1000" help:"publish lost messages on events/rosbag2_messages_lost at most this often per second; 0 is never"`
 }

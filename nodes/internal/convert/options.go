@@ -40,7 +40,7 @@ type Options struct {
 	AlignOptions
 	formats.Options
 
-	MaxBagSize     config.Size   `param:"max_bag_size" short:"b" group:"Splits" help:"start another file before one exceeds this size; 0 is never"`
+	MaxBagSize     config.Size   `param:"max_bag_size" short:"b" group:"Splits" min:"64kB" zero:"true" help:"start another file before one exceeds this size; 0 is never"`
 	MaxBagDuration time.Duration `param:"max_bag_duration" group:"Splits" min:"0" help:"start another file each time this much has passed since the first message; 0 is never"`
 	MaxBagMessages uint64        `param:"max_bag_messages" group:"Splits" help:"start another file after this many messages; 0 is never"`
 	Latched        bool          `param:"latched" alias:"repeat-latched" group:"Splits" help:"begin a part of a recording, and each further file, with the last messages of latched (transient local) topics"`

@@ -62,7 +62,7 @@ func killOnce(g *graph, storage string, whole bool) time.Duration {
 	splits := [][]string{
 		{"--max-bag-duration", g.between(150*time.Millisecond, time.Second).String()},
 		{"--max-bag-messages", fmt.Sprint(100 + g.rand.IntN(2000))},
-		{"--max-bag-size", fmt.Sprint(20_000 + g.rand.IntN(500_000))},
+		{"--max-bag-size", fmt.Sprint(64_000 + g.rand.IntN(500_000))},
 	}[g.rand.IntN(3)]
 	chunks := [][]string{{"--chunk-duration", "1h"}, {"--chunk-size", "16KiB"},
 		{"--chunk-duration", "50ms"}}[g.rand.IntN(3)]

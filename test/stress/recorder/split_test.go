@@ -37,7 +37,7 @@ func splitBy(g *graph, storage, by string, splits int) {
 	t := g.t
 	args := map[string][]string{
 		"service":  nil,
-		"size":     {"--max-bag-size", fmt.Sprint(30_000 + g.rand.IntN(500_000))},
+		"size":     {"--max-bag-size", fmt.Sprint(64_000 + g.rand.IntN(500_000))},
 		"duration": {"--max-bag-duration", g.between(20*time.Millisecond, 200*time.Millisecond).String()},
 		"messages": {"--max-bag-messages", fmt.Sprint(50 + g.rand.IntN(2000))},
 	}[by]
