@@ -28,9 +28,9 @@ import (
 // topics, one of messages and, since Iron, one of definitions.
 type database struct {
 	path     string
-	packed   *file   // the file in memory; nil for one of the system's
-	vfs      *vfs.FS // likewise
-	size     int64   // bytes of the file
+	file     codec.File // what SQLite reads by way of vfs; nil if it reads the system's file
+	vfs      *vfs.FS
+	size     int64 // bytes of the file
 	db       *sql.DB
 	channels map[int64]*codec.Channel // by topic id
 	info     *codec.Info
@@ -39,12 +39,14 @@ type database struct {
 	whole    *metadata        // of a bag that consists of this file alone; nil: not known
 	salvage  *salvage         // reads what SQLite cannot; nil until that is needed
 	broken   bool             // SQLite could not count the messages: salvage reads everything
+	events   []codec.Event    // about the write-ahead log
 }
 
 // errNoBag is the error of a database that is none of rosbag2's.
 var errNoBag = errors.New("it is not a bag: there is no table of topics")
 
-// openDatabase opens the database at path. Damaged and incomplete ones are salvaged.
+// openDatabase opens the database at path. Damaged and incomplete ones are salvaged. Nothing is written beside it, as
+// SQLite does to read a database that has a write-ahead log.
 func openDatabase(path string, whole *metadata) (codec.Reader, error) {
 	full, err := filepath.Abs(path)
 	if err != nil {
@@ -58,18 +60,69 @@ func openDatabase(path string, whole *metadata) (codec.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
 	d := &database{path: path, size: stat.Size(), whole: whole}
-	return d.open(f, url.URL{Scheme: "file", Path: full, RawQuery: "mode=ro"})
+	if !sqlite.UsesLog(f) {
+		defer f.Close()
+		return d.open(f, url.URL{Scheme: "file", Path: full, RawQuery: "mode=ro"})
+	}
+	file, err := d.openLog(f)
+	if err != nil {
+		return nil, errors.Join(d.wrap(err), f.Close())
+	}
+	if file == nil {
+		defer f.Close()
+		return d.open(f, url.URL{Scheme: "file", Path: full, RawQuery: "mode=ro&immutable=1"})
+	}
+	return d.openFile(file)
+}
+
+// logged is a database with its write-ahead log.
+type logged struct {
+	*sqlite.Logged
+	file, log *os.File
+}
+
+func (l *logged) Close() error { return errors.Join(l.file.Close(), l.log.Close()) }
+
+// openLog returns the database in f with the messages in its write-ahead log, and owns f then; nil if there are none.
+func (d *database) openLog(f *os.File) (codec.File, error) {
+	path := d.path
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	log, err := os.Open(path + "-wal")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	stat, err := log.Stat()
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	all, err := sqlite.NewLogged(f, d.size, log, stat.Size())
+	if err != nil {
+		d.events = []codec.Event{{Kind: codec.EventDamage, Text: fmt.Sprintf(
+			"the write-ahead log %s-wal: %v", filepath.Base(path), err)}}
+	}
+	d.size = all.Size()
+	return &logged{all, f, log}, nil
 }
 
 // openPackedDatabase opens a database of size bytes that is in memory.
 func openPackedDatabase(path string, f *file, size int64, whole *metadata) (codec.Reader, error) {
-	name, system, err := vfs.New(sqliteFS{f, size})
+	d := &database{path: path, size: size, whole: whole}
+	return d.openFile(f)
+}
+
+// openFile opens the database in f, which d owns.
+func (d *database) openFile(f codec.File) (codec.Reader, error) {
+	name, system, err := vfs.New(sqliteFS{f, d.size})
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, f.Close())
 	}
-	d := &database{path: path, packed: f, vfs: system, size: size, whole: whole}
+	d.file, d.vfs = f, system
 	return d.open(f, url.URL{Scheme: "file", Opaque: databaseName, RawQuery: "mode=ro&immutable=1&vfs=" + name})
 }
 
@@ -79,7 +132,7 @@ func (d *database) open(file io.ReaderAt, source url.URL) (codec.Reader, error) 
 		return d.openSalvage(nil)
 	}
 	pages, err := sqlite.NewDatabase(file, d.size)
-	if err == nil && !d.hasLog() {
+	if err == nil {
 		err = pages.Cut()
 	}
 	if err == nil {
@@ -99,16 +152,10 @@ func (d *database) open(file io.ReaderAt, source url.URL) (codec.Reader, error) 
 	return nil, errors.Join(fmt.Errorf("read %s: %w", d.path, err), d.Close())
 }
 
-// hasLog reports whether there may be pages in a write-ahead log.
-func (d *database) hasLog() bool {
-	stat, err := os.Stat(d.path + "-wal")
-	return err == nil && stat.Size() > 0
-}
-
 // openSalvage returns a salvage in the place of d, which cannot be used because of cause.
 func (d *database) openSalvage(cause error) (codec.Reader, error) {
 	s, err := d.salvaged(cause)
-	if err == nil && d.packed == nil {
+	if err == nil && d.file == nil {
 		err = d.Close() // without the salvage
 		return s, err
 	}
@@ -121,14 +168,18 @@ func (d *database) openSalvage(cause error) (codec.Reader, error) {
 
 // salvaged returns a salvage of the file with the channels of d.
 func (d *database) salvaged(cause error) (*salvage, error) {
-	if d.packed != nil {
-		return newSalvage(d.path, keptOpen{d.packed}, d.size, d.channels, cause)
+	var f codec.File = keptOpen{d.file}
+	if d.file == nil {
+		var err error
+		if f, err = os.Open(d.path); err != nil {
+			return nil, err
+		}
 	}
-	f, err := os.Open(d.path)
-	if err != nil {
-		return nil, err
+	s, err := newSalvage(d.path, f, d.size, d.channels, cause)
+	if err == nil {
+		s.info.Events = append(d.events, s.info.Events...)
 	}
-	return newSalvage(d.path, f, d.size, d.channels, cause)
+	return s, err
 }
 
 // keptOpen is a file that somebody else closes.
@@ -259,6 +310,8 @@ func (d *database) Info() (*codec.Info, error) {
 		err = d.readEvents()
 	}
 	if err == nil {
+		d.info.Events = append(d.events, d.info.Events...)
+		d.info.Complete = d.info.Complete && len(d.events) == 0
 		return d.info, nil
 	}
 	s, err := d.fallback(err)
@@ -361,7 +414,7 @@ func (d *database) Close() error {
 		err = errors.Join(err, d.salvage.Close())
 	}
 	if d.vfs != nil {
-		err = errors.Join(err, d.vfs.Close(), d.packed.Close())
+		err = errors.Join(err, d.vfs.Close(), d.file.Close())
 	}
 	return err
 }

@@ -224,6 +224,80 @@ func TestSQLiteJournal(t *testing.T) {
 	}
 }
 
+// TestSQLiteLog reads a database whose messages are in its write-ahead log, in part or all of them, and writes nothing
+// beside it, whether that is possible or not.
+func TestSQLiteLog(t *testing.T) {
+	const messages = 300
+	dir := t.TempDir()
+	db, err := sql.Open("sqlite", filepath.Join(dir, "a.db3")+"?_pragma=journal_mode(WAL)&_pragma=wal_autocheckpoint(0)")
+	require.NoError(t, err)
+	db.SetMaxOpenConns(1)
+	schema(t, db)
+	insert(t, db, 0, 100)
+	_, err = db.Exec("PRAGMA wal_checkpoint(FULL)")
+	require.NoError(t, err)
+	insert(t, db, 100, 200)
+	insert(t, db, 200, messages)
+	copied := func(t *testing.T, change func(log []byte) []byte) string {
+		to := t.TempDir()
+		for _, name := range []string{"a.db3", "a.db3-wal"} {
+			data, err := os.ReadFile(filepath.Join(dir, name))
+			require.NoError(t, err)
+			if name == "a.db3-wal" {
+				if data = change(data); data == nil {
+					continue
+				}
+			}
+			require.NoError(t, os.WriteFile(filepath.Join(to, name), data, 0o666))
+		}
+		return to
+	}
+	defer db.Close()
+	for _, test := range []struct {
+		name        string
+		change      func(log []byte) []byte
+		least, most int
+		event       string
+	}{
+		{"whole", func(log []byte) []byte { return log }, messages, messages, ""},
+		{"none", func([]byte) []byte { return nil }, 100, 100, ""},
+		{"empty", func([]byte) []byte { return []byte{} }, 100, 100, ""},
+		{"cut", func(log []byte) []byte { return log[:len(log)-100] }, 100, messages - 1,
+			"the write-ahead log a.db3-wal: it is cut off at 0x"},
+		{"torn", func(log []byte) []byte { log[len(log)-100] ^= 1; return log }, 100, messages - 1,
+			"the write-ahead log a.db3-wal: damaged at 0x"},
+		{"damaged", func(log []byte) []byte { log[9] ^= 1; return log }, 100, 100,
+			"the write-ahead log a.db3-wal: its beginning is damaged; nothing of it was read"},
+	} {
+		for _, mode := range []os.FileMode{0o777, 0o555} {
+			t.Run(fmt.Sprint(test.name, mode), func(t *testing.T) {
+				to := copied(t, test.change)
+				require.NoError(t, os.Chmod(to, mode))
+				defer func() { require.NoError(t, os.Chmod(to, 0o777)) }()
+				before := names(t, to)
+				r := open(t, filepath.Join(to, "a.db3"))
+				info, err := r.Info()
+				require.NoError(t, err)
+				require.Equal(t, test.event == "", info.Complete)
+				if test.event != "" {
+					require.Len(t, info.Events, 1)
+					require.Contains(t, info.Events[0].Text, test.event)
+				}
+				got := read(t, r, codec.Query{})
+				require.GreaterOrEqual(t, len(got), test.least)
+				require.LessOrEqual(t, len(got), test.most)
+				require.EqualValues(t, len(got), info.MessageCount)
+				for i, m := range got {
+					require.Equal(t, payload(i), m.Data)
+				}
+				require.Equal(t, before, names(t, to))
+				require.NoError(t, r.Close())
+				require.Equal(t, before, names(t, to))
+			})
+		}
+	}
+}
+
 func TestSQLiteIsNoBag(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "other.db3")
 	db, err := sql.Open("sqlite", other)

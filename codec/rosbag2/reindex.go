@@ -79,9 +79,11 @@ func (x *reindexer) run() error {
 		x.unreadable = append(x.unreadable, filepath.Join(x.dir, metadataFile))
 	}
 	for _, path := range x.unreadable {
-		if err := os.Rename(path, keptName(path)); err != nil {
+		kept := keptName(path)
+		if err := os.Rename(path, kept); err != nil {
 			return err
 		}
+		moveLogs(path, kept)
 	}
 	m := x.layout.describe(x.infos)
 	x.addOld(m)
@@ -262,6 +264,7 @@ func (x *reindexer) replace(name string, r codec.Reader, info *codec.Info, damag
 		err = os.Rename(old, kept)
 	}
 	if err == nil {
+		moveLogs(old, kept)
 		err = os.Rename(whole.Path, path)
 	}
 	if err == nil && old != path {
@@ -329,6 +332,13 @@ func keptName(path string) string {
 			return name
 		}
 		name = fmt.Sprintf("%s%s.%d", path, damagedSuffix, n)
+	}
+}
+
+// moveLogs moves what SQLite keeps beside a database. It would change one of that name that comes after it.
+func moveLogs(from, to string) {
+	for _, suffix := range []string{"-wal", "-shm", "-journal"} {
+		_ = os.Rename(from+suffix, to+suffix)
 	}
 }
 

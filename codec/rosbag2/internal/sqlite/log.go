@@ -1,0 +1,134 @@
+package sqlite
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/bits"
+)
+
+const (
+	logHead   = 32 // bytes of a write-ahead log in front of its frames
+	frameHead = 24 // of a frame in front of its page
+	logMagic  = 0x377f0682
+	walMode   = 2 // the version in a database's header that asks for a write-ahead log
+)
+
+// Logged is a database with the transactions of its write-ahead log, https://sqlite.org/walformat.html. The library
+// itself writes to a file beside the database when it reads one.
+type Logged struct {
+	file, log io.ReaderAt
+	pageSize  int64
+	size      int64           // bytes of the database with the transactions
+	frames    map[int64]int64 // offsets in the log of the pages that it has, by their numbers from 0
+	pending   map[int64]int64 // those of a transaction that is not committed
+
+	order binary.ByteOrder
+	sum   [2]uint32
+}
+
+// UsesLog reports whether a database is written by way of a write-ahead log.
+func UsesLog(file io.ReaderAt) bool {
+	head := make([]byte, fileHead)
+	_, err := file.ReadAt(head, 0)
+	return err == nil && string(head[:len(Magic)]) == Magic && (head[18] == walMode || head[19] == walMode)
+}
+
+// NewLogged returns the database in a file of size bytes as it is after the transactions of its log. Those that were
+// not committed are left out. With an error, which says what of the log is damaged, it has those before the damage.
+func NewLogged(file io.ReaderAt, size int64, log io.ReaderAt, logSize int64) (*Logged, error) {
+	l := &Logged{file: file, log: log, size: size, frames: map[int64]int64{}, pending: map[int64]int64{}}
+	head := make([]byte, logHead)
+	if _, err := log.ReadAt(head, 0); err != nil {
+		if errors.Is(err, io.EOF) { // it was not begun
+			err = nil
+		}
+		return l, err
+	}
+	l.order = binary.LittleEndian
+	magic := binary.BigEndian.Uint32(head)
+	if magic&1 == 1 {
+		l.order = binary.BigEndian
+	}
+	l.pageSize = int64(binary.BigEndian.Uint32(head[8:]))
+	l.add(head[:logHead-8])
+	switch {
+	case magic&^1 != logMagic, !l.matches(head[logHead-8:]):
+		return l, errors.New("its beginning is damaged; nothing of it was read")
+	case l.pageSize < 512, l.pageSize > 1<<16, bits.OnesCount64(uint64(l.pageSize)) != 1:
+		return l, fmt.Errorf("it has pages of %d bytes", l.pageSize)
+	}
+	frame := make([]byte, frameHead+l.pageSize)
+	for off := int64(logHead); off < logSize; off += int64(len(frame)) {
+		if n, err := log.ReadAt(frame, off); n < len(frame) {
+			if errors.Is(err, io.EOF) {
+				err = fmt.Errorf("it is cut off at 0x%x", off)
+			}
+			return l, err
+		}
+		if string(frame[8:16]) != string(head[16:24]) {
+			break // it is older than the log's head
+		}
+		l.add(frame[:8])
+		l.add(frame[frameHead:])
+		page := int64(binary.BigEndian.Uint32(frame))
+		if !l.matches(frame[16:frameHead]) || page == 0 {
+			return l, fmt.Errorf("damaged at 0x%x; the %d bytes from there on were not read", off, logSize-off)
+		}
+		l.pending[page-1] = off + frameHead
+		if pages := binary.BigEndian.Uint32(frame[4:]); pages != 0 {
+			l.commit(int64(pages))
+		}
+	}
+	return l, nil
+}
+
+// commit makes the pending pages those of a database that has so many pages.
+func (l *Logged) commit(pages int64) {
+	for page, off := range l.pending {
+		l.frames[page] = off
+	}
+	clear(l.pending)
+	l.size = pages * l.pageSize
+}
+
+// add adds bytes to the checksum.
+func (l *Logged) add(b []byte) {
+	for ; len(b) >= 8; b = b[8:] {
+		l.sum[0] += l.order.Uint32(b) + l.sum[1]
+		l.sum[1] += l.order.Uint32(b[4:]) + l.sum[0]
+	}
+}
+
+// matches reports whether b is the checksum.
+func (l *Logged) matches(b []byte) bool {
+	return binary.BigEndian.Uint32(b) == l.sum[0] && binary.BigEndian.Uint32(b[4:]) == l.sum[1]
+}
+
+// Size returns the bytes of the database.
+func (l *Logged) Size() int64 { return l.size }
+
+// ReadAt implements io.ReaderAt.
+func (l *Logged) ReadAt(b []byte, off int64) (int, error) {
+	n := 0
+	for n < len(b) && off < l.size {
+		count := min(int64(len(b)-n), l.size-off)
+		source, at := l.file, off
+		if len(l.frames) > 0 {
+			count = min(count, l.pageSize-off%l.pageSize)
+			if frame, ok := l.frames[off/l.pageSize]; ok {
+				source, at = l.log, frame+off%l.pageSize
+			}
+		}
+		k, err := source.ReadAt(b[n:n+int(count)], at)
+		n, off = n+k, off+int64(k)
+		if int64(k) < count {
+			return n, err
+		}
+	}
+	if n < len(b) {
+		return n, io.EOF
+	}
+	return n, nil
+}
