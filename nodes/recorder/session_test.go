@@ -248,6 +248,24 @@ func TestLatchedMessagesAreBounded(t *testing.T) {
 	})
 }
 
+// The latched messages of one recording leave their memory to those of the next one.
+func TestLatchedMessagesEndWithTheRecording(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDeck(t, testOptions("record"), "/map")
+		d.latchedCache.MaxBytes = 8 + queue.Overhead
+		p := d.advertise("/map", bridge.LatchedQoS())
+		d.publish(p, 1)
+		require.NoError(t, d.stop(""))
+		require.NoError(t, d.start("second"))
+		require.Eventually(t, func() bool { return p.Subscribers() > 0 }, patient, time.Millisecond)
+		d.publish(p, 2)
+		_, opened, err := d.split()
+		require.NoError(t, err)
+		require.NoError(t, d.end())
+		require.Equal(t, []uint32{2}, numbers(t, opened, "/map"))
+	})
+}
+
 // lostMessages is a subscription that lost messages.
 type lostMessages uint64
 

@@ -329,6 +329,17 @@ func (r *Receiver) SetPublishers(list []bridge.Endpoint, typeName string) {
 	}
 }
 
+// Forget releases what is kept of latched messages, after the last one was taken in.
+func (r *Receiver) Forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.publishers.all {
+		if len(p.kept) > 0 {
+			r.options.Cache.bytes.Add(-p.forget(len(p.kept)))
+		}
+	}
+}
+
 // Latched appends to out what a late subscriber would have got at the receive time t, with references.
 func (r *Receiver) Latched(t int64, out []*queue.Item) []*queue.Item {
 	r.mu.Lock()

@@ -114,6 +114,9 @@ func (s *Set) Look() {
 func (s *Set) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, t := range s.topics {
+		t.Forget()
+	}
 	s.topics = map[key]*Topic{}
 }
 
