@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
@@ -33,8 +34,9 @@ type Recording struct {
 	episodes []*episode.Episode
 	done     bool
 	err      error
-	notes    []string
+	missing  []string       // what the mapping names and the recording has not
 	bad      map[string]int // messages that cannot be used, by their errors
+	lost     bridge.LossCounts
 }
 
 var _ episode.Source = (*Recording)(nil)
@@ -46,7 +48,7 @@ func Episodes(r codec.Reader, m *Mapping) (*Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	rec := &Recording{reader: r, info: info, m: m, bad: map[string]int{}}
+	rec := &Recording{reader: r, info: info, m: m, bad: map[string]int{}, lost: bridge.LossCounts{}}
 	if m == nil {
 		rec.m = Default(info)
 	}
@@ -70,6 +72,9 @@ func (r *Recording) bind(byNames bool) error {
 			return err
 		}
 		there[t.Channel.Topic] = true
+		if !r.m.names(t.Channel.Topic) && t.MessageCount > 0 {
+			r.lost.Add(t.Channel.Topic, "topics that the mapping does not name", t.MessageCount)
+		}
 		found = found || bound != nil && (bound.cameras != nil || bound.vectors != nil)
 	}
 	if t := r.m.Episodes.Topic; t != "" && !there[t] {
@@ -83,7 +88,7 @@ func (r *Recording) bind(byNames bool) error {
 	}
 	for _, line := range r.m.Lines() {
 		if _, topic, _ := strings.Cut(line, ": "); !there[topic] {
-			r.notes = append(r.notes, line+" is not there")
+			r.missing = append(r.missing, line)
 		}
 	}
 	return nil
@@ -109,13 +114,21 @@ func recordedEpisodes(info *codec.Info) []episode.Summary {
 // Mapping returns the mapping that is used.
 func (r *Recording) Mapping() *Mapping { return r.m }
 
+// Missing returns the lines of the mapping whose topics the recording has not.
+func (r *Recording) Missing() []string { return r.missing }
+
+// Losses implements bridge.Lossy: it returns what is in no episode. Episodes finds most of it.
+func (r *Recording) Losses() []bridge.Loss { return r.lost.Losses() }
+
 // Notes returns remarks on the recording, one line each. Episodes finds most of them.
-func (r *Recording) Notes() []string {
-	notes := slices.Clone(r.notes)
+func (r *Recording) Notes() (notes []string) {
+	for _, line := range r.missing {
+		notes = append(notes, line+" is not there")
+	}
 	for what, n := range r.bad {
 		notes = append(notes, fmt.Sprintf("%d messages cannot be used: %s", n, what))
 	}
-	slices.Sort(notes[len(r.notes):])
+	slices.Sort(notes[len(r.missing):])
 	return notes
 }
 
@@ -224,6 +237,9 @@ func (s *survey) add(m *codec.Message) error {
 	if s.active && s.take == nil {
 		s.begin()
 	}
+	if !s.active {
+		s.lost.Add(m.Channel.Topic, "messages outside of episodes", 1)
+	}
 	stamp, own := t.stamp(m)
 	var bad error
 	if t.cameras != nil {
@@ -275,6 +291,7 @@ func (s *survey) describe(e *episode.Episode) {
 // spoilt notes that a message cannot be used.
 func (s *survey) spoilt(m *codec.Message, err error) {
 	s.bad[fmt.Sprintf("%s [%s]: %v", m.Channel.Topic, m.Channel.Type, err)]++
+	s.lost.Add(m.Channel.Topic, "messages that cannot be used: "+err.Error(), 1)
 }
 
 // begin begins an episode.

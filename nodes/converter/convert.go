@@ -176,10 +176,7 @@ func report(r *convert.Result) []string {
 	if r.Repeated.Messages > 0 {
 		lines = append(lines, "repeated: "+r.Repeated.String())
 	}
-	for _, loss := range r.Losses {
-		lines = append(lines, "lost: "+loss.String())
-	}
-	return lines
+	return append(lines, reportLosses(r)...)
 }
 
 // reportEpisodes returns lines about the episodes that were written.
@@ -201,5 +198,13 @@ func reportEpisodes(r *convert.Result) []string {
 	if aligned {
 		total += ", " + human.Count(rows, "row")
 	}
-	return append(lines, fmt.Sprintf("%s; written in %.3f s", total, r.Took.Seconds()))
+	return append(append(lines, fmt.Sprintf("%s; written in %.3f s", total, r.Took.Seconds())), reportLosses(r)...)
+}
+
+// reportLosses returns lines about what was lost.
+func reportLosses(r *convert.Result) (lines []string) {
+	for _, loss := range r.Losses {
+		lines = append(lines, "lost: "+loss.String())
+	}
+	return lines
 }

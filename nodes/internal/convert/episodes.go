@@ -31,6 +31,7 @@ type episodeJob struct {
 
 	mu     sync.Mutex
 	result Result
+	lost   losses
 	parts  []float64 // progress of each input, 0 to 1
 }
 
@@ -135,6 +136,9 @@ func (w *episodeJob) run(ctx context.Context, out *output) error {
 			tasks = append(tasks, task{len(tasks), i, (1 - surveying) / float64(len(episodes)), e})
 		}
 	}
+	if err := w.refuse(); err != nil {
+		return err
+	}
 	var layout episode.Layout
 	for _, t := range tasks {
 		if err := layout.Add(t.episode); err != nil {
@@ -153,11 +157,24 @@ func (w *episodeJob) run(ctx context.Context, out *output) error {
 		return err
 	}
 	w.target, w.result.Episodes = target, make([]Episode, len(tasks))
-	if err := w.writeAll(ctx, tasks); err != nil {
+	err = w.writeAll(ctx, tasks)
+	if err == nil {
+		err = w.refuse()
+	}
+	if err != nil {
 		target.Abort()
 		return err
 	}
+	w.result.Losses = w.lost
 	return target.Close()
+}
+
+// refuse returns the error of --strict if anything is lost.
+func (w *episodeJob) refuse() error {
+	if !w.plan.Strict {
+		return nil
+	}
+	return w.lost.strict(w.result.Path)
 }
 
 // fix sets the timeline to the rate of the first camera.
@@ -220,7 +237,10 @@ func (w *episodeJob) read(ctx context.Context, i int, path string) (episode.Sour
 	w.surveyed(i, 1)
 	notes := source.notes
 	if r, ok := source.Source.(*robot.Recording); ok {
-		notes = append(notes, r.Notes()...)
+		w.lost.addAll(r.Losses())
+	}
+	if source.observer != nil {
+		w.lost.join(source.observer.finishEpisodes())
 	}
 	for _, e := range episodes {
 		if w.plan.Task != "" {
@@ -245,7 +265,8 @@ func (w *episodeJob) read(ctx context.Context, i int, path string) (episode.Sour
 // notedSource is a Source with warnings about it.
 type notedSource struct {
 	episode.Source
-	notes []string
+	notes    []string
+	observer *observer // nil if it was not read as messages
 }
 
 // source opens an input.
@@ -295,7 +316,7 @@ func (w *episodeJob) fromMessages(ctx context.Context, i int, in *input) (*noted
 		s.notes = append(s.notes, "it is incomplete; converting everything readable")
 	}
 	r := newSource(p, ros2Target(), inputs{in}, window)
-	r.observer.damaged = w.Damaged
+	r.observer.damaged, s.observer = w.Damaged, &r.observer
 	r.info.Path, r.info.Metadata = in.path, in.original.Metadata
 	r.info.StartTime, r.info.EndTime = in.original.StartTime, in.original.EndTime
 	mapping := w.mapping
@@ -311,6 +332,13 @@ func (w *episodeJob) fromMessages(ctx context.Context, i int, in *input) (*noted
 	recording, err := robot.Episodes(owner{r, in}, mapping)
 	if err != nil {
 		return nil, err
+	}
+	if missing := recording.Missing(); len(missing) > 0 && w.mapping != nil && !p.Partial {
+		return nil, fmt.Errorf("%s lacks topics of --mapping: %s; correct the mapping, or use --partial", in.path,
+			strings.Join(missing, ", "))
+	}
+	for _, line := range recording.Missing() {
+		s.notes = append(s.notes, line+" is not there")
 	}
 	if w.mapping == nil && r.info.Metadata[episode.MetadataKey] == "" {
 		s.notes = append(s.notes, "mapping derived from topic names and types (see --mapping): "+
@@ -373,8 +401,27 @@ func (w *episodeJob) write(ctx context.Context, t *task) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := episode.Summarize(&e)
+	w.addFrames(&e, report)
 	w.result.Episodes[t.index] = Episode{Name: s.Name, Start: s.Start, End: s.End, Frames: all, Report: report}
 	return nil
+}
+
+// addFrames adds the frames that no row has to what is lost.
+func (w *episodeJob) addFrames(e *episode.Episode, report *align.Report) {
+	if report == nil {
+		return
+	}
+	for _, c := range report.Cameras {
+		name := c.Name
+		for _, camera := range e.Cameras {
+			if camera.Name == name {
+				name = cmp.Or(camera.Topic, name)
+			}
+		}
+		if unused := c.Samples - c.Used; unused > 0 {
+			w.lost.add("frames that no row has", name, uint64(unused))
+		}
+	}
 }
 
 // surveyed sets how much of an input was searched for episodes, 0 to 1.

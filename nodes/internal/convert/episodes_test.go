@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -201,6 +202,78 @@ func TestRecordingBecomesASession(t *testing.T) {
 	_, _, err = do(t, out, o, in)
 	require.NoError(t, err)
 	require.Equal(t, int64(1_000_003)*1e6, episodesOf(t, out)[0].Cameras[0].Stamps[0])
+}
+
+// Formats of episodes report what they do not keep, and refuse it with --strict.
+func TestLossesOfEpisodes(t *testing.T) {
+	in := robotRecording(t, "x.mcap")
+	other := write(t, "other.mcap", numbers(t, channel(t, "/battery", "std_msgs/msg/UInt32"), 3)...)
+	merged := filepath.Join(t.TempDir(), "merged.mcap")
+	_, err := run(t, DefaultOptions(), merged, in, other)
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		format, in, mapping string
+		lost                []string
+	}{
+		"session": {"session", merged, robotMapping, []string{
+			"topics that the mapping does not name (3 messages on /battery)",
+			"messages outside of episodes (35 messages on /left/gripper, /left/joint_states, /left/pose, /wrist/image_raw)"}},
+		"hdf5": {"hdf5", merged, robotMapping, []string{
+			"topics that the mapping does not name (3 messages on /battery)", "messages outside of episodes (35 messages"}},
+		"lerobot": {"lerobot", merged, robotMapping, []string{
+			"topics that the mapping does not name (3 messages on /battery)", "messages outside of episodes (35 messages"}},
+		"without a mapping": {"session", merged, "", []string{"(5 messages on /battery, /task)"}},
+		"no trigger": {"session", in, strings.ReplaceAll(robotMapping, "{topic: /task}", "{pause: 5s}"), []string{
+			"topics that the mapping does not name (2 messages on /task)"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := DefaultOptions()
+			o.To = c.format
+			if c.mapping != "" {
+				o.Mapping = mappingFile(t, c.mapping)
+			}
+			folder := t.TempDir()
+			out := filepath.Join(folder, "out")
+			result, _, err := do(t, out, o, c.in)
+			require.NoError(t, err)
+			for _, lost := range c.lost {
+				require.Contains(t, texts(result.Losses), lost)
+			}
+			o.Strict = true
+			_, _, err = do(t, filepath.Join(folder, "strict"), o, c.in)
+			require.ErrorContains(t, err, "is not written because of --strict: it would lose")
+			entries, err := os.ReadDir(folder)
+			require.NoError(t, err)
+			require.Len(t, entries, 1)
+		})
+	}
+}
+
+// A fixed rate leaves frames out, which counts as a loss.
+func TestFramesWithoutRows(t *testing.T) {
+	in := robotRecording(t, "x.mcap")
+	o := DefaultOptions()
+	o.To, o.Timeline, o.Exclude = "hdf5", "fixed:5", []string{"/task"}
+	result, _, err := do(t, filepath.Join(t.TempDir(), "out"), o, in)
+	require.NoError(t, err)
+	require.Regexp(t, `^frames that no row has \(\d+ messages on /wrist/image_raw\)\n$`, texts(result.Losses))
+}
+
+// A mapping that names what the recording has not is an error, unless --partial accepts it.
+func TestMappingOfMissingTopics(t *testing.T) {
+	in := robotRecording(t, "x.mcap")
+	o := DefaultOptions()
+	o.To = "session"
+	o.Mapping = mappingFile(t, strings.Replace(robotMapping, "cameras: {", "cameras: {camera_1: /overhead/image_raw, ", 1))
+	out := filepath.Join(t.TempDir(), "out")
+	_, _, err := do(t, out, o, in)
+	require.ErrorContains(t, err, in+" lacks topics of --mapping: camera_1: /overhead/image_raw; correct the mapping, or "+
+		"use --partial")
+	require.NoDirExists(t, out)
+	o.Partial = true
+	_, warnings, err := do(t, out, o, in)
+	require.NoError(t, err)
+	require.Contains(t, strings.Join(warnings, "\n"), "camera_1: /overhead/image_raw is not there")
 }
 
 func TestInterruptedEpisodes(t *testing.T) {

@@ -56,6 +56,16 @@ func (l *losses) addAll(lost []bridge.Loss) {
 	}
 }
 
+// join adds other losses.
+func (l *losses) join(others losses) {
+	for _, other := range others {
+		l.add(other.What, "", other.Messages)
+		for _, topic := range other.Topics {
+			l.add(other.What, topic, 0)
+		}
+	}
+}
+
 // strict returns the error of --strict, nil if nothing is lost.
 func (l losses) strict(path string) error {
 	if len(l) == 0 {
@@ -114,10 +124,8 @@ func (o *observer) before() losses { return slices.Concat(o.left, o.known) }
 func (o *observer) finish(ins inputs) (lost losses, throttled Loss) {
 	lost = o.before()
 	var cut losses
+	o.addFailed(&lost)
 	for c, n := range o.sorted() {
-		if n.failed > 0 {
-			lost.add("messages that cannot be translated: "+n.why.Error(), c.Topic, n.failed)
-		}
 		if n.published > 0 {
 			lost.add("publish times", c.Topic, n.published)
 		}
@@ -134,6 +142,21 @@ func (o *observer) finish(ins inputs) (lost losses, throttled Loss) {
 		throttled = cut[0]
 	}
 	return lost, throttled
+}
+
+// finishEpisodes returns the losses of reading a recording for its episodes.
+func (o *observer) finishEpisodes() losses {
+	lost := slices.Clone(o.left)
+	o.addFailed(&lost)
+	return lost
+}
+
+func (o *observer) addFailed(lost *losses) {
+	for c, n := range o.sorted() {
+		if n.failed > 0 {
+			lost.add("messages that cannot be translated: "+n.why.Error(), c.Topic, n.failed)
+		}
+	}
 }
 
 // failure returns the first error of a translation, nil if there was none.
