@@ -2,9 +2,7 @@ package e2e
 
 import (
 	"bytes"
-	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,33 +15,20 @@ import (
 	"tapedeck/test/samples/generate"
 )
 
-// buildWithToy builds the commands with one format more and returns their folder. What a format takes beside its own
-// package is one line in the list, and the import.
+// buildWithToy builds the commands with one format more and returns their folder. Beside its own package a format needs
+// one line in the list, and the import.
 func buildWithToy(t *testing.T) string {
 	list := filepath.Join(process.Root(), "nodes/internal/formats/formats.go")
 	text, err := os.ReadFile(list)
 	require.NoError(t, err)
-	after := func(line, more string) {
-		before, rest, found := strings.Cut(string(text), line)
-		require.True(t, found, line)
-		text = []byte(before + line + more + rest)
-	}
-	after("\t\"tapedeck/codec/session\"\n", "\t\"tapedeck/test/e2e/toy\"\n")
-	after("\treturn List{\n", "\t\t{Format: toy.Format, Live: &Live{Storage: \"toy\", First: \".toy\"}},\n")
-
-	dir := t.TempDir()
-	edited, overlay := filepath.Join(dir, "formats.go"), filepath.Join(dir, "overlay.json")
-	require.NoError(t, os.WriteFile(edited, text, 0o666))
-	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{list: edited}})
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(overlay, replace, 0o666))
-	args := []string{"build", "-overlay", overlay, "-o", dir + "/"}
-	for _, name := range []string{"recorder", "player", "converter"} {
-		args = append(args, "tapedeck/nodes/"+name)
-	}
-	out, err := exec.Command("go", args...).CombinedOutput()
-	require.NoError(t, err, string(out))
-	return dir
+	imports, formats := "\t\"tapedeck/codec/session\"\n", "\treturn List{\n"
+	require.Contains(t, string(text), imports)
+	require.Contains(t, string(text), formats)
+	edited := strings.NewReplacer(
+		imports, imports+"\t\"tapedeck/test/e2e/toy\"\n",
+		formats, formats+"\t\t{Format: toy.Format, Live: &Live{Storage: \"toy\", First: \".toy\"}},\n",
+	).Replace(string(text))
+	return process.BuildEdited(t, list, edited, "recorder", "player", "converter")
 }
 
 // TestNewFormat adds a format and has every command work on it: convert, diff, play, record, info and recover.
@@ -73,7 +58,7 @@ func TestNewFormat(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(g.path("a.toy"), bytes.Replace(text, []byte(`"Data":"AA`), []byte(`"Data":"??`), 1),
 		0o666))
-	require.Contains(t, g.run(1, "converter", "diff", original, "a.toy"), "converter recover")
+	require.Contains(t, g.run(1, "converter", "a.toy", "c.mcap"), "converter recover")
 	require.Contains(t, g.run(0, "converter", "recover", "a.toy", "saved.toy"), "1 damaged place")
 	info := func(path string) *codec.Info {
 		r, err := codec.Formats{toy.Format}.Open(g.path(path))

@@ -9,13 +9,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"tapedeck/codec"
 )
 
 const magic = `{"toy":1}` + "\n"
 
-// Format is that of these files.
+// Format describes these files.
 var Format = codec.Format{
 	Name: "toy", Extension: ".toy",
 	Keeps:  codec.Keeps{PublishTime: true, QoS: true},
@@ -25,40 +26,22 @@ var Format = codec.Format{
 	Create: create,
 }
 
-type line struct {
-	Channel       *codec.Channel
-	Time, Publish int64
-	Data          []byte // nil: the channel is declared
-}
-
-type writer struct {
-	*os.File
-	declared map[*codec.Channel]bool
-}
+type writer struct{ *os.File }
 
 func create(path string, _ codec.CreateOptions) (codec.Writer, error) {
 	f, err := os.Create(path)
 	if err == nil {
 		_, err = f.WriteString(magic)
 	}
-	return &writer{f, map[*codec.Channel]bool{}}, err
+	return writer{f}, err
 }
 
-func (w *writer) Declare(c *codec.Channel) error {
-	if w.declared[c] {
-		return nil
-	}
-	w.declared[c] = true
-	return json.NewEncoder(w.File).Encode(line{Channel: c})
-}
-
-func (w *writer) Write(m *codec.Message) error {
-	return json.NewEncoder(w.File).Encode(line{m.Channel, m.LogTime, m.PublishTime, m.Data})
-}
+func (w writer) Declare(c *codec.Channel) error { return w.Write(&codec.Message{Channel: c}) }
+func (w writer) Write(m *codec.Message) error   { return json.NewEncoder(w.File).Encode(m) }
 
 type reader struct {
 	info     codec.Info
-	messages []codec.Message
+	messages []*codec.Message
 	damage   error
 }
 
@@ -68,60 +51,66 @@ func open(path string) (codec.Reader, error) {
 		return nil, err
 	}
 	r := &reader{info: codec.Info{Format: "toy", Path: path, Size: int64(len(text)), Complete: true}}
-	counts, channels := map[string]int{}, []*codec.Channel{}
-	for i, row := range bytes.Split(bytes.TrimSpace(text), []byte("\n"))[1:] {
-		var l line
-		if err := json.Unmarshal(row, &l); err != nil {
+	for i, line := range bytes.Split(bytes.TrimSpace(text), []byte("\n"))[1:] {
+		m := new(codec.Message)
+		if err := json.Unmarshal(line, m); err != nil {
 			r.damage, r.info.Complete = fmt.Errorf("read %s: line %d: %w", path, i+2, err), false
 			continue
 		}
-		key := l.Channel.Topic + " " + l.Channel.Type
-		if _, ok := counts[key]; !ok {
-			counts[key], channels = len(channels), append(channels, l.Channel)
-			r.info.Topics = append(r.info.Topics, codec.TopicInfo{Channel: l.Channel})
-		}
-		if l.Data == nil {
-			continue
-		}
-		if r.info.MessageCount == 0 {
-			r.info.StartTime = l.Time
-		}
-		r.info.MessageCount, r.info.EndTime = r.info.MessageCount+1, l.Time
-		r.info.Topics[counts[key]].MessageCount++
-		r.messages = append(r.messages, codec.Message{
-			Channel: channels[counts[key]], LogTime: l.Time, PublishTime: l.Publish, Data: l.Data,
-		})
+		r.add(m)
 	}
 	r.info.Files = []codec.FileInfo{{Path: path, Size: r.info.Size, MessageCount: r.info.MessageCount}}
 	return r, nil
+}
+
+func (r *reader) add(m *codec.Message) {
+	info := &r.info
+	i := slices.IndexFunc(info.Topics, func(t codec.TopicInfo) bool {
+		return t.Channel.Topic == m.Channel.Topic && t.Channel.Type == m.Channel.Type
+	})
+	if i < 0 {
+		i, info.Topics = len(info.Topics), append(info.Topics, codec.TopicInfo{Channel: m.Channel})
+	}
+	if m.Data == nil {
+		return // the line only declares the channel
+	}
+	m.Channel = info.Topics[i].Channel
+	r.messages = append(r.messages, m)
+	info.Topics[i].MessageCount++
+	info.MessageCount++
+	info.StartTime, info.EndTime = r.messages[0].LogTime, m.LogTime
 }
 
 func (r *reader) Info() (*codec.Info, error) { return &r.info, nil }
 func (r *reader) Close() error               { return nil }
 
 func (r *reader) Read(q codec.Query) (codec.Iterator, error) {
-	if r.damage != nil && q.Damaged != nil {
+	it := &iterator{end: io.EOF}
+	for _, m := range r.messages {
+		if q.Wants(m.Channel) && q.Covers(m.LogTime) {
+			it.messages = append(it.messages, m)
+		}
+	}
+	if r.damage != nil && q.Damaged == nil {
+		it.end = r.damage
+	} else if r.damage != nil {
 		q.Damaged(r.damage)
 	}
-	return &iterator{r, q, 0}, nil
+	return it, nil
 }
 
 type iterator struct {
-	*reader
-	q    codec.Query
-	next int
+	messages []*codec.Message
+	end      error
 }
 
+func (it *iterator) Close() error { return nil }
+
 func (it *iterator) Next() (*codec.Message, error) {
-	for it.next < len(it.messages) {
-		m := &it.messages[it.next]
-		it.next++
-		if it.q.Wants(m.Channel) && it.q.Covers(m.LogTime) {
-			return m, nil
-		}
+	if len(it.messages) == 0 {
+		return nil, it.end
 	}
-	if it.damage != nil && it.q.Damaged == nil {
-		return nil, it.damage
-	}
-	return nil, io.EOF
+	m := it.messages[0]
+	it.messages = it.messages[1:]
+	return m, nil
 }

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // Main is for TestMain: it builds executables, named as their folders in nodes are ("..." is all), runs the tests and
@@ -31,7 +34,7 @@ func run(m *testing.M, bin *string, names []string) (code int, err error) {
 		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	}
 	if len(names) > 0 {
-		if *bin, err = build(names); err != nil {
+		if *bin, err = build("test-bin", nil, names); err != nil {
 			return 1, fmt.Errorf("build the executables: %w", err)
 		}
 		defer os.RemoveAll(*bin)
@@ -44,10 +47,27 @@ func run(m *testing.M, bin *string, names []string) (code int, err error) {
 	return code, children.ended()
 }
 
-// build builds executables and returns a new folder with them. What is up to date in build/test-bin, which all tests
-// share, is not linked anew.
-func build(names []string) (dir string, err error) {
-	shared := filepath.Join(Root(), "build", "test-bin")
+// BuildEdited builds executables as Main does, but with another text of a file of this module. It returns the folder
+// of the executables, which is gone after the test.
+func BuildEdited(t *testing.T, file, text string, names ...string) string {
+	t.Helper()
+	overlay := filepath.Join(t.TempDir(), "overlay.json")
+	edited := filepath.Join(t.TempDir(), filepath.Base(file))
+	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{file: edited}})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(edited, []byte(text), 0o666))
+	require.NoError(t, os.WriteFile(overlay, replace, 0o666))
+	// Without debug information executables are linked in half the time.
+	dir, err := build("test-bin-edited", []string{"-overlay", overlay, "-ldflags=-s -w"}, names)
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// build builds executables and returns a new folder with them. What is up to date in the folder of that name in build,
+// which all tests share, is not linked anew.
+func build(folder string, flags, names []string) (dir string, err error) {
+	shared := filepath.Join(Root(), "build", folder)
 	if err := os.MkdirAll(shared, 0o755); err != nil {
 		return "", err
 	}
@@ -59,7 +79,7 @@ func build(names []string) (dir string, err error) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return "", fmt.Errorf("lock %s: %w", shared, err)
 	}
-	args := []string{"build", "-o", shared + "/"}
+	args := append([]string{"build", "-o", shared + "/"}, flags...)
 	for _, name := range names {
 		args = append(args, "tapedeck/nodes/"+name)
 	}
