@@ -68,12 +68,6 @@ func Parameters(opts any) []Parameter {
 	return list
 }
 
-// Chooser is implemented by options whose values are known only at run time.
-type Chooser interface {
-	// Choices returns the values allowed for a parameter, as the tag options does; nil if there is no such list.
-	Choices(parameter string) []string
-}
-
 // field is an option and the variable that holds it.
 type field struct {
 	Parameter
@@ -88,13 +82,6 @@ func fields(opts any) []field {
 		return nil
 	}
 	list := structFields(structOf(opts), "")
-	if c, ok := opts.(Chooser); ok {
-		for i := range list {
-			if values := c.Choices(list[i].Name); values != nil {
-				list[i].Options, list[i].Placeholder = values, strings.Join(values, "|")
-			}
-		}
-	}
 	names := map[string]bool{}
 	for _, f := range list {
 		if names[f.Name] {

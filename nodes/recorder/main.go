@@ -8,6 +8,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/config"
+	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/progress"
 	"tapedeck/nodes/recorder/internal/selection"
@@ -32,6 +33,9 @@ func record(ctx context.Context, in *config.Input, o *options) (err error) {
 	topics := in.Args
 	if len(topics) == 0 {
 		topics = o.Topics
+	}
+	if _, err := formats.All().Recorded(o.Storage, o.Output); err != nil {
+		return err
 	}
 	o.takeParameters(in)
 	if o.format().Live.Robot != nil {

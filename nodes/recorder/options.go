@@ -39,9 +39,9 @@ const (
 
 // outputOptions are name, format and settings of the files.
 type outputOptions struct {
-	Output        string        `param:"output" short:"o" alias:"output-name" group:"Output" value:"NAME" help:"NAME of the recording; by default tapedeck_ and the time"`
+	Output        string        `param:"output" short:"o" alias:"output-name" group:"Output" value:"NAME" help:"NAME of the recording, whose end may say the format, such as drive.mcap; by default tapedeck_ and the time"`
 	OutputPrefix  string        `param:"output_prefix" group:"Output" value:"NAME" help:"name the recording NAME_ and the time"`
-	Storage       string        `param:"storage" short:"s" group:"Output" help:"write Apollo record files, a ROS 2 bag folder with MCAP files, a log that CARLA replays, or session folders of a robot with cameras and arms"`
+	Storage       string        `param:"storage" short:"s" group:"Output" value:"FORMAT" help:"FORMAT of the recording: auto (what the end of NAME says, else record), record (Apollo record files), mcap or rosbag2 (a ROS 2 bag folder with MCAP files), mcap-file (MCAP files without a folder), carla (a log that CARLA replays), or session (folders of a robot with cameras and arms)"`
 	Overwrite     bool          `param:"overwrite" group:"Output" help:"replace an existing recording of that name"`
 	Compression   string        `param:"compression" group:"Output" options:"none|lz4|zstd" help:"compression of chunks; mcap only"`
 	ChunkSize     config.Size   `param:"chunk_size" alias:"chunksize:KiB" group:"Output" min:"1KiB" max:"1GiB" help:"write a chunk after this many payload bytes"`
@@ -51,15 +51,10 @@ type outputOptions struct {
 	CustomData    []string      `param:"custom_data" group:"Output" value:"KEY=VALUE" help:"store KEY=VALUE in the recording; mcap and session only"`
 }
 
-// format returns the format of the recording.
-func (o *outputOptions) format() formats.Format { return formats.All().ByStorage(o.Storage) }
-
-// Choices implements config.Chooser.
-func (o *outputOptions) Choices(parameter string) []string {
-	if parameter == "storage" {
-		return formats.All().Storages()
-	}
-	return nil
+// format returns the format of the recording. Options for which there is none do not pass check.
+func (o *outputOptions) format() formats.Format {
+	f, _ := formats.All().Recorded(o.Storage, o.Output)
+	return f
 }
 
 // splitOptions limit the files of a recording.
@@ -101,9 +96,12 @@ type statusOptions struct {
 
 // check returns a usage error for options that do not go together.
 func (o *options) check(topics []string) error {
-	format := o.format()
+	format, err := formats.All().Recorded(o.Storage, o.Output)
+	if err != nil {
+		return err
+	}
 	if !format.Live.Compresses && o.Compression != "none" {
-		return config.Usagef("compression: the storage %s has none; use --storage mcap", o.Storage)
+		return config.Usagef("compression: the format %s has none; use --storage mcap", format.Name)
 	}
 	if format.Composer == nil && o.CARLAOptions != (formats.CARLAOptions{}) {
 		return config.Usagef("carla_mapping, carla_profile: they are for --storage carla")
@@ -173,7 +171,7 @@ func (o *options) settle() (s settings, err error) {
 func defaultOptions() options {
 	return options{
 		outputOptions: outputOptions{
-			Storage: formats.DefaultStorage, Compression: "none", ChunkSize: 16 << 20, ChunkDuration: time.Second,
+			Storage: formats.AutoStorage, Compression: "none", ChunkSize: 16 << 20, ChunkDuration: time.Second,
 			Sync: syncInterval, SyncInterval: time.Second,
 		},
 		splitOptions:    splitOptions{RepeatLatched: true},

@@ -19,10 +19,12 @@ func TestEveryOptionIsDocumented(t *testing.T) {
 func TestOptionsAreChecked(t *testing.T) {
 	for want, set := range map[string]func(*options){
 		"":                             func(*options) {},
-		"compression: the st":          func(o *options) { o.Compression = "zstd" },
+		"compression: the fo":          func(o *options) { o.Compression = "zstd" },
 		"carla_mapping, carla":         func(o *options) { o.CARLAProfile = "ue5" },
 		"carla_profile: unknown CARLA": func(o *options) { o.Storage, o.CARLAProfile = "carla", "ue6" },
 		"carla_mapping: open":          func(o *options) { o.Storage, o.CARLAMapping = "carla", "/no/such/file" },
+		"storage: \"zip\"":             func(o *options) { o.Storage = "zip" },
+		"storage, output: drive.mcap":  func(o *options) { o.Storage, o.Output = "record", "drive.mcap" },
 		"output_prefix":                func(o *options) { o.Output, o.OutputPrefix = "a", "b" },
 		"definition_paths":             func(o *options) { o.DefinitionPaths = []string{"/no/such/folder"} },
 		"priority: \"/a=x\"":           func(o *options) { o.Priority = []string{"/a=x"} },
@@ -54,13 +56,18 @@ func TestRecordingName(t *testing.T) {
 	}
 }
 
-// The storage decides on the format, whatever a name with a dot looks like.
-func TestStorageDecidesOnFormat(t *testing.T) {
+// The name decides between a file and a folder, whatever a name with a dot looks like.
+func TestNameDecidesOnFormat(t *testing.T) {
 	t.Chdir(t.TempDir())
-	o := testOptions("mcap")
-	w, path, err := create(&o, &settings{}, "drive.1", nil, nil)
-	require.NoError(t, err)
-	require.Equal(t, "drive.1", path)
-	require.NoError(t, w.Close())
-	require.DirExists(t, path)
+	for name, check := range map[string]func(require.TestingT, string, ...any){
+		"drive.1": require.DirExists, "drive.mcap": require.FileExists,
+	} {
+		o := testOptions("mcap")
+		o.Output = name
+		w, path, err := create(&o, &settings{}, name, nil, nil)
+		require.NoError(t, err)
+		require.Equal(t, name, path)
+		require.NoError(t, w.Close())
+		check(t, path)
+	}
 }

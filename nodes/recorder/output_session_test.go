@@ -22,7 +22,6 @@ import (
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
-	"tapedeck/nodes/internal/formats"
 )
 
 func header(i int) std_msgs.Header {
@@ -137,7 +136,8 @@ func TestMappedSessions(t *testing.T) {
 // What a session could not keep is told by the channels that were recorded.
 func TestSessionMisses(t *testing.T) {
 	t.Chdir(t.TempDir())
-	s, err := formats.All().ByStorage("session").Live.Robot("a", codec.CreateOptions{},
+	o := testOptions("session")
+	s, err := o.format().Live.Robot("a", codec.CreateOptions{},
 		&robot.Mapping{Cameras: []robot.Camera{{Name: "camera_0", Topic: "/eye"}}})
 	require.NoError(t, err)
 	c := &codec.Channel{Topic: "/eye", Type: "sensor_msgs/msg/Image", Encoding: codec.EncodingCDR}

@@ -218,6 +218,23 @@ func TestSnapshotOverService(t *testing.T) {
 	}
 }
 
+func TestNameSaysTheFormat(t *testing.T) {
+	t.Parallel()
+	g := isolate(t)
+	recorder := g.start("recorder", "-o", "drive.mcap", "--max-bag-messages", "2", "/n")
+	p := g.advertise(g.open("source"), "/n", "std_msgs/msg/UInt32", keepAll())
+	for i := range uint32(3) {
+		require.NoError(t, p.Publish(g.number(i)))
+	}
+	require.NoError(t, p.Flush(t.Context()))
+	require.Contains(t, recorder.Interrupt(), "recorded drive.mcap: ")
+	require.Len(t, messages(t, g.path("drive.mcap"))["/n"], 2)
+	require.Len(t, messages(t, g.path("drive_1.mcap"))["/n"], 1)
+	require.Contains(t, g.run(1, "recorder", "/n", "-s", "mcap", "-o", "drive.mcap"), "use --overwrite")
+	require.Contains(t, g.run(2, "recorder", "/n", "-o", "drive.bag"), "converter NAME --to bag OUT")
+	require.Contains(t, g.run(2, "recorder", "/n", "-s", "sqlite3"), "--storage: sqlite3 cannot be written while recording")
+}
+
 func TestHangupCompletesTheRecording(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGHUP, syscall.SIGQUIT} {

@@ -10,12 +10,14 @@ import (
 
 	"tapedeck/bridge/robot"
 	"tapedeck/codec"
+	"tapedeck/config"
 )
 
 // Live is how the recorder writes a format.
 type Live struct {
-	Storage string // its name in --storage
-	First   string // what the name of the first file has behind that of the recording; "" where it is a folder
+	Storage string   // its name in --storage
+	Names   []string // further names of it
+	First   string   // what the name of the first file has behind that of the recording; "" where it is a folder
 	// regular expression for First and what names of other files of the recording end with; "": First alone
 	Ending     string
 	Others     string // regular expression for what names of the other files have behind that of the recording
@@ -25,23 +27,75 @@ type Live struct {
 	Robot func(path string, o codec.CreateOptions, m *robot.Mapping) (codec.Writer, error)
 }
 
-// DefaultStorage is the storage that the recorder writes unless told otherwise.
-const DefaultStorage = "record"
+// Values of the recorder's --storage: AutoStorage goes by the name of the recording, and is DefaultStorage if that says
+// nothing.
+const (
+	AutoStorage    = "auto"
+	DefaultStorage = "record"
+)
 
-// Storages returns the values of --storage of the recorder.
-func (l List) Storages() (names []string) {
-	for _, f := range l {
-		if f.Live != nil {
-			names = append(names, f.Live.Storage)
-		}
-	}
-	return names
+// notLive are names of what the recorder cannot write, as other programs call it, and how the converter writes it.
+var notLive = map[string]string{
+	"rosbag": "OUT.bag", "rosbag1": "OUT.bag", "sqlite3": "--to rosbag2 -s sqlite3 OUT", "db3": "--to rosbag2 -s sqlite3 OUT",
 }
 
-// ByStorage returns the format that --storage of the recorder means, one of Storages.
-func (l List) ByStorage(storage string) Format {
-	i := slices.IndexFunc(l, func(f Format) bool { return f.Live != nil && f.Live.Storage == storage })
-	return l[i]
+// Storages returns the values of --storage of the recorder.
+func (l List) Storages() []string {
+	names := []string{AutoStorage}
+	for _, f := range l {
+		if f.Live != nil {
+			names = append(append(names, f.Live.Storage), f.Live.Names...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Recorded returns the format in which the recorder writes a recording: the one that storage, a value of --storage,
+// means, of several the one that the end of the recording's name says.
+func (l List) Recorded(storage, name string) (Format, error) {
+	named := slices.IndexFunc(l, func(f Format) bool { return filepath.Ext(name) != "" && f.Named(name) })
+	auto := storage == AutoStorage
+	switch extension := filepath.Ext(name); {
+	case !auto:
+	case named >= 0 && l[named].Live == nil:
+		return Format{}, cannotRecord("output", name, "--to "+l[named].Name+" OUT")
+	case extension == ".db3":
+		return Format{}, cannotRecord("output", name, notLive["db3"])
+	case named >= 0:
+		return l[named], nil
+	default:
+		storage = DefaultStorage
+	}
+	var meant []int
+	for i, f := range l {
+		if f.Live != nil && (f.Live.Storage == storage || slices.Contains(f.Live.Names, storage)) {
+			meant = append(meant, i)
+		}
+	}
+	switch {
+	case meant == nil:
+		if how := notLive[storage]; how != "" {
+			return Format{}, cannotRecord("storage", storage, how)
+		}
+		if slices.ContainsFunc(l, func(f Format) bool { return f.Name == storage && f.Writes() }) {
+			return Format{}, cannotRecord("storage", storage, "--to "+storage+" OUT")
+		}
+		return Format{}, config.Usagef("storage: %q is unknown, want one of %s", storage, strings.Join(l.Storages(), ", "))
+	case slices.Contains(meant, named):
+		return l[named], nil
+	case named >= 0:
+		return Format{}, config.Usagef("storage, output: %s is the name of a recording of the format %s, not %s; "+
+			"leave out the storage or change the name", name, l[named].Name, storage)
+	}
+	// Of several, the one of which storage is the first name.
+	i := slices.IndexFunc(meant, func(i int) bool { return l[i].Live.Storage == storage })
+	return l[meant[max(i, 0)]], nil
+}
+
+func cannotRecord(what, text, how string) error {
+	return config.Usagef("%s: %s cannot be written while recording; record to another storage, such as mcap, "+
+		"and convert it: converter NAME %s", what, text, how)
 }
 
 // Path returns what is created for the name that the user gave a recording.
