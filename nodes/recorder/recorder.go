@@ -59,6 +59,7 @@ type recorder struct {
 
 	session   atomic.Pointer[session]
 	lifecycle sync.Mutex         // held while a recording starts or stops
+	pausing   sync.Mutex         // held while topics and session are paused or resumed
 	over      bool               // none may start any more
 	failed    error              // what recordings that were stopped failed with
 	quit      context.CancelFunc // ends run

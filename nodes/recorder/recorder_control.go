@@ -178,6 +178,8 @@ func (r *recorder) pause() { r.setPaused(true) }
 func (r *recorder) resume() { r.setPaused(false) }
 
 func (r *recorder) setPaused(on bool) {
+	r.pausing.Lock()
+	defer r.pausing.Unlock()
 	if !r.topics.Pause(on) {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -218,6 +219,26 @@ func TestRecorderPauses(t *testing.T) {
 		d.publish(p, 3)
 		require.NoError(t, d.end())
 		require.Equal(t, []uint32{1, 3}, numbers(t, d.path(), "/n"))
+	})
+}
+
+// Requests from several clients at once leave no pause behind that nobody ends.
+func TestRecorderPausesOnceAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDeck(t, testOptions("record"), "/n")
+		for range 5000 {
+			var clients sync.WaitGroup
+			for range 4 {
+				clients.Go(d.pause)
+				clients.Go(d.resume)
+			}
+			clients.Wait()
+			s := d.session.Load()
+			s.mu.Lock()
+			paused := s.paused != 0
+			s.mu.Unlock()
+			require.Equal(t, d.topics.Paused(), paused)
+		}
 	})
 }
 

@@ -106,6 +106,7 @@ func (r *recorder) newSession(name string) (*session, error) {
 // run starts what writes.
 func (s *session) run() {
 	r := s.recorder
+	r.pausing.Lock()
 	paused := r.topics.Paused()
 	s.mu.Lock()
 	s.began = r.clock.Now()
@@ -114,6 +115,7 @@ func (s *session) run() {
 		s.paused = s.began
 	}
 	s.mu.Unlock()
+	r.pausing.Unlock()
 	if limit := r.options.MaxDuration; limit > 0 {
 		timer := time.AfterFunc(limit, func() { s.endAt(fmt.Sprintf("%v are over", limit)) })
 		context.AfterFunc(s.ctx, func() { timer.Stop() })
