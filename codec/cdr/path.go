@@ -54,7 +54,11 @@ func (p *Path) enter(part string) error {
 		i++
 	}
 	if i == len(fields) {
-		return fmt.Errorf("%s has no field %q", p.target.message.name, name)
+		var names []string
+		for _, f := range fields {
+			names = append(names, f.name)
+		}
+		return fmt.Errorf("%s has no field %q; it has %s", p.target.message.name, name, strings.Join(names, ", "))
 	}
 	p.steps = append(p.steps, step{skip: fields[:i]})
 	p.target = fields[i]

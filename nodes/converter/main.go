@@ -43,6 +43,7 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 	info := defaultInfoOptions()
 	var salvage recoverOptions
 	diff := diffOptions{Limit: 10, As: viewAuto}
+	echo := defaultEchoOptions()
 	root := command("converter IN... OUT", "Convert recordings from one format to another",
 		`Converts recordings from one format to another. Several inputs are merged in
 time. The format of the output is chosen by its name or by --to: name.record
@@ -57,6 +58,10 @@ prints what the output does not keep.`,
 			`Shows what recordings of any format contain, as text, as JSON, or as the tools
 of Apollo and CARLA print it.`,
 			1, 0, info, info.info),
+		command("echo IN TOPIC", "Print messages of a topic",
+			`Prints the messages of a topic as ROS 2 messages in YAML, as "ros2 topic echo"
+does, or as CSV or JSON. 'converter info --ros2 IN' lists the topics.`,
+			2, 2, echo, echo.echo),
 		command("recover IN [OUT]", "Copy everything readable from a damaged recording",
 			`Writes a complete copy of everything that can be read from a damaged or
 unfinished recording, and reports each damaged place. The format is that of

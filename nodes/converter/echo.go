@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/nodes/internal/convert"
+	"tapedeck/nodes/internal/echo"
+	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/human"
+)
+
+// echoOptions are the options of echo.
+type echoOptions struct {
+	Start string `param:"start" group:"Messages" help:"leave out messages before this time: seconds from the start (12.5), a date (2021-07-23 09:12:15), or nanoseconds since 1970"`
+	End   string `param:"end" group:"Messages" help:"leave out messages at or after this time; same syntax as start"`
+	echo.Options
+}
+
+func defaultEchoOptions() *echoOptions { return &echoOptions{Options: echo.DefaultOptions()} }
+
+// echo prints messages of the topic args[1] in the recording at args[0].
+func (o *echoOptions) echo(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
+	out := bufio.NewWriter(stdout)
+	defer func() { err = errors.Join(err, out.Flush()) }()
+	printer, err := echo.NewPrinter(o.Options, out)
+	if err != nil {
+		return err
+	}
+	reader, left, err := known.OpenROS2(args[0], formats.ReadOptions{})
+	if err != nil {
+		return err
+	}
+	in, err := newInput(args[0], reader)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	channels, err := in.topic(args[1], left)
+	if err != nil {
+		return err
+	}
+	for _, c := range channels {
+		if err := printer.Prepare(c); err != nil {
+			return err
+		}
+	}
+	q, err := convert.Window(o.Start, o.End, in.info.StartTime)
+	if err != nil {
+		return err
+	}
+	q.Topics = func(c *codec.Channel) bool { return c.Topic == channels[0].Topic }
+	damaged := 0
+	q.Damaged = func(err error) {
+		if damaged++; damaged <= shownDamage {
+			fmt.Fprintln(stderr, "damaged:", err)
+		}
+	}
+	it, err := reader.Read(q)
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	for n := 0; !printer.Done(); n++ {
+		if n%256 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		var payload *echo.PayloadError
+		if err := printer.Print(m); errors.As(err, &payload) {
+			q.Damaged(err)
+		} else if err != nil {
+			return err
+		}
+	}
+	switch {
+	case damaged > 0:
+		return fmt.Errorf("%s is damaged at %s; what is there is not shown", args[0], human.Count(damaged, "place"))
+	case printer.Printed() == 0:
+		return fmt.Errorf("%s has no message on %s%s", args[0], human.Printable(channels[0].Topic), o.during())
+	}
+	return nil
+}
+
+// during says which part of a recording is selected.
+func (o *echoOptions) during() string {
+	text := ""
+	if o.Start != "" {
+		text += " from --start " + o.Start
+	}
+	if o.End != "" {
+		text += " before --end " + o.End
+	}
+	return text
+}
+
+// topic returns the channels of a topic, which may be named without the '/' in front. left are those that could not
+// be translated.
+func (i *input) topic(name string, left []error) ([]*codec.Channel, error) {
+	bare := func(topic string) string { return strings.TrimPrefix(topic, "/") }
+	var exact, found []*codec.Channel
+	var names []string
+	for _, t := range i.info.Topics {
+		topic := t.Channel.Topic
+		if topic == name {
+			exact = append(exact, t.Channel)
+		}
+		if bare(topic) == bare(name) {
+			found = append(found, t.Channel)
+		}
+		names = append(names, human.Printable(topic))
+	}
+	if exact != nil {
+		found = exact
+	}
+	for _, err := range left {
+		var untranslated *bridge.Untranslated
+		if errors.As(err, &untranslated) && slices.Contains(found, untranslated.Channel) {
+			return nil, fmt.Errorf("%s: messages of %s cannot be shown: %w", i.path, human.Printable(name), untranslated.Err)
+		}
+	}
+	switch {
+	case found != nil:
+		return found, nil
+	case len(names) == 0:
+		return nil, fmt.Errorf("%s has no topics", i.path)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if near := human.Near(name, names); len(near) > 0 {
+		return nil, fmt.Errorf("%s has no topic %s; did you mean %s?", i.path, human.Printable(name),
+			strings.Join(near, " or "))
+	}
+	return nil, fmt.Errorf("%s has no topic %s; there are %s", i.path, human.Printable(name), strings.Join(names, ", "))
+}

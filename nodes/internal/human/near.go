@@ -1,0 +1,56 @@
+package human
+
+import (
+	"slices"
+	"strings"
+)
+
+// Near returns the names, up to three, that someone who typed name may have meant, the nearest first.
+func Near(name string, names []string) []string {
+	type candidate struct {
+		name     string
+		distance int
+	}
+	lower := strings.ToLower(name)
+	var near []candidate
+	for _, other := range names {
+		d := distance(lower, strings.ToLower(other))
+		if limit := max(1, len(name)/4); d > limit {
+			if len(name) < 3 || !strings.Contains(strings.ToLower(other), strings.Trim(lower, "/")) {
+				continue
+			}
+			d = limit + 1
+		}
+		near = append(near, candidate{other, d})
+	}
+	slices.SortStableFunc(near, func(a, b candidate) int { return a.distance - b.distance })
+	var all []string
+	for _, c := range near[:min(len(near), 3)] {
+		all = append(all, c.name)
+	}
+	return all
+}
+
+// distance returns the fewest insertions, deletions, replacements and swaps of neighbours that make b of a.
+func distance(a, b string) int {
+	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
+	for j := range rows[1] {
+		rows[1][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		before, above, row := rows[0], rows[1], rows[2]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			change := 1
+			if a[i-1] == b[j-1] {
+				change = 0
+			}
+			row[j] = min(above[j]+1, row[j-1]+1, above[j-1]+change)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		rows = [3][]int{above, row, before}
+	}
+	return rows[1][len(b)]
+}
