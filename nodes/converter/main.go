@@ -53,7 +53,7 @@ translated to the encoding that suits the format. At the end the converter
 prints what the output does not keep.`,
 		1, 0, conversion, conversion.convert)
 	root.AddCommand(
-		newServe(),
+		newServe(), newRequest(),
 		command("info FILE...", "Show what recordings contain",
 			`Shows what recordings of any format contain, as text, as JSON, or as the tools
 of Apollo and CARLA print it.`,

@@ -21,6 +21,11 @@ import (
 	"tapedeck/nodes/internal/rospub"
 )
 
+const (
+	convertType = "tapedeck/srv/Convert"
+	ownService  = "convert" // under the node's name
+)
+
 // serveOptions are the options of serve.
 type serveOptions struct {
 	nodeOptions
@@ -61,8 +66,14 @@ func serve(ctx context.Context, in *config.Input, o *serveOptions, console io.Wr
 	if err != nil {
 		return err
 	}
-	if _, err := node.Serve(o.Service, "tapedeck/srv/Convert", s.answer); err != nil {
+	service, err := node.Serve(o.Service, convertType, s.answer)
+	if err != nil {
 		return err
+	}
+	if own := node.Name() + "/" + ownService; service.Name() != own { // by which 'converter request' finds it
+		if _, err := node.Serve(own, convertType, s.answer); err != nil {
+			return err
+		}
 	}
 	<-ctx.Done()
 	return nil

@@ -16,7 +16,9 @@ import (
 )
 
 const long = `Plays recordings of any format onto the ROS graph as ROS 2 messages, at the
-pace at which they were recorded. Several recordings are merged in time.`
+pace at which they were recorded. Several recordings are merged in time. The
+commands control a player that is running; write ./pause to play a file with the
+name of a command.`
 
 func main() {
 	o := defaultOptions()
@@ -24,6 +26,7 @@ func main() {
 		return play(ctx, in, &o)
 	})
 	graph.ShowMiddleware(root)
+	root.AddCommand(newRemotes()...)
 	config.Main(root)
 }
 

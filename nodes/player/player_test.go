@@ -316,14 +316,6 @@ func TestPlayerWithoutRosbag2(t *testing.T) {
 	h.open()
 	h.end()
 	h.plays("/n", 0, 1, 2)
-	_, err := h.node.Call(canceled(t), "/player/step", "std_srvs/srv/Trigger", []byte{0, 1, 0, 0, 0})
-	require.Error(t, err, "there is no lock-step")
-}
-
-func canceled(t *testing.T) context.Context {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	return ctx
 }
 
 func TestPlayerNames(t *testing.T) {

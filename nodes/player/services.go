@@ -22,7 +22,7 @@ type control struct {
 	timeRange func(offset, duration time.Duration, until int64) (start, end int64, err error)
 }
 
-// serve offers the services of rosbag2's player, and ~/step in lock-step.
+// serve offers the services of rosbag2's player, and ~/step.
 func (c control) serve(node bridge.Node, library *rosidl.Library) {
 	rosbag2compat.Services{
 		"pause":         c.onPause,
@@ -37,9 +37,6 @@ func (c control) serve(node bridge.Node, library *rosidl.Library) {
 		"seek":          c.onSeek,
 		"stop":          c.onStop,
 	}.Serve(node, library)
-	if c.step == 0 {
-		return
-	}
 	if _, err := node.Serve("~/step", "std_srvs/srv/Trigger", c.onStep); err != nil {
 		node.Log(bridge.Warn, "no service step: %v", err)
 	}
@@ -136,10 +133,17 @@ func (c control) onStop([]byte) (msgs.Message, error) {
 	return &srv.Stop_Response{}, nil
 }
 
+// onStep plays the next step of lock-step, without lock-step the next message while paused.
 func (c control) onStep(context.Context, []byte) ([]byte, error) {
-	reply := make(chan bool, 1)
-	complete := c.do(func() { c.askStep(reply) }) && <-reply
-	response := &std_srvs.Trigger_Response{Success: complete, Message: errOver.Error()}
+	var complete bool
+	response := &std_srvs.Trigger_Response{Message: errOver.Error()}
+	if c.step > 0 {
+		reply := make(chan bool, 1)
+		complete = c.do(func() { c.askStep(reply) }) && <-reply
+	} else if complete = c.playBursts(1) == 1; !complete {
+		response.Message = "the player is not paused, or nothing is left to play"
+	}
+	response.Success = complete
 	if complete {
 		response.Message = fmt.Sprint("played up to ", clockText(c.state().position))
 	}

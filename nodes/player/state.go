@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tapedeck/bridge"
+	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/rospub"
 )
 
@@ -67,7 +68,10 @@ func (e *engine) state() state {
 	return s.state
 }
 
-const diagnosticsPeriod = time.Second
+const (
+	diagnosticsPeriod = time.Second
+	statusName        = "playback"
+)
 
 // diagnostics publishes the state on /diagnostics. A nil one does nothing.
 type diagnostics struct {
@@ -91,8 +95,8 @@ func (d *diagnostics) publish(now time.Time, s state) {
 		return
 	}
 	d.last = now
-	err := d.Send(now.UnixNano(), d.Status("playback", s.String(), "state", s.word, "rate", s.rate, "position",
-		fmt.Sprintf("%.3f", float64(s.position-s.start)/1e9),
+	err := d.Send(now.UnixNano(), d.Status(statusName, s.String(), "state", s.word, "rate", s.rate, "position",
+		fmt.Sprintf("%.3f", float64(s.position-s.start)/1e9), "start", human.Seconds(s.start), "end", human.Seconds(s.end),
 		"duration", fmt.Sprintf("%.3f", float64(s.end-s.start)/1e9), "messages", s.played))
 	if err != nil {
 		d.node.Log(bridge.Warn, "publish on %s: %v", rospub.DiagnosticsTopic, err)

@@ -16,7 +16,9 @@ import (
 
 const long = `Records topics of the ROS graph until it is interrupted, into Apollo record
 files, ROS 2 bag folders, CARLA logs or robot sessions. Name the topics, or
-select them with --all, --regex or --node, also those that appear later.`
+select them with --all, --regex or --node, also those that appear later. The
+commands control a recorder that is running; write /pause to record a topic with
+the name of a command.`
 
 func main() {
 	o := defaultOptions()
@@ -25,7 +27,7 @@ func main() {
 			return record(ctx, in, &o)
 		})
 	graph.ShowMiddleware(root)
-	root.AddCommand(newTrigger())
+	root.AddCommand(append(newRemotes(), newTrigger())...)
 	config.Main(root)
 }
 

@@ -13,11 +13,11 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/config"
-	"tapedeck/msgs"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/msgs/std_srvs"
 	"tapedeck/msgs/tapedeck"
 	"tapedeck/nodes/internal/graph"
+	"tapedeck/nodes/internal/remote"
 )
 
 // triggerOptions are the parameters of the subcommand.
@@ -27,18 +27,14 @@ type triggerOptions struct {
 	Cause  string        `param:"cause" group:"Snapshot" help:"reason for the snapshot, stored in it"`
 	Output string        `param:"output" short:"o" group:"Snapshot" value:"NAME" help:"NAME of the snapshot; by default that of the recording with the time"`
 
-	SnapshotService string        `param:"snapshot_service" group:"Recorder" value:"SERVICE" help:"SERVICE to call if no option of the snapshot is set"`
-	Recorder        string        `param:"recorder" group:"Recorder" value:"NODE" help:"NODE whose service take_snapshot is called if one is set"`
-	Topic           string        `param:"topic" group:"Recorder" value:"TOPIC" help:"publish on this TOPIC (std_msgs/msg/Empty) instead, without waiting for an answer"`
-	Timeout         time.Duration `param:"timeout" group:"Recorder" min:"1ms" help:"how long to wait for the recorder, in addition to --after"`
+	SnapshotService string `param:"snapshot_service" group:"Node" value:"SERVICE" help:"call this SERVICE (std_srvs/srv/Trigger) instead, whichever node offers it"`
+	Topic           string `param:"topic" group:"Node" value:"TOPIC" help:"publish on this TOPIC (std_msgs/msg/Empty) instead, without waiting for an answer"`
 
-	graph.Options
+	remote.Options
 }
 
 func newTrigger() *cobra.Command {
-	o := triggerOptions{
-		After: -time.Second, SnapshotService: defaultOptions().SnapshotService, Recorder: "/recorder", Timeout: time.Minute,
-	}
+	o := triggerOptions{After: -time.Second, Options: remote.Options{Timeout: time.Minute}}
 	const long = "Makes a running recorder write a snapshot, and prints its path."
 	cmd := config.New("trigger", "Make a running recorder write a snapshot", long, &o,
 		func(ctx context.Context, in *config.Input) (err error) {
@@ -52,28 +48,35 @@ func newTrigger() *cobra.Command {
 			if o.Topic != "" {
 				return publishTrigger(ctx, node, &o)
 			}
-			path, err := callTrigger(ctx, node, &o)
+			path, err := takeSnapshot(ctx, node, &o)
 			if err == nil {
 				fmt.Println(path)
 			}
 			return err
 		})
+	cmd.Aliases = []string{"snapshot"}
 	cmd.Args = cobra.NoArgs
 	graph.ShowMiddleware(cmd)
 	return cmd
 }
 
-// callTrigger calls a service of the recorder and returns the path of the snapshot.
-func callTrigger(ctx context.Context, node bridge.Node, o *triggerOptions) (path string, err error) {
-	if o.Before == 0 && o.After < 0 && o.Cause == "" && o.Output == "" {
+// takeSnapshot calls a service of the recorder and returns the path of the snapshot.
+func takeSnapshot(ctx context.Context, node bridge.Node, o *triggerOptions) (path string, err error) {
+	const advice = "is a recorder running with --snapshot or --snapshot-mode, in this ROS_DOMAIN_ID? It answers when the " +
+		"snapshot is complete: --timeout must be longer than its snapshot_after"
+	if o.SnapshotService != "" {
 		var answer std_srvs.Trigger_Response
-		err := call(ctx, node, o, o.SnapshotService, "std_srvs/srv/Trigger", &std_srvs.Trigger_Request{}, &answer)
+		err := remote.Call(ctx, node, o.SnapshotService, &std_srvs.Trigger_Request{}, &answer, advice)
 		return result(answer.Success, answer.Message, answer.Message, err)
+	}
+	p, err := remote.Recorder.Find(ctx, node, &o.Options)
+	if err != nil {
+		return "", err
 	}
 	request := tapedeck.TakeSnapshot_Request{Before: o.Before.Seconds(), After: o.After.Seconds(), Path: o.Output,
 		Cause: o.Cause}
 	var answer tapedeck.TakeSnapshot_Response
-	err = call(ctx, node, o, o.Recorder+"/take_snapshot", "tapedeck/srv/TakeSnapshot", &request, &answer)
+	err = remote.Call(ctx, node, p.Name+"/take_snapshot", &request, &answer, advice)
 	return result(answer.Success, answer.Message, answer.Path, err)
 }
 
@@ -82,27 +85,6 @@ func result(success bool, message, path string, err error) (string, error) {
 		err = fmt.Errorf("snapshot: %s", message)
 	}
 	return path, err
-}
-
-func call(ctx context.Context, node bridge.Node, o *triggerOptions, service, typeName string, request,
-	answer msgs.Message) error {
-	data, err := cdr.Marshal(request)
-	if err != nil {
-		return err
-	}
-	reply, err := node.Call(ctx, service, typeName, data)
-	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("no recorder answered on %s within %v; is one running with --snapshot or --snapshot-mode, in "+
-			"this ROS_DOMAIN_ID? "+
-			"It answers when the snapshot is complete: --timeout is to be longer than its snapshot_after", service, o.Timeout)
-	}
-	if err != nil {
-		return err
-	}
-	if err := cdr.Unmarshal(reply, answer); err != nil {
-		return fmt.Errorf("read the answer of %s: %w", service, err)
-	}
-	return nil
 }
 
 // publishTrigger publishes one message for the recorders that listen.

@@ -253,7 +253,7 @@ func TestHangupCompletesTheRecording(t *testing.T) {
 func TestTriggerWithoutRecorder(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
-	require.Contains(t, g.run(1, "recorder", "trigger", "--timeout", "1s"), "no recorder answered")
+	require.Contains(t, g.run(1, "recorder", "trigger", "--timeout", "1s"), "no recorder was found within 1s")
 }
 
 func TestRecorderPicksUpNewTopicsAndPublishers(t *testing.T) {

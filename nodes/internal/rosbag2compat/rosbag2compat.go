@@ -5,6 +5,7 @@ package rosbag2compat
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -146,4 +147,29 @@ func serve(
 		return responses.write(response, form)
 	})
 	return err
+}
+
+// Call calls a service. It sends and reads types of rosbag2 in the form of the installed release.
+func Call(ctx context.Context, node bridge.Node, name string, request, response msgs.Message) error {
+	typeName := strings.TrimSuffix(request.TypeName(), "_Request")
+	library := msgs.Library()
+	requests, err := NewForms(library, request.TypeName())
+	if err != nil {
+		return err
+	}
+	responses, err := NewForms(library, response.TypeName())
+	if err != nil {
+		return err
+	}
+	payload, err := requests.Marshal(request)
+	if err != nil {
+		return err
+	}
+	if payload, err = node.Call(ctx, name, typeName, payload); err != nil {
+		return err
+	}
+	if payload, _, err = responses.read(payload); err != nil {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	return cdr.Unmarshal(payload, response)
 }

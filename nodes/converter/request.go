@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"tapedeck/msgs/tapedeck"
+	"tapedeck/nodes/internal/human"
+	"tapedeck/nodes/internal/remote"
+)
+
+// requestOptions are the options of request.
+type requestOptions struct {
+	Option []string `param:"option" short:"O" group:"Conversion" value:"NAME=VALUE" help:"an option of the conversion, such as strict=true or max-bag-size=1GB"`
+
+	remote.Options
+}
+
+// newRequest returns the command that lets a running node convert.
+func newRequest() *cobra.Command {
+	o := &requestOptions{Options: remote.DefaultOptions()}
+	return remote.Converter.Command("request IN... OUT", "Let a running 'converter serve' convert recordings",
+		`Lets a node that 'converter serve' started convert recordings, waits until it has
+done so and prints what the output does not keep. Paths are those of the node's
+machine; relative ones begin at the current folder.`, 2, math.MaxInt, o, &o.Options,
+		func(ctx context.Context, args []string, p *remote.Peer) error {
+			request := tapedeck.Convert_Request{Options: o.Option}
+			for i, path := range args {
+				path, err := filepath.Abs(path)
+				if err != nil {
+					return err
+				}
+				args[i] = path
+			}
+			last := len(args) - 1
+			request.Inputs, request.Output = args[:last], args[last]
+			p.Timeout = 0 // conversions may take long
+			var r tapedeck.Convert_Response
+			if err := p.Call(ctx, ownService, &request, &r); err != nil {
+				return err
+			}
+			if err := p.Conclude(r.Success, r.Message, fmt.Sprintf("converted %s on %s to %s",
+				human.Count(r.MessageCount, "message"), human.Count(int(r.TopicCount), "topic"), request.Output)); err != nil {
+				return err
+			}
+			for _, loss := range r.Losses {
+				fmt.Println("lost: " + loss)
+			}
+			return nil
+		})
+}

@@ -1,0 +1,208 @@
+// Package remote controls running nodes from the command line: it finds a node of a kind and calls its services.
+package remote
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tapedeck/bridge"
+	"tapedeck/config"
+	"tapedeck/msgs"
+	"tapedeck/nodes/internal/graph"
+	"tapedeck/nodes/internal/human"
+	"tapedeck/nodes/internal/rosbag2compat"
+)
+
+// quiet is how long no further node of the kind must appear before the only one is taken.
+const quiet = 500 * time.Millisecond
+
+// Options are those of commands that control a node.
+type Options struct {
+	Node    string        `param:"node" group:"Node" value:"NODE" help:"NODE to control, such as /robot/player; needed if several run"`
+	Timeout time.Duration `param:"timeout" group:"Node" min:"1ms" help:"how long to wait for the node and its answer"`
+
+	graph.Options
+}
+
+// DefaultOptions suit nodes that answer at once.
+func DefaultOptions() Options { return Options{Timeout: 10 * time.Second} }
+
+// Kind is a kind of node.
+type Kind struct {
+	Name      string // "player"
+	Publishes string // the type of a topic that only nodes of the kind publish
+}
+
+// The kinds of nodes that have commands. Those of rosbag2 are found as well.
+var (
+	Recorder  = Kind{"recorder", "rosbag2_interfaces/msg/WriteSplitEvent"}
+	Player    = Kind{"player", "rosbag2_interfaces/msg/ReadSplitEvent"}
+	Converter = Kind{"converter", "tapedeck/msg/ConversionProgress"}
+)
+
+// Peer is a running node.
+type Peer struct {
+	bridge.Node               // of the command
+	Name        string        // "/robot/player"
+	Timeout     time.Duration // of its answers; 0: none while the node runs
+
+	kind Kind
+}
+
+// Command returns a command with least to most arguments that runs for the only node of the kind, or for the one that o
+// names. o is a part of opts.
+func (k Kind) Command(use, short, long string, least, most int, opts any, o *Options,
+	run func(ctx context.Context, args []string, p *Peer) error) *cobra.Command {
+	word, _, _ := strings.Cut(use, " ")
+	name := k.Name + "_" + strings.ReplaceAll(word, "-", "_")
+	cmd := config.New(use, short, long, opts, func(ctx context.Context, in *config.Input) (err error) {
+		if in.ROS.LogLevel == "" {
+			in.ROS.LogLevel = "error" // the outcome is printed
+		}
+		node, err := graph.Open("_"+name, in, opts, os.Stderr)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, node.Close()) }()
+		p, err := k.Find(ctx, node, o)
+		if err != nil {
+			if _, missing := os.Stat(word); missing == nil {
+				err = fmt.Errorf("%w; to name the file %s, write ./%[2]s", err, word)
+			}
+			return err
+		}
+		return run(ctx, in.Args, p)
+	})
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) < least || len(args) > most {
+			return config.Usagef("got %s; the usage is: %s", human.Count(len(args), "argument"), cmd.UseLine())
+		}
+		return nil
+	}
+	cmd.Annotations = map[string]string{config.NodeName: name}
+	graph.ShowMiddleware(cmd)
+	return cmd
+}
+
+// Find returns the only running node of the kind, or the one that o names.
+func (k Kind) Find(ctx context.Context, node bridge.Node, o *Options) (*Peer, error) {
+	name, err := k.find(ctx, node, o)
+	return &Peer{Node: node, Name: name, Timeout: o.Timeout, kind: k}, err
+}
+
+func (k Kind) find(ctx context.Context, node bridge.Node, o *Options) (string, error) {
+	if o.Node != "" {
+		return "/" + strings.TrimPrefix(o.Node, "/"), nil
+	}
+	parent := ctx
+	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	var found []string
+	changed := time.Now()
+	for {
+		if now := k.running(node); !slices.Equal(now, found) {
+			found, changed = now, time.Now()
+		}
+		switch {
+		case len(found) > 1:
+			return "", fmt.Errorf("several nodes are running: %s; name one with --node", strings.Join(found, ", "))
+		case len(found) == 1 && time.Since(changed) > quiet:
+			return found[0], nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			if errors.Is(parent.Err(), context.Canceled) {
+				return "", parent.Err()
+			}
+			if len(found) == 1 {
+				return found[0], nil
+			}
+			return "", fmt.Errorf("no %s was found within %v; is one running with the same ROS_DOMAIN_ID (here %s)?", k.Name,
+				o.Timeout, cmp.Or(os.Getenv("ROS_DOMAIN_ID"), "0"))
+		}
+	}
+}
+
+// running returns the names of the nodes of the kind that are known now, in order.
+func (k Kind) running(node bridge.Node) (names []string) {
+	for _, topic := range node.Topics() {
+		for _, p := range topic.Publishers {
+			if p.Type == k.Publishes && p.Node != "" {
+				names = append(names, p.Node)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Call calls a service of the node, such as "pause". Its type is that of request and response.
+func (p *Peer) Call(ctx context.Context, service string, request, response msgs.Message) error {
+	if p.Timeout > 0 {
+		limited, cancel := context.WithTimeout(ctx, p.Timeout)
+		defer cancel()
+		ctx = limited
+	} else {
+		limited, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		go p.awaitEnd(limited, cancel)
+		ctx = limited
+	}
+	return Call(ctx, p.Node, p.Name+"/"+service, request, response,
+		fmt.Sprintf("is a %s with this name running, and does it offer this service?", p.kind.Name))
+}
+
+// awaitEnd calls ended if the node leaves the graph before ctx is done.
+func (p *Peer) awaitEnd(ctx context.Context, ended context.CancelCauseFunc) {
+	for present := false; ctx.Err() == nil; {
+		was := present
+		if present = slices.Contains(p.kind.running(p.Node), p.Name); was && !present {
+			ended(fmt.Errorf("%s ended before it answered", p.Name))
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// Call calls a service of any node. If nobody answers until ctx is done, the error contains the advice.
+func Call(ctx context.Context, node bridge.Node, name string, request, response msgs.Message, advice string) error {
+	began := time.Now()
+	err := rosbag2compat.Call(ctx, node, name, request, response)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("no answer on %s within %v; %s", name, time.Since(began).Round(time.Millisecond), advice)
+	}
+	if cause := context.Cause(ctx); cause != nil && ctx.Err() != cause {
+		return cause
+	}
+	if err != nil {
+		return fmt.Errorf("call %s: %w", name, err)
+	}
+	return nil
+}
+
+// Done prints what was done.
+func (p *Peer) Done(format string, args ...any) error {
+	_, err := fmt.Printf("%s: %s\n", p.Name, fmt.Sprintf(format, args...))
+	return err
+}
+
+// Conclude prints what was done, or returns why the node refused.
+func (p *Peer) Conclude(success bool, reason, done string) error {
+	if !success {
+		return fmt.Errorf("%s refused: %s", p.Name, cmp.Or(reason, "it gave no reason"))
+	}
+	return p.Done("%s", done)
+}

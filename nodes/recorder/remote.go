@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	srv "tapedeck/msgs/rosbag2_interfaces"
+	"tapedeck/nodes/internal/remote"
+)
+
+// newRemotes returns the commands that control a running recorder.
+func newRemotes() []*cobra.Command {
+	command := func(use, short string, most int, run func(ctx context.Context, args []string, p *remote.Peer) error,
+	) *cobra.Command {
+		o := remote.DefaultOptions()
+		return remote.Recorder.Command(use, short, short+".", 0, most, &o, &o, run)
+	}
+	return []*cobra.Command{
+		command("pause", "Pause a running recorder", 0, func(ctx context.Context, _ []string, p *remote.Peer) error {
+			if err := p.Call(ctx, "pause", &srv.Pause_Request{}, &srv.Pause_Response{}); err != nil {
+				return err
+			}
+			return p.Done("paused")
+		}),
+		command("resume", "Let a paused recorder go on", 0, func(ctx context.Context, _ []string, p *remote.Peer) error {
+			var response srv.Resume_Response
+			if err := p.Call(ctx, "resume", &srv.Resume_Request{}, &response); err != nil {
+				return err
+			}
+			return p.Conclude(response.ReturnCode == 0, response.ErrorString, "resumed")
+		}),
+		command("split", "Let a running recorder begin another file", 0,
+			func(ctx context.Context, _ []string, p *remote.Peer) error {
+				var response srv.SplitBagfile_Response
+				if err := p.Call(ctx, "split_bagfile", &srv.SplitBagfile_Request{}, &response); err != nil {
+					return err
+				}
+				return p.Conclude(response.ReturnCode == 0, response.ErrorString, "split")
+			}),
+		command("stop", "End the recording of a running recorder, which waits for another one", 0,
+			func(ctx context.Context, _ []string, p *remote.Peer) error {
+				var response srv.Stop_Response
+				if err := p.Call(ctx, "stop", &srv.Stop_Request{}, &response); err != nil {
+					return err
+				}
+				return p.Conclude(response.ReturnCode == 0, response.ErrorString, "stopped")
+			}),
+		command("record [NAME]", "Begin another recording after stop", 1,
+			func(ctx context.Context, args []string, p *remote.Peer) error {
+				var request srv.Record_Request
+				if len(args) == 1 {
+					request.Uri = args[0]
+				}
+				var response srv.Record_Response
+				if err := p.Call(ctx, "record", &request, &response); err != nil {
+					return err
+				}
+				return p.Conclude(response.ReturnCode == 0, response.ErrorString, "recording")
+			}),
+	}
+}

@@ -1,0 +1,129 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/test/internal/process"
+)
+
+// remote runs a command that controls a running node.
+func (g *graph) remote(code int, name string, args ...string) string {
+	g.t.Helper()
+	args = append(args, "--timeout", "90s")
+	return process.Start(g.t, g.command(filepath.Join(g.bin, name), args...)).Wait(code)
+}
+
+// TestPlayerCommands controls a player from the command line, without ROS 2.
+func TestPlayerCommands(t *testing.T) {
+	t.Parallel()
+	g := isolate(t)
+	path := g.writeNumbers("numbers.record", "/n", epoch, 0, 1000, 2000, 3000, 600_000)
+	player := g.start("player", path, "--start-paused")
+	for _, step := range []struct {
+		want string
+		args []string
+	}{
+		{"/player: rate 1\n", []string{"rate"}},
+		{"/player: rate 2\n", []string{"rate", "2"}},
+		{"/player: rate 2\n", []string{"rate"}},
+		{"/player: played 1 message\n", []string{"play-next"}},
+		{"/player: played up to ", []string{"step"}},
+		{"/player: played 2 messages\n", []string{"burst", "2"}},
+		{"/player: at ", []string{"seek", "--offset", "1s"}},
+		{"/player: played 3 messages\n", []string{"burst", "3"}},
+		{"/player: at ", []string{"seek", "--by", "-2.5s", "--node", "player"}},
+		{"/player: played 4 messages\n", []string{"burst", "0"}},
+		{"/player: at ", []string{"seek", "--offset", "0"}},
+		{"/player: resumed\n", []string{"toggle-paused"}},
+		{"/player: paused\n", []string{"pause"}},
+		{"/player: resumed\n", []string{"resume"}},
+	} {
+		require.Contains(t, g.remote(0, "player", step.args...), step.want, step.args)
+	}
+	for _, wrong := range []struct {
+		code int
+		want string
+		args []string
+	}{
+		{1, "/player refused: it is not paused, or nothing is left to play", []string{"burst", "1"}},
+		{1, "/player refused: the rate must be 0.001 to 1e+06, or inf", []string{"rate", "0"}},
+		{1, "is outside of what /player plays", []string{"seek", "5"}},
+		{2, `"fast" is not a number`, []string{"rate", "fast"}},
+		{2, "give a TIME, --offset or --by", []string{"seek"}},
+		{2, "got 1 argument; the usage is: player pause", []string{"pause", "now"}},
+	} {
+		require.Contains(t, g.remote(wrong.code, "player", wrong.args...), wrong.want, wrong.args)
+	}
+	require.Contains(t, g.run(1, "recorder", "pause", "--timeout", "1s"), "no recorder was found within 1s")
+
+	other := g.start("player", path, "--start-paused", "--ros-args", "-r", "__ns:=/robot")
+	await(t, func() bool { // the second one is there
+		command := process.Start(t, g.command(filepath.Join(g.bin, "player"), "pause"))
+		command.Ended()
+		return strings.Contains(command.Output(),
+			"several nodes are running: /player, /robot/player; name one with --node")
+	})
+	require.Contains(t, g.remote(0, "player", "stop", "--node", "/robot/player"), "/robot/player: stopped")
+	other.Wait(0)
+	require.Contains(t, g.remote(0, "player", "stop"), "/player: stopped")
+	player.Wait(0)
+}
+
+// TestFileNamedLikeACommand is played if its name has a folder.
+func TestFileNamedLikeACommand(t *testing.T) {
+	t.Parallel()
+	g := isolate(t)
+	require.NoError(t, os.Rename(g.writeNumbers("pause.mcap", "/n", epoch, 0), g.path("pause")))
+	require.Contains(t, process.Start(t, g.command(filepath.Join(g.bin, "player"), "pause", "--timeout", "1s")).Wait(1),
+		"no player was found within 1s; is one running with the same ROS_DOMAIN_ID")
+	require.Contains(t, process.Start(t, g.command(filepath.Join(g.bin, "player"), "pause", "--timeout", "1s")).Wait(1),
+		"to name the file pause, write ./pause")
+	require.Contains(t, g.run(0, "player", "./pause"), "played 1 message")
+}
+
+// TestRecorderCommands controls a recorder from the command line, without ROS 2.
+func TestRecorderCommands(t *testing.T) {
+	t.Parallel()
+	g := isolate(t)
+	recorder := g.start("recorder", "-o", "drive", "/n", "--snapshot")
+	for _, step := range []struct {
+		want string
+		args []string
+	}{
+		{"/recorder: paused\n", []string{"pause"}},
+		{"/recorder: resumed\n", []string{"resume"}},
+		{"/recorder: split\n", []string{"split"}},
+		{"drive_snapshot_", []string{"snapshot"}},
+		{"crash.record.00000\n", []string{"trigger", "--output", "crash", "--node", "/recorder"}},
+		{"/recorder: stopped\n", []string{"stop"}},
+		{"/recorder: recording\n", []string{"record", "second"}},
+	} {
+		require.Contains(t, g.remote(0, "recorder", step.args...), step.want, step.args)
+	}
+	require.Contains(t, g.remote(1, "recorder", "record", "third"),
+		"/recorder refused: second.record.00000 is being recorded")
+	recorder.Interrupt()
+	for _, name := range []string{"drive.record.00000", "drive.record.00001", "second.record.00000"} {
+		require.FileExists(t, g.path(name))
+	}
+}
+
+// TestConverterRequest has a running node convert.
+func TestConverterRequest(t *testing.T) {
+	t.Parallel()
+	g := isolate(t)
+	g.writeNumbers("in.record", "/n", epoch, 0, 1000, 2000)
+	converter := g.start("converter", "serve")
+	require.Contains(t, g.remote(0, "converter", "request", "in.record", "out.mcap", "--option", "throttle=/n=1/3"),
+		"/converter: converted 1 message on 1 topic to "+g.path("out.mcap"))
+	require.Len(t, messages(t, g.path("out.mcap"))["/n"], 1)
+	require.Contains(t, g.remote(1, "converter", "request", "missing.record", "other.mcap"),
+		"/converter refused: convert to "+g.path("other.mcap"))
+	require.Contains(t, g.remote(2, "converter", "request", "in.record"), "got 1 argument")
+	converter.Interrupt()
+}
