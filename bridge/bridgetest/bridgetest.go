@@ -1,5 +1,5 @@
-// Package bridgetest holds the conformance test that every implementation of bridge.Node must pass, and Network, an
-// implementation without middleware for the tests of what stands on a Node.
+// Package bridgetest has the conformance test that every implementation of bridge.Node must pass, and Network, an
+// implementation without middleware for tests of packages that use a Node.
 package bridgetest
 
 import (

@@ -1,35 +1,33 @@
 // Package carla reads and writes the logs of CARLA's recorder, as CARLA's CarlaRecorder writes them from 0.9.5 on:
-// https://carla.readthedocs.io/en/latest/adv_recorder/ and LibCarla's and the plugin's Recorder sources. Importing the
-// package registers it with package codec under the name "carla".
+// https://carla.readthedocs.io/en/latest/adv_recorder/ and the Recorder sources of LibCarla and of the plugin.
 //
-// A log is a header and packets: an id, a size and data. The packets of one tick of the simulation are a frame, from
-// FrameStart to FrameEnd. There is no index, no checksum and no end mark. The version in the header does not tell the
-// layouts apart that CARLA had over time; a [Profile] does, and is detected from the packets themselves.
+// A log is a header and packets. A packet has an id, a size and data. The packets of one tick of the simulation are a
+// frame, from FrameStart to FrameEnd. There is no index, no checksum and no end mark. CARLA changed the layout without
+// changing the version in the header. A [Profile] names a layout; it is detected from the packets.
 //
 // # Reading
 //
-// A log has one channel with the topic "/carla/log" and the encoding Encoding. A message is a frame, with
-// its packets as they are in the file, whatever their ids; packets between two frames belong to the former. LogTime is
-// the date in the header, which has whole seconds, plus the frame's time in the simulation; it never decreases, even if
-// a log's own times do. [NextPacket] and [Decoder] make typed values of a message. The channel's metadata has the
-// profile, the map, the date and the version.
+// A log has one channel with the topic "/carla/log" and the encoding Encoding. A message is a frame, with its packets
+// as they are in the file, whatever their ids; packets between two frames belong to the first of them. LogTime is the
+// date in the header, in whole seconds, plus the frame's time in the simulation. It never decreases, even if the log's
+// own times do. [NextPacket] and [Decoder] decode a message. The channel's metadata has the profile, the map, the date
+// and the version.
 //
-// Much is recorded only when it changes: which actors there are, with boxes and physics, lights of the scene, doors,
-// weather. A [State] keeps that. The first message of a reading that begins in the middle of a log has packets of the
-// state before it added after its FrameStart, so that the rest of the log is understood without what was not read. An
-// index with states in it is made by one pass over the file when it is first needed.
+// Actors with their boxes and physics, lights of the scene, doors and weather are recorded only when they change. A
+// [State] keeps them. If reading starts in the middle of a log, the first message also contains packets with the state
+// before it, after its FrameStart. One pass over the file makes an index with states when it is first needed.
 //
-// A log whose writer was killed ends after its last complete frame. Any other data that are no packet are ErrDamaged,
-// or are reported to Query.Damaged and skipped: reading continues at the next FrameStart.
+// A log whose writer was killed ends after its last complete frame. Any other data that is not a packet is ErrDamaged,
+// or is reported to Query.Damaged and skipped: reading continues at the next FrameStart.
 //
 // # Writing
 //
 // A log holds only messages of this format, one frame each; [AppendPacket] makes them. They are written unchanged, so
 // that copying a log yields the same bytes. An unknown duration, such as that of the last frame of a log, is set when
-// the next frame comes. With CreateOptions.Salvaged a duration that does not lead to the next frame is set as well, and
-// that of the last frame becomes unknown. Map and date are those of the first channel's metadata; without a date there
-// it is that of the first message. [Transcode] converts frames to another profile. The second and later files of a
-// split recording begin with the state before them.
+// the next frame arrives. With CreateOptions.Salvaged a duration that does not lead to the next frame is corrected, and
+// that of the last frame becomes unknown. Map and date come from the first channel's metadata; without a date there,
+// the date is that of the first message. [Transcode] converts frames to another profile. The second and later files of
+// a split recording begin with the state before them.
 package carla
 
 import (

@@ -1,4 +1,4 @@
-// Package heap is the priority queue by which everything that merges or sorts messages orders them.
+// Package heap is a priority queue, for merging and sorting messages.
 package heap
 
 // Ordered is an item that knows whether it comes before another one.

@@ -1,6 +1,5 @@
-// Package pixel knows the encodings of images, as sensor_msgs/image_encodings.hpp names them: how pixels lie in memory,
-// how large an image may be, how one encoding becomes another, and how JPEG and PNG files are recognised, decoded and
-// made.
+// Package pixel handles the image encodings of sensor_msgs/image_encodings.hpp. It describes how pixels lie in memory,
+// limits the size of images, converts between encodings, and recognises, decodes and encodes JPEG and PNG.
 package pixel
 
 import (

@@ -1,33 +1,30 @@
 // Package record reads and writes the record files of Apollo Cyber RT, as Apollo's cyber/proto/record.proto,
 // cyber/proto/proto_desc.proto and cyber/record define them: Apollo's tools open our files, and we open theirs.
-// Importing the package registers it with package codec under the name "record".
 //
 // A file is a sequence of sections: a Header, whose area has a fixed size, then Channels and pairs of ChunkHeader and
-// ChunkBody, and an Index at the end if the file was closed. The sections themselves, walked in order, are what the
-// reader believes; positions in the index differ between Apollo's versions and are not used. Nothing is ever
-// compressed.
+// ChunkBody, and an Index at the end if the file was closed. The reader walks the sections in order. It does not use the
+// positions in the index, which differ between Apollo's versions. Nothing is compressed.
 //
 // # Reading
 //
-// A folder of record files is one recording, and so is NAME.record, or NAME alone, where there are NAME.record.00000
-// and so on.
+// A folder of record files is one recording. If files NAME.record.00000 and so on exist, NAME.record and NAME mean all
+// of them.
 //
-// Messages come in the order of time whatever their order in the file, and a reader holds a few MiB however large
-// chunks and files are: up to 30 MiB where chunks are shuffled in themselves. A file whose writer was killed ends
-// behind its last whole message. Anything else that is not as it was written is ErrDamaged, or is reported to
-// Query.Damaged and passed over: reading goes on at the next section or message that is found. There are no checksums
-// in the format, so that a content that was changed in a complete file is not noticed.
+// Messages are read in time order, whatever their order in the file. A reader holds a few MiB, however large chunks and
+// files are, or up to 30 MiB if messages within chunks are out of order. A file whose writer was killed ends after its
+// last complete message. Other damage is ErrDamaged, or is reported to Query.Damaged and skipped: reading continues at
+// the next section or message. The format has no checksums, so a changed payload in a complete file is not noticed.
 //
 // # Writing
 //
-// Messages are kept in the order in which they are given. A chunk is written when the contents in it take more than
+// Messages keep the order in which they are given. As in Apollo's writer, a chunk is written when its payloads exceed
 // CreateOptions.ChunkSize (16 MiB), or when a message is more than CreateOptions.ChunkDuration (1 s) later than the
-// earliest in it, both as Apollo's writer has it, or by Sync, which a recorder calls when no message comes for a while.
-// So a killed writer loses at most the messages since. CreateOptions.Metadata is not kept. NAME.record.00000 is split
-// into NAME.record.00001 and so on.
+// earliest in it. Sync also writes it; a recorder calls Sync when no message arrives for a while. A killed writer loses
+// at most the messages of the open chunk. CreateOptions.Metadata is not kept. NAME.record.00000 is split into
+// NAME.record.00001 and so on.
 //
-// A second channel with the topic of another shares its place in the file if type, encoding and schema are the same;
-// its QoS, type hash and metadata are then not kept. Otherwise it is a channel of its own, "topic#2" to Apollo's tools.
+// Two channels with the same topic, type, encoding and schema become one in the file; QoS, type hash and metadata of
+// the second are not kept. If they differ, Apollo's tools see the second as "topic#2".
 //
 // # What is ours in a file
 //

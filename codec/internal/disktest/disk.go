@@ -1,4 +1,4 @@
-// Package disktest has a disk for tests: it can fail, and tell what a crash at any moment may leave.
+// Package disktest simulates a disk for tests. It can fail, and shows what a crash at any moment may leave on it.
 package disktest
 
 import (

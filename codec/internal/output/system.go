@@ -1,5 +1,5 @@
-// Package output puts recordings on the disk: files that have their name only when they are complete and that keep what
-// is whole when the disk fails, and recordings that consist of several of them.
+// Package output writes the files of recordings. A file gets its name only when it is complete, and keeps its complete
+// part if the disk fails. A recording may consist of several files.
 package output
 
 import (

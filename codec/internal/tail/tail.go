@@ -1,4 +1,4 @@
-// Package tail finds out which messages are the last ones of a channel.
+// Package tail finds the last messages of each channel.
 package tail
 
 import (

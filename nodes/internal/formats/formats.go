@@ -1,7 +1,7 @@
-// Package formats is the list of all formats of recordings that tapedeck's nodes read and write, with what the nodes
-// have to know of each beyond its bytes: options, translations, how it is recorded, how episodes are written to it.
+// Package formats lists all formats of recordings that the nodes read and write. For each it has what nodes need beside
+// its reader and writer: options, translations, how the recorder writes it, how episodes are written to it.
 //
-// A format is added by its package, which says in its [codec.Format] what it can hold, and by a line in All.
+// A new format needs its own package with a [codec.Format], and a line in All.
 package formats
 
 import (
@@ -22,7 +22,7 @@ import (
 type Format struct {
 	codec.Format
 
-	// With returns the format as options of its own have it write recordings; nil if it has none.
+	// With returns the format set up by the options that only it has; nil if it has none.
 	With func(*Options) codec.Format
 	// Native are the encodings in which messages are kept as they are unless the user asks for another one. The others
 	// become messages of ROS 2. nil: all but those that are Bound.
@@ -32,8 +32,8 @@ type Format struct {
 	// Composer returns what writes ROS 2 messages where a message of the format is composed of several of them; nil if
 	// each message is translated by itself.
 	Composer func(*Options) (Composer, error)
-	// Reindex makes the description of the recording at path anew from its files, and calls told with each thing that
-	// it mends; nil if the format has no such description.
+	// Reindex rebuilds the metadata of the recording at path from its files, and calls told with each repair; nil if the
+	// format has no such metadata.
 	Reindex func(path string, told func(string)) (*codec.Info, error)
 	// Episodes is how episodes are written; nil for formats of messages.
 	Episodes *Episodes

@@ -1,4 +1,4 @@
-// Package hardware is what the nodes that publish hardware are told of it, so that the recorder can be told the same.
+// Package hardware has the options of cameras and arms, which their publishers and the recorder share.
 package hardware
 
 import (

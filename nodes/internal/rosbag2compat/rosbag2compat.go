@@ -1,5 +1,5 @@
-// Package rosbag2compat speaks to rosbag2 of other ROS 2 releases, whose services and messages have the same names but
-// other fields.
+// Package rosbag2compat handles services and messages of rosbag2 that have different fields under the same name in other
+// releases of ROS 2.
 package rosbag2compat
 
 import (

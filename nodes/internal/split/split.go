@@ -1,4 +1,4 @@
-// Package split decides when a recording goes on in another file.
+// Package split decides when a recording continues in another file, for recorder and converter.
 package split
 
 import "time"
@@ -54,5 +54,5 @@ func (f *File) Add(messages uint64, bytes int64) {
 // Start returns the time of the first message, 0 if there is none.
 func (f *File) Start() int64 { return f.start }
 
-// Next goes on with another file.
+// Next starts another file.
 func (f *File) Next() { *f = File{begun: f.begun, origin: f.origin} }

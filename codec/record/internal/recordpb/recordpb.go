@@ -1,4 +1,4 @@
-// Package recordpb has the messages of record files that are encoded as a whole.
+// Package recordpb has Go types of the Protocol Buffers in record files.
 package recordpb
 
 //go:generate go build -o protoc-gen-go google.golang.org/protobuf/cmd/protoc-gen-go
