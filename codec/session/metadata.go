@@ -58,7 +58,7 @@ func readMetadata(r io.Reader, wrong func(error)) *metadata {
 	get := func(key string, to any) {
 		if value, ok := members[key]; ok && string(value) != "null" {
 			if err := json.Unmarshal(value, to); err != nil {
-				wrong(fmt.Errorf("%s: %w", key, err))
+				wrong(fmt.Errorf("%s: %.100v", key, err)) // which may quote the file
 			}
 		}
 	}
@@ -69,7 +69,7 @@ func readMetadata(r io.Reader, wrong func(error)) *metadata {
 		var value json.RawMessage
 		if get(key, &value); value != nil {
 			if *to, err = parseTime(string(value)); err != nil {
-				wrong(fmt.Errorf("%s: %.40s: %w", key, value, err))
+				wrong(fmt.Errorf("%s: %w", key, err))
 			}
 		}
 	}
@@ -87,7 +87,7 @@ func readMetadata(r io.Reader, wrong func(error)) *metadata {
 		}
 		var group map[string]json.RawMessage
 		if err := json.Unmarshal(value, &group); err != nil {
-			wrong(fmt.Errorf("devices.%s: %w", key, err))
+			wrong(fmt.Errorf("devices.%s: %.100v", key, err))
 		}
 		for name, info := range group {
 			m.devices[name] = info
@@ -97,7 +97,7 @@ func readMetadata(r io.Reader, wrong func(error)) *metadata {
 		if text := bytes.TrimSpace(info); len(text) == 0 || text[0] != '{' {
 			delete(m.devices, name)
 			if string(text) != "null" {
-				wrong(fmt.Errorf("device %q is described by %.40s, want an object", name, text))
+				wrong(fmt.Errorf("device %.40q is described by %.40q, want an object", name, text))
 			}
 		}
 	}

@@ -39,8 +39,8 @@ func TestMetadata(t *testing.T) {
 			name: "wrong here and there", text: `{"session_id": 7, "start_time": 1e9, "devices": {"camera_0": 5, "arm_0": {"joints": 6}}}`, devices: map[string]string{"arm_0": `{"joints": 6}`},
 			wrong: []string{
 				"session_id: json: cannot unmarshal number into Go value of type string",
-				`start_time: 1e9: time "1e9" is not a number of seconds since 1970, such as 1764000000.033`,
-				`device "camera_0" is described by 5, want an object`,
+				`start_time: time "1e9" is not a number of seconds since 1970, such as 1764000000.033`,
+				`device "camera_0" is described by "5", want an object`,
 			},
 		},
 	} {
@@ -53,6 +53,16 @@ func TestMetadata(t *testing.T) {
 			for name, want := range c.devices {
 				require.Equal(t, want, string(m.devices[name]))
 			}
+		})
+	}
+	for _, text := range []string{
+		`{"devices": {"LONG": 5}}`, `{"devices": {"a": "LONG"}}`, `{"start_time": "LONG"}`, `{"end_time": LONG}`,
+		`{"session_id": LONG}`, `{"events": [LONG]}`, `{"devices": {"robots": {"LONG": 1}}}`, `{"devices": {"cameras": LONG}}`,
+		`LONG`, `{"LONG"`,
+	} {
+		long := strings.Repeat("1", 100_000)
+		readMetadata(strings.NewReader(strings.ReplaceAll(text, "LONG", long)), func(err error) {
+			require.Less(t, len(err.Error()), 200, text)
 		})
 	}
 	var wrong []string

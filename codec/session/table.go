@@ -121,15 +121,15 @@ func (t *table) parse(line string) (row, error) {
 	for i := range fields {
 		var err error
 		if fields[i], rest, err = field(rest); err != nil {
-			return row{}, fmt.Errorf("%w in %.80q", err, line)
+			return row{}, fmt.Errorf("%w in %.40q", err, line)
 		}
 		if i < 2 && rest == "" {
-			return row{}, fmt.Errorf("want timestamp,index,value, not %.80q", line)
+			return row{}, fmt.Errorf("want timestamp,index,value, not %.40q", line)
 		}
 		rest = strings.TrimPrefix(rest, ",")
 	}
 	if rest != "" {
-		return row{}, fmt.Errorf("want timestamp,index,value, not %.80q", line)
+		return row{}, fmt.Errorf("want timestamp,index,value, not %.40q", line)
 	}
 	if fields[0] != t.last || t.last == "" { // as a rule several rows have the same
 		stamp, err := parseStamp(fields[0])

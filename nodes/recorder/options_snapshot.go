@@ -22,7 +22,7 @@ type snapshotOptions struct {
 	SnapshotTopicLimits []string      `param:"snapshot_topic_limits" group:"Snapshots" value:"TOPIC=LIMITS" help:"limit how far back, and how many bytes, snapshots reach for a topic, /camera/image=5s,100MB for instance; * in TOPIC matches anything; the first rule that matches applies"`
 	SnapshotCondition   []string      `param:"snapshot_condition" group:"Snapshots" value:"CONDITION" help:"take a snapshot when a message meets this CONDITION: \"/imu linear_acceleration.x > 20\", \"/collision *\""`
 	SnapshotCooldown    time.Duration `param:"snapshot_cooldown" group:"Snapshots" min:"0" help:"for this long after a snapshot began, a condition extends it instead of starting another one"`
-	SnapshotFolder      string        `param:"snapshot_folder" group:"Snapshots" value:"FOLDER" help:"FOLDER for snapshots; by default they are put beside the recording"`
+	SnapshotFolder      string        `param:"snapshot_folder" group:"Snapshots" value:"FOLDER" help:"FOLDER for snapshots, but those with an absolute path; by default they are put beside the recording, named ones into the current folder"`
 	SnapshotService     string        `param:"snapshot_service" group:"Snapshots" value:"SERVICE" help:"SERVICE (std_srvs/srv/Trigger) that takes a snapshot and returns its path"`
 	SnapshotTopic       string        `param:"snapshot_topic" group:"Snapshots" value:"TOPIC" help:"TOPIC (std_msgs/msg/Empty); each message on it takes a snapshot"`
 }

@@ -132,8 +132,9 @@ func (r *recorder) report(s *session, reason string) {
 	for _, text := range t.droppedByTopic {
 		r.node.Log(bridge.Warn, "%s", text)
 	}
-	for _, text := range r.topics.Unheard() {
-		r.node.Log(bridge.Warn, "nothing was recorded of %s", text)
+	topics, reasons := r.topics.Unheard()
+	for i, topic := range topics {
+		r.node.Log(bridge.Warn, "nothing was recorded of %s: %s", topic, reasons[i])
 	}
 	if reason = cmp.Or(reason, s.reason); reason != "" {
 		r.node.Log(bridge.Info, "stopped: %s", reason)

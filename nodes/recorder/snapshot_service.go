@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -68,7 +69,7 @@ func (r *recorder) answerTrigger(ctx context.Context, name string, _ []byte) (ms
 	if err != nil {
 		return &std_srvs.Trigger_Response{Message: err.Error()}, nil
 	}
-	return &std_srvs.Trigger_Response{Success: true, Message: n.Path}, nil
+	return &std_srvs.Trigger_Response{Success: true, Message: absolute(n.Path)}, nil
 }
 
 func (r *recorder) answerSnapshot(ctx context.Context, name string, _ []byte) (msgs.Message, error) {
@@ -94,8 +95,16 @@ func (r *recorder) answerTakeSnapshot(ctx context.Context, name string, data []b
 		return &tapedeck.TakeSnapshot_Response{Message: err.Error()}, nil
 	}
 	return &tapedeck.TakeSnapshot_Response{
-		Success: true, Path: n.Path, MessageCount: n.Messages, Start: rospub.Time(n.Start), End: rospub.Time(n.End),
+		Success: true, Path: absolute(n.Path), MessageCount: n.Messages, Start: rospub.Time(n.Start), End: rospub.Time(n.End),
 	}, nil
+}
+
+// absolute returns a path for a client, which may run in another folder.
+func absolute(path string) string {
+	if full, err := filepath.Abs(path); err == nil {
+		return full
+	}
+	return path
 }
 
 // maxAfter is how long a snapshot may be asked to go on.

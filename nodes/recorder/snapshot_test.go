@@ -260,7 +260,7 @@ func TestSnapshotServices(t *testing.T) {
 		d.call("/snapshot", "std_srvs/srv/Trigger", &std_srvs.Trigger_Request{}, &trigger)
 		require.GreaterOrEqual(t, time.Since(began), o.SnapshotAfter, "the answer comes when the file is complete")
 		require.True(t, trigger.Success, trigger.Message)
-		require.Regexp(t, `^saved/here/drive_snapshot_\d{4}(_\d\d){2}-\d\d(_\d\d){2}$`, trigger.Message)
+		require.Regexp(t, `^/.*/saved/here/drive_snapshot_\d{4}(_\d\d){2}-\d\d(_\d\d){2}$`, trigger.Message)
 		list, info := contents(t, trigger.Message)
 		require.Len(t, list, 3)
 		require.Equal(t, "service /snapshot", info.Metadata["cause"])
@@ -277,9 +277,11 @@ func TestSnapshotServices(t *testing.T) {
 
 		answer := d.takeSnapshot(tapedeck.TakeSnapshot_Request{Path: "crash/", Cause: "emergency stop"})
 		require.True(t, answer.Success, answer.Message)
-		require.Equal(t, "crash", answer.Path)
+		path, err := filepath.Abs("saved/here/crash")
+		require.NoError(t, err)
+		require.Equal(t, path, answer.Path)
 		require.EqualValues(t, 3, answer.MessageCount)
-		list, info = contents(t, "crash")
+		list, info = contents(t, path)
 		require.Equal(t, []recordedMessage{list[0], list[2]}, []recordedMessage{
 			{"/n", int64(answer.Start.Sec)*1e9 + int64(answer.Start.Nanosec), 0},
 			{"/n", int64(answer.End.Sec)*1e9 + int64(answer.End.Nanosec), 0},
@@ -288,7 +290,9 @@ func TestSnapshotServices(t *testing.T) {
 
 		saved, err := filepath.Glob("saved/here/*")
 		require.NoError(t, err)
-		require.Len(t, saved, 2)
+		require.Len(t, saved, 3)
+		answer = d.takeSnapshot(tapedeck.TakeSnapshot_Request{Path: path + "_2"})
+		require.Equal(t, path+"_2", answer.Path)
 		require.NoError(t, d.end())
 	})
 }

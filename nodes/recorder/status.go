@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"tapedeck/bridge"
@@ -56,17 +57,27 @@ func (s *status) update(now time.Time) {
 		}
 		r.warn("dropped", "messages are dropped: %s", why)
 	}
-	line := t.String()
+	missing, _ := r.topics.Unheard()
+	trouble := t.trouble(missing)
+	line := t.progress()
 	if left := r.left(); left != "" {
 		line = left + ", " + line // in front, where it is not cut off
 	}
 	if r.line.Visible() {
 		table := r.table(list)
-		table.Line = fmt.Sprintf("[%s] %s", r.state(), line)
+		table.Line = line
+		if state := "[" + r.state() + "] "; trouble != "" {
+			table.Alert = state + trouble
+		} else {
+			table.Line = state + line
+		}
 		r.line.ShowTable(table)
 		s.shown = true
 	} else if now.Sub(s.logged) >= logPace {
 		s.logged = now
+		if trouble != "" {
+			line = trouble + ", " + line
+		}
 		r.node.Log(bridge.Info, "%s", line)
 	}
 }
@@ -165,7 +176,30 @@ func (r *recorder) totals() (t totals) {
 	return t
 }
 
+// trouble describes what of a recording is missing, "" if nothing is. waiting are topics that no message came of yet.
+func (t totals) trouble(waiting []string) string {
+	var list []string
+	if t.dropped > 0 {
+		list = append(list, fmt.Sprintf("%d dropped", t.dropped))
+	}
+	if t.lost > 0 {
+		list = append(list, fmt.Sprintf("%d lost in transport", t.lost))
+	}
+	if len(waiting) > 3 {
+		waiting = append(slices.Clone(waiting[:2]), fmt.Sprintf("%d more", len(waiting)-2))
+	}
+	if len(waiting) > 0 {
+		list = append(list, "waiting for "+strings.Join(waiting, " and "))
+	}
+	return strings.Join(list, ", ")
+}
+
 func (t totals) String() string {
+	return t.progress() + fmt.Sprintf(", %d dropped, %d lost in transport", t.dropped, t.lost)
+}
+
+// progress describes a recording but for what is missing.
+func (t totals) progress() string {
 	text := fmt.Sprintf("%.1f s, %d topics, %d messages", t.elapsed.Seconds(), t.topics, t.messages)
 	if !t.snapshotsOnly {
 		text += fmt.Sprintf(", %.1f MB written, %.1f MB waiting", float64(t.bytes)/1e6, float64(t.waiting)/1e6)
@@ -173,5 +207,5 @@ func (t totals) String() string {
 	if t.throttled > 0 {
 		text += fmt.Sprintf(", %d throttled", t.throttled)
 	}
-	return text + fmt.Sprintf(", %d dropped, %d lost in transport", t.dropped, t.lost)
+	return text
 }

@@ -37,6 +37,24 @@ func TestTableShowsTroubleFirst(t *testing.T) {
 	})
 }
 
+func TestTroubleIsShownFirst(t *testing.T) {
+	many := []string{"/a", "/b", "/c", "/d"}
+	for _, c := range []struct {
+		totals
+		waiting []string
+		want    string
+	}{
+		{totals{messages: 5, throttled: 2}, nil, ""},
+		{totals{dropped: 3, lost: 2}, nil, "3 dropped, 2 lost in transport"},
+		{totals{}, []string{"/imuu"}, "waiting for /imuu"},
+		{totals{lost: 1}, many[:3], "1 lost in transport, waiting for /a and /b and /c"},
+		{totals{}, many, "waiting for /a and /b and 2 more"},
+	} {
+		require.Equal(t, c.want, c.trouble(c.waiting))
+	}
+	require.Equal(t, []string{"/a", "/b", "/c", "/d"}, many)
+}
+
 func TestState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeck(t, testOptions("record"), "/n")

@@ -37,7 +37,12 @@ func isolate(t *testing.T) *graph {
 	return &graph{t: t, domain: domain, dir: t.TempDir(), bin: bin, env: process.InDomain(domain)}
 }
 
-func (g *graph) path(name string) string { return filepath.Join(g.dir, name) }
+func (g *graph) path(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(g.dir, name)
+}
 
 func (g *graph) command(program string, args ...string) *exec.Cmd {
 	cmd := exec.Command(program, args...)

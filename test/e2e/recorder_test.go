@@ -204,7 +204,9 @@ func TestSnapshotOverService(t *testing.T) {
 			holds(150, func() string {
 				trigger := g.start("recorder", "trigger")
 				trigger.Wait(0)
-				return strings.TrimSpace(trigger.Stdout())
+				path := strings.TrimSpace(trigger.Stdout())
+				require.True(t, filepath.IsAbs(path), path)
+				return path
 			})
 
 			recorder.Signal(syscall.SIGTERM)

@@ -55,7 +55,7 @@ func TestTakeSnapshot(t *testing.T) {
 		require.True(t, answer.Success, answer.Message)
 		return answer.MessageCount > 0
 	})
-	require.Equal(t, path, answer.Path)
+	require.Equal(t, g.path(path), answer.Path)
 	require.WithinRange(t, time.Unix(int64(answer.Start.Sec), int64(answer.Start.Nanosec)), began, time.Now())
 	got := messages(t, g.path(path))["/n"]
 	require.Len(t, got, int(answer.MessageCount))
@@ -179,7 +179,7 @@ func TestOverlappingSnapshots(t *testing.T) {
 					p.Ended()
 					mu.Lock()
 					defer mu.Unlock()
-					if path := strings.TrimSpace(p.Stdout()); !strings.HasPrefix(path, "snapshots/drive_snapshot_") {
+					if path := strings.TrimSpace(p.Stdout()); !strings.HasPrefix(path, g.path("snapshots/drive_snapshot_")) {
 						t.Errorf("%s printed %s", cause, p.Output())
 					}
 				})

@@ -36,7 +36,8 @@ const (
 
 // notLive are names of what the recorder cannot write, as other programs call it, and how the converter writes it.
 var notLive = map[string]string{
-	"rosbag": "OUT.bag", "rosbag1": "OUT.bag", "sqlite3": "--to rosbag2 -s sqlite3 OUT", "db3": "--to rosbag2 -s sqlite3 OUT",
+	"rosbag": "OUT.bag", "rosbag1": "OUT.bag",
+	"sqlite3": "--to rosbag2 -s sqlite3 OUT", "db3": "--to rosbag2 -s sqlite3 OUT",
 }
 
 // Storages returns the values of --storage of the recorder.

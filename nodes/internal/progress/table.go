@@ -11,6 +11,7 @@ import (
 type Table struct {
 	Columns []string
 	Rows    [][]string // the most important first; those that do not fit are left out and counted
+	Alert   string     // before Line, never cut: in lines of its own where both do not fit into one
 	Line    string     // below the rows
 }
 
@@ -26,7 +27,7 @@ func (t *Table) lines(width, height int) []string {
 	rows := t.Rows
 	room := height - leftAlone - 2 // beside the columns' names and the line
 	if len(rows) == 0 || room < 1 {
-		return []string{cutLine(t.Line, width)}
+		return t.below(width)
 	}
 	if len(rows) > room {
 		rows = rows[:room-1]
@@ -54,6 +55,24 @@ func (t *Table) lines(width, height int) []string {
 	}
 	if n := len(t.Rows) - len(rows); n > 0 {
 		list = append(list, cut(fmt.Sprintf("and %d more", n), width))
+	}
+	return append(list, t.below(width)...)
+}
+
+// below returns the lines below the rows.
+func (t *Table) below(width int) (list []string) {
+	if t.Alert == "" {
+		return []string{cutLine(t.Line, width)}
+	}
+	if line := t.Alert + ", " + t.Line; cutLine(line, width) == line {
+		return []string{line}
+	}
+	for rest := []rune(t.Alert); len(rest) > 0; {
+		n := len(rest)
+		if width > 1 {
+			n = min(n, width-1)
+		}
+		list, rest = append(list, string(rest[:n])), rest[n:]
 	}
 	return append(list, cutLine(t.Line, width))
 }

@@ -126,6 +126,18 @@ func TestLineThatIsNotDrawn(t *testing.T) {
 	require.Equal(t, "log\nrecorded\n", string(shown))
 }
 
+// What must be seen comes first, and is not cut.
+func TestAlertIsNotCut(t *testing.T) {
+	table := &Table{Alert: "[RECORDING] 3 dropped, waiting for /a/very/long/name", Line: "12.3 s, 4 topics"}
+	require.Equal(t, []string{"[RECORDING] 3 dropped, waiting for /a/very/long/name, 12.3 s, 4 topics"},
+		table.lines(80, 24))
+	lines := table.lines(30, 24)
+	require.Equal(t, table.Alert, strings.Join(lines[:2], ""))
+	require.Equal(t, table.Line, lines[2])
+	table.Columns, table.Rows = []string{"topic"}, [][]string{{"/n"}}
+	require.Equal(t, lines, table.lines(30, 24)[2:])
+}
+
 // The ^C behind the line stays on the same terminal line.
 func TestLineLeavesRoomForCtrlC(t *testing.T) {
 	for _, table := range []*Table{

@@ -87,8 +87,11 @@ func (n *Snapshot) create() (err error) {
 	s.naming.Lock()
 	defer s.naming.Unlock()
 	name := n.trigger.Name
-	if name == "" {
+	switch {
+	case name == "":
 		name = n.unusedName()
+	case !filepath.IsAbs(name):
+		name = filepath.Join(s.Folder, name)
 	}
 	if err := os.MkdirAll(filepath.Dir(s.Live.Path(name)), 0o777); err != nil {
 		return fmt.Errorf("create %s: %w", name, err)

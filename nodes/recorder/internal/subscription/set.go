@@ -560,8 +560,8 @@ func (s *Set) Topics() []*Topic {
 	})
 }
 
-// Unheard lists named topics that received no messages, with the reason.
-func (s *Set) Unheard() (list []string) {
+// Unheard returns the named topics that received no messages, in order, and for each the reason.
+func (s *Set) Unheard() (topics, reasons []string) {
 	s.mu.Lock()
 	named := slices.Sorted(maps.Keys(s.Selection.Topics))
 	heard := maps.Clone(s.unfit)
@@ -577,10 +577,10 @@ func (s *Set) Unheard() (list []string) {
 		switch {
 		case heard[name], events && (there[name] || there[service+bridge.CallReplies]): // a service need not be called
 		case there[name]:
-			list = append(list, name+": no message came")
+			topics, reasons = append(topics, name), append(reasons, "no message came")
 		default:
-			list = append(list, name+": nobody published it")
+			topics, reasons = append(topics, name), append(reasons, "nobody published it")
 		}
 	}
-	return list
+	return topics, reasons
 }
