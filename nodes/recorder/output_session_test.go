@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"image"
 	"image/jpeg"
 	"os"
@@ -130,6 +131,33 @@ func TestMappedSessions(t *testing.T) {
 		require.Equal(t, stamps(2, 4), first.Cameras[0].Stamps)
 		require.Equal(t, stamps(4, 6), second.Cameras[0].Stamps)
 		require.Equal(t, []float64{4, 5}, second.Arms[0].Gripper.Values)
+	})
+}
+
+// Sessions that a trigger begins are files like those that a limit begins.
+func TestSessionsOfATriggerAreSplits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := testOptions("session")
+		o.MaxBagFiles = 2
+		o.parameters = map[string]any{"robot.episodes.topic": "/episode", "robot.cameras.camera_0": "/eye"}
+		d := newDeck(t, o, "/episode", "/eye")
+		var splits []string
+		d.onSplit = append(d.onSplit, func(closed, opened string) { splits = append(splits, closed+" "+opened) })
+		trigger := d.offer("/episode", "std_msgs/msg/String", codec.DefaultQoS())
+		eye := d.offer("/eye", "sensor_msgs/msg/CompressedImage", codec.DefaultQoS())
+		require.Eventually(t, func() bool { return eye.Subscribers() > 0 && trigger.Subscribers() > 0 }, patient,
+			time.Millisecond)
+		for i := range 6 {
+			if i%2 == 0 {
+				d.say(trigger, &std_msgs.String{Data: fmt.Sprint("fold ", i)})
+			}
+			d.say(eye, &sensor_msgs.CompressedImage{Header: header(i), Format: "jpeg", Data: picture(t)})
+		}
+		require.NoError(t, d.end())
+		require.Equal(t, []string{"drive drive_1", "drive_1 drive_2", "drive_2 "}, splits)
+		require.NoDirExists(t, "drive")
+		require.Equal(t, stamps(2, 4), take(t, "drive_1").Cameras[0].Stamps)
+		require.Equal(t, stamps(4, 6), take(t, "drive_2").Cameras[0].Stamps)
 	})
 }
 

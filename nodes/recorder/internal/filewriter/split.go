@@ -95,6 +95,17 @@ func (w *Writer) split(t, received int64) splitResult {
 	return splitResult{closed: closed, opened: w.File()}
 }
 
+// follow notes that Output has begun another file by itself, if it has, with a message of the log time t.
+func (w *Writer) follow(t int64) {
+	closed := w.File()
+	if w.updateFile(); w.File() == closed {
+		return
+	}
+	w.file.Next()
+	w.file.Begin(&w.Files, t)
+	w.callbacks.OnSplit(closed, w.File(), t)
+}
+
 // repeat writes latched messages with the log time t.
 func (w *Writer) repeat(list []*queue.Item, t int64) {
 	defer queue.Release(list...)

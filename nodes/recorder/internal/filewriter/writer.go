@@ -108,7 +108,7 @@ func New(q *queue.Queue, output codec.Writer, events *accounting.EventLog, c Cal
 // File returns the path of the file that is being written, "" if the format does not tell.
 func (w *Writer) File() string { return *w.path.Load() }
 
-// updateFile updates what File returns. Some writers begin another file by themselves.
+// updateFile updates what File returns.
 func (w *Writer) updateFile() {
 	if s, ok := w.Output.(codec.Splitter); ok {
 		if path := s.File(); path != w.File() {
@@ -239,7 +239,6 @@ func (w *Writer) write(all bool) {
 	}
 	if n > 0 {
 		w.position.Store(w.pending[n-1].ReceiveTime)
-		w.updateFile()
 	}
 	w.bytes.Store(w.payload)
 	queue.Release(w.pending[:n]...)
@@ -263,7 +262,9 @@ func (w *Writer) put(it *queue.Item) bool {
 	w.end = it.LogTime
 	it.Topic.StopAwaiting()
 	m := w.message(it, it.LogTime)
-	switch err := w.Output.Write(m); {
+	err := w.Output.Write(m)
+	w.follow(it.LogTime)
+	switch {
 	case err == nil:
 		it.Topic.Written.Add(1)
 		w.written++

@@ -507,7 +507,7 @@ func TestMakesRoomForTheEnd(t *testing.T) {
 	}
 }
 
-// An error of a file that the output has begun by itself is one of the file that is being written.
+// A file that the output has begun by itself is a split, and its errors are those of the file that is being written.
 func TestOutputBeginsFiles(t *testing.T) {
 	w, m, c, a := newWriter(1 << 30)
 	w.Guard = guardOf(&fakeDisk{free: 500, total: 1000}, diskguard.Pause)
@@ -520,8 +520,9 @@ func TestOutputBeginsFiles(t *testing.T) {
 	require.ErrorIs(t, w.broken, syscall.EIO)
 	w.round(true)
 	require.Equal(t, "file2", w.File())
-	require.Len(t, c.list, 2)
-	require.Contains(t, c.list[0], "error write file1: input/output error")
-	require.Equal(t, "split file1 file2 at 2", c.list[1])
+	require.Len(t, c.list, 3)
+	require.Equal(t, "split file0 file1 at 2", c.list[0])
+	require.Contains(t, c.list[1], "error write file1: input/output error")
+	require.Equal(t, "split file1 file2 at 2", c.list[2])
 	require.Equal(t, []string{"/a 1", "/a 2"}, m.written())
 }
