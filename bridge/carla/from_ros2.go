@@ -86,6 +86,9 @@ func (w *Writer) source(c *codec.Channel) *source {
 // Size returns how many bytes of frames were written, in all files.
 func (w *Writer) Size() int64 { return w.size }
 
+// Empty reports whether the frames so far hold only times.
+func (w *Writer) Empty() bool { return !w.filled }
+
 // Left returns the topics so far that the log is not made of.
 func (w *Writer) Left() []string { return w.left }
 

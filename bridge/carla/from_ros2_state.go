@@ -35,6 +35,7 @@ type logState struct {
 	// What is new in a frame:
 	collisions []collision
 	weather    *carla.Weather
+	filled     bool                                 // a frame had an actor, a traffic light, a collision or the weather
 	states     []carla_msgs.CarlaTrafficLightStatus // also those of earlier frames
 
 	collided uint32 // how many collisions there were
@@ -453,6 +454,7 @@ func (s *logState) bodies() []carla.Body {
 		// the colours have the same numbers
 		states = append(states, carla.TrafficLight{Actor: s.inLog(l.Id), Colour: carla.Colour(l.State)})
 	}
+	s.filled = s.filled || len(shown)+len(collisions)+len(states) > 0 || s.weather != nil
 	all := []carla.Body{&adds, &dels, &parents, &collisions, &positions, &states, &vehicles, &walkers, &lights}
 	if s.weather != nil {
 		all = append(all, &carla.WeatherList{*s.weather})

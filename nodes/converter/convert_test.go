@@ -61,14 +61,12 @@ func TestConvertSelects(t *testing.T) {
 		"offsets":         {[]string{"--start", "0.5", "--end", "2"}, "bc", 3},
 		"start of window": {[]string{"--start=1s"}, "cd", 3},
 		"absolute":        {[]string{"--start=1000000001000000000", "--end=2001-09-09 01:46:42"}, "c", 3},
-		"nothing":         {[]string{"--start", "100"}, "", 3},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "out.lines")
-			_, stderr, err := run(t, append([]string{in, out}, test.args...)...)
+			_, _, err := run(t, append([]string{in, out}, test.args...)...)
 			require.NoError(t, err)
-			require.Equal(t, name == "nothing", strings.Contains(stderr, "the recording ends before --start"), stderr)
 			channels, messages := readAll(t, out)
 			require.Len(t, channels, test.channels)
 			got := ""

@@ -52,7 +52,7 @@ func (o *echoOptions) echo(ctx context.Context, args []string, stdout, stderr io
 			return err
 		}
 	}
-	q, err := convert.Window(o.Start, o.End, in.info.StartTime)
+	q, err := convert.Window(o.Start, o.End, in.info.StartTime, in.info.EndTime)
 	if err != nil {
 		return err
 	}

@@ -307,7 +307,7 @@ func (w *episodeJob) fromMessages(ctx context.Context, i int, in *input) (*noted
 	if err := p.selection.Check([]*codec.Info{in.info}, w.warn); err != nil {
 		return nil, err
 	}
-	window, err := p.window(in.original.StartTime)
+	window, err := p.window(in.original.StartTime, in.original.EndTime)
 	if err != nil {
 		return nil, err
 	}

@@ -89,12 +89,9 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs) (*Res
 		return nil, err
 	}
 	first, last := ins.window()
-	window, err := p.window(first)
+	window, err := p.window(first, last)
 	if err != nil {
 		return nil, err
-	}
-	if p.start != nil && window.Start > last {
-		j.warn("the recording ends before --start")
 	}
 	for _, in := range ins {
 		if !in.original.Complete && j.Damaged == nil {

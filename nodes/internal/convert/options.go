@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/pattern"
 	"tapedeck/nodes/internal/split"
 	"tapedeck/nodes/internal/throttle"
@@ -122,19 +124,30 @@ func (p *plan) rename(topic string) string {
 	return topic
 }
 
-// window returns the time window that is selected of recordings that begin at first.
-func (p *plan) window(first int64) (q codec.Query, err error) {
+// window returns the time window that is selected of recordings from first to last, which are 0 if they are empty.
+func (p *plan) window(first, last int64) (q codec.Query, err error) {
+	outside := func(flag, text, where string) error {
+		return fmt.Errorf("--%s %s is %s the recording, which lasts %s s, from %s to %s", flag, text, where,
+			human.Seconds(last-first), clockText(first), clockText(last))
+	}
 	if p.start != nil {
 		q.Start = p.start.At(first)
 	}
 	if p.end != nil {
 		q.End = p.end.At(first)
-		if q.End <= q.Start {
-			err = config.Usagef("--end %s is not behind the start", p.End)
-		}
 	}
-	return q, err
+	switch {
+	case p.end != nil && q.End <= q.Start:
+		return q, config.Usagef("--end %s is not behind the start", p.End)
+	case last != 0 && p.start != nil && q.Start > last:
+		return q, outside("start", p.Start, "after the end of")
+	case last != 0 && p.end != nil && q.End <= first:
+		return q, outside("end", p.End, "before the start of")
+	}
+	return q, nil
 }
+
+func clockText(ns int64) string { return time.Unix(0, ns).Format("2006-01-02 15:04:05.999") }
 
 // create returns the options of the output's writer.
 func (p *plan) create(metadata map[string]string) codec.CreateOptions {

@@ -89,16 +89,16 @@ func (m Moment) At(start int64) int64 {
 	return math.MaxInt64
 }
 
-// Window parses the values of --start and --end, "" for none, for a recording that begins at first.
-func Window(start, end string, first int64) (q codec.Query, err error) {
-	p := &plan{Options: Options{End: end}}
+// Window parses the values of --start and --end, "" for none, for a recording from first to last.
+func Window(start, end string, first, last int64) (q codec.Query, err error) {
+	p := &plan{Options: Options{Start: start, End: end}}
 	if p.start, err = optionalMoment("start", start); err != nil {
 		return q, err
 	}
 	if p.end, err = optionalMoment("end", end); err != nil {
 		return q, err
 	}
-	return p.window(first)
+	return p.window(first, last)
 }
 
 var layouts = []string{time.RFC3339Nano, "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02-15:04:05",

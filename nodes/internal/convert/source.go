@@ -17,8 +17,9 @@ type source struct {
 	plan     *plan
 	target   *target
 	ins      inputs
-	composed bool // the target's composer writes ROS 2 messages
-	frames   bool // there are messages that are bound to the target's format already
+	composed bool        // the target's composer writes ROS 2 messages
+	frames   bool        // there are messages that are bound to the target's format already
+	window   codec.Query // of times
 	wants    func(*codec.Channel) bool
 	state    []codec.Message // of latched topics before the start, with which the output begins
 	start    int64           // ns since the Unix epoch, of that
@@ -26,7 +27,7 @@ type source struct {
 }
 
 func newSource(p *plan, t *target, ins inputs, window codec.Query) *source {
-	s := &source{plan: p, target: t, ins: ins, observer: observer{channels: map[*codec.Channel]*counts{}}}
+	s := &source{plan: p, target: t, ins: ins, window: window, observer: observer{channels: map[*codec.Channel]*counts{}}}
 	s.frames = s.hasBound()
 	s.composed = t.composer != nil && t.to != "" && !s.frames
 	s.renamed = renamed{to: map[*codec.Channel]*codec.Channel{}, rename: p.rename}

@@ -10,6 +10,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/readahead"
 	"tapedeck/nodes/internal/split"
 )
@@ -23,15 +24,15 @@ type writer struct {
 	start    int64 // LogTime of the first message that there may be, ns since the Unix epoch
 	end      int64 // of the last one
 
-	writer   codec.Writer
-	expect   func(codec.Reader) error // reads the source beforehand; nil if the writer does not need that
-	splitter codec.Splitter           // nil unless there are limits
-	limits   split.Limits
-	file     split.File
-	latched  *state // with which further files begin; nil if there are none
-	refused  error  // of the first message that the format does not accept
-	lost     losses
-	repeated losses
+	writer    codec.Writer
+	composing formats.ComposingWriter // the writer if it composes messages; else nil
+	splitter  codec.Splitter          // nil unless there are limits
+	limits    split.Limits
+	file      split.File
+	latched   *state // with which further files begin; nil if there are none
+	refused   error  // of the first message that the format does not accept
+	lost      losses
+	repeated  losses
 }
 
 // repeatedLatched is what Result.Repeated is about.
@@ -75,6 +76,9 @@ func (w *writer) run(ctx context.Context, options codec.CreateOptions) error {
 		lost.addAll(lossy.Losses())
 	}
 	w.result.Losses = lost
+	if s.info.MessageCount > 0 && (w.result.Messages == 0 || w.composing != nil && w.composing.Empty()) {
+		return w.nothing()
+	}
 	for _, m := range s.state {
 		w.repeated.add(repeatedLatched, m.Channel.Topic, 1)
 	}
@@ -82,6 +86,18 @@ func (w *writer) run(ctx context.Context, options codec.CreateOptions) error {
 		w.result.Repeated = w.repeated[0]
 	}
 	return nil
+}
+
+// nothing returns why no message was written.
+func (w *writer) nothing() error {
+	window := w.source.window
+	switch lost := w.result.Losses; {
+	case len(lost) > 0:
+		return fmt.Errorf("%s is not written, because it would hold no message: %s", w.out.path, lost[0])
+	case window.Start != 0 || window.End != 0:
+		return fmt.Errorf("%s is not written: the selected topics have no messages in the selected time", w.out.path)
+	}
+	return fmt.Errorf("%s is not written: no message could be read", w.out.path)
 }
 
 // open creates the output.
@@ -93,7 +109,7 @@ func (w *writer) open(options codec.CreateOptions) (err error) {
 		w.writer = composer.Transcoder(w.writer)
 	} else if composer != nil {
 		composing := composer.Writer(w.writer)
-		w.expect, w.writer = composing.Expect, composing
+		w.composing, w.writer = composing, composing
 	}
 	if w.limits == (split.Limits{}) {
 		return nil
@@ -112,8 +128,8 @@ func (w *writer) open(options codec.CreateOptions) (err error) {
 
 func (w *writer) copy(ctx context.Context) error {
 	s := w.source
-	if w.expect != nil {
-		if err := w.expect(s); err != nil {
+	if w.composing != nil {
+		if err := w.composing.Expect(s); err != nil {
 			return err
 		}
 	}

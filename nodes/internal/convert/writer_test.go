@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -12,7 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/nodes/internal/formats"
+	"tapedeck/msgs/geometry_msgs"
+	"tapedeck/msgs/tf2_msgs"
 )
 
 // TestTopicsAreNames counts a topic with two types once.
@@ -26,20 +28,57 @@ func TestTopicsAreNames(t *testing.T) {
 	require.Equal(t, uint64(3), result.Messages)
 }
 
-// TestStartBehindTheEnd says why nothing is written.
-func TestStartBehindTheEnd(t *testing.T) {
-	in := write(t, "in.mcap", numbers(t, channel(t, "/n", "std_msgs/msg/UInt32"), 3)...)
-	for start, warned := range map[string]bool{"2": false, "3": true} {
-		o := DefaultOptions()
-		o.Start = start
-		var warnings []string
-		j := Job{Formats: formats.All(), Inputs: []string{in}, Output: filepath.Join(t.TempDir(), "out.mcap"), Options: o,
-			Warn: func(text string) { warnings = append(warnings, text) }}
-		_, err := j.Run(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, warned, slices.Contains(warnings,
-			"the recording ends before --start"), warnings)
+// Times outside of the recording are an error, as is a part without messages. Nothing is left behind.
+func TestNothingSelected(t *testing.T) {
+	n, late := channel(t, "/n", "std_msgs/msg/UInt32"), channel(t, "/late", "std_msgs/msg/UInt32")
+	in := write(t, "in.mcap", append(numbers(t, n, 3), codec.Message{Channel: late, LogTime: 1002 * second,
+		Data: numbers(t, late, 1)[0].Data})...)
+	empty := write(t, "empty.mcap")
+	for name, c := range map[string]struct {
+		change func(*Options)
+		in     string
+		error  string // "" is none
+	}{
+		"last message": {func(o *Options) { o.Start = "2" }, in, ""},
+		"behind the end": {func(o *Options) { o.Start = "3" }, in,
+			"--start 3 is after the end of the recording, which lasts 2"},
+		"before the start": {func(o *Options) { o.End = "999000000000000" }, in, "--end 999000000000000"},
+		"nothing of topics": {func(o *Options) { o.End, o.Topics = "1", []string{"/late"} }, in,
+			"no messages in the selected time"},
+		"empty input": {func(o *Options) { o.Start = "3" }, empty, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := DefaultOptions()
+			c.change(&o)
+			folder := t.TempDir()
+			_, err := run(t, o, filepath.Join(folder, "out.mcap"), c.in)
+			if c.error == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, c.error)
+			entries, err := os.ReadDir(folder)
+			require.NoError(t, err)
+			require.Empty(t, entries)
+		})
 	}
+}
+
+// A log of CARLA whose frames hold nothing of the recording is not written.
+func TestEmptyFrames(t *testing.T) {
+	c := channel(t, "/tf", "tf2_msgs/msg/TFMessage")
+	var all []codec.Message
+	for i := range int64(10) {
+		m := &tf2_msgs.TFMessage{Transforms: []geometry_msgs.TransformStamped{{ChildFrameId: "turtle"}}}
+		all = append(all, codec.Message{Channel: c, LogTime: (1000 + i) * second, Data: payload(t, m)})
+	}
+	folder := t.TempDir()
+	_, err := run(t, DefaultOptions(), filepath.Join(folder, "out.log"), write(t, "in.mcap", all...))
+	require.ErrorContains(t, err, "out.log is not written, because it would hold no message: ")
+	require.ErrorContains(t, err, "transforms of frames without an actor (10 messages on /tf)")
+	entries, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	require.Empty(t, entries)
 }
 
 // sequence is an iterator over messages of these sizes. The payload of each is of one byte that counts them, in memory

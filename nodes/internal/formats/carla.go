@@ -30,6 +30,8 @@ type ComposingWriter interface {
 	// Expect reads ahead in the recording that is to be written, for facts that later messages tell of earlier ones.
 	// Without it, the writer learns them as messages come.
 	Expect(r codec.Reader) error
+	// Empty reports whether what was written holds nothing of the messages.
+	Empty() bool
 }
 
 // CARLAOptions are the options of logs that are composed of ROS 2 messages.
