@@ -98,7 +98,7 @@ func TestEchoRefuses(t *testing.T) {
 		"type":     {[]string{"/mine"}, 1, "messages of /mine cannot be shown: "},
 		"encoding": {[]string{"/json"}, 1, "messages of /json cannot be shown: its messages are json"},
 		"nothing":  {[]string{"/info"}, 1, "has no message on /info"},
-		"window":   {[]string{"/pose", "--start", "7"}, 1, "has no message on /pose from --start 7"},
+		"window":   {[]string{"/pose", "--start", "7"}, 1, "--start 7 is after the end of the recording"},
 		"time":     {[]string{"/pose", "--start", "noon"}, 2, `--start "noon" is no time`},
 		"both":     {[]string{"/pose", "--csv", "--json"}, 2, "--csv and --json do not go together"},
 		"no topic": {nil, 2, "got 1 path; the usage is: converter echo IN TOPIC"},

@@ -11,6 +11,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/human"
 )
 
 // infoOptions are the options of info.
@@ -39,16 +40,20 @@ func (o *infoOptions) info(ctx context.Context, paths []string, stdout, stderr i
 	if o.Picture != "" {
 		return o.draw(ctx, paths, stdout, stderr)
 	}
-	failed := 0
+	failed, damaged := 0, 0
 	for i, path := range paths {
 		w := separated{Writer: stdout, pending: i > 0 && !o.JSON}
 		err := o.describe(ctx, path, &w, stderr)
 		if err != nil && len(paths) == 1 {
 			return err
 		}
+		if errors.Is(err, errDamaged) {
+			damaged++
+		} else if err != nil {
+			failed++
+		}
 		if err != nil {
 			fmt.Fprintln(stderr, err)
-			failed++
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -56,6 +61,20 @@ func (o *infoOptions) info(ctx context.Context, paths []string, stdout, stderr i
 	}
 	if failed > 0 {
 		return fmt.Errorf("%d of %d recordings cannot be read", failed, len(paths))
+	}
+	if damaged > 0 {
+		return fmt.Errorf("damage was found in %d of %s", damaged, human.Count(len(paths), "recording"))
+	}
+	return nil
+}
+
+// errDamaged is returned after the description of a recording that is damaged.
+var errDamaged = errors.New("is damaged")
+
+// checkDamage returns an error if damage was found in a recording.
+func checkDamage(path string, info *codec.Info) error {
+	if slices.ContainsFunc(info.Events, func(e codec.Event) bool { return e.Kind == codec.EventDamage }) {
+		return fmt.Errorf("%s %w", path, errDamaged)
 	}
 	return nil
 }
@@ -96,10 +115,14 @@ func (o *infoOptions) describe(ctx context.Context, path string, stdout, stderr 
 			return err
 		}
 	}
+	write := func() error { return writeInfoText(stdout, path, info, measured) }
 	if o.JSON {
-		return writeInfoJSON(stdout, info, measured)
+		write = func() error { return writeInfoJSON(stdout, info, measured) }
 	}
-	return writeInfoText(stdout, path, info, measured)
+	if err := write(); err != nil {
+		return err
+	}
+	return checkDamage(path, info)
 }
 
 func (o *infoOptions) open(path string, stderr io.Writer) (codec.Reader, error) {

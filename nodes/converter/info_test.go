@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -216,7 +218,7 @@ func TestInfoOfDamaged(t *testing.T) {
 	path := writeLines(t, "a.lines", []codec.Message{at(imu, 1, "a"), at(imu, 2, "b")})
 	damage(t, path, "{\"Message\":")
 	stdout, _, err := run(t, "info", path)
-	require.NoError(t, err)
+	require.ErrorIs(t, err, errDamaged)
 	require.Contains(t, stdout, "Complete:   no, it is damaged; 'converter recover "+
 		path+"' saves everything that can be read\n")
 	require.Contains(t, stdout, "  -  damage  -  line 3\n")
@@ -323,7 +325,7 @@ func TestInfoMeasures(t *testing.T) {
 
 	damage(t, path, `{"Message":{"Channel":null,"LogTime":2500`)
 	stdout, _, err = run(t, "info", "-v", path)
-	require.NoError(t, err)
+	require.ErrorIs(t, err, errDamaged)
 	require.Contains(t, stdout, "no, it is damaged")
 	require.Contains(t, stdout, "Payload:    60 B\n")
 }
@@ -343,4 +345,39 @@ func TestInfoMetadata(t *testing.T) {
 	out.Reset()
 	require.NoError(t, writeInfoText(&out, "drive", i, nil))
 	require.Contains(t, out.String(), "            29 = x\n            and 10 more; --json shows all\n")
+}
+
+// info fails for a damaged recording, after it has described it.
+func TestExitCodesOfInfo(t *testing.T) {
+	folder := t.TempDir()
+	whole, damaged := filepath.Join(folder, "whole.mcap"), filepath.Join(folder, "damaged.mcap")
+	channel := &codec.Channel{Topic: "/n", Type: "std_msgs/msg/UInt32", Encoding: codec.EncodingCDR}
+	w, err := known.Codecs().Create(whole, codec.CreateOptions{ChunkSize: 100, Compression: "none"})
+	require.NoError(t, err)
+	for i := range int64(100) {
+		require.NoError(t, w.Write(&codec.Message{Channel: channel, LogTime: i + 1, Data: make([]byte, 50)}))
+	}
+	require.NoError(t, w.Close())
+	content, err := os.ReadFile(whole)
+	require.NoError(t, err)
+	clear(content[len(content)/4 : len(content)/2])
+	clear(content[len(content)-200:])
+	require.NoError(t, os.WriteFile(damaged, content, 0o600))
+	for name, test := range map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"whole":   {[]string{"info", whole}, 0, ""},
+		"damaged": {[]string{"info", damaged}, 1, "damaged.mcap is damaged"},
+		"JSON":    {[]string{"info", "--json", damaged}, 1, "damaged.mcap is damaged"},
+		"both":    {[]string{"info", whole, damaged}, 1, "damage was found in 1 of 2 recordings"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stdout, stderr, code := execute(t, test.args...)
+			require.Equal(t, test.code, code, stderr)
+			require.Contains(t, stderr, test.says)
+			require.Contains(t, stdout, "/n")
+		})
+	}
 }
