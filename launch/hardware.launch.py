@@ -28,7 +28,7 @@ ARGUMENTS = [
      'the installed config/hardware.yaml is an example'),
     ('record', '', 'true or false: whether to start the recorder; by default if it has a section'),
     ('output', '', 'name of the recording; by default tapedeck_ and the time'),
-    ('storage', '', 'record (Apollo record files), mcap (a ROS 2 bag folder) or session (takes of a robot)'),
+    ('storage', '', 'record (Apollo record files), mcap (a ROS 2 bag folder) or session (episodes of a robot)'),
     ('extra_args', '', "more of the recorder's own flags, as on a command line"),
     ('namespace', '', 'namespace of the nodes'),
     ('middleware', '', 'rcl or dds; by default as tapedeck was built'),
