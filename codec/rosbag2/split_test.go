@@ -164,7 +164,7 @@ func crash(t *testing.T, storage string, step int) {
 					continue
 				}
 				sound[content] = true
-				r, err := codec.Formats{Format}.Open(filepath.Join(dir, name))
+				r, err := codec.Formats{Format, mcap.Format}.Open(filepath.Join(dir, name))
 				require.NoError(t, err, c.Name)
 				info, err := r.Info()
 				require.NoError(t, err, c.Name)
