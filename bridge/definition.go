@@ -120,11 +120,14 @@ func descriptionText(d *tdi.TypeDescription) (string, error) {
 	return strings.Join(parts, "\n"), nil
 }
 
+// emptyField is the field that descriptions have of a message without fields.
+const emptyField = "structure_needs_at_least_one_member"
+
 func fieldsText(fields []tdi.Field) (string, error) {
 	var b strings.Builder
 	for _, f := range fields {
-		if f.Name == "structure_needs_at_least_one_member" {
-			continue // of a message without fields
+		if f.Name == emptyField {
+			continue
 		}
 		text, err := typeText(&f.Type)
 		if err != nil {

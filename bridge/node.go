@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"tapedeck/codec"
+	"tapedeck/msgs/rosidl"
 )
 
 // Options configure a node of the ROS graph.
@@ -73,6 +74,14 @@ type Node interface {
 	// Close takes the node off the graph. It closes subscriptions, publishers and services and waits until handlers
 	// have returned.
 	Close() error
+}
+
+// Definer is a Node that takes definitions of types that it does not have, announces their hashes and offers them to
+// other nodes. ROS 2's own libraries do this for the types that are installed; they can publish no others.
+type Definer interface {
+	// Define gives the node the definition of a type before it creates endpoints of the type. It wins over the one that
+	// the node has.
+	Define(typeName string, library *rosidl.Library) error
 }
 
 // CallLister is a Node that can subscribe to service calls, which are not topics of ROS 2: to the requests of SERVICE

@@ -2,11 +2,7 @@ package bridgetest
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
 	"tapedeck/codec/cdr"
@@ -25,46 +21,10 @@ func ServeTypeDescriptions(t *testing.T, n bridge.Node, l *rosidl.Library,
 			if err := cdr.Unmarshal(request, &in); err != nil {
 				return nil, err
 			}
-			out := tdi.GetTypeDescription_Response{FailureReason: "Type not currently in use by this node"}
-			if hash, err := l.Hash(in.TypeName_); err == nil && hash == in.TypeHash {
-				out = describe(t, l, in.TypeName_)
-			}
+			out := bridge.DescribeType(l, &in)
 			if change != nil {
 				change(&out)
 			}
 			return cdr.Marshal(&out)
 		})
-}
-
-// describe returns what rosidl generates about a message.
-func describe(t *testing.T, l *rosidl.Library, name string) tdi.GetTypeDescription_Response {
-	out := tdi.GetTypeDescription_Response{Successful: true}
-	names := []string{name}
-	for i := 0; i < len(names); i++ {
-		m, err := l.Message(names[i])
-		require.NoError(t, err)
-		source := tdi.TypeSource{TypeName_: m.Name, Encoding: "msg", RawFileContents: m.Text}
-		if strings.Contains(m.Name, "/srv/") {
-			source.Encoding, source.RawFileContents = "implicit", ""
-		}
-		out.TypeSources = append(out.TypeSources, source)
-		fields := m.Fields
-		if len(fields) == 0 {
-			fields = []rosidl.Field{{Name: "structure_needs_at_least_one_member", Type: rosidl.Type{Kind: rosidl.Uint8}}}
-		}
-		individual := tdi.IndividualTypeDescription{TypeName_: m.Name}
-		for _, f := range fields {
-			individual.Fields = append(individual.Fields, tdi.Field{Name: f.Name, Type: tdi.FieldType{
-				TypeId: uint8(f.Type.ID()), Capacity: uint64(f.Type.Length),
-				StringCapacity: uint64(f.Type.StringBound), NestedTypeName: f.Type.Message,
-			}})
-			if nested := f.Type.Message; nested != "" && !slices.Contains(names, nested) {
-				names = append(names, nested)
-			}
-		}
-		out.TypeDescription.ReferencedTypeDescriptions = append(out.TypeDescription.ReferencedTypeDescriptions, individual)
-	}
-	all := out.TypeDescription.ReferencedTypeDescriptions
-	out.TypeDescription.TypeDescription, out.TypeDescription.ReferencedTypeDescriptions = all[0], all[1:]
-	return out
 }

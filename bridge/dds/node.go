@@ -47,6 +47,8 @@ type node struct {
 	clients   map[clientKey]*client
 	callIDs   atomic.Uint32 // how many clients and services there were
 
+	defining sync.Mutex
+	defined  map[string]*rosidl.Library // by type; nil: no definitions are offered
 }
 
 type clientKey struct{ service, kind string }
@@ -303,11 +305,39 @@ func (n *node) Log(level bridge.LogLevel, format string, args ...any) {
 
 // typeHash returns the user data that announces the hash of a type, "" if it is not known.
 func (n *node) typeHash(typeName string) string {
-	hash, err := n.library.Hash(typeName)
+	hash, err := n.libraryOf(typeName).Hash(typeName)
 	if err != nil {
 		return ""
 	}
 	return "typehash=" + hash + ";"
+}
+
+// libraryOf returns the definitions to use for a type.
+func (n *node) libraryOf(typeName string) *rosidl.Library {
+	n.defining.Lock()
+	defer n.defining.Unlock()
+	if l := n.defined[typeName]; l != nil {
+		return l
+	}
+	return n.library
+}
+
+// Define implements bridge.Definer.
+func (n *node) Define(typeName string, library *rosidl.Library) error {
+	if _, err := library.Hash(typeName); err != nil {
+		return err
+	}
+	n.defining.Lock()
+	first := n.defined == nil
+	if first {
+		n.defined = map[string]*rosidl.Library{}
+	}
+	n.defined[typeName] = library
+	n.defining.Unlock()
+	if first {
+		return bridge.ServeDefinitions(n, n.libraryOf)
+	}
+	return nil
 }
 
 func (n *node) Close() error {

@@ -94,6 +94,7 @@ func advertise(node bridge.Node, channels []*codec.Channel, o *options) (publish
 		if o.Prefix != "" {
 			topic = "/" + strings.Trim(o.Prefix, "/") + full(topic)
 		}
+		define(node, k.typeName, byKey[k])
 		own, err := node.Advertise(topic, k.typeName, qos)
 		if err != nil {
 			node.Log(bridge.Warn, "%s is not played: %v", k.topic, err)
@@ -114,6 +115,24 @@ func advertise(node bridge.Node, channels []*codec.Channel, o *options) (publish
 		}
 	}
 	return all, nil
+}
+
+// define gives the node the recorded definition of a type, so that subscribers can ask for it.
+func define(node bridge.Node, typeName string, channels []*codec.Channel) {
+	definer, ok := node.(bridge.Definer)
+	if !ok {
+		return
+	}
+	for _, c := range channels {
+		library := c.Library(nil)
+		if library == nil {
+			continue
+		}
+		if err := definer.Define(typeName, library); err != nil {
+			node.Log(bridge.Warn, "the definition of %s is not offered to subscribers: %v", typeName, err)
+		}
+		return
+	}
 }
 
 // offer returns the QoS of the publisher for channels of one topic.

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge/bridgetest"
+	"tapedeck/codec"
 	"tapedeck/msgs"
 	rosbag2 "tapedeck/msgs/rosbag2_interfaces"
 )
@@ -60,6 +61,43 @@ func TestDefinitionFromItsPublisher(t *testing.T) {
 						require.Equal(t, "# Counts.\nuint32 number\nuint8[56] rest\n", string(channel(t, out, topic).Schema.Data))
 					}
 				}
+			}
+		})
+	}
+}
+
+// TestDefinitionFromThePlayer records again what the player plays, with definitions that only the first recording has.
+func TestDefinitionFromThePlayer(t *testing.T) {
+	for _, storage := range []string{"record", "mcap"} {
+		t.Run(storage, func(t *testing.T) {
+			t.Parallel()
+			g := isolate(t)
+			g.env = append(g.env, "AMENT_PREFIX_PATH=", "ROS_DISTRO=")
+			text := "# Counts.\nCount number\nuint8[56] rest\n" + strings.Repeat("=", 80) +
+				"\nMSG: test_msgs/Count\nuint32 value # of all\n"
+			w, err := formats.Create(g.path("in.mcap"), codec.CreateOptions{})
+			require.NoError(t, err)
+			c := &codec.Channel{Topic: "/n", Type: "test_msgs/msg/Numbered", Encoding: codec.EncodingCDR,
+				Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}}
+			for i := range uint32(100) {
+				m := codec.Message{Channel: c, LogTime: epoch + int64(i)*1e6, Data: numbered(i)}
+				require.NoError(t, w.Write(&m))
+			}
+			require.NoError(t, w.Close())
+
+			recorder := g.start("recorder", "-s", storage, "-o", "again", "/n")
+			player := g.start("player", "in.mcap", "--wait-for-subscribers", "--start-paused")
+			recorder.Prints("fetched the definition of test_msgs/msg/Numbered from /player")
+			g.remote(0, "player", "resume")
+			player.Wait(0)
+			late := strings.Contains(recorder.Interrupt(), "too late for this file")
+			out := g.path("again")
+			if storage == "record" {
+				out += ".record.00000"
+			}
+			require.Len(t, messages(t, out)["/n"], 100)
+			if !late { // on a busy machine
+				require.Equal(t, text, string(channel(t, out, "/n").Schema.Data))
 			}
 		})
 	}

@@ -1,0 +1,68 @@
+package bridge
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs/rosidl"
+	tdi "tapedeck/msgs/type_description_interfaces"
+)
+
+// ServeDefinitions offers ~/get_type_description, as nodes of ROS 2 Iron and later do. library returns the definitions
+// to use for a type.
+func ServeDefinitions(n Node, library func(typeName string) *rosidl.Library) error {
+	const typeName = "type_description_interfaces/srv/GetTypeDescription"
+	_, err := n.Serve("~/get_type_description", typeName, func(_ context.Context, request []byte) ([]byte, error) {
+		var in tdi.GetTypeDescription_Request
+		if err := cdr.Unmarshal(request, &in); err != nil {
+			return nil, err
+		}
+		out := DescribeType(library(in.TypeName_), &in)
+		return cdr.Marshal(&out)
+	})
+	return err
+}
+
+// DescribeType answers a request by the definitions of a library.
+func DescribeType(l *rosidl.Library, in *tdi.GetTypeDescription_Request) (out tdi.GetTypeDescription_Response) {
+	if hash, err := l.Hash(in.TypeName_); err != nil || hash != in.TypeHash {
+		out.FailureReason = "Type not currently in use by this node"
+		return out
+	}
+	var all []tdi.IndividualTypeDescription
+	names := []string{in.TypeName_}
+	for i := 0; i < len(names); i++ {
+		m, err := l.Message(names[i])
+		if err != nil {
+			return tdi.GetTypeDescription_Response{FailureReason: err.Error()}
+		}
+		source := tdi.TypeSource{TypeName_: m.Name, Encoding: "msg", RawFileContents: m.Text}
+		if strings.Contains(m.Name, "/srv/") {
+			source.Encoding, source.RawFileContents = "implicit", ""
+		}
+		out.TypeSources = append(out.TypeSources, source)
+		fields := m.Fields
+		if len(fields) == 0 {
+			fields = []rosidl.Field{{Name: emptyField, Type: rosidl.Type{Kind: rosidl.Uint8}}}
+		}
+		one := tdi.IndividualTypeDescription{TypeName_: m.Name}
+		for _, f := range fields {
+			one.Fields = append(one.Fields, tdi.Field{Name: f.Name, Type: tdi.FieldType{
+				TypeId: uint8(f.Type.ID()), Capacity: uint64(f.Type.Length),
+				StringCapacity: uint64(f.Type.StringBound), NestedTypeName: f.Type.Message,
+			}})
+			if nested := f.Type.Message; nested != "" && !slices.Contains(names, nested) {
+				names = append(names, nested)
+			}
+		}
+		all = append(all, one)
+	}
+	out.TypeDescription.TypeDescription, out.TypeDescription.ReferencedTypeDescriptions = all[0], all[1:]
+	if !in.IncludeTypeSources {
+		out.TypeSources = nil
+	}
+	out.Successful = true
+	return out
+}
