@@ -18,6 +18,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -116,31 +118,62 @@ func Execute(ctx context.Context, root *cobra.Command, argv []string) error {
 	return err
 }
 
-// completeFlags returns args with "=VALUE" added to flags without a value that allow it (Parameter.Bare).
+// completeFlags returns args with "=VALUE" added to flags without a value that allow it (Parameter.Bare), and with a
+// flag before each further value of a flag that takes several (Parameter.Several).
 func completeFlags(flags *pflag.FlagSet, args []string) []string {
 	out := []string{}
-	for i, arg := range args {
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
 		if arg == "--" {
 			return append(out, args[i:]...)
 		}
 		out = append(out, arg)
-		name, long := strings.CutPrefix(arg, "--")
-		flag := flags.Lookup(name)
-		if !long || flag == nil {
+		flag := flags.Lookup(strings.TrimPrefix(arg, "--"))
+		if len(arg) == 2 && arg[0] == '-' {
+			flag = flags.ShorthandLookup(arg[1:])
+		} else if !strings.HasPrefix(arg, "--") {
+			continue
+		}
+		if flag == nil {
 			continue
 		}
 		v, ok := flag.Value.(*flagValue)
-		if !ok || v.Bare == "" {
-			continue
-		}
-		if i+1 < len(args) {
-			if _, err := v.field.parseText(args[i+1]); err == nil {
-				continue
+		switch {
+		case !ok:
+		case v.Several && i+1 < len(args):
+			i++
+			out = append(out, args[i])
+			for i+1 < len(args) && isName(args[i+1]) {
+				i++
+				out = append(out, "--"+flag.Name+"="+args[i])
 			}
+		case v.Bare != "" && len(arg) > 2:
+			if i+1 < len(args) {
+				if _, err := v.field.parseText(args[i+1]); err == nil {
+					continue
+				}
+			}
+			out[len(out)-1] += "=" + v.Bare
 		}
-		out[len(out)-1] += "=" + v.Bare
 	}
 	return out
+}
+
+var nameForm = regexp.MustCompile(`^/[A-Za-z0-9_/*]+$|^[a-zA-Z]\w*/(msg|srv|action)/[a-zA-Z]\w*$`)
+
+// isName reports whether an argument is the name of a topic, a service or a type, and not a path: neither it nor the
+// folder in which it would be exists.
+func isName(arg string) bool {
+	if !nameForm.MatchString(arg) {
+		return false
+	}
+	folder := filepath.Dir(filepath.Clean(arg))
+	for _, path := range []string{arg, folder} {
+		if _, err := os.Stat(path); err == nil && path != "/" {
+			return false
+		}
+	}
+	return true
 }
 
 // NodeName is the key of a command's annotation that holds its node's name, if that is not the command's.

@@ -561,3 +561,31 @@ func TestNodeName(t *testing.T) {
 	require.NoError(t, Execute(t.Context(), cmd, []string{"--ros-args", "--params-file", path}))
 	require.Equal(t, "slow", o.Mode)
 }
+
+// Names behind a value of a flag that takes several are values, paths are not.
+func TestSeveralValues(t *testing.T) {
+	folder := t.TempDir()
+	for line, want := range map[string][2]string{
+		"in --topics /a /b/c /d --word x": {"/a /b/c /d", "in"},
+		"--topics /a /b in out":           {"/a /b", "in out"},
+		"-t /a /b " + folder:              {"/a /b", folder},
+		"-t /a " + folder + "/new":        {"/a", folder + "/new"},
+		"-t /a sensor_msgs/msg/Imu in":    {"/a sensor_msgs/msg/Imu", "in"},
+		"--topics=/a /b":                  {"/a", "/b"},
+		"-t /a -- /b":                     {"/a", "/b"},
+	} {
+		t.Run(line, func(t *testing.T) {
+			opts := &struct {
+				Topics []string `param:"topics" short:"t" several:"true"`
+				Word   string   `param:"word"`
+			}{}
+			var args []string
+			root := New("player", "play", "", opts, func(_ context.Context, in *Input) error {
+				args = in.Args
+				return nil
+			})
+			require.NoError(t, Execute(t.Context(), root, strings.Fields(line)))
+			require.Equal(t, want, [2]string{strings.Join(opts.Topics, " "), strings.Join(args, " ")})
+		})
+	}
+}

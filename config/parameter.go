@@ -22,6 +22,7 @@ type Parameter struct {
 	Type        string // as ROS 2 calls it: boolean, integer, double, string, string array
 	Placeholder string // of the value in the help text: "DURATION"; "" for a boolean
 	Default     string // as written after the flag; a list with commas
+	Several     bool   // names that follow a value of the flag are values, too
 	Bare        string // value of the flag without a value; "" if it must have one
 	Options     []string
 	Min, Max    string
@@ -52,6 +53,7 @@ type Alias struct {
 //	pattern:"[0-9]+:[0-9]" regular expression that a whole text must match
 //	bare:"40"              what the flag means without a value; texts need a pattern for that, because else the next
 //	                       argument would be the value
+//	several:"true"         the names of topics, types or services that follow a value of the flag are values, too
 //
 // A field may be a bool, string, int, int64, uint64, float64, []string, time.Duration, Size, or a struct: an
 // embedded one is as if its fields were in its place, one with a param tag puts its name and a dot before theirs.
@@ -135,6 +137,8 @@ func newField(v reflect.Value, name string, tag reflect.StructTag) field {
 		Min:   tag.Get("min"),
 		Max:   tag.Get("max"),
 		Zero:  tag.Get("zero") == "true",
+
+		Several: tag.Get("several") == "true",
 	}}
 	if name == "" || name != strings.ToLower(name) || strings.ContainsAny(name, "/: ") {
 		panic(fmt.Sprintf("config: invalid parameter name %q", name))

@@ -91,7 +91,11 @@ func (d *comparison) run(ctx context.Context, limit int, stderr io.Writer) (*dif
 		return nil, err
 	}
 	if err := d.selection.Check([]*codec.Info{d.sides[0].info, d.sides[1].info},
-		func(text string) { fmt.Fprintln(stderr, "warning:", text) }); err != nil {
+		func(_, text string) {
+			if text != codec.EventTopic {
+				fmt.Fprintf(stderr, "warning: no topic matches %q\n", text)
+			}
+		}); err != nil {
 		return nil, err
 	}
 	d.matchBare()

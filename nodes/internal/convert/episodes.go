@@ -110,8 +110,8 @@ func (p *plan) fitsEpisodes(format formats.Format, output string) error {
 
 // editsMessages reports whether options select or change messages, so that episodes must be read as messages.
 func (p *plan) editsMessages() bool {
-	return p.Mapping != "" || len(p.Topics)+len(p.Exclude)+len(p.Remap) > 0 || p.start != nil || p.end != nil ||
-		p.Prefix != "" || p.Offset != 0
+	return p.Mapping != "" || len(p.Topics)+len(p.Exclude)+len(p.Types)+len(p.ExcludeTypes)+len(p.Remap) > 0 ||
+		p.start != nil || p.end != nil || p.Prefix != "" || p.Offset != 0
 }
 
 // task is an episode to be written.
@@ -304,7 +304,7 @@ func takes(r codec.Reader) (*episode.Reader, bool) {
 // fromMessages returns the episodes in a recording of messages.
 func (w *episodeJob) fromMessages(ctx context.Context, i int, in *input) (*notedSource, error) {
 	p := w.plan
-	if err := p.selection.Check([]*codec.Info{in.info}, w.warn); err != nil {
+	if err := p.check([]*codec.Info{in.info}, w.warn); err != nil {
 		return nil, err
 	}
 	window, err := p.window(in.original.StartTime, in.original.EndTime)

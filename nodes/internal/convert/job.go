@@ -85,7 +85,7 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 }
 
 func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs) (*Result, error) {
-	if err := p.selection.Check(ins.infos(), j.warn); err != nil {
+	if err := p.check(ins.infos(), j.warn); err != nil {
 		return nil, err
 	}
 	first, last := ins.window()

@@ -254,7 +254,7 @@ func TestChanges(t *testing.T) {
 		stamp     int32 // in it
 	}{
 		"none": {func(*Options) {}, "/n /stamped", 11, 1000 * second, 1020 * second, 1019 * second, 500},
-		"remap": {func(o *Options) { o.Remap = []string{"/n:=/m", "/q:=/r"} }, "/m /stamped", 11,
+		"remap": {func(o *Options) { o.Remap, o.AllowUnmatched = []string{"/n:=/m", "/q:=/r"}, true }, "/m /stamped", 11,
 			1000 * second, 1020 * second, 1019 * second, 500},
 		"prefix": {func(o *Options) { o.Prefix = "/robot" }, "/robot/n /robot/stamped", 11, 1000 * second,
 			1020 * second, 1019 * second, 500},

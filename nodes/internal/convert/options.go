@@ -17,11 +17,17 @@ import (
 
 // Options select what is converted, and to what. Each is a flag of the converter and a ROS parameter.
 type Options struct {
-	Topics   []string `param:"topics" short:"t" group:"Selection" help:"convert only these topics: names, or regular expressions that must match the whole name; separate several by commas"`
-	Exclude  []string `param:"exclude" short:"x" group:"Selection" help:"leave out these topics; same syntax as topics"`
+	Topics  []string `param:"topics" short:"t" several:"true" group:"Selection" help:"convert only these topics: names, names in which * matches anything, or regular expressions that must match the whole name; separate several by commas or spaces"`
+	Exclude []string `param:"exclude" short:"x" several:"true" group:"Selection" help:"leave out these topics; same syntax as topics"`
+
+	Types        []string `param:"topic_types" several:"true" group:"Selection" value:"TYPE" help:"convert topics of these types, such as sensor_msgs/msg/Imu, and those of topics; same syntax as topics"`
+	ExcludeTypes []string `param:"exclude_topic_types" several:"true" group:"Selection" value:"TYPE" help:"leave out topics of these types; same syntax as topics"`
+
+	AllowUnmatched bool `param:"allow_unmatched" group:"Selection" help:"accept options that name topics which no recording has"`
+
 	Start    string   `param:"start" group:"Selection" help:"leave out messages before this time: seconds from the start (12.5), a date (2021-07-23 09:12:15), or nanoseconds since 1970"`
 	End      string   `param:"end" group:"Selection" help:"leave out messages at or after this time; same syntax as start"`
-	Throttle []string `param:"throttle" group:"Selection" value:"TOPIC=5Hz|1/10" help:"keep at most 5 messages of TOPIC per second, or one in 10; * in TOPIC matches anything; the first rule that matches applies"`
+	Throttle []string `param:"throttle" group:"Selection" value:"TOPIC=5Hz|1/10" help:"keep at most 5 messages of TOPIC per second, or one in 10; TOPIC has the syntax of topics; the first rule that matches applies"`
 
 	Remap   []string      `param:"remap" short:"m" group:"Changes" value:"/from:=/to" help:"rename a topic: /from:=/to"`
 	Prefix  string        `param:"prefix" group:"Changes" value:"/PREFIX" help:"put this in front of all topic names"`
@@ -46,7 +52,7 @@ type Options struct {
 	MaxBagDuration time.Duration `param:"max_bag_duration" group:"Splits" min:"0" help:"start another file each time this much has passed since the first message; 0 is never"`
 	MaxBagMessages uint64        `param:"max_bag_messages" group:"Splits" help:"start another file after this many messages; 0 is never"`
 	Latched        bool          `param:"latched" alias:"repeat-latched" group:"Splits" help:"begin a part of a recording, and each further file, with the last messages of latched (transient local) topics"`
-	Repeat         []string      `param:"repeat" alias:"repeat-transient-local" group:"Splits" value:"TOPIC[=N]" help:"begin them with the last N messages of TOPIC, too, latched or not; * in TOPIC matches anything; by default N is the depth of its history, or 1"`
+	Repeat         []string      `param:"repeat" alias:"repeat-transient-local" group:"Splits" value:"TOPIC[=N]" help:"begin them with the last N messages of TOPIC, too, latched or not; TOPIC has the syntax of topics; by default N is the depth of its history, or 1"`
 }
 
 // DefaultOptions returns the defaults, which convert everything.
@@ -76,6 +82,12 @@ func (o *Options) parse() (*plan, error) {
 		return nil, err
 	}
 	if p.selection.Exclude, err = ParsePatterns("exclude", o.Exclude); err != nil {
+		return nil, err
+	}
+	if p.selection.Types, err = ParsePatterns("topic-types", o.Types); err != nil {
+		return nil, err
+	}
+	if p.selection.ExcludeTypes, err = ParsePatterns("exclude-topic-types", o.ExcludeTypes); err != nil {
 		return nil, err
 	}
 	if p.start, err = optionalMoment("start", o.Start); err != nil {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -13,63 +12,116 @@ import (
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
+	"tapedeck/nodes/internal/pattern"
 )
 
-// Patterns are topic names, or regular expressions that match a whole name.
-type Patterns []*regexp.Regexp
-
 // ParsePatterns parses the values of a flag, which may be separated by commas.
-func ParsePatterns(flag string, texts []string) (Patterns, error) {
-	var p Patterns
-	for _, text := range formats.Split(texts) {
-		re, err := regexp.Compile(`^(?:` + text + `)$`)
-		if err != nil {
-			return nil, config.Usagef("--%s %q is neither a topic's name nor a regular expression: %v", flag, text, err)
-		}
-		p = append(p, re)
+func ParsePatterns(flag string, texts []string) (pattern.Patterns, error) {
+	p, err := pattern.ParseAll(formats.Split(texts))
+	if err != nil {
+		return nil, config.Usagef("--%s: %w", flag, err)
 	}
 	return p, nil
 }
 
-// Match reports whether one of p matches a topic.
-func (p Patterns) Match(topic string) bool {
-	return slices.ContainsFunc(p, func(re *regexp.Regexp) bool { return re.MatchString(topic) })
-}
-
-// Selection selects the topics that Include matches, or all if it is empty, without those that Exclude matches.
+// Selection selects the topics that Include or Types match, or all if both are empty, without those that Exclude or
+// ExcludeTypes match.
 type Selection struct {
-	Include, Exclude Patterns
+	Include, Exclude    pattern.Patterns // of names
+	Types, ExcludeTypes pattern.Patterns // of types
 }
 
 // Wants reports whether a channel is selected.
 func (s *Selection) Wants(c *codec.Channel) bool {
-	return (len(s.Include) == 0 || s.Include.Match(c.Topic)) && !s.Exclude.Match(c.Topic)
+	return (len(s.Include)+len(s.Types) == 0 || s.Include.Match(c.Topic) || s.Types.MatchType(c.Type)) &&
+		!s.Exclude.Match(c.Topic) && !s.ExcludeTypes.MatchType(c.Type)
 }
 
-// Check returns an error if the recordings have topics but none is selected, and calls warn for each pattern of Include
-// that matches nothing.
-func (s *Selection) Check(infos []*codec.Info, warn func(string)) error {
-	var names []string
+// Check returns an error if the recordings have topics but none is selected, and calls unmatched for each pattern that
+// matches nothing, with its flag.
+func (s *Selection) Check(infos []*codec.Info, unmatched func(flag, text string)) error {
 	wanted := false
+	var topics []*codec.Channel
 	for _, info := range infos {
 		for _, t := range info.Topics {
 			wanted = wanted || s.Wants(t.Channel)
-			names = append(names, human.Printable(t.Channel.Topic))
+			topics = append(topics, t.Channel)
 		}
 	}
-	if !wanted && len(names) > 0 {
-		slices.Sort(names)
-		return fmt.Errorf("no topic is selected; there are %s", strings.Join(slices.Compact(names), ", "))
+	if !wanted && len(topics) > 0 {
+		return fmt.Errorf("no topic is selected; there are %s", topicNames(infos))
 	}
-	for _, re := range s.Include {
-		if !slices.ContainsFunc(infos, func(info *codec.Info) bool {
-			return slices.ContainsFunc(info.Topics, func(t codec.TopicInfo) bool { return re.MatchString(t.Channel.Topic) })
-		}) {
-			pattern := strings.TrimSuffix(strings.TrimPrefix(re.String(), "^(?:"), ")$")
-			warn(fmt.Sprintf("no topic matches %q", pattern))
+	for _, p := range s.Include {
+		if !slices.ContainsFunc(topics, func(c *codec.Channel) bool { return p.Match(c.Topic) }) {
+			unmatched("topics", p.Text)
+		}
+	}
+	for _, p := range s.Exclude {
+		if !slices.ContainsFunc(topics, func(c *codec.Channel) bool { return p.Match(c.Topic) }) {
+			unmatched("exclude", p.Text)
+		}
+	}
+	for flag, types := range map[string]pattern.Patterns{"topic-types": s.Types, "exclude-topic-types": s.ExcludeTypes} {
+		for _, p := range types {
+			if !slices.ContainsFunc(topics, func(c *codec.Channel) bool { return pattern.Patterns{p}.MatchType(c.Type) }) {
+				unmatched(flag, p.Text)
+			}
 		}
 	}
 	return nil
+}
+
+// topicNames lists the topics of recordings.
+func topicNames(infos []*codec.Info) string {
+	var names []string
+	for _, info := range infos {
+		for _, t := range info.Topics {
+			names = append(names, human.Printable(t.Channel.Topic))
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), ", ")
+}
+
+// check returns an error if the recordings have nothing that is selected, or nothing for an option that names topics. It
+// warns of such an option with --allow-unmatched.
+func (p *plan) check(infos []*codec.Info, warn func(string)) error {
+	var unmatched []string
+	note := func(flag, text string) { unmatched = append(unmatched, fmt.Sprintf("--%s %s", flag, text)) }
+	if err := p.selection.Check(infos, note); err != nil {
+		return err
+	}
+	any := func(match func(topic string) bool) bool {
+		return slices.ContainsFunc(infos, func(info *codec.Info) bool {
+			return slices.ContainsFunc(info.Topics, func(t codec.TopicInfo) bool { return match(t.Channel.Topic) })
+		})
+	}
+	for _, rule := range p.throttles {
+		if !any(func(topic string) bool { return rule.Match(p.rename(topic)) }) {
+			note("throttle", rule.Text)
+		}
+	}
+	for _, rule := range p.repeats {
+		if !any(func(topic string) bool { return rule.Match(p.rename(topic)) }) {
+			note("repeat", rule.Text)
+		}
+	}
+	for _, rule := range p.Remap {
+		from, _, _ := strings.Cut(rule, ":=")
+		if !any(func(topic string) bool { return strings.TrimPrefix(topic, "/") == strings.TrimPrefix(from, "/") }) {
+			note("remap", rule)
+		}
+	}
+	if len(unmatched) == 0 || !any(func(string) bool { return true }) {
+		return nil
+	}
+	slices.Sort(unmatched)
+	if p.AllowUnmatched {
+		warn("no topic matches " + strings.Join(unmatched, ", "))
+		return nil
+	}
+	return fmt.Errorf("no topic matches %s; there are %s. Correct it (*image* matches names that contain image), or use "+
+		"--allow-unmatched", strings.Join(unmatched, ", "), topicNames(infos))
 }
 
 // Moment is a time given on the command line: an offset from the start of the recording or an absolute time.

@@ -2,6 +2,8 @@ package convert
 
 import (
 	"math"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -66,6 +68,7 @@ func TestSelection(t *testing.T) {
 		"commas":        {[]string{"/imu,/odom"}, nil, []string{"/imu", "/odom"}},
 		"expression":    {[]string{"/imu.*"}, nil, []string{"/imu", "/imu/raw"}},
 		"alternatives":  {[]string{"/odom|/imu"}, nil, []string{"/imu", "/odom"}},
+		"wildcard":      {[]string{"/imu*"}, nil, []string{"/imu", "/imu/raw"}},
 		"braces":        {[]string{"/im.{1,2}"}, nil, []string{"/imu"}},
 		"exclude":       {nil, []string{"/imu"}, []string{"/imu/raw", "/odom"}},
 		"exclude wins":  {[]string{"/imu.*"}, []string{".*/raw"}, []string{"/imu"}},
@@ -86,6 +89,50 @@ func TestSelection(t *testing.T) {
 				}
 			}
 			require.Equal(t, test.want, got)
+		})
+	}
+}
+
+// Options that name topics which are not there are errors, unless --allow-unmatched accepts them.
+func TestUnmatched(t *testing.T) {
+	n := channel(t, "/n", "std_msgs/msg/UInt32")
+	in := write(t, "in.mcap", append(numbers(t, n, 3), numbers(t, channel(t, "/face", "std_msgs/msg/Int32"), 3)...)...)
+	for name, c := range map[string]struct {
+		change func(*Options)
+		error  string // "" is none
+		topics int
+	}{
+		"topics":   {func(o *Options) { o.Topics = []string{"/n", "/m"} }, "--topics /m;", 1},
+		"exclude":  {func(o *Options) { o.Exclude = []string{"ace"} }, "--exclude ace; there are /face, /n", 2},
+		"throttle": {func(o *Options) { o.Throttle = []string{"/nosuch=1Hz"} }, "--throttle /nosuch", 2},
+		"remap":    {func(o *Options) { o.Remap = []string{"/nosuch:=/x"} }, "--remap /nosuch:=/x", 2},
+		"repeat":   {func(o *Options) { o.Repeat = []string{"/nosuch=1"} }, "--repeat /nosuch", 2},
+		"type":     {func(o *Options) { o.ExcludeTypes = []string{"a/msg/B"} }, "--exclude-topic-types a/msg/B", 2},
+		"two": {func(o *Options) { o.Exclude = []string{"ace", "*c"} },
+			"no topic matches --exclude *c, --exclude ace", 2},
+		"matching": {func(o *Options) {
+			o.Exclude, o.Throttle, o.Remap = []string{"*ac*"}, []string{"/r/m=1/1"}, []string{"/n:=/m"}
+			o.Prefix, o.Repeat = "/r", []string{"/r/m"}
+		}, "", 1},
+		"types":         {func(o *Options) { o.Types = []string{"std_msgs/msg/Int32"} }, "", 1},
+		"excluded type": {func(o *Options) { o.ExcludeTypes = []string{"*/Int32"} }, "", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := DefaultOptions()
+			c.change(&o)
+			if c.error != "" {
+				folder := t.TempDir()
+				_, err := run(t, o, filepath.Join(folder, "out.mcap"), in)
+				require.ErrorContains(t, err, c.error)
+				require.ErrorContains(t, err, "--allow-unmatched")
+				entries, err := os.ReadDir(folder)
+				require.NoError(t, err)
+				require.Empty(t, entries)
+				o.AllowUnmatched = true
+			}
+			result, err := run(t, o, filepath.Join(t.TempDir(), "out.mcap"), in)
+			require.NoError(t, err)
+			require.Equal(t, c.topics, result.Topics)
 		})
 	}
 }

@@ -4,13 +4,64 @@ package pattern
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// Numbered is a name of topics in which * stands for anything, with a number: "/camera/*=1".
+// Pattern selects names of topics or types: a name, a name in which * stands for anything, or else a regular expression
+// that must match the whole name.
+type Pattern struct {
+	Text string
+	re   *regexp.Regexp
+}
+
+// Parse reads a pattern.
+func Parse(text string) (Pattern, error) {
+	p := Pattern{Text: text}
+	if !strings.ContainsAny(text, `\.+?()[]{}|^$`) {
+		p.re = Wildcard(text)
+		return p, nil
+	}
+	var err error
+	if p.re, err = regexp.Compile(`^(?:` + text + `)$`); err != nil {
+		return p, fmt.Errorf("%q is neither a name nor a regular expression: %w", text, err)
+	}
+	return p, nil
+}
+
+// Match reports whether p matches a name.
+func (p Pattern) Match(name string) bool { return p.re.MatchString(name) }
+
+// Patterns are several patterns, any of which may match.
+type Patterns []Pattern
+
+// ParseAll reads several patterns.
+func ParseAll(texts []string) (Patterns, error) {
+	var all Patterns
+	for _, text := range texts {
+		p, err := Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// Match reports whether one of p matches a name.
+func (p Patterns) Match(name string) bool {
+	return slices.ContainsFunc(p, func(one Pattern) bool { return one.Match(name) })
+}
+
+// MatchType reports whether one of p matches a type. ROS 1's pkg/Type is pkg/msg/Type, too.
+func (p Patterns) MatchType(name string) bool {
+	return p.Match(name) || strings.Count(name, "/") == 1 && p.Match(strings.Replace(name, "/", "/msg/", 1))
+}
+
+// Numbered is a pattern of topics with a number: "/camera/*=1".
 type Numbered struct {
-	topics *regexp.Regexp
+	Pattern
 	number int
 }
 
@@ -30,7 +81,10 @@ func ParseNumbered(texts []string, missing, least int) ([]Numbered, error) {
 		if name == "" || p.number < least {
 			return nil, fmt.Errorf("%q is not allowed, want TOPIC=NUMBER, at least %d", text, least)
 		}
-		p.topics = Wildcard(name)
+		var err error
+		if p.Pattern, err = Parse(name); err != nil {
+			return nil, err
+		}
 		list = append(list, p)
 	}
 	return list, nil
@@ -44,7 +98,7 @@ func Wildcard(name string) *regexp.Regexp {
 // NumberOf returns the number of the first pattern that matches the topic.
 func NumberOf(list []Numbered, topic string) (number int, found bool) {
 	for _, p := range list {
-		if p.topics.MatchString(topic) {
+		if p.Match(topic) {
 			return p.number, true
 		}
 	}

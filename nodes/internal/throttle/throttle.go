@@ -4,10 +4,11 @@ package throttle
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"tapedeck/nodes/internal/pattern"
 )
 
 // Throttle passes only some of the messages of a topic. The zero value passes all.
@@ -41,17 +42,20 @@ func (t *Throttle) Passes(stamp int64) bool {
 
 // Rule is a throttle for topics.
 type Rule struct {
-	topics   *regexp.Regexp
+	pattern.Pattern
 	throttle Throttle
 }
 
-// Parse reads rules: TOPIC=5Hz, TOPIC=1/10. A * in TOPIC stands for anything.
+// Parse reads rules: TOPIC=5Hz, TOPIC=1/10, where TOPIC is a pattern.
 func Parse(texts []string) ([]Rule, error) {
 	var list []Rule
 	for _, text := range texts {
 		name, limit, _ := strings.Cut(text, "=")
-		pattern := strings.ReplaceAll(regexp.QuoteMeta(name), `\*`, ".*")
-		rule := Rule{topics: regexp.MustCompile("^" + pattern + "$")}
+		topics, err := pattern.Parse(name)
+		if err != nil {
+			return nil, err
+		}
+		rule := Rule{Pattern: topics}
 		if rate, isRate := strings.CutSuffix(strings.ToLower(limit), "hz"); isRate {
 			hz, _ := strconv.ParseFloat(strings.TrimSpace(rate), 64)
 			if period := float64(time.Second) / hz; period > 0 && period < math.MaxInt32*float64(time.Second) {
@@ -71,7 +75,7 @@ func Parse(texts []string) ([]Rule, error) {
 // Of returns the throttle of a topic by the first rule that matches, nil if there is none.
 func Of(rules []Rule, topic string) *Throttle {
 	for _, rule := range rules {
-		if rule.topics.MatchString(topic) {
+		if rule.Match(topic) {
 			t := rule.throttle
 			return &t
 		}
