@@ -26,9 +26,9 @@
 // Two channels with the same topic, type, encoding and schema become one in the file; QoS, type hash and metadata of
 // the second are not kept. If they differ, Apollo's tools see the second as "topic#2".
 //
-// # What is ours in a file
+// # Additions to the format
 //
-// Four things are added that record.proto does not know, in unknown fields, which all readers pass over.
+// Four additions are in fields that record.proto does not define, which all readers skip.
 //
 // A channel whose payloads are not protobuf, or that carries more than a proto_desc can say, has a ProtoDesc whose root
 // file defines nothing and imports the file that describes the type. It carries this FileOptions extension:
@@ -52,11 +52,11 @@
 // A message with a PublishTime has it in a fixed64 field 51001 of its SingleMessage, in front of the content.
 //
 // A ChunkHeader has the CRC-32 (IEEE) of the chunk's body in a fixed32 field 51001, unless all channels are protobuf.
-// It is looked at in files that were not closed, where a crash may have left something else.
+// It is checked in files that were not closed, where a crash may have left other data.
 //
-// The ChannelCache of the channel of events, and of each that has latched messages (codec.LatchedDepth), has their
-// places in the file in a bytes field 51001, as one fixed64 each: so they are found without going through the file. Of
-// more than 65536 it has none.
+// The ChannelCache of the channel of events, and of each channel with latched messages (codec.LatchedDepth), has the
+// positions of its messages in a bytes field 51001, as one fixed64 each, so that they are found without reading the
+// file. A channel with more than 65536 messages has none.
 package record
 
 import (

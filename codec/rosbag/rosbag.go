@@ -1,29 +1,26 @@
 // Package rosbag reads and writes the bags of ROS 1, http://wiki.ros.org/Bags/Format/2.0, as the format "bag". ROS's
 // own rosbag reads what is written here. Bags of version 1.2, http://wiki.ros.org/Bags/Format/1.2, are read.
 //
-// Payloads are ROS 1's own serialisation, codec.EncodingROS1; package bridge/ros1 knows what they mean in ROS 2. Each
-// connection of a bag, that is each publisher of a topic, is a channel, with what its header says beside topic, type
-// and definition in Channel.Metadata: "md5sum", "callerid", "latching" as "true" or "false", and whatever else there
-// is. A latching one has transient-local QoS. There is no PublishTime.
+// Payloads are in ROS 1's serialisation, codec.EncodingROS1; package bridge/ros1 translates them to ROS 2. Each
+// connection of a bag, that is each publisher of a topic, is a channel. Channel.Metadata has the fields of its header
+// beside topic, type and definition: "md5sum", "callerid", "latching" as "true" or "false", and any others. A latching
+// channel has transient-local QoS. There is no PublishTime.
 //
 // # Reading
 //
-// A bag that was closed is read by its index. Any other, also one of version 1.2, is gone through once before the first
-// message is read or Info answers: what a killed writer left is read up to its last whole message, also in the chunk
-// that was open. What is damaged is reported to Query.Damaged and passed over: the messages around it are kept, unless
-// a chunk of bzip2 was hit.
+// A bag that was closed is read by its index. Any other bag, also one of version 1.2, is scanned once before the first
+// message is read or Info returns. It is read up to the last complete message, also in the chunk that was open. Damage
+// is reported to Query.Damaged and skipped: the messages around it are kept, except in a damaged bzip2 chunk.
 //
 // # Writing
 //
-// Messages of ROS 1 alone can be written, with times from 1 ns to the year 2106. They keep their order, and readers
-// find that in time by the index. Channels that agree in everything become one connection. A channel without "md5sum"
-// gets that of its definition. A chunk is closed when it has ChunkSize bytes (768 KiB) or its messages span
-// ChunkDuration of LogTime (1 s), so that a killed writer loses no more than that. What the recorder says of a
-// recording is tapedeck/RecordingEvent on codec.EventTopic. CreateOptions.Metadata is not kept. NAME.bag is split into
-// NAME_1.bag and so on.
+// Only messages of ROS 1 can be written, with times from 1 ns to the year 2106. They keep their order; the index is in
+// time order. Equal channels become one connection. A channel without "md5sum" gets that of its definition. A chunk is
+// closed when it has ChunkSize bytes (768 KiB) or its messages span ChunkDuration of LogTime (1 s): a killed writer
+// loses at most that. Events are messages of tapedeck/RecordingEvent on codec.EventTopic. CreateOptions.Metadata is not
+// kept. NAME.bag is split into NAME_1.bag and so on.
 //
-// One thing is added that ROS does not know, and passes over: the header of a chunk has the CRC-32 (IEEE) of its
-// records as "tapedeck_crc".
+// One addition, which ROS ignores: the header of a chunk has the CRC-32 (IEEE) of its records as "tapedeck_crc".
 package rosbag
 
 import (

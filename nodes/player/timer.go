@@ -52,11 +52,11 @@ func (*systemTimer) lockThread() {
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // ns; by default it is 50 µs
 }
 
-func (a *systemTimer) now() int64 { return a.first + int64(time.Since(a.origin)) }
+func (t *systemTimer) now() int64 { return t.first + int64(time.Since(t.origin)) }
 
-func (a *systemTimer) sleep(until int64) {
+func (t *systemTimer) sleep(until int64) {
 	for {
-		ahead := until - a.now()
+		ahead := until - t.now()
 		if ahead <= 0 {
 			return
 		}
@@ -66,14 +66,14 @@ func (a *systemTimer) sleep(until int64) {
 			continue
 		}
 		timeout := unix.NsecToTimespec(ahead - int64(exactSleep)/2)
-		if n, _ := unix.Ppoll([]unix.PollFd{{Fd: a.fd, Events: unix.POLLIN}}, &timeout, nil); n > 0 {
+		if n, _ := unix.Ppoll([]unix.PollFd{{Fd: t.fd, Events: unix.POLLIN}}, &timeout, nil); n > 0 {
 			var count [8]byte
-			_, _ = a.event.Read(count[:])
+			_, _ = t.event.Read(count[:])
 			return
 		}
 	}
 }
 
-func (a *systemTimer) wake() { _, _ = a.event.Write([]byte{1, 0, 0, 0, 0, 0, 0, 0}) }
+func (t *systemTimer) wake() { _, _ = t.event.Write([]byte{1, 0, 0, 0, 0, 0, 0, 0}) }
 
-func (a *systemTimer) close() error { return a.event.Close() }
+func (t *systemTimer) close() error { return t.event.Close() }

@@ -1,6 +1,6 @@
-// Package disk puts a test between a program and its disk: it sees, delays and fails what the program writes, without
-// the program's knowledge and without being root. It is seccomp's user notification, see seccomp_unotify(2): the kernel
-// holds each of the program's calls until the test has answered.
+// Package disk puts a test between a program and its disk: it sees, delays and fails what the program writes. It uses
+// seccomp's user notification, see seccomp_unotify(2): the kernel holds each system call until the test has answered.
+// The program need not be changed, and the test need not be root.
 package disk
 
 import (

@@ -1,12 +1,11 @@
-// Package sqlite writes database files of SQLite from front to back, and reads rows out of damaged ones. It knows pages
-// and records, https://sqlite.org/fileformat2.html, not SQL: what the library would write to many places comes in one
-// stream here, so that a database is written like any other file, and of a damaged one every page that is whole is
-// read.
+// Package sqlite writes database files of SQLite from front to back, and reads rows from damaged ones. It handles pages
+// and records, https://sqlite.org/fileformat2.html, not SQL. A database is written as one stream, like any other file.
+// From a damaged database every intact page is read.
 //
-// SQLite itself (modernc.org/sqlite) reads databases here but does not write them. Its virtual file system can only be
-// read from, so that it cannot write to output.System, whose tests simulate every crash and every failing write; it
-// cannot use the disk space that output.File keeps in reserve for the end of a file; and it is slower. MB/s of payload,
-// one transaction and one prepared insert per 4 MiB, write-ahead log, two processors:
+// SQLite itself (modernc.org/sqlite) reads databases here but does not write them, for three reasons. Its virtual file
+// system is read-only, so it cannot write to output.System, whose tests simulate crashes and failing writes. It cannot
+// use the disk space that output.File reserves for the end of a file. It is slower. MB/s of payload, one transaction
+// and one prepared insert per 4 MiB, write-ahead log, two processors:
 //
 //	bytes per message          100   1000   10,000   1,000,000
 //	this package               171    197      345         283

@@ -27,12 +27,12 @@ const MergeTime = time.Second
 
 // Note adds an event. One that counts messages of a topic, and comes within MergeTime of another of its kind,
 // is merged with it.
-func (j *EventLog) Note(e codec.Event) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
+func (l *EventLog) Note(e codec.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if e.Topic != "" && e.Count > 0 {
-		for i := range j.entries {
-			if f := &j.entries[i]; f.Kind == e.Kind && f.Topic == e.Topic {
+		for i := range l.entries {
+			if f := &l.entries[i]; f.Kind == e.Kind && f.Topic == e.Topic {
 				f.Time = min(f.Time, e.Time)
 				f.Until = max(f.Until, e.Until)
 				f.Count += e.Count
@@ -40,15 +40,15 @@ func (j *EventLog) Note(e codec.Event) {
 			}
 		}
 	}
-	j.entries = append(j.entries, entry{e, time.Now()})
+	l.entries = append(l.entries, entry{e, time.Now()})
 }
 
 // Take removes and returns the events that can no longer grow at now, or all of them, in the order in which they began.
-func (j *EventLog) Take(now time.Time, all bool) []codec.Event {
-	j.mu.Lock()
-	defer j.mu.Unlock()
+func (l *EventLog) Take(now time.Time, all bool) []codec.Event {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	var list []codec.Event
-	j.entries = slices.DeleteFunc(j.entries, func(e entry) bool {
+	l.entries = slices.DeleteFunc(l.entries, func(e entry) bool {
 		due := all || e.Count == 0 || now.Sub(e.noted) >= MergeTime
 		if due {
 			list = append(list, e.Event)
