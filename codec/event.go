@@ -40,6 +40,7 @@ const (
 	EventSnapshot   = "snapshot"   // a snapshot was taken; Text names its cause
 	EventTotals     = "totals"     // counts of one topic, or of all of them; see Totals
 	EventDamage     = "damage"     // bytes that can't be read
+	EventMissing    = "missing"    // a file of the recording is not there
 	EventUnfinished = "unfinished" // the writer did not complete the file
 )
 

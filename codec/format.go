@@ -136,6 +136,26 @@ func readHead(path string) ([]byte, error) {
 	return head[:n], nil
 }
 
+// lfsPointer begins a file that Git has in place of one whose contents are in its Large File Storage.
+const lfsPointer = "version https://git-lfs"
+
+// ErrLFSPointer is wrapped by errors about such files.
+var ErrLFSPointer = errors.New("this is a Git LFS pointer, not the file itself; run 'git lfs pull' first")
+
+// CheckContents returns an error if there is no file at path, or only a pointer of Git LFS.
+func CheckContents(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return Pathless(err)
+	}
+	defer file.Close()
+	head := make([]byte, len(lfsPointer))
+	if _, err := io.ReadFull(file, head); err == nil && string(head) == lfsPointer {
+		return ErrLFSPointer
+	}
+	return nil
+}
+
 // diagnose returns an error for a file of no known format, with a hint at what it may be.
 func diagnose(head []byte) error {
 	text := string(head)
@@ -144,9 +164,8 @@ func diagnose(head []byte) error {
 		return fmt.Errorf("%w: the folder holds no metadata.yaml and no .mcap file", ErrUnknownFormat)
 	case len(head) == 0:
 		return fmt.Errorf("%w: the file is empty", ErrUnknownFormat)
-	case strings.HasPrefix(text, "version https://git-lfs"):
-		return fmt.Errorf("%w: this is a Git LFS pointer, not the recording itself; run 'git lfs pull' first",
-			ErrUnknownFormat)
+	case strings.HasPrefix(text, lfsPointer):
+		return fmt.Errorf("%w: %w", ErrUnknownFormat, ErrLFSPointer)
 	case strings.HasPrefix(text, "\x1f\x8b"), strings.HasPrefix(text, "\x28\xb5\x2f\xfd"),
 		strings.HasPrefix(text, "BZh"), strings.HasPrefix(text, "PK\x03\x04"), strings.HasPrefix(text, "\xfd7zXZ"):
 		return fmt.Errorf("%w: the file is an archive or a compressed file; unpack it first", ErrUnknownFormat)

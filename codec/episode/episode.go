@@ -31,6 +31,8 @@ type Episode struct {
 type Camera struct {
 	align.Track
 	Device json.RawMessage // description of the camera as a JSON object; nil: none
+	// Raw reports whether frames are pixels rather than JPEG or PNG files. Only a Reader needs it.
+	Raw bool
 	// Open opens the frames. Several may be open at a time.
 	Open func() (Frames, error)
 }

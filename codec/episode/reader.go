@@ -74,6 +74,12 @@ func (r *Reader) Info() (*codec.Info, error) {
 		}
 		info.StartTime, info.EndTime = min(info.StartTime, start), max(info.EndTime, end)
 	}
+	for _, m := range r.Missing() {
+		if _, ok := counts[m.Channel]; !ok && m.Channel != nil {
+			counts[m.Channel] = 0
+			info.Topics = append(info.Topics, codec.TopicInfo{Channel: m.Channel})
+		}
+	}
 	for i := range info.Topics {
 		t := &info.Topics[i]
 		t.MessageCount = uint64(counts[t.Channel])
@@ -93,7 +99,11 @@ func (r *Reader) Info() (*codec.Info, error) {
 	}
 	info.Events = slices.Clone(r.source.Events())
 	for _, err := range r.source.Damage() {
-		info.Events = append(info.Events, codec.Event{Kind: codec.EventDamage, Text: err.Error()})
+		kind := codec.EventDamage
+		if m := (*MissingError)(nil); errors.As(err, &m) {
+			kind = codec.EventMissing
+		}
+		info.Events = append(info.Events, codec.Event{Kind: kind, Text: err.Error()})
 	}
 	slices.SortStableFunc(info.Events, func(a, b codec.Event) int { return cmp.Compare(a.Time, b.Time) })
 	r.info = info
@@ -132,6 +142,11 @@ func (r *Reader) load() ([]*Episode, error) {
 			return nil, fmt.Errorf("read %s: %s: %w", r.path, e.Name, err)
 		}
 		all = append(all, streams...)
+	}
+	for _, m := range r.Missing() {
+		if m.Camera != "" {
+			m.Channel = c.images(m.Camera, m.Raw)
+		}
 	}
 	r.channels, r.streams = c, all
 	return episodes, nil
@@ -247,12 +262,19 @@ func (it *iterator) Next() (*codec.Message, error) {
 		}
 		data, err := c.encoder.append(it.message.Data[:0], i)
 		if err != nil {
+			if errors.Is(err, io.EOF) { // of a file of images, not of the messages
+				err = fmt.Errorf("%w: %v", io.ErrUnexpectedEOF, err)
+			}
+			closed := errors.As(err, new(openError))
 			err = fmt.Errorf("read %s: %s at %d: %w", it.path, c.stream.channel.Topic, stamp, err)
 			if it.query.Damaged == nil {
 				it.err = err
 				break
 			}
 			it.query.Damaged(err)
+			if closed {
+				c.next = c.end - 1
+			}
 			it.err = it.advance(c)
 			continue
 		}

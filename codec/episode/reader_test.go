@@ -49,6 +49,7 @@ func (p *pictures) Close() error { *p.open--; return nil }
 // withPictures has a camera open.
 func withPictures(c *Camera, p pictures) *Camera {
 	c.Open = func() (Frames, error) { *p.open++; return &p, nil }
+	c.Raw = p.encoding == "rgb8"
 	return c
 }
 
@@ -263,4 +264,52 @@ func TestReaderPoses(t *testing.T) {
 	turned.Values = turned.Values[:20]
 	_, err := NewReader("session", "take", &takes{episodes: []*Episode{e}}).Info()
 	require.EqualError(t, err, "read take: one: stream tool/pose has 20 numbers for 3 samples of 7 columns")
+}
+
+// torn are frames of a file that ends too early.
+type torn struct{}
+
+func (f torn) Frame(int) (Frame, error) { return Frame{}, fmt.Errorf("a video: %w", io.EOF) }
+func (f torn) Close() error             { return nil }
+
+// A file of images that ends, or is not there, is not the end of the messages.
+func TestReaderEndOfImages(t *testing.T) {
+	open := 0
+	e := recording(&open)[0]
+	e.Cameras[0].Open = func() (Frames, error) { return torn{}, nil }
+	r := NewReader("session", t.TempDir(), &takes{episodes: []*Episode{e}})
+	it, err := r.Read(codec.Query{})
+	require.NoError(t, err)
+	_, err = it.Next()
+	require.ErrorContains(t, err, "/camera_0/image/compressed at 1000000000")
+	require.NotErrorIs(t, err, io.EOF)
+	require.NoError(t, it.Close())
+
+	opened := 0
+	e.Cameras[0].Open = func() (Frames, error) { opened++; return nil, errors.New("no ffmpeg") }
+	damaged := 0
+	list, _ := read(t, r, codec.Query{Damaged: func(error) { damaged++ }})
+	require.Len(t, list, 20-3-2, "all but the images of camera_0, and the second episode")
+	require.Equal(t, 1, opened)
+	require.Equal(t, 1, damaged)
+}
+
+// The description of a recording opens no image; files that are missing are named, with the channels that they had.
+func TestReaderMissing(t *testing.T) {
+	open := 0
+	episodes := recording(&open)
+	for _, c := range episodes[0].Cameras {
+		c.Open = func() (Frames, error) { t.Error(c.Name + " is opened"); return nil, io.EOF }
+	}
+	missing := &MissingError{Path: "videos/top.mp4", Camera: "top", Raw: true, Images: 7, Err: os.ErrNotExist}
+	r := NewReader("lerobot", t.TempDir(), &takes{episodes: episodes, damage: []error{missing}})
+	info, err := r.Info()
+	require.NoError(t, err)
+	last := info.Topics[len(info.Topics)-1]
+	require.Equal(t, "/top/image_raw", last.Channel.Topic)
+	require.Zero(t, last.MessageCount)
+	require.Equal(t, []codec.Event{{Kind: codec.EventMissing,
+		Text: "7 images of top are missing: videos/top.mp4: file does not exist"}}, info.Events)
+	require.Equal(t, []*MissingError{missing}, r.Missing())
+	require.Same(t, last.Channel, missing.Channel)
 }

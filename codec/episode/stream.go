@@ -120,42 +120,34 @@ func header(ns int64, frame string) std_msgs.Header {
 	return std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: int32(sec), Nanosec: uint32(rest)}, FrameId: frame}
 }
 
-// camera returns the images of a camera, as sensor_msgs/msg/CompressedImage or Image by its first readable frame.
-func (c channels) camera(camera *Camera) *stream {
-	name := "/" + topicName(camera.Name)
-	s := &stream{channel: c.get(name+"/image/compressed", &sensor_msgs.CompressedImage{})}
-	if raw(camera) {
-		s.channel = c.get(name+"/image_raw", &sensor_msgs.Image{})
+// images returns the channel of the images of a camera: sensor_msgs/msg/CompressedImage, or Image if they are pixels.
+func (c channels) images(camera string, raw bool) *codec.Channel {
+	name := "/" + topicName(camera)
+	if raw {
+		return c.get(name+"/image_raw", &sensor_msgs.Image{})
 	}
+	return c.get(name+"/image/compressed", &sensor_msgs.CompressedImage{})
+}
+
+// camera returns the images of a camera. It opens none of them.
+func (c channels) camera(camera *Camera) *stream {
+	s := &stream{channel: c.images(camera.Name, camera.Raw)}
 	var indices []int
 	indices, s.stamps = order(camera.Stamps)
-	isRaw := s.channel.Type == (*sensor_msgs.Image)(nil).TypeName()
-	s.encoder = func() encoder { return &frameEncoder{camera: camera, order: indices, stamps: s.stamps, raw: isRaw} }
+	s.encoder = func() encoder { return &frameEncoder{camera: camera, order: indices, stamps: s.stamps} }
 	return s
 }
 
-// raw reports whether the frames of a camera are pixels rather than JPEG or PNG.
-func raw(camera *Camera) bool {
-	const attempts = 16
-	frames, err := camera.Open()
-	if err != nil {
-		return false
-	}
-	defer frames.Close()
-	for i := range min(len(camera.Stamps), attempts) {
-		if f, err := frames.Frame(i); err == nil {
-			return !f.Compressed()
-		}
-	}
-	return false
-}
+// openError is the error of a camera that cannot be opened: none of its frames can be read.
+type openError struct{ error }
+
+func (e openError) Unwrap() error { return e.error }
 
 // frameEncoder encodes frames.
 type frameEncoder struct {
 	camera *Camera
 	order  []int
 	stamps []int64
-	raw    bool
 	frames Frames // nil before the first message
 }
 
@@ -164,7 +156,7 @@ func (e *frameEncoder) append(dst []byte, i int) ([]byte, error) {
 		var err error
 		if e.frames, err = e.camera.Open(); err != nil {
 			e.frames = nil
-			return dst, err
+			return dst, openError{err}
 		}
 	}
 	f, err := e.frames.Frame(e.order[i])
@@ -173,9 +165,9 @@ func (e *frameEncoder) append(dst []byte, i int) ([]byte, error) {
 	}
 	h := header(e.stamps[i], e.camera.Name)
 	switch {
-	case f.Compressed() == e.raw:
-		return dst, fmt.Errorf("frame %d of %s is %s, unlike the frames before", e.order[i], e.camera.Name, f.Encoding)
-	case !e.raw:
+	case f.Compressed() == e.camera.Raw:
+		return dst, fmt.Errorf("frame %d of %s is %s, unlike other frames", e.order[i], e.camera.Name, f.Encoding)
+	case !e.camera.Raw:
 		return cdr.Append(dst, &sensor_msgs.CompressedImage{Header: h, Format: f.Encoding, Data: f.Data})
 	}
 	return cdr.Append(dst, &sensor_msgs.Image{

@@ -165,7 +165,7 @@ func TestForeignFiles(t *testing.T) {
 		write("links.hdf5", func(f *h5.File) {
 			f.MakeGroup("/episodes")
 			f.LinkExternal("gone.hdf5", "/episodes/episode_0", "/episodes/episode_0")
-		}): "/episodes/episode_0 leads to no episode",
+		}): "/episodes/episode_0: it is a link, and the linked file is not there",
 		write("cube.hdf5", func(f *h5.File) {
 			f.MakeGroup("/observations")
 			h5.Put(f, "/observations/qpos", make([]float32, 8), 2, 2, 2)

@@ -25,6 +25,7 @@ type pictures struct {
 	name   string // of the dataset
 	label  string // of the camera
 	order  int64
+	raw    bool // as in episode.Camera
 }
 
 // pictures finds the images of all cameras.
@@ -40,7 +41,13 @@ func (s *source) pictures(root string, lengths map[string]int) ([]*pictures, err
 		}
 		for _, name := range names {
 			p := &pictures{source: s, root: root, path: root + group + name, name: name, label: cameraName(name), order: 1 << 32}
-			if s.file.Type(p.path) != h5.Set {
+			switch s.file.Type(p.path) {
+			case h5.Set:
+			case h5.None:
+				s.damage = append(s.damage, &episode.MissingError{Path: s.path + ":" + p.path, Camera: p.label,
+					Err: errDangling})
+				continue
+			default:
 				continue
 			}
 			if label := s.text(p.path, "camera"); label != "" {
@@ -85,17 +92,20 @@ func (p *pictures) readable() (int, error) {
 	defer f.Close()
 	n := f.set.Len()
 	good := func(i int) bool {
-		_, err := f.picture(i)
+		image, err := f.stored(i)
+		if err == nil {
+			p.raw = !image.Compressed() || f.swapped(&image)
+		}
 		return err == nil
 	}
 	if n == 0 || good(n-1) {
 		return n, nil
 	}
-	if !good(0) {
-		_, err := f.picture(0)
+	readable := sort.Search(n, func(i int) bool { return !good(i) })
+	if readable == 0 {
+		_, err := f.stored(0)
 		return 0, err
 	}
-	readable := sort.Search(n, func(i int) bool { return !good(i) })
 	p.source.damage = append(p.source.damage, fmt.Errorf("read %s: %s is unreadable from row %d of %d on", p.source.path,
 		p.path, readable, n))
 	return readable, nil
@@ -104,7 +114,8 @@ func (p *pictures) readable() (int, error) {
 // camera returns the camera. Its frames are the rows that image_index names, or else all rows.
 func (p *pictures) camera(stamps []int64, devices map[string]json.RawMessage) (*episode.Camera, error) {
 	s := p.source
-	c := &episode.Camera{Track: align.Track{Name: p.label, Topic: s.text(p.path, "topic")}, Device: devices[p.label]}
+	c := &episode.Camera{Track: align.Track{Name: p.label, Topic: s.text(p.path, "topic")}, Device: devices[p.label],
+		Raw: p.raw}
 	if device := object(s.text(p.path, "device")); device != nil {
 		c.Device = device
 	}
@@ -196,48 +207,48 @@ func (f *frames) Frame(i int) (episode.Frame, error) {
 // Close implements episode.Frames.
 func (f *frames) Close() error { return f.set.Close() }
 
-// picture returns the image of a row.
+// picture returns the image of a row. A JPEG with its colours swapped is decoded.
 func (f *frames) picture(row int) (episode.Frame, error) {
-	var err error
+	image, err := f.stored(row)
+	if err != nil || !f.swapped(&image) {
+		return image, err
+	}
+	picture, err := jpeg.Decode(bytes.NewReader(image.Data))
+	if err != nil {
+		return episode.Frame{}, fmt.Errorf("%s: row %d: %w", f.set.Path(), row, err)
+	}
+	rgba := pixel.RGBA(picture, nil)
+	size := rgba.Bounds().Size()
+	return episode.Frame{Encoding: "bgra8", Data: rgba.Pix, Width: size.X, Height: size.Y, Step: rgba.Stride}, nil
+}
+
+// swapped reports whether a stored image is a JPEG of blue, green and red.
+func (f *frames) swapped(image *episode.Frame) bool { return f.bgr && image.Encoding == "jpeg" }
+
+// stored returns the image of a row as it is in the file.
+func (f *frames) stored(row int) (image episode.Frame, err error) {
 	if f.set.Kind == h5.Bytes {
 		f.buffer, err = f.set.Sequence(row, f.buffer[:0])
 	} else {
 		f.buffer, err = f.set.Row(row, f.buffer[:0])
 	}
 	if err != nil {
-		return episode.Frame{}, err
+		return image, err
 	}
 	if f.pixels != "" {
 		height, width := f.set.Dims[1], f.set.Dims[2]
 		return episode.Frame{Encoding: f.pixels, Data: f.buffer, Width: width, Height: height,
 			Step: len(f.buffer) / max(height, 1)}, nil
 	}
-	out, err := f.file()
-	if err != nil {
-		return episode.Frame{}, fmt.Errorf("%s: row %d: %w", f.set.Path(), row, err)
-	}
-	return out, nil
-}
-
-// file returns the buffer as a JPEG or PNG without padding.
-func (f *frames) file() (episode.Frame, error) {
 	switch {
 	case bytes.HasPrefix(f.buffer, []byte("\x89PNG")):
 		return episode.Frame{Encoding: "png", Data: f.buffer}, nil
+	case bytes.HasPrefix(f.buffer, []byte("\xff\xd8")):
+		return episode.Frame{Encoding: "jpeg", Data: bytes.TrimRight(f.buffer, "\x00")}, nil
 	case len(f.buffer) == 0:
-		return episode.Frame{}, errors.New("no image")
-	case !bytes.HasPrefix(f.buffer, []byte("\xff\xd8")):
-		return episode.Frame{}, fmt.Errorf("neither JPEG nor PNG, it begins with %x", f.buffer[:min(len(f.buffer), 8)])
+		err = errors.New("no image")
+	default:
+		err = fmt.Errorf("neither JPEG nor PNG, it begins with %x", f.buffer[:min(len(f.buffer), 8)])
 	}
-	data := bytes.TrimRight(f.buffer, "\x00")
-	if !f.bgr {
-		return episode.Frame{Encoding: "jpeg", Data: data}, nil
-	}
-	picture, err := jpeg.Decode(bytes.NewReader(data))
-	if err != nil {
-		return episode.Frame{}, err
-	}
-	rgba := pixel.RGBA(picture, nil)
-	size := rgba.Bounds().Size()
-	return episode.Frame{Encoding: "bgra8", Data: rgba.Pix, Width: size.X, Height: size.Y, Step: rgba.Stride}, nil
+	return image, fmt.Errorf("%s: row %d: %w", f.set.Path(), row, err)
 }

@@ -56,6 +56,9 @@ func open(path string) (*source, error) {
 	return s, nil
 }
 
+// errDangling is the error of a link that leads to nothing.
+var errDangling = errors.New("it is a link, and the linked file is not there")
+
 const signature = "\x89HDF\r\n\x1a\n"
 
 // isHDF5 reports whether a file has the signature of HDF5, at its beginning or after a block of other data.
@@ -146,8 +149,7 @@ func (s *source) roots() ([]string, error) {
 		for _, name := range names {
 			root := "/episodes/" + name
 			if s.file.Type(root) != h5.Group {
-				s.damage = append(s.damage, fmt.Errorf("read %s: %s leads to no episode; is the linked file missing?",
-					s.path, root))
+				s.damage = append(s.damage, &episode.MissingError{Path: s.path + ":" + root, Err: errDangling})
 				continue
 			}
 			roots = append(roots, root)

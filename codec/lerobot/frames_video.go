@@ -3,6 +3,7 @@ package lerobot
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os/exec"
@@ -27,13 +28,14 @@ type videoFrames struct {
 	output  bytes.Buffer
 	next    int
 	data    []byte
+	end     int // no frame from here on can be read
 }
 
 func openVideo(path string, f *feature, fps, from float64, count int) (*videoFrames, error) {
 	if len(f.Shape) != 3 {
 		return nil, fmt.Errorf("read %s: %s has shape %v, want height, width and channels", path, f.key, f.Shape)
 	}
-	v := &videoFrames{path: path, height: f.Shape[0], width: f.Shape[1], fps: fps, from: from, count: count, next: -1}
+	v := &videoFrames{path: path, height: f.Shape[0], width: f.Shape[1], fps: fps, from: from, count: count, end: count, next: -1}
 	if f.Shape[0] == 3 && f.Shape[2] != 3 { // some datasets have channels first
 		v.height, v.width = f.Shape[1], f.Shape[2]
 	}
@@ -53,14 +55,22 @@ func (v *videoFrames) Frame(i int) (episode.Frame, error) {
 	if i < 0 || i >= v.count {
 		return episode.Frame{}, fmt.Errorf("read %s: no frame %d, there are %d", v.path, i, v.count)
 	}
-	if i != v.next {
+	if i >= v.end {
+		return episode.Frame{}, fmt.Errorf("read %s: frame %d: the video ends at frame %d, or is damaged there", v.path, i, v.end)
+	}
+	began := i != v.next
+	if began {
 		if err := v.start(i); err != nil {
 			return episode.Frame{}, fmt.Errorf("read %s: frame %d: %w", v.path, i, err)
 		}
 	}
 	if _, err := io.ReadFull(v.pixels, v.data); err != nil {
 		v.stop()
-		return episode.Frame{}, fmt.Errorf("read %s: frame %d: %w: %s", v.path, i, err, lastLines(v.output.String()))
+		if began { // ffmpeg has looked for all frames from here on
+			v.end = i
+		}
+		text := cmp.Or(lastLines(v.output.String()), "the video ends too early")
+		return episode.Frame{}, fmt.Errorf("read %s: frame %d: %s", v.path, i, text)
 	}
 	v.next++
 	return episode.Frame{Encoding: "rgb8", Data: v.data, Width: v.width, Height: v.height, Step: 3 * v.width}, nil

@@ -14,25 +14,28 @@ import (
 	"strings"
 	"sync"
 
+	"tapedeck/codec"
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
 )
 
 // Source reads a dataset of v3.0 or v2.1.
 type Source struct {
-	episode.Intact
 	path     string
 	info     info
 	notes    notes
 	rowCount int
 	episodes func() ([]*episode.Episode, error) // reads the numbers, once
+	videos   map[string]*episode.MissingError   // by path; nil: the video is there
+	missing  []error                            // those of videos that are not nil
+	check    func(path string) error            // returns why the contents of a file are not there
 }
 
 var _ episode.Source = (*Source)(nil)
 
 // Open opens the dataset in the folder path.
 func Open(path string) (*Source, error) {
-	s := &Source{path: path}
+	s := &Source{path: path, videos: map[string]*episode.MissingError{}, check: codec.CheckContents}
 	s.episodes = sync.OnceValues(s.readEpisodes)
 	if err := s.load(infoPath, &s.info); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
@@ -66,6 +69,15 @@ func (s *Source) isV2() bool { return strings.HasPrefix(s.info.Version, "v2.") }
 
 // Close implements episode.Source.
 func (s *Source) Close() error { return nil }
+
+// Complete implements episode.Source: false if videos are missing.
+func (s *Source) Complete() bool { return len(s.missing) == 0 }
+
+// Events implements episode.Source: the format has none.
+func (s *Source) Events() []codec.Event { return nil }
+
+// Damage implements episode.Source: the videos that are missing. Anything else that is damaged is an error.
+func (s *Source) Damage() []error { return s.missing }
 
 // Episodes implements episode.Source. Streams come from the features that this package writes; other features of
 // numbers are left out. Without meta/tapedeck.json, all numbers are joints of arm_0 in an unknown unit, and the
@@ -181,7 +193,7 @@ func (s *Source) entriesOf(t *tableReader) ([]*entry, error) {
 			}
 			prefix := "videos/" + f.key + "/"
 			e.starts[f.key] = columns[prefix+"from_timestamp"][i]
-			if e.videos[f.key], err = s.video(values(prefix, f.key)); err != nil {
+			if e.videos[f.key], err = s.videoPath(values(prefix, f.key)); err != nil {
 				return nil, err
 			}
 		}
@@ -190,7 +202,7 @@ func (s *Source) entriesOf(t *tableReader) ([]*entry, error) {
 	return all, nil
 }
 
-func (s *Source) video(values map[string]any) (string, error) {
+func (s *Source) videoPath(values map[string]any) (string, error) {
 	if s.info.VideoPath == nil {
 		return "", errors.New(infoPath + " has videos without a video_path")
 	}
@@ -233,7 +245,7 @@ func (s *Source) entriesV2() ([]*entry, error) {
 		for _, f := range s.info.Features {
 			if f.DType == "video" {
 				values["video_key"] = f.key
-				if e.videos[f.key], err = s.video(values); err != nil {
+				if e.videos[f.key], err = s.videoPath(values); err != nil {
 					return nil, err
 				}
 			}
@@ -318,9 +330,10 @@ func (s *Source) episode(e *entry, r *rows, at span) *episode.Episode {
 	ep.Start, ep.End = stamps[0], stamps[at.n-1]
 	for _, f := range s.info.Features {
 		if f.isPicture() {
-			c := s.camera(e, f, at)
-			c.Stamps, c.Device = stamps, devices[c.Name]
-			ep.Cameras = append(ep.Cameras, c)
+			if c := s.camera(e, f, at); c != nil {
+				c.Stamps, c.Device = stamps, devices[c.Name]
+				ep.Cameras = append(ep.Cameras, c)
+			}
 		}
 		if numbers, ok := r.numbers[f.key]; ok {
 			width := f.width()
@@ -333,7 +346,7 @@ func (s *Source) episode(e *entry, r *rows, at span) *episode.Episode {
 	return ep
 }
 
-// camera returns the camera of a feature.
+// camera returns the camera of a feature, nil if its video is missing.
 func (s *Source) camera(e *entry, f *feature, at span) *episode.Camera {
 	name := s.notes.Cameras[f.key]
 	if name == "" {
@@ -341,13 +354,31 @@ func (s *Source) camera(e *entry, f *feature, at span) *episode.Camera {
 	}
 	c := &episode.Camera{Track: align.Track{Name: name, Topic: f.key}}
 	if f.DType == "video" {
-		c.Open = func() (episode.Frames, error) {
-			return openVideo(filepath.Join(s.path, e.videos[f.key]), f, s.info.FPS, e.starts[f.key], at.n)
+		path := filepath.Join(s.path, e.videos[f.key])
+		if missing := s.video(path, name); missing != nil {
+			missing.Images += at.n
+			return nil
 		}
+		c.Raw = true
+		c.Open = func() (episode.Frames, error) { return openVideo(path, f, s.info.FPS, e.starts[f.key], at.n) }
 		return c
 	}
 	c.Open = func() (episode.Frames, error) { return openImages(filepath.Join(s.path, e.data), f.key, at.from, at.n) }
 	return c
+}
+
+// video returns the error of a video that is missing, and nil of others. It looks for each video once.
+func (s *Source) video(path, camera string) *episode.MissingError {
+	missing, known := s.videos[path]
+	if known {
+		return missing
+	}
+	if err := s.check(path); err != nil {
+		missing = &episode.MissingError{Path: path, Camera: camera, Raw: true, Err: err}
+		s.missing = append(s.missing, missing)
+	}
+	s.videos[path] = missing
+	return missing
 }
 
 // arms adds the numbers of a feature to the arms of an episode.

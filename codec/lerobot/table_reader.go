@@ -8,6 +8,8 @@ import (
 	"os"
 
 	"github.com/parquet-go/parquet-go"
+
+	"tapedeck/codec"
 )
 
 // tableReader reads a Parquet file.
@@ -33,6 +35,9 @@ func openTable(path string) (t *tableReader, err error) {
 		return nil, err
 	}
 	t = &tableReader{path: path, file: file}
+	if err := codec.CheckContents(path); err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
 	err = guard(path, func() error {
 		t.in, err = parquet.OpenFile(file, stat.Size())
 		return err

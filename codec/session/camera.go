@@ -38,6 +38,11 @@ func (s *Source) cameras(folder string, m *metadata) ([]*episode.Camera, error) 
 		if len(f.list) == 0 {
 			continue
 		}
+		// Git gets all images of a camera, or none.
+		if err := codec.CheckContents(filepath.Join(f.folder, f.list[0].name)); errors.Is(err, codec.ErrLFSPointer) {
+			s.missing(f.folder, e.Name(), len(f.list), err)
+			continue
+		}
 		c := &episode.Camera{
 			Track: align.Track{Name: e.Name()}, Device: m.devices[e.Name()],
 			Open: func() (episode.Frames, error) { return &frames{folder: f.folder, list: f.list}, nil },

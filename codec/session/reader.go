@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -80,7 +81,7 @@ func isSession(path string, entries []os.DirEntry) bool {
 		case name == framesName:
 			if inner, err := os.ReadDir(filepath.Join(path, name)); err == nil &&
 				slices.ContainsFunc(inner, func(e os.DirEntry) bool {
-					return strings.HasPrefix(e.Name(), "camera_")
+					return strings.HasPrefix(e.Name(), cameraPrefix)
 				}) {
 				return true
 			}
@@ -158,6 +159,12 @@ func (s *Source) damaged(err error) {
 	}
 }
 
+// missing reports images of a camera that are not there.
+func (s *Source) missing(folder, camera string, images int, err error) {
+	s.damaged(&episode.MissingError{Path: folder, Camera: camera, Images: images, Err: err})
+	s.complete = false
+}
+
 // Complete reports whether all sessions were closed by who wrote them. Episodes finds that out.
 func (s *Source) Complete() bool { return s.complete }
 
@@ -198,6 +205,12 @@ func (s *Source) episode(folder string) (*episode.Episode, error) {
 			if arm != nil {
 				e.Arms = append(e.Arms, arm)
 			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.devices)) {
+		path := filepath.Join(folder, framesName, name)
+		if _, err := os.Stat(path); strings.HasPrefix(name, cameraPrefix) && err != nil {
+			s.missing(path, name, 0, codec.Pathless(err))
 		}
 	}
 	slices.SortFunc(e.Arms, func(a, b *episode.Arm) int { return naturally(a.Name, b.Name) })

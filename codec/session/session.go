@@ -27,6 +27,7 @@ const (
 	metadataName = "metadata.json"
 	partSuffix   = ".part" // follows the name of a file that is being written
 	framesName   = "frames"
+	cameraPrefix = "camera_" // of the folders of cameras
 	framePrefix  = "frame_"
 )
 

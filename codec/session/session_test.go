@@ -86,7 +86,7 @@ func TestFolder(t *testing.T) {
 	}
 	for _, name := range []string{"take_10", "take_9", ".hidden"} {
 		require.NoError(t, os.WriteFile(filepath.Join(folder, name, "metadata.json"),
-			[]byte(`{"devices": {"camera_0": {}}, "end_time": 5}`), 0o666))
+			[]byte(`{"devices": {"arm_0": {}}, "end_time": 5}`), 0o666))
 	}
 	put(t, folder, "take_9/arm_0/joints.csv", "timestamp,index,value\r\n1.0,0,7\r\n")
 	put(t, folder, "take_10/arm_0/joints.csv", "timestamp,index,value\r\n2.0,0,7\r\n3.0,0,x\r\n")

@@ -71,9 +71,11 @@ func (o *infoOptions) info(ctx context.Context, paths []string, stdout, stderr i
 // errDamaged is returned after the description of a recording that is damaged.
 var errDamaged = errors.New("is damaged")
 
-// checkDamage returns an error if damage was found in a recording.
+// checkDamage returns an error if damage was found in a recording, or files of it are missing.
 func checkDamage(path string, info *codec.Info) error {
-	if slices.ContainsFunc(info.Events, func(e codec.Event) bool { return e.Kind == codec.EventDamage }) {
+	if slices.ContainsFunc(info.Events, func(e codec.Event) bool {
+		return e.Kind == codec.EventDamage || e.Kind == codec.EventMissing
+	}) {
 		return fmt.Errorf("%s %w", path, errDamaged)
 	}
 	return nil

@@ -98,6 +98,9 @@ func (o *infoOptions) openPicture(ctx context.Context, path string, stderr io.Wr
 				r.Close()
 				return nil, nil, err
 			}
+			for _, missing := range r.Missing() {
+				fmt.Fprintln(stderr, "warning:", missing)
+			}
 			return &episodes{r.Source(), info.Format}, nil, nil
 		}
 		if o.Episode > 0 {

@@ -59,6 +59,8 @@ func writeInfoText(w io.Writer, path string, info *codec.Info, measured *measure
 	switch {
 	case info.Complete:
 		line("Complete:", "yes")
+	case slices.ContainsFunc(info.Events, func(e codec.Event) bool { return e.Kind == codec.EventMissing }):
+		line("Complete:", "no, files of it are missing; in a Git clone, 'git lfs pull' gets them")
 	case slices.ContainsFunc(info.Events, func(e codec.Event) bool { return e.Kind == "damage" }):
 		line("Complete:", "no, it is damaged; 'converter recover %s' saves everything that can be read",
 			human.Printable(path))

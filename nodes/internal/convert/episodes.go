@@ -280,7 +280,13 @@ func (w *episodeJob) source(ctx context.Context, i int, path string) (*notedSour
 		if !in.info.Complete {
 			s.notes = append(s.notes, "it is incomplete; converting everything readable")
 		}
+		if err := w.accept(in, w.plan, &w.lost); err != nil {
+			return nil, errors.Join(err, in.reader.Close())
+		}
 		for _, err := range s.Damage() {
+			if errors.As(err, new(*episode.MissingError)) {
+				continue
+			}
 			s.notes = append(s.notes, err.Error())
 		}
 		return s, nil
@@ -316,6 +322,9 @@ func (w *episodeJob) fromMessages(ctx context.Context, i int, in *input) (*noted
 		s.notes = append(s.notes, "it is incomplete; converting everything readable")
 	}
 	r := newSource(p, ros2Target(), inputs{in}, window)
+	if err := w.accept(in, p, &r.observer.known); err != nil {
+		return nil, err
+	}
 	r.observer.damaged, s.observer = w.Damaged, &r.observer
 	r.info.Path, r.info.Metadata = in.path, in.original.Metadata
 	r.info.StartTime, r.info.EndTime = in.original.StartTime, in.original.EndTime

@@ -3,16 +3,19 @@ package convert
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/codec/episode"
 	"tapedeck/nodes/internal/formats"
 )
 
 // input is a recording that is read.
 type input struct {
 	path   string
-	reader codec.Reader
+	source codec.Reader // as it is in the file
+	reader codec.Reader // translated
 	info   *codec.Info
 
 	original *codec.Info              // before translation
@@ -22,7 +25,7 @@ type input struct {
 
 // newInput reads source with its messages translated to the encodings of t, as far as possible. It owns source.
 func newInput(path string, source codec.Reader, p *plan, t *target) (*input, error) {
-	in := &input{path: path, left: map[*codec.Channel]error{}, reader: source}
+	in := &input{path: path, left: map[*codec.Channel]error{}, source: source, reader: source}
 	if err := in.prepare(p, t); err != nil {
 		return nil, errors.Join(err, source.Close())
 	}
@@ -60,6 +63,17 @@ func (in *input) note(left []error) {
 			in.left[untranslated.Channel] = untranslated.Err
 		}
 	}
+}
+
+// missing returns files that the recording lacks and that would have selected messages.
+func (in *input) missing(p *plan) []*episode.MissingError {
+	r, ok := takes(in.source)
+	if !ok {
+		return nil
+	}
+	return slices.DeleteFunc(r.Missing(), func(m *episode.MissingError) bool {
+		return m.Channel != nil && !p.selection.Wants(m.Channel)
+	})
 }
 
 // intact is a recording whose reading ends at damage, although translations above it report errors to Query.Damaged.

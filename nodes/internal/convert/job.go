@@ -3,10 +3,16 @@ package convert
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"tapedeck/codec"
 	"tapedeck/codec/align"
+	"tapedeck/codec/episode"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
 )
@@ -93,7 +99,11 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs) (*Res
 	if err != nil {
 		return nil, err
 	}
+	var missing losses
 	for _, in := range ins {
+		if err := j.accept(in, p, &missing); err != nil {
+			return nil, err
+		}
 		if !in.original.Complete && j.Damaged == nil {
 			j.warn(in.path + " is incomplete; converting everything readable")
 		}
@@ -103,6 +113,7 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs) (*Res
 	}
 	s := newSource(p, t, ins, window)
 	s.observer.damaged = j.Damaged
+	s.observer.known = append(s.observer.known, missing...)
 	if window.Start > first {
 		if err := s.readState(window.Start); err != nil {
 			return nil, err
@@ -155,6 +166,54 @@ func (j *Job) open(path string, p *plan, t *target) (*input, error) {
 		source = intact{source}
 	}
 	return newInput(path, source, p, t)
+}
+
+// accept adds files that the input lacks to what is lost; without --partial they are an error. Job.Damaged is called
+// with them anyway.
+func (j *Job) accept(in *input, p *plan, lost *losses) error {
+	missing := in.missing(p)
+	if len(missing) == 0 || j.Damaged != nil {
+		return nil
+	}
+	if !p.Partial {
+		return lacks(in.path, missing)
+	}
+	for _, m := range missing {
+		if m.Channel == nil {
+			lost.add("episodes whose files are missing", "", 0)
+		} else {
+			lost.add("images whose files are missing", m.Channel.Topic, uint64(m.Images))
+		}
+	}
+	return nil
+}
+
+// lacks returns the error about files that a recording lacks.
+func lacks(path string, missing []*episode.MissingError) error {
+	var files, of []string
+	images := 0
+	for _, m := range missing {
+		name, err := filepath.Rel(path, m.Path)
+		if err != nil || strings.HasPrefix(name, "..") {
+			name = m.Path
+		}
+		files, images = append(files, human.Printable(name)), images+m.Images
+		if camera := human.Printable(m.Camera); m.Camera != "" && !slices.Contains(of, camera) {
+			of = append(of, camera)
+		}
+	}
+	what := human.Count(len(files), "file") + ": " + human.List(files)
+	switch {
+	case images > 0:
+		what += fmt.Sprintf(" (%s of %s)", human.Count(images, "image"), human.List(of))
+	case len(of) > 0:
+		what += fmt.Sprintf(" (images of %s)", human.List(of))
+	}
+	why := missing[0].Err
+	if !errors.Is(why, codec.ErrLFSPointer) {
+		why = fmt.Errorf("%w; get them, in a Git clone with 'git lfs pull'", why)
+	}
+	return fmt.Errorf("%s lacks %s: %w, or use --partial to convert everything else", path, what, why)
 }
 
 func (j *Job) warn(text string) {

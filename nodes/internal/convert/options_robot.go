@@ -77,7 +77,7 @@ type AlignOptions struct {
 	HoldColumns      []string      `param:"hold_columns" group:"Alignment" value:"COLUMN" help:"do not interpolate COLUMN, such as status or arm_0/gripper/status, but repeat the previous sample"`
 	LinearColumns    []string      `param:"linear_columns" group:"Alignment" value:"COLUMN" help:"interpolate COLUMN, although it holds only a few whole numbers"`
 	Optional         []string      `param:"optional" group:"Alignment" value:"STREAM" help:"do not drop rows that lack STREAM (a name or a topic): write NaN, or a black image"`
-	Partial          bool          `param:"partial" group:"Alignment" help:"accept episodes without cameras or without arms, and recordings that lack topics of the mapping"`
+	Partial          bool          `param:"partial" group:"Alignment" help:"accept episodes without cameras or without arms, and recordings that lack topics of the mapping or files, such as videos"`
 }
 
 // timelineAuto is the first camera, or its rate for formats with a fixed rate.
