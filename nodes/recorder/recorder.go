@@ -104,7 +104,7 @@ func (r *recorder) follow(ctx context.Context) {
 	if r.options.Diagnostics {
 		var err error
 		if status.diagnostics, err = newDiagnostics(r); err != nil {
-			r.warn("diagnostics", "no diagnostics: %v", err)
+			r.warn("diagnostics", "cannot publish diagnostics: %v", err)
 		}
 	}
 	r.topics.Run(ctx, statusPace, func(now time.Time) {
@@ -121,7 +121,7 @@ func (r *recorder) awaitTime(ctx context.Context) error {
 	defer tick.Stop()
 	for start := time.Now(); r.clock.Now() == 0; {
 		if time.Since(start) > 2*time.Second {
-			r.warn("clock", "use_sim_time is set and nothing was heard on /clock yet; recording begins then")
+			r.warn("clock", "use_sim_time is set: recording starts with the first message on /clock")
 		}
 		select {
 		case <-ctx.Done():
@@ -187,7 +187,7 @@ func (r *recorder) unfit(topic, typeName string) string {
 		}
 	}
 	if r.options.format().Live.Robot != nil && !r.robot.Maps(topic, typeName) {
-		return fmt.Sprintf("%s [%s] is no camera and no arm; robot_mapping can say that it is", topic, typeName)
+		return fmt.Sprintf("%s [%s] is neither a camera nor an arm; robot_mapping can map it", topic, typeName)
 	}
 	return ""
 }
@@ -253,7 +253,7 @@ func newRecorder(o options, chosen *selection.Selection, node bridge.Node, line 
 	}
 	r.latchedCache = &intake.LatchedCache{MaxBytes: latchedBytes, Since: r.neededSince, OnFull: func(t *queue.Topic) {
 		topic := t.Name()
-		r.warn("latched "+topic, "%s: not all of its latched messages can be kept to be repeated, they are too large", topic)
+		r.warn("latched "+topic, "%s: its latched messages take too much memory; new files repeat only some of them", topic)
 	}}
 	s, err := r.newSession(r.name)
 	if err != nil {

@@ -219,15 +219,14 @@ func (c control) onSubscribeToTopics(request *srv.SubscribeToTopics_Request) msg
 	response := &srv.SubscribeToTopics_Response{}
 	var err error
 	if n := len(request.TopicTypes); n != 0 && n != len(request.Topics) {
-		err = fmt.Errorf("there are %d topics and %d types", len(request.Topics), n)
+		err = fmt.Errorf("got %d topics but %d types", len(request.Topics), n)
 	} else {
 		response.SubscribedTopics, response.UnavailableTopics, err = c.topics.Subscribe(request.Topics, request.TopicTypes)
 	}
 	if err != nil {
 		response.UnavailableTopics = request.Topics
 	} else if len(response.SubscribedTopics) == 0 {
-		err = errors.New("none of the topics is there, or has a type that can be recorded; they are recorded when they " +
-			"appear")
+		err = errors.New("no topic has a type that can be recorded now; the topics are recorded when they appear")
 	}
 	response.ReturnCode, response.ErrorString = outcome(err)
 	return response

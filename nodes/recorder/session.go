@@ -24,7 +24,7 @@ import (
 var errNotRecording = subscription.ErrInactive
 
 // errEnds is returned when a recording is started while the recorder ends.
-var errEnds = errors.New("the recorder ends")
+var errEnds = errors.New("the recorder is shutting down")
 
 // session is one recording, from its start until it is stopped.
 type session struct {
@@ -195,7 +195,7 @@ func (s *session) completed(f codec.FileInfo, err error) {
 // deleted is called for each file that was to be deleted because of max_bag_files.
 func (s *session) deleted(path string, err error) {
 	if err != nil {
-		s.recorder.node.Log(bridge.Error, "delete %s, as there are more than max_bag_files: %v", path, err)
+		s.recorder.node.Log(bridge.Error, "cannot delete %s, which exceeds max_bag_files: %v", path, err)
 	}
 }
 
@@ -248,8 +248,8 @@ func (s *session) onSplit(closed, opened string, t int64) {
 	s.mu.Unlock()
 	s.files.Begun()
 	s.journal.Note(codec.Event{Kind: codec.EventSplit, Time: cmp.Or(t, s.recorder.clock.Now()),
-		Text: "goes on from " + closed})
-	s.recorder.node.Log(bridge.Info, "recording goes on in %s", opened)
+		Text: "continues " + closed})
+	s.recorder.node.Log(bridge.Info, "recording continues in %s", opened)
 	s.recorder.announceSplit(closed, opened)
 }
 

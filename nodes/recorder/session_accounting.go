@@ -77,7 +77,7 @@ func (s *session) fileEvents(start, end int64, last bool) []codec.Event {
 		topic, c := rec.Name(), newCounts(rec)
 		if c.Throttled > 0 {
 			events = append(events, codec.Event{Kind: codec.EventThrottle, Topic: topic, Time: start, Until: end,
-				Count: c.Throttled, Text: "left out, as throttle asks"})
+				Count: c.Throttled, Text: "left out by throttle"})
 		}
 		s.unconfirmed[topic] = append(s.unconfirmed[topic], topicCounts{rec, c})
 		whole[topic] = append(whole[topic], topicCounts{rec, rec.Counts().Since(accounting.Counts{})})
@@ -212,7 +212,7 @@ func (s *session) noteLosses() {
 	list := s.recorded()
 	why := "dropped, as the disk did not keep up"
 	if s.writer.Late() {
-		why = "dropped, as PNGs were not made as fast as pictures came"
+		why = "dropped because PNG encoding could not keep up"
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -59,7 +59,7 @@ func TestRecordingIsSplit(t *testing.T) {
 			"totals /map 1 received 1, written 1, dropped 0, lost 0", "totals /n 2 received 2, written 2, dropped 0, lost 0",
 		}, events(t, "drive.record.00000"))
 		last := events(t, "drive.record.00003")
-		require.Contains(t, last, "split  0 goes on from drive.record.00002")
+		require.Contains(t, last, "split  0 continues drive.record.00002")
 		require.Contains(t, last, "totals /n 8 whole recording: received 8, written 8, dropped 0, lost 0")
 		require.Contains(t, d.said.String(), "2 topics, 10 messages", "what was repeated does not count")
 	})

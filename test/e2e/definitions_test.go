@@ -46,7 +46,7 @@ func TestDefinitions(t *testing.T) {
 
 	warnings := map[string]string{}
 	for line := range strings.Lines(out) {
-		if _, text, ok := strings.Cut(line, "recorded without its definition"); ok {
+		if _, text, ok := strings.Cut(line, "recorded without the definition"); ok {
 			for _, typeName := range []string{"Bad", "Partial", "Unknown"} {
 				if strings.Contains(text, typeName) {
 					require.Empty(t, warnings[typeName], "it is said once")

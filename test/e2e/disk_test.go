@@ -115,9 +115,9 @@ func TestRecorderWaitsForSpace(t *testing.T) {
 				sent = 350
 			}
 			g.publishBig(p, 0, sent)
-			recorder.Prints("recording waits")
+			recorder.Prints("recording paused")
 			require.NoError(t, os.Remove(g.path("small/ballast")))
-			recorder.Prints("recording goes on")
+			recorder.Prints("recording resumed")
 			g.publishBig(p, sent, sent+10)
 			out := recorder.Interrupt()
 			var got []uint32

@@ -121,7 +121,7 @@ func TestRecorderLosesNothing(t *testing.T) {
 	require.Contains(t, summary, fmt.Sprintf("%d messages", 2*count))
 	require.Contains(t, summary, "0 dropped, 0 lost in transport")
 	require.Equal(t, 1, strings.Count(summary, "test_msgs/msg/Numbered is recorded without")+strings.Count(summary,
-		"recorded without its definition"),
+		"recorded without the definition"),
 		"the unknown type is said once")
 	all := messages(t, g.path("flood.record.00000"))
 	for _, topic := range []string{"/a", "/b"} {

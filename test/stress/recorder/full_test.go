@@ -45,10 +45,10 @@ func fill(g *graph, storage, action, reserve string) {
 		recorder.Prints("deleted ")
 		require.NoError(t, os.Remove(ballast)) // so that there is room for the end
 	case "pause":
-		recorder.Prints("recording waits")
+		recorder.Prints("recording paused")
 		recorder.Prints("messages are dropped")
 		require.NoError(t, os.Remove(ballast))
-		recorder.Prints("recording goes on:")
+		recorder.Prints("recording resumed:")
 		time.Sleep(200 * time.Millisecond)
 	}
 	var sent uint64

@@ -111,7 +111,7 @@ func TestHungDisk(t *testing.T) {
 }
 
 // TestBrokenDisk has the disk fail for a moment. What was written before is there, what is missing is said, and
-// recording goes on in another file where it is to.
+// recording continues in another file when it should.
 func TestBrokenDisk(t *testing.T) {
 	t.Parallel()
 	for _, action := range []string{"stop", "pause"} {
@@ -132,7 +132,7 @@ func TestBrokenDisk(t *testing.T) {
 			if action == "stop" {
 				printed = recorder.Wait(1)
 			} else {
-				recorder.Prints("recording goes on in")
+				recorder.Prints("recording continues in")
 				until := from.acked(2) + 5
 				require.Eventually(t, func() bool { return from.acked(2) >= until }, process.Patience, 20*time.Millisecond)
 				from.finish()

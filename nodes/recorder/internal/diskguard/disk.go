@@ -23,7 +23,7 @@ type System struct{}
 func (System) Space(path string) (free, total int64, err error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(path, &s); err != nil {
-		return 0, 0, fmt.Errorf("ask for the space on the disk of %s: %w", path, err)
+		return 0, 0, fmt.Errorf("get the free space on the disk of %s: %w", path, err)
 	}
 	return int64(s.Bavail) * s.Bsize, int64(s.Blocks) * s.Bsize, nil
 }

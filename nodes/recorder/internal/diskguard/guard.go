@@ -137,8 +137,8 @@ func (g *Guard) Check(now time.Time) time.Duration {
 		g.Low.Store(false)
 		t := g.Stamp()
 		g.Note(codec.Event{Kind: codec.EventDisk, Time: g.since.Load(), Until: t,
-			Text: "nothing was written for want of space on the disk"})
-		g.Log(bridge.Info, "recording goes on: %v are free on the disk", Bytes(free))
+			Text: "nothing was written because the disk was full"})
+		g.Log(bridge.Info, "recording resumed: %v are free on the disk", Bytes(free))
 	}
 	return min(max(left/4, guardHurry), guardPace)
 }
@@ -188,7 +188,7 @@ func (s sight) until(later sight, bytes int64) time.Duration {
 func (g *Guard) warn(left, steady time.Duration, free, least int64) {
 	if soon := steady < SoonFull; soon && !g.saidSoon {
 		g.saidSoon = true
-		g.Log(bridge.Warn, "the disk is full in %v, if it goes on like this: %v are free; then: %s",
+		g.Log(bridge.Warn, "the disk will be full in %v at this rate: %v are free; then: %s",
 			steady.Round(100*time.Millisecond), Bytes(free), g.Action)
 	} else if left > 2*SoonFull {
 		g.saidSoon = false
@@ -213,7 +213,7 @@ func (g *Guard) act(free, least int64) time.Duration {
 			return guardHurry
 		}
 		if !soon {
-			g.stop(fmt.Errorf("%w, and the recording has no older file to delete; have it split, as with --max-bag-size",
+			g.stop(fmt.Errorf("%w, and the recording has no older file to delete; split it, for example with --max-bag-size",
 				g.shortage(free, least)))
 		}
 	default:
@@ -257,7 +257,7 @@ func (g *Guard) MakeRoom(err error) bool {
 func (g *Guard) hold() {
 	if !g.Low.Swap(true) {
 		g.since.Store(g.Stamp())
-		g.Log(bridge.Warn, "recording waits: %v are free on the disk; what does not fit into the memory is dropped",
+		g.Log(bridge.Warn, "recording paused: only %v are free on the disk; messages beyond queue_size are dropped",
 			Bytes(g.Free.Load()))
 	}
 }

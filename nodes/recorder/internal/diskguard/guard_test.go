@@ -81,7 +81,7 @@ func TestGuardPredicts(t *testing.T) {
 	}
 	require.Equal(t, 32500*time.Millisecond, time.Duration(g.Left.Load()), "what was long ago does not count")
 	require.Len(t, w.logged, 2)
-	require.Contains(t, w.logged[0], "the disk is full in")
+	require.Contains(t, w.logged[0], "the disk will be full in")
 	require.Contains(t, w.logged[1], "at 10.0 GB (min_space): stop")
 
 	d.free = 10e9 + 10e6
@@ -105,7 +105,7 @@ func TestGuardIgnoresBursts(t *testing.T) {
 				g.Check(at)
 				require.Equal(t, NotInSight, time.Duration(g.Left.Load()), at)
 			}
-			require.NotContains(t, fmt.Sprint(w.logged), "the disk is full in")
+			require.NotContains(t, fmt.Sprint(w.logged), "the disk will be full in")
 		})
 	}
 }
@@ -124,7 +124,7 @@ func TestGuardWarnsInTime(t *testing.T) {
 			at = at.Add(pace)
 			d.free -= int64(float64(rate) * pace.Seconds())
 		}
-		require.Contains(t, w.logged[0], "the disk is full in")
+		require.Contains(t, w.logged[0], "the disk will be full in")
 		require.InDelta(t, float64(d.free-2e9)/float64(rate), time.Duration(g.Left.Load()).Seconds(), 1)
 	}
 }
@@ -157,7 +157,7 @@ func TestGuardPauses(t *testing.T) {
 	d.free = 1.2e9
 	g.Check(time.Now())
 	require.False(t, g.Holds())
-	require.Equal(t, []string{"101-102 nothing was written for want of space on the disk"}, w.events)
+	require.Equal(t, []string{"101-102 nothing was written because the disk was full"}, w.events)
 	require.NoError(t, w.failed)
 
 	d.free = 0

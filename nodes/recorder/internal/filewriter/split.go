@@ -85,7 +85,7 @@ func (w *Writer) split(t, received int64) splitResult {
 	}
 	closed := splitter.File()
 	if err := splitter.Split(); err != nil {
-		return splitResult{err: fmt.Errorf("go on in another file after %s: %w", closed, err)}
+		return splitResult{err: fmt.Errorf("start another file after %s: %w", closed, err)}
 	}
 	w.updateFile()
 	w.broken = nil

@@ -141,5 +141,6 @@ func (s *Set) leaveUndefined(t *Topic, err error) {
 		advice = "; name the folder that has it with --definition-paths"
 	}
 	c := t.Channel.Load()
-	s.Warn("type "+c.Type, "%s is recorded without its definition, its readers must know it: %v%s", c.Topic, err, advice)
+	s.Warn("type "+c.Type, "%s is recorded without the definition of its type, which readers then must know: %v%s",
+		c.Topic, err, advice)
 }

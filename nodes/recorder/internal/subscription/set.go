@@ -471,8 +471,8 @@ func (s *Set) request(topic string, offers []codec.QoS) codec.QoS {
 	if !ok {
 		var mixed bool
 		if qos, mixed = bridge.AdaptQoS(offers); mixed {
-			s.Warn("mixed "+topic, "%s: its publishers offer different QoS, and what all of them offer is subscribed to; "+
-				"messages may be lost, and latched ones missed", topic)
+			s.Warn("mixed "+topic, "%s: its publishers offer different QoS; the subscription uses what all of them offer, "+
+				"so messages may be lost and latched ones missed", topic)
 		}
 	}
 	qos.History, qos.Depth = codec.KeepAll, 0
@@ -498,7 +498,7 @@ func (s *Set) channel(info *bridge.Topic, typeName string, offers []codec.QoS) *
 	if hash, err := s.Library.Hash(typeName); err == nil && c.TypeHash == "" {
 		c.TypeHash = hash
 	} else if err == nil && c.TypeHash != hash {
-		s.Warn("hash "+info.Name, "%s: its publisher's %s differs from the definition at hand; that definition is recorded",
+		s.Warn("hash "+info.Name, "%s: its publisher's %s differs from the definition found here, which is recorded",
 			info.Name, typeName)
 	}
 	return c
