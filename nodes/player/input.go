@@ -12,7 +12,6 @@ import (
 	"tapedeck/codec/cdr"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
-	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/readahead"
 )
 
@@ -80,6 +79,7 @@ func (r *sourceInput) latched(t int64, publish func(*codec.Message) error) error
 type source struct {
 	recordings []recording
 	channels   []*codec.Channel // selected by the filter, in the order of the files
+	all        []*codec.Channel // with those that are not selected
 	messages   uint64           // of all channels
 	start      int64            // ns since the Unix epoch, of the earliest message of all
 	end        int64            // of the latest
@@ -135,6 +135,7 @@ func (s *source) add(path string, offset int64) error {
 		s.messages += info.MessageCount
 	}
 	for _, t := range info.Topics {
+		s.all = append(s.all, t.Channel)
 		if s.wants(t.Channel) {
 			s.channels = append(s.channels, t.Channel)
 		}
@@ -236,35 +237,4 @@ func (o *options) offsets(paths []string) (map[string]int64, error) {
 		offsets[path] = int64(d)
 	}
 	return offsets, nil
-}
-
-const serviceEvents = "/_service_event"
-
-// topicFilter returns which channels the options select. If we publish /clock, a recorded one is left out.
-func topicFilter(o *options) (func(*codec.Channel) bool, error) {
-	include, err := graph.Regexp("regex", o.Regex)
-	if err != nil {
-		return nil, err
-	}
-	exclude, err := graph.Regexp("exclude_regex", o.ExcludeRegex)
-	if err != nil {
-		return nil, err
-	}
-	listed := func(topics, services []string, topic string) bool {
-		service, ok := strings.CutSuffix(topic, serviceEvents)
-		return names(topics, topic) || ok && names(services, service)
-	}
-	clocked := o.Clock > 0 || len(o.ClockTopics) > 0 || o.ClockTopicsAll
-	named := len(o.Topics) > 0 || len(o.Services) > 0 || include != nil
-	return func(c *codec.Channel) bool {
-		switch {
-		case clocked && full(c.Topic) == clockTopic:
-			return false
-		case listed(o.ExcludeTopics, o.ExcludeServices, c.Topic), exclude != nil && exclude.MatchString(c.Topic):
-			return false
-		}
-		// The recorder's own events topic is played only when it is named.
-		return !named && !codec.IsEvents(c) || listed(o.Topics, o.Services, c.Topic) || include != nil &&
-			include.MatchString(c.Topic)
-	}, nil
 }

@@ -145,3 +145,43 @@ func TestTopicFilter(t *testing.T) {
 		require.ErrorIs(t, err, config.ErrUsage)
 	}
 }
+
+// Options that name topics which are not there are an error.
+func TestUnmatched(t *testing.T) {
+	channels := []*codec.Channel{{Topic: "/imu", Type: "sensor_msgs/msg/Imu"}, {Topic: "front", Type: "a/msg/Image"}}
+	for name, test := range map[string]struct {
+		options options
+		error   string // "" is none
+		played  int
+	}{
+		"all":      {options{}, "", 2},
+		"topics":   {options{Topics: []string{"imu", "/front"}}, "", 2},
+		"wildcard": {options{Topics: []string{"/f*"}}, "", 1},
+		"types":    {options{TopicTypes: []string{"*/Image"}}, "", 1},
+		"no types": {options{ExcludeTopicTypes: []string{"a/msg/Image"}}, "", 1},
+		"missing topic": {options{Topics: []string{"/imu", "/imo"}},
+			"no topic matches --topics /imo; there are /imu, front", 1},
+		"missing type":   {options{ExcludeTopicTypes: []string{"Image"}}, "--exclude-topic-types Image;", 2},
+		"missing regex":  {options{ExcludeRegex: "face"}, "--exclude-regex face;", 2},
+		"missing remap":  {options{Remap: []string{"/a:=/b"}}, "--remap /a:=/b;", 2},
+		"own names":      {options{Remap: []string{"/clock:=/b", "~/pause:=/c", "clock:=/d"}}, "", 2},
+		"missing others": {options{ExcludeServices: []string{"/imu"}}, "--exclude-services /imu;", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wants, err := topicFilter(&test.options)
+			require.NoError(t, err)
+			played := 0
+			for _, c := range channels {
+				if wants(c) {
+					played++
+				}
+			}
+			require.Equal(t, test.played, played)
+			if err := test.options.unmatched(channels); test.error == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, test.error)
+			}
+		})
+	}
+}

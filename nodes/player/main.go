@@ -55,6 +55,11 @@ func play(ctx context.Context, in *config.Input, o *options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
+	if err := o.unmatched(s.all); err != nil && !o.AllowUnmatched {
+		return err
+	} else if err != nil {
+		s.warnings = append(s.warnings, err.Error())
+	}
 	if o.Quiet && in.ROS.LogLevel == "" {
 		in.ROS.LogLevel = "warn"
 	}

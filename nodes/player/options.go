@@ -16,15 +16,18 @@ type options struct {
 	Files       []string `param:"files" flag:"-" group:"Input" help:"recordings to play if the command line names none; several are merged in time"`
 	InputOffset []string `param:"input_offset" group:"Input" value:"FILE=DURATION" help:"shift the messages of FILE in time, later or earlier: drive2.mcap=-1.5s"`
 
-	Topics          []string `param:"topics" group:"Topics" alias:"white-channel" value:"TOPIC" help:"play only this TOPIC"`
-	Services        []string `param:"services" group:"Topics" value:"SERVICE" help:"play only the events of this SERVICE"`
-	Regex           string   `param:"regex" short:"e" group:"Topics" help:"play topics whose name contains a match of this regular expression"`
-	ExcludeTopics   []string `param:"exclude_topics" group:"Topics" alias:"black-channel" value:"TOPIC" help:"leave out this TOPIC"`
-	ExcludeServices []string `param:"exclude_services" group:"Topics" value:"SERVICE" help:"leave out the events of this SERVICE"`
-	ExcludeRegex    string   `param:"exclude_regex" short:"x" group:"Topics" help:"leave out topics whose name contains a match of this regular expression"`
-	Remap           []string `param:"remap" short:"m" group:"Topics" value:"/from:=/to" help:"rename a topic: /from:=/to"`
-	Prefix          string   `param:"prefix" group:"Topics" value:"/PREFIX" help:"put this in front of all topic names"`
-	QoSOverrides    string   `param:"qos_profile_overrides_path" group:"Topics" value:"FILE" help:"YAML FILE with the QoS to publish with, by topic, in the format of rosbag2"`
+	Topics            []string `param:"topics" several:"true" group:"Topics" alias:"white-channel" value:"TOPIC" help:"play only this TOPIC: a name, a name in which * matches anything, or a regular expression that must match the whole name"`
+	Services          []string `param:"services" group:"Topics" value:"SERVICE" help:"play only the events of this SERVICE"`
+	Regex             string   `param:"regex" short:"e" group:"Topics" help:"play topics whose name contains a match of this regular expression"`
+	ExcludeTopics     []string `param:"exclude_topics" several:"true" group:"Topics" alias:"black-channel" value:"TOPIC" help:"leave out this TOPIC; same syntax as topics"`
+	TopicTypes        []string `param:"topic_types" several:"true" group:"Topics" value:"TYPE" help:"play topics of this TYPE, such as sensor_msgs/msg/Imu, and those of topics; same syntax as topics"`
+	ExcludeTopicTypes []string `param:"exclude_topic_types" several:"true" group:"Topics" value:"TYPE" help:"leave out topics of this TYPE; same syntax as topics"`
+	AllowUnmatched    bool     `param:"allow_unmatched" group:"Topics" help:"accept options that name topics which no recording has"`
+	ExcludeServices   []string `param:"exclude_services" group:"Topics" value:"SERVICE" help:"leave out the events of this SERVICE"`
+	ExcludeRegex      string   `param:"exclude_regex" short:"x" group:"Topics" help:"leave out topics whose name contains a match of this regular expression"`
+	Remap             []string `param:"remap" short:"m" group:"Topics" value:"/from:=/to" help:"rename a topic: /from:=/to"`
+	Prefix            string   `param:"prefix" group:"Topics" value:"/PREFIX" help:"put this in front of all topic names"`
+	QoSOverrides      string   `param:"qos_profile_overrides_path" group:"Topics" value:"FILE" help:"YAML FILE with the QoS to publish with, by topic, in the format of rosbag2"`
 
 	Begin       string        `param:"begin" group:"Time range" value:"TIME" help:"begin at this TIME: 10:31:05, 2026-11-21 10:31:05.2, or seconds or nanoseconds since 1970"`
 	End         string        `param:"end" group:"Time range" alias:"until,playback-until,playback-until-sec,playback-until-nsec" value:"TIME" help:"play up to this TIME"`

@@ -109,11 +109,6 @@ func advertise(node bridge.Node, channels []*codec.Channel, o *options) (publish
 		return nil, errors.New("nothing to play: no topic of the recording is selected, or none carries ROS 2 messages; " +
 			"'converter info' lists them")
 	}
-	for _, name := range o.Topics {
-		if !slices.ContainsFunc(channels, func(c *codec.Channel) bool { return full(name) == full(c.Topic) }) {
-			node.Log(bridge.Warn, "%s is not in the recording", name)
-		}
-	}
 	return all, nil
 }
 

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"tapedeck/codec"
+	"tapedeck/config"
+	"tapedeck/nodes/internal/graph"
+	"tapedeck/nodes/internal/pattern"
+)
+
+const serviceEvents = "/_service_event"
+
+// selector is an option that names topics.
+type selector struct {
+	option  string
+	text    string
+	exclude bool
+	match   func(c *codec.Channel) bool
+}
+
+// selectors returns the options that select topics.
+func (o *options) selectors() (all []selector, err error) {
+	add := func(option string, texts []string, match func(p pattern.Patterns, c *codec.Channel) bool) {
+		for _, text := range texts {
+			p, failed := pattern.Parse(text)
+			if failed != nil && err == nil {
+				err = config.Usagef("%s: %w", option, failed)
+			}
+			all = append(all, selector{option, text, strings.HasPrefix(option, "exclude"),
+				func(c *codec.Channel) bool { return match(pattern.Patterns{p}, c) }})
+		}
+	}
+	topics := func(p pattern.Patterns, c *codec.Channel) bool { return matches(p, c.Topic) }
+	types := func(p pattern.Patterns, c *codec.Channel) bool { return p.MatchType(c.Type) }
+	services := func(p pattern.Patterns, c *codec.Channel) bool {
+		service, ok := strings.CutSuffix(c.Topic, serviceEvents)
+		return ok && matches(p, service)
+	}
+	add("topics", o.Topics, topics)
+	add("topic_types", o.TopicTypes, types)
+	add("services", o.Services, services)
+	add("exclude_topics", o.ExcludeTopics, topics)
+	add("exclude_topic_types", o.ExcludeTopicTypes, types)
+	add("exclude_services", o.ExcludeServices, services)
+	for _, r := range []struct{ option, text string }{{"regex", o.Regex}, {"exclude_regex", o.ExcludeRegex}} {
+		if re, failed := graph.Regexp(r.option, r.text); failed != nil {
+			return nil, failed
+		} else if re != nil {
+			all = append(all, selector{r.option, r.text, strings.HasPrefix(r.option, "exclude"),
+				func(c *codec.Channel) bool { return re.MatchString(c.Topic) }})
+		}
+	}
+	return all, err
+}
+
+// matches reports whether a pattern matches a name. The first slash may be missing in either.
+func matches(p pattern.Patterns, name string) bool {
+	return p.Match(full(name)) || p.Match(strings.TrimPrefix(name, "/"))
+}
+
+// topicFilter returns which channels the options select. If we publish /clock, a recorded one is left out.
+func topicFilter(o *options) (func(*codec.Channel) bool, error) {
+	selectors, err := o.selectors()
+	if err != nil {
+		return nil, err
+	}
+	clocked := o.Clock > 0 || len(o.ClockTopics) > 0 || o.ClockTopicsAll
+	named := slices.ContainsFunc(selectors, func(s selector) bool { return !s.exclude })
+	return func(c *codec.Channel) bool {
+		if clocked && full(c.Topic) == clockTopic {
+			return false
+		}
+		wants := !named && !codec.IsEvents(c) // the recorder's own events topic is played only when it is named
+		for _, s := range selectors {
+			if s.match(c) {
+				if s.exclude {
+					return false
+				}
+				wants = true
+			}
+		}
+		return wants
+	}, nil
+}
+
+// ownName matches the names of the player's own topics and services, which --remap may name, too.
+var ownName = regexp.MustCompile(`^/?(~|__)|^/(clock|diagnostics|rosout|parameter_events|events/.*|player/.*)$`)
+
+// unmatched returns an error if options name topics that are not among the channels.
+func (o *options) unmatched(channels []*codec.Channel) error {
+	selectors, err := o.selectors()
+	if err != nil {
+		return err
+	}
+	var missing []string
+	for _, s := range selectors {
+		if !slices.ContainsFunc(channels, s.match) {
+			missing = append(missing, "--"+strings.ReplaceAll(s.option, "_", "-")+" "+s.text)
+		}
+	}
+	for _, rule := range o.Remap {
+		from, _, _ := strings.Cut(rule, ":=")
+		if !ownName.MatchString(full(from)) &&
+			!slices.ContainsFunc(channels, func(c *codec.Channel) bool { return full(c.Topic) == full(from) }) {
+			missing = append(missing, "--remap "+rule)
+		}
+	}
+	if len(missing) == 0 || len(channels) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range channels {
+		names = append(names, c.Topic)
+	}
+	slices.Sort(names)
+	return fmt.Errorf("no topic matches %s; there are %s. Correct it, or use --allow-unmatched",
+		strings.Join(missing, ", "), strings.Join(slices.Compact(names), ", "))
+}
