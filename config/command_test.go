@@ -212,6 +212,43 @@ func TestAliases(t *testing.T) {
 	}
 }
 
+// node is a node of the graph.
+type node struct {
+	All bool `param:"all"`
+}
+
+func (node) OnGraph() {}
+
+func TestFlagsOfROS(t *testing.T) {
+	in, err := execute(t, &node{}, "--log-level", "DEBUG", "--use-sim-time")
+	require.NoError(t, err)
+	require.Equal(t, "debug", in.ROS.LogLevel)
+	require.Equal(t, map[string]any{"use_sim_time": true}, in.Extra)
+	require.Empty(t, in.Warnings)
+	_, err = execute(t, &node{}, "--log-level", "loud")
+	require.ErrorIs(t, err, ErrUsage)
+	require.ErrorContains(t, err, "--log-level loud: want [logger:=]level")
+	_, err = execute(t, defaults(), "--use-sim-time")
+	require.ErrorContains(t, err, "unknown flag: --use-sim-time")
+}
+
+func TestHint(t *testing.T) {
+	root := New("recorder", "", "", defaults(), nil)
+	root.AddCommand(New("trigger", "", "", nil, nil))
+	Hint(root, map[string]string{"storage-config-file": "use --storage", "j": "use --rate"})
+	for argv, want := range map[string]string{
+		"--storage-config-file x": "unknown flag: --storage-config-file: use --storage",
+		"--storage_config_file=x": "unknown flag: --storage_config_file: use --storage",
+		"-aj":                     "unknown shorthand flag: 'j' in -j: use --rate",
+		"--other":                 "unknown flag: --other",
+		"trigger -j":              "unknown shorthand flag: 'j' in -j",
+	} {
+		err := Execute(t.Context(), root, strings.Fields(argv))
+		require.ErrorIs(t, err, ErrUsage)
+		require.EqualError(t, err, want)
+	}
+}
+
 func TestUsageErrors(t *testing.T) {
 	file := write(t, "/**:\n  ros__parameters:\n    storage: zip\n    rate: [1]\n")
 	broken := write(t, "rate: 1\n")

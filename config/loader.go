@@ -54,11 +54,17 @@ func (in *Input) Values() map[string]any {
 	return values
 }
 
+// Node is implemented by options of commands that are nodes of the ROS graph. They have flags for two ROS arguments,
+// --log-level and --use-sim-time.
+type Node interface{ OnGraph() }
+
 // loader fills the options of one command.
 type loader struct {
 	opts    any
 	flags   map[string]*flagValue // by parameter
 	config  string                // of --config
+	level   string                // of --log-level
+	simTime bool                  // --use-sim-time
 	groups  []*pflag.FlagSet      // flags as the help text shows them
 	general *pflag.FlagSet        // flags that every command has
 }
@@ -135,6 +141,10 @@ func newLoader(cmd *cobra.Command, opts any) *loader {
 	l.general.StringVar(&l.config, "config", "", "take defaults from this parameter `FILE`")
 	l.general.BoolP("help", "h", false, "print this help")
 	l.general.Bool("version", false, "print the version")
+	if _, ok := opts.(Node); ok {
+		l.general.StringVar(&l.level, "log-level", "", "log messages from this `LEVEL` on: debug, info, warn or error")
+		l.general.BoolVar(&l.simTime, "use-sim-time", false, "take the time from /clock")
+	}
 	flags.AddFlagSet(l.general)
 	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-"))
@@ -175,6 +185,14 @@ func (l *loader) load(cmd *cobra.Command, args []string) (*Input, error) {
 		if g := flag.given; len(g.texts) > 0 {
 			v.Set(name, setting{texts: g.texts, source: "flag " + g.flag})
 		}
+	}
+	if l.level != "" {
+		if err := in.ROS.setLogLevel(l.level); err != nil {
+			return nil, Usagef("--log-level %s: %w", l.level, err)
+		}
+	}
+	if l.simTime {
+		in.Extra["use_sim_time"] = true
 	}
 	given := map[string]setting{}
 	for _, f := range in.fields {

@@ -17,6 +17,17 @@ import (
 // known are the formats that the commands read and write.
 var known = formats.All()
 
+// hints are what to use instead of flags of ros2 bag, mcap and cyber_recorder.
+var hints = map[string]string{
+	"i": hintPaths, "input": hintPaths, "o": hintPaths, "output": hintPaths, "output-options": hintPaths,
+	"f": hintPaths, "file": hintPaths,
+	"j": "use --compression bz2", "bz2": "use --compression bz2", "lz4": "use --compression lz4",
+	"c": "use --topics TOPIC", "white-channel": "use --topics TOPIC",
+	"k": "use --exclude TOPIC", "black-channel": "use --exclude TOPIC",
+}
+
+const hintPaths = "name the inputs, and the output behind them, without flags: converter IN... OUT"
+
 func main() { config.Main(newCommand(os.Stdout, os.Stderr)) }
 
 // newCommand returns the command with its subcommands.
@@ -52,6 +63,7 @@ episodes), or a name without extension for a ROS 2 bag folder. Messages are
 translated to the encoding that suits the format. At the end the converter
 prints what the output does not keep.`,
 		1, 0, conversion, conversion.convert)
+	config.Hint(root, hints)
 	root.AddCommand(
 		newServe(), newRequest(),
 		command("info FILE...", "Show what recordings contain",

@@ -20,12 +20,30 @@ pace at which they were recorded. Several recordings are merged in time. The
 commands control a player that is running; write ./pause to play a file with the
 name of a command.`
 
+// hints are what to use instead of flags of ros2 bag, rosbag and cyber_recorder.
+var hints = map[string]string{
+	"s": hintStorage, "storage": hintStorage, "storage-config-file": "reading needs no configuration; leave it out",
+	"f": hintName, "file": hintName, "input": hintName, "bags": hintName,
+	"a": "all topics are played unless --topics names some", "all": "all topics are played unless --topics names some",
+	"c": "use --topics TOPIC", "b": "use --begin TIME",
+	"read-ahead-queue-size": hintMemory, "queue": hintMemory, "preload": hintMemory,
+	"disable-loan-message": "messages are never loaned; leave it out",
+	"rate-control-topic":   "use --lock-step DURATION and --lock-step-topic TOPIC",
+}
+
+const (
+	hintName    = "name the recordings without a flag: player FILE..."
+	hintStorage = "the format is recognised by the content; to skip the beginning use --start-offset SECONDS"
+	hintMemory  = "use --read-ahead-size SIZE, in bytes"
+)
+
 func main() {
 	o := defaultOptions()
 	root := config.New("player FILE...", "play recordings", long, &o, func(ctx context.Context, in *config.Input) error {
 		return play(ctx, in, &o)
 	})
 	graph.ShowMiddleware(root)
+	config.Hint(root, hints)
 	root.AddCommand(newRemotes()...)
 	config.Main(root)
 }

@@ -20,6 +20,32 @@ select them with --all, --regex or --node, also those that appear later. The
 commands control a recorder that is running; write /pause to record a topic with
 the name of a command.`
 
+// hints are what to use instead of flags of ros2 bag, rosbag and cyber_recorder.
+var hints = map[string]string{
+	"O": "use -o NAME", "node-name": "use --ros-args -r __node:=NAME",
+	"storage-config-file":          "use --chunk-size, --chunk-duration and --compression",
+	"storage-preset-profile":       "use --chunk-size, --chunk-duration and --compression",
+	"compression-mode":             hintCompress,
+	"compression-queue-size":       hintCompress,
+	"compression-threads":          hintCompress,
+	"compression-threads-priority": hintCompress,
+	"j":                            "use --compression zstd", "bz2": "use --compression zstd",
+	"lz4": "use --compression lz4",
+	"f":   hintAsSent, "serialization-format": hintAsSent,
+	"disable-keyboard-controls": "the recorder listens to no keys; leave it out",
+	"polling-interval":          "the graph tells of new topics, nothing is polled; leave it out",
+	"c":                         "name the topics without a flag", "white-channel": "name the topics without a flag",
+	"k": "use --exclude-topics TOPIC", "black-channel": "use --exclude-topics TOPIC",
+	"i": "use --max-bag-duration SECONDS to split", "segment-interval": "use --max-bag-duration SECONDS",
+	"m": "use --max-bag-size SIZE to split", "segment-size": "use --max-bag-size SIZE",
+}
+
+const (
+	hintAsSent   = "messages are kept as they are sent; leave it out"
+	hintCompress = "--compression zstd compresses chunks; for compressed files convert the recording: " +
+		"converter NAME OUT --compression-mode file"
+)
+
 func main() {
 	o := defaultOptions()
 	root := config.New("recorder [TOPIC...]", "record topics", long, &o,
@@ -27,6 +53,7 @@ func main() {
 			return record(ctx, in, &o)
 		})
 	graph.ShowMiddleware(root)
+	config.Hint(root, hints)
 	root.AddCommand(append(newRemotes(), newTrigger())...)
 	config.Main(root)
 }
@@ -37,6 +64,9 @@ func record(ctx context.Context, in *config.Input, o *options) (err error) {
 		topics = o.Topics
 	}
 	if _, err := formats.All().Recorded(o.Storage, o.Output); err != nil {
+		return err
+	}
+	if err := o.splitByDuration(); err != nil {
 		return err
 	}
 	o.takeParameters(in)

@@ -43,7 +43,7 @@ type outputOptions struct {
 	OutputPrefix  string        `param:"output_prefix" group:"Output" value:"NAME" help:"name the recording NAME_ and the time"`
 	Storage       string        `param:"storage" short:"s" group:"Output" value:"FORMAT" help:"FORMAT of the recording: auto (what the end of NAME says, else record), record (Apollo record files), mcap or rosbag2 (a ROS 2 bag folder with MCAP files), mcap-file (MCAP files without a folder), carla (a log that CARLA replays), or session (folders of a robot with cameras and arms)"`
 	Overwrite     bool          `param:"overwrite" group:"Output" help:"replace an existing recording of that name"`
-	Compression   string        `param:"compression" group:"Output" options:"none|lz4|zstd" help:"compression of chunks; mcap only"`
+	Compression   string        `param:"compression" alias:"compression-format" group:"Output" options:"none|lz4|zstd" help:"compression of chunks; mcap only"`
 	ChunkSize     config.Size   `param:"chunk_size" alias:"chunksize:KiB" group:"Output" min:"1KiB" max:"1GiB" help:"write a chunk after this many payload bytes"`
 	ChunkDuration time.Duration `param:"chunk_duration" group:"Output" min:"1ms" help:"write a chunk after this long"`
 	Sync          string        `param:"sync" group:"Output" options:"none|interval|always" help:"when to flush written data to the disk (fsync): never (none), every sync_interval, or always, which is every 10 ms"`
@@ -62,6 +62,7 @@ type splitOptions struct {
 	MaxBagSize           config.Size   `param:"max_bag_size" short:"b" alias:"size:MiB" group:"Splits" min:"64kB" zero:"true" help:"start another file before one exceeds this size; 0 is never"`
 	MaxBagDuration       time.Duration `param:"max_bag_duration" group:"Splits" min:"0" help:"start another file each time this much has passed since the first message; 0 is never"`
 	MaxBagMessages       uint64        `param:"max_bag_messages" group:"Splits" help:"start another file after this many messages; 0 is never"`
+	Split                bool          `param:"split" group:"Splits" help:"let max_duration limit each file instead of the recording, as rosbag does"`
 	MaxBagFiles          int           `param:"max_bag_files" alias:"max-splits" group:"Splits" min:"0" help:"keep at most this many files of the recording, deleting the oldest; 0 keeps all"`
 	RepeatLatched        bool          `param:"repeat_latched" group:"Splits" help:"begin each file with the last messages of latched (transient local) topics"`
 	RepeatTransientLocal []string      `param:"repeat_transient_local" group:"Splits" value:"TOPIC[=N]" help:"begin each file with the last N messages of each publisher of TOPIC, latched or not; * in TOPIC matches anything; by default N is the history depth of the publisher, or 1"`
@@ -92,6 +93,21 @@ type memoryOptions struct {
 type statusOptions struct {
 	Quiet       bool `param:"quiet" short:"q" group:"Status" help:"no status line, and only warnings and errors in the log"`
 	Diagnostics bool `param:"diagnostics" group:"Status" help:"publish the state of the recorder on /diagnostics"`
+}
+
+// splitByDuration carries out split.
+func (o *options) splitByDuration() error {
+	switch {
+	case !o.Split:
+		return nil
+	case o.MaxDuration > 0 && o.MaxBagDuration > 0:
+		return config.Usagef("max_duration, max_bag_duration: give one of them with --split")
+	case o.MaxDuration > 0:
+		o.MaxBagDuration, o.MaxDuration = o.MaxDuration, 0
+	case o.MaxBagSize == 0 && o.MaxBagDuration == 0 && o.MaxBagMessages == 0:
+		return config.Usagef("split: say when, by --max-bag-size, --max-bag-duration or --max-bag-messages")
+	}
+	return nil
 }
 
 // check returns a usage error for options that do not go together.

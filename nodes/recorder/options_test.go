@@ -47,6 +47,36 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 }
 
+func TestSplitLetsDurationLimitFiles(t *testing.T) {
+	for _, c := range []struct{ given, want options }{
+		{options{}, options{}},
+		{options{limitOptions: limitOptions{MaxDuration: 5}}, options{limitOptions: limitOptions{MaxDuration: 5}}},
+		{options{splitOptions: splitOptions{Split: true}, limitOptions: limitOptions{MaxDuration: 5}},
+			options{splitOptions: splitOptions{Split: true, MaxBagDuration: 5}}},
+		{options{splitOptions: splitOptions{Split: true, MaxBagSize: 9}},
+			options{splitOptions: splitOptions{Split: true, MaxBagSize: 9}}},
+	} {
+		require.NoError(t, c.given.splitByDuration())
+		require.Equal(t, c.want, c.given)
+	}
+	o := options{splitOptions: splitOptions{Split: true}}
+	require.ErrorContains(t, o.splitByDuration(), "split: say when, by --max-bag-size")
+	o.MaxDuration, o.MaxBagDuration = 1, 2
+	require.ErrorContains(t, o.splitByDuration(), "give one of them")
+}
+
+func TestHintsAreForUnknownFlags(t *testing.T) {
+	o := defaultOptions()
+	for _, p := range config.Parameters(&o) {
+		for _, name := range []string{p.Flag, p.Short} {
+			require.NotContains(t, hints, name)
+		}
+		for _, alias := range p.Aliases {
+			require.NotContains(t, hints, alias.Name)
+		}
+	}
+}
+
 func TestRecordingName(t *testing.T) {
 	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.Local)
 	for want, o := range map[string]outputOptions{

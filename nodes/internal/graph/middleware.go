@@ -11,6 +11,9 @@ type Options struct {
 	Middleware string `param:"middleware" group:"ROS 2" value:"rcl|dds" help:"how to reach the ROS graph: through ROS 2's own libraries (rcl) or directly over DDS (dds); the default depends on the build, see --version"`
 }
 
+// OnGraph implements config.Node.
+func (Options) OnGraph() {}
+
 // ShowMiddleware adds the middleware to the output of --version.
 func ShowMiddleware(cmd *cobra.Command) {
 	cobra.AddTemplateFunc("middleware", describe)
