@@ -32,9 +32,8 @@ var hints = map[string]string{
 	"j":                            "use --compression zstd", "bz2": "use --compression zstd",
 	"lz4": "use --compression lz4",
 	"f":   hintAsSent, "serialization-format": hintAsSent,
-	"disable-keyboard-controls": "the recorder listens to no keys; leave it out",
-	"polling-interval":          "the graph tells of new topics, nothing is polled; leave it out",
-	"c":                         "name the topics without a flag", "white-channel": "name the topics without a flag",
+	"polling-interval": "the graph tells of new topics, nothing is polled; leave it out",
+	"c":                "name the topics without a flag", "white-channel": "name the topics without a flag",
 	"k": "use --exclude-topics TOPIC", "black-channel": "use --exclude-topics TOPIC",
 	"i": "use --max-bag-duration SECONDS to split", "segment-interval": "use --max-bag-duration SECONDS",
 	"m": "use --max-bag-size SIZE to split", "segment-size": "use --max-bag-size SIZE",
@@ -69,6 +68,7 @@ func record(ctx context.Context, in *config.Input, o *options) (err error) {
 	if err := o.splitByDuration(); err != nil {
 		return err
 	}
+	in.Warnings = append(in.Warnings, o.cacheForSnapshots()...)
 	o.takeParameters(in)
 	if o.format().Live.Robot != nil {
 		if m, err := o.mapping(); err == nil && o.Nothing(topics) {

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/config"
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
@@ -28,6 +31,29 @@ func TestSnapshotTopicLimits(t *testing.T) {
 		"/imu":       others, "/robot/map": others, "/my/camera/image": others,
 	} {
 		require.Equal(t, want, limitsOf(list, topic, others), topic)
+	}
+}
+
+func TestCacheOfRosbag2(t *testing.T) {
+	for _, c := range []struct {
+		argv             string
+		duration         time.Duration
+		queue, snapshots config.Size
+		warned           bool
+	}{
+		{"", 30 * time.Second, 256 << 20, 256 << 20, false},
+		{"--snapshot-mode --max-cache-size 100000000 --max-cache-duration 10", 10 * time.Second, 1e8, 1e8, false},
+		{"--snapshot-mode --max-cache-size 100000000 --snapshot-size 5MB", 30 * time.Second, 1e8, 5e6, false},
+		{"--snapshot --max-cache-size 100000000 --max-cache-duration 0", 0, 1e8, 256 << 20, false},
+		{"--max-cache-duration 5", 5 * time.Second, 256 << 20, 256 << 20, true},
+	} {
+		o := defaultOptions()
+		cmd := config.New("recorder", "", "", &o, func(context.Context, *config.Input) error {
+			require.Equal(t, c.warned, len(o.cacheForSnapshots()) == 1)
+			return nil
+		})
+		require.NoError(t, config.Execute(t.Context(), cmd, strings.Fields(c.argv)))
+		require.Equal(t, []any{c.duration, c.queue, c.snapshots}, []any{o.SnapshotDuration, o.QueueSize, o.SnapshotSize}, c.argv)
 	}
 }
 
