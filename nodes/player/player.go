@@ -120,10 +120,7 @@ func (p *player) run(ctx context.Context) (err error) {
 
 // timeRangeOf returns the recorded time range that a request of the service play names.
 func (p *player) timeRangeOf(offset, duration time.Duration, until int64) (start, end int64, err error) {
-	o := options{StartOffset: max(offset, 0), Duration: duration}
-	if until > 0 {
-		o.End = fmt.Sprintf("%d.%09d", until/1e9, until%1e9)
-	}
+	o := options{StartOffset: max(offset, 0), Duration: duration, until: until}
 	return o.timeRange(p.source.start, p.source.end)
 }
 

@@ -212,7 +212,7 @@ func playback(ctx context.Context, p *remote.Peer) (s state, err error) {
 func readStatus(status *diag.DiagnosticStatus) (s state, ok bool) {
 	times := map[string]int64{}
 	for _, v := range status.Values {
-		if t, err := parseNumber(v.Value); err == nil {
+		if t, _, err := parseNumber(v.Value); err == nil {
 			times[v.Key] = t
 		}
 	}

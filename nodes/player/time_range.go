@@ -18,9 +18,12 @@ var layouts = []string{
 }
 
 // parseTime parses a time and returns ns since the Unix epoch. It may be a date and time, a time of day within the
-// recording, or a number of seconds or nanoseconds, which are told apart by size.
+// recording, seconds since its start, or seconds or nanoseconds since 1970, which are told apart by size.
 func parseTime(text string, start, end int64) (int64, error) {
-	if t, err := parseNumber(text); err == nil {
+	if t, offset, err := parseNumber(text); err == nil {
+		if offset {
+			t += max(min(start, math.MaxInt64-t), 0)
+		}
 		return t, nil
 	}
 	for _, layout := range layouts {
@@ -43,34 +46,39 @@ func parseTime(text string, start, end int64) (int64, error) {
 		}
 		return at(0), nil
 	}
-	return 0, fmt.Errorf("%q is no time; want 10:31:05, 2026-11-21 10:31:05.2, or seconds or nanoseconds since 1970", text)
+	return 0, fmt.Errorf("%q is no time; want seconds from the start (12.5), 10:31:05, 2026-11-21 10:31:05.2, or seconds or "+
+		"nanoseconds since 1970", text)
 }
 
-// longest is the largest number taken for seconds: about the year 5000.
-const longest = 100_000_000_000
+const (
+	longest = 100_000_000_000 // the largest number taken for seconds: about the year 5000
+	soonest = 1_000_000_000   // the smallest number taken for seconds since 1970, in the converter, too: the year 2001
+)
 
-func parseNumber(text string) (int64, error) {
+// parseNumber parses a number, of ns since 1970 unless it is an offset from the start of the recording.
+func parseNumber(text string) (ns int64, offset bool, err error) {
 	whole, fraction, _ := strings.Cut(text, ".")
 	unsigned, err := strconv.ParseUint(whole, 10, 63)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	n := int64(unsigned)
 	if n >= longest && fraction == "" {
-		return n, nil
+		return n, false, nil
 	}
 	if n > math.MaxInt64/1_000_000_000-1 {
-		return 0, errors.New("it is too large")
+		return 0, false, errors.New("it is too large")
 	}
+	offset = n < soonest
 	n *= 1e9
 	if fraction != "" {
-		ns, err := strconv.ParseUint((fraction + "000000000")[:9], 10, 64)
+		rest, err := strconv.ParseUint((fraction + "000000000")[:9], 10, 64)
 		if err != nil {
-			return 0, err
+			return 0, false, err
 		}
-		n += int64(ns)
+		n += int64(rest)
 	}
-	return n, nil
+	return n, offset, nil
 }
 
 // timeRange returns what to play of a recording from start to end: from first up to before last. All times are ns.
@@ -106,6 +114,12 @@ func (o *options) timeRange(start, end int64) (first, last int64, err error) {
 			return 0, 0, fmt.Errorf("end: %s is before the beginning at %s", clockText(t), clockText(first))
 		}
 		last = min(last, t+1)
+	}
+	if o.until > 0 {
+		if o.until < first {
+			return 0, 0, fmt.Errorf("end: %s is before the beginning at %s", clockText(o.until), clockText(first))
+		}
+		last = min(last, o.until+1)
 	}
 	return first, last, nil
 }

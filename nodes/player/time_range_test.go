@@ -17,7 +17,7 @@ func TestParseTime(t *testing.T) {
 		return time.Date(2026, 11, day, hour, minute, second, ms*1e6, time.Local).UnixNano()
 	}
 	for text, want := range map[string]int64{
-		"0": 0, "1.5": 1.5e9, "1700000000": 1_700_000_000e9, "1700000000.123456789": 1_700_000_000_123_456_789,
+		"0": start, "1.5": start + 1.5e9, "999999999999": 999999999999, "1700000000": 1_700_000_000e9, "1700000000.123456789": 1_700_000_000_123_456_789,
 		"1700000000.1234567891": 1_700_000_000_123_456_789,
 		"1700000000123456789":   1_700_000_000_123_456_789,
 		"2026-11-21 23:30:01.2": at(21, 23, 30, 1, 200), "2026-11-21-23:30:01": at(21, 23, 30, 1, 0),
@@ -54,7 +54,9 @@ func TestPart(t *testing.T) {
 		"a longer duration":  {options{Duration: time.Hour}, 0, 10_000, ""},
 		"no duration":        {options{Duration: -time.Second}, 0, 10_000, ""},
 		"from a time":        {options{Begin: "1700000004"}, 4000, 10_000, ""},
-		"from an early time": {options{Begin: "7"}, 0, 10_000, ""},
+		"from an early time": {options{Begin: "1600000000"}, 0, 10_000, ""},
+		"seconds":            {options{Begin: "7", End: "8.5"}, 7000, 8500, ""},
+		"of a request":       {options{until: start + 4e9}, 0, 4000, ""},
 		"a time and offset":  {options{Begin: "1700000004", StartOffset: time.Second}, 5000, 10_000, ""},
 		"until":              {options{End: "1700000004.5"}, 0, 4500, ""},
 		"until late":         {options{End: "1800000000"}, 0, 10_000, ""},

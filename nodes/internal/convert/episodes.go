@@ -111,7 +111,7 @@ func (p *plan) fitsEpisodes(format formats.Format, output string) error {
 // editsMessages reports whether options select or change messages, so that episodes must be read as messages.
 func (p *plan) editsMessages() bool {
 	return p.Mapping != "" || len(p.Topics)+len(p.Exclude)+len(p.Types)+len(p.ExcludeTypes)+len(p.Remap) > 0 ||
-		p.start != nil || p.end != nil || p.Prefix != "" || p.Offset != 0
+		p.start != nil || p.end != nil || p.StartOffset != 0 || p.Duration > 0 || p.Prefix != "" || p.Offset != 0
 }
 
 // task is an episode to be written.

@@ -25,8 +25,12 @@ type Options struct {
 
 	AllowUnmatched bool `param:"allow_unmatched" group:"Selection" help:"accept options that name topics which no recording has"`
 
-	Start    string   `param:"start" group:"Selection" help:"leave out messages before this time: seconds from the start (12.5), a date (2021-07-23 09:12:15), or nanoseconds since 1970"`
-	End      string   `param:"end" group:"Selection" help:"leave out messages at or after this time; same syntax as start"`
+	Start string `param:"start" alias:"begin" group:"Selection" help:"begin at this time: seconds from the start (12.5), a date (2021-07-23 09:12:15), or nanoseconds since 1970"`
+	End   string `param:"end" alias:"until" group:"Selection" help:"leave out messages at or after this time; same syntax as start"`
+
+	StartOffset time.Duration `param:"start_offset" group:"Selection" help:"skip this much; negative: begin this long before the end"`
+	Duration    time.Duration `param:"playback_duration" short:"u" alias:"duration" group:"Selection" help:"convert this much of the recording; 0 or less converts all of it"`
+
 	Throttle []string `param:"throttle" group:"Selection" value:"TOPIC=5Hz|1/10" help:"keep at most 5 messages of TOPIC per second, or one in 10; TOPIC has the syntax of topics; the first rule that matches applies"`
 
 	Remap   []string      `param:"remap" short:"m" group:"Changes" value:"/from:=/to" help:"rename a topic: /from:=/to"`
@@ -145,13 +149,24 @@ func (p *plan) window(first, last int64) (q codec.Query, err error) {
 	if p.start != nil {
 		q.Start = p.start.At(first)
 	}
+	switch from := max(q.Start, first); {
+	case p.StartOffset < 0:
+		q.Start = max(from, later(last, max(int64(p.StartOffset), first-last)))
+	case p.StartOffset > 0:
+		q.Start = later(from, int64(p.StartOffset))
+	}
 	if p.end != nil {
 		q.End = p.end.At(first)
+	}
+	if end := later(max(q.Start, first), int64(p.Duration)); p.Duration > 0 && (q.End == 0 || end < q.End) {
+		q.End = end
 	}
 	switch {
 	case p.end != nil && q.End <= q.Start:
 		return q, config.Usagef("--end %s is not behind the start", p.End)
-	case last != 0 && p.start != nil && q.Start > last:
+	case last != 0 && q.Start > last && p.StartOffset > 0:
+		return q, outside("start-offset", p.StartOffset.String(), "beyond")
+	case last != 0 && q.Start > last:
 		return q, outside("start", p.Start, "after the end of")
 	case last != 0 && p.end != nil && q.End <= first:
 		return q, outside("end", p.End, "before the start of")

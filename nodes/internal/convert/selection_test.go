@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -149,4 +150,36 @@ func TestLikeChannelsOfOneRecordingStayApart(t *testing.T) {
 	require.Equal(t, []*codec.Channel{left, right}, all.all)
 	require.Equal(t, "/robot/imu", left.Topic)
 	require.NotSame(t, left, all.recording(func(string) string { return "/other" })(channel()))
+}
+
+// The options of a time range mean what they mean to the player.
+func TestTimeRange(t *testing.T) {
+	in := write(t, "in.mcap", numbers(t, channel(t, "/n", "std_msgs/msg/UInt32"), 10)...)
+	for name, c := range map[string]struct {
+		change      func(*Options)
+		first, last int64 // s
+		error       string
+	}{
+		"offset":           {func(o *Options) { o.StartOffset = 2 * time.Second }, 1002, 1009, ""},
+		"from the end":     {func(o *Options) { o.StartOffset = -3 * time.Second }, 1006, 1009, ""},
+		"from long before": {func(o *Options) { o.StartOffset = -time.Hour }, 1000, 1009, ""},
+		"duration":         {func(o *Options) { o.Duration = 3 * time.Second }, 1000, 1002, ""},
+		"all together": {func(o *Options) { o.Start, o.StartOffset, o.Duration, o.End = "2", 2e9, 3e9, "6" }, 1004,
+			1005, ""},
+		"shorter":     {func(o *Options) { o.Start, o.Duration, o.End = "2", 3e9, "9" }, 1002, 1004, ""},
+		"no duration": {func(o *Options) { o.Duration = -1 }, 1000, 1009, ""},
+		"beyond":      {func(o *Options) { o.StartOffset = time.Hour }, 0, 0, "--start-offset 1h0m0s is beyond the recording"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := DefaultOptions()
+			c.change(&o)
+			result, err := run(t, o, filepath.Join(t.TempDir(), "out.mcap"), in)
+			if c.error != "" {
+				require.ErrorContains(t, err, c.error)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, [2]int64{c.first, c.last}, [2]int64{result.Start / second, result.End / second})
+		})
+	}
 }
