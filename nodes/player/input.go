@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -93,6 +94,10 @@ type recording struct {
 	codec.Reader
 	offset int64 // ns by which it is played later
 	files  []codec.FileInfo
+	path   string
+	some   bool  // it has messages
+	start  int64 // ns since the Unix epoch, when the first message is played
+	end    int64 // likewise, of the last one
 }
 
 // openSource opens the recordings at paths. offsets are by path, in ns that a recording is played later. The caller closes
@@ -118,7 +123,9 @@ func (s *source) add(path string, offset int64) error {
 	if err != nil {
 		return err
 	}
-	s.recordings[len(s.recordings)-1].files = info.Files
+	added := &s.recordings[len(s.recordings)-1]
+	added.files, added.path, added.some = info.Files, path, info.MessageCount > 0
+	added.start, added.end = info.StartTime+offset, info.EndTime+offset
 	if !info.Complete {
 		s.warnings = append(s.warnings, fmt.Sprintf("%s is unfinished or damaged%s; playing what is readable (for "+
 			"details: converter info)", path, damage(info)))
@@ -127,11 +134,7 @@ func (s *source) add(path string, offset int64) error {
 		s.warnings = append(s.warnings, fmt.Sprintf("%s: not played: %v", path, err))
 	}
 	if info.MessageCount > 0 {
-		start, end := info.StartTime+offset, info.EndTime+offset
-		if s.messages == 0 {
-			s.start, s.end = start, end
-		}
-		s.start, s.end = min(s.start, start), max(s.end, end)
+		s.cover(added)
 		s.messages += info.MessageCount
 	}
 	for _, t := range info.Topics {
@@ -141,6 +144,58 @@ func (s *source) add(path string, offset int64) error {
 		}
 	}
 	return nil
+}
+
+// cover extends the time of the source to a recording, the first one with messages if there are none yet.
+func (s *source) cover(r *recording) {
+	if s.messages == 0 {
+		s.start, s.end = r.start, r.end
+	}
+	s.start, s.end = min(s.start, r.start), max(s.end, r.end)
+}
+
+// alignStarts moves all recordings in time so that they begin with the earliest one, before their input_offset.
+func (s *source) alignStarts() {
+	earliest, some := int64(0), false
+	for i := range s.recordings {
+		if r := &s.recordings[i]; r.some && (!some || r.start-r.offset < earliest) {
+			earliest, some = r.start-r.offset, true
+		}
+	}
+	messages := s.messages
+	s.messages = 0
+	for i := range s.recordings {
+		r := &s.recordings[i]
+		if !r.some {
+			continue
+		}
+		by := earliest - (r.start - r.offset)
+		r.offset, r.start, r.end = r.offset+by, r.start+by, r.end+by
+		s.cover(r)
+		s.messages = messages
+	}
+}
+
+// farApart is the time between recordings that are hardly meant to be played after one another.
+const farApart = 24 * time.Hour
+
+// checkDistance warns of recordings between which nothing is played for a long time.
+func (s *source) checkDistance() {
+	var sorted []recording
+	for _, r := range s.recordings {
+		if r.some {
+			sorted = append(sorted, r)
+		}
+	}
+	slices.SortFunc(sorted, func(a, b recording) int { return cmp.Compare(a.start, b.start) })
+	for i := 1; i < len(sorted); i++ {
+		before, after := &sorted[i-1], &sorted[i]
+		if gap := after.start - before.end; gap > int64(farApart) {
+			s.warnings = append(s.warnings, fmt.Sprintf("%s begins %.1f days after the end of %s; --align-starts plays them at "+
+				"the same time, --skip-empty skips the time between", after.path, float64(gap)/float64(farApart), before.path))
+		}
+		after.end = max(after.end, before.end)
+	}
 }
 
 // damage returns the first damage found, "" if there is none.

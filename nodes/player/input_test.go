@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -183,5 +184,38 @@ func TestUnmatched(t *testing.T) {
 				require.ErrorContains(t, err, test.error)
 			}
 		})
+	}
+}
+
+// Recordings that are far apart are warned of; --align-starts plays them at the same time.
+func TestAlignStarts(t *testing.T) {
+	const day = int64(24 * time.Hour)
+	make := func() *source {
+		s := &source{}
+		for i, start := range []int64{800 * day, 10, 20, 0} {
+			s.recordings = append(s.recordings, recording{path: string(rune('a' + i)), some: start != 0, start: start,
+				end: start + 5})
+			if start != 0 {
+				s.cover(&s.recordings[i])
+				s.messages++
+			}
+		}
+		return s
+	}
+	s := make()
+	s.checkDistance()
+	require.Equal(t, []string{"a begins 800.0 days after the end of c; --align-starts plays them at the same time, " +
+		"--skip-empty skips the time between"}, s.warnings)
+	require.Equal(t, 800*day+5, s.end)
+
+	s = make()
+	s.recordings[2].offset = 3 // it is played at 20 instead of 17
+	s.alignStarts()
+	s.checkDistance()
+	require.Empty(t, s.warnings)
+	require.Equal(t, [2]int64{10, 18}, [2]int64{s.start, s.end})
+	require.EqualValues(t, 3, s.messages)
+	for i, want := range []int64{10 - 800*day, 0, -4} {
+		require.Equal(t, want, s.recordings[i].offset)
 	}
 }

@@ -73,6 +73,10 @@ func play(ctx context.Context, in *config.Input, o *options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
+	if o.AlignStarts {
+		s.alignStarts()
+	}
+	s.checkDistance()
 	if err := o.unmatched(s.all); err != nil && !o.AllowUnmatched {
 		return err
 	} else if err != nil {

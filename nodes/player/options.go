@@ -15,6 +15,7 @@ import (
 type options struct {
 	Files       []string `param:"files" flag:"-" group:"Input" help:"recordings to play if the command line names none; several are merged in time"`
 	InputOffset []string `param:"input_offset" group:"Input" value:"FILE=DURATION" help:"shift the messages of FILE in time, later or earlier: drive2.mcap=-1.5s"`
+	AlignStarts bool     `param:"align_starts" group:"Input" help:"shift recordings in time so that all begin with the earliest one; input_offset counts from there"`
 
 	Topics            []string `param:"topics" several:"true" group:"Topics" alias:"white-channel" value:"TOPIC" help:"play only this TOPIC: a name, a name in which * matches anything, or a regular expression that must match the whole name"`
 	Services          []string `param:"services" group:"Topics" value:"SERVICE" help:"play only the events of this SERVICE"`

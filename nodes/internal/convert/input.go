@@ -1,9 +1,11 @@
 package convert
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
@@ -129,6 +131,24 @@ func (ins inputs) window() (start, end int64) {
 		some = true
 	}
 	return start, end
+}
+
+// farApart is the time between recordings that are hardly meant to be merged.
+const farApart = 24 * time.Hour
+
+// checkDistance warns of recordings between which there is nothing for a long time.
+func (ins inputs) checkDistance(warn func(string)) {
+	sorted := slices.DeleteFunc(slices.Clone(ins), func(in *input) bool { return in.original.MessageCount == 0 })
+	slices.SortFunc(sorted, func(a, b *input) int { return cmp.Compare(a.original.StartTime, b.original.StartTime) })
+	last := int64(0)
+	for i, in := range sorted {
+		if gap := in.original.StartTime - last; i > 0 && gap > int64(farApart) {
+			warn(fmt.Sprintf("%s begins %.1f days after all before it have ended", in.path, float64(gap)/float64(farApart)))
+		}
+		if i == 0 || in.original.EndTime > last {
+			last = in.original.EndTime
+		}
+	}
 }
 
 // metadata returns the metadata of all recordings; the first recording that has a key wins.

@@ -94,6 +94,7 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs) (*Res
 	if err := p.check(ins.infos(), j.warn); err != nil {
 		return nil, err
 	}
+	ins.checkDistance(j.warn)
 	first, last := ins.window()
 	window, err := p.window(first, last)
 	if err != nil {

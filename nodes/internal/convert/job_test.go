@@ -700,3 +700,19 @@ func TestMain(m *testing.M) {
 	time.Local = time.UTC
 	os.Exit(m.Run())
 }
+
+// Recordings that are far apart are merged with a warning.
+func TestFarApart(t *testing.T) {
+	c := channel(t, "/n", "std_msgs/msg/UInt32")
+	later := numbers(t, c, 3)
+	for i := range later {
+		later[i].LogTime += 800 * 24 * 3600 * second
+	}
+	near, far := write(t, "near.mcap", numbers(t, c, 5)...), write(t, "far.mcap", later...)
+	var warnings []string
+	j := Job{Formats: formats.All(), Inputs: []string{far, near, near}, Output: filepath.Join(t.TempDir(), "out.mcap"),
+		Options: DefaultOptions(), Warn: func(text string) { warnings = append(warnings, text) }}
+	_, err := j.Run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{far + " begins 800.0 days after all before it have ended"}, warnings)
+}
