@@ -75,7 +75,7 @@ func (s *StreamReport) drop(why string) {
 // String returns a few lines of text.
 func (r *Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d rows of %d", r.Rows, r.Points)
+	fmt.Fprintf(&b, "%s of %d", count(r.Rows, "row"), r.Points)
 	if r.Dropped > 0 {
 		fmt.Fprintf(&b, ", %d dropped", r.Dropped)
 	}

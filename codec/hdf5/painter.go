@@ -1,10 +1,8 @@
 package hdf5
 
 import (
-	"bytes"
 	"fmt"
 	"image"
-	"image/jpeg"
 
 	"tapedeck/codec/episode"
 	"tapedeck/codec/pixel"
@@ -109,8 +107,7 @@ func (p *painter) encode(j *job, picture image.Image) ([]byte, error) {
 }
 
 func (p *painter) jpeg(j *job, picture image.Image) ([]byte, error) {
-	out := bytes.NewBuffer(j.made[:0])
-	err := jpeg.Encode(out, picture, &jpeg.Options{Quality: p.quality})
-	j.made = out.Bytes()
+	var err error
+	j.made, err = pixel.AppendJPEG(j.made[:0], picture, p.quality)
 	return j.made, err
 }

@@ -14,17 +14,18 @@ import (
 
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
+	"tapedeck/codec/pixel"
 )
 
 // BenchmarkWriter writes an episode of three cameras with 1000 JPEGs each several times, and reports how much memory the
 // process had at most.
 func BenchmarkWriter(b *testing.B) {
-	for _, takes := range []int{1, 4} {
-		b.Run("takes="+strconv.Itoa(takes), func(b *testing.B) { benchmarkWriter(b, takes) })
+	for _, episodes := range []int{1, 4} {
+		b.Run("episodes="+strconv.Itoa(episodes), func(b *testing.B) { benchmarkWriter(b, episodes) })
 	}
 }
 
-func benchmarkWriter(b *testing.B, takes int) {
+func benchmarkWriter(b *testing.B, episodes int) {
 	const n = 1000
 	random := rand.New(rand.NewPCG(1, 2))
 	m := image.NewRGBA(image.Rect(0, 0, 640, 480))
@@ -33,9 +34,9 @@ func benchmarkWriter(b *testing.B, takes int) {
 			m.Set(x, y, color.RGBA{uint8(x/3 + random.IntN(12)), uint8(y/2 + random.IntN(12)), uint8(x+y) / 2, 255})
 		}
 	}
-	data, err := encodeJPEG(m)
+	data, err := pixel.AppendJPEG(nil, m, 95)
 	require.NoError(b, err)
-	e := recording(b, "take", "pick", 1e18, n)
+	e := recording(b, "episode", "pick", 1e18, n)
 	e.Cameras = append(e.Cameras, cameraOf(b, "camera_2", 1e18, n, 30))
 	frames := make(album, n)
 	for i := range frames {
@@ -45,11 +46,11 @@ func benchmarkWriter(b *testing.B, takes int) {
 		c.Open = func() (episode.Frames, error) { return frames, nil }
 	}
 	rows := aligned(b, e, align.Options{})
-	b.SetBytes(int64(takes * 3 * n * len(data)))
+	b.SetBytes(int64(episodes * 3 * n * len(data)))
 	for b.Loop() {
 		w, err := Create(filepath.Join(b.TempDir(), "set"), Options{})
 		require.NoError(b, err)
-		for range takes {
+		for range episodes {
 			require.NoError(b, w.Write(rows))
 		}
 		require.NoError(b, w.Close())

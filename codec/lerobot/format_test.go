@@ -20,7 +20,7 @@ func TestFormat(t *testing.T) {
 	w, err := Create(path, Options{RobotType: "rm65", DataFileSize: 1, ChunkFiles: 2})
 	require.NoError(t, err)
 	for i := range 3 {
-		e := recording(t, "take", "pick", 1e18+int64(i)*1e11, 4)
+		e := recording(t, "episode", "pick", 1e18+int64(i)*1e11, 4)
 		joint := e.Arms[0].Joint
 		e.Arms = []*episode.Arm{{Name: "arm_0", Joint: joint}}
 		e.Cameras = e.Cameras[:1]

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"image"
 	"image/color"
-	"image/jpeg"
 	"image/png"
 
 	"tapedeck/codec/episode"
@@ -101,12 +100,5 @@ func encodePNG(m image.Image) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := png.Encoder{CompressionLevel: png.BestSpeed}
 	err := encoder.Encode(&out, rgb)
-	return out.Bytes(), err
-}
-
-// encodeJPEG returns an image as a JPEG.
-func encodeJPEG(m image.Image) ([]byte, error) {
-	var out bytes.Buffer
-	err := jpeg.Encode(&out, m, &jpeg.Options{Quality: 95})
 	return out.Bytes(), err
 }

@@ -38,7 +38,11 @@ func TestRefused(t *testing.T) {
 		},
 		{
 			name: "hole", change: func(e *episode.Episode) { without(e.Cameras[0], 9, 12) },
-			want: "rows are missing after row 8, in 1 places (camera_0: 3 for no frame near enough): avoid this",
+			want: "rows are missing after row 8 (camera_0: 3 for no frame near enough): avoid this",
+		},
+		{
+			name: "holes", change: func(e *episode.Episode) { without(e.Cameras[0], 13, 16); without(e.Cameras[0], 5, 8) },
+			want: "rows are missing after row 4 and in 1 more place (camera_0",
 		},
 		{
 			name: "NaN", align: align.Options{Gaps: align.GapsNaN},
@@ -76,13 +80,13 @@ func TestRefused(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "set")
 			w, err := Create(path, c.options)
 			require.NoError(t, err)
-			e := recording(t, "take", "pick", 1e18, 20)
+			e := recording(t, "episode", "pick", 1e18, 20)
 			if c.change != nil {
 				c.change(e)
 			}
 			err = w.Write(aligned(t, e, c.align))
 			require.ErrorContains(t, err, c.want)
-			require.ErrorContains(t, err, path+": take: ")
+			require.ErrorContains(t, err, path+": episode: ")
 			require.NotErrorIs(t, err, ErrBroken)
 
 			// The dataset goes on without it.
@@ -162,11 +166,11 @@ func names(t *testing.T, path string) (all []string) {
 	return all
 }
 
-func TestSplitTake(t *testing.T) {
+func TestSplitEpisode(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "set")
 	w, err := Create(path, Options{Holes: HolesSplit})
 	require.NoError(t, err)
-	e := recording(t, "take", "pick", 1e18, 30)
+	e := recording(t, "episode", "pick", 1e18, 30)
 	without(e.Cameras[0], 9, 12)
 	without(e.Cameras[0], 10, 11) // one row alone between
 	require.NoError(t, w.Write(aligned(t, e, align.Options{})))
@@ -216,7 +220,7 @@ func TestPictures(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "set")
 			w, err := Create(path, Options{Cameras: map[string]string{"camera_0": "front", "camera_1": ""}})
 			require.NoError(t, err)
-			e := recording(t, "take", "pick", 1e18, 10)
+			e := recording(t, "episode", "pick", 1e18, 10)
 			for i := range e.Cameras[0].Stamps {
 				replace(e.Cameras[0], i, c.frame)
 			}

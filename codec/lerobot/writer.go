@@ -95,9 +95,14 @@ func (w *Writer) Write(r *episode.Rows) error {
 	}
 	if len(stretches) > 1 {
 		if w.options.Holes == HolesRefuse {
-			return fail(fmt.Errorf("rows are missing after row %d, in %d places (%s): avoid this, for example with "+
-				"--missing-image hold, or split the episode there with --holes split", stretches[0].n-1, len(stretches)-1,
-				losses(&r.Report)))
+			where := fmt.Sprintf("after row %d", stretches[0].n-1)
+			if more := len(stretches) - 2; more == 1 {
+				where += " and in 1 more place"
+			} else if more > 1 {
+				where += fmt.Sprintf(" and in %d more places", more)
+			}
+			return fail(fmt.Errorf("rows are missing %s (%s): avoid this, for example with --missing-image hold, or "+
+				"split the episode there with --holes split", where, losses(&r.Report)))
 		}
 		stretches = slices.DeleteFunc(stretches, func(s span) bool { return s.n < 2 })
 	}
@@ -105,7 +110,7 @@ func (w *Writer) Write(r *episode.Rows) error {
 	if err != nil {
 		return fail(err)
 	}
-	var takes []*take
+	var all []*prepared
 	for i, s := range stretches {
 		t, err := w.prepare(r, vectors, s)
 		if err != nil {
@@ -115,15 +120,15 @@ func (w *Writer) Write(r *episode.Rows) error {
 		if len(stretches) > 1 {
 			t.name += "_" + strconv.Itoa(i)
 		}
-		takes = append(takes, t)
+		all = append(all, t)
 	}
-	if len(takes) == 0 {
+	if len(all) == 0 {
 		return fail(errors.New("no two consecutive rows"))
 	}
 	if len(w.rows) == 0 {
-		w.begin(fps, takes[0])
+		w.begin(fps, all[0])
 	}
-	for _, t := range takes {
+	for _, t := range all {
 		if err := w.put(t); err != nil {
 			w.err = fmt.Errorf("%w: %w", ErrBroken, err)
 			return fail(w.err)

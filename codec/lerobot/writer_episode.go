@@ -12,7 +12,7 @@ import (
 )
 
 // put writes an episode.
-func (w *Writer) put(t *take) error {
+func (w *Writer) put(t *prepared) error {
 	e := t.rows.Episode
 	row := &episodeRow{task: e.Task, length: t.span.n, from: w.info.TotalFrames, videos: map[string]videoPlace{},
 		stats: map[string]*stats{}}
@@ -119,7 +119,7 @@ func (w *Writer) file(template, video string, at fileIndex) (string, error) {
 }
 
 // numbers writes the columns of numbers and collects their statistics.
-func (w *Writer) numbers(t *take, row *episodeRow, task int) error {
+func (w *Writer) numbers(t *prepared, row *episodeRow, task int) error {
 	n := row.length
 	for _, v := range t.vectors {
 		key, width := v.feature.key, len(v.parts)

@@ -8,8 +8,8 @@ import (
 	"tapedeck/codec/episode"
 )
 
-// take is an episode, or a stretch of one, ready to be written.
-type take struct {
+// prepared is an episode, or a part of one without gaps, ready to be written.
+type prepared struct {
 	rows    *episode.Rows
 	name    string
 	span    span
@@ -18,8 +18,8 @@ type take struct {
 }
 
 // prepare checks that a stretch of rows can be written.
-func (w *Writer) prepare(r *episode.Rows, vectors []*vector, s span) (*take, error) {
-	t := &take{rows: r, span: s, vectors: vectors}
+func (w *Writer) prepare(r *episode.Rows, vectors []*vector, s span) (*prepared, error) {
+	t := &prepared{rows: r, span: s, vectors: vectors}
 	for _, v := range vectors {
 		if err := v.check(s.from, s.n); err != nil {
 			return nil, err
@@ -72,8 +72,8 @@ func featureName(name string) string {
 	return string(mapped)
 }
 
-// same returns an error if a take has other features than the episodes before.
-func (w *Writer) same(t *take) error {
+// same returns an error if an episode has other features than the episodes before.
+func (w *Writer) same(t *prepared) error {
 	if len(w.rows) == 0 {
 		return nil
 	}
@@ -106,8 +106,8 @@ var standard = []struct{ key, dtype string }{
 	{"task_index", "int64"},
 }
 
-// begin takes the features of the dataset from its first episode.
-func (w *Writer) begin(fps int, t *take) {
+// begin stretches the features of the dataset from its first episode.
+func (w *Writer) begin(fps int, t *prepared) {
 	w.info.FPS = float64(fps)
 	for _, v := range t.vectors {
 		w.info.Features = append(w.info.Features, v.feature)

@@ -11,7 +11,7 @@ import (
 	"tapedeck/codec/pixel"
 )
 
-// camera is the images of a camera in a take.
+// camera is the images of a camera in an episode.
 type camera struct {
 	feature string
 	camera  *episode.Camera
@@ -116,7 +116,7 @@ func (c *camera) paintBlack() (err error) {
 	}
 	switch p.encoding {
 	case "jpeg":
-		f.Data, err = encodeJPEG(black)
+		f.Data, err = pixel.AppendJPEG(nil, black, 95)
 	case "png":
 		f.Data, err = encodePNG(black)
 	default:

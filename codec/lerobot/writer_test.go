@@ -76,7 +76,7 @@ func columns(unit string, names ...string) (all []align.Column) {
 	return all
 }
 
-// recording returns a take of n rows at 30 a second.
+// recording returns an episode of n rows at 30 a second.
 func recording(t testing.TB, name, task string, start int64, n int) *episode.Episode {
 	wave := func(k float64) func(i, c int) float64 {
 		return func(i, c int) float64 { return k * math.Sin(float64(i)/9+float64(c)) }
@@ -135,11 +135,11 @@ func TestRoundTrip(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "set")
 	w, err := Create(path, Options{RobotType: "test"})
 	require.NoError(t, err)
-	var takes []*episode.Rows
+	var episodes []*episode.Rows
 	for i, n := range []int{40, 2, 25} {
-		takes = append(takes, aligned(t, recording(t, fmt.Sprintf("take_%d", i), []string{"pick", "place", "pick"}[i],
+		episodes = append(episodes, aligned(t, recording(t, fmt.Sprintf("episode_%d", i), []string{"pick", "place", "pick"}[i],
 			1e18+int64(i)*1e11, n), align.Options{}))
-		require.NoError(t, w.Write(takes[i]))
+		require.NoError(t, w.Write(episodes[i]))
 	}
 	require.NoDirExists(t, path)
 	require.NoError(t, w.Close())
@@ -151,13 +151,13 @@ func TestRoundTrip(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, read, 3)
 	for i, e := range read {
-		want := takes[i].Episode
+		want := episodes[i].Episode
 		require.Equal(t, want.Name, e.Name)
 		require.Equal(t, want.Task, e.Task)
 		require.Equal(t, want.Success, e.Success)
 		require.JSONEq(t, string(want.Metadata), string(e.Metadata))
 		require.JSONEq(t, string(want.Arms[0].Device), string(e.Arms[0].Device))
-		requireEqualRows(t, takes[i], aligned(t, e, align.Options{}))
+		requireEqualRows(t, episodes[i], aligned(t, e, align.Options{}))
 		require.Len(t, e.Cameras, 2)
 		for c, camera := range e.Cameras {
 			require.Equal(t, want.Cameras[c].Name, camera.Name)
@@ -185,7 +185,7 @@ func TestRoundTrip(t *testing.T) {
 	i, err := r.Info()
 	require.NoError(t, err)
 	require.Equal(t, "lerobot", i.Format)
-	// Of each take pose, joints, gripper, commands to two of these, and two cameras, in each row.
+	// Of each episode pose, joints, gripper, commands to two of these, and two cameras, in each row.
 	require.EqualValues(t, (40+2+25)*7, i.MessageCount)
 }
 
@@ -200,7 +200,7 @@ func TestVideo(t *testing.T) {
 	w, err := Create(path, Options{Video: true, Codec: "libx264", VideoFileSize: 1})
 	require.NoError(t, err)
 	for i, n := range []int{31, 20} {
-		require.NoError(t, w.Write(aligned(t, recording(t, "take", "pick", 1e18+int64(i)*1e11, n), align.Options{})))
+		require.NoError(t, w.Write(aligned(t, recording(t, "episode", "pick", 1e18+int64(i)*1e11, n), align.Options{})))
 	}
 	odd := recording(t, "odd", "pick", 1e18, 5)
 	odd.Cameras = nil

@@ -156,6 +156,13 @@ func Detect(data []byte) string {
 
 var errJPEG = errors.New("not a JPEG, or cut off before its first pixel")
 
+// AppendJPEG appends a picture as a JPEG of a quality of 1 to 100.
+func AppendJPEG(dst []byte, m image.Image, quality int) ([]byte, error) {
+	out := bytes.NewBuffer(dst)
+	err := jpeg.Encode(out, m, &jpeg.Options{Quality: quality})
+	return out.Bytes(), err
+}
+
 // jpegConfig reads the frame header, SOF of ITU-T T.81, also of the kinds of JPEG that image/jpeg does not decode.
 func jpegConfig(data []byte) (Config, error) {
 	if len(data) < 4 || data[0] != 0xff || data[1] != 0xd8 {
