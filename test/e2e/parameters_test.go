@@ -43,7 +43,7 @@ func TestRecorderShowsItsParameters(t *testing.T) {
 	require.InDelta(t, 5400, get.Values[1].DoubleValue, 0)
 	require.Equal(t, int64(64<<20), get.Values[2].IntegerValue)
 	require.InDelta(t, 12.5, get.Values[3].DoubleValue, 0)
-	require.Equal(t, "record", get.Values[4].StringValue)
+	require.Equal(t, "auto", get.Values[4].StringValue)
 	require.Equal(t, rcl_interfaces.ParameterType_PARAMETER_STRING_ARRAY, get.Values[5].Type)
 
 	var describe rcl_interfaces.DescribeParameters_Response
