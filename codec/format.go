@@ -48,9 +48,9 @@ type Formats []Format
 const sniffSize = 4096
 
 // Open opens the recording at path, a file or a folder. The format is recognised by content; the name matters only
-// where the beginning of a file is damaged. Where there is none, it opens the one at path with ActiveSuffix, or several files as one whose names begin with path,
-// where a format numbers them. Errors name the path and wrap fs.ErrNotExist, fs.ErrPermission or ErrUnknownFormat where
-// they apply.
+// where the beginning of a file is damaged. If nothing is at path, it opens the file with ActiveSuffix, or as one
+// recording the numbered files whose names begin with path. Errors name the path and wrap fs.ErrNotExist,
+// fs.ErrPermission or ErrUnknownFormat where they apply.
 func (formats Formats) Open(path string) (Reader, error) {
 	head, err := readHead(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -29,8 +29,8 @@ func read(d protoreflect.MessageDescriptor, data []byte, logTime int64, use func
 	return err
 }
 
-// field returns the field with a name, nil if the descriptor does not have it with one of the kinds, which are all if none
-// are given.
+// field returns the field with a name, nil if the descriptor does not have it with one of the kinds, which are all if
+// none are given.
 func (m message) field(name string, kinds ...protoreflect.Kind) protoreflect.FieldDescriptor {
 	if m.d == nil {
 		return nil

@@ -160,7 +160,7 @@ func (c *clouds) layOut() error {
 			return fmt.Errorf("field %s of %d bytes at %d lies outside of the point, which has %d", f.Name, size, f.Offset,
 				c.cloud.PointStep)
 		}
-		tag := protowire.AppendVarint(nil, to.planField.tag)
+		tag := protowire.AppendVarint(nil, to.tag)
 		c.columns = append(c.columns, column{to, int(f.Offset), f.Datatype, tag})
 	}
 	slices.SortStableFunc(c.columns, func(a, b column) int { return cmp.Compare(a.number, b.number) })

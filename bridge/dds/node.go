@@ -213,7 +213,9 @@ func (n *node) Advertise(topic, typeName string, qos codec.QoS) (bridge.Publishe
 	if err != nil {
 		return nil, fmt.Errorf("advertise: %w", err)
 	}
-	p, err := endpoints.Create(n.owned, func() (bridge.Publisher, error) { return n.newPublisher(full, typeName, toC(qos)) })
+	p, err := endpoints.Create(n.owned, func() (bridge.Publisher, error) {
+		return n.newPublisher(full, typeName, toC(qos))
+	})
 	if err != nil {
 		return nil, fmt.Errorf("advertise %s: %w", full, err)
 	}

@@ -196,7 +196,7 @@ func (d *decoder) fail(field, format string, args ...any) {
 	}
 }
 
-// scaled returns the numbers of a field in SI, at least least and at most most of them; nil if the field is missing.
+// scaled returns the numbers of a field in SI, from least to most of them; nil if the field is missing.
 func (d *decoder) scaled(field string, n *numbers, least, most int, u unit, limit float64) []float64 {
 	if !n.given {
 		return nil

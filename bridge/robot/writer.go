@@ -118,7 +118,7 @@ func (w *Writer) write(t *topic, m *codec.Message) error {
 			return w.of(m, err)
 		}
 		for _, i := range t.cameras {
-			if err := w.Recording.Frame(w.cameras[i], stamp, f); err != nil {
+			if err := w.Frame(w.cameras[i], stamp, f); err != nil {
 				return err
 			}
 		}
@@ -138,7 +138,7 @@ func (w *Writer) write(t *topic, m *codec.Message) error {
 			*p.role.Of(a) = v
 		}
 		v.Columns = p.columns
-		if err := w.Recording.Sample(a, v, stamp, values); err != nil {
+		if err := w.Sample(a, v, stamp, values); err != nil {
 			return err
 		}
 	}

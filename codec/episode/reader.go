@@ -263,7 +263,7 @@ func (it *iterator) Next() (*codec.Message, error) {
 		data, err := c.encoder.append(it.message.Data[:0], i)
 		if err != nil {
 			if errors.Is(err, io.EOF) { // of a file of images, not of the messages
-				err = fmt.Errorf("%w: %v", io.ErrUnexpectedEOF, err)
+				err = fmt.Errorf("%w: %s", io.ErrUnexpectedEOF, err.Error())
 			}
 			closed := errors.As(err, new(openError))
 			err = fmt.Errorf("read %s: %s at %d: %w", it.path, c.stream.channel.Topic, stamp, err)

@@ -35,7 +35,8 @@ func openVideo(path string, f *feature, fps, from float64, count int) (*videoFra
 	if len(f.Shape) != 3 {
 		return nil, fmt.Errorf("read %s: %s has shape %v, want height, width and channels", path, f.key, f.Shape)
 	}
-	v := &videoFrames{path: path, height: f.Shape[0], width: f.Shape[1], fps: fps, from: from, count: count, end: count, next: -1}
+	v := &videoFrames{path: path, height: f.Shape[0], width: f.Shape[1], fps: fps, from: from, count: count,
+		end: count, next: -1}
 	if f.Shape[0] == 3 && f.Shape[2] != 3 { // some datasets have channels first
 		v.height, v.width = f.Shape[1], f.Shape[2]
 	}
@@ -56,7 +57,8 @@ func (v *videoFrames) Frame(i int) (episode.Frame, error) {
 		return episode.Frame{}, fmt.Errorf("read %s: no frame %d, there are %d", v.path, i, v.count)
 	}
 	if i >= v.end {
-		return episode.Frame{}, fmt.Errorf("read %s: frame %d: the video ends at frame %d, or is damaged there", v.path, i, v.end)
+		return episode.Frame{}, fmt.Errorf("read %s: frame %d: the video ends at frame %d, or is damaged there",
+			v.path, i, v.end)
 	}
 	began := i != v.next
 	if began {

@@ -58,7 +58,7 @@ func readMetadata(r io.Reader, wrong func(error)) *metadata {
 	get := func(key string, to any) {
 		if value, ok := members[key]; ok && string(value) != "null" {
 			if err := json.Unmarshal(value, to); err != nil {
-				wrong(fmt.Errorf("%s: %.100v", key, err)) // which may quote the file
+				wrong(fmt.Errorf("%s: %.100s", key, err.Error())) // which may quote the file
 			}
 		}
 	}
@@ -87,7 +87,7 @@ func readMetadata(r io.Reader, wrong func(error)) *metadata {
 		}
 		var group map[string]json.RawMessage
 		if err := json.Unmarshal(value, &group); err != nil {
-			wrong(fmt.Errorf("devices.%s: %.100v", key, err))
+			wrong(fmt.Errorf("devices.%s: %.100s", key, err.Error()))
 		}
 		for name, info := range group {
 			m.devices[name] = info

@@ -25,8 +25,8 @@ const (
 	Nested // another message
 )
 
-// kinds lists, by kind, the name in definitions, the size of a number in bytes, and the number in type hashes of a single
-// value, where "char" is a uint8.
+// kinds lists, by kind, the name in definitions, the size of a number in bytes, and the number in type hashes of a
+// single value, where "char" is a uint8.
 var kinds = [...]struct {
 	name     string
 	size, id int

@@ -29,7 +29,7 @@ func defaultInfoOptions() *infoOptions {
 
 // check refuses options that contradict each other.
 func (o *infoOptions) check() error {
-	return errors.Join(o.InfoOptions.Check(o.JSON, o.ROS2), o.pictureOptions.check())
+	return errors.Join(o.Check(o.JSON, o.ROS2), o.pictureOptions.check())
 }
 
 // info describes the recordings at paths. It continues after one that cannot be read.

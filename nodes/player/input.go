@@ -100,8 +100,8 @@ type recording struct {
 	end    int64 // likewise, of the last one
 }
 
-// openSource opens the recordings at paths. offsets are by path, in ns that a recording is played later. The caller closes
-// the source.
+// openSource opens the recordings at paths. offsets are by path, in ns that a recording is played later. The caller
+// closes the source.
 func openSource(paths []string, offsets map[string]int64, wants func(*codec.Channel) bool,
 	o formats.ReadOptions) (*source, error) {
 	s := &source{wants: wants, options: o}

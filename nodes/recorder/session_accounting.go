@@ -152,7 +152,7 @@ func (s *session) countMissing(list []*subscription.Topic, err *codec.MissingErr
 		}
 		rec := list[i]
 		n := min(topic.MessageCount, rec.Written.Load())
-		inTotals := uint64(0)
+		var inTotals uint64
 		if current { // the first of the file may be some that were repeated
 			n = min(n, rec.Written.Load()-rec.Accounting.Before)
 			inTotals = n - min(n, newCounts(rec).Written) // the last are the missing ones

@@ -1,5 +1,5 @@
-// Package endpoints has what the nodes of bridge/dds and bridge/rcl share: it closes publishers, subscriptions, services
-// and clients, notifies watchers of the graph, and counts losses by sequence numbers.
+// Package endpoints has what the nodes of bridge/dds and bridge/rcl share: it closes publishers, subscriptions,
+// services and clients, notifies watchers of the graph, and counts losses by sequence numbers.
 package endpoints
 
 import (

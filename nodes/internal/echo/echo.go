@@ -203,12 +203,12 @@ func (p *Printer) csv(m *codec.Message, values []field.Column) error {
 	switch {
 	case p.header == nil:
 		p.header = header
-		w.Write(header) // an error stays until Flush
+		_ = w.Write(header) // an error stays until Flush
 	case !slices.Equal(header, p.header):
 		return fmt.Errorf("message of %s at %s has other fields than the first one; --csv needs one type, name columns that "+
 			"all have by --field", human.Printable(m.Channel.Topic), human.Seconds(m.LogTime))
 	}
-	w.Write(row)
+	_ = w.Write(row)
 	w.Flush()
 	return w.Error()
 }

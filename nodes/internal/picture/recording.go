@@ -365,7 +365,8 @@ func (s *sheet) count(kind string) (n int) {
 
 // line says what the recording is.
 func (s *sheet) line() string {
-	parts := []string{s.info.Format, duration(s.density.seconds()), human.Bytes(s.info.Size), plural(s.counted(), "message"),
+	parts := []string{s.info.Format, duration(s.density.seconds()), human.Bytes(s.info.Size),
+		plural(s.counted(), "message"),
 		plural(uint64(len(s.density.rows)), "topic")}
 	if n := len(s.info.Files); n > 1 {
 		parts = append(parts, plural(uint64(n), "file"))

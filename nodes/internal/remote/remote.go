@@ -184,7 +184,7 @@ func Call(ctx context.Context, node bridge.Node, name string, request, response 
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("no answer on %s within %v; %s", name, time.Since(began).Round(time.Millisecond), advice)
 	}
-	if cause := context.Cause(ctx); cause != nil && ctx.Err() != cause {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(ctx.Err(), cause) {
 		return cause
 	}
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package rosbag2compat handles services and messages of rosbag2 that have different fields under the same name in other
-// releases of ROS 2.
+// Package rosbag2compat handles services and messages of rosbag2 that have different fields under the same name in
+// other releases of ROS 2.
 package rosbag2compat
 
 import (

@@ -65,7 +65,7 @@ func (s *source) publish() (int, time.Duration, error) {
 }
 
 func (s *source) kill(why error) error {
-	err := s.Process.Kill(why)
+	err := s.Kill(why)
 	if s.also != nil {
 		err = errors.Join(err, s.also.Kill(why))
 	}
