@@ -10,6 +10,7 @@ type Info struct {
 	StartTime    int64 // LogTime of the earliest message, ns since the Unix epoch; 0 without messages
 	EndTime      int64 // LogTime of the latest message, likewise
 	Complete     bool  // the writer closed it, and nothing is missing
+	Indexed      bool  // Info comes from an index: damage of messages is found by reading them
 	Topics       []TopicInfo
 	Events       []Event           // in time order; what a recorder kept on EventTopic, and what was found in reading
 	Metadata     map[string]string // kept with the recording as a whole; may be nil

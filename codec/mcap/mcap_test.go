@@ -136,6 +136,9 @@ func TestRoundTrip(t *testing.T) {
 			scanned.reset()
 			require.NoError(t, scanned.scan(false))
 			again := scanned.Layout.Describe()
+			require.True(t, info.Indexed)
+			require.False(t, again.Indexed)
+			again.Indexed = true
 			require.Equal(t, info, again)
 		})
 	}

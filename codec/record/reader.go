@@ -180,6 +180,7 @@ func (r *reader) Info() (*codec.Info, error) {
 		Path:     r.path,
 		Size:     r.size,
 		Complete: l.finished && len(l.damage) == 0,
+		Indexed:  l == r.shallow,
 	}
 	chunks := 0
 	for i, p := range l.pieces {

@@ -330,7 +330,7 @@ func (d *database) count() error {
 		return err
 	}
 	defer rows.Close()
-	info := &codec.Info{Format: Name, Path: d.path, Complete: true}
+	info := &codec.Info{Format: Name, Path: d.path, Complete: true, Indexed: true}
 	counts := map[int64]uint64{}
 	d.counts = map[int64]uint64{}
 	for rows.Next() {

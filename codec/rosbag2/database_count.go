@@ -29,7 +29,7 @@ func (d *database) countFromMetadata() error {
 		ids[topicKey{c.Topic, c.Type, c.Encoding}] = id
 	}
 	info := &codec.Info{
-		Format: Name, Path: d.path, Complete: true, MessageCount: m.Messages,
+		Format: Name, Path: d.path, Complete: true, Indexed: true, MessageCount: m.Messages,
 		StartTime: m.Start.Nanoseconds, EndTime: m.Start.Nanoseconds + m.Duration.Nanoseconds,
 	}
 	counts := map[int64]uint64{}

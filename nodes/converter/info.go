@@ -169,6 +169,7 @@ type (
 		EndTime      int64             `json:"end_time"`
 		Duration     float64           `json:"duration"`
 		Complete     bool              `json:"complete"`
+		Checked      bool              `json:"contents_checked"`
 		Topics       []topicJSON       `json:"topics"`
 		Events       []eventJSON       `json:"events"`
 		Metadata     map[string]string `json:"metadata,omitempty"`
@@ -235,7 +236,8 @@ type (
 func writeInfoJSON(w io.Writer, info *codec.Info, measured *measures) error {
 	out := infoJSON{
 		Format: info.Format, Path: info.Path, Files: []fileJSON{}, Size: info.Size, MessageCount: info.MessageCount,
-		StartTime: info.StartTime, EndTime: info.EndTime, Duration: span(info).Seconds(), Complete: info.Complete,
+		StartTime: info.StartTime, EndTime: info.EndTime, Duration: span(info).Seconds(),
+		Complete: info.Complete, Checked: measured != nil,
 		Topics: []topicJSON{}, Events: []eventJSON{}, Metadata: info.Metadata, Extra: info.Extra,
 	}
 	if measured != nil {

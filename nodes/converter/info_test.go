@@ -166,7 +166,7 @@ func TestInfoJSON(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, writeInfoJSON(&out, sampleInfo(), nil))
 	require.JSONEq(t, `{
-		"format": "mcap", "path": "drive", "size": 5242880, "message_count": 301, "complete": false,
+		"format": "mcap", "path": "drive", "size": 5242880, "message_count": 301, "complete": false, "contents_checked": false,
 		"start_time": 1627031535000000000, "end_time": 1627031538500000000, "duration": 3.5,
 		"files": [
 			{"path": "drive/drive_0.mcap", "size": 4194304, "message_count": 300, "start_time": 0, "end_time": 0},

@@ -57,6 +57,8 @@ func writeInfoText(w io.Writer, path string, info *codec.Info, measured *measure
 		line("Payload:", "%s", exactSize(measured.total))
 	}
 	switch {
+	case info.Complete && info.Indexed && measured == nil:
+		line("Complete:", "index is complete; contents not checked")
 	case info.Complete:
 		line("Complete:", "yes")
 	case slices.ContainsFunc(info.Events, func(e codec.Event) bool { return e.Kind == codec.EventMissing }):

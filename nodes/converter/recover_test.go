@@ -188,6 +188,32 @@ func TestZeroedBeginning(t *testing.T) {
 	}
 }
 
+// TestUncheckedContents has damage in a chunk, which no index tells of.
+func TestUncheckedContents(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "drive.mcap")
+	w, err := known.Codecs().Create(path, codec.CreateOptions{})
+	require.NoError(t, err)
+	require.NoError(t, w.Write(&codec.Message{Channel: imu, LogTime: 1, Data: []byte("payload")}))
+	require.NoError(t, w.Close())
+	look := func(verbose string, damaged bool) {
+		stdout, _, err := run(t, "info", path)
+		require.NoError(t, err)
+		require.Contains(t, stdout, "Complete:   index is complete; contents not checked\n")
+		stdout, _, err = run(t, "info", path, "--verbose")
+		require.Equal(t, damaged, err != nil)
+		require.Contains(t, stdout, verbose)
+	}
+	look("Complete:   yes\n", false)
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	data[bytes.Index(data, []byte("payload"))]++
+	require.NoError(t, os.WriteFile(path, data, 0o666))
+	look("Complete:   no, it is damaged", true)
+	stdout, _, err := run(t, "info", "--json", path)
+	require.NoError(t, err)
+	require.Contains(t, stdout, "\"complete\": true,\n  \"contents_checked\": false,")
+}
+
 // TestOddNames are files that are named like recordings and are none.
 func TestOddNames(t *testing.T) {
 	for _, name := range []string{"x.mcap", "x.bag", "x.record", "x.log", "x.hdf5", "x"} {

@@ -29,7 +29,7 @@ Duration:   0.138967839 s
 Start:      2021-07-23 09:12:15.114943571 UTC (1627031535.114943571)
 End:        2021-07-23 09:12:15.253911410 UTC (1627031535.253911410)
 Messages:   34
-Complete:   yes
+Complete:   index is complete; contents not checked
 Topics:     8
   Topic                             Type                                      Count      Hz  Encoding
   /apollo/canbus/chassis            apollo.canbus.Chassis                        15  107.94  protobuf
@@ -49,7 +49,7 @@ func TestInfoJSONOfApolloSample(t *testing.T) {
 	var got map[string]any
 	require.NoError(t, json.Unmarshal([]byte(stdout), &got))
 	for key, want := range map[string]any{"format": "record", "size": 489010.0, "message_count": 34.0,
-		"duration": 0.138967839, "complete": true} {
+		"duration": 0.138967839, "complete": true, "contents_checked": false} {
 		require.Equal(t, want, got[key], key)
 	}
 	require.Len(t, got["topics"], 8)

@@ -128,7 +128,8 @@ func (c *Contents) from(t int64) []*Segment {
 
 // Info describes the file of size bytes, with the events that a recorder stored among the messages; l loads them.
 func (c *Contents) Info(format string, size int64, l Loader) *codec.Info {
-	info := &codec.Info{Format: format, Path: c.Path, Size: size, Events: append(c.storedEvents(l), c.Events...)}
+	info := &codec.Info{Format: format, Path: c.Path, Size: size, Indexed: !c.Scanned}
+	info.Events = append(c.storedEvents(l), c.Events...)
 	slices.SortStableFunc(info.Events, func(a, b codec.Event) int { return cmp.Compare(a.Time, b.Time) })
 	for id, channel := range c.Channels {
 		if channel != nil {

@@ -115,6 +115,7 @@ func (r *Reader) describe(f File, p *part, info *codec.Info) {
 		info.StartTime, info.EndTime = min(info.StartTime, p.info.StartTime), max(info.EndTime, p.info.EndTime)
 	}
 	info.Complete = info.Complete && p.info.Complete
+	info.Indexed = info.Indexed || p.info.Indexed
 	for _, event := range p.info.Events {
 		if event.Kind == codec.EventDamage || event.Kind == codec.EventUnfinished {
 			event.Text = filepath.Base(f.Path) + ": " + event.Text
