@@ -44,7 +44,7 @@ func Open(path string) (*Reader, error) {
 	}
 	r := newReader(path)
 	files := []string{path}
-	if stat.IsDir() || filepath.Ext(bareName(path)) != ".db3" {
+	if stat.IsDir() || !isStorage(path) {
 		if files, err = r.files(dir); err != nil {
 			return nil, err
 		}
@@ -93,6 +93,9 @@ func (r *Reader) files(dir string) ([]string, error) {
 	switch {
 	case err != nil:
 		names = unlisted(present)
+		if several := oneRecording(dir, names, nil); several != nil {
+			return nil, fmt.Errorf("read %w", several)
+		}
 		kind := codec.EventDamage
 		if errors.Is(err, fs.ErrNotExist) {
 			kind, err = codec.EventUnfinished, errors.New("there is none")
@@ -120,8 +123,8 @@ func (r *Reader) listed(present []string) []string {
 	for _, path := range r.metadata.Paths {
 		// Old versions put the folder in front. Compressed files may have been decompressed, and the other way round.
 		name := filepath.Base(filepath.FromSlash(path))
-		bare := strings.TrimSuffix(name, ".zstd")
-		candidates := []string{name, bare, bare + ".zstd"}
+		bare := unpackedName(name)
+		candidates := []string{name, bare, bare + packedSuffix}
 		i := slices.IndexFunc(candidates, func(n string) bool { return slices.Contains(present, n) })
 		if i < 0 {
 			r.Event(codec.EventDamage, fmt.Sprintf("%s is missing", name))
@@ -170,7 +173,7 @@ func cutNumber(name string) (string, int) {
 func unlisted(present []string) []string {
 	var names []string
 	for _, name := range present {
-		bare := strings.TrimSuffix(name, ".zstd")
+		bare := unpackedName(name)
 		if name == bare || !slices.Contains(present, bare) {
 			names = append(names, name)
 		}
@@ -185,7 +188,7 @@ func (r *Reader) open(path string) error {
 		return err
 	}
 	p := joined.File{Path: path, Size: stat.Size()}
-	bare := strings.TrimSuffix(path, ".zstd")
+	bare := unpackedName(path)
 	database := filepath.Ext(bareName(path)) == ".db3"
 	if bare == path && database {
 		p.Reader, err = openDatabase(path, r.whole())

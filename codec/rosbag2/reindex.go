@@ -40,6 +40,9 @@ func Reindex(dir string, report func(string)) (*codec.Info, error) {
 	return nil, fmt.Errorf("reindex %s: %w", dir, err)
 }
 
+// againMark is in the names of files that Reindex writes where their own is taken.
+const againMark = "_again"
+
 // reindexer is one call of Reindex.
 type reindexer struct {
 	dir    string
@@ -65,6 +68,9 @@ func (x *reindexer) run() error {
 		return err
 	}
 	if err := x.plan(names); err != nil {
+		return err
+	}
+	if err := oneRecording(x.dir, names, x.old); err != nil {
 		return err
 	}
 	for _, name := range names {
@@ -112,7 +118,7 @@ func (x *reindexer) plan(names []string) error {
 	kinds := map[string]bool{}
 	for _, name := range names {
 		kinds[filepath.Ext(bareName(name))] = true
-		if strings.HasSuffix(name, packedSuffix) {
+		if unpackedName(name) != name {
 			b.CompressionMode = "file"
 		}
 	}
@@ -320,7 +326,7 @@ func vacant(path string) string {
 		if _, err := os.Lstat(path); err != nil {
 			return path
 		}
-		path = filepath.Join(filepath.Dir(path), fmt.Sprintf("%s_again%d.%s", base, n, extension))
+		path = filepath.Join(filepath.Dir(path), fmt.Sprintf("%s%s%d.%s", base, againMark, n, extension))
 	}
 }
 

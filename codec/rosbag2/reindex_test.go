@@ -5,11 +5,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/mcap"
 )
 
 // A bag of three files of which one is cut, one was not completed and metadata.yaml is gone, or damaged, or as it was,
@@ -114,4 +116,74 @@ func TestReindexRefuses(t *testing.T) {
 	_, err = Reindex(dir, func(string) {})
 	require.ErrorContains(t, err, "two storages")
 	require.Equal(t, []string{"a_0.db3", "a_0.mcap"}, names(t, dir))
+}
+
+// TestSeveralRecordings has recordings in a folder that are not one.
+func TestSeveralRecordings(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		files []string
+		want  string // of the error; "": it is one recording
+	}{
+		{"one", []string{"drive.mcap"}, ""},
+		{"splits", []string{"drive_0.mcap", "drive_1.mcap", "drive_10.mcap"}, ""},
+		{"our splits", []string{"drive.mcap", "drive_1.mcap"}, ""},
+		{"dated splits", []string{"0_drive_2026_11_23-14_00_00.mcap", "1_drive_2026_11_23-15_00_00.mcap"}, ""},
+		{"days", []string{"drive_2024_03_01.mcap", "drive_2024_03_02.mcap"}, "drive_2024_03_01.mcap, drive_2024_03_02.mcap"},
+		{"unrelated", []string{"a_0.mcap", "a_1.mcap", "b.mcap"}, "b.mcap, a_0.mcap"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			for i, name := range test.files {
+				w, err := mcap.Create(filepath.Join(dir, name), codec.CreateOptions{})
+				require.NoError(t, err)
+				require.NoError(t, w.Write(&codec.Message{
+					Channel: &codec.Channel{Topic: "/a", Type: "a/msg/A", Encoding: codec.EncodingCDR}, LogTime: int64(1 + i),
+				}))
+				require.NoError(t, w.Close())
+			}
+			r, err := codec.Formats{Format}.Open(dir)
+			_, reindexErr := Reindex(dir, func(string) {})
+			if test.want == "" {
+				require.NoError(t, err)
+				require.NoError(t, reindexErr)
+				require.NoError(t, r.Close())
+				return
+			}
+			want := dir + " holds several recordings and no metadata.yaml: " + test.want + "; name the files"
+			require.ErrorContains(t, err, want)
+			require.ErrorContains(t, reindexErr, want)
+		})
+	}
+}
+
+// TestSinglePackedFile opens compressed files without a metadata.yaml, however small they are.
+func TestSinglePackedFile(t *testing.T) {
+	for _, storage := range []string{"mcap", "sqlite3"} {
+		for _, ending := range []string{".zstd", ".zst"} {
+			t.Run(storage+ending, func(t *testing.T) {
+				dir := filepath.Join(t.TempDir(), "drive")
+				w, err := Options{Storage: storage, CompressionMode: "file"}.Create(dir, codec.CreateOptions{})
+				require.NoError(t, err)
+				require.NoError(t, w.Write(&codec.Message{
+					Channel: &codec.Channel{Topic: "/a", Type: "a/msg/A", Encoding: codec.EncodingCDR}, LogTime: 1,
+				}))
+				require.NoError(t, w.Close())
+				files, err := filepath.Glob(filepath.Join(dir, "*.zstd"))
+				require.NoError(t, err)
+				require.Len(t, files, 1)
+				path := filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(files[0]), ".zstd")+ending)
+				require.NoError(t, os.Rename(files[0], path))
+				for _, path := range []string{path, filepath.Dir(path)} {
+					r, err := codec.Formats{mcap.Format, Format}.Open(path)
+					require.NoError(t, err)
+					info, err := r.Info()
+					require.NoError(t, err)
+					require.EqualValues(t, 1, info.MessageCount)
+					require.Len(t, read(t, r, codec.Query{}), 1)
+					require.NoError(t, r.Close())
+				}
+			})
+		}
+	}
 }

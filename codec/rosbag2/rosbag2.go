@@ -9,9 +9,12 @@ package rosbag2
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tapedeck/codec"
@@ -49,12 +52,14 @@ func (b Options) Format() codec.Format {
 	}
 }
 
-// sniff recognises the folder, its metadata.yaml and a database of SQLite, by its name too: its beginning may be
-// damaged.
+// sniff recognises the folder, its metadata.yaml, a compressed file of a bag, and a database of SQLite, by its name too:
+// its beginning may be damaged.
 func sniff(path string, head []byte) bool {
 	if head != nil {
 		whole := bytes.HasPrefix(head, []byte(sqlite.Magic))
-		return isMetadata(head) || filepath.Ext(bareName(path)) == ".db3" && (whole || len(head) >= sqlite.PageSize)
+		packed := isStorage(path) && unpackedName(path) != path && bytes.HasPrefix(head, zstdMagic)
+		return isMetadata(head) || packed ||
+			filepath.Ext(bareName(path)) == ".db3" && (whole || len(head) >= sqlite.PageSize)
 	}
 	if text, err := os.ReadFile(filepath.Join(path, metadataFile)); err == nil && isMetadata(text) {
 		return true
@@ -81,8 +86,7 @@ func storageFiles(dir string) ([]string, error) {
 	}
 	var names []string
 	for _, entry := range entries {
-		name := bareName(entry.Name())
-		if ext := filepath.Ext(name); !entry.IsDir() && (ext == ".mcap" || ext == ".db3") {
+		if !entry.IsDir() && isStorage(entry.Name()) {
 			names = append(names, entry.Name())
 		}
 	}
@@ -96,5 +100,70 @@ func storageFiles(dir string) ([]string, error) {
 
 // bareName returns the name of a file without the suffixes behind its extension.
 func bareName(name string) string {
-	return strings.TrimSuffix(strings.TrimSuffix(name, ".zstd"), codec.ActiveSuffix)
+	return strings.TrimSuffix(unpackedName(name), codec.ActiveSuffix)
+}
+
+// unpackedName returns the name that a compressed file has when it is decompressed; that of any other is its own.
+func unpackedName(name string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(name, packedSuffix), ".zst")
+}
+
+// isStorage reports whether the file at path is named like one of a bag.
+func isStorage(path string) bool {
+	ext := filepath.Ext(bareName(path))
+	return ext == ".mcap" || ext == ".db3"
+}
+
+// dated are names of splits that begin with their number and end with a time, as newer releases of rosbag2 have them.
+var dated = regexp.MustCompile(`^\d+_(.+)_\d{4}[-_]\d\d[-_]\d\d[-_T]\d\d[-_]\d\d[-_]\d\d$`)
+
+// stem returns what the names of all files of a recording have in common: NAME.mcap of NAME.mcap and NAME_7.mcap.
+func stem(name string) string {
+	name = bareName(name)
+	ext := filepath.Ext(name)
+	base := strings.TrimSuffix(name, ext)
+	if i := strings.LastIndex(base, againMark); i > 0 {
+		base = base[:i]
+	}
+	if match := dated.FindStringSubmatch(base); match != nil {
+		return match[1] + ext
+	}
+	if i := strings.LastIndexByte(base, '_'); i > 0 {
+		if n, err := strconv.Atoi(base[i+1:]); err == nil && strconv.Itoa(n) == base[i+1:] {
+			base = base[:i]
+		}
+	}
+	return base + ext
+}
+
+// oneRecording returns an error if the files of these names are several recordings: they have other names than each
+// other, and metadata.yaml does not list them.
+func oneRecording(dir string, names []string, m *metadata) error {
+	stems := map[string]bool{}
+	if m != nil {
+		for _, path := range m.Paths {
+			stems[stem(filepath.Base(filepath.FromSlash(path)))] = true
+		}
+	}
+	listed := len(stems) > 0
+	var others []string
+	for _, name := range names {
+		if !stems[stem(name)] {
+			others = append(others, name)
+			stems[stem(name)] = true
+		}
+	}
+	const shown = 10
+	text := strings.Join(others[:min(len(others), shown)], ", ")
+	if n := len(others) - shown; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	switch {
+	case listed && len(others) > 0:
+		return fmt.Errorf("%s holds other recordings than that of its metadata.yaml: %s; move them away", dir, text)
+	case !listed && len(others) > 1:
+		return fmt.Errorf("%s holds several recordings and no metadata.yaml: %s; name the files, or move each to a folder "+
+			"of its own", dir, text)
+	}
+	return nil
 }
