@@ -44,7 +44,7 @@ type outputOptions struct {
 	Storage       string        `param:"storage" short:"s" group:"Output" value:"FORMAT" help:"FORMAT of the recording: auto (what the end of NAME says, else record), record (Apollo record files), mcap or rosbag2 (a ROS 2 bag folder with MCAP files), mcap-file (MCAP files without a folder), carla (a log that CARLA replays), or session (folders of a robot with cameras and arms)"`
 	Overwrite     bool          `param:"overwrite" group:"Output" help:"replace an existing recording of that name"`
 	Compression   string        `param:"compression" alias:"compression-format" group:"Output" options:"none|lz4|zstd" help:"compression of chunks; mcap only"`
-	ChunkSize     config.Size   `param:"chunk_size" alias:"chunksize:KiB" group:"Output" min:"1KiB" max:"1GiB" help:"write a chunk after this many payload bytes"`
+	ChunkSize     config.Size   `param:"chunk_size" alias:"chunksize:KiB" group:"Output" min:"0" max:"1GiB" help:"write a chunk after this many payload bytes; 0 uses the format's default: 16 MiB for record, 4 MiB for mcap"`
 	ChunkDuration time.Duration `param:"chunk_duration" group:"Output" min:"1ms" help:"write a chunk after this long"`
 	Sync          string        `param:"sync" group:"Output" options:"none|interval|always" help:"when to flush written data to the disk (fsync): never (none), every sync_interval, or always, which is every 10 ms"`
 	SyncInterval  time.Duration `param:"sync_interval" group:"Output" min:"10ms" help:"how often to flush written data; about as much can be lost in a power failure"`
@@ -187,7 +187,7 @@ func (o *options) settle() (s settings, err error) {
 func defaultOptions() options {
 	return options{
 		outputOptions: outputOptions{
-			Storage: formats.AutoStorage, Compression: "none", ChunkSize: 16 << 20, ChunkDuration: time.Second,
+			Storage: formats.AutoStorage, Compression: "none", ChunkDuration: time.Second,
 			Sync: syncInterval, SyncInterval: time.Second,
 		},
 		splitOptions:    splitOptions{RepeatLatched: true},

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/config/configtest"
+	"tapedeck/nodes/internal/formats"
 )
 
 func TestEveryOptionIsDocumented(t *testing.T) {
@@ -99,5 +102,29 @@ func TestNameDecidesOnFormat(t *testing.T) {
 		require.Equal(t, name, path)
 		require.NoError(t, w.Close())
 		check(t, path)
+	}
+}
+
+// TestDefaultChunks writes 40 MiB at one time: a reader of one topic loads whole chunks, which are smaller in MCAP.
+func TestDefaultChunks(t *testing.T) {
+	for storage, want := range map[string]string{"mcap": "10 not compressed", "record": "3"} {
+		o := defaultOptions()
+		o.Storage = storage
+		w, path, err := create(&o, &settings{}, filepath.Join(t.TempDir(), "drive"), nil, nil)
+		require.NoError(t, err)
+		m := codec.Message{
+			Channel: &codec.Channel{Topic: "/a", Type: "a/msg/A", Encoding: codec.EncodingCDR}, LogTime: 1,
+			Data: make([]byte, 1<<20),
+		}
+		for range 40 {
+			require.NoError(t, w.Write(&m))
+		}
+		require.NoError(t, w.Close())
+		r, err := formats.All().Open(path)
+		require.NoError(t, err)
+		info, err := r.Info()
+		require.NoError(t, err)
+		require.Equal(t, formats.Detail{Label: "Chunks:", Text: want}, formats.Details(info)[0])
+		require.NoError(t, r.Close())
 	}
 }

@@ -54,6 +54,8 @@ func (r *recorder) baseName() string {
 func (r *recorder) createSnapshot(name string, metadata map[string]string) (codec.Writer, string, error) {
 	o := r.options
 	o.Overwrite = false // which is for the recording, and could hit it
-	o.ChunkSize = min(o.ChunkSize, snapshotChunk)
+	if o.ChunkSize == 0 || o.ChunkSize > snapshotChunk {
+		o.ChunkSize = snapshotChunk
+	}
 	return create(&o, &r.settings, name, metadata, nil)
 }
