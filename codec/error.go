@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -77,3 +78,24 @@ func Pathless(err error) error {
 	}
 	return err
 }
+
+// Plain returns err without the name of the library that it comes from, which package proto puts in front of a space of
+// either kind.
+func Plain(err error) error {
+	if err == nil {
+		return nil
+	}
+	if text, ok := strings.CutPrefix(err.Error(), "proto:"); ok {
+		return &plainError{strings.TrimLeft(text, " \u00a0"), err}
+	}
+	return err
+}
+
+// plainError is an error with another text.
+type plainError struct {
+	text string
+	error
+}
+
+func (e *plainError) Error() string { return e.text }
+func (e *plainError) Unwrap() error { return e.error }

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"tapedeck/codec"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/std_msgs"
@@ -84,7 +85,7 @@ func (m message) each(f protoreflect.FieldDescriptor, found func(bits uint64, co
 
 func (m message) damaged(at, code int) {
 	if *m.damage == nil {
-		*m.damage = fmt.Errorf("%s: byte %d: %w", m.d.FullName(), at, protowire.ParseError(code))
+		*m.damage = fmt.Errorf("%s: byte %d: %w", m.d.FullName(), at, parseError(code))
 	}
 }
 
@@ -250,3 +251,6 @@ func (m message) orientation(name string) geometry_msgs.Quaternion {
 	}
 	return q
 }
+
+// parseError returns the error that a negative length of protowire stands for.
+func parseError(n int) error { return codec.Plain(protowire.ParseError(n)) }

@@ -85,14 +85,14 @@ func (e *planEncoder) scan(p *plan, slots []slot, b []byte) error {
 	for at := 0; at < len(b); {
 		number, kind, n := protowire.ConsumeTag(b[at:])
 		if n < 0 {
-			return fmt.Errorf("byte %d: %w", at, protowire.ParseError(n))
+			return fmt.Errorf("byte %d: %w", at, parseError(n))
 		}
 		field := p.byNumber.get(number)
 		value := b[at+n:]
 		if field == nil || !field.takes(kind) {
 			size := protowire.ConsumeFieldValue(number, kind, value)
 			if size < 0 {
-				return fmt.Errorf("byte %d: %w", at, protowire.ParseError(size))
+				return fmt.Errorf("byte %d: %w", at, parseError(size))
 			}
 			switch {
 			case e.unknown != nil:
@@ -106,7 +106,7 @@ func (e *planEncoder) scan(p *plan, slots []slot, b []byte) error {
 		s := &slots[field.index]
 		bits, content, size := consume(number, kind, value)
 		if size < 0 {
-			return fmt.Errorf("byte %d: %w", at, protowire.ParseError(size))
+			return fmt.Errorf("byte %d: %w", at, parseError(size))
 		}
 		for _, rival := range field.rivals {
 			slots[rival] = p.unset[rival]
@@ -290,7 +290,7 @@ func (e *planEncoder) packed(f *planField, b []byte) (length int, err error) {
 	}
 	for ; len(b) > 0; length++ {
 		bits, n := protowire.ConsumeVarint(b)
-		err := protowire.ParseError(n)
+		err := parseError(n)
 		if n >= 0 {
 			err = e.number(f, f.decode(bits))
 		}
@@ -342,7 +342,7 @@ func merged(field *planField, s slot, b []byte) ([]byte, error) {
 		for len(content) > 0 {
 			_, _, n := protowire.ConsumeField(content)
 			if n < 0 {
-				return nil, fmt.Errorf("%s: %w", field.name, protowire.ParseError(n))
+				return nil, fmt.Errorf("%s: %w", field.name, parseError(n))
 			}
 			content = content[n:]
 		}

@@ -97,11 +97,11 @@ func pointCloud(d protoreflect.MessageDescriptor, source *codec.Message, emit fu
 	for b := source.Data; len(b) > 0; {
 		number, kind, n := protowire.ConsumeTag(b)
 		if n < 0 {
-			return fmt.Errorf("at byte %d: %w", len(source.Data)-len(b), protowire.ParseError(n))
+			return fmt.Errorf("at byte %d: %w", len(source.Data)-len(b), parseError(n))
 		}
 		size := protowire.ConsumeFieldValue(number, kind, b[n:])
 		if size < 0 {
-			return fmt.Errorf("at byte %d: %w", len(source.Data)-len(b), protowire.ParseError(size))
+			return fmt.Errorf("at byte %d: %w", len(source.Data)-len(b), parseError(size))
 		}
 		if number == points.Number() && kind == protowire.BytesType {
 			point, _ := protowire.ConsumeBytes(b[n:])
@@ -154,11 +154,11 @@ func (l *pointLayout) append(cloud, point []byte) ([]byte, error) {
 	for len(point) > 0 {
 		number, kind, n := protowire.ConsumeTag(point)
 		if n < 0 {
-			return nil, protowire.ParseError(n)
+			return nil, parseError(n)
 		}
 		bits, _, size := consume(number, kind, point[n:])
 		if size < 0 {
-			return nil, protowire.ParseError(size)
+			return nil, parseError(size)
 		}
 		if f := l.byNumber.get(number); f != nil {
 			if kind != numberKinds[f.kind].wire {

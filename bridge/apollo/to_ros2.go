@@ -142,15 +142,15 @@ func descriptorOf(c *codec.Channel) (protoreflect.MessageDescriptor, error) {
 	}
 	var files descriptorpb.FileDescriptorSet
 	if err := proto.Unmarshal(c.Schema.Data, &files); err != nil {
-		return nil, fmt.Errorf("read the description of its messages: %w", err)
+		return nil, fmt.Errorf("read the description of its messages: %w", codec.Plain(err))
 	}
 	registry, err := protodesc.FileOptions{AllowUnresolvable: true}.NewFiles(&files)
 	if err != nil {
-		return nil, fmt.Errorf("read the description of its messages: %w", err)
+		return nil, fmt.Errorf("read the description of its messages: %w", codec.Plain(err))
 	}
 	d, err := registry.FindDescriptorByName(protoreflect.FullName(c.Type))
 	if err != nil {
-		return nil, fmt.Errorf("read the description of its messages: %w", err)
+		return nil, fmt.Errorf("read the description of its messages: %w", codec.Plain(err))
 	}
 	message, ok := d.(protoreflect.MessageDescriptor)
 	if !ok {

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"tapedeck/codec"
 	"tapedeck/codec/internal/chunked"
 )
 
@@ -152,7 +153,7 @@ func readField(w *chunked.Window, pos, limit int64) (f wireField, err error) {
 		if errors.Is(protowire.ParseError(min(n, size)), io.ErrUnexpectedEOF) && !whole {
 			return f, errOverrun
 		}
-		return f, errNoMessage(fmt.Sprintf("there is no message: %v", protowire.ParseError(min(n, size))))
+		return f, errNoMessage(fmt.Sprintf("there is no message: %v", codec.Plain(protowire.ParseError(min(n, size)))))
 	}
 	f.number, f.typ = number, typ
 	f.at = pos + int64(n+size)

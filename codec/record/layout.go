@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"tapedeck/codec"
 	"tapedeck/codec/record/internal/recordpb"
 )
 
@@ -200,14 +201,14 @@ func (w *walk) section() error {
 	case channelSection:
 		var c recordpb.Channel
 		if err := proto.Unmarshal(payload, &c); err != nil {
-			return errNoMessage(fmt.Sprintf("a channel cannot be read: %v", err))
+			return errNoMessage(fmt.Sprintf("a channel cannot be read: %v", codec.Plain(err)))
 		}
 		w.declare(c.GetName(), c.GetMessageType(), c.ProtoDesc)
 	case chunkHeaderSection:
 		w.header = new(recordpb.ChunkHeader)
 		if err := proto.Unmarshal(payload, w.header); err != nil {
 			w.header = nil
-			return errNoMessage(fmt.Sprintf("the header of a chunk cannot be read: %v", err))
+			return errNoMessage(fmt.Sprintf("the header of a chunk cannot be read: %v", codec.Plain(err)))
 		}
 	}
 	w.pos = end

@@ -123,7 +123,7 @@ func (r *reader) parseHeader(b []byte) error {
 	}
 	payload := b[sectionSize:min(int64(len(b)), sectionSize+s.size)]
 	if err := decodeBeginning(payload, s.size, &r.header); err != nil && int64(len(payload)) == s.size {
-		return fmt.Errorf("the header cannot be read: %w", err)
+		return fmt.Errorf("the header cannot be read: %w", codec.Plain(err))
 	}
 	return nil
 }

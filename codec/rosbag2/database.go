@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -230,7 +231,7 @@ func (d *database) readTopics() error {
 		var id int64
 		var profiles string
 		c := new(codec.Channel)
-		if err := rows.Scan(&id, &c.Topic, &c.Type, &c.Encoding, &profiles, &c.TypeHash); err != nil {
+		if err := scan(rows, &id, &c.Topic, &c.Type, &c.Encoding, &profiles, &c.TypeHash); err != nil {
 			return err
 		}
 		if c.QoS, err = codec.ParseQoSProfiles(profiles); err != nil {
@@ -268,7 +269,7 @@ func (d *database) readDefinitions(guessed map[int64]bool) error {
 	defer rows.Close()
 	for rows.Next() {
 		var typeName, encoding, text string
-		if err := rows.Scan(&typeName, &encoding, &text); err != nil {
+		if err := scan(rows, &typeName, &encoding, &text); err != nil {
 			return err
 		}
 		for id, c := range d.channels {
@@ -281,6 +282,22 @@ func (d *database) readDefinitions(guessed map[int64]bool) error {
 	return rows.Err()
 }
 
+// scan is the Scan of rows or a row, whose errors say what is wrong with a value, not what the library does with it.
+func scan(rows interface{ Scan(...any) error }, values ...any) error {
+	err := rows.Scan(values...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return errors.New("it is not there")
+	}
+	if err != nil {
+		if match := scanError.FindStringSubmatch(err.Error()); match != nil {
+			return fmt.Errorf("a row has a wrong value in the column %s", match[1])
+		}
+	}
+	return err
+}
+
+var scanError = regexp.MustCompile(`^sql: Scan error on column index \d+, name "([^"]*)"`)
+
 // columns returns the names of a table's columns; none when there is no such table.
 func (d *database) columns(table string) (names []string, err error) {
 	rows, err := d.db.Query("SELECT name FROM pragma_table_info(?)", table)
@@ -290,7 +307,7 @@ func (d *database) columns(table string) (names []string, err error) {
 	defer rows.Close()
 	for rows.Next() {
 		var name string
-		if err := rows.Scan(&name); err != nil {
+		if err := scan(rows, &name); err != nil {
 			return nil, err
 		}
 		names = append(names, name)
@@ -336,7 +353,7 @@ func (d *database) count() error {
 	for rows.Next() {
 		var id, first, last int64
 		var count, odd uint64
-		if err := rows.Scan(&id, &count, &first, &last, &odd); err != nil {
+		if err := scan(rows, &id, &count, &first, &last, &odd); err != nil {
 			return err
 		}
 		if odd > 0 {
@@ -443,7 +460,7 @@ func (it *rowIterator) Next() (*codec.Message, error) {
 		if !it.rows.Next() {
 			return it.end(it.rows.Err())
 		}
-		if err := it.rows.Scan(&id, &topic, &time, &it.data); err != nil {
+		if err := scan(it.rows, &id, &topic, &time, &it.data); err != nil {
 			return it.end(err)
 		}
 		asked = it.query.Covers(time) // a damaged index has others
@@ -515,7 +532,7 @@ func (d *database) checkDefinitions(guessed map[int64]bool) error {
 	for rows.Next() {
 		var id int64
 		var payload []byte
-		if err := rows.Scan(&id, &payload); err != nil {
+		if err := scan(rows, &id, &payload); err != nil {
 			return err
 		}
 		// else it is compressed

@@ -99,7 +99,7 @@ func (d *database) places(where string, args ...any) ([]row, error) {
 	var places []row
 	for rows.Next() {
 		var r row
-		if err := rows.Scan(&r.id, &r.topic, &r.time); err != nil {
+		if err := scan(rows, &r.id, &r.topic, &r.time); err != nil {
 			return nil, err
 		}
 		places = append(places, r)
@@ -139,7 +139,7 @@ func (it *placeIterator) step() error {
 		}
 	}
 	var data []byte
-	if err := it.query.QueryRow(r.id).Scan(&data); err != nil {
+	if err := scan(it.query.QueryRow(r.id), &data); err != nil {
 		return it.database.wrap(fmt.Errorf("message %d: %w", r.id, err))
 	}
 	it.msg = codec.Message{Channel: it.database.channels[r.topic], LogTime: r.time, Data: data}

@@ -341,6 +341,7 @@ func TestSQLiteOddRows(t *testing.T) {
 		}
 		require.Len(t, seen, 20, odd)
 		require.True(t, told, odd)
+		require.NotContains(t, fmt.Sprint(info.Events), "sql:", odd)
 	}
 }
 
@@ -360,6 +361,12 @@ func TestSQLiteOddTopics(t *testing.T) {
 			require.NoError(t, err)
 		}
 		require.NoError(t, db.Close())
-		require.Len(t, read(t, open(t, path), codec.Query{Damaged: func(error) {}}), 10, odd)
+		r := open(t, path)
+		info, err := r.Info()
+		require.NoError(t, err)
+		require.NotContains(t, fmt.Sprint(info.Events), "sql:", odd)
+		require.Len(t, read(t, r, codec.Query{Damaged: func(err error) {
+			require.NotContains(t, err.Error(), "sql:", odd)
+		}}), 10, odd)
 	}
 }
