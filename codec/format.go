@@ -14,16 +14,16 @@ import (
 type Format struct {
 	Name string // as in --to and in Info.Format: "record", "mcap", …
 
-	// Sniff reports whether a recording is of this format. head is how the file begins, up to 4096 bytes; for a folder
-	// it is nil, and where there is nothing at path, which may be how the names of several files begin.
+	// Sniff reports whether a recording is of this format. head is the beginning of the file, up to 4096 bytes. It is nil
+	// for a folder, and if nothing exists at path, which may be the common beginning of the names of several files.
 	Sniff func(path string, head []byte) bool
-	// Named reports whether the format is meant by the name of a recording to be created.
+	// Named reports whether the name of a new recording asks for this format.
 	Named func(path string) bool
 	// Open opens a recording that Sniff accepted.
 	Open func(path string) (Reader, error)
-	// Create begins a recording; nil when the format is only read. The path exists only when o.Overwrite is set.
+	// Create begins a recording; nil if the format is read only. The path exists only when o.Overwrite is set.
 	Create func(path string, o CreateOptions) (Writer, error)
-	// Extension is what names of recordings that are created end with, ".bag"; "" where these are folders.
+	// Extension ends the names of new recordings, ".bag"; "" for folders.
 	Extension string
 	// Keeps are the properties that recordings can hold.
 	Keeps Keeps

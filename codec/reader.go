@@ -12,8 +12,8 @@ type Query struct {
 	// Topics, unless nil, reports whether the messages of a channel are wanted. It is asked once a channel.
 	Topics func(*Channel) bool
 
-	// Damaged, unless nil, is told of each damaged place, as an error that names the file and the place, and reading
-	// goes on behind it with everything that can be saved. When it is nil, damage ends the reading with that error.
+	// Damaged, unless nil, is called for each damaged place with an error that names the file and the place. Reading
+	// then continues after the place with everything readable. If it is nil, damage ends the reading with that error.
 	Damaged func(error)
 }
 
@@ -50,11 +50,11 @@ type File interface {
 // complete, and reading ends without an error behind its last whole message. Several iterators may be in use at once;
 // the methods are not for concurrent use.
 type Reader interface {
-	// Info says what is in the recording. It may scan the whole of an unindexed file, once; the result is the same on
-	// each call and must not be changed.
+	// Info describes the recording. It may scan an unindexed file once. The result is the same on each call and must not
+	// be changed.
 	Info() (*Info, error)
 	// Read returns the messages that q selects, in time order.
 	Read(q Query) (Iterator, error)
-	// Close frees the files. Iterators end with it.
+	// Close closes the files. Iterators cannot be used after it.
 	Close() error
 }

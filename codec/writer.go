@@ -34,19 +34,19 @@ type CreateOptions struct {
 
 // Writer writes one recording. It is not for concurrent use, except that Sync may be called beside Write.
 type Writer interface {
-	// Declare adds a channel ahead of its first message, so that it is in the recording even if none follows.
-	// Declaring a channel again does nothing.
+	// Declare adds a channel before its first message, so that it is in the recording even if no message follows.
+	// Declaring a channel again has no effect.
 	Declare(*Channel) error
-	// Write appends a message and declares its channel if need be. Messages should come in the order of LogTime, as far
-	// as they have one; each format says what it does with one that does not. Data is copied or written before Write
-	// returns. After an error that is a *MissingError nothing more is written to the file; any other is about this
-	// message alone. In either case the message is not in the recording, nor among those that a *MissingError says to
-	// be missing.
+	// Write appends a message, and declares its channel if needed. Messages should be in the order of LogTime; each
+	// format documents what it does with others. Data is copied or written before Write returns.
+	//
+	// If Write returns an error, this message is not in the recording. After a *MissingError nothing more is written to
+	// the file; its counts do not include this message. Any other error concerns only this message.
 	Write(*Message) error
-	// Sync closes the open chunk and asks the system to put everything on the disk. Write goes on meanwhile.
+	// Sync closes the open chunk and flushes everything to the disk. Write may be called meanwhile.
 	Sync() error
-	// Close completes the recording. It is not complete when Close was not called or returned an error, but opens. If
-	// Sync was called before, everything is on the disk when Close returns.
+	// Close completes the recording. If Close is not called or returns an error, the recording can be opened but is
+	// incomplete. If Sync was called before, everything is on the disk when Close returns.
 	Close() error
 }
 

@@ -77,7 +77,7 @@ func TestDistributions(t *testing.T) {
 		{"Jazzy with those that adapt", "jazzy", []string{"", ""}, newGID, ""},
 		{"Humble with Jazzy", "humble", []string{"jazzy", "kilted"}, oldGID, " is a node of ROS 2 Iron or later, "},
 		{"Jazzy with Humble", "jazzy", []string{"humble", "rolling"}, newGID,
-			"/test/other0 is a node of ROS 2 Humble or older, "},
+			"/test/other0 is a node of ROS 2 Humble or older and "},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			spy, _ := newDistroNode(t, "spy", "")

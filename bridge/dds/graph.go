@@ -189,17 +189,13 @@ func (g *graph) update() error {
 	switch {
 	case misfit == "":
 	case size == oldGID:
-		g.log(bridge.Warn, "%s is a node of ROS 2 Iron or later, which cannot read how this one announces itself, as "+
-			"nodes of Humble do: "+
-			"ros2 node list and ros2 param there don't find it. Messages and calls pass all the same. Should it be found, "+
-			"run it with "+
-			"ROS_DISTRO set as it is there", misfit)
+		g.log(bridge.Warn, "%s is a node of ROS 2 Iron or later and cannot read the name of this node, which is announced "+
+			"as in Humble: ros2 node list and ros2 param of that release do not find this node; messages and calls work; "+
+			"set ROS_DISTRO to that release to be found", misfit)
 	default:
-		g.log(bridge.Warn, "%s is a node of ROS 2 Humble or older, which cannot read how this one announces itself, as "+
-			"ROS_DISTRO has it: "+
-			"ros2 node list and ros2 param there don't find it, and may fail altogether. Messages and calls pass all the "+
-			"same. Should it "+
-			"be found, run it with ROS_DISTRO=humble", misfit)
+		g.log(bridge.Warn, "%s is a node of ROS 2 Humble or older and cannot read the name of this node, which is announced "+
+			"as in the release of ROS_DISTRO: ros2 node list and ros2 param of Humble do not find this node and may fail; "+
+			"messages and calls work; set ROS_DISTRO=humble to be found", misfit)
 	}
 	return err
 }

@@ -1,10 +1,10 @@
 // Recorder measures recorders with the same loads in turn: ours in both formats, ROS 2's where a ROS 2 is found and ROS
-// 1's where that is installed, beside a process that receives the same messages and does nothing with them. Of each it
-// prints what it lost and what it took of processor and memory. It uses the executables in bin/.
+// 1's where that is installed, beside a process that receives the same messages and does nothing with them. It prints
+// the losses, processor time and memory of each. It uses the executables in bin/.
 //
-// Messages have numbers, which are looked for in the recordings. The processor time is that of the recording process,
-// from the first message until it has ended, of user and system; what its start and subscribing took is left out, and
-// so is what the source takes. All recorders have their default options, the default QoS of ROS 2 and the same disk.
+// Messages are numbered, and their numbers are looked up in the recordings. The processor time is user and system time
+// of the recording process, from the first message until it ends; starting and subscribing do not count. All recorders
+// have their default options, the default QoS of ROS 2 and the same disk.
 package main
 
 import (
