@@ -13,6 +13,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,9 +72,14 @@ func New(use, short, long string, opts any, run func(ctx context.Context, in *In
 		SilenceUsage:  true,
 	}
 	cmd.SetVersionTemplate("{{.Version}}\n")
-	cmd.CompletionOptions.HiddenDefaultCmd = true
 	l := newLoader(cmd, opts)
-	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprint(cmd.OutOrStdout(), l.help(cmd)) })
+	cmd.SetHelpFunc(func(asked *cobra.Command, _ []string) {
+		text := l.help(asked)
+		if asked != cmd { // of shell completion, which cobra adds
+			text = fmt.Sprintf("%s\n\n%s", strings.TrimSpace(cmp.Or(asked.Long, asked.Short)), asked.UsageString())
+		}
+		fmt.Fprint(asked.OutOrStdout(), text)
+	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		in, err := l.load(cmd, args)
 		if err != nil {

@@ -343,6 +343,27 @@ func TestCommandErrors(t *testing.T) {
 	require.ErrorIs(t, Execute(context.Background(), root, []string{"x"}), ErrUsage)
 }
 
+func TestCompletion(t *testing.T) {
+	type choice struct {
+		Storage string `param:"storage" short:"s" group:"Output" options:"record|mcap" help:"format"`
+		Output  string `param:"output" group:"Output" help:"name"`
+	}
+	run := func(argv ...string) string {
+		root := New("recorder [TOPIC...]", "", "", &choice{}, func(context.Context, *Input) error { return nil })
+		root.AddCommand(New("trigger", "fire the snapshot", "", nil, func(context.Context, *Input) error { return nil }))
+		var out bytes.Buffer
+		root.SetOut(&out)
+		root.SetErr(io.Discard)
+		require.NoError(t, Execute(context.Background(), root, argv))
+		return out.String()
+	}
+	require.Contains(t, run("completion", "bash"), "bash completion V2 for recorder")
+	require.NotContains(t, run("completion", "--help"), "--storage")
+	require.Equal(t, "record\nmcap\n:4\n", run("__complete", "--storage", ""))
+	require.Contains(t, run("__complete", "--ou"), "--output\tname\n")
+	require.Contains(t, run("__complete", "tri"), "trigger\tfire the snapshot\n")
+}
+
 const help = `Records topics.
 
 Usage:
@@ -350,6 +371,7 @@ Usage:
   recorder COMMAND --help
 
 Commands:
+  completion  Generate the autocompletion script for the specified shell
   trigger     fire the snapshot
 
 Topics:

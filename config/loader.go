@@ -129,6 +129,9 @@ func newLoader(cmd *cobra.Command, opts any) *loader {
 			}
 			l.flags[p.Name] = v
 			flags.AddFlag(flag)
+			if p.Options != nil { // an error would say that there is no such flag
+				_ = cmd.RegisterFlagCompletionFunc(p.Flag, cobra.FixedCompletions(p.Options, cobra.ShellCompDirectiveNoFileComp))
+			}
 			for _, alias := range p.Aliases {
 				other := *v
 				other.alias = alias

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -64,6 +65,13 @@ translated to the encoding that suits the format. At the end the converter
 prints what the output does not keep.`,
 		1, 0, conversion, conversion.convert)
 	config.Hint(root, hints)
+	wants := root.Args
+	root.Args = func(cmd *cobra.Command, args []string) error {
+		if err := misspelled(cmd, args); err != nil {
+			return err
+		}
+		return wants(cmd, args)
+	}
 	root.AddCommand(
 		newServe(), newRequest(),
 		command("info FILE...", "Show what recordings contain",
@@ -92,4 +100,23 @@ noted. Exits with 0 if they are the same, with 1 if they differ and with 2 if
 they cannot be compared, or if damage hides whether they differ.`,
 			2, 2, &diff, diff.diff))
 	return root
+}
+
+// misspelled returns an error if the first argument is no file, but almost the name of a command.
+func misspelled(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 || strings.ContainsAny(args[0], "./") {
+		return nil
+	}
+	if _, err := os.Stat(args[0]); err == nil {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	if near := human.Near(args[0], names); len(near) > 0 {
+		return config.Usagef("%q is neither a command nor a recording; did you mean %s %s?", args[0], cmd.Name(),
+			strings.Join(near, " or "))
+	}
+	return nil
 }

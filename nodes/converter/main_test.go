@@ -83,7 +83,10 @@ func TestExitCodes(t *testing.T) {
 		"convert":           {[]string{a, out("c.lines")}, 0, "2 messages, 2 topics"},
 		"convert to itself": {[]string{a, b, a, "--overwrite"}, 1, "is an input"},
 		"existing output":   {[]string{a, b}, 1, "exists; name another output or use --overwrite"},
-		"no output":         {[]string{a}, 2, "got 1 path; the usage is: converter IN... OUT"},
+		"misspelled command": {[]string{"inof", a}, 2,
+			`"inof" is neither a command nor a recording; did you mean converter info?`},
+		"other word": {[]string{"frobnicate", a}, 1, "no such file or directory"},
+		"no output":  {[]string{a}, 2, "got 1 path; the usage is: converter IN... OUT"},
 		"unknown format by name": {[]string{a, out("c.xyz")}, 2,
 			`the name "c.xyz" does not say in which format to write; use --to`},
 		"unknown format by option": {[]string{a, out("c.lines"), "--to", "xyz"}, 2,
@@ -136,6 +139,16 @@ func TestExitCodes(t *testing.T) {
 			require.NoFileExists(t, out("c.lines.part"))
 		})
 	}
+}
+
+// A recording may have almost the name of a command.
+func TestRecordingNamedAsCommand(t *testing.T) {
+	in := writeLines(t, "a.lines", []codec.Message{at(imu, 1e9, "abcd")})
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.Rename(in, "inof"))
+	stdout, _, err := run(t, "inof", "out.lines")
+	require.NoError(t, err)
+	require.Contains(t, stdout, "out.lines: 1 message, ")
 }
 
 func TestHuman(t *testing.T) {

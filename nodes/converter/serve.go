@@ -75,6 +75,7 @@ func serve(ctx context.Context, in *config.Input, o *serveOptions, console io.Wr
 			return err
 		}
 	}
+	node.Log(bridge.Info, "ready to convert: call the service %s (%s)", service.Name(), convertType)
 	<-ctx.Done()
 	return nil
 }

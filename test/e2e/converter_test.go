@@ -34,6 +34,7 @@ func TestConvertService(t *testing.T) {
 
 	converter := g.start("converter", "serve", "--throttle", "/n=1/10", "--ros-args", "-r", "__ns:=/robot", "-p",
 		"service:=archive")
+	converter.Prints("ready to convert: call the service /robot/archive (tapedeck/srv/Convert)")
 	node := g.open("caller")
 	var mu sync.Mutex
 	ended := map[string]bool{}
