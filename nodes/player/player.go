@@ -11,6 +11,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
+	"tapedeck/nodes/internal/keyboard"
 	"tapedeck/nodes/internal/progress"
 	"tapedeck/nodes/internal/rospub"
 )
@@ -86,7 +87,7 @@ func (p *player) run(ctx context.Context) (err error) {
 		}
 	}
 	if !p.options.KeyboardOff {
-		if restore, ok := keyboard(ctx, p.press); ok {
+		if restore, ok := keyboard.Listen(ctx, p.press); ok {
 			defer restore()
 			if p.line.Visible() && !p.options.Quiet {
 				fmt.Fprintln(p.line, keysHelp)

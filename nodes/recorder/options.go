@@ -91,6 +91,7 @@ type memoryOptions struct {
 
 // statusOptions are where the status is shown.
 type statusOptions struct {
+	KeyboardOff bool `param:"disable_keyboard_controls" group:"Status" help:"do not listen to the keyboard"`
 	Quiet       bool `param:"quiet" short:"q" group:"Status" help:"no status line, and only warnings and errors in the log"`
 	Diagnostics bool `param:"diagnostics" group:"Status" help:"publish the state of the recorder on /diagnostics"`
 }

@@ -17,6 +17,7 @@ import (
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/nodes/internal/graph"
+	"tapedeck/nodes/internal/keyboard"
 	"tapedeck/nodes/internal/pattern"
 	"tapedeck/nodes/internal/progress"
 	"tapedeck/nodes/internal/throttle"
@@ -86,6 +87,7 @@ func (r *recorder) run(ctx context.Context) error {
 		}
 		if err == nil {
 			r.serveControl(ctx)
+			defer r.listen(ctx)()
 			r.follow(ctx)
 		}
 	}
@@ -113,6 +115,25 @@ func (r *recorder) follow(ctx context.Context) {
 		}
 		status.update(now)
 	})
+}
+
+// listen lets the space key pause and resume until ctx ends. restore resets the terminal.
+func (r *recorder) listen(ctx context.Context) (restore func()) {
+	if r.options.KeyboardOff {
+		return func() {}
+	}
+	restore, ok := keyboard.Listen(ctx, func(key string) {
+		if key == " " {
+			r.setPaused(!r.topics.Paused())
+		}
+	})
+	if !ok {
+		return func() {}
+	}
+	if r.line.Visible() && !r.options.Quiet {
+		fmt.Fprintln(r.line, "Space pauses and resumes.")
+	}
+	return restore
 }
 
 // awaitTime waits until there is a time to stamp messages with: at once, or with use_sim_time when /clock is heard.

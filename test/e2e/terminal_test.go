@@ -105,8 +105,19 @@ func TestRecorderOnATerminal(t *testing.T) {
 	p := g.advertise(g.open("source"), "/n", "std_msgs/msg/UInt32", keepAll())
 	require.NoError(t, p.Publish(g.number(1)))
 	recorder.Prints("1 topics, 1 messages")
-	_, err := io.WriteString(keys, "\x03") // Ctrl-C
-	require.NoError(t, err)
+	press := func(key string) {
+		_, err := io.WriteString(keys, key)
+		require.NoError(t, err)
+	}
+	press(" ")
+	recorder.Prints("[PAUSED] ")
+	press(" ")
+	await(t, func() bool {
+		return strings.LastIndex(recorder.Output(), "[RECORDING] ") > strings.LastIndex(recorder.Output(), "[PAUSED] ")
+	})
+	require.NoError(t, p.Publish(g.number(2)))
+	recorder.Prints("1 topics, 2 messages")
+	press("\x03") // Ctrl-C
 	out := recorder.Wait(0)
 	require.Contains(t, out, "\r\x1b[Krecorded drive.record.00000: ",
 		"the final line takes the place of the status line, and of ^C")
