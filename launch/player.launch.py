@@ -44,7 +44,8 @@ def start(context):
     value = {name: LaunchConfiguration(name).perform(context) for name, _, _ in ARGUMENTS}
     arguments = [os.path.expanduser(path) for path in value['files'].split()]
     arguments.append('--disable-keyboard-controls')
-    for name in ('rate', 'clock', 'start_offset', 'playback_duration', 'loop', 'immediate', 'start_paused', 'keep_alive',
+    for name in ('rate', 'clock', 'start_offset', 'playback_duration', 'loop', 'immediate', 'start_paused',
+                 'keep_alive',
                  'wait_for_subscribers', 'middleware'):
         if value[name]:
             arguments.append('--' + name.replace('_', '-') + '=' + value[name])

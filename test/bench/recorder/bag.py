@@ -1,4 +1,5 @@
-"""Writes and counts bags for the benchmark of recorders: check | write PATH PREFIX TOPICS RATE SIZE COUNT | count PATH"""
+"""Writes and counts bags for the benchmark of recorders:
+check | write PATH PREFIX TOPICS RATE SIZE COUNT | count PATH"""
 import struct
 import sys
 

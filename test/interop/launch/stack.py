@@ -34,7 +34,8 @@ def executable(name):
 
 def launch(file, **arguments):
     """Return the installed launch file as an action."""
-    source = PythonLaunchDescriptionSource(os.path.join(get_package_prefix('tapedeck'), 'share', 'tapedeck', 'launch', file))
+    path = os.path.join(get_package_prefix('tapedeck'), 'share', 'tapedeck', 'launch', file)
+    source = PythonLaunchDescriptionSource(path)
     return GroupAction([IncludeLaunchDescription(source, launch_arguments=arguments.items())])
 
 
@@ -45,7 +46,8 @@ def publisher(topic, kind, message):
 
 def run(*command, **options):
     """Run a command to its good end and return what it printed."""
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENT, **options)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          timeout=PATIENT, **options)
     assert done.returncode == 0, f'{command} ended with {done.returncode}: {done.stdout}'
     return done.stdout
 

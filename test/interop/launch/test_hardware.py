@@ -28,7 +28,9 @@ def png(grey):
     def chunk(kind, data):
         return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))
     rows = (b'\0' + bytes([grey] * 4)) * 2
-    return b'\x89PNG\r\n\x1a\n' + chunk(b'IHDR', struct.pack('>2I5B', 4, 2, 8, 0, 0, 0, 0)) + chunk(b'IDAT', zlib.compress(rows)) + chunk(b'IEND', b'')
+    header = struct.pack('>2I5B', 4, 2, 8, 0, 0, 0, 0)
+    chunks = chunk(b'IHDR', header) + chunk(b'IDAT', zlib.compress(rows)) + chunk(b'IEND', b'')
+    return b'\x89PNG\r\n\x1a\n' + chunks
 
 
 class Arm(socketserver.StreamRequestHandler):
@@ -37,7 +39,8 @@ class Arm(socketserver.StreamRequestHandler):
     ANSWERS = {
         'get_current_arm_state': {'state': 'current_arm_state', 'arm_state': {
             'joint': [90000, 0, 0, 0, 0, 0], 'pose': [100000, 200000, 30000, 0, 0, 0], 'arm_err': 0, 'sys_err': 0}},
-        'get_gripper_state': {'command': 'get_gripper_state', 'enable': 1, 'status': 1, 'error': 0, 'mode': 1, 'actpos': 150},
+        'get_gripper_state': {
+            'command': 'get_gripper_state', 'enable': 1, 'status': 1, 'error': 0, 'mode': 1, 'actpos': 150},
     }
 
     def handle(self):
@@ -78,7 +81,8 @@ class TestHardware(unittest.TestCase):
     def test_nodes(self, proc_info, proc_output):
         for topic in ('camera_0/image_raw', 'arm_0/joint_states', 'arm_0/tool_pose', 'arm_0/gripper'):
             proc_output.assertWaitFor('recording /lab/' + topic, timeout=stack.PATIENT)
-        expected = [os.path.join(TAKE, name) for name in ('frames/camera_0/*.png', 'arm_0/joints.csv', 'arm_0/poses.csv', 'arm_0/grippers.csv')]
+        names = ('frames/camera_0/*.png', 'arm_0/joints.csv', 'arm_0/poses.csv', 'arm_0/grippers.csv')
+        expected = [os.path.join(TAKE, name) for name in names]
         begin = time.monotonic()
         while not all(glob.glob(pattern) for pattern in expected):
             self.assertLess(time.monotonic() - begin, stack.PATIENT, os.listdir(TAKE))

@@ -41,11 +41,13 @@ class TestRos2Launch(unittest.TestCase):
             self.skipTest('make build was not run')
         prefixes = [p for p in os.environ['AMENT_PREFIX_PATH'].split(':') if not os.path.exists(p + '/share/tapedeck')]
         self.convert(
-            os.path.join(stack.CHECKOUT, 'launch', 'converter.launch.py'), env={**os.environ, 'AMENT_PREFIX_PATH': ':'.join(prefixes)})
+            os.path.join(stack.CHECKOUT, 'launch', 'converter.launch.py'),
+            env={**os.environ, 'AMENT_PREFIX_PATH': ':'.join(prefixes)})
 
     def test_as_a_node(self):
         output = stack.path('called.mcap')
-        with subprocess.Popen(['ros2', 'launch', 'tapedeck', 'converter.launch.py', 'service:=/archive', 'encoding:=keep']) as node:
+        command = ['ros2', 'launch', 'tapedeck', 'converter.launch.py', 'service:=/archive', 'encoding:=keep']
+        with subprocess.Popen(command) as node:
             try:
                 said = stack.run(
                     'ros2', 'service', 'call', '/archive', 'tapedeck/srv/Convert',
@@ -60,7 +62,8 @@ class TestRos2Launch(unittest.TestCase):
             self.skipTest('tapedeck was built with one middleware')
         output = stack.path('dds')
         with subprocess.Popen(
-            [stack.executable('recorder'), '--all', '--output', output, '--middleware', 'dds'], stderr=subprocess.PIPE, text=True,
+            [stack.executable('recorder'), '--all', '--output', output, '--middleware', 'dds'],
+            stderr=subprocess.PIPE, text=True,
         ) as recorder:
             said = ''
             while 'recording /' not in said:
@@ -87,6 +90,7 @@ recorder: {ros__parameters: {storage: session}}
 
     def convert(self, *launch_file, env=None):
         bag = stack.path(self.id())
-        said = stack.run('ros2', 'launch', *launch_file, 'inputs:=' + DRIVE, 'output:=' + bag, 'format:=rosbag2', env=env)
+        said = stack.run('ros2', 'launch', *launch_file, 'inputs:=' + DRIVE, 'output:=' + bag, 'format:=rosbag2',
+                         env=env)
         self.assertIn('process has finished cleanly', said)
         self.assertEqual(stack.count(DRIVE, '/chatter'), stack.count(bag, '/chatter'))

@@ -1,6 +1,6 @@
-"""Reads the recordings that it is given, bags with ROS 1's own library and databases with SQLite's, and prints as JSON how many
-messages of each topic each has. Those of bags are decoded with the definitions in the bag, but for very long ones, for which the
-library takes a minute."""
+"""Reads the recordings that it is given, bags with ROS 1's own library and databases with SQLite's, and prints as JSON
+how many messages of each topic each has. Those of bags are decoded with the definitions in the bag, but for very long
+ones, for which the library takes a minute."""
 
 import collections
 import json
@@ -29,7 +29,8 @@ def bag(path):
 def database(path):
     with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        query = "SELECT topics.name, COUNT(*) FROM messages JOIN topics ON topics.id = messages.topic_id GROUP BY topics.name"
+        query = ("SELECT topics.name, COUNT(*) FROM messages JOIN topics ON topics.id = messages.topic_id"
+                 " GROUP BY topics.name")
         return dict(db.execute(query).fetchall())
 
 

@@ -33,7 +33,10 @@ def walk(group, path, out):
             vlen = h5py.check_vlen_dtype(item.dtype)
             string = h5py.check_string_dtype(item.dtype)
             entry['shape'] = list(item.shape)
-            entry['type'] = 'vlen ' + np.dtype(vlen).str if vlen and not string else string.encoding if string else item.dtype.str
+            if string:
+                entry['type'] = string.encoding
+            else:
+                entry['type'] = 'vlen ' + np.dtype(vlen).str if vlen else item.dtype.str
             entry['compression'] = item.compression or ''
             entry['chunks'] = list(item.chunks or [])
         out[here] = entry

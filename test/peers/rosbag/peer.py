@@ -51,7 +51,8 @@ def messages(i, t):
     imu.orientation.w, imu.linear_acceleration.z = 1, -9.81 * i
     imu.angular_velocity_covariance = [float(i)] * 9
     yield "/imu", imu
-    cloud = PointCloud2(height=1, width=i, point_step=16, row_step=16 * i, data=bytes(range(16)) * i, is_dense=i % 2 == 0)
+    cloud = PointCloud2(height=1, width=i, point_step=16, row_step=16 * i, data=bytes(range(16)) * i,
+                        is_dense=i % 2 == 0)
     cloud.fields = [PointField(n, 4 * k, PointField.FLOAT32, 1) for k, n in enumerate("xyz")]
     yield "/cloud", cloud
     yield "/camera_info", CameraInfo(height=4, width=i, distortion_model="plumb_bob", D=[0.1] * (i % 6), K=[1.0] * 9)
