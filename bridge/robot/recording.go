@@ -126,7 +126,7 @@ func (r *Recording) Notes() (notes []string) {
 		notes = append(notes, line+" is not there")
 	}
 	for what, n := range r.bad {
-		notes = append(notes, fmt.Sprintf("%d messages cannot be used: %s", n, what))
+		notes = append(notes, fmt.Sprintf("cannot be used: %d of %s", n, what))
 	}
 	slices.Sort(notes[len(r.missing):])
 	return notes

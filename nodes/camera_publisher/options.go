@@ -18,7 +18,7 @@ type options struct {
 	hardware.Camera
 	Cameras map[string]*hardware.Camera `param:"cameras" group:"Camera" help:"any option of this group for the camera NAME, in a parameter file"`
 
-	Reliable bool `param:"reliable" group:"Publishing" help:"publish reliably: send again what is lost on the way, as subscribers such as rviz2 and image_transport ask for; no image from a file is then skipped"`
+	Reliable bool `param:"reliable" group:"Publishing" help:"publish reliably: send again what is lost in transport, as subscribers such as rviz2 and image_transport ask for; no image from a file is then skipped"`
 
 	Loop          bool          `param:"loop" short:"l" group:"Files" help:"start again at the end of a folder or file"`
 	MatchPatience time.Duration `param:"match_patience" group:"Files" min:"0" help:"wait at most this long for existing subscribers to match their publishers; 0 does not wait"`

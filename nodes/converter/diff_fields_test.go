@@ -230,7 +230,7 @@ func TestDiffOfEncodings(t *testing.T) {
 		message(other, 3, math.Float64frombits(0x7ff8000000000001)))
 	stdout, err = compare(a, b)
 	require.ErrorIs(t, err, errDifferent)
-	require.Contains(t, stdout, "/y [std_msgs/Float64]: 1 messages in A, 1 in B\n  message 0 differs, log times "+
+	require.Contains(t, stdout, "/y [std_msgs/Float64]: 1 message in A, 1 in B\n  message 0 differs, log times "+
 		"0.000000003 and 0.000000003, 8 and 8 bytes, first at byte 0: 0x00 and 0x01\n")
 	require.Contains(t, stdout, "different: 1 of 2 topics, 1 message changed\n")
 

@@ -188,7 +188,8 @@ func (r *reporter) topicDifferences(c *topicComparison) {
 		r.topic(c.key, fmt.Sprintf("%s: %s; payloads are not compared", c.key, c.encodings))
 		return
 	}
-	r.topic(c.key, fmt.Sprintf("%s: %d messages in A, %d in B", c.key, len(c.a.messages), len(c.b.messages)))
+	r.topic(c.key, fmt.Sprintf("%s: %s in A, %d in B", c.key, human.Count(len(c.a.messages), "message"),
+		len(c.b.messages)))
 	for _, h := range c.hunks {
 		for k := range h.changed() {
 			r.show(1, func() messageDiff { return c.changed(pair{h.a0 + k, h.b0 + k}) })

@@ -74,7 +74,7 @@ func recordedInfo() *codec.Info {
 		{Kind: codec.EventDrop, Topic: "/imu", Time: at(0.5), Until: at(0.75), Count: 2,
 			Text: "dropped, as the disk did not keep up"},
 		{Kind: codec.EventLost, Topic: "/imu", Time: at(0.6), Until: at(0.7), Count: 1,
-			Text: "lost on the way from a publisher"},
+			Text: "lost in transport from a publisher"},
 		{Kind: codec.EventPause, Time: at(1), Until: at(2.25), Text: "recording was paused"},
 		{Kind: codec.EventSplit, Time: at(2.25), Text: "goes on from drive_0.mcap"},
 		{Kind: codec.EventDrop, Topic: "/imu", Time: at(2.5), Until: at(3), Count: 40,
@@ -103,7 +103,7 @@ Recorded:   received 310, written 300, dropped 10, lost in transport 1
             all files of the recording together: received 1000, written 990, dropped 10, lost in transport 3
 Events:     7
   2021-07-23 09:12:15.500000000 UTC  to 09:12:18.000 (2.500 s)  drop      /imu        42 messages, 2 times: dropped, as the disk did not keep up; the longest 0.500 s at 09:12:17.500
-  2021-07-23 09:12:15.600000000 UTC  to 09:12:15.700 (0.100 s)  lost      /imu        1 message: lost on the way from a publisher
+  2021-07-23 09:12:15.600000000 UTC  to 09:12:15.700 (0.100 s)  lost      /imu        1 message: lost in transport from a publisher
   2021-07-23 09:12:16.000000000 UTC  to 09:12:17.250 (1.250 s)  pause     -           recording was paused
   2021-07-23 09:12:17.250000000 UTC                             split     -           goes on from drive_0.mcap
   2021-07-23 09:12:18.000000000 UTC  to 09:12:18.100 (0.100 s)  disk      -           no space left on device: 7 messages from … to … are missing

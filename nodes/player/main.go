@@ -12,6 +12,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/graph"
+	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
 )
 
@@ -102,6 +103,7 @@ func play(ctx context.Context, in *config.Input, o *options) (err error) {
 	if err := p.run(ctx); err != nil {
 		return err
 	}
-	fmt.Fprintf(line.Above(os.Stdout), "played %d messages in %.1f s\n", p.state().played, time.Since(began).Seconds())
+	fmt.Fprintf(line.Above(os.Stdout), "played %s in %.1f s\n", human.Count(p.state().played, "message"),
+		time.Since(began).Seconds())
 	return nil
 }

@@ -25,9 +25,9 @@ func (s state) String() string {
 	if s.rate == immediate {
 		rate = "max"
 	}
-	return fmt.Sprintf("[%-7s] %s  %.1f / %.1f s  rate %s  %d messages", s.word,
+	return fmt.Sprintf("[%-7s] %s  %.1f / %.1f s  rate %s  %s", s.word,
 		time.Unix(0, s.position).Format("2006-01-02 15:04:05.0"),
-		float64(s.position-s.start)/1e9, float64(s.end-s.start)/1e9, rate, s.played)
+		float64(s.position-s.start)/1e9, float64(s.end-s.start)/1e9, rate, human.Count(s.played, "message"))
 }
 
 // snapshot is what state needs to compute the present position.

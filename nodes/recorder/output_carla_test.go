@@ -142,6 +142,6 @@ func TestUntold(t *testing.T) {
 	}
 	require.Equal(t, []string{"lost: covariances (4 messages on /a, /b)"}, lossLines(list[:2]))
 	list = append(list, bridge.Loss{Topic: "/a", What: "jump", Messages: 1})
-	require.Equal(t, []string{"lost: covariances (14 messages on 7 topics)", "lost: jump (1 messages on /a)"},
+	require.Equal(t, []string{"lost: covariances (14 messages on 7 topics)", "lost: jump (1 message on /a)"},
 		lossLines(list))
 }

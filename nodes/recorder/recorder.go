@@ -17,6 +17,7 @@ import (
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/nodes/internal/graph"
+	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/keyboard"
 	"tapedeck/nodes/internal/pattern"
 	"tapedeck/nodes/internal/progress"
@@ -111,7 +112,7 @@ func (r *recorder) follow(ctx context.Context) {
 	}
 	r.topics.Run(ctx, statusPace, func(now time.Time) {
 		if r.options.Limit > 0 && r.topics.EndComplete() {
-			r.session.Load().endAt(fmt.Sprintf("%d messages of each topic are recorded", r.options.Limit))
+			r.session.Load().endAt(human.Count(r.options.Limit, "message") + " of each topic recorded")
 		}
 		status.update(now)
 	})

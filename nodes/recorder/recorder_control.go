@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tapedeck/bridge"
+	"tapedeck/nodes/internal/human"
 )
 
 // start begins a recording of that name, "" for one by the time, after stop.
@@ -165,9 +166,9 @@ func lossLines(list []bridge.Loss) (lines []string) {
 	for _, what := range kinds {
 		on := strings.Join(topics[what], ", ")
 		if n := len(topics[what]); n > 6 {
-			on = fmt.Sprintf("%d topics", n)
+			on = human.Count(n, "topic")
 		}
-		lines = append(lines, fmt.Sprintf("lost: %s (%d messages on %s)", what, messages[what], on))
+		lines = append(lines, fmt.Sprintf("lost: %s (%s on %s)", what, human.Count(messages[what], "message"), on))
 	}
 	return lines
 }

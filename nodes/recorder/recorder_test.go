@@ -202,7 +202,7 @@ func TestRecorderStopsAndStartsAgain(t *testing.T) {
 			require.NoError(t, d.end())
 			require.Equal(t, []uint32{3}, numbers(t, d.path(), "/n"))
 			require.Contains(t, d.said.String(), "2 messages")
-			require.Contains(t, d.said.String(), "1 messages")
+			require.Contains(t, d.said.String(), "1 message")
 		})
 	}
 }

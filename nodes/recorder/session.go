@@ -12,6 +12,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/split"
 	"tapedeck/nodes/recorder/internal/accounting"
 	"tapedeck/nodes/recorder/internal/diskguard"
@@ -186,7 +187,8 @@ func (s *session) completed(f codec.FileInfo, err error) {
 	if err != nil {
 		s.onError(fmt.Errorf("complete %s: %w", f.Path, err))
 	} else {
-		s.recorder.node.Log(bridge.Debug, "completed %s: %d messages, %v", f.Path, f.MessageCount, diskguard.Bytes(f.Size))
+		s.recorder.node.Log(bridge.Debug, "completed %s: %s, %v", f.Path, human.Count(f.MessageCount, "message"),
+			diskguard.Bytes(f.Size))
 	}
 	s.files.Completed(f.Path)
 	s.recorder.announcer.fileCompleted(f.Path, err)

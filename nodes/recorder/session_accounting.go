@@ -224,7 +224,7 @@ func (s *session) noteLosses() {
 				when = accounting.TimeRange{From: s.collected, Until: now}
 			}
 			s.journal.Note(codec.Event{Kind: codec.EventLost, Topic: rec.Name(), Time: when.From, Until: when.Until,
-				Count: n, Text: "lost on the way from a publisher"})
+				Count: n, Text: "lost in transport from a publisher"})
 		}
 		if n := c.Dropped - rec.Accounting.Noted.Dropped; n > 0 {
 			s.journal.Note(codec.Event{Kind: codec.EventDrop, Topic: rec.Name(), Time: s.collected, Until: now, Count: n,

@@ -105,7 +105,7 @@ func TestLimits(t *testing.T) {
 		a, b   []uint32
 		reason string
 	}{
-		"messages": {func(o *options) { o.MaxRecordingMessages = 3 }, []uint32{1, 2, 3}, nil, "3 messages are recorded"},
+		"messages": {func(o *options) { o.MaxRecordingMessages = 3 }, []uint32{1, 2, 3}, nil, "3 messages recorded"},
 		"size":     {func(o *options) { o.MaxRecordingSize = 130 }, []uint32{1, 2}, nil, "130 are recorded"},
 		"of each topic": {func(o *options) { o.Limit = 4 }, []uint32{1, 2, 3, 4}, []uint32{11, 12, 13, 14},
 			"4 messages of each topic"},
@@ -283,7 +283,7 @@ func TestLossesAreRecorded(t *testing.T) {
 		require.Equal(t, []losses{{"/n", 3, 2}}, d.losses())
 		require.NoError(t, d.end())
 		list := events(t, d.path())
-		require.Contains(t, list, "lost /n 3 lost on the way from a publisher")
+		require.Contains(t, list, "lost /n 3 lost in transport from a publisher")
 		require.Contains(t, list, "drop /n 2 dropped, as the disk did not keep up")
 		require.Contains(t, list, "totals /n 1 received 3, written 1, dropped 2, lost 3")
 	})
@@ -315,7 +315,7 @@ func TestDiagnostics(t *testing.T) {
 		require.Len(t, m.Status, 2)
 		require.Equal(t, "/recorder: recording", m.Status[0].Name)
 		require.Equal(t, diag.DiagnosticStatus_WARN, m.Status[0].Level)
-		require.Contains(t, m.Status[0].Message, "RECORDING, 1 topics lose messages")
+		require.Contains(t, m.Status[0].Message, "RECORDING, messages are missing on 1 topic")
 		require.Contains(t, m.Status[0].Values, diag.KeyValue{Key: "dropped", Value: "5"})
 		require.Equal(t, "/recorder: /n", m.Status[1].Name)
 		require.Equal(t, "messages are missing: 5 dropped, 0 lost in transport", m.Status[1].Message)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tapedeck/bridge"
+	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
 	"tapedeck/nodes/recorder/internal/subscription"
 )
@@ -166,7 +167,7 @@ func (r *recorder) totals() (t totals) {
 		}
 		if c.Dropped > 0 {
 			t.droppedByTopic = append(t.droppedByTopic,
-				fmt.Sprintf("%s: %d of %d messages dropped", rec.Channel.Load().Topic, c.Dropped, c.Received))
+				fmt.Sprintf("%s: %d of %s dropped", rec.Channel.Load().Topic, c.Dropped, human.Count(c.Received, "message")))
 		}
 	}
 	if !t.snapshotsOnly {
@@ -200,7 +201,8 @@ func (t totals) String() string {
 
 // progress describes a recording but for what is missing.
 func (t totals) progress() string {
-	text := fmt.Sprintf("%.1f s, %d topics, %d messages", t.elapsed.Seconds(), t.topics, t.messages)
+	text := fmt.Sprintf("%.1f s, %s, %s", t.elapsed.Seconds(), human.Count(t.topics, "topic"),
+		human.Count(t.messages, "message"))
 	if !t.snapshotsOnly {
 		text += fmt.Sprintf(", %.1f MB written, %.1f MB waiting", float64(t.bytes)/1e6, float64(t.waiting)/1e6)
 	}

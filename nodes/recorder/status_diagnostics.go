@@ -5,6 +5,7 @@ import (
 	"time"
 
 	diag "tapedeck/msgs/diagnostic_msgs"
+	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/rospub"
 	"tapedeck/nodes/recorder/internal/diskguard"
 	"tapedeck/nodes/recorder/internal/subscription"
@@ -77,7 +78,7 @@ func (d *diagnostics) own(troubled int) diag.DiagnosticStatus {
 		"messages", t.messages, "bytes", t.bytes, "dropped", t.dropped, "lost", t.lost, "waiting bytes", t.waiting)
 	if troubled > 0 {
 		status.Level = diag.DiagnosticStatus_WARN
-		status.Message += fmt.Sprintf(", %d topics lose messages", troubled)
+		status.Message += ", messages are missing on " + human.Count(troubled, "topic")
 	}
 	if s.guard == nil {
 		return status

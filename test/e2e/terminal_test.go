@@ -48,7 +48,7 @@ func TestPlayerOnATerminal(t *testing.T) {
 	player.Prints("Space pauses")
 	player.Prints("[PAUSED ] ")
 	press("s")
-	player.Prints(" 1 messages")
+	player.Prints(" 1 message")
 	press(".")
 	player.Prints(" 2 messages")
 	press("\x1b[A")
@@ -85,7 +85,7 @@ func TestPlayerStoppedAndContinued(t *testing.T) {
 	press("\x1a") // Ctrl-Z
 	command("fg")
 	press(".")
-	shell.Prints(" 1 messages")
+	shell.Prints(" 1 message")
 	press("\x1a")
 	command("bg")
 	command("fg; echo rc=$?") // reading the terminal has not stopped the job
@@ -104,7 +104,7 @@ func TestRecorderOnATerminal(t *testing.T) {
 	recorder.Prints("[RECORDING] ")
 	p := g.advertise(g.open("source"), "/n", "std_msgs/msg/UInt32", keepAll())
 	require.NoError(t, p.Publish(g.number(1)))
-	recorder.Prints("1 topics, 1 messages")
+	recorder.Prints("1 topic, 1 message")
 	press := func(key string) {
 		_, err := io.WriteString(keys, key)
 		require.NoError(t, err)
@@ -116,7 +116,7 @@ func TestRecorderOnATerminal(t *testing.T) {
 		return strings.LastIndex(recorder.Output(), "[RECORDING] ") > strings.LastIndex(recorder.Output(), "[PAUSED] ")
 	})
 	require.NoError(t, p.Publish(g.number(2)))
-	recorder.Prints("1 topics, 2 messages")
+	recorder.Prints("1 topic, 2 messages")
 	press("\x03") // Ctrl-C
 	out := recorder.Wait(0)
 	require.Contains(t, out, "\r\x1b[Krecorded drive.record.00000: ",

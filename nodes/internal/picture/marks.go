@@ -21,7 +21,7 @@ var marks = []mark{
 	{codec.EventThrottle, "thinned out on purpose", skyBlue, drawFoot, false},
 	{codec.EventSplit, "next file", blue, drawLine, true},
 	{codec.EventSnapshot, "snapshot", purple, drawTriangle, true},
-	{codec.EventLost, "lost on the way", purple, drawFoot, false},
+	{codec.EventLost, "lost in transport", purple, drawFoot, false},
 	{codec.EventDrop, "dropped", vermillion, drawFoot, false},
 	{codec.EventDisk, "disk full or failing", vermillion, drawFrame, true},
 	{codec.EventDamage, "damaged", black, drawCross, true},

@@ -393,7 +393,7 @@ func (s *sheet) verdict() string {
 		add("not complete")
 	}
 	for _, kind := range []struct{ name, text string }{
-		{codec.EventDrop, "dropped"}, {codec.EventLost, "lost on the way"}, {codec.EventDisk, "not written, for the disk"},
+		{codec.EventDrop, "dropped"}, {codec.EventLost, "lost in transport"}, {codec.EventDisk, "not written, for the disk"},
 	} {
 		var n uint64
 		for _, e := range s.info.Events {

@@ -10,6 +10,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/config"
+	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/split"
 	"tapedeck/nodes/recorder/internal/accounting"
 	"tapedeck/nodes/recorder/internal/diskguard"
@@ -286,7 +287,7 @@ func (w *Writer) put(it *queue.Item) bool {
 func (w *Writer) limit(size int64) string {
 	switch {
 	case w.MaxMessages > 0 && w.written >= w.MaxMessages:
-		return fmt.Sprintf("%d messages are recorded", w.MaxMessages)
+		return human.Count(w.MaxMessages, "message") + " recorded"
 	case w.MaxBytes > 0 && w.stored+size > w.MaxBytes:
 		return fmt.Sprintf("%v are recorded", config.Size(w.MaxBytes))
 	}

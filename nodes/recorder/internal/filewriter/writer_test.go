@@ -343,7 +343,7 @@ func TestStopsAtLimits(t *testing.T) {
 		bytes    int64
 		want     string
 	}{
-		"messages": {2, 0, "limit: 2 messages are recorded"},
+		"messages": {2, 0, "limit: 2 messages recorded"},
 		"size":     {0, 3*split.Size("/a", []byte("payload")) - 1, "limit: 170 are recorded"},
 	} {
 		t.Run(name, func(t *testing.T) {

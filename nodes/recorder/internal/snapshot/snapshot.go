@@ -10,6 +10,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
@@ -54,7 +55,7 @@ func (n *Snapshot) run() {
 		s.OnEvent(n.event("snapshot failed: " + n.err.Error()))
 		s.Log(bridge.Error, "snapshot: %v", n.err)
 	} else {
-		s.Log(bridge.Info, "snapshot: %d messages in %s (%s)", n.Messages, n.Path, n.trigger.Cause)
+		s.Log(bridge.Info, "snapshot: %s in %s (%s)", human.Count(n.Messages, "message"), n.Path, n.trigger.Cause)
 	}
 	for _, text := range n.remarks {
 		s.Log(bridge.Warn, "snapshot: %s: %s", n.Path, text)
@@ -310,7 +311,8 @@ func (n *Snapshot) conclude(until, early int64, missed uint64) error {
 		note(codec.EventSnapshot, 0, n.remark("it ends %v early, as recording was stopped", tenths(early)))
 	}
 	if missed > 0 {
-		note(codec.EventDrop, missed, n.remark("%d messages were dropped from it, as the disk did not keep up", missed))
+		note(codec.EventDrop, missed, n.remark("%s dropped from it, as the disk did not keep up",
+			human.Count(missed, "message")))
 	}
 	return err
 }
