@@ -41,7 +41,7 @@ func (c *console) String() string {
 // warnings returns the lines about nodes of other distributions.
 func (c *console) warnings() (lines []string) {
 	for line := range strings.Lines(c.String()) {
-		if strings.Contains(line, "announces itself, as ") {
+		if strings.Contains(line, "which is announced as in ") {
 			lines = append(lines, line)
 		}
 	}
@@ -72,10 +72,10 @@ func TestDistributions(t *testing.T) {
 		{"with Humble", "", []string{"humble"}, oldGID, ""},
 		{"with Jazzy", "", []string{"jazzy"}, newGID, ""},
 		{"with Jazzy and others that adapt", "", []string{"", "jazzy", ""}, newGID, ""},
-		{"with both", "", []string{"jazzy", "", "humble"}, oldGID, "/test/other0 is a node of ROS 2 Iron or later, "},
+		{"with both", "", []string{"jazzy", "", "humble"}, oldGID, "/test/other0 is a node of ROS 2 Iron or later and "},
 		{"Humble with those that adapt", "humble", []string{"", ""}, oldGID, ""},
 		{"Jazzy with those that adapt", "jazzy", []string{"", ""}, newGID, ""},
-		{"Humble with Jazzy", "humble", []string{"jazzy", "kilted"}, oldGID, " is a node of ROS 2 Iron or later, "},
+		{"Humble with Jazzy", "humble", []string{"jazzy", "kilted"}, oldGID, " is a node of ROS 2 Iron or later and "},
 		{"Jazzy with Humble", "jazzy", []string{"humble", "rolling"}, newGID,
 			"/test/other0 is a node of ROS 2 Humble or older and "},
 	} {

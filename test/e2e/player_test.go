@@ -67,7 +67,7 @@ func TestPlayerRefuses(t *testing.T) {
 		{2, "regex", []string{drive, "--regex", "["}},
 		{1, "start_offset", []string{drive, "--start-offset", "1h"}},
 		{2, "remap", []string{drive, "--remap", "/a"}},
-		{1, "nothing to play", []string{drive, "--topics", "/other"}},
+		{1, "no topic matches --topics /other", []string{drive, "--topics", "/other"}},
 	} {
 		out := g.run(test.code, "player", test.args...)
 		require.Contains(t, out, test.says, test.args)
