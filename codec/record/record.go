@@ -2,8 +2,8 @@
 // cyber/proto/proto_desc.proto and cyber/record define them: Apollo's tools open our files, and we open theirs.
 //
 // A file is a sequence of sections: a Header, whose area has a fixed size, then Channels and pairs of ChunkHeader and
-// ChunkBody, and an Index at the end if the file was closed. The reader walks the sections in order. It does not use the
-// positions in the index, which differ between Apollo's versions. Nothing is compressed.
+// ChunkBody, and an Index at the end if the file was closed. The reader walks the sections in order. It does not use
+// the positions in the index, which differ between Apollo's versions. Nothing is compressed.
 //
 // # Reading
 //

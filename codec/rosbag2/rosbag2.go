@@ -52,8 +52,8 @@ func (b Options) Format() codec.Format {
 	}
 }
 
-// sniff recognises the folder, its metadata.yaml, a compressed file of a bag, and a database of SQLite, by its name too:
-// its beginning may be damaged.
+// sniff recognises the folder, its metadata.yaml, a compressed file of a bag, and a database of SQLite, by its name
+// too: its beginning may be damaged.
 func sniff(path string, head []byte) bool {
 	if head != nil {
 		whole := bytes.HasPrefix(head, []byte(sqlite.Magic))

@@ -245,7 +245,8 @@ func (s *Source) arm(folder string, m *metadata, complete bool) (*episode.Arm, e
 	info, err := parseArm(arm.Device)
 	arm.GripperRange = info.GripperRange
 	if err != nil {
-		s.damaged(fmt.Errorf("%s: device %.40q: %.100v", filepath.Join(filepath.Dir(folder), metadataName), arm.Name, err))
+		s.damaged(fmt.Errorf("%s: device %.40q: %.100s", filepath.Join(filepath.Dir(folder), metadataName), arm.Name,
+			err.Error()))
 	}
 	found := false
 	for stream := range episode.Roles {
