@@ -47,8 +47,7 @@ func parseTime(text string, start, end int64) (int64, error) {
 		return at(0), nil
 	}
 	return 0, fmt.Errorf("%q is no time; want seconds from the start (12.5), 10:31:05, 2026-11-21 10:31:05.2, or "+
-		"seconds or "+
-		"nanoseconds since 1970", text)
+		"seconds or nanoseconds since 1970", text)
 }
 
 const (
