@@ -201,7 +201,8 @@ func TestReconnects(t *testing.T) {
 	require.True(t, s.troubled("reset") || s.troubled("closed"), "it is reported")
 	require.EqualValues(t, 4, a.Counts().Connections)
 	fake.Close()
-	eventually(t, "the loss of the arm is reported", func() bool { return s.troubled("connection refused") && !a.Counts().Connected })
+	eventually(t, "the loss of the arm is reported",
+		func() bool { return s.troubled("connection refused") && !a.Counts().Connected })
 }
 
 func TestSilentArm(t *testing.T) {
@@ -258,14 +259,16 @@ func TestPushReplacesQueries(t *testing.T) {
 	require.Equal(t, 1, fake.Requests("set_realtime_push"))
 	asked := fake.Requests("get_current_arm_state")
 	grips := fake.Requests("get_gripper_state")
-	eventually(t, "parts that are not pushed are queried", func() bool { return fake.Requests("get_gripper_state") > grips+50 })
+	eventually(t, "parts that are not pushed are queried",
+		func() bool { return fake.Requests("get_gripper_state") > grips+50 })
 	require.LessOrEqual(t, fake.Requests("get_current_arm_state"), asked+1, "pushed parts are not")
 	require.InDelta(t, -293.299*math.Pi/180, s.pushedJoints()[5], 1e-9)
 
 	fake.Silence()
 	eventually(t, "it is queried again", func() bool { a.Forget(); return fake.Requests("get_current_arm_state") > asked+5 })
 	fake.Reset()
-	eventually(t, "the push is configured on a new connection", func() bool { return fake.Requests("set_realtime_push") == 2 })
+	eventually(t, "the push is configured on a new connection",
+		func() bool { return fake.Requests("set_realtime_push") == 2 })
 }
 
 func TestPushOfSeveralArms(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 )
 
 // TestKernelNodes lists a folder laid out as sysfs is for a webcam with two nodes, a camera of a system on chip, and
-// what is no video node.
+// a file that is not a video node.
 func TestKernelNodes(t *testing.T) {
 	sys := t.TempDir()
 	write := func(path, text string) {

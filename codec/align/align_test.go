@@ -422,7 +422,8 @@ func TestOptions(t *testing.T) {
 		`action "x": want one of auto, command, next-state, copy`:                         {Action: "x"},
 		`stamps "x": want one of header, receive`:                                         {Stamps: "x"},
 		`union_window -1s: want 0 or more`:                                                {UnionWindow: -time.Second},
-		`column "a" is among both hold_columns and linear_columns`:                        {HoldColumns: []string{"b", "a"}, LinearColumns: []string{"a"}},
+		`column "a" is among both hold_columns and linear_columns`: {HoldColumns: []string{"b", "a"},
+			LinearColumns: []string{"a"}},
 	} {
 		require.EqualError(t, o.Check(), text)
 	}

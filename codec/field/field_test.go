@@ -48,7 +48,8 @@ texts:
 empty: {}
 `, text)
 	short := YAML{Longest: 1, NoStrings: true}
-	require.Contains(t, string(short.Append(nil, message())), "bytes:\n- 1\n- '...'\ntexts:\n- '<string length: 0>'\n- '...'\n")
+	require.Contains(t, string(short.Append(nil, message())),
+		"bytes:\n- 1\n- '...'\ntexts:\n- '<string length: 0>'\n- '...'\n")
 	lengths := YAML{NoArrays: true}
 	require.Contains(t, string(lengths.Append(nil, message())), "points: '<array type: p/msg/Point[2]>'\nnone: []\n")
 	require.Equal(t, ".nan\n", string((&YAML{}).Append(nil, math.NaN())))
@@ -56,7 +57,8 @@ empty: {}
 
 // Every text comes back from a reader of YAML and of JSON.
 func TestTexts(t *testing.T) {
-	for _, text := range []string{"", "a", "base_link", "/tf", "yes", "Null", "~", "1", "1.5", "1e5", "0x1F", "-", "- a", "a: b",
+	for _, text := range []string{"", "a", "base_link", "/tf", "yes", "Null", "~", "1", "1.5", "1e5", "0x1F", "-", "- a",
+		"a: b",
 		"a #b", " a", "a ", "'", `"`, "\\", "a\nb", "\t", "\x1b[2J", "größe", "日本", "&a", "*a", "!a", "%a", "@a", "`a", "{}",
 		"[]", "a,b", "?", "2021-07-23", "12:30:00", "<b>", "=", "y", "...", "---", strings.Repeat("x", 300)} {
 		var got struct{ V any }

@@ -17,8 +17,8 @@ import (
 	"tapedeck/codec/pixel"
 )
 
-// BenchmarkWriter writes an episode of three cameras with 1000 JPEGs each several times, and reports how much memory the
-// process had at most.
+// BenchmarkWriter writes an episode of three cameras with 1000 JPEGs each several times, and reports how much memory
+// the process had at most.
 func BenchmarkWriter(b *testing.B) {
 	for _, episodes := range []int{1, 4} {
 		b.Run("episodes="+strconv.Itoa(episodes), func(b *testing.B) { benchmarkWriter(b, episodes) })

@@ -135,7 +135,8 @@ func TestOthers(t *testing.T) {
 		require.ErrorContains(t, w.Write(aligned(t, e, align.Options{})), name)
 	}
 	require.NoError(t, w.Close())
-	require.ErrorContains(t, w.Write(aligned(t, recording(t, "late", "pick", 1e18, 20), align.Options{})), "the dataset is closed")
+	require.ErrorContains(t, w.Write(aligned(t, recording(t, "late", "pick", 1e18, 20), align.Options{})),
+		"the dataset is closed")
 
 	_, err = Create(path, Options{})
 	require.ErrorIs(t, err, fs.ErrExist)

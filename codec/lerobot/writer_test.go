@@ -137,7 +137,8 @@ func TestRoundTrip(t *testing.T) {
 	require.NoError(t, err)
 	var episodes []*episode.Rows
 	for i, n := range []int{40, 2, 25} {
-		episodes = append(episodes, aligned(t, recording(t, fmt.Sprintf("episode_%d", i), []string{"pick", "place", "pick"}[i],
+		episodes = append(episodes, aligned(t, recording(t, fmt.Sprintf("episode_%d", i),
+			[]string{"pick", "place", "pick"}[i],
 			1e18+int64(i)*1e11, n), align.Options{}))
 		require.NoError(t, w.Write(episodes[i]))
 	}

@@ -57,7 +57,8 @@ func TestMetadata(t *testing.T) {
 	}
 	for _, text := range []string{
 		`{"devices": {"LONG": 5}}`, `{"devices": {"a": "LONG"}}`, `{"start_time": "LONG"}`, `{"end_time": LONG}`,
-		`{"session_id": LONG}`, `{"events": [LONG]}`, `{"devices": {"robots": {"LONG": 1}}}`, `{"devices": {"cameras": LONG}}`,
+		`{"session_id": LONG}`, `{"events": [LONG]}`, `{"devices": {"robots": {"LONG": 1}}}`,
+		`{"devices": {"cameras": LONG}}`,
 		`LONG`, `{"LONG"`,
 	} {
 		long := strings.Repeat("1", 100_000)

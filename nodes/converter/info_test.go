@@ -336,7 +336,8 @@ func TestInfoMetadata(t *testing.T) {
 		"long": strings.Repeat("x", 205)}
 	var out bytes.Buffer
 	require.NoError(t, writeInfoText(&out, "drive", i, nil))
-	require.Contains(t, out.String(), "\nMetadata:   long = "+strings.Repeat("x", 200)+"... and 5 more characters; --json "+
+	require.Contains(t, out.String(), "\nMetadata:   long = "+strings.Repeat("x", 200)+
+		"... and 5 more characters; --json "+
 		"shows all\n            notes = \"two\\nlines\"\n            vehicle = mkz\nTopics: ")
 	i.Metadata = map[string]string{}
 	for n := range 40 {

@@ -168,7 +168,8 @@ func TestHuman(t *testing.T) {
 func TestEveryOptionIsDocumented(t *testing.T) {
 	require.NoError(t, configtest.CheckFile("../../config/converter.yaml", defaultConvertOptions()))
 	service := defaultNodeOptions()
-	for _, o := range []any{&service, defaultConvertOptions(), defaultInfoOptions(), defaultEchoOptions(), &recoverOptions{},
+	for _, o := range []any{&service, defaultConvertOptions(), defaultInfoOptions(), defaultEchoOptions(),
+		&recoverOptions{},
 		&diffOptions{Limit: 10, As: viewAuto}} {
 		require.NoError(t, configtest.CheckTable("../../docs/reference/options.md", o))
 	}

@@ -18,8 +18,8 @@ import (
 
 func everything(*codec.Channel) bool { return true }
 
-// writeRecording writes a recording of empty messages of a topic at these times. Unless it is closed it looks like that of a
-// killed process.
+// writeRecording writes a recording of empty messages of a topic at these times. Unless it is closed it looks like that
+// of a killed process.
 func writeRecording(t *testing.T, name, topic string, closed bool, times ...int64) string {
 	path := filepath.Join(t.TempDir(), name)
 	w, err := formats.All().Codecs().Create(path, codec.CreateOptions{})

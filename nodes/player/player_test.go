@@ -381,7 +381,8 @@ func TestPlayerRestamps(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := testOptions()
 			o.Restamp, o.Clock, o.LoopCount = true, clock, 2
-			h := newFixture(t, o, cut(t, "s.mcap", false, stamped(-5, 0, 0, "a"), stamped(-5, 7, 0, "b"), stamped(20, 20, 0, "a")))
+			h := newFixture(t, o, cut(t, "s.mcap", false, stamped(-5, 0, 0, "a"), stamped(-5, 7, 0, "b"),
+				stamped(20, 20, 0, "a")))
 			h.hears("/a", "std_msgs/msg/Header", keepAll())
 			h.hears("/b", "std_msgs/msg/Header", keepAll())
 			before := time.Now().UnixNano()
@@ -413,7 +414,8 @@ func TestPlayerLatchedAfterASeek(t *testing.T) {
 	newest(t)
 	o := testOptions()
 	o.StartPaused, o.StartOffset, o.MatchPatience = true, 25*time.Millisecond, time.Millisecond
-	h := newFixture(t, o, cut(t, "map.mcap", true, numberAt("/map", 0, 1), numberAt("/map", 20, 2), numberAt("/map", 40, 3)),
+	h := newFixture(t, o, cut(t, "map.mcap", true, numberAt("/map", 0, 1), numberAt("/map", 20, 2),
+		numberAt("/map", 40, 3)),
 		counted(t, 9, 10))
 	h.hears("/map", "std_msgs/msg/UInt32", bridge.LatchedQoS())
 	h.hears("/n", "std_msgs/msg/UInt32", keepAll())

@@ -234,7 +234,8 @@ func TestNameSaysTheFormat(t *testing.T) {
 	require.Len(t, messages(t, g.path("drive_1.mcap"))["/n"], 1)
 	require.Contains(t, g.run(1, "recorder", "/n", "-s", "mcap", "-o", "drive.mcap"), "use --overwrite")
 	require.Contains(t, g.run(2, "recorder", "/n", "-o", "drive.bag"), "converter NAME --to bag OUT")
-	require.Contains(t, g.run(2, "recorder", "/n", "-s", "sqlite3"), "--storage: sqlite3 cannot be written while recording")
+	require.Contains(t, g.run(2, "recorder", "/n", "-s", "sqlite3"),
+		"--storage: sqlite3 cannot be written while recording")
 }
 
 func TestHangupCompletesTheRecording(t *testing.T) {

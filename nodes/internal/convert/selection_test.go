@@ -168,7 +168,8 @@ func TestTimeRange(t *testing.T) {
 			1005, ""},
 		"shorter":     {func(o *Options) { o.Start, o.Duration, o.End = "2", 3e9, "9" }, 1002, 1004, ""},
 		"no duration": {func(o *Options) { o.Duration = -1 }, 1000, 1009, ""},
-		"beyond":      {func(o *Options) { o.StartOffset = time.Hour }, 0, 0, "--start-offset 1h0m0s is beyond the recording"},
+		"beyond": {func(o *Options) { o.StartOffset = time.Hour }, 0, 0,
+			"--start-offset 1h0m0s is beyond the recording"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := DefaultOptions()

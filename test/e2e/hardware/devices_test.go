@@ -106,8 +106,8 @@ func (a *arm) posture(n int) realmantest.Posture {
 	return p
 }
 
-// hardware writes hardware.yaml for nodes of a namespace, writes the images, and starts the vehicle and two arms: one is
-// polled, one pushes.
+// hardware writes hardware.yaml for nodes of a namespace, writes the images, and starts the vehicle and two arms: one
+// is polled, one pushes.
 func (g *graph) hardware(namespace string) []*arm {
 	g.cameras()
 	arms := []*arm{g.startArm("127.0.0.1", 2, 6), g.startArm("127.0.0.2", 4, 7)}
