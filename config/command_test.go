@@ -445,9 +445,11 @@ func TestVersionMatchesPackageXML(t *testing.T) {
 // TestMain is also the executable that TestProcess runs.
 func TestMain(m *testing.M) {
 	if os.Getenv("CONFIG_TEST_MAIN") == "" {
-		// A shell that runs the tests in the background has them ignore SIGINT. The executable must not.
-		if signal.Ignored(os.Interrupt) {
-			signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+		// A shell that runs the tests in the background has them ignore SIGINT, nohup SIGHUP. The executable must not.
+		for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGHUP} {
+			if signal.Ignored(s) {
+				signal.Notify(make(chan os.Signal, 1), s)
+			}
 		}
 		os.Exit(m.Run())
 	}

@@ -29,9 +29,11 @@ func Main(m *testing.M, bin *string, names ...string) int {
 }
 
 func run(m *testing.M, bin *string, names []string) (code int, err error) {
-	// A shell that runs the tests in the background has them ignore SIGINT. What they start must not.
-	if signal.Ignored(os.Interrupt) {
-		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+	// A shell that runs the tests in the background has them ignore SIGINT, nohup SIGHUP. What they start must not.
+	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGHUP} {
+		if signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
 	}
 	if len(names) > 0 {
 		if *bin, err = build("test-bin", nil, names); err != nil {
