@@ -192,7 +192,7 @@ type (
 		WorstGap     *gapJSON          `json:"worst_gap,omitempty"`
 		Totals       *totalsJSON       `json:"totals,omitempty"`
 		Frequency    float64           `json:"frequency"`
-		QoS          []qosJSON         `json:"qos"`
+		QoS          []human.QoSJSON   `json:"qos"`
 		TypeHash     string            `json:"type_hash,omitempty"`
 		Schema       string            `json:"schema_encoding,omitempty"`
 		Metadata     map[string]string `json:"metadata,omitempty"`
@@ -207,20 +207,6 @@ type (
 		Written  uint64 `json:"written"`
 		Dropped  uint64 `json:"dropped"`
 		Lost     uint64 `json:"lost"`
-	}
-	qosJSON struct {
-		History         codec.History     `json:"history"`
-		Depth           int               `json:"depth"`
-		Reliability     codec.Reliability `json:"reliability"`
-		Durability      codec.Durability  `json:"durability"`
-		Deadline        durationJSON      `json:"deadline"`
-		Lifespan        durationJSON      `json:"lifespan"`
-		Liveliness      codec.Liveliness  `json:"liveliness"`
-		LivelinessLease durationJSON      `json:"liveliness_lease_duration"`
-	}
-	durationJSON struct {
-		Sec  int64 `json:"sec"`
-		Nsec int64 `json:"nsec"`
 	}
 	eventJSON struct {
 		Kind  string `json:"kind"`
@@ -251,7 +237,7 @@ func writeInfoJSON(w io.Writer, info *codec.Info, measured *measures) error {
 		c := t.Channel
 		topic := topicJSON{
 			Name: c.Topic, Type: c.Type, Encoding: c.Encoding, MessageCount: t.MessageCount, Frequency: frequency(info, t),
-			QoS: []qosJSON{}, TypeHash: c.TypeHash, Schema: c.Schema.Encoding, Metadata: c.Metadata,
+			QoS: human.NewQoSJSON(c.QoS), TypeHash: c.TypeHash, Schema: c.Schema.Encoding, Metadata: c.Metadata,
 		}
 		if measured != nil {
 			m := measured.channels[c]
@@ -265,13 +251,6 @@ func writeInfoJSON(w io.Writer, info *codec.Info, measured *measures) error {
 			counted := totalsJSON(t)
 			topic.Totals = &counted
 		}
-		for _, q := range c.QoS {
-			topic.QoS = append(topic.QoS, qosJSON{
-				History: q.History, Depth: q.Depth, Reliability: q.Reliability, Durability: q.Durability,
-				Deadline: splitDuration(int64(q.Deadline)), Lifespan: splitDuration(int64(q.Lifespan)),
-				Liveliness: q.Liveliness, LivelinessLease: splitDuration(int64(q.LivelinessLease)),
-			})
-		}
 		out.Topics = append(out.Topics, topic)
 	}
 	for _, e := range info.Events {
@@ -282,5 +261,3 @@ func writeInfoJSON(w io.Writer, info *codec.Info, measured *measures) error {
 	e.SetEscapeHTML(false)
 	return e.Encode(out)
 }
-
-func splitDuration(ns int64) durationJSON { return durationJSON{Sec: ns / 1e9, Nsec: ns % 1e9} }

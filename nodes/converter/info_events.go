@@ -96,7 +96,7 @@ func writeEvents(b *strings.Builder, events []*eventRow) {
 			rows[i] = slices.Delete(rows[i], 1, 2)
 		}
 	}
-	writeTable(b, rows, nil)
+	human.Table(b, rows, nil)
 	if more := len(events) - shownEvents; more > 0 {
 		fmt.Fprintf(b, "  and %d more; --json lists all of them\n", more)
 	}

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
-	"unicode/utf8"
 
 	"tapedeck/codec"
 	"tapedeck/codec/episode"
@@ -133,30 +131,6 @@ func exactSize(n int64) string {
 
 func number(n uint64) string { return strconv.FormatUint(n, 10) }
 
-// writeTable writes rows in aligned columns; those in right are aligned to the right.
-func writeTable(b *strings.Builder, rows [][]string, right map[int]bool) {
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
-	for _, row := range rows {
-		for i, cell := range row {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			switch {
-			case right[i]:
-				b.WriteString("  " + pad + cell)
-			case i == len(row)-1:
-				b.WriteString("  " + cell)
-			default:
-				b.WriteString("  " + cell + pad)
-			}
-		}
-		b.WriteByte('\n')
-	}
-}
-
 // topicRow is a row of the table: the channels of a topic that have the same type, encoding and QoS.
 type topicRow struct {
 	codec.TopicInfo
@@ -167,14 +141,14 @@ type topicRow struct {
 // rowKey says which channels share a row: topic, type, encoding, QoS.
 type rowKey [4]string
 
-func keyOfRow(c *codec.Channel) rowKey { return rowKey{c.Topic, c.Type, c.Encoding, shortQoS(c.QoS)} }
+func keyOfRow(c *codec.Channel) rowKey { return rowKey{c.Topic, c.Type, c.Encoding, human.QoS(c.QoS)} }
 
 // mergedTopics returns the rows of a recording's topics, in the order of their names.
 func mergedTopics(info *codec.Info) []topicRow {
 	var rows []topicRow
 	known := map[rowKey]int{}
 	for _, t := range sortedTopics(info) {
-		row := topicRow{t, shortQoS(t.Channel.QoS), 1}
+		row := topicRow{t, human.QoS(t.Channel.QoS), 1}
 		key := keyOfRow(t.Channel)
 		if i, ok := known[key]; ok {
 			rows[i].MessageCount += t.MessageCount
@@ -252,31 +226,7 @@ func writeTopics(b *strings.Builder, info *codec.Info, topics []topicRow, measur
 			rows[n+1] = append(rows[n+1], c.cell(t))
 		}
 	}
-	writeTable(b, rows, right)
-}
-
-// shortQoS formats QoS profiles: "reliable volatile keep_last(10)", and other policies unless they have their default.
-func shortQoS(profiles []codec.QoS) string {
-	var texts []string
-	for _, q := range profiles {
-		text := fmt.Sprintf("%s %s %s", q.Reliability, q.Durability, q.History)
-		if q.History == codec.KeepLast {
-			text += fmt.Sprintf("(%d)", q.Depth)
-		}
-		for _, d := range []struct {
-			name  string
-			value time.Duration
-		}{{"deadline", q.Deadline}, {"lifespan", q.Lifespan}, {"lease", q.LivelinessLease}} {
-			if d.value != codec.Infinite && d.value != 0 {
-				text += fmt.Sprintf(" %s %v", d.name, d.value)
-			}
-		}
-		if q.Liveliness == codec.ManualByTopic {
-			text += " " + string(q.Liveliness)
-		}
-		texts = append(texts, text)
-	}
-	return human.OrDash(strings.Join(texts, " + "))
+	human.Table(b, rows, right)
 }
 
 // The most episodes that are shown with all their streams, and that are shown at all.
@@ -308,7 +258,7 @@ func writeEpisodes(b *strings.Builder, list []episode.Summary) {
 			rows = append(rows, []string{"  " + human.Printable(s.Name), fmt.Sprint(s.Count), rate(s.Rate),
 				fmt.Sprint(s.Gaps), fmt.Sprintf("%.3f s", s.LongestGap), human.OrDash(strings.Join(s.Columns, " "))})
 		}
-		writeTable(b, rows, map[int]bool{1: true, 2: true, 3: true, 4: true})
+		human.Table(b, rows, map[int]bool{1: true, 2: true, 3: true, 4: true})
 	}
 }
 
@@ -329,7 +279,7 @@ func writeManyEpisodes(b *strings.Builder, list []episode.Summary) {
 		rows = append(rows, []string{human.Printable(e.Name), fmt.Sprintf("%.3f s", e.Duration), fmt.Sprint(frames),
 			rate(slowest), fmt.Sprint(gaps), fmt.Sprintf("%.3f s", longest), human.OrDash(e.Task)})
 	}
-	writeTable(b, rows, map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true})
+	human.Table(b, rows, map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true})
 	if n := len(list) - shownEpisodes; n > 0 {
 		fmt.Fprintf(b, "  and %d more; --json shows all\n", n)
 	}
