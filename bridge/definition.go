@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"tapedeck/codec/cdr"
@@ -79,11 +80,11 @@ func verified(e Endpoint, text string) (string, error) {
 	return l.Concatenated(e.Type)
 }
 
-// sourceText concatenates the sources in .msg and .srv.
+// sourceText concatenates the sources in .msg, .srv and .action.
 func sourceText(sources []tdi.TypeSource) string {
 	var parts []string
 	for _, s := range sources {
-		if s.Encoding == "msg" || s.Encoding == "srv" {
+		if slices.Contains([]string{"msg", "srv", "action"}, s.Encoding) {
 			parts = append(parts, part(strings.ToUpper(s.Encoding), s.TypeName_, s.RawFileContents))
 		}
 	}

@@ -56,8 +56,19 @@ func TestRelease(t *testing.T) {
 // other languages' libraries, and those of mavros 2.12's definitions.
 func TestHash(t *testing.T) {
 	t.Setenv("AMENT_PREFIX_PATH", "")
-	l := msgs.Library()
+	folder := filepath.Join(t.TempDir(), "example_interfaces")
+	require.NoError(t, os.MkdirAll(filepath.Join(folder, "action"), 0o777))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "action", "Fibonacci.action"),
+		[]byte("int32 order\n---\nint32[] sequence\n---\nint32[] sequence\n"), 0o666))
+	l := msgs.Library(folder)
 	for name, want := range map[string]string{
+		"action_msgs/msg/GoalStatusArray":    "6c1684b00f177d37438febe6e709fc4e2b0d4248dca4854946f9ed8b30cda83e",
+		"action_msgs/srv/CancelGoal_Request": "3d3c84653c1f96918086887e1dcb236faec88b81a5b14fd4cf4840065bcdf8af",
+
+		"example_interfaces/action/Fibonacci_FeedbackMessage":   "c1de71afd52e49a89c53d8262366884185bc0a02f78ce051c4e46b0a7fe59bb2",
+		"example_interfaces/action/Fibonacci_GetResult_Request": "c8a4f5e7d13b81286ee1043e2ecd084281cecf1ff06aaa799464f5f15479f003",
+		"example_interfaces/action/Fibonacci_SendGoal_Request":  "3d088942b413247db536576f0286768c6be8fcd5d0c9a5d544f359fba090a238",
+
 		"ackermann_msgs/msg/AckermannDriveStamped":   "48ca7612a08d3bb72744fd98b71b7cf2ea24c6ad50fa4e1aa0bbad963c90d8cf",
 		"nav_msgs/msg/Odometry":                      "3cc97dc7fb7502f8714462c526d369e35b603cfc34d946e3f2eda2766dfec6e0",
 		"rosgraph_msgs/msg/Clock":                    "692f7a66e93a3c83e71765d033b60349ba68023a8c689a79e48078bcb5c58564",

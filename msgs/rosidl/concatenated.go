@@ -11,7 +11,8 @@ var separator = strings.Repeat("=", 80) + "\n"
 // ParseConcatenated reads the text that MCAP files carry as schema of the encoding "ros2msg" (and "ros1msg"): the
 // definition of the named type, then those of the messages that it contains, each behind a line of "=" and a line
 // "MSG: pkg/Type" or "MSG: pkg/msg/Type". For services and their events the text is that of the .srv file, which newer
-// versions of rosbag2 put behind a line "SRV: pkg/srv/Type". The library holds these definitions only.
+// versions of rosbag2 put behind a line "SRV: pkg/srv/Type"; for messages of an action that of the .action file, behind
+// "ACTION: pkg/action/Type". The library holds these definitions only.
 func ParseConcatenated(name, text string) (*Library, error) {
 	name = fullName(name)
 	l := NewLibrary()
@@ -26,11 +27,11 @@ func ParseConcatenated(name, text string) (*Library, error) {
 
 func (l *Library) addConcatenated(root, text string) error {
 	l.texts = map[string]string{}
-	name, line := root, 0
+	kind, name, line := "", root, 0
 	for {
 		body, rest, lines, found := cutSeparator(text)
 		if body != "" || !found || line > 0 { // nothing precedes the first separator where it names the root
-			if err := l.addText(name, body); err != nil {
+			if err := l.addText(kind, name, body); err != nil {
 				return err
 			}
 		}
@@ -39,23 +40,25 @@ func (l *Library) addConcatenated(root, text string) error {
 		}
 		line += lines + 1
 		header, tail, _ := strings.Cut(rest, "\n")
-		kind, header, _ := strings.Cut(strings.TrimSpace(header), ": ")
+		kind, header, _ = strings.Cut(strings.TrimSpace(header), ": ")
 		name = fullName(strings.TrimSpace(header))
 		_, _, err := splitName(name)
 		switch {
 		case kind == "IDL":
 			return fmt.Errorf("line %d: %s is defined in IDL, which is not supported", line, name)
-		case kind != "MSG" && kind != "SRV" || err != nil:
+		case kind != "MSG" && kind != "SRV" && kind != "ACTION" || err != nil:
 			return fmt.Errorf("line %d: no \"MSG: package/Type\" behind the line of \"=\"", line)
 		}
 		text = tail
 	}
 }
 
-func (l *Library) addText(name, text string) error {
+func (l *Library) addText(kind, name, text string) error {
 	path := name + ".msg"
-	if service, _, ok := cutService(name); ok {
-		if _, _, _, err := splitService(text); err == nil {
+	if kind == "ACTION" {
+		path = name + ".action"
+	} else if service, _, ok := cutService(name); ok {
+		if _, _, err := split(text, 2); err == nil {
 			path = service + ".srv"
 		}
 	}

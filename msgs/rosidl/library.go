@@ -16,14 +16,15 @@ var ErrUnknownType = errors.New("unknown type")
 // maxDepth is how deep messages may nest, the limit of rosbag2.
 const maxDepth = 50
 
-// implied holds what definitions refer to without naming it: ROS 1's "time" and "duration", the events of services.
-// rosbag2 leaves the last out of its files.
+// implied holds what definitions refer to without naming it: ROS 1's "time" and "duration", the events of services, the
+// goals of actions. rosbag2 leaves the last two out of its files.
 var implied = map[string]string{
 	"builtin_interfaces/msg/Time.msg":     "int32 sec\nuint32 nanosec\n",
 	"builtin_interfaces/msg/Duration.msg": "int32 sec\nuint32 nanosec\n",
 	"service_msgs/msg/ServiceEventInfo.msg": "uint8 REQUEST_SENT=0\nuint8 REQUEST_RECEIVED=1\n" +
 		"uint8 RESPONSE_SENT=2\nuint8 RESPONSE_RECEIVED=3\n" +
 		"uint8 event_type\nbuiltin_interfaces/Time stamp\nchar[16] client_gid\nint64 sequence_number\n",
+	"unique_identifier_msgs/msg/UUID.msg": "uint8[16] uuid\n",
 }
 
 // Library is a set of definitions, read when they are asked for. It is safe for concurrent use.
@@ -37,14 +38,17 @@ type Library struct {
 }
 
 // NewLibrary returns the library of the definitions in the given file systems, each of which holds
-// <package>/msg/<Type>.msg and <package>/srv/<Type>.srv. A definition that several hold is taken from the first.
+// <package>/msg/<Type>.msg, <package>/srv/<Type>.srv and <package>/action/<Type>.action. A definition that several hold
+// is taken from the first.
 func NewLibrary(fsys ...fs.FS) *Library {
 	return &Library{fsys: fsys, messages: map[string]*Message{}, services: map[string]*Service{}}
 }
 
 // Message returns the definition of a message: "std_msgs/msg/String", "std_srvs/srv/Trigger_Request", "…_Response", or
-// "…_Event", which service introspection publishes. Every message that it contains is known too, and none contains
-// itself. The error wraps ErrUnknownType if the message, or one that it contains, is in no source.
+// "…_Event", which service introspection publishes; of an action "pkg/action/Dock_Goal", "…_Result", "…_Feedback",
+// "…_FeedbackMessage", and those of its services Dock_SendGoal and Dock_GetResult. Every message that it contains is
+// known too, and none contains itself. The error wraps ErrUnknownType if the message, or one that it contains, is in no
+// source.
 func (l *Library) Message(name string) (*Message, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -142,11 +146,35 @@ func (l *Library) read(name string) (*Message, error) {
 		}
 		return eventMessage(s), nil
 	}
+	action, part, ok := cutAction(name)
+	if ok && !alone {
+		return l.actionMessage(action, part)
+	}
 	text, err := l.find(name, ".msg")
 	if err != nil {
 		return nil, err
 	}
 	return parser{name: name, file: name + ".msg", header: l.header(pkg, text)}.message(text)
+}
+
+// actionMessage returns a message of an action that is not one of its services.
+func (l *Library) actionMessage(action, part string) (*Message, error) {
+	text, err := l.find(action, ".action")
+	if err != nil {
+		return nil, err
+	}
+	pkg, _, _ := strings.Cut(action, "/")
+	p := parser{name: action + part, file: action + ".action", header: l.header(pkg, text)}
+	if part == "_FeedbackMessage" {
+		return p.message("unique_identifier_msgs/UUID goal_id\n" + action + "_Feedback feedback\n")
+	}
+	texts, lines, err := split(text, 3)
+	if err != nil {
+		return nil, fmt.Errorf("parse %s: %w", p.file, err)
+	}
+	i := slices.Index(actionParts, part)
+	p.line = lines[i]
+	return p.message(texts[i])
 }
 
 func (l *Library) service(name string) (*Service, error) {
@@ -157,10 +185,13 @@ func (l *Library) service(name string) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	if kind != "srv" {
+	if _, _, ok := cutService(name); !ok {
 		return nil, fmt.Errorf("%w %s: not a service", ErrUnknownType, name)
 	}
 	text, err := l.find(name, ".srv")
+	if err != nil && kind == "action" {
+		text, err = l.actionService(name)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -170,6 +201,18 @@ func (l *Library) service(name string) (*Service, error) {
 	}
 	l.services[name] = s
 	return s, nil
+}
+
+// actionService returns the text of a service of an action.
+func (l *Library) actionService(name string) (string, error) {
+	if action, ok := strings.CutSuffix(name, "_SendGoal"); ok {
+		_, err := l.find(action, ".action")
+		return "unique_identifier_msgs/UUID goal_id\n" + action + "_Goal goal\n---\n" +
+			"bool accepted\nbuiltin_interfaces/Time stamp\n", err
+	}
+	action := strings.TrimSuffix(name, "_GetResult")
+	_, err := l.find(action, ".action")
+	return "unique_identifier_msgs/UUID goal_id\n---\nint8 status\n" + action + "_Result result\n", err
 }
 
 // header returns what a bare "Header" means in a package: its own message if it has one.
@@ -217,17 +260,31 @@ func eventMessage(s *Service) *Message {
 }
 
 // cutService cuts "pkg/srv/Trigger_Request" into the name of the service and "_Request", "_Response", "_Event" or "".
-// ok reports whether the name is that of a service or of a part of one.
+// ok reports whether the name is that of a service, which an action may have, or of a part of one.
 func cutService(name string) (service, part string, ok bool) {
-	if !strings.Contains(name, "/srv/") {
-		return "", "", false
-	}
-	for _, part := range []string{"_Request", "_Response", "_Event"} {
-		if service, found := strings.CutSuffix(name, part); found {
-			return service, part, true
+	service = name
+	for _, suffix := range []string{"_Request", "_Response", "_Event"} {
+		if cut, found := strings.CutSuffix(name, suffix); found {
+			service, part = cut, suffix
+			break
 		}
 	}
-	return name, "", true
+	ok = strings.Contains(name, "/srv/") || strings.Contains(name, "/action/") &&
+		(strings.HasSuffix(service, "_SendGoal") || strings.HasSuffix(service, "_GetResult"))
+	return service, part, ok
+}
+
+// actionParts are the messages of an action in the order of its definition, then the one that is published.
+var actionParts = []string{"_Goal", "_Result", "_Feedback", "_FeedbackMessage"}
+
+// cutAction cuts "pkg/action/Dock_Goal" into the name of the action and one of actionParts.
+func cutAction(name string) (action, part string, ok bool) {
+	for _, part := range actionParts {
+		if action, found := strings.CutSuffix(name, part); found && strings.Contains(name, "/action/") {
+			return action, part, true
+		}
+	}
+	return "", "", false
 }
 
 // fullName turns ROS 1's "pkg/Type" into "pkg/msg/Type".

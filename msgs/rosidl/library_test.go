@@ -72,6 +72,52 @@ func TestLibrary(t *testing.T) {
 	}, l.Types())
 }
 
+// TestAction reads the messages of an action from its definition, and from the text that MCAP files carry.
+func TestAction(t *testing.T) {
+	const text = "# where to\nPose goal\n---\nbool docked\n---\nfloat32 left\n"
+	l := NewLibrary(folder(map[string]string{"a_msgs/action/Dock.action": text, "a_msgs/msg/Pose.msg": "float64 x\n"}))
+	nested := func(name, message string) Field { return Field{Name: name, Type: Type{Kind: Nested, Message: message}} }
+	single := func(name string, k Kind) Field { return Field{Name: name, Type: Type{Kind: k}} }
+	id := nested("goal_id", "unique_identifier_msgs/msg/UUID")
+	for part, want := range map[string][]Field{
+		"Goal":               {nested("goal", "a_msgs/msg/Pose")},
+		"Result":             {single("docked", Bool)},
+		"Feedback":           {single("left", Float32)},
+		"FeedbackMessage":    {id, nested("feedback", "a_msgs/action/Dock_Feedback")},
+		"SendGoal_Request":   {id, nested("goal", "a_msgs/action/Dock_Goal")},
+		"SendGoal_Response":  {single("accepted", Bool), nested("stamp", "builtin_interfaces/msg/Time")},
+		"GetResult_Request":  {id},
+		"GetResult_Response": {single("status", Int8), nested("result", "a_msgs/action/Dock_Result")},
+		"SendGoal_Event": {nested("info", "service_msgs/msg/ServiceEventInfo"),
+			{Name: "request", Type: Type{Kind: Nested, Message: "a_msgs/action/Dock_SendGoal_Request", Shape: Sequence, Length: 1}},
+			{Name: "response", Type: Type{Kind: Nested, Message: "a_msgs/action/Dock_SendGoal_Response", Shape: Sequence,
+				Length: 1}}},
+	} {
+		name := "a_msgs/action/Dock_" + part
+		m, err := l.Message(name)
+		require.NoError(t, err, name)
+		require.Equal(t, want, m.Fields, name)
+		hash, err := l.Hash(name)
+		require.NoError(t, err, name)
+		own, err := l.Concatenated(name)
+		require.NoError(t, err, name)
+		for _, concatenated := range []string{own, // that of rosbag2 has the whole definition instead
+			separator + "ACTION: a_msgs/action/Dock\n" + text + "\n" + separator + "MSG: a_msgs/Pose\nfloat64 x\n"} {
+			parsed, err := ParseConcatenated(name, concatenated)
+			require.NoError(t, err, name)
+			again, err := parsed.Hash(name)
+			require.NoError(t, err, name)
+			require.Equal(t, hash, again, name)
+		}
+	}
+	_, err := l.Message("a_msgs/action/Fly_Goal")
+	require.EqualError(t, err, "unknown type a_msgs/action/Fly")
+	_, err = l.Message("a_msgs/action/Fly_SendGoal_Request")
+	require.EqualError(t, err, "unknown type a_msgs/action/Fly")
+	_, err = NewLibrary(folder(map[string]string{"a/action/B.action": "bool x\n---\n"})).Message("a/action/B_Goal")
+	require.EqualError(t, err, `parse a/action/B.action: 1 lines "---" instead of 2`)
+}
+
 func TestLibraryErrors(t *testing.T) {
 	texts := map[string]string{
 		"a_msgs/msg/One.msg":     "Two two\n",

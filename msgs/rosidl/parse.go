@@ -34,40 +34,40 @@ func (p parser) service(text string) (*Service, error) {
 	if _, _, err := splitName(p.name); err != nil {
 		return nil, fmt.Errorf("parse %s: %w", p.file, err)
 	}
-	request, response, line, err := splitService(text)
+	parts, lines, err := split(text, 2)
 	if err != nil {
 		return nil, fmt.Errorf("parse %s: %w", p.file, err)
 	}
 	s := &Service{Name: p.name, Text: text}
 	p.name = s.Name + "_Request"
-	if s.Request, err = p.message(request); err != nil {
+	if s.Request, err = p.message(parts[0]); err != nil {
 		return nil, err
 	}
-	p.name, p.line = s.Name+"_Response", line
-	if s.Response, err = p.message(response); err != nil {
+	p.name, p.line = s.Name+"_Response", lines[1]
+	if s.Response, err = p.message(parts[1]); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// splitService splits the text of a .srv file. line is that of the "---".
-func splitService(text string) (request, response string, line int, err error) {
-	start, number := 0, 0
+// split cuts the text of a .srv or .action file into its parts. lines are those of the file before each.
+func split(text string, count int) (parts []string, lines []int, err error) {
+	first, start, end, number := 0, 0, 0, 0
 	for s := range strings.SplitAfterSeq(text, "\n") {
-		end := start + len(s)
+		start, end = end, end+len(s)
 		number++
 		if strings.TrimSpace(s) == "---" {
-			if line > 0 {
-				return "", "", 0, fmt.Errorf("a second \"---\" in line %d", number)
+			if len(parts) == count-1 {
+				return nil, nil, fmt.Errorf("a \"---\" too many in line %d", number)
 			}
-			request, response, line = text[:start], text[end:], number
+			parts, lines = append(parts, text[first:start]), append(lines, number)
+			first = end
 		}
-		start = end
 	}
-	if line == 0 {
-		return "", "", 0, errors.New("no line \"---\" between request and response")
+	if len(parts) < count-1 {
+		return nil, nil, fmt.Errorf("%d lines \"---\" instead of %d", len(parts), count-1)
 	}
-	return request, response, line, nil
+	return append(parts, text[first:]), append([]int{0}, lines...), nil
 }
 
 func (p parser) message(text string) (*Message, error) {
@@ -186,7 +186,7 @@ func (p parser) fieldType(pkg, text string) (Type, error) {
 		t.Message = pkg + "/msg/" + base
 	case len(parts) == 2 && isName(parts[0]) && isName(parts[1]):
 		t.Message = parts[0] + "/msg/" + parts[1]
-	case len(parts) == 3 && isName(parts[0]) && parts[1] == "msg" && isName(parts[2]):
+	case len(parts) == 3 && isName(parts[0]) && (parts[1] == "msg" || parts[1] == "action") && isName(parts[2]):
 		t.Message = base
 	default:
 		return t, fmt.Errorf("%q is not a type", text)

@@ -116,8 +116,8 @@ func TestParseService(t *testing.T) {
 	require.Empty(t, s.Response.Fields)
 
 	for text, want := range map[string]string{
-		"bool x\n":              `parse my_srvs/srv/Bad.srv: no line "---" between request and response`,
-		"---\nbool x\n---\n":    `parse my_srvs/srv/Bad.srv: a second "---" in line 3`,
+		"bool x\n":              `parse my_srvs/srv/Bad.srv: 0 lines "---" instead of 1`,
+		"---\nbool x\n---\n":    `parse my_srvs/srv/Bad.srv: a "---" too many in line 3`,
 		"bool x y\n---\n":       `parse my_srvs/srv/Bad.srv:1: default of field x: "y" is neither true nor false`,
 		"bool x\n---\n\nbool\n": `parse my_srvs/srv/Bad.srv:4: "" is not a name for a field of type bool`,
 	} {

@@ -5,6 +5,7 @@ package cdr
 import (
 	"tapedeck/msgs"
 	"tapedeck/msgs/ackermann_msgs"
+	"tapedeck/msgs/action_msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/carla_msgs"
 	"tapedeck/msgs/diagnostic_msgs"
@@ -32,6 +33,11 @@ import (
 var types = []msgs.Message{
 	&ackermann_msgs.AckermannDrive{},
 	&ackermann_msgs.AckermannDriveStamped{},
+	&action_msgs.GoalInfo{},
+	&action_msgs.GoalStatus{},
+	&action_msgs.GoalStatusArray{},
+	&action_msgs.CancelGoal_Request{},
+	&action_msgs.CancelGoal_Response{},
 	&builtin_interfaces.Duration{},
 	&builtin_interfaces.Time{},
 	&carla_msgs.CarlaActorInfo{},
