@@ -26,6 +26,29 @@ type Network struct {
 	nodes   []*memoryNode
 	lastID  uint64
 	changed chan struct{} // closed at the next change of the graph
+
+	unhandled int        // samples that a subscription's handler has not returned for
+	handled   *sync.Cond // signals that there are none; nil: nobody waits
+}
+
+// Drain waits until the subscriptions' handlers have returned for all that was published.
+func (w *Network) Drain() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.handled == nil {
+		w.handled = sync.NewCond(&w.mu)
+	}
+	for w.unhandled > 0 {
+		w.handled.Wait()
+	}
+}
+
+// done counts samples as handled. The caller holds w.mu.
+func (w *Network) done(samples int) {
+	w.unhandled -= samples
+	if w.unhandled == 0 && w.handled != nil {
+		w.handled.Broadcast()
+	}
 }
 
 // Open adds a node.
@@ -382,7 +405,11 @@ func (s *memorySubscription) Lost() uint64  { return 0 }
 
 // push queues samples. net.mu is held.
 func (s *memorySubscription) push(samples ...bridge.Sample) {
+	if s.ctx.Err() != nil {
+		return
+	}
 	s.queue = append(s.queue, samples...)
+	s.node.net.unhandled += len(samples)
 	select {
 	case s.wake <- struct{}{}:
 	default:
@@ -390,19 +417,28 @@ func (s *memorySubscription) push(samples ...bridge.Sample) {
 }
 
 func (s *memorySubscription) run(handle func([]bridge.Sample)) {
+	w := s.node.net
 	defer close(s.done)
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for {
+		w.mu.Unlock()
 		select {
 		case <-s.wake:
 		case <-s.ctx.Done():
-			return
 		}
-		s.node.net.mu.Lock()
+		w.mu.Lock()
 		batch := s.queue
 		s.queue = nil
-		s.node.net.mu.Unlock()
-		if len(batch) > 0 && s.ctx.Err() == nil {
+		closed := s.ctx.Err() != nil
+		if len(batch) > 0 && !closed {
+			w.mu.Unlock()
 			handle(batch)
+			w.mu.Lock()
+		}
+		w.done(len(batch))
+		if closed {
+			return
 		}
 	}
 }

@@ -34,6 +34,7 @@ const (
 type fixture struct {
 	*player
 	t        *testing.T
+	net      *bridgetest.Network
 	listener bridge.Node
 	ended    chan error
 	open     func() // begins to play
@@ -53,7 +54,7 @@ func newFixture(t *testing.T, o options, paths ...string) *fixture {
 	net := &bridgetest.Network{}
 	node, err := net.Open(bridge.Options{Name: "player", Remaps: o.Remap})
 	require.NoError(t, err)
-	h := &fixture{t: t, heard: map[string][][]byte{}, ended: make(chan error, 1)}
+	h := &fixture{t: t, net: net, heard: map[string][][]byte{}, ended: make(chan error, 1)}
 	h.listener, err = net.Open(bridge.Options{Name: "listener"})
 	require.NoError(t, err)
 	wants, err := topicFilter(&o)
@@ -117,12 +118,13 @@ func (h *fixture) plays(topic string, numbers ...uint32) {
 	require.Equal(h.t, numbers, h.numbers(topic))
 }
 
-// end waits for the end.
+// end waits for the end, and until all is heard.
 func (h *fixture) end() {
 	h.t.Helper()
 	select {
 	case err := <-h.ended:
 		require.NoError(h.t, err)
+		h.net.Drain()
 	case <-time.After(patient):
 		require.Fail(h.t, "it does not end")
 	}
