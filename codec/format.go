@@ -35,6 +35,7 @@ type Keeps struct {
 	PublishTime bool     // of messages
 	QoS         bool     // of channels
 	Metadata    bool     // CreateOptions.Metadata
+	Attachments bool     // CreateOptions.Attachments and CreateOptions.Records
 
 	ChannelMetadata bool // Channel.Metadata
 }

@@ -14,7 +14,9 @@ type Info struct {
 	Topics       []TopicInfo
 	Events       []Event           // in time order; what a recorder kept on EventTopic, and what was found in reading
 	Metadata     map[string]string // kept with the recording as a whole; may be nil
-	Extra        any               // what more the format knows, ready for encoding/json; nil when nothing
+	Records      []MetadataRecord  // metadata that other programs keep under names
+	Attachments  []Attachment
+	Extra        any // what more the format knows, ready for encoding/json; nil when nothing
 }
 
 // FileInfo is one file of a recording.

@@ -17,6 +17,10 @@ type CreateOptions struct {
 
 	Metadata map[string]string // kept with the recording where the format can
 
+	// Formats with Keeps.Attachments write these: records to each file, attachments to the first one, when it is created.
+	Records     []MetadataRecord
+	Attachments []Attachment
+
 	// Salvaged reports that the messages come from a recording that was damaged or not closed. A format whose messages
 	// refer to each other corrects these references.
 	Salvaged bool

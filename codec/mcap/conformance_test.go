@@ -43,14 +43,14 @@ func TestConformance(t *testing.T) {
 
 			kind, _, _ := strings.Cut(strings.TrimSuffix(entry.Name(), ".mcap"), "-")
 			var want []codec.Message
-			var metadata map[string]string
+			var records []codec.MetadataRecord
 			attachments := 0
 			switch kind {
 			case "NoData":
 			case "OneAttachment":
 				attachments = 1
 			case "OneMetadata":
-				metadata = map[string]string{"myMetadata/foo": "bar"}
+				records = []codec.MetadataRecord{{Name: "myMetadata", Values: map[string]string{"foo": "bar"}}}
 			case "OneMessage":
 				want = append(want, codec.Message{Channel: channel, LogTime: 2, PublishTime: 1, Data: []byte{1, 2, 3}})
 			case "OneSchemalessMessage":
@@ -65,7 +65,8 @@ func TestConformance(t *testing.T) {
 			}
 			require.Equal(t, want, readAll(t, r, codec.Query{}))
 			require.EqualValues(t, len(want), info.MessageCount)
-			require.Equal(t, metadata, info.Metadata)
+			require.Empty(t, info.Metadata)
+			require.Equal(t, records, info.Records)
 			require.Equal(t, attachments, info.Extra.(Extra).Attachments)
 			if len(want) > 0 {
 				require.Len(t, info.Topics, 1)
@@ -79,9 +80,9 @@ func TestConformance(t *testing.T) {
 	require.Equal(t, 416, files)
 }
 
-// TestConformanceWritten writes what the conformance tests have, but for attachments, which are not written, and
-// numbers of messages, which are 0 as rosbag2 has them. The MCAP project's own reader finds every record that their
-// files have with chunks, indexes, statistics and a summary.
+// TestConformanceWritten writes what the conformance tests have, but for attachments (see TestAttachments) and numbers
+// of messages, which are 0 as rosbag2 has them. The MCAP project's own reader finds every record that their files have
+// with chunks, indexes, statistics and a summary.
 func TestConformanceWritten(t *testing.T) {
 	channel := &codec.Channel{
 		Topic: "example", Type: "Example", Encoding: "a", Schema: codec.Schema{Encoding: "c", Data: []byte{4, 5, 6}},

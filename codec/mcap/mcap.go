@@ -22,7 +22,7 @@ const Name = "mcap"
 // Format is that of MCAP files.
 var Format = codec.Format{
 	Extension: ".mcap",
-	Keeps:     codec.Keeps{PublishTime: true, QoS: true, Metadata: true, ChannelMetadata: true},
+	Keeps:     codec.Keeps{PublishTime: true, QoS: true, Metadata: true, Attachments: true, ChannelMetadata: true},
 	Name:      Name,
 	Sniff:     func(_ string, head []byte) bool { return bytes.HasPrefix(head, mcap.Magic[:5]) },
 	Named:     func(path string) bool { return filepath.Ext(path) == ".mcap" },
@@ -36,8 +36,12 @@ const (
 	keyTypeHash = "topic_type_hash"
 )
 
-// ownMetadata names the metadata record that keeps CreateOptions.Metadata.
-const ownMetadata = "tapedeck"
+// Names of metadata records.
+const (
+	ownMetadata     = "tapedeck" // keeps CreateOptions.Metadata
+	rosbag2Metadata = "rosbag2"  // keeps what metadata.yaml has, under keySerialized
+	keySerialized   = "serialized_metadata"
+)
 
 // Create begins a recording whose first file is path. NAME.mcap and NAME_0.mcap go on as NAME_1.mcap.
 func Create(path string, o codec.CreateOptions) (*output.Recording, error) {

@@ -5,8 +5,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"strings"
 
 	"github.com/foxglove/mcap/go/mcap"
+	"go.yaml.in/yaml/v3"
 
 	"tapedeck/codec"
 	"tapedeck/codec/internal/chunked"
@@ -18,15 +21,15 @@ import (
 // through once before the first message is read or Info answers. Reading holds the chunks that overlap in time, up to
 // 256 MiB of them or a single larger one; what is beyond that is read again when its time comes.
 //
-// Info.Extra is an Extra. Keys of metadata records that tapedeck did not write have the record's name and a slash in
-// front.
+// Info.Extra is an Extra. Info.Records are the metadata records of other programs.
 type Reader struct {
 	chunked.Reader
 	profile, library string
 	rosbag2          string // see Extra
 	schemas          map[uint16]*mcap.Schema
-	metadata         map[string]string
-	attachments      int
+	metadata         map[string]string      // of tapedeck's record
+	records          []codec.MetadataRecord // others
+	attachments      []codec.Attachment
 	complete         bool
 	summaryChecked   bool // the summary has all channels, and a checksum
 	headDamaged      bool // the file ends as it should, but begins otherwise
@@ -128,15 +131,13 @@ func (r *Reader) define(op mcap.OpCode, content []byte) error {
 		if err != nil {
 			return err
 		}
-		for key, value := range metadata.Metadata {
-			switch {
-			case metadata.Name == "rosbag2" && key == "serialized_metadata":
-				r.rosbag2 = value // says what the file itself says, and more of the bag
-				continue
-			case metadata.Name != ownMetadata:
-				key = metadata.Name + "/" + key
-			}
-			r.metadata[key] = value
+		switch metadata.Name {
+		case ownMetadata:
+			maps.Copy(r.metadata, metadata.Metadata)
+		case rosbag2Metadata: // says what the file itself says, and more of the bag
+			r.rosbag2 = metadata.Metadata[keySerialized]
+		default:
+			r.records = append(r.records, codec.MetadataRecord{Name: metadata.Name, Values: metadata.Metadata})
 		}
 	}
 	return nil
@@ -167,6 +168,22 @@ func newChannel(c *mcap.Channel, s *mcap.Schema) *codec.Channel {
 	return channel
 }
 
+// addCustom adds what users of rosbag2 keep in metadata.yaml, whose last keys that are.
+func (r *Reader) addCustom() {
+	var bag struct {
+		Custom map[string]string `yaml:"custom_data"`
+		Distro string            `yaml:"ros_distro"`
+	}
+	i := strings.LastIndex(r.rosbag2, "\ncustom_data:")
+	if i < 0 || yaml.Unmarshal([]byte(r.rosbag2[i:]), &bag) != nil {
+		return
+	}
+	maps.Copy(r.metadata, bag.Custom)
+	if bag.Distro != "" {
+		r.metadata["ros_distro"] = bag.Distro
+	}
+}
+
 // Extra is Info.Extra of an MCAP file.
 type Extra struct {
 	Profile     string         `json:"profile"`
@@ -187,8 +204,10 @@ func (l *layout) Describe() *codec.Info {
 	info := r.Contents.Info(Name, r.Size, r.loader())
 	info.Complete = r.complete
 	info.Extra = Extra{
-		Profile: r.profile, Library: r.library, Chunks: chunks, Attachments: r.attachments, Rosbag2: r.rosbag2,
+		Profile: r.profile, Library: r.library, Chunks: chunks, Attachments: len(r.attachments), Rosbag2: r.rosbag2,
 	}
+	info.Records, info.Attachments = r.records, r.attachments
+	r.addCustom()
 	if len(r.metadata) > 0 {
 		info.Metadata = r.metadata
 	}

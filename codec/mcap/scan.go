@@ -71,6 +71,9 @@ func (r *Reader) scan(definitions bool) error {
 			if rec.op == mcap.OpChunk {
 				buf = r.scanChunk(l, chunked.Segment{Offset: rec.offset, Size: to - rec.offset, Chunk: true, Cut: true}, buf)
 			}
+			if rec.op == mcap.OpAttachment {
+				r.Contents.Event(codec.EventUnfinished, fmt.Sprintf("the attachment at 0x%x is cut off", rec.offset))
+			}
 			closed = false
 		case rec.op == mcap.OpChunk:
 			runs.Flush()
@@ -101,6 +104,8 @@ func (r *Reader) scan(definitions bool) error {
 			switch rec.op {
 			case mcap.OpMessage:
 				content = w.At(rec.offset+recordHead, messageHead)
+			case mcap.OpAttachment:
+				content = w.At(rec.offset+recordHead, min(rec.size, maxAttachmentHead))
 			case mcap.OpHeader, mcap.OpSchema, mcap.OpChannel, mcap.OpMetadata:
 				content = w.At(rec.offset+recordHead, min(rec.size, maxRecord))
 			}
@@ -175,8 +180,8 @@ func (b *builder) add(rec record, content []byte) error {
 		return nil
 	case mcap.OpSchema, mcap.OpChannel:
 	case mcap.OpAttachment:
-		b.r.attachments++
 		b.Flush()
+		return b.r.attach(rec, content)
 	default:
 		b.Flush()
 	}

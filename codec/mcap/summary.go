@@ -101,8 +101,8 @@ func (r *Reader) footer() (*mcap.Footer, error) {
 }
 
 // walk calls visit for each record between the offsets from and to, with its content, of a message what precedes the
-// payload, and nothing of chunks, their indexes and attachments. An error of visit, or damage, becomes a
-// *chunked.NoIndexError.
+// payload, of an attachment what precedes its bytes, and nothing of chunks and their indexes. An error of visit, or
+// damage, becomes a *chunked.NoIndexError.
 func (r *Reader) walk(from, to int64, visit func(rec record, content []byte) error) error {
 	w := walker{Window: chunked.Window{File: r.File, Size: r.Size}, off: from, to: to, known: r.known}
 	for {
@@ -118,7 +118,9 @@ func (r *Reader) walk(from, to int64, visit func(rec record, content []byte) err
 			switch rec.op {
 			case mcap.OpMessage:
 				content = w.At(rec.offset+recordHead, messageHead)
-			case mcap.OpChunk, mcap.OpAttachment, mcap.OpMessageIndex:
+			case mcap.OpAttachment:
+				content = w.At(rec.offset+recordHead, min(rec.size, maxAttachmentHead))
+			case mcap.OpChunk, mcap.OpMessageIndex:
 			default:
 				if rec.size > maxRecord {
 					return chunked.Wrong("the record at 0x%x has %d bytes", rec.offset, rec.size)

@@ -152,6 +152,10 @@ func (w *walker) sane(r *record) bool {
 	case mcap.OpChunkIndex:
 		used = w.prefixed(content, r.size, 4*8, 1)
 		used = w.prefixed(content, r.size, used+8, 1) + 2*8
+	case mcap.OpAttachment:
+		if used = w.prefixed(content, r.size, 2*8, 2) + 8 + 4; used <= r.size {
+			used += int64(min(binary.LittleEndian.Uint64(w.At(content+used-8-4, 8)), 1<<62))
+		}
 	case mcap.OpAttachmentIndex:
 		used = w.prefixed(content, r.size, 5*8, 2)
 	case mcap.OpStatistics:
@@ -166,7 +170,8 @@ func (w *walker) sane(r *record) bool {
 		return r.size >= 4
 	}
 	r.exact = used == r.size
-	return used <= r.size && (used < 0 || r.op == mcap.OpChunk || r.op == mcap.OpMessageIndex || r.size <= maxRecord)
+	long := r.op == mcap.OpChunk || r.op == mcap.OpMessageIndex || r.op == mcap.OpAttachment
+	return used <= r.size && (used < 0 || long || r.size <= maxRecord)
 }
 
 // prefixed returns how many bytes the first used ones and n items with a length in front take of the size bytes at

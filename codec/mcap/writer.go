@@ -42,7 +42,7 @@ type encoder struct {
 	embed     Embed
 	chunkSize int
 	duration  int64
-	own       map[string]string // CreateOptions.Metadata
+	records   []codec.MetadataRecord // with CreateOptions.Metadata
 
 	// Of the chunk that is being encoded:
 	packer        packer
@@ -60,12 +60,13 @@ type encoder struct {
 	spare    *chunk
 	chunks   int // in the file
 	metadata int // records in the file
+	attached int // files in the file
 
 	embedSize int64 // more than what is embedded takes, and as much again for metadata.yaml
 
 	encoder *mcap.Writer // encodes the records that are not written often, to encoded
 	encoded bytes.Buffer
-	summary struct{ schemas, channels, chunks, metadata []byte }
+	summary struct{ schemas, channels, chunks, attachments, metadata []byte }
 }
 
 // Embed returns a metadata record that a file has at its beginning and at its end, of what is in the file then.
@@ -79,9 +80,12 @@ func NewEncoder(path string, o codec.CreateOptions, embed Embed) (output.Encoder
 		embed:     embed,
 		chunkSize: min(cmp.Or(o.ChunkSize, DefaultChunkSize), maxChunk/2),
 		duration:  int64(cmp.Or(o.ChunkDuration, DefaultChunkDuration)),
-		own:       o.Metadata,
+		records:   o.Records,
 		profile:   "ros2",
 		ids:       map[*codec.Channel]uint16{}, channels: map[string]uint16{}, schemas: map[string]uint16{},
+	}
+	if len(o.Metadata) > 0 {
+		w.records = append([]codec.MetadataRecord{{Name: ownMetadata, Values: o.Metadata}}, o.Records...)
 	}
 	w.headerProfile = w.profile
 	w.chunk = w.newChunk()
@@ -95,14 +99,13 @@ func NewEncoder(path string, o codec.CreateOptions, embed Embed) (output.Encoder
 // Begin returns the header and the metadata records.
 func (w *encoder) Begin(info *codec.Info) ([]byte, error) {
 	b := slices.Concat(mcap.Magic, header(w.headerProfile))
-	var err error
-	if len(w.own) > 0 {
-		b, err = w.appendMetadata(b, 0, ownMetadata, w.own)
+	for _, r := range w.records {
+		var err error
+		if b, err = w.appendMetadata(b, 0, r.Name, r.Values); err != nil {
+			return nil, err
+		}
 	}
-	if err == nil {
-		b, err = w.appendInfo(b, 0, info)
-	}
-	return b, err
+	return w.appendInfo(b, 0, info)
 }
 
 func (w *encoder) newChunk() *chunk {
@@ -309,7 +312,7 @@ func (w *encoder) Finish(file *output.File, info *codec.Info, durable bool) erro
 func (w *encoder) summarySize() int64 {
 	const perTopic = 10 + 10 // in the statistics and in the index of the next chunk
 	s := &w.summary
-	return int64(len(s.schemas) + len(s.channels) + len(s.chunks) + len(s.metadata) + perTopic*len(w.topics))
+	return int64(len(s.schemas) + len(s.channels) + len(s.chunks) + len(s.attachments) + len(s.metadata) + perTopic*len(w.topics))
 }
 
 // appendInfo appends what embed returns to b, which is written at offset.
@@ -343,7 +346,7 @@ func (w *encoder) encodeSummary(offset int64, info *codec.Info) ([]byte, error) 
 	s := mcap.Statistics{
 		MessageCount: info.MessageCount, MessageStartTime: uint64(info.StartTime), MessageEndTime: uint64(info.EndTime),
 		SchemaCount: uint16(len(w.schemas)), ChannelCount: uint32(len(w.channels)), ChunkCount: uint32(w.chunks),
-		MetadataCount:        uint32(w.metadata),
+		AttachmentCount: uint32(w.attached), MetadataCount: uint32(w.metadata),
 		ChannelMessageCounts: map[uint16]uint64{},
 	}
 	for id, t := range w.topics {
@@ -369,6 +372,7 @@ func (w *encoder) encodeSummary(offset int64, info *codec.Info) ([]byte, error) 
 		{mcap.OpChannel, w.summary.channels},
 		{mcap.OpStatistics, statistics},
 		{mcap.OpChunkIndex, w.summary.chunks},
+		{mcap.OpAttachmentIndex, w.summary.attachments},
 		{mcap.OpMetadataIndex, w.summary.metadata},
 	} {
 		if len(group.records) == 0 {

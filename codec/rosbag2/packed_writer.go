@@ -84,7 +84,7 @@ func (p *packedFile) pack(path string, durable bool) error {
 	if err != nil {
 		return err
 	}
-	encoder, err := zstd.NewWriter(appender{file}, fastest...)
+	encoder, err := zstd.NewWriter(file, fastest...)
 	if err == nil {
 		_, err = io.Copy(encoder, in)
 		err = cmp.Or(err, encoder.Close())
@@ -99,16 +99,6 @@ func (p *packedFile) pack(path string, durable bool) error {
 	}
 	p.packed, p.size = path+packedSuffix, size
 	return p.system.Remove(path)
-}
-
-// appender appends to a file.
-type appender struct{ *output.File }
-
-func (a appender) Write(b []byte) (int, error) {
-	if err := a.Append(b); err != nil {
-		return 0, err
-	}
-	return len(b), nil
 }
 
 // Info implements output.Part.

@@ -291,6 +291,10 @@ func (x *reindexer) replace(name string, r codec.Reader, info *codec.Info, damag
 
 // copy writes what can be read of a file to one that is called path, or so with the suffix of a compressed one.
 func (x *reindexer) copy(path string, r codec.Reader, info *codec.Info) (*codec.Info, error) {
+	x.layout.options.Records, x.layout.options.Attachments = info.Records, slices.Clone(info.Attachments)
+	for i, a := range info.Attachments {
+		x.layout.options.Attachments[i].Open = func(func(error)) io.Reader { return a.Open(func(error) {}) }
+	}
 	part, err := x.layout.part(path, nil) // messages that are compressed stay so
 	if err != nil {
 		return nil, err

@@ -1,7 +1,9 @@
 package rosbag2
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -98,6 +100,34 @@ func TestReindex(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestReindexKeepsAttachments rebuilds a file that was not completed and has an attachment with a wrong checksum.
+func TestReindexKeepsAttachments(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "drive")
+	records := []codec.MetadataRecord{{Name: "car", Values: map[string]string{"plate": "1"}}}
+	w, err := Create(dir, codec.CreateOptions{Records: records, Attachments: []codec.Attachment{
+		{Name: "map.bin", Size: 4, Open: func(func(error)) io.Reader { return strings.NewReader("<map") }},
+	}})
+	require.NoError(t, err)
+	m := testMessages(1, testChannels()[0])
+	require.NoError(t, w.Write(&m[0]))
+	require.NoError(t, w.Close())
+	path := filepath.Join(dir, "drive_0.mcap")
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	data[bytes.Index(data, []byte("<map"))] = '['
+	require.NoError(t, os.WriteFile(path, data[:len(data)-8], 0o666))
+	info, err := Reindex(dir, func(string) {})
+	require.NoError(t, err)
+	require.True(t, info.Complete)
+	require.Equal(t, records, info.Records)
+	info, err = open(t, dir).Info()
+	require.NoError(t, err)
+	require.Len(t, info.Attachments, 1)
+	got, err := io.ReadAll(info.Attachments[0].Open(nil))
+	require.NoError(t, err)
+	require.Equal(t, "[map", string(got))
 }
 
 func fileExists(path string) bool {

@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"tapedeck/codec"
+	"tapedeck/codec/mcap"
 	"tapedeck/codec/rosbag2/internal/sqlite"
 )
 
@@ -38,9 +39,9 @@ type Options struct {
 
 // Format returns the format of bags that are written with these options.
 func (b Options) Format() codec.Format {
-	keeps := codec.Keeps{PublishTime: true, QoS: true, Metadata: true, ChannelMetadata: true}
+	keeps := mcap.Format.Keeps
 	if b.Storage == storageSQLite {
-		keeps = codec.Keeps{QoS: true, Metadata: true}
+		keeps = codec.Keeps{QoS: true, Metadata: b.Version == 0 || b.Version >= since["custom_data"]}
 	}
 	return codec.Format{
 		Name:   Name,

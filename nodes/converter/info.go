@@ -173,7 +173,15 @@ type (
 		Topics       []topicJSON       `json:"topics"`
 		Events       []eventJSON       `json:"events"`
 		Metadata     map[string]string `json:"metadata,omitempty"`
+		Attachments  []attachmentJSON  `json:"attachments,omitempty"`
 		Extra        any               `json:"extra,omitempty"`
+	}
+	attachmentJSON struct {
+		Name       string `json:"name"`
+		MediaType  string `json:"media_type"`
+		Size       int64  `json:"size"`
+		LogTime    int64  `json:"log_time"`
+		CreateTime int64  `json:"create_time"`
 	}
 	fileJSON struct {
 		Path         string `json:"path"`
@@ -224,7 +232,10 @@ func writeInfoJSON(w io.Writer, info *codec.Info, measured *measures) error {
 		Format: info.Format, Path: info.Path, Files: []fileJSON{}, Size: info.Size, MessageCount: info.MessageCount,
 		StartTime: info.StartTime, EndTime: info.EndTime, Duration: span(info).Seconds(),
 		Complete: info.Complete, Checked: measured != nil,
-		Topics: []topicJSON{}, Events: []eventJSON{}, Metadata: info.Metadata, Extra: info.Extra,
+		Topics: []topicJSON{}, Events: []eventJSON{}, Metadata: info.AllMetadata(), Extra: info.Extra,
+	}
+	for _, a := range info.Attachments {
+		out.Attachments = append(out.Attachments, attachmentJSON{a.Name, a.MediaType, a.Size, a.LogTime, a.CreateTime})
 	}
 	if measured != nil {
 		out.Bytes = &measured.total

@@ -339,7 +339,23 @@ func TestInfoMetadata(t *testing.T) {
 	require.Contains(t, out.String(), "\nMetadata:   long = "+strings.Repeat("x", 200)+
 		"... and 5 more characters; --json "+
 		"shows all\n            notes = \"two\\nlines\"\n            vehicle = mkz\nTopics: ")
+	i.Metadata = map[string]string{"a": "b"}
+	i.Records = []codec.MetadataRecord{{Name: "car", Values: map[string]string{"plate": "1"}}}
+	i.Attachments = []codec.Attachment{
+		{Name: "map.bin", Size: 2048, LogTime: 7}, {Name: "two\nlines", MediaType: "text/plain", CreateTime: 5},
+	}
+	out.Reset()
+	require.NoError(t, writeInfoText(&out, "drive", i, nil))
+	require.Contains(t, out.String(), "\nMetadata:   a = b\n            car/plate = 1\nAttached:   map.bin  (2.0 KiB, -)\n"+
+		"            \"two\\nlines\"  (0 B, text/plain)\nTopics: ")
+	out.Reset()
+	require.NoError(t, writeInfoJSON(&out, i, nil))
+	var got infoJSON
+	require.NoError(t, json.Unmarshal(out.Bytes(), &got))
+	require.Equal(t, map[string]string{"a": "b", "car/plate": "1"}, got.Metadata)
+	require.Equal(t, []attachmentJSON{{"map.bin", "", 2048, 7, 0}, {"two\nlines", "text/plain", 0, 0, 5}}, got.Attachments)
 	i.Metadata = map[string]string{}
+	i.Records = nil
 	for n := range 40 {
 		i.Metadata[fmt.Sprintf("%02d", n)] = "x"
 	}

@@ -73,8 +73,10 @@ func writeInfoText(w io.Writer, path string, info *codec.Info, measured *measure
 		line(label, "%s", text)
 		label = ""
 	}
-	if n := formats.Attachments(info); n > 0 {
-		line("Attached:", "%s", human.Count(n, "file"))
+	label = "Attached:"
+	for _, a := range info.Attachments {
+		line(label, "%s  (%s, %s)", human.Printable(a.Name), human.Bytes(a.Size), human.OrDash(human.Printable(a.MediaType)))
+		label = ""
 	}
 	topics := mergedTopics(info)
 	line("Topics:", "%d", len(topics))
@@ -105,11 +107,12 @@ const (
 // metadataLines returns what is kept with a recording as a whole, as "name = value".
 func metadataLines(info *codec.Info) []string {
 	var lines []string
-	for _, name := range slices.Sorted(maps.Keys(info.Metadata)) {
+	all := info.AllMetadata()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if formats.IsDetail(name) {
 			continue
 		}
-		value := []rune(info.Metadata[name])
+		value := []rune(all[name])
 		text := human.Printable(string(value[:min(len(value), shownValue)]))
 		if more := len(value) - shownValue; more > 0 {
 			text += fmt.Sprintf("... and %s; --json shows all", human.Count(more, "more character"))

@@ -129,6 +129,8 @@ func (r *Reader) describe(f File, p *part, info *codec.Info) {
 		}
 	}
 	maps.Copy(info.Metadata, p.info.Metadata)
+	info.Attachments = append(info.Attachments, p.info.Attachments...)
+	info.Records = codec.JoinRecords(info.Records, p.info.Records)
 }
 
 // addTopic adds a topic of a file. What agrees but for the QoS and other things that may change while recording

@@ -36,6 +36,12 @@ type Encoder interface {
 	Finish(file *File, info *codec.Info, durable bool) error
 }
 
+// attacher is an Encoder whose files hold attachments.
+type attacher interface {
+	// Attach appends an attachment to the file.
+	Attach(*File, *codec.Attachment) error
+}
+
 // topicMerger is an Encoder whose file lists other topics than Topics.
 type topicMerger interface{ MergeTopics(*codec.Info) }
 
@@ -140,16 +146,22 @@ func NewChunkRecording(s System, format, path string, o codec.CreateOptions, nam
 	return NewRecording(s, Format{Open: open, Name: name}, path, o.Completed)
 }
 
-// NewChunkWriter begins the file at path, in which the channels of before are declared if that is a ChunkWriter. The
-// Encoder has allocated its buffers: the beginning follows the creation of the file at once, so that hardly ever an
-// empty file is left by a killed writer.
+// NewChunkWriter begins the file at path, in which the channels of before are declared if that is a ChunkWriter. A file
+// with none before has the attachments. The Encoder has allocated its buffers: the beginning follows the creation of
+// the file at once, so that hardly ever an empty file is left by a killed writer.
 func (s *Series) NewChunkWriter(format, path string, e Encoder, o codec.CreateOptions, before Part) (Part, error) {
 	file, err := s.Create(path, o.Overwrite)
 	if err != nil {
 		return nil, err
 	}
 	w := &ChunkWriter{format: format, file: file, encoder: e, ending: o.Ending}
-	if err := w.begin(before); err != nil {
+	err = w.begin(before)
+	if a, ok := e.(attacher); ok && before == nil {
+		for i := 0; i < len(o.Attachments) && err == nil; i++ {
+			err = a.Attach(file, &o.Attachments[i])
+		}
+	}
+	if err != nil {
 		file.Discard()
 		return nil, fmt.Errorf("create %s: %w", path, err)
 	}

@@ -96,6 +96,14 @@ func (f *File) Append(parts ...[]byte) error {
 	return nil
 }
 
+// Write implements io.Writer with Append.
+func (f *File) Write(b []byte) (int, error) {
+	if err := f.Append(b); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
 // WriteAt writes over what is at off.
 func (f *File) WriteAt(b []byte, off int64) error {
 	var err error

@@ -322,11 +322,12 @@ func (w *episodeJob) fromMessages(ctx context.Context, i int, in *input) (*noted
 		s.notes = append(s.notes, "it is incomplete; converting everything readable")
 	}
 	r := newSource(p, ros2Target(), inputs{in}, window)
+	in.leaveAttachments(&w.lost)
 	if err := w.accept(in, p, &r.observer.known); err != nil {
 		return nil, err
 	}
 	r.observer.damaged, s.observer = w.Damaged, &r.observer
-	r.info.Path, r.info.Metadata = in.path, in.original.Metadata
+	r.info.Path, r.info.Metadata = in.path, in.original.AllMetadata()
 	r.info.StartTime, r.info.EndTime = in.original.StartTime, in.original.EndTime
 	mapping := w.mapping
 	if p.Stamps != "auto" {

@@ -2,8 +2,10 @@ package convert
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/episode"
 	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/human"
 )
 
 // input is a recording that is read.
@@ -151,17 +154,61 @@ func (ins inputs) checkDistance(warn func(string)) {
 	}
 }
 
-// metadata returns the metadata of all recordings; the first recording that has a key wins.
-func (ins inputs) metadata() map[string]string {
+// metadata returns the metadata of all recordings, and records of other programs if t has no records.
+func (ins inputs) metadata(t *target) map[string]string {
 	all := map[string]string{}
 	for _, in := range ins {
-		for key, value := range in.original.Metadata {
-			if _, ok := all[key]; !ok {
-				all[key] = value
-			}
+		values := in.original.Metadata
+		if !t.format.Keeps.Attachments {
+			values = in.original.AllMetadata()
 		}
+		codec.AddMetadata(all, "", values)
 	}
 	return all
+}
+
+// attach adds the attachments and metadata records of all recordings to o, with their times shifted by offset. Reading
+// them ends with ctx, and damage is reported to damaged if that is not nil.
+func (ins inputs) attach(ctx context.Context, o *codec.CreateOptions, offset int64, damaged func(error)) {
+	for _, in := range ins {
+		o.Records = codec.JoinRecords(o.Records, in.original.Records)
+		for _, a := range in.original.Attachments {
+			if a.LogTime != 0 {
+				a.LogTime = later(a.LogTime, offset)
+			}
+			open := a.Open
+			a.Open = func(func(error)) io.Reader { return &attached{ctx, open(damaged)} }
+			o.Attachments = append(o.Attachments, a)
+		}
+	}
+}
+
+// attached reads an attachment until its context ends.
+type attached struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (a *attached) Read(b []byte) (int, error) {
+	if err := a.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := a.Reader.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = fmt.Errorf("%w; 'converter recover' saves it nevertheless", err)
+	}
+	return n, err
+}
+
+// leaveAttachments adds the attachments to what is lost.
+func (in *input) leaveAttachments(lost *losses) {
+	var names []string
+	for _, a := range in.original.Attachments {
+		names = append(names, human.Printable(a.Name))
+	}
+	if len(names) > 0 {
+		lost.add(fmt.Sprintf("%s of %s: %s", human.Count(len(names), "attachment"), in.path, human.List(names)), "", 0)
+	}
 }
 
 // Read returns the messages of all recordings in time order.

@@ -134,12 +134,15 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs) (*Res
 	if window.End > 0 {
 		w.end = min(last, window.End)
 	}
-	metadata := ins.metadata()
+	metadata := ins.metadata(t)
 	if s.composed {
 		t.composer.SetDefaults(metadata)
 	}
 	options := p.create(metadata)
 	options.Salvaged = j.Damaged != nil
+	if t.format.Keeps.Attachments {
+		ins.attach(ctx, &options, int64(p.Offset), j.Damaged)
+	}
 	if err := w.run(ctx, options); err != nil {
 		return nil, err
 	}

@@ -483,18 +483,6 @@ func TestChannelMetadata(t *testing.T) {
 	}
 }
 
-func TestAttachments(t *testing.T) {
-	in := samples.Path(t, "mcap/conformance/OneAttachment/OneAttachment.mcap")
-	output := filepath.Join(t.TempDir(), "out.mcap")
-	result, err := run(t, DefaultOptions(), output, in)
-	require.NoError(t, err)
-	require.Equal(t, "1 attachment of "+in+"\n", texts(result.Losses))
-	o := DefaultOptions()
-	o.Strict, o.Overwrite = true, true
-	_, err = run(t, o, output, in)
-	require.ErrorContains(t, err, "it would lose 1 attachment")
-}
-
 func TestStorages(t *testing.T) {
 	in := write(t, "in.mcap", numbers(t, channel(t, "/n", "std_msgs/msg/UInt32"), 5)...)
 	for storage, want := range map[string]string{"mcap": "",

@@ -8,7 +8,6 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/formats"
-	"tapedeck/nodes/internal/human"
 )
 
 // source reads what is to be written: the inputs merged, selected, throttled, shifted in time and renamed.
@@ -113,12 +112,12 @@ func (s *source) compare(wants map[*codec.Channel]bool) {
 	if !keeps.ChannelMetadata && !s.frames {
 		s.compareChannels(wants)
 	}
-	for _, in := range s.ins {
-		if n := formats.Attachments(in.original); n > 0 {
-			known.add(human.Count(n, "attachment")+" of "+in.path, "", 0)
+	if !keeps.Attachments {
+		for _, in := range s.ins {
+			in.leaveAttachments(known)
 		}
 	}
-	metadata := s.ins.metadata()
+	metadata := s.ins.metadata(s.target)
 	if s.composed {
 		maps.DeleteFunc(metadata, func(key, _ string) bool { return s.target.composer.HoldsKey(key) })
 	}

@@ -63,7 +63,7 @@ func (w *writer) run(ctx context.Context, options codec.CreateOptions) error {
 		return err
 	case w.result.Messages == 0 && cmp.Or(w.refused, s.observer.failure()) != nil:
 		return cmp.Or(w.refused, s.observer.failure())
-	case w.result.Messages == 0 && s.observer.damaged != nil:
+	case w.result.Messages == 0 && s.observer.damaged != nil && len(options.Attachments) == 0:
 		return errors.New("no message could be saved")
 	}
 	if s.composed {
@@ -103,7 +103,7 @@ func (w *writer) nothing() error {
 // open creates the output.
 func (w *writer) open(options codec.CreateOptions) (err error) {
 	if w.writer, err = w.out.create(options); err != nil {
-		return err
+		return w.out.renamed(err)
 	}
 	if composer := w.source.target.composer; composer != nil && !w.source.composed {
 		w.writer = composer.Transcoder(w.writer)

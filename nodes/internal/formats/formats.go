@@ -107,9 +107,3 @@ func (f Format) Configured(o *Options) (Format, error) {
 
 // Writes reports whether recordings of a format can be written.
 func (f *Format) Writes() bool { return f.Create != nil || f.Episodes != nil }
-
-// Attachments returns how many files are attached to a recording, which no output keeps.
-func Attachments(info *codec.Info) int {
-	extra, _ := info.Extra.(mcap.Extra)
-	return extra.Attachments
-}

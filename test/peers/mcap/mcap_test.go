@@ -44,6 +44,11 @@ type peerFile struct {
 		Name   string
 		Values map[string]string
 	}
+	Attachments []struct {
+		Name, MediaType     string
+		LogTime, CreateTime int64 `json:",string"`
+		Data                []byte
+	}
 	Messages, Streamed []string
 }
 
@@ -85,7 +90,12 @@ func TestWhatIsWritten(t *testing.T) {
 		t.Run(compression, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.mcap")
 			w, err := formats.Create(path, codec.CreateOptions{Compression: compression, ChunkSize: 20_000,
-				Metadata: map[string]string{"robot": "r2"}})
+				Metadata: map[string]string{"robot": "r2"},
+				Records:  []codec.MetadataRecord{{Name: "car", Values: map[string]string{"plate": "1"}}},
+				Attachments: []codec.Attachment{{
+					Name: "map.bin", MediaType: "text/plain", LogTime: 1700000000000000001, CreateTime: 5, Size: 3,
+					Open: func(func(error)) io.Reader { return bytes.NewReader([]byte{0, 255, 7}) },
+				}}})
 			require.NoError(t, err)
 			channels := testChannels()
 			type timed struct {
@@ -126,9 +136,15 @@ func TestWhatIsWritten(t *testing.T) {
 			require.Equal(t, all[999].time, got.End)
 			require.Equal(t, written, got.Streamed)
 			require.Equal(t, sorted, got.Messages)
-			require.Len(t, got.Metadata, 1)
+			require.Len(t, got.Metadata, 2)
 			require.Equal(t, "tapedeck", got.Metadata[0].Name)
 			require.Equal(t, map[string]string{"robot": "r2"}, got.Metadata[0].Values)
+			require.Equal(t, "car", got.Metadata[1].Name)
+			require.Equal(t, map[string]string{"plate": "1"}, got.Metadata[1].Values)
+			require.Len(t, got.Attachments, 1)
+			a := got.Attachments[0]
+			require.Equal(t, []any{"map.bin", "text/plain", int64(1700000000000000001), int64(5), []byte{0, 255, 7}},
+				[]any{a.Name, a.MediaType, a.LogTime, a.CreateTime, a.Data})
 			require.Len(t, got.Channels, 3)
 			for i, want := range []*codec.Channel{channels[2], channels[0], channels[1]} {
 				c := got.Channels[i]

@@ -27,6 +27,16 @@ async function main(file) {
   for await (const m of indexed.readMetadata()) {
     metadata.push({ name: m.name, values: Object.fromEntries(m.metadata) });
   }
+  const attachments = [];
+  for await (const a of indexed.readAttachments()) {
+    attachments.push({
+      name: a.name,
+      mediaType: a.mediaType,
+      logTime: String(a.logTime),
+      createTime: String(a.createTime),
+      data: Buffer.from(a.data).toString("base64"),
+    });
+  }
   await handle.close();
 
   const stream = new McapStreamReader({ decompressHandlers, validateCrcs: true });
@@ -57,6 +67,7 @@ async function main(file) {
       start: String(statistics?.messageStartTime ?? 0),
       end: String(statistics?.messageEndTime ?? 0),
       metadata,
+      attachments,
       messages,
       streamed,
     }),
