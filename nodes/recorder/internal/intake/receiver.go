@@ -4,6 +4,7 @@ package intake
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -109,13 +110,26 @@ func (r *Receiver) accept(from *publisher, sample *bridge.Sample) bool {
 	if r.check != nil {
 		r.check(sample)
 	}
-	o := &r.options
-	if o.Limit > 0 && o.Queue != nil && !r.paused && r.Received.Load()+uint64(len(r.batch.recorded)) >= o.Limit {
-		r.Complete.Store(true)
-		o.Events = nil // messages that are not recorded have no gaps
-		return o.Ring != nil
+	return r.paused || !r.complete() || r.options.Ring != nil
+}
+
+// complete reports whether the limit is reached, and notes it.
+func (r *Receiver) complete() bool {
+	if r.room() > 0 {
+		return false
 	}
+	r.Complete.Store(true)
+	r.options.Events = nil // messages that are not recorded have no gaps
 	return true
+}
+
+// room returns how many messages may still be recorded.
+func (r *Receiver) room() uint64 {
+	o := &r.options
+	if o.Limit == 0 || o.Queue == nil {
+		return math.MaxUint64
+	}
+	return o.Limit - min(o.Limit, r.Received.Load()+uint64(len(r.batch.recorded)))
 }
 
 // annotate follows the sequence numbers and times of messages. stamp is the log time of this one.
@@ -203,6 +217,9 @@ func (r *Receiver) deliver() {
 	clear(b.recorded)
 	clear(b.kept)
 	*b = batch{recorded: b.recorded[:0], kept: b.kept[:0], evicted: b.evicted}
+	if !r.paused {
+		r.complete()
+	}
 }
 
 // push puts items into the queue.
@@ -279,8 +296,14 @@ func (r *Receiver) resume() {
 		}
 		return recorded
 	})
+	queue.Sort(list, 0)
+	if room := r.room(); uint64(len(list)) > room {
+		queue.Release(list[room:]...)
+		list = list[:room]
+	}
 	r.Received.Add(uint64(len(list)))
 	r.push(list)
+	r.complete()
 }
 
 // resumesAt returns the index of the message that ends a pause, len(samples) if none does.

@@ -111,3 +111,33 @@ func TestPauseKeepsMessagesOnce(t *testing.T) {
 	require.Equal(t, []byte{1, 2, 4, 5}, got)
 	require.EqualValues(t, 4, r.Received.Load())
 }
+
+// What was latched during a pause counts for the limit, which ends the recording with its last message.
+func TestLimit(t *testing.T) {
+	q := queue.New(1 << 20)
+	r := NewReceiver(&codec.Channel{Topic: "/map"}, Options{Clock: new(bridge.SimTime), Queue: q, Limit: 4,
+		Cache: &LatchedCache{MaxBytes: 1 << 20, Since: func() int64 { return 0 }}})
+	qos := codec.QoS{Durability: codec.TransientLocal, Depth: 3, Lifespan: codec.Infinite}
+	r.SetPublishers([]bridge.Endpoint{{GUID: bridge.GUID{1}, Type: "T", QoS: qos}}, "T")
+	take := func(list ...byte) {
+		for _, i := range list {
+			r.Take([]bridge.Sample{{Data: []byte{i}, Publisher: bridge.GUID{1}, ReceiveTime: time.Now().UnixNano()}})
+		}
+	}
+	take(1, 2)
+	r.Pause(true)
+	take(3, 4, 5)
+	require.False(t, r.Complete.Load())
+	r.Pause(false)
+	require.True(t, r.Complete.Load())
+	take(6)
+	r.Pause(true)
+	take(7)
+	r.Pause(false)
+	var got []byte
+	for _, it := range q.Pop(1<<20, nil) {
+		got = append(got, it.Payload.Data...)
+	}
+	require.Equal(t, []byte{1, 2, 3, 4}, got)
+	require.EqualValues(t, 4, r.Received.Load())
+}
