@@ -72,7 +72,7 @@ func record(ctx context.Context, in *config.Input, o *options) (err error) {
 	o.takeParameters(in)
 	if o.format().Live.Robot != nil {
 		if m, err := o.mapping(); err == nil && o.Nothing(topics) {
-			topics = m.Topics()
+			topics, o.AllowUnmatched = m.Topics(), true // a mapping may name what this robot does not have
 		}
 	}
 	if err := o.check(topics); err != nil {

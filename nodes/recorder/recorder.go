@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -38,6 +39,7 @@ type recorder struct {
 	line      *progress.Line
 	out       io.Writer // for what a recording came to
 	selection *selection.Selection
+	named     selection.Names // topics, at the start
 	library   *rosidl.Library
 	name      string // of the first recording, without the endings that the storage adds
 	clock     *bridge.SimTime
@@ -63,7 +65,7 @@ type recorder struct {
 	lifecycle sync.Mutex         // held while a recording starts or stops
 	pausing   sync.Mutex         // held while topics and session are paused or resumed
 	over      bool               // none may start any more
-	failed    error              // what recordings that were stopped failed with
+	failed    error              // what recordings that were stopped failed with, or lack
 	quit      context.CancelFunc // ends run
 
 	warning sync.Mutex
@@ -244,9 +246,9 @@ func (r *recorder) warn(what, format string, args ...any) {
 // newRecorder checks the options and sets up what run needs. Nothing is created when they are wrong.
 func newRecorder(o options, chosen *selection.Selection, node bridge.Node, line *progress.Line) (*recorder, error) {
 	r := &recorder{
-		options: o, selection: chosen, node: node, line: line, out: line.Above(os.Stdout),
-		name: recordingName(&o, time.Now()), library: msgs.Library(o.DefinitionPaths...),
-		disk: diskguard.System{}, warned: map[string]bool{},
+		options: o, selection: chosen, named: maps.Clone(chosen.Topics),
+		node: node, line: line, out: line.Above(os.Stdout), name: recordingName(&o, time.Now()),
+		library: msgs.Library(o.DefinitionPaths...), disk: diskguard.System{}, warned: map[string]bool{},
 	}
 	var err error
 	if r.clock, err = bridge.NewSimTime(node); err != nil {

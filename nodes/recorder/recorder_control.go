@@ -133,10 +133,7 @@ func (r *recorder) report(s *session, reason string) {
 	for _, text := range t.droppedByTopic {
 		r.node.Log(bridge.Warn, "%s", text)
 	}
-	topics, reasons := r.topics.Unheard()
-	for i, topic := range topics {
-		r.node.Log(bridge.Warn, "nothing was recorded of %s: %s", topic, reasons[i])
-	}
+	r.reportUnheard()
 	if reason = cmp.Or(reason, s.reason); reason != "" {
 		r.node.Log(bridge.Info, "stopped: %s", reason)
 	}
@@ -149,6 +146,22 @@ func (r *recorder) report(s *session, reason string) {
 		}
 	} else {
 		fmt.Fprintf(r.out, "kept for snapshots: %s\n", t)
+	}
+}
+
+// reportUnheard reports the named topics of which nothing was recorded: as an error those that were named at the start.
+func (r *recorder) reportUnheard() {
+	topics, why := r.topics.Unheard()
+	var list []string
+	for _, topic := range topics {
+		if text := topic + ": " + why[topic]; r.named[topic] && r.failed == nil && !r.options.AllowUnmatched {
+			list = append(list, text)
+		} else {
+			r.node.Log(bridge.Warn, "nothing was recorded of %s", text)
+		}
+	}
+	if list != nil {
+		r.failed = fmt.Errorf("nothing was recorded of %s (--allow-unmatched accepts that)", strings.Join(list, "; "))
 	}
 }
 

@@ -168,7 +168,7 @@ func numbers(t *testing.T, path, topic string) (list []uint32) {
 
 func testOptions(storage string) options {
 	o := defaultOptions()
-	o.Storage, o.Output = storage, "drive"
+	o.Storage, o.Output, o.AllowUnmatched = storage, "drive", true
 	return o
 }
 

@@ -58,7 +58,8 @@ func (s *status) update(now time.Time) {
 		}
 		r.warn("dropped", "messages are dropped: %s", why)
 	}
-	missing, _ := r.topics.Unheard()
+	missing, why := r.topics.Unheard()
+	missing = slices.DeleteFunc(missing, func(topic string) bool { return why[topic] == subscription.Unfit })
 	trouble := t.trouble(missing)
 	line := t.progress()
 	if left := r.left(); left != "" {

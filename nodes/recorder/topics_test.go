@@ -68,10 +68,48 @@ func TestUnheardTopics(t *testing.T) {
 		d := newDeck(t, testOptions("mcap"), "/loud", "/silent", "/typo")
 		d.advertise("/silent", codec.DefaultQoS())
 		d.publish(d.advertise("/loud", codec.DefaultQoS()), 1)
-		topics, reasons := d.topics.Unheard()
+		topics, why := d.topics.Unheard()
 		require.Equal(t, []string{"/silent", "/typo"}, topics)
-		require.Equal(t, []string{"no message came", "nobody published it"}, reasons)
+		require.Equal(t, map[string]string{"/silent": "no message came", "/typo": "nobody published it"}, why)
 	})
+}
+
+// A named topic of which nothing is recorded is an error, also after an interruption, unless allow_unmatched is set.
+func TestUnheardTopicsAreErrors(t *testing.T) {
+	for name, c := range map[string]struct {
+		storage string
+		topics  []string
+		change  func(*options)
+		want    string
+	}{
+		"nobody":  {"mcap", []string{"/typo"}, func(*options) {}, "of /typo: nobody published it (--allow-unmatched"},
+		"silence": {"mcap", []string{"/silent", "/typo"}, func(*options) {}, "/silent: no message came; /typo: nobody"},
+		"unfit":   {"carla", []string{"/silent"}, func(*options) {}, "/silent: the format cannot hold it"},
+		"kept in memory": {"mcap", []string{"/typo"}, func(o *options) { o.SnapshotMode = true },
+			"/typo: nobody published it"},
+		"allowed":  {"mcap", []string{"/typo"}, func(o *options) { o.AllowUnmatched = true }, ""},
+		"excluded": {"mcap", []string{"/typo"}, func(o *options) { o.ExcludeRegex = "typo" }, ""},
+		"pattern":  {"mcap", nil, func(o *options) { o.Regex = "typo" }, ""},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			o := testOptions(c.storage)
+			o.AllowUnmatched = false
+			c.change(&o)
+			d := newDeck(t, o, c.topics...)
+			_, err := d.source.Advertise("/silent", "std_msgs/msg/UInt32", codec.DefaultQoS())
+			require.NoError(t, err)
+			synctest.Wait()
+			_, _, err = d.topics.Subscribe([]string{"/of_a_service"}, nil)
+			require.NoError(t, err)
+			err = d.end()
+			if c.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, c.want)
+			require.NotContains(t, err.Error(), "/of_a_service")
+		})
+	}
 }
 
 // unnotified is a node that hears of no change of the graph, as if the news came late.

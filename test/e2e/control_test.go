@@ -182,7 +182,7 @@ func TestControlAcrossReleases(t *testing.T) {
 			t.Parallel()
 			g := isolate(t)
 			g.env = append(g.env, "AMENT_PREFIX_PATH=", "ROS_DISTRO="+release)
-			recorder := g.start("recorder", "-o", "drive", "/n")
+			recorder := g.start("recorder", "-o", "drive", "/n", "--allow-unmatched")
 			node := g.open("operator")
 			call := func(service, typeName string, request []byte) []byte {
 				response, err := node.Call(t.Context(), "/recorder/"+service, "rosbag2_interfaces/srv/"+typeName, request)

@@ -90,7 +90,7 @@ func TestFileNamedLikeACommand(t *testing.T) {
 func TestRecorderCommands(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
-	recorder := g.start("recorder", "-o", "drive", "/n", "--snapshot")
+	recorder := g.start("recorder", "-o", "drive", "/n", "--allow-unmatched", "--snapshot")
 	for _, step := range []struct {
 		want string
 		args []string

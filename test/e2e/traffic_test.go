@@ -139,7 +139,7 @@ func TestPlayerStopsBesideASubscriberThatHangs(t *testing.T) {
 			Data: append([]byte{0, 1, 0, 0}, make([]byte, 1<<20)...)}))
 	}
 	require.NoError(t, w.Close())
-	recorder := g.start("recorder", "-o", "hung", "/n")
+	recorder := g.start("recorder", "-o", "hung", "/n", "--allow-unmatched")
 	player := g.start("player", path, "--wait-for-subscribers", "--loop")
 	recorder.Prints("recording /n ")
 	recorder.Signal(syscall.SIGSTOP)

@@ -21,7 +21,7 @@ func TestOurs(t *testing.T) {
 // TestTrigger calls the service of a recorder on our other middleware.
 func TestTrigger(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
-		recorder := s.other().ours("recorder", "-o", "drive", "--snapshot-mode", "/n")
+		recorder := s.other().ours("recorder", "-o", "drive", "--snapshot-mode", "/n", "--allow-unmatched")
 		require.Contains(t, s.ours("recorder", "trigger").Wait(0), "drive_snapshot_")
 		recorder.Interrupt()
 	})

@@ -2,6 +2,7 @@
 package selection
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -105,6 +106,9 @@ func New(o *TopicOptions, topics []string, expand func(string) (string, error)) 
 	if s.exclude, err = graph.Regexp("exclude_regex", o.ExcludeRegex); err != nil {
 		return nil, err
 	}
+	maps.DeleteFunc(s.Topics, func(name string, _ bool) bool {
+		return s.excluded[name] || s.exclude != nil && s.exclude.MatchString(name)
+	})
 	if s.Static, err = readStaticTopics(o.StaticTopicsPath, expand); err != nil {
 		return nil, err
 	}

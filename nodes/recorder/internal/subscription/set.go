@@ -560,27 +560,35 @@ func (s *Set) Topics() []*Topic {
 	})
 }
 
-// Unheard returns the named topics that received no messages, in order, and for each the reason.
-func (s *Set) Unheard() (topics, reasons []string) {
+// Unfit is the reason that Unheard returns for topics that the format cannot hold, which Warn was called for.
+const Unfit = "the format cannot hold it"
+
+// Unheard returns the named topics that received no messages, in order, and why.
+func (s *Set) Unheard() (topics []string, why map[string]string) {
 	s.mu.Lock()
 	named := slices.Sorted(maps.Keys(s.Selection.Topics))
-	heard := maps.Clone(s.unfit)
+	unfit := maps.Clone(s.unfit)
 	s.mu.Unlock()
-	there := selection.Names{}
+	heard, there := selection.Names{}, selection.Names{}
 	for _, t := range s.Topics() {
 		topic, n := t.Name(), t.Counts()
 		there[topic] = true
 		heard[topic] = heard[topic] || n.Received+n.Lost+n.Skipped+n.Throttled > 0
 	}
+	why = map[string]string{}
 	for _, name := range named {
 		service, events := strings.CutSuffix(name, selection.ServiceEvents)
 		switch {
 		case heard[name], events && (there[name] || there[service+bridge.CallReplies]): // a service need not be called
+			continue
+		case unfit[name]:
+			why[name] = Unfit
 		case there[name]:
-			topics, reasons = append(topics, name), append(reasons, "no message came")
+			why[name] = "no message came"
 		default:
-			topics, reasons = append(topics, name), append(reasons, "nobody published it")
+			why[name] = "nobody published it"
 		}
+		topics = append(topics, name)
 	}
-	return topics, reasons
+	return topics, why
 }
