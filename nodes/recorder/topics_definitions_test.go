@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 	"tapedeck/msgs/rosidl"
@@ -114,4 +115,51 @@ func TestDefinitionThatNobodyTells(t *testing.T) {
 		require.NoError(t, d.end())
 		require.Equal(t, []uint32{1}, numbers(t, d.path(), "/a"))
 	})
+}
+
+// The definition of a publisher that has another version of a known type wins over the one at hand, which would decode
+// its messages wrongly: without an answer there is none.
+func TestDefinitionOfAnotherVersion(t *testing.T) {
+	const text = "uint32 data\nuint32 more\n"
+	other := rosidl.NewLibrary(fstest.MapFS{"std_msgs/msg/UInt32.msg": {Data: []byte(text)}})
+	hash, err := other.Hash("std_msgs/msg/UInt32")
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		served bool
+		hidden bool // the message comes before the news of its publisher
+		want   string
+	}{
+		"fetched":              {true, false, text},
+		"fetched at a message": {true, true, text},
+		"not to be had":        {false, false, ""},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			net := &bridgetest.Network{Library: other}
+			node, err := net.Open(bridge.Options{Name: "recorder"})
+			require.NoError(t, err)
+			if c.hidden {
+				viewer, err := net.Open(bridge.Options{Name: "viewer"})
+				require.NoError(t, err)
+				defer viewer.Close()
+				_, err = viewer.Subscribe("/n", "std_msgs/msg/UInt32", codec.DefaultQoS(), func([]bridge.Sample) {})
+				require.NoError(t, err)
+				node = unnotified{node}
+			}
+			d := newDeckOf(t, net, node, testOptions("mcap"), "/n")
+			if c.served {
+				bridgetest.ServeTypeDescriptions(t, d.source, other, nil)
+			}
+			synctest.Wait()
+			d.publish(d.advertise("/n", codec.DefaultQoS()), 1, 2)
+			written := func() bool { return d.topics.Topics()[0].Written.Load() == 2 }
+			require.Eventually(t, written, patient, time.Millisecond)
+			require.NoError(t, d.end())
+			list := channels(t, d.path(), "/n")
+			require.Len(t, list, 1)
+			require.Equal(t, c.want, string(list[0].Schema.Data))
+			require.Equal(t, hash, list[0].TypeHash)
+			require.Equal(t, !c.served, d.warned["type std_msgs/msg/UInt32"])
+			require.Equal(t, []uint32{1, 2}, numbers(t, d.path(), "/n"))
+		})
+	}
 }

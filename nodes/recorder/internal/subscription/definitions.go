@@ -3,6 +3,7 @@ package subscription
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -71,9 +72,19 @@ func (d *definitions) fetch(e bridge.Endpoint) (string, error) {
 	return f.text, f.err
 }
 
-// schemaOf returns the definition of a type with that hash, which may be "".
-func (s *Set) schemaOf(typeName, hash string) (codec.Schema, error) {
+// errOtherVersion is returned for types that a publisher has with other fields than the definition that is at hand.
+var errOtherVersion = errors.New("its publisher has another version of the type than the definition found here")
+
+// schemaOf returns the definition of a type on a topic. hash is the one that the publisher announces, which wins over a
+// definition that is at hand; "": none.
+func (s *Set) schemaOf(topic, typeName, hash string) (codec.Schema, error) {
 	text, err := s.Library.Concatenated(typeName)
+	_, calls := bridge.CallsToDDS(topic) // hashes of requests and replies are those of the service
+	if err == nil && hash != "" && !calls {
+		if own, hashErr := s.Library.Hash(typeName); hashErr == nil && own != hash {
+			err = errOtherVersion
+		}
+	}
 	if err != nil {
 		if text = s.definitions.known(hash); text == "" {
 			return codec.Schema{}, err
@@ -103,7 +114,7 @@ func (s *Set) define(t *Topic, info *bridge.Topic) {
 	switch {
 	case len(info.Publishers) == 0:
 	case !hashed:
-		_, err := s.Library.Concatenated(c.Type)
+		_, err := s.schemaOf(c.Topic, c.Type, c.TypeHash)
 		s.leaveUndefined(t, err)
 	case !t.expecting:
 		t.expecting = true
@@ -137,10 +148,13 @@ func (s *Set) leaveUndefined(t *Topic, err error) {
 	t.StopAwaiting()
 	s.declare(t)
 	advice := ""
-	if errors.Is(err, rosidl.ErrUnknownType) {
+	c := t.Channel.Load()
+	if _, own := s.schemaOf(c.Topic, c.Type, c.TypeHash); errors.Is(own, errOtherVersion) && !errors.Is(err, own) {
+		err = fmt.Errorf("%w: %w", own, err)
+	}
+	if errors.Is(err, rosidl.ErrUnknownType) || errors.Is(err, errOtherVersion) {
 		advice = "; name the folder that has it with --definition-paths"
 	}
-	c := t.Channel.Load()
 	s.Warn("type "+c.Type, "%s is recorded without the definition of its type, which readers then must know: %v%s",
 		c.Topic, err, advice)
 }

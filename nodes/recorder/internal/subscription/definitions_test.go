@@ -9,6 +9,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/msgs"
 	"tapedeck/nodes/recorder/internal/intake"
 	"tapedeck/nodes/recorder/internal/queue"
 )
@@ -17,7 +18,8 @@ import (
 func TestDefinitionOfAnUnknownNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var warnings []string
-		s := New(Options{Warn: func(what, _ string, _ ...any) { warnings = append(warnings, what) }})
+		warn := func(what, _ string, _ ...any) { warnings = append(warnings, what) }
+		s := New(Options{Library: msgs.Library(), Warn: warn})
 		c := &codec.Channel{Topic: "/a", Type: "robot/msg/Count", Encoding: codec.EncodingCDR}
 		topic := &Topic{Receiver: intake.NewReceiver(c, intake.Options{})}
 		topic.AwaitDefinition()

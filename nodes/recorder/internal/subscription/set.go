@@ -136,6 +136,11 @@ func (s *Set) Stop() {
 	s.replacements.Wait()
 	for _, t := range s.Topics() {
 		t.close()
+		s.mu.Lock()
+		if t.fetching && t.Channel.Load().Schema.Encoding == "" {
+			s.leaveUndefined(t, errors.New("its publisher did not answer in time"))
+		}
+		s.mu.Unlock()
 	}
 }
 
@@ -429,6 +434,7 @@ func (s *Set) handler(t *Topic) func([]bridge.Sample) {
 			info := s.info(c.Topic)
 			t.SetPublishers(info.Publishers, c.Type)
 			s.meet(t, &info)
+			s.Look() // to fetch the definition, if that is needed
 		})
 		t.Take(samples)
 	}
@@ -446,10 +452,14 @@ func (s *Set) meet(t *Topic, info *bridge.Topic) {
 		if c.QoS != nil {
 			return false
 		}
-		schema := c.Schema
+		schema, hash := c.Schema, c.TypeHash
 		*c = *known
-		if c.Schema.Encoding == "" {
+		switch {
+		case c.Schema.Encoding != "":
+		case hash == "" || hash == c.TypeHash:
 			c.Schema = schema
+		default:
+			t.AwaitDefinition() // the one at hand is that of another version
 		}
 		return true
 	})
@@ -492,14 +502,8 @@ func (s *Set) channel(info *bridge.Topic, typeName string, offers []codec.QoS) *
 		}
 	}
 	var err error
-	if c.Schema, err = s.schemaOf(typeName, c.TypeHash); err != nil {
-		return c
-	}
-	if hash, err := s.Library.Hash(typeName); err == nil && c.TypeHash == "" {
-		c.TypeHash = hash
-	} else if err == nil && c.TypeHash != hash {
-		s.Warn("hash "+info.Name, "%s: its publisher's %s differs from the definition found here, which is recorded",
-			info.Name, typeName)
+	if c.Schema, err = s.schemaOf(info.Name, typeName, c.TypeHash); err == nil && c.TypeHash == "" {
+		c.TypeHash, _ = s.Library.Hash(typeName)
 	}
 	return c
 }
