@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -30,6 +31,7 @@ type systemTimer struct {
 	fd     int32
 	origin time.Time
 	first  int64 // at origin
+	alone  bool  // there is only one P, which others need
 }
 
 func newSystemTimer() (*systemTimer, error) {
@@ -37,7 +39,8 @@ func newSystemTimer() (*systemTimer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create an eventfd: %w", err)
 	}
-	a := &systemTimer{event: os.NewFile(uintptr(fd), "eventfd"), fd: int32(fd), origin: time.Now()}
+	a := &systemTimer{event: os.NewFile(uintptr(fd), "eventfd"), fd: int32(fd), origin: time.Now(),
+		alone: runtime.GOMAXPROCS(0) == 1}
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
 		return nil, fmt.Errorf("read CLOCK_MONOTONIC: %w", err)
@@ -61,8 +64,7 @@ func (t *systemTimer) sleep(until int64) {
 			return
 		}
 		if ahead <= int64(exactSleep) {
-			at := unix.NsecToTimespec(until)
-			_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &at, nil)
+			t.sleepExactly(until)
 			continue
 		}
 		timeout := unix.NsecToTimespec(ahead - int64(exactSleep)/2)
@@ -72,6 +74,19 @@ func (t *systemTimer) sleep(until int64) {
 			return
 		}
 	}
+}
+
+// sleepExactly sleeps until that time or a signal. It keeps its P meanwhile: otherwise the scheduler takes the P away
+// during each sleep and wakes its monitor thread after it, which costs more than publishing a message. A stop of the
+// world ends the sleep by a signal.
+func (t *systemTimer) sleepExactly(until int64) {
+	at := unix.NsecToTimespec(until)
+	if t.alone {
+		_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &at, nil)
+		return
+	}
+	_, _, _ = unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME,
+		uintptr(unsafe.Pointer(&at)), 0, 0, 0)
 }
 
 func (t *systemTimer) wake() { _, _ = t.event.Write([]byte{1, 0, 0, 0, 0, 0, 0, 0}) }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,13 +19,41 @@ func newTestTimer(t *testing.T) *systemTimer {
 
 func TestTimerSleepsUntil(t *testing.T) {
 	a := newTestTimer(t)
-	for _, d := range []time.Duration{-time.Second, 0, time.Microsecond, exactSleep, 3 * exactSleep} {
-		until := a.now() + int64(d)
-		a.sleep(until)
-		require.GreaterOrEqual(t, a.now(), until, d)
-		var system unix.Timespec
-		require.NoError(t, unix.ClockGettime(unix.CLOCK_MONOTONIC, &system))
-		require.GreaterOrEqual(t, system.Nano(), until-int64(time.Millisecond), "it is the system's clock")
+	for _, a.alone = range []bool{false, true} {
+		for _, d := range []time.Duration{-time.Second, 0, time.Microsecond, exactSleep, 3 * exactSleep} {
+			until := a.now() + int64(d)
+			a.sleep(until)
+			require.GreaterOrEqual(t, a.now(), until, d)
+			var system unix.Timespec
+			require.NoError(t, unix.ClockGettime(unix.CLOCK_MONOTONIC, &system))
+			require.GreaterOrEqual(t, system.Nano(), until-int64(time.Millisecond), "it is the system's clock")
+		}
+	}
+}
+
+func TestTimerSleepLetsTheWorldStop(t *testing.T) {
+	a := newTestTimer(t)
+	a.alone = false
+	var ended atomic.Bool
+	slept := make(chan struct{})
+	go func() {
+		defer close(slept)
+		a.lockThread()
+		for !ended.Load() {
+			a.sleepExactly(a.now() + int64(time.Hour)) // a signal ends it
+		}
+	}()
+	for range 3 {
+		runtime.GC()
+	}
+	ended.Store(true)
+	for {
+		select {
+		case <-slept:
+			return
+		default:
+			runtime.GC() // the last one may have been before the sleep
+		}
 	}
 }
 
