@@ -20,10 +20,10 @@ import (
 // mapPatience is how long frames wait for the name of the map, which a log begins with.
 const mapPatience = 2 * time.Second
 
-// Writer writes a log from ROS 2 messages in the order in which they come. It is the inverse of ToROS2. A frame has the
-// messages between two messages on /clock or, without a /clock, those of a step. If messages of a frame describe the
-// same thing, the last one counts. An actor appears with the first message about it, and disappears when a
-// CarlaActorList no longer lists it.
+// Writer writes a log from ROS 2 messages in the order in which they come. It is the inverse of ToROS2. A frame is a
+// message on /clock with the messages of its time, by their stamps or, without stamps, by when they come; without a
+// /clock it is what comes in a step. If messages of a frame describe the same thing, the last one counts.
+// An actor appears with the first message about it, and disappears when a CarlaActorList no longer lists it.
 //
 // It implements bridge.Lossy, and codec.Splitter if the writer below does. It skips messages on topics that a log is
 // not made of: see Left.
@@ -41,7 +41,9 @@ type Writer struct {
 	now     time.Duration // of the frame that is collected, since the log began
 	logTime int64         // when the log began
 	number  uint64        // of the frame before
-	early   early
+	waiting []*batch      // of the frames after the one that is collected, which /clock has begun
+	early   *batch        // of frames that it has not begun
+	held    int           // bytes in batches
 
 	size    int64          // bytes of frames that were written
 	channel *codec.Channel // nil before the first frame is written
@@ -62,7 +64,7 @@ func NewWriter(w codec.Writer, o WriteOptions) *Writer {
 	}
 	writer := &Writer{
 		logState: newLogState(o), splitter: splitter{w}, step: cmp.Or(o.Step, 50*time.Millisecond),
-		sources: map[*codec.Channel]*source{}, mapName: o.Map,
+		sources: map[*codec.Channel]*source{}, mapName: o.Map, early: new(batch),
 	}
 	if o.Map == "" {
 		writer.patience = mapPatience
@@ -116,12 +118,41 @@ func (w *Writer) Write(m *codec.Message) error {
 	if err != nil {
 		return fmt.Errorf("%s [%s] at %d ns: %w", m.Channel.Topic, m.Channel.Type, m.LogTime, err)
 	}
-	shown := w.zero + w.now
-	if t := s.time(); w.early.begun && (t > shown || t == 0 && shown != 0) && len(w.early.data) < maxEarly {
-		w.early.add(m)
+	w.place(s, m)
+	return nil
+}
+
+// place takes the decoded message of a source into the frame that is collected, or has it wait for a later frame.
+func (w *Writer) place(s *source, m *codec.Message) {
+	if b := w.batchOf(s.time()); b != nil && w.held < maxHeld {
+		w.held += b.add(m)
+	} else {
+		w.collect(s)
+	}
+}
+
+// batchOf returns the batch of the frame that a message is about by its time, nil for the frame that is collected.
+func (w *Writer) batchOf(t time.Duration) *batch {
+	if !w.begun || !w.clocked {
 		return nil
 	}
-	w.collect(s)
+	at, newest := t-w.zero, w.now
+	if t != 0 || w.zero+w.now == 0 { // else the stamp is not set
+		if at <= w.now {
+			return nil
+		}
+		for _, b := range w.waiting {
+			if newest = b.at; at <= newest {
+				return b
+			}
+		}
+		if at-newest <= maxAhead {
+			return w.early
+		}
+	}
+	if n := len(w.waiting); n > 0 {
+		return w.waiting[n-1]
+	}
 	return nil
 }
 
@@ -165,8 +196,8 @@ func (w *Writer) pass(logTime int64) error {
 	return err
 }
 
-// tick takes a message on /clock. Messages about a frame may come after the clock of the next frame, so that a frame
-// ends when the clock advances once more.
+// tick takes a message on /clock. Messages about a frame may come before its clock, or after that of the next frame: a
+// frame ends when the clock advances once more, and not sooner than lateness after the clock of the next frame.
 func (w *Writer) tick(t time.Duration, logTime int64) (err error) {
 	switch {
 	case !w.begun || !w.clocked && w.number == 0:
@@ -176,7 +207,10 @@ func (w *Writer) tick(t time.Duration, logTime int64) (err error) {
 		w.clocked = true
 		w.zero = t - max(w.now, time.Duration(logTime-w.logTime))
 	}
-	next, last := t-w.zero, max(w.now, w.early.at)
+	next, last := t-w.zero, w.now
+	if n := len(w.waiting); n > 0 {
+		last = w.waiting[n-1].at
+	}
 	if next < last {
 		w.losses.Add(clockTopic, "jumps back of the clock: time in the log continues", 1)
 		next = last + w.step
@@ -185,22 +219,21 @@ func (w *Writer) tick(t time.Duration, logTime int64) (err error) {
 	if next == last {
 		return nil
 	}
-	if w.early.begun {
-		err = w.catchUp()
+	early := w.early
+	w.early, w.waiting = new(batch), append(w.waiting, &batch{at: next, logTime: logTime})
+	w.replay(early, w.place)
+	for len(w.waiting) > 1 && (len(w.waiting) > maxFrames || logTime-w.waiting[0].logTime >= int64(lateness)) {
+		err = errors.Join(err, w.catchUp())
 	}
-	w.early.begun, w.early.at = true, next
 	return err
 }
 
-// catchUp ends the frame that is collected, and begins the next one with the messages that came early.
+// catchUp ends the frame that is collected, and begins the next one with the messages that wait for it.
 func (w *Writer) catchUp() error {
 	err := w.end()
-	w.now, w.early.begun = w.early.at, false
-	for _, m := range w.early.messages() {
-		s := w.source(m.Channel)
-		_ = s.decode(&m) // it was decoded before
-		w.collect(s)
-	}
+	next := w.waiting[0]
+	w.now, w.waiting = next.at, slices.Delete(w.waiting, 0, 1)
+	w.replay(next, func(s *source, _ *codec.Message) { w.collect(s) })
 	return err
 }
 
@@ -268,9 +301,11 @@ func (w *Writer) flush() error {
 func (w *Writer) finish() error {
 	var err error
 	w.patience = 0
-	if w.early.begun {
-		err = w.catchUp()
+	for len(w.waiting) > 0 {
+		err = errors.Join(err, w.catchUp())
 	}
+	w.replay(w.early, func(s *source, _ *codec.Message) { w.collect(s) })
+	w.early = new(batch)
 	if w.begun {
 		w.begun = false
 		err = errors.Join(err, w.end())
@@ -374,33 +409,35 @@ const (
 	anyWalker  = "walker.pedestrian.0001"
 )
 
-// maxEarly limits the bytes of messages that wait for the clock. It is far more than a frame has.
-const maxEarly = 64 << 20
+const (
+	lateness  = 200 * time.Millisecond // by which messages may come after others of the same frame
+	maxAhead  = time.Second            // of the clock: stamps further ahead are of another clock
+	maxFrames = 64                     // that wait, however late their messages may be
+	maxHeld   = 64 << 20               // bytes of messages that wait, far more than frames have
+)
 
-// early keeps the messages of the frame after the one that is collected.
-type early struct {
-	begun bool
-	at    time.Duration // since the log began
-	list  []codec.Message
-	ends  []int // of their payloads, in data
-	data  []byte
+// batch keeps the messages of a frame that is not collected yet.
+type batch struct {
+	at      time.Duration // since the log began
+	logTime int64         // of the clock
+	list    []codec.Message
 }
 
-func (e *early) add(m *codec.Message) {
-	e.list = append(e.list, *m)
-	e.data = append(e.data, m.Data...)
-	e.ends = append(e.ends, len(e.data))
+// add keeps a copy of a message, and returns its size.
+func (b *batch) add(m *codec.Message) int {
+	b.list = append(b.list, *m)
+	b.list[len(b.list)-1].Data = slices.Clone(m.Data)
+	return len(m.Data)
 }
 
-// messages returns and removes all messages. They are valid until the next add.
-func (e *early) messages() []codec.Message {
-	list, from := e.list, 0
-	for i, to := range e.ends {
-		list[i].Data = e.data[from:to]
-		from = to
+// replay hands the messages of a batch to f.
+func (w *Writer) replay(b *batch, f func(*source, *codec.Message)) {
+	for _, m := range b.list {
+		w.held -= len(m.Data)
+		s := w.source(m.Channel)
+		_ = s.decode(&m) // it was decoded before
+		f(s, &m)
 	}
-	e.list, e.ends, e.data = e.list[:0], e.ends[:0], e.data[:0]
-	return list
 }
 
 // splitter passes the methods of codec.Splitter on to a writer that has them.

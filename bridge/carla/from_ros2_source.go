@@ -124,7 +124,7 @@ func (s *source) decode(m *codec.Message) error {
 // time returns the time of the decoded message, far in the future if it has none, 0 if that is not set.
 func (s *source) time() time.Duration {
 	if s.stamp == nil {
-		return math.MaxInt64
+		return math.MaxInt64 / 2
 	}
 	return duration(s.stamp(s.message))
 }
