@@ -72,7 +72,7 @@ func (p *painter) black(j *job) ([]byte, error) {
 	if p.depth {
 		return make([]byte, 2*p.size.width*p.size.height), nil
 	}
-	return p.encode(j, image.NewGray(image.Rect(0, 0, p.size.width, p.size.height)))
+	return p.encode(j, pixel.Black(p.size.width, p.size.height))
 }
 
 // encode converts an image to that of the file.

@@ -3,7 +3,6 @@ package lerobot
 import (
 	"errors"
 	"fmt"
-	"image"
 	"slices"
 	"sync"
 
@@ -110,15 +109,11 @@ func (c *camera) paintBlack() (err error) {
 	p := &c.picture
 	f := &c.black
 	f.Encoding, f.Width, f.Height = p.encoding, p.Width, p.Height
-	black := image.NewRGBA(image.Rect(0, 0, p.Width, p.Height))
-	for i := 3; i < len(black.Pix); i += 4 {
-		black.Pix[i] = 0xff
-	}
 	switch p.encoding {
 	case "jpeg":
-		f.Data, err = pixel.AppendJPEG(nil, black, 95)
+		f.Data, err = pixel.AppendJPEG(nil, pixel.Black(p.Width, p.Height), 95)
 	case "png":
-		f.Data, err = encodePNG(black)
+		f.Data, err = encodePNG(pixel.Black(p.Width, p.Height))
 	default:
 		f.Step = p.Width * p.layout.Bytes
 		f.Data = make([]byte, f.Step*p.Height)

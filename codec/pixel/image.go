@@ -141,6 +141,13 @@ func RGBA(m image.Image, canvas *image.RGBA) *image.RGBA {
 	return canvas
 }
 
+// Black returns a black image.
+func Black(width, height int) *image.RGBA {
+	m := image.NewRGBA(image.Rect(0, 0, width, height))
+	draw.Draw(m, m.Rect, image.Black, image.Point{}, draw.Src)
+	return m
+}
+
 const pngMagic = "\x89PNG\r\n\x1a\n"
 
 // Detect returns "jpeg" or "png" by how a file begins, "" of any other.
