@@ -39,7 +39,7 @@ func frameTrack(step int64, n int) *Track { return &Track{Name: "camera_0", Stam
 func TestOneSample(t *testing.T) {
 	s := Streams{Cameras: []*Track{frameTrack(30, 10)}, Vectors: []*Vector{numbers("one", 1, 7)}}
 	_, err := Align(s, Options{})
-	require.EqualError(t, err, "of 10 rows only 1 are left, at least 2 are needed: one: 9 rows dropped: behind its last "+
+	require.EqualError(t, err, "of 10 rows only 1 are left, at least 2 are needed: one: 9 rows dropped: after its last "+
 		"sample")
 
 	table, err := Align(s, Options{Ends: EndsClamp})
@@ -83,7 +83,7 @@ func TestNothing(t *testing.T) {
 			`timeline "union" has no rows; choose another one`},
 		{
 			"a camera without frames", Streams{Cameras: []*Track{camera, {Name: "c"}}, Vectors: []*Vector{state}}, Options{},
-			"of 10 rows only 0 are left, at least 2 are needed: c: 10 rows dropped: nothing in it",
+			"of 10 rows only 0 are left, at least 2 are needed: c: 10 rows dropped: no samples",
 		},
 		{"a camera without frames, black", Streams{Cameras: []*Track{camera, {Name: "c"}}, Vectors: []*Vector{state}},
 			Options{MissingImage: MissingBlack}, ""},

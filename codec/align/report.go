@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Reasons why rows are dropped, in StreamReport.Dropped.
+// Reasons why rows are dropped, in StreamReport.Dropped. Files keep them in these words; people read those of
+// ReasonText.
 const (
 	WhyBefore     = "before its first sample"
 	WhyBehind     = "behind its last sample"
@@ -16,6 +17,19 @@ const (
 	WhyNoFrame    = "no frame near enough"
 	WhyEmpty      = "nothing in it"
 )
+
+// ReasonText returns a reason in plain words.
+func ReasonText(why string) string {
+	switch why {
+	case WhyBehind:
+		return "after its last sample"
+	case WhyIncomplete:
+		return "before all its values were known"
+	case WhyEmpty:
+		return "no samples"
+	}
+	return why
+}
 
 // Report counts what Align kept and dropped.
 type Report struct {
@@ -119,7 +133,7 @@ func (s *StreamReport) notes() []string {
 func (s *StreamReport) losses() []string {
 	var losses []string
 	for why, n := range s.Dropped {
-		losses = append(losses, fmt.Sprintf("%s dropped: %s", count(n, "row"), why))
+		losses = append(losses, fmt.Sprintf("%s dropped: %s", count(n, "row"), ReasonText(why)))
 	}
 	slices.Sort(losses)
 	return losses

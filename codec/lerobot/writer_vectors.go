@@ -164,7 +164,7 @@ func losses(r *align.Report) string {
 	var all []string
 	add := func(s *align.StreamReport) {
 		for _, why := range slices.Sorted(maps.Keys(s.Dropped)) {
-			all = append(all, fmt.Sprintf("%s: %d for %s", s.Name, s.Dropped[why], why))
+			all = append(all, fmt.Sprintf("%s: %d, %s", s.Name, s.Dropped[why], align.ReasonText(why)))
 		}
 	}
 	for _, c := range r.Cameras {
