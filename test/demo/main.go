@@ -1,6 +1,6 @@
-// Demo shows tapedeck's main job end to end, with the executables in bin/: publishers drive, the recorder records them,
-// a snapshot is taken, the recording is inspected and played back while a second recorder listens, and both recordings
-// are compared. Then a log of CARLA is played and received. Any difference is an error.
+// Demo runs the executables in bin/ together: the recorder records simulated publishers and takes a snapshot, and the
+// recording is inspected. It is played while a second recorder records it, and both recordings are compared. Then a log
+// of CARLA is played and received. Any difference is an error.
 package main
 
 import (

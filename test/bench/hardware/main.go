@@ -1,7 +1,7 @@
-// Hardware measures the processor time of the publishers of hardware: two arms, one that pushes and one that is polled,
-// and a MAVLink autopilot, each at 200 Hz, and three cameras at 30 Hz. Together they should take less than half of a
-// core. This program simulates the devices and subscribes to everything; its own time does not count. It runs the
-// executables in bin/.
+// Hardware measures the processor time of the executables in bin/ that publish data of hardware: two arms, one that
+// pushes its state and one that is polled, and a MAVLink autopilot, each at 200 Hz, and three cameras at 30 Hz. Together
+// they should take less than half of a core. This program simulates the devices and subscribes to all topics; its own
+// processor time is not counted.
 package main
 
 import (

@@ -1,5 +1,6 @@
-// Player measures when messages of a player are sent and arrive: ours and, if a ROS 2 is found, ROS 2's, beside a bare
-// loop that sleeps until the same times. It uses the executables in bin/ and prints three tables.
+// Player measures when the messages of a player are sent and when they arrive. It compares tapedeck's player, ROS 2's
+// if it is installed, and a bare loop that sleeps until the same times. It uses the executables in bin/ and prints
+// three tables.
 //
 // Pacing: a recording of an IMU at 1 kHz is played at several rates. The bare loop is a thread of its own that calls
 // clock_nanosleep with absolute times and a timer slack of 1 ns. It runs once alone, where its times are those of

@@ -1,10 +1,10 @@
-// Recorder measures recorders with the same loads in turn: ours in both formats, ROS 2's where a ROS 2 is found and ROS
-// 1's where that is installed, beside a process that receives the same messages and does nothing with them. It prints
-// the losses, processor time and memory of each. It uses the executables in bin/.
+// Recorder lets several recorders record the same messages in turn, and prints what each lost, its processor time and
+// its memory. These are tapedeck's recorder in both formats, and those of ROS 2 and ROS 1 if they are installed. The
+// baseline is a process that only receives the messages. The executables are those in bin/.
 //
 // Messages are numbered, and their numbers are looked up in the recordings. The processor time is user and system time
-// of the recording process, from the first message until it ends; starting and subscribing do not count. All recorders
-// have their default options, the default QoS of ROS 2 and the same disk.
+// of the recording process, from the first message until it ends, without its start. All recorders have their default
+// options, the default QoS of ROS 2 and the same disk.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Seek measures how long a reader that is open takes to the first message from a random time on, and to the state
-// before that time, in large recordings that it writes first.
+// Seek writes large recordings and measures how long an open reader needs to find the first message after a random time
+// and the last messages before that time.
 package main
 
 import (
