@@ -65,7 +65,7 @@ type seen struct {
 	sum                uint64 // of the payload
 }
 
-// read returns what it yields, up to most messages. Damage is passed over.
+// read returns what it yields, up to most messages. Damage is skipped.
 func read(t *testing.T, most int, it codec.Iterator, err error) (messages []seen) {
 	require.NoError(t, err)
 	for {

@@ -289,7 +289,7 @@ func (p *payload) wideToText(s *step) error {
 	return nil
 }
 
-// skip passes over a field that only src has, and reports whether it differs from the default.
+// skip skips a field that only src has, and reports whether it differs from the default.
 func (p *payload) skip(s *step) (had bool, err error) {
 	var data []byte
 	switch s.kind {

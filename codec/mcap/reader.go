@@ -17,8 +17,8 @@ import (
 
 // Reader reads an MCAP file.
 //
-// It finds its way by the summary when that holds indexes, statistics and all channels. Any other file is gone
-// through once before the first message is read or Info answers. Reading holds the chunks that overlap in time, up to
+// It finds its way by the summary when that holds indexes, statistics and all channels. Any other file is scanned
+// once before the first message is read or Info answers. Reading holds the chunks that overlap in time, up to
 // 256 MiB of them or a single larger one; what is beyond that is read again when its time comes.
 //
 // Info.Extra is an Extra. Info.Records are the metadata records of other programs.

@@ -17,8 +17,8 @@ import (
 // have.
 const zeroEnd = 8
 
-// scan finds the segments by going through the whole file, at first for its channels alone if those may be missing in
-// front of their messages.
+// scan finds the segments by reading the whole file, at first for its channels alone if those may be missing in front
+// of their messages.
 func (r *Reader) scan(definitions bool) error {
 	to := r.Size
 	magic := make([]byte, len(mcap.Magic))

@@ -32,13 +32,13 @@ type record struct {
 
 func (r record) end() int64 { return r.offset + recordHead + r.size }
 
-// walker goes through the records in a stretch of a file and finds the next whole one behind a damaged place.
+// walker reads the records of a part of a file in order and finds the next whole one behind a damaged place.
 type walker struct {
 	chunked.Window
 	far     chunked.Window // reads beyond Window, which stays where it is
 	off, to int64
 	content int64                     // where the zeros begin that an unfinished file ends with; 0 when it does not
-	ahead   int64                     // what was found behind records that are passed over nevertheless
+	ahead   int64                     // offset of the next known record, behind unknown ones
 	known   func(channel uint16) bool // whether the channel was described
 	last    int64                     // log time of the last message; 0 when there was none
 }
@@ -72,7 +72,7 @@ func (w *walker) next() (record, error) {
 		return record{}, w.Err
 	case sane && found >= r.end():
 		w.off = r.end()
-		if r.op > maxOpcode { // an unknown record is passed over; there may be many in a row
+		if r.op > maxOpcode { // unknown records are skipped; there may be many in a row
 			w.ahead = found
 		}
 		return r, nil

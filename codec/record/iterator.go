@@ -17,7 +17,7 @@ import (
 const (
 	// maxEntries bounds what an iterator remembers of messages to come: 20 MiB.
 	maxEntries = 1 << 19
-	// splitSize is the size from which on a chunk is gone through once more, for its parts. Our own are smaller.
+	// splitSize is the size from which on a chunk is scanned for its parts. Our own are smaller.
 	splitSize = 32 << 20
 	// enoughEntries is when it begins to ask whether it can do without further pieces that overlap in time.
 	enoughEntries = 1 << 15
@@ -314,7 +314,7 @@ func (it *iterator) parts(p piece) ([]piece, error) {
 	return slices.DeleteFunc(slices.Clone(parts), func(p piece) bool { return !p.overlaps(it.query) }), nil
 }
 
-// findParts goes through p for its parts. It reports whether p was whole.
+// findParts scans p for its parts. It reports whether p was whole.
 func (it *iterator) findParts(p piece) (_ []piece, whole bool, err error) {
 	var parts layout
 	whole = true

@@ -63,8 +63,8 @@ func (l *layout) add(m *singleMessage, chunk int) {
 	})
 }
 
-// walk goes through the sections of a file in order. A shallow one believes the headers of the chunks and ends at the
-// first damage. A deep one goes through the messages too, and behind damage it looks for the next section or message.
+// walk reads the sections of a file in order. A shallow one trusts the headers of the chunks and ends at the first
+// damage. A deep one reads the messages too, and behind damage it looks for the next section or message.
 type walk struct {
 	*reader
 	layout
@@ -300,7 +300,7 @@ func (w *walk) torn(content int64) bool {
 	return content < w.bodyEnd && m.end < w.bodyEnd
 }
 
-// messages goes through the messages from pos on.
+// messages reads the messages from pos on.
 func (w *walk) messages() error {
 	var m singleMessage
 	for w.pos < w.bodyEnd {

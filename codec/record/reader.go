@@ -63,7 +63,7 @@ type reader struct {
 
 	shallow    *layout
 	deep       *layout                // nil before it is needed
-	pieceCache map[extent]cachedPiece // of pieces that were gone through
+	pieceCache map[extent]cachedPiece // of pieces that were scanned
 	info       *codec.Info
 }
 

@@ -11,7 +11,7 @@ import (
 
 // Reader reads a bag.
 //
-// It finds its way by the index of a bag that was closed. Any other, also one of version 1.2, is gone through once
+// It finds its way by the index of a bag that was closed. Any other, also one of version 1.2, is scanned once
 // before the first message is read or Info answers: what a killed writer left is read up to its last whole message,
 // also in the chunk that was open. Reading holds the chunks that overlap in time, up to 256 MiB of them or a single
 // larger one; what is beyond that is read again when its time comes.

@@ -25,7 +25,7 @@ type record struct {
 
 func (r *record) end() int64 { return r.data + int64(r.size) }
 
-// walker goes through the records in a stretch of a file and finds the next whole one behind a damaged place.
+// walker reads the records of a part of a file in order and finds the next whole one behind a damaged place.
 type walker struct {
 	chunked.Window
 	off, to int64

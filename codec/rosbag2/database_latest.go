@@ -19,7 +19,7 @@ type row struct{ id, topic, time int64 }
 
 func compareRows(a, b row) int { return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.id, b.id)) }
 
-// Latest implements codec.LatestReader. There is no index by topic: the database is gone through once for the topics
+// Latest implements codec.LatestReader. There is no index by topic: the database is read once for the topics
 // with few messages, and from the end of the window back for the others.
 func (d *database) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
 	if _, err := d.Info(); err != nil {

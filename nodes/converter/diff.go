@@ -219,7 +219,7 @@ type side struct {
 	*input
 	topics  map[topicKey]*topicMessages
 	count   int      // messages
-	damaged []string // the first places that were passed over, up to shownDamage
+	damaged []string // the first places that were skipped, up to shownDamage
 	more    bool     // there are more
 }
 

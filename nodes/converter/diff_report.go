@@ -28,7 +28,7 @@ type reportSide struct {
 	Topics   int    `json:"topics"`
 	Messages int    `json:"messages"`
 
-	Damaged []string `json:"damaged,omitempty"` // places that were passed over
+	Damaged []string `json:"damaged,omitempty"` // places that were skipped
 }
 
 // topicDiff describes how a topic differs.

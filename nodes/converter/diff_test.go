@@ -218,7 +218,7 @@ func TestDiffOfSimultaneousMessages(t *testing.T) {
 		"byte 6: 0x66 and 0x58")
 }
 
-// Damage is passed over: what follows it is compared.
+// Damage is skipped: what follows it is compared.
 func TestDiffOfDamaged(t *testing.T) {
 	whole := writeLines(t, "whole.lines", sequence(imu, 1, "abcd"))
 	changed := writeLines(t, "changed.lines", sequence(imu, 1, "abcX"))

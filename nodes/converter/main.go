@@ -95,8 +95,8 @@ that can be read; the old files are kept as NAME.damaged.`,
 			1, 0, &struct{}{}, reindex),
 		command("diff A B", "Compare two recordings message by message",
 			`Compares two recordings of any formats message by message: topics, types, the
-payloads of each topic and their order. Damaged places are passed over and
-noted. Exits with 0 if they are the same, with 1 if they differ and with 2 if
+payloads of each topic and their order. Damaged places are skipped and noted.
+Exits with 0 if they are the same, with 1 if they differ and with 2 if
 they cannot be compared, or if damage hides whether they differ.`,
 			2, 2, &diff, diff.diff))
 	return root

@@ -13,7 +13,7 @@ import (
 
 // metricsRules are the lines that the parser of scenario_runner's metrics
 // (https://github.com/carla-simulator/scenario_runner, srunner/metrics/tools/metrics_parser.py) expects in a frame:
-// sections in this order alone, each with a title, which may be missing, and rows. It passes over the rest of a frame
+// sections in this order alone, each with a title, which may be missing, and rows. It ignores the rest of a frame
 // from the first line on that it does not expect. In rows # is a number, $ a vector of finite numbers, and % a vector
 // that may have NaN and infinity.
 var metricsRules = [][]string{

@@ -9,7 +9,7 @@ import (
 	"math/bits"
 )
 
-// Database reads rows of a database, whatever is damaged of it: it goes through the pages of tables, in the order of
+// Database reads rows of a database, whatever is damaged of it: it reads the pages of tables, in the order of
 // the file, not through the trees that they belong to.
 type Database struct {
 	file     io.ReaderAt

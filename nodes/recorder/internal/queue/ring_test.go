@@ -201,7 +201,7 @@ func TestViewsMayBeExtended(t *testing.T) {
 	r.put(tr, 1, 1000)
 	r.put(tr, 2, 1000)
 	list, _ := v.Read(nil)
-	require.Len(t, list, 2, "what comes after the end is not passed over, as the end may move")
+	require.Len(t, list, 2, "items after the end are not skipped, because the end may move")
 	require.True(t, v.Extend(2e9))
 	_, over := v.Finish(1e9)
 	require.False(t, over)
