@@ -111,6 +111,114 @@ func TestRecordingForCARLA(t *testing.T) {
 	})
 }
 
+// Each file begins with all that is in the world, so that it plays alone, and with nothing twice: a list that was
+// latched before a traffic light appeared does not remove it.
+func TestFilesOfRecordingForCARLA(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := testOptions("carla")
+		o.All, o.RepeatTransientLocal = true, []string{"/carla/hero/collision"}
+		d := newDeck(t, o)
+		latched := func(topic string, m msgs.Message) {
+			d.say(d.offer(topic, m.TypeName(), bridge.LatchedQoS()), m)
+		}
+		clock := d.offer("/clock", "rosgraph_msgs/msg/Clock", codec.DefaultQoS())
+		odometry := d.offer("/carla/hero/odometry", "nav_msgs/msg/Odometry", codec.DefaultQoS())
+		latched("/carla/world_info", &carla_msgs.CarlaWorldInfo{MapName: "Town05"})
+		latched("/carla/actor_list", &carla_msgs.CarlaActorList{Actors: []carla_msgs.CarlaActorInfo{
+			{Id: 42, Type: "vehicle.audi.tt", Rolename: "hero"}, {Id: 43, Type: "sensor.camera.rgb", ParentId: 42}}})
+		latched("/carla/weather_control", &carla_msgs.CarlaWeatherParameters{Cloudiness: 50})
+		latched("/carla/traffic_lights/info", &carla_msgs.CarlaTrafficLightInfoList{
+			TrafficLights: []carla_msgs.CarlaTrafficLightInfo{{Id: 7}}})
+		latched("/carla/hero/vehicle_info", &carla_msgs.CarlaEgoVehicleInfo{Id: 42, Type: "vehicle.audi.tt", MaxRpm: 5000})
+		bang := d.offer("/carla/hero/collision", "carla_msgs/msg/CarlaCollisionEvent", codec.DefaultQoS())
+		second := int32(0)
+		drive := func(messages ...*carla_msgs.CarlaCollisionEvent) {
+			for range 4 {
+				stamp := builtin_interfaces.Time{Sec: second}
+				d.say(clock, &rosgraph_msgs.Clock{Clock: stamp})
+				d.say(odometry, &nav_msgs.Odometry{Header: std_msgs.Header{Stamp: stamp}})
+				for _, m := range messages {
+					m.Header.Stamp = stamp
+					d.say(bang, m)
+				}
+				messages = nil
+				second++
+			}
+		}
+		drive(&carla_msgs.CarlaCollisionEvent{OtherActorId: 7})
+		for range 2 {
+			_, _, err := d.split()
+			require.NoError(t, err)
+			drive()
+		}
+		require.NoError(t, d.end())
+		for i, path := range []string{"drive.log", "drive_1.log", "drive_2.log"} {
+			packets := packetsOf(t, path)
+			var ids []uint32
+			for _, add := range packets[0].adds {
+				ids = append(ids, add.Actor)
+			}
+			require.ElementsMatch(t, []uint32{7, 42, 43}, ids, path)
+			require.Equal(t, carla.EventParentList{{Actor: 43, Parent: 42}}, packets[0].parents, path)
+			require.Equal(t, 1, packets[0].weathers, path)
+			require.Equal(t, 1, packets[0].physics, path)
+			collisions := 0
+			for n, p := range packets {
+				collisions += p.collisions
+				require.Zero(t, p.dels, path)
+				require.True(t, n == 0 || len(p.adds)+p.weathers+p.physics == 0, "%s: frame %d repeats", path, n)
+			}
+			require.Equal(t, max(0, 1-i), collisions, path)
+		}
+	})
+}
+
+// framePackets is what a frame says of the state.
+type framePackets struct {
+	adds                                carla.EventAddList
+	parents                             carla.EventParentList
+	dels, weathers, physics, collisions int
+}
+
+// packetsOf returns what each frame of a log says of the state.
+func packetsOf(t *testing.T, path string) (frames []framePackets) {
+	r, err := carla.Open(path)
+	require.NoError(t, err)
+	defer r.Close()
+	it, err := r.Read(codec.Query{})
+	require.NoError(t, err)
+	defer it.Close()
+	for {
+		m, err := it.Next()
+		if err != nil {
+			return frames
+		}
+		var f framePackets
+		for rest := m.Data; len(rest) > 0; {
+			var k carla.Packet
+			k, rest, err = carla.NextPacket(rest)
+			require.NoError(t, err)
+			b, err := carla.Decode(r.Profile(), k)
+			require.NoError(t, err)
+			switch list := b.(type) {
+			case *carla.EventAddList:
+				f.adds = append(f.adds, *list...)
+			case *carla.EventParentList:
+				f.parents = append(f.parents, *list...)
+			case *carla.EventDelList:
+				f.dels += len(*list)
+			case *carla.WeatherList:
+				f.weathers += len(*list)
+			case *carla.PhysicsControlList:
+				f.physics += len(*list)
+			case *carla.CollisionList:
+				f.collisions += len(*list)
+			}
+		}
+		frames = append(frames, f)
+	}
+}
+
 // What a log takes of the disk is not what the messages take: all that is in the world is in each frame.
 func TestSizeOfRecordingForCARLA(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -92,7 +92,7 @@ func (r *recorder) newSession(name string) (*session, error) {
 		OnRefused: s.onRefused, OnLimit: s.endAt,
 	})
 	s.open = s.writer.File()
-	s.writer.Guard = s.guard
+	s.writer.Guard, s.writer.KeepsState = s.guard, r.composer != nil
 	s.writer.Files = split.Limits{Bytes: int64(o.MaxBagSize), Duration: o.MaxBagDuration, Messages: o.MaxBagMessages}
 	s.writer.MaxBytes, s.writer.MaxMessages = int64(o.MaxRecordingSize), o.MaxRecordingMessages
 	switch o.Sync {

@@ -553,6 +553,56 @@ func TestLogOfMessages(t *testing.T) {
 	require.NotContains(t, texts(result.Losses), "metadata")
 }
 
+// Each file of a log that is composed of messages of ROS 2 begins with the actors that are there, and so does a clip.
+func TestFilesOfLogOfMessages(t *testing.T) {
+	folder := t.TempDir()
+	bag, whole := filepath.Join(folder, "bag"), filepath.Join(folder, "whole.log")
+	_, err := run(t, DefaultOptions(), bag, generate.Path(t, "carla/sr2020_DistanceToLaneCenter.log"))
+	require.NoError(t, err)
+	_, err = run(t, DefaultOptions(), whole, bag)
+	require.NoError(t, err)
+	var state *carla.State
+	after := func(m *codec.Message) (ids []uint32) {
+		if state == nil {
+			_, profile, err := carla.ParseChannel(m.Channel)
+			require.NoError(t, err)
+			state = carla.NewState(profile)
+		}
+		_, err = state.Apply(m.Data)
+		require.NoError(t, err)
+		for _, a := range state.Sorted() {
+			ids = append(ids, a.Actor)
+		}
+		slices.Sort(ids)
+		return ids
+	}
+	want := map[int64][]uint32{} // actors by time
+	frames, _ := readAll(t, whole)
+	for i := range frames {
+		want[frames[i].LogTime] = after(&frames[i])
+	}
+	require.NotEmpty(t, want[frames[0].LogTime])
+	o := DefaultOptions()
+	o.MaxBagMessages = 1000
+	split, err := run(t, o, filepath.Join(folder, "split.log"), bag)
+	require.NoError(t, err)
+	require.Greater(t, len(split.Files), 1)
+	o = DefaultOptions()
+	o.Start = "3"
+	clip, err := run(t, o, filepath.Join(folder, "clip.log"), bag)
+	require.NoError(t, err)
+	for _, path := range append(split.Files, clip.Files...) {
+		frames, _ := readAll(t, path)
+		state = nil
+		first := after(&frames[0])
+		for time, ids := range want { // the dates of logs have whole seconds
+			if time <= frames[0].LogTime+1e9 && time >= frames[0].LogTime-1e9 {
+				require.Equal(t, ids, first, path)
+			}
+		}
+	}
+}
+
 // Logs of several recordings are not one log, but those of one are.
 func TestSeveralLogs(t *testing.T) {
 	a, b := generate.Path(t, "carla/sr2020_DistanceToLaneCenter.log"), generate.Path(t, generate.CARLALog)

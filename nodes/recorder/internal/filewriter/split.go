@@ -91,7 +91,9 @@ func (w *Writer) split(t, received int64) splitResult {
 	w.broken = nil
 	w.file.Next()
 	w.callbacks.OnSplit(closed, w.File(), t)
-	w.repeat(w.callbacks.Latched(received), t)
+	if !w.KeepsState {
+		w.repeat(w.callbacks.Latched(received), t)
+	}
 	return splitResult{closed: closed, opened: w.File()}
 }
 

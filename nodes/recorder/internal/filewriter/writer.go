@@ -40,6 +40,7 @@ type Writer struct {
 	MaxMessages uint64           // likewise
 	Reorder     time.Duration    // how long messages wait for earlier ones of other topics
 	SyncAlways  bool             // after each round everything is put on the disk
+	KeepsState  bool             // Output begins further files with the state by itself: nothing is repeated
 
 	queue     *queue.Queue
 	events    *accounting.EventLog
