@@ -68,7 +68,7 @@ func record(ctx context.Context, in *config.Input, o *options) (err error) {
 	if err := o.splitByDuration(); err != nil {
 		return err
 	}
-	in.Warnings = append(in.Warnings, o.cacheForSnapshots()...)
+	o.cacheForSnapshots()
 	o.takeParameters(in)
 	if o.format().Live.Robot != nil {
 		if m, err := o.mapping(); err == nil && o.Nothing(topics) {

@@ -16,7 +16,7 @@ import (
 type snapshotOptions struct {
 	Snapshot            bool          `param:"snapshot" group:"Snapshots" help:"keep the latest messages in memory beside the recording, to be written on request"`
 	SnapshotMode        bool          `param:"snapshot_mode" group:"Snapshots" help:"write only snapshots, and no recording"`
-	SnapshotDuration    time.Duration `param:"snapshot_duration" alias:"max-cache-duration" group:"Snapshots" min:"0" help:"how far back a snapshot reaches; 0 is as far as snapshot_size allows"`
+	SnapshotDuration    time.Duration `param:"snapshot_duration" alias:"max-cache-duration" group:"Snapshots" min:"0" help:"how far back a snapshot reaches; 0 is as far as snapshot_size allows; without snapshots, another value than 30s limits how long messages wait for the disk before they are dropped"`
 	SnapshotAfter       time.Duration `param:"snapshot_after" group:"Snapshots" min:"0" max:"24h" help:"how long a snapshot continues after its trigger"`
 	SnapshotSize        config.Size   `param:"snapshot_size" group:"Snapshots" min:"1MiB" help:"bytes of memory for messages kept for snapshots; while one is written, up to twice as many"`
 	SnapshotTopicLimits []string      `param:"snapshot_topic_limits" group:"Snapshots" value:"TOPIC=LIMITS" help:"limit how far back, and how many bytes, snapshots reach for a topic, /camera/image=5s,100MB for instance; * in TOPIC matches anything; the first rule that matches applies"`
@@ -34,18 +34,22 @@ func defaultSnapshotOptions() snapshotOptions {
 	}
 }
 
-// cacheForSnapshots gives the options of rosbag2's cache the meaning that they have there: with snapshot_mode nothing
-// waits for the disk, and they limit what is kept. It returns warnings.
-func (o *options) cacheForSnapshots() (warnings []string) {
+// cacheForSnapshots gives the size of rosbag2's cache the meaning that it has there: with snapshot_mode nothing waits
+// for the disk, and it limits what is kept.
+func (o *options) cacheForSnapshots() {
 	usual := defaultOptions()
 	if o.SnapshotMode && o.QueueSize != usual.QueueSize && o.SnapshotSize == usual.SnapshotSize {
 		o.SnapshotSize = o.QueueSize
 	}
-	if !o.Snapshot && !o.SnapshotMode && o.SnapshotDuration != usual.SnapshotDuration {
-		warnings = append(warnings,
-			"snapshot_duration (max-cache-duration) has no effect without --snapshot or --snapshot-mode")
+}
+
+// maxWait returns how long messages may wait for the disk, 0 for any time. rosbag2's max-cache-duration limits that, or
+// what is kept for snapshots.
+func (o *options) maxWait() time.Duration {
+	if o.Snapshot || o.SnapshotMode || o.SnapshotDuration == defaultOptions().SnapshotDuration {
+		return 0
 	}
-	return warnings
+	return o.SnapshotDuration
 }
 
 // check returns a usage error for options that do not go together, or cannot be read.

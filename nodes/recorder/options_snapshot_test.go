@@ -39,17 +39,18 @@ func TestCacheOfRosbag2(t *testing.T) {
 		argv             string
 		duration         time.Duration
 		queue, snapshots config.Size
-		warned           bool
+		wait             time.Duration
 	}{
-		{"", 30 * time.Second, 256 << 20, 256 << 20, false},
-		{"--snapshot-mode --max-cache-size 100000000 --max-cache-duration 10", 10 * time.Second, 1e8, 1e8, false},
-		{"--snapshot-mode --max-cache-size 100000000 --snapshot-size 5MB", 30 * time.Second, 1e8, 5e6, false},
-		{"--snapshot --max-cache-size 100000000 --max-cache-duration 0", 0, 1e8, 256 << 20, false},
-		{"--max-cache-duration 5", 5 * time.Second, 256 << 20, 256 << 20, true},
+		{"", 30 * time.Second, 256 << 20, 256 << 20, 0},
+		{"--snapshot-mode --max-cache-size 100000000 --max-cache-duration 10", 10 * time.Second, 1e8, 1e8, 0},
+		{"--snapshot-mode --max-cache-size 100000000 --snapshot-size 5MB", 30 * time.Second, 1e8, 5e6, 0},
+		{"--snapshot --max-cache-size 100000000 --max-cache-duration 0", 0, 1e8, 256 << 20, 0},
+		{"--max-cache-duration 5", 5 * time.Second, 256 << 20, 256 << 20, 5 * time.Second},
 	} {
 		o := defaultOptions()
 		cmd := config.New("recorder", "", "", &o, func(context.Context, *config.Input) error {
-			require.Equal(t, c.warned, len(o.cacheForSnapshots()) == 1)
+			o.cacheForSnapshots()
+			require.Equal(t, c.wait, o.maxWait())
 			return nil
 		})
 		require.NoError(t, config.Execute(t.Context(), cmd, strings.Fields(c.argv)))

@@ -129,7 +129,8 @@ func TestFilesOfRecordingForCARLA(t *testing.T) {
 		latched("/carla/weather_control", &carla_msgs.CarlaWeatherParameters{Cloudiness: 50})
 		latched("/carla/traffic_lights/info", &carla_msgs.CarlaTrafficLightInfoList{
 			TrafficLights: []carla_msgs.CarlaTrafficLightInfo{{Id: 7}}})
-		latched("/carla/hero/vehicle_info", &carla_msgs.CarlaEgoVehicleInfo{Id: 42, Type: "vehicle.audi.tt", MaxRpm: 5000})
+		latched("/carla/hero/vehicle_info", &carla_msgs.CarlaEgoVehicleInfo{Id: 42, Type: "vehicle.audi.tt",
+			MaxRpm: 5000})
 		bang := d.offer("/carla/hero/collision", "carla_msgs/msg/CarlaCollisionEvent", codec.DefaultQoS())
 		second := int32(0)
 		drive := func(messages ...*carla_msgs.CarlaCollisionEvent) {

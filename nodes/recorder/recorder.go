@@ -274,6 +274,7 @@ func newRecorder(o options, chosen *selection.Selection, node bridge.Node, line 
 	r.topics.Pause(o.StartPaused)
 	if !o.SnapshotMode {
 		r.queue = queue.New(int64(o.QueueSize))
+		r.queue.MaxAge = o.maxWait()
 	}
 	r.latchedCache = &intake.LatchedCache{MaxBytes: latchedBytes, Since: r.neededSince, OnFull: func(t *queue.Topic) {
 		topic := t.Name()

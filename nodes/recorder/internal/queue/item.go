@@ -29,6 +29,7 @@ type Item struct {
 
 	// Guarded by the queue's lock.
 	position uint64
+	since    int64 // the latest receive time when the item came
 	newer    *Item // of the same topic
 
 	link link // in the ring, guarded by its lock

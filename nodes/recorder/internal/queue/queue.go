@@ -1,12 +1,16 @@
 package queue
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // Queue holds items that wait for the disk, in the order of their reception, with a bound in bytes. Beyond the bound
 // the topic that has the most bytes, divided by its priority, loses its oldest items. The lock is never held during
 // input or output.
 type Queue struct {
 	MaxBytes int64
+	MaxAge   time.Duration // that an item waits; 0: any
 
 	mu    sync.Mutex
 	ring  []*Item // a power of two long; nil where an item was dropped
@@ -14,6 +18,7 @@ type Queue struct {
 	next  uint64  // position of the next one
 	count int     // of items
 	bytes int64   // of items, and of those that were popped and are not done with
+	now   int64   // the latest receive time of an item so far
 
 	topics  []*Topic // that have items, and some that had
 	largest *Topic   // has at least minimum; nil: unknown
@@ -40,7 +45,8 @@ func (q *Queue) Push(t *Topic, list, dropped []*Item) []*Item {
 			q.makeRoom()
 		}
 		q.ring[q.next&uint64(len(q.ring)-1)] = it
-		it.position = q.next
+		q.now = max(q.now, it.ReceiveTime)
+		it.position, it.since = q.next, q.now
 		q.next++
 		q.count++
 		if t.queued.newest == nil {
@@ -57,12 +63,23 @@ func (q *Queue) Push(t *Topic, list, dropped []*Item) []*Item {
 		q.largest, q.minimum = t, max(q.minimum, load*4/5)
 	}
 	for q.bytes > q.MaxBytes && q.count > 0 {
-		it := q.top().queued.oldest
-		q.remove(it)
-		q.bytes -= it.Size()
-		dropped = append(dropped, it)
+		dropped = q.drop(q.top().queued.oldest, dropped)
+	}
+	for ; q.MaxAge > 0 && q.count > 0; q.first++ {
+		if it := q.ring[q.first&uint64(len(q.ring)-1)]; it != nil && q.now-it.since <= int64(q.MaxAge) {
+			break
+		} else if it != nil {
+			dropped = q.drop(it, dropped)
+		}
 	}
 	return dropped
+}
+
+// drop takes out the oldest item of a topic, which is appended to dropped.
+func (q *Queue) drop(it *Item, dropped []*Item) []*Item {
+	q.remove(it)
+	q.bytes -= it.Size()
+	return append(dropped, it)
 }
 
 // load returns the bytes of the topic in the queue, divided by its priority.

@@ -33,6 +33,30 @@ func TestQueueDropsTheOldest(t *testing.T) {
 	require.Zero(t, q.Bytes())
 }
 
+// What waits for too long is dropped, but not what was received long before it came: latched messages of a pause.
+func TestQueueDropsByAge(t *testing.T) {
+	q, a, b := New(1<<20), newTopic("/a"), newTopic("/b")
+	q.MaxAge = 10
+	for i := range int64(100) {
+		dropped := push(q, a, 100+2*i, 500)
+		if i >= 6 {
+			require.Len(t, dropped, 1)
+			require.Equal(t, 100+2*i-12, dropped[0].ReceiveTime)
+		}
+	}
+	require.Empty(t, push(q, b, 3, 500))
+	require.Empty(t, push(q, b, 298, 500))
+	require.Len(t, push(q, b, 304, 500), 3)
+	var kept []int64
+	for _, it := range q.Pop(1<<30, nil) {
+		kept = append(kept, it.ReceiveTime)
+	}
+	require.Equal(t, []int64{294, 296, 298, 3, 298, 304}, kept)
+	q.Done(6 * 500)
+	require.Zero(t, q.Bytes())
+	require.Empty(t, push(q, a, 1000, 500))
+}
+
 func TestQueueDropsWhatNeverFits(t *testing.T) {
 	q, a := New(1000), newTopic("/a")
 	require.Empty(t, push(q, a, 1, 500))
