@@ -5,6 +5,7 @@ package bridge
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	"tapedeck/codec"
@@ -52,7 +53,8 @@ type Node interface {
 	Subscribe(topic, typeName string, qos codec.QoS, handle func([]Sample)) (Subscription, error)
 
 	// Serve answers calls of a service. handle runs in a goroutine of its own per call and returns the response as CDR
-	// with its encapsulation header. An error is logged; the client gets no reply.
+	// with its encapsulation header. An error is logged, and a request of more than MaxRequest bytes is one; the client
+	// gets no reply.
 	Serve(service, typeName string, handle func(ctx context.Context, request []byte) ([]byte, error)) (Service, error)
 
 	// Call waits for the service, calls it and returns the response as CDR. When ctx is done it returns its error.
@@ -74,6 +76,21 @@ type Node interface {
 	// Close takes the node off the graph. It closes subscriptions, publishers and services and waits until handlers
 	// have returned.
 	Close() error
+}
+
+// MaxRequest is how many bytes a request of a service may have.
+const MaxRequest = 1 << 20
+
+// LimitRequests returns the handler of a service that refuses requests of more than MaxRequest bytes.
+func LimitRequests(
+	handle func(context.Context, []byte) ([]byte, error),
+) func(context.Context, []byte) ([]byte, error) {
+	return func(ctx context.Context, request []byte) ([]byte, error) {
+		if n := len(request); n > MaxRequest {
+			return nil, fmt.Errorf("a request of %d bytes is refused, as it has more than %d", n, MaxRequest)
+		}
+		return handle(ctx, request)
+	}
 }
 
 // Definer is a Node that takes definitions of types that it does not have, announces their hashes and offers them to

@@ -67,6 +67,7 @@ func Run(t *testing.T, open Open, limits ...Limit) {
 		{"ConcurrentCalls", testConcurrentCalls},
 		{"TwoClients", testTwoClients},
 		{"CallBeforeServer", testCallBeforeServer},
+		{"LargeRequest", testLargeRequest},
 		{"CallCancelled", testCallCancelled},
 		{"ServerError", testServerError},
 		{"CloseService", testCloseService},

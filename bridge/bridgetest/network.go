@@ -179,7 +179,7 @@ func (n *memoryNode) Serve(service, typeName string,
 	if n.ctx.Err() != nil {
 		return nil, errClosed
 	}
-	s := &memoryService{node: n, name: name, typeName: typeName, handle: handle}
+	s := &memoryService{node: n, name: name, typeName: typeName, handle: bridge.LimitRequests(handle)}
 	s.ctx, s.cancel = context.WithCancel(n.ctx)
 	n.services = append(n.services, s)
 	n.net.announce()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -138,6 +139,38 @@ func requireEachAnswered(t *testing.T, calls int, clients ...bridge.Node) {
 	for err := range failures {
 		require.NoError(t, err)
 	}
+}
+
+func testLargeRequest(t *testing.T, open Open) {
+	server, client := pair(t, open)
+	var answered []string
+	var mu sync.Mutex
+	serve(t, server, "echo", listType, func(ctx context.Context, request []byte) ([]byte, error) {
+		var in rcl_interfaces.ListParameters_Request
+		if err := cdr.Unmarshal(request, &in); err != nil {
+			return nil, err
+		}
+		mu.Lock()
+		answered = append(answered, in.Prefixes[0][:1])
+		mu.Unlock()
+		return echo(ctx, request)
+	})
+	_, _, err := callEcho(patient(t), client, "echo", strings.Repeat("a", bridge.MaxRequest-100), 1)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(patient(t))
+	done := make(chan error)
+	go func() {
+		_, _, err := callEcho(ctx, client, "echo", strings.Repeat("b", bridge.MaxRequest), 1)
+		done <- err
+	}()
+	time.Sleep(quiet)
+	_, _, err = callEcho(patient(t), client, "echo", "c", 1)
+	require.NoError(t, err)
+	cancel()
+	require.ErrorIs(t, <-done, context.Canceled)
+	mu.Lock()
+	defer mu.Unlock()
+	require.Equal(t, []string{"a", "c"}, answered)
 }
 
 func testCallBeforeServer(t *testing.T, open Open) {

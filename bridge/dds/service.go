@@ -46,7 +46,7 @@ type service struct {
 
 func (n *node) newService(name, typeName string,
 	answer func(context.Context, []byte) ([]byte, error)) (*service, error) {
-	s := &service{name: name, answer: answer}
+	s := &service{name: name, answer: bridge.LimitRequests(answer)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	request, reply := ends(name, typeName)
 	if err := s.open(n, "serviceid", reply, request, s.receive); err != nil {

@@ -37,7 +37,7 @@ func (n *node) newService(name, typeName string,
 	if err != nil {
 		return nil, err
 	}
-	s := &service{node: n, kind: kind, answer: answer}
+	s := &service{node: n, kind: kind, answer: bridge.LimitRequests(answer)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	err = n.make(func() (err error) {
 		if s.rclgo, err = n.node.NewService(name, kind, &rclgo.ServiceOptions{Qos: callQoS()}, s.receive); err != nil {

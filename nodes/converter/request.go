@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -25,17 +24,10 @@ func newRequest() *cobra.Command {
 	o := &requestOptions{Options: remote.DefaultOptions()}
 	return remote.Converter.Command("request IN... OUT", "Let a running 'converter serve' convert recordings",
 		`Lets a node that 'converter serve' started convert recordings, waits until it has
-done so and prints what the output does not keep. Paths are those of the node's
-machine; relative ones begin at the current folder.`, 2, math.MaxInt, o, &o.Options,
+done so and prints what the output does not keep. Paths begin at the folder
+service_root of that node.`, 2, math.MaxInt, o, &o.Options,
 		func(ctx context.Context, args []string, p *remote.Peer) error {
 			request := tapedeck.Convert_Request{Options: o.Option}
-			for i, path := range args {
-				path, err := filepath.Abs(path)
-				if err != nil {
-					return err
-				}
-				args[i] = path
-			}
 			last := len(args) - 1
 			request.Inputs, request.Output = args[:last], args[last]
 			p.Timeout = 0 // conversions may take long

@@ -16,6 +16,7 @@ import (
 	"tapedeck/codec/cdr"
 	"tapedeck/config"
 	"tapedeck/msgs/tapedeck"
+	"tapedeck/nodes/internal/confine"
 	"tapedeck/nodes/internal/convert"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/rospub"
@@ -34,12 +35,16 @@ type serveOptions struct {
 
 // nodeOptions are the options of serve that are not options of conversions.
 type nodeOptions struct {
-	Service string `param:"service" group:"Service" value:"SERVICE" help:"offer conversions as this SERVICE (tapedeck/srv/Convert)"`
+	Service     string `param:"service" group:"Service" value:"SERVICE" help:"offer conversions as this SERVICE (tapedeck/srv/Convert)"`
+	ServiceRoot string `param:"service_root" group:"Service" value:"FOLDER" help:"FOLDER in which calls read and write: their paths are relative to it, and no .. and no link leads out; / allows any path; by default the current folder"`
+	MaxWaiting  int    `param:"max_waiting" group:"Service" min:"0" help:"refuse calls while this many wait for their turn"`
 
 	graph.Options
 }
 
-func defaultNodeOptions() nodeOptions { return nodeOptions{Service: "/convert"} }
+func defaultNodeOptions() nodeOptions {
+	return nodeOptions{Service: "/convert", ServiceRoot: ".", MaxWaiting: 16}
+}
 
 func newServe() *cobra.Command {
 	o := &serveOptions{defaultNodeOptions(), convert.DefaultOptions()}
@@ -62,7 +67,7 @@ func serve(ctx context.Context, in *config.Input, o *serveOptions, console io.Wr
 		return err
 	}
 	defer func() { err = errors.Join(err, node.Close()) }()
-	s, err := newServer(ctx, node, o.Options)
+	s, err := newServer(ctx, node, o)
 	if err != nil {
 		return err
 	}
@@ -85,14 +90,19 @@ type server struct {
 	ctx      context.Context // ends with the node
 	node     bridge.Node
 	options  convert.Options // the defaults of calls
+	root     confine.Folder
 	progress bridge.Publisher
 	turn     chan struct{} // holds a value during a conversion
 	waiting  atomic.Int32
+	most     int // that may wait
 }
 
-func newServer(ctx context.Context, node bridge.Node, o convert.Options) (*server, error) {
+func newServer(ctx context.Context, node bridge.Node, o *serveOptions) (*server, error) {
 	p, err := node.Advertise("~/progress", "tapedeck/msg/ConversionProgress", codec.DefaultQoS())
-	return &server{ctx: ctx, node: node, options: o, progress: p, turn: make(chan struct{}, 1)}, err
+	return &server{
+		ctx: ctx, node: node, options: o.Options, root: confine.ServiceRoot(o.ServiceRoot), progress: p,
+		turn: make(chan struct{}, 1), most: o.MaxWaiting,
+	}, err
 }
 
 // answer handles a call.
@@ -122,20 +132,12 @@ func (s *server) answer(ctx context.Context, payload []byte) ([]byte, error) {
 
 // convert waits for its turn and converts.
 func (s *server) convert(ctx context.Context, request *tapedeck.Convert_Request) (*convert.Result, error) {
-	job := convert.Job{Formats: known, Inputs: request.Inputs, Output: request.Output, Options: s.options}
-	if len(job.Inputs) == 0 || job.Output == "" {
-		return nil, errors.New("inputs and output must be given")
-	}
-	if err := config.Assign(&job.Options, request.Options); err != nil {
+	job, err := s.job(request)
+	if err != nil {
 		return nil, err
 	}
-	s.waiting.Add(1)
-	select {
-	case s.turn <- struct{}{}:
-		s.waiting.Add(-1)
-	case <-ctx.Done():
-		s.waiting.Add(-1)
-		return nil, fmt.Errorf("convert to %s: %w", job.Output, ctx.Err())
+	if err := s.await(ctx); err != nil {
+		return nil, fmt.Errorf("convert to %s: %w", job.Output, err)
 	}
 	defer func() { <-s.turn }()
 	job.Warn = func(text string) { s.node.Log(bridge.Warn, "%s", text) }
@@ -151,6 +153,70 @@ func (s *server) convert(ctx context.Context, request *tapedeck.Convert_Request)
 		s.node.Log(bridge.Info, "%s", line)
 	}
 	return result, nil
+}
+
+// job returns the conversion that is asked for. It stays in the folder of the service.
+func (s *server) job(request *tapedeck.Convert_Request) (*convert.Job, error) {
+	j := &convert.Job{Formats: known, Inputs: request.Inputs, Output: request.Output, Options: s.options, Open: s.open}
+	if len(j.Inputs) == 0 || j.Output == "" {
+		return nil, errors.New("inputs and output must be given")
+	}
+	if err := config.Assign(&j.Options, request.Options); err != nil {
+		return nil, err
+	}
+	paths := []*string{&j.Output}
+	for i := range j.Inputs {
+		paths = append(paths, &j.Inputs[i])
+	}
+	for i, path := range j.Options.Paths() {
+		if *path != "" && *path != *s.options.Paths()[i] {
+			paths = append(paths, path)
+		}
+	}
+	for _, path := range paths {
+		var err error
+		if *path, err = s.root.Path(*path); err != nil {
+			return nil, err
+		}
+	}
+	return j, nil
+}
+
+// open opens an input, none of whose files may be elsewhere.
+func (s *server) open(path string) (codec.Reader, error) {
+	r, err := known.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := r.Info()
+	if err == nil {
+		for _, f := range info.Files {
+			err = errors.Join(err, s.root.Holds(f.Path))
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+// await waits for the turn of a conversion.
+func (s *server) await(ctx context.Context) error {
+	select {
+	case s.turn <- struct{}{}:
+		return nil
+	default:
+	}
+	defer s.waiting.Add(-1)
+	if int(s.waiting.Add(1)) > s.most {
+		return fmt.Errorf("%d conversions are waiting already (max_waiting); try again later", s.most)
+	}
+	select {
+	case s.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // pace is the shortest time between messages about progress.

@@ -2,10 +2,12 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"time"
 
 	"tapedeck/bridge/robot"
 	"tapedeck/config"
+	"tapedeck/nodes/internal/confine"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/pattern"
@@ -49,12 +51,21 @@ type outputOptions struct {
 	Sync          string        `param:"sync" group:"Output" options:"none|interval|always" help:"when to flush written data to the disk (fsync): never (none), every sync_interval, or always, which is every 10 ms"`
 	SyncInterval  time.Duration `param:"sync_interval" group:"Output" min:"10ms" help:"how often to flush written data; about as much can be lost in a power failure"`
 	CustomData    []string      `param:"custom_data" group:"Output" value:"KEY=VALUE" help:"store KEY=VALUE in the recording; mcap and session only"`
+	ServiceRoot   string        `param:"service_root" group:"Output" value:"FOLDER" help:"FOLDER in which recordings and snapshots that services name are written: their names are relative to it, and no .. and no link leads out; / allows any path; by default the folder of the recording"`
 }
 
 // format returns the format of the recording. Options for which there is none do not pass check.
 func (o *outputOptions) format() formats.Format {
 	f, _ := formats.All().Recorded(o.Storage, o.Output)
 	return f
+}
+
+// serviceRoot returns the folder that services stay in, of a recording of that name.
+func (o *outputOptions) serviceRoot(name string) confine.Folder {
+	if o.ServiceRoot != "" {
+		return confine.ServiceRoot(o.ServiceRoot)
+	}
+	return confine.In(filepath.Dir(o.format().Live.Path(name)))
 }
 
 // splitOptions limit the files of a recording.

@@ -17,6 +17,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
+	"tapedeck/nodes/internal/confine"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/keyboard"
@@ -43,6 +44,7 @@ type recorder struct {
 	library   *rosidl.Library
 	name      string // of the first recording, without the endings that the storage adds
 	clock     *bridge.SimTime
+	root      confine.Folder // of the files that services name
 
 	queue        *queue.Queue // nil in snapshot mode
 	latchedCache *intake.LatchedCache
@@ -250,6 +252,7 @@ func newRecorder(o options, chosen *selection.Selection, node bridge.Node, line 
 		node: node, line: line, out: line.Above(os.Stdout), name: recordingName(&o, time.Now()),
 		library: msgs.Library(o.DefinitionPaths...), disk: diskguard.System{}, warned: map[string]bool{},
 	}
+	r.root = o.serviceRoot(r.name)
 	var err error
 	if r.clock, err = bridge.NewSimTime(node); err != nil {
 		return nil, err

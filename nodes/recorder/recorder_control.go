@@ -22,7 +22,10 @@ func (r *recorder) start(name string) error {
 		return fmt.Errorf("%s is being recorded", r.path())
 	}
 	if name == "" {
-		name = defaultName(time.Now())
+		var err error
+		if name, err = r.root.Path(defaultName(time.Now())); err != nil {
+			return err
+		}
 	}
 	s, err := r.newSession(name)
 	if err != nil {

@@ -164,15 +164,19 @@ func (c control) fullName(topic string) (string, error) {
 func (c control) onRecord(request *srv.Record_Request) msgs.Message {
 	c.plans.Cancel("record")
 	m, err := schedule.NewDeadline(request.StartTime, schedule.ByClock)
+	name := request.Uri
+	if err == nil && name != "" {
+		name, err = c.root.Path(name)
+	}
 	switch {
 	case err != nil:
 	case m.Reached(c.clock.Now()):
-		err = c.start(request.Uri)
+		err = c.start(name)
 	case c.plans.Ended():
 		err = errEnds
 	default:
 		c.plans.Set("record", m.Time, func() {
-			if err := c.start(request.Uri); err != nil {
+			if err := c.start(name); err != nil {
 				c.node.Log(bridge.Error, "record: %v", err)
 			}
 		})

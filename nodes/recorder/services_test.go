@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	srv "tapedeck/msgs/rosbag2_interfaces"
+	"tapedeck/msgs/tapedeck"
 	"tapedeck/nodes/internal/rospub"
 	"tapedeck/nodes/recorder/internal/schedule"
 )
@@ -123,6 +126,57 @@ func TestServicesRecordAndStop(t *testing.T) {
 		require.Equal(t, []uint32{1}, numbers(t, "drive.record.00000", "/n"))
 		require.Equal(t, []uint32{2}, numbers(t, "second.record.00000", "/n"))
 	})
+}
+
+func TestServicesStayInTheFolderOfTheRecording(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Symlink("..", filepath.Join(dir, "out")))
+	synctest.Test(t, func(t *testing.T) {
+		newest(t)
+		o := withSnapshots("record")
+		o.Output = filepath.Join(dir, "drive")
+		d := newDeck(t, o, "/n")
+		record := func(name string) string {
+			var response srv.Record_Response
+			d.ask("record", "Record", &srv.Record_Request{Uri: name}, &response)
+			return response.ErrorString
+		}
+		d.ask("stop", "Stop", &srv.Stop_Request{}, &srv.Stop_Response{})
+		for _, path := range []string{"/tmp/x", "../x", "a/../../x", "out/x"} {
+			require.Contains(t, d.takeSnapshot(tapedeck.TakeSnapshot_Request{Path: path}).Message, "service_root", path)
+			require.Contains(t, record(path), "service_root", path)
+		}
+		require.Empty(t, record("again"))
+		require.Equal(t, filepath.Join(dir, "again.record.00000"), d.path())
+		answer := d.takeSnapshot(tapedeck.TakeSnapshot_Request{Path: "x/crash"})
+		require.Equal(t, filepath.Join(dir, "x/crash.record.00000"), answer.Path, answer.Message)
+		d.ask("stop", "Stop", &srv.Stop_Request{}, &srv.Stop_Response{})
+		require.Empty(t, record(""))
+		require.Contains(t, d.path(), filepath.Join(dir, "tapedeck_"))
+		require.NoError(t, d.end())
+	})
+}
+
+func TestServiceRoot(t *testing.T) {
+	for _, test := range []struct{ output, root, folder, name, recording, snapshot string }{
+		{"drive", "", "", "x", "x", "x"},
+		{"/data/drive", "", "", "x", "/data/x", "/data/x"},
+		{"/data/drive", "", "/saved", "x", "/data/x", "/saved/x"},
+		{"/data/drive", "/logs", "", "x", "/logs/x", "/logs/x"},
+		{"/drive", "", "", "tmp/x", "/tmp/x", "/tmp/x"},
+		{"/drive", "", "/", "/tmp/x", "", ""},
+		{"/data/drive", "/", "", "x", "x", "x"},
+		{"/data/drive", "/", "saved", "x", "x", "saved/x"},
+		{"/data/drive", "/", "saved", "/tmp/x", "/tmp/x", "/tmp/x"},
+	} {
+		o := withSnapshots("record")
+		o.Output, o.ServiceRoot, o.SnapshotFolder = test.output, test.root, test.folder
+		r := &recorder{options: o, root: o.serviceRoot(test.output)}
+		recording, _ := r.root.Path(test.name)
+		require.Equal(t, test.recording, recording, test)
+		snapshot, _ := r.snapshotName(test.name)
+		require.Equal(t, test.snapshot, snapshot, test)
+	}
 }
 
 func TestServicesOfTopics(t *testing.T) {

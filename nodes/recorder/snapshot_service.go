@@ -17,6 +17,7 @@ import (
 	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/std_srvs"
 	"tapedeck/msgs/tapedeck"
+	"tapedeck/nodes/internal/confine"
 	"tapedeck/nodes/internal/rospub"
 	"tapedeck/nodes/recorder/internal/snapshot"
 )
@@ -88,7 +89,13 @@ func (r *recorder) answerTakeSnapshot(ctx context.Context, name string, data []b
 	}
 	var n *snapshot.Snapshot
 	var err error
-	if t.Before, t.After, err = r.times(&request); err == nil {
+	if t.Name != "" {
+		t.Name, err = r.snapshotName(t.Name)
+	}
+	if err == nil {
+		t.Before, t.After, err = r.times(&request)
+	}
+	if err == nil {
 		n, err = r.snapshots.TakeNow(ctx, t)
 	}
 	if err != nil {
@@ -99,6 +106,21 @@ func (r *recorder) answerTakeSnapshot(ctx context.Context, name string, data []b
 	}, nil
 }
 
+// snapshotName returns the path of a snapshot that a service names.
+func (r *recorder) snapshotName(name string) (string, error) {
+	folder := r.options.SnapshotFolder
+	if folder == "" {
+		return r.root.Path(name)
+	}
+	if !r.root.Everywhere() {
+		return confine.In(folder).Path(name)
+	}
+	if filepath.IsAbs(name) {
+		return name, nil
+	}
+	return filepath.Join(folder, name), nil
+}
+
 // absolute returns a path for a client, which may run in another folder.
 func absolute(path string) string {
 	if full, err := filepath.Abs(path); err == nil {
@@ -107,9 +129,6 @@ func absolute(path string) string {
 	return path
 }
 
-// maxAfter is how long a snapshot may be asked to go on.
-const maxAfter = 24 * time.Hour
-
 // times returns the time that is asked for.
 func (r *recorder) times(request *tapedeck.TakeSnapshot_Request) (before, after time.Duration, err error) {
 	if b := request.Before; !(b >= 0) {
@@ -117,9 +136,10 @@ func (r *recorder) times(request *tapedeck.TakeSnapshot_Request) (before, after 
 	} else if b < math.MaxInt64/1e9 {
 		before = time.Duration(math.Ceil(b * 1e9))
 	}
-	if a := request.After; math.IsNaN(a) || a > maxAfter.Seconds() {
-		return 0, 0, fmt.Errorf("after is %v, want at most %v seconds, or a negative number for as long as snapshots go on",
-			a, maxAfter.Seconds())
+	longest := max(r.options.MaxSnapshotAfter, r.options.SnapshotAfter).Seconds()
+	if a := request.After; math.IsNaN(a) || a > longest {
+		return 0, 0, fmt.Errorf("after is %v, want at most %v seconds (max_snapshot_after), or a negative number "+
+			"for as long as snapshots go on", a, longest)
 	} else if a < 0 {
 		after = r.options.SnapshotAfter
 	} else {

@@ -292,7 +292,7 @@ func TestSnapshotServices(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, saved, 3)
 		answer = d.takeSnapshot(tapedeck.TakeSnapshot_Request{Path: path + "_2"})
-		require.Equal(t, path+"_2", answer.Path)
+		require.Contains(t, answer.Message, "is not below saved/here: services take relative paths")
 		require.NoError(t, d.end())
 	})
 }
@@ -332,12 +332,14 @@ func TestSnapshotsAreRefused(t *testing.T) {
 		d.publish(p, 1)
 		require.NoError(t, os.WriteFile("file", nil, 0o600))
 		for want, request := range map[string]tapedeck.TakeSnapshot_Request{
-			"before is -1, want seconds":               {Before: -1},
-			"before is NaN, want seconds":              {Before: math.NaN()},
-			"after is NaN, want at most 86400 seconds": {After: math.NaN()},
-			"after is +Inf, want at most 86400":        {After: math.Inf(1)},
-			"drive.record.00000.active: file already":  {Path: "drive"},
-			"create file/x: ":                          {Path: "file/x"},
+			"before is -1, want seconds":                                   {Before: -1},
+			"before is NaN, want seconds":                                  {Before: math.NaN()},
+			"after is NaN, want at most 3600 seconds (max_snapshot_after)": {After: math.NaN()},
+			"after is +Inf, want at most 3600":                             {After: math.Inf(1)},
+			"drive.record.00000.active: file already":                      {Path: "drive"},
+			"create file/x: ":                                              {Path: "file/x"},
+			`"../x" is not below .: services take`:                         {Path: "../x"},
+			`"/tmp/x" is not below .`:                                      {Path: "/tmp/x"},
 		} {
 			answer := d.takeSnapshot(request)
 			require.False(t, answer.Success, want)

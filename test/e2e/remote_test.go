@@ -105,6 +105,8 @@ func TestRecorderCommands(t *testing.T) {
 	} {
 		require.Contains(t, g.remote(0, "recorder", step.args...), step.want, step.args)
 	}
+	require.Contains(t, g.remote(1, "recorder", "record", g.path("third")), "unless service_root is /")
+	require.Contains(t, g.remote(1, "recorder", "snapshot", "-o", "../third"), "unless service_root is /")
 	require.Contains(t, g.remote(1, "recorder", "record", "third"),
 		"/recorder refused: second.record.00000 is being recorded")
 	recorder.Interrupt()
@@ -120,10 +122,16 @@ func TestConverterRequest(t *testing.T) {
 	g.writeNumbers("in.record", "/n", epoch, 0, 1000, 2000)
 	converter := g.start("converter", "serve")
 	require.Contains(t, g.remote(0, "converter", "request", "in.record", "out.mcap", "--option", "throttle=/n=1/3"),
-		"/converter: converted 1 message on 1 topic to "+g.path("out.mcap"))
+		"/converter: converted 1 message on 1 topic to out.mcap")
 	require.Len(t, messages(t, g.path("out.mcap"))["/n"], 1)
 	require.Contains(t, g.remote(1, "converter", "request", "missing.record", "other.mcap"),
-		"/converter refused: convert to "+g.path("other.mcap"))
+		"/converter refused: convert to other.mcap")
+	for _, paths := range [][]string{
+		{g.path("in.record"), "a.mcap"}, {"in.record", "../a.mcap"}, {"../in.record", "a.mcap"},
+	} {
+		require.Contains(t, g.remote(1, "converter", append([]string{"request"}, paths...)...),
+			"is not below .: services take relative paths without .., unless service_root is /")
+	}
 	require.Contains(t, g.remote(2, "converter", "request", "in.record"), "got 1 argument")
 	converter.Interrupt()
 }

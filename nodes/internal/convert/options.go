@@ -68,6 +68,9 @@ func DefaultOptions() Options {
 	}
 }
 
+// Paths returns the options that name files.
+func (o *Options) Paths() []*string { return []*string{&o.Mapping, &o.CARLAMapping, &o.LinkFile} }
+
 // plan is the parsed form of Options.
 type plan struct {
 	Options

@@ -28,7 +28,7 @@ type Options struct {
 	Duration   time.Duration                     // how far snapshots reach back; 0: as far as the ring
 	After      time.Duration                     // how long they go on after a condition is met
 	Cooldown   time.Duration                     // in which a condition extends its snapshot and begins no other
-	Folder     string                            // of snapshots but those with an absolute name; "": beside the recording
+	Folder     string                            // of snapshots without a name; "": beside the recording
 	Conditions map[string][]*condition.Condition // by topic
 
 	Live     *formats.Live

@@ -88,11 +88,8 @@ func (n *Snapshot) create() (err error) {
 	s.naming.Lock()
 	defer s.naming.Unlock()
 	name := n.trigger.Name
-	switch {
-	case name == "":
+	if name == "" {
 		name = n.unusedName()
-	case !filepath.IsAbs(name):
-		name = filepath.Join(s.Folder, name)
 	}
 	if err := os.MkdirAll(filepath.Dir(s.Live.Path(name)), 0o777); err != nil {
 		return fmt.Errorf("create %s: %w", name, err)

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
+	"tapedeck/codec"
+	"tapedeck/msgs/tapedeck"
+	"tapedeck/nodes/internal/convert"
+)
+
+func newTestServer(t *testing.T, change func(*serveOptions)) *server {
+	node, err := (&bridgetest.Network{}).Open(bridge.Options{Name: "converter"})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, node.Close()) })
+	o := &serveOptions{defaultNodeOptions(), convert.DefaultOptions()}
+	change(o)
+	s, err := newServer(t.Context(), node, o)
+	require.NoError(t, err)
+	return s
+}
+
+// fileOptions returns the names of the fields of a struct whose values are paths.
+func fileOptions(t reflect.Type) (names []string) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Anonymous {
+			names = append(names, fileOptions(f.Type)...)
+		} else if slices.Contains([]string{"FILE", "FOLDER", "PATH"}, f.Tag.Get("value")) {
+			names = append(names, f.Tag.Get("param"))
+		}
+	}
+	return names
+}
+
+func TestCallsStayInTheirFolder(t *testing.T) {
+	folder := t.TempDir()
+	root := filepath.Join(folder, "root")
+	require.NoError(t, os.MkdirAll(filepath.Join(root, "bag"), 0o755))
+	mapping := filepath.Join(folder, "mapping.yaml")
+	s := newTestServer(t, func(o *serveOptions) { o.ServiceRoot, o.Mapping = root, mapping })
+
+	job, err := s.job(&tapedeck.Convert_Request{Inputs: []string{"bag"}, Output: "out/a.mcap",
+		Options: []string{"link_file=all.hdf5", "carla-mapping=" + "carla.yaml"}})
+	require.NoError(t, err)
+	require.Equal(t, []string{root + "/bag"}, job.Inputs)
+	require.Equal(t, root+"/out/a.mcap", job.Output)
+	require.Equal(t, root+"/all.hdf5", job.Options.LinkFile)
+	require.Equal(t, root+"/carla.yaml", job.Options.CARLAMapping)
+	require.Equal(t, mapping, job.Options.Mapping, "what the node's user gave is not limited")
+
+	files := fileOptions(reflect.TypeFor[convert.Options]())
+	require.Len(t, files, len((&convert.Options{}).Paths()))
+	for _, path := range []string{"/etc/passwd", "../mapping.yaml"} {
+		requests := []tapedeck.Convert_Request{
+			{Inputs: []string{"bag", path}, Output: "a.mcap"}, {Inputs: []string{"bag"}, Output: path},
+		}
+		for _, name := range files {
+			requests = append(requests, tapedeck.Convert_Request{Inputs: []string{"bag"}, Output: "a.mcap",
+				Options: []string{name + "=" + path}})
+		}
+		for _, request := range requests {
+			_, err := s.job(&request)
+			require.ErrorContains(t, err, "service_root", request)
+		}
+	}
+
+	s = newTestServer(t, func(o *serveOptions) { o.ServiceRoot = "/" })
+	job, err = s.job(&tapedeck.Convert_Request{Inputs: []string{"/a/b.mcap", "../c.mcap"}, Output: "/d.bag"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"/a/b.mcap", "../c.mcap", "/d.bag"}, append(job.Inputs, job.Output))
+}
+
+// What is opened instead of a file that does not exist is a link to another folder.
+func TestCallsDoNotFollowRecordingsOutOfTheirFolder(t *testing.T) {
+	folder := t.TempDir()
+	root := filepath.Join(folder, "root")
+	require.NoError(t, os.Mkdir(root, 0o755))
+	lines := writeLines(t, "a.lines", []codec.Message{at(imu, 1e9, "abcd")})
+	_, _, err := run(t, lines, filepath.Join(folder, "drive.record"))
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink("../drive.record", filepath.Join(root, "drive.record"+codec.ActiveSuffix)))
+	for root, want := range map[string]string{
+		root:   `"drive.record.active": services do not leave ` + root + " (service_root)",
+		folder: "",
+	} {
+		s := newTestServer(t, func(o *serveOptions) { o.ServiceRoot = root })
+		input, err := filepath.Rel(root, filepath.Join(folder, "root/drive.record"))
+		require.NoError(t, err)
+		request := tapedeck.Convert_Request{Inputs: []string{input}, Output: "a.mcap"}
+		_, err = s.convert(t.Context(), &request)
+		if want == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorContains(t, err, want)
+		require.NoFileExists(t, filepath.Join(root, "a.mcap"))
+	}
+}
+
+func TestFewCallsWait(t *testing.T) {
+	s := newTestServer(t, func(o *serveOptions) { o.MaxWaiting = 1 })
+	require.NoError(t, s.await(t.Context()))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- s.await(ctx) }()
+	require.Eventually(t, func() bool { return s.waiting.Load() == 1 }, time.Minute, time.Millisecond)
+	require.ErrorContains(t, s.await(t.Context()), "1 conversions are waiting already (max_waiting)")
+	cancel()
+	require.ErrorIs(t, <-ended, context.Canceled)
+	require.Zero(t, s.waiting.Load())
+	<-s.turn
+	require.NoError(t, s.await(t.Context()))
+}

@@ -1,0 +1,105 @@
+// Package confine keeps the paths that services of a node are given inside one folder.
+package confine
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"unicode"
+)
+
+// Folder is the folder in which services read and write files.
+type Folder struct {
+	path       string // clean
+	everywhere bool   // any path is allowed
+}
+
+// ServiceRoot returns what the parameter service_root means: / is everywhere.
+func ServiceRoot(path string) Folder {
+	f := In(path)
+	f.everywhere = f.path == "/"
+	return f
+}
+
+// In returns the folder of that path.
+func In(path string) Folder { return Folder{path: filepath.Clean(path)} }
+
+// Everywhere reports whether services may read and write anywhere.
+func (f Folder) Everywhere() bool { return f.everywhere }
+
+// Path returns the path that a service was asked for, which begins at the folder. It may not exist, and may lead
+// through symbolic links that stay in the folder. If it is a folder, so must the links in it.
+func (f Folder) Path(path string) (string, error) {
+	if f.everywhere {
+		return path, nil
+	}
+	switch {
+	case strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return "", fmt.Errorf("%q has characters that cannot be printed", path)
+	case !filepath.IsLocal(path) || strings.Contains(path, "://"):
+		return "", fmt.Errorf("%q is not below %s: services take relative paths without .., unless service_root is /",
+			path, f.path)
+	}
+	if err := f.check(path); err != nil {
+		return "", err
+	}
+	if f.path == "." {
+		return path, nil
+	}
+	return strings.TrimRight(f.path, "/") + "/" + path, nil
+}
+
+// Holds returns an error for a file of a recording that is not in the folder, although the recording is.
+func (f Folder) Holds(file string) error {
+	if f.everywhere {
+		return nil
+	}
+	path, err := filepath.Rel(f.path, file)
+	if err != nil || !filepath.IsLocal(path) {
+		return fmt.Errorf("%q is not below %s, which services do not leave (service_root)", file, f.path)
+	}
+	return f.check(path)
+}
+
+// check returns an error if path, which is relative, leads out of the folder.
+func (f Folder) check(path string) error {
+	root, err := os.OpenRoot(f.path)
+	if err == nil {
+		err = check(root, path)
+		_ = root.Close()
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%q: services do not leave %s (service_root): %w", path, f.path, err)
+	}
+	return nil
+}
+
+// check returns an error if a symbolic link leads out of root, on the way to path or in the folder that it names.
+func check(root *os.Root, path string) error {
+	stat, err := root.Stat(path)
+	for errors.Is(err, fs.ErrNotExist) && path != "." {
+		path = filepath.Dir(path)
+		if _, err = root.Stat(path); err == nil {
+			return nil
+		}
+	}
+	switch {
+	case errors.Is(err, syscall.ENOTDIR): // which whoever uses the path reports
+		return nil
+	case err != nil || !stat.IsDir():
+		return err
+	}
+	return fs.WalkDir(root.FS(), filepath.Clean(path), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type()&fs.ModeSymlink != 0 {
+			_, err = root.Stat(path)
+		}
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) { // nobody can read it
+			return nil
+		}
+		return err
+	})
+}
