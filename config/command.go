@@ -86,9 +86,7 @@ func New(use, short, long string, opts any, run func(ctx context.Context, in *In
 			return err
 		}
 		if err := run(cmd.Context(), in); err != nil {
-			if errors.Is(err, ErrUsage) {
-				err = l.typed(err)
-			}
+			err = l.typed(err)
 			if errors.Is(err, ErrUsage) && len(in.Warnings) > 0 { // an unknown parameter may be the reason
 				err = Usagef("%w; %s", err, strings.Join(in.Warnings, "; "))
 			}

@@ -210,6 +210,12 @@ func TestAliases(t *testing.T) {
 		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 		require.EqualError(t, err, want+": unexpected EOF")
 	}
+	root := New("recorder", "", "", &aliased{}, func(context.Context, *Input) error {
+		return fmt.Errorf("nothing matches --exclude /a: %w", io.ErrUnexpectedEOF)
+	})
+	err = Execute(t.Context(), root, []string{"--black-channel", "/a"})
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	require.EqualError(t, err, "nothing matches --black-channel /a: unexpected EOF")
 }
 
 // node is a node of the graph.

@@ -211,10 +211,19 @@ func (l *loader) load(cmd *cobra.Command, args []string) (*Input, error) {
 	return in, in.assign(given, node)
 }
 
-// typed returns an error of wrong usage that begins with names of parameters, "output, prefix: give one of them", with
-// the flags in their places that were typed.
+// typed returns an error with the flags that were typed in place of their names without aliases, and in place of names
+// of parameters that it begins with: "output, prefix: give one of them".
 func (l *loader) typed(err error) error {
-	names, text, _ := strings.Cut(err.Error(), ": ")
+	all := err.Error()
+	for _, v := range l.flags {
+		if v.given.flag != "" {
+			all = strings.ReplaceAll(all, "--"+v.Flag+" ", v.given.flag+" ")
+		}
+	}
+	if all != err.Error() {
+		err = &renamed{err, all}
+	}
+	names, text, _ := strings.Cut(all, ": ")
 	list := strings.Split(names, ", ")
 	for i, name := range list {
 		v := l.flags[name]
@@ -223,7 +232,7 @@ func (l *loader) typed(err error) error {
 		}
 		list[i] = cmp.Or(v.given.flag, name)
 	}
-	return Usagef("%w", &renamed{err, strings.Join(list, ", ") + ": " + text})
+	return &renamed{err, strings.Join(list, ", ") + ": " + text}
 }
 
 // renamed is an error with another text.
