@@ -58,9 +58,10 @@ func TestConvertSelects(t *testing.T) {
 		"all":             {nil, "abcd", 3},
 		"topic":           {[]string{"-t", "/imu"}, "acd", 1},
 		"exclude":         {[]string{"-x", "/imu"}, "b", 2},
-		"offsets":         {[]string{"--start", "0.5", "--end", "2"}, "bc", 3},
+		"offsets":         {[]string{"--start", "0.5", "--end", "1"}, "bc", 3},
+		"time of day":     {[]string{"--begin", "01:46:41", "--end", "01:46:41"}, "c", 3},
 		"start of window": {[]string{"--start=1s"}, "cd", 3},
-		"absolute":        {[]string{"--start=1000000001000000000", "--end=2001-09-09 01:46:42"}, "c", 3},
+		"absolute":        {[]string{"--start=1000000001000000000", "--end=2001-09-09 01:46:41"}, "c", 3},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

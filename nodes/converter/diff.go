@@ -22,16 +22,17 @@ import (
 
 // diffOptions are the options of diff.
 type diffOptions struct {
-	Topics       []string `param:"topics" short:"t" group:"Selection" help:"compare only these topics: names, or regular expressions that must match the whole name; separate several by commas"`
-	IgnoreTopics []string `param:"ignore_topics" alias:"exclude" short:"x" group:"Selection" help:"leave out these topics; same syntax as topics"`
-	As           string   `param:"as" group:"Comparison" options:"auto|ros2|raw" help:"compare all messages as ROS 2 field by field (ros2), or all payloads byte by byte (raw); auto compares topics that the recordings encode differently as ROS 2, and other payloads byte by byte"`
-	Tolerance    []string `param:"tolerance" group:"Comparison" value:"[[TOPIC:]FIELD=]NUMBER" help:"treat floats, and times in seconds, as equal if they differ by at most this: 1e-5, or 0.1% of the larger one; with FIELD, such as header.stamp or pose, all numbers inside it; the last rule that matches applies; separate several by commas; implies --as ros2"`
-	IgnoreFields []string `param:"ignore_fields" group:"Comparison" value:"[TOPIC:]FIELD" help:"do not compare these fields or anything inside them; separate several by commas; implies --as ros2"`
-	Times        string   `param:"times" group:"Comparison" value:"DURATION" help:"also report log times that differ by more than DURATION once the offset that all have in common is subtracted; by default a note sums up how times differ"`
-	Strict       bool     `param:"strict" group:"Comparison" help:"also report padding at the end of payloads, which DDS may add, and fields that only one side defines, even at their default value"`
-	Limit        int      `param:"limit" group:"Output" min:"0" help:"number of differences to show"`
-	JSON         bool     `param:"json" group:"Output" help:"print one JSON object"`
-	Brief        bool     `param:"brief" short:"q" group:"Output" help:"print only the verdict"`
+	Topics         []string `param:"topics" short:"t" group:"Selection" help:"compare only these topics: names, or regular expressions that must match the whole name; separate several by commas"`
+	Exclude        []string `param:"exclude" alias:"ignore-topics" short:"x" group:"Selection" help:"leave out these topics; same syntax as topics"`
+	AllowUnmatched bool     `param:"allow_unmatched" group:"Selection" help:"accept options that name topics which neither recording has"`
+	As             string   `param:"as" group:"Comparison" options:"auto|ros2|raw" help:"compare all messages as ROS 2 field by field (ros2), or all payloads byte by byte (raw); auto compares topics that the recordings encode differently as ROS 2, and other payloads byte by byte"`
+	Tolerance      []string `param:"tolerance" group:"Comparison" value:"[[TOPIC:]FIELD=]NUMBER" help:"treat floats, and times in seconds, as equal if they differ by at most this: 1e-5, or 0.1% of the larger one; with FIELD, such as header.stamp or pose, all numbers inside it; the last rule that matches applies; separate several by commas; implies --as ros2"`
+	IgnoreFields   []string `param:"ignore_fields" group:"Comparison" value:"[TOPIC:]FIELD" help:"do not compare these fields or anything inside them; separate several by commas; implies --as ros2"`
+	Times          string   `param:"times" group:"Comparison" value:"DURATION" help:"also report log times that differ by more than DURATION once the offset that all have in common is subtracted; by default a note sums up how times differ"`
+	Strict         bool     `param:"strict" group:"Comparison" help:"also report padding at the end of payloads, which DDS may add, and fields that only one side defines, even at their default value"`
+	Limit          int      `param:"limit" group:"Output" min:"0" help:"number of differences to show"`
+	JSON           bool     `param:"json" group:"Output" help:"print one JSON object"`
+	Brief          bool     `param:"brief" short:"q" group:"Output" help:"print only the verdict"`
 }
 
 var errDifferent = errors.New("the recordings differ")
@@ -91,11 +92,7 @@ func (d *comparison) run(ctx context.Context, limit int, stderr io.Writer) (*dif
 		return nil, err
 	}
 	if err := d.selection.Check([]*codec.Info{d.sides[0].info, d.sides[1].info},
-		func(_, text string) {
-			if text != codec.EventTopic {
-				fmt.Fprintf(stderr, "warning: no topic matches %q\n", text)
-			}
-		}); err != nil {
+		d.allowUnmatched, func(text string) { fmt.Fprintln(stderr, "warning:", text) }); err != nil {
 		return nil, err
 	}
 	d.matchBare()
@@ -112,26 +109,27 @@ func (d *comparison) run(ctx context.Context, limit int, stderr io.Writer) (*dif
 
 func (o *diffOptions) parse() (*comparison, error) {
 	d := &comparison{
-		strict: o.Strict, tolerance: -1, seed: maphash.MakeSeed(),
+		allowUnmatched: o.AllowUnmatched, strict: o.Strict, tolerance: -1, seed: maphash.MakeSeed(),
 		as: o.As, schemas: schemas{}, translated: map[*codec.Channel]bool{},
 	}
 	var err error
 	if d.selection.Include, err = convert.ParsePatterns("topics", o.Topics); err != nil {
 		return nil, err
 	}
-	ignored := o.IgnoreTopics
+	ignored := o.Exclude
 	if len(o.Topics) == 0 {
 		ignored = append(slices.Clone(ignored), codec.EventTopic) // what a recording says about itself
 	}
-	if d.selection.Exclude, err = convert.ParsePatterns("ignore-topics", ignored); err != nil {
+	if d.selection.Exclude, err = convert.ParsePatterns("exclude", ignored); err != nil {
 		return nil, err
 	}
 	if o.Times != "" {
-		m, err := convert.ParseMoment("times", o.Times)
-		if err != nil || !m.Relative {
+		if d.tolerance, err = time.ParseDuration(o.Times); err != nil {
+			d.tolerance, err = time.ParseDuration(o.Times + "s")
+		}
+		if err != nil || d.tolerance < 0 {
 			return nil, config.Usagef("--times %q is not a duration such as 5ms, or a number of seconds", o.Times)
 		}
-		d.tolerance = time.Duration(m.NS)
 	}
 	if d.rules, err = parseTolerances(o.Tolerance); err != nil {
 		return nil, err
@@ -240,10 +238,11 @@ func (c *topicComparison) cdr() bool { return c.a.encodings() == codec.EncodingC
 
 // comparison is the comparison of two recordings. It keeps 24 bytes per message.
 type comparison struct {
-	selection convert.Selection
-	strict    bool
-	tolerance time.Duration // of log times; negative if times do not count
-	seed      maphash.Seed
+	selection      convert.Selection
+	allowUnmatched bool
+	strict         bool
+	tolerance      time.Duration // of log times; negative if times do not count
+	seed           maphash.Seed
 
 	as         string // what the recordings are read as
 	rules      []rule // about fields

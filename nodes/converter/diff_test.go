@@ -142,7 +142,7 @@ func TestDiff(t *testing.T) {
 		},
 		"topics ignored": {
 			a: append(slices.Clone(base), at(odom, 2e9, "odom")), b: base, declare: [2][]*codec.Channel{nil, {info}},
-			args: []string{"--ignore-topics", "/info,/odom"}, same: true,
+			args: []string{"--ignore-topics", "/info,/odom,/nope", "--allow-unmatched"}, same: true,
 			says: []string{"identical: 1 topic, 26 messages\n"},
 		},
 		"topics chosen": {

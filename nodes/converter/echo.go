@@ -11,16 +11,15 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/nodes/internal/convert"
 	"tapedeck/nodes/internal/echo"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
+	"tapedeck/nodes/internal/timerange"
 )
 
 // echoOptions are the options of echo.
 type echoOptions struct {
-	Start string `param:"start" group:"Messages" help:"leave out messages before this time: seconds from the start (12.5), a date (2021-07-23 09:12:15), or nanoseconds since 1970"`
-	End   string `param:"end" group:"Messages" help:"leave out messages at or after this time; same syntax as start"`
+	timerange.Range
 	echo.Options
 }
 
@@ -52,9 +51,12 @@ func (o *echoOptions) echo(ctx context.Context, args []string, stdout, stderr io
 			return err
 		}
 	}
-	q, err := convert.Window(o.Start, o.End, in.info.StartTime, in.info.EndTime)
-	if err != nil {
+	var q codec.Query
+	var outside string
+	if q.Start, q.End, outside, err = o.Select(in.info.StartTime, in.info.EndTime); err != nil {
 		return err
+	} else if outside != "" {
+		fmt.Fprintln(stderr, "warning:", outside)
 	}
 	q.Topics = func(c *codec.Channel) bool { return c.Topic == channels[0].Topic }
 	damaged := 0
@@ -90,21 +92,13 @@ func (o *echoOptions) echo(ctx context.Context, args []string, stdout, stderr io
 	case damaged > 0:
 		return fmt.Errorf("%s is damaged at %s; what is there is not shown", args[0], human.Count(damaged, "place"))
 	case printer.Printed() == 0:
-		return fmt.Errorf("%s has no message on %s%s", args[0], human.Printable(channels[0].Topic), o.during())
+		where := ""
+		if o.Range != (timerange.Range{}) {
+			where = " in the selected time"
+		}
+		return fmt.Errorf("%s has no message on %s%s", args[0], human.Printable(channels[0].Topic), where)
 	}
 	return nil
-}
-
-// during says which part of a recording is selected.
-func (o *echoOptions) during() string {
-	text := ""
-	if o.Start != "" {
-		text += " from --start " + o.Start
-	}
-	if o.End != "" {
-		text += " before --end " + o.End
-	}
-	return text
 }
 
 // topic returns the channels of a topic, which may be named without the '/' in front. left are those that could not

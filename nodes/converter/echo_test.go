@@ -56,7 +56,7 @@ func TestEcho(t *testing.T) {
 		"bare name": {"pose", []string{"-n", "1"}, first},
 		"times": {"/pose", []string{"--once", "-i", "--field", "header.frame_id"},
 			"# received 1970-01-01 00:00:01.000000000 UTC (1.000000000)\nmap\n---\n"},
-		"window": {"/pose", []string{"--start", "1", "--end", "2", "--field", "pose.position.x"}, "1.5\n---\n"},
+		"window": {"/pose", []string{"--start", "1", "--until", "1.9", "--field", "pose.position.x"}, "1.5\n---\n"},
 		"field":  {"/pose", []string{"--field", "pose.position.x"}, "0.5\n---\n1.5\n---\n2.5\n---\n"},
 		"fields": {"/pose", []string{"--once", "--field", "header.frame_id,pose.position"},
 			"header.frame_id: map\npose.position:\n  x: 0.5\n  y: 0.0\n  z: 0.0\n---\n"},

@@ -90,6 +90,6 @@ func TestLogOfCARLA(t *testing.T) {
 
 	o = testOptions()
 	o.Follow = "ego"
-	_, err := openSource([]string{makeLog(t)}, nil, everything, o.ReadOptions)
+	_, err := openSource([]string{makeLog(t)}, nil, false, everything, o.ReadOptions)
 	require.ErrorContains(t, err, `drive.log: there is no vehicle or walker "ego" to follow; there are 2 (hero), 3 (other)`)
 }

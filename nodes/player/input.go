@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/readahead"
+	"tapedeck/nodes/internal/timerange"
 )
 
 // sourceInput plays a source: it orders the messages and reads them ahead.
@@ -92,50 +92,56 @@ type source struct {
 // recording is one of a source.
 type recording struct {
 	codec.Reader
-	offset int64 // ns by which it is played later
-	files  []codec.FileInfo
-	path   string
-	some   bool  // it has messages
-	start  int64 // ns since the Unix epoch, when the first message is played
-	end    int64 // likewise, of the last one
+	info *codec.Info
 }
 
-// openSource opens the recordings at paths. offsets are by path, in ns that a recording is played later. The caller
-// closes the source.
-func openSource(paths []string, offsets map[string]int64, wants func(*codec.Channel) bool,
-	o formats.ReadOptions) (*source, error) {
+// openSource opens the recordings at paths. offsets are by path, in ns that a recording is played later; with
+// alignStarts they count from the earliest start. The caller closes the source.
+func openSource(paths []string, offsets map[string]int64, alignStarts bool, wants func(*codec.Channel) bool,
+	o formats.ReadOptions) (_ *source, err error) {
 	s := &source{wants: wants, options: o}
 	for _, path := range paths {
-		if err := s.add(path, offsets[path]); err != nil {
+		if err := s.add(path); err != nil {
 			return nil, errors.Join(err, s.close())
 		}
+	}
+	shifts := make([]int64, len(paths))
+	if alignStarts {
+		shifts = timerange.Aligned(s.infos())
+	}
+	for i := range s.recordings {
+		r := &s.recordings[i]
+		if r.Reader, err = timerange.Shift(r.Reader, shifts[i]+offsets[paths[i]]); err == nil {
+			r.info, err = r.Info()
+		}
+		if err != nil {
+			return nil, errors.Join(err, s.close())
+		}
+		s.cover(r.info)
+	}
+	for _, text := range timerange.FarApart(s.infos()) {
+		s.warnings = append(s.warnings, text+", --skip-empty skips the time between")
 	}
 	return s, nil
 }
 
-func (s *source) add(path string, offset int64) error {
+func (s *source) add(path string) error {
 	r, left, err := formats.All().OpenROS2(path, s.options)
 	if err != nil {
 		return err
 	}
-	s.recordings = append(s.recordings, recording{Reader: r, offset: offset})
+	s.recordings = append(s.recordings, recording{Reader: r})
 	info, err := r.Info()
 	if err != nil {
 		return err
 	}
-	added := &s.recordings[len(s.recordings)-1]
-	added.files, added.path, added.some = info.Files, path, info.MessageCount > 0
-	added.start, added.end = info.StartTime+offset, info.EndTime+offset
+	s.recordings[len(s.recordings)-1].info = info
 	if !info.Complete {
 		s.warnings = append(s.warnings, fmt.Sprintf("%s is unfinished or damaged%s; playing what is readable (for "+
 			"details: converter info)", path, damage(info)))
 	}
 	for _, err := range left {
 		s.warnings = append(s.warnings, fmt.Sprintf("%s: not played: %v", path, err))
-	}
-	if info.MessageCount > 0 {
-		s.cover(added)
-		s.messages += info.MessageCount
 	}
 	for _, t := range info.Topics {
 		s.all = append(s.all, t.Channel)
@@ -146,56 +152,31 @@ func (s *source) add(path string, offset int64) error {
 	return nil
 }
 
-// cover extends the time of the source to a recording, the first one with messages if there are none yet.
-func (s *source) cover(r *recording) {
-	if s.messages == 0 {
-		s.start, s.end = r.start, r.end
-	}
-	s.start, s.end = min(s.start, r.start), max(s.end, r.end)
-}
-
-// alignStarts moves all recordings in time so that they begin with the earliest one, before their input_offset.
-func (s *source) alignStarts() {
-	earliest, some := int64(0), false
-	for i := range s.recordings {
-		if r := &s.recordings[i]; r.some && (!some || r.start-r.offset < earliest) {
-			earliest, some = r.start-r.offset, true
-		}
-	}
-	messages := s.messages
-	s.messages = 0
-	for i := range s.recordings {
-		r := &s.recordings[i]
-		if !r.some {
-			continue
-		}
-		by := earliest - (r.start - r.offset)
-		r.offset, r.start, r.end = r.offset+by, r.start+by, r.end+by
-		s.cover(r)
-		s.messages = messages
-	}
-}
-
-// farApart is the time between recordings that are hardly meant to be played after one another.
-const farApart = 24 * time.Hour
-
-// checkDistance warns of recordings between which nothing is played for a long time.
-func (s *source) checkDistance() {
-	var sorted []recording
+func (s *source) infos() (all []*codec.Info) {
 	for _, r := range s.recordings {
-		if r.some {
-			sorted = append(sorted, r)
-		}
+		all = append(all, r.info)
 	}
-	slices.SortFunc(sorted, func(a, b recording) int { return cmp.Compare(a.start, b.start) })
-	for i := 1; i < len(sorted); i++ {
-		before, after := &sorted[i-1], &sorted[i]
-		if gap := after.start - before.end; gap > int64(farApart) {
-			s.warnings = append(s.warnings, fmt.Sprintf("%s begins %.1f days after the end of %s; --align-starts plays them at "+
-				"the same time, --skip-empty skips the time between", after.path, float64(gap)/float64(farApart), before.path))
-		}
-		after.end = max(after.end, before.end)
+	return all
+}
+
+// cover extends the time of the source to a recording, the first one with messages if there are none yet.
+func (s *source) cover(info *codec.Info) {
+	if info.MessageCount == 0 {
+		return
 	}
+	if s.messages == 0 {
+		s.start, s.end = info.StartTime, info.EndTime
+	}
+	s.start, s.end = min(s.start, info.StartTime), max(s.end, info.EndTime)
+	s.messages += info.MessageCount
+}
+
+// last returns where playback ends that is to end before a time, 0 for none.
+func (s *source) last(end int64) int64 {
+	if end == 0 || end > s.end {
+		return s.end + 1
+	}
+	return end
 }
 
 // damage returns the first damage found, "" if there is none.
@@ -224,18 +205,9 @@ func (s *source) merge(q codec.Query, read func(codec.Reader,
 	q.Topics = func(c *codec.Channel) bool { return s.wants(c) && selected.Wants(c) }
 	var its []codec.Iterator
 	for _, r := range s.recordings {
-		q.Start, q.End = selected.Start-r.offset, selected.End
-		if q.End != 0 {
-			if q.End -= r.offset; q.End <= 0 {
-				continue // 0 would be no end
-			}
-		}
 		it, err := read(r.Reader, q)
 		if err != nil {
 			return nil, errors.Join(err, codec.Merge(its...).Close())
-		}
-		if r.offset != 0 {
-			it = &shifted{Iterator: it, by: r.offset}
 		}
 		its = append(its, it)
 	}
@@ -248,26 +220,6 @@ func (s *source) close() error {
 		errs = append(errs, r.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// shifted moves messages in time.
-type shifted struct {
-	codec.Iterator
-	by      int64 // ns
-	message codec.Message
-}
-
-func (s *shifted) Next() (*codec.Message, error) {
-	m, err := s.Iterator.Next()
-	if err != nil {
-		return nil, err
-	}
-	s.message = *m
-	s.message.LogTime += s.by
-	if m.PublishTime != 0 {
-		s.message.PublishTime += s.by
-	}
-	return &s.message, nil
 }
 
 // offsets parses input_offset: by path, by how many ns a recording is played later.

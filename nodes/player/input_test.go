@@ -43,7 +43,7 @@ func TestSourceMergesRecordings(t *testing.T) {
 	s, err := openSource([]string{
 		writeRecording(t, "none.record", "/none", true), writeRecording(t, "a.record", "/a", true, 100, 300),
 		writeRecording(t, "b.mcap", "/b", true, 0, 200),
-	}, nil, everything, formats.ReadOptions{})
+	}, nil, false, everything, formats.ReadOptions{})
 	require.NoError(t, err)
 	defer s.close()
 	require.Equal(t, []int64{0, 300, 4}, []int64{s.start, s.end, int64(s.messages)}, "recorded time may begin at 0")
@@ -77,7 +77,7 @@ func TestSourceNamesWhatIsMissing(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(folder, fmt.Sprintf("a.record.%05d", n)), data, 0o644))
 	}
-	s, err := openSource([]string{folder}, nil, everything, formats.ReadOptions{})
+	s, err := openSource([]string{folder}, nil, false, everything, formats.ReadOptions{})
 	require.NoError(t, err)
 	defer s.close()
 	require.EqualValues(t, 2, s.messages)
@@ -87,7 +87,7 @@ func TestSourceNamesWhatIsMissing(t *testing.T) {
 
 func TestSourceTellsOfUnfinishedRecordings(t *testing.T) {
 	path := writeRecording(t, "killed.record", "/a", false, 1, 2)
-	s, err := openSource([]string{path}, nil, everything, formats.ReadOptions{})
+	s, err := openSource([]string{path}, nil, false, everything, formats.ReadOptions{})
 	require.NoError(t, err)
 	defer s.close()
 	require.Len(t, s.warnings, 1)
@@ -96,8 +96,8 @@ func TestSourceTellsOfUnfinishedRecordings(t *testing.T) {
 }
 
 func TestSourceFailsWithOneOfItsRecordings(t *testing.T) {
-	_, err := openSource([]string{writeRecording(t, "a.record", "/a", true, 1), "nowhere.record"}, nil, everything,
-		formats.ReadOptions{})
+	_, err := openSource([]string{writeRecording(t, "a.record", "/a", true, 1), "nowhere.record"}, nil, false,
+		everything, formats.ReadOptions{})
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
@@ -190,32 +190,22 @@ func TestUnmatched(t *testing.T) {
 // Recordings that are far apart are warned of; --align-starts plays them at the same time.
 func TestAlignStarts(t *testing.T) {
 	const day = int64(24 * time.Hour)
-	make := func() *source {
-		s := &source{}
-		for i, start := range []int64{800 * day, 10, 20, 0} {
-			s.recordings = append(s.recordings, recording{path: string(rune('a' + i)), some: start != 0, start: start,
-				end: start + 5})
-			if start != 0 {
-				s.cover(&s.recordings[i])
-				s.messages++
-			}
-		}
+	a := writeRecording(t, "a.record", "/a", true, 800*day, 800*day+5)
+	b := writeRecording(t, "b.record", "/b", true, 10, 20)
+	empty := writeRecording(t, "c.record", "/c", true)
+	open := func(align bool) *source {
+		s, err := openSource([]string{a, b, empty}, map[string]int64{b: 3}, align, everything, formats.ReadOptions{})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, s.close()) })
 		return s
 	}
-	s := make()
-	s.checkDistance()
-	require.Equal(t, []string{"a begins 800.0 days after the end of c; --align-starts plays them at the same time, " +
-		"--skip-empty skips the time between"}, s.warnings)
-	require.Equal(t, 800*day+5, s.end)
+	s := open(false)
+	require.Equal(t, []string{a + " begins 800.0 days after the end of " + b + "; --align-starts lets all recordings " +
+		"begin at the same time, --skip-empty skips the time between"}, s.warnings)
+	require.Equal(t, [2]int64{13, 800*day + 5}, [2]int64{s.start, s.end})
 
-	s = make()
-	s.recordings[2].offset = 3 // it is played at 20 instead of 17
-	s.alignStarts()
-	s.checkDistance()
+	s = open(true)
 	require.Empty(t, s.warnings)
-	require.Equal(t, [2]int64{10, 18}, [2]int64{s.start, s.end})
-	require.EqualValues(t, 3, s.messages)
-	for i, want := range []int64{10 - 800*day, 0, -4} {
-		require.Equal(t, want, s.recordings[i].offset)
-	}
+	require.Equal(t, [2]int64{10, 23}, [2]int64{s.start, s.end}, "input_offset counts from the earliest start")
+	require.EqualValues(t, 4, s.messages)
 }

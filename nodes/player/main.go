@@ -69,15 +69,11 @@ func play(ctx context.Context, in *config.Input, o *options) (err error) {
 	if _, err := bridge.NewNames(bridge.Options{Name: "player", Remaps: in.ROS.Remaps}); err != nil {
 		return config.Usagef("%w", err)
 	}
-	s, err := openSource(paths, offsets, wants, o.ReadOptions)
+	s, err := openSource(paths, offsets, o.AlignStarts, wants, o.ReadOptions)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	if o.AlignStarts {
-		s.alignStarts()
-	}
-	s.checkDistance()
 	if err := o.unmatched(s.all); err != nil && !o.AllowUnmatched {
 		return err
 	} else if err != nil {

@@ -9,6 +9,7 @@ import (
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/graph"
+	"tapedeck/nodes/internal/timerange"
 )
 
 // options are the player's parameters, each at once a flag, a ROS parameter and a line of config/player.yaml.
@@ -30,12 +31,10 @@ type options struct {
 	Prefix            string   `param:"prefix" group:"Topics" value:"/PREFIX" help:"put this in front of all topic names"`
 	QoSOverrides      string   `param:"qos_profile_overrides_path" group:"Topics" value:"FILE" help:"YAML FILE with the QoS to publish with, by topic, in the format of rosbag2"`
 
-	Begin       string        `param:"begin" alias:"start" group:"Time range" value:"TIME" help:"begin at this TIME: seconds from the start (12.5), 10:31:05, 2026-11-21 10:31:05.2, or seconds or nanoseconds since 1970"`
-	End         string        `param:"end" group:"Time range" alias:"until,playback-until,playback-until-sec,playback-until-nsec" value:"TIME" help:"play up to this TIME"`
-	StartOffset time.Duration `param:"start_offset" group:"Time range" help:"skip this much, except for latched messages; negative: begin this long before the end"`
-	Duration    time.Duration `param:"playback_duration" short:"u" group:"Time range" alias:"duration" help:"play this much of the recording; 0 or less plays all of it"`
-	Loop        bool          `param:"loop" short:"l" group:"Time range" help:"begin again at the end"`
-	LoopCount   uint64        `param:"loop_count" group:"Time range" help:"number of times to play; 0 is once, or without end with loop"`
+	timerange.Range
+
+	Loop      bool   `param:"loop" short:"l" group:"Time range" help:"begin again at the end"`
+	LoopCount uint64 `param:"loop_count" group:"Time range" help:"number of times to play; 0 is once, or without end with loop"`
 
 	Rate        float64       `param:"rate" short:"r" group:"Time" min:"0.001" max:"1000000" help:"recorded seconds to play per second"`
 	Immediate   bool          `param:"immediate" short:"i" group:"Time" help:"play as fast as subscribers accept messages; ignores rate"`
@@ -70,8 +69,6 @@ type options struct {
 	Diagnostics bool    `param:"diagnostics" group:"Status" help:"publish the state of the player on /diagnostics"`
 
 	graph.Options
-
-	until int64 // ns since the Unix epoch, of a request: another end; 0 is none
 }
 
 func defaultOptions() options {

@@ -14,6 +14,7 @@ import (
 	"tapedeck/nodes/internal/keyboard"
 	"tapedeck/nodes/internal/progress"
 	"tapedeck/nodes/internal/rospub"
+	"tapedeck/nodes/internal/timerange"
 )
 
 // player publishes recordings onto a node's graph.
@@ -32,10 +33,14 @@ type player struct {
 // newPlayer creates the publishers, so that subscribers can match them before run.
 func newPlayer(o options, s *source, node bridge.Node, line *progress.Line) (*player, error) {
 	opened := time.Now()
-	start, end, err := o.timeRange(s.start, s.end)
+	start, end, outside, err := o.Select(s.start, s.end)
 	if err != nil {
 		return nil, err
 	}
+	if outside != "" {
+		node.Log(bridge.Warn, "%s", outside)
+	}
+	end = s.last(end)
 	plan, err := o.plan(start, end)
 	if err != nil {
 		return nil, err
@@ -121,8 +126,14 @@ func (p *player) run(ctx context.Context) (err error) {
 
 // timeRangeOf returns the recorded time range that a request of the service play names.
 func (p *player) timeRangeOf(offset, duration time.Duration, until int64) (start, end int64, err error) {
-	o := options{StartOffset: max(offset, 0), Duration: duration, until: until}
-	return o.timeRange(p.source.start, p.source.end)
+	r := timerange.Range{StartOffset: max(offset, 0), Duration: duration}
+	start, end, _, err = r.Select(p.source.start, p.source.end)
+	if end = p.source.last(end); err == nil && until > 0 {
+		if end = min(end, until+1); until < start {
+			err = errors.New("the end is before the start")
+		}
+	}
+	return start, end, err
 }
 
 // await waits for subscribers and for the delay.

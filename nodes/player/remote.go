@@ -20,6 +20,7 @@ import (
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/remote"
 	"tapedeck/nodes/internal/rospub"
+	"tapedeck/nodes/internal/timerange"
 )
 
 // newRemotes returns the commands that control a running player.
@@ -145,19 +146,19 @@ func newRemoteSeek() *cobra.Command {
 			case by:
 				t = min(max(now.position+int64(o.By), now.start), now.end)
 			case !offset:
-				if t, err = parseTime(args[0], now.start, now.end); err != nil {
+				if t, err = timerange.Parse(args[0], now.start, now.end); err != nil {
 					return config.Usagef("seek: %w", err)
 				}
 			}
 			if t < now.start || t > now.end {
-				return fmt.Errorf("%s is outside of what %s plays: %s to %s", clockText(t), p.Name, clockText(now.start),
-					clockText(now.end))
+				return fmt.Errorf("%s is outside of what %s plays: %s to %s", timerange.Text(t), p.Name,
+					timerange.Text(now.start), timerange.Text(now.end))
 			}
 			var response srv.Seek_Response
 			if err := p.Call(ctx, "seek", &srv.Seek_Request{Time: rospub.Time(t)}, &response); err != nil {
 				return err
 			}
-			return p.Conclude(response.Success, errOver.Error(), "at "+clockText(t))
+			return p.Conclude(response.Success, errOver.Error(), "at "+timerange.Text(t))
 		})
 	return cmd
 }
@@ -212,7 +213,7 @@ func playback(ctx context.Context, p *remote.Peer) (s state, err error) {
 func readStatus(status *diag.DiagnosticStatus) (s state, ok bool) {
 	times := map[string]int64{}
 	for _, v := range status.Values {
-		if t, _, err := parseNumber(v.Value); err == nil {
+		if t, err := timerange.Parse(v.Value, 0, 0); err == nil {
 			times[v.Key] = t
 		}
 	}

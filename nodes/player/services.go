@@ -14,6 +14,7 @@ import (
 	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/std_srvs"
 	"tapedeck/nodes/internal/rosbag2compat"
+	"tapedeck/nodes/internal/timerange"
 )
 
 // control implements the services of rosbag2's player.
@@ -145,7 +146,7 @@ func (c control) onStep(context.Context, []byte) ([]byte, error) {
 	}
 	response.Success = complete
 	if complete {
-		response.Message = fmt.Sprint("played up to ", clockText(c.state().position))
+		response.Message = fmt.Sprint("played up to ", timerange.Text(c.state().position))
 	}
 	return cdr.Marshal(response)
 }

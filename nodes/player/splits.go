@@ -16,7 +16,7 @@ type splits struct {
 	node      bridge.Node
 	publisher bridge.Publisher
 	forms     rosbag2compat.Forms
-	files     [][]codec.FileInfo // of each recording, in order; times include the offset
+	files     [][]codec.FileInfo // of each recording, in order
 	open      []string           // the current file of each; "" before the first
 }
 
@@ -34,11 +34,9 @@ func newSplits(node bridge.Node, library *rosidl.Library, s *source) *splits {
 		return nil
 	}
 	for _, r := range s.recordings {
-		files := slices.DeleteFunc(slices.Clone(r.files), func(f codec.FileInfo) bool { return f.MessageCount == 0 })
-		for i := range files {
-			files[i].StartTime += r.offset
-		}
-		t.files = append(t.files, files)
+		t.files = append(t.files, slices.DeleteFunc(slices.Clone(r.info.Files), func(f codec.FileInfo) bool {
+			return f.MessageCount == 0
+		}))
 	}
 	t.open = make([]string, len(t.files))
 	return t

@@ -65,7 +65,7 @@ func TestPlayerRefuses(t *testing.T) {
 		{1, "metadata.yaml", []string{"folder"}},
 		{2, "rate", []string{drive, "--rate", "0"}},
 		{2, "regex", []string{drive, "--regex", "["}},
-		{1, "start_offset", []string{drive, "--start-offset", "1h"}},
+		{1, "--start-offset 1h", []string{drive, "--start-offset", "1h"}},
 		{2, "remap", []string{drive, "--remap", "/a"}},
 		{1, "no topic matches --topics /other", []string{drive, "--topics", "/other"}},
 	} {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/foxglove/mcap/go/mcap"
 	"github.com/stretchr/testify/require"
@@ -98,6 +99,10 @@ func TestAttachments(t *testing.T) {
 	again := writeExtras(t, 10, []attachment{other}, a, b)
 	shifted := first
 	shifted.logTime += 5 * second
+	hour, far := DefaultOptions(), filepath.Join(t.TempDir(), "far.mcap")
+	hour.Offset = time.Hour
+	_, err := run(t, hour, far, in)
+	require.NoError(t, err)
 	for name, c := range map[string]struct {
 		set     func(o *Options)
 		to      string
@@ -108,9 +113,13 @@ func TestAttachments(t *testing.T) {
 		rest    []string // further files, which have the records only
 	}{
 		"whole":   {},
-		"clip":    {set: func(o *Options) { o.Start = "5" }},
+		"clip":    {set: func(o *Options) { o.Begin = "5" }},
 		"topics":  {set: func(o *Options) { o.Topics = []string{"/n"} }},
 		"shifted": {set: func(o *Options) { o.Offset = 5e9 }, want: []attachment{shifted}},
+		"aligned": {
+			set: func(o *Options) { o.AlignStarts = true }, inputs: []string{in, far},
+			want: []attachment{first, first}, records: []codec.MetadataRecord{a},
+		},
 		"split":   {set: func(o *Options) { o.MaxBagMessages = 5 }, rest: []string{"out_1.mcap"}},
 		"rosbag2": {to: "out", output: "out/out_0.mcap"},
 		"merged": {

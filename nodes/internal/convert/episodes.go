@@ -91,6 +91,7 @@ func (p *plan) fitsEpisodes(format formats.Format, output string) error {
 		set  bool
 	}{
 		{"throttle", len(p.Throttle) > 0},
+		{"align-starts", p.AlignStarts},
 		{"message-order", p.Order != "received"},
 		{"chunk-size", p.ChunkSize != 0},
 		{"compression", p.Compression != ""},
@@ -111,7 +112,7 @@ func (p *plan) fitsEpisodes(format formats.Format, output string) error {
 // editsMessages reports whether options select or change messages, so that episodes must be read as messages.
 func (p *plan) editsMessages() bool {
 	return p.Mapping != "" || len(p.Topics)+len(p.Exclude)+len(p.Types)+len(p.ExcludeTypes)+len(p.Remap) > 0 ||
-		p.start != nil || p.end != nil || p.StartOffset != 0 || p.Duration > 0 || p.Prefix != "" || p.Offset != 0
+		p.Begin != "" || p.End != "" || p.StartOffset != 0 || p.Duration > 0 || p.Prefix != "" || p.Offset != 0
 }
 
 // task is an episode to be written.
@@ -313,7 +314,7 @@ func (w *episodeJob) fromMessages(ctx context.Context, i int, in *input) (*noted
 	if err := p.check([]*codec.Info{in.info}, w.warn); err != nil {
 		return nil, err
 	}
-	window, err := p.window(in.original.StartTime, in.original.EndTime)
+	window, err := p.window(in.original.StartTime, in.original.EndTime, w.warn)
 	if err != nil {
 		return nil, err
 	}

@@ -178,7 +178,7 @@ func TestRecordingsBecomeEpisodes(t *testing.T) {
 func TestRecordingBecomesASession(t *testing.T) {
 	in := robotRecording(t, "x.mcap")
 	o := DefaultOptions()
-	o.To, o.Task, o.Start, o.End, o.Offset = "session", "stack", "0.5", "1.5", 1e9
+	o.To, o.Task, o.Begin, o.End, o.Offset = "session", "stack", "0.5", "1.5", 1e9
 	out := filepath.Join(t.TempDir(), "take")
 	_, warnings, err := do(t, out, o, in)
 	require.NoError(t, err)

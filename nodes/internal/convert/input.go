@@ -1,19 +1,18 @@
 package convert
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/codec/episode"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
+	"tapedeck/nodes/internal/timerange"
 )
 
 // input is a recording that is read.
@@ -25,6 +24,8 @@ type input struct {
 
 	original *codec.Info              // before translation
 	left     map[*codec.Channel]error // why channels cannot be translated
+	shift    int64                    // ns by which align moved it
+	stamped  *stamped                 // applies options about stamps; nil without any
 	still    []string                 // topics whose stamps cannot be found
 }
 
@@ -48,8 +49,11 @@ func (in *input) prepare(p *plan, t *target) (err error) {
 		}
 		in.note(left)
 	}
-	if in.reader, in.still, err = p.stamp(in.reader); err != nil {
+	if in.stamped, in.still, err = p.stamp(in.reader); err != nil {
 		return err
+	}
+	if in.stamped != nil {
+		in.reader = in.stamped
 	}
 	if formats.HasFromROS2(t.to) {
 		if in.reader, left, err = formats.FromROS2(in.reader, t.to); err != nil {
@@ -125,33 +129,33 @@ func (ins inputs) window() (start, end int64) {
 		if in.original.MessageCount == 0 {
 			continue
 		}
-		if !some || in.original.StartTime < start {
-			start = in.original.StartTime
+		if !some || in.info.StartTime < start {
+			start = in.info.StartTime
 		}
-		if !some || in.original.EndTime > end {
-			end = in.original.EndTime
+		if !some || in.info.EndTime > end {
+			end = in.info.EndTime
 		}
 		some = true
 	}
 	return start, end
 }
 
-// farApart is the time between recordings that are hardly meant to be merged.
-const farApart = 24 * time.Hour
-
-// checkDistance warns of recordings between which there is nothing for a long time.
-func (ins inputs) checkDistance(warn func(string)) {
-	sorted := slices.DeleteFunc(slices.Clone(ins), func(in *input) bool { return in.original.MessageCount == 0 })
-	slices.SortFunc(sorted, func(a, b *input) int { return cmp.Compare(a.original.StartTime, b.original.StartTime) })
-	last := int64(0)
-	for i, in := range sorted {
-		if gap := in.original.StartTime - last; i > 0 && gap > int64(farApart) {
-			warn(fmt.Sprintf("%s begins %.1f days after all before it have ended", in.path, float64(gap)/float64(farApart)))
+// align moves the recordings in time so that all begin with the earliest one, and their stamps if they are to follow.
+func (ins inputs) align(restamp bool) (err error) {
+	for i, by := range timerange.Aligned(ins.originals()) {
+		in := ins[i]
+		in.shift = by
+		if in.stamped != nil && restamp {
+			in.stamped.add += by
 		}
-		if i == 0 || in.original.EndTime > last {
-			last = in.original.EndTime
+		if in.reader, err = timerange.Shift(in.reader, by); err != nil {
+			return err
+		}
+		if in.info, err = in.reader.Info(); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // metadata returns the metadata of all recordings, and records of other programs if t has no records.
@@ -174,7 +178,7 @@ func (ins inputs) attach(ctx context.Context, o *codec.CreateOptions, offset int
 		o.Records = codec.JoinRecords(o.Records, in.original.Records)
 		for _, a := range in.original.Attachments {
 			if a.LogTime != 0 {
-				a.LogTime = later(a.LogTime, offset)
+				a.LogTime = later(later(a.LogTime, in.shift), offset)
 			}
 			open := a.Open
 			a.Open = func(func(error)) io.Reader { return &attached{ctx, open(damaged)} }

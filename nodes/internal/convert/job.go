@@ -15,6 +15,7 @@ import (
 	"tapedeck/codec/episode"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
+	"tapedeck/nodes/internal/timerange"
 )
 
 // Job is a conversion of one or several recordings, merged in time, to one recording.
@@ -94,9 +95,17 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs) (*Res
 	if err := p.check(ins.infos(), j.warn); err != nil {
 		return nil, err
 	}
-	ins.checkDistance(j.warn)
+	if p.AlignStarts {
+		if err := ins.align(p.Restamp); err != nil {
+			return nil, err
+		}
+	} else {
+		for _, text := range timerange.FarApart(ins.originals()) {
+			j.warn(text)
+		}
+	}
 	first, last := ins.window()
-	window, err := p.window(first, last)
+	window, err := p.window(first, last, j.warn)
 	if err != nil {
 		return nil, err
 	}

@@ -352,7 +352,7 @@ func TestSplits(t *testing.T) {
 		"size":     {func(o *Options) { o.MaxBagSize = 50 * (48 + 8 + 2) }, "out.record", []int{50, 50}},
 		"whichever": {func(o *Options) { o.MaxBagMessages, o.MaxBagDuration = 80, 90*time.Second }, "out.mcap",
 			[]int{80, 10, 10}},
-		"no message": {func(o *Options) { o.MaxBagSize = 1; o.End = "3" }, "out.mcap", []int{1, 1, 1}},
+		"no message": {func(o *Options) { o.MaxBagSize = 1; o.End = "2" }, "out.mcap", []int{1, 1, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := DefaultOptions()
@@ -588,7 +588,7 @@ func TestFilesOfLogOfMessages(t *testing.T) {
 	require.NoError(t, err)
 	require.Greater(t, len(split.Files), 1)
 	o = DefaultOptions()
-	o.Start = "3"
+	o.Begin = "3"
 	clip, err := run(t, o, filepath.Join(folder, "clip.log"), bag)
 	require.NoError(t, err)
 	for _, path := range append(split.Files, clip.Files...) {
@@ -672,7 +672,7 @@ func TestUsage(t *testing.T) {
 		"--prefix robot: want /PREFIX":      func(o *Options) { o.Prefix = "robot" },
 		"--restamp says that --offset":      func(o *Options) { o.Restamp = true },
 		"--throttle: \"/n\" is not allowed": func(o *Options) { o.Throttle = []string{"/n"} },
-		"is not behind the start":           func(o *Options) { o.Start, o.End = "2", "1" },
+		"--begin \"noon\" is no time":       func(o *Options) { o.Begin = "noon" },
 		"is not a format":                   func(o *Options) { o.To = "tape" },
 	} {
 		o := DefaultOptions()
@@ -739,7 +739,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Recordings that are far apart are merged with a warning.
+// Recordings that are far apart are merged with a warning; --align-starts merges them at the same time.
 func TestFarApart(t *testing.T) {
 	c := channel(t, "/n", "std_msgs/msg/UInt32")
 	later := numbers(t, c, 3)
@@ -752,5 +752,42 @@ func TestFarApart(t *testing.T) {
 		Options: DefaultOptions(), Warn: func(text string) { warnings = append(warnings, text) }}
 	_, err := j.Run(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []string{far + " begins 800.0 days after all before it have ended"}, warnings)
+	require.Equal(t, []string{far + " begins 800.0 days after the end of " + near + "; --align-starts lets all " +
+		"recordings begin at the same time"}, warnings)
+
+	warnings = nil
+	j.Options.AlignStarts, j.Options.Begin, j.Options.Overwrite = true, "2", true
+	result, err := j.Run(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, warnings)
+	require.EqualValues(t, 1+3+3, result.Messages)
+	require.Equal(t, [2]int64{1002 * second, 1004 * second}, [2]int64{result.Start, result.End})
+}
+
+// --align-starts moves stamps only with --restamp.
+func TestAlignStamps(t *testing.T) {
+	c := channel(t, "/stamped", "std_msgs/msg/Header")
+	var inputs []string
+	for _, s := range []int32{1000, 2000} {
+		inputs = append(inputs, write(t, fmt.Sprint(s, ".mcap"), codec.Message{Channel: c, LogTime: int64(s) * second,
+			PublishTime: int64(s-1) * second,
+			Data:        payload(t, &std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: s - 2}})}))
+	}
+	for restamp, want := range map[bool]int32{false: 1998, true: 1008} {
+		o := DefaultOptions()
+		o.AlignStarts, o.Restamp = true, restamp
+		if restamp {
+			o.Offset = 10 * time.Second
+		}
+		out := filepath.Join(t.TempDir(), "out.mcap")
+		_, err := run(t, o, out, inputs...)
+		require.NoError(t, err)
+		messages, _ := readAll(t, out)
+		require.Len(t, messages, 2)
+		var header std_msgs.Header
+		require.NoError(t, cdr.Unmarshal(messages[1].Data, &header))
+		require.Equal(t, want, header.Stamp.Sec)
+		require.Equal(t, 1000*second+int64(o.Offset), messages[1].LogTime)
+		require.Equal(t, 999*second+int64(o.Offset), messages[1].PublishTime)
+	}
 }

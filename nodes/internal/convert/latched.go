@@ -96,7 +96,6 @@ func (s *source) readState(start int64) error {
 	if !errors.Is(err, io.EOF) {
 		known.add("latched messages from before the start, behind damage: "+err.Error(), "", 0)
 	}
-	s.start = later(start, int64(s.plan.Offset))
 	s.state = state.messages()
 	if !s.plan.Latched {
 		for _, m := range s.state {
@@ -110,13 +109,13 @@ func (s *source) readState(start int64) error {
 // leftLatched is the loss that --latched=false causes.
 const leftLatched = "latched messages that each file would begin with, because of --latched=false"
 
-// Read implements codec.Reader. The messages of latched topics from before the start come first.
+// Read implements codec.Reader. The messages of latched topics from before the start come first, if any other follows.
 func (s *source) Read(q codec.Query) (codec.Iterator, error) {
 	it, err := s.renamed.Read(q)
 	if err != nil || len(s.state) == 0 {
 		return it, err
 	}
-	b := &beginning{Iterator: it, start: s.start}
+	b := &beginning{Iterator: it}
 	for _, m := range s.state {
 		if q.Wants(m.Channel) {
 			b.state = append(b.state, m)
@@ -130,28 +129,24 @@ func (s *source) Read(q codec.Query) (codec.Iterator, error) {
 type beginning struct {
 	codec.Iterator
 	state []codec.Message
-	start int64 // the log time if there is no other message
-	begun bool
-	first *codec.Message
-	err   error
+	first *codec.Message // unless it was yielded
 }
 
 func (b *beginning) Next() (*codec.Message, error) {
-	if !b.begun {
-		b.begun = true
-		if b.first, b.err = b.Iterator.Next(); b.err == nil {
-			b.start = b.first.LogTime
+	if len(b.state) > 0 {
+		if b.first == nil {
+			first, err := b.Iterator.Next()
+			if err != nil {
+				return nil, err
+			}
+			b.first = first
 		}
-	}
-	switch first := b.first; {
-	case len(b.state) > 0:
 		m := &b.state[0]
 		b.state = b.state[1:]
-		m.LogTime = b.start
+		m.LogTime = b.first.LogTime
 		return m, nil
-	case b.err != nil:
-		return nil, b.err
-	case first != nil:
+	}
+	if first := b.first; first != nil {
 		b.first = nil
 		return first, nil
 	}

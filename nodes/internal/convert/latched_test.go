@@ -59,20 +59,18 @@ func TestLatched(t *testing.T) {
 		repeated uint64
 		lost     string
 	}{
-		"clip":           {func(o *Options) { o.Start, o.End = "5.5", "7.5" }, "out.mcap", clip, 3, ""},
-		"clip of record": {func(o *Options) { o.Start, o.End = "5.5", "7.5" }, "out.record", clip, 3, ""},
-		"clip of bag":    {func(o *Options) { o.Start, o.End = "5.5", "7.5" }, "out.bag", nil, 3, "publish times"},
-		"nothing latched before": {func(o *Options) { o.Start, o.Topics = "5.5", []string{"/n"} }, "out.mcap",
+		"clip":           {func(o *Options) { o.Begin, o.End = "5.5", "7.5" }, "out.mcap", clip, 3, ""},
+		"clip of record": {func(o *Options) { o.Begin, o.End = "5.5", "7.5" }, "out.record", clip, 3, ""},
+		"clip of bag":    {func(o *Options) { o.Begin, o.End = "5.5", "7.5" }, "out.bag", nil, 3, "publish times"},
+		"nothing latched before": {func(o *Options) { o.Begin, o.Topics = "5.5", []string{"/n"} }, "out.mcap",
 			[]string{"/n 1006 6", "/n 1007 7", "/n 1008 8", "/n 1009 9"}, 0, ""},
-		"only latched": {func(o *Options) { o.Start, o.Topics = "8", []string{"/map"} }, "out.mcap",
-			[]string{"/map 1008 late"}, 1, ""},
-		"shifted": {func(o *Options) { o.Start, o.Topics, o.Offset = "8", []string{"/map"}, 2e9 }, "out.mcap",
-			[]string{"/map 1010 late"}, 1, ""},
-		"repeat": {func(o *Options) { o.Start, o.Topics, o.Repeat = "8", []string{"/n"}, []string{"/n=2"} }, "out.mcap",
+		"shifted": {func(o *Options) { o.Begin, o.Topics, o.Offset = "9", []string{"/map", "/n"}, 2e9 }, "out.mcap",
+			[]string{"/map 1011 late", "/n 1011 9"}, 1, ""},
+		"repeat": {func(o *Options) { o.Begin, o.Topics, o.Repeat = "8", []string{"/n"}, []string{"/n=2"} }, "out.mcap",
 			[]string{"/n 1008 6", "/n 1008 7", "/n 1008 8", "/n 1009 9"}, 2, ""},
-		"renamed": {func(o *Options) { o.Start, o.Topics, o.Prefix = "8", []string{"/map"}, "/r" }, "out.mcap",
-			[]string{"/r/map 1008 late"}, 1, ""},
-		"left out": {func(o *Options) { o.Start, o.End, o.Latched = "5.5", "7.5", false }, "out.mcap",
+		"renamed": {func(o *Options) { o.Begin, o.Topics, o.Prefix = "7", []string{"/map"}, "/r" }, "out.mcap",
+			[]string{"/r/map 1007 new", "/r/map 1007 late"}, 1, ""},
+		"left out": {func(o *Options) { o.Begin, o.End, o.Latched = "5.5", "7.5", false }, "out.mcap",
 			[]string{"/n 1006 6", "/n 1007 7", "/map 1007 late"}, 0, left + " (3 messages on /tf_static, /map)"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -9,10 +8,10 @@ import (
 	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
-	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/pattern"
 	"tapedeck/nodes/internal/split"
 	"tapedeck/nodes/internal/throttle"
+	"tapedeck/nodes/internal/timerange"
 )
 
 // Options select what is converted, and to what. Each is a flag of the converter and a ROS parameter.
@@ -25,18 +24,16 @@ type Options struct {
 
 	AllowUnmatched bool `param:"allow_unmatched" group:"Selection" help:"accept options that name topics which no recording has"`
 
-	Start string `param:"start" alias:"begin" group:"Selection" help:"begin at this time: seconds from the start (12.5), a date (2021-07-23 09:12:15), or nanoseconds since 1970"`
-	End   string `param:"end" alias:"until" group:"Selection" help:"leave out messages at or after this time; same syntax as start"`
-
-	StartOffset time.Duration `param:"start_offset" group:"Selection" help:"skip this much; negative: begin this long before the end"`
-	Duration    time.Duration `param:"playback_duration" short:"u" alias:"duration" group:"Selection" help:"convert this much of the recording; 0 or less converts all of it"`
-
 	Throttle []string `param:"throttle" group:"Selection" value:"TOPIC=5Hz|1/10" help:"keep at most 5 messages of TOPIC per second, or one in 10; TOPIC has the syntax of topics; the first rule that matches applies"`
+
+	timerange.Range
+
+	AlignStarts bool `param:"align_starts" group:"Changes" help:"shift recordings in time so that all begin with the earliest one"`
 
 	Remap   []string      `param:"remap" short:"m" group:"Changes" value:"/from:=/to" help:"rename a topic: /from:=/to"`
 	Prefix  string        `param:"prefix" group:"Changes" value:"/PREFIX" help:"put this in front of all topic names"`
 	Offset  time.Duration `param:"offset" group:"Changes" help:"shift all messages in time by this much, for example -1h30m"`
-	Restamp bool          `param:"restamp" group:"Changes" help:"apply offset to the stamps inside messages, too"`
+	Restamp bool          `param:"restamp" group:"Changes" help:"apply offset and align_starts to the stamps inside messages, too"`
 	Order   string        `param:"message_order" group:"Changes" options:"received|sent|header" help:"time to store as the log time of a message: when it was received, when it was sent, or the stamp in its header"`
 
 	Encoding  string `param:"encoding" group:"Messages" options:"auto|keep|cdr|ros1|protobuf" help:"encoding of messages in the output: the one that suits the format (auto), unchanged (keep), ROS 2 (cdr), ROS 1 (ros1) or Apollo (protobuf)"`
@@ -74,11 +71,10 @@ func (o *Options) Paths() []*string { return []*string{&o.Mapping, &o.CARLAMappi
 // plan is the parsed form of Options.
 type plan struct {
 	Options
-	selection  Selection
-	start, end *Moment
-	names      *bridge.Names
-	throttles  []throttle.Rule
-	repeats    []pattern.Numbered
+	selection Selection
+	names     *bridge.Names
+	throttles []throttle.Rule
+	repeats   []pattern.Numbered
 }
 
 // parse parses the options that are texts.
@@ -97,12 +93,6 @@ func (o *Options) parse() (*plan, error) {
 	if p.selection.ExcludeTypes, err = ParsePatterns("exclude-topic-types", o.ExcludeTypes); err != nil {
 		return nil, err
 	}
-	if p.start, err = optionalMoment("start", o.Start); err != nil {
-		return nil, err
-	}
-	if p.end, err = optionalMoment("end", o.End); err != nil {
-		return nil, err
-	}
 	if p.throttles, err = throttle.Parse(o.Throttle); err != nil {
 		return nil, config.Usagef("--throttle: %w", err)
 	}
@@ -115,18 +105,11 @@ func (o *Options) parse() (*plan, error) {
 	if p.names, err = bridge.NewNames(bridge.Options{Name: "converter", Remaps: o.Remap}); err != nil {
 		return nil, config.Usagef("--remap: %w", err)
 	}
-	if o.Restamp && o.Offset == 0 {
-		return nil, config.Usagef("--restamp says that --offset moves stamps, too, but there is no offset")
+	if o.Restamp && o.Offset == 0 && !o.AlignStarts {
+		return nil, config.Usagef("--restamp says that --offset and --align-starts move stamps, too, but neither is " +
+			"given")
 	}
 	return p, nil
-}
-
-func optionalMoment(flag, text string) (*Moment, error) {
-	if text == "" {
-		return nil, nil
-	}
-	m, err := ParseMoment(flag, text)
-	return &m, err
 }
 
 // rename returns the name of a topic in the output.
@@ -143,41 +126,22 @@ func (p *plan) rename(topic string) string {
 	return topic
 }
 
-// window returns the time window that is selected of recordings from first to last, which are 0 if they are empty.
-func (p *plan) window(first, last int64) (q codec.Query, err error) {
-	outside := func(flag, text, where string) error {
-		return fmt.Errorf("--%s %s is %s the recording, which lasts %s s, from %s to %s", flag, text, where,
-			human.Seconds(last-first), clockText(first), clockText(last))
+// window returns the time window that is selected of recordings from first to last, which are 0 if they are empty. It
+// warns if not all of the window is in them.
+func (p *plan) window(first, last int64, warn func(string)) (q codec.Query, err error) {
+	if last == 0 {
+		return q, nil
 	}
-	if p.start != nil {
-		q.Start = p.start.At(first)
+	start, end, outside, err := p.Select(first, last)
+	if outside != "" {
+		warn(outside)
 	}
-	switch from := max(q.Start, first); {
-	case p.StartOffset < 0:
-		q.Start = max(from, later(last, max(int64(p.StartOffset), first-last)))
-	case p.StartOffset > 0:
-		q.Start = later(from, int64(p.StartOffset))
+	if start > first {
+		q.Start = start
 	}
-	if p.end != nil {
-		q.End = p.end.At(first)
-	}
-	if end := later(max(q.Start, first), int64(p.Duration)); p.Duration > 0 && (q.End == 0 || end < q.End) {
-		q.End = end
-	}
-	switch {
-	case p.end != nil && q.End <= q.Start:
-		return q, config.Usagef("--end %s is not behind the start", p.End)
-	case last != 0 && q.Start > last && p.StartOffset > 0:
-		return q, outside("start-offset", p.StartOffset.String(), "beyond")
-	case last != 0 && q.Start > last:
-		return q, outside("start", p.Start, "after the end of")
-	case last != 0 && p.end != nil && q.End <= first:
-		return q, outside("end", p.End, "before the start of")
-	}
-	return q, nil
+	q.End = end
+	return q, err
 }
-
-func clockText(ns int64) string { return time.Unix(0, ns).Format("2006-01-02 15:04:05.999") }
 
 // create returns the options of the output's writer.
 func (p *plan) create(metadata map[string]string) codec.CreateOptions {

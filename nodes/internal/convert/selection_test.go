@@ -1,62 +1,17 @@
 package convert
 
 import (
-	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/config"
+	"tapedeck/nodes/internal/formats"
 )
-
-func TestParseMoment(t *testing.T) {
-	tests := map[string]struct {
-		want  Moment
-		fails string
-	}{
-		"0":                             {want: Moment{0, true}},
-		"12.5":                          {want: Moment{12_500_000_000, true}},
-		"0.000000001":                   {want: Moment{1, true}},
-		"1m30s":                         {want: Moment{90_000_000_000, true}},
-		"20ms":                          {want: Moment{20_000_000, true}},
-		"1627031535.114943571":          {want: Moment{1627031535114943571, false}},
-		"1627031535114943571":           {want: Moment{1627031535114943571, false}},
-		"2021-07-23 09:12:15":           {want: Moment{1627031535_000000000, false}},
-		"2021-07-23 09:12:15.114943571": {want: Moment{1627031535_114943571, false}},
-		"2021-07-23-09:12:15":           {want: Moment{1627031535_000000000, false}},
-		"2021-07-23T09:12:15":           {want: Moment{1627031535_000000000, false}},
-		"2021-07-23T11:12:15+02:00":     {want: Moment{1627031535_000000000, false}},
-		"2021-07-23":                    {want: Moment{1626998400_000000000, false}},
-		"-1":                            {fails: "before the start"},
-		"1e9":                           {fails: "no time"},
-		"1/2":                           {fails: "no time"},
-		"":                              {fails: "no time"},
-		"NaN":                           {fails: "no time"},
-		"-5s":                           {fails: "no time"},
-		"99999999999999999999999":       {fails: "beyond the year 2262"},
-		"100000000000":                  {fails: "neither seconds nor nanoseconds"},
-		"9999-01-01":                    {fails: "between 1678 and 2261"},
-	}
-	for text, test := range tests {
-		t.Run(text, func(t *testing.T) {
-			got, err := ParseMoment("start", text)
-			if test.fails != "" {
-				require.ErrorContains(t, err, test.fails)
-				require.ErrorIs(t, err, config.ErrUsage)
-				return
-			}
-			require.NoError(t, err)
-			require.Equal(t, test.want, got)
-		})
-	}
-	require.Equal(t, int64(107), Moment{7, true}.At(100))
-	require.Equal(t, int64(7), Moment{7, false}.At(100))
-	require.Equal(t, int64(math.MaxInt64), Moment{math.MaxInt64, true}.At(100))
-}
 
 func TestSelection(t *testing.T) {
 	tests := map[string]struct {
@@ -157,29 +112,38 @@ func TestTimeRange(t *testing.T) {
 	in := write(t, "in.mcap", numbers(t, channel(t, "/n", "std_msgs/msg/UInt32"), 10)...)
 	for name, c := range map[string]struct {
 		change      func(*Options)
-		first, last int64 // s
-		error       string
+		first, last int64  // s
+		text        string // of the error or the warning
 	}{
-		"offset":           {func(o *Options) { o.StartOffset = 2 * time.Second }, 1002, 1009, ""},
-		"from the end":     {func(o *Options) { o.StartOffset = -3 * time.Second }, 1006, 1009, ""},
-		"from long before": {func(o *Options) { o.StartOffset = -time.Hour }, 1000, 1009, ""},
-		"duration":         {func(o *Options) { o.Duration = 3 * time.Second }, 1000, 1002, ""},
-		"all together": {func(o *Options) { o.Start, o.StartOffset, o.Duration, o.End = "2", 2e9, 3e9, "6" }, 1004,
+		"offset":         {func(o *Options) { o.StartOffset = 2 * time.Second }, 1002, 1009, ""},
+		"from the end":   {func(o *Options) { o.StartOffset = -3 * time.Second }, 1006, 1009, ""},
+		"from the start": {func(o *Options) { o.StartOffset = -9 * time.Second }, 1000, 1009, ""},
+		"duration":       {func(o *Options) { o.Duration = 3 * time.Second }, 1000, 1002, ""},
+		"all together": {func(o *Options) { o.Begin, o.StartOffset, o.Duration, o.End = "2", 2e9, 3e9, "5" }, 1004,
 			1005, ""},
-		"shorter":     {func(o *Options) { o.Start, o.Duration, o.End = "2", 3e9, "9" }, 1002, 1004, ""},
+		"shorter":     {func(o *Options) { o.Begin, o.Duration, o.End = "2", 3e9, "9" }, 1002, 1004, ""},
 		"no duration": {func(o *Options) { o.Duration = -1 }, 1000, 1009, ""},
 		"beyond": {func(o *Options) { o.StartOffset = time.Hour }, 0, 0,
-			"--start-offset 1h0m0s is beyond the recording"},
+			"--start-offset 1h0m0s is beyond the end of the recording"},
+		"end included": {func(o *Options) { o.End = "6" }, 1000, 1006, ""},
+		"time of day":  {func(o *Options) { o.Begin, o.End = "00:16:42", "00:16:45" }, 1002, 1005, ""},
+		"partly outside": {func(o *Options) { o.Begin, o.End = "8", "00:17:00" }, 1008, 1009,
+			"the selected time, from 1970-01-01 00:16:48 to 1970-01-01 00:17:00, is partly outside of the recording, " +
+				"from 1970-01-01 00:16:40 to 1970-01-01 00:16:49"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := DefaultOptions()
 			c.change(&o)
-			result, err := run(t, o, filepath.Join(t.TempDir(), "out.mcap"), in)
-			if c.error != "" {
-				require.ErrorContains(t, err, c.error)
+			var warnings []string
+			j := Job{Formats: formats.All(), Inputs: []string{in}, Output: filepath.Join(t.TempDir(), "out.mcap"),
+				Options: o, Warn: func(text string) { warnings = append(warnings, text) }}
+			result, err := j.Run(t.Context())
+			if c.first == 0 {
+				require.ErrorContains(t, err, c.text)
 				return
 			}
 			require.NoError(t, err)
+			require.Equal(t, c.text, strings.Join(warnings, "\n"))
 			require.Equal(t, [2]int64{c.first, c.last}, [2]int64{result.Start / second, result.End / second})
 		})
 	}

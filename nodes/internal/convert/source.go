@@ -21,7 +21,6 @@ type source struct {
 	window   codec.Query // of times
 	wants    func(*codec.Channel) bool
 	state    []codec.Message // of latched topics before the start, with which the output begins
-	start    int64           // ns since the Unix epoch, of that
 	observer observer
 }
 

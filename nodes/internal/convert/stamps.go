@@ -17,10 +17,11 @@ type stamped struct {
 	stamps map[*codec.Channel]*cdr.Stamps // nil for types without stamps
 }
 
-// stamp applies the options about stamps to a recording. It returns topics whose stamps cannot be found.
-func (p *plan) stamp(r codec.Reader) (_ codec.Reader, topics []string, err error) {
+// stamp applies the options about stamps to a recording; without any it returns nil. It also returns topics whose
+// stamps cannot be found.
+func (p *plan) stamp(r codec.Reader) (_ *stamped, topics []string, err error) {
 	if p.Order != "header" && !p.Restamp {
-		return r, nil, nil
+		return nil, nil, nil
 	}
 	info, err := r.Info()
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"tapedeck/bridge"
@@ -76,7 +77,7 @@ func (w *writer) run(ctx context.Context, options codec.CreateOptions) error {
 		lost.addAll(lossy.Losses())
 	}
 	w.result.Losses = lost
-	if s.info.MessageCount > 0 && (w.result.Messages == 0 || w.composing != nil && w.composing.Empty()) {
+	if w.result.Messages == 0 && s.observer.damaged == nil || w.composing != nil && w.composing.Empty() {
 		return w.nothing()
 	}
 	for _, m := range s.state {
@@ -91,9 +92,12 @@ func (w *writer) run(ctx context.Context, options codec.CreateOptions) error {
 // nothing returns why no message was written.
 func (w *writer) nothing() error {
 	window := w.source.window
-	switch lost := w.result.Losses; {
-	case len(lost) > 0:
-		return fmt.Errorf("%s is not written, because it would hold no message: %s", w.out.path, lost[0])
+	lost := slices.IndexFunc(w.result.Losses, func(l Loss) bool { return l.Messages > 0 })
+	switch {
+	case w.source.info.MessageCount == 0 && lost < 0:
+		return fmt.Errorf("%s is not written: there are no messages on the selected topics", w.out.path)
+	case lost >= 0:
+		return fmt.Errorf("%s is not written, because it would hold no message: %s", w.out.path, w.result.Losses[lost])
 	case window.Start != 0 || window.End != 0:
 		return fmt.Errorf("%s is not written: the selected topics have no messages in the selected time", w.out.path)
 	}

@@ -39,13 +39,17 @@ func TestNothingSelected(t *testing.T) {
 		in     string
 		error  string // "" is none
 	}{
-		"last message": {func(o *Options) { o.Start = "2" }, in, ""},
-		"behind the end": {func(o *Options) { o.Start = "3" }, in,
-			"--start 3 is after the end of the recording, which lasts 2"},
-		"before the start": {func(o *Options) { o.End = "999000000000000" }, in, "--end 999000000000000"},
+		"last message": {func(o *Options) { o.Begin = "2" }, in, ""},
+		"behind the end": {func(o *Options) { o.Begin = "3" }, in,
+			"--begin 3 is after the end of the recording, which lasts 2"},
+		"before the start": {func(o *Options) { o.End = "999000000000" }, in,
+			"--end 999000000000 is before the start"},
 		"nothing of topics": {func(o *Options) { o.End, o.Topics = "1", []string{"/late"} }, in,
 			"no messages in the selected time"},
-		"empty input": {func(o *Options) { o.Start = "3" }, empty, ""},
+		"only the state": {func(o *Options) { o.Begin, o.Topics = "5", []string{"/tf_static"} },
+			write(t, "latched.mcap", latchedDrive(t)...), "no messages in the selected time"},
+		"empty input": {func(*Options) {}, empty, "there are no messages on the selected topics"},
+		"part of it":  {func(o *Options) { o.Begin = "3" }, empty, "there are no messages on the selected topics"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := DefaultOptions()

@@ -1,0 +1,127 @@
+package timerange
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+)
+
+// Aligned returns by how many ns each recording must move so that all begin with the earliest one.
+func Aligned(infos []*codec.Info) []int64 {
+	shifts, all := make([]int64, len(infos)), sorted(infos)
+	for i, info := range infos {
+		if info.MessageCount > 0 {
+			shifts[i] = all[0].StartTime - info.StartTime
+		}
+	}
+	return shifts
+}
+
+// farApart is the time between recordings that are hardly meant to be merged.
+const farApart = 24 * time.Hour
+
+// FarApart returns a warning for each long time between recordings that are merged.
+func FarApart(infos []*codec.Info) (warnings []string) {
+	var before *codec.Info // the one that ends last
+	for _, info := range sorted(infos) {
+		if before != nil && info.StartTime-before.EndTime > int64(farApart) {
+			days := float64(info.StartTime-before.EndTime) / float64(farApart)
+			warnings = append(warnings, fmt.Sprintf("%s begins %.1f days after the end of %s; --align-starts lets all "+
+				"recordings begin at the same time", info.Path, days, before.Path))
+		}
+		if before == nil || info.EndTime > before.EndTime {
+			before = info
+		}
+	}
+	return warnings
+}
+
+// sorted returns the recordings that have messages by their start.
+func sorted(infos []*codec.Info) []*codec.Info {
+	some := slices.DeleteFunc(slices.Clone(infos), func(i *codec.Info) bool { return i.MessageCount == 0 })
+	slices.SortStableFunc(some, func(a, b *codec.Info) int { return cmp.Compare(a.StartTime, b.StartTime) })
+	return some
+}
+
+// Shift returns the recording that r reads, moved by ns in time. What events and stamps say of times stays as it is.
+// The reader returned owns r.
+func Shift(r codec.Reader, ns int64) (codec.Reader, error) {
+	info, err := r.Info()
+	if err != nil || ns == 0 {
+		return r, err
+	}
+	moved := *info
+	moved.StartTime, moved.EndTime, moved.Files = info.StartTime+ns, info.EndTime+ns, slices.Clone(info.Files)
+	for i := range moved.Files {
+		moved.Files[i].StartTime += ns
+		moved.Files[i].EndTime += ns
+	}
+	return &shifted{r, ns, &moved}, nil
+}
+
+// shifted moves a recording in time.
+type shifted struct {
+	codec.Reader
+	by   int64 // ns
+	info *codec.Info
+}
+
+var (
+	_ codec.LatestReader = (*shifted)(nil)
+	_ bridge.Lossy       = (*shifted)(nil)
+)
+
+func (s *shifted) Info() (*codec.Info, error) { return s.info, nil }
+
+func (s *shifted) Losses() []bridge.Loss {
+	if lossy, ok := s.Reader.(bridge.Lossy); ok {
+		return lossy.Losses()
+	}
+	return nil
+}
+
+func (s *shifted) Read(q codec.Query) (codec.Iterator, error) { return s.read(q, s.Reader.Read) }
+
+func (s *shifted) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
+	return s.read(q, func(q codec.Query) (codec.Iterator, error) { return codec.Latest(s.Reader, q, keep) })
+}
+
+func (s *shifted) read(q codec.Query, read func(codec.Query) (codec.Iterator, error)) (codec.Iterator, error) {
+	if q.Start != 0 {
+		q.Start = later(q.Start, -s.by)
+	}
+	if q.End != 0 {
+		if q.End = later(q.End, -s.by); q.End <= 0 {
+			return codec.Merge(), nil // 0 would be no end
+		}
+	}
+	it, err := read(q)
+	if err != nil {
+		return nil, err
+	}
+	return &shifting{Iterator: it, by: s.by}, nil
+}
+
+// shifting moves messages in time.
+type shifting struct {
+	codec.Iterator
+	by      int64 // ns
+	message codec.Message
+}
+
+func (s *shifting) Next() (*codec.Message, error) {
+	m, err := s.Iterator.Next()
+	if err != nil {
+		return nil, err
+	}
+	s.message = *m
+	s.message.LogTime += s.by
+	if m.PublishTime != 0 {
+		s.message.PublishTime += s.by
+	}
+	return &s.message, nil
+}

@@ -1,0 +1,175 @@
+// Package timerange selects parts of recordings by time, and moves recordings in time, for player and converter.
+package timerange
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"tapedeck/config"
+	"tapedeck/nodes/internal/human"
+)
+
+// Range is the options that select a part of a recording.
+type Range struct {
+	Begin       string        `param:"begin" alias:"start" group:"Time range" value:"TIME" help:"begin at this TIME: seconds from the start (12.5), 10:31:05, 2026-11-21 10:31:05.2, or seconds or nanoseconds since 1970"`
+	End         string        `param:"end" group:"Time range" alias:"until,playback-until,playback-until-sec,playback-until-nsec" value:"TIME" help:"end at this TIME, with the messages of that very time"`
+	StartOffset time.Duration `param:"start_offset" group:"Time range" help:"skip this much, except for latched messages; negative: begin this long before the end"`
+	Duration    time.Duration `param:"playback_duration" short:"u" group:"Time range" alias:"duration" help:"take this much of the recording; 0 or less takes all of it"`
+}
+
+// Select returns which part of a recording from first to last is selected: from start up to before end, or to the end
+// of the recording if end is 0. outside tells that the selected time is not all in the recording, else it is "". If
+// none of it is, that is an error. All times are ns since the Unix epoch.
+func (r *Range) Select(first, last int64) (start, end int64, outside string, err error) {
+	fail := func(option string, value any, where string) (int64, int64, string, error) {
+		return 0, 0, "", fmt.Errorf("--%s %v is %s the recording, which lasts %s s, %s", option, value, where,
+			human.Seconds(last-first), span(first, last))
+	}
+	from, to := first, last
+	if r.Begin != "" {
+		if from, err = parse("begin", r.Begin, first, last); err != nil {
+			return 0, 0, "", err
+		}
+		if from > last {
+			return fail("begin", r.Begin, "after the end of")
+		}
+	}
+	switch {
+	case r.StartOffset > 0:
+		if from = later(max(from, first), int64(r.StartOffset)); from > last {
+			return fail("start-offset", r.StartOffset, "beyond the end of")
+		}
+	case r.StartOffset < 0 && r.Begin == "":
+		from = later(last, int64(r.StartOffset))
+	case r.StartOffset < 0:
+		from = max(from, later(last, int64(r.StartOffset)))
+	}
+	start = max(from, first)
+	if r.Duration > 0 {
+		end = later(start, int64(r.Duration))
+		to = end - 1
+	}
+	if r.End != "" && !strings.HasPrefix(r.End, "-") { // rosbag2 ignores negative times
+		until, err := parse("end", r.End, first, last)
+		switch {
+		case err != nil:
+			return 0, 0, "", err
+		case until < first:
+			return fail("end", r.End, "before the start of")
+		case until < start:
+			return 0, 0, "", config.Usagef("--end %s is before the beginning at %s", r.End, Text(start))
+		case end == 0 || until < to:
+			end, to = later(until, 1), until
+		}
+	}
+	if from < first || to > last {
+		outside = fmt.Sprintf("the selected time, %s, is partly outside of the recording, %s", span(from, to),
+			span(first, last))
+	}
+	return start, end, outside, nil
+}
+
+func parse(option, text string, first, last int64) (int64, error) {
+	t, err := Parse(text, first, last)
+	if err != nil {
+		return 0, config.Usagef("--%s %w", option, err)
+	}
+	return t, nil
+}
+
+// later returns t + ns, saturating.
+func later(t, ns int64) int64 {
+	switch sum := t + ns; {
+	case ns > 0 && sum < t:
+		return math.MaxInt64
+	case ns < 0 && sum > t:
+		return math.MinInt64
+	default:
+		return sum
+	}
+}
+
+func span(from, to int64) string { return "from " + Text(from) + " to " + Text(to) }
+
+// Text returns a time in ns since the Unix epoch as a local date and time with ms.
+func Text(ns int64) string { return time.Unix(0, ns).Format("2006-01-02 15:04:05.999") }
+
+// layouts are the layouts of dates; those without a zone are local.
+var layouts = []string{
+	time.RFC3339Nano, "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02-15:04:05", "2006-01-02 15:04",
+	"2006-01-02",
+}
+
+// Parse parses a time that is about a recording from first to last, and returns ns since the Unix epoch. It may be
+// seconds (12.5) or a duration (1m30s) from the start of the recording, a time of day within it, a date, or seconds or
+// nanoseconds since 1970. The size of a number tells what it is.
+func Parse(text string, first, last int64) (int64, error) {
+	if t, offset, err := parseNumber(text); err == nil && offset {
+		return later(first, t), nil
+	} else if err == nil {
+		return t, nil
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return later(first, int64(d)), nil
+	}
+	for _, layout := range layouts {
+		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			if t.Year() < 1678 || t.Year() > 2261 {
+				return 0, fmt.Errorf("%q: the year must be between 1678 and 2261", text)
+			}
+			return t.UnixNano(), nil
+		}
+	}
+	for _, layout := range []string{"15:04:05", "15:04"} {
+		clock, err := time.Parse(layout, text)
+		if err != nil {
+			continue
+		}
+		day := time.Unix(0, first)
+		at := func(days int) int64 {
+			return time.Date(day.Year(), day.Month(), day.Day()+days, clock.Hour(), clock.Minute(), clock.Second(),
+				clock.Nanosecond(), time.Local).UnixNano()
+		}
+		if t := at(1); at(0) < first && t <= last { // it went past midnight
+			return t, nil
+		}
+		return at(0), nil
+	}
+	return 0, fmt.Errorf("%q is no time; want seconds from the start (12.5), 10:31:05, 2026-11-21 10:31:05.2, or "+
+		"seconds or nanoseconds since 1970", text)
+}
+
+const (
+	longest = 100_000_000_000 // the largest number taken for seconds: about the year 5000
+	soonest = 1_000_000_000   // the smallest number taken for seconds since 1970: the year 2001
+)
+
+// parseNumber parses a number, of ns since 1970 unless it is an offset from the start of the recording.
+func parseNumber(text string) (ns int64, offset bool, err error) {
+	whole, fraction, _ := strings.Cut(text, ".")
+	unsigned, err := strconv.ParseUint(whole, 10, 63)
+	if err != nil {
+		return 0, false, err
+	}
+	n := int64(unsigned)
+	if n >= longest && fraction == "" {
+		return n, false, nil
+	}
+	if n > math.MaxInt64/1_000_000_000-1 {
+		return 0, false, errors.New("it is too large")
+	}
+	offset = n < soonest
+	n *= 1e9
+	if fraction != "" {
+		rest, err := strconv.ParseUint((fraction + "000000000")[:9], 10, 64)
+		if err != nil {
+			return 0, false, err
+		}
+		n += int64(rest)
+	}
+	return n, offset, nil
+}
