@@ -34,12 +34,16 @@ func Columns(name string, value any) []Column {
 	return all
 }
 
-// Cell returns the value of a column as CSV has it: arrays are written as JSON.
+// Cell returns the value of a column as CSV has it: arrays are written as JSON, and so are texts that could control a
+// terminal. Line breaks and tabs stay as they are.
 func Cell(value any) string {
 	switch v := value.(type) {
 	case nil:
 		return ""
 	case string:
+		if strings.ContainsFunc(v, func(r rune) bool { return unprintable(r) && r != '\n' && r != '\t' }) {
+			return string(appendQuoted(nil, v))
+		}
 		return v
 	}
 	return strings.Trim(string(AppendJSON(nil, value)), `"`) // NaN and infinity without quotes

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
@@ -59,14 +60,19 @@ empty: {}
 func TestTexts(t *testing.T) {
 	for _, text := range []string{"", "a", "base_link", "/tf", "yes", "Null", "~", "1", "1.5", "1e5", "0x1F", "-", "- a",
 		"a: b",
-		"a #b", " a", "a ", "'", `"`, "\\", "a\nb", "\t", "\x1b[2J", "größe", "日本", "&a", "*a", "!a", "%a", "@a", "`a", "{}",
+		"a #b", " a", "a ", "'", `"`, "\\", "a\nb", "\t", "\x1b[2J", "\u009b2J", "\u007f", "a\u202eb", "größe", "日本", "&a", "*a", "!a", "%a", "@a", "`a", "{}",
 		"[]", "a,b", "?", "2021-07-23", "12:30:00", "<b>", "=", "y", "...", "---", strings.Repeat("x", 300)} {
 		var got struct{ V any }
 		in := &cdr.Struct{Fields: []cdr.Field{{Name: "v", Value: text}}}
-		require.NoError(t, yaml.Unmarshal((&YAML{}).Append(nil, in), &got), text)
+		written := (&YAML{}).Append(nil, in)
+		require.NoError(t, yaml.Unmarshal(written, &got), text)
 		require.Equal(t, text, got.V)
-		require.NoError(t, json.Unmarshal(AppendJSON(nil, in), &got), text)
+		quoted := AppendJSON(nil, in)
+		require.NoError(t, json.Unmarshal(quoted, &got), text)
 		require.Equal(t, text, got.V)
+		for _, r := range strings.ReplaceAll(string(written)+string(quoted)+Cell(text), "\n", "") {
+			require.True(t, r == '\t' || unicode.IsPrint(r), "%q has %q", text, r)
+		}
 	}
 }
 
@@ -88,4 +94,6 @@ func TestColumns(t *testing.T) {
 		"[1,255]", `["","a b"]`}, cells)
 	require.Equal(t, "NaN", Cell(math.NaN()))
 	require.Equal(t, "", Cell(nil))
+	require.Equal(t, `"\u001b[2J"`, Cell("\x1b[2J"))
+	require.Equal(t, "a\n\tb", Cell("a\n\tb"))
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"unicode"
+	"unicode/utf8"
 
 	"tapedeck/codec/cdr"
 )
@@ -60,7 +62,7 @@ func appendNumber(b []byte, v float64, bits int) []byte {
 	return strconv.AppendFloat(b, v, 'g', -1, bits)
 }
 
-// appendQuoted appends a text in double quotes, as JSON and YAML have it.
+// appendQuoted appends a text in double quotes, as JSON and YAML have it. Nothing in it controls a terminal.
 func appendQuoted(b []byte, text string) []byte {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
@@ -68,5 +70,25 @@ func appendQuoted(b []byte, text string) []byte {
 	if err := e.Encode(text); err != nil {
 		return strconv.AppendQuote(b, text)
 	}
-	return append(b, bytes.TrimSuffix(out.Bytes(), []byte("\n"))...)
+	return append(b, EscapeJSON(bytes.TrimSuffix(out.Bytes(), []byte("\n")))...)
 }
+
+// EscapeJSON returns JSON in which nothing controls a terminal.
+func EscapeJSON(text []byte) []byte {
+	control := func(r rune) bool { return unprintable(r) && r != '\n' && r <= 0xffff } // JSON escapes no others
+	if !bytes.ContainsFunc(text, control) {
+		return text
+	}
+	var b []byte
+	for _, r := range string(text) {
+		if control(r) {
+			b = fmt.Appendf(b, `\u%04x`, r)
+		} else {
+			b = utf8.AppendRune(b, r)
+		}
+	}
+	return b
+}
+
+// unprintable reports whether a character may not be shown as it is.
+func unprintable(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }

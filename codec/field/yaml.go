@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"tapedeck/codec/cdr"
 )
@@ -133,7 +132,7 @@ func appendText(b []byte, text string) []byte {
 	switch {
 	case plain.MatchString(text) && !slices.Contains(words, strings.ToLower(text)):
 		return append(b, text...)
-	case strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }):
+	case strings.ContainsFunc(text, unprintable):
 		return appendQuoted(b, text)
 	}
 	return append(append(append(b, '\''), strings.ReplaceAll(text, "'", "''")...), '\'')
