@@ -225,6 +225,12 @@ func (r *recorder) declare(c *codec.Channel) {
 	}
 }
 
+// undefined warns of a topic that is recorded without the definition of its type.
+func (r *recorder) undefined(c *codec.Channel, err error) {
+	r.warn("type "+c.Type, "%s is recorded without the definition of its type, which readers then must know: %v",
+		c.Topic, err)
+}
+
 // subscribedTopics returns the names of the topics that are recorded, in order.
 func (r *recorder) subscribedTopics() (names []string) {
 	if r.recording() {
@@ -272,7 +278,8 @@ func newRecorder(o options, chosen *selection.Selection, node bridge.Node, line 
 	r.topics = subscription.New(subscription.Options{
 		Node: node, Clock: r.clock, Selection: chosen, Library: r.library, Overrides: overrides,
 		Discovery: !o.NoDiscovery, Snapshots: r.snapshots,
-		NewReceiver: r.newReceiver, Unfit: r.unfit, Declare: r.declare, Warn: r.warn,
+		NewReceiver: r.newReceiver, Unfit: r.unfit, Declare: r.declare, Undefined: r.undefined,
+		Warn: r.warn,
 	})
 	r.topics.Pause(o.StartPaused)
 	if !o.SnapshotMode {

@@ -61,8 +61,26 @@ type Peer struct {
 // names. o is a part of opts.
 func (k Kind) Command(use, short, long string, least, most int, opts any, o *Options,
 	run func(ctx context.Context, args []string, p *Peer) error) *cobra.Command {
+	return Command(k.Name, use, short, long, least, most, opts,
+		func(ctx context.Context, in *config.Input, node bridge.Node) error {
+			p, err := k.Find(ctx, node, o)
+			if err != nil {
+				word, _, _ := strings.Cut(use, " ")
+				if _, missing := os.Stat(word); missing == nil {
+					err = fmt.Errorf("%w; to name the file %s, write ./%[2]s", err, word)
+				}
+				return err
+			}
+			return run(ctx, in.Args, p)
+		})
+}
+
+// Command returns a command of an executable, with least to most arguments, that runs with a node of its own. The node
+// is hidden.
+func Command(executable, use, short, long string, least, most int, opts any,
+	run func(ctx context.Context, in *config.Input, node bridge.Node) error) *cobra.Command {
 	word, _, _ := strings.Cut(use, " ")
-	name := k.Name + "_" + strings.ReplaceAll(word, "-", "_")
+	name := executable + "_" + strings.ReplaceAll(word, "-", "_")
 	cmd := config.New(use, short, long, opts, func(ctx context.Context, in *config.Input) (err error) {
 		if in.ROS.LogLevel == "" {
 			in.ROS.LogLevel = "error" // the outcome is printed
@@ -72,14 +90,7 @@ func (k Kind) Command(use, short, long string, least, most int, opts any, o *Opt
 			return err
 		}
 		defer func() { err = errors.Join(err, node.Close()) }()
-		p, err := k.Find(ctx, node, o)
-		if err != nil {
-			if _, missing := os.Stat(word); missing == nil {
-				err = fmt.Errorf("%w; to name the file %s, write ./%[2]s", err, word)
-			}
-			return err
-		}
-		return run(ctx, in.Args, p)
+		return run(ctx, in, node)
 	})
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {

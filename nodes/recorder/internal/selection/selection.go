@@ -134,7 +134,7 @@ func (s *Selection) Wants(topic *bridge.Topic, typeName string) bool {
 	switch {
 	case name == codec.EventTopic, // of a recording that is played
 		s.Own[name] && !slices.ContainsFunc(topic.Publishers, foreign),
-		!s.hidden && isHidden(name) && !service,
+		!s.hidden && bridge.IsHidden(name) && !service,
 		!s.unpublished && len(topic.Publishers) == 0,
 		s.ignoreLeafs && !slices.ContainsFunc(topic.Subscribers, foreign):
 		return false
@@ -156,9 +156,6 @@ func (s *Selection) byNode(topic *bridge.Topic) bool {
 }
 
 func foreign(e bridge.Endpoint) bool { return !e.Own }
-
-// isHidden reports whether ROS 2's tools hide the topic: a part of its name begins with an underscore.
-func isHidden(topic string) bool { return strings.Contains(topic, "/_") }
 
 // TypesOf returns the types that are published on topic or, without a publisher, subscribed.
 func TypesOf(topic *bridge.Topic) []string {

@@ -143,18 +143,16 @@ func (s *Set) fetch(t *Topic, e bridge.Endpoint) {
 	}
 }
 
-// leaveUndefined records a topic without the definition of its type. s.mu is held.
+// leaveUndefined takes in a topic without the definition of its type. s.mu is held.
 func (s *Set) leaveUndefined(t *Topic, err error) {
 	t.StopAwaiting()
 	s.declare(t)
-	advice := ""
 	c := t.Channel.Load()
 	if _, own := s.schemaOf(c.Topic, c.Type, c.TypeHash); errors.Is(own, errOtherVersion) && !errors.Is(err, own) {
 		err = fmt.Errorf("%w: %w", own, err)
 	}
 	if errors.Is(err, rosidl.ErrUnknownType) || errors.Is(err, errOtherVersion) {
-		advice = "; name the folder that has it with --definition-paths"
+		err = fmt.Errorf("%w; name the folder that has it with --definition-paths", err)
 	}
-	s.Warn("type "+c.Type, "%s is recorded without the definition of its type, which readers then must know: %v%s",
-		c.Topic, err, advice)
+	s.Undefined(c, err)
 }

@@ -17,9 +17,9 @@ import (
 // A node that does not become known cannot be asked for a definition.
 func TestDefinitionOfAnUnknownNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var warnings []string
-		warn := func(what, _ string, _ ...any) { warnings = append(warnings, what) }
-		s := New(Options{Library: msgs.Library(), Warn: warn})
+		var undefined []string
+		s := New(Options{Library: msgs.Library(),
+			Undefined: func(c *codec.Channel, _ error) { undefined = append(undefined, c.Type) }})
 		c := &codec.Channel{Topic: "/a", Type: "robot/msg/Count", Encoding: codec.EncodingCDR}
 		topic := &Topic{Receiver: intake.NewReceiver(c, intake.Options{})}
 		topic.AwaitDefinition()
@@ -29,6 +29,6 @@ func TestDefinitionOfAnUnknownNode(t *testing.T) {
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		require.False(t, topic.AwaitsDefinition())
-		require.Equal(t, []string{"type robot/msg/Count"}, warnings)
+		require.Equal(t, []string{"robot/msg/Count"}, undefined)
 	})
 }

@@ -46,6 +46,7 @@ type Options struct {
 	NewReceiver func(*codec.Channel) *intake.Receiver // of a topic that is recorded
 	Unfit       func(topic, typeName string) string   // returns why the format cannot hold a topic, "" if it can
 	Declare     func(*codec.Channel)                  // is called once the channel of a topic is complete
+	Undefined   func(c *codec.Channel, err error)     // is called if the definition of c's type cannot be had
 	Warn        func(what, format string, args ...any)
 }
 
@@ -202,7 +203,7 @@ func (s *Set) update() {
 		types := slices.DeleteFunc(selection.TypesOf(info),
 			func(typeName string) bool { return !s.Selection.Wants(info, typeName) })
 		if len(types) > 1 {
-			s.Warn("types "+info.Name, "%s has several types, %s; each is recorded on its own", info.Name,
+			s.Warn("types "+info.Name, "%s has several types, %s; each is a topic of its own", info.Name,
 				strings.Join(types, ", "))
 		}
 		for _, typeName := range types {
@@ -343,8 +344,8 @@ func (s *Set) Subscribe(topics, types []string) (subscribed, unavailable []strin
 	return subscribed, unavailable, nil
 }
 
-// offersOf returns what the publishers of a topic with that type offer.
-func offersOf(info *bridge.Topic, typeName string) (offers []codec.QoS) {
+// OffersOf returns what the publishers of a topic with that type offer.
+func OffersOf(info *bridge.Topic, typeName string) (offers []codec.QoS) {
 	for _, p := range info.Publishers {
 		if p.Type == typeName {
 			offers = append(offers, p.QoS)
@@ -373,7 +374,7 @@ func (s *Set) subscribe(info *bridge.Topic, typeName string) bool {
 
 // newTopic returns a topic that has no subscription yet.
 func (s *Set) newTopic(info *bridge.Topic, typeName string, receiver func(*codec.Channel) *intake.Receiver) *Topic {
-	offers := offersOf(info, typeName)
+	offers := OffersOf(info, typeName)
 	c := s.channel(info, typeName, offers)
 	t := &Topic{Receiver: receiver(c), qos: s.request(info.Name, offers)}
 	if c.Schema.Encoding == "" {
@@ -443,7 +444,7 @@ func (s *Set) handler(t *Topic) func([]bridge.Sample) {
 // meet completes the channel of a topic once its publishers are known.
 func (s *Set) meet(t *Topic, info *bridge.Topic) {
 	old := t.Channel.Load()
-	offers := offersOf(info, old.Type)
+	offers := OffersOf(info, old.Type)
 	if old.QoS != nil || len(offers) == 0 {
 		return
 	}
@@ -512,7 +513,7 @@ func (s *Set) channel(info *bridge.Topic, typeName string, offers []codec.QoS) *
 // are reliable, or latched, now.
 func (s *Set) adapt(t *Topic, info *bridge.Topic) {
 	c := t.Channel.Load()
-	offers := offersOf(info, c.Type)
+	offers := OffersOf(info, c.Type)
 	current := t.Subscriptions()
 	if len(offers) == 0 || t.ended || len(current) != 1 {
 		return
