@@ -20,7 +20,9 @@ func onDisk() disktest.Format {
 	}
 }
 
-func TestDiskErrors(t *testing.T) { onDisk().TestErrors(t) }
+func TestDiskErrors(t *testing.T) {
+	disktest.Pieces(t, func(t *testing.T) { onDisk().TestErrors(t) })
+}
 
 func TestCrash(t *testing.T) {
 	if testing.Short() {
@@ -28,7 +30,9 @@ func TestCrash(t *testing.T) {
 	}
 	for _, compression := range []string{"none", "zstd"} {
 		t.Run(compression, func(t *testing.T) {
-			onDisk().TestCrashes(t, 61, codec.CreateOptions{Compression: compression})
+			disktest.Pieces(t, func(t *testing.T) {
+				onDisk().TestCrashes(t, 61, codec.CreateOptions{Compression: compression})
+			})
 		})
 	}
 }

@@ -2,6 +2,9 @@
 //
 // It reads every profile, with or without chunks, indexes and summary. It writes the profile "ros2" as long as all
 // payloads are CDR, and the schemas and channel metadata that rosbag2_storage_mcap writes; see [NewEncoder].
+//
+// A chunk of more than 512 KiB without compression is written in pieces. Until it is complete its head says 1 GiB - 1;
+// at the end of a file such a chunk is ignored.
 package mcap
 
 import (

@@ -37,16 +37,13 @@ func newPacker(compression string) (packer, error) {
 	return packer{}, fmt.Errorf("MCAP has no compression %q; it has none, lz4 and zstd", compression)
 }
 
-// pack compresses a chunk whose records begin behind bareChunk bytes. In what it returns they begin behind as many
-// bytes and the name of the compression. What does not become smaller is returned as it is.
-func (p *packer) pack(chunk []byte) ([]byte, mcap.CompressionFormat, error) {
-	records := chunk[bareChunk:]
-	head := bareChunk + len(p.compression)
+// pack compresses records. What does not become smaller is returned as it is.
+func (p *packer) pack(records []byte) ([]byte, mcap.CompressionFormat, error) {
 	switch {
 	case p.zstd != nil:
-		p.packed = p.zstd.EncodeAll(records, append(p.packed[:0], make([]byte, head)...))
+		p.packed = p.zstd.EncodeAll(records, p.packed[:0])
 	case p.lz4 != nil:
-		out := bytes.NewBuffer(append(p.packed[:0], make([]byte, head)...))
+		out := bytes.NewBuffer(p.packed[:0])
 		p.lz4.Reset(out)
 		if _, err := p.lz4.Write(records); err != nil {
 			return nil, "", err
@@ -56,20 +53,21 @@ func (p *packer) pack(chunk []byte) ([]byte, mcap.CompressionFormat, error) {
 		}
 		p.packed = out.Bytes()
 	default:
-		return chunk, "", nil
+		return records, "", nil
 	}
-	if len(p.packed) >= len(chunk) {
-		return chunk, "", nil
+	if len(p.packed) >= len(records) {
+		return records, "", nil
 	}
 	return p.packed, p.compression, nil
 }
 
 // chunk is a chunk that is to be written.
 type chunk struct {
-	records []byte   // bareChunk bytes, then the records
-	indexes [][]byte // entries of the message indexes, by channel
-	first   int64    // LogTime of the first message
+	body    output.Body // the records
+	indexes [][]byte    // entries of the message indexes, by channel
+	first   int64       // LogTime of the first message
 	span    output.Span
+	rest    []byte // the message indexes
 
 	// Set when the chunk is closed:
 	encoder *encoder
@@ -81,11 +79,19 @@ type chunk struct {
 // Span returns the messages of the chunk.
 func (c *chunk) Span() output.Span { return c.span }
 
+// Body returns the body of the chunk, unless it is compressed.
+func (c *chunk) Body() *output.Body {
+	if c.encoder.packer.compression != "" {
+		return nil
+	}
+	return &c.body
+}
+
 // Encode returns the chunk with its indexes, and the file's header if that must be written again.
 func (c *chunk) Encode(offset int64) (output.Block, error) {
-	b := output.Block{Reserve: c.reserve}
-	data, err := c.pack(offset)
-	b.Parts = [][]byte{data}
+	var b output.Block
+	err := c.encode(offset, &b)
+	b.Reserve = c.reserve
 	if err == nil && c.profile != c.encoder.headerProfile {
 		c.encoder.headerProfile = c.profile
 		b.Patch, b.PatchAt = header(c.profile), int64(len(mcap.Magic))
@@ -93,53 +99,66 @@ func (c *chunk) Encode(offset int64) (output.Block, error) {
 	return b, err
 }
 
-// pack returns the chunk as it is in the file at offset and sets its entry in the index. Without messages there is no
+// encode sets what of b is in the file at offset, and the chunk's entry in the index. Without messages there is no
 // chunk, for it would have no time, but bare records.
-func (c *chunk) pack(offset int64) ([]byte, error) {
+func (c *chunk) encode(offset int64, b *output.Block) error {
 	c.index = nil
-	records := c.records[bareChunk:]
+	records := c.body.Buf[bareChunk:]
+	p := &c.encoder.packer
 	if c.span.Messages == 0 {
-		return records, nil
+		if p.compression != "" {
+			b.Parts = [][]byte{records}
+		}
+		return nil
 	}
+	size, sum, stored, compression := c.body.Size(), c.body.Sum(), c.body.Size(), mcap.CompressionNone
+	if p.compression != "" {
+		sum = crc32.ChecksumIEEE(records)
+		var err error
+		if records, compression, err = p.pack(records); err != nil {
+			return err
+		}
+		stored = int64(len(records))
+	}
+	head := appendChunkHead(nil, c.span, size, sum, compression, stored)
 	index := &mcap.ChunkIndex{
 		MessageStartTime: uint64(c.span.Start), MessageEndTime: uint64(c.span.End), ChunkStartOffset: uint64(offset),
-		MessageIndexOffsets: map[uint16]uint64{}, UncompressedSize: uint64(len(records)),
+		ChunkLength: uint64(len(head)) + uint64(stored), MessageIndexOffsets: map[uint16]uint64{},
+		Compression: compression, CompressedSize: uint64(stored), UncompressedSize: uint64(size),
 	}
-	crc := crc32.ChecksumIEEE(records)
-	data, compression, err := c.encoder.packer.pack(c.records)
-	if err != nil {
-		return nil, err
-	}
-	index.Compression = compression
-	index.CompressedSize = uint64(len(data) - bareChunk - len(compression))
-	index.ChunkLength = uint64(len(data))
-	b := append(data[:0], byte(mcap.OpChunk))
-	b = binary.LittleEndian.AppendUint64(b, index.ChunkLength-recordHead)
-	b = binary.LittleEndian.AppendUint64(b, index.MessageStartTime)
-	b = binary.LittleEndian.AppendUint64(b, index.MessageEndTime)
-	b = binary.LittleEndian.AppendUint64(b, index.UncompressedSize)
-	b = binary.LittleEndian.AppendUint32(b, crc)
-	b = append(binary.LittleEndian.AppendUint32(b, uint32(len(compression))), compression...)
-	_ = binary.LittleEndian.AppendUint64(b, index.CompressedSize)
+	rest := c.rest[:0]
 	for id, entries := range c.indexes {
 		if len(entries) == 0 {
 			continue
 		}
-		index.MessageIndexOffsets[uint16(id)] = index.ChunkStartOffset + uint64(len(data))
-		data = append(data, byte(mcap.OpMessageIndex))
-		data = binary.LittleEndian.AppendUint64(data, uint64(2+4+len(entries)))
-		data = binary.LittleEndian.AppendUint16(data, uint16(id))
-		data = binary.LittleEndian.AppendUint32(data, uint32(len(entries)))
-		data = append(data, entries...)
+		index.MessageIndexOffsets[uint16(id)] = index.ChunkStartOffset + index.ChunkLength + uint64(len(rest))
+		rest = append(rest, byte(mcap.OpMessageIndex))
+		rest = binary.LittleEndian.AppendUint64(rest, uint64(2+4+len(entries)))
+		rest = binary.LittleEndian.AppendUint16(rest, uint16(id))
+		rest = binary.LittleEndian.AppendUint32(rest, uint32(len(entries)))
+		rest = append(rest, entries...)
 	}
-	index.MessageIndexLength = uint64(len(data)) - index.ChunkLength
-	if compression == "" {
-		c.records = data // it may have grown
+	index.MessageIndexLength = uint64(len(rest))
+	c.rest, c.index = rest, index
+	if p.compression != "" {
+		b.Parts = [][]byte{head, records, rest}
 	} else {
-		c.encoder.packer.packed = data
+		b.Head, b.Parts = head, [][]byte{rest}
 	}
-	c.index = index
-	return data, nil
+	return nil
+}
+
+// appendChunkHead appends what precedes the stored bytes of a chunk's records.
+func appendChunkHead(b []byte, s output.Span, size int64, sum uint32, compression mcap.CompressionFormat,
+	stored int64) []byte {
+	b = append(b, byte(mcap.OpChunk))
+	b = binary.LittleEndian.AppendUint64(b, uint64(chunkHead+len(compression))+uint64(stored))
+	b = binary.LittleEndian.AppendUint64(b, uint64(s.Start))
+	b = binary.LittleEndian.AppendUint64(b, uint64(s.End))
+	b = binary.LittleEndian.AppendUint64(b, uint64(size))
+	b = binary.LittleEndian.AppendUint32(b, sum)
+	b = append(binary.LittleEndian.AppendUint32(b, uint32(len(compression))), compression...)
+	return binary.LittleEndian.AppendUint64(b, uint64(stored))
 }
 
 // Keep adds the chunk to the index.
@@ -167,7 +186,8 @@ func (c *chunk) Release() {
 
 // reset empties the chunk, which keeps its memory.
 func (c *chunk) reset() {
-	c.records, c.span = c.records[:bareChunk], output.Span{}
+	c.body.Reset()
+	c.span = output.Span{}
 	for id, entries := range c.indexes {
 		c.indexes[id] = entries[:0]
 	}

@@ -68,7 +68,7 @@ func (r *Reader) scan(definitions bool) error {
 			r.Contents.Damaged(broken.From, err)
 		case errors.Is(err, chunked.ErrCut):
 			runs.Flush()
-			if rec.op == mcap.OpChunk {
+			if rec.op == mcap.OpChunk && rec.size != chunkHead+openChunk { // nothing vouches for what there is of that
 				buf = r.scanChunk(l, chunked.Segment{Offset: rec.offset, Size: to - rec.offset, Chunk: true, Cut: true}, buf)
 			}
 			if rec.op == mcap.OpAttachment {

@@ -108,9 +108,7 @@ func (w *encoder) Begin(info *codec.Info) ([]byte, error) {
 	return w.appendInfo(b, 0, info)
 }
 
-func (w *encoder) newChunk() *chunk {
-	return &chunk{encoder: w, records: make([]byte, bareChunk, bareChunk+w.chunkSize+w.chunkSize/4)}
-}
+func (w *encoder) newChunk() *chunk { return &chunk{encoder: w, body: output.NewBody(bareChunk)} }
 
 // header returns the header record. It has the same length for every profile of at most four bytes.
 func header(profile string) []byte {
@@ -180,7 +178,7 @@ func (w *encoder) declare(c *codec.Channel) (uint16, error) {
 	if err != nil {
 		return 0, err
 	}
-	w.chunk.records = append(w.chunk.records, record...)
+	w.chunk.body.Buf = append(w.chunk.body.Buf, record...)
 	w.summary.channels = append(w.summary.channels, record...)
 	w.channels[key] = id
 	w.topics = append(w.topics, &output.Topic{Channel: c})
@@ -211,7 +209,7 @@ func (w *encoder) schema(c *codec.Channel) (uint16, error) {
 	if err != nil {
 		return 0, err
 	}
-	w.chunk.records = append(w.chunk.records, record...)
+	w.chunk.body.Buf = append(w.chunk.body.Buf, record...)
 	w.summary.schemas = append(w.summary.schemas, record...)
 	w.schemas[key] = id
 	return id, nil
@@ -241,24 +239,26 @@ func (w *encoder) Append(m *codec.Message) (full bool) {
 	}
 	c.span.Add(m.LogTime)
 
-	off := len(c.records)
-	c.records = slices.Grow(c.records, recordHead+messageHead+len(m.Data))[:off+recordHead+messageHead]
-	head := c.records[off:]
-	head[0] = byte(mcap.OpMessage)
-	binary.LittleEndian.PutUint64(head[1:], uint64(messageHead+len(m.Data)))
-	binary.LittleEndian.PutUint16(head[9:], id)
-	binary.LittleEndian.PutUint32(head[11:], 0)
-	binary.LittleEndian.PutUint64(head[15:], uint64(m.LogTime))
-	binary.LittleEndian.PutUint64(head[23:], uint64(cmp.Or(m.PublishTime, m.LogTime)))
-	c.records = append(c.records, m.Data...)
+	at := c.body.Size()
+	b := append(c.body.Buf, byte(mcap.OpMessage))
+	b = binary.LittleEndian.AppendUint64(b, uint64(messageHead+len(m.Data)))
+	b = binary.LittleEndian.AppendUint16(b, id)
+	b = binary.LittleEndian.AppendUint32(b, 0)
+	b = binary.LittleEndian.AppendUint64(b, uint64(m.LogTime))
+	c.body.Buf = binary.LittleEndian.AppendUint64(b, uint64(cmp.Or(m.PublishTime, m.LogTime)))
+	if w.packer.compression == "" {
+		c.body.AppendPayload(m.Data)
+	} else {
+		c.body.Buf = append(c.body.Buf, m.Data...)
+	}
 
 	if missing := int(id) + 1 - len(c.indexes); missing > 0 {
 		c.indexes = append(c.indexes, make([][]byte, missing)...)
 	}
 	index := binary.LittleEndian.AppendUint64(c.indexes[id], uint64(m.LogTime))
-	c.indexes[id] = binary.LittleEndian.AppendUint64(index, uint64(off-bareChunk))
+	c.indexes[id] = binary.LittleEndian.AppendUint64(index, uint64(at))
 	w.topics[id].Messages++
-	return len(c.records)-bareChunk >= w.chunkSize
+	return c.body.Size() >= int64(w.chunkSize)
 }
 
 // Event returns the message of an event.
@@ -270,7 +270,7 @@ func (w *encoder) Topics() []*output.Topic { return w.topics }
 // Take closes the open chunk.
 func (w *encoder) Take(beside bool) output.Chunk {
 	c := w.chunk
-	if len(c.records) == bareChunk {
+	if c.body.Size() == 0 {
 		return nil
 	}
 	if beside {
@@ -280,6 +280,17 @@ func (w *encoder) Take(beside bool) output.Chunk {
 	}
 	c.reserve, c.profile = w.summarySize()+w.embedSize+finalReserve, w.profile
 	return c
+}
+
+// Body returns the body of the open chunk, unless it is to be compressed.
+func (w *encoder) Body() *output.Body { return w.chunk.Body() }
+
+// openChunk is the size of the records of a chunk until it is complete.
+const openChunk = maxChunk - 1
+
+// Front returns a head by which readers recognise that the chunk is not complete.
+func (w *encoder) Front() []byte {
+	return appendChunkHead(nil, w.chunk.span, openChunk, 0, "", openChunk)
 }
 
 // Drop empties the open chunk.

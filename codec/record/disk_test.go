@@ -31,11 +31,13 @@ func onDisk(dir string) disktest.Format {
 	}
 }
 
-func TestDiskErrors(t *testing.T) { onDisk(t.TempDir()).TestErrors(t) }
+func TestDiskErrors(t *testing.T) {
+	disktest.Pieces(t, func(t *testing.T) { onDisk(t.TempDir()).TestErrors(t) })
+}
 
 func TestCrash(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is slow under the race detector and has one goroutine")
 	}
-	onDisk(t.TempDir()).TestCrashes(t, 31, codec.CreateOptions{})
+	disktest.Pieces(t, func(t *testing.T) { onDisk(t.TempDir()).TestCrashes(t, 31, codec.CreateOptions{}) })
 }

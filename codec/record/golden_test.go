@@ -53,9 +53,9 @@ func recodeBody(t *testing.T, b []byte) []byte {
 		own := &writerChannel{prefix: append(appendBytes(nil, 1, m.name), timeTag)}
 		data := b[m.content : m.content+int64(m.size)]
 		w.appendHead(own, &codec.Message{LogTime: m.time, PublishTime: m.publish, Data: data})
-		w.chunk.buf = append(w.chunk.buf, data...)
+		w.chunk.body.Buf = append(w.chunk.body.Buf, data...)
 	}
-	return w.chunk.buf
+	return w.chunk.body.Buf
 }
 
 // What Apollo's writer wrote comes out of decoding and encoding as it was.

@@ -27,7 +27,7 @@ func tinyChunks(count int, header func(time int64) *recordpb.ChunkHeader) []byte
 		}
 		var w encoder
 		w.appendHead(&writerChannel{prefix: append(appendBytes(nil, 1, "/a"), timeTag)}, &codec.Message{LogTime: time})
-		b = append(section{chunkBodySection, int64(len(w.chunk.buf))}.append(b), w.chunk.buf...)
+		b = append(section{chunkBodySection, int64(len(w.chunk.body.Buf))}.append(b), w.chunk.body.Buf...)
 	}
 	copy(b, sectionOf(headerSection, newEncoder("", codec.CreateOptions{}).header))
 	return b

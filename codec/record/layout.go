@@ -241,6 +241,10 @@ func (w *walk) following() error {
 
 // body begins the body of a chunk.
 func (w *walk) body(header *recordpb.ChunkHeader, start, size int64) error {
+	if size == openBody && size > w.size-start && w.unfinished() {
+		w.pos, w.cut = w.size, true // nothing vouches for what there is of it
+		return nil
+	}
 	p := piece{start: start, end: w.size, cut: size > w.size-start, min: math.MinInt64, max: math.MaxInt64}
 	if !p.cut {
 		p.end = start + size

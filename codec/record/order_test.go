@@ -32,17 +32,17 @@ func writeChunks(t testing.TB, path string, size int, chunks ...[]int64) {
 		var span output.Span
 		bodySize := 0
 		for _, time := range times {
-			w.chunk.buf = w.chunk.buf[:0]
+			w.chunk.body.Buf = w.chunk.body.Buf[:0]
 			w.appendHead(c, &codec.Message{LogTime: time, Data: content})
-			bodySize += len(w.chunk.buf) + size
+			bodySize += len(w.chunk.body.Buf) + size
 			span.Add(time)
 		}
 		out.Write(sectionOf(chunkHeaderSection, newChunkHeader(span, uint64(len(times)*size))))
 		out.Write(section{chunkBodySection, int64(bodySize)}.append(nil))
 		for _, time := range times {
-			w.chunk.buf = w.chunk.buf[:0]
+			w.chunk.body.Buf = w.chunk.body.Buf[:0]
 			w.appendHead(c, &codec.Message{LogTime: time, Data: content})
-			out.Write(w.chunk.buf)
+			out.Write(w.chunk.body.Buf)
 			binary.LittleEndian.PutUint64(content, number)
 			out.Write(content)
 			number++

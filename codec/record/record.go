@@ -23,6 +23,11 @@
 // at most the messages of the open chunk. CreateOptions.Metadata is not kept. NAME.record.00000 is split into
 // NAME.record.00001 and so on.
 //
+// A chunk of more than 512 KiB is written in pieces, behind a header with a body of 2 GiB - 1 until it is complete:
+// readers ignore such a chunk at the end of a file. The header is the one that Apollo's writer would write, but if a
+// chunk turns out much shorter than it began its numbers may have leading zeros. A channel that appears during such a
+// chunk ends it.
+//
 // Two channels with the same topic, type, encoding and schema become one in the file; QoS, type hash and metadata of
 // the second are not kept. If they differ, Apollo's tools see the second as "topic#2".
 //

@@ -26,8 +26,8 @@ const (
 	finalReserve = 16 << 10
 )
 
-// encoder encodes one file. A chunk and its header are written at once, so that as a rule the file of a killed writer
-// ends with a whole chunk.
+// encoder encodes one file. The messages of a chunk may be in the file before its header is: then that says until the
+// chunk is complete that it is not.
 type encoder struct {
 	path          string
 	chunkSize     uint64
@@ -46,8 +46,8 @@ type encoder struct {
 	last      *codec.Channel  // of the last message
 	lastOwn   *writerChannel
 
-	chunk chunk  // the open one
-	spare []byte // room for another one
+	chunk chunk       // the open one
+	spare output.Body // empty, for another one
 }
 
 var _ output.Encoder = (*encoder)(nil)
@@ -55,6 +55,7 @@ var _ output.Encoder = (*encoder)(nil)
 // writerChannel is a channel of the file.
 type writerChannel struct {
 	output.Topic        // the channel is the first of those that share it
+	number       int    // in the order of declaration
 	prefix       []byte // the name as field of a SingleMessage and the tag of the time
 	wire         *recordpb.Channel
 
@@ -82,19 +83,13 @@ func newEncoder(path string, o codec.CreateOptions) *encoder {
 		ChannelNumber: new(uint64), BeginTime: new(uint64), EndTime: new(uint64), MessageNumber: new(uint64),
 		Size: new(uint64), IsComplete: new(uint64), ChunkRawSize: &e.chunkSize, SegmentRawSize: new(uint64),
 	}
-	e.chunk.buf = e.newBuffer()
+	e.chunk.body = output.NewBody(chunkHead)
 	return e
 }
 
 // Begin returns a header that is followed by its padding.
 func (e *encoder) Begin(*codec.Info) ([]byte, error) {
 	return append(e.encodeHeader(), make([]byte, firstSection)...)[:firstSection], nil
-}
-
-// newBuffer returns room for a chunk. The contents are at most chunkSize before the last message, and what surrounds
-// them takes a third as much again for messages of 100 bytes. When it takes more the chunk ends early.
-func (e *encoder) newBuffer() []byte {
-	return make([]byte, chunkHead, chunkHead+e.chunkSize+e.chunkSize/2+1<<20)
 }
 
 // encodeHeader returns the header, with the '0' that Apollo's writer has behind it.
@@ -145,6 +140,7 @@ func (e *encoder) declare(c *codec.Channel) (*writerChannel, error) {
 
 // add adds a channel. It comes into the file with the next chunk.
 func (e *encoder) add(own *writerChannel) {
+	own.number = len(e.order)
 	e.names[own.wire.GetName()] = own
 	e.order = append(e.order, own)
 	e.topics = append(e.topics, &own.Topic)
@@ -162,7 +158,7 @@ func (e *encoder) Prepare(m *codec.Message) (full bool, err error) {
 		e.last, e.lastOwn = m.Channel, own
 	}
 	if e.fits(m) {
-		return false, nil
+		return e.overtakes(m), nil
 	}
 	if len(m.Data) > maxPayload-messageHead-len(e.lastOwn.prefix) {
 		return false, fmt.Errorf("write %s: a message of %s takes %d bytes; at most %d fit",
@@ -171,23 +167,55 @@ func (e *encoder) Prepare(m *codec.Message) (full bool, err error) {
 	return true, nil
 }
 
-// fits reports whether there is room for a message of lastOwn in the buffer of the open chunk.
+// fits reports whether there is room for a message of lastOwn in the open chunk. The contents are at most chunkSize
+// before the last message, and what surrounds them takes a third as much again for messages of 100 bytes. When it takes
+// more the chunk ends early.
 func (e *encoder) fits(m *codec.Message) bool {
-	return len(m.Data) <= cap(e.chunk.buf)-len(e.chunk.buf)-messageHead-len(e.lastOwn.prefix)
+	room := int64(e.chunkSize+e.chunkSize/2+1<<20) - e.chunk.body.Size()
+	return int64(len(m.Data)) <= room-messageHead-int64(len(e.lastOwn.prefix))
 }
 
-// Append appends a message that Prepare was called with. The content of one that is larger than the buffer is not
-// copied.
+// overtakes reports whether what precedes the messages in the open chunk, which is in the file, has no room for m.
+func (e *encoder) overtakes(m *codec.Message) bool {
+	c := &e.chunk
+	if !c.body.Begun() {
+		return false
+	}
+	h := newChunkHeader(c.span, c.raw)
+	wider := func(v, like uint64) bool { return protowire.SizeVarint(v) > protowire.SizeVarint(like) }
+	return e.lastOwn.number >= e.declared+len(c.channels) || wider(uint64(m.LogTime), c.widths.GetEndTime()) ||
+		wider(h.GetMessageNumber()+1, c.widths.GetMessageNumber()) ||
+		wider(h.GetRawSize()+uint64(len(m.Data)), c.widths.GetRawSize())
+}
+
+// Append appends a message that Prepare was called with. One that is larger than the chunk is the only one in it.
 func (e *encoder) Append(m *codec.Message) (full bool) {
 	c := &e.chunk
-	large := c.span.Messages == 0 && !e.fits(m)
+	full = c.span.Messages == 0 && !e.fits(m)
 	e.appendHead(e.lastOwn, m)
-	if large {
-		c.tail = m.Data
-		return true
+	c.body.AppendPayload(m.Data)
+	return full || c.raw > e.chunkSize || uint64(m.LogTime-c.span.Start) > e.chunkDuration
+}
+
+// Body returns the body of the open chunk.
+func (e *encoder) Body() *output.Body { return &e.chunk.body }
+
+// Front returns the channels and a head by which readers recognise that the chunk is not complete. Its numbers take as
+// many bytes as those of a chunk that goes on as it began. In one that goes on otherwise they have leading zeros, or it
+// ends early.
+func (e *encoder) Front() []byte {
+	c := &e.chunk
+	c.channels, c.checksummed = e.order[e.declared:], e.checksums
+	times := e.chunkSize / max(c.raw, 1)
+	if d := uint64(c.span.End - c.span.Start); d > 0 {
+		times = min(times, e.chunkDuration/d)
 	}
-	c.buf = append(c.buf, m.Data...)
-	return c.raw > e.chunkSize || uint64(m.LogTime-c.span.Start) > e.chunkDuration
+	c.widths = newChunkHeader(c.span, c.raw+times*c.raw)
+	*c.widths.MessageNumber *= times + 1
+	*c.widths.EndTime += e.chunkDuration
+	c.widths.BeginTime = c.widths.EndTime
+	front, _ := encodeChannels(c.channels, 0)
+	return c.appendHead(front, c.widths, 0, openBody)
 }
 
 // Event returns the message of an event.
@@ -199,30 +227,35 @@ func (e *encoder) Topics() []*output.Topic { return e.topics }
 // Take closes the open chunk. One without messages has the channels that are not in the file yet.
 func (e *encoder) Take(beside bool) output.Chunk {
 	c := e.chunk
-	c.encoder, c.channels, c.checksummed = e, e.order[e.declared:], e.checksums
+	if !c.body.Begun() {
+		c.channels, c.checksummed = e.order[e.declared:], e.checksums
+	}
 	if c.span.Messages == 0 && len(c.channels) == 0 {
 		return nil
 	}
-	e.chunk = chunk{buf: c.buf[:chunkHead]}
+	c.encoder, c.beside = e, beside
+	next := c.body
 	if beside {
-		if e.chunk.buf, e.spare = e.spare, nil; e.chunk.buf == nil {
-			e.chunk.buf = e.newBuffer()
+		if next, e.spare = e.spare, (output.Body{}); next.Buf == nil {
+			next = output.NewBody(chunkHead)
 		}
 	}
-	c.beside = beside
+	next.Reset()
+	e.chunk = chunk{body: next}
 	return &c
 }
 
 // Drop empties the open chunk.
 func (e *encoder) Drop() output.Span {
 	span := e.chunk.Span()
-	e.chunk = chunk{buf: e.chunk.buf[:chunkHead]}
+	e.chunk.body.Reset()
+	e.chunk = chunk{body: e.chunk.body}
 	return span
 }
 
 // Finish writes the index and then the final header.
 func (e *encoder) Finish(file *output.File, _ *codec.Info, durable bool) error {
-	e.chunk, e.spare = chunk{}, nil
+	e.chunk, e.spare = chunk{}, output.Body{}
 	*e.header.IndexPosition = uint64(file.Size())
 	err := file.Append(e.encodeIndex())
 	if err == nil && durable {
@@ -242,14 +275,14 @@ func (e *encoder) appendHead(own *writerChannel, m *codec.Message) {
 	e.chunk.raw += uint64(len(m.Data))
 	own.Messages++
 	if own.located {
-		e.chunk.places = append(e.chunk.places, place{own, len(e.chunk.buf)})
+		e.chunk.places = append(e.chunk.places, place{own, e.chunk.body.Size()})
 	}
 
 	size := len(own.prefix) + protowire.SizeVarint(time) + 1 + protowire.SizeBytes(len(m.Data))
 	if m.PublishTime != 0 {
 		size += publishSize
 	}
-	b := append(e.chunk.buf, nameTag) // the number of ChunkBody.messages is that of the name
+	b := append(e.chunk.body.Buf, nameTag) // the number of ChunkBody.messages is that of the name
 	b = protowire.AppendVarint(b, uint64(size))
 	b = append(b, own.prefix...)
 	b = protowire.AppendVarint(b, time)
@@ -258,5 +291,5 @@ func (e *encoder) appendHead(own *writerChannel, m *codec.Message) {
 		b = protowire.AppendFixed64(b, uint64(m.PublishTime))
 	}
 	b = append(b, contentTag)
-	e.chunk.buf = protowire.AppendVarint(b, uint64(len(m.Data)))
+	e.chunk.body.Buf = protowire.AppendVarint(b, uint64(len(m.Data)))
 }

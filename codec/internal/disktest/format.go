@@ -32,6 +32,15 @@ type Format struct {
 	Uncertain bool
 }
 
+// Pieces runs a test with chunks that are written as a whole and with those that are written in pieces.
+func Pieces(t *testing.T, test func(t *testing.T)) {
+	size := output.PieceSize
+	defer func() { output.PieceSize = size }()
+	for _, output.PieceSize = range []int{size, 150} {
+		t.Run(fmt.Sprintf("%d bytes", output.PieceSize), test)
+	}
+}
+
 // firstTime is the LogTime of the first message; the others follow in steps of 1 ns.
 const firstTime = 1000
 

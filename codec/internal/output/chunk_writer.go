@@ -45,6 +45,18 @@ type attacher interface {
 // topicMerger is an Encoder whose file lists other topics than Topics.
 type topicMerger interface{ MergeTopics(*codec.Info) }
 
+// streamer is an Encoder whose chunks are written in pieces.
+type streamer interface {
+	// Body returns the body of the open chunk, nil if chunks are written as a whole.
+	Body() *Body
+	// Front returns what precedes the body in the file until the chunk is complete, as many bytes as Block.Head of it will
+	// have. After a crash nothing vouches for the body then, so readers of the format recognise it and end there.
+	Front() []byte
+}
+
+// streamed is a Chunk of a streamer.
+type streamed interface{ Body() *Body }
+
 // Chunk is a chunk that an Encoder has closed.
 type Chunk interface {
 	Span() Span
@@ -59,7 +71,8 @@ type Chunk interface {
 
 // Block is an encoded chunk.
 type Block struct {
-	Parts   [][]byte // appended to the file
+	Head    []byte   // precedes the Body of a streamer's chunk
+	Parts   [][]byte // appended to the file, behind that if there is one
 	Patch   []byte   // written before that, over what is at PatchAt
 	PatchAt int64
 	Reserve int64 // more bytes than Finish writes from then on
@@ -112,6 +125,7 @@ type ChunkWriter struct {
 	file    *File
 	encoder Encoder
 	ending  func(*codec.MissingError) []codec.Event // CreateOptions.Ending
+	due     bool                                    // of Write: a piece of the open chunk is to be written
 
 	disk sync.Mutex // held while chunks are written; locked before mu
 
@@ -212,16 +226,57 @@ func (w *ChunkWriter) Write(m *codec.Message) error {
 		w.flush(false)
 		_, full, err = w.append(m, true)
 	}
+	if w.due {
+		w.writePiece()
+	}
 	if full {
 		w.flush(false)
 	}
 	return err
 }
 
+// writePiece writes what there is of the open chunk, which stays open.
+func (w *ChunkWriter) writePiece() {
+	w.disk.Lock()
+	defer w.disk.Unlock()
+	body, front := w.piece()
+	if body == nil {
+		return
+	}
+	var err error
+	if front != nil {
+		err = body.begin(w.file, front)
+	}
+	if err == nil {
+		err = body.write(w.file)
+	}
+	if err != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.fail(w.file.cut(err), w.encoder.Drop())
+	}
+}
+
+// piece returns the body of the open chunk if there is enough of it to write still: Sync may have written it. front is
+// to precede it, nil if something does.
+func (w *ChunkWriter) piece() (body *Body, front []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.encoder.(streamer)
+	if body = s.Body(); w.closed || !body.due() {
+		return nil, nil
+	}
+	if !body.Begun() {
+		front = s.Front()
+	}
+	return body, front
+}
+
 // append appends m to the open chunk, unless that must be written first. fresh reports that it was.
 func (w *ChunkWriter) append(m *codec.Message, fresh bool) (appended, full bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.due = false
 	if err := w.report(); err != nil {
 		return false, false, err
 	}
@@ -233,7 +288,12 @@ func (w *ChunkWriter) append(m *codec.Message, fresh bool) (appended, full bool,
 			w.events = append(w.events, e)
 		}
 	}
-	return true, w.encoder.Append(m), nil
+	full = w.encoder.Append(m)
+	if s, ok := w.encoder.(streamer); ok {
+		body := s.Body()
+		w.due = body != nil && (body.Direct != nil || !full && body.due())
+	}
+	return true, full, nil
 }
 
 // report returns what ended the writing, if something did, to be returned. mu is held.
@@ -278,7 +338,21 @@ func (w *ChunkWriter) take(beside bool) (c Chunk, eventReserve int64) {
 }
 
 // store encodes a chunk and appends it to the file. disk is held.
-func (w *ChunkWriter) store(c Chunk, eventReserve int64) error {
+func (w *ChunkWriter) store(c Chunk, eventReserve int64) (err error) {
+	var body *Body
+	if s, ok := c.(streamed); ok {
+		body = s.Body()
+	}
+	if body != nil {
+		defer func() {
+			if err != nil && body.Begun() {
+				err = w.file.cut(err)
+			}
+		}()
+		if err := body.prepare(w.file); err != nil {
+			return err
+		}
+	}
 	b, err := c.Encode(w.file.Size())
 	if err == nil && len(b.Patch) > 0 {
 		err = w.file.WriteAt(b.Patch, b.PatchAt)
@@ -286,10 +360,13 @@ func (w *ChunkWriter) store(c Chunk, eventReserve int64) error {
 	if err == nil {
 		err = w.file.Reserve(b.Reserve + eventReserve)
 	}
-	if err == nil {
-		err = w.file.Append(b.Parts...)
+	switch {
+	case err != nil:
+		return err
+	case body != nil:
+		return body.complete(w.file, b.Head, b.Parts)
 	}
-	return err
+	return w.file.Append(b.Parts...)
 }
 
 // settle counts a chunk that is in the file or, with err, is not.
@@ -394,6 +471,9 @@ func (w *ChunkWriter) appendLosses(before, last error) {
 func (w *ChunkWriter) appendEvents(events []codec.Event) {
 	w.mu.Lock()
 	w.err = nil
+	if s, ok := w.encoder.(streamer); ok && s.Body() != nil {
+		s.Body().whole = true
+	}
 	for _, e := range events {
 		m, err := w.encoder.Event(e)
 		if err == nil {

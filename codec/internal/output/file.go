@@ -85,10 +85,7 @@ func (f *File) Append(parts ...[]byte) error {
 	end := f.size
 	for _, part := range parts {
 		if err := f.WriteAt(part, end); err != nil {
-			if cut := f.handle.Truncate(f.size); cut != nil {
-				err = errors.Join(err, fmt.Errorf("cut off what was not written as a whole: %w", codec.Pathless(cut)))
-			}
-			return err
+			return f.cut(err)
 		}
 		end += int64(len(part))
 	}
@@ -102,6 +99,14 @@ func (f *File) Write(b []byte) (int, error) {
 		return 0, err
 	}
 	return len(b), nil
+}
+
+// cut cuts off what was written behind the end. It returns err, which is why, and its own.
+func (f *File) cut(err error) error {
+	if cut := f.handle.Truncate(f.size); cut != nil {
+		err = errors.Join(err, fmt.Errorf("cut off what was not written as a whole: %w", codec.Pathless(cut)))
+	}
+	return err
 }
 
 // WriteAt writes over what is at off.

@@ -96,15 +96,12 @@ func TestFullDisk(t *testing.T) {
 						// A microsecond apart, so that only their size closes chunks.
 						return w.Write(&codec.Message{Channel: channels[taken%2], LogTime: 1e18 + taken*1000, PublishTime: 1, Data: data})
 					}
-					if 8<<20 > chunk {
-						for err = write(); err == nil; err = write() {
+					for err == nil && taken < int64(12<<20/size) {
+						if err = write(); err == nil {
 							taken++
 						}
-					} else { // it is found out when the chunk is written at the end
-						for taken < int64(12<<20/size) {
-							require.NoError(t, write())
-							taken++
-						}
+					}
+					if err == nil { // chunks that are written as a whole
 						err = w.Sync()
 					}
 					var missing *codec.MissingError
