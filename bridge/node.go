@@ -5,6 +5,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -59,6 +60,9 @@ type Node interface {
 
 	// Call waits for the service, calls it and returns the response as CDR. When ctx is done it returns its error.
 	Call(ctx context.Context, service, typeName string, request []byte) ([]byte, error)
+
+	// Client returns the client of a service, the same for all calls, which the node closes.
+	Client(service, typeName string) (Client, error)
 
 	// Topics returns the topics of the graph as it is known now, by name, the node's own endpoints included.
 	Topics() []Topic
@@ -124,6 +128,20 @@ type Publisher interface {
 	Flush(ctx context.Context) error
 	Close() error
 }
+
+// Client calls one service.
+type Client interface {
+	// Service returns the full name, after remapping.
+	Service() string
+	// Available reports whether the service is there.
+	Available() bool
+	// Send sends a request, after those sent before, and does not wait: without a service it returns ErrUnavailable. The
+	// caller must call wait, which returns the response as CDR, once.
+	Send(request []byte) (wait func(context.Context) ([]byte, error), err error)
+}
+
+// ErrUnavailable is returned by Client.Send while the service is not there.
+var ErrUnavailable = errors.New("the service is not available")
 
 // Subscription is one subscriber.
 type Subscription interface {

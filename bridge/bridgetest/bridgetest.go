@@ -64,6 +64,7 @@ func Run(t *testing.T, open Open, limits ...Limit) {
 		{"Graph", testGraph},
 		{"Watch", testWatch},
 		{"Call", testCall},
+		{"Client", testClient},
 		{"ConcurrentCalls", testConcurrentCalls},
 		{"TwoClients", testTwoClients},
 		{"CallBeforeServer", testCallBeforeServer},

@@ -187,37 +187,69 @@ func (n *memoryNode) Serve(service, typeName string,
 }
 
 func (n *memoryNode) Call(ctx context.Context, service, typeName string, request []byte) ([]byte, error) {
-	name, err := n.names.Service(service)
+	c, err := n.Client(service, typeName)
 	if err != nil {
 		return nil, err
 	}
 	for {
 		n.net.mu.Lock()
-		s, change := n.net.service(name, typeName), n.net.change()
-		if s != nil {
-			s.running.Add(1)
-		}
+		change := n.net.change()
 		n.net.mu.Unlock()
-		if s != nil {
-			reply := make(chan []byte, 1)
-			go s.answer(slices.Clone(request), reply)
-			select {
-			case response := <-reply:
-				return response, nil
-			case <-ctx.Done():
-				return nil, fmt.Errorf("call %s: %w", name, ctx.Err())
-			case <-n.ctx.Done():
-				return nil, fmt.Errorf("call %s: %w", name, errClosed)
-			}
+		if wait, err := c.Send(request); err == nil {
+			return wait(ctx)
 		}
 		select {
 		case <-change:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("call %s: no server: %w", name, ctx.Err())
+			return nil, fmt.Errorf("call %s: no server: %w", c.Service(), ctx.Err())
 		case <-n.ctx.Done():
-			return nil, fmt.Errorf("call %s: %w", name, errClosed)
+			return nil, fmt.Errorf("call %s: %w", c.Service(), errClosed)
 		}
 	}
+}
+
+func (n *memoryNode) Client(service, typeName string) (bridge.Client, error) {
+	name, err := n.names.Service(service)
+	if err != nil {
+		return nil, err
+	}
+	return &memoryClient{n, name, typeName}, nil
+}
+
+type memoryClient struct {
+	node           *memoryNode
+	name, typeName string
+}
+
+func (c *memoryClient) Service() string { return c.name }
+
+func (c *memoryClient) Available() bool {
+	c.node.net.mu.Lock()
+	defer c.node.net.mu.Unlock()
+	return c.node.net.service(c.name, c.typeName) != nil
+}
+
+func (c *memoryClient) Send(request []byte) (func(context.Context) ([]byte, error), error) {
+	n := c.node
+	n.net.mu.Lock()
+	defer n.net.mu.Unlock()
+	s := n.net.service(c.name, c.typeName)
+	if s == nil {
+		return nil, bridge.ErrUnavailable
+	}
+	s.running.Add(1)
+	reply := make(chan []byte, 1)
+	go s.answer(slices.Clone(request), reply)
+	return func(ctx context.Context) ([]byte, error) {
+		select {
+		case response := <-reply:
+			return response, nil
+		case <-ctx.Done():
+			return nil, fmt.Errorf("call %s: %w", c.name, ctx.Err())
+		case <-n.ctx.Done():
+			return nil, fmt.Errorf("call %s: %w", c.name, errClosed)
+		}
+	}, nil
 }
 
 func (w *Network) service(name, typeName string) *memoryService {

@@ -87,6 +87,46 @@ func testCall(t *testing.T, open Open) {
 	}
 }
 
+// testClient sends requests without waiting for the replies.
+func testClient(t *testing.T, open Open) {
+	server, client := pair(t, open)
+	c, err := client.Client("echo", listType)
+	require.NoError(t, err)
+	require.Equal(t, namespace(t)+"/echo", c.Service())
+	request := func(i int) []byte { return marshal(t, &rcl_interfaces.ListParameters_Request{Depth: uint64(i)}) }
+	require.False(t, c.Available())
+	_, err = c.Send(request(0))
+	require.ErrorIs(t, err, bridge.ErrUnavailable)
+
+	const calls = 50
+	release := make(chan struct{})
+	s := serve(t, server, "echo", listType, func(ctx context.Context, request []byte) ([]byte, error) {
+		<-release
+		return echo(ctx, request)
+	})
+	eventually(t, "the service is there", c.Available)
+	var waits []func(context.Context) ([]byte, error)
+	for i := range calls {
+		wait, err := c.Send(request(i))
+		require.NoError(t, err)
+		waits = append(waits, wait)
+	}
+	ctx, cancel := context.WithCancel(patient(t))
+	cancel()
+	_, err = waits[0](ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	close(release)
+	for i, wait := range waits[1:] {
+		response, err := wait(patient(t))
+		require.NoError(t, err)
+		var out rcl_interfaces.ListParameters_Response
+		require.NoError(t, cdr.Unmarshal(response, &out))
+		require.Equal(t, []string{fmt.Sprint(i + 1)}, out.Result.Prefixes)
+	}
+	require.NoError(t, s.Close())
+	eventually(t, "the service is gone", func() bool { return !c.Available() })
+}
+
 func testConcurrentCalls(t *testing.T, open Open) {
 	server, client := pair(t, open)
 	// No call is answered before all have come: each runs in a goroutine of its own.

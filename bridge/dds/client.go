@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"tapedeck/bridge"
 )
 
 // client calls one service. The node keeps it, because discovering a service takes longer than calling it.
@@ -73,25 +75,51 @@ func (c *client) read(b *C.struct_blob) (key callKey, response []byte, ok bool) 
 	return callKey{number: header.call}, response, err == nil && header.client == c.handle
 }
 
+func (c *client) Service() string { return c.name }
+
+func (c *client) Available() bool {
+	ok, _ := c.available()
+	return ok
+}
+
 func (c *client) call(ctx context.Context, request []byte) ([]byte, error) {
 	fastDDS, err := c.await(ctx)
 	if err != nil {
 		return nil, err
 	}
+	wait, err := c.begin(request, fastDDS)
+	if err != nil {
+		return nil, err
+	}
+	return wait(ctx)
+}
+
+func (c *client) Send(request []byte) (wait func(context.Context) ([]byte, error), err error) {
+	ok, fastDDS := c.available()
+	if !ok {
+		return nil, bridge.ErrUnavailable
+	}
+	return c.begin(request, fastDDS)
+}
+
+// begin sends a request and returns a function that waits for the reply.
+func (c *client) begin(request []byte, fastDDS bool) (wait func(context.Context) ([]byte, error), err error) {
 	response := make(chan []byte, 1)
 	key, err := c.send(request, fastDDS, response)
 	if err != nil {
 		return nil, err
 	}
-	defer c.forget(key)
-	select {
-	case r := <-response:
-		return r, nil
-	case <-ctx.Done():
-		return nil, fmt.Errorf("wait for the reply: %w", ctx.Err())
-	case <-c.closed:
-		return nil, errClosed
-	}
+	return func(ctx context.Context) ([]byte, error) {
+		defer c.forget(key)
+		select {
+		case r := <-response:
+			return r, nil
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for the reply: %w", ctx.Err())
+		case <-c.closed:
+			return nil, errClosed
+		}
+	}, nil
 }
 
 // send sends a request and has response receive the reply, until forget.
@@ -125,10 +153,7 @@ func (c *client) await(ctx context.Context) (fastDDS bool, err error) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		replies := slices.DeleteFunc(matchedPeers(c.reader.entity, false, "serviceid"), func(p peer) bool {
-			return !bool(C.knows_us(c.writer.kind, (*C.uint8_t)(&c.reader.guid[0]), (*C.uint8_t)(&p.guid[0])))
-		})
-		ok, fastDDS := available(c.writer.matched("serviceid"), replies)
+		ok, fastDDS := c.available()
 		if ok {
 			return fastDDS, nil
 		}
@@ -140,6 +165,14 @@ func (c *client) await(ctx context.Context) (fastDDS bool, err error) {
 			return false, errClosed
 		}
 	}
+}
+
+// available reports whether a service is available now, and whether it speaks Fast DDS's protocol.
+func (c *client) available() (ok, fastDDS bool) {
+	replies := slices.DeleteFunc(matchedPeers(c.reader.entity, false, "serviceid"), func(p peer) bool {
+		return !bool(C.knows_us(c.writer.kind, (*C.uint8_t)(&c.reader.guid[0]), (*C.uint8_t)(&p.guid[0])))
+	})
+	return available(c.writer.matched("serviceid"), replies)
 }
 
 // available reports whether both the request reader and the reply writer of one server are matched, as far as they

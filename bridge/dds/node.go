@@ -269,6 +269,18 @@ func (n *node) Call(ctx context.Context, service, typeName string, request []byt
 	return response, nil
 }
 
+func (n *node) Client(service, typeName string) (bridge.Client, error) {
+	full, err := n.names.Service(service)
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	c, err := n.client(full, typeName)
+	if err != nil {
+		return nil, fmt.Errorf("client of %s: %w", full, err)
+	}
+	return c, nil
+}
+
 // client returns the client of a service, one for all calls.
 func (n *node) client(service, typeName string) (*client, error) {
 	n.clientsMu.Lock()

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/tiiuae/rclgo/pkg/rclgo"
+
+	"tapedeck/bridge"
 )
 
 // client calls one service. The node keeps it, because discovering a service takes longer than calling it.
@@ -24,9 +26,12 @@ type client struct {
 	handle *C.rcl_client_t
 	spin   *spin
 
+	sending sync.Mutex      // held until a request is sent
+	sent    <-chan struct{} // receives a value then
+
 	ctx    context.Context // ends when it is closed
 	cancel context.CancelFunc
-	using  sync.RWMutex // held for reading by calls
+	using  sync.RWMutex // held for reading while rcl has it
 }
 
 func (n *node) newClient(name, typeName string) (*client, error) {
@@ -34,9 +39,10 @@ func (n *node) newClient(name, typeName string) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &client{node: n, kind: kind}
+	sent := make(chan struct{}, 1)
+	c := &client{node: n, kind: kind, sent: sent}
 	err = n.make(func() (err error) {
-		if c.rclgo, err = n.node.NewClient(name, kind, &rclgo.ClientOptions{Qos: callQoS()}); err != nil {
+		if c.rclgo, err = n.node.NewClient(name, orderly{kind, sent}, &rclgo.ClientOptions{Qos: callQoS()}); err != nil {
 			return err
 		}
 		c.handle, err = clientHandle(c.rclgo)
@@ -54,9 +60,25 @@ func (n *node) newClient(name, typeName string) (*client, error) {
 	return c, nil
 }
 
-func (c *client) call(ctx context.Context, request []byte) ([]byte, error) {
+func (c *client) Service() string { return c.name }
+
+func (c *client) Available() bool {
+	ok, err := c.available()
+	return ok && err == nil
+}
+
+func (c *client) available() (bool, error) {
 	c.using.RLock()
 	defer c.using.RUnlock()
+	if c.ctx.Err() != nil {
+		return false, errClosed
+	}
+	var there C.bool
+	err := check(C.service_available(c.node.handle, c.handle, &there))
+	return bool(there), err
+}
+
+func (c *client) call(ctx context.Context, request []byte) ([]byte, error) {
 	if err := c.kind.request.check(request); err != nil {
 		return nil, fmt.Errorf("the request: %w", err)
 	}
@@ -74,9 +96,65 @@ func (c *client) exchange(ctx context.Context, request []byte) ([]byte, error) {
 	if err := c.await(ctx); err != nil {
 		return nil, err
 	}
+	return c.begin(request)(ctx)
+}
+
+func (c *client) Send(request []byte) (wait func(context.Context) ([]byte, error), err error) {
+	if err := c.kind.request.check(request); err != nil {
+		return nil, fmt.Errorf("the request: %w", err)
+	}
+	if !c.Available() {
+		return nil, bridge.ErrUnavailable
+	}
+	return c.begin(request), nil
+}
+
+// result is what a call returns.
+type result struct {
+	response []byte
+	err      error
+}
+
+// begin sends a request and returns a function that waits for the reply.
+func (c *client) begin(request []byte) func(context.Context) ([]byte, error) {
+	ctx, cancel := context.WithCancel(c.ctx)
+	ended := make(chan result, 1)
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	go func() {
+		c.using.RLock()
+		defer c.using.RUnlock()
+		response, err := c.send(ctx, request)
+		ended <- result{response, err}
+	}()
+	select {
+	case <-c.sent:
+	case r := <-ended:
+		select {
+		case <-c.sent:
+		default: // it was not sent
+		}
+		ended <- r
+	}
+	return func(waiting context.Context) ([]byte, error) {
+		defer cancel()
+		select {
+		case r := <-ended:
+			return r.response, r.err
+		case <-waiting.Done():
+			return nil, fmt.Errorf("wait for the reply: %w", waiting.Err())
+		}
+	}
+}
+
+// send sends a request and waits for the reply.
+func (c *client) send(ctx context.Context, request []byte) ([]byte, error) {
+	if ctx.Err() != nil {
+		return nil, errClosed
+	}
 	reply, _, err := c.rclgo.Send(ctx, &message{kind: c.kind.request, data: request})
-	if ctxErr := ctx.Err(); err != nil && ctxErr != nil {
-		return nil, fmt.Errorf("wait for the reply: %w", ctxErr)
+	if ctx.Err() != nil && err != nil {
+		return nil, errClosed
 	}
 	if err != nil {
 		return nil, said(err)
@@ -93,8 +171,8 @@ func (c *client) await(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("wait for the service: %w", err)
 		}
-		var there C.bool
-		if err := check(C.service_available(c.node.handle, c.handle, &there)); err != nil {
+		there, err := c.available()
+		if err != nil {
 			return err
 		}
 		if there {

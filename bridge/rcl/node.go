@@ -171,6 +171,14 @@ func (n *node) Call(ctx context.Context, service, typeName string, request []byt
 	return response, nil
 }
 
+func (n *node) Client(service, typeName string) (bridge.Client, error) {
+	c, err := n.client(service, typeName)
+	if err != nil {
+		return nil, fmt.Errorf("client of %q: %w", service, err)
+	}
+	return c, nil
+}
+
 // client returns the client of a service, one for all calls.
 func (n *node) client(service, typeName string) (*client, error) {
 	n.clientsMu.Lock()

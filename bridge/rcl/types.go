@@ -161,3 +161,21 @@ func loadServiceType(typeName string) (*serviceType, error) {
 func (t *serviceType) Request() types.MessageTypeSupport  { return t.request }
 func (t *serviceType) Response() types.MessageTypeSupport { return t.response }
 func (t *serviceType) TypeSupport() unsafe.Pointer        { return t.handle }
+
+// orderly is the type support of a client, which learns by it when rclgo has sent a request: it releases the memory.
+type orderly struct {
+	*serviceType
+	sent chan<- struct{}
+}
+
+func (t orderly) Request() types.MessageTypeSupport { return requestType{t.request, t.sent} }
+
+type requestType struct {
+	*messageType
+	sent chan<- struct{}
+}
+
+func (t requestType) ReleaseMemory(p unsafe.Pointer) {
+	t.messageType.ReleaseMemory(p)
+	t.sent <- struct{}{}
+}
