@@ -135,8 +135,8 @@ type Client interface {
 	Service() string
 	// Available reports whether the service is there.
 	Available() bool
-	// Send sends a request, after those sent before, and does not wait: without a service it returns ErrUnavailable. The
-	// caller must call wait, which returns the response as CDR, once.
+	// Send sends a request, after those sent before, and does not wait: without a service it returns ErrUnavailable.
+	// The request is the caller's again then. The caller must call wait once, which returns the response as CDR.
 	Send(request []byte) (wait func(context.Context) ([]byte, error), err error)
 }
 

@@ -42,7 +42,8 @@ func (n *node) newClient(name, typeName string) (*client, error) {
 	sent := make(chan struct{}, 1)
 	c := &client{node: n, kind: kind, sent: sent}
 	err = n.make(func() (err error) {
-		if c.rclgo, err = n.node.NewClient(name, orderly{kind, sent}, &rclgo.ClientOptions{Qos: callQoS()}); err != nil {
+		options := &rclgo.ClientOptions{Qos: callQoS()}
+		if c.rclgo, err = n.node.NewClient(name, orderly{kind, sent}, options); err != nil {
 			return err
 		}
 		c.handle, err = clientHandle(c.rclgo)

@@ -89,9 +89,10 @@ func TestAction(t *testing.T) {
 		"GetResult_Request":  {id},
 		"GetResult_Response": {single("status", Int8), nested("result", "a_msgs/action/Dock_Result")},
 		"SendGoal_Event": {nested("info", "service_msgs/msg/ServiceEventInfo"),
-			{Name: "request", Type: Type{Kind: Nested, Message: "a_msgs/action/Dock_SendGoal_Request", Shape: Sequence, Length: 1}},
-			{Name: "response", Type: Type{Kind: Nested, Message: "a_msgs/action/Dock_SendGoal_Response", Shape: Sequence,
-				Length: 1}}},
+			{Name: "request", Type: Type{Kind: Nested, Message: "a_msgs/action/Dock_SendGoal_Request",
+				Shape: Sequence, Length: 1}},
+			{Name: "response", Type: Type{Kind: Nested, Message: "a_msgs/action/Dock_SendGoal_Response",
+				Shape: Sequence, Length: 1}}},
 	} {
 		name := "a_msgs/action/Dock_" + part
 		m, err := l.Message(name)

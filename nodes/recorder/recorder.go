@@ -40,7 +40,7 @@ type recorder struct {
 	line      *progress.Line
 	out       io.Writer // for what a recording came to
 	selection *selection.Selection
-	named     selection.Names // topics, at the start
+	named     selection.Names // topics and actions, at the start
 	library   *rosidl.Library
 	name      string // of the first recording, without the endings that the storage adds
 	clock     *bridge.SimTime
@@ -259,6 +259,7 @@ func newRecorder(o options, chosen *selection.Selection, node bridge.Node, line 
 		library: msgs.Library(o.DefinitionPaths...), disk: diskguard.System{}, warned: map[string]bool{},
 	}
 	r.root = o.serviceRoot(r.name)
+	maps.Copy(r.named, chosen.Actions)
 	var err error
 	if r.clock, err = bridge.NewSimTime(node); err != nil {
 		return nil, err

@@ -9,11 +9,14 @@ type TopicOptions struct {
 	TopicTypes               []string `param:"topic_types" group:"Topics" value:"TYPE" help:"record topics of this TYPE, such as sensor_msgs/msg/Imu"`
 	AllServices              bool     `param:"all_services" group:"Topics" help:"record the calls of every service, and the events of those that publish them"`
 	Services                 []string `param:"services" group:"Topics" value:"SERVICE" help:"record the calls and events of this SERVICE"`
+	AllActions               bool     `param:"all_actions" group:"Topics" help:"record every action: its feedback, its status, and the calls and events of its services"`
+	Actions                  []string `param:"actions" group:"Topics" value:"ACTION" help:"record this ACTION"`
 	StaticTopicsPath         string   `param:"static_topics_path" group:"Topics" value:"FILE" help:"YAML FILE with topics and types to subscribe to at once, in the format of rosbag2"`
 	ExcludeRegex             string   `param:"exclude_regex" short:"x" alias:"exclude" group:"Topics" help:"leave out topics whose name contains a match of this regular expression, even named ones"`
 	ExcludeTopics            []string `param:"exclude_topics" group:"Topics" value:"TOPIC" help:"leave out this TOPIC, even if it is named"`
 	ExcludeTopicTypes        []string `param:"exclude_topic_types" group:"Topics" value:"TYPE" help:"leave out topics of this TYPE, even named ones"`
 	ExcludeServices          []string `param:"exclude_services" group:"Topics" value:"SERVICE" help:"leave out the calls and events of this SERVICE"`
+	ExcludeActions           []string `param:"exclude_actions" group:"Topics" value:"ACTION" help:"leave out this ACTION"`
 	IncludeHiddenTopics      bool     `param:"include_hidden_topics" group:"Topics" help:"let --all, --regex and the like include hidden topics"`
 	IncludeUnpublishedTopics bool     `param:"include_unpublished_topics" group:"Topics" help:"let --all, --regex and the like include topics without a publisher"`
 	IgnoreLeafTopics         bool     `param:"ignore_leaf_topics" group:"Topics" help:"let --all, --regex and the like leave out topics without a subscriber"`
@@ -26,6 +29,6 @@ type TopicOptions struct {
 
 // Nothing reports whether the options select nothing, beside topics that are named.
 func (o *TopicOptions) Nothing(topics []string) bool {
-	return len(topics)+len(o.Node)+len(o.TopicTypes)+len(o.Services) == 0 && !o.All && !o.AllServices && o.Regex == "" &&
-		o.StaticTopicsPath == ""
+	return len(topics)+len(o.Node)+len(o.TopicTypes)+len(o.Services)+len(o.Actions) == 0 &&
+		!o.All && !o.AllServices && !o.AllActions && o.Regex == "" && o.StaticTopicsPath == ""
 }

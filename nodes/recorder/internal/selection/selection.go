@@ -10,23 +10,27 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/config"
+	"tapedeck/nodes/internal/calls"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/rospub"
 )
 
 // Selection decides which topics are recorded.
 type Selection struct {
-	all, allServices bool
-	Topics           Names // full names
-	calls            Names // of requests and replies
-	types            Names
-	regex            *regexp.Regexp
-	nodes            Names // fully qualified: topics that one of them publishes or subscribes
-	Static           []staticTopic
+	all, allServices, allActions bool
 
-	excluded      Names // full names
-	excludedTypes Names
-	exclude       *regexp.Regexp
+	Topics  Names // full names
+	calls   Names // of requests and replies
+	Actions Names
+	types   Names
+	regex   *regexp.Regexp
+	nodes   Names // fully qualified: topics that one of them publishes or subscribes
+	Static  []staticTopic
+
+	excluded        Names // full names
+	excludedActions Names
+	excludedTypes   Names
+	exclude         *regexp.Regexp
 
 	// Of topics that are not named:
 	hidden      bool  // hidden ones too
@@ -39,14 +43,6 @@ type Selection struct {
 
 // Names is a set of them.
 type Names map[string]bool
-
-// ServiceEvents is behind the name of a service in that of the topic of its events, which have the type of the service
-// and _Event.
-const ServiceEvents = "/_service_event"
-
-func isServiceEvents(topic, typeName string) bool {
-	return strings.HasSuffix(topic, ServiceEvents) && strings.HasSuffix(typeName, "_Event")
-}
 
 // everywhere reports whether every node has a service of the type of these calls.
 func everywhere(typeName string) bool {
@@ -64,8 +60,9 @@ func Served(topic *bridge.Topic) bool {
 // New checks what the options ask for. Relative names are expanded by expand.
 func New(o *TopicOptions, topics []string, expand func(string) (string, error)) (*Selection, error) {
 	s := &Selection{
-		all: o.All, allServices: o.AllServices, Topics: Names{}, calls: Names{}, types: Names{}, nodes: Names{},
-		excluded: Names{}, excludedTypes: Names{},
+		all: o.All, allServices: o.AllServices, allActions: o.AllActions,
+		Topics: Names{}, calls: Names{}, Actions: Names{}, types: Names{}, nodes: Names{},
+		excluded: Names{}, excludedActions: Names{}, excludedTypes: Names{},
 		hidden: o.IncludeHiddenTopics, unpublished: o.IncludeUnpublishedTopics, ignoreLeafs: o.IgnoreLeafTopics,
 		Own: Names{rospub.DiagnosticsTopic: true}, Expand: expand,
 	}
@@ -74,9 +71,10 @@ func New(o *TopicOptions, topics []string, expand func(string) (string, error)) 
 		suffix string
 		to     Names
 	}{
-		{topics, "", s.Topics}, {o.Services, ServiceEvents, s.Topics}, {o.Services, bridge.CallRequests, s.calls},
-		{o.Services, bridge.CallReplies, s.calls}, {o.Node, "", s.nodes},
-		{o.ExcludeTopics, "", s.excluded}, {o.ExcludeServices, ServiceEvents, s.excluded},
+		{topics, "", s.Topics}, {o.Services, calls.Events, s.Topics}, {o.Services, bridge.CallRequests, s.calls},
+		{o.Services, bridge.CallReplies, s.calls}, {o.Actions, "", s.Actions}, {o.Node, "", s.nodes},
+		{o.ExcludeTopics, "", s.excluded}, {o.ExcludeActions, "", s.excludedActions},
+		{o.ExcludeServices, calls.Events, s.excluded},
 		{o.ExcludeServices, bridge.CallRequests, s.excluded}, {o.ExcludeServices, bridge.CallReplies, s.excluded},
 	} {
 		for _, name := range list.from {
@@ -109,6 +107,7 @@ func New(o *TopicOptions, topics []string, expand func(string) (string, error)) 
 	maps.DeleteFunc(s.Topics, func(name string, _ bool) bool {
 		return s.excluded[name] || s.exclude != nil && s.exclude.MatchString(name)
 	})
+	maps.DeleteFunc(s.Actions, func(name string, _ bool) bool { return s.excludedActions[name] })
 	if s.Static, err = readStaticTopics(o.StaticTopicsPath, expand); err != nil {
 		return nil, err
 	}
@@ -121,33 +120,37 @@ func New(o *TopicOptions, topics []string, expand func(string) (string, error)) 
 // Wants reports whether a topic is recorded now, with one of its types.
 func (s *Selection) Wants(topic *bridge.Topic, typeName string) bool {
 	name := topic.Name
-	if s.excluded[name] || s.excludedTypes[typeName] || s.exclude != nil && s.exclude.MatchString(name) {
+	call, called := calls.Of(name, typeName)
+	if s.excluded[name] || s.excludedActions[call.Action] || s.excludedTypes[typeName] ||
+		s.exclude != nil && s.exclude.MatchString(name) {
 		return false
 	}
 	if s.Topics[name] {
 		return true
 	}
-	if _, calls := bridge.CallsToDDS(name); calls && strings.Contains(typeName, "/srv/") {
-		return (s.calls[name] || s.allServices && !everywhere(typeName)) && Served(topic)
-	}
-	service := s.allServices && isServiceEvents(name, typeName)
+	named := s.calls[name] || s.Actions[call.Action]
+	asked := called && (named || call.Action != "" && s.allActions || call.Action == "" && s.allServices)
 	switch {
+	case call.Ending == bridge.CallRequests, call.Ending == bridge.CallReplies:
+		return asked && (named || !everywhere(typeName)) && Served(topic)
 	case name == codec.EventTopic, // of a recording that is played
 		s.Own[name] && !slices.ContainsFunc(topic.Publishers, foreign),
-		!s.hidden && bridge.IsHidden(name) && !service,
+		!s.hidden && bridge.IsHidden(name) && !asked,
 		!s.unpublished && len(topic.Publishers) == 0,
-		s.ignoreLeafs && !slices.ContainsFunc(topic.Subscribers, foreign):
+		s.ignoreLeafs && !named && !slices.ContainsFunc(topic.Subscribers, foreign):
 		return false
 	}
-	return s.all || service || s.types[typeName] || s.regex != nil && s.regex.MatchString(name) || s.byNode(topic)
+	return s.all || asked || s.types[typeName] || s.regex != nil && s.regex.MatchString(name) || s.byNode(topic)
 }
 
-// Services reports whether calls of services are recorded.
-func (s *Selection) Services() bool { return s.allServices || len(s.calls) > 0 }
+// Services reports whether calls of services or actions are recorded.
+func (s *Selection) Services() bool {
+	return s.allServices || s.allActions || len(s.calls)+len(s.Actions) > 0
+}
 
 // Automatic reports whether topics are recorded that are not named.
 func (s *Selection) Automatic() bool {
-	return s.all || s.allServices || s.regex != nil || len(s.nodes)+len(s.types) > 0
+	return s.all || s.allServices || s.allActions || s.regex != nil || len(s.nodes)+len(s.types)+len(s.Actions) > 0
 }
 
 func (s *Selection) byNode(topic *bridge.Topic) bool {

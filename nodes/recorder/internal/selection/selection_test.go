@@ -2,6 +2,7 @@ package selection
 
 import (
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,6 +26,9 @@ func TestSelection(t *testing.T) {
 		return e
 	}
 	const number, text, event = "std_msgs/msg/UInt32", "std_msgs/msg/String", "std_srvs/srv/Trigger_Event"
+	const goal, status = "a/action/Dock_SendGoal_Request", "action_msgs/msg/GoalStatusArray"
+	dock := []string{"/dock/_action/cancel_goal/_service_event", "/dock/_action/feedback",
+		"/dock/_action/send_goal/_request"}
 	topics := []bridge.Topic{
 		{Name: "/a", Publishers: []bridge.Endpoint{of(other, number)}, Subscribers: []bridge.Endpoint{of(own, number)}},
 		{Name: "/b", Publishers: []bridge.Endpoint{of(other, number), of(other, text)},
@@ -34,6 +38,13 @@ func TestSelection(t *testing.T) {
 		{Name: "/x/_hidden", Publishers: []bridge.Endpoint{of(other, number)}},
 		{Name: "/x/ask/_service_event", Publishers: []bridge.Endpoint{of(other, event)}},
 		{Name: "/x/do/_service_event", Publishers: []bridge.Endpoint{of(other, event)}},
+		{Name: "/dock/_action/cancel_goal/_service_event",
+			Publishers: []bridge.Endpoint{of(other, "action_msgs/srv/CancelGoal_Event")}},
+		{Name: "/dock/_action/feedback", Publishers: []bridge.Endpoint{of(other, "a/action/Dock_FeedbackMessage")}},
+		{Name: "/dock/_action/send_goal/_request", Types: []string{goal},
+			Subscribers: []bridge.Endpoint{of(other, goal)}},
+		{Name: "/dock/_action/status", Types: []string{status}, Subscribers: []bridge.Endpoint{of(other, status)}},
+		{Name: "/fly/_action/status", Publishers: []bridge.Endpoint{of(other, status)}},
 		{Name: "/diagnostics", Publishers: []bridge.Endpoint{of(own, "diagnostic_msgs/msg/DiagnosticArray")}},
 		{Name: codec.EventTopic, Publishers: []bridge.Endpoint{of(other, "tapedeck/msg/RecordingEvent")}},
 	}
@@ -50,7 +61,8 @@ func TestSelection(t *testing.T) {
 		"unpublished": {options: TopicOptions{All: true, IncludeUnpublishedTopics: true},
 			want: []string{"/a", "/b", "/sub"}},
 		"hidden": {options: TopicOptions{All: true, IncludeHiddenTopics: true},
-			want: []string{"/a", "/b", "/x/_hidden", "/x/ask/_service_event", "/x/do/_service_event"}},
+			want: []string{"/a", "/b", "/x/_hidden", "/x/ask/_service_event", "/x/do/_service_event",
+				"/dock/_action/cancel_goal/_service_event", "/dock/_action/feedback", "/fly/_action/status"}},
 		"expression": {options: TopicOptions{Regex: "^/[ax]", IncludeHiddenTopics: true},
 			want: []string{"/a", "/x/_hidden", "/x/ask/_service_event", "/x/do/_service_event"}},
 		"nodes": {options: TopicOptions{Node: []string{"/robot/arm"}, IncludeUnpublishedTopics: true},
@@ -65,6 +77,12 @@ func TestSelection(t *testing.T) {
 			want: []string{"/x/ask/_service_event", "/x/do/_service_event"}},
 		"all but a service": {options: TopicOptions{All: true, AllServices: true, ExcludeServices: []string{"/x/do"}},
 			want: []string{"/a", "/b", "/x/ask/_service_event"}},
+		"an action": {options: TopicOptions{Actions: []string{"dock"}, IgnoreLeafTopics: true}, want: dock},
+		"actions": {options: TopicOptions{AllActions: true},
+			want: append(slices.Clone(dock), "/fly/_action/status")},
+		"but an action": {options: TopicOptions{AllActions: true, ExcludeActions: []string{"/fly"}}, want: dock},
+		"no action": {options: TopicOptions{All: true, IncludeHiddenTopics: true, ExcludeRegex: "/x",
+			ExcludeActions: []string{"/fly", "dock"}}, want: []string{"/a", "/b"}},
 		"but topics": {topics: []string{"/a"},
 			options: TopicOptions{All: true, ExcludeTopics: []string{"/b"}, ExcludeRegex: "a$"}},
 		"what the recorder says": {topics: []string{"/diagnostics", codec.EventTopic},

@@ -15,6 +15,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/msgs/rosidl"
+	"tapedeck/nodes/internal/calls"
 	"tapedeck/nodes/recorder/internal/intake"
 	"tapedeck/nodes/recorder/internal/selection"
 	"tapedeck/nodes/recorder/internal/snapshot"
@@ -568,21 +569,23 @@ func (s *Set) Topics() []*Topic {
 // Unfit is the reason that Unheard returns for topics that the format cannot hold, which Warn was called for.
 const Unfit = "the format cannot hold it"
 
-// Unheard returns the named topics that received no messages, in order, and why.
+// Unheard returns the named topics that received no messages, and named actions of which there is no topic, and why.
 func (s *Set) Unheard() (topics []string, why map[string]string) {
 	s.mu.Lock()
 	named := slices.Sorted(maps.Keys(s.Selection.Topics))
 	unfit := maps.Clone(s.unfit)
 	s.mu.Unlock()
-	heard, there := selection.Names{}, selection.Names{}
+	heard, there, actions := selection.Names{}, selection.Names{}, selection.Names{}
 	for _, t := range s.Topics() {
 		topic, n := t.Name(), t.Counts()
 		there[topic] = true
+		call, _ := calls.Of(topic, t.Channel.Load().Type)
+		actions[call.Action] = true
 		heard[topic] = heard[topic] || n.Received+n.Lost+n.Skipped+n.Throttled > 0
 	}
 	why = map[string]string{}
 	for _, name := range named {
-		service, events := strings.CutSuffix(name, selection.ServiceEvents)
+		service, events := strings.CutSuffix(name, calls.Events)
 		switch {
 		case heard[name], events && (there[name] || there[service+bridge.CallReplies]): // a service need not be called
 			continue
@@ -594,6 +597,11 @@ func (s *Set) Unheard() (topics []string, why map[string]string) {
 			why[name] = "nobody published it"
 		}
 		topics = append(topics, name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Selection.Actions)) { // an action need not be given goals
+		if !actions[name] {
+			topics, why[name] = append(topics, name), "nobody served this action"
+		}
 	}
 	return topics, why
 }

@@ -1,0 +1,64 @@
+package calls
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/msgs/service_msgs"
+	"tapedeck/msgs/wire"
+)
+
+func TestOf(t *testing.T) {
+	for _, test := range []struct {
+		topic, typeName string
+		want            Topic // Ending "": none
+	}{
+		{"/a/light/_service_event", "std_srvs/srv/SetBool_Event",
+			Topic{Service: "/a/light", Type: "std_srvs/srv/SetBool", Ending: Events}},
+		{"/light/_request", "std_srvs/srv/SetBool_Request",
+			Topic{Service: "/light", Type: "std_srvs/srv/SetBool", Ending: bridge.CallRequests}},
+		{"/light/_reply", "std_srvs/srv/SetBool_Response",
+			Topic{Service: "/light", Type: "std_srvs/srv/SetBool", Ending: bridge.CallReplies}},
+		{"/dock/_action/send_goal/_request", "a/action/Dock_SendGoal_Request", Topic{Service: "/dock/_action/send_goal",
+			Type: "a/action/Dock_SendGoal", Ending: bridge.CallRequests, Action: "/dock", Part: SendGoal}},
+		{"/dock/_action/cancel_goal/_service_event", "action_msgs/srv/CancelGoal_Event",
+			Topic{Service: "/dock/_action/cancel_goal", Type: "action_msgs/srv/CancelGoal", Ending: Events,
+				Action: "/dock", Part: CancelGoal}},
+		{"/dock/_action/feedback", "a/action/Dock_FeedbackMessage",
+			Topic{Ending: Feedback, Action: "/dock", Part: Feedback}},
+		{"/dock/_action/status", "action_msgs/msg/GoalStatusArray",
+			Topic{Ending: Status, Action: "/dock", Part: Status}},
+		{"/light/_request", "std_msgs/msg/Bool", Topic{}},
+		{"/light/_service_event", "std_srvs/srv/SetBool_Request", Topic{}},
+		{"/_request", "std_srvs/srv/SetBool_Request", Topic{}},
+		{"/light", "std_srvs/srv/SetBool_Request", Topic{}},
+	} {
+		got, ok := Of(test.topic, test.typeName)
+		require.Equal(t, test.want, got, test.topic)
+		require.Equal(t, test.want.Ending != "", ok, test.topic)
+	}
+	for typeName, want := range map[string]string{
+		"a/action/Dock_SendGoal_Event": "a/action/Dock", "a/action/Dock_GetResult": "a/action/Dock",
+		"a/action/Dock_FeedbackMessage": "a/action/Dock", "action_msgs/srv/CancelGoal": "",
+	} {
+		require.Equal(t, want, ActionType(typeName))
+	}
+}
+
+func TestEvent(t *testing.T) {
+	want := service_msgs.ServiceEventInfo{EventType: 1, ClientGid: [16]uint8{1, 15}, SequenceNumber: 3}
+	for _, requests := range []int{0, 1} {
+		e := wire.NewEncoder(nil)
+		want.MarshalCDR(e)
+		e.Length(requests, 1)
+		e.Bool(true)
+		got, request, err := Event(e.Bytes())
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+		require.Equal(t, requests == 1, request)
+	}
+	_, _, err := Event([]byte{0, 1, 0, 0, 1})
+	require.Error(t, err)
+}
