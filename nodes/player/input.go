@@ -56,7 +56,8 @@ func (r *sourceInput) latched(t int64, publish func(*codec.Message) error) error
 	if t <= r.source.start {
 		return nil
 	}
-	it, err := r.source.latest(codec.Query{End: t, Topics: r.published, Damaged: r.damaged}, func(c *codec.Channel) int {
+	published := func(c *codec.Channel) bool { return r.published(c) && r.publishers[c].caller == nil }
+	it, err := r.source.latest(codec.Query{End: t, Topics: published, Damaged: r.damaged}, func(c *codec.Channel) int {
 		return r.publishers[c].latchedDepth(c)
 	})
 	if err != nil {

@@ -117,7 +117,7 @@ func TestTopicFilter(t *testing.T) {
 		"exclusion wins":   {options{Topics: topics, ExcludeTopics: []string{"imu"}, ExcludeRegex: "camera"}, topics[3:]},
 		"nothing is named": {options{Topics: []string{"/other"}}, nil},
 		"clock with all":   {options{ClockTopicsAll: true}, topics[:3]},
-		"no such service":  {options{Services: []string{"/imu"}}, nil},
+		"services alone":   {options{Services: []string{"/imu"}}, topics},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wants, err := topicFilter(&test.options)
@@ -137,10 +137,31 @@ func TestTopicFilter(t *testing.T) {
 	wants, err := topicFilter(&options{Topics: []string{"/imu"}})
 	require.NoError(t, err)
 	require.True(t, wants(&codec.Channel{Topic: "imu"}), "other programs record names without a slash")
-	wants, err = topicFilter(&options{Services: []string{"/a", "b"}, ExcludeServices: []string{"/b"}})
-	require.NoError(t, err)
-	require.True(t, wants(&codec.Channel{Topic: "/a/_service_event"}))
-	require.False(t, wants(&codec.Channel{Topic: "/b/_service_event"}))
+	event := func(service string) *codec.Channel {
+		return &codec.Channel{Topic: service + "/_service_event", Type: "a/srv/B_Event"}
+	}
+	status := func(action string) *codec.Channel { return &codec.Channel{Topic: action + "/_action/status"} }
+	for _, test := range []struct {
+		options           options
+		played, leftAside []*codec.Channel
+	}{
+		{options{Services: []string{"/a", "b"}, ExcludeServices: []string{"/b"}},
+			[]*codec.Channel{event("/a"), status("/d")}, []*codec.Channel{event("/b"), event("/c")}},
+		{options{Actions: []string{"/d*"}, ExcludeActions: []string{"/dd"}},
+			[]*codec.Channel{status("/d"), event("/d/_action/send_goal"), event("/a")},
+			[]*codec.Channel{status("/dd"), status("/e"), event("/e/_action/send_goal")}},
+		{options{Topics: []string{"/imu"}, Services: []string{"/a"}}, []*codec.Channel{event("/a"), {Topic: "/imu"}},
+			[]*codec.Channel{event("/b"), status("/d"), {Topic: "/clock"}}},
+	} {
+		wants, err := topicFilter(&test.options)
+		require.NoError(t, err)
+		for _, c := range test.played {
+			require.True(t, wants(c), c.Topic)
+		}
+		for _, c := range test.leftAside {
+			require.False(t, wants(c), c.Topic)
+		}
+	}
 	for _, o := range []options{{Regex: "("}, {ExcludeRegex: "("}} {
 		_, err := topicFilter(&o)
 		require.ErrorIs(t, err, config.ErrUsage)

@@ -19,17 +19,23 @@ type options struct {
 	AlignStarts bool     `param:"align_starts" group:"Input" help:"shift recordings in time so that all begin with the earliest one; input_offset counts from there"`
 
 	Topics            []string `param:"topics" several:"true" group:"Topics" alias:"white-channel" value:"TOPIC" help:"play only this TOPIC: a name, a name in which * matches anything, or a regular expression that must match the whole name"`
-	Services          []string `param:"services" group:"Topics" value:"SERVICE" help:"play only the events of this SERVICE"`
+	Services          []string `param:"services" several:"true" group:"Topics" value:"SERVICE" help:"of services, play only this SERVICE; same syntax as topics"`
+	Actions           []string `param:"actions" several:"true" group:"Topics" value:"ACTION" help:"of actions, play only this ACTION; same syntax as topics"`
 	Regex             string   `param:"regex" short:"e" group:"Topics" help:"play topics whose name contains a match of this regular expression"`
 	ExcludeTopics     []string `param:"exclude_topics" several:"true" group:"Topics" alias:"black-channel" value:"TOPIC" help:"leave out this TOPIC; same syntax as topics"`
 	TopicTypes        []string `param:"topic_types" several:"true" group:"Topics" value:"TYPE" help:"play topics of this TYPE, such as sensor_msgs/msg/Imu, and those of topics; same syntax as topics"`
 	ExcludeTopicTypes []string `param:"exclude_topic_types" several:"true" group:"Topics" value:"TYPE" help:"leave out topics of this TYPE; same syntax as topics"`
 	AllowUnmatched    bool     `param:"allow_unmatched" group:"Topics" help:"accept options that name topics which no recording has"`
-	ExcludeServices   []string `param:"exclude_services" group:"Topics" value:"SERVICE" help:"leave out the events of this SERVICE"`
+	ExcludeServices   []string `param:"exclude_services" several:"true" group:"Topics" value:"SERVICE" help:"leave out this SERVICE; same syntax as topics"`
+	ExcludeActions    []string `param:"exclude_actions" several:"true" group:"Topics" value:"ACTION" help:"leave out this ACTION; same syntax as topics"`
 	ExcludeRegex      string   `param:"exclude_regex" short:"x" group:"Topics" help:"leave out topics whose name contains a match of this regular expression"`
 	Remap             []string `param:"remap" short:"m" group:"Topics" value:"/from:=/to" help:"rename a topic: /from:=/to"`
 	Prefix            string   `param:"prefix" group:"Topics" value:"/PREFIX" help:"put this in front of all topic names"`
 	QoSOverrides      string   `param:"qos_profile_overrides_path" group:"Topics" value:"FILE" help:"YAML FILE with the QoS to publish with, by topic, in the format of rosbag2"`
+
+	SendRequests   bool   `param:"publish_service_requests" group:"Services" help:"send recorded requests to their services, instead of publishing the events of these"`
+	SendActions    bool   `param:"send_actions_as_client" group:"Services" help:"send recorded goals, cancellations and requests for results to their action servers, instead of publishing the topics of these"`
+	RequestsSource string `param:"service_requests_source" group:"Services" options:"service_introspection|client_introspection" help:"take requests from events of servers (service_introspection) or clients; recorded requests are sent where there are no such events"`
 
 	timerange.Range
 
@@ -73,8 +79,8 @@ type options struct {
 
 func defaultOptions() options {
 	return options{
-		Rate: 1, Order: byReceipt, MatchPatience: 5 * time.Second, AckTimeout: 5 * time.Second,
-		ReadAhead: 64 << 20, Progress: 5, Diagnostics: true,
+		RequestsSource: fromServers, Rate: 1, Order: byReceipt,
+		MatchPatience: 5 * time.Second, AckTimeout: 5 * time.Second, ReadAhead: 64 << 20, Progress: 5, Diagnostics: true,
 	}
 }
 

@@ -44,7 +44,7 @@ func (s *graphOutput) publish(m *codec.Message) error {
 	if errors.Is(err, errMismatch) {
 		if !p.warned {
 			p.warned = true
-			s.node.Log(bridge.Warn, "%s: %v", p.Topic(), err)
+			s.node.Log(bridge.Warn, "%s: %v", m.Channel.Topic, err)
 		}
 		err = nil
 	}
@@ -58,25 +58,32 @@ func (s *graphOutput) publishClock(clock int64) error {
 // publishers publish the messages of channels.
 type publishers map[*codec.Channel]*publisher
 
-// publisher is shared by the channels of one topic and type.
+// publisher is shared by the channels of one topic and type. One with a caller is of one channel, and sends its requests
+// to a service instead of publishing.
 type publisher struct {
 	rospub.Offer
+	requests *requestReader
+	caller   *caller
+	action   *action // nil: of none
+
 	stamps *cdr.Stamps // of the type, to be moved to the time of playing; nil: left as they are
 	warned bool        // of a payload that does not match the type
 }
 
-// advertise creates the publishers of the channels. It warns of topics that cannot be published and goes on.
-func advertise(node bridge.Node, channels []*codec.Channel, o *options) (publishers, error) {
+// advertise creates the publishers of the channels, but for those with a reader of requests, which may be nil. It warns
+// of topics that cannot be published and goes on.
+func advertise(node bridge.Node, channels []*codec.Channel, readers map[*codec.Channel]*requestReader,
+	o *options) (publishers, callers, error) {
 	overrides, err := graph.QoSOverrides(o.QoSOverrides)
 	if err != nil {
-		return nil, err
+		return nil, callers{}, err
 	}
 	type key struct{ topic, typeName string }
 	var order []key
 	byKey := map[key][]*codec.Channel{}
 	for _, c := range channels {
-		if c.Encoding != codec.EncodingCDR {
-			continue // the source warned of it
+		if _, requests := readers[c]; requests || c.Encoding != codec.EncodingCDR {
+			continue // the source warned of other encodings
 		}
 		k := key{c.Topic, c.Type}
 		if byKey[k] == nil {
@@ -84,16 +91,13 @@ func advertise(node bridge.Node, channels []*codec.Channel, o *options) (publish
 		}
 		byKey[k] = append(byKey[k], c)
 	}
-	all := publishers{}
+	all, called := o.openCallers(node, readers)
 	for _, k := range order {
 		qos, ok := overrides[full(k.topic)]
 		if !ok {
 			qos = offer(byKey[k])
 		}
-		topic := k.topic
-		if o.Prefix != "" {
-			topic = "/" + strings.Trim(o.Prefix, "/") + full(topic)
-		}
+		topic := o.prefixed(k.topic)
 		define(node, k.typeName, byKey[k])
 		own, err := node.Advertise(topic, k.typeName, qos)
 		if err != nil {
@@ -106,10 +110,18 @@ func advertise(node bridge.Node, channels []*codec.Channel, o *options) (publish
 		}
 	}
 	if len(all) == 0 {
-		return nil, errors.New("nothing to play: no topic of the recording is selected, or none carries ROS 2 messages; " +
-			"'converter info' lists them")
+		return nil, called, errors.New("nothing to play: no topic of the recording is selected, or none carries ROS 2 " +
+			"messages; 'converter info' lists them")
 	}
-	return all, nil
+	return all, called, nil
+}
+
+// prefixed returns the name of a topic or service under the prefix, if there is one.
+func (o *options) prefixed(name string) string {
+	if o.Prefix == "" {
+		return name
+	}
+	return "/" + strings.Trim(o.Prefix, "/") + full(name)
 }
 
 // define gives the node the recorded definition of a type, so that subscribers can ask for it.
@@ -161,7 +173,7 @@ func (p publishers) offers() []rospub.Offer {
 	once := map[*publisher]bool{}
 	var list []rospub.Offer
 	for _, one := range p {
-		if !once[one] {
+		if !once[one] && one.caller == nil {
 			once[one] = true
 			list = append(list, one.Offer)
 		}
@@ -175,6 +187,17 @@ func (p *publisher) send(m *codec.Message, playingTime func(int64) int64) error 
 	if len(m.Data) < wire.HeaderSize {
 		return errMismatch
 	}
+	if p.caller != nil {
+		return p.call(m, playingTime)
+	}
+	if err := p.restamp(m, playingTime); err != nil {
+		return err
+	}
+	return p.Publish(m.Data)
+}
+
+// restamp moves the stamps of a message, if they are to be moved.
+func (p *publisher) restamp(m *codec.Message, playingTime func(int64) int64) error {
 	if p.stamps != nil {
 		stamp, ok, err := p.stamps.First(m.Data)
 		if ok && err == nil {
@@ -187,7 +210,7 @@ func (p *publisher) send(m *codec.Message, playingTime func(int64) int64) error 
 			return fmt.Errorf("%w: %w", errMismatch, err)
 		}
 	}
-	return p.Publish(m.Data)
+	return nil
 }
 
 var errMismatch = errors.New("skipped a payload that does not match its type")

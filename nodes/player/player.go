@@ -25,6 +25,7 @@ type player struct {
 	line       *progress.Line
 	source     *source
 	publishers publishers
+	callers    callers
 	output     *graphOutput
 	timer      *systemTimer
 	opened     time.Time // when the node joined the graph
@@ -46,7 +47,14 @@ func newPlayer(o options, s *source, node bridge.Node, line *progress.Line) (*pl
 		return nil, err
 	}
 	p := &player{options: o, node: node, line: line, source: s, opened: opened}
-	if p.publishers, err = advertise(node, s.channels, &o); err != nil {
+	readers, warnings, err := s.readers(&o)
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range warnings {
+		node.Log(bridge.Warn, "%s", text)
+	}
+	if p.publishers, p.callers, err = advertise(node, s.channels, readers, &o); err != nil {
 		return nil, err
 	}
 	if p.output, err = newGraphOutput(node, p.publishers, plan.clocked()); err != nil {
@@ -111,7 +119,11 @@ func (p *player) run(ctx context.Context) (err error) {
 	defer end()
 	defer context.AfterFunc(ctx, end)()
 	p.timer.lockThread()
-	if err := p.engine.run(ctx); ctx.Err() != nil {
+	err = p.engine.run(ctx)
+	settled, stop := context.WithTimeout(ctx, p.options.AckTimeout)
+	defer stop()
+	p.callers.finish(settled)
+	if ctx.Err() != nil {
 		return nil // errors are a consequence of that
 	} else if err != nil {
 		return err
@@ -153,12 +165,30 @@ func (p *player) await(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := p.awaitServices(ctx); err != nil {
+		return err
+	}
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-time.After(p.options.Delay):
 		return nil
 	}
+}
+
+// awaitServices waits for the services to which requests are sent: for all of them if that is asked for, otherwise at
+// most for match_patience.
+func (p *player) awaitServices(ctx context.Context) error {
+	patient, cancel := ctx, func() {}
+	if !p.options.AwaitSubs {
+		patient, cancel = context.WithTimeout(ctx, p.options.MatchPatience)
+	}
+	defer cancel()
+	if missing := p.callers.await(patient); missing != nil && ctx.Err() == nil && p.options.MatchPatience > 0 {
+		p.node.Log(bridge.Warn, "not there within %v, and requests are not sent before they are: %s",
+			p.options.MatchPatience, strings.Join(missing, ", "))
+	}
+	return ctx.Err()
 }
 
 // acknowledge requests a lock-step for each message on a topic, whatever its type.

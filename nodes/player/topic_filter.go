@@ -8,11 +8,10 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/config"
+	"tapedeck/nodes/internal/calls"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/pattern"
 )
-
-const serviceEvents = "/_service_event"
 
 // selector is an option that names topics.
 type selector struct {
@@ -37,15 +36,21 @@ func (o *options) selectors() (all []selector, err error) {
 	topics := func(p pattern.Patterns, c *codec.Channel) bool { return matches(p, c.Topic) }
 	types := func(p pattern.Patterns, c *codec.Channel) bool { return p.MatchType(c.Type) }
 	services := func(p pattern.Patterns, c *codec.Channel) bool {
-		service, ok := strings.CutSuffix(c.Topic, serviceEvents)
-		return ok && matches(p, service)
+		call, _ := calls.Of(c.Topic, c.Type)
+		return call.Service != "" && matches(p, call.Service)
+	}
+	actions := func(p pattern.Patterns, c *codec.Channel) bool {
+		call, _ := calls.Of(c.Topic, c.Type)
+		return call.Action != "" && matches(p, call.Action)
 	}
 	add("topics", o.Topics, topics)
 	add("topic_types", o.TopicTypes, types)
 	add("services", o.Services, services)
+	add("actions", o.Actions, actions)
 	add("exclude_topics", o.ExcludeTopics, topics)
 	add("exclude_topic_types", o.ExcludeTopicTypes, types)
 	add("exclude_services", o.ExcludeServices, services)
+	add("exclude_actions", o.ExcludeActions, actions)
 	for _, r := range []struct{ option, text string }{{"regex", o.Regex}, {"exclude_regex", o.ExcludeRegex}} {
 		if re, failed := graph.Regexp(r.option, r.text); failed != nil {
 			return nil, failed
@@ -69,12 +74,18 @@ func topicFilter(o *options) (func(*codec.Channel) bool, error) {
 		return nil, err
 	}
 	clocked := o.Clock > 0 || len(o.ClockTopics) > 0 || o.ClockTopicsAll
-	named := slices.ContainsFunc(selectors, func(s selector) bool { return !s.exclude })
+	topicsNamed := len(o.Topics)+len(o.TopicTypes) > 0 || o.Regex != ""
 	return func(c *codec.Channel) bool {
 		if clocked && full(c.Topic) == clockTopic {
 			return false
 		}
-		wants := !named && !codec.IsEvents(c) // the recorder's own events topic is played only when it is named
+		wants := !topicsNamed && !codec.IsEvents(c) // the recorder's own events topic is played only when it is named
+		switch call, ok := calls.Of(c.Topic, c.Type); {
+		case call.Action != "":
+			wants = wants && len(o.Actions) == 0
+		case ok:
+			wants = wants && len(o.Services) == 0
+		}
 		for _, s := range selectors {
 			if s.match(c) {
 				if s.exclude {
@@ -105,7 +116,10 @@ func (o *options) unmatched(channels []*codec.Channel) error {
 	for _, rule := range o.Remap {
 		from, _, _ := strings.Cut(rule, ":=")
 		if !ownName.MatchString(full(from)) &&
-			!slices.ContainsFunc(channels, func(c *codec.Channel) bool { return full(c.Topic) == full(from) }) {
+			!slices.ContainsFunc(channels, func(c *codec.Channel) bool {
+				call, _ := calls.Of(c.Topic, c.Type)
+				return full(from) == full(c.Topic) || full(from) == full(call.Service)
+			}) {
 			missing = append(missing, "--remap "+rule)
 		}
 	}

@@ -1,7 +1,11 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,7 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
 	"tapedeck/msgs/action_msgs"
+	"tapedeck/msgs/rcl_interfaces"
 	"tapedeck/msgs/service_msgs"
 	"tapedeck/msgs/wire"
 )
@@ -160,5 +167,156 @@ func TestRecordAction(t *testing.T) {
 			recorded := channel(t, g.path("drive"), eventTopic)
 			require.Contains(t, string(recorded.Schema.Data), "float64 target")
 		})
+	}
+}
+
+// TestReplayCalls records requests and goals, as a recorder receives them and as introspection publishes them, and
+// sends them to a service and an action server.
+func TestReplayCalls(t *testing.T) {
+	t.Parallel()
+	const listType, count = "rcl_interfaces/srv/ListParameters", 4
+	list := func(i int) *rcl_interfaces.ListParameters_Request {
+		return &rcl_interfaces.ListParameters_Request{Prefixes: []string{"abc"}, Depth: uint64(i)}
+	}
+	reply := encode(func(e *wire.Encoder) { (&rcl_interfaces.ListParameters_Response{}).MarshalCDR(e) })
+	id := func(target float64) [16]uint8 { return goalID(byte(target)) }
+	target := func(goal []byte) float64 {
+		d := wire.NewDecoder(goal)
+		d.Skip(16)
+		return d.Float64()
+	}
+	for _, introspection := range []bool{false, true} {
+		t.Run(fmt.Sprintf("introspection %v", introspection), func(t *testing.T) {
+			t.Parallel()
+			g := isolate(t)
+			server, client := g.open("server"), g.open("client")
+			args := []string{"-s", "mcap", "-o", "drive", "--chunk-duration", "50ms", "--definition-paths",
+				g.defineDock()}
+			if introspection {
+				lists, err := server.Advertise("/list/_service_event", listType+"_Event", keepAll())
+				require.NoError(t, err)
+				goals, err := server.Advertise("/dock/_action/send_goal/_service_event",
+					"test_msgs/action/Dock_SendGoal_Event", keepAll())
+				require.NoError(t, err)
+				recorder := g.start("recorder", append(args, "--all-services", "--actions", "/dock")...)
+				await(t, func() bool { return lists.Subscribers() == 1 && goals.Subscribers() == 1 })
+				for i := range count {
+					for _, kind := range []uint8{service_msgs.ServiceEventInfo_REQUEST_SENT,
+						service_msgs.ServiceEventInfo_REQUEST_RECEIVED} {
+						require.NoError(t, lists.Publish(eventOf(kind, int64(i), list(i).MarshalCDR)))
+						require.NoError(t, goals.Publish(eventOf(kind, int64(i),
+							func(e *wire.Encoder) { putGoal(e, id(float64(i)), float64(i)) })))
+					}
+					time.Sleep(100 * time.Millisecond) // the spacing
+				}
+				require.NoError(t, lists.Flush(t.Context()))
+				require.NoError(t, goals.Flush(t.Context()))
+				recorder.Interrupt()
+			} else {
+				serveDock(t, server)
+				(&served{}).serve(t, server, "/list", listType, reply)
+				recorder := g.start("recorder", append(args, "--services", "/list", "--all-actions")...)
+				recorder.Prints("recording /list/_request")
+				recorder.Prints("recording /dock/_action/send_goal/_request")
+				// The recorder may meet the client after its first calls.
+				for i := 0; ; i++ {
+					_, err := client.Call(t.Context(), "/list", listType, marshal(t, list(i)))
+					require.NoError(t, err)
+					goal := encode(func(e *wire.Encoder) { putGoal(e, id(float64(i)), float64(i)) })
+					_, err = client.Call(t.Context(), "/dock/_action/send_goal", "test_msgs/action/Dock_SendGoal", goal)
+					require.NoError(t, err)
+					all := soFar(t, g.path("drive"))
+					if len(all["/list/_request"]) >= count && len(all["/dock/_action/send_goal/_request"]) >= count {
+						break
+					}
+					time.Sleep(100 * time.Millisecond) // the spacing
+				}
+				recorder.Interrupt()
+			}
+			require.NoError(t, server.Close())
+			require.NoError(t, client.Close())
+			recorded := timed(t, g.path("drive"))
+
+			p := isolate(t)
+			listener := p.open("listener")
+			action, service := serveDock(t, listener), &served{}
+			service.serve(t, listener, "/list", listType, reply)
+			began := time.Now()
+			out := p.run(0, "player", g.path("drive"), "--publish-service-requests", "--send-actions-as-client")
+			lists, goals := recorded["/list/_request"], recorded["/dock/_action/send_goal/_request"]
+			if introspection {
+				lists, goals = recorded["/list/_service_event"], recorded["/dock/_action/send_goal/_service_event"]
+				require.Len(t, lists, 2*count)
+				lists, goals = every(2, lists), every(2, goals) // one of two is that of the server
+			}
+			require.Contains(t, out, fmt.Sprintf("sent %d requests to /list; %[1]d answered", len(lists)))
+			require.Contains(t, out,
+				fmt.Sprintf("sent %d requests to /dock/_action/send_goal; %[1]d answered", len(goals)))
+
+			// Requests that come at once, on a busy machine, are answered in any order.
+			depth := func(data []byte) float64 {
+				var m rcl_interfaces.ListParameters_Request
+				require.NoError(t, cdr.Unmarshal(data, &m))
+				require.Equal(t, []string{"abc"}, m.Prefixes)
+				return float64(m.Depth)
+			}
+			sorted := func(all []asked, number func([]byte) float64) []asked {
+				slices.SortFunc(all, func(a, b asked) int { return cmp.Compare(number(a.data), number(b.data)) })
+				return all
+			}
+			requests := sorted(service.requests(""), depth)
+			require.Len(t, requests, len(lists))
+			for i, r := range requests {
+				require.Equal(t, depth(requests[0].data)+float64(i), depth(r.data))
+				require.GreaterOrEqual(t, r.when.Sub(began), lists[i].after, "none is early")
+			}
+			received := sorted(action.requests(""), target)
+			require.Len(t, received, len(goals))
+			ids := map[string]bool{}
+			for i, r := range received {
+				require.Equal(t, target(received[0].data)+float64(i), target(r.data))
+				require.Contains(t, string(r.data), "pier 42")
+				require.NotEqual(t, id(target(r.data)), [16]uint8(r.data[4:20]), "the recorded identifier")
+				ids[string(r.data[4:20])] = true
+				require.GreaterOrEqual(t, r.when.Sub(began), goals[i].after, "none is early")
+			}
+			require.Len(t, ids, len(goals))
+		})
+	}
+}
+
+// every returns the first of n messages, and of each n that follow.
+func every(n int, all []timedMessage) (some []timedMessage) {
+	for i := 0; i < len(all); i += n {
+		some = append(some, all[i])
+	}
+	return some
+}
+
+// timedMessage is a recorded message.
+type timedMessage struct {
+	data  []byte
+	after time.Duration // the first message of the recording
+}
+
+// timed returns the messages of a recording by topic.
+func timed(t *testing.T, path string) map[string][]timedMessage {
+	r, err := formats.Open(path)
+	require.NoError(t, err)
+	defer r.Close()
+	info, err := r.Info()
+	require.NoError(t, err)
+	it, err := r.Read(codec.Query{})
+	require.NoError(t, err)
+	defer it.Close()
+	all := map[string][]timedMessage{}
+	for {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		require.NoError(t, err)
+		all[m.Channel.Topic] = append(all[m.Channel.Topic],
+			timedMessage{slices.Clone(m.Data), time.Duration(m.LogTime - info.StartTime)})
 	}
 }

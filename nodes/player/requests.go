@@ -1,0 +1,229 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
+	"tapedeck/msgs/service_msgs"
+	"tapedeck/nodes/internal/calls"
+)
+
+// Values of the option service_requests_source.
+const (
+	fromServers = "service_introspection"
+	fromClients = "client_introspection"
+)
+
+// sends reports whether requests of the service or action are sent, instead of what was recorded being published.
+func (o *options) sends(call calls.Topic) bool {
+	if call.Action != "" {
+		return o.SendActions
+	}
+	return call.Service != "" && o.SendRequests
+}
+
+// requestEvent returns the type of the events whose requests are sent.
+func (o *options) requestEvent() uint8 {
+	if o.RequestsSource == fromClients {
+		return service_msgs.ServiceEventInfo_REQUEST_SENT
+	}
+	return service_msgs.ServiceEventInfo_REQUEST_RECEIVED
+}
+
+// requestReader reads the requests in the messages of a channel.
+type requestReader struct {
+	call    calls.Topic
+	event   uint8       // type of the events that hold requests
+	schema  *cdr.Schema // of the events; nil: the messages are requests
+	request *cdr.Schema
+}
+
+// read returns the request that a message holds, nil if it holds none.
+func (r *requestReader) read(data []byte) ([]byte, error) {
+	if r.schema == nil {
+		return data, nil
+	}
+	if info, there, err := calls.Event(data); err != nil || info.EventType != r.event || !there {
+		return nil, err
+	}
+	event, err := r.schema.Decode(data)
+	if err != nil {
+		return nil, err
+	}
+	return r.request.Encode(event.Get("request").([]*cdr.Struct)[0])
+}
+
+// readers returns for each channel whose requests are to be sent how to read them. A service's events are preferred to
+// its requests as a recorder without introspection received them, which may lack those of new clients. Other channels
+// of services and actions whose requests are sent have a nil reader. Warnings name services of which no request can be
+// sent.
+func (s *source) readers(o *options) (all map[*codec.Channel]*requestReader, warnings []string, err error) {
+	all = map[*codec.Channel]*requestReader{}
+	for i := range s.recordings {
+		services := map[string]*recordedService{}
+		for _, t := range s.recordings[i].info.Topics {
+			call, ok := calls.Of(t.Channel.Topic, t.Channel.Type)
+			if !ok || !s.wants(t.Channel) || !o.sends(call) {
+				continue
+			}
+			all[t.Channel] = nil
+			if services[call.Service] == nil {
+				services[call.Service] = &recordedService{}
+			}
+			service := services[call.Service]
+			switch {
+			case call.Ending == bridge.CallRequests:
+				service.requests = append(service.requests, t.Channel)
+			case call.Ending == calls.Events && t.MessageCount > 0:
+				service.events = append(service.events, t.Channel)
+			}
+		}
+		if err := s.recordings[i].findRequests(services, o.requestEvent()); err != nil {
+			return nil, nil, err
+		}
+		for _, name := range slices.Sorted(maps.Keys(services)) {
+			if reason := services[name].choose(all, o.requestEvent()); reason != "" {
+				warnings = append(warnings,
+					fmt.Sprintf("%s: requests of %s are not sent: %s", s.recordings[i].info.Path, name, reason))
+			}
+		}
+	}
+	return all, warnings, nil
+}
+
+// recordedService is what a recording has of a service.
+type recordedService struct {
+	events, requests []*codec.Channel
+	whole, empty     bool // there are events of the wanted type with, and without a request
+}
+
+// findRequests looks for events with requests, in as many messages as it takes.
+func (r *recording) findRequests(services map[string]*recordedService, event uint8) error {
+	open := map[*codec.Channel]*recordedService{}
+	for _, service := range services {
+		for _, c := range service.events {
+			open[c] = service
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	wanted := func(c *codec.Channel) bool { return open[c] != nil }
+	it, err := r.Read(codec.Query{Topics: wanted, Damaged: func(error) {}})
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	for len(open) > 0 {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		service := open[m.Channel]
+		if info, there, err := calls.Event(m.Data); service == nil || err != nil || info.EventType != event {
+			continue
+		} else if !there {
+			service.empty = true
+			continue
+		}
+		service.whole = true
+		maps.DeleteFunc(open, func(_ *codec.Channel, of *recordedService) bool { return of == service })
+	}
+	return nil
+}
+
+// choose sets the readers of the channels from which requests are taken, or returns why there are none.
+func (s *recordedService) choose(all map[*codec.Channel]*requestReader, event uint8) (reason string) {
+	if s.whole {
+		for _, c := range s.events {
+			r := &requestReader{event: event}
+			r.call, _ = calls.Of(c.Topic, c.Type)
+			library := c.Library(msgs.Library())
+			var err error
+			if r.schema, err = cdr.NewSchema(library, c.Type); err == nil {
+				r.request, err = cdr.NewSchema(library, r.call.Type+"_Request")
+			}
+			if err == nil {
+				all[c] = r
+			} else {
+				reason = fmt.Sprintf("its events cannot be read without the definition: %v", err)
+			}
+		}
+		if reason == "" {
+			return ""
+		}
+	}
+	for _, c := range s.requests {
+		call, _ := calls.Of(c.Topic, c.Type)
+		all[c] = &requestReader{call: call}
+	}
+	switch {
+	case len(s.requests) > 0:
+		return ""
+	case reason != "" || len(s.events) == 0:
+		return reason
+	case s.empty:
+		return "its introspection was set to metadata only"
+	case event == service_msgs.ServiceEventInfo_REQUEST_RECEIVED:
+		return "no event is from its server; --service-requests-source " + fromClients + " takes those of its clients"
+	}
+	return "no event is from a client; --service-requests-source " + fromServers + " takes those of the server"
+}
+
+// openCallers returns the publishers that send the requests of channels to services, and the callers they use.
+func (o *options) openCallers(node bridge.Node, readers map[*codec.Channel]*requestReader) (publishers, callers) {
+	all := publishers{}
+	type key struct{ service, typeName string }
+	known, actions := map[key]*caller{}, map[string]*action{}
+	for c, r := range readers {
+		if r == nil {
+			continue
+		}
+		k := key{r.call.Service, r.call.Type}
+		if known[k] == nil {
+			client, err := node.Client(o.prefixed(full(r.call.Service)), r.call.Type)
+			if err != nil {
+				node.Log(bridge.Warn, "requests of %s are not sent: %v", r.call.Service, err)
+				continue
+			}
+			known[k] = newCaller(node, client)
+		}
+		if r.call.Action != "" && actions[r.call.Action] == nil {
+			actions[r.call.Action] = &action{goals: map[goalID]*goal{}}
+		}
+		all[c] = &publisher{requests: r, caller: known[k], action: actions[r.call.Action]}
+	}
+	list := slices.SortedFunc(maps.Values(known), func(a, b *caller) int {
+		return strings.Compare(a.client.Service(), b.client.Service())
+	})
+	return all, callers{list, slices.Collect(maps.Values(actions))}
+}
+
+// call sends the request that a message holds, if it holds one.
+func (p *publisher) call(m *codec.Message, playingTime func(int64) int64) error {
+	if err := p.restamp(m, playingTime); err != nil {
+		return err
+	}
+	request, err := p.requests.read(m.Data)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", errMismatch, err)
+	case request == nil:
+		return nil
+	case p.action != nil:
+		return p.action.send(p.caller, p.requests.call.Part, request, playingTime)
+	}
+	p.caller.send(request, false, nil)
+	return nil
+}

@@ -1,0 +1,356 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
+	"tapedeck/msgs/action_msgs"
+	"tapedeck/msgs/rcl_interfaces"
+	"tapedeck/msgs/rosidl"
+	"tapedeck/msgs/service_msgs"
+	"tapedeck/msgs/unique_identifier_msgs"
+	"tapedeck/msgs/wire"
+	"tapedeck/nodes/internal/formats"
+)
+
+const listType = "rcl_interfaces/srv/ListParameters"
+
+// raw is a message of a recording with that payload.
+type raw struct {
+	topic, typeName string
+	ms              int64
+	data            []byte
+}
+
+// cutRaw writes a recording with the definitions of a library.
+func cutRaw(t *testing.T, library *rosidl.Library, entries ...raw) string {
+	path := filepath.Join(t.TempDir(), "calls.mcap")
+	w, err := formats.All().Codecs().Create(path, codec.CreateOptions{})
+	require.NoError(t, err)
+	channels := map[string]*codec.Channel{}
+	for _, e := range entries {
+		c := channels[e.topic]
+		if c == nil {
+			c = &codec.Channel{Topic: e.topic, Type: e.typeName, Encoding: codec.EncodingCDR,
+				QoS: []codec.QoS{bridge.LatchedQoS()}} // as rosbag2 records events; none may be sent after a seek
+			if text, err := library.Concatenated(e.typeName); err == nil {
+				c.Schema = codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}
+			}
+			channels[e.topic] = c
+		}
+		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: epoch + e.ms*1e6, Data: e.data}))
+	}
+	require.NoError(t, w.Close())
+	return path
+}
+
+// eventOf returns an event. Without a request it is one of metadata only.
+func eventOf(eventType uint8, request msgs.Message) []byte {
+	e := wire.NewEncoder(nil)
+	(&service_msgs.ServiceEventInfo{EventType: eventType}).MarshalCDR(e)
+	if request == nil {
+		e.Length(0, 1)
+	} else {
+		e.Length(1, 1)
+		request.MarshalCDR(e)
+	}
+	e.Length(0, 1)
+	return e.Bytes()
+}
+
+// asked collects the requests that services receive.
+type asked struct {
+	mu  sync.Mutex
+	all map[string][][]byte // by service
+	at  []time.Time
+}
+
+// asks serves a service that answers all requests alike.
+func (h *fixture) asks(a *asked, service, typeName string, response []byte) {
+	_, err := h.listener.Serve(service, typeName, func(_ context.Context, request []byte) ([]byte, error) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.all == nil {
+			a.all = map[string][][]byte{}
+		}
+		a.all[service] = append(a.all[service], slices.Clone(request))
+		a.at = append(a.at, time.Now())
+		return response, nil
+	})
+	require.NoError(h.t, err)
+}
+
+func (a *asked) of(service string) [][]byte {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.all[service])
+}
+
+// logs waits until the player has logged a text.
+func (h *fixture) logs(text string) {
+	h.t.Helper()
+	require.Eventually(h.t, func() bool {
+		return slices.ContainsFunc(h.of("/rosout"), func(data []byte) bool {
+			var m rcl_interfaces.Log
+			require.NoError(h.t, cdr.Unmarshal(data, &m))
+			return strings.Contains(m.Msg, text)
+		})
+	}, patient, time.Millisecond, text)
+}
+
+func list(depth int) *rcl_interfaces.ListParameters_Request {
+	return &rcl_interfaces.ListParameters_Request{Prefixes: []string{"abc"}, Depth: uint64(depth)}
+}
+
+func marshal(t *testing.T, m msgs.Message) []byte {
+	data, err := cdr.Marshal(m)
+	require.NoError(t, err)
+	return data
+}
+
+// A service receives the requests that were recorded, each once and not before its time.
+func TestRequestsAreSent(t *testing.T) {
+	const received, sent, replied = service_msgs.ServiceEventInfo_REQUEST_RECEIVED,
+		service_msgs.ServiceEventInfo_REQUEST_SENT, service_msgs.ServiceEventInfo_RESPONSE_SENT
+	const events, requests, replies = "/list/_service_event", "/list/_request", "/list/_reply"
+	event := func(kind uint8, i int) raw {
+		return raw{events, listType + "_Event", int64(i) * 50, eventOf(kind, list(i))}
+	}
+	empty := func(i int) raw { return raw{events, listType + "_Event", int64(i) * 50, eventOf(received, nil)} }
+	request := func(i int) raw { return raw{requests, listType + "_Request", int64(i) * 50, marshal(t, list(i))} }
+	reply := func(i int) raw {
+		return raw{replies, listType + "_Response", int64(i) * 50,
+			marshal(t, &rcl_interfaces.ListParameters_Response{})}
+	}
+	for name, test := range map[string]struct {
+		options   func(*options)
+		library   *rosidl.Library
+		recording []raw
+		want      []int
+		log       string
+	}{
+		"events of the server": {recording: []raw{event(sent, 0), event(received, 0), event(replied, 0), event(sent, 1),
+			event(received, 1), event(received, 2)}, want: []int{0, 1, 2}, log: "sent 3 requests to /list; 3 answered"},
+		"events of clients": {recording: []raw{event(sent, 0), event(replied, 0), event(sent, 1)},
+			options: func(o *options) { o.RequestsSource = fromClients }, want: []int{0, 1}},
+		"no events of the server": {recording: []raw{event(sent, 0)}, log: "requests of /list are not sent: " +
+			"no event is from its server; --service-requests-source client_introspection takes those of its clients"},
+		"no events of clients": {recording: []raw{event(received, 0)},
+			options: func(o *options) { o.RequestsSource = fromClients }, log: "no event is from a client"},
+		"requests": {recording: []raw{request(0), reply(0), request(1), reply(1)}, want: []int{0, 1}},
+		"events and requests": {recording: []raw{event(received, 0), request(0), reply(0), event(received, 1)},
+			want: []int{0, 1}},
+		"metadata only": {recording: []raw{empty(0)}, log: "its introspection was set to metadata only"},
+		"metadata and requests": {recording: []raw{empty(0), request(0), empty(1), request(1)},
+			want: []int{0, 1}},
+		"not asked for": {recording: []raw{event(received, 0), request(1)},
+			options: func(o *options) { o.SendRequests = false }},
+		"excluded": {recording: []raw{request(0), {"/n", "std_msgs/msg/UInt32", 0, []byte{0, 1, 0, 0, 1, 0, 0, 0}}},
+			options: func(o *options) { o.ExcludeServices = []string{"list"} }},
+		"another service": {recording: []raw{request(0),
+			{"/b/_request", listType + "_Request", 50, marshal(t, list(1))}},
+			options: func(o *options) { o.Services = []string{"/list"} }, want: []int{0}},
+		"actions": {recording: []raw{request(0)},
+			options: func(o *options) { o.SendRequests, o.SendActions = false, true }},
+		"damaged": {recording: []raw{event(received, 0),
+			{events, listType + "_Event", 50, eventOf(received, list(1))[:60]}},
+			want: []int{0}, log: "skipped a payload that does not match its type"},
+		"twice": {recording: []raw{request(0)}, options: func(o *options) { o.LoopCount = 2 }, want: []int{0, 0}},
+		"seek": {recording: []raw{request(0), request(1), request(2)},
+			options: func(o *options) { o.StartOffset = 60 * time.Millisecond }, want: []int{2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			newest(t)
+			o := testOptions()
+			o.SendRequests = true
+			if test.options != nil {
+				test.options(&o)
+			}
+			// Something to play is there, always.
+			other := raw{"/other", "std_msgs/msg/UInt32", 0, []byte{0, 1, 0, 0, 1, 0, 0, 0}}
+			recording := append([]raw{other}, test.recording...)
+			h := newFixture(t, o, cutRaw(t, msgs.Release(""), recording...))
+			h.hears("/rosout", "rcl_interfaces/msg/Log", bridge.RosoutQoS())
+			h.hears("/list/_service_event", listType+"_Event", keepAll())
+			var a asked
+			h.asks(&a, "/list", listType, marshal(t, &rcl_interfaces.ListParameters_Response{}))
+			began := time.Now()
+			h.open()
+			h.end()
+			var got []int
+			for _, data := range a.of("/list") {
+				var m rcl_interfaces.ListParameters_Request
+				require.NoError(t, cdr.Unmarshal(data, &m))
+				require.Equal(t, []string{"abc"}, m.Prefixes)
+				got = append(got, int(m.Depth))
+			}
+			slices.Sort(got)
+			require.Equal(t, test.want, got)
+			if o.StartOffset == 0 && o.LoopCount == 0 {
+				for i, at := range a.at {
+					require.GreaterOrEqual(t, at.Sub(began), time.Duration(i)*50*time.Millisecond)
+				}
+			}
+			if o.SendRequests {
+				require.Empty(t, h.of(events))
+			}
+			if test.log != "" {
+				h.logs(test.log)
+			}
+		})
+	}
+}
+
+// Without the service, requests are not sent, which the log says.
+func TestRequestsWithoutService(t *testing.T) {
+	newest(t)
+	o := testOptions()
+	o.SendRequests, o.MatchPatience = true, 10*time.Millisecond
+	request := func(i int) raw {
+		return raw{"/list/_request", listType + "_Request", int64(i), marshal(t, list(i))}
+	}
+	h := newFixture(t, o, cutRaw(t, msgs.Release(""), request(0), request(1)))
+	h.hears("/rosout", "rcl_interfaces/msg/Log", bridge.RosoutQoS())
+	h.open()
+	h.end()
+	for _, want := range []string{"not there within 10ms, and requests are not sent before they are: /list",
+		"a request of /list was not sent: the service is not available", "2 requests to /list not sent"} {
+		h.logs(want)
+	}
+}
+
+// dockLibrary has the definition of an action.
+func dockLibrary(t *testing.T) *rosidl.Library {
+	text := strings.Repeat("=", 80) + "\nACTION: a/action/Dock\nfloat64 target\n---\nbool docked\n---\nfloat32 left\n"
+	library, err := rosidl.ParseConcatenated("a/action/Dock_SendGoal_Event", text)
+	require.NoError(t, err)
+	return library
+}
+
+// goalRequest is a request of an action that has these fields behind the identifier of the goal.
+type goalRequest struct {
+	msgs.Message
+	id     byte
+	target float64 // 0: none
+}
+
+func (g goalRequest) MarshalCDR(e *wire.Encoder) {
+	for i := range byte(16) {
+		e.Uint8(g.id * (i + 1))
+	}
+	if g.target != 0 {
+		e.Float64(g.target)
+	}
+}
+
+// An action server receives the recorded goals with new identifiers, and what belongs to them once it has accepted
+// them.
+func TestGoalsAreSent(t *testing.T) {
+	const dock = "/dock/_action/"
+	received := service_msgs.ServiceEventInfo_REQUEST_RECEIVED
+	parts := []struct {
+		name, typeName string
+	}{{"send_goal", "a/action/Dock_SendGoal"}, {"cancel_goal", "action_msgs/srv/CancelGoal"},
+		{"get_result", "a/action/Dock_GetResult"}}
+	cancel := func(id byte, sec int32) msgs.Message {
+		info := action_msgs.GoalInfo{GoalId: unique_identifier_msgs.UUID{}}
+		for i := range byte(16) {
+			info.GoalId.Uuid[i] = id * (i + 1)
+		}
+		info.Stamp.Sec = sec
+		return &action_msgs.CancelGoal_Request{GoalInfo: info}
+	}
+	recorded := []struct {
+		part    int
+		request msgs.Message
+	}{
+		{0, goalRequest{id: 1, target: 1.5}}, {2, goalRequest{id: 1}}, {0, goalRequest{id: 2, target: 2.5}},
+		{1, cancel(2, 0)}, {2, goalRequest{id: 2}}, {2, goalRequest{id: 9}}, {1, cancel(0, int32(epoch/1e9))},
+	}
+	for _, introspection := range []bool{false, true} {
+		for _, accepted := range []bool{true, false} {
+			t.Run(fmt.Sprintf("introspection %v, accepted %v", introspection, accepted), func(t *testing.T) {
+				newest(t)
+				var recording []raw
+				for i, r := range recorded {
+					e := wire.NewEncoder(nil)
+					r.request.MarshalCDR(e)
+					service, typeName := dock+parts[r.part].name, parts[r.part].typeName
+					entry := raw{service + "/_request", typeName + "_Request", int64(i) * 10, e.Bytes()}
+					if introspection {
+						entry.topic, entry.typeName = service+"/_service_event", typeName+"_Event"
+						entry.data = eventOf(received, r.request)
+					}
+					recording = append(recording, entry)
+				}
+				recording = append(recording, raw{dock + "status", "action_msgs/msg/GoalStatusArray", 0,
+					marshal(t, &action_msgs.GoalStatusArray{})})
+				o := testOptions()
+				o.SendActions = true
+				h := newFixture(t, o, cutRaw(t, dockLibrary(t), recording...))
+				h.hears("/rosout", "rcl_interfaces/msg/Log", bridge.RosoutQoS())
+				h.hears(dock+"status", "action_msgs/msg/GoalStatusArray", keepAll())
+				var a asked
+				answer := wire.NewEncoder(nil)
+				answer.Bool(accepted)
+				answer.Int32(1)
+				answer.Uint32(2)
+				for _, part := range parts {
+					h.asks(&a, dock+part.name, part.typeName, answer.Bytes())
+				}
+				began := time.Now()
+				h.open()
+				h.end()
+				require.Empty(t, h.of(dock+"status"))
+
+				goals := a.of(dock + "send_goal")
+				ids := map[float64]string{}
+				for _, goal := range goals {
+					d := wire.NewDecoder(goal)
+					d.Skip(16)
+					ids[d.Float64()] = string(goal[4:20])
+					require.NotEqual(t, 16*goal[4], goal[19], "a recorded identifier")
+				}
+				require.Len(t, goals, 2)
+				require.NotEqual(t, ids[1.5], ids[2.5])
+				all := a.of(dock + "cancel_goal")
+				if !accepted {
+					require.Len(t, all, 1)
+					require.Empty(t, a.of(dock+"get_result"))
+					h.logs("a goal of /dock was rejected")
+					h.logs("a request of /dock/_action/get_result is not sent: its goal was not accepted")
+					return
+				}
+				require.Len(t, all, 2)
+				for _, data := range all {
+					var m action_msgs.CancelGoal_Request
+					require.NoError(t, cdr.Unmarshal(data, &m))
+					if m.GoalInfo.GoalId.Uuid == [16]uint8{} { // all goals up to a time
+						require.GreaterOrEqual(t, int64(m.GoalInfo.Stamp.Sec), began.Unix())
+					} else {
+						require.Equal(t, ids[2.5], string(m.GoalInfo.GoalId.Uuid[:]))
+						require.Zero(t, m.GoalInfo.Stamp.Sec)
+					}
+				}
+				var results []string
+				for _, data := range a.of(dock + "get_result") {
+					results = append(results, string(data[4:20]))
+				}
+				require.ElementsMatch(t, []string{ids[1.5], ids[2.5]}, results)
+				h.logs("a request of /dock/_action/get_result is not sent: its goal was not sent")
+			})
+		}
+	}
+}
