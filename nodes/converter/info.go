@@ -171,6 +171,8 @@ type (
 		Complete     bool              `json:"complete"`
 		Checked      bool              `json:"contents_checked"`
 		Topics       []topicJSON       `json:"topics"`
+		Services     []serviceJSON     `json:"services,omitempty"`
+		Actions      []actionJSON      `json:"actions,omitempty"`
 		Events       []eventJSON       `json:"events"`
 		Metadata     map[string]string `json:"metadata,omitempty"`
 		Attachments  []attachmentJSON  `json:"attachments,omitempty"`
@@ -264,6 +266,7 @@ func writeInfoJSON(w io.Writer, info *codec.Info, measured *measures) error {
 		}
 		out.Topics = append(out.Topics, topic)
 	}
+	out.Services, out.Actions = servicesOf(info, measured)
 	for _, e := range info.Events {
 		out.Events = append(out.Events, eventJSON(e))
 	}

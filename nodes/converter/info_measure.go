@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/calls"
 	"tapedeck/nodes/internal/progress"
 )
 
@@ -19,6 +20,8 @@ type measure struct {
 	gapAt  int64 // when that began, ns since the Unix epoch
 	last   int64 // LogTime of the latest message
 	before bool  // there was a message
+
+	calls *callEvents // of the service whose events these are, or nil
 }
 
 func (m *measure) add(msg *codec.Message) {
@@ -27,6 +30,9 @@ func (m *measure) add(msg *codec.Message) {
 	}
 	m.bytes += int64(len(msg.Data))
 	m.last, m.before = msg.LogTime, true
+	if m.calls != nil {
+		m.calls.add(msg)
+	}
 }
 
 // measures holds measures by channel, for JSON, and by row of the table of topics.
@@ -34,6 +40,7 @@ type measures struct {
 	total    int64 // bytes
 	channels map[*codec.Channel]*measure
 	rows     map[rowKey]*measure
+	calls    map[string]*callEvents // by service
 }
 
 // share returns which part of all bytes m is, 0 to 1.
@@ -43,11 +50,18 @@ func (all *measures) share(m *measure) float64 {
 
 // measure reads all messages of a recording. The result's info tells of damage that this found.
 func (i *input) measure(ctx context.Context) (*measures, *codec.Info, error) {
-	all := &measures{channels: map[*codec.Channel]*measure{}, rows: map[rowKey]*measure{}}
+	all := &measures{channels: map[*codec.Channel]*measure{}, rows: map[rowKey]*measure{},
+		calls: map[string]*callEvents{}}
 	of := func(c *codec.Channel) *measure {
 		m, row := &measure{}, keyOfRow(c)
 		if all.channels[c] = m; all.rows[row] == nil {
 			all.rows[row] = &measure{}
+		}
+		if call, _ := calls.Of(c.Topic, c.Type); call.Ending == calls.Events {
+			if m.calls = all.calls[call.Service]; m.calls == nil {
+				m.calls = &callEvents{map[callID]bool{}, map[callID]bool{}}
+				all.calls[call.Service] = m.calls
+			}
 		}
 		return m
 	}

@@ -83,6 +83,7 @@ func writeInfoText(w io.Writer, path string, info *codec.Info, measured *measure
 	if len(topics) > 0 {
 		writeTopics(&b, info, topics, measured)
 	}
+	writeCalls(&b, line, info, measured)
 	files, whole := totalsOf(info)
 	if len(files) > 0 {
 		line("Recorded:", "%s", totalsText(sum(files)))
