@@ -155,6 +155,51 @@ func (m *Convert_Response) UnmarshalCDR(d *wire.Decoder) {
 	}
 }
 
+// Split_Request is the ROS 2 message tapedeck/srv/Split_Request.
+type Split_Request struct {
+	Output string
+}
+
+// TypeName returns "tapedeck/srv/Split_Request".
+func (*Split_Request) TypeName() string { return "tapedeck/srv/Split_Request" }
+
+// MarshalCDR appends the fields to a payload.
+func (m *Split_Request) MarshalCDR(e *wire.Encoder) {
+	e.String(m.Output, 0)
+}
+
+// UnmarshalCDR sets the fields from a payload.
+func (m *Split_Request) UnmarshalCDR(d *wire.Decoder) {
+	d.SetString(&m.Output, 0)
+}
+
+// Split_Response is the ROS 2 message tapedeck/srv/Split_Response.
+type Split_Response struct {
+	Success    bool
+	Message    string
+	ClosedFile string
+	OpenedFile string
+}
+
+// TypeName returns "tapedeck/srv/Split_Response".
+func (*Split_Response) TypeName() string { return "tapedeck/srv/Split_Response" }
+
+// MarshalCDR appends the fields to a payload.
+func (m *Split_Response) MarshalCDR(e *wire.Encoder) {
+	e.Bool(m.Success)
+	e.String(m.Message, 0)
+	e.String(m.ClosedFile, 0)
+	e.String(m.OpenedFile, 0)
+}
+
+// UnmarshalCDR sets the fields from a payload.
+func (m *Split_Response) UnmarshalCDR(d *wire.Decoder) {
+	m.Success = d.Bool()
+	d.SetString(&m.Message, 0)
+	d.SetString(&m.ClosedFile, 0)
+	d.SetString(&m.OpenedFile, 0)
+}
+
 // TakeSnapshot_Request is the ROS 2 message tapedeck/srv/TakeSnapshot_Request.
 type TakeSnapshot_Request struct {
 	Before float64

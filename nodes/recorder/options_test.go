@@ -97,7 +97,7 @@ func TestNameDecidesOnFormat(t *testing.T) {
 	} {
 		o := testOptions("mcap")
 		o.Output = name
-		w, path, err := create(&o, &settings{}, name, nil, nil)
+		w, path, err := create(&o, &settings{}, name, codec.CreateOptions{})
 		require.NoError(t, err)
 		require.Equal(t, name, path)
 		require.NoError(t, w.Close())
@@ -110,7 +110,7 @@ func TestDefaultChunks(t *testing.T) {
 	for storage, want := range map[string]string{"mcap": "10 not compressed", "record": "3"} {
 		o := defaultOptions()
 		o.Storage = storage
-		w, path, err := create(&o, &settings{}, filepath.Join(t.TempDir(), "drive"), nil, nil)
+		w, path, err := create(&o, &settings{}, filepath.Join(t.TempDir(), "drive"), codec.CreateOptions{})
 		require.NoError(t, err)
 		m := codec.Message{
 			Channel: &codec.Channel{Topic: "/a", Type: "a/msg/A", Encoding: codec.EncodingCDR}, LogTime: 1,

@@ -24,18 +24,11 @@ func recordingName(o *options, now time.Time) string {
 
 func dated(name string, now time.Time) string { return name + "_" + now.Format("2006_01_02-15_04_05") }
 
-// create begins a recording of that name and returns its path. t, unless it is nil, is called about its files.
-func create(
-	o *options, s *settings, name string, metadata map[string]string, t *session,
-) (codec.Writer, string, error) {
+// create begins a recording of that name and returns its path. options has what o does not say.
+func create(o *options, s *settings, name string, options codec.CreateOptions) (codec.Writer, string, error) {
 	format := o.format()
-	options := codec.CreateOptions{
-		Format: format.Name, Overwrite: o.Overwrite,
-		ChunkSize: int(o.ChunkSize), ChunkDuration: o.ChunkDuration, Compression: o.Compression, Metadata: metadata,
-	}
-	if t != nil {
-		options.Completed, options.Ending = t.completed, t.ending
-	}
+	options.Format, options.Overwrite, options.Compression = format.Name, o.Overwrite, o.Compression
+	options.ChunkSize, options.ChunkDuration = int(o.ChunkSize), o.ChunkDuration
 	path := format.Live.Path(name)
 	if format.Live.Robot != nil {
 		w, err := format.Live.Robot(path, options, s.robot)

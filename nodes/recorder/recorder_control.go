@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"tapedeck/bridge"
+	"tapedeck/codec"
 	"tapedeck/nodes/internal/human"
 )
 
@@ -101,7 +103,7 @@ func (r *recorder) recording() bool {
 // path returns the path of the recording, or after stop of the last one; "" in snapshot mode.
 func (r *recorder) path() string {
 	if s := r.session.Load(); s != nil {
-		return s.path
+		return s.path()
 	}
 	return ""
 }
@@ -115,12 +117,20 @@ func (r *recorder) file() string {
 }
 
 // split starts another file of the recording. What was received before is in the closed one.
-func (r *recorder) split() (closed, opened string, err error) {
+func (r *recorder) split() (closed, opened string, err error) { return r.continueIn("") }
+
+// continueIn goes on in another recording of that name, which fails before anything was changed; for "" it is split.
+func (r *recorder) continueIn(name string) (closed, opened string, err error) {
 	s := r.session.Load()
-	if !r.recording() || s.writer == nil {
+	switch {
+	case !r.recording() || s.writer == nil:
 		return "", "", errNotRecording
+	case name == "":
+		return s.writer.Split(s.ctx, time.Now().UnixNano())
+	case r.options.format().Live.Robot != nil:
+		return "", "", errors.New("each split of a session is a folder of its own already; leave out the name")
 	}
-	return s.writer.Split(s.ctx, time.Now().UnixNano())
+	return s.writer.Continue(s.ctx, time.Now().UnixNano(), func() (codec.Writer, error) { return s.beginNext(name) })
 }
 
 // announceSplit calls onSplit: a file was closed and another one opened, "" at the end of a recording.
@@ -140,12 +150,10 @@ func (r *recorder) report(s *session, reason string) {
 	if reason = cmp.Or(reason, s.reason); reason != "" {
 		r.node.Log(bridge.Info, "stopped: %s", reason)
 	}
-	if s.path != "" {
-		fmt.Fprintf(r.out, "recorded %s: %s\n", s.path, t)
-		if w, ok := s.writer.Output.(bridge.Lossy); ok {
-			for _, line := range lossLines(w.Losses()) {
-				fmt.Fprintln(r.out, line)
-			}
+	if s.writer != nil {
+		fmt.Fprintf(r.out, "recorded %s: %s\n", strings.Join(s.closed, ", "), t)
+		for _, line := range lossLines(s.losses) {
+			fmt.Fprintln(r.out, line)
 		}
 	} else {
 		fmt.Fprintf(r.out, "kept for snapshots: %s\n", t)
@@ -176,7 +184,9 @@ func lossLines(list []bridge.Loss) (lines []string) {
 		if messages[l.What] == 0 {
 			kinds = append(kinds, l.What)
 		}
-		topics[l.What] = append(topics[l.What], l.Topic)
+		if !slices.Contains(topics[l.What], l.Topic) {
+			topics[l.What] = append(topics[l.What], l.Topic)
+		}
 		messages[l.What] += l.Messages
 	}
 	for _, what := range kinds {
@@ -206,6 +216,6 @@ func (r *recorder) setPaused(on bool) {
 		s.paused = r.clock.Now()
 		s.mu.Unlock()
 	} else {
-		s.notePause(r.clock.Now())
+		s.notePause(r.clock.Now(), false)
 	}
 }

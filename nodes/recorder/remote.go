@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	srv "tapedeck/msgs/rosbag2_interfaces"
+	"tapedeck/msgs/tapedeck"
 	"tapedeck/nodes/internal/remote"
 )
 
@@ -30,14 +31,7 @@ func newRemotes() []*cobra.Command {
 			}
 			return p.Conclude(response.ReturnCode == 0, response.ErrorString, "resumed")
 		}),
-		command("split", "Let a running recorder begin another file", 0,
-			func(ctx context.Context, _ []string, p *remote.Peer) error {
-				var response srv.SplitBagfile_Response
-				if err := p.Call(ctx, "split_bagfile", &srv.SplitBagfile_Request{}, &response); err != nil {
-					return err
-				}
-				return p.Conclude(response.ReturnCode == 0, response.ErrorString, "split")
-			}),
+		newSplit(),
 		command("stop", "End the recording of a running recorder, which waits for another one", 0,
 			func(ctx context.Context, _ []string, p *remote.Peer) error {
 				var response srv.Stop_Response
@@ -59,4 +53,31 @@ func newRemotes() []*cobra.Command {
 				return p.Conclude(response.ReturnCode == 0, response.ErrorString, "recording")
 			}),
 	}
+}
+
+// splitCommandOptions are the parameters of the command split.
+type splitCommandOptions struct {
+	Output string `param:"output" short:"o" group:"Split" value:"NAME" help:"go on in another recording of this NAME, as that of recorder --output, without losing a message"`
+
+	remote.Options
+}
+
+func newSplit() *cobra.Command {
+	o := splitCommandOptions{Options: remote.DefaultOptions()}
+	const short = "Let a running recorder begin another file, or go on in another recording"
+	return remote.Recorder.Command("split", short, short+".", 0, 0, &o, &o.Options,
+		func(ctx context.Context, _ []string, p *remote.Peer) error {
+			if o.Output == "" { // rosbag2's recorder has this one
+				var response srv.SplitBagfile_Response
+				if err := p.Call(ctx, "split_bagfile", &srv.SplitBagfile_Request{}, &response); err != nil {
+					return err
+				}
+				return p.Conclude(response.ReturnCode == 0, response.ErrorString, "split")
+			}
+			var response tapedeck.Split_Response
+			if err := p.Call(ctx, "split", &tapedeck.Split_Request{Output: o.Output}, &response); err != nil {
+				return err
+			}
+			return p.Conclude(response.Success, response.Message, "continues in "+response.OpenedFile)
+		})
 }

@@ -10,6 +10,7 @@ import (
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
 	srv "tapedeck/msgs/rosbag2_interfaces"
+	"tapedeck/msgs/tapedeck"
 	"tapedeck/nodes/internal/rosbag2compat"
 	"tapedeck/nodes/recorder/internal/schedule"
 )
@@ -50,6 +51,16 @@ func (r *recorder) serveControl(ctx context.Context) {
 			return &srv.GetSubscribedTopics_Response{Topics: c.subscribedTopics()}
 		}),
 	}.Serve(r.node, r.library)
+	_, err := r.node.Serve("~/split", "tapedeck/srv/Split", func(_ context.Context, payload []byte) ([]byte, error) {
+		response, err := answer(c.onSplit)(payload)
+		if err != nil {
+			return nil, err
+		}
+		return cdr.Marshal(response)
+	})
+	if err != nil {
+		r.node.Log(bridge.Warn, "no service split: %v", err)
+	}
 }
 
 // reply returns the handler of a service whose requests are empty.
@@ -123,6 +134,14 @@ func (c control) onSplitBagfile(request *srv.SplitBagfile_Request) msgs.Message 
 		return refuse(srv.SplitBagfile_Response_RETURN_CODE_SPLIT_FAILED, err)
 	}
 	return &srv.SplitBagfile_Response{}
+}
+
+func (c control) onSplit(request *tapedeck.Split_Request) msgs.Message {
+	closed, opened, err := c.continueIn(request.Output)
+	if err != nil {
+		return &tapedeck.Split_Response{Message: err.Error()}
+	}
+	return &tapedeck.Split_Response{Success: true, ClosedFile: absolute(closed), OpenedFile: absolute(opened)}
 }
 
 // splitAt splits the recording at a deadline, which replaces one that was asked for before.

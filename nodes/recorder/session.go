@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tapedeck/bridge"
@@ -32,13 +33,13 @@ type session struct {
 	recorder *recorder
 	recorded func() []*subscription.Topic
 	name     string // without the endings that the storage adds
-	path     string // "" in snapshot mode
 	started  time.Time
 	ctx      context.Context // is done when the recording ends, with errNotRecording
 	end      context.CancelCauseFunc
 
 	writer  *filewriter.Writer // nil in snapshot mode, as what follows
-	files   *diskguard.Splits
+	output  atomic.Pointer[output]
+	next    *output // that onSplit puts in place; for the goroutine that writes
 	guard   *diskguard.Guard
 	journal accounting.EventLog
 
@@ -47,13 +48,56 @@ type session struct {
 	workers  sync.WaitGroup
 
 	mu        sync.Mutex
-	err       error  // the first
-	reason    string // why it ends
-	began     int64  // log time of now, at the start
-	collected int64  // log time until which losses and drops are noted
-	paused    int64  // log time since which recording is paused; 0: it is not
+	err       error         // the first
+	reason    string        // why it ends
+	began     int64         // log time of now, at the start
+	collected int64         // log time until which losses and drops are noted
+	paused    int64         // log time since which recording is paused; 0: it is not
+	closed    []string      // paths of outputs
+	losses    []bridge.Loss // of these
 
 	fileTotals
+}
+
+// output is a recording that is written: one after the other, if the session goes on in another one.
+type output struct {
+	codec.Writer
+	path  string
+	files *diskguard.Splits
+}
+
+// create begins a recording of that name.
+func (s *session) create(name string) (out *output, err error) {
+	r := s.recorder
+	out = &output{}
+	out.files = diskguard.NewSplits(r.options.MaxBagFiles, func(path string) error {
+		if splitter, ok := out.Writer.(codec.Splitter); ok {
+			return splitter.Remove(path)
+		}
+		return nil
+	})
+	completed := func(f codec.FileInfo, err error) { s.completed(out.files, f, err) }
+	out.Writer, out.path, err = create(&r.options, &r.settings, name,
+		codec.CreateOptions{Metadata: r.metadata, Completed: completed, Ending: s.ending})
+	return out, err
+}
+
+// beginNext begins the recording that onSplit puts in place.
+func (s *session) beginNext(name string) (codec.Writer, error) {
+	next, err := s.create(name)
+	if err != nil {
+		return nil, err
+	}
+	s.next = next
+	return next.Writer, nil
+}
+
+// path returns the path of the recording that is written, "" in snapshot mode.
+func (s *session) path() string {
+	if out := s.output.Load(); out != nil {
+		return out.path
+	}
+	return ""
 }
 
 // newSession creates the recording of that name. It is not written to before run.
@@ -75,19 +119,13 @@ func (r *recorder) newSession(name string) (*session, error) {
 	if err := s.guard.Begin(); err != nil {
 		return nil, err
 	}
-	w, path, err := create(o, &r.settings, name, r.metadata, s)
+	out, err := s.create(name)
 	if err != nil {
 		return nil, err
 	}
-	s.path = path
-	s.files = diskguard.NewSplits(o.MaxBagFiles, func(path string) error {
-		if splitter, ok := w.(codec.Splitter); ok {
-			return splitter.Remove(path)
-		}
-		return nil
-	})
-	s.guard.RemoveOldest = s.files.RemoveOldest
-	s.writer = filewriter.New(r.queue, w, &s.journal, filewriter.Callbacks{
+	s.output.Store(out)
+	s.guard.RemoveOldest = func() (string, bool, error) { return s.output.Load().files.RemoveOldest() }
+	s.writer = filewriter.New(r.queue, out.Writer, &s.journal, filewriter.Callbacks{
 		FileEvents: s.fileEvents, Latched: r.latched, OnEvent: s.confirm, OnSplit: s.onSplit, OnError: s.onError,
 		OnRefused: s.onRefused, OnLimit: s.endAt,
 	})
@@ -166,19 +204,20 @@ func (s *session) watch() {
 	tick := time.NewTicker(accounting.MergeTime)
 	defer tick.Stop()
 	for {
+		files := s.output.Load().files
 		select {
 		case <-s.stopping:
 			return
-		case <-s.files.Changed:
-			s.files.Trim(s.deleted)
+		case <-files.Changed:
+			files.Trim(s.deleted)
 		case <-tick.C:
 			s.noteLosses()
 		}
 	}
 }
 
-// completed is codec.CreateOptions.Completed.
-func (s *session) completed(f codec.FileInfo, err error) {
+// completed is codec.CreateOptions.Completed of an output with these files.
+func (s *session) completed(files *diskguard.Splits, f codec.FileInfo, err error) {
 	defer func() {
 		s.mu.Lock()
 		delete(s.late, strings.TrimSuffix(f.Path, codec.ActiveSuffix))
@@ -190,7 +229,7 @@ func (s *session) completed(f codec.FileInfo, err error) {
 		s.recorder.node.Log(bridge.Debug, "completed %s: %s, %v", f.Path, human.Count(f.MessageCount, "message"),
 			diskguard.Bytes(f.Size))
 	}
-	s.files.Completed(f.Path)
+	files.Completed(f.Path)
 	s.recorder.announcer.fileCompleted(f.Path, err)
 }
 
@@ -207,14 +246,39 @@ func (s *session) close() error {
 	s.workers.Wait()
 	if s.writer != nil {
 		s.writer.Discard()
-		s.files.Settle(s.deleted)
-		w := s.writer.Output
-		if s.err == nil && s.recorder.options.Sync != syncNone {
-			s.finish(w.Sync()) // Close then keeps to it
+		s.output.Load().files.Settle(s.deleted)
+		if s.complete(s.output.Load()); s.err != nil {
+			s.recorder.quit()
 		}
-		s.finish(s.final(w.Close()))
 	}
 	return s.err
+}
+
+// complete closes an output, and keeps the first error.
+func (s *session) complete(out *output) {
+	failed := func() error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.err
+	}
+	finish := func(err error) {
+		if err != nil && !errors.Is(failed(), err) {
+			s.onError(err)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.err = cmp.Or(s.err, err)
+		}
+	}
+	if failed() == nil && s.recorder.options.Sync != syncNone {
+		finish(out.Sync()) // Close then keeps to it
+	}
+	finish(s.final(out.Close()))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = append(s.closed, out.path)
+	if w, ok := out.Writer.(bridge.Lossy); ok {
+		s.losses = append(s.losses, w.Losses()...)
+	}
 }
 
 // final returns the part of an error of Close that ends the recording. It leaves out that messages of earlier files
@@ -234,25 +298,38 @@ func (s *session) final(err error) error {
 	return err
 }
 
-// finish notes an error at the end.
-func (s *session) finish(err error) {
-	if err != nil && !errors.Is(s.err, err) {
-		s.onError(err)
-		s.fail(err)
-	}
-}
-
 // onSplit is called when the writer has begun another file, at the log time t.
 func (s *session) onSplit(closed, opened string, t int64) {
 	list := s.recorded()
 	s.mu.Lock()
-	s.next(list, opened)
+	s.nextTotals(list, opened)
 	s.mu.Unlock()
-	s.files.Begun()
+	if s.next == nil {
+		s.output.Load().files.Begun()
+	} else {
+		s.replace(list, t)
+	}
 	s.journal.Note(codec.Event{Kind: codec.EventSplit, Time: cmp.Or(t, s.recorder.clock.Now()),
 		Text: "continues " + closed})
 	s.recorder.node.Log(bridge.Info, "recording continues in %s", opened)
 	s.recorder.announceSplit(closed, opened)
+}
+
+// replace puts the next output, which begins at the log time t, in the place of the present one.
+func (s *session) replace(list []*subscription.Topic, t int64) {
+	s.mu.Lock()
+	s.began = cmp.Or(t, s.recorder.clock.Now())
+	for _, rec := range list {
+		rec.Accounting.Begun = rec.Counts()
+	}
+	s.mu.Unlock()
+	s.guard.Move(filepath.Dir(s.next.path))
+	before := s.output.Swap(s.next)
+	s.next = nil
+	s.workers.Go(func() {
+		s.complete(before)
+		before.files.Trim(s.deleted)
+	})
 }
 
 // onError counts and reports an error of writing or completing files.

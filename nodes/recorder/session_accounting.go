@@ -63,7 +63,7 @@ func (s *session) fileEvents(start, end int64, last bool) []codec.Event {
 	s.noteLosses()
 	list := s.recorded()
 	if last {
-		s.notePause(s.recorder.clock.Now())
+		s.notePause(s.recorder.clock.Now(), true)
 		for _, rec := range list {
 			rec.NoteGap(time.Now().UnixNano(), s.recorder.clock.Now())
 		}
@@ -80,10 +80,10 @@ func (s *session) fileEvents(start, end int64, last bool) []codec.Event {
 				Count: c.Throttled, Text: "left out by throttle"})
 		}
 		s.unconfirmed[topic] = append(s.unconfirmed[topic], topicCounts{rec, c})
-		whole[topic] = append(whole[topic], topicCounts{rec, rec.Counts().Since(accounting.Counts{})})
+		whole[topic] = append(whole[topic], topicCounts{rec, rec.Counts().Since(rec.Accounting.Begun)})
 	}
 	events = append(events, totalsEvents(s.unconfirmed, start, end, false)...)
-	if last && s.files.Several() {
+	if last && s.output.Load().files.Several() {
 		events = append(events, totalsEvents(whole, s.began, end, true)...)
 	}
 	return events
@@ -115,8 +115,8 @@ func takeTotals(list []*subscription.Topic) []codec.Event {
 	return totalsEvents(topics, 0, 0, false)
 }
 
-// next continues with the totals of the next file. s.mu is held.
-func (s *session) next(list []*subscription.Topic, opened string) {
+// nextTotals continues with the totals of the next file. s.mu is held.
+func (s *session) nextTotals(list []*subscription.Topic, opened string) {
 	if s.failed && !s.answered {
 		s.late[s.open] = takeTotals(list)
 	}
@@ -235,12 +235,14 @@ func (s *session) noteLosses() {
 	s.collected = now
 }
 
-// notePause notes that the recording was paused until t, if it was.
-func (s *session) notePause(t int64) {
+// notePause notes that the recording was paused until t, if it was, and whether it still is.
+func (s *session) notePause(t int64, still bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.paused != 0 {
 		s.journal.Note(codec.Event{Kind: codec.EventPause, Time: s.paused, Until: t, Text: "recording was paused"})
-		s.paused = 0
+		if s.paused = 0; still {
+			s.paused = t
+		}
 	}
 }

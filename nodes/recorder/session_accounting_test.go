@@ -31,7 +31,7 @@ func newTestSession() (*session, *subscription.Topic) {
 func (s *session) change(opened string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.next(s.recorded(), opened)
+	s.nextTotals(s.recorded(), opened)
 }
 
 func missingOf(path string, a *subscription.Topic, n uint64, events ...codec.Event) *codec.MissingError {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -80,6 +81,74 @@ func TestRecordingIsSplitOnRequest(t *testing.T) {
 		require.Equal(t, []uint32{1, 2}, numbers(t, closed, "/n"))
 		require.Equal(t, []uint32{3}, numbers(t, opened, "/n"))
 	})
+}
+
+// A recording goes on in another one, and each is whole: no message is lost, and only latched ones are in two of them.
+// Counts and limits of files are those of each.
+func TestRecordingContinuesInAnother(t *testing.T) {
+	for _, storage := range []string{"record", "mcap"} {
+		inBubble(t, storage, func(t *testing.T) {
+			o := testOptions(storage)
+			o.MaxBagFiles = 2
+			d := newDeck(t, o, "/n", "/map")
+			latched := d.advertise("/map", bridge.LatchedQoS())
+			d.publish(latched, 7)
+			f := d.flow("/n", time.Millisecond, 0)
+			time.Sleep(time.Second)
+			_, _, err := d.continueIn("missing/second")
+			require.ErrorContains(t, err, "missing/second")
+			_, _, err = d.split()
+			require.NoError(t, err)
+			first := d.path()
+			closed, opened, err := d.continueIn("second")
+			require.NoError(t, err)
+			require.Equal(t, opened, d.file())
+			require.NotEqual(t, first, d.path())
+			time.Sleep(time.Second)
+			_, _, err = d.continueIn("second")
+			require.ErrorIs(t, err, fs.ErrExist)
+			d.pause()
+			time.Sleep(time.Second)
+			_, third, err := d.continueIn("third")
+			require.NoError(t, err)
+			d.resume()
+			time.Sleep(time.Second)
+			f.end()
+			require.NoError(t, d.end())
+			require.Contains(t, d.said.String(), "recorded "+first+", ")
+
+			var all []uint64
+			for _, path := range []string{"drive", "second", "third"} {
+				list, _ := contents(t, path)
+				require.Equal(t, []uint32{7}, slices.Compact(numbers(t, path, "/map")), path)
+				before := len(all)
+				for _, m := range list {
+					if m.topic == "/n" {
+						all = append(all, m.number)
+					}
+				}
+				n := len(all) - before
+				if path != "drive" {
+					require.Len(t, eventsOf(t, path, codec.EventPause), 1, path)
+				} else {
+					require.Contains(t, events(t, path),
+						fmt.Sprintf("totals /n %d whole recording: received %[1]d, written %[1]d, dropped 0, lost 0",
+							n))
+				}
+			}
+			require.NotEmpty(t, numbers(t, closed, "/n"))
+			require.NotEmpty(t, numbers(t, third, "/map"))
+			skipped := uint64(0)
+			for i, n := range all[1:] {
+				if n != all[i]+1 {
+					require.Zero(t, skipped, "a gap beside the pause, at %d", n)
+					skipped = n - all[i]
+				}
+			}
+			require.Greater(t, skipped, uint64(900), "while it was paused")
+			require.EqualValues(t, f.count(), all[len(all)-1])
+		})
+	}
 }
 
 func TestOldFilesAreDeleted(t *testing.T) {

@@ -57,5 +57,5 @@ func (r *recorder) createSnapshot(name string, metadata map[string]string) (code
 	if o.ChunkSize == 0 || o.ChunkSize > snapshotChunk {
 		o.ChunkSize = snapshotChunk
 	}
-	return create(&o, &r.settings, name, metadata, nil)
+	return create(&o, &r.settings, name, codec.CreateOptions{Metadata: metadata})
 }

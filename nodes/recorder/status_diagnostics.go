@@ -73,7 +73,7 @@ func (d *diagnostics) own(troubled int) diag.DiagnosticStatus {
 	r := d.recorder
 	s := r.session.Load()
 	t := r.totals()
-	status := d.Status("recording", r.state(), "path", s.path, "file", r.file(), "duration",
+	status := d.Status("recording", r.state(), "path", s.path(), "file", r.file(), "duration",
 		fmt.Sprintf("%.1f s", t.elapsed.Seconds()), "topics", t.topics,
 		"messages", t.messages, "bytes", t.bytes, "dropped", t.dropped, "lost", t.lost, "waiting bytes", t.waiting)
 	if troubled > 0 {

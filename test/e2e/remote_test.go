@@ -98,6 +98,7 @@ func TestRecorderCommands(t *testing.T) {
 		{"/recorder: paused\n", []string{"pause"}},
 		{"/recorder: resumed\n", []string{"resume"}},
 		{"/recorder: split\n", []string{"split"}},
+		{"/recorder: continues in " + g.path("mission.record.00000") + "\n", []string{"split", "--output", "mission"}},
 		{"drive_snapshot_", []string{"snapshot"}},
 		{"crash.record.00000\n", []string{"trigger", "--output", "crash", "--node", "/recorder"}},
 		{"/recorder: stopped\n", []string{"stop"}},
@@ -110,7 +111,8 @@ func TestRecorderCommands(t *testing.T) {
 	require.Contains(t, g.remote(1, "recorder", "record", "third"),
 		"/recorder refused: second.record.00000 is being recorded")
 	recorder.Interrupt()
-	for _, name := range []string{"drive.record.00000", "drive.record.00001", "second.record.00000"} {
+	for _, name := range []string{"drive.record.00000", "drive.record.00001", "mission.record.00000",
+		"second.record.00000"} {
 		require.FileExists(t, g.path(name))
 	}
 }

@@ -281,6 +281,8 @@ var types = []msgs.Message{
 	&tapedeck.RecordingEvent{},
 	&tapedeck.Convert_Request{},
 	&tapedeck.Convert_Response{},
+	&tapedeck.Split_Request{},
+	&tapedeck.Split_Response{},
 	&tapedeck.TakeSnapshot_Request{},
 	&tapedeck.TakeSnapshot_Response{},
 	&tf2_msgs.TF2Error{},

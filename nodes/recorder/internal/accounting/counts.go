@@ -36,4 +36,5 @@ type Topic struct {
 	Noted    Counts // of which events of losses and drops were noted
 	InTotals Counts // that are in the totals of a file
 	Before   uint64 // messages written to the files before
+	Begun    Counts // when the recording began that another one had gone on in
 }

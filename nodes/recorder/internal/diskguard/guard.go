@@ -108,6 +108,13 @@ func (g *Guard) Begin() error {
 	return nil
 }
 
+// Move watches the disk of another path from now on. It is called by the goroutine that calls Hit.
+func (g *Guard) Move(path string) {
+	g.acting.Lock()
+	defer g.acting.Unlock()
+	g.Path, g.history = path, nil
+}
+
 // Check looks at the disk, acts, and returns how long it may be until the next look.
 func (g *Guard) Check(now time.Time) time.Duration {
 	g.acting.Lock()

@@ -31,7 +31,7 @@ const (
 // One goroutine calls Run, which alone writes to Output and calls the callbacks, and then Discard. The other methods
 // may be called beside it. Times are ns since the Unix epoch.
 type Writer struct {
-	Output codec.Writer
+	Output codec.Writer // Run replaces it with mu held
 
 	// Set before Run.
 	Guard       *diskguard.Guard // nil: the first error of the disk ends everything
@@ -58,18 +58,19 @@ type Writer struct {
 
 	// What follows belongs to Run.
 
-	pending []*queue.Item // taken from the queue, not yet written
-	sorted  int           // the first so many of them are in order
-	held    int64         // their bytes
-	written uint64        // messages
-	payload uint64        // bytes of these
-	stored  int64         // the same in files, roughly
-	size    int64         // of the files, if Output is sized
-	file    split.File    // that is being written
-	end     int64         // log time of the last message
-	request *splitRequest // nil: none waits
-	retry   time.Time     // no other file is tried before
-	broken  error         // of the disk: nothing is written until there is another file
+	pending []*queue.Item    // taken from the queue, not yet written
+	sorted  int              // the first so many of them are in order
+	held    int64            // their bytes
+	written uint64           // messages
+	payload uint64           // bytes of these
+	stored  int64            // the same in files, roughly
+	size    int64            // of the files, if Output is sized
+	known   []*codec.Channel // that were declared
+	file    split.File       // that is being written
+	end     int64            // log time of the last message
+	request *splitRequest    // nil: none waits
+	retry   time.Time        // no other file is tried before
+	broken  error            // of the disk: nothing is written until there is another file
 	missing *codec.MissingError
 	full    bool // MaxBytes or MaxMessages is reached
 	scratch codec.Message
@@ -77,7 +78,8 @@ type Writer struct {
 
 // Callbacks report what happens to a recording. All are set.
 type Callbacks struct {
-	// FileEvents returns the events for the end of a file whose messages have log times from start to end.
+	// FileEvents returns the events for the end of a file, the last one of a recording or not, whose messages have log
+	// times from start to end.
 	FileEvents func(start, end int64, last bool) []codec.Event
 	// Latched returns the messages to repeat in a file that begins with what was received at that time, each with a
 	// reference for the caller.
@@ -125,9 +127,16 @@ func (w *Writer) Position() int64 { return w.position.Load() }
 // PayloadBytes returns how many bytes of payloads were written.
 func (w *Writer) PayloadBytes() uint64 { return w.bytes.Load() }
 
+// output returns Output for other goroutines than that of Run.
+func (w *Writer) output() codec.Writer {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.Output
+}
+
 // Late reports whether encoding has held up the writing.
 func (w *Writer) Late() bool {
-	o, ok := w.Output.(interface{ Late() uint64 })
+	o, ok := w.output().(interface{ Late() uint64 })
 	return ok && o.Late() > 0
 }
 
@@ -140,7 +149,7 @@ func (w *Writer) Declare(c *codec.Channel) {
 
 // Sync puts what was written on the disk. Run handles its error.
 func (w *Writer) Sync() {
-	if err := w.Output.Sync(); err != nil {
+	if err := w.output().Sync(); err != nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.syncErr = err
@@ -201,7 +210,7 @@ func (w *Writer) round(stopping bool) (more bool) {
 	}
 	if w.request != nil && !more && time.Now().Add(-w.Reorder).UnixNano() > w.request.until &&
 		(len(w.pending) == 0 || w.pending[0].ReceiveTime > w.request.until) {
-		w.answer(w.split(w.end, w.request.until+1))
+		w.answer(w.split(w.end, w.request.until+1, w.request.begin))
 	}
 	w.writeEvents(w.events.Take(time.Now(), false))
 	if stopping && w.broken == nil {
@@ -219,6 +228,7 @@ func (w *Writer) declareAll() {
 	declared := w.declared
 	w.declared = nil
 	w.mu.Unlock()
+	w.known = append(w.known, declared...)
 	for _, c := range declared {
 		w.check(w.Output.Declare(c))
 	}
