@@ -15,6 +15,10 @@ type CreateOptions struct {
 	ChunkDuration time.Duration // time after which a chunk is closed and written out; 0: the format's default
 	Compression   string        // "none", "lz4", "zstd", "bz2", as far as the format has it; "" is the format's default
 
+	// Dated, unless nil, returns the time that the name of a file has which is begun, as in
+	// 1_NAME_2026_01_31-08_15_00.mcap instead of NAME_1.mcap. Create's path then only says NAME.
+	Dated func() time.Time
+
 	Metadata map[string]string // kept with the recording where the format can
 
 	// Formats with Keeps.Attachments write these: records to each file, attachments to the first one, when it is created.

@@ -31,7 +31,7 @@ func createOn(s output.System, path string, o codec.CreateOptions) (*output.Reco
 	o.Ending = nil // a log cannot hold events
 	extension := filepath.Ext(path)
 	base := strings.TrimSuffix(path, extension)
-	name := func(n int) string { return fmt.Sprintf("%s_%d%s", base, n, extension) }
+	name := output.Names(base, extension, o.Dated)
 	var last *encoder
 	return output.NewChunkRecording(s, Name, path, o, name, func(path string) (output.Encoder, error) {
 		last = newEncoder(path, o, last)

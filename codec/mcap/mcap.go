@@ -9,7 +9,6 @@ package mcap
 
 import (
 	"bytes"
-	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -54,7 +53,7 @@ func Create(path string, o codec.CreateOptions) (*output.Recording, error) {
 func createOn(s output.System, path string, o codec.CreateOptions) (*output.Recording, error) {
 	extension := filepath.Ext(path)
 	base := strings.TrimSuffix(strings.TrimSuffix(path, extension), "_0")
-	name := func(n int) string { return fmt.Sprintf("%s_%d%s", base, n, extension) }
+	name := output.Names(base, extension, o.Dated)
 	return output.NewChunkRecording(s, Name, path, o, name, func(path string) (output.Encoder, error) {
 		return NewEncoder(path, o, nil)
 	})

@@ -68,6 +68,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"regexp"
 	"slices"
@@ -173,7 +174,16 @@ func createOn(s output.System, path string, o codec.CreateOptions) (*output.Reco
 		return nil, fmt.Errorf("create %s: compression %q: a record file is never compressed", path, o.Compression)
 	}
 	base := numbered.ReplaceAllString(path, "")
-	name := func(n int) string { return fmt.Sprintf("%s.%05d", base, n) }
+	name := func(n int) string {
+		name := fmt.Sprintf("%s.%05d", base, n)
+		if o.Dated != nil { // as Apollo's recorder has it from version 10 on
+			name += o.Dated().Format(".20060102150405")
+		}
+		return name
+	}
+	if _, err := os.Lstat(base); err != nil && o.Dated != nil && !o.Overwrite && parts(base) != nil {
+		return nil, fmt.Errorf("create %s: %w; name another output or use --overwrite", base, fs.ErrExist)
+	}
 	return output.NewChunkRecording(s, formatName, path, o, name, func(path string) (output.Encoder, error) {
 		return newEncoder(path, o), nil
 	})

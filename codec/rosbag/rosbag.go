@@ -58,7 +58,7 @@ var Format = codec.Format{
 func createOn(s output.System, path string, o codec.CreateOptions) (*output.Recording, error) {
 	extension := filepath.Ext(path)
 	base := strings.TrimSuffix(strings.TrimSuffix(path, extension), "_0")
-	name := func(n int) string { return fmt.Sprintf("%s_%d%s", base, n, extension) }
+	name := output.Names(base, extension, o.Dated)
 	return output.NewChunkRecording(s, Name, path, o, name, func(path string) (output.Encoder, error) {
 		return newEncoder(path, o)
 	})

@@ -155,11 +155,17 @@ func (r *Reader) notListedYet(present []string) []string {
 	return names
 }
 
-// cutNumber splits NAME_7.mcap into NAME and 7. The number is -1 where there is none.
+// cutNumber splits NAME_7.mcap, or 7_NAME_TIME.mcap, into NAME and 7. The number is -1 where there is none.
 func cutNumber(name string) (string, int) {
 	bare, ok := strings.CutSuffix(name, ".mcap")
 	if !ok {
 		bare, ok = strings.CutSuffix(name, ".db3")
+	}
+	if match := dated.FindStringSubmatch(bare); ok && match != nil {
+		n, err := strconv.Atoi(match[1])
+		if err == nil {
+			return match[2], n
+		}
 	}
 	i := strings.LastIndexByte(bare, '_')
 	if n, err := strconv.Atoi(bare[i+1:]); ok && i > 0 && err == nil {

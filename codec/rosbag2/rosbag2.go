@@ -116,7 +116,7 @@ func isStorage(path string) bool {
 }
 
 // dated are names of splits that begin with their number and end with a time, as newer releases of rosbag2 have them.
-var dated = regexp.MustCompile(`^\d+_(.+)_\d{4}[-_]\d\d[-_]\d\d[-_T]\d\d[-_]\d\d[-_]\d\d$`)
+var dated = regexp.MustCompile(`^(\d+)_(.+)_\d{4}[-_]\d\d[-_]\d\d[-_T]\d\d[-_]\d\d[-_]\d\d$`)
 
 // stem returns what the names of all files of a recording have in common: NAME.mcap of NAME.mcap and NAME_7.mcap.
 func stem(name string) string {
@@ -127,7 +127,7 @@ func stem(name string) string {
 		base = base[:i]
 	}
 	if match := dated.FindStringSubmatch(base); match != nil {
-		return match[1] + ext
+		return match[2] + ext
 	}
 	if i := strings.LastIndexByte(base, '_'); i > 0 {
 		if n, err := strconv.Atoi(base[i+1:]); err == nil && strconv.Itoa(n) == base[i+1:] {

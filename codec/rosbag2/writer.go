@@ -141,9 +141,7 @@ func (b Options) createOn(s output.System, path string, o codec.CreateOptions) (
 	if err := os.Mkdir(path, 0o777); err != nil {
 		return nil, err
 	}
-	name := func(n int) string {
-		return filepath.Join(path, fmt.Sprintf("%s_%d%s", filepath.Base(absolute), n, l.extension()))
-	}
+	name := output.Names(filepath.Join(path, filepath.Base(absolute)), l.extension(), o.Dated)
 	listed := func(complete []*codec.Info) error { return l.describe(complete).save(s, path) }
 	r, err := output.NewRecording(s, output.Format{Open: l.open, Name: name, Listed: listed}, name(0), o.Completed)
 	if err != nil {

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"fmt"
 	"path/filepath"
 	"sync/atomic"
 
@@ -28,7 +27,10 @@ var _ codec.Splitter = (*Recording)(nil)
 func Record(path string, o Options, completed func(codec.FileInfo, error)) (*Recording, error) {
 	path = filepath.Clean(path)
 	r := &Recording{options: o, task: o.Task}
-	format := output.Format{Open: r.open, Name: func(n int) string { return fmt.Sprintf("%s_%d", path, n) }}
+	format := output.Format{Open: r.open, Name: output.Names(path, "", o.Dated)}
+	if o.Dated != nil {
+		path = format.Name(0)
+	}
 	var err error
 	if r.Recording, err = output.NewRecording(folders{}, format, path, completed); err != nil {
 		return nil, err

@@ -30,11 +30,12 @@ type Options struct {
 	EasyTeleop bool
 	// Quaternions keeps the quaternions of poses, in seven numbers instead of six.
 	Quaternions bool
-	Overwrite   bool            // a session that exists
-	Workers     int             // goroutines that encode PNGs; 0: one for each processor
-	Task        string          // what is done, in words
-	Success     *bool           // whether it was done; nil: unknown
-	Metadata    json.RawMessage // a JSON object with more members of metadata.json; nil: none
+	Overwrite   bool             // a session that exists
+	Dated       func() time.Time // for Record, codec.CreateOptions.Dated
+	Workers     int              // goroutines that encode PNGs; 0: one for each processor
+	Task        string           // what is done, in words
+	Success     *bool            // whether it was done; nil: unknown
+	Metadata    json.RawMessage  // a JSON object with more members of metadata.json; nil: none
 }
 
 // flushPace is the longest time that samples wait to be written.

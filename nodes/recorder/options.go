@@ -39,6 +39,12 @@ const (
 	syncAlways   = "always"
 )
 
+// Values of the option split_names.
+const (
+	namesNumber = "number"
+	namesTime   = "time"
+)
+
 // outputOptions are name, format and settings of the files.
 type outputOptions struct {
 	Output        string        `param:"output" short:"o" alias:"output-name" group:"Output" value:"NAME" help:"NAME of the recording, whose end may say the format, such as drive.mcap; by default tapedeck_ and the time"`
@@ -75,6 +81,7 @@ type splitOptions struct {
 	MaxBagMessages       uint64        `param:"max_bag_messages" group:"Splits" help:"start another file after this many messages; 0 is never"`
 	Split                bool          `param:"split" group:"Splits" help:"let max_duration limit each file instead of the recording, as rosbag does"`
 	MaxBagFiles          int           `param:"max_bag_files" alias:"max-splits" group:"Splits" min:"0" help:"keep at most this many files of the recording, deleting the oldest; 0 keeps all"`
+	SplitNames           string        `param:"split_names" group:"Splits" options:"number|time" help:"names of files: number, as NAME_1.mcap, or time, as 1_NAME_2026_01_31-08_15_00.mcap, which ROS 2 Lyrical writes; those of record are NAME.record.00001, or NAME.record.00001.20260131081500"`
 	RepeatLatched        bool          `param:"repeat_latched" group:"Splits" help:"begin each file with the last messages of latched (transient local) topics"`
 	RepeatTransientLocal []string      `param:"repeat_transient_local" group:"Splits" value:"TOPIC[=N]" help:"begin each file with the last N messages of each publisher of TOPIC, latched or not; * in TOPIC matches anything; by default N is the history depth of the publisher, or 1"`
 }
@@ -202,7 +209,7 @@ func defaultOptions() options {
 			Storage: formats.AutoStorage, Compression: "none", ChunkDuration: time.Second,
 			Sync: syncInterval, SyncInterval: time.Second,
 		},
-		splitOptions:    splitOptions{RepeatLatched: true},
+		splitOptions:    splitOptions{RepeatLatched: true, SplitNames: namesNumber},
 		diskOptions:     diskOptions{MinSpace: "auto", LowSpaceAction: diskguard.Stop},
 		memoryOptions:   memoryOptions{QueueSize: 256 << 20},
 		snapshotOptions: defaultSnapshotOptions(),

@@ -77,8 +77,16 @@ func (s *session) create(name string) (out *output, err error) {
 		return nil
 	})
 	completed := func(f codec.FileInfo, err error) { s.completed(out.files, f, err) }
-	out.Writer, out.path, err = create(&r.options, &r.settings, name,
-		codec.CreateOptions{Metadata: r.metadata, Completed: completed, Ending: s.ending})
+	options := codec.CreateOptions{Metadata: r.metadata, Completed: completed, Ending: s.ending}
+	if r.options.SplitNames == namesTime {
+		options.Dated = time.Now
+	}
+	out.Writer, out.path, err = create(&r.options, &r.settings, name, options)
+	if splitter, ok := out.Writer.(codec.Splitter); ok && options.Dated != nil {
+		if file := splitter.File(); filepath.Dir(file) != filepath.Clean(out.path) { // no bag, whose path is the folder
+			out.path = file
+		}
+	}
 	return out, err
 }
 

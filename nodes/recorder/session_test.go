@@ -83,7 +83,48 @@ func TestRecordingIsSplitOnRequest(t *testing.T) {
 	})
 }
 
-// A recording goes on in another one, and each is whole: no message is lost, and only latched ones are in two of them.
+// Names of files have the time at which they are begun, as those of ROS 2 Lyrical.
+func TestNamesOfFilesWithTime(t *testing.T) {
+	for name, c := range map[string]struct {
+		storage, output, path string // as it is reported
+		files                 []string
+	}{
+		"mcap": {"mcap", "drive", "drive",
+			[]string{"drive/0_drive_2000_01_01-00_00_00.mcap", "drive/1_drive_2000_01_01-00_00_05.mcap"}},
+		"bag with a time": {"mcap", "a_2026_01_31-08_15_00", "a_2026_01_31-08_15_00", []string{
+			"a_2026_01_31-08_15_00/0_a_2000_01_01-00_00_00.mcap", "a_2026_01_31-08_15_00/1_a_2000_01_01-00_00_05.mcap"}},
+		"mcap-file": {"mcap-file", "drive.mcap", "0_drive_2000_01_01-00_00_00.mcap",
+			[]string{"0_drive_2000_01_01-00_00_00.mcap", "1_drive_2000_01_01-00_00_05.mcap"}},
+		"record": {"record", "drive", "drive.record.00000.20000101000000",
+			[]string{"drive.record.00000.20000101000000", "drive.record.00001.20000101000005"}},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			defer func(local *time.Location) { time.Local = local }(time.Local)
+			time.Local = time.UTC
+			o := testOptions(c.storage)
+			o.Output, o.SplitNames = c.output, namesTime
+			d := newDeck(t, o, "/n")
+			p := d.advertise("/n", codec.DefaultQoS())
+			d.publish(p, 1)
+			time.Sleep(5*time.Second - time.Duration(time.Now().UnixNano()%1e9))
+			closed, opened, err := d.split()
+			require.NoError(t, err)
+			require.Equal(t, c.files, []string{closed, opened})
+			d.publish(p, 2)
+			require.NoError(t, d.end())
+			require.Contains(t, d.said.String(), "recorded "+c.path+": ")
+			require.Equal(t, []uint32{1}, numbers(t, closed, "/n"))
+			require.Equal(t, []uint32{2}, numbers(t, opened, "/n"))
+			if c.storage != "mcap-file" { // the files of a name are one recording
+				require.Equal(t, []uint32{1, 2}, numbers(t, c.output, "/n"))
+				_, err = d.session.Load().create(c.output)
+				require.ErrorIs(t, err, fs.ErrExist)
+			}
+		})
+	}
+}
+
+// A recording goes on in another one, and each is whole: no message is lost, and only latched ones are in two.
 // Counts and limits of files are those of each.
 func TestRecordingContinuesInAnother(t *testing.T) {
 	for _, storage := range []string{"record", "mcap"} {

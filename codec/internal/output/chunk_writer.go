@@ -149,6 +149,9 @@ func NewChunkRecording(s System, format, path string, o codec.CreateOptions, nam
 	if o.ChunkSize < 0 || o.ChunkDuration < 0 {
 		return nil, fmt.Errorf("create %s: size and duration of chunks must not be negative", path)
 	}
+	if o.Dated != nil {
+		path = name(0)
+	}
 	files := NewSeries(s)
 	open := func(path string, before Part) (Part, error) {
 		e, err := newEncoder(path)

@@ -77,7 +77,7 @@ func LinkEpisodes(link, folder string, n int, overwrite bool) error {
 
 // recordSessions is Live.Robot of sessions.
 func recordSessions(path string, o codec.CreateOptions, m *robot.Mapping) (codec.Writer, error) {
-	s := session.Options{Overwrite: o.Overwrite}
+	s := session.Options{Overwrite: o.Overwrite, Dated: o.Dated}
 	if m != nil {
 		s.Task = m.Task
 	}

@@ -55,7 +55,8 @@ func All() List {
 		},
 		{
 			Format: record.Format, Native: []string{codec.EncodingCDR, codec.EncodingProtobuf},
-			Live: &Live{Storage: "record", First: ".record.00000", Ending: `\.record(\.\d{5})?`, Others: `\.record\.\d{5}`},
+			Live: &Live{Storage: "record", First: ".record.00000", Ending: `\.record(\.\d{5})?`,
+				Others: `\.record\.\d{5}(\.\d{14})?`},
 		},
 		{Format: rosbag.Format},
 		{Format: rosbag2.Format, With: (*Options).rosbag2, Native: []string{codec.EncodingCDR},
