@@ -82,6 +82,7 @@ func TestRecordingForCARLA(t *testing.T) {
 		d.say(list, &carla_msgs.CarlaActorList{Actors: []carla_msgs.CarlaActorInfo{{Id: 42, Type: "vehicle.audi.tt",
 			Rolename: "hero"}}})
 		for i := range int32(5) {
+			time.Sleep(time.Second) // messages of a frame may be late
 			d.say(clock, &rosgraph_msgs.Clock{Clock: builtin_interfaces.Time{Sec: i}})
 			place := nav_msgs.Odometry{Header: std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: i}}}
 			place.Pose.Pose.Position.X = float64(i)
@@ -135,6 +136,7 @@ func TestFilesOfRecordingForCARLA(t *testing.T) {
 		second := int32(0)
 		drive := func(messages ...*carla_msgs.CarlaCollisionEvent) {
 			for range 4 {
+				time.Sleep(time.Second) // messages of a frame may be late
 				stamp := builtin_interfaces.Time{Sec: second}
 				d.say(clock, &rosgraph_msgs.Clock{Clock: stamp})
 				d.say(odometry, &nav_msgs.Odometry{Header: std_msgs.Header{Stamp: stamp}})
@@ -232,6 +234,7 @@ func TestSizeOfRecordingForCARLA(t *testing.T) {
 		clock := d.offer("/clock", "rosgraph_msgs/msg/Clock", codec.DefaultQoS())
 		odometry := d.offer("/carla/hero/odometry", "nav_msgs/msg/Odometry", codec.DefaultQoS())
 		for i := range int32(20) {
+			time.Sleep(time.Second)
 			d.say(clock, &rosgraph_msgs.Clock{Clock: builtin_interfaces.Time{Sec: i}})
 			d.say(odometry, &nav_msgs.Odometry{})
 		}
