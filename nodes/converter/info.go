@@ -47,7 +47,7 @@ func (o *infoOptions) info(ctx context.Context, paths []string, stdout, stderr i
 		if err != nil && len(paths) == 1 {
 			return err
 		}
-		if errors.Is(err, errDamaged) {
+		if errors.Is(err, errDamaged) || errors.Is(err, errUnfinished) {
 			damaged++
 		} else if err != nil {
 			failed++
@@ -63,20 +63,27 @@ func (o *infoOptions) info(ctx context.Context, paths []string, stdout, stderr i
 		return fmt.Errorf("%d of %d recordings cannot be read", failed, len(paths))
 	}
 	if damaged > 0 {
-		return fmt.Errorf("damage was found in %d of %s", damaged, human.Count(len(paths), "recording"))
+		return fmt.Errorf("damaged or not finished: %d of %s", damaged, human.Count(len(paths), "recording"))
 	}
 	return nil
 }
 
-// errDamaged is returned after the description of a recording that is damaged.
-var errDamaged = errors.New("is damaged")
+// One of these is returned after the description of a recording that is not complete.
+var (
+	errDamaged    = errors.New("is damaged")
+	errUnfinished = errors.New("was not finished")
+)
 
-// checkDamage returns an error if damage was found in a recording, or files of it are missing.
-func checkDamage(path string, info *codec.Info) error {
+// checkComplete returns an error if damage was found in a recording, if files of it are missing or if it was not
+// finished.
+func checkComplete(path string, info *codec.Info) error {
 	if slices.ContainsFunc(info.Events, func(e codec.Event) bool {
 		return e.Kind == codec.EventDamage || e.Kind == codec.EventMissing
 	}) {
 		return fmt.Errorf("%s %w", path, errDamaged)
+	}
+	if !info.Complete {
+		return fmt.Errorf("%s %w", path, errUnfinished)
 	}
 	return nil
 }
@@ -124,7 +131,7 @@ func (o *infoOptions) describe(ctx context.Context, path string, stdout, stderr 
 	if err := write(); err != nil {
 		return err
 	}
-	return checkDamage(path, info)
+	return checkComplete(path, info)
 }
 
 func (o *infoOptions) open(path string, stderr io.Writer) (codec.Reader, error) {

@@ -380,15 +380,20 @@ func TestExitCodesOfInfo(t *testing.T) {
 	clear(content[len(content)/4 : len(content)/2])
 	clear(content[len(content)-200:])
 	require.NoError(t, os.WriteFile(damaged, content, 0o600))
+	active := filepath.Join(folder, "killed.mcap.active") // without its end, as after the recorder was killed
+	content, err = os.ReadFile(whole)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(active, content[:len(content)/2], 0o600))
 	for name, test := range map[string]struct {
 		args []string
 		code int
 		says string
 	}{
+		"killed":  {[]string{"info", active}, 1, "killed.mcap.active was not finished"},
 		"whole":   {[]string{"info", whole}, 0, ""},
 		"damaged": {[]string{"info", damaged}, 1, "damaged.mcap is damaged"},
 		"JSON":    {[]string{"info", "--json", damaged}, 1, "damaged.mcap is damaged"},
-		"both":    {[]string{"info", whole, damaged}, 1, "damage was found in 1 of 2 recordings"},
+		"both":    {[]string{"info", whole, damaged}, 1, "damaged or not finished: 1 of 2 recordings"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stdout, stderr, code := execute(t, test.args...)

@@ -118,7 +118,7 @@ func TestRecoverKilled(t *testing.T) {
 		}
 		require.NoError(t, w.Sync())
 		stdout, _, err := run(t, "info", path)
-		require.NoError(t, err)
+		require.ErrorIs(t, err, errUnfinished)
 		require.Contains(t, stdout, codec.ActiveSuffix)
 		require.Contains(t, stdout, "Messages:   100\n")
 		require.Contains(t, stdout, "Complete:   no, it was not finished; what is here can be read and played,\n")
