@@ -99,11 +99,13 @@ func (r *Reader) Info() (*codec.Info, error) {
 	}
 	info.Events = slices.Clone(r.source.Events())
 	for _, err := range r.source.Damage() {
-		kind := codec.EventDamage
+		e := codec.Event{Kind: codec.EventDamage, Text: err.Error()}
 		if m := (*MissingError)(nil); errors.As(err, &m) {
-			kind = codec.EventMissing
+			if e.Kind = codec.EventMissing; m.Channel != nil {
+				e.Topic = m.Channel.Topic
+			}
 		}
-		info.Events = append(info.Events, codec.Event{Kind: kind, Text: err.Error()})
+		info.Events = append(info.Events, e)
 	}
 	slices.SortStableFunc(info.Events, func(a, b codec.Event) int { return cmp.Compare(a.Time, b.Time) })
 	r.info = info

@@ -308,7 +308,7 @@ func TestReaderMissing(t *testing.T) {
 	last := info.Topics[len(info.Topics)-1]
 	require.Equal(t, "/top/image_raw", last.Channel.Topic)
 	require.Zero(t, last.MessageCount)
-	require.Equal(t, []codec.Event{{Kind: codec.EventMissing,
+	require.Equal(t, []codec.Event{{Kind: codec.EventMissing, Topic: "/top/image_raw",
 		Text: "7 images of top are missing: videos/top.mp4: file does not exist"}}, info.Events)
 	require.Equal(t, []*MissingError{missing}, r.Missing())
 	require.Same(t, last.Channel, missing.Channel)

@@ -183,11 +183,24 @@ func (s *source) last(end int64) int64 {
 // damage returns the first damage found, "" if there is none.
 func damage(info *codec.Info) string {
 	for _, e := range info.Events {
-		if e.Kind == codec.EventDamage {
+		if e.Kind == codec.EventDamage || e.Kind == codec.EventMissing {
 			return ": " + e.Text
 		}
 	}
 	return ""
+}
+
+// lacks returns an error if a file of a recording is not there that would have messages to be played.
+func (s *source) lacks() error {
+	for _, r := range s.recordings {
+		for _, e := range r.info.Events {
+			if e.Kind == codec.EventMissing && (e.Topic == "" ||
+				slices.ContainsFunc(s.channels, func(c *codec.Channel) bool { return c.Topic == e.Topic })) {
+				return fmt.Errorf("%s: %s; without --stop-at-damage everything else is played", r.info.Path, e.Text)
+			}
+		}
+	}
+	return nil
 }
 
 // read returns the messages that q and the filter select, in time order.

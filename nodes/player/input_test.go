@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
+	"tapedeck/test/samples"
 )
 
 func everything(*codec.Channel) bool { return true }
@@ -229,4 +231,21 @@ func TestAlignStarts(t *testing.T) {
 	require.Empty(t, s.warnings)
 	require.Equal(t, [2]int64{10, 23}, [2]int64{s.start, s.end}, "input_offset counts from the earliest start")
 	require.EqualValues(t, 4, s.messages)
+}
+
+// Files that are missing are named: in a warning, or with --stop-at-damage in an error if they are to be played.
+func TestMissingFiles(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "take")
+	sample := samples.Path(t, "session/easyteleop_reference/temp/20261121_082214")
+	require.NoError(t, os.CopyFS(folder, os.DirFS(sample)))
+	require.NoError(t, os.RemoveAll(filepath.Join(folder, "frames", "camera_0")))
+	open := func(wants func(*codec.Channel) bool) *source {
+		s, err := openSource([]string{folder}, nil, false, wants, formats.ReadOptions{})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, s.close()) })
+		require.Contains(t, strings.Join(s.warnings, "\n"), "images of camera_0 are missing")
+		return s
+	}
+	require.ErrorContains(t, open(everything).lacks(), folder+": images of camera_0 are missing: "+folder+"/frames/")
+	require.NoError(t, open(func(c *codec.Channel) bool { return !strings.Contains(c.Topic, "camera_0") }).lacks())
 }

@@ -74,6 +74,11 @@ func play(ctx context.Context, in *config.Input, o *options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
+	if o.DamagedError {
+		if err := s.lacks(); err != nil {
+			return err
+		}
+	}
 	if err := o.unmatched(s.all); err != nil && !o.AllowUnmatched {
 		return err
 	} else if err != nil {
