@@ -390,6 +390,9 @@ func (d *comparison) compare(ctx context.Context, limit int) error {
 			continue
 		}
 		c.hunks = align(c.a.messages, c.b.messages)
+	}
+	d.pairByTime()
+	for _, c := range d.topics {
 		if err := d.compareMessages(ctx, c, limit); err != nil {
 			return err
 		}

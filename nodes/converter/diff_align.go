@@ -128,7 +128,103 @@ func nearest(a, b []stamp) (i, j int, ok bool) {
 	return i, j, ok
 }
 
-func abs(n int) int { return max(n, -n) }
+func abs[N int | int64](n N) N { return max(n, -n) }
+
+// equalRuns returns for each hunk the stretch of one payload around it if one side only lacks some of these: payloads
+// do not tell which. For other hunks the run is empty.
+func equalRuns(a, b []stamp, hunks []hunk) []hunk {
+	runs := make([]hunk, len(hunks))
+	for n, h := range hunks {
+		lacked := slices.Concat(a[h.a0:h.a1], b[h.b0:h.b1])
+		hash := lacked[0].hash
+		if h.changed() > 0 || slices.ContainsFunc(lacked, func(s stamp) bool { return s.hash != hash }) {
+			continue
+		}
+		first, last := 0, len(a)
+		if n > 0 {
+			first = hunks[n-1].a1
+		}
+		if n+1 < len(hunks) {
+			last = hunks[n+1].a0
+		}
+		for h.a0 > first && a[h.a0-1].hash == hash {
+			h.a0, h.b0 = h.a0-1, h.b0-1
+		}
+		for h.a1 < last && a[h.a1].hash == hash {
+			h.a1, h.b1 = h.a1+1, h.b1+1
+		}
+		runs[n] = h
+	}
+	return runs
+}
+
+// byTime returns the hunks with those that lie in runs moved to where the log times of the others, minus offset in b,
+// differ least.
+func byTime(a, b []stamp, hunks, runs []hunk, offset int64) []hunk {
+	var moved []hunk
+	for n, run := range runs {
+		switch {
+		case run == hunk{}:
+			moved = append(moved, hunks[n])
+		case run.missing() > 0:
+			moved = append(moved, lacking(a, b, run, offset)...)
+		default:
+			for _, h := range lacking(b, a, run.reversed(), -offset) {
+				moved = append(moved, h.reversed())
+			}
+		}
+	}
+	return moved
+}
+
+func (h hunk) reversed() hunk { return hunk{h.b0, h.b1, h.a0, h.a1} }
+
+// lacking returns which elements of a run b lacks, if each of b's is paired with the one of a next to it in time.
+func lacking(a, b []stamp, run hunk, offset int64) (hunks []hunk) {
+	i := run.a0
+	for j := run.b0; j < run.b1; j++ {
+		distance := func(i int) int64 { return abs(b[j].log - offset - a[i].log) }
+		best := i
+		for next := i + 1; next <= run.a1-(run.b1-j) && distance(next) <= distance(best); next++ {
+			if distance(next) < distance(best) {
+				best = next
+			}
+		}
+		if best > i {
+			hunks = append(hunks, hunk{i, best, j, j})
+		}
+		i = best + 1
+	}
+	if i < run.a1 {
+		hunks = append(hunks, hunk{i, run.a1, run.b1, run.b1})
+	}
+	return hunks
+}
+
+// pairByTime moves hunks of all topics by time. The offset is the median of messages that payloads alone pair.
+func (d *comparison) pairByTime() {
+	var offsets []int64
+	runs := make([][]hunk, len(d.topics))
+	for n, c := range d.topics {
+		runs[n] = equalRuns(c.a.messages, c.b.messages, c.hunks)
+		k := 0
+		for p := range c.matches {
+			for k < len(runs[n]) && runs[n][k].a1 <= p.a {
+				k++
+			}
+			if k == len(runs[n]) || p.a < runs[n][k].a0 {
+				offsets = append(offsets, c.b.messages[p.b].log-c.a.messages[p.a].log)
+			}
+		}
+	}
+	offset := int64(0)
+	if slices.Sort(offsets); len(offsets) > 0 {
+		offset = offsets[len(offsets)/2]
+	}
+	for n, c := range d.topics {
+		c.hunks = byTime(c.a.messages, c.b.messages, c.hunks, runs[n], offset)
+	}
+}
 
 // times describes how the times of messages with equal payloads differ.
 type times struct {

@@ -51,11 +51,11 @@ func TestAlign(t *testing.T) {
 func TestAlignIsSound(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 2000 {
-		kinds := uint64(1 + random.IntN(300))
+		kinds := uint64(1 + random.IntN(1+random.IntN(300)))
 		sequence := func(n int) []stamp {
 			s := make([]stamp, n)
 			for i := range s {
-				s[i].hash = random.Uint64N(kinds)
+				s[i] = stamp{hash: random.Uint64N(kinds), log: int64(10*i + random.IntN(30))}
 			}
 			return s
 		}
@@ -70,15 +70,20 @@ func TestAlignIsSound(t *testing.T) {
 				b = append(b, s)
 			}
 		}
-		i, j := 0, 0
-		for _, h := range append(align(a, b), hunk{len(a), len(a), len(b), len(b)}) {
-			require.Equal(t, h.a0-i, h.b0-j)
-			for ; i < h.a0; i, j = i+1, j+1 {
-				require.Equal(t, a[i].hash, b[j].hash)
+		hunks := align(a, b)
+		moved := byTime(a, b, hunks, equalRuns(a, b, hunks), random.Int64N(100))
+		require.Equal(t, weight(hunks), weight(moved))
+		for _, hunks := range [][]hunk{hunks, moved} {
+			i, j := 0, 0
+			for _, h := range append(hunks, hunk{len(a), len(a), len(b), len(b)}) {
+				require.Equal(t, h.a0-i, h.b0-j)
+				for ; i < h.a0; i, j = i+1, j+1 {
+					require.Equal(t, a[i].hash, b[j].hash)
+				}
+				require.LessOrEqual(t, h.a0, h.a1)
+				require.LessOrEqual(t, h.b0, h.b1)
+				i, j = h.a1, h.b1
 			}
-			require.LessOrEqual(t, h.a0, h.a1)
-			require.LessOrEqual(t, h.b0, h.b1)
-			i, j = h.a1, h.b1
 		}
 	}
 }
@@ -97,4 +102,34 @@ func TestAlignFindsLossesInLongSequences(t *testing.T) {
 		other[i].hash = uint64(n + i)
 	}
 	require.Equal(t, []hunk{{0, n, 0, n}}, align(a, other))
+}
+
+// Where payloads repeat, log times tell which message is missing.
+func TestByTime(t *testing.T) {
+	at := func(letters string, times ...int64) []stamp {
+		s := stamps(letters)
+		for i, t := range times {
+			s[i].log = t
+		}
+		return s
+	}
+	for name, test := range map[string]struct {
+		a, b   []stamp
+		offset int64
+		want   []hunk
+	}{
+		"first missing": {at("cccc", 0, 10, 20, 30), at("ccc", 10, 20, 30), 0, []hunk{{0, 1, 0, 0}}},
+		"first extra":   {at("ccc", 10, 20, 30), at("cccc", 0, 10, 20, 30), 0, []hunk{{0, 0, 0, 1}}},
+		"later":         {at("cccc", 0, 10, 20, 30), at("ccc", 1009, 1020, 1032), 1000, []hunk{{0, 1, 0, 0}}},
+		"two missing": {at("ccccc", 0, 10, 20, 30, 40), at("ccc", 10, 19, 41), 0,
+			[]hunk{{0, 1, 0, 0}, {3, 4, 2, 2}}},
+		"last missing":    {at("cccc", 0, 10, 20, 30), at("ccc", 0, 10, 20), 0, []hunk{{3, 4, 3, 3}}},
+		"within others":   {at("xcccy", 0, 10, 20, 30, 40), at("xccy", 0, 20, 30, 40), 0, []hunk{{1, 2, 1, 1}}},
+		"one time":        {at("cccc"), at("ccc"), 0, []hunk{{3, 4, 3, 3}}},
+		"no choice":       {at("cc", 0, 10), at(""), 0, []hunk{{0, 2, 0, 0}}},
+		"changed as well": {at("abc", 0, 10, 20), at("xc", 10, 20), 0, []hunk{{0, 2, 0, 1}}},
+	} {
+		hunks := align(test.a, test.b)
+		require.Equal(t, test.want, byTime(test.a, test.b, hunks, equalRuns(test.a, test.b, hunks), test.offset), name)
+	}
 }

@@ -140,6 +140,18 @@ func TestDiff(t *testing.T) {
 				"/info [std_msgs/msg/String]: only in B, with 0 messages\n",
 				"different: 2 of 3 topics, 1 topic missing in B, 1 topic only in B\n"},
 		},
+		"first of a constant topic": {
+			a: sequence(imu, 1e9, "aaaaa"), b: sequence(imu, 1e9, "aaaaa")[1:],
+			says: []string{"  1 missing in B at index 0, log time 1.000000000\n", "note: log times are the same\n",
+				"different: 1 of 1 topic, 1 message missing in B\n"},
+		},
+		"first of a constant topic, later": {
+			a: append(sequence(imu, 1e9, "aaaaa"), at(odom, 1e9, "odom")),
+			b: append(shift(sequence(imu, 1e9, "aaaaa"), 5e9)[1:], at(odom, 6e9, "odom")),
+			says: []string{"  1 missing in B at index 0, log time 1.000000000\n",
+				"note: log times in B are 5.000000000 s later than in A, all of them\n",
+				"different: 1 of 2 topics, 1 message missing in B\n"},
+		},
 		"topics ignored": {
 			a: append(slices.Clone(base), at(odom, 2e9, "odom")), b: base, declare: [2][]*codec.Channel{nil, {info}},
 			args: []string{"--ignore-topics", "/info,/odom,/nope", "--allow-unmatched"}, same: true,
