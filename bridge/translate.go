@@ -205,6 +205,7 @@ type translating struct {
 	wanted  map[*codec.Channel]bool // by the query, of the translated channels
 	begun   map[Translator]func(*codec.Message) ([]codec.Message, error)
 	ready   []codec.Message
+	same    bool // the message that Next returned last was not translated
 	err     error
 }
 
@@ -223,6 +224,7 @@ func (it *translating) wantsSource(c *codec.Channel) bool {
 }
 
 func (it *translating) Next() (*codec.Message, error) {
+	it.same = false
 	for it.err == nil {
 		for len(it.ready) > 0 {
 			m := &it.ready[0]
@@ -238,6 +240,7 @@ func (it *translating) Next() (*codec.Message, error) {
 		}
 		become := it.becomes[m.Channel]
 		if become == nil {
+			it.same = true
 			return m, nil
 		}
 		translate := it.begun[become.by]
@@ -255,6 +258,14 @@ func (it *translating) Next() (*codec.Message, error) {
 		}
 	}
 	return nil, it.err
+}
+
+// Keep implements codec.Keeper, for messages that are not translated.
+func (it *translating) Keep() *codec.Buffer {
+	if !it.same {
+		return nil
+	}
+	return codec.Keep(it.source)
 }
 
 func (it *translating) Close() error {

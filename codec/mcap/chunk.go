@@ -213,9 +213,15 @@ func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 	s.Compression = c.compression.String()
 	offset := s.Offset + recordHead + int64(c.head)
 	stored := int(max(0, min(c.records, s.Offset+s.Size-offset)))
+	var sum uint32
 	if c.compression == mcap.CompressionNone {
 		buf = chunked.Resize(buf, stored)
-		if _, err := l.file.ReadAt(buf, offset); err != nil {
+		if c.crc == 0 {
+			_, err = l.file.ReadAt(buf, offset)
+		} else {
+			_, sum, err = chunked.ReadSum(l.file, buf, offset)
+		}
+		if err != nil {
 			return nil, chunked.Unexpected(err)
 		}
 	} else {
@@ -226,11 +232,14 @@ func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 		if buf, err = l.decompress(c, l.raw, buf); err != nil {
 			return buf, err
 		}
+		if c.crc != 0 {
+			sum = crc32.ChecksumIEEE(buf)
+		}
 	}
 	if uint64(len(buf)) != c.uncompressed {
 		return buf, fmt.Errorf("it has %d bytes of records; its head says %d", len(buf), c.uncompressed)
 	}
-	if c.crc != 0 && c.crc != crc32.ChecksumIEEE(buf) {
+	if c.crc != sum {
 		return buf, errors.New("the checksum is wrong: some of its messages may be damaged")
 	}
 	return buf, nil

@@ -165,16 +165,24 @@ func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 			max(int64(uncompressed), size))
 	}
 	var err error
+	var sum uint32
 	if n := int64(uncompressed); !packed && !s.Cut && n > size && n <= w.to-r.data {
 		size, whole = n, false // one of the two is wrong
 	}
-	if !packed {
+	if !packed && checked {
+		var n int
+		buf = chunked.Resize(buf, int(size))
+		n, sum, err = chunked.ReadSum(l.file, buf, r.data)
+		buf, err = buf[:n], chunked.Unexpected(err)
+	} else if !packed {
 		buf, err = l.readAt(buf, r.data, size)
 	} else if l.raw, err = l.readAt(l.raw, r.data, size); err == nil {
 		if s.Cut {
 			uncompressed = maxChunk
 		}
-		buf, err = l.decompress(compression, l.raw, buf, int(uncompressed))
+		if buf, err = l.decompress(compression, l.raw, buf, int(uncompressed)); checked {
+			sum = crc32.ChecksumIEEE(buf)
+		}
 	}
 	if err == nil && !packed && compression != "none" { // unless the name is damaged
 		err = fmt.Errorf("it is compressed with %q, which this program cannot read", compression)
@@ -188,7 +196,7 @@ func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 		return buf, fmt.Errorf("it has %d bytes where %d are expected", r.size, size)
 	case uint64(len(buf)) != uint64(uncompressed):
 		return buf, fmt.Errorf("it has %d bytes of records; its head says %d", len(buf), uncompressed)
-	case checked && crc != crc32.ChecksumIEEE(buf):
+	case checked && crc != sum:
 		return buf, errors.New("the checksum is wrong: some of its messages may be damaged")
 	}
 	return buf, nil

@@ -29,7 +29,7 @@ type iterator struct {
 	used    bool                     // the message at the root was handed out
 	held    int                      // bytes that open holds
 	limit   int                      // of held, unless one source alone has more
-	free    []byte                   // a buffer to load the next segment into
+	spare   *spare                   // memory to load segments into
 	wanted  []want                   // by channel
 	keep    func(*codec.Channel) int // unless nil, how many of the last messages of a channel are wanted
 	msg     codec.Message
@@ -47,11 +47,12 @@ type want struct {
 // source is a segment that is read.
 type source struct {
 	*Segment
-	records []byte  // nil when they are not loaded
-	order   []int   // where messages are in records, by time; nil when that is how they follow each other
-	next    int     // in order, or in records
-	head    int     // where the current message is in records
-	current Message // Data nil when it is to be loaded again
+	records []byte        // nil when they are not loaded
+	buffer  *codec.Buffer // of records
+	order   []int         // where messages are in records, by time; nil when that is how they follow each other
+	next    int           // in order, or in records
+	head    int           // where the current message is in records
+	current Message       // Data nil when it is to be loaded again
 }
 
 func (s *source) Before(o *source) bool {
@@ -67,7 +68,8 @@ func (c *Contents) Read(l Loader, q codec.Query) codec.Iterator {
 
 // prepare returns an iterator that has not picked a segment yet.
 func (c *Contents) prepare(l Loader, q codec.Query) *iterator {
-	it := &iterator{Contents: c, q: q, loader: l, limit: openBytes, last: io.EOF, before: math.MaxInt64}
+	it := &iterator{Contents: c, q: q, loader: l, limit: openBytes, last: io.EOF, before: math.MaxInt64,
+		spare: new(spare)}
 	for _, d := range c.Damage {
 		if q.Damaged == nil {
 			it.before, it.last = d.Offset, d.Err
@@ -179,11 +181,11 @@ func (it *iterator) start(s *source) error {
 
 // load loads the records of s, and releases those that are needed last if they exceed the limit.
 func (it *iterator) load(s *source) []error {
-	records, errs := it.loader.Load(s.Segment, it.free)
+	records, errs := it.loader.Load(s.Segment, it.spare.take())
 	if records == nil {
 		records = []byte{}
 	}
-	s.records, it.free = records, nil
+	s.records, s.buffer = records, codec.NewBuffer(records, it.spare.put)
 	it.held += cap(records)
 	for it.held > it.limit {
 		var last *source
@@ -202,11 +204,12 @@ func (it *iterator) load(s *source) []error {
 
 func (it *iterator) release(s *source) {
 	it.held -= cap(s.records)
-	if cap(s.records) > cap(it.free) {
-		it.free = s.records[:0]
-	}
-	s.records, s.current.Data = nil, nil
+	s.buffer.Release()
+	s.records, s.buffer, s.current.Data = nil, nil, nil
 }
+
+// Keep implements codec.Keeper.
+func (it *iterator) Keep() *codec.Buffer { return it.open[0].buffer.Retain() }
 
 // advanceRoot moves the source at the root to its next message.
 func (it *iterator) advanceRoot() error {

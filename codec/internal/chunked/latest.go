@@ -58,11 +58,11 @@ func (it *iterator) find(s *Segment) {
 	if f, ok := it.loader.(Finder); ok && f.Find(s, found) {
 		return
 	}
-	records, _ := it.loader.Load(s, it.free)
+	records, _ := it.loader.Load(s, it.spare.take())
 	for off, m := range Messages(it.loader, records) {
 		found(m.Channel, m.Time, int64(off))
 	}
-	it.free = records[:0]
+	it.spare.put(records)
 }
 
 // Messages yields where messages are in records that l loaded, and what they are.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 )
 
@@ -125,6 +126,20 @@ func Resize(buf []byte, n int) []byte {
 		return make([]byte, n)
 	}
 	return buf[:n]
+}
+
+// ReadSum is file.ReadAt, and returns the CRC-32 of b, too: it sums up each piece while the processor's cache holds it.
+func ReadSum(file io.ReaderAt, b []byte, off int64) (n int, sum uint32, err error) {
+	for n < len(b) && err == nil {
+		piece := b[n:min(len(b), n+WindowSize)]
+		var read int
+		read, err = file.ReadAt(piece, off+int64(n))
+		if n += read; read == len(piece) {
+			err = nil // it may be io.EOF
+		}
+		sum = crc32.Update(sum, crc32.IEEETable, piece[:read])
+	}
+	return n, sum, err
 }
 
 // Unexpected turns the end of the file into an error.

@@ -27,6 +27,9 @@ func (it *changed) Next() (*codec.Message, error) {
 	}
 }
 
+// Keep implements codec.Keeper: no change replaces a payload.
+func (it *changed) Keep() *codec.Buffer { return codec.Keep(it.Iterator) }
+
 // selected reads the selected messages of a recording, and reports damage to an observer.
 type selected struct {
 	codec.Reader

@@ -2,6 +2,7 @@
 package readahead
 
 import (
+	"slices"
 	"sync"
 
 	"tapedeck/codec"
@@ -11,35 +12,72 @@ const (
 	blockSize   = 1 << 20 // bytes that are read ahead at once
 	firstBlock  = 1 << 16 // likewise at first, and then more and more: a seek does not wait for a whole block
 	messageCost = 64      // bytes that a message counts for beside its payload
+	keptSize    = 1 << 14 // payloads from this size on are not copied, if they can be kept
 )
 
 // block is a run of messages with the memory that their payloads lie in.
 type block struct {
 	messages []codec.Message
-	data     []byte
-	size     int64 // what it counts for, in bytes
-	err      error // what ended the reading behind the messages: io.EOF or worse
+	data     []byte          // copies of payloads; if there is more than one piece of memory, the last one
+	copied   int             // bytes of them
+	kept     []*codec.Buffer // the others
+	size     int64           // what it counts for, in bytes
+	err      error           // what ended the reading behind the messages: io.EOF or worse
 }
 
-// fill takes messages from it until the block has that size or they end.
-func (b *block) fill(it codec.Iterator, size int64) {
+// fill takes messages from it until the block has that size or they end. Large payloads are kept where they are; before
+// are the buffers that the block before this one keeps, which are counted there.
+func (b *block) fill(it codec.Iterator, size int64, before []*codec.Buffer) {
 	b.messages, b.data, b.size, b.err = b.messages[:0], b.data[:0], 0, nil
+	b.copied = 0
 	for b.size < size {
 		m, err := it.Next()
 		if err != nil {
 			b.err = err
 			break
 		}
+		b.size += messageCost
 		b.messages = append(b.messages, *m)
-		b.data = append(b.data, m.Data...)
-		b.size += int64(len(m.Data)) + messageCost
+		if len(m.Data) < keptSize || !b.keep(codec.Keep(it), before) {
+			b.messages[len(b.messages)-1].Data = b.copy(m.Data)
+		}
 	}
-	at := 0
-	for i := range b.messages { // now that data does not move any more
-		n := len(b.messages[i].Data)
-		b.messages[i].Data = b.data[at : at+n : at+n]
-		at += n
+}
+
+// keep takes over a reference to the buffer of a payload. It returns false without one.
+func (b *block) keep(buffer *codec.Buffer, before []*codec.Buffer) bool {
+	switch {
+	case buffer == nil:
+		return false
+	case slices.Contains(b.kept, buffer):
+		buffer.Release()
+		return true
+	case !slices.Contains(before, buffer):
+		b.size += int64(buffer.Size())
 	}
+	b.kept = append(b.kept, buffer)
+	return true
+}
+
+// copy copies a payload.
+func (b *block) copy(data []byte) []byte {
+	b.size += int64(len(data))
+	b.copied += len(data)
+	if len(data) > cap(b.data)-len(b.data) { // next time, all will fit
+		b.data = make([]byte, 0, max(b.copied+b.copied/8, 4096))
+	}
+	at := len(b.data)
+	b.data = append(b.data, data...)
+	return b.data[at:len(b.data):len(b.data)]
+}
+
+// release gives the buffers back.
+func (b *block) release() {
+	for i, buffer := range b.kept {
+		buffer.Release()
+		b.kept[i] = nil
+	}
+	b.kept = b.kept[:0]
 }
 
 // Reader reads messages from an iterator in a goroutine of its own, so that a slow disk only delays what is read from
@@ -74,8 +112,10 @@ func New(it codec.Iterator, size int64, ready func()) *Reader {
 func (r *Reader) run() {
 	defer close(r.done)
 	size := int64(firstBlock)
+	var before []*codec.Buffer
 	for b := new(block); b != nil; b = r.put(b) {
-		b.fill(r.it, size)
+		b.fill(r.it, size, before)
+		before = append(before[:0], b.kept...)
 		size = min(2*size, blockSize)
 	}
 }
@@ -106,12 +146,13 @@ func (r *Reader) put(b *block) *block {
 
 // get returns the next block, nil if there is none yet, and takes back the one before it.
 func (r *Reader) get() *block {
+	r.current.release()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.full) == 0 {
 		return nil
 	}
-	if used := int64(cap(r.current.data)); r.kept+used <= r.size {
+	if used := int64(cap(r.current.data)); len(r.spare) == 0 || r.kept+used <= r.size {
 		r.spare = append(r.spare, r.current)
 		r.kept += used
 	}

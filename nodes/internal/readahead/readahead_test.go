@@ -118,6 +118,70 @@ func TestReadAheadIsBoundedInBytes(t *testing.T) {
 	}
 }
 
+// chunks yields messages like numbered, and keeps them in buffers of several, which it uses again.
+type chunks struct {
+	numbered
+	buffer *codec.Buffer
+	rest   []byte
+	spare  chan []byte
+	made   int
+}
+
+const (
+	chunkMessages = 4
+	chunkMessage  = 400_000
+)
+
+func (c *chunks) Next() (*codec.Message, error) {
+	m, err := c.numbered.Next()
+	if err != nil {
+		return nil, err
+	}
+	if m.LogTime%chunkMessages == 0 {
+		if c.buffer != nil {
+			c.buffer.Release()
+		}
+		select {
+		case c.rest = <-c.spare:
+		default:
+			c.made++
+			c.rest = make([]byte, chunkMessages*chunkMessage)
+		}
+		c.buffer = codec.NewBuffer(c.rest, func(b []byte) { c.spare <- b })
+	}
+	n := copy(c.rest, m.Data)
+	m.Data, c.rest = c.rest[:n], c.rest[n:]
+	return m, nil
+}
+
+func (c *chunks) Keep() *codec.Buffer { return c.buffer.Retain() }
+
+func TestReadAheadKeepsLargePayloads(t *testing.T) {
+	const count, bound = 1000, 8 << 20
+	it := &chunks{spare: make(chan []byte, count)}
+	it.numbered = numbered{count: count, err: io.EOF, size: func(i int64) int {
+		if i%2 == 0 {
+			return 100
+		}
+		return chunkMessage
+	}}
+	r := read(it, bound)
+	for i := range int64(count) {
+		m, err := r.Next()
+		require.NoError(t, err)
+		require.Equal(t, i, m.LogTime)
+		require.Len(t, m.Data, it.size(i))
+		require.Equal(t, byte(i), m.Data[0])
+		require.Equal(t, byte(i), m.Data[len(m.Data)-1])
+	}
+	_, err := r.Next()
+	require.ErrorIs(t, err, io.EOF)
+	require.NoError(t, r.Close())
+	// Those that are read ahead, and those of the blocks in the hands of reader and caller.
+	require.LessOrEqual(t, it.made, bound/(chunkMessages*chunkMessage)+6)
+	require.Len(t, it.spare, it.made-1, "all but the last one of the iterator came back")
+}
+
 func TestReadAheadPassesErrorsOn(t *testing.T) {
 	damage := errors.New("damage")
 	r := read(&numbered{count: 3, err: damage, size: func(int64) int { return 10 }}, 1<<20)
