@@ -143,6 +143,14 @@ type Client interface {
 // ErrUnavailable is returned by Client.Send while the service is not there.
 var ErrUnavailable = errors.New("the service is not available")
 
+// Lender is a Publisher that can do without a copy of large payloads.
+type Lender interface {
+	Publisher
+	// Lend is Publish of a payload that lies in buffer. It may keep references to buffer until the payload is sent and
+	// acknowledged.
+	Lend(data []byte, buffer *codec.Buffer) error
+}
+
 // Subscription is one subscriber.
 type Subscription interface {
 	// Topic returns the full name, after remapping.

@@ -6,8 +6,8 @@ import "sync/atomic"
 // longer need not copy it.
 type Keeper interface {
 	Iterator
-	// Keep returns a reference to the Buffer that holds Data of the message that Next returned last, or nil if the payload
-	// cannot be kept.
+	// Keep returns a reference to the Buffer that holds Data of the message that Next returned last, or nil if the
+	// payload cannot be kept.
 	Keep() *Buffer
 }
 

@@ -62,6 +62,19 @@ static void give_block(struct blob *blob, uint32_t class) {
 	free(b);
 }
 
+static void init(struct blob *b, const struct ddsi_sertype *type, enum ddsi_serdata_kind kind, size_t size) {
+	ddsi_serdata_init(&b->c, type, kind);
+	b->c.hash = type->serdata_basehash;
+	b->sequence = 0;
+	b->received = 0;
+	b->size = (uint32_t)size;
+	memset(b->publisher, 0, sizeof(b->publisher));
+	b->pooled = 0;
+	b->related = NULL;
+	b->payload = b + 1;
+	b->borrowers = NULL;
+}
+
 static struct blob *alloc(const struct ddsi_sertype *type, enum ddsi_serdata_kind kind, size_t size) {
 	if (size > UINT32_MAX - 3)
 		return NULL;
@@ -69,14 +82,8 @@ static struct blob *alloc(const struct ddsi_sertype *type, enum ddsi_serdata_kin
 	struct blob *b = class > 0 ? take_block(class) : malloc(sizeof(*b) + padded(size));
 	if (b == NULL)
 		return NULL;
+	init(b, type, kind, size);
 	b->pooled = class;
-	ddsi_serdata_init(&b->c, type, kind);
-	b->c.hash = type->serdata_basehash;
-	b->sequence = 0;
-	b->received = 0;
-	b->size = (uint32_t)size;
-	memset(b->publisher, 0, sizeof(b->publisher));
-	b->related = NULL;
 	memset((char *)blob_payload(b) + size, 0, padded(size) - size);
 	return b;
 }
@@ -85,6 +92,17 @@ struct blob *blob_new(const struct ddsi_sertype *type, const void *data, size_t 
 	struct blob *b = alloc(type, SDK_DATA, size);
 	if (b != NULL)
 		memcpy(blob_payload(b), data, size);
+	return b;
+}
+
+struct blob *blob_lend(const struct ddsi_sertype *type, void *data, size_t size, int32_t *borrowers) {
+	struct blob *b = size <= UINT32_MAX - 3 ? malloc(sizeof(*b)) : NULL;
+	if (b == NULL)
+		return NULL;
+	init(b, type, SDK_DATA, size);
+	b->payload = data;
+	b->borrowers = borrowers;
+	__atomic_add_fetch(borrowers, 1, __ATOMIC_RELAXED);
 	return b;
 }
 
@@ -247,6 +265,8 @@ static void to_ser_unref(struct ddsi_serdata *d, const ddsrt_iovec_t *part) {
 static void free_data(struct ddsi_serdata *d) {
 	struct blob *b = of(d);
 	free(b->related);
+	if (b->borrowers != NULL)
+		__atomic_sub_fetch(b->borrowers, 1, __ATOMIC_RELEASE);
 	if (b->pooled > 0)
 		give_block(b, b->pooled);
 	else

@@ -16,8 +16,8 @@
 #error "This needs Eclipse Cyclone DDS 0.10: the interface of sertypes differs in other versions"
 #endif
 
-// blob is one sample. The payload, with its encapsulation header, follows the struct. References are counted by Cyclone
-// DDS; the memory outlives readers, writers and the domain.
+// blob is one sample. The payload, with its encapsulation header, follows the struct or is lent. References are counted by
+// Cyclone DDS; the memory outlives readers, writers and the domain.
 struct blob {
 	struct ddsi_serdata c;
 	uint64_t sequence; // RTPS sequence number, 0 if not known
@@ -26,6 +26,8 @@ struct blob {
 	uint8_t publisher[16]; // GUID in wire order, zero if not known
 	uint32_t pooled; // size class in the pool of large samples, 0 for none
 	struct related *related; // NULL without; keeps the payload 8-aligned
+	void *payload;
+	int32_t *borrowers; // of what is lent: how many blobs and others use it
 };
 
 // related is what a sample tells of another one in its inline QoS.
@@ -40,10 +42,14 @@ struct ddsi_sertype *blob_type(const char *name);
 // blob_new returns a sample with a copy of data, NULL when memory is out. type is the one registered for its writer.
 struct blob *blob_new(const struct ddsi_sertype *type, const void *data, size_t size);
 
+// blob_lend returns a sample of data that stays as it is while *borrowers is not 0; the sample counts there until it is freed.
+// size is a multiple of 4, as data is read up to one.
+struct blob *blob_lend(const struct ddsi_sertype *type, void *data, size_t size, int32_t *borrowers);
+
 // blob_relate has a new sample tell of another one. It returns false when memory is out.
 bool blob_relate(struct blob *b, const struct identity *id);
 
-static inline void *blob_payload(struct blob *b) { return b + 1; }
+static inline void *blob_payload(struct blob *b) { return b->payload; }
 
 // blob_free gives back one reference.
 void blob_free(uintptr_t blob);

@@ -2,7 +2,8 @@
 // only Cyclone DDS 0.10, which Debian and Ubuntu ship as cyclonedds-dev.
 //
 // Payloads are raw CDR. A received payload stays in the middleware's memory, without a copy, until the handler returns
-// or until it is released, if it was retained; see bridge.Sample. A published payload is copied once.
+// or until it is released, if it was retained; see bridge.Sample. A published payload is copied once, or lent without a
+// copy; see bridge.Lender.
 //
 // ROS 2's middlewares have no protocol for services in common. This package speaks both that of rmw_cyclonedds and that
 // of rmw_fastrtps, with each peer its own:

@@ -82,7 +82,7 @@ func claimDomains() (int, error) {
 
 var claim *os.File // which holds the lock until the process ends
 
-var roles = bridgetest.Roles{"server": serverRole, "client": clientRole, "ticker": tickerRole}
+var roles = bridgetest.Roles{"server": serverRole, "client": clientRole, "ticker": tickerRole, "lender": lenderRole}
 
 func TestConformance(t *testing.T) {
 	bridgetest.Run(t, func(t *testing.T, o bridge.Options) bridge.Node {

@@ -111,8 +111,8 @@ dds_entity_t create_reader(dds_entity_t participant, const char *topic_name, con
 }
 
 dds_return_t write_blob(dds_entity_t writer, const struct ddsi_sertype *type, const uint8_t publisher[16],
-		uint64_t sequence, const void *data, size_t size, int64_t source_time, const struct identity *related) {
-	struct blob *b = blob_new(type, data, size);
+		uint64_t sequence, void *data, size_t size, int32_t *borrowers, int64_t source_time, const struct identity *related) {
+	struct blob *b = borrowers != NULL ? blob_lend(type, data, size, borrowers) : blob_new(type, data, size);
 	if (b == NULL)
 		return DDS_RETCODE_OUT_OF_RESOURCES;
 	if (related != NULL && !blob_relate(b, related)) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tapedeck/bridge"
+	"tapedeck/codec"
 )
 
 // publisher implements bridge.Publisher.
@@ -17,14 +18,17 @@ type publisher struct {
 	node   *node
 	topic  string
 	writer *writer
+	lends  bool // the writer keeps no sample for subscribers to come
 }
+
+var _ bridge.Lender = (*publisher)(nil)
 
 func (n *node) newPublisher(topic, typeName string, q C.struct_qos) (*publisher, error) {
 	w, err := n.newWriter(bridge.TopicToDDS(topic), bridge.TypeToDDS(typeName), q, n.typeHash(typeName))
 	if err != nil {
 		return nil, err
 	}
-	p := &publisher{node: n, topic: topic, writer: w}
+	p := &publisher{node: n, topic: topic, writer: w, lends: !bool(q.transient_local)}
 	if err := n.graph.add(w.guid); err != nil {
 		return nil, errors.Join(err, w.close())
 	}
@@ -36,7 +40,18 @@ func (p *publisher) Topic() string { return p.topic }
 func (p *publisher) Publish(data []byte) error { return p.PublishAt(data, -1) }
 
 func (p *publisher) PublishAt(data []byte, sourceTime int64) error {
-	if err := p.writer.write(data, sourceTime); err != nil {
+	return p.published(p.writer.write(data, sourceTime))
+}
+
+func (p *publisher) Lend(data []byte, buffer *codec.Buffer) error {
+	if !p.lends || len(data) < leastLoan || len(data)%4 != 0 {
+		return p.Publish(data)
+	}
+	return p.published(p.writer.lend(data, buffer))
+}
+
+func (p *publisher) published(err error) error {
+	if err != nil {
 		return fmt.Errorf("publish on %s: %w", p.topic, err)
 	}
 	return nil

@@ -65,7 +65,7 @@ func (r *reader) close() error {
 
 // payload returns the CDR of a sample. It is the middleware's memory.
 func payload(b *C.struct_blob) []byte {
-	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(b), C.sizeof_struct_blob)), int(b.size))
+	return unsafe.Slice((*byte)(b.payload), int(b.size))
 }
 
 func publisherOf(b *C.struct_blob) bridge.GUID { return *(*bridge.GUID)(unsafe.Pointer(&b.publisher)) }

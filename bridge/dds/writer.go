@@ -13,6 +13,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/internal/endpoints"
+	"tapedeck/codec"
 )
 
 var errClosed = endpoints.ErrClosed
@@ -51,12 +52,21 @@ func (n *node) newWriter(topic, typeName string, q C.struct_qos, userData string
 }
 
 // write sends a copy of data. A negative sourceTime is now.
-func (w *writer) write(data []byte, sourceTime int64) error { return w.send(data, sourceTime, nil) }
+func (w *writer) write(data []byte, sourceTime int64) error {
+	return w.send(data, nil, sourceTime, nil)
+}
+
+// lend sends data, which lies in buffer, without a copy.
+func (w *writer) lend(data []byte, buffer *codec.Buffer) error {
+	l := lent.begin(data, buffer)
+	defer l.borrowers.Add(-1)
+	return w.send(data, l.borrowers, -1, nil)
+}
 
 // relate sends a copy of data that is related to another sample.
 func (w *writer) relate(data []byte, to identity) error {
 	other := to.toC()
-	return w.send(data, -1, &other)
+	return w.send(data, nil, -1, &other)
 }
 
 // next returns the RTPS sequence number of the next sample.
@@ -66,7 +76,7 @@ func (w *writer) next() int64 {
 	return int64(w.sequence) + 1
 }
 
-func (w *writer) send(data []byte, sourceTime int64, related *C.struct_identity) error {
+func (w *writer) send(data []byte, borrowers *atomic.Int32, sourceTime int64, related *C.struct_identity) error {
 	if len(data) < 4 {
 		return fmt.Errorf("the payload has %d bytes, not even those of its encapsulation header", len(data))
 	}
@@ -80,7 +90,8 @@ func (w *writer) send(data []byte, sourceTime int64, related *C.struct_identity)
 		w.relates = true
 	}
 	err := check(C.write_blob(w.entity, w.kind, (*C.uint8_t)(&w.guid[0]), C.uint64_t(w.sequence+1),
-		unsafe.Pointer(unsafe.SliceData(data)), C.size_t(len(data)), C.int64_t(sourceTime), related))
+		unsafe.Pointer(unsafe.SliceData(data)), C.size_t(len(data)), (*C.int32_t)(unsafe.Pointer(borrowers)),
+		C.int64_t(sourceTime), related))
 	if err != nil && w.closed.Load() {
 		return errClosed
 	}

@@ -21,12 +21,15 @@ type input interface {
 type feed interface {
 	// Next returns the next message, which is valid until the next call; nil while none is read yet; io.EOF at the end.
 	Next() (*codec.Message, error)
+	// Keep does what codec.Keeper says of it.
+	Keep() *codec.Buffer
 	Close() error
 }
 
 // output is where an engine publishes.
 type output interface {
-	publish(m *codec.Message) error
+	// publish publishes a message. buffer is what its payload lies in; nil: that is the caller's again afterwards.
+	publish(m *codec.Message, buffer *codec.Buffer) error
 	publishClock(clock int64) error
 }
 
@@ -265,7 +268,11 @@ func (e *engine) play(now int64) error {
 	}
 	e.played++
 	e.playedRound++
-	return e.output.publish(m)
+	buffer := e.feed.Keep()
+	if buffer != nil {
+		defer buffer.Release()
+	}
+	return e.output.publish(m, buffer)
 }
 
 // playBurst plays one message of a burst.
@@ -309,7 +316,8 @@ func (e *engine) moveTo(t int64) error {
 	if err := e.publishClock(t); err != nil {
 		return err
 	}
-	if err := e.input.latched(t, e.output.publish); err != nil {
+	publish := func(m *codec.Message) error { return e.output.publish(m, nil) }
+	if err := e.input.latched(t, publish); err != nil {
 		return err
 	}
 	var err error

@@ -38,9 +38,9 @@ func newGraphOutput(node bridge.Node, p publishers, clocked bool) (*graphOutput,
 	return s, nil
 }
 
-func (s *graphOutput) publish(m *codec.Message) error {
+func (s *graphOutput) publish(m *codec.Message, buffer *codec.Buffer) error {
 	p := s.publishers[m.Channel]
-	err := p.send(m, s.playingTime)
+	err := p.send(m, buffer, s.playingTime)
 	if errors.Is(err, errMismatch) {
 		if !p.warned {
 			p.warned = true
@@ -182,8 +182,9 @@ func (p publishers) offers() []rospub.Offer {
 	return list
 }
 
-// send publishes a message. Its stamps, if they are to be moved, are moved by playingTime.
-func (p *publisher) send(m *codec.Message, playingTime func(int64) int64) error {
+// send publishes a message, whose payload lies in buffer unless that is nil. Its stamps, if they are to be moved, are
+// moved by playingTime.
+func (p *publisher) send(m *codec.Message, buffer *codec.Buffer, playingTime func(int64) int64) error {
 	if len(m.Data) < wire.HeaderSize {
 		return errMismatch
 	}
@@ -192,6 +193,9 @@ func (p *publisher) send(m *codec.Message, playingTime func(int64) int64) error 
 	}
 	if err := p.restamp(m, playingTime); err != nil {
 		return err
+	}
+	if lender, ok := p.Publisher.(bridge.Lender); ok && buffer != nil {
+		return lender.Lend(m.Data, buffer)
 	}
 	return p.Publish(m.Data)
 }

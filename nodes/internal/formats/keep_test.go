@@ -20,7 +20,8 @@ import (
 func TestKeptPayloads(t *testing.T) {
 	const count, size = 200, 50_000
 	payload := func(i int) []byte {
-		return append([]byte{0, 1, 0, 0, size & 0xff, size >> 8 & 0xff, 0, 0}, bytes.Repeat([]byte{byte(i), byte(i >> 8)}, size/2)...)
+		head := []byte{0, 1, 0, 0, size & 0xff, size >> 8 & 0xff, 0, 0}
+		return append(head, bytes.Repeat([]byte{byte(i), byte(i >> 8)}, size/2)...)
 	}
 	for name, test := range map[string]struct {
 		codec.Format

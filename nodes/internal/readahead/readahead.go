@@ -18,6 +18,7 @@ const (
 // block is a run of messages with the memory that their payloads lie in.
 type block struct {
 	messages []codec.Message
+	buffers  []*codec.Buffer // of each message; nil if its payload is copied
 	data     []byte          // copies of payloads; if there is more than one piece of memory, the last one
 	copied   int             // bytes of them
 	kept     []*codec.Buffer // the others
@@ -29,7 +30,7 @@ type block struct {
 // are the buffers that the block before this one keeps, which are counted there.
 func (b *block) fill(it codec.Iterator, size int64, before []*codec.Buffer) {
 	b.messages, b.data, b.size, b.err = b.messages[:0], b.data[:0], 0, nil
-	b.copied = 0
+	b.buffers, b.copied = b.buffers[:0], 0
 	for b.size < size {
 		m, err := it.Next()
 		if err != nil {
@@ -38,25 +39,28 @@ func (b *block) fill(it codec.Iterator, size int64, before []*codec.Buffer) {
 		}
 		b.size += messageCost
 		b.messages = append(b.messages, *m)
-		if len(m.Data) < keptSize || !b.keep(codec.Keep(it), before) {
+		var buffer *codec.Buffer
+		if len(m.Data) >= keptSize {
+			buffer = codec.Keep(it)
+		}
+		if b.buffers = append(b.buffers, buffer); buffer != nil {
+			b.keep(buffer, before)
+		} else {
 			b.messages[len(b.messages)-1].Data = b.copy(m.Data)
 		}
 	}
 }
 
-// keep takes over a reference to the buffer of a payload. It returns false without one.
-func (b *block) keep(buffer *codec.Buffer, before []*codec.Buffer) bool {
-	switch {
-	case buffer == nil:
-		return false
-	case slices.Contains(b.kept, buffer):
+// keep takes over a reference to the buffer of a payload.
+func (b *block) keep(buffer *codec.Buffer, before []*codec.Buffer) {
+	if slices.Contains(b.kept, buffer) {
 		buffer.Release()
-		return true
-	case !slices.Contains(before, buffer):
+		return
+	}
+	if !slices.Contains(before, buffer) {
 		b.size += int64(buffer.Size())
 	}
 	b.kept = append(b.kept, buffer)
-	return true
 }
 
 // copy copies a payload.
@@ -179,6 +183,14 @@ func (r *Reader) Next() (*codec.Message, error) {
 	m := &r.current.messages[r.at]
 	r.at++
 	return m, nil
+}
+
+// Keep does what codec.Keeper says of it.
+func (r *Reader) Keep() *codec.Buffer {
+	if buffer := r.current.buffers[r.at-1]; buffer != nil {
+		return buffer.Retain()
+	}
+	return nil
 }
 
 // Close stops reading and closes the iterator.
