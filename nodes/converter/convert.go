@@ -42,13 +42,14 @@ func (o *convertOptions) convert(ctx context.Context, paths []string, stdout, st
 	}
 	job := convert.Job{Formats: known, Inputs: paths[:last], Output: paths[last], Options: o.Options, Workers: o.Jobs}
 	var bar *progress.Bar
+	begun := false
 	job.Warn = func(text string) {
 		bar.Hide()
 		fmt.Fprintln(stderr, "warning:", text)
 	}
 	job.Progress = func(done, total time.Duration) {
-		if bar == nil {
-			bar = progress.Seconds(os.Stderr, "converting", total)
+		if !begun { // without a terminal bar stays nil
+			begun, bar = true, progress.Seconds(os.Stderr, "converting", total)
 		}
 		bar.Set(int64(done))
 	}
