@@ -160,6 +160,9 @@ func (c *client) await(ctx context.Context) (fastDDS bool, err error) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
+			if slices.ContainsFunc(matchedPeers(c.reader.entity, false, ""), c.barred) {
+				return false, fmt.Errorf("wait for the service: %w; %s", ctx.Err(), noFastServices)
+			}
 			return false, fmt.Errorf("wait for the service: %w", ctx.Err())
 		case <-c.closed:
 			return false, errClosed
@@ -170,10 +173,14 @@ func (c *client) await(ctx context.Context) (fastDDS bool, err error) {
 // available reports whether a service is available now, and whether it speaks Fast DDS's protocol.
 func (c *client) available() (ok, fastDDS bool) {
 	replies := slices.DeleteFunc(matchedPeers(c.reader.entity, false, "serviceid"), func(p peer) bool {
-		return !bool(C.knows_us(c.writer.kind, (*C.uint8_t)(&c.reader.guid[0]), (*C.uint8_t)(&p.guid[0])))
+		return c.barred(p) ||
+			!bool(C.knows_us(c.writer.kind, (*C.uint8_t)(&c.reader.guid[0]), (*C.uint8_t)(&p.guid[0])))
 	})
 	return available(c.writer.matched("serviceid"), replies)
 }
+
+// barred reports whether a server cannot be called because of security; see noFastServices.
+func (c *client) barred(p peer) bool { return c.node.security.Keys != "" && c.node.isFastDDS(p.guid) }
 
 // available reports whether both the request reader and the reply writer of one server are matched, as far as they
 // announce that they belong together, and whether all such servers use Fast DDS.

@@ -17,6 +17,7 @@
 // These environment variables work as in rmw_cyclonedds_cpp: ROS_DOMAIN_ID, ROS_LOCALHOST_ONLY,
 // ROS_AUTOMATIC_DISCOVERY_RANGE, ROS_STATIC_PEERS and CYCLONEDDS_URI. ROS_DISTRO decides how nodes announce themselves:
 // docs/reference/distributions.md compares the releases of ROS 2 and explains how this package handles each.
+// ROS_SECURITY_ENABLE and the like work as well: docs/reference/security.md.
 package dds
 
 // #cgo CFLAGS: -std=gnu11 -O2 -Wall -DDDS_NDEBUG

@@ -51,12 +51,36 @@ static void read_qos(const dds_qos_t *in, struct qos *q) {
 	q->manual_by_topic = liveliness == DDS_LIVELINESS_MANUAL_BY_TOPIC;
 }
 
-dds_entity_t create_participant(dds_domainid_t domain, const char *user_data) {
-	dds_qos_t *qos = dds_create_qos();
-	dds_qset_userdata(qos, user_data, strlen(user_data));
-	dds_entity_t participant = dds_create_participant(domain, qos, NULL);
-	dds_delete_qos(qos);
-	return participant;
+static char kept_log[2048];
+
+static void keep_line(void *unused, const dds_log_data_t *line) {
+	(void)unused;
+	size_t size = strlen(kept_log);
+	snprintf(kept_log + size, sizeof(kept_log) - size, "%.*s\n", (int)line->size, line->message);
+}
+
+void begin_log(void) {
+	kept_log[0] = '\0';
+	dds_set_log_sink(keep_line, NULL);
+}
+
+// print_new_line leaves out lines that were printed lately. Cyclone DDS does not call it from two threads at once.
+static void print_new_line(void *unused, const dds_log_data_t *line) {
+	(void)unused;
+	static uint32_t printed[256], next;
+	uint32_t hash = 2166136261u; // FNV-1a
+	for (size_t i = 0; i < line->size; i++)
+		hash = (hash ^ (uint8_t)line->message[i]) * 16777619u;
+	for (int i = 0; i < 256; i++)
+		if (printed[i] == hash)
+			return;
+	printed[next++ % 256] = hash;
+	fprintf(stderr, "DDS: %.*s\n", (int)line->size, line->message);
+}
+
+const char *end_log(bool once) {
+	dds_set_log_sink(once ? print_new_line : NULL, NULL);
+	return kept_log;
 }
 
 static dds_entity_t create_topic(dds_entity_t participant, const char *name, const char *type_name,

@@ -14,8 +14,10 @@ struct qos {
 	int64_t deadline, lifespan, lease;
 };
 
-// create_participant announces user_data, NUL excluded.
-dds_entity_t create_participant(dds_domainid_t domain, const char *user_data);
+// begin_log has what Cyclone DDS logs kept instead of printed, until end_log, which returns the lines. From then on
+// each line is printed, or each once: those about a peer with other keys come every second.
+void begin_log(void);
+const char *end_log(bool once);
 
 // create_writer also returns the type that Cyclone DDS registered, with a reference for the caller, and keeps in *matched
 // how many readers match until it is deleted.

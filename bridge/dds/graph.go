@@ -42,7 +42,8 @@ type graph struct {
 	warned    bool // of nodes of other distributions
 	settling  *time.Timer
 
-	log func(level bridge.LogLevel, format string, args ...any) // to be called without mu
+	isFastDDS func(bridge.GUID) bool
+	log       func(level bridge.LogLevel, format string, args ...any) // to be called without mu
 }
 
 // endpoint is a publisher or subscriber of a ROS topic.
@@ -66,6 +67,7 @@ func newGraph(n *node, gidSize int) (*graph, error) {
 		endpoints: make(map[bridge.GUID]*endpoint),
 		calls:     make(map[bridge.GUID]*endpoint),
 		watchers:  endpoints.NewWatchers(),
+		isFastDDS: n.isFastDDS,
 		log:       n.Log,
 	}
 	g.settling = time.AfterFunc(settled, g.warnOfIncompatible)
@@ -239,7 +241,7 @@ func (g *graph) take() error {
 			participant := *(*bridge.GUID)(unsafe.Pointer(&d.participant))
 			endpoints[guid] = &endpoint{
 				Endpoint: bridge.Endpoint{
-					GUID: guid, Type: kind, QoS: fromC(d.qos, isFastDDS(guid)), Own: participant == g.own.guid,
+					GUID: guid, Type: kind, QoS: fromC(d.qos, g.isFastDDS(guid)), Own: participant == g.own.guid,
 					TypeHash: announcedHash(userData(d)),
 				},
 				participant: participant, topic: topic, subscriber: reader == g.subscriptions,

@@ -9,6 +9,7 @@
 #include "dds/ddsi/ddsi_entity_index.h"
 #include "dds/ddsi/ddsi_entity_match.h"
 #include "dds/ddsi/ddsi_proxy_endpoint.h"
+#include "dds/ddsi/ddsi_proxy_participant.h"
 #include "dds/ddsi/ddsi_tran.h"
 #include "dds/ddsi/q_addrset.h"
 #include "dds/ddsi/q_thread.h"
@@ -148,4 +149,14 @@ bool knows_us(const struct ddsi_sertype *type, const uint8_t ours[16], const uin
 					NN_ENTITYID_SEDP_BUILTIN_PUBLICATIONS_READER));
 	leave(s);
 	return known;
+}
+
+bool is_fast_dds(const struct ddsi_sertype *type, const uint8_t guid[16]) {
+	ddsi_guid_t participant = from_wire(guid);
+	participant.entityid.u = NN_ENTITYID_PARTICIPANT;
+	struct scope s = enter(type);
+	struct ddsi_proxy_participant *p = entidx_lookup_proxy_participant_guid(s.index, &participant);
+	bool fast = p != NULL && vendor_is_eprosima(p->vendor);
+	leave(s);
+	return fast;
 }

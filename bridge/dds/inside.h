@@ -24,4 +24,7 @@ bool ask_writer(const struct ddsi_sertype *type, const uint8_t reader[16], const
 // knows_us says whether the participant of a peer has acknowledged what ours announced of its endpoints.
 bool knows_us(const struct ddsi_sertype *type, const uint8_t ours[16], const uint8_t peer[16]);
 
+// is_fast_dds says whether a remote participant, or that of a remote endpoint, is one of eProsima Fast DDS.
+bool is_fast_dds(const struct ddsi_sertype *type, const uint8_t guid[16]);
+
 #endif

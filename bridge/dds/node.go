@@ -12,7 +12,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"unsafe"
+	"time"
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/internal/endpoints"
@@ -26,6 +26,10 @@ type node struct {
 	names       *bridge.Names
 	parameters  *bridge.Parameters
 	domain      *domain
+	security    bridge.Security
+	expiring    string // the file of the enclave that expires first; "": unknown
+	expires     time.Time
+	warnings    []string // of start, for the log
 	participant C.dds_entity_t
 	guid        bridge.GUID
 	graph       *graph
@@ -71,13 +75,17 @@ func open(o bridge.Options, names *bridge.Names) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	domain, warnings, err := openDomain(id)
+	security, warnings, err := bridge.NewSecurity(o.Enclave, os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	domain, more, err := openDomain(id)
 	if err != nil {
 		return nil, err
 	}
 	n := &node{
 		names: names, parameters: bridge.NewParameters(names.Node(), o.Parameters), domain: domain,
-		library: msgs.Library(), dispatcher: newDispatcher(),
+		security: security, warnings: append(warnings, more...), library: msgs.Library(), dispatcher: newDispatcher(),
 		dispatched: make(chan struct{}),
 		dispatch:   make(map[C.dds_attach_t]func() error),
 		owned:      endpoints.NewSet(),
@@ -92,27 +100,26 @@ func open(o bridge.Options, names *bridge.Names) (*node, error) {
 	if err := n.graph.appear(); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
-	for _, warning := range warnings {
+	if security.Keys != "" {
+		n.Log(bridge.Info, "security is %v", security)
+		if n.expiring != "" {
+			go n.announceExpiry()
+		}
+	}
+	for _, warning := range n.warnings {
 		n.Log(bridge.Warn, "%s", warning)
 	}
 	return n, nil
 }
 
 func (n *node) start(o bridge.Options) error {
-	enclave := o.Enclave
-	if enclave == "" {
-		enclave = "/"
-	}
 	gids := gidSize(os.Getenv("ROS_DISTRO"))
-	announced := "enclave=" + enclave + ";"
+	announced := "enclave=" + n.security.Enclave + ";"
 	if gids == 0 {
 		announced += adaptiveKey + "=any;"
 	}
-	userData := C.CString(announced)
-	defer C.free(unsafe.Pointer(userData))
-	n.participant = C.create_participant(C.dds_domainid_t(n.domain.id), userData)
-	if err := check(n.participant); err != nil {
-		return fmt.Errorf("create DDS participant in domain %d: %w", n.domain.id, err)
+	if err := n.createParticipant(announced); err != nil {
+		return err
 	}
 	n.guid = guidOf(n.participant)
 	n.waitset = C.create_waitset(n.participant)

@@ -38,7 +38,7 @@ func (n *node) createReader(topic, typeName string, q C.struct_qos, userData str
 	defer C.free(unsafe.Pointer(typeC))
 	defer C.free(unsafe.Pointer(userDataC))
 	entity := C.create_reader(n.participant, topicC, typeC, &q, userDataC, cache)
-	return entity, check(entity)
+	return entity, n.allowed(entity, "subscribe to", topic)
 }
 
 // take returns the samples received. They belong to the reader and are valid until the next take.

@@ -35,6 +35,8 @@ type service struct {
 	name   string
 	answer func(context.Context, []byte) ([]byte, error)
 
+	warned sync.Once // of callers that cannot be answered
+
 	replying sync.Mutex
 	replies  int  // since acknowledgements were waited for
 	stuck    bool // some of them did not come
@@ -64,6 +66,10 @@ func (s *service) receive() error {
 			return err
 		}
 		for i, b := range blobs {
+			if s.node.security.Keys != "" && s.node.isFastDDS(publisherOf(b)) {
+				s.warned.Do(func() { s.node.Log(bridge.Warn, "%s: %s", s.name, noFastServices) })
+				continue
+			}
 			c, request, err := readRequest(b)
 			if err != nil {
 				s.node.Log(bridge.Warn, "a call of %s is ignored: %v", s.name, err)

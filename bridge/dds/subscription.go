@@ -97,7 +97,7 @@ func (s *subscription) deliver(blobs []*C.struct_blob, samples []bridge.Sample, 
 			Kept:        &kept[i],
 		}
 		lost += s.losses.Count(samples[i].Publisher, samples[i].Sequence)
-		if s.calls && !isFastDDS(samples[i].Publisher) {
+		if s.calls && !s.node.isFastDDS(samples[i].Publisher) {
 			if _, message, err := cutCallHeader(samples[i].Data); err == nil {
 				samples[i].Data = message
 			}

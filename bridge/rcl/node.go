@@ -32,6 +32,7 @@ type node struct {
 	graph      *graph
 	level      bridge.LogLevel
 	console    *console
+	security   bridge.Security
 
 	owned *endpoints.Set
 
@@ -51,8 +52,12 @@ func Open(o bridge.Options) (bridge.Node, error) {
 }
 
 func open(o bridge.Options) (*node, error) {
+	security, warnings, err := bridge.NewSecurity(o.Enclave, os.Getenv) // of which rcl reads the same by itself
+	if err != nil {
+		return nil, err
+	}
 	n := &node{
-		level: o.LogLevel, console: &console{w: o.Console},
+		security: security, level: o.LogLevel, console: &console{w: o.Console},
 		owned: endpoints.NewSet(), clients: make(map[clientKey]*client),
 	}
 	if n.level == 0 {
@@ -62,7 +67,7 @@ func open(o bridge.Options) (*node, error) {
 		n.console.w = os.Stderr
 	}
 	var args *rclgo.Args
-	err := try(func() (err error) {
+	err = try(func() (err error) {
 		args, _, err = rclgo.ParseArgs(arguments(o, n.level))
 		return err
 	})
@@ -83,6 +88,12 @@ func open(o bridge.Options) (*node, error) {
 	}
 	if err := n.parameters.Serve(n, o.Declare); err != nil {
 		return nil, errors.Join(err, n.Close())
+	}
+	if security.Keys != "" {
+		n.Log(bridge.Info, "security is %v", security)
+	}
+	for _, warning := range warnings {
+		n.Log(bridge.Warn, "%s", warning)
 	}
 	return n, nil
 }
@@ -126,6 +137,9 @@ func (n *node) make(f func() error) error {
 	defer n.making.Unlock()
 	return try(f)
 }
+
+// Security implements bridge.Secured.
+func (n *node) Security() bridge.Security { return n.security }
 
 func (n *node) Name() string { return n.node.FullyQualifiedName() }
 

@@ -100,7 +100,7 @@ func TestOpenFails(t *testing.T) {
 		{bridge.Options{Name: "no/de"}, "node name must not contain characters"},
 		{bridge.Options{Name: "node", Namespace: "/a b"}, "namespace must not contain characters"},
 		{bridge.Options{Name: "node", Remaps: []string{"a"}}, "a"},
-		{bridge.Options{Name: "node", Enclave: "a b"}, "Enclave name is not valid"},
+		{bridge.Options{Name: "node", Enclave: "a b"}, `the enclave is "a b"`},
 		{bridge.Options{Name: "node", Parameters: map[string]any{"use_sim_time": "maybe"}}, "use_sim_time"},
 	} {
 		test.options.Domain = -1

@@ -1,8 +1,12 @@
 package graph
 
 import (
+	"os"
+	"strings"
+
 	"github.com/spf13/cobra"
 
+	"tapedeck/bridge"
 	"tapedeck/config"
 )
 
@@ -14,10 +18,27 @@ type Options struct {
 // OnGraph implements config.Node.
 func (Options) OnGraph() {}
 
-// ShowMiddleware adds the middleware to the output of --version.
+// ShowMiddleware adds the middleware, and whether nodes use SROS 2, to the output of --version.
 func ShowMiddleware(cmd *cobra.Command) {
 	cobra.AddTemplateFunc("middleware", describe)
-	cmd.SetVersionTemplate("{{.Version}}, {{middleware}}\n")
+	cobra.AddTemplateFunc("security", describeSecurity)
+	cmd.SetVersionTemplate("{{.Version}}, {{middleware}}, security {{security}}\n")
+}
+
+// describeSecurity returns what the environment and the ROS arguments of the command line mean for security.
+func describeSecurity() string {
+	ros, _, err := config.SplitROSArgs(os.Args[1:])
+	if err != nil {
+		return err.Error()
+	}
+	s, warnings, err := bridge.NewSecurity(ros.Enclave, os.Getenv)
+	switch {
+	case err != nil:
+		return strings.TrimPrefix(err.Error(), "security: ")
+	case len(warnings) > 0:
+		return strings.TrimPrefix(warnings[0], "security is ")
+	}
+	return s.String()
 }
 
 // choose returns if this executable has that middleware; "" is the one that it has. Otherwise it changes to the

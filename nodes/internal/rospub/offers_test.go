@@ -11,6 +11,9 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	diag "tapedeck/msgs/diagnostic_msgs"
 )
 
 func TestAwaitSubscribers(t *testing.T) {
@@ -74,4 +77,32 @@ func TestPublishersCloseTogether(*testing.T) {
 		list = append(list, Offer{Publisher: &lingering{all: &all}})
 	}
 	Close(list)
+}
+
+// secured is a node with keys.
+type secured struct{ bridge.Node }
+
+func (secured) Security() bridge.Security {
+	return bridge.Security{Enclave: "/e", Keys: "/k", Enforce: true}
+}
+
+func TestDiagnosticsTellOfSecurity(t *testing.T) {
+	node, err := (&bridgetest.Network{}).Open(bridge.Options{Name: "node"})
+	require.NoError(t, err)
+	defer node.Close()
+	d, err := NewDiagnostics(secured{node})
+	require.NoError(t, err)
+	received := make(chan diag.DiagnosticArray, 1)
+	_, err = node.Subscribe(DiagnosticsTopic, "diagnostic_msgs/msg/DiagnosticArray", codec.DefaultQoS(),
+		func(samples []bridge.Sample) {
+			var a diag.DiagnosticArray
+			if cdr.Unmarshal(samples[0].Data, &a) == nil {
+				received <- a
+			}
+		})
+	require.NoError(t, err)
+	require.NoError(t, d.Send(1, d.Status("one", "well", "a", 1), d.Status("two", "well", "b", 2)))
+	list := (<-received).Status
+	require.Equal(t, Values("a", 1, "security", "on, enclave /e, keys in /k, Enforce"), list[0].Values)
+	require.Equal(t, Values("b", 2), list[1].Values)
 }

@@ -1,0 +1,141 @@
+package dds
+
+// #include "entity.h"
+// #include "inside.h"
+// #include <stdlib.h>
+import "C"
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	"unsafe"
+
+	"tapedeck/bridge"
+)
+
+// Security implements bridge.Secured.
+func (n *node) Security() bridge.Security { return n.security }
+
+// createParticipant creates the participant, with the keys of the node's enclave if there are any. announced is its
+// user data.
+func (n *node) createParticipant(announced string) error {
+	qos := C.dds_create_qos()
+	defer C.dds_delete_qos(qos)
+	userData := C.CString(announced)
+	defer C.free(unsafe.Pointer(userData))
+	C.dds_qset_userdata(qos, unsafe.Pointer(userData), C.size_t(len(announced)))
+	keys := credentials{folder: n.security.Keys, now: time.Now()}
+	var wrong error
+	if n.security.Keys != "" {
+		setProperties(qos, n.security.Keys)
+		if wrong = keys.check(n.domain.id); wrong == nil {
+			if err := keys.checkPrivateKey(); err != nil {
+				return fmt.Errorf("security: %w", err)
+			}
+			n.expiring, n.expires = keys.expiring, keys.expires
+		}
+	}
+	domains.Lock() // as the log is that of the process
+	C.begin_log()
+	n.participant = C.dds_create_participant(C.dds_domainid_t(n.domain.id), qos, nil)
+	log := C.GoString(C.end_log(C.bool(n.security.Keys != "")))
+	domains.Unlock()
+	err := check(n.participant)
+	switch {
+	case err == nil:
+		fmt.Fprint(os.Stderr, log)
+		if wrong != nil {
+			n.warnings = append(n.warnings, fmt.Sprintf("security: others may not accept this node: %v", wrong))
+		}
+		return nil
+	case wrong != nil:
+		return fmt.Errorf("security: %w", wrong)
+	case log != "":
+		err = fmt.Errorf("%w: %s", err, strings.ReplaceAll(strings.TrimSpace(log), "\n", "; "))
+	}
+	return fmt.Errorf("create DDS participant in domain %d: %w", n.domain.id, err)
+}
+
+// setProperties sets what rmw_cyclonedds sets for the keys in a folder.
+func setProperties(qos *C.dds_qos_t, folder string) {
+	set := func(name, value string) {
+		nameC, valueC := C.CString(name), C.CString(value)
+		defer C.free(unsafe.Pointer(nameC))
+		defer C.free(unsafe.Pointer(valueC))
+		C.dds_qset_prop(qos, nameC, valueC)
+	}
+	for name, file := range map[string]string{
+		"dds.sec.auth.identity_ca": bridge.IdentityCAFile, "dds.sec.auth.identity_certificate": bridge.CertificateFile,
+		"dds.sec.auth.private_key": bridge.PrivateKeyFile, "dds.sec.access.permissions_ca": bridge.PermissionsCAFile,
+		"dds.sec.access.governance": bridge.GovernanceFile, "dds.sec.access.permissions": bridge.PermissionsFile,
+		"org.eclipse.cyclonedds.sec.auth.crl": bridge.RevocationFile,
+	} {
+		path := filepath.Join(folder, file)
+		if _, err := os.Stat(path); err == nil || file != bridge.RevocationFile {
+			set(name, "file:"+path)
+		}
+	}
+	for kind, plugin := range map[string][2]string{
+		"auth": {"auth", "authentication"}, "crypto": {"crypto", "crypto"}, "access": {"ac", "access_control"},
+	} {
+		set("dds.sec."+kind+".library.path", "dds_security_"+plugin[0])
+		set("dds.sec."+kind+".library.init", "init_"+plugin[1])
+		set("dds.sec."+kind+".library.finalize", "finalize_"+plugin[1])
+	}
+}
+
+// allowed returns the error of creating an endpoint, which says so if permissions do not allow it.
+func (n *node) allowed(code C.dds_entity_t, to, topic string) error {
+	if code == C.DDS_RETCODE_NOT_ALLOWED_BY_SECURITY {
+		return fmt.Errorf("%s does not allow to %s the DDS topic %s in domain %d",
+			filepath.Join(n.security.Keys, bridge.PermissionsFile), to, topic, n.domain.id)
+	}
+	return check(code)
+}
+
+// isFastDDS reports whether an endpoint is one of eProsima Fast DDS. With security, its GUID does not begin with the
+// vendor id.
+func (n *node) isFastDDS(guid bridge.GUID) bool {
+	if n.security.Keys == "" {
+		return isFastDDS(guid)
+	}
+	return bool(C.is_fast_dds(n.graph.announce.kind, (*C.uint8_t)(&guid[0])))
+}
+
+// noFastServices is logged about services. The identity of a request has to be in the inline QoS of a reply to Fast
+// DDS. Cyclone DDS lets us put it there only as if it began the payload, which is encrypted or signed as a whole.
+const noFastServices = "services of nodes on Fast DDS cannot be called, and their calls not be answered, with " +
+	"security (SROS 2) on dds; use rcl with rmw_fastrtps_cpp"
+
+// announceExpiry warns before the keys of the enclave expire, and when they do: Cyclone DDS then takes the node off the
+// graph without a word.
+func (n *node) announceExpiry() {
+	ahead := []time.Duration{30 * 24 * time.Hour, 7 * 24 * time.Hour, 24 * time.Hour, time.Hour, 0}
+	for {
+		left := time.Until(n.expires.Round(0)) // by the wall clock
+		due := false
+		for len(ahead) > 0 && left <= ahead[0] {
+			due, ahead = true, ahead[1:]
+		}
+		switch {
+		case len(ahead) == 0:
+			n.Log(bridge.Error, "security: %s has expired: this node is off the graph, receives nothing and sends "+
+				"nothing; renew it and start the node again", n.expiring)
+			return
+		case due:
+			n.Log(bridge.Warn, "security: %s expires in %v, at %s; this node will then be off the graph", n.expiring,
+				left.Round(time.Second), n.expires.UTC().Format(time.DateTime+" MST"))
+		}
+		select {
+		case <-time.After(min(left-ahead[0], time.Minute)):
+		case <-n.dispatched: // the node was closed, or Cyclone DDS was quicker
+			if left = time.Until(n.expires.Round(0)); left > time.Second {
+				return
+			}
+			time.Sleep(left)
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package dds
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
+)
+
+// secureDomain returns a domain in which no other test of this process has nodes: those without security could not be
+// in it, too.
+func secureDomain(t *testing.T) int {
+	id, err := domainID(-1, os.Getenv)
+	require.NoError(t, err)
+	return id + 1
+}
+
+// openSecured opens a node in an enclave of a keystore, "" for none.
+func openSecured(
+	t *testing.T, k *bridgetest.Keystore, domain int, name, enclave string,
+) (bridge.Node, *console, error) {
+	for _, variable := range []string{"ENABLE", "STRATEGY", "KEYSTORE", "ENCLAVE_OVERRIDE"} {
+		t.Setenv("ROS_SECURITY_"+variable, "")
+	}
+	for _, v := range k.Environment(enclave) {
+		key, value, _ := strings.Cut(v, "=")
+		t.Setenv(key, value)
+	}
+	out := new(console)
+	n, err := Open(bridge.Options{Name: name, Namespace: "/test", Domain: domain, Console: out})
+	if err == nil {
+		t.Cleanup(func() { require.NoError(t, n.Close()) })
+	}
+	return n, out, err
+}
+
+func TestSecuredNodes(t *testing.T) {
+	domain := secureDomain(t)
+	k := bridgetest.NewKeystore(t, domain)
+	k.Add("/talker", bridgetest.Enclave{})
+	k.Add("/listener", bridgetest.Enclave{NotAfter: time.Now().Add(35*time.Hour + 30*time.Minute), Topics: []string{
+		"rt/rosout", "rt/parameter_events", "rt/test/heard", "rq/test/*Request", "rr/test/*Reply",
+	}})
+	// Cyclone DDS has one process do what any enclave of its participants may, so this is tried before there are two.
+	listener, log, err := openSecured(t, k, domain, "listener", "/listener")
+	require.NoError(t, err)
+	await(t, func() bool { return strings.Contains(log.String(), "permissions.p7s expires in 35h") })
+	_, err = listener.Subscribe("other", bridgetest.BytesType, bridgetest.KeepAll(), func([]bridge.Sample) {})
+	require.ErrorContains(t, err, fmt.Sprintf("subscribe to /test/other: %s/enclaves/listener/permissions.p7s does not "+
+		"allow to subscribe to the DDS topic rt/test/other in domain %d", k.Path, domain))
+	_, err = listener.Advertise("other", bridgetest.BytesType, bridgetest.KeepAll())
+	require.ErrorContains(t, err, "permissions.p7s does not allow to publish the DDS topic rt/test/other")
+	_, err = listener.Call(t.Context(), "/elsewhere/echo", echoType, bridgetest.Pattern(32, 5))
+	require.ErrorContains(t, err, "permissions.p7s does not allow to publish the DDS topic rq/elsewhere/echoRequest")
+
+	talker, log, err := openSecured(t, k, domain, "talker", "/talker")
+	require.NoError(t, err)
+	require.Contains(t, log.String(), "security is on, enclave /, keys in "+k.Path+"/enclaves/talker, Enforce")
+	require.NotContains(t, log.String(), "expires in")
+	received := make(chan string, 10)
+	_, err = listener.Subscribe("heard", bridgetest.BytesType, bridgetest.KeepAll(), func(samples []bridge.Sample) {
+		for i := range samples {
+			received <- string(samples[i].Data)
+		}
+	})
+	require.NoError(t, err)
+	p, err := talker.Advertise("heard", bridgetest.BytesType, bridgetest.KeepAll())
+	require.NoError(t, err)
+	await(t, func() bool { return p.Subscribers() == 1 })
+	for _, size := range []int{12, 100, 200_000} {
+		require.NoError(t, p.Publish(bridgetest.Pattern(size, size)))
+		require.Equal(t, string(bridgetest.Pattern(size, size)), (<-received)[:size])
+	}
+	_, err = talker.Serve("echo", echoType, echo)
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	response, err := listener.Call(ctx, "echo", echoType, bridgetest.Pattern(32, 5))
+	require.NoError(t, err)
+	require.Equal(t, bridgetest.Pattern(32, 5), response[:32])
+}
+
+func TestWrongKeys(t *testing.T) {
+	domain := secureDomain(t)
+	k, other := bridgetest.NewKeystore(t, domain), bridgetest.NewKeystore(t, domain)
+	elsewhere := bridgetest.NewKeystore(t, domain+1)
+	foreign := other.Add("/talker", bridgetest.Enclave{})
+	elsewhere.Add("/talker", bridgetest.Enclave{})
+	replace := func(name, from string) func(string) {
+		return func(dir string) {
+			data, err := os.ReadFile(from)
+			require.NoError(t, err)
+			require.NoError(t, os.Remove(filepath.Join(dir, name)))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
+		}
+	}
+	edit := func(name, old, text string) func(string) {
+		return func(dir string) {
+			data, err := os.ReadFile(filepath.Join(dir, name))
+			require.NoError(t, err)
+			require.Contains(t, string(data), old)
+			changed := strings.Replace(string(data), old, text, 1)
+			require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(changed), 0o600))
+		}
+	}
+	for i, test := range []struct {
+		name    string
+		enclave bridgetest.Enclave
+		break_  func(dir string)
+		want    string
+	}{
+		{"expired certificate", bridgetest.Enclave{Days: -1}, nil, "DIR/cert.pem expired at "},
+		{"expired permissions", bridgetest.Enclave{NotAfter: time.Now().Add(-time.Hour)}, nil,
+			"DIR/permissions.p7s expired at "},
+		{"other name", bridgetest.Enclave{Subject: "/other"}, nil,
+			"DIR/permissions.p7s grants nothing to CN=NAME, the subject of DIR/cert.pem, but to CN=/other"},
+		{"certificate of another CA", bridgetest.Enclave{}, replace("cert.pem", foreign+"/cert.pem"),
+			"DIR/cert.pem was not signed by the CA of DIR/identity_ca.cert.pem"},
+		{"key of another certificate", bridgetest.Enclave{}, replace("key.pem", foreign+"/key.pem"),
+			"DIR/key.pem is not the key of DIR/cert.pem"},
+		{"no key", bridgetest.Enclave{}, replace("key.pem", foreign+"/cert.pem"),
+			`DIR/key.pem holds no PEM block "PRIVATE KEY"`},
+		{"permissions of another CA", bridgetest.Enclave{}, replace("permissions.p7s", foreign+"/permissions.p7s"),
+			"DIR/permissions.p7s: it was not signed by that CA (DIR/permissions_ca.cert.pem)"},
+		{"governance of another CA", bridgetest.Enclave{}, replace("governance.p7s", foreign+"/governance.p7s"),
+			"DIR/governance.p7s: it was not signed by that CA (DIR/permissions_ca.cert.pem)"},
+		{"changed permissions", bridgetest.Enclave{}, edit("permissions.p7s", "rt/*", "rt/x"),
+			"DIR/permissions.p7s: it was changed after it was signed (DIR/permissions_ca.cert.pem)"},
+		{"no signature", bridgetest.Enclave{}, replace("permissions.p7s", foreign+"/permissions.p7s.xml"),
+			"DIR/permissions.p7s: not a text with a detached signature (openssl smime -sign -text)"},
+		{"other domain", bridgetest.Enclave{}, func(dir string) {
+			for name, from := range map[string]string{
+				"governance.p7s": "enclaves/governance.p7s", "permissions_ca.cert.pem": "ca.cert.pem",
+			} {
+				replace(name, filepath.Join(elsewhere.Path, from))(dir)
+			}
+		}, fmt.Sprintf("DIR/governance.p7s has no rule for the domain %d (ROS_DOMAIN_ID)", domain)},
+		{"no certificate", bridgetest.Enclave{}, replace("cert.pem", "/dev/null"),
+			`DIR/cert.pem holds no PEM block "CERTIFICATE"`},
+		{"broken list of revocations", bridgetest.Enclave{}, func(dir string) {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "crl.pem"), nil, 0o600))
+		}, `DIR/crl.pem: DIR/crl.pem holds no PEM block "CRL"`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			name := fmt.Sprint("/enclave", i)
+			dir := k.Add(name, test.enclave)
+			if test.break_ != nil {
+				test.break_(dir)
+			}
+			_, _, err := openSecured(t, k, domain, "talker", name)
+			want := strings.NewReplacer("DIR", dir, "NAME", name).Replace(test.want)
+			require.ErrorContains(t, err, "open node /test/talker: security: "+want)
+			require.NotContains(t, domains.byID, domain)
+		})
+	}
+}
+
+// TestKeysExpire has permissions that end while a node runs.
+func TestKeysExpire(t *testing.T) {
+	domain := secureDomain(t)
+	k := bridgetest.NewKeystore(t, domain)
+	dir := k.Add("/talker", bridgetest.Enclave{NotAfter: time.Now().Add(5 * time.Second)})
+	_, log, err := openSecured(t, k, domain, "talker", "/talker")
+	require.NoError(t, err)
+	await(t, func() bool {
+		return strings.Contains(log.String(), dir+"/permissions.p7s has expired: this node is off the graph")
+	})
+	require.Contains(t, log.String(), dir+"/permissions.p7s expires in ")
+}
