@@ -92,7 +92,8 @@ func TestNamesOfFilesWithTime(t *testing.T) {
 		"mcap": {"mcap", "drive", "drive",
 			[]string{"drive/0_drive_2000_01_01-00_00_00.mcap", "drive/1_drive_2000_01_01-00_00_05.mcap"}},
 		"bag with a time": {"mcap", "a_2026_01_31-08_15_00", "a_2026_01_31-08_15_00", []string{
-			"a_2026_01_31-08_15_00/0_a_2000_01_01-00_00_00.mcap", "a_2026_01_31-08_15_00/1_a_2000_01_01-00_00_05.mcap"}},
+			"a_2026_01_31-08_15_00/0_a_2000_01_01-00_00_00.mcap",
+			"a_2026_01_31-08_15_00/1_a_2000_01_01-00_00_05.mcap"}},
 		"mcap-file": {"mcap-file", "drive.mcap", "0_drive_2000_01_01-00_00_00.mcap",
 			[]string{"0_drive_2000_01_01-00_00_00.mcap", "1_drive_2000_01_01-00_00_05.mcap"}},
 		"record": {"record", "drive", "drive.record.00000.20000101000000",
