@@ -32,7 +32,7 @@ var errEnds = errors.New("the recorder is shutting down")
 type session struct {
 	recorder *recorder
 	recorded func() []*subscription.Topic
-	name     string // without the endings that the storage adds
+	name     string // at the start
 	started  time.Time
 	ctx      context.Context // is done when the recording ends, with errNotRecording
 	end      context.CancelCauseFunc
@@ -62,6 +62,7 @@ type session struct {
 // output is a recording that is written: one after the other, if the session goes on in another one.
 type output struct {
 	codec.Writer
+	name  string
 	path  string
 	files *diskguard.Splits
 }
@@ -69,7 +70,7 @@ type output struct {
 // create begins a recording of that name.
 func (s *session) create(name string) (out *output, err error) {
 	r := s.recorder
-	out = &output{}
+	out = &output{name: name}
 	out.files = diskguard.NewSplits(r.options.MaxBagFiles, func(path string) error {
 		if splitter, ok := out.Writer.(codec.Splitter); ok {
 			return splitter.Remove(path)

@@ -145,6 +145,7 @@ func TestRecordingContinuesInAnother(t *testing.T) {
 			closed, opened, err := d.continueIn("second")
 			require.NoError(t, err)
 			require.Equal(t, opened, d.file())
+			require.Equal(t, "second", d.baseName(), "that snapshots go by")
 			require.NotEqual(t, first, d.path())
 			time.Sleep(time.Second)
 			_, _, err = d.continueIn("second")

@@ -48,7 +48,12 @@ func (r *recorder) newSnapshots() (err error) {
 }
 
 func (r *recorder) baseName() string {
-	return r.options.format().Live.BareName(r.session.Load().name)
+	s := r.session.Load()
+	name := s.name
+	if out := s.output.Load(); out != nil {
+		name = out.name
+	}
+	return r.options.format().Live.BareName(name)
 }
 
 func (r *recorder) createSnapshot(name string, metadata map[string]string) (codec.Writer, string, error) {
