@@ -110,38 +110,33 @@ func (c *client) Send(request []byte) (wait func(context.Context) ([]byte, error
 	return c.begin(request), nil
 }
 
-// result is what a call returns.
-type result struct {
-	response []byte
-	err      error
-}
-
 // begin sends a request and returns a function that waits for the reply.
 func (c *client) begin(request []byte) func(context.Context) ([]byte, error) {
 	ctx, cancel := context.WithCancel(c.ctx)
-	ended := make(chan result, 1)
+	var response []byte
+	var err error
+	ended := make(chan struct{})
 	c.sending.Lock()
 	defer c.sending.Unlock()
 	go func() {
 		c.using.RLock()
 		defer c.using.RUnlock()
-		response, err := c.send(ctx, request)
-		ended <- result{response, err}
+		defer close(ended)
+		response, err = c.send(ctx, request)
 	}()
 	select {
 	case <-c.sent:
-	case r := <-ended:
+	case <-ended:
 		select {
 		case <-c.sent:
 		default: // it was not sent
 		}
-		ended <- r
 	}
 	return func(waiting context.Context) ([]byte, error) {
 		defer cancel()
 		select {
-		case r := <-ended:
-			return r.response, r.err
+		case <-ended:
+			return response, err
 		case <-waiting.Done():
 			return nil, fmt.Errorf("wait for the reply: %w", waiting.Err())
 		}

@@ -3,15 +3,19 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"encoding/binary"
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"tapedeck/bridge"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs/action_msgs"
 	"tapedeck/msgs/wire"
 	"tapedeck/nodes/internal/calls"
 	"tapedeck/nodes/internal/human"
+	"tapedeck/nodes/internal/rospub"
 )
 
 // replyPatience is how long a reply is waited for.
@@ -138,33 +142,18 @@ func (all callers) finish(ctx context.Context) {
 	}
 }
 
-// await waits until the services are there, and returns the names of those that are missing when ctx ends.
-func (all callers) await(ctx context.Context) (missing []string) {
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		missing = nil
-		for _, c := range all.list {
-			if !c.client.Available() {
-				missing = append(missing, c.client.Service())
-			}
-		}
-		if missing == nil {
-			return nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return missing
+// missing returns the names of the services that are not there.
+func (all callers) missing() (names []string) {
+	for _, c := range all.list {
+		if !c.client.Available() {
+			names = append(names, c.client.Service())
 		}
 	}
+	return names
 }
 
 // goalID is the identifier of a goal, the first field of all requests of actions.
 type goalID [16]byte
-
-// goalIDEnd is where it ends in a payload.
-const goalIDEnd = wire.HeaderSize + len(goalID{})
 
 // action gives the goals that are sent new identifiers, as an action server accepts each identifier only once.
 type action struct {
@@ -181,25 +170,31 @@ type goal struct {
 
 // send sends a request of the action.
 func (a *action) send(c *caller, part string, request []byte, playingTime func(int64) int64) error {
-	stamped := part == calls.CancelGoal
-	if len(request) < goalIDEnd || stamped && len(request) < goalIDEnd+8 {
+	if len(request) < wire.HeaderSize+len(goalID{}) {
 		return errMismatch
 	}
-	request = append([]byte(nil), request...)
+	request = slices.Clone(request)
 	recorded := goalID(request[wire.HeaderSize:])
-	if part == calls.SendGoal {
-		a.sendGoal(c, recorded, request)
-		return nil
-	}
-	if stamped {
-		moveStamp(request[1]&1 != 0, request[goalIDEnd:], playingTime)
-	}
-	if stamped && recorded == (goalID{}) { // all goals, or those up to the stamp
-		c.send(request, false, nil)
-		return nil
-	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	switch part {
+	case calls.SendGoal:
+		a.sendGoal(c, recorded, request)
+		return nil
+	case calls.CancelGoal:
+		var m action_msgs.CancelGoal_Request
+		if err := cdr.Unmarshal(request, &m); err != nil {
+			return fmt.Errorf("%w: %w", errMismatch, err)
+		}
+		if t := &m.GoalInfo.Stamp; t.Sec != 0 || t.Nanosec != 0 {
+			*t = rospub.Time(playingTime(int64(t.Sec)*1e9 + int64(t.Nanosec)))
+		}
+		request, _ = cdr.Marshal(&m)
+		if recorded == (goalID{}) { // all goals, or those up to the stamp
+			c.send(request, false, nil)
+			return nil
+		}
+	}
 	g := a.goals[recorded]
 	if g == nil {
 		c.drop("its goal was not sent")
@@ -221,12 +216,11 @@ func (a *action) send(c *caller, part string, request []byte, playingTime func(i
 	return nil
 }
 
+// sendGoal sends a goal with a new identifier. a.mu is held.
 func (a *action) sendGoal(c *caller, recorded goalID, request []byte) {
 	g := new(goal)
 	rand.Read(g.id[:])
 	copy(request[wire.HeaderSize:], g.id[:])
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	delete(a.goals, recorded)
 	if c.send(request, false, func(response []byte) { a.answer(c, g, response) }) {
 		a.goals[recorded] = g
@@ -258,19 +252,5 @@ func (a *action) finish() {
 	defer a.mu.Unlock()
 	for _, g := range a.goals {
 		g.release()
-	}
-}
-
-// moveStamp moves a builtin_interfaces/msg/Time to the time of playing, unless it is 0.
-func moveStamp(little bool, stamp []byte, playingTime func(int64) int64) {
-	var order binary.ByteOrder = binary.BigEndian
-	if little {
-		order = binary.LittleEndian
-	}
-	t := int64(int32(order.Uint32(stamp)))*1e9 + int64(order.Uint32(stamp[4:]))
-	if t != 0 {
-		t = playingTime(t)
-		order.PutUint32(stamp, uint32(t/1e9))
-		order.PutUint32(stamp[4:], uint32(t%1e9))
 	}
 }

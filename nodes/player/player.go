@@ -179,14 +179,24 @@ func (p *player) await(ctx context.Context) error {
 // awaitServices waits for the services to which requests are sent: for all of them if that is asked for, otherwise at
 // most for match_patience.
 func (p *player) awaitServices(ctx context.Context) error {
-	patient, cancel := ctx, func() {}
-	if !p.options.AwaitSubs {
-		patient, cancel = context.WithTimeout(ctx, p.options.MatchPatience)
-	}
-	defer cancel()
-	if missing := p.callers.await(patient); missing != nil && ctx.Err() == nil && p.options.MatchPatience > 0 {
-		p.node.Log(bridge.Warn, "not there within %v, and requests are not sent before they are: %s",
-			p.options.MatchPatience, strings.Join(missing, ", "))
+	began, logged := time.Now(), time.Now()
+	for missing := p.callers.missing(); missing != nil && ctx.Err() == nil; missing = p.callers.missing() {
+		names, patience := strings.Join(missing, ", "), p.options.MatchPatience
+		switch {
+		case !p.options.AwaitSubs && time.Since(began) >= patience:
+			if patience > 0 {
+				p.node.Log(bridge.Warn, "not there within %v, and requests are not sent before they are: %s",
+					patience, names)
+			}
+			return nil
+		case time.Since(logged) > 5*time.Second:
+			logged = time.Now()
+			p.node.Log(bridge.Info, "waiting for services: %s", names)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(5 * time.Millisecond):
+		}
 	}
 	return ctx.Err()
 }

@@ -102,7 +102,7 @@ func (s *source) readers(o *options) (all map[*codec.Channel]*requestReader, war
 // recordedService is what a recording has of a service.
 type recordedService struct {
 	events, requests []*codec.Channel
-	whole, empty     bool // there are events of the wanted type with, and without a request
+	whole            bool // there are events of the wanted type with a request
 }
 
 // findRequests looks for events with requests, in as many messages as it takes.
@@ -131,10 +131,8 @@ func (r *recording) findRequests(services map[string]*recordedService, event uin
 			return err
 		}
 		service := open[m.Channel]
-		if info, there, err := calls.Event(m.Data); service == nil || err != nil || info.EventType != event {
-			continue
-		} else if !there {
-			service.empty = true
+		info, there, err := calls.Event(m.Data)
+		if service == nil || err != nil || info.EventType != event || !there {
 			continue
 		}
 		service.whole = true
@@ -173,12 +171,12 @@ func (s *recordedService) choose(all map[*codec.Channel]*requestReader, event ui
 		return ""
 	case reason != "" || len(s.events) == 0:
 		return reason
-	case s.empty:
-		return "its introspection was set to metadata only"
 	case event == service_msgs.ServiceEventInfo_REQUEST_RECEIVED:
-		return "no event is from its server; --service-requests-source " + fromClients + " takes those of its clients"
+		return "its server published no events, or metadata only; --service-requests-source " + fromClients +
+			" takes the events of its clients"
 	}
-	return "no event is from a client; --service-requests-source " + fromServers + " takes those of the server"
+	return "its clients published no events, or metadata only; --service-requests-source " + fromServers +
+		" takes the events of its server"
 }
 
 // openCallers returns the publishers that send the requests of channels to services, and the callers they use.

@@ -146,13 +146,14 @@ func TestRequestsAreSent(t *testing.T) {
 		"events of clients": {recording: []raw{event(sent, 0), event(replied, 0), event(sent, 1)},
 			options: func(o *options) { o.RequestsSource = fromClients }, want: []int{0, 1}},
 		"no events of the server": {recording: []raw{event(sent, 0)}, log: "requests of /list are not sent: " +
-			"no event is from its server; --service-requests-source client_introspection takes those of its clients"},
+			"its server published no events, or metadata only; --service-requests-source client_introspection takes " +
+			"the events of its clients"},
 		"no events of clients": {recording: []raw{event(received, 0)},
-			options: func(o *options) { o.RequestsSource = fromClients }, log: "no event is from a client"},
+			options: func(o *options) { o.RequestsSource = fromClients }, log: "its clients published no events"},
 		"requests": {recording: []raw{request(0), reply(0), request(1), reply(1)}, want: []int{0, 1}},
 		"events and requests": {recording: []raw{event(received, 0), request(0), reply(0), event(received, 1)},
 			want: []int{0, 1}},
-		"metadata only": {recording: []raw{empty(0)}, log: "its introspection was set to metadata only"},
+		"metadata only": {recording: []raw{empty(0)}, log: "its server published no events, or metadata only"},
 		"metadata and requests": {recording: []raw{empty(0), request(0), empty(1), request(1)},
 			want: []int{0, 1}},
 		"not asked for": {recording: []raw{event(received, 0), request(1)},
