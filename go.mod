@@ -6,7 +6,7 @@ require (
 	github.com/bluenviron/gomavlib/v3 v3.3.0
 	github.com/dsnet/compress v0.0.1
 	github.com/dustin/go-humanize v1.1.0
-	github.com/foxglove/mcap/go/mcap v1.7.3
+	github.com/foxglove/mcap/go/mcap v1.9.0
 	github.com/klauspost/compress v1.18.0
 	github.com/parquet-go/parquet-go v0.28.0
 	github.com/pierrec/lz4/v4 v4.1.22

@@ -1,6 +1,6 @@
 // Convert measures bin/converter beside other programs that convert, filter, compress and repair recordings, as far as
-// they are installed: those of ROS 1's rosbag, the mcap command line tool, rosbags-convert, and ros2 bag convert. Each
-// gets the same files, one after another, and writes to the same disk.
+// they are installed: those of ROS 1's rosbag, the mcap command line tool in Go, rosbags-convert, and ros2 bag convert.
+// Each gets the same files, one after another, and writes to the same disk.
 //
 // Times are those of whole processes, from start to end, medians of several rounds; so is the processor time, user and
 // system of all cores. The memory is the largest that a process held in any round. What a program wrote is opened and
@@ -26,8 +26,8 @@ func main() {
 	flag.StringVar(&b.root, "folder", "", "where to read and write; by default a temporary folder, in memory if there "+
 		"is /dev/shm")
 	flag.StringVar(&b.bin, "bin", "bin", "folder of the executables")
-	flag.StringVar(&b.mcap, "mcap", "mcap", "the mcap tool, https://mcap.dev/guides/cli, or its source: go/cli/mcap of "+
-		"a checkout")
+	flag.StringVar(&b.mcap, "mcap", "mcap", "the mcap tool, or its source: go/cli/mcap of a checkout of "+
+		"github.com/foxglove/mcap at "+mcapCommit+", the last commit with the tool in Go")
 	carla, _ := samples.Find("carla/scenario_runner_DistanceToLaneCenter.log")
 	flag.StringVar(&b.carla, "carla", carla, "a log of CARLA's recorder")
 	only := flag.String("only", "", "only jobs in whose names this regular expression is found")

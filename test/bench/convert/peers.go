@@ -8,6 +8,10 @@ import (
 	"strings"
 )
 
+// mcapCommit is the last commit of github.com/foxglove/mcap with the command line tool in Go, before one in Rust
+// replaced it. It needs the packages beside it in the checkout: its go.mod asks for versions that are too old.
+const mcapCommit = "dff2ac4983d4"
+
 // findPeers looks for the other programs, and says which there are not.
 func (b *bench) findPeers() error {
 	switch stat, err := os.Stat(b.mcap); {
@@ -20,7 +24,8 @@ func (b *bench) findPeers() error {
 			return fmt.Errorf("build %s: %w: %s", source, err, output)
 		}
 	case version(b.mcap, "version") == "":
-		fmt.Println("no mcap: the command line tool is not installed; -mcap says where it is")
+		fmt.Printf("no mcap: the command line tool is not installed; -mcap takes its source, go/cli/mcap of "+
+			"github.com/foxglove/mcap at %s\n", mcapCommit)
 		b.mcap = ""
 	}
 	if !haveRosbag() {
