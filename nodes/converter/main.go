@@ -11,12 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"tapedeck/config"
-	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/formats/allformats"
 	"tapedeck/nodes/internal/human"
 )
 
 // known are the formats that the commands read and write.
-var known = formats.All()
+var known = allformats.List()
 
 // hints are what to use instead of flags of ros2 bag, mcap and cyber_recorder.
 var hints = map[string]string{

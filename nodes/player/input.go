@@ -12,6 +12,7 @@ import (
 	"tapedeck/codec/cdr"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/formats/allformats"
 	"tapedeck/nodes/internal/readahead"
 	"tapedeck/nodes/internal/timerange"
 )
@@ -127,7 +128,7 @@ func openSource(paths []string, offsets map[string]int64, alignStarts bool, want
 }
 
 func (s *source) add(path string) error {
-	r, left, err := formats.All().OpenROS2(path, s.options)
+	r, left, err := allformats.List().OpenROS2(path, s.options)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/formats/allformats"
 	"tapedeck/test/samples"
 )
 
@@ -24,7 +25,7 @@ func everything(*codec.Channel) bool { return true }
 // of a killed process.
 func writeRecording(t *testing.T, name, topic string, closed bool, times ...int64) string {
 	path := filepath.Join(t.TempDir(), name)
-	w, err := formats.All().Codecs().Create(path, codec.CreateOptions{})
+	w, err := allformats.List().Codecs().Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
 	c := &codec.Channel{Topic: topic, Type: "std_msgs/msg/Empty", Encoding: codec.EncodingCDR}
 	require.NoError(t, w.Declare(c))

@@ -62,7 +62,7 @@ func record(ctx context.Context, in *config.Input, o *options) (err error) {
 	if len(topics) == 0 {
 		topics = o.Topics
 	}
-	if _, err := formats.All().Recorded(o.Storage, o.Output); err != nil {
+	if _, err := formats.PureGo().Recorded(o.Storage, o.Output); err != nil {
 		return err
 	}
 	if err := o.splitByDuration(); err != nil {

@@ -62,7 +62,7 @@ type outputOptions struct {
 
 // format returns the format of the recording. Options for which there is none do not pass check.
 func (o *outputOptions) format() formats.Format {
-	f, _ := formats.All().Recorded(o.Storage, o.Output)
+	f, _ := formats.PureGo().Recorded(o.Storage, o.Output)
 	return f
 }
 
@@ -131,7 +131,7 @@ func (o *options) splitByDuration() error {
 
 // check returns a usage error for options that do not go together.
 func (o *options) check(topics []string) error {
-	format, err := formats.All().Recorded(o.Storage, o.Output)
+	format, err := formats.PureGo().Recorded(o.Storage, o.Output)
 	if err != nil {
 		return err
 	}

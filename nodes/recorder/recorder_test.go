@@ -129,7 +129,7 @@ func (d *deck) publish(p bridge.Publisher, numbers ...uint32) {
 // open opens a recording for the rest of the test.
 func open(t *testing.T, path string) codec.Reader {
 	t.Helper()
-	r, err := formats.All().Open(path)
+	r, err := formats.PureGo().Open(path)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
 	return r

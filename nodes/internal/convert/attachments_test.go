@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/formats/allformats"
 )
 
 // attachment is what the reader of the MCAP project finds of an attachment.
@@ -237,7 +237,7 @@ func TestDamagedAttachment(t *testing.T) {
 			require.Empty(t, entries)
 		}
 		var damage []error
-		job := Job{Formats: formats.All(), Inputs: []string{in}, Output: output, Options: DefaultOptions()}
+		job := Job{Formats: allformats.List(), Inputs: []string{in}, Output: output, Options: DefaultOptions()}
 		job.Damaged = func(err error) { damage = append(damage, err) }
 		_, err = job.Run(t.Context())
 		require.NoError(t, err)

@@ -69,21 +69,21 @@ func (j *Job) runEpisodes(ctx context.Context, p *plan, format formats.Format) (
 		return nil, out.renamed(err)
 	}
 	if w.result.Files, err = out.commit(); err == nil && p.LinkFile != "" {
-		err = w.link(out.path)
+		err = w.link(out)
 	}
 	w.result.Took = time.Since(begin)
 	return &w.result, err
 }
 
 // link writes the file with links to all episodes of a folder.
-func (w *episodeJob) link(folder string) error {
+func (w *episodeJob) link(out *output) error {
 	w.result.Files = append(w.result.Files, w.plan.LinkFile)
-	return formats.LinkEpisodes(w.plan.LinkFile, folder, len(w.result.Episodes), w.plan.Overwrite)
+	return out.format.Episodes.Link(w.plan.LinkFile, out.path, len(w.result.Episodes), w.plan.Overwrite)
 }
 
 // fitsEpisodes refuses options that do not apply to episodes.
 func (p *plan) fitsEpisodes(format formats.Format, output string) error {
-	if p.LinkFile != "" && (!format.Episodes.Linked || format.Named(output)) {
+	if p.LinkFile != "" && (format.Episodes.Link == nil || format.Named(output)) {
 		return config.Usagef("--link-file needs a folder of HDF5 files as output, and %s is none", output)
 	}
 	for _, o := range []struct {

@@ -21,7 +21,7 @@ import (
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
-	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/formats/allformats"
 	"tapedeck/test/samples/generate"
 )
 
@@ -79,7 +79,7 @@ func mappingFile(t *testing.T, text string) string {
 
 // episodesOf returns the episodes at path, which is of an episode format.
 func episodesOf(t *testing.T, path string) []*episode.Episode {
-	r, err := formats.All().Open(path)
+	r, err := allformats.List().Open(path)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
 	all, err := r.(*episode.Reader).Source().Episodes()
@@ -90,7 +90,7 @@ func episodesOf(t *testing.T, path string) []*episode.Episode {
 // do converts to out.
 func do(t *testing.T, out string, o Options, ins ...string) (*Result, []string, error) {
 	var warnings []string
-	j := Job{Formats: formats.All(), Inputs: ins, Output: out, Options: o,
+	j := Job{Formats: allformats.List(), Inputs: ins, Output: out, Options: o,
 		Warn:    func(text string) { warnings = append(warnings, text) },
 		Workers: 2}
 	done := false
@@ -283,7 +283,7 @@ func TestInterruptedEpisodes(t *testing.T) {
 		folder := t.TempDir()
 		o := DefaultOptions()
 		o.To = to
-		j := Job{Formats: formats.All(), Inputs: []string{in}, Output: filepath.Join(folder, "x"), Options: o}
+		j := Job{Formats: allformats.List(), Inputs: []string{in}, Output: filepath.Join(folder, "x"), Options: o}
 		calls := 0
 		j.Progress = func(_, _ time.Duration) {
 			if calls++; calls == 100 { // when frames are written

@@ -23,7 +23,7 @@ import (
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/std_msgs"
-	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/formats/allformats"
 	"tapedeck/test/samples"
 	"tapedeck/test/samples/generate"
 )
@@ -48,7 +48,7 @@ func write(t *testing.T, name string, messages ...codec.Message) string {
 
 func writeWith(t *testing.T, name string, o codec.CreateOptions, messages ...codec.Message) string {
 	path := filepath.Join(t.TempDir(), name)
-	w, err := formats.All().Codecs().Create(path, o)
+	w, err := allformats.List().Codecs().Create(path, o)
 	require.NoError(t, err)
 	for i := range messages {
 		require.NoError(t, w.Write(&messages[i]))
@@ -77,13 +77,13 @@ func numbers(t *testing.T, c *codec.Channel, n int) (all []codec.Message) {
 
 // run converts and returns what came of it.
 func run(t *testing.T, o Options, output string, inputs ...string) (*Result, error) {
-	job := Job{Formats: formats.All(), Inputs: inputs, Output: output, Options: o}
+	job := Job{Formats: allformats.List(), Inputs: inputs, Output: output, Options: o}
 	return job.Run(t.Context())
 }
 
 // readAll returns the messages of a recording.
 func readAll(t *testing.T, path string) (all []codec.Message, info *codec.Info) {
-	r, err := formats.All().Open(path)
+	r, err := allformats.List().Open(path)
 	require.NoError(t, err)
 	defer r.Close()
 	info, err = r.Info()
@@ -714,7 +714,7 @@ func TestInterruption(t *testing.T) {
 	in := write(t, "in.mcap", numbers(t, channel(t, "/n", "std_msgs/msg/UInt32"), 100)...)
 	folder := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
-	job := Job{Formats: formats.All(), Inputs: []string{in}, Output: filepath.Join(folder, "out.mcap"),
+	job := Job{Formats: allformats.List(), Inputs: []string{in}, Output: filepath.Join(folder, "out.mcap"),
 		Options: DefaultOptions()}
 	job.Options.MaxBagMessages = 10
 	cancel()
@@ -726,7 +726,7 @@ func TestInterruption(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	format, err := FormatOf(formats.All(), "", "mcap")
+	format, err := FormatOf(allformats.List(), "", "mcap")
 	require.NoError(t, err)
 	require.Equal(t, []string{"drive.mcap", "a.mcap", "b.mcap", "b.record.00001.mcap", "x.bag.mcap", "x.mcap.mcap",
 		"night.mcap"},
@@ -748,7 +748,7 @@ func TestFarApart(t *testing.T) {
 	}
 	near, far := write(t, "near.mcap", numbers(t, c, 5)...), write(t, "far.mcap", later...)
 	var warnings []string
-	j := Job{Formats: formats.All(), Inputs: []string{far, near, near}, Output: filepath.Join(t.TempDir(), "out.mcap"),
+	j := Job{Formats: allformats.List(), Inputs: []string{far, near, near}, Output: filepath.Join(t.TempDir(), "out.mcap"),
 		Options: DefaultOptions(), Warn: func(text string) { warnings = append(warnings, text) }}
 	_, err := j.Run(t.Context())
 	require.NoError(t, err)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/formats/allformats"
 )
 
 // withoutVideos returns a dataset of LeRobot with two episodes whose videos are missing.
@@ -99,7 +99,7 @@ func TestMissingFiles(t *testing.T) {
 				out, o := filepath.Join(folder, "out"), DefaultOptions()
 				o.To = format
 				convert := func() (*Result, error) {
-					j := Job{Formats: formats.All(), Inputs: []string{in}, Output: out, Options: o}
+					j := Job{Formats: allformats.List(), Inputs: []string{in}, Output: out, Options: o}
 					return j.Run(t.Context())
 				}
 				_, err := convert()

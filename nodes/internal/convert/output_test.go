@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/formats/allformats"
 )
 
 func TestOutputThatAppearsMeanwhile(t *testing.T) {
@@ -16,9 +16,9 @@ func TestOutputThatAppearsMeanwhile(t *testing.T) {
 		t.Run(other, func(t *testing.T) {
 			folder := t.TempDir()
 			path := filepath.Join(folder, "out.mcap")
-			format, err := FormatOf(formats.All(), path, "")
+			format, err := FormatOf(allformats.List(), path, "")
 			require.NoError(t, err)
-			out, err := newOutput(path, formats.All(), format, false, nil)
+			out, err := newOutput(path, allformats.List(), format, false, nil)
 			require.NoError(t, err)
 			w, err := out.create(codec.CreateOptions{})
 			require.NoError(t, err)
@@ -43,10 +43,10 @@ func TestOutputThatAppearsMeanwhile(t *testing.T) {
 func TestOverwriteShorter(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "drive.record")
-	format, err := FormatOf(formats.All(), path, "")
+	format, err := FormatOf(allformats.List(), path, "")
 	require.NoError(t, err)
 	create := func(splits int, read ...*codec.Info) ([]string, error) {
-		out, err := newOutput(path, formats.All(), format, true, read)
+		out, err := newOutput(path, allformats.List(), format, true, read)
 		require.NoError(t, err)
 		defer out.Close()
 		w, err := out.create(codec.CreateOptions{})

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/formats/allformats"
 )
 
 func TestSelection(t *testing.T) {
@@ -135,7 +135,7 @@ func TestTimeRange(t *testing.T) {
 			o := DefaultOptions()
 			c.change(&o)
 			var warnings []string
-			j := Job{Formats: formats.All(), Inputs: []string{in}, Output: filepath.Join(t.TempDir(), "out.mcap"),
+			j := Job{Formats: allformats.List(), Inputs: []string{in}, Output: filepath.Join(t.TempDir(), "out.mcap"),
 				Options: o, Warn: func(text string) { warnings = append(warnings, text) }}
 			result, err := j.Run(t.Context())
 			if c.first == 0 {

@@ -12,7 +12,6 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
-	"tapedeck/codec/hdf5"
 	"tapedeck/codec/lerobot"
 	"tapedeck/codec/session"
 )
@@ -20,8 +19,9 @@ import (
 // Episodes is how episodes are written in a format.
 type Episodes struct {
 	Files     []string // extensions of the files in folders that are written
-	Linked    bool     // a further file can have all files of a folder, by links
 	FixedRate bool     // rows come at a fixed rate
+	// Link writes a file at link that has all n episodes of a folder; nil for formats without links.
+	Link func(link, folder string, n int, overwrite bool) error
 	// New begins to write episodes of a layout at path. file reports whether path is to be one file, if the format has
 	// a choice, and single that there is one episode.
 	New func(o *Options, path string, file, single bool, layout *episode.Layout) (EpisodeWriter, error)
@@ -45,18 +45,6 @@ func newSessions(_ *Options, path string, _, single bool, _ *episode.Layout) (Ep
 	return t, os.Mkdir(path, 0o777)
 }
 
-func newHDF5(o *Options, path string, file, _ bool, layout *episode.Layout) (EpisodeWriter, error) {
-	options, err := o.HDF5Options.options()
-	if err != nil {
-		return nil, err
-	}
-	if !file {
-		return &hdf5Folder{path, options, layout}, os.Mkdir(path, 0o777)
-	}
-	w, err := hdf5.Create(path, options)
-	return &hdf5File{w, layout}, err
-}
-
 func newLeRobot(o *Options, path string, _, _ bool, layout *episode.Layout) (EpisodeWriter, error) {
 	options, err := o.LeRobotOptions.options()
 	if err != nil {
@@ -64,15 +52,6 @@ func newLeRobot(o *Options, path string, _, _ bool, layout *episode.Layout) (Epi
 	}
 	w, err := lerobot.Create(path, options)
 	return &dataset{w, layout}, err
-}
-
-// LinkEpisodes writes a file at link that has all n episodes of a folder, of a format whose Episodes are Linked.
-func LinkEpisodes(link, folder string, n int, overwrite bool) error {
-	var files []string
-	for i := range n {
-		files = append(files, filepath.Join(folder, hdf5Name(i)))
-	}
-	return hdf5.Link(link, files, overwrite)
 }
 
 // recordSessions is Live.Robot of sessions.
@@ -134,54 +113,6 @@ func (t *sessions) name(name string) string {
 func (t *sessions) Parallel() bool { return true }
 func (t *sessions) Close() error   { return nil }
 func (t *sessions) Abort()         {}
-
-// hdf5File is one file for all episodes.
-type hdf5File struct {
-	w      *hdf5.Writer
-	layout *episode.Layout
-}
-
-func (t *hdf5File) Write(_ int, e *episode.Episode, o align.Options) (*align.Report, error) {
-	rows, err := episode.Align(t.layout.Apply(e), o)
-	if err != nil {
-		return nil, err
-	}
-	return &rows.Report, t.w.Write(rows)
-}
-
-func (t *hdf5File) Parallel() bool { return false }
-func (t *hdf5File) Close() error   { return t.w.Close() }
-func (t *hdf5File) Abort()         { t.w.Abort() }
-
-// hdf5Name returns what training code expects files of episodes to be called.
-func hdf5Name(index int) string { return fmt.Sprintf("episode_%d.hdf5", index) }
-
-// hdf5Folder is a file for each episode.
-type hdf5Folder struct {
-	path    string
-	options hdf5.Options
-	layout  *episode.Layout
-}
-
-func (t *hdf5Folder) Write(index int, e *episode.Episode, o align.Options) (*align.Report, error) {
-	rows, err := episode.Align(t.layout.Apply(e), o)
-	if err != nil {
-		return nil, err
-	}
-	w, err := hdf5.Create(filepath.Join(t.path, hdf5Name(index)), t.options)
-	if err != nil {
-		return nil, err
-	}
-	if err := w.Write(rows); err != nil {
-		w.Abort()
-		return nil, err
-	}
-	return &rows.Report, w.Close()
-}
-
-func (t *hdf5Folder) Parallel() bool { return true }
-func (t *hdf5Folder) Close() error   { return nil }
-func (t *hdf5Folder) Abort()         {}
 
 // dataset is one of LeRobot with all episodes.
 type dataset struct {

@@ -1,7 +1,8 @@
-// Package formats lists all formats of recordings that the nodes read and write. For each it has what nodes need beside
+// Package formats lists the formats of recordings that the nodes read and write. For each it has what nodes need beside
 // its reader and writer: options, translations, how the recorder writes it, how episodes are written to it.
 //
-// A new format needs its own package with a [codec.Format], and a line in All.
+// A new format needs its own package with a [codec.Format], and a line in PureGo, or in package allformats if it
+// needs a C library.
 package formats
 
 import (
@@ -9,7 +10,6 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/carla"
-	"tapedeck/codec/hdf5"
 	"tapedeck/codec/lerobot"
 	"tapedeck/codec/mcap"
 	"tapedeck/codec/record"
@@ -42,11 +42,11 @@ type Format struct {
 // List are formats that a node knows.
 type List []Format
 
-// All returns the formats of all recordings.
-func All() List {
+// PureGo returns the formats that need no C library, in the order of their packages' names.
+func PureGo() List {
 	return List{
-		{Format: carla.Format, Composer: newCARLAComposer, Live: &Live{Storage: "carla", First: ".log", Others: `_\d+\.log`}},
-		{Format: hdf5.Format, Episodes: &Episodes{Files: []string{".hdf5"}, Linked: true, New: newHDF5}},
+		{Format: carla.Format, Composer: newCARLAComposer,
+			Live: &Live{Storage: "carla", First: ".log", Others: `_\d+\.log`}},
 		{Format: lerobot.Format, Episodes: &Episodes{Files: []string{".json", ".mp4", ".parquet"}, FixedRate: true,
 			New: newLeRobot}},
 		{

@@ -52,9 +52,9 @@ func fuzz(f *testing.F, name string, patterns ...string) {
 		require.NoError(t, os.WriteFile(path, b, 0o666))
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		read(t, path, All().Open)
+		read(t, path, PureGo().Open)
 		read(t, path, func(path string) (codec.Reader, error) {
-			r, _, err := All().OpenROS2(path, ReadOptions{})
+			r, _, err := PureGo().OpenROS2(path, ReadOptions{})
 			return r, err
 		})
 		runtime.ReadMemStats(&after)

@@ -36,6 +36,7 @@ const (
 
 // notLive are names of what the recorder cannot write, as other programs call it, and how the converter writes it.
 var notLive = map[string]string{
+	"hdf5": "OUT.hdf5", "h5": "OUT.hdf5",
 	"rosbag": "OUT.bag", "rosbag1": "OUT.bag",
 	"sqlite3": "--to rosbag2 -s sqlite3 OUT", "db3": "--to rosbag2 -s sqlite3 OUT",
 }
@@ -58,11 +59,11 @@ func (l List) Recorded(storage, name string) (Format, error) {
 	named := slices.IndexFunc(l, func(f Format) bool { return filepath.Ext(name) != "" && f.Named(name) })
 	auto := storage == AutoStorage
 	switch extension := filepath.Ext(name); {
+	case named < 0 && extension != "" && notLive[extension[1:]] != "":
+		return Format{}, cannotRecord("output", name, notLive[extension[1:]])
 	case !auto:
 	case named >= 0 && l[named].Live == nil:
 		return Format{}, cannotRecord("output", name, "--to "+l[named].Name+" OUT")
-	case extension == ".db3":
-		return Format{}, cannotRecord("output", name, notLive["db3"])
 	case named >= 0:
 		return l[named], nil
 	default:

@@ -26,7 +26,7 @@ func TestRecorded(t *testing.T) {
 		{"session", "take", "session", "take"},
 		{"carla", "drive", "carla", "drive.log"},
 	} {
-		f, err := All().Recorded(c.storage, c.name)
+		f, err := PureGo().Recorded(c.storage, c.name)
 		require.NoError(t, err, c)
 		require.Equal(t, c.format, f.Name, c)
 		require.Equal(t, c.path, f.Live.Path(c.name), c)
@@ -38,12 +38,13 @@ func TestRecorded(t *testing.T) {
 		{"bag", "drive", "storage: bag cannot be written while recording"},
 		{"sqlite3", "", "converter NAME --to rosbag2 -s sqlite3 OUT"},
 		{"hdf5", "", "storage: hdf5 cannot be written while recording; record to another storage, such as mcap, and " +
-			"convert it: converter NAME --to hdf5 OUT"},
+			"convert it: converter NAME OUT.hdf5"},
+		{"auto", "drive.hdf5", "drive.hdf5 cannot be written while recording"},
 		{"zip", "", `storage: "zip" is unknown, want one of auto, carla, mcap, mcap-file, record, rosbag2, session`},
 		{"record", "drive.mcap", "storage, output: drive.mcap is the name of a recording of the format mcap, not record"},
 		{"rosbag2", "drive.bag", "drive.bag is the name of a recording of the format bag, not rosbag2"},
 	} {
-		_, err := All().Recorded(c.storage, c.name)
+		_, err := PureGo().Recorded(c.storage, c.name)
 		require.ErrorIs(t, err, config.ErrUsage, c)
 		require.ErrorContains(t, err, c.want)
 	}

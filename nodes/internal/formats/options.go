@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"tapedeck/codec"
-	"tapedeck/codec/hdf5"
 	"tapedeck/codec/lerobot"
 	"tapedeck/codec/rosbag2"
 	"tapedeck/config"
@@ -21,7 +20,7 @@ type Options struct {
 // DefaultOptions are the defaults of Options.
 func DefaultOptions() Options {
 	return Options{
-		HDF5Options:    HDF5Options{Images: hdf5.ImagesVLen, JointUnit: hdf5.JointRad, Quality: 95},
+		HDF5Options:    HDF5Options{Images: "vlen", JointUnit: "rad", Quality: 95},
 		LeRobotOptions: LeRobotOptions{Holes: lerobot.HolesRefuse, State: lerobot.StateJoint},
 	}
 }
@@ -46,14 +45,6 @@ type HDF5Options struct {
 	LinkFile    string   `param:"link_file" group:"HDF5" value:"FILE" help:"where each episode has a file of its own, also write FILE, which links to all of them"`
 }
 
-// options returns them as package hdf5 has them.
-func (o *HDF5Options) options() (hdf5.Options, error) {
-	h := hdf5.Options{Images: o.Images, JointUnit: o.JointUnit, SwapRB: o.SwapRB, Quality: o.Quality}
-	var err error
-	h.Links, err = pairs("camera-links", "LINK=CAMERA", o.CameraLinks, false)
-	return h, err
-}
-
 // LeRobotOptions are those of package lerobot.
 type LeRobotOptions struct {
 	Holes         string      `param:"holes" group:"LeRobot" options:"refuse|split" help:"episodes with rows missing in the middle: fail (refuse), or write each stretch as an episode (split)"`
@@ -72,13 +63,13 @@ func (o *LeRobotOptions) options() (lerobot.Options, error) {
 		Holes: o.Holes, State: o.State, RobotType: o.RobotType, Video: o.Video, Codec: o.VideoCodec,
 		DataFileSize: int64(o.DataFileSize), VideoFileSize: int64(o.VideoFileSize),
 	}
-	names, err := pairs("camera-names", "CAMERA=NAME", o.CameraNames, true)
+	names, err := Pairs("camera-names", "CAMERA=NAME", o.CameraNames, true)
 	l.Cameras = names
 	return l, err
 }
 
-// pairs reads the values of a flag, KEY=VALUE. nil is that there are none.
-func pairs(flag, want string, texts []string, empty bool) (m map[string]string, err error) {
+// Pairs reads the values of a flag, KEY=VALUE. nil is that there are none.
+func Pairs(flag, want string, texts []string, empty bool) (m map[string]string, err error) {
 	for _, text := range Split(texts) {
 		key, value, ok := strings.Cut(text, "=")
 		if !ok || key == "" || value == "" && !empty {

@@ -35,7 +35,7 @@ func TestZeroQuery(t *testing.T) {
 				require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: at, Data: []byte{0, 1, 0, 0, 1, 0, 0, 0, 0}}))
 			}
 			require.NoError(t, w.Close())
-			r, err := formats.All().Open(path)
+			r, err := formats.PureGo().Open(path)
 			require.NoError(t, err)
 			defer r.Close()
 			for _, q := range []struct {
