@@ -127,7 +127,13 @@ func (s *several) run(ctx context.Context, job *convert.Job) {
 		done = to
 		s.bar.Set(s.done)
 	}
-	job.Warn = func(text string) { s.say(s.stderr, "warning: "+text) }
+	about := func(text string) string {
+		if strings.Contains(text, job.Inputs[0]) {
+			return text
+		}
+		return job.Inputs[0] + ": " + text
+	}
+	job.Warn = func(text string) { s.say(s.stderr, "warning: "+about(text)) }
 	job.Progress = func(now, total time.Duration) {
 		if part := int64(float64(now) / max(float64(total), 1) * whole); part > done {
 			advance(min(part, whole))
@@ -139,11 +145,7 @@ func (s *several) run(ctx context.Context, job *convert.Job) {
 		s.mu.Lock()
 		s.failed++
 		s.mu.Unlock()
-		text := err.Error()
-		if !strings.Contains(text, job.Inputs[0]) {
-			text = job.Inputs[0] + ": " + text
-		}
-		s.say(s.stderr, text)
+		s.say(s.stderr, about(err.Error()))
 		return
 	}
 	s.say(s.stdout, report(result)...)

@@ -149,7 +149,11 @@ func TestEachOnItsOwn(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, entries, 2)
 	}
-	_, _, err := run(t, a, "--output-folder", folder)
+	_, stderr, err := run(t, a, b, "--output-folder", folder, "--to", "mcap", "--overwrite", "-u", "1s")
+	require.NoError(t, err)
+	require.Contains(t, stderr, "warning: "+a+": the selected time, ")
+	require.Contains(t, stderr, "warning: "+b+": the selected time, ")
+	_, _, err = run(t, a, "--output-folder", folder)
 	require.ErrorIs(t, err, config.ErrUsage)
 	_, _, err = run(t, a, b, "--output-folder", a, "--to", "mcap")
 	require.ErrorContains(t, err, "create "+a)
