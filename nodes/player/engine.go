@@ -136,7 +136,9 @@ func (e *engine) run(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		e.show()
+		if until != atOnce || e.over || e.played%16 == 0 { // a run of messages that are due need not show each
+			e.show()
+		}
 		if until != atOnce && !e.over {
 			e.timer.sleep(until)
 		}
