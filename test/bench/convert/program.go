@@ -24,6 +24,7 @@ type job struct {
 	name     string
 	input    string
 	programs []program // ours first
+	goal     float64   // of the time of ours beside the others; 0: none
 }
 
 // program is a program that does a job.

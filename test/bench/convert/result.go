@@ -49,7 +49,11 @@ func printTable(j job, input int64, results [][]result) error {
 		if j.programs[0].failed != nil || j.programs[i+1].failed != nil {
 			continue
 		}
-		fmt.Printf("ours takes %.2f x time, %.2f x CPU, %.2f x memory of %s\n", ratio(rows[0].took, r.took),
+		goal := ""
+		if j.goal > 0 {
+			goal = fmt.Sprintf(" (goal: at most %.2f)", j.goal)
+		}
+		fmt.Printf("ours takes %.2f x time%s, %.2f x CPU, %.2f x memory of %s\n", ratio(rows[0].took, r.took), goal,
 			ratio(rows[0].cpu, r.cpu),
 			float64(rows[0].peak)/float64(r.peak), j.programs[i+1].name)
 	}

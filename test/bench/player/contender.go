@@ -59,6 +59,7 @@ func (b *bench) self(name, role string, size int) contender {
 type run struct {
 	arrivals []arrival
 	cpu      float64 // of a core, from the first message to the last
+	used     time.Duration
 }
 
 // play has c play r to its end.
@@ -100,6 +101,7 @@ func (b *bench) play(c contender, r recording, rate float64) (got run, err error
 	if err != nil {
 		return got, fmt.Errorf("%s: %w: %s%s", strings.Join(cmd.Args, " "), err, stderr.String(), out.String())
 	}
+	got.used = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	if c.silent {
 		woke := make([]int64, count)
 		if err := binary.Read(&out, binary.NativeEndian, woke); err != nil {
