@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -137,7 +138,11 @@ func (c control) onSplitBagfile(request *srv.SplitBagfile_Request) msgs.Message 
 }
 
 func (c control) onSplit(request *tapedeck.Split_Request) msgs.Message {
-	closed, opened, err := c.continueIn(request.Output)
+	name, err := c.named(request.Output)
+	var closed, opened string
+	if err == nil {
+		closed, opened, err = c.continueIn(name)
+	}
 	if err != nil {
 		return &tapedeck.Split_Response{Message: err.Error()}
 	}
@@ -180,14 +185,19 @@ func (c control) fullName(topic string) (string, error) {
 	return c.selection.Expand(topic)
 }
 
+// named returns the path of a recording that a service names, "" for none.
+func (c control) named(name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	return c.root.Path(name)
+}
+
 func (c control) onRecord(request *srv.Record_Request) msgs.Message {
 	c.plans.Cancel("record")
 	m, err := schedule.NewDeadline(request.StartTime, schedule.ByClock)
-	name := request.Uri
-	if err == nil && name != "" {
-		name, err = c.root.Path(name)
-	}
-	switch {
+	name, nameErr := c.named(request.Uri)
+	switch err = cmp.Or(err, nameErr); {
 	case err != nil:
 	case m.Reached(c.clock.Now()):
 		err = c.start(name)

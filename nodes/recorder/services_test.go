@@ -141,6 +141,13 @@ func TestServicesStayInTheFolderOfTheRecording(t *testing.T) {
 			d.ask("record", "Record", &srv.Record_Request{Uri: name}, &response)
 			return response.ErrorString
 		}
+		var split tapedeck.Split_Response
+		for _, path := range []string{"/tmp/x", "../x", "out/x"} {
+			d.call("/recorder/split", "tapedeck/srv/Split", &tapedeck.Split_Request{Output: path}, &split)
+			require.Contains(t, split.Message, "service_root", path)
+		}
+		d.call("/recorder/split", "tapedeck/srv/Split", &tapedeck.Split_Request{Output: "next"}, &split)
+		require.Equal(t, filepath.Join(dir, "next.record.00000"), split.OpenedFile, split.Message)
 		d.ask("stop", "Stop", &srv.Stop_Request{}, &srv.Stop_Response{})
 		for _, path := range []string{"/tmp/x", "../x", "a/../../x", "out/x"} {
 			require.Contains(t, d.takeSnapshot(tapedeck.TakeSnapshot_Request{Path: path}).Message, "service_root", path)
