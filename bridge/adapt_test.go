@@ -45,7 +45,8 @@ func TestAdaptQoS(t *testing.T) {
 		{"all latched", []codec.QoS{offer(transientLocal), offer(transientLocal)}, codec.Reliable, codec.TransientLocal,
 			false},
 		{"some latched", []codec.QoS{offer(transientLocal), offer()}, codec.Reliable, codec.Volatile, true},
-		{"deadline and liveliness are not asked for", []codec.QoS{offer(deadline(time.Second), manual, lease(time.Second))},
+		{"deadline and liveliness are not asked for",
+			[]codec.QoS{offer(deadline(time.Second), manual, lease(time.Second))},
 			codec.Reliable, codec.Volatile, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -70,7 +71,8 @@ func TestOfferQoS(t *testing.T) {
 	}{
 		{"none", nil, offer()},
 		{"one", []codec.QoS{offer(bestEffort, deadline(time.Second))}, offer(bestEffort, deadline(time.Second))},
-		{"history has no say", []codec.QoS{offer(transientLocal, depth(1)), offer(transientLocal, history(codec.KeepAll))},
+		{"history has no say", []codec.QoS{offer(transientLocal, depth(1)),
+			offer(transientLocal, history(codec.KeepAll))},
 			offer(transientLocal)},
 		{"longer history", []codec.QoS{offer(transientLocal, depth(1)), offer(transientLocal, depth(100))},
 			offer(transientLocal, depth(100))},
@@ -104,7 +106,8 @@ func TestCompatible(t *testing.T) {
 		{offer(manual), offer(), ""},
 		{offer(), offer(manual), "the publisher's liveliness is automatic, the subscriber asks for manual by topic"},
 		{offer(lease(time.Second)), offer(), ""},
-		{offer(), offer(lease(time.Second)), "the publisher's liveliness lease is infinite, the subscriber asks for 1s"},
+		{offer(), offer(lease(time.Second)), "the publisher's liveliness lease is infinite, the subscriber asks for " +
+			"1s"},
 		{offer(lifespan(time.Second), depth(1)), offer(history(codec.KeepAll)), ""},
 	} {
 		ok, reason := Compatible(test.offer, test.request)

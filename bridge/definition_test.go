@@ -41,17 +41,21 @@ func TestFetchDefinition(t *testing.T) {
 		want, err  string
 	}{
 		{name: "sources", kind: "p/msg/Outer", want: whole("p/msg/Outer")},
-		{name: "sources alone", kind: "q/msg/Far", change: func(r *tdi.GetTypeDescription_Response) { r.TypeDescription = tdi.TypeDescription{} },
-			want: whole("q/msg/Far")},
+		{name: "sources alone", kind: "q/msg/Far",
+			change: func(r *tdi.GetTypeDescription_Response) { r.TypeDescription = tdi.TypeDescription{} },
+			want:   whole("q/msg/Far")},
 		{name: "no fields", kind: "p/msg/Empty", want: whole("p/msg/Empty")},
 		{name: "fields", kind: "p/msg/Outer", change: fieldsOnly,
 			want: fields + "p/msg/Inner[2] q\np/msg/Inner[] r\nq/msg/Far[<=4] s\np/msg/Empty t\n\n" + separator +
 				"MSG: p/Empty\n" +
 				inner + "\n" + separator + "MSG: q/Far\np/msg/Inner inner\n"},
-		{name: "IDL", kind: "q/msg/Far", change: func(r *tdi.GetTypeDescription_Response) { r.TypeSources[1].Encoding = "idl" },
+		{name: "IDL", kind: "q/msg/Far", change: func(r *tdi.GetTypeDescription_Response) {
+			r.TypeSources[1].Encoding = "idl"
+		},
 			want: "p/msg/Inner inner\n" + inner},
-		{name: "other sources", kind: "q/msg/Far", change: func(r *tdi.GetTypeDescription_Response) { r.TypeSources[1].RawFileContents = "int64 number\n" },
-			want: "p/msg/Inner inner\n" + inner},
+		{name: "other sources", kind: "q/msg/Far",
+			change: func(r *tdi.GetTypeDescription_Response) { r.TypeSources[1].RawFileContents = "int64 number\n" },
+			want:   "p/msg/Inner inner\n" + inner},
 		{name: "event", kind: "p/srv/Ask_Event",
 			want: separator + "SRV: p/srv/Ask\nstring what\n---\nq/msg/Far far\n" + "\n" + separator +
 				"MSG: q/Far\np/msg/Inner inner\n" + inner},

@@ -33,6 +33,9 @@ func (c LossCounts) Losses() []Loss {
 		loss.Messages = n
 		all = append(all, loss)
 	}
-	slices.SortFunc(all, func(a, b Loss) int { return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.What, b.What)) })
+	slices.SortFunc(all, func(a, b Loss) int {
+		return cmp.Or(cmp.Compare(a.Topic, b.Topic),
+			cmp.Compare(a.What, b.What))
+	})
 	return all
 }

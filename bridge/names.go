@@ -71,8 +71,9 @@ func NewNames(o Options) (*Names, error) {
 			return nil, fmt.Errorf("remap rule %q: %q: %w", o.Remaps[i], r.to, err)
 		}
 		if r.appliesTo(n.name) {
-			n.rules = append(n.rules, remap{topic: r.scheme != "rosservice", service: r.scheme != "rostopic", from: from,
-				to: to})
+			n.rules = append(n.rules, remap{topic: r.scheme != "rosservice", service: r.scheme != "rostopic",
+				from: from,
+				to:   to})
 		}
 	}
 	return n, nil

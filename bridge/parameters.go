@@ -55,7 +55,8 @@ func (p *Parameters) Declare(d Parameter) error {
 		return fmt.Errorf("declare parameter: it has no name")
 	}
 	if typeOf(d.Value) == typeNotSet {
-		return fmt.Errorf("declare parameter %s: its default has type %T, which no ROS parameter can hold", d.Name, d.Value)
+		return fmt.Errorf("declare parameter %s: its default has type %T, which no ROS parameter can hold", d.Name,
+			d.Value)
 	}
 	p.mu.RLock()
 	_, twice := p.declared[d.Name]

@@ -68,7 +68,8 @@ func NewSecurity(enclave string, getenv func(string) string) (s Security, warnin
 	case "", "false":
 		return s, nil, nil
 	default:
-		warnings = []string{fmt.Sprintf("security is off: ROS_SECURITY_ENABLE is %q, and only true turns it on", enable)}
+		warnings = []string{fmt.Sprintf("security is off: ROS_SECURITY_ENABLE is %q, and only true turns it on",
+			enable)}
 		return s, warnings, nil
 	}
 	s.Enforce = getenv("ROS_SECURITY_STRATEGY") == "Enforce"

@@ -13,13 +13,13 @@ import (
 // Translator translates the messages of one recording from one encoding to another: foreign messages to ROS 2's, or the
 // reverse.
 type Translator interface {
-	// Topics returns the channels to which the messages of a channel are translated, with the number of messages on each
-	// if it is known without reading. The error says why they cannot be translated.
+	// Topics returns the channels to which the messages of a channel are translated, with the number of messages on
+	// each if it is known without reading. The error says why they cannot be translated.
 	Topics(t codec.TopicInfo) ([]codec.TopicInfo, error)
-	// Begin begins a reading of the recording, at any time in it. The function returned must be called with the messages
-	// of that reading in their order. It returns their translations, on channels that Topics returned, valid until the
-	// next call. An error concerns that message alone. Messages on channels that wanted refuses may be left out; a nil
-	// wanted refuses none.
+	// Begin begins a reading of the recording, at any time in it. The function returned must be called with the
+	// messages of that reading in their order. It returns their translations, on channels that Topics returned, valid
+	// until the next call. An error concerns that message alone. Messages on channels that wanted refuses may be left
+	// out; a nil wanted refuses none.
 	Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error)
 }
 

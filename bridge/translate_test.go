@@ -84,7 +84,8 @@ func TestTranslate(t *testing.T) {
 		}},
 		messages: []codec.Message{
 			{Channel: foreign, LogTime: 10, Data: []byte{1}}, {Channel: plain, LogTime: 15, Data: []byte{2}},
-			{Channel: foreign, LogTime: 20}, {Channel: odd, LogTime: 25}, {Channel: foreign, LogTime: 30, Data: []byte{3}},
+			{Channel: foreign, LogTime: 20}, {Channel: odd, LogTime: 25},
+			{Channel: foreign, LogTime: 30, Data: []byte{3}},
 		},
 	}
 	r, left, err := Translate(source, codec.EncodingCDR, map[string]func(codec.Reader) (Translator, error){
@@ -98,7 +99,8 @@ func TestTranslate(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, info.Complete)
 	require.Equal(t, []codec.TopicInfo{
-		{Channel: plain, MessageCount: 1}, {Channel: one, MessageCount: 3}, {Channel: two}, {Channel: odd, MessageCount: 1},
+		{Channel: plain, MessageCount: 1}, {Channel: one, MessageCount: 3}, {Channel: two},
+		{Channel: odd, MessageCount: 1},
 		{Channel: raw},
 	}, info.Topics)
 
@@ -112,11 +114,13 @@ func TestTranslate(t *testing.T) {
 		query codec.Query
 		want  []got
 	}{
-		{"all", codec.Query{}, []got{{"/one", 10, "\x01"}, {"/two", 11, "\x01"}, {"/plain", 15, "\x02"}, {"/odd", 25, ""},
+		{"all", codec.Query{}, []got{{"/one", 10, "\x01"}, {"/two", 11, "\x01"}, {"/plain", 15, "\x02"},
+			{"/odd", 25, ""},
 			{"/one", 30, "\x02"}, {"/two", 31, "\x02"}}},
 		{"a topic", codec.Query{Topics: func(c *codec.Channel) bool { return c == two }},
 			[]got{{"/two", 11, "\x01"}, {"/two", 31, "\x02"}}},
-		{"a window", codec.Query{Start: 12, End: 31}, []got{{"/plain", 15, "\x02"}, {"/odd", 25, ""}, {"/one", 30, "\x01"}}},
+		{"a window", codec.Query{Start: 12, End: 31},
+			[]got{{"/plain", 15, "\x02"}, {"/odd", 25, ""}, {"/one", 30, "\x01"}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var damage []error

@@ -41,7 +41,8 @@ func (e *MissingError) Error() string {
 	case errors.Is(e.Err, syscall.EFBIG):
 		advice = "have the recording split into smaller files"
 	}
-	return fmt.Sprintf("write %s: %s; what was written before is readable, %s before going on", e.Path, e.what(), advice)
+	return fmt.Sprintf("write %s: %s; what was written before is readable, %s before going on", e.Path, e.what(),
+		advice)
 }
 
 // what returns what the disk reported and what is missing.

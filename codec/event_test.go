@@ -93,5 +93,6 @@ func TestMissingError(t *testing.T) {
 		"recording split into smaller files before going on")
 	e.Topics = e.Topics[:0]
 	e.Err = errors.New("gone")
-	require.EqualError(t, e, "write a.mcap: gone; what was written before is readable, look at the disk before going on")
+	require.EqualError(t, e, "write a.mcap: gone; what was written before is readable, look at the disk before going "+
+		"on")
 }

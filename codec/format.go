@@ -14,8 +14,8 @@ import (
 type Format struct {
 	Name string // as in --to and in Info.Format: "record", "mcap", …
 
-	// Sniff reports whether a recording is of this format. head is the beginning of the file, up to 4096 bytes. It is nil
-	// for a folder, and if nothing exists at path, which may be the common beginning of the names of several files.
+	// Sniff reports whether a recording is of this format. head is the beginning of the file, up to 4096 bytes. It is
+	// nil for a folder, and if nothing exists at path, which may be the common beginning of the names of several files.
 	Sniff func(path string, head []byte) bool
 	// Named reports whether the name of a new recording asks for this format.
 	Named func(path string) bool
@@ -219,5 +219,6 @@ func (formats Formats) find(path, name string) (Format, error) {
 	if name != "" {
 		return Format{}, fmt.Errorf("%w: %q; known are %s", ErrUnknownFormat, name, known)
 	}
-	return Format{}, fmt.Errorf("%w: %q says nothing; name a format of %s", ErrUnknownFormat, filepath.Base(path), known)
+	return Format{}, fmt.Errorf("%w: %q says nothing; name a format of %s", ErrUnknownFormat, filepath.Base(path),
+		known)
 }

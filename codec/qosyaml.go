@@ -22,7 +22,8 @@ var (
 		{"best_available", Reliable},
 	}
 	durabilityPolicies = []policy[Durability]{
-		{"system_default", Volatile}, {"transient_local", TransientLocal}, {"volatile", Volatile}, {"unknown", Volatile},
+		{"system_default", Volatile}, {"transient_local", TransientLocal}, {"volatile", Volatile},
+		{"unknown", Volatile},
 		{"best_available", TransientLocal},
 	}
 	livelinessPolicies = []policy[Liveliness]{

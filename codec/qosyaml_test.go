@@ -27,9 +27,9 @@ const kiltedProfile = `
 
 const foxyProfiles = "- history: 3\n  depth: 0\n  reliability: 1\n  durability: 1\n  deadline:\n    sec: " +
 	"2147483647\n    nsec: 4294967295\n  lifespan:\n    sec: 10\n    nsec: 0\n  liveliness: 1\n  " +
-	"liveliness_lease_duration:\n    sec: 2147483647\n    nsec: 2147483647\n  avoid_ros_namespace_conventions: false\n" +
-	"- history: 1\n  depth: 7\n  reliability: 2\n  durability: 2\n  deadline:\n    sec: 0\n    nsec: 0\n  lifespan:\n  " +
-	"  sec: 0\n    nsec: 500\n  liveliness: 3\n  liveliness_lease_duration:\n    sec: 1\n    nsec: 5\n  " +
+	"liveliness_lease_duration:\n    sec: 2147483647\n    nsec: 2147483647\n  avoid_ros_namespace_conventions: " +
+	"false\n- history: 1\n  depth: 7\n  reliability: 2\n  durability: 2\n  deadline:\n    sec: 0\n    nsec: 0\n  " +
+	"lifespan:\n    sec: 0\n    nsec: 500\n  liveliness: 3\n  liveliness_lease_duration:\n    sec: 1\n    nsec: 5\n  " +
 	"avoid_ros_namespace_conventions: false"
 
 func TestParseQoSProfiles(t *testing.T) {
@@ -47,10 +47,12 @@ func TestParseQoSProfiles(t *testing.T) {
 		{"names", kiltedProfile, []QoS{rosout}},
 		{"repeated", kiltedProfile + kiltedProfile, []QoS{rosout}},
 		{"numbers", foxyProfiles, []QoS{rosout, {
-			History: KeepLast, Depth: 7, Reliability: BestEffort, Durability: Volatile, Deadline: Infinite, Lifespan: 500,
+			History: KeepLast, Depth: 7, Reliability: BestEffort, Durability: Volatile, Deadline: Infinite,
+			Lifespan:   500,
 			Liveliness: ManualByTopic, LivelinessLease: time.Second + 5,
 		}}},
-		{"beyond the range", "- deadline: {sec: 18446744073709551615, nsec: 18446744073709551615}", []QoS{DefaultQoS()}},
+		{"beyond the range", "- deadline: {sec: 18446744073709551615, nsec: 18446744073709551615}",
+			[]QoS{DefaultQoS()}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := ParseQoSProfiles(c.text)
@@ -66,9 +68,10 @@ func TestParseQoSProfiles(t *testing.T) {
 func TestFormatQoSProfilesIsWhatHumbleWrites(t *testing.T) {
 	require.Equal(t, "", FormatQoSProfiles(nil))
 	q := DefaultQoS()
-	require.Equal(t, "- history: 1\n  depth: 10\n  reliability: 1\n  durability: 2\n  deadline:\n    sec: 9223372036\n "+
-		"   nsec: 854775807\n  lifespan:\n    sec: 9223372036\n    nsec: 854775807\n  liveliness: 1\n  "+
-		"liveliness_lease_duration:\n    sec: 9223372036\n    nsec: 854775807\n  avoid_ros_namespace_conventions: false",
+	require.Equal(t, "- history: 1\n  depth: 10\n  reliability: 1\n  durability: 2\n  deadline:\n    sec: "+
+		"9223372036\n    nsec: 854775807\n  lifespan:\n    sec: 9223372036\n    nsec: 854775807\n  liveliness: 1\n  "+
+		"liveliness_lease_duration:\n    sec: 9223372036\n    nsec: 854775807\n  avoid_ros_namespace_conventions: "+
+		"false",
 		FormatQoSProfiles([]QoS{q}))
 }
 

@@ -50,8 +50,8 @@ type File interface {
 // complete, and reading ends without an error behind its last whole message. Several iterators may be in use at once;
 // the methods are not for concurrent use.
 type Reader interface {
-	// Info describes the recording. It may scan an unindexed file once. The result is the same on each call and must not
-	// be changed.
+	// Info describes the recording. It may scan an unindexed file once. The result is the same on each call and must
+	// not be changed.
 	Info() (*Info, error)
 	// Read returns the messages that q selects, in time order.
 	Read(q Query) (Iterator, error)

@@ -154,7 +154,8 @@ func seek(t *testing.T, r codec.Reader, times int) {
 			}
 		}
 		slices.Reverse(want)
-		it, err = codec.Latest(r, codec.Query{End: at, Damaged: damaged}, func(c *codec.Channel) int { return depths[c] })
+		it, err = codec.Latest(r, codec.Query{End: at, Damaged: damaged},
+			func(c *codec.Channel) int { return depths[c] })
 		same(t, want, read(t, codec.All, it, err), "before %d", at)
 	}
 }

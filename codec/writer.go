@@ -21,7 +21,8 @@ type CreateOptions struct {
 
 	Metadata map[string]string // kept with the recording where the format can
 
-	// Formats with Keeps.Attachments write these: records to each file, attachments to the first one, when it is created.
+	// Formats with Keeps.Attachments write these: records to each file, attachments to the first one, when it is
+	// created.
 	Records     []MetadataRecord
 	Attachments []Attachment
 
@@ -65,8 +66,8 @@ type Splitter interface {
 	File() string
 	// Split starts a new file for all later writes, in which the channels declared so far are declared again.
 	// The new file is open before the previous one is completed and synced, which happens while writing continues.
-	// Close waits for that, and so does Split itself when too many files wait to be completed. If the new file cannot be
-	// created, the recording continues in the previous one. A recording can also continue with Split after a
+	// Close waits for that, and so does Split itself when too many files wait to be completed. If the new file cannot
+	// be created, the recording continues in the previous one. A recording can also continue with Split after a
 	// *MissingError: the previous file then keeps what was whole.
 	Split() error
 	// Remove takes a completed file, named as Completed named it, out of the recording and deletes it. It may be called

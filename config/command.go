@@ -99,8 +99,8 @@ func New(use, short, long string, opts any, run func(ctx context.Context, in *In
 
 type rosArgsKey struct{}
 
-// Execute runs the command named by argv, a command line without program name. Errors in the command line wrap ErrUsage;
-// those of the command are returned unchanged.
+// Execute runs the command named by argv, a command line without program name. Errors in the command line wrap
+// ErrUsage; those of the command are returned unchanged.
 func Execute(ctx context.Context, root *cobra.Command, argv []string) error {
 	ros, args, err := SplitROSArgs(argv)
 	if err != nil {

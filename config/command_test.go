@@ -93,9 +93,11 @@ func TestFlags(t *testing.T) {
 			func(o *options) { o.Topics, o.Camera.Width = []string{"a,b", "[c]"}, 5 }, []string{}},
 		{"--ros-args -p topics:=[a,b] -p all:=True -p camera.debug:=on",
 			func(o *options) { o.Topics, o.All, o.Camera.Debug = []string{"a", "b"}, true, true }, []string{}},
-		{"--ros-args -p topics:=a -p output:=2024 -p max_duration:=0.5 -p queue_size:=2000000 -p seed:=3 -p count:=4 --",
+		{"--ros-args -p topics:=a -p output:=2024 -p max_duration:=0.5 -p queue_size:=2000000 -p seed:=3 -p count:=4 " +
+			"--",
 			func(o *options) {
-				o.Topics, o.Output, o.MaxDuration, o.QueueSize, o.Seed, o.Count = []string{"a"}, "2024", time.Second/2, 2e6, 3, 4
+				o.Topics, o.Output, o.MaxDuration, o.QueueSize, o.Seed, o.Count = []string{"a"}, "2024", time.Second/2,
+					2e6, 3, 4
 			}, []string{}},
 		{"--ros-args -p topics:=[]", func(o *options) { o.Topics = []string{} }, []string{}},
 	} {
@@ -112,9 +114,10 @@ func TestFlags(t *testing.T) {
 
 func TestFlagsWithoutValue(t *testing.T) {
 	for argv, want := range map[string]float64{
-		"": 0, "--clock": 40, "--clock a": 40, "--clock 100 a": 100, "--clock=5 a": 5, "a --clock": 40, "--clock --all": 40,
-		"-- --clock":   0,
-		"--clock -1 a": -1,
+		"": 0, "--clock": 40, "--clock a": 40, "--clock 100 a": 100, "--clock=5 a": 5, "a --clock": 40,
+		"--clock --all": 40,
+		"-- --clock":    0,
+		"--clock -1 a":  -1,
 	} {
 		opts := &struct {
 			Clock float64 `param:"clock" bare:"40" help:"publish it"`
@@ -136,7 +139,10 @@ func TestFlagsWithoutValue(t *testing.T) {
 		}{}
 		root := New("converter", "", "", nil, nil)
 		var got []string
-		root.AddCommand(New("info", "", "", opts, func(_ context.Context, in *Input) error { got = in.Args; return nil }))
+		root.AddCommand(New("info", "", "", opts, func(_ context.Context, in *Input) error {
+			got = in.Args
+			return nil
+		}))
 		require.NoError(t, Execute(context.Background(), root, strings.Fields(argv)), argv)
 		require.Equal(t, want, opts.Blocked, argv)
 		if strings.HasSuffix(argv, " . a") {
@@ -262,9 +268,11 @@ func TestUsageErrors(t *testing.T) {
 		{"--nonsense", "unknown flag: --nonsense"},
 		{"-o", "flag needs an argument: 'o' in -o"},
 		{"trigger --all", "unknown flag: --all"},
-		{"--max-bag-duration x", `parameter max_duration from flag --max-bag-duration: "x" is not allowed, want a duration`},
+		{"--max-bag-duration x", `parameter max_duration from flag --max-bag-duration: "x" is not allowed, want a ` +
+			`duration`},
 		{"--config " + file, `parameter storage from ` + file + ` line 3: "zip" is not allowed, want record or mcap`},
-		{"-s mcap --ros-args --params-file " + file, `parameter rate from ` + file + ` line 4 is a list, want one value`},
+		{"-s mcap --ros-args --params-file " + file,
+			`parameter rate from ` + file + ` line 4 is a list, want one value`},
 		{"--config " + broken, broken + " line 1: want node names"},
 		{"--config missing.yaml", "open missing.yaml: no such file"},
 		{"--ros-args --params-file missing.yaml", "open missing.yaml: no such file"},
@@ -320,7 +328,8 @@ func TestValues(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{
 		"topics": []string{"/tf", "/clock"}, "all": false, "output": "", "storage": "record", "max_duration": 3600.0,
-		"queue_size": int64(256 << 20), "kinds": []string{}, "camera.width": int64(640), "camera.debug": false, "rate": 1.0,
+		"queue_size": int64(256 << 20), "kinds": []string{}, "camera.width": int64(640), "camera.debug": false,
+		"rate": 1.0,
 		"seed": int64(7), "count": int64(-1),
 	}, in.Values())
 }
@@ -356,7 +365,8 @@ func TestCompletion(t *testing.T) {
 	}
 	run := func(argv ...string) string {
 		root := New("recorder [TOPIC...]", "", "", &choice{}, func(context.Context, *Input) error { return nil })
-		root.AddCommand(New("trigger", "fire the snapshot", "", nil, func(context.Context, *Input) error { return nil }))
+		root.AddCommand(New("trigger", "fire the snapshot", "", nil,
+			func(context.Context, *Input) error { return nil }))
 		var out bytes.Buffer
 		root.SetOut(&out)
 		root.SetErr(io.Discard)
@@ -557,7 +567,8 @@ func TestInstalledDefaults(t *testing.T) {
 	require.NoError(t, os.Symlink(os.Args[0], linked))
 
 	for exe, want := range map[string]string{
-		os.Args[0]: "built in 0", filepath.Join(lib, "recorder"): "installed 0", link: "installed 0", linked: "installed 0",
+		os.Args[0]: "built in 0", filepath.Join(lib, "recorder"): "installed 0", link: "installed 0",
+		linked: "installed 0",
 	} {
 		p := start(t, exe, "word")
 		require.Equal(t, want, p.line(t), exe)

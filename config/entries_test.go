@@ -42,7 +42,8 @@ shop:
         width: 320
         colour: red
 `)
-	o, in, err := runLenses(t, "--ros-args", "--params-file", file, "-p", "lenses.right.device:=/dev/video2", "--", "-w",
+	o, in, err := runLenses(t, "--ros-args", "--params-file", file, "-p", "lenses.right.device:=/dev/video2", "--",
+		"-w",
 		"800")
 	require.NoError(t, err)
 	require.Equal(t, map[string]*Lens{
@@ -61,7 +62,8 @@ shop:
 			require.Equal(t, "Lens", p.Group)
 		}
 	}
-	require.Equal(t, []string{"width", "device", "knobs", "lenses.Left.width", "lenses.Left.device", "lenses.Left.knobs",
+	require.Equal(t, []string{"width", "device", "knobs", "lenses.Left.width", "lenses.Left.device",
+		"lenses.Left.knobs",
 		"lenses.right.width", "lenses.right.device", "lenses.right.knobs", "quiet"}, names)
 
 	o, _, err = runLenses(t)

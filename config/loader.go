@@ -108,7 +108,8 @@ func (v *flagValue) Type() string {
 
 // newLoader gives the command its flags.
 func newLoader(cmd *cobra.Command, opts any) *loader {
-	l := &loader{opts: opts, flags: map[string]*flagValue{}, general: pflag.NewFlagSet("General", pflag.ContinueOnError)}
+	l := &loader{opts: opts, flags: map[string]*flagValue{},
+		general: pflag.NewFlagSet("General", pflag.ContinueOnError)}
 	byName := map[string]*field{}
 	for _, f := range fields(opts) {
 		byName[f.Name] = &f
@@ -130,7 +131,8 @@ func newLoader(cmd *cobra.Command, opts any) *loader {
 			l.flags[p.Name] = v
 			flags.AddFlag(flag)
 			if p.Options != nil { // an error would say that there is no such flag
-				_ = cmd.RegisterFlagCompletionFunc(p.Flag, cobra.FixedCompletions(p.Options, cobra.ShellCompDirectiveNoFileComp))
+				_ = cmd.RegisterFlagCompletionFunc(p.Flag,
+					cobra.FixedCompletions(p.Options, cobra.ShellCompDirectiveNoFileComp))
 			}
 			for _, alias := range p.Aliases {
 				other := *v
@@ -346,7 +348,8 @@ func (in *Input) assign(given map[string]setting, node string) error {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.unknown)) {
-		if name == "use_sim_time" || name == "start_type_description_service" || strings.HasPrefix(name, "qos_overrides.") {
+		if name == "use_sim_time" || name == "start_type_description_service" ||
+			strings.HasPrefix(name, "qos_overrides.") {
 			continue // parameters of every ROS 2 node
 		}
 		in.Warnings = append(in.Warnings,

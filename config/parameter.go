@@ -42,8 +42,8 @@ type Alias struct {
 //	param:"max_duration"   name of the parameter; fields without are no options
 //	flag:"duration"        name of the flag, if it is not the parameter's with dashes; "-" for no flag
 //	short:"d"              one-letter flag
-//	alias:"a,b:MiB"        further names of the flag, which the help text does not show; a plain number after --b is in
-//	                       that unit
+//	alias:"a,b:MiB"        further names of the flag, which the help text does not show; a plain number after --b is
+//	                       in that unit
 //	group:"Output"         heading in the help text; the first field of a group decides where it stands
 //	help:"stop after"      one sentence without a capital letter or full stop
 //	value:"FILE"           what the help text calls the value

@@ -46,7 +46,8 @@ func TestParameters(t *testing.T) {
 	for _, p := range list {
 		names = append(names, p.Name)
 	}
-	require.Equal(t, []string{"topics", "all", "output", "storage", "max_duration", "queue_size", "kinds", "camera.width",
+	require.Equal(t, []string{"topics", "all", "output", "storage", "max_duration", "queue_size", "kinds",
+		"camera.width",
 		"camera.debug", "rate", "seed", "count"}, names)
 	require.Equal(t, Parameter{Name: "topics", Flag: "topics", Group: "Topics", Help: "record this topic",
 		Type:        "string array",

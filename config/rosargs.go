@@ -51,7 +51,8 @@ func SplitROSArgs(argv []string) (ros ROSArgs, rest []string, err error) {
 		err = fmt.Errorf("unexpected argument %s", flags.Arg(0))
 	}
 	if err != nil {
-		return ROSArgs{}, nil, Usagef("--ros-args: %w; end ROS arguments with \"--\" before arguments of the program", err)
+		return ROSArgs{}, nil, Usagef("--ros-args: %w; end ROS arguments with \"--\" before arguments of the program",
+			err)
 	}
 	return ros, rest, nil
 }
@@ -134,7 +135,8 @@ func (r *ROSArgs) identity(node string) (name, ns string, err error) {
 		switch kind {
 		case "__node", "__name":
 			if !nodeName.MatchString(to) {
-				return "", "", Usagef("-r %s: %q is not a node name: letters, digits and _, not a digit first", rule, to)
+				return "", "", Usagef("-r %s: %q is not a node name: letters, digits and _, not a digit first", rule,
+					to)
 			}
 			name = cmp.Or(name, to)
 		case "__ns":

@@ -18,7 +18,8 @@ func TestSplitROSArgs(t *testing.T) {
 		{
 			name: "launch, named node with arguments, a log level, parameters and remaps",
 			argv: "--foo x --ros-args --log-level debug --ros-args -r __node:=tk -r __ns:=/robot" +
-				" --params-file /tmp/launch_params_pj_9p4mw --params-file /home/user/p.yaml -r chatter:=talk -r /tf:=tf",
+				" --params-file /tmp/launch_params_pj_9p4mw --params-file /home/user/p.yaml -r chatter:=talk -r " +
+				"/tf:=tf",
 			ros: ROSArgs{
 				Remaps:     []string{"__node:=tk", "__ns:=/robot", "chatter:=talk", "/tf:=tf"},
 				Parameters: []ROSParameter{{File: "/tmp/launch_params_pj_9p4mw"}, {File: "/home/user/p.yaml"}},
@@ -29,10 +30,12 @@ func TestSplitROSArgs(t *testing.T) {
 		{name: "launch, no name, parameters or remaps", argv: "--ros-args"},
 		{
 			name: "launch, SetParameter and SetRemap",
-			argv: "--ros-args -r __node:=l2 -p use_sim_time:=True --params-file /tmp/launch_params__8mcyab4 -r chatter:=c2",
+			argv: "--ros-args -r __node:=l2 -p use_sim_time:=True --params-file /tmp/launch_params__8mcyab4 -r " +
+				"chatter:=c2",
 			ros: ROSArgs{
-				Remaps:     []string{"__node:=l2", "chatter:=c2"},
-				Parameters: []ROSParameter{{Name: "use_sim_time", Value: "True"}, {File: "/tmp/launch_params__8mcyab4"}},
+				Remaps: []string{"__node:=l2", "chatter:=c2"},
+				Parameters: []ROSParameter{{Name: "use_sim_time", Value: "True"},
+					{File: "/tmp/launch_params__8mcyab4"}},
 			},
 		},
 		{
@@ -43,14 +46,15 @@ func TestSplitROSArgs(t *testing.T) {
 		},
 		{
 			name: "all the others",
-			argv: "--ros-args -p n:a.b:=[1,2] --param url:=tcp://h:=1 -e /robot --log-level rcl:=WARN --log-level Info " +
-				"--log-config-file c" +
+			argv: "--ros-args -p n:a.b:=[1,2] --param url:=tcp://h:=1 -e /robot --log-level rcl:=WARN --log-level " +
+				"Info --log-config-file c" +
 				" --log-file-name f --disable-stdout-logs --enable-rosout-logs --disable-external-lib-logs " +
 				"--enable-external-lib-logs",
 			ros: ROSArgs{
-				Parameters: []ROSParameter{{Node: "n", Name: "a.b", Value: "[1,2]"}, {Name: "url", Value: "tcp://h:=1"}},
-				Enclave:    "/robot",
-				LogLevel:   "info",
+				Parameters: []ROSParameter{{Node: "n", Name: "a.b", Value: "[1,2]"},
+					{Name: "url", Value: "tcp://h:=1"}},
+				Enclave:  "/robot",
+				LogLevel: "info",
 			},
 		},
 	} {
@@ -121,7 +125,8 @@ func TestIdentity(t *testing.T) {
 }
 
 func FuzzSplitROSArgs(f *testing.F) {
-	f.Add("--foo x --ros-args --log-level debug --ros-args -r __node:=tk -r __ns:=/robot --params-file /tmp/p -r /tf:=tf")
+	f.Add("--foo x --ros-args --log-level debug --ros-args -r __node:=tk -r __ns:=/robot --params-file /tmp/p -r " +
+		"/tf:=tf")
 	f.Add("--ros-args -r __node:=l2 -p use_sim_time:=True -p n:a.b:=[1,2] -- a -- --ros-args --enable-rosout-logs")
 	f.Add("a --ros-args -e")
 	f.Fuzz(func(t *testing.T, line string) {

@@ -36,7 +36,8 @@ func TestParseSize(t *testing.T) {
 			require.Equal(t, got, again)
 		})
 	}
-	for _, text := range []string{"", "-1", "MB", "1XB", "1.2.3", "1e3", "9223372036854775808", "9000000TiB", "1 2", ".",
+	for _, text := range []string{"", "-1", "MB", "1XB", "1.2.3", "1e3", "9223372036854775808", "9000000TiB", "1 2",
+		".",
 		"nan", "0x10"} {
 		t.Run("bad "+text, func(t *testing.T) {
 			_, err := ParseSize(text)

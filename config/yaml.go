@@ -174,7 +174,8 @@ func newSetting(name string, n *yaml.Node) (s setting, ok bool, err error) {
 		s.value = array(values, s.texts)
 		return s, true, nil
 	case yaml.AliasNode:
-		return s, false, errors.New("YAML aliases are not supported, as in ROS 2; put quotes around text that begins with *")
+		return s, false, errors.New("YAML aliases are not supported, as in ROS 2; put quotes around text that begins " +
+			"with *")
 	}
 	return s, false, errors.New("want a value or a list of values")
 }

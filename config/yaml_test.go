@@ -33,25 +33,27 @@ func TestReadFile(t *testing.T) {
 			map[string]any{"a": int64(1)}},
 		{"nested namespaces", "robot:\n  tk:\n    ros__parameters: {a: 1}\n  other:\n    ros__parameters: {a: 2}\n",
 			map[string]any{"a": int64(1)}},
-		{"nested wildcards", "/**:\n  tk:\n    ros__parameters: {a: 1}\n'*':\n  '*':\n    ros__parameters: {b: 1}\n/*:\n  " +
-			"ros__parameters: {c: 1}\n",
+		{"nested wildcards", "/**:\n  tk:\n    ros__parameters: {a: 1}\n'*':\n  '*':\n    ros__parameters: {b: " +
+			"1}\n/*:\n  ros__parameters: {c: 1}\n",
 			map[string]any{"a": int64(1), "b": int64(1)}},
-		{"wildcards in one key", "/*/tk:\n  ros__parameters: {a: 1}\n/**/tk:\n  ros__parameters: {b: 1}\n/robot/**:\n  " +
-			"ros__parameters: {c: 1}\n/other/**:\n  ros__parameters: {d: 1}\n",
+		{"wildcards in one key", "/*/tk:\n  ros__parameters: {a: 1}\n/**/tk:\n  ros__parameters: {b: " +
+			"1}\n/robot/**:\n  ros__parameters: {c: 1}\n/other/**:\n  ros__parameters: {d: 1}\n",
 			map[string]any{"a": int64(1), "b": int64(1), "c": int64(1)}},
-		{"other nodes", "tk:\n  ros__parameters: {a: 1}\n/tk:\n  ros__parameters: {a: 1}\n/robot/tk2:\n  ros__parameters: " +
-			"{a: [[1]]}\n", map[string]any{}},
+		{"other nodes", "tk:\n  ros__parameters: {a: 1}\n/tk:\n  ros__parameters: {a: 1}\n/robot/tk2:\n  " +
+			"ros__parameters: {a: [[1]]}\n", map[string]any{}},
 		{"later sections win", "/**:\n  ros__parameters: {a: 1, b: 1}\n/robot/tk:\n  ros__parameters: {a: 2}\n",
 			map[string]any{"a": int64(2), "b": int64(1)}},
 		{"several documents", "/**:\n  ros__parameters: {a: 1}\n---\n/**:\n  ros__parameters: {b: 1}\n",
 			map[string]any{"a": int64(1), "b": int64(1)}},
-		{"nested parameters", "/**:\n  ros__parameters:\n    qos_overrides:\n      /Tf:\n        publisher: {depth: 5, " +
-			"reliability: reliable}\n    x.y: 1\n    x: {z: 2}\n",
-			map[string]any{"qos_overrides./Tf.publisher.depth": int64(5), "qos_overrides./Tf.publisher.reliability": "reliable",
+		{"nested parameters", "/**:\n  ros__parameters:\n    qos_overrides:\n      /Tf:\n        publisher: {depth: " +
+			"5, reliability: reliable}\n    x.y: 1\n    x: {z: 2}\n",
+			map[string]any{"qos_overrides./Tf.publisher.depth": int64(5),
+				"qos_overrides./Tf.publisher.reliability": "reliable",
 				"x.y": int64(1), "x.z": int64(2)}},
-		{"booleans of YAML 1.1", "/**:\n  ros__parameters: {a: True, b: yes, c: on, d: Off, e: 'yes', f: n, g: [yes, no], " +
-			"h: !!str yes}\n",
-			map[string]any{"a": true, "b": true, "c": true, "d": false, "e": "yes", "f": false, "g": []bool{true, false},
+		{"booleans of YAML 1.1", "/**:\n  ros__parameters: {a: True, b: yes, c: on, d: Off, e: 'yes', f: n, g: [yes, " +
+			"no], h: !!str yes}\n",
+			map[string]any{"a": true, "b": true, "c": true, "d": false, "e": "yes", "f": false,
+				"g": []bool{true, false},
 				"h": "yes"}},
 		{"numbers", "/**:\n  ros__parameters: {a: 0x10, b: -1, c: 1.0, d: 1e3, e: .inf, f: -.inf, g: inf, h: '1', i: " +
 			"1.2.3, j: 2024-01-01}\n",

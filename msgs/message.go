@@ -10,6 +10,7 @@ type Message interface {
 	// MarshalCDR appends the fields to the payload. The encoder keeps the first error.
 	MarshalCDR(*wire.Encoder)
 
-	// UnmarshalCDR sets the fields from the payload, reusing the slices that they hold. The decoder keeps the first error.
+	// UnmarshalCDR sets the fields from the payload, reusing the slices that they hold. The decoder keeps the first
+	// error.
 	UnmarshalCDR(*wire.Decoder)
 }

@@ -45,7 +45,8 @@ func TestRelease(t *testing.T) {
 	} {
 		t.Setenv("ROS_DISTRO", release)
 		for _, l := range []*rosidl.Library{msgs.Release(release), msgs.Library()} {
-			got := [4]int{fields(l, "srv/Resume_Request"), fields(l, "srv/Record_Request"), fields(l, "srv/Stop_Response"),
+			got := [4]int{fields(l, "srv/Resume_Request"), fields(l, "srv/Record_Request"),
+				fields(l, "srv/Stop_Response"),
 				fields(l, "msg/WriteSplitEvent")}
 			require.Equal(t, want, got, release)
 		}

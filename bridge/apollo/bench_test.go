@@ -82,7 +82,8 @@ func BenchmarkFromROS2(b *testing.B) {
 	d := draw{rand.New(rand.NewPCG(1, 2))}
 	imu := &sensor_msgs.Imu{Header: d.header(), Orientation: d.turn(), AngularVelocity: d.vector(),
 		LinearAcceleration: d.vector()}
-	scan := &sensor_msgs.LaserScan{Header: d.header(), Ranges: make([]float32, 1000), Intensities: make([]float32, 1000)}
+	scan := &sensor_msgs.LaserScan{Header: d.header(), Ranges: make([]float32, 1000),
+		Intensities: make([]float32, 1000)}
 	joints := &sensor_msgs.JointState{Header: d.header()}
 	for range 7 {
 		joints.Name = append(joints.Name, "left_elbow_pitch")
@@ -95,7 +96,8 @@ func BenchmarkFromROS2(b *testing.B) {
 	}{
 		{"Imu", "/imu", imu, false},
 		{"PointCloud2", "/points", d.cloud(10000), false},
-		{"Image", "/camera", &sensor_msgs.Image{Header: d.header(), Encoding: "rgb8", Data: make([]byte, 2<<20)}, false},
+		{"Image", "/camera", &sensor_msgs.Image{Header: d.header(), Encoding: "rgb8", Data: make([]byte, 2<<20)},
+			false},
 		{"LaserScan", "/scan", scan, false},
 		{"JointState", "/joints", joints, false},
 		{"Twist", "/cmd_vel", &geometry_msgs.Twist{Linear: d.vector()}, false},

@@ -82,7 +82,8 @@ func FuzzGenerated(f *testing.F) {
 		all, schema := types[int(which)%len(types)], schemas[int(which)%len(types)]
 		got, err := encoder.append(nil, all.root(), data, func(*plan) {})
 		m := dynamicpb.NewMessage(all.root().descriptor)
-		if damaged := (proto.UnmarshalOptions{AllowPartial: true, DiscardUnknown: true}).Unmarshal(data, m); damaged != nil {
+		if damaged := (proto.UnmarshalOptions{AllowPartial: true, DiscardUnknown: true}).Unmarshal(data,
+			m); damaged != nil {
 			require.Error(t, err, damaged)
 			return
 		}

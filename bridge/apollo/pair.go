@@ -68,20 +68,23 @@ var pairs = []*pair{
 	}),
 	newPair(bestPose, pair{apollo: "apollo.drivers.gnss.GnssBestPose"}),
 	newPair(gnss, pair{
-		apollo: "apollo.drivers.gnss.Gnss", also: []target{{"_velocity", "geometry_msgs/msg/TwistWithCovarianceStamped"}},
+		apollo: "apollo.drivers.gnss.Gnss", also: []target{{"_velocity",
+			"geometry_msgs/msg/TwistWithCovarianceStamped"}},
 		oneWay: true, // GnssBestPose has more fields
 	}),
 	{
 		apollo: pointCloudType, ros: "sensor_msgs/msg/PointCloud2", reads: pointCloudPaths,
 		targets: []target{{"", "sensor_msgs/msg/PointCloud2"}}, toROS2: pointCloud, fromROS2: pointCloudOf,
 	},
-	newPair(image, pair{apollo: "apollo.drivers.Image", reads: withHeader("height", "width", "encoding", "step", "data")}),
+	newPair(image, pair{apollo: "apollo.drivers.Image",
+		reads: withHeader("height", "width", "encoding", "step", "data")}),
 	newPair(compressedImage, pair{apollo: "apollo.drivers.CompressedImage", reads: withHeader("format", "data")}),
 	newPair(transforms, pair{apollo: "apollo.transform.TransformStampeds", reads: transformPaths}),
 	newPair(chassis, pair{apollo: "apollo.canbus.Chassis", suffix: "_twist", fits: isChassis}),
 	newPair(trajectory, pair{apollo: "apollo.planning.ADCTrajectory"}),
 	newPair(obstacles, pair{
-		apollo: "apollo.perception.PerceptionObstacles", also: []target{{"_markers", "visualization_msgs/msg/MarkerArray"}},
+		apollo: "apollo.perception.PerceptionObstacles",
+		also:   []target{{"_markers", "visualization_msgs/msg/MarkerArray"}},
 	}),
 	newPair(radar, pair{apollo: "apollo.drivers.ContiRadar"}),
 	newPair(control, pair{apollo: "apollo.control.ControlCommand"}),

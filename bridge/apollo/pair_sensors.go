@@ -184,7 +184,8 @@ func (x exchange) writeBestPose(m *sensor_msgs.NavSatFix) {
 		w.number("height_std_dev", math.Sqrt(c[8]))
 		c[0], c[4], c[8] = 0, 0, 0
 		x.lose(c != [9]float64{}, "position_covariance between axes")
-		x.lose(m.PositionCovarianceType != sensor_msgs.NavSatFix_COVARIANCE_TYPE_DIAGONAL_KNOWN, "position_covariance_type")
+		x.lose(m.PositionCovarianceType != sensor_msgs.NavSatFix_COVARIANCE_TYPE_DIAGONAL_KNOWN,
+			"position_covariance_type")
 	}
 	x.lose(!known, "status.status")
 	x.lose(m.Status.Service > sensor_msgs.NavSatStatus_SERVICE_GPS, "status.service")

@@ -69,7 +69,8 @@ func (d draw) cloud(points int) *sensor_msgs.PointCloud2 {
 	m := &sensor_msgs.PointCloud2{Header: d.header(), Height: 1, Width: uint32(points), PointStep: 32,
 		RowStep: 32 * uint32(points), IsDense: true}
 	for i, name := range []string{"x", "y", "z", "intensity", "timestamp", "ring"} {
-		f := sensor_msgs.PointField{Name: name, Offset: uint32(4 * i), Datatype: sensor_msgs.PointField_FLOAT32, Count: 1}
+		f := sensor_msgs.PointField{Name: name, Offset: uint32(4 * i), Datatype: sensor_msgs.PointField_FLOAT32,
+			Count: 1}
 		switch name {
 		case "timestamp":
 			f.Datatype = sensor_msgs.PointField_FLOAT64
@@ -133,8 +134,9 @@ func TestThereAndBack(t *testing.T) {
 		}},
 		"cloud": {"/points", func() msgs.Message { return d.cloud(1 + d.IntN(50)) }},
 		"image": {"/camera", func() msgs.Message {
-			return &sensor_msgs.Image{Header: d.header(), Height: d.Uint32(), Width: d.Uint32(), Encoding: "yuv422_yuy2",
-				Step: d.Uint32(), Data: d.bytes()}
+			return &sensor_msgs.Image{Header: d.header(), Height: d.Uint32(), Width: d.Uint32(),
+				Encoding: "yuv422_yuy2",
+				Step:     d.Uint32(), Data: d.bytes()}
 		}},
 		"compressed image": {"/camera", func() msgs.Message {
 			return &sensor_msgs.CompressedImage{Header: d.header(), Format: "jpeg", Data: d.bytes()}
@@ -155,7 +157,8 @@ func TestThereAndBack(t *testing.T) {
 				h := m.Header
 				h.Stamp = stamp(nanoseconds(h.Stamp)/2 + d.Int64N(1e15))
 				m.Poses = append(m.Poses, geometry_msgs.PoseStamped{Header: h,
-					Pose: geometry_msgs.Pose{Position: geometry_msgs.Point(d.vector()), Orientation: about(2, d.NormFloat64())}})
+					Pose: geometry_msgs.Pose{Position: geometry_msgs.Point(d.vector()),
+						Orientation: about(2, d.NormFloat64())}})
 			}
 			return m
 		}},
@@ -172,7 +175,8 @@ func TestThereAndBack(t *testing.T) {
 				o.Bbox.Size = geometry_msgs.Vector3{X: d.Float64(), Y: d.Float64(), Z: d.Float64()}
 				score := d.Float64()
 				for _, class := range []string{"VEHICLE", "ST_VAN"} {
-					h := vision_msgs.ObjectHypothesisWithPose{Hypothesis: vision_msgs.ObjectHypothesis{ClassId: class, Score: score}}
+					h := vision_msgs.ObjectHypothesisWithPose{Hypothesis: vision_msgs.ObjectHypothesis{ClassId: class,
+						Score: score}}
 					h.Pose.Pose = o.Bbox.Center
 					h.Pose.Covariance[8] = 2
 					o.Results = append(o.Results, h)
@@ -186,11 +190,13 @@ func TestThereAndBack(t *testing.T) {
 			for range d.IntN(4) {
 				o := radar_msgs.RadarTrack{Classification: radarClasses[d.IntN(8)]}
 				o.Uuid.Uuid[15] = uint8(d.Uint32())
-				for _, v := range []*geometry_msgs.Vector3{(*geometry_msgs.Vector3)(&o.Position), &o.Velocity, &o.Acceleration,
+				for _, v := range []*geometry_msgs.Vector3{(*geometry_msgs.Vector3)(&o.Position), &o.Velocity,
+					&o.Acceleration,
 					&o.Size} {
 					*v = geometry_msgs.Vector3{X: d.NormFloat64(), Y: d.NormFloat64()}
 				}
-				for _, c := range []*[6]float32{&o.PositionCovariance, &o.VelocityCovariance, &o.AccelerationCovariance} {
+				for _, c := range []*[6]float32{&o.PositionCovariance, &o.VelocityCovariance,
+					&o.AccelerationCovariance} {
 					*c = [6]float32{0: d.Float32(), 3: d.Float32()}
 				}
 				m.Tracks = append(m.Tracks, o)

@@ -70,7 +70,8 @@ func (all *plans) add(p *plan) error {
 		p.blank[offset] = blank
 		if all.size += len(blank); all.size > maxBlanks {
 			return fmt.Errorf(
-				"messages of its type are too large for ROS 2, even when nothing is set: %s takes %d bytes", p.name, len(blank))
+				"messages of its type are too large for ROS 2, even when nothing is set: %s takes %d bytes", p.name,
+				len(blank))
 		}
 	}
 	return nil
@@ -96,7 +97,8 @@ func (all *plans) field(d protoreflect.FieldDescriptor) (f planField, err error)
 		if f.list {
 			data := planField{Type: rosidl.Type{Kind: rosidl.Uint8, Shape: rosidl.Sequence}, name: "data", bytes: true}
 			f.Kind = rosidl.Nested
-			f.message = &plan{name: all.name(d.ContainingMessage(), typeName(string(d.Name()))), fields: []planField{data}}
+			f.message = &plan{name: all.name(d.ContainingMessage(), typeName(string(d.Name()))),
+				fields: []planField{data}}
 			err = all.add(f.message)
 			break
 		}

@@ -357,8 +357,9 @@ func TestGeneratedOddities(t *testing.T) {
 
 	for name, data := range map[string][]byte{
 		"tag": {0x80}, "field 0": {0}, "varint": {0x40, 0x80}, "length": {0x52, 5, 'a'}, "nested": {0x3a, 1, 0x11},
-		"group": {0x33, 0x30, 1}, "other end": {0x33, 0x3c}, "packed": {0xc2, 0x3e, 3, 1, 2, 3}, "unknown": {0xea, 4, 9},
-		"part": {0x3a, 1, 0x0a, 0x3a, 1, 0},
+		"group": {0x33, 0x30, 1}, "other end": {0x33, 0x3c}, "packed": {0xc2, 0x3e, 3, 1, 2, 3},
+		"unknown": {0xea, 4, 9},
+		"part":    {0x3a, 1, 0x0a, 0x3a, 1, 0},
 	} {
 		_, err := new(planEncoder).append(nil, all.root(), data, func(*plan) {})
 		require.Error(t, err, name)
@@ -372,8 +373,10 @@ func TestGeneratedTooLarge(t *testing.T) {
 		m := &descriptorpb.DescriptorProto{Name: proto.String(fmt.Sprint("M", i))}
 		for n := int32(1); n <= 2 && i > 0; n++ {
 			m.Field = append(m.Field, &descriptorpb.FieldDescriptorProto{
-				Name: proto.String(fmt.Sprint("f", n)), Number: &n, Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
-				Type: descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(), TypeName: proto.String(fmt.Sprint(".p.M", i-1)),
+				Name: proto.String(fmt.Sprint("f", n)), Number: &n,
+				Label:    descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
+				Type:     descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(),
+				TypeName: proto.String(fmt.Sprint(".p.M", i-1)),
 			})
 		}
 		file.MessageType = append(file.MessageType, m)
@@ -461,7 +464,8 @@ func (r randomTypes) file() *descriptorpb.FileDescriptorProto {
 						Field: []*descriptorpb.FieldDescriptorProto{
 							{Name: proto.String("key"), Number: proto.Int32(1), Label: optional,
 								Type: descriptorpb.FieldDescriptorProto_TYPE_SINT32.Enum()},
-							{Name: proto.String("value"), Number: proto.Int32(2), Label: optional, Type: f.Type, TypeName: f.TypeName},
+							{Name: proto.String("value"), Number: proto.Int32(2), Label: optional, Type: f.Type,
+								TypeName: f.TypeName},
 						},
 					})
 					f.TypeName = proto.String(fmt.Sprintf(".a.random.Message%d.%s", i, entry))

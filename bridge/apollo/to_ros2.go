@@ -36,8 +36,8 @@ const (
 	MetadataTopic = "apollo.topic"
 	// MetadataDescriptor is the FileDescriptorSet that describes the type, in base64.
 	MetadataDescriptor = "apollo.descriptor"
-	// MetadataWhole is the topic of the generated messages, which have all fields of Apollo's. It is set for these and for
-	// the other messages that have a part of the fields.
+	// MetadataWhole is the topic of the generated messages, which have all fields of Apollo's. It is set for these and
+	// for the other messages that have a part of the fields.
 	MetadataWhole = "apollo.whole"
 )
 

@@ -131,7 +131,8 @@ func TestSensors(t *testing.T) {
 	require.True(t, math.IsNaN(float64(at(3, 0))))
 	require.InDelta(t, 1699999999.900501234, math.Float64frombits(binary.LittleEndian.Uint64(cloud.Data[24+16:])), 1e-6)
 
-	fix := bridgetest.Decode[sensor_msgs.NavSatFix](t, messages["/apollo/sensor/gnss/best_pose sensor_msgs/msg/NavSatFix"])
+	fix := bridgetest.Decode[sensor_msgs.NavSatFix](t,
+		messages["/apollo/sensor/gnss/best_pose sensor_msgs/msg/NavSatFix"])
 	require.Equal(t, []float64{37.41, -122.01, -17.5}, []float64{fix.Latitude, fix.Longitude, fix.Altitude})
 	require.EqualValues(t, 2, fix.Status.Status)
 	require.InDelta(t, 0.011*0.011, fix.PositionCovariance[0], 1e-9)
@@ -186,7 +187,8 @@ func TestDriving(t *testing.T) {
 	require.Len(t, path.Poses, 94)
 	stampedAt(t, 1627031535160630000-388995886, path.Poses[0].Header.Stamp.Sec, path.Poses[0].Header.Stamp.Nanosec)
 	require.Equal(t, geometry_msgs.Point{X: 315323.445885659, Y: 5.068388177755382e+06}, path.Poses[0].Pose.Position)
-	require.InDelta(t, -2.25563014963147, 2*math.Atan2(path.Poses[0].Pose.Orientation.Z, path.Poses[0].Pose.Orientation.W),
+	require.InDelta(t, -2.25563014963147, 2*math.Atan2(path.Poses[0].Pose.Orientation.Z,
+		path.Poses[0].Pose.Orientation.W),
 		1e-9)
 	tf := bridgetest.Decode[tf2_msgs.TFMessage](t, messages["/tf tf2_msgs/msg/TFMessage"])
 	require.Equal(t, "world", tf.Transforms[0].Header.FrameId)
@@ -465,7 +467,8 @@ func TestReads(t *testing.T) {
 	values := map[protoreflect.Kind]protoreflect.Value{
 		protoreflect.StringKind: protoreflect.ValueOfString("set"),
 		protoreflect.BytesKind:  protoreflect.ValueOfBytes([]byte("set")),
-		protoreflect.DoubleKind: protoreflect.ValueOfFloat64(0.5), protoreflect.FloatKind: protoreflect.ValueOfFloat32(0.5),
+		protoreflect.DoubleKind: protoreflect.ValueOfFloat64(0.5),
+		protoreflect.FloatKind:  protoreflect.ValueOfFloat32(0.5),
 		protoreflect.Uint32Kind: protoreflect.ValueOfUint32(7), protoreflect.Uint64Kind: protoreflect.ValueOfUint64(7),
 		protoreflect.BoolKind: protoreflect.ValueOfBool(true), protoreflect.EnumKind: protoreflect.ValueOfEnum(1),
 	}
@@ -542,7 +545,8 @@ func TestDamagedMessage(t *testing.T) {
 	rest := encodedText(t, c, `imu { linear_acceleration { y: 2 } }`)
 	out, err := translate(&codec.Message{Channel: c, Data: append(half, rest...)})
 	require.NoError(t, err)
-	require.Equal(t, geometry_msgs.Vector3{X: 2, Y: -1}, bridgetest.Decode[sensor_msgs.Imu](t, &out[0]).LinearAcceleration)
+	require.Equal(t, geometry_msgs.Vector3{X: 2, Y: -1},
+		bridgetest.Decode[sensor_msgs.Imu](t, &out[0]).LinearAcceleration)
 }
 
 // TestWanted translates only to wanted channels.
@@ -563,7 +567,8 @@ func TestWanted(t *testing.T) {
 	all := made(nil)
 	require.Len(t, all, len(topics))
 	for _, topic := range topics {
-		require.Equal(t, []*codec.Channel{topic.Channel}, made(func(c *codec.Channel) bool { return c == topic.Channel }))
+		require.Equal(t, []*codec.Channel{topic.Channel},
+			made(func(c *codec.Channel) bool { return c == topic.Channel }))
 	}
 	require.Empty(t, made(func(*codec.Channel) bool { return false }))
 }

@@ -50,7 +50,9 @@ func Run(t *testing.T, open Open, limits ...Limit) {
 		{"TransientLocal", testTransientLocal},
 		{"Volatile", testVolatile},
 		{"BestEffort", testBestEffort},
-		{"TypesApart", func(t *testing.T, open Open) { testTypesApart(t, open, slices.Contains(limits, OneTypePerTopic)) }},
+		{"TypesApart", func(t *testing.T, open Open) {
+			testTypesApart(t, open, slices.Contains(limits, OneTypePerTopic))
+		}},
 		{"ManySubscriptions", testManySubscriptions},
 		{"SlowHandler", testSlowHandler},
 		{"SlowHandlers", testSlowHandlers},

@@ -46,7 +46,8 @@ func testGraph(t *testing.T, open Open) {
 		requireQoS(t, bridge.SensorDataQoS(), s.QoS)
 
 		topics := n.Topics()
-		require.True(t, slices.IsSortedFunc(topics, func(a, b bridge.Topic) int { return strings.Compare(a.Name, b.Name) }))
+		require.True(t, slices.IsSortedFunc(topics,
+			func(a, b bridge.Topic) int { return strings.Compare(a.Name, b.Name) }))
 		for _, other := range topics {
 			require.True(t, strings.HasPrefix(other.Name, "/"), other.Name)
 			require.NotEqual(t, "/ros_discovery_info", other.Name)

@@ -91,7 +91,8 @@ func testParameters(t *testing.T, open Open) {
 		"topics", "nothing"}
 	ask(t, client, server, "GetParameters", &rcl_interfaces.GetParameters_Request{Names: names}, &values)
 	require.Len(t, values.Values, len(names))
-	for i, want := range []any{int64(7), "a", true, 1.5, []byte{1, 2}, []bool{true, false}, []int64{-1, 1}, []float64{0.5},
+	for i, want := range []any{int64(7), "a", true, 1.5, []byte{1, 2}, []bool{true, false}, []int64{-1, 1},
+		[]float64{0.5},
 		[]string{"/a", "/b"}, nil} {
 		v := values.Values[i]
 		got := []any{nil, v.BoolValue, v.IntegerValue, v.DoubleValue, v.StringValue, v.ByteArrayValue, v.BoolArrayValue,
@@ -115,16 +116,17 @@ func testParameters(t *testing.T, open Open) {
 	require.True(t, described.Descriptors[2].ReadOnly)
 
 	var set rcl_interfaces.SetParameters_Response
-	ask(t, client, server, "SetParameters", &rcl_interfaces.SetParameters_Request{Parameters: []rcl_interfaces.Parameter{
-		{Name: "output.count", Value: integer(9)},
-		{Name: "output.count", Value: integer(101)},
-		{Name: "output.count", Value: integer(66)},
-		{Name: "output.count", Value: rcl_interfaces.ParameterValue{Type: 4, StringValue: "x"}},
-		{Name: "output.count"},
-		{Name: "fixed", Value: rcl_interfaces.ParameterValue{Type: 1}},
-		{Name: "nothing", Value: integer(1)},
-		{Name: "rate", Value: rcl_interfaces.ParameterValue{Type: 3, DoubleValue: 2.5}},
-	}}, &set)
+	ask(t, client, server, "SetParameters",
+		&rcl_interfaces.SetParameters_Request{Parameters: []rcl_interfaces.Parameter{
+			{Name: "output.count", Value: integer(9)},
+			{Name: "output.count", Value: integer(101)},
+			{Name: "output.count", Value: integer(66)},
+			{Name: "output.count", Value: rcl_interfaces.ParameterValue{Type: 4, StringValue: "x"}},
+			{Name: "output.count"},
+			{Name: "fixed", Value: rcl_interfaces.ParameterValue{Type: 1}},
+			{Name: "nothing", Value: integer(1)},
+			{Name: "rate", Value: rcl_interfaces.ParameterValue{Type: 3, DoubleValue: 2.5}},
+		}}, &set)
 	require.Len(t, set.Results, 8)
 	for i, reason := range []string{"", "not within 0 and 100", "66 is refused", "type integer", "type integer",
 		"read-only", "not declared", ""} {
@@ -168,7 +170,8 @@ func testDeclaredFirst(t *testing.T, open Open) {
 		}()
 		server := start(t, open, name, func(o *bridge.Options) {
 			o.Parameters = map[string]any{"count": 7}
-			o.Declare = []bridge.Parameter{{Name: "count", Value: int64(1)}, {Name: "mode", Value: "fast", ReadOnly: true}}
+			o.Declare = []bridge.Parameter{{Name: "count", Value: int64(1)},
+				{Name: "mode", Value: "fast", ReadOnly: true}}
 		})
 		require.Equal(t, int64(7), server.Parameters().GetInt("count"))
 		require.NoError(t, <-called)

@@ -466,7 +466,8 @@ func testAfterClose(t *testing.T, open Open) {
 	require.Error(t, err)
 	_, err = n.Subscribe("numbers", numberType, codec.DefaultQoS(), func([]bridge.Sample) {})
 	require.Error(t, err)
-	_, err = n.Serve("service", "std_srvs/srv/Trigger", func(context.Context, []byte) ([]byte, error) { return nil, nil })
+	_, err = n.Serve("service", "std_srvs/srv/Trigger",
+		func(context.Context, []byte) ([]byte, error) { return nil, nil })
 	require.Error(t, err)
 	ctx := patient(t)
 	_, err = n.Call(ctx, "service", "std_srvs/srv/Trigger", payload(0))
@@ -481,7 +482,8 @@ func testInvalidNames(t *testing.T, open Open) {
 		require.Error(t, err, "topic %q", name)
 		_, err = n.Subscribe(name, numberType, codec.DefaultQoS(), func([]bridge.Sample) {})
 		require.Error(t, err, "topic %q", name)
-		_, err = n.Serve(name, "std_srvs/srv/Trigger", func(context.Context, []byte) ([]byte, error) { return nil, nil })
+		_, err = n.Serve(name, "std_srvs/srv/Trigger",
+			func(context.Context, []byte) ([]byte, error) { return nil, nil })
 		require.Error(t, err, "service %q", name)
 	}
 }

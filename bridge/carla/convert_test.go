@@ -86,7 +86,8 @@ func TestRotation(t *testing.T) {
 				if math.Abs(pitch) < 90 && math.Abs(roll) < 180 && math.Abs(yaw) < 180 {
 					requireClose(t, vector{X: roll, Y: pitch, Z: yaw}, got)
 				}
-				requireSameOrientation(t, q, Quaternion(Rotation(rotation{X: 3 * q.X, Y: 3 * q.Y, Z: 3 * q.Z, W: 3 * q.W})))
+				requireSameOrientation(t, q,
+					Quaternion(Rotation(rotation{X: 3 * q.X, Y: 3 * q.Y, Z: 3 * q.Z, W: 3 * q.W})))
 			}
 		}
 	}

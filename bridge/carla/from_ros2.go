@@ -396,10 +396,11 @@ type WriteOptions struct {
 
 // Subject is an actor with the topics and frames that describe it but do not have the names of CARLA's bridge.
 type Subject struct {
-	Name       string            // its role_name
-	Topics     []string          // "/odom"
-	Frames     []string          // "base_link"
-	Blueprint  string            // "" is that of a CarlaActorList, or a vehicle.tesla.model3, or a walker.pedestrian.0001
+	Name   string   // its role_name
+	Topics []string // "/odom"
+	Frames []string // "base_link"
+	// "" is that of a CarlaActorList, or a vehicle.tesla.model3, or a walker.pedestrian.0001
+	Blueprint  string
 	Attributes []carla.Attribute // beside its role_name
 }
 

@@ -62,7 +62,8 @@ func (f frames) resolve(name string, at geometry_msgs.Pose, stop func(string) bo
 func compose(frame, at geometry_msgs.Pose) geometry_msgs.Pose {
 	p := quaternion.Rotate(frame.Orientation, geometry_msgs.Vector3(at.Position))
 	return geometry_msgs.Pose{
-		Position:    geometry_msgs.Point{X: frame.Position.X + p.X, Y: frame.Position.Y + p.Y, Z: frame.Position.Z + p.Z},
+		Position: geometry_msgs.Point{X: frame.Position.X + p.X, Y: frame.Position.Y + p.Y,
+			Z: frame.Position.Z + p.Z},
 		Orientation: quaternion.Multiply(frame.Orientation, at.Orientation),
 	}
 }

@@ -410,13 +410,15 @@ func (s *logState) bodies() []carla.Body {
 			}
 		}
 		if f.placed && f.kind != light && f.kind != sensor && f.Type != carla.ActorTrafficSign {
-			positions = append(positions, carla.Position{Actor: f.Actor, Location: f.place.Location, Rotation: f.place.Rotation})
+			positions = append(positions, carla.Position{Actor: f.Actor, Location: f.place.Location,
+				Rotation: f.place.Rotation})
 		}
 		switch f.kind {
 		case vehicle:
 			c := &f.control
 			vehicles = append(vehicles, carla.AnimVehicle{
-				Actor: f.Actor, Steering: c.Steer, Throttle: c.Throttle, Brake: c.Brake, HandBrake: c.HandBrake, Gear: c.Gear,
+				Actor: f.Actor, Steering: c.Steer, Throttle: c.Throttle, Brake: c.Brake, HandBrake: c.HandBrake,
+				Gear: c.Gear,
 			})
 			lights = append(lights, carla.VehicleLight{Actor: f.Actor})
 		case walker:

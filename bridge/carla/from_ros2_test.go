@@ -208,9 +208,11 @@ func TestActorsAppear(t *testing.T) {
 	require.Equal(t, [][]uint32{nil, {77, 1000, 1001}, {1, 43, 1002}, nil}, ids(adds))
 	require.Equal(t, carla.EventAddList{
 		{Actor: 77, Type: carla.ActorVehicle, BlueprintID: anyVehicle, Location: vector{X: 700}},
-		{Actor: 1000, Type: carla.ActorVehicle, BlueprintID: anyVehicle, Location: vector{X: 100}, Attributes: role("hero")},
+		{Actor: 1000, Type: carla.ActorVehicle, BlueprintID: anyVehicle, Location: vector{X: 100},
+			Attributes: role("hero")},
 		{Actor: 1001, Type: carla.ActorVehicle, BlueprintID: "vehicle.man.tgs", Location: vector{X: 200},
-			Attributes: append(role("truck"), carla.Attribute{Type: carla.AttributeInt, ID: "number_of_wheels", Value: "6"})},
+			Attributes: append(role("truck"), carla.Attribute{Type: carla.AttributeInt, ID: "number_of_wheels",
+				Value: "6"})},
 	}, adds[1])
 	require.Equal(t, "walker.pedestrian.0002", adds[2][1].BlueprintID)
 	require.Equal(t, "static.prop.box", adds[2][2].BlueprintID) // its id was another's
@@ -320,7 +322,8 @@ func TestControls(t *testing.T) {
 	l.write("/carla/child/odometry", odometryAt(0)) // a walker, as it turns out
 	l.write("/carla/child/walker_control_cmd", &carla_msgs.CarlaWalkerControl{Speed: 1.5, Jump: true})
 	l.tick(1)
-	l.write("/carla/hero/vehicle_control_cmd", &carla_msgs.CarlaEgoVehicleControl{Reverse: true, HandBrake: true, Brake: 1,
+	l.write("/carla/hero/vehicle_control_cmd", &carla_msgs.CarlaEgoVehicleControl{Reverse: true, HandBrake: true,
+		Brake:           1,
 		ManualGearShift: true})
 	l.write("/carla/hero/vehicle_control_cmd", &carla_msgs.CarlaEgoVehicleControl{Reverse: true, HandBrake: true,
 		Brake: 0.5})
@@ -347,8 +350,9 @@ func TestPhysics(t *testing.T) {
 		DragCoefficient: 9,
 		CenterOfMass:    vector3{X: 0.5, Y: -0.25, Z: -0.5},
 		Wheels: []carla_msgs.CarlaEgoVehicleInfoWheel{
-			{TireFriction: 1, DampingRate: 2, MaxSteerAngle: math.Pi / 2, Radius: 0.25, MaxBrakeTorque: 4, MaxHandbrakeTorque: 5,
-				Position: vector3{X: 1.5, Y: 0.5, Z: 0.25}},
+			{TireFriction: 1, DampingRate: 2, MaxSteerAngle: math.Pi / 2, Radius: 0.25, MaxBrakeTorque: 4,
+				MaxHandbrakeTorque: 5,
+				Position:           vector3{X: 1.5, Y: 0.5, Z: 0.25}},
 			{Radius: 35}, // cm, as CARLA's bridge sends it
 		},
 	}
@@ -383,7 +387,8 @@ func TestPhysics(t *testing.T) {
 	require.EqualValues(t, 90, list[0][0].Wheels[0].MaxSteerAngle)
 	require.Equal(t, []string{"/carla/hero/vehicle_info: clutch_strength and damping rates (1)"}, l.lost())
 	// UE5's part of it comes back.
-	info.DampingRateFullThrottle, info.DampingRateZeroThrottleClutchEngaged, info.DampingRateZeroThrottleClutchDisengaged,
+	info.DampingRateFullThrottle, info.DampingRateZeroThrottleClutchEngaged,
+		info.DampingRateZeroThrottleClutchDisengaged,
 		info.ClutchStrength = 0, 0, 0, 0
 	info.Wheels[0].DampingRate, info.Wheels[1].Radius = 0, 0.35
 	vehicle := carla.Actor{EventAdd: packets[carla.EventAddList](t, log)[0][0], ChaosPhysics: &list[0][0]}
@@ -411,8 +416,9 @@ func TestLosses(t *testing.T) {
 	l.write("/carla/hero/odometry", o)
 	l.write("/carla/hero/collision", &carla_msgs.CarlaCollisionEvent{NormalImpulse: vector3{X: 1}})
 	l.write("/carla/hero/collision", &carla_msgs.CarlaCollisionEvent{})
-	l.write("/carla/hero/vehicle_info", &carla_msgs.CarlaEgoVehicleInfo{Id: 8, Type: "vehicle.audi.tt", Rolename: "hero",
-		Mass: 1000, GearSwitchTime: 0.5})
+	l.write("/carla/hero/vehicle_info", &carla_msgs.CarlaEgoVehicleInfo{Id: 8, Type: "vehicle.audi.tt",
+		Rolename: "hero",
+		Mass:     1000, GearSwitchTime: 0.5})
 	l.tick(1)
 	l.write("/carla/world_info", &carla_msgs.CarlaWorldInfo{MapName: "Town03"})
 	l.write("/carla/weather_control", &carla_msgs.CarlaWeatherParameters{Cloudiness: 5, FogDistance: 6, Wetness: 7})
@@ -424,14 +430,16 @@ func TestLosses(t *testing.T) {
 	require.Equal(t, []string{
 		"/carla/hero/collision: normal_impulse (1)", "/carla/hero/odometry: covariances (1)",
 		"/carla/hero/odometry: messages replaced by a later one in the same frame of the log (1)",
-		"/carla/hero/odometry: poses with NaN or infinite numbers (1)", "/carla/hero/vehicle_info: gear_switch_time (1)",
+		"/carla/hero/odometry: poses with NaN or infinite numbers (1)",
+		"/carla/hero/vehicle_info: gear_switch_time (1)",
 		"/carla/world_info: map_name: the log began with another map (1)", "/carla/world_info: opendrive (1)",
 	}, l.lost())
 	add := packets[carla.EventAddList](t, log)[0][0]
 	require.EqualValues(t, 8, add.Actor)
 	require.Equal(t, "vehicle.audi.tt", add.BlueprintID)
 	require.Len(t, packets[carla.CollisionList](t, log)[0], 1)
-	require.Equal(t, []carla.WeatherList{{{Cloudiness: 5, FogDistance: 6, Wetness: 7, RayleighScatteringScale: 0.0331}}},
+	require.Equal(t,
+		[]carla.WeatherList{{{Cloudiness: 5, FogDistance: 6, Wetness: 7, RayleighScatteringScale: 0.0331}}},
 		packets[carla.WeatherList](t, log))
 }
 

@@ -17,12 +17,15 @@ func unsupported(p carla.Profile) (names [256]string) {
 	names[carla.IDBoundingBox], names[carla.IDWalkerBones] = "boxes of actors", "bones of walkers"
 	names[carla.IDPhysicsControl] = "curves, gears and ratios of vehicles"
 	names[carla.IDTrafficLightTime] = "times of traffic lights"
-	names[carla.IDPlatformTime], names[carla.IDVisualTime], names[carla.IDFrameCounter] = "platform time", "visual time",
+	names[carla.IDPlatformTime], names[carla.IDVisualTime], names[carla.IDFrameCounter] = "platform time",
+		"visual time",
 		"frame counter"
 	for _, id := range []uint8{
-		carla.IDFrameStart, carla.IDFrameEnd, carla.IDEventAdd, carla.IDEventDel, carla.IDEventParent, carla.IDCollision,
+		carla.IDFrameStart, carla.IDFrameEnd, carla.IDEventAdd, carla.IDEventDel, carla.IDEventParent,
+		carla.IDCollision,
 		carla.IDPosition,
-		carla.IDState, carla.IDAnimVehicle, carla.IDAnimWalker, carla.IDKinematics, carla.IDTriggerVolume, carla.IDWeather,
+		carla.IDState, carla.IDAnimVehicle, carla.IDAnimWalker, carla.IDKinematics, carla.IDTriggerVolume,
+		carla.IDWeather,
 	} {
 		names[id] = ""
 	}

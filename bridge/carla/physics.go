@@ -11,7 +11,8 @@ func vehicleInfo(a *carla.Actor) *carla_msgs.CarlaEgoVehicleInfo {
 	info := &carla_msgs.CarlaEgoVehicleInfo{Id: a.Actor, Type: a.BlueprintID, Rolename: a.Attribute("role_name")}
 	at := pose(a.Location, a.Rotation)
 	if p := a.Physics; p != nil {
-		info.MaxRpm, info.Moi, info.UseGearAutobox, info.ClutchStrength = p.MaxRPM, p.MOI, p.UseGearAutobox, p.ClutchStrength
+		info.MaxRpm, info.Moi, info.UseGearAutobox, info.ClutchStrength = p.MaxRPM, p.MOI, p.UseGearAutobox,
+			p.ClutchStrength
 		info.DampingRateFullThrottle = p.DampingRateFullThrottle
 		info.DampingRateZeroThrottleClutchEngaged = p.DampingRateZeroThrottleClutchEngaged
 		info.DampingRateZeroThrottleClutchDisengaged = p.DampingRateZeroThrottleClutchDisengaged
@@ -20,7 +21,8 @@ func vehicleInfo(a *carla.Actor) *carla_msgs.CarlaEgoVehicleInfo {
 			info.Wheels = append(info.Wheels, carla_msgs.CarlaEgoVehicleInfoWheel{
 				TireFriction: w.TireFriction, DampingRate: w.DampingRate, MaxSteerAngle: radians(w.MaxSteerAngle),
 				Radius:         w.Radius / metre,
-				MaxBrakeTorque: w.MaxBrakeTorque, MaxHandbrakeTorque: w.MaxHandbrakeTorque, Position: relative(at, w.Position),
+				MaxBrakeTorque: w.MaxBrakeTorque, MaxHandbrakeTorque: w.MaxHandbrakeTorque,
+				Position: relative(at, w.Position),
 			})
 		}
 	}
@@ -31,7 +33,8 @@ func vehicleInfo(a *carla.Actor) *carla_msgs.CarlaEgoVehicleInfo {
 		for _, w := range p.Wheels {
 			info.Wheels = append(info.Wheels, carla_msgs.CarlaEgoVehicleInfoWheel{
 				TireFriction: w.FrictionForce, MaxSteerAngle: radians(w.MaxSteerAngle), Radius: w.WheelRadius / metre,
-				MaxBrakeTorque: w.MaxBrakeTorque, MaxHandbrakeTorque: w.MaxHandBrakeTorque, Position: relative(at, w.Location),
+				MaxBrakeTorque: w.MaxBrakeTorque, MaxHandbrakeTorque: w.MaxHandBrakeTorque,
+				Position: relative(at, w.Location),
 			})
 		}
 	}
@@ -56,16 +59,19 @@ func physicsOf(e *carla.EventAdd, info *carla_msgs.CarlaEgoVehicleInfo) carla.Ph
 		Actor: e.Actor, MaxRPM: info.MaxRpm, MOI: info.Moi, DampingRateFullThrottle: info.DampingRateFullThrottle,
 		DampingRateZeroThrottleClutchEngaged:    info.DampingRateZeroThrottleClutchEngaged,
 		DampingRateZeroThrottleClutchDisengaged: info.DampingRateZeroThrottleClutchDisengaged,
-		UseGearAutobox:                          info.UseGearAutobox, ClutchStrength: info.ClutchStrength, FinalRatio: 4,
+		UseGearAutobox:                          info.UseGearAutobox, ClutchStrength: info.ClutchStrength,
+		FinalRatio:      4,
 		Mass:            info.Mass,
-		DragCoefficient: info.DragCoefficient, CenterOfMass: LinearVelocity(info.CenterOfMass), TorqueCurve: torqueCurve,
+		DragCoefficient: info.DragCoefficient, CenterOfMass: LinearVelocity(info.CenterOfMass),
+		TorqueCurve:   torqueCurve,
 		SteeringCurve: steeringCurve,
 	}
 	for _, w := range info.Wheels {
 		p.Wheels = append(p.Wheels, carla.WheelPhysics{
 			TireFriction: w.TireFriction, DampingRate: w.DampingRate, MaxSteerAngle: degrees(w.MaxSteerAngle),
 			Radius:         radius(w.Radius),
-			MaxBrakeTorque: w.MaxBrakeTorque, MaxHandbrakeTorque: w.MaxHandbrakeTorque, LatStiffMaxLoad: 2, LatStiffValue: 17,
+			MaxBrakeTorque: w.MaxBrakeTorque, MaxHandbrakeTorque: w.MaxHandbrakeTorque, LatStiffMaxLoad: 2,
+			LatStiffValue:  17,
 			LongStiffValue: 1000,
 			Position:       wheelPlace(e, w.Position),
 		})
@@ -76,15 +82,17 @@ func physicsOf(e *carla.EventAdd, info *carla_msgs.CarlaEgoVehicleInfo) carla.Ph
 // chaosPhysicsOf is physicsOf for UE5.
 func chaosPhysicsOf(e *carla.EventAdd, info *carla_msgs.CarlaEgoVehicleInfo) carla.ChaosPhysics {
 	p := carla.ChaosPhysics{
-		Actor: e.Actor, MaxTorque: 300, MaxRPM: info.MaxRpm, IdleRPM: 1, BrakeEffect: 1, RevUpMOI: info.Moi, RevDownRate: 600,
+		Actor: e.Actor, MaxTorque: 300, MaxRPM: info.MaxRpm, IdleRPM: 1, BrakeEffect: 1, RevUpMOI: info.Moi,
+		RevDownRate:       600,
 		FrontRearSplit:    0.5,
 		UseAutomaticGears: info.UseGearAutobox, GearChangeTime: info.GearSwitchTime, FinalRatio: 4, ChangeUpRPM: 4500,
 		ChangeDownRPM:          2000,
 		TransmissionEfficiency: 0.9, Mass: info.Mass, DragCoefficient: info.DragCoefficient,
 		CenterOfMass: LinearVelocity(info.CenterOfMass),
-		ChassisWidth: 180, ChassisHeight: 140, DownforceCoefficient: 0.3, InertiaTensorScale: carla.Vector{X: 1, Y: 1, Z: 1},
-		SleepThreshold:  10,
-		SleepSlopeLimit: 0.866, TorqueCurve: torqueCurve,
+		ChassisWidth: 180, ChassisHeight: 140, DownforceCoefficient: 0.3,
+		InertiaTensorScale: carla.Vector{X: 1, Y: 1, Z: 1},
+		SleepThreshold:     10,
+		SleepSlopeLimit:    0.866, TorqueCurve: torqueCurve,
 		ForwardGearRatios: []carla.Ratio{2.85, 2.02, 1.35, 1, 2.85, 2.02, 1.35, 1},
 		ReverseGearRatios: []carla.Ratio{2.86, 2.86}, SteeringCurve: steeringCurve,
 	}
@@ -94,9 +102,11 @@ func chaosPhysicsOf(e *carla.EventAdd, info *carla_msgs.CarlaEgoVehicleInfo) car
 			FrictionForce: w.TireFriction, SideSlip: 1,
 			SlipThreshold: 20, SkidThreshold: 20, MaxSteerAngle: degrees(w.MaxSteerAngle), AffectedBySteering: true,
 			AffectedByBrake:     true,
-			AffectedByHandbrake: true, AffectedByEngine: true, MaxWheelspinRotation: 30, SuspensionAxis: carla.Vector{Z: -1},
+			AffectedByHandbrake: true, AffectedByEngine: true, MaxWheelspinRotation: 30,
+			SuspensionAxis:     carla.Vector{Z: -1},
 			SuspensionMaxRaise: 10,
-			SuspensionMaxDrop:  10, SuspensionDampingRatio: 0.5, WheelLoadRatio: 0.5, SpringRate: 250, SpringPreload: 50,
+			SuspensionMaxDrop:  10, SuspensionDampingRatio: 0.5, WheelLoadRatio: 0.5, SpringRate: 250,
+			SpringPreload:  50,
 			RollbarScaling: 0.15,
 			MaxBrakeTorque: w.MaxBrakeTorque, MaxHandBrakeTorque: w.MaxHandbrakeTorque, WheelIndex: -1,
 			Location: wheelPlace(e, w.Position),
@@ -120,5 +130,6 @@ func radius(r float32) float32 {
 
 // wheelPlace returns where a wheel is in the world.
 func wheelPlace(e *carla.EventAdd, in geometry_msgs.Vector3) carla.Vector {
-	return Location(compose(pose(e.Location, e.Rotation), geometry_msgs.Pose{Position: geometry_msgs.Point(in)}).Position)
+	return Location(compose(pose(e.Location, e.Rotation),
+		geometry_msgs.Pose{Position: geometry_msgs.Point(in)}).Position)
 }

@@ -53,18 +53,21 @@ func TestSamples(t *testing.T) {
 	}{
 		{"scenario_runner_DistanceToLaneCenter.log", 432, []frameValues{
 			{
-				frame: 1, duration: 0.016935262, position: geometry_msgs.Point{X: 392.5, Y: -195, Z: 0.5831810760498047},
-				orientation: rotation{Z: -0.7071066870295779, W: 0.7071068753435046}, linear: vector3{Z: -1.4727834463119507},
-				speed:  1.4727834,
-				second: carla_msgs.CarlaTrafficLightStatus{Id: 3, State: carla_msgs.CarlaTrafficLightStatus_RED},
+				frame: 1, duration: 0.016935262, position: geometry_msgs.Point{X: 392.5, Y: -195,
+					Z: 0.5831810760498047},
+				orientation: rotation{Z: -0.7071066870295779, W: 0.7071068753435046},
+				linear:      vector3{Z: -1.4727834463119507},
+				speed:       1.4727834,
+				second:      carla_msgs.CarlaTrafficLightStatus{Id: 3, State: carla_msgs.CarlaTrafficLightStatus_RED},
 			},
 			{
 				frame: 301, stamp: builtin_interfaces.Time{Sec: 6, Nanosec: 728101453}, duration: 0.053404409,
 				position: geometry_msgs.Point{X: 392.16640625, Y: -201.70640625, Z: 0.03309089660644531},
 				orientation: rotation{X: 2.62401699492569e-05, Y: -0.0013188195502229273, Z: -0.7580436231121627,
 					W: 0.6522025187665507},
-				linear:  vector3{X: 8.082779485526949, Y: 0.31326044966825667, Z: -0.014246671727576},
-				angular: vector3{X: 0.019212444427199146, Y: 0.0056652164822920325, Z: 0.170246445581067}, speed: 8.0888602,
+				linear:       vector3{X: 8.082779485526949, Y: 0.31326044966825667, Z: -0.014246671727576},
+				angular:      vector3{X: 0.019212444427199146, Y: 0.0056652164822920325, Z: 0.170246445581067},
+				speed:        8.0888602,
 				acceleration: vector3{X: 3.7261286053143534, Y: -2.6624961130863856, Z: -8.732539409533836e-05},
 				steer:        -0.1, throttle: 1, gear: 2,
 				second: carla_msgs.CarlaTrafficLightStatus{Id: 3, State: carla_msgs.CarlaTrafficLightStatus_RED},
@@ -72,7 +75,8 @@ func TestSamples(t *testing.T) {
 		}},
 		{"sr2020_DistanceToLaneCenter.log", 461, []frameValues{
 			{
-				frame: 1, duration: 0.016121816, position: geometry_msgs.Point{X: 392.5, Y: -195, Z: 0.10171253204345704},
+				frame: 1, duration: 0.016121816, position: geometry_msgs.Point{X: 392.5, Y: -195,
+					Z: 0.10171253204345704},
 				orientation: rotation{Z: -0.7071066870295779, W: 0.7071068753435046},
 				linear:      vector3{X: 4.294356973878151e-08, Y: 1.7236829851062914e-08, Z: -2.916581153869629},
 				angular:     vector3{X: -3.699872715195493e-07, Y: 1.6784258191020508e-07, Z: -6.140170042242213e-11},
@@ -84,8 +88,9 @@ func TestSamples(t *testing.T) {
 				position: geometry_msgs.Point{X: 392.4712109375, Y: -200.81916015625, Z: 0.03313446044921875},
 				orientation: rotation{X: 0.0008502677121203988, Y: -0.005870472006417452, Z: -0.7426070749245419,
 					W: 0.6697010877064896},
-				linear:  vector3{X: 5.840853612026421, Y: 0.27965524772542205, Z: -0.041902931553794646},
-				angular: vector3{X: 0.08003241487649658, Y: 0.03847589295919239, Z: 0.16862263472950334}, speed: 5.847695,
+				linear:       vector3{X: 5.840853612026421, Y: 0.27965524772542205, Z: -0.041902931553794646},
+				angular:      vector3{X: 0.08003241487649658, Y: 0.03847589295919239, Z: 0.16862263472950334},
+				speed:        5.847695,
 				acceleration: vector3{X: 2.9210924332851356, Y: 1.7198503929066853, Z: -0.0077885484215961635},
 				steer:        -0.1, throttle: 1, second: carla_msgs.CarlaTrafficLightStatus{Id: 121,
 					State: carla_msgs.CarlaTrafficLightStatus_GREEN},
@@ -131,7 +136,8 @@ func TestSamples(t *testing.T) {
 						require.Contains(t, []string{"hero", "spectator"}, transform.ChildFrameId)
 					}
 				case "/carla/world_info":
-					require.Equal(t, carla_msgs.CarlaWorldInfo{MapName: "Town01"}, bridgetest.Decode[carla_msgs.CarlaWorldInfo](t, m))
+					require.Equal(t, carla_msgs.CarlaWorldInfo{MapName: "Town01"},
+						bridgetest.Decode[carla_msgs.CarlaWorldInfo](t, m))
 				}
 				stamps[now] = v
 			})
@@ -146,7 +152,8 @@ func TestSamples(t *testing.T) {
 				requireClose(t, want.linear, got.linear)
 				requireClose(t, want.angular, got.angular)
 				requireClose(t, want.acceleration, got.acceleration)
-				want.position, want.orientation, want.linear, want.angular = got.position, got.orientation, got.linear, got.angular
+				want.position, want.orientation, want.linear, want.angular = got.position, got.orientation, got.linear,
+					got.angular
 				want.acceleration = got.acceleration
 				require.Equal(t, want, got)
 			}
@@ -173,10 +180,13 @@ func TestSampleVelocities(t *testing.T) {
 				}
 				linear := quaternion.Into(b.Pose.Pose.Orientation,
 					difference(vector3(b.Pose.Pose.Position), vector3(a.Pose.Pose.Position), dt))
-				angular := quaternion.Into(b.Pose.Pose.Orientation, turning(a.Pose.Pose.Orientation, b.Pose.Pose.Orientation, dt))
+				angular := quaternion.Into(b.Pose.Pose.Orientation,
+					turning(a.Pose.Pose.Orientation, b.Pose.Pose.Orientation, dt))
 				for i, pair := range [][2]float64{
-					{linear.X, b.Twist.Twist.Linear.X}, {linear.Y, b.Twist.Twist.Linear.Y}, {linear.Z, b.Twist.Twist.Linear.Z},
-					{angular.X, b.Twist.Twist.Angular.X}, {angular.Y, b.Twist.Twist.Angular.Y}, {angular.Z, b.Twist.Twist.Angular.Z},
+					{linear.X, b.Twist.Twist.Linear.X}, {linear.Y, b.Twist.Twist.Linear.Y},
+					{linear.Z, b.Twist.Twist.Linear.Z},
+					{angular.X, b.Twist.Twist.Angular.X}, {angular.Y, b.Twist.Twist.Angular.Y},
+					{angular.Z, b.Twist.Twist.Angular.Z},
 				} {
 					wrong[i] += math.Abs(pair[0] - pair[1])
 					moved[i] += math.Abs(pair[0]) + math.Abs(pair[1])

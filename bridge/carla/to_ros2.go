@@ -191,7 +191,8 @@ func (r *reading) decode(frame []byte) {
 			r.lose(k, what)
 		}
 		switch k.ID {
-		case carla.IDFrameStart, carla.IDEventAdd, carla.IDEventDel, carla.IDEventParent, carla.IDPosition, carla.IDState,
+		case carla.IDFrameStart, carla.IDEventAdd, carla.IDEventDel, carla.IDEventParent, carla.IDPosition,
+			carla.IDState,
 			carla.IDAnimVehicle, carla.IDAnimWalker, carla.IDKinematics, carla.IDCollision, carla.IDWeather:
 			b, err := r.decoder.Decode(k)
 			if err != nil {

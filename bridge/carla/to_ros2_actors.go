@@ -61,8 +61,9 @@ func (r *reading) translateVehicle(n *actorTopics, v *carla.AnimVehicle, t *trac
 		return
 	}
 	r.scratch.vehicle = carla_msgs.CarlaEgoVehicleStatus{
-		Header: r.header(), Velocity: float32(length(t.linear)), Acceleration: geometry_msgs.Accel{Linear: t.acceleration()},
-		Orientation: t.pose.Orientation, Control: r.scratch.control,
+		Header: r.header(), Velocity: float32(length(t.linear)),
+		Acceleration: geometry_msgs.Accel{Linear: t.acceleration()},
+		Orientation:  t.pose.Orientation, Control: r.scratch.control,
 	}
 	r.emit(n.status, &r.scratch.vehicle)
 }

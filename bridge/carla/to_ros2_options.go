@@ -13,8 +13,8 @@ import (
 
 // ReadOptions change how a log is read. The zero value reads all of it as it is.
 type ReadOptions struct {
-	// Rate, unless it is 0, is how many times a second poses and twists are interpolated between frames, instead of once
-	// a frame. The clock is then sent as often, besides once a frame.
+	// Rate, unless it is 0, is how many times a second poses and twists are interpolated between frames, instead of
+	// once a frame. The clock is then sent as often, besides once a frame.
 	Rate float64
 	// Follow is the id or the role_name of an actor that the spectator follows, from behind and above as in CARLA's
 	// replayer; "" is none.

@@ -79,7 +79,8 @@ func TestNames(t *testing.T) {
 	vehicles := carla.EventAddList{}
 	for i, name := range []string{"hero", "autopilot", "autopilot", "ego/2", "", "traffic_lights", "spectator", "2nd",
 		"actor10"} {
-		vehicles = append(vehicles, carla.EventAdd{Actor: uint32(10 + i), Type: carla.ActorVehicle, Attributes: role(name)})
+		vehicles = append(vehicles, carla.EventAdd{Actor: uint32(10 + i), Type: carla.ActorVehicle,
+			Attributes: role(name)})
 	}
 	vehicles = append(vehicles, carla.EventAdd{Actor: 30, Type: carla.ActorWalker, Attributes: role("child")})
 	vehicles = append(vehicles, carla.EventAdd{Actor: 31, Type: carla.ActorOther, Attributes: role("hero")})
@@ -134,7 +135,8 @@ func drive(t testing.TB, p carla.Profile) *tape {
 		&carla.AnimVehicleList{{Actor: 10, Steering: 0.5, Throttle: 0.25, Brake: 0.125, HandBrake: true, Gear: -1},
 			{Actor: 99}},
 		&carla.AnimWalkerList{{Actor: 20, Speed: 150}, {Actor: 99}},
-		&carla.WeatherList{{Cloudiness: 1, Precipitation: 2, PrecipitationDeposits: 3, WindIntensity: 4, SunAzimuthAngle: 5,
+		&carla.WeatherList{{Cloudiness: 1, Precipitation: 2, PrecipitationDeposits: 3, WindIntensity: 4,
+			SunAzimuthAngle:  5,
 			SunAltitudeAngle: 6, FogDensity: 7, FogDistance: 8, FogFalloff: 9, Wetness: 10}},
 		&carla.TriggerVolumeList{{Actor: 2, Origin: carla.Vector{X: 1000, Y: 2300},
 			Extension: carla.Vector{X: 150, Y: 50, Z: math.Inf(1)}}},
@@ -177,8 +179,9 @@ func TestTranslate(t *testing.T) {
 	require.Equal(t, []msgs.Message{&carla_msgs.CarlaWorldInfo{MapName: "Town03"}}, all["/carla/world_info"])
 	require.Equal(t, &carla_msgs.CarlaStatus{Frame: 2, FixedDeltaSeconds: 0.5}, all["/carla/status"][1])
 	require.Equal(t, []msgs.Message{&carla_msgs.CarlaWeatherParameters{
-		Cloudiness: 1, Precipitation: 2, PrecipitationDeposits: 3, WindIntensity: 4, SunAzimuthAngle: 5, SunAltitudeAngle: 6,
-		FogDensity: 7, FogDistance: 8, Wetness: 10,
+		Cloudiness: 1, Precipitation: 2, PrecipitationDeposits: 3, WindIntensity: 4, SunAzimuthAngle: 5,
+		SunAltitudeAngle: 6,
+		FogDensity:       7, FogDistance: 8, Wetness: 10,
 	}}, all["/carla/weather_control"])
 
 	require.Len(t, all["/carla/actor_list"], 3)
@@ -207,8 +210,9 @@ func TestTranslate(t *testing.T) {
 		&carla_msgs.CarlaCollisionEvent{Header: at(1), OtherActorId: carla.NoActor},
 	}, all["/carla/hero/collision"])
 
-	control := carla_msgs.CarlaEgoVehicleControl{Header: at(0), Throttle: 0.25, Steer: 0.5, Brake: 0.125, HandBrake: true,
-		Reverse: true, Gear: -1}
+	control := carla_msgs.CarlaEgoVehicleControl{Header: at(0), Throttle: 0.25, Steer: 0.5, Brake: 0.125,
+		HandBrake: true,
+		Reverse:   true, Gear: -1}
 	require.Equal(t, &control, all["/carla/hero/vehicle_control_cmd"][0])
 	status := all["/carla/hero/vehicle_status"]
 	require.Equal(t, control, status[0].(*carla_msgs.CarlaEgoVehicleStatus).Control)
@@ -308,8 +312,9 @@ func TestVehicleInfo(t *testing.T) {
 	require.Equal(t, &carla_msgs.CarlaEgoVehicleInfo{
 		Id: 10, Type: "vehicle.audi.tt", Rolename: "hero", MaxRpm: 1, Moi: 2, DampingRateFullThrottle: 3,
 		DampingRateZeroThrottleClutchEngaged:    4,
-		DampingRateZeroThrottleClutchDisengaged: 5, UseGearAutobox: true, ClutchStrength: 6, Mass: 7, DragCoefficient: 8,
-		CenterOfMass: vector3{X: 0.5, Y: -0.25, Z: -0.5},
+		DampingRateZeroThrottleClutchDisengaged: 5, UseGearAutobox: true, ClutchStrength: 6, Mass: 7,
+		DragCoefficient: 8,
+		CenterOfMass:    vector3{X: 0.5, Y: -0.25, Z: -0.5},
 		Wheels: []carla_msgs.CarlaEgoVehicleInfoWheel{{TireFriction: 1, DampingRate: 2, MaxSteerAngle: math.Pi / 2,
 			Radius: 0.35, MaxBrakeTorque: 4, MaxHandbrakeTorque: 5}},
 	}, info)

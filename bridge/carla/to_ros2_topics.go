@@ -46,8 +46,10 @@ func (t *translator) newLog(s *survey) (*log, error) {
 	l.actorList = b.add("/carla/actor_list", "carla_msgs/msg/CarlaActorList", latched, s.lists)
 	l.tfStatic = b.add("/tf_static", "tf2_msgs/msg/TFMessage", latched, s.fixed)
 	l.tf = b.add("/tf", "tf2_msgs/msg/TFMessage", codec.DefaultQoS(), s.places)
-	l.lightInfo = b.add("/carla/traffic_lights/info", "carla_msgs/msg/CarlaTrafficLightInfoList", latched, s.lightChanges)
-	l.lightStatus = b.add("/carla/traffic_lights/status", "carla_msgs/msg/CarlaTrafficLightStatusList", codec.DefaultQoS(),
+	l.lightInfo = b.add("/carla/traffic_lights/info", "carla_msgs/msg/CarlaTrafficLightInfoList", latched,
+		s.lightChanges)
+	l.lightStatus = b.add("/carla/traffic_lights/status", "carla_msgs/msg/CarlaTrafficLightStatusList",
+		codec.DefaultQoS(),
 		s.lights)
 	l.weather = b.add("/carla/weather_control", "carla_msgs/msg/CarlaWeatherParameters", latched, s.weathers)
 
@@ -59,13 +61,15 @@ func (t *translator) newLog(s *survey) (*log, error) {
 		n := &actorTopics{name: names[a.id]}
 		l.names[a.id] = n
 		prefix := "/carla/" + n.name
-		n.collisions = b.add(prefix+"/collision", "carla_msgs/msg/CarlaCollisionEvent", codec.DefaultQoS(), a.collisions)
+		n.collisions = b.add(prefix+"/collision", "carla_msgs/msg/CarlaCollisionEvent", codec.DefaultQoS(),
+			a.collisions)
 		if a.kind != vehicle && a.kind != walker {
 			continue
 		}
 		n.odometry = b.add(prefix+"/odometry", "nav_msgs/msg/Odometry", codec.DefaultQoS(), a.poses)
 		if a.kind == walker {
-			n.walking = b.add(prefix+"/walker_control_cmd", "carla_msgs/msg/CarlaWalkerControl", codec.DefaultQoS(), a.frames)
+			n.walking = b.add(prefix+"/walker_control_cmd", "carla_msgs/msg/CarlaWalkerControl", codec.DefaultQoS(),
+				a.frames)
 			continue
 		}
 		n.control = b.add(prefix+"/vehicle_control_cmd", "carla_msgs/msg/CarlaEgoVehicleControl", codec.DefaultQoS(),

@@ -17,7 +17,8 @@ func (r *reading) translateWorld() {
 	if !r.begun {
 		r.emit(r.world, &carla_msgs.CarlaWorldInfo{MapName: r.survey.header.Map})
 	}
-	r.scratch.status = carla_msgs.CarlaStatus{Frame: r.frame.Frame, FixedDeltaSeconds: float32(max(r.frame.Duration, 0))}
+	r.scratch.status = carla_msgs.CarlaStatus{Frame: r.frame.Frame,
+		FixedDeltaSeconds: float32(max(r.frame.Duration, 0))}
 	r.emit(r.status, &r.scratch.status)
 	if r.bodies.changes.actors || !r.begun && len(r.state.Actors) > 0 {
 		var list carla_msgs.CarlaActorList

@@ -49,8 +49,8 @@ func newDiscovery(getenv func(string) string) (d discovery, warnings []string) {
 	for peer := range strings.SplitSeq(getenv("ROS_STATIC_PEERS"), ";") {
 		switch peer = strings.TrimSpace(peer); {
 		case len(peer) > maxPeerLength:
-			warnings = append(warnings, fmt.Sprintf("an address in ROS_STATIC_PEERS is ignored, as it has more than %d "+
-				"characters: %.40s…", maxPeerLength, peer))
+			warnings = append(warnings, fmt.Sprintf("an address in ROS_STATIC_PEERS is ignored, as it has more than "+
+				"%d characters: %.40s…", maxPeerLength, peer))
 		case peer != "":
 			d.peers = append(d.peers, peer)
 		}
@@ -69,8 +69,8 @@ func newDiscovery(getenv func(string) string) (d discovery, warnings []string) {
 				"ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST instead")
 		}
 		if ignored {
-			warnings = append(warnings, "ROS_LOCALHOST_ONLY is 1, so that ROS_AUTOMATIC_DISCOVERY_RANGE and ROS_STATIC_PEERS "+
-				"are ignored")
+			warnings = append(warnings, "ROS_LOCALHOST_ONLY is 1, so that ROS_AUTOMATIC_DISCOVERY_RANGE and "+
+				"ROS_STATIC_PEERS are ignored")
 		}
 	}
 	switch d.reach {
@@ -79,7 +79,8 @@ func newDiscovery(getenv func(string) string) (d discovery, warnings []string) {
 	case "SUBNET", "LOCALHOST":
 	case "SYSTEM_DEFAULT", "OFF":
 		if len(d.peers) > 0 {
-			warnings = append(warnings, fmt.Sprintf("ROS_STATIC_PEERS is ignored, as ROS_AUTOMATIC_DISCOVERY_RANGE is %s",
+			warnings = append(warnings, fmt.Sprintf("ROS_STATIC_PEERS is ignored, as ROS_AUTOMATIC_DISCOVERY_RANGE "+
+				"is %s",
 				d.reach))
 			d.peers = nil
 		}
@@ -111,7 +112,8 @@ func configuration(domain int, multicasts bool, getenv func(string) string) (con
 	}
 	d, warnings := newDiscovery(getenv)
 	if d.loopback {
-		fragments = append(fragments, `<General><Interfaces><NetworkInterface address="127.0.0.1"/></Interfaces></General>`)
+		fragments = append(fragments, `<General><Interfaces><NetworkInterface `+
+			`address="127.0.0.1"/></Interfaces></General>`)
 	}
 	if d.reach == "LOCALHOST" || d.loopback {
 		// If the loopback interface does not multicast, Fast DDS, which expects it to, must be contacted by unicast.
@@ -123,7 +125,8 @@ func configuration(domain int, multicasts bool, getenv func(string) string) (con
 	}
 	if d.reach == "OFF" {
 		fragments = append(fragments, fmt.Sprintf(
-			"<Discovery><ParticipantIndex>none</ParticipantIndex><Tag>ros_discovery_off_%d</Tag></Discovery>", os.Getpid()))
+			"<Discovery><ParticipantIndex>none</ParticipantIndex><Tag>ros_discovery_off_%d</Tag></Discovery>",
+			os.Getpid()))
 	}
 	if len(d.peers) > 0 {
 		var b strings.Builder
@@ -150,7 +153,7 @@ func receiveBufferHint(limit string) string {
 	if err != nil || n >= receiveBuffer {
 		return ""
 	}
-	return fmt.Sprintf("the kernel grants sockets a receive buffer of %d kB; large messages (images, point clouds) may "+
-		"get lost on "+
+	return fmt.Sprintf("the kernel grants sockets a receive buffer of %d kB; large messages (images, point clouds) "+
+		"may get lost on "+
 		"their way here. To allow %d MB: sudo sysctl -w net.core.rmem_max=%d", n>>10, receiveBuffer>>20, receiveBuffer)
 }

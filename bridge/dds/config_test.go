@@ -48,11 +48,13 @@ func TestConfiguration(t *testing.T) {
 			`"/><Peer address="`) + `"/></Peers></Discovery>`)
 	}
 	localhost := often + unicast + peers("localhost")
-	off := unicast + wrap(fmt.Sprintf("<Discovery><ParticipantIndex>none</ParticipantIndex><Tag>ros_discovery_off_%d</Tag></Discovery>", os.Getpid()))
+	off := unicast + wrap(fmt.Sprintf("<Discovery><ParticipantIndex>none</ParticipantIndex><Tag>"+
+		"ros_discovery_off_%d</Tag></Discovery>", os.Getpid()))
 	const overruled = "ROS_LOCALHOST_ONLY is 1, so that ROS_AUTOMATIC_DISCOVERY_RANGE and ROS_STATIC_PEERS are ignored"
 	only := func(distro, reach, peers string) map[string]string {
-		return map[string]string{"ROS_LOCALHOST_ONLY": "1", "ROS_DISTRO": distro, "ROS_AUTOMATIC_DISCOVERY_RANGE": reach,
-			"ROS_STATIC_PEERS": peers}
+		return map[string]string{"ROS_LOCALHOST_ONLY": "1", "ROS_DISTRO": distro,
+			"ROS_AUTOMATIC_DISCOVERY_RANGE": reach,
+			"ROS_STATIC_PEERS":              peers}
 	}
 	reach := func(reach, peers string) map[string]string {
 		return map[string]string{"ROS_AUTOMATIC_DISCOVERY_RANGE": reach, "ROS_STATIC_PEERS": peers}
@@ -76,8 +78,8 @@ func TestConfiguration(t *testing.T) {
 		{"localhost only in Jazzy, peers", only("jazzy", "", "a"), localhost, []string{overruled}},
 		{"localhost only in Jazzy, misspelt range", only("jazzy", "local", ""), localhost, []string{overruled}},
 		{"localhost only in Kilted", only("kilted", "", "a"), peers("a"),
-			[]string{"ROS_LOCALHOST_ONLY is ignored, as ROS 2 does since Kilted; set ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST " +
-				"instead"}},
+			[]string{"ROS_LOCALHOST_ONLY is ignored, as ROS 2 does since Kilted; set " +
+				"ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST instead"}},
 		{"localhost", reach("LOCALHOST", ""), localhost, nil},
 		{"localhost with peers", reach("LOCALHOST", "10.0.0.1; a<b;"),
 			often + unicast + peers("localhost", "10.0.0.1", "a&lt;b"), nil},
@@ -85,8 +87,9 @@ func TestConfiguration(t *testing.T) {
 		{"subnet with peers", reach("SUBNET", "10.0.0.1"), peers("10.0.0.1"), nil},
 		{"peers", reach("", "10.0.0.1;10.0.0.2"), peers("10.0.0.1", "10.0.0.2"), nil},
 		{"long peer", reach("", strings.Repeat("a", 255)+";"+strings.Repeat("b", 256)), peers(strings.Repeat("a", 255)),
-			[]string{"an address in ROS_STATIC_PEERS is ignored, as it has more than 255 characters: " + strings.Repeat("b",
-				40) + "…"}},
+			[]string{"an address in ROS_STATIC_PEERS is ignored, as it has more than 255 characters: " +
+				strings.Repeat("b",
+					40) + "…"}},
 		{"system default", reach("SYSTEM_DEFAULT", ""), "", nil},
 		{"system default with peers", reach("SYSTEM_DEFAULT", "10.0.0.1"), "",
 			[]string{"ROS_STATIC_PEERS is ignored, as ROS_AUTOMATIC_DISCOVERY_RANGE is SYSTEM_DEFAULT"}},
@@ -94,7 +97,8 @@ func TestConfiguration(t *testing.T) {
 		{"off with peers", reach("OFF", "a"), off, []string{"ROS_STATIC_PEERS is ignored, as " +
 			"ROS_AUTOMATIC_DISCOVERY_RANGE is OFF"}},
 		{"misspelt", reach("local", "a"), often + unicast + peers("localhost", "a"),
-			[]string{`ROS_AUTOMATIC_DISCOVERY_RANGE is "local", want OFF, LOCALHOST, SUBNET or SYSTEM_DEFAULT; going on with LOCALHOST`}},
+			[]string{`ROS_AUTOMATIC_DISCOVERY_RANGE is "local", want OFF, LOCALHOST, SUBNET or SYSTEM_DEFAULT; going ` +
+				`on with LOCALHOST`}},
 		{"the user's last", map[string]string{"CYCLONEDDS_URI": "file:///x", "ROS_LOCALHOST_ONLY": "1"},
 			loopback + ",file:///x", nil},
 	} {
@@ -121,7 +125,8 @@ func TestReceiveBufferHint(t *testing.T) {
 // with Cyclone DDS is found by multicast only, as the kernel chooses its ports, from 32768 on. Beside it the domain is
 // one below 101, whose ports are not among these, with a tag as the tests of other packages are there.
 func TestDiscoveryRange(t *testing.T) {
-	const loopback = `<CycloneDDS><Domain><General><Interfaces><NetworkInterface address="127.0.0.1" multicast="true"/></Interfaces></General></Domain></CycloneDDS>`
+	const loopback = `<CycloneDDS><Domain><General><Interfaces><NetworkInterface address="127.0.0.1" ` +
+		`multicast="true"/></Interfaces></General></Domain></CycloneDDS>`
 	const humble = `,<Discovery><ParticipantIndex>none</ParticipantIndex></Discovery>`
 	tag := fmt.Sprintf(`,<Discovery><Tag>range-%d</Tag></Discovery>`, os.Getpid())
 	for _, test := range []struct {
@@ -152,7 +157,8 @@ func TestDiscoveryRange(t *testing.T) {
 			n := newNode(t, "observer")
 			bridgetest.Start(t, "server", theirs...)
 			if !test.found {
-				require.Never(t, func() bool { return len(publishersOf(n, "/test/numbers")) > 0 }, quiet, 10*time.Millisecond)
+				require.Never(t, func() bool { return len(publishersOf(n, "/test/numbers")) > 0 }, quiet,
+					10*time.Millisecond)
 				return
 			}
 			topicOf(t, n, "/test/numbers", func(topic bridge.Topic) bool { return len(topic.Publishers) == 1 })

@@ -283,7 +283,8 @@ func TestLost(t *testing.T) {
 	})
 	require.NoError(t, err)
 	bridgetest.Start(t, "ticker",
-		"CYCLONEDDS_URI=<CycloneDDS><Domain><Internal><Test><XmitLossiness>200</XmitLossiness></Test></Internal></Domain></CycloneDDS>")
+		"CYCLONEDDS_URI=<CycloneDDS><Domain><Internal><Test><XmitLossiness>200</XmitLossiness></Test></Internal>"+
+			"</Domain></CycloneDDS>")
 	require.Eventually(t, func() bool {
 		mu.Lock()
 		defer mu.Unlock()

@@ -47,7 +47,8 @@ func TestParticipantInfo(t *testing.T) {
 	}{
 		{"Humble", oldInfo, oldGID, full},
 		{"Iron", newInfo, newGID, full},
-		{"Humble without nodes", "00010000 011079f3 13c58c56 9426ff7b 000001c1 00000000 00000000 00000000", oldGID, empty},
+		{"Humble without nodes", "00010000 011079f3 13c58c56 9426ff7b 000001c1 00000000 00000000 00000000", oldGID,
+			empty},
 		{"Iron without nodes", "00010000 011079f3 13c58c56 9426ff7b 000001c1 00000000", newGID, empty},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -72,7 +72,8 @@ func TestDistributions(t *testing.T) {
 		{"with Humble", "", []string{"humble"}, oldGID, ""},
 		{"with Jazzy", "", []string{"jazzy"}, newGID, ""},
 		{"with Jazzy and others that adapt", "", []string{"", "jazzy", ""}, newGID, ""},
-		{"with both", "", []string{"jazzy", "", "humble"}, oldGID, "/test/other0 is a node of ROS 2 Iron or later and "},
+		{"with both", "", []string{"jazzy", "", "humble"}, oldGID,
+			"/test/other0 is a node of ROS 2 Iron or later and "},
 		{"Humble with those that adapt", "humble", []string{"", ""}, oldGID, ""},
 		{"Jazzy with those that adapt", "jazzy", []string{"", ""}, newGID, ""},
 		{"Humble with Jazzy", "humble", []string{"jazzy", "kilted"}, oldGID, " is a node of ROS 2 Iron or later and "},
@@ -146,7 +147,8 @@ func TestHashesOfPeers(t *testing.T) {
 		{"of another kind", ""},
 	} {
 		topic := fmt.Sprint("/test/topic", i)
-		w, err := other.newWriter(bridge.TopicToDDS(topic), bridge.TypeToDDS("std_msgs/msg/String"), toC(bridge.LatchedQoS()),
+		w, err := other.newWriter(bridge.TopicToDDS(topic), bridge.TypeToDDS("std_msgs/msg/String"),
+			toC(bridge.LatchedQoS()),
 			test.userData)
 		require.NoError(t, err)
 		defer func() { require.NoError(t, w.close()) }()

@@ -114,7 +114,8 @@ func (p *fastPeer) announce(writerTopic, writerType, readerTopic, readerType str
 		parameter(0x58, []byte{0x3f, 0, 0, 0}))))
 	endpoint := func(e entity, topic, kind string) []byte {
 		guid := p.guid(e)
-		return plain(parameters(parameter(0x5a, guid[:]), parameter(0x05, cdrString(topic)), parameter(0x07, cdrString(kind)),
+		return plain(parameters(parameter(0x5a, guid[:]), parameter(0x05, cdrString(topic)),
+			parameter(0x07, cdrString(kind)),
 			parameter(0x1a, []byte{2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})))
 	}
 	// The node takes no notice of endpoints until it knows the participant, but then asks for them.
@@ -177,7 +178,8 @@ func (p *fastPeer) send(submessages ...[]byte) {
 	message := append([]byte("RTPS\x02\x02\x01\x0f"), p.prefix[:]...)
 	message = append(message, slices.Concat(submessages...)...)
 	for _, port := range p.ports {
-		_, _ = p.socket.WriteToUDP(message, &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}) // the network may lose it
+		// the network may lose it
+		_, _ = p.socket.WriteToUDP(message, &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
 	}
 }
 

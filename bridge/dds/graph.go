@@ -191,13 +191,13 @@ func (g *graph) update() error {
 	switch {
 	case misfit == "":
 	case size == oldGID:
-		g.log(bridge.Warn, "%s is a node of ROS 2 Iron or later and cannot read the name of this node, which is announced "+
-			"as in Humble: ros2 node list and ros2 param of that release do not find this node; messages and calls work; "+
-			"set ROS_DISTRO to that release to be found", misfit)
+		g.log(bridge.Warn, "%s is a node of ROS 2 Iron or later and cannot read the name of this node, which is "+
+			"announced as in Humble: ros2 node list and ros2 param of that release do not find this node; messages "+
+			"and calls work; set ROS_DISTRO to that release to be found", misfit)
 	default:
-		g.log(bridge.Warn, "%s is a node of ROS 2 Humble or older and cannot read the name of this node, which is announced "+
-			"as in the release of ROS_DISTRO: ros2 node list and ros2 param of Humble do not find this node and may fail; "+
-			"messages and calls work; set ROS_DISTRO=humble to be found", misfit)
+		g.log(bridge.Warn, "%s is a node of ROS 2 Humble or older and cannot read the name of this node, which is "+
+			"announced as in the release of ROS_DISTRO: ros2 node list and ros2 param of Humble do not find this "+
+			"node and may fail; messages and calls work; set ROS_DISTRO=humble to be found", misfit)
 	}
 	return err
 }

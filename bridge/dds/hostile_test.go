@@ -81,7 +81,8 @@ func TestForeignParticipantInfo(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, w.close()) }()
 	for _, guid := range []bridge.GUID{{1}, n.guid, other.guid} {
-		info := participantInfo{guid: guid, nodes: []nodeInfo{{namespace: "/", name: "liar", readers: []bridge.GUID{{2}}}}}
+		info := participantInfo{guid: guid, nodes: []nodeInfo{{namespace: "/", name: "liar",
+			readers: []bridge.GUID{{2}}}}}
 		require.NoError(t, w.write(info.marshal(newGID), -1))
 	}
 	told := func(participant bridge.GUID) string {

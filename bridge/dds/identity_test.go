@@ -56,7 +56,8 @@ func TestServeFastDDS(t *testing.T) {
 				require.Equal(t, int64(1), r.sequence)
 				// The hole is for the keyhash and the end of the list as Cyclone DDS writes them.
 				require.Equal(t, slices.Concat([]byte{0, 0, 20, 0}, make([]byte, 16), []byte{1, 0, 0, 0},
-					inlineIdentity(binary.LittleEndian, standardPID, want), inlineIdentity(binary.LittleEndian, customPID, want),
+					inlineIdentity(binary.LittleEndian, standardPID, want),
+					inlineIdentity(binary.LittleEndian, customPID, want),
 					[]byte{1, 0, 0, 0}), r.inlineQoS)
 				payload := r.payload
 				for i := range test.fragments {
@@ -153,7 +154,8 @@ func TestInlineQoS(t *testing.T) {
 		{"value is shorter", related([]byte{0x0f, 0x80, 8, 0, 1, 2, 3, 4, 5, 6, 7, 8, 1, 0, 0, 0}, request)},
 		{"empty value", related([]byte{0x83, 0, 0, 0, 1, 0, 0, 0}, request)},
 		{"both", related(slices.Concat(id(standardPID), id(customPID), []byte{1, 0, 0, 0}), request)},
-		{"others first", related(slices.Concat([]byte{0x70, 0, 16, 0}, make([]byte, 16), id(standardPID), []byte{1, 0, 9, 9}),
+		{"others first", related(slices.Concat([]byte{0x70, 0, 16, 0}, make([]byte, 16), id(standardPID),
+			[]byte{1, 0, 9, 9}),
 			request)},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -46,7 +46,8 @@ func (g *graph) incompatible() (lines []string) {
 					e.reported = make(map[bridge.GUID]bool)
 				}
 				e.reported[guid] = true
-				lines = append(lines, fmt.Sprintf("%s: %s %s: %s", e.topic, g.nodes[peer.participant][guid], side, reason))
+				lines = append(lines, fmt.Sprintf("%s: %s %s: %s", e.topic, g.nodes[peer.participant][guid], side,
+					reason))
 			}
 		}
 	}

@@ -38,8 +38,10 @@ func TestIncompatible(t *testing.T) {
 	}
 	const reason = "the publisher is best effort, the subscriber asks for reliable"
 	require.Eventually(t, func() bool {
-		return strings.Contains(heard.String(), "/test/bytes: /test/talker does not reach this subscription: "+reason) &&
-			strings.Contains(spoken.String(), "/test/bytes: /test/listener does not receive from this publisher: "+reason)
+		return strings.Contains(heard.String(), "/test/bytes: /test/talker does not reach this "+
+			"subscription: "+reason) &&
+			strings.Contains(spoken.String(), "/test/bytes: /test/listener does not receive from this "+
+				"publisher: "+reason)
 	}, patience, 5*time.Millisecond)
 	_, err = talker.Advertise("other", bridgetest.BytesType, codec.DefaultQoS()) // another change of the graph
 	require.NoError(t, err)

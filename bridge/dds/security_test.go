@@ -54,8 +54,8 @@ func TestSecuredNodes(t *testing.T) {
 	require.NoError(t, err)
 	await(t, func() bool { return strings.Contains(log.String(), "permissions.p7s expires in 35h") })
 	_, err = listener.Subscribe("other", bridgetest.BytesType, bridgetest.KeepAll(), func([]bridge.Sample) {})
-	require.ErrorContains(t, err, fmt.Sprintf("subscribe to /test/other: %s/enclaves/listener/permissions.p7s does not "+
-		"allow to subscribe to the DDS topic rt/test/other in domain %d", k.Path, domain))
+	require.ErrorContains(t, err, fmt.Sprintf("subscribe to /test/other: %s/enclaves/listener/permissions.p7s does "+
+		"not allow to subscribe to the DDS topic rt/test/other in domain %d", k.Path, domain))
 	_, err = listener.Advertise("other", bridgetest.BytesType, bridgetest.KeepAll())
 	require.ErrorContains(t, err, "permissions.p7s does not allow to publish the DDS topic rt/test/other")
 	_, err = listener.Call(t.Context(), "/elsewhere/echo", echoType, bridgetest.Pattern(32, 5))

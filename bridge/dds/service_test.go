@@ -240,7 +240,8 @@ func TestAvailable(t *testing.T) {
 		{"Fast DDS, no writer yet", []peer{{fast, ""}}, nil, false, false},
 		{"of two servers of Fast DDS", []peer{{fast, ""}}, []peer{{otherFast, ""}}, false, false},
 		{"Fast DDS beside", []peer{{fast, ""}, {cyclone, "a"}}, []peer{{fast, ""}, {cyclone, "a"}}, true, false},
-		{"Fast DDS beside one without id", []peer{{fast, ""}, {cyclone, ""}}, []peer{{fast, ""}, {cyclone, ""}}, true, false},
+		{"Fast DDS beside one without id", []peer{{fast, ""}, {cyclone, ""}}, []peer{{fast, ""}, {cyclone, ""}}, true,
+			false},
 		{"Fast DDS ready first", []peer{{fast, ""}, {cyclone, "a"}}, []peer{{fast, ""}}, true, true},
 		{"of each half a server", []peer{{cyclone, ""}}, []peer{{fast, ""}}, false, false},
 	} {

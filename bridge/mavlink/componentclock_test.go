@@ -44,7 +44,8 @@ func TestEnvelopeJumps(t *testing.T) {
 	}{
 		{"a reboot", []observation{{0, 100, 0, true}, {1, 100, 0, true}, {20, 118, 0, false}, {21, 118, 0, false},
 			{22, 118, 0, true}, {23, 118, 0, true}}, 1},
-		{"a clock set back", []observation{{0, 100, 0, true}, {1, 40, 0, false}, {2, 40, 0, false}, {3, 40, 0, true}}, 1},
+		{"a clock set back", []observation{{0, 100, 0, true}, {1, 40, 0, false}, {2, 40, 0, false}, {3, 40, 0, true}},
+			1},
 		{"one message of another time", []observation{{0, 100, 0, true}, {1, 700, 0, false}, {1.5, 100, 0, true},
 			{2, 700, 0, false}, {3, 100, 0, true}, {3.5, 700, 0, false}, {4, 100.5, 0.5, true}}, 0},
 		{"a link that was stuck", []observation{{0, 100, 0, true}, {9, 109, 0, false}, {9.1, 107, 0, false},
@@ -112,8 +113,10 @@ func TestStampSync(t *testing.T) {
 	require.InDelta(t, 0.3, c.stamp(0.4, &common.MessageGpsRawInt{TimeUsec: 10_300_000}), 1e-4)
 	require.InDelta(t, 0.45, c.stamp(0.45, &common.MessageGpsRawInt{}), 1e-9, "does not know the time")
 	require.InDelta(t, 0.5, c.stamp(0.5, &common.MessageGpsRawInt{TimeUsec: 1}), 1e-9, "has no idea of the time")
-	require.InDelta(t, 0.500001, c.stamp(0.6, &common.MessageGpsRawInt{TimeUsec: 10_450_000}), 1e-9, "not before the last")
-	require.InDelta(t, 0.6, c.stamp(0.6, &common.MessageServoOutputRaw{TimeUsec: 10_500_000}), 1e-9, "goes round too soon")
+	require.InDelta(t, 0.500001, c.stamp(0.6, &common.MessageGpsRawInt{TimeUsec: 10_450_000}), 1e-9,
+		"not before the last")
+	require.InDelta(t, 0.6, c.stamp(0.6, &common.MessageServoOutputRaw{TimeUsec: 10_500_000}), 1e-9,
+		"goes round too soon")
 
 	require.InDelta(t, 0.7, c.stamp(0.7, &common.MessageOdometry{TimeUsec: 1_700_000_000_000_000}), 1e-4,
 		"Unix time, of a clock "+

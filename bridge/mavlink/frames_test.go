@@ -78,5 +78,6 @@ func attitude(ms uint32) *common.MessageAttitude {
 func heartbeat() *ardupilotmega.MessageHeartbeat {
 	return &ardupilotmega.MessageHeartbeat{Type: ardupilotmega.MAV_TYPE_QUADROTOR,
 		Autopilot: ardupilotmega.MAV_AUTOPILOT_PX4,
-		BaseMode:  ardupilotmega.MAV_MODE_FLAG_SAFETY_ARMED, SystemStatus: ardupilotmega.MAV_STATE_ACTIVE, MavlinkVersion: 3}
+		BaseMode:  ardupilotmega.MAV_MODE_FLAG_SAFETY_ARMED, SystemStatus: ardupilotmega.MAV_STATE_ACTIVE,
+		MavlinkVersion: 3}
 }

@@ -225,8 +225,8 @@ type Frame struct {
 	// Received is when the frame arrived, in ns since the Unix epoch: by this computer's clock, or as a log stamped it.
 	Received int64
 
-	// Stamp is when the message's content was measured, in ns since the Unix epoch, as Options.Stamps asks. It is Received
-	// for messages that carry no time.
+	// Stamp is when the message's content was measured, in ns since the Unix epoch, as Options.Stamps asks. It is
+	// Received for messages that carry no time.
 	Stamp int64
 
 	// Autopilot is whether the frame is from the autopilot of its system rather than from a gimbal, radio, camera or

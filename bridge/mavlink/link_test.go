@@ -290,8 +290,9 @@ func TestLinksReceiveSilently(t *testing.T) {
 					for _, m := range moment(ms + 1) {
 						all = append(all, e.encode(t, m)...)
 					}
-					all = append(all, e.encode(t, &common.MessageStatustext{Text: "fifty characters that make a frame long " +
-						"enough."})...)
+					all = append(all,
+						e.encode(t, &common.MessageStatustext{Text: "fifty characters that make a frame long " +
+							"enough."})...)
 				}
 				require.Greater(t, len(all), 512)
 				p.write(all)
@@ -322,9 +323,10 @@ func TestLinksReceiveSilently(t *testing.T) {
 func TestLinksSend(t *testing.T) {
 	for _, endpoint := range endpoints {
 		t.Run(endpoint.name, func(t *testing.T) {
-			l, p := endpoint.open(t, Options{System: 7, Component: 42, Heartbeat: 50, TimeSync: 50, AnswerTimeSync: true,
-				Streams:   map[uint8]uint16{6: 3, 10: 0},
-				Intervals: map[uint32]float64{105: 50, 30: -1, 31: 0}})
+			l, p := endpoint.open(t, Options{System: 7, Component: 42, Heartbeat: 50, TimeSync: 50,
+				AnswerTimeSync: true,
+				Streams:        map[uint8]uint16{6: 3, 10: 0},
+				Intervals:      map[uint32]float64{105: 50, 30: -1, 31: 0}})
 			e := newEncoder(t, 1, streamwriter.V2)
 			missing := map[string]bool{"heartbeat": true, "stream 6": true, "stream 10": true, "interval 105": true,
 				"interval 30": true, "interval 31": true, "request": true, "reply": true}

@@ -27,7 +27,8 @@ type logReader struct {
 
 func newLogReader(r io.Reader, total *statistics, t *tracker) *logReader {
 	scan := &scanner{formats: t.formats, prefix: stampSize, stamped: plausible}
-	return &logReader{source: r, scan: scan, counts: newConnection(total, scan), tracker: t, chunk: make([]byte, 64<<10)}
+	return &logReader{source: r, scan: scan, counts: newConnection(total, scan), tracker: t,
+		chunk: make([]byte, 64<<10)}
 }
 
 // plausible reports whether b can be the stamp of a frame.

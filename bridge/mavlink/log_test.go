@@ -179,12 +179,14 @@ func TestReadLog(t *testing.T) {
 		{"garbage", [][]byte{[]byte("log of a flight"), a, b, {0xfe, 9}, c}, []int64{0, 1, 2}, 0, 17},
 		{"the end is cut", [][]byte{a, b, c[:len(c)-1]}, []int64{0, 1}, 0, len(c) - 1},
 		{"stamps go back", [][]byte{c, a}, []int64{2, 0}, 0, 0},
-		{"an impossible stamp", [][]byte{a, append(bytes.Repeat([]byte{0xff}, 8), b[8:]...), c}, []int64{0, 2}, 0, len(b)},
+		{"an impossible stamp", [][]byte{a, append(bytes.Repeat([]byte{0xff}, 8), b[8:]...), c}, []int64{0, 2}, 0,
+			len(b)},
 		{"signed, bad", [][]byte{a, signed, c}, []int64{0, 2}, 1, 0},
 		{"frames without stamps", [][]byte{a[8:], b[8:], c[8:]}, nil, 0, len(a) + len(b) + len(c) - 24},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			frames, s, err := readLog(t, iotest.OneByteReader(bytes.NewReader(slices.Concat(test.data...))), StampReceive)
+			frames, s, err := readLog(t, iotest.OneByteReader(bytes.NewReader(slices.Concat(test.data...))),
+				StampReceive)
 			require.NoError(t, err)
 			var stamps []int64
 			for _, f := range frames {
@@ -200,12 +202,14 @@ func TestReadLog(t *testing.T) {
 
 func TestUnreadableLog(t *testing.T) {
 	e := newEncoder(t, 1, streamwriter.V1)
-	r := io.MultiReader(bytes.NewReader(e.record(t, someTime, heartbeat())), iotest.ErrReader(errors.New("disk on fire")))
+	r := io.MultiReader(bytes.NewReader(e.record(t, someTime, heartbeat())),
+		iotest.ErrReader(errors.New("disk on fire")))
 	frames, _, err := readLog(t, r, StampSync)
 	require.Len(t, frames, 1)
 	require.ErrorContains(t, err, "disk on fire")
 
-	for name, data := range map[string]string{"empty.tlog": "", "text.tlog": "This is no log, however long it may be."} {
+	for name, data := range map[string]string{"empty.tlog": "",
+		"text.tlog": "This is no log, however long it may be."} {
 		path := filepath.Join(t.TempDir(), name)
 		require.NoError(t, os.WriteFile(path, []byte(data), 0o600))
 		l, err := Open(path, Options{})

@@ -9,16 +9,16 @@ import (
 type Stamps int
 
 const (
-	// StampSync maps the component's clock to this computer's: by TIMESYNC if Options.TimeSync is set and the estimate has
-	// converged, else by the component's least delayed messages. Messages whose time fits neither get the time of
+	// StampSync maps the component's clock to this computer's: by TIMESYNC if Options.TimeSync is set and the estimate
+	// has converged, else by the component's least delayed messages. Messages whose time fits neither get the time of
 	// reception.
 	StampSync Stamps = iota
 
 	// StampReceive stamps messages with the time of reception.
 	StampReceive
 
-	// StampVehicle is StampSync shifted to the vehicle's own Unix time (SYSTEM_TIME, usually from GPS), once it is known:
-	// for when this computer's clock, or the one that stamped a log, is wrong.
+	// StampVehicle is StampSync shifted to the vehicle's own Unix time (SYSTEM_TIME, usually from GPS), once it is
+	// known: for when this computer's clock, or the one that stamped a log, is wrong.
 	StampVehicle
 )
 
@@ -37,8 +37,8 @@ type Options struct {
 	// has received one.
 	Heartbeat float64
 
-	// TimeSync is the rate of TIMESYNC requests to each autopilot, in Hz; 0 is never. 10 is usual; the estimate converges
-	// after 500 replies. Links with round trips over 10 ms are too slow for it.
+	// TimeSync is the rate of TIMESYNC requests to each autopilot, in Hz; 0 is never. 10 is usual; the estimate
+	// converges after 500 replies. Links with round trips over 10 ms are too slow for it.
 	TimeSync float64
 
 	// AnswerTimeSync answers the autopilots' own TIMESYNC requests with this computer's time.
@@ -69,7 +69,8 @@ func (o *Options) check() error {
 	}
 	for id, rate := range o.Intervals {
 		if math.IsNaN(rate) || math.Abs(rate) > 1e6 || rate > 0 && rate < 1e-3 {
-			return fmt.Errorf("the rate of message %d is %v Hz; it must be from 0.001 to 1000000, 0, or negative", id, rate)
+			return fmt.Errorf("the rate of message %d is %v Hz; it must be from 0.001 to 1000000, 0, or negative", id,
+				rate)
 		}
 	}
 	if o.System == 0 {

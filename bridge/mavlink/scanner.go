@@ -76,8 +76,8 @@ type scanner struct {
 	buffer []byte
 	begin  int // in buffer, of the bytes not scanned yet
 
-	// edge is the distance from begin to the (claimed, for a bad checksum) end of the last frame. At 0 a frame must begin.
-	// Bytes before it belong to a bad frame and are not garbage; bytes after it may be anything.
+	// edge is the distance from begin to the (claimed, for a bad checksum) end of the last frame. At 0 a frame must
+	// begin. Bytes before it belong to a bad frame and are not garbage; bytes after it may be anything.
 	edge int
 	crc  x25.X25
 }
@@ -146,8 +146,8 @@ func (s *scanner) check(data []byte, end bool) (header, verdict) {
 	}
 	f, known := s.formats[h.id]
 	lengthFits := h.v2 || h.end-h.start == f.length
-	// Among garbage, only frames that can be checked count; otherwise bytes that look like a header would make us wait for
-	// a frame that never comes, and hide those that do.
+	// Among garbage, only frames that can be checked count; otherwise bytes that look like a header would make us wait
+	// for a frame that never comes, and hide those that do.
 	if s.edge != 0 && (!known || !lengthFits) {
 		return h, none
 	}

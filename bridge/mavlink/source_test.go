@@ -14,9 +14,11 @@ func TestParseSource(t *testing.T) {
 		"serial-hwfc:///dev/ttyUSB0:115200": {kind: serialPort, path: "/dev/ttyUSB0", baud: 115200,
 			flowControl: true},
 		"/dev/ttyACM1:420000": {kind: serialPort, path: "/dev/ttyACM1", baud: 420000},
-		"/dev/serial/by-path/pci-0:14.0-usb-0:1:1.0": {kind: serialPort, path: "/dev/serial/by-path/pci-0:14.0-usb-0:1:1.0",
+		"/dev/serial/by-path/pci-0:14.0-usb-0:1:1.0": {kind: serialPort,
+			path: "/dev/serial/by-path/pci-0:14.0-usb-0:1:1.0",
 			baud: 57600},
-		"/dev/serial/by-path/pci-0-usb-0:1:1.0:115200": {kind: serialPort, path: "/dev/serial/by-path/pci-0-usb-0:1:1.0",
+		"/dev/serial/by-path/pci-0-usb-0:1:1.0:115200": {kind: serialPort,
+			path: "/dev/serial/by-path/pci-0-usb-0:1:1.0",
 			baud: 115200},
 
 		"udp://:14550":                    {kind: udpServer, local: ":14550"},

@@ -166,7 +166,9 @@ func (n *node) Subscribe(topic, typeName string, qos codec.QoS,
 
 func (n *node) Serve(service, typeName string,
 	handle func(ctx context.Context, request []byte) ([]byte, error)) (bridge.Service, error) {
-	s, err := endpoints.Create(n.owned, func() (bridge.Service, error) { return n.newService(service, typeName, handle) })
+	s, err := endpoints.Create(n.owned, func() (bridge.Service, error) {
+		return n.newService(service, typeName, handle)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("serve %q: %w", service, err)
 	}

@@ -130,7 +130,8 @@ func TestDomains(t *testing.T) {
 	require.NoError(t, err)
 	_, err = too.Advertise("words", "std_msgs/msg/String", codec.DefaultQoS())
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return len(publishersOf(here, "/test/words")) == 1 }, patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return len(publishersOf(here, "/test/words")) == 1 }, patience,
+		5*time.Millisecond)
 	require.Empty(t, publishersOf(here, "/test/numbers"))
 }
 
@@ -371,8 +372,10 @@ func TestIncompatible(t *testing.T) {
 	require.NoError(t, err)
 	const reason = "the publisher is best effort, the subscriber asks for reliable"
 	require.Eventually(t, func() bool {
-		return strings.Contains(heard.String(), "/test/bytes: /test/talker does not reach this subscription: "+reason) &&
-			strings.Contains(spoken.String(), "/test/bytes: /test/listener does not receive from this publisher: "+reason)
+		return strings.Contains(heard.String(), "/test/bytes: /test/talker does not reach this "+
+			"subscription: "+reason) &&
+			strings.Contains(spoken.String(), "/test/bytes: /test/listener does not receive from this "+
+				"publisher: "+reason)
 	}, patience, 5*time.Millisecond)
 	_, err = talker.Advertise("other", bridgetest.BytesType, codec.DefaultQoS()) // another change of the graph
 	require.NoError(t, err)

@@ -79,7 +79,8 @@ func TestServiceTypes(t *testing.T) {
 	_, err := server.Serve("set", "rcl_interfaces/srv/SetParameters",
 		func(_ context.Context, request []byte) ([]byte, error) {
 			got <- slices.Clone(request)
-			return cdr.Marshal(&rcl_interfaces.SetParameters_Response{Results: []rcl_interfaces.SetParametersResult{{Reason: "because"}, {Successful: true}}})
+			return cdr.Marshal(&rcl_interfaces.SetParameters_Response{
+				Results: []rcl_interfaces.SetParametersResult{{Reason: "because"}, {Successful: true}}})
 		})
 	require.NoError(t, err)
 	response, err := client.Call(ctx, "set", "rcl_interfaces/srv/SetParameters", nested(t))

@@ -83,7 +83,8 @@ func start(t *testing.T, address string, fake *realmantest.Arm) *realmantest.Arm
 func observe(t *testing.T, fake *realmantest.Arm, change func(*realman.Arm)) (*realman.Arm, *updates) {
 	s := &updates{names: map[string]int{}}
 	a := &realman.Arm{
-		Host: fake.Host(), Port: fake.Port(), SpeedUnit: realman.CentidegreesPerSecond, Handle: s.handle, Problem: s.problem,
+		Host: fake.Host(), Port: fake.Port(), SpeedUnit: realman.CentidegreesPerSecond, Handle: s.handle,
+		Problem: s.problem,
 		Polls: []realman.Poll{{Command: "get_current_arm_state", Period: time.Millisecond},
 			{Command: "get_gripper_state", Period: time.Millisecond}},
 		Timeout: patience, Silence: patience, Retry: time.Millisecond, Fresh: patience,
@@ -119,7 +120,9 @@ func TestQueries(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			start(t, "127.0.0.1:0", fake)
 			a, s := observe(t, fake, nil)
-			eventually(t, "replies", func() bool { return s.count("current_arm_state") > 5 && s.count("get_gripper_state") > 5 })
+			eventually(t, "replies", func() bool {
+				return s.count("current_arm_state") > 5 && s.count("get_gripper_state") > 5
+			})
 			c := a.Counts()
 			require.True(t, c.Connected)
 			require.EqualValues(t, 1, c.Connections)
@@ -143,8 +146,10 @@ func TestQueries(t *testing.T) {
 }
 
 func TestFramingOfReplies(t *testing.T) {
-	const state = `{"state":"current_arm_state","arm_state":{"joint":[100,200,300,400,500,600],"pose":[100000,200000,30000,400,500,600],"arm_err":0,"sys_err":0}}`
-	const grip = `{"command":"get_gripper_state","enable":1,"status":1,"error":0,"mode":1,"current_force":100,"temperature":40,"actpos":77}`
+	const state = `{"state":"current_arm_state","arm_state":{"joint":[100,200,300,400,500,600],"pose":[100000,200000,` +
+		`30000,400,500,600],"arm_err":0,"sys_err":0}}`
+	const grip = `{"command":"get_gripper_state","enable":1,"status":1,"error":0,"mode":1,"current_force":100,` +
+		`"temperature":40,"actpos":77}`
 	const arrived = `{"state":"current_trajectory_state","trajectory_state":true,"device":1}`
 	for name, test := range map[string]struct {
 		pieces      []string
@@ -159,7 +164,8 @@ func TestFramingOfReplies(t *testing.T) {
 		"news between":                  {[]string{arrived + "\r\n" + state + "\r\n" + arrived, "\r\n" + grip}, 0, 2},
 		"garbage between":               {[]string{"\x01\x02ready\r\n" + state + "}}\r\n", "[]\r\n" + grip}, 3, 0},
 		"a line that was cut off first": {[]string{state[:50] + "\r\n" + state, "\r\n" + grip}, 1, 0},
-		"one that makes no sense first": {[]string{`{"state":"current_trajectory_state",}` + "\r\n" + state + "\r\n", grip},
+		"one that makes no sense first": {[]string{`{"state":"current_trajectory_state",}` + "\r\n" + state + "\r\n",
+			grip},
 			1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -265,7 +271,10 @@ func TestPushReplacesQueries(t *testing.T) {
 	require.InDelta(t, -293.299*math.Pi/180, s.pushedJoints()[5], 1e-9)
 
 	fake.Silence()
-	eventually(t, "it is queried again", func() bool { a.Forget(); return fake.Requests("get_current_arm_state") > asked+5 })
+	eventually(t, "it is queried again", func() bool {
+		a.Forget()
+		return fake.Requests("get_current_arm_state") > asked+5
+	})
 	fake.Reset()
 	eventually(t, "the push is configured on a new connection",
 		func() bool { return fake.Requests("set_realtime_push") == 2 })
@@ -284,7 +293,8 @@ func TestPushOfSeveralArms(t *testing.T) {
 		require.NoError(t, fake.PushTo(address, time.Millisecond))
 	}
 	eventually(t, "packets", func() bool {
-		return s.count("realtime_arm_joint_state") > 5 && r.count("realtime_arm_joint_state") > 5 && len(l.Strangers()) > 0
+		return s.count("realtime_arm_joint_state") > 5 && r.count("realtime_arm_joint_state") > 5 &&
+			len(l.Strangers()) > 0
 	})
 	require.Len(t, s.pushedJoints(), 6)
 	require.Len(t, r.pushedJoints(), 7)
@@ -305,7 +315,8 @@ func TestArmWithAName(t *testing.T) {
 	nobody, n := observe(t, fake, func(a *realman.Arm) { a.Host, a.Polls = "nobody..invalid", nil })
 	for _, arm := range []*realman.Arm{a, b} {
 		l := listen(t, func() []*realman.Arm { return []*realman.Arm{nobody, arm} })
-		require.NoError(t, fake.PushTo((&net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: l.Port()}).String(), time.Millisecond))
+		require.NoError(t, fake.PushTo((&net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: l.Port()}).String(),
+			time.Millisecond))
 	}
 	eventually(t, "packets of the address that the name stands for", func() bool {
 		return s.count("realtime_arm_joint_state") > 0 && r.count("realtime_arm_joint_state") > 0
@@ -337,7 +348,8 @@ func TestArmWithANameThatOnlyPushes(t *testing.T) {
 	require.NoError(t, err)
 	a, s := observe(t, fake, func(a *realman.Arm) { a.Host, a.Port = "localhost", address.(*unix.SockaddrInet4).Port })
 	l := listen(t, func() []*realman.Arm { return []*realman.Arm{a} })
-	require.NoError(t, fake.PushTo((&net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: l.Port()}).String(), time.Millisecond))
+	require.NoError(t, fake.PushTo((&net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: l.Port()}).String(),
+		time.Millisecond))
 	eventually(t, "packets", func() bool { return s.count("realtime_arm_joint_state") > 0 })
 	eventually(t, "there are no strangers any more", func() bool { return len(l.Strangers()) == 0 })
 	require.False(t, a.Counts().Connected)
@@ -345,7 +357,8 @@ func TestArmWithANameThatOnlyPushes(t *testing.T) {
 
 // Replies and packets may arrive in another order than that of their states. Older states are dropped.
 func TestStampsAscend(t *testing.T) {
-	const packet = `{"state":"realtime_arm_joint_state","joint_status":{"joint_position":[1,2,3,4,5,6],"joint_en_flag":[1,1,1,1,1,1]}}`
+	const packet = `{"state":"realtime_arm_joint_state","joint_status":{"joint_position":[1,2,3,4,5,6],` +
+		`"joint_en_flag":[1,1,1,1,1,1]}}`
 	begin := time.Unix(1_700_000_000, 0)
 	var joints, others []time.Duration
 	a := &realman.Arm{Problem: func(err error) { t.Error(err) }, Handle: func(u *realman.Update) {
@@ -357,7 +370,8 @@ func TestStampsAscend(t *testing.T) {
 	for _, at := range []time.Duration{5, 10, 10, 8, 15, -time.Hour, 5 - time.Hour} {
 		a.Receive([]byte(packet), begin.Add(at))
 	}
-	require.Equal(t, []time.Duration{5, 10, 15, -time.Hour, 5 - time.Hour}, joints, "and a clock that was set is followed")
+	require.Equal(t, []time.Duration{5, 10, 15, -time.Hour, 5 - time.Hour}, joints,
+		"and a clock that was set is followed")
 	require.Len(t, others, 7, "parts without stamps are delivered")
 	require.EqualValues(t, 2, a.Counts().Late)
 	require.EqualValues(t, 7, a.Counts().Packets)

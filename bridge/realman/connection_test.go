@@ -40,7 +40,8 @@ func TestStampIsHalfway(t *testing.T) {
 	require.Equal(t, 8*time.Millisecond, c.arm.Counts().RoundTrip)
 	require.Equal(t, at(8), c.match(u), "no query")
 	c.due(100)
-	require.Equal(t, at(99), c.match(&Update{Name: "joint_degree", Received: at(99)}), "it came before it was asked for")
+	require.Equal(t, at(99), c.match(&Update{Name: "joint_degree", Received: at(99)}),
+		"it came before it was asked for")
 	require.Equal(t, at(8), c.match(&Update{Name: "controller_state", Received: at(8)}))
 }
 
@@ -66,7 +67,8 @@ func TestCommandsAreDue(t *testing.T) {
 
 	lines, _ = c.due(1000)
 	require.Equal(t, "{\"command\":\"get_joint_degree\"}\r\n", lines)
-	require.EqualValues(t, 1, c.arm.Counts().Unknown, "nothing came for the other one, which was never asked with success")
+	require.EqualValues(t, 1, c.arm.Counts().Unknown,
+		"nothing came for the other one, which was never asked with success")
 	reply("joint_degree", 1001)
 	for i := range 3 {
 		ms := 3100 * (i + 1)
@@ -155,7 +157,8 @@ func TestPushSavesAsking(t *testing.T) {
 
 func TestWithoutWhatIsPushed(t *testing.T) {
 	d := newDecoder()
-	u, err := d.decode([]byte(`{"state":"current_arm_state","arm_state":{"joint":[1,2,3,4,5,6],"pose":[1,2,3,4,5,6],"err":[0]}}`))
+	u, err := d.decode([]byte(`{"state":"current_arm_state","arm_state":{"joint":[1,2,3,4,5,6],"pose":[1,2,3,4,5,6],` +
+		`"err":[0]}}`))
 	require.NoError(t, err)
 	u.without(partJoints | partGripper)
 	require.Nil(t, u.Joints)
@@ -163,7 +166,8 @@ func TestWithoutWhatIsPushed(t *testing.T) {
 	require.NotNil(t, u.Errors)
 	u.without(1<<16 - 1)
 	require.Equal(t, &Update{Name: "current_arm_state"}, u)
-	u, err = d.decode([]byte(more(`"six_force_sensor":{"force":[1,2,3,4,5,6],"zero_force":[1,2,3,4,5,6]},"hand":{"pos":[1]}`)))
+	u, err = d.decode([]byte(more(`"six_force_sensor":{"force":[1,2,3,4,5,6],"zero_force":[1,2,3,4,5,6]},` +
+		`"hand":{"pos":[1]}`)))
 	require.NoError(t, err)
 	u.without(1<<16 - 1)
 	require.Equal(t, &Update{Name: "realtime_arm_joint_state"}, u)
@@ -171,8 +175,10 @@ func TestWithoutWhatIsPushed(t *testing.T) {
 
 func TestPushLine(t *testing.T) {
 	p := Push{Cycle: 12 * time.Millisecond, Port: 8089, ForceFrame: ToolFrame, Fields: []string{"joint_speed"}}
-	require.JSONEq(t, `{"command":"set_realtime_push","cycle":2,"enable":true,"port":8089,"force_coordinate":2,"ip":"192.168.1.10","custom":{"joint_speed":true}}`,
+	require.JSONEq(t, `{"command":"set_realtime_push","cycle":2,"enable":true,"port":8089,"force_coordinate":2,`+
+		`"ip":"192.168.1.10","custom":{"joint_speed":true}}`,
 		string(p.line("192.168.1.10")))
 	p = Push{IP: "10.0.0.1"}
-	require.JSONEq(t, `{"command":"set_realtime_push","cycle":1,"enable":true,"port":0,"force_coordinate":0,"ip":"10.0.0.1","custom":{}}`, string(p.line("192.168.1.10")))
+	require.JSONEq(t, `{"command":"set_realtime_push","cycle":1,"enable":true,"port":0,"force_coordinate":0,`+
+		`"ip":"10.0.0.1","custom":{}}`, string(p.line("192.168.1.10")))
 }

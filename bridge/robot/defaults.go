@@ -191,7 +191,9 @@ func (m *Mapping) extend(other *Mapping) (more bool) {
 		taken[a.Name] = true
 	}
 	for _, c := range other.Cameras {
-		if !slices.ContainsFunc(m.Cameras, func(known Camera) bool { return pictureOf(known.Topic) == pictureOf(c.Topic) }) {
+		if !slices.ContainsFunc(m.Cameras, func(known Camera) bool {
+			return pictureOf(known.Topic) == pictureOf(c.Topic)
+		}) {
 			c.Name = nameAll([]string{c.Topic}, cameraPrefix, taken)[0]
 			m.Cameras, more = append(m.Cameras, c), true
 		}

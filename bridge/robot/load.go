@@ -118,8 +118,8 @@ func parseArm(a *Arm, n *yaml.Node, prefix string) error {
 		}
 		r := slices.Index(episode.RoleNames[:], prefix+name)
 		if r < 0 {
-			return fmt.Errorf("line %d: field %s not found: there are pose, joint, gripper, velocity, effort, device, and "+
-				"below command the first three", n.Line, name)
+			return fmt.Errorf("line %d: field %s not found: there are pose, joint, gripper, velocity, effort, "+
+				"device, and below command the first three", n.Line, name)
 		}
 		s := &Stream{Topic: n.Value}
 		*a.stream(episode.Role(r)) = s

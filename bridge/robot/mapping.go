@@ -100,11 +100,11 @@ func (a *Arm) streams() iter.Seq2[episode.Role, *Stream] {
 // Stream locates numbers in the messages of a topic.
 type Stream struct {
 	Topic string
-	// Fields are paths, as in cdr.Schema.Path, to numbers, to arrays of them, or to a pose. nil: those that are usual for
-	// the type.
+	// Fields are paths, as in cdr.Schema.Path, to numbers, to arrays of them, or to a pose. nil: those that are usual
+	// for the type.
 	Fields []string
-	// Names are those of the columns. Of messages that name their numbers, as sensor_msgs/msg/JointState does, only these
-	// are taken, in this order; nil: all of them. A colon separates the name in messages from that of the column:
+	// Names are those of the columns. Of messages that name their numbers, as sensor_msgs/msg/JointState does, only
+	// these are taken, in this order; nil: all of them. A colon separates the name in messages from that of the column:
 	// "finger_joint:position".
 	Names []string
 	// Unit is that of the numbers; "" is rad for joints, m and rad for poses, none for others.

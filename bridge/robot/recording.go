@@ -372,7 +372,9 @@ func (s *survey) end() {
 		s.describe(e)
 	}
 	name := e.Name
-	for n := 1; slices.ContainsFunc(s.episodes, func(other *episode.Episode) bool { return other.Name == e.Name }); n++ {
+	for n := 1; slices.ContainsFunc(s.episodes, func(other *episode.Episode) bool {
+		return other.Name == e.Name
+	}); n++ {
 		e.Name = fmt.Sprintf("%s_%d", name, n)
 	}
 	s.episodes = append(s.episodes, e)

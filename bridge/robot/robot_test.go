@@ -374,7 +374,8 @@ func TestWriter(t *testing.T) {
 	require.Equal(t, ms(1020), all[0].Cameras[1].Stamps)
 	a := all[0].Arms[0]
 	require.Equal(t, ms(1030, 1040), a.Joint.Stamps)
-	require.InDeltaSlice(t, []float64{90, 180, -180}, []float64{a.Joint.Values[0], a.Joint.Values[2], a.Joint.Values[3]},
+	require.InDeltaSlice(t, []float64{90, 180, -180},
+		[]float64{a.Joint.Values[0], a.Joint.Values[2], a.Joint.Values[3]},
 		0)
 	require.True(t, align.IsMissing(a.Joint.Values[1]))
 	require.Equal(t, []float64{1, 2, 3, 0, 0, 0}, a.Pose.Values)

@@ -138,7 +138,8 @@ func (m *Mapping) topics() []string {
 func (t *topics) implied(topic string) {
 	for i := range t.m.Arms {
 		a := &t.m.Arms[i]
-		if a.Joint == nil || a.Joint.Topic != topic || a.Joint.Fields != nil || a.Joint.Scale != 0 || a.Velocity != nil ||
+		if a.Joint == nil || a.Joint.Topic != topic || a.Joint.Fields != nil || a.Joint.Scale != 0 ||
+			a.Velocity != nil ||
 			a.Effort != nil {
 			continue
 		}
@@ -165,7 +166,8 @@ func triggerField(s *cdr.Schema, path string) (*cdr.Path, error) {
 		return nil, fmt.Errorf("trigger of episodes: %w", err)
 	}
 	if t := p.Type(); t.Kind == rosidl.Nested || t.Shape != rosidl.Single {
-		return nil, fmt.Errorf("trigger of episodes: %q in %s is neither a number nor a text", cmp.Or(path, "data"), s.Name())
+		return nil, fmt.Errorf("trigger of episodes: %q in %s is neither a number nor a text", cmp.Or(path, "data"),
+			s.Name())
 	}
 	return p, nil
 }

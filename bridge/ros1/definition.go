@@ -86,7 +86,8 @@ func text(d *rosbag.Definition) string {
 func definition1(message *rosidl.Message, name func(string) (string, error)) (*rosbag.Definition, error) {
 	d := &rosbag.Definition{}
 	for _, c := range message.Constants {
-		d.Lines = append(d.Lines, rosbag.Line{Type: builtin1(c.Type.Kind), Name: c.Name, Value: value1(c.Value), Const: true})
+		d.Lines = append(d.Lines, rosbag.Line{Type: builtin1(c.Type.Kind), Name: c.Name, Value: value1(c.Value),
+			Const: true})
 	}
 	for _, f := range message.Fields {
 		l := rosbag.Line{Type: builtin1(f.Type.Kind), Name: f.Name}

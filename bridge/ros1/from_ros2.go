@@ -68,12 +68,14 @@ func newTo1(library *rosidl.Library, name string) (*to1, error) {
 		return nil, fmt.Errorf("%s of ROS 1 would be %s in ROS 2", root, found.name)
 	}
 	t := &to1{
-		name: root, text: text(r.definitions[root]), md5: rosbag.MD5(r.definitions, root), plan: plan{found.steps, m.losses},
+		name: root, text: text(r.definitions[root]), md5: rosbag.MD5(r.definitions, root),
+		plan:   plan{found.steps, m.losses},
 		schema: sync.OnceValues(func() (*cdr.Schema, error) { return cdr.NewSchema(library, name) }),
 	}
 	for _, contained := range slices.Sorted(maps.Keys(r.definitions)) {
 		if contained != root {
-			t.text += fmt.Sprintf("\n%s\nMSG: %s\n%s", strings.Repeat("=", 80), contained, text(r.definitions[contained]))
+			t.text += fmt.Sprintf("\n%s\nMSG: %s\n%s", strings.Repeat("=", 80), contained,
+				text(r.definitions[contained]))
 		}
 	}
 	return t, nil

@@ -37,7 +37,8 @@ var differing = map[string]string{
 	"std_msgs/Time":     "time data\n",
 	"std_msgs/Duration": "duration data\n",
 	logType1: "byte DEBUG=1\nbyte INFO=2\nbyte WARN=4\nbyte ERROR=8\nbyte FATAL=16\n" +
-		"Header header\nbyte level\nstring name\nstring msg\nstring file\nstring function\nuint32 line\nstring[] topics\n",
+		"Header header\nbyte level\nstring name\nstring msg\nstring file\nstring function\nuint32 line\nstring[] " +
+		"topics\n",
 }
 
 // renamed lists ROS 1 types with the names of fields and constants in ROS 2 and in ROS 1, where "" is none.

@@ -48,7 +48,8 @@ func newTranslator(
 	payload func(dst, payload []byte, steps []step) ([]byte, uint64, error),
 	convert func(c *codec.Channel) (func(c *codec.Channel) *translation, error),
 ) *translator {
-	return &translator{convert, map[string]func(*codec.Channel) *translation{}, payload, map[*codec.Channel]*translation{}}
+	return &translator{convert, map[string]func(*codec.Channel) *translation{}, payload,
+		map[*codec.Channel]*translation{}}
 }
 
 // ToROS2 returns a translator of ROS 1 messages, codec.EncodingROS1, to ROS 2. The types of ROS 2 are those of

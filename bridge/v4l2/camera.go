@@ -45,8 +45,8 @@ type Camera struct {
 	// Frame is called with each frame by the goroutine of Run. The frame's buffer returns to the driver afterwards.
 	Frame func(*Frame)
 
-	// Event, if not nil, is called by the goroutine of Run each time the device starts to stream (Status.Err is nil), is
-	// lost, or cannot be opened for a new reason. It is not called again while a lost device is missing.
+	// Event, if not nil, is called by the goroutine of Run each time the device starts to stream (Status.Err is nil),
+	// is lost, or cannot be opened for a new reason. It is not called again while a lost device is missing.
 	Event func(Status)
 
 	count counter
@@ -111,7 +111,8 @@ func (c *Camera) capture(ctx context.Context) error {
 		return err
 	}
 	if c.Rate != 0 && math.Abs(status.Rate-c.Rate) > 0.01*c.Rate {
-		if status.Rates, err = capture.Rates(status.Format.FourCC, status.Format.Width, status.Format.Height); err != nil {
+		if status.Rates, err = capture.Rates(status.Format.FourCC, status.Format.Width,
+			status.Format.Height); err != nil {
 			return err
 		}
 	}
@@ -205,7 +206,8 @@ func choose(nodes []Node, device string) ([]Node, error) {
 func present(nodes []Node) string {
 	var cameras []string
 	for _, node := range nodes {
-		if camera := strings.TrimSpace(node.Serial + " " + strconv.Quote(node.Name)); !slices.Contains(cameras, camera) {
+		if camera := strings.TrimSpace(node.Serial + " " + strconv.Quote(node.Name)); !slices.Contains(cameras,
+			camera) {
 			cameras = append(cameras, camera)
 		}
 	}

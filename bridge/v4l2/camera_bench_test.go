@@ -20,7 +20,8 @@ func BenchmarkCamera(b *testing.B) {
 		{FourCC: v4l2.YUYV, Width: 640, Height: 480},
 	} {
 		b.Run(format.FourCC.String(), func(b *testing.B) {
-			device := &v4l2test.Camera{Node: v4l2.Node{Path: "/dev/video0"}, Formats: []v4l2test.Format{format}, Manual: true}
+			device := &v4l2test.Camera{Node: v4l2.Node{Path: "/dev/video0"}, Formats: []v4l2test.Format{format},
+				Manual: true}
 			var system v4l2test.System
 			system.Plug(device)
 			c, err := v4l2.Open(&system, "/dev/video0")

@@ -113,7 +113,8 @@ func TestCameraFrames(t *testing.T) {
 			system.Plug(device)
 			camera := &v4l2.Camera{
 				System: system, Device: test.device, FourCC: test.fourCC, Rate: 15,
-				Controls: []v4l2.Setting{{Control: "brightness", Value: "99"}, {Control: "auto_exposure", Value: "manual mode"}},
+				Controls: []v4l2.Setting{{Control: "brightness", Value: "99"},
+					{Control: "auto_exposure", Value: "manual mode"}},
 			}
 			before := time.Now().UnixNano()
 			frames, events := run(t, camera)
@@ -166,7 +167,8 @@ func TestCameraUnplugged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			device, metadata := webcam()
 			system := new(v4l2test.System)
-			camera := &v4l2.Camera{System: system, Device: name, Controls: []v4l2.Setting{{Control: "brightness", Value: "7"}}}
+			camera := &v4l2.Camera{System: system, Device: name,
+				Controls: []v4l2.Setting{{Control: "brightness", Value: "7"}}}
 			frames, events := run(t, camera)
 			require.Error(t, next(t, events).Err)
 			system.Plug(metadata)
@@ -307,7 +309,8 @@ func TestCameraErrors(t *testing.T) {
 	}{
 		{"not there", &v4l2.Camera{Device: "/dev/video9"}, "/dev/video9: open: no such file or directory" +
 			"; it is not plugged in or has another name; ls -l /dev/v4l/by-id lists cameras"},
-		{"no such serial", &v4l2.Camera{Device: "77"}, `camera 77: no such camera; connected: 8A2F "HD Pro Webcam C920"`},
+		{"no such serial", &v4l2.Camera{Device: "77"},
+			`camera 77: no such camera; connected: 8A2F "HD Pro Webcam C920"`},
 		{"metadata", &v4l2.Camera{Device: "/dev/video1"},
 			`/dev/video1 captures metadata, not video: not a capture device; use another node of "HD Pro Webcam C920"`},
 		{"pixel format", &v4l2.Camera{Device: "/dev/video0", FourCC: v4l2.RGB3},

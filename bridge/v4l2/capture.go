@@ -62,7 +62,8 @@ func (c *Capture) query() error {
 	case can&kernel.V4L2_CAP_VIDEO_CAPTURE_MPLANE != 0:
 		c.kind = kernel.V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE
 	case can&kernel.V4L2_CAP_META_CAPTURE != 0:
-		return fmt.Errorf("%s captures metadata, not video: %w; use another node of %q", c.path, errNotCapture, c.Card())
+		return fmt.Errorf("%s captures metadata, not video: %w; use another node of %q", c.path, errNotCapture,
+			c.Card())
 	default:
 		return fmt.Errorf("%s does not capture video: %w; its capabilities are 0x%08x", c.path, errNotCapture, can)
 	}
@@ -126,14 +127,15 @@ func (c *Capture) Sizes(f FourCC) ([]Sizes, error) {
 func (c *Capture) Rates(f FourCC, width, height int) ([]Rates, error) {
 	var rates []Rates
 	item := kernel.FrmIvalEnum{PixelFormat: uint32(f), Width: uint32(width), Height: uint32(height)}
-	err := c.enumerate("list rates", kernel.VIDIOC_ENUM_FRAMEINTERVALS, unsafe.Pointer(&item), &item.Index, func() bool {
-		if item.Type == kernel.V4L2_FRMIVAL_TYPE_DISCRETE {
-			rates = append(rates, Rates{rate(item.Min), rate(item.Min)})
-			return true
-		}
-		rates = append(rates, Rates{Min: rate(item.Max), Max: rate(item.Min)})
-		return false
-	})
+	err := c.enumerate("list rates", kernel.VIDIOC_ENUM_FRAMEINTERVALS, unsafe.Pointer(&item), &item.Index,
+		func() bool {
+			if item.Type == kernel.V4L2_FRMIVAL_TYPE_DISCRETE {
+				rates = append(rates, Rates{rate(item.Min), rate(item.Min)})
+				return true
+			}
+			rates = append(rates, Rates{Min: rate(item.Max), Max: rate(item.Min)})
+			return false
+		})
 	return rates, err
 }
 
@@ -177,8 +179,8 @@ func (c *Capture) SetFormat(f FourCC, width, height int) (Format, error) {
 		return Format{}, c.missing(wanted, given)
 	}
 	if planes := argument.PixMP().NumPlanes; c.planar() && planes != 1 {
-		return Format{}, fmt.Errorf("%s: frames of %v are in %d separate planes, but only one can be captured; ask for a "+
-			"format such as NV12, not NM12",
+		return Format{}, fmt.Errorf("%s: frames of %v are in %d separate planes, but only one can be captured; ask "+
+			"for a format such as NV12, not NM12",
 			c.path, given, planes)
 	}
 	if err := given.check(); err != nil {
@@ -195,7 +197,8 @@ func (c *Capture) planar() bool { return c.kind == kernel.V4L2_BUF_TYPE_VIDEO_CA
 func (c *Capture) read(argument *kernel.Format) Format {
 	if c.planar() {
 		pix, plane := argument.PixMP(), &argument.PixMP().PlaneFmt[0]
-		return Format{FourCC(pix.PixelFormat), int(pix.Width), int(pix.Height), int(plane.BytesPerLine), int(plane.SizeImage)}
+		return Format{FourCC(pix.PixelFormat), int(pix.Width), int(pix.Height), int(plane.BytesPerLine),
+			int(plane.SizeImage)}
 	}
 	pix := &argument.Pix
 	return Format{FourCC(pix.PixelFormat), int(pix.Width), int(pix.Height), int(pix.BytesPerLine), int(pix.SizeImage)}

@@ -77,7 +77,8 @@ func TestStamp(t *testing.T) {
 		{"copied", kernel.V4L2_BUF_FLAG_TIMESTAMP_COPY, 100e9, 99.9e9, 2000e9, Receive},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			taken, source := stamp(&kernel.Buffer{Flags: test.flags, Timestamp: unix.NsecToTimeval(test.taken)}, test.given,
+			taken, source := stamp(&kernel.Buffer{Flags: test.flags, Timestamp: unix.NsecToTimeval(test.taken)},
+				test.given,
 				received)
 			require.Equal(t, test.want, taken)
 			require.Equal(t, test.source, source)

@@ -40,7 +40,8 @@ func controlled(t *testing.T, set *[]string, err unix.Errno) *v4l2.Capture {
 		Controls: []v4l2.Control{
 			{ID: 1, Type: 1, Label: "Gain", Min: -4, Max: 12, Step: 4},
 			{ID: 2, Type: 2, Label: "Auto-Focus, Continuous!", Max: 1},
-			{ID: 3, Type: 3, Label: "Mode", Max: 2, Menu: []v4l2.MenuItem{{Index: 0, Text: "Off"}, {Index: 2, Text: "50 Hz"}}},
+			{ID: 3, Type: 3, Label: "Mode", Max: 2,
+				Menu: []v4l2.MenuItem{{Index: 0, Text: "Off"}, {Index: 2, Text: "50 Hz"}}},
 			{ID: 4, Type: 4, Label: "Do White Balance"},
 			{ID: 5, Type: 5, Label: "Pixel Rate", Min: -math.MaxInt64, Max: math.MaxInt64, Step: 2},
 			{ID: 7, Type: 7, Label: "Text"},
@@ -84,7 +85,8 @@ func TestSet(t *testing.T) {
 		{"auto_focus_continuous", "True", "2=1", ""},
 		{"auto_focus_continuous", "false", "2=0", ""},
 		{"auto_focus_continuous", "1", "2=1", ""},
-		{"auto_focus_continuous", "2", "", "/dev/video0: control auto_focus_continuous: 2 is out of range: from 0 to 1"},
+		{"auto_focus_continuous", "2", "", "/dev/video0: control auto_focus_continuous: 2 is out of range: from 0 to " +
+			"1"},
 		{"mode", "50 hz", "3=2", ""},
 		{"mode", "2", "3=2", ""},
 		{"mode", "1", "", `/dev/video0: control mode: "1" is not in its menu: 0 (Off) and 2 (50 Hz)`},

@@ -17,7 +17,8 @@ import (
 func realDevice(t *testing.T) string {
 	path := os.Getenv("V4L2_DEVICE")
 	if path == "" {
-		t.Skip("V4L2_DEVICE does not name a camera to try, such as /dev/video0; without one, modprobe vivid makes one up")
+		t.Skip("V4L2_DEVICE does not name a camera to try, such as /dev/video0; without one, modprobe vivid makes " +
+			"one up")
 	}
 	return path
 }

@@ -75,7 +75,8 @@ func TestOpenErrors(t *testing.T) {
 		" does not capture video: not a capture device; its capabilities are 0x04000002": {
 			kernel.VIDIOC_QUERYCAP: can(0x04000002),
 		},
-		" cannot stream: not a capture device; its capabilities are 0x01000001": {kernel.VIDIOC_QUERYCAP: can(0x01000001)},
+		" cannot stream: not a capture device; its capabilities are " +
+			"0x01000001": {kernel.VIDIOC_QUERYCAP: can(0x01000001)},
 	} {
 		_, err := driven(&v4l2test.Camera{}, own)
 		require.EqualError(t, err, "/dev/video0"+want)
@@ -162,14 +163,15 @@ func TestSetRate(t *testing.T) {
 		{7.5, kernel.Fract{Numerator: 1000, Denominator: 7500}, kernel.Fract{Numerator: 1000, Denominator: 7500}, 7.5},
 		{30, kernel.Fract{Numerator: 1, Denominator: 30}, kernel.Fract{Denominator: 30}, 0},
 	} {
-		c, err := driven(&v4l2test.Camera{Formats: []v4l2test.Format{{FourCC: v4l2.GREY, Width: 8, Height: 4}}}, answers{
-			kernel.VIDIOC_S_PARM: func(argument unsafe.Pointer, _ func() error) error {
-				p := (*kernel.StreamParm)(argument)
-				require.Equal(t, test.asked, p.TimePerFrame)
-				p.Capability, p.TimePerFrame = kernel.V4L2_CAP_TIMEPERFRAME, test.answer
-				return nil
-			},
-		})
+		c, err := driven(&v4l2test.Camera{Formats: []v4l2test.Format{{FourCC: v4l2.GREY, Width: 8, Height: 4}}},
+			answers{
+				kernel.VIDIOC_S_PARM: func(argument unsafe.Pointer, _ func() error) error {
+					p := (*kernel.StreamParm)(argument)
+					require.Equal(t, test.asked, p.TimePerFrame)
+					p.Capability, p.TimePerFrame = kernel.V4L2_CAP_TIMEPERFRAME, test.answer
+					return nil
+				},
+			})
 		require.NoError(t, err)
 		rate, err := c.SetRate(test.rate)
 		require.NoError(t, err)

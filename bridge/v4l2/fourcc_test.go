@@ -10,7 +10,8 @@ import (
 
 func TestFourCC(t *testing.T) {
 	for text, want := range map[string]v4l2.FourCC{
-		"MJPG": 0x47504a4d, "YUYV": 0x56595559, "Z16": 0x2036315a, "Y16": v4l2.Y16, "RGB3": v4l2.RGB3, "BGR3": v4l2.BGR3,
+		"MJPG": 0x47504a4d, "YUYV": 0x56595559, "Z16": 0x2036315a, "Y16": v4l2.Y16, "RGB3": v4l2.RGB3,
+		"BGR3": v4l2.BGR3,
 		"GREY": v4l2.GREY, "UYVY": v4l2.UYVY, "NV12": v4l2.NV12, "YU12": v4l2.YU12, "Y16-BE": 0xa0363159,
 		"Y16 -BE": 0xa0363159, "JPEG": v4l2.JPEG, "H264": v4l2.H264, "HEVC": v4l2.HEVC,
 	} {

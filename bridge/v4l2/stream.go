@@ -81,7 +81,8 @@ func (s *Stream) start(buffers int) error {
 			offset, length = uint32(s.plane.M), s.plane.Length
 		}
 		if length == 0 || length > math.MaxInt32 || int(length) < s.format.Size && !s.format.FourCC.Compressed() {
-			return fmt.Errorf("%s: buffer %d of the driver has %d bytes, but an image in %v has %d", path, i, length, s.format,
+			return fmt.Errorf("%s: buffer %d of the driver has %d bytes, but an image in %v has %d", path, i, length,
+				s.format,
 				s.format.Size)
 		}
 		memory, err := device.Mmap(int64(offset), int(length))
@@ -270,8 +271,8 @@ type Frame struct {
 	// Sequence is the driver's frame number. It restarts each time the device is opened.
 	Sequence uint32
 
-	// Stamp is when the frame was taken, converted from the driver's monotonic clock to ns since the Unix epoch; Received
-	// is when it was dequeued. Without a stamp of the driver, Stamp equals Received.
+	// Stamp is when the frame was taken, converted from the driver's monotonic clock to ns since the Unix epoch;
+	// Received is when it was dequeued. Without a stamp of the driver, Stamp equals Received.
 	Stamp, Received int64
 
 	// Clock is the source of Stamp.

@@ -19,7 +19,8 @@ func BenchmarkAlign(b *testing.B) {
 	}
 	numbers := 0
 	for a := range 2 {
-		for _, columns := range [][]string{{"x", "y", "z", "rx", "ry", "rz"}, {"j0", "j1", "j2", "j3", "j4", "j5", "j6"},
+		for _, columns := range [][]string{{"x", "y", "z", "rx", "ry", "rz"},
+			{"j0", "j1", "j2", "j3", "j4", "j5", "j6"},
 			{"force", "position", "status"}} {
 			v := &Vector{Name: fmt.Sprintf("arm_%d/%s", a, columns[0])}
 			for _, name := range columns {

@@ -10,7 +10,8 @@ import (
 // FuzzAlign has any streams and options: whatever comes of them is in order.
 func FuzzAlign(f *testing.F) {
 	f.Add([]byte{}, "")
-	f.Add([]byte("\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10\x11\x12\x13\x14\x15\x16"), "union")
+	f.Add([]byte("\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10\x11\x12\x13\x14\x15\x16"),
+		"union")
 	f.Add([]byte("\xffabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz"), "fixed:100")
 	f.Fuzz(func(t *testing.T, data []byte, timeline string) {
 		take := func() (b byte) {
@@ -122,7 +123,8 @@ func check(t *testing.T, s Streams, o Options, table *Table) {
 				continue
 			}
 			late := camera.Stamps[frame] - table.Stamps[i]
-			if max(late, -late) > skew && o.MissingImage != MissingHold || late > 0 && (o.Causal || o.Image == ImageAsOf) {
+			if max(late, -late) > skew && o.MissingImage != MissingHold || late > 0 &&
+				(o.Causal || o.Image == ImageAsOf) {
 				t.Fatalf("row %d has a frame %d ns from it, %d are allowed", i, late, skew)
 			}
 		}
@@ -136,7 +138,8 @@ func check(t *testing.T, s Streams, o Options, table *Table) {
 				t.Fatalf("how column %s is known is not decided", c.Name)
 			}
 		}
-		if k < len(table.Vectors) && len(s.Vectors[k].Stamps) > 0 && o.Gaps == "" && table.Report.Vectors[k].Invalid == 0 {
+		if k < len(table.Vectors) && len(s.Vectors[k].Stamps) > 0 && o.Gaps == "" &&
+			table.Report.Vectors[k].Invalid == 0 {
 			for i, x := range rows.Values {
 				if math.IsInf(x, 0) {
 					t.Fatalf("number %d of stream %d is %v", i, k, x)

@@ -21,8 +21,8 @@ const (
 	Euler
 	// Quaternion is one of four consecutive columns, x, y, z and w, interpolated together along the shortest rotation.
 	Quaternion
-	// Unwrap is Linear for an angle in rad, or deg if Unit says so, of a joint that turns on while its sensor wraps: two
-	// consecutive samples are at most half a turn apart.
+	// Unwrap is Linear for an angle in rad, or deg if Unit says so, of a joint that turns on while its sensor wraps:
+	// two consecutive samples are at most half a turn apart.
 	Unwrap
 )
 

@@ -45,20 +45,20 @@ const Unlimited = time.Duration(-1)
 // Attributes, flags with - for _.
 type Options struct {
 	// Timeline sets the times of rows: "camera" (default), each frame of the first camera; "camera:NAME", of another
-	// camera; "union", each frame of any camera, once within UnionWindow; "fixed:RATE", RATE per second, once all streams
-	// have begun; "topic:NAME", each sample of a stream, by its topic or name.
+	// camera; "union", each frame of any camera, once within UnionWindow; "fixed:RATE", RATE per second, once all
+	// streams have begun; "topic:NAME", each sample of a stream, by its topic or name.
 	Timeline string
 	// UnionWindow is the greatest distance of frames of a union that share a row; 0 (default) is the same millisecond.
 	UnionWindow time.Duration
 
-	// Ends is how to handle rows before the first or after the last sample of a stream: "drop" them (default), or "clamp":
-	// take that sample up to MaxExtrapolation from it. The last command holds for ever.
+	// Ends is how to handle rows before the first or after the last sample of a stream: "drop" them (default), or
+	// "clamp": take that sample up to MaxExtrapolation from it. The last command holds for ever.
 	Ends string
 	// MaxExtrapolation limits "clamp"; 0 (default) is the stream's median period, Unlimited is no limit.
 	MaxExtrapolation time.Duration
 	// MaxGap is the greatest distance of two samples for interpolation, and the greatest age of a sample if Causal; 0
-	// (default) is five median periods of the stream and at least 100 ms, Unlimited is no limit. Columns that Hold have no
-	// gaps.
+	// (default) is five median periods of the stream and at least 100 ms, Unlimited is no limit. Columns that Hold have
+	// no gaps.
 	MaxGap time.Duration
 	// Gaps is how to handle rows in gaps, or before a column has its first value: "drop" them (default), or set these
 	// values to NaN ("nan").
@@ -70,16 +70,16 @@ type Options struct {
 	// MaxImageSkew is the greatest distance of a frame from its row; 0 (default) is half the camera's median period, or
 	// the whole period with "asof", Unlimited is no limit.
 	MaxImageSkew time.Duration
-	// MissingImage is how to handle rows without such a frame: "drop" them (default), "hold" the latest frame before, or
-	// "black".
+	// MissingImage is how to handle rows without such a frame: "drop" them (default), "hold" the latest frame before,
+	// or "black".
 	MissingImage string
 
 	// Causal uses only data from before a row: all columns Hold, and Image is "asof".
 	Causal bool
 
-	// Action is the source of actions: "command", the last command; "next-state", the state of the next row, for the last
-	// row its own; "copy", the state of the same row. "auto" (default) is "command" for streams with commands, else
-	// "next-state".
+	// Action is the source of actions: "command", the last command; "next-state", the state of the next row, for the
+	// last row its own; "copy", the state of the same row. "auto" (default) is "command" for streams with commands,
+	// else "next-state".
 	Action string
 
 	// Stamps is the source of the streams' times, for the reader of a recording: "header" (default), the stamps in

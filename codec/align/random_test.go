@@ -140,7 +140,8 @@ func requireRow(t *testing.T, want []float64, rows *Rows, i int, at string) {
 			c += 2
 			continue
 		}
-		require.Equal(t, math.IsNaN(want[c]), math.IsNaN(got[c]), "%s: column %d of %s: want %v, got %v", at, c, rows.Name,
+		require.Equal(t, math.IsNaN(want[c]), math.IsNaN(got[c]), "%s: column %d of %s: want %v, got %v", at, c,
+			rows.Name,
 			want[c], got[c])
 		if !math.IsNaN(want[c]) {
 			require.InDelta(t, want[c], got[c], 1e-9, at)

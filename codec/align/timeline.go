@@ -36,7 +36,8 @@ func (s *aligner) timeline() ([]int64, error) {
 	case len(points) == 0:
 		return nil, fmt.Errorf("timeline %q has no rows; choose another one", s.options.Timeline)
 	case len(points) > maxPoints:
-		return nil, fmt.Errorf("timeline %q: %d rows are too many, at most %d are possible", s.options.Timeline, len(points),
+		return nil, fmt.Errorf("timeline %q: %d rows are too many, at most %d are possible", s.options.Timeline,
+			len(points),
 			maxPoints)
 	}
 	return points, nil
@@ -152,7 +153,8 @@ func (s *aligner) fixed(rate float64) ([]int64, error) {
 			formatStamp(from), formatStamp(to))
 	}
 	if n := float64(to-from) / 1e9 * rate; n >= maxPoints {
-		return nil, fmt.Errorf("%.0f rows are too many, at most %d are possible; look for wrong stamps from %s to %s", n,
+		return nil, fmt.Errorf("%.0f rows are too many, at most %d are possible; look for wrong stamps from %s to %s",
+			n,
 			maxPoints, formatStamp(from), formatStamp(to))
 	}
 	var points []int64

@@ -40,7 +40,8 @@ func benchmarkLog(b testing.TB, frames int) string {
 			add = EventAddList{{Actor: uint32(drivers + i), Type: ActorWalker, BlueprintID: "walker.pedestrian.0001"}}
 			del = EventDelList{EventDel(drivers + i - 200)}
 		}
-		l.add(&FrameStart{uint64(i + 1), 0.05, float64(i) / 20}, &add, &del, &EventParentList{}, &CollisionList{}, &positions,
+		l.add(&FrameStart{uint64(i + 1), 0.05, float64(i) / 20}, &add, &del, &EventParentList{}, &CollisionList{},
+			&positions,
 			&StateList{},
 			&controls, &AnimWalkerList{}, &lights, &motions, &FrameEnd{})
 		if len(l.data) > 1<<20 || i == frames-1 {

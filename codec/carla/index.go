@@ -62,7 +62,8 @@ func newIndex(w *walker, p Profile) (*index, error) {
 		}
 		changed, err := state.Apply(f.data)
 		if err != nil {
-			x.problem(codec.EventDamage, f.time, fmt.Sprintf("read %s: frame %d at %#x: %v", w.path, f.Frame, f.pos, err))
+			x.problem(codec.EventDamage, f.time, fmt.Sprintf("read %s: frame %d at %#x: %v", w.path, f.Frame, f.pos,
+				err))
 		}
 		if changed {
 			between += len(f.data)

@@ -92,7 +92,8 @@ func (l *logBuilder) live(frames int) *logBuilder {
 		}
 		bodies = append(bodies, &PositionList{{n, at(2), at(3)}})
 		if i%3 == 0 {
-			bodies = append(bodies, &SceneLightList{{Light: int32(i%5) - 1, Intensity: float32(i)}, {Light: 7, On: i%2 == 0}})
+			bodies = append(bodies, &SceneLightList{{Light: int32(i%5) - 1, Intensity: float32(i)},
+				{Light: 7, On: i%2 == 0}})
 		}
 		if i%5 == 0 {
 			bodies = append(bodies, &WeatherList{{Wetness: float32(i)}})

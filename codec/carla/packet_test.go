@@ -14,9 +14,11 @@ import (
 
 // Every packet of every profile is decoded to what was encoded, and has the size that its fields add up to.
 func TestPackets(t *testing.T) {
-	// Sizes of the data with two elements in each list, and strings as fill makes them: 2 + 2 elements, narrow and wide.
+	// Sizes of the data with two elements in each list, and strings as fill makes them: 2 + 2 elements, narrow and
+	// wide.
 	sizes := map[uint8][2]int{
-		0: {24, 24}, 1: {0, 0}, 3: {10, 10}, 4: {18, 18}, 5: {30, 30}, 6: {58, 106}, 7: {22, 22}, 8: {44, 44}, 9: {18, 18},
+		0: {24, 24}, 1: {0, 0}, 3: {10, 10}, 4: {18, 18}, 5: {30, 30}, 6: {58, 106}, 7: {22, 22}, 8: {44, 44},
+		9:  {18, 18},
 		10: {18, 18}, 11: {54, 54}, 12: {58, 106}, 13: {58, 106}, 14: {8, 8}, 16: {34, 34}, 17: {58, 106}, 18: {8, 8},
 		20: {8, 8}, 24: {114, 114},
 	}
@@ -69,19 +71,21 @@ func TestPacketBytes(t *testing.T) {
 	}{
 		{"FrameStart", UE4, &FrameStart{3, 0.5, 1}, "00 18000000 0300000000000000 000000000000e03f 000000000000f03f"},
 		{"FrameEnd", UE4, &FrameEnd{}, "01 00000000"},
-		{"EventAdd", UE4, &EventAddList{{Actor: 7, Type: ActorWalker, Location: Vector{1, 2, 3}, Rotation: Vector{-1, 0, 0.5},
+		{"EventAdd", UE4, &EventAddList{{Actor: 7, Type: ActorWalker, Location: Vector{1, 2, 3},
+			Rotation:  Vector{-1, 0, 0.5},
 			Blueprint: 9, BlueprintID: "ab", Attributes: []Attribute{{AttributeInt, "c", ""}}}},
-			"02 2f000000 0100 07000000 02 0000803f 00000040 00004040 000080bf 00000000 0000003f 09000000 0200 6162 0100 01 " +
-				"0100 63 0000"},
+			"02 2f000000 0100 07000000 02 0000803f 00000040 00004040 000080bf 00000000 0000003f 09000000 0200 6162 " +
+				"0100 01 0100 63 0000"},
 		{"EventAdd of 0.9.16", UE4New, &EventAddList{{Actor: 7, Attributes: []Attribute{{AttributeInt, "c", ""}}}},
-			"02 2d000000 0100 07000000 00 00000000 00000000 00000000 00000000 00000000 00000000 00000000 0000 0100 02 0100 " +
-				"63 0000"},
-		{"Collision", UE4, &CollisionList{{1, 2, NoActor, true, false}}, "05 10000000 0100 01000000 02000000 ffffffff 01 00"},
+			"02 2d000000 0100 07000000 00 00000000 00000000 00000000 00000000 00000000 00000000 00000000 0000 0100 " +
+				"02 0100 63 0000"},
+		{"Collision", UE4, &CollisionList{{1, 2, NoActor, true, false}},
+			"05 10000000 0100 01000000 02000000 ffffffff 01 00"},
 		{"Position", UE4, &PositionList{{4, Vector{1, 0, 0}, Vector{0, 0, 1}}},
 			"06 1e000000 0100 04000000 0000803f 00000000 00000000 00000000 00000000 0000803f"},
 		{"Position of UE5", UE5, &PositionList{{4, Vector{1, 0, 0}, Vector{0, 0, 1}}},
-			"06 36000000 0100 04000000 000000000000f03f 0000000000000000 0000000000000000 0000000000000000 0000000000000000 " +
-				"000000000000f03f"},
+			"06 36000000 0100 04000000 000000000000f03f 0000000000000000 0000000000000000 0000000000000000 " +
+				"0000000000000000 000000000000f03f"},
 		{"State", UE4, &StateList{{5, true, 1, Green}}, "07 0c000000 0100 05000000 01 0000803f 02"},
 		{"AnimVehicle", UE4, &AnimVehicleList{{6, -1, 1, 0.5, true, -1}},
 			"08 17000000 0100 06000000 000080bf 0000803f 0000003f 01 ffffffff"},
@@ -165,7 +169,8 @@ func TestPacketErrors(t *testing.T) {
 func TestOtherLayouts(t *testing.T) {
 	for _, written := range []Profile{UE4Old, UE4, UE5} {
 		for _, read := range []Profile{UE4Old, UE4, UE5} {
-			for _, id := range []uint8{IDEventAdd, IDPosition, IDKinematics, IDBoundingBox, IDTriggerVolume, IDWalkerBones,
+			for _, id := range []uint8{IDEventAdd, IDPosition, IDKinematics, IDBoundingBox, IDTriggerVolume,
+				IDWalkerBones,
 				IDPhysicsControl} {
 				want := filled(written, id)
 				frame, err := AppendPacket(nil, written, want)

@@ -40,8 +40,9 @@ func TestSamples(t *testing.T) {
 		{realLogs[1], 461, "ue4-0.9.11", "2020-09-03T07:37:39Z", "15.8809", map[string]uint64{
 			"FrameStart": 461, "FrameEnd": 461, "EventAdd": 461, "EventDel": 461, "EventParent": 461, "Collision": 461,
 			"Position": 461, "State": 461,
-			"AnimVehicle": 461, "AnimWalker": 461, "VehicleLight": 461, "SceneLight": 1, "BoundingBox": 461, "PlatformTime": 461,
-			"Kinematics": 460, "PhysicsControl": 1, "TrafficLightTime": 1,
+			"AnimVehicle": 461, "AnimWalker": 461, "VehicleLight": 461, "SceneLight": 1, "BoundingBox": 461,
+			"PlatformTime": 461,
+			"Kinematics":   460, "PhysicsControl": 1, "TrafficLightTime": 1,
 		}, map[string]uint64{"vehicle": 1, "traffic light": 36, "traffic sign": 21, "other": 125}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -243,7 +244,8 @@ func TestDamage(t *testing.T) {
 			require.Equal(t, io.EOF, end)
 			require.Len(t, reports, 1)
 			require.ErrorIs(t, reports[0], ErrDamaged)
-			require.ErrorContains(t, reports[0], fmt.Sprintf("read a.log: damaged from %#x to %#x: ", x.frames[test.lost[0]].pos,
+			require.ErrorContains(t, reports[0], fmt.Sprintf("read a.log: damaged from %#x to %#x: ",
+				x.frames[test.lost[0]].pos,
 				x.frames[test.lost[len(test.lost)-1]+1].pos))
 			var want []message
 			whole, _ := read(t, readerOf(t, log), codec.Query{})
@@ -337,7 +339,8 @@ func TestSeek(t *testing.T) {
 			from, _ := read(t, r, codec.Query{Start: messages[20].time})
 			require.Equal(t, messages[21:], from[1:])
 			for _, q := range []codec.Query{
-				{Start: messages[len(messages)-1].time + 1}, {End: 1}, {Start: messages[3].time + 1, End: messages[3].time + 2},
+				{Start: messages[len(messages)-1].time + 1}, {End: 1},
+				{Start: messages[3].time + 1, End: messages[3].time + 2},
 				{Topics: func(*codec.Channel) bool { return false }},
 			} {
 				none, end := read(t, r, q)
@@ -397,9 +400,11 @@ func TestState(t *testing.T) {
 	for _, p := range []Profile{UE4New, UE5, UE4Old} {
 		s := NewState(p)
 		bodies := []Body{
-			&EventAddList{{Actor: 1}, {Actor: 2}, {Actor: 3}}, &EventParentList{{Actor: 2, Parent: 1}, {Actor: 9, Parent: 1}},
+			&EventAddList{{Actor: 1}, {Actor: 2}, {Actor: 3}},
+			&EventParentList{{Actor: 2, Parent: 1}, {Actor: 9, Parent: 1}},
 			&SceneLightList{{Light: -1}, {Light: 4}}, &SceneLightList{{Light: 4, On: true}},
-			&WeatherList{{Wetness: 1}, {Wetness: 2}}, &BoundingBoxList{{Actor: 1, Extension: Vector{1, 2, 3}}, {Actor: 3}},
+			&WeatherList{{Wetness: 1}, {Wetness: 2}},
+			&BoundingBoxList{{Actor: 1, Extension: Vector{1, 2, 3}}, {Actor: 3}},
 			&TriggerVolumeList{{Actor: 2}},
 			&TrafficLightTimeList{{Actor: 2, Green: 5}}, filled(p, IDPhysicsControl), &EventDelList{3},
 		}

@@ -70,7 +70,8 @@ func (s *State) Apply(frame []byte) (changed bool, err error) {
 // concerns reports whether a packet changes the state.
 func (s *State) concerns(k Packet) bool {
 	switch k.ID {
-	case IDEventAdd, IDEventDel, IDEventParent, IDSceneLight, IDWeather, IDBoundingBox, IDTriggerVolume, IDPhysicsControl,
+	case IDEventAdd, IDEventDel, IDEventParent, IDSceneLight, IDWeather, IDBoundingBox, IDTriggerVolume,
+		IDPhysicsControl,
 		IDTrafficLightTime:
 		return !k.Empty()
 	}

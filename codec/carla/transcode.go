@@ -28,7 +28,8 @@ func Transcode(dst []byte, p Profile, d *Decoder, frame []byte) (_ []byte, left 
 		}
 		if _, ok := b.ID(p); !ok {
 			if !k.Empty() {
-				left = append(left, fmt.Sprintf("%s, which profile %s does not have", d.Profile.PacketName(k.ID), p.Name))
+				left = append(left, fmt.Sprintf("%s, which profile %s does not have", d.Profile.PacketName(k.ID),
+					p.Name))
 			}
 			continue
 		}

@@ -78,7 +78,8 @@ type chunk struct {
 func newEncoder(path string, o codec.CreateOptions, last *encoder) *encoder {
 	w := &encoder{
 		path: path, salvaged: o.Salvaged,
-		chunkSize: cmp.Or(o.ChunkSize, defaultChunkSize), duration: int64(cmp.Or(o.ChunkDuration, defaultChunkDuration)),
+		chunkSize: cmp.Or(o.ChunkSize, defaultChunkSize),
+		duration:  int64(cmp.Or(o.ChunkDuration, defaultChunkDuration)),
 	}
 	w.chunk = &chunk{encoder: w}
 	if last != nil {
@@ -110,8 +111,8 @@ func (w *encoder) Declare(c *codec.Channel) error {
 		return nil
 	}
 	if date := own.Metadata[KeyDate]; h.Map != w.header.Map || p != w.profile || c.Metadata[KeyDate] != date {
-		return fmt.Errorf("write %s: %s has map %s, profile %s and date %s, the log has map %s, profile %s and date %s: "+
-			"write a log for each",
+		return fmt.Errorf("write %s: %s has map %s, profile %s and date %s, the log has map %s, profile %s and date "+
+			"%s: write a log for each",
 			w.path, c.Topic, h.Map, p.Name, c.Metadata[KeyDate], w.header.Map, w.profile.Name, date)
 	}
 	return nil

@@ -114,7 +114,8 @@ func TestTranscodeLeaves(t *testing.T) {
 	d := Decoder{Profile: UE4New}
 	got, left, err := Transcode(nil, UE4, &d, frame)
 	require.NoError(t, err)
-	require.Equal(t, []string{"VehicleDoor, which profile ue4-0.9.15 does not have", "State that cannot be decoded"}, left)
+	require.Equal(t, []string{"VehicleDoor, which profile ue4-0.9.15 does not have", "State that cannot be decoded"},
+		left)
 	require.Equal(t, newLog(t, UE4).frame(1, &PositionList{{Actor: 1}}, filled(UE4, IDPhysicsControl)).data[34:], got)
 	got, left, err = Transcode(nil, UE5, &d, frame)
 	require.NoError(t, err)
@@ -122,7 +123,8 @@ func TestTranscodeLeaves(t *testing.T) {
 		left)
 	require.Equal(t, newLog(t, UE5).frame(1, filled(UE5, UE5.Doors), &PositionList{{Actor: 1}}).data[34:], got)
 	// Empty lists are no loss.
-	_, left, err = Transcode(nil, UE4, &d, newLog(t, UE4New).frame(1, &VehicleDoorList{}, &PhysicsControlList{}).data[34:])
+	_, left, err = Transcode(nil, UE4, &d, newLog(t, UE4New).frame(1, &VehicleDoorList{},
+		&PhysicsControlList{}).data[34:])
 	require.NoError(t, err)
 	require.Empty(t, left)
 	_, _, err = Transcode(nil, UE4, &d, frame[:len(frame)-1])
@@ -158,9 +160,11 @@ func TestSalvaged(t *testing.T) {
 		name      string
 		log, want map[float64]float64 // durations by Elapsed
 	}{
-		{"one that was not set", map[float64]float64{0: 0.5, 0.5: -1, 1: -1}, map[float64]float64{0: 0.5, 0.5: 0.5, 1: -1}},
+		{"one that was not set", map[float64]float64{0: 0.5, 0.5: -1, 1: -1},
+			map[float64]float64{0: 0.5, 0.5: 0.5, 1: -1}},
 		{"the last one is set", map[float64]float64{0: 0.5, 0.5: 0.25}, map[float64]float64{0: 0.5, 0.5: -1}},
-		{"frames are missing", map[float64]float64{0: 0.5, 2: 0.5, 2.5: -1}, map[float64]float64{0: 2, 2: 0.5, 2.5: -1}},
+		{"frames are missing", map[float64]float64{0: 0.5, 2: 0.5, 2.5: -1},
+			map[float64]float64{0: 2, 2: 0.5, 2.5: -1}},
 		{"wrong ones", map[float64]float64{0: 7, 0.5: math.NaN(), 1: math.Inf(1), 1.5: -3},
 			map[float64]float64{0: 0.5, 0.5: 0.5, 1: 0.5, 1.5: -1}},
 		{"one frame", map[float64]float64{0: 0.5}, map[float64]float64{0: -1}},

@@ -161,7 +161,8 @@ func TestRewards(t *testing.T) {
 func TestVelocityAndEffort(t *testing.T) {
 	joint := vector("arm_0/joint", 100, func(i int) float64 { return float64(i * i) }, "a", "b")
 	e := &Episode{Name: "take", Cameras: []*Camera{camera("camera_0", 30)}, Arms: []*Arm{
-		{Name: "arm_0", Joint: joint, Gripper: vector("arm_0/gripper", 100, func(int) float64 { return 0.5 }, "position")},
+		{Name: "arm_0", Joint: joint, Gripper: vector("arm_0/gripper", 100, func(int) float64 { return 0.5 },
+			"position")},
 		{Name: "arm_1"},
 	}}
 	e.Arms[0].Velocity = vector("arm_0/velocity", 100, func(i int) float64 { return float64(i) + 0.5 }, "b", "a")

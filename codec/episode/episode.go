@@ -63,8 +63,8 @@ func (c *Camera) EachFrame(indices []int, do func(i int, f *Frame) error) (err e
 
 // Frames reads the frames of a camera.
 type Frames interface {
-	// Frame returns the frame of Stamps[i]. It is valid until the next call. Reading in order is fast, going back may be
-	// slow.
+	// Frame returns the frame of Stamps[i]. It is valid until the next call. Reading in order is fast, going back may
+	// be slow.
 	Frame(i int) (Frame, error)
 	Close() error
 }

@@ -144,7 +144,9 @@ func (l *Layout) Apply(e *Episode) *Episode {
 
 // spread returns v with the given columns and units.
 func spread(v *align.Vector, columns []align.Column) *align.Vector {
-	if slices.EqualFunc(v.Columns, columns, func(a, b align.Column) bool { return a.Name == b.Name && a.Unit == b.Unit }) {
+	if slices.EqualFunc(v.Columns, columns, func(a, b align.Column) bool {
+		return a.Name == b.Name && a.Unit == b.Unit
+	}) {
 		return v
 	}
 	from, factor := make([]int, len(columns)), make([]float64, len(columns))

@@ -71,7 +71,8 @@ func recording(open *int) []*Episode {
 			Name: "first",
 			Cameras: []*Camera{withPictures(camera("camera_0", 3), pictures{"jpeg", 0, open}),
 				withPictures(camera("camera_1", 2), pictures{"rgb8", 0, open})},
-			Arms: []*Arm{{Name: "arm_0", Pose: pose, Joint: joint, Effort: effort, Gripper: gripper, CommandJoint: command}},
+			Arms: []*Arm{{Name: "arm_0", Pose: pose, Joint: joint, Effort: effort, Gripper: gripper,
+				CommandJoint: command}},
 		},
 		{Name: "second", Arms: []*Arm{{Name: "arm_0", Pose: backwards}}},
 	}
@@ -102,7 +103,8 @@ func TestReader(t *testing.T) {
 	r := NewReader("session", path, source)
 	list, payloads := read(t, r, codec.Query{})
 	require.Equal(t, []string{
-		"/camera_0/image/compressed 0", "/camera_1/image_raw 0", "/arm_0/pose 0", "/arm_0/joint_states 0", "/arm_0/gripper 0",
+		"/camera_0/image/compressed 0", "/camera_1/image_raw 0", "/arm_0/pose 0", "/arm_0/joint_states 0",
+		"/arm_0/gripper 0",
 		"/arm_0/command/joint_states 0",
 		"/arm_0/pose 10000000", "/arm_0/joint_states 10000000", "/arm_0/gripper 10000000",
 		"/arm_0/pose 20000000", "/arm_0/joint_states 20000000", "/arm_0/gripper 20000000",
@@ -119,7 +121,8 @@ func TestReader(t *testing.T) {
 	require.Empty(t, joints.Position, "only an effort was left")
 	require.Equal(t, []float64{4, 4}, joints.Effort)
 	var compressed sensor_msgs.CompressedImage
-	require.NoError(t, cdr.Unmarshal(payloads["/camera_0/image/compressed sensor_msgs/msg/CompressedImage"], &compressed))
+	require.NoError(t, cdr.Unmarshal(payloads["/camera_0/image/compressed sensor_msgs/msg/CompressedImage"],
+		&compressed))
 	require.Equal(t, "jpeg", compressed.Format)
 	require.Equal(t, []byte{2, 1, 2}, compressed.Data)
 	require.Equal(t, int32(1), compressed.Header.Stamp.Sec)
@@ -164,7 +167,8 @@ func TestReaderQuery(t *testing.T) {
 		Start: 1e9 + 1e7, End: 1e9 + 3e7, Topics: func(c *codec.Channel) bool { return c.Topic != "/arm_0/pose" },
 	})
 	require.Equal(t, []string{
-		"/arm_0/joint_states 10000000", "/arm_0/gripper 10000000", "/arm_0/joint_states 20000000", "/arm_0/gripper 20000000",
+		"/arm_0/joint_states 10000000", "/arm_0/gripper 10000000", "/arm_0/joint_states 20000000",
+		"/arm_0/gripper 20000000",
 	}, list)
 
 	it, err := codec.Latest(r, codec.Query{End: 1e9 + 3e7}, func(c *codec.Channel) int {
@@ -180,7 +184,8 @@ func TestReaderQuery(t *testing.T) {
 		latest = append(latest, fmt.Sprintf("%s %d", m.Channel.Topic, m.LogTime-1e9))
 	}
 	require.Equal(t, []string{
-		"/camera_1/image_raw 0", "/arm_0/command/joint_states 0", "/arm_0/pose 20000000", "/arm_0/joint_states 20000000",
+		"/camera_1/image_raw 0", "/arm_0/command/joint_states 0", "/arm_0/pose 20000000",
+		"/arm_0/joint_states 20000000",
 		"/arm_0/gripper 20000000",
 	}, latest)
 }
@@ -201,7 +206,8 @@ func TestReaderValues(t *testing.T) {
 
 func TestReaderDamage(t *testing.T) {
 	open := 0
-	broken := &Episode{Name: "broken", Cameras: []*Camera{withPictures(camera("camera_0", 4), pictures{"jpeg", 2, &open})}}
+	broken := &Episode{Name: "broken", Cameras: []*Camera{withPictures(camera("camera_0", 4),
+		pictures{"jpeg", 2, &open})}}
 	source := &takes{episodes: []*Episode{broken}, damage: []error{errors.New("a table is broken")}}
 	r := NewReader("session", t.TempDir(), source)
 

@@ -17,8 +17,8 @@ type Rows struct {
 	Stamps  []int64   // ns since the Unix epoch, each later than the one before
 	Frames  [][]int   // by camera and row, the index of the frame; -1: none
 	Arms    []ArmRows // as Episode.Arms
-	// ActionSource is the source of actions: "command", "next-state" or "copy", with exceptions for single streams, as in
-	// "command, next-state for arm_0/gripper".
+	// ActionSource is the source of actions: "command", "next-state" or "copy", with exceptions for single streams, as
+	// in "command, next-state for arm_0/gripper".
 	ActionSource string
 	Rewards      []float64 // by row: 1 for the last row of a successful episode, else 0
 	// Synthetic is true if success is unknown.

@@ -18,7 +18,8 @@ func message() *cdr.Struct {
 		return &cdr.Struct{Type: "p/msg/Point", Fields: []cdr.Field{{Name: "x", Value: x}}}
 	}
 	return &cdr.Struct{Type: "p/msg/All", Fields: []cdr.Field{
-		{Name: "flag", Value: true}, {Name: "count", Value: uint64(math.MaxUint64)}, {Name: "small", Value: float32(0.1)},
+		{Name: "flag", Value: true}, {Name: "count", Value: uint64(math.MaxUint64)},
+		{Name: "small", Value: float32(0.1)},
 		{Name: "tiny", Value: 1e-7}, {Name: "whole", Value: 3.0}, {Name: "text", Value: "it's: 1"},
 		{Name: "point", Value: point(1.5)}, {Name: "points", Value: []*cdr.Struct{point(1), point(2)}},
 		{Name: "none", Value: []float64{}}, {Name: "bytes", Value: []uint8{1, 255}},
@@ -58,9 +59,11 @@ empty: {}
 
 // Every text comes back from a reader of YAML and of JSON.
 func TestTexts(t *testing.T) {
-	for _, text := range []string{"", "a", "base_link", "/tf", "yes", "Null", "~", "1", "1.5", "1e5", "0x1F", "-", "- a",
+	for _, text := range []string{"", "a", "base_link", "/tf", "yes", "Null", "~", "1", "1.5", "1e5", "0x1F", "-",
+		"- a",
 		"a: b",
-		"a #b", " a", "a ", "'", `"`, "\\", "a\nb", "\t", "\x1b[2J", "\u009b2J", "\u007f", "a\u202eb", "größe", "日本", "&a", "*a", "!a", "%a", "@a", "`a", "{}",
+		"a #b", " a", "a ", "'", `"`, "\\", "a\nb", "\t", "\x1b[2J", "\u009b2J", "\u007f", "a\u202eb", "größe", "日本",
+		"&a", "*a", "!a", "%a", "@a", "`a", "{}",
 		"[]", "a,b", "?", "2021-07-23", "12:30:00", "<b>", "=", "y", "...", "---", strings.Repeat("x", 300)} {
 		var got struct{ V any }
 		in := &cdr.Struct{Fields: []cdr.Field{{Name: "v", Value: text}}}
@@ -90,7 +93,8 @@ func TestColumns(t *testing.T) {
 		paths, cells = append(paths, c.Path), append(cells, Cell(c.Value))
 	}
 	require.Equal(t, strings.Fields("flag count small tiny whole text point.x points none bytes texts"), paths)
-	require.Equal(t, []string{"true", "18446744073709551615", "0.1", "1e-07", "3", "it's: 1", "1.5", `[{"x":1},{"x":2}]`, "[]",
+	require.Equal(t, []string{"true", "18446744073709551615", "0.1", "1e-07", "3", "it's: 1", "1.5",
+		`[{"x":1},{"x":2}]`, "[]",
 		"[1,255]", `["","a b"]`}, cells)
 	require.Equal(t, "NaN", Cell(math.NaN()))
 	require.Equal(t, "", Cell(nil))

@@ -63,7 +63,8 @@ func photographs(b *testing.B, n, size int) again {
 		var data bytes.Buffer
 		require.NoError(b, jpeg.Encode(&data, m, &jpeg.Options{Quality: 50}))
 		require.Less(b, data.Len(), size)
-		shots = append(shots, episode.Frame{Encoding: "jpeg", Data: append(data.Bytes(), make([]byte, size-data.Len())...)})
+		shots = append(shots, episode.Frame{Encoding: "jpeg",
+			Data: append(data.Bytes(), make([]byte, size-data.Len())...)})
 	}
 	return shots
 }
@@ -93,7 +94,8 @@ func BenchmarkJPEG(b *testing.B) {
 	folder := memoryFolder(b)
 	baseline := filepath.Join(folder, "baseline")
 	out, err := exec.Command("cc", "-O2", "-o", baseline, "testdata/baseline.c", "-I/usr/include/hdf5/serial",
-		"-L/usr/lib/x86_64-linux-gnu/hdf5/serial", "-L/usr/lib/aarch64-linux-gnu/hdf5/serial", "-lhdf5").CombinedOutput()
+		"-L/usr/lib/x86_64-linux-gnu/hdf5/serial", "-L/usr/lib/aarch64-linux-gnu/hdf5/serial",
+		"-lhdf5").CombinedOutput()
 	require.NoError(b, err, "%s", out)
 	rows := long(b, benchFrames, photographs(b, 16, benchSize))
 	var ours, theirs time.Duration

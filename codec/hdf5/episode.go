@@ -145,7 +145,8 @@ func (w *episodeWriter) vectors() error {
 		path string
 		of   func() (*align.Rows, error)
 	}{
-		{"/observations/qpos", w.rows.QPos}, {"/observations/qvel", w.rows.QVel}, {"/observations/effort", w.rows.Effort},
+		{"/observations/qpos", w.rows.QPos}, {"/observations/qvel", w.rows.QVel},
+		{"/observations/effort", w.rows.Effort},
 		{"/action", w.rows.Action},
 	} {
 		rows, err := v.of()

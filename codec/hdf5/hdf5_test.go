@@ -294,8 +294,9 @@ func TestSeveralEpisodes(t *testing.T) {
 	f, err := h5.Open(index)
 	require.NoError(t, err)
 	defer f.Close()
-	for path, want := range map[string]int64{"/info/total_episodes": 3, "/info/total_frames": 18, "/info/num_cameras": 3,
-		"/info/num_arms": 2} {
+	for path, want := range map[string]int64{"/info/total_episodes": 3, "/info/total_frames": 18,
+		"/info/num_cameras": 3,
+		"/info/num_arms":    2} {
 		got, err := integers(f, path)
 		require.NoError(t, err)
 		require.Equal(t, []int64{want}, got, path)
@@ -407,7 +408,8 @@ func TestRefused(t *testing.T) {
 		}, Options{}, "bayer_rggb8"},
 		"one name twice": {func(e *episode.Episode) { e.Cameras[1].Name = "cam_wrist" }, Options{},
 			"two cameras have the name cam_wrist"},
-		"arms alike": {func(e *episode.Episode) { e.Arms[1].Name = "/arm_0" }, Options{}, "two arms have the name arm_0"},
+		"arms alike": {func(e *episode.Episode) { e.Arms[1].Name = "/arm_0" }, Options{},
+			"two arms have the name arm_0"},
 		"gripper's range": {func(e *episode.Episode) {
 			for i := range e.Arms[0].Gripper.Values {
 				e.Arms[0].Gripper.Values[i] = 1.5

@@ -27,9 +27,9 @@ type Options struct {
 	SwapRB  bool
 	Quality int // of JPEGs encoded from other images, 1 to 100; 0 is 95. Recorded JPEGs are stored unchanged.
 
-	// Links are further names of cameras among the images, each with the name of the camera, as in "cam_high": "camera_1".
-	// Links of missing cameras are left out. nil is ALOHA's names: cam_high for camera_1, cam_low for camera_2,
-	// cam_left_wrist and cam_right_wrist for camera_0.
+	// Links are further names of cameras among the images, each with the name of the camera, as in "cam_high":
+	// "camera_1". Links of missing cameras are left out. nil is ALOHA's names: cam_high for camera_1, cam_low for
+	// camera_2, cam_left_wrist and cam_right_wrist for camera_0.
 	Links map[string]string
 
 	Overwrite bool // replace an existing file

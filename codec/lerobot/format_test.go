@@ -109,10 +109,12 @@ func TestFormat(t *testing.T) {
 	require.NoError(t, err)
 	defer episodes.close()
 	for name, want := range map[string][]float64{
-		"episode_index": {0, 1, 2}, "length": {4, 4, 4}, "dataset_from_index": {0, 4, 8}, "dataset_to_index": {4, 8, 12},
+		"episode_index": {0, 1, 2}, "length": {4, 4, 4}, "dataset_from_index": {0, 4, 8},
+		"dataset_to_index": {4, 8, 12},
 		"data/chunk_index": {0, 0, 1}, "data/file_index": {0, 1, 0}, "meta/episodes/chunk_index": {0, 0, 0},
 		"meta/episodes/file_index": {0, 0, 0},
-		"stats/index/min":          {0, 4, 8}, "stats/index/max": {3, 7, 11}, "stats/observation.state/count": {4, 4, 4},
+		"stats/index/min":          {0, 4, 8}, "stats/index/max": {3, 7, 11},
+		"stats/observation.state/count": {4, 4, 4},
 	} {
 		got, err := episodes.numbers(name, 1)
 		require.NoError(t, err)
@@ -135,22 +137,26 @@ func foreign(t *testing.T) string {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(path, name)), 0o777))
 		require.NoError(t, os.WriteFile(filepath.Join(path, name), []byte(text), 0o666))
 	}
-	write(infoPath, `{"codebase_version": "v2.1", "fps": 10, "chunks_size": 1000, "total_videos": 0, "robot_type": "so100",
+	write(infoPath,
+		`{"codebase_version": "v2.1", "fps": 10, "chunks_size": 1000, "total_videos": 0, "robot_type": "so100",
 		"data_path": "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet", "video_path": null,
 		"features": {"observation.state": {"dtype": "float32", "shape": [2], "names": {"motors": ["shoulder", "elbow"]}},
 			"action": {"dtype": "float32", "shape": [2]}, "next.reward": {"dtype": "float32", "shape": [1], "names": null}}}`)
 	write("meta/tasks.jsonl", `{"task_index": 0, "task": "pick"}`+"\n")
-	write("meta/episodes.jsonl", `{"episode_index": 0, "tasks": ["pick"], "length": 3}`+"\n"+`{"episode_index": 1, "tasks": ["place"], "length": 3}`+"\n")
+	write("meta/episodes.jsonl", `{"episode_index": 0, "tasks": ["pick"], "length": 3}`+"\n"+`{"episode_index": 1, `+
+		`"tasks": ["place"], "length": 3}`+"\n")
 	for e := range 2 {
 		table, err := createTable(filepath.Join(path, fmt.Sprintf("data/chunk-000/episode_%06d.parquet", e)), []column{
-			listColumn(stateKey, parquet.Leaf(parquet.FloatType), 1), listColumn(actionKey, parquet.Leaf(parquet.FloatType), 1),
+			listColumn(stateKey, parquet.Leaf(parquet.FloatType), 1),
+			listColumn(actionKey, parquet.Leaf(parquet.FloatType), 1),
 			intColumn("episode_index"),
 		}, nil)
 		require.NoError(t, err)
 		value := func(row, i int) parquet.Value { return parquet.FloatValue(float32(100*e + 10*row + i)) }
 		require.NoError(t, table.lists(stateKey, 1, 3, 2, value))
 		require.NoError(t, table.lists(actionKey, 1, 3, 2, value))
-		require.NoError(t, table.scalars("episode_index", 3, func(int) parquet.Value { return parquet.Int64Value(int64(e)) }))
+		require.NoError(t, table.scalars("episode_index", 3,
+			func(int) parquet.Value { return parquet.Int64Value(int64(e)) }))
 		require.NoError(t, table.close())
 	}
 	return path
@@ -180,10 +186,14 @@ func TestDamaged(t *testing.T) {
 		{"outside", infoPath, `{"codebase_version": "v2.1", "fps": 10, "data_path": "../../{episode_index:d}"}`,
 			"outside of the dataset"},
 		{"place", infoPath, `{"codebase_version": "v2.1", "fps": 10, "data_path": "{nothing}"}`, `unknown placeholder`},
-		{"shape", infoPath, `{"codebase_version": "v2.1", "fps": 10, "features": {"a": {"shape": [-1]}}}`, "shape [-1]"},
-		{"width", infoPath, `{"codebase_version": "v2.1", "fps": 10, "data_path": "data/chunk-000/episode_{episode_index:06d}.parquet", "features": {"action": {"shape": [3]}}}`, "row 0 does not have 3 numbers"},
+		{"shape", infoPath, `{"codebase_version": "v2.1", "fps": 10, "features": {"a": {"shape": [-1]}}}`,
+			"shape [-1]"},
+		{"width", infoPath, `{"codebase_version": "v2.1", "fps": 10, "data_path": ` +
+			`"data/chunk-000/episode_{episode_index:06d}.parquet", "features": {"action": {"shape": [3]}}}`,
+			"row 0 does not have 3 numbers"},
 		{"line", "meta/episodes.jsonl", "{}\n{", "line 2"},
-		{"no rows", "meta/episodes.jsonl", `{"episode_index": 0}` + "\n" + `{"episode_index": 7}`, "episode_000007.parquet"},
+		{"no rows", "meta/episodes.jsonl", `{"episode_index": 0}` + "\n" + `{"episode_index": 7}`,
+			"episode_000007.parquet"},
 		{"table", data, "PAR1 not Parquet PAR1", data},
 		{"empty", data, "", data},
 	} {

@@ -69,7 +69,8 @@ func (w *Writer) json(path string, value any) error {
 // taskTable writes tasks.parquet, which pandas reads as a frame with the tasks as its index.
 func (w *Writer) taskTable() error {
 	text := func(name, kind, numpy string) map[string]any {
-		return map[string]any{"name": name, "field_name": name, "pandas_type": kind, "numpy_type": numpy, "metadata": nil}
+		return map[string]any{"name": name, "field_name": name, "pandas_type": kind, "numpy_type": numpy,
+			"metadata": nil}
 	}
 	pandas, err := json.Marshal(map[string]any{
 		"index_columns": []string{"task"},
@@ -84,7 +85,9 @@ func (w *Writer) taskTable() error {
 	}
 	t := sheet{rows: len(w.tasks)}
 	t.ints("task_index", func(i int) int { return i })
-	t.add(stringColumn("task"), 0, 1, func(i, _ int) parquet.Value { return parquet.ByteArrayValue([]byte(w.tasks[i])) })
+	t.add(stringColumn("task"), 0, 1, func(i, _ int) parquet.Value {
+		return parquet.ByteArrayValue([]byte(w.tasks[i]))
+	})
 	return t.write(filepath.Join(w.part, tasksPath), map[string]string{"pandas": string(pandas)})
 }
 

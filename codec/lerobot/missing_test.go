@@ -58,7 +58,8 @@ func TestMissingVideos(t *testing.T) {
 			if c.text != "" {
 				require.NoError(t, os.MkdirAll(folder, 0o777))
 				for e := range 2 {
-					require.NoError(t, os.WriteFile(filepath.Join(folder, fmt.Sprint(e, ".mp4")), []byte(c.text), 0o666))
+					require.NoError(t, os.WriteFile(filepath.Join(folder, fmt.Sprint(e, ".mp4")), []byte(c.text),
+						0o666))
 				}
 			}
 			calls := fakeFFmpeg(t)

@@ -18,20 +18,21 @@ const (
 
 // Options of writing a dataset. The zero value has the defaults.
 type Options struct {
-	// FPS is the rows per second of the whole dataset; 0 (default) is the rate of the fixed timeline of the first episode.
+	// FPS is the rows per second of the whole dataset; 0 (default) is the rate of the fixed timeline of the first
+	// episode.
 	FPS int
 	// Holes is how to handle an episode in which rows are missing between others: "refuse" it (default), or "split" it
 	// into stretches of at least two rows.
 	Holes string
-	// State is the content of observation.state and action besides the opening of grippers: "joint" (default), the joints
-	// in rad, or "pose", the poses of the tools. Episodes without any joints have poses.
+	// State is the content of observation.state and action besides the opening of grippers: "joint" (default), the
+	// joints in rad, or "pose", the poses of the tools. Episodes without any joints have poses.
 	State string
 	// Task is the task of episodes without one; "" (default) is "unknown".
 	Task string
 	// RobotType is the name of the robot in info.json; "" (default) is unknown.
 	RobotType string
-	// Cameras renames cameras: the feature of a camera is observation.images. and its name. A camera renamed to "" is left
-	// out.
+	// Cameras renames cameras: the feature of a camera is observation.images. and its name. A camera renamed to "" is
+	// left out.
 	Cameras map[string]string
 
 	// Video stores images in videos, encoded by ffmpeg. Otherwise (default) they are in the tables: JPEGs and PNGs

@@ -236,7 +236,8 @@ func (s *Source) entriesV2() ([]*entry, error) {
 		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
 			return nil, fmt.Errorf("%s: line %d: %w", name, line, err)
 		}
-		e := &entry{index: row.Index, tasks: row.Tasks, from: from, videos: map[string]string{}, starts: map[string]float64{}}
+		e := &entry{index: row.Index, tasks: row.Tasks, from: from, videos: map[string]string{},
+			starts: map[string]float64{}}
 		from += float64(max(row.Length, 0))
 		values := map[string]any{"episode_chunk": row.Index / chunk, "episode_index": row.Index}
 		if e.data, err = fill(s.info.DataPath, values); err != nil {

@@ -41,7 +41,10 @@ func TestRefused(t *testing.T) {
 			want: "rows are missing after row 8 (camera_0: 3, no frame near enough): avoid this",
 		},
 		{
-			name: "holes", change: func(e *episode.Episode) { without(e.Cameras[0], 13, 16); without(e.Cameras[0], 5, 8) },
+			name: "holes", change: func(e *episode.Episode) {
+				without(e.Cameras[0], 13, 16)
+				without(e.Cameras[0], 5, 8)
+			},
 			want: "rows are missing after row 4 and in 1 more place (camera_0",
 		},
 		{
@@ -126,7 +129,10 @@ func TestOthers(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, w.Write(aligned(t, recording(t, "first", "pick", 1e18, 20), align.Options{})))
 	for name, change := range map[string]func(e *episode.Episode){
-		"observation.state has":                  func(e *episode.Episode) { e.Arms[0].Joint.Columns[1].Name = "elbow"; e.Arms[0].CommandJoint = nil },
+		"observation.state has": func(e *episode.Episode) {
+			e.Arms[0].Joint.Columns[1].Name = "elbow"
+			e.Arms[0].CommandJoint = nil
+		},
 		"it lacks":                               func(e *episode.Episode) { e.Cameras = e.Cameras[:1] },
 		"it has observation.images.other, which": func(e *episode.Episode) { e.Cameras[0].Name = "other" },
 	} {
@@ -199,7 +205,8 @@ func TestPictures(t *testing.T) {
 	require.NoError(t, png.Encode(&grayPNG, gray))
 	pixels := func(encoding string, pixel ...byte) episode.Frame {
 		step := width*len(pixel) + 5
-		f := episode.Frame{Encoding: encoding, Width: width, Height: height, Step: step, Data: make([]byte, step*height)}
+		f := episode.Frame{Encoding: encoding, Width: width, Height: height, Step: step,
+			Data: make([]byte, step*height)}
 		for y := range height {
 			for x := range width {
 				copy(f.Data[y*step+x*len(pixel):], pixel)
@@ -248,7 +255,8 @@ func TestPictures(t *testing.T) {
 				if i == 3 || i == 4 {
 					want = [3]uint8{}
 				}
-				require.Equal(t, color.RGBA{want[0], want[1], want[2], 255}, color.RGBAModel.Convert(m.At(width-1, height-1)),
+				require.Equal(t, color.RGBA{want[0], want[1], want[2], 255},
+					color.RGBAModel.Convert(m.At(width-1, height-1)),
 					"row %d", i)
 			}
 			var all map[string]struct {

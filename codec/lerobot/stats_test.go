@@ -100,7 +100,8 @@ func TestMerge(t *testing.T) {
 
 // The numbers are from LeRobot's documentation of estimate_num_samples.
 func TestSampled(t *testing.T) {
-	for n, want := range map[int]int{1: 1, 50: 50, 400: 100, 1000: 177, 2000: 299, 5000: 594, 10000: 1000, 20000: 1681} {
+	for n, want := range map[int]int{1: 1, 50: 50, 400: 100, 1000: 177, 2000: 299, 5000: 594, 10000: 1000,
+		20000: 1681} {
 		indices := sampled(n)
 		require.Len(t, indices, want)
 		require.Zero(t, indices[0])

@@ -43,8 +43,8 @@ var encoders = []encoder{
 // chooseEncoder returns the best encoder that ffmpeg has, or the wanted one.
 func chooseEncoder(ffmpeg, wanted string) (*encoder, error) {
 	if _, err := exec.LookPath(ffmpeg); err != nil {
-		return nil, fmt.Errorf("cannot find %s, which encodes videos: install it (Debian: ffmpeg), or store images in the "+
-			"tables", ffmpeg)
+		return nil, fmt.Errorf("cannot find %s, which encodes videos: install it (Debian: ffmpeg), or store images "+
+			"in the tables", ffmpeg)
 	}
 	list, err := exec.Command(ffmpeg, "-v", "error", "-encoders").Output()
 	if err != nil {
@@ -99,7 +99,8 @@ func (v *video) write(c *camera) error {
 		arguments = append(arguments, "-f", "rawvideo", "-pix_fmt", ffmpegPixels[p.layout.Name], "-s",
 			fmt.Sprintf("%dx%d", p.Width, p.Height))
 	}
-	arguments = append(arguments, "-framerate", rate, "-i", "pipe:0", "-an", "-c:v", v.encoder.name, "-g", "2", "-pix_fmt",
+	arguments = append(arguments, "-framerate", rate, "-i", "pipe:0", "-an", "-c:v", v.encoder.name, "-g", "2",
+		"-pix_fmt",
 		"yuv420p")
 	arguments = append(arguments, v.encoder.options...)
 	command := exec.Command(v.options.FFmpeg, append(arguments, "-fps_mode", "passthrough", "-f", v.encoder.format,
@@ -175,7 +176,8 @@ func (v *video) close() error {
 		return err
 	}
 	rate := strconv.Itoa(v.fps)
-	command := exec.Command(v.options.FFmpeg, "-v", "error", "-nostdin", "-f", v.encoder.format, "-framerate", rate, "-i",
+	command := exec.Command(v.options.FFmpeg, "-v", "error", "-nostdin", "-f", v.encoder.format, "-framerate", rate,
+		"-i",
 		"file:"+v.raw.Name(),
 		"-c", "copy", "-bsf:v", "setts=ts=N/"+rate+"/TB", "-movflags", "+faststart", "-f", "mp4", "file:"+v.path)
 	if err := run(command, func(io.Writer) error { return nil }); err != nil {

@@ -155,7 +155,8 @@ func (w *Writer) rate(r *episode.Rows) (int, error) {
 	case rate == 0:
 		return 0, errors.New("LeRobot needs rows at a fixed rate: align on a timeline such as fixed:30")
 	case rate != float64(int(rate)):
-		return 0, fmt.Errorf("LeRobot needs a whole number of rows per second, not %v: align on a timeline such as fixed:%d",
+		return 0, fmt.Errorf("LeRobot needs a whole number of rows per second, not %v: align on a timeline such as "+
+			"fixed:%d",
 			rate, max(1, int(rate+0.5)))
 	}
 	return int(rate), nil

@@ -138,7 +138,9 @@ func (w *Writer) numbers(t *prepared, row *episodeRow, task int) error {
 		{"index", func(i int) int64 { return int64(row.from + i) }},
 		{"task_index", func(int) int64 { return int64(task) }},
 	} {
-		if err := w.data.scalars(c.key, n, func(i int) parquet.Value { return parquet.Int64Value(c.value(i)) }); err != nil {
+		if err := w.data.scalars(c.key, n, func(i int) parquet.Value {
+			return parquet.Int64Value(c.value(i))
+		}); err != nil {
 			return err
 		}
 		row.stats[c.key] = columnStats(n, 1, func(i, _ int) float64 { return float64(c.value(i)) })

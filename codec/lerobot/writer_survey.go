@@ -57,14 +57,16 @@ func (c *camera) survey(width, height int) error {
 			width, height = p.Width, p.Height
 		}
 		if p.Width != width || p.Height != height {
-			return fmt.Errorf("frame %d has %d×%d pixels, others have %d×%d: all images of a feature must have one size",
+			return fmt.Errorf("frame %d has %d×%d pixels, others have %d×%d: all images of a feature must have one "+
+				"size",
 				c.frames[row], p.Width, p.Height, width, height)
 		}
 		if !known {
 			c.picture, known = p, true
 		}
 		if p.encoding != c.picture.encoding {
-			return fmt.Errorf("frame %d is of encoding %s, others are of %s", c.frames[row], p.encoding, c.picture.encoding)
+			return fmt.Errorf("frame %d is of encoding %s, others are of %s", c.frames[row], p.encoding,
+				c.picture.encoding)
 		}
 		if n == 0 {
 			return nil

@@ -51,7 +51,8 @@ func cameraOf(t testing.TB, name string, start int64, n, fps int) *episode.Camer
 	c := &episode.Camera{Track: align.Track{Name: name}, Device: json.RawMessage(`{"kind":"test"}`)}
 	for i := range n {
 		g := brightness(i)
-		frames = append(frames, episode.Frame{Encoding: "jpeg", Data: jpegOf(t, width, height, color.RGBA{g, g, g, 255})})
+		frames = append(frames, episode.Frame{Encoding: "jpeg",
+			Data: jpegOf(t, width, height, color.RGBA{g, g, g, 255})})
 		c.Stamps = append(c.Stamps, start+int64(math.Round(float64(i)*1e9/float64(fps))))
 	}
 	c.Open = func() (episode.Frames, error) { return frames, nil }

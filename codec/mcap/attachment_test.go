@@ -86,7 +86,8 @@ func requireAttachments(t *testing.T, path string, want []codec.Attachment) {
 // TestAttachments writes attachments to the first of two files, and metadata records to both.
 func TestAttachments(t *testing.T) {
 	big := bytes.Repeat([]byte("0123456789"), 300_000)
-	want := []codec.Attachment{attachment(t, "map.bin", big), attachment(t, "empty", nil), attachment(t, "map.bin", big[:5])}
+	want := []codec.Attachment{attachment(t, "map.bin", big), attachment(t, "empty", nil),
+		attachment(t, "map.bin", big[:5])}
 	records := []codec.MetadataRecord{
 		{Name: "car", Values: map[string]string{"plate": "1"}}, {Name: "car", Values: map[string]string{"plate": "2"}},
 		{Name: "nothing", Values: map[string]string{}},

@@ -54,11 +54,13 @@ func TestConformance(t *testing.T) {
 			case "OneMessage":
 				want = append(want, codec.Message{Channel: channel, LogTime: 2, PublishTime: 1, Data: []byte{1, 2, 3}})
 			case "OneSchemalessMessage":
-				want = append(want, codec.Message{Channel: schemaless, LogTime: 2, PublishTime: 1, Data: []byte{1, 2, 3}})
+				want = append(want, codec.Message{Channel: schemaless, LogTime: 2, PublishTime: 1,
+					Data: []byte{1, 2, 3}})
 			case "TenMessages":
 				// In the file they are in another order.
 				for _, i := range []int64{0, 1, 2, 3, 3, 4, 5, 7, 8, 9} {
-					want = append(want, codec.Message{Channel: channel, LogTime: i, PublishTime: i, Data: []byte{1, 2, 3}})
+					want = append(want, codec.Message{Channel: channel, LogTime: i, PublishTime: i,
+						Data: []byte{1, 2, 3}})
 				}
 			default:
 				t.Fatal("what is in such a file is not known")
@@ -70,7 +72,8 @@ func TestConformance(t *testing.T) {
 			require.Equal(t, attachments, info.Extra.(Extra).Attachments)
 			if len(want) > 0 {
 				require.Len(t, info.Topics, 1)
-				require.Equal(t, codec.TopicInfo{Channel: want[0].Channel, MessageCount: uint64(len(want))}, info.Topics[0])
+				require.Equal(t, codec.TopicInfo{Channel: want[0].Channel, MessageCount: uint64(len(want))},
+					info.Topics[0])
 				require.Equal(t, want[0].LogTime, info.StartTime)
 				require.Equal(t, want[len(want)-1].LogTime, info.EndTime)
 			}
@@ -111,7 +114,8 @@ func TestConformanceWritten(t *testing.T) {
 			t.Run(test.name+", "+compression, func(t *testing.T) {
 				o := codec.CreateOptions{Metadata: test.metadata, Compression: compression, ChunkSize: 100}
 				file := bytes.NewReader(codectest.Write(t, Format, o, test.messages...))
-				lexer, err := mcap.NewLexer(file, &mcap.LexerOptions{ValidateChunkCRCs: true, ComputeAttachmentCRCs: true})
+				lexer, err := mcap.NewLexer(file, &mcap.LexerOptions{ValidateChunkCRCs: true,
+					ComputeAttachmentCRCs: true})
 				require.NoError(t, err)
 				defer lexer.Close()
 				var got, want []string
@@ -135,7 +139,8 @@ func TestConformanceWritten(t *testing.T) {
 					case token == mcap.TokenChannel:
 						c, err := mcap.ParseChannel(data)
 						require.NoError(t, err)
-						got = append(got, fmt.Sprintf("channel %d %s %s %v", c.SchemaID, c.Topic, c.MessageEncoding, c.Metadata))
+						got = append(got, fmt.Sprintf("channel %d %s %s %v", c.SchemaID, c.Topic, c.MessageEncoding,
+							c.Metadata))
 					case token == mcap.TokenMessage:
 						m, err := mcap.ParseMessage(data)
 						require.NoError(t, err)

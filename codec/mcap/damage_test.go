@@ -52,7 +52,8 @@ func unchunked(t testing.TB) ([]byte, []codec.Message) {
 	require.NoError(t, w.WriteHeader(&mcap.Header{Profile: "ros2"}))
 	require.NoError(t, w.WriteSchema(&mcap.Schema{ID: 1, Name: channel.Type, Encoding: channel.Schema.Encoding,
 		Data: channel.Schema.Data}))
-	require.NoError(t, w.WriteChannel(&mcap.Channel{ID: 3, SchemaID: 1, Topic: "/a", MessageEncoding: channel.Encoding}))
+	require.NoError(t, w.WriteChannel(&mcap.Channel{ID: 3, SchemaID: 1, Topic: "/a",
+		MessageEncoding: channel.Encoding}))
 	for _, m := range messages {
 		require.NoError(t, w.WriteMessage(&mcap.Message{ChannelID: 3, LogTime: uint64(m.LogTime),
 			PublishTime: uint64(m.PublishTime), Data: m.Data}))

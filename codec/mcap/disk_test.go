@@ -12,7 +12,8 @@ import (
 func onDisk() disktest.Format {
 	channels := testChannels()
 	return disktest.Format{
-		First: "drive_0.mcap", Channels: channels[:3], Silent: &codec.Channel{Topic: "/silent", Encoding: codec.EncodingCDR},
+		First: "drive_0.mcap", Channels: channels[:3],
+		Silent: &codec.Channel{Topic: "/silent", Encoding: codec.EncodingCDR},
 		Create: createOn,
 		Open: func(_ testing.TB, name string, content []byte) (codec.Reader, error) {
 			return NewReader(codectest.NewFile(content), int64(len(content)), name)

@@ -33,7 +33,8 @@ func requireMessages(t testing.TB, want, got []codec.Message) {
 			same[w.Channel] = g.Channel
 		}
 		if w.LogTime != g.LogTime || w.PublishTime != g.PublishTime || !bytes.Equal(w.Data, g.Data) {
-			require.FailNow(t, "another message", "%d: want %d %d %q, got %d %d %q", i, w.LogTime, w.PublishTime, w.Data,
+			require.FailNow(t, "another message", "%d: want %d %d %q, got %d %d %q", i, w.LogTime, w.PublishTime,
+				w.Data,
 				g.LogTime, g.PublishTime, g.Data)
 		}
 	}

@@ -69,7 +69,8 @@ func (r *Reader) scan(definitions bool) error {
 		case errors.Is(err, chunked.ErrCut):
 			runs.Flush()
 			if rec.op == mcap.OpChunk && rec.size != chunkHead+openChunk { // nothing vouches for what there is of that
-				buf = r.scanChunk(l, chunked.Segment{Offset: rec.offset, Size: to - rec.offset, Chunk: true, Cut: true}, buf)
+				buf = r.scanChunk(l, chunked.Segment{Offset: rec.offset, Size: to - rec.offset, Chunk: true, Cut: true},
+					buf)
 			}
 			if rec.op == mcap.OpAttachment {
 				r.Contents.Event(codec.EventUnfinished, fmt.Sprintf("the attachment at 0x%x is cut off", rec.offset))
@@ -118,7 +119,8 @@ func (r *Reader) scan(definitions bool) error {
 	r.Contents.Scanned = true
 	r.complete = closed && dataEnd && footer && len(r.Contents.Damage) == 0
 	if !closed || !dataEnd || !footer {
-		r.Contents.Event(codec.EventUnfinished, "the file was not closed by its writer; everything up to its end was read")
+		r.Contents.Event(codec.EventUnfinished, "the file was not closed by its writer; everything up to its end was "+
+			"read")
 	}
 	return nil
 }

@@ -167,13 +167,15 @@ func (w *encoder) declare(c *codec.Channel) (uint16, error) {
 		return id, nil
 	}
 	if len(w.channels) > math.MaxUint16 {
-		return 0, fmt.Errorf("write %s: topic %s: an MCAP file has at most %d channels", w.path, c.Topic, math.MaxUint16+1)
+		return 0, fmt.Errorf("write %s: topic %s: an MCAP file has at most %d channels", w.path, c.Topic,
+			math.MaxUint16+1)
 	}
 	w.setProfile(c.Encoding)
 	id := uint16(len(w.channels))
 	record, err := w.encode(func() error {
-		return w.encoder.WriteChannel(&mcap.Channel{ID: id, SchemaID: schema, Topic: c.Topic, MessageEncoding: c.Encoding,
-			Metadata: metadata})
+		return w.encoder.WriteChannel(&mcap.Channel{ID: id, SchemaID: schema, Topic: c.Topic,
+			MessageEncoding: c.Encoding,
+			Metadata:        metadata})
 	})
 	if err != nil {
 		return 0, err
@@ -204,7 +206,8 @@ func (w *encoder) schema(c *codec.Channel) (uint16, error) {
 	}
 	id := uint16(len(w.schemas) + 1)
 	record, err := w.encode(func() error {
-		return w.encoder.WriteSchema(&mcap.Schema{ID: id, Name: c.Type, Encoding: c.Schema.Encoding, Data: c.Schema.Data})
+		return w.encoder.WriteSchema(&mcap.Schema{ID: id, Name: c.Type, Encoding: c.Schema.Encoding,
+			Data: c.Schema.Data})
 	})
 	if err != nil {
 		return 0, err
@@ -323,7 +326,8 @@ func (w *encoder) Finish(file *output.File, info *codec.Info, durable bool) erro
 func (w *encoder) summarySize() int64 {
 	const perTopic = 10 + 10 // in the statistics and in the index of the next chunk
 	s := &w.summary
-	return int64(len(s.schemas) + len(s.channels) + len(s.chunks) + len(s.attachments) + len(s.metadata) + perTopic*len(w.topics))
+	return int64(len(s.schemas) + len(s.channels) + len(s.chunks) + len(s.attachments) + len(s.metadata) +
+		perTopic*len(w.topics))
 }
 
 // appendInfo appends what embed returns to b, which is written at offset.
@@ -340,7 +344,9 @@ func (w *encoder) appendInfo(b []byte, offset int64, info *codec.Info) ([]byte, 
 
 // appendMetadata appends a metadata record to b, which is written at offset, and adds it to the index.
 func (w *encoder) appendMetadata(b []byte, offset int64, name string, values map[string]string) ([]byte, error) {
-	record, err := w.encode(func() error { return w.encoder.WriteMetadata(&mcap.Metadata{Name: name, Metadata: values}) })
+	record, err := w.encode(func() error {
+		return w.encoder.WriteMetadata(&mcap.Metadata{Name: name, Metadata: values})
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -129,7 +129,8 @@ func TestConversions(t *testing.T) {
 				for y := range height {
 					for x := range width {
 						for k, want := range test.want(rows, x, y) {
-							require.InDelta(t, want, float64(dst[(y*width+x)*test.out+k]), test.off, "x %d y %d byte %d", x, y, k)
+							require.InDelta(t, want, float64(dst[(y*width+x)*test.out+k]), test.off,
+								"x %d y %d byte %d", x, y, k)
 						}
 					}
 				}

@@ -78,7 +78,8 @@ func TestPNG(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	for want, m := range map[string]Image{
-		`unsupported image encoding "bayer_rggb8": want one of jpeg, png, mono8, mono16, rgb8`: {Encoding: "bayer_rggb8",
+		`unsupported image encoding "bayer_rggb8": want one of jpeg, png, mono8, mono16, ` +
+			`rgb8`: {Encoding: "bayer_rggb8",
 			Width: 1, Height: 1},
 		"invalid image size 0×4":                               {Encoding: "rgb8", Height: 4},
 		"invalid image size 4×-1":                              {Encoding: "rgb8", Width: 4, Height: -1},

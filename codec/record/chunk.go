@@ -130,6 +130,7 @@ func appendWide(b []byte, number protowire.Number, v, like uint64) []byte {
 
 func newChunkHeader(s output.Span, raw uint64) *recordpb.ChunkHeader {
 	return &recordpb.ChunkHeader{
-		BeginTime: new(uint64(s.Start)), EndTime: new(uint64(s.End)), MessageNumber: new(uint64(s.Messages)), RawSize: &raw,
+		BeginTime: new(uint64(s.Start)), EndTime: new(uint64(s.End)), MessageNumber: new(uint64(s.Messages)),
+		RawSize: &raw,
 	}
 }

@@ -19,7 +19,8 @@ func FuzzRead(f *testing.F) {
 	f.Add(smallFile(f, true))
 	f.Add(smallFile(f, false))
 	f.Add(latchedFile(f)[:50_000])
-	for _, name := range []string{"seg_emptytail.record.00001", "seg_emptytail.record.00000", "incomplete_killed.record"} {
+	for _, name := range []string{"seg_emptytail.record.00001", "seg_emptytail.record.00000",
+		"incomplete_killed.record"} {
 		for _, b := range samples.Seeds(f, "apollo/"+name) {
 			f.Add(b)
 		}

@@ -146,7 +146,8 @@ func (it *iterator) skip(p *piece, pos int64) int64 {
 func (it *iterator) lacks(p *piece) bool {
 	known := it.pieceCache[p.extent()].channels
 	for channel := range it.channels {
-		if !it.wants(channel) || it.tails.list[channel].Full(p.max) || known != nil && !slices.Contains(known, channel) {
+		if !it.wants(channel) || it.tails.list[channel].Full(p.max) || known != nil &&
+			!slices.Contains(known, channel) {
 			continue
 		}
 		if it.layout.knowsPlaces(channel) {

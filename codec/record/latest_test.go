@@ -54,7 +54,8 @@ func latest(t testing.TB, r codec.Reader, q codec.Query, keep func(*codec.Channe
 // latchedFile has a static transform in the first of many chunks, and a map in some.
 func latchedFile(t testing.TB) []byte {
 	qos := codec.DefaultQoS()
-	imu := &codec.Channel{Topic: "/imu", Type: "sensor_msgs/msg/Imu", Encoding: codec.EncodingCDR, QoS: []codec.QoS{qos}}
+	imu := &codec.Channel{Topic: "/imu", Type: "sensor_msgs/msg/Imu", Encoding: codec.EncodingCDR,
+		QoS: []codec.QoS{qos}}
 	qos.Durability, qos.Depth = codec.TransientLocal, 2
 	place := &codec.Channel{Topic: "/map", Type: "nav_msgs/msg/OccupancyGrid", Encoding: codec.EncodingCDR,
 		QoS: []codec.QoS{qos}}
@@ -63,7 +64,8 @@ func latchedFile(t testing.TB) []byte {
 	for i := range int64(3000) {
 		messages = append(messages, codec.Message{Channel: imu, LogTime: 10 + i, Data: bytes.Repeat([]byte("i"), 1000)})
 		if i%700 == 0 {
-			messages = append(messages, codec.Message{Channel: place, LogTime: 10 + i, Data: fmt.Append(nil, "map ", i)})
+			messages = append(messages, codec.Message{Channel: place, LogTime: 10 + i,
+				Data: fmt.Append(nil, "map ", i)})
 		}
 	}
 	return codectest.Write(t, Format, codec.CreateOptions{ChunkSize: 10_000}, messages...)
@@ -88,7 +90,8 @@ func TestLatestByPlaces(t *testing.T) {
 	for name, position := range map[string]func(uint64) uint64{
 		"none": nil, "beyond the end": func(uint64) uint64 { return 1 << 50 },
 		"descending":       func(p uint64) uint64 { return 1<<40 - p },
-		"between messages": func(p uint64) uint64 { return p + 3 }, "of others": func(p uint64) uint64 { return p + 2100 },
+		"between messages": func(p uint64) uint64 { return p + 3 },
+		"of others":        func(p uint64) uint64 { return p + 2100 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			changed := bytes.Clone(b)

@@ -58,7 +58,8 @@ func TestOddButReadable(t *testing.T) {
 		"unknown fields":      {single(name, time, content, varintField(nil, 4, 1), appendBytes(nil, 5, "x")), want},
 		"no content":          {single(name, time), got{"/a", 5, 0, ""}},
 		"publish time behind": {single(name, time, content,
-			protowire.AppendFixed64(protowire.AppendTag(nil, extension, protowire.Fixed64Type), 7)), got{"/a", 5, 7, "data"}},
+			protowire.AppendFixed64(protowire.AppendTag(nil, extension, protowire.Fixed64Type), 7)),
+			got{"/a", 5, 7, "data"}},
 		"a long name": {single(appendBytes(nil, 1, long), time, content), got{long, 5, 0, "data"}},
 	} {
 		for _, head := range [][]byte{
@@ -78,7 +79,8 @@ func TestOddButReadable(t *testing.T) {
 				require.NoError(t, err)
 				require.EqualValues(t, 1, info.MessageCount)
 				require.EqualValues(t, 5, info.StartTime)
-				require.Equal(t, codec.Channel{Topic: body.want.topic, Encoding: codec.EncodingProtobuf}, *info.Topics[0].Channel)
+				require.Equal(t, codec.Channel{Topic: body.want.topic, Encoding: codec.EncodingProtobuf},
+					*info.Topics[0].Channel)
 			})
 		}
 	}

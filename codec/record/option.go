@@ -147,8 +147,9 @@ func parseOption(option []byte, name string, tree []byte) *codec.Channel {
 		return nil
 	}
 	c := &codec.Channel{
-		Topic: name, Type: o.GetType(), Encoding: o.GetEncoding(), TypeHash: o.GetTypeHash(), QoS: qos, Metadata: o.Metadata,
-		Schema: codec.Schema{Encoding: o.GetSchemaEncoding(), Data: o.Schema},
+		Topic: name, Type: o.GetType(), Encoding: o.GetEncoding(), TypeHash: o.GetTypeHash(), QoS: qos,
+		Metadata: o.Metadata,
+		Schema:   codec.Schema{Encoding: o.GetSchemaEncoding(), Data: o.Schema},
 	}
 	if o.Topic != nil {
 		c.Topic = *o.Topic

@@ -188,7 +188,8 @@ func TestMemoryOfWriting(t *testing.T) {
 	c := &codec.Channel{Topic: "/a", Type: "x.A", Encoding: codec.EncodingProtobuf}
 	sizes := []int{0, 100, 1 << 20, 20 << 20, 5 << 20, 11 << 20}
 	for i := range 60 {
-		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: int64(i) * 1e7, Data: data[:sizes[i%len(sizes)]]}))
+		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: int64(i) * 1e7,
+			Data: data[:sizes[i%len(sizes)]]}))
 		runtime.ReadMemStats(&stats)
 		require.Less(t, stats.HeapInuse-min(base, stats.HeapInuse), uint64(64<<20))
 	}

@@ -14,8 +14,8 @@ import (
 const (
 	// maxDescDepth is how deep ProtoDescs may nest, the limit of protobuf's own parsers.
 	maxDescDepth = 100
-	// maxDescSize is the size of a proto_desc from which on files that several others import are in it only once. Apollo
-	// never does that, but its reader does not mind.
+	// maxDescSize is the size of a proto_desc from which on files that several others import are in it only once.
+	// Apollo never does that, but its reader does not mind.
 	maxDescSize = 4 << 20
 )
 

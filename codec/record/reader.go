@@ -97,8 +97,9 @@ func open(path string) (*reader, error) {
 // newReader returns a reader of a file that begins with head, as much of firstSection bytes as there is.
 func newReader(path string, file codec.File, size int64, head []byte) (*reader, error) {
 	r := &reader{
-		path: path, file: file, size: size, byName: map[string]int{}, eventChannel: -1, pieceCache: map[extent]cachedPiece{},
-		window: chunked.Window{File: file, Size: size}, probe: chunked.Window{File: file, Size: size},
+		path: path, file: file, size: size, byName: map[string]int{}, eventChannel: -1,
+		pieceCache: map[extent]cachedPiece{},
+		window:     chunked.Window{File: file, Size: size}, probe: chunked.Window{File: file, Size: size},
 	}
 	r.headerError = r.parseHeader(head)
 	var err error

@@ -274,8 +274,9 @@ func smallFile(t testing.TB, closed bool) []byte {
 	for _, chunk := range [][]int{{1, 0, 3, 2}, {5, 7, 9, 10}, {4, 6, 8, 11}} {
 		for _, i := range chunk {
 			m := all[i]
-			require.NoError(t, w.Write(&codec.Message{Channel: channels[m.topic], LogTime: m.time, PublishTime: m.publish,
-				Data: []byte(m.data)}))
+			require.NoError(t, w.Write(&codec.Message{Channel: channels[m.topic], LogTime: m.time,
+				PublishTime: m.publish,
+				Data:        []byte(m.data)}))
 		}
 		require.NoError(t, w.Sync())
 	}

@@ -48,7 +48,7 @@
 //	  optional string type_hash = 5;       // REP-2011: "RIHS01_…"
 //	  optional string qos = 6;             // offered, in rosbag2's YAML
 //	  map<string, string> metadata = 7;
-//	  optional string topic = 8;           // if the channel's name is another: a second type on the topic has "/topic#2"
+//	  optional string topic = 8;           // if the channel has another name: a second type on it has "/topic#2"
 //	}
 //
 // The type of such a channel is a protobuf name, "sensor_msgs.msg.Imu", and the file that describes it has the name
@@ -152,7 +152,8 @@ func sniff(path string, head []byte) bool {
 	switch s.typ {
 	case channelSection:
 		// Type, padding and size are followed by the tag of the name.
-		return s.size > 2 && binary.LittleEndian.Uint32(head[firstSection+4:]) == 0 && len(payload) > 0 && payload[0] == 0x0a
+		return s.size > 2 && binary.LittleEndian.Uint32(head[firstSection+4:]) == 0 && len(payload) > 0 &&
+			payload[0] == 0x0a
 	case chunkHeaderSection:
 		var h recordpb.ChunkHeader
 		return s.size > 0 && s.size <= int64(len(payload)) && proto.Unmarshal(payload[:s.size], &h) == nil &&

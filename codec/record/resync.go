@@ -121,12 +121,14 @@ func (r *reader) plausibleSection(pos int64) (bool, error) {
 func (r *reader) plausibleChannel(pos, end int64) bool {
 	for number := protowire.Number(1); pos < end; {
 		f, err := readField(&r.probe, pos, end)
-		if err != nil || f.typ != protowire.BytesType || f.number < number || f.number > 3 || number == 1 && f.number != 1 {
+		if err != nil || f.typ != protowire.BytesType || f.number < number || f.number > 3 || number == 1 &&
+			f.number != 1 {
 			return false
 		}
 		if f.number == 1 {
 			name, err := r.probe.View(f.at, int(min(f.value, maxName)))
-			if err != nil || f.value == 0 || f.value > maxName || uint64(len(name)) < f.value || !utf8.Valid(name[:f.value]) {
+			if err != nil || f.value == 0 || f.value > maxName || uint64(len(name)) < f.value ||
+				!utf8.Valid(name[:f.value]) {
 				return false
 			}
 		}

@@ -109,7 +109,8 @@ func addMessage(files *fileSet, library *rosidl.Library, m *rosidl.Message) {
 			if !imported[f.Type.Message] {
 				imported[f.Type.Message] = true
 				file.Dependency = append(file.Dependency, protoFileName(f.Type.Message))
-				if nested, err := library.Message(f.Type.Message); err == nil { // always: m would not have been found without it
+				// always: m would not have been found without it
+				if nested, err := library.Message(f.Type.Message); err == nil {
 					addMessage(files, library, nested)
 				}
 			}

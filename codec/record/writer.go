@@ -79,7 +79,8 @@ func newEncoder(path string, o codec.CreateOptions) *encoder {
 	}
 	e.header = &recordpb.Header{ // Apollo's writer sets all but map and vehicle
 		MajorVersion: new(uint64(1)), MinorVersion: new(uint64), Compress: new(uint64),
-		ChunkInterval: &e.chunkDuration, SegmentInterval: new(uint64), IndexPosition: new(uint64), ChunkNumber: new(uint64),
+		ChunkInterval: &e.chunkDuration, SegmentInterval: new(uint64), IndexPosition: new(uint64),
+		ChunkNumber:   new(uint64),
 		ChannelNumber: new(uint64), BeginTime: new(uint64), EndTime: new(uint64), MessageNumber: new(uint64),
 		Size: new(uint64), IsComplete: new(uint64), ChunkRawSize: &e.chunkSize, SegmentRawSize: new(uint64),
 	}

@@ -85,7 +85,8 @@ func TestChunks(t *testing.T) {
 		chunks []uint64
 	}{
 		{"by size", codec.CreateOptions{ChunkSize: 1000}, 300, time.Millisecond, []uint64{4, 4}},
-		{"by time", codec.CreateOptions{ChunkDuration: 50 * time.Millisecond}, 10, 20 * time.Millisecond, []uint64{4, 4}},
+		{"by time", codec.CreateOptions{ChunkDuration: 50 * time.Millisecond}, 10, 20 * time.Millisecond,
+			[]uint64{4, 4}},
 		{"default time", codec.CreateOptions{}, 10, 300 * time.Millisecond, []uint64{5, 5}},
 		{"larger than a chunk", codec.CreateOptions{ChunkSize: 1000}, 2 << 20, time.Millisecond,
 			[]uint64{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}},
@@ -98,7 +99,8 @@ func TestChunks(t *testing.T) {
 			data := bytes.Repeat([]byte("x"), test.size)
 			written := uint64(0)
 			for i := range 10 {
-				require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: int64(i) * int64(test.step), Data: data}))
+				require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: int64(i) * int64(test.step),
+					Data: data}))
 				// At no time more is missing than the open chunk.
 				r, err := open(path)
 				require.NoError(t, err)

@@ -29,7 +29,8 @@ type Line struct {
 
 // builtin are the types that are not messages.
 var builtin = []string{
-	"bool", "byte", "char", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64",
+	"bool", "byte", "char", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32",
+	"float64",
 	"string", "time", "duration",
 }
 
@@ -59,7 +60,8 @@ func ParseDefinitions(name, text string) (map[string]*Definition, error) {
 		if header {
 			contained, ok := strings.CutPrefix(trimmed, "MSG: ")
 			if !ok || strings.Count(contained, "/") != 1 {
-				return nil, fmt.Errorf("line %d of the definition of %s: no \"MSG: package/Type\" behind the line of \"=\"",
+				return nil, fmt.Errorf("line %d of the definition of %s: no \"MSG: package/Type\" behind the line of "+
+					"\"=\"",
 					number+1, name)
 			}
 			d, header = &Definition{Name: contained}, false

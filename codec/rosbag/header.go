@@ -182,7 +182,8 @@ func cutMessage(records []byte, off int) (m messageRecord, ok bool) {
 	switch {
 	case string(b[4:][:len(connField)]) == connField && string(b[8+len(connField):][:len(opField)]) == opField:
 		m.conn = le.Uint32(b[4+len(connField):])
-	case string(b[4:][:len(opField)+len(connField)]) == opField+connField: // that of the library for Python, and of ours
+	case string(b[4:][:len(opField)+len(connField)]) ==
+		opField+connField: // that of the library for Python, and of ours
 		m.conn = le.Uint32(b[4+len(opField)+len(connField):])
 	default:
 		return m, false

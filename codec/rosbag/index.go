@@ -74,7 +74,8 @@ func (r *Reader) readIndex() error {
 		}
 	}
 	if len(r.numbers) != int(conns) || len(segments) != int(chunks) {
-		return chunked.Wrong("the index has %d of %d connections and %d of %d chunks", len(r.numbers), conns, len(segments),
+		return chunked.Wrong("the index has %d of %d connections and %d of %d chunks", len(r.numbers), conns,
+			len(segments),
 			chunks)
 	}
 	slices.SortFunc(segments, func(a, b chunked.Segment) int { return cmp.Compare(a.Offset, b.Offset) })

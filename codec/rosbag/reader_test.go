@@ -19,7 +19,8 @@ import (
 func twoChunks() *bag {
 	b := newBag()
 	first := slices.Concat(
-		testConnection(0, "/a", "callerid", "/one", "latching", "1"), testMessage(0, 10, "a10"), testMessage(0, 50, "a50"),
+		testConnection(0, "/a", "callerid", "/one", "latching", "1"), testMessage(0, 10, "a10"),
+		testMessage(0, 50, "a50"),
 		testConnection(7, "/a", "callerid", "/two", "latching", "0"), testMessage(7, 30, "b30"),
 	)
 	b.chunk("none", first, first)
@@ -39,7 +40,8 @@ func TestRead(t *testing.T) {
 		{"indexed", closed, true},
 		{"not closed", twoChunks().Bytes(), false},
 		{"index wrong", bytes.Replace(closed, []byte("chunk_pos="), []byte("chunk_sop="), 1), false},
-		{"counts wrong", bytes.Replace(closed, field("chunk_count", uint32(2)), field("chunk_count", uint32(1)), 1), true},
+		{"counts wrong", bytes.Replace(closed, field("chunk_count", uint32(2)), field("chunk_count", uint32(1)), 1),
+			true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := openMemory(t, c.content)
@@ -55,15 +57,18 @@ func TestRead(t *testing.T) {
 			for _, topic := range info.Topics {
 				require.Equal(t, "std_msgs/String", topic.Channel.Type)
 				require.Equal(t, codec.EncodingROS1, topic.Channel.Encoding)
-				require.Equal(t, codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte("string data\n")}, topic.Channel.Schema)
+				require.Equal(t, codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte("string data\n")},
+					topic.Channel.Schema)
 				require.Equal(t, "992ce8a1687cec8c8bd883ec73ca41d1", topic.Channel.Metadata["md5sum"])
 				byCaller[topic.Channel.Metadata["callerid"]] = topic
 			}
 			one, two, three := byCaller["/one"], byCaller["/two"], byCaller[""]
 			require.Equal(t, []uint64{2, 2, 2}, []uint64{one.MessageCount, two.MessageCount, three.MessageCount})
-			require.Equal(t, []string{"/a", "/a", "/c"}, []string{one.Channel.Topic, two.Channel.Topic, three.Channel.Topic})
+			require.Equal(t, []string{"/a", "/a", "/c"},
+				[]string{one.Channel.Topic, two.Channel.Topic, three.Channel.Topic})
 			require.Equal(t, []string{"true", "false", ""},
-				[]string{one.Channel.Metadata["latching"], two.Channel.Metadata["latching"], three.Channel.Metadata["latching"]})
+				[]string{one.Channel.Metadata["latching"], two.Channel.Metadata["latching"],
+					three.Channel.Metadata["latching"]})
 			require.Equal(t, codec.TransientLocal, one.Channel.QoS[0].Durability)
 			require.Nil(t, two.Channel.QoS)
 			require.Nil(t, three.Channel.QoS)
@@ -172,7 +177,8 @@ func version1Bag(closed bool) []byte {
 		"string data\n")
 	message := func(topic string, time int64, data string, fields ...any) []byte {
 		fields = append([]any{
-			"op", opMessage, "topic", topic, "md5", "992c", "type", "std_msgs/String", "sec", uint32(time / 1e9), "nsec",
+			"op", opMessage, "topic", topic, "md5", "992c", "type", "std_msgs/String", "sec", uint32(time / 1e9),
+			"nsec",
 			uint32(time % 1e9),
 		}, fields...)
 		return testRecord([]byte(data), fields...)
@@ -307,7 +313,8 @@ func TestHugeClaims(t *testing.T) {
 		b.Write(testRecord(make([]byte, 12), "op", opIndex, "ver", uint32(1), "conn", uint32(0), "count", uint32(1)))
 		b.index = slices.Concat(testConnection(0, "/a"),
 			testRecord(le.AppendUint32(make([]byte, 4), huge), "op", opChunkInfo, "ver", uint32(1),
-				"chunk_pos", uint64(len(version2)+fileHeaderSize), "start_time", int64(10), "end_time", int64(10), "count",
+				"chunk_pos", uint64(len(version2)+fileHeaderSize), "start_time", int64(10), "end_time", int64(10),
+				"count",
 				uint32(1)))
 		b.conns, b.chunks = 1, 1
 		return b.close()

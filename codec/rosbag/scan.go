@@ -92,13 +92,15 @@ func (r *Reader) scan(closed bool) error {
 	for _, conn := range slices.Sorted(maps.Keys(r.numbers)) {
 		n := r.numbers[conn]
 		if !r.Contents.Known(n) && n < len(r.Contents.Counts) && r.Contents.Counts[n] > 0 {
-			r.Contents.Damaged(r.Size, fmt.Errorf("left out messages of connection %d, which the bag does not describe", conn))
+			r.Contents.Damaged(r.Size, fmt.Errorf("left out messages of connection %d, which the bag does not describe",
+				conn))
 		}
 	}
 	r.Contents.Scanned = true
 	r.complete = closed && !cut && len(r.Contents.Damage) == 0
 	if !closed || cut {
-		r.Contents.Event(codec.EventUnfinished, "the bag was not closed by its writer; everything up to its end was read")
+		r.Contents.Event(codec.EventUnfinished, "the bag was not closed by its writer; everything up to its end was "+
+			"read")
 	}
 	return nil
 }

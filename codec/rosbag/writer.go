@@ -14,9 +14,10 @@ const (
 	defaultChunkSize     = 768 << 10 // that of ROS
 	defaultChunkDuration = time.Second
 
-	maxPayload   = maxChunk / 2
-	maxTime      = int64(math.MaxUint32)*1e9 + 1e9 - 1 // ns
-	finalReserve = 16 << 10                            // more than what a file takes at its end beside what grows with it
+	maxPayload = maxChunk / 2
+	maxTime    = int64(math.MaxUint32)*1e9 + 1e9 - 1 // ns
+	// more than what a file takes at its end beside what grows with it
+	finalReserve = 16 << 10
 )
 
 // encoder encodes one file.
@@ -111,7 +112,8 @@ func (w *encoder) Declare(c *codec.Channel) error {
 
 func (w *encoder) declare(c *codec.Channel) (*connection, error) {
 	if c.Encoding != codec.EncodingROS1 {
-		return nil, fmt.Errorf("write %s: topic %s: its messages are %s, and a bag takes only those of ROS 1 (%s)", w.path,
+		return nil, fmt.Errorf("write %s: topic %s: its messages are %s, and a bag takes only those of ROS 1 (%s)",
+			w.path,
 			c.Topic, cmp.Or(c.Encoding, "of no known encoding"), codec.EncodingROS1)
 	}
 	header := encodeConnection(c)

@@ -269,10 +269,12 @@ func TestBytes(t *testing.T) {
 		le.AppendUint32(nil, uint32(len(connection))),
 	)
 	at := uint64(len(version2) + fileHeaderSize)
-	body := slices.Concat(chunk, testRecord(index, "op", opIndex, "ver", uint32(1), "conn", uint32(0), "count", uint32(2)))
+	body := slices.Concat(chunk, testRecord(index, "op", opIndex, "ver", uint32(1), "conn", uint32(0), "count",
+		uint32(2)))
 	want := slices.Concat([]byte(version2), testFileHeader(int(at)+len(body), 1, 1), body, connection, testRecord(
 		[]byte{0, 0, 0, 0, 2, 0, 0, 0},
-		"op", opChunkInfo, "ver", uint32(1), "chunk_pos", at, "start_time", int64(4e9), "end_time", int64(5e9+7), "count",
+		"op", opChunkInfo, "ver", uint32(1), "chunk_pos", at, "start_time", int64(4e9), "end_time", int64(5e9+7),
+		"count",
 		uint32(1),
 	))
 	require.Equal(t, want, content)

@@ -66,7 +66,8 @@ func (d *database) matches(info *codec.Info) (bool, error) {
 	}
 	var firstID, lastID, start, end sql.NullInt64
 	err = d.db.QueryRow("SELECT (SELECT min(id) FROM messages), (SELECT max(id) FROM messages), "+
-		"(SELECT min(timestamp) FROM messages), (SELECT max(timestamp) FROM messages)").Scan(&firstID, &lastID, &start, &end)
+		"(SELECT min(timestamp) FROM messages), (SELECT max(timestamp) FROM messages)").Scan(&firstID, &lastID, &start,
+		&end)
 	return err == nil && lastID.Valid && uint64(lastID.Int64-firstID.Int64) == info.MessageCount-1 &&
 		start.Int64 == info.StartTime && end.Int64 == info.EndTime, err
 }

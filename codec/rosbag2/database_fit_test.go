@@ -52,7 +52,8 @@ func TestDefinitionsFit(t *testing.T) {
 				return
 			}
 			require.Equal(t, codec.SchemaROS2Msg, schema.Encoding)
-			require.Equal(t, test.variance, strings.Contains(string(schema.Data), "float32 variance"), string(schema.Data))
+			require.Equal(t, test.variance, strings.Contains(string(schema.Data), "float32 variance"),
+				string(schema.Data))
 		})
 	}
 }

@@ -149,7 +149,8 @@ func TestSQLiteDamaged(t *testing.T) {
 			}
 		}
 		for end := 0; end < len(file); end += 1500 {
-			front := max(0, end/sqlite.PageSize-8) // pages that have nothing but messages, two on each, or a part of one
+			// pages that have nothing but messages, two on each, or a part of one
+			front := max(0, end/sqlite.PageSize-8)
 			requireSalvage(t, fmt.Sprintf("%s, cut at %d", name, end), path, file[:end], 60-max(0, front-15)*2)
 		}
 	}
@@ -195,7 +196,8 @@ func requireSalvage(t *testing.T, name, path string, data []byte, most int) {
 func TestSQLiteJournal(t *testing.T) {
 	for _, mode := range []string{"DELETE", "WAL"} {
 		dir := t.TempDir()
-		db, err := sql.Open("sqlite", filepath.Join(dir, "a.db3")+"?_pragma=cache_size(5)&_pragma=journal_mode("+mode+")")
+		db, err := sql.Open("sqlite", filepath.Join(dir,
+			"a.db3")+"?_pragma=cache_size(5)&_pragma=journal_mode("+mode+")")
 		require.NoError(t, err)
 		db.SetMaxOpenConns(1)
 		schema(t, db)
@@ -229,7 +231,8 @@ func TestSQLiteJournal(t *testing.T) {
 func TestSQLiteLog(t *testing.T) {
 	const messages = 300
 	dir := t.TempDir()
-	db, err := sql.Open("sqlite", filepath.Join(dir, "a.db3")+"?_pragma=journal_mode(WAL)&_pragma=wal_autocheckpoint(0)")
+	db, err := sql.Open("sqlite", filepath.Join(dir,
+		"a.db3")+"?_pragma=journal_mode(WAL)&_pragma=wal_autocheckpoint(0)")
 	require.NoError(t, err)
 	db.SetMaxOpenConns(1)
 	schema(t, db)

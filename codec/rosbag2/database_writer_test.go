@@ -93,7 +93,8 @@ func TestDatabaseEvents(t *testing.T) {
 		require.NoError(t, w.Declare(first))
 		require.NoError(t, w.Sync())
 		require.NoError(t, w.Declare(testChannels()[0])) // another publisher of it
-		event := codec.Event{Kind: codec.EventGap, Topic: "/chatter", Time: 1e18, Until: 1e18 + 5e9, Text: "nobody spoke"}
+		event := codec.Event{Kind: codec.EventGap, Topic: "/chatter", Time: 1e18, Until: 1e18 + 5e9,
+			Text: "nobody spoke"}
 		m, err := codec.EventMessage(event)
 		require.NoError(t, err)
 		require.NoError(t, w.Write(m))

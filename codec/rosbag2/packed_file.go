@@ -65,7 +65,8 @@ func unpack(path string, limit int64) (*packed, error) {
 		b := bytes.Clone(s2.Encode(encoded, block[:n]))
 		p.blocks, p.size, p.held = append(p.blocks, b), p.size+int64(n), p.held+int64(cap(b))
 		if p.held > limit {
-			return nil, fmt.Errorf("decompress %s: it takes more than %d MiB of memory; decompress it first: zstd -d %[1]s",
+			return nil, fmt.Errorf("decompress %s: it takes more than %d MiB of memory; decompress it first: zstd -d "+
+				"%[1]s",
 				path, limit>>20)
 		}
 	}

@@ -23,7 +23,8 @@ func TestFewFilesAreOpen(t *testing.T) {
 	c := testChannels()[0]
 	for i := range int64(splits) {
 		for j := range int64(4) { // the last ones belong into the next file
-			require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: 100 + 10*i + 3*j, Data: []byte{0, 1, 0, 0, byte(i)}}))
+			require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: 100 + 10*i + 3*j,
+				Data: []byte{0, 1, 0, 0, byte(i)}}))
 		}
 		if i < splits-1 {
 			require.NoError(t, w.Split())

@@ -20,7 +20,8 @@ import (
 // is whole again, and what was there before is still there.
 func TestReindex(t *testing.T) {
 	for _, o := range []Options{
-		{Storage: storageMCAP}, {Storage: storageSQLite, Version: 5}, {Storage: storageSQLite, CompressionMode: "message"},
+		{Storage: storageMCAP}, {Storage: storageSQLite, Version: 5},
+		{Storage: storageSQLite, CompressionMode: "message"},
 		{Storage: storageMCAP, CompressionMode: "file"}, {Storage: storageSQLite, Version: 9, CompressionMode: "file"},
 	} {
 		for _, metadata := range []string{"gone", "damaged", "there"} {
@@ -52,7 +53,8 @@ func TestReindex(t *testing.T) {
 				case "gone":
 					require.NoError(t, os.Remove(path))
 				case "damaged":
-					require.NoError(t, os.WriteFile(path, []byte("rosbag2_bagfile_information:\n  version: [\n"), 0o666))
+					require.NoError(t, os.WriteFile(path, []byte("rosbag2_bagfile_information:\n  version: [\n"),
+						0o666))
 				}
 				second := filepath.Join(dir, files[1])
 				data, err := os.ReadFile(second)
@@ -60,7 +62,8 @@ func TestReindex(t *testing.T) {
 				cut := data[:len(data)*3/4]
 				require.NoError(t, os.WriteFile(second, cut, 0o666))
 				if o.CompressionMode != "file" {
-					require.NoError(t, os.Rename(filepath.Join(dir, files[2]), filepath.Join(dir, files[2]+codec.ActiveSuffix)))
+					require.NoError(t, os.Rename(filepath.Join(dir, files[2]),
+						filepath.Join(dir, files[2]+codec.ActiveSuffix)))
 				}
 
 				var told []string
@@ -159,7 +162,8 @@ func TestSeveralRecordings(t *testing.T) {
 		{"splits", []string{"drive_0.mcap", "drive_1.mcap", "drive_10.mcap"}, ""},
 		{"our splits", []string{"drive.mcap", "drive_1.mcap"}, ""},
 		{"dated splits", []string{"0_drive_2026_11_23-14_00_00.mcap", "1_drive_2026_11_23-15_00_00.mcap"}, ""},
-		{"days", []string{"drive_2024_03_01.mcap", "drive_2024_03_02.mcap"}, "drive_2024_03_01.mcap, drive_2024_03_02.mcap"},
+		{"days", []string{"drive_2024_03_01.mcap", "drive_2024_03_02.mcap"},
+			"drive_2024_03_01.mcap, drive_2024_03_02.mcap"},
 		{"unrelated", []string{"a_0.mcap", "a_1.mcap", "b.mcap"}, "b.mcap, a_0.mcap"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -168,7 +172,8 @@ func TestSeveralRecordings(t *testing.T) {
 				w, err := mcap.Create(filepath.Join(dir, name), codec.CreateOptions{})
 				require.NoError(t, err)
 				require.NoError(t, w.Write(&codec.Message{
-					Channel: &codec.Channel{Topic: "/a", Type: "a/msg/A", Encoding: codec.EncodingCDR}, LogTime: int64(1 + i),
+					Channel: &codec.Channel{Topic: "/a", Type: "a/msg/A", Encoding: codec.EncodingCDR},
+					LogTime: int64(1 + i),
 				}))
 				require.NoError(t, w.Close())
 			}

@@ -163,8 +163,8 @@ func oneRecording(dir string, names []string, m *metadata) error {
 	case listed && len(others) > 0:
 		return fmt.Errorf("%s holds other recordings than that of its metadata.yaml: %s; move them away", dir, text)
 	case !listed && len(others) > 1:
-		return fmt.Errorf("%s holds several recordings and no metadata.yaml: %s; name the files, or move each to a folder "+
-			"of its own", dir, text)
+		return fmt.Errorf("%s holds several recordings and no metadata.yaml: %s; name the files, or move each to a "+
+			"folder of its own", dir, text)
 	}
 	return nil
 }

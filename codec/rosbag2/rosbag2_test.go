@@ -79,7 +79,8 @@ func TestReal(t *testing.T) {
 				counts[message.Channel.Topic]++
 			}
 			for _, want := range m.Topics {
-				i := slices.IndexFunc(info.Topics, func(t codec.TopicInfo) bool { return t.Channel.Topic == want.Topic.Name })
+				i := slices.IndexFunc(info.Topics,
+					func(t codec.TopicInfo) bool { return t.Channel.Topic == want.Topic.Name })
 				require.GreaterOrEqual(t, i, 0, want.Topic.Name)
 				got := info.Topics[i]
 				require.Equal(t, want.Topic.Type, got.Channel.Type)
@@ -160,7 +161,8 @@ func requireMessages(t testing.TB, want, got []codec.Message) {
 
 func TestRoundTrip(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "drive")
-	want := write(t, path+"/", codec.CreateOptions{Metadata: map[string]string{"ros_distro": "humble", "robot": "r2"}}, 50)
+	want := write(t, path+"/", codec.CreateOptions{Metadata: map[string]string{"ros_distro": "humble", "robot": "r2"}},
+		50)
 	r := open(t, path)
 	requireMessages(t, want, read(t, r, codec.Query{}))
 	info, err := r.Info()

@@ -42,7 +42,8 @@ func TestSamples(t *testing.T) {
 	}{
 		{"humble_py/convert_a", 150, 0, 100000000, "125e5be14096c76a"},
 		{"humble_py/convert_b", 75, 0, 222000000, "fb4793ae909ce737"},
-		{"humble_py/reindex_test_bags/multiple_files", 3177, 1616653333034080451, 1616653339386193357, "a51c179c09974d28"},
+		{"humble_py/reindex_test_bags/multiple_files", 3177, 1616653333034080451, 1616653339386193357,
+			"a51c179c09974d28"},
 		{"humble_py/talker", 20, 1585866235112411371, 1585866239643508139, "febb4c1793468797"},
 		{"humble_py/wbag", 6074, 1000, 2998, "41c5ecaf33b89159"},
 		{"humble_resources/cdr_test", 7, 1586406456763032325, 1586406456914169506, "f4e6c73185a1e8c2"},

@@ -62,7 +62,8 @@ func TestSplit(t *testing.T) {
 		require.Equal(t, filepath.Join(dir, fmt.Sprintf("drive_%d.mcap", part)), w.File())
 		for i := range 10 * part {
 			at := int64(1000*part + i)
-			m := codec.Message{Channel: channels[0], LogTime: at, PublishTime: at, Data: fmt.Appendf(nil, "message %d", at)}
+			m := codec.Message{Channel: channels[0], LogTime: at, PublishTime: at,
+				Data: fmt.Appendf(nil, "message %d", at)}
 			require.NoError(t, w.Write(&m))
 			want = append(want, m)
 		}

@@ -59,11 +59,11 @@ func newLayout(s output.System, b Options, o codec.CreateOptions) (*layout, erro
 	case l.mode != "" && o.Compression != "" && o.Compression != "zstd":
 		return nil, fmt.Errorf("compression %q: rosbag2 compresses %ss with zstd only", o.Compression, l.mode)
 	case l.mode == "message" && l.storage == storageMCAP:
-		return nil, errors.New("rosbag2 does not compress messages in MCAP files; choose compression mode none, which " +
-			"compresses chunks, or file")
+		return nil, errors.New("rosbag2 does not compress messages in MCAP files; choose compression mode none, " +
+			"which compresses chunks, or file")
 	case l.mode == "" && l.storage == storageSQLite && o.Compression != "" && o.Compression != "none":
-		return nil, fmt.Errorf("storage sqlite3 is compressed with zstd and compression mode file or message, not with %q "+
-			"alone", o.Compression)
+		return nil, fmt.Errorf("storage sqlite3 is compressed with zstd and compression mode file or message, not "+
+			"with %q alone", o.Compression)
 	}
 	if l.mode != "" {
 		l.options.Compression = "" // of chunks

@@ -89,7 +89,8 @@ func (f *frames) find(damaged func(error)) error {
 			ok = false
 		}
 		if !ok {
-			damaged(fmt.Errorf("%s: not a frame: want %s<seconds>.png or .jpg", filepath.Join(f.folder, name), framePrefix))
+			damaged(fmt.Errorf("%s: not a frame: want %s<seconds>.png or .jpg", filepath.Join(f.folder, name),
+				framePrefix))
 			continue
 		}
 		stamp, err := parseStamp(text)

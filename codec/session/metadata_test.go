@@ -20,8 +20,9 @@ func TestMetadata(t *testing.T) {
 	}{
 		{
 			name: "as documented",
-			text: `{"session_id": "a", "start_time": 1634567890.123, "end_time": 1634568890.4560001, "task": "fold", "devices": {"cameras": {"camera_0": {"fps": 30}}, "robots": {"arm_0": {"joints": 6}}}}`,
-			id:   "a", task: "fold", start: 1634567890123000000, end: 1634568890456000100,
+			text: `{"session_id": "a", "start_time": 1634567890.123, "end_time": 1634568890.4560001, "task": "fold", ` +
+				`"devices": {"cameras": {"camera_0": {"fps": 30}}, "robots": {"arm_0": {"joints": 6}}}}`,
+			id: "a", task: "fold", start: 1634567890123000000, end: 1634568890456000100,
 			devices: map[string]string{"camera_0": `{"fps": 30}`, "arm_0": `{"joints": 6}`},
 		},
 		{
@@ -36,7 +37,8 @@ func TestMetadata(t *testing.T) {
 		{name: "no object", text: `[1]`, wrong: []string{"not a JSON object: json: cannot unmarshal array into Go " +
 			"value of type map[string]json.RawMessage"}},
 		{
-			name: "wrong here and there", text: `{"session_id": 7, "start_time": 1e9, "devices": {"camera_0": 5, "arm_0": {"joints": 6}}}`, devices: map[string]string{"arm_0": `{"joints": 6}`},
+			name: "wrong here and there", text: `{"session_id": 7, "start_time": 1e9, "devices": {"camera_0": 5, ` +
+				`"arm_0": {"joints": 6}}}`, devices: map[string]string{"arm_0": `{"joints": 6}`},
 			wrong: []string{
 				"session_id: json: cannot unmarshal number into Go value of type string",
 				`start_time: time "1e9" is not a number of seconds since 1970, such as 1764000000.033`,
@@ -91,7 +93,8 @@ func TestArmInfo(t *testing.T) {
 }
 
 func FuzzMetadata(f *testing.F) {
-	f.Add([]byte(`{"session_id": "a", "start_time": 1634567890.123, "devices": {"cameras": {"camera_0": {}}, "robots": {"arm_0": {"joint_unit": "rad"}}}, "events": [{"kind": "drop"}]}`))
+	f.Add([]byte(`{"session_id": "a", "start_time": 1634567890.123, "devices": {"cameras": {"camera_0": {}}, ` +
+		`"robots": {"arm_0": {"joint_unit": "rad"}}}, "events": [{"kind": "drop"}]}`))
 	for _, data := range samples.Seeds(f, "session/easyteleop_reference/temp/20261121_082214/metadata.json") {
 		f.Add(data)
 	}

@@ -94,7 +94,8 @@ func TestFolder(t *testing.T) {
 	require.Len(t, list, 2)
 	require.Equal(t, "take_9", list[0].Name)
 	require.Len(t, damage, 1)
-	require.ErrorContains(t, damage[0], filepath.Join(folder, "take_10/arm_0/joints.csv")+`:3: value "x" is not a number`)
+	require.ErrorContains(t, damage[0], filepath.Join(folder, "take_10/arm_0/joints.csv")+`:3: value "x" is not a `+
+		`number`)
 
 	// As messages.
 	r, err := codec.Formats{session.Format}.Open(folder)

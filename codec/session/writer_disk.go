@@ -189,7 +189,8 @@ func (w *Writer) Info() *codec.Info {
 		Complete: w.complete,
 	}
 	info.Files = []codec.FileInfo{{
-		Path: info.Path, Size: info.Size, MessageCount: info.MessageCount, StartTime: info.StartTime, EndTime: info.EndTime,
+		Path: info.Path, Size: info.Size, MessageCount: info.MessageCount, StartTime: info.StartTime,
+		EndTime: info.EndTime,
 	}}
 	return info
 }

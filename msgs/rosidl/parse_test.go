@@ -69,7 +69,8 @@ func TestParseMessageErrors(t *testing.T) {
 		{"no bracket", "int32] a", `type "int32]" has no "["`},
 		{"zero length", "int32[0] a", `type "int32[0]": length "0" is not a number from 1 to 2147483647`},
 		{"no bound", "int32[<=] a", `type "int32[<=]": length "" is not a number from 1 to 2147483647`},
-		{"huge length", "int32[2147483648] a", `type "int32[2147483648]": length "2147483648" is not a number from 1 to 2147483647`},
+		{"huge length", "int32[2147483648] a", `type "int32[2147483648]": length "2147483648" is not a number from 1 ` +
+			`to 2147483647`},
 		{"bound of a number", "int32<=3 a", `type "int32<=3": only strings have a bound`},
 		{"string bound", "string<=x a", `type "string<=x": bound "x" is not a number from 1 to 2147483647`},
 		{"two fields", "bool twice", "a second field twice"},
@@ -94,7 +95,8 @@ func TestParseMessageErrors(t *testing.T) {
 			require.EqualError(t, err, "parse my_msgs/msg/Bad.msg:3: "+tt.want)
 		})
 	}
-	for _, name := range []string{"", "String", "std_msgs/String", "std_msgs/msgs/String", "../msg/String", "a/msg/b/c"} {
+	for _, name := range []string{"", "String", "std_msgs/String", "std_msgs/msgs/String", "../msg/String",
+		"a/msg/b/c"} {
 		_, err := ParseMessage(name, "")
 		require.ErrorContains(t, err, "is not a type name", name)
 	}

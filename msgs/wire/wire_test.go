@@ -45,7 +45,8 @@ var layouts = []struct {
 			e.Uint64(math.MaxInt64)
 		},
 		func(d *Decoder) any {
-			return []any{d.Bool(), d.Int8(), d.Uint16(), d.Float32(), d.Int16(), d.Uint32(), d.Int32(), d.Int64(), d.Uint64()}
+			return []any{d.Bool(), d.Int8(), d.Uint16(), d.Float32(), d.Int16(), d.Uint32(), d.Int32(), d.Int64(),
+				d.Uint64()}
 		},
 		[]any{true, int8(-1), uint16(0xfffe), float32(0), int16(-10), uint32(3), int32(-3), int64(math.MinInt64),
 			uint64(math.MaxInt64)},

@@ -76,7 +76,8 @@ func TestOptionsAreChecked(t *testing.T) {
 	require.ErrorContains(t, err, "name the host of an arm")
 	_, err = o.arms([]string{"host:http"})
 	require.EqualError(t, err, `host:http: invalid port "http"`)
-	o.Arms = map[string]*hardware.Arm{"a": entry("x", nil), "b": entry("x", func(a *hardware.Arm) { a.PushPort = 8090 }),
+	o.Arms = map[string]*hardware.Arm{"a": entry("x", nil),
+		"b": entry("x", func(a *hardware.Arm) { a.PushPort = 8090 }),
 		"c": entry("x", func(a *hardware.Arm) { a.Push = "none" })}
 	_, err = o.arms(nil)
 	require.NoError(t, err)

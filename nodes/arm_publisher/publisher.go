@@ -69,7 +69,8 @@ func (p *publisher) listen(a *arm, ports map[int]*realman.Listener) error {
 				return fmt.Errorf("arm %s: listen for pushed packets: %w; choose another push_port or --push none",
 					a.name, err)
 			}
-			p.node.Log(bridge.Warn, "%s: querying without pushed packets: %v; choose another push_port or --push none", a.name,
+			p.node.Log(bridge.Warn, "%s: querying without pushed packets: %v; choose another push_port or --push none",
+				a.name,
 				err)
 		}
 		ports[port] = l
@@ -150,7 +151,8 @@ func (p *publisher) warnOfStrangers(warned map[string]bool) {
 		for ip := range l.Strangers() {
 			if from := net.JoinHostPort(ip.String(), fmt.Sprint(l.Port())); !warned[from] {
 				warned[from] = true
-				p.node.Log(bridge.Warn, "ignoring packets of %v to UDP port %d: it is not a configured arm", ip, l.Port())
+				p.node.Log(bridge.Warn, "ignoring packets of %v to UDP port %d: it is not a configured arm", ip,
+					l.Port())
 			}
 		}
 	}

@@ -29,7 +29,8 @@ func TestSpeeds(t *testing.T) {
 			begin := time.Unix(1_700_000_000, 0)
 			for at := time.Duration(0); at < 20*time.Second; at += test.pace {
 				sin, cos := math.Sincos(at.Seconds())
-				s.update(&realman.Update{Stamp: begin.Add(at), Joints: []float64{sin, 3}, Speeds: []float64{cos * test.factor, 0}})
+				s.update(&realman.Update{Stamp: begin.Add(at), Joints: []float64{sin, 3},
+					Speeds: []float64{cos * test.factor, 0}})
 			}
 			require.InDelta(t, test.want, s.ratio, 0.02*test.want)
 			require.Equal(t, test.wrong, s.wrong())

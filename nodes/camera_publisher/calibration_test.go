@@ -63,7 +63,9 @@ func TestReadCalibration(t *testing.T) {
 		"rational_polynomial": {
 			edit: strings.NewReplacer("plumb_bob", "rational_polynomial", "cols: 5", "cols: 8", "-2e-4, 0]",
 				"-2e-4, 0, 6, 7, 8]"),
-			change: func(i *sensor_msgs.CameraInfo) { i.DistortionModel, i.D = "rational_polynomial", append(i.D, 6, 7, 8) },
+			change: func(i *sensor_msgs.CameraInfo) {
+				i.DistortionModel, i.D = "rational_polynomial", append(i.D, 6, 7, 8)
+			},
 		},
 		"equidistant": {
 			edit:   strings.NewReplacer("plumb_bob", "equidistant", "cols: 5", "cols: 4", ", 0]\nrect", "]\nrect"),
@@ -76,7 +78,8 @@ func TestReadCalibration(t *testing.T) {
 		},
 		"no model": {edit: strings.NewReplacer("distortion_model: plumb_bob\n", ""), warnings: 1},
 		"binning and roi": {
-			more: "binning_x: 2\nbinning_y: 4\nroi: {x_offset: 1, y_offset: 2, width: 30, height: 40, do_rectify: true}\n",
+			more: "binning_x: 2\nbinning_y: 4\nroi: {x_offset: 1, y_offset: 2, width: 30, height: 40, do_rectify: " +
+				"true}\n",
 			change: func(i *sensor_msgs.CameraInfo) {
 				i.BinningX, i.BinningY = 2, 4
 				i.Roi = sensor_msgs.RegionOfInterest{XOffset: 1, YOffset: 2, Width: 30, Height: 40, DoRectify: true}
@@ -119,10 +122,11 @@ func TestCalibrationErrors(t *testing.T) {
 		"no coefficients": {"distortion_coefficients", "coefficients", "distortion_coefficients: 0 rows of 0"},
 		"negative rows":   {"rows: 1\n  cols: 5", "rows: -1\n  cols: -5", "distortion_coefficients: -1 rows of -5"},
 		"absurd rows":     {"rows: 1\n  cols: 5", "rows: 4611686018427387904\n  cols: 4", "4611686018427387904 rows"},
-		"twice":           {"image_height: 480", "image_width: 480", "line 2: mapping key \"image_width\" already defined"},
-		"roi":             {"image_height: 480", "image_height: 480\nroi: 7", "line 3: cannot unmarshal"},
-		"roi's width":     {"image_height: 480", "image_height: 480\nroi: {width: wide}", "line 3: cannot unmarshal"},
-		"binning":         {"image_height: 480", "image_height: 480\nbinning_x: {}", "line 3: cannot unmarshal"},
+		"twice": {"image_height: 480", "image_width: 480",
+			"line 2: mapping key \"image_width\" already defined"},
+		"roi":         {"image_height: 480", "image_height: 480\nroi: 7", "line 3: cannot unmarshal"},
+		"roi's width": {"image_height: 480", "image_height: 480\nroi: {width: wide}", "line 3: cannot unmarshal"},
+		"binning":     {"image_height: 480", "image_height: 480\nbinning_x: {}", "line 3: cannot unmarshal"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := strings.Replace(calibrated, test.old, test.text, 1)

@@ -249,8 +249,10 @@ func TestCameraCalibration(t *testing.T) {
 	}{
 		"right": {text: strings.ReplaceAll(strings.ReplaceAll(calibrated, "640", "16"), "480", "8"), info: true},
 		"of other size": {text: calibrated, info: true,
-			warns: []string{"front: the calibration is for images of 640×480 pixels, not 16×8; publishing it unchanged"}},
-		"of another": {text: strings.NewReplacer("front", "rear", "640", "16", "480", "8").Replace(calibrated), info: true,
+			warns: []string{"front: the calibration is for images of 640×480 pixels, not 16×8; publishing it " +
+				"unchanged"}},
+		"of another": {text: strings.NewReplacer("front", "rear", "640", "16", "480", "8").Replace(calibrated),
+			info:  true,
 			warns: []string{"is a calibration of camera rear"}},
 		"not there": {url: "/nowhere/a.yaml", warns: []string{"front is not calibrated: read calibration: open " +
 			"/nowhere/a.yaml"}},
@@ -309,10 +311,12 @@ func TestInvalidCameras(t *testing.T) {
 			c.Device, c.Encoding = folderOf(t, map[string]string{"1.jpg": ""}), "mono16"
 		},
 		"brightness": func(c *hardware.Camera) { c.Controls = []string{"brightness"} },
-		"stat pictures/of/nobody: no such file or directory": func(c *hardware.Camera) { c.Device = "pictures/of/nobody" },
-		"has no images: want .jpg, .jpeg or .png files":      func(c *hardware.Camera) { c.Device = t.TempDir() },
-		"is not a device, folder or file":                    func(c *hardware.Camera) { c.Device = pipe(t) },
-		`topic name "not a name/camera_info": contains " "`:  func(c *hardware.Camera) { c.Model = "bad name" },
+		"stat pictures/of/nobody: no such file or directory": func(c *hardware.Camera) {
+			c.Device = "pictures/of/nobody"
+		},
+		"has no images: want .jpg, .jpeg or .png files":     func(c *hardware.Camera) { c.Device = t.TempDir() },
+		"is not a device, folder or file":                   func(c *hardware.Camera) { c.Device = pipe(t) },
+		`topic name "not a name/camera_info": contains " "`: func(c *hardware.Camera) { c.Model = "bad name" },
 	} {
 		t.Run(want, func(t *testing.T) {
 			o := testOptions(t)
@@ -341,8 +345,8 @@ func TestDuplicateDevices(t *testing.T) {
 		set  func(*hardware.Camera)
 		err  string
 	}{
-		{"/dev/video0", "/dev/video0", depth, "cameras a and b are the same device: /dev/video0; it can be opened only " +
-			"once"},
+		{"/dev/video0", "/dev/video0", depth, "cameras a and b are the same device: /dev/video0; it can be opened " +
+			"only once"},
 		{"/dev/null", link, depth, "cameras a and b are the same device: " + link},
 		{"8A2F", "8A2F", nil, "cameras a and b are the same device: 8A2F"},
 		{"8A2F", "8A2F", depth, ""},
@@ -432,9 +436,10 @@ func TestStatus(t *testing.T) {
 	source.stats.Window = v4l2.Window{Frames: 29, Rate: 28.96, MeanLatency: 12345 * time.Microsecond,
 		MaxLatency: 20 * time.Millisecond}
 	require.Equal(t, map[string]string{
-		"device": "/dev/video0", "card": "Webcam", "serial": "8A2F", "format": "MJPG 640x480", "nominal pictures/s": "30.0",
-		"pictures/s": "29.0",
-		"pictures":   "29", "dropped": "0", "damaged": "0", "unfit": "0", "driver errors": "0", "reopened": "0",
+		"device": "/dev/video0", "card": "Webcam", "serial": "8A2F", "format": "MJPG 640x480",
+		"nominal pictures/s": "30.0",
+		"pictures/s":         "29.0",
+		"pictures":           "29", "dropped": "0", "damaged": "0", "unfit": "0", "driver errors": "0", "reopened": "0",
 		"mean latency (ms)":    "12.3",
 		"maximum latency (ms)": "20.0", "stamps": "start of exposure", "calibrated": "false",
 	}, is(diag.DiagnosticStatus_OK, "streaming"))

@@ -312,7 +312,8 @@ func TestFilesLoop(t *testing.T) {
 			require.Equal(t, []uint64{5, 1, 5}, []uint64{stats.Frames, stats.Opened, stats.Window.Frames})
 			require.InDelta(t, 5.0/4, stats.Window.Rate, 1e-9)
 			require.Zero(t, s.Stats().Window.Frames)
-			require.Equal(t, v4l2.Status{Path: path, Rate: 1, Format: v4l2.Format{FourCC: v4l2.MJPG, Width: 8, Height: 8}},
+			require.Equal(t, v4l2.Status{Path: path, Rate: 1,
+				Format: v4l2.Format{FourCC: v4l2.MJPG, Width: 8, Height: 8}},
 				status)
 		})
 	}

@@ -42,10 +42,13 @@ func TestCameras(t *testing.T) {
 			args: []string{"b", "c"},
 			want: map[string]string{"camera_0": "1", "left": "a", "camera_1": "b", "camera_2": "c"},
 		},
-		"one by a parameter": {set: func(o *options) { o.Serial = "8A2F" }, want: map[string]string{"camera_0": "8A2F"}},
+		"one by a parameter": {set: func(o *options) { o.Serial = "8A2F" },
+			want: map[string]string{"camera_0": "8A2F"}},
 		"the command line": {set: func(o *options) { o.Serial = "8A2F" }, args: []string{"d"},
 			want: map[string]string{"camera_0": "d"}},
-		"neither": {set: func(o *options) { o.Cameras = map[string]*hardware.Camera{"a": named(func(*hardware.Camera) {})} },
+		"neither": {set: func(o *options) {
+			o.Cameras = map[string]*hardware.Camera{"a": named(func(*hardware.Camera) {})}
+		},
 			err: "camera a: it needs a device or a serial"},
 		"device and serial": {set: func(o *options) { o.Device, o.Serial = "a", "b" },
 			err: "camera camera_0: give either a device or a serial"},

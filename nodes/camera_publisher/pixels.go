@@ -64,7 +64,8 @@ func findConversion(from v4l2.FourCC, encoding string, scale float64) (*conversi
 		encoding = f.encodings[0]
 	}
 	if !slices.Contains(f.encodings, encoding) {
-		return nil, fmt.Errorf("pixel format %v cannot be published as %s, only as %s; choose another encoding or format",
+		return nil, fmt.Errorf("pixel format %v cannot be published as %s, only as %s; choose another encoding or "+
+			"format",
 			from, encoding, strings.Join(f.encodings, ", "))
 	}
 	c := &conversion{encoding: encoding}

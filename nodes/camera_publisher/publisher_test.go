@@ -95,7 +95,8 @@ func testOptions(t *testing.T) options {
 // newFixture opens a node and a listener.
 func newFixture(t *testing.T, open func(*testing.T, string) bridge.Node, o options, cameras map[string]*hardware.Camera,
 	plugged ...*v4l2test.Camera) *fixture {
-	s := &fixture{t: t, messages: map[string][]msgs.Message{}, ended: make(chan error, 1), listener: open(t, "listener")}
+	s := &fixture{t: t, messages: map[string][]msgs.Message{}, ended: make(chan error, 1),
+		listener: open(t, "listener")}
 	for _, c := range plugged {
 		s.system.Plug(c)
 	}
@@ -199,7 +200,8 @@ func (s *fixture) count(topic string) int {
 // received returns the messages of a topic, after waiting for n of them.
 func received[T msgs.Message](s *fixture, topic string, n int) (list []T) {
 	s.t.Helper()
-	require.Eventually(s.t, func() bool { return s.count(topic) >= n }, patience, time.Millisecond, "%s: %d of %d", topic,
+	require.Eventually(s.t, func() bool { return s.count(topic) >= n }, patience, time.Millisecond, "%s: %d of %d",
+		topic,
 		s.count(topic), n)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -257,8 +259,9 @@ func TestFilesOverDDS(t *testing.T) {
 		depth := image.NewGray16(image.Rect(0, 0, 5, 3))
 		depth.SetGray16(1, 0, color.Gray16{Y: uint16(1000 + i)})
 		shots[fmt.Sprintf("depth_%d.png", i)] = pngOf(t, depth)
-		depths = append(depths, "\x00\x00"+string([]byte{byte((1000 + i) & 255), byte((1000 + i) >> 8)})+string(make([]byte,
-			26)))
+		depths = append(depths, "\x00\x00"+string([]byte{byte((1000 + i) & 255), byte((1000 + i) >> 8)})+
+			string(make([]byte,
+				26)))
 	}
 	// Motion JPEG may lack Huffman tables.
 	bare, tables := withoutTables(t, jpegs[7])
@@ -273,7 +276,9 @@ func TestFilesOverDDS(t *testing.T) {
 			c.Device, c.Rate = put(t, "a.mjpeg", string(slices.Concat(jpegs...))),
 				400
 		}),
-		"depth": editedCamera(func(c *hardware.Camera) { c.Device, c.Rate, c.FrameID = folderOf(t, shots), 300, "lens" }),
+		"depth": editedCamera(func(c *hardware.Camera) {
+			c.Device, c.Rate, c.FrameID = folderOf(t, shots), 300, "lens"
+		}),
 	}
 	s := newFixture(t, overDDS, o, cameras)
 	s.subscribeCamera("front")
@@ -324,7 +329,8 @@ func withoutTables(t *testing.T, data []byte) (bare, whole []byte) {
 // webcam returns a simulated camera.
 func webcam(path, serial string, formats ...v4l2test.Format) *v4l2test.Camera {
 	return &v4l2test.Camera{
-		Node: v4l2.Node{Path: path, Name: "Webcam " + serial, Serial: serial, Port: path}, Formats: formats, Manual: true,
+		Node: v4l2.Node{Path: path, Name: "Webcam " + serial, Serial: serial, Port: path}, Formats: formats,
+		Manual: true,
 		Controls: []v4l2.Control{
 			{ID: 0x00980900, Label: "Brightness", Name: "brightness", Type: v4l2.IntegerControl, Max: 255, Step: 1,
 				Default: 128},
@@ -385,7 +391,8 @@ func TestDevicesOverDDS(t *testing.T) {
 				data = append(data, byte(22*y+x)+byte(sequence))
 			}
 		}
-		require.Equal(t, &sensor_msgs.Image{Header: h, Width: 8, Height: 4, Encoding: "yuv422_yuy2", Step: 16, Data: data},
+		require.Equal(t, &sensor_msgs.Image{Header: h, Width: 8, Height: 4, Encoding: "yuv422_yuy2", Step: 16,
+			Data: data},
 			images[shots-1])
 	}
 	for i := range uint32(5) {

@@ -21,8 +21,8 @@ type source interface {
 	// carries reports what is known before run: whether there are JPEGs, and whether there are raw images.
 	carries() (jpegs, pixels bool)
 
-	// Status returns the state of the source, Stats its counts; the Window begins at the previous call. They may be called
-	// at any time, by any goroutine.
+	// Status returns the state of the source, Stats its counts; the Window begins at the previous call. They may be
+	// called at any time, by any goroutine.
 	Status() v4l2.Status
 	Stats() v4l2.Stats
 
@@ -53,7 +53,8 @@ type device struct{ v4l2.Camera }
 
 func newDevice(o *hardware.Camera, system v4l2.System, event func(v4l2.Status)) (*device, error) {
 	d := &device{v4l2.Camera{
-		System: system, Device: o.Device, Width: o.Width, Height: o.Height, Rate: o.Rate, Silence: o.Silence, Event: event,
+		System: system, Device: o.Device, Width: o.Width, Height: o.Height, Rate: o.Rate, Silence: o.Silence,
+		Event: event,
 	}}
 	if o.Silence == 0 {
 		d.Silence = -1 // no limit

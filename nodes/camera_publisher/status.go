@@ -56,7 +56,8 @@ func (w *watch) status(now time.Time, d *rospub.Diagnostics) diag.DiagnosticStat
 		status.Level, status.Message = diag.DiagnosticStatus_WARN, "images wait for a reliable subscriber"
 	case w.lost > 0 && now.Sub(w.since) < troubleTime:
 		status.Level = diag.DiagnosticStatus_WARN
-		status.Message = fmt.Sprintf("images are missing: %d dropped, %d damaged, %d unfit", stats.Dropped, stats.Damaged,
+		status.Message = fmt.Sprintf("images are missing: %d dropped, %d damaged, %d unfit", stats.Dropped,
+			stats.Damaged,
 			unfit)
 	case !fromFile && window.Frames == 0:
 		status.Level, status.Message = diag.DiagnosticStatus_WARN, "no images arrive"

@@ -295,8 +295,8 @@ func parseTolerances(texts []string) ([]rule, error) {
 		var err error
 		r.limit, err = strconv.ParseFloat(number, 64)
 		if err != nil || !(r.limit >= 0) || math.IsInf(r.limit, 0) || named && len(r.field) == 0 {
-			return nil, config.Usagef("--tolerance %q is not valid; want a number (1e-5), a share (0.1%%), FIELD=NUMBER or "+
-				"TOPIC:FIELD=NUMBER", text)
+			return nil, config.Usagef("--tolerance %q is not valid; want a number (1e-5), a share (0.1%%), "+
+				"FIELD=NUMBER or TOPIC:FIELD=NUMBER", text)
 		}
 		if r.share = share; share {
 			r.limit /= 100
@@ -312,7 +312,8 @@ func parseIgnored(texts []string) ([]rule, error) {
 	for _, text := range formats.Split(texts) {
 		r := fieldRule(text)
 		if len(r.field) == 0 {
-			return nil, config.Usagef("--ignore-fields %q is not valid; want a FIELD such as header.stamp, or TOPIC:FIELD", text)
+			return nil, config.Usagef("--ignore-fields %q is not valid; want a FIELD such as header.stamp, or "+
+				"TOPIC:FIELD", text)
 		}
 		r.limit = math.Inf(1)
 		rules = append(rules, r)

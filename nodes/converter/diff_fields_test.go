@@ -82,8 +82,8 @@ func TestDiffOfFields(t *testing.T) {
 	}{
 		"told without being asked": {
 			a: base, b: near,
-			says: []string{"  message 1 differs, log times 0.000002000 and 0.000002000, 1 field: point.x is 100 in A, " +
-				"100.000001 in B\n", "different: 1 of 1 topic, 20 messages changed\n"},
+			says: []string{"  message 1 differs, log times 0.000002000 and 0.000002000, 1 field: point.x is 100 in " +
+				"A, 100.000001 in B\n", "different: 1 of 1 topic, 20 messages changed\n"},
 		},
 		"bytes alone": {
 			a: base, b: bigEndian,
@@ -111,7 +111,8 @@ func TestDiffOfFields(t *testing.T) {
 			says: []string{"point.x is 0 in A, 1e-06 in B\n", "different: 1 of 1 topic, 1 message changed\n"},
 		},
 		"tolerance of a field": {
-			a: base, b: near, args: []string{"--tolerance", "/points:point=1e-5"}, same: true, says: []string{"20 messages\n"},
+			a: base, b: near, args: []string{"--tolerance", "/points:point=1e-5"}, same: true,
+			says: []string{"20 messages\n"},
 		},
 		"tolerance of another field": {
 			a: base, b: near, args: []string{"--tolerance", "point.y=1e-5,/else:x=1"},
@@ -164,20 +165,24 @@ func TestDiffOfFields(t *testing.T) {
 				"different: 1 of 1 topic, 1 message changed, 1 message only in B\n"},
 		},
 		"lost and moved in time": {
-			a: base, b: drive(1e6, 1e-6, func(m *geometry_msgs.PointStamped) { m.Header.Stamp.Nanosec -= 1e6 - 1000 })[:18],
+			a: base, b: drive(1e6, 1e-6, func(m *geometry_msgs.PointStamped) {
+				m.Header.Stamp.Nanosec -= 1e6 - 1000
+			})[:18],
 			args: []string{"--tolerance", "1e-5"},
 			says: []string{"  2 missing in B at index 18, ", "different: 1 of 1 topic, 2 messages missing in B\n"},
 		},
 		"definitions": {
 			a: base, b: without(base), args: []string{"--strict"},
-			says: []string{"1 field: point.z is 0 in A, nothing in B\n", "different: 1 of 1 topic, 20 messages changed\n"},
+			says: []string{"1 field: point.z is 0 in A, nothing in B\n",
+				"different: 1 of 1 topic, 20 messages changed\n"},
 		},
 		"definitions, ignored": {
 			a: base, b: without(near), args: []string{"--ignore-fields", "z", "--tolerance", "x=1e-5"}, same: true,
 			says: []string{"20 messages\n"},
 		},
 		"raw": {
-			a: base, b: bigEndian, args: []string{"--as", "raw"}, says: []string{"different: 1 of 1 topic, 1 message changed\n"},
+			a: base, b: bigEndian, args: []string{"--as", "raw"},
+			says: []string{"different: 1 of 1 topic, 1 message changed\n"},
 		},
 	}
 	for name, test := range tests {

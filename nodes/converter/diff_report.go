@@ -76,7 +76,8 @@ func (d *comparison) report(limit int) *diffReport {
 func (r *diffReport) text(w io.Writer) error {
 	var b strings.Builder
 	for i, s := range []*reportSide{&r.A, &r.B} {
-		fmt.Fprintf(&b, "%c: %s (%s): %s, %s\n", 'A'+i, human.Printable(s.Path), s.Format, human.Count(s.Topics, "topic"),
+		fmt.Fprintf(&b, "%c: %s (%s): %s, %s\n", 'A'+i, human.Printable(s.Path), s.Format,
+			human.Count(s.Topics, "topic"),
 			human.Count(s.Messages, "message"))
 	}
 	for _, t := range r.Topics {
@@ -225,6 +226,7 @@ func (c *topicComparison) changed(p pair) messageDiff {
 	}
 	found := c.details[p]
 	found.Message, found.Time = p.a, a.log
-	found.Text = fmt.Sprintf("%s, log times %s and %s, %s", text, human.Seconds(a.log), human.Seconds(b.log), found.Text)
+	found.Text = fmt.Sprintf("%s, log times %s and %s, %s", text, human.Seconds(a.log), human.Seconds(b.log),
+		found.Text)
 	return found
 }

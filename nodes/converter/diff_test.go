@@ -74,8 +74,8 @@ func TestDiff(t *testing.T) {
 		"nothing": {same: true, says: []string{"identical: 0 topics, 0 messages\n"}},
 		"one lost": {
 			a: base, b: change(func(m []codec.Message) []codec.Message { return slices.Delete(m, 17, 18) }),
-			says: []string{"/imu [sensor_msgs/msg/Imu]: 26 messages in A, 25 in B\n  1 missing in B at index 17, log time " +
-				"1.017000000\n", "different: 1 of 1 topic, 1 message missing in B\n"},
+			says: []string{"/imu [sensor_msgs/msg/Imu]: 26 messages in A, 25 in B\n  1 missing in B at index 17, log " +
+				"time 1.017000000\n", "different: 1 of 1 topic, 1 message missing in B\n"},
 		},
 		"three more": {
 			a: change(func(m []codec.Message) []codec.Message { return m[:23] }), b: base,
@@ -84,12 +84,13 @@ func TestDiff(t *testing.T) {
 		},
 		"one changed": {
 			a: base, b: edited(5, "\x00\x01\x00\x00ffXf"),
-			says: []string{"  message 5 differs, log times 1.005000000 and 1.005000000, 8 and 8 bytes, first at byte 6: 0x66 " +
-				"and 0x58\n", "different: 1 of 1 topic, 1 message changed\n"},
+			says: []string{"  message 5 differs, log times 1.005000000 and 1.005000000, 8 and 8 bytes, first at byte " +
+				"6: 0x66 and 0x58\n", "different: 1 of 1 topic, 1 message changed\n"},
 		},
 		"one shorter": {
 			a: base, b: edited(5, "\x00\x01\x00\x00"),
-			says: []string{"8 and 4 bytes, first at byte 4: 0x66 and its end\n", "different: 1 of 1 topic, 1 message changed\n"},
+			says: []string{"8 and 4 bytes, first at byte 4: 0x66 and its end\n",
+				"different: 1 of 1 topic, 1 message changed\n"},
 		},
 		"lost and changed": {
 			a: base, b: slices.Delete(edited(20, "\x00\x01\x00\x00uuuX"), 2, 4),
@@ -106,7 +107,8 @@ func TestDiff(t *testing.T) {
 		"limit": {
 			a: base, b: sequence(imu, 1e9, strings.ToUpper(alphabet)), args: []string{"--limit", "2"},
 			says: []string{"  message 0 differs", "  message 1 differs",
-				"24 more differences not shown; --limit shows more\n", "different: 1 of 1 topic, 26 messages changed\n"},
+				"24 more differences not shown; --limit shows more\n",
+				"different: 1 of 1 topic, 26 messages changed\n"},
 		},
 		"brief": {
 			a: base, b: edited(5, "\x00\x01\x00\x00ffXf"), args: []string{"--brief"},
@@ -114,12 +116,14 @@ func TestDiff(t *testing.T) {
 		},
 		"padding": {
 			a: edited(3, "\x00\x01\x00\x00ddd"), b: edited(3, "\x00\x01\x00\x01ddd\x00"), same: true,
-			says: []string{"note: payloads that differ in padding at their end alone: 1 (--strict makes that a difference)\n",
+			says: []string{"note: payloads that differ in padding at their end alone: 1 (--strict makes that a " +
+				"difference)\n",
 				"identical: 1 topic, 26 messages\n"},
 		},
 		"padding that is not zero": {
 			a: edited(3, "\x00\x01\x00\x00ddd"), b: edited(3, "\x00\x01\x00\x00dddd"),
-			says: []string{"7 and 8 bytes, first at byte 7: its end and 0x64\n", "different: 1 of 1 topic, 1 message changed\n"},
+			says: []string{"7 and 8 bytes, first at byte 7: its end and 0x64\n",
+				"different: 1 of 1 topic, 1 message changed\n"},
 		},
 		"more than padding": {
 			a: edited(3, "\x00\x01\x00\x00dddd"), b: edited(3, "\x00\x01\x00\x00dddd\x00\x00\x00\x00"),
@@ -127,12 +131,14 @@ func TestDiff(t *testing.T) {
 		},
 		"strict padding": {
 			a: edited(3, "\x00\x01\x00\x00ddd"), b: edited(3, "\x00\x01\x00\x00ddd\x00"), args: []string{"--strict"},
-			says: []string{"7 and 8 bytes, first at byte 7: its end and 0x00\n", "different: 1 of 1 topic, 1 message changed\n"},
+			says: []string{"7 and 8 bytes, first at byte 7: its end and 0x00\n",
+				"different: 1 of 1 topic, 1 message changed\n"},
 		},
 		"padding of what is not CDR": {
-			a:    []codec.Message{{Channel: otherEncoding, Data: []byte("12345")}},
-			b:    []codec.Message{{Channel: otherEncoding, Data: []byte("12345\x00\x00\x00")}},
-			says: []string{"5 and 8 bytes, first at byte 5: its end and 0x00\n", "different: 1 of 1 topic, 1 message changed\n"},
+			a: []codec.Message{{Channel: otherEncoding, Data: []byte("12345")}},
+			b: []codec.Message{{Channel: otherEncoding, Data: []byte("12345\x00\x00\x00")}},
+			says: []string{"5 and 8 bytes, first at byte 5: its end and 0x00\n",
+				"different: 1 of 1 topic, 1 message changed\n"},
 		},
 		"topics": {
 			a: append(slices.Clone(base), at(odom, 2e9, "odom")), b: base, declare: [2][]*codec.Channel{nil, {info}},
@@ -182,8 +188,9 @@ func TestDiff(t *testing.T) {
 		},
 		"all earlier, one late": {
 			a: base, b: shift(late, -5e8), same: true,
-			says: []string{"note: log times in B are 0.500000000 s earlier than in A; beyond that they differ by 7.692µs on " +
-				"average and by 200µs at most, at message 3 of /imu [sensor_msgs/msg/Imu]\n", "identical: 1 topic, 26 messages\n"},
+			says: []string{"note: log times in B are 0.500000000 s earlier than in A; beyond that they differ by " +
+				"7.692µs on average and by 200µs at most, at message 3 of /imu [sensor_msgs/msg/Imu]\n",
+				"identical: 1 topic, 26 messages\n"},
 		},
 		"late within the tolerance": {
 			a: base, b: late, args: []string{"--times", "200us"}, same: true,
@@ -250,7 +257,8 @@ func TestDiffOfDamaged(t *testing.T) {
 	}{
 		"against the whole": {damaged, whole, 1, []string{note, "  1 only in B at index 1, "}, "the recordings differ"},
 		"a change behind it": {damaged, changed, 1,
-			[]string{note, "message 2 differs from message 3 of B", "1 message changed, 1 message only in B\n"}, "differ"},
+			[]string{note, "message 2 differs from message 3 of B", "1 message changed, 1 message only in B\n"},
+			"differ"},
 		"the same otherwise": {damaged, lacking, 2,
 			[]string{note, "damaged, identical where it can be read: 1 topic, 3 messages\n"}, hidden},
 		"with itself": {damaged, damaged, 2, []string{note, "note: B is damaged: "}, hidden},

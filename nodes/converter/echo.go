@@ -123,7 +123,8 @@ func (i *input) topic(name string, left []error) ([]*codec.Channel, error) {
 	for _, err := range left {
 		var untranslated *bridge.Untranslated
 		if errors.As(err, &untranslated) && slices.Contains(found, untranslated.Channel) {
-			return nil, fmt.Errorf("%s: messages of %s cannot be shown: %w", i.path, human.Printable(name), untranslated.Err)
+			return nil, fmt.Errorf("%s: messages of %s cannot be shown: %w", i.path, human.Printable(name),
+				untranslated.Err)
 		}
 	}
 	switch {

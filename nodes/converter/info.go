@@ -256,8 +256,9 @@ func writeInfoJSON(w io.Writer, info *codec.Info, measured *measures) error {
 	for _, t := range sortedTopics(info) {
 		c := t.Channel
 		topic := topicJSON{
-			Name: c.Topic, Type: c.Type, Encoding: c.Encoding, MessageCount: t.MessageCount, Frequency: frequency(info, t),
-			QoS: human.NewQoSJSON(c.QoS), TypeHash: c.TypeHash, Schema: c.Schema.Encoding, Metadata: c.Metadata,
+			Name: c.Topic, Type: c.Type, Encoding: c.Encoding, MessageCount: t.MessageCount,
+			Frequency: frequency(info, t),
+			QoS:       human.NewQoSJSON(c.QoS), TypeHash: c.TypeHash, Schema: c.Schema.Encoding, Metadata: c.Metadata,
 		}
 		if measured != nil {
 			m := measured.channels[c]

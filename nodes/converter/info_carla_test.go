@@ -47,13 +47,14 @@ func TestInfoAsCARLA(t *testing.T) {
 	}
 	const hit = "Frame 2 at 20 seconds\n Collision id 0 between 1 (hero)  with 2\n"
 	const audi, walker = "vehicle.audi.tt                    ", "walker.pedestrian.0001             "
-	collisions := head + "    Time  Types     Id Actor 1                                 Id Actor 2                    " +
-		"        \n"
+	collisions := head + "    Time  Types     Id Actor 1                                 Id Actor 2                  " +
+		"          \n"
 	blocked := head + "    Time     Id Actor                                 Duration\n"
 	for args, want := range map[string]string{
 		"--carla":                head + created + hit + tail,
 		"--carla --style 0.9.13": head + created + hit + tail,
-		"--carla --all --style 0.9.13": head + created + positions("") + hit + positions("") + "Frame 3 at 40 seconds\n" +
+		"--carla --all --style 0.9.13": head + created + positions("") + hit + positions("") +
+			"Frame 3 at 40 seconds\n" +
 			positions("") + tail,
 		"--carla --all": head + created + positions(":") + "\n" + hit + positions(":") +
 			"\nFrame 3 at 40 seconds\n" + positions(":") + "\n\n" + tail,

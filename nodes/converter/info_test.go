@@ -127,7 +127,8 @@ func TestInfoJSONOfEvents(t *testing.T) {
 // Channels of a topic that do not differ are one row.
 func TestInfoTextOfChannels(t *testing.T) {
 	channel := func(topic string, n uint64, qos ...codec.QoS) codec.TopicInfo {
-		return codec.TopicInfo{Channel: &codec.Channel{Topic: topic, Type: "std_msgs/String", Encoding: "ros1", QoS: qos},
+		return codec.TopicInfo{Channel: &codec.Channel{Topic: topic, Type: "std_msgs/String", Encoding: "ros1",
+			QoS: qos},
 			MessageCount: n}
 	}
 	latched := codec.DefaultQoS()
@@ -346,14 +347,15 @@ func TestInfoMetadata(t *testing.T) {
 	}
 	out.Reset()
 	require.NoError(t, writeInfoText(&out, "drive", i, nil))
-	require.Contains(t, out.String(), "\nMetadata:   a = b\n            car/plate = 1\nAttached:   map.bin  (2.0 KiB, -)\n"+
-		"            \"two\\nlines\"  (0 B, text/plain)\nTopics: ")
+	require.Contains(t, out.String(), "\nMetadata:   a = b\n            car/plate = 1\nAttached:   map.bin  (2.0 "+
+		"KiB, -)\n            \"two\\nlines\"  (0 B, text/plain)\nTopics: ")
 	out.Reset()
 	require.NoError(t, writeInfoJSON(&out, i, nil))
 	var got infoJSON
 	require.NoError(t, json.Unmarshal(out.Bytes(), &got))
 	require.Equal(t, map[string]string{"a": "b", "car/plate": "1"}, got.Metadata)
-	require.Equal(t, []attachmentJSON{{"map.bin", "", 2048, 7, 0}, {"two\nlines", "text/plain", 0, 0, 5}}, got.Attachments)
+	require.Equal(t, []attachmentJSON{{"map.bin", "", 2048, 7, 0}, {"two\nlines", "text/plain", 0, 0, 5}},
+		got.Attachments)
 	i.Metadata = map[string]string{}
 	i.Records = nil
 	for n := range 40 {

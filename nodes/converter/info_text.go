@@ -75,7 +75,8 @@ func writeInfoText(w io.Writer, path string, info *codec.Info, measured *measure
 	}
 	label = "Attached:"
 	for _, a := range info.Attachments {
-		line(label, "%s  (%s, %s)", human.Printable(a.Name), human.Bytes(a.Size), human.OrDash(human.Printable(a.MediaType)))
+		line(label, "%s  (%s, %s)", human.Printable(a.Name), human.Bytes(a.Size),
+			human.OrDash(human.Printable(a.MediaType)))
 		label = ""
 	}
 	topics := mergedTopics(info)
@@ -203,7 +204,9 @@ func writeTopics(b *strings.Builder, info *codec.Info, topics []topicRow, measur
 		}
 		columns = append(columns,
 			column{"Bytes", true, cell(func(m *measure) string { return human.Bytes(m.bytes) })},
-			column{"Share", true, cell(func(m *measure) string { return fmt.Sprintf("%.1f %%", 100*measured.share(m)) })},
+			column{"Share", true, cell(func(m *measure) string {
+				return fmt.Sprintf("%.1f %%", 100*measured.share(m))
+			})},
 			column{"Worst gap", true, cell(func(m *measure) string {
 				if m.gap == 0 {
 					return "-"

@@ -71,8 +71,9 @@ func TestExitCodes(t *testing.T) {
 	empty := filepath.Join(folder, "empty.record")
 	require.NoError(t, os.WriteFile(empty, nil, 0o644))
 	pointer := filepath.Join(folder, "pointer.record")
-	require.NoError(t, os.WriteFile(pointer, []byte("version https://git-lfs.github.com/spec/v1\noid sha256:7bd3\nsize "+
-		"96246211\n"), 0o644))
+	require.NoError(t,
+		os.WriteFile(pointer, []byte("version https://git-lfs.github.com/spec/v1\noid sha256:7bd3\nsize "+
+			"96246211\n"), 0o644))
 	out := func(name string) string { return filepath.Join(folder, name) }
 
 	tests := map[string]struct {

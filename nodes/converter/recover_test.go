@@ -151,7 +151,8 @@ func TestZeroedBeginning(t *testing.T) {
 					Schema: codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte("string data\n")},
 				}
 				for i := range int64(1000) {
-					require.NoError(t, w.Write(&codec.Message{Channel: channel, LogTime: 1 + i, Data: make([]byte, 100)}))
+					require.NoError(t, w.Write(&codec.Message{Channel: channel, LogTime: 1 + i,
+						Data: make([]byte, 100)}))
 				}
 				require.NoError(t, w.Close())
 				file, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -272,7 +273,8 @@ func TestRecoverOfCARLA(t *testing.T) {
 				log[starts[103]:]), without(100, 103)},
 			"other bytes in between": {slices.Concat(log[:starts[100]], bytes.Repeat([]byte("garbage"), 1000),
 				log[starts[100]:]), log},
-			"the end of another log": {slices.Concat(log[:starts[100]], log[starts[50]+40:starts[51]], log[starts[100]:]), log},
+			"the end of another log": {slices.Concat(log[:starts[100]], log[starts[50]+40:starts[51]],
+				log[starts[100]:]), log},
 		} {
 			t.Run(name+", "+what, func(t *testing.T) {
 				in := filepath.Join(t.TempDir(), "a.log")

@@ -36,7 +36,8 @@ service_root of that node.`, 2, math.MaxInt, o, &o.Options,
 				return err
 			}
 			if err := p.Conclude(r.Success, r.Message, fmt.Sprintf("converted %s on %s to %s",
-				human.Count(r.MessageCount, "message"), human.Count(int(r.TopicCount), "topic"), request.Output)); err != nil {
+				human.Count(r.MessageCount, "message"), human.Count(int(r.TopicCount), "topic"),
+				request.Output)); err != nil {
 				return err
 			}
 			for _, loss := range r.Losses {

@@ -67,7 +67,8 @@ func makeVictim(t *testing.T, name, compression string, random *rand.Rand) *vict
 		encoding, schema.Encoding = codec.EncodingROS1, codec.SchemaROS1Msg
 	}
 	for _, topic := range []string{"/imu", "/camera/image"} {
-		channels = append(channels, &codec.Channel{Topic: topic, Type: "my_msgs/Data", Encoding: encoding, Schema: schema})
+		channels = append(channels, &codec.Channel{Topic: topic, Type: "my_msgs/Data", Encoding: encoding,
+			Schema: schema})
 	}
 	v := &victim{name: name}
 	at := 0
@@ -235,7 +236,8 @@ func TestSalvage(t *testing.T) {
 					}
 					// Of a record file that was closed no checksum is looked at, and SQLite has none: payloads may have
 					// changed.
-					if s.name != "drive.record" && s.name != "drive.db3" && strings.Contains(stdout, "nothing was damaged") {
+					if s.name != "drive.record" && s.name != "drive.db3" &&
+						strings.Contains(stdout, "nothing was damaged") {
 						require.Zero(t, lost, at)
 					}
 				}

@@ -161,7 +161,8 @@ func earthFixed(latitude, longitude, altitude float64) vector {
 	sinLat, cosLat := math.Sincos(latitude * math.Pi / 180)
 	sinLon, cosLon := math.Sincos(longitude * math.Pi / 180)
 	n := wgs84A / math.Sqrt(1-wgs84E2*sinLat*sinLat)
-	return vector{(n + altitude) * cosLat * cosLon, (n + altitude) * cosLat * sinLon, (n*(1-wgs84E2) + altitude) * sinLat}
+	return vector{(n + altitude) * cosLat * cosLon, (n + altitude) * cosLat * sinLon,
+		(n*(1-wgs84E2) + altitude) * sinLat}
 }
 
 // tangentPlane converts positions to east, north, up from its origin.

@@ -24,8 +24,8 @@ type globalState struct {
 	hasRaw     bool    // a GPS_RAW_INT was received
 	satellites int     // of the last one; -1: unknown
 	undulation float64 // of the geoid by the GPS receiver, in m; NaN: not sent
-	// since when altitudes are above mean sea level for lack of a geoid, in ns since the Unix epoch; 0: they are above the
-	// ellipsoid
+	// since when altitudes are above mean sea level for lack of a geoid, in ns since the Unix epoch; 0: they are above
+	// the ellipsoid
 	noGeoid    int64
 	plane      *tangentPlane
 	planeGeoid float64 // height of mean sea level above the ellipsoid at its origin, in m
@@ -71,7 +71,8 @@ func (v *vehicle) gpsRawInt(m *common.MessageGpsRawInt) {
 		v.setAccuracy(float64(m.Eph)/100*v.o.GPSError, float64(m.Epv)/100*v.o.GPSError,
 			sensor_msgs.NavSatFix_COVARIANCE_TYPE_APPROXIMATED)
 	default:
-		fix.PositionCovariance, fix.PositionCovarianceType = [9]float64{-1}, sensor_msgs.NavSatFix_COVARIANCE_TYPE_UNKNOWN
+		fix.PositionCovariance, fix.PositionCovarianceType = [9]float64{-1},
+			sensor_msgs.NavSatFix_COVARIANCE_TYPE_UNKNOWN
 	}
 	v.out.send(gpsFix, fix)
 
@@ -91,7 +92,8 @@ func (v *vehicle) gpsRawInt(m *common.MessageGpsRawInt) {
 	v.receiverRaw = mavros_msgs.GPSRAW{
 		Header: v.header(v.o.BaseFrame), FixType: uint8(m.FixType), Lat: m.Lat, Lon: m.Lon, Alt: m.Alt, Eph: m.Eph,
 		Epv: m.Epv, Vel: m.Vel, Cog: m.Cog,
-		SatellitesVisible: m.SatellitesVisible, AltEllipsoid: m.AltEllipsoid, HAcc: m.HAcc, VAcc: m.VAcc, VelAcc: m.VelAcc,
+		SatellitesVisible: m.SatellitesVisible, AltEllipsoid: m.AltEllipsoid, HAcc: m.HAcc, VAcc: m.VAcc,
+		VelAcc: m.VelAcc,
 		HdgAcc: int32(m.HdgAcc), Yaw: m.Yaw, DgpsNumch: unknown8, DgpsAge: math.MaxUint32,
 	}
 	v.out.send(gpsRaw, &v.receiverRaw)
@@ -173,8 +175,8 @@ func (v *vehicle) geoidHeight(latitude, longitude float64) float64 {
 		}
 		if v.hasRaw || !v.isRecent(v.noGeoid) { // else the receiver may still send it
 			v.logOnce(bridge.Warn, "altitudes are above mean sea level, not above the ellipsoid: the autopilot does "+
-				"not send the latter, and there is no geoid; install GeographicLib's egm96-5 (geographiclib-get-geoids egm96-5) "+
-				"or name the file with geoid")
+				"not send the latter, and there is no geoid; install GeographicLib's egm96-5 "+
+				"(geographiclib-get-geoids egm96-5) or name the file with geoid")
 		}
 		return 0
 	}

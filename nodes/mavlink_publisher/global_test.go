@@ -24,7 +24,8 @@ func TestGPSReceiver(t *testing.T) {
 		kind      uint8
 		silent    []topic
 	}{
-		"dilution": {common.MessageGpsRawInt{FixType: 3, Alt: 1500, Eph: 120, Epv: 200, Vel: 100, SatellitesVisible: 8}, 0,
+		"dilution": {common.MessageGpsRawInt{FixType: 3, Alt: 1500, Eph: 120, Epv: 200, Vel: 100, SatellitesVisible: 8},
+			0,
 			1.5,
 			[3]float64{1.44, 1.44, 4}, sensor_msgs.NavSatFix_COVARIANCE_TYPE_APPROXIMATED, nil},
 		"accuracy": {common.MessageGpsRawInt{FixType: 6, Alt: 1500, AltEllipsoid: -2000, Eph: 120, Epv: 200, HAcc: 500,
@@ -59,7 +60,8 @@ func TestGlobalPosition(t *testing.T) {
 		return &ardupilotmega.MessageGlobalPositionInt{Lat: lat, Lon: lon, Alt: alt, RelativeAlt: 10, Hdg: 65535}
 	}
 	// First neither receiver nor estimator knows the position, then one does, then both.
-	s.receive(&common.MessageGpsRawInt{FixType: 1}, place(0, 0, 5), &common.MessageGpsRawInt{FixType: 3}, place(0, 0, 5))
+	s.receive(&common.MessageGpsRawInt{FixType: 1}, place(0, 0, 5), &common.MessageGpsRawInt{FixType: 3},
+		place(0, 0, 5))
 	require.Empty(t, s.sent[globalLocal])
 	var fix sensor_msgs.NavSatFix
 	for i := range 2 {

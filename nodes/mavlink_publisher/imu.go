@@ -98,7 +98,8 @@ func (v *vehicle) highresIMU(m *common.MessageHighresImu) {
 	}
 	has := func(bits ardupilotmega.HIGHRES_IMU_UPDATED_FLAGS) bool { return m.FieldsUpdated&bits == bits }
 	if (has(acceleration) || has(rates)) && v.prefers(highresIMU) {
-		v.sendIMU(newVector(m.Xgyro, m.Ygyro, m.Zgyro), newVector(m.Xacc, m.Yacc, m.Zacc), has(rates), has(acceleration))
+		v.sendIMU(newVector(m.Xgyro, m.Ygyro, m.Zgyro), newVector(m.Xacc, m.Yacc, m.Zacc), has(rates),
+			has(acceleration))
 	}
 	if has(field) {
 		v.sendField(newVector(m.Xmag, m.Ymag, m.Zmag).scale(gauss))
@@ -140,8 +141,8 @@ func (v *vehicle) rawIMU(m *common.MessageRawImu) {
 			topics[imuRaw].name, v.firmware)
 		return
 	}
-	v.sendIMU(newVector(m.Xgyro, m.Ygyro, m.Zgyro).scale(milliradian), newVector(m.Xacc, m.Yacc, m.Zacc).scale(unit), true,
-		true)
+	v.sendIMU(newVector(m.Xgyro, m.Ygyro, m.Zgyro).scale(milliradian), newVector(m.Xacc, m.Yacc, m.Zacc).scale(unit),
+		true, true)
 	v.sendField(newVector(m.Xmag, m.Ymag, m.Zmag).scale(milligauss))
 	v.sendIMUTemperature(m.Temperature)
 }

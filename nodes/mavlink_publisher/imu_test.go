@@ -30,14 +30,17 @@ func TestAttitude(t *testing.T) {
 		"all": {0.3, -0.2, 1, [3]float64{math.Sin(1) * math.Cos(0.2), math.Cos(1) * math.Cos(0.2), -math.Sin(0.2)},
 			// The third column of Rz·Ry·Rx is down in NED; up in ENU is its opposite, with its first two rows changed.
 			[3]float64{-(math.Sin(1)*-math.Sin(0.2)*math.Cos(0.3) - math.Cos(1)*math.Sin(0.3)),
-				-(math.Cos(1)*-math.Sin(0.2)*math.Cos(0.3) + math.Sin(1)*math.Sin(0.3)), math.Cos(0.2) * math.Cos(0.3)}},
+				-(math.Cos(1)*-math.Sin(0.2)*math.Cos(0.3) + math.Sin(1)*math.Sin(0.3)),
+				math.Cos(0.2) * math.Cos(0.3)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newTestVehicle(t)
 			q := fromEuler(test.roll, test.pitch, test.yaw)
-			s.receive(&common.MessageAttitude{Roll: test.roll, Pitch: test.pitch, Yaw: test.yaw, Rollspeed: 1, Pitchspeed: 2,
-				Yawspeed: 3},
-				&common.MessageAttitudeQuaternion{Q1: float32(q[0]), Q2: float32(q[1]), Q3: float32(q[2]), Q4: float32(q[3])})
+			s.receive(&common.MessageAttitude{Roll: test.roll, Pitch: test.pitch, Yaw: test.yaw, Rollspeed: 1,
+				Pitchspeed: 2,
+				Yawspeed:   3},
+				&common.MessageAttitudeQuaternion{Q1: float32(q[0]), Q2: float32(q[1]), Q3: float32(q[2]),
+					Q4: float32(q[3])})
 			for i := range 2 {
 				imu := published[sensor_msgs.Imu](s, imuData, i)
 				o := imu.Orientation

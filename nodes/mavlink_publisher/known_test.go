@@ -79,7 +79,8 @@ func TestKnownLog(t *testing.T) {
 		require.Equal(t, geometry_msgs.Point{X: 2, Y: f64(1 + float32(2*i)/100), Z: 3}, odometry.Pose.Pose.Position)
 		requireYaw(t, yaw, odometry.Pose.Pose.Orientation, 1e-6)
 		require.Equal(t, geometry_msgs.Vector3{X: 1, Y: -0.5, Z: f64(0.1)}, odometry.Twist.Twist.Linear)
-		require.Equal(t, geometry_msgs.Vector3{X: f64(0.001), Y: -f64(0.002), Z: -f64(0.5)}, odometry.Twist.Twist.Angular)
+		require.Equal(t, geometry_msgs.Vector3{X: f64(0.001), Y: -f64(0.002), Z: -f64(0.5)},
+			odometry.Twist.Twist.Angular)
 		want := diagonal6(0.02, 0.01, 0.03, 0.05, 0.04, 0.06)
 		if i == 0 {
 			want = unknown()
@@ -117,7 +118,8 @@ func TestKnownLog(t *testing.T) {
 			PositionCovariance:     [9]float64{0: 0.9 * 0.9, 4: 0.9 * 0.9, 8: 1.4 * 1.4},
 			PositionCovarianceType: sensor_msgs.NavSatFix_COVARIANCE_TYPE_DIAGONAL_KNOWN,
 		}
-		fix.PositionCovariance, want.PositionCovariance = rounded(fix.PositionCovariance), rounded(want.PositionCovariance)
+		fix.PositionCovariance, want.PositionCovariance = rounded(fix.PositionCovariance),
+			rounded(want.PositionCovariance)
 		require.Equal(t, want, fix)
 		twist := published[geometry_msgs.TwistStamped](s, gpsVelocity, i)
 		require.Equal(t, "map", twist.Header.FrameId)
@@ -127,7 +129,8 @@ func TestKnownLog(t *testing.T) {
 		require.EqualValues(t, 14, count.Data)
 		raw := published[mavros_msgs.GPSRAW](s, gpsRaw, i)
 		require.Equal(t, mavros_msgs.GPSRAW{
-			Header: want.Header, FixType: mavros_msgs.GPSRAW_GPS_FIX_TYPE_3D_FIX, Lat: 473977418, Lon: 85455939, Alt: 488000,
+			Header: want.Header, FixType: mavros_msgs.GPSRAW_GPS_FIX_TYPE_3D_FIX, Lat: 473977418, Lon: 85455939,
+			Alt: 488000,
 			Eph: 70, Epv: 110,
 			Vel: 112, Cog: 2657, SatellitesVisible: 14, AltEllipsoid: 535400, HAcc: 900, VAcc: 1400, DgpsNumch: 255,
 			DgpsAge: math.MaxUint32,
@@ -159,7 +162,8 @@ func TestKnownLog(t *testing.T) {
 		at := began + int64(i)*1e9
 		header := std_msgs.Header{Stamp: rospub.Time(at)}
 		state := published[mavros_msgs.State](s, vehicleState, i)
-		require.Equal(t, mavros_msgs.State{Header: header, Connected: true, Armed: true, Mode: "POSCTL", SystemStatus: 4},
+		require.Equal(t, mavros_msgs.State{Header: header, Connected: true, Armed: true, Mode: "POSCTL",
+			SystemStatus: 4},
 			state)
 		power := published[sensor_msgs.BatteryState](s, batteryState, i)
 		if i == 0 { // BATTERY_STATUS comes before SYS_STATUS

@@ -12,7 +12,8 @@ import (
 
 // localState holds what the autopilot sends about its position relative to its origin.
 type localState struct {
-	plain, covariant int64 // last reception of LOCAL_POSITION_NED and LOCAL_POSITION_NED_COV, in ns since the Unix epoch
+	// last reception of LOCAL_POSITION_NED and LOCAL_POSITION_NED_COV, in ns since the Unix epoch
+	plain, covariant int64
 
 	odometry     nav_msgs.Odometry
 	external     nav_msgs.Odometry // of ODOMETRY

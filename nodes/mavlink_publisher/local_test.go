@@ -99,14 +99,16 @@ func TestOdometryFrames(t *testing.T) {
 		// The body's yaw is a quarter turn to the right in the first three, to the left in the others.
 		"NED": {common.MAV_FRAME_LOCAL_NED, common.MAV_FRAME_BODY_FRD, geometry_msgs.Point{X: 2, Y: 1, Z: -3},
 			[3]float64{4, -5, -6}, 0, [6]float64{2, 1, 3, 5, 4, 6}, [3]float64{1, 2, 3}},
-		"NED, velocity": {common.MAV_FRAME_LOCAL_NED, common.MAV_FRAME_LOCAL_NED, geometry_msgs.Point{X: 2, Y: 1, Z: -3},
+		"NED, velocity": {common.MAV_FRAME_LOCAL_NED, common.MAV_FRAME_LOCAL_NED,
+			geometry_msgs.Point{X: 2, Y: 1, Z: -3},
 			[3]float64{5, 4, -6}, 0, [6]float64{2, 1, 3, 5, 4, 6}, [3]float64{2, 1, 3}},
 		"FRD": {common.MAV_FRAME_LOCAL_FRD, common.MAV_FRAME_BODY_NED, geometry_msgs.Point{X: 1, Y: -2, Z: -3},
 			[3]float64{4, -5, -6}, -math.Pi / 2, [6]float64{1, 2, 3, 4, 5, 6}, [3]float64{1, 2, 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &common.MessageOdometry{
-				FrameId: test.world, ChildFrameId: test.body, X: 1, Y: 2, Z: 3, Q: [4]float32{half, 0, 0, half}, Vx: 4, Vy: 5,
+				FrameId: test.world, ChildFrameId: test.body, X: 1, Y: 2, Z: 3, Q: [4]float32{half, 0, 0, half}, Vx: 4,
+				Vy: 5,
 				Vz: 6, Rollspeed: 7, Pitchspeed: 8, Yawspeed: 9,
 			}
 			for i, at := range []int{0, 6, 11, 15, 18, 20} {

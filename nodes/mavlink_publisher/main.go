@@ -72,10 +72,12 @@ func group(entries []entry) (groups [][]entry, err error) {
 		}
 		for _, other := range groups[i] {
 			if o, _ := linkOptions(other.Vehicle); !reflect.DeepEqual(options, o) { // other was checked before
-				return nil, config.Usagef("%s: %s is also the source of %s, with other link options", e.name, e.Source, other.name)
+				return nil, config.Usagef("%s: %s is also the source of %s, with other link options", e.name, e.Source,
+					other.name)
 			}
 			if other.System == e.System {
-				return nil, config.Usagef("%s: %s is also the source of %s: each needs its own system", e.name, e.Source,
+				return nil, config.Usagef("%s: %s is also the source of %s: each needs its own system", e.name,
+					e.Source,
 					other.name)
 			}
 		}

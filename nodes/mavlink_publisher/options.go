@@ -70,7 +70,8 @@ func (o *options) entries(args []string) ([]entry, error) {
 	for _, e := range list {
 		if e.Source == "" {
 			if e.name == theVehicle {
-				return nil, config.Usagef("name a source: serial:/dev/ttyACM0:57600, udp://:14550, tcp://host:5760 or a .tlog file")
+				return nil, config.Usagef("name a source: serial:/dev/ttyACM0:57600, udp://:14550, tcp://host:5760 " +
+					"or a .tlog file")
 			}
 			return nil, config.Usagef("vehicles.%s.source is missing", e.name)
 		}
@@ -110,7 +111,8 @@ func linkOptions(v *hardware.Vehicle) (mavlink.Options, error) {
 		}
 		rate, err2 := strconv.ParseFloat(hz, 64)
 		if err = errors.Join(err, err2); err != nil {
-			return o, config.Usagef("intervals: %q is invalid, want MESSAGE=HZ such as ATTITUDE_QUATERNION=100: %w", text, err)
+			return o, config.Usagef("intervals: %q is invalid, want MESSAGE=HZ such as ATTITUDE_QUATERNION=100: %w",
+				text, err)
 		}
 		o.Intervals[uint32(id)] = rate
 	}

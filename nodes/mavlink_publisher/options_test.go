@@ -44,7 +44,8 @@ func TestVehicles(t *testing.T) {
 			map[string]string{"a": "udp://:1", "mavros": "udp://:2"}, ""},
 		"none":              {"", nil, nil, nil, "name a source"},
 		"named without one": {"", nil, named(""), nil, "vehicles.a.source is missing"},
-		"two with one name": {"", []string{"udp://:2"}, map[string]*hardware.Vehicle{"mavros": named("udp://:1")["a"]}, nil,
+		"two with one name": {"", []string{"udp://:2"}, map[string]*hardware.Vehicle{"mavros": named("udp://:1")["a"]},
+			nil,
 			"vehicles.mavros: a source"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -83,7 +83,8 @@ func (v *vehicle) batteryStatus(m *common.MessageBatteryStatus) {
 func (v *vehicle) setBattery(current int16, percent int8) {
 	v.battery = sensor_msgs.BatteryState{
 		Header: v.header(""), Charge: nan32, Capacity: nan32, DesignCapacity: nan32, Current: nan32, Percentage: nan32,
-		PowerSupplyStatus: sensor_msgs.BatteryState_POWER_SUPPLY_STATUS_DISCHARGING, CellVoltage: v.battery.CellVoltage[:0],
+		PowerSupplyStatus: sensor_msgs.BatteryState_POWER_SUPPLY_STATUS_DISCHARGING,
+		CellVoltage:       v.battery.CellVoltage[:0],
 	}
 	if current != -1 {
 		v.battery.Current = float32(-float64(current) / 100)

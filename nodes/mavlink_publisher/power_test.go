@@ -29,7 +29,8 @@ func TestBattery(t *testing.T) {
 		location                                  string
 	}{
 		"all unknown": {
-			common.MessageBatteryStatus{Temperature: 32767, Voltages: voltages(), CurrentBattery: -1, BatteryRemaining: -1},
+			common.MessageBatteryStatus{Temperature: 32767, Voltages: voltages(), CurrentBattery: -1,
+				BatteryRemaining: -1},
 			12.587, nan, nan, nan, []float32{}, 2, 0, "id0"},
 		"second, all unknown": {
 			common.MessageBatteryStatus{Id: 1, Temperature: 32767, Voltages: voltages(), CurrentBattery: -1,
@@ -44,7 +45,8 @@ func TestBattery(t *testing.T) {
 				CurrentBattery: 0, BatteryRemaining: 0},
 			3.7, 0, 0, -5, []float32{3.7}, 2, sensor_msgs.BatteryState_POWER_SUPPLY_TECHNOLOGY_LION, "id0"},
 		"charging": {
-			common.MessageBatteryStatus{Type: common.MAV_BATTERY_TYPE_NIMH, Temperature: 32767, Voltages: voltages(1200, 1300),
+			common.MessageBatteryStatus{Type: common.MAV_BATTERY_TYPE_NIMH, Temperature: 32767,
+				Voltages:         voltages(1200, 1300),
 				CurrentBattery:   -200,
 				BatteryRemaining: 50, ChargeState: common.MAV_BATTERY_CHARGE_STATE_CHARGING},
 			2.5, 2, 0.5, nan, []float32{1.2, 1.3}, 1, sensor_msgs.BatteryState_POWER_SUPPLY_TECHNOLOGY_NIMH, "id0"},
@@ -68,7 +70,8 @@ func TestBattery(t *testing.T) {
 			require.Len(t, s.sent[batteryState], want)
 			b := published[sensor_msgs.BatteryState](s, batteryState, 1)
 			for i, pair := range [][2]float64{
-				{test.voltage, float64(b.Voltage)}, {test.current, float64(b.Current)}, {test.percentage, float64(b.Percentage)},
+				{test.voltage, float64(b.Voltage)}, {test.current, float64(b.Current)},
+				{test.percentage, float64(b.Percentage)},
 				{test.temperature, float64(b.Temperature)}, {nan, float64(b.Charge)}, {nan, float64(b.Capacity)},
 				{nan, float64(b.DesignCapacity)},
 			} {

@@ -176,7 +176,8 @@ func TestLogSystems(t *testing.T) {
 	require.Len(t, offered, 2*int(topicCount)+1)
 	for name, qos := range offered {
 		if name != "/diagnostics" { // nothing is lost however fast it goes
-			require.Equal(t, [2]string{"reliable", "keep_all"}, [2]string{string(qos.Reliability), string(qos.History)}, name)
+			require.Equal(t, [2]string{"reliable", "keep_all"}, [2]string{string(qos.Reliability), string(qos.History)},
+				name)
 		}
 	}
 }

@@ -130,7 +130,8 @@ func (v *vehicle) rcChannels(m *common.MessageRcChannels) {
 	v.whole = v.now
 	all := [...]uint16{
 		m.Chan1Raw, m.Chan2Raw, m.Chan3Raw, m.Chan4Raw, m.Chan5Raw, m.Chan6Raw, m.Chan7Raw, m.Chan8Raw, m.Chan9Raw,
-		m.Chan10Raw, m.Chan11Raw, m.Chan12Raw, m.Chan13Raw, m.Chan14Raw, m.Chan15Raw, m.Chan16Raw, m.Chan17Raw, m.Chan18Raw,
+		m.Chan10Raw, m.Chan11Raw, m.Chan12Raw, m.Chan13Raw, m.Chan14Raw, m.Chan15Raw, m.Chan16Raw, m.Chan17Raw,
+		m.Chan18Raw,
 	}
 	v.received.Channels = append(v.received.Channels[:0], all[:min(int(m.Chancount), len(all))]...)
 	v.sendChannels(m.Rssi)

@@ -37,12 +37,16 @@ func TestFlightModes(t *testing.T) {
 		{px4, quad, 4<<16 | 9<<24, "AUTO.PRECLAND"},
 		{px4, quad, 4<<16 | 2<<24 | 17, "AUTO.TAKEOFF"}, {px4, quad, 3<<16 | 4<<24, "POSCTL"},
 		{px4, quad, 4<<16 | 99<<24, "CMODE(1661206528)"}, {px4, quad, 0, "CMODE(0)"},
-		{ardu, quad, 0, "STABILIZE"}, {ardu, quad, 2, "ALT_HOLD"}, {ardu, quad, 8, "POSITION"}, {ardu, quad, 10, "OF_LOITER"},
+		{ardu, quad, 0, "STABILIZE"}, {ardu, quad, 2, "ALT_HOLD"}, {ardu, quad, 8, "POSITION"},
+		{ardu, quad, 10, "OF_LOITER"},
 		{ardu, quad, 20, "GUIDED_NOGPS"},
-		{ardu, quad, 12, "CMODE(12)"}, {ardu, plane, 5, "FBWA"}, {ardu, plane, 6, "FBWB"}, {ardu, plane, 16, "INITIALISING"},
+		{ardu, quad, 12, "CMODE(12)"}, {ardu, plane, 5, "FBWA"}, {ardu, plane, 6, "FBWB"},
+		{ardu, plane, 16, "INITIALISING"},
 		{ardu, vtol, 19, "QLOITER"},
-		{ardu, rover, 4, "HOLD"}, {ardu, boat, 15, "GUIDED"}, {ardu, rover, 16, "INITIALISING"}, {ardu, sub, 19, "MANUAL"},
-		{ardu, ardupilotmega.MAV_TYPE_ANTENNA_TRACKER, 2, "SCAN"}, {ardu, ardupilotmega.MAV_TYPE_AIRSHIP, 2, "CMODE(2)"},
+		{ardu, rover, 4, "HOLD"}, {ardu, boat, 15, "GUIDED"}, {ardu, rover, 16, "INITIALISING"},
+		{ardu, sub, 19, "MANUAL"},
+		{ardu, ardupilotmega.MAV_TYPE_ANTENNA_TRACKER, 2, "SCAN"},
+		{ardu, ardupilotmega.MAV_TYPE_AIRSHIP, 2, "CMODE(2)"},
 		{ardupilotmega.MAV_AUTOPILOT_GENERIC, quad, 2, "CMODE(2)"},
 	} {
 		m := &ardupilotmega.MessageHeartbeat{Autopilot: test.firmware, Type: test.kind, CustomMode: test.mode,
@@ -90,7 +94,8 @@ func TestExtendedStateAndEstimator(t *testing.T) {
 	for bit := range 12 {
 		s.receive(&common.MessageEstimatorStatus{Flags: 1 << bit})
 		e := published[mavros_msgs.EstimatorStatus](s, estimatorStatus, bit)
-		flags := []bool{e.AttitudeStatusFlag, e.VelocityHorizStatusFlag, e.VelocityVertStatusFlag, e.PosHorizRelStatusFlag,
+		flags := []bool{e.AttitudeStatusFlag, e.VelocityHorizStatusFlag, e.VelocityVertStatusFlag,
+			e.PosHorizRelStatusFlag,
 			e.PosHorizAbsStatusFlag,
 			e.PosVertAbsStatusFlag, e.PosVertAglStatusFlag, e.ConstPosModeStatusFlag, e.PredPosHorizRelStatusFlag,
 			e.PredPosHorizAbsStatusFlag,
@@ -108,7 +113,8 @@ func TestIncompleteStatusTexts(t *testing.T) {
 	s.tick(s.now + patience)
 	require.Len(t, s.sent[statusText], 2)
 	s.tick(s.now + patience + 1)
-	for i, want := range []uint8{mavros_msgs.StatusText_ERROR, mavros_msgs.StatusText_INFO, mavros_msgs.StatusText_ERROR} {
+	for i, want := range []uint8{mavros_msgs.StatusText_ERROR, mavros_msgs.StatusText_INFO,
+		mavros_msgs.StatusText_ERROR} {
 		m := published[mavros_msgs.StatusText](s, statusText, i)
 		require.Equal(t, want, m.Severity)
 	}
@@ -127,10 +133,11 @@ func TestStatusTexts(t *testing.T) {
 		"in chunks": {[]*common.MessageStatustext{chunk(7, 0, full), chunk(7, 1, full), chunk(7, 2, "end")},
 			[]string{full + full + "end"}},
 		"ends with a chunk": {[]*common.MessageStatustext{chunk(7, 0, full), chunk(7, 1, "")}, []string{full}},
-		"one is lost":       {[]*common.MessageStatustext{chunk(7, 0, full), chunk(7, 2, "end")}, []string{full, "end"}},
-		"the end is lost":   {[]*common.MessageStatustext{chunk(7, 0, full), chunk(0, 0, "b")}, []string{full, "b"}},
-		"another goes on":   {[]*common.MessageStatustext{chunk(7, 0, full), chunk(8, 1, "b")}, []string{full, "b"}},
-		"another begins":    {[]*common.MessageStatustext{chunk(7, 0, full), chunk(8, 0, "b")}, []string{full, "b"}},
+		"one is lost": {[]*common.MessageStatustext{chunk(7, 0, full), chunk(7, 2, "end")},
+			[]string{full, "end"}},
+		"the end is lost": {[]*common.MessageStatustext{chunk(7, 0, full), chunk(0, 0, "b")}, []string{full, "b"}},
+		"another goes on": {[]*common.MessageStatustext{chunk(7, 0, full), chunk(8, 1, "b")}, []string{full, "b"}},
+		"another begins":  {[]*common.MessageStatustext{chunk(7, 0, full), chunk(8, 0, "b")}, []string{full, "b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newTestVehicle(t)

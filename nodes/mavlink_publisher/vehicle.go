@@ -132,7 +132,8 @@ func (v *vehicle) handleDirect(m message.Message) {
 		v.out.send(estimatorStatus, &v.estimator)
 	case *common.MessageAltitude:
 		v.altitudes = mavros_msgs.Altitude{
-			Header: v.header(v.o.MapFrame), Monotonic: m.AltitudeMonotonic, Amsl: m.AltitudeAmsl, Local: m.AltitudeLocal,
+			Header: v.header(v.o.MapFrame), Monotonic: m.AltitudeMonotonic, Amsl: m.AltitudeAmsl,
+			Local:    m.AltitudeLocal,
 			Relative: m.AltitudeRelative, Terrain: m.AltitudeTerrain, BottomClearance: m.BottomClearance,
 		}
 		v.out.send(altitude, &v.altitudes)

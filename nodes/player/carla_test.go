@@ -28,10 +28,12 @@ func makeLog(t *testing.T) string {
 		if i == 0 {
 			bodies = append(bodies, &carla.EventAddList{
 				{Actor: 1, BlueprintID: "spectator"},
-				{Actor: 2, Type: carla.ActorVehicle, Attributes: []carla.Attribute{{Type: carla.AttributeString, ID: "role_name",
-					Value: "hero"}}},
-				{Actor: 3, Type: carla.ActorVehicle, Attributes: []carla.Attribute{{Type: carla.AttributeString, ID: "role_name",
-					Value: "other"}}},
+				{Actor: 2, Type: carla.ActorVehicle,
+					Attributes: []carla.Attribute{{Type: carla.AttributeString, ID: "role_name",
+						Value: "hero"}}},
+				{Actor: 3, Type: carla.ActorVehicle,
+					Attributes: []carla.Attribute{{Type: carla.AttributeString, ID: "role_name",
+						Value: "other"}}},
 			})
 		}
 		at := carla.Vector{X: 100 * float64(i)}
@@ -77,7 +79,8 @@ func TestLogOfCARLA(t *testing.T) {
 		require.NoError(t, cdr.Unmarshal(data, &m))
 		places = append(places, m.Pose.Pose.Position.X)
 	}
-	require.InDeltaSlice(t, []float64{6, 6.25, 6.5, 6.75, 7, 7.25, 7.5, 7.75, 8, 8.25, 8.5, 8.75, 9, 9.25, 9.5, 9.75, 10},
+	require.InDeltaSlice(t, []float64{6, 6.25, 6.5, 6.75, 7, 7.25, 7.5, 7.75, 8, 8.25, 8.5, 8.75, 9, 9.25, 9.5, 9.75,
+		10},
 		places, 1e-5)
 	last := h.of("/tf")[16]
 	var m tf2_msgs.TFMessage
@@ -91,5 +94,6 @@ func TestLogOfCARLA(t *testing.T) {
 	o = testOptions()
 	o.Follow = "ego"
 	_, err := openSource([]string{makeLog(t)}, nil, false, everything, o.ReadOptions)
-	require.ErrorContains(t, err, `drive.log: there is no vehicle or walker "ego" to follow; there are 2 (hero), 3 (other)`)
+	require.ErrorContains(t, err, `drive.log: there is no vehicle or walker "ego" to follow; there are 2 (hero), 3 `+
+		`(other)`)
 }

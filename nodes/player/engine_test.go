@@ -206,8 +206,9 @@ func TestEngine(t *testing.T) {
 		"equal times":   {[]string{"a@5", "b@5", "c@5"}, nil, nil, "a@5+5 b@5+5 c@5+5", 100},
 		"a part":        {three, func(p *plan) { p.start = 20e6; p.end = 50e6 }, nil, "b@30+10", 30},
 
-		"paused":          {three, nil, []at{{10, pause}, {50, resume}}, "a@0+0 b@30+70 a@60+100", 140},
-		"paused at first": {three, func(p *plan) { p.paused = true }, []at{{50, resume}}, "a@0+50 b@30+80 a@60+110", 150},
+		"paused": {three, nil, []at{{10, pause}, {50, resume}}, "a@0+0 b@30+70 a@60+100", 140},
+		"paused at first": {three, func(p *plan) { p.paused = true }, []at{{50, resume}}, "a@0+50 b@30+80 a@60+110",
+			150},
 		"paused twice": {three, nil, []at{{10, pause}, {20, pause}, {50, resume}, {55, resume}},
 			"a@0+0 b@30+70 a@60+100", 140},
 		"faster from now":  {three, nil, []at{{20, rate(2)}}, "a@0+0 b@30+25 a@60+40", 60},
@@ -215,7 +216,8 @@ func TestEngine(t *testing.T) {
 		"at once from now": {three, nil, []at{{20, rate(immediate)}}, "a@0+0 b@30+20 a@60+20", 20},
 		"no such rate": {three, nil, []at{{20, rate(0)}, {21, rate(math.NaN())}, {22, rate(-1)}},
 			"a@0+0 b@30+30 a@60+60", 100},
-		"slow then at once": {three, func(p *plan) { p.rate = immediate; p.paused = true }, []at{{10, rate(1)}, {10, resume}},
+		"slow then at once": {three, func(p *plan) { p.rate = immediate; p.paused = true },
+			[]at{{10, rate(1)}, {10, resume}},
 			"a@0+10 b@30+40 a@60+70", 110},
 
 		"next": {three, func(p *plan) { p.paused = true }, []at{{10, burst(1)}, {20, burst(1)}, {30, resume}},
@@ -250,7 +252,8 @@ func TestEngine(t *testing.T) {
 			"a@50+0 b@55+5 c@80+5", 25},
 		"pause before": {three, func(p *plan) { p.pauseTopics = []string{"b"} }, []at{{40, resume}},
 			"a@0+0 b@30+40 a@60+70", 110},
-		"pause before, next": {three, func(p *plan) { p.pauseTopics = []string{"b"} }, []at{{40, burst(1)}, {50, resume}},
+		"pause before, next": {three, func(p *plan) { p.pauseTopics = []string{"b"} },
+			[]at{{40, burst(1)}, {50, resume}},
 			"a@0+0 b@30+40 a@60+80", 120},
 		"pause before no more": {three, func(p *plan) { p.pauseTopics = []string{"b", "a"} },
 			[]at{{5, func(e *engine) { e.pausing = false }}, {10, resume}}, "a@0+10 b@30+40 a@60+70", 110},
@@ -285,11 +288,12 @@ func TestEngineClock(t *testing.T) {
 	}{
 		"steady": {clock, nil, "clock 0+0 clock 0+0 a@10+10 clock 20+20 clock 40+40 b@50+50 clock 60+60 clock 60+60"},
 		"steady at any rate": {func(p *plan) { clock(p); p.rate = 0.5 }, nil,
-			"clock 0+0 clock 0+0 clock 10+20 a@10+20 clock 20+40 clock 30+60 clock 40+80 clock 50+100 b@50+100 clock 60+120 " +
-				"clock 60+120"},
+			"clock 0+0 clock 0+0 clock 10+20 a@10+20 clock 20+40 clock 30+60 clock 40+80 clock 50+100 b@50+100 clock " +
+				"60+120 clock 60+120"},
 		"frozen while paused": {clock, func(s *testRun) {
 			s.on(25, func(e *engine) { e.setPaused(true) }).on(65, func(e *engine) { e.setPaused(false) })
-		}, "clock 0+0 clock 0+0 a@10+10 clock 20+20 clock 25+40 clock 25+60 clock 40+80 b@50+90 clock 60+100 clock 60+100"},
+		}, "clock 0+0 clock 0+0 a@10+10 clock 20+20 clock 25+40 clock 25+60 clock 40+80 b@50+90 clock 60+100 clock " +
+			"60+100"},
 		"a step is requested": {clock, func(s *testRun) {
 			s.on(5, func(e *engine) { e.setPaused(true); e.burst(1, make(chan uint64, 1)) }).on(15,
 				func(e *engine) { e.setPaused(false) })

@@ -251,7 +251,8 @@ func (o *options) offsets(paths []string) (map[string]int64, error) {
 			d, err = time.ParseDuration(text[at+1:] + "s")
 		}
 		if err != nil {
-			return nil, config.Usagef("input_offset: %q: %q is no duration, want FILE=1.5s or FILE=-200ms", text, text[at+1:])
+			return nil, config.Usagef("input_offset: %q: %q is no duration, want FILE=1.5s or FILE=-200ms", text,
+				text[at+1:])
 		}
 		if !slices.Contains(paths, path) {
 			return nil, config.Usagef("input_offset: %q: %s is not among the recordings to play", text, path)

@@ -40,9 +40,10 @@ const (
 
 func main() {
 	o := defaultOptions()
-	root := config.New("player FILE...", "play recordings", long, &o, func(ctx context.Context, in *config.Input) error {
-		return play(ctx, in, &o)
-	})
+	root := config.New("player FILE...", "play recordings", long, &o,
+		func(ctx context.Context, in *config.Input) error {
+			return play(ctx, in, &o)
+		})
 	graph.ShowMiddleware(root)
 	config.Hint(root, hints)
 	root.AddCommand(newRemotes()...)

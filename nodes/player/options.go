@@ -80,14 +80,16 @@ type options struct {
 func defaultOptions() options {
 	return options{
 		RequestsSource: fromServers, Rate: 1, Order: byReceipt,
-		MatchPatience: 5 * time.Second, AckTimeout: 5 * time.Second, ReadAhead: 64 << 20, Progress: 5, Diagnostics: true,
+		MatchPatience: 5 * time.Second, AckTimeout: 5 * time.Second, ReadAhead: 64 << 20, Progress: 5,
+		Diagnostics: true,
 	}
 }
 
 // plan returns how to play the time range from start to end, in ns of recorded time. The error is one of usage.
 func (o *options) plan(start, end int64) (plan, error) {
 	p := plan{
-		start: start, end: end, rounds: max(o.LoopCount, 1), rate: o.Rate, paused: o.StartPaused, keepAlive: o.KeepAlive,
+		start: start, end: end, rounds: max(o.LoopCount, 1), rate: o.Rate, paused: o.StartPaused,
+		keepAlive:    o.KeepAlive,
 		restartClock: o.RestartClock, skipEmpty: int64(o.SkipEmpty), pauseTopics: o.PauseTopics,
 		step: int64(o.LockStep), eagerFirst: o.LockStepTopic != "",
 	}

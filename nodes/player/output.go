@@ -58,8 +58,8 @@ func (s *graphOutput) publishClock(clock int64) error {
 // publishers publish the messages of channels.
 type publishers map[*codec.Channel]*publisher
 
-// publisher is shared by the channels of one topic and type. One with a caller is of one channel, and sends its requests
-// to a service instead of publishing.
+// publisher is shared by the channels of one topic and type. One with a caller is of one channel, and sends its
+// requests to a service instead of publishing.
 type publisher struct {
 	rospub.Offer
 	requests *requestReader
@@ -110,8 +110,8 @@ func advertise(node bridge.Node, channels []*codec.Channel, readers map[*codec.C
 		}
 	}
 	if len(all) == 0 {
-		return nil, called, errors.New("nothing to play: no topic of the recording is selected, or none carries ROS 2 " +
-			"messages; 'converter info' lists them")
+		return nil, called, errors.New("nothing to play: no topic of the recording is selected, or none carries ROS " +
+			"2 messages; 'converter info' lists them")
 	}
 	return all, called, nil
 }

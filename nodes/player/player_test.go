@@ -114,7 +114,8 @@ func (h *fixture) numbers(topic string) (list []uint32) {
 // plays waits until that was heard on a topic.
 func (h *fixture) plays(topic string, numbers ...uint32) {
 	h.t.Helper()
-	require.Eventually(h.t, func() bool { return len(h.numbers(topic)) >= len(numbers) }, patient, time.Millisecond, topic)
+	require.Eventually(h.t, func() bool { return len(h.numbers(topic)) >= len(numbers) }, patient, time.Millisecond,
+		topic)
 	require.Equal(h.t, numbers, h.numbers(topic))
 }
 
@@ -391,7 +392,8 @@ func TestPlayerRestamps(t *testing.T) {
 			h.open()
 			h.end()
 			after := time.Now().UnixNano()
-			require.Eventually(t, func() bool { return len(h.of("/a")) == 4 && len(h.of("/b")) == 2 }, patient, time.Millisecond)
+			require.Eventually(t, func() bool { return len(h.of("/a")) == 4 && len(h.of("/b")) == 2 }, patient,
+				time.Millisecond)
 			var stamps [6]int64
 			for i, data := range append(h.of("/a"), h.of("/b")...) {
 				var m std_msgs.Header
@@ -505,7 +507,8 @@ func TestPlayerTellsOfFiles(t *testing.T) {
 	h.end()
 	first, second := filepath.Join(path, "drive_0.mcap"), filepath.Join(path, "drive_1.mcap")
 	want := [][2]string{{first, second}, {second, ""}}
-	require.Eventually(t, func() bool { return len(h.of("/events/read_split")) == len(want) }, patient, time.Millisecond)
+	require.Eventually(t, func() bool { return len(h.of("/events/read_split")) == len(want) }, patient,
+		time.Millisecond)
 	for i, data := range h.of("/events/read_split") {
 		var m srv.ReadSplitEvent
 		require.NoError(t, cdr.Unmarshal(data, &m))

@@ -37,13 +37,14 @@ func newRemotes() []*cobra.Command {
 			}
 			return p.Done("paused")
 		}),
-		command("resume", "Let a paused player go on", 0, 0, func(ctx context.Context, _ []string, p *remote.Peer) error {
-			var response srv.Resume_Response
-			if err := p.Call(ctx, "resume", &srv.Resume_Request{}, &response); err != nil {
-				return err
-			}
-			return p.Conclude(response.ReturnCode == 0, response.ErrorString, "resumed")
-		}),
+		command("resume", "Let a paused player go on", 0, 0,
+			func(ctx context.Context, _ []string, p *remote.Peer) error {
+				var response srv.Resume_Response
+				if err := p.Call(ctx, "resume", &srv.Resume_Request{}, &response); err != nil {
+					return err
+				}
+				return p.Conclude(response.ReturnCode == 0, response.ErrorString, "resumed")
+			}),
 		command("toggle-paused", "Pause a running player, or let it go on", 0, 0, togglePaused),
 		command("play-next", "Play the next message of a paused player", 0, 0,
 			func(ctx context.Context, _ []string, p *remote.Peer) error { return playBurst(ctx, []string{"1"}, p) }),

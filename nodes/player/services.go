@@ -51,7 +51,8 @@ func (c control) onPause([]byte) (msgs.Message, error) {
 // onResume resumes at once and ignores the request's times, which are for recorders.
 func (c control) onResume([]byte) (msgs.Message, error) {
 	if !c.do(func() { c.setPaused(false) }) {
-		return &srv.Resume_Response{ReturnCode: srv.Resume_Response_RETURN_CODE_RESUME_FAILED, ErrorString: errOver.Error()},
+		return &srv.Resume_Response{ReturnCode: srv.Resume_Response_RETURN_CODE_RESUME_FAILED,
+				ErrorString: errOver.Error()},
 			nil
 	}
 	return &srv.Resume_Response{}, nil

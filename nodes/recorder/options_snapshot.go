@@ -80,13 +80,14 @@ func (o *snapshotOptions) topicLimits(expand func(string) (string, error)) (list
 		duration, size, sized := strings.Cut(values, ",")
 		var l topicLimit
 		if l.Age, err = time.ParseDuration(strings.TrimSpace(duration)); !ok || err != nil || l.Age < 0 {
-			return nil, config.Usagef("snapshot_topic_limits: %q is not allowed, want TOPIC=DURATION or TOPIC=DURATION,SIZE "+
-				"such as /camera/image=5s,100MB", text)
+			return nil, config.Usagef("snapshot_topic_limits: %q is not allowed, want TOPIC=DURATION or "+
+				"TOPIC=DURATION,SIZE such as /camera/image=5s,100MB", text)
 		}
 		if sized {
 			bytes, err := config.ParseSize(size)
 			if err != nil || bytes == 0 {
-				return nil, config.Usagef("snapshot_topic_limits: %q is not allowed, want a size such as 100MB behind the comma",
+				return nil, config.Usagef("snapshot_topic_limits: %q is not allowed, want a size such as 100MB "+
+					"behind the comma",
 					text)
 			}
 			l.Bytes = int64(bytes)

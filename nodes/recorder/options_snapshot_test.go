@@ -54,7 +54,8 @@ func TestCacheOfRosbag2(t *testing.T) {
 			return nil
 		})
 		require.NoError(t, config.Execute(t.Context(), cmd, strings.Fields(c.argv)))
-		require.Equal(t, []any{c.duration, c.queue, c.snapshots}, []any{o.SnapshotDuration, o.QueueSize, o.SnapshotSize},
+		require.Equal(t, []any{c.duration, c.queue, c.snapshots},
+			[]any{o.SnapshotDuration, o.QueueSize, o.SnapshotSize},
 			c.argv)
 	}
 }

@@ -35,7 +35,9 @@ func TestOptionsAreChecked(t *testing.T) {
 		"min_space: \"much\"":          func(o *options) { o.MinSpace = "much" },
 		"custom_data: \"k\" i":         func(o *options) { o.CustomData = []string{"k"} },
 		"nothing to record":            func(o *options) { o.All = false },
-		"hardware: open param":         func(o *options) { o.All, o.Storage, o.Hardware = false, "session", "/no/such/file" },
+		"hardware: open param": func(o *options) {
+			o.All, o.Storage, o.Hardware = false, "session", "/no/such/file"
+		},
 	} {
 		o := defaultOptions()
 		o.All = true
@@ -83,7 +85,8 @@ func TestHintsAreForUnknownFlags(t *testing.T) {
 func TestRecordingName(t *testing.T) {
 	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.Local)
 	for want, o := range map[string]outputOptions{
-		"tapedeck_2026_03_04-05_06_07": {}, "drive": {Output: "drive"}, "drive_2026_03_04-05_06_07": {OutputPrefix: "drive"},
+		"tapedeck_2026_03_04-05_06_07": {}, "drive": {Output: "drive"},
+		"drive_2026_03_04-05_06_07": {OutputPrefix: "drive"},
 	} {
 		require.Equal(t, want, recordingName(&options{outputOptions: o}, now))
 	}

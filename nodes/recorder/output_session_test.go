@@ -123,7 +123,8 @@ func TestMappedSessions(t *testing.T) {
 				d.say(trigger, &std_msgs.String{Data: []string{2: "fold it", 4: "unfold it"}[i]})
 			}
 			d.say(eye, &sensor_msgs.CompressedImage{Header: header(i), Format: "jpeg", Data: picture(t)})
-			d.say(grip, &sensor_msgs.JointState{Header: header(i), Name: []string{"position"}, Position: []float64{float64(i)}})
+			d.say(grip, &sensor_msgs.JointState{Header: header(i), Name: []string{"position"},
+				Position: []float64{float64(i)}})
 		}
 		require.NoError(t, d.end())
 		first, second := take(t, "drive"), take(t, "drive_1")

@@ -289,7 +289,8 @@ func newRecorder(o options, chosen *selection.Selection, node bridge.Node, line 
 	}
 	r.latchedCache = &intake.LatchedCache{MaxBytes: latchedBytes, Since: r.neededSince, OnFull: func(t *queue.Topic) {
 		topic := t.Name()
-		r.warn("latched "+topic, "%s: its latched messages take too much memory; new files repeat only some of them", topic)
+		r.warn("latched "+topic, "%s: its latched messages take too much memory; new files repeat only some of them",
+			topic)
 	}}
 	s, err := r.newSession(r.name)
 	if err != nil {

@@ -75,7 +75,8 @@ func BenchmarkOverload(b *testing.B) {
 			for i := 0; i < b.N; i += len(batch) {
 				for j := range batch {
 					sequence++
-					batch[j] = bridge.Sample{Data: data, ReceiveTime: int64(sequence), Publisher: bridge.GUID{1}, Sequence: sequence}
+					batch[j] = bridge.Sample{Data: data, ReceiveTime: int64(sequence), Publisher: bridge.GUID{1},
+						Sequence: sequence}
 				}
 				streams[i/len(batch)%topics].Take(batch)
 			}

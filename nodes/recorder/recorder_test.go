@@ -254,7 +254,8 @@ func TestRecorderDiscovery(t *testing.T) {
 		require.NoError(t, err)
 		require.Never(t, func() bool { return p.Subscribers() > 0 }, 200*time.Millisecond, 10*time.Millisecond)
 
-		subscribed, unavailable, err := d.topics.Subscribe([]string{"/b", "/c", "/d"}, []string{"", "std_msgs/msg/UInt32"})
+		subscribed, unavailable, err := d.topics.Subscribe([]string{"/b", "/c", "/d"},
+			[]string{"", "std_msgs/msg/UInt32"})
 		require.NoError(t, err)
 		require.Equal(t, []string{"/b", "/c"}, subscribed)
 		require.Equal(t, []string{"/d"}, unavailable)

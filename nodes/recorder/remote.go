@@ -24,13 +24,14 @@ func newRemotes() []*cobra.Command {
 			}
 			return p.Done("paused")
 		}),
-		command("resume", "Let a paused recorder go on", 0, func(ctx context.Context, _ []string, p *remote.Peer) error {
-			var response srv.Resume_Response
-			if err := p.Call(ctx, "resume", &srv.Resume_Request{}, &response); err != nil {
-				return err
-			}
-			return p.Conclude(response.ReturnCode == 0, response.ErrorString, "resumed")
-		}),
+		command("resume", "Let a paused recorder go on", 0,
+			func(ctx context.Context, _ []string, p *remote.Peer) error {
+				var response srv.Resume_Response
+				if err := p.Call(ctx, "resume", &srv.Resume_Request{}, &response); err != nil {
+					return err
+				}
+				return p.Conclude(response.ReturnCode == 0, response.ErrorString, "resumed")
+			}),
 		newSplit(),
 		command("stop", "End the recording of a running recorder, which waits for another one", 0,
 			func(ctx context.Context, _ []string, p *remote.Peer) error {

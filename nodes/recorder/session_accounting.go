@@ -227,8 +227,9 @@ func (s *session) noteLosses() {
 				Count: n, Text: "lost in transport from a publisher"})
 		}
 		if n := c.Dropped - rec.Accounting.Noted.Dropped; n > 0 {
-			s.journal.Note(codec.Event{Kind: codec.EventDrop, Topic: rec.Name(), Time: s.collected, Until: now, Count: n,
-				Text: why})
+			s.journal.Note(codec.Event{Kind: codec.EventDrop, Topic: rec.Name(), Time: s.collected, Until: now,
+				Count: n,
+				Text:  why})
 		}
 		rec.Accounting.Noted = c
 	}

@@ -23,7 +23,8 @@ func newTestReceiver(topic string, q *queue.Queue) *intake.Receiver {
 // newTestSession returns a session that records /a to the file "0".
 func newTestSession() (*session, *subscription.Topic) {
 	a := &subscription.Topic{Receiver: newTestReceiver("/a", queue.New(1<<20))}
-	s := &session{recorded: func() []*subscription.Topic { return []*subscription.Topic{a} }, fileTotals: newFileTotals()}
+	s := &session{recorded: func() []*subscription.Topic { return []*subscription.Topic{a} },
+		fileTotals: newFileTotals()}
 	s.open = "0"
 	return s, a
 }

@@ -57,7 +57,8 @@ func TestRecordingIsSplit(t *testing.T) {
 		}
 		require.Equal(t, []uint32{1, 2, 3, 4, 5, 6, 7, 8}, all)
 		require.Equal(t, []string{
-			"totals /map 1 received 1, written 1, dropped 0, lost 0", "totals /n 2 received 2, written 2, dropped 0, lost 0",
+			"totals /map 1 received 1, written 1, dropped 0, lost 0",
+			"totals /n 2 received 2, written 2, dropped 0, lost 0",
 		}, events(t, "drive.record.00000"))
 		last := events(t, "drive.record.00003")
 		require.Contains(t, last, "split  0 continues drive.record.00002")

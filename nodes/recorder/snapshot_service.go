@@ -102,7 +102,8 @@ func (r *recorder) answerTakeSnapshot(ctx context.Context, name string, data []b
 		return &tapedeck.TakeSnapshot_Response{Message: err.Error()}, nil
 	}
 	return &tapedeck.TakeSnapshot_Response{
-		Success: true, Path: absolute(n.Path), MessageCount: n.Messages, Start: rospub.Time(n.Start), End: rospub.Time(n.End),
+		Success: true, Path: absolute(n.Path), MessageCount: n.Messages, Start: rospub.Time(n.Start),
+		End: rospub.Time(n.End),
 	}, nil
 }
 

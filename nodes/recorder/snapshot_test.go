@@ -272,7 +272,8 @@ func TestSnapshotServices(t *testing.T) {
 		require.Equal(t, at.UnixNano(), eventsOf(t, trigger.Message, codec.EventSnapshot)[0].Time)
 
 		var snapshot rosbag2_interfaces.Snapshot_Response
-		d.call("/recorder/snapshot", "rosbag2_interfaces/srv/Snapshot", &rosbag2_interfaces.Snapshot_Request{}, &snapshot)
+		d.call("/recorder/snapshot", "rosbag2_interfaces/srv/Snapshot", &rosbag2_interfaces.Snapshot_Request{},
+			&snapshot)
 		require.True(t, snapshot.Success)
 
 		answer := d.takeSnapshot(tapedeck.TakeSnapshot_Request{Path: "crash/", Cause: "emergency stop"})
@@ -387,7 +388,8 @@ func TestTriggerStorm(t *testing.T) {
 		for range 1000 {
 			d.say(p, &std_msgs.Empty{})
 		}
-		require.Eventually(t, func() bool { return d.snapshots.Writing() == snapshot.MaxWriting }, patient, time.Millisecond)
+		require.Eventually(t, func() bool { return d.snapshots.Writing() == snapshot.MaxWriting }, patient,
+			time.Millisecond)
 		answer := d.takeSnapshot(tapedeck.TakeSnapshot_Request{})
 		require.False(t, answer.Success)
 		require.Contains(t, answer.Message, "32 snapshots are being written already")
@@ -429,7 +431,8 @@ func TestConditionsTakeSnapshots(t *testing.T) {
 			require.Equal(t, "/load", events[0].Topic)
 			require.Equal(t, "the condition was met 2 more times", events[1].Text)
 			got, _ := contents(t, path)
-			require.WithinDuration(t, latest.Add(o.SnapshotAfter), time.Unix(0, got[len(got)-1].logTime), 100*time.Millisecond)
+			require.WithinDuration(t, latest.Add(o.SnapshotAfter), time.Unix(0, got[len(got)-1].logTime),
+				100*time.Millisecond)
 			all, _ := contents(t, d.path())
 			requireExact(t, all, path, 0, got[len(got)-1].logTime, "/n")
 		})

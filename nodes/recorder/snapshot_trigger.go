@@ -62,8 +62,8 @@ func newTrigger() *cobra.Command {
 
 // takeSnapshot calls a service of the recorder and returns the path of the snapshot.
 func takeSnapshot(ctx context.Context, node bridge.Node, o *triggerOptions) (path string, err error) {
-	const advice = "is a recorder running with --snapshot or --snapshot-mode, in this ROS_DOMAIN_ID? It answers when the " +
-		"snapshot is complete: --timeout must be longer than its snapshot_after"
+	const advice = "is a recorder running with --snapshot or --snapshot-mode, in this ROS_DOMAIN_ID? It answers when " +
+		"the snapshot is complete: --timeout must be longer than its snapshot_after"
 	if o.SnapshotService != "" {
 		var answer std_srvs.Trigger_Response
 		err := remote.Call(ctx, node, o.SnapshotService, &std_srvs.Trigger_Request{}, &answer, advice)
@@ -97,8 +97,8 @@ func publishTrigger(ctx context.Context, node bridge.Node, o *triggerOptions) er
 		select {
 		case <-tick:
 		case <-ctx.Done():
-			return fmt.Errorf("no recorder listened on %s within %v; is one running with --snapshot or --snapshot-mode, in "+
-				"this ROS_DOMAIN_ID?", p.Topic(), o.Timeout)
+			return fmt.Errorf("no recorder listened on %s within %v; is one running with --snapshot or "+
+				"--snapshot-mode, in this ROS_DOMAIN_ID?", p.Topic(), o.Timeout)
 		}
 	}
 	data, err := cdr.Marshal(&std_msgs.Empty{})

@@ -118,7 +118,8 @@ func (r *recorder) left() string {
 
 // table returns the topics: those that lose messages first, then those with the most bytes.
 func (r *recorder) table(list []*subscription.Topic) *progress.Table {
-	table := &progress.Table{Columns: []string{"topic", "messages/s", "MB/s", "received", "dropped", "lost", "MB waiting"}}
+	table := &progress.Table{Columns: []string{"topic", "messages/s", "MB/s", "received", "dropped", "lost",
+		"MB waiting"}}
 	trouble := func(rec *subscription.Topic) int { return min(1, int(rec.Dropped.Load()+rec.Lost())) }
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b *subscription.Topic) int {
@@ -132,7 +133,8 @@ func (r *recorder) table(list []*subscription.Topic) *progress.Table {
 		}
 		table.Rows = append(table.Rows, []string{
 			rec.Channel.Load().Topic, fmt.Sprintf("%.1f", rec.Meter.Messages), fmt.Sprintf("%.2f", rec.Meter.Bytes/1e6),
-			fmt.Sprint(c.Received), fmt.Sprint(c.Dropped), fmt.Sprint(c.Lost), fmt.Sprintf("%.1f", float64(waiting)/1e6),
+			fmt.Sprint(c.Received), fmt.Sprint(c.Dropped), fmt.Sprint(c.Lost),
+			fmt.Sprintf("%.1f", float64(waiting)/1e6),
 		})
 	}
 	return table
@@ -168,7 +170,8 @@ func (r *recorder) totals() (t totals) {
 		}
 		if c.Dropped > 0 {
 			t.droppedByTopic = append(t.droppedByTopic,
-				fmt.Sprintf("%s: %d of %s dropped", rec.Channel.Load().Topic, c.Dropped, human.Count(c.Received, "message")))
+				fmt.Sprintf("%s: %d of %s dropped", rec.Channel.Load().Topic, c.Dropped,
+					human.Count(c.Received, "message")))
 		}
 	}
 	if !t.snapshotsOnly {

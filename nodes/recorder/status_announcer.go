@@ -57,7 +57,8 @@ func newAnnouncer(r *recorder) *announcer {
 	a.split = a.advertise("events/write_split", "rosbag2_interfaces/msg/WriteSplitEvent", codec.DefaultQoS())
 	var pace <-chan time.Time
 	if rate := r.options.StatsMaxPublishingRate; rate > 0 {
-		a.lost = a.advertise("events/rosbag2_messages_lost", "rosbag2_interfaces/msg/MessagesLostEvent", codec.DefaultQoS())
+		a.lost = a.advertise("events/rosbag2_messages_lost", "rosbag2_interfaces/msg/MessagesLostEvent",
+			codec.DefaultQoS())
 		pace = time.Tick(time.Duration(float64(time.Second) / rate))
 	}
 	if r.options.Publish {

@@ -78,7 +78,8 @@ func TestWriteSplitEvent(t *testing.T) {
 				require.Equal(t, "/recorder", e.NodeName)
 				require.Equal(t, opened == "", i == 2, "the last one comes last")
 				delete(want, e.ClosedFile)
-				require.Len(t, numbers(t, e.ClosedFile, "/n"), map[bool]int{true: 2, false: 1}[opened != ""], "it is complete")
+				require.Len(t, numbers(t, e.ClosedFile, "/n"), map[bool]int{true: 2, false: 1}[opened != ""],
+					"it is complete")
 			}
 		})
 	}
@@ -97,7 +98,8 @@ func TestWriteSplitHasTheFormOfTheRelease(t *testing.T) {
 		require.NoError(t, err)
 		e, err := schema.Decode(ear.await(t, 1)[0])
 		require.NoError(t, err)
-		require.Equal(t, []cdr.Field{{Name: "closed_file", Value: "drive.record.00000"}, {Name: "opened_file", Value: ""}},
+		require.Equal(t, []cdr.Field{{Name: "closed_file", Value: "drive.record.00000"},
+			{Name: "opened_file", Value: ""}},
 			e.Fields)
 	})
 }

@@ -57,7 +57,10 @@ func TestDefinitionIsFetched(t *testing.T) {
 			d.count("/a", 1, 2)
 			d.publish(n, 10)
 			d.count("/b", 3)
-			require.Eventually(t, func() bool { return len(d.topics.Topics()) == 3 && !d.topics.Topics()[1].AwaitsDefinition() },
+			require.Eventually(t, func() bool {
+				return len(d.topics.Topics()) == 3 &&
+					!d.topics.Topics()[1].AwaitsDefinition()
+			},
 				patient,
 				time.Millisecond)
 			require.NoError(t, d.end())
@@ -81,7 +84,8 @@ func TestDefinitionThatIsTooLate(t *testing.T) {
 		inBubble(t, name, func(t *testing.T) {
 			d := newDeckOn(t, &bridgetest.Network{Library: library}, testOptions("mcap"), "/a")
 			if delay > 0 {
-				bridgetest.ServeTypeDescriptions(t, d.source, library, func(*tdi.GetTypeDescription_Response) { time.Sleep(delay) })
+				bridgetest.ServeTypeDescriptions(t, d.source, library,
+					func(*tdi.GetTypeDescription_Response) { time.Sleep(delay) })
 			}
 			d.count("/a", 1)
 			written := func() bool { return d.topics.Topics()[0].Written.Load() == 1 }
@@ -100,7 +104,8 @@ func TestDefinitionThatIsTooLate(t *testing.T) {
 				require.NoError(t, d.start("second"))
 				require.Eventually(t, func() bool { return len(d.topics.Topics()) == 1 }, patient, time.Millisecond)
 				require.NoError(t, d.stop(""))
-				require.NotEmpty(t, channels(t, d.path(), "/a")[0].Schema.Data, "the next recording has it from the start")
+				require.NotEmpty(t, channels(t, d.path(), "/a")[0].Schema.Data,
+					"the next recording has it from the start")
 			}
 		})
 	}

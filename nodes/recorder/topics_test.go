@@ -158,8 +158,9 @@ func TestStaticTopics(t *testing.T) {
 		path, err := os.Getwd()
 		require.NoError(t, err)
 		path += "/topics.yaml"
-		require.NoError(t, os.WriteFile(path, []byte("static_topics_and_types_list:\n  - [/n, std_msgs/msg/UInt32]\n  - "+
-			"[m, std_msgs/msg/UInt32]\n"), 0o644))
+		require.NoError(t,
+			os.WriteFile(path, []byte("static_topics_and_types_list:\n  - [/n, std_msgs/msg/UInt32]\n  - "+
+				"[m, std_msgs/msg/UInt32]\n"), 0o644))
 		o := testOptions("mcap")
 		o.StaticTopicsPath = path
 		d := newDeck(t, o)

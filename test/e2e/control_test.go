@@ -22,7 +22,8 @@ import (
 // control calls a service of rosbag2's recorder.
 func control(t *testing.T, node bridge.Node, service, typeName string, request, response msgs.Message) {
 	t.Helper()
-	payload, err := node.Call(t.Context(), "/recorder/"+service, "rosbag2_interfaces/srv/"+typeName, marshal(t, request))
+	payload, err := node.Call(t.Context(), "/recorder/"+service, "rosbag2_interfaces/srv/"+typeName,
+		marshal(t, request))
 	require.NoError(t, err)
 	require.NoError(t, cdr.Unmarshal(payload, response))
 }
@@ -85,7 +86,8 @@ func TestControl(t *testing.T) {
 				now := sent.Load()
 				await(t, func() bool {
 					var answer tapedeck.TakeSnapshot_Response
-					g.call(node, "/recorder/take_snapshot", "tapedeck/srv/TakeSnapshot", &tapedeck.TakeSnapshot_Request{}, &answer)
+					g.call(node, "/recorder/take_snapshot", "tapedeck/srv/TakeSnapshot",
+						&tapedeck.TakeSnapshot_Request{}, &answer)
 					require.True(t, answer.Success, answer.Message)
 					list := messages(t, g.path(answer.Path))["/n"]
 					return len(list) > 0 && numberOf(list[len(list)-1]) > now
@@ -185,14 +187,17 @@ func TestControlAcrossReleases(t *testing.T) {
 			recorder := g.start("recorder", "-o", "drive", "/n", "--allow-unmatched")
 			node := g.open("operator")
 			call := func(service, typeName string, request []byte) []byte {
-				response, err := node.Call(t.Context(), "/recorder/"+service, "rosbag2_interfaces/srv/"+typeName, request)
+				response, err := node.Call(t.Context(), "/recorder/"+service, "rosbag2_interfaces/srv/"+typeName,
+					request)
 				require.NoError(t, err)
 				return response
 			}
 			for range 2 {
-				require.LessOrEqual(t, len(call("resume", "Resume", empty)), 8, "a client of Humble gets what it can read")
+				require.LessOrEqual(t, len(call("resume", "Resume", empty)), 8,
+					"a client of Humble gets what it can read")
 				var response rosbag2.Resume_Response
-				require.NoError(t, cdr.Unmarshal(call("resume", "Resume", marshal(t, &rosbag2.Resume_Request{})), &response))
+				require.NoError(t, cdr.Unmarshal(call("resume", "Resume", marshal(t, &rosbag2.Resume_Request{})),
+					&response))
 				require.LessOrEqual(t, len(call("split_bagfile", "SplitBagfile", empty)), 8)
 			}
 			recorder.Interrupt()

@@ -28,7 +28,8 @@ func TestConvertService(t *testing.T) {
 	require.NoError(t, err)
 	channel := &codec.Channel{Topic: "/n", Type: "std_msgs/msg/UInt32", Encoding: codec.EncodingCDR}
 	for i := range 100 {
-		require.NoError(t, w.Write(&codec.Message{Channel: channel, LogTime: 1e18 + int64(i)*1e9, Data: g.number(uint32(i))}))
+		require.NoError(t, w.Write(&codec.Message{Channel: channel, LogTime: 1e18 + int64(i)*1e9,
+			Data: g.number(uint32(i))}))
 	}
 	require.NoError(t, w.Close())
 

@@ -22,7 +22,8 @@ func TestDefinitions(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	}
-	recorder := g.start("recorder", "-o", "types", "--all", "-x", "rosout|parameter_events", "--definition-paths", "share")
+	recorder := g.start("recorder", "-o", "types", "--all", "-x", "rosout|parameter_events", "--definition-paths",
+		"share")
 	node := g.open("source")
 	topics := map[string]string{
 		"/good": "Good", "/bad": "Bad", "/bad_too": "Bad", "/partial": "Partial", "/unknown": "Unknown",

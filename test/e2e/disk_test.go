@@ -69,7 +69,8 @@ func TestRecorderStopsBeforeTheDiskIsFull(t *testing.T) {
 			t.Parallel()
 			g := isolate(t)
 			g.small("60m")
-			recorder := g.start("recorder", "/n", "-o", "small/drive", "-s", storage, "--min-space", "30MB", "--sync-interval",
+			recorder := g.start("recorder", "/n", "-o", "small/drive", "-s", storage, "--min-space", "30MB",
+				"--sync-interval",
 				"50ms")
 			p := g.advertise(g.open("source"), "/n", "test_msgs/msg/Big", keepAll())
 			for i := uint32(0); i < 500; i++ {
@@ -107,7 +108,8 @@ func TestRecorderWaitsForSpace(t *testing.T) {
 			g := isolate(t)
 			g.small("60m")
 			require.NoError(t, os.WriteFile(g.path("small/ballast"), make([]byte, 30<<20), 0o644))
-			recorder := g.start("recorder", "/n", "-o", "small/drive", "--min-space", reserve, "--low-space-action", "pause",
+			recorder := g.start("recorder", "/n", "-o", "small/drive", "--min-space", reserve, "--low-space-action",
+				"pause",
 				"--sync-interval", "50ms")
 			p := g.advertise(g.open("source"), "/n", "test_msgs/msg/Big", keepAll())
 			sent := uint32(250) // which the disk could take
@@ -219,7 +221,8 @@ func TestKillAfterTheSyncInterval(t *testing.T) {
 		t.Run(storage, func(t *testing.T) {
 			t.Parallel()
 			g := isolate(t)
-			recorder := g.start("recorder", "/n", "-o", "drive", "-s", storage, "--sync-interval", "300ms", "--chunk-duration",
+			recorder := g.start("recorder", "/n", "-o", "drive", "-s", storage, "--sync-interval", "300ms",
+				"--chunk-duration",
 				"1h", "--max-bag-messages", "300")
 			p := g.advertise(g.open("source"), "/n", "test_msgs/msg/Numbered", keepAll())
 			const count = 1000

@@ -58,7 +58,8 @@ func TestDefinitionFromItsPublisher(t *testing.T) {
 				for _, topic := range []string{"/n", "/m"} {
 					require.Len(t, all[topic], 100)
 					if name == "again" || !late {
-						require.Equal(t, "# Counts.\nuint32 number\nuint8[56] rest\n", string(channel(t, out, topic).Schema.Data))
+						require.Equal(t, "# Counts.\nuint32 number\nuint8[56] rest\n",
+							string(channel(t, out, topic).Schema.Data))
 					}
 				}
 			}

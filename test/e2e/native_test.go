@@ -26,8 +26,10 @@ func TestNativeCARLA(t *testing.T) {
 	out, err := exec.Command("cc", "-Wall", "-Werror", "-o", g.path("native"), source, "-lddsc").CombinedOutput()
 	require.NoError(t, err, string(out))
 	cmd := g.command(g.path("native"))
-	cmd.Env = append(cmd.Env, "CYCLONEDDS_URI="+os.Getenv("CYCLONEDDS_URI")+`,<General><Interfaces><NetworkInterface address="127.0.0.1"/></Interfaces></General>`+
-		`<Discovery><ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>60</MaxAutoParticipantIndex><Peers><Peer address="127.0.0.1"/></Peers></Discovery>`)
+	cmd.Env = append(cmd.Env, "CYCLONEDDS_URI="+os.Getenv("CYCLONEDDS_URI")+`,<General><Interfaces><NetworkInterface `+
+		`address="127.0.0.1"/></Interfaces></General>`+
+		`<Discovery><ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>60</MaxAutoParticipantIndex>`+
+		`<Peers><Peer address="127.0.0.1"/></Peers></Discovery>`)
 	in, err := cmd.StdinPipe()
 	require.NoError(t, err)
 	native := process.Start(t, cmd)

@@ -292,7 +292,8 @@ func TestRecorderPicksUpNewTopicsAndPublishers(t *testing.T) {
 	})
 	before := sent
 	isLater := func(data []byte) bool { return numberOf(data) >= before && !bytes.Equal(data, last) }
-	await(t, func() bool { // until something sent after that is there, too: who is best effort does not wait for the rest
+	// until something sent after that is there, too: who is best effort does not wait for the rest
+	await(t, func() bool {
 		publish()
 		return slices.ContainsFunc(soFar(t, path)["/first"], isLater)
 	})
@@ -447,7 +448,8 @@ func TestRecorderOnAFullDisk(t *testing.T) {
 				require.Equal(t, 1, strings.Count(out, "no space left on device"), out)
 				require.NotContains(t, out, " 0 dropped")
 				kept := messages(t, g.path(path))["/big"]
-				require.Contains(t, out, fmt.Sprintf(" %d messages,", len(kept)), "the summary says what is in the file")
+				require.Contains(t, out, fmt.Sprintf(" %d messages,", len(kept)),
+					"the summary says what is in the file")
 				if chunk != "1h" {
 					require.GreaterOrEqual(t, len(kept), 2, "what was written before is there")
 				}

@@ -55,7 +55,8 @@ func TestRealRecordingsOverDDS(t *testing.T) {
 		{"rosbag2/rolling_py/mcap/talker", []string{"/topic"}, 1},
 		{"rosbag2/jazzy_resources/mcap/cdr_test", nil, 1},
 		{"rosbag2/rolling_resources/mcap/cdr_test/cdr_test_0.mcap", nil, 1},
-		{"rosbag2/rolling_resources/mcap/bag_with_topics_and_service_events", []string{"/test_topic1", "/test_topic2"}, 1},
+		{"rosbag2/rolling_resources/mcap/bag_with_topics_and_service_events", []string{"/test_topic1", "/test_topic2"},
+			1},
 	} {
 		t.Run(strings.ReplaceAll(test.sample, "/", "_"), func(t *testing.T) {
 			t.Parallel()

@@ -39,7 +39,8 @@ func serviceEvent(request bool, response *std_srvs.SetBool_Response) []byte {
 func TestServiceEvents(t *testing.T) {
 	t.Parallel()
 	const topic, kind = "/light/_service_event", "std_srvs/srv/SetBool_Event"
-	const hash = "RIHS01_3c4c20015afb4303eafd347b1d6a786f171a89c814726961a9593ef10df878cf" // as ROS 2 Jazzy announces it
+	// as ROS 2 Jazzy announces it
+	const hash = "RIHS01_3c4c20015afb4303eafd347b1d6a786f171a89c814726961a9593ef10df878cf"
 	qos := latched()
 	qos.Depth = 10
 	payloads := [][]byte{serviceEvent(true, nil),

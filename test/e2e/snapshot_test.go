@@ -91,7 +91,8 @@ func sequence(t *testing.T, path string) (all map[string][]recorded, trigger cod
 		}
 		require.NoError(t, err)
 		if e, ok := codec.ParseEvent(m); !ok {
-			all[m.Channel.Topic] = append(all[m.Channel.Topic], recorded{m.LogTime, binary.LittleEndian.Uint32(m.Data[4:])})
+			all[m.Channel.Topic] = append(all[m.Channel.Topic],
+				recorded{m.LogTime, binary.LittleEndian.Uint32(m.Data[4:])})
 		} else if e.Kind == codec.EventSnapshot && trigger.Kind == "" {
 			trigger = e
 		} else {
@@ -110,7 +111,8 @@ func TestOverlappingSnapshots(t *testing.T) {
 			g := isolate(t)
 			const before, after, short = 2 * time.Second, time.Second, 500 * time.Millisecond
 			recorder := g.start("recorder", "-o", "drive", "-s", storage, "/fast", "/large", "/short",
-				"--snapshot", "--snapshot-duration", before.String(), "--snapshot-after", after.String(), "--snapshot-folder",
+				"--snapshot", "--snapshot-duration", before.String(), "--snapshot-after", after.String(),
+				"--snapshot-folder",
 				"snapshots",
 				"--snapshot-topic-limits", "/short="+short.String(), "--snapshot-condition", "/alarm abs(data) > 10",
 				"--snapshot-cooldown", "0s")
@@ -156,12 +158,15 @@ func TestOverlappingSnapshots(t *testing.T) {
 				})
 			}
 			for i := range 12 {
-				s := span{time.Duration(rand.IntN(2500)) * time.Millisecond, time.Duration(rand.IntN(1500)) * time.Millisecond}
+				s := span{time.Duration(rand.IntN(2500)) * time.Millisecond,
+					time.Duration(rand.IntN(1500)) * time.Millisecond}
 				cause := "call " + string(rune('a'+i))
 				asked[cause] = s
 				later(func() {
-					request := tapedeck.TakeSnapshot_Request{Before: s.before.Seconds(), After: s.after.Seconds(), Cause: cause}
-					reply, err := node.Call(t.Context(), "/recorder/take_snapshot", "tapedeck/srv/TakeSnapshot", marshal(t, &request))
+					request := tapedeck.TakeSnapshot_Request{Before: s.before.Seconds(), After: s.after.Seconds(),
+						Cause: cause}
+					reply, err := node.Call(t.Context(), "/recorder/take_snapshot", "tapedeck/srv/TakeSnapshot",
+						marshal(t, &request))
 					var answer tapedeck.TakeSnapshot_Response
 					if err == nil {
 						err = cdr.Unmarshal(reply, &answer)
@@ -179,7 +184,8 @@ func TestOverlappingSnapshots(t *testing.T) {
 					p.Ended()
 					mu.Lock()
 					defer mu.Unlock()
-					if path := strings.TrimSpace(p.Stdout()); !strings.HasPrefix(path, g.path("snapshots/drive_snapshot_")) {
+					if path := strings.TrimSpace(p.Stdout()); !strings.HasPrefix(path,
+						g.path("snapshots/drive_snapshot_")) {
 						t.Errorf("%s printed %s", cause, p.Output())
 					}
 				})
@@ -247,7 +253,8 @@ func TestOverlappingSnapshots(t *testing.T) {
 					have := got[topic]
 					require.LessOrEqual(t, len(have), len(want), "%s in %s, %s", topic, path, trigger.Text)
 					// On a busy machine the last ones may reach the recorder when the snapshot is complete.
-					require.True(t, slices.Equal(want[:len(have)], have), "%s in %s, %s:\n%v\n%v", topic, path, trigger.Text, want,
+					require.True(t, slices.Equal(want[:len(have)], have), "%s in %s, %s:\n%v\n%v", topic, path,
+						trigger.Text, want,
 						have)
 					require.False(t, len(have) == 0 && len(want) > 100, "%s in %s, %s", topic, path, trigger.Text)
 				}

@@ -230,7 +230,8 @@ func TestSnapshotWhileTheRecordingStops(t *testing.T) {
 	replied := make(chan std_srvs.Trigger_Response, 1)
 	go func() {
 		var answer std_srvs.Trigger_Response
-		reply, err := node.Call(t.Context(), "/snapshot", "std_srvs/srv/Trigger", marshal(t, &std_srvs.Trigger_Request{}))
+		reply, err := node.Call(t.Context(), "/snapshot", "std_srvs/srv/Trigger",
+			marshal(t, &std_srvs.Trigger_Request{}))
 		if err == nil {
 			err = cdr.Unmarshal(reply, &answer)
 		}

@@ -57,7 +57,8 @@ func finish(bags ...*process.Process) {
 func TestBagInfo(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
 		s.needs("ros2bag")
-		recorder := s.ours("recorder", "-s", "mcap", "--max-bag-messages", "8", "--repeat-latched=false", "-o", "ours", "/n")
+		recorder := s.ours("recorder", "-s", "mcap", "--max-bag-messages", "8", "--repeat-latched=false", "-o", "ours",
+			"/n")
 		s.publish(20, "/n", "std_msgs/msg/UInt32", "{data: 7}")
 		recorder.Interrupt()
 		out := s.ros2("bag", "info", "ours").Wait(0)
@@ -85,12 +86,14 @@ func TestBagSQLite(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
 		s.needs("ros2bag")
 		for name, o := range map[string]rosbag2.Options{
-			"plain": {}, "older": {Version: 5}, "file": {CompressionMode: "file"}, "message": {CompressionMode: "message"},
+			"plain": {}, "older": {Version: 5}, "file": {CompressionMode: "file"},
+			"message": {CompressionMode: "message"},
 		} {
 			o.Storage = "sqlite3"
 			numbersAs(t, s.path(name), codec.Formats{o.Format()}, "", 3000, time.Millisecond, "/n")
 			out := s.ros2("bag", "info", name).Wait(0)
-			require.Contains(t, out, "Topic: /n | Type: std_msgs/msg/UInt32 | Count: 3000 | Serialization Format: cdr\n")
+			require.Contains(t, out, "Topic: /n | Type: std_msgs/msg/UInt32 | Count: 3000 | Serialization Format: "+
+				"cdr\n")
 			s.write(name+".yaml", "output_bags:\n- uri: "+name+"_copy\n  storage_id: sqlite3\n  all: true\n")
 			s.ros2("bag", "convert", "-i", name, "-o", name+".yaml").Wait(0)
 			count(t, s.path(name+"_copy"), "/n", 3000)

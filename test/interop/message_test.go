@@ -41,11 +41,13 @@ func TestLargeMessages(t *testing.T) {
 		for i := range 10 {
 			fill, at := byte(i+1), epoch+int64(i)*int64(100*time.Millisecond)
 			image, err := cdr.Marshal(&sensor_msgs.Image{
-				Height: 1080, Width: 1920, Encoding: "rgb8", Step: 3 * 1920, Data: bytes.Repeat([]byte{fill}, 3*1920*1080),
+				Height: 1080, Width: 1920, Encoding: "rgb8", Step: 3 * 1920,
+				Data: bytes.Repeat([]byte{fill}, 3*1920*1080),
 			})
 			require.NoError(t, err)
 			points, err := cdr.Marshal(&sensor_msgs.PointCloud2{
-				Height: 1, Width: 200_000, PointStep: 16, RowStep: 3_200_000, Data: bytes.Repeat([]byte{fill}, 3_200_000),
+				Height: 1, Width: 200_000, PointStep: 16, RowStep: 3_200_000,
+				Data: bytes.Repeat([]byte{fill}, 3_200_000),
 			})
 			require.NoError(t, err)
 			sent["/image"] = append(sent["/image"], message{"/image", at, image})
@@ -65,7 +67,8 @@ func TestLargeMessages(t *testing.T) {
 				got := messages(t, s.path(path), topic)
 				require.Len(t, got, len(want), path)
 				for i := range want {
-					require.True(t, bytes.HasPrefix(got[i].data, want[i].data), "%s: message %d of %s", path, i, topic) // DDS may pad
+					// DDS may pad
+					require.True(t, bytes.HasPrefix(got[i].data, want[i].data), "%s: message %d of %s", path, i, topic)
 				}
 			}
 		}

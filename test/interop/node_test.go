@@ -14,7 +14,8 @@ func TestNodeInfo(t *testing.T) {
 		s.ours("recorder", "-o", "info", "--snapshot", "/n")
 		s.ros2("topic", "pub", "--print", "0", "/n", "std_msgs/msg/UInt32", "{data: 7}")
 		s.look([]string{
-			"/recorder\n", "/n: std_msgs/msg/UInt32", "/rosout: rcl_interfaces/msg/Log", "/snapshot: std_srvs/srv/Trigger",
+			"/recorder\n", "/n: std_msgs/msg/UInt32", "/rosout: rcl_interfaces/msg/Log",
+			"/snapshot: std_srvs/srv/Trigger",
 			"/recorder/get_parameters: rcl_interfaces/srv/GetParameters",
 		}, "node", "info", "/recorder")
 	})

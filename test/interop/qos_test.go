@@ -14,7 +14,8 @@ import (
 func TestQoSMismatchOfRecorder(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
 		s.write("qos.yaml", "/n: {reliability: reliable}\n")
-		recorder := s.ours("recorder", "-o", "mismatch", "--allow-unmatched", "--qos-profile-overrides-path", "qos.yaml",
+		recorder := s.ours("recorder", "-o", "mismatch", "--allow-unmatched", "--qos-profile-overrides-path",
+			"qos.yaml",
 			"/n")
 		pub := s.ros2("topic", "pub", "--rate", "10", "--print", "0", "--qos-reliability", "best_effort", "/n",
 			"std_msgs/msg/UInt32", "{data: 7}")

@@ -29,14 +29,16 @@ func TestRecorderServices(t *testing.T) {
 			{"stop_discovery", "StopDiscovery", "{}", "return_code=0"},
 			{"is_discovery_running", "IsDiscoveryRunning", "{}", "running=False"},
 			{"start_discovery", "StartDiscovery", "{}", "return_code=0"},
-			{"subscribe_to_topics", "SubscribeToTopics", "{topics: [/m, /none], topic_types: [std_msgs/msg/UInt32, '']}",
+			{"subscribe_to_topics", "SubscribeToTopics",
+				"{topics: [/m, /none], topic_types: [std_msgs/msg/UInt32, '']}",
 				"return_code=0, error_string='', subscribed_topics=['/m'], unavailable_topics=['/none']"},
 			{"pause", "Pause", "{}", "Pause_Response()"},
 			{"is_paused", "IsPaused", "{}", "paused=True"},
 			{"resume", "Resume", "{resume_mode: 3}", "return_code=1"},
 			{"resume", "Resume", "{}", "return_code=0"},
 			{"split_bagfile", "SplitBagfile", "{}", "return_code=0"},
-			{"split_bagfile", "SplitBagfile", "{split_mode: 1, split_time: {sec: 1}, tracking_topic_name: /m}", "return_code=0"},
+			{"split_bagfile", "SplitBagfile", "{split_mode: 1, split_time: {sec: 1}, tracking_topic_name: /m}",
+				"return_code=0"},
 		} {
 			s.call(call.service, call.typeName, call.request, call.reply)
 		}
@@ -76,7 +78,8 @@ func TestRecorderEvents(t *testing.T) {
 		s.needs("rosbag2_interfaces")
 		recorder := s.ours("recorder", "-o", "drive", "--max-bag-messages", "10", "--publish", "/n")
 		split := s.echo("/events/write_split", "rosbag2_interfaces/msg/WriteSplitEvent")
-		begin := s.echo("/begin_write", "std_msgs/msg/String", "--qos-durability", "transient_local", "--qos-reliability",
+		begin := s.echo("/begin_write", "std_msgs/msg/String", "--qos-durability", "transient_local",
+			"--qos-reliability",
 			"reliable")
 		begin.Prints("data: drive.record.00000")
 		s.publish(15, "/n", "std_msgs/msg/UInt32", "{data: 7}")
@@ -119,12 +122,13 @@ func TestMessagesLost(t *testing.T) {
 		}
 		tape(t, s.path("text.record"), "record", "std_msgs/msg/String", codec.DefaultQoS(), list)
 		// No disk has that much space, and what waits for it does not fit into the queue.
-		recorder := s.ours("recorder", "-o", "drive", "--min-space", "100%", "--low-space-action", "pause", "--queue-size",
+		recorder := s.ours("recorder", "-o", "drive", "--min-space", "100%", "--low-space-action", "pause",
+			"--queue-size",
 			"1MiB", "/text")
 		lost := s.echo("/events/rosbag2_messages_lost", "rosbag2_interfaces/msg/MessagesLostEvent")
 		s.ours("player", "text.record", "--wait-for-subscribers").Wait(0)
-		lost.Prints("node_name: /recorder\nmessages_lost_statistics:\n- topic_name: /text\n  messages_lost_in_transport: " +
-			"0\n  messages_lost_in_recorder: ")
+		lost.Prints("node_name: /recorder\nmessages_lost_statistics:\n- topic_name: /text\n  " +
+			"messages_lost_in_transport: 0\n  messages_lost_in_recorder: ")
 		recorder.Interrupt()
 	})
 }

@@ -124,7 +124,8 @@ func count(t *testing.T, path, topic string, want int) {
 	list := messages(t, path, topic)
 	for i, m := range list {
 		require.GreaterOrEqual(t, len(m.data), 8, path)
-		require.EqualValues(t, i, binary.LittleEndian.Uint32(m.data[4:]), "%s: message %d of %d on %s", path, i, len(list),
+		require.EqualValues(t, i, binary.LittleEndian.Uint32(m.data[4:]), "%s: message %d of %d on %s", path, i,
+			len(list),
 			topic)
 	}
 	require.Len(t, list, want, "%s: %s", path, topic)

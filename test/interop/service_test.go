@@ -26,21 +26,24 @@ func TestServiceCall(t *testing.T) {
 		s.publish(20, "/n", "std_msgs/msg/UInt32", "{data: 7}")
 		for _, call := range []struct{ service, typeName, request, reply string }{
 			{"/snapshot", "std_srvs/srv/Trigger", "{}", "success=True"},
-			{"/recorder/take_snapshot", "tapedeck/srv/TakeSnapshot", "{path: crash, cause: a bang}", "message_count=20"},
+			{"/recorder/take_snapshot", "tapedeck/srv/TakeSnapshot", "{path: crash, cause: a bang}",
+				"message_count=20"},
 			{"/recorder/pause", "rosbag2_interfaces/srv/Pause", "{}", "Pause_Response()"},
 			{"/recorder/is_paused", "rosbag2_interfaces/srv/IsPaused", "{}", "paused=True"},
 			{"/recorder/resume", "rosbag2_interfaces/srv/Resume", "{}", "Resume_Response()"},
 			{"/recorder/is_paused", "rosbag2_interfaces/srv/IsPaused", "{}", "paused=False"},
 		} {
 			if pkg, _, _ := strings.Cut(call.typeName, "/"); find("share/"+pkg) != "" {
-				require.Contains(t, s.ros2("service", "call", call.service, call.typeName, call.request).Wait(0), call.reply)
+				require.Contains(t, s.ros2("service", "call", call.service, call.typeName, call.request).Wait(0),
+					call.reply)
 			}
 		}
 		recorder.Interrupt()
 		converter := s.ours("converter", "serve")
 		if find("share/tapedeck") != "" {
 			require.Contains(t, s.ros2("service", "call", "/convert", "tapedeck/srv/Convert",
-				"{inputs: [drive.record.00000], output: drive.mcap, options: ['topics=/n']}").Wait(0), "message_count=20")
+				"{inputs: [drive.record.00000], output: drive.mcap, options: ['topics=/n']}").Wait(0),
+				"message_count=20")
 		}
 		converter.Interrupt()
 		for _, pattern := range []string{"drive.record.00000", "drive_snapshot_*", "crash*"} {

@@ -82,7 +82,8 @@ func TestServiceClients(t *testing.T) {
 		s.ours("recorder", "-o", "drive", "/n")
 		other := *s
 		if s.middleware == "dds" {
-			rmw := map[string]string{"rmw_cyclonedds_cpp": "rmw_fastrtps_cpp", "rmw_fastrtps_cpp": "rmw_cyclonedds_cpp"}[s.rmw]
+			rmw := map[string]string{"rmw_cyclonedds_cpp": "rmw_fastrtps_cpp",
+				"rmw_fastrtps_cpp": "rmw_cyclonedds_cpp"}[s.rmw]
 			other.env = append(s.env[:len(s.env):len(s.env)], "RMW_IMPLEMENTATION="+rmw)
 		}
 		// Clients get the replies to all, and must not forget their own meanwhile.

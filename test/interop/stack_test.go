@@ -203,6 +203,7 @@ func (s *stack) look(texts []string, args ...string) string {
 		if missing == nil {
 			return p.Output()
 		}
-		require.Less(s.t, time.Since(begin), process.Patience, "ros2 %s does not print %q", strings.Join(args, " "), missing)
+		require.Less(s.t, time.Since(begin), process.Patience, "ros2 %s does not print %q", strings.Join(args, " "),
+			missing)
 	}
 }

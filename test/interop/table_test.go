@@ -16,7 +16,8 @@ func TestTable(t *testing.T) {
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
 	var rows []string
-	for _, row := range regexp.MustCompile(`(?m)^\|[^|]+\| \[(.+)\]\((.+)\) \|( [^|]+ \|){4}$`).FindAllStringSubmatch(string(text), -1) {
+	for _, row := range regexp.MustCompile(`(?m)^\|[^|]+\| \[(.+)\]\((.+)\) \|( [^|]+ `+
+		`\|){4}$`).FindAllStringSubmatch(string(text), -1) {
 		name, file := row[1], filepath.Join(filepath.Dir(page), row[2])
 		source, err := os.ReadFile(file)
 		require.NoError(t, err, name)

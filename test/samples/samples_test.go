@@ -13,7 +13,8 @@ func TestFolder(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
 	for value, want := range map[string]string{
-		"": filepath.Join(root, "../shared/samples"), "real": filepath.Join(root, "real"), "/nonexistent": "/nonexistent",
+		"": filepath.Join(root, "../shared/samples"), "real": filepath.Join(root, "real"),
+		"/nonexistent": "/nonexistent",
 	} {
 		t.Setenv(Variable, value)
 		require.Equal(t, want, Folder())

@@ -171,7 +171,8 @@ func (a *Arm) reply(r *request) string {
 	if r.Command == "set_realtime_push" {
 		a.Silence()
 		if r.Enable {
-			if err := a.PushTo(fmt.Sprintf("%s:%d", r.IP, r.Port), time.Duration(r.Cycle)*5*time.Millisecond); err != nil {
+			if err := a.PushTo(fmt.Sprintf("%s:%d", r.IP, r.Port),
+				time.Duration(r.Cycle)*5*time.Millisecond); err != nil {
 				return `{"command":"set_realtime_push","state":false}` + "\r\n"
 			}
 		}

@@ -116,9 +116,10 @@ func (p Posture) reply(command string, generation int) string {
 		if p.Gripper < 0 {
 			online = 0
 		}
-		return object{"command": command, "enable": 1, "status": online, "error": 0, "mode": p.Mode, "current_force": p.Grip,
-			"temperature": 40,
-			"actpos":      max(0, p.Gripper)}.String()
+		return object{"command": command, "enable": 1, "status": online, "error": 0, "mode": p.Mode,
+			"current_force": p.Grip,
+			"temperature":   40,
+			"actpos":        max(0, p.Gripper)}.String()
 	case "get_force_data":
 		if p.Force == nil {
 			return object{"command": command, "state": false}.String()
@@ -131,7 +132,8 @@ func (p Posture) reply(command string, generation int) string {
 		}
 	case "get_arm_software_version":
 		if generation == 2 {
-			return object{"state": "arm_software_version", "Product_version": "RM65-B", "Ctrl_version": 7014147}.String()
+			return object{"state": "arm_software_version", "Product_version": "RM65-B",
+				"Ctrl_version": 7014147}.String()
 		}
 	}
 	return ""
@@ -157,7 +159,8 @@ func (p Posture) packet(generation int) string {
 	if generation > 3 {
 		waypoint["position"] = object{"x": p.Position[0], "y": p.Position[1], "z": p.Position[2]}
 		if p.Gripper >= 0 {
-			all["rm_plus_state"] = object{"pos": []int{p.Gripper}, "force": []int{p.Grip}, "dof_state": []int{2}, "sys_err": 0}
+			all["rm_plus_state"] = object{"pos": []int{p.Gripper}, "force": []int{p.Grip}, "dof_state": []int{2},
+				"sys_err": 0}
 			all["rm_plus_base"] = object{"type": 1, "dof": 1}
 		}
 	}

@@ -30,8 +30,8 @@ type Camera struct {
 	// Sequence returns.
 	Fill func(format v4l2.Format, sequence uint32, buffer []byte) int
 
-	// Driver, if not nil, answers requests of the kernel's interface; usual is the camera's own answer. It must not call
-	// methods of the camera.
+	// Driver, if not nil, answers requests of the kernel's interface; usual is the camera's own answer. It must not
+	// call methods of the camera.
 	Driver func(request uint32, argument unsafe.Pointer, usual func() error) error
 
 	mutex    sync.Mutex

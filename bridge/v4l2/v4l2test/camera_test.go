@@ -16,8 +16,9 @@ func TestPictures(t *testing.T) {
 	for _, f := range []v4l2.FourCC{v4l2.MJPG, v4l2.JPEG, v4l2.YUYV, v4l2.RGB3, v4l2.GREY, v4l2.Z16, v4l2.NV12} {
 		t.Run(f.String(), func(t *testing.T) {
 			camera := &v4l2test.Camera{
-				Node: v4l2.Node{Path: "/dev/video0"}, Formats: []v4l2test.Format{{FourCC: f, Width: 64, Height: 48, Padding: 2}},
-				Manual: true,
+				Node:    v4l2.Node{Path: "/dev/video0"},
+				Formats: []v4l2test.Format{{FourCC: f, Width: 64, Height: 48, Padding: 2}},
+				Manual:  true,
 			}
 			var system v4l2test.System
 			system.Plug(camera)

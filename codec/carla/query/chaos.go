@@ -47,13 +47,15 @@ func (p *infoPrinter) chaosWheel(w *carla.ChaosWheel) {
 		" max_wheelspin_rotation: ", w.MaxWheelspinRotation, " external_torque_combine_method: ",
 		character(w.ExternalTorqueCombine),
 		" lateral_slip_graph: [] suspension_axis: ", decimals(w.SuspensionAxis),
-		" suspension_force_offset: ", decimals(w.SuspensionForceOffset), " suspension_max_raise: ", w.SuspensionMaxRaise,
+		" suspension_force_offset: ", decimals(w.SuspensionForceOffset), " suspension_max_raise: ",
+		w.SuspensionMaxRaise,
 		" suspension_max_drop: ", w.SuspensionMaxDrop, " suspension_damping_ratio: ", w.SuspensionDampingRatio,
 		" wheel_load_ratio: ", w.WheelLoadRatio, " spring_rate: ", w.SpringRate, " spring_preload: ", w.SpringPreload,
 		" suspension_smoothing: ", w.SuspensionSmoothing, " rollbar_scaling: ", w.RollbarScaling,
 		" sweep_shape: ", character(w.SweepShape), " sweep_type: ", character(w.SweepType), " max_brake_torque: ",
 		w.MaxBrakeTorque,
-		" max_hand_brake_torque: ", w.MaxHandBrakeTorque, " wheel_index: ", w.WheelIndex, " location: ", decimals(w.Location),
+		" max_hand_brake_torque: ", w.MaxHandBrakeTorque, " wheel_index: ", w.WheelIndex, " location: ",
+		decimals(w.Location),
 		" old_location: ", decimals(w.OldLocation), " velocity: ", decimals(w.Velocity))
 }
 

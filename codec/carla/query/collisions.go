@@ -95,7 +95,8 @@ func WriteCollisions(w io.Writer, r *carla.Reader, category1, category2 byte, o 
 	fmt.Fprintf(p, "%8s %6s %6s %-35s %6s %-35s\n", "Time", "Types", "Id", "Actor 1", "Id", "Actor 2")
 	for _, c := range list {
 		a, b := c.Actors[0], c.Actors[1]
-		fmt.Fprintf(p, "%8s   %s %s  %6d %s %6d %s\n", whole(c.Time), a.Type, b.Type, a.ID, wide(a.Name), b.ID, wide(b.Name))
+		fmt.Fprintf(p, "%8s   %s %s  %6d %s %6d %s\n", whole(c.Time), a.Type, b.Type, a.ID, wide(a.Name), b.ID,
+			wide(b.Name))
 	}
 	if len(list) == 0 {
 		p.tail(last)

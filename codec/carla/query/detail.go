@@ -21,7 +21,8 @@ func (p *infoPrinter) detail(b carla.Body) {
 	case *carla.StateList:
 		p.line(" State traffic lights: ", len(*l), "\n")
 		for _, r := range *l {
-			p.line("  Id: ", r.Actor, " state: ", string([]byte{'0' + byte(r.Colour)}), " frozen: ", r.Frozen, " elapsedTime: ",
+			p.line("  Id: ", r.Actor, " state: ", string([]byte{'0' + byte(r.Colour)}), " frozen: ", r.Frozen,
+				" elapsedTime: ",
 				r.Elapsed, "\n")
 		}
 	case *carla.AnimVehicleList:
@@ -31,7 +32,8 @@ func (p *infoPrinter) detail(b carla.Body) {
 			brake = " Brake "
 		}
 		for _, r := range *l {
-			p.line("  Id: ", r.Actor, " Steering: ", r.Steering, " Throttle: ", r.Throttle, brake, r.Brake, " Handbrake: ",
+			p.line("  Id: ", r.Actor, " Steering: ", r.Steering, " Throttle: ", r.Throttle, brake, r.Brake,
+				" Handbrake: ",
 				r.HandBrake, " Gear: ", r.Gear, "\n")
 		}
 	case *carla.AnimWalkerList:
@@ -54,7 +56,8 @@ func (p *infoPrinter) detail(b carla.Body) {
 	case *carla.KinematicsList:
 		p.line(" Dynamic actors: ", len(*l), "\n")
 		for _, r := range *l {
-			p.line("  Id: ", r.Actor, " linear_velocity: ", r.LinearVelocity, " angular_velocity: ", r.AngularVelocity, "\n")
+			p.line("  Id: ", r.Actor, " linear_velocity: ", r.LinearVelocity, " angular_velocity: ", r.AngularVelocity,
+				"\n")
 		}
 	case *carla.BoundingBoxList:
 		p.line(" Actor bounding boxes: ", len(*l), "\n")
@@ -172,9 +175,11 @@ func (p *infoPrinter) physics(r *carla.PhysicsControl) {
 	}
 	p.line("   wheels:\n")
 	for i, w := range r.Wheels {
-		p.line("    wheel ", i, ": tire_friction ", w.TireFriction, " damping_rate ", w.DampingRate, " max_steer_angle ",
+		p.line("    wheel ", i, ": tire_friction ", w.TireFriction, " damping_rate ", w.DampingRate,
+			" max_steer_angle ",
 			w.MaxSteerAngle,
-			" radius ", w.Radius, " max_brake_torque ", w.MaxBrakeTorque, " max_handbrake_torque ", w.MaxHandbrakeTorque,
+			" radius ", w.Radius, " max_brake_torque ", w.MaxBrakeTorque, " max_handbrake_torque ",
+			w.MaxHandbrakeTorque,
 			" position ", w.Position, "\n")
 	}
 }

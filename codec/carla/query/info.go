@@ -71,7 +71,8 @@ func (p *infoPrinter) packet(b carla.Body) {
 	case *carla.CollisionList:
 		p.begin(len(*l))
 		for _, r := range *l {
-			p.line(" Collision id ", r.Number, " between ", r.Actor1, hero(r.Hero1), " with ", r.Actor2, hero(r.Hero2), "\n")
+			p.line(" Collision id ", r.Number, " between ", r.Actor1, hero(r.Hero1), " with ", r.Actor2, hero(r.Hero2),
+				"\n")
 		}
 	case *carla.WeatherList:
 		if p.Style == Newest {

@@ -59,8 +59,10 @@ func TestJSON(t *testing.T) {
 
 	all := frames(t, r, true)
 	require.Len(t, all, 2)
-	require.Contains(t, all[0], `"bounding_box":[{"actor":1,"origin":{"x":"NaN","y":"NaN","z":"Infinity"},"extension":{"x":"-Infinity","y":0,"z":0}}]`)
-	require.Contains(t, all[0], `"anim_vehicle":[{"actor":7,"steering":-0.25,"throttle":1,"brake":0.5,"hand_brake":true,"gear":-1}]`)
+	require.Contains(t, all[0], `"bounding_box":[{"actor":1,"origin":{"x":"NaN","y":"NaN","z":"Infinity"},`+
+		`"extension":{"x":"-Infinity","y":0,"z":0}}]`)
+	require.Contains(t, all[0], `"anim_vehicle":[{"actor":7,"steering":-0.25,"throttle":1,"brake":0.5,`+
+		`"hand_brake":true,"gear":-1}]`)
 	require.Contains(t, all[0], `"platform_time":{"seconds":0.125}`)
 	require.Contains(t, all[0], `"physics_control":[{"actor":7,"max_rpm":1,"moi":2,`)
 	require.JSONEq(t, `{"frame":2,"elapsed":0.5,"duration":-1}`, all[1])
@@ -86,15 +88,19 @@ func TestJSONOfQueries(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, CollisionsJSON(&b, r, 'a', 'a'))
 	const head = `{"version":1,"profile":"ue4-0.9.15","date":1700000000,"map":"Town03",`
-	require.JSONEq(t, head+`"collisions":[{"time":0,"actors":[{"id":1,"type":"v","name":"vehicle.audi.tt","hero":true},{"id":4294967295,"type":"o","name":"","hero":false}]}],
+	require.JSONEq(t,
+		head+
+			`"collisions":[{"time":0,"actors":[{"id":1,"type":"v","name":"vehicle.audi.tt","hero":true},{"id":4294967295,"type":"o","name":"","hero":false}]}],
 		"last_frame":3,"duration":1}`, b.String())
 	b.Reset()
 	require.NoError(t, BlockedJSON(&b, r, 1, 10))
-	require.JSONEq(t, head+`"blocked":[{"time":0,"id":1,"name":"vehicle.audi.tt","duration":1}],"last_frame":3,"duration":1}`, b.String())
+	require.JSONEq(t, head+`"blocked":[{"time":0,"id":1,"name":"vehicle.audi.tt","duration":1}],"last_frame":3,`+
+		`"duration":1}`, b.String())
 	b.Reset()
 	require.NoError(t, BlockedJSON(&b, r, 2, 10))
 	require.JSONEq(t, head+`"blocked":[],"last_frame":3,"duration":1}`, b.String())
 	b.Reset()
 	require.NoError(t, InfoJSON(&b, made(t, carla.UE5), true))
-	require.JSONEq(t, `{"version":1,"profile":"ue4-0.9.15","date":1700000000,"map":"Town03","frames":[],"last_frame":0,"duration":0}`, b.String())
+	require.JSONEq(t, `{"version":1,"profile":"ue4-0.9.15","date":1700000000,"map":"Town03","frames":[],`+
+		`"last_frame":0,"duration":0}`, b.String())
 }

@@ -25,15 +25,18 @@ var metricsRules = [][]string{
 	{` State traffic lights: #`, `  Id: # state: [0-4] frozen: [01] elapsedTime: #`},
 	{` Vehicle animations: #`, `  Id: # Steering: # Throttle: # Brake # Handbrake: [01] Gear: #`},
 	{` Walker animations: #`, `  Id: # speed: #`},
-	{` Vehicle light animations: #`, `  Id: # (None|((Position|LowBeam|HighBeam|Brake|RightBlinker|LeftBlinker|Reverse|Fog|Interior|Special1|Special2) ?)+)`},
+	{` Vehicle light animations: #`, `  Id: # (None|((Position|LowBeam|HighBeam|Brake|RightBlinker|LeftBlinker|` +
+		`Reverse|Fog|Interior|Special1|Special2) ?)+)`},
 	{` Scene light changes: #`, `  Id: # enabled: \w+ intensity: # RGB_color: $`},
 	{` Dynamic actors: #`, `  Id: # linear_velocity: $ angular_velocity: $`},
 	{` Actor bounding boxes: #`, `  Id: # origin: % extension: %`},
 	{` Actor trigger volumes: #`, `  Id: # origin: % extension: %`},
 	{` Current platform time: #`},
-	{` Physics Control events: #`, `  Id: #`, `   (center_of_mass = $|(torque|steering)_curve = .*|use_gear_auto_box = (true|false)|forward_gears:|wheels:|\w+ = #)`,
+	{` Physics Control events: #`, `  Id: #`, `   (center_of_mass = $|(torque|steering)_curve = .*|use_gear_auto_box ` +
+		`= (true|false)|forward_gears:|wheels:|\w+ = #)`,
 		`    gear #: ratio # down_ratio # up_ratio #`,
-		`    wheel #: tire_friction # damping_rate # max_steer_angle # radius # max_brake_torque # max_handbrake_torque # position $`},
+		`    wheel #: tire_friction # damping_rate # max_steer_angle # radius # max_brake_torque # ` +
+			`max_handbrake_torque # position $`},
 	{` Traffic Light time events: #`, `  Id: # green_time: # yellow_time: # red_time: #`},
 }
 
@@ -75,7 +78,8 @@ func followsMetricsRules(text string) (bad string) {
 			}
 			for section++; section < len(sections); section++ {
 				titled := metricsRules[section][0] != ""
-				if titled && matches(sections[section][0]) || !titled && slices.ContainsFunc(sections[section][1:], matches) {
+				if titled && matches(sections[section][0]) || !titled &&
+					slices.ContainsFunc(sections[section][1:], matches) {
 					break
 				}
 			}

@@ -5,8 +5,8 @@ type Loader interface {
 	// Load returns the records of s, in buf if they fit there, beside errors that say what of them is damaged. The
 	// records are whole, and messages have all that Cut needs. It sets s.Unsorted.
 	Load(s *Segment, buf []byte) ([]byte, []error)
-	// Cut reads the record at off and returns the offset of the next one, or -1 if it is not whole, which happens only if
-	// the file has changed since.
+	// Cut reads the record at off and returns the offset of the next one, or -1 if it is not whole, which happens only
+	// if the file has changed since.
 	Cut(records []byte, off int, m *Message) (next int)
 	// Close frees the decompressors.
 	Close()

@@ -47,7 +47,8 @@ func (d *Disk) crashesAt(at, step int, yield func(Crash)) {
 		for _, namesFirst := range []bool{false, true} {
 			for _, t := range tears(&o, last < at, step) {
 				yield(Crash{
-					Name: fmt.Sprintf("before operation %d, %d done and %d bytes, %d zeros, names first: %v", at, last, t.cut, t.zeros,
+					Name: fmt.Sprintf("before operation %d, %d done and %d bytes, %d zeros, names first: %v", at, last,
+						t.cut, t.zeros,
 						namesFirst),
 					Mark: promised,
 					Files: d.replay(at, func(i int, o *operation, size int64) bool {

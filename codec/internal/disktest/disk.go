@@ -14,8 +14,8 @@ import (
 
 // Disk is an output.System in memory.
 type Disk struct {
-	// Fail, unless nil, is asked before n bytes are written to a file, or before it is synced, with n = -1. So many bytes
-	// are written before the error that it returns.
+	// Fail, unless nil, is asked before n bytes are written to a file, or before it is synced, with n = -1. So many
+	// bytes are written before the error that it returns.
 	Fail func(path string, n int) (written int, err error)
 
 	mu    sync.Mutex

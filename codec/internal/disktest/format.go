@@ -181,8 +181,9 @@ func (f Format) write(t *testing.T, disk *Disk, o codec.CreateOptions) (written 
 			// Many end with zeros, and some are larger than a page.
 			data := strings.Repeat(string(rune('a'+i%26)), 5+i) + strings.Repeat("\x00", 7*(i%5)) + strings.Repeat("z",
 				i/20*5000)
-			m := codec.Message{Channel: f.Channels[i%len(f.Channels)], LogTime: firstTime + int64(i), PublishTime: int64(i % 3),
-				Data: []byte(data)}
+			m := codec.Message{Channel: f.Channels[i%len(f.Channels)], LogTime: firstTime + int64(i),
+				PublishTime: int64(i % 3),
+				Data:        []byte(data)}
 			require.NoError(t, w.Write(&m))
 			written = append(written, m)
 		}

@@ -107,7 +107,8 @@ func (r *Reader) join(info *codec.Info) error {
 // describe adds to info what a file holds.
 func (r *Reader) describe(f File, p *part, info *codec.Info) {
 	info.Files = append(info.Files, codec.FileInfo{
-		Path: f.Path, Size: f.Size, MessageCount: p.info.MessageCount, StartTime: p.info.StartTime, EndTime: p.info.EndTime,
+		Path: f.Path, Size: f.Size, MessageCount: p.info.MessageCount, StartTime: p.info.StartTime,
+		EndTime: p.info.EndTime,
 	})
 	info.Size += f.Size
 	info.MessageCount += p.info.MessageCount

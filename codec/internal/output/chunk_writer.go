@@ -49,8 +49,8 @@ type topicMerger interface{ MergeTopics(*codec.Info) }
 type streamer interface {
 	// Body returns the body of the open chunk, nil if chunks are written as a whole.
 	Body() *Body
-	// Front returns what precedes the body in the file until the chunk is complete, as many bytes as Block.Head of it will
-	// have. After a crash nothing vouches for the body then, so readers of the format recognise it and end there.
+	// Front returns what precedes the body in the file until the chunk is complete, as many bytes as Block.Head of it
+	// will have. After a crash nothing vouches for the body then, so readers of the format recognise it and end there.
 	Front() []byte
 }
 
@@ -60,8 +60,8 @@ type streamed interface{ Body() *Body }
 // Chunk is a chunk that an Encoder has closed.
 type Chunk interface {
 	Span() Span
-	// Encode returns the chunk as it is in the file at the given offset. It may run beside the methods of the Encoder, but
-	// no more than one chunk is encoded at a time.
+	// Encode returns the chunk as it is in the file at the given offset. It may run beside the methods of the Encoder,
+	// but no more than one chunk is encoded at a time.
 	Encode(offset int64) (Block, error)
 	// Keep adds the chunk to the index, when it is in the file.
 	Keep() error
@@ -573,7 +573,8 @@ func (w *ChunkWriter) info() *codec.Info {
 		info.Topics = append(info.Topics, codec.TopicInfo{Channel: t.Channel, MessageCount: t.written})
 	}
 	info.Files = []codec.FileInfo{{
-		Path: info.Path, Size: info.Size, MessageCount: info.MessageCount, StartTime: info.StartTime, EndTime: info.EndTime,
+		Path: info.Path, Size: info.Size, MessageCount: info.MessageCount, StartTime: info.StartTime,
+		EndTime: info.EndTime,
 	}}
 	return info
 }

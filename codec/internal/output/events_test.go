@@ -29,10 +29,12 @@ func TestEvents(t *testing.T) {
 				var want []codec.Event
 				for i := range 30 {
 					for range 10 {
-						require.NoError(t, w.Write(&codec.Message{Channel: channel, LogTime: int64(i) * 100, Data: make([]byte, 50)}))
+						require.NoError(t, w.Write(&codec.Message{Channel: channel, LogTime: int64(i) * 100,
+							Data: make([]byte, 50)}))
 					}
 					if i%3 == 0 {
-						e := codec.Event{Kind: codec.EventDrop, Topic: "/0", Time: int64(i)*100 + 1, Until: int64(i)*100 + 2,
+						e := codec.Event{Kind: codec.EventDrop, Topic: "/0", Time: int64(i)*100 + 1,
+							Until: int64(i)*100 + 2,
 							Count: uint64(i), Text: fmt.Sprint("event ", i)}
 						m, err := codec.EventMessage(e)
 						require.NoError(t, err)
@@ -61,7 +63,8 @@ func TestEvents(t *testing.T) {
 				for _, topic := range info.Topics {
 					counts[topic.Channel.Topic+" "+topic.Channel.Type] = topic.MessageCount
 				}
-				require.Equal(t, map[string]uint64{"/0 std_msgs/msg/String": 300, "/tapedeck/events std_msgs/msg/String": 1,
+				require.Equal(t, map[string]uint64{"/0 std_msgs/msg/String": 300,
+					"/tapedeck/events std_msgs/msg/String":         1,
 					"/tapedeck/events tapedeck/msg/RecordingEvent": 10}, counts)
 				require.Len(t, times(t, path, codec.EventTopic), 11)
 			})

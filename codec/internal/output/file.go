@@ -123,7 +123,8 @@ func (f *File) WriteAt(b []byte, off int64) error {
 
 func (f *File) write(b []byte, off int64) error {
 	err := f.writeShared(b, off)
-	if err != nil && f.ending && len(f.reserve) > 0 && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {
+	if err != nil && f.ending && len(f.reserve) > 0 &&
+		(errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {
 		f.series.space.Lock()
 		f.holds = true
 		f.free()

@@ -83,7 +83,9 @@ func TestFullDisk(t *testing.T) {
 					var completed []string
 					w, err := codec.Formats{format.Format}.Create(filepath.Join(dir, format.path), codec.CreateOptions{
 						Format: format.Name, ChunkSize: chunk,
-						Completed: func(f codec.FileInfo, err error) { completed = append(completed, fmt.Sprint(f.Path, " ", err)) },
+						Completed: func(f codec.FileInfo, err error) {
+							completed = append(completed, fmt.Sprint(f.Path, " ", err))
+						},
 					})
 					require.NoError(t, err)
 					channels := manyChannels(100)
@@ -94,7 +96,8 @@ func TestFullDisk(t *testing.T) {
 					taken := int64(0)
 					write := func() error {
 						// A microsecond apart, so that only their size closes chunks.
-						return w.Write(&codec.Message{Channel: channels[taken%2], LogTime: 1e18 + taken*1000, PublishTime: 1, Data: data})
+						return w.Write(&codec.Message{Channel: channels[taken%2], LogTime: 1e18 + taken*1000,
+							PublishTime: 1, Data: data})
 					}
 					for err == nil && taken < int64(12<<20/size) {
 						if err = write(); err == nil {
@@ -108,7 +111,9 @@ func TestFullDisk(t *testing.T) {
 					require.ErrorAs(t, err, &missing)
 					require.ErrorIs(t, err, syscall.ENOSPC)
 					require.Equal(t, first, missing.Path)
-					require.Regexp(t, `^write .*: no space left on device: (1 message from \d.* is|\d+ messages from \d.* to \d.* are) missing; what was written before is readable, free some space before going on$`, err.Error())
+					require.Regexp(t, `^write .*: no space left on device: (1 message from \d.* is|\d+ messages from `+
+						`\d.* to \d.* are) missing; what was written before is readable, free some space before `+
+						`going on$`, err.Error())
 					require.Equal(t, err, write())
 					require.Equal(t, err, w.Sync()) // the file is completed when it returns
 					require.Positive(t, missing.Count())
@@ -140,7 +145,8 @@ func TestFullDisk(t *testing.T) {
 					got := append(times(t, first, "/0"), times(t, first, "/1")...)
 					slices.Sort(got)
 					require.Len(t, got, int(kept))
-					require.True(t, kept == 0 || got[0] == 1e18 && got[kept-1] == 1e18+(kept-1)*1000, "the first so many")
+					require.True(t, kept == 0 || got[0] == 1e18 && got[kept-1] == 1e18+(kept-1)*1000,
+						"the first so many")
 					require.Len(t, slices.Compact(got), int(kept))
 					require.Equal(t, []codec.Event{missing.Event()}, info.Events)
 					require.Equal(t, int64(1e18+kept*1000), missing.Start)

@@ -50,7 +50,8 @@ func TestPieces(t *testing.T) {
 				var contents [][]byte
 				for _, output.PieceSize = range []int{whole, 900} {
 					path := filepath.Join(t.TempDir(), "drive."+format.Name)
-					w, err := codec.Formats{format}.Create(path, codec.CreateOptions{Format: format.Name, ChunkSize: 8000})
+					w, err := codec.Formats{format}.Create(path,
+						codec.CreateOptions{Format: format.Name, ChunkSize: 8000})
 					require.NoError(t, err)
 					if c.same {
 						require.NoError(t, w.Declare(channels[0]))

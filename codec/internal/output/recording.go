@@ -21,12 +21,12 @@ type Part interface {
 	Declare(*codec.Channel) error
 	Write(*codec.Message) error
 	Sync() error
-	// Complete writes what is missing of the file, closes it and gives it its name. With durable it is on the disk then.
-	// After a *codec.MissingError, which it returns if no other method has, it does so with what was whole before. Sync
-	// may be called beside.
+	// Complete writes what is missing of the file, closes it and gives it its name. With durable it is on the disk
+	// then. After a *codec.MissingError, which it returns if no other method has, it does so with what was whole
+	// before. Sync may be called beside.
 	Complete(durable bool) error
-	// Info describes the file: Path, Files, Size, MessageCount, times and Topics. Complete reports that the file has its
-	// name.
+	// Info describes the file: Path, Files, Size, MessageCount, times and Topics. Complete reports that the file has
+	// its name.
 	Info() *codec.Info
 }
 

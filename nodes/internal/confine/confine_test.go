@@ -24,13 +24,15 @@ func TestPath(t *testing.T) {
 		require.NoError(t, os.Symlink(target, filepath.Join(inside, link)))
 	}
 	for path, want := range map[string]string{
-		"/etc/passwd":       "is not below " + inside + ": services take relative paths without .., unless service_root",
+		"/etc/passwd": "is not below " + inside +
+			": services take relative paths without .., unless service_root",
 		"../outside/secret": "is not below", "bag/../../outside/secret": "is not below", "": "is not below",
 		"s3://bucket/key": "is not below", "https://host/x": "is not below",
 		"a\x1b[2Jb": "characters that cannot be printed", "a\nb": "cannot be printed", "a\x00b": "cannot be printed",
 		"\u202etxt": "cannot be printed",
 		"out":       "service_root", "out/secret": "service_root", "out/new": "service_root",
-		"absolute/passwd": "escapes", "secret": "escapes", "gone": "escapes", "leaky": "escapes", "leaky/0.mcap": "escapes", ".": "escapes",
+		"absolute/passwd": "escapes", "secret": "escapes", "gone": "escapes", "leaky": "escapes",
+		"leaky/0.mcap": "escapes", ".": "escapes",
 		"loop": "service_root",
 	} {
 		_, err := In(inside).Path(path)

@@ -67,7 +67,8 @@ func writeExtras(t *testing.T, n int, attachments []attachment, records ...codec
 	require.NoError(t, err)
 	require.NoError(t, w.WriteHeader(&mcap.Header{Profile: "ros2"}))
 	c := channel(t, "/n", "std_msgs/msg/UInt32")
-	require.NoError(t, w.WriteSchema(&mcap.Schema{ID: 1, Name: c.Type, Encoding: c.Schema.Encoding, Data: c.Schema.Data}))
+	require.NoError(t, w.WriteSchema(&mcap.Schema{ID: 1, Name: c.Type, Encoding: c.Schema.Encoding,
+		Data: c.Schema.Data}))
 	require.NoError(t, w.WriteChannel(&mcap.Channel{ID: 1, SchemaID: 1, Topic: c.Topic, MessageEncoding: c.Encoding}))
 	for i, m := range numbers(t, c, n) {
 		if i == n/2 {
@@ -177,7 +178,8 @@ func TestLeftAttachments(t *testing.T) {
 	}{
 		"record": {output: "out.record", want: left + "metadata of the recording\n"},
 		"sqlite3": {
-			storage: "sqlite3", output: "out", want: left, metadata: map[string]string{"car/plate": "1", "car/plate (2)": "2"},
+			storage: "sqlite3", output: "out", want: left,
+			metadata: map[string]string{"car/plate": "1", "car/plate (2)": "2"},
 		},
 		"old sqlite3": {storage: "sqlite3", version: 5, output: "out", want: left + "metadata of the recording\n"},
 	} {

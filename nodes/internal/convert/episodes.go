@@ -185,8 +185,8 @@ func (w *episodeJob) fix(first *episode.Episode) error {
 		rate = math.Round(s.Cameras[0].Rate)
 	}
 	if rate < 1 {
-		return errors.New("a dataset of LeRobot has rows at a fixed rate, which no camera tells: give it as in --timeline " +
-			"fixed:30")
+		return errors.New("a dataset of LeRobot has rows at a fixed rate, which no camera tells: give it as in " +
+			"--timeline fixed:30")
 	}
 	w.align.Timeline = fmt.Sprintf("%s:%v", align.TimelineFixed, rate)
 	return nil

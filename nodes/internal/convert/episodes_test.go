@@ -183,7 +183,8 @@ func TestRecordingBecomesASession(t *testing.T) {
 	_, warnings, err := do(t, out, o, in)
 	require.NoError(t, err)
 	require.Equal(t, []string{in + ": mapping derived from topic names and types (see --mapping): camera_0: " +
-		"/wrist/image_raw, arm_0/pose: /left/pose, arm_0/joint: /left/joint_states, arm_0/gripper: /left/gripper"}, warnings)
+		"/wrist/image_raw, arm_0/pose: /left/pose, arm_0/joint: /left/joint_states, arm_0/gripper: /left/gripper"},
+		warnings)
 	require.FileExists(t, filepath.Join(out, "metadata.json"))
 	all := episodesOf(t, out)
 	require.Len(t, all, 1)
@@ -217,11 +218,14 @@ func TestLossesOfEpisodes(t *testing.T) {
 	}{
 		"session": {"session", merged, robotMapping, []string{
 			"topics that the mapping does not name (3 messages on /battery)",
-			"messages outside of episodes (35 messages on /left/gripper, /left/joint_states, /left/pose, /wrist/image_raw)"}},
+			"messages outside of episodes (35 messages on /left/gripper, /left/joint_states, /left/pose, " +
+				"/wrist/image_raw)"}},
 		"hdf5": {"hdf5", merged, robotMapping, []string{
-			"topics that the mapping does not name (3 messages on /battery)", "messages outside of episodes (35 messages"}},
+			"topics that the mapping does not name (3 messages on /battery)",
+			"messages outside of episodes (35 messages"}},
 		"lerobot": {"lerobot", merged, robotMapping, []string{
-			"topics that the mapping does not name (3 messages on /battery)", "messages outside of episodes (35 messages"}},
+			"topics that the mapping does not name (3 messages on /battery)",
+			"messages outside of episodes (35 messages"}},
 		"without a mapping": {"session", merged, "", []string{"(5 messages on /battery, /task)"}},
 		"no trigger": {"session", in, strings.ReplaceAll(robotMapping, "{topic: /task}", "{pause: 5s}"), []string{
 			"topics that the mapping does not name (2 messages on /task)"}},
@@ -264,11 +268,12 @@ func TestMappingOfMissingTopics(t *testing.T) {
 	in := robotRecording(t, "x.mcap")
 	o := DefaultOptions()
 	o.To = "session"
-	o.Mapping = mappingFile(t, strings.Replace(robotMapping, "cameras: {", "cameras: {camera_1: /overhead/image_raw, ", 1))
+	o.Mapping = mappingFile(t, strings.Replace(robotMapping, "cameras: {", "cameras: {camera_1: /overhead/image_raw, ",
+		1))
 	out := filepath.Join(t.TempDir(), "out")
 	_, _, err := do(t, out, o, in)
-	require.ErrorContains(t, err, in+" lacks topics of --mapping: camera_1: /overhead/image_raw; correct the mapping, or "+
-		"use --partial")
+	require.ErrorContains(t, err, in+" lacks topics of --mapping: camera_1: /overhead/image_raw; correct the "+
+		"mapping, or use --partial")
 	require.NoDirExists(t, out)
 	o.Partial = true
 	_, warnings, err := do(t, out, o, in)
@@ -327,7 +332,8 @@ func TestEpisodesAreRefused(t *testing.T) {
 			"has rows at a fixed rate, which no camera tells", false},
 		"range": {func(o *Options) { o.GripperRange = []string{"arm_0=1:1"} },
 			`--gripper-range "arm_0=1:1": want CLOSED:OPEN`, true},
-		"mapping":  {func(o *Options) { o.Mapping = "none.yaml" }, "--mapping: open robot mapping: open none.yaml", false},
+		"mapping": {func(o *Options) { o.Mapping = "none.yaml" }, "--mapping: open robot mapping: open none.yaml",
+			false},
 		"no topic": {func(o *Options) { o.Topics = []string{"/task"} }, "no topic is one of a camera or an arm", false},
 		"frames": {func(o *Options) { o.To, o.Timeline, o.MaxImageSkew = "lerobot", "fixed:30", time.Millisecond },
 			"x.hdf5: 19700101_001640: rows are missing", false},

@@ -25,8 +25,8 @@ type Job struct {
 	Output  string
 	Options Options
 
-	// Damaged, if not nil, is called with each damaged place in the inputs, and reading continues after it. It is called
-	// from another goroutine than Progress. The job then fails if no message can be read.
+	// Damaged, if not nil, is called with each damaged place in the inputs, and reading continues after it. It is
+	// called from another goroutine than Progress. The job then fails if no message can be read.
 	Damaged func(error)
 	// Open opens an input; nil is Formats.Open.
 	Open func(path string) (codec.Reader, error)

@@ -141,8 +141,9 @@ func TestEncodings(t *testing.T) {
 		"rosbag2, raw":  {output: "out", unmatched: "raw", want: []string{"/ros2 cdr", "/ros1 cdr", "/json json"}},
 		"rosbag2, kept": {output: "out", encoding: "keep", want: []string{"/ros2 cdr", "/ros1 ros1", "/json json"}},
 		"record":        {output: "out.record", want: []string{"/ros2 cdr", "/ros1 cdr"}, lost: left},
-		"record, kept":  {output: "out.record", encoding: "keep", want: []string{"/ros2 cdr", "/ros1 ros1", "/json json"}},
-		"bag":           {output: "out.bag", want: []string{"/ros2 ros1", "/ros1 ros1"}, lost: left},
+		"record, kept": {output: "out.record", encoding: "keep",
+			want: []string{"/ros2 cdr", "/ros1 ros1", "/json json"}},
+		"bag": {output: "out.bag", want: []string{"/ros2 ros1", "/ros1 ros1"}, lost: left},
 		"bag, kept": {output: "out.bag", encoding: "keep", want: []string{"/ros1 ros1"},
 			lost: "their encoding is cdr, which bag cannot hold"},
 		"bag, raw": {output: "out.bag", unmatched: "raw", want: []string{"/ros2 ros1", "/ros1 ros1"}, lost: left},
@@ -254,7 +255,8 @@ func TestChanges(t *testing.T) {
 		stamp     int32 // in it
 	}{
 		"none": {func(*Options) {}, "/n /stamped", 11, 1000 * second, 1020 * second, 1019 * second, 500},
-		"remap": {func(o *Options) { o.Remap, o.AllowUnmatched = []string{"/n:=/m", "/q:=/r"}, true }, "/m /stamped", 11,
+		"remap": {func(o *Options) { o.Remap, o.AllowUnmatched = []string{"/n:=/m", "/q:=/r"}, true }, "/m /stamped",
+			11,
 			1000 * second, 1020 * second, 1019 * second, 500},
 		"prefix": {func(o *Options) { o.Prefix = "/robot" }, "/robot/n /robot/stamped", 11, 1000 * second,
 			1020 * second, 1019 * second, 500},
@@ -407,7 +409,8 @@ func TestLosses(t *testing.T) {
 	}{
 		"mcap":    {writeWith(t, "in.mcap", metadata, numbers(t, n, 3)...), "out.mcap", ""},
 		"rosbag2": {writeWith(t, "in.mcap", metadata, numbers(t, n, 3)...), "out", ""},
-		"record":  {writeWith(t, "in.mcap", metadata, numbers(t, n, 3)...), "out.record", "metadata of the recording\n"},
+		"record": {writeWith(t, "in.mcap", metadata, numbers(t, n, 3)...), "out.record",
+			"metadata of the recording\n"},
 		"bag": {write(t, "in.mcap", numbers(t, n, 3)...), "out.bag",
 			"quality of service, except durability (/n)\npublish times (3 messages on /n)\n"},
 		"too early":        {write(t, "in.mcap", early...), "out.bag", "messages that bag does not accept: write "},
@@ -748,7 +751,8 @@ func TestFarApart(t *testing.T) {
 	}
 	near, far := write(t, "near.mcap", numbers(t, c, 5)...), write(t, "far.mcap", later...)
 	var warnings []string
-	j := Job{Formats: allformats.List(), Inputs: []string{far, near, near}, Output: filepath.Join(t.TempDir(), "out.mcap"),
+	j := Job{Formats: allformats.List(), Inputs: []string{far, near, near},
+		Output:  filepath.Join(t.TempDir(), "out.mcap"),
 		Options: DefaultOptions(), Warn: func(text string) { warnings = append(warnings, text) }}
 	_, err := j.Run(t.Context())
 	require.NoError(t, err)

@@ -24,7 +24,8 @@ func latchedDrive(t *testing.T) []codec.Message {
 		c    *codec.Channel
 		text string
 		time int64
-	}{{static, "laser", 1000}, {static, "camera", 1001}, {static, "laser", 1002}, {plan, "old", 1000}, {plan, "new", 1003},
+	}{{static, "laser", 1000}, {static, "camera", 1001}, {static, "laser", 1002}, {plan, "old", 1000},
+		{plan, "new", 1003},
 		{plan, "late", 1007}} {
 		all = append(all, codec.Message{Channel: m.c, LogTime: m.time*second + int64(i+1), PublishTime: m.time * second,
 			Data: payload(t, &std_msgs.String{Data: m.text})})
@@ -48,7 +49,8 @@ func lines(messages []codec.Message) (all []string) {
 // Clips and further files begin with what a new subscriber would have received, with the time of their first message.
 func TestLatched(t *testing.T) {
 	state := func(second string) []string {
-		return []string{"/tf_static " + second + " camera", "/tf_static " + second + " laser", "/map " + second + " new"}
+		return []string{"/tf_static " + second + " camera", "/tf_static " + second + " laser",
+			"/map " + second + " new"}
 	}
 	clip := slices.Concat(state("1006"), []string{"/n 1006 6", "/n 1007 7", "/map 1007 late"})
 	const left = "latched messages that each file would begin with, because of --latched=false"

@@ -42,7 +42,8 @@ func (o *RobotOptions) gripperRanges() (list []gripperRange, err error) {
 		r.ends[1], errs[1] = strconv.ParseFloat(open, 64)
 		if errors.Join(errs[:]...) != nil || r.ends[0]-r.ends[1] == 0 || r.ends[0]-r.ends[0] != 0 ||
 			r.ends[1]-r.ends[1] != 0 {
-			return nil, config.Usagef("--gripper-range %q: want CLOSED:OPEN or ARM=CLOSED:OPEN, as in arm_0=0:0.085", text)
+			return nil, config.Usagef("--gripper-range %q: want CLOSED:OPEN or ARM=CLOSED:OPEN, as in arm_0=0:0.085",
+				text)
 		}
 		list = append(list, r)
 	}

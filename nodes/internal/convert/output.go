@@ -43,8 +43,8 @@ func newOutput(path string, known formats.List, format formats.Format, overwrite
 	err := os.Mkdir(o.part, 0o755)
 	if errors.Is(err, fs.ErrExist) {
 		if !overwrite {
-			return nil, fmt.Errorf("%s is left from a conversion that was interrupted or is still running; remove it, or use "+
-				"--overwrite", o.part)
+			return nil, fmt.Errorf("%s is left from a conversion that was interrupted or is still running; remove "+
+				"it, or use --overwrite", o.part)
 		}
 		if err = os.RemoveAll(o.part); err == nil {
 			err = os.Mkdir(o.part, 0o755)

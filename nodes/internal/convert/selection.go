@@ -88,8 +88,8 @@ func topicNames(infos []*codec.Info) string {
 	return strings.Join(slices.Compact(names), ", ")
 }
 
-// check returns an error if the recordings have nothing that is selected, or nothing for an option that names topics. It
-// warns of such an option with --allow-unmatched.
+// check returns an error if the recordings have nothing that is selected, or nothing for an option that names topics.
+// It warns of such an option with --allow-unmatched.
 func (p *plan) check(infos []*codec.Info, warn func(string)) error {
 	any := func(match func(topic string) bool) bool {
 		return slices.ContainsFunc(infos, func(info *codec.Info) bool {

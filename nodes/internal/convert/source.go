@@ -25,7 +25,8 @@ type source struct {
 }
 
 func newSource(p *plan, t *target, ins inputs, window codec.Query) *source {
-	s := &source{plan: p, target: t, ins: ins, window: window, observer: observer{channels: map[*codec.Channel]*counts{}}}
+	s := &source{plan: p, target: t, ins: ins, window: window,
+		observer: observer{channels: map[*codec.Channel]*counts{}}}
 	s.frames = s.hasBound()
 	s.composed = t.composer != nil && t.to != "" && !s.frames
 	s.renamed = renamed{to: map[*codec.Channel]*codec.Channel{}, rename: p.rename}
@@ -182,7 +183,8 @@ func (s *source) refuse(path string) error {
 // channelKey identifies a channel of the output: channels of several recordings with the same key become one.
 type channelKey struct {
 	topic, typeName, encoding, schemaEncoding, schema string
-	nth                                               int // index among channels of one recording that are equal otherwise
+	// index among channels of one recording that are equal otherwise
+	nth int
 }
 
 // channels are the channels of the output.

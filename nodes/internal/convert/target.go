@@ -30,7 +30,8 @@ func newTarget(format formats.Format, p *plan) (*target, error) {
 		t.keeps = t.can
 	case p.Encoding != "auto":
 		if !t.can(p.Encoding) {
-			return nil, config.Usagef("--encoding %s: the format %s holds only %s", p.Encoding, format.Name, human.List(only))
+			return nil, config.Usagef("--encoding %s: the format %s holds only %s", p.Encoding, format.Name,
+				human.List(only))
 		}
 		t.to = p.Encoding
 	case len(only) == 1:
@@ -38,7 +39,9 @@ func newTarget(format formats.Format, p *plan) (*target, error) {
 	case format.Native == nil:
 		t.to, t.keeps = codec.EncodingCDR, func(encoding string) bool { return !formats.Bound(encoding) }
 	default:
-		t.to, t.keeps = codec.EncodingCDR, func(encoding string) bool { return slices.Contains(format.Native, encoding) }
+		t.to, t.keeps = codec.EncodingCDR, func(encoding string) bool {
+			return slices.Contains(format.Native, encoding)
+		}
 	}
 	if format.Composer != nil {
 		if t.composer, err = format.Composer(&p.Options.Options); err != nil {
@@ -63,5 +66,7 @@ func (t *target) takes(encoding string) bool { return encoding == t.to || t.keep
 
 // kept returns the encodings that are not translated to ROS 2.
 func (t *target) kept() []string {
-	return slices.DeleteFunc(formats.Encodings(), func(encoding string) bool { return t.to != "" && !t.takes(encoding) })
+	return slices.DeleteFunc(formats.Encodings(), func(encoding string) bool {
+		return t.to != "" && !t.takes(encoding)
+	})
 }

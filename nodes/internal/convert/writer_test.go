@@ -125,7 +125,8 @@ func TestCopyMessages(t *testing.T) {
 			s := &sequence{sizes: sizes, err: damage}
 			n := 0
 			err := copyMessages(t.Context(), s, func(m *codec.Message) error {
-				if int64(n) != m.LogTime || len(m.Data) != sizes[n] || len(m.Data) != bytes.Count(m.Data, []byte{byte(n)}) {
+				if int64(n) != m.LogTime || len(m.Data) != sizes[n] ||
+					len(m.Data) != bytes.Count(m.Data, []byte{byte(n)}) {
 					t.Fatalf("message %d is not what it was", n)
 				}
 				n++

@@ -126,7 +126,8 @@ func (p *Printer) Print(m *codec.Message) error {
 	}
 	message, err := d.schema.Decode(m.Data)
 	if err != nil {
-		return &PayloadError{fmt.Errorf("message of %s at %s: %w", human.Printable(m.Channel.Topic), human.Seconds(m.LogTime),
+		return &PayloadError{fmt.Errorf("message of %s at %s: %w", human.Printable(m.Channel.Topic),
+			human.Seconds(m.LogTime),
 			err)}
 	}
 	values := []field.Column{{Value: message}}
@@ -205,8 +206,8 @@ func (p *Printer) csv(m *codec.Message, values []field.Column) error {
 		p.header = header
 		_ = w.Write(header) // an error stays until Flush
 	case !slices.Equal(header, p.header):
-		return fmt.Errorf("message of %s at %s has other fields than the first one; --csv needs one type, name columns that "+
-			"all have by --field", human.Printable(m.Channel.Topic), human.Seconds(m.LogTime))
+		return fmt.Errorf("message of %s at %s has other fields than the first one; --csv needs one type, name "+
+			"columns that all have by --field", human.Printable(m.Channel.Topic), human.Seconds(m.LogTime))
 	}
 	_ = w.Write(row)
 	w.Flush()

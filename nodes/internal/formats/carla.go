@@ -20,7 +20,8 @@ type Composer interface {
 	SetDefaults(metadata map[string]string)
 	// Writer returns a writer of ROS 2 messages to w, which it owns. It may be a bridge.Lossy.
 	Writer(w codec.Writer) ComposingWriter
-	// Transcoder returns a writer of the format's own messages to w, which it owns, in the layout that the options name.
+	// Transcoder returns a writer of the format's own messages to w, which it owns, in the layout that the options
+	// name.
 	Transcoder(w codec.Writer) codec.Writer
 }
 

@@ -32,8 +32,8 @@ type Format struct {
 	// Composer returns what writes ROS 2 messages where a message of the format is composed of several of them; nil if
 	// each message is translated by itself.
 	Composer func(*Options) (Composer, error)
-	// Reindex rebuilds the metadata of the recording at path from its files, and calls told with each repair; nil if the
-	// format has no such metadata.
+	// Reindex rebuilds the metadata of the recording at path from its files, and calls told with each repair; nil if
+	// the format has no such metadata.
 	Reindex func(path string, told func(string)) (*codec.Info, error)
 	// Episodes is how episodes are written; nil for formats of messages.
 	Episodes *Episodes
@@ -51,7 +51,8 @@ func PureGo() List {
 			New: newLeRobot}},
 		{
 			Format: mcap.Format,
-			Live:   &Live{Storage: "mcap-file", Names: []string{"mcap"}, First: ".mcap", Others: `_\d+\.mcap`, Compresses: true},
+			Live: &Live{Storage: "mcap-file", Names: []string{"mcap"}, First: ".mcap", Others: `_\d+\.mcap`,
+				Compresses: true},
 		},
 		{
 			Format: record.Format, Native: []string{codec.EncodingCDR, codec.EncodingProtobuf},

@@ -25,7 +25,8 @@ func TestInfoDetails(t *testing.T) {
 		{rosbag.Extra{}, nil},
 		{mcap.Extra{Chunks: map[string]int{"none": 1, "zstd": 12, "lz4": 0}},
 			[]Detail{{"Chunks:", "1 not compressed, 12 zstd"}}},
-		{rosbag2.Extra{Extra: mcap.Extra{Chunks: map[string]int{"lz4": 2}}, CompressionMode: "FILE", ROSDistro: "jazzy"},
+		{rosbag2.Extra{Extra: mcap.Extra{Chunks: map[string]int{"lz4": 2}}, CompressionMode: "FILE",
+			ROSDistro: "jazzy"},
 			[]Detail{{"Chunks:", "2 lz4"}, {"Compressed:", "each file, zstd"}, {"ROS:", "jazzy"}}},
 		{record.Details{Chunks: 4, Map: "sunnyvale", Vehicle: "mkz\x1b"},
 			[]Detail{{"Chunks:", "4"}, {"Map:", "sunnyvale"}, {"Vehicle:", `"mkz\x1b"`}}},
@@ -80,10 +81,11 @@ func TestApolloSizes(t *testing.T) {
 }
 
 func TestInfoAsApolloOfHeader(t *testing.T) {
-	info := &codec.Info{Files: make([]codec.FileInfo, 1), Size: 9, MessageCount: 7, Complete: true, Extra: record.Details{
-		Version: "1.0", Closed: true, Indexed: true, Header: record.Header{BeginTime: 1_500_000_000_900_000_000,
-			EndTime: 1_500_000_000_100_000_000, MessageNumber: 8, Size: 5},
-	}}
+	info := &codec.Info{Files: make([]codec.FileInfo, 1), Size: 9, MessageCount: 7, Complete: true,
+		Extra: record.Details{
+			Version: "1.0", Closed: true, Indexed: true, Header: record.Header{BeginTime: 1_500_000_000_900_000_000,
+				EndTime: 1_500_000_000_100_000_000, MessageNumber: 8, Size: 5},
+		}}
 	var out bytes.Buffer
 	require.NoError(t, writeApolloInfo(&out, "a.record", info))
 	require.Contains(t, out.String(), "duration:       -0.800000 Seconds\nbegin_time:     2017-07-14-02:40:00\n")

@@ -83,7 +83,8 @@ func (l List) Recorded(storage, name string) (Format, error) {
 		if slices.ContainsFunc(l, func(f Format) bool { return f.Name == storage && f.Writes() }) {
 			return Format{}, cannotRecord("storage", storage, "--to "+storage+" OUT")
 		}
-		return Format{}, config.Usagef("storage: %q is unknown, want one of %s", storage, strings.Join(l.Storages(), ", "))
+		return Format{}, config.Usagef("storage: %q is unknown, want one of %s", storage,
+			strings.Join(l.Storages(), ", "))
 	case slices.Contains(meant, named):
 		return l[named], nil
 	case named >= 0:

@@ -41,7 +41,8 @@ func TestRecorded(t *testing.T) {
 			"convert it: converter NAME OUT.hdf5"},
 		{"auto", "drive.hdf5", "drive.hdf5 cannot be written while recording"},
 		{"zip", "", `storage: "zip" is unknown, want one of auto, carla, mcap, mcap-file, record, rosbag2, session`},
-		{"record", "drive.mcap", "storage, output: drive.mcap is the name of a recording of the format mcap, not record"},
+		{"record", "drive.mcap", "storage, output: drive.mcap is the name of a recording of the format mcap, not " +
+			"record"},
 		{"rosbag2", "drive.bag", "drive.bag is the name of a recording of the format bag, not rosbag2"},
 	} {
 		_, err := PureGo().Recorded(c.storage, c.name)

@@ -32,7 +32,8 @@ func TestZeroQuery(t *testing.T) {
 			w, err := codec.Formats{f}.Create(path, codec.CreateOptions{})
 			require.NoError(t, err)
 			for _, at := range times {
-				require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: at, Data: []byte{0, 1, 0, 0, 1, 0, 0, 0, 0}}))
+				require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: at,
+					Data: []byte{0, 1, 0, 0, 1, 0, 0, 0, 0}}))
 			}
 			require.NoError(t, w.Close())
 			r, err := formats.PureGo().Open(path)

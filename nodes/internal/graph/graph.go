@@ -1,5 +1,5 @@
-// Package graph opens the ROS node of an executable: with the middleware of the build, and with the name, remappings and
-// parameters of the command line.
+// Package graph opens the ROS node of an executable: with the middleware of the build, and with the name, remappings
+// and parameters of the command line.
 //
 // The middleware is tapedeck/bridge/dds, or tapedeck/bridge/rcl with the build tag rcl. An executable never has both:
 // our Cyclone DDS and that of ROS 2's rmw_cyclonedds_cpp export the same symbols, and the process would crash. So when

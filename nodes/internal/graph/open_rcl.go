@@ -28,8 +28,8 @@ func open(o bridge.Options) (bridge.Node, error) { return rcl.Open(o) }
 func change() error {
 	err := syscall.Exec(sibling(), os.Args, os.Environ())
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("middleware: %s, which would have dds, was not built; build tapedeck where CMake finds Cyclone "+
-			"DDS 0.10", sibling())
+		return fmt.Errorf("middleware: %s, which would have dds, was not built; build tapedeck where CMake finds "+
+			"Cyclone DDS 0.10", sibling())
 	}
 	return fmt.Errorf("middleware: run %s: %w", sibling(), err)
 }

@@ -57,7 +57,8 @@ func (c *Camera) compressed() (bool, error) {
 	case c.Format == "" && c.Encoding != "":
 		return false, nil // pixels of JPEGs, too, are published
 	case c.Format == "":
-		return false, errors.New("whether it publishes JPEGs depends on the format that the camera chooses: give it one")
+		return false, errors.New("whether it publishes JPEGs depends on the format that the camera chooses: give it " +
+			"one")
 	}
 	code, err := v4l2.ParseFourCC(c.Format)
 	return code == v4l2.MJPG || code == v4l2.JPEG, err

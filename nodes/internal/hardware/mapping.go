@@ -42,7 +42,8 @@ func Mapping(file, namespace string) (*robot.Mapping, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: camera %s: %w", file, name, err)
 		}
-		m.Cameras = append(m.Cameras, robot.Camera{Name: name, Topic: path.Join("/", namespace, topic), Device: c.metadata()})
+		m.Cameras = append(m.Cameras, robot.Camera{Name: name, Topic: path.Join("/", namespace, topic),
+			Device: c.metadata()})
 	}
 	for _, name := range slices.Sorted(maps.Keys(arms.Arms)) {
 		topic := func(last string) *robot.Stream { return &robot.Stream{Topic: path.Join("/", namespace, name, last)} }

@@ -32,7 +32,8 @@ func TestMapping(t *testing.T) {
 			{Name: "camera_0", Topic: "/lab/camera_0/image_raw/compressed",
 				Device: map[string]any{"type": "RealSenseCamera", "serial": "153122070447", "fps": 30.0}},
 			{Name: "camera_1", Topic: "/lab/camera_1/image_raw",
-				Device: map[string]any{"type": "V4L2", "device": "/dev/video4", "width": 640, "height": 480, "fps": 15.0}},
+				Device: map[string]any{"type": "V4L2", "device": "/dev/video4", "width": 640, "height": 480,
+					"fps": 15.0}},
 		},
 		Arms: []robot.Arm{{
 			Name: "arm_0", Device: map[string]any{"type": "RealMan", "ip": "192.168.1.18", "port": 8080, "joints": 6},
@@ -55,8 +56,8 @@ func TestMapping(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(file, []byte("recorder: {ros__parameters: {all: true}}"), 0o666))
 	_, err = Mapping(file, "")
-	require.ErrorContains(t, err, "robot.yaml: there are neither cameras of camera_publisher nor arms of arm_publisher "+
-		"in it, as nodes in the namespace / have them")
+	require.ErrorContains(t, err, "robot.yaml: there are neither cameras of camera_publisher nor arms of "+
+		"arm_publisher in it, as nodes in the namespace / have them")
 	_, err = Mapping(file+"x", "")
 	require.ErrorContains(t, err, "no such file")
 }

@@ -484,7 +484,8 @@ func (t *take) legend(y int) {
 		draw func(Box)
 		some bool
 	}{
-		{"frames of the camera", func(b Box) { t.add(Rect{Box{b.X, b.Y + 4, b.W, 6}, faded(blue, 120)}) }, len(t.tracks) > 0},
+		{"frames of the camera", func(b Box) { t.add(Rect{Box{b.X, b.Y + 4, b.W, 6}, faded(blue, 120)}) },
+			len(t.tracks) > 0},
 		{"gap: more than 5 periods, and 100 ms", func(b Box) { t.add(Rect{b, orange}) }, t.gaps > 0},
 		{"frames that make no row to train on, as some stream is not there",
 			func(b Box) { t.add(Rect{b, faded(vermillion, 60)}) }, len(t.dropped) > 0},

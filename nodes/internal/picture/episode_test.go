@@ -24,14 +24,16 @@ func (r red) Frame(i int) (episode.Frame, error) {
 	if i == r.broken {
 		return episode.Frame{}, errors.New("torn")
 	}
-	return episode.Frame{Encoding: "bgr8", Data: bytes.Repeat([]byte{0, 0, 255}, 12), Width: 4, Height: 3, Step: 12}, nil
+	return episode.Frame{Encoding: "bgr8", Data: bytes.Repeat([]byte{0, 0, 255}, 12), Width: 4, Height: 3, Step: 12},
+		nil
 }
 
 func (r red) Close() error { return nil }
 
 // camera takes 10 frames a second for 10 s, but those in a gap.
 func camera(name string, broken int, from, to float64) *episode.Camera {
-	c := &episode.Camera{Track: align.Track{Name: name}, Open: func() (episode.Frames, error) { return red{broken}, nil }}
+	c := &episode.Camera{Track: align.Track{Name: name},
+		Open: func() (episode.Frames, error) { return red{broken}, nil }}
 	for i := range 101 {
 		if s := float64(i) / 10; s <= from || s >= to {
 			c.Stamps = append(c.Stamps, at(s))

@@ -58,7 +58,8 @@ func Recording(info *codec.Info, d *Density, size Size) (*Drawing, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &sheet{Drawing: drawing, info: info, density: d, gaps: map[*row][]interval{}, events: map[string][]codec.Event{},
+	s := &sheet{Drawing: drawing, info: info, density: d, gaps: map[*row][]interval{},
+		events:  map[string][]codec.Event{},
 		missing: map[string]uint64{}}
 	for _, t := range info.Topics {
 		d.row(t.Channel) // those without messages, too
@@ -284,7 +285,8 @@ func (s *sheet) event(y int, e codec.Event) {
 	}
 	x, w := s.span(from, e.Until, 3)
 	m.draw(s.Drawing, Box{x, y + (rowHeight-barHeight)/2, w, barHeight}, m.color)
-	if text := duration(float64(e.Until-e.Time) / 1e9); m.kind == codec.EventGap && s.fonts.width(smallFont, text)+8 < w {
+	if text := duration(float64(e.Until-e.Time) / 1e9); m.kind == codec.EventGap &&
+		s.fonts.width(smallFont, text)+8 < w {
 		s.centre(x+w/2, y+15, smallFont, rgb(0x8a5a00), text)
 	}
 }
@@ -393,7 +395,8 @@ func (s *sheet) verdict() string {
 		add("not complete")
 	}
 	for _, kind := range []struct{ name, text string }{
-		{codec.EventDrop, "dropped"}, {codec.EventLost, "lost in transport"}, {codec.EventDisk, "not written, for the disk"},
+		{codec.EventDrop, "dropped"}, {codec.EventLost, "lost in transport"},
+		{codec.EventDisk, "not written, for the disk"},
 	} {
 		var n uint64
 		for _, e := range s.info.Events {

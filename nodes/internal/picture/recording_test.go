@@ -81,8 +81,8 @@ func TestRecording(t *testing.T) {
 	require.NoError(t, err)
 	golden(t, "recording", page)
 	text := page.String()
-	require.Contains(t, text, "damaged in 1 place  ·  1 200 messages dropped  ·  1 gap, the longest 40 s in /camera  · "+
-		" 1 pause")
+	require.Contains(t, text, "damaged in 1 place  ·  1 200 messages dropped  ·  1 gap, the longest 40 s in /camera  "+
+		"·  1 pause")
 	require.NotContains(t, text, "longest 10 s", "a pause is no gap")
 }
 

@@ -78,7 +78,8 @@ func (b *Bar) Set(done int64) {
 
 func (b *Bar) draw(done int64) {
 	if b.seconds {
-		b.bar.Describe(fmt.Sprintf("%s %.1f/%.1f s", b.what, time.Duration(done).Seconds(), time.Duration(b.total).Seconds()))
+		b.bar.Describe(fmt.Sprintf("%s %.1f/%.1f s", b.what, time.Duration(done).Seconds(),
+			time.Duration(b.total).Seconds()))
 	}
 	if b.total > 0 {
 		done = min(done, b.total-1) // at its total the bar would end and not come back

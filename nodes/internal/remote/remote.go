@@ -139,7 +139,8 @@ func (k Kind) find(ctx context.Context, node bridge.Node, o *Options) (string, e
 			if len(found) == 1 {
 				return found[0], nil
 			}
-			return "", fmt.Errorf("no %s was found within %v; is one running with the same ROS_DOMAIN_ID (here %s)?", k.Name,
+			return "", fmt.Errorf("no %s was found within %v; is one running with the same ROS_DOMAIN_ID (here %s)?",
+				k.Name,
 				o.Timeout, cmp.Or(os.Getenv("ROS_DOMAIN_ID"), "0"))
 		}
 	}

@@ -116,7 +116,8 @@ func (s Services) Serve(node bridge.Node, library *rosidl.Library) {
 		}
 	}
 	if missing != nil {
-		node.Log(bridge.Info, "no services %s: this ROS 2's rosbag2_interfaces is not installed or does not define them",
+		node.Log(bridge.Info, "no services %s: this ROS 2's rosbag2_interfaces is not installed or does not define "+
+			"them",
 			strings.Join(missing, ", "))
 	}
 }

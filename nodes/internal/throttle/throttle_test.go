@@ -55,7 +55,8 @@ func TestThrottle(t *testing.T) {
 }
 
 func TestThrottleRefuses(t *testing.T) {
-	for _, text := range []string{"/n", "/n=", "/n=5", "=5Hz", "/n=0Hz", "/n=-1Hz", "/n=Hz", "/n=1e300Hz", "/n=1e-300Hz",
+	for _, text := range []string{"/n", "/n=", "/n=5", "=5Hz", "/n=0Hz", "/n=-1Hz", "/n=Hz", "/n=1e300Hz",
+		"/n=1e-300Hz",
 		"/n=nanHz", "/n=1/0", "/n=1/x", "/n=2/3"} {
 		_, err := throttle.Parse([]string{text})
 		require.ErrorContains(t, err, "want TOPIC=5Hz or TOPIC=1/10", text)

@@ -115,10 +115,12 @@ func (d *devices) fly(conn net.Conn) {
 				Autopilot: ardupilotmega.MAV_AUTOPILOT_PX4, MavlinkVersion: 3})
 		}
 		sin, cos := math.Sincos(0.1 * since.Seconds())
-		_ = out.Write(&ardupilotmega.MessageAttitudeQuaternion{TimeBootMs: uint32(since.Milliseconds()), Q1: float32(cos),
+		_ = out.Write(&ardupilotmega.MessageAttitudeQuaternion{TimeBootMs: uint32(since.Milliseconds()),
+			Q1: float32(cos),
 			Q4: float32(sin), Yawspeed: 0.2})
 		_ = out.Write(&ardupilotmega.MessageHighresImu{
-			TimeUsec: uint64(since.Microseconds()), Zacc: -9.81, Zgyro: 0.2, Xmag: 0.21, Zmag: 0.42, AbsPressure: 955.98,
+			TimeUsec: uint64(since.Microseconds()), Zacc: -9.81, Zgyro: 0.2, Xmag: 0.21, Zmag: 0.42,
+			AbsPressure: 955.98,
 			Temperature: 35.5, FieldsUpdated: 0x1fff,
 		})
 	}

@@ -1,7 +1,7 @@
 // Hardware measures the processor time of the executables in bin/ that publish data of hardware: two arms, one that
-// pushes its state and one that is polled, and a MAVLink autopilot, each at 200 Hz, and three cameras at 30 Hz. Together
-// they should take less than half of a core. This program simulates the devices and subscribes to all topics; its own
-// processor time is not counted.
+// pushes its state and one that is polled, and a MAVLink autopilot, each at 200 Hz, and three cameras at 30 Hz.
+// Together they should take less than half of a core. This program simulates the devices and subscribes to all topics;
+// its own processor time is not counted.
 package main
 
 import (
@@ -71,7 +71,8 @@ func (b *bench) run(ctx context.Context) (err error) {
 	var list []*publisher
 	for _, name := range []string{"arm_publisher", "mavlink_publisher", "camera_publisher"} {
 		var p *publisher
-		if p, err = b.start(name, config); err != nil { // not another err: what is deferred adds to the one that is returned
+		// not another err: what is deferred adds to the one that is returned
+		if p, err = b.start(name, config); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, p.stop()) }()

@@ -110,7 +110,8 @@ func (b *bench) bag(r recording) (path string, err error) {
 			break
 		}
 		setStamp(streams[next].payload, at)
-		m := codec.Message{Channel: channels[streams[next].topic], LogTime: at, PublishTime: at, Data: streams[next].payload}
+		m := codec.Message{Channel: channels[streams[next].topic], LogTime: at, PublishTime: at,
+			Data: streams[next].payload}
 		if err := w.Write(&m); err != nil {
 			return "", err
 		}

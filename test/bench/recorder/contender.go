@@ -36,8 +36,9 @@ type contender struct {
 func (b *bench) contenders() ([]contender, error) {
 	list := []contender{
 		{name: "receiving alone", file: "count", command: b.sink, source: b.source, count: readCount},
-		{name: "tapedeck record", ours: true, file: "bench.record.00000", command: b.tapedeck("record"), source: b.source,
-			count: readRecording},
+		{name: "tapedeck record", ours: true, file: "bench.record.00000", command: b.tapedeck("record"),
+			source: b.source,
+			count:  readRecording},
 		{name: "tapedeck mcap", ours: true, file: "bench", command: b.tapedeck("mcap"), source: b.source,
 			count: readRecording},
 	}
@@ -48,7 +49,10 @@ func (b *bench) contenders() ([]contender, error) {
 	for _, bag := range bags {
 		list = append(list, contender{
 			name: bag.Name + " " + bag.Middleware, file: "rosbag2", source: b.source, count: readRecording,
-			command: func(load) *exec.Cmd { return bag.Command("record", "-s", "mcap", "-o", "rosbag2", "-e", "^"+prefix) },
+			command: func(load) *exec.Cmd {
+				return bag.Command("record", "-s", "mcap", "-o", "rosbag2", "-e",
+					"^"+prefix)
+			},
 		})
 	}
 	return append(list, b.ros1()...), nil
@@ -62,7 +66,8 @@ func (b *bench) sink(l load) *exec.Cmd {
 // tapedeck returns the command of our own recorder.
 func (b *bench) tapedeck(storage string) func(load) *exec.Cmd {
 	return func(load) *exec.Cmd {
-		return exec.Command(filepath.Join(b.bin, "recorder"), "--regex", "^"+prefix, "-o", "bench", "-s", storage, "--quiet")
+		return exec.Command(filepath.Join(b.bin, "recorder"), "--regex", "^"+prefix, "-o", "bench", "-s", storage,
+			"--quiet")
 	}
 }
 
@@ -129,7 +134,9 @@ func readRecording(path string, r *result) error {
 		return err
 	}
 	defer reader.Close()
-	it, err := reader.Read(codec.Query{Topics: func(c *codec.Channel) bool { return strings.HasPrefix(c.Topic, prefix) }})
+	it, err := reader.Read(codec.Query{Topics: func(c *codec.Channel) bool {
+		return strings.HasPrefix(c.Topic, prefix)
+	}})
 	if err != nil {
 		return err
 	}

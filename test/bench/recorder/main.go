@@ -19,7 +19,8 @@ import (
 
 func main() {
 	var b bench
-	flag.IntVar(&b.rounds, "rounds", 3, "measurements of each recorder with each load, in turn; the quieter half counts")
+	flag.IntVar(&b.rounds, "rounds", 3, "measurements of each recorder with each load, in turn; the quieter half "+
+		"counts")
 	flag.DurationVar(&b.span, "span", 6*time.Second, "how long to publish in each")
 	flag.StringVar(&b.folder, "folder", "", "where to record; by default a temporary folder, in memory if there is "+
 		"/dev/shm")

@@ -59,12 +59,13 @@ type row struct {
 // print prints a table, and what ours take beside the others.
 func print(l load, rows []row) error {
 	w := harness.Table()
-	fmt.Fprintln(w, "sent\tmessages/s\trecorded\tlost %\tCPU us/message\tCPU s/GB\tpeak MB\twritten MB\tothers' cores\t "+
-		"recorder")
+	fmt.Fprintln(w, "sent\tmessages/s\trecorded\tlost %\tCPU us/message\tCPU s/GB\tpeak MB\twritten MB\tothers' "+
+		"cores\t recorder")
 	for _, r := range rows {
 		rate := float64(r.sent) / max(r.took.Seconds(), 1e-9)
 		fmt.Fprintf(w, "%d\t%.0f\t%d\t%.3f\t%.2f\t%.2f\t%.0f\t%.0f\t%.1f\t %s", r.sent, rate, r.recorded,
-			100*float64(r.sent-r.recorded)/float64(max(r.sent, 1)), 1e6*r.perMessage(), 1e9*r.perMessage()/float64(l.size),
+			100*float64(r.sent-r.recorded)/float64(max(r.sent, 1)), 1e6*r.perMessage(),
+			1e9*r.perMessage()/float64(l.size),
 			float64(r.peak)/1e6, float64(r.written)/1e6, r.others, r.name)
 		if r.sent < r.asked {
 			fmt.Fprintf(w, "; held back %d more", r.asked-r.sent)

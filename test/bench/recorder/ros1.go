@@ -87,6 +87,7 @@ func (b *bench) ros1() []contender {
 		return err
 	}
 	record := func(load) *exec.Cmd { return command(rosbag+"record", "-e", prefix+".*", "-O", "ros1.bag") }
-	return []contender{{name: "rosbag " + ros2.Version("/usr/share/rosbag/package.xml"), file: "ros1.bag", needsRate: true,
-		command: record, source: play, count: count}}
+	return []contender{{name: "rosbag " + ros2.Version("/usr/share/rosbag/package.xml"), file: "ros1.bag",
+		needsRate: true,
+		command:   record, source: play, count: count}}
 }

@@ -49,8 +49,8 @@ func bench(folder string, kinds []string, size float64, seeks, payload int, modu
 		defer os.RemoveAll(folder)
 	}
 	fmt.Printf("%d random seeks in recordings of %.1f GB: ms until the first message\n", seeks, size/1e9)
-	fmt.Println("  recording    opened in    from a time on: median     p99     max   state before it: median     p99  " +
-		"   max")
+	fmt.Println("  recording    opened in    from a time on: median     p99     max   state before it: median     " +
+		"p99     max")
 	for _, kind := range kinds {
 		path, err := write(folder, kind, size, payload)
 		if err != nil {
@@ -188,7 +188,8 @@ func measure(kind, path string, seeks int) (err error) {
 		}
 	}
 	fmt.Printf("  %-12s %7.0f ms %24.1f %7.1f %7.1f %25.1f %7.1f %7.1f\n", kind, milliseconds(opened),
-		quantile(starts, 0.5), quantile(starts, 0.99), quantile(starts, 1), quantile(states, 0.5), quantile(states, 0.99),
+		quantile(starts, 0.5), quantile(starts, 0.99), quantile(starts, 1), quantile(states, 0.5),
+		quantile(states, 0.99),
 		quantile(states, 1))
 	return nil
 }

@@ -83,7 +83,8 @@ func TestTwoArms(t *testing.T) {
 	m := left.Await(t, "joint states of the queried arm", func(sensor_msgs.JointState) bool { return true })
 	require.Equal(t, []string{"joint1", "joint2", "joint3", "joint4", "joint5", "joint6"}, m.Name)
 	const deg = math.Pi / 180
-	near(t, []float64{-1.968 * deg, -35.327 * deg, 62.138 * deg, 165.412 * deg, -9.854 * deg, -293.299 * deg}, m.Position)
+	near(t, []float64{-1.968 * deg, -35.327 * deg, 62.138 * deg, 165.412 * deg, -9.854 * deg, -293.299 * deg},
+		m.Position)
 	require.Empty(t, m.Velocity)
 	g := gripper.Await(t, "its gripper", func(sensor_msgs.JointState) bool { return true })
 	require.Equal(t, []string{"position", "force", "status", "mode"}, g.Name)
@@ -124,7 +125,8 @@ func TestTwoArms(t *testing.T) {
 		pushing.Reset()
 		pushing.Silence()
 		require.Eventually(t, func() bool {
-			return queried.Connections() > i+1 && pushing.Requests("set_realtime_push") > i+1 // its push is configured again
+			// its push is configured again
+			return queried.Connections() > i+1 && pushing.Requests("set_realtime_push") > i+1
 		}, process.Patience, 5*time.Millisecond)
 		_, l := left.Get()
 		_, r := right.Get()

@@ -178,7 +178,8 @@ func fly(conn net.Conn) error {
 			}
 		}
 		sin, cos := math.Sincos(headingStep * float64(i) / 2)
-		m := &ardupilotmega.MessageAttitudeQuaternion{TimeBootMs: uint32(5000 + 5*i), Q1: float32(cos), Q4: float32(sin),
+		m := &ardupilotmega.MessageAttitudeQuaternion{TimeBootMs: uint32(5000 + 5*i), Q1: float32(cos),
+			Q4:       float32(sin),
 			Yawspeed: 0.2}
 		if err := out.Write(m); err != nil {
 			return err

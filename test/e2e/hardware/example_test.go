@@ -20,7 +20,8 @@ func TestExample(t *testing.T) {
 	}{
 		{"camera_publisher", "camera_2", []string{"-p", "cameras.camera_1.device:=/dev/none", "-p",
 			"cameras.camera_2.device:=/dev/none"}},
-		{"arm_publisher", "127.0.0.1:1", []string{"-p", "arms.arm_0.host:=127.0.0.1", "-p", "arms.arm_1.host:=127.0.0.1",
+		{"arm_publisher", "127.0.0.1:1", []string{"-p", "arms.arm_0.host:=127.0.0.1", "-p",
+			"arms.arm_1.host:=127.0.0.1",
 			"-p", "port:=1", "-p", "push:=none"}},
 		{"mavlink_publisher", "/dev/none", []string{"-p", "source:=serial:/dev/none:57600"}},
 		{"recorder", "recording /arm_1/joint_states", []string{"-p", "hardware:=hardware.yaml"}},

@@ -41,7 +41,8 @@ func TestMain(m *testing.M) {
 // record publishes a log as fast as the recorder takes it and returns what was recorded, by topic.
 func record(t *testing.T, log string) map[string][][]byte {
 	path := filepath.Join(t.TempDir(), "flight")
-	recorder := process.Start(t, exec.Command(filepath.Join(bin, "recorder"), "--regex", "^/mavros/", "-s", "mcap", "-o",
+	recorder := process.Start(t, exec.Command(filepath.Join(bin, "recorder"), "--regex", "^/mavros/", "-s", "mcap",
+		"-o",
 		path))
 	publisher := process.Start(t, exec.Command(filepath.Join(bin, "mavlink_publisher"),
 		append([]string{log, "--rate", "0", "--wait-for-subscribers"}, process.Patient...)...))
@@ -231,7 +232,8 @@ func TestFlight(t *testing.T) {
 	})
 	compare(f, "local_position/velocity_body", localPosition, nil, func(f frame, m *geometry_msgs.TwistStamped) {
 		v := m.Twist.Linear
-		require.InDelta(t, math.Hypot(f.f32(16), math.Hypot(f.f32(20), f.f32(24))), math.Hypot(v.X, math.Hypot(v.Y, v.Z)),
+		require.InDelta(t, math.Hypot(f.f32(16), math.Hypot(f.f32(20), f.f32(24))),
+			math.Hypot(v.X, math.Hypot(v.Y, v.Z)),
 			1e-5)
 	})
 	compare(f, "local_position/odom", localPosition, nil,

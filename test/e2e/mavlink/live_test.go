@@ -39,8 +39,10 @@ func TestTwoVehiclesOnOneLink(t *testing.T) {
 	id := os.Getpid()
 	to := &net.UDPAddr{IP: net.IPv4(127, byte(1+id>>16), byte(id>>8), byte(id)), Port: 24550}
 	source := fmt.Sprintf("udp://%s@", to)
-	publisher := process.Start(t, exec.Command(filepath.Join(bin, "mavlink_publisher"), "--ros-args", "-r", "__ns:=/robot",
-		"-p", "vehicles.drone.source:="+source, "-p", "vehicles.drone.system:=7", "-p", "vehicles.rover.source:="+source,
+	publisher := process.Start(t, exec.Command(filepath.Join(bin, "mavlink_publisher"), "--ros-args", "-r",
+		"__ns:=/robot",
+		"-p", "vehicles.drone.source:="+source, "-p", "vehicles.drone.system:=7", "-p",
+		"vehicles.rover.source:="+source,
 		"-p", "vehicles.rover.base_frame:=rover"))
 	node, err := dds.Open(bridge.Options{Name: "listener", Domain: -1})
 	require.NoError(t, err)

@@ -44,7 +44,8 @@ func TestSamples(t *testing.T) {
 			overrides, total := "", 0
 			for p, messages := range want {
 				total += len(messages)
-				overrides += fmt.Sprintf("%s: {reliability: reliable, durability: volatile, history: keep_all}\n", p.topic)
+				overrides += fmt.Sprintf("%s: {reliability: reliable, durability: volatile, history: keep_all}\n",
+					p.topic)
 				all[p] = g.hear(g.node, p.topic, p.typeName, keepAll())
 			}
 			profiles := filepath.Join(g.dir, "profiles.yaml")
@@ -52,7 +53,8 @@ func TestSamples(t *testing.T) {
 			if count > 0 {
 				require.Equal(t, count, total)
 			}
-			player := g.player(path, "--immediate", "--delay", "0s", "--wait-for-subscribers", "--qos-profile-overrides-path",
+			player := g.player(path, "--immediate", "--delay", "0s", "--wait-for-subscribers",
+				"--qos-profile-overrides-path",
 				profiles)
 			require.Contains(t, player.Wait(0), fmt.Sprintf("played %d messages", total))
 			for p, messages := range want {

@@ -37,8 +37,10 @@ func TestSeekWhilePaused(t *testing.T) {
 			random := rand.New(rand.NewPCG(1, 2))
 			g := newGraph(t)
 			n := track{topic: "/n", qos: keepAll(), period: 10 * time.Millisecond, count: 10_000, size: 100}
-			state := track{topic: "/state", qos: latched(), begin: 5 * time.Millisecond, period: 2 * time.Second, count: 50}
-			numbers, states := g.hear(g.node, "/n", numberType, keepAll()), g.hear(g.node, "/state", numberType, latched())
+			state := track{topic: "/state", qos: latched(), begin: 5 * time.Millisecond, period: 2 * time.Second,
+				count: 50}
+			numbers, states := g.hear(g.node, "/n", numberType, keepAll()),
+				g.hear(g.node, "/state", numberType, latched())
 			player := g.player(g.record(name, n, state), "--start-paused", "--wait-for-subscribers")
 			g.next() // which waits until it begins
 			numbers.wait(1)
@@ -52,7 +54,8 @@ func TestSeekWhilePaused(t *testing.T) {
 				g.seek(target)
 				g.next()
 				numbers.wait(before + 1)
-				require.Equal(t, []int{want}, numbers.numbers(before), "after a seek to %v", time.Duration(target-epoch))
+				require.Equal(t, []int{want}, numbers.numbers(before), "after a seek to %v",
+					time.Duration(target-epoch))
 				if last := state.from(target) - 1; last >= 0 {
 					states.last(last)
 				}

@@ -31,7 +31,8 @@ func Isolate() {
 
 // Domain returns the id of a ROS domain that this process has not used lately.
 func Domain() int {
-	return 20 + (os.Getpid()+int(domains.Add(1)))%80 // the tests of bridge/dds, which count ports, have those from 100 on
+	// the tests of bridge/dds, which count ports, have those from 100 on
+	return 20 + (os.Getpid()+int(domains.Add(1)))%80
 }
 
 // InDomain returns the environment of a process that is to be in that ROS domain.

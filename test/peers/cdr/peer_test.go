@@ -71,7 +71,8 @@ func TestPeer(t *testing.T) {
 		t.Run(m.TypeName(), func(t *testing.T) {
 			definition, err := lib.Concatenated(m.TypeName())
 			require.NoError(t, err)
-			if parsed, err := lib.Message(m.TypeName()); err == nil && len(parsed.Fields) == 0 && len(parsed.Constants) > 0 {
+			if parsed, err := lib.Message(m.TypeName()); err == nil && len(parsed.Fields) == 0 &&
+				len(parsed.Constants) > 0 {
 				t.Skip("Foxglove's takes a message with constants and no fields for constants outside of a message")
 			}
 			for _, s := range randomSamples(t, m.TypeName()) {

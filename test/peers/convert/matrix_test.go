@@ -100,7 +100,8 @@ func TestMatrix(t *testing.T) {
 				}
 				output = run(t, 0, append([]string{"diff", from, path}, ignored...)...)
 				require.Contains(t, output, "note: log times are the same\n")
-				require.Contains(t, run(t, 0, append([]string{"diff", "--as", "ros2", from, path}, ignored...)...), s.messages+"\n")
+				require.Contains(t, run(t, 0, append([]string{"diff", "--as", "ros2", from, path}, ignored...)...),
+					s.messages+"\n")
 
 				back, _ := targets[s.format].convert(t, t.TempDir(), path)
 				args := append(append([]string{"diff", "--as", "ros2", from, back}, ignored...), s.back...)

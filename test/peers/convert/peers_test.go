@@ -100,7 +100,8 @@ func TestProtoc(t *testing.T) {
 		t.Skip("protoc is not installed (Debian: protobuf-compiler); protobuf messages are not decoded with it")
 	}
 	anew := filepath.Join(t.TempDir(), "anew.record")
-	run(t, 0, generate.Path(t, "rosbag2/rosbags_rs/test_bag_mcap"), anew, "--encoding", "protobuf", "--unmatched", "raw")
+	run(t, 0, generate.Path(t, "rosbag2/rosbags_rs/test_bag_mcap"), anew, "--encoding", "protobuf", "--unmatched",
+		"raw")
 	require.Contains(t, decode(t, anew, "/test/sensor_msgs/imu"), "linear_acceleration {")
 
 	kept, _ := targets["mcap"].convert(t, t.TempDir(), samples.Path(t, "apollo/example.record.00000"))

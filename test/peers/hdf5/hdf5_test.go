@@ -40,7 +40,8 @@ func take(t *testing.T) *episode.Episode {
 	e := &episode.Episode{Name: "take", Task: "fold the Grüße"}
 	for i := range 3 {
 		var frames memory
-		c := &episode.Camera{Track: align.Track{Name: fmt.Sprintf("camera_%d", i)}, Device: json.RawMessage(`{"fps":25}`)}
+		c := &episode.Camera{Track: align.Track{Name: fmt.Sprintf("camera_%d", i)},
+			Device: json.RawMessage(`{"fps":25}`)}
 		for k := range rows {
 			var b bytes.Buffer
 			m := image.NewGray(image.Rect(0, 0, 64, 48))
@@ -135,10 +136,12 @@ func TestH5py(t *testing.T) {
 		t.Run(images, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "episode_0.hdf5")
 			want := write(t, path, take(t), align.Options{}, hdf5.Options{Images: images})
-			arguments := []string{"numbers:/observations/qpos", "numbers:/observations/qvel", "numbers:/observations/effort",
+			arguments := []string{"numbers:/observations/qpos", "numbers:/observations/qvel",
+				"numbers:/observations/effort",
 				"numbers:/action",
 				"strings:/metadata/cameras", "strings:/metadata/robots", "strings:/info/version"}
-			cameras := []string{"cam_wrist", "cam_1", "cam_2", "cam_high", "cam_low", "cam_left_wrist", "cam_right_wrist"}
+			cameras := []string{"cam_wrist", "cam_1", "cam_2", "cam_high", "cam_low", "cam_left_wrist",
+				"cam_right_wrist"}
 			for _, name := range cameras {
 				arguments = append(arguments, "pictures:/observations/images/"+name)
 			}
@@ -180,10 +183,13 @@ func TestH5py(t *testing.T) {
 				require.Equal(t, "gzip", got.Compression, path)
 			}
 			for path, want := range map[string]item{
-				"/metadata/cameras": {Shape: []int{3}, Type: "utf-8"}, "/metadata/robots": {Shape: []int{2}, Type: "utf-8"},
-				"/info/version": {Shape: []int{1}, Type: "utf-8"}, "/info/total_episodes": {Shape: []int{1}, Type: "<i8"},
-				"/info/total_frames": {Shape: []int{1}, Type: "<i8"}, "/info/num_cameras": {Shape: []int{1}, Type: "<i8"},
-				"/info/num_arms": {Shape: []int{1}, Type: "<i8"},
+				"/metadata/cameras":    {Shape: []int{3}, Type: "utf-8"},
+				"/metadata/robots":     {Shape: []int{2}, Type: "utf-8"},
+				"/info/version":        {Shape: []int{1}, Type: "utf-8"},
+				"/info/total_episodes": {Shape: []int{1}, Type: "<i8"},
+				"/info/total_frames":   {Shape: []int{1}, Type: "<i8"},
+				"/info/num_cameras":    {Shape: []int{1}, Type: "<i8"},
+				"/info/num_arms":       {Shape: []int{1}, Type: "<i8"},
 			} {
 				require.Equal(t, want.Shape, f.items[path].Shape, path)
 				require.Equal(t, want.Type, f.items[path].Type, path)
@@ -294,7 +300,8 @@ func TestReference(t *testing.T) {
 	defer source.Close()
 	path := filepath.Join(t.TempDir(), "episode_0.hdf5")
 	write(t, path, episodes[0], align.Options{
-		Ends: align.EndsClamp, MaxExtrapolation: align.Unlimited, MaxGap: align.Unlimited, MaxImageSkew: align.Unlimited,
+		Ends: align.EndsClamp, MaxExtrapolation: align.Unlimited, MaxGap: align.Unlimited,
+		MaxImageSkew:  align.Unlimited,
 		Action:        align.ActionCopy,
 		LinearColumns: []string{"arm_1/gripper/0"}, // whole numbers, as those of a state are
 	}, hdf5.Options{JointUnit: hdf5.JointDeg})
@@ -319,11 +326,13 @@ func TestReference(t *testing.T) {
 		for i := range want {
 			require.Len(t, got[i], len(want[i]))
 			for c := range want[i] {
-				if ours[k] == "numbers:/observations/state/arm_0/gripper" && c == 2 && want[i][c] != math.Trunc(want[i][c]) {
+				if ours[k] == "numbers:/observations/state/arm_0/gripper" && c == 2 &&
+					want[i][c] != math.Trunc(want[i][c]) {
 					require.Contains(t, []float64{1, 2}, got[i][c])
 					continue
 				}
-				require.InDelta(t, want[i][c], got[i][c], 1e-5*max(1, math.Abs(want[i][c])), "%s, row %d, column %d", ours[k], i, c)
+				require.InDelta(t, want[i][c], got[i][c], 1e-5*max(1, math.Abs(want[i][c])), "%s, row %d, column %d",
+					ours[k], i, c)
 			}
 		}
 	}

@@ -309,11 +309,14 @@ func TestPublishers(t *testing.T) {
 	require.Len(t, got[1].Messages, count)
 	const sum, definition = "992ce8a1687cec8c8bd883ec73ca41d1", "string data\n"
 	require.ElementsMatch(t, []map[string]string{
-		{"topic": "/chat", "type": "std_msgs/String", "md5sum": sum, "message_definition": definition, "callerid": "/one",
+		{"topic": "/chat", "type": "std_msgs/String", "md5sum": sum, "message_definition": definition,
+			"callerid": "/one",
 			"latching": "1"},
-		{"topic": "/chat", "type": "std_msgs/String", "md5sum": sum, "message_definition": definition, "callerid": "/two",
+		{"topic": "/chat", "type": "std_msgs/String", "md5sum": sum, "message_definition": definition,
+			"callerid": "/two",
 			"latching": "0"},
-		{"topic": "/chat", "type": "std_msgs/String", "md5sum": sum, "message_definition": definition, "callerid": "/three"},
+		{"topic": "/chat", "type": "std_msgs/String", "md5sum": sum, "message_definition": definition,
+			"callerid": "/three"},
 	}, got[0].Connections)
 }
 
@@ -332,7 +335,8 @@ func TestThereAndBack(t *testing.T) {
 		ours := filepath.Join(t.TempDir(), filepath.Base(path))
 		thereAndBack(t, path, ours)
 		both := askROS(t, path, ours)
-		seq, ofLog := regexp.MustCompile(`(?m)^ *seq: \d+$`), regexp.MustCompile(`(?m)^topics:.*(\n *- .*)*|^ *frame_id: .*$`)
+		seq, ofLog := regexp.MustCompile(`(?m)^ *seq: \d+$`),
+			regexp.MustCompile(`(?m)^topics:.*(\n *- .*)*|^ *frame_id: .*$`)
 		plain := func(values []string) (list []string) {
 			for _, v := range values {
 				v = seq.ReplaceAllString(v, "")
@@ -347,7 +351,8 @@ func TestThereAndBack(t *testing.T) {
 		sums := func(c contents) (list []string) {
 			for _, header := range c.Connections {
 				if header["type"] != "tf/tfMessage" && header["type"] != "tf2_msgs/TFMessage" { // they become one
-					list = append(list, header["topic"]+" "+header["type"]+" "+header["md5sum"]+" "+header["callerid"]+" "+header["latching"])
+					list = append(list, header["topic"]+" "+header["type"]+" "+header["md5sum"]+" "+header["callerid"]+
+						" "+header["latching"])
 				}
 			}
 			return ordered(list)
@@ -387,7 +392,8 @@ func TestTypes(t *testing.T) {
 		topics, err = back.Topics(topics[0])
 		require.NoError(t, err, name)
 		require.Equal(t, name, topics[0].Channel.Type)
-		require.Equal(t, want.MD5sum, topics[0].Channel.Metadata["md5sum"], "%s: %s", name, topics[0].Channel.Schema.Data)
+		require.Equal(t, want.MD5sum, topics[0].Channel.Metadata["md5sum"], "%s: %s", name,
+			topics[0].Channel.Schema.Data)
 	}
 }
 
@@ -414,7 +420,8 @@ func askFoxglove(t *testing.T, path, translated string) contents {
 func TestFoxglove(t *testing.T) {
 	process.Modules(t, notCompared)
 	bags := []string{}
-	for _, name := range []string{"cruise_example.bag", "cruise_example-bz2.bag", "cruise_example-lz4.bag", "py_none.bag",
+	for _, name := range []string{"cruise_example.bag", "cruise_example-bz2.bag", "cruise_example-lz4.bag",
+		"py_none.bag",
 		"py_lz4.bag"} {
 		if path, ok := generate.Find(t, "bag/"+name); ok {
 			bags = append(bags, path)

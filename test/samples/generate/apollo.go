@@ -75,7 +75,8 @@ func sensors(path string) error {
 				continue
 			}
 			text := strings.ReplaceAll(t.text, "HEADER", apolloHeader)
-			text = strings.NewReplacer("TIME", fmt.Sprintf("%.3f", float64(at)/1e9), "SEQ", fmt.Sprint(step)).Replace(text)
+			text = strings.NewReplacer("TIME", fmt.Sprintf("%.3f", float64(at)/1e9), "SEQ",
+				fmt.Sprint(step)).Replace(text)
 			if err := prototext.Unmarshal([]byte(text), messages[i]); err != nil {
 				return errors.Join(fmt.Errorf("%s: %w", t.topic, err), w.Close())
 			}

@@ -36,12 +36,14 @@ func TestBytes(t *testing.T) {
 // Each stand-in can be read, and is the same each time.
 func TestGenerators(t *testing.T) {
 	counts := map[string]int{
-		"apollo/apollo_cpp_sensors.record": 881, "apollo/incomplete_killed.record": 459, "apollo/multichunk.record": 600,
-		CARLALog: 201, "carla/sr2020_DistanceToLaneCenter.log": 461,
+		"apollo/apollo_cpp_sensors.record": 881, "apollo/incomplete_killed.record": 459,
+		"apollo/multichunk.record": 600,
+		CARLALog:                   201, "carla/sr2020_DistanceToLaneCenter.log": 461,
 		"bag/py_lz4.bag": 480, "bag/py_none.bag": 480, "bag/py_unindexed_active.bag": 400,
 		"rosbag2/rosbags_rs/test_bag_mcap": 188, "rosbag2/rosbags_rs/test_bag_sqlite3": 188,
 		"rosbag2/rosbags_rs/test_bag_mcap/test_bag_mcap.mcap": 188,
-		"session/easyteleop_reference/temp":                   312, "session/easyteleop_reference/temp/20261121_082214": 312,
+		"session/easyteleop_reference/temp":                   312,
+		"session/easyteleop_reference/temp/20261121_082214":   312,
 	}
 	t.Setenv(samples.Variable, t.TempDir())
 	for name, count := range counts {

@@ -52,10 +52,12 @@ func step(i int, unix uint64, boot uint32) []message.Message {
 	all := []message.Message{
 		&common.MessageHighresImu{
 			TimeUsec: uint64(boot) * 1000, Xacc: 0.1, Yacc: -0.2, Zacc: -9.81, Xgyro: 0.001, Ygyro: 0.002, Zgyro: 0.5,
-			Xmag: 0.21, Ymag: 0.01, Zmag: 0.42, AbsPressure: 955.98, PressureAlt: 488, Temperature: 35.5, FieldsUpdated: 0x1fff,
+			Xmag: 0.21, Ymag: 0.01, Zmag: 0.42, AbsPressure: 955.98, PressureAlt: 488, Temperature: 35.5,
+			FieldsUpdated: 0x1fff,
 		},
 		&common.MessageAttitudeQuaternion{
-			TimeBootMs: boot, Q1: q[0], Q2: q[1], Q3: q[2], Q4: q[3], Rollspeed: 0.001, Pitchspeed: 0.002, Yawspeed: 0.5,
+			TimeBootMs: boot, Q1: q[0], Q2: q[1], Q3: q[2], Q4: q[3], Rollspeed: 0.001, Pitchspeed: 0.002,
+			Yawspeed: 0.5,
 		},
 	}
 	if i%2 == 0 {
@@ -76,8 +78,10 @@ func step(i int, unix uint64, boot uint32) []message.Message {
 	if i%10 == 0 {
 		all = append(all,
 			&common.MessageGpsRawInt{
-				TimeUsec: uint64(boot) * 1000, FixType: common.GPS_FIX_TYPE_3D_FIX, Lat: 473977418, Lon: 85455939, Alt: 488000,
-				Eph: 70, Epv: 110, Vel: 112, Cog: 2657, SatellitesVisible: 14, AltEllipsoid: 535400, HAcc: 900, VAcc: 1400,
+				TimeUsec: uint64(boot) * 1000, FixType: common.GPS_FIX_TYPE_3D_FIX, Lat: 473977418, Lon: 85455939,
+				Alt: 488000,
+				Eph: 70, Epv: 110, Vel: 112, Cog: 2657, SatellitesVisible: 14, AltEllipsoid: 535400, HAcc: 900,
+				VAcc: 1400,
 			},
 			&common.MessageGlobalPositionInt{
 				TimeBootMs: boot, Lat: 473977418 + int32(i), Lon: 85455939, Alt: 488000, RelativeAlt: 3000,
@@ -87,19 +91,22 @@ func step(i int, unix uint64, boot uint32) []message.Message {
 	if i%50 == 0 {
 		battery := &common.MessageBatteryStatus{
 			Type: common.MAV_BATTERY_TYPE_LIPO, Temperature: 2550, CurrentBattery: 1234, CurrentConsumed: 100,
-			EnergyConsumed: -1, BatteryRemaining: 87, TimeRemaining: 600, ChargeState: common.MAV_BATTERY_CHARGE_STATE_OK,
-			Voltages: [10]uint16{4100, 4101, 4099, 4100, 65535, 65535, 65535, 65535, 65535, 65535},
+			EnergyConsumed: -1, BatteryRemaining: 87, TimeRemaining: 600,
+			ChargeState: common.MAV_BATTERY_CHARGE_STATE_OK,
+			Voltages:    [10]uint16{4100, 4101, 4099, 4100, 65535, 65535, 65535, 65535, 65535, 65535},
 		}
 		all = append(all,
 			&common.MessageHeartbeat{
-				Type: common.MAV_TYPE_QUADROTOR, Autopilot: common.MAV_AUTOPILOT_PX4, CustomMode: 4<<24 | 3<<16, MavlinkVersion: 3,
-				BaseMode:     common.MAV_MODE_FLAG_SAFETY_ARMED | common.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED,
-				SystemStatus: common.MAV_STATE_ACTIVE,
+				Type: common.MAV_TYPE_QUADROTOR, Autopilot: common.MAV_AUTOPILOT_PX4, CustomMode: 4<<24 | 3<<16,
+				MavlinkVersion: 3,
+				BaseMode:       common.MAV_MODE_FLAG_SAFETY_ARMED | common.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED,
+				SystemStatus:   common.MAV_STATE_ACTIVE,
 			},
 			battery,
 			&common.MessageSysStatus{VoltageBattery: 16400, CurrentBattery: 1234, BatteryRemaining: 87},
 			&common.MessageRcChannels{
-				TimeBootMs: boot, Chancount: 8, Rssi: 200, Chan1Raw: 1500, Chan2Raw: 1500, Chan3Raw: 1100, Chan4Raw: 1500,
+				TimeBootMs: boot, Chancount: 8, Rssi: 200, Chan1Raw: 1500, Chan2Raw: 1500, Chan3Raw: 1100,
+				Chan4Raw: 1500,
 				Chan5Raw: 2000, Chan6Raw: 1000, Chan7Raw: 65535, Chan8Raw: 1500,
 			},
 			&common.MessageSystemTime{TimeUnixUsec: unix, TimeBootMs: boot},

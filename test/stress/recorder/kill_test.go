@@ -140,7 +140,8 @@ func TestPlayKilled(t *testing.T) {
 		t.Run(storage, func(t *testing.T) {
 			t.Parallel()
 			g := newGraph(t)
-			recorder := g.start("recorder", "/small", "/medium", "/large", "-o", "drive", "-s", storage, "--max-bag-duration",
+			recorder := g.start("recorder", "/small", "/medium", "/large", "-o", "drive", "-s", storage,
+				"--max-bag-duration",
 				"300ms")
 			source := g.publish(load{mixed, time.Hour})
 			source.begun()
@@ -159,7 +160,8 @@ func TestPlayKilled(t *testing.T) {
 				require.NoError(t, err)
 				names = append(names, name)
 			}
-			player := g.start("player", append(append(names, "--wait-for-subscribers", "-r", "4"), process.Patient...)...)
+			player := g.start("player", append(append(names, "--wait-for-subscribers", "-r", "4"),
+				process.Patient...)...)
 			require.Contains(t, player.Wait(0), "is unfinished")
 			copied.Interrupt()
 			require.Equal(t, kept, g.recording("record", "copy").read(mixedPublishers))

@@ -125,7 +125,8 @@ func TestBrokenDisk(t *testing.T) {
 				}
 				return nil
 			}
-			recorder := g.startOn(hook, "/imu", "/camera", "-o", "drive", "--low-space-action", action, "--chunk-size", "2MiB")
+			recorder := g.startOn(hook, "/imu", "/camera", "-o", "drive", "--low-space-action", action, "--chunk-size",
+				"2MiB")
 			from := g.publish(load{camera, time.Hour})
 			from.begun()
 			var printed string
@@ -134,7 +135,8 @@ func TestBrokenDisk(t *testing.T) {
 			} else {
 				recorder.Prints("recording continues in")
 				until := from.acked(2) + 5
-				require.Eventually(t, func() bool { return from.acked(2) >= until }, process.Patience, 20*time.Millisecond)
+				require.Eventually(t, func() bool { return from.acked(2) >= until }, process.Patience,
+					20*time.Millisecond)
 				from.finish()
 				printed = recorder.Interrupt()
 			}

@@ -341,7 +341,8 @@ func (s *sourceProcess) age(kept contents, at time.Time, delayed time.Duration) 
 			oldest = max(oldest, at.Sub(sent))
 		}
 		if !acked.IsZero() {
-			require.Less(s.t, at.Sub(acked), syncInterval+late+3*pause+delayed, "publisher %d: message %d", publisher, missing)
+			require.Less(s.t, at.Sub(acked), syncInterval+late+3*pause+delayed, "publisher %d: message %d", publisher,
+				missing)
 		}
 	}
 	return oldest

@@ -70,7 +70,8 @@ func Parse(text string) (*Condition, error) {
 		}
 		t.op, t.constant = next(), next()
 		if comparisons[t.op] == nil || t.constant == "" {
-			return nil, fmt.Errorf("condition %q: want TOPIC FIELD OPERATOR VALUE, with one of > >= < <= == !=, or TOPIC *",
+			return nil, fmt.Errorf("condition %q: want TOPIC FIELD OPERATOR VALUE, with one of > >= < <= == !=, or "+
+				"TOPIC *",
 				text)
 		}
 		c.tests = append(c.tests, t)
@@ -78,7 +79,8 @@ func Parse(text string) (*Condition, error) {
 			return c, nil
 		}
 		if word := next(); word != "and" {
-			return nil, fmt.Errorf("condition %q: %q is not understood; further comparisons come behind \"and\"", text, word)
+			return nil, fmt.Errorf("condition %q: %q is not understood; further comparisons come behind \"and\"", text,
+				word)
 		}
 	}
 }

@@ -220,7 +220,8 @@ func (g *Guard) act(free, least int64) time.Duration {
 			return guardHurry
 		}
 		if !soon {
-			g.stop(fmt.Errorf("%w, and the recording has no older file to delete; split it, for example with --max-bag-size",
+			g.stop(fmt.Errorf("%w, and the recording has no older file to delete; split it, for example with "+
+				"--max-bag-size",
 				g.shortage(free, least)))
 		}
 	default:

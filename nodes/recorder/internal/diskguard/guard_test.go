@@ -139,7 +139,8 @@ func TestGuardStops(t *testing.T) {
 	for range 2 {
 		g.Check(time.Now())
 	}
-	require.ErrorContains(t, w.failed, "999.0 MB are free on the disk of folder, less than the 1000.0 MB of --min-space")
+	require.ErrorContains(t, w.failed, "999.0 MB are free on the disk of folder, less than the 1000.0 MB of "+
+		"--min-space")
 	require.Len(t, w.events, 1)
 	require.ErrorContains(t, g.Begin(), "free some space")
 	require.False(t, g.Waits(syscall.ENOSPC))

@@ -20,11 +20,13 @@ func TestReceiverTakesOnce(t *testing.T) {
 		"without":               func(int) uint64 { return 0 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := NewReceiver(&codec.Channel{Topic: "/n"}, Options{Clock: new(bridge.SimTime), Queue: queue.New(1 << 20)})
+			r := NewReceiver(&codec.Channel{Topic: "/n"},
+				Options{Clock: new(bridge.SimTime), Queue: queue.New(1 << 20)})
 			now := time.Now().UnixNano()
 			take := func(publisher byte, from, to int) {
 				for i := from; i <= to; i++ {
-					sample := bridge.Sample{Data: []byte{byte(i)}, Publisher: bridge.GUID{publisher}, Sequence: number(i),
+					sample := bridge.Sample{Data: []byte{byte(i)}, Publisher: bridge.GUID{publisher},
+						Sequence:   number(i),
 						SourceTime: now + int64(i), ReceiveTime: now + int64(i)}
 					r.Take([]bridge.Sample{sample})
 				}
@@ -54,7 +56,8 @@ func TestGapsAreNoted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			events := &accounting.EventLog{}
 			r := NewReceiver(&codec.Channel{Topic: "/n"}, Options{Clock: new(bridge.SimTime), Events: events})
-			sample := bridge.Sample{Data: []byte("x"), Publisher: bridge.GUID{1}, SourceTime: 5e9, ReceiveTime: 6e9, Sequence: 1}
+			sample := bridge.Sample{Data: []byte("x"), Publisher: bridge.GUID{1}, SourceTime: 5e9, ReceiveTime: 6e9,
+				Sequence: 1}
 			pass := func(sent, received time.Duration, n uint64) {
 				sample.SourceTime += int64(sent)
 				sample.ReceiveTime += int64(received)

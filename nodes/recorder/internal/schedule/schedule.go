@@ -29,8 +29,8 @@ type Deadline struct {
 // NewDeadline returns a deadline with the time and mode of a request. It fails for unknown modes.
 func NewDeadline(t builtin_interfaces.Time, mode int32) (Deadline, error) {
 	if mode < 0 || mode >= NumberOfModes {
-		return Deadline{}, fmt.Errorf("unknown mode %d: want 0 for the node's clock, 1 for publish times or 2 for receive "+
-			"times", mode)
+		return Deadline{}, fmt.Errorf("unknown mode %d: want 0 for the node's clock, 1 for publish times or 2 for "+
+			"receive times", mode)
 	}
 	return Deadline{Mode: mode, Time: int64(t.Sec)*1e9 + int64(t.Nanosec)}, nil
 }

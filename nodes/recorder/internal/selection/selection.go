@@ -92,7 +92,8 @@ func New(o *TopicOptions, topics []string, expand func(string) (string, error)) 
 	}{{"topic_types", o.TopicTypes, s.types}, {"exclude_topic_types", o.ExcludeTopicTypes, s.excludedTypes}} {
 		for _, name := range list.from {
 			if !isTypeName(name) {
-				return nil, config.Usagef("%s: %q is no type, want one such as sensor_msgs/msg/Imu", list.parameter, name)
+				return nil, config.Usagef("%s: %q is no type, want one such as sensor_msgs/msg/Imu", list.parameter,
+					name)
 			}
 			list.to[name] = true
 		}

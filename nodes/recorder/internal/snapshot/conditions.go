@@ -35,7 +35,8 @@ func (s *Set) Check(r *intake.Receiver, checks *Checks, strict bool) {
 	for _, wanted := range s.Conditions[c.Topic] {
 		if schema == nil && !wanted.MatchesAny() {
 			*checks = Some
-			s.Warn("condition "+c.Topic, "snapshot_condition: %q cannot be checked on %s: %v", wanted.Text, c.Topic, err)
+			s.Warn("condition "+c.Topic, "snapshot_condition: %q cannot be checked on %s: %v", wanted.Text, c.Topic,
+				err)
 			continue
 		}
 		if d, err := condition.NewDetector(wanted, schema); err != nil {

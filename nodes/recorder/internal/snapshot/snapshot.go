@@ -278,7 +278,8 @@ func (n *Snapshot) noteTrigger() error {
 	reach := n.reach()
 	text := fmt.Sprintf("%s (%v before, %v after)", n.reason(), reach, n.trigger.After)
 	if cut := n.view.Cut(); reach > 0 && cut >= n.trigger.Time-int64(reach) {
-		text += "; " + n.remark("it reaches back %v of %v, as snapshot_size is used up", tenths(n.trigger.Time-cut), reach)
+		text += "; " + n.remark("it reaches back %v of %v, as snapshot_size is used up", tenths(n.trigger.Time-cut),
+			reach)
 	}
 	return n.writeEvent(n.event(text))
 }
@@ -295,7 +296,8 @@ func (n *Snapshot) conclude(until, early int64, missed uint64) error {
 	}
 	note := func(kind string, count uint64, text string) {
 		if err == nil {
-			err = n.writeEvent(codec.Event{Kind: kind, Time: n.logTime, Until: max(n.logTime, n.End), Count: count, Text: text})
+			err = n.writeEvent(codec.Event{Kind: kind, Time: n.logTime, Until: max(n.logTime, n.End), Count: count,
+				Text: text})
 		}
 	}
 	n.set.mu.Lock()

@@ -79,7 +79,8 @@ func TestSlowDisk(t *testing.T) {
 		close(w.let)
 		require.NoError(t, s.End())
 		require.NoError(t, n.err)
-		require.Equal(t, []uint64{1, 2, 3, 4, 5, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99, 100, 101, 102, 103,
+		require.Equal(t, []uint64{1, 2, 3, 4, 5, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99, 100, 101, 102,
+			103,
 			104, 105}, w.numbers)
 		last := w.events[len(w.events)-1]
 		require.Equal(t, codec.EventDrop, last.Kind)

@@ -27,8 +27,8 @@ var ErrInactive = errors.New("nothing is being recorded")
 const (
 	// DiscoveryTime is how long the graph may take to become known; without discovery what it holds then is recorded.
 	DiscoveryTime = 3 * time.Second
-	// updateRest is how often the time that update took passes, at least, before it is called again, so that a large graph
-	// that changes all the time leaves the recorder time to record.
+	// updateRest is how often the time that update took passes, at least, before it is called again, so that a large
+	// graph that changes all the time leaves the recorder time to record.
 	updateRest = 4
 	// overlap is how long a subscription and its successor listen side by side, so that nothing falls between them.
 	overlap = time.Second
@@ -483,8 +483,8 @@ func (s *Set) request(topic string, offers []codec.QoS) codec.QoS {
 	if !ok {
 		var mixed bool
 		if qos, mixed = bridge.AdaptQoS(offers); mixed {
-			s.Warn("mixed "+topic, "%s: its publishers offer different QoS; the subscription uses what all of them offer, "+
-				"so messages may be lost and latched ones missed", topic)
+			s.Warn("mixed "+topic, "%s: its publishers offer different QoS; the subscription uses what all of them "+
+				"offer, so messages may be lost and latched ones missed", topic)
 		}
 	}
 	qos.History, qos.Depth = codec.KeepAll, 0
