@@ -1,5 +1,6 @@
 #include "blob.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,18 @@ static size_t padded(size_t size) { return (size + 3) & ~(size_t)3; }
 // take longer than all copies of it. Size class n holds blocks of POOL_SMALLEST << (n - 1) bytes.
 #define POOL_SMALLEST ((size_t)32 << 10)
 #define POOL_CLASSES 12
-#define POOL_LIMIT ((size_t)64 << 20)
+#define POOL_LIMIT ((size_t)32 << 20)
+
+// Samples are freed by the batch, for which the allocator's defaults are bad: it gives more than 128 kB at the end of its
+// memory back to the system, to have it mapped and cleared again for the next batch, and has large blocks mapped one by
+// one.
+#define KEPT_AT_END (16 << 20)
+#define MAPPED_ALONE (32 << 20)
+
+static void tune_allocator(void) {
+	mallopt(M_TRIM_THRESHOLD, KEPT_AT_END);
+	mallopt(M_MMAP_THRESHOLD, MAPPED_ALONE);
+}
 
 static struct {
 	pthread_mutex_t mutex;
@@ -351,6 +363,8 @@ static const struct ddsi_sertype_ops type_ops = {
 };
 
 struct ddsi_sertype *blob_type(const char *name) {
+	static pthread_once_t tuned = PTHREAD_ONCE_INIT;
+	pthread_once(&tuned, tune_allocator);
 	struct ddsi_sertype *type = calloc(1, sizeof(*type));
 	if (type == NULL)
 		return NULL;
