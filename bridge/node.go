@@ -113,6 +113,13 @@ type CallLister interface {
 	Calls() []Topic
 }
 
+// Deliverer is a Node that knows how far its handlers are.
+type Deliverer interface {
+	// Delivered returns a time in ns since the Unix epoch: handlers have returned from all samples that were received
+	// before. It must not be called after Close.
+	Delivered() int64
+}
+
 // Publisher publishes on one topic.
 type Publisher interface {
 	// Topic returns the full name, after remapping.

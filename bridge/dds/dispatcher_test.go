@@ -77,6 +77,31 @@ func TestDepthWhileAHandlerWaits(t *testing.T) {
 	require.Equal(t, uint64(depth-atOnce), s.Lost())
 }
 
+// Time stands still for Delivered while a handler has samples, and goes on without any.
+func TestDelivered(t *testing.T) {
+	talker, listener := newNode(t, "talker"), newNode(t, "listener")
+	received, goOn := make(chan int64), make(chan struct{})
+	_, err := listener.Subscribe("bytes", bridgetest.BytesType, bridgetest.KeepAll(), func(batch []bridge.Sample) {
+		received <- batch[0].ReceiveTime
+		<-goOn
+	})
+	require.NoError(t, err)
+	p, err := talker.Advertise("bytes", bridgetest.BytesType, bridgetest.KeepAll())
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return p.Subscribers() == 1 }, patience, time.Millisecond)
+	for range 3 {
+		before := time.Now().UnixNano()
+		require.Eventually(t, func() bool { return listener.Delivered() > before }, patience, time.Millisecond)
+		require.NoError(t, p.Publish(bridgetest.Pattern(100, 0)))
+		at, worker := <-received, listener.worker()
+		require.Less(t, listener.Delivered(), at)
+		require.Eventually(t, func() bool { return listener.worker() != worker }, patience, time.Millisecond)
+		require.Less(t, listener.Delivered(), at, "another goroutine waits for samples by now")
+		goOn <- struct{}{}
+		require.Eventually(t, func() bool { return listener.Delivered() > at }, patience, time.Millisecond)
+	}
+}
+
 // worker returns who takes samples for handlers.
 func (n *node) worker() *worker {
 	n.dispatcher.mu.Lock()

@@ -27,6 +27,8 @@ struct queue {
 	struct inbox *first, *last;
 	bool stopped;
 	bool asleep; // who takes waits for something to be in the list
+	int32_t out; // inboxes whose samples are being handled
+	int64_t delivered; // see queue_delivered
 	bool urgent; // while the mutex is held: what is in the list cannot wait for the end of a pause
 
 	// Times are in ns of the monotonic clock.
@@ -237,10 +239,13 @@ static void release(struct delivery *d) {
 }
 
 // handled has the inbox of d listed again if it has more.
-static void handled(struct delivery *d) {
+static void handled(struct queue *q, struct delivery *d) {
 	struct inbox *in = d->inbox;
 	d->inbox = NULL;
-	if (in == NULL || d->end)
+	if (in == NULL)
+		return;
+	q->out--;
+	if (d->end) // it may be freed by now
 		return;
 	in->busy = false;
 	if (in->ring.count > 0 || in->closed)
@@ -261,12 +266,30 @@ void queue_give(struct queue *q, struct delivery *d) {
 		}
 		d->rest = newer; // or rather what is too much
 	}
-	handled(d);
+	handled(q, d);
 	unlock(q);
 	clear(&d->rest);
 }
 
+// Samples have their times a moment before they are stored, which takes longer for a thread that loses its processor then.
+#define STORING DDS_MSECS(5)
+
+// note_delivered is called with the mutex held.
+static void note_delivered(struct queue *q) {
+	if (q->first == NULL && q->out == 0)
+		q->delivered = dds_time() - STORING;
+}
+
+int64_t queue_delivered(struct queue *q) {
+	pthread_mutex_lock(&q->mutex);
+	note_delivered(q);
+	int64_t t = q->delivered;
+	pthread_mutex_unlock(&q->mutex);
+	return t;
+}
+
 static void await(struct queue *q, struct delivery *d) {
+	note_delivered(q);
 	int64_t now = ddsrt_time_monotonic().v, unseen = now - q->yielded;
 	if (unseen > YIELD) {
 		q->yielded = now;
@@ -297,6 +320,7 @@ static void take(struct queue *q, struct delivery *d) {
 	d->rest = in->ring;
 	d->closed = in->closed;
 	in->ring = empty;
+	q->out++;
 	q->taken += d->rest.count;
 }
 
@@ -305,7 +329,7 @@ bool queue_take(struct queue *q, struct delivery *d) {
 	d->yield = false;
 	if (d->rest.count == 0) {
 		pthread_mutex_lock(&q->mutex);
-		handled(d);
+		handled(q, d);
 		while (q->first == NULL && !q->stopped)
 			await(q, d);
 		if (q->first != NULL)

@@ -1,6 +1,7 @@
 package dds
 
 // #include "entity.h"
+// #include "inbox.h"
 // #include <stdlib.h>
 import "C"
 
@@ -360,6 +361,9 @@ func (n *node) Define(typeName string, library *rosidl.Library) error {
 	}
 	return nil
 }
+
+// Delivered implements bridge.Deliverer.
+func (n *node) Delivered() int64 { return int64(C.queue_delivered(n.dispatcher.queue)) }
 
 func (n *node) Close() error {
 	err := n.owned.Close(func() error {

@@ -38,7 +38,8 @@ type Writer struct {
 	Files       split.Limits     // of one file
 	MaxBytes    int64            // of all files, roughly; 0: no limit
 	MaxMessages uint64           // likewise
-	Reorder     time.Duration    // how long messages wait for earlier ones of other topics
+	Reorder     time.Duration    // how long messages wait at most for earlier ones of other topics
+	Delivered   func() int64     // the queue has all that was received before; nil: that is not known
 	SyncAlways  bool             // after each round everything is put on the disk
 	KeepsState  bool             // Output begins further files with the state by itself: nothing is repeated
 
@@ -60,6 +61,7 @@ type Writer struct {
 
 	pending []*queue.Item    // taken from the queue, not yet written
 	sorted  int              // the first so many of them are in order
+	settled int64            // nothing comes any more that was received before
 	held    int64            // their bytes
 	written uint64           // messages
 	payload uint64           // bytes of these
@@ -200,10 +202,18 @@ func (w *Writer) round(stopping bool) (more bool) {
 	w.declareAll()
 	before := w.written
 	for again := true; again && w.broken == nil; again = more && stopping {
-		first := len(w.pending)
-		w.pending = w.queue.Pop(min(batchSize, w.queue.MaxBytes/4), w.pending) // the rest may be dropped for newer ones
+		var delivered int64
+		if w.Delivered != nil {
+			delivered = w.Delivered()
+		}
+		first, held := len(w.pending), w.held
+		batch := min(batchSize, w.queue.MaxBytes/4) // the rest may be dropped for newer ones
+		w.pending = w.queue.Pop(batch, w.pending)
 		for _, it := range w.pending[first:] {
 			w.held += it.Size()
+		}
+		if w.held-held < batch { // the queue is empty
+			w.settled = delivered
 		}
 		more = len(w.pending) > first
 		w.write(stopping && !more)
@@ -243,7 +253,8 @@ func (w *Writer) write(all bool) {
 	for ; n < len(w.pending); n++ {
 		it := w.pending[n]
 		// What waits, for earlier messages or a definition, must not take the memory of messages that come.
-		early := (now-it.ReceiveTime < int64(w.Reorder) || it.Waits(now)) && w.held-bytes <= w.queue.MaxBytes/4
+		early := (it.ReceiveTime >= w.settled && now-it.ReceiveTime < int64(w.Reorder) || it.Waits(now)) &&
+			w.held-bytes <= w.queue.MaxBytes/4
 		if early && !all || !w.prepare(it) || !w.put(it) {
 			break
 		}
