@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"tapedeck/msgs/plural"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/wire"
 )
@@ -48,7 +49,8 @@ func (p *plan) encodePayload(out []byte, d *wire.Decoder, payload []byte) ([]byt
 		err = d.Err() // of a message without fields
 	}
 	if err == nil && d.Remaining() > maxPadding {
-		err = fmt.Errorf("%d bytes are left behind the last field; the payload does not fit the definition", d.Remaining())
+		err = fmt.Errorf("%s left behind the last field; the payload does not fit the definition",
+			plural.Count(d.Remaining(), "byte"))
 	}
 	if err != nil {
 		err = fmt.Errorf("decode %s: %w", p.name, err)

@@ -7,6 +7,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/record"
+	"tapedeck/msgs/plural"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/wire"
 )
@@ -86,7 +87,8 @@ func (p planner) plan(typeName string, d protoreflect.MessageDescriptor) (*plan,
 	}
 	made = &plan{name: m.Name, descriptor: d}
 	if d.Fields().Len() != len(m.Fields) {
-		return nil, fmt.Errorf("%s has %d fields, but %s %d", d.FullName(), d.Fields().Len(), m.Name, len(m.Fields))
+		return nil, fmt.Errorf("%s has %s, but %s %d", d.FullName(), plural.Count(d.Fields().Len(), "field"), m.Name,
+			len(m.Fields))
 	}
 	for i, field := range m.Fields {
 		f := planField{Type: field.Type, name: field.Name}

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"tapedeck/msgs/plural"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/wire"
 )
@@ -189,7 +190,7 @@ func (e *planEncoder) value(f *planField, bits uint64, content []byte) error {
 	switch {
 	case f.bytes && f.Shape == rosidl.Array:
 		if len(content) > f.Length {
-			return fmt.Errorf("%d bytes, but the array has %d", len(content), f.Length)
+			return fmt.Errorf("%s, but the array has %d", plural.Count(len(content), "byte"), f.Length)
 		}
 		wire.EncodeArray(&e.Encoder, content)
 		wire.EncodeArray(&e.Encoder, make([]byte, f.Length-len(content)))
@@ -205,7 +206,8 @@ func (e *planEncoder) value(f *planField, bits uint64, content []byte) error {
 		e.WString(string(content), f.StringBound)
 	default:
 		if f.StringBound > 0 && len(content) > f.StringBound {
-			return fmt.Errorf("string of %d bytes, but at most %d are allowed", len(content), f.StringBound)
+			return fmt.Errorf("string of %s, but at most %d are allowed", plural.Count(len(content), "byte"),
+				f.StringBound)
 		}
 		e.Length(len(content)+1, 0)
 		wire.EncodeArray(&e.Encoder, content)
@@ -237,7 +239,7 @@ func (e *planEncoder) number(f *planField, bits uint64) error {
 		e.Uint64(bits)
 	}
 	if !fits {
-		return fmt.Errorf("%d is too large for %d bytes", v, f.width)
+		return fmt.Errorf("%d is too large for %s", v, plural.Count(f.width, "byte"))
 	}
 	return nil
 }
@@ -266,7 +268,7 @@ func (e *planEncoder) list(f *planField, s slot, b []byte) error {
 	}
 	switch {
 	case (f.Length > 0 || f.Shape == rosidl.Array) && length > f.Length:
-		return fmt.Errorf("%d elements, but at most %d are allowed", length, f.Length)
+		return fmt.Errorf("%s, but at most %d are allowed", plural.Count(length, "element"), f.Length)
 	case f.Shape == rosidl.Sequence:
 		binary.LittleEndian.PutUint32(e.Bytes()[at:], uint32(length))
 		return nil
@@ -283,7 +285,7 @@ func (e *planEncoder) list(f *planField, s slot, b []byte) error {
 func (e *planEncoder) packed(f *planField, b []byte) (length int, err error) {
 	if len(b) > 0 && f.wire != protowire.VarintType {
 		if len(b)%f.width != 0 {
-			return 0, fmt.Errorf("%d bytes are no numbers of %d", len(b), f.width)
+			return 0, fmt.Errorf("%s cannot be numbers of %d", plural.Count(len(b), "byte"), f.width)
 		}
 		e.Raw(f.width, b)
 		return len(b) / f.width, nil

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"tapedeck/codec/cdr"
+	"tapedeck/msgs/plural"
 	"tapedeck/msgs/sensor_msgs"
 )
 
@@ -157,8 +158,8 @@ func (c *clouds) layOut() error {
 		}
 		size := pointDatatypes[f.Datatype].size
 		if uint64(f.Offset)+uint64(size) > uint64(c.cloud.PointStep) {
-			return fmt.Errorf("field %s of %d bytes at %d lies outside of the point, which has %d", f.Name, size, f.Offset,
-				c.cloud.PointStep)
+			return fmt.Errorf("field %s of %s at %d lies outside of the point, which has %d", f.Name,
+				plural.Count(size, "byte"), f.Offset, c.cloud.PointStep)
 		}
 		tag := protowire.AppendVarint(nil, to.tag)
 		c.columns = append(c.columns, column{to, int(f.Offset), f.Datatype, tag})
@@ -176,8 +177,8 @@ func (c *clouds) points(out *[]byte) error {
 	row := max(uint64(m.RowStep), uint64(m.Width)*uint64(m.PointStep)) // some drivers leave RowStep 0
 	if m.PointStep == 0 || row > uint64(len(m.Data)) ||
 		uint64(m.Height-1) > (uint64(len(m.Data))-uint64(m.Width)*uint64(m.PointStep))/row {
-		return fmt.Errorf("%d bytes are too few for %d rows of %d points of %d bytes", len(m.Data), m.Height, m.Width,
-			m.PointStep)
+		return fmt.Errorf("%s cannot hold %s of %s of %s", plural.Count(len(m.Data), "byte"),
+			plural.Count(m.Height, "row"), plural.Count(m.Width, "point"), plural.Count(m.PointStep, "byte"))
 	}
 	for _, lost := range c.lost {
 		c.lose(true, lost)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tapedeck/bridge"
+	"tapedeck/msgs/plural"
 	"tapedeck/msgs/wire"
 )
 
@@ -46,7 +47,8 @@ func cutCallHeader(data []byte) (h callHeader, message []byte, err error) {
 // addCallHeader returns the payload of a message with a header.
 func addCallHeader(h callHeader, message []byte) ([]byte, error) {
 	if len(message) < wire.HeaderSize {
-		return nil, fmt.Errorf("the message has %d bytes, not even those of its encapsulation header", len(message))
+		return nil, fmt.Errorf("the message has %s, not even those of its encapsulation header",
+			plural.Count(len(message), "byte"))
 	}
 	order := byteOrder(message)
 	data := make([]byte, wire.HeaderSize+callHeaderSize, len(message)+callHeaderSize)

@@ -14,6 +14,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/bridge/internal/endpoints"
 	"tapedeck/codec"
+	"tapedeck/msgs/plural"
 )
 
 var errClosed = endpoints.ErrClosed
@@ -78,7 +79,8 @@ func (w *writer) next() int64 {
 
 func (w *writer) send(data []byte, borrowers *atomic.Int32, sourceTime int64, related *C.struct_identity) error {
 	if len(data) < 4 {
-		return fmt.Errorf("the payload has %d bytes, not even those of its encapsulation header", len(data))
+		return fmt.Errorf("the payload has %s, not even those of its encapsulation header",
+			plural.Count(len(data), "byte"))
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

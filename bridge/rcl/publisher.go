@@ -17,6 +17,7 @@ import (
 	"github.com/tiiuae/rclgo/pkg/rclgo"
 
 	"tapedeck/codec"
+	"tapedeck/msgs/plural"
 )
 
 // publisher implements bridge.Publisher.
@@ -61,8 +62,8 @@ const ackPause = 50 * time.Millisecond
 
 func (p *publisher) Publish(data []byte) error {
 	if len(data) < 4 {
-		return fmt.Errorf("publish on %s: the payload has %d bytes, not even those of its encapsulation header", p.topic,
-			len(data))
+		return fmt.Errorf("publish on %s: the payload has %s, not even those of its encapsulation header", p.topic,
+			plural.Count(len(data), "byte"))
 	}
 	p.using.RLock()
 	defer p.using.RUnlock()

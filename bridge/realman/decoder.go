@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"tapedeck/codec/align"
+	"tapedeck/msgs/plural"
 )
 
 const (
@@ -211,7 +212,7 @@ func (d *decoder) scaled(field string, n *numbers, least, most int, u unit, limi
 		if most > least {
 			want = fmt.Sprintf("%d to %d", least, most)
 		}
-		d.fail(field, "has %d numbers, want %s", n.n, want)
+		d.fail(field, "has %s, want %s", plural.Count(n.n, "number"), want)
 		return nil
 	}
 	for i := range list {

@@ -328,7 +328,7 @@ func TestBadObjects(t *testing.T) {
 		`"joint_degree": joint has 8 numbers, want 6 to 7`:                               six(`[1,2,3,4,5,6,7,8]`),
 		`"joint_degree": joint has more than 24 numbers`: six(`[` + strings.Repeat("1,",
 			30) + `1]`),
-		`"joint_degree": joint has 1 numbers, want 6 to 7`:                                     six(`5`),
+		`"joint_degree": joint has 1 number, want 6 to 7`:                                      six(`5`),
 		`"joint_degree": joint has "\"a\"", want a number`:                                     six(`["a",2,3,4,5,6]`),
 		`"joint_degree": joint has "null", want a number`:                                      six(`[null,2,3,4,5,6]`),
 		`"joint_degree": joint has "\"NaN\"", want a finite number`:                            six(`["NaN",2,3,4,5,6]`),

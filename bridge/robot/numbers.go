@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tapedeck/codec/cdr"
+	"tapedeck/msgs/plural"
 	"tapedeck/msgs/rosidl"
 )
 
@@ -88,7 +89,7 @@ func (n *numbers) get(payload []byte, values []float64, names []string) ([]float
 	}
 	labels := v.([]string)
 	if got := len(values) - before; got != len(labels) && got != 0 {
-		return values, names, fmt.Errorf("%d names and %d numbers in %s", len(labels), got, n.name)
+		return values, names, fmt.Errorf("%s and %s in %s", plural.Count(len(labels), "name"), plural.Count(got, "number"), n.name)
 	} else if got == 0 {
 		return values, names, errNone
 	}

@@ -9,6 +9,7 @@ import (
 	"tapedeck/codec/cdr"
 	"tapedeck/codec/episode"
 	"tapedeck/codec/pixel"
+	"tapedeck/msgs/plural"
 	"tapedeck/msgs/rosidl"
 )
 
@@ -89,7 +90,8 @@ func (p *picture) frame(payload []byte) (f episode.Frame, err error) {
 		return f, fmt.Errorf("the image of %d × %d pixels is empty", f.Width, f.Height)
 	}
 	if int64(f.Step)*int64(f.Height) > int64(len(f.Data)) {
-		return f, fmt.Errorf("%d rows of %d bytes need more than the %d bytes of data", f.Height, f.Step, len(f.Data))
+		return f, fmt.Errorf("%s of data cannot hold %s of %d", plural.Count(len(f.Data), "byte"),
+			plural.Count(f.Height, "row"), f.Step)
 	}
 	if p.bigEndian != nil && strings.Contains(f.Encoding, "16") {
 		if big := text(p.bigEndian); err == nil && big != "0" && big != "false" {

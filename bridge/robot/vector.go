@@ -10,6 +10,7 @@ import (
 	"tapedeck/codec/align"
 	"tapedeck/codec/cdr"
 	"tapedeck/codec/episode"
+	"tapedeck/msgs/plural"
 	"tapedeck/msgs/rosidl"
 )
 
@@ -147,7 +148,7 @@ func (v *vector) label(fields []*numbers) error {
 	}
 	if names := v.stream.Names; names != nil {
 		if n != len(names) {
-			return fmt.Errorf("%d numbers and %d names for them", n, len(names))
+			return fmt.Errorf("%s and %s for them", plural.Count(n, "number"), plural.Count(len(names), "name"))
 		}
 		for _, name := range names {
 			label, _, _ := strings.Cut(name, ":")

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"tapedeck/msgs/plural"
 )
 
 var le = binary.LittleEndian
@@ -42,7 +44,8 @@ func toCDR(dst, src []byte, steps []step) ([]byte, uint64, error) {
 func fromCDR(dst, src []byte, steps []step) ([]byte, uint64, error) {
 	switch {
 	case len(src) < cdrHeader:
-		return dst[:0], 0, fmt.Errorf("payload of %d bytes is too short for the 4-byte CDR header", len(src))
+		return dst[:0], 0, fmt.Errorf("payload of %s is too short for the 4-byte CDR header",
+			plural.Count(len(src), "byte"))
 	case src[0] != 0 || src[1] != 1:
 		return dst[:0], 0, fmt.Errorf("CDR header % x; only little-endian plain CDR is understood", src[:cdrHeader])
 	}
@@ -53,7 +56,8 @@ func fromCDR(dst, src []byte, steps []step) ([]byte, uint64, error) {
 func (p *payload) translate(steps []step, padding int) ([]byte, uint64, error) {
 	err := p.run(steps)
 	if left := len(p.src) - p.pos; err == nil && left > padding {
-		err = fmt.Errorf("%d bytes are left behind the last field; the payload does not fit the definition", left)
+		err = fmt.Errorf("%s left behind the last field; the payload does not fit the definition",
+			plural.Count(left, "byte"))
 	}
 	return p.out, p.lost, err
 }
@@ -169,8 +173,8 @@ func (p *payload) length(least, bound int) (int, error) {
 	case least == 0 && n > maxEmpty:
 		return 0, fmt.Errorf("a sequence of %d messages without fields; at most %d are possible", n, maxEmpty)
 	case least > 0 && uint64(n) > uint64(left/least):
-		return 0, fmt.Errorf("%d elements of %d bytes or more, but only %d bytes are left; the payload does not fit the "+
-			"definition", n, least, left)
+		return 0, fmt.Errorf("%s of %s or more, but only %s left; the payload does not fit the definition",
+			plural.Count(n, "element"), plural.Count(least, "byte"), plural.Count(left, "byte"))
 	case p.toROS2 && bound > 0 && uint64(n) > uint64(bound):
 		return 0, fmt.Errorf("%d elements, but in ROS 2 there are at most %d", n, bound)
 	}

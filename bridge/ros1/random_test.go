@@ -241,9 +241,9 @@ func TestPayloads(t *testing.T) {
 				require.Error(t, err, name)
 			}
 			_, _, err = toCDR(nil, append(bytes.Clone(g.payload), 0), two.steps)
-			require.ErrorContains(t, err, "1 bytes are left behind the last field", name)
+			require.ErrorContains(t, err, "1 byte left behind the last field", name)
 			_, _, err = fromCDR(nil, append(bytes.Clone(want), make([]byte, 8)...), two.steps)
-			require.ErrorContains(t, err, "8 bytes are left behind the last field", name)
+			require.ErrorContains(t, err, "8 bytes left behind the last field", name)
 		}
 	}
 }

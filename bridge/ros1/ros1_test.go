@@ -319,7 +319,7 @@ func TestErrors(t *testing.T) {
 	_, _, err = toCDR(nil, make([]byte, 10), two.steps)
 	require.EqualError(t, err, "stamp: the payload ends too early; it does not fit the definition")
 	_, _, err = toCDR(nil, append(make([]byte, 12), 255, 255, 255, 255, 0), two.steps)
-	require.EqualError(t, err, "frame_id: 4294967295 elements of 1 bytes or more, but only 1 bytes are left; the "+
+	require.EqualError(t, err, "frame_id: 4294967295 elements of 1 byte or more, but only 1 byte left; the "+
 		"payload does not fit the definition")
 	_, _, err = fromCDR(nil, []byte{0, 0, 0, 0, 1}, two.steps)
 	require.ErrorContains(t, err, "only little-endian plain CDR")

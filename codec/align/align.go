@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"tapedeck/msgs/plural"
 )
 
 // Streams are the inputs of Align.
@@ -143,7 +145,7 @@ func (a *aligner) table(points []int64) (*Table, error) {
 		finish(x, t.Commands[i])
 	}
 	if kept < 2 {
-		return nil, fmt.Errorf("of %s only %d are left, at least 2 are needed: %s", count(n, "row"), kept, t.Report.losses())
+		return nil, fmt.Errorf("of %s only %d are left, at least 2 are needed: %s", plural.Count(n, "row"), kept, t.Report.losses())
 	}
 	return t, nil
 }

@@ -103,7 +103,7 @@ func TestNothing(t *testing.T) {
 		{
 			"numbers are missing", Streams{Cameras: []*Track{camera},
 				Vectors: []*Vector{{Name: "v", Columns: make([]Column, 2), Stamps: make([]int64, 3), Values: make([]float64, 5)}}},
-			Options{}, "stream v has 5 numbers; 3 samples of 2 columns need 6",
+			Options{}, "stream v has 5 numbers for 3 samples of 2 columns, want 6",
 		},
 		{
 			"columns are missing", Streams{Cameras: []*Track{camera},

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"tapedeck/msgs/plural"
 )
 
 // Reasons why rows are dropped, in StreamReport.Dropped. Files keep them in these words; people read those of
@@ -89,16 +91,16 @@ func (s *StreamReport) drop(why string) {
 // String returns a few lines of text.
 func (r *Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s of %d", count(r.Rows, "row"), r.Points)
+	fmt.Fprintf(&b, "%s of %d", plural.Count(r.Rows, "row"), r.Points)
 	if r.Dropped > 0 {
 		fmt.Fprintf(&b, ", %d dropped", r.Dropped)
 	}
 	if r.Holes > 0 {
-		fmt.Fprintf(&b, ", %s", count(r.Holes, "hole"))
+		fmt.Fprintf(&b, ", %s", plural.Count(r.Holes, "hole"))
 	}
 	b.WriteByte('\n')
 	for _, c := range r.Cameras {
-		notes := append([]string{count(c.Samples, "frame"), count(c.Used, "used")}, c.notes()...)
+		notes := append([]string{plural.Count(c.Samples, "frame"), fmt.Sprintf("%d used", c.Used)}, c.notes()...)
 		if c.Used > 0 {
 			notes = append(notes, fmt.Sprintf("worst skew %v of %v", time.Duration(c.WorstSkew), duration(c.MaxSkew)))
 		}
@@ -107,10 +109,10 @@ func (r *Report) String() string {
 		fmt.Fprintf(&b, "  %s: %s\n", c.Name, strings.Join(notes, ", "))
 	}
 	for _, v := range r.Vectors {
-		notes := append([]string{count(v.Samples, "sample")}, v.notes()...)
+		notes := append([]string{plural.Count(v.Samples, "sample")}, v.notes()...)
 		notes = note(notes, v.Carried, "missing value carried over", "missing values carried over")
 		if v.Gaps > 0 {
-			notes = append(notes, fmt.Sprintf("%s over %v, the longest %v", count(v.Gaps, "gap"), duration(v.MaxGap),
+			notes = append(notes, fmt.Sprintf("%s over %v, the longest %v", plural.Count(v.Gaps, "gap"), duration(v.MaxGap),
 				time.Duration(v.LongestGap)))
 		}
 		notes = note(notes, v.NaN, "row with NaN", "rows with NaN")
@@ -133,7 +135,7 @@ func (s *StreamReport) notes() []string {
 func (s *StreamReport) losses() []string {
 	var losses []string
 	for why, n := range s.Dropped {
-		losses = append(losses, fmt.Sprintf("%s dropped: %s", count(n, "row"), ReasonText(why)))
+		losses = append(losses, fmt.Sprintf("%s dropped: %s", plural.Count(n, "row"), ReasonText(why)))
 	}
 	slices.Sort(losses)
 	return losses
@@ -164,14 +166,6 @@ func note(notes []string, n int, one, many string) []string {
 		return append(notes, "1 "+one)
 	}
 	return append(notes, fmt.Sprintf("%d %s", n, many))
-}
-
-// count returns "1 row" or "2 rows"; "used" has no plural.
-func count(n int, what string) string {
-	if n != 1 && what != "used" {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
 }
 
 // duration returns ns as text.

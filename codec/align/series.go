@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"tapedeck/msgs/plural"
 )
 
 const (
@@ -36,8 +38,8 @@ type series struct {
 func newSeries(v *Vector, o *Options, command bool) (*series, error) {
 	width := len(v.Columns)
 	if len(v.Values) != len(v.Stamps)*width {
-		return nil, fmt.Errorf("stream %s has %d numbers; %d samples of %d columns need %d", v.Name, len(v.Values),
-			len(v.Stamps), width, len(v.Stamps)*width)
+		return nil, fmt.Errorf("stream %s has %s for %s of %s, want %d", v.Name, plural.Count(len(v.Values), "number"),
+			plural.Count(len(v.Stamps), "sample"), plural.Count(width, "column"), len(v.Stamps)*width)
 	}
 	s := &series{vector: v, optional: named(o.Optional, v.Name, v.Topic), asOf: o.Causal || command, forever: command,
 		at: -1}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"tapedeck/msgs/plural"
 )
 
 // errShort is the error for data of a packet that end within a field.
@@ -184,7 +186,8 @@ func (c *Coder) checked(n int, v int64, size int) int {
 	case c.err != nil:
 		return 0
 	case v*int64(size) > int64(len(c.data)):
-		c.err = fmt.Errorf("a list of %d elements does not fit into %d bytes", v, len(c.data))
+		c.err = fmt.Errorf("a list of %s does not fit into %s", plural.Count(v, "element"),
+			plural.Count(len(c.data), "byte"))
 		return 0
 	}
 	return int(v)

@@ -1,6 +1,10 @@
 package carla
 
-import "fmt"
+import (
+	"fmt"
+
+	"tapedeck/msgs/plural"
+)
 
 // Decoder decodes packets. It reuses values: a Body is valid until the next packet of its id is decoded.
 type Decoder struct {
@@ -27,7 +31,7 @@ func (d *Decoder) Decode(k Packet) (Body, error) {
 		b, err = d.decode(d.Profile, k)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: packet %d of %d bytes: %w", ErrDamaged, k.ID, len(k.Data), err)
+		return nil, fmt.Errorf("%w: packet %d of %s: %w", ErrDamaged, k.ID, plural.Count(len(k.Data), "byte"), err)
 	}
 	return b, nil
 }

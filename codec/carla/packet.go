@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"tapedeck/msgs/plural"
 )
 
 // packetHead is the size of a packet's id and size.
@@ -48,8 +50,8 @@ func NextPacket(frame []byte) (k Packet, rest []byte, err error) {
 	}
 	size := binary.LittleEndian.Uint32(frame[1:])
 	if uint64(size) > uint64(len(frame)-packetHead) {
-		return Packet{}, nil, fmt.Errorf("%w: packet %d has %d bytes, only %d are there", ErrDamaged,
-			frame[0], size, len(frame)-packetHead)
+		return Packet{}, nil, fmt.Errorf("%w: packet %d has %s, only %d are there", ErrDamaged, frame[0],
+			plural.Count(size, "byte"), len(frame)-packetHead)
 	}
 	end := packetHead + int(size)
 	return Packet{frame[0], frame[packetHead:end:end]}, frame[end:], nil

@@ -9,6 +9,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/internal/chunked"
+	"tapedeck/msgs/plural"
 )
 
 const (
@@ -57,11 +58,12 @@ func (w *walker) next() (frame, error) {
 		id, data := b[size], int64(binary.LittleEndian.Uint32(b[size+1:]))
 		switch {
 		case id == IDFrameStart && data != frameStartSize:
-			problem = fmt.Sprintf("FrameStart has %d bytes instead of %d", data, frameStartSize)
+			problem = fmt.Sprintf("FrameStart has %s instead of %d", plural.Count(data, "byte"), frameStartSize)
 		case id == IDFrameStart && started:
 			return w.found(f, size)
 		case packetHead+data > left:
-			problem = fmt.Sprintf("packet %d has %d bytes, only %d are there", id, data, left-packetHead)
+			problem = fmt.Sprintf("packet %d has %s, only %d are there", id, plural.Count(data, "byte"),
+				left-packetHead)
 		case int64(size)+data > maxFrame:
 			problem = fmt.Sprintf("a frame has more than %d bytes", maxFrame)
 		}

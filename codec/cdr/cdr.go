@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"tapedeck/msgs"
+	"tapedeck/msgs/plural"
 	"tapedeck/msgs/wire"
 )
 
@@ -62,7 +63,8 @@ func Unmarshal(payload []byte, m msgs.Message) error {
 // finish returns the error of d, or one if more than padding is left.
 func finish(d *wire.Decoder) error {
 	if d.Err() == nil && d.Remaining() > maxPadding {
-		return fmt.Errorf("%d bytes are left behind the last field; the payload does not fit the definition", d.Remaining())
+		return fmt.Errorf("%s left behind the last field; the payload does not fit the definition",
+			plural.Count(d.Remaining(), "byte"))
 	}
 	return d.Err()
 }

@@ -138,7 +138,7 @@ func TestUnmarshalError(t *testing.T) {
 	require.NoError(t, err)
 	var m sensor_msgs.Imu
 	require.ErrorContains(t, Unmarshal(append(payload, make([]byte, 8)...), &m),
-		"decode sensor_msgs/msg/Imu: 8 bytes are left behind the last field")
+		"decode sensor_msgs/msg/Imu: 8 bytes left behind the last field")
 	require.ErrorContains(t, Unmarshal(payload[:100], &m), "decode sensor_msgs/msg/Imu: offset")
 	require.ErrorContains(t, Unmarshal(nil, &m), "decode sensor_msgs/msg/Imu: payload of 0 bytes")
 	var d rcl_interfaces.ParameterDescriptor

@@ -3,6 +3,7 @@ package cdr
 import (
 	"fmt"
 
+	"tapedeck/msgs/plural"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/wire"
 )
@@ -143,7 +144,8 @@ func (f *field) count(d *wire.Decoder) int {
 		return d.Length(f.least, f.Length)
 	case rosidl.Array:
 		if f.Length > d.Remaining()/f.least {
-			d.Fail("array of %d elements of %d bytes or more, but only %d bytes are left", f.Length, f.least, d.Remaining())
+			d.Fail("array of %s of %s or more, but only %s left", plural.Count(f.Length, "element"),
+				plural.Count(f.least, "byte"), plural.Count(d.Remaining(), "byte"))
 			return 0
 		}
 		return f.Length

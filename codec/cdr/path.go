@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tapedeck/msgs/plural"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/wire"
 )
@@ -74,7 +75,7 @@ func (p *Path) enter(part string) error {
 		return fmt.Errorf("%s is not an array", name)
 	}
 	if f.Length > 0 && n >= uint64(f.Length) {
-		return fmt.Errorf("%s has at most %d elements", name, f.Length)
+		return fmt.Errorf("%s has at most %s", name, plural.Count(f.Length, "element"))
 	}
 	p.steps = append(p.steps, step{of: f, index: int(n)})
 	p.target.Shape, p.target.Length = rosidl.Single, 0
@@ -165,7 +166,7 @@ func (p *Path) find(d *wire.Decoder, payload []byte) int {
 		if n := s.of.count(d); s.index < n {
 			s.of.skip(d, s.index)
 		} else {
-			d.Fail("%s has %d elements, no [%d]", s.of.name, n, s.index)
+			d.Fail("%s has %s, no [%d]", s.of.name, plural.Count(n, "element"), s.index)
 		}
 	}
 	align := p.target.align

@@ -3,6 +3,7 @@ package cdr
 import (
 	"fmt"
 
+	"tapedeck/msgs/plural"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/wire"
 )
@@ -64,7 +65,7 @@ func elements[T any](f *field, v any) ([]T, error) {
 		return nil, fmt.Errorf("value is %T, not %T", v, many)
 	}
 	if f.Shape == rosidl.Array && len(many) != n {
-		return nil, fmt.Errorf("value has %d elements, but the array %d", len(many), n)
+		return nil, fmt.Errorf("value has %s, but the array %d", plural.Count(len(many), "element"), n)
 	}
 	return many, nil
 }

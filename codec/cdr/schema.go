@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"tapedeck/msgs"
+	"tapedeck/msgs/plural"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/wire"
 )
@@ -55,7 +56,7 @@ func (s *Schema) Encode(m *Struct) ([]byte, error) {
 
 func (l *layout) decode(d *wire.Decoder) (*Struct, error) {
 	if l.least > d.Remaining() {
-		d.Fail("%s takes %d bytes or more, but only %d are left", l.name, l.least, d.Remaining())
+		d.Fail("%s takes %s or more, but only %d are left", l.name, plural.Count(l.least, "byte"), d.Remaining())
 	}
 	if d.Err() != nil {
 		return nil, d.Err()

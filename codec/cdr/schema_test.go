@@ -110,7 +110,7 @@ func TestSchemaRoundTrip(t *testing.T) {
 				require.Error(t, err)
 			}
 			_, err = s.Decode(append(payload, make([]byte, 8)...))
-			require.ErrorContains(t, err, "8 bytes are left behind the last field")
+			require.ErrorContains(t, err, "8 bytes left behind the last field")
 		})
 	}
 }
@@ -158,7 +158,7 @@ func TestSchemaEncodeError(t *testing.T) {
 		"inners: value is *cdr.Struct, not []*cdr.Struct":              {"inners", inner(1, 0)},
 		"inners[1].a: value is bool, not uint8": {"inners",
 			[]*Struct{inner(1, 0), inner(1, 0).with("a", true)}},
-		"pair: value has 1 elements, but the array 2": {"pair", []*Struct{inner(1, 0)}},
+		"pair: value has 1 element, but the array 2": {"pair", []*Struct{inner(1, 0)}},
 		"empty: p/msg/Empty has no field structure_needs_at_least_one_member": {"empty",
 			&Struct{Fields: []Field{{"structure_needs_at_least_one_member", uint8(0)}}}},
 	} {
@@ -186,7 +186,7 @@ func TestSchemaDecodeError(t *testing.T) {
 		"padding counts": {"p/msg/Inner", "00010000 01 000000 00000000 0000",
 			"decode p/msg/Inner: b: offset 5: 8 bytes expected, 2 are left"},
 		"huge count": {"p/msg/Deep", "00010000 ffffffff" + strings.Repeat("00", 40),
-			"decode p/msg/Deep: list: offset 8: sequence of 4294967295 elements of 21 bytes or more, but only 40 bytes are " +
+			"decode p/msg/Deep: list: offset 8: sequence of 4294967295 elements of 21 bytes or more, but only 40 bytes " +
 				"left"},
 		"path": {"p/msg/Deep", "00010000 02000000" +
 			"00000000 00000000 00000000 01 00000000000000 000000000000f03f 50000000" + strings.Repeat("00", 40),
@@ -378,9 +378,9 @@ func TestPatchError(t *testing.T) {
 		"text":   {"x", "patch p/msg/All.text: its size is not fixed"},
 		"data":   {[]uint8{1, 2}, "its size is not fixed"},
 		"stamp":  {int64(1), "value is int64, not *cdr.Struct"},
-		"shorts": {[]int16{1}, "value has 1 elements, but the array 3"},
+		"shorts": {[]int16{1}, "value has 1 element, but the array 3"},
 		"f64":    {"x", "value is string, not float64"},
-		"pair":   {[]*Struct{inner(1, 1)}, "value has 1 elements"},
+		"pair":   {[]*Struct{inner(1, 1)}, "value has 1 element"},
 	} {
 		p, err := s.Path(path)
 		require.NoError(t, err)

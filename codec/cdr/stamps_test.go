@@ -181,7 +181,7 @@ func TestStampsError(t *testing.T) {
 	for payload, want := range map[string]string{
 		"":                  "find stamps of tf2_msgs/msg/TFMessage: payload of 0 bytes",
 		"00070000 00000000": "names XCDR2",
-		"00010000 ffffffff": "sequence of 4294967295 elements of 72 bytes or more, but only 0 bytes are left",
+		"00010000 ffffffff": "sequence of 4294967295 elements of 72 bytes or more, but only 0 bytes left",
 		"00010000 01000000 01000000 02000000 ffffffff" + strings.Repeat("00", 64): "string of 4294967295 bytes",
 	} {
 		_, _, err := s.First(unhex(t, payload))

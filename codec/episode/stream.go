@@ -13,6 +13,7 @@ import (
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/geometry_msgs"
+	"tapedeck/msgs/plural"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
 )
@@ -62,8 +63,8 @@ func (c channels) streams(e *Episode) ([]*stream, error) {
 	for _, a := range e.Arms {
 		for _, v := range a.Vectors() {
 			if v != nil && len(v.Values) != len(v.Stamps)*len(v.Columns) {
-				return nil, fmt.Errorf("stream %s has %d numbers for %d samples of %d columns", v.Name, len(v.Values),
-					len(v.Stamps), len(v.Columns))
+				return nil, fmt.Errorf("stream %s has %s for %s of %s", v.Name, plural.Count(len(v.Values), "number"),
+					plural.Count(len(v.Stamps), "sample"), plural.Count(len(v.Columns), "column"))
 			}
 		}
 		name := "/" + topicName(a.Name)

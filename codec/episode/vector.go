@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tapedeck/codec/align"
+	"tapedeck/msgs/plural"
 )
 
 // QPos returns the positions of all arms in one vector: for each arm its joints in rad, then the opening of its
@@ -169,7 +170,7 @@ func (a *ArmRows) positions(joint, gripper *align.Rows) ([]part, error) {
 // match returns for each joint the index of its column among others: by name if all names match, else by position.
 func match(joints []align.Column, what string, others []align.Column) ([]int, error) {
 	if len(joints) != len(others) {
-		return nil, fmt.Errorf("%d joints, but %s of %d", len(joints), what, len(others))
+		return nil, fmt.Errorf("%s, but %s of %d", plural.Count(len(joints), "joint"), what, len(others))
 	}
 	named, placed := make([]int, len(joints)), make([]int, len(joints))
 	for i, joint := range joints {

@@ -14,6 +14,7 @@ import (
 
 	"tapedeck/codec/episode"
 	"tapedeck/codec/hdf5/internal/h5"
+	"tapedeck/msgs/plural"
 )
 
 // Limits of the frames of a camera in memory.
@@ -127,7 +128,7 @@ func (w *episodeWriter) camera(i int, name string, black size) (size, error) {
 // indices writes the index and time of each row's frame.
 func (w *episodeWriter) indices(name string, c *episode.Camera, frames []int) error {
 	if len(frames) != w.n {
-		return fmt.Errorf("frames for %d rows, want %d", len(frames), w.n)
+		return fmt.Errorf("frames for %s, want %d", plural.Count(len(frames), "row"), w.n)
 	}
 	index, stamps, exact, valid := make([]int64, w.n), make([]float64, w.n), make([]int64, w.n), make([]uint8, w.n)
 	distinct, last := 0, -1

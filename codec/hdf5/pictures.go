@@ -15,6 +15,7 @@ import (
 	"tapedeck/codec/episode"
 	"tapedeck/codec/hdf5/internal/h5"
 	"tapedeck/codec/pixel"
+	"tapedeck/msgs/plural"
 )
 
 // pictures are the images of a camera in a file.
@@ -131,8 +132,8 @@ func (p *pictures) camera(stamps []int64, devices map[string]json.RawMessage) (*
 		return nil, err
 	}
 	if index != nil && len(index) < len(stamps) || taken != nil && len(taken) < len(stamps) {
-		return nil, fmt.Errorf("%s: %d indices and %d times of images for %d rows", p.path, len(index),
-			len(taken), len(stamps))
+		return nil, fmt.Errorf("%s: %d indices and %s of images for %s", p.path, len(index),
+			plural.Count(len(taken), "time"), plural.Count(len(stamps), "row"))
 	}
 	var rows []int
 	last := int64(-1)
@@ -181,8 +182,8 @@ func (p *pictures) open() (*frames, error) {
 		f.pixels = "16UC1"
 	default:
 		set.Close()
-		return nil, fmt.Errorf("%s: %v elements of %d bytes are no known kind of images", p.path, set.Dims,
-			set.Size)
+		return nil, fmt.Errorf("%s: %v elements of %s are no known kind of images", p.path, set.Dims,
+			plural.Count(set.Size, "byte"))
 	}
 	return f, nil
 }

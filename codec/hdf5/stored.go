@@ -12,6 +12,7 @@ import (
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
 	"tapedeck/codec/hdf5/internal/h5"
+	"tapedeck/msgs/plural"
 )
 
 // period is the time between rows without times, in ns, as in ALOHA.
@@ -55,8 +56,8 @@ func (s *source) episode(root string) (*stored, error) {
 	}
 	for path, n := range lengths {
 		if n > e.rows {
-			s.damage = append(s.damage, fmt.Errorf("read %s: %s of %s has %d rows, others only %d, which are read", s.path, path,
-				at, n, e.rows))
+			s.damage = append(s.damage, fmt.Errorf("read %s: %s of %s has %s, others only %d, which are read", s.path,
+				path, at, plural.Count(n, "row"), e.rows))
 		}
 	}
 	slices.SortFunc(s.damage, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })

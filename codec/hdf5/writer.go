@@ -18,6 +18,7 @@ import (
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
 	"tapedeck/codec/hdf5/internal/h5"
+	"tapedeck/msgs/plural"
 )
 
 // version is EasyTeleop's version of the layout.
@@ -230,18 +231,18 @@ func (w *Writer) verify(path string) error {
 		return err
 	}
 	if len(episodes) != len(w.episodes) {
-		return fmt.Errorf("%d episodes, want %d", len(episodes), len(w.episodes))
+		return fmt.Errorf("%s, want %d", plural.Count(len(episodes), "episode"), len(w.episodes))
 	}
 	for i, e := range episodes {
 		want := w.episodes[i]
 		if e.rows != want.rows || len(e.Cameras) != len(want.cameras) {
-			return fmt.Errorf("%s: %d rows, want %d; %d cameras, want %d", e.root, e.rows, want.rows, len(e.Cameras),
-				len(want.cameras))
+			return fmt.Errorf("%s: %s, want %d; %s, want %d", e.root, plural.Count(e.rows, "row"), want.rows,
+				plural.Count(len(e.Cameras), "camera"), len(want.cameras))
 		}
 		for _, c := range e.Cameras {
 			n, ok := want.cameras[c.Name]
 			if !ok || len(c.Stamps) != n {
-				return fmt.Errorf("%s: %d frames of %s, want %d", e.root, len(c.Stamps), c.Name, n)
+				return fmt.Errorf("%s: %s of %s, want %d", e.root, plural.Count(len(c.Stamps), "frame"), c.Name, n)
 			}
 			last := []int{n - 1}
 			if err := c.EachFrame(last, func(int, *episode.Frame) error { return nil }); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"tapedeck/codec"
+	"tapedeck/msgs/plural"
 )
 
 // tableReader reads a Parquet file.
@@ -122,19 +123,20 @@ func (t *tableReader) numbers(name string, width int) ([]float64, error) {
 	err := t.scan(leaf, func(v parquet.Value, begins bool) error {
 		if begins {
 			if len(all) != rows*width {
-				return fmt.Errorf("column %s: row %d does not have %d numbers", name, rows-1, width)
+				return fmt.Errorf("column %s: row %d does not have %s", name, rows-1, plural.Count(width, "number"))
 			}
 			rows++
 		}
 		if len(all) >= rows*width {
-			return fmt.Errorf("column %s: row %d does not have %d numbers", name, rows-1, width)
+			return fmt.Errorf("column %s: row %d does not have %s", name, rows-1, plural.Count(width, "number"))
 		}
 		x, err := number(v)
 		all = append(all, x)
 		return err
 	})
 	if err == nil && len(all) != int(t.in.NumRows())*width {
-		err = fmt.Errorf("read %s: column %s has %d numbers for %d rows", t.path, name, len(all), t.in.NumRows())
+		err = fmt.Errorf("read %s: column %s has %s for %s", t.path, name, plural.Count(len(all), "number"),
+			plural.Count(t.in.NumRows(), "row"))
 	}
 	return all, err
 }

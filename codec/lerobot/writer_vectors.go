@@ -11,6 +11,7 @@ import (
 
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
+	"tapedeck/msgs/plural"
 )
 
 // tolerance is how far a row may be from its place on the timeline, as in LeRobot.
@@ -151,8 +152,8 @@ func spans(stamps []int64, fps int) ([]span, error) {
 		}
 		late := time.Duration(stamps[i] - stamps[last.from] - int64(math.Round(float64(last.n)*period)))
 		if late.Abs() > tolerance {
-			return nil, fmt.Errorf("row %d is %v from its time at %d rows per second, but LeRobot needs a fixed rate: "+
-				"align on the timeline fixed:%d", i, late, fps, fps)
+			return nil, fmt.Errorf("row %d is %v from its time at %s per second, but LeRobot needs a fixed rate: "+
+				"align on the timeline fixed:%d", i, late, plural.Count(fps, "row"), fps)
 		}
 		last.n++
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tapedeck/codec/episode"
+	"tapedeck/msgs/plural"
 )
 
 // verify reads a dataset back: all numbers, the first and last image of each camera in each episode, or the number of
@@ -22,10 +23,10 @@ func verify(path string, o *Options, episodes, rows int) error {
 		return err
 	}
 	if len(all) != episodes {
-		return fmt.Errorf("%d episodes, want %d", len(all), episodes)
+		return fmt.Errorf("%s, want %d", plural.Count(len(all), "episode"), episodes)
 	}
 	if s.rowCount != rows {
-		return fmt.Errorf("%d rows, want %d", s.rowCount, rows)
+		return fmt.Errorf("%s, want %d", plural.Count(s.rowCount, "row"), rows)
 	}
 	if !o.Video {
 		for _, e := range all {
@@ -58,7 +59,7 @@ func verify(path string, o *Options, episodes, rows int) error {
 			frames += n
 		}
 		if frames != rows {
-			return fmt.Errorf("videos of %s have %d frames, want %d", f.key, frames, rows)
+			return fmt.Errorf("videos of %s have %s, want %d", f.key, plural.Count(frames, "frame"), rows)
 		}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/internal/output"
+	"tapedeck/msgs/plural"
 )
 
 const (
@@ -38,7 +39,7 @@ func (r *Reader) attach(rec record, content []byte) error {
 	a.LogTime, a.CreateTime = int64(binary.LittleEndian.Uint64(content)), int64(binary.LittleEndian.Uint64(content[8:]))
 	size := binary.LittleEndian.Uint64(rest)
 	if size > uint64(max(rec.size-head-crcSize, 0)) {
-		return fmt.Errorf("an attachment of %d bytes in a record of %d", size, rec.size)
+		return fmt.Errorf("an attachment of %s in a record of %d", plural.Count(size, "byte"), rec.size)
 	}
 	a.Size = int64(size)
 	offset, name := rec.offset+recordHead, fmt.Sprintf("read %s: attachment %q at 0x%x", r.Path, a.Name, rec.offset)
@@ -126,7 +127,7 @@ func (w *encoder) Attach(file *output.File, a *codec.Attachment) error {
 	crc.Write(head[recordHead:])
 	n, err := io.CopyBuffer(file, io.TeeReader(a.Open(nil), crc), make([]byte, copySize))
 	if err == nil && n != a.Size {
-		err = fmt.Errorf("attachment %q has %d bytes where %d were expected", a.Name, n, a.Size)
+		err = fmt.Errorf("attachment %q has %s where %d were expected", a.Name, plural.Count(n, "byte"), a.Size)
 	}
 	if err == nil {
 		err = file.Append(binary.LittleEndian.AppendUint32(nil, crc.Sum32()))

@@ -14,6 +14,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 
 	"tapedeck/codec/internal/chunked"
+	"tapedeck/msgs/plural"
 )
 
 // chunkInfo is the head of a chunk record.
@@ -29,19 +30,20 @@ type chunkInfo struct {
 func parseChunk(content []byte, size int64) (chunkInfo, error) {
 	var c chunkInfo
 	if len(content) < chunkHead {
-		return c, fmt.Errorf("a chunk of %d bytes", size)
+		return c, fmt.Errorf("a chunk of %s", plural.Count(size, "byte"))
 	}
 	c.uncompressed = binary.LittleEndian.Uint64(content[16:])
 	c.crc = binary.LittleEndian.Uint32(content[24:])
 	name := binary.LittleEndian.Uint32(content[28:])
 	if name > maxName || chunkHead+int(name) > len(content) {
-		return c, fmt.Errorf("a chunk whose compression has a name of %d bytes", name)
+		return c, fmt.Errorf("a chunk whose compression has a name of %s", plural.Count(name, "byte"))
 	}
 	c.compression = mcap.CompressionFormat(content[32 : 32+name])
 	c.head = chunkHead + int(name)
 	records := binary.LittleEndian.Uint64(content[32+name:])
 	if rest := size - int64(c.head); rest < 0 || records > uint64(rest) || records == 0 && rest > 0 {
-		return c, fmt.Errorf("a chunk of %d bytes that claims to have %d bytes of records", size, records)
+		return c, fmt.Errorf("a chunk of %s that claims to have %s of records", plural.Count(size, "byte"),
+			plural.Count(records, "byte"))
 	}
 	c.records = int64(records)
 	return c, nil
@@ -204,7 +206,7 @@ func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 	}
 	size := int64(binary.LittleEndian.Uint64(head[1:]))
 	if !s.Cut && size != s.Size-recordHead {
-		return nil, fmt.Errorf("it has %d bytes where the index says %d", size, s.Size-recordHead)
+		return nil, fmt.Errorf("it has %s where the index says %d", plural.Count(size, "byte"), s.Size-recordHead)
 	}
 	c, err := parseChunk(head[recordHead:], size)
 	if err != nil {
@@ -237,7 +239,7 @@ func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 		}
 	}
 	if uint64(len(buf)) != c.uncompressed {
-		return buf, fmt.Errorf("it has %d bytes of records; its head says %d", len(buf), c.uncompressed)
+		return buf, fmt.Errorf("it has %s of records; its head says %d", plural.Count(len(buf), "byte"), c.uncompressed)
 	}
 	if c.crc != sum {
 		return buf, errors.New("the checksum is wrong: some of its messages may be damaged")

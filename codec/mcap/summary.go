@@ -12,6 +12,7 @@ import (
 	"github.com/foxglove/mcap/go/mcap"
 
 	"tapedeck/codec/internal/chunked"
+	"tapedeck/msgs/plural"
 )
 
 const footerSize = recordHead + 8 + 8 + 4
@@ -123,7 +124,7 @@ func (r *Reader) walk(from, to int64, visit func(rec record, content []byte) err
 			case mcap.OpChunk, mcap.OpMessageIndex:
 			default:
 				if rec.size > maxRecord {
-					return chunked.Wrong("the record at 0x%x has %d bytes", rec.offset, rec.size)
+					return chunked.Wrong("the record at 0x%x has %s", rec.offset, plural.Count(rec.size, "byte"))
 				}
 				content = w.At(rec.offset+recordHead, rec.size)
 			}
@@ -144,7 +145,8 @@ func (r *Reader) addChunk(c *mcap.ChunkIndex, end int64) error {
 	if c.ChunkStartOffset > uint64(end) || c.ChunkLength > uint64(end)-c.ChunkStartOffset ||
 		c.ChunkLength < recordHead+chunkHead ||
 		c.MessageIndexLength > uint64(end)-c.ChunkStartOffset-c.ChunkLength {
-		return chunked.Wrong("the index has a chunk of %d bytes at 0x%x", c.ChunkLength, c.ChunkStartOffset)
+		return chunked.Wrong("the index has a chunk of %s at 0x%x", plural.Count(c.ChunkLength, "byte"),
+			c.ChunkStartOffset)
 	}
 	s := chunked.Segment{
 		Offset: int64(c.ChunkStartOffset), Size: int64(c.ChunkLength), Index: int64(c.MessageIndexLength),
@@ -191,7 +193,8 @@ func (r *Reader) checkSummary(statistics *mcap.Statistics) error {
 		}
 	}
 	if sum != statistics.MessageCount {
-		return chunked.Missing("the statistics count %d messages, and %d by channel", statistics.MessageCount, sum)
+		return chunked.Missing("the statistics count %s, and %d by channel",
+			plural.Count(statistics.MessageCount, "message"), sum)
 	}
 	return nil
 }

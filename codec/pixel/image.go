@@ -9,6 +9,8 @@ import (
 	"image/draw"
 	"image/jpeg"
 	"image/png"
+
+	"tapedeck/msgs/plural"
 )
 
 // Image is an image as messages and files have it.
@@ -44,15 +46,16 @@ func (m *Image) check(e *Encoding) error {
 		return fmt.Errorf("odd width %d of a %s image, whose pixels come in pairs", m.Width, m.Encoding)
 	}
 	if m.Step < 0 || step < row || step > MaxStep {
-		return fmt.Errorf("row of %d bytes, want at least %d for %d pixels of %s", m.Step, row, m.Width, m.Encoding)
+		return fmt.Errorf("row of %s, want at least %d for %s of %s", plural.Count(m.Step, "byte"), row,
+			plural.Count(m.Width, "pixel"), m.Encoding)
 	}
 	need := step*(m.Height-1) + row
 	if e.family == yuv420 {
 		need = step*(m.Height+(m.Height+1)/2-1) + row
 	}
 	if len(m.Data) < need {
-		return fmt.Errorf("%d bytes of data, want %d for %d×%d pixels of %s", len(m.Data), need, m.Width, m.Height,
-			m.Encoding)
+		return fmt.Errorf("%s of data, want %d for %d×%d pixels of %s", plural.Count(len(m.Data), "byte"), need,
+			m.Width, m.Height, m.Encoding)
 	}
 	return nil
 }

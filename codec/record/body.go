@@ -10,6 +10,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/internal/chunked"
+	"tapedeck/msgs/plural"
 )
 
 const (
@@ -195,7 +196,7 @@ func readAny(w *chunked.Window, pos int64, m *singleMessage) error {
 		switch {
 		case f.number == 1 && f.typ == protowire.BytesType:
 			if f.value > maxName {
-				return errNoMessage(fmt.Sprintf("the name of a channel has %d bytes", f.value))
+				return errNoMessage(fmt.Sprintf("the name of a channel has %s", plural.Count(f.value, "byte")))
 			}
 			name, err := w.View(f.at, int(f.value))
 			if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/record/internal/recordpb"
+	"tapedeck/msgs/plural"
 )
 
 const (
@@ -395,9 +396,9 @@ func (w *walk) recover(problem error) (more bool, err error) {
 	case next < 0 && errors.Is(problem, errOverrun):
 		text = "the file is cut off here: it says that it is complete"
 	case next < 0:
-		text = fmt.Sprintf("%s, and nothing in the last %d bytes", text, w.size-w.pos)
+		text = fmt.Sprintf("%s, and nothing in the last %s", text, plural.Count(w.size-w.pos, "byte"))
 	case w.deep && next > w.pos:
-		text = fmt.Sprintf("%s; %d bytes are lost", text, next-w.pos)
+		text = fmt.Sprintf("%s; %s lost", text, plural.Count(next-w.pos, "byte"))
 	}
 	w.report(text)
 	if !w.deep || next < 0 {

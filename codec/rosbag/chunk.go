@@ -12,6 +12,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 
 	"tapedeck/codec/internal/chunked"
+	"tapedeck/msgs/plural"
 )
 
 const (
@@ -193,9 +194,9 @@ func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 	case s.Cut:
 		return buf, nil
 	case !whole:
-		return buf, fmt.Errorf("it has %d bytes where %d are expected", r.size, size)
+		return buf, fmt.Errorf("it has %s where %d are expected", plural.Count(r.size, "byte"), size)
 	case uint64(len(buf)) != uint64(uncompressed):
-		return buf, fmt.Errorf("it has %d bytes of records; its head says %d", len(buf), uncompressed)
+		return buf, fmt.Errorf("it has %s of records; its head says %d", plural.Count(len(buf), "byte"), uncompressed)
 	case checked && crc != sum:
 		return buf, errors.New("the checksum is wrong: some of its messages may be damaged")
 	}
@@ -266,7 +267,7 @@ func expand(r io.Reader, packed int, dst []byte, size int) ([]byte, error) {
 	// The end of a frame holds its checksum.
 	switch n, err := io.ReadFull(r, make([]byte, 1)); {
 	case n > 0:
-		return dst, fmt.Errorf("it holds more than the %d bytes of records that it says", size)
+		return dst, fmt.Errorf("it holds more than the %s of records that it says", plural.Count(size, "byte"))
 	case !errors.Is(err, io.EOF):
 		return dst, fmt.Errorf("decompress: %w", err)
 	}

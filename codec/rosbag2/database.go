@@ -22,6 +22,7 @@ import (
 	"tapedeck/codec/cdr"
 	"tapedeck/codec/rosbag2/internal/sqlite"
 	"tapedeck/msgs"
+	"tapedeck/msgs/plural"
 	"tapedeck/msgs/rosidl"
 )
 
@@ -357,7 +358,7 @@ func (d *database) count() error {
 			return err
 		}
 		if odd > 0 {
-			return fmt.Errorf("%d rows are not messages", odd)
+			return fmt.Errorf("%s that cannot be messages", plural.Count(odd, "row"))
 		}
 		if info.MessageCount == 0 || first < info.StartTime {
 			info.StartTime = first
@@ -378,7 +379,7 @@ func (d *database) count() error {
 	for id, count := range counts {
 		info.Events = append(info.Events, codec.Event{
 			Kind: codec.EventDamage, Count: count,
-			Text: fmt.Sprintf("%d messages of topic id %d, which is not among the topics", count, id),
+			Text: fmt.Sprintf("%s of topic id %d, which is not among the topics", plural.Count(count, "message"), id),
 		})
 		info.MessageCount -= count
 	}

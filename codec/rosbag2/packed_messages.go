@@ -9,6 +9,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"tapedeck/codec"
+	"tapedeck/msgs/plural"
 )
 
 // maxMessage is the largest message that is decompressed, and the largest window of a compressed file.
@@ -74,7 +75,7 @@ func (it *iterator) unpack() error {
 	}
 	// No compression makes more than 32 KiB of a byte: such a size is damage, and not asked of the system.
 	if head.HasFCS && head.FrameContentSize > uint64(len(it.msg.Data))<<15 {
-		return fmt.Errorf("%d bytes cannot hold %d", len(it.msg.Data), head.FrameContentSize)
+		return fmt.Errorf("%s cannot hold %d", plural.Count(len(it.msg.Data), "byte"), head.FrameContentSize)
 	}
 	var err error
 	it.buf, err = it.zstd.DecodeAll(it.msg.Data, it.buf[:0])

@@ -17,6 +17,7 @@ import (
 	"tapedeck/codec/internal/chunked"
 	"tapedeck/codec/internal/joined"
 	"tapedeck/codec/mcap"
+	"tapedeck/msgs/plural"
 )
 
 // Reader reads a bag. It describes the messages in the files; metadata.yaml adds topics without messages, and what the
@@ -325,7 +326,8 @@ func (r *Reader) addMetadata(info *codec.Info) {
 		}
 	}
 	if m.Messages > info.MessageCount {
-		text := fmt.Sprintf("metadata.yaml counts %d messages, the files hold %d", m.Messages, info.MessageCount)
+		text := fmt.Sprintf("metadata.yaml counts %s, the files hold %d", plural.Count(m.Messages, "message"),
+			info.MessageCount)
 		info.Events = append(info.Events, codec.Event{Kind: codec.EventDamage, Text: text})
 		slices.SortStableFunc(info.Events, func(a, b codec.Event) int { return cmp.Compare(a.Time, b.Time) })
 		info.Complete = false

@@ -15,6 +15,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/internal/output"
 	"tapedeck/codec/mcap"
+	"tapedeck/msgs/plural"
 )
 
 // damagedSuffix is appended to the names of files that Reindex has replaced.
@@ -241,7 +242,7 @@ func check(r codec.Reader) (info *codec.Info, damage, err error) {
 		return nil, nil, err
 	}
 	if n != info.MessageCount && damage == nil {
-		damage = fmt.Errorf("it counts %d messages and has %d", info.MessageCount, n)
+		damage = fmt.Errorf("it counts %s and has %d", plural.Count(info.MessageCount, "message"), n)
 	}
 	return info, damage, nil
 }
@@ -282,8 +283,8 @@ func (x *reindexer) replace(name string, r codec.Reader, info *codec.Info, damag
 		return err
 	}
 	codec.SyncFolder(x.dir)
-	x.report(fmt.Sprintf("%s: recovered %d messages; the damaged file is kept as %s: %v",
-		filepath.Base(path), whole.MessageCount, filepath.Base(kept), damage))
+	x.report(fmt.Sprintf("%s: recovered %s; the damaged file is kept as %s: %v", filepath.Base(path),
+		plural.Count(whole.MessageCount, "message"), filepath.Base(kept), damage))
 	whole.Path = path
 	x.infos = append(x.infos, whole)
 	return nil

@@ -11,6 +11,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/rosbag2/internal/sqlite"
 	"tapedeck/msgs"
+	"tapedeck/msgs/plural"
 )
 
 // salvage reads a database that SQLite does not, page by page: all messages whose pages are whole, whatever else is
@@ -57,7 +58,8 @@ func newSalvage(
 		return s, nil
 	}
 	s.event(codec.EventDamage, 0,
-		fmt.Sprintf("SQLite cannot read it: %v; %d messages were found page by page", cause, len(s.messages)))
+		fmt.Sprintf("SQLite cannot read it: %v; found %s page by page", cause,
+			plural.Count(len(s.messages), "message")))
 	s.damage = fmt.Errorf("read %s: %w", path, cause)
 	return s, nil
 }
@@ -128,7 +130,7 @@ func (s *salvage) scan() error {
 	}
 	s.assign(found, ids)
 	if cut > 0 {
-		s.event(codec.EventDamage, cut, fmt.Sprintf("%d messages are cut off", cut))
+		s.event(codec.EventDamage, cut, fmt.Sprintf("%s cut off", plural.Count(cut, "message")))
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
+	"tapedeck/msgs/plural"
 )
 
 // fileNames are the names of the tables of an arm.
@@ -273,8 +274,8 @@ func vectorOf(t *table, name func(i, n int, index string) align.Column) (*align.
 	}
 	columns := columnsOf(names)
 	if len(columns)*len(stamps) > sparse*(len(cells)+maxColumns) {
-		return nil, fmt.Errorf("%d samples of %d columns have only %d rows: it is not a table of samples", len(stamps),
-			len(columns), len(cells))
+		return nil, fmt.Errorf("only %s for %s of %s: it is not a table of samples", plural.Count(len(cells), "row"),
+			plural.Count(len(stamps), "sample"), plural.Count(len(columns), "column"))
 	}
 	v := &align.Vector{Stamps: stamps, Values: make([]float64, len(stamps)*len(columns))}
 	for i := range v.Values {

@@ -123,7 +123,7 @@ func TestSparseTable(t *testing.T) {
 		fmt.Fprintf(&b, "1,%d,1\n", i)
 	}
 	_, _, err := parse(b.String(), true, episode.Joint)
-	require.EqualError(t, err, "10000 samples of 1024 columns have only 11024 rows: it is not a table of samples")
+	require.EqualError(t, err, "only 11024 rows for 10000 samples of 1024 columns: it is not a table of samples")
 	b.Reset()
 	for i := range maxColumns + 2 {
 		fmt.Fprintf(&b, "1,w%d,1\n", i)

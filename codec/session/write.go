@@ -8,6 +8,7 @@ import (
 
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
+	"tapedeck/msgs/plural"
 )
 
 // Write writes an episode as a session. One that was read from a session keeps its metadata.json, and the layout of
@@ -66,8 +67,8 @@ func (w *Writer) episode(e *episode.Episode) error {
 func (w *Writer) all(a *episode.Arm, v *align.Vector) error {
 	n := len(v.Columns)
 	if len(v.Values) != n*len(v.Stamps) {
-		return fmt.Errorf("write %s: %s has %d values for %d samples of %d columns", w.path, v.Name, len(v.Values),
-			len(v.Stamps), n)
+		return fmt.Errorf("write %s: %s has %s for %s of %s", w.path, v.Name, plural.Count(len(v.Values), "value"),
+			plural.Count(len(v.Stamps), "sample"), plural.Count(n, "column"))
 	}
 	if len(v.Stamps) == 0 {
 		return nil

@@ -21,6 +21,7 @@ import (
 	"tapedeck/codec/episode"
 	"tapedeck/codec/internal/output"
 	"tapedeck/codec/pixel"
+	"tapedeck/msgs/plural"
 )
 
 // Options are those of a session that is written.
@@ -315,7 +316,7 @@ func (w *Writer) sample(a *episode.Arm, v *align.Vector, stamp int64, values []f
 		w.vectors[v] = out
 	}
 	if len(values) != len(v.Columns) {
-		return fmt.Errorf("%d values for %d columns", len(values), len(v.Columns))
+		return fmt.Errorf("%s for %s", plural.Count(len(values), "value"), plural.Count(len(v.Columns), "column"))
 	}
 	if err := out.settle(v.Columns, !w.options.Quaternions); err != nil {
 		return err

@@ -191,7 +191,7 @@ func TestRefused(t *testing.T) {
 	require.EqualError(t, w.Sample(a, &align.Vector{Name: "x"}, 1e9, nil),
 		"write "+path+": x at 1.000: it is not a vector of arm_0")
 	require.EqualError(t, w.Sample(a, v, 1e9, []float64{1, 2}),
-		"write "+path+": arm_0/gripper at 1.000: 2 values for 1 columns")
+		"write "+path+": arm_0/gripper at 1.000: 2 values for 1 column")
 	for _, name := range []string{"", "a,b", "a\nb", "a", "2000"} {
 		v.Columns = []align.Column{{Name: "a"}, {Name: name}}
 		require.EqualError(t, w.Sample(a, v, 1e9, []float64{1, 2}),

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"tapedeck/msgs/plural"
 )
 
 // ParseMessage reads the text of a .msg file. The name is the full one, "sensor_msgs/msg/Imu". Names of other messages
@@ -65,7 +67,7 @@ func split(text string, count int) (parts []string, lines []int, err error) {
 		}
 	}
 	if len(parts) < count-1 {
-		return nil, nil, fmt.Errorf("%d lines \"---\" instead of %d", len(parts), count-1)
+		return nil, nil, fmt.Errorf("%s \"---\" instead of %d", plural.Count(len(parts), "line"), count-1)
 	}
 	return append(parts, text[first:]), append([]int{0}, lines...), nil
 }

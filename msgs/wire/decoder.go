@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"unicode/utf16"
+
+	"tapedeck/msgs/plural"
 )
 
 // Decoder reads a payload in either byte order. The first value that the payload does not hold is kept as Err; from
@@ -27,7 +29,7 @@ func NewDecoder(payload []byte) *Decoder {
 func (d *Decoder) Reset(payload []byte) {
 	*d = Decoder{}
 	if len(payload) < HeaderSize {
-		d.err = fmt.Errorf("payload of %d bytes is too short for the 4-byte CDR header", len(payload))
+		d.err = fmt.Errorf("payload of %s is too short for the 4-byte CDR header", plural.Count(len(payload), "byte"))
 		return
 	}
 	switch kind := binary.BigEndian.Uint16(payload); kind {
@@ -76,7 +78,7 @@ func (d *Decoder) Raw(size, n int) []byte { return d.next(size, n) }
 func (d *Decoder) next(size, n int) []byte {
 	start := d.pos + -d.pos&(size-1)
 	if n < 0 || n > len(d.body)-start {
-		d.Fail("%d bytes expected, %d are left", n, max(0, len(d.body)-start))
+		d.Fail("%s expected, %d are left", plural.Count(n, "byte"), max(0, len(d.body)-start))
 		return nil
 	}
 	d.pos = start + n
@@ -154,11 +156,12 @@ func (d *Decoder) Float64() float64 { return math.Float64frombits(d.Uint64()) }
 func (d *Decoder) Length(size, bound int) int {
 	n := d.Uint32()
 	if bound > 0 && uint64(n) > uint64(bound) {
-		d.Fail("sequence of %d elements, but at most %d are allowed", n, bound)
+		d.Fail("sequence of %s, but at most %d are allowed", plural.Count(n, "element"), bound)
 		return 0
 	}
 	if uint64(n) > uint64(d.Remaining()/size) {
-		d.Fail("sequence of %d elements of %d bytes or more, but only %d bytes are left", n, size, d.Remaining())
+		d.Fail("sequence of %s of %s or more, but only %s left", plural.Count(n, "element"), plural.Count(size, "byte"),
+			plural.Count(d.Remaining(), "byte"))
 		return 0
 	}
 	return int(n)
@@ -168,7 +171,7 @@ func (d *Decoder) Length(size, bound int) int {
 func (d *Decoder) chars(bound int) []byte {
 	n := d.Uint32()
 	if uint64(n) > uint64(d.Remaining()) {
-		d.Fail("string of %d bytes, but only %d are left", n, d.Remaining())
+		d.Fail("string of %s, but only %d are left", plural.Count(n, "byte"), d.Remaining())
 		return nil
 	}
 	b := d.next(1, int(n))
@@ -176,7 +179,7 @@ func (d *Decoder) chars(bound int) []byte {
 		b = b[:len(b)-1]
 	}
 	if bound > 0 && len(b) > bound {
-		d.Fail("string of %d bytes, but at most %d are allowed", len(b), bound)
+		d.Fail("string of %s, but at most %d are allowed", plural.Count(len(b), "byte"), bound)
 		return nil
 	}
 	return b
@@ -202,7 +205,7 @@ func (d *Decoder) SkipString() { d.chars(0) }
 func (d *Decoder) WString(bound int) string {
 	n := d.Length(2, 0)
 	if bound > 0 && n > bound {
-		d.Fail("wstring of %d characters, but at most %d are allowed", n, bound)
+		d.Fail("wstring of %s, but at most %d are allowed", plural.Count(n, "character"), bound)
 		return ""
 	}
 	units := make([]uint16, n)

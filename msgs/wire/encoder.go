@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"unicode/utf16"
+
+	"tapedeck/msgs/plural"
 )
 
 // Encoder appends a payload to a slice, little-endian. Its methods cannot fail one by one: the first value that CDR or
@@ -100,7 +102,7 @@ func (e *Encoder) Float64(v float64) { e.Uint64(math.Float64bits(v)) }
 // Length appends the number of elements of a sequence of at most bound elements, or any number if bound is 0.
 func (e *Encoder) Length(n, bound int) {
 	if bound > 0 && n > bound {
-		e.fail("sequence of %d elements, but at most %d are allowed", n, bound)
+		e.fail("sequence of %s, but at most %d are allowed", plural.Count(n, "element"), bound)
 	} else if uint64(n) > math.MaxUint32 {
 		e.fail("sequence of %d elements, but CDR counts no further than %d", n, uint32(math.MaxUint32))
 	}
@@ -110,7 +112,7 @@ func (e *Encoder) Length(n, bound int) {
 // String appends a string of at most bound bytes, or of any length if bound is 0.
 func (e *Encoder) String(s string, bound int) {
 	if bound > 0 && len(s) > bound {
-		e.fail("string of %d bytes, but at most %d are allowed", len(s), bound)
+		e.fail("string of %s, but at most %d are allowed", plural.Count(len(s), "byte"), bound)
 	}
 	e.Length(len(s)+1, 0)
 	e.buf = append(append(e.buf, s...), 0)
@@ -120,7 +122,7 @@ func (e *Encoder) String(s string, bound int) {
 func (e *Encoder) WString(s string, bound int) {
 	units := utf16.Encode([]rune(s))
 	if bound > 0 && len(units) > bound {
-		e.fail("wstring of %d characters, but at most %d are allowed", len(units), bound)
+		e.fail("wstring of %s, but at most %d are allowed", plural.Count(len(units), "character"), bound)
 	}
 	e.Length(len(units), 0)
 	for _, u := range units {

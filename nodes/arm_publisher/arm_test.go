@@ -421,7 +421,7 @@ func TestStatus(t *testing.T) {
 			_ *realman.Counts) {
 			a.latest.speeds.ratio = 12
 		}, diag.DiagnosticStatus_WARN},
-		"3 bad replies, 2 timeouts, 1 connections: odd": {func(a *arm, c *realman.Counts) {
+		"3 bad replies, 2 timeouts, 1 connection: odd": {func(a *arm, c *realman.Counts) {
 			a.watch.trouble, c.Bad, c.Timeouts, c.Problem = now.Add(1), 3, 2, "odd"
 		}, diag.DiagnosticStatus_WARN},
 	} {

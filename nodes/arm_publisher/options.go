@@ -11,6 +11,7 @@ import (
 	"tapedeck/config"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/hardware"
+	"tapedeck/nodes/internal/human"
 )
 
 // options are the node's parameters, each at once a flag, a ROS parameter and a line of config/arm_publisher.yaml.
@@ -93,7 +94,7 @@ func check(a *hardware.Arm) error {
 	case a.Joints != 0 && a.Joints < 6:
 		return fmt.Errorf("joints: %d is not allowed, want 6, 7 or 0 (as many as it reports)", a.Joints)
 	case n > 0 && n != 6 && n != 7 || n > 0 && a.Joints > 0 && n != a.Joints:
-		return fmt.Errorf("joint_names: %d names, want one for each joint", n)
+		return fmt.Errorf("joint_names: %s, want one for each joint", human.Count(n, "name"))
 	case a.Rate == 0 && a.Push == pushNone:
 		return errors.New("rate, push: the arm is neither queried nor does it push")
 	case a.Rate == 0 && a.Push == pushSet:

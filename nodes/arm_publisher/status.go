@@ -8,6 +8,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/bridge/realman"
 	diag "tapedeck/msgs/diagnostic_msgs"
+	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/rospub"
 )
 
@@ -89,8 +90,8 @@ func (a *arm) judge(now time.Time, c *realman.Counts) (level byte, message strin
 		return diag.DiagnosticStatus_WARN, fmt.Sprintf("joints move %.2f times as fast as reported; set speed_unit",
 			k.speeds.ratio)
 	case now.Before(a.watch.trouble):
-		return diag.DiagnosticStatus_WARN, fmt.Sprintf("%d bad replies, %d timeouts, %d connections: %s", c.Bad, c.Timeouts,
-			c.Connections, c.Problem)
+		return diag.DiagnosticStatus_WARN, fmt.Sprintf("%d bad replies, %s, %s: %s", c.Bad,
+			human.Count(c.Timeouts, "timeout"), human.Count(c.Connections, "connection"), c.Problem)
 	case now.Sub(c.LastPacket) < quiet:
 		return diag.DiagnosticStatus_OK, "pushing"
 	}

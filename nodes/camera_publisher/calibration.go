@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tapedeck/msgs/sensor_msgs"
+	"tapedeck/nodes/internal/human"
 )
 
 const (
@@ -95,8 +96,8 @@ func (f *calibrationFile) check() error {
 		errs = append(errs, errors.New("image_width or image_height is missing"))
 	}
 	if n := len(f.D.Data); f.D.Data == nil || f.D.Rows < 0 || f.D.Rows*f.D.Cols != n || n > maxDistortion {
-		errs = append(errs, fmt.Errorf("distortion_coefficients: %d rows of %d with %d numbers in data", f.D.Rows, f.D.Cols,
-			n))
+		errs = append(errs, fmt.Errorf("distortion_coefficients: %s of %d with %s in data",
+			human.Count(f.D.Rows, "row"), f.D.Cols, human.Count(n, "number")))
 	}
 	for _, m := range []struct {
 		name string
@@ -104,8 +105,8 @@ func (f *calibrationFile) check() error {
 		columns int
 	}{{"camera_matrix", f.K, 3}, {"rectification_matrix", f.R, 3}, {"projection_matrix", f.P, 4}} {
 		if m.Rows != 3 || m.Cols != m.columns || len(m.Data) != 3*m.columns {
-			errs = append(errs, fmt.Errorf("%s: %d rows of %d with %d numbers in data, want 3 rows of %d", m.name, m.Rows,
-				m.Cols, len(m.Data), m.columns))
+			errs = append(errs, fmt.Errorf("%s: %s of %d with %s in data, want 3 rows of %d", m.name,
+				human.Count(m.Rows, "row"), m.Cols, human.Count(len(m.Data), "number"), m.columns))
 		}
 	}
 	return errors.Join(errs...)

@@ -42,8 +42,8 @@ func (d *comparison) compareMessages(ctx context.Context, c *topicComparison, li
 		case decoded && f.count > 0:
 			c.details[pairs[k]] = messageDiff{Fields: f.first, Text: f.text()}
 		default:
-			c.details[pairs[k]] = messageDiff{Text: fmt.Sprintf("%d and %d bytes, %s", len(a.Data), len(b.Data),
-				firstByte(a.Data, b.Data, !d.strict && c.cdr()))}
+			c.details[pairs[k]] = messageDiff{Text: fmt.Sprintf("%d and %s, %s", len(a.Data),
+				human.Count(len(b.Data), "byte"), firstByte(a.Data, b.Data, !d.strict && c.cdr()))}
 		}
 	})
 	if byField {

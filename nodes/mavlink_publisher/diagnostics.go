@@ -5,6 +5,7 @@ import (
 
 	diag "tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/msgs/sensor_msgs"
+	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/rospub"
 
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
@@ -41,7 +42,7 @@ func (p *publisher) linkStatus(l *link) diag.DiagnosticStatus {
 		"open", s.Open, "opened", s.Opened, "problem", s.Problem)
 	for _, c := range s.Components {
 		status.Values = append(status.Values, rospub.Values(fmt.Sprintf("from %d/%d", c.System, c.Component),
-			fmt.Sprintf("%d frames, %d lost", c.Received, c.Lost))...)
+			fmt.Sprintf("%s, %d lost", human.Count(c.Received, "frame"), c.Lost))...)
 	}
 	switch {
 	case !l.link.IsLog() && s.Open == 0:

@@ -11,6 +11,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"tapedeck/nodes/internal/human"
 )
 
 // geoid is a grid of heights of mean sea level above the ellipsoid, in a file of GeographicLib such as egm96-5.pgm: a
@@ -80,7 +82,7 @@ func (g *geoid) readHeader() error {
 		return err
 	}
 	if want := g.start + 2*int64(g.width)*int64(g.height); info.Size() < want {
-		return fmt.Errorf("%d bytes, want %d: the file is cut short", info.Size(), want)
+		return fmt.Errorf("%s, want %d: the file is cut short", human.Count(info.Size(), "byte"), want)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"tapedeck/config"
 	"tapedeck/msgs/rosgraph_msgs"
 	"tapedeck/nodes/internal/hardware"
+	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/rospub"
 
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
@@ -138,8 +139,8 @@ func (l *link) summary() string {
 	for _, o := range l.out {
 		published += o.sent
 	}
-	return fmt.Sprintf("%s: %d frames, %d with a bad checksum, %d messages published", l.source, s.Received, s.BadChecksum,
-		published)
+	return fmt.Sprintf("%s: %s, %d with a bad checksum, %s published", l.source, human.Count(s.Received, "frame"),
+		s.BadChecksum, human.Count(published, "message"))
 }
 
 // awaitSubscribers waits for the subscribers of new vehicles.

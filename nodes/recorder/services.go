@@ -12,6 +12,7 @@ import (
 	"tapedeck/msgs"
 	srv "tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/msgs/tapedeck"
+	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/rosbag2compat"
 	"tapedeck/nodes/recorder/internal/schedule"
 )
@@ -252,7 +253,7 @@ func (c control) onSubscribeToTopics(request *srv.SubscribeToTopics_Request) msg
 	response := &srv.SubscribeToTopics_Response{}
 	var err error
 	if n := len(request.TopicTypes); n != 0 && n != len(request.Topics) {
-		err = fmt.Errorf("got %d topics but %d types", len(request.Topics), n)
+		err = fmt.Errorf("got %s but %s", human.Count(len(request.Topics), "topic"), human.Count(n, "type"))
 	} else {
 		response.SubscribedTopics, response.UnavailableTopics, err = c.topics.Subscribe(request.Topics, request.TopicTypes)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"tapedeck/codec"
+	"tapedeck/msgs/plural"
 )
 
 // Reader implements codec.Reader and codec.LatestReader for a format that describes its files by a Layout. It indexes
@@ -119,7 +120,7 @@ func Wrong(format string, args ...any) error {
 type GapError struct{ From, To int64 }
 
 func (e *GapError) Error() string {
-	return fmt.Sprintf("damaged at 0x%x: no whole record in %d bytes", e.From, e.To-e.From)
+	return fmt.Sprintf("damaged at 0x%x: no whole record in %s", e.From, plural.Count(e.To-e.From, "byte"))
 }
 
 // ErrCut ends the records of a file that its writer did not finish.

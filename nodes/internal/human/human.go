@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"tapedeck/msgs/plural"
 )
 
 // Bytes writes a number of bytes as people read it.
@@ -40,12 +42,7 @@ func Seconds(ns int64) string {
 }
 
 // Count writes a number with its noun: "1 message", "2 messages".
-func Count[N int | int64 | uint64](n N, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
+func Count[N plural.Number](n N, noun string) string { return plural.Count(n, noun) }
 
 // Printable returns s as it is, or quoted where it holds what could upset a terminal.
 func Printable(s string) string {

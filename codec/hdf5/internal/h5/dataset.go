@@ -13,6 +13,8 @@ import (
 	"unsafe"
 
 	"gonum.org/v1/hdf5"
+
+	"tapedeck/msgs/plural"
 )
 
 // Number is an element type of datasets.
@@ -27,7 +29,7 @@ const chunkElements = 1 << 14
 func Put[T Number](f *File, path string, values []T, dims ...int) error {
 	rows, row, err := product(dims)
 	if err != nil || len(dims) == 0 || rows*row != len(values) {
-		return fmt.Errorf("write %s: %d numbers for a shape of %v", path, len(values), dims)
+		return fmt.Errorf("write %s: %s for a shape of %v", path, plural.Count(len(values), "number"), dims)
 	}
 	if len(values) == 0 {
 		return put(f, path, values, dims, nil)
@@ -223,7 +225,7 @@ func (f *File) Dataset(path string) (*Dataset, error) {
 	}
 	_, row, err := product(d.Dims)
 	if err == nil && (d.Size <= 0 || row > math.MaxInt32/d.Size) {
-		err = fmt.Errorf("rows of %d elements of %d bytes", row, d.Size)
+		err = fmt.Errorf("rows of %s of %s", plural.Count(row, "element"), plural.Count(d.Size, "byte"))
 	}
 	if err != nil {
 		d.Close()
@@ -306,7 +308,8 @@ func (d *Dataset) total() (int, error) {
 		most *= mostPacked
 	}
 	if d.stored > d.file.size || n*float64(d.Size) > most {
-		return 0, fmt.Errorf("read %s: %v elements of %d bytes are more than the file holds", d.path, d.Dims, d.Size)
+		return 0, fmt.Errorf("read %s: %v elements of %s are more than the file holds", d.path, d.Dims,
+			plural.Count(d.Size, "byte"))
 	}
 	return rows * row, nil
 }
@@ -379,7 +382,7 @@ func (d *Dataset) Row(i int, buf []byte) ([]byte, error) {
 		most *= mostPacked
 	}
 	if d.stored > d.file.size || int64(d.row) > most {
-		return nil, fmt.Errorf("read %s: rows of %d bytes are more than the file holds", d.path, d.row)
+		return nil, fmt.Errorf("read %s: rows of %s are more than the file holds", d.path, plural.Count(d.row, "byte"))
 	}
 	if d.row == 0 {
 		return buf, nil

@@ -14,6 +14,8 @@ import (
 	"unsafe"
 
 	"gonum.org/v1/hdf5"
+
+	"tapedeck/msgs/plural"
 )
 
 // File is an open file. Close also closes its datasets, which may be used in several goroutines.
@@ -192,7 +194,7 @@ func (f *File) list(path string, soft bool) ([]string, error) {
 		return nil, err
 	}
 	if size > math.MaxInt32 {
-		return nil, fmt.Errorf("list %s: %d bytes of names", path, size)
+		return nil, fmt.Errorf("list %s: %s of names", path, plural.Count(uint64(size), "byte"))
 	}
 	return strings.Split(strings.TrimSuffix(string(C.GoBytes(unsafe.Pointer(names), C.int(size))), "\x00"), "\x00"), nil
 }

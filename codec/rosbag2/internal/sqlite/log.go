@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"math/bits"
+
+	"tapedeck/msgs/plural"
 )
 
 const (
@@ -57,7 +59,7 @@ func NewLogged(file io.ReaderAt, size int64, log io.ReaderAt, logSize int64) (*L
 	case magic&^1 != logMagic, !l.matches(head[logHead-8:]):
 		return l, errors.New("its beginning is damaged; nothing of it was read")
 	case l.pageSize < 512, l.pageSize > 1<<16, bits.OnesCount64(uint64(l.pageSize)) != 1:
-		return l, fmt.Errorf("it has pages of %d bytes", l.pageSize)
+		return l, fmt.Errorf("it has pages of %s", plural.Count(l.pageSize, "byte"))
 	}
 	frame := make([]byte, frameHead+l.pageSize)
 	for off := int64(logHead); off < logSize; off += int64(len(frame)) {
@@ -74,7 +76,7 @@ func NewLogged(file io.ReaderAt, size int64, log io.ReaderAt, logSize int64) (*L
 		l.add(frame[frameHead:])
 		page := int64(binary.BigEndian.Uint32(frame))
 		if !l.matches(frame[16:frameHead]) || page == 0 {
-			return l, fmt.Errorf("damaged at 0x%x; the %d bytes from there on were not read", off, logSize-off)
+			return l, fmt.Errorf("damaged at 0x%x; the rest, %s, was not read", off, plural.Count(logSize-off, "byte"))
 		}
 		l.pending[page-1] = off + frameHead
 		if pages := binary.BigEndian.Uint32(frame[4:]); pages != 0 {

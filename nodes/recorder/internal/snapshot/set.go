@@ -12,6 +12,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/recorder/internal/condition"
 	"tapedeck/nodes/recorder/internal/queue"
 )
@@ -171,7 +172,7 @@ func (s *Set) Run(stop <-chan struct{}) {
 		s.refused = 0
 		s.mu.Unlock()
 		if refused > 0 {
-			s.Log(bridge.Warn, "%d snapshots were not taken, as %d others were being written", refused, MaxWriting)
+			s.Log(bridge.Warn, "%s not taken, as %d others were being written", human.Count(refused, "snapshot"), MaxWriting)
 		}
 	}
 }

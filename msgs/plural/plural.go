@@ -1,0 +1,17 @@
+// Package plural writes numbers with their nouns. It is below msgs because that is what all other folders may import.
+package plural
+
+import "fmt"
+
+// Number is the type of a number of things.
+type Number interface {
+	int | int32 | int64 | uint8 | uint16 | uint32 | uint64
+}
+
+// Count writes a number with its noun: "1 message", "2 messages".
+func Count[N Number](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
