@@ -207,7 +207,7 @@ arms:
 	all, err := r.Episodes()
 	require.NoError(t, err)
 	require.Equal(t, []string{"cannot be used: 1 of /joint_states [sensor_msgs/msg/JointState]: 2 names and 1 " +
-		"numbers in position"}, r.Notes())
+		"number in position"}, r.Notes())
 	e := all[0]
 	require.Equal(t, "stack", e.Task)
 	a := e.Arms[0]
