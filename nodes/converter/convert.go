@@ -37,8 +37,8 @@ func (o *convertOptions) convert(ctx context.Context, paths []string, stdout, st
 	}
 	last := len(paths) - 1
 	if last < 1 {
-		return config.Usagef("got 1 path; the usage is: converter IN... OUT, or converter IN... --output-folder FOLDER " +
-			"--to FORMAT")
+		return config.Usagef("got 1 path; the usage is: converter IN... OUT, or converter IN... --output-folder " +
+			"FOLDER --to FORMAT")
 	}
 	job := convert.Job{Formats: known, Inputs: paths[:last], Output: paths[last], Options: o.Options, Workers: o.Jobs}
 	var bar *progress.Bar
@@ -87,7 +87,8 @@ func (o *convertOptions) convertEach(ctx context.Context, paths []string, stdout
 	for range min(jobs, len(paths)) {
 		running.Go(func() {
 			for i := range next {
-				s.run(ctx, &convert.Job{Formats: known, Inputs: paths[i : i+1], Output: filepath.Join(o.OutputFolder, names[i]),
+				s.run(ctx, &convert.Job{Formats: known, Inputs: paths[i : i+1],
+					Output:  filepath.Join(o.OutputFolder, names[i]),
 					Options: o.Options, Workers: 1})
 			}
 		})

@@ -135,7 +135,8 @@ func TestEachOnItsOwn(t *testing.T) {
 	damage(t, damaged, "{\"Message\":{\"Channel\":null,\"LogTime\":2")
 	folder := filepath.Join(t.TempDir(), "new")
 	for _, jobs := range []string{"0", "1", "7"} {
-		stdout, stderr, err := run(t, a, damaged, b, "--output-folder", folder, "--to", "mcap", "--jobs", jobs, "--overwrite")
+		stdout, stderr, err := run(t, a, damaged, b, "--output-folder", folder, "--to", "mcap", "--jobs", jobs,
+			"--overwrite")
 		require.EqualError(t, err, "1 of 3 recordings were not converted")
 		require.Equal(t, 2, strings.Count(stderr, "\n"), stderr)
 		require.Contains(t, stderr, "warning: "+damaged+" is incomplete")

@@ -13,7 +13,8 @@ import (
 type input interface {
 	// from returns the messages from t up to before end.
 	from(t, end int64) (feed, error)
-	// latched calls publish with the last messages of latched topics before t, in their order. No feed is open meanwhile.
+	// latched calls publish with the last messages of latched topics before t, in their order. No feed is open
+	// meanwhile.
 	latched(t int64, publish func(*codec.Message) error) error
 }
 

@@ -97,7 +97,8 @@ func TestServicesRecordAndStop(t *testing.T) {
 
 		var recorded srv.Record_Response
 		d.ask("record", "Record", &srv.Record_Request{Uri: "second"}, &recorded)
-		require.Equal(t, srv.Record_Response{ReturnCode: 1, ErrorString: "drive.record.00000 is being recorded"}, recorded)
+		require.Equal(t, srv.Record_Response{ReturnCode: 1, ErrorString: "drive.record.00000 is being recorded"},
+			recorded)
 		var stopped srv.Stop_Response
 		d.ask("stop", "Stop", &srv.Stop_Request{}, &stopped)
 		require.Equal(t, srv.Stop_Response{}, stopped)
@@ -203,7 +204,8 @@ func TestServicesOfTopics(t *testing.T) {
 		require.NoError(t, err)
 		subscribe := func(topics, types []string) srv.SubscribeToTopics_Response {
 			var response srv.SubscribeToTopics_Response
-			d.ask("subscribe_to_topics", "SubscribeToTopics", &srv.SubscribeToTopics_Request{Topics: topics, TopicTypes: types},
+			d.ask("subscribe_to_topics", "SubscribeToTopics",
+				&srv.SubscribeToTopics_Request{Topics: topics, TopicTypes: types},
 				&response)
 			return response
 		}
@@ -303,8 +305,9 @@ func TestServicesAtATimeToCome(t *testing.T) {
 			d.publish(p, 1)
 			at := time.Now().Add(400 * time.Millisecond)
 			var split srv.SplitBagfile_Response
-			d.ask("split_bagfile", "SplitBagfile", &srv.SplitBagfile_Request{SplitTime: rosTimeOf(at), SplitMode: int32(mode),
-				TrackingTopicName: "/n"}, &split)
+			d.ask("split_bagfile", "SplitBagfile",
+				&srv.SplitBagfile_Request{SplitTime: rosTimeOf(at), SplitMode: int32(mode),
+					TrackingTopicName: "/n"}, &split)
 			require.Equal(t, srv.SplitBagfile_Response{}, split)
 			d.publish(p, 2)
 			time.Sleep(time.Until(at))
@@ -354,7 +357,8 @@ func TestServicesForgetWhatIsOver(t *testing.T) {
 		d.ask("resume", "Resume", &srv.Resume_Request{ResumeTime: soon}, &srv.Resume_Response{})
 		d.ask("resume", "Resume", &srv.Resume_Request{ResumeTime: later}, &srv.Resume_Response{})
 		d.ask("split_bagfile", "SplitBagfile", &srv.SplitBagfile_Request{SplitTime: soon}, &split)
-		d.ask("split_bagfile", "SplitBagfile", &srv.SplitBagfile_Request{SplitTime: later, SplitMode: schedule.ByPublishing},
+		d.ask("split_bagfile", "SplitBagfile", &srv.SplitBagfile_Request{SplitTime: later,
+			SplitMode: schedule.ByPublishing},
 			&split)
 		require.Never(t, func() bool { return !d.isPaused() || d.file() != "drive.record.00000" }, 400*time.Millisecond,
 			20*time.Millisecond)

@@ -146,7 +146,8 @@ func (b *bench) jobs() []job {
 	list = append(list, j)
 
 	j = in("one topic of a bag", "drive.bag", ours("drive.bag", "a.bag", imus, "--topics", imuTopic))
-	j.add(one, theirs("rosbag filter", ros1bag("filter", b.path("drive.bag"), b.path("b.bag"), "topic == '"+imuTopic+"'"),
+	j.add(one, theirs("rosbag filter", ros1bag("filter", b.path("drive.bag"), b.path("b.bag"),
+		"topic == '"+imuTopic+"'"),
 		"b.bag", imus))
 	list = append(list, j)
 
@@ -168,7 +169,8 @@ func (b *bench) jobs() []job {
 	for _, compression := range []string{"zstd", "lz4"} {
 		j = in("MCAP to MCAP, compression "+compression, "drive.mcap",
 			ours("drive.mcap", "a.mcap", all, "--compression", compression))
-		j.add(mcap, theirs("mcap compress", tool("compress", b.path("drive.mcap"), "-o", b.path("b.mcap"), "--compression",
+		j.add(mcap, theirs("mcap compress", tool("compress", b.path("drive.mcap"), "-o", b.path("b.mcap"),
+			"--compression",
 			compression), "b.mcap", all))
 		list = append(list, j)
 	}

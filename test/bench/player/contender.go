@@ -50,7 +50,8 @@ func (b *bench) tapedeck(r recording, rate float64) (*exec.Cmd, error) {
 // self returns a contender that is a process of the benchmark's own.
 func (b *bench) self(name, role string, size int) contender {
 	return contender{name: name, silent: role == "loop", command: func(r recording, rate float64) (*exec.Cmd, error) {
-		return exec.Command("/proc/self/exe", "-be", role, "-rate", fmt.Sprint(rate), "-count", fmt.Sprint(r.imus+r.images),
+		return exec.Command("/proc/self/exe", "-be", role, "-rate", fmt.Sprint(rate), "-count",
+			fmt.Sprint(r.imus+r.images),
 			"-size", fmt.Sprint(size), "-domain", os.Getenv("ROS_DOMAIN_ID")), nil
 	}}
 }

@@ -134,7 +134,8 @@ func (b *bench) pacing() error {
 		list := append([]contender{b.self("bare loop", "loop", 0), b.self("bare loop, publishing", "publishing", 0)},
 			b.players()...)
 		count := int(imuRate * rate * b.span.Seconds())
-		rows, err := b.compare(fmt.Sprintf("pacing at %v", rate), list, recording{fmt.Sprintf("imu-%d", count), count, 0},
+		rows, err := b.compare(fmt.Sprintf("pacing at %v", rate), list,
+			recording{fmt.Sprintf("imu-%d", count), count, 0},
 			rate)
 		if err != nil {
 			return err
@@ -144,10 +145,12 @@ func (b *bench) pacing() error {
 		}
 		base := quantile(rows[0].sent, 0.99)
 		if err := table(func(line func(string, ...any)) {
-			line("sent: median us\tp99\tmax\tp99 of %s (goal: 1.2)\tarrived: median us\tp99\tmax\tmissing\tCPU %%\t at rate %v",
+			line("sent: median us\tp99\tmax\tp99 of %s (goal: 1.2)\tarrived: median us\tp99\tmax\tmissing\tCPU %%\t "+
+				"at rate %v",
 				rows[0].name, rate)
 			for _, r := range rows {
-				line("%s%.2f\t%s%d\t%.1f\t %s", cells(r.sent), quantile(r.sent, 0.99)/base, cells(r.received), r.missing,
+				line("%s%.2f\t%s%d\t%.1f\t %s", cells(r.sent), quantile(r.sent, 0.99)/base, cells(r.received),
+					r.missing,
 					100*median(r.cpu), r.name)
 			}
 		}); err != nil {
@@ -164,7 +167,8 @@ func (b *bench) fast() error {
 		if r.images > 0 {
 			what, size, goal = "images of 1 MB", imageSize, 0.95
 		}
-		rows, err := b.compare("fast "+what, append([]contender{b.self("publishing alone", "probe", size)}, b.players()...),
+		rows, err := b.compare("fast "+what, append([]contender{b.self("publishing alone", "probe", size)},
+			b.players()...),
 			r, fastest)
 		if err != nil {
 			return err
