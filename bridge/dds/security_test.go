@@ -2,7 +2,11 @@ package dds
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
+	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
@@ -88,6 +92,36 @@ func TestSecuredNodes(t *testing.T) {
 	require.Equal(t, bridgetest.Pattern(32, 5), response[:32])
 }
 
+// revoke puts a list into an enclave by which its own certificate is revoked.
+func revoke(t *testing.T, k *bridgetest.Keystore, dir string) {
+	read := func(path string) []byte {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		block, rest := pem.Decode(text)
+		if strings.HasSuffix(block.Type, "PARAMETERS") {
+			block, _ = pem.Decode(rest)
+		}
+		return block.Bytes
+	}
+	ca, err := x509.ParseCertificate(read(filepath.Join(k.Path, "ca.cert.pem")))
+	require.NoError(t, err)
+	key, err := x509.ParseECPrivateKey(read(filepath.Join(k.Path, "ca.key.pem")))
+	require.NoError(t, err)
+	own, err := x509.ParseCertificate(read(filepath.Join(dir, "cert.pem")))
+	require.NoError(t, err)
+	list := x509.RevocationList{
+		Number: big.NewInt(1), ThisUpdate: time.Now().Add(-time.Hour), NextUpdate: time.Now().Add(time.Hour),
+		RevokedCertificateEntries: []x509.RevocationListEntry{
+			{SerialNumber: own.SerialNumber, RevocationTime: time.Now().Add(-time.Hour)},
+		},
+	}
+	ca.KeyUsage = x509.KeyUsageCRLSign // of which the CA says nothing
+	der, err := x509.CreateRevocationList(rand.Reader, &list, ca, key)
+	require.NoError(t, err)
+	text := pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: der})
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "crl.pem"), text, 0o600))
+}
+
 func TestWrongKeys(t *testing.T) {
 	domain := secureDomain(t)
 	k, other := bridgetest.NewKeystore(t, domain), bridgetest.NewKeystore(t, domain)
@@ -145,6 +179,8 @@ func TestWrongKeys(t *testing.T) {
 		}, fmt.Sprintf("DIR/governance.p7s has no rule for the domain %d (ROS_DOMAIN_ID)", domain)},
 		{"no certificate", bridgetest.Enclave{}, replace("cert.pem", "/dev/null"),
 			`DIR/cert.pem holds no PEM block "CERTIFICATE"`},
+		{"revoked", bridgetest.Enclave{}, func(dir string) { revoke(t, k, dir) },
+			"DIR/cert.pem was revoked by DIR/crl.pem"},
 		{"broken list of revocations", bridgetest.Enclave{}, func(dir string) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "crl.pem"), nil, 0o600))
 		}, `DIR/crl.pem: DIR/crl.pem holds no PEM block "CRL"`},
