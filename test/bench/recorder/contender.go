@@ -20,6 +20,9 @@ import (
 
 var formats = codec.Formats{record.Format, rosbag2.Format}
 
+// alone is the name of the process that only receives.
+const alone = "receiving alone"
+
 // contender is a recorder to be measured.
 type contender struct {
 	name      string
@@ -35,7 +38,7 @@ type contender struct {
 // contenders returns the recorders that are here, after the process that only receives, and says which are not.
 func (b *bench) contenders() ([]contender, error) {
 	list := []contender{
-		{name: "receiving alone", file: "count", command: b.sink, source: b.source, count: readCount},
+		{name: alone, file: "count", command: b.sink, source: b.source, count: readCount},
 		{name: "tapedeck record", ours: true, file: "bench.record.00000", command: b.tapedeck("record"),
 			source: b.source,
 			count:  readRecording},

@@ -81,8 +81,12 @@ func print(l load, rows []row) error {
 	for _, our := range rows {
 		for _, r := range rows {
 			if our.ours && !r.ours {
-				fmt.Printf("%s takes %.2f x CPU, %.2f x memory of %s\n", our.name, our.perMessage()/r.perMessage(),
+				fmt.Printf("%s takes %.2f x CPU, %.2f x memory of %s", our.name, our.perMessage()/r.perMessage(),
 					float64(our.peak)/float64(r.peak), r.name)
+				if r.name == alone && l.goal > 0 {
+					fmt.Printf("; goal: %.2f x CPU", l.goal)
+				}
+				fmt.Println()
 			}
 		}
 	}
