@@ -215,13 +215,15 @@ message_type {
     field { name: "value" number: 2 type: TYPE_MESSAGE type_name: ".My.odd__pkg.odd_Type.Part" label: LABEL_OPTIONAL }
   }
   nested_type { name: "Grouped" field { name: "b" number: 6 type: TYPE_BOOL label: LABEL_OPTIONAL } }
-  enum_type { name: "Mode" value { name: "SLOW" number: 3 } value { name: "slow" number: -1 } value { name: "Fast" number: 7 } }
+  enum_type { name: "Mode" value { name: "SLOW" number: 3 } value { name: "slow" number: -1 }
+  value { name: "Fast" number: 7 } }
   enum_type { name: "OtherMode" value { name: "FAST" number: 9 } }
   field { name: "theNumber" number: 1 type: TYPE_FLOAT label: LABEL_OPTIONAL default_value: "nan" }
   field { name: "the_number" number: 2 type: TYPE_INT64 label: LABEL_OPTIONAL default_value: "5" }
   field { name: "_HTTPCode_" number: 1000 type: TYPE_FIXED32 label: LABEL_REPEATED options { packed: true } }
   field { name: "blobs" number: 4 type: TYPE_BYTES label: LABEL_REPEATED }
-  field { name: "by_name" number: 5 type: TYPE_MESSAGE type_name: ".My.odd__pkg.odd_Type.ByNameEntry" label: LABEL_REPEATED }
+  field { name: "by_name" number: 5 type: TYPE_MESSAGE type_name: ".My.odd__pkg.odd_Type.ByNameEntry"
+    label: LABEL_REPEATED }
   field { name: "grouped" number: 6 type: TYPE_GROUP type_name: ".My.odd__pkg.odd_Type.Grouped" label: LABEL_OPTIONAL }
   field { name: "inner" number: 7 type: TYPE_MESSAGE type_name: ".My.odd__pkg.Inner" label: LABEL_OPTIONAL }
   field { name: "mode" number: 8 type: TYPE_ENUM type_name: ".My.odd__pkg.odd_Type.Mode" label: LABEL_OPTIONAL }

@@ -206,7 +206,8 @@ message_type { name: "ControlCommand"
   field { name: "parking_brake" number: 18 type: TYPE_BOOL label: LABEL_OPTIONAL }
   field { name: "gear_location" number: 2 type: TYPE_ENUM type_name: ".apollo.control.Gear" label: LABEL_OPTIONAL }
 }
-enum_type { name: "Gear" value { name: "NEUTRAL" number: 0 } value { name: "DRIVE" number: 1 } value { name: "REVERSE" number: 2 } }
+enum_type { name: "Gear" value { name: "NEUTRAL" number: 0 } value { name: "DRIVE" number: 1 }
+value { name: "REVERSE" number: 2 } }
 }`
 
 func TestByName(t *testing.T) {
@@ -342,7 +343,8 @@ file {
 	out, losses := translated(t, c, encodedText(t, c, `
 		header { timestamp_sec: 1.5 }
 		perception_obstacle {
-			id: 12 position { x: 1 y: 2 z: 3 } velocity { x: 3 y: -4 } length: 0.5 width: 0.6 height: 2 type: PEDESTRIAN confidence: 0.75
+			id: 12 position { x: 1 y: 2 z: 3 } velocity { x: 3 y: -4 }
+			length: 0.5 width: 0.6 height: 2 type: PEDESTRIAN confidence: 0.75
 			position_covariance: [1, 2, 3, 4, 5, 6, 7, 8, 9]
 		}
 		perception_obstacle { id: 13 type: 77 }
@@ -378,7 +380,8 @@ func TestRadar(t *testing.T) {
 	out, losses := translated(t, c, encodedText(t, c, `
 		header { timestamp_sec: 1.5 radar_timestamp: 2000000007 }
 		contiobs {
-			obstacle_id: 258 longitude_dist: 30 lateral_dist: -2 longitude_vel: -5 lateral_vel: 1 longitude_dist_rms: 0.5
+			obstacle_id: 258 longitude_dist: 30 lateral_dist: -2 longitude_vel: -5 lateral_vel: 1
+			longitude_dist_rms: 0.5
 			lateral_dist_rms: 2 longitude_vel_rms: 3 lateral_accel: 0.25 length: 4 width: 2 obstacle_class: 2
 		}
 		contiobs { obstacle_class: 99 }

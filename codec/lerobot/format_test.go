@@ -31,13 +31,16 @@ func TestFormat(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(path, infoPath))
 	require.NoError(t, err)
 	require.JSONEq(t, `{
-		"codebase_version": "v3.0", "robot_type": "rm65", "total_episodes": 3, "total_frames": 12, "total_tasks": 1, "chunks_size": 2,
+		"codebase_version": "v3.0", "robot_type": "rm65", "total_episodes": 3, "total_frames": 12, "total_tasks": 1,
+		"chunks_size": 2,
 		"data_files_size_in_mb": 1, "video_files_size_in_mb": 200, "fps": 30, "splits": {"train": "0:3"},
 		"data_path": "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet", "video_path": null,
 		"features": {
-			"observation.state": {"dtype": "float32", "shape": [3], "names": ["arm_0.joint_0", "arm_0.joint_1", "arm_0.joint_2"]},
+			"observation.state": {"dtype": "float32", "shape": [3], "names": ["arm_0.joint_0", "arm_0.joint_1",
+			"arm_0.joint_2"]},
 			"action": {"dtype": "float32", "shape": [3], "names": ["arm_0.joint_0", "arm_0.joint_1", "arm_0.joint_2"]},
-			"observation.images.camera_0": {"dtype": "image", "shape": [48, 64, 3], "names": ["height", "width", "channels"]},
+			"observation.images.camera_0": {"dtype": "image", "shape": [48, 64, 3], "names": ["height", "width",
+			"channels"]},
 			"timestamp": {"dtype": "float32", "shape": [1], "names": null},
 			"frame_index": {"dtype": "int64", "shape": [1], "names": null},
 			"episode_index": {"dtype": "int64", "shape": [1], "names": null},
@@ -140,7 +143,8 @@ func foreign(t *testing.T) string {
 	write(infoPath,
 		`{"codebase_version": "v2.1", "fps": 10, "chunks_size": 1000, "total_videos": 0, "robot_type": "so100",
 		"data_path": "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet", "video_path": null,
-		"features": {"observation.state": {"dtype": "float32", "shape": [2], "names": {"motors": ["shoulder", "elbow"]}},
+		"features": {"observation.state": {"dtype": "float32", "shape": [2], "names": {"motors": ["shoulder",
+		"elbow"]}},
 			"action": {"dtype": "float32", "shape": [2]}, "next.reward": {"dtype": "float32", "shape": [1], "names": null}}}`)
 	write("meta/tasks.jsonl", `{"task_index": 0, "task": "pick"}`+"\n")
 	write("meta/episodes.jsonl", `{"episode_index": 0, "tasks": ["pick"], "length": 3}`+"\n"+`{"episode_index": 1, `+

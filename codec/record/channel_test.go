@@ -222,7 +222,8 @@ import "google/protobuf/descriptor.proto";
 message Tree { optional google.protobuf.FileDescriptorProto desc = 1; repeated Tree dependencies = 2; }
 extend google.protobuf.FileOptions { optional ChannelOption channel = 51001; }
 message ChannelOption {
-  optional string encoding = 1; optional string type = 2; optional string schema_encoding = 3; optional string schema = 4;
+  optional string encoding = 1; optional string type = 2; optional string schema_encoding = 3;
+  optional string schema = 4;
   optional string type_hash = 5; optional string qos = 6; map<string, string> metadata = 7; optional string topic = 8;
 }`
 

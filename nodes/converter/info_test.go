@@ -167,22 +167,31 @@ func TestInfoJSON(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, writeInfoJSON(&out, sampleInfo(), nil))
 	require.JSONEq(t, `{
-		"format": "mcap", "path": "drive", "size": 5242880, "message_count": 301, "complete": false, "contents_checked": false,
+		"format": "mcap", "path": "drive", "size": 5242880, "message_count": 301, "complete": false,
+		"contents_checked": false,
 		"start_time": 1627031535000000000, "end_time": 1627031538500000000, "duration": 3.5,
 		"files": [
 			{"path": "drive/drive_0.mcap", "size": 4194304, "message_count": 300, "start_time": 0, "end_time": 0},
 			{"path": "drive/drive_1.mcap", "size": 1048576, "message_count": 1, "start_time": 0, "end_time": 0}
 		],
 		"topics": [
-			{"name": "/imu", "type": "sensor_msgs/msg/Imu", "encoding": "cdr", "message_count": 300, "frequency": 85.71428571428571, "type_hash": "RIHS01_00", "qos": [
-				{"history": "keep_last", "depth": 10, "reliability": "reliable", "durability": "volatile", "liveliness": "automatic",
-				 "deadline": {"sec": 9223372036, "nsec": 854775807}, "lifespan": {"sec": 9223372036, "nsec": 854775807}, "liveliness_lease_duration": {"sec": 9223372036, "nsec": 854775807}}]},
+			{"name": "/imu", "type": "sensor_msgs/msg/Imu", "encoding": "cdr", "message_count": 300,
+			"frequency": 85.71428571428571, "type_hash": "RIHS01_00", "qos": [
+				{"history": "keep_last", "depth": 10, "reliability": "reliable", "durability": "volatile",
+				"liveliness": "automatic",
+				 "deadline": {"sec": 9223372036, "nsec": 854775807}, "lifespan": {"sec": 9223372036, "nsec": 854775807},
+				 "liveliness_lease_duration": {"sec": 9223372036, "nsec": 854775807}}]},
 			{"name": "/odd\u001b", "type": "", "encoding": "cdr", "message_count": 0, "frequency": 0, "qos": []},
-			{"name": "/tf_static", "type": "tf2_msgs/msg/TFMessage", "encoding": "cdr", "message_count": 1, "frequency": 0, "qos": [
-				{"history": "keep_last", "depth": 1, "reliability": "reliable", "durability": "transient_local", "liveliness": "automatic",
-				 "deadline": {"sec": 9223372036, "nsec": 854775807}, "lifespan": {"sec": 1, "nsec": 500000000}, "liveliness_lease_duration": {"sec": 9223372036, "nsec": 854775807}},
-				{"history": "keep_last", "depth": 10, "reliability": "reliable", "durability": "volatile", "liveliness": "automatic",
-				 "deadline": {"sec": 9223372036, "nsec": 854775807}, "lifespan": {"sec": 9223372036, "nsec": 854775807}, "liveliness_lease_duration": {"sec": 9223372036, "nsec": 854775807}}]}
+			{"name": "/tf_static", "type": "tf2_msgs/msg/TFMessage", "encoding": "cdr", "message_count": 1,
+			"frequency": 0, "qos": [
+				{"history": "keep_last", "depth": 1, "reliability": "reliable", "durability": "transient_local",
+				"liveliness": "automatic",
+				 "deadline": {"sec": 9223372036, "nsec": 854775807}, "lifespan": {"sec": 1, "nsec": 500000000},
+				 "liveliness_lease_duration": {"sec": 9223372036, "nsec": 854775807}},
+				{"history": "keep_last", "depth": 10, "reliability": "reliable", "durability": "volatile",
+				"liveliness": "automatic",
+				 "deadline": {"sec": 9223372036, "nsec": 854775807}, "lifespan": {"sec": 9223372036, "nsec": 854775807},
+				 "liveliness_lease_duration": {"sec": 9223372036, "nsec": 854775807}}]}
 		],
 		"events": [
 			{"kind": "drop", "topic": "/imu", "time": 1627031536000000000, "count": 12, "text": "12 messages dropped"},

@@ -50,11 +50,17 @@ func TestJSON(t *testing.T) {
 	require.Len(t, events, 1)
 	require.JSONEq(t, `{"frame":1,"elapsed":0,"duration":0.5,
 		"event_add":[
-			{"actor":1,"type":0,"location":{"x":1000000,"y":123456.5,"z":-0.000009999999747378752},"rotation":{"x":0,"y":0,"z":0},"blueprint":0,"blueprint_id":"spectator","attributes":[]},
-			{"actor":7,"type":1,"location":{"x":0,"y":0,"z":0},"rotation":{"x":0,"y":0,"z":0},"blueprint":0,"blueprint_id":"vehicle.audi.tt","attributes":[{"type":4,"id":"role_name","value":"hero"},{"type":0,"id":"empty","value":""}]}],
+			{"actor":1,"type":0,"location":{"x":1000000,"y":123456.5,"z":-0.000009999999747378752},"rotation":{"x":0,
+			"y":0,"z":0},"blueprint":0,"blueprint_id":"spectator","attributes":[]},
+			{"actor":7,"type":1,"location":{"x":0,"y":0,"z":0},"rotation":{"x":0,"y":0,"z":0},"blueprint":0,
+			"blueprint_id":"vehicle.audi.tt","attributes":[{"type":4,"id":"role_name","value":"hero"},{"type":0,
+			"id":"empty","value":""}]}],
 		"event_del":[8],"event_parent":[{"actor":9,"parent":7}],
-		"collision":[{"number":3,"actor1":7,"actor2":4294967295,"hero1":true,"hero2":false},{"number":4,"actor1":1,"actor2":7,"hero1":false,"hero2":true}],
-		"weather":[{"cloudiness":1,"precipitation":2,"precipitation_deposits":3,"wind_intensity":4,"sun_azimuth_angle":5,"sun_altitude_angle":6,"fog_density":7,"fog_distance":8,"fog_falloff":9,"wetness":10,"scattering_intensity":11,"mie_scattering_scale":12,"rayleigh_scattering_scale":13,"dust_storm":14}]
+		"collision":[{"number":3,"actor1":7,"actor2":4294967295,"hero1":true,"hero2":false},{"number":4,"actor1":1,
+		"actor2":7,"hero1":false,"hero2":true}],
+		"weather":[{"cloudiness":1,"precipitation":2,"precipitation_deposits":3,"wind_intensity":4,
+		"sun_azimuth_angle":5,"sun_altitude_angle":6,"fog_density":7,"fog_distance":8,"fog_falloff":9,"wetness":10,
+		"scattering_intensity":11,"mie_scattering_scale":12,"rayleigh_scattering_scale":13,"dust_storm":14}]
 	}`, string(events[0]))
 
 	all := frames(t, r, true)

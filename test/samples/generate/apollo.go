@@ -34,7 +34,8 @@ var apolloTopics = []struct {
 		linear_acceleration { x: 0.5 y: 0.1 z: 9.81 } angular_velocity { x: 0.02 y: -0.01 z: 0.03 }`},
 	{"/apollo/localization/pose", "nav_msgs/msg/Odometry", 1, `HEADER measurement_time: TIME pose {
 		position { x: 587000 y: 4141000 z: -31 } orientation { qx: 0 qy: 0 qz: -0.6 qw: 0.8 } heading: 0.3
-		linear_velocity { x: 9.5 y: 3 z: 0 } angular_velocity { x: 0 y: 0 z: 0.1 } linear_acceleration { x: 1 y: 0 z: 0 } }`},
+		linear_velocity { x: 9.5 y: 3 z: 0 } angular_velocity { x: 0 y: 0 z: 0.1 }
+		linear_acceleration { x: 1 y: 0 z: 0 } }`},
 	{"/apollo/canbus/chassis_twist", "geometry_msgs/msg/TwistStamped", 1,
 		`HEADER speed_mps: 10.25 gear_location: GEAR_DRIVE`},
 	{"/apollo/sensor/lidar128/compensator/PointCloud2", "sensor_msgs/msg/PointCloud2", 10, `HEADER
@@ -49,7 +50,8 @@ var apolloTopics = []struct {
 		sol_status: SOL_COMPUTED sol_type: NARROW_INT latitude: 37.5 longitude: -122.25 height_msl: 20 undulation: -30
 		datum_id: WGS84 latitude_std_dev: 0.5 longitude_std_dev: 0.25 height_std_dev: 1`},
 	{"/apollo/perception/obstacles", "vision_msgs/msg/Detection3DArray", 20, `HEADER perception_obstacle { id: SEQ
-		position { x: 587010 y: 4141000 z: -31 } theta: 0.5 length: 4 width: 2 height: 1.5 type: VEHICLE sub_type: ST_CAR
+		position { x: 587010 y: 4141000 z: -31 }
+		theta: 0.5 length: 4 width: 2 height: 1.5 type: VEHICLE sub_type: ST_CAR
 		timestamp: TIME confidence: 0.75 }`},
 }
 
