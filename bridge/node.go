@@ -47,10 +47,10 @@ type Node interface {
 	// Advertise creates a publisher.
 	Advertise(topic, typeName string, qos codec.QoS) (Publisher, error)
 
-	// Subscribe calls handle with each batch of samples, one call at a time, until the subscription is closed. Calls may
-	// come from different goroutines, which also serve other subscriptions. A handler that blocks delays those by some
-	// 20 ms. The subscription drains the middleware at once and does not bound it, except by qos with KeepLast: the
-	// handler must drop and count what it cannot process.
+	// Subscribe calls handle with each batch of samples, one call at a time, until the subscription is closed. Calls
+	// may come from different goroutines, which also serve other subscriptions. A handler that blocks delays those by
+	// some 20 ms. The subscription drains the middleware at once and does not bound it, except by qos with KeepLast:
+	// the handler must drop and count what it cannot process.
 	Subscribe(topic, typeName string, qos codec.QoS, handle func([]Sample)) (Subscription, error)
 
 	// Serve answers calls of a service. handle runs in a goroutine of its own per call and returns the response as CDR
@@ -124,8 +124,8 @@ type Deliverer interface {
 type Publisher interface {
 	// Topic returns the full name, after remapping.
 	Topic() string
-	// Publish sends one payload, which is the caller's again when it returns. It may block while a reliable subscriber's
-	// acknowledgements are behind, as QoS says.
+	// Publish sends one payload, which is the caller's again when it returns. It may block while a reliable
+	// subscriber's acknowledgements are behind, as QoS says.
 	Publish(data []byte) error
 	// PublishAt does the same with the given source time in ns since the Unix epoch, where the middleware can.
 	PublishAt(data []byte, sourceTime int64) error

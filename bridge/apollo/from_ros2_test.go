@@ -112,9 +112,11 @@ func TestFromROS2(t *testing.T) {
 		losses  []string
 	}{
 		"imu": {"/imu", &imu, "apollo.drivers.gnss.Imu", "/imu", header +
-			` measurement_time:1.38403521825e+09 linear_acceleration:{x:-2 y:1 z:3} angular_velocity:{x:-5 y:4 z:6}`, nil},
+			` measurement_time:1.38403521825e+09 linear_acceleration:{x:-2 y:1 z:3} angular_velocity:{x:-5 y:4 z:6}`,
+			nil},
 		"imu that is corrected": {"/imu", &turned, "apollo.localization.CorrectedImu", "/imu", header +
-			` imu:{linear_acceleration:{x:-2 y:1 z:3} angular_velocity:{x:-5 y:4 z:6} heading:1.5707963267948966 euler_angles:{x:-0 y:0 z:0}}`,
+			` imu:{linear_acceleration:{x:-2 y:1 z:3} angular_velocity:{x:-5 y:4 z:6} heading:1.5707963267948966 ` +
+			`euler_angles:{x:-0 y:0 z:0}}`,
 			[]string{"angular_velocity_covariance"}},
 		"imu by its name": {"/apollo/sensor/gnss/corrected_imu", &imu, "apollo.localization.CorrectedImu",
 			"/apollo/sensor/gnss/corrected_imu", header +
@@ -122,27 +124,33 @@ func TestFromROS2(t *testing.T) {
 		"odometry": {"/pose", &odometry, "apollo.localization.LocalizationEstimate", "/pose", header +
 			` pose:{position:{x:1 y:2 z:3} orientation:{qx:0 qy:0 qz:-` + half + ` qw:` + half +
 			`} linear_velocity:{x:10 y:0 z:0}` +
-			` angular_velocity:{x:0 y:0.25 z:0.5} heading:0 angular_velocity_vrf:{x:-0.25 y:0 z:0.5}} measurement_time:1.70000000025e+09`, nil},
+			` angular_velocity:{x:0 y:0.25 z:0.5} heading:0 angular_velocity_vrf:{x:-0.25 y:0 z:0.5}} ` +
+			`measurement_time:1.70000000025e+09`, nil},
 		"odometry with covariances": {"/pose", &certain, "apollo.localization.LocalizationEstimate", "/pose", header +
 			` pose:{position:{x:1 y:2 z:3} orientation:{qx:0 qy:0 qz:-` + half + ` qw:` + half +
 			`} linear_velocity:{x:10 y:0 z:0}` +
 			` angular_velocity:{x:0 y:0.25 z:0.5} heading:0 angular_velocity_vrf:{x:-0.25 y:0 z:0.5}}` +
-			` uncertainty:{position_std_dev:{x:2 y:3 z:4} orientation_std_dev:{x:1 y:1 z:1} linear_velocity_std_dev:{x:0.5 y:0.5 z:0}` +
+			` uncertainty:{position_std_dev:{x:2 y:3 z:4} orientation_std_dev:{x:1 y:1 z:1} ` +
+			`linear_velocity_std_dev:{x:0.5 y:0.5 z:0}` +
 			` angular_velocity_std_dev:{x:0 y:0 z:0}} measurement_time:1.70000000025e+09`,
 			[]string{"child_frame_id", "covariances between axes"}},
-		"gps": {"/apollo/sensor/gnss/odometry", &certain, "apollo.localization.Gps", "/apollo/sensor/gnss/odometry", header +
-			` localization:{position:{x:1 y:2 z:3} orientation:{qx:0 qy:0 qz:-` + half + ` qw:` + half +
-			`} linear_velocity:{x:10 y:0 z:0}` +
-			` angular_velocity:{x:0 y:0.25 z:0.5} heading:0 angular_velocity_vrf:{x:-0.25 y:0 z:0.5}}`,
+		"gps": {"/apollo/sensor/gnss/odometry", &certain, "apollo.localization.Gps", "/apollo/sensor/gnss/odometry",
+			header +
+				` localization:{position:{x:1 y:2 z:3} orientation:{qx:0 qy:0 qz:-` + half + ` qw:` + half +
+				`} linear_velocity:{x:10 y:0 z:0}` +
+				` angular_velocity:{x:0 y:0.25 z:0.5} heading:0 angular_velocity_vrf:{x:-0.25 y:0 z:0.5}}`,
 			[]string{"child_frame_id", "covariances"}},
 		"fix": {"/fix", &sensor_msgs.NavSatFix{
-			Header: atStamp, Status: sensor_msgs.NavSatStatus{Status: 2, Service: 3}, Latitude: 48, Longitude: 8, Altitude: 500,
+			Header: atStamp, Status: sensor_msgs.NavSatStatus{Status: 2, Service: 3}, Latitude: 48, Longitude: 8,
+			Altitude:           500,
 			PositionCovariance: [9]float64{1, 0.5, 0, 0.5, 4, 0, 0, 0, 9}, PositionCovarianceType: 3,
 		}, "apollo.drivers.gnss.GnssBestPose", "/fix",
 			header + ` measurement_time:1.38403521825e+09 sol_status:SOL_COMPUTED sol_type:NARROW_INT` +
-				` latitude:48 longitude:8 height_msl:500 undulation:0 datum_id:WGS84 latitude_std_dev:2 longitude_std_dev:1 height_std_dev:3`,
+				` latitude:48 longitude:8 height_msl:500 undulation:0 datum_id:WGS84 latitude_std_dev:2 ` +
+				`longitude_std_dev:1 height_std_dev:3`,
 			[]string{"position_covariance between axes", "position_covariance_type", "status.service"}},
-		"no fix": {"/fix", &sensor_msgs.NavSatFix{Header: atStamp, Status: sensor_msgs.NavSatStatus{Status: -1, Service: 1}},
+		"no fix": {"/fix", &sensor_msgs.NavSatFix{Header: atStamp,
+			Status: sensor_msgs.NavSatStatus{Status: -1, Service: 1}},
 			"apollo.drivers.gnss.GnssBestPose", "/fix",
 			header + ` measurement_time:1.38403521825e+09 sol_status:INVALID_FIX sol_type:NONE` +
 				` latitude:0 longitude:0 height_msl:0 undulation:0 datum_id:WGS84`, nil},
@@ -151,16 +159,21 @@ func TestFromROS2(t *testing.T) {
 			Fields: []sensor_msgs.PointField{
 				{Name: "x", Offset: 0, Datatype: 7, Count: 1}, {Name: "y", Offset: 4, Datatype: 7, Count: 1},
 				{Name: "z", Offset: 8, Datatype: 7, Count: 1},
-				{Name: "intensity", Offset: 12, Datatype: 7, Count: 1}, {Name: "ring", Offset: 16, Datatype: 4, Count: 1},
+				{Name: "intensity", Offset: 12, Datatype: 7, Count: 1},
+				{Name: "ring", Offset: 16, Datatype: 4, Count: 1},
 				{Name: "time", Offset: 20, Datatype: 7, Count: 1}, {Name: "normal", Offset: 24, Datatype: 3, Count: 3},
 			},
-			Data: slices.Concat(float(1), float(2), float(-3), float(100), []byte{7, 1, 0, 0}, float(-0.25), make([]byte, 8),
-				float(float32(math.NaN())), float(0), float(0), float(0.75), []byte{8, 0, 0, 0}, float(0.5), make([]byte, 8)),
+			Data: slices.Concat(float(1), float(2), float(-3), float(100), []byte{7, 1, 0, 0}, float(-0.25),
+				make([]byte, 8),
+				float(float32(math.NaN())), float(0), float(0), float(0.75), []byte{8, 0, 0, 0}, float(0.5),
+				make([]byte, 8)),
 		}, "apollo.drivers.PointCloud", "/points",
 			stamped("lidar") + ` frame_id:"here" is_dense:true` +
-				` point:{x:1 y:2 z:-3 intensity:100 timestamp:1700000000000000000 ring:263} point:{x:nan y:0 z:0 intensity:1 timestamp:1700000000750000000 ring:8}` +
+				` point:{x:1 y:2 z:-3 intensity:100 timestamp:1700000000000000000 ring:263} point:{x:nan y:0 z:0 ` +
+				`intensity:1 timestamp:1700000000750000000 ring:8}` +
 				` measurement_time:1.70000000025e+09 width:2 height:1`,
-			[]string{"field normal of the points", "fractions and signs of point fields that are unsigned integers in Apollo"}},
+			[]string{"field normal of the points",
+				"fractions and signs of point fields that are unsigned integers in Apollo"}},
 		"empty cloud": {"/points", &sensor_msgs.PointCloud2{Header: atStamp}, "apollo.drivers.PointCloud", "/points",
 			stamped("lidar") + ` frame_id:"here" is_dense:false` +
 				` measurement_time:1.70000000025e+09 width:0 height:0`, nil},
@@ -170,11 +183,13 @@ func TestFromROS2(t *testing.T) {
 			Data:   slices.Concat(double(1700000000.5), make([]byte, 4), double(1.7e18)),
 		}, "apollo.drivers.PointCloud", "/points",
 			stamped("lidar") + ` frame_id:"here" is_dense:false` +
-				` point:{timestamp:1700000000500000000} point:{timestamp:1700000000000000000} measurement_time:1.70000000025e+09 width:1 height:2`, nil},
+				` point:{timestamp:1700000000500000000} point:{timestamp:1700000000000000000} ` +
+				`measurement_time:1.70000000025e+09 width:1 height:2`, nil},
 		"image": {"/camera", &sensor_msgs.Image{Header: atStamp, Height: 1, Width: 2, Encoding: "yuv422_yuy2", Step: 4,
 			Data: []byte("abcd"), IsBigendian: 1},
 			"apollo.drivers.Image", "/camera", stamped("camera") +
-				` frame_id:"here" measurement_time:1.70000000025e+09 height:1 width:2 encoding:"yuyv" step:4 data:"abcd"`,
+				` frame_id:"here" measurement_time:1.70000000025e+09 height:1 width:2 encoding:"yuyv" step:4 ` +
+				`data:"abcd"`,
 			[]string{"is_bigendian"}},
 		"compressed image": {"/camera/compressed", &sensor_msgs.CompressedImage{Header: atStamp, Format: "jpeg",
 			Data: []byte{0xff, 0xd8}},
@@ -182,7 +197,8 @@ func TestFromROS2(t *testing.T) {
 			stamped("camera") +
 				` frame_id:"here" format:"jpeg" data:"\xff\xd8" measurement_time:1.70000000025e+09`, nil},
 		"transforms": {"/tf", &tf2_msgs.TFMessage{Transforms: []geometry_msgs.TransformStamped{{
-			Header: atStamp, ChildFrameId: "there", Transform: geometry_msgs.Transform{Translation: geometry_msgs.Vector3{X: 1,
+			Header: atStamp, ChildFrameId: "there",
+			Transform: geometry_msgs.Transform{Translation: geometry_msgs.Vector3{X: 1,
 				Y: 2, Z: 3}, Rotation: geometry_msgs.Quaternion{W: 1}},
 		}}}, "apollo.transform.TransformStampeds", "/tf", header + ` transforms:{` + header +
 			` child_frame_id:"there" transform:{translation:{x:1 y:2 z:3} rotation:{qx:0 qy:0 qz:0 qw:1}}}`, nil},
@@ -197,37 +213,44 @@ func TestFromROS2(t *testing.T) {
 				Pose: geometry_msgs.Pose{Position: geometry_msgs.Point{X: 3, Y: 4, Z: 5},
 					Orientation: geometry_msgs.Quaternion{X: 1}}},
 		}}, "apollo.planning.ADCTrajectory", "/path", header +
-			` total_path_length:5 total_path_time:0.75 trajectory_point:{path_point:{x:0 y:0 z:0 theta:1.5707963267948966 s:0} relative_time:0}` +
+			` total_path_length:5 total_path_time:0.75 trajectory_point:{path_point:{x:0 y:0 z:0 ` +
+			`theta:1.5707963267948966 s:0} relative_time:0}` +
 			` trajectory_point:{path_point:{x:3 y:4 z:5 theta:0 s:5} relative_time:0.75}`,
 			[]string{"frame_id of poses", "roll and pitch of poses"}},
-		"obstacles": {"/obstacles", &vision_msgs.Detection3DArray{Header: atStamp, Detections: []vision_msgs.Detection3D{{
-			Header: std_msgs.Header{Stamp: atStamp.Stamp, FrameId: "else"}, Id: "x7",
-			Bbox: vision_msgs.BoundingBox3D{Center: geometry_msgs.Pose{Position: geometry_msgs.Point{X: 1, Y: 2, Z: 3},
-				Orientation: quarter}, Size: geometry_msgs.Vector3{X: 4, Y: 2, Z: 1}},
-			Results: []vision_msgs.ObjectHypothesisWithPose{
-				{Hypothesis: vision_msgs.ObjectHypothesis{ClassId: "PEDESTRIAN", Score: 0.5}},
-				{Hypothesis: vision_msgs.ObjectHypothesis{ClassId: "dog"}},
-			},
-		}}}, "apollo.perception.PerceptionObstacles", "/obstacles",
+		"obstacles": {"/obstacles", &vision_msgs.Detection3DArray{Header: atStamp,
+			Detections: []vision_msgs.Detection3D{{
+				Header: std_msgs.Header{Stamp: atStamp.Stamp, FrameId: "else"}, Id: "x7",
+				Bbox: vision_msgs.BoundingBox3D{Center: geometry_msgs.Pose{Position: geometry_msgs.Point{X: 1, Y: 2,
+					Z: 3},
+					Orientation: quarter}, Size: geometry_msgs.Vector3{X: 4, Y: 2, Z: 1}},
+				Results: []vision_msgs.ObjectHypothesisWithPose{
+					{Hypothesis: vision_msgs.ObjectHypothesis{ClassId: "PEDESTRIAN", Score: 0.5}},
+					{Hypothesis: vision_msgs.ObjectHypothesis{ClassId: "dog"}},
+				},
+			}}}, "apollo.perception.PerceptionObstacles", "/obstacles",
 			`perception_obstacle:{id:0 position:{x:1 y:2 z:2.5} theta:1.5707963267948966 length:4 width:2 height:1` +
 				` type:PEDESTRIAN timestamp:1.70000000025e+09 confidence:0.5} ` + header,
 			[]string{"classes that Apollo does not have", "frame_id of detections", "ids that are not numbers"}},
 		"radar": {"/radar", &radar_msgs.RadarTracks{Header: atStamp, Tracks: []radar_msgs.RadarTrack{{
-			Uuid: unique_identifier_msgs.UUID{Uuid: [16]uint8{0: 1, 15: 9}}, Position: geometry_msgs.Point{X: 1, Y: 2, Z: 3},
+			Uuid:               unique_identifier_msgs.UUID{Uuid: [16]uint8{0: 1, 15: 9}},
+			Position:           geometry_msgs.Point{X: 1, Y: 2, Z: 3},
 			Classification:     2,
 			PositionCovariance: [6]float32{4, 1, 0, 9, 0, 0},
 		}}}, "apollo.drivers.ContiRadar", "/radar",
 			stamped("radar") + ` contiobs:{` +
 				stamped("radar") + ` obstacle_id:9 longitude_dist:1 lateral_dist:2 longitude_vel:0 lateral_vel:0` +
-				` longitude_dist_rms:2 lateral_dist_rms:3 longitude_vel_rms:0 lateral_vel_rms:0 longitude_accel:0 lateral_accel:0 longitude_accel_rms:0 lateral_accel_rms:0` +
+				` longitude_dist_rms:2 lateral_dist_rms:3 longitude_vel_rms:0 lateral_vel_rms:0 longitude_accel:0 ` +
+				`lateral_accel:0 longitude_accel_rms:0 lateral_accel_rms:0` +
 				` length:0 width:0 obstacle_class:0}`, []string{"classifications that Apollo does not have",
 				"covariances between axes, along z and of sizes", "uuids that are not numbers", "z values"}},
-		"control": {"/control", &carla_msgs.CarlaEgoVehicleControl{Header: atStamp, Throttle: 0.25, Brake: 0.5, Steer: -0.5,
+		"control": {"/control", &carla_msgs.CarlaEgoVehicleControl{Header: atStamp, Throttle: 0.25, Brake: 0.5,
+			Steer:     -0.5,
 			HandBrake: true, Reverse: true, Gear: -1},
 			"apollo.control.ControlCommand", "/control",
 			header + ` throttle:25 brake:50 steering_target:50 parking_brake:true gear_location:GEAR_REVERSE`, nil},
 		"control without a gear": {"/control", &carla_msgs.CarlaEgoVehicleControl{Header: atStamp},
-			"apollo.control.ControlCommand", "/control", header + ` throttle:0 brake:0 steering_target:-0 parking_brake:false`,
+			"apollo.control.ControlCommand", "/control",
+			header + ` throttle:0 brake:0 steering_target:-0 parking_brake:false`,
 			nil},
 		"control in third gear": {"/control", &carla_msgs.CarlaEgoVehicleControl{Header: atStamp, ManualGearShift: true,
 			Gear: 3},
@@ -236,7 +259,8 @@ func TestFromROS2(t *testing.T) {
 			[]string{"gear", "manual_gear_shift"}},
 		"twist that is no chassis": {"/cmd_vel", &geometry_msgs.TwistStamped{Header: atStamp},
 			"geometry_msgs.msg.TwistStamped", "/cmd_vel",
-			`header:{stamp:{sec:1700000000 nanosec:250000000} frame_id:"here"} twist:{linear:{x:0 y:0 z:0} angular:{x:0 y:0 z:0}}`, nil},
+			`header:{stamp:{sec:1700000000 nanosec:250000000} frame_id:"here"} twist:{linear:{x:0 y:0 z:0} ` +
+				`angular:{x:0 y:0 z:0}}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text, to, losses := fromROS2Of(t, test.topic, test.message)
@@ -288,8 +312,8 @@ func TestFromROS2Errors(t *testing.T) {
 		"short": {"sensor_msgs/msg/JointState", []byte{0, 1, 0, 0, 1, 0, 0, 0},
 			"decode sensor_msgs/msg/JointState: header.stamp.nanosec: offset 8: 4 bytes expected, 0 are left"},
 		"length": {"std_msgs/msg/Float64MultiArray", []byte{0, 1, 0, 0, 0xff, 0xff, 0xff, 0xff},
-			"decode std_msgs/msg/Float64MultiArray: layout.dim: offset 8: sequence of 4294967295 elements of 12 bytes or " +
-				"more, but only 0 bytes left"},
+			"decode std_msgs/msg/Float64MultiArray: layout.dim: offset 8: sequence of 4294967295 elements of 12 " +
+				"bytes or more, but only 0 bytes left"},
 		"long": {"std_msgs/msg/Bool", make([]byte, 13),
 			"decode std_msgs/msg/Bool: 8 bytes left behind the last field; the payload does not fit the definition"},
 		"encapsulation": {"std_msgs/msg/Bool", []byte{9, 9, 9, 9, 1},
@@ -301,8 +325,9 @@ func TestFromROS2Errors(t *testing.T) {
 			PointStep: 8, Data: make([]byte, 15)}), "15 bytes cannot hold 4294967295 rows of 1 point of 8 bytes"},
 		"no step": {"sensor_msgs/msg/PointCloud2", cloud(sensor_msgs.PointCloud2{Width: 1, Height: 1}),
 			"0 bytes cannot hold 1 row of 1 point of 0 bytes"},
-		"field outside": {"sensor_msgs/msg/PointCloud2", cloud(sensor_msgs.PointCloud2{Width: 1, Height: 1, PointStep: 5,
-			Fields: x, Data: make([]byte, 5)}), "field x of 4 bytes at 2 lies outside of the point, which has 5"},
+		"field outside": {"sensor_msgs/msg/PointCloud2",
+			cloud(sensor_msgs.PointCloud2{Width: 1, Height: 1, PointStep: 5,
+				Fields: x, Data: make([]byte, 5)}), "field x of 4 bytes at 2 lies outside of the point, which has 5"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newThereAndBack(t, nil, channelOf(t, msgs.Release(""), "/topic", test.typeName))
@@ -313,7 +338,8 @@ func TestFromROS2Errors(t *testing.T) {
 	from, _ := bridgetest.Announce(t, nil, FromROS2)
 	_, err := from.Topics(codec.TopicInfo{Channel: &codec.Channel{Encoding: codec.EncodingROS1}})
 	require.EqualError(t, err, "its messages are ros1, not ROS 2's CDR")
-	_, err = from.Topics(codec.TopicInfo{Channel: &codec.Channel{Type: "nowhere/msg/Known", Encoding: codec.EncodingCDR}})
+	_, err = from.Topics(codec.TopicInfo{Channel: &codec.Channel{Type: "nowhere/msg/Known",
+		Encoding: codec.EncodingCDR}})
 	require.ErrorContains(t, err, "unknown type nowhere/msg/Known")
 	_, err = from.Begin(nil)(&codec.Message{Channel: new(codec.Channel)})
 	require.EqualError(t, err, "its channel is unknown")

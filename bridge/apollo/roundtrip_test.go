@@ -67,7 +67,8 @@ func TestOwnFields(t *testing.T) {
 		"in parts": {slices.Concat(text(4, varint(1, 5)), varint(1, 1), text(4, varint(2, 6))),
 			[]cdr.Field{{Name: "a", Value: int8(1)}, {Name: "inner", Value: inner(5, 6)}}, ""},
 		"one by one": {slices.Concat(double(2, 1.5), double(2, 2.5), varint(3, 7), text(3, []byte{8, 9}),
-			varint(3, 10)), []cdr.Field{{Name: "b", Value: []float64{1.5, 2.5}}, {Name: "c", Value: []int32{7, 8, 9, 10}}}, ""},
+			varint(3, 10)), []cdr.Field{{Name: "b", Value: []float64{1.5, 2.5}},
+			{Name: "c", Value: []int32{7, 8, 9, 10}}}, ""},
 		"a part of an array": {slices.Concat(double(2, 1.5), text(6, []byte{1})),
 			[]cdr.Field{{Name: "b", Value: []float64{1.5, 0}}, {Name: "d", Value: []uint8{1, 0, 0}}}, ""},
 		"more": {slices.Concat(varint(1, 3), varint(99, 1), text(4, slices.Concat(varint(9, 9), varint(1, 1)))),
@@ -176,11 +177,13 @@ func TestOriginal(t *testing.T) {
 func TestOriginalPart(t *testing.T) {
 	source, err := formats.Open(samples.Path(t, "apollo/apollo_cpp_sensors.record"))
 	require.NoError(t, err)
-	messages := bridgetest.ByTopic(t, bridgetest.Translate(t, source, codec.EncodingProtobuf, codec.EncodingCDR, ToROS2))
+	messages := bridgetest.ByTopic(t, bridgetest.Translate(t, source, codec.EncodingProtobuf, codec.EncodingCDR,
+		ToROS2))
 	const pose, chassis = "/apollo/localization/pose", "/apollo/canbus/chassis"
 	junk := *messages[pose][0].Channel
-	junk.Metadata = map[string]string{MetadataType: "apollo.localization.LocalizationEstimate", MetadataDescriptor: "junk",
-		"kept": "yes"}
+	junk.Metadata = map[string]string{MetadataType: "apollo.localization.LocalizationEstimate",
+		MetadataDescriptor: "junk",
+		"kept":             "yes"}
 	renamed := *messages[pose+"_whole"][0].Channel
 	renamed.Topic = "/mine_whole"
 	for name, test := range map[string]struct {
@@ -191,9 +194,10 @@ func TestOriginalPart(t *testing.T) {
 			[]string{"", pose + " apollo.localization.LocalizationEstimate"}},
 		"a part": {[]*codec.Channel{messages[pose][0].Channel},
 			[]string{pose + " apollo.localization.LocalizationEstimate"}},
-		"renamed":    {[]*codec.Channel{&renamed}, []string{"/mine apollo.localization.LocalizationEstimate"}},
-		"only speed": {[]*codec.Channel{messages[chassis+"_twist"][0].Channel}, []string{chassis + " apollo.canbus.Chassis"}},
-		"junk":       {[]*codec.Channel{&junk}, []string{pose + " apollo.localization.LocalizationEstimate"}},
+		"renamed": {[]*codec.Channel{&renamed}, []string{"/mine apollo.localization.LocalizationEstimate"}},
+		"only speed": {[]*codec.Channel{messages[chassis+"_twist"][0].Channel},
+			[]string{chassis + " apollo.canbus.Chassis"}},
+		"junk": {[]*codec.Channel{&junk}, []string{pose + " apollo.localization.LocalizationEstimate"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := new(bridgetest.Recording)

@@ -137,7 +137,8 @@ func (p *publisher) Close() error {
 		p.node.graph.remove(p)
 		p.using.Lock()
 		defer p.using.Unlock()
-		if err := p.node.make(func() error { return errors.Join(p.incompatible.close(), p.rclgo.Close()) }); err != nil {
+		if err := p.node.make(func() error { return errors.Join(p.incompatible.close(), p.rclgo.Close()) }); err !=
+			nil {
 			return fmt.Errorf("close publisher of %s: %w", p.topic, err)
 		}
 		return nil

@@ -126,7 +126,8 @@ var readers = map[string][]reader{
 		(*decoder).readSpeeds,
 		currents.in("joint_status.joint_current", func(p *packet) *numbers { return &p.JointStatus.Current }),
 		voltages.in("joint_status.joint_voltage", func(p *packet) *numbers { return &p.JointStatus.Voltage }),
-		temperatures.in("joint_status.joint_temperature", func(p *packet) *numbers { return &p.JointStatus.Temperature }),
+		temperatures.in("joint_status.joint_temperature",
+			func(p *packet) *numbers { return &p.JointStatus.Temperature }),
 		jointErrorsIn("joint_status.joint_err_code", func(p *packet) *numbers { return &p.JointStatus.ErrCode }),
 		enabledIn("joint_status.joint_en_flag", func(p *packet) *numbers { return &p.JointStatus.EnFlag }),
 		func(d *decoder) { d.readErrors("", &d.packet.errorCodes) },
@@ -283,7 +284,8 @@ func (d *decoder) readSpeeds() {
 func (d *decoder) readHandle() {
 	h := &d.packet.Handle
 	if h.IO1.given {
-		d.handle = Handle{d.integer("aloha_state.io1_state", &h.IO1) == 1, d.integer("aloha_state.io2_state", &h.IO2) == 1}
+		d.handle = Handle{d.integer("aloha_state.io1_state", &h.IO1) == 1,
+			d.integer("aloha_state.io2_state", &h.IO2) == 1}
 		d.update.Handle = &d.handle
 	}
 }

@@ -12,8 +12,10 @@ import (
 )
 
 // pushed is a packet of an RM65 with software v1.7.0.
-const pushed = `{"err":[0],"joint_status":{"joint_current":[-79000,0,0,0,0,1000],"joint_en_flag":[1,1,1,1,1,0],"joint_err_code":[0,0,0,0,0,9],` +
-	`"joint_position":[-1968,-35327,62138,165412,-9854,-293299],"joint_speed":[0,0,0,0,0,1],"joint_temperature":[35000,35000,35000,35000,35000,36500],` +
+const pushed = `{"err":[0],"joint_status":{"joint_current":[-79000,0,0,0,0,1000],"joint_en_flag":[1,1,1,1,1,0],` +
+	`"joint_err_code":[0,0,0,0,0,9],` +
+	`"joint_position":[-1968,-35327,62138,165412,-9854,-293299],"joint_speed":[0,0,0,0,0,1],` +
+	`"joint_temperature":[35000,35000,35000,35000,35000,36500],` +
 	`"joint_voltage":[23000,23000,23000,23000,23000,22900]},"state":"realtime_arm_joint_state",` +
 	`"waypoint":{"euler":[-447,551,2325],"position":[-86608,11750,820234],"quat":[316706,-328490,-90433,885218]}}`
 
@@ -61,7 +63,8 @@ func TestPush(t *testing.T) {
 	require.InDelta(t, 1, q[0]*q[0]+q[1]*q[1]+q[2]*q[2]+q[3]*q[3], 1e-12)
 	require.Nil(t, u.Gripper)
 	require.Nil(t, u.Force)
-	require.Equal(t, partJoints|partCurrents|partVoltages|partTemperatures|partJointErrors|partEnabled|partPose|partErrors,
+	require.Equal(t, partJoints|partCurrents|partVoltages|partTemperatures|partJointErrors|partEnabled|partPose|
+		partErrors,
 		u.has)
 }
 
@@ -103,9 +106,10 @@ func TestPushVariants(t *testing.T) {
 			func(t *testing.T, u *Update) { require.Equal(t, []int{0x1001}, u.Errors) }},
 		"an error alone": {with(`"err":[0]`, `"err":4097`),
 			func(t *testing.T, u *Update) { require.Equal(t, []int{0x1001}, u.Errors) }},
-		"errors in an object": {with(`"err":[0]`, `"err":{"err_len":1,"err_code":[4097,99]}`), func(t *testing.T, u *Update) {
-			require.Equal(t, []int{0x1001}, u.Errors, "err_len of them")
-		}},
+		"errors in an object": {with(`"err":[0]`, `"err":{"err_len":1,"err_code":[4097,99]}`),
+			func(t *testing.T, u *Update) {
+				require.Equal(t, []int{0x1001}, u.Errors, "err_len of them")
+			}},
 		"errors in an object, as RM_API2 calls them": {with(`"err":[0]`, `"err":{"err_len":2,"err":[4097,4098]}`),
 			func(t *testing.T, u *Update) {
 				require.Equal(t, []int{0x1001, 0x1002}, u.Errors)
@@ -121,7 +125,8 @@ func TestPushVariants(t *testing.T) {
 			func(t *testing.T, u *Update) {
 				near(t, []float64{-0.086608, 0.01175, 0.820234}, u.Pose.Position[:], "position")
 			}},
-		"orientation by name": {with("[316706,-328490,-90433,885218]", `{"w":316706,"x":-328490,"y":-90433,"z":885218}`),
+		"orientation by name": {with("[316706,-328490,-90433,885218]",
+			`{"w":316706,"x":-328490,"y":-90433,"z":885218}`),
 			func(t *testing.T, u *Update) { require.InDelta(t, 0.316706, u.Pose.Quaternion[3], 1e-6) }},
 		"angles, no quaternion": {with(`,"quat":[316706,-328490,-90433,885218]`, ``),
 			func(t *testing.T, u *Update) { require.Equal(t, quaternion(-0.447, 0.551, 2.325), u.Pose.Quaternion) }},
@@ -144,7 +149,8 @@ func TestPushVariants(t *testing.T) {
 			func(t *testing.T, u *Update) { require.Equal(t, "move_J", u.Motion) }},
 		"fields of the future": {more(`"later":{"a":[[1],{}]}`),
 			func(t *testing.T, u *Update) { require.NotNil(t, u.Joints) }},
-		"six forces": {more(`"six_force_sensor":{"force":[-13000,3799,-22393,-216,-408,481],"zero_force":[17476,10415,30827,5,2,2],"coordinate":1}`), func(t *testing.T, u *Update) {
+		"six forces": {more(`"six_force_sensor":{"force":[-13000,3799,-22393,-216,-408,481],"zero_force":[17476,` +
+			`10415,30827,5,2,2],"coordinate":1}`), func(t *testing.T, u *Update) {
 			near(t, []float64{-13, 3.799, -22.393, -0.216, -0.408, 0.481}, u.Force.Raw[:], "raw")
 			near(t, []float64{17.476, 10.415, 30.827, 0.005, 0.002, 0.002}, u.Force.External[:], "external")
 			require.Equal(t, WorkFrame, u.Force.Frame)
@@ -162,7 +168,8 @@ func TestPushVariants(t *testing.T) {
 		"a handle": {more(`"aloha_state":{"io1_state":0,"io2_state":1}`),
 			func(t *testing.T, u *Update) { require.Equal(t, &Handle{false, true}, u.Handle) }},
 		"a gripper of the fourth generation": {
-			more(`"rm_plus_state":{"pos":[250,0,0,0,0,0],"force":[1500,0,0,0,0,0],"dof_state":[1,0,0,0,0,0],"sys_err":0},"rm_plus_base":{"type":1,"dof":1,"force":true,"hv":"V1.27"}`),
+			more(`"rm_plus_state":{"pos":[250,0,0,0,0,0],"force":[1500,0,0,0,0,0],"dof_state":[1,0,0,0,0,0],` +
+				`"sys_err":0},"rm_plus_base":{"type":1,"dof":1,"force":true,"hv":"V1.27"}`),
 			func(t *testing.T, u *Update) {
 				require.True(t, u.Gripper.Online)
 				require.Equal(t, []float64{250}, u.Gripper.Positions)
@@ -179,7 +186,8 @@ func TestPushVariants(t *testing.T) {
 				require.Nil(t, u.Gripper)
 				require.Zero(t, u.has&partGripper, "there may be another one, which is asked for")
 			}},
-		"words": {more(`"rm_plus_state":"disable","hand":"offline","lift_state":0,"aloha_state":null,"six_force_sensor":[]`),
+		"words": {more(`"rm_plus_state":"disable","hand":"offline","lift_state":0,"aloha_state":null,` +
+			`"six_force_sensor":[]`),
 			func(t *testing.T, u *Update) {
 				require.NotNil(t, u.Joints, "they cost nothing else")
 				require.Nil(t, u.Lift)
@@ -204,8 +212,25 @@ func TestPushVariants(t *testing.T) {
 // The packets of the documentation, whose angles are not those of its quaternions.
 func TestDocumentedPackets(t *testing.T) {
 	for _, packet := range []string{
-		`{"aloha_state":{"io1_state":0,"io2_state":0},"arm_current_status":"idle","arm_err":0,"joint_status":{"joint_current":[43000,2085000,1020000,1000,257000,-57000,1000],"joint_en_flag":[1,1,1,1,1,1,1],"joint_err_code":[0,0,0,0,0,0,0],"joint_position":[13434,-69764,2926,-4742,-45721,-223,-223],"joint_temperature":[33000,35000,37000,36000,37000,39000,37000],"joint_voltage":[22000,22000,22000,22000,22000,22000,22000]},"six_force_sensor":{"force":[-13000,3799,-22393,-216,-408,481],"zero_force":[17476,10415,30827,5,2,2],"coordinate":1},"state":"realtime_arm_joint_state","sys_err":0,"waypoint":{"euler":[2935,2935,2935],"position":[578568,127709,345856],"quat":[-23405,824245,106348,555663]}}`,
-		`{"rm_plus_state":{"angle":[0,0,0,0,0,0],"current":[0,0,0,0,0,0],"dof_err":[0,0,0,0,0,0],"dof_state":[0,0,0,0,0,0],"normal_force":[65535,65535,65535,65535,65535,65535,65535,65535,65535,65535,65535,65535,65535],"pos":[0,0,0,0,0,0],"speed":[0,0,0,0,0,0],"sys_state":0,"sys_err":0,"tma":[4294967295,4294967295,4294967295]},"rm_plus_base":{"angle_low":[0,0,0,0,0,0],"angle_up":[5500,7000,7000,7000,7000,9000],"bee":0,"bv":1286,"check":0,"dof":6,"force":false,"force_low":[0,0,0,0,0,0],"hand":1,"hv":256,"id":1,"manu":"QN","type":2},"aloha_state":{"io1_state":0,"io2_state":0},"arm_current_status":"idle","err":0,"joint_status":{"joint_current":[43000,2085000,1020000,1000,257000,-57000],"joint_en_flag":[1,1,1,1,1,1],"joint_err_code":[0,0,0,0,0,0],"joint_position":[13434,-69764,2926,-4742,-45721,-223],"joint_temperature":[33000,35000,37000,36000,37000,39000],"joint_voltage":[22000,22000,22000,22000,22000,22000]},"state":"realtime_arm_joint_state","waypoint":{"euler":[2935,2935,2935],"position":[578568,127709,345856],"quat":[-23405,824245,106348,555663]}}`,
+		`{"aloha_state":{"io1_state":0,"io2_state":0},"arm_current_status":"idle","arm_err":0,` +
+			`"joint_status":{"joint_current":[43000,2085000,1020000,1000,257000,-57000,1000],"joint_en_flag":[1,1,1,` +
+			`1,1,1,1],"joint_err_code":[0,0,0,0,0,0,0],"joint_position":[13434,-69764,2926,-4742,-45721,-223,-223],` +
+			`"joint_temperature":[33000,35000,37000,36000,37000,39000,37000],"joint_voltage":[22000,22000,22000,` +
+			`22000,22000,22000,22000]},"six_force_sensor":{"force":[-13000,3799,-22393,-216,-408,481],` +
+			`"zero_force":[17476,10415,30827,5,2,2],"coordinate":1},"state":"realtime_arm_joint_state","sys_err":0,` +
+			`"waypoint":{"euler":[2935,2935,2935],"position":[578568,127709,345856],"quat":[-23405,824245,106348,` +
+			`555663]}}`,
+		`{"rm_plus_state":{"angle":[0,0,0,0,0,0],"current":[0,0,0,0,0,0],"dof_err":[0,0,0,0,0,0],"dof_state":[0,0,0,` +
+			`0,0,0],"normal_force":[65535,65535,65535,65535,65535,65535,65535,65535,65535,65535,65535,65535,65535],` +
+			`"pos":[0,0,0,0,0,0],"speed":[0,0,0,0,0,0],"sys_state":0,"sys_err":0,"tma":[4294967295,4294967295,` +
+			`4294967295]},"rm_plus_base":{"angle_low":[0,0,0,0,0,0],"angle_up":[5500,7000,7000,7000,7000,9000],` +
+			`"bee":0,"bv":1286,"check":0,"dof":6,"force":false,"force_low":[0,0,0,0,0,0],"hand":1,"hv":256,"id":1,` +
+			`"manu":"QN","type":2},"aloha_state":{"io1_state":0,"io2_state":0},"arm_current_status":"idle","err":0,` +
+			`"joint_status":{"joint_current":[43000,2085000,1020000,1000,257000,-57000],"joint_en_flag":[1,1,1,1,1,` +
+			`1],"joint_err_code":[0,0,0,0,0,0],"joint_position":[13434,-69764,2926,-4742,-45721,-223],` +
+			`"joint_temperature":[33000,35000,37000,36000,37000,39000],"joint_voltage":[22000,22000,22000,22000,` +
+			`22000,22000]},"state":"realtime_arm_joint_state","waypoint":{"euler":[2935,2935,2935],` +
+			`"position":[578568,127709,345856],"quat":[-23405,824245,106348,555663]}}`,
 	} {
 		u, err := newDecoder().decode([]byte(packet))
 		require.NoError(t, err)
@@ -218,7 +243,8 @@ func TestDocumentedPackets(t *testing.T) {
 }
 
 func TestSpeeds(t *testing.T) {
-	for unit, want := range map[float64]float64{CentidegreesPerSecond: math.Pi / 18000, CentiRPM: 0.01 * 2 * math.Pi / 60,
+	for unit, want := range map[float64]float64{CentidegreesPerSecond: math.Pi / 18000,
+		CentiRPM:    0.01 * 2 * math.Pi / 60,
 		FiftiethRPM: 0.02 * 2 * math.Pi / 60} {
 		u, err := (&decoder{speed: unit}).decode([]byte(pushed))
 		require.NoError(t, err)
@@ -232,7 +258,8 @@ func TestReplies(t *testing.T) {
 		check func(*testing.T, *Update)
 	}{
 		"state of the second generation": {
-			`{"state":"current_arm_state","arm_state":{"joint":[100,200,300,400,500,600],"pose":[100000,200000,30000,400,500,600],"arm_err":0,"sys_err":0}}`,
+			`{"state":"current_arm_state","arm_state":{"joint":[100,200,300,400,500,600],"pose":[100000,200000,30000,` +
+				`400,500,600],"arm_err":0,"sys_err":0}}`,
 			func(t *testing.T, u *Update) {
 				near(t, degrees(0.1, 0.2, 0.3, 0.4, 0.5, 0.6), u.Joints, "joints")
 				near(t, []float64{0.1, 0.2, 0.03}, u.Pose.Position[:], "position")
@@ -242,7 +269,8 @@ func TestReplies(t *testing.T) {
 			},
 		},
 		"state of newer software": {
-			`{"arm_state":{"err":[0],"joint":[107149,-84991,112484,-130772,64784,85805],"pose":[150269,-219514,597973,782,409,1043]},"state":"current_arm_state"}`,
+			`{"arm_state":{"err":[0],"joint":[107149,-84991,112484,-130772,64784,85805],"pose":[150269,-219514,` +
+				`597973,782,409,1043]},"state":"current_arm_state"}`,
 			func(t *testing.T, u *Update) {
 				require.InDelta(t, 107.149*math.Pi/180, u.Joints[0], 1e-12)
 				require.InDelta(t, -0.219514, u.Pose.Position[1], 1e-12)
@@ -250,7 +278,8 @@ func TestReplies(t *testing.T) {
 			},
 		},
 		"state of an arm with seven joints": {
-			`{"state":"current_arm_state","arm_state":{"joint":[100,200,300,400,500,600,700],"pose":[100000,200000,30000,400,500,600],"err":{"err_len":1,"err_code":[4110]}}}`,
+			`{"state":"current_arm_state","arm_state":{"joint":[100,200,300,400,500,600,700],"pose":[100000,200000,` +
+				`30000,400,500,600],"err":{"err_len":1,"err_code":[4110]}}}`,
 			func(t *testing.T, u *Update) {
 				require.Len(t, u.Joints, 7)
 				require.Equal(t, []int{0x100E}, u.Errors)
@@ -281,19 +310,24 @@ func TestReplies(t *testing.T) {
 				require.Equal(t, &Controller{Voltage: 24, Current: 1.5, Temperature: 42}, u.Controller)
 			}},
 		"gripper": {
-			`{"command":"get_gripper_state","enable":1,"status":1,"error":5,"mode":6,"current_force":100,"temperature":40,"actpos":150}`,
+			`{"command":"get_gripper_state","enable":1,"status":1,"error":5,"mode":6,"current_force":100,` +
+				`"temperature":40,"actpos":150}`,
 			func(t *testing.T, u *Update) {
 				require.Equal(t, &Gripper{Online: true, Positions: []float64{150}, Forces: u.Gripper.Forces, Mode: 6,
 					Fault: "blocked, current too high"}, u.Gripper)
 				near(t, []float64{0.980665}, u.Gripper.Forces, "forces")
 			},
 		},
-		"no gripper": {`{"command":"get_gripper_state","enable":0,"status":0,"error":0,"mode":0,"current_force":0,"temperature":0,"actpos":0}`, func(t *testing.T, u *Update) { require.False(t, u.Gripper.Online) }},
-		"six forces": {`{"command":"get_force_data","force_data":[1000,2000,3000,400,500,600],"zero_force_data":[500,1000,1500,200,250,300],"work_zero_force_data":[0,0,0,0,0,0]}`, func(t *testing.T, u *Update) {
+		"no gripper": {`{"command":"get_gripper_state","enable":0,"status":0,"error":0,"mode":0,"current_force":0,` +
+			`"temperature":0,"actpos":0}`, func(t *testing.T, u *Update) { require.False(t, u.Gripper.Online) }},
+		"six forces": {`{"command":"get_force_data","force_data":[1000,2000,3000,400,500,600],"zero_force_data":[500,` +
+			`1000,1500,200,250,300],"work_zero_force_data":[0,0,0,0,0,0]}`, func(t *testing.T, u *Update) {
 			near(t, []float64{0.5, 1, 1.5, 0.2, 0.25, 0.3}, u.Force.External[:], "external")
 			require.Equal(t, SensorFrame, u.Force.Frame)
 		}},
-		"software": {`{"Product_version":"RM65-BI","algorithm_info":{"version":"1.2.3"},"command":"arm_software_info","ctrl_info":{"build_time":"2023/12/13 20:58:10","version":"V1.4.6"}}`, func(t *testing.T, u *Update) { require.Equal(t, "RM65-BI V1.4.6", u.Model) }},
+		"software": {`{"Product_version":"RM65-BI","algorithm_info":{"version":"1.2.3"},` +
+			`"command":"arm_software_info","ctrl_info":{"build_time":"2023/12/13 20:58:10","version":"V1.4.6"}}`,
+			func(t *testing.T, u *Update) { require.Equal(t, "RM65-BI V1.4.6", u.Model) }},
 		"software, before": {`{"state":"arm_software_version","Ctrl_version":7014147,"Product_version":"RM65-BI"}`,
 			func(t *testing.T, u *Update) { require.Equal(t, "RM65-BI", u.Model) }},
 		"push is set": {`{"command":"set_realtime_push","state":true}`,
@@ -328,12 +362,15 @@ func TestBadObjects(t *testing.T) {
 		`"joint_degree": joint has 8 numbers, want 6 to 7`:                               six(`[1,2,3,4,5,6,7,8]`),
 		`"joint_degree": joint has more than 24 numbers`: six(`[` + strings.Repeat("1,",
 			30) + `1]`),
-		`"joint_degree": joint has 1 number, want 6 to 7`:                                      six(`5`),
-		`"joint_degree": joint has "\"a\"", want a number`:                                     six(`["a",2,3,4,5,6]`),
-		`"joint_degree": joint has "null", want a number`:                                      six(`[null,2,3,4,5,6]`),
-		`"joint_degree": joint has "\"NaN\"", want a finite number`:                            six(`["NaN",2,3,4,5,6]`),
-		`"joint_degree": joint has "1e999", want a finite number`:                              six(`[1e999,2,3,4,5,6]`),
-		`"joint_degree": joint has 9e+12, which is implausible`:                                six(`[9000000000000,2,3,4,5,6]`),
+		`"joint_degree": joint has 1 number, want 6 to 7`:  six(`5`),
+		`"joint_degree": joint has "\"a\"", want a number`: six(`["a",2,3,4,5,6]`),
+		`"joint_degree": joint has "null", want a number`:  six(`[null,2,3,4,5,6]`),
+		`"joint_degree": joint has "\"NaN\"", want a finite ` +
+			`number`: six(`["NaN",2,3,4,5,6]`),
+		`"joint_degree": joint has "1e999", want a finite ` +
+			`number`: six(`[1e999,2,3,4,5,6]`),
+		`"joint_degree": joint has 9e+12, which is implausible`: six(`[9000000000000,` +
+			`2,3,4,5,6]`),
 		`"joint_degree": joint is a list of lists or objects, want numbers: "[[1],2,3,4,5,6]"`: six(`[[1],2,3,4,5,6]`),
 		`"joint_degree": joint is "{\"a\":1}", want numbers`:                                   six(`{"a":1}`),
 		`"joint_degree": joint is "{\"x\":[1,2]}", want one number for each coordinate`:        six(`{"x":[1,2]}`),

@@ -40,7 +40,8 @@ func newNumbers(s *cdr.Schema, path string) (*numbers, error) {
 	n := &numbers{name: name, paths: []*cdr.Path{p}}
 	if t.Shape != rosidl.Single {
 		for _, label := range labelFields {
-			if l, err := s.Path(label); err == nil && l.Type().Kind == rosidl.String && l.Type().Shape == rosidl.Sequence {
+			if l, err := s.Path(label); err == nil && l.Type().Kind == rosidl.String &&
+				l.Type().Shape == rosidl.Sequence {
 				n.labels = l
 			}
 		}
@@ -55,7 +56,8 @@ func poseFields(s *cdr.Schema, path string) []*cdr.Path {
 	}
 	for _, parts := range [][2]string{{"position", "orientation"}, {"translation", "rotation"}} {
 		var paths []*cdr.Path
-		for _, name := range []string{parts[0] + ".x", parts[0] + ".y", parts[0] + ".z", parts[1] + ".x", parts[1] + ".y",
+		for _, name := range []string{parts[0] + ".x", parts[0] + ".y", parts[0] + ".z", parts[1] + ".x",
+			parts[1] + ".y",
 			parts[1] + ".z", parts[1] + ".w"} {
 			p, err := s.Path(path + name)
 			if err != nil {
@@ -89,7 +91,8 @@ func (n *numbers) get(payload []byte, values []float64, names []string) ([]float
 	}
 	labels := v.([]string)
 	if got := len(values) - before; got != len(labels) && got != 0 {
-		return values, names, fmt.Errorf("%s and %s in %s", plural.Count(len(labels), "name"), plural.Count(got, "number"), n.name)
+		return values, names, fmt.Errorf("%s and %s in %s", plural.Count(len(labels), "name"),
+			plural.Count(got, "number"), n.name)
 	} else if got == 0 {
 		return values, names, errNone
 	}

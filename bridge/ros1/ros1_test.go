@@ -129,8 +129,8 @@ func TestTypesThatDiffer(t *testing.T) {
 			require.Equal(t, text, two.text)
 			// It also has that definition inside of other types.
 			two, err = newTo2(library, "geometry_msgs/Pose", "Point position\nQuaternion orientation\n"+
-				"==========\nMSG: geometry_msgs/Point\n"+text+"==========\nMSG: geometry_msgs/Quaternion\nfloat64 x\nfloat64 "+
-				"y\nfloat64 z\nfloat64 w\n")
+				"==========\nMSG: geometry_msgs/Point\n"+text+"==========\nMSG: geometry_msgs/Quaternion\nfloat64 "+
+				"x\nfloat64 y\nfloat64 z\nfloat64 w\n")
 			require.NoError(t, err)
 			require.Contains(t, two.text, text)
 		})

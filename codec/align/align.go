@@ -145,7 +145,8 @@ func (a *aligner) table(points []int64) (*Table, error) {
 		finish(x, t.Commands[i])
 	}
 	if kept < 2 {
-		return nil, fmt.Errorf("of %s only %d are left, at least 2 are needed: %s", plural.Count(n, "row"), kept, t.Report.losses())
+		return nil, fmt.Errorf("of %s only %d are left, at least 2 are needed: %s", plural.Count(n, "row"), kept,
+			t.Report.losses())
 	}
 	return t, nil
 }

@@ -39,8 +39,8 @@ func frameTrack(step int64, n int) *Track { return &Track{Name: "camera_0", Stam
 func TestOneSample(t *testing.T) {
 	s := Streams{Cameras: []*Track{frameTrack(30, 10)}, Vectors: []*Vector{numbers("one", 1, 7)}}
 	_, err := Align(s, Options{})
-	require.EqualError(t, err, "of 10 rows only 1 are left, at least 2 are needed: one: 9 rows dropped: after its last "+
-		"sample")
+	require.EqualError(t, err, "of 10 rows only 1 are left, at least 2 are needed: one: 9 rows dropped: after its "+
+		"last sample")
 
 	table, err := Align(s, Options{Ends: EndsClamp})
 	require.NoError(t, err)
@@ -50,7 +50,8 @@ func TestOneSample(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, slices.Repeat([]float64{7}, 10), table.Vectors[0].Values)
 
-	table, err = Align(Streams{Cameras: s.Cameras, Commands: s.Vectors, Vectors: []*Vector{numbers("a", 30, ramp(10)...)}},
+	table, err = Align(Streams{Cameras: s.Cameras, Commands: s.Vectors,
+		Vectors: []*Vector{numbers("a", 30, ramp(10)...)}},
 		Options{})
 	require.NoError(t, err)
 	require.Equal(t, slices.Repeat([]float64{7}, 10), table.Commands[0].Values, "the last command holds")
@@ -68,31 +69,38 @@ func TestNothing(t *testing.T) {
 			"there are no cameras; if that is right, allow partial episodes"},
 		{"no cameras, partial", Streams{Vectors: []*Vector{state}}, Options{Partial: true},
 			`timeline "camera": there are no cameras; choose another timeline, such as topic:NAME`},
-		{"no cameras, partial, topic", Streams{Vectors: []*Vector{state}}, Options{Partial: true, Timeline: "topic:a"}, ""},
-		{"no cameras, partial, fixed", Streams{Vectors: []*Vector{state}}, Options{Partial: true, Timeline: "fixed:20"}, ""},
+		{"no cameras, partial, topic", Streams{Vectors: []*Vector{state}}, Options{Partial: true, Timeline: "topic:a"},
+			""},
+		{"no cameras, partial, fixed", Streams{Vectors: []*Vector{state}}, Options{Partial: true, Timeline: "fixed:20"},
+			""},
 		{"no states", Streams{Cameras: []*Track{camera}}, Options{},
 			"there is no sample of a state; if that is right, allow partial episodes"},
 		{"no states, partial", Streams{Cameras: []*Track{camera}}, Options{Partial: true}, ""},
 		{"no samples", Streams{Cameras: []*Track{camera}, Vectors: []*Vector{numbers("a", 1)}}, Options{},
 			"there is no sample of a state; if that is right, allow partial episodes"},
-		{"some without samples", Streams{Cameras: []*Track{camera}, Vectors: []*Vector{state, numbers("b", 1)}}, Options{},
+		{"some without samples", Streams{Cameras: []*Track{camera}, Vectors: []*Vector{state, numbers("b", 1)}},
+			Options{},
 			""},
 		{"no frames", Streams{Cameras: []*Track{{Name: "c"}}, Vectors: []*Vector{state}}, Options{},
 			`timeline "camera": c has no frames; choose another timeline`},
-		{"no frames, union", Streams{Cameras: []*Track{{Name: "c"}}, Vectors: []*Vector{state}}, Options{Timeline: "union"},
+		{"no frames, union", Streams{Cameras: []*Track{{Name: "c"}}, Vectors: []*Vector{state}},
+			Options{Timeline: "union"},
 			`timeline "union" has no rows; choose another one`},
 		{
-			"a camera without frames", Streams{Cameras: []*Track{camera, {Name: "c"}}, Vectors: []*Vector{state}}, Options{},
+			"a camera without frames", Streams{Cameras: []*Track{camera, {Name: "c"}}, Vectors: []*Vector{state}},
+			Options{},
 			"of 10 rows only 0 are left, at least 2 are needed: c: 10 rows dropped: no samples",
 		},
 		{"a camera without frames, black", Streams{Cameras: []*Track{camera, {Name: "c"}}, Vectors: []*Vector{state}},
 			Options{MissingImage: MissingBlack}, ""},
-		{"a camera without frames, optional", Streams{Cameras: []*Track{camera, {Name: "c"}}, Vectors: []*Vector{state}},
+		{"a camera without frames, optional", Streams{Cameras: []*Track{camera, {Name: "c"}},
+			Vectors: []*Vector{state}},
 			Options{Optional: []string{"c"}}, ""},
 		{"nothing at all", Streams{}, Options{Partial: true, Timeline: "fixed:10"},
 			`timeline "fixed:10": there are no samples and no frames`},
 		{
-			"no common time", Streams{Cameras: []*Track{{Name: "c", Stamps: every(10_000, 30, 5)}}, Vectors: []*Vector{state}},
+			"no common time", Streams{Cameras: []*Track{{Name: "c", Stamps: every(10_000, 30, 5)}},
+				Vectors: []*Vector{state}},
 			Options{Timeline: "fixed:10"},
 			`timeline "fixed:10": the streams do not overlap: one begins at 10.000, another has ended at 0.270`,
 		},
@@ -102,7 +110,8 @@ func TestNothing(t *testing.T) {
 			`timeline "camera:b": unknown camera; streams are ["camera_0" "a"]`},
 		{
 			"numbers are missing", Streams{Cameras: []*Track{camera},
-				Vectors: []*Vector{{Name: "v", Columns: make([]Column, 2), Stamps: make([]int64, 3), Values: make([]float64, 5)}}},
+				Vectors: []*Vector{{Name: "v", Columns: make([]Column, 2), Stamps: make([]int64, 3),
+					Values: make([]float64, 5)}}},
 			Options{}, "stream v has 5 numbers for 3 samples of 2 columns, want 6",
 		},
 		{
@@ -112,8 +121,10 @@ func TestNothing(t *testing.T) {
 		},
 		{
 			"too many rows", Streams{Cameras: []*Track{{Name: "c", Stamps: []int64{0, 1e18}}},
-				Vectors: []*Vector{{Name: "v", Columns: make([]Column, 1), Stamps: []int64{0, 1e18}, Values: []float64{1, 2}}}},
-			Options{Timeline: "fixed:100"}, `timeline "fixed:100": 100000000000 rows are too many, at most 16777216 are possible; look for wrong stamps from 0.000 to 1000000000.000`,
+				Vectors: []*Vector{{Name: "v", Columns: make([]Column, 1), Stamps: []int64{0, 1e18},
+					Values: []float64{1, 2}}}},
+			Options{Timeline: "fixed:100"}, `timeline "fixed:100": 100000000000 rows are too many, at most 16777216 ` +
+				`are possible; look for wrong stamps from 0.000 to 1000000000.000`,
 		},
 	}
 	for _, test := range tests {
@@ -133,7 +144,8 @@ func TestTimelines(t *testing.T) {
 	s := Streams{
 		Cameras: []*Track{{Name: "camera_0", Stamps: every(0, 30, 5)},
 			{Name: "camera_1", Topic: "/c1", Stamps: []int64{10 * ms, 30 * ms, 60*ms + 999, 90*ms - 1}}},
-		Vectors: []*Vector{{Name: "arm_0/joint", Topic: "/joints", Columns: []Column{{Name: "a"}}, Stamps: every(5, 40, 4),
+		Vectors: []*Vector{{Name: "arm_0/joint", Topic: "/joints", Columns: []Column{{Name: "a"}},
+			Stamps: every(5, 40, 4),
 			Values: ramp(4)}},
 	}
 	tests := []struct {
@@ -179,7 +191,8 @@ func TestClean(t *testing.T) {
 			Missing(), 60},
 	}
 	before := slices.Clone(v.Values)
-	camera := &Track{Name: "camera_0", Stamps: []int64{60 * ms, 0, 20 * ms, 20 * ms, math.MinInt64, 40 * ms}, Unstamped: 1}
+	camera := &Track{Name: "camera_0", Stamps: []int64{60 * ms, 0, 20 * ms, 20 * ms, math.MinInt64, 40 * ms},
+		Unstamped: 1}
 	table, err := Align(Streams{Cameras: []*Track{camera}, Vectors: []*Vector{v}}, Options{Gaps: GapsNaN})
 	require.NoError(t, err)
 	for i := range before {
@@ -189,8 +202,8 @@ func TestClean(t *testing.T) {
 	require.Equal(t, [][]int{{1, 3, 5, 0}}, table.Frames, "of frames at the same time it is the last one")
 	require.True(t, math.IsNaN(table.Vectors[0].Values[1]), "no sample has it")
 	table.Vectors[0].Values[1] = -1
-	// At 10 ms it is 9, 10; at 40 ms it is between 20 ms and 50 ms, where b is missing and still 20; at 60 ms a is still
-	// 5.
+	// At 10 ms it is 9, 10; at 40 ms it is between 20 ms and 50 ms, where b is missing and still 20; at 60 ms a is
+	// still 5.
 	require.InDeltaSlice(t, []float64{0, -1, 2, 20, 4, 20, 5, 60}, table.Vectors[0].Values, 1e-12)
 
 	r := table.Report.Vectors[0]
@@ -218,7 +231,8 @@ func TestClean(t *testing.T) {
 func TestGaps(t *testing.T) {
 	v := &Vector{
 		Name: "v", Columns: []Column{{Name: "a"}, {Name: "status"}},
-		Stamps: []int64{0, 10 * ms, 20 * ms, 220 * ms, 230 * ms}, Values: []float64{0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5},
+		Stamps: []int64{0, 10 * ms, 20 * ms, 220 * ms, 230 * ms},
+		Values: []float64{0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5},
 	}
 	s := Streams{Cameras: []*Track{frameTrack(10, 24)}, Vectors: []*Vector{v}}
 	table, err := Align(s, Options{})
@@ -311,7 +325,8 @@ func TestFrames(t *testing.T) {
 			[]int{0, 0, 1, 1, -2, -2, 2, 2, 3, 3, -2, -2, -2, -2}, 15 * ms},
 		{"exact", Options{MaxImageSkew: 1}, []int{0, -2, 1, -2, -2, -2, 2, -2, 3, -2, -2, -2, -2, -2}, 0},
 		{"any", Options{MaxImageSkew: Unlimited}, []int{0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 3, 3}, 75 * ms},
-		{"optional", Options{Optional: []string{"camera_1"}}, []int{0, 0, 1, 1, -1, 2, 2, 2, 3, 3, -1, -1, -1, -1}, 15 * ms},
+		{"optional", Options{Optional: []string{"camera_1"}}, []int{0, 0, 1, 1, -1, 2, 2, 2, 3, 3, -1, -1, -1, -1},
+			15 * ms},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -482,7 +497,8 @@ func TestMissing(t *testing.T) {
 }
 
 func TestReportJSON(t *testing.T) {
-	table, err := Align(Streams{Cameras: []*Track{frameTrack(10, 12)}, Vectors: []*Vector{numbers("a", 10, ramp(10)...)}},
+	table, err := Align(Streams{Cameras: []*Track{frameTrack(10, 12)},
+		Vectors: []*Vector{numbers("a", 10, ramp(10)...)}},
 		Options{})
 	require.NoError(t, err)
 	text, err := json.Marshal(table.Report)

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// unlimited exceeds any time between two samples. Stamps are limited to it, so that adding or subtracting two does not
-	// overflow.
+	// unlimited exceeds any time between two samples. Stamps are limited to it, so that adding or subtracting two does
+	// not overflow.
 	unlimited = 1 << 62
 
 	defaultPeriod = int64(100 * time.Millisecond) // with fewer than two samples
@@ -149,7 +149,8 @@ func (s *series) interpret() error {
 		n := together(s.kinds[i])
 		for k := range n {
 			if i+k == len(columns) || s.kinds[i+k] != s.kinds[i] {
-				return fmt.Errorf("stream %s: a rotation of %d columns begins with %s, but has only %d", s.vector.Name, n,
+				return fmt.Errorf("stream %s: a rotation of %d columns begins with %s, but has only %d", s.vector.Name,
+					n,
 					columns[i].Name, k)
 			}
 		}

@@ -53,7 +53,8 @@ func transforms(n int) *tf2_msgs.TFMessage {
 	m := &tf2_msgs.TFMessage{Transforms: make([]geometry_msgs.TransformStamped, n)}
 	for i := range m.Transforms {
 		m.Transforms[i] = geometry_msgs.TransformStamped{
-			Header:       std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: 1, Nanosec: uint32(i)}, FrameId: "base_link"},
+			Header: std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: 1, Nanosec: uint32(i)},
+				FrameId: "base_link"},
 			ChildFrameId: "camera_optical_frame"[:3+i%18],
 			Transform: geometry_msgs.Transform{Translation: geometry_msgs.Vector3{X: float64(i)},
 				Rotation: geometry_msgs.NewQuaternion()},
@@ -71,10 +72,12 @@ func TestMarshal(t *testing.T) {
 	}{
 		{"empty", &std_srvs.Trigger_Request{}, &std_srvs.Trigger_Request{}, "00010000 00"},
 		{
-			"response", &std_srvs.Trigger_Response{Success: true, Message: "hello from blob"}, &std_srvs.Trigger_Response{},
+			"response", &std_srvs.Trigger_Response{Success: true, Message: "hello from blob"},
+			&std_srvs.Trigger_Response{},
 			"00010000 01 000000 10000000 68656c6c6f2066726f6d20626c6f6200",
 		},
-		{"time", &builtin_interfaces.Time{Sec: -1, Nanosec: 2}, &builtin_interfaces.Time{}, "00010000 ffffffff 02000000"},
+		{"time", &builtin_interfaces.Time{Sec: -1, Nanosec: 2}, &builtin_interfaces.Time{},
+			"00010000 ffffffff 02000000"},
 		{
 			"header and flat structs", &geometry_msgs.PointStamped{Header: std_msgs.Header{FrameId: "map"},
 				Point: geometry_msgs.Point{X: 1}},
@@ -82,7 +85,8 @@ func TestMarshal(t *testing.T) {
 			"00010000 00000000 00000000 04000000 6d617000 000000000000f03f 0000000000000000 0000000000000000",
 		},
 		{
-			"bounded sequence", &rcl_interfaces.ParameterDescriptor{IntegerRange: []rcl_interfaces.IntegerRange{{FromValue: 1,
+			"bounded sequence",
+			&rcl_interfaces.ParameterDescriptor{IntegerRange: []rcl_interfaces.IntegerRange{{FromValue: 1,
 				ToValue: 2, Step: 3}}},
 			&rcl_interfaces.ParameterDescriptor{},
 			"00010000 01000000 00 00 0000 01000000 00 000000 01000000 00 00 00 00 00000000 01000000" +

@@ -22,8 +22,8 @@ func library() *rosidl.Library {
 			"int32 i32 -32\nuint32 u32 32\nint64 i64 -64\nuint64 u64 64\nfloat32 f32 0.5\nfloat64 f64 2.5\n" +
 			"string<=5 text \"hi\"\nwstring wide \"ä\"\nInner inner\nEmpty empty\n" +
 			"bool[2] flags [true, false]\nint16[3] shorts [1, 2, 3]\nstring[2] words\nInner[2] pair\n" +
-			"float64[] doubles\nuint8[<=4] data [1, 2]\nstring[<=2] names\nwstring[] wides\nInner[] inners\nEmpty[] empties\n" +
-			"bool[] more\nbuiltin_interfaces/Time stamp\n")},
+			"float64[] doubles\nuint8[<=4] data [1, 2]\nstring[<=2] names\nwstring[] wides\nInner[] inners\nEmpty[] " +
+			"empties\nbool[] more\nbuiltin_interfaces/Time stamp\n")},
 		"p/msg/Inner.msg":  {Data: []byte("uint8 a\nfloat64 b\n")},
 		"p/msg/Empty.msg":  {Data: []byte("# nothing\n")},
 		"p/msg/Deep.msg":   {Data: []byte("Names[] list\nInner[3] fixed\nInner last\n")},
@@ -62,7 +62,8 @@ func all() *Struct {
 		{"text", "hi"}, {"wide", "ä"}, {"inner", inner(0, 0)}, {"empty", empty()},
 		{"flags", []bool{true, false}}, {"shorts", []int16{1, 2, 3}}, {"words", []string{"", ""}},
 		{"pair", []*Struct{inner(0, 0), inner(0, 0)}}, {"doubles", []float64{}}, {"data", []uint8{1, 2}},
-		{"names", []string{}}, {"wides", []string{}}, {"inners", []*Struct{}}, {"empties", []*Struct{}}, {"more", []bool{}},
+		{"names", []string{}}, {"wides", []string{}}, {"inners", []*Struct{}}, {"empties", []*Struct{}},
+		{"more", []bool{}},
 		{"stamp", stamp(0, 0)},
 	}}
 }
@@ -186,8 +187,8 @@ func TestSchemaDecodeError(t *testing.T) {
 		"padding counts": {"p/msg/Inner", "00010000 01 000000 00000000 0000",
 			"decode p/msg/Inner: b: offset 5: 8 bytes expected, 2 are left"},
 		"huge count": {"p/msg/Deep", "00010000 ffffffff" + strings.Repeat("00", 40),
-			"decode p/msg/Deep: list: offset 8: sequence of 4294967295 elements of 21 bytes or more, but only 40 bytes " +
-				"left"},
+			"decode p/msg/Deep: list: offset 8: sequence of 4294967295 elements of 21 bytes or more, but only 40 " +
+				"bytes left"},
 		"path": {"p/msg/Deep", "00010000 02000000" +
 			"00000000 00000000 00000000 01 00000000000000 000000000000f03f 50000000" + strings.Repeat("00", 40),
 			"decode p/msg/Deep: list[1].name: offset 40: string of 80 bytes, but only 40 are left"},
@@ -316,7 +317,8 @@ func TestPathError(t *testing.T) {
 func TestPathOffset(t *testing.T) {
 	s := newSchema(t, "p/msg/Flat") // u, pad, (a, pad, b)×2, flags, pad, stamp
 	for path, want := range map[string]int{
-		"u": 4, "inners": 5, "inners[0].b": 12, "inners[1]": 20, "inners[1].b": 28, "flags": 36, "flags[2]": 38, "stamp": 40,
+		"u": 4, "inners": 5, "inners[0].b": 12, "inners[1]": 20, "inners[1].b": 28, "flags": 36, "flags[2]": 38,
+		"stamp":         40,
 		"stamp.nanosec": 44,
 	} {
 		t.Run(path, func(t *testing.T) {
@@ -347,7 +349,8 @@ func TestPatch(t *testing.T) {
 		{full(), "doubles[1]", 9.0, func(m *Struct) { m.with("doubles", []float64{1, 9}) }},
 		{full(), "pair[1]", inner(9, 9), func(m *Struct) { m.Get("pair").([]*Struct)[1] = inner(9, 9) }},
 		{full(), "stamp", stamp(5, 6), func(m *Struct) { m.with("stamp", stamp(5, 6)) }},
-		{full(), "stamp", &builtin_interfaces.Time{Sec: 5, Nanosec: 6}, func(m *Struct) { m.with("stamp", stamp(5, 6)) }},
+		{full(), "stamp", &builtin_interfaces.Time{Sec: 5, Nanosec: 6},
+			func(m *Struct) { m.with("stamp", stamp(5, 6)) }},
 		{full(), "stamp.sec", int32(8), func(m *Struct) { m.with("stamp", stamp(8, 1)) }},
 		{deep(), "list[1].inner.b", 3.5, func(m *Struct) { m.Get("list").([]*Struct)[1].with("inner", inner(3, 3.5)) }},
 	} {

@@ -41,7 +41,8 @@ func TestStamps(t *testing.T) {
 	}{
 		"header first": {
 			&sensor_msgs.Image{Header: header(1, 2, "cam"), Encoding: "rgb8", Data: []byte{1, 2, 3}},
-			&sensor_msgs.Image{Header: header(2, 500_000_002, "cam"), Encoding: "rgb8", Data: []byte{1, 2, 3}}, 1_000_000_002,
+			&sensor_msgs.Image{Header: header(2, 500_000_002, "cam"), Encoding: "rgb8", Data: []byte{1, 2, 3}},
+			1_000_000_002,
 		},
 		"sequence": {
 			&tf2_msgs.TFMessage{Transforms: []geometry_msgs.TransformStamped{
@@ -49,19 +50,22 @@ func TestStamps(t *testing.T) {
 				{Header: header(4, 999_999_999, "")},
 			}},
 			&tf2_msgs.TFMessage{Transforms: []geometry_msgs.TransformStamped{
-				{Header: header(0, 0, "static"), ChildFrameId: "a"}, {Header: header(4, 500_000_000, "b"), ChildFrameId: "long"},
+				{Header: header(0, 0, "static"), ChildFrameId: "a"},
+				{Header: header(4, 500_000_000, "b"), ChildFrameId: "long"},
 				{Header: header(6, 499_999_999, "")},
 			}}, 0,
 		},
 		"nothing in the sequence": {&tf2_msgs.TFMessage{}, &tf2_msgs.TFMessage{}, -1},
 		"header and sequence": {
-			&nav_msgs.Path{Header: header(-1, 0, "map"), Poses: []geometry_msgs.PoseStamped{{Header: header(5, 0, "odom")}}},
+			&nav_msgs.Path{Header: header(-1, 0, "map"),
+				Poses: []geometry_msgs.PoseStamped{{Header: header(5, 0, "odom")}}},
 			&nav_msgs.Path{Header: header(0, 500_000_000, "map"),
 				Poses: []geometry_msgs.PoseStamped{{Header: header(6, 500_000_000, "odom")}}}, -1e9,
 		},
 		"other times": {
 			&sensor_msgs.TimeReference{Header: header(1, 0, ""), TimeRef: builtin_interfaces.Time{Sec: 9}},
-			&sensor_msgs.TimeReference{Header: header(2, 500_000_000, ""), TimeRef: builtin_interfaces.Time{Sec: 9}}, 1e9,
+			&sensor_msgs.TimeReference{Header: header(2, 500_000_000, ""), TimeRef: builtin_interfaces.Time{Sec: 9}},
+			1e9,
 		},
 		"clock": {
 			&rosgraph_msgs.Clock{Clock: builtin_interfaces.Time{Sec: 7}},

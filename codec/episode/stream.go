@@ -172,7 +172,8 @@ func (e *frameEncoder) append(dst []byte, i int) ([]byte, error) {
 		return cdr.Append(dst, &sensor_msgs.CompressedImage{Header: h, Format: f.Encoding, Data: f.Data})
 	}
 	return cdr.Append(dst, &sensor_msgs.Image{
-		Header: h, Height: uint32(f.Height), Width: uint32(f.Width), Encoding: f.Encoding, Step: uint32(f.Step), Data: f.Data,
+		Header: h, Height: uint32(f.Height), Width: uint32(f.Width), Encoding: f.Encoding, Step: uint32(f.Step),
+		Data: f.Data,
 	})
 }
 

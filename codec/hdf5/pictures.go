@@ -41,7 +41,8 @@ func (s *source) pictures(root string, lengths map[string]int) ([]*pictures, err
 			return nil, err
 		}
 		for _, name := range names {
-			p := &pictures{source: s, root: root, path: root + group + name, name: name, label: cameraName(name), order: 1 << 32}
+			p := &pictures{source: s, root: root, path: root + group + name, name: name, label: cameraName(name),
+				order: 1 << 32}
 			switch s.file.Type(p.path) {
 			case h5.Set:
 			case h5.None:
@@ -107,7 +108,8 @@ func (p *pictures) readable() (int, error) {
 		_, err := f.stored(0)
 		return 0, err
 	}
-	p.source.damage = append(p.source.damage, fmt.Errorf("read %s: %s is unreadable from row %d of %d on", p.source.path,
+	p.source.damage = append(p.source.damage, fmt.Errorf("read %s: %s is unreadable from row %d of %d on",
+		p.source.path,
 		p.path, readable, n))
 	return readable, nil
 }

@@ -50,7 +50,8 @@ func Create(path string, o Options) (*Writer, error) {
 	if err := o.Check(); err != nil {
 		return nil, fmt.Errorf("create %s: %w", path, err)
 	}
-	o.Images, o.JointUnit, o.Quality = cmp.Or(o.Images, ImagesVLen), cmp.Or(o.JointUnit, JointRad), cmp.Or(o.Quality, 95)
+	o.Images, o.JointUnit, o.Quality = cmp.Or(o.Images, ImagesVLen), cmp.Or(o.JointUnit, JointRad),
+		cmp.Or(o.Quality, 95)
 	if o.Links == nil {
 		o.Links = defaultLinks
 	}
@@ -213,7 +214,8 @@ func writeInfo(f *h5.File, cameras, robots []string, starts []float64, episodes,
 	for _, i := range []struct {
 		name string
 		n    int64
-	}{{"total_episodes", episodes}, {"total_frames", frames}, {"num_cameras", int64(len(cameras))}, {"num_arms", arms}} {
+	}{{"total_episodes", episodes}, {"total_frames", frames}, {"num_cameras", int64(len(cameras))},
+		{"num_arms", arms}} {
 		err = errors.Join(err, h5.Put(f, "/info/"+i.name, []int64{i.n}, 1))
 	}
 	return err

@@ -40,7 +40,8 @@ func (v *vector) add(arm *episode.Arm, stream string, rows *align.Rows, from, n 
 	for i := from; i < from+n; i++ {
 		c := rows.Columns[i]
 		name := strings.TrimPrefix(c.Name, arm.Name+".")
-		v.columns = append(v.columns, noteColumn{Arm: arm.Name, Stream: stream, Name: name, Unit: c.Unit, Interp: c.Interp})
+		v.columns = append(v.columns, noteColumn{Arm: arm.Name, Stream: stream, Name: name, Unit: c.Unit,
+			Interp: c.Interp})
 		v.parts = append(v.parts, part{rows, i})
 	}
 }
@@ -113,7 +114,8 @@ func vectors(r *episode.Rows, state string) ([]*vector, error) {
 	}
 	all := []*vector{observed.complete(stateKey), action.complete(actionKey)}
 	for _, v := range []*vector{
-		pose.complete("observation.pose"), velocity.complete("observation.velocity"), effort.complete("observation.effort"),
+		pose.complete("observation.pose"), velocity.complete("observation.velocity"),
+		effort.complete("observation.effort"),
 		actionPose.complete("action.pose"),
 	} {
 		if len(v.parts) > 0 {
@@ -128,7 +130,8 @@ func (v *vector) check(from, n int) error {
 	for row := from; row < from+n; row++ {
 		for i := range v.parts {
 			if x := v.at(row, i); x-x != 0 {
-				return fmt.Errorf("row %d: %s of %s is %v, which is useless for training: align so that such rows are dropped",
+				return fmt.Errorf("row %d: %s of %s is %v, which is useless for training: align so that such rows "+
+					"are dropped",
 					row, v.feature.Names.([]any)[i], v.feature.key, x)
 			}
 		}

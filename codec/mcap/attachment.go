@@ -108,8 +108,9 @@ func (r *attachmentReader) compare() error {
 // Attach appends an attachment to the file, whose bytes are never in memory as a whole.
 func (w *encoder) Attach(file *output.File, a *codec.Attachment) error {
 	index := mcap.AttachmentIndex{
-		Offset: uint64(file.Size()), LogTime: uint64(a.LogTime), CreateTime: uint64(a.CreateTime), DataSize: uint64(a.Size),
-		Name: a.Name, MediaType: a.MediaType,
+		Offset: uint64(file.Size()), LogTime: uint64(a.LogTime), CreateTime: uint64(a.CreateTime),
+		DataSize: uint64(a.Size),
+		Name:     a.Name, MediaType: a.MediaType,
 	}
 	head := []byte{byte(mcap.OpAttachment)}
 	size := 2*8 + 4 + len(a.Name) + 4 + len(a.MediaType) + 8 + crcSize

@@ -315,7 +315,8 @@ func (l *loader) Find(s *chunked.Segment, found func(channel int, time, off int6
 				return false
 			}
 			for ; pass == 1 && len(entries) > 0; entries = entries[entry:] {
-				found(int(id), int64(binary.LittleEndian.Uint64(entries)), int64(binary.LittleEndian.Uint64(entries[8:])))
+				found(int(id), int64(binary.LittleEndian.Uint64(entries)),
+					int64(binary.LittleEndian.Uint64(entries[8:])))
 			}
 			off = next
 		}

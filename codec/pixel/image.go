@@ -196,7 +196,8 @@ func jpegConfig(data []byte) (Config, error) {
 			if length < 8 {
 				break
 			}
-			return Config{Width: int(data[7])<<8 | int(data[8]), Height: int(data[5])<<8 | int(data[6]), Gray: data[9] == 1}, nil
+			return Config{Width: int(data[7])<<8 | int(data[8]), Height: int(data[5])<<8 | int(data[6]),
+				Gray: data[9] == 1}, nil
 		}
 		data = data[2+length:]
 	}

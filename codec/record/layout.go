@@ -41,9 +41,10 @@ type piece struct {
 
 // layout lists the message ranges of a file and its damage.
 type layout struct {
-	pieces   []piece
-	counts   []uint64        // messages by channel; nil when the index does not say
-	places   map[int][]int64 // where messages of located channels are; all of them, when they are as many as counts says
+	pieces []piece
+	counts []uint64 // messages by channel; nil when the index does not say
+	// where messages of located channels are; all of them, when they are as many as counts says
+	places   map[int][]int64
 	damage   []*damage
 	finished bool // there is an index at the end
 	cut      bool // the file of a killed writer ends in the midst of a section

@@ -116,7 +116,8 @@ func (l *loader) Cut(records []byte, off int, m *chunked.Message) int {
 
 // salvage moves the messages that are whole among damaged records together.
 func (l *loader) salvage(s *chunked.Segment, records []byte, errs []error) ([]byte, []error) {
-	w := walker{Window: chunked.Window{File: bytes.NewReader(records), Size: int64(len(records))}, to: int64(len(records))}
+	w := walker{Window: chunked.Window{File: bytes.NewReader(records), Size: int64(len(records))},
+		to: int64(len(records))}
 	s.Unsorted = true // for all we know
 	n := 0
 	for {
@@ -352,7 +353,8 @@ func (l *loader) Find(s *chunked.Segment, found func(channel int, time, off int6
 			h, entries, next := cutRecord(b, off)
 			version, _ := h.uint32("ver")
 			count, _ := h.uint32("count")
-			if next < 0 || h.op != opIndex || h.has&hasConn == 0 || version != 1 || len(entries) != int(count)*indexEntry {
+			if next < 0 || h.op != opIndex || h.has&hasConn == 0 || version != 1 ||
+				len(entries) != int(count)*indexEntry {
 				return false
 			}
 			channel := l.reader.number(h.conn)

@@ -39,7 +39,8 @@ func (r *Reader) decompress(it codec.Iterator, err error, q codec.Query) (codec.
 	if err != nil {
 		return nil, errors.Join(err, it.Close())
 	}
-	return &iterator{Iterator: it, path: r.Path, zstd: decoder, compressed: r.compressedMessages, damaged: q.Damaged}, nil
+	return &iterator{Iterator: it, path: r.Path, zstd: decoder, compressed: r.compressedMessages, damaged: q.Damaged},
+		nil
 }
 
 func (it *iterator) Next() (*codec.Message, error) {

@@ -109,7 +109,8 @@ func (r *Reader) files(dir string) ([]string, error) {
 		names = append(r.listed(present), r.notListedYet(present)...)
 		r.compressedMessages = strings.EqualFold(r.metadata.Mode, "message")
 		if r.metadata.Mode != "" && r.metadata.Compression != "zstd" && !strings.EqualFold(r.metadata.Mode, "none") {
-			return nil, fmt.Errorf("read %s: it is compressed with %q; only zstd is known", r.Path, r.metadata.Compression)
+			return nil, fmt.Errorf("read %s: it is compressed with %q; only zstd is known", r.Path,
+				r.metadata.Compression)
 		}
 	}
 	for i := range names {
@@ -146,7 +147,8 @@ func (r *Reader) notListedYet(present []string) []string {
 	var names []string
 	for _, name := range present {
 		active := strings.HasSuffix(name, codec.ActiveSuffix)
-		if base, n := cutNumber(name); active || base == last && n > number && !slices.Contains(r.metadata.Paths, name) {
+		if base, n := cutNumber(name); active || base == last && n > number &&
+			!slices.Contains(r.metadata.Paths, name) {
 			names = append(names, name)
 			if !active {
 				r.Event(codec.EventUnfinished, fmt.Sprintf("%s is not in metadata.yaml", name))
@@ -321,7 +323,8 @@ func (r *Reader) addMetadata(info *codec.Info) {
 		}
 		if !found {
 			info.Topics = append(info.Topics, codec.TopicInfo{
-				Channel: &codec.Channel{Topic: t.Name, Type: t.Type, Encoding: t.Encoding, TypeHash: t.TypeHash, QoS: t.QoS},
+				Channel: &codec.Channel{Topic: t.Name, Type: t.Type, Encoding: t.Encoding, TypeHash: t.TypeHash,
+					QoS: t.QoS},
 			})
 		}
 	}

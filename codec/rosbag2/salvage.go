@@ -153,7 +153,8 @@ func (s *salvage) assign(found []salvaged, ids []int64) {
 		if s.channels[id] == nil {
 			name := fmt.Sprintf("/topic_%d", id)
 			s.channels[id] = &codec.Channel{Topic: name, Encoding: codec.EncodingCDR}
-			s.event(codec.EventDamage, 0, fmt.Sprintf("the name and the type of topic %d are lost; it is called %s", id, name))
+			s.event(codec.EventDamage, 0, fmt.Sprintf("the name and the type of topic %d are lost; it is called %s", id,
+				name))
 		}
 		found[i].channel = s.channels[id]
 	}
@@ -165,7 +166,8 @@ func (s *salvage) assign(found []salvaged, ids []int64) {
 		counts[s.messages[i].channel]++
 	}
 	for _, id := range sortedKeys(s.channels) {
-		s.info.Topics = append(s.info.Topics, codec.TopicInfo{Channel: s.channels[id], MessageCount: counts[s.channels[id]]})
+		s.info.Topics = append(s.info.Topics, codec.TopicInfo{Channel: s.channels[id],
+			MessageCount: counts[s.channels[id]]})
 	}
 	if n := len(s.messages); n > 0 {
 		s.info.MessageCount, s.info.StartTime, s.info.EndTime = uint64(n), s.messages[0].time, s.messages[n-1].time

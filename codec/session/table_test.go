@@ -71,12 +71,14 @@ func TestTable(t *testing.T) {
 		{"samples out of order", header + "2.0,0,1\n1.0,0,2\n3.0,0,3\n1.0,1,4\n", episode.Joint,
 			"joint_0 joint_1 | 2.000: 1 -| 1.000: 2 4| 3.000: 3 -", nil},
 		{"the last of the same counts", header + "1.0,0,1\n1.0,0,2\n", episode.Joint, "joint_0 | 1.000: 2", nil},
-		{"an index that never comes", header + "1.0,2,1\n", episode.Joint, "joint_0 joint_1 joint_2 | 1.000: - - 1", nil},
+		{"an index that never comes", header + "1.0,2,1\n", episode.Joint, "joint_0 joint_1 joint_2 | 1.000: - - 1",
+			nil},
 		{"ns", header + "1764000000.123456789,0,1\n1764000000.1234567895,0,2\n", episode.Joint,
 			"joint_0 | 1764000000.123456789: 1| 1764000000.12345679: 2", nil},
 		{"a pose", header + "1,0,1\n1,5,6\n", episode.Pose, "x y z rx ry rz | 1.000: 1 - - - - 6", nil},
 		{"a pose with a quaternion", header + "1,6,1\n", episode.Pose, "x y z qx qy qz qw | 1.000: - - - - - - 1", nil},
-		{"what is no number is one, too", header + "1,0,nan\n1,1,-inf\n", episode.Joint, "joint_0 joint_1 | 1.000: NaN -Inf",
+		{"what is no number is one, too", header + "1,0,nan\n1,1,-inf\n", episode.Joint,
+			"joint_0 joint_1 | 1.000: NaN -Inf",
 			nil},
 		{"broken rows", header + "1,0\n1,0,2,3\nx,0,1\n1,,1\n1,5000,1\n1,0,y\n1,0,1e999\n1,\"0,1\n1,\"0\"1,1\n2,0,7\n",
 			episode.Joint,
@@ -91,7 +93,8 @@ func TestTable(t *testing.T) {
 				`t.csv:9: a quotation mark is missing in "1,\"0,1"`,
 				`t.csv:10: text after a closing quotation mark in "1,\"0\"1,1"`,
 			}},
-		{"what a power failure leaves", header + "1,0,7\n" + strings.Repeat("\x00", 3*maxRow) + "\n2,0,8\n", episode.Joint,
+		{"what a power failure leaves", header + "1,0,7\n" + strings.Repeat("\x00", 3*maxRow) + "\n2,0,8\n",
+			episode.Joint,
 			"joint_0 | 1.000: 7| 2.000: 8", []string{
 				"t.csv:3: the row has more than 65536 bytes",
 			}},
@@ -188,8 +191,10 @@ func TestStamps(t *testing.T) {
 
 // FuzzTable: whatever is read of a table can be written and read again, and is the same.
 func FuzzTable(f *testing.F) {
-	f.Add([]byte("timestamp,index,value\r\n1764000000.020,0,0.0\r\n1764000000.020,1,8.414709848078965\r\n1764000000.040,0,-1e-05\r\n"), false)
-	f.Add([]byte("timestamp,index,value\r\n1764000000.000,force,10.5\r\n1764000000.000,position,0.75\r\n1764000000.000,status,1\r\n"), true)
+	f.Add([]byte("timestamp,index,value\r\n1764000000.020,0,0.0\r\n1764000000.020,1,8.414709848078965\r\n"+
+		"1764000000.040,0,-1e-05\r\n"), false)
+	f.Add([]byte("timestamp,index,value\r\n1764000000.000,force,10.5\r\n1764000000.000,position,0.75\r\n"+
+		"1764000000.000,status,1\r\n"), true)
 	f.Add([]byte("\ufeff1.5,\"a\",nan\n1.0,2,inf\n\n1.5,0,True\n1.5,3,"), true)
 	for _, name := range []string{"arm_0/joints.csv", "arm_0/poses.csv", "arm_0/end_effector.csv",
 		"arm_1/end_effector.csv"} {

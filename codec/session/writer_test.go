@@ -63,7 +63,8 @@ func TestLive(t *testing.T) {
 	joint := &align.Vector{Name: "arm_0/joint", Columns: []align.Column{{Name: "a", Unit: "rad"},
 		{Name: "b", Unit: "deg"}}}
 	gripper := &align.Vector{Name: "arm_0/gripper", Columns: []align.Column{{Name: "position"}}}
-	pose := &align.Vector{Name: "arm_0/pose", Columns: []align.Column{{Name: "x"}, {Name: "y"}, {Name: "z"}, {Name: "qx"},
+	pose := &align.Vector{Name: "arm_0/pose", Columns: []align.Column{{Name: "x"}, {Name: "y"}, {Name: "z"},
+		{Name: "qx"},
 		{Name: "qy"}, {Name: "qz"}, {Name: "qw"}}}
 	command := &align.Vector{Name: "arm_0/command/joint", Columns: joint.Columns}
 	arm := &episode.Arm{Name: "arm_0", Joint: joint, Gripper: gripper, Pose: pose, CommandJoint: command,
@@ -77,7 +78,8 @@ func TestLive(t *testing.T) {
 	note, err := codec.EventMessage(codec.Event{Kind: codec.EventDrop, Topic: "/a", Time: 5, Count: 2, Text: "dropped"})
 	require.NoError(t, err)
 	require.NoError(t, w.Write(note))
-	require.ErrorContains(t, w.Write(&codec.Message{Channel: &codec.Channel{Topic: "/a"}}), "/a: a session keeps frames")
+	require.ErrorContains(t, w.Write(&codec.Message{Channel: &codec.Channel{Topic: "/a"}}),
+		"/a: a session keeps frames")
 	require.NoError(t, w.Sync())
 
 	s, e := read(t, path)
@@ -96,7 +98,8 @@ func TestLive(t *testing.T) {
 	require.Equal(t, "fold the towel", e.Task)
 	require.EqualValues(t, 1764000000_000_000_000, e.Start)
 	require.EqualValues(t, 1764000000_066_123_456, e.End)
-	require.Equal(t, []codec.Event{{Kind: codec.EventDrop, Topic: "/a", Time: 5, Count: 2, Text: "dropped"}}, s.Events())
+	require.Equal(t, []codec.Event{{Kind: codec.EventDrop, Topic: "/a", Time: 5, Count: 2, Text: "dropped"}},
+		s.Events())
 	require.Contains(t, string(e.Metadata), `"operator": "left"`)
 	require.JSONEq(t, `{"fps": 30}`, string(e.Cameras[0].Device))
 	require.JSONEq(t, `{"joint_unit": "deg", "gripper_range": [0, 90]}`, string(e.Arms[0].Device))
@@ -128,7 +131,8 @@ func TestKilled(t *testing.T) {
 	require.False(t, s.Complete())
 	require.Empty(t, e.Cameras)
 	require.NoError(t, w.Frame(camera("camera_0"), 1e9, jpegOf(t, 1)))
-	require.NoError(t, os.WriteFile(filepath.Join(path, "frames/camera_0/frame_2.000.png.part"), []byte("\x89PNG"), 0o666))
+	require.NoError(t, os.WriteFile(filepath.Join(path, "frames/camera_0/frame_2.000.png.part"), []byte("\x89PNG"),
+		0o666))
 	require.NoError(t, os.Remove(filepath.Join(path, metadataName+partSuffix)))
 	s, e = read(t, path)
 	require.Empty(t, s.Damage())
@@ -174,15 +178,17 @@ func TestRefused(t *testing.T) {
 		{"camera_0", 3e9, episode.Frame{Encoding: "jpeg", Data: []byte("GIF89a")},
 			`camera_0 at 3.000: the picture is not a jpeg: it begins with "GIF89a"`},
 		{"camera_0", 3e9, pixels("bayer_rggb8", 2, 2, 2, 4),
-			"camera_0 at 3.000: unsupported image encoding \"bayer_rggb8\": want one of jpeg, png, mono8, mono16, rgb8, " +
-				"bgr8, rgba8, bgra8, yuv422_yuy2, yuv422"},
-		{"camera_0", 3e9, pixels("rgb8", 2, 2, 0, 11), "camera_0 at 3.000: 11 bytes of data, want 12 for 2×2 pixels of rgb8"},
+			"camera_0 at 3.000: unsupported image encoding \"bayer_rggb8\": want one of jpeg, png, mono8, mono16, " +
+				"rgb8, bgr8, rgba8, bgra8, yuv422_yuy2, yuv422"},
+		{"camera_0", 3e9, pixels("rgb8", 2, 2, 0, 11),
+			"camera_0 at 3.000: 11 bytes of data, want 12 for 2×2 pixels of rgb8"},
 		{"camera_0", 3e9, pixels("rgb8", 2, 2, 5, 12),
 			"camera_0 at 3.000: row of 5 bytes, want at least 6 for 2 pixels of rgb8"},
 		{"camera_0", 3e9, pixels("rgb8", 0, 2, 0, 12), "camera_0 at 3.000: invalid image size 0×2"},
 		{"camera_0", 3e9, pixels("yuyv", 3, 2, 0, 12),
 			"camera_0 at 3.000: odd width 3 of a yuyv image, whose pixels come in pairs"},
-		{"../x", 3e9, jpegOf(t, 0), "../x at 3.000: a device cannot be called \"../x\": want letters, digits, _, . and -"},
+		{"../x", 3e9, jpegOf(t, 0), "../x at 3.000: a device cannot be called \"../x\": want letters, digits, _, . " +
+			"and -"},
 	} {
 		require.EqualError(t, w.Frame(camera(r.camera), r.stamp, r.frame), "write "+path+": "+r.want)
 	}

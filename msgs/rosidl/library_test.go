@@ -142,8 +142,8 @@ func TestLibraryErrors(t *testing.T) {
 		{"a_msgs/srv/Do_Request", true, "field missing of a_msgs/srv/Do_Request: unknown type a_msgs/msg/Missing"},
 		{"a_msgs/srv/Do", true, "unknown type a_msgs/srv/Do: a service is not a message"},
 		{"a_msgs/srv/Nothing_Request", true, "unknown type a_msgs/srv/Nothing"},
-		{"a_msgs/msg/One", false, "a_msgs/msg/One contains itself: a_msgs/msg/One > a_msgs/msg/Two > a_msgs/msg/Three > " +
-			"a_msgs/msg/One"},
+		{"a_msgs/msg/One", false, "a_msgs/msg/One contains itself: a_msgs/msg/One > a_msgs/msg/Two > " +
+			"a_msgs/msg/Three > a_msgs/msg/One"},
 		{"a_msgs/msg/Deep0", false, "a_msgs/msg/Deep0 contains messages nested deeper than 50"},
 		{"a_msgs/msg/Broken", false, `parse a_msgs/msg/Broken.msg:1: "" is not a name for a field of type int32`},
 		{"../msg/Broken", false, `"../msg/Broken" is not a type name like "std_msgs/msg/String"`},

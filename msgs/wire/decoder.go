@@ -37,8 +37,8 @@ func (d *Decoder) Reset(payload []byte) {
 		d.big = kind == 0
 		d.body = payload[HeaderSize:]
 	case 2, 3, 6, 7, 8, 9, 0xa, 0xb:
-		d.err = fmt.Errorf("CDR header % x names XCDR2 or a parameter list; only plain CDR version 1, which ROS 2 uses, "+
-			"is understood", payload[:HeaderSize])
+		d.err = fmt.Errorf("CDR header % x names XCDR2 or a parameter list; only plain CDR version 1, which ROS 2 "+
+			"uses, is understood", payload[:HeaderSize])
 	default:
 		d.err = fmt.Errorf("% x is no CDR header; is the payload encoded otherwise?", payload[:HeaderSize])
 	}

@@ -154,7 +154,8 @@ func stillJoints() []float64 {
 }
 
 func TestAskedArm(t *testing.T) {
-	for name, generation := range map[string]int{"second generation": 2, "third generation": 3, "fourth generation": 4} {
+	for name, generation := range map[string]int{"second generation": 2, "third generation": 3,
+		"fourth generation": 4} {
 		t.Run(name, func(t *testing.T) {
 			g := newNetwork(t)
 			joints := hear[sensor_msgs.JointState](t, g.node, "/left/joint_states")
@@ -368,11 +369,13 @@ func TestPolls(t *testing.T) {
 		return list
 	}
 	require.Equal(t, []string{
-		"get_current_arm_state", "get_gripper_state", "get_controller_state", "get_joint_err_flag", "get_joint_en_state",
+		"get_current_arm_state", "get_gripper_state", "get_controller_state", "get_joint_err_flag",
+		"get_joint_en_state",
 		"get_current_joint_temperature",
 		"get_current_joint_current", "get_current_joint_voltage", "get_arm_software_info", "get_arm_software_version",
 	}, commands(nil))
-	require.Equal(t, []string{"get_joint_degree", "get_force_data", "get_arm_software_info", "get_arm_software_version"},
+	require.Equal(t, []string{"get_joint_degree", "get_force_data", "get_arm_software_info",
+		"get_arm_software_version"},
 		commands(func(a *hardware.Arm) {
 			a.Query, a.GripperRate, a.StatusRate, a.ForceRate = "joints", 0, 0, 20
 		}))
@@ -400,11 +403,12 @@ func TestStatus(t *testing.T) {
 		"no data for 7": {func(a *arm, c *realman.Counts) {
 			a.latest.at, c.Problem, c.ProblemAt = now.Add(-7*time.Second), "odd", now.Add(-time.Minute)
 		}, diag.DiagnosticStatus_ERROR},
-		"it collided (0x100d); joint 2: too hot (0x0008); joint 3: communication failed (0xf000); controller: unknown " +
-			"error (0x0007); lift: encoder failed (0x0020); gripper: blocked": {
+		"it collided (0x100d); joint 2: too hot (0x0008); joint 3: communication failed (0xf000); controller: " +
+			"unknown error (0x0007); lift: encoder failed (0x0020); gripper: blocked": {
 			func(a *arm, _ *realman.Counts) {
 				a.latest.errors, a.latest.jointErrors = []int{0x100D}, []int{0, 8, 0xF000}
-				a.latest.controller, a.latest.lift, a.latest.grip = &realman.Controller{Error: 7}, &realman.Lift{Error: 0x20},
+				a.latest.controller, a.latest.lift, a.latest.grip = &realman.Controller{Error: 7},
+					&realman.Lift{Error: 0x20},
 					&realman.Gripper{Fault: "blocked"}
 			}, diag.DiagnosticStatus_ERROR,
 		},
@@ -454,17 +458,20 @@ func TestErrorLog(t *testing.T) {
 func TestLatest(t *testing.T) {
 	var k latest
 	k.update(&realman.Update{
-		Joints: make([]float64, 6), Temperatures: []float64{35, 36.5}, Voltages: []float64{23}, Currents: []float64{-0.079},
-		Motion: "idle", Model: "RM65",
+		Joints: make([]float64, 6), Temperatures: []float64{35, 36.5}, Voltages: []float64{23},
+		Currents: []float64{-0.079},
+		Motion:   "idle", Model: "RM65",
 		Controller: &realman.Controller{Voltage: 24, Current: 1.5, Temperature: 42},
 		Gripper:    &realman.Gripper{Online: true, Mode: 4, Positions: []float64{1}},
 		Lift:       &realman.Lift{Height: 1.25}, Handle: &realman.Handle{false, true},
 	})
 	k.update(&realman.Update{Errors: []int{1}})
 	want := map[string]string{
-		"joints": "6", "joint temperatures (°C)": "35.0 36.5", "joint voltages (V)": "23.0", "joint currents (A)": "-0.079",
-		"motion":     "idle",
-		"controller": "24.0 V, 1.50 A, 42.0 °C", "gripper": "closing", "lift (m)": "1.250", "handle": "false true",
+		"joints": "6", "joint temperatures (°C)": "35.0 36.5", "joint voltages (V)": "23.0",
+		"joint currents (A)": "-0.079",
+		"motion":             "idle",
+		"controller":         "24.0 V, 1.50 A, 42.0 °C", "gripper": "closing", "lift (m)": "1.250",
+		"handle": "false true",
 	}
 	got := map[string]string{}
 	for _, v := range k.values() {

@@ -51,7 +51,8 @@ func (o *options) arms(hosts []string) (map[string]*hardware.Arm, error) {
 		all["arm_0"] = &o.Arm
 	}
 	if len(all) == 0 {
-		return nil, config.Usagef("name the host of an arm, such as 192.168.1.18, or configure arms in a parameter file")
+		return nil, config.Usagef("name the host of an arm, such as 192.168.1.18, or configure arms in a parameter " +
+			"file")
 	}
 	pushed := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -64,8 +65,8 @@ func (o *options) arms(hosts []string) (map[string]*hardware.Arm, error) {
 		}
 		key := fmt.Sprint(a.Host, " ", a.PushPort)
 		if other, taken := pushed[key]; taken {
-			return nil, config.Usagef("arms %s and %s push to the same port from the same host; give them different hosts or "+
-				"push_ports, or --push none", other, name)
+			return nil, config.Usagef("arms %s and %s push to the same port from the same host; give them different "+
+				"hosts or push_ports, or --push none", other, name)
 		}
 		pushed[key] = name
 	}

@@ -134,7 +134,8 @@ func calibrationPath(url, camera string) (string, error) {
 				return filepath.Join(share, file), nil
 			}
 		}
-		return "", fmt.Errorf("calibration %s: no package %s in AMENT_PREFIX_PATH; is its workspace sourced?", url, name)
+		return "", fmt.Errorf("calibration %s: no package %s in AMENT_PREFIX_PATH; is its workspace sourced?", url,
+			name)
 	default:
 		if !ok {
 			return url, nil

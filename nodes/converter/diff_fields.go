@@ -236,7 +236,8 @@ func (d *comparison) fieldNotes() []string {
 			"(--strict makes that a difference): "+strings.Join(unset, ", "))
 	}
 	if most != nil {
-		notes = append(notes, fmt.Sprintf("the largest difference within the tolerance is %.3g, at %s of message %d of %s",
+		notes = append(notes, fmt.Sprintf("the largest difference within the tolerance is %.3g, at %s of message %d "+
+			"of %s",
 			most.allowed.passed, most.allowed.at, most.allowedAt.a, most.key))
 	}
 	return notes

@@ -72,7 +72,8 @@ func (p *publisher) gpsStatus(s *publishedVehicle) diag.DiagnosticStatus {
 		height = "mean sea level: no geoid"
 	}
 	status := p.diagnostics.Status(s.name+": GPS", "fix",
-		"fix type", ardupilotmega.GPS_FIX_TYPE(s.receiverRaw.FixType), "satellites", s.satellites, "altitudes above", height)
+		"fix type", ardupilotmega.GPS_FIX_TYPE(s.receiverRaw.FixType), "satellites", s.satellites, "altitudes above",
+		height)
 	switch {
 	case !s.hasRaw:
 		status.Level, status.Message = diag.DiagnosticStatus_STALE, "nothing received"

@@ -255,7 +255,8 @@ func (c control) onSubscribeToTopics(request *srv.SubscribeToTopics_Request) msg
 	if n := len(request.TopicTypes); n != 0 && n != len(request.Topics) {
 		err = fmt.Errorf("got %s but %s", human.Count(len(request.Topics), "topic"), human.Count(n, "type"))
 	} else {
-		response.SubscribedTopics, response.UnavailableTopics, err = c.topics.Subscribe(request.Topics, request.TopicTypes)
+		response.SubscribedTopics, response.UnavailableTopics, err = c.topics.Subscribe(request.Topics,
+			request.TopicTypes)
 	}
 	if err != nil {
 		response.UnavailableTopics = request.Topics

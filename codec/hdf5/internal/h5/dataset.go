@@ -123,7 +123,8 @@ func (f *File) PutStrings(path string, values []string) error {
 	}
 	p := C.CString(path)
 	defer C.free(unsafe.Pointer(p))
-	return call("write "+path, func() error { return check(C.put_strings(f.id(), p, C.hsize_t(len(values)), &texts[0])) })
+	return call("write "+path,
+		func() error { return check(C.put_strings(f.id(), p, C.hsize_t(len(values)), &texts[0])) })
 }
 
 // Kind is the kind of the elements of a dataset.
@@ -263,7 +264,8 @@ func (d *Dataset) RowSize() int { return d.row }
 // WriteSequences writes sequences, the first one at index start.
 func (d *Dataset) WriteSequences(start int, items [][]byte) error {
 	if d.Kind != Bytes || len(d.Dims) != 1 || start < 0 || start > d.Len() || len(items) > d.Len()-start {
-		return fmt.Errorf("write %s: sequences %d to %d of %d of kind %d", d.path, start, start+len(items), d.Len(), d.Kind)
+		return fmt.Errorf("write %s: sequences %d to %d of %d of kind %d", d.path, start, start+len(items), d.Len(),
+			d.Kind)
 	}
 	if len(items) == 0 {
 		return nil

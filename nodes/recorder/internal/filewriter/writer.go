@@ -93,8 +93,8 @@ type Callbacks struct {
 	// OnError is called with an error of the disk: a *codec.MissingError if messages that were counted as written are
 	// not in the file.
 	OnError func(error)
-	// OnRefused is called with the reason why a message of the topic cannot be written, or else, if that is nil, an event
-	// or a declaration.
+	// OnRefused is called with the reason why a message of the topic cannot be written, or else, if that is nil, an
+	// event or a declaration.
 	OnRefused func(*queue.Topic, error)
 	// OnLimit is called with the limit of the recording that is reached.
 	OnLimit func(limit string)

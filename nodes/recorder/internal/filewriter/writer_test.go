@@ -310,7 +310,8 @@ func TestSplits(t *testing.T) {
 		"size": {split.Limits{Bytes: 2*size + 1}, []int64{1, 2, 3, 4},
 			[]memoryFile{{"/a 1", "/a 2", "end  0"}, {"/a 3", "/a 4"}}},
 		"duration, from the start on": {
-			split.Limits{Duration: 10 * time.Second}, []int64{3 * second, 12 * second, 13 * second, 22 * second, 23 * second},
+			split.Limits{Duration: 10 * time.Second},
+			[]int64{3 * second, 12 * second, 13 * second, 22 * second, 23 * second},
 			[]memoryFile{{"/a 3000000000", "/a 12000000000", "end  0"}, {"/a 13000000000", "/a 22000000000", "end  0"},
 				{"/a 23000000000"}},
 		},
@@ -502,7 +503,8 @@ func TestMakesRoomForTheEnd(t *testing.T) {
 		want    error
 		deleted []string
 	}{
-		"delete-oldest":             {diskguard.Delete, []string{"a", "b", "c"}, syscall.ENOSPC, nil, []string{"a", "b"}},
+		"delete-oldest": {diskguard.Delete, []string{"a", "b", "c"}, syscall.ENOSPC, nil,
+			[]string{"a", "b"}},
 		"not enough older files":    {diskguard.Delete, []string{"a"}, syscall.ENOSPC, syscall.ENOSPC, []string{"a"}},
 		"not for want of space":     {diskguard.Delete, []string{"a"}, syscall.EIO, syscall.EIO, nil},
 		"pause deletes nothing":     {diskguard.Pause, []string{"a"}, syscall.ENOSPC, syscall.ENOSPC, nil},

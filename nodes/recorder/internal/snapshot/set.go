@@ -42,10 +42,11 @@ type Options struct {
 	// with references.
 	Latched func(since func(*queue.Topic) int64) []*queue.Item
 
-	OnEvent func(codec.Event)                      // a snapshot began or failed
-	Quit    func()                                 // is called when a condition ended the recorder; End returns the error
-	Warn    func(what, format string, args ...any) // is called again for the same thing
-	Log     func(bridge.LogLevel, string, ...any)
+	OnEvent func(codec.Event) // a snapshot began or failed
+	// is called when a condition ended the recorder; End returns the error
+	Quit func()
+	Warn func(what, format string, args ...any) // is called again for the same thing
+	Log  func(bridge.LogLevel, string, ...any)
 }
 
 // Trigger is the cause of a snapshot, and the time range that it covers.
@@ -172,7 +173,8 @@ func (s *Set) Run(stop <-chan struct{}) {
 		s.refused = 0
 		s.mu.Unlock()
 		if refused > 0 {
-			s.Log(bridge.Warn, "%s not taken, as %d others were being written", human.Count(refused, "snapshot"), MaxWriting)
+			s.Log(bridge.Warn, "%s not taken, as %d others were being written", human.Count(refused, "snapshot"),
+				MaxWriting)
 		}
 	}
 }
