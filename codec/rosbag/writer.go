@@ -16,7 +16,7 @@ const (
 
 	maxPayload = maxChunk / 2
 	maxTime    = int64(math.MaxUint32)*1e9 + 1e9 - 1 // ns
-	// more than what a file takes at its end beside what grows with it
+	// More than what a file takes at its end beside what grows with it.
 	finalReserve = 16 << 10
 )
 

@@ -22,7 +22,7 @@ var (
 	verbs     = regexp.MustCompile(`\b1 (is|was|has|differs)\b`)
 	libraries = regexp.MustCompile(`proto:|sql:|SQL logic|%!|<nil>|runtime error|strconv\.|EOF$|\bEOF\b`)
 	word      = regexp.MustCompile(`[A-Za-z]+|[^A-Za-z]+`)
-	// of a report as Apollo's tool prints it, and of values
+	// What a report as Apollo's tool prints it has, and what values have.
 	apart = regexp.MustCompile(`^ +/.* messages: |[A-Za-z_.]+ is .* in A, `)
 )
 

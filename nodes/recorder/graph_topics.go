@@ -251,7 +251,7 @@ func (o *topicsOptions) measure(ctx context.Context, node bridge.Node, rows []*t
 			}
 			qos, _ := bridge.AdaptQoS(offers)
 			qos.Durability = codec.Volatile
-			s, failed := node.Subscribe(row.Name, typeName, qos, row.meter.take)
+			s, failed := node.Subscribe(row.Name, typeName, qos, row.take)
 			if failed != nil {
 				err = errors.Join(err, fmt.Errorf("cannot measure %s: %w", human.Printable(row.Name), failed))
 				continue

@@ -46,7 +46,7 @@ func newSessions(_ *Options, path string, _, single bool, _ *episode.Layout) (Ep
 }
 
 func newLeRobot(o *Options, path string, _, _ bool, layout *episode.Layout) (EpisodeWriter, error) {
-	options, err := o.LeRobotOptions.options()
+	options, err := o.options()
 	if err != nil {
 		return nil, err
 	}

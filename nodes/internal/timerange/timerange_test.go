@@ -99,9 +99,8 @@ func TestSelect(t *testing.T) {
 	}
 	_, _, outside, err := (&Range{Begin: "1699999990", End: "1700000003"}).Select(first, last)
 	require.NoError(t, err)
-	at := func(ns int64) string { return Text(ns) }
-	require.Equal(t, "the selected time, from "+at(first-10e9)+" to "+at(first+3e9)+", is partly outside of the "+
-		"recording, from "+at(first)+" to "+at(last), outside)
+	require.Equal(t, "the selected time, from "+Text(first-10e9)+" to "+Text(first+3e9)+", is partly outside of the "+
+		"recording, from "+Text(first)+" to "+Text(last), outside)
 	for _, r := range []Range{{Begin: "later"}, {Begin: "3", End: "2"}} {
 		_, _, _, err := r.Select(first, last)
 		require.ErrorIs(t, err, config.ErrUsage)
