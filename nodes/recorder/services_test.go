@@ -217,7 +217,7 @@ func TestServicesOfTopics(t *testing.T) {
 		require.Equal(t, int32(1), got.ReturnCode)
 		require.Equal(t, []string{"/none"}, got.UnavailableTopics)
 		got = subscribe([]string{"/x", "/y"}, []string{"std_msgs/msg/UInt32"})
-		require.Equal(t, "got 2 topics but 1 types", got.ErrorString)
+		require.Equal(t, "got 2 topics but 1 type", got.ErrorString)
 		got = subscribe([]string{"not a name"}, nil)
 		require.Equal(t, int32(1), got.ReturnCode)
 		require.Equal(t, []string{"not a name"}, got.UnavailableTopics)
