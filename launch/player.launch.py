@@ -22,7 +22,7 @@ ARGUMENTS = [
     ('immediate', '', 'true: play as fast as subscribers accept messages'),
     ('start_paused', '', 'true: begin paused, to be resumed by the service ~/resume'),
     ('keep_alive', '', 'true: keep running at the end'),
-    ('wait_for_subscribers', '', 'true: wait until every topic has a subscriber'),
+    ('wait_for_subscribers', '', 'true: wait until every topic has a subscriber, and requested services exist'),
     ('params_file', '', 'parameter file to use instead of the installed config/player.yaml'),
     ('extra_args', '', "more of the player's own flags, as on a command line"),
     ('middleware', '', 'rcl or dds; by default as tapedeck was built'),

@@ -36,7 +36,7 @@ type serveOptions struct {
 // nodeOptions are the options of serve that are not options of conversions.
 type nodeOptions struct {
 	Service     string `param:"service" group:"Service" value:"SERVICE" help:"offer conversions as this SERVICE (tapedeck/srv/Convert)"`
-	ServiceRoot string `param:"service_root" group:"Service" value:"FOLDER" help:"FOLDER in which calls read and write: their paths are relative to it, and no .. and no link leads out; / allows any path; by default the current folder"`
+	ServiceRoot string `param:"service_root" group:"Service" value:"FOLDER" help:"FOLDER that calls read from and write to; paths are relative to it and cannot leave it by .. or links; / allows any path; by default the current folder"`
 	MaxWaiting  int    `param:"max_waiting" group:"Service" min:"0" help:"refuse calls while this many wait for their turn"`
 
 	graph.Options

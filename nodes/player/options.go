@@ -33,9 +33,9 @@ type options struct {
 	Prefix            string   `param:"prefix" group:"Topics" value:"/PREFIX" help:"put this in front of all topic names"`
 	QoSOverrides      string   `param:"qos_profile_overrides_path" group:"Topics" value:"FILE" help:"YAML FILE with the QoS to publish with, by topic, in the format of rosbag2"`
 
-	SendRequests   bool   `param:"publish_service_requests" group:"Services" help:"send recorded requests to their services, instead of publishing the events of these"`
-	SendActions    bool   `param:"send_actions_as_client" group:"Services" help:"send recorded goals, cancellations and requests for results to their action servers, instead of publishing the topics of these"`
-	RequestsSource string `param:"service_requests_source" group:"Services" options:"service_introspection|client_introspection" help:"take requests from events of servers (service_introspection) or clients; recorded requests are sent where there are no such events"`
+	SendRequests   bool   `param:"publish_service_requests" group:"Services" help:"send recorded requests to their services instead of publishing service events"`
+	SendActions    bool   `param:"send_actions_as_client" group:"Services" help:"send recorded goals, cancellations and requests for results to their action servers instead of publishing the topics of actions"`
+	RequestsSource string `param:"service_requests_source" group:"Services" options:"service_introspection|client_introspection" help:"take requests from events of servers (service_introspection) or clients (client_introspection); without such events, from requests recorded without introspection"`
 
 	timerange.Range
 
@@ -60,14 +60,14 @@ type options struct {
 	LockStepTopic string        `param:"lock_step_topic" group:"Clock" value:"TOPIC" help:"a message on this TOPIC acknowledges a step and begins the next one"`
 
 	Delay         time.Duration `param:"delay" short:"d" group:"Subscribers" min:"0" help:"wait this long before playing begins"`
-	AwaitSubs     bool          `param:"wait_for_subscribers" group:"Subscribers" help:"wait until every topic has a subscriber"`
+	AwaitSubs     bool          `param:"wait_for_subscribers" group:"Subscribers" help:"wait until every topic has a subscriber, and until services to which requests are sent exist"`
 	MatchPatience time.Duration `param:"match_patience" group:"Subscribers" min:"0" help:"wait at most this long for existing subscribers to match their publishers; 0 does not wait"`
 	AckTimeout    time.Duration `param:"wait_for_all_acked" group:"Subscribers" min:"0" help:"wait at most this long at the end for reliable subscribers to acknowledge all messages; 0 does not wait"`
 
 	formats.ReadOptions
 
 	ReadAhead    config.Size `param:"read_ahead_size" group:"Reading" min:"1MiB" help:"bytes to read ahead"`
-	DamagedError bool        `param:"stop_at_damage" group:"Reading" help:"stop with an error at a damaged place instead of continuing after it"`
+	DamagedError bool        `param:"stop_at_damage" group:"Reading" help:"stop with an error at a damaged place instead of continuing after it, and refuse recordings whose videos or images are missing"`
 
 	KeyboardOff bool    `param:"disable_keyboard_controls" group:"Status" help:"do not listen to the keyboard"`
 	Progress    float64 `param:"progress_bar_update_rate" group:"Status" min:"0" max:"100" help:"updates of the status line on the terminal per second; 0 shows none"`

@@ -49,7 +49,7 @@ func newRemotes() []*cobra.Command {
 		command("play-next", "Play the next message of a paused player", 0, 0,
 			func(ctx context.Context, _ []string, p *remote.Peer) error { return playBurst(ctx, []string{"1"}, p) }),
 		command("burst N", "Play the next N messages of a paused player at once; 0 is all", 1, 1, playBurst),
-		command("step", "Play the next step of lock-step, without lock-step the next message", 0, 0, step),
+		command("step", "Play the next step of lock-step; without it, the next message", 0, 0, step),
 		command("rate [RATE]", "Show or set the rate of a running player", 0, 1, rate),
 		newRemoteSeek(),
 		command("stop", "End the playback of a running player", 0, 0,

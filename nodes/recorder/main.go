@@ -16,9 +16,9 @@ import (
 
 const long = `Records topics of the ROS graph until it is interrupted, into Apollo record
 files, ROS 2 bag folders, CARLA logs or robot sessions. Name the topics, or
-select them with --all, --regex or --node, also those that appear later. echo and
-topics look at the graph, the other commands control a running recorder; write
-/pause to record a topic with the name of a command.`
+select them with --all, --regex or --node, also those that appear later. echo
+and topics look at the graph, the other commands control a running recorder;
+write /pause to record a topic with the name of a command.`
 
 // hints are what to use instead of flags of ros2 bag, rosbag and cyber_recorder.
 var hints = map[string]string{

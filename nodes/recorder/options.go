@@ -57,7 +57,7 @@ type outputOptions struct {
 	Sync          string        `param:"sync" group:"Output" options:"none|interval|always" help:"when to flush written data to the disk (fsync): never (none), every sync_interval, or always, which is every 10 ms"`
 	SyncInterval  time.Duration `param:"sync_interval" group:"Output" min:"10ms" help:"how often to flush written data; about as much can be lost in a power failure"`
 	CustomData    []string      `param:"custom_data" group:"Output" value:"KEY=VALUE" help:"store KEY=VALUE in the recording; mcap and session only"`
-	ServiceRoot   string        `param:"service_root" group:"Output" value:"FOLDER" help:"FOLDER in which recordings and snapshots that services name are written: their names are relative to it, and no .. and no link leads out; / allows any path; by default the folder of the recording"`
+	ServiceRoot   string        `param:"service_root" group:"Output" value:"FOLDER" help:"FOLDER that services write recordings and named snapshots to; names are relative to it and cannot leave it by .. or links; / allows any path; by default the folder of the recording"`
 }
 
 // format returns the format of the recording. Options for which there is none do not pass check.

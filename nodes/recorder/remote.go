@@ -33,7 +33,7 @@ func newRemotes() []*cobra.Command {
 				return p.Conclude(response.ReturnCode == 0, response.ErrorString, "resumed")
 			}),
 		newSplit(),
-		command("stop", "End the recording of a running recorder, which waits for another one", 0,
+		command("stop", "End the recording; the recorder keeps running", 0,
 			func(ctx context.Context, _ []string, p *remote.Peer) error {
 				var response srv.Stop_Response
 				if err := p.Call(ctx, "stop", &srv.Stop_Request{}, &response); err != nil {
@@ -65,7 +65,7 @@ type splitCommandOptions struct {
 
 func newSplit() *cobra.Command {
 	o := splitCommandOptions{Options: remote.DefaultOptions()}
-	const short = "Let a running recorder begin another file, or go on in another recording"
+	const short = "Let a running recorder begin another file or recording"
 	return remote.Recorder.Command("split", short, short+".", 0, 0, &o, &o.Options,
 		func(ctx context.Context, _ []string, p *remote.Peer) error {
 			if o.Output == "" { // rosbag2's recorder has this one

@@ -20,7 +20,7 @@ type TopicOptions struct {
 	IncludeHiddenTopics      bool     `param:"include_hidden_topics" group:"Topics" help:"let --all, --regex and the like include hidden topics"`
 	IncludeUnpublishedTopics bool     `param:"include_unpublished_topics" group:"Topics" help:"let --all, --regex and the like include topics without a publisher"`
 	IgnoreLeafTopics         bool     `param:"ignore_leaf_topics" group:"Topics" help:"let --all, --regex and the like leave out topics without a subscriber"`
-	AllowUnmatched           bool     `param:"allow_unmatched" group:"Topics" help:"accept named topics of which nothing is recorded; otherwise they end the recorder with exit code 1"`
+	AllowUnmatched           bool     `param:"allow_unmatched" group:"Topics" help:"only warn if nothing was recorded of a named topic; otherwise the exit code is 1"`
 	NoDiscovery              bool     `param:"no_discovery" group:"Topics" help:"ignore topics that appear after the start"`
 	Throttle                 []string `param:"throttle" group:"Topics" value:"TOPIC=5Hz|1/10" help:"record at most 5 messages of TOPIC per second, or one in 10; * in TOPIC matches anything; the first rule that matches applies"`
 	QoSOverrides             string   `param:"qos_profile_overrides_path" group:"Topics" value:"FILE" help:"YAML FILE with the QoS to subscribe with, by topic, in the format of rosbag2"`
