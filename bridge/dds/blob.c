@@ -162,7 +162,6 @@ static void identify(struct blob *b, const struct nn_rdata *first) {
 			memcpy(guid, s + 12, 12);
 	memcpy(b->publisher, guid, sizeof(guid));
 	b->sequence = (uint64_t)load32(submessage + 16) << 32 | load32(submessage + 20);
-	b->received = dds_time();
 
 	const unsigned char *parameters = submessage + 8 + load16(submessage + 6);
 	const unsigned char *payload = packet + NN_RDATA_PAYLOAD_OFF(first);
@@ -197,6 +196,7 @@ static struct ddsi_serdata *from_ser(const struct ddsi_sertype *type, enum ddsi_
 		ddsi_serdata_unref(&b->c);
 		return NULL;
 	}
+	b->received = dds_time(); // after the copy: queue_delivered allows only STORING from here until it is stored
 	return &b->c;
 }
 

@@ -272,7 +272,7 @@ void queue_give(struct queue *q, struct delivery *d) {
 }
 
 // Samples have their times a moment before they are stored, which takes longer for a thread that loses its processor then.
-#define STORING DDS_MSECS(5)
+#define STORING DDS_MSECS(20)
 
 // note_delivered is called with the mutex held.
 static void note_delivered(struct queue *q) {

@@ -213,8 +213,8 @@ func (e *encoder) Front() []byte {
 	}
 	c.widths = newChunkHeader(c.span, c.raw+times*c.raw)
 	*c.widths.MessageNumber *= times + 1
-	*c.widths.EndTime += e.chunkDuration
-	c.widths.BeginTime = c.widths.EndTime
+	*c.widths.EndTime = max(*c.widths.EndTime, *c.widths.EndTime+e.chunkDuration) // times before 0 take most bytes
+	c.widths.BeginTime = new(max(*c.widths.EndTime, uint64(c.span.Start)))
 	front, _ := encodeChannels(c.channels, 0)
 	return c.appendHead(front, c.widths, 0, openBody)
 }

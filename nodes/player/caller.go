@@ -202,10 +202,13 @@ func (a *action) send(c *caller, part string, request []byte, playingTime func(i
 	}
 	copy(request[wire.HeaderSize:], g.id[:])
 	send := func() {
-		if g.accepted {
+		switch {
+		case g.accepted:
 			c.send(request, part == calls.GetResult, nil)
-		} else {
+		case g.answered:
 			c.drop("its goal was not accepted")
+		default:
+			c.drop("its goal was not answered in time")
 		}
 	}
 	if g.answered {

@@ -118,6 +118,7 @@ func (e *engine) run(ctx context.Context) (err error) {
 	defer close(e.done)
 	defer func() {
 		e.finish()
+		e.show()
 		if e.feed != nil {
 			err = errors.Join(err, e.feed.Close())
 		}
@@ -290,6 +291,7 @@ func (e *engine) playBurst(now int64) error {
 	}
 	if b.left == 0 || e.empty {
 		e.bursts = e.bursts[1:]
+		e.show()
 		b.reply <- b.played
 	}
 	return nil

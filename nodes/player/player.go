@@ -57,6 +57,9 @@ func newPlayer(o options, s *source, node bridge.Node, line *progress.Line) (*pl
 	if p.publishers, p.callers, err = advertise(node, s.channels, readers, &o); err != nil {
 		return nil, err
 	}
+	if (o.SendRequests || o.SendActions) && len(p.callers.list) == 0 && len(warnings) == 0 {
+		node.Log(bridge.Warn, "no request is sent: none is recorded of the selected services and actions")
+	}
 	if p.output, err = newGraphOutput(node, p.publishers, plan.clocked()); err != nil {
 		return nil, err
 	}

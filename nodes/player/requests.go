@@ -58,7 +58,11 @@ func (r *requestReader) read(data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.request.Encode(event.Get("request").([]*cdr.Struct)[0])
+	requests, _ := event.Get("request").([]*cdr.Struct) // the definition is the recording's
+	if len(requests) != 1 {
+		return nil, errors.New("the definition of the event has no request")
+	}
+	return r.request.Encode(requests[0])
 }
 
 // readers returns for each channel whose requests are to be sent how to read them. A service's events are preferred to

@@ -68,7 +68,7 @@ type output struct {
 }
 
 // create begins a recording of that name.
-func (s *session) create(name string) (out *output, err error) {
+func (s *session) create(o *options, name string) (out *output, err error) {
 	r := s.recorder
 	out = &output{name: name}
 	out.files = diskguard.NewSplits(r.options.MaxBagFiles, func(path string) error {
@@ -82,7 +82,7 @@ func (s *session) create(name string) (out *output, err error) {
 	if r.options.SplitNames == namesTime {
 		options.Dated = time.Now
 	}
-	out.Writer, out.path, err = create(&r.options, &r.settings, name, options)
+	out.Writer, out.path, err = create(o, &r.settings, name, options)
 	if splitter, ok := out.Writer.(codec.Splitter); ok && options.Dated != nil {
 		if file := splitter.File(); filepath.Dir(file) != filepath.Clean(out.path) { // no bag, whose path is the folder
 			out.path = file
@@ -93,7 +93,9 @@ func (s *session) create(name string) (out *output, err error) {
 
 // beginNext begins the recording that onSplit puts in place.
 func (s *session) beginNext(name string) (codec.Writer, error) {
-	next, err := s.create(name)
+	o := s.recorder.options
+	o.Overwrite = false // which is for the first recording, and could hit the one that is written
+	next, err := s.create(&o, name)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +130,7 @@ func (r *recorder) newSession(name string) (*session, error) {
 	if err := s.guard.Begin(); err != nil {
 		return nil, err
 	}
-	out, err := s.create(name)
+	out, err := s.create(&r.options, name)
 	if err != nil {
 		return nil, err
 	}

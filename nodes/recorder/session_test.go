@@ -119,7 +119,7 @@ func TestNamesOfFilesWithTime(t *testing.T) {
 			require.Equal(t, []uint32{2}, numbers(t, opened, "/n"))
 			if c.storage != "mcap-file" { // the files of a name are one recording
 				require.Equal(t, []uint32{1, 2}, numbers(t, c.output, "/n"))
-				_, err = d.session.Load().create(c.output)
+				_, err = d.session.Load().create(&d.options, c.output)
 				require.ErrorIs(t, err, fs.ErrExist)
 			}
 		})
@@ -149,6 +149,7 @@ func TestRecordingContinuesInAnother(t *testing.T) {
 			require.Equal(t, "second", d.baseName(), "that snapshots go by")
 			require.NotEqual(t, first, d.path())
 			time.Sleep(time.Second)
+			d.options.Overwrite = true // does not apply to it
 			_, _, err = d.continueIn("second")
 			require.ErrorIs(t, err, fs.ErrExist)
 			d.pause()

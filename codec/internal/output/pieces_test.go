@@ -37,6 +37,8 @@ func TestPieces(t *testing.T) {
 		clock[i].LogTime = int64(i*i*i) << 20 // takes more bytes now and then
 	}
 	clock[120].LogTime = -1
+	early := steady(1000)
+	early[0].LogTime = -1
 	for name, c := range map[string]struct {
 		messages []codec.Message
 		same     bool // a .record file has no other bytes
@@ -44,6 +46,7 @@ func TestPieces(t *testing.T) {
 		"small": {steady(10), true}, "middle": {steady(100), true}, "large": {steady(1000), true},
 		"larger than chunks": {steady(9000), true},
 		"changing":           {changing, false}, "new channels": {appearing, false}, "clock": {clock, false},
+		"before 1970": {early, false},
 	} {
 		for _, format := range []codec.Format{record.Format, mcap.Format} {
 			t.Run(name+" in "+format.Name, func(t *testing.T) {

@@ -101,7 +101,7 @@ func (s *Set) define(t *Topic, info *bridge.Topic) {
 	}
 	hashed := false
 	for _, p := range info.Publishers {
-		if p.Type != c.Type || p.TypeHash == "" {
+		if p.Type != c.Type || p.TypeHash == "" || c.TypeHash != "" && p.TypeHash != c.TypeHash {
 			continue
 		}
 		hashed = true
