@@ -28,7 +28,7 @@ type credentials struct {
 	now         time.Time
 	certificate *x509.Certificate
 
-	expiring string // the file that expires first, of those that were checked
+	expiring string // the file that expires first, of those with which the node ends
 	expires  time.Time
 }
 
@@ -98,7 +98,8 @@ func (c *credentials) readCertificate(name string) (*x509.Certificate, error) {
 
 // checkTime returns an error if a file is not valid now.
 func (c *credentials) checkTime(name string, from, to time.Time) error {
-	if c.expiring == "" || to.Before(c.expires) {
+	ends := name == bridge.CertificateFile || name == bridge.PermissionsFile // with which Cyclone DDS ends the node
+	if ends && (c.expiring == "" || to.Before(c.expires)) {
 		c.expiring, c.expires = c.path(name), to
 	}
 	const layout = "2006-01-02 15:04:05 MST"
@@ -164,10 +165,10 @@ func (c *credentials) checkPrivateKey() error {
 
 func (c *credentials) checkRevocations(ca *x509.Certificate) error {
 	path := c.path(bridge.RevocationFile)
-	der, err := c.readPEM(bridge.RevocationFile, "CRL")
-	if errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
+	der, err := c.readPEM(bridge.RevocationFile, "CRL")
 	var list *x509.RevocationList
 	if err == nil {
 		list, err = x509.ParseRevocationList(der)
@@ -178,7 +179,11 @@ func (c *credentials) checkRevocations(ca *x509.Certificate) error {
 	if err := ca.CheckSignature(list.SignatureAlgorithm, list.RawTBSRevocationList, list.Signature); err != nil {
 		return fmt.Errorf("%s was not signed by the CA of %s", path, c.path(bridge.IdentityCAFile))
 	}
-	if err := c.checkTime(bridge.RevocationFile, list.ThisUpdate, list.NextUpdate); err != nil {
+	until := list.NextUpdate
+	if until.IsZero() { // it does not expire
+		until = c.now
+	}
+	if err := c.checkTime(bridge.RevocationFile, list.ThisUpdate, until); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(list.RevokedCertificateEntries, func(e x509.RevocationListEntry) bool {

@@ -123,6 +123,9 @@ func (n *node) start(o bridge.Options) error {
 		return err
 	}
 	n.guid = guidOf(n.participant)
+	if n.security.Keys != "" && n.guid[0]&0x80 == 0 { // which is set in those of secured participants
+		return errors.New("security: this Cyclone DDS was built without it (ENABLE_SECURITY)")
+	}
 	n.waitset = C.create_waitset(n.participant)
 	if err := check(n.waitset); err != nil {
 		return fmt.Errorf("create DDS waitset: %w", err)

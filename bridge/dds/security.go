@@ -6,6 +6,7 @@ package dds
 import "C"
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -74,7 +75,7 @@ func setProperties(qos *C.dds_qos_t, folder string) {
 		"org.eclipse.cyclonedds.sec.auth.crl": bridge.RevocationFile,
 	} {
 		path := filepath.Join(folder, file)
-		if _, err := os.Stat(path); err == nil || file != bridge.RevocationFile {
+		if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) || file != bridge.RevocationFile {
 			set(name, "file:"+path)
 		}
 	}

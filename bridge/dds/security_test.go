@@ -184,6 +184,9 @@ func TestWrongKeys(t *testing.T) {
 		{"broken list of revocations", bridgetest.Enclave{}, func(dir string) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "crl.pem"), nil, 0o600))
 		}, `DIR/crl.pem: DIR/crl.pem holds no PEM block "CRL"`},
+		{"list of revocations that is not there", bridgetest.Enclave{}, func(dir string) {
+			require.NoError(t, os.Symlink("none", filepath.Join(dir, "crl.pem")))
+		}, "DIR/crl.pem: open DIR/crl.pem: no such file or directory"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			name := fmt.Sprint("/enclave", i)
@@ -210,4 +213,16 @@ func TestKeysExpire(t *testing.T) {
 		return strings.Contains(log.String(), dir+"/permissions.p7s has expired: this node is off the graph")
 	})
 	require.Contains(t, log.String(), dir+"/permissions.p7s expires in ")
+}
+
+func TestNodesEndWithTheirOwnKeys(t *testing.T) {
+	now := time.Now()
+	c := credentials{folder: "/k", now: now}
+	for i, name := range []string{
+		bridge.IdentityCAFile, bridge.RevocationFile, bridge.PermissionsFile, bridge.CertificateFile,
+	} {
+		require.NoError(t, c.checkTime(name, now, now.Add(time.Duration(i+1)*time.Hour)))
+	}
+	require.Equal(t, "/k/"+bridge.PermissionsFile, c.expiring)
+	require.Equal(t, now.Add(3*time.Hour), c.expires)
 }
