@@ -14,6 +14,7 @@ type Security struct {
 	Enclave string // the node's, as the graph knows it
 	Keys    string // folder with the keys and permissions of the enclave; "" is without security
 	Enforce bool   // without keys there is no node
+	Unsure  bool   // a library that does not tell may go on without security
 }
 
 // Secured is a Node that knows how it takes part in SROS 2.
@@ -29,6 +30,10 @@ func (s Security) String() string {
 	strategy := "Permissive"
 	if s.Enforce {
 		strategy = "Enforce"
+	}
+	if s.Unsure {
+		return fmt.Sprintf("asked for (%s), enclave %s, keys in %s; the RMW implementation may go on without it", strategy,
+			s.Enclave, s.Keys)
 	}
 	return fmt.Sprintf("on, enclave %s, keys in %s, %s", s.Enclave, s.Keys, strategy)
 }

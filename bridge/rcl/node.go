@@ -56,6 +56,7 @@ func open(o bridge.Options) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
+	security.Unsure = !security.Enforce
 	n := &node{
 		security: security, level: o.LogLevel, console: &console{w: o.Console},
 		owned: endpoints.NewSet(), clients: make(map[clientKey]*client),

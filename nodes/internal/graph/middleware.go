@@ -38,6 +38,7 @@ func describeSecurity() string {
 	case len(warnings) > 0:
 		return strings.TrimPrefix(warnings[0], "security is ")
 	}
+	s.Unsure = built == "rcl" && !s.Enforce
 	return s.String()
 }
 
