@@ -1,7 +1,10 @@
 package main
 
 import (
+	"path/filepath"
+
 	"tapedeck/codec"
+	"tapedeck/nodes/recorder/internal/diskguard"
 	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/snapshot"
 )
@@ -61,6 +64,12 @@ func (r *recorder) createSnapshot(name string, metadata map[string]string) (code
 	o.Overwrite = false // which is for the recording, and could hit it
 	if o.ChunkSize == 0 || o.ChunkSize > snapshotChunk {
 		o.ChunkSize = snapshotChunk
+	}
+	if o.SnapshotMode || o.LowSpaceAction != diskguard.Delete { // which keeps the recording near the reserve
+		guard := diskguard.Guard{Disk: r.disk, Path: filepath.Dir(o.format().Live.Path(name)), Reserve: r.reserve}
+		if err := guard.Begin(); err != nil {
+			return nil, "", err
+		}
 	}
 	return create(&o, &r.settings, name, codec.CreateOptions{Metadata: metadata})
 }

@@ -324,6 +324,10 @@ func TestSnapshotServicesAwaitTime(t *testing.T) {
 	})
 }
 
+type fullDisk struct{}
+
+func (fullDisk) Space(string) (free, total int64, err error) { return 0, 1e9, nil }
+
 func TestSnapshotsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := withSnapshots("record")
@@ -346,8 +350,14 @@ func TestSnapshotsAreRefused(t *testing.T) {
 			require.False(t, answer.Success, want)
 			require.Contains(t, answer.Message, want)
 		}
+		disk := d.disk
+		d.disk = fullDisk{}
+		answer := d.takeSnapshot(tapedeck.TakeSnapshot_Request{Path: "low/x"})
+		require.Contains(t, answer.Message, "0.0 MB are free on the disk of low, less than the ")
+		require.NoFileExists(t, "low/x.record.00000")
+		d.disk = disk
 		d.publish(p, 2)
-		answer := d.takeSnapshot(tapedeck.TakeSnapshot_Request{Before: math.Inf(1), Path: "all"})
+		answer = d.takeSnapshot(tapedeck.TakeSnapshot_Request{Before: math.Inf(1), Path: "all"})
 		require.True(t, answer.Success, answer.Message)
 		require.NoError(t, d.end())
 		require.Equal(t, []uint32{1, 2}, numbers(t, "all.record.00000", "/n"))
