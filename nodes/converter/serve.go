@@ -25,6 +25,7 @@ import (
 const (
 	convertType = "tapedeck/srv/Convert"
 	ownService  = "convert" // under the node's name
+	maxInputs   = 1000      // of a call
 )
 
 // serveOptions are the options of serve.
@@ -132,14 +133,14 @@ func (s *server) answer(ctx context.Context, payload []byte) ([]byte, error) {
 
 // convert waits for its turn and converts.
 func (s *server) convert(ctx context.Context, request *tapedeck.Convert_Request) (*convert.Result, error) {
-	job, err := s.job(request)
+	if err := s.await(ctx); err != nil {
+		return nil, fmt.Errorf("convert to %q: %w", request.Output, err)
+	}
+	defer func() { <-s.turn }()
+	job, err := s.job(ctx, request)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.await(ctx); err != nil {
-		return nil, fmt.Errorf("convert to %s: %w", job.Output, err)
-	}
-	defer func() { <-s.turn }()
 	job.Warn = func(text string) { s.node.Log(bridge.Warn, "%s", text) }
 	tell := s.reporter(job.Output)
 	job.Progress = func(done, total time.Duration) { tell(done.Seconds()/max(total.Seconds(), 1e-9), false) }
@@ -156,10 +157,14 @@ func (s *server) convert(ctx context.Context, request *tapedeck.Convert_Request)
 }
 
 // job returns the conversion that is asked for. It stays in the folder of the service.
-func (s *server) job(request *tapedeck.Convert_Request) (*convert.Job, error) {
-	j := &convert.Job{Formats: known, Inputs: request.Inputs, Output: request.Output, Options: s.options, Open: s.open}
-	if len(j.Inputs) == 0 || j.Output == "" {
+func (s *server) job(ctx context.Context, request *tapedeck.Convert_Request) (*convert.Job, error) {
+	j := &convert.Job{Formats: known, Inputs: request.Inputs, Output: request.Output, Options: s.options}
+	j.Open = func(path string) (codec.Reader, error) { return s.open(ctx, path) }
+	switch {
+	case len(j.Inputs) == 0 || j.Output == "":
 		return nil, errors.New("inputs and output must be given")
+	case len(j.Inputs) > maxInputs:
+		return nil, fmt.Errorf("%d inputs are given; a call takes up to %d", len(j.Inputs), maxInputs)
 	}
 	if err := config.Assign(&j.Options, request.Options); err != nil {
 		return nil, err
@@ -175,7 +180,7 @@ func (s *server) job(request *tapedeck.Convert_Request) (*convert.Job, error) {
 	}
 	for _, path := range paths {
 		var err error
-		if *path, err = s.root.Path(*path); err != nil {
+		if *path, err = s.root.Path(ctx, *path); err != nil {
 			return nil, err
 		}
 	}
@@ -183,7 +188,7 @@ func (s *server) job(request *tapedeck.Convert_Request) (*convert.Job, error) {
 }
 
 // open opens an input, none of whose files may be elsewhere.
-func (s *server) open(path string) (codec.Reader, error) {
+func (s *server) open(ctx context.Context, path string) (codec.Reader, error) {
 	r, err := known.Open(path)
 	if err != nil {
 		return nil, err
@@ -191,7 +196,7 @@ func (s *server) open(path string) (codec.Reader, error) {
 	info, err := r.Info()
 	if err == nil {
 		for _, f := range info.Files {
-			err = errors.Join(err, s.root.Holds(f.Path))
+			err = errors.Join(err, s.root.Holds(ctx, f.Path))
 		}
 	}
 	if err != nil {

@@ -49,7 +49,7 @@ func TestCallsStayInTheirFolder(t *testing.T) {
 	mapping := filepath.Join(folder, "mapping.yaml")
 	s := newTestServer(t, func(o *serveOptions) { o.ServiceRoot, o.Mapping = root, mapping })
 
-	job, err := s.job(&tapedeck.Convert_Request{Inputs: []string{"bag"}, Output: "out/a.mcap",
+	job, err := s.job(t.Context(), &tapedeck.Convert_Request{Inputs: []string{"bag"}, Output: "out/a.mcap",
 		Options: []string{"link_file=all.hdf5", "carla-mapping=" + "carla.yaml"}})
 	require.NoError(t, err)
 	require.Equal(t, []string{root + "/bag"}, job.Inputs)
@@ -69,13 +69,16 @@ func TestCallsStayInTheirFolder(t *testing.T) {
 				Options: []string{name + "=" + path}})
 		}
 		for _, request := range requests {
-			_, err := s.job(&request)
+			_, err := s.job(t.Context(), &request)
 			require.ErrorContains(t, err, "service_root", request)
 		}
 	}
 
+	_, err = s.job(t.Context(), &tapedeck.Convert_Request{Inputs: make([]string, 1001), Output: "a.mcap"})
+	require.ErrorContains(t, err, "1001 inputs are given; a call takes up to 1000")
+
 	s = newTestServer(t, func(o *serveOptions) { o.ServiceRoot = "/" })
-	job, err = s.job(&tapedeck.Convert_Request{Inputs: []string{"/a/b.mcap", "../c.mcap"}, Output: "/d.bag"})
+	job, err = s.job(t.Context(), &tapedeck.Convert_Request{Inputs: []string{"/a/b.mcap", "../c.mcap"}, Output: "/d.bag"})
 	require.NoError(t, err)
 	require.Equal(t, []string{"/a/b.mcap", "../c.mcap", "/d.bag"}, append(job.Inputs, job.Output))
 }
@@ -115,6 +118,8 @@ func TestFewCallsWait(t *testing.T) {
 	go func() { ended <- s.await(ctx) }()
 	require.Eventually(t, func() bool { return s.waiting.Load() == 1 }, time.Minute, time.Millisecond)
 	require.ErrorContains(t, s.await(t.Context()), "1 conversions are waiting already (max_waiting)")
+	_, err := s.convert(t.Context(), &tapedeck.Convert_Request{Output: "../a.mcap"}) // its paths are not looked at
+	require.ErrorContains(t, err, `convert to "../a.mcap": 1 conversions are waiting already`)
 	cancel()
 	require.ErrorIs(t, <-ended, context.Canceled)
 	require.Zero(t, s.waiting.Load())

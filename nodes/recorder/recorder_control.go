@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,7 +26,7 @@ func (r *recorder) start(name string) error {
 	}
 	if name == "" {
 		var err error
-		if name, err = r.root.Path(defaultName(time.Now())); err != nil {
+		if name, err = r.root.Path(context.Background(), defaultName(time.Now())); err != nil {
 			return err
 		}
 	}

@@ -191,7 +191,7 @@ func (c control) named(name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}
-	return c.root.Path(name)
+	return c.root.Path(context.Background(), name)
 }
 
 func (c control) onRecord(request *srv.Record_Request) msgs.Message {

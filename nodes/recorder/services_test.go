@@ -180,9 +180,9 @@ func TestServiceRoot(t *testing.T) {
 		o := withSnapshots("record")
 		o.Output, o.ServiceRoot, o.SnapshotFolder = test.output, test.root, test.folder
 		r := &recorder{options: o, root: o.serviceRoot(test.output)}
-		recording, _ := r.root.Path(test.name)
+		recording, _ := r.root.Path(t.Context(), test.name)
 		require.Equal(t, test.recording, recording, test)
-		snapshot, _ := r.snapshotName(test.name)
+		snapshot, _ := r.snapshotName(t.Context(), test.name)
 		require.Equal(t, test.snapshot, snapshot, test)
 	}
 }

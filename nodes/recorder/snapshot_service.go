@@ -90,7 +90,7 @@ func (r *recorder) answerTakeSnapshot(ctx context.Context, name string, data []b
 	var n *snapshot.Snapshot
 	var err error
 	if t.Name != "" {
-		t.Name, err = r.snapshotName(t.Name)
+		t.Name, err = r.snapshotName(ctx, t.Name)
 	}
 	if err == nil {
 		t.Before, t.After, err = r.times(&request)
@@ -108,13 +108,13 @@ func (r *recorder) answerTakeSnapshot(ctx context.Context, name string, data []b
 }
 
 // snapshotName returns the path of a snapshot that a service names.
-func (r *recorder) snapshotName(name string) (string, error) {
+func (r *recorder) snapshotName(ctx context.Context, name string) (string, error) {
 	folder := r.options.SnapshotFolder
 	if folder == "" {
-		return r.root.Path(name)
+		return r.root.Path(ctx, name)
 	}
 	if !r.root.Everywhere() {
-		return confine.In(folder).Path(name)
+		return confine.In(folder).Path(ctx, name)
 	}
 	if filepath.IsAbs(name) {
 		return name, nil

@@ -2,11 +2,13 @@
 package confine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"unicode"
@@ -32,19 +34,20 @@ func In(path string) Folder { return Folder{path: filepath.Clean(path)} }
 func (f Folder) Everywhere() bool { return f.everywhere }
 
 // Path returns the path that a service was asked for, which begins at the folder. It may not exist, and may lead
-// through symbolic links that stay in the folder. If it is a folder, so must the links in it.
-func (f Folder) Path(path string) (string, error) {
+// through symbolic links that stay in the folder. If it is a folder, so must the links in it, and none may be to a
+// folder. It is looked through until ctx ends.
+func (f Folder) Path(ctx context.Context, path string) (string, error) {
 	if f.everywhere {
 		return path, nil
 	}
 	switch {
 	case strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return "", fmt.Errorf("%q has characters that cannot be printed", path)
-	case !filepath.IsLocal(path) || strings.Contains(path, "://"):
+	case !filepath.IsLocal(path) || strings.Contains(path, "://") || slices.Contains(strings.Split(path, "/"), ".."):
 		return "", fmt.Errorf("%q is not below %s: services take relative paths without .., unless service_root is /",
 			path, f.path)
 	}
-	if err := f.check(path); err != nil {
+	if err := f.check(ctx, path); err != nil {
 		return "", err
 	}
 	if f.path == "." {
@@ -54,7 +57,7 @@ func (f Folder) Path(path string) (string, error) {
 }
 
 // Holds returns an error for a file of a recording that is not in the folder, although the recording is.
-func (f Folder) Holds(file string) error {
+func (f Folder) Holds(ctx context.Context, file string) error {
 	if f.everywhere {
 		return nil
 	}
@@ -62,14 +65,14 @@ func (f Folder) Holds(file string) error {
 	if err != nil || !filepath.IsLocal(path) {
 		return fmt.Errorf("%q is not below %s, which services do not leave (service_root)", file, f.path)
 	}
-	return f.check(path)
+	return f.check(ctx, path)
 }
 
 // check returns an error if path, which is relative, leads out of the folder.
-func (f Folder) check(path string) error {
+func (f Folder) check(ctx context.Context, path string) error {
 	root, err := os.OpenRoot(f.path)
 	if err == nil {
-		err = check(root, path)
+		err = check(ctx, root, path)
 		_ = root.Close()
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -78,8 +81,9 @@ func (f Folder) check(path string) error {
 	return nil
 }
 
-// check returns an error if a symbolic link leads out of root, on the way to path or in the folder that it names.
-func check(root *os.Root, path string) error {
+// check returns an error if a symbolic link leads out of root, on the way to path or in the folder that it names, or if
+// one in that folder leads to another folder, as links there would not be seen.
+func check(ctx context.Context, root *os.Root, path string) error {
 	stat, err := root.Stat(path)
 	for errors.Is(err, fs.ErrNotExist) && path != "." {
 		path = filepath.Dir(path)
@@ -94,8 +98,14 @@ func check(root *os.Root, path string) error {
 		return err
 	}
 	return fs.WalkDir(root.FS(), filepath.Clean(path), func(path string, d fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if err == nil && d.Type()&fs.ModeSymlink != 0 {
-			_, err = root.Stat(path)
+			var stat fs.FileInfo
+			if stat, err = root.Stat(path); err == nil && stat.IsDir() {
+				return fmt.Errorf("%q is a link to a folder", path)
+			}
 		}
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) { // nobody can read it
 			return nil

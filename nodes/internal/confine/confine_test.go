@@ -1,6 +1,7 @@
 package confine
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,6 +13,7 @@ func TestPath(t *testing.T) {
 	folder := t.TempDir()
 	inside := filepath.Join(folder, "inside")
 	require.NoError(t, os.MkdirAll(filepath.Join(inside, "bag"), 0o755))
+	require.NoError(t, os.MkdirAll(filepath.Join(inside, "dataset"), 0o755))
 	require.NoError(t, os.MkdirAll(filepath.Join(inside, "leaky"), 0o755))
 	require.NoError(t, os.MkdirAll(filepath.Join(folder, "outside"), 0o755))
 	for _, file := range []string{"inside/file", "inside/bag/0.mcap", "outside/secret"} {
@@ -20,6 +22,7 @@ func TestPath(t *testing.T) {
 	for link, target := range map[string]string{
 		"out": "../outside", "absolute": "/etc", "secret": "../outside/secret", "gone": "../outside/none",
 		"in": "bag", "bag/1.mcap": "../file", "leaky/0.mcap": "../../outside/secret", "loop": "loop",
+		"dataset/videos": "../bag",
 	} {
 		require.NoError(t, os.Symlink(target, filepath.Join(inside, link)))
 	}
@@ -33,33 +36,41 @@ func TestPath(t *testing.T) {
 		"out":       "service_root", "out/secret": "service_root", "out/new": "service_root",
 		"absolute/passwd": "escapes", "secret": "escapes", "gone": "escapes", "leaky": "escapes",
 		"leaky/0.mcap": "escapes", ".": "escapes",
-		"loop": "service_root",
+		"loop": "service_root", "bag/../file": "is not below", "none/../secret": "is not below",
+		"dataset": `"dataset/videos" is a link to a folder`,
 	} {
-		_, err := In(inside).Path(path)
+		_, err := In(inside).Path(t.Context(), path)
 		require.ErrorContains(t, err, want, path)
-		got, err := ServiceRoot("/").Path(path)
+		got, err := ServiceRoot("/").Path(t.Context(), path)
 		require.NoError(t, err)
 		require.Equal(t, path, got)
 	}
-	for _, path := range []string{"new", "new/deep", "file", "file/x", "bag", "bag/", "in", "in/0.mcap", "in/new"} {
-		got, err := In(inside).Path(path)
+	for _, path := range []string{"new", "new/deep", "file", "file/x", "bag", "bag/", "in", "in/0.mcap", "dataset/videos", "in/new"} {
+		got, err := In(inside).Path(t.Context(), path)
 		require.NoError(t, err, path)
 		require.Equal(t, inside+"/"+path, got)
 	}
-	got, err := In("/").Path("etc/passwd")
+	got, err := In("/").Path(t.Context(), "etc/passwd")
 	require.NoError(t, err)
 	require.Equal(t, "/etc/passwd", got)
-	_, err = In("/").Path("/etc/passwd")
+	_, err = In("/").Path(t.Context(), "/etc/passwd")
 	require.ErrorContains(t, err, "is not below /")
-	require.NoError(t, In(inside).Holds(filepath.Join(inside, "bag/0.mcap")))
-	require.ErrorContains(t, In(inside).Holds(filepath.Join(inside, "bag/../../outside/secret")), "is not below")
-	require.ErrorContains(t, In(inside).Holds(filepath.Join(inside, "secret")), "escapes")
-	require.NoError(t, ServiceRoot("/").Holds(filepath.Join(inside, "secret")))
+	require.NoError(t, In(inside).Holds(t.Context(), filepath.Join(inside, "bag/0.mcap")))
+	require.ErrorContains(t, In(inside).Holds(t.Context(), filepath.Join(inside, "bag/../../outside/secret")), "is not below")
+	require.ErrorContains(t, In(inside).Holds(t.Context(), filepath.Join(inside, "secret")), "escapes")
+	require.NoError(t, ServiceRoot("/").Holds(t.Context(), filepath.Join(inside, "secret")))
 	t.Chdir(inside)
-	got, err = ServiceRoot("").Path("bag")
+	got, err = ServiceRoot("").Path(t.Context(), "bag")
 	require.NoError(t, err)
 	require.Equal(t, "bag", got)
-	got, err = In("none").Path("drive")
+	got, err = In("none").Path(t.Context(), "drive")
 	require.NoError(t, err)
 	require.Equal(t, "none/drive", got)
+}
+
+func TestPathEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := In(t.TempDir()).Path(ctx, ".")
+	require.ErrorIs(t, err, context.Canceled)
 }
