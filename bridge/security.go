@@ -32,8 +32,8 @@ func (s Security) String() string {
 		strategy = "Enforce"
 	}
 	if s.Unsure {
-		return fmt.Sprintf("asked for (%s), enclave %s, keys in %s; the RMW implementation may go on without it", strategy,
-			s.Enclave, s.Keys)
+		return fmt.Sprintf("asked for (%s), enclave %s, keys in %s; the RMW implementation may go on without it",
+			strategy, s.Enclave, s.Keys)
 	}
 	return fmt.Sprintf("on, enclave %s, keys in %s, %s", s.Enclave, s.Keys, strategy)
 }

@@ -78,7 +78,8 @@ func TestCallsStayInTheirFolder(t *testing.T) {
 	require.ErrorContains(t, err, "1001 inputs are given; a call takes up to 1000")
 
 	s = newTestServer(t, func(o *serveOptions) { o.ServiceRoot = "/" })
-	job, err = s.job(t.Context(), &tapedeck.Convert_Request{Inputs: []string{"/a/b.mcap", "../c.mcap"}, Output: "/d.bag"})
+	job, err = s.job(t.Context(),
+		&tapedeck.Convert_Request{Inputs: []string{"/a/b.mcap", "../c.mcap"}, Output: "/d.bag"})
 	require.NoError(t, err)
 	require.Equal(t, []string{"/a/b.mcap", "../c.mcap", "/d.bag"}, append(job.Inputs, job.Output))
 }

@@ -45,7 +45,9 @@ func TestPath(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, path, got)
 	}
-	for _, path := range []string{"new", "new/deep", "file", "file/x", "bag", "bag/", "in", "in/0.mcap", "dataset/videos", "in/new"} {
+	for _, path := range []string{
+		"new", "new/deep", "file", "file/x", "bag", "bag/", "in", "in/0.mcap", "dataset/videos", "in/new",
+	} {
 		got, err := In(inside).Path(t.Context(), path)
 		require.NoError(t, err, path)
 		require.Equal(t, inside+"/"+path, got)
@@ -56,7 +58,8 @@ func TestPath(t *testing.T) {
 	_, err = In("/").Path(t.Context(), "/etc/passwd")
 	require.ErrorContains(t, err, "is not below /")
 	require.NoError(t, In(inside).Holds(t.Context(), filepath.Join(inside, "bag/0.mcap")))
-	require.ErrorContains(t, In(inside).Holds(t.Context(), filepath.Join(inside, "bag/../../outside/secret")), "is not below")
+	require.ErrorContains(t, In(inside).Holds(t.Context(), filepath.Join(inside, "bag/../../outside/secret")),
+		"is not below")
 	require.ErrorContains(t, In(inside).Holds(t.Context(), filepath.Join(inside, "secret")), "escapes")
 	require.NoError(t, ServiceRoot("/").Holds(t.Context(), filepath.Join(inside, "secret")))
 	t.Chdir(inside)
