@@ -124,7 +124,6 @@ func TestWordsOfReports(t *testing.T) {
 		"lerobot": {session, []string{"--to", "lerobot", "--timeline", "fixed:5", "--end", "0.5"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			folder := t.TempDir()
 			check := func(args ...string) {
 				stdout, stderr, err := run(t, args...)
