@@ -21,9 +21,8 @@ static size_t padded(size_t size) { return (size + 3) & ~(size_t)3; }
 #define POOL_CLASSES 12
 #define POOL_LIMIT ((size_t)32 << 20)
 
-// Samples are freed by the batch, for which the allocator's defaults are bad: it gives more than 128 kB at the end of its
-// memory back to the system, to have it mapped and cleared again for the next batch, and has large blocks mapped one by
-// one.
+// Samples are freed by the batch, for which the allocator's defaults are bad: it gives more than 128 kB at the end of
+// its memory back to the system, which maps and clears it again for the next batch, and maps large blocks one by one.
 #define KEPT_AT_END (16 << 20)
 #define MAPPED_ALONE (32 << 20)
 

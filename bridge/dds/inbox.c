@@ -271,7 +271,7 @@ void queue_give(struct queue *q, struct delivery *d) {
 	clear(&d->rest);
 }
 
-// Samples have their times a moment before they are stored, which takes longer for a thread that loses its processor then.
+// Samples have their times a moment before they are stored, or longer if their thread loses its processor then.
 #define STORING DDS_MSECS(20)
 
 // note_delivered is called with the mutex held.
