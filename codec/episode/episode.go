@@ -37,8 +37,8 @@ type Camera struct {
 	Open func() (Frames, error)
 }
 
-// EachFrame reads the frames at some indices, of which -1 is none, and calls do for each with its place among them. The
-// frame is nil if there is none; it is valid until do returns.
+// EachFrame reads the frames at the indices and calls do for each with its position i in indices. The frame is nil for
+// index -1. It is valid until do returns.
 func (c *Camera) EachFrame(indices []int, do func(i int, f *Frame) error) (err error) {
 	frames, err := c.Open()
 	if err != nil {
