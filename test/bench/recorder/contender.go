@@ -98,7 +98,13 @@ func (b *bench) measure(c contender, l load) (r result, err error) {
 	if err := from.ready(); err != nil {
 		return r, err
 	}
+	pages, err := harness.HoldPages(b.folder, l.bytes(b.span))
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, pages.Close()) }()
 	recorder.Settle() // there is more to be done after subscribing
+	pages.GiveWay()
 	before, sent, began, all := recorder.ProcessorTime(), from.ProcessorTime(), time.Now(), busy()
 	r.asked = l.count(b.span)
 	if r.sent, r.took, err = from.publish(); err != nil {

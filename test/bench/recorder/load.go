@@ -46,6 +46,14 @@ func topic(i int) string { return fmt.Sprintf("%s%03d", prefix, i) }
 // count returns how many messages there are in that time; message n is on topic n modulo topics.
 func (l load) count(span time.Duration) int { return int(float64(l.rate) * span.Seconds()) }
 
+// bytes returns how much may be written in that time: at most 1.5 GB/s.
+func (l load) bytes(span time.Duration) int64 {
+	if l.rate == 0 {
+		return int64(1.5e9 * span.Seconds())
+	}
+	return int64(l.count(span)) * int64(l.size+100)
+}
+
 // depth returns the history depth of publishers, 0 for unlimited: a publisher without a rate of its own must be held
 // back by its subscribers.
 func (l load) depth(usual int) int {
