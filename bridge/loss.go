@@ -1,41 +1,10 @@
 package bridge
 
-import (
-	"cmp"
-	"slices"
+import "tapedeck/codec"
+
+// What translations count is what writers of formats count, too.
+type (
+	Loss       = codec.Loss
+	Lossy      = codec.Lossy
+	LossCounts = codec.LossCounts
 )
-
-// Loss is something that messages had and their translation has not got.
-type Loss struct {
-	Topic    string // of the messages, as they were
-	What     string // "header.seq", "the frame_id of a Log", "messages of a type that has no counterpart"
-	Messages uint64 // how many had it; unset or empty values are no loss
-}
-
-// Lossy is a Translator, or a reader that uses one, that counts what it does not keep.
-type Lossy interface {
-	// Losses returns the losses of all readings so far. It must not be called during a reading.
-	Losses() []Loss
-}
-
-// LossCounts counts messages by their losses, which have no Messages as keys.
-type LossCounts map[Loss]uint64
-
-// Add counts messages on a topic.
-func (c LossCounts) Add(topic, what string, messages uint64) {
-	c[Loss{Topic: topic, What: what}] += messages
-}
-
-// Losses returns the losses by topic and content.
-func (c LossCounts) Losses() []Loss {
-	var all []Loss
-	for loss, n := range c {
-		loss.Messages = n
-		all = append(all, loss)
-	}
-	slices.SortFunc(all, func(a, b Loss) int {
-		return cmp.Or(cmp.Compare(a.Topic, b.Topic),
-			cmp.Compare(a.What, b.What))
-	})
-	return all
-}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -16,13 +17,22 @@ type Format struct {
 
 	// Sniff reports whether a recording is of this format. head is the beginning of the file, up to 4096 bytes. It is
 	// nil for a folder, and if nothing exists at path, which may be the common beginning of the names of several files.
+	// It is not set if Open is not.
 	Sniff func(path string, head []byte) bool
 	// Named reports whether the name of a new recording asks for this format.
 	Named func(path string) bool
-	// Open opens a recording that Sniff accepted.
+	// Open opens a recording that Sniff accepted; nil if the format can only be written.
 	Open func(path string) (Reader, error)
 	// Create begins a recording; nil if the format is read only. The path exists only when o.Overwrite is set.
 	Create func(path string, o CreateOptions) (Writer, error)
+	// Stream begins a recording that goes to w, such as standard output; nil if recordings need files.
+	Stream func(w io.Writer, o CreateOptions) (Writer, error)
+	// Accepts returns why recordings cannot hold the messages of a channel, whose encoding is one of Keeps.Encodings;
+	// nil if they hold the messages of all.
+	Accepts func(*Channel) error
+	// Files are the extensions of the files in folders that are written, ".csv", for formats whose Info does not list
+	// them: a folder with other files is not replaced.
+	Files []string
 	// Extension ends the names of new recordings, ".bag"; "" for folders.
 	Extension string
 	// Keeps are the properties that recordings can hold.
@@ -66,7 +76,7 @@ func (formats Formats) Open(path string) (Reader, error) {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	for _, f := range formats {
-		if f.Sniff(path, head) {
+		if f.Open != nil && f.Sniff(path, head) {
 			return f.Open(path)
 		}
 	}
@@ -79,14 +89,49 @@ func (formats Formats) Open(path string) (Reader, error) {
 	if r := formats.openDamaged(path, head); r != nil {
 		return r, nil
 	}
+	for _, f := range formats {
+		if f.Open == nil && f.wrote(path, head) {
+			return nil, fmt.Errorf("open %s: %w: it looks like an output of the format %s, which can only be written",
+				path, ErrUnknownFormat, f.Name)
+		}
+	}
 	return nil, fmt.Errorf("open %s: %w", path, diagnose(head))
+}
+
+// wrote reports whether what exists at path looks by its names like an output of a format.
+func (f *Format) wrote(path string, head []byte) bool {
+	if head != nil {
+		return f.Named(path)
+	}
+	files := 0
+	err := f.CheckFiles(path, func(string) { files++ })
+	return err == nil && files > 0
+}
+
+// errOtherFile is returned by CheckFiles.
+var errOtherFile = errors.New("a file of another format")
+
+// CheckFiles returns an error if the folder at path holds, at any depth, a file without one of the extensions Files. It
+// calls found, unless nil, with each file.
+func (f *Format) CheckFiles(path string, found func(path string)) error {
+	return filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || d.IsDir():
+			return err
+		case !slices.Contains(f.Files, filepath.Ext(path)):
+			return fmt.Errorf("%s: %w", path, errOtherFile)
+		case found != nil:
+			found(path)
+		}
+		return nil
+	})
 }
 
 // openDamaged opens a file whose beginning is damaged, in a format that it is named like. It returns nil if no message
 // can be read.
 func (formats Formats) openDamaged(path string, head []byte) Reader {
 	for _, f := range formats {
-		if len(head) == 0 || f.Extension == "" || !f.Named(strings.TrimSuffix(path, ActiveSuffix)) {
+		if len(head) == 0 || f.Open == nil || f.Extension == "" || !f.Named(strings.TrimSuffix(path, ActiveSuffix)) {
 			continue
 		}
 		r, err := f.Open(path)

@@ -29,6 +29,7 @@ var Format = codec.Format{
 	},
 	Named:     named,
 	Extension: ".hdf5",
+	Files:     []string{".hdf5"},
 	Open: func(path string) (codec.Reader, error) {
 		source, err := Open(path)
 		if err != nil {

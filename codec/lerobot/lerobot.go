@@ -40,6 +40,7 @@ var Format = codec.Format{
 	},
 	// What is written are folders, which any name may mean.
 	Named: func(string) bool { return false },
+	Files: []string{".json", ".mp4", ".parquet"},
 	Open: func(path string) (codec.Reader, error) {
 		s, err := Open(path)
 		if err != nil {

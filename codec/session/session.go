@@ -46,6 +46,7 @@ var Format = codec.Format{
 	},
 	// Sessions are folders, which may have any name.
 	Named: func(string) bool { return false },
+	Files: []string{".csv", ".jpg", ".json", ".png"},
 	Open: func(path string) (codec.Reader, error) {
 		s, err := Open(path)
 		if err != nil {

@@ -40,7 +40,12 @@ func (o *convertOptions) convert(ctx context.Context, paths []string, stdout, st
 		return config.Usagef("got 1 path; the usage is: converter IN... OUT, or converter IN... --output-folder " +
 			"FOLDER --to FORMAT")
 	}
-	job := convert.Job{Formats: known, Inputs: paths[:last], Output: paths[last], Options: o.Options, Workers: o.Jobs}
+	job := convert.Job{Formats: known, Inputs: paths[:last], Output: paths[last], Options: o.Options, Workers: o.Jobs,
+		Stdout: stdout}
+	reports := stdout
+	if job.Output == convert.StandardOutput {
+		reports = stderr
+	}
 	var bar *progress.Bar
 	begun := false
 	job.Warn = func(text string) {
@@ -59,7 +64,7 @@ func (o *convertOptions) convert(ctx context.Context, paths []string, stdout, st
 		return err
 	}
 	for _, line := range report(result) {
-		fmt.Fprintln(stdout, line)
+		fmt.Fprintln(reports, line)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,6 +25,8 @@ type Job struct {
 	Inputs  []string
 	Output  string
 	Options Options
+	// Stdout, if not nil, is where the output named StandardOutput goes.
+	Stdout io.Writer
 
 	// Damaged, if not nil, is called with each damaged place in the inputs, and reading continues after it. It is
 	// called from another goroutine than Progress. The job then fails if no message can be read.
@@ -36,6 +39,9 @@ type Job struct {
 	// Workers is how many episodes are written at once, where each becomes a file; 0 is one per processor.
 	Workers int
 }
+
+// StandardOutput is the name of an output that is written to Job.Stdout.
+const StandardOutput = "-"
 
 // Result describes what was written.
 type Result struct {
@@ -73,6 +79,10 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	if format.Episodes != nil {
+		if j.Stdout != nil && j.Output == StandardOutput {
+			_, err := newStream(j.Stdout, j.Output, j.Formats, format)
+			return nil, err
+		}
 		return j.runEpisodes(ctx, p, format)
 	}
 	t, err := newTarget(format, p)
@@ -132,7 +142,7 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs) (*Res
 	if err := s.refuse(j.Output); err != nil {
 		return nil, err
 	}
-	out, err := newOutput(j.Output, j.Formats, t.format, p.Overwrite, ins.originals())
+	out, err := j.output(p, t, ins)
 	if err != nil {
 		return nil, err
 	}
@@ -163,6 +173,14 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs) (*Res
 	w.result.Took = time.Since(begin)
 	w.result.Files, err = out.commit()
 	return &w.result, err
+}
+
+// output returns where the recording is written.
+func (j *Job) output(p *plan, t *target, ins inputs) (*output, error) {
+	if j.Stdout != nil && j.Output == StandardOutput {
+		return newStream(j.Stdout, j.Output, j.Formats, t.format)
+	}
+	return newOutput(j.Output, j.Formats, t.format, p.Overwrite, ins.originals())
 }
 
 // open opens an input.

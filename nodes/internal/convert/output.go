@@ -3,6 +3,7 @@ package convert
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/human"
 )
 
 // output is a recording being written. It is written in a temporary folder beside its path, and moved once it is
@@ -27,6 +29,22 @@ type output struct {
 	overwrite bool
 	read      []*codec.Info // the inputs
 	keep      bool          // keep the folder: its content is complete but could not be moved
+	stream    io.Writer     // where the recording goes instead of to path; else nil
+}
+
+// newStream returns the output that is written to w, which path stands for.
+func newStream(w io.Writer, path string, known formats.List, format formats.Format) (*output, error) {
+	if format.Stream == nil {
+		var names []string
+		for _, f := range known {
+			if f.Stream != nil {
+				names = append(names, f.Name)
+			}
+		}
+		return nil, config.Usagef("recordings of the format %s cannot be written to standard output, only those of %s",
+			format.Name, human.List(names))
+	}
+	return &output{path: path, format: format, stream: w}, nil
 }
 
 // newOutput prepares writing path, unless it exists or is an input. The caller must call Close.
@@ -131,8 +149,11 @@ func (o *output) checkExisting() error {
 	if len(entries) == 0 {
 		return nil
 	}
-	if episodes := o.format.Episodes; episodes != nil {
-		return o.checkEpisodes(episodes.Files, keep)
+	if o.format.Files != nil {
+		if err := o.format.CheckFiles(o.path, nil); err != nil {
+			return keep
+		}
+		return nil
 	}
 	old, err := o.known.Open(o.path)
 	if err != nil {
@@ -153,18 +174,11 @@ func (o *output) checkExisting() error {
 	return nil
 }
 
-// checkEpisodes returns keep if the folder holds files with other extensions than those of episodes.
-func (o *output) checkEpisodes(extensions []string, keep error) error {
-	return filepath.WalkDir(o.path, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && !slices.Contains(extensions, filepath.Ext(path)) {
-			return keep
-		}
-		return err
-	})
-}
-
 // create creates the writer of the recording.
 func (o *output) create(options codec.CreateOptions) (codec.Writer, error) {
+	if o.stream != nil {
+		return o.format.Stream(o.stream, options)
+	}
 	options.Format = o.format.Name
 	return codec.Formats{o.format.Format}.Create(filepath.Join(o.part, filepath.Base(o.path)), options)
 }
@@ -186,6 +200,9 @@ func (e *renamedError) Unwrap() error { return e.error }
 
 // commit moves the recording, whose writer is closed, to its path. It returns the paths of its files or its folder.
 func (o *output) commit() ([]string, error) {
+	if o.stream != nil {
+		return nil, nil
+	}
 	o.keep = true
 	entries, err := os.ReadDir(o.part)
 	if err != nil {
@@ -259,7 +276,7 @@ func (o *output) vacate(path, written string) error {
 
 // Close removes what was written unless it was moved to its place.
 func (o *output) Close() error {
-	if o.keep {
+	if o.keep || o.stream != nil {
 		return nil
 	}
 	return os.RemoveAll(o.part)

@@ -83,6 +83,11 @@ func (s *source) hasBound() bool {
 // unfit returns why the output cannot hold a channel, "" if it can.
 func (s *source) unfit(c *codec.Channel, left error) string {
 	t := s.target
+	if t.format.Accepts != nil && t.takes(c.Encoding) {
+		if err := t.format.Accepts(c); err != nil {
+			return fmt.Sprintf("topics that %s cannot hold: %v", t.format.Name, err)
+		}
+	}
 	switch {
 	case t.takes(c.Encoding), codec.IsEvents(c) && t.can(c.Encoding):
 		return ""

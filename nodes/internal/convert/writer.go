@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/readahead"
@@ -73,7 +72,7 @@ func (w *writer) run(ctx context.Context, options codec.CreateOptions) error {
 	var lost losses
 	lost, w.result.Throttled = s.observer.finish(s.ins)
 	lost = append(lost, w.lost...)
-	if lossy, ok := w.writer.(bridge.Lossy); ok {
+	if lossy, ok := w.writer.(codec.Lossy); ok {
 		lost.addAll(lossy.Losses())
 	}
 	w.result.Losses = lost

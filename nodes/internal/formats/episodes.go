@@ -18,8 +18,7 @@ import (
 
 // Episodes is how episodes are written in a format.
 type Episodes struct {
-	Files     []string // extensions of the files in folders that are written
-	FixedRate bool     // rows come at a fixed rate
+	FixedRate bool // rows come at a fixed rate
 	// Link writes a file at link that has all n episodes of a folder; nil for formats without links.
 	Link func(link, folder string, n int, overwrite bool) error
 	// New begins to write episodes of a layout at path. file reports whether path is to be one file, if the format has

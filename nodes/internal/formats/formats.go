@@ -47,8 +47,7 @@ func PureGo() List {
 	return List{
 		{Format: carla.Format, Composer: newCARLAComposer,
 			Live: &Live{Storage: "carla", First: ".log", Others: `_\d+\.log`}},
-		{Format: lerobot.Format, Episodes: &Episodes{Files: []string{".json", ".mp4", ".parquet"}, FixedRate: true,
-			New: newLeRobot}},
+		{Format: lerobot.Format, Episodes: &Episodes{FixedRate: true, New: newLeRobot}},
 		{
 			Format: mcap.Format,
 			Live: &Live{Storage: "mcap-file", Names: []string{"mcap"}, First: ".mcap", Others: `_\d+\.mcap`,
@@ -64,7 +63,7 @@ func PureGo() List {
 			Live:    &Live{Storage: "mcap", Names: []string{"rosbag2"}, Compresses: true},
 			Reindex: rosbag2.Reindex},
 		{Format: session.Format, Live: &Live{Storage: "session", Robot: recordSessions},
-			Episodes: &Episodes{Files: []string{".csv", ".jpg", ".json", ".png"}, New: newSessions}},
+			Episodes: &Episodes{New: newSessions}},
 	}
 }
 

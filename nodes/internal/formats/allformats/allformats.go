@@ -17,7 +17,7 @@ import (
 // List returns the formats of all recordings.
 func List() formats.List {
 	return slices.Insert(formats.PureGo(), 1, formats.Format{Format: hdf5.Format, Episodes: &formats.Episodes{
-		Files: []string{".hdf5"}, Link: link, New: newHDF5,
+		Link: link, New: newHDF5,
 	}})
 }
 

@@ -1,0 +1,41 @@
+package codec
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Loss is something that messages had, and that their translation or what was written of them has not got.
+type Loss struct {
+	Topic    string // of the messages, as they were
+	What     string // "header.seq", "the frame_id of a Log", "messages of a type that has no counterpart"
+	Messages uint64 // how many had it; unset or empty values are no loss
+}
+
+// Lossy is a writer, a translator or a reader that uses one, that counts what it does not keep.
+type Lossy interface {
+	// Losses returns the losses of all readings or writes so far. It must not be called during one.
+	Losses() []Loss
+}
+
+// LossCounts counts messages by their losses, which have no Messages as keys.
+type LossCounts map[Loss]uint64
+
+// Add counts messages on a topic.
+func (c LossCounts) Add(topic, what string, messages uint64) {
+	c[Loss{Topic: topic, What: what}] += messages
+}
+
+// Losses returns the losses by topic and content.
+func (c LossCounts) Losses() []Loss {
+	var all []Loss
+	for loss, n := range c {
+		loss.Messages = n
+		all = append(all, loss)
+	}
+	slices.SortFunc(all, func(a, b Loss) int {
+		return cmp.Or(cmp.Compare(a.Topic, b.Topic),
+			cmp.Compare(a.What, b.What))
+	})
+	return all
+}
