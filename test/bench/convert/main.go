@@ -124,7 +124,7 @@ func (b *bench) compare(j job) error {
 			if p.failed != nil {
 				continue
 			}
-			r, err := b.measure(p)
+			r, err := b.measure(p, sizeOf(j.input))
 			if errors.Is(err, errFailed) {
 				p.failed = err
 			} else if err != nil {

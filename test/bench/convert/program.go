@@ -40,8 +40,8 @@ type program struct {
 // errFailed is wrapped by the errors of programs that cannot do a job.
 var errFailed = errors.New("it failed")
 
-// measure runs a program once.
-func (b *bench) measure(p *program) (r result, err error) {
+// measure runs a program once, which may write that many bytes.
+func (b *bench) measure(p *program, size int64) (r result, err error) {
 	if err := os.RemoveAll(p.output); err != nil {
 		return r, err
 	}
@@ -50,11 +50,16 @@ func (b *bench) measure(p *program) (r result, err error) {
 			return r, err
 		}
 	}
+	pages, err := harness.HoldPages(b.folder, size)
+	if err != nil {
+		return r, err
+	}
+	pages.GiveWay()
 	cmd := *p.command
 	began := time.Now()
 	output, err := cmd.CombinedOutput()
 	r.took = time.Since(began)
-	if err != nil {
+	if err := errors.Join(err, pages.Close()); err != nil {
 		return r, fmt.Errorf("%w: %w: %s", errFailed, err, bytes.TrimSpace(output))
 	}
 	r.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()

@@ -20,8 +20,8 @@ type Pages struct {
 	done sync.WaitGroup
 }
 
-// HoldPages takes so many bytes of memory, but at most a third of what the machine has left. It returns nil if folder is
-// not in memory.
+// HoldPages takes so many bytes of memory, but at most a third of what the machine has left. It returns nil if folder
+// is not in memory.
 func HoldPages(folder string, size int64) (*Pages, error) {
 	var system unix.Statfs_t
 	if err := unix.Statfs(folder, &system); err != nil || system.Type != unix.TMPFS_MAGIC {
