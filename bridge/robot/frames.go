@@ -7,6 +7,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/episode"
+	"tapedeck/codec/pixel"
 )
 
 // frameList locates the frames of a camera in an episode within the recording.
@@ -27,13 +28,13 @@ func (l *frameList) add(logTime int64, before int) {
 
 // open begins to read frames.
 func (l *frameList) open() (episode.Frames, error) {
-	return &frames{frameList: l, pictures: map[*codec.Channel]*picture{}}, nil
+	return &frames{frameList: l, pictures: map[*codec.Channel]*pixel.Locator{}}, nil
 }
 
 // frames reads the frames of a camera.
 type frames struct {
 	*frameList
-	pictures map[*codec.Channel]*picture
+	pictures map[*codec.Channel]*pixel.Locator
 	it       codec.Iterator
 	next     int // the next frame; negative before the first one
 }
@@ -77,7 +78,7 @@ func (f *frames) frame(i int) (frame episode.Frame, err error) {
 			p = t.picture
 			f.pictures[m.Channel] = p
 		}
-		if frame, err = p.frame(m.Data); err != nil {
+		if frame, err = p.Image(m.Data); err != nil {
 			continue // it is not in the list
 		}
 		f.next++

@@ -8,6 +8,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/codec/episode"
+	"tapedeck/codec/pixel"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
 )
@@ -22,7 +23,7 @@ type topics struct {
 // topic is what a mapping takes from the messages of a channel.
 type topic struct {
 	cameras  []int // of the mapping
-	picture  *picture
+	picture  *pixel.Locator
 	vectors  []part
 	triggers bool
 	trigger  *cdr.Path // its field; nil: each message is a trigger
@@ -89,7 +90,7 @@ func (t *topics) bind(c *codec.Channel) (*topic, error) {
 	for i, camera := range t.m.Cameras {
 		if camera.Topic == c.Topic {
 			b.cameras = append(b.cameras, i)
-			if b.picture, err = newPicture(s); err != nil {
+			if b.picture, err = pixel.NewLocator(s); err != nil {
 				return nil, fmt.Errorf("%s: %w", camera.Name, err)
 			}
 		}

@@ -113,7 +113,7 @@ func (w *Writer) Write(m *codec.Message) error {
 func (w *Writer) write(t *topic, m *codec.Message) error {
 	stamp, _ := t.stamp(m)
 	if t.cameras != nil {
-		f, err := t.picture.frame(m.Data)
+		f, err := t.picture.Image(m.Data)
 		if err != nil {
 			return w.of(m, err)
 		}

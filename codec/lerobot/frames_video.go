@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"tapedeck/codec/episode"
+	"tapedeck/codec/internal/ffmpeg"
 	"tapedeck/codec/pixel"
 )
 
@@ -71,7 +72,7 @@ func (v *videoFrames) Frame(i int) (episode.Frame, error) {
 		if began { // ffmpeg has looked for all frames from here on
 			v.end = i
 		}
-		text := cmp.Or(lastLines(v.output.String()), "the video ends too early")
+		text := cmp.Or(ffmpeg.LastLines(v.output.String()), "the video ends too early")
 		return episode.Frame{}, fmt.Errorf("read %s: frame %d: %s", v.path, i, text)
 	}
 	v.next++

@@ -9,13 +9,9 @@ import (
 	"image/png"
 
 	"tapedeck/codec/episode"
+	"tapedeck/codec/internal/ffmpeg"
 	"tapedeck/codec/pixel"
 )
-
-// ffmpegPixels are ffmpeg's names of the encodings that a colour camera may have.
-var ffmpegPixels = map[string]string{
-	"rgb8": "rgb24", "bgr8": "bgr24", "rgba8": "rgba", "bgra8": "bgra", "mono8": "gray",
-}
 
 // picture is the properties of a frame.
 type picture struct {
@@ -27,7 +23,7 @@ type picture struct {
 // look returns the properties of a frame that this package can write.
 func look(f *episode.Frame) (picture, error) {
 	p := picture{encoding: f.Encoding, layout: pixel.Lookup(f.Encoding)}
-	if !f.Compressed() && (p.layout == nil || ffmpegPixels[p.layout.Name] == "") {
+	if !f.Compressed() && (p.layout == nil || ffmpeg.Pixels[p.layout.Name] == "") {
 		return p, fmt.Errorf("images of encoding %q are not from a colour camera; leave the camera out", f.Encoding)
 	}
 	var err error

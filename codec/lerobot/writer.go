@@ -11,6 +11,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/episode"
+	"tapedeck/codec/internal/ffmpeg"
 )
 
 // partSuffix is the end of the folder's name while a dataset is written.
@@ -20,7 +21,7 @@ const partSuffix = ".part"
 type Writer struct {
 	path, part string
 	options    Options
-	encoder    *encoder
+	encoder    *ffmpeg.Encoder
 	err        error // why nothing more can be written
 
 	info  info

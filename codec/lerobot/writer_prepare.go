@@ -54,7 +54,7 @@ func (w *Writer) prepare(r *episode.Rows, vectors []*vector, s span) (*prepared,
 		return t, err
 	}
 	for _, c := range t.cameras {
-		if err := w.encoder.accepts(&c.picture); err != nil {
+		if err := accepts(w.encoder, &c.picture); err != nil {
 			return nil, fmt.Errorf("%s: %w", c.camera.Name, err)
 		}
 	}
@@ -119,7 +119,7 @@ func (w *Writer) begin(fps int, t *prepared) {
 		if w.options.Video {
 			f.DType = "video"
 			f.Info = map[string]any{
-				"video.height": c.picture.Height, "video.width": c.picture.Width, "video.codec": w.encoder.codec,
+				"video.height": c.picture.Height, "video.width": c.picture.Width, "video.codec": w.encoder.Codec,
 				"video.pix_fmt": "yuv420p",
 				"video.fps":     fps, "video.channels": 3, "has_audio": false, "is_depth_map": false,
 			}

@@ -1,4 +1,4 @@
-package robot
+package pixel
 
 import (
 	"encoding/binary"
@@ -7,22 +7,20 @@ import (
 	"strings"
 
 	"tapedeck/codec/cdr"
-	"tapedeck/codec/episode"
-	"tapedeck/codec/pixel"
 	"tapedeck/msgs/plural"
 	"tapedeck/msgs/rosidl"
 )
 
-// picture locates the frame in messages of a type that has the fields of sensor_msgs/msg/Image or CompressedImage.
-type picture struct {
+// Locator finds the image in messages of a type that has the fields of sensor_msgs/msg/Image or CompressedImage.
+type Locator struct {
 	data                                     *cdr.Path
 	format                                   *cdr.Path // of what is compressed; nil for pixels
 	encoding, width, height, step, bigEndian *cdr.Path // of pixels
 }
 
-// newPicture returns an error if the type has no frames.
-func newPicture(s *cdr.Schema) (*picture, error) {
-	p := &picture{}
+// NewLocator returns an error if the type has no images.
+func NewLocator(s *cdr.Schema) (*Locator, error) {
+	p := &Locator{}
 	find := func(to **cdr.Path, name string, kinds ...rosidl.Kind) bool {
 		path, err := s.Path(name)
 		if err != nil {
@@ -52,8 +50,8 @@ func newPicture(s *cdr.Schema) (*picture, error) {
 		"CompressedImage", s.Name())
 }
 
-// frame returns the frame in a payload, and shares its memory.
-func (p *picture) frame(payload []byte) (f episode.Frame, err error) {
+// Image returns the image in a payload, and shares its memory.
+func (p *Locator) Image(payload []byte) (f Image, err error) {
 	at, err := p.data.Offset(payload)
 	if err != nil {
 		return f, err
@@ -102,12 +100,12 @@ func (p *picture) frame(payload []byte) (f episode.Frame, err error) {
 }
 
 // compressed sets the encoding by how the data begins.
-func (p *picture) compressed(f *episode.Frame, payload []byte) error {
+func (p *Locator) compressed(f *Image, payload []byte) error {
 	const depthHeader = 12 // in front of the PNG of compressed_depth_image_transport
-	if f.Encoding = pixel.Detect(f.Data); f.Encoding != "" {
+	if f.Encoding = Detect(f.Data); f.Encoding != "" {
 		return nil
 	}
-	if len(f.Data) > depthHeader && pixel.Detect(f.Data[depthHeader:]) == "png" {
+	if len(f.Data) > depthHeader && Detect(f.Data[depthHeader:]) == "png" {
 		f.Encoding, f.Data = "png", f.Data[depthHeader:]
 		return nil
 	}
