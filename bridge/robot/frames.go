@@ -78,7 +78,7 @@ func (f *frames) frame(i int) (frame episode.Frame, err error) {
 			p = t.picture
 			f.pictures[m.Channel] = p
 		}
-		if frame, err = p.Image(m.Data); err != nil {
+		if frame, err = p.Whole(m.Data); err != nil {
 			continue // it is not in the list
 		}
 		f.next++

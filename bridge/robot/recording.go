@@ -243,7 +243,7 @@ func (s *survey) add(m *codec.Message) error {
 	stamp, own := t.stamp(m)
 	var bad error
 	if t.cameras != nil {
-		if _, bad = t.picture.Image(m.Data); bad == nil {
+		if _, bad = t.picture.Whole(m.Data); bad == nil {
 			s.frame(t, m.LogTime, stamp, own)
 		}
 	}

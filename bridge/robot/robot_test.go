@@ -1,7 +1,12 @@
 package robot
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
+	"image"
+	"image/color"
+	"image/png"
 	"math"
 	"path/filepath"
 	"testing"
@@ -78,7 +83,12 @@ func at(ms int) std_msgs.Header {
 
 func jpeg(ms int) *sensor_msgs.CompressedImage {
 	return &sensor_msgs.CompressedImage{Header: at(ms), Format: "rgb8; jpeg compressed bgr8",
-		Data: fmt.Appendf([]byte("\xff\xd8\xff"), "%d", ms)}
+		Data: []byte(picture1x1(ms))}
+}
+
+// picture1x1 is a JPEG as far as its markers go.
+func picture1x1(ms int) string {
+	return fmt.Sprintf("\xff\xd8\xff\xc0\x00\x08\x08\x00\x01\x00\x01\x01%d\xff\xd9", ms)
 }
 
 func pixels(ms int) *sensor_msgs.Image {
@@ -151,7 +161,7 @@ func TestEpisodesByNames(t *testing.T) {
 	compressed, err := e.Cameras[1].Open()
 	require.NoError(t, err)
 	for _, i := range []int{0, 1, 4, 4, 2, 3, 0} {
-		require.Equal(t, fmt.Sprintf("\xff\xd8\xff%d", 1000+100*i), frame(t, compressed, i))
+		require.Equal(t, picture1x1(1000+100*i), frame(t, compressed, i))
 	}
 	_, err = compressed.Frame(5)
 	require.ErrorContains(t, err, "read frame 5 of /wrist/image_raw/compressed in ")
@@ -257,8 +267,8 @@ func TestEpisodesOfATrigger(t *testing.T) {
 	require.Equal(t, []float64{1600, 1700}, all[1].Arms[0].Joint.Values)
 	f, err := all[1].Cameras[0].Open()
 	require.NoError(t, err)
-	require.Equal(t, "\xff\xd8\xff1700", frame(t, f, 1))
-	require.Equal(t, "\xff\xd8\xff1600", frame(t, f, 0))
+	require.Equal(t, picture1x1(1700), frame(t, f, 1))
+	require.Equal(t, picture1x1(1600), frame(t, f, 0))
 	require.NoError(t, f.Close())
 }
 
@@ -307,7 +317,61 @@ func TestFramesOfTheSameTime(t *testing.T) {
 	require.NoError(t, err)
 	defer f.Close()
 	for _, i := range []int{1, 0, 2, 1} {
-		require.Equal(t, fmt.Sprintf("\xff\xd8\xff%d", []int{3, 5, 6}[i]), frame(t, f, i))
+		require.Equal(t, picture1x1([]int{3, 5, 6}[i]), frame(t, f, i))
+	}
+}
+
+// Pictures that are cut off are as if they had not been recorded.
+func TestDamagedPictures(t *testing.T) {
+	p := newTape(t)
+	for i := range 5 {
+		m := jpeg(1000 + i)
+		if i == 2 {
+			m.Data = m.Data[:len(m.Data)-1]
+		}
+		p.add("/camera_0/image/compressed", 1000+i, m)
+	}
+	r, err := Episodes(p.write(), nil)
+	require.NoError(t, err)
+	defer r.Close()
+	all, err := r.Episodes()
+	require.NoError(t, err)
+	require.Equal(t, ms(1000, 1001, 1003, 1004), all[0].Cameras[0].Stamps)
+	require.Equal(t, []bridge.Loss{{Topic: "/camera_0/image/compressed", Messages: 1,
+		What: "messages that cannot be used: the JPEG is cut off: its end is missing"}}, r.Losses())
+	f, err := all[0].Cameras[0].Open()
+	require.NoError(t, err)
+	defer f.Close()
+	require.Equal(t, picture1x1(1003), frame(t, f, 2))
+}
+
+// compressed_depth_image_transport stores mm of 16 bits, or the quantised inverse of m.
+func TestCompressedDepth(t *testing.T) {
+	const a, b = 1000, 20
+	gray := image.NewGray16(image.Rect(0, 0, 3, 1))
+	for x, q := range []uint16{0, 1020, 520} {
+		gray.SetGray16(x, 0, color.Gray16{Y: q})
+	}
+	var file bytes.Buffer
+	require.NoError(t, png.Encode(&file, gray))
+	header := binary.LittleEndian.AppendUint32(make([]byte, 4), math.Float32bits(a))
+	header = binary.LittleEndian.AppendUint32(header, math.Float32bits(b))
+	for format, want := range map[string][]uint16{
+		"16UC1; compressedDepth": {0, 1020, 520}, "32FC1; compressedDepth png": {0, 1000, 2000},
+	} {
+		p := newTape(t)
+		p.add("/camera_0/image/compressed", 1000, &sensor_msgs.CompressedImage{Header: at(1000), Format: format,
+			Data: append(header, file.Bytes()...)})
+		f, err := p.episodes(nil)[0].Cameras[0].Open()
+		require.NoError(t, err)
+		got, err := f.Frame(0)
+		require.NoError(t, err)
+		m, err := got.Decode()
+		require.NoError(t, err)
+		for x, mm := range want {
+			require.Equal(t, color.Gray16{Y: mm}, m.At(x, 0), format)
+		}
+		require.NoError(t, f.Close())
 	}
 }
 

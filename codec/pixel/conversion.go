@@ -3,6 +3,7 @@ package pixel
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 )
 
 // Conversion makes the pixels of one encoding to those of another, row by row and without padding.
@@ -32,6 +33,8 @@ func (c *Conversion) find() func(dst, src, uv []byte) {
 	switch {
 	case from == to, from.family == yuv420 && to.family == gray:
 		return copyRow
+	case from.family == meters && to.family == gray16:
+		return millimetersRow
 	case from.family == yuv422 && to.family == gray:
 		return func(dst, src, _ []byte) { lumaRow(dst, src, first) }
 	case to.family != trueColor:
@@ -71,6 +74,20 @@ func (c *Conversion) Convert(dst []byte, m *Image) {
 }
 
 func copyRow(dst, src, _ []byte) { copy(dst, src) }
+
+// millimetersRow makes mm of 16 bits of distances in m: 0 of what is unknown, as of NaN, and the largest of what is
+// farther.
+func millimetersRow(dst, src, _ []byte) {
+	for len(src) >= 4 && len(dst) >= 2 {
+		m := float64(math.Float32frombits(binary.LittleEndian.Uint32(src)))
+		var mm uint16
+		if m > 0 && !math.IsInf(m, 1) {
+			mm = uint16(min(m*1000+0.5, math.MaxUint16))
+		}
+		binary.LittleEndian.PutUint16(dst, mm)
+		dst, src = dst[2:], src[4:]
+	}
+}
 
 // swapBytes makes little-endian numbers of 16 bits to big-endian ones.
 func swapBytes(dst, src, _ []byte) {

@@ -28,6 +28,7 @@ type family int
 const (
 	gray family = iota
 	gray16
+	meters // little-endian float32 of a distance in m; NaN is unknown
 	trueColor
 	yuv422
 	yuv420 // a plane of luma, and one of pairs of U and V
@@ -49,6 +50,7 @@ type Encoding struct {
 var encodings = []Encoding{
 	{"mono8", "8UC1", 1, gray, 0},
 	{"mono16", "16UC1", 2, gray16, 0}, // little-endian
+	{"32FC1", "", 4, meters, 0},
 	{"rgb8", "", 3, trueColor, 0},
 	{"bgr8", "8UC3", 3, trueColor, 2},
 	{"rgba8", "", 4, trueColor, 0},
@@ -75,8 +77,8 @@ func Lookup(name string) *Encoding {
 // Gray reports whether pixels have a brightness of 8 bits and no colour.
 func (e *Encoding) Gray() bool { return e.family == gray }
 
-// Deep reports whether pixels are numbers of 16 bits, as distances are.
-func (e *Encoding) Deep() bool { return e.family == gray16 }
+// Deep reports whether pixels have 16 bits of brightness, or are distances, which become 16 bits of mm.
+func (e *Encoding) Deep() bool { return e.family == gray16 || e.family == meters }
 
 // pairs reports whether two pixels share their colour.
 func (e *Encoding) pairs() bool { return e.family == yuv422 }

@@ -64,7 +64,7 @@ func (m *Image) check(e *Encoding) error {
 type Config struct {
 	Width, Height int
 	Gray          bool // 8 bits of brightness, and no colour
-	Deep          bool // 16 bits of brightness, as of distances
+	Deep          bool // 16 bits of brightness, or distances
 }
 
 // Config reads the size and kind of an image, and checks that Decode may take memory for it: of pixels that they are
@@ -72,7 +72,7 @@ type Config struct {
 func (m *Image) Config() (c Config, err error) {
 	switch m.Encoding {
 	case "jpeg":
-		c, err = jpegConfig(m.Data)
+		c, _, err = jpegConfig(m.Data)
 	case "png":
 		var header image.Config
 		header, err = png.DecodeConfig(bytes.NewReader(m.Data))
@@ -91,7 +91,8 @@ func (m *Image) Config() (c Config, err error) {
 }
 
 // Decode returns the pixels of an image: of mono8 an *image.Gray that shares Data, of 16 bits an *image.Gray16, of
-// colours an opaque *image.RGBA, and of JPEG and PNG what image/jpeg and image/png make of them.
+// distances one in mm, of colours an opaque *image.RGBA, and of JPEG and PNG what image/jpeg and image/png make of
+// them.
 func (m *Image) Decode() (image.Image, error) {
 	if _, err := m.Config(); err != nil {
 		return nil, err
@@ -106,10 +107,10 @@ func (m *Image) Decode() (image.Image, error) {
 	switch e.family {
 	case gray:
 		return &image.Gray{Pix: m.Data, Stride: m.step(e), Rect: bounds}, nil
-	case gray16:
+	case gray16, meters:
 		out := image.NewGray16(bounds)
 		for y := range m.Height {
-			swapBytes(out.Pix[y*out.Stride:], m.Row(e, y), nil)
+			e.deepRow()(out.Pix[y*out.Stride:][:2*m.Width], m.Row(e, y), nil)
 		}
 		return out, nil
 	}
@@ -151,6 +152,24 @@ func Black(width, height int) *image.RGBA {
 	return m
 }
 
+// CheckWhole returns an error unless the image is whole as far as that shows without decoding it: beyond Config, JPEGs
+// and PNGs must have their end, and PNGs the checksums of their chunks.
+func (m *Image) CheckWhole() error {
+	if _, err := m.Config(); err != nil {
+		return err
+	}
+	switch m.Encoding {
+	case "jpeg":
+		_, rest, _ := jpegConfig(m.Data)
+		if bytes.LastIndex(rest, []byte("\xff\xd9")) < 0 {
+			return errors.New("the JPEG is cut off: its end is missing")
+		}
+	case "png":
+		return checkPNG(m.Data)
+	}
+	return nil
+}
+
 const pngMagic = "\x89PNG\r\n\x1a\n"
 
 // Detect returns "jpeg" or "png" by how a file begins, "" of any other.
@@ -173,10 +192,11 @@ func AppendJPEG(dst []byte, m image.Image, quality int) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// jpegConfig reads the frame header, SOF of ITU-T T.81, also of the kinds of JPEG that image/jpeg does not decode.
-func jpegConfig(data []byte) (Config, error) {
+// jpegConfig reads the frame header, SOF of ITU-T T.81, also of the kinds of JPEG that image/jpeg does not decode. rest
+// is what follows it.
+func jpegConfig(data []byte) (c Config, rest []byte, err error) {
 	if len(data) < 4 || data[0] != 0xff || data[1] != 0xd8 {
-		return Config{}, errJPEG
+		return c, nil, errJPEG
 	}
 	for data = data[2:]; len(data) >= 4 && data[0] == 0xff; {
 		marker := data[1]
@@ -197,9 +217,9 @@ func jpegConfig(data []byte) (Config, error) {
 				break
 			}
 			return Config{Width: int(data[7])<<8 | int(data[8]), Height: int(data[5])<<8 | int(data[6]),
-				Gray: data[9] == 1}, nil
+				Gray: data[9] == 1}, data[2+length:], nil
 		}
 		data = data[2+length:]
 	}
-	return Config{}, errJPEG
+	return c, nil, errJPEG
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"image"
+	"math"
 	"strings"
 
 	"tapedeck/codec/cdr"
@@ -91,7 +93,7 @@ func (p *Locator) Image(payload []byte) (f Image, err error) {
 		return f, fmt.Errorf("%s of data cannot hold %s of %d", plural.Count(len(f.Data), "byte"),
 			plural.Count(f.Height, "row"), f.Step)
 	}
-	if p.bigEndian != nil && strings.Contains(f.Encoding, "16") {
+	if p.bigEndian != nil && (strings.Contains(f.Encoding, "16") || strings.Contains(f.Encoding, "32")) {
 		if big := text(p.bigEndian); err == nil && big != "0" && big != "false" {
 			return f, fmt.Errorf("pixels of %s are big-endian, which is not supported", f.Encoding)
 		}
@@ -99,19 +101,60 @@ func (p *Locator) Image(payload []byte) (f Image, err error) {
 	return f, err
 }
 
+// Whole is Image, and returns an error for a JPEG or PNG that is not whole.
+func (p *Locator) Whole(payload []byte) (Image, error) {
+	f, err := p.Image(payload)
+	if err == nil && f.Compressed() {
+		err = f.CheckWhole()
+	}
+	return f, err
+}
+
+// depthHeader is the length of the header of compressed_depth_image_transport, which precedes a PNG of depths: a number
+// and the parameters of inverseDepths.
+const depthHeader = 12
+
 // compressed sets the encoding by how the data begins.
 func (p *Locator) compressed(f *Image, payload []byte) error {
-	const depthHeader = 12 // in front of the PNG of compressed_depth_image_transport
 	if f.Encoding = Detect(f.Data); f.Encoding != "" {
-		return nil
-	}
-	if len(f.Data) > depthHeader && Detect(f.Data[depthHeader:]) == "png" {
-		f.Encoding, f.Data = "png", f.Data[depthHeader:]
 		return nil
 	}
 	format, err := p.format.Get(payload)
 	if err != nil {
 		return err
 	}
+	if len(f.Data) > depthHeader && Detect(f.Data[depthHeader:]) == "png" {
+		header := f.Data[:depthHeader]
+		f.Encoding, f.Data = "png", f.Data[depthHeader:]
+		if strings.HasPrefix(fmt.Sprint(format), "32FC1") {
+			return inverseDepths(f, header)
+		}
+		return nil
+	}
 	return fmt.Errorf("the image, of format %.40q, is neither a JPEG nor a PNG", format)
+}
+
+// inverseDepths makes distances in m of a PNG of their quantised inverse, in which 0 is unknown.
+func inverseDepths(f *Image, header []byte) error {
+	m, err := f.Decode()
+	if err != nil {
+		return err
+	}
+	deep, ok := m.(*image.Gray16)
+	if !ok {
+		return errors.New("the PNG of depths does not have 16 bits")
+	}
+	a := math.Float32frombits(binary.LittleEndian.Uint32(header[4:]))
+	b := math.Float32frombits(binary.LittleEndian.Uint32(header[8:]))
+	size := deep.Rect.Size()
+	*f = Image{Encoding: "32FC1", Width: size.X, Height: size.Y, Step: 4 * size.X,
+		Data: make([]byte, 0, 4*size.X*size.Y)}
+	for i := 0; i+1 < len(deep.Pix); i += 2 {
+		depth := float32(math.NaN())
+		if q := binary.BigEndian.Uint16(deep.Pix[i:]); q != 0 {
+			depth = a / (float32(q) - b)
+		}
+		f.Data = binary.LittleEndian.AppendUint32(f.Data, math.Float32bits(depth))
+	}
+	return nil
 }

@@ -3,7 +3,10 @@ package pixel
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"hash/crc32"
+	"math"
 
 	"github.com/klauspost/compress/zlib"
 )
@@ -33,7 +36,7 @@ func newPNGTarget(e *Encoding) pngTarget {
 	t := pngTarget{Conversion{From: e, To: e, row: copyRow}, 0, 8}
 	switch {
 	case e.Deep():
-		t.depth, t.conversion.row = 16, swapBytes
+		t.depth, t.conversion.To, t.conversion.row = 16, Lookup("mono16"), e.deepRow()
 	case e.Gray():
 	default:
 		t.color, t.conversion.To = 2, Lookup("rgb8")
@@ -43,6 +46,37 @@ func newPNGTarget(e *Encoding) pngTarget {
 		t.conversion.row = t.conversion.find()
 	}
 	return t
+}
+
+// deepRow returns how rows of 16 bits or distances become big-endian numbers of 16 bits.
+func (e *Encoding) deepRow() func(dst, src, uv []byte) {
+	if e.family == gray16 {
+		return swapBytes
+	}
+	return func(dst, src, _ []byte) {
+		millimetersRow(dst, src, nil)
+		swapBytes(dst, dst, nil)
+	}
+}
+
+// checkPNG checks that a PNG has all its chunks.
+func checkPNG(data []byte) error {
+	for at := len(pngMagic); len(data)-at >= 12; {
+		n := binary.BigEndian.Uint32(data[at:])
+		if n > uint32(math.MaxInt32) || int(n) > len(data)-at-12 {
+			break
+		}
+		end := at + 8 + int(n)
+		if crc32.ChecksumIEEE(data[at+4:end]) != binary.BigEndian.Uint32(data[end:]) {
+			return fmt.Errorf("the PNG is damaged: the checksum of its chunk %q at byte %d is wrong",
+				data[at+4:at+8], at)
+		}
+		if string(data[at+4:at+8]) == "IEND" {
+			return nil
+		}
+		at = end + 4
+	}
+	return errors.New("the PNG is cut off: its end is missing")
 }
 
 // Encode returns the PNG of pixels, which is valid until the next call. Image.Config has the same errors.

@@ -2,6 +2,7 @@ package pixel
 
 import (
 	"bytes"
+	"encoding/binary"
 	"image"
 	"image/color"
 	"image/png"
@@ -79,7 +80,7 @@ func TestPNG(t *testing.T) {
 func TestRefused(t *testing.T) {
 	for want, m := range map[string]Image{
 		`unsupported image encoding "bayer_rggb8": want one of jpeg, png, mono8, mono16, ` +
-			`rgb8`: {Encoding: "bayer_rggb8",
+			`32FC1, rgb8`: {Encoding: "bayer_rggb8",
 			Width: 1, Height: 1},
 		"invalid image size 0×4":                               {Encoding: "rgb8", Height: 4},
 		"invalid image size 4×-1":                              {Encoding: "rgb8", Width: 4, Height: -1},
@@ -103,6 +104,75 @@ func TestRefused(t *testing.T) {
 	}
 	_, err := FindConversion("rgb8", "bayer_rggb8")
 	require.EqualError(t, err, `images of encoding "rgb8" cannot be converted to "bayer_rggb8"`)
+}
+
+// TestMeters makes 16-bit mm of distances in m, directly, by a conversion and in a PNG.
+func TestMeters(t *testing.T) {
+	meters := []float32{0, 0.0004, 0.0005, 1.2345, 65.535, 70, -1, float32(math.NaN()), float32(math.Inf(1)),
+		float32(math.Inf(-1))}
+	want := []uint16{0, 0, 1, 1235, 65535, 65535, 0, 0, 0, 0}
+	m := Image{Encoding: "32FC1", Width: len(meters), Height: 1}
+	for _, v := range meters {
+		m.Data = binary.LittleEndian.AppendUint32(m.Data, math.Float32bits(v))
+	}
+	config, err := m.Config()
+	require.NoError(t, err)
+	require.True(t, config.Deep)
+	file, err := new(PNGEncoder).Encode(&m)
+	require.NoError(t, err)
+	for _, from := range []Image{m, {Encoding: "png", Data: file}} {
+		got, err := from.Decode()
+		require.NoError(t, err)
+		for x, mm := range want {
+			require.Equal(t, color.Gray16{Y: mm}, got.At(x, 0), meters[x])
+		}
+	}
+	c, err := FindConversion("32FC1", "16UC1")
+	require.NoError(t, err)
+	size, err := c.Size(&m)
+	require.NoError(t, err)
+	out := make([]byte, size)
+	c.Convert(out, &m)
+	for x, mm := range want {
+		require.Equal(t, mm, binary.LittleEndian.Uint16(out[2*x:]))
+	}
+}
+
+// TestWhole cuts images off and changes their bytes.
+func TestWhole(t *testing.T) {
+	f := scene(64, 48)
+	picture, err := f.Decode()
+	require.NoError(t, err)
+	jpeg, err := AppendJPEG(nil, picture, 90)
+	require.NoError(t, err)
+	png, err := new(PNGEncoder).Encode(&f)
+	require.NoError(t, err)
+	changed := bytes.Clone(png)
+	changed[len(png)/2]++
+	for name, c := range map[string]struct {
+		image Image
+		want  string
+	}{
+		"jpeg":        {Image{Encoding: "jpeg", Data: jpeg}, ""},
+		"padded jpeg": {Image{Encoding: "jpeg", Data: append(bytes.Clone(jpeg), 0, 0)}, ""},
+		"cut jpeg": {Image{Encoding: "jpeg", Data: jpeg[:len(jpeg)-9]},
+			"the JPEG is cut off: its end is missing"},
+		"jpeg of nothing": {Image{Encoding: "jpeg"}, "not a JPEG"},
+		"png":             {Image{Encoding: "png", Data: png}, ""},
+		"cut png":         {Image{Encoding: "png", Data: png[:len(png)-9]}, "the PNG is cut off: its end is missing"},
+		"changed png": {Image{Encoding: "png", Data: changed},
+			`the checksum of its chunk "IDAT" at byte 33 is wrong`},
+		"pixels":     {f, ""},
+		"cut pixels": {Image{Encoding: "rgb8", Width: 64, Height: 48, Data: f.Data[1:]}, "9215 bytes of data"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := c.image.CheckWhole(); c.want == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, c.want)
+			}
+		})
+	}
 }
 
 // scene returns a picture as a camera has one: shapes and shades, and the noise of its sensor.

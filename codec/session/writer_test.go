@@ -179,7 +179,7 @@ func TestRefused(t *testing.T) {
 			`camera_0 at 3.000: the picture is not a jpeg: it begins with "GIF89a"`},
 		{"camera_0", 3e9, pixels("bayer_rggb8", 2, 2, 2, 4),
 			"camera_0 at 3.000: unsupported image encoding \"bayer_rggb8\": want one of jpeg, png, mono8, mono16, " +
-				"rgb8, bgr8, rgba8, bgra8, yuv422_yuy2, yuv422"},
+				"32FC1, rgb8, bgr8, rgba8, bgra8, yuv422_yuy2, yuv422"},
 		{"camera_0", 3e9, pixels("rgb8", 2, 2, 0, 11),
 			"camera_0 at 3.000: 11 bytes of data, want 12 for 2×2 pixels of rgb8"},
 		{"camera_0", 3e9, pixels("rgb8", 2, 2, 5, 12),
