@@ -55,10 +55,15 @@ type loader struct {
 	define func(mcap.OpCode, []byte) error // is called with each schema and channel in a chunk
 	known  func(channel uint16) bool
 
+	unwanted []bool // by channel: its messages are left out where that is cheaper
+
 	zstd *zstd.Decoder
 	lz4  *lz4.Reader
-	raw  []byte // a compressed chunk
+	raw  []byte // a compressed chunk, or a piece of another one
 }
+
+// Skip implements chunked.Skipper.
+func (l *loader) Skip(unwanted []bool) { l.unwanted = unwanted }
 
 func (l *loader) Close() {
 	if l.zstd != nil {
@@ -216,6 +221,11 @@ func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 	offset := s.Offset + recordHead + int64(c.head)
 	stored := int(max(0, min(c.records, s.Offset+s.Size-offset)))
 	var sum uint32
+	if l.unwanted != nil && c.compression == mcap.CompressionNone && uint64(stored) == c.uncompressed {
+		if records, ok := l.wanted(c, offset, buf); ok {
+			return records, nil
+		}
+	}
 	if c.compression == mcap.CompressionNone {
 		buf = chunked.Resize(buf, stored)
 		if c.crc == 0 {
@@ -245,6 +255,52 @@ func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 		return buf, errors.New("the checksum is wrong: some of its messages may be damaged")
 	}
 	return buf, nil
+}
+
+// wanted returns the records of an uncompressed chunk, in buf if they fit there, without messages that are not wanted.
+// It reads all to verify the checksum, but in pieces that stay in the processor's cache. It returns false if the chunk
+// is damaged in any way.
+func (l *loader) wanted(c chunkInfo, offset int64, buf []byte) ([]byte, bool) {
+	const least = recordHead + 2 // has the channel of a message
+	l.raw = chunked.Resize(l.raw, least+chunked.WindowSize)
+	var (
+		sum  uint32
+		held int    // bytes of the head of a record that the last piece ended in
+		left uint64 // bytes of a record that go on in the next piece
+		skip bool   // that record
+	)
+	buf = buf[:0]
+	for end := offset + c.records; offset < end; {
+		n := int(min(chunked.WindowSize, end-offset))
+		b := l.raw[:held+n]
+		if _, err := l.file.ReadAt(b[held:], offset); err != nil {
+			return nil, false
+		}
+		offset += int64(n)
+		sum = crc32.Update(sum, crc32.IEEETable, b[held:])
+		for len(b) > 0 {
+			if left == 0 && len(b) < least {
+				break
+			}
+			if left == 0 {
+				size := binary.LittleEndian.Uint64(b[1:])
+				if size < 2 || size > c.uncompressed {
+					return nil, false
+				}
+				left = recordHead + size
+				channel := int(messageChannel(b[recordHead:]))
+				skip = mcap.OpCode(b[0]) == mcap.OpMessage && channel < len(l.unwanted) && l.unwanted[channel]
+			}
+			part := b[:min(uint64(len(b)), left)]
+			if !skip {
+				buf = append(buf, part...)
+			}
+			left -= uint64(len(part))
+			b = b[len(part):]
+		}
+		held = copy(l.raw, b)
+	}
+	return buf, held == 0 && left == 0 && (c.crc == 0 || c.crc == sum)
 }
 
 // decompress returns the records of a chunk in dst, if they fit there. With an error it returns as much as there is.

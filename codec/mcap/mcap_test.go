@@ -168,6 +168,45 @@ func TestQuery(t *testing.T) {
 	require.Empty(t, readAll(t, r, codec.Query{Start: end * 2}))
 }
 
+// Messages are left out where records and the heads of records cross the pieces in which a chunk is read, and damage of
+// what is left out is found.
+func TestQueryInLargeChunks(t *testing.T) {
+	channels := testChannels()
+	messages := testMessages(4000, channels)
+	for i := range messages {
+		if i%40 == 0 { // of all channels in turn
+			messages[i].Data = bytes.Repeat([]byte{byte(i)}, i*250+i/40)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "a.mcap")
+	writeFile(t, path, codec.CreateOptions{Compression: "none", ChunkSize: 64 << 20}, messages)
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	for _, channel := range channels {
+		only := func(c *codec.Channel) bool { return c.Topic == channel.Topic }
+		var want []codec.Message
+		for _, m := range byTime(messages) {
+			if m.Channel == channel {
+				want = append(want, m)
+			}
+		}
+		r := open(t, path)
+		requireMessages(t, want, readAll(t, r, codec.Query{Topics: only}))
+
+		damaged := slices.Clone(data)
+		damaged[bytes.Index(data, bytes.Repeat([]byte{byte(3960 & 0xff)}, 900_000))+5] ^= 1 // of one of them
+		require.NoError(t, os.WriteFile(path, damaged, 0o666))
+		it, err := open(t, path).Read(codec.Query{Topics: only})
+		require.NoError(t, err)
+		for err == nil {
+			_, err = it.Next()
+		}
+		require.ErrorContains(t, err, "the checksum is wrong")
+		require.NoError(t, it.Close())
+		require.NoError(t, os.WriteFile(path, data, 0o666))
+	}
+}
+
 func TestProfileIsThatOfAllChannels(t *testing.T) {
 	for _, c := range []struct {
 		encodings []string

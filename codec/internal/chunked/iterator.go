@@ -62,6 +62,15 @@ func (s *source) Before(o *source) bool {
 // Read returns the messages that q selects, in time order; the iterator closes l. Sort was called before.
 func (c *Contents) Read(l Loader, q codec.Query) codec.Iterator {
 	it := c.prepare(l, q)
+	if s, ok := l.(Skipper); ok {
+		unwanted := make([]bool, len(c.Channels))
+		for id := range unwanted {
+			unwanted[id] = c.Known(id) && !it.wants(id)
+		}
+		if slices.Contains(unwanted, true) {
+			s.Skip(unwanted)
+		}
+	}
 	it.pick()
 	return it
 }

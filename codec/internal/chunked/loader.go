@@ -19,6 +19,12 @@ type Finder interface {
 	Find(s *Segment, found func(channel int, time, off int64)) bool
 }
 
+// Skipper is a Loader that need not load all messages of a segment.
+type Skipper interface {
+	// Skip tells that messages of channels with these numbers are not wanted. It is called before Load, once.
+	Skip(unwanted []bool)
+}
+
 // Message is a message in records.
 type Message struct {
 	Channel int // its number, None when the record is no message
