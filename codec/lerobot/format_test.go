@@ -40,7 +40,7 @@ func TestFormat(t *testing.T) {
 			"arm_0.joint_2"]},
 			"action": {"dtype": "float32", "shape": [3], "names": ["arm_0.joint_0", "arm_0.joint_1", "arm_0.joint_2"]},
 			"observation.images.camera_0": {"dtype": "image", "shape": [48, 64, 3], "names": ["height", "width",
-			"channels"]},
+			"channels"], "info": {"is_depth_map": false}},
 			"timestamp": {"dtype": "float32", "shape": [1], "names": null},
 			"frame_index": {"dtype": "int64", "shape": [1], "names": null},
 			"episode_index": {"dtype": "int64", "shape": [1], "names": null},

@@ -1,19 +1,20 @@
 package lerobot
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 
 	"github.com/parquet-go/parquet-go"
 
 	"tapedeck/codec/episode"
+	"tapedeck/codec/pixel"
 )
 
 // imageFrames reads images from a table.
 type imageFrames struct {
 	table  *tableReader
 	column string
+	depth  bool
 	leaf   int
 	from   int // the row of the first frame
 	count  int
@@ -24,14 +25,16 @@ type imageFrames struct {
 	page   parquet.Page
 	values parquet.ValueReader
 	data   []byte
+	mm     []byte // of depths
 }
 
-func openImages(path, column string, from, count int) (*imageFrames, error) {
+func openImages(path string, feature *feature, from, count int) (*imageFrames, error) {
+	column := feature.key
 	t, err := openTable(path)
 	if err != nil {
 		return nil, err
 	}
-	f := &imageFrames{table: t, column: column, leaf: -1, from: from, count: count, next: -1}
+	f := &imageFrames{table: t, column: column, depth: feature.isDepth(), leaf: -1, from: from, count: count, next: -1}
 	for i, leaf := range t.in.Schema().Columns() {
 		if leaf[0] == column && leaf[len(leaf)-1] == "bytes" {
 			f.leaf = i
@@ -60,16 +63,22 @@ func (f *imageFrames) Frame(i int) (frame episode.Frame, err error) {
 		f.next = -1
 		return frame, err
 	}
+	frame = episode.Frame{Encoding: pixel.Detect(f.data), Data: f.data}
 	switch {
-	case bytes.HasPrefix(f.data, []byte("\xff\xd8")):
-		frame.Encoding = "jpeg"
-	case bytes.HasPrefix(f.data, []byte("\x89PNG")):
-		frame.Encoding = "png"
-	default:
+	case frame.Encoding == "" && !f.depth:
 		return frame, fmt.Errorf("read %s: frame %d of %s is neither JPEG nor PNG", f.table.path, i, f.column)
+	case !f.depth:
+		return frame, nil
+	case frame.Encoding == "":
+		frame, err = decodeTIFF(f.mm[:0], f.data)
+	default:
+		frame, err = millimeters(f.mm[:0], &frame)
 	}
-	frame.Data = f.data
-	return frame, nil
+	f.mm = frame.Data
+	if err != nil {
+		err = fmt.Errorf("read %s: depths of frame %d of %s: %w", f.table.path, i, f.column, err)
+	}
+	return frame, err
 }
 
 // seek goes to a row of the table.

@@ -20,12 +20,15 @@ type videoFrames struct {
 	path          string
 	width, height int
 	fps           float64
-	from          float64 // s, of the first frame
+	depths        *[maxCode + 1]uint16 // in mm, by code; nil: frames are colours
+	size          int                  // bytes of a pixel
+	pixels        string               // as ffmpeg calls them
+	from          float64              // s, of the first frame
 	count         int
 
 	command *exec.Cmd
 	out     io.ReadCloser
-	pixels  *bufio.Reader
+	decoded *bufio.Reader
 	output  bytes.Buffer
 	next    int
 	data    []byte
@@ -37,8 +40,8 @@ func openVideo(path string, f *feature, fps, from float64, count int) (*videoFra
 		return nil, fmt.Errorf("read %s: %s has shape %v, want height, width and channels", path, f.key, f.Shape)
 	}
 	v := &videoFrames{path: path, height: f.Shape[0], width: f.Shape[1], fps: fps, from: from, count: count,
-		end: count, next: -1}
-	if f.Shape[0] == 3 && f.Shape[2] != 3 { // some datasets have channels first
+		end: count, next: -1, size: 3, pixels: "rgb24"}
+	if c := f.Shape[0]; (c == 3 || c == 1 && f.isDepth()) && f.Shape[2] != c { // some datasets have channels first
 		v.height, v.width = f.Shape[1], f.Shape[2]
 	}
 	if err := pixel.CheckSize(v.width, v.height); err != nil {
@@ -48,7 +51,14 @@ func openVideo(path string, f *feature, fps, from float64, count int) (*videoFra
 		return nil, fmt.Errorf("read %s: cannot find ffmpeg, which decodes videos: install it (Debian: ffmpeg)",
 			path)
 	}
-	v.data = make([]byte, v.width*v.height*3)
+	if f.isDepth() {
+		q, err := f.quantizer()
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", path, err)
+		}
+		v.depths, v.size, v.pixels = q.depths(), 2, "gray12le"
+	}
+	v.data = make([]byte, v.width*v.height*v.size)
 	return v, nil
 }
 
@@ -67,7 +77,7 @@ func (v *videoFrames) Frame(i int) (episode.Frame, error) {
 			return episode.Frame{}, fmt.Errorf("read %s: frame %d: %w", v.path, i, err)
 		}
 	}
-	if _, err := io.ReadFull(v.pixels, v.data); err != nil {
+	if _, err := io.ReadFull(v.decoded, v.data); err != nil {
 		v.stop()
 		if began { // ffmpeg has looked for all frames from here on
 			v.end = i
@@ -76,7 +86,12 @@ func (v *videoFrames) Frame(i int) (episode.Frame, error) {
 		return episode.Frame{}, fmt.Errorf("read %s: frame %d: %s", v.path, i, text)
 	}
 	v.next++
-	return episode.Frame{Encoding: "rgb8", Data: v.data, Width: v.width, Height: v.height, Step: 3 * v.width}, nil
+	f := episode.Frame{Encoding: "rgb8", Data: v.data, Width: v.width, Height: v.height, Step: v.size * v.width}
+	if v.depths != nil {
+		f.Encoding = mmEncoding
+		translate(v.data, v.depths[:])
+	}
+	return f, nil
 }
 
 // start starts ffmpeg at a frame.
@@ -90,7 +105,7 @@ func (v *videoFrames) start(i int) error {
 	}
 	v.command = exec.Command("ffmpeg", "-v", "error", "-nostdin", "-ss", strconv.FormatFloat(at, 'f', 6, 64), "-i",
 		"file:"+path,
-		"-frames:v", strconv.Itoa(v.count-i), "-fps_mode", "passthrough", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s",
+		"-frames:v", strconv.Itoa(v.count-i), "-fps_mode", "passthrough", "-f", "rawvideo", "-pix_fmt", v.pixels, "-s",
 		fmt.Sprintf("%dx%d", v.width, v.height), "pipe:1")
 	v.output.Reset()
 	v.command.Stderr = &v.output
@@ -101,7 +116,7 @@ func (v *videoFrames) start(i int) error {
 	if err := v.command.Start(); err != nil {
 		return err
 	}
-	v.out, v.pixels, v.next = out, bufio.NewReaderSize(out, 1<<20), i
+	v.out, v.decoded, v.next = out, bufio.NewReaderSize(out, 1<<20), i
 	return nil
 }
 

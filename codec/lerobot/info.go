@@ -35,6 +35,8 @@ type feature struct {
 	Shape []int          `json:"shape"`
 	Names any            `json:"names"` // a list, an object of lists, or nil
 	Info  map[string]any `json:"info,omitempty"`
+	// VideoInfo is where old datasets have some of Info.
+	VideoInfo map[string]any `json:"video_info,omitempty"`
 }
 
 // isPicture reports whether the feature has images.

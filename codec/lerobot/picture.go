@@ -2,7 +2,6 @@ package lerobot
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -13,7 +12,7 @@ import (
 	"tapedeck/codec/pixel"
 )
 
-// picture is the properties of a frame.
+// picture is the properties of a frame. Depths are written as mm, whatever their encoding.
 type picture struct {
 	pixel.Config
 	encoding string
@@ -23,17 +22,15 @@ type picture struct {
 // look returns the properties of a frame that this package can write.
 func look(f *episode.Frame) (picture, error) {
 	p := picture{encoding: f.Encoding, layout: pixel.Lookup(f.Encoding)}
-	if !f.Compressed() && (p.layout == nil || ffmpeg.Pixels[p.layout.Name] == "") {
-		return p, fmt.Errorf("images of encoding %q are not from a colour camera; leave the camera out", f.Encoding)
+	if !f.Compressed() && (p.layout == nil || ffmpeg.Pixels[p.layout.Name] == "" && !p.layout.Deep()) {
+		return p, fmt.Errorf("images of encoding %q are neither colours nor depths; leave the camera out", f.Encoding)
 	}
 	var err error
-	if p.Config, err = f.Config(); err != nil {
-		return p, err
-	}
+	p.Config, err = f.Config()
 	if p.Deep {
-		return p, errors.New("images of 16 bits are not from a colour camera; leave the camera out")
+		p.encoding, p.layout = mmEncoding, pixel.Lookup(mmEncoding)
 	}
-	return p, nil
+	return p, err
 }
 
 // histogram counts the pixels of each value of red, green and blue.
@@ -72,14 +69,19 @@ func (h *histogram) count(m image.Image, step int) {
 // stats returns the statistics of count images, for colours from 0 to 1.
 func (h *histogram) stats(count int) *stats {
 	s := newStats(count, true)
-	values := make([]float64, 256)
+	for c := range h {
+		s.add(upTo(len(h[c])), h[c][:], 1.0/255)
+	}
+	return s
+}
+
+// upTo returns the numbers from 0 to n-1.
+func upTo(n int) []float64 {
+	values := make([]float64, n)
 	for i := range values {
 		values[i] = float64(i)
 	}
-	for c := range h {
-		s.add(values, h[c][:], 1.0/255)
-	}
-	return s
+	return values
 }
 
 // encodePNG returns an image as a PNG of three channels.

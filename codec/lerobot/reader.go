@@ -364,7 +364,8 @@ func (s *Source) camera(e *entry, f *feature, at span) *episode.Camera {
 		c.Open = func() (episode.Frames, error) { return openVideo(path, f, s.info.FPS, e.starts[f.key], at.n) }
 		return c
 	}
-	c.Open = func() (episode.Frames, error) { return openImages(filepath.Join(s.path, e.data), f.key, at.from, at.n) }
+	c.Raw = f.isDepth()
+	c.Open = func() (episode.Frames, error) { return openImages(filepath.Join(s.path, e.data), f, at.from, at.n) }
 	return c
 }
 

@@ -65,10 +65,22 @@ func TestRefused(t *testing.T) {
 			want: "camera_0: frame 5: frame 5 is broken",
 		},
 		{
-			name: "depth", change: func(e *episode.Episode) {
+			name: "yuv", change: func(e *episode.Episode) {
+				replace(e.Cameras[0], 0, episode.Frame{Encoding: "yuyv", Data: []byte{1, 2}})
+			},
+			want: `images of encoding "yuyv" are neither colours nor depths; leave the camera out`,
+		},
+		{
+			name: "depth among colours", change: func(e *episode.Episode) {
+				replace(e.Cameras[0], 5, depthFrame("16UC1", width, height, 5))
+			},
+			want: `frame 5 is of encoding 16UC1: all images of a feature must be colours, or all depths`,
+		},
+		{
+			name: "no depths", change: func(e *episode.Episode) {
 				replace(e.Cameras[0], 0, episode.Frame{Encoding: "16UC1", Data: []byte{1, 2}})
 			},
-			want: `images of encoding "16UC1" are not from a colour camera; leave the camera out`,
+			want: "camera_0: frame 0: invalid image size 0×0",
 		},
 		{
 			name: "no numbers", align: align.Options{Partial: true}, change: func(e *episode.Episode) { e.Arms = nil },

@@ -1,6 +1,7 @@
 package lerobot
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"tapedeck/codec"
 	"tapedeck/codec/episode"
 	"tapedeck/codec/internal/ffmpeg"
 )
@@ -21,10 +23,13 @@ func accepts(e *ffmpeg.Encoder, p *picture) error {
 	return nil
 }
 
-// chooseEncoder returns the best encoder that ffmpeg has, or the wanted one.
-func chooseEncoder(program, wanted string) (*ffmpeg.Encoder, error) {
-	return ffmpeg.Choose(program, wanted, []string{"libsvtav1", "libx264"}, "store images in the tables")
+// chooseEncoder returns the first of preferred encoders that ffmpeg has, or the wanted one.
+func chooseEncoder(program, wanted string, preferred ...string) (*ffmpeg.Encoder, error) {
+	return ffmpeg.Choose(program, wanted, preferred, "store images in the tables")
 }
+
+// groupSize is the distance of frames that do not depend on others.
+const groupSize = 2
 
 // video is a video file of several episodes.
 type video struct {
@@ -50,8 +55,9 @@ func createVideo(path string, o *Options, e *ffmpeg.Encoder, fps int) (*video, e
 }
 
 // write appends the frames of a camera in an episode.
-func (v *video) write(c *camera) error {
+func (v *video) write(c *camera, lost codec.LossCounts) error {
 	p := &c.picture
+	depths := depthCoder{topic: cmp.Or(c.camera.Topic, c.camera.Name), lost: lost}
 	rate := strconv.Itoa(v.fps)
 	arguments := []string{"-v", "error", "-nostdin"}
 	switch p.encoding {
@@ -60,18 +66,26 @@ func (v *video) write(c *camera) error {
 	case "png":
 		arguments = append(arguments, "-f", "image2pipe", "-c:v", "png")
 	default:
-		arguments = append(arguments, "-f", "rawvideo", "-pix_fmt", ffmpeg.Pixels[p.layout.Name], "-s",
+		pixels := ffmpeg.Pixels[p.layout.Name]
+		if p.Deep {
+			pixels = v.encoder.Pixels
+		}
+		arguments = append(arguments, "-f", "rawvideo", "-pix_fmt", pixels, "-s",
 			fmt.Sprintf("%dx%d", p.Width, p.Height))
 	}
-	arguments = append(arguments, "-framerate", rate, "-i", "pipe:0", "-an", "-c:v", v.encoder.Name, "-g", "2",
-		"-pix_fmt",
-		"yuv420p")
+	arguments = append(arguments, "-framerate", rate, "-i", "pipe:0", "-an", "-c:v", v.encoder.Name,
+		"-g", strconv.Itoa(groupSize), "-pix_fmt", v.encoder.Pixels)
 	arguments = append(arguments, v.encoder.Options...)
 	command := exec.Command(v.options.FFmpeg, append(arguments, "-fps_mode", "passthrough", "-f", v.encoder.Format,
 		"pipe:1")...)
 	command.Stdout = v.raw
 	err := ffmpeg.Run(command, func(pipe io.Writer) error {
-		return c.each(func(_ int, f *episode.Frame) error { return ffmpeg.WritePixels(pipe, f) })
+		return c.each(func(_ int, f *episode.Frame) error {
+			if p.Deep {
+				return depths.write(pipe, f)
+			}
+			return ffmpeg.WritePixels(pipe, f)
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", v.path, err)

@@ -21,7 +21,10 @@ const partSuffix = ".part"
 type Writer struct {
 	path, part string
 	options    Options
-	encoder    *ffmpeg.Encoder
+	encoder    *ffmpeg.Encoder            // of colours, for images that are not too small
+	encoders   map[string]*ffmpeg.Encoder // of the videos of features
+	remarks    []string
+	lost       codec.LossCounts
 	err        error // why nothing more can be written
 
 	info  info
@@ -44,13 +47,14 @@ func Create(path string, o Options) (*Writer, error) {
 		return fail(err)
 	}
 	w := &Writer{path: path, part: filepath.Clean(path) + partSuffix, options: o.withDefaults(),
-		videos: map[string]*video{}, videosAt: map[string]fileIndex{}}
+		videos: map[string]*video{}, videosAt: map[string]fileIndex{}, encoders: map[string]*ffmpeg.Encoder{},
+		lost: codec.LossCounts{}}
 	if _, err := os.Lstat(path); err == nil && !o.Overwrite {
 		return fail(fmt.Errorf("%w; name another output or use --overwrite", fs.ErrExist))
 	}
 	if o.Video {
 		var err error
-		if w.encoder, err = chooseEncoder(w.options.FFmpeg, o.Codec); err != nil {
+		if w.encoder, err = chooseEncoder(w.options.FFmpeg, o.Codec, "libsvtav1", "libx264"); err != nil {
 			return fail(err)
 		}
 	}
@@ -78,6 +82,12 @@ func Create(path string, o Options) (*Writer, error) {
 
 // Episodes returns the number of episodes and rows written so far.
 func (w *Writer) Episodes() (episodes, rows int) { return len(w.rows), w.info.TotalFrames }
+
+// Notes returns remarks on what was written.
+func (w *Writer) Notes() []string { return w.remarks }
+
+// Losses implements codec.Lossy: what videos do not keep of depths.
+func (w *Writer) Losses() []codec.Loss { return w.lost.Losses() }
 
 // Write appends an episode that was aligned on a fixed timeline. After an error that does not wrap ErrBroken, other
 // episodes can be written.

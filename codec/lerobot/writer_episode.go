@@ -154,7 +154,16 @@ func (w *Writer) numbers(t *prepared, row *episodeRow, task int) error {
 func (w *Writer) pictures(c *camera, _ *episodeRow) error {
 	return c.each(func(i int, f *episode.Frame) error {
 		data, extension := f.Data, map[string]string{"jpeg": "jpg", "png": "png"}[f.Encoding]
-		if extension == "" || c.picture.Gray {
+		if c.picture.Deep {
+			mm, err := millimeters(nil, f)
+			if err == nil {
+				data, err = encodeTIFF(&mm)
+			}
+			if err != nil {
+				return err
+			}
+			extension = "tiff"
+		} else if extension == "" || c.picture.Gray {
 			m, err := f.Decode()
 			if err != nil {
 				return err
@@ -184,13 +193,13 @@ func (w *Writer) video(c *camera, row *episodeRow) error {
 		if err != nil {
 			return err
 		}
-		if v, err = createVideo(path, &w.options, w.encoder, int(w.info.FPS)); err != nil {
+		if v, err = createVideo(path, &w.options, w.encoders[c.feature], int(w.info.FPS)); err != nil {
 			return err
 		}
 		w.videos[c.feature] = v
 	}
 	place := videoPlace{fileIndex: w.videosAt[c.feature], from: float64(v.frames) / w.info.FPS}
-	if err := v.write(c); err != nil {
+	if err := v.write(c, w.lost); err != nil {
 		return err
 	}
 	place.to = float64(v.frames) / w.info.FPS

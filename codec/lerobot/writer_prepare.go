@@ -3,9 +3,12 @@ package lerobot
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 
 	"tapedeck/codec/episode"
+	"tapedeck/codec/internal/ffmpeg"
 )
 
 // prepared is an episode, or a part of one without gaps, ready to be written.
@@ -44,17 +47,12 @@ func (w *Writer) prepare(r *episode.Rows, vectors []*vector, s span) (*prepared,
 	if err := w.same(t); err != nil {
 		return nil, err
 	}
-	err := survey(t.cameras, func(key string) (width, height int) {
-		if f := w.info.Features.get(key); f != nil {
-			return f.Shape[1], f.Shape[0]
-		}
-		return 0, 0
-	})
-	if err != nil || !w.options.Video {
+	if err := survey(t.cameras, w.info.Features.get); err != nil || !w.options.Video {
 		return t, err
 	}
 	for _, c := range t.cameras {
-		if err := accepts(w.encoder, &c.picture); err != nil {
+		var err error
+		if c.encoder, err = w.encoderFor(c); err != nil {
 			return nil, fmt.Errorf("%s: %w", c.camera.Name, err)
 		}
 	}
@@ -114,20 +112,71 @@ func (w *Writer) begin(fps int, t *prepared) {
 		w.notes.Columns[v.feature.key] = v.columns
 	}
 	for _, c := range t.cameras {
-		f := &feature{key: c.feature, DType: "image", Shape: []int{c.picture.Height, c.picture.Width, 3},
-			Names: []any{"height", "width", "channels"}}
-		if w.options.Video {
-			f.DType = "video"
-			f.Info = map[string]any{
-				"video.height": c.picture.Height, "video.width": c.picture.Width, "video.codec": w.encoder.Codec,
-				"video.pix_fmt": "yuv420p",
-				"video.fps":     fps, "video.channels": 3, "has_audio": false, "is_depth_map": false,
-			}
-		}
-		w.info.Features = append(w.info.Features, f)
+		w.info.Features = append(w.info.Features, w.imageFeature(c, fps))
 		w.notes.Cameras[c.feature] = c.camera.Name
 	}
 	for _, s := range standard {
 		w.info.Features = append(w.info.Features, &feature{key: s.key, DType: s.dtype, Shape: []int{1}})
 	}
+}
+
+// encoderFor returns the encoder of a camera's video. Images that are too small for the best one have another, unless
+// the options name one.
+func (w *Writer) encoderFor(c *camera) (*ffmpeg.Encoder, error) {
+	if e := w.encoders[c.feature]; e != nil {
+		return e, nil
+	}
+	if c.picture.Deep {
+		e, err := chooseEncoder(w.options.FFmpeg, "", "libx265")
+		if err != nil {
+			return nil, err
+		}
+		return e, accepts(e, &c.picture)
+	}
+	err := accepts(w.encoder, &c.picture)
+	if err != nil && w.options.Codec == "" {
+		if e, none := chooseEncoder(w.options.FFmpeg, "", "libx264"); none == nil && accepts(e, &c.picture) == nil {
+			return e, nil
+		}
+	}
+	return w.encoder, err
+}
+
+// imageFeature returns the feature of a camera.
+func (w *Writer) imageFeature(c *camera, fps int) *feature {
+	p, channels := &c.picture, 3
+	info := map[string]any{"is_depth_map": p.Deep}
+	if p.Deep {
+		channels, info["depth_unit"] = 1, "mm"
+	}
+	f := &feature{key: c.feature, DType: "image", Shape: []int{p.Height, p.Width, channels},
+		Names: []any{"height", "width", "channels"}, Info: info}
+	if !w.options.Video {
+		return f
+	}
+	e := c.encoder
+	w.encoders[c.feature] = e
+	f.DType = "video"
+	maps.Copy(info, map[string]any{
+		"video.height": p.Height, "video.width": p.Width, "video.codec": e.Codec, "video.pix_fmt": e.Pixels,
+		"video.fps": fps, "video.channels": channels, "video.g": groupSize, "video.fast_decode": 0,
+		"video.extra_options": map[string]any{}, "has_audio": false,
+	})
+	if q := usualQuantizer; p.Deep {
+		maps.Copy(info, map[string]any{"video.depth_min": q.min, "video.depth_max": q.max, "video.shift": q.shift,
+			"video.use_log": q.log, "video.extra_options": map[string]any{"x265-params": "lossless=1"}})
+		return f
+	}
+	for _, name := range []string{"crf", "preset"} {
+		if n, err := strconv.Atoi(e.Option("-" + name)); err == nil {
+			info["video."+name] = n
+		} else {
+			info["video."+name] = e.Option("-" + name)
+		}
+	}
+	if e != w.encoder {
+		w.remarks = append(w.remarks, fmt.Sprintf("%s: %d×%d pixels are too small for %s, %s makes the video",
+			c.camera.Name, p.Width, p.Height, w.encoder.Name, e.Name))
+	}
+	return f
 }

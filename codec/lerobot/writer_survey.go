@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"tapedeck/codec/episode"
+	"tapedeck/codec/internal/ffmpeg"
 	"tapedeck/codec/pixel"
 )
 
@@ -17,16 +18,18 @@ type camera struct {
 	frames  []int // of each row; -1 is none
 	picture picture
 	stats   *stats
-	black   episode.Frame // for rows without a frame
+	encoder *ffmpeg.Encoder // of its video
+	black   episode.Frame   // for rows without a frame
 }
 
-// survey reads all frames, so that errors occur before anything is written.
-func survey(cameras []*camera, size func(feature string) (width, height int)) error {
+// survey reads all frames, so that errors occur before anything is written. like returns the feature of a camera in
+// the episodes before, nil if there are none.
+func survey(cameras []*camera, like func(feature string) *feature) error {
 	errs := make([]error, len(cameras))
 	var group sync.WaitGroup
 	for i, c := range cameras {
 		group.Go(func() {
-			if err := c.survey(size(c.feature)); err != nil {
+			if err := c.survey(like(c.feature)); err != nil {
 				errs[i] = fmt.Errorf("%s: %w", c.camera.Name, err)
 			}
 		})
@@ -35,10 +38,16 @@ func survey(cameras []*camera, size func(feature string) (width, height int)) er
 	return errors.Join(errs...)
 }
 
-// survey reads all frames, which must have a size; 0 by 0 is that of the first one.
-func (c *camera) survey(width, height int) error {
+// survey reads all frames, which must be like those of a feature, or like the first one if that is nil.
+func (c *camera) survey(like *feature) error {
+	var width, height int
+	var deep bool
+	if like != nil {
+		width, height, deep = like.Shape[1], like.Shape[0], like.isDepth()
+	}
 	wanted := sampled(len(c.frames))
-	var counted histogram
+	counted, depths := new(histogram), new(depthHistogram)
+	var mm []byte
 	black, known := 0, false
 	err := c.camera.EachFrame(c.frames, func(row int, f *episode.Frame) error {
 		n := 0 // how often the frame counts
@@ -54,12 +63,16 @@ func (c *camera) survey(width, height int) error {
 			return fmt.Errorf("frame %d: %w", c.frames[row], err)
 		}
 		if width == 0 {
-			width, height = p.Width, p.Height
+			width, height, deep = p.Width, p.Height, p.Deep
 		}
 		if p.Width != width || p.Height != height {
 			return fmt.Errorf("frame %d has %d×%d pixels, others have %d×%d: all images of a feature must have one "+
 				"size",
 				c.frames[row], p.Width, p.Height, width, height)
+		}
+		if p.Deep != deep {
+			return fmt.Errorf("frame %d is of encoding %s: all images of a feature must be colours, or all depths",
+				c.frames[row], f.Encoding)
 		}
 		if !known {
 			c.picture, known = p, true
@@ -69,6 +82,16 @@ func (c *camera) survey(width, height int) error {
 				c.picture.encoding)
 		}
 		if n == 0 {
+			return nil
+		}
+		if p.Deep {
+			m, err := millimeters(mm[:0], f)
+			if err != nil {
+				return fmt.Errorf("frame %d: %w", c.frames[row], err)
+			}
+			for mm = m.Data; n > 0; n-- {
+				depths.count(&m, every(p.Width, p.Height))
+			}
 			return nil
 		}
 		m, err := f.Decode()
@@ -86,24 +109,35 @@ func (c *camera) survey(width, height int) error {
 	if width == 0 {
 		return errors.New("no row has a frame of it")
 	}
-	c.stats = c.statistics(&counted, black, width, height)
 	if !known {
 		c.picture = picture{encoding: "png", Config: pixel.Config{Width: width, Height: height}}
+		if deep {
+			c.picture.encoding, c.picture.layout, c.picture.Deep = mmEncoding, pixel.Lookup(mmEncoding), true
+		}
 	}
+	c.statistics(counted, depths, black)
 	if slices.Contains(c.frames, -1) {
 		return c.paintBlack()
 	}
 	return nil
 }
 
-// statistics returns the statistics of a histogram and of a number of black images.
-func (c *camera) statistics(h *histogram, black, width, height int) *stats {
+// statistics sets the statistics from a histogram of colours or depths, and a number of black images.
+func (c *camera) statistics(colours *histogram, depths *depthHistogram, black int) {
+	width, height := c.picture.Width, c.picture.Height
 	step := every(width, height)
 	pixels := int64((width+step-1)/step) * int64((height+step-1)/step) * int64(black)
-	for colour := range h {
-		h[colour][0] += pixels
+	count := len(sampled(len(c.frames)))
+	if c.picture.Deep {
+		depths[0] += pixels
+		c.stats = newStats(count, true)
+		c.stats.add(upTo(len(depths)), depths[:], 1)
+		return
 	}
-	return h.stats(len(sampled(len(c.frames))))
+	for colour := range colours {
+		colours[colour][0] += pixels
+	}
+	c.stats = colours.stats(count)
 }
 
 // paintBlack makes the image of rows without a frame, in the encoding of the others.

@@ -22,12 +22,22 @@ type Encoder struct {
 	Format  string   // of its output without times, so that outputs can be concatenated
 	Options []string // without frames that depend on later ones
 	Least   int      // minimal width and height
+	Pixels  string   // its pixel format
 }
 
 // encoders are the supported encoders.
 var encoders = []Encoder{
-	{"libsvtav1", "av1", "obu", []string{"-crf", "30", "-preset", "12"}, 64},
-	{"libx264", "h264", "h264", []string{"-crf", "23", "-preset", "veryfast", "-bf", "0"}, 2},
+	{"libsvtav1", "av1", "obu", []string{"-crf", "30", "-preset", "12"}, 64, "yuv420p"},
+	{"libx264", "h264", "h264", []string{"-crf", "23", "-preset", "veryfast", "-bf", "0"}, 2, "yuv420p"},
+	{"libx265", "hevc", "hevc", []string{"-x265-params", "lossless=1:bframes=0:log-level=error"}, 16, "gray12le"},
+}
+
+// Option returns the value of an option, "" if it is not set.
+func (e *Encoder) Option(name string) string {
+	if i := slices.Index(e.Options, name); i >= 0 {
+		return e.Options[i+1]
+	}
+	return ""
 }
 
 // Choose returns the first of preferred encoders that the program ffmpeg has, or the wanted one. instead is what to do
@@ -50,7 +60,7 @@ func Choose(ffmpeg, wanted string, preferred []string, instead string) (*Encoder
 	if wanted != "" {
 		return nil, fmt.Errorf("codec %q: want %s, if %s has them", wanted, strings.Join(preferred, " or "), ffmpeg)
 	}
-	return nil, fmt.Errorf("%s has neither %s: install another build, or %s", ffmpeg, strings.Join(preferred, " nor "),
+	return nil, fmt.Errorf("%s does not have %s: install another build, or %s", ffmpeg, strings.Join(preferred, " or "),
 		instead)
 }
 

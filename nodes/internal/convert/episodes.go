@@ -159,6 +159,9 @@ func (w *episodeJob) run(ctx context.Context, out *output) error {
 	}
 	w.target, w.result.Episodes = target, make([]Episode, len(tasks))
 	err = w.writeAll(ctx, tasks)
+	if lossy, ok := target.(codec.Lossy); ok {
+		w.lost.addAll(lossy.Losses())
+	}
 	if err == nil {
 		err = w.refuse()
 	}
@@ -167,6 +170,11 @@ func (w *episodeJob) run(ctx context.Context, out *output) error {
 		return err
 	}
 	w.result.Losses = w.lost
+	if noted, ok := target.(interface{ Notes() []string }); ok {
+		for _, note := range noted.Notes() {
+			w.warn(note)
+		}
+	}
 	return target.Close()
 }
 

@@ -2,10 +2,14 @@ package convert
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"image/color"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -249,6 +253,103 @@ func TestLossesOfEpisodes(t *testing.T) {
 			entries, err := os.ReadDir(folder)
 			require.NoError(t, err)
 			require.Len(t, entries, 1)
+		})
+	}
+}
+
+// depths are in mm: unknown at first, then within 10 m, and one beyond that.
+func depths(i int) []uint16 {
+	list := make([]uint16, 64*48)
+	for k := range list {
+		list[k] = uint16(3*k + 10*i)
+	}
+	list[0], list[63] = 0, 10_500
+	return list
+}
+
+// depthRecording writes a recording of a camera of depths in an encoding, and of an arm.
+func depthRecording(t *testing.T, encoding string) string {
+	image, joints := channel(t, "/camera_0/image_raw", "sensor_msgs/msg/Image"),
+		channel(t, "/arm_0/joint_states", "sensor_msgs/msg/JointState")
+	var all []codec.Message
+	for i := range 10 {
+		now := int64(1_000_000_000_000 + 100_000_000*i)
+		m := &sensor_msgs.Image{Width: 64, Height: 48, Step: 128, Encoding: encoding}
+		for _, mm := range depths(i) {
+			if encoding == "32FC1" {
+				m.Step = 256
+				m.Data = binary.LittleEndian.AppendUint32(m.Data, math.Float32bits(float32(mm)/1000))
+			} else {
+				m.Data = binary.LittleEndian.AppendUint16(m.Data, mm)
+			}
+		}
+		all = append(all, codec.Message{Channel: image, LogTime: now, Data: payload(t, m)},
+			codec.Message{Channel: joints, LogTime: now, Data: payload(t, &sensor_msgs.JointState{
+				Name: []string{"a"}, Position: []float64{float64(i)}})})
+	}
+	return write(t, "depth.mcap", all...)
+}
+
+// Depths go through every format of episodes and come back in mm, from videos within a step of LeRobot's codes.
+func TestDepthCameras(t *testing.T) {
+	for name, c := range map[string]struct {
+		encoding string
+		to       []string
+	}{
+		"session":          {"16UC1", []string{"session"}},
+		"meters":           {"32FC1", []string{"session", "lerobot"}},
+		"hdf5":             {"16UC1", []string{"session", "hdf5", "session"}},
+		"tables":           {"16UC1", []string{"lerobot", "session", "hdf5"}},
+		"video to session": {"16UC1", []string{"session", "video", "session"}},
+		"video to hdf5":    {"32FC1", []string{"video", "hdf5"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			video := slices.Contains(c.to, "video")
+			if _, err := exec.LookPath("ffmpeg"); err != nil && video {
+				t.Skip("ffmpeg is not installed (Debian: ffmpeg); videos are not tested")
+			}
+			in := depthRecording(t, c.encoding)
+			for _, to := range c.to {
+				o := DefaultOptions()
+				o.To, o.Video = to, to == "video"
+				if o.Video {
+					o.To, o.VideoCodec = "lerobot", "libx264"
+				}
+				out := filepath.Join(t.TempDir(), to)
+				if to == "hdf5" {
+					out += ".hdf5" // one file
+				}
+				r, _, err := do(t, out, o, in)
+				require.NoError(t, err)
+				if o.Video {
+					require.Contains(t, texts(r.Losses), "unknown depths, which are 10 mm in videos of LeRobot")
+					require.Contains(t, texts(r.Losses), "depths beyond 10 m, which are 10 m in videos of LeRobot")
+					o.Strict = true
+					_, _, err = do(t, out+"_strict", o, in)
+					require.ErrorContains(t, err, "it would lose depths beyond 10 m")
+				}
+				in = out
+			}
+			e := episodesOf(t, in)[0]
+			frames, err := e.Cameras[0].Open()
+			require.NoError(t, err)
+			defer frames.Close()
+			require.Len(t, e.Cameras[0].Stamps, 10)
+			for i := range 10 {
+				f, err := frames.Frame(i)
+				require.NoError(t, err)
+				m, err := f.Decode()
+				require.NoError(t, err)
+				for k, want := range depths(i) {
+					got := m.At(k%64, k/64).(color.Gray16).Y
+					switch {
+					case !video || want == 0:
+						require.Equal(t, want, got)
+					case want > 10:
+						require.InDelta(t, min(want, 10_000), got, 3)
+					}
+				}
+			}
 		})
 	}
 }

@@ -26,7 +26,7 @@ type Episodes struct {
 	New func(o *Options, path string, file, single bool, layout *episode.Layout) (EpisodeWriter, error)
 }
 
-// EpisodeWriter writes episodes.
+// EpisodeWriter writes episodes. It may be codec.Lossy, and have remarks on what it wrote with Notes() []string.
 type EpisodeWriter interface {
 	// Write writes the index-th episode. It returns the report of aligning it, nil if it was not aligned.
 	Write(index int, e *episode.Episode, o align.Options) (*align.Report, error)
@@ -115,7 +115,7 @@ func (t *sessions) Abort()         {}
 
 // dataset is one of LeRobot with all episodes.
 type dataset struct {
-	w      *lerobot.Writer
+	*lerobot.Writer
 	layout *episode.Layout
 }
 
@@ -124,9 +124,7 @@ func (t *dataset) Write(_ int, e *episode.Episode, o align.Options) (*align.Repo
 	if err != nil {
 		return nil, err
 	}
-	return &rows.Report, t.w.Write(rows)
+	return &rows.Report, t.Writer.Write(rows)
 }
 
 func (t *dataset) Parallel() bool { return false }
-func (t *dataset) Close() error   { return t.w.Close() }
-func (t *dataset) Abort()         { t.w.Abort() }

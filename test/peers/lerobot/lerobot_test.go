@@ -4,6 +4,8 @@ package lerobot
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -40,6 +42,19 @@ func (frames) Frame(i int) (episode.Frame, error) {
 
 func (frames) Close() error { return nil }
 
+// depths makes an image of 16 bits for each number, in mm.
+type depths struct{}
+
+func (depths) Frame(i int) (episode.Frame, error) {
+	f := episode.Frame{Encoding: "16UC1", Width: 96, Height: 64, Step: 2 * 96}
+	for k := range 96 * 64 {
+		f.Data = binary.LittleEndian.AppendUint16(f.Data, uint16(20+k+i))
+	}
+	return f, nil
+}
+
+func (depths) Close() error { return nil }
+
 const fps = 30
 
 // take returns n rows.
@@ -55,7 +70,9 @@ func take(t *testing.T, task string, start int64, n int) *episode.Rows {
 		joint.Values = append(joint.Values, float64(i)/4, -float64(i)/8)
 	}
 	camera.Stamps = joint.Stamps
-	e.Arms, e.Cameras = []*episode.Arm{{Name: "arm_0", Joint: joint}}, []*episode.Camera{camera}
+	depth := &episode.Camera{Track: align.Track{Name: "depth", Stamps: joint.Stamps},
+		Open: func() (episode.Frames, error) { return depths{}, nil }}
+	e.Arms, e.Cameras = []*episode.Arm{{Name: "arm_0", Joint: joint}}, []*episode.Camera{camera, depth}
 	r, err := episode.Align(e, align.Options{Timeline: "fixed:" + strconv.Itoa(fps)})
 	require.NoError(t, err)
 	require.Len(t, r.Stamps, n)
@@ -117,6 +134,11 @@ func TestHyparquet(t *testing.T) {
 			sum := sha256.Sum256(f.Data)
 			picture := row["observation.images.front"].(map[string]any)
 			require.Equal(t, hex.EncodeToString(sum[:]), picture["bytes"])
+			if index%5 == 0 {
+				f, err := depths{}.Frame(i)
+				require.NoError(t, err)
+				require.Equal(t, f.Data, tiff(t, row["observation.images.depth"].(map[string]any)["bytes"]))
+			}
 			index++
 		}
 	}
@@ -138,6 +160,22 @@ func TestHyparquet(t *testing.T) {
 	colours := last["stats/observation.images.front/mean"].([]any)
 	require.Len(t, colours, 3)
 	require.InDelta(t, 27.5/255, colours[0].([]any)[0].([]any)[0], 0.01)
+	require.Equal(t, []any{[]any{[]any{20. + 96*64 - 1 + 11}}}, last["stats/observation.images.depth/max"])
+}
+
+// tiff returns the pixels of a TIFF in base64, as ffmpeg decodes it.
+func tiff(t *testing.T, text any) []byte {
+	data, err := base64.StdEncoding.DecodeString(text.(string))
+	require.NoError(t, err)
+	if _, err := exec.LookPath("ffmpeg"); err != nil {
+		t.Skip("ffmpeg is not installed (Debian: ffmpeg); TIFFs of depths are not looked at")
+	}
+	file := filepath.Join(t.TempDir(), "depth.tiff")
+	require.NoError(t, os.WriteFile(file, data, 0o666))
+	pixels, err := exec.Command("ffmpeg", "-v", "error", "-i", file, "-f", "rawvideo", "-pix_fmt", "gray16le",
+		"-").Output()
+	require.NoError(t, err)
+	return pixels
 }
 
 func TestFFprobe(t *testing.T) {
@@ -166,6 +204,18 @@ func TestFFprobe(t *testing.T) {
 	require.Equal(t, "30/1", video.Streams[0]["r_frame_rate"])
 	require.Equal(t, "yuv420p", video.Streams[0]["pix_fmt"])
 	require.EqualValues(t, 96, video.Streams[0]["width"])
+
+	// LeRobot decodes depths by this formula.
+	codes, err := exec.Command("ffmpeg", "-v", "error", "-i",
+		filepath.Join(path, "videos/observation.images.depth/chunk-000/file-000.mp4"), "-f", "rawvideo", "-pix_fmt",
+		"gray12le", "-").Output()
+	require.NoError(t, err)
+	require.Len(t, codes, 27*96*64*2)
+	low, high := math.Log(0.01+3.5), math.Log(10+3.5)
+	for k := range 96 * 64 {
+		code := float64(binary.LittleEndian.Uint16(codes[2*(96*64*19+k):]))
+		require.InDelta(t, 20+k+19, 1000*(math.Exp(low+(high-low)*code/4095)-3.5), 4.4/2)
+	}
 
 	entries, err := os.ReadDir(filepath.Join(path, "videos/observation.images.front/chunk-000"))
 	require.NoError(t, err)

@@ -11,6 +11,9 @@ const path = require("node:path");
 const modules = createRequire(path.join(process.cwd(), "package.json"));
 
 const plain = (key, value) => {
+  if (value instanceof Uint8Array && value[0] === 0x49 && value[1] === 0x49 && value[2] === 42) { // a TIFF
+    return Buffer.from(value).toString("base64");
+  }
   if (value instanceof Uint8Array) {
     return createHash("sha256").update(value).digest("hex");
   }
