@@ -35,7 +35,7 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 	}
 	format := o.To
 	if format == "" && (len(paths) == 1 || !named(paths[1])) {
-		format = in.info.Format
+		format = known.Saved(in.info.Format)
 	}
 	path := recoveredName(in.path, format)
 	if len(paths) > 1 {

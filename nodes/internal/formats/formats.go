@@ -16,6 +16,7 @@ import (
 	"tapedeck/codec/rosbag"
 	"tapedeck/codec/rosbag2"
 	"tapedeck/codec/session"
+	"tapedeck/codec/ulog"
 )
 
 // Format is what nodes know of a format.
@@ -64,6 +65,7 @@ func PureGo() List {
 			Reindex: rosbag2.Reindex},
 		{Format: session.Format, Live: &Live{Storage: "session", Robot: recordSessions},
 			Episodes: &Episodes{New: newSessions}},
+		{Format: ulog.Format},
 	}
 }
 
@@ -108,3 +110,13 @@ func (f Format) Configured(o *Options) (Format, error) {
 
 // Writes reports whether recordings of a format can be written.
 func (f *Format) Writes() bool { return f.Create != nil || f.Episodes != nil }
+
+// Saved returns the format in which recordings of a format are copied: the same, or MCAP if it can only be read.
+func (l List) Saved(name string) string {
+	for _, f := range l {
+		if f.Name == name && f.Writes() {
+			return name
+		}
+	}
+	return mcap.Format.Name
+}

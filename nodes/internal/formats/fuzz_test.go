@@ -12,6 +12,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/test/samples"
+	"tapedeck/test/samples/generate"
 )
 
 // Whatever a file of any format holds: it is opened, described and read to an end, as it is and as ROS 2, with what is
@@ -36,6 +37,11 @@ func FuzzSQLite(f *testing.F) {
 
 func FuzzCARLA(f *testing.F) {
 	fuzz(f, "x.log", "carla/*.log")
+}
+
+func FuzzULog(f *testing.F) {
+	f.Add(generate.Flight())
+	fuzz(f, "x.ulg", "ulog/*.ulg")
 }
 
 // longestSeed is how much of a sample is tried.

@@ -13,6 +13,7 @@ import (
 	"tapedeck/codec/record"
 	"tapedeck/codec/rosbag"
 	"tapedeck/codec/rosbag2"
+	"tapedeck/codec/ulog"
 	"tapedeck/nodes/internal/human"
 )
 
@@ -51,8 +52,22 @@ func Details(info *codec.Info) []Detail {
 			list = append(list, Detail{"ROS:", human.Printable(e.ROSDistro)})
 		}
 		return list
+	case ulog.Details:
+		return ulogDetails(e)
 	}
 	return nil
+}
+
+func ulogDetails(e ulog.Details) []Detail {
+	list := []Detail{{"PX4:", human.OrDash(strings.Join(strings.Fields(human.Printable(e.System+" "+e.Hardware+" "+
+		e.Software)), " "))}}
+	if !e.UTC {
+		list = append(list, Detail{"Times:", "since boot; the log has no time of GPS"})
+	}
+	if e.Dropouts > 0 {
+		list = append(list, Detail{"Dropouts:", fmt.Sprintf("%d, %.3f s", e.Dropouts, e.DropoutTime)})
+	}
+	return append(list, Detail{"Parameters:", fmt.Sprintf("%d, %s", e.Parameters, human.Count(e.Changes, "change"))})
 }
 
 // IsDetail reports whether Details has what metadata of this name say.

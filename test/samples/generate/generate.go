@@ -12,6 +12,8 @@
 //	rosbag2/ others                                                  real only
 //	session/easyteleop_reference/hdf5                                by h5py
 //	session/easyteleop_reference/temp                                by our writer
+//	ulog/flight.ulg                                                  by hand
+//	ulog/ others                                                     real only
 //
 // What tests expect of one real file is in those tests, which use package samples alone.
 package generate
@@ -53,6 +55,8 @@ var generators = map[string]func(path string) error{
 	reference + "hdf5/20261121_082214.hdf5": easyTeleop,
 	reference + "temp":                      sessions,
 	reference + "temp/20261121_082214":      teleoperation,
+
+	"ulog/flight.ulg": ulog,
 }
 
 // Path returns the path of a real recording, or else of one that it generates, if it can. Otherwise it skips the test.

@@ -13,7 +13,7 @@ func TestList(t *testing.T) {
 	for _, f := range List() {
 		names = append(names, f.Name)
 	}
-	require.Equal(t, []string{"carla", "hdf5", "lerobot", "mcap", "record", "bag", "rosbag2", "session"}, names)
+	require.Equal(t, []string{"carla", "hdf5", "lerobot", "mcap", "record", "bag", "rosbag2", "session", "ulog"}, names)
 }
 
 // TestRecorderWithoutHDF5 looks at all that the recorder imports.

@@ -1,0 +1,367 @@
+package ulog
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tapedeck/codec"
+	"tapedeck/msgs/rosidl"
+)
+
+const (
+	maxStruct = 1<<16 - 1 // bytes: a message has no more
+	maxDepth  = 16        // of formats in formats
+	// maxCopies bounds the copies of all topics of a log, of which some 5000 are usual.
+	maxCopies  = 1 << 20
+	maxSchemas = 64 << 20 // bytes of the definitions of all topics of a log
+)
+
+// basicTypes are ULog's types: their names in ROS 2 and their sizes.
+var basicTypes = map[string]struct {
+	name string
+	size int
+}{
+	"int8_t": {"int8", 1}, "uint8_t": {"uint8", 1}, "int16_t": {"int16", 2}, "uint16_t": {"uint16", 2},
+	"int32_t": {"int32", 4}, "uint32_t": {"uint32", 4}, "int64_t": {"int64", 8}, "uint64_t": {"uint64", 8},
+	"float": {"float32", 4}, "double": {"float64", 8}, "bool": {"bool", 1}, "char": {"char", 1},
+}
+
+// field is a field of a format: of a basic type, or of another format.
+type field struct {
+	name, kind string
+	count      int // of an array; 0: none
+}
+
+func (f *field) isPadding() bool { return strings.HasPrefix(f.name, "_padding") }
+
+// isName reports whether s can be the name of a format or, without slashes and dashes, of a field.
+func isName(s string, more string) bool {
+	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"+more) == ""
+}
+
+// parseField parses "uint8_t[4] name".
+func parseField(text string) (f field, err error) {
+	kind, name, ok := strings.Cut(text, " ")
+	if inner, array := strings.CutSuffix(kind, "]"); array {
+		var count string
+		kind, count, _ = strings.Cut(inner, "[")
+		if f.count, err = strconv.Atoi(count); err != nil || f.count < 1 || f.count > maxStruct {
+			return f, fmt.Errorf("%q is no field: want an array of 1 to %d elements", text, maxStruct)
+		}
+	}
+	if f.kind, f.name = kind, name; !ok || !isName(kind, "-/") || !isName(name, "") {
+		return f, fmt.Errorf("%q is no field", text)
+	}
+	return f, nil
+}
+
+// parseFormat parses "name:type field;type field;".
+func parseFormat(text string) (name string, fields []field, err error) {
+	name, list, ok := strings.Cut(text, ":")
+	if _, basic := basicTypes[name]; !ok || basic || !isName(name, "-/") {
+		return "", nil, fmt.Errorf("%.60q is no format", text)
+	}
+	for part := range strings.SplitSeq(strings.TrimSuffix(list, ";"), ";") {
+		f, err := parseField(part)
+		if err != nil {
+			return "", nil, fmt.Errorf("format %s: %w", name, err)
+		}
+		fields = append(fields, f)
+	}
+	return name, fields, nil
+}
+
+// node is a format with its nested formats.
+type node struct {
+	format string
+	fields []placed
+	size   int
+}
+
+// placed is a field in the bytes of a message.
+type placed struct {
+	field
+	offset int
+	size   int   // of an element
+	node   *node // of a nested format
+}
+
+// ros returns the field's type in ROS 2; name is that of its nested type.
+func (p *placed) ros(name string) string {
+	if p.node == nil {
+		name = basicTypes[p.kind].name
+	}
+	if p.count > 0 {
+		name += "[" + strconv.Itoa(p.count) + "]"
+	}
+	return name
+}
+
+// formats are the formats of a log by name.
+type formats map[string][]field
+
+func (f formats) node(name string, depth int) (*node, error) {
+	fields, ok := f[name]
+	if !ok {
+		return nil, fmt.Errorf("the log does not define the format %q", name)
+	}
+	if depth == maxDepth {
+		return nil, fmt.Errorf("format %q is nested too deeply", name)
+	}
+	n := &node{format: name}
+	for _, one := range fields {
+		p := placed{field: one, offset: n.size, size: basicTypes[one.kind].size}
+		if p.size == 0 {
+			var err error
+			if p.node, err = f.node(one.kind, depth+1); err != nil {
+				return nil, err
+			}
+			p.size = p.node.size
+		}
+		if n.size += p.size * max(1, p.count); n.size > maxStruct {
+			return nil, fmt.Errorf("format %q is larger than a message", name)
+		}
+		n.fields = append(n.fields, p)
+	}
+	return n, nil
+}
+
+// find returns the field of a name; nil if there is none of that type.
+func (n *node) find(name, kind string) *placed {
+	i := slices.IndexFunc(n.fields, func(p placed) bool { return p.name == name && p.kind == kind && p.count == 0 })
+	if i < 0 {
+		return nil
+	}
+	return &n.fields[i]
+}
+
+// visible returns the fields without padding.
+func (n *node) visible() []placed {
+	return slices.DeleteFunc(slices.Clone(n.fields), func(p placed) bool { return p.isPadding() })
+}
+
+// plan is how messages of a format become those of ROS 2.
+type plan struct {
+	typeName       string
+	schema         string
+	hash           string
+	least, most    int // bytes of a message: padding at the end may be missing
+	size           int // bytes of the payload
+	copies         []copied
+	stamp          int // offset of the timestamp; -1: none
+	utc, utcMoment int // offsets of the UTC time of a GPS receiver, and of its moment; -1: none
+	fix            int // offset of the kind of fix; -1: none
+}
+
+// copied are bytes that are copied.
+type copied struct{ from, to, size int }
+
+// planner makes the plans of a log.
+type planner struct {
+	formats formats
+	plans   map[string]*plan
+	copies  int // of all plans
+	schemas int // bytes of all
+}
+
+// plan returns the plan for a topic, which has a format of its name.
+func (p *planner) plan(topic string) (*plan, error) {
+	if known := p.plans[topic]; known != nil {
+		return known, nil
+	}
+	root, err := p.formats.node(topic, 0)
+	if err != nil {
+		return nil, err
+	}
+	made := &plan{least: root.size, most: root.size, stamp: -1, utc: -1, utcMoment: -1, fix: -1}
+	for i := len(root.fields) - 1; i >= 0 && root.fields[i].isPadding(); i-- {
+		made.least = root.fields[i].offset
+	}
+	for _, f := range []struct {
+		name, kind string
+		to         *int
+	}{{"timestamp", "uint64_t", &made.stamp}, {"time_utc_usec", "uint64_t", &made.utc},
+		{"timestamp_time_relative", "int32_t", &made.utcMoment}, {"fix_type", "uint8_t", &made.fix}} {
+		if found := root.find(f.name, f.kind); found != nil {
+			*f.to = found.offset
+		}
+	}
+	c := compiler{planner: p, plan: made, text: map[string]string{}, of: map[string]string{}}
+	made.size = 4
+	if err := c.compile(root, topic); err != nil {
+		return nil, err
+	}
+	if p.schemas += len(made.schema); p.schemas > maxSchemas {
+		return nil, errors.New("the definitions of all topics are too long")
+	}
+	p.plans[topic] = made
+	return made, nil
+}
+
+// compiler makes one plan.
+type compiler struct {
+	*planner
+	plan  *plan
+	order []string          // names of the nested types
+	text  map[string]string // their definitions
+	of    map[string]string // formats by the names of their types
+	err   error             // of define
+}
+
+func (c *compiler) compile(root *node, topic string) error {
+	known := px4Match(root, topic)
+	pkg := "ulog"
+	if known != nil {
+		pkg = "px4_msgs"
+	}
+	name := camelCase(topic)
+	if known != nil {
+		name = known.name
+	}
+	c.of[name] = topic
+	text := c.define(root, known)
+	if c.err != nil {
+		return c.err
+	}
+	if err := c.add(root, known, 0); err != nil {
+		return err
+	}
+	c.plan.typeName = pkg + "/msg/" + name
+	var b strings.Builder
+	b.WriteString(text)
+	for _, nested := range c.order {
+		fmt.Fprintf(&b, "%s\nMSG: %s/%s\n%s", strings.Repeat("=", 80), pkg, nested, c.text[nested])
+	}
+	c.plan.schema = b.String()
+	library, err := rosidl.ParseConcatenated(c.plan.typeName, c.plan.schema)
+	if err != nil {
+		return err
+	}
+	c.plan.hash, err = library.Hash(c.plan.typeName)
+	return err
+}
+
+// nestedName returns the name of a nested type.
+func nestedName(f *placed, known *px4Type, i int) string {
+	if known != nil {
+		return known.fields[i].kind
+	}
+	return camelCase(f.kind)
+}
+
+// ordered returns the visible fields of n, in the order of known unless that is nil.
+func ordered(n *node, known *px4Type) []placed {
+	fields := n.visible()
+	if known != nil {
+		at := func(p placed) int {
+			return slices.IndexFunc(known.fields, func(f field) bool { return f.name == p.name })
+		}
+		slices.SortFunc(fields, func(a, b placed) int { return at(a) - at(b) })
+	}
+	return fields
+}
+
+// define returns the definition of a type, and adds those of nested types to c.
+func (c *compiler) define(n *node, known *px4Type) string {
+	var b strings.Builder
+	for i, f := range ordered(n, known) {
+		nested := ""
+		if f.node != nil {
+			nested = nestedName(&f, known, i)
+			if of, ok := c.of[nested]; ok && of != f.kind {
+				c.err = fmt.Errorf("formats %q and %q would have the same name in ROS 2", of, f.kind)
+			}
+			c.of[nested] = f.kind
+			if _, ok := c.text[nested]; !ok {
+				c.text[nested] = ""
+				c.order = append(c.order, nested)
+				c.text[nested] = c.define(f.node, px4Nested(f.node, known, nested))
+			}
+		}
+		name := f.name
+		if first := name[0]; first == '_' || '0' <= first && first <= '9' {
+			name = "field" + name // ROS 2 allows no such name
+		}
+		fmt.Fprintf(&b, "%s %s\n", f.ros(nested), name)
+	}
+	if b.Len() == 0 {
+		b.WriteString("uint8 structure_needs_at_least_one_member\n")
+	}
+	return b.String()
+}
+
+// add adds the copies of a struct at an offset.
+func (c *compiler) add(n *node, known *px4Type, offset int) error {
+	fields := ordered(n, known)
+	if len(fields) == 0 {
+		c.plan.size++
+	}
+	for i, f := range fields {
+		if f.node == nil {
+			if err := c.copy(offset+f.offset, f.size, max(1, f.count)); err != nil {
+				return err
+			}
+			continue
+		}
+		nested := px4Nested(f.node, known, nestedName(&f, known, i))
+		for k := range max(1, f.count) {
+			if err := c.add(f.node, nested, offset+f.offset+k*f.size); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// copy adds the copy of n elements, aligned as in CDR: relative to the payload behind its head of 4 bytes.
+func (c *compiler) copy(from, size, n int) error {
+	p := c.plan
+	p.size += (size - (p.size-4)%size) % size
+	to := p.size
+	p.size += size * n
+	if last := len(p.copies) - 1; last >= 0 {
+		if l := &p.copies[last]; l.from+l.size == from && l.to+l.size == to {
+			l.size += size * n
+			return nil
+		}
+	}
+	if c.copies++; c.copies > maxCopies {
+		return errors.New("the formats of all topics have too many fields")
+	}
+	p.copies = append(p.copies, copied{from, to, size * n})
+	return nil
+}
+
+// convert appends the payload of a message of the plan's format.
+func (p *plan) convert(to, data []byte) []byte {
+	start := len(to)
+	to = append(to, make([]byte, p.size)...)
+	payload := to[start:]
+	payload[1] = 1 // little-endian CDR
+	for _, c := range p.copies {
+		copy(payload[c.to:c.to+c.size], data[c.from:])
+	}
+	return to
+}
+
+// time returns the timestamp of a message in µs; 0: none.
+func (p *plan) time(data []byte) uint64 {
+	if p.stamp < 0 {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(data[p.stamp:])
+}
+
+// channel returns the channel of a topic's instance.
+func (p *plan) channel(topic string, instance uint8) *codec.Channel {
+	name := namespace + strings.ReplaceAll(topic, "-", "_")
+	if instance > 0 {
+		name += "_" + strconv.Itoa(int(instance))
+	}
+	return &codec.Channel{Topic: name, Type: p.typeName, Encoding: codec.EncodingCDR, TypeHash: p.hash,
+		Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(p.schema)}}
+}

@@ -1,0 +1,104 @@
+package ulog
+
+import (
+	_ "embed"
+	"strings"
+	"sync"
+)
+
+// px4Text has the fields of the types of px4_msgs, of each of its releases from 1.13 on: "topic = Type" for each topic
+// that is not named like its type, then "Type: field; field".
+//
+//go:embed px4_msgs.txt
+var px4Text string
+
+// px4Type is one version of a type of px4_msgs.
+type px4Type struct {
+	name   string
+	fields []field // kinds are those of ROS 2
+	arrays []string
+}
+
+type px4Definitions struct {
+	types map[string][]*px4Type // by name, the newest first
+	topic map[string]string     // types of topics
+}
+
+var px4 = sync.OnceValue(func() px4Definitions {
+	all := px4Definitions{map[string][]*px4Type{}, map[string]string{}}
+	for line := range strings.Lines(px4Text) {
+		line = strings.TrimSuffix(line, "\n")
+		if topic, name, ok := strings.Cut(line, " = "); ok {
+			all.topic[topic] = name
+			continue
+		}
+		name, list, _ := strings.Cut(line, ": ")
+		t := &px4Type{name: name}
+		for text := range strings.SplitSeq(list, "; ") {
+			kind, name, _ := strings.Cut(text, " ")
+			base, _, _ := strings.Cut(kind, "[")
+			t.fields = append(t.fields, field{name: name, kind: base})
+			t.arrays = append(t.arrays, kind)
+		}
+		all.types[name] = append(all.types[name], t)
+	}
+	return all
+})
+
+// px4Match returns the version of the type of a topic that has the same fields as n; nil if there is none.
+func px4Match(n *node, topic string) *px4Type {
+	name := px4().topic[topic]
+	if name == "" {
+		name = camelCase(topic)
+	}
+	return px4Version(n, name)
+}
+
+// px4Nested returns the version of a nested type; nil if the type that holds it is not of px4_msgs.
+func px4Nested(n *node, holder *px4Type, name string) *px4Type {
+	if holder == nil {
+		return nil
+	}
+	return px4Version(n, name)
+}
+
+func px4Version(n *node, name string) *px4Type {
+	for _, t := range px4().types[name] {
+		if t.matches(n) {
+			return t
+		}
+	}
+	return nil
+}
+
+// matches reports whether n has the fields of t, in whatever order: PX4 sorts those of a log by their size.
+func (t *px4Type) matches(n *node) bool {
+	fields := map[string]*placed{}
+	for i, f := range n.fields {
+		if !f.isPadding() {
+			fields[f.name] = &n.fields[i]
+		}
+	}
+	if len(fields) != len(t.fields) {
+		return false
+	}
+	for i, want := range t.fields {
+		f := fields[want.name]
+		if f == nil || f.ros(want.kind) != t.arrays[i] || f.node != nil && px4Version(f.node, want.kind) == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// camelCase returns the name of a type for a format: "VehicleAttitude" for vehicle_attitude.
+func camelCase(name string) string {
+	var b strings.Builder
+	for _, part := range strings.FieldsFunc(name, func(r rune) bool { return r == '_' || r == '-' || r == '/' }) {
+		b.WriteString(strings.ToUpper(part[:1]) + part[1:])
+	}
+	if s := b.String(); s != "" && (s[0] < '0' || s[0] > '9') {
+		return s
+	}
+	return "Format" + b.String()
+}

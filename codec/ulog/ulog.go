@@ -1,0 +1,88 @@
+// Package ulog reads the flight logs of PX4 (ULog): https://docs.px4.io/main/en/dev_log/ulog_file_format.html
+//
+// A log is a header, definitions and data, all of them messages with a size and a type. Data are the structs of PX4's
+// topics, whose formats the log itself defines. This package yields them as messages of ROS 2: of px4_msgs where a
+// release of px4_msgs has a type with the same fields, with the order of the fields there; otherwise as messages of the
+// package "ulog", defined as the log defines them. All are of a fixed size, so that converting is copying.
+//
+// Beside the topics of PX4 there are /px4/log with the texts that PX4 logged, and /px4/parameter_events with the
+// parameters at the start and all changes. Dropouts are events of the kind codec.EventDrop. Info.Records have the
+// log's information and default parameters, Info.Attachments what else the log contains.
+//
+// LogTime is the timestamp of the message. PX4 counts it from boot; if the log has a time of GPS, it is moved to that.
+// Messages without a timestamp have that of the message before.
+package ulog
+
+import (
+	"bytes"
+	"errors"
+	"path/filepath"
+	"strings"
+
+	"tapedeck/codec"
+	"tapedeck/codec/internal/chunked"
+)
+
+// Name is the name of the format.
+const Name = "ulog"
+
+const (
+	magic          = "ULog\x01\x12\x35"
+	magicEncrypted = "ULogEnc"
+	magicKey       = "ULogKey"
+	headerSize     = 16
+)
+
+// Topics of what a log holds beside PX4's own topics, which are below the same namespace.
+const (
+	namespace      = "/px4/"
+	LogTopic       = namespace + "log"
+	ParameterTopic = namespace + "parameter_events"
+)
+
+// ErrEncrypted is wrapped by the error for a log that PX4 encrypted.
+var ErrEncrypted = errors.New("the log is encrypted; decrypt it with decrypt_logs.py of PX4's Tools/log_encryption " +
+	"and your private key, then open the .ulg file")
+
+// Format is that of PX4's logs.
+var Format = codec.Format{
+	Extension: ".ulg",
+	Name:      Name,
+	Sniff: func(_ string, head []byte) bool {
+		return bytes.HasPrefix(head, []byte(magic)) || isEncrypted(head)
+	},
+	Named: func(path string) bool { return strings.EqualFold(filepath.Ext(path), ".ulg") },
+	Open:  func(path string) (codec.Reader, error) { return Open(path) },
+}
+
+func isEncrypted(head []byte) bool {
+	return bytes.HasPrefix(head, []byte(magicEncrypted)) || bytes.HasPrefix(head, []byte(magicKey))
+}
+
+// Details is Info.Extra of a log.
+type Details struct {
+	Version     uint8   `json:"version"`            // of the header
+	System      string  `json:"system,omitempty"`   // sys_name
+	Hardware    string  `json:"hardware,omitempty"` // ver_hw
+	Software    string  `json:"software,omitempty"` // ver_sw
+	UTC         bool    `json:"utc"`                // times are those of GPS or of a simulation, not since boot
+	UTCOffset   int64   `json:"utc_offset"`         // ns added to the times since boot
+	Dropouts    int     `json:"dropouts"`
+	DropoutTime float64 `json:"dropout_time"` // s
+	Parameters  int     `json:"parameters"`   // at the start
+	Changes     int     `json:"parameter_changes"`
+	Appended    int     `json:"appended"` // sections of data
+	Px4Msgs     int     `json:"px4_msgs"` // topics of a type of px4_msgs
+}
+
+// Reader reads a log. Info.Extra is a Details.
+//
+// The log is scanned once, before the first message is read or Info answers. Damage ends at the next place where whole
+// messages follow each other.
+type Reader struct {
+	chunked.Reader
+	log *log // nil before it is scanned
+}
+
+// Open opens the log at path.
+func Open(path string) (*Reader, error) { return chunked.Open(path, newReader) }

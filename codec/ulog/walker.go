@@ -1,0 +1,213 @@
+package ulog
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+
+	"tapedeck/codec/internal/chunked"
+)
+
+const (
+	messageHead = 3
+	// maxUnknown is the longest message of an unknown type; what is longer is taken for damage, as pyulog does.
+	maxUnknown = 10000
+	flagsSize  = 40
+	// enough is how many messages must follow each other where reading continues after damage.
+	enough = 3
+)
+
+// syncMagic is the payload of a sync message.
+var syncMagic = []byte("\x2f\x73\x13\x20\x25\x0c\xbb\x12")
+
+// message is a message of a log.
+type message struct {
+	kind byte
+	pos  int64
+	data []byte // valid until the next call of the walker
+	// of type D, of a topic that the log does not describe, or not of its size
+	misfit bool
+}
+
+// subscription is a topic whose data have an id in a log, from a position on.
+type subscription struct {
+	from    int64
+	channel int // number
+	plan    *plan
+}
+
+// walker goes through the messages of a log.
+type walker struct {
+	chunked.Window
+	subscribed map[uint16][]subscription // by id
+	pos        int64
+	// where sections of the file end, in order, the last with the file; messages do not cross them
+	ends []int64
+}
+
+// limit returns the end of the section at pos.
+func (w *walker) limit(pos int64) int64 {
+	for _, end := range w.ends {
+		if pos < end {
+			return end
+		}
+	}
+	return w.Size
+}
+
+// topic returns what data with an id at pos are of; nil if the log has not said so before.
+func (w *walker) topic(id uint16, pos int64) *subscription {
+	list := w.subscribed[id]
+	for i := len(list) - 1; i >= 0; i-- {
+		if list[i].from < pos {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// form is how well bytes fit a message.
+type form int
+
+const (
+	broken  form = iota // no message
+	cut                 // a message that runs over the end of its section
+	foreign             // of a type that is not known
+	misfit              // data that fit no topic
+	whole
+)
+
+// check returns the size of the message at pos and how well it fits.
+func (w *walker) check(pos int64) (size int64, f form, err error) {
+	const most = messageHead + 16 // bytes that tell
+	b, err := w.View(pos, most)
+	if err != nil || len(b) < messageHead {
+		return 0, cut, err
+	}
+	b = b[:min(len(b), most)]
+	payload, kind := int64(binary.LittleEndian.Uint16(b)), b[2]
+	size = messageHead + payload
+	at := func(i int) byte {
+		if messageHead+i < len(b) {
+			return b[messageHead+i]
+		}
+		return 0
+	}
+	level := func() bool { return at(0) >= '0' && at(0) <= '7' }
+	ok := false
+	switch kind {
+	case 'B':
+		ok = payload >= flagsSize && pos == headerSize
+	case 'F':
+		ok = payload >= 4 && isName(string(at(0)), "-/")
+	case 'I':
+		ok = at(0) >= 3 && payload > int64(at(0))
+	case 'M', 'Q':
+		ok = at(1) >= 3 && payload > 1+int64(at(1))
+	case 'P':
+		ok = at(0) >= 3 && payload == 1+int64(at(0))+4
+	case 'A':
+		ok = payload > 3 && isName(string(at(3)), "-/")
+	case 'R', 'O':
+		ok = payload == 2
+	case 'L':
+		ok = payload >= 9 && level()
+	case 'C':
+		ok = payload >= 11 && level()
+	case 'S':
+		ok = payload == int64(len(syncMagic)) && bytes.HasPrefix(b[messageHead:], syncMagic)
+	case 'D':
+		if payload < 2 {
+			return size, broken, nil
+		}
+		t := w.topic(uint16(at(0))|uint16(at(1))<<8, pos)
+		if ok = t != nil && int64(t.plan.least) <= payload-2 && payload-2 <= int64(t.plan.most); !ok {
+			f = misfit
+		}
+	case 0:
+	default:
+		if payload > 0 && payload <= maxUnknown {
+			f = foreign
+		}
+	}
+	if ok {
+		f = whole
+	}
+	if f != broken && pos+size > w.limit(pos) {
+		f = cut
+	}
+	return size, f, nil
+}
+
+// next returns the next message. The error is io.EOF at the end; chunked.ErrCut if the file ends within a message; a
+// *chunked.GapError, after which next continues behind the damage; or an error of reading.
+func (w *walker) next() (m message, err error) {
+	for {
+		limit := w.limit(w.pos)
+		if w.pos >= w.Size {
+			return m, io.EOF
+		}
+		size, f, err := w.check(w.pos)
+		if err != nil {
+			return m, err
+		}
+		if (f == foreign || f == misfit) && !w.follows(w.pos+size) {
+			f = broken
+		}
+		switch f {
+		case whole, foreign, misfit:
+			b, err := w.View(w.pos, int(size))
+			if err != nil {
+				return m, err
+			}
+			m = message{kind: b[2], pos: w.pos, data: b[messageHead:size:size], misfit: f == misfit}
+			w.pos += size
+			return m, nil
+		}
+		from := w.pos
+		if w.pos, err = w.resync(from+1, limit); err != nil {
+			return m, err
+		}
+		if w.pos < limit || f == broken {
+			if w.pos == w.Size {
+				if end, err := chunked.ContentEnd(w.File, w.Size); err == nil && end <= from {
+					return m, chunked.ErrCut // zeros, as a crash leaves them
+				}
+			}
+			return m, &chunked.GapError{From: from, To: w.pos}
+		}
+		if limit == w.Size {
+			return m, chunked.ErrCut
+		}
+		// The writer did not finish the last message before data were appended.
+	}
+}
+
+// follows reports whether a message of a known type may begin at pos, or the section ends there.
+func (w *walker) follows(pos int64) bool {
+	if pos == w.limit(pos-1) {
+		return true
+	}
+	_, f, err := w.check(pos)
+	return err == nil && (f == whole || f == misfit || f == cut)
+}
+
+// resync returns where messages go on at pos or later, at most at limit.
+func (w *walker) resync(pos, limit int64) (int64, error) {
+	for ; pos < limit; pos++ {
+		next := pos
+		for n := range enough {
+			size, f, err := w.check(next)
+			if err != nil {
+				return pos, err
+			}
+			if f != whole && (n == 0 || f != misfit) {
+				break
+			}
+			if next += size; n == enough-1 || next == limit {
+				return pos, nil
+			}
+		}
+	}
+	return limit, nil
+}
