@@ -10,6 +10,7 @@ import (
 
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs/builtin_interfaces"
+	"tapedeck/msgs/printable"
 	"tapedeck/msgs/rcl_interfaces"
 )
 
@@ -71,7 +72,7 @@ func (l *Logger) Log(level LogLevel, format string, args ...any) {
 	if level < l.level {
 		return
 	}
-	text := fmt.Sprintf(format, args...)
+	text := printable.Line(fmt.Sprintf(format, args...)) // others have a say in it
 	now := time.Now()
 	l.mu.Lock()
 	fmt.Fprintf(l.console, "[%s] [%d.%09d] [%s]: %s\n", level, now.Unix(), now.Nanosecond(), l.name, text)

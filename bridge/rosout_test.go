@@ -3,6 +3,7 @@ package bridge
 import (
 	"bytes"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,6 +29,10 @@ func TestLogger(t *testing.T) {
 \[ERROR\] \[\d+\.\d{9}\] \[robot\.recorder\]: 100%
 $`, console.String())
 	require.Len(t, lines, 2)
+	console.Reset()
+	nodeLog(Warn, "%s", "a\nb\x1b[2J\u202e\xff\x9b"+strings.Repeat("\x1b", 64<<10))
+	require.Regexp(t, `: a; b\\u001b\[2J\\u202e\\xff\\x9b(\\u001b)+\.\.\. and \d+ more bytes\n$`, console.String())
+	require.Contains(t, console.String(), lines[2].Msg)
 	require.Equal(t, "3 files", lines[0].Msg)
 	require.Equal(t, "robot.recorder", lines[0].Name)
 	require.Equal(t, uint8(Info), lines[0].Level)

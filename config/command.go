@@ -27,6 +27,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"tapedeck/msgs/printable"
 )
 
 const version = "0.1.0"
@@ -208,7 +210,7 @@ func Main(root *cobra.Command) {
 		os.Exit(0)
 	}
 	usage := errors.Is(err, ErrUsage)
-	line := strings.Join(strings.Fields(err.Error()), " ")
+	line := printable.Line(strings.Join(strings.Fields(err.Error()), " "))
 	switch {
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		line = "interrupted"

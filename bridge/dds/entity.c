@@ -64,9 +64,18 @@ void begin_log(void) {
 	dds_set_log_sink(keep_line, NULL);
 }
 
+// print_line prints only characters that do not control a terminal.
+static void print_line(void *unused, const dds_log_data_t *line) {
+	(void)unused;
+	char text[1024];
+	size_t size = line->size < sizeof(text) ? line->size : sizeof(text);
+	for (size_t i = 0; i < size; i++)
+		text[i] = line->message[i] < ' ' || line->message[i] > '~' ? '?' : line->message[i];
+	fprintf(stderr, "DDS: %.*s\n", (int)size, text);
+}
+
 // print_new_line leaves out lines that were printed lately. Cyclone DDS does not call it from two threads at once.
 static void print_new_line(void *unused, const dds_log_data_t *line) {
-	(void)unused;
 	static uint32_t printed[256], next;
 	uint32_t hash = 2166136261u; // FNV-1a
 	for (size_t i = 0; i < line->size; i++)
@@ -75,11 +84,11 @@ static void print_new_line(void *unused, const dds_log_data_t *line) {
 		if (printed[i] == hash)
 			return;
 	printed[next++ % 256] = hash;
-	fprintf(stderr, "DDS: %.*s\n", (int)line->size, line->message);
+	print_line(unused, line);
 }
 
 const char *end_log(bool once) {
-	dds_set_log_sink(once ? print_new_line : NULL, NULL);
+	dds_set_log_sink(once ? print_new_line : print_line, NULL);
 	return kept_log;
 }
 

@@ -15,6 +15,7 @@ import (
 	"unsafe"
 
 	"tapedeck/bridge"
+	"tapedeck/msgs/printable"
 )
 
 // Security implements bridge.Secured.
@@ -47,7 +48,9 @@ func (n *node) createParticipant(announced string) error {
 	err := check(n.participant)
 	switch {
 	case err == nil:
-		fmt.Fprint(os.Stderr, log)
+		for line := range strings.Lines(log) {
+			fmt.Fprintln(os.Stderr, printable.Line(line))
+		}
 		if wrong != nil {
 			n.warnings = append(n.warnings, fmt.Sprintf("security: others may not accept this node: %v", wrong))
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/tiiuae/rclgo/pkg/rclgo"
 
 	"tapedeck/bridge"
+	"tapedeck/msgs/printable"
 )
 
 // processLog is rcl's logging, which belongs to the process. rcl wants one call of it at a time, and none while a node,
@@ -35,7 +36,7 @@ func (c *console) show(line *C.char) {
 	if line == nil {
 		return
 	}
-	text := takeString(line) + "\n"
+	text := printable.Line(takeString(line)) + "\n"
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, _ = io.WriteString(c.w, text) // there is nobody left to tell

@@ -20,6 +20,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/bridge/internal/endpoints"
 	"tapedeck/codec"
+	"tapedeck/msgs/printable"
 )
 
 // node implements bridge.Node.
@@ -229,7 +230,8 @@ func (n *node) Log(level bridge.LogLevel, format string, args ...any) {
 		return
 	}
 	line := logLine{
-		logger: n.node.Logger().Name(), level: level, time: time.Now().UnixNano(), text: fmt.Sprintf(format, args...),
+		logger: n.node.Logger().Name(), level: level, time: time.Now().UnixNano(),
+		text: printable.Line(fmt.Sprintf(format, args...)),
 	}
 	if pc, file, number, ok := runtime.Caller(1); ok {
 		line.function, line.file, line.number = runtime.FuncForPC(pc).Name(), file, number

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tapedeck/msgs/plural"
+	"tapedeck/msgs/printable"
 )
 
 // Reasons why rows are dropped, in StreamReport.Dropped. Files keep them in these words; people read those of
@@ -106,7 +107,7 @@ func (r *Report) String() string {
 		}
 		notes = note(notes, c.Missing, "row without a frame", "rows without a frame")
 		notes = note(notes, c.Held, "row with an old frame", "rows with an old frame")
-		fmt.Fprintf(&b, "  %s: %s\n", c.Name, strings.Join(notes, ", "))
+		fmt.Fprintf(&b, "  %s: %s\n", printable.Name(c.Name), strings.Join(notes, ", "))
 	}
 	for _, v := range r.Vectors {
 		notes := append([]string{plural.Count(v.Samples, "sample")}, v.notes()...)
@@ -117,7 +118,7 @@ func (r *Report) String() string {
 				time.Duration(v.LongestGap)))
 		}
 		notes = note(notes, v.NaN, "row with NaN", "rows with NaN")
-		fmt.Fprintf(&b, "  %s: %s\n", v.Name, strings.Join(notes, ", "))
+		fmt.Fprintf(&b, "  %s: %s\n", printable.Name(v.Name), strings.Join(notes, ", "))
 	}
 	return b.String()
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tapedeck/codec/cdr"
+	"tapedeck/msgs/printable"
 )
 
 // Column is a field that holds no other fields, or an array.
@@ -41,7 +42,7 @@ func Cell(value any) string {
 	case nil:
 		return ""
 	case string:
-		if strings.ContainsFunc(v, func(r rune) bool { return unprintable(r) && r != '\n' && r != '\t' }) {
+		if strings.ContainsFunc(v, func(r rune) bool { return printable.Hidden(r) && r != '\n' && r != '\t' }) {
 			return string(appendQuoted(nil, v))
 		}
 		return v

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"unicode"
-	"unicode/utf8"
+	"strings"
 
 	"tapedeck/codec/cdr"
+	"tapedeck/msgs/printable"
 )
 
 // AppendJSON appends a value as JSON. Numbers that JSON lacks are the texts "NaN", "Infinity" and "-Infinity".
@@ -70,25 +70,5 @@ func appendQuoted(b []byte, text string) []byte {
 	if err := e.Encode(text); err != nil {
 		return strconv.AppendQuote(b, text)
 	}
-	return append(b, EscapeJSON(bytes.TrimSuffix(out.Bytes(), []byte("\n")))...)
+	return append(b, printable.Escape(strings.TrimSuffix(out.String(), "\n"), "")...)
 }
-
-// EscapeJSON returns JSON in which nothing controls a terminal.
-func EscapeJSON(text []byte) []byte {
-	control := func(r rune) bool { return unprintable(r) && r != '\n' && r <= 0xffff } // JSON escapes no others
-	if !bytes.ContainsFunc(text, control) {
-		return text
-	}
-	var b []byte
-	for _, r := range string(text) {
-		if control(r) {
-			b = fmt.Appendf(b, `\u%04x`, r)
-		} else {
-			b = utf8.AppendRune(b, r)
-		}
-	}
-	return b
-}
-
-// unprintable reports whether a character may not be shown as it is.
-func unprintable(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tapedeck/codec/cdr"
+	"tapedeck/msgs/printable"
 )
 
 // YAML says how values are written as YAML, with the layout of "ros2 topic echo".
@@ -132,7 +133,7 @@ func appendText(b []byte, text string) []byte {
 	switch {
 	case plain.MatchString(text) && !slices.Contains(words, strings.ToLower(text)):
 		return append(b, text...)
-	case strings.ContainsFunc(text, unprintable):
+	case strings.ContainsFunc(text, printable.Hidden):
 		return appendQuoted(b, text)
 	}
 	return append(append(append(b, '\''), strings.ReplaceAll(text, "'", "''")...), '\'')

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tapedeck/bridge/v4l2"
+	"tapedeck/nodes/internal/human"
 )
 
 // list prints the cameras of a system with their formats and controls.
@@ -18,9 +19,9 @@ func list(w io.Writer, system v4l2.System) error {
 		fmt.Fprintln(w, "no V4L2 devices found")
 	}
 	for _, n := range nodes {
-		fmt.Fprintf(w, "%s  %s", n.Path, n.Name)
+		fmt.Fprintf(w, "%s  %s", n.Path, human.Printable(n.Name))
 		if n.Serial != "" {
-			fmt.Fprintf(w, "  serial %s", n.Serial)
+			fmt.Fprintf(w, "  serial %s", human.Printable(n.Serial))
 		}
 		fmt.Fprintln(w)
 		if err := listNode(w, system, n.Path); err != nil {
@@ -42,7 +43,7 @@ func listNode(w io.Writer, system v4l2.System, path string) error {
 		return err
 	}
 	for _, f := range formats {
-		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("  %v  %s", f.FourCC, f.Description), " "))
+		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("  %v  %s", f.FourCC, human.Printable(f.Description)), " "))
 		sizes, err := c.Sizes(f.FourCC)
 		if err != nil {
 			return err
@@ -64,12 +65,12 @@ func listNode(w io.Writer, system v4l2.System, path string) error {
 		return err
 	}
 	for _, k := range controls {
-		fmt.Fprintf(w, "  %s", k.Name)
+		fmt.Fprintf(w, "  %s", human.Printable(k.Name))
 		switch {
 		case k.Menu != nil:
 			var items []string
 			for _, item := range k.Menu {
-				items = append(items, fmt.Sprintf("%d (%s)", item.Index, item.Text))
+				items = append(items, fmt.Sprintf("%d (%s)", item.Index, human.Printable(item.Text)))
 			}
 			fmt.Fprintf(w, "  %s, by default %d", strings.Join(items, ", "), k.Default)
 		case k.Type != v4l2.ButtonControl:

@@ -9,6 +9,7 @@ import (
 	"tapedeck/bridge/v4l2"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/graph"
+	"tapedeck/nodes/internal/human"
 )
 
 const long = `Publishes the images of V4L2 cameras on NAME/image_raw or
@@ -22,7 +23,7 @@ func main() {
 	root := config.New("camera_publisher [DEVICE...]", "publish cameras", long, &o,
 		func(ctx context.Context, in *config.Input) error {
 			if o.List {
-				return list(os.Stdout, v4l2.Kernel{})
+				return list(human.Stdout, v4l2.Kernel{})
 			}
 			return run(ctx, in, &o)
 		})

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tapedeck/config"
+	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/convert"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
@@ -185,7 +186,15 @@ func report(r *convert.Result) []string {
 	if r.Repeated.Messages > 0 {
 		lines = append(lines, "repeated: "+r.Repeated.String())
 	}
-	return append(lines, reportLosses(r)...)
+	return printableLines(append(lines, reportLosses(r)...))
+}
+
+// printableLines makes each text a line.
+func printableLines(lines []string) []string {
+	for i := range lines {
+		lines[i] = printable.Line(lines[i])
+	}
+	return lines
 }
 
 // reportEpisodes returns lines about the episodes that were written.
@@ -207,7 +216,8 @@ func reportEpisodes(r *convert.Result) []string {
 	if aligned {
 		total += ", " + human.Count(rows, "row")
 	}
-	return append(append(lines, fmt.Sprintf("%s; written in %.3f s", total, r.Took.Seconds())), reportLosses(r)...)
+	lines = append(lines, fmt.Sprintf("%s; written in %.3f s", total, r.Took.Seconds()))
+	return printableLines(append(lines, reportLosses(r)...))
 }
 
 // reportLosses returns lines about what was lost.

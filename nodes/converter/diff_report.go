@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/human"
 )
 
@@ -81,16 +82,16 @@ func (r *diffReport) text(w io.Writer) error {
 			human.Count(s.Messages, "message"))
 	}
 	for _, t := range r.Topics {
-		fmt.Fprintln(&b, t.Text)
+		fmt.Fprintln(&b, printable.Line(t.Text))
 		for _, m := range t.Differences {
-			fmt.Fprintf(&b, "  %s\n", m.Text)
+			fmt.Fprintf(&b, "  %s\n", printable.Line(m.Text))
 		}
 	}
 	if r.Omitted > 0 {
 		fmt.Fprintf(&b, "%s not shown; --limit shows more\n", human.Count(r.Omitted, "more difference"))
 	}
 	for _, note := range r.Notes {
-		fmt.Fprintln(&b, "note:", note)
+		fmt.Fprintln(&b, "note:", printable.Line(note))
 	}
 	fmt.Fprintln(&b, r.Verdict)
 	_, err := io.WriteString(w, b.String())

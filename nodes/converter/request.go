@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tapedeck/msgs/printable"
 	"tapedeck/msgs/tapedeck"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/remote"
@@ -41,7 +42,7 @@ service_root of that node.`, 2, math.MaxInt, o, &o.Options,
 				return err
 			}
 			for _, loss := range r.Losses {
-				fmt.Println("lost: " + loss)
+				fmt.Fprintln(human.Stdout, printable.Line("lost: "+loss))
 			}
 			return nil
 		})

@@ -11,6 +11,7 @@ import (
 
 	"tapedeck/config"
 	"tapedeck/nodes/internal/graph"
+	"tapedeck/nodes/internal/human"
 )
 
 const long = `Publishes the messages of MAVLink autopilots on ROS 2 topics, with the names
@@ -51,7 +52,7 @@ func run(ctx context.Context, in *config.Input, o *options) (err error) {
 		return err
 	}
 	for _, l := range p.links {
-		fmt.Println(l.summary())
+		fmt.Fprintln(human.Stdout, l.summary())
 	}
 	return nil
 }

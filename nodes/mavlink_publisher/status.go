@@ -62,7 +62,7 @@ func (v *vehicle) statustext(m *common.MessageStatustext) {
 	}
 	p.text.WriteString(m.Text)
 	p.id, p.next, p.severity, p.at = m.Id, m.ChunkSeq+1, m.Severity, v.now
-	if m.Id == 0 || len(m.Text) < full {
+	if m.Id == 0 || len(m.Text) < full || p.next == 0 { // of 256 parts the last one
 		v.sendText()
 	}
 }

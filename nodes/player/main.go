@@ -105,7 +105,7 @@ func play(ctx context.Context, in *config.Input, o *options) (err error) {
 	if err := p.run(ctx); err != nil {
 		return err
 	}
-	fmt.Fprintf(line.Above(os.Stdout), "played %s in %.1f s\n", human.Count(p.state().played, "message"),
+	fmt.Fprintf(line.Above(human.Stdout), "played %s in %.1f s\n", human.Count(p.state().played, "message"),
 		time.Since(began).Seconds())
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -58,7 +57,7 @@ or as CSV or JSON, until Ctrl-C. 'converter echo' prints those of a recording.`,
 			if err != nil {
 				return err
 			}
-			e, err := newEchoer(o, node, topics[0], os.Stdout, os.Stderr)
+			e, err := newEchoer(o, node, topics[0], human.Stdout, human.Stderr)
 			if err != nil {
 				return err
 			}

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -16,6 +18,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/config/configtest"
+	"tapedeck/msgs/printable"
 	"tapedeck/msgs/std_msgs"
 	tdi "tapedeck/msgs/type_description_interfaces"
 )
@@ -195,6 +198,39 @@ func TestGraphIsPrintedQuoted(t *testing.T) {
 			require.NotContains(t, out.String(), "\x1b")
 			require.NotContains(t, out.String(), "\u009b")
 		}
+	})
+}
+
+// FuzzTopics checks that no name on the graph controls the terminal or makes lines.
+func FuzzTopics(f *testing.F) {
+	for _, s := range []string{"/imu", "", "/a\nb\r", "\x1b[2J\x9b\x7f", "\u202e\u200b\u0085", "\U000e0041",
+		strings.Repeat("/é\n", 16<<10)} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		endpoints := []bridge.Endpoint{{Node: s, Type: s, TypeHash: s},
+			{Node: "/b", Type: "b", QoS: codec.DefaultQoS()}}
+		row := &topicRow{Name: s, Types: []string{s, "b"}, Publishers: endpointsJSON(endpoints), meter: &meter{},
+			topic: bridge.Topic{Name: s, Publishers: endpoints, Subscribers: endpoints}}
+		for name, o := range map[string]topicsOptions{"table": {}, "verbose": {Verbose: true, Hz: true},
+			"JSON": {JSON: true}} {
+			var out bytes.Buffer
+			require.NoError(t, o.print(&out, []*topicRow{row}))
+			require.True(t, utf8.Valid(out.Bytes()), name)
+			hidden := func(r rune) bool { return printable.Hidden(r) && r != '\n' }
+			require.False(t, bytes.ContainsFunc(out.Bytes(), hidden), "%s: %q", name, out.String())
+			switch lines := bytes.Count(out.Bytes(), []byte("\n")); name {
+			case "table":
+				require.Equal(t, 2, lines)
+			case "verbose":
+				require.Equal(t, 5, lines)
+			default:
+				var back struct{ Topics []struct{ Name string } }
+				require.NoError(t, json.Unmarshal(out.Bytes(), &back))
+				require.Equal(t, []rune(s), []rune(back.Topics[0].Name))
+			}
+		}
+		require.False(t, strings.ContainsFunc(nodesOf(endpoints), printable.Hidden))
 	})
 }
 

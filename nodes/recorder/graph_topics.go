@@ -17,8 +17,8 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/codec/field"
 	"tapedeck/config"
+	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/remote"
 	"tapedeck/nodes/recorder/internal/subscription"
@@ -54,7 +54,7 @@ the QoS of their publishers; with --hz their rates, too.`,
 			if err != nil {
 				return err
 			}
-			return o.list(ctx, node, named, os.Stdout)
+			return o.list(ctx, node, named, human.Stdout)
 		})
 }
 
@@ -97,7 +97,7 @@ func (o *topicsOptions) print(w io.Writer, rows []*topicRow) error {
 		if err != nil {
 			return err
 		}
-		_, err = w.Write(append(field.EscapeJSON(text), '\n'))
+		_, err = io.WriteString(w, printable.Escape(string(text), "\n")+"\n")
 		return err
 	}
 	var b strings.Builder

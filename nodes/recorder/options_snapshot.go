@@ -1,7 +1,6 @@
 package main
 
 import (
-	"regexp"
 	"strings"
 	"time"
 
@@ -69,7 +68,7 @@ func (o *snapshotOptions) check() error {
 // topicLimit is how much of each topic with a matching name the ring keeps.
 type topicLimit struct {
 	queue.Limits
-	topics *regexp.Regexp
+	topics pattern.Pattern
 }
 
 // topicLimits returns them in order. Relative names without a * are expanded by expand.
@@ -101,7 +100,9 @@ func (o *snapshotOptions) topicLimits(expand func(string) (string, error)) (list
 			return nil, config.Usagef("snapshot_topic_limits: %s is there twice", topic)
 		}
 		known[topic] = true
-		l.topics = pattern.Wildcard(topic)
+		if l.topics, err = pattern.Parse(topic); err != nil {
+			return nil, config.Usagef("snapshot_topic_limits: %w", err)
+		}
 		list = append(list, l)
 	}
 	return list, nil
@@ -110,7 +111,7 @@ func (o *snapshotOptions) topicLimits(expand func(string) (string, error)) (list
 // limitsOf returns the limits of a topic by the first of list that is for it, else those that all have.
 func limitsOf(list []topicLimit, topic string, all queue.Limits) queue.Limits {
 	for _, l := range list {
-		if l.topics.MatchString(topic) {
+		if l.topics.Match(topic) {
 			return l.Limits
 		}
 	}

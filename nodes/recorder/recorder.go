@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -255,7 +254,7 @@ func (r *recorder) warn(what, format string, args ...any) {
 func newRecorder(o options, chosen *selection.Selection, node bridge.Node, line *progress.Line) (*recorder, error) {
 	r := &recorder{
 		options: o, selection: chosen, named: maps.Clone(chosen.Topics),
-		node: node, line: line, out: line.Above(os.Stdout), name: recordingName(&o, time.Now()),
+		node: node, line: line, out: line.Above(human.Stdout), name: recordingName(&o, time.Now()),
 		library: msgs.Library(o.DefinitionPaths...), disk: diskguard.System{}, warned: map[string]bool{},
 	}
 	r.root = o.serviceRoot(r.name)

@@ -11,6 +11,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/human"
 )
 
@@ -154,7 +155,7 @@ func (r *recorder) report(s *session, reason string) {
 	if s.writer != nil {
 		fmt.Fprintf(r.out, "recorded %s: %s\n", strings.Join(s.closed, ", "), t)
 		for _, line := range lossLines(s.losses) {
-			fmt.Fprintln(r.out, line)
+			fmt.Fprintln(r.out, printable.Line(line))
 		}
 	} else {
 		fmt.Fprintf(r.out, "kept for snapshots: %s\n", t)

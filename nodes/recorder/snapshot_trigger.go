@@ -13,10 +13,12 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/config"
+	"tapedeck/msgs/printable"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/msgs/std_srvs"
 	"tapedeck/msgs/tapedeck"
 	"tapedeck/nodes/internal/graph"
+	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/remote"
 )
 
@@ -50,7 +52,7 @@ func newTrigger() *cobra.Command {
 			}
 			path, err := takeSnapshot(ctx, node, &o)
 			if err == nil {
-				fmt.Println(path)
+				fmt.Fprintln(human.Stdout, printable.Line(path))
 			}
 			return err
 		})

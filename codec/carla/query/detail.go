@@ -108,7 +108,7 @@ func (p *infoPrinter) newDetail(b carla.Body) {
 		for _, r := range *l {
 			p.line("  Id: ", r.Actor, "\n")
 			for _, b := range r.Bones {
-				p.line(`     Bone: "`, b.Name, `" relative: Loc`, b.Location, " Rot", b.Rotation, "\n")
+				p.line(`     Bone: "`, text(b.Name), `" relative: Loc`, b.Location, " Rot", b.Rotation, "\n")
 			}
 		}
 		if p.ue5 {

@@ -53,9 +53,9 @@ func (p *infoPrinter) packet(b carla.Body) {
 	case *carla.EventAddList:
 		p.begin(len(*l))
 		for _, r := range *l {
-			p.line(" Create ", r.Actor, ": ", r.BlueprintID, " (", int(r.Type), ") at ", r.Location, "\n")
+			p.line(" Create ", r.Actor, ": ", text(r.BlueprintID), " (", int(r.Type), ") at ", r.Location, "\n")
 			for _, a := range r.Attributes {
-				p.line("  ", a.ID, " = ", a.Value, "\n")
+				p.line("  ", text(a.ID), " = ", text(a.Value), "\n")
 			}
 		}
 	case *carla.EventDelList:

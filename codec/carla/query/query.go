@@ -20,6 +20,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/carla"
+	"tapedeck/msgs/printable"
 )
 
 // Style is the version of CARLA that a text follows.
@@ -101,12 +102,18 @@ func appendNumber(dst []byte, v float64, format byte, precision int) []byte {
 func whole(v float64) string { return string(appendNumber(nil, v, 'f', 0)) }
 
 // wide pads a text to the width of a column, which C counts in bytes.
-func wide(text string) string { return text + strings.Repeat(" ", max(0, 35-len(text))) }
+func wide(name string) string {
+	name = text(name)
+	return name + strings.Repeat(" ", max(0, 35-len(name)))
+}
+
+// text returns a text of the log without what would control a terminal or begin a line.
+func text(s string) string { return printable.Escape(s, "") }
 
 // head writes the beginning of all texts.
 func (p *printer) head(h carla.Header) {
 	date := time.Unix(h.Date, 0).In(p.Location).Format("01/02/06 15:04:05")
-	p.line("Version: ", h.Version, "\nMap: ", h.Map, "\nDate: ", date, "\n\n")
+	p.line("Version: ", h.Version, "\nMap: ", text(h.Map), "\nDate: ", date, "\n\n")
 }
 
 // tail writes the end of all texts.

@@ -285,6 +285,21 @@ func TestCollisions(t *testing.T) {
 	require.True(t, strings.HasSuffix(b.String(), "\n\nFrames: 6\nDuration: 2.5 seconds\n"))
 }
 
+// What a log says does not make lines, and nothing of it controls a terminal.
+func TestHostileTexts(t *testing.T) {
+	const hostile = "a\nb\x1b[2J\u202e\xff"
+	r := made(t, carla.UE4, []carla.Body{&carla.EventAddList{{Actor: 1, BlueprintID: hostile,
+		Attributes: []carla.Attribute{{ID: hostile, Value: hostile}}}},
+		&carla.CollisionList{{Actor1: 1, Actor2: 1}}})
+	const shown = `a\nb\u001b[2J\u202e\xff`
+	text := info(t, r, true, Newest)
+	require.Equal(t, 3, strings.Count(text, shown))
+	require.NotContains(t, text, "\nb")
+	var b bytes.Buffer
+	require.NoError(t, WriteCollisions(&b, r, 'a', 'a', Options{}))
+	require.Equal(t, 2, strings.Count(b.String(), shown), b.String())
+}
+
 func TestBlocked(t *testing.T) {
 	at := func(x1, x2 float64) []carla.Body {
 		return []carla.Body{&carla.PositionList{{Actor: 1, Location: carla.Vector{X: x1}},

@@ -8,6 +8,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/record"
+	"tapedeck/nodes/internal/human"
 )
 
 // writeApolloInfo writes info as Apollo's "cyber_recorder info" does: of a record file byte for byte, with what its
@@ -25,8 +26,8 @@ func writeApolloInfo(w io.Writer, path string, info *codec.Info) error {
 	begin, end := float64(header.BeginTime)/1e9, float64(header.EndTime)/1e9
 	var b strings.Builder
 	line := func(label string, value any) { fmt.Fprintf(&b, "%-16s%v\n", label, value) }
-	line("record_file:", path)
-	line("version:", version)
+	line("record_file:", human.Printable(path))
+	line("version:", human.Printable(version))
 	line("duration:", fmt.Sprintf("%f Seconds", end-begin))
 	line("begin_time:", apolloTime(begin))
 	line("end_time:", apolloTime(end))
@@ -37,7 +38,8 @@ func writeApolloInfo(w io.Writer, path string, info *codec.Info) error {
 	if indexed {
 		line("channel_info:", "")
 		for _, t := range info.Topics {
-			fmt.Fprintf(&b, "%16s%s%8d messages: %s\n", "", padded(t.Channel.Topic, 50), t.MessageCount, t.Channel.Type)
+			fmt.Fprintf(&b, "%16s%s%8d messages: %s\n", "", padded(human.Printable(t.Channel.Topic), 50),
+				t.MessageCount, human.Printable(t.Channel.Type))
 		}
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {

@@ -3,13 +3,17 @@ package human
 
 import (
 	"fmt"
-	"strconv"
+	"os"
 	"strings"
 	"time"
-	"unicode"
 
 	"tapedeck/msgs/plural"
+	"tapedeck/msgs/printable"
 )
+
+// Stdout and Stderr are the standard streams of the commands, whose texts may be those of others: nothing of them
+// controls the terminal. Each write to Stderr is one line.
+var Stdout, Stderr = printable.Writer(os.Stdout), printable.LineWriter(os.Stderr)
 
 // Bytes writes a number of bytes as people read it.
 func Bytes(n int64) string {
@@ -44,13 +48,8 @@ func Seconds(ns int64) string {
 // Count writes a number with its noun: "1 message", "2 messages".
 func Count[N plural.Number](n N, noun string) string { return plural.Count(n, noun) }
 
-// Printable returns s as it is, or quoted where it holds what could upset a terminal.
-func Printable(s string) string {
-	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }) {
-		return strconv.Quote(s)
-	}
-	return s
-}
+// Printable returns a name of others to be shown: as it is, or quoted where it holds what could upset a terminal.
+func Printable(s string) string { return printable.Name(s) }
 
 // OrDash returns a printable s, or a dash for the empty string.
 func OrDash(s string) string {
@@ -65,8 +64,14 @@ const shown = 6
 
 // List names some things: "/a, /b and 3 more".
 func List(names []string) string {
+	more := ""
 	if len(names) > shown+1 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
+		more = fmt.Sprintf(" and %d more", len(names)-shown)
+		names = names[:shown]
 	}
-	return strings.Join(names, ", ")
+	var texts []string
+	for _, name := range names {
+		texts = append(texts, Printable(name))
+	}
+	return strings.Join(texts, ", ") + more
 }

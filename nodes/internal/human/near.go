@@ -11,11 +11,18 @@ func Near(name string, names []string) []string {
 		name     string
 		distance int
 	}
+	if len(name) > 1000 { // nobody typed it
+		return nil
+	}
 	lower := strings.ToLower(name)
 	var near []candidate
 	for _, other := range names {
-		d := distance(lower, strings.ToLower(other))
-		if limit := max(1, len(name)/4); d > limit {
+		limit := max(1, len(name)/4)
+		d := len(other) - len(name) // at least
+		if d <= limit {
+			d = distance(lower, strings.ToLower(other))
+		}
+		if d > limit {
 			if len(name) < 3 || !strings.Contains(strings.ToLower(other), strings.Trim(lower, "/")) {
 				continue
 			}

@@ -5,17 +5,20 @@ import (
 	"unicode/utf8"
 )
 
+// widest is the most characters of a column. Longer cells jut out, so that one of them does not widen all rows.
+const widest = 120
+
 // Table writes rows in aligned columns; those in right are aligned to the right.
 func Table(b *strings.Builder, rows [][]string, right map[int]bool) {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+			widths[i] = min(max(widths[i], utf8.RuneCountInString(cell)), widest)
 		}
 	}
 	for _, row := range rows {
 		for i, cell := range row {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			pad := strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(cell)))
 			switch {
 			case right[i]:
 				b.WriteString("  " + pad + cell)

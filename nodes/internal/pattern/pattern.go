@@ -18,13 +18,13 @@ type Pattern struct {
 
 // Parse reads a pattern.
 func Parse(text string) (Pattern, error) {
-	p := Pattern{Text: text}
+	expression := `^(?:` + text + `)$`
 	if !strings.ContainsAny(text, `\.+?()[]{}|^$`) {
-		p.re = Wildcard(text)
-		return p, nil
+		expression = "(?s)^" + strings.ReplaceAll(regexp.QuoteMeta(text), `\*`, ".*") + "$"
 	}
+	p := Pattern{Text: text}
 	var err error
-	if p.re, err = regexp.Compile(`^(?:` + text + `)$`); err != nil {
+	if p.re, err = regexp.Compile(expression); err != nil {
 		return p, fmt.Errorf("%q is neither a name nor a regular expression: %w", text, err)
 	}
 	return p, nil
@@ -88,11 +88,6 @@ func ParseNumbered(texts []string, missing, least int) ([]Numbered, error) {
 		list = append(list, p)
 	}
 	return list, nil
-}
-
-// Wildcard returns what matches names of topics in which * stands for anything.
-func Wildcard(name string) *regexp.Regexp {
-	return regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(name), `\*`, ".*") + "$")
 }
 
 // NumberOf returns the number of the first pattern that matches the topic.

@@ -21,3 +21,14 @@ func TestNumbered(t *testing.T) {
 		require.ErrorContains(t, err, "not allowed", text)
 	}
 }
+
+// Patterns come from callers of services, too.
+func TestHostilePattern(t *testing.T) {
+	p, err := Parse("/a*")
+	require.NoError(t, err)
+	require.True(t, p.Match("/a\nb"))
+	for _, text := range []string{"\xff", "/a\xff*", "\xff(", "("} {
+		_, err := Parse(text)
+		require.ErrorContains(t, err, "neither a name nor a regular expression", text)
+	}
+}

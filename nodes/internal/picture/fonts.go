@@ -3,12 +3,13 @@ package picture
 import (
 	"fmt"
 	"strings"
-	"unicode"
 
 	"golang.org/x/image/font"
 	"golang.org/x/image/font/gofont/gobold"
 	"golang.org/x/image/font/gofont/goregular"
 	"golang.org/x/image/font/opentype"
+
+	"tapedeck/msgs/printable"
 )
 
 // Font is one of those that pages have.
@@ -70,7 +71,7 @@ func (f *fonts) width(of Font, s string) int { return font.MeasureString(f.face(
 func (f *fonts) fit(of Font, s string, width int) string {
 	const longest = 500 // letters; more are not looked at
 	letters := []rune(strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
+		if printable.Hidden(r) {
 			return ' '
 		}
 		return r

@@ -8,6 +8,8 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
+
+	"tapedeck/msgs/printable"
 )
 
 // Bar is a progress bar on a terminal. A nil Bar is valid and shows nothing. Its methods are cheap enough to be called
@@ -44,7 +46,7 @@ func start(w *os.File, what string, total int64, options ...progressbar.Option) 
 	if !term.IsTerminal(int(w.Fd())) {
 		return nil
 	}
-	total = max(total, 0)
+	total, what = max(total, 0), printable.Name(what)
 	known := total
 	if known == 0 {
 		known = -1
@@ -60,8 +62,8 @@ func (b *Bar) Describe(what string) {
 	if b == nil {
 		return
 	}
-	b.what = what
-	b.bar.Describe(what)
+	b.what = printable.Name(what)
+	b.bar.Describe(b.what)
 }
 
 // Set sets how much is done: bytes, or ns for a bar of seconds. It may decrease.

@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
+
+	"tapedeck/msgs/printable"
 )
 
 // Line is a status line at the bottom of a terminal, which may have a table above. All other output to the terminal
@@ -91,7 +93,7 @@ func (l *Line) clear() {
 }
 
 // Write writes p, whole lines, in the place of the line.
-func (l *Line) Write(p []byte) (int, error) { return l.above(l.file, p) }
+func (l *Line) Write(p []byte) (int, error) { return l.above(printable.Writer(l.file), p) }
 
 // Above returns a writer of whole lines to w, which may be on the same terminal: they take the place of the line.
 func (l *Line) Above(w io.Writer) io.Writer { return above{l, w} }

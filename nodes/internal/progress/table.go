@@ -2,8 +2,11 @@ package progress
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"tapedeck/msgs/printable"
 )
 
 // Table is text in columns above a line. The first column is aligned to the left and cut if it is too wide; the others
@@ -11,12 +14,15 @@ import (
 type Table struct {
 	Columns []string
 	Rows    [][]string // the most important first; those that do not fit are left out and counted
-	Alert   string     // before Line, never cut: in lines of its own where both do not fit into one
+	Alert   string     // before Line; in up to maxAlert lines of its own where both do not fit into one
 	Line    string     // below the rows
 }
 
 // leftAlone is how many rows of a terminal a table leaves free for log lines.
 const leftAlone = 4
+
+// maxAlert is the most lines of an alert.
+const maxAlert = 6
 
 // echo is what a terminal prints behind the line on Ctrl-C. It must not wrap, or the next terminal line would be
 // cleared instead of this one.
@@ -32,8 +38,15 @@ func (t *Table) lines(width, height int) []string {
 	if len(rows) > room {
 		rows = rows[:room-1]
 	}
+	rows = append([][]string{t.Columns}, rows...)
+	for i, row := range rows {
+		rows[i] = slices.Clone(row)
+		for j, cell := range row {
+			rows[i][j] = printable.Name(cell)
+		}
+	}
 	widths := make([]int, len(t.Columns))
-	for _, row := range append([][]string{t.Columns}, rows...) {
+	for _, row := range rows {
 		for i, cell := range row {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
@@ -45,7 +58,7 @@ func (t *Table) lines(width, height int) []string {
 	}
 	widths[0] = max(min(widths[0], width-1-others), 8)
 	var list []string
-	for _, row := range append([][]string{t.Columns}, rows...) {
+	for _, row := range rows {
 		var b strings.Builder
 		fmt.Fprintf(&b, "%-*s", widths[0], cut(row[0], widths[0]+1))
 		for i, cell := range row[1:] {
@@ -53,7 +66,7 @@ func (t *Table) lines(width, height int) []string {
 		}
 		list = append(list, cut(b.String(), width))
 	}
-	if n := len(t.Rows) - len(rows); n > 0 {
+	if n := len(t.Rows) - (len(rows) - 1); n > 0 {
 		list = append(list, cut(fmt.Sprintf("and %d more", n), width))
 	}
 	return append(list, t.below(width)...)
@@ -61,20 +74,18 @@ func (t *Table) lines(width, height int) []string {
 
 // below returns the lines below the rows.
 func (t *Table) below(width int) (list []string) {
-	if t.Alert == "" {
-		return []string{cutLine(t.Line, width)}
+	line, alert := printable.Line(t.Line), printable.Line(t.Alert)
+	if alert == "" {
+		return []string{cutLine(line, width)}
 	}
-	if line := t.Alert + ", " + t.Line; cutLine(line, width) == line {
-		return []string{line}
+	if both := alert + ", " + line; cutLine(both, width) == both {
+		return []string{both}
 	}
-	for rest := []rune(t.Alert); len(rest) > 0; {
-		n := len(rest)
-		if width > 1 {
-			n = min(n, width-1)
-		}
-		list, rest = append(list, string(rest[:n])), rest[n:]
+	for rest := alert; rest != "" && len(list) < maxAlert; {
+		first := cut(rest, width)
+		list, rest = append(list, first), rest[len(first):]
 	}
-	return append(list, cutLine(t.Line, width))
+	return append(list, cutLine(line, width))
 }
 
 // cutLine shortens the last line so that it leaves room for echo.
@@ -85,10 +96,20 @@ func cutLine(text string, width int) string {
 	return cut(text, width)
 }
 
-// cut shortens a text so that it does not reach the edge of a terminal.
+// cut shortens a text so that it does not reach the edge of a terminal. Its first character always stays.
 func cut(text string, width int) string {
-	if runes := []rune(text); width > 1 && len(runes) >= width {
-		return string(runes[:width-1])
+	if width <= 1 {
+		return text
+	}
+	columns := 0
+	for i, r := range text {
+		columns++
+		if r >= 0x1100 { // may be wide, as those of Chinese
+			columns++
+		}
+		if columns >= width && i > 0 {
+			return text[:i]
+		}
 	}
 	return text
 }

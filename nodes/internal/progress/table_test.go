@@ -5,9 +5,12 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"tapedeck/msgs/printable"
 )
 
 func TestTableFitsTheTerminal(t *testing.T) {
@@ -124,6 +127,27 @@ func TestLineThatIsNotDrawn(t *testing.T) {
 	shown, err := io.ReadAll(r)
 	require.NoError(t, err)
 	require.Equal(t, "log\nrecorded\n", string(shown))
+}
+
+// A table fits into the terminal whatever the topics are called, and nothing of their names controls it.
+func FuzzTable(f *testing.F) {
+	for _, s := range []string{"/imu", "a\nb\r", "\x1b[2J\x9b", "\u202e\u200b\u0085",
+		strings.Repeat("日本\n", 20_000)} {
+		f.Add(s, 80, 24)
+		f.Add(s, 7, 8)
+	}
+	f.Fuzz(func(t *testing.T, s string, width, height int) {
+		width, height = 3+int(uint32(width)%500), 1+int(uint32(height)%100)
+		table := &Table{Columns: []string{"topic", "lost"}, Rows: [][]string{{s, "1"}, {"/imu", "2"}, {s, "3"}},
+			Alert: "waiting for " + s, Line: s}
+		lines := table.lines(width, height)
+		require.LessOrEqual(t, len(lines), max(1, height-leftAlone)+maxAlert)
+		for _, line := range lines {
+			require.True(t, utf8.ValidString(line))
+			require.False(t, strings.ContainsFunc(line, printable.Hidden), "%q", line)
+			require.Less(t, utf8.RuneCountInString(line), width)
+		}
+	})
 }
 
 // What must be seen comes first, and is not cut.

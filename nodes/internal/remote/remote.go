@@ -16,6 +16,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/config"
 	"tapedeck/msgs"
+	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/rosbag2compat"
@@ -207,7 +208,7 @@ func Call(ctx context.Context, node bridge.Node, name string, request, response 
 
 // Done prints what was done.
 func (p *Peer) Done(format string, args ...any) error {
-	_, err := fmt.Printf("%s: %s\n", p.Name, fmt.Sprintf(format, args...))
+	_, err := fmt.Fprintln(human.Stdout, printable.Line(p.Name+": "+fmt.Sprintf(format, args...)))
 	return err
 }
 

@@ -1,0 +1,44 @@
+package human
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Only Stdout and Stderr, the log of a node, the status line and progress bars know the terminal: they let nothing pass
+// that controls it.
+func TestNothingElseWritesToTheTerminal(t *testing.T) {
+	direct := regexp.MustCompile(`os\.Std(out|err)|\bfmt\.Print|\bprintln?\(`)
+	allowed := regexp.MustCompile(`progress\.(NewLine|Bytes|Seconds)\(os\.Stderr|graph\.Open\(.*os\.Stderr|` +
+		`serve\(.*os\.Stderr|^var Stdout, Stderr = `)
+	err := filepath.WalkDir("../..", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for line := range strings.Lines(string(text)) {
+			require.False(t, direct.MatchString(line) && !allowed.MatchString(line), "%s: %s", path, line)
+		}
+		return err
+	})
+	require.NoError(t, err)
+}
+
+func TestHostileTable(t *testing.T) {
+	long := strings.Repeat("x", 64<<10)
+	var b strings.Builder
+	Table(&b, [][]string{{"Topic", "Count"}, {Printable(long), "1"}, {Printable("/a\n\x1b[2J"), "2"}},
+		map[int]bool{1: true})
+	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	require.Len(t, lines, 3)
+	require.Less(t, len(lines[0]), 140)
+	require.Less(t, len(lines[1]), 1100)
+	require.Contains(t, lines[2], `"/a\n\x1b[2J"`)
+	require.Equal(t, `/b, "\u202e"`, List([]string{"/b", "\u202e"}))
+}
