@@ -19,7 +19,8 @@ func newFrames(t *Track, o *Options) *frames {
 	if named(o.Optional, t.Name, t.Topic) && f.otherwise == MissingDrop {
 		f.otherwise = MissingBlack
 	}
-	r := &TrackReport{StreamReport: StreamReport{Name: t.Name, Samples: len(t.Stamps), Unstamped: t.Unstamped}}
+	r := &TrackReport{StreamReport: StreamReport{Name: t.Name, Samples: len(t.Stamps), Unstamped: t.Unstamped},
+		Damaged: t.Damaged, Damage: t.Damage}
 	f.report = r
 	for i, s := range t.Stamps {
 		if s <= -unlimited || s >= unlimited || i > 0 && s <= t.Stamps[i-1] {

@@ -80,6 +80,9 @@ type TrackReport struct {
 	Missing   int   `json:"missing"`    // rows without a frame
 	Held      int   `json:"held"`       // rows with a frame farther away than MaxSkew
 	Used      int   `json:"used"`       // frames in rows
+
+	Damaged int    `json:"damaged,omitempty"` // frames that were left out
+	Damage  string `json:"damage,omitempty"`  // why the first of them was
 }
 
 func (s *StreamReport) drop(why string) {
@@ -104,6 +107,9 @@ func (r *Report) String() string {
 		notes := append([]string{plural.Count(c.Samples, "frame"), fmt.Sprintf("%d used", c.Used)}, c.notes()...)
 		if c.Used > 0 {
 			notes = append(notes, fmt.Sprintf("worst skew %v of %v", time.Duration(c.WorstSkew), duration(c.MaxSkew)))
+		}
+		if c.Damaged > 0 {
+			notes = append(notes, fmt.Sprintf("%d damaged: %s", c.Damaged, c.Damage))
 		}
 		notes = note(notes, c.Missing, "row without a frame", "rows without a frame")
 		notes = note(notes, c.Held, "row with an old frame", "rows with an old frame")

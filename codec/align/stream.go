@@ -28,6 +28,8 @@ type Track struct {
 	Topic     string  // where it was recorded; "": none
 	Stamps    []int64 // ns since the Unix epoch, in any order
 	Unstamped int     // as in Vector
+	Damaged   int     // items that were left out
+	Damage    string  // why the first of them was
 }
 
 // missing holds the bits of Missing.

@@ -39,7 +39,13 @@ type Camera struct {
 
 // EachFrame reads the frames at the indices and calls do for each with its position i in indices. The frame is nil for
 // index -1. It is valid until do returns.
-func (c *Camera) EachFrame(indices []int, do func(i int, f *Frame) error) (err error) {
+func (c *Camera) EachFrame(indices []int, do func(i int, f *Frame) error) error {
+	return c.eachFrame(indices, do, func(_ int, err error) error { return err })
+}
+
+// eachFrame is EachFrame. failed returns the error of a frame, or nil to go on.
+func (c *Camera) eachFrame(indices []int, do func(i int, f *Frame) error,
+	failed func(index int, err error) error) (err error) {
 	frames, err := c.Open()
 	if err != nil {
 		return err
@@ -50,12 +56,17 @@ func (c *Camera) EachFrame(indices []int, do func(i int, f *Frame) error) (err e
 		if index >= 0 {
 			f, err := frames.Frame(index)
 			if err != nil {
-				return fmt.Errorf("frame %d: %w", index, err)
+				if err = failed(index, err); err != nil {
+					return fmt.Errorf("frame %d: %w", index, err)
+				}
+				continue
 			}
 			frame = &f
 		}
 		if err := do(i, frame); err != nil {
-			return err
+			if err = failed(index, err); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

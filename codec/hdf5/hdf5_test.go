@@ -387,15 +387,6 @@ func TestRefused(t *testing.T) {
 			e.Cameras[1] = camera("camera_1", append(shots("png", 9, 32, 24), picture("png", 1, 8, 8))...)
 		},
 			Options{}, "camera_1: frame 9: image size 8×8, want 32×24 as before"},
-		"no jpeg": {func(e *episode.Episode) {
-			e.Cameras[0] = camera("camera_0", append(shots("jpeg", 9, 32, 24),
-				episode.Frame{Encoding: "jpeg", Data: []byte("GIF89a")})...)
-		}, Options{}, "camera_0: frame 9: not a JPEG"},
-		"a cut png": {func(e *episode.Episode) {
-			f := picture("png", 1, 32, 24)
-			f.Data = f.Data[:60]
-			e.Cameras[1] = camera("camera_1", append(shots("png", 9, 32, 24), f)...)
-		}, Options{}, "camera_1: frame 9: "},
 		"pixels too few": {func(e *episode.Episode) {
 			f := picture("rgb8", 1, 32, 24)
 			f.Data = f.Data[:60]
@@ -430,6 +421,61 @@ func TestRefused(t *testing.T) {
 			left, err := os.ReadDir(filepath.Dir(path))
 			require.NoError(t, err)
 			require.Empty(t, left)
+		})
+	}
+}
+
+// Damaged images are not written: rows get others.
+func TestDamagedImages(t *testing.T) {
+	cut := func(encoding string) episode.Frame {
+		f := picture(encoding, 1, 32, 24)
+		f.Data = f.Data[:len(f.Data)-20]
+		return f
+	}
+	for name, c := range map[string]struct {
+		images string
+		frame  episode.Frame
+		want   string
+	}{
+		"no jpeg":  {ImagesVLen, episode.Frame{Encoding: "jpeg", Data: []byte("GIF89a")}, "not a JPEG"},
+		"cut jpeg": {ImagesVLen, cut("jpeg"), "the JPEG is cut off: its end is missing"},
+		"cut png":  {ImagesPadded, cut("png"), "the PNG is cut off: its end is missing"},
+		"bad pixel": {ImagesRaw, func() episode.Frame {
+			f := picture("jpeg", 1, 32, 24)
+			at := bytes.Index(f.Data, []byte("\xff\xda")) + 14
+			copy(f.Data[at:], bytes.Repeat([]byte{0xfe}, 8))
+			return f
+		}(), "invalid JPEG format"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := take(10)
+			images := shots(c.frame.Encoding, 10, 32, 24)
+			images[4], images[9] = c.frame, c.frame
+			e.Cameras[1] = camera("camera_1", images...)
+			var layout episode.Layout
+			require.NoError(t, layout.Add(e))
+			path := filepath.Join(t.TempDir(), "a.hdf5")
+			w, err := Create(path, Options{Images: c.images})
+			require.NoError(t, err)
+			report, err := layout.Write(e, align.Options{MissingImage: align.MissingHold}, w.Write)
+			require.NoError(t, err)
+			require.NoError(t, w.Close())
+			require.Equal(t, 2, report.Cameras[1].Damaged)
+			require.Contains(t, report.Cameras[1].Damage, "frame 4: ")
+			require.Contains(t, report.String(), c.want)
+			got := readTakes(t, path)[0]
+			require.Len(t, got.Cameras[0].Stamps, 10)
+			require.Len(t, got.Cameras[1].Stamps, 8)
+
+			for i := range images {
+				images[i] = c.frame
+			}
+			w, err = Create(path, Options{Images: c.images, Overwrite: true})
+			require.NoError(t, err)
+			defer w.Abort()
+			_, err = layout.Write(e, align.Options{}, w.Write)
+			require.ErrorContains(t, err, "camera_1")
+			require.ErrorContains(t, err, "without 10 damaged images of camera_1, frame 0: "+c.want)
 		})
 	}
 }

@@ -23,6 +23,27 @@ const (
 	roundBytes  = 16 << 20
 )
 
+// survey reads the JPEGs and PNGs of all cameras and returns an error if some are damaged. JPEGs that are decoded later
+// are decoded.
+func survey(rows *episode.Rows, decoded bool) error {
+	return episode.EachCamera(rows.Episode.Cameras, func(i int, c *episode.Camera) (episode.DamagedFrames, error) {
+		indices := slices.Compact(slices.Clone(rows.Frames[i]))
+		return c.EachWhole(indices, func(_ int, f *episode.Frame) error {
+			if f == nil || !f.Compressed() {
+				return nil
+			}
+			err := f.CheckWhole()
+			if err == nil && decoded && f.Encoding == "jpeg" {
+				_, err = f.Decode()
+			}
+			if err != nil {
+				return &episode.DamagedError{Err: err}
+			}
+			return nil
+		})
+	})
+}
+
 // images writes the images of all cameras, and which frame each row has.
 func (w *episodeWriter) images() error {
 	e := w.rows.Episode

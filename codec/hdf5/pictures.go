@@ -213,12 +213,15 @@ func (f *frames) Close() error { return f.set.Close() }
 // picture returns the image of a row. A JPEG with its colours swapped is decoded.
 func (f *frames) picture(row int) (episode.Frame, error) {
 	image, err := f.stored(row)
-	if err != nil || !f.swapped(&image) {
-		return image, err
+	if err != nil {
+		return image, &episode.DamagedError{Err: err}
+	}
+	if !f.swapped(&image) {
+		return image, nil
 	}
 	picture, err := jpeg.Decode(bytes.NewReader(image.Data))
 	if err != nil {
-		return episode.Frame{}, fmt.Errorf("%s: row %d: %w", f.set.Path(), row, err)
+		return episode.Frame{}, &episode.DamagedError{Err: fmt.Errorf("%s: row %d: %w", f.set.Path(), row, err)}
 	}
 	rgba := pixel.RGBA(picture, nil)
 	size := rgba.Bounds().Size()

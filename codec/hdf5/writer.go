@@ -68,12 +68,20 @@ func Create(path string, o Options) (*Writer, error) {
 	return &Writer{file: file, path: path, options: o}, nil
 }
 
-// Write appends an episode. Rows without a frame get a black image. After an error nothing more can be written.
+// Write appends an episode. Rows without a frame get a black image. After an error nothing more can be written, unless
+// it is episode.DamagedFrames.
 func (w *Writer) Write(rows *episode.Rows) error {
 	if w.err != nil {
 		return w.err
 	}
-	if err := w.write(rows); err != nil {
+	err := survey(rows, w.options.Images == ImagesRaw || w.options.SwapRB)
+	if errors.As(err, new(episode.DamagedFrames)) {
+		return fmt.Errorf("write %s: %w", w.path, err)
+	}
+	if err == nil {
+		err = w.write(rows)
+	}
+	if err != nil {
 		w.err = fmt.Errorf("write %s: %w", w.path, err)
 	}
 	return w.err

@@ -61,12 +61,13 @@ func (f *imageFrames) Frame(i int) (frame episode.Frame, err error) {
 	})
 	if err != nil {
 		f.next = -1
-		return frame, err
+		return frame, &episode.DamagedError{Err: err}
 	}
 	frame = episode.Frame{Encoding: pixel.Detect(f.data), Data: f.data}
 	switch {
 	case frame.Encoding == "" && !f.depth:
-		return frame, fmt.Errorf("read %s: frame %d of %s is neither JPEG nor PNG", f.table.path, i, f.column)
+		err = fmt.Errorf("read %s: frame %d of %s is neither JPEG nor PNG", f.table.path, i, f.column)
+		return frame, &episode.DamagedError{Err: err}
 	case !f.depth:
 		return frame, nil
 	case frame.Encoding == "":
@@ -76,7 +77,8 @@ func (f *imageFrames) Frame(i int) (frame episode.Frame, err error) {
 	}
 	f.mm = frame.Data
 	if err != nil {
-		err = fmt.Errorf("read %s: depths of frame %d of %s: %w", f.table.path, i, f.column, err)
+		err = &episode.DamagedError{
+			Err: fmt.Errorf("read %s: depths of frame %d of %s: %w", f.table.path, i, f.column, err)}
 	}
 	return frame, err
 }

@@ -68,8 +68,8 @@ func (v *videoFrames) Frame(i int) (episode.Frame, error) {
 		return episode.Frame{}, fmt.Errorf("read %s: no frame %d, there are %d", v.path, i, v.count)
 	}
 	if i >= v.end {
-		return episode.Frame{}, fmt.Errorf("read %s: frame %d: the video ends at frame %d, or is damaged there",
-			v.path, i, v.end)
+		return episode.Frame{}, &episode.DamagedError{Err: fmt.Errorf(
+			"read %s: frame %d: the video ends at frame %d, or is damaged there", v.path, i, v.end)}
 	}
 	began := i != v.next
 	if began {
@@ -83,7 +83,7 @@ func (v *videoFrames) Frame(i int) (episode.Frame, error) {
 			v.end = i
 		}
 		text := cmp.Or(ffmpeg.LastLines(v.output.String()), "the video ends too early")
-		return episode.Frame{}, fmt.Errorf("read %s: frame %d: %s", v.path, i, text)
+		return episode.Frame{}, &episode.DamagedError{Err: fmt.Errorf("read %s: frame %d: %s", v.path, i, text)}
 	}
 	v.next++
 	f := episode.Frame{Encoding: "rgb8", Data: v.data, Width: v.width, Height: v.height, Step: v.size * v.width}

@@ -26,7 +26,9 @@ func look(f *episode.Frame) (picture, error) {
 		return p, fmt.Errorf("images of encoding %q are neither colours nor depths; leave the camera out", f.Encoding)
 	}
 	var err error
-	p.Config, err = f.Config()
+	if p.Config, err = f.Config(); err == nil {
+		err = f.CheckWhole()
+	}
 	if p.Deep {
 		p.encoding, p.layout = mmEncoding, pixel.Lookup(mmEncoding)
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"tapedeck/codec/episode"
 	"tapedeck/codec/internal/ffmpeg"
@@ -25,21 +24,18 @@ type camera struct {
 // survey reads all frames, so that errors occur before anything is written. like returns the feature of a camera in
 // the episodes before, nil if there are none.
 func survey(cameras []*camera, like func(feature string) *feature) error {
-	errs := make([]error, len(cameras))
-	var group sync.WaitGroup
+	list := make([]*episode.Camera, len(cameras))
 	for i, c := range cameras {
-		group.Go(func() {
-			if err := c.survey(like(c.feature)); err != nil {
-				errs[i] = fmt.Errorf("%s: %w", c.camera.Name, err)
-			}
-		})
+		list[i] = c.camera
 	}
-	group.Wait()
-	return errors.Join(errs...)
+	return episode.EachCamera(list, func(i int, _ *episode.Camera) (episode.DamagedFrames, error) {
+		return cameras[i].survey(like(cameras[i].feature))
+	})
 }
 
-// survey reads all frames, which must be like those of a feature, or like the first one if that is nil.
-func (c *camera) survey(like *feature) error {
+// survey reads all frames, which must be like those of a feature, or like the first one if that is nil. It returns
+// those that are damaged.
+func (c *camera) survey(like *feature) (episode.DamagedFrames, error) {
 	var width, height int
 	var deep bool
 	if like != nil {
@@ -49,7 +45,7 @@ func (c *camera) survey(like *feature) error {
 	counted, depths := new(histogram), new(depthHistogram)
 	var mm []byte
 	black, known := 0, false
-	err := c.camera.EachFrame(c.frames, func(row int, f *episode.Frame) error {
+	damaged, err := c.camera.EachWhole(c.frames, func(row int, f *episode.Frame) error {
 		n := 0 // how often the frame counts
 		for ; len(wanted) > 0 && wanted[0] == row; wanted = wanted[1:] {
 			n++
@@ -59,6 +55,9 @@ func (c *camera) survey(like *feature) error {
 			return nil
 		}
 		p, err := look(f)
+		if err != nil && f.Compressed() {
+			return &episode.DamagedError{Err: err}
+		}
 		if err != nil {
 			return fmt.Errorf("frame %d: %w", c.frames[row], err)
 		}
@@ -87,7 +86,7 @@ func (c *camera) survey(like *feature) error {
 		if p.Deep {
 			m, err := millimeters(mm[:0], f)
 			if err != nil {
-				return fmt.Errorf("frame %d: %w", c.frames[row], err)
+				return &episode.DamagedError{Err: err}
 			}
 			for mm = m.Data; n > 0; n-- {
 				depths.count(&m, every(p.Width, p.Height))
@@ -96,18 +95,18 @@ func (c *camera) survey(like *feature) error {
 		}
 		m, err := f.Decode()
 		if err != nil {
-			return fmt.Errorf("frame %d: %w", c.frames[row], err)
+			return &episode.DamagedError{Err: err}
 		}
 		for range n {
 			counted.count(m, every(p.Width, p.Height))
 		}
 		return nil
 	})
-	if err != nil {
-		return err
+	if err != nil || damaged != nil {
+		return damaged, err
 	}
 	if width == 0 {
-		return errors.New("no row has a frame of it")
+		return nil, errors.New("no row has a frame of it")
 	}
 	if !known {
 		c.picture = picture{encoding: "png", Config: pixel.Config{Width: width, Height: height}}
@@ -117,9 +116,9 @@ func (c *camera) survey(like *feature) error {
 	}
 	c.statistics(counted, depths, black)
 	if slices.Contains(c.frames, -1) {
-		return c.paintBlack()
+		return nil, c.paintBlack()
 	}
-	return nil
+	return nil, nil
 }
 
 // statistics sets the statistics from a histogram of colours or depths, and a number of black images.

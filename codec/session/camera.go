@@ -130,16 +130,20 @@ func (f *frames) read(path string) (episode.Frame, error) {
 	data := f.buffer.Bytes()
 	switch {
 	case len(data) > maxFrame:
-		return episode.Frame{}, fmt.Errorf("it has more than %d bytes", maxFrame)
+		return episode.Frame{}, damaged(fmt.Errorf("it has more than %d bytes", maxFrame))
 	case len(data) == 0:
-		return episode.Frame{}, errors.New("the file is empty")
+		return episode.Frame{}, damaged(errors.New("the file is empty"))
 	}
 	encoding := pixel.Detect(data)
 	if encoding == "" {
-		return episode.Frame{}, fmt.Errorf("neither a PNG nor a JPEG: it begins with %q", data[:min(len(data), 8)])
+		return episode.Frame{}, damaged(fmt.Errorf("neither a PNG nor a JPEG: it begins with %q",
+			data[:min(len(data), 8)]))
 	}
 	return episode.Frame{Encoding: encoding, Data: data}, nil
 }
+
+// damaged returns an error of a frame that is damaged.
+func damaged(err error) error { return &episode.DamagedError{Err: err} }
 
 // Close implements episode.Frames.
 func (f *frames) Close() error { return nil }

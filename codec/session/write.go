@@ -3,6 +3,7 @@ package session
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 
@@ -99,6 +100,10 @@ func (w *Writer) film(c *episode.Camera) error {
 	defer frames.Close()
 	for i, stamp := range c.Stamps {
 		f, err := frames.Frame(i)
+		if w.options.Damaged != nil && errors.As(err, new(*episode.DamagedError)) {
+			w.options.Damaged(c, err)
+			continue
+		}
 		if err != nil {
 			return err
 		}

@@ -37,6 +37,8 @@ type Options struct {
 	Task        string           // what is done, in words
 	Success     *bool            // whether it was done; nil: unknown
 	Metadata    json.RawMessage  // a JSON object with more members of metadata.json; nil: none
+	// Damaged is called by Write with the error of a damaged frame, which it leaves out; nil: Write returns the error.
+	Damaged func(*episode.Camera, error)
 }
 
 // flushPace is the longest time that samples wait to be written.

@@ -437,6 +437,9 @@ func (w *episodeJob) addFrames(e *episode.Episode, report *align.Report) {
 				name = cmp.Or(camera.Topic, name)
 			}
 		}
+		if c.Damaged > 0 {
+			w.lost.add(formats.DamagedImages(c.Damage), name, uint64(c.Damaged))
+		}
 		if unused := c.Samples - c.Used; unused > 0 {
 			w.lost.add("frames that no row has", name, uint64(unused))
 		}

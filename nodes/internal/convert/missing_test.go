@@ -130,3 +130,49 @@ func TestMissingFiles(t *testing.T) {
 		})
 	}
 }
+
+// Damaged images are as if they had not been recorded, which is reported: --missing-image decides about their rows.
+func TestDamagedImages(t *testing.T) {
+	in := episodesAs(t, "session", "sessions")
+	images, err := filepath.Glob(filepath.Join(in, "*/frames/*/*"))
+	require.NoError(t, err)
+	require.Len(t, images, 15)
+	png, err := os.ReadFile(images[7])
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(images[7], png[:len(png)-5], 0o666)) // the first episode has five images
+	require.NoError(t, os.Truncate(images[9], 0))
+	const unreadable, cut = "damaged images, the first: ", "the PNG is cut off: its end is missing"
+	for name, c := range map[string]struct {
+		format, missing string
+		rows            int // of the second episode
+		loss            string
+	}{
+		"hdf5, drop":    {"hdf5", "drop", 7, "frame 2: " + cut + " (2 messages on camera_0)"},
+		"hdf5, hold":    {"hdf5", "hold", 7, cut},
+		"lerobot, drop": {"lerobot", "drop", 0, cut},
+		"lerobot, hold": {"lerobot", "hold", 10, cut},
+		"black":         {"lerobot", "black", 10, "frame 2: " + cut},
+		"session":       {"session", "drop", 0, "the file is empty (1 message on camera_0)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, o := filepath.Join(t.TempDir(), "out"), DefaultOptions()
+			o.To, o.MissingImage = c.format, c.missing
+			r, _, err := do(t, out, o, in)
+			if name == "lerobot, drop" {
+				require.ErrorContains(t, err, "rows are missing after row ")
+				o.Holes = "split"
+				r, _, err = do(t, out, o, in)
+			}
+			require.NoError(t, err)
+			require.Contains(t, texts(r.Losses), unreadable)
+			require.Contains(t, texts(r.Losses), c.loss)
+			if c.rows > 0 {
+				require.Equal(t, c.rows, r.Episodes[1].Report.Rows)
+			}
+			o.Strict, o.Overwrite = true, true
+			_, _, err = do(t, out, o, in)
+			require.ErrorContains(t, err, "is not written because of --strict: it would lose ")
+			require.ErrorContains(t, err, unreadable)
+		})
+	}
+}

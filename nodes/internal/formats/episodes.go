@@ -1,6 +1,7 @@
 package formats
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -37,7 +38,8 @@ type EpisodeWriter interface {
 }
 
 func newSessions(_ *Options, path string, _, single bool, _ *episode.Layout) (EpisodeWriter, error) {
-	t := &sessions{path: path, single: single, names: map[string]bool{}}
+	t := &sessions{path: path, single: single, names: map[string]bool{},
+		damaged: map[*episode.Camera][]error{}}
 	if single {
 		return t, nil
 	}
@@ -78,6 +80,8 @@ type sessions struct {
 	single bool // path is that of the session
 	mu     sync.Mutex
 	names  map[string]bool
+
+	damaged map[*episode.Camera][]error
 }
 
 func (t *sessions) Write(_ int, e *episode.Episode, _ align.Options) (*align.Report, error) {
@@ -85,7 +89,11 @@ func (t *sessions) Write(_ int, e *episode.Episode, _ align.Options) (*align.Rep
 	if !t.single {
 		path = filepath.Join(path, t.name(e.Name))
 	}
-	return nil, session.Write(path, e, session.Options{})
+	return nil, session.Write(path, e, session.Options{Damaged: func(c *episode.Camera, err error) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.damaged[c] = append(t.damaged[c], err)
+	}})
 }
 
 // name returns a name of a folder that no other session has.
@@ -109,6 +117,18 @@ func (t *sessions) name(name string) string {
 	return unique
 }
 
+// Losses implements codec.Lossy.
+func (t *sessions) Losses() []codec.Loss {
+	counts := codec.LossCounts{}
+	for c, errs := range t.damaged {
+		counts.Add(cmp.Or(c.Topic, c.Name), DamagedImages(errs[0].Error()), uint64(len(errs)))
+	}
+	return counts.Losses()
+}
+
+// DamagedImages is the loss of images, of which the first is damaged because of why.
+func DamagedImages(why string) string { return "damaged images, the first: " + why }
+
 func (t *sessions) Parallel() bool { return true }
 func (t *sessions) Close() error   { return nil }
 func (t *sessions) Abort()         {}
@@ -120,11 +140,7 @@ type dataset struct {
 }
 
 func (t *dataset) Write(_ int, e *episode.Episode, o align.Options) (*align.Report, error) {
-	rows, err := episode.Align(t.layout.Apply(e), o)
-	if err != nil {
-		return nil, err
-	}
-	return &rows.Report, t.Writer.Write(rows)
+	return t.layout.Write(e, o, t.Writer.Write)
 }
 
 func (t *dataset) Parallel() bool { return false }

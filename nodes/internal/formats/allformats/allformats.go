@@ -57,11 +57,7 @@ type hdf5File struct {
 }
 
 func (t *hdf5File) Write(_ int, e *episode.Episode, o align.Options) (*align.Report, error) {
-	rows, err := episode.Align(t.layout.Apply(e), o)
-	if err != nil {
-		return nil, err
-	}
-	return &rows.Report, t.w.Write(rows)
+	return t.layout.Write(e, o, t.w.Write)
 }
 
 func (t *hdf5File) Parallel() bool { return false }
@@ -79,19 +75,16 @@ type hdf5Folder struct {
 }
 
 func (t *hdf5Folder) Write(index int, e *episode.Episode, o align.Options) (*align.Report, error) {
-	rows, err := episode.Align(t.layout.Apply(e), o)
-	if err != nil {
-		return nil, err
-	}
 	w, err := hdf5.Create(filepath.Join(t.path, hdf5Name(index)), t.options)
 	if err != nil {
 		return nil, err
 	}
-	if err := w.Write(rows); err != nil {
+	report, err := t.layout.Write(e, o, w.Write)
+	if err != nil {
 		w.Abort()
 		return nil, err
 	}
-	return &rows.Report, w.Close()
+	return report, w.Close()
 }
 
 func (t *hdf5Folder) Parallel() bool { return true }
