@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -22,9 +21,9 @@ func AppendJSON(b []byte, value any) []byte {
 	case bool:
 		return strconv.AppendBool(b, v)
 	case float32:
-		return appendNumber(b, float64(v), 32)
+		return appendFloating(b, float64(v), 32, new(bool), `"`)
 	case float64:
-		return appendNumber(b, v, 64)
+		return appendFloating(b, v, 64, new(bool), `"`)
 	case *cdr.Struct:
 		b = append(b, '{')
 		for i, f := range v.Fields {
@@ -48,18 +47,6 @@ func AppendJSON(b []byte, value any) []byte {
 		b = AppendJSON(b, elements.Index(i).Interface())
 	}
 	return append(b, ']')
-}
-
-func appendNumber(b []byte, v float64, bits int) []byte {
-	switch {
-	case math.IsNaN(v):
-		return append(b, `"NaN"`...)
-	case math.IsInf(v, 1):
-		return append(b, `"Infinity"`...)
-	case math.IsInf(v, -1):
-		return append(b, `"-Infinity"`...)
-	}
-	return strconv.AppendFloat(b, v, 'g', -1, bits)
 }
 
 // appendQuoted appends a text in double quotes, as JSON and YAML have it. Nothing in it controls a terminal.

@@ -16,6 +16,7 @@ import (
 	"tapedeck/codec/rosbag"
 	"tapedeck/codec/rosbag2"
 	"tapedeck/codec/session"
+	"tapedeck/codec/table"
 	"tapedeck/codec/ulog"
 )
 
@@ -25,6 +26,8 @@ type Format struct {
 
 	// With returns the format set up by the options that only it has; nil if it has none.
 	With func(*Options) codec.Format
+	// Storages reports that Rosbag2Options apply.
+	Storages bool
 	// Native are the encodings in which messages are kept as they are unless the user asks for another one. The others
 	// become messages of ROS 2. nil: all but those that are Bound.
 	Native []string
@@ -43,7 +46,8 @@ type Format struct {
 // List are formats that a node knows.
 type List []Format
 
-// PureGo returns the formats that need no C library, in the order of their packages' names.
+// PureGo returns the formats that need no C library: those that are read in the order of their packages' names, then
+// those that are only written.
 func PureGo() List {
 	return List{
 		{Format: carla.Format, Composer: newCARLAComposer,
@@ -60,12 +64,15 @@ func PureGo() List {
 				Others: `\.record\.\d{5}(\.\d{14})?`},
 		},
 		{Format: rosbag.Format},
-		{Format: rosbag2.Format, With: (*Options).rosbag2, Native: []string{codec.EncodingCDR},
+		{Format: rosbag2.Format, With: (*Options).rosbag2, Storages: true, Native: []string{codec.EncodingCDR},
 			Live:    &Live{Storage: "mcap", Names: []string{"rosbag2"}, Compresses: true},
 			Reindex: rosbag2.Reindex},
 		{Format: session.Format, Live: &Live{Storage: "session", Robot: recordSessions},
 			Episodes: &Episodes{New: newSessions}},
 		{Format: ulog.Format},
+		{Format: table.Parquet, With: (*Options).parquet},
+		{Format: table.CSV, With: (*Options).csv},
+		{Format: table.JSONL, With: (*Options).jsonl},
 	}
 }
 
@@ -95,9 +102,9 @@ func (l List) Reindex(path string, told func(string)) (*codec.Info, error) {
 func (f Format) Configured(o *Options) (Format, error) {
 	if f.With != nil {
 		f.Format = f.With(o)
-		return f, nil
 	}
 	switch {
+	case f.Storages:
 	case o.Storage != "" && o.Storage != f.Name:
 		return f, fmt.Errorf("format %s has no choice of storage, and so none of %q", f.Name, o.Storage)
 	case o.Version != 0:

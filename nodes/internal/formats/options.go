@@ -6,6 +6,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/lerobot"
 	"tapedeck/codec/rosbag2"
+	"tapedeck/codec/table"
 	"tapedeck/config"
 )
 
@@ -15,13 +16,18 @@ type Options struct {
 	HDF5Options
 	LeRobotOptions
 	CARLAOptions
+	TableOptions
 }
+
+// TableOptions are those of package table.
+type TableOptions = table.Options
 
 // DefaultOptions are the defaults of Options.
 func DefaultOptions() Options {
 	return Options{
 		HDF5Options:    HDF5Options{Images: "vlen", JointUnit: "rad", Quality: 95},
 		LeRobotOptions: LeRobotOptions{Holes: lerobot.HolesRefuse, State: lerobot.StateJoint},
+		TableOptions:   table.DefaultOptions(),
 	}
 }
 
@@ -34,6 +40,10 @@ type Rosbag2Options struct {
 
 // rosbag2 returns the format of bags with these options.
 func (o *Options) rosbag2() codec.Format { return rosbag2.Options(o.Rosbag2Options).Format() }
+
+func (o *Options) parquet() codec.Format { return o.TableOptions.Parquet() }
+func (o *Options) csv() codec.Format     { return o.TableOptions.CSV() }
+func (o *Options) jsonl() codec.Format   { return o.TableOptions.JSONL() }
 
 // HDF5Options are those of package hdf5.
 type HDF5Options struct {

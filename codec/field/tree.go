@@ -1,0 +1,73 @@
+package field
+
+import (
+	"fmt"
+
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs/rosidl"
+	"tapedeck/msgs/wire"
+)
+
+// Node is a field of a type, with the fields of the messages in it. It reads payloads without making a cdr.Struct of
+// them; see cdr.FieldType. It is not for concurrent use.
+type Node struct {
+	cdr.FieldType
+	Path  string  // from the message: "pose.position.x", "transforms[].header"
+	Inner []*Node // none if it holds values
+	Left  bool    // it is left out, and Over reads over it
+	Seen  bool    // set by Over if there were values
+
+	key []byte // of JSON
+}
+
+// maxNodes bounds the fields of a type, those of all messages in it included.
+const maxNodes = 10000
+
+// Tree returns the fields of a type. Those that leave reports are Left.
+func Tree(s *cdr.Schema, leave func(cdr.FieldType) bool) ([]*Node, error) {
+	count := 0
+	var nodes func(fields []cdr.FieldType, prefix string) ([]*Node, error)
+	nodes = func(fields []cdr.FieldType, prefix string) (all []*Node, err error) {
+		for _, f := range fields {
+			if count++; count > maxNodes {
+				return nil, fmt.Errorf("%s has more than %d fields", s.Name(), maxNodes)
+			}
+			n := &Node{FieldType: f, Path: prefix + f.Name, key: append(appendQuoted(nil, f.Name), ':')}
+			inside := n.Path + "."
+			if f.Shape != rosidl.Single {
+				inside = n.Path + "[]."
+			}
+			if n.Inner, err = nodes(f.Fields(), inside); err != nil {
+				return nil, err
+			}
+			n.Left = f.Kind != rosidl.Nested && leave(f)
+			all = append(all, n)
+		}
+		return all, nil
+	}
+	return nodes(s.Fields(), "")
+}
+
+// Flat returns nodes in the order of payloads, with the fields of single messages in the place of these. Messages
+// without fields are Left.
+func Flat(nodes []*Node) (all []*Node) {
+	for _, n := range nodes {
+		switch {
+		case n.Kind != rosidl.Nested || n.Shape != rosidl.Single:
+			all = append(all, n)
+		case len(n.Inner) == 0:
+			n.Left = true
+			all = append(all, n)
+		default:
+			all = append(all, Flat(n.Inner)...)
+		}
+	}
+	return all
+}
+
+// Over reads over the field.
+func (n *Node) Over(d *wire.Decoder) {
+	count := n.Count(d)
+	n.Skip(d, count)
+	n.Seen = n.Seen || count > 0 && n.Kind != rosidl.Nested
+}

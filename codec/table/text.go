@@ -1,0 +1,135 @@
+package table
+
+import (
+	"bytes"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"tapedeck/codec"
+	"tapedeck/codec/field"
+	"tapedeck/msgs/rosidl"
+)
+
+// text is a table of lines.
+type text struct {
+	*table
+	line   func(b []byte, m *codec.Message) ([]byte, error)
+	buffer []byte
+}
+
+func (t *text) write(m *codec.Message) (err error) {
+	if t.buffer, err = t.line(t.buffer[:0], m); err == nil {
+		_, _ = t.file.Write(t.buffer) // which keeps the error
+	}
+	return err
+}
+
+func (t *text) size() int { return 0 }
+func (t *text) flush()    {}
+func (t *text) close()    {}
+
+// appendTime appends a time.
+func (t *text) appendTime(b []byte, ns int64, quote string) []byte {
+	if t.options.Times != "iso" {
+		return strconv.AppendInt(b, ns, 10)
+	}
+	b = append(b, quote...)
+	b = time.Unix(0, ns).UTC().AppendFormat(b, "2006-01-02T15:04:05.000000000Z")
+	return append(b, quote...)
+}
+
+func newJSONL(t *table, _ *file) (rows, error) {
+	t.json.Nulls = true
+	r := &text{table: t}
+	r.line = r.object
+	return r, nil
+}
+
+// object appends a message as a line of JSON.
+func (t *text) object(b []byte, m *codec.Message) ([]byte, error) {
+	times, has, err := t.timesOf(m)
+	if err != nil {
+		return b, err
+	}
+	b = field.AppendJSON(append(b, `{"topic":`...), m.Channel.Topic)
+	for i, name := range t.times() {
+		if has[i] {
+			b = append(append(append(b, `,"`...), name...), `":`...)
+			b = t.appendTime(b, times[i], `"`)
+		}
+	}
+	b = append(b, `,"message":`...)
+	t.decoder.Reset(m.Data)
+	b = t.json.Message(b, t.fields, &t.decoder)
+	return append(b, "}\n"...), t.done()
+}
+
+func newCSV(t *table, f *file) (rows, error) {
+	r := &text{table: t}
+	r.line = r.record
+	var b []byte
+	for _, name := range t.times() {
+		b = append(append(b, name...), ',')
+	}
+	for _, c := range t.columns {
+		if !c.Left {
+			b = append(append(b, c.name...), ',')
+		}
+	}
+	_, _ = f.Write(append(b[:len(b)-1], "\r\n"...))
+	return r, nil
+}
+
+// record appends a message as a record of CSV, as RFC 4180 has it.
+func (t *text) record(b []byte, m *codec.Message) ([]byte, error) {
+	times, has, err := t.timesOf(m)
+	if err != nil {
+		return b, err
+	}
+	for i := range t.times() {
+		if has[i] {
+			b = t.appendTime(b, times[i], "")
+		}
+		b = append(b, ',')
+	}
+	d := &t.decoder
+	d.Reset(m.Data)
+	for i := range t.columns {
+		c := &t.columns[i]
+		switch {
+		case c.Left:
+			c.Over(d)
+			continue
+		case c.Shape != rosidl.Single:
+			start := len(b)
+			b = quoted(b, start, t.json.Field(b, c.Node, d)[start:])
+		case c.Kind == rosidl.String:
+			b = quoted(b, len(b), t.utf8(d.Chars(c.StringBound)))
+		case c.Kind == rosidl.WString:
+			b = quoted(b, len(b), []byte(d.WString(c.StringBound)))
+		default:
+			b = field.AppendNumber(b, c.Kind, d, &t.json.Lacking, "")
+		}
+		b = append(b, ',')
+	}
+	return append(b[:len(b)-1], "\r\n"...), t.done()
+}
+
+// utf8 returns a text with U+FFFD in place of what is not UTF-8.
+func (t *table) utf8(text []byte) []byte {
+	if utf8.Valid(text) {
+		return text
+	}
+	t.json.Invalid = true
+	return bytes.ToValidUTF8(text, []byte("\ufffd"))
+}
+
+// quoted appends a text to b[:n], in quotes if it needs them. The text may be behind b[:n] already.
+func quoted(b []byte, n int, text []byte) []byte {
+	if !bytes.ContainsAny(text, ",\"\r\n") && (len(text) == 0 || text[0] != ' ' && text[len(text)-1] != ' ') {
+		return append(b[:n], text...)
+	}
+	text = bytes.ReplaceAll(text, []byte(`"`), []byte(`""`))
+	return append(append(append(b[:n], '"'), text...), '"')
+}

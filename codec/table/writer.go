@@ -1,0 +1,259 @@
+package table
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"tapedeck/codec"
+	"tapedeck/codec/internal/naming"
+)
+
+var (
+	_ codec.Writer = (*writer)(nil)
+	_ codec.Lossy  = (*writer)(nil)
+)
+
+// maxWaiting is how many bytes of all tables together wait to be written.
+const maxWaiting = 96 << 20
+
+// writer writes a table for each topic: to files in a folder, or to a file or stream that holds one topic, or all.
+type writer struct {
+	options Options
+	kind    kind
+	create  codec.CreateOptions
+	path    string
+	stream  io.Writer // nil for files
+	folder  bool
+	names   naming.Names
+
+	mu       sync.Mutex
+	tables   []*table
+	byKey    map[string]*table
+	channels map[*codec.Channel]*table
+	files    []*file
+	waiting  int // bytes in all tables
+	losses   codec.LossCounts
+	sync     bool // files are put on the disk
+	closed   bool
+}
+
+func newWriter(o Options, k kind, path string, stream io.Writer, c codec.CreateOptions) (codec.Writer, error) {
+	if c.Compression != "" && !slices.Contains(k.compression, c.Compression) {
+		return nil, fmt.Errorf("create %s: %s has no compression %q, only %s", path, k.name, c.Compression,
+			strings.Join(k.compression, ", "))
+	}
+	w := &writer{options: o, kind: k, create: c, path: path, stream: stream, byKey: map[string]*table{},
+		channels: map[*codec.Channel]*table{}, losses: codec.LossCounts{}}
+	w.folder = stream == nil && filepath.Ext(path) != "."+k.name
+	if c.Overwrite && stream == nil {
+		if err := os.RemoveAll(path); err != nil {
+			return nil, fmt.Errorf("create %s: %w", path, codec.Pathless(err))
+		}
+	}
+	if w.folder {
+		if err := os.Mkdir(path, 0o777); err != nil {
+			return nil, fmt.Errorf("create %s: %w", path, codec.Pathless(err))
+		}
+	}
+	return w, nil
+}
+
+// Declare implements codec.Writer.
+func (w *writer) Declare(c *codec.Channel) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, err := w.table(c)
+	return err
+}
+
+// table returns the table of a channel. Channels that differ only in QoS and metadata share one.
+func (w *writer) table(c *codec.Channel) (*table, error) {
+	if t := w.channels[c]; t != nil {
+		return t, nil
+	}
+	if c.Encoding != codec.EncodingCDR {
+		return nil, fmt.Errorf("messages of %s are encoded as %q, not as %s", c.Topic, c.Encoding, codec.EncodingCDR)
+	}
+	key := fmt.Sprintf("%q %q %q", c.Topic, c.Type, c.Schema.Data)
+	t := w.byKey[key]
+	if t == nil {
+		var err error
+		if t, err = w.begin(c); err != nil {
+			return nil, err
+		}
+		w.byKey[key] = t
+		w.tables = append(w.tables, t)
+	}
+	t.channels = append(t.channels, c)
+	w.channels[c] = t
+	return t, nil
+}
+
+// begin begins a table.
+func (w *writer) begin(c *codec.Channel) (*table, error) {
+	t, err := w.options.newTable(c)
+	if err != nil {
+		return nil, err
+	}
+	t.create, t.losses = w.create, w.losses
+	if t.file, err = w.open(c.Topic); err != nil {
+		return nil, err
+	}
+	if t.rows, err = w.kind.rows(t, t.file); err != nil {
+		return nil, fmt.Errorf("create %s: %w", t.file.info.Path, err)
+	}
+	return t, nil
+}
+
+// open returns the file for a topic.
+func (w *writer) open(topic string) (*file, error) {
+	if !w.folder && len(w.files) > 0 {
+		if w.kind.merges {
+			return w.files[0], nil
+		}
+		return nil, fmt.Errorf("%s can hold one topic as %s, but there are %s and %s; select one of them, or write a "+
+			"folder", w.path, w.kind.name, w.tables[0].channel.Topic, topic)
+	}
+	path := w.path
+	if w.folder {
+		path = filepath.Join(path, w.names.Of(topic)+"."+w.kind.name)
+	}
+	f := &file{info: codec.FileInfo{Path: path}, topic: topic}
+	if w.stream != nil {
+		f.out = bufio.NewWriter(w.stream)
+	} else {
+		var err error
+		if f.disk, err = os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666); err != nil {
+			return nil, &codec.MissingError{Path: path, Err: codec.Pathless(err)}
+		}
+		f.out = bufio.NewWriterSize(f.disk, 1<<16)
+	}
+	w.files = append(w.files, f)
+	return f, nil
+}
+
+// Write implements codec.Writer.
+func (w *writer) Write(m *codec.Message) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t, err := w.table(m.Channel)
+	if err != nil {
+		return err
+	}
+	if err := t.file.error(); err != nil {
+		return err
+	}
+	before := t.rows.size()
+	if err := t.rows.write(m); err != nil {
+		return err
+	}
+	t.file.count(m.LogTime)
+	if w.waiting += t.rows.size() - before; w.waiting > maxWaiting {
+		largest := slices.MaxFunc(w.tables, func(a, b *table) int { return cmp.Compare(a.rows.size(), b.rows.size()) })
+		w.waiting -= largest.rows.size()
+		largest.rows.flush()
+	}
+	return t.file.error()
+}
+
+// Sync implements codec.Writer.
+func (w *writer) Sync() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sync = true
+	for _, t := range w.tables {
+		t.rows.flush()
+	}
+	w.waiting = 0
+	var errs []error
+	for _, f := range w.files {
+		f.flush(true)
+		errs = append(errs, f.error())
+	}
+	return errors.Join(errs...)
+}
+
+// Losses implements codec.Lossy.
+func (w *writer) Losses() []codec.Loss { return w.losses.Losses() }
+
+// Close implements codec.Writer.
+func (w *writer) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return nil
+	}
+	w.closed = true
+	for _, t := range w.tables {
+		t.rows.close()
+	}
+	var errs []error
+	for _, f := range w.files {
+		f.flush(w.sync)
+		if f.disk != nil {
+			f.fail(f.disk.Close())
+		}
+		if w.create.Completed != nil {
+			w.create.Completed(f.info, f.error())
+		}
+		errs = append(errs, f.error())
+	}
+	return errors.Join(errs...)
+}
+
+// file is a file of a recording, or the stream. Its first error stays.
+type file struct {
+	info  codec.FileInfo
+	topic string
+	disk  *os.File // nil for a stream
+	out   *bufio.Writer
+
+	mu  sync.Mutex
+	err error
+}
+
+// Write implements io.Writer.
+func (f *file) Write(b []byte) (int, error) {
+	n, err := f.out.Write(b)
+	f.info.Size += int64(n)
+	f.fail(err)
+	return n, err
+}
+
+// count counts a message.
+func (f *file) count(t int64) {
+	if f.info.MessageCount == 0 {
+		f.info.StartTime, f.info.EndTime = t, t
+	}
+	f.info.MessageCount++
+	f.info.StartTime, f.info.EndTime = min(f.info.StartTime, t), max(f.info.EndTime, t)
+}
+
+func (f *file) flush(sync bool) {
+	f.fail(f.out.Flush())
+	if sync && f.disk != nil {
+		f.fail(f.disk.Sync())
+	}
+}
+
+func (f *file) fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err == nil && err != nil {
+		f.err = &codec.MissingError{Path: f.info.Path, Err: codec.Pathless(err)}
+	}
+}
+
+func (f *file) error() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err
+}
