@@ -4,8 +4,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
@@ -33,7 +35,6 @@ type parquetTable struct {
 	count  int                                                  // rows that wait
 	bytes  int
 	most   int // bytes
-	values []parquet.Value
 }
 
 // leaf is a column of values as Parquet has it. Lists have levels, which say where values are and where none.
@@ -76,7 +77,7 @@ func newParquet(t *table, f *file) (rows, error) {
 		root.add(c.name, node)
 		p.read = append(p.read, read)
 	}
-	codecs := map[string]compress.Codec{"": &parquet.Zstd, "zstd": &parquet.Zstd, "lz4": &parquet.Lz4Raw,
+	codecs := map[string]compress.Codec{"": &parquet.Zstd, "zstd": &parquet.Zstd,
 		"none": &parquet.Uncompressed}
 	p.out = parquet.NewGenericWriter[any](f, parquet.NewSchema("message", root),
 		parquet.Compression(codecs[t.create.Compression]), parquet.DataPageVersion(1), parquet.PageBufferSize(1<<17),
@@ -301,12 +302,23 @@ func (p *parquetTable) flush() {
 		return
 	}
 	g := p.out.BeginRowGroup()
-	for i, l := range p.leaves {
-		if err := p.column(g.ColumnWriters()[i], l, i); err != nil {
-			p.file.fail(err)
-			break
-		}
+	next := make(chan int)
+	var running sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(p.leaves)) {
+		running.Go(func() {
+			values := make([]parquet.Value, 0, 2*batch)
+			for i := range next {
+				var err error
+				values, err = p.leaves[i].writeTo(g.ColumnWriters()[i], i, p.count, values)
+				p.file.fail(err)
+			}
+		})
 	}
+	for i := range p.leaves {
+		next <- i
+	}
+	close(next)
+	running.Wait()
 	if _, err := g.Commit(); err != nil {
 		p.file.fail(fmt.Errorf("write a row group: %w", err))
 	}
@@ -316,12 +328,15 @@ func (p *parquetTable) flush() {
 // batch is how many values are handed to the library at once, at least: rows are not cut apart.
 const batch = 1024
 
-// column writes a leaf.
-func (p *parquetTable) column(w *parquet.ColumnWriter, l *leaf, index int) error {
-	start, at, n := 0, 0, len(l.definitions) // at: in data, or in ends
-	if l.deepest == 0 {
-		n = p.count
+// writeTo writes the column of this index, which has as many rows, and forgets the values. values is for those handed
+// over; it returns it for the next use.
+func (l *leaf) writeTo(w *parquet.ColumnWriter, index, rows int, values []parquet.Value) ([]parquet.Value, error) {
+	n := rows
+	if l.deepest > 0 {
+		n = len(l.definitions)
 	}
+	start, at := 0, 0 // start of a text, and next in data or in ends
+	size := l.kind.Size()
 	for i := range n {
 		var v parquet.Value
 		var repetition, definition int
@@ -331,11 +346,11 @@ func (p *parquetTable) column(w *parquet.ColumnWriter, l *leaf, index int) error
 		if l.repeated {
 			repetition = int(l.repetitions[i])
 		}
-		if repetition == 0 && len(p.values) >= batch {
-			if _, err := w.WriteRowValues(p.values); err != nil {
-				return err
+		if repetition == 0 && len(values) >= batch {
+			if _, err := w.WriteRowValues(values); err != nil {
+				return values[:0], err
 			}
-			p.values = p.values[:0]
+			values = values[:0]
 		}
 		switch {
 		case definition < int(l.deepest):
@@ -344,15 +359,14 @@ func (p *parquetTable) column(w *parquet.ColumnWriter, l *leaf, index int) error
 			start, at = l.ends[at], at+1
 		default:
 			v = number(l.kind, l.data[at:])
-			at += l.kind.Size()
+			at += size
 		}
-		p.values = append(p.values, v.Level(repetition, definition, index))
+		values = append(values, v.Level(repetition, definition, index))
 	}
-	_, err := w.WriteRowValues(p.values)
-	p.values = p.values[:0]
+	_, err := w.WriteRowValues(values)
 	// Nothing is kept for the next rows: there may be many tables.
 	*l = leaf{kind: l.kind, binary: l.binary, repeated: l.repeated, deepest: l.deepest}
-	return err
+	return values[:0], err
 }
 
 // number returns the number that b begins with.

@@ -37,7 +37,7 @@ var (
 
 // Parquet returns the format of Parquet files.
 func (o Options) Parquet() codec.Format {
-	f := o.format(kind{name: "parquet", compression: []string{"zstd", "lz4", "none"}, rows: newParquet})
+	f := o.format(kind{name: "parquet", compression: []string{"zstd", "none"}, rows: newParquet})
 	f.Keeps = codec.Keeps{Encodings: f.Keeps.Encodings, PublishTime: true, QoS: true, Metadata: true,
 		ChannelMetadata: true}
 	f.Stream = nil // the library buffers no pipe's worth, and a terminal is no place for it

@@ -40,6 +40,7 @@ type writer struct {
 	channels map[*codec.Channel]*table
 	files    []*file
 	waiting  int // bytes in all tables
+	most     int // of them
 	losses   codec.LossCounts
 	sync     bool // files are put on the disk
 	closed   bool
@@ -51,7 +52,7 @@ func newWriter(o Options, k kind, path string, stream io.Writer, c codec.CreateO
 			strings.Join(k.compression, ", "))
 	}
 	w := &writer{options: o, kind: k, create: c, path: path, stream: stream, byKey: map[string]*table{},
-		channels: map[*codec.Channel]*table{}, losses: codec.LossCounts{}}
+		channels: map[*codec.Channel]*table{}, losses: codec.LossCounts{}, most: maxWaiting}
 	w.folder = stream == nil && filepath.Ext(path) != "."+k.name
 	if c.Overwrite && stream == nil {
 		if err := os.RemoveAll(path); err != nil {
@@ -156,7 +157,7 @@ func (w *writer) Write(m *codec.Message) error {
 		return err
 	}
 	t.file.count(m.LogTime)
-	if w.waiting += t.rows.size() - before; w.waiting > maxWaiting {
+	if w.waiting += t.rows.size() - before; w.waiting > w.most {
 		largest := slices.MaxFunc(w.tables, func(a, b *table) int { return cmp.Compare(a.rows.size(), b.rows.size()) })
 		w.waiting -= largest.rows.size()
 		largest.rows.flush()

@@ -1,0 +1,10 @@
+package table
+
+import (
+	"os"
+	"testing"
+
+	"tapedeck/test/internal/process"
+)
+
+func TestMain(m *testing.M) { os.Exit(process.Main(m, nil)) }
