@@ -44,8 +44,7 @@ func (f FieldType) Count(d *wire.Decoder) int {
 	return 0
 }
 
-// Skip skips n values or messages of the field, as many as Count returned. Messages without fields take a byte each, and
-// can only be skipped.
+// Skip skips n values or messages of the field, as many as Count returned. Messages without fields take a byte each.
 func (f FieldType) Skip(d *wire.Decoder, n int) { f.field.skip(d, n) }
 
 // Finish returns an error if fields that d was to read are not in the payload, or if more is left than padding.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/csv"
 	"io"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/human"
+	"tapedeck/test/samples"
 )
 
 func TestConvertMergesInputs(t *testing.T) {
@@ -215,4 +217,34 @@ func TestOverwrite(t *testing.T) {
 		_, _, err := run(t, in, filepath.Dir(in), "--to", "lines", "--overwrite")
 		require.ErrorContains(t, err, "is an input")
 	})
+}
+
+// TestTables writes tables of a bag of ROS 1 to standard output and to files, and looks at what commands say of these.
+func TestTables(t *testing.T) {
+	path := samples.Path(t, "bag/cruise_example.bag")
+	stdout, stderr, err := run(t, path, "-", "--to", "csv", "--topics", "/turtle1/pose")
+	require.NoError(t, err)
+	rows, err := csv.NewReader(strings.NewReader(stdout)).ReadAll()
+	require.NoError(t, err)
+	require.Equal(t, "log_time,publish_time,x,y,theta,linear_velocity,angular_velocity", strings.Join(rows[0], ","))
+	require.Contains(t, stderr, "-: "+human.Count(len(rows)-1, "message")+", 1 topic")
+
+	_, _, err = run(t, path, "-", "--to", "csv")
+	require.ErrorContains(t, err, "standard output can hold one topic as csv, but there are rosout and ")
+	_, _, err = run(t, path, "-", "--to", "parquet")
+	require.ErrorContains(t, err, "recordings of the format parquet cannot be written to standard output")
+	_, _, err = run(t, path, filepath.Join(t.TempDir(), "out"), "--to", "csv", "--storage", "sqlite3")
+	require.ErrorContains(t, err, "format csv has no choice of storage")
+
+	for _, to := range []string{"parquet", "csv", "jsonl"} {
+		out := filepath.Join(t.TempDir(), "out")
+		stdout, _, err := run(t, path, out, "--to", to, "--table-times", "iso")
+		require.NoError(t, err)
+		require.Contains(t, stdout, out+": 8647 messages, 9 topics")
+		require.FileExists(t, filepath.Join(out, "turtle1_pose."+to))
+		_, _, err = run(t, "info", out)
+		require.ErrorContains(t, err, "it looks like an output of the format "+to+", which can only be written")
+		_, _, err = run(t, path, out, "--to", to, "--overwrite")
+		require.NoError(t, err)
+	}
 }

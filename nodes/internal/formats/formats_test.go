@@ -26,7 +26,7 @@ func TestConfigured(t *testing.T) {
 			require.EqualError(t, err, test.want)
 		}
 	}
-	f, err := Format{With: (*Options).rosbag2}.Configured(&Options{Rosbag2Options: Rosbag2Options{Storage: "sqlite3"}})
+	f, err := Format{With: (*Options).rosbag2, Storages: true}.Configured(&Options{Rosbag2Options: Rosbag2Options{Storage: "sqlite3"}})
 	require.NoError(t, err)
 	require.Equal(t, codec.Keeps{QoS: true, Metadata: true}, f.Keeps)
 }

@@ -13,7 +13,8 @@ func TestList(t *testing.T) {
 	for _, f := range List() {
 		names = append(names, f.Name)
 	}
-	require.Equal(t, []string{"carla", "hdf5", "lerobot", "mcap", "record", "bag", "rosbag2", "session", "ulog"}, names)
+	require.Equal(t, []string{"carla", "hdf5", "lerobot", "mcap", "record", "bag", "rosbag2", "session", "ulog",
+		"parquet", "csv", "jsonl"}, names)
 }
 
 // TestRecorderWithoutHDF5 looks at all that the recorder imports.
