@@ -1,6 +1,10 @@
 package mavlink
 
-import "github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
+import (
+	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
+
+	"tapedeck/codec/tlog"
+)
 
 const (
 	unixMicros  = 1e15             // µs: smaller times are since boot
@@ -73,7 +77,7 @@ func (c *componentClock) delay(at, received int64) (delay int64, ok bool) {
 // moment.
 func (c *componentClock) learn(f *Frame, at, stamp int64) {
 	if m, ok := f.Message.(*ardupilotmega.MessageSystemTime); ok {
-		if m.TimeUnixUsec <= validMicros || m.TimeUnixUsec > latestStamp {
+		if m.TimeUnixUsec <= validMicros || m.TimeUnixUsec > tlog.LatestStamp {
 			return
 		}
 		at = int64(m.TimeUnixUsec) * 1e3

@@ -7,6 +7,8 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
 	"github.com/bluenviron/gomavlib/v3/pkg/message"
 	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec/tlog"
 )
 
 func TestEnvelope(t *testing.T) {
@@ -76,7 +78,7 @@ func TestWrapped(t *testing.T) {
 type clockTest struct {
 	t      *testing.T
 	clock  componentClock
-	known  map[uint32]format
+	known  map[uint32]tlog.MessageFormat
 	stamps Stamps
 }
 
@@ -88,7 +90,7 @@ func newClockTest(t *testing.T, stamps Stamps) *clockTest {
 // stamp returns when m was measured that comes at received, in s after someTime.
 func (c *clockTest) stamp(received float64, m message.Message) float64 {
 	f := &Frame{Message: m, Received: someTime + int64(received*1e9)}
-	return float64(c.clock.stamp(f, c.known[m.GetID()].time(m), c.stamps)-someTime) / 1e9
+	return float64(c.clock.stamp(f, c.known[m.GetID()].Time(m), c.stamps)-someTime) / 1e9
 }
 
 func imu(micros uint64) message.Message { return &common.MessageHighresImu{TimeUsec: micros} }

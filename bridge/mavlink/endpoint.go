@@ -11,6 +11,8 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
 	"github.com/pion/transport/v2/udp"
 	"golang.org/x/sys/unix"
+
+	"tapedeck/codec/tlog"
 )
 
 const (
@@ -89,7 +91,7 @@ func (e *endpoint) dial(ctx context.Context) (net.Conn, error) {
 // wrap returns a connection that reads whole frames from c.
 func (e *endpoint) wrap(c net.Conn) net.Conn {
 	// The beginning of a frame is unknown until the first one was found.
-	scan := &scanner{formats: e.link.formats, edge: -1}
+	scan := tlog.NewScanner(e.link.formats)
 	return newConn(e.ctx, c, newConnection(e.link.counts, scan))
 }
 
@@ -155,7 +157,7 @@ func newConn(ctx context.Context, c net.Conn, counts *connection) *conn {
 // Read reads the next frame, or as much of it as fits.
 func (c *conn) Read(b []byte) (int, error) {
 	for len(c.frame) == 0 {
-		frame, h, ok := c.counts.scan.next(false)
+		frame, h, ok := c.counts.scan.Next(false)
 		c.counts.damage()
 		if ok {
 			c.frame = frame
@@ -163,7 +165,7 @@ func (c *conn) Read(b []byte) (int, error) {
 			break
 		}
 		n, err := c.Conn.Read(c.received)
-		c.counts.scan.write(c.received[:n])
+		c.counts.scan.Write(c.received[:n])
 		if err != nil && n == 0 {
 			return 0, err
 		}

@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/test/samples/generate"
+
+	"tapedeck/codec/tlog"
 )
 
 const (
@@ -32,10 +34,10 @@ var (
 		rw := &dialect.ReadWriter{Dialect: ardupilotmega.Dialect}
 		return rw, rw.Initialize()
 	})
-	formatsOnce = sync.OnceValues(formats)
+	formatsOnce = tlog.Formats
 )
 
-func knownFormats(t testing.TB) map[uint32]format {
+func knownFormats(t testing.TB) map[uint32]tlog.MessageFormat {
 	known, err := formatsOnce()
 	require.NoError(t, err)
 	return known

@@ -10,8 +10,10 @@ import (
 
 	"github.com/bluenviron/gomavlib/v3/pkg/frame"
 	"github.com/bluenviron/gomavlib/v3/pkg/streamwriter"
-	"github.com/bluenviron/gomavlib/v3/pkg/tlog"
+	theirtlog "github.com/bluenviron/gomavlib/v3/pkg/tlog"
 	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec/tlog"
 )
 
 // packets is a connection that reads one datagram at a time, and loses what does not fit, as UDP does.
@@ -59,12 +61,12 @@ func TestGomavlibLosesFrames(t *testing.T) {
 			}
 			require.Less(t, read, 20, "gomavlib reads all frames: use its own reader")
 
-			scan := &scanner{formats: knownFormats(t), edge: -1}
+			scan := tlog.NewScanner(knownFormats(t))
 			for _, p := range stream {
-				scan.write(p)
+				scan.Write(p)
 			}
 			found := 0
-			for _, _, ok := scan.next(true); ok; _, _, ok = scan.next(true) {
+			for _, _, ok := scan.Next(true); ok; _, _, ok = scan.Next(true) {
 				found++
 			}
 			require.Equal(t, 20, found)
@@ -84,7 +86,7 @@ func TestGomavlibLosesRecords(t *testing.T) {
 			log = append(log, "garbage"...)
 		}
 	}
-	theirs := &tlog.Reader{ByteReader: bytes.NewReader(log), DialectRW: rw}
+	theirs := &theirtlog.Reader{ByteReader: bytes.NewReader(log), DialectRW: rw}
 	require.NoError(t, theirs.Initialize())
 	read := 0
 	for range 100 {

@@ -23,6 +23,8 @@ import (
 	"github.com/bluenviron/gomavlib/v3"
 	"github.com/bluenviron/gomavlib/v3/pkg/frame"
 	"github.com/bluenviron/gomavlib/v3/pkg/message"
+
+	"tapedeck/codec/tlog"
 )
 
 // queueSize is how many frames may wait for the handler: over ten seconds of a busy telemetry stream.
@@ -33,7 +35,7 @@ type Link struct {
 	name    string
 	source  *source
 	options Options
-	formats map[uint32]format
+	formats map[uint32]tlog.MessageFormat
 	counts  *statistics
 	tracker *tracker
 }
@@ -60,7 +62,7 @@ func Open(source string, options Options) (*Link, error) {
 	if err := options.check(); err != nil {
 		return nil, fmt.Errorf("MAVLink source %q: %w", source, err)
 	}
-	known, err := formats()
+	known, err := tlog.Formats()
 	if err != nil {
 		return nil, err
 	}

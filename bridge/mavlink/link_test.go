@@ -20,6 +20,8 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/streamwriter"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"tapedeck/codec/tlog"
 )
 
 // linkUnderTest is a running link.
@@ -256,18 +258,18 @@ func moment(ms uint32) []message.Message {
 // receive calls enough with each frame received by p, until it returns true. It fails if nothing is received for d.
 func (p peer) receive(t *testing.T, d time.Duration, enough func(*frame.V2Frame) bool) {
 	known := knownFormats(t)
-	s := &scanner{formats: known, edge: -1}
+	s := tlog.NewScanner(known)
 	buffer := make([]byte, 2048)
 	for {
 		n := p.read(buffer, d)
 		if n == 0 {
 			require.Fail(t, "nothing comes")
 		}
-		s.write(buffer[:n])
-		for b, h, ok := s.next(false); ok; b, h, ok = s.next(false) {
-			m, err := known[h.id].codec.Read(&message.MessageRaw{ID: h.id, Payload: b[h.start:h.end:h.end]}, h.v2)
+		s.Write(buffer[:n])
+		for b, h, ok := s.Next(false); ok; b, h, ok = s.Next(false) {
+			m, err := known[h.ID].Codec.Read(&message.MessageRaw{ID: h.ID, Payload: b[h.Start:h.End:h.End]}, h.V2)
 			require.NoError(t, err)
-			if enough(&frame.V2Frame{SystemID: h.system, ComponentID: h.component, Message: m}) {
+			if enough(&frame.V2Frame{SystemID: h.System, ComponentID: h.Component, Message: m}) {
 				return
 			}
 		}

@@ -7,67 +7,90 @@ import (
 	"slices"
 
 	"github.com/bluenviron/gomavlib/v3/pkg/message"
+
+	"tapedeck/codec/tlog"
 )
 
-const (
-	stampSize   = 8
-	latestStamp = 4102444800e6 // µs: the year 2100
-)
-
-// logReader reads a telemetry log (.tlog) as written by ground stations: each frame after 8 bytes of time, µs since the
-// Unix epoch, big-endian. Damage is skipped and counted. Signatures are not checked.
-type logReader struct {
-	source  io.Reader
-	scan    *scanner
-	counts  *connection
+// Decoder decodes the frames of a recording in their order, as a Link does. Damage and losses are not counted.
+type Decoder struct {
+	formats map[uint32]tlog.MessageFormat
 	tracker *tracker
-	chunk   []byte
-	err     error // of source
 }
 
-func newLogReader(r io.Reader, total *statistics, t *tracker) *logReader {
-	scan := &scanner{formats: t.formats, prefix: stampSize, stamped: plausible}
-	return &logReader{source: r, scan: scan, counts: newConnection(total, scan), tracker: t,
-		chunk: make([]byte, 64<<10)}
-}
-
-// plausible reports whether b can be the stamp of a frame.
-func plausible(b []byte) bool { return binary.BigEndian.Uint64(b) < latestStamp }
-
-// next returns the next good frame, io.EOF after the last.
-func (l *logReader) next() (*Frame, error) {
-	for {
-		record, h, ok := l.scan.next(l.err != nil)
-		l.counts.damage()
-		if ok {
-			return l.decode(record, h)
-		}
-		if l.err != nil {
-			return nil, l.err
-		}
-		var n int
-		n, l.err = l.source.Read(l.chunk)
-		l.scan.write(l.chunk[:n])
+// NewDecoder returns a decoder.
+func NewDecoder(stamps Stamps) (*Decoder, error) {
+	known, err := tlog.Formats()
+	if err != nil {
+		return nil, err
 	}
+	return &Decoder{known, newTracker(known, stamps)}, nil
 }
 
-// decode returns the frame of a record.
-func (l *logReader) decode(record []byte, h header) (*Frame, error) {
-	f := &Frame{System: h.system, Component: h.component, Sequence: h.sequence, V2: h.v2,
-		Received: int64(binary.BigEndian.Uint64(record)) * 1e3}
+// Decode decodes a frame that was received at a time in ns since the Unix epoch. It does not keep the data.
+func (d *Decoder) Decode(data []byte, received int64) (*Frame, error) {
+	h, ok := tlog.ParseHeader(data)
+	if !ok {
+		return nil, fmt.Errorf("not a frame of MAVLink: %d bytes", len(data))
+	}
+	return d.decode(data, h, received)
+}
+
+func (d *Decoder) decode(data []byte, h tlog.Header, received int64) (*Frame, error) {
+	f := &Frame{System: h.System, Component: h.Component, Sequence: h.Sequence, V2: h.V2, Received: received}
 	// Capacity is limited, as gomavlib appends to payloads shorter than the message.
-	raw := &message.MessageRaw{ID: h.id, Payload: record[stampSize+h.start : stampSize+h.end : stampSize+h.end]}
-	if known, ok := l.scan.formats[h.id]; ok {
-		m, err := known.codec.Read(raw, h.v2)
+	raw := &message.MessageRaw{ID: h.ID, Payload: data[h.Start:h.End:h.End]}
+	if known, ok := d.formats[h.ID]; ok {
+		m, err := known.Codec.Read(raw, h.V2)
 		if err != nil {
-			return nil, fmt.Errorf("decode %s: %w", MessageName(known.codec.Message), err)
+			return nil, fmt.Errorf("decode %s: %w", tlog.MessageName(known.Codec.Message), err)
 		}
 		f.Message = m
 	} else {
 		raw.Payload = slices.Clone(raw.Payload)
 		f.Message = raw
 	}
-	l.counts.frame(h, f.Received)
-	l.tracker.note(f, nil)
+	d.tracker.note(f, nil)
 	return f, nil
+}
+
+// Vehicles returns the systems that have an autopilot, by system id.
+func (d *Decoder) Vehicles() []Vehicle { return d.tracker.snapshot(d.tracker.latest()) }
+
+// logReader reads a telemetry log (.tlog) as written by ground stations: each frame after 8 bytes of time, µs since the
+// Unix epoch, big-endian. Damage is skipped and counted. Signatures are not checked.
+type logReader struct {
+	Decoder
+	source io.Reader
+	scan   *tlog.Scanner
+	counts *connection
+	chunk  []byte
+	err    error // of source
+}
+
+func newLogReader(r io.Reader, total *statistics, t *tracker) *logReader {
+	scan := tlog.NewRecordScanner(t.formats, binary.BigEndian)
+	return &logReader{Decoder: Decoder{t.formats, t}, source: r, scan: scan, counts: newConnection(total, scan),
+		chunk: make([]byte, 64<<10)}
+}
+
+// next returns the next good frame, io.EOF after the last.
+func (l *logReader) next() (*Frame, error) {
+	for {
+		record, h, ok := l.scan.Next(l.err != nil)
+		l.counts.damage()
+		if ok {
+			received := int64(binary.BigEndian.Uint64(record)) * 1e3
+			f, err := l.decode(record[tlog.StampSize:], h, received)
+			if err == nil {
+				l.counts.frame(h, received)
+			}
+			return f, err
+		}
+		if l.err != nil {
+			return nil, l.err
+		}
+		var n int
+		n, l.err = l.source.Read(l.chunk)
+		l.scan.Write(l.chunk[:n])
+	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/streamwriter"
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/codec/tlog"
 	"tapedeck/test/samples"
 )
 
@@ -62,7 +63,7 @@ func decodeReference(t testing.TB, data []byte) reference {
 			break
 		}
 		crc := uint16(0xffff) // X.25, bit by bit
-		for _, b := range append(slices.Clone(frame[1:size-2]), known[id].codec.CRCExtra()) {
+		for _, b := range append(slices.Clone(frame[1:size-2]), known[id].Codec.CRCExtra()) {
 			crc ^= uint16(b)
 			for range 8 {
 				odd := crc & 1
@@ -293,7 +294,7 @@ func FuzzLog(f *testing.F) {
 					require.ErrorIs(t, err, io.EOF)
 					break
 				}
-				require.NotEmpty(t, MessageName(f.Message))
+				require.NotEmpty(t, tlog.MessageName(f.Message))
 			}
 			s := total.snapshot(tracks.latest())
 			require.LessOrEqual(t, s.Bytes+s.Garbage, uint64(len(data)))

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec/tlog"
 )
 
 func TestOptions(t *testing.T) {
@@ -35,18 +37,18 @@ func TestOptions(t *testing.T) {
 func TestMessageNames(t *testing.T) {
 	for name, id := range map[string]uint32{"HEARTBEAT": 0, "HIGHRES_IMU": 105, "GPS2_RAW": 124, "SCALED_IMU2": 116,
 		"ATTITUDE_QUATERNION": 31, "GLOBAL_POSITION_INT": 33, "LOCAL_POSITION_NED_COV": 64, "EKF_STATUS_REPORT": 193} {
-		got, err := MessageID(name)
+		got, err := tlog.MessageID(name)
 		require.NoError(t, err)
 		require.Equal(t, id, got)
 	}
-	got, err := MessageID("highres_imu")
+	got, err := tlog.MessageID("highres_imu")
 	require.NoError(t, err)
 	require.EqualValues(t, 105, got)
-	_, err = MessageID("IMU")
+	_, err = tlog.MessageID("IMU")
 	require.ErrorContains(t, err, `unknown MAVLink message "IMU"`)
 	known := knownFormats(t)
 	for id, f := range known {
-		got, err := MessageID(MessageName(f.codec.Message))
+		got, err := tlog.MessageID(tlog.MessageName(f.Codec.Message))
 		require.NoError(t, err)
 		require.Equal(t, id, got)
 	}

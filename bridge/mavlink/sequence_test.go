@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec/tlog"
 )
 
 func TestSequence(t *testing.T) {
@@ -70,18 +72,18 @@ func TestSequence(t *testing.T) {
 
 func TestStatistics(t *testing.T) {
 	total := newStatistics()
-	a, b := newConnection(total, newScanner(t)), newConnection(total, newScanner(t))
-	h := header{system: 1, component: 1, size: 20}
+	a, b := newConnection(total, tlog.NewScanner(knownFormats(t))), newConnection(total, tlog.NewScanner(knownFormats(t)))
+	h := tlog.Header{System: 1, Component: 1, Size: 20}
 	now := someTime + 1
 	for i := range 20 * 50 { // 20 s at 50 Hz, of which every fifth frame is lost
-		h.sequence = uint8(i)
+		h.Sequence = uint8(i)
 		if i%5 != 4 {
 			a.frame(h, now)
 		}
 		now += 20e6
 	}
-	b.frame(header{system: 2, component: 3, sequence: 77, id: 0xffff, size: 30}, now)
-	b.frame(header{system: 1, component: 1, sequence: 3, size: 20}, now) // by another way
+	b.frame(tlog.Header{System: 2, Component: 3, Sequence: 77, ID: 0xffff, Size: 30}, now)
+	b.frame(tlog.Header{System: 1, Component: 1, Sequence: 3, Size: 20}, now) // by another way
 	s := total.snapshot(now)
 	require.EqualValues(t, 802, s.Received)
 	require.EqualValues(t, 801*20+30, s.Bytes)
@@ -109,9 +111,9 @@ func TestStatistics(t *testing.T) {
 // A late frame no longer counts as lost.
 func TestStatisticsOfLateFrames(t *testing.T) {
 	total := newStatistics()
-	c := newConnection(total, newScanner(t))
+	c := newConnection(total, tlog.NewScanner(knownFormats(t)))
 	for i, number := range []uint8{1, 2, 5, 4, 3, 6} {
-		c.frame(header{system: 1, component: 1, sequence: number, size: 20}, someTime+int64(i)*1e6)
+		c.frame(tlog.Header{System: 1, Component: 1, Sequence: number, Size: 20}, someTime+int64(i)*1e6)
 	}
 	s := total.snapshot(someTime + 1e9)
 	require.Zero(t, s.Lost)

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"sync"
+
+	"tapedeck/codec/tlog"
 )
 
 // Counts are frames and bytes since the link was opened.
@@ -67,30 +69,30 @@ func newStatistics() *statistics {
 // connection counts the frames of one port, connection or log.
 type connection struct {
 	total     *statistics
-	scan      *scanner
-	reported  struct{ badChecksum, garbage uint64 } // of scan.found
+	scan      *tlog.Scanner
+	reported  struct{ BadChecksum, Garbage uint64 } // of scan.found
 	sequences map[address]*sequence
 }
 
-func newConnection(total *statistics, scan *scanner) *connection {
+func newConnection(total *statistics, scan *tlog.Scanner) *connection {
 	return &connection{total: total, scan: scan, sequences: make(map[address]*sequence)}
 }
 
 // frame counts a frame received at now.
-func (c *connection) frame(h header, now int64) {
-	from := address{h.system, h.component}
+func (c *connection) frame(h tlog.Header, now int64) {
+	from := address{h.System, h.Component}
 	q := c.sequences[from]
 	if q == nil {
 		q = new(sequence)
 		c.sequences[from] = q
 	}
-	lost, arrival := q.next(h.sequence, now)
+	lost, arrival := q.next(h.Sequence, now)
 
 	c.total.mu.Lock()
 	defer c.total.mu.Unlock()
-	if _, known := c.scan.formats[h.id]; !known {
+	if _, known := c.scan.Formats[h.ID]; !known {
 		c.total.link.Unknown++
-		c.total.link.UnknownIDs[h.id]++
+		c.total.link.UnknownIDs[h.ID]++
 	}
 	to := c.total.components[from]
 	if to == nil {
@@ -111,23 +113,23 @@ func (c *connection) frame(h header, now int64) {
 		to.counts.Restarts++
 	}
 	to.counts.Received++
-	to.counts.Bytes += uint64(h.size)
+	to.counts.Bytes += uint64(h.Size)
 	if lost > 0 {
 		to.counts.Lost += uint64(lost)
 	}
-	to.recent.add(now, 1, int64(lost), int64(h.size))
+	to.recent.add(now, 1, int64(lost), int64(h.Size))
 }
 
 // damage adds the damage that the scanner found.
 func (c *connection) damage() {
-	if c.reported == c.scan.found {
+	if c.reported == c.scan.Found {
 		return
 	}
 	c.total.mu.Lock()
 	defer c.total.mu.Unlock()
-	c.total.link.BadChecksum += c.scan.found.badChecksum - c.reported.badChecksum
-	c.total.link.Garbage += c.scan.found.garbage - c.reported.garbage
-	c.reported = c.scan.found
+	c.total.link.BadChecksum += c.scan.Found.BadChecksum - c.reported.BadChecksum
+	c.total.link.Garbage += c.scan.Found.Garbage - c.reported.Garbage
+	c.reported = c.scan.Found
 }
 
 // change updates the statistics of the link.

@@ -8,6 +8,8 @@ import (
 
 	"github.com/bluenviron/gomavlib/v3"
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
+
+	"tapedeck/codec/tlog"
 )
 
 const (
@@ -19,7 +21,7 @@ const (
 // tracker keeps the vehicles on a link and their clocks.
 type tracker struct {
 	mu       sync.Mutex
-	formats  map[uint32]format
+	formats  map[uint32]tlog.MessageFormat
 	stamps   Stamps
 	vehicles map[uint8]*vehicle
 	clocks   map[address]*componentClock
@@ -36,7 +38,7 @@ type vehicle struct {
 	refused   bool              // it has rejected a message interval
 }
 
-func newTracker(formats map[uint32]format, stamps Stamps) *tracker {
+func newTracker(formats map[uint32]tlog.MessageFormat, stamps Stamps) *tracker {
 	return &tracker{formats: formats, stamps: stamps, vehicles: make(map[uint8]*vehicle),
 		clocks: make(map[address]*componentClock), others: make(map[address]bool)}
 }
@@ -60,7 +62,7 @@ func (t *tracker) note(f *Frame, channel *gomavlib.Channel) {
 	} else {
 		f.Autopilot = f.Component == firstAutopilot && !t.others[from]
 	}
-	f.Stamp = clock.stamp(f, t.formats[f.Message.GetID()].time(f.Message), t.stamps)
+	f.Stamp = clock.stamp(f, t.formats[f.Message.GetID()].Time(f.Message), t.stamps)
 }
 
 func (t *tracker) heartbeat(f *Frame, h *ardupilotmega.MessageHeartbeat, clock *componentClock, c *gomavlib.Channel) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	diag "tapedeck/msgs/diagnostic_msgs"
-	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/rospub"
 
@@ -56,35 +55,36 @@ func (p *publisher) linkStatus(l *link) diag.DiagnosticStatus {
 }
 
 func (p *publisher) heartbeatStatus(s *publishedVehicle) diag.DiagnosticStatus {
-	status := p.diagnostics.Status(s.name+": heartbeat", s.state.Mode,
-		"system", s.system, "mode", s.state.Mode, "armed", s.state.Armed, "vehicle", s.kind, "autopilot", s.firmware,
-		"state", ardupilotmega.MAV_STATE(s.state.SystemStatus), "attitude",
-		map[bool]string{false: "none yet", true: "known"}[s.oriented])
-	if !s.state.Connected {
+	h := s.Health()
+	status := p.diagnostics.Status(s.name+": heartbeat", h.State.Mode,
+		"system", s.system, "mode", h.State.Mode, "armed", h.State.Armed, "vehicle", h.Kind, "autopilot", h.Firmware,
+		"state", ardupilotmega.MAV_STATE(h.State.SystemStatus), "attitude",
+		map[bool]string{false: "none yet", true: "known"}[h.Oriented])
+	if !h.State.Connected {
 		status.Level, status.Message = diag.DiagnosticStatus_ERROR, "no heartbeat"
 	}
 	return status
 }
 
 func (p *publisher) gpsStatus(s *publishedVehicle) diag.DiagnosticStatus {
-	height := "ellipsoid"
-	if s.noGeoid != 0 {
+	h, height := s.Health(), "ellipsoid"
+	if h.NoGeoid {
 		height = "mean sea level: no geoid"
 	}
 	status := p.diagnostics.Status(s.name+": GPS", "fix",
-		"fix type", ardupilotmega.GPS_FIX_TYPE(s.receiverRaw.FixType), "satellites", s.satellites, "altitudes above",
+		"fix type", h.Fix, "satellites", h.Satellites, "altitudes above",
 		height)
 	switch {
-	case !s.hasRaw:
+	case !h.GPS:
 		status.Level, status.Message = diag.DiagnosticStatus_STALE, "nothing received"
-	case s.receiver.Status.Status < sensor_msgs.NavSatStatus_STATUS_FIX:
+	case !h.Fixed:
 		status.Level, status.Message = diag.DiagnosticStatus_WARN, "no fix"
 	}
 	return status
 }
 
 func (p *publisher) batteryStatus(s *publishedVehicle) diag.DiagnosticStatus {
-	b := &s.battery
+	b := s.Health().Battery
 	status := p.diagnostics.Status(s.name+": battery", fmt.Sprintf("%.2f V", b.Voltage),
 		"voltage (V)", b.Voltage, "current (A)", b.Current, "percentage", 100*b.Percentage, "cells (V)", b.CellVoltage)
 	switch {

@@ -10,6 +10,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/mavlink"
+	"tapedeck/bridge/mavros"
 	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/msgs/rosgraph_msgs"
@@ -42,8 +43,10 @@ type link struct {
 type publishedVehicle struct {
 	name   string
 	system uint8 // 0: none yet
+	o      *hardware.Vehicle
 	out    *topicPublishers
-	*vehicle
+	geoid  *mavros.Geoid // nil: none
+	*mavros.Vehicle
 }
 
 // newLink opens a source and advertises the topics of its vehicles.
@@ -78,14 +81,15 @@ func (l *link) add(name string, o *hardware.Vehicle) (*publishedVehicle, error) 
 	if err != nil {
 		return nil, err
 	}
-	g, err := findGeoid(o.Geoid)
+	g, err := mavros.FindGeoid(o.Geoid)
 	if err != nil {
 		return nil, err
 	}
-	s := &publishedVehicle{name: name, out: out}
-	s.vehicle = newVehicle(o, out, g, func() mavlink.VehicleClock { return l.linkVehicle(s.system).Clock })
+	s := &publishedVehicle{name: name, o: o, out: out, geoid: g}
+	translation := o.Translation()
+	s.Vehicle = mavros.NewVehicle(&translation, out, g, func() mavlink.VehicleClock { return l.linkVehicle(s.system).Clock })
 	if !l.link.IsLog() {
-		s.disconnect(time.Now().UnixNano())
+		s.Disconnect(time.Now().UnixNano())
 	}
 	l.vehicles = append(l.vehicles, s)
 	l.adding.Lock()
@@ -168,14 +172,14 @@ func (l *link) handle(ctx context.Context, f *mavlink.Frame) {
 	defer l.mu.Unlock()
 	for _, s := range l.vehicles {
 		if s.system != f.System && l.link.IsLog() {
-			s.tick(f.Received)
+			s.Tick(f.Received)
 		}
 	}
 	if !f.Autopilot {
 		return
 	}
 	if s := l.vehicle(ctx, f); s != nil {
-		s.handle(f)
+		s.Handle(f)
 	}
 }
 
@@ -187,7 +191,7 @@ func (l *link) checkConnections(now int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, s := range l.vehicles {
-		s.tick(now)
+		s.Tick(now)
 	}
 }
 
@@ -259,7 +263,7 @@ func (l *link) close() error {
 	var errs []error
 	for _, s := range l.vehicles {
 		if s.geoid != nil {
-			errs = append(errs, s.geoid.close())
+			errs = append(errs, s.geoid.Close())
 		}
 	}
 	return errors.Join(errs...)

@@ -17,6 +17,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
+	"tapedeck/bridge/mavros"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	diag "tapedeck/msgs/diagnostic_msgs"
@@ -30,6 +31,8 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/frame"
 	"github.com/bluenviron/gomavlib/v3/pkg/message"
 )
+
+const began = int64(1764000000e9) // ns since the Unix epoch
 
 // logWriter makes a telemetry log.
 type logWriter struct {
@@ -157,6 +160,16 @@ func logOptions() options {
 	return o
 }
 
+func heartbeat(autopilot ardupilotmega.MAV_AUTOPILOT) *ardupilotmega.MessageHeartbeat {
+	return &ardupilotmega.MessageHeartbeat{Type: ardupilotmega.MAV_TYPE_QUADROTOR, Autopilot: autopilot}
+}
+
+func arduPilot() *ardupilotmega.MessageHeartbeat {
+	return heartbeat(ardupilotmega.MAV_AUTOPILOT_ARDUPILOTMEGA)
+}
+
+func px4() *ardupilotmega.MessageHeartbeat { return heartbeat(ardupilotmega.MAV_AUTOPILOT_PX4) }
+
 func TestLogSystems(t *testing.T) {
 	w := newLogWriter(t)
 	w.add(255, 190, &ardupilotmega.MessageHeartbeat{Type: ardupilotmega.MAV_TYPE_GCS,
@@ -173,7 +186,7 @@ func TestLogSystems(t *testing.T) {
 	o := logOptions()
 	_, offered := w.run(o, map[string]int{"/mavros/imu/data": 2, "/uas9/imu/data": 1}, entry{"mavros", &o.Vehicle})
 	require.Equal(t, w.file.Name()+": 9 frames, 0 with a bad checksum, 5 messages published", w.summary)
-	require.Len(t, offered, 2*int(topicCount)+1)
+	require.Len(t, offered, 2*int(mavros.TopicCount)+1)
 	for name, qos := range offered {
 		if name != "/diagnostics" { // nothing is lost however fast it goes
 			require.Equal(t, [2]string{"reliable", "keep_all"}, [2]string{string(qos.Reliability), string(qos.History)},
@@ -192,7 +205,7 @@ func TestLogSystemsByName(t *testing.T) {
 	a, b := o.Vehicle, o.Vehicle
 	a.System, b.System = 3, 5
 	_, offered := w.run(o, map[string]int{"/a/state": 1, "/b/state": 1}, entry{"a", &a}, entry{"b", &b})
-	require.Len(t, offered, 2*int(topicCount)+1)
+	require.Len(t, offered, 2*int(mavros.TopicCount)+1)
 	require.Equal(t, 1, strings.Count(strings.Join(w.lines, "\n"), "system 4 is not published"))
 }
 
@@ -241,7 +254,7 @@ func TestQoS(t *testing.T) {
 	require.Equal(t, bridge.SensorDataQoS(), offered["/mavros/imu/data"])
 	require.Equal(t, bridge.SensorDataQoS(), offered["/mavros/battery"])
 	require.Equal(t, codec.DefaultQoS(), offered["/mavros/rc/in"])
-	require.Equal(t, stateQoS(), offered["/mavros/state"])
+	require.Equal(t, mavros.StateQoS(), offered["/mavros/state"])
 	require.Equal(t, codec.TransientLocal, offered["/mavros/state"].Durability)
 
 	w = newLogWriter(t)

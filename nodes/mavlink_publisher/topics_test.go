@@ -9,6 +9,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
+	"tapedeck/bridge/mavros"
 	"tapedeck/codec"
 	"tapedeck/msgs/mavros_msgs"
 	"tapedeck/msgs/rosidl"
@@ -40,9 +41,15 @@ func TestMissingTypes(t *testing.T) {
 	o, err := newTopicPublishers(n, "mavros", true, false)
 	require.NoError(t, err)
 	require.Contains(t, n.said, "mavros: not publishing gpsstatus/gps1/raw, altitude, state")
-	require.Len(t, o.offers(), len(topics)-11)
-	o.send(vehicleState, &mavros_msgs.State{})
-	o.send(imuData, &sensor_msgs.Imu{})
+	require.Len(t, o.offers(), mavros.TopicCount-11)
+	for i, topic := range mavros.Topics {
+		switch topic.Name {
+		case "state":
+			o.Send(mavros.Topic(i), &mavros_msgs.State{})
+		case "imu/data":
+			o.Send(mavros.Topic(i), &sensor_msgs.Imu{})
+		}
+	}
 	require.False(t, o.failed.Load())
 	require.EqualValues(t, 1, o.sent)
 }

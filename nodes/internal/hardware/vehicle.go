@@ -1,6 +1,6 @@
 package hardware
 
-import "math"
+import "tapedeck/bridge/mavros"
 
 // Vehicle says how a vehicle is reached that speaks MAVLink, and how what it says is published: an entry of
 // mavlink_publisher's parameter vehicles.
@@ -32,10 +32,22 @@ type Vehicle struct {
 
 // DefaultVehicle returns what holds for a vehicle of which nothing else is said: what mavros has, and nothing is sent.
 func DefaultVehicle() Vehicle {
+	o := mavros.DefaultOptions()
 	return Vehicle{
 		Rate: 1, Stamps: "sync", OwnSystem: 255, OwnComponent: 191,
-		MapFrame: "map", OdomFrame: "odom", BaseFrame: "base_link",
-		LinearAccelerationStdev: 0.0003, AngularVelocityStdev: 0.02 * math.Pi / 180, OrientationStdev: 1,
-		RotationVariance: 99999, GPSError: 1,
+		MapFrame: o.MapFrame, OdomFrame: o.OdomFrame, BaseFrame: o.BaseFrame,
+		LinearAccelerationStdev: o.LinearAccelerationStdev, AngularVelocityStdev: o.AngularVelocityStdev,
+		OrientationStdev: o.OrientationStdev, MagneticStdev: o.MagneticStdev,
+		RotationVariance: o.RotationVariance, GPSError: o.GPSError,
+	}
+}
+
+// Translation returns how messages are translated.
+func (v *Vehicle) Translation() mavros.Options {
+	return mavros.Options{
+		MapFrame: v.MapFrame, OdomFrame: v.OdomFrame, BaseFrame: v.BaseFrame,
+		LinearAccelerationStdev: v.LinearAccelerationStdev, AngularVelocityStdev: v.AngularVelocityStdev,
+		OrientationStdev: v.OrientationStdev, MagneticStdev: v.MagneticStdev,
+		RotationVariance: v.RotationVariance, GPSError: v.GPSError,
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package mavros
 
 import (
 	"math"
@@ -119,7 +119,7 @@ func TestPreferredMessagesStop(t *testing.T) {
 		&common.MessageBatteryStatus{}, &common.MessageRcChannels{Chancount: 18})
 	s.receive(poorer...)
 	counts := func() (list []int) {
-		for _, topic := range []topic{imuData, imuRaw, imuStaticPressure, localOdometry, batteryState, rcIn} {
+		for _, topic := range []Topic{imuData, imuRaw, imuStaticPressure, localOdometry, batteryState, rcIn} {
 			list = append(list, len(s.sent[topic]))
 		}
 		return list
@@ -177,18 +177,18 @@ func TestSourcesOfTheIMU(t *testing.T) {
 func TestFieldsOfHighresIMU(t *testing.T) {
 	for name, test := range map[string]struct {
 		fields           common.HIGHRES_IMU_UPDATED_FLAGS
-		want             []topic
+		want             []Topic
 		noAcc, noAngular bool
 	}{
 		"none":                {0, nil, false, false},
-		"accelerometer":       {7, []topic{imuRaw}, false, true},
-		"gyroscope":           {7 << 3, []topic{imuRaw}, true, false},
+		"accelerometer":       {7, []Topic{imuRaw}, false, true},
+		"gyroscope":           {7 << 3, []Topic{imuRaw}, true, false},
 		"part of both":        {6<<3 | 3, nil, false, false},
-		"magnetometer":        {7 << 6, []topic{imuMag}, false, false},
-		"pressure":            {1 << 9, []topic{imuStaticPressure}, false, false},
-		"difference pressure": {1 << 10, []topic{imuDiffPressure}, false, false},
+		"magnetometer":        {7 << 6, []Topic{imuMag}, false, false},
+		"pressure":            {1 << 9, []Topic{imuStaticPressure}, false, false},
+		"difference pressure": {1 << 10, []Topic{imuDiffPressure}, false, false},
 		"altitude":            {1 << 11, nil, false, false},
-		"temperature":         {1 << 12, []topic{imuTemperature}, false, false},
+		"temperature":         {1 << 12, []Topic{imuTemperature}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newTestVehicle(t)

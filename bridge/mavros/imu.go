@@ -1,4 +1,4 @@
-package main
+package mavros
 
 import (
 	"tapedeck/bridge"
@@ -47,7 +47,7 @@ type imuState struct {
 	temperature    sensor_msgs.Temperature
 }
 
-func (v *vehicle) initIMU() {
+func (v *Vehicle) initIMU() {
 	v.data.OrientationCovariance = diagonal(v.o.OrientationStdev)
 	v.measured.OrientationCovariance = diagonal(0)
 	v.data.LinearAccelerationCovariance = diagonal(0)
@@ -63,27 +63,27 @@ func diagonal(stdev float64) [9]float64 {
 	return [9]float64{0: stdev * stdev, 4: stdev * stdev, 8: stdev * stdev}
 }
 
-func (v *vehicle) attitude(m *common.MessageAttitude) {
+func (v *Vehicle) attitude(m *common.MessageAttitude) {
 	if !v.isRecent(v.quaternions) {
 		v.sendAttitude(fromEuler(m.Roll, m.Pitch, m.Yaw), newVector(m.Rollspeed, m.Pitchspeed, m.Yawspeed))
 	}
 }
 
-func (v *vehicle) attitudeQuaternion(m *common.MessageAttitudeQuaternion) {
+func (v *Vehicle) attitudeQuaternion(m *common.MessageAttitudeQuaternion) {
 	v.quaternions = v.now
 	v.sendAttitude(newQuaternion(m.Q1, m.Q2, m.Q3, m.Q4), newVector(m.Rollspeed, m.Pitchspeed, m.Yawspeed))
 }
 
-func (v *vehicle) sendAttitude(q quaternion, rates vector) {
+func (v *Vehicle) sendAttitude(q quaternion, rates vector) {
 	v.orientation, v.rates, v.oriented = q.between(toENU, toFLU), toFLU.m.rotate(rates), true
 	v.data.Header = v.header(v.o.BaseFrame)
 	v.data.Orientation = v.orientation.message()
 	v.data.AngularVelocity = v.rates.vector3()
-	v.out.send(imuData, &v.data)
+	v.out.Send(imuData, &v.data)
 }
 
 // prefers reports whether a source that was just received is the best one recently received.
-func (v *vehicle) prefers(s imuSource) bool {
+func (v *Vehicle) prefers(s imuSource) bool {
 	if s < v.source && v.isRecent(v.sourceAt) {
 		return false
 	}
@@ -91,7 +91,7 @@ func (v *vehicle) prefers(s imuSource) bool {
 	return true
 }
 
-func (v *vehicle) highresIMU(m *common.MessageHighresImu) {
+func (v *Vehicle) highresIMU(m *common.MessageHighresImu) {
 	const acceleration, rates, field = 7, 7 << 3, 7 << 6 // three axes each
 	if m.Id != 0 {
 		return
@@ -116,7 +116,7 @@ func (v *vehicle) highresIMU(m *common.MessageHighresImu) {
 	}
 }
 
-func (v *vehicle) scaledIMU(m *common.MessageScaledImu) {
+func (v *Vehicle) scaledIMU(m *common.MessageScaledImu) {
 	if !v.prefers(scaledIMU) {
 		return
 	}
@@ -126,7 +126,7 @@ func (v *vehicle) scaledIMU(m *common.MessageScaledImu) {
 	v.sendIMUTemperature(m.Temperature)
 }
 
-func (v *vehicle) rawIMU(m *common.MessageRawImu) {
+func (v *Vehicle) rawIMU(m *common.MessageRawImu) {
 	if m.Id != 0 || v.heartbeat == 0 || !v.prefers(rawIMU) { // the units depend on the firmware
 		return
 	}
@@ -138,7 +138,7 @@ func (v *vehicle) rawIMU(m *common.MessageRawImu) {
 		unit = millimetre
 	default:
 		v.logOnce(bridge.Warn, "%s is not published from RAW_IMU: the units of this autopilot (%v) are unknown",
-			topics[imuRaw].name, v.firmware)
+			Topics[imuRaw].Name, v.firmware)
 		return
 	}
 	v.sendIMU(newVector(m.Xgyro, m.Ygyro, m.Zgyro).scale(milliradian), newVector(m.Xacc, m.Yacc, m.Zacc).scale(unit),
@@ -147,7 +147,7 @@ func (v *vehicle) rawIMU(m *common.MessageRawImu) {
 	v.sendIMUTemperature(m.Temperature)
 }
 
-func (v *vehicle) scaledPressure(m *common.MessageScaledPressure) {
+func (v *Vehicle) scaledPressure(m *common.MessageScaledPressure) {
 	if v.isRecent(v.highresBaro) {
 		return
 	}
@@ -157,7 +157,7 @@ func (v *vehicle) scaledPressure(m *common.MessageScaledPressure) {
 }
 
 // sendIMU publishes measurements of an IMU, in FRD. What is not new is marked as unknown.
-func (v *vehicle) sendIMU(rates, acceleration vector, newRates, newAcceleration bool) {
+func (v *Vehicle) sendIMU(rates, acceleration vector, newRates, newAcceleration bool) {
 	v.measured.Header = v.header(v.o.BaseFrame)
 	v.measured.AngularVelocity = toFLU.m.rotate(rates).vector3()
 	v.measured.LinearAcceleration = toFLU.m.rotate(acceleration).vector3()
@@ -170,31 +170,31 @@ func (v *vehicle) sendIMU(rates, acceleration vector, newRates, newAcceleration 
 		v.data.LinearAcceleration, v.data.LinearAccelerationCovariance = v.measured.LinearAcceleration,
 			v.measured.LinearAccelerationCovariance
 	}
-	v.out.send(imuRaw, &v.measured)
+	v.out.Send(imuRaw, &v.measured)
 }
 
 // sendField publishes a magnetic field in T, in FRD.
-func (v *vehicle) sendField(field vector) {
+func (v *Vehicle) sendField(field vector) {
 	v.field.Header = v.header(v.o.BaseFrame)
 	v.field.MagneticField = toFLU.m.rotate(field).vector3()
-	v.out.send(imuMag, &v.field)
+	v.out.Send(imuMag, &v.field)
 }
 
-func (v *vehicle) sendPressure(t topic, hPa float32) {
+func (v *Vehicle) sendPressure(t Topic, hPa float32) {
 	v.pressure.Header = v.header(v.o.BaseFrame)
 	v.pressure.FluidPressure = float64(hPa) * hectopascal
-	v.out.send(t, &v.pressure)
+	v.out.Send(t, &v.pressure)
 }
 
 // sendIMUTemperature publishes a temperature in 0.01 °C; 0 is none.
-func (v *vehicle) sendIMUTemperature(t int16) {
+func (v *Vehicle) sendIMUTemperature(t int16) {
 	if t != 0 {
 		v.sendTemperature(imuTemperature, float64(t)*centidegree)
 	}
 }
 
-func (v *vehicle) sendTemperature(t topic, celsius float64) {
+func (v *Vehicle) sendTemperature(t Topic, celsius float64) {
 	v.temperature.Header = v.header(v.o.BaseFrame)
 	v.temperature.Temperature = celsius
-	v.out.send(t, &v.temperature)
+	v.out.Send(t, &v.temperature)
 }

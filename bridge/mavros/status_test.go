@@ -1,4 +1,4 @@
-package main
+package mavros
 
 import (
 	"strings"
@@ -70,10 +70,10 @@ func TestState(t *testing.T) {
 		require.Equal(t, want, got)
 	}
 	last := s.now
-	s.tick(last + silence)
+	s.Tick(last + silence)
 	require.Len(t, s.sent[vehicleState], 3)
 	for range 2 { // it is told once
-		s.tick(last + silence + 1)
+		s.Tick(last + silence + 1)
 		require.Len(t, s.sent[vehicleState], 4)
 	}
 	gone := published[mavros_msgs.State](s, vehicleState, -1)
@@ -110,9 +110,9 @@ func TestIncompleteStatusTexts(t *testing.T) {
 	s := newTestVehicle(t)
 	begin := &common.MessageStatustext{Severity: common.MAV_SEVERITY_ERROR, Id: 7, Text: strings.Repeat("x", 50)}
 	s.receive(begin, &common.MessageStatustext{Severity: common.MAV_SEVERITY_INFO, Text: "b"}, begin)
-	s.tick(s.now + patience)
+	s.Tick(s.now + patience)
 	require.Len(t, s.sent[statusText], 2)
-	s.tick(s.now + patience + 1)
+	s.Tick(s.now + patience + 1)
 	for i, want := range []uint8{mavros_msgs.StatusText_ERROR, mavros_msgs.StatusText_INFO,
 		mavros_msgs.StatusText_ERROR} {
 		m := published[mavros_msgs.StatusText](s, statusText, i)

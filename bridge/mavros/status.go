@@ -1,4 +1,4 @@
-package main
+package mavros
 
 import (
 	"strings"
@@ -40,7 +40,7 @@ type pendingText struct {
 	text     strings.Builder
 }
 
-func (v *vehicle) heartbeatFrom(m *ardupilotmega.MessageHeartbeat) {
+func (v *Vehicle) heartbeatFrom(m *ardupilotmega.MessageHeartbeat) {
 	v.firmware, v.kind, v.heartbeat = m.Autopilot, m.Type, v.now
 	v.state = mavros_msgs.State{
 		Header: v.header(""), Connected: true,
@@ -50,11 +50,11 @@ func (v *vehicle) heartbeatFrom(m *ardupilotmega.MessageHeartbeat) {
 		Mode:         flightMode(m),
 		SystemStatus: uint8(m.SystemStatus),
 	}
-	v.out.send(vehicleState, &v.state)
+	v.out.Send(vehicleState, &v.state)
 }
 
 // statustext publishes a text when it is complete, or incomplete when another begins or the rest is missing.
-func (v *vehicle) statustext(m *common.MessageStatustext) {
+func (v *Vehicle) statustext(m *common.MessageStatustext) {
 	const full = 50 // characters; a shorter message ends its text
 	p := &v.pending
 	if p.id != 0 && (m.Id != p.id || m.ChunkSeq != p.next) {
@@ -67,11 +67,11 @@ func (v *vehicle) statustext(m *common.MessageStatustext) {
 	}
 }
 
-func (v *vehicle) sendText() {
+func (v *Vehicle) sendText() {
 	severity := v.pending.severity
 	v.text = mavros_msgs.StatusText{Header: v.header(""), Severity: uint8(severity), Text: v.pending.text.String()}
 	v.pending = pendingText{}
-	v.out.send(statusText, &v.text)
+	v.out.Send(statusText, &v.text)
 	level := bridge.Info
 	switch {
 	case severity <= common.MAV_SEVERITY_ERROR:
@@ -81,7 +81,7 @@ func (v *vehicle) sendText() {
 	case severity == common.MAV_SEVERITY_DEBUG:
 		level = bridge.Debug
 	}
-	v.out.log(level, "autopilot: %s", v.text.Text)
+	v.out.Log(level, "autopilot: %s", v.text.Text)
 }
 
 const (
@@ -96,18 +96,18 @@ type clockState struct {
 	sync      mavros_msgs.TimesyncStatus
 }
 
-func (v *vehicle) systemTime(m *common.MessageSystemTime) {
+func (v *Vehicle) systemTime(m *common.MessageSystemTime) {
 	if m.TimeUnixUsec <= leastTime || m.TimeUnixUsec >= latestTime {
 		return
 	}
 	v.reference.Header, v.reference.Source = v.header(""), "fcu"
 	v.reference.TimeRef = builtin_interfaces.Time{Sec: int32(m.TimeUnixUsec / 1e6),
 		Nanosec: uint32(m.TimeUnixUsec % 1e6 * 1e3)}
-	v.out.send(timeReference, &v.reference)
+	v.out.Send(timeReference, &v.reference)
 }
 
 // timesyncReply publishes the result of a TIMESYNC exchange.
-func (v *vehicle) timesyncReply(m *common.MessageTimesync) {
+func (v *Vehicle) timesyncReply(m *common.MessageTimesync) {
 	trip := v.now - m.Ts1
 	if m.Tc1 <= 0 || trip < 0 || trip > longestTrip {
 		return
@@ -116,7 +116,7 @@ func (v *vehicle) timesyncReply(m *common.MessageTimesync) {
 		Header: v.header(""), RemoteTimestampNs: uint64(m.Tc1), ObservedOffsetNs: m.Ts1 + trip/2 - m.Tc1,
 		EstimatedOffsetNs: v.clock().Offset, RoundTripTimeMs: float32(float64(trip) / 1e6),
 	}
-	v.out.send(timesyncStatus, &v.sync)
+	v.out.Send(timesyncStatus, &v.sync)
 }
 
 // radioState holds the channels of remote control and servos, which may be split over several messages.
@@ -126,7 +126,7 @@ type radioState struct {
 	sent     mavros_msgs.RCOut
 }
 
-func (v *vehicle) rcChannels(m *common.MessageRcChannels) {
+func (v *Vehicle) rcChannels(m *common.MessageRcChannels) {
 	v.whole = v.now
 	all := [...]uint16{
 		m.Chan1Raw, m.Chan2Raw, m.Chan3Raw, m.Chan4Raw, m.Chan5Raw, m.Chan6Raw, m.Chan7Raw, m.Chan8Raw, m.Chan9Raw,
@@ -137,7 +137,7 @@ func (v *vehicle) rcChannels(m *common.MessageRcChannels) {
 	v.sendChannels(m.Rssi)
 }
 
-func (v *vehicle) rcChannelsRaw(m *common.MessageRcChannelsRaw) {
+func (v *Vehicle) rcChannelsRaw(m *common.MessageRcChannelsRaw) {
 	if v.isRecent(v.whole) {
 		return
 	}
@@ -149,13 +149,13 @@ func (v *vehicle) rcChannelsRaw(m *common.MessageRcChannelsRaw) {
 	v.sendChannels(m.Rssi)
 }
 
-func (v *vehicle) sendChannels(rssi uint8) {
+func (v *Vehicle) sendChannels(rssi uint8) {
 	v.received.Header, v.received.Rssi = v.header(""), rssi
-	v.out.send(rcIn, &v.received)
+	v.out.Send(rcIn, &v.received)
 }
 
 // servoOutputRaw publishes a port of 8 channels, or 16 in MAVLink 2.
-func (v *vehicle) servoOutputRaw(m *common.MessageServoOutputRaw, v2 bool) {
+func (v *Vehicle) servoOutputRaw(m *common.MessageServoOutputRaw, v2 bool) {
 	all := [...]uint16{
 		m.Servo1Raw, m.Servo2Raw, m.Servo3Raw, m.Servo4Raw, m.Servo5Raw, m.Servo6Raw, m.Servo7Raw, m.Servo8Raw,
 		m.Servo9Raw, m.Servo10Raw, m.Servo11Raw, m.Servo12Raw, m.Servo13Raw, m.Servo14Raw, m.Servo15Raw, m.Servo16Raw,
@@ -166,7 +166,7 @@ func (v *vehicle) servoOutputRaw(m *common.MessageServoOutputRaw, v2 bool) {
 	}
 	v.sent.Channels = setChannels(v.sent.Channels, width*int(m.Port), all[:width]...)
 	v.sent.Header = v.header("")
-	v.out.send(rcOut, &v.sent)
+	v.out.Send(rcOut, &v.sent)
 }
 
 // setChannels sets the channels from index first on, and grows the slice as needed.

@@ -1,4 +1,4 @@
-package main
+package mavros
 
 import (
 	"bufio"
@@ -12,13 +12,13 @@ import (
 	"strconv"
 	"strings"
 
-	"tapedeck/nodes/internal/human"
+	"tapedeck/msgs/plural"
 )
 
-// geoid is a grid of heights of mean sea level above the ellipsoid, in a file of GeographicLib such as egm96-5.pgm: a
+// Geoid is a grid of heights of mean sea level above the ellipsoid, in a file of GeographicLib such as egm96-5.pgm: a
 // PGM of 16 bits per pixel whose comments give offset and scale. Rows run from the north pole to the south pole,
 // columns east from Greenwich.
-type geoid struct {
+type Geoid struct {
 	file          *os.File
 	width, height int
 	offset, scale float64 // m, and m per unit
@@ -29,19 +29,19 @@ type geoid struct {
 	corners     [4]float64 // north-west, north-east, south-west, south-east
 }
 
-func openGeoid(path string) (*geoid, error) {
+func openGeoid(path string) (*Geoid, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	g := &geoid{file: f, row: -1, offset: math.NaN(), scale: math.NaN()}
+	g := &Geoid{file: f, row: -1, offset: math.NaN(), scale: math.NaN()}
 	if err := g.readHeader(); err != nil {
 		return nil, errors.Join(fmt.Errorf("read geoid %s: %w", path, err), f.Close())
 	}
 	return g, nil
 }
 
-func (g *geoid) readHeader() error {
+func (g *Geoid) readHeader() error {
 	r := bufio.NewReader(io.LimitReader(g.file, 1<<16))
 	var words []string
 	for len(words) < 4 {
@@ -82,13 +82,13 @@ func (g *geoid) readHeader() error {
 		return err
 	}
 	if want := g.start + 2*int64(g.width)*int64(g.height); info.Size() < want {
-		return fmt.Errorf("%s, want %d: the file is cut short", human.Count(info.Size(), "byte"), want)
+		return fmt.Errorf("%s, want %d: the file is cut short", plural.Count(info.Size(), "byte"), want)
 	}
 	return nil
 }
 
 // above returns the height of the geoid above the ellipsoid in m, interpolated linearly. Arguments are in degrees.
-func (g *geoid) above(latitude, longitude float64) (float64, error) {
+func (g *Geoid) above(latitude, longitude float64) (float64, error) {
 	if !(math.Abs(latitude) <= 90) || math.IsNaN(longitude) || math.IsInf(longitude, 0) {
 		return 0, fmt.Errorf("%v, %v is not a position on Earth", latitude, longitude)
 	}
@@ -110,7 +110,7 @@ func (g *geoid) above(latitude, longitude float64) (float64, error) {
 }
 
 // load reads the heights at the corners of a cell.
-func (g *geoid) load(column, row int) error {
+func (g *Geoid) load(column, row int) error {
 	g.row = -1
 	var pixel [2]byte
 	for i := range g.corners {
@@ -124,13 +124,14 @@ func (g *geoid) load(column, row int) error {
 	return nil
 }
 
-func (g *geoid) close() error { return g.file.Close() }
+// Close closes the file.
+func (g *Geoid) Close() error { return g.file.Close() }
 
 // standardGeoid is where Debian's geographiclib-tools install the geoid that mavros uses.
 const standardGeoid = "/usr/share/GeographicLib/geoids/egm96-5.pgm"
 
-// findGeoid opens the geoid at path; for "" the standard one, or nil if it is not installed.
-func findGeoid(path string) (*geoid, error) {
+// FindGeoid opens the geoid at path; for "" the standard one, or nil if it is not installed.
+func FindGeoid(path string) (*Geoid, error) {
 	if path != "" {
 		return openGeoid(path)
 	}

@@ -1,4 +1,4 @@
-package main
+package mavros
 
 import (
 	"fmt"
@@ -12,7 +12,6 @@ import (
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
 	"tapedeck/msgs/geometry_msgs"
-	"tapedeck/nodes/internal/hardware"
 
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
@@ -24,29 +23,29 @@ const began = int64(1764000000e9) // ns since the Unix epoch
 // testOutput keeps what a vehicle publishes.
 type testOutput struct {
 	t     *testing.T
-	sent  map[topic][][]byte
+	sent  map[Topic][][]byte
 	lines []string
 }
 
-func (a *testOutput) send(t topic, m msgs.Message) {
-	require.Equal(a.t, topics[t].message.TypeName(), m.TypeName())
+func (a *testOutput) Send(t Topic, m msgs.Message) {
+	require.Equal(a.t, Topics[t].Message.TypeName(), m.TypeName())
 	data, err := cdr.Marshal(m)
 	require.NoError(a.t, err)
 	a.sent[t] = append(a.sent[t], data)
 }
 
-func (a *testOutput) log(_ bridge.LogLevel, format string, args ...any) {
+func (a *testOutput) Log(_ bridge.LogLevel, format string, args ...any) {
 	a.lines = append(a.lines, fmt.Sprintf(format, args...))
 }
 
 // message sets m to the i-th message of a topic, counted from the end if i is negative.
-func (a *testOutput) message(t topic, i int, m msgs.Message) {
+func (a *testOutput) message(t Topic, i int, m msgs.Message) {
 	a.t.Helper()
 	if i < 0 {
 		i += len(a.sent[t])
 	}
-	require.Less(a.t, i, len(a.sent[t]), topics[t].name)
-	require.GreaterOrEqual(a.t, i, 0, topics[t].name)
+	require.Less(a.t, i, len(a.sent[t]), Topics[t].Name)
+	require.GreaterOrEqual(a.t, i, 0, Topics[t].Name)
 	require.NoError(a.t, cdr.Unmarshal(a.sent[t][i], m))
 }
 
@@ -54,7 +53,7 @@ func (a *testOutput) message(t topic, i int, m msgs.Message) {
 func published[M any, P interface {
 	*M
 	msgs.Message
-}](s *testVehicle, t topic, i int) (m M) {
+}](s *testVehicle, t Topic, i int) (m M) {
 	s.t.Helper()
 	s.message(t, i, P(&m))
 	return m
@@ -62,24 +61,24 @@ func published[M any, P interface {
 
 // testVehicle is a vehicle that keeps its output.
 type testVehicle struct {
-	*vehicle
+	*Vehicle
 	*testOutput
 	now int64
 	v2  bool // it speaks MAVLink 2
 }
 
 func newTestVehicle(t *testing.T) *testVehicle {
-	o := hardware.DefaultVehicle()
-	a := &testOutput{t: t, sent: map[topic][][]byte{}}
+	o := DefaultOptions()
+	a := &testOutput{t: t, sent: map[Topic][][]byte{}}
 	clock := func() mavlink.VehicleClock { return mavlink.VehicleClock{Offset: began} }
-	return &testVehicle{vehicle: newVehicle(&o, a, nil, clock), testOutput: a, now: began}
+	return &testVehicle{Vehicle: NewVehicle(&o, a, nil, clock), testOutput: a, now: began}
 }
 
 // receive passes messages of the autopilot, one per millisecond.
 func (s *testVehicle) receive(list ...message.Message) {
 	for _, m := range list {
 		s.now += 1e6
-		s.handle(&mavlink.Frame{System: 1, Component: 1, V2: s.v2, Message: m, Received: s.now, Stamp: s.now - 1e3,
+		s.Handle(&mavlink.Frame{System: 1, Component: 1, V2: s.v2, Message: m, Received: s.now, Stamp: s.now - 1e3,
 			Autopilot: true})
 	}
 }
@@ -124,13 +123,13 @@ func requireCovariance(t *testing.T, want, got covariance, tolerance float64) {
 }
 
 // discard drops all messages.
-type discard struct{ output }
+type discard struct{ Output }
 
-func (discard) send(topic, msgs.Message) {}
+func (discard) Send(Topic, msgs.Message) {}
 
 func TestPublishingAllocatesNothing(t *testing.T) {
-	o := hardware.DefaultVehicle()
-	v := newVehicle(&o, discard{}, nil, func() mavlink.VehicleClock { return mavlink.VehicleClock{} })
+	o := DefaultOptions()
+	v := NewVehicle(&o, discard{}, nil, func() mavlink.VehicleClock { return mavlink.VehicleClock{} })
 	var frames []*mavlink.Frame
 	for _, m := range []message.Message{
 		&common.MessageAttitude{}, &common.MessageAttitudeQuaternion{Q1: 1}, &common.MessageScaledPressure{},
@@ -147,7 +146,7 @@ func TestPublishingAllocatesNothing(t *testing.T) {
 	}
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		for _, f := range frames {
-			v.handle(f)
+			v.Handle(f)
 		}
 	}))
 }

@@ -1,14 +1,16 @@
-package main
+// Package mavros translates the messages of MAVLink autopilots to ROS 2, to the topics, types and conventions of mavros 2.
+package mavros
 
 import (
+	"math"
+
 	"tapedeck/bridge"
 	"tapedeck/bridge/mavlink"
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/mavros_msgs"
+	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
-	"tapedeck/nodes/internal/hardware"
-	"tapedeck/nodes/internal/rospub"
 
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
@@ -19,19 +21,39 @@ import (
 // many seconds.
 const lasting = 60e9
 
-// output publishes the messages of a vehicle.
-type output interface {
-	// send publishes a message of the topic's type. The caller may reuse it afterwards.
-	send(t topic, m msgs.Message)
-	log(level bridge.LogLevel, format string, args ...any)
+// Output takes what a vehicle publishes.
+type Output interface {
+	// Send takes a message of the topic's type. The caller may reuse it afterwards.
+	Send(t Topic, m msgs.Message)
+	Log(level bridge.LogLevel, format string, args ...any)
 }
 
-// vehicle translates the messages of one autopilot to ROS 2, as mavros does. It reuses one message of each type, so
+// Options say how messages are translated.
+type Options struct {
+	MapFrame, OdomFrame, BaseFrame string // names of frames
+
+	// Standard deviations in m/s², rad/s, rad and T; 0: unknown.
+	LinearAccelerationStdev, AngularVelocityStdev, OrientationStdev, MagneticStdev float64
+
+	RotationVariance float64 // of the attitude in global_position/local, in rad²
+	GPSError         float64 // m at a dilution of precision of 1, for receivers that report only the dilution
+}
+
+// DefaultOptions are those of mavros.
+func DefaultOptions() Options {
+	return Options{
+		MapFrame: "map", OdomFrame: "odom", BaseFrame: "base_link",
+		LinearAccelerationStdev: 0.0003, AngularVelocityStdev: 0.02 * math.Pi / 180, OrientationStdev: 1,
+		RotationVariance: 99999, GPSError: 1,
+	}
+}
+
+// Vehicle translates the messages of one autopilot to ROS 2, as mavros does. It reuses one message of each type, so
 // that publishing does not allocate.
-type vehicle struct {
-	o     *hardware.Vehicle
-	out   output
-	geoid *geoid                      // nil: none
+type Vehicle struct {
+	o     *Options
+	out   Output
+	geoid *Geoid                      // nil: none
 	clock func() mavlink.VehicleClock // the autopilot's clock
 
 	now    int64                   // reception of the current frame, in ns since the Unix epoch
@@ -47,18 +69,19 @@ type vehicle struct {
 	clockState
 }
 
-func newVehicle(o *hardware.Vehicle, out output, g *geoid, clock func() mavlink.VehicleClock) *vehicle {
-	v := &vehicle{o: o, out: out, geoid: g, clock: clock, logged: map[string]bool{}}
+// NewVehicle returns a vehicle whose clock is that of its autopilot; g is nil without a geoid.
+func NewVehicle(o *Options, out Output, g *Geoid, clock func() mavlink.VehicleClock) *Vehicle {
+	v := &Vehicle{o: o, out: out, geoid: g, clock: clock, logged: map[string]bool{}}
 	v.main = nan32
 	v.initIMU()
 	v.initGlobal()
 	return v
 }
 
-// handle publishes a frame of the autopilot.
-func (v *vehicle) handle(f *mavlink.Frame) {
-	v.tick(f.Received)
-	v.now, v.stamp = f.Received, rospub.Time(f.Stamp)
+// Handle publishes a frame of the autopilot.
+func (v *Vehicle) Handle(f *mavlink.Frame) {
+	v.Tick(f.Received)
+	v.now, v.stamp = f.Received, stampOf(f.Stamp)
 	switch m := f.Message.(type) {
 	case *ardupilotmega.MessageHeartbeat:
 		v.heartbeatFrom(m)
@@ -106,12 +129,12 @@ func (v *vehicle) handle(f *mavlink.Frame) {
 }
 
 // handleDirect publishes messages whose fields mavros copies one by one.
-func (v *vehicle) handleDirect(m message.Message) {
+func (v *Vehicle) handleDirect(m message.Message) {
 	switch m := m.(type) {
 	case *common.MessageExtendedSysState:
 		v.extended = mavros_msgs.ExtendedState{Header: v.header(""), VtolState: uint8(m.VtolState),
 			LandedState: uint8(m.LandedState)}
-		v.out.send(extendedState, &v.extended)
+		v.out.Send(extendedState, &v.extended)
 	case *common.MessageEstimatorStatus:
 		has := func(bit common.ESTIMATOR_STATUS_FLAGS) bool { return m.Flags&bit != 0 }
 		v.estimator = mavros_msgs.EstimatorStatus{
@@ -129,57 +152,84 @@ func (v *vehicle) handleDirect(m message.Message) {
 			GpsGlitchStatusFlag:       has(common.ESTIMATOR_GPS_GLITCH),
 			AccelErrorStatusFlag:      has(common.ESTIMATOR_ACCEL_ERROR),
 		}
-		v.out.send(estimatorStatus, &v.estimator)
+		v.out.Send(estimatorStatus, &v.estimator)
 	case *common.MessageAltitude:
 		v.altitudes = mavros_msgs.Altitude{
 			Header: v.header(v.o.MapFrame), Monotonic: m.AltitudeMonotonic, Amsl: m.AltitudeAmsl,
 			Local:    m.AltitudeLocal,
 			Relative: m.AltitudeRelative, Terrain: m.AltitudeTerrain, BottomClearance: m.BottomClearance,
 		}
-		v.out.send(altitude, &v.altitudes)
+		v.out.Send(altitude, &v.altitudes)
 	case *common.MessageVfrHud:
 		v.hud = mavros_msgs.VfrHud{
 			Header: v.header(""), Airspeed: m.Airspeed, Groundspeed: m.Groundspeed, Heading: m.Heading,
 			Throttle: float32(m.Throttle) / 100,
 			Altitude: m.Alt, Climb: m.Climb,
 		}
-		v.out.send(vfrHUD, &v.hud)
+		v.out.Send(vfrHUD, &v.hud)
 	}
 }
 
-// tick disconnects a vehicle that has been silent too long, and publishes unfinished text. now is in ns since the Unix
+// Tick disconnects a vehicle that has been silent too long, and publishes unfinished text. now is in ns since the Unix
 // epoch.
-func (v *vehicle) tick(now int64) {
+func (v *Vehicle) Tick(now int64) {
 	if v.state.Connected && now-v.heartbeat > silence {
-		v.out.log(bridge.Warn, "no heartbeat for %d s", int64(silence/1e9))
-		v.disconnect(now)
+		v.out.Log(bridge.Warn, "no heartbeat for %d s", int64(silence/1e9))
+		v.Disconnect(now)
 	}
 	if v.pending.id != 0 && now-v.pending.at > patience {
 		v.sendText()
 	}
 }
 
-// disconnect publishes that the vehicle is not connected, and forgets which messages it sent: the next vehicle may send
+// Disconnect publishes that the vehicle is not connected, and forgets which messages it sent: the next vehicle may send
 // fewer.
-func (v *vehicle) disconnect(now int64) {
-	v.state = mavros_msgs.State{Header: std_msgs.Header{Stamp: rospub.Time(now)}}
-	v.out.send(vehicleState, &v.state)
+func (v *Vehicle) Disconnect(now int64) {
+	v.state = mavros_msgs.State{Header: std_msgs.Header{Stamp: stampOf(now)}}
+	v.out.Send(vehicleState, &v.state)
 	v.source, v.highresBaro, v.quaternions, v.plain, v.covariant, v.detailed = 0, 0, 0, 0, 0, 0
 	v.radioState = radioState{}
 }
 
 // isRecent reports whether a preferred message last received at this time, in ns since the Unix epoch, still replaces
 // others; 0 is never.
-func (v *vehicle) isRecent(at int64) bool { return at != 0 && v.now-at <= lasting }
+func (v *Vehicle) isRecent(at int64) bool { return at != 0 && v.now-at <= lasting }
 
-func (v *vehicle) header(frame string) std_msgs.Header {
+func (v *Vehicle) header(frame string) std_msgs.Header {
 	return std_msgs.Header{Stamp: v.stamp, FrameId: frame}
 }
 
 // logOnce logs a format only the first time.
-func (v *vehicle) logOnce(level bridge.LogLevel, format string, args ...any) {
+func (v *Vehicle) logOnce(level bridge.LogLevel, format string, args ...any) {
 	if !v.logged[format] {
 		v.logged[format] = true
-		v.out.log(level, format, args...)
+		v.out.Log(level, format, args...)
 	}
+}
+
+// stampOf returns a time in ns since the Unix epoch, from 1970 to 2038, as ROS 2 has it.
+func stampOf(ns int64) builtin_interfaces.Time {
+	return builtin_interfaces.Time{Sec: int32(ns / 1e9), Nanosec: uint32(ns % 1e9)}
+}
+
+// Health is what diagnostics report of a vehicle.
+type Health struct {
+	State      mavros_msgs.State
+	Kind       ardupilotmega.MAV_TYPE
+	Firmware   ardupilotmega.MAV_AUTOPILOT
+	Oriented   bool                       // an attitude was received
+	GPS        bool                       // a GPS receiver sent something
+	Fixed      bool                       // it has a fix
+	Fix        ardupilotmega.GPS_FIX_TYPE // of the receiver
+	Satellites int                        // -1: unknown
+	NoGeoid    bool                       // altitudes are above mean sea level for lack of a geoid
+	Battery    sensor_msgs.BatteryState
+}
+
+// Health returns the present state.
+func (v *Vehicle) Health() Health {
+	return Health{State: v.state, Kind: v.kind, Firmware: v.firmware, Oriented: v.oriented, GPS: v.hasRaw,
+		Fixed: v.receiver.Status.Status >= sensor_msgs.NavSatStatus_STATUS_FIX,
+		Fix:   ardupilotmega.GPS_FIX_TYPE(v.receiverRaw.FixType), Satellites: v.satellites, NoGeoid: v.noGeoid != 0,
+		Battery: v.battery}
 }

@@ -1,4 +1,4 @@
-package main
+package mavros
 
 import (
 	"math"
@@ -22,7 +22,7 @@ func TestGPSReceiver(t *testing.T) {
 		altitude  float64
 		variances [3]float64 // east, north, up
 		kind      uint8
-		silent    []topic
+		silent    []Topic
 	}{
 		"dilution": {common.MessageGpsRawInt{FixType: 3, Alt: 1500, Eph: 120, Epv: 200, Vel: 100, SatellitesVisible: 8},
 			0,
@@ -33,9 +33,9 @@ func TestGPSReceiver(t *testing.T) {
 			[3]float64{0.25, 0.25, 4}, sensor_msgs.NavSatFix_COVARIANCE_TYPE_DIAGONAL_KNOWN, nil},
 		"nothing": {common.MessageGpsRawInt{FixType: 1, Eph: 65535, Epv: 65535, Vel: 65535, Cog: 65535,
 			SatellitesVisible: 255}, -1, 0,
-			[3]float64{-1, 0, 0}, sensor_msgs.NavSatFix_COVARIANCE_TYPE_UNKNOWN, []topic{gpsVelocity, gpsSatellites}},
+			[3]float64{-1, 0, 0}, sensor_msgs.NavSatFix_COVARIANCE_TYPE_UNKNOWN, []Topic{gpsVelocity, gpsSatellites}},
 		"2D": {common.MessageGpsRawInt{FixType: 2, Eph: 65535, Epv: 100, Vel: 5, Cog: 65535}, -1, 0,
-			[3]float64{-1, 0, 0}, sensor_msgs.NavSatFix_COVARIANCE_TYPE_UNKNOWN, []topic{gpsVelocity}},
+			[3]float64{-1, 0, 0}, sensor_msgs.NavSatFix_COVARIANCE_TYPE_UNKNOWN, []Topic{gpsVelocity}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newTestVehicle(t)
@@ -47,7 +47,7 @@ func TestGPSReceiver(t *testing.T) {
 			require.InDeltaSlice(t, test.variances[:],
 				[]float64{fix.PositionCovariance[0], fix.PositionCovariance[4], fix.PositionCovariance[8]}, 1e-12)
 			for _, topic := range test.silent {
-				require.Empty(t, s.sent[topic], topics[topic].name)
+				require.Empty(t, s.sent[topic], Topics[topic].Name)
 			}
 			require.Len(t, s.sent, 4-len(test.silent))
 		})
@@ -122,7 +122,7 @@ func TestVehicleGeoid(t *testing.T) {
 	var err error
 	s.geoid, err = openGeoid(writeGeoid(t, testGeoid))
 	require.NoError(t, err)
-	defer func() { require.NoError(t, s.geoid.close()) }()
+	defer func() { require.NoError(t, s.geoid.Close()) }()
 	s.receive(&common.MessageGpsRawInt{FixType: 3, Lat: 0, Lon: 900000000, Alt: 1000},
 		&ardupilotmega.MessageGlobalPositionInt{Lat: 1, Lon: 900000000, Alt: 2000},
 		&common.MessageGpsRawInt{FixType: 3, Lat: 0, Lon: 900000000, Alt: 1000, AltEllipsoid: 3500},

@@ -1,4 +1,4 @@
-package main
+package mavros
 
 import (
 	"math"
@@ -12,7 +12,6 @@ import (
 	"tapedeck/msgs/nav_msgs"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
-	"tapedeck/nodes/internal/rospub"
 	"tapedeck/test/samples/generate"
 )
 
@@ -25,13 +24,13 @@ func TestKnownLog(t *testing.T) {
 	s := newTestVehicle(t)
 	require.NoError(t, link.Run(t.Context(), func(f *mavlink.Frame) {
 		require.True(t, f.Autopilot)
-		s.handle(f)
+		s.Handle(f)
 	}))
-	counts := map[topic]int{}
+	counts := map[Topic]int{}
 	for topic, list := range s.sent {
 		counts[topic] = len(list)
 	}
-	require.Equal(t, map[topic]int{
+	require.Equal(t, map[Topic]int{
 		imuData: 500, imuRaw: 500, imuMag: 500, imuStaticPressure: 500, imuDiffPressure: 500, imuTemperature: 500,
 		gpsFix: 50, gpsVelocity: 50, gpsSatellites: 50, gpsRaw: 50, globalFix: 50, globalLocal: 50,
 		globalRelativeAltitude: 50, globalHeading: 50,
@@ -40,7 +39,7 @@ func TestKnownLog(t *testing.T) {
 	}, counts)
 
 	for i := range 500 {
-		at := rospub.Time(began + int64(i)*20e6)
+		at := stampOf(began + int64(i)*20e6)
 		var raw, imu sensor_msgs.Imu
 		s.message(imuRaw, i, &raw)
 		require.Equal(t, std_msgs.Header{Stamp: at, FrameId: "base_link"}, raw.Header)
@@ -71,7 +70,7 @@ func TestKnownLog(t *testing.T) {
 
 	for i := range 250 {
 		yaw := math.Pi/2 - 0.02*float64(i) // in ENU
-		at := rospub.Time(began + int64(i)*40e6)
+		at := stampOf(began + int64(i)*40e6)
 		var odometry, local nav_msgs.Odometry
 		s.message(odometryIn, i, &odometry)
 		require.Equal(t, std_msgs.Header{Stamp: at, FrameId: "odom"}, odometry.Header)
@@ -109,7 +108,7 @@ func TestKnownLog(t *testing.T) {
 	}
 
 	for i := range 50 {
-		at := rospub.Time(began + int64(i)*200e6)
+		at := stampOf(began + int64(i)*200e6)
 		fix := published[sensor_msgs.NavSatFix](s, gpsFix, i)
 		want := sensor_msgs.NavSatFix{
 			Header:   std_msgs.Header{Stamp: at, FrameId: "base_link"},
@@ -160,7 +159,7 @@ func TestKnownLog(t *testing.T) {
 
 	for i := range 10 {
 		at := began + int64(i)*1e9
-		header := std_msgs.Header{Stamp: rospub.Time(at)}
+		header := std_msgs.Header{Stamp: stampOf(at)}
 		state := published[mavros_msgs.State](s, vehicleState, i)
 		require.Equal(t, mavros_msgs.State{Header: header, Connected: true, Armed: true, Mode: "POSCTL",
 			SystemStatus: 4},
@@ -184,7 +183,7 @@ func TestKnownLog(t *testing.T) {
 		require.Equal(t, mavros_msgs.RCIn{Header: header, Rssi: 200,
 			Channels: []uint16{1500, 1500, 1100, 1500, 2000, 1000, 65535, 1500}}, radio)
 		reference := published[sensor_msgs.TimeReference](s, timeReference, i)
-		require.Equal(t, sensor_msgs.TimeReference{Header: header, TimeRef: rospub.Time(at), Source: "fcu"}, reference)
+		require.Equal(t, sensor_msgs.TimeReference{Header: header, TimeRef: stampOf(at), Source: "fcu"}, reference)
 		sync := published[mavros_msgs.TimesyncStatus](s, timesyncStatus, i)
 		require.Equal(t, mavros_msgs.TimesyncStatus{
 			Header: header, RemoteTimestampNs: uint64(5e9 + float64(i)*1e9), ObservedOffsetNs: began - 5e9 - 1e6,

@@ -1,4 +1,4 @@
-package main
+package mavros
 
 import (
 	"encoding/binary"
@@ -34,7 +34,7 @@ func writeGeoid(t *testing.T, header string) string {
 func TestGeoid(t *testing.T) {
 	g, err := openGeoid(writeGeoid(t, testGeoid))
 	require.NoError(t, err)
-	defer func() { require.NoError(t, g.close()) }()
+	defer func() { require.NoError(t, g.Close()) }()
 	for _, test := range []struct{ latitude, longitude, want float64 }{
 		{0, 0, 0},
 		{0, 30, 2},
@@ -78,6 +78,6 @@ func TestGeoidFiles(t *testing.T) {
 		require.ErrorContains(t, err, "read geoid "+path)
 		require.ErrorContains(t, err, want)
 	}
-	_, err := findGeoid("/no/such/file")
+	_, err := FindGeoid("/no/such/file")
 	require.ErrorIs(t, err, os.ErrNotExist)
 }

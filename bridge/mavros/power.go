@@ -1,4 +1,4 @@
-package main
+package mavros
 
 import (
 	"math"
@@ -34,7 +34,7 @@ var technologies = map[common.MAV_BATTERY_TYPE]uint8{
 	common.MAV_BATTERY_TYPE_NIMH: sensor_msgs.BatteryState_POWER_SUPPLY_TECHNOLOGY_NIMH,
 }
 
-func (v *vehicle) sendSystem(m *common.MessageSysStatus) {
+func (v *Vehicle) sendSystem(m *common.MessageSysStatus) {
 	v.system = mavros_msgs.SysStatus{
 		Header: v.header(""), SensorsPresent: uint32(m.OnboardControlSensorsPresent),
 		SensorsEnabled: uint32(m.OnboardControlSensorsEnabled),
@@ -44,7 +44,7 @@ func (v *vehicle) sendSystem(m *common.MessageSysStatus) {
 		ErrorsCount1: m.ErrorsCount1,
 		ErrorsCount2: m.ErrorsCount2, ErrorsCount3: m.ErrorsCount3, ErrorsCount4: m.ErrorsCount4,
 	}
-	v.out.send(sysStatus, &v.system)
+	v.out.Send(sysStatus, &v.system)
 	v.main = nan32
 	if m.VoltageBattery != unknown16 {
 		v.main = float32(float64(m.VoltageBattery) / 1000)
@@ -55,10 +55,10 @@ func (v *vehicle) sendSystem(m *common.MessageSysStatus) {
 	v.setBattery(m.CurrentBattery, m.BatteryRemaining)
 	v.battery.Voltage, v.battery.Temperature = v.main, nan32
 	v.battery.Present = v.main > 0
-	v.out.send(batteryState, &v.battery)
+	v.out.Send(batteryState, &v.battery)
 }
 
-func (v *vehicle) batteryStatus(m *common.MessageBatteryStatus) {
+func (v *Vehicle) batteryStatus(m *common.MessageBatteryStatus) {
 	if m.Id == 0 {
 		v.detailed = v.now
 	}
@@ -75,12 +75,12 @@ func (v *vehicle) batteryStatus(m *common.MessageBatteryStatus) {
 		b.Temperature = float32(float64(m.Temperature) / 100)
 	}
 	v.setCells(m)
-	v.out.send(batteryState, b)
+	v.out.Send(batteryState, b)
 }
 
 // setBattery resets the battery and sets what both messages have: discharge current in 10 mA and charge in percent; -1
 // is unknown.
-func (v *vehicle) setBattery(current int16, percent int8) {
+func (v *Vehicle) setBattery(current int16, percent int8) {
 	v.battery = sensor_msgs.BatteryState{
 		Header: v.header(""), Charge: nan32, Capacity: nan32, DesignCapacity: nan32, Current: nan32, Percentage: nan32,
 		PowerSupplyStatus: sensor_msgs.BatteryState_POWER_SUPPLY_STATUS_DISCHARGING,
@@ -95,7 +95,7 @@ func (v *vehicle) setBattery(current int16, percent int8) {
 }
 
 // setCells sets the voltages. A single one that is too high for a cell is that of the pack.
-func (v *vehicle) setCells(m *common.MessageBatteryStatus) {
+func (v *Vehicle) setCells(m *common.MessageBatteryStatus) {
 	b := &v.battery
 	sum, carry := 0, 0 // mV
 	add := func(mV uint16) {

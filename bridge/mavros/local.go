@@ -1,4 +1,4 @@
-package main
+package mavros
 
 import (
 	"math"
@@ -24,7 +24,7 @@ type localState struct {
 	acceleration geometry_msgs.AccelWithCovarianceStamped
 }
 
-func (v *vehicle) localPositionNED(m *common.MessageLocalPositionNed) {
+func (v *Vehicle) localPositionNED(m *common.MessageLocalPositionNed) {
 	if !v.setLocal(newVector(m.X, m.Y, m.Z), newVector(m.Vx, m.Vy, m.Vz)) {
 		return
 	}
@@ -32,12 +32,12 @@ func (v *vehicle) localPositionNED(m *common.MessageLocalPositionNed) {
 	o := &v.localState.odometry
 	o.Pose.Covariance, o.Twist.Covariance = unknown(), unknown()
 	if !v.isRecent(v.covariant) {
-		v.out.send(localOdometry, o)
+		v.out.Send(localOdometry, o)
 	}
 	v.sendLocal()
 }
 
-func (v *vehicle) localPositionNEDCov(m *common.MessageLocalPositionNedCov) {
+func (v *Vehicle) localPositionNEDCov(m *common.MessageLocalPositionNedCov) {
 	if !v.setLocal(newVector(m.X, m.Y, m.Z), newVector(m.Vx, m.Vy, m.Vz)) {
 		return
 	}
@@ -48,23 +48,23 @@ func (v *vehicle) localPositionNEDCov(m *common.MessageLocalPositionNedCov) {
 	o.Pose.Covariance = fromBlock(c[0], c[1], c[2], c[9], c[10], c[17], v.o.OrientationStdev).rotated(toENU.m, same.m)
 	o.Twist.Covariance = fromBlock(c[24], c[25], c[26], c[30], c[31], c[35], v.o.AngularVelocityStdev).rotated(toBody,
 		same.m)
-	v.out.send(localOdometry, o)
+	v.out.Send(localOdometry, o)
 	v.poseCov.Header, v.poseCov.Pose = o.Header, o.Pose
-	v.out.send(localPoseCov, &v.poseCov)
+	v.out.Send(localPoseCov, &v.poseCov)
 	v.velocityCov.Header, v.velocityCov.Twist = v.header(v.o.BaseFrame), o.Twist
-	v.out.send(localVelocityBodyCov, &v.velocityCov)
+	v.out.Send(localVelocityBodyCov, &v.velocityCov)
 	if !v.isRecent(v.plain) {
 		v.sendLocal()
 	}
 	v.acceleration.Header = o.Header
 	v.acceleration.Accel.Accel.Linear = toENU.m.rotate(newVector(m.Ax, m.Ay, m.Az)).vector3()
 	v.acceleration.Accel.Covariance = fromBlock(c[39], c[40], c[41], c[42], c[43], c[44], 0).rotated(toENU.m, same.m)
-	v.out.send(localAcceleration, &v.acceleration)
+	v.out.Send(localAcceleration, &v.acceleration)
 }
 
 // setLocal sets odometry without covariances, from position and velocity in NED. It returns false while the attitude is
 // unknown.
-func (v *vehicle) setLocal(position, velocity vector) bool {
+func (v *Vehicle) setLocal(position, velocity vector) bool {
 	if !v.oriented {
 		v.logOnce(bridge.Warn, "local_position/… is not published until the autopilot sends its attitude")
 		return false
@@ -80,14 +80,14 @@ func (v *vehicle) setLocal(position, velocity vector) bool {
 }
 
 // sendLocal publishes pose and velocities set by setLocal.
-func (v *vehicle) sendLocal() {
+func (v *Vehicle) sendLocal() {
 	o := &v.localState.odometry
 	v.pose.Header, v.pose.Pose = o.Header, o.Pose.Pose
-	v.out.send(localPose, &v.pose)
+	v.out.Send(localPose, &v.pose)
 	v.velocity.Header = o.Header
-	v.out.send(localVelocity, &v.velocity)
+	v.out.Send(localVelocity, &v.velocity)
 	v.velocity.Header, v.velocity.Twist = v.header(v.o.BaseFrame), o.Twist.Twist
-	v.out.send(localVelocityBody, &v.velocity)
+	v.out.Send(localVelocityBody, &v.velocity)
 }
 
 // localAxes are the axes of the frames that ODOMETRY may use.
@@ -96,7 +96,7 @@ var localAxes = map[common.MAV_FRAME]axes{
 	common.MAV_FRAME_LOCAL_FLU: same,
 }
 
-func (v *vehicle) sendOdometry(m *common.MessageOdometry) {
+func (v *Vehicle) sendOdometry(m *common.MessageOdometry) {
 	world, ok := localAxes[m.FrameId]
 	q := newQuaternion(m.Q[0], m.Q[1], m.Q[2], m.Q[3])
 	toBody := toFLU.m // of the velocity
@@ -120,7 +120,7 @@ func (v *vehicle) sendOdometry(m *common.MessageOdometry) {
 	o.Twist.Twist.Linear = toBody.rotate(newVector(m.Vx, m.Vy, m.Vz)).vector3()
 	o.Twist.Twist.Angular = toFLU.m.rotate(newVector(m.Rollspeed, m.Pitchspeed, m.Yawspeed)).vector3()
 	o.Twist.Covariance = fromTriangle(&m.VelocityCovariance).rotated(toBody, toFLU.m)
-	v.out.send(odometryIn, o)
+	v.out.Send(odometryIn, o)
 }
 
 // fromBlock returns a covariance with this upper right triangle in the first three rows, and a standard deviation in

@@ -1,15 +1,19 @@
-package mavlink
+package tlog
 
 import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/bluenviron/gomavlib/v3/pkg/dialect"
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
 	"github.com/bluenviron/gomavlib/v3/pkg/message"
 )
+
+// LatestStamp is the latest time that is taken for one, in µs: the year 2100.
+const LatestStamp = 4102444800e6
 
 // MessageName returns the name of m in the MAVLink definitions, such as HIGHRES_IMU; "UNKNOWN" for ids of no dialect.
 func MessageName(m message.Message) string {
@@ -37,36 +41,36 @@ func MessageID(name string) (uint32, error) {
 		"such as HIGHRES_IMU", name)
 }
 
-// format is the wire format of a message.
-type format struct {
-	codec  *message.ReadWriter
-	length int   // of the payload in MAVLink 1
+// MessageFormat is the wire format of a message.
+type MessageFormat struct {
+	Codec  *message.ReadWriter
+	Length int   // of the payload in MAVLink 1
 	at     int   // index of the field with the time
 	unit   int64 // of that field, in ns; 0: no such field
 }
 
-// time returns the time that m, a message of this format, carries, in ns since boot or the Unix epoch; 0 if none.
-func (f format) time(m message.Message) int64 {
+// Time returns the time that m, a message of this format, carries, in ns since boot or the Unix epoch; 0 if none.
+func (f MessageFormat) Time(m message.Message) int64 {
 	if f.unit == 0 {
 		return 0
 	}
 	t := reflect.ValueOf(m).Elem().Field(f.at).Uint()
-	if t > latestStamp {
+	if t > LatestStamp {
 		return 0
 	}
 	return int64(t) * f.unit
 }
 
-// formats returns the formats of the dialect's messages by id.
-func formats() (map[uint32]format, error) {
+// Formats returns the formats of the dialect's messages by id. They must not be changed.
+var Formats = sync.OnceValues(func() (map[uint32]MessageFormat, error) {
 	codecs := dialect.ReadWriter{Dialect: ardupilotmega.Dialect}
 	if err := codecs.Initialize(); err != nil {
 		return nil, fmt.Errorf("dialect ardupilotmega: %w", err)
 	}
-	known := make(map[uint32]format, len(ardupilotmega.Dialect.Messages))
+	known := make(map[uint32]MessageFormat, len(ardupilotmega.Dialect.Messages))
 	for _, m := range ardupilotmega.Dialect.Messages {
 		c := codecs.GetMessage(m.GetID())
-		f := format{codec: c, length: len(c.Write(m, false).Payload)}
+		f := MessageFormat{Codec: c, Length: len(c.Write(m, false).Payload)}
 		for i := range reflect.TypeOf(m).Elem().NumField() {
 			field := reflect.TypeOf(m).Elem().Field(i)
 			switch {
@@ -79,4 +83,4 @@ func formats() (map[uint32]format, error) {
 		known[m.GetID()] = f
 	}
 	return known, nil
-}
+})

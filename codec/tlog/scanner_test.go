@@ -1,7 +1,8 @@
-package mavlink
+package tlog
 
 import (
 	"bytes"
+	"encoding/binary"
 	"slices"
 	"testing"
 
@@ -11,22 +12,22 @@ import (
 	"tapedeck/test/samples"
 )
 
-func newScanner(t testing.TB) *scanner {
+func newScanner(t testing.TB) *Scanner {
 	known := knownFormats(t)
-	return &scanner{formats: known, edge: -1}
+	return &Scanner{Formats: known, edge: -1}
 }
 
 // scan returns the sequence numbers of the frames found in data, which is passed in parts.
-func scan(s *scanner, data []byte, part int) []uint8 {
+func scan(s *Scanner, data []byte, part int) []uint8 {
 	var found []uint8
 	for chunk := range slices.Chunk(data, part) {
-		s.write(chunk)
-		for _, h, ok := s.next(false); ok; _, h, ok = s.next(false) {
-			found = append(found, h.sequence)
+		s.Write(chunk)
+		for _, h, ok := s.Next(false); ok; _, h, ok = s.Next(false) {
+			found = append(found, h.Sequence)
 		}
 	}
-	for _, h, ok := s.next(true); ok; _, h, ok = s.next(true) {
-		found = append(found, h.sequence)
+	for _, h, ok := s.Next(true); ok; _, h, ok = s.Next(true) {
+		found = append(found, h.Sequence)
 	}
 	return found
 }
@@ -84,8 +85,8 @@ func TestScanner(t *testing.T) {
 			for _, part := range []int{1, 7, 4096} {
 				s := newScanner(t)
 				require.Equal(t, test.frames, scan(s, test.data, part))
-				require.Equal(t, test.bad, s.found.badChecksum)
-				require.EqualValues(t, test.garbage, s.found.garbage)
+				require.Equal(t, test.bad, s.Found.BadChecksum)
+				require.EqualValues(t, test.garbage, s.Found.Garbage)
 			}
 		})
 	}
@@ -95,12 +96,12 @@ func TestScanner(t *testing.T) {
 func TestScannerDoesNotWait(t *testing.T) {
 	e := newEncoder(t, 1, streamwriter.V1)
 	s := newScanner(t)
-	s.write([]byte{0xfe, 0xff, 0xfe, 0x20, 0xfd, 0x40, 0, 0, 1, 1, 1, 0x77, 0x77, 0x77, 0xfe})
+	s.Write([]byte{0xfe, 0xff, 0xfe, 0x20, 0xfd, 0x40, 0, 0, 1, 1, 1, 0x77, 0x77, 0x77, 0xfe})
 	for i := range uint32(3) {
-		s.write(e.encode(t, attitude(i)))
-		_, h, ok := s.next(false)
+		s.Write(e.encode(t, attitude(i)))
+		_, h, ok := s.Next(false)
 		require.True(t, ok)
-		require.EqualValues(t, i, h.sequence)
+		require.EqualValues(t, i, h.Sequence)
 	}
 }
 
@@ -116,22 +117,23 @@ func FuzzScanner(f *testing.F) {
 	f.Add(bytes.Repeat([]byte{0xfe, 0xfd, 0, 30}, 100), uint16(1000))
 	known := knownFormats(f)
 	f.Fuzz(func(t *testing.T, data []byte, part uint16) {
-		for _, prefix := range []int{0, stampSize} {
-			s := &scanner{formats: known, prefix: prefix, stamped: plausible, edge: -1}
+		for _, prefix := range []int{0, StampSize} {
+			s := NewRecordScanner(known, binary.BigEndian)
+			s.Prefix, s.edge = prefix, -1
 			frames := uint64(0)
 			for chunk := range slices.Chunk(data, int(part)+1) {
-				s.write(chunk)
-				for record, _, ok := s.next(false); ok; record, _, ok = s.next(false) {
+				s.Write(chunk)
+				for record, _, ok := s.Next(false); ok; record, _, ok = s.Next(false) {
 					frames += uint64(len(record))
 				}
 			}
-			for record, _, ok := s.next(true); ok; record, _, ok = s.next(true) {
+			for record, _, ok := s.Next(true); ok; record, _, ok = s.Next(true) {
 				frames += uint64(len(record))
 			}
-			require.LessOrEqual(t, frames+s.found.garbage, uint64(len(data)))
+			require.LessOrEqual(t, frames+s.Found.Garbage, uint64(len(data)))
 			require.Equal(t, len(s.buffer), s.begin, "bytes that were never judged")
-			if s.found.badChecksum == 0 {
-				require.EqualValues(t, len(data), frames+s.found.garbage)
+			if s.Found.BadChecksum == 0 {
+				require.EqualValues(t, len(data), frames+s.Found.Garbage)
 			}
 		}
 	})

@@ -1,4 +1,4 @@
-package main
+package mavros
 
 import (
 	"math"
@@ -41,14 +41,14 @@ type globalState struct {
 	hud         mavros_msgs.VfrHud
 }
 
-func (v *vehicle) initGlobal() {
+func (v *Vehicle) initGlobal() {
 	v.satellites, v.undulation = -1, math.NaN()
 	v.receiver.Status = sensor_msgs.NavSatStatus{Status: sensor_msgs.NavSatStatus_STATUS_NO_FIX,
 		Service: sensor_msgs.NavSatStatus_SERVICE_GPS}
 	v.receiver.PositionCovariance[0] = -1
 }
 
-func (v *vehicle) gpsRawInt(m *common.MessageGpsRawInt) {
+func (v *Vehicle) gpsRawInt(m *common.MessageGpsRawInt) {
 	v.hasRaw = true
 	fix := &v.receiver
 	fix.Header = v.header(v.o.BaseFrame)
@@ -74,20 +74,20 @@ func (v *vehicle) gpsRawInt(m *common.MessageGpsRawInt) {
 		fix.PositionCovariance, fix.PositionCovarianceType = [9]float64{-1},
 			sensor_msgs.NavSatFix_COVARIANCE_TYPE_UNKNOWN
 	}
-	v.out.send(gpsFix, fix)
+	v.out.Send(gpsFix, fix)
 
 	if m.Vel != unknown16 && m.Cog != unknown16 {
 		east, north := math.Sincos(float64(m.Cog) / 100 * math.Pi / 180)
 		speed := float64(m.Vel) / 100
 		v.speed.Header = v.header(v.o.MapFrame)
 		v.speed.Twist.Linear = geometry_msgs.Vector3{X: speed * east, Y: speed * north}
-		v.out.send(gpsVelocity, &v.speed)
+		v.out.Send(gpsVelocity, &v.speed)
 	}
 	v.satellites = -1
 	if m.SatellitesVisible != unknown8 {
 		v.satellites = int(m.SatellitesVisible)
 		v.count.Data = uint32(m.SatellitesVisible)
-		v.out.send(gpsSatellites, &v.count)
+		v.out.Send(gpsSatellites, &v.count)
 	}
 	v.receiverRaw = mavros_msgs.GPSRAW{
 		Header: v.header(v.o.BaseFrame), FixType: uint8(m.FixType), Lat: m.Lat, Lon: m.Lon, Alt: m.Alt, Eph: m.Eph,
@@ -96,17 +96,17 @@ func (v *vehicle) gpsRawInt(m *common.MessageGpsRawInt) {
 		VelAcc: m.VelAcc,
 		HdgAcc: int32(m.HdgAcc), Yaw: m.Yaw, DgpsNumch: unknown8, DgpsAge: math.MaxUint32,
 	}
-	v.out.send(gpsRaw, &v.receiverRaw)
+	v.out.Send(gpsRaw, &v.receiverRaw)
 }
 
 // setAccuracy sets the covariance of the receiver's fix from standard deviations in m.
-func (v *vehicle) setAccuracy(horizontal, vertical float64, kind uint8) {
+func (v *Vehicle) setAccuracy(horizontal, vertical float64, kind uint8) {
 	v.receiver.PositionCovariance = [9]float64{0: horizontal * horizontal, 4: horizontal * horizontal,
 		8: vertical * vertical}
 	v.receiver.PositionCovarianceType = kind
 }
 
-func (v *vehicle) globalPositionInt(m *ardupilotmega.MessageGlobalPositionInt) {
+func (v *Vehicle) globalPositionInt(m *ardupilotmega.MessageGlobalPositionInt) {
 	fix := &v.fused
 	fix.Header = v.header(v.o.BaseFrame)
 	v.setPlace(fix, m.Lat, m.Lon, m.Alt)
@@ -118,14 +118,14 @@ func (v *vehicle) globalPositionInt(m *ardupilotmega.MessageGlobalPositionInt) {
 	case !v.hasRaw:
 		fix.Status.Status = sensor_msgs.NavSatStatus_STATUS_FIX
 	}
-	v.out.send(globalFix, fix)
+	v.out.Send(globalFix, fix)
 	v.number.Data = float64(m.RelativeAlt) / 1e3
-	v.out.send(globalRelativeAltitude, &v.number)
+	v.out.Send(globalRelativeAltitude, &v.number)
 	v.number.Data = math.NaN()
 	if m.Hdg != unknown16 {
 		v.number.Data = float64(m.Hdg) / 100
 	}
-	v.out.send(globalHeading, &v.number)
+	v.out.Send(globalHeading, &v.number)
 
 	fixed := fix.Status.Status >= sensor_msgs.NavSatStatus_STATUS_FIX
 	if v.plane == nil && fixed {
@@ -151,18 +151,18 @@ func (v *vehicle) globalPositionInt(m *ardupilotmega.MessageGlobalPositionInt) {
 	// In ENU rather than along the body axes, as in mavros.
 	o.Twist.Twist.Linear = toENU.m.rotate(newVector(m.Vx, m.Vy, m.Vz).scale(0.01)).vector3()
 	o.Twist.Covariance = unknown()
-	v.out.send(globalLocal, o)
+	v.out.Send(globalLocal, o)
 }
 
 // setPlace sets the position of a fix from 1e-7 degrees and mm above mean sea level.
-func (v *vehicle) setPlace(fix *sensor_msgs.NavSatFix, lat, lon, alt int32) {
+func (v *Vehicle) setPlace(fix *sensor_msgs.NavSatFix, lat, lon, alt int32) {
 	fix.Latitude, fix.Longitude = float64(lat)/1e7, float64(lon)/1e7
 	fix.Altitude = float64(alt)/1e3 + v.geoidHeight(fix.Latitude, fix.Longitude)
 }
 
 // geoidHeight returns the height of mean sea level above the ellipsoid in m: from the GPS receiver, else from the
 // geoid, else 0.
-func (v *vehicle) geoidHeight(latitude, longitude float64) float64 {
+func (v *Vehicle) geoidHeight(latitude, longitude float64) float64 {
 	switch {
 	case !math.IsNaN(v.undulation):
 		v.noGeoid = 0

@@ -1,0 +1,210 @@
+package tlog
+
+import (
+	"encoding/binary"
+
+	"github.com/bluenviron/gomavlib/v3/pkg/frame"
+	"github.com/bluenviron/gomavlib/v3/pkg/x25"
+)
+
+// Sizes of the parts of a frame (mavlink.io, Packet Serialization), in bytes.
+const (
+	headerV1  = 6
+	headerV2  = 10
+	checksum  = 2
+	signature = 13
+
+	// StampSize is the size of the time before a frame in a telemetry log.
+	StampSize = 8
+)
+
+// Header is the header of a frame.
+type Header struct {
+	Sequence  uint8
+	System    uint8
+	Component uint8
+	ID        uint32
+	V2        bool
+	Signed    bool
+	Start     int // of the payload
+	End       int // of the payload
+	Size      int // of the frame
+}
+
+// parseHeader reads the header at the start of data. ok is false if there is none; short is true if data ends within
+// it.
+func parseHeader(data []byte) (h Header, ok, short bool) {
+	switch {
+	case len(data) == 0:
+		return h, false, true
+	case data[0] == frame.V1MagicByte:
+		if len(data) < headerV1 {
+			return h, false, true
+		}
+		h = Header{Sequence: data[2], System: data[3], Component: data[4], ID: uint32(data[5]), Start: headerV1}
+	case data[0] == frame.V2MagicByte:
+		if len(data) < headerV2 {
+			return h, false, true
+		}
+		if data[2]&^frame.V2FlagSigned != 0 { // unknown incompatibility flags
+			return h, false, false
+		}
+		h = Header{Sequence: data[4], System: data[5], Component: data[6], V2: true, Start: headerV2,
+			ID: uint32(data[7]) | uint32(data[8])<<8 | uint32(data[9])<<16}
+		if data[2] != 0 {
+			h.Size, h.Signed = signature, true
+		}
+	default:
+		return h, false, false
+	}
+	h.End = h.Start + int(data[1])
+	h.Size += h.End + checksum
+	return h, true, false
+}
+
+// ParseHeader returns the header of a frame. ok is false if data are not one whole frame.
+func ParseHeader(data []byte) (h Header, ok bool) {
+	h, ok, short := parseHeader(data)
+	return h, ok && !short && h.Size == len(data)
+}
+
+// Scanner finds the frames in a byte stream. After damage it continues at the next byte that begins a whole frame,
+// regardless of the length that the damaged frame claims.
+type Scanner struct {
+	Formats map[uint32]MessageFormat
+
+	// Prefix is the number of bytes before each frame, and Stamped reports whether they are plausible.
+	Prefix  int
+	Stamped func([]byte) bool
+
+	// Found counts damage.
+	Found struct {
+		BadChecksum uint64
+		Garbage     uint64
+	}
+
+	// Offset is where the bytes not scanned yet begin in the stream.
+	Offset int64
+
+	buffer []byte
+	begin  int // in buffer, of the bytes not scanned yet
+
+	// edge is the distance from begin to the (claimed, for a bad checksum) end of the last frame. At 0 a frame must
+	// begin. Bytes before it belong to a bad frame and are not garbage; bytes after it may be anything.
+	edge int
+	crc  x25.X25
+}
+
+// NewScanner returns a scanner of a stream that may begin with anything.
+func NewScanner(formats map[uint32]MessageFormat) *Scanner {
+	return &Scanner{Formats: formats, edge: -1}
+}
+
+// NewRecordScanner returns a scanner of the records of a telemetry log, frames after 8 bytes of time: µs since the Unix
+// epoch in an order of bytes.
+func NewRecordScanner(formats map[uint32]MessageFormat, order binary.ByteOrder) *Scanner {
+	return &Scanner{Formats: formats, Prefix: StampSize,
+		Stamped: func(b []byte) bool { return order.Uint64(b) < LatestStamp }}
+}
+
+// Write adds bytes to scan. It overwrites frames that Next returned.
+func (s *Scanner) Write(b []byte) {
+	s.buffer = append(s.buffer[:copy(s.buffer, s.buffer[s.begin:])], b...)
+	s.begin = 0
+}
+
+// Next returns the next frame with its prefix, unless more bytes are needed; end means that there will be none. A frame
+// with an unknown id is returned only where a frame must begin.
+func (s *Scanner) Next(end bool) ([]byte, Header, bool) {
+	for {
+		data := s.buffer[s.begin:]
+		if len(data) <= s.Prefix {
+			if end {
+				s.skip(len(data))
+			}
+			return nil, Header{}, false
+		}
+		h, verdict := s.check(data, end)
+		switch verdict {
+		case short:
+			if !end {
+				return nil, Header{}, false
+			}
+			s.skip(1)
+		case good:
+			s.begin += s.Prefix + h.Size
+			s.Offset += int64(s.Prefix + h.Size)
+			s.edge = 0
+			return data[:s.Prefix+h.Size], h, true
+		case bad:
+			if s.edge <= 0 {
+				s.Found.BadChecksum++
+				s.edge = s.Prefix + h.Size
+			}
+			s.skip(1)
+		case none:
+			s.skip(1)
+		}
+	}
+}
+
+type verdict int
+
+const (
+	none  verdict = iota // no frame begins here
+	short                // undecided, more bytes are needed
+	bad                  // a frame with a bad checksum
+	good
+)
+
+// check classifies the beginning of data; end means that no more bytes will follow.
+func (s *Scanner) check(data []byte, end bool) (Header, verdict) {
+	if s.Prefix > 0 && !s.Stamped(data[:s.Prefix]) {
+		return Header{}, none
+	}
+	data = data[s.Prefix:]
+	h, ok, more := parseHeader(data)
+	if more {
+		return h, short
+	}
+	if !ok {
+		return h, none
+	}
+	f, known := s.Formats[h.ID]
+	lengthFits := h.V2 || h.End-h.Start == f.Length
+	// Among garbage, only frames that can be checked count; otherwise bytes that look like a header would make us wait
+	// for a frame that never comes, and hide those that do.
+	if s.edge != 0 && (!known || !lengthFits) {
+		return h, none
+	}
+	if len(data) < h.Size {
+		return h, short
+	}
+	if !known {
+		return h, good
+	}
+	s.crc.Reset()
+	s.crc.Write(data[1:h.End])
+	s.crc.Write([]byte{f.Codec.CRCExtra()})
+	if !lengthFits || s.crc.Sum16() != binary.LittleEndian.Uint16(data[h.End:]) {
+		return h, bad
+	}
+	// Among garbage, one plausible prefix may be chance, but not two: frames without prefixes must not match.
+	if after := data[h.Size:]; s.Prefix > 0 && s.edge != 0 {
+		if len(after) < s.Prefix && !end {
+			return h, short
+		}
+		if len(after) >= s.Prefix && !s.Stamped(after[:s.Prefix]) {
+			return h, none
+		}
+	}
+	return h, good
+}
+
+// skip skips n bytes that do not begin a frame.
+func (s *Scanner) skip(n int) {
+	s.Found.Garbage += uint64(n - min(n, max(0, s.edge)))
+	s.begin += n
+	s.Offset += int64(n)
+	s.edge -= n
+}
