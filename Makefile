@@ -56,8 +56,9 @@ lint:
 	$(GO) run $(GOLANGCI_LINT) run --build-tags "$(TAGS)"
 
 fuzz:
-	for target in FuzzRecord FuzzMCAP FuzzBag FuzzSQLite FuzzCARLA; do \
-		$(GO) test ./nodes/internal/formats -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5s || exit 1; done
+	for target in $(addprefix nodes/internal/formats/,FuzzRecord FuzzMCAP FuzzBag FuzzSQLite FuzzCARLA) codec/hdf5/FuzzHDF5 \
+		codec/lerobot/FuzzLeRobot codec/session/FuzzSession bridge/mavlink/FuzzLog bridge/mavlink/FuzzScanner; do \
+		$(GO) test ./$${target%/*} -run '^$$' -fuzz "^$${target##*/}$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x || exit 1; done
 
 bench: build
 	$(GO) test -run '^$$' -bench . -benchmem ./codec/record ./codec/mcap ./codec/cdr ./codec/carla ./codec/hdf5

@@ -117,6 +117,16 @@ func BenchmarkJPEG(b *testing.B) {
 	b.ReportMetric(theirs.Seconds()/ours.Seconds(), "of-C")
 }
 
+// BenchmarkRead reads the frames of 3 cameras with 1,000 JPEGs of 60 kB each, through the process that reads files.
+func BenchmarkRead(b *testing.B) {
+	path := filepath.Join(memoryFolder(b), "a.hdf5")
+	write(b, path, long(b, benchFrames, photographs(b, 16, benchSize)), Options{})
+	b.SetBytes(3 * benchFrames * benchSize)
+	for b.Loop() {
+		require.NoError(b, readAll(path))
+	}
+}
+
 // BenchmarkEncode makes JPEGs of pixels, by one worker and by as many as there are processors.
 func BenchmarkEncode(b *testing.B) {
 	shots := again(shots("rgb8", 4, 640, 480))

@@ -56,7 +56,7 @@ func TestEasyTeleop(t *testing.T) {
 }
 
 // aloha writes a file in the shape of ALOHA and ACT.
-func aloha(t *testing.T, rows, images, width int) string {
+func aloha(t testing.TB, rows, images, width int) string {
 	path := filepath.Join(t.TempDir(), "episode_0.hdf5")
 	f, err := h5.Create(path)
 	require.NoError(t, err)

@@ -6,9 +6,9 @@
 //
 // The package reads its own files, those of EasyTeleop, and files in the layout of ALOHA and ACT.
 //
-// Truncated or damaged files are errors, with one exception: libhdf5 trusts references to texts in attributes, and to
-// sequences in chunks, such as EasyTeleop's images. This package checks what it can; still, about one in a thousand
-// files with a single wrong bit ends the process. Read untrusted files in a separate process.
+// Truncated or damaged files are errors. libhdf5 trusts references to texts in attributes, and to sequences in chunks,
+// such as EasyTeleop's images, so that about one in a thousand files with a single wrong bit crashes it. So another
+// process reads the file: the same executable, for which its main calls Main.
 package hdf5
 
 import (
@@ -18,7 +18,12 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/episode"
+	"tapedeck/codec/hdf5/internal/child"
 )
+
+// Main must be called before anything else in main of an executable that reads HDF5 files, and in TestMain. It does not
+// return in a process that was started to read one.
+func Main() { child.Main() }
 
 // Format is that of HDF5 files with episodes.
 var Format = codec.Format{

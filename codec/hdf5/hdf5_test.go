@@ -19,7 +19,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
-	"tapedeck/codec/hdf5/internal/h5"
+	"tapedeck/codec/hdf5/internal/child"
 	"tapedeck/codec/internal/codectest"
 )
 
@@ -291,9 +291,9 @@ func TestSeveralEpisodes(t *testing.T) {
 	require.NoError(t, err)
 	require.Error(t, Link(filepath.Join(t.TempDir(), "none.hdf5"), nil, false))
 
-	f, err := h5.Open(index)
-	require.NoError(t, err)
-	defer f.Close()
+	f := child.New(index)
+	require.NoError(t, f.Acquire())
+	defer f.Release()
 	for path, want := range map[string]int64{"/info/total_episodes": 3, "/info/total_frames": 18,
 		"/info/num_cameras": 3,
 		"/info/num_arms":    2} {
@@ -318,9 +318,9 @@ func TestMissingFrames(t *testing.T) {
 	require.Equal(t, "side", got.Cameras[3].Name)
 	require.Empty(t, got.Cameras[3].Stamps)
 
-	f, err := h5.Open(path)
-	require.NoError(t, err)
-	defer f.Close()
+	f := child.New(path)
+	require.NoError(t, f.Acquire())
+	defer f.Release()
 	index, err := integers(f, "/observations/image_index/cam_1")
 	require.NoError(t, err)
 	require.Equal(t, []int64{0, 1, 2, 3, -1, -1, -1, -1, -1, -1}, index)

@@ -67,11 +67,7 @@ func link(f *h5.File, folder string, files []string) error {
 			if err := f.LinkExternal(relative, e.root, fmt.Sprintf("/episodes/episode_%d", len(starts))); err != nil {
 				return err
 			}
-			start := 0.0
-			if stamps, err := source.stamps(e.root); err == nil && len(stamps) > 0 {
-				start = seconds(stamps[0])
-			}
-			starts = append(starts, start)
+			starts = append(starts, seconds(e.start))
 			frames += int64(e.rows)
 			for i, c := range e.Cameras {
 				cameras = appendNew(cameras, describe(imageName(c.Name), c.Name, c.Topic, c.Device), i)

@@ -13,6 +13,7 @@ import (
 
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
+	"tapedeck/codec/hdf5/internal/child"
 	"tapedeck/codec/hdf5/internal/h5"
 	"tapedeck/codec/pixel"
 	"tapedeck/msgs/plural"
@@ -163,11 +164,16 @@ func (p *pictures) camera(stamps []int64, devices map[string]json.RawMessage) (*
 }
 
 func (p *pictures) open() (*frames, error) {
-	set, err := p.source.file.Dataset(p.path)
-	if err != nil {
+	file := p.source.file
+	if err := file.Acquire(); err != nil {
 		return nil, err
 	}
-	f := &frames{set: set, bgr: p.source.text(p.path, "color") == "bgr"}
+	set, err := file.Dataset(p.path)
+	if err != nil {
+		file.Release()
+		return nil, err
+	}
+	f := &frames{set: set, release: file.Release, bgr: p.source.text(p.path, "color") == "bgr"}
 	rank := len(set.Dims)
 	switch {
 	case set.Kind == h5.Bytes && rank == 1, set.Kind == h5.Opaque && rank == 1,
@@ -183,7 +189,7 @@ func (p *pictures) open() (*frames, error) {
 	case set.Kind == h5.Integer && set.Size == 2 && rank == 3:
 		f.pixels = "16UC1"
 	default:
-		set.Close()
+		f.Close()
 		return nil, fmt.Errorf("%s: %v elements of %s are no known kind of images", p.path, set.Dims,
 			plural.Count(set.Size, "byte"))
 	}
@@ -192,11 +198,12 @@ func (p *pictures) open() (*frames, error) {
 
 // frames reads frames of a dataset.
 type frames struct {
-	set    *h5.Dataset
-	rows   []int  // of the frames
-	pixels string // encoding of pixels; "" for JPEGs and PNGs
-	bgr    bool
-	buffer []byte
+	set     *child.Dataset
+	release func() // of the file
+	rows    []int  // of the frames
+	pixels  string // encoding of pixels; "" for JPEGs and PNGs
+	bgr     bool
+	buffer  []byte
 }
 
 // Frame implements episode.Frames.
@@ -208,7 +215,10 @@ func (f *frames) Frame(i int) (episode.Frame, error) {
 }
 
 // Close implements episode.Frames.
-func (f *frames) Close() error { return f.set.Close() }
+func (f *frames) Close() error {
+	defer f.release()
+	return f.set.Close()
+}
 
 // picture returns the image of a row. A JPEG with its colours swapped is decoded.
 func (f *frames) picture(row int) (episode.Frame, error) {

@@ -14,15 +14,17 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/episode"
+	"tapedeck/codec/hdf5/internal/child"
 	"tapedeck/codec/hdf5/internal/h5"
 )
 
 // source is an open file.
 type source struct {
-	file   *h5.File
-	path   string
-	stored func() ([]*stored, error) // reads the numbers of all episodes, once, but no pictures
-	damage []error
+	file    *child.File // acquired until the episodes are read, and by open cameras
+	path    string
+	stored  func() ([]*stored, error) // reads the numbers of all episodes, once, but no pictures
+	damage  []error
+	release func() // releases the file that Open acquired
 }
 
 var _ episode.Source = (*source)(nil)
@@ -30,8 +32,9 @@ var _ episode.Source = (*source)(nil)
 // stored is an episode of a file.
 type stored struct {
 	*episode.Episode
-	root string // its group
-	rows int
+	root  string // its group
+	rows  int
+	start int64 // time of the first row; 0 if unknown
 }
 
 // Open opens a file. Its errors name the file.
@@ -47,11 +50,14 @@ func open(path string) (*source, error) {
 	if err := check(path); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	file, err := h5.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("%w; the file is damaged, or its writer did not close it", err)
+	s := &source{file: child.New(path), path: path}
+	if err := s.file.Acquire(); err != nil {
+		if s.file.Err() == nil {
+			err = fmt.Errorf("%w; the file is damaged, or its writer did not close it", err)
+		}
+		return nil, err
 	}
-	s := &source{file: file, path: path}
+	s.release = sync.OnceFunc(s.file.Release)
 	s.stored = sync.OnceValues(s.readEpisodes)
 	return s, nil
 }
@@ -97,7 +103,10 @@ func check(path string) error {
 }
 
 // Close implements episode.Source.
-func (s *source) Close() error { return s.file.Close() }
+func (s *source) Close() error {
+	s.release()
+	return nil
+}
 
 // Damage implements episode.Source.
 func (s *source) Damage() []error { return s.damage }
@@ -119,6 +128,7 @@ func (s *source) Episodes() ([]*episode.Episode, error) {
 }
 
 func (s *source) readEpisodes() (all []*stored, err error) {
+	defer s.release()
 	roots, err := s.roots()
 	if err == nil && len(roots) == 0 {
 		err = errors.New("it has no /episodes, /observations/state or /observations/qpos: not a robot's, or of an " +
@@ -130,6 +140,9 @@ func (s *source) readEpisodes() (all []*stored, err error) {
 			break
 		}
 		all = append(all, e)
+	}
+	if failed := s.file.Err(); failed != nil {
+		err = failed
 	}
 	if err != nil {
 		err = fmt.Errorf("read %s: %w", s.path, err)

@@ -11,6 +11,7 @@ import (
 
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
+	"tapedeck/codec/hdf5/internal/child"
 	"tapedeck/codec/hdf5/internal/h5"
 	"tapedeck/msgs/plural"
 )
@@ -62,6 +63,9 @@ func (s *source) episode(root string) (*stored, error) {
 	}
 	slices.SortFunc(s.damage, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
 
+	if len(stamps) > 0 {
+		e.start = stamps[0]
+	}
 	if stamps == nil {
 		stamps = make([]int64, e.rows)
 		for i := range stamps {
@@ -130,7 +134,7 @@ func (s *source) times(path string) ([]int64, error) {
 	return stamps, nil
 }
 
-func integers(f *h5.File, path string) ([]int64, error) {
+func integers(f *child.File, path string) ([]int64, error) {
 	set, err := f.Dataset(path)
 	if err != nil {
 		return nil, err

@@ -134,7 +134,7 @@ func TestFormat(t *testing.T) {
 }
 
 // foreign writes a dataset of v2.1, as others make it.
-func foreign(t *testing.T) string {
+func foreign(t testing.TB) string {
 	path := t.TempDir()
 	write := func(name, text string) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(path, name)), 0o777))

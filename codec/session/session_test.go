@@ -128,7 +128,7 @@ func TestFolder(t *testing.T) {
 	require.Len(t, told, 1)
 }
 
-func put(t *testing.T, parts ...string) {
+func put(t testing.TB, parts ...string) {
 	content := parts[len(parts)-1]
 	path := filepath.Join(parts[:len(parts)-1]...)
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))

@@ -29,7 +29,10 @@ var hints = map[string]string{
 
 const hintPaths = "name the inputs, and the output behind them, without flags: converter IN... OUT"
 
-func main() { config.Main(newCommand(human.Stdout, human.Stderr)) }
+func main() {
+	allformats.Main()
+	config.Main(newCommand(human.Stdout, human.Stderr))
+}
 
 // newCommand returns the command with its subcommands.
 func newCommand(stdout, stderr io.Writer) *cobra.Command {

@@ -18,11 +18,13 @@ import (
 	"tapedeck/config"
 	"tapedeck/config/configtest"
 	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/formats/allformats"
 	"tapedeck/nodes/internal/human"
 )
 
 // TestMain lets the test's executable be the converter, so that tests see exit codes.
 func TestMain(m *testing.M) {
+	allformats.Main()
 	time.Local = time.UTC
 	known = append(known, formats.Format{Format: linesFormat})
 	if os.Getenv("CONVERTER_TEST_RUN") != "" {

@@ -11,6 +11,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/config"
+	"tapedeck/nodes/internal/formats/allformats"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
@@ -39,6 +40,7 @@ const (
 )
 
 func main() {
+	allformats.Main()
 	o := defaultOptions()
 	root := config.New("player FILE...", "play recordings", long, &o,
 		func(ctx context.Context, in *config.Input) error {

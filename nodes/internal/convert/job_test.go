@@ -738,6 +738,7 @@ func TestNames(t *testing.T) {
 }
 
 func TestMain(m *testing.M) {
+	allformats.Main()
 	time.Local = time.UTC
 	os.Exit(m.Run())
 }

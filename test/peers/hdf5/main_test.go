@@ -4,7 +4,11 @@ import (
 	"os"
 	"testing"
 
+	"tapedeck/codec/hdf5"
 	"tapedeck/test/internal/process"
 )
 
-func TestMain(m *testing.M) { os.Exit(process.Main(m, nil)) }
+func TestMain(m *testing.M) {
+	hdf5.Main()
+	os.Exit(process.Main(m, nil))
+}

@@ -303,15 +303,6 @@ herr_t read_sequence(hid_t set, hsize_t i, size_t limit, void **data, size_t *si
 	return rc;
 }
 
-herr_t read_string(hid_t set, hsize_t i, size_t limit, char **text) {
-	*text = NULL;
-	hid_t type = H5Dget_type(set);
-	herr_t rc = type < 0 ? -1 : read_limited(set, type, i, limit, text);
-	if (type >= 0)
-		H5Tclose(type);
-	return rc;
-}
-
 herr_t get_attribute(hid_t file, const char *path, const char *name, size_t limit, enum kind *kind, int64_t *integer, double *real, char **text) {
 	herr_t rc = -1;
 	struct shape s = {0};

@@ -49,9 +49,8 @@ herr_t read_integers(hid_t set, int64_t *values);
 herr_t read_row(hid_t set, hsize_t i, void *data);
 // Whether the sequence or string that element i of a dataset refers to exists; libhdf5 does not check.
 bool reference_ok(hid_t set, hsize_t i, size_t limit);
-// Sequence i, or string i, in *data, to be freed; one of more than limit bytes is an error.
+// Sequence i in *data, to be freed; one of more than limit bytes is an error.
 herr_t read_sequence(hid_t set, hsize_t i, size_t limit, void **data, size_t *size);
-herr_t read_string(hid_t set, hsize_t i, size_t limit, char **text);
 
 // An attribute of one element: kind says which of the values it is; the text is to be freed.
 herr_t get_attribute(hid_t file, const char *path, const char *name, size_t limit, enum kind *kind, int64_t *integer, double *real, char **text);

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"strings"
 	"unsafe"
 
 	"gonum.org/v1/hdf5"
@@ -140,13 +139,25 @@ const (
 	Opaque  Kind = C.KIND_OPAQUE
 )
 
-// Dataset is an open dataset. Closing its file closes it, too.
-type Dataset struct {
+// Shape describes the elements of a dataset.
+type Shape struct {
 	Kind     Kind
 	Dims     []int
 	Size     int  // of an element, in bytes
 	Variable bool // strings are of any length
+}
 
+// Len returns the number of rows.
+func (s *Shape) Len() int {
+	if len(s.Dims) == 0 {
+		return 1
+	}
+	return s.Dims[0]
+}
+
+// Dataset is an open dataset. Closing its file closes it, too.
+type Dataset struct {
+	Shape
 	file   *File
 	path   string
 	id     C.hid_t
@@ -250,17 +261,6 @@ func (d *Dataset) Close() error {
 // Path returns the path of d in its file.
 func (d *Dataset) Path() string { return d.path }
 
-// Len returns the number of rows.
-func (d *Dataset) Len() int {
-	if len(d.Dims) == 0 {
-		return 1
-	}
-	return d.Dims[0]
-}
-
-// RowSize returns the bytes of a row.
-func (d *Dataset) RowSize() int { return d.row }
-
 // WriteSequences writes sequences, the first one at index start.
 func (d *Dataset) WriteSequences(start int, items [][]byte) error {
 	if d.Kind != Bytes || len(d.Dims) != 1 || start < 0 || start > d.Len() || len(items) > d.Len()-start {
@@ -298,6 +298,18 @@ func (d *Dataset) WriteRow(i int, data []byte) error {
 // mostPacked is above the greatest compression ratio of gzip.
 const mostPacked = 1100
 
+// MostData is the most that is read at once, in bytes in memory.
+const MostData = 512 << 20
+
+// fits returns an error if bytes of memory are more than what is read at once.
+func (d *Dataset) fits(bytes int) error {
+	if bytes > MostData {
+		return fmt.Errorf("read %s: %d MiB at once are more than the %d MiB that this program reads: divide it into "+
+			"smaller episodes or images", d.path, bytes>>20, MostData>>20)
+	}
+	return nil
+}
+
 // total returns the number of elements, or an error if the file is too small for them.
 func (d *Dataset) total() (int, error) {
 	rows, row, err := product(d.Dims)
@@ -313,7 +325,7 @@ func (d *Dataset) total() (int, error) {
 		return 0, fmt.Errorf("read %s: %v elements of %s are more than the file holds", d.path, d.Dims,
 			plural.Count(d.Size, "byte"))
 	}
-	return rows * row, nil
+	return rows * row, d.fits(8 * rows * row)
 }
 
 // Doubles returns all numbers of d.
@@ -342,38 +354,6 @@ func (d *Dataset) Integers() ([]int64, error) {
 	return values, call("read "+d.path, func() error { return check(C.read_integers(d.id, (*C.int64_t)(&values[0]))) })
 }
 
-// Strings returns all strings of d.
-func (d *Dataset) Strings() ([]string, error) {
-	n, err := d.total()
-	if err != nil || n == 0 {
-		return nil, err
-	}
-	if d.Kind != String || len(d.Dims) > 1 {
-		return nil, fmt.Errorf("read %s: not strings", d.path)
-	}
-	values := make([]string, n)
-	for i := range values {
-		if !d.Variable {
-			row, err := d.Row(i, nil)
-			if err != nil {
-				return nil, err
-			}
-			values[i] = strings.TrimRight(string(row), "\x00")
-			continue
-		}
-		var text *C.char
-		err := call("read "+d.path, func() error {
-			return check(C.read_string(d.id, C.hsize_t(i), C.size_t(d.file.size), &text))
-		})
-		if err != nil {
-			return nil, err
-		}
-		values[i] = C.GoString(text)
-		C.free(unsafe.Pointer(text))
-	}
-	return values, nil
-}
-
 // Row appends row i to buf: the bytes of its elements in native byte order.
 func (d *Dataset) Row(i int, buf []byte) ([]byte, error) {
 	if d.Kind == Bytes || d.Kind == Other || d.Variable || len(d.Dims) == 0 || i < 0 || i >= d.Len() {
@@ -386,8 +366,8 @@ func (d *Dataset) Row(i int, buf []byte) ([]byte, error) {
 	if d.stored > d.file.size || int64(d.row) > most {
 		return nil, fmt.Errorf("read %s: rows of %s are more than the file holds", d.path, plural.Count(d.row, "byte"))
 	}
-	if d.row == 0 {
-		return buf, nil
+	if err := d.fits(d.row); err != nil || d.row == 0 {
+		return buf, err
 	}
 	from := len(buf)
 	buf = append(buf, make([]byte, d.row)...)
@@ -405,7 +385,7 @@ func (d *Dataset) Sequence(i int, buf []byte) ([]byte, error) {
 	var data unsafe.Pointer
 	var size C.size_t
 	err := call(fmt.Sprintf("read %s: number %d", d.path, i), func() error {
-		return check(C.read_sequence(d.id, C.hsize_t(i), C.size_t(min(d.file.size, math.MaxInt32)), &data, &size))
+		return check(C.read_sequence(d.id, C.hsize_t(i), C.size_t(min(d.file.size, MostData)), &data, &size))
 	})
 	if err != nil {
 		return nil, err

@@ -14,6 +14,10 @@ import (
 	"tapedeck/nodes/internal/formats"
 )
 
+// Main must be called before anything else in main of an executable that uses this package, and in TestMain. It does
+// not return in a process that was started to read an HDF5 file.
+func Main() { hdf5.Main() }
+
 // List returns the formats of all recordings.
 func List() formats.List {
 	return slices.Insert(formats.PureGo(), 1, formats.Format{Format: hdf5.Format, Episodes: &formats.Episodes{

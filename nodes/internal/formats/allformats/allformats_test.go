@@ -1,7 +1,9 @@
 package allformats
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,6 +17,21 @@ func TestList(t *testing.T) {
 	}
 	require.Equal(t, []string{"carla", "hdf5", "lerobot", "mcap", "record", "bag", "rosbag2", "session", "ulog",
 		"parquet", "csv", "jsonl"}, names)
+}
+
+// TestMains looks at all executables that read HDF5 files.
+func TestMains(t *testing.T) {
+	const program = `{{if eq .Name "main"}}{{$dir := .Dir}}{{range .Deps}}{{if eq . "tapedeck/codec/hdf5"}}{{$dir}}` +
+		"\n{{end}}{{end}}{{end}}"
+	output, err := exec.Command("go", "list", "-f", program, "tapedeck/...").Output()
+	require.NoError(t, err)
+	folders := strings.Fields(string(output))
+	require.Len(t, folders, 2)
+	for _, folder := range folders {
+		text, err := os.ReadFile(filepath.Join(folder, "main.go"))
+		require.NoError(t, err)
+		require.Contains(t, string(text), "func main() {\n\tallformats.Main()\n")
+	}
 }
 
 // TestRecorderWithoutHDF5 looks at all that the recorder imports.

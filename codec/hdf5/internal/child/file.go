@@ -1,0 +1,265 @@
+package child
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"tapedeck/codec/hdf5/internal/h5"
+)
+
+// Limits of each process, which reads at most h5.MostData at once, of which libhdf5 makes up to three copies.
+var (
+	mostMemory uint64 = 2 << 30 // bytes
+	mostTime   uint64 = 60      // s of processor time for a request
+)
+
+// File is a file that a process of its own reads while there are users of it. It may be used in several goroutines.
+type File struct {
+	path string
+
+	mu      sync.Mutex
+	stat    os.FileInfo // when it was opened first
+	users   int
+	process *process
+	err     error // the first one of the process itself
+}
+
+// New returns the file at path, without users.
+func New(path string) *File { return &File{path: path} }
+
+// Acquire adds a user, who must call Release, and opens the file if it is the first one.
+func (f *File) Acquire() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.process == nil {
+		if err := f.open(); err != nil {
+			return err
+		}
+	}
+	f.users++
+	return nil
+}
+
+func (f *File) open() error {
+	stat, err := os.Stat(f.path)
+	if err != nil {
+		return err
+	}
+	if f.stat == nil {
+		f.stat = stat
+	}
+	if !os.SameFile(stat, f.stat) || stat.Size() != f.stat.Size() || !stat.ModTime().Equal(f.stat.ModTime()) {
+		return fmt.Errorf("open %s: it was changed meanwhile", f.path)
+	}
+	p, err := start(f.path)
+	if err != nil {
+		return fmt.Errorf("open %s: start a process that reads it: %w", f.path, err)
+	}
+	f.err = nil
+	if _, err := f.receive(p, "open", nil); err != nil {
+		p.end()
+		return err
+	}
+	f.process = p
+	return nil
+}
+
+// Release removes a user. The last one closes the file and its datasets.
+func (f *File) Release() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.users--; f.users == 0 {
+		_ = f.process.command.Process.Kill() // it has nothing to complete
+		f.process.end()
+		f.process = nil
+	}
+}
+
+// Err returns the error that ended the process, if one did. Type and Attribute do not return it.
+func (f *File) Err() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err
+}
+
+// Type returns the type of the object at path.
+func (f *File) Type(path string) h5.Type {
+	a, _ := f.call(&request{Op: opType, Path: path}, nil)
+	return a.Type
+}
+
+// List is h5.File.List.
+func (f *File) List(path string) ([]string, error) {
+	a, err := f.call(&request{Op: opList, Path: path}, nil)
+	return a.Names, err
+}
+
+// Attribute is h5.File.Attribute.
+func (f *File) Attribute(path, name string) any {
+	a, _ := f.call(&request{Op: opAttribute, Path: path, Name: name}, nil)
+	return a.Value
+}
+
+// Dataset is h5.Dataset, for reading.
+type Dataset struct {
+	h5.Shape
+	file *File
+	path string
+	set  int
+}
+
+// Dataset opens the dataset at path.
+func (f *File) Dataset(path string) (*Dataset, error) {
+	a, err := f.call(&request{Op: opDataset, Path: path}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &Dataset{Shape: a.Shape, file: f, path: path, set: a.Set}, nil
+}
+
+// Path returns the path of d in its file.
+func (d *Dataset) Path() string { return d.path }
+
+// Close closes d.
+func (d *Dataset) Close() error {
+	_, err := d.call(opClose, 0, nil)
+	return err
+}
+
+// Row appends row i to buf: the bytes of its elements in native byte order.
+func (d *Dataset) Row(i int, buf []byte) ([]byte, error) { return d.call(opRow, i, buf) }
+
+// Sequence appends sequence i to buf.
+func (d *Dataset) Sequence(i int, buf []byte) ([]byte, error) { return d.call(opSequence, i, buf) }
+
+// Doubles returns all numbers of d.
+func (d *Dataset) Doubles() ([]float64, error) { return numbers[float64](d, opDoubles) }
+
+// Integers returns all integers of d.
+func (d *Dataset) Integers() ([]int64, error) { return numbers[int64](d, opIntegers) }
+
+func numbers[T float64 | int64](d *Dataset, op operation) ([]T, error) {
+	data, err := d.call(op, 0, nil)
+	if err != nil || len(data) == 0 {
+		return nil, err
+	}
+	values := make([]T, len(data)/8)
+	copy(bytesOf(values), data)
+	return values, nil
+}
+
+func (d *Dataset) call(op operation, row int, buf []byte) ([]byte, error) {
+	a, err := d.file.call(&request{Op: op, Path: d.path, Set: d.set, Row: row}, buf)
+	return a.data, err
+}
+
+// answer is a response with its data.
+type answer struct {
+	response
+	data []byte
+}
+
+// call sends a request and receives its answer, with data appended to buf.
+func (f *File) call(r *request, buf []byte) (answer, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return answer{}, f.err
+	}
+	if f.process == nil {
+		return answer{}, fmt.Errorf("read %s: %w", r.Path, os.ErrClosed)
+	}
+	if err := f.process.requests.Encode(r); err != nil && !errors.Is(err, unix.EPIPE) {
+		return answer{}, err
+	}
+	return f.receive(f.process, "read "+r.Path, buf)
+}
+
+// receive receives an answer, with data appended to buf.
+func (f *File) receive(p *process, what string, buf []byte) (a answer, err error) {
+	a.data = buf
+	err = p.responses.Decode(&a.response)
+	if err == nil && (a.Size < 0 || a.Size > h5.MostData) {
+		err = fmt.Errorf("%d bytes", a.Size)
+	}
+	if err == nil && a.Size > 0 {
+		a.data = slices.Grow(buf, a.Size)[:len(buf)+a.Size]
+		_, err = io.ReadFull(p.out, a.data[len(buf):])
+	}
+	if err != nil {
+		f.err = fmt.Errorf("%s of %s: libhdf5 failed: %s; the file is damaged, or takes more than %d MiB of memory: "+
+			"use another copy of it, or convert its source again", what, f.path, cmp.Or(p.end(), err.Error()),
+			mostMemory>>20)
+		return answer{}, f.err
+	}
+	if a.Error != "" {
+		return answer{}, errors.New(a.Error)
+	}
+	return a, nil
+}
+
+// process is a process that reads a file.
+type process struct {
+	command   *exec.Cmd
+	requests  *gob.Encoder
+	out       *bufio.Reader
+	responses *gob.Decoder
+	output    bytes.Buffer
+	end       func() string // ends it, and returns why it ended
+}
+
+func start(path string) (*process, error) {
+	if !ready {
+		return nil, errors.New("this executable does not call Main of package hdf5")
+	}
+	p := &process{command: exec.Command("/proc/self/exe")}
+	p.command.Args = []string{name, path, strconv.FormatUint(mostMemory, 10), strconv.FormatUint(mostTime, 10)}
+	p.command.Env = append(os.Environ(), "GOTRACEBACK=none")
+	p.command.Stderr = &p.output
+	in, err := p.command.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := p.command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	theirs, ours, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	p.command.ExtraFiles = []*os.File{theirs} // lifeline
+	if err := p.command.Start(); err != nil {
+		ours.Close()
+		return nil, err
+	}
+	if file, ok := out.(*os.File); ok {
+		_, _ = unix.FcntlInt(file.Fd(), unix.F_SETPIPE_SZ, 1<<20) // fewer turns for large images, if allowed
+	}
+	p.out = bufio.NewReaderSize(out, 64<<10)
+	p.requests, p.responses = gob.NewEncoder(in), gob.NewDecoder(p.out)
+	p.end = sync.OnceValue(func() string {
+		ours.Close()
+		state := p.command.Wait()
+		text, _, _ := strings.Cut(strings.TrimSpace(p.output.String()), "\n")
+		if text == "" && state != nil {
+			text = state.Error()
+		}
+		return text
+	})
+	return p, nil
+}
