@@ -17,7 +17,8 @@ ARGUMENTS = [
     ('inputs', '', 'recordings to convert, separated by blanks; several are merged by time; '
      'without any, start a node with the service /convert'),
     ('output', '', 'recording to write; its name decides the format unless format is set'),
-    ('format', '', 'record, mcap, rosbag2, bag, carla, session, hdf5, lerobot, parquet, csv or jsonl'),
+    ('format', '', 'record, mcap, rosbag2, bag, carla, session, hdf5, lerobot, parquet, csv, jsonl, images, mp4, pcd, '
+     'ply, gpx, geojson, kml or tum'),
     ('encoding', '', 'encoding of messages in the output: auto, keep, cdr, ros1 or protobuf'),
     ('strict', '', 'true: write nothing if something would be lost'),
     ('extra_args', '', "further flags of the converter, as on a command line"),

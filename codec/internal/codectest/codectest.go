@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
 )
 
 // File is a codec.File in memory.
@@ -232,4 +235,57 @@ func (f Bench) Copy(b *testing.B) {
 		_, err = io.CopyBuffer(struct{ io.Writer }{out}, struct{ io.Reader }{in}, buf)
 		require.NoError(b, errors.Join(err, in.Close(), out.Close()))
 	}
+}
+
+// Topics makes messages of ROS 2, with one channel for each topic.
+type Topics map[string]*codec.Channel
+
+// Message returns a message that was received at a time.
+func (c Topics) Message(t testing.TB, topic string, at int64, m msgs.Message) codec.Message {
+	if c[topic] == nil {
+		c[topic] = &codec.Channel{Topic: topic, Type: m.TypeName(), Encoding: codec.EncodingCDR}
+	}
+	data, err := cdr.Marshal(m)
+	require.NoError(t, err)
+	return codec.Message{Channel: c[topic], LogTime: at, Data: data}
+}
+
+// Export writes messages in a format that is only written. It returns what is lost and, as texts, why messages were
+// refused.
+func Export(t testing.TB, f codec.Format, path string, messages ...codec.Message) (lost []codec.Loss,
+	refused []string) {
+	w, err := codec.Formats{f}.Create(path, codec.CreateOptions{Format: f.Name})
+	require.NoError(t, err)
+	for i := range messages {
+		require.NoError(t, f.Accepts(messages[i].Channel))
+		require.NoError(t, w.Declare(messages[i].Channel))
+	}
+	for i := range messages {
+		if err := w.Write(&messages[i]); err != nil {
+			var missing *codec.MissingError
+			require.False(t, errors.As(err, &missing), "%v", err)
+			refused = append(refused, err.Error())
+		}
+	}
+	require.NoError(t, w.Sync())
+	require.NoError(t, w.Close())
+	if lossy, ok := w.(codec.Lossy); ok {
+		lost = lossy.Losses()
+	}
+	return lost, refused
+}
+
+// Tree returns the contents of the files in a folder, by their paths there.
+func Tree(t testing.TB, folder string) map[string]string {
+	files := map[string]string{}
+	require.NoError(t, filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		name, relErr := filepath.Rel(folder, path)
+		files[name] = string(content)
+		return errors.Join(err, relErr)
+	}))
+	return files
 }

@@ -100,6 +100,9 @@ func (p *Process) Close() error {
 	return nil
 }
 
+// Said returns the end of what the program, which was closed, reported.
+func (p *Process) Said() string { return LastLines(p.output.String()) }
+
 // Kill ends the program at once.
 func (p *Process) Kill() {
 	_ = p.command.Process.Kill()

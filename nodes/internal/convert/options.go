@@ -40,7 +40,7 @@ type Options struct {
 	Unmatched string `param:"unmatched" group:"Messages" options:"skip|raw|fail" help:"topics whose messages cannot be translated: leave them out (skip), keep their bytes unchanged if the format can (raw), or convert nothing (fail)"`
 	Strict    bool   `param:"strict" group:"Messages" help:"write nothing if anything would be lost"`
 
-	To          string      `param:"to" group:"Output" value:"FORMAT" help:"format to write: record, mcap, rosbag2, bag, carla, session, hdf5, lerobot, parquet, csv or jsonl; by default chosen by the name of the output"`
+	To          string      `param:"to" group:"Output" value:"FORMAT" help:"format to write: record, mcap, rosbag2, bag, carla, session, hdf5, lerobot, parquet, csv, jsonl, images, mp4, pcd, ply, gpx, geojson, kml or tum; by default chosen by the name of the output"`
 	ChunkSize   config.Size `param:"chunk_size" group:"Output" min:"0" max:"1073741824" help:"close a chunk after this many payload bytes; 0 uses the format's default"`
 	Compression string      `param:"compression" alias:"compression-format" group:"Output" help:"compression of chunks, if the format has it: none, lz4, zstd or bz2; by default the format's own choice"`
 	Overwrite   bool        `param:"overwrite" group:"Output" help:"replace an existing output"`

@@ -29,8 +29,9 @@ type writer struct {
 	splitter  codec.Splitter          // nil unless there are limits
 	limits    split.Limits
 	file      split.File
-	latched   *state // with which further files begin; nil if there are none
-	refused   error  // of the first message that the format does not accept
+	latched   *state           // with which further files begin; nil if there are none
+	refused   error            // of the first message that the format does not accept
+	refusals  map[string]error // likewise of each topic
 	lost      losses
 	repeated  losses
 }
@@ -39,7 +40,8 @@ type writer struct {
 const repeatedLatched = "latched messages at the start of files"
 
 func newWriter(s *source, out *output, progress func(done, total time.Duration)) *writer {
-	return &writer{source: s, out: out, progress: progress, limits: s.plan.limits(), result: Result{Path: out.path}}
+	return &writer{source: s, out: out, progress: progress, limits: s.plan.limits(),
+		refusals: map[string]error{}, result: Result{Path: out.path}}
 }
 
 // run writes all messages.
@@ -218,7 +220,12 @@ func (w *writer) put(m *codec.Message) error {
 		}
 		// Other messages may still be written.
 		err = w.out.renamed(err)
-		w.refuse(m, fmt.Sprintf("messages that %s does not accept: %v", w.out.format.Name, cmp.Or(w.refused, err)), err)
+		first := w.refusals[m.Channel.Topic]
+		if first == nil {
+			first = err
+			w.refusals[m.Channel.Topic] = err
+		}
+		w.refuse(m, fmt.Sprintf("messages that %s does not accept: %v", w.out.format.Name, first), err)
 		return nil
 	}
 	if w.result.Messages == 0 {

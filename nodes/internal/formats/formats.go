@@ -10,13 +10,17 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/carla"
+	"tapedeck/codec/cloud"
+	"tapedeck/codec/images"
 	"tapedeck/codec/lerobot"
 	"tapedeck/codec/mcap"
+	"tapedeck/codec/mp4"
 	"tapedeck/codec/record"
 	"tapedeck/codec/rosbag"
 	"tapedeck/codec/rosbag2"
 	"tapedeck/codec/session"
 	"tapedeck/codec/table"
+	"tapedeck/codec/track"
 	"tapedeck/codec/ulog"
 )
 
@@ -73,6 +77,14 @@ func PureGo() List {
 		{Format: table.Parquet, With: (*Options).parquet},
 		{Format: table.CSV, With: (*Options).csv},
 		{Format: table.JSONL, With: (*Options).jsonl},
+		{Format: images.Format},
+		{Format: mp4.Options{}.Format(), With: (*Options).mp4},
+		{Format: cloud.PCD},
+		{Format: cloud.PLY},
+		{Format: track.Options{}.GPX(), With: (*Options).gpx},
+		{Format: track.Options{}.GeoJSON(), With: (*Options).geoJSON},
+		{Format: track.Options{}.KML(), With: (*Options).kml},
+		{Format: track.Options{}.TUM(), With: (*Options).tum},
 	}
 }
 

@@ -5,8 +5,10 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/lerobot"
+	"tapedeck/codec/mp4"
 	"tapedeck/codec/rosbag2"
 	"tapedeck/codec/table"
+	"tapedeck/codec/track"
 	"tapedeck/config"
 )
 
@@ -17,6 +19,7 @@ type Options struct {
 	LeRobotOptions
 	CARLAOptions
 	TableOptions
+	TrackOptions
 }
 
 // TableOptions are those of package table.
@@ -45,6 +48,16 @@ func (o *Options) parquet() codec.Format { return o.TableOptions.Parquet() }
 func (o *Options) csv() codec.Format     { return o.TableOptions.CSV() }
 func (o *Options) jsonl() codec.Format   { return o.TableOptions.JSONL() }
 
+// TrackOptions are those of package track.
+type TrackOptions = track.Options
+
+func (o *Options) gpx() codec.Format     { return o.TrackOptions.GPX() }
+func (o *Options) geoJSON() codec.Format { return o.TrackOptions.GeoJSON() }
+func (o *Options) kml() codec.Format     { return o.TrackOptions.KML() }
+func (o *Options) tum() codec.Format     { return o.TrackOptions.TUM() }
+
+func (o *Options) mp4() codec.Format { return mp4.Options{Codec: o.VideoCodec}.Format() }
+
 // HDF5Options are those of package hdf5.
 type HDF5Options struct {
 	Images      string   `param:"images" group:"HDF5" options:"vlen|padded|raw" help:"store JPEGs unchanged (vlen), JPEGs padded to the longest (padded), or pixels, as the original ACT reads them (raw)"`
@@ -62,7 +75,7 @@ type LeRobotOptions struct {
 	RobotType     string      `param:"robot_type" group:"LeRobot" help:"name of the robot in the dataset"`
 	CameraNames   []string    `param:"camera_names" group:"LeRobot" value:"CAMERA=NAME" help:"store CAMERA as observation.images.NAME; without a NAME it is left out"`
 	Video         bool        `param:"video" group:"LeRobot" help:"store images as videos; needs ffmpeg"`
-	VideoCodec    string      `param:"video_codec" group:"LeRobot" value:"CODEC" help:"video encoder of ffmpeg; by default libsvtav1, or else libx264"`
+	VideoCodec    string      `param:"video_codec" group:"LeRobot" value:"CODEC" help:"video encoder of ffmpeg, libsvtav1 or libx264, also of the format mp4; by default the first that ffmpeg has, for mp4 libx264"`
 	DataFileSize  config.Size `param:"data_file_size" group:"LeRobot" min:"0" help:"start another data file after this many bytes; 0 is 100 MB"`
 	VideoFileSize config.Size `param:"video_file_size" group:"LeRobot" min:"0" help:"start another video file after this many bytes; 0 is 200 MB"`
 }

@@ -16,7 +16,7 @@ func TestList(t *testing.T) {
 		names = append(names, f.Name)
 	}
 	require.Equal(t, []string{"carla", "hdf5", "lerobot", "mcap", "record", "bag", "rosbag2", "session", "ulog",
-		"parquet", "csv", "jsonl"}, names)
+		"parquet", "csv", "jsonl", "images", "mp4", "pcd", "ply", "gpx", "geojson", "kml", "tum"}, names)
 }
 
 // TestMains looks at all executables that read HDF5 files.

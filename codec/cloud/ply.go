@@ -1,0 +1,132 @@
+package cloud
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// normals are what PLY calls the fields that PCL calls so.
+var normals = map[string]string{"normal_x": "nx", "normal_y": "ny", "normal_z": "nz"}
+
+// appendPLY appends a binary PLY file. Integers of 64 bits, which PLY lacks, become double, and colours that PCL packs
+// into one number become bytes. Points whose coordinates are not finite are left out: many viewers fail at them.
+func appendPLY(dst []byte, p *points, frame string) ([]byte, int) {
+	var body []byte
+	vertices, left := 0, 0
+	properties := p.properties()
+	p.each(func(point []byte) {
+		if !p.finite(point) {
+			left++
+			return
+		}
+		vertices++
+		for i := range p.fields {
+			body = p.appendProperty(body, point, &p.fields[i])
+		}
+	})
+	out := bytes.NewBuffer(dst)
+	out.WriteString("ply\nformat binary_little_endian 1.0\n")
+	if frame != "" {
+		frame = strings.Map(func(r rune) rune {
+			if !unicode.IsPrint(r) {
+				return '_'
+			}
+			return r
+		}, frame)
+		fmt.Fprintf(out, "comment frame_id %s\n", frame)
+	}
+	fmt.Fprintf(out, "element vertex %d\n", vertices)
+	for _, line := range properties {
+		fmt.Fprintf(out, "property %s\n", line)
+	}
+	out.WriteString("end_header\n")
+	return append(out.Bytes(), body...), left
+}
+
+// packed reports whether a field is a colour of 4 bytes: blue first, red third, and alpha or nothing.
+func (f *field) packed() bool {
+	return (f.name == "rgb" || f.name == "rgba") && f.count == 1 && f.size == 4
+}
+
+// properties returns types and names of what is written of a point.
+func (p *points) properties() (lines []string) {
+	var names []string
+	add := func(kind, name string) {
+		for slices.Contains(names, name) {
+			name += "_2"
+		}
+		names = append(names, name)
+		lines = append(lines, kind+" "+name)
+	}
+	for i := range p.fields {
+		f := &p.fields[i]
+		name, kind := f.name, f.ply
+		if n := normals[name]; n != "" {
+			name = n
+		}
+		if kind == "" {
+			kind = "double"
+		}
+		switch {
+		case f.packed():
+			for _, color := range []string{"red", "green", "blue", "alpha"}[:len(f.name)] {
+				add("uchar", color)
+			}
+		case f.count == 1:
+			add(kind, name)
+		default:
+			for k := range f.count {
+				add(kind, fmt.Sprintf("%s_%d", name, k))
+			}
+		}
+	}
+	return lines
+}
+
+// appendProperty appends what is written of a field of a point.
+func (p *points) appendProperty(dst, point []byte, f *field) []byte {
+	from := len(dst)
+	dst = p.appendField(dst, point, f)
+	switch {
+	case f.packed():
+		dst[from], dst[from+2] = dst[from+2], dst[from]
+		return dst[:from+len(f.name)]
+	case f.ply == "":
+		for at := from; at < len(dst); at += 8 {
+			bits := binary.LittleEndian.Uint64(dst[at:])
+			v := float64(bits)
+			if f.pcd == 'I' {
+				v = float64(int64(bits))
+			}
+			binary.LittleEndian.PutUint64(dst[at:], math.Float64bits(v))
+		}
+	}
+	return dst
+}
+
+// finite reports whether the coordinates of a point are numbers.
+func (p *points) finite(point []byte) bool {
+	var scratch [8]byte
+	for i := range p.fields {
+		f := &p.fields[i]
+		if f.pcd != 'F' || f.count != 1 || len(f.name) != 1 || f.name < "x" || f.name > "z" {
+			continue
+		}
+		b := p.appendField(scratch[:0], point, f)
+		v := float64(0)
+		if f.size == 4 {
+			v = float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
+		} else {
+			v = math.Float64frombits(binary.LittleEndian.Uint64(b))
+		}
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,227 @@
+// Package stamped writes folders with a file for each message of a topic, named by its stamp, and a table of them.
+package stamped
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/codec/internal/naming"
+	"tapedeck/codec/pixel"
+	"tapedeck/msgs"
+)
+
+// Table is the name of the table in a folder.
+const Table = "index.csv"
+
+// Message is a message with what its header says.
+type Message struct {
+	*codec.Message
+	Stamp int64  // ns since the Unix epoch, of the header; 0 if it has none
+	Frame string // frame_id of the header, ""
+
+	// Unstamped reports that the stamp of the first message of the channel was not set, or that of a simulation which
+	// begins at 0. Then stamps and times of receipt would not be in order.
+	Unstamped bool
+}
+
+// Time returns a stamp of the message or, if it is not set or the channel is Unstamped, the time of receipt.
+func (m *Message) Time(stamp int64) int64 {
+	if m.Unstamped || stamp <= 0 {
+		return m.LogTime
+	}
+	return stamp
+}
+
+// Topics are the topics of a recording, each with a T and the name of its file or folder. Channels of one topic share
+// them. The zero value has none.
+type Topics[T any] struct {
+	List     []*Target[T]
+	names    naming.Names
+	channels map[*codec.Channel]*Channel[T]
+}
+
+// Target is a topic and what becomes of it.
+type Target[T any] struct {
+	Topic, Name string
+	Of          T
+}
+
+// Channel reads the messages of a channel.
+type Channel[T any] struct {
+	*Target[T]
+	Schema *cdr.Schema
+	Images *pixel.Locator // nil if it has none
+	stamps *cdr.Stamps
+	frame  *cdr.Path
+
+	known, unstamped bool
+}
+
+// Add returns the topic of that name, which it adds if there is none yet.
+func (t *Topics[T]) Add(topic string) *Target[T] {
+	for _, known := range t.List {
+		if known.Topic == topic {
+			return known
+		}
+	}
+	t.List = append(t.List, &Target[T]{Topic: topic, Name: t.names.Of(topic)})
+	return t.List[len(t.List)-1]
+}
+
+// Channel returns how messages of a channel are read.
+func (t *Topics[T]) Channel(c *codec.Channel) (*Channel[T], error) {
+	if known := t.channels[c]; known != nil {
+		return known, nil
+	}
+	s, err := cdr.NewSchema(c.Library(msgs.Library()), c.Type)
+	if err != nil {
+		return nil, err
+	}
+	if t.channels == nil {
+		t.channels = map[*codec.Channel]*Channel[T]{}
+	}
+	known := &Channel[T]{Target: t.Add(c.Topic), Schema: s, stamps: s.Stamps()}
+	known.frame, _ = s.Path("header.frame_id") // not all have one
+	known.Images, _ = pixel.NewLocator(s)
+	t.channels[c] = known
+	return known, nil
+}
+
+// Read reads the header of a message.
+func (c *Channel[T]) Read(m *codec.Message) (Message, error) {
+	out := Message{Message: m}
+	var err, frameErr error
+	if c.stamps != nil {
+		out.Stamp, _, err = c.stamps.First(m.Data)
+	}
+	if c.frame != nil {
+		var v any
+		v, frameErr = c.frame.Get(m.Data)
+		out.Frame, _ = v.(string)
+	}
+	if err = errors.Join(err, frameErr); err == nil && !c.known {
+		c.known, c.unstamped = true, out.Stamp <= 0
+	}
+	out.Unstamped = c.unstamped
+	return out, err
+}
+
+// Folder is a folder being written.
+type Folder struct {
+	path  string
+	file  *os.File
+	table *csv.Writer
+	again int // files with a stamp that another one has
+}
+
+// Create creates a folder whose table has these columns beside those that all have.
+func Create(path string, columns ...string) (*Folder, error) {
+	f := &Folder{path: path}
+	err := os.MkdirAll(path, 0o777)
+	if err == nil {
+		f.file, err = os.Create(filepath.Join(path, Table))
+	}
+	if err != nil {
+		return nil, missing(path, err)
+	}
+	f.table = csv.NewWriter(f.file)
+	return f, f.row(append([]string{"file", "header_stamp", "log_time", "publish_time", "frame_id"}, columns...))
+}
+
+// Write writes a file for a message and its row of the table.
+func (f *Folder) Write(m *Message, extension string, content []byte, values ...string) error {
+	stamp := Seconds(m.Time(m.Stamp))
+	name := stamp + extension
+	file, err := f.open(name)
+	if errors.Is(err, fs.ErrExist) {
+		f.again++
+		name = fmt.Sprintf("%s_%d%s", stamp, f.again, extension)
+		file, err = f.open(name)
+	}
+	if err == nil {
+		_, err = file.Write(content)
+		err = errors.Join(err, file.Close())
+	}
+	if err != nil {
+		return missing(filepath.Join(f.path, name), err)
+	}
+	return f.row(append([]string{name, number(m.Stamp), number(m.LogTime), number(m.PublishTime), m.Frame}, values...))
+}
+
+func (f *Folder) open(name string) (*os.File, error) {
+	return os.OpenFile(filepath.Join(f.path, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+}
+
+func (f *Folder) row(values []string) error {
+	if err := f.table.Write(values); err != nil {
+		return missing(f.file.Name(), err)
+	}
+	return nil
+}
+
+// Flush writes the rows that wait.
+func (f *Folder) Flush() error {
+	f.table.Flush()
+	if err := f.table.Error(); err != nil {
+		return missing(f.file.Name(), err)
+	}
+	return nil
+}
+
+// Close completes the table.
+func (f *Folder) Close() error { return errors.Join(f.Flush(), f.file.Close()) }
+
+// Folders are the folders of a recording, one for each topic that has any file. It implements part of codec.Writer.
+type Folders struct{ all map[string]*Folder }
+
+// Folder returns the folder at path, which Create creates the first time.
+func (f *Folders) Folder(path string, columns ...string) (*Folder, error) {
+	if known := f.all[path]; known != nil {
+		return known, nil
+	}
+	folder, err := Create(path, columns...)
+	if err != nil {
+		return nil, err
+	}
+	if f.all == nil {
+		f.all = map[string]*Folder{}
+	}
+	f.all[path] = folder
+	return folder, nil
+}
+
+// Sync implements codec.Writer.
+func (f *Folders) Sync() error { return f.each((*Folder).Flush) }
+
+// Close implements codec.Writer.
+func (f *Folders) Close() error { return f.each((*Folder).Close) }
+
+func (f *Folders) each(do func(*Folder) error) (err error) {
+	for _, folder := range f.all {
+		err = errors.Join(err, do(folder))
+	}
+	return err
+}
+
+// missing returns the error of a disk.
+func missing(path string, err error) error {
+	return &codec.MissingError{Path: path, Err: codec.Pathless(err)}
+}
+
+// number returns ns as text, "" for none.
+func number(ns int64) string {
+	if ns == 0 {
+		return ""
+	}
+	return strconv.FormatInt(ns, 10)
+}
+
+// Seconds returns ns, which are not negative, as decimal seconds.
+func Seconds(ns int64) string { return fmt.Sprintf("%d.%09d", ns/1e9, ns%1e9) }

@@ -1,0 +1,102 @@
+package track
+
+import (
+	"fmt"
+	"strings"
+
+	"tapedeck/codec/internal/stamped"
+	"tapedeck/msgs/geometry_msgs"
+	"tapedeck/msgs/tf2_msgs"
+)
+
+// maxDepth limits how far a frame may be from another one.
+const maxDepth = 100
+
+// frames are transforms between frames, of which some have tracks.
+type frames struct {
+	wanted   []frame
+	known    map[string]transform // by child
+	messages int
+}
+
+// frame is one that has a track, relative to another one; "" is its parent.
+type frame struct{ name, to string }
+
+// transform is the last one of a frame.
+type transform struct {
+	parent string
+	pose   geometry_msgs.Pose
+}
+
+func newFrames(options []string) *frames {
+	f := &frames{known: map[string]transform{}}
+	for _, text := range options {
+		name, to, _ := strings.Cut(text, "=")
+		f.wanted = append(f.wanted, frame{strings.TrimPrefix(name, "/"), strings.TrimPrefix(to, "/")})
+	}
+	return f
+}
+
+// transforms adds those of a message to the tracks of frames.
+func (w *writer) transforms(d *tf2_msgs.TFMessage, m *stamped.Message) error {
+	f := w.frames
+	f.messages++
+	for i := range d.Transforms {
+		t := &d.Transforms[i]
+		child, parent := strings.TrimPrefix(t.ChildFrameId, "/"), strings.TrimPrefix(t.Header.FrameId, "/")
+		f.known[child] = transform{parent, geometry_msgs.Pose{Position: geometry_msgs.Point(t.Transform.Translation),
+			Orientation: t.Transform.Rotation}}
+		for _, frame := range f.wanted {
+			if frame.name != child {
+				continue
+			}
+			at := w.time(m, int64(t.Header.Stamp.Sec)*1e9+int64(t.Header.Stamp.Nanosec))
+			pose, err := f.find(frame)
+			if err == nil {
+				err = w.pose(w.topics.Add(child), at, &pose)
+			}
+			if err != nil {
+				w.lost.Add(m.Channel.Topic, fmt.Sprintf("transforms of %s: %v", child, err), 1)
+			}
+		}
+	}
+	return nil
+}
+
+// find returns the pose of a frame by the last transforms.
+func (f *frames) find(wanted frame) (geometry_msgs.Pose, error) {
+	last := f.known[wanted.name]
+	for range maxDepth {
+		if wanted.to == "" || last.parent == wanted.to {
+			return last.pose, nil
+		}
+		next, ok := f.known[last.parent]
+		if !ok {
+			break
+		}
+		last = transform{next.parent, compose(&next.pose, &last.pose)}
+	}
+	return last.pose, fmt.Errorf("no transforms lead to %s", wanted.to)
+}
+
+// compose returns a pose that is relative to frame in what frame is relative to.
+func compose(frame, pose *geometry_msgs.Pose) geometry_msgs.Pose {
+	turned := product(product(frame.Orientation, geometry_msgs.Quaternion{X: pose.Position.X, Y: pose.Position.Y,
+		Z: pose.Position.Z}), conjugate(frame.Orientation))
+	return geometry_msgs.Pose{
+		Position: geometry_msgs.Point{X: frame.Position.X + turned.X, Y: frame.Position.Y + turned.Y,
+			Z: frame.Position.Z + turned.Z},
+		Orientation: product(frame.Orientation, pose.Orientation),
+	}
+}
+
+func conjugate(q geometry_msgs.Quaternion) geometry_msgs.Quaternion {
+	return geometry_msgs.Quaternion{X: -q.X, Y: -q.Y, Z: -q.Z, W: q.W}
+}
+
+func product(p, q geometry_msgs.Quaternion) geometry_msgs.Quaternion {
+	return geometry_msgs.Quaternion{
+		X: p.W*q.X + p.X*q.W + p.Y*q.Z - p.Z*q.Y, Y: p.W*q.Y - p.X*q.Z + p.Y*q.W + p.Z*q.X,
+		Z: p.W*q.Z + p.X*q.Y - p.Y*q.X + p.Z*q.W, W: p.W*q.W - p.X*q.X - p.Y*q.Y - p.Z*q.Z,
+	}
+}

@@ -1,0 +1,125 @@
+package track
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+
+	"tapedeck/codec"
+)
+
+// point is a place at a time. Its fields are exported for package binary.
+type point struct {
+	Time   int64      // ns since the Unix epoch
+	At     [3]float64 // latitude, longitude and altitude, or x, y and z in metres
+	Turn   [4]float64 // x, y, z and w of a quaternion
+	Broken bool       // positions before it are missing
+}
+
+var noTurn = [4]float64{0, 0, 0, 1}
+
+// pointSize is that of a point in a file; a block holds so many points.
+const (
+	pointSize = 8 + 3*8 + 4*8 + 1
+	inBlock   = 64
+)
+
+// spill is a file, without a name, with the points of all tracks in blocks, until the tracks are written one after the
+// other.
+type spill struct {
+	file *os.File
+	size int64
+}
+
+func (s *spill) create(folder string) (err error) {
+	if s.file, err = os.CreateTemp(folder, ".points"); err != nil {
+		return err
+	}
+	return os.Remove(s.file.Name())
+}
+
+func (s *spill) close() { s.file.Close() }
+
+// track is the track of a topic or a frame.
+type track struct {
+	name   string
+	spill  *spill
+	count  int
+	last   int64 // time of the last point
+	broken bool  // the next one does not follow it
+	blocks []int64
+	buffer []byte // of points that are in no block
+}
+
+// add adds a point.
+func (t *track) add(p point) error {
+	p.Broken = t.broken && t.count > 0
+	t.broken = false
+	t.count++
+	t.last = p.Time
+	var err error
+	if t.buffer, err = binary.Append(t.buffer, binary.LittleEndian, &p); err != nil {
+		return err
+	}
+	if len(t.buffer) < inBlock*pointSize {
+		return nil
+	}
+	if _, err := t.spill.file.WriteAt(t.buffer, t.spill.size); err != nil {
+		return &codec.MissingError{Path: t.spill.file.Name(), Err: codec.Pathless(err)}
+	}
+	t.blocks = append(t.blocks, t.spill.size)
+	t.spill.size += int64(len(t.buffer))
+	t.buffer = t.buffer[:0]
+	return nil
+}
+
+// each calls visit with all points.
+func (t *track) each(visit func(p *point)) error {
+	block := make([]byte, inBlock*pointSize)
+	var p point
+	all := func(b []byte) error {
+		for r := bytes.NewReader(b); r.Len() > 0; visit(&p) {
+			if err := binary.Read(r, binary.LittleEndian, &p); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, at := range t.blocks {
+		if _, err := t.spill.file.ReadAt(block, at); err != nil {
+			return err
+		}
+		if err := all(block); err != nil {
+			return err
+		}
+	}
+	return all(t.buffer)
+}
+
+// lines calls visit with all points of a track of latitudes and longitudes, cut into lines where it crosses the
+// meridian of ±180°: each line ends and begins with a point on it. first reports whether a line begins.
+func (t *track) lines(visit func(p *point, first bool)) error {
+	var last *point
+	return t.each(func(p *point) {
+		turn := 0.0 // ±360
+		if last != nil && p.At[1]-last.At[1] > 180 {
+			turn = -360
+		} else if last != nil && p.At[1]-last.At[1] < -180 {
+			turn = 360
+		}
+		if turn != 0 {
+			part := (turn/2 - last.At[1]) / (p.At[1] + turn - last.At[1])
+			cut := *p
+			cut.Time = last.Time + int64(part*float64(p.Time-last.Time))
+			cut.At[0] += (part - 1) * (p.At[0] - last.At[0])
+			cut.At[2] += (part - 1) * (p.At[2] - last.At[2])
+			cut.At[1] = turn / 2
+			visit(&cut, false)
+			cut.At[1] = -turn / 2
+			visit(&cut, true)
+		}
+		visit(p, last == nil)
+		copied := *p
+		last = &copied
+	})
+}
