@@ -12,6 +12,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/gap"
 	"tapedeck/nodes/internal/throttle"
 	"tapedeck/nodes/recorder/internal/accounting"
 	"tapedeck/nodes/recorder/internal/queue"
@@ -50,7 +51,7 @@ type Receiver struct {
 	batch      batch
 	publishers publishers
 	check      func(*bridge.Sample) // looks for conditions; nil: there are none
-	rhythm     accounting.GapDetector
+	rhythm     gap.Detector
 	paused     bool
 	replaced   int64                // ns since the Unix epoch, when a subscription replaced another; 0: never
 	heard      int64                // log time of the last message, ns since the Unix epoch
@@ -146,7 +147,7 @@ func (r *Receiver) annotate(from *publisher, sample *bridge.Sample, stamp int64)
 		sent = sample.ReceiveTime
 	}
 	// A clock that was set is no gap, nor is a message that came late.
-	silent := r.rhythm.Observe(sent) && sample.ReceiveTime-r.arrived > int64(accounting.MinGap)/2
+	silent := r.rhythm.Observe(sent) && sample.ReceiveTime-r.arrived > int64(gap.Min)/2
 	if silent && !lost && r.options.Events != nil {
 		r.options.Events.Note(r.gap(stamp))
 	}
