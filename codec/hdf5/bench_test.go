@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -127,18 +128,28 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// BenchmarkEncode makes JPEGs of pixels, by one worker and by as many as there are processors.
+// BenchmarkEncode makes JPEGs of pixels, by one worker and by as many as there are processors. "cores" is how many of
+// these were used.
 func BenchmarkEncode(b *testing.B) {
 	shots := again(shots("rgb8", 4, 640, 480))
 	for _, workers := range []int{1, 0} {
 		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
 			path, rows := filepath.Join(memoryFolder(b), "a.hdf5"), long(b, 32, shots)
+			before := used(b)
 			for b.Loop() {
 				write(b, path, rows, Options{Workers: workers})
 			}
+			b.ReportMetric((used(b)-before).Seconds()/b.Elapsed().Seconds(), "cores")
 			b.ReportMetric(float64(b.N*3*32)/b.Elapsed().Seconds(), "frames/s")
 		})
 	}
+}
+
+// used returns the time that the process has used processors.
+func used(b *testing.B) time.Duration {
+	var usage syscall.Rusage
+	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 // BenchmarkMemory writes episodes of different lengths and reports the peak memory of the process after each.

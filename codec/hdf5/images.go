@@ -10,17 +10,10 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"sync"
 
 	"tapedeck/codec/episode"
 	"tapedeck/codec/hdf5/internal/h5"
 	"tapedeck/msgs/plural"
-)
-
-// Limits of the frames of a camera in memory.
-const (
-	roundFrames = 16 // for each worker
-	roundBytes  = 16 << 20
 )
 
 // survey reads the JPEGs and PNGs of all cameras and returns an error if some are damaged. JPEGs that are decoded later
@@ -114,20 +107,16 @@ func (w *episodeWriter) camera(i int, name string, black size) (size, error) {
 	if err := w.indices(name, c, indices); err != nil {
 		return size{}, err
 	}
-	frames, err := c.Open()
-	if err != nil {
-		return size{}, err
-	}
-	defer frames.Close()
-
 	p := painter{images: w.options.Images, swap: w.options.SwapRB, quality: w.options.Quality, size: black}
 	if first := slices.IndexFunc(indices, func(f int) bool { return f >= 0 }); first >= 0 {
-		f, err := frames.Frame(indices[first])
+		err := c.EachFrame(indices[first:first+1], func(_ int, f *episode.Frame) error {
+			if err := p.measure(f); err != nil {
+				return fmt.Errorf("frame %d: %w", indices[first], err)
+			}
+			return nil
+		})
 		if err != nil {
-			return size{}, fmt.Errorf("frame %d: %w", indices[first], err)
-		}
-		if err := p.measure(&f); err != nil {
-			return size{}, fmt.Errorf("frame %d: %w", indices[first], err)
+			return size{}, err
 		}
 	}
 
@@ -135,7 +124,7 @@ func (w *episodeWriter) camera(i int, name string, black size) (size, error) {
 	if err != nil {
 		return size{}, err
 	}
-	err = w.paint(frames, indices, &p, out)
+	err = c.Encode(indices, w.options.Workers, p.paint, out.write)
 	err = errors.Join(err, out.close(err == nil))
 	if err != nil {
 		return size{}, err
@@ -175,67 +164,6 @@ func (w *episodeWriter) indices(name string, c *episode.Camera, frames []int) er
 func putIn[T h5.Number](w *episodeWriter, name string, values []T) error {
 	at := w.root + "/observations/" + name
 	return errors.Join(w.file.MakeGroup(path.Dir(at)), h5.Put(w.file, at, values, len(values)))
-}
-
-// job is an image to encode.
-type job struct {
-	frame episode.Frame
-	data  []byte // copy of the frame's data
-	black bool
-	made  []byte // buffer for encoded images
-	out   []byte
-	err   error
-}
-
-// paint encodes and writes the images of all rows in rounds.
-func (w *episodeWriter) paint(frames episode.Frames, indices []int, p *painter, out sink) error {
-	jobs := make([]job, roundFrames*w.options.Workers)
-	items := make([][]byte, 0, len(jobs))
-	for at := 0; at < w.n; {
-		n, bytes := 0, 0
-		for n < len(jobs) && at+n < w.n && (bytes < roundBytes || n < w.options.Workers) {
-			j, index := &jobs[n], indices[at+n]
-			j.black = index < 0
-			if !j.black {
-				f, err := frames.Frame(index)
-				if err != nil {
-					return fmt.Errorf("frame %d: %w", index, err)
-				}
-				j.data = append(j.data[:0], f.Data...)
-				f.Data = j.data
-				j.frame = f
-			}
-			bytes += len(j.data) + len(j.made)
-			n++
-		}
-		w.work(jobs[:n], p)
-		items = items[:0]
-		for i := range jobs[:n] {
-			if jobs[i].err != nil {
-				return fmt.Errorf("frame %d: %w", indices[at+i], jobs[i].err)
-			}
-			items = append(items, jobs[i].out)
-		}
-		if err := out.write(at, items); err != nil {
-			return err
-		}
-		at += n
-	}
-	return nil
-}
-
-// work distributes jobs to all workers.
-func (w *episodeWriter) work(jobs []job, p *painter) {
-	var wait sync.WaitGroup
-	workers := min(w.options.Workers, len(jobs))
-	for k := range workers {
-		wait.Go(func() {
-			for i := k; i < len(jobs); i += workers {
-				jobs[i].out, jobs[i].err = p.paint(&jobs[i])
-			}
-		})
-	}
-	wait.Wait()
 }
 
 // sink writes the images of a camera.

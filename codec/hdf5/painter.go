@@ -46,49 +46,48 @@ func (p *painter) color() string {
 	return "rgb"
 }
 
-// paint returns the image in the file of a frame.
-func (p *painter) paint(j *job) ([]byte, error) {
-	if j.black {
-		return p.black(j)
+// paint is the episode.Encoder of images in the file.
+func (p *painter) paint(dst []byte, f *episode.Frame) ([]byte, error) {
+	if f == nil {
+		return p.black(dst)
 	}
-	c, err := j.frame.Config()
+	c, err := f.Config()
 	if err != nil {
 		return nil, err
 	}
 	if (size{c.Width, c.Height}) != p.size || c.Deep != p.depth {
 		return nil, fmt.Errorf("image size %d×%d, want %d×%d as before", c.Width, c.Height, p.size.width, p.size.height)
 	}
-	if j.frame.Encoding == "jpeg" && p.images != ImagesRaw && !p.swap {
-		return j.frame.Data, nil
+	if f.Encoding == "jpeg" && p.images != ImagesRaw && !p.swap {
+		return f.Data, nil
 	}
-	picture, err := j.frame.Decode()
+	picture, err := f.Decode()
 	if err != nil {
 		return nil, err
 	}
-	return p.encode(j, picture)
+	return p.encode(dst, picture)
 }
 
-func (p *painter) black(j *job) ([]byte, error) {
+func (p *painter) black(dst []byte) ([]byte, error) {
 	if p.depth {
-		return make([]byte, 2*p.size.width*p.size.height), nil
+		return append(dst, make([]byte, 2*p.size.width*p.size.height)...), nil
 	}
-	return p.encode(j, pixel.Black(p.size.width, p.size.height))
+	return p.encode(dst, pixel.Black(p.size.width, p.size.height))
 }
 
 // encode converts an image to that of the file.
-func (p *painter) encode(j *job, picture image.Image) ([]byte, error) {
+func (p *painter) encode(dst []byte, picture image.Image) ([]byte, error) {
 	if g, ok := picture.(*image.Gray16); ok && p.depth {
-		j.made = j.made[:0]
 		for y := range p.size.height {
 			row := g.Pix[y*g.Stride:][:2*p.size.width]
 			for x := 0; x < len(row); x += 2 {
-				j.made = append(j.made, row[x+1], row[x])
+				dst = append(dst, row[x+1], row[x])
 			}
 		}
-		return j.made, nil
+		return dst, nil
 	}
 	if gray, ok := picture.(*image.Gray); ok && p.images != ImagesRaw {
-		return p.jpeg(j, gray)
+		return pixel.AppendJPEG(dst, gray, p.quality)
 	}
 	rgba := pixel.RGBA(picture, nil)
 	if p.swap {
@@ -97,17 +96,10 @@ func (p *painter) encode(j *job, picture image.Image) ([]byte, error) {
 		}
 	}
 	if p.images != ImagesRaw {
-		return p.jpeg(j, rgba)
+		return pixel.AppendJPEG(dst, rgba, p.quality)
 	}
-	j.made = j.made[:0]
 	for i := 0; i+3 < len(rgba.Pix); i += 4 {
-		j.made = append(j.made, rgba.Pix[i], rgba.Pix[i+1], rgba.Pix[i+2])
+		dst = append(dst, rgba.Pix[i], rgba.Pix[i+1], rgba.Pix[i+2])
 	}
-	return j.made, nil
-}
-
-func (p *painter) jpeg(j *job, picture image.Image) ([]byte, error) {
-	var err error
-	j.made, err = pixel.AppendJPEG(j.made[:0], picture, p.quality)
-	return j.made, err
+	return dst, nil
 }

@@ -173,7 +173,7 @@ func (p *pictures) open() (*frames, error) {
 		file.Release()
 		return nil, err
 	}
-	f := &frames{set: set, release: file.Release, bgr: p.source.text(p.path, "color") == "bgr"}
+	f := &frames{set: set, file: file, bgr: p.source.text(p.path, "color") == "bgr"}
 	rank := len(set.Dims)
 	switch {
 	case set.Kind == h5.Bytes && rank == 1, set.Kind == h5.Opaque && rank == 1,
@@ -198,12 +198,12 @@ func (p *pictures) open() (*frames, error) {
 
 // frames reads frames of a dataset.
 type frames struct {
-	set     *child.Dataset
-	release func() // of the file
-	rows    []int  // of the frames
-	pixels  string // encoding of pixels; "" for JPEGs and PNGs
-	bgr     bool
-	buffer  []byte
+	set    *child.Dataset
+	file   *child.File // acquired
+	rows   []int       // of the frames
+	pixels string      // encoding of pixels; "" for JPEGs and PNGs
+	bgr    bool
+	buffer []byte
 }
 
 // Frame implements episode.Frames.
@@ -216,15 +216,18 @@ func (f *frames) Frame(i int) (episode.Frame, error) {
 
 // Close implements episode.Frames.
 func (f *frames) Close() error {
-	defer f.release()
+	defer f.file.Release()
 	return f.set.Close()
 }
 
 // picture returns the image of a row. A JPEG with its colours swapped is decoded.
 func (f *frames) picture(row int) (episode.Frame, error) {
 	image, err := f.stored(row)
+	if err != nil && f.file.Err() == nil { // others can be read
+		err = &episode.DamagedError{Err: err}
+	}
 	if err != nil {
-		return image, &episode.DamagedError{Err: err}
+		return image, err
 	}
 	if !f.swapped(&image) {
 		return image, nil

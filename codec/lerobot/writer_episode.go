@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"slices"
 
 	"github.com/parquet-go/parquet-go"
@@ -150,31 +151,47 @@ func (w *Writer) numbers(t *prepared, row *episodeRow, task int) error {
 	return w.data.scalars("timestamp", n, func(i int) parquet.Value { return parquet.FloatValue(stamp(i)) })
 }
 
-// pictures writes the frames of a camera to the table.
+// pictures writes the frames of a camera to the table: JPEGs and PNGs of colours as they are.
 func (w *Writer) pictures(c *camera, _ *episodeRow) error {
-	return c.each(func(i int, f *episode.Frame) error {
-		data, extension := f.Data, map[string]string{"jpeg": "jpg", "png": "png"}[f.Encoding]
-		if c.picture.Deep {
-			mm, err := millimeters(nil, f)
-			if err == nil {
-				data, err = encodeTIFF(&mm)
-			}
-			if err != nil {
-				return err
-			}
-			extension = "tiff"
-		} else if extension == "" || c.picture.Gray {
-			m, err := f.Decode()
-			if err != nil {
-				return err
-			}
-			if data, err = encodePNG(m); err != nil {
-				return err
-			}
-			extension = "png"
+	extension := map[string]string{"jpeg": "jpg", "png": "png", mmEncoding: "tiff"}[c.picture.encoding]
+	kept := extension != "" && !c.picture.Gray && !c.picture.Deep
+	if !kept && !c.picture.Deep {
+		extension = "png"
+	}
+	encode := func(dst []byte, f *episode.Frame) ([]byte, error) {
+		switch {
+		case kept && f == nil:
+			return append(dst, c.black.Data...), nil
+		case kept:
+			return f.Data, nil
+		case f == nil:
+			f = &c.black
 		}
-		return w.data.image(c.feature, data, fmt.Sprintf("frame-%06d.%s", i, extension))
+		if c.picture.Deep {
+			mm, err := millimeters(dst, f)
+			if err != nil {
+				return nil, err
+			}
+			return encodeTIFF(&mm)
+		}
+		m, err := f.Decode()
+		if err != nil {
+			return nil, err
+		}
+		return encodePNG(m)
+	}
+	err := c.camera.Encode(c.frames, runtime.GOMAXPROCS(0), encode, func(at int, items [][]byte) error {
+		for i, data := range items {
+			if err := w.data.image(c.feature, data, fmt.Sprintf("frame-%06d.%s", at+i, extension)); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.camera.Name, err)
+	}
+	return nil
 }
 
 // video writes the frames of a camera to its video.

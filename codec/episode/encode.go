@@ -1,0 +1,120 @@
+package episode
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// Limits of the frames that Encode has in memory.
+const (
+	framesPerWorker = 16
+	framesBytes     = 16 << 20
+)
+
+// Encoder returns the bytes that are stored of a frame, which is nil for index -1: the data of the frame, or what it
+// appends to dst.
+type Encoder func(dst []byte, f *Frame) ([]byte, error)
+
+// slot is a frame in memory.
+type slot struct {
+	index        int
+	frame        *Frame
+	size         int // bytes that are counted
+	data, buffer []byte
+	out          []byte
+	err          error
+	done         chan struct{} // filled when out is there
+}
+
+// Encode reads the frames at the indices, has workers encode them, and calls write with the results in order, several
+// at a time, from position at on. Of n frames at most 16 for each worker are in memory, and if they are large, two more
+// than workers.
+func (c *Camera) Encode(indices []int, workers int, encode Encoder, write func(at int, items [][]byte) error) error {
+	frames, err := c.Open()
+	if err != nil {
+		return err
+	}
+	free, todo := make(chan *slot, framesPerWorker*workers), make(chan *slot, framesPerWorker*workers)
+	ordered, stop := make(chan *slot, framesPerWorker*workers), make(chan struct{})
+	var group sync.WaitGroup
+	for range workers {
+		group.Go(func() {
+			for s := range todo {
+				if s.err == nil {
+					s.out, s.err = encode(s.buffer[:0], s.frame)
+				}
+				if len(s.out) > 0 && (len(s.data) == 0 || &s.out[0] != &s.data[0]) {
+					s.buffer = s.out
+				}
+				s.done <- struct{}{}
+			}
+		})
+	}
+	group.Go(func() {
+		defer close(todo)
+		defer close(ordered)
+		slots, bytes := 0, 0
+		for _, index := range indices {
+			if len(free) == 0 && (slots < workers+2 || bytes < framesBytes && slots < cap(free)) {
+				free <- &slot{done: make(chan struct{}, 1)}
+				slots++
+			}
+			select {
+			case s := <-free:
+				bytes -= s.size
+				s.read(frames, index)
+				s.size = cap(s.data) + cap(s.buffer)
+				bytes += s.size
+				ordered <- s
+				todo <- s
+			case <-stop:
+				return
+			}
+		}
+	})
+	err = collect(ordered, free, workers, write)
+	close(stop)
+	group.Wait()
+	return errors.Join(err, frames.Close())
+}
+
+// read reads a frame.
+func (s *slot) read(frames Frames, index int) {
+	s.index, s.frame, s.err = index, nil, nil
+	if index < 0 {
+		return
+	}
+	f, err := frames.Frame(index)
+	s.data = append(s.data[:0], f.Data...)
+	f.Data = s.data
+	s.frame, s.err = &f, err
+}
+
+// collect writes what was encoded, all that there is at a time, and frees it.
+func collect(ordered <-chan *slot, free chan<- *slot, workers int, write func(at int, items [][]byte) error) error {
+	var batch []*slot
+	var items [][]byte
+	at := 0
+	for s := range ordered {
+		batch = append(batch, s)
+		if len(ordered) > 0 && len(batch) < framesPerWorker*workers/2 {
+			continue
+		}
+		for _, s := range batch {
+			if <-s.done; s.err != nil {
+				return fmt.Errorf("frame %d: %w", s.index, s.err)
+			}
+			items = append(items, s.out)
+		}
+		if err := write(at, items); err != nil {
+			return err
+		}
+		at += len(items)
+		for _, s := range batch {
+			free <- s
+		}
+		batch, items = batch[:0], items[:0]
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+package allformats
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec/align"
+	"tapedeck/codec/episode"
+	"tapedeck/codec/pixel"
+	"tapedeck/nodes/internal/formats"
+)
+
+func TestMain(m *testing.M) {
+	Main()
+	os.Exit(m.Run())
+}
+
+const (
+	memoryEpisodes = 3
+	memoryFrames   = 150
+	memoryBytes    = 200_000 // of a frame
+)
+
+// heap is how much is in memory that is still in use.
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// measured are frames, each in memory of its own, which measure the heap.
+type measured struct {
+	jpeg []byte
+	most *int64
+}
+
+func (f *measured) Frame(i int) (episode.Frame, error) {
+	if i%25 == 0 {
+		*f.most = max(*f.most, heap())
+	}
+	return episode.Frame{Encoding: "jpeg", Data: append(bytes.Clone(f.jpeg), make([]byte, memoryBytes)...)}, nil
+}
+
+func (f *measured) Close() error { return nil }
+
+// The numbers of all episodes are in memory at the same time, their frames are not: 90 MB pass through 16 MB.
+func TestFramesInMemory(t *testing.T) {
+	jpeg, err := pixel.AppendJPEG(nil, image.NewRGBA(image.Rect(0, 0, 64, 48)), 90)
+	require.NoError(t, err)
+	for name, file := range map[string]bool{"hdf5": false, "hdf5 file": true, "lerobot": false, "session": false} {
+		t.Run(name, func(t *testing.T) {
+			var most int64
+			var episodes []*episode.Episode
+			var layout episode.Layout
+			for k := range memoryEpisodes {
+				joint := &align.Vector{Name: "arm_0/joint",
+					Columns: []align.Column{{Name: "joint_0", Unit: "rad", Interp: align.Linear}}}
+				c := &episode.Camera{Track: align.Track{Name: "camera_0"},
+					Open: func() (episode.Frames, error) { return &measured{jpeg, &most}, nil }}
+				for i := range memoryFrames {
+					joint.Stamps = append(joint.Stamps, int64(k)*1e12+int64(i)*100_000_000)
+					joint.Values = append(joint.Values, float64(i))
+				}
+				c.Stamps = joint.Stamps
+				e := &episode.Episode{Name: fmt.Sprint("episode_", k), Cameras: []*episode.Camera{c},
+					Arms: []*episode.Arm{{Name: "arm_0", Joint: joint}}}
+				require.NoError(t, layout.Add(e))
+				episodes = append(episodes, e)
+			}
+			format := List()[slices.IndexFunc(List(), func(f formats.Format) bool {
+				return strings.HasPrefix(name, f.Name)
+			})]
+			o := formats.DefaultOptions()
+			w, err := format.Episodes.New(&o, filepath.Join(t.TempDir(), "out"), file, false, &layout)
+			require.NoError(t, err)
+			before := heap()
+			for i, e := range episodes {
+				_, err := w.Write(i, e, align.Options{Timeline: "fixed:10"})
+				require.NoError(t, err)
+			}
+			require.NoError(t, w.Close())
+			require.NotZero(t, most)
+			require.Less(t, most-before, int64(16<<20), "bytes")
+		})
+	}
+}
