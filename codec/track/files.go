@@ -38,8 +38,8 @@ func write(path string, tracks []*track, encode encode) error {
 	return nil
 }
 
-// decimal returns a number without an exponent.
-func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+// decimal returns a number without an exponent, and 0 without a sign.
+func decimal(v float64) string { return strconv.FormatFloat(v+0, 'f', -1, 64) }
 
 // clock returns a time as XML and GeoJSON have it.
 func clock(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339Nano) }
