@@ -1,6 +1,7 @@
 package field
 
 import (
+	"bytes"
 	"math"
 	"strconv"
 	"unicode/utf8"
@@ -43,8 +44,30 @@ func (j *JSON) Field(b []byte, n *Node, d *wire.Decoder) []byte {
 	if n.Shape == rosidl.Single {
 		return j.one(b, n, d)
 	}
+	count := n.Count(d)
+	size := n.Kind.Size()
+	if size == 0 || count == 0 || count*size > longest {
+		return j.elements(b, n, count, d)
+	}
+	ahead := *d
+	raw := ahead.Raw(size, count*size)
+	if w := &n.was; !bytes.Equal(w.raw, raw) || w.big != d.BigEndian() {
+		lacking := j.Lacking
+		j.Lacking = false
+		w.raw, w.big = append(w.raw[:0], raw...), d.BigEndian()
+		w.text = j.elements(w.text[:0], n, count, d)
+		w.lacking, j.Lacking = j.Lacking, lacking
+	} else {
+		*d = ahead
+	}
+	j.Lacking = j.Lacking || n.was.lacking
+	return append(b, n.was.text...)
+}
+
+// elements appends an array of which count elements follow.
+func (j *JSON) elements(b []byte, n *Node, count int, d *wire.Decoder) []byte {
 	b = append(b, '[')
-	for i := range n.Count(d) {
+	for i := range count {
 		if i > 0 {
 			b = append(b, ',')
 		}

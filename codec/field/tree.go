@@ -18,7 +18,19 @@ type Node struct {
 	Seen  bool    // set by Over if there were values
 
 	key []byte // of JSON
+	was written
 }
+
+// written is what JSON made of a short array of numbers. Arrays often stay the same, as those of covariances.
+type written struct {
+	raw     []byte
+	big     bool // byte order
+	text    []byte
+	lacking bool
+}
+
+// longest is how many bytes of an array are remembered.
+const longest = 512
 
 // maxNodes bounds the fields of a type, those of all messages in it included.
 const maxNodes = 10000

@@ -361,7 +361,10 @@ func (l *leaf) writeTo(w *parquet.ColumnWriter, index, rows int, values []parque
 			v = number(l.kind, l.data[at:])
 			at += size
 		}
-		values = append(values, v.Level(repetition, definition, index))
+		if l.deepest > 0 {
+			v = v.Level(repetition, definition, index)
+		}
+		values = append(values, v)
 	}
 	_, err := w.WriteRowValues(values)
 	// Nothing is kept for the next rows: there may be many tables.
