@@ -296,25 +296,50 @@ func (p *parquetTable) write(m *codec.Message) error {
 	return nil
 }
 
-// flush writes the rows that wait as a row group.
+// groups writes one row group at a time, in a goroutine of its own.
+type groups struct {
+	running sync.WaitGroup
+	of      *parquetTable // whose row group was the last one
+	leaves  []leaf        // of that; its memory is for the next row group of the table
+}
+
+// flush begins to write the rows that wait as a row group.
 func (p *parquetTable) flush() {
 	if p.count == 0 {
 		return
 	}
+	g := p.groups
+	g.running.Wait()
+	if g.of != p {
+		g.of, g.leaves = p, make([]leaf, len(p.leaves))
+	}
+	for i, l := range p.leaves {
+		spare := g.leaves[i]
+		g.leaves[i] = *l
+		*l = leaf{kind: l.kind, binary: l.binary, repeated: l.repeated, deepest: l.deepest, data: spare.data[:0],
+			ends: spare.ends[:0], repetitions: spare.repetitions[:0], definitions: spare.definitions[:0]}
+	}
+	count := p.count
+	p.count, p.bytes = 0, 0
+	g.running.Go(func() { p.writeGroup(g.leaves, count) })
+}
+
+// writeGroup writes a row group, several columns at once.
+func (p *parquetTable) writeGroup(leaves []leaf, count int) {
 	g := p.out.BeginRowGroup()
 	next := make(chan int)
 	var running sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(p.leaves)) {
+	for range min(runtime.GOMAXPROCS(0), len(leaves)) {
 		running.Go(func() {
 			values := make([]parquet.Value, 0, 2*batch)
 			for i := range next {
 				var err error
-				values, err = p.leaves[i].writeTo(g.ColumnWriters()[i], i, p.count, values)
+				values, err = leaves[i].writeTo(g.ColumnWriters()[i], i, count, values)
 				p.file.fail(err)
 			}
 		})
 	}
-	for i := range p.leaves {
+	for i := range leaves {
 		next <- i
 	}
 	close(next)
@@ -322,14 +347,13 @@ func (p *parquetTable) flush() {
 	if _, err := g.Commit(); err != nil {
 		p.file.fail(fmt.Errorf("write a row group: %w", err))
 	}
-	p.count, p.bytes = 0, 0
 }
 
 // batch is how many values are handed to the library at once, at least: rows are not cut apart.
 const batch = 1024
 
-// writeTo writes the column of this index, which has as many rows, and forgets the values. values is for those handed
-// over; it returns it for the next use.
+// writeTo writes the column of this index, which has as many rows. values is memory for those that are handed over, and
+// is returned for the next use.
 func (l *leaf) writeTo(w *parquet.ColumnWriter, index, rows int, values []parquet.Value) ([]parquet.Value, error) {
 	n := rows
 	if l.deepest > 0 {
@@ -339,8 +363,9 @@ func (l *leaf) writeTo(w *parquet.ColumnWriter, index, rows int, values []parque
 	size := l.kind.Size()
 	for i := range n {
 		var v parquet.Value
-		var repetition, definition int
-		if l.deepest > 0 {
+		var repetition int
+		definition := int(l.deepest)
+		if definition > 0 {
 			definition = int(l.definitions[i])
 		}
 		if l.repeated {
@@ -357,6 +382,9 @@ func (l *leaf) writeTo(w *parquet.ColumnWriter, index, rows int, values []parque
 		case l.binary:
 			v = parquet.ByteArrayValue(l.data[start:l.ends[at]])
 			start, at = l.ends[at], at+1
+		case l.kind == rosidl.Float64: // most numbers
+			v = parquet.DoubleValue(math.Float64frombits(binary.LittleEndian.Uint64(l.data[at:])))
+			at += size
 		default:
 			v = number(l.kind, l.data[at:])
 			at += size
@@ -367,8 +395,6 @@ func (l *leaf) writeTo(w *parquet.ColumnWriter, index, rows int, values []parque
 		values = append(values, v)
 	}
 	_, err := w.WriteRowValues(values)
-	// Nothing is kept for the next rows: there may be many tables.
-	*l = leaf{kind: l.kind, binary: l.binary, repeated: l.repeated, deepest: l.deepest}
 	return values[:0], err
 }
 
@@ -397,6 +423,7 @@ func number(k rosidl.Kind, b []byte) parquet.Value {
 
 func (p *parquetTable) close() {
 	p.flush()
+	p.groups.running.Wait()
 	for key, value := range p.metadata() {
 		p.out.SetKeyValueMetadata(key, value)
 	}

@@ -110,6 +110,7 @@ type table struct {
 	decoder  wire.Decoder
 	rows     rows
 	file     *file
+	groups   *groups // of all tables
 }
 
 // column is a column of a table.

@@ -206,8 +206,9 @@ func TestFiles(t *testing.T) {
 		}
 		x := "." + f.Name
 		require.Equal(t, []string{"a_b" + x, "a_b_2" + x, "_._x" + x, "a_b_3" + x}, names)
-		require.Equal(t, []uint64{2, 1, 1, 0}, []uint64{done[0].MessageCount, done[1].MessageCount, done[2].MessageCount,
-			done[3].MessageCount})
+		for n, want := range []uint64{2, 1, 1, 0} {
+			require.Equal(t, want, done[n].MessageCount)
+		}
 		require.Equal(t, int64(-5), done[0].StartTime)
 		entries, err := os.ReadDir(folder)
 		require.NoError(t, err)

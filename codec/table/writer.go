@@ -42,6 +42,7 @@ type writer struct {
 	waiting  int // bytes in all tables
 	most     int // of them
 	losses   codec.LossCounts
+	groups   groups
 	sync     bool // files are put on the disk
 	closed   bool
 }
@@ -104,7 +105,7 @@ func (w *writer) begin(c *codec.Channel) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.create, t.losses = w.create, w.losses
+	t.create, t.losses, t.groups = w.create, w.losses, &w.groups
 	if t.file, err = w.open(c.Topic); err != nil {
 		return nil, err
 	}
@@ -174,6 +175,7 @@ func (w *writer) Sync() error {
 		t.rows.flush()
 	}
 	w.waiting = 0
+	w.groups.running.Wait()
 	var errs []error
 	for _, f := range w.files {
 		f.flush(true)

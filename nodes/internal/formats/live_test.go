@@ -35,6 +35,8 @@ func TestRecorded(t *testing.T) {
 		{"auto", "drive.bag", "drive.bag cannot be written while recording; record to another storage, such as mcap, " +
 			"and convert it: converter NAME --to bag OUT"},
 		{"auto", "drive.db3", "converter NAME --to rosbag2 -s sqlite3 OUT"},
+		{"auto", "drive.csv", "converter NAME --to csv OUT"},
+		{"parquet", "drive", "storage: parquet cannot be written while recording"},
 		{"bag", "drive", "storage: bag cannot be written while recording"},
 		{"sqlite3", "", "converter NAME --to rosbag2 -s sqlite3 OUT"},
 		{"hdf5", "", "storage: hdf5 cannot be written while recording; record to another storage, such as mcap, and " +

@@ -32,12 +32,16 @@ func main() {
 	flag.StringVar(&b.carla, "carla", carla, "a log of CARLA's recorder")
 	only := flag.String("only", "", "only jobs in whose names this regular expression is found")
 	source := flag.String("source", "", "write the bag that is converted to this path, and nothing else")
+	readings := flag.String("readings", "", "write the bag that becomes tables to this path, and nothing else")
 	flag.Parse()
 	var err error
 	if b.only, err = regexp.Compile(*only); err == nil {
-		if *source != "" {
+		switch {
+		case *source != "":
 			err = writeBag(*source)
-		} else {
+		case *readings != "":
+			err = writeReadings(*readings)
+		default:
 			err = b.run()
 		}
 	}
@@ -96,6 +100,8 @@ func (b *bench) prepare() error {
 	}
 	commands := []*exec.Cmd{
 		exec.Command(self, "-source", b.path("drive.bag")),
+		exec.Command(self, "-readings", b.path("readings.bag")),
+		b.converter("readings.bag", "readings.mcap"),
 		b.converter("drive.bag", "drive.record"),
 		b.converter("drive.bag", "drive.mcap"),
 		b.converter("drive.bag", "drive.rosbag2", "--to", "rosbag2"),

@@ -174,5 +174,5 @@ func (b *bench) jobs() []job {
 			compression), "b.mcap", all))
 		list = append(list, j)
 	}
-	return list
+	return append(list, b.tables()...)
 }

@@ -75,6 +75,11 @@ func (b *bench) measure(p *program, size int64) (r result, err error) {
 
 // count looks whether all messages are in what a program wrote.
 func (p *program) count() error {
+	if n, ok, err := rows(p.output); err != nil || ok && n != p.want {
+		return errors.Join(err, fmt.Errorf("%s has %d messages, not %d", p.output, n, p.want))
+	} else if ok {
+		return nil
+	}
 	r, err := formats.Open(p.output)
 	if err != nil {
 		return err

@@ -27,8 +27,11 @@ const (
 	begin     = 1_700_000_000e9 // ns
 )
 
-// writeBag writes the bag that is converted.
-func writeBag(path string) (err error) {
+// writeMessage writes a message of ROS 2 as one of ROS 1.
+type writeMessage func(topic string, t int64, message msgs.Message) error
+
+// writeROS1 writes a bag of topics with these types.
+func writeROS1(path string, types map[string]string, messages func(writeMessage) error) (err error) {
 	w, err := formats.Create(path, codec.CreateOptions{})
 	if err != nil {
 		return err
@@ -39,8 +42,7 @@ func writeBag(path string) (err error) {
 		return err
 	}
 	channels := map[string]*codec.Channel{}
-	for topic, typeName := range map[string]string{"/camera/image_raw": "sensor_msgs/msg/Image",
-		imuTopic: "sensor_msgs/msg/Imu"} {
+	for topic, typeName := range types {
 		text, err := msgs.Library().Concatenated(typeName)
 		if err != nil {
 			return err
@@ -53,7 +55,7 @@ func writeBag(path string) (err error) {
 		channels[topic] = c
 	}
 	translate := translator.Begin(nil)
-	write := func(topic string, t int64, message msgs.Message) error {
+	return messages(func(topic string, t int64, message msgs.Message) error {
 		data, err := cdr.Marshal(message)
 		if err != nil {
 			return err
@@ -63,7 +65,17 @@ func writeBag(path string) (err error) {
 			return err
 		}
 		return w.Write(&out[0])
-	}
+	})
+}
+
+// writeBag writes the bag that is converted.
+func writeBag(path string) error {
+	types := map[string]string{"/camera/image_raw": "sensor_msgs/msg/Image", imuTopic: "sensor_msgs/msg/Imu"}
+	return writeROS1(path, types, writeDrive)
+}
+
+// writeDrive writes the messages of the bag.
+func writeDrive(write writeMessage) error {
 	image := sensor_msgs.Image{Height: height, Width: width, Encoding: "bgr8", Step: 3 * width,
 		Data: make([]byte, imageSize)}
 	imu := sensor_msgs.Imu{}
