@@ -56,8 +56,8 @@ func (d *Decoder) decode(data []byte, h tlog.Header, received int64) (*Frame, er
 // Vehicles returns the systems that have an autopilot, by system id.
 func (d *Decoder) Vehicles() []Vehicle { return d.tracker.snapshot(d.tracker.latest()) }
 
-// logReader reads a telemetry log (.tlog) as written by ground stations: each frame after 8 bytes of time, µs since the
-// Unix epoch, big-endian. Damage is skipped and counted. Signatures are not checked.
+// logReader reads a telemetry log (.tlog) as written by ground stations: each frame after 8 bytes of time, µs since
+// the Unix epoch, big-endian. Damage is skipped and counted. Signatures are not checked.
 type logReader struct {
 	Decoder
 	source io.Reader

@@ -72,7 +72,8 @@ func TestSequence(t *testing.T) {
 
 func TestStatistics(t *testing.T) {
 	total := newStatistics()
-	a, b := newConnection(total, tlog.NewScanner(knownFormats(t))), newConnection(total, tlog.NewScanner(knownFormats(t)))
+	a := newConnection(total, tlog.NewScanner(knownFormats(t)))
+	b := newConnection(total, tlog.NewScanner(knownFormats(t)))
 	h := tlog.Header{System: 1, Component: 1, Size: 20}
 	now := someTime + 1
 	for i := range 20 * 50 { // 20 s at 50 Hz, of which every fifth frame is lost

@@ -1,4 +1,4 @@
-// Package mavros translates the messages of MAVLink autopilots to ROS 2, to the topics, types and conventions of mavros 2.
+// Package mavros translates the messages of MAVLink autopilots to ROS 2, to topics, types and conventions of mavros 2.
 package mavros
 
 import (
@@ -78,8 +78,8 @@ func NewVehicle(o *Options, out Output, g *Geoid, clock func() mavlink.VehicleCl
 	return v
 }
 
-// Handle publishes a frame of the autopilot.
-func (v *Vehicle) Handle(f *mavlink.Frame) {
+// Handle publishes a frame of the autopilot. It reports whether there are topics for such messages.
+func (v *Vehicle) Handle(f *mavlink.Frame) bool {
 	v.Tick(f.Received)
 	v.now, v.stamp = f.Received, stampOf(f.Stamp)
 	switch m := f.Message.(type) {
@@ -124,12 +124,13 @@ func (v *Vehicle) Handle(f *mavlink.Frame) {
 	case *common.MessageTimesync:
 		v.timesyncReply(m)
 	default:
-		v.handleDirect(m)
+		return v.handleDirect(m)
 	}
+	return true
 }
 
 // handleDirect publishes messages whose fields mavros copies one by one.
-func (v *Vehicle) handleDirect(m message.Message) {
+func (v *Vehicle) handleDirect(m message.Message) bool {
 	switch m := m.(type) {
 	case *common.MessageExtendedSysState:
 		v.extended = mavros_msgs.ExtendedState{Header: v.header(""), VtolState: uint8(m.VtolState),
@@ -167,7 +168,10 @@ func (v *Vehicle) handleDirect(m message.Message) {
 			Altitude: m.Alt, Climb: m.Climb,
 		}
 		v.out.Send(vfrHUD, &v.hud)
+	default:
+		return false
 	}
+	return true
 }
 
 // Tick disconnects a vehicle that has been silent too long, and publishes unfinished text. now is in ns since the Unix

@@ -43,6 +43,7 @@ func MessageID(name string) (uint32, error) {
 
 // MessageFormat is the wire format of a message.
 type MessageFormat struct {
+	Name   string // in the definitions of MAVLink
 	Codec  *message.ReadWriter
 	Length int   // of the payload in MAVLink 1
 	at     int   // index of the field with the time
@@ -70,7 +71,7 @@ var Formats = sync.OnceValues(func() (map[uint32]MessageFormat, error) {
 	known := make(map[uint32]MessageFormat, len(ardupilotmega.Dialect.Messages))
 	for _, m := range ardupilotmega.Dialect.Messages {
 		c := codecs.GetMessage(m.GetID())
-		f := MessageFormat{Codec: c, Length: len(c.Write(m, false).Payload)}
+		f := MessageFormat{Name: MessageName(m), Codec: c, Length: len(c.Write(m, false).Payload)}
 		for i := range reflect.TypeOf(m).Elem().NumField() {
 			field := reflect.TypeOf(m).Elem().Field(i)
 			switch {

@@ -17,8 +17,8 @@ func newScanner(t testing.TB) *Scanner {
 	return &Scanner{Formats: known, edge: -1}
 }
 
-// scan returns the sequence numbers of the frames found in data, which is passed in parts.
-func scan(s *Scanner, data []byte, part int) []uint8 {
+// scanAll returns the sequence numbers of the frames found in data, which is passed in parts.
+func scanAll(s *Scanner, data []byte, part int) []uint8 {
 	var found []uint8
 	for chunk := range slices.Chunk(data, part) {
 		s.Write(chunk)
@@ -84,7 +84,7 @@ func TestScanner(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			for _, part := range []int{1, 7, 4096} {
 				s := newScanner(t)
-				require.Equal(t, test.frames, scan(s, test.data, part))
+				require.Equal(t, test.frames, scanAll(s, test.data, part))
 				require.Equal(t, test.bad, s.Found.BadChecksum)
 				require.EqualValues(t, test.garbage, s.Found.Garbage)
 			}

@@ -10,6 +10,39 @@ import (
 	"tapedeck/test/samples/generate"
 )
 
+// TestTlog converts and compares a telemetry log.
+func TestTlog(t *testing.T) {
+	log := generate.Path(t, "mavlink/synthetic_px4_v2.tlog")
+	for _, test := range []struct {
+		options []string
+		want    string
+		topics  []string
+	}{
+		{nil, "4710 messages, 25 topics", []string{"/mavros/imu/data "}},
+		{[]string{"--raw"}, "6370 messages, 37 topics", []string{"/mavros/imu/data ", "/mavlink/uas1/comp1/ODOMETRY "}},
+	} {
+		copied := filepath.Join(t.TempDir(), "flight.mcap")
+		stdout, stderr, err := run(t, append(test.options, log, copied)...)
+		require.NoError(t, err, stderr)
+		require.Contains(t, stdout, test.want)
+		stdout, _, err = run(t, "info", copied)
+		require.NoError(t, err)
+		for _, topic := range test.topics {
+			require.Contains(t, stdout, topic)
+		}
+		if test.options == nil {
+			stdout, _, err = run(t, "diff", log, copied)
+			require.NoError(t, err, stdout)
+		}
+	}
+	stdout, _, err := run(t, "info", log)
+	require.NoError(t, err)
+	require.Contains(t, stdout, "0 of MAVLink 1, 1660 of MAVLink 2, 0 signed")
+	stdout, _, err = run(t, "recover", log, filepath.Join(t.TempDir(), "saved.mcap"))
+	require.NoError(t, err)
+	require.Contains(t, stdout, "nothing was damaged")
+}
+
 // TestULog converts, compares and recovers a log of PX4.
 func TestULog(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "flight.ulg")

@@ -17,8 +17,6 @@ import (
 	"tapedeck/nodes/internal/hardware"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/rospub"
-
-	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
 )
 
 // link publishes the vehicles of one source.
@@ -87,7 +85,8 @@ func (l *link) add(name string, o *hardware.Vehicle) (*publishedVehicle, error) 
 	}
 	s := &publishedVehicle{name: name, o: o, out: out, geoid: g}
 	translation := o.Translation()
-	s.Vehicle = mavros.NewVehicle(&translation, out, g, func() mavlink.VehicleClock { return l.linkVehicle(s.system).Clock })
+	clock := func() mavlink.VehicleClock { return l.linkVehicle(s.system).Clock }
+	s.Vehicle = mavros.NewVehicle(&translation, out, g, clock)
 	if !l.link.IsLog() {
 		s.Disconnect(time.Now().UnixNano())
 	}
@@ -218,8 +217,7 @@ func (l *link) vehicle(ctx context.Context, f *mavlink.Frame) *publishedVehicle 
 			open = s
 		}
 	}
-	if m, ok := f.Message.(*ardupilotmega.MessageHeartbeat); ok && m.Autopilot == ardupilotmega.MAV_AUTOPILOT_INVALID ||
-		l.ignored[f.System] {
+	if !mavros.Follows(f) || l.ignored[f.System] {
 		return nil
 	}
 	switch {
@@ -232,8 +230,8 @@ func (l *link) vehicle(ctx context.Context, f *mavlink.Frame) *publishedVehicle 
 		l.node.Log(bridge.Info, "%s: system %d is %s", l.source, f.System, open.name)
 		return open
 	}
-	name := fmt.Sprintf("uas%d", f.System)
-	if open.name != theVehicle {
+	name := mavros.VehicleName(f.System)
+	if open.name != mavros.TheVehicle {
 		name = open.name + "_" + name
 	}
 	s, err := l.add(name, open.o)

@@ -10,14 +10,11 @@ import (
 	"time"
 
 	"tapedeck/bridge/mavlink"
-	"tapedeck/codec/tlog"
+	"tapedeck/bridge/mavros"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/hardware"
 )
-
-// theVehicle is the name of a single vehicle without a name: mavros' namespace.
-const theVehicle = "mavros"
 
 // options are the publisher's parameters, each at once a flag, a ROS parameter and a line of
 // config/mavlink_publisher.yaml.
@@ -59,7 +56,7 @@ func (o *options) entries(args []string) ([]entry, error) {
 	for i, source := range sources {
 		one := o.Vehicle
 		one.Source = source
-		name := theVehicle
+		name := mavros.TheVehicle
 		if len(sources) > 1 {
 			name = fmt.Sprintf("vehicle_%d", i)
 		}
@@ -70,7 +67,7 @@ func (o *options) entries(args []string) ([]entry, error) {
 	}
 	for _, e := range list {
 		if e.Source == "" {
-			if e.name == theVehicle {
+			if e.name == mavros.TheVehicle {
 				return nil, config.Usagef("name a source: serial:/dev/ttyACM0:57600, udp://:14550, tcp://host:5760 " +
 					"or a .tlog file")
 			}
@@ -107,7 +104,7 @@ func linkOptions(v *hardware.Vehicle) (mavlink.Options, error) {
 		id, err := strconv.ParseUint(name, 10, 24)
 		if err != nil {
 			var known uint32
-			known, err = tlog.MessageID(name)
+			known, err = mavlink.MessageID(name)
 			id = uint64(known)
 		}
 		rate, err2 := strconv.ParseFloat(hz, 64)

@@ -47,6 +47,7 @@ type ReadOptions struct {
 	Follow          string  `param:"follow" group:"CARLA" value:"ACTOR" help:"CARLA logs: place the frame spectator behind and above this ACTOR, a role_name or an id, as CARLA's replayer does"`
 	IgnoreHero      bool    `param:"ignore_hero" group:"CARLA" help:"CARLA logs: leave out vehicles with the role_name hero"`
 	IgnoreSpectator bool    `param:"ignore_spectator" group:"CARLA" help:"CARLA logs: leave out the position of the spectator"`
+	FlightOptions
 }
 
 // toROS2 returns how logs of CARLA become ROS 2 messages.

@@ -20,6 +20,7 @@ import (
 	"tapedeck/codec/rosbag2"
 	"tapedeck/codec/session"
 	"tapedeck/codec/table"
+	"tapedeck/codec/tlog"
 	"tapedeck/codec/track"
 	"tapedeck/codec/ulog"
 )
@@ -73,6 +74,7 @@ func PureGo() List {
 			Reindex: rosbag2.Reindex},
 		{Format: session.Format, Live: &Live{Storage: "session", Robot: recordSessions},
 			Episodes: &Episodes{New: newSessions}},
+		{Format: tlog.Format},
 		{Format: ulog.Format},
 		{Format: table.Parquet, With: (*Options).parquet},
 		{Format: table.CSV, With: (*Options).csv},

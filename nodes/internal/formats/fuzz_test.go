@@ -44,6 +44,20 @@ func FuzzULog(f *testing.F) {
 	fuzz(f, "x.ulg", "ulog/*.ulg")
 }
 
+func FuzzTlog(f *testing.F) {
+	b, err := os.ReadFile(generate.Path(f, "mavlink/synthetic_px4_v2.tlog"))
+	require.NoError(f, err)
+	f.Add(b[:4000])
+	var stream []byte // without times
+	for at := 0; at < 4000; {
+		size := 12 + int(b[at+9])
+		stream = append(stream, b[at+8:at+8+size]...)
+		at += 8 + size
+	}
+	f.Add(stream)
+	fuzz(f, "x.tlog", "mavlink/*.tlog")
+}
+
 // longestSeed is how much of a sample is tried.
 const longestSeed = 96 << 10
 

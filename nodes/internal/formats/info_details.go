@@ -13,6 +13,7 @@ import (
 	"tapedeck/codec/record"
 	"tapedeck/codec/rosbag"
 	"tapedeck/codec/rosbag2"
+	"tapedeck/codec/tlog"
 	"tapedeck/codec/ulog"
 	"tapedeck/nodes/internal/human"
 )
@@ -52,10 +53,41 @@ func Details(info *codec.Info) []Detail {
 			list = append(list, Detail{"ROS:", human.Printable(e.ROSDistro)})
 		}
 		return list
+	case tlog.Details:
+		return tlogDetails(e)
 	case ulog.Details:
 		return ulogDetails(e)
 	}
 	return nil
+}
+
+func tlogDetails(e tlog.Details) []Detail {
+	frames := fmt.Sprintf("%d of MAVLink 1, %d of MAVLink 2, %d signed", e.V1, e.V2, e.Signed)
+	if e.BadChecksum > 0 {
+		frames += fmt.Sprintf("; %d with a bad checksum", e.BadChecksum)
+	}
+	list := []Detail{{"Frames:", frames}, {"Components:", counted(e.Components)}, {"Kinds:", counted(e.Messages)}}
+	if !e.Stamped {
+		list = append(list, Detail{"Times:", "those in messages; the stream has none"})
+	}
+	return list
+}
+
+// counted names the most frequent of several things: "ATTITUDE (500), HEARTBEAT (10) and 3 more".
+func counted(m map[string]uint64) string {
+	const most = 8
+	names := slices.SortedFunc(maps.Keys(m), func(a, b string) int {
+		return cmp.Or(cmp.Compare(m[b], m[a]), strings.Compare(a, b))
+	})
+	var parts []string
+	for _, name := range names[:min(most, len(names))] {
+		parts = append(parts, fmt.Sprintf("%s (%d)", name, m[name]))
+	}
+	text := human.OrDash(strings.Join(parts, ", "))
+	if more := len(names) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 func ulogDetails(e ulog.Details) []Detail {

@@ -25,8 +25,8 @@ func TestFormatsAreNamedHere(t *testing.T) {
 	// These are also what the recorder calls a recording, and a service of rosbag2.
 	delete(named, "session")
 	delete(named, "record")
-	packages := regexp.MustCompile(`^tapedeck/(codec/(carla|hdf5|lerobot|mcap|record|rosbag2?|session|table|ulog)|` +
-		`bridge/(apollo|carla|ros1))(/|$)`)
+	packages := regexp.MustCompile(`^tapedeck/(codec/(carla|hdf5|lerobot|mcap|record|rosbag2?|session|table|tlog|` +
+		`ulog)|bridge/(apollo|carla|ros1))(/|$)`)
 
 	look := func(path string) {
 		text, err := os.ReadFile(path)

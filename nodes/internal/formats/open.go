@@ -8,9 +8,11 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/bridge/apollo"
 	"tapedeck/bridge/carla"
+	"tapedeck/bridge/mavros"
 	"tapedeck/bridge/ros1"
 	"tapedeck/codec"
 	layout "tapedeck/codec/carla"
+	"tapedeck/codec/tlog"
 )
 
 // newTranslator makes the translator of a recording.
@@ -25,6 +27,7 @@ type translation struct {
 // translations are those that there are, by encoding.
 var translations = map[string]translation{
 	layout.Encoding:        {toROS2: carla.ToROS2, bound: true},
+	tlog.Encoding:          {toROS2: mavros.ToROS2, bound: true},
 	codec.EncodingProtobuf: {toROS2: apollo.ToROS2, fromROS2: apollo.FromROS2},
 	codec.EncodingROS1:     {toROS2: ros1.ToROS2, fromROS2: ros1.FromROS2},
 }
@@ -57,6 +60,7 @@ func (l List) OpenROS2(path string, o ReadOptions) (r codec.Reader, left []error
 	}
 	translators := toROS2()
 	translators[layout.Encoding] = o.toROS2()
+	translators[tlog.Encoding] = o.FlightOptions.toROS2()
 	if r, left, err = bridge.Translate(source, codec.EncodingCDR, translators); err != nil {
 		return nil, nil, errors.Join(err, source.Close())
 	}
@@ -65,8 +69,9 @@ func (l List) OpenROS2(path string, o ReadOptions) (r codec.Reader, left []error
 
 // ROS2 returns the recording that r reads as one of ROS 2 messages, as OpenROS2 does, but for messages of encodings
 // that stay. The reader returned owns r.
-func ROS2(r codec.Reader, stay ...string) (codec.Reader, []error, error) {
+func ROS2(r codec.Reader, o FlightOptions, stay ...string) (codec.Reader, []error, error) {
 	translators := toROS2()
+	translators[tlog.Encoding] = o.toROS2()
 	for _, encoding := range stay {
 		delete(translators, encoding)
 	}

@@ -18,6 +18,7 @@ type Options struct {
 	HDF5Options
 	LeRobotOptions
 	CARLAOptions
+	FlightOptions
 	TableOptions
 	TrackOptions
 }

@@ -15,7 +15,7 @@ func TestList(t *testing.T) {
 	for _, f := range List() {
 		names = append(names, f.Name)
 	}
-	require.Equal(t, []string{"carla", "hdf5", "lerobot", "mcap", "record", "bag", "rosbag2", "session", "ulog",
+	require.Equal(t, []string{"carla", "hdf5", "lerobot", "mcap", "record", "bag", "rosbag2", "session", "tlog", "ulog",
 		"parquet", "csv", "jsonl", "images", "mp4", "pcd", "ply", "gpx", "geojson", "kml", "tum"}, names)
 }
 

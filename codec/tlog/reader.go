@@ -1,0 +1,311 @@
+package tlog
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
+	"github.com/bluenviron/gomavlib/v3/pkg/message"
+
+	"tapedeck/codec"
+	"tapedeck/codec/internal/chunked"
+	"tapedeck/msgs/plural"
+)
+
+const (
+	segmentSize = 1 << 20
+	readSize    = 256 << 10
+	// shownGaps is how many damaged places are reported one by one.
+	shownGaps = 1000
+	// longestRecord is the size of the longest frame with its time.
+	longestRecord = StampSize + headerV2 + 255 + checksum + signature
+)
+
+// log is what the scan of a log has found.
+type log struct {
+	details  Details
+	clocks   map[int64]clock // at the beginning of segments, of a stream without times
+	offset   int64           // ns from boot to UTC, likewise
+	complete bool
+}
+
+func newReader(file codec.File, size int64, path string) (*Reader, error) {
+	head := make([]byte, min(size, readSize))
+	if _, err := file.ReadAt(head, 0); err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, chunked.Unexpected(err))
+	}
+	formats, err := Formats()
+	if err != nil {
+		return nil, err
+	}
+	order, _, frames, _ := detect(head)
+	if frames == 0 {
+		return nil, fmt.Errorf("open %s: no frame of MAVLink found: not a telemetry log", path)
+	}
+	r := &Reader{Reader: chunked.Reader{File: file, Path: path, Size: size}, order: order, formats: formats,
+		channel: &codec.Channel{Topic: Topic, Type: Type, Encoding: Encoding}}
+	r.Layout = (*layout)(r)
+	return r, nil
+}
+
+// layout implements chunked.Layout.
+type layout Reader
+
+func (l *layout) Loader() chunked.Loader { return &loader{reader: (*Reader)(l)} }
+
+func (l *layout) Describe() *codec.Info {
+	r := (*Reader)(l)
+	info := r.Contents.Info(Name, r.Size, l.Loader())
+	info.Complete, info.Extra = r.log.complete, r.log.details
+	return info
+}
+
+func (l *layout) Index() error {
+	r := (*Reader)(l)
+	r.log = &log{complete: true, clocks: map[int64]clock{}, details: Details{Stamped: r.order != nil,
+		Components: map[string]uint64{}, Messages: map[string]uint64{}}}
+	r.Contents = chunked.Contents{Path: r.Path, Channels: []*codec.Channel{r.channel}, Scanned: true}
+	s := scan{Reader: r, scanner: newLogScanner(r.formats, r.order)}
+	buf := make([]byte, readSize)
+	for pos := int64(0); pos < r.Size; {
+		n, err := r.File.ReadAt(buf[:min(readSize, r.Size-pos)], pos)
+		if n == 0 && err != nil {
+			return chunked.Unexpected(err)
+		}
+		pos += int64(n)
+		s.scanner.Write(buf[:n])
+		for record, h, ok := s.scanner.Next(pos == r.Size); ok; record, h, ok = s.scanner.Next(pos == r.Size) {
+			s.add(record, &h)
+		}
+	}
+	return s.finish()
+}
+
+// scan scans a log.
+type scan struct {
+	*Reader
+	scanner *Scanner
+	clock   clock
+	end     int64 // of the last frame
+	garbage uint64
+	segment chunked.Segment
+	frames  uint64 // of segment
+	gaps    int
+	badAt   int64 // of the first frame with a bad checksum
+	bad     int   // places with nothing but those
+	moreAt  int64 // of the first gap that is not reported by itself
+}
+
+// add takes a frame in.
+func (s *scan) add(record []byte, h *Header) {
+	offset := s.scanner.Offset - int64(len(record))
+	if offset > s.end {
+		s.gap(offset)
+	}
+	s.end = s.scanner.Offset
+	before := s.clock
+	t := s.time(&s.clock, record, h)
+	g := &s.segment
+	if g.Size > 0 && s.end-g.Offset > segmentSize {
+		s.flush()
+	}
+	if g.Size == 0 {
+		*g = chunked.Segment{Offset: offset, Start: t, End: t, Channels: []int{0}, Reported: true}
+		if s.order == nil {
+			s.log.clocks[offset] = before
+		}
+	}
+	g.Unsorted = g.Unsorted || t < g.End
+	g.Size = s.end - g.Offset
+	g.Start, g.End = min(g.Start, t), max(g.End, t)
+	s.frames++
+
+	d := &s.log.details
+	if h.V2 {
+		d.V2++
+	} else {
+		d.V1++
+	}
+	if h.Signed {
+		d.Signed++
+	}
+	d.Components[fmt.Sprintf("%d/%d", h.System, h.Component)]++
+	d.Messages[s.name(h.ID)]++
+}
+
+func (r *Reader) name(id uint32) string {
+	if f, ok := r.formats[id]; ok {
+		return f.Name
+	}
+	return fmt.Sprintf("UNKNOWN_%d", id)
+}
+
+// gap takes in what is between the last frame and the one at to.
+func (s *scan) gap(to int64) {
+	s.log.complete = false
+	onlyBad := s.scanner.Found.Garbage == s.garbage
+	s.garbage = s.scanner.Found.Garbage
+	switch s.gaps++; {
+	case onlyBad:
+		if s.bad++; s.bad == 1 {
+			s.badAt = s.end
+		}
+	case s.gaps < shownGaps:
+		s.Contents.Damaged(s.end, &chunked.GapError{From: s.end, To: to})
+	case s.moreAt == 0:
+		s.moreAt = s.end
+	}
+}
+
+// flush ends the open segment.
+func (s *scan) flush() {
+	if s.segment.Size == 0 {
+		return
+	}
+	s.Contents.Count(0, s.frames)
+	s.Contents.Segments = append(s.Contents.Segments, s.segment)
+	s.segment, s.frames = chunked.Segment{}, 0
+}
+
+// finish completes the contents.
+func (s *scan) finish() error {
+	s.flush()
+	found := &s.scanner.Found
+	if rest := s.Size - s.end; rest > 0 {
+		b := make([]byte, min(rest, longestRecord))
+		if _, err := s.File.ReadAt(b, s.end); err != nil {
+			return chunked.Unexpected(err)
+		}
+		if s.isBeginning(b) {
+			s.log.complete = false
+			found.Garbage = s.garbage
+			s.Contents.Event(codec.EventUnfinished, "the log ends within a frame; everything before it was read")
+		} else {
+			s.gap(s.Size)
+		}
+	}
+	s.log.details.BadChecksum, s.log.details.Garbage = found.BadChecksum, found.Garbage
+	if s.bad > 0 {
+		s.Contents.Damaged(s.badAt, fmt.Errorf("left out %s with a bad checksum, the first at 0x%x: damaged, or of "+
+			"another dialect", plural.Count(found.BadChecksum, "frame"), s.badAt))
+	}
+	if s.moreAt > 0 {
+		s.Contents.Damaged(s.moreAt, fmt.Errorf("damaged at 0x%x: and at %s more", s.moreAt,
+			plural.Count(s.gaps-shownGaps+1, "place")))
+	}
+	s.log.offset = s.clock.offset
+	for i := range s.Contents.Segments {
+		g := &s.Contents.Segments[i]
+		g.Start, g.End = g.Start+s.log.offset, g.End+s.log.offset
+		s.Contents.Cover(g.Start, g.End)
+	}
+	return nil
+}
+
+// isBeginning reports whether b, the rest of the log, may be the beginning of a frame.
+func (s *scan) isBeginning(b []byte) bool {
+	if len(b) <= s.scanner.Prefix || len(b) == longestRecord {
+		return len(b) <= s.scanner.Prefix
+	}
+	if s.order != nil && !s.scanner.Stamped(b) {
+		return false
+	}
+	h, ok, short := parseHeader(b[s.scanner.Prefix:])
+	return short || ok && h.Size > len(b)-s.scanner.Prefix
+}
+
+// time returns the time of a frame in ns: of a stream without times by its clock, and without log.offset.
+func (r *Reader) time(c *clock, record []byte, h *Header) int64 {
+	if r.order != nil {
+		return int64(r.order.Uint64(record)) * 1e3
+	}
+	if f, ok := r.formats[h.ID]; ok && f.unit != 0 && (!c.known || c.system == h.System && c.component == h.Component) {
+		raw := &message.MessageRaw{ID: h.ID, Payload: record[h.Start:h.End:h.End]}
+		if m, err := f.Codec.Read(raw, h.V2); err == nil {
+			c.observe(f.Time(m), m, h)
+		}
+	}
+	return c.now
+}
+
+const (
+	unixNanos = 1e18         // ns: smaller times are since boot
+	validUnix = 1234567890e6 // µs: an autopilot that sends less does not know the time
+	rebooted  = 10e9         // ns by which the time since boot falls if the autopilot has restarted
+)
+
+// clock is that of the component whose times are those of a stream.
+type clock struct {
+	known             bool
+	system, component uint8
+	now               int64 // since the first boot, in ns
+	base              int64 // of the last boot, in ns
+	offset            int64 // from now to UTC, in ns; 0: unknown
+}
+
+// observe takes the time that a message carries, in ns.
+func (c *clock) observe(at int64, m message.Message, h *Header) {
+	if at == 0 {
+		return
+	}
+	if at >= unixNanos {
+		if c.offset == 0 {
+			c.offset = at - c.now
+		}
+		at -= c.offset + c.base
+	}
+	c.known, c.system, c.component = true, h.System, h.Component
+	if c.base+at < c.now-rebooted {
+		c.base = c.now - at
+	}
+	c.now = max(c.now, c.base+at)
+	if s, ok := m.(*common.MessageSystemTime); ok && c.offset == 0 && s.TimeUnixUsec > validUnix &&
+		s.TimeUnixUsec < LatestStamp {
+		c.offset = int64(s.TimeUnixUsec)*1e3 - c.base - at
+	}
+}
+
+// loader implements chunked.Loader. Its records are frames, each behind its time in ns.
+type loader struct {
+	reader *Reader
+	buf    []byte
+}
+
+func (l *loader) Close() {}
+
+func (l *loader) Load(g *chunked.Segment, buf []byte) ([]byte, []error) {
+	r := l.reader
+	l.buf = chunked.Resize(l.buf, int(g.Size))
+	if _, err := r.File.ReadAt(l.buf, g.Offset); err != nil && !errors.Is(err, io.EOF) {
+		return nil, []error{err}
+	}
+	s := newLogScanner(r.formats, r.order)
+	s.Write(l.buf)
+	clock, records, before := r.log.clocks[g.Offset], buf[:0], int64(math.MinInt64)
+	for record, h, ok := s.Next(true); ok; record, h, ok = s.Next(true) {
+		t := r.time(&clock, record, &h) + r.log.offset
+		records = binary.LittleEndian.AppendUint64(records, uint64(t))
+		records = append(records, record[s.Prefix:]...)
+		g.Unsorted = g.Unsorted || t < before
+		before = t
+	}
+	return records, nil
+}
+
+func (l *loader) Cut(records []byte, off int, m *chunked.Message) int {
+	m.Channel = chunked.None
+	if len(records)-off < StampSize {
+		return -1
+	}
+	h, ok, short := parseHeader(records[off+StampSize:])
+	end := off + StampSize + h.Size
+	if !ok || short || end > len(records) {
+		return -1
+	}
+	t := int64(binary.LittleEndian.Uint64(records[off:]))
+	*m = chunked.Message{Time: t, Data: records[off+StampSize : end : end]}
+	return end
+}

@@ -1,0 +1,114 @@
+// Package tlog finds the frames of MAVLink in streams and reads logs of them: telemetry logs of ground stations
+// (.tlog), which have a time before each frame, and streams without times, such as Mission Planner's .rlog.
+//
+// A log has one channel with the topic "/mavlink/log" and the encoding Encoding. A message is a frame as it is in the
+// file, with its checksum. Package bridge/mavros translates them. Message ids are those of gomavlib's dialect
+// ardupilotmega, which includes common, standard and minimal.
+//
+// LogTime is the time before the frame. Ground stations write it with the highest byte first; logs whose times make
+// sense only the other way are read so. MAVProxy keeps the number of the link in the lowest two bits of the µs.
+//
+// In a stream without times, LogTime is the time that the first component sends which sends any: since boot, moved to
+// UTC if one of its SYSTEM_TIME messages knows that. Frames without a time have that of the frame before.
+package tlog
+
+import (
+	"encoding/binary"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tapedeck/codec"
+	"tapedeck/codec/internal/chunked"
+)
+
+// Name is the name of the format.
+const Name = "tlog"
+
+// Encoding is the Channel.Encoding of frames.
+const Encoding = "mavlink"
+
+// Topic is the topic of a log's one channel, and Type its type.
+const (
+	Topic = "/mavlink/log"
+	Type  = "mavlink.Frame"
+)
+
+// Format is that of logs of MAVLink.
+var Format = codec.Format{
+	Extension: ".tlog",
+	Name:      Name,
+	Sniff:     sniff,
+	Named: func(path string) bool {
+		return slices.Contains([]string{".tlog", ".rlog", ".mavlink"}, strings.ToLower(filepath.Ext(path)))
+	},
+	Open: func(path string) (codec.Reader, error) { return Open(path) },
+}
+
+// Details is Info.Extra of a log.
+type Details struct {
+	Stamped     bool              `json:"stamped"` // there is a time before each frame
+	V1          uint64            `json:"v1"`      // frames of MAVLink 1
+	V2          uint64            `json:"v2"`      // frames of MAVLink 2
+	Signed      uint64            `json:"signed"`
+	BadChecksum uint64            `json:"bad_checksum"` // frames
+	Garbage     uint64            `json:"garbage"`      // bytes outside frames
+	Components  map[string]uint64 `json:"components"`   // frames by "system/component"
+	Messages    map[string]uint64 `json:"messages"`     // frames by the name of the message; UNKNOWN_ID for other ids
+}
+
+// Reader reads a log. Info.Extra is a Details.
+type Reader struct {
+	chunked.Reader
+	order   binary.ByteOrder // of the times; nil: there are none
+	formats map[uint32]MessageFormat
+	channel *codec.Channel
+	log     *log // nil before it is scanned
+}
+
+// Open opens the log at path.
+func Open(path string) (*Reader, error) { return chunked.Open(path, newReader) }
+
+// layouts are those of logs: the orders of bytes of times, and none.
+var layouts = []binary.ByteOrder{binary.BigEndian, binary.LittleEndian, nil}
+
+func newLogScanner(formats map[uint32]MessageFormat, order binary.ByteOrder) *Scanner {
+	if order == nil {
+		return &Scanner{Formats: formats}
+	}
+	return NewRecordScanner(formats, order)
+}
+
+// detect returns the layout in which most of the beginning of a log are frames of known messages, with their bytes,
+// their number, and whether one is at the very beginning.
+func detect(head []byte) (order binary.ByteOrder, bytes, frames int, first bool) {
+	formats, err := Formats()
+	if err != nil {
+		return nil, 0, 0, false
+	}
+	for _, layout := range layouts {
+		s := newLogScanner(formats, layout)
+		s.Write(head)
+		size, n, atOnce := 0, 0, false
+		for record, h, ok := s.Next(true); ok; record, h, ok = s.Next(true) {
+			if _, known := formats[h.ID]; !known {
+				continue
+			}
+			atOnce = atOnce || s.Offset == int64(len(record))
+			size, n = size+len(record), n+1
+		}
+		if size > bytes {
+			order, bytes, frames, first = layout, size, n, atOnce
+		}
+	}
+	return order, bytes, frames, first
+}
+
+func sniff(_ string, head []byte) bool {
+	magic := func(i int) bool { return len(head) > i && (head[i] == 0xfe || head[i] == 0xfd) }
+	if !magic(0) && !magic(StampSize) {
+		return false // without making the formats
+	}
+	_, size, frames, first := detect(head)
+	return first && (frames > 1 || size == len(head))
+}
