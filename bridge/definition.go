@@ -12,6 +12,9 @@ import (
 	tdi "tapedeck/msgs/type_description_interfaces"
 )
 
+// maxDefinition is how many bytes an answer of a node about a type may have.
+const maxDefinition = 4 << 20
+
 // FetchDefinition asks the node of e for the definition of e's type, by the service ~/get_type_description that nodes
 // of ROS 2 Iron and later offer. It returns the text with those of all messages in it, in the form of
 // rosidl.Library.Concatenated, and has made sure that e's type hash is its hash. What the node has as another text than
@@ -42,6 +45,9 @@ func fetchDefinition(ctx context.Context, n Node, e Endpoint) (string, error) {
 	payload, err := n.Call(ctx, e.Node+"/get_type_description", service, request)
 	if err != nil {
 		return "", err
+	}
+	if n := len(payload); n > maxDefinition {
+		return "", fmt.Errorf("the answer of node %s has %d bytes, more than %d", e.Node, n, maxDefinition)
 	}
 	var response tdi.GetTypeDescription_Response
 	if err := cdr.Unmarshal(payload, &response); err != nil {

@@ -6,7 +6,6 @@ package bridge
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
 	"tapedeck/codec"
@@ -80,21 +79,6 @@ type Node interface {
 	// Close takes the node off the graph. It closes subscriptions, publishers and services and waits until handlers
 	// have returned.
 	Close() error
-}
-
-// MaxRequest is how many bytes a request of a service may have.
-const MaxRequest = 1 << 20
-
-// LimitRequests returns the handler of a service that refuses requests of more than MaxRequest bytes.
-func LimitRequests(
-	handle func(context.Context, []byte) ([]byte, error),
-) func(context.Context, []byte) ([]byte, error) {
-	return func(ctx context.Context, request []byte) ([]byte, error) {
-		if n := len(request); n > MaxRequest {
-			return nil, fmt.Errorf("a request of %d bytes is refused, as it has more than %d", n, MaxRequest)
-		}
-		return handle(ctx, request)
-	}
 }
 
 // Definer is a Node that takes definitions of types that it does not have, announces their hashes and offers them to

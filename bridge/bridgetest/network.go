@@ -179,7 +179,7 @@ func (n *memoryNode) Serve(service, typeName string,
 	if n.ctx.Err() != nil {
 		return nil, errClosed
 	}
-	s := &memoryService{node: n, name: name, typeName: typeName, handle: bridge.LimitRequests(handle)}
+	s := &memoryService{node: n, name: name, typeName: typeName, handle: handle}
 	s.ctx, s.cancel = context.WithCancel(n.ctx)
 	n.services = append(n.services, s)
 	n.net.announce()
@@ -495,18 +495,23 @@ type memoryService struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 	running  sync.WaitGroup
+	limits   bridge.Calls
 }
 
 func (s *memoryService) Name() string { return s.name }
 
 func (s *memoryService) answer(request []byte, reply chan<- []byte) {
 	defer s.running.Done()
-	response, err := s.handle(s.ctx, request)
-	if err != nil {
-		s.node.Log(bridge.Error, "service %s: %v", s.name, err)
-		return
+	err := s.limits.Begin(len(request))
+	if err == nil {
+		defer s.limits.End(len(request))
+		var response []byte
+		if response, err = s.handle(s.ctx, request); err == nil {
+			reply <- response
+			return
+		}
 	}
-	reply <- response
+	s.limits.Log(s.node, s.name, err)
 }
 
 func (s *memoryService) Close() error {

@@ -64,31 +64,40 @@ void begin_log(void) {
 	dds_set_log_sink(keep_line, NULL);
 }
 
-// print_line prints only characters that do not control a terminal.
-static void print_line(void *unused, const dds_log_data_t *line) {
-	(void)unused;
+#define PREFIX 32 // bytes of a line that say what it is about
+#define MOST 10
+
+// print_line prints only characters that do not control a terminal. With once it leaves out lines that were printed
+// lately, otherwise those of a kind that was printed MOST times: somebody may send packets that are logged, each.
+// Cyclone DDS does not call it from two threads at once.
+static void print_line(void *once, const dds_log_data_t *line) {
+	static struct { uint32_t hash, count; } printed[256];
+	static uint32_t next;
+	size_t named = once == NULL && line->size > PREFIX ? PREFIX : line->size;
+	uint32_t hash = 2166136261u, most = once == NULL ? MOST : 1, i = 0; // FNV-1a
+	for (size_t k = 0; k < named; k++)
+		hash = (hash ^ (uint8_t)line->message[k]) * 16777619u;
+	while (i < 256 && (printed[i].count == 0 || printed[i].hash != hash))
+		i++;
+	if (i == 256) {
+		i = next++ % 256;
+		printed[i].hash = hash;
+		printed[i].count = 0;
+	}
+	if (printed[i].count == most)
+		return;
+	printed[i].count++;
 	char text[1024];
 	size_t size = line->size < sizeof(text) ? line->size : sizeof(text);
-	for (size_t i = 0; i < size; i++)
-		text[i] = line->message[i] < ' ' || line->message[i] > '~' ? '?' : line->message[i];
-	fprintf(stderr, "DDS: %.*s\n", (int)size, text);
-}
-
-// print_new_line leaves out lines that were printed lately. Cyclone DDS does not call it from two threads at once.
-static void print_new_line(void *unused, const dds_log_data_t *line) {
-	static uint32_t printed[256], next;
-	uint32_t hash = 2166136261u; // FNV-1a
-	for (size_t i = 0; i < line->size; i++)
-		hash = (hash ^ (uint8_t)line->message[i]) * 16777619u;
-	for (int i = 0; i < 256; i++)
-		if (printed[i] == hash)
-			return;
-	printed[next++ % 256] = hash;
-	print_line(unused, line);
+	for (size_t k = 0; k < size; k++)
+		text[k] = line->message[k] < ' ' || line->message[k] > '~' ? '?' : line->message[k];
+	bool last = once == NULL && printed[i].count == most;
+	fprintf(stderr, "DDS: %.*s%s\n", (int)size, text, last ? " (further lines like this are left out)" : "");
 }
 
 const char *end_log(bool once) {
-	dds_set_log_sink(once ? print_new_line : print_line, NULL);
+	static char yes;
+	dds_set_log_sink(print_line, once ? &yes : NULL);
 	return kept_log;
 }
 

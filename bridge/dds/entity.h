@@ -15,7 +15,7 @@ struct qos {
 };
 
 // begin_log has what Cyclone DDS logs kept instead of printed, until end_log, which returns the lines. From then on
-// each line is printed, or each once: those about a peer with other keys come every second.
+// each line is printed once, or lines of a kind a few times: those about a peer with other keys come every second.
 void begin_log(void);
 const char *end_log(bool once);
 

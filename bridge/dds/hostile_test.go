@@ -1,9 +1,12 @@
 package dds
 
 import (
+	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,6 +14,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
+	"tapedeck/codec"
 )
 
 // dataFrag returns an RTPS message with one fragment, counted from 1, of a sample by writer.
@@ -93,4 +97,171 @@ func TestForeignParticipantInfo(t *testing.T) {
 	require.Eventually(t, func() bool { return told(other.guid) == "/liar" }, patience, time.Millisecond)
 	require.Empty(t, told(n.guid))
 	require.Empty(t, told(bridge.GUID{1}))
+}
+
+// wholeData returns an RTPS message with a sample by writer.
+func wholeData(writer bridge.GUID, sequence uint64, payload []byte) []byte {
+	b := append([]byte("RTPS\x02\x01\x01\x10"), writer[:12]...)
+	b = append(b, 0x15, 0x05) // DATA, little-endian with a payload
+	b = binary.LittleEndian.AppendUint16(b, uint16(20+len(payload)))
+	b = append(b, 0, 0, 16, 0, 0, 0, 0, 0) // distance to the payload, all readers
+	b = append(b, writer[12:]...)
+	b = binary.LittleEndian.AppendUint32(b, uint32(sequence>>32))
+	b = binary.LittleEndian.AppendUint32(b, uint32(sequence))
+	return append(b, payload...)
+}
+
+// TestForgedSamples has somebody send in the name of a publisher: payloads without or with a wrong encapsulation, and
+// sequence numbers that jump. Others lose nothing by that.
+func TestForgedSamples(t *testing.T) {
+	n := newNode(t, "observer")
+	var most, taken, numbers atomic.Uint64
+	forged, err := n.Subscribe("numbers", "std_msgs/msg/String", bridge.SensorDataQoS(), func(batch []bridge.Sample) {
+		for _, s := range batch {
+			if len(s.Data) < 4 {
+				panic("a payload without encapsulation")
+			}
+			taken.Add(1)
+			most.Store(max(most.Load(), s.Sequence))
+		}
+	})
+	require.NoError(t, err)
+	other := newNode(t, "talker")
+	out, err := other.Advertise("other", "std_msgs/msg/String", bridgetest.KeepAll())
+	require.NoError(t, err)
+	in, err := n.Subscribe("other", "std_msgs/msg/String", bridgetest.KeepAll(), func(batch []bridge.Sample) {
+		numbers.Add(uint64(len(batch)))
+	})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return out.Subscribers() == 1 }, patience, time.Millisecond)
+	bridgetest.Start(t, "server")
+	topic := topicOf(t, n, "/test/numbers", func(topic bridge.Topic) bool { return len(topic.Publishers) == 1 })
+
+	socket, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer socket.Close()
+	send := func(sequence uint64, payload []byte) {
+		for index := range 10 {
+			to := &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7400 + 250*n.domain.id + 11 + 2*index}
+			_, err := socket.WriteTo(wholeData(topic.Publishers[0].GUID, sequence, payload), to)
+			require.NoError(t, err)
+		}
+	}
+	sequence, sent := uint64(0), 0
+	for deadline := time.Now().Add(patience); most.Load() < 1<<60; sent++ {
+		require.True(t, time.Now().Before(deadline), "nothing arrives")
+		for _, payload := range [][]byte{nil, {0}, {0, 1, 0}, {0, 1, 0, 0}, {0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4},
+			{0, 3, 0, 0, 0xff, 0xff, 0xff, 0xff}, {0, 1, 0, 0, 0xff, 0xff, 0xff, 0xff}} {
+			sequence++
+			send(sequence, payload)
+		}
+		if taken.Load() > 10 {
+			sequence += 1 << 58
+		}
+		require.NoError(t, out.Publish([]byte{0, 1, 0, 0, 2, 0, 0, 0, 'a', 0}))
+		time.Sleep(time.Millisecond)
+	}
+	require.Less(t, forged.Lost(), uint64(1<<40))
+	require.Eventually(t, func() bool { return numbers.Load() == uint64(sent) }, patience, time.Millisecond)
+	require.Zero(t, in.Lost())
+}
+
+// TestTopicsAppearAndVanish has a participant whose topics appear and vanish: nothing of them stays.
+func TestTopicsAppearAndVanish(t *testing.T) {
+	topics, rounds := 2000, 5
+	if testing.Short() {
+		topics, rounds = 500, 2
+	}
+	n, crowd := newNode(t, "observer"), newNode(t, "crowd")
+	out, err := crowd.Advertise("numbers", "std_msgs/msg/String", bridgetest.KeepAll())
+	require.NoError(t, err)
+	var received atomic.Int64
+	in, err := n.Subscribe("numbers", "std_msgs/msg/String", bridgetest.KeepAll(), func(batch []bridge.Sample) {
+		received.Add(int64(len(batch)))
+	})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return out.Subscribers() == 1 }, patience, time.Millisecond)
+	known := func() int {
+		n.graph.mu.Lock()
+		defer n.graph.mu.Unlock()
+		count := 0
+		for _, e := range n.graph.endpoints {
+			if e.Type == "liar/msg/Type" {
+				count++
+			}
+		}
+		return count
+	}
+	sent := int64(0)
+	for range rounds {
+		var writers []*writer
+		for i := range topics {
+			w, err := crowd.newWriter(fmt.Sprintf("rt/t%d", i), "liar::msg::dds_::Type_", toC(codec.DefaultQoS()), "")
+			require.NoError(t, err)
+			writers = append(writers, w)
+			if i%10 == 0 {
+				require.NoError(t, out.Publish([]byte{0, 1, 0, 0, 2, 0, 0, 0, 'a', 0}))
+				sent++
+			}
+		}
+		require.Eventually(t, func() bool { return known() == topics }, patience, 10*time.Millisecond)
+		for _, w := range writers {
+			require.NoError(t, w.close())
+		}
+		require.Eventually(t, func() bool { return known() == 0 }, patience, 10*time.Millisecond)
+	}
+	require.Eventually(t, func() bool { return received.Load() == sent }, patience, time.Millisecond)
+	require.Zero(t, in.Lost())
+}
+
+// TestManyCalls has clients call a service that does not answer: it takes only so many calls, says so a few times, and
+// other services go on.
+func TestManyCalls(t *testing.T) {
+	var log bytes.Buffer
+	server, err := Open(bridge.Options{Name: "server", Namespace: "/test", Domain: -1, Console: &log})
+	require.NoError(t, err)
+	closed := false
+	defer func() {
+		if !closed {
+			require.NoError(t, server.Close())
+		}
+	}()
+	release := make(chan struct{})
+	var running, most atomic.Int64
+	slow, err := server.Serve("slow", echoType, func(_ context.Context, request []byte) ([]byte, error) {
+		most.Store(max(most.Load(), running.Add(1)))
+		defer running.Add(-1)
+		<-release
+		return request, nil
+	})
+	require.NoError(t, err)
+	_, err = server.Serve("quick", echoType, echo)
+	require.NoError(t, err)
+	client := newNode(t, "client")
+	calls, err := client.Client("slow", echoType)
+	require.NoError(t, err)
+	require.Eventually(t, calls.Available, patience, time.Millisecond)
+	limits := &slow.(*service).limits
+	request := append([]byte{0, 1, 0, 0}, make([]byte, 1000)...)
+	for deadline := time.Now().Add(patience); limits.Failed() < 100; {
+		require.True(t, time.Now().Before(deadline), "%d calls", most.Load())
+		for range 8 {
+			_, err := calls.Send(request)
+			require.NoError(t, err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	require.LessOrEqual(t, most.Load(), int64(1000))
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	_, err = client.Call(ctx, "quick", echoType, request)
+	require.NoError(t, err)
+	close(release)
+	require.Eventually(t, func() bool { return running.Load() == 0 }, patience, time.Millisecond)
+	_, err = client.Call(ctx, "slow", echoType, request)
+	require.NoError(t, err)
+	closed = true
+	require.NoError(t, server.Close())
+	require.LessOrEqual(t, bytes.Count(log.Bytes(), []byte("are being answered already")), 10)
+	require.Contains(t, log.String(), "further calls without an answer are not logged")
 }

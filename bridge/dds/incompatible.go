@@ -12,6 +12,9 @@ import (
 // its owner replaces is gone.
 const settled = 1500 * time.Millisecond
 
+// mostReported is how many peers are named for each endpoint of the node.
+const mostReported = 20
+
 // warnOfIncompatible logs which peers do not match with the node's publishers and subscriptions, each once.
 func (g *graph) warnOfIncompatible() {
 	g.mu.Lock()
@@ -34,7 +37,8 @@ func (g *graph) incompatible() (lines []string) {
 	}
 	for guid, peer := range g.endpoints {
 		for _, e := range own[peer.topic] {
-			if peer.Own || peer.subscriber == e.subscriber || peer.Type != e.Type || e.reported[guid] {
+			if peer.Own || peer.subscriber == e.subscriber || peer.Type != e.Type || e.reported[guid] ||
+				len(e.reported) >= mostReported {
 				continue
 			}
 			offer, request, side := peer.QoS, e.QoS, "does not reach this subscription"
@@ -46,6 +50,9 @@ func (g *graph) incompatible() (lines []string) {
 					e.reported = make(map[bridge.GUID]bool)
 				}
 				e.reported[guid] = true
+				if len(e.reported) == mostReported {
+					reason += "; further peers of this topic are not named"
+				}
 				lines = append(lines, fmt.Sprintf("%s: %s %s: %s", e.topic, g.nodes[peer.participant][guid], side,
 					reason))
 			}

@@ -44,11 +44,12 @@ type service struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	calls  sync.WaitGroup
+	limits bridge.Calls
 }
 
 func (n *node) newService(name, typeName string,
 	answer func(context.Context, []byte) ([]byte, error)) (*service, error) {
-	s := &service{name: name, answer: bridge.LimitRequests(answer)}
+	s := &service{name: name, answer: answer}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	request, reply := ends(name, typeName)
 	if err := s.open(n, "serviceid", reply, request, s.receive); err != nil {
@@ -70,13 +71,22 @@ func (s *service) receive() error {
 				s.warned.Do(func() { s.node.Log(bridge.Warn, "%s: %s", s.name, noFastServices) })
 				continue
 			}
+			size := max(0, len(payload(b))-callHeaderSize)
+			if err := s.limits.Begin(size); err != nil {
+				s.limits.Log(s.node, s.name, err)
+				continue
+			}
 			c, request, err := readRequest(b)
 			if err != nil {
-				s.node.Log(bridge.Warn, "a call of %s is ignored: %v", s.name, err)
+				s.limits.End(size)
+				s.limits.Log(s.node, s.name, err)
 				continue
 			}
 			c.writer = s.reader.info(i).publication_handle
-			s.calls.Go(func() { s.call(c, request) })
+			s.calls.Go(func() {
+				defer s.limits.End(size)
+				s.call(c, request)
+			})
 		}
 	}
 }
@@ -121,7 +131,7 @@ func (s *service) call(c caller, request []byte) {
 		err = s.reply(c, response)
 	}
 	if err != nil {
-		s.node.Log(bridge.Error, "a call of %s remains without an answer: %v", s.name, err)
+		s.limits.Log(s.node, s.name, err)
 	}
 }
 

@@ -29,6 +29,7 @@ type service struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	calls  sync.WaitGroup
+	limits bridge.Calls
 }
 
 func (n *node) newService(name, typeName string,
@@ -37,7 +38,7 @@ func (n *node) newService(name, typeName string,
 	if err != nil {
 		return nil, err
 	}
-	s := &service{node: n, kind: kind, answer: bridge.LimitRequests(answer)}
+	s := &service{node: n, kind: kind, answer: answer}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	err = n.make(func() (err error) {
 		if s.rclgo, err = n.node.NewService(name, kind, &rclgo.ServiceOptions{Qos: callQoS()}, s.receive); err != nil {
@@ -63,9 +64,16 @@ func (n *node) newService(name, typeName string,
 
 // receive starts a call that has come in.
 func (s *service) receive(_ *rclgo.ServiceInfo, request types.Message, sender rclgo.ServiceResponseSender) {
+	m := request.(*message)
+	size := len(m.data)
+	if err := s.limits.Begin(size); err != nil {
+		s.limits.Log(s.node, s.name, err)
+		return
+	}
 	s.calls.Go(func() {
-		if err := s.call(request.(*message), sender); err != nil {
-			s.node.Log(bridge.Error, "a call of %s remains without an answer: %v", s.name, err)
+		defer s.limits.End(size)
+		if err := s.call(m, sender); err != nil {
+			s.limits.Log(s.node, s.name, err)
 		}
 	})
 }

@@ -71,7 +71,13 @@ type recorder struct {
 
 	warning sync.Mutex
 	warned  map[string]bool // what was said already
+
+	tooLarge atomic.Uint64 // messages that were dropped because they are larger than the queue
 }
+
+// mostWarnings is how many different warnings are logged, so that a graph in which there is always something else to
+// warn of fills neither memory nor log.
+const mostWarnings = 1000
 
 // run records until ctx ends, a limit is reached or the disk fails. Everything received by then is in the file when it
 // returns.
@@ -188,6 +194,7 @@ func (r *recorder) newReceiver(c *codec.Channel) *intake.Receiver {
 	o := intake.Options{
 		Clock: r.clock, Queue: r.queue, Events: &r.session.Load().journal, Limit: r.options.Limit,
 		Throttle: throttle.Of(r.throttles, c.Topic), Resumption: &r.resumption, OnResume: r.resume,
+		OnTooLarge: r.onTooLarge,
 	}
 	o.RepeatDepth, o.Repeat = pattern.NumberOf(r.repeats, c.Topic)
 	if o.Repeat || r.options.RepeatLatched {
@@ -202,6 +209,13 @@ func (r *recorder) newReceiver(c *codec.Channel) *intake.Receiver {
 	}
 	receiver.Limits = limitsOf(r.limits, c.Topic, queue.Limits{Age: r.options.SnapshotDuration})
 	return receiver
+}
+
+// onTooLarge counts a message that is larger than the queue.
+func (r *recorder) onTooLarge(t *queue.Topic, bytes int64) {
+	r.tooLarge.Add(1)
+	r.warn("large "+t.Name(), "%s: messages are dropped that are larger than queue_size (%s), such as one of %s",
+		t.Name(), human.Bytes(r.queue.MaxBytes), human.Bytes(bytes))
 }
 
 // unfit returns why the format cannot hold a topic, "" if it can.
@@ -240,13 +254,17 @@ func (r *recorder) subscribedTopics() (names []string) {
 	return slices.Compact(names)
 }
 
-// warn logs a warning the first time it is about what.
+// warn logs a warning the first time it is about what, unless there were too many.
 func (r *recorder) warn(what, format string, args ...any) {
 	r.warning.Lock()
 	defer r.warning.Unlock()
-	if !r.warned[what] {
-		r.warned[what] = true
-		r.node.Log(bridge.Warn, format, args...)
+	if r.warned[what] || len(r.warned) >= mostWarnings {
+		return
+	}
+	r.warned[what] = true
+	r.node.Log(bridge.Warn, format, args...)
+	if len(r.warned) == mostWarnings {
+		r.node.Log(bridge.Warn, "%d warnings were logged; further ones are not", mostWarnings)
 	}
 }
 

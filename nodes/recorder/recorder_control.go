@@ -36,6 +36,7 @@ func (r *recorder) start(name string) error {
 		return err
 	}
 	r.topics.Reset()
+	r.tooLarge.Store(0)
 	r.session.Store(s)
 	r.begin(s)
 	return nil

@@ -51,7 +51,7 @@ func (s *status) update(now time.Time) {
 		return
 	}
 	t := r.totals()
-	if t.dropped > 0 {
+	if t.dropped > r.tooLarge.Load() {
 		why := "the disk does not keep up; queue_size bounds the bytes that wait for it"
 		if s := r.session.Load(); s.writer != nil && s.writer.Late() {
 			why = "PNG encoding cannot keep up; record the compressed image topics instead"

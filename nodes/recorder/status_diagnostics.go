@@ -14,6 +14,7 @@ import (
 const (
 	diagnosticsPace = time.Second
 	troubleTime     = 10 * time.Second // for which a topic that lost messages is in trouble
+	shownTroubles   = 100              // topics with a status of their own
 )
 
 // diagnostics publishes the state of a recorder as ROS 2's tools expect it: a status of its own, and one of each topic
@@ -42,6 +43,7 @@ func newDiagnostics(r *recorder) (*diagnostics, error) {
 func (d *diagnostics) publish(now time.Time, list []*subscription.Topic) {
 	r := d.recorder
 	var topics []diag.DiagnosticStatus
+	troubled := 0
 	current := map[*subscription.Topic]*trouble{}
 	for _, rec := range list {
 		c := rec.Counts()
@@ -53,7 +55,10 @@ func (d *diagnostics) publish(now time.Time, list []*subscription.Topic) {
 			t.lost, t.dropped, t.since = c.Lost, c.Dropped, now
 		}
 		current[rec] = t
-		if now.Sub(t.since) < troubleTime {
+		if now.Sub(t.since) >= troubleTime {
+			continue
+		}
+		if troubled++; troubled <= shownTroubles {
 			status := d.Status(rec.Channel.Load().Topic,
 				fmt.Sprintf("messages are missing: %d dropped, %d lost in transport", c.Dropped, c.Lost),
 				"received", c.Received, "written", c.Written, "dropped", c.Dropped, "lost", c.Lost, "messages/s",
@@ -63,7 +68,7 @@ func (d *diagnostics) publish(now time.Time, list []*subscription.Topic) {
 		}
 	}
 	d.troubles = current
-	if err := d.Send(r.clock.Now(), append([]diag.DiagnosticStatus{d.own(len(topics))}, topics...)...); err != nil {
+	if err := d.Send(r.clock.Now(), append([]diag.DiagnosticStatus{d.own(troubled)}, topics...)...); err != nil {
 		r.warn("diagnostics", "publish on %s: %v", rospub.DiagnosticsTopic, err)
 	}
 }

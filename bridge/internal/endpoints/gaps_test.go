@@ -20,3 +20,17 @@ func TestGaps(t *testing.T) {
 	}
 	require.Equal(t, []uint64{0, 0, 0, 2, 0, 0, 0, 0, 2}, got)
 }
+
+// Neither made up sequence numbers nor publishers that come and go harm the count.
+func TestHostileGaps(t *testing.T) {
+	var g Gaps
+	require.Zero(t, g.Count(bridge.GUID{1}, 1))
+	for _, sequence := range []uint64{1 << 40, 1<<64 - 1, 1 << 63, 1} {
+		require.Zero(t, g.Count(bridge.GUID{1}, sequence))
+	}
+	require.Equal(t, uint64(3), g.Count(bridge.GUID{1}, 5))
+	for i := range 3 * mostPublishers {
+		require.Zero(t, g.Count(bridge.GUID{2, byte(i), byte(i >> 8), byte(i >> 16)}, 7))
+		require.LessOrEqual(t, len(g.byGUID), mostPublishers)
+	}
+}

@@ -2,6 +2,7 @@ package intake
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync/atomic"
 
@@ -84,6 +85,10 @@ type publishers struct {
 	assumed codec.QoS                 // of those that it does not know yet
 }
 
+// mostPublishers are followed at once. If more come, those without latched messages are forgotten, and with them the
+// losses that are being looked for.
+const mostPublishers = 1 << 14
+
 // of returns the publisher with that GUID.
 func (s *publishers) of(guid bridge.GUID) *publisher {
 	if s.current != nil && s.last == guid {
@@ -93,6 +98,9 @@ func (s *publishers) of(guid bridge.GUID) *publisher {
 	if p == nil {
 		if s.all == nil {
 			s.all = make(map[bridge.GUID]*publisher)
+		}
+		if len(s.all) >= mostPublishers {
+			maps.DeleteFunc(s.all, func(_ bridge.GUID, p *publisher) bool { return len(p.kept) == 0 })
 		}
 		p = new(publisher)
 		qos, known := s.offers[guid]

@@ -28,6 +28,8 @@ type Options struct {
 	Events *accounting.EventLog // for gaps; nil: they are not noted
 	Limit  uint64               // messages to be recorded; 0: all
 
+	OnTooLarge func(t *queue.Topic, bytes int64) // is called when a message is larger than the queue; nil: it is not
+
 	Throttle   *throttle.Throttle                 // of recorded messages; nil: none
 	Resumption *atomic.Pointer[schedule.Deadline] // when a message ends a pause; nil, or in it nil: never
 	OnResume   func()                             // is called, on a goroutine of its own, after a message ended a pause
@@ -232,6 +234,9 @@ func (r *Receiver) push(list []*queue.Item) {
 	b.evicted = r.options.Queue.Push(r.Topic, list, b.evicted[:0])
 	for _, it := range b.evicted {
 		it.Topic.Dropped.Add(1)
+		if size := it.Size(); size > r.options.Queue.MaxBytes && r.options.OnTooLarge != nil {
+			r.options.OnTooLarge(it.Topic, size)
+		}
 	}
 	queue.Release(b.evicted...)
 }

@@ -115,6 +115,30 @@ func TestPauseKeepsMessagesOnce(t *testing.T) {
 	require.EqualValues(t, 4, r.Received.Load())
 }
 
+// Publishers that come and go take a bounded amount of memory; what they latched stays.
+func TestManyPublishers(t *testing.T) {
+	q := queue.New(1 << 20)
+	r := NewReceiver(&codec.Channel{Topic: "/map"}, Options{Clock: new(bridge.SimTime), Queue: q,
+		Cache: &LatchedCache{MaxBytes: 1 << 20, Since: func() int64 { return 0 }}})
+	qos := codec.QoS{Durability: codec.TransientLocal, Depth: 1, Lifespan: codec.Infinite}
+	r.SetPublishers([]bridge.Endpoint{{GUID: bridge.GUID{1}, Type: "T", QoS: qos}}, "T")
+	take := func(from bridge.GUID) {
+		r.Take([]bridge.Sample{{Data: make([]byte, 4), Publisher: from, ReceiveTime: 1, Sequence: 1}})
+		for _, it := range q.Pop(1<<20, nil) {
+			q.Done(it.Size())
+			queue.Release(it)
+		}
+	}
+	take(bridge.GUID{1})
+	r.publishers.assumed = codec.QoS{}
+	for i := range 2 * mostPublishers {
+		take(bridge.GUID{2, byte(i), byte(i >> 8), byte(i >> 16)})
+		require.LessOrEqual(t, len(r.publishers.all), mostPublishers+1)
+	}
+	require.Len(t, r.Latched(2, nil), 1)
+	require.EqualValues(t, 2*mostPublishers+1, r.Received.Load())
+}
+
 // What was latched during a pause counts for the limit, which ends the recording with its last message.
 func TestLimit(t *testing.T) {
 	q := queue.New(1 << 20)

@@ -6,8 +6,8 @@ import (
 )
 
 // Queue holds items that wait for the disk, in the order of their reception, with a bound in bytes. Beyond the bound
-// the topic that has the most bytes, divided by its priority, loses its oldest items. The lock is never held during
-// input or output.
+// the topic that has the most bytes, divided by its priority, loses its oldest items. An item that is larger than the
+// bound is dropped at once. The lock is never held during input or output.
 type Queue struct {
 	MaxBytes int64
 	MaxAge   time.Duration // that an item waits; 0: any
@@ -41,6 +41,10 @@ func (q *Queue) Push(t *Topic, list, dropped []*Item) []*Item {
 		q.topics = append(q.topics, t)
 	}
 	for _, it := range list {
+		if it.Size() > q.MaxBytes {
+			dropped = append(dropped, it)
+			continue
+		}
 		if q.next-q.first == uint64(len(q.ring)) {
 			q.makeRoom()
 		}

@@ -33,6 +33,20 @@ func TestQueueDropsTheOldest(t *testing.T) {
 	require.Zero(t, q.Bytes())
 }
 
+// A message that is larger than the queue costs no other topic a message, whatever its priority.
+func TestQueueRefusesWhatIsTooLarge(t *testing.T) {
+	q, small, huge := New(10_000), newTopic("/small"), newTopic("/huge")
+	huge.Priority = 1000
+	for i := range int64(10) {
+		require.Empty(t, push(q, small, i, 1000))
+		dropped := push(q, huge, i, 10_001)
+		require.Len(t, dropped, 1)
+		require.Equal(t, huge, dropped[0].Topic)
+	}
+	require.Equal(t, q.MaxBytes, q.Bytes())
+	require.Len(t, q.Pop(1<<30, nil), 10)
+}
+
 // What waits for too long is dropped, but not what was received long before it came: latched messages of a pause.
 func TestQueueDropsByAge(t *testing.T) {
 	q, a, b := New(1<<20), newTopic("/a"), newTopic("/b")
@@ -60,9 +74,9 @@ func TestQueueDropsByAge(t *testing.T) {
 func TestQueueDropsWhatNeverFits(t *testing.T) {
 	q, a := New(1000), newTopic("/a")
 	require.Empty(t, push(q, a, 1, 500))
-	require.Len(t, push(q, a, 2, 2000), 2)
-	require.Zero(t, q.Bytes())
-	require.Empty(t, q.Pop(1, nil))
+	require.Len(t, push(q, a, 2, 2000), 1)
+	require.Equal(t, int64(500), q.Bytes())
+	require.Len(t, q.Pop(1, nil), 1)
 }
 
 func TestQueuePopsAtLeastOne(t *testing.T) {

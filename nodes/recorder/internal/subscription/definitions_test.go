@@ -12,13 +12,14 @@ import (
 	"tapedeck/msgs"
 	"tapedeck/nodes/recorder/internal/intake"
 	"tapedeck/nodes/recorder/internal/queue"
+	"tapedeck/nodes/recorder/internal/selection"
 )
 
 // A node that does not become known cannot be asked for a definition.
 func TestDefinitionOfAnUnknownNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var undefined []string
-		s := New(Options{Library: msgs.Library(),
+		s := New(Options{Library: msgs.Library(), Selection: &selection.Selection{},
 			Undefined: func(c *codec.Channel, _ error) { undefined = append(undefined, c.Type) }})
 		c := &codec.Channel{Topic: "/a", Type: "robot/msg/Count", Encoding: codec.EncodingCDR}
 		topic := &Topic{Receiver: intake.NewReceiver(c, intake.Options{})}

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -34,6 +35,10 @@ const (
 	overlap = time.Second
 )
 
+// mostTopics are recorded, beside those that are named at the start. Somebody who lets topics appear and vanish would
+// fill memory and file with them.
+const mostTopics = 10_000
+
 // Options are what a Set needs of the recorder. The functions must not call the Set.
 type Options struct {
 	Node      bridge.Node
@@ -55,8 +60,9 @@ type Options struct {
 type Set struct {
 	Options
 	definitions  definitions
-	lookAgain    chan struct{}  // wakes Run
-	replacements sync.WaitGroup // of subscriptions, while both listen
+	lookAgain    chan struct{}   // wakes Run
+	replacements sync.WaitGroup  // of subscriptions, while both listen
+	named        selection.Names // at the start
 
 	mu         sync.Mutex
 	recording  context.Context // nil: nothing may be subscribed to
@@ -65,7 +71,7 @@ type Set struct {
 	discovered time.Time // until when it may even without discovery
 	topics     map[key]*Topic
 	watches    map[key]*Topic  // with conditions, not recorded
-	unfit      selection.Names // topics that the format cannot hold
+	unfit      selection.Names // named topics that the format cannot hold
 }
 
 type key struct{ topic, typeName string }
@@ -75,6 +81,7 @@ func New(o Options) *Set {
 	return &Set{
 		Options: o, definitions: definitions{node: o.Node, fetched: map[string]*definition{}},
 		lookAgain: make(chan struct{}, 1), discovery: o.Discovery,
+		named:  maps.Clone(o.Selection.Topics),
 		topics: map[key]*Topic{}, watches: map[key]*Topic{}, unfit: selection.Names{},
 	}
 }
@@ -323,6 +330,9 @@ func (s *Set) Subscribe(topics, types []string) (subscribed, unavailable []strin
 	if s.recording == nil {
 		return nil, nil, ErrInactive
 	}
+	if n := len(s.Selection.Topics) + len(full); n > mostTopics+len(s.named) {
+		return nil, nil, fmt.Errorf("%d topics would be named, more than %d", n, mostTopics+len(s.named))
+	}
 	for i, name := range full {
 		s.Selection.Topics[name] = true
 		info := s.info(name)
@@ -358,8 +368,15 @@ func OffersOf(info *bridge.Topic, typeName string) (offers []codec.QoS) {
 // subscribe records a topic with that type from now on, and reports whether it could. s.mu is held.
 func (s *Set) subscribe(info *bridge.Topic, typeName string) bool {
 	if reason := s.Unfit(info.Name, typeName); reason != "" {
-		s.unfit[info.Name] = true
+		if s.Selection.Topics[info.Name] {
+			s.unfit[info.Name] = true
+		}
 		s.Warn("unfit "+info.Name+typeName, "not recorded: %s", reason)
+		return false
+	}
+	if len(s.topics) >= mostTopics && !s.named[info.Name] {
+		s.Warn("topics", "%d topics are recorded; further ones are not, unless they are named at the start",
+			len(s.topics))
 		return false
 	}
 	t := s.newTopic(info, typeName, s.NewReceiver)

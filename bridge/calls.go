@@ -1,0 +1,73 @@
+package bridge
+
+import (
+	"fmt"
+	"sync"
+
+	"tapedeck/msgs/plural"
+)
+
+// MaxRequest is how many bytes a request of a service may have.
+const MaxRequest = 1 << 20
+
+// What the calls of a service may take that are being answered, and how many of those that fail are logged.
+const (
+	maxCalls     = 1000
+	maxCallBytes = 64 << 20
+	loggedCalls  = 10
+)
+
+// Calls bounds the calls of a service that are being answered. Its zero value is ready. Its methods may be called from
+// several goroutines at once.
+type Calls struct {
+	mu     sync.Mutex
+	count  int
+	bytes  int // of their requests
+	failed int
+}
+
+// Begin admits a call whose request has so many bytes, or returns why it is refused. An admitted call ends with End.
+func (c *Calls) Begin(bytes int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case bytes > MaxRequest:
+		return fmt.Errorf("a request of %d bytes is refused, as it has more than %d", bytes, MaxRequest)
+	case c.count >= maxCalls || c.bytes+bytes > maxCallBytes:
+		return fmt.Errorf("%s with %s are being answered already", plural.Count(c.count, "call"),
+			plural.Count(c.bytes, "byte"))
+	}
+	c.count++
+	c.bytes += bytes
+	return nil
+}
+
+// End ends an admitted call.
+func (c *Calls) End(bytes int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.count--
+	c.bytes -= bytes
+}
+
+// Failed returns how many calls were not answered.
+func (c *Calls) Failed() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failed
+}
+
+// Log logs why a call of the service is not answered, unless that happened often before.
+func (c *Calls) Log(n Node, service string, err error) {
+	c.mu.Lock()
+	c.failed++
+	failed := c.failed
+	c.mu.Unlock()
+	more := ""
+	if failed == loggedCalls {
+		more = "; further calls without an answer are not logged"
+	}
+	if failed <= loggedCalls {
+		n.Log(Error, "a call of %s remains without an answer: %v%s", service, err, more)
+	}
+}
