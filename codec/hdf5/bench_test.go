@@ -134,13 +134,13 @@ func BenchmarkEncode(b *testing.B) {
 	shots := again(shots("rgb8", 4, 640, 480))
 	for _, workers := range []int{1, 0} {
 		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
-			path, rows := filepath.Join(memoryFolder(b), "a.hdf5"), long(b, 32, shots)
+			path, rows := filepath.Join(memoryFolder(b), "a.hdf5"), long(b, 128, shots)
 			before := used(b)
 			for b.Loop() {
 				write(b, path, rows, Options{Workers: workers})
 			}
 			b.ReportMetric((used(b)-before).Seconds()/b.Elapsed().Seconds(), "cores")
-			b.ReportMetric(float64(b.N*3*32)/b.Elapsed().Seconds(), "frames/s")
+			b.ReportMetric(float64(b.N*3*128)/b.Elapsed().Seconds(), "frames/s")
 		})
 	}
 }

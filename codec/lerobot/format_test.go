@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
@@ -179,6 +180,62 @@ func TestForeign(t *testing.T) {
 	require.Equal(t, []float64{100, 101, 110, 111, 120, 121}, e.Arms[0].Joint.Values)
 	require.Equal(t, []align.Column{{Name: "shoulder"}, {Name: "elbow"}}, e.Arms[0].Joint.Columns)
 	require.Equal(t, []align.Column{{Name: "action_0"}, {Name: "action_1"}}, e.Arms[0].CommandJoint.Columns)
+}
+
+// languageRow is a row of a table with the columns of languages of LeRobot, beside others that are not read.
+type languageRow struct {
+	State      []float32         `parquet:"observation.state,list"`
+	Action     []float32         `parquet:"action,list"`
+	Episode    int64             `parquet:"episode_index"`
+	Persistent []languagePart    `parquet:"language_persistent,list"`
+	Events     []languageEvent   `parquet:"language_events,list"`
+	Subtask    int64             `parquet:"subtask_index"`
+	Other      map[string]string `parquet:"other"`
+}
+
+type languageEvent struct {
+	Role      string   `parquet:"role"`
+	Content   *string  `parquet:"content,optional"`
+	Style     *string  `parquet:"style,optional"`
+	Camera    *string  `parquet:"camera,optional"`
+	ToolCalls []string `parquet:"tool_calls,list"`
+}
+
+type languagePart struct {
+	languageEvent
+	Timestamp float32 `parquet:"timestamp"`
+}
+
+// TestLanguage reads a dataset with languages.
+func TestLanguage(t *testing.T) {
+	path := foreign(t)
+	name := filepath.Join(path, infoPath)
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	changed := strings.Replace(string(text), `"features": {`, `"tools": [{"type": "function"}], "features": {
+		"language_persistent": {"dtype": "language", "shape": [1], "names": null},
+		"language_events": {"dtype": "language", "shape": [1], "names": null},`, 1)
+	require.NoError(t, os.WriteFile(name, []byte(changed), 0o666))
+	pick := "pick the cup"
+	event := languageEvent{Role: "assistant", Content: &pick, ToolCalls: []string{`{"name": "say"}`}}
+	for e := range 2 {
+		rows := make([]languageRow, 3)
+		for i := range rows {
+			rows[i] = languageRow{State: []float32{float32(e), float32(i)}, Action: []float32{1, 2}, Episode: int64(e),
+				Persistent: []languagePart{{event, 0.5}, {event, 1}}, Other: map[string]string{"a": "b"}}
+			if i == 1 {
+				rows[i].Events = []languageEvent{event}
+			}
+		}
+		require.NoError(t, parquet.WriteFile(
+			filepath.Join(path, fmt.Sprintf("data/chunk-000/episode_%06d.parquet", e)), rows))
+	}
+	s, err := Open(path)
+	require.NoError(t, err)
+	read, err := s.Episodes()
+	require.NoError(t, err)
+	require.Equal(t, []float64{1, 0, 1, 1, 1, 2}, read[1].Arms[0].Joint.Values)
+	require.Equal(t, "place", read[1].Task)
 }
 
 func TestDamaged(t *testing.T) {

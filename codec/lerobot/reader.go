@@ -79,9 +79,24 @@ func (s *Source) Events() []codec.Event { return nil }
 // Damage implements episode.Source: the videos that are missing. Anything else that is damaged is an error.
 func (s *Source) Damage() []error { return s.missing }
 
-// Episodes implements episode.Source. Streams come from the features that this package writes; other features of
-// numbers are left out. Without meta/tapedeck.json, all numbers are joints of arm_0 in an unknown unit, and the
-// episodes follow one another from the time 0 on.
+// Losses implements codec.Lossy: features that are not read.
+func (s *Source) Losses() []codec.Loss {
+	lost := codec.LossCounts{}
+	for _, f := range s.info.Features {
+		_, read := places[f.key]
+		for _, s := range standard {
+			read = read || f.key == s.key
+		}
+		if !read && !f.isPicture() {
+			lost.Add(f.key, "features that are not read", 0)
+		}
+	}
+	return lost.Losses()
+}
+
+// Episodes implements episode.Source. Streams come from the features that this package writes. Without
+// meta/tapedeck.json, all numbers are joints of arm_0 in an unknown unit, and the episodes follow one another from the
+// time 0 on.
 func (s *Source) Episodes() ([]*episode.Episode, error) { return s.episodes() }
 
 // entry is an episode in the dataset's list.

@@ -13,6 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/align"
+	"tapedeck/codec/episode"
+	"tapedeck/codec/lerobot"
+	"tapedeck/codec/session"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/formats/allformats"
@@ -237,17 +241,58 @@ func TestAlignStarts(t *testing.T) {
 
 // Files that are missing are named: in a warning, or with --stop-at-damage in an error if they are to be played.
 func TestMissingFiles(t *testing.T) {
-	folder := filepath.Join(t.TempDir(), "take")
 	sample := samples.Path(t, "session/easyteleop_reference/temp/20261121_082214")
-	require.NoError(t, os.CopyFS(folder, os.DirFS(sample)))
-	require.NoError(t, os.RemoveAll(filepath.Join(folder, "frames", "camera_0")))
-	open := func(wants func(*codec.Channel) bool) *source {
-		s, err := openSource([]string{folder}, nil, false, wants, formats.ReadOptions{})
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, s.close()) })
-		require.Contains(t, strings.Join(s.warnings, "\n"), "images of camera_0 are missing")
-		return s
+	for name, c := range map[string]struct {
+		make     func(t *testing.T, folder string)
+		what, at string
+	}{
+		"session": {func(t *testing.T, folder string) {
+			require.NoError(t, os.CopyFS(folder, os.DirFS(sample)))
+			require.NoError(t, os.RemoveAll(filepath.Join(folder, "frames", "camera_0")))
+		}, "images of camera_0 are missing", "frames/"},
+		"lerobot": {func(t *testing.T, folder string) { withoutVideo(t, sample, folder) },
+			"10 images of camera_0 are missing", "videos/observation.images.camera_0/0.mp4"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := filepath.Join(t.TempDir(), "take")
+			c.make(t, folder)
+			open := func(wants func(*codec.Channel) bool) *source {
+				s, err := openSource([]string{folder}, nil, false, wants, formats.ReadOptions{})
+				require.NoError(t, err)
+				t.Cleanup(func() { require.NoError(t, s.close()) })
+				require.Contains(t, strings.Join(s.warnings, "\n"), c.what)
+				return s
+			}
+			require.ErrorContains(t, open(everything).lacks(), folder+": "+c.what+": "+filepath.Join(folder, c.at))
+			others := func(c *codec.Channel) bool { return !strings.Contains(c.Topic, "camera_0") }
+			require.NoError(t, open(others).lacks())
+		})
 	}
-	require.ErrorContains(t, open(everything).lacks(), folder+": images of camera_0 are missing: "+folder+"/frames/")
-	require.NoError(t, open(func(c *codec.Channel) bool { return !strings.Contains(c.Topic, "camera_0") }).lacks())
+}
+
+// withoutVideo makes a dataset of LeRobot of ten rows of a session, whose video of camera_0 is not there.
+func withoutVideo(t *testing.T, sample, folder string) {
+	s, err := session.Open(sample)
+	require.NoError(t, err)
+	episodes, err := s.Episodes()
+	require.NoError(t, err)
+	e := episodes[0]
+	e.Cameras = e.Cameras[:1]
+	rows, err := episode.Align(e, align.Options{Timeline: "fixed:10", MissingImage: align.MissingHold})
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(rows.Stamps), 10)
+	w, err := lerobot.Create(folder, lerobot.Options{})
+	require.NoError(t, err)
+	require.NoError(t, w.Write(rows))
+	require.NoError(t, w.Close())
+	// The tables of v2.1 are the same.
+	name := filepath.Join(folder, "meta/info.json")
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	changed := strings.NewReplacer(`"v3.0"`, `"v2.1"`, `"dtype": "image"`, `"dtype": "video"`,
+		"data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet", "data/chunk-000/file-000.parquet",
+		`"video_path": null`, `"video_path": "videos/{video_key}/{episode_index:d}.mp4"`).Replace(string(text))
+	require.NoError(t, os.WriteFile(name, []byte(changed), 0o666))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "meta/episodes.jsonl"),
+		[]byte(`{"episode_index": 0, "length": 10}`+"\n"), 0o666))
 }

@@ -245,8 +245,8 @@ func (w *episodeJob) read(ctx context.Context, i int, path string) (episode.Sour
 	}
 	w.surveyed(i, 1)
 	notes := source.notes
-	if r, ok := source.Source.(*robot.Recording); ok {
-		w.lost.addAll(r.Losses())
+	if lossy, ok := source.Source.(codec.Lossy); ok {
+		w.lost.addAll(lossy.Losses())
 	}
 	if source.observer != nil {
 		w.lost.join(source.observer.finishEpisodes())

@@ -257,6 +257,37 @@ func TestLossesOfEpisodes(t *testing.T) {
 	}
 }
 
+// Attachments of a recording are lost in all formats of episodes, which is reported.
+func TestAttachmentsOfEpisodes(t *testing.T) {
+	in := filepath.Join(t.TempDir(), "in.mcap")
+	extras := writeExtras(t, 1, []attachment{{name: "car.urdf"}, {name: "map.bin"}})
+	_, err := run(t, DefaultOptions(), in, robotRecording(t, "x.mcap"), extras)
+	require.NoError(t, err)
+	for _, format := range []string{"session", "hdf5", "lerobot"} {
+		o := DefaultOptions()
+		o.To, o.Mapping = format, mappingFile(t, robotMapping)
+		result, _, err := do(t, filepath.Join(t.TempDir(), "out"), o, in)
+		require.NoError(t, err)
+		require.Contains(t, texts(result.Losses), "2 attachments of "+in+": car.urdf, map.bin", format)
+	}
+}
+
+// Features of LeRobot that are not read are reported.
+func TestFeaturesOfOthers(t *testing.T) {
+	in := episodesAs(t, "lerobot", "set")
+	name := filepath.Join(in, "meta/info.json")
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	changed := strings.Replace(string(text), `"features": {`, `"features": {
+		"next.reward": {"dtype": "float32", "shape": [1]}, "language_events": {"dtype": "language", "shape": [1]},`, 1)
+	require.NoError(t, os.WriteFile(name, []byte(changed), 0o666))
+	o := DefaultOptions()
+	o.To = "session"
+	result, _, err := do(t, filepath.Join(t.TempDir(), "out"), o, in)
+	require.NoError(t, err)
+	require.Equal(t, "features that are not read (language_events, next.reward)", strings.TrimSpace(texts(result.Losses)))
+}
+
 // depths are in mm: unknown at first, then within 10 m, and one beyond that.
 func depths(i int) []uint16 {
 	list := make([]uint16, 64*48)
