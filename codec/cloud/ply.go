@@ -118,7 +118,7 @@ func (p *points) finite(point []byte) bool {
 			continue
 		}
 		b := p.appendField(scratch[:0], point, f)
-		v := float64(0)
+		var v float64
 		if f.size == 4 {
 			v = float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
 		} else {

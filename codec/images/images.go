@@ -86,7 +86,7 @@ func (w *writer) Write(message *codec.Message) error {
 	if err != nil {
 		return err
 	}
-	if !t.Of.images {
+	if m.Channel.Type == typeInfo {
 		return w.calibration(&m)
 	}
 	if t.Images == nil {
@@ -96,9 +96,6 @@ func (w *writer) Write(message *codec.Message) error {
 	if err != nil {
 		return err
 	}
-	if image.Encoding == "32FC1" {
-		w.lost.Add(t.Topic, "parts of millimetres, and distances of 65.535 m or more, as 16 bits have none", 1)
-	}
 	encoding := image.Encoding
 	extension, content, err := w.encode(&image)
 	if err != nil {
@@ -107,6 +104,9 @@ func (w *writer) Write(message *codec.Message) error {
 	size, err := image.Config()
 	if err != nil {
 		return err
+	}
+	if encoding == "32FC1" {
+		w.lost.Add(t.Topic, "parts of millimetres, and distances of 65.535 m or more, as 16 bits have none", 1)
 	}
 	f, err := w.Folder(filepath.Join(w.path, t.Name), "width", "height", "encoding")
 	if err != nil {
@@ -125,27 +125,12 @@ func (w *writer) encode(m *pixel.Image) (extension string, content []byte, err e
 	case strings.HasPrefix(m.Encoding, "bayer_") && pixel.Lookup(m.Encoding) != nil:
 		m.Encoding = "mono8"
 	case m.Encoding == "nv12":
-		if *m, err = rgb(m); err != nil {
+		if *m, err = m.To("rgb8", nil); err != nil {
 			return "", nil, err
 		}
 	}
 	content, err = w.png.Encode(m)
 	return ".png", content, err
-}
-
-// rgb returns an image as rgb8.
-func rgb(m *pixel.Image) (out pixel.Image, err error) {
-	c, err := pixel.FindConversion(m.Encoding, "rgb8")
-	if err != nil {
-		return out, err
-	}
-	size, err := c.Size(m)
-	if err != nil {
-		return out, err
-	}
-	out = pixel.Image{Encoding: "rgb8", Width: m.Width, Height: m.Height, Data: make([]byte, size)}
-	c.Convert(out.Data, m)
-	return out, nil
 }
 
 // Losses implements codec.Lossy.

@@ -93,7 +93,7 @@ func (w *writer) channel(channel *codec.Channel) (*stamped.Channel[camera], erro
 	case err != nil || c.Of.path != "":
 		return c, err
 	case c.Images == nil:
-		return c, fmt.Errorf("%s is defined without the fields of an image", channel.Type)
+		return c, fmt.Errorf("%s: %s is defined without the fields of an image", c.Topic, channel.Type)
 	case !isFile(w.path):
 		c.Of.path = filepath.Join(w.path, c.Name+extension)
 	case len(w.topics.List) > 1:
@@ -166,20 +166,11 @@ func (c *camera) prepare(m *pixel.Image) error {
 	if fourcc[to] == "" {
 		to = "rgb8"
 	}
-	conversion, err := pixel.FindConversion(e.Name, to)
-	if err != nil {
-		return err
+	converted, err := m.To(to, c.pixels)
+	if err == nil {
+		c.pixels, *m = converted.Data, converted
 	}
-	size, err := conversion.Size(m)
-	if err != nil {
-		return err
-	}
-	if cap(c.pixels) < size {
-		c.pixels = make([]byte, size)
-	}
-	conversion.Convert(c.pixels[:size], m)
-	*m = pixel.Image{Encoding: to, Data: c.pixels[:size], Width: m.Width, Height: m.Height}
-	return nil
+	return err
 }
 
 var errDeep = errors.New("images of 16 bits, such as depths, have no place in a video; write images instead")

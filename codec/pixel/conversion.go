@@ -73,6 +73,23 @@ func (c *Conversion) Convert(dst []byte, m *Image) {
 	}
 }
 
+// To returns an image of pixels in another encoding and without padding, in the memory of dst if that is enough.
+func (m *Image) To(encoding string, dst []byte) (Image, error) {
+	c, err := FindConversion(m.Encoding, encoding)
+	if err != nil {
+		return Image{}, err
+	}
+	size, err := c.Size(m)
+	if err != nil {
+		return Image{}, err
+	}
+	if cap(dst) < size {
+		dst = make([]byte, size)
+	}
+	c.Convert(dst[:size], m)
+	return Image{Encoding: encoding, Data: dst[:size], Width: m.Width, Height: m.Height}, nil
+}
+
 func copyRow(dst, src, _ []byte) { copy(dst, src) }
 
 // millimetersRow makes mm of 16 bits of distances in m: 0 of what is unknown, as of NaN, and the largest of what is

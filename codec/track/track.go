@@ -129,19 +129,22 @@ func (w *writer) create(origin string) (err error) {
 
 // Declare implements codec.Writer.
 func (w *writer) Declare(c *codec.Channel) error {
+	_, err := w.channel(c)
+	return err
+}
+
+func (w *writer) channel(c *codec.Channel) (*stamped.Channel[track], error) {
 	t, err := w.topics.Channel(c)
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case c.Type != typeTF:
-		return w.begin(t.Target)
+		return t, w.begin(t.Target)
 	}
 	for _, f := range w.frames.wanted {
-		if err := w.begin(w.topics.Add(f.name)); err != nil {
-			return err
-		}
+		err = errors.Join(err, w.begin(w.topics.Add(f.name)))
 	}
-	return nil
+	return t, err
 }
 
 // begin begins the track of a topic or a frame.
@@ -160,10 +163,7 @@ func (w *writer) begin(t *stamped.Target[track]) error {
 
 // Write implements codec.Writer.
 func (w *writer) Write(message *codec.Message) error {
-	if err := w.Declare(message.Channel); err != nil {
-		return err
-	}
-	t, err := w.topics.Channel(message.Channel)
+	t, err := w.channel(message.Channel)
 	if err != nil {
 		return err
 	}
@@ -261,7 +261,15 @@ func (w *writer) add(t *stamped.Target[track], p point) error {
 }
 
 // Losses implements codec.Lossy.
-func (w *writer) Losses() []codec.Loss { return w.lost.Losses() }
+func (w *writer) Losses() []codec.Loss {
+	lost := w.lost.Losses()
+	for _, f := range w.frames.wanted {
+		if w.topics.Add(f.name).Of.count == 0 {
+			lost = append(lost, codec.Loss{Topic: f.name, What: "frames of --track-frames without transforms"})
+		}
+	}
+	return lost
+}
 
 // Sync implements codec.Writer. Tracks are on the disk when they are complete.
 func (w *writer) Sync() error { return nil }

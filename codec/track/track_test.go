@@ -281,6 +281,7 @@ func TestFrames(t *testing.T) {
 	require.Empty(t, refused)
 	require.Contains(t, lost, codec.Loss{Topic: "/tf", What: "transforms of base_link: no transforms lead to map",
 		Messages: 2})
+	require.Contains(t, lost, codec.Loss{Topic: "none", What: "frames of --track-frames without transforms"})
 	files := codectest.Tree(t, path)
 	require.Len(t, files, 2)
 	require.Regexp(t, `\n1700000002.000000005 10 3[.0-9]* 0 0 0 0.707\d+ 0.707\d+\n$`, files["base_link.tum"])

@@ -56,7 +56,6 @@ type Target[T any] struct {
 // Channel reads the messages of a channel.
 type Channel[T any] struct {
 	*Target[T]
-	Schema *cdr.Schema
 	Images *pixel.Locator // nil if it has none
 	stamps *cdr.Stamps
 	frame  *cdr.Path
@@ -82,12 +81,12 @@ func (t *Topics[T]) Channel(c *codec.Channel) (*Channel[T], error) {
 	}
 	s, err := cdr.NewSchema(c.Library(msgs.Library()), c.Type)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s [%s]: %w", c.Topic, c.Type, err)
 	}
 	if t.channels == nil {
 		t.channels = map[*codec.Channel]*Channel[T]{}
 	}
-	known := &Channel[T]{Target: t.Add(c.Topic), Schema: s, stamps: s.Stamps()}
+	known := &Channel[T]{Target: t.Add(c.Topic), stamps: s.Stamps()}
 	known.frame, _ = s.Path("header.frame_id") // not all have one
 	known.Images, _ = pixel.NewLocator(s)
 	t.channels[c] = known
@@ -113,7 +112,7 @@ func (c *Channel[T]) Read(m *codec.Message) (Message, error) {
 	return out, err
 }
 
-// Folder is a folder being written.
+// Folder is the folder of a topic.
 type Folder struct {
 	path  string
 	file  *os.File
@@ -121,18 +120,29 @@ type Folder struct {
 	again int // files with a stamp that another one has
 }
 
-// Create creates a folder whose table has these columns beside those that all have.
-func Create(path string, columns ...string) (*Folder, error) {
-	f := &Folder{path: path}
+// Folders are the folders of a recording. They implement a part of codec.Writer.
+type Folders struct{ all map[string]*Folder }
+
+// Folder returns the folder at path. The first time it creates it, with a table that has these columns beside those
+// that all have.
+func (f *Folders) Folder(path string, columns ...string) (*Folder, error) {
+	if known := f.all[path]; known != nil {
+		return known, nil
+	}
+	folder := &Folder{path: path}
 	err := os.MkdirAll(path, 0o777)
 	if err == nil {
-		f.file, err = os.Create(filepath.Join(path, Table))
+		folder.file, err = os.Create(filepath.Join(path, Table))
 	}
 	if err != nil {
 		return nil, missing(path, err)
 	}
-	f.table = csv.NewWriter(f.file)
-	return f, f.row(append([]string{"file", "header_stamp", "log_time", "publish_time", "frame_id"}, columns...))
+	if f.all == nil {
+		f.all = map[string]*Folder{}
+	}
+	f.all[path], folder.table = folder, csv.NewWriter(folder.file)
+	return folder, folder.row(append([]string{"file", "header_stamp", "log_time", "publish_time", "frame_id"},
+		columns...))
 }
 
 // Write writes a file for a message and its row of the table.
@@ -166,46 +176,22 @@ func (f *Folder) row(values []string) error {
 	return nil
 }
 
-// Flush writes the rows that wait.
-func (f *Folder) Flush() error {
-	f.table.Flush()
-	if err := f.table.Error(); err != nil {
-		return missing(f.file.Name(), err)
-	}
-	return nil
-}
-
-// Close completes the table.
-func (f *Folder) Close() error { return errors.Join(f.Flush(), f.file.Close()) }
-
-// Folders are the folders of a recording, one for each topic that has any file. It implements part of codec.Writer.
-type Folders struct{ all map[string]*Folder }
-
-// Folder returns the folder at path, which Create creates the first time.
-func (f *Folders) Folder(path string, columns ...string) (*Folder, error) {
-	if known := f.all[path]; known != nil {
-		return known, nil
-	}
-	folder, err := Create(path, columns...)
-	if err != nil {
-		return nil, err
-	}
-	if f.all == nil {
-		f.all = map[string]*Folder{}
-	}
-	f.all[path] = folder
-	return folder, nil
-}
-
 // Sync implements codec.Writer.
-func (f *Folders) Sync() error { return f.each((*Folder).Flush) }
+func (f *Folders) Sync() (err error) {
+	for _, folder := range f.all {
+		folder.table.Flush()
+		if failed := folder.table.Error(); failed != nil {
+			err = errors.Join(err, missing(folder.file.Name(), failed))
+		}
+	}
+	return err
+}
 
 // Close implements codec.Writer.
-func (f *Folders) Close() error { return f.each((*Folder).Close) }
-
-func (f *Folders) each(do func(*Folder) error) (err error) {
+func (f *Folders) Close() error {
+	err := f.Sync()
 	for _, folder := range f.all {
-		err = errors.Join(err, do(folder))
+		err = errors.Join(err, folder.file.Close())
 	}
 	return err
 }
