@@ -66,7 +66,7 @@ channel_number: 3
 channel_info:   
                 /größe                                                 1 messages: tf2_msgs/msg/TFMessage
                 /imu                                                   300 messages: sensor_msgs/msg/Imu
-                /odd`+"\x1b"+`                                                    0 messages: 
+                "/odd\x1b"                                               0 messages: 
 `, out.String())
 }
 
