@@ -3,6 +3,7 @@ module tapedeck
 go 1.26.0
 
 require (
+	github.com/andybalholm/brotli v1.1.1
 	github.com/bluenviron/gomavlib/v3 v3.3.0
 	github.com/dsnet/compress v0.0.1
 	github.com/dustin/go-humanize v1.1.0
@@ -26,7 +27,6 @@ require (
 )
 
 require (
-	github.com/andybalholm/brotli v1.1.1 // indirect
 	github.com/creack/goselect v0.1.2 // indirect
 	github.com/parquet-go/bitpack v1.0.0 // indirect
 	github.com/parquet-go/jsonlite v1.0.0 // indirect

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"image/jpeg"
 	"slices"
 	"sort"
 	"strings"
@@ -232,7 +231,7 @@ func (f *frames) picture(row int) (episode.Frame, error) {
 	if !f.swapped(&image) {
 		return image, nil
 	}
-	picture, err := jpeg.Decode(bytes.NewReader(image.Data))
+	picture, err := image.Decode()
 	if err != nil {
 		return episode.Frame{}, &episode.DamagedError{Err: fmt.Errorf("%s: row %d: %w", f.set.Path(), row, err)}
 	}

@@ -15,6 +15,9 @@ import (
 	"tapedeck/codec/pixel"
 )
 
+// mostPixels is the largest frame of a video, which takes several times its size in ffmpeg.
+const mostPixels = 1 << 25
+
 // videoFrames reads frames of a video in order with ffmpeg, which it restarts to seek.
 type videoFrames struct {
 	path          string
@@ -103,8 +106,9 @@ func (v *videoFrames) start(i int) error {
 	if !strings.HasPrefix(path, "/") {
 		path = "./" + path
 	}
-	v.command = exec.Command("ffmpeg", "-v", "error", "-nostdin", "-ss", strconv.FormatFloat(at, 'f', 6, 64), "-i",
-		"file:"+path,
+	// The file may claim to be a list of addresses, or frames that take all memory.
+	v.command = exec.Command("ffmpeg", "-v", "error", "-nostdin", "-protocol_whitelist", "file",
+		"-max_pixels", strconv.Itoa(mostPixels), "-ss", strconv.FormatFloat(at, 'f', 6, 64), "-i", "file:"+path,
 		"-frames:v", strconv.Itoa(v.count-i), "-fps_mode", "passthrough", "-f", "rawvideo", "-pix_fmt", v.pixels, "-s",
 		fmt.Sprintf("%dx%d", v.width, v.height), "pipe:1")
 	v.output.Reset()

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"strings"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -40,7 +41,11 @@ func openTable(path string) (t *tableReader, err error) {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	err = guard(path, func() error {
-		t.in, err = parquet.OpenFile(file, stat.Size())
+		if err := checkFooter(file, stat.Size()); err != nil {
+			return err
+		}
+		// An index of pages could lead to other places than those that checkPages looks at.
+		t.in, err = parquet.OpenFile(file, stat.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 		return err
 	})
 	return t, err
@@ -75,13 +80,36 @@ func (t *tableReader) leaf(name string) int {
 func (t *tableReader) scan(leaf int, do func(v parquet.Value, begins bool) error) error {
 	return guard(t.path, func() error {
 		buffer := make([]parquet.Value, 256)
-		for _, rows := range t.in.RowGroups() {
-			if err := scanPages(rows.ColumnChunks()[leaf].Pages(), buffer, do); err != nil {
+		size := 0
+		bounded := func(v parquet.Value, begins bool) error {
+			if size += 8; v.Kind() == parquet.ByteArray {
+				size += len(v.ByteArray())
+			}
+			if size > maxColumn {
+				return fmt.Errorf("column %s takes more than %d MiB of memory: divide the table",
+					strings.Join(t.in.Schema().Columns()[leaf], "."), maxColumn>>20)
+			}
+			return do(v, begins)
+		}
+		for g, rows := range t.in.RowGroups() {
+			if err := t.checkPages(g, leaf); err != nil {
+				return err
+			}
+			if err := scanPages(rows.ColumnChunks()[leaf].Pages(), buffer, bounded); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// checkPages returns an error if the pages of a leaf in a row group take too much memory.
+func (t *tableReader) checkPages(group, leaf int) error {
+	column := &t.in.Metadata().RowGroups[group].Columns[leaf].MetaData
+	if err := checkPages(t.file, column); err != nil {
+		return fmt.Errorf("column %s: %w", strings.Join(column.PathInSchema, "."), err)
+	}
+	return nil
 }
 
 func scanPages(pages parquet.Pages, buffer []parquet.Value, do func(parquet.Value, bool) error) error {

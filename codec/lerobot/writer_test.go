@@ -237,6 +237,18 @@ func TestVideo(t *testing.T) {
 		}
 		require.NoError(t, frames.Close())
 	}
+
+	// A few kB of a video can be frames of 100 MB.
+	huge := filepath.Join(path, "videos/observation.images.camera_1/chunk-000/file-001.mp4")
+	output, err := exec.Command("ffmpeg", "-v", "error", "-y", "-f", "lavfi", "-i", "color=size=8192x4160:rate=30",
+		"-frames:v", "1", "-c:v", "libx264", "-preset", "ultrafast", huge).CombinedOutput()
+	require.NoError(t, err, string(output))
+	frames, err := read[1].Cameras[1].Open()
+	require.NoError(t, err)
+	_, err = frames.Frame(0)
+	require.ErrorContains(t, err, huge)
+	require.ErrorContains(t, err, "exceeds specified max pixel count 33554432")
+	require.NoError(t, frames.Close())
 }
 
 func TestVideoWithoutFFmpeg(t *testing.T) {

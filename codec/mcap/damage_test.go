@@ -403,3 +403,25 @@ func TestChangedMagic(t *testing.T) {
 	require.False(t, got.info.Complete)
 	require.Len(t, got.messages, len(messages))
 }
+
+// TestBombs has chunks of 8 MiB that claim to be small, and such that claim to be large.
+func TestBombs(t *testing.T) {
+	zeros := make([]byte, 8<<20)
+	for _, name := range []string{"zstd", "lz4"} {
+		p, err := newPacker(name)
+		require.NoError(t, err)
+		packed, _, err := p.pack(zeros)
+		require.NoError(t, err)
+		require.Less(t, len(packed), 50_000)
+		var l loader
+		records, err := l.decompress(chunkInfo{compression: p.compression, uncompressed: 1000}, packed, nil)
+		require.True(t, err != nil || len(records) <= 1000)
+		require.LessOrEqual(t, cap(records), 1<<16)
+		records, err = l.decompress(chunkInfo{compression: p.compression, uncompressed: 1 << 29}, packed[:100], nil)
+		require.Error(t, err)
+		require.LessOrEqual(t, cap(records), 100<<15)
+		_, err = l.decompress(chunkInfo{compression: p.compression, uncompressed: maxChunk + 1}, packed, nil)
+		require.EqualError(t, err, "its 1073741825 bytes exceed the largest chunk that this program reads")
+		l.Close()
+	}
+}

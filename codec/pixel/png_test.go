@@ -92,6 +92,11 @@ func TestRefused(t *testing.T) {
 			Data: make([]byte, 20)},
 		"not a JPEG, or cut off before its first pixel": {Encoding: "jpeg", Data: []byte("GIF89a")},
 		"unexpected EOF": {Encoding: "png", Data: []byte("GIF89a")},
+		"invalid image size 65535×65535": {Encoding: "jpeg",
+			Data: []byte("\xff\xd8\xff\xc0\x00\x11\x08\xff\xff\xff\xff\x03\x01\x11\x00\x02\x11\x00\x03\x11\x00\xff" +
+				"\xda")},
+		"invalid image size 65536×65536": {Encoding: "png", Data: []byte(pngMagic + "\x00\x00\x00\x0dIHDR\x00\x01" +
+			"\x00\x00\x00\x01\x00\x00\x08\x02\x00\x00\x00" + "\xe3\xe6\xa7\xb4")},
 	} {
 		_, err := m.Config()
 		require.ErrorContains(t, err, want)

@@ -386,3 +386,20 @@ func FuzzReader(f *testing.F) {
 		_, _ = collect(it)
 	})
 }
+
+// TestBombs has chunks of 8 MiB that claim to be small, and such that claim to be large.
+func TestBombs(t *testing.T) {
+	for _, compression := range []string{"bz2", "lz4"} {
+		p, err := newPacker(compression)
+		require.NoError(t, err)
+		packed, err := p.pack(make([]byte, 8<<20))
+		require.NoError(t, err)
+		require.Less(t, len(packed), 50_000)
+		var l loader
+		records, err := l.decompress(compression, packed, nil, 1000)
+		require.EqualError(t, err, "it holds more than the 1000 bytes of records that it says")
+		require.LessOrEqual(t, cap(records), 1<<20)
+		records, _ = l.decompress(compression, packed[:len(packed)/2], nil, maxChunk)
+		require.LessOrEqual(t, cap(records), 32<<20)
+	}
+}

@@ -19,6 +19,11 @@ const (
 
 	blockSize    = 256 << 10
 	cachedBlocks = 16
+
+	// A file of more than mostUnpacked bytes is decompressed to at most mostRatio times its size. Messages have heads,
+	// so that those of recordings stay far below it.
+	mostUnpacked = 256 << 20
+	mostRatio    = 1000
 )
 
 // packed is a file that is compressed as a whole, in memory: as blocks that are compressed each on its own, so that
@@ -45,6 +50,10 @@ func unpack(path string, limit int64) (*packed, error) {
 		return nil, err
 	}
 	defer file.Close()
+	stat, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
 	decoder, err := zstd.NewReader(file, zstd.WithDecoderMaxWindow(maxMessage))
 	if err != nil {
 		return nil, err
@@ -64,10 +73,9 @@ func unpack(path string, limit int64) (*packed, error) {
 		}
 		b := bytes.Clone(s2.Encode(encoded, block[:n]))
 		p.blocks, p.size, p.held = append(p.blocks, b), p.size+int64(n), p.held+int64(cap(b))
-		if p.held > limit {
-			return nil, fmt.Errorf("decompress %s: it takes more than %d MiB of memory; decompress it first: zstd -d "+
-				"%[1]s",
-				path, limit>>20)
+		if p.held > limit || p.size > mostUnpacked && p.size > mostRatio*stat.Size() {
+			return nil, fmt.Errorf("decompress %s: it takes more than %d MiB of memory, or more than %d times its "+
+				"size; decompress it first: zstd -d %[1]s", path, limit>>20, mostRatio)
 		}
 	}
 	var pathError *fs.PathError

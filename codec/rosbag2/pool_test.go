@@ -7,8 +7,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
@@ -131,5 +133,36 @@ func TestPackedTakeTurns(t *testing.T) {
 	for range 2 {
 		requireMessages(t, want, read(t, r, codec.Query{}))
 		require.LessOrEqual(t, len(r.packed.open), 2)
+	}
+}
+
+// TestBombs has files and messages that are decompressed to much more than recordings are.
+func TestBombs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "bag.mcap.zstd")
+	var packed bytes.Buffer
+	w, err := zstd.NewWriter(&packed)
+	require.NoError(t, err)
+	zeros := make([]byte, 1<<20)
+	for range mostUnpacked>>20 + 1 {
+		_, err := w.Write(zeros)
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.Close())
+	require.Less(t, packed.Len(), 100_000)
+	require.NoError(t, os.WriteFile(path, packed.Bytes(), 0o666))
+	_, err = unpack(path, maxPacked)
+	require.EqualError(t, err, "decompress "+path+": it takes more than 4096 MiB of memory, or more than 1000 times "+
+		"its size; decompress it first: zstd -d "+path)
+
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<20))
+	require.NoError(t, err)
+	defer decoder.Close()
+	claim := append(slices.Clone(zstdMagic), 0xe0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0) // 1 TiB
+	for want, data := range map[string][]byte{
+		"cannot hold 1099511627776": claim, "window size exceeded": packed.Bytes(),
+	} {
+		it := iterator{zstd: decoder, msg: codec.Message{Data: data}}
+		require.ErrorContains(t, it.unpack(), want)
+		require.LessOrEqual(t, cap(it.buf), 4<<20)
 	}
 }

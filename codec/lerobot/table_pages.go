@@ -1,0 +1,219 @@
+package lerobot
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/snappy"
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+	"github.com/pierrec/lz4/v4"
+)
+
+// Limits of tables in memory. Pages usually have about 1 MiB; run lengths may let a few bytes be any number of values.
+const (
+	maxDepth  = 32        // of lists and structs in each other
+	maxHead   = 64 << 10  // bytes of the head of a page
+	maxPage   = 256 << 20 // bytes
+	maxValues = 1 << 24   // of a page
+)
+
+// maxColumn bounds the numbers or texts of a column in memory, in bytes.
+var maxColumn = 512 << 20
+
+// checkFooter returns an error if the footer of a file, or a list in it, is larger than it can be.
+func checkFooter(file io.ReaderAt, size int64) error {
+	var end [8]byte // ends with PAR1, which the Parquet library checks
+	if _, err := file.ReadAt(end[:], max(0, size-int64(len(end)))); err != nil {
+		return err
+	}
+	n := int64(binary.LittleEndian.Uint32(end[:]))
+	if n > size-int64(len(end)) {
+		return fmt.Errorf("a footer of %d bytes in a file of %d", n, size)
+	}
+	b := make([]byte, n)
+	if _, err := file.ReadAt(b, size-int64(len(end))-n); err != nil {
+		return err
+	}
+	if _, ok := skipStruct(b, 0); !ok {
+		return errors.New("the footer is damaged")
+	}
+	return nil
+}
+
+// skipStruct returns what follows a struct of Thrift's compact protocol, and whether its lengths are possible: the
+// Parquet library takes memory for lists of any length.
+func skipStruct(b []byte, depth int) ([]byte, bool) {
+	for ok := true; ok && len(b) > 0 && depth < maxDepth; {
+		head := b[0]
+		if b = b[1:]; head == 0 {
+			return b, true
+		}
+		if head>>4 == 0 { // the number of the field follows
+			_, b, ok = varint(b)
+		}
+		if kind := head & 15; ok && kind > 2 { // 1 and 2 are true and false
+			b, ok = skipValue(b, kind, depth)
+		}
+	}
+	return nil, false
+}
+
+func skipValue(b []byte, kind byte, depth int) (rest []byte, ok bool) {
+	n := uint64(1)
+	switch kind {
+	case 1, 2, 3: // byte; bools of lists
+	case 4, 5, 6:
+		_, b, ok = varint(b)
+		return b, ok
+	case 7:
+		n = 8
+	case 8: // bytes
+		if n, b, ok = varint(b); !ok {
+			return nil, false
+		}
+	case 9, 10: // list, set
+		if len(b) == 0 || depth >= maxDepth {
+			return nil, false
+		}
+		kind, n = b[0]&15, uint64(b[0]>>4)
+		if b, ok = b[1:], true; n == 15 {
+			n, b, ok = varint(b)
+		}
+		for ok = ok && n <= uint64(len(b)); ok && n > 0; n-- {
+			b, ok = skipValue(b, kind, depth+1)
+		}
+		return b, ok
+	case 12:
+		return skipStruct(b, depth+1)
+	default: // maps, which Parquet does not have
+		return nil, false
+	}
+	if n > uint64(len(b)) {
+		return nil, false
+	}
+	return b[n:], true
+}
+
+func varint(b []byte) (v uint64, rest []byte, ok bool) {
+	v, n := binary.Uvarint(b)
+	if n <= 0 {
+		return 0, nil, false
+	}
+	return v, b[n:], true
+}
+
+// checkPages returns an error if a page of a column is larger than maxPage, or than its head says. The Parquet library
+// takes whatever memory a page asks for.
+func checkPages(file io.ReaderAt, column *format.ColumnMetaData) error {
+	begin := column.DataPageOffset
+	if column.DictionaryPageOffset != 0 {
+		begin = column.DictionaryPageOffset
+	}
+	r := bufio.NewReaderSize(io.NewSectionReader(file, begin, column.TotalCompressedSize), maxHead)
+	var data []byte
+	for page := 0; ; page++ {
+		b, err := r.Peek(maxHead)
+		if len(b) == 0 && errors.Is(err, io.EOF) {
+			return nil
+		}
+		rest, ok := skipStruct(b, 0)
+		if !ok {
+			return fmt.Errorf("page %d has a damaged head, or one of more than %d bytes", page, maxHead)
+		}
+		var head format.PageHeader
+		if err := thrift.Unmarshal(new(thrift.CompactProtocol), b[:len(b)-len(rest)], &head); err != nil {
+			return fmt.Errorf("page %d: %w", page, err)
+		}
+		if _, err := r.Discard(len(b) - len(rest)); err != nil {
+			return fmt.Errorf("page %d: %w", page, err)
+		}
+		packed, size := int64(head.CompressedPageSize), int64(head.UncompressedPageSize)
+		values, levels, plain := int32(0), int64(0), false
+		switch {
+		case head.DataPageHeader != nil:
+			values = head.DataPageHeader.NumValues
+		case head.DataPageHeaderV2 != nil:
+			h := head.DataPageHeaderV2
+			values, plain = h.NumValues, h.IsCompressed != nil && !*h.IsCompressed
+			levels = int64(h.RepetitionLevelsByteLength) + int64(h.DefinitionLevelsByteLength)
+		case head.DictionaryPageHeader != nil:
+			values = head.DictionaryPageHeader.NumValues
+		}
+		if size < 0 || size > maxPage || packed < 0 || packed > maxPage || values < 0 || values > maxValues {
+			return fmt.Errorf("page %d: %d bytes, %d uncompressed, and %d values, of which this program reads %d and "+
+				"%d: write the table with smaller pages", page, packed, size, values, maxPage, maxValues)
+		}
+		if levels < 0 || levels > packed || levels > size {
+			return fmt.Errorf("page %d: %d bytes of levels in %d", page, levels, packed)
+		}
+		if plain || column.Codec == format.Uncompressed {
+			if _, err := r.Discard(int(packed)); err != nil {
+				return fmt.Errorf("page %d: %w", page, err)
+			}
+			continue
+		}
+		// The size is only claimed: memory is taken as data come.
+		content, err := io.ReadAll(io.LimitReader(r, packed))
+		if err == nil && int64(len(content)) < packed {
+			err = io.ErrUnexpectedEOF
+		}
+		if err == nil {
+			data, err = checkPacked(column.Codec, content[levels:], int(size-levels), data)
+		}
+		if err != nil {
+			return fmt.Errorf("page %d: %w", page, err)
+		}
+	}
+}
+
+// checkPacked returns an error if packed holds more than size bytes. It returns buf, or a larger one.
+func checkPacked(codec format.CompressionCodec, packed []byte, size int, buf []byte) ([]byte, error) {
+	var r io.Reader
+	switch codec {
+	case format.Snappy:
+		if n, err := snappy.DecodedLen(packed); err != nil || n > size {
+			return buf, errors.Join(err, fmt.Errorf("it holds %d bytes; its head says %d", n, size))
+		}
+		return buf, nil
+	case format.Lz4Raw:
+		if cap(buf) < size {
+			buf = make([]byte, size)
+		}
+		_, err := lz4.UncompressBlock(packed, buf[:size])
+		return buf, err
+	case format.Zstd:
+		z, err := zstd.NewReader(bytes.NewReader(packed), zstd.WithDecoderConcurrency(1),
+			zstd.WithDecoderMaxWindow(maxPage))
+		if err != nil {
+			return buf, err
+		}
+		defer z.Close()
+		r = z
+	case format.Gzip:
+		z, err := gzip.NewReader(bytes.NewReader(packed))
+		if err != nil {
+			return buf, err
+		}
+		r = z
+	case format.Brotli:
+		r = brotli.NewReader(bytes.NewReader(packed))
+	default:
+		return buf, nil // the Parquet library refuses it
+	}
+	n, err := io.CopyN(io.Discard, r, int64(size)+1)
+	if err == nil {
+		err = fmt.Errorf("it holds more than the %d bytes that its head says", size)
+	}
+	if errors.Is(err, io.EOF) && n <= int64(size) {
+		err = nil
+	}
+	return buf, err
+}
