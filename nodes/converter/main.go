@@ -59,6 +59,8 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 	var salvage recoverOptions
 	diff := diffOptions{Limit: 10, As: viewAuto}
 	echo := defaultEchoOptions()
+	var check checkOptions
+	expect := expectOptions{Tolerance: 0.2}
 	root := command("converter IN... OUT", "Convert recordings from one format to another",
 		`Converts recordings from one format to another. Several inputs are merged in
 time. The format of the output is chosen by its name or by --to: name.record
@@ -86,6 +88,17 @@ of Apollo and CARLA print it.`,
 			`Prints the messages of a topic as ROS 2 messages in YAML, as "ros2 topic echo"
 does, or as CSV or JSON. 'converter info --ros2 IN' lists the topics.`,
 			2, 2, echo, echo.echo),
+		command("check FILE...", "Find what is wrong with recordings",
+			`Reads recordings of any format and finds what they lack: with --expect what a
+contract expects of them, and in any case what is suspicious by itself, such
+as clocks that were set, frozen images, NaN, or topics that end early. Exits
+with 3 if anything is found.`,
+			1, 0, &check, check.check),
+		command("expect FILE...", "Learn from recordings what check expects",
+			`Writes a contract that good recordings meet: topics, types, rates, gaps,
+latencies, frames, sizes of images, QoS. It is a short file to be edited by
+hand, for 'converter check --expect' and 'recorder --expect'.`,
+			1, 0, &expect, expect.expect),
 		command("recover IN [OUT]", "Copy everything readable from a damaged recording",
 			`Writes a complete copy of everything that can be read from a damaged or
 unfinished recording, and reports each damaged place. The format is that of

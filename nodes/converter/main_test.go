@@ -181,7 +181,7 @@ func TestEveryOptionIsDocumented(t *testing.T) {
 	require.NoError(t, configtest.CheckFile("../../config/converter.yaml", defaultConvertOptions()))
 	service := defaultNodeOptions()
 	for _, o := range []any{&service, defaultConvertOptions(), defaultInfoOptions(), defaultEchoOptions(),
-		&recoverOptions{},
+		&recoverOptions{}, &checkOptions{}, &expectOptions{Tolerance: 0.2},
 		&diffOptions{Limit: 10, As: viewAuto}} {
 		require.NoError(t, configtest.CheckTable("../../docs/reference/options.md", o))
 	}

@@ -1,0 +1,295 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"tapedeck/codec"
+	"tapedeck/config"
+	"tapedeck/nodes/internal/contract"
+	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/human"
+	"tapedeck/nodes/internal/progress"
+)
+
+// checkOptions are the options of check.
+type checkOptions struct {
+	Expect string `param:"expect" group:"Check" value:"FILE" help:"check against this contract, which expect writes; without it only what is suspicious by itself is found"`
+	JSON   bool   `param:"json" group:"Output" help:"print one JSON object for each recording; times are ns since 1970"`
+	JUnit  string `param:"junit" group:"Output" value:"FILE" help:"also write the findings to FILE as JUnit XML, with a test case for each topic"`
+}
+
+// notMet is the exit code if recordings do not meet what is expected of them.
+const notMet = 3
+
+// check checks the recordings at paths. It continues after one that cannot be read.
+func (o *checkOptions) check(ctx context.Context, paths []string, stdout, stderr io.Writer) error {
+	var expected *contract.Contract
+	if o.Expect != "" {
+		var err error
+		if expected, err = contract.Load(o.Expect); err != nil {
+			return err
+		}
+	}
+	var suites junitSuites
+	failed, found := 0, 0
+	for i, path := range paths {
+		p, err := pass(ctx, path, expected, nil, stderr)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && len(paths) == 1:
+			return err
+		case err != nil:
+			fmt.Fprintln(stderr, err)
+			suites.Suites = append(suites.Suites, junitSuite{Name: path, Tests: 1, Errors: 1, Cases: []junitCase{
+				{Name: "recording", Class: path, Error: &junitProblem{Message: err.Error()}}}})
+			failed++
+			continue
+		}
+		list := p.Findings()
+		suites.Suites = append(suites.Suites, newSuite(path, p, list))
+		if len(list) > 0 {
+			found++
+		}
+		if o.JSON {
+			err = writeFindingsJSON(stdout, path, list)
+		} else {
+			err = o.writeFindings(&separated{Writer: stdout, pending: i > 0}, path, p, list)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := o.writeJUnit(suites); err != nil {
+		return err
+	}
+	of := fmt.Sprintf("%d of %s", found, human.Count(len(paths), "recording"))
+	switch {
+	case failed > 0:
+		return fmt.Errorf("%d of %s cannot be read", failed, human.Count(len(paths), "recording"))
+	case found > 0 && expected != nil:
+		return config.Exit(notMet, fmt.Errorf("not as expected: %s", of))
+	case found > 0:
+		return config.Exit(notMet, fmt.Errorf("suspicious: %s", of))
+	}
+	return nil
+}
+
+// pass reads the recording at path, to check it against a contract, which may be nil. watched are fields, by topic.
+func pass(ctx context.Context, path string, expected *contract.Contract, watched map[string][]string,
+	stderr io.Writer) (*contract.Pass, error) {
+	reader, left, err := known.OpenROS2(path, formats.ReadOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for _, err := range left {
+		fmt.Fprintln(stderr, "warning: only the times are checked of what is not translated to ROS 2:", err)
+	}
+	in, err := newInput(path, reader)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	p := contract.New(expected, in.info)
+	for topic, fields := range watched {
+		for _, field := range fields {
+			if err := p.Watch(topic, field); err != nil {
+				return nil, fmt.Errorf("%s: --field: %w", path, err)
+			}
+		}
+	}
+	it, err := reader.Read(codec.Query{Damaged: p.Damaged})
+	if err != nil {
+		return nil, err
+	}
+	defer it.Close()
+	bar := progress.Seconds(os.Stderr, "reading", span(in.info))
+	defer bar.Close()
+	for n := 0; ; n++ {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			return p, nil
+		}
+		if err == nil && n%256 == 0 {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, err
+		}
+		bar.Set(m.LogTime - in.info.StartTime)
+		p.Add(m)
+	}
+}
+
+// writeFindings writes findings as text.
+func (o *checkOptions) writeFindings(w io.Writer, path string, p *contract.Pass, list []contract.Finding) error {
+	var b strings.Builder
+	verdict := human.Count(len(list), "finding")
+	switch {
+	case len(list) == 0 && o.Expect != "":
+		verdict = "as expected"
+	case len(list) == 0:
+		verdict = "nothing suspicious"
+	}
+	fmt.Fprintf(&b, "%s: %s\n", human.Printable(path), verdict)
+	if len(list) > 0 {
+		start, _ := p.Times()
+		rows := [][]string{{"Time", "Topic", "Finding", "Expected", "Seen"}}
+		for _, f := range list {
+			when := "-"
+			if f.Time != 0 {
+				when = fmt.Sprintf("%.3f s", float64(f.Time-start)/1e9)
+			}
+			rows = append(rows, []string{when, human.OrDash(f.Topic), string(f.Kind), f.Expected, f.Seen})
+		}
+		human.Table(&b, rows, map[int]bool{0: true})
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func writeFindingsJSON(w io.Writer, path string, list []contract.Finding) error {
+	if list == nil {
+		list = []contract.Finding{}
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(struct {
+		Path     string             `json:"path"`
+		OK       bool               `json:"ok"`
+		Findings []contract.Finding `json:"findings"`
+	}{path, len(list) == 0, list})
+}
+
+// The XML of JUnit, as far as CI systems read it.
+type (
+	junitSuites struct {
+		XMLName struct{}     `xml:"testsuites"`
+		Suites  []junitSuite `xml:"testsuite"`
+	}
+	junitSuite struct {
+		Name     string      `xml:"name,attr"`
+		Tests    int         `xml:"tests,attr"`
+		Failures int         `xml:"failures,attr"`
+		Errors   int         `xml:"errors,attr"`
+		Cases    []junitCase `xml:"testcase"`
+	}
+	junitCase struct {
+		Name     string         `xml:"name,attr"`
+		Class    string         `xml:"classname,attr"`
+		Failures []junitProblem `xml:"failure"`
+		Error    *junitProblem  `xml:"error"`
+	}
+	junitProblem struct {
+		Type    string `xml:"type,attr,omitempty"`
+		Message string `xml:"message,attr"`
+	}
+)
+
+// newSuite returns the findings of a recording with a case for each topic, and one for the recording as a whole.
+func newSuite(path string, p *contract.Pass, list []contract.Finding) junitSuite {
+	suite := junitSuite{Name: path}
+	start, _ := p.Times()
+	for _, name := range append([]string{""}, p.Topics()...) {
+		c := junitCase{Name: name, Class: path}
+		if name == "" {
+			c.Name = "recording"
+		}
+		for _, f := range list {
+			if f.Topic != name {
+				continue
+			}
+			text := fmt.Sprintf("%s: expected %s, seen %s", f.Kind, f.Expected, f.Seen)
+			if f.Time != 0 {
+				text += fmt.Sprintf(", at %.3f s", float64(f.Time-start)/1e9)
+			}
+			c.Failures = append(c.Failures, junitProblem{string(f.Kind), text})
+		}
+		if len(c.Failures) > 0 {
+			suite.Failures++
+		}
+		suite.Cases = append(suite.Cases, c)
+	}
+	suite.Tests = len(suite.Cases)
+	return suite
+}
+
+func (o *checkOptions) writeJUnit(suites junitSuites) error {
+	if o.JUnit == "" {
+		return nil
+	}
+	text, err := xml.MarshalIndent(suites, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(o.JUnit, append([]byte(xml.Header), append(text, '\n')...), 0o666)
+}
+
+// expectOptions are the options of expect.
+type expectOptions struct {
+	Output    string   `param:"output" short:"o" group:"Output" value:"FILE" help:"write the contract to FILE; by default to standard output"`
+	Overwrite bool     `param:"overwrite" group:"Output" help:"replace FILE if it exists"`
+	Field     []string `param:"field" group:"Contract" value:"TOPIC.FIELD" help:"also learn the range of this field, such as /imu.linear_acceleration.z; repeat it, or separate several by commas"`
+	Tolerance float64  `param:"tolerance" group:"Contract" min:"0" max:"0.9" help:"how much rates, gaps and ranges may differ from those of the recordings: 0.2 is 20 %"`
+}
+
+// expect writes a contract that the recordings at paths meet.
+func (o *expectOptions) expect(ctx context.Context, paths []string, stdout, stderr io.Writer) (err error) {
+	watched := map[string][]string{}
+	for _, text := range o.Field {
+		for name := range strings.SplitSeq(text, ",") {
+			topic, field, ok := strings.Cut(strings.TrimSpace(name), ".")
+			if !ok {
+				return config.Usagef("--field %s: want a topic, a dot and a field, such as /imu.linear_acceleration.z",
+					name)
+			}
+			watched[topic] = append(watched[topic], field)
+		}
+	}
+	if _, err := os.Stat(o.Output); err == nil && !o.Overwrite {
+		return fmt.Errorf("%s exists; --overwrite replaces it", o.Output)
+	}
+	var passes []*contract.Pass
+	for _, path := range paths {
+		p, err := pass(ctx, path, nil, watched, stderr)
+		if err != nil {
+			return err
+		}
+		if start, end := p.Times(); start == end {
+			return fmt.Errorf("%s has no messages to learn from", path)
+		}
+		passes = append(passes, p)
+	}
+	learnt := contract.Learn(o.Tolerance, passes...)
+	for i, p := range passes {
+		for _, f := range p.Findings() {
+			if t := learnt.Topics[f.Topic]; slices.Contains(learnt.Accept, f.Kind) && f.Topic == "" ||
+				t != nil && slices.Contains(t.Accept, f.Kind) {
+				fmt.Fprintf(stderr, "warning: %s: %v; the contract accepts that\n", paths[i], f)
+			}
+		}
+	}
+	if o.Output == "" {
+		_, err = learnt.WriteTo(stdout)
+		return err
+	}
+	f, err := os.Create(o.Output)
+	if err != nil {
+		return err
+	}
+	_, err = learnt.WriteTo(f)
+	if err = errors.Join(err, f.Close()); err == nil {
+		fmt.Fprintf(stdout, "%s: %s, learnt from %s\n", o.Output, human.Count(len(learnt.Topics), "topic"),
+			human.Count(len(paths), "recording"))
+	}
+	return err
+}

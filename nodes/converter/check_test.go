@@ -1,0 +1,149 @@
+package main
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/msgs/builtin_interfaces"
+	"tapedeck/msgs/sensor_msgs"
+	"tapedeck/msgs/std_msgs"
+	"tapedeck/test/samples"
+)
+
+// imuDrive writes a recording of 10 s with an IMU at rate Hz in a frame.
+func imuDrive(t *testing.T, name string, rate int64, frame string) string {
+	var all []codec.Message
+	for i := range 10 * rate {
+		now := 1000e9 + i*1e9/rate
+		m := typed(t, "/imu", now, &sensor_msgs.Imu{Header: std_msgs.Header{FrameId: frame,
+			Stamp: builtin_interfaces.Time{Sec: int32(now / 1e9), Nanosec: uint32(now % 1e9)}}})
+		m.Channel = imu
+		all = append(all, m)
+	}
+	return writeLines(t, name, all)
+}
+
+func TestExpectAndCheck(t *testing.T) {
+	good, slow := imuDrive(t, "good.lines", 50, "imu"), imuDrive(t, "slow.lines", 25, "body")
+	folder := t.TempDir()
+	file, junit := filepath.Join(folder, "drive.expect.yaml"), filepath.Join(folder, "junit.xml")
+	stdout, stderr, code := execute(t, "expect", good, "-o", file, "--field", "/imu.linear_acceleration.z")
+	require.Equal(t, 0, code, stderr)
+	require.Equal(t, file+": 1 topic, learnt from 1 recording\n", stdout)
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "rate: {min: 40, max: 60}")
+	require.Contains(t, string(text), "linear_acceleration.z: {min: 0, max: 0}")
+
+	stdout, stderr, code = execute(t, "check", good, "--expect", file)
+	require.Equal(t, 0, code, stderr)
+	require.Equal(t, good+": as expected\n", stdout)
+	stdout, stderr, code = execute(t, "check", good, slow, "--expect", file, "--junit", junit)
+	require.Equal(t, notMet, code)
+	require.Equal(t, "converter: not as expected: 1 of 2 recordings\n", stderr)
+	_, stdout, _ = strings.Cut(stdout, "\n\n")
+	require.Equal(t, slow+`: 2 findings
+     Time  Topic  Finding  Expected             Seen
+  0.000 s  /imu   frame    imu                  body
+  0.000 s  /imu   rate     40 to 60 messages/s  25
+`, stdout)
+	var suites junitSuites
+	text, err = os.ReadFile(junit)
+	require.NoError(t, err)
+	require.NoError(t, xml.Unmarshal(text, &suites))
+	require.Len(t, suites.Suites, 2)
+	require.Equal(t, junitSuite{Name: slow, Tests: 2, Failures: 1, Cases: []junitCase{{Name: "recording", Class: slow},
+		{Name: "/imu", Class: slow, Failures: []junitProblem{
+			{"frame", "frame: expected imu, seen body, at 0.000 s"},
+			{"rate", "rate: expected 40 to 60 messages/s, seen 25, at 0.000 s"}}}}}, suites.Suites[1])
+
+	stdout, _, code = execute(t, "check", slow, "--expect", file, "--json")
+	require.Equal(t, notMet, code)
+	var got struct {
+		OK       bool
+		Findings []map[string]any
+	}
+	require.NoError(t, json.Unmarshal([]byte(stdout), &got))
+	require.False(t, got.OK)
+	require.Equal(t, map[string]any{"topic": "/imu", "time": 1000e9, "kind": "frame", "expected": "imu",
+		"seen": "body"}, got.Findings[0])
+
+	stdout, stderr, code = execute(t, "check", slow)
+	require.Equal(t, 0, code, stderr)
+	require.Equal(t, slow+": nothing suspicious\n", stdout)
+}
+
+func TestExpectAndCheckErrors(t *testing.T) {
+	good := imuDrive(t, "good.lines", 50, "imu")
+	empty := writeLines(t, "empty.lines", nil)
+	broken := filepath.Join(t.TempDir(), "broken.yaml")
+	require.NoError(t, os.WriteFile(broken, []byte("topics:\n  /imu: {hz: 3}\n"), 0o644))
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"check", good, "--expect", broken}, 1, broken + ": line 2: hz is not an expectation"},
+		{[]string{"check", "nowhere.mcap"}, 1, "nowhere.mcap"},
+		{[]string{"check", good, "nowhere.mcap"}, 1, "1 of 2 recordings cannot be read"},
+		{[]string{"expect", good, "-o", broken}, 1, broken + " exists; --overwrite replaces it"},
+		{[]string{"expect", empty}, 1, "has no messages to learn from"},
+		{[]string{"expect", good, "--field", "imu"}, 2, "want a topic, a dot and a field"},
+		{[]string{"expect", good, "--field", "/imu.header"}, 1, "header is not a number"},
+		{[]string{"expect", good, "--field", "/odom.a"}, 1, "there is no topic /odom"},
+	} {
+		_, stderr, code := execute(t, c.args...)
+		require.Equal(t, c.code, code, stderr)
+		require.Contains(t, stderr, c.want)
+	}
+}
+
+// In real recordings nothing is found that is not so, and each meets what was learnt from it.
+func TestCheckSamples(t *testing.T) {
+	for name, want := range map[string][]string{
+		"apollo/example.record.00000": nil,
+		// Its pictures are all the same, and its transforms have two roots.
+		"apollo/apollo_cpp_sensors.record":               {"/tf ", "/image/compressed", "/image "},
+		"apollo/multichunk.record":                       nil,
+		"bag/cruise_example.bag":                         nil,
+		"bag/cruise_example-lz4.bag":                     nil,
+		"bag/py_none.bag":                                nil,
+		"carla/scenario_runner_DistanceToLaneCenter.log": nil,
+		"carla/sr2020_DistanceToLaneCenter.log":          nil,
+		"mavlink/synthetic_px4_v2.tlog":                  nil,
+		"rosbag2/humble_py/talker":                       nil,
+		"rosbag2/rolling_py/mcap/wbag":                   nil,
+		"rosbag2/rosbags_rs/test_bag_mcap":               nil,
+		"rosbag2/rosbags_rs/test_bag_sqlite3":            nil,
+		"session/easyteleop_reference/temp":              nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := samples.Path(t, name)
+			stdout, _, err := run(t, "check", path)
+			lines := strings.Split(strings.TrimSuffix(stdout, "\n"), "\n")
+			if want == nil {
+				require.NoError(t, err, stdout)
+			} else {
+				require.Len(t, lines, 2+len(want), stdout)
+			}
+			for i, text := range want {
+				require.Contains(t, lines[2+i], text)
+			}
+			file := filepath.Join(t.TempDir(), "expect.yaml")
+			_, _, err = run(t, "expect", path, "-o", file)
+			if err != nil {
+				require.ErrorContains(t, err, "no messages to learn from")
+				return
+			}
+			stdout, _, err = run(t, "check", path, "--expect", file)
+			require.NoError(t, err, stdout)
+		})
+	}
+}

@@ -1,0 +1,488 @@
+package contract
+
+import (
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/codec/field"
+	"tapedeck/codec/pixel"
+	"tapedeck/msgs"
+	"tapedeck/msgs/geometry_msgs"
+	"tapedeck/msgs/rosidl"
+	"tapedeck/msgs/tf2_msgs"
+	"tapedeck/msgs/wire"
+	"tapedeck/nodes/internal/human"
+)
+
+// stream is what is known of the messages of one channel.
+type stream struct {
+	*topic
+	channel *codec.Channel
+	schema  *cdr.Schema // nil: messages cannot be decoded
+	stamps  *cdr.Stamps
+	frame   *cdr.Path
+	images  *pixel.Locator
+	floats  *floats
+	ranges  []*fieldRange
+	tree    *tree // nil unless these are transforms
+
+	clock   clockWatch
+	still   repeats // stamps
+	frozen  repeats // pictures
+	damaged bool    // the last message did not match its definition
+}
+
+func newStream(c *codec.Channel) *stream {
+	s := &stream{channel: c}
+	if c.Encoding != codec.EncodingCDR {
+		return s
+	}
+	schema, err := cdr.NewSchema(c.Library(msgs.Library()), c.Type)
+	if err != nil {
+		return s
+	}
+	s.schema, s.stamps = schema, schema.Stamps()
+	if frame, err := schema.Path("header.frame_id"); err == nil && frame.Type().Kind == rosidl.String {
+		s.frame = frame
+	}
+	if images, err := pixel.NewLocator(schema); err == nil {
+		s.images = images
+	}
+	s.floats = newFloats(schema)
+	return s
+}
+
+// watch prepares what depends on the pass.
+func (s *stream) watch(p *Pass) {
+	if s.schema == nil {
+		return
+	}
+	for _, name := range p.fields[s.name] {
+		r, err := newRange(s.schema, name)
+		if err != nil {
+			p.found.add(Finding{s.name, 0, 0, Range, "a number " + name, err.Error()})
+			continue
+		}
+		s.ranges = append(s.ranges, r)
+	}
+	if s.schema.Name() == (*tf2_msgs.TFMessage)(nil).TypeName() {
+		namespace := path.Dir(s.name)
+		if s.tree = p.trees[namespace]; s.tree == nil {
+			s.tree = &tree{parents: map[string]edge{}}
+			p.trees[namespace] = s.tree
+		}
+	}
+}
+
+// message takes the next message.
+func (s *stream) message(p *Pass, m *codec.Message) {
+	if s.schema == nil {
+		return
+	}
+	err := s.read(p, m)
+	if err != nil && !s.damaged {
+		p.found.add(Finding{s.name, m.LogTime, 0, Payload, "messages of " + s.schema.Name(), err.Error()})
+	}
+	s.damaged = err != nil
+}
+
+func (s *stream) read(p *Pass, m *codec.Message) error {
+	if s.tree != nil {
+		return s.addTransforms(m)
+	}
+	if s.stamps != nil {
+		stamp, ok, err := s.stamps.First(m.Data)
+		if err != nil {
+			return err
+		}
+		if ok && stamp != 0 {
+			s.stamp(p, m, stamp)
+		}
+	}
+	if s.frame != nil {
+		if err := s.checkFrame(p, m); err != nil {
+			return err
+		}
+	}
+	if s.images != nil {
+		s.image(p, m)
+	}
+	for _, r := range s.ranges {
+		r.add(p, s, m)
+	}
+	return s.floats.add(p, s, m)
+}
+
+func (s *stream) stamp(p *Pass, m *codec.Message, stamp int64) {
+	latency := m.LogTime - stamp
+	if s.latencies.Add(latency); float64(latency) > s.expected.Latency*1e9 && s.late == 0 {
+		s.late = m.LogTime
+	}
+	s.clock.add(p, s.name, m.LogTime, stamp)
+	if s.still.add(uint64(stamp), m.LogTime, func() uint64 { return maphash.Bytes(seed, m.Data) }) {
+		s.still.finding = p.found.add(Finding{s.name, s.still.since, m.LogTime, Stamp, "stamps that move on",
+			"the same one in " + human.Count(s.still.count, "message")})
+	} else if s.still.finding != nil {
+		s.still.extend(p, m.LogTime, "the same one in %d messages")
+	}
+}
+
+func (s *stream) checkFrame(p *Pass, m *codec.Message) error {
+	value, err := s.frame.Get(m.Data)
+	if err != nil {
+		return err
+	}
+	frame, _ := value.(string)
+	if len(s.frames) < maxNames {
+		s.frames[frame] = true
+	}
+	switch want := s.expected.Frames; {
+	case len(want) == 0 || slices.Contains(want, frame):
+		s.outOfFrame = ""
+	case s.outOfFrame != frame+".":
+		s.outOfFrame = frame + "."
+		p.found.add(Finding{s.name, m.LogTime, 0, Frame, oneOf(want), human.OrDash(frame)})
+	}
+	return nil
+}
+
+// maxNames bounds what is kept of names in messages.
+const maxNames = 1000
+
+var seed = maphash.MakeSeed()
+
+func (s *stream) image(p *Pass, m *codec.Message) {
+	image, err := s.images.Image(m.Data)
+	if err != nil { // such as a video: the bytes are compared nonetheless
+		return
+	}
+	if c, err := image.Config(); err == nil {
+		size := fmt.Sprintf("%dx%d", c.Width, c.Height)
+		if len(s.sizes) < maxNames {
+			s.sizes[size] = true
+		}
+		want := s.expected.Size
+		if want != "" && size != want && s.wrongSize != size {
+			p.found.add(Finding{s.name, m.LogTime, 0, Size, want, size})
+		}
+		if s.wrongSize = ""; size != want {
+			s.wrongSize = size
+		}
+	}
+	if s.frozen.add(maphash.Bytes(seed, image.Data), m.LogTime, nil) {
+		s.frozen.finding = p.found.add(Finding{s.name, s.frozen.since, m.LogTime, Frozen, "pictures that differ",
+			"the same one in " + human.Count(s.frozen.count, "message")})
+	} else if s.frozen.finding != nil {
+		s.frozen.extend(p, m.LogTime, "the same one in %d messages")
+	}
+}
+
+// repeats finds values that stay the same.
+type repeats struct {
+	value   uint64
+	content uint64 // of the messages with the same value
+	changed bool   // it did
+	since   int64
+	count   int
+	told    bool
+	finding *int
+}
+
+// Values that stay the same are found after so many messages and ns. What is sent again on purpose, such as a map, is
+// the same as a whole, and slow.
+const (
+	repeatCount = 10
+	repeatTime  = 1e9
+	repeatRate  = 5 // messages/s of the same content
+)
+
+// add takes a value, and returns true once if it stays the same. content, unless nil, tells whether other parts of the
+// message change.
+func (r *repeats) add(value uint64, now int64, content func() uint64) bool {
+	if value != r.value || r.count == 0 {
+		*r = repeats{value: value, since: now, count: 1}
+		return false
+	}
+	if r.count++; r.told {
+		return false
+	}
+	took := now - r.since
+	if content != nil {
+		c := content()
+		r.changed = r.changed || r.content != 0 && c != r.content
+		r.content = c
+		if !r.changed && float64(r.count) < repeatRate*float64(took)/1e9 {
+			return false
+		}
+	}
+	r.told = r.count >= repeatCount && took >= repeatTime
+	return r.told
+}
+
+// extend keeps the finding up to date while the value stays the same.
+func (r *repeats) extend(p *Pass, now int64, text string) {
+	f := &p.found.list[*r.finding]
+	f.Until, f.Seen = now, fmt.Sprintf(text, r.count)
+}
+
+// fieldRange is the range of a number in messages.
+type fieldRange struct {
+	name  string
+	path  *cdr.Path
+	wrong bool
+}
+
+func newRange(s *cdr.Schema, name string) (*fieldRange, error) {
+	if s == nil {
+		return nil, fmt.Errorf("its messages cannot be decoded")
+	}
+	p, err := s.Path(name)
+	if err != nil {
+		return nil, err
+	}
+	switch t := p.Type(); {
+	case t.Kind == rosidl.Nested || t.Kind == rosidl.String || t.Kind == rosidl.WString || t.Shape != rosidl.Single:
+		return nil, fmt.Errorf("%s is not a number", name)
+	}
+	return &fieldRange{name: name, path: p}, nil
+}
+
+func (r *fieldRange) add(p *Pass, s *stream, m *codec.Message) {
+	value, err := r.path.Get(m.Data)
+	if err != nil { // an array without this element
+		return
+	}
+	v := toFloat(value)
+	seen := s.topic.ranges[r.name]
+	if !math.IsNaN(v) {
+		if seen.none() {
+			seen = limits(v, v)
+		}
+		s.topic.ranges[r.name] = limits(min(*seen.Min, v), max(*seen.Max, v))
+	}
+	want := s.expected.Ranges[r.name]
+	wrong := !want.none() && !want.holds(v)
+	if wrong && !r.wrong {
+		p.found.add(Finding{s.name, m.LogTime, 0, Range, r.name + " " + want.text(""), number(v)})
+	}
+	r.wrong = wrong
+}
+
+func toFloat(value any) float64 {
+	switch v := value.(type) {
+	case bool:
+		if v {
+			return 1
+		}
+		return 0
+	case uint8:
+		return float64(v)
+	case int8:
+		return float64(v)
+	case uint16:
+		return float64(v)
+	case int16:
+		return float64(v)
+	case uint32:
+		return float64(v)
+	case int32:
+		return float64(v)
+	case uint64:
+		return float64(v)
+	case int64:
+		return float64(v)
+	case float32:
+		return float64(v)
+	case float64:
+		return v
+	}
+	return math.NaN()
+}
+
+// floats finds fields that became NaN. Fields that are NaN from the beginning are not measured by this sensor.
+type floats struct {
+	fields []*field.Node
+	state  map[*field.Node]*floatState // of fields with floats in them
+	leaves []*floatState
+}
+
+type floatState struct {
+	path    string
+	last    bool // nothing behind the field is of interest
+	nan     bool // in this message
+	clean   bool // a message had numbers alone
+	finding *int
+	count   int // of messages with NaN after that
+}
+
+// maxElements is the most elements of an array that are looked at: those of scans may be NaN.
+const maxElements = 64
+
+// newFloats returns nil for a type without floats.
+func newFloats(s *cdr.Schema) *floats {
+	fields, err := field.Tree(s, func(cdr.FieldType) bool { return false })
+	if err != nil {
+		return nil
+	}
+	f := &floats{fields: fields, state: map[*field.Node]*floatState{}}
+	if !f.prepare(fields) {
+		return nil
+	}
+	return f
+}
+
+// prepare reports whether there are floats in the fields.
+func (f *floats) prepare(fields []*field.Node) bool {
+	var last *floatState
+	for _, n := range fields {
+		if n.Kind == rosidl.Float32 || n.Kind == rosidl.Float64 || f.prepare(n.Inner) {
+			last = &floatState{path: n.Path}
+			if f.state[n] = last; n.Kind != rosidl.Nested {
+				f.leaves = append(f.leaves, last)
+			}
+		}
+	}
+	if last != nil && &fields[0] == &f.fields[0] {
+		last.last = true
+	}
+	return last != nil
+}
+
+// add takes the next message.
+func (f *floats) add(p *Pass, s *stream, m *codec.Message) error {
+	if f == nil {
+		return nil
+	}
+	for _, state := range f.leaves {
+		state.nan = false
+	}
+	var d wire.Decoder
+	d.Reset(m.Data)
+	f.read(f.fields, &d)
+	if err := d.Err(); err != nil {
+		return err
+	}
+	for _, state := range f.leaves {
+		if !state.nan {
+			state.clean = true
+		}
+		if !state.nan || !state.clean {
+			continue
+		}
+		if state.count++; state.count == 1 {
+			state.finding = p.found.add(Finding{s.name, m.LogTime, 0, NaN, "numbers in " + state.path, "NaN"})
+		} else if state.finding != nil {
+			found := &p.found.list[*state.finding]
+			found.Until, found.Seen = m.LogTime, "NaN in "+human.Count(state.count, "message")
+		}
+	}
+	return nil
+}
+
+func (f *floats) read(fields []*field.Node, d *wire.Decoder) {
+	for _, n := range fields {
+		state := f.state[n]
+		count := n.Count(d)
+		if state == nil || count > maxElements {
+			n.Skip(d, count)
+			if state != nil && state.last {
+				return
+			}
+			continue
+		}
+		for range count {
+			switch n.Kind {
+			case rosidl.Nested:
+				f.read(n.Inner, d)
+			case rosidl.Float32:
+				state.nan = math.IsNaN(float64(d.Float32())) || state.nan
+			default:
+				state.nan = math.IsNaN(d.Float64()) || state.nan
+			}
+		}
+		if state.last {
+			return
+		}
+	}
+}
+
+// tree is what transforms make of frames.
+type tree struct {
+	parents map[string]edge // by child
+}
+
+type edge struct {
+	parent string
+	time   int64 // log time at which it was first heard of
+}
+
+func (s *stream) addTransforms(m *codec.Message) error {
+	var message tf2_msgs.TFMessage
+	if err := cdr.Unmarshal(m.Data, &message); err != nil {
+		return err
+	}
+	for i := range message.Transforms {
+		s.tree.add(&message.Transforms[i], m.LogTime)
+		if child := message.Transforms[i].ChildFrameId; len(s.frames) < maxNames {
+			s.frames[strings.TrimPrefix(child, "/")] = true
+		}
+	}
+	return nil
+}
+
+func (t *tree) add(transform *geometry_msgs.TransformStamped, now int64) {
+	child := strings.TrimPrefix(transform.ChildFrameId, "/")
+	e, known := t.parents[child]
+	if !known {
+		e.time = now
+	}
+	if e.parent = strings.TrimPrefix(transform.Header.FrameId, "/"); known || len(t.parents) < 100*maxNames {
+		t.parents[child] = e
+	}
+}
+
+// find finds that there are several roots.
+func (t *tree) find(p *Pass, topic string) {
+	roots := map[string]int64{}
+	for _, e := range t.parents {
+		if _, child := t.parents[e.parent]; child {
+			continue
+		}
+		if since, known := roots[e.parent]; !known || e.time < since {
+			roots[e.parent] = e.time
+		}
+	}
+	if len(roots) < 2 {
+		return
+	}
+	names := slices.Sorted(maps.Keys(roots))
+	times := slices.Sorted(maps.Values(roots))
+	p.found.add(Finding{topic, times[1], 0, TF, "one tree", fmt.Sprintf("%d roots: %s", len(names), human.List(names))})
+}
+
+func (t *topic) transforms() bool {
+	return slices.Contains(t.types, (*tf2_msgs.TFMessage)(nil).TypeName())
+}
+
+// findMissingFrames finds that frames have no transform.
+func (p *Pass) findMissingFrames(t *topic) {
+	if !t.transforms() {
+		return
+	}
+	var missing []string
+	for _, frame := range t.expected.Frames {
+		if !t.frames[strings.TrimPrefix(frame, "/")] {
+			missing = append(missing, frame)
+		}
+	}
+	if len(missing) > 0 {
+		p.found.add(Finding{t.name, 0, 0, Frame, "transforms of all frames", "none of " + human.List(missing)})
+	}
+}
