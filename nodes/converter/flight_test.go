@@ -60,6 +60,11 @@ func TestULog(t *testing.T) {
 		require.Contains(t, stdout, "PX4's logger dropped messages")
 	}
 
+	standard := filepath.Join(t.TempDir(), "standard.mcap")
+	stdout, stderr, err = run(t, log, standard, "--standard-messages")
+	require.NoError(t, err, stderr)
+	require.Contains(t, stdout, "132 messages, 12 topics")
+
 	broken := log + ".broken.ulg"
 	require.NoError(t, os.WriteFile(broken, append(generate.Flight(), "noise"...), 0o666))
 	stdout, _, err = run(t, "recover", broken)

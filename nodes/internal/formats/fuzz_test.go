@@ -74,7 +74,7 @@ func fuzz(f *testing.F, name string, patterns ...string) {
 		runtime.ReadMemStats(&before)
 		read(t, path, PureGo().Open)
 		read(t, path, func(path string) (codec.Reader, error) {
-			r, _, err := PureGo().OpenROS2(path, ReadOptions{})
+			r, _, err := PureGo().OpenROS2(path, ReadOptions{FlightOptions: FlightOptions{Raw: true, Standard: true}})
 			return r, err
 		})
 		runtime.ReadMemStats(&after)

@@ -26,7 +26,7 @@ func TestFormatsAreNamedHere(t *testing.T) {
 	delete(named, "session")
 	delete(named, "record")
 	packages := regexp.MustCompile(`^tapedeck/(codec/(carla|hdf5|lerobot|mcap|record|rosbag2?|session|table|tlog|` +
-		`ulog)|bridge/(apollo|carla|ros1))(/|$)`)
+		`ulog)|bridge/(apollo|carla|px4|ros1))(/|$)`)
 
 	look := func(path string) {
 		text, err := os.ReadFile(path)

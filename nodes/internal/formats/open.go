@@ -61,7 +61,10 @@ func (l List) OpenROS2(path string, o ReadOptions) (r codec.Reader, left []error
 	translators := toROS2()
 	translators[layout.Encoding] = o.toROS2()
 	translators[tlog.Encoding] = o.FlightOptions.toROS2()
-	if r, left, err = bridge.Translate(source, codec.EncodingCDR, translators); err != nil {
+	if r, left, err = bridge.Translate(source, codec.EncodingCDR, translators); err == nil {
+		r, err = o.FlightOptions.add(r)
+	}
+	if err != nil {
 		return nil, nil, errors.Join(err, source.Close())
 	}
 	return r, left, nil
@@ -75,7 +78,11 @@ func ROS2(r codec.Reader, o FlightOptions, stay ...string) (codec.Reader, []erro
 	for _, encoding := range stay {
 		delete(translators, encoding)
 	}
-	return bridge.Translate(r, codec.EncodingCDR, translators)
+	r, left, err := bridge.Translate(r, codec.EncodingCDR, translators)
+	if err == nil {
+		r, err = o.add(r)
+	}
+	return r, left, err
 }
 
 // FromROS2 returns the recording that r reads with its messages of ROS 2 in another encoding, as ROS2 does the reverse.
