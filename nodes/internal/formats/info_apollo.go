@@ -11,9 +11,9 @@ import (
 	"tapedeck/nodes/internal/human"
 )
 
-// writeApolloInfo writes info as Apollo's "cyber_recorder info" does: of a record file byte for byte, with what its
-// header says; a recording of another format as if it were converted into one. Of a record file without an index it is
-// what stands before the channels, and an error.
+// writeApolloInfo writes info as Apollo's "cyber_recorder info" does: of a record file byte for byte but for hidden
+// characters, with what its header says; a recording of another format as if it were converted into one. Of a record
+// file without an index it is what stands before the channels, and an error.
 func writeApolloInfo(w io.Writer, path string, info *codec.Info) error {
 	header := record.Header{
 		BeginTime: uint64(info.StartTime), EndTime: uint64(info.EndTime),
