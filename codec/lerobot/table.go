@@ -97,6 +97,7 @@ func createTable(path string, columns []column, metadata map[string]string) (*ta
 	options := []parquet.WriterOption{
 		schema, parquet.Compression(&parquet.Snappy), parquet.DataPageVersion(1), parquet.WriteBufferSize(0),
 		parquet.CreatedBy("tapedeck", "1", "0"),
+		parquet.DataPageStatistics(false), // a page would have its least and greatest image four times more
 		parquet.DefaultEncodingFor(parquet.ByteArray, &parquet.Plain),
 		parquet.ColumnPageBuffers(parquet.NewFileBufferPool(filepath.Dir(path), ".pages-*")),
 	}

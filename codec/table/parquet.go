@@ -79,9 +79,16 @@ func newParquet(t *table, f *file) (rows, error) {
 	}
 	codecs := map[string]compress.Codec{"": &parquet.Zstd, "zstd": &parquet.Zstd,
 		"none": &parquet.Uncompressed}
-	p.out = parquet.NewGenericWriter[any](f, parquet.NewSchema("message", root),
-		parquet.Compression(codecs[t.create.Compression]), parquet.DataPageVersion(1), parquet.PageBufferSize(1<<17),
-		parquet.DictionaryMaxBytes(1<<20), parquet.WriteBufferSize(0), parquet.CreatedBy("tapedeck", "1", "0"))
+	schema := parquet.NewSchema("message", root)
+	options := []parquet.WriterOption{schema, parquet.Compression(codecs[t.create.Compression]),
+		parquet.DataPageVersion(1), parquet.PageBufferSize(1 << 17), parquet.DictionaryMaxBytes(1 << 20),
+		parquet.WriteBufferSize(0), parquet.DataPageStatistics(false), parquet.CreatedBy("tapedeck", "1", "0")}
+	for i, path := range schema.Columns() {
+		if p.leaves[i].binary { // the bounds of a page would be whole texts and images
+			options = append(options, parquet.SkipPageBounds(path...))
+		}
+	}
+	p.out = parquet.NewGenericWriter[any](f, options...)
 	return p, nil
 }
 
