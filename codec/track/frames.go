@@ -28,11 +28,14 @@ type transform struct {
 	pose   geometry_msgs.Pose
 }
 
+// newFrames parses Options.Frames.
 func newFrames(options []string) *frames {
 	f := &frames{known: map[string]transform{}}
-	for _, text := range options {
+	for text := range strings.SplitSeq(strings.Join(options, ","), ",") {
 		name, to, _ := strings.Cut(text, "=")
-		f.wanted = append(f.wanted, frame{strings.TrimPrefix(name, "/"), strings.TrimPrefix(to, "/")})
+		if name = strings.TrimPrefix(name, "/"); name != "" {
+			f.wanted = append(f.wanted, frame{name, strings.TrimPrefix(to, "/")})
+		}
 	}
 	return f
 }

@@ -3,6 +3,7 @@ package track
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 	"os"
 
 	"tapedeck/codec"
@@ -99,16 +100,18 @@ func (t *track) each(visit func(p *point)) error {
 // lines calls visit with all points of a track of latitudes and longitudes, cut into lines where it crosses the
 // meridian of ±180°: each line ends and begins with a point on it. first reports whether a line begins.
 func (t *track) lines(visit func(p *point, first bool)) error {
-	var last *point
+	var last point
+	first := true
 	return t.each(func(p *point) {
 		turn := 0.0 // ±360
-		if last != nil && p.At[1]-last.At[1] > 180 {
-			turn = -360
-		} else if last != nil && p.At[1]-last.At[1] < -180 {
-			turn = 360
+		if way := p.At[1] - last.At[1]; !first && math.Abs(way) > 180 {
+			turn = math.Copysign(360, -way)
 		}
 		if turn != 0 {
-			part := (turn/2 - last.At[1]) / (p.At[1] + turn - last.At[1])
+			part := 0.0 // if both are on the meridian
+			if way := p.At[1] + turn - last.At[1]; way != 0 {
+				part = (turn/2 - last.At[1]) / way
+			}
 			cut := *p
 			cut.Time = last.Time + int64(part*float64(p.Time-last.Time))
 			cut.At[0] += (part - 1) * (p.At[0] - last.At[0])
@@ -118,8 +121,7 @@ func (t *track) lines(visit func(p *point, first bool)) error {
 			cut.At[1] = -turn / 2
 			visit(&cut, true)
 		}
-		visit(p, last == nil)
-		copied := *p
-		last = &copied
+		visit(p, first)
+		first, last = false, *p
 	})
 }

@@ -28,7 +28,7 @@ type Options struct {
 	// TUM has what has no latitude; there fixes are relative to the first one.
 	Origin string `param:"track_origin" group:"Tracks" value:"LAT,LON[,ALT]|ZONE" help:"gpx, geojson, kml: where positions in metres (x east, y north) are from, or the zone of UTM that they are in, such as 10N; tum: where fixes are from, by default the first one"`
 	// Frames are those of transforms of which there are tracks: "base_link" relative to its parent, or "base_link=map"
-	// to another frame.
+	// to another frame. Commas separate several.
 	Frames []string `param:"track_frames" group:"Tracks" value:"FRAME[=PARENT]" help:"also write tracks of these frames of /tf, each in its parent frame or in PARENT: base_link=map"`
 }
 
@@ -294,7 +294,7 @@ func (w *writer) Close() error {
 	}
 	switch {
 	case len(tracks) == 0 && w.frames.messages > 0:
-		return fmt.Errorf("%s is not written: no transform leads from the frames of --track-frames", w.path)
+		return errors.New("no transform leads from the frames of --track-frames, and there is no other track")
 	case w.encode == nil:
 		return nil
 	}

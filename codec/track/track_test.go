@@ -138,10 +138,12 @@ func TestAntimeridian(t *testing.T) {
 	at := func(topic string, m msgs.Message) codec.Message { return topics.Message(t, topic, start*1e9, m) }
 	text, _, refused := export(t, track.Options{}.GeoJSON(),
 		at("/ship", fix(0, 0, 179, 0)), at("/ship", fix(4, 4, -177, 8)), at("/ship", fix(5, 4, -178, 8)),
-		at("/ship", fix(6, 4, 180, 8)), at("/one", fix(6, 4, 180, 8)))
+		at("/ship", fix(6, 4, 180, 8)), at("/one", fix(6, 4, 180, 8)), at("/on", fix(0, 1, 180, 0)),
+		at("/on", fix(1, 2, -180, 0)))
 	require.Empty(t, refused)
 	all := features(t, text)
-	require.Len(t, all, 2)
+	require.Len(t, all, 3)
+	require.JSONEq(t, "[[[180,1,0],[180,1,0]],[[-180,1,0],[-180,2,0]]]", string(all[2].Geometry.Coordinates))
 	require.Equal(t, "MultiLineString", all[0].Geometry.Type)
 	require.JSONEq(t, "[[[179,0,0],[180,1,2]],[[-180,1,2],[-177,4,8],[-178,4,8],[-180,4,8]],[[180,4,8],[180,4,8]]]",
 		string(all[0].Geometry.Coordinates))
@@ -273,7 +275,7 @@ func TestFrames(t *testing.T) {
 	}
 	none, left := geometry_msgs.Quaternion{W: 1}, geometry_msgs.Quaternion{Z: math.Sqrt2 / 2, W: math.Sqrt2 / 2}
 	path := filepath.Join(t.TempDir(), "out")
-	lost, refused := codectest.Export(t, track.Options{Frames: []string{"base_link=map", "/wheel", "none"}}.TUM(), path,
+	lost, refused := codectest.Export(t, track.Options{Frames: []string{"base_link=map,/wheel", "none"}}.TUM(), path,
 		tf("/tf", transform(1, "odom", "base_link", 2, none)), // nothing leads to map yet
 		tf("/tf_static", transform(1, "map", "odom", 10, left)),
 		tf("/tf", transform(2, "/odom", "/base_link", 3, none), transform(2, "base_link", "wheel", 1, left)),

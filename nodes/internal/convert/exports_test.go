@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -112,4 +113,36 @@ func TestExports(t *testing.T) {
 	_, err := run(t, o, path, none)
 	require.ErrorContains(t, err, `unsupported image encoding "smoke"`)
 	require.NoDirExists(t, path)
+}
+
+// TestExportsToFullDisk leaves nothing on a disk that is too small.
+func TestExportsToFullDisk(t *testing.T) {
+	stamp := func(i int) std_msgs.Header {
+		return std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: int32(1000 + i)}}
+	}
+	var all []codec.Message
+	fixes, clouds := channel(t, "/fix", "sensor_msgs/msg/NavSatFix"), channel(t, "/points", "sensor_msgs/msg/PointCloud2")
+	for i := range 1000 {
+		all = append(all,
+			codec.Message{Channel: fixes, LogTime: int64(1000+i) * second, Data: payload(t,
+				&sensor_msgs.NavSatFix{Header: stamp(i)})},
+			codec.Message{Channel: clouds, LogTime: int64(1000+i) * second, Data: payload(t, &sensor_msgs.PointCloud2{
+				Header: stamp(i), Fields: []sensor_msgs.PointField{{Name: "i", Datatype: 2, Count: 1}}, PointStep: 1,
+				Width: 1000, Height: 1, RowStep: 1000, Data: make([]byte, 1000)})})
+	}
+	in := write(t, "in.mcap", all...)
+	for _, to := range []string{"gpx", "tum", "pcd"} {
+		disk := t.TempDir()
+		if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=50k"); err != nil {
+			t.Skip("a small tmpfs cannot be mounted here, only root may: ", err)
+		}
+		t.Cleanup(func() { syscall.Unmount(disk, syscall.MNT_DETACH) })
+		o := DefaultOptions()
+		o.To = to
+		_, err := run(t, o, filepath.Join(disk, "out"), in)
+		require.EqualError(t, err, "write "+filepath.Join(disk, "out")+": no space left on device")
+		entries, err := os.ReadDir(disk)
+		require.NoError(t, err)
+		require.Empty(t, entries)
+	}
 }
