@@ -26,6 +26,7 @@ type stack struct {
 	t          *testing.T
 	middleware string // "dds" or "rcl": ours
 	rmw        string // of the stack
+	domain     int
 	env        []string
 	dir        string  // where the processes work
 	spin       float64 // s, how long the ros2 command looks at the graph
@@ -94,9 +95,9 @@ var version = sync.OnceValue(func() string {
 })
 
 func newStack(t *testing.T, rmw string) *stack {
-	dir := t.TempDir()
-	return &stack{t: t, rmw: rmw, dir: dir, spin: 0.5, env: append(os.Environ(),
-		fmt.Sprint("ROS_DOMAIN_ID=", domain(t)), "ROS_LOCALHOST_ONLY=1", "RMW_IMPLEMENTATION="+rmw, "CYCLONEDDS_URI=",
+	dir, domain := t.TempDir(), domain(t)
+	return &stack{t: t, rmw: rmw, dir: dir, domain: domain, spin: 0.5, env: append(os.Environ(),
+		fmt.Sprint("ROS_DOMAIN_ID=", domain), "ROS_LOCALHOST_ONLY=1", "RMW_IMPLEMENTATION="+rmw, "CYCLONEDDS_URI=",
 		"ROS_LOG_DIR="+filepath.Join(dir, "log"), "PYTHONUNBUFFERED=1", "PYTHONWARNINGS=ignore",
 		"RCUTILS_COLORIZED_OUTPUT=0")}
 }

@@ -27,6 +27,7 @@ const alone = "receiving alone"
 type contender struct {
 	name      string
 	ours      bool
+	keys      string // how messages are protected, "" if they are not
 	needsRate bool   // it cannot publish as much as is taken
 	file      string // what it writes, in the folder of the bench: a file, or a folder of its own
 	command   func(load) *exec.Cmd
@@ -45,6 +46,11 @@ func (b *bench) contenders() ([]contender, error) {
 		{name: "tapedeck mcap", ours: true, file: "bench", command: b.tapedeck("mcap"), source: b.source,
 			count: readRecording},
 	}
+	secured, err := b.secured([]contender{list[0], list[2]})
+	if err != nil {
+		return nil, err
+	}
+	list = append(list, secured...)
 	bags, err := ros2.Bags(b.folder)
 	if err != nil {
 		return nil, err

@@ -13,20 +13,21 @@ type load struct {
 	rate   int // messages per second, of all topics together; 0 is as many as subscribers take
 	size   int // bytes of a message, as CDR
 
-	goal float64 // of our processor time, compared with receiving alone; 0: none
+	secured bool    // also with SROS 2
+	goal    float64 // of our processor time, compared with receiving alone; 0: none
 }
 
 var loads = []load{
-	{"5k/s x 100 B", 1, 5_000, 100, 0},
-	{"50k/s x 100 B", 1, 50_000, 100, 0},
-	{"10k/s x 10 kB", 1, 10_000, 10_000, 1.6},
-	{"200/s x 1 MB", 1, 200, 1_000_000, 0},
-	{"30/s x 6 MB", 1, 30, 6_000_000, 0},
-	{"500 topics x 20/s x 100 B", 500, 10_000, 100, 1.15},
-	{"all that is taken x 100 B", 1, 0, 100, 0},
-	{"all that is taken x 1 kB", 1, 0, 1000, 0},
-	{"all that is taken x 10 kB", 1, 0, 10_000, 0},
-	{"all that is taken x 1 MB", 1, 0, 1_000_000, 0},
+	{"5k/s x 100 B", 1, 5_000, 100, true, 0},
+	{"50k/s x 100 B", 1, 50_000, 100, false, 0},
+	{"10k/s x 10 kB", 1, 10_000, 10_000, true, 1.6},
+	{"200/s x 1 MB", 1, 200, 1_000_000, true, 0},
+	{"30/s x 6 MB", 1, 30, 6_000_000, false, 0},
+	{"500 topics x 20/s x 100 B", 500, 10_000, 100, false, 1.15},
+	{"all that is taken x 100 B", 1, 0, 100, true, 0},
+	{"all that is taken x 1 kB", 1, 0, 1000, false, 0},
+	{"all that is taken x 10 kB", 1, 0, 10_000, false, 0},
+	{"all that is taken x 1 MB", 1, 0, 1_000_000, true, 0},
 }
 
 func findLoad(name string) (load, error) {

@@ -1,6 +1,7 @@
 // Recorder lets several recorders record the same messages in turn, and prints what each lost, its processor time and
-// its memory. These are tapedeck's recorder in both formats, and those of ROS 2 and ROS 1 if they are installed. The
-// baseline is a process that only receives the messages. The executables are those in bin/.
+// its memory. These are tapedeck's recorder in both formats, also with messages that are signed or encrypted by SROS 2,
+// and those of ROS 2 and ROS 1 if they are installed. The baseline is a process that only receives the messages. The
+// executables are those in bin/.
 //
 // Messages are numbered, and their numbers are looked up in the recordings. The processor time is user and system time
 // of the recording process, from the first message until it ends, without its start. All recorders have their default
@@ -85,7 +86,8 @@ func (b *bench) compare(l load, contenders []contender) error {
 	before, results := harness.LoadAverage(), map[string][]result{}
 	for range b.rounds {
 		for _, c := range contenders {
-			if !b.only.MatchString(l.name+" "+c.name) || l.rate == 0 && c.needsRate {
+			if !b.only.MatchString(l.name+" "+c.name) || l.rate == 0 && c.needsRate ||
+				c.keys != "" && !l.secured {
 				continue
 			}
 			r, err := b.measure(c, l)
@@ -98,7 +100,7 @@ func (b *bench) compare(l load, contenders []contender) error {
 	var rows []row
 	for _, c := range contenders {
 		if list := results[c.name]; list != nil {
-			rows = append(rows, row{c.name, summary(list), c.ours})
+			rows = append(rows, row{c.name, summary(list), c.ours, c.keys})
 		}
 	}
 	if rows == nil {

@@ -54,6 +54,7 @@ type row struct {
 	name string
 	result
 	ours bool
+	keys string
 }
 
 // print prints a table, and what ours take beside the others.
@@ -80,10 +81,11 @@ func print(l load, rows []row) error {
 	}
 	for _, our := range rows {
 		for _, r := range rows {
-			if our.ours && !r.ours {
+			protected := our.keys != "" && our.name == r.name+", "+our.keys
+			if our.ours && !r.ours && our.keys == r.keys || protected {
 				fmt.Printf("%s takes %.2f x CPU, %.2f x memory of %s", our.name, our.perMessage()/r.perMessage(),
 					float64(our.peak)/float64(r.peak), r.name)
-				if r.name == alone && l.goal > 0 {
+				if r.name == alone && l.goal > 0 && !protected {
 					fmt.Printf("; goal: %.2f x CPU", l.goal)
 				}
 				fmt.Println()

@@ -74,7 +74,11 @@ func (s *source) kill(why error) error {
 
 // source starts a source on DDS.
 func (b *bench) source(l load) (*source, error) {
-	s, err := startSource(b.self("source", l.name))
+	return b.start(b.self("source", l.name))
+}
+
+func (b *bench) start(cmd *exec.Cmd) (*source, error) {
+	s, err := startSource(cmd)
 	if err != nil {
 		return nil, err
 	}
