@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 
@@ -21,34 +20,20 @@ func (e *DamagedError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// DamagedFrames is the error of a writer of rows about damaged frames, by camera and index. Nothing of the rows has
-// been written.
-type DamagedFrames map[*Camera]map[int]error
+// DamagedFrames is the error of a writer of rows about damaged frames. Nothing of the rows has been written.
+type DamagedFrames []DamagedFrame
 
-// add adds the damaged frames of a camera.
-func (d *DamagedFrames) add(c *Camera, index int, err error) {
-	if *d == nil {
-		*d = DamagedFrames{}
-	}
-	if (*d)[c] == nil {
-		(*d)[c] = map[int]error{}
-	}
-	(*d)[c][index] = err
+// DamagedFrame is a damaged frame.
+type DamagedFrame struct {
+	Camera *Camera
+	Index  int
+	Err    error
 }
 
-// Error returns how many frames of each camera are damaged, and why the first is.
+// Error returns how many frames are damaged, and why the first is.
 func (d DamagedFrames) Error() string {
-	var all []error
-	for _, c := range slices.SortedFunc(maps.Keys(d), func(a, b *Camera) int { return cmp.Compare(a.Name, b.Name) }) {
-		all = append(all, fmt.Errorf("%s of %s, %s", plural.Count(len(d[c]), "damaged image"), c.Name, d.Why(c)))
-	}
-	return errors.Join(all...).Error()
-}
-
-// Why returns why the first damaged frame of a camera is.
-func (d DamagedFrames) Why(c *Camera) string {
-	first := slices.Min(slices.Collect(maps.Keys(d[c])))
-	return fmt.Sprintf("frame %d: %v", first, d[c][first])
+	return fmt.Sprintf("%s, the first: %s: frame %d: %v", plural.Count(len(d), "damaged image"), d[0].Camera.Name,
+		d[0].Index, d[0].Err)
 }
 
 // Without returns an episode without the damaged frames.
@@ -56,14 +41,20 @@ func (d DamagedFrames) Without(e *Episode) *Episode {
 	whole := *e
 	whole.Cameras = slices.Clone(e.Cameras)
 	for i, c := range e.Cameras {
-		if len(d[c]) == 0 {
+		left, bad := *c, map[int]bool{}
+		for _, f := range d {
+			if f.Camera == c {
+				bad[f.Index] = true
+				left.Damage = cmp.Or(left.Damage, fmt.Sprintf("frame %d: %v", f.Index, f.Err))
+			}
+		}
+		if len(bad) == 0 {
 			continue
 		}
-		left := *c
 		var kept []int
-		left.Stamps, left.Damaged, left.Damage = nil, c.Damaged+len(d[c]), cmp.Or(c.Damage, d.Why(c))
+		left.Stamps, left.Damaged = nil, c.Damaged+len(bad)
 		for k, stamp := range c.Stamps {
-			if d[c][k] == nil {
+			if !bad[k] {
 				left.Stamps, kept = append(left.Stamps, stamp), append(kept, k)
 			}
 		}
@@ -91,7 +82,7 @@ func (c *Camera) EachWhole(indices []int, do func(i int, f *Frame) error) (damag
 		if !errors.As(err, new(*DamagedError)) {
 			return err
 		}
-		damaged.add(c, index, err)
+		damaged = append(damaged, DamagedFrame{c, index, err})
 		return nil
 	})
 	return damaged, err
@@ -99,25 +90,22 @@ func (c *Camera) EachWhole(indices []int, do func(i int, f *Frame) error) (damag
 
 // EachCamera calls do for all cameras at the same time. Its error names the cameras, or is the DamagedFrames of all.
 func EachCamera(cameras []*Camera, do func(i int, c *Camera) (DamagedFrames, error)) error {
-	errs, damaged := make([]error, len(cameras)), DamagedFrames{}
-	var mu sync.Mutex
+	errs, damaged := make([]error, len(cameras)), make([]DamagedFrames, len(cameras))
 	var group sync.WaitGroup
 	for i, c := range cameras {
 		group.Go(func() {
-			frames, err := do(i, c)
-			if err != nil {
+			var err error
+			if damaged[i], err = do(i, c); err != nil {
 				errs[i] = fmt.Errorf("%s: %w", c.Name, err)
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			maps.Copy(damaged, frames)
 		})
 	}
 	group.Wait()
-	if err := errors.Join(errs...); err != nil || len(damaged) == 0 {
+	all := slices.Concat(damaged...)
+	if err := errors.Join(errs...); err != nil || len(all) == 0 {
 		return err
 	}
-	return damaged
+	return all
 }
 
 // Write aligns an episode of the layout and writes its rows. Frames that write returns as DamagedFrames are left out as

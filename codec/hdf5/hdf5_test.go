@@ -475,7 +475,7 @@ func TestDamagedImages(t *testing.T) {
 			defer w.Abort()
 			_, err = layout.Write(e, align.Options{}, w.Write)
 			require.ErrorContains(t, err, "camera_1")
-			require.ErrorContains(t, err, "without 10 damaged images of camera_1, frame 0: "+c.want)
+			require.ErrorContains(t, err, "without 10 damaged images, the first: camera_1: frame 0: "+c.want)
 		})
 	}
 }

@@ -26,31 +26,8 @@ func (f *feature) isDepth() bool {
 // mmEncoding is that of depth images: little-endian mm of 16 bits, of which 0 is unknown.
 const mmEncoding = "16UC1"
 
-// millimeters returns a depth image in mm, of rows without padding. It appends pixels to dst.
-func millimeters(dst []byte, f *episode.Frame) (episode.Frame, error) {
-	mm := episode.Frame{Encoding: mmEncoding, Width: f.Width, Height: f.Height, Step: 2 * f.Width}
-	if !f.Compressed() {
-		c, err := pixel.FindConversion(f.Encoding, mmEncoding)
-		if err != nil {
-			return mm, err
-		}
-		n, err := c.Size(f)
-		if err != nil {
-			return mm, err
-		}
-		mm.Data = append(dst, make([]byte, n)...)
-		c.Convert(mm.Data, f)
-		return mm, nil
-	}
-	m, err := f.Decode()
-	if err != nil {
-		return mm, err
-	}
-	return ofGray16(dst, m)
-}
-
-// ofGray16 returns a decoded image of 16 bits as one of mm.
-func ofGray16(dst []byte, m image.Image) (episode.Frame, error) {
+// millimeters returns a decoded image of 16 bits as one of mm, of rows without padding. It appends pixels to dst.
+func millimeters(dst []byte, m image.Image) (episode.Frame, error) {
 	deep, ok := m.(*image.Gray16)
 	if !ok {
 		return episode.Frame{}, errors.New("the depth image does not have 16 bits")
@@ -63,17 +40,6 @@ func ofGray16(dst []byte, m image.Image) (episode.Frame, error) {
 		}
 	}
 	return episode.Frame{Encoding: mmEncoding, Data: dst, Width: size.X, Height: size.Y, Step: 2 * size.X}, nil
-}
-
-// encodeTIFF returns mm as LeRobot stores them in tables.
-func encodeTIFF(f *episode.Frame) ([]byte, error) {
-	m, err := f.Decode()
-	if err != nil {
-		return nil, err
-	}
-	var out bytes.Buffer
-	err = tiff.Encode(&out, m, nil)
-	return out.Bytes(), err
 }
 
 // decodeTIFF returns the depths in a TIFF in mm.
@@ -89,7 +55,7 @@ func decodeTIFF(dst, data []byte) (episode.Frame, error) {
 	if err != nil {
 		return episode.Frame{}, err
 	}
-	return ofGray16(dst, m)
+	return millimeters(dst, m)
 }
 
 // quantizer maps depths to codes of 12 bits, as LeRobot's videos have them.
@@ -177,11 +143,15 @@ type depthCoder struct {
 
 // write writes a frame in the form that ffmpeg reads.
 func (d *depthCoder) write(to io.Writer, f *episode.Frame) error {
-	m, err := millimeters(d.pixels[:0], f)
+	m, err := f.Decode()
 	if err != nil {
 		return err
 	}
-	d.pixels = m.Data
+	mm, err := millimeters(d.pixels[:0], m)
+	if err != nil {
+		return err
+	}
+	d.pixels = mm.Data
 	unknown, far := false, false
 	for p := d.pixels; len(p) >= 2; p = p[2:] {
 		switch mm := float64(binary.LittleEndian.Uint16(p)) / 1000; {
@@ -200,17 +170,4 @@ func (d *depthCoder) write(to io.Writer, f *episode.Frame) error {
 	translate(d.pixels, usualCodes()[:])
 	_, err = to.Write(d.pixels)
 	return err
-}
-
-// depthHistogram counts mm.
-type depthHistogram [1 << 16]int64
-
-// count adds every step-th pixel of every step-th row of an image of mm.
-func (h *depthHistogram) count(f *episode.Frame, step int) {
-	for y := 0; y < f.Height; y += step {
-		row := f.Data[y*f.Step:][:2*f.Width]
-		for x := 0; x < f.Width; x += step {
-			h[binary.LittleEndian.Uint16(row[2*x:])]++
-		}
-	}
 }

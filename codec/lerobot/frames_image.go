@@ -3,6 +3,7 @@ package lerobot
 import (
 	"errors"
 	"fmt"
+	"image"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -75,7 +76,10 @@ func (f *imageFrames) Frame(i int) (frame episode.Frame, err error) {
 	case frame.Encoding == "":
 		frame, err = decodeTIFF(f.mm[:0], f.data)
 	default:
-		frame, err = millimeters(f.mm[:0], &frame)
+		var m image.Image
+		if m, err = frame.Decode(); err == nil {
+			frame, err = millimeters(f.mm[:0], m)
+		}
 	}
 	f.mm = frame.Data
 	if err != nil {

@@ -1,11 +1,11 @@
 package lerobot
 
 import (
-	"bytes"
 	"fmt"
 	"image"
 	"image/color"
 	"image/png"
+	"io"
 
 	"tapedeck/codec/episode"
 	"tapedeck/codec/internal/ffmpeg"
@@ -35,16 +35,26 @@ func look(f *episode.Frame) (picture, error) {
 	return p, err
 }
 
-// histogram counts the pixels of each value of red, green and blue.
-type histogram [3][256]int64
+// histogram counts the pixels of each value of red, green and blue, or of depth in mm.
+type histogram [][]int64
+
+func newHistogram(deep bool) histogram {
+	if deep {
+		return histogram{make([]int64, 1<<16)}
+	}
+	return histogram{make([]int64, 256), make([]int64, 256), make([]int64, 256)}
+}
 
 // count adds every step-th pixel of every step-th row.
-func (h *histogram) count(m image.Image, step int) {
+func (h histogram) count(m image.Image, step int) {
 	b := m.Bounds()
 	for y := b.Min.Y; y < b.Max.Y; y += step {
 		for x := b.Min.X; x < b.Max.X; x += step {
 			var red, green, blue uint8
 			switch m := m.(type) {
+			case *image.Gray16:
+				h[0][m.Gray16At(x, y).Y]++
+				continue
 			case *image.YCbCr:
 				c := m.YCbCrAt(x, y)
 				red, green, blue = color.YCbCrToRGB(c.Y, c.Cb, c.Cr)
@@ -69,25 +79,23 @@ func (h *histogram) count(m image.Image, step int) {
 }
 
 // stats returns the statistics of count images, for colours from 0 to 1.
-func (h *histogram) stats(count int) *stats {
-	s := newStats(count, true)
-	for c := range h {
-		s.add(upTo(len(h[c])), h[c][:], 1.0/255)
+func (h histogram) stats(count int) *stats {
+	s, scale := newStats(count, true), 1.0/255
+	if len(h) == 1 {
+		scale = 1
+	}
+	values := make([]float64, len(h[0]))
+	for i := range values {
+		values[i] = float64(i)
+	}
+	for _, counts := range h {
+		s.add(values, counts, scale)
 	}
 	return s
 }
 
-// upTo returns the numbers from 0 to n-1.
-func upTo(n int) []float64 {
-	values := make([]float64, n)
-	for i := range values {
-		values[i] = float64(i)
-	}
-	return values
-}
-
-// encodePNG returns an image as a PNG of three channels.
-func encodePNG(m image.Image) ([]byte, error) {
+// encodePNG writes an image as a PNG of three channels.
+func encodePNG(to io.Writer, m image.Image) error {
 	b := m.Bounds()
 	rgb := image.NewNRGBA(image.Rect(0, 0, b.Dx(), b.Dy()))
 	for y := range b.Dy() {
@@ -97,8 +105,6 @@ func encodePNG(m image.Image) ([]byte, error) {
 			rgb.SetNRGBA(x, y, c)
 		}
 	}
-	var out bytes.Buffer
 	encoder := png.Encoder{CompressionLevel: png.BestSpeed}
-	err := encoder.Encode(&out, rgb)
-	return out.Bytes(), err
+	return encoder.Encode(to, rgb)
 }

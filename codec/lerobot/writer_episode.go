@@ -1,6 +1,7 @@
 package lerobot
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/parquet-go/parquet-go"
+	"golang.org/x/image/tiff"
 
 	"tapedeck/codec/episode"
 )
@@ -167,18 +169,17 @@ func (w *Writer) pictures(c *camera, _ *episodeRow) error {
 		case f == nil:
 			f = &c.black
 		}
-		if c.picture.Deep {
-			mm, err := millimeters(dst, f)
-			if err != nil {
-				return nil, err
-			}
-			return encodeTIFF(&mm)
-		}
 		m, err := f.Decode()
 		if err != nil {
 			return nil, err
 		}
-		return encodePNG(m)
+		out := bytes.NewBuffer(dst)
+		if c.picture.Deep {
+			err = tiff.Encode(out, m, nil)
+		} else {
+			err = encodePNG(out, m)
+		}
+		return out.Bytes(), err
 	}
 	err := c.camera.Encode(c.frames, runtime.GOMAXPROCS(0), encode, func(at int, items [][]byte) error {
 		for i, data := range items {

@@ -1,6 +1,7 @@
 package lerobot
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -42,8 +43,7 @@ func (c *camera) survey(like *feature) (episode.DamagedFrames, error) {
 		width, height, deep = like.Shape[1], like.Shape[0], like.isDepth()
 	}
 	wanted := sampled(len(c.frames))
-	counted, depths := new(histogram), new(depthHistogram)
-	var mm []byte
+	var counted histogram
 	black, known := 0, false
 	damaged, err := c.camera.EachWhole(c.frames, func(row int, f *episode.Frame) error {
 		n := 0 // how often the frame counts
@@ -74,23 +74,13 @@ func (c *camera) survey(like *feature) (episode.DamagedFrames, error) {
 				c.frames[row], f.Encoding)
 		}
 		if !known {
-			c.picture, known = p, true
+			c.picture, counted, known = p, newHistogram(deep), true
 		}
 		if p.encoding != c.picture.encoding {
 			return fmt.Errorf("frame %d is of encoding %s, others are of %s", c.frames[row], p.encoding,
 				c.picture.encoding)
 		}
 		if n == 0 {
-			return nil
-		}
-		if p.Deep {
-			m, err := millimeters(mm[:0], f)
-			if err != nil {
-				return &episode.DamagedError{Err: err}
-			}
-			for mm = m.Data; n > 0; n-- {
-				depths.count(&m, every(p.Width, p.Height))
-			}
 			return nil
 		}
 		m, err := f.Decode()
@@ -109,34 +99,28 @@ func (c *camera) survey(like *feature) (episode.DamagedFrames, error) {
 		return nil, errors.New("no row has a frame of it")
 	}
 	if !known {
-		c.picture = picture{encoding: "png", Config: pixel.Config{Width: width, Height: height}}
+		c.picture, counted = picture{encoding: "png"}, newHistogram(deep)
 		if deep {
-			c.picture.encoding, c.picture.layout, c.picture.Deep = mmEncoding, pixel.Lookup(mmEncoding), true
+			c.picture = picture{encoding: mmEncoding, layout: pixel.Lookup(mmEncoding)}
 		}
+		c.picture.Config = pixel.Config{Width: width, Height: height, Deep: deep}
 	}
-	c.statistics(counted, depths, black)
+	c.stats = c.statistics(counted, black)
 	if slices.Contains(c.frames, -1) {
 		return nil, c.paintBlack()
 	}
 	return nil, nil
 }
 
-// statistics sets the statistics from a histogram of colours or depths, and a number of black images.
-func (c *camera) statistics(colours *histogram, depths *depthHistogram, black int) {
+// statistics returns the statistics of a histogram and of a number of black images.
+func (c *camera) statistics(h histogram, black int) *stats {
 	width, height := c.picture.Width, c.picture.Height
 	step := every(width, height)
 	pixels := int64((width+step-1)/step) * int64((height+step-1)/step) * int64(black)
-	count := len(sampled(len(c.frames)))
-	if c.picture.Deep {
-		depths[0] += pixels
-		c.stats = newStats(count, true)
-		c.stats.add(upTo(len(depths)), depths[:], 1)
-		return
+	for _, counts := range h {
+		counts[0] += pixels
 	}
-	for colour := range colours {
-		colours[colour][0] += pixels
-	}
-	c.stats = colours.stats(count)
+	return h.stats(len(sampled(len(c.frames))))
 }
 
 // paintBlack makes the image of rows without a frame, in the encoding of the others.
@@ -148,7 +132,9 @@ func (c *camera) paintBlack() (err error) {
 	case "jpeg":
 		f.Data, err = pixel.AppendJPEG(nil, pixel.Black(p.Width, p.Height), 95)
 	case "png":
-		f.Data, err = encodePNG(pixel.Black(p.Width, p.Height))
+		var out bytes.Buffer
+		err = encodePNG(&out, pixel.Black(p.Width, p.Height))
+		f.Data = out.Bytes()
 	default:
 		f.Step = p.Width * p.layout.Bytes
 		f.Data = make([]byte, f.Step*p.Height)

@@ -285,7 +285,8 @@ func TestFeaturesOfOthers(t *testing.T) {
 	o.To = "session"
 	result, _, err := do(t, filepath.Join(t.TempDir(), "out"), o, in)
 	require.NoError(t, err)
-	require.Equal(t, "features that are not read (language_events, next.reward)", strings.TrimSpace(texts(result.Losses)))
+	require.Equal(t, "features that are not read (language_events, next.reward)",
+		strings.TrimSpace(texts(result.Losses)))
 }
 
 // depths are in mm: unknown at first, then within 10 m, and one beyond that.
