@@ -148,7 +148,8 @@ func (o *checkOptions) writeFindings(w io.Writer, path string, p *contract.Pass,
 			if f.Time != 0 {
 				when = fmt.Sprintf("%.3f s", float64(f.Time-start)/1e9)
 			}
-			rows = append(rows, []string{when, human.OrDash(f.Topic), string(f.Kind), f.Expected, f.Seen})
+			rows = append(rows, []string{when, human.OrDash(f.Topic), string(f.Kind), human.Printable(f.Expected),
+				human.Printable(f.Seen)})
 		}
 		human.Table(&b, rows, map[int]bool{0: true})
 	}
