@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"tapedeck/codec"
@@ -136,10 +135,8 @@ func (w *writer) Write(message *codec.Message) error {
 		return err
 	}
 	if err := c.video.write(&image, at); err != nil {
-		if errors.Is(err, syscall.EPIPE) { // it says itself why it has ended
-			err = cmp.Or(c.video.Close(), err)
-		}
-		c.err = &codec.MissingError{Path: c.path, Err: err}
+		// A program that has ended says itself why.
+		c.err = &codec.MissingError{Path: c.path, Err: cmp.Or(c.video.Close(), err)}
 		return c.err
 	}
 	return nil
