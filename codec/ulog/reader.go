@@ -47,7 +47,7 @@ type log struct {
 	subscribed  map[uint16][]subscription
 	ends        []int64
 	offset      int64           // ns added to all times
-	before      map[int64]int64 // time of the message before a segment, in ns without offset, by where it begins
+	before      map[int64]clock // at the beginning of segments, by their offset
 	parameters  []rcl_interfaces.Parameter
 	records     []codec.MetadataRecord
 	attachments []codec.Attachment
@@ -115,8 +115,9 @@ type scan struct {
 	topics      map[instance]int // numbers of channels
 	formats     formats
 	planner     planner
-	last        int64 // when the last message was published, in ns without offset
-	latest      int64 // the greatest of these
+	clock       clock
+	before      clock // before the present message
+	latest      int64 // the latest time at which a message was published, in ns
 	segment     chunked.Segment
 	counts      map[int]uint64
 	info        map[string]string
@@ -130,7 +131,7 @@ type scan struct {
 }
 
 func (s *scan) run() error {
-	l := &log{subscribed: map[uint16][]subscription{}, before: map[int64]int64{}, complete: true}
+	l := &log{subscribed: map[uint16][]subscription{}, before: map[int64]clock{}, complete: true}
 	s.log = l
 	s.Contents = chunked.Contents{Path: s.Path, Scanned: true}
 	s.planner = planner{formats: s.formats, plans: map[string]*plan{}}
@@ -210,6 +211,7 @@ func (s *scan) header() error {
 	if s.ignoreStart {
 		s.log.start = 0
 	}
+	s.clock.start = int64(min(s.log.start, latestTime)) * 1e3
 	s.w.pos = headerSize
 	return nil
 }
@@ -222,6 +224,7 @@ func (s *scan) damaged(m *message, err error) {
 
 // add takes a message of the log in. The error is that the log cannot be read at all.
 func (s *scan) add(m *message) error {
+	s.before = s.clock
 	if strings.IndexByte("ALCD", m.kind) >= 0 && s.log.definitions == 0 {
 		s.log.definitions = m.pos
 	}
@@ -250,13 +253,13 @@ func (s *scan) add(m *message) error {
 			s.log.parameters = append(s.log.parameters, p)
 		default:
 			s.log.details.Changes++
-			s.message(m, parameterChannel, s.now())
+			s.message(m, parameterChannel, s.clock.now())
 		}
 	case 'O':
 		ms := binary.LittleEndian.Uint16(m.data)
 		s.log.details.Dropouts++
 		s.log.details.DropoutTime += float64(ms) / 1e3
-		s.message(m, eventChannel, s.now())
+		s.message(m, eventChannel, s.clock.now())
 	case 'L', 'C', 'D':
 		channel, t, _, err := s.timed(m)
 		if err != nil {
@@ -269,9 +272,6 @@ func (s *scan) add(m *message) error {
 	}
 	return nil
 }
-
-// now returns the time of the last message, in ns without offset.
-func (s *scan) now() int64 { return max(s.last, int64(min(s.log.start, latestTime))*1e3) }
 
 // flags reads the flags of a log.
 func (s *scan) flags(m *message) error {
@@ -340,11 +340,12 @@ func (s *scan) timed(m *message) (channel int, t, published int64, err error) {
 	if micros > latestTime {
 		return channel, 0, 0, fmt.Errorf("a time of %d µs", micros)
 	}
-	if micros != 0 {
-		s.last = int64(micros) * 1e3
-		s.latest = max(s.latest, s.last)
+	if micros == 0 {
+		return channel, s.clock.now(), 0, nil
 	}
-	return channel, s.now(), int64(micros) * 1e3, nil
+	published = int64(micros) * 1e3
+	s.latest = max(s.latest, published)
+	return channel, s.clock.observe(published), published, nil
 }
 
 // tagSize returns the size of the tag before the time of a text.
@@ -385,7 +386,7 @@ func (s *scan) message(m *message, channel int, t int64) {
 	if g.Size == 0 {
 		*g = chunked.Segment{Offset: m.pos, Start: t, End: t, Reported: true}
 		s.counts = map[int]uint64{}
-		s.log.before[m.pos] = s.now()
+		s.log.before[m.pos] = s.before
 	}
 	g.Unsorted = g.Unsorted || t < g.End
 	g.Size = end - g.Offset
@@ -559,7 +560,7 @@ func (l *loader) Load(g *chunked.Segment, buf []byte) ([]byte, []error) {
 		return l.append(records, parameterChannel, g.Start, 0, &rcl_interfaces.ParameterEvent{Stamp: stamp(g.Start),
 			Node: strings.TrimSuffix(namespace, "/"), NewParameters: r.log.parameters})
 	}
-	s := scan{Reader: r, last: r.log.before[g.Offset], fixed: true, misfits: map[uint16]uint64{},
+	s := scan{Reader: r, clock: r.log.before[g.Offset], fixed: true, misfits: map[uint16]uint64{},
 		misfitAt: map[uint16]int64{}}
 	s.w = walker{Window: chunked.Window{File: r.File, Size: r.Size}, subscribed: r.log.subscribed,
 		ends: r.log.ends, pos: g.Offset}
@@ -599,12 +600,12 @@ func (l *loader) Load(g *chunked.Segment, buf []byte) ([]byte, []error) {
 			if !ok {
 				continue
 			}
-			t = s.now() + r.log.offset
+			t = s.clock.now() + r.log.offset
 			records, more = l.append(records, parameterChannel, t, 0, &rcl_interfaces.ParameterEvent{Stamp: stamp(t),
 				Node: strings.TrimSuffix(namespace, "/"), ChangedParameters: []rcl_interfaces.Parameter{p}})
 		case 'O':
 			ms := binary.LittleEndian.Uint16(m.data)
-			t = s.now() + r.log.offset
+			t = s.clock.now() + r.log.offset
 			event, err := codec.EventMessage(codec.Event{Kind: codec.EventDrop, Time: t, Until: t + int64(ms)*1e6,
 				Text: "PX4's logger dropped messages"})
 			if err != nil {

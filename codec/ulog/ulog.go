@@ -10,7 +10,8 @@
 // log's information and default parameters, Info.Attachments what else the log contains.
 //
 // LogTime is the timestamp of the message. PX4 counts it from boot; if the log has a time of GPS, it is moved to that.
-// Messages without a timestamp have that of the message before.
+// Messages that were published long before they were logged are the exception: see clock. Messages without a timestamp
+// have the time of the message before.
 package ulog
 
 import (
