@@ -5,7 +5,7 @@
 # make lint   runs the linters
 # make fuzz   tries whether damaged recordings of any format can upset a reader; FUZZTIME=10m is for each format
 # make bench  measures recording, writing and reading beside a baseline
-# make bench-recorder  measures recording beside the recorders of ROS 1 and ROS 2 that are installed, in about 15 minutes;
+# make bench-recorder  measures recording beside the recorders of ROS 1 and ROS 2 that are installed, in about 25 minutes;
 #                      with BENCH="-rounds 1 -only 50k" less, and -help for what else
 # make bench-player    measures playing so, in about 10 minutes; BENCH as there
 # make bench-convert   measures converting beside the programs of others that are installed, in about 5 minutes; BENCH as there
