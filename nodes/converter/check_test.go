@@ -147,3 +147,23 @@ func TestCheckSamples(t *testing.T) {
 		})
 	}
 }
+
+func TestInfoShowsLatency(t *testing.T) {
+	path := imuDrive(t, "good.lines", 50, "imu")
+	late := typed(t, "/imu", 2000e9, &sensor_msgs.Imu{Header: std_msgs.Header{
+		Stamp: builtin_interfaces.Time{Sec: 1998}}})
+	late.Channel = imu
+	late2 := late
+	late2.LogTime += 1e9
+	path2 := writeLines(t, "late.lines", []codec.Message{late, late2})
+	stdout, _, err := run(t, "info", "-v", path)
+	require.NoError(t, err)
+	require.Contains(t, stdout, "0.000 s, 99 % 0.000 s")
+	stdout, _, err = run(t, "info", "-v", "--json", path2)
+	require.NoError(t, err)
+	var got struct {
+		Topics []struct{ Latency struct{ Median, P99 float64 } }
+	}
+	require.NoError(t, json.Unmarshal([]byte(stdout), &got))
+	require.InEpsilon(t, 3, got.Topics[0].Latency.Median, 0.04)
+}

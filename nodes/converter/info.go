@@ -17,7 +17,7 @@ import (
 // infoOptions are the options of info.
 type infoOptions struct {
 	JSON    bool `param:"json" group:"Output" help:"print one JSON object for each recording; times are ns since 1970"`
-	Verbose bool `param:"verbose" short:"v" group:"Output" help:"read all messages, and show the bytes of each topic, its share of the recording and its longest gap"`
+	Verbose bool `param:"verbose" short:"v" group:"Output" help:"read all messages, and show the bytes of each topic, its share of the recording, its longest gap, and of ROS 2 messages the latency from stamp to receipt"`
 	ROS2    bool `param:"ros2" group:"Output" help:"list the topics as ROS 2 messages, as the player publishes them"`
 	formats.InfoOptions
 	pictureOptions
@@ -207,6 +207,7 @@ type (
 		Bytes        *int64            `json:"bytes,omitempty"`
 		Share        *float64          `json:"share,omitempty"`
 		WorstGap     *gapJSON          `json:"worst_gap,omitempty"`
+		Latency      *latencyJSON      `json:"latency,omitempty"`
 		Totals       *totalsJSON       `json:"totals,omitempty"`
 		Frequency    float64           `json:"frequency"`
 		QoS          []human.QoSJSON   `json:"qos"`
@@ -217,6 +218,11 @@ type (
 	gapJSON struct {
 		Time     int64   `json:"time"`
 		Duration float64 `json:"duration"`
+	}
+	// latencyJSON holds times from stamp to receipt, s.
+	latencyJSON struct {
+		Median float64 `json:"median"`
+		Most   float64 `json:"p99"`
 	}
 	// totalsJSON holds the recorder's counts for the files that were read.
 	totalsJSON struct {
@@ -266,6 +272,9 @@ func writeInfoJSON(w io.Writer, info *codec.Info, measured *measures) error {
 			topic.Bytes, topic.Share = &m.bytes, &share
 			if m.gap > 0 {
 				topic.WorstGap = &gapJSON{m.gapAt, float64(m.gap) / 1e9}
+			}
+			if l := &m.latencies; l.Count() > 0 {
+				topic.Latency = &latencyJSON{float64(l.Quantile(0.5)) / 1e9, float64(l.Quantile(0.99)) / 1e9}
 			}
 		}
 		if t, ok := totals[c.Topic]; ok {

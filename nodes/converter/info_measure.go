@@ -9,7 +9,10 @@ import (
 	"slices"
 
 	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
 	"tapedeck/nodes/internal/calls"
+	"tapedeck/nodes/internal/contract"
 	"tapedeck/nodes/internal/progress"
 )
 
@@ -21,6 +24,9 @@ type measure struct {
 	last   int64 // LogTime of the latest message
 	before bool  // there was a message
 
+	stamps    *cdr.Stamps // nil: there are none, or the messages are not those of ROS 2
+	latencies contract.Latencies
+
 	calls *callEvents // of the service whose events these are, or nil
 }
 
@@ -30,6 +36,11 @@ func (m *measure) add(msg *codec.Message) {
 	}
 	m.bytes += int64(len(msg.Data))
 	m.last, m.before = msg.LogTime, true
+	if m.stamps != nil {
+		if stamp, ok, err := m.stamps.First(msg.Data); err == nil && ok && stamp != 0 {
+			m.latencies.Add(msg.LogTime - stamp)
+		}
+	}
 	if m.calls != nil {
 		m.calls.add(msg)
 	}
@@ -56,6 +67,10 @@ func (i *input) measure(ctx context.Context) (*measures, *codec.Info, error) {
 		m, row := &measure{}, keyOfRow(c)
 		if all.channels[c] = m; all.rows[row] == nil {
 			all.rows[row] = &measure{}
+		}
+		if c.Encoding == codec.EncodingCDR && !codec.IsEvents(c) {
+			m.stamps = c.Stamps(msgs.Library())
+			all.rows[row].stamps = m.stamps
 		}
 		if call, _ := calls.Of(c.Topic, c.Type); call.Ending == calls.Events {
 			if m.calls = all.calls[call.Service]; m.calls == nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"tapedeck/codec"
 	"tapedeck/codec/episode"
@@ -173,6 +174,15 @@ type column struct {
 	cell  func(topicRow) string
 }
 
+// latencyText formats the times from stamps to receipt, "-" if the stamps are of a clock with another time.
+func latencyText(m *measure) string {
+	median := time.Duration(m.latencies.Quantile(0.5))
+	if m.latencies.Count() == 0 || median.Abs() > time.Hour {
+		return "-"
+	}
+	return fmt.Sprintf("%.3f s, 99 %% %.3f s", median.Seconds(), float64(m.latencies.Quantile(0.99))/1e9)
+}
+
 func writeTopics(b *strings.Builder, info *codec.Info, topics []topicRow, measured *measures) {
 	totals, _ := totalsOf(info)
 	total := func(n func(codec.Totals) uint64) func(topicRow) string {
@@ -213,6 +223,10 @@ func writeTopics(b *strings.Builder, info *codec.Info, topics []topicRow, measur
 				}
 				return fmt.Sprintf("%.3f s at %.3f s", float64(m.gap)/1e9, float64(m.gapAt-info.StartTime)/1e9)
 			})})
+		latency := column{"Latency", true, cell(latencyText)}
+		if slices.ContainsFunc(topics, func(t topicRow) bool { return latency.cell(t) != "-" }) {
+			columns = append(columns, latency)
+		}
 	}
 	columns = append(columns,
 		column{"Hz", true, func(t topicRow) string {
