@@ -8,6 +8,7 @@ import (
 	"tapedeck/bridge/robot"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/confine"
+	"tapedeck/nodes/internal/contract"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/pattern"
@@ -27,6 +28,7 @@ type options struct {
 	snapshotOptions
 	formats.CARLAOptions
 	sessionOptions
+	contractOptions
 	statusOptions
 	announceOptions
 	graph.Options
@@ -172,7 +174,8 @@ type settings struct {
 	reserve    diskguard.Reserve  // of the disk
 	metadata   map[string]string
 	composer   formats.Composer // of the storage; nil if ROS 2 messages are written one by one
-	robot      *robot.Mapping   // for sessions; nil: by names and types of topics
+	expected   *contract.Contract
+	robot      *robot.Mapping // for sessions; nil: by names and types of topics
 }
 
 // settle parses options. It returns usage errors.
@@ -193,6 +196,9 @@ func (o *options) settle() (s settings, err error) {
 		if s.composer, err = composer(&formats.Options{CARLAOptions: o.CARLAOptions}); err != nil {
 			return s, config.Usagef("%w", err)
 		}
+	}
+	if s.expected, err = o.contractOptions.load(); err != nil {
+		return s, config.Usagef("%w", err)
 	}
 	if s.robot, err = o.mapping(); err != nil {
 		return s, config.Usagef("%w", err)

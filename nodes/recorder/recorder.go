@@ -123,6 +123,9 @@ func (r *recorder) follow(ctx context.Context) {
 		if r.options.Limit > 0 && r.topics.EndComplete() {
 			r.session.Load().endAt(human.Count(r.options.Limit, "message") + " of each topic recorded")
 		}
+		if r.recording() {
+			r.session.Load().checkContract(now)
+		}
 		status.update(now)
 	})
 }

@@ -150,6 +150,7 @@ func (r *recorder) report(s *session, reason string) {
 		r.node.Log(bridge.Warn, "%s", text)
 	}
 	r.reportUnheard()
+	r.reportContract(s)
 	if reason = cmp.Or(reason, s.reason); reason != "" {
 		r.node.Log(bridge.Info, "stopped: %s", reason)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/contract"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/split"
 	"tapedeck/nodes/recorder/internal/accounting"
@@ -42,6 +43,7 @@ type session struct {
 	next    *output // that onSplit puts in place; for the goroutine that writes
 	guard   *diskguard.Guard
 	journal accounting.EventLog
+	live    *contract.Live // nil: nothing is expected
 
 	begun    bool          // under the recorder's lifecycle
 	stopping chan struct{} // closed to end workers
@@ -118,6 +120,9 @@ func (r *recorder) newSession(name string) (*session, error) {
 		fileTotals: newFileTotals(),
 	}
 	s.ctx, s.end = context.WithCancelCause(context.Background())
+	if r.expected != nil {
+		s.live = contract.NewLive(r.expected, s.started)
+	}
 	if r.options.SnapshotMode {
 		return s, nil
 	}

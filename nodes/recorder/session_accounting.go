@@ -67,6 +67,7 @@ func (s *session) fileEvents(start, end int64, last bool) []codec.Event {
 		for _, rec := range list {
 			rec.NoteGap(time.Now().UnixNano(), s.recorder.clock.Now())
 		}
+		s.noteVerdict()
 	}
 	events := s.journal.Take(time.Now(), true)
 	s.mu.Lock()

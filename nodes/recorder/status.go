@@ -61,6 +61,9 @@ func (s *status) update(now time.Time) {
 	missing, why := r.topics.Unheard()
 	missing = slices.DeleteFunc(missing, func(topic string) bool { return why[topic] == subscription.Unfit })
 	trouble := t.trouble(missing)
+	if text := r.session.Load().contractTrouble(); text != "" {
+		trouble = strings.TrimPrefix(trouble+", "+text, ", ")
+	}
 	line := t.progress()
 	if left := r.left(); left != "" {
 		line = left + ", " + line // in front, where it is not cut off
