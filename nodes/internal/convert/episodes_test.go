@@ -332,6 +332,7 @@ func TestDepthCameras(t *testing.T) {
 		"meters":           {"32FC1", []string{"session", "lerobot"}},
 		"hdf5":             {"16UC1", []string{"session", "hdf5", "session"}},
 		"tables":           {"16UC1", []string{"lerobot", "session", "hdf5"}},
+		"messages":         {"16UC1", []string{"lerobot", "mcap", "session"}},
 		"video to session": {"16UC1", []string{"session", "video", "session"}},
 		"video to hdf5":    {"32FC1", []string{"video", "hdf5"}},
 	} {
@@ -384,6 +385,29 @@ func TestDepthCameras(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Videos of images that are too small for the usual encoder have another one, which is a warning.
+func TestSmallVideo(t *testing.T) {
+	encoders, err := exec.Command("ffmpeg", "-v", "error", "-encoders").Output()
+	if err != nil || !strings.Contains(string(encoders), "libsvtav1") {
+		t.Skip("ffmpeg with libsvtav1 is not installed (Debian: ffmpeg); small videos are not tested")
+	}
+	small, joints := channel(t, "/camera_0/image_raw", "sensor_msgs/msg/Image"),
+		channel(t, "/arm_0/joint_states", "sensor_msgs/msg/JointState")
+	var all []codec.Message
+	for i := range 5 {
+		now := int64(1_000_000_000_000 + 100_000_000*i)
+		all = append(all, codec.Message{Channel: small, LogTime: now, Data: payload(t, &sensor_msgs.Image{
+			Width: 32, Height: 24, Step: 96, Encoding: "rgb8", Data: make([]byte, 96*24)})},
+			codec.Message{Channel: joints, LogTime: now, Data: payload(t, &sensor_msgs.JointState{
+				Name: []string{"a"}, Position: []float64{float64(i)}})})
+	}
+	o := DefaultOptions()
+	o.To, o.Video = "lerobot", true
+	_, warnings, err := do(t, filepath.Join(t.TempDir(), "set"), o, write(t, "small.mcap", all...))
+	require.NoError(t, err)
+	require.Contains(t, warnings, "camera_0: 32×24 pixels are too small for libsvtav1, libx264 makes the video")
 }
 
 // A fixed rate leaves frames out, which counts as a loss.

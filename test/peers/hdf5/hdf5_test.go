@@ -130,6 +130,29 @@ func h5py(t *testing.T, path string, values ...string) *found {
 	return f
 }
 
+// TestH5pyDepth reads depths in mm.
+func TestH5pyDepth(t *testing.T) {
+	e := take(t)
+	depth := &episode.Camera{Track: align.Track{Name: "depth", Stamps: e.Cameras[0].Stamps}}
+	var frames memory
+	for k := range rows {
+		frames = append(frames, episode.Frame{Encoding: "16UC1", Width: 3, Height: 2, Step: 6,
+			Data: []byte{0, 0, byte(k), 1, 2, 2, 3, 3, 4, 4, 0x10, 0x27}})
+	}
+	depth.Open = func() (episode.Frames, error) { return frames, nil }
+	e.Cameras = append(e.Cameras, depth)
+	path := filepath.Join(t.TempDir(), "episode_0.hdf5")
+	write(t, path, e, align.Options{}, hdf5.Options{})
+	const name = "/observations/images_depth/depth"
+	f := h5py(t, path, "numbers:"+name)
+	i := f.items["/episodes/episode_0"+name]
+	require.Equal(t, []int{rows, 2, 3}, i.Shape)
+	require.Equal(t, "<u2", i.Type)
+	var values [][][]float64
+	require.NoError(t, json.Unmarshal(f.values[name], &values))
+	require.Equal(t, [][]float64{{0, 256 + 5, 514}, {771, 1028, 10_000}}, values[5])
+}
+
 // TestH5py looks with h5py for what training code reads, as it reads it.
 func TestH5py(t *testing.T) {
 	for _, images := range []string{hdf5.ImagesVLen, hdf5.ImagesPadded, hdf5.ImagesRaw} {
