@@ -56,10 +56,10 @@ lint:
 	$(GO) run $(GOLANGCI_LINT) run --build-tags "$(TAGS)"
 
 fuzz:
-	for target in $(addprefix nodes/internal/formats/,FuzzRecord FuzzMCAP FuzzBag FuzzSQLite FuzzCARLA) codec/hdf5/FuzzHDF5 \
+	for target in $(addprefix nodes/internal/formats/,FuzzRecord FuzzMCAP FuzzBag FuzzSQLite FuzzCARLA FuzzULog FuzzTlog) codec/hdf5/FuzzHDF5 \
 		codec/lerobot/FuzzLeRobot codec/session/FuzzSession codec/images/FuzzImages codec/cloud/FuzzClouds codec/track/FuzzTracks \
 		codec/table/FuzzPayload \
-		bridge/mavlink/FuzzLog bridge/mavlink/FuzzScanner msgs/printable/FuzzPrintable nodes/converter/FuzzPrinters \
+		bridge/mavlink/FuzzLog codec/tlog/FuzzScanner msgs/printable/FuzzPrintable nodes/converter/FuzzPrinters \
 		nodes/internal/progress/FuzzTable nodes/recorder/FuzzTopics; do \
 		$(GO) test ./$${target%/*} -run '^$$' -fuzz "^$${target##*/}$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x || exit 1; done
 
