@@ -27,7 +27,7 @@ func VehicleName(system uint8) string { return fmt.Sprintf("uas%d", system) }
 // Follows reports whether the frame of an autopilot is one of a vehicle, which those of ground stations are not.
 func Follows(f *mavlink.Frame) bool {
 	m, ok := f.Message.(*ardupilotmega.MessageHeartbeat)
-	return f.Autopilot && !(ok && m.Autopilot == ardupilotmega.MAV_AUTOPILOT_INVALID)
+	return f.Autopilot && (!ok || m.Autopilot != ardupilotmega.MAV_AUTOPILOT_INVALID)
 }
 
 // ReadOptions say how logs become ROS 2 messages.

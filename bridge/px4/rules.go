@@ -214,7 +214,7 @@ func (s *state) magnetometer(v values) []msgs.Message {
 func (s *state) air(v values) []msgs.Message {
 	celsius := v.number("ambient_temperature")
 	if math.IsNaN(celsius) {
-		celsius = v.number("baro_temp_celcius") // its name in older versions
+		celsius = v.number("baro_temp_celcius") //nolint:misspell // its name in older versions
 	}
 	return []msgs.Message{
 		&sensor_msgs.FluidPressure{Header: s.header(baseFrame), FluidPressure: v.number("baro_pressure_pa")},

@@ -13,14 +13,9 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/message"
 	"github.com/bluenviron/gomavlib/v3/pkg/streamwriter"
 	"github.com/stretchr/testify/require"
-
-	"tapedeck/test/samples/generate"
 )
 
 const someTime = int64(1_764_000_000e9) // ns since the Unix epoch
-
-// sample returns the path of a sample.
-func sample(t testing.TB, name string) string { return generate.Path(t, "mavlink/"+name) }
 
 // dialectOnce and formatsOnce are created once, as that is slow.
 var (

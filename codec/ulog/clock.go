@@ -1,10 +1,10 @@
 package ulog
 
 const (
-	// longestDelay is how long before it was logged a message may have been published, for LogTime to be when it was
-	// published, in ns. Older messages, as of topics that are seldom published, would spread over the whole log.
+	// longestDelay is how long before it was logged a message may have been published, for LogTime to be when that was,
+	// in ns. Older messages, as of topics that are seldom published, would spread over the whole log.
 	longestDelay = 10e9
-	// longestGap is the longest time between two messages, in ns; one after a longer time must be confirmed by the next.
+	// longestGap is the longest time between two messages, in ns; one after a longer time must be confirmed by another.
 	longestGap = 60e9
 )
 

@@ -158,7 +158,7 @@ func (s *scan) run() error {
 		var gap *chunked.GapError
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, chunked.ErrCut):
-			if err != io.EOF {
+			if errors.Is(err, chunked.ErrCut) {
 				l.complete = false
 				s.Contents.Event(codec.EventUnfinished, "the log ends within a message; everything before it was read")
 			}

@@ -62,7 +62,7 @@ func (l List) OpenROS2(path string, o ReadOptions) (r codec.Reader, left []error
 	translators[layout.Encoding] = o.toROS2()
 	translators[tlog.Encoding] = o.FlightOptions.toROS2()
 	if r, left, err = bridge.Translate(source, codec.EncodingCDR, translators); err == nil {
-		r, err = o.FlightOptions.add(r)
+		r, err = o.add(r)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, source.Close())
