@@ -83,7 +83,7 @@ func printAll(t *testing.T, s string) map[string]string {
 		{"echo", a, "/text"}, {"echo", "-f", a, "/text"},
 		{"echo", "--json", a, "/imu"}, {"echo", "--csv", a, "/text"},
 		{"echo", a, label}, {"echo", a, "/odd"}, {"echo", a, "/broken"}, {"echo", a, "/schema"}, {"echo", a, "/" + s},
-		{"diff", a, b}, {"diff", "--json", a, b}, {"diff", "-x", strings.ToValidUTF8(label, "*"), a, b},
+		{"diff", a, b}, {"diff", "--json", a, b}, {"diff", "-x", "~*", a, b},
 		{"check", a}, {"check", "--json", a}, {"check", damaged}, {"expect", a, "-o", out("contract.yaml")},
 		{"check", "--expect", out("contract.yaml"), b},
 		{"recover", damaged, out("r.mcap")}, {"recover", a},
