@@ -146,7 +146,8 @@ func foreign(t testing.TB) string {
 		"data_path": "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet", "video_path": null,
 		"features": {"observation.state": {"dtype": "float32", "shape": [2], "names": {"motors": ["shoulder",
 		"elbow"]}},
-			"action": {"dtype": "float32", "shape": [2]}, "next.reward": {"dtype": "float32", "shape": [1], "names": null}}}`)
+			"action": {"dtype": "float32", "shape": [2]},
+			"next.reward": {"dtype": "float32", "shape": [1], "names": null}}}`)
 	write("meta/tasks.jsonl", `{"task_index": 0, "task": "pick"}`+"\n")
 	write("meta/episodes.jsonl", `{"episode_index": 0, "tasks": ["pick"], "length": 3}`+"\n"+`{"episode_index": 1, `+
 		`"tasks": ["place"], "length": 3}`+"\n")
