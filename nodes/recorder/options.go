@@ -197,7 +197,7 @@ func (o *options) settle() (s settings, err error) {
 			return s, config.Usagef("%w", err)
 		}
 	}
-	if s.expected, err = o.contractOptions.load(); err != nil {
+	if s.expected, err = o.contract(); err != nil {
 		return s, config.Usagef("%w", err)
 	}
 	if s.robot, err = o.mapping(); err != nil {

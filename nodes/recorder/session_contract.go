@@ -23,8 +23,8 @@ type contractOptions struct {
 	Require bool   `param:"require" group:"Contract" help:"exit with 3 if the recording does not meet the contract"`
 }
 
-// load returns the contract, nil if there is none.
-func (o *contractOptions) load() (*contract.Contract, error) {
+// contract returns the contract, nil if there is none.
+func (o *contractOptions) contract() (*contract.Contract, error) {
 	if o.Expect == "" {
 		if o.Require {
 			return nil, errors.New("require: needs --expect FILE")

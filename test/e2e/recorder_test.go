@@ -385,6 +385,30 @@ func TestRecorderStopsWhenTheTimeIsUp(t *testing.T) {
 	require.True(t, infoOf(t, g.path("short.record.00000")).Complete)
 }
 
+// The recorder tells by its exit code that a topic is missing, the recording keeps it, and check finds it there.
+func TestRecorderRequiresAContract(t *testing.T) {
+	t.Parallel()
+	g := isolate(t)
+	topics := []byte("topics: {/there: {messages: 2}, /absent: {}}")
+	require.NoError(t, os.WriteFile(g.path("drive.yaml"), topics, 0o644))
+	recorder := g.start("recorder", "-o", "drive", "--expect", "drive.yaml", "--require", "--all")
+	p := g.advertise(g.open("source"), "/there", "std_msgs/msg/String", keepAll())
+	require.NoError(t, p.Publish(marshal(t, &std_msgs.String{Data: "a"})))
+	require.NoError(t, p.Publish(marshal(t, &std_msgs.String{Data: "b"})))
+	require.NoError(t, p.Flush(t.Context()))
+	await(t, func() bool {
+		return strings.Contains(recorder.Output(), "/absent: missing: expected messages, seen none")
+	})
+	recorder.Signal(os.Interrupt)
+	const verdict = "does not meet drive.yaml: 1 finding, first /absent: missing: expected messages, seen none"
+	require.Contains(t, recorder.Wait(3), "recorder: the recording "+verdict)
+	path := g.path("drive.record.00000")
+	list := infoOf(t, path).Events
+	require.Equal(t, codec.EventCheck, list[len(list)-1].Kind)
+	require.Equal(t, verdict, list[len(list)-1].Text)
+	require.Regexp(t, `/absent +missing`, g.run(3, "converter", "check", path, "--expect", "drive.yaml"))
+}
+
 func TestRecorderRefuses(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)

@@ -378,3 +378,14 @@ func FuzzParse(f *testing.F) {
 		require.Equal(t, len(c.Topics), len(again.Topics))
 	})
 }
+
+func TestToFloat(t *testing.T) {
+	for _, c := range []struct {
+		value any
+		want  float64
+	}{{int8(-3), -3}, {uint64(7), 7}, {float32(0.5), 0.5}, {true, 1}, {false, 0}} {
+		require.Equal(t, c.want, toFloat(c.value))
+	}
+	require.True(t, math.IsNaN(toFloat(nil)))
+	require.True(t, math.IsNaN(toFloat("a")))
+}

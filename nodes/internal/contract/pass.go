@@ -134,7 +134,7 @@ func (p *Pass) Add(m *codec.Message) {
 		p.start, p.begun = m.LogTime, true
 	}
 	p.end = max(p.end, m.LogTime)
-	s.topic.time(p, m.LogTime)
+	s.time(p, m.LogTime)
 	s.message(p, m)
 }
 

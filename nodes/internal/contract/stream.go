@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -247,8 +248,8 @@ func newRange(s *cdr.Schema, name string) (*fieldRange, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch t := p.Type(); {
-	case t.Kind == rosidl.Nested || t.Kind == rosidl.String || t.Kind == rosidl.WString || t.Shape != rosidl.Single:
+	t := p.Type()
+	if t.Kind == rosidl.Nested || t.Kind == rosidl.String || t.Kind == rosidl.WString || t.Shape != rosidl.Single {
 		return nil, fmt.Errorf("%s is not a number", name)
 	}
 	return &fieldRange{name: name, path: p}, nil
@@ -275,33 +276,19 @@ func (r *fieldRange) add(p *Pass, s *stream, m *codec.Message) {
 	r.wrong = wrong
 }
 
+// toFloat returns a number or bool of a message; NaN if it is none.
 func toFloat(value any) float64 {
-	switch v := value.(type) {
-	case bool:
-		if v {
-			return 1
-		}
+	switch v := reflect.ValueOf(value); {
+	case v.CanInt():
+		return float64(v.Int())
+	case v.CanUint():
+		return float64(v.Uint())
+	case v.CanFloat():
+		return v.Float()
+	case value == true:
+		return 1
+	case value == false:
 		return 0
-	case uint8:
-		return float64(v)
-	case int8:
-		return float64(v)
-	case uint16:
-		return float64(v)
-	case int16:
-		return float64(v)
-	case uint32:
-		return float64(v)
-	case int32:
-		return float64(v)
-	case uint64:
-		return float64(v)
-	case int64:
-		return float64(v)
-	case float32:
-		return float64(v)
-	case float64:
-		return v
 	}
 	return math.NaN()
 }
