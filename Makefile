@@ -57,7 +57,7 @@ lint:
 
 fuzz:
 	for target in $(addprefix nodes/internal/formats/,FuzzRecord FuzzMCAP FuzzBag FuzzSQLite FuzzCARLA FuzzULog FuzzTlog) codec/hdf5/FuzzHDF5 \
-		codec/lerobot/FuzzLeRobot codec/session/FuzzSession codec/images/FuzzImages codec/cloud/FuzzClouds codec/track/FuzzTracks \
+		codec/lerobot/FuzzLeRobot codec/lerobot/FuzzTIFF codec/session/FuzzSession codec/images/FuzzImages codec/cloud/FuzzClouds codec/track/FuzzTracks \
 		codec/table/FuzzPayload \
 		bridge/mavlink/FuzzLog codec/tlog/FuzzScanner msgs/printable/FuzzPrintable nodes/converter/FuzzPrinters \
 		nodes/internal/progress/FuzzTable nodes/recorder/FuzzTopics; do \
