@@ -167,3 +167,11 @@ func TestInfoShowsLatency(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(stdout), &got))
 	require.InEpsilon(t, 3, got.Topics[0].Latency.Median, 0.04)
 }
+
+// The telemetry of a real flight comes over a slow radio link, with gaps, and up to a second late: no clock was set.
+func TestCheckFlight(t *testing.T) {
+	stdout, _, err := run(t, "check", samples.Path(t, "mavlink/dronekit_flight.tlog"))
+	require.ErrorContains(t, err, "suspicious: 1 of 1 recording")
+	require.Regexp(t, `/mavros/imu/data_raw +gap +a message every 0.4\d* s +nothing for 18.79 s`, stdout)
+	require.NotRegexp(t, ` (clock|nan|stamp|frozen|end|tf|payload) `, stdout)
+}
