@@ -15,8 +15,8 @@ type Data struct {
 	Start    time.Time         `json:"start"`    // of the first message
 	Duration float64           `json:"duration"` // s
 	Messages uint64            `json:"messages"`
-	Good     bool              `json:"good"`     // nothing is known to be wrong
-	Verdict  []string          `json:"verdict"`  // what is wrong, or that all is well
+	Good     bool              `json:"good"`    // nothing is known to be wrong
+	Verdict  []string          `json:"verdict"` // what is wrong, or that all is well
 	Metadata map[string]string `json:"metadata"`
 	Topics   []Topic           `json:"topics"`
 	Events   []Event           `json:"events"`
