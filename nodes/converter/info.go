@@ -20,25 +20,19 @@ type infoOptions struct {
 	Verbose bool `param:"verbose" short:"v" group:"Output" help:"read all messages, and show the bytes of each topic, its share of the recording, its longest gap, and of ROS 2 messages the latency from stamp to receipt"`
 	ROS2    bool `param:"ros2" group:"Output" help:"list the topics as ROS 2 messages, as the player publishes them"`
 	formats.InfoOptions
-	pictureOptions
 }
 
 func defaultInfoOptions() *infoOptions {
-	return &infoOptions{InfoOptions: formats.DefaultInfoOptions(), pictureOptions: defaultPictureOptions()}
+	return &infoOptions{InfoOptions: formats.DefaultInfoOptions()}
 }
 
 // check refuses options that contradict each other.
-func (o *infoOptions) check() error {
-	return errors.Join(o.Check(o.JSON, o.ROS2), o.pictureOptions.check())
-}
+func (o *infoOptions) check() error { return o.Check(o.JSON, o.ROS2) }
 
 // info describes the recordings at paths. It continues after one that cannot be read.
 func (o *infoOptions) info(ctx context.Context, paths []string, stdout, stderr io.Writer) error {
 	if err := o.check(); err != nil {
 		return err
-	}
-	if o.Picture != "" {
-		return o.draw(ctx, paths, stdout, stderr)
 	}
 	failed, damaged := 0, 0
 	for i, path := range paths {

@@ -61,6 +61,7 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 	echo := defaultEchoOptions()
 	var check checkOptions
 	expect := expectOptions{Tolerance: 0.2}
+	page := defaultReportOptions()
 	root := command("converter IN... OUT", "Convert recordings from one format to another",
 		`Converts recordings from one format to another. Several inputs are merged in
 time. The format of the output is chosen by its name or by --to: name.record
@@ -99,6 +100,11 @@ with 3 if anything is found.`,
 latencies, frames, sizes of images, QoS. It is a short file to be edited by
 hand, for 'converter check --expect' and 'recorder --expect'.`,
 			1, 0, &expect, expect.expect),
+		command("report IN... -o FILE.html", "Show recordings on a page for the browser",
+			`Writes a page of HTML that shows recordings: topics over time with gaps and
+losses, pictures, curves, tracks, point clouds, logs, and the episodes of data
+sets. The page is one file that needs no network.`,
+			1, 0, page, page.report),
 		command("recover IN [OUT]", "Copy everything readable from a damaged recording",
 			`Writes a complete copy of everything that can be read from a damaged or
 unfinished recording, and reports each damaged place. The format is that of

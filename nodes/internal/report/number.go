@@ -5,20 +5,20 @@ import (
 	"strconv"
 )
 
-// Number is written to JSON with seven digits, and as null if JSON lacks it.
+// Number is written to JSON with ten digits, a mm of a position in UTM, and as null if JSON lacks it.
 type Number float64
 
 // MarshalJSON implements json.Marshaler.
-func (n Number) MarshalJSON() ([]byte, error) { return n.append(nil), nil }
+func (n Number) MarshalJSON() ([]byte, error) { return appendNumber(nil, float64(n), 10), nil }
 
-func (n Number) append(b []byte) []byte {
-	if f := float64(n); math.IsNaN(f) || math.IsInf(f, 0) {
+func appendNumber(b []byte, f float64, digits int) []byte {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return append(b, "null"...)
 	}
-	return strconv.AppendFloat(b, float64(n), 'g', 7, 64)
+	return strconv.AppendFloat(b, f, 'g', digits, 64)
 }
 
-// Numbers is a list of numbers.
+// Numbers is a list of numbers. They have seven digits in JSON, and are null where JSON lacks them.
 type Numbers []float32
 
 // MarshalJSON implements json.Marshaler.
@@ -28,7 +28,7 @@ func (n Numbers) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = Number(f).append(b)
+		b = appendNumber(b, float64(f), 7)
 	}
 	return append(b, ']'), nil
 }

@@ -1,42 +1,40 @@
-package picture
+package report
 
 import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"tapedeck/codec"
 )
 
 const (
-	bins       = 2048 // of time
-	keptGaps   = 64   // of a topic, the longest ones
-	gapPeriods = 10   // of the median, which a gap is longer than
-	gapUsual   = 3    // times what all but a few intervals are, likewise: some topics come in bursts
+	keptGaps   = 64 // of a topic, the longest ones
+	gapPeriods = 10 // of the median, which a gap is longer than
+	gapUsual   = 3  // times what all but a few intervals are, likewise: some topics come in bursts
 	gapShort   = int64(100 * time.Millisecond)
 	fewest     = 10 // intervals that tell of a rhythm
 )
 
-// Density counts the messages of each topic over time. It takes the same memory for any number of messages.
-type Density struct {
+// density counts the messages of each topic over time. It takes the same memory for any number of messages.
+type density struct {
 	start, end int64
 	channels   map[*codec.Channel]*row
 	rows       []*row
 	outside    uint64 // messages that are not between start and end
 }
 
-// NewDensity counts messages whose LogTime is from start to end, ns since the Unix epoch.
-func NewDensity(start, end int64) *Density {
-	return &Density{start: start, end: max(start, end), channels: map[*codec.Channel]*row{}}
+// newDensity counts messages whose LogTime is from start to end, ns since the Unix epoch.
+func newDensity(start, end int64) *density {
+	return &density{start: start, end: max(start, end), channels: map[*codec.Channel]*row{}}
 }
 
 // row is what is known of a topic.
 type row struct {
 	topic, kind string
 	count       uint64
-	bins        [bins]uint32
+	bins        [Bins]uint32
 	first, last int64
 	steps       [256]uint64 // intervals, by their length: four for each power of two
 	longest     []interval
@@ -48,7 +46,7 @@ type interval struct{ from, to int64 }
 func (i interval) length() uint64 { return uint64(i.to - i.from) }
 
 // Add counts a message. Those of a topic come in the order of LogTime.
-func (d *Density) Add(m *codec.Message) {
+func (d *density) Add(m *codec.Message) {
 	r := d.channels[m.Channel]
 	if r == nil {
 		r = d.row(m.Channel)
@@ -62,7 +60,7 @@ func (d *Density) Add(m *codec.Message) {
 }
 
 // row returns the row of a channel: channels of one name and type share it.
-func (d *Density) row(c *codec.Channel) *row {
+func (d *density) row(c *codec.Channel) *row {
 	i := slices.IndexFunc(d.rows, func(r *row) bool { return r.topic == c.Topic && r.kind == c.Type })
 	if i < 0 {
 		i = len(d.rows)
@@ -73,21 +71,21 @@ func (d *Density) row(c *codec.Channel) *row {
 }
 
 // at says where a time is, from 0 to 1.
-func (d *Density) at(t int64) float64 {
+func (d *density) at(t int64) float64 {
 	if d.end == d.start {
 		return 0.5
 	}
 	return float64(uint64(min(max(t, d.start), d.end)-d.start)) / float64(uint64(d.end-d.start))
 }
 
-func (d *Density) bin(t int64) int { return min(int(d.at(t)*bins), bins-1) }
+func (d *density) bin(t int64) int { return min(int(d.at(t)*Bins), Bins-1) }
 
 // seconds is how long all of it is.
-func (d *Density) seconds() float64 { return float64(uint64(d.end-d.start)) / 1e9 }
+func (d *density) seconds() float64 { return float64(uint64(d.end-d.start)) / 1e9 }
 
 // crowd returns the part of the time that has nearly all of the messages.
-func (d *Density) crowd() (start, end int64) {
-	var counts [bins]uint64
+func (d *density) crowd() (start, end int64) {
+	var counts [Bins]uint64
 	var all, sum uint64
 	for _, r := range d.rows {
 		for i, n := range r.bins {
@@ -95,7 +93,7 @@ func (d *Density) crowd() (start, end int64) {
 			all += uint64(n)
 		}
 	}
-	low, best := 0, interval{0, bins - 1}
+	low, best := 0, interval{0, Bins - 1}
 	for high, n := range counts {
 		for sum += n; sum-counts[low] >= all-all/100; low++ {
 			sum -= counts[low]
@@ -104,18 +102,18 @@ func (d *Density) crowd() (start, end int64) {
 			best = interval{int64(low), int64(high)}
 		}
 	}
-	width := d.seconds() / bins * 1e9
+	width := d.seconds() / Bins * 1e9
 	edge := func(bin int64) int64 { return d.start + int64(uint64(float64(bin)*width)) }
 	start, end = edge(best.from), edge(best.to+1)
-	if best.to == bins-1 {
+	if best.to == Bins-1 {
 		end = d.end
 	}
 	return start, end
 }
 
-// Absurd returns what part of the time is worth looking at where a few messages have times far from those of the
+// absurd returns what part of the time is worth looking at where a few messages have times far from those of the
 // others: weeks that have next to nothing in them.
-func (d *Density) Absurd() (start, end int64, absurd bool) {
+func (d *density) absurd() (start, end int64, absurd bool) {
 	const long = 30 * 24 * 3600
 	if d.seconds() < long {
 		return d.start, d.end, false
@@ -188,10 +186,10 @@ func (r *row) gaps(end int64) []interval {
 }
 
 // rates returns how many messages a second there are in each bin. Where a topic has a rhythm this is smooth, and 0 in
-// gaps alone; else it tells which bins have messages.
-func (d *Density) rates(r *row) []float64 {
-	rates := make([]float64, bins)
-	perSecond := bins / max(d.seconds(), 1e-9)
+// gaps alone; else it tells which Bins have messages.
+func (d *density) rates(r *row) []float64 {
+	rates := make([]float64, Bins)
+	perSecond := Bins / max(d.seconds(), 1e-9)
 	if !r.regular() {
 		for i, n := range r.bins {
 			if n > 0 {
@@ -223,11 +221,4 @@ func (d *Density) rates(r *row) []float64 {
 		stretch(from, r.last)
 	}
 	return rates
-}
-
-// sortRows puts rows in the order of their names.
-func sortRows(rows []*row) {
-	slices.SortStableFunc(rows, func(a, b *row) int {
-		return cmp.Or(strings.Compare(a.topic, b.topic), strings.Compare(a.kind, b.kind))
-	})
 }

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"tapedeck/bridge/robot"
+	"tapedeck/codec"
+	"tapedeck/codec/episode"
+	"tapedeck/config"
+	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/human"
+	"tapedeck/nodes/internal/progress"
+	page "tapedeck/nodes/internal/report"
+)
+
+// reportOptions are the options of report.
+type reportOptions struct {
+	Output  string      `param:"output" short:"o" value:"FILE.html" help:"write the page to this file; it is replaced only once the page is complete"`
+	Plot    []string    `param:"plot" value:"/TOPIC.FIELD" help:"draw this number too, such as /odom.pose.pose.position.z or /joints.effort[2]; repeat it for more"`
+	MaxSize config.Size `param:"max_size" min:"64kB" help:"most bytes of a recording's data in the page; pictures, clouds and resolution are reduced to fit"`
+	Mapping string      `param:"mapping" value:"FILE" help:"show recordings as episodes: YAML FILE that says which topics are cameras and arms (see config/robot_mapping.yaml)"`
+}
+
+func defaultReportOptions() *reportOptions { return &reportOptions{MaxSize: 5e6} }
+
+// report writes a page that shows the recordings at paths.
+func (o *reportOptions) report(ctx context.Context, paths []string, stdout, stderr io.Writer) error {
+	if o.Output == "" {
+		return config.Usagef("name the page to be written with --output FILE.html")
+	}
+	var pages []*page.Data
+	for _, path := range paths {
+		data, err := o.read(ctx, path, stderr)
+		if err != nil {
+			return err
+		}
+		pages = append(pages, data)
+	}
+	if err := o.write(pages); err != nil {
+		return err
+	}
+	for _, p := range pages {
+		for _, text := range p.Left {
+			fmt.Fprintf(stderr, "%s: not shown: %s\n", human.Printable(p.Name), human.Printable(text))
+		}
+	}
+	stat, err := os.Stat(o.Output)
+	if err == nil {
+		_, err = fmt.Fprintf(stdout, "%s: %s\n", o.Output, human.Bytes(stat.Size()))
+	}
+	return err
+}
+
+// read gathers what the page shows of a recording.
+func (o *reportOptions) read(ctx context.Context, path string, stderr io.Writer) (*page.Data, error) {
+	reader, err := known.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if r, ok := reader.(*episode.Reader); ok && o.Mapping == "" {
+		defer r.Close()
+		for _, missing := range r.Missing() {
+			fmt.Fprintln(stderr, "warning:", missing)
+		}
+		return o.episodes(ctx, r, r.Source())
+	}
+	if err := reader.Close(); err != nil {
+		return nil, err
+	}
+	r, left, err := known.OpenROS2(path, formats.ReadOptions{})
+	if err != nil {
+		return nil, err
+	}
+	in, err := newInput(path, r)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	bar := progress.Seconds(os.Stderr, "reading", span(in.info))
+	defer bar.Close()
+	if o.Mapping != "" {
+		mapping, err := robot.LoadMapping(o.Mapping)
+		if err != nil {
+			return nil, err
+		}
+		source, err := robot.Episodes(r, mapping)
+		if err != nil {
+			return nil, err
+		}
+		source.Progress = func(t int64) error {
+			bar.Set(t - in.info.StartTime)
+			return ctx.Err()
+		}
+		return o.episodes(ctx, r, source)
+	}
+	damaged := 0
+	return page.Build(ctx, r, left, page.Options{Plots: o.Plot, MaxSize: int64(o.MaxSize),
+		Reading: func(ns int64) { bar.Set(ns - in.info.StartTime) },
+		Damaged: func(err error) {
+			if damaged++; damaged <= shownDamage {
+				bar.Hide()
+				fmt.Fprintln(stderr, "warning:", err)
+			}
+		}})
+}
+
+// episodes gathers what the page shows of episodes.
+func (o *reportOptions) episodes(ctx context.Context, r codec.Reader, source episode.Source) (*page.Data, error) {
+	info, err := r.Info()
+	if err != nil {
+		return nil, err
+	}
+	if len(o.Plot) > 0 {
+		return nil, config.Usagef("--plot does not go with episodes, of which all arms are drawn")
+	}
+	return page.BuildEpisodes(source, info, page.Options{MaxSize: int64(o.MaxSize)}, func(int) error { return ctx.Err() })
+}
+
+// write writes the page, and replaces a file of that name only once the page is complete.
+func (o *reportOptions) write(pages []*page.Data) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(o.Output), filepath.Base(o.Output)+".part")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", o.Output, err)
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("write %s: %w", o.Output, errors.Join(err, f.Close(), os.Remove(f.Name())))
+		}
+	}()
+	if err := page.Write(f, pages); err != nil {
+		return err
+	}
+	if err := errors.Join(f.Chmod(0o644), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), o.Output)
+}

@@ -1,0 +1,348 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
+	"tapedeck/nodes/internal/human"
+)
+
+// Options say what of a recording a page shows.
+type Options struct {
+	Plots   []string       // "/topic.field" of further numbers to draw
+	MaxSize int64          // bytes of the page's data, about
+	Reading func(ns int64) // is called with the log time that is read; may be nil
+	Damaged func(error)    // is called for each damaged place; may be nil
+	Checks  []codec.Event  // what a check found
+}
+
+// otherClock is a delay in s from which on stamps are taken for those of another clock, as simulated time.
+const otherClock = 3600
+
+// sink gathers something from the messages of one topic. at is in s since the start.
+type sink interface {
+	add(m *codec.Message, at float64) error
+}
+
+// builder gathers Data.
+type builder struct {
+	Data
+	options Options
+	density *density
+	topics  map[*codec.Channel]*topic
+	wanted  map[string][]string // fields of Options.Plots, by topic
+	signals []*signal
+	tracks  []*tracker
+	clouds  []*clouds
+	cameras []*camera
+	words   words
+	left    map[string]int
+}
+
+// topic is what is gathered of a channel.
+type topic struct {
+	row    *row
+	bytes  uint64
+	stamps *cdr.Stamps
+	delays samples
+	sinks  []sink
+	failed bool
+}
+
+// Build reads a recording of ROS 2 messages. left says which messages are none, and why.
+func Build(ctx context.Context, r codec.Reader, left []error, o Options) (*Data, error) {
+	info, err := r.Info()
+	if err != nil {
+		return nil, err
+	}
+	density := newDensity(info.StartTime, info.EndTime)
+	b, err := build(ctx, r, info, density, o)
+	if err != nil {
+		return nil, err
+	}
+	if start, end, absurd := density.absurd(); absurd {
+		// A few messages have times far from those of the others: what is worth looking at is read again.
+		if b, err = build(ctx, r, info, newDensity(start, end), o); err != nil {
+			return nil, err
+		}
+	}
+	for _, err := range left {
+		b.left[err.Error()]++
+	}
+	b.finish(info)
+	return &b.Data, b.fit()
+}
+
+func build(ctx context.Context, r codec.Reader, info *codec.Info, d *density, o Options) (*builder, error) {
+	b := &builder{options: o, density: d, topics: map[*codec.Channel]*topic{}, wanted: map[string][]string{},
+		left: map[string]int{}}
+	for _, plot := range o.Plots {
+		name, path, _ := strings.Cut(plot, ".")
+		if path == "" || !slices.ContainsFunc(info.Topics, func(t codec.TopicInfo) bool { return t.Channel.Topic == name }) {
+			return nil, fmt.Errorf("--plot %s: want /topic.field of a topic in %s", plot, info.Path)
+		}
+		b.wanted[name] = append(b.wanted[name], path)
+	}
+	for _, t := range info.Topics {
+		b.topic(t.Channel) // those without messages, too
+	}
+	it, err := r.Read(codec.Query{Damaged: func(err error) {
+		b.Events = append(b.Events, Event{Kind: codec.EventDamage, Text: err.Error()})
+		if o.Damaged != nil {
+			o.Damaged(err)
+		}
+	}})
+	if err != nil {
+		return nil, err
+	}
+	defer it.Close()
+	for n := 0; ; n++ {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			return b, nil
+		}
+		if err == nil && n%256 == 0 {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, err
+		}
+		b.add(m)
+		if o.Reading != nil {
+			o.Reading(m.LogTime)
+		}
+	}
+}
+
+// seconds returns a time as the page has it.
+func (b *builder) seconds(ns int64) float64 { return float64(ns-b.density.start) / 1e9 }
+
+// topic prepares what is gathered of a channel.
+func (b *builder) topic(c *codec.Channel) *topic {
+	if t := b.topics[c]; t != nil {
+		return t
+	}
+	t := &topic{row: b.density.row(c)}
+	b.topics[c] = t
+	if c.Encoding != codec.EncodingCDR {
+		return t
+	}
+	schema, err := cdr.NewSchema(c.Library(msgs.Library()), c.Type)
+	if err != nil {
+		b.left[fmt.Sprintf("%s: %v", c.Topic, err)]++
+		return t
+	}
+	t.stamps = schema.Stamps()
+	for _, begin := range []func(*codec.Channel, *cdr.Schema) sink{
+		b.camera, b.track, b.cloud, b.boxes, b.log, b.fields,
+	} {
+		if s := begin(c, schema); s != nil {
+			t.sinks = append(t.sinks, s)
+		}
+	}
+	return t
+}
+
+func (b *builder) add(m *codec.Message) {
+	t := b.topic(m.Channel)
+	b.density.Add(m)
+	t.bytes += uint64(len(m.Data))
+	if m.LogTime < b.density.start || m.LogTime > b.density.end {
+		return
+	}
+	if t.stamps != nil {
+		if ns, ok, err := t.stamps.First(m.Data); ok && err == nil && ns != 0 {
+			t.delays.add(float64(m.LogTime-ns) / 1e9)
+		}
+	}
+	for _, s := range t.sinks {
+		if err := s.add(m, b.seconds(m.LogTime)); err != nil && !t.failed {
+			t.failed = true
+			b.left[fmt.Sprintf("messages of %s cannot be read: %v", m.Channel.Topic, err)]++
+		}
+	}
+}
+
+// finish completes the data once all messages are read.
+func (b *builder) finish(info *codec.Info) {
+	d := b.density
+	b.Name, b.Format, b.Size, b.Files = filepath.Base(info.Path), info.Format, info.Size, len(info.Files)
+	b.Start, b.Duration, b.Metadata = time.Unix(0, d.start).UTC(), d.seconds(), info.AllMetadata()
+	missing := map[string]*[2]uint64{}
+	for _, e := range append(slices.Clip(info.Events), b.options.Checks...) {
+		event := Event{Kind: e.Kind, Topic: e.Topic, From: b.seconds(cmp.Or(e.Time, d.end)), Count: e.Count,
+			Text: e.Text}
+		event.Until = max(event.From, b.seconds(max(e.Until, e.Time, d.start)))
+		b.Events = append(b.Events, event)
+		count := missing[e.Topic]
+		if count == nil {
+			count = new([2]uint64)
+			missing[e.Topic] = count
+		}
+		switch e.Kind {
+		case codec.EventDrop, codec.EventDisk:
+			count[0] += e.Count
+		case codec.EventLost:
+			count[1] += e.Count
+		}
+	}
+	bytes, delays := map[*row]uint64{}, map[*row]*samples{}
+	qos := map[*row]string{}
+	for c, t := range b.topics {
+		bytes[t.row] += t.bytes
+		if t.delays.count > 0 {
+			delays[t.row] = &t.delays
+		}
+		if c.QoS != nil {
+			qos[t.row] = human.QoS(c.QoS)
+		}
+	}
+	for _, r := range d.rows {
+		t := Topic{Name: r.topic, Type: r.kind, QoS: qos[r], Messages: r.count, Bytes: bytes[r]}
+		if s := float64(r.last-r.first) / 1e9; r.count > 1 && s > 0 {
+			t.Rate = float64(r.count-1) / s
+		}
+		for _, step := range r.longest {
+			t.Gap = max(t.Gap, float64(step.length())/1e9)
+		}
+		if n := missing[r.topic]; n != nil {
+			t.Dropped, t.Lost = n[0], n[1]
+		}
+		if delays := delays[r]; delays != nil && math.Abs(delays.quantile(0.5)) < otherClock {
+			t.Latency = &[2]float64{delays.quantile(0.5), delays.quantile(0.99)}
+		}
+		for _, gap := range r.gaps(d.end) {
+			if !explained(info.Events, r.topic, gap) {
+				t.Gaps = append(t.Gaps, [2]float64{b.seconds(gap.from), b.seconds(gap.to)})
+			}
+		}
+		for _, rate := range d.rates(r) {
+			t.Density = append(t.Density, float32(rate))
+		}
+		b.Messages += r.count
+		b.Topics = append(b.Topics, t)
+	}
+	slices.SortFunc(b.Topics, func(x, y Topic) int {
+		return cmp.Or(strings.Compare(x.Name, y.Name), strings.Compare(x.Type, y.Type))
+	})
+	for _, c := range b.cameras {
+		if len(c.Thumbs) > 0 {
+			b.Cameras = append(b.Cameras, c.Camera)
+		}
+	}
+	for _, s := range b.signals {
+		b.addSignal(s)
+	}
+	for _, t := range b.tracks {
+		b.addTracks(t)
+	}
+	for _, c := range b.clouds {
+		b.Clouds = append(b.Clouds, c.list...)
+	}
+	slices.SortStableFunc(b.Clouds, func(x, y Cloud) int { return cmp.Compare(x.At, y.At) })
+	b.Words = b.words.list
+	if n := b.words.more; n > 0 {
+		b.left[human.Count(n, "more line")+" of logs"]++
+	}
+	b.Good, b.Verdict = b.verdict(info)
+	for text, n := range b.left {
+		if n > 1 {
+			text = fmt.Sprintf("%s (%d times)", text, n)
+		}
+		b.Left = append(b.Left, text)
+	}
+	slices.Sort(b.Left)
+}
+
+// explained reports whether a recorder told why a topic is silent.
+func explained(events []codec.Event, topic string, gap interval) bool {
+	return slices.ContainsFunc(events, func(e codec.Event) bool {
+		covered := min(e.Until, gap.to) - max(e.Time, gap.from)
+		return (e.Topic == "" || e.Topic == topic) && e.Kind != codec.EventSnapshot &&
+			float64(covered) > 0.8*float64(gap.length())
+	})
+}
+
+// verdict says whether all is well, and what is not.
+func (b *builder) verdict(info *codec.Info) (good bool, parts []string) {
+	counts, messages := map[string]int{}, map[string]uint64{}
+	for _, e := range b.Events {
+		counts[e.Kind]++
+		messages[e.Kind] += e.Count
+	}
+	if n := counts[codec.EventDamage]; n > 0 {
+		parts = append(parts, "damaged in "+human.Count(n, "place"))
+	} else if !info.Complete {
+		parts = append(parts, "not complete")
+	}
+	for _, kind := range []struct{ name, text string }{
+		{codec.EventDrop, "dropped"}, {codec.EventLost, "lost in transport"}, {codec.EventDisk, "not written by the disk"},
+	} {
+		if n := messages[kind.name]; n > 0 {
+			parts = append(parts, human.Count(n, "message")+" "+kind.text)
+		}
+	}
+	gaps, longest, where := counts[codec.EventGap], 0.0, ""
+	for _, t := range b.Topics {
+		for _, gap := range t.Gaps {
+			if gaps++; gap[1]-gap[0] > longest {
+				longest, where = gap[1]-gap[0], t.Name
+			}
+		}
+	}
+	if where != "" {
+		parts = append(parts, fmt.Sprintf("%s, the longest %.3g s in %s", human.Count(gaps, "gap"), longest, where))
+	} else if gaps > 0 {
+		parts = append(parts, human.Count(gaps, "gap"))
+	}
+	if n := b.density.outside; n > 0 {
+		parts = append(parts, human.Count(n, "message")+" at times far from the others")
+	}
+	if len(parts) > 0 {
+		return false, parts
+	}
+	if b.Messages == 0 {
+		return true, []string{"complete, and empty"}
+	}
+	return true, []string{"complete: no gaps, and nothing is known to be missing"}
+}
+
+// samples keeps some of many values, evenly.
+type samples struct {
+	kept  []float64
+	every int
+	count int
+}
+
+func (s *samples) add(v float64) {
+	s.every = max(s.every, 1)
+	if s.count++; s.count%s.every != 0 {
+		return
+	}
+	if s.kept = append(s.kept, v); len(s.kept) == 4096 {
+		for i := range len(s.kept) / 2 {
+			s.kept[i] = s.kept[2*i+1]
+		}
+		s.kept, s.every = s.kept[:len(s.kept)/2], 2*s.every
+	}
+}
+
+// quantile sorts the samples.
+func (s *samples) quantile(part float64) float64 {
+	if len(s.kept) == 0 {
+		return math.NaN()
+	}
+	slices.Sort(s.kept)
+	return s.kept[min(int(part*float64(len(s.kept))), len(s.kept)-1)]
+}

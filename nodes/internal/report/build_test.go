@@ -1,0 +1,258 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"image"
+	"image/color"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/codec/mcap"
+	"tapedeck/codec/pixel"
+	"tapedeck/msgs"
+	"tapedeck/msgs/builtin_interfaces"
+	"tapedeck/msgs/diagnostic_msgs"
+	"tapedeck/msgs/geometry_msgs"
+	"tapedeck/msgs/nav_msgs"
+	"tapedeck/msgs/rcl_interfaces"
+	"tapedeck/msgs/sensor_msgs"
+	"tapedeck/msgs/std_msgs"
+	"tapedeck/msgs/vision_msgs"
+)
+
+const begin = int64(1_700_000_000e9)
+
+// drive is a recording being written.
+type drive struct {
+	t        *testing.T
+	path     string
+	w        codec.Writer
+	channels map[string]*codec.Channel
+}
+
+func newDrive(t *testing.T) *drive {
+	d := &drive{t: t, path: filepath.Join(t.TempDir(), "drive.mcap"), channels: map[string]*codec.Channel{}}
+	w, err := codec.Formats{mcap.Format}.Create(d.path, codec.CreateOptions{})
+	require.NoError(t, err)
+	d.w = w
+	return d
+}
+
+// put writes a message that is received at seconds after the beginning.
+func (d *drive) put(topic string, at float64, m msgs.Message) {
+	data, err := cdr.Marshal(m)
+	require.NoError(d.t, err)
+	d.putBytes(topic, at, m.TypeName(), data)
+}
+
+func (d *drive) putBytes(topic string, at float64, typeName string, data []byte) {
+	c := d.channels[topic]
+	if c == nil {
+		text, err := msgs.Library().Concatenated(typeName)
+		require.NoError(d.t, err)
+		c = &codec.Channel{Topic: topic, Type: typeName, Encoding: codec.EncodingCDR,
+			Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}}
+		d.channels[topic] = c
+	}
+	ns := begin + int64(at*1e9)
+	require.NoError(d.t, d.w.Write(&codec.Message{Channel: c, LogTime: ns, PublishTime: ns, Data: data}))
+}
+
+func (d *drive) open() codec.Reader {
+	require.NoError(d.t, d.w.Close())
+	r, err := codec.Formats{mcap.Format}.Open(d.path)
+	require.NoError(d.t, err)
+	d.t.Cleanup(func() { require.NoError(d.t, r.Close()) })
+	return r
+}
+
+func header(at float64) std_msgs.Header {
+	ns := begin + int64(at*1e9)
+	return std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: int32(ns / 1e9), Nanosec: uint32(ns % 1e9)},
+		FrameId: "map"}
+}
+
+// pictureOf returns a JPEG.
+func pictureOf(t *testing.T, c color.Color) []byte {
+	m := image.NewRGBA(image.Rect(0, 0, 400, 300))
+	for i := range 400 * 300 {
+		m.Set(i%400, i/400, c)
+	}
+	data, err := pixel.AppendJPEG(nil, m, 90)
+	require.NoError(t, err)
+	return data
+}
+
+func TestBuild(t *testing.T) {
+	d := newDrive(t)
+	jpeg := pictureOf(t, color.RGBA{200, 30, 30, 255})
+	for i := range 1001 {
+		at := float64(i) / 100
+		if i < 700 || i > 800 {
+			d.put("/imu", at, &sensor_msgs.Imu{Header: header(at - 0.02),
+				LinearAcceleration: geometry_msgs.Vector3{X: math.Sin(at), Y: math.NaN(), Z: 9.81}})
+		}
+		if i%10 == 0 {
+			d.put("/odom", at, &nav_msgs.Odometry{Header: header(at),
+				Pose: geometry_msgs.PoseWithCovariance{Pose: geometry_msgs.Pose{
+					Position: geometry_msgs.Point{X: 587000 + at, Y: 4141000.125, Z: 1}}},
+				Twist: geometry_msgs.TwistWithCovariance{Twist: geometry_msgs.Twist{Linear: geometry_msgs.Vector3{X: 3, Y: 4}}}})
+			d.put("/fix", at, &sensor_msgs.NavSatFix{Latitude: 60, Longitude: 24 + at/1000, Altitude: 10})
+			d.put("/camera", at, &sensor_msgs.CompressedImage{Header: header(at), Format: "jpeg", Data: jpeg})
+			d.put("/depth", at, &sensor_msgs.Image{Header: header(at), Encoding: "16UC1", Width: 2, Height: 2, Step: 4,
+				Data: []byte{0, 0, 0, 1, 0, 2, 0, 3}})
+			d.put("/scan", at, &sensor_msgs.LaserScan{Header: header(at), AngleIncrement: 0.1, RangeMax: 10,
+				Ranges: []float32{1, 2, float32(math.Inf(1)), 4}})
+			d.put("/objects", at, &vision_msgs.Detection3DArray{Header: header(at),
+				Detections: []vision_msgs.Detection3D{{Bbox: vision_msgs.BoundingBox3D{
+					Center: geometry_msgs.Pose{Position: geometry_msgs.Point{X: 5}, Orientation: geometry_msgs.Quaternion{W: 1}},
+					Size:   geometry_msgs.Vector3{X: 4, Y: 2, Z: 1.5}}}}})
+		}
+		if i%500 == 0 {
+			d.put("/rosout", at, &rcl_interfaces.Log{Level: uint8(rcl_interfaces.Log_INFO) + uint8(i/50), Name: "planner",
+				Msg: "<script>alert(1)</script>"})
+			d.put("/diagnostics", at, &diagnostic_msgs.DiagnosticArray{Status: []diagnostic_msgs.DiagnosticStatus{
+				{Name: "gps", Level: uint8(i / 500 % 2 * 2), Message: "no fix"}}})
+		}
+	}
+	d.putBytes("/bad", 10, "sensor_msgs/msg/Imu", []byte{0, 1, 0, 0, 1})
+	data, err := Build(t.Context(), d.open(), nil, Options{Plots: []string{"/odom.pose.pose.position.x"}})
+	require.NoError(t, err)
+
+	require.Equal(t, "drive.mcap", data.Name)
+	require.InDelta(t, 10, data.Duration, 1e-6)
+	require.False(t, data.Good)
+	require.Contains(t, strings.Join(data.Verdict, " "), "gap")
+	topics := map[string]Topic{}
+	for _, topic := range data.Topics {
+		topics[topic.Name] = topic
+		require.Len(t, topic.Density, Bins)
+	}
+	imu := topics["/imu"]
+	require.InDelta(t, 0.02, imu.Latency[0], 1e-6)
+	require.InDelta(t, 1.02, imu.Gap, 1e-6)
+	require.Len(t, imu.Gaps, 1)
+	require.InDelta(t, 6.99, imu.Gaps[0][0], 1e-6)
+	require.Zero(t, imu.Density[Bins*75/100])
+	require.InDelta(t, 100, imu.Density[Bins/5], 10)
+
+	require.Len(t, data.Cameras, 2)
+	require.Equal(t, [2]int{400, 300}, [2]int{data.Cameras[0].Width, data.Cameras[0].Height})
+	require.Len(t, data.Cameras[0].Thumbs, mostThumbs)
+	thumb, err := (&pixel.Image{Encoding: "jpeg", Data: data.Cameras[0].Thumbs[3].JPEG}).Decode()
+	require.NoError(t, err)
+	require.Equal(t, image.Pt(thumbWidth, 144), thumb.Bounds().Size())
+	red, green, _, _ := thumb.At(9, 9).RGBA()
+	require.Greater(t, red, 2*green)
+
+	signals := map[string]Signal{}
+	for _, s := range data.Signals {
+		signals[s.Topic+"."+s.Path] = s
+	}
+	x := signals["/imu.linear_acceleration.x"]
+	require.Equal(t, "linear_acceleration", x.Group)
+	require.InDelta(t, math.Sin(2.5), x.High[Bins/4], 0.02)
+	require.NotContains(t, signals, "/imu.linear_acceleration.y", "it has no value")
+	require.Contains(t, signals, "/odom.pose.pose.position.x")
+	require.Contains(t, data.Fields, Field{"/odom", "pose.pose.position.y", false})
+	require.Contains(t, data.Fields, Field{"/odom", "pose.pose.position.x", true})
+
+	require.Len(t, data.Tracks, 2)
+	fix := data.Tracks[0]
+	if fix.Topic != "/fix" {
+		fix = data.Tracks[1]
+	}
+	require.Equal(t, [2]float64{60, 24}, *fix.Origin)
+	last := fix.Points[len(fix.Points)-1]
+	require.InDelta(t, 0.01*111195*math.Cos(math.Pi/3), float64(last[1]), 1)
+	require.InDelta(t, 55.6, float64(fix.Speed[5]), 0.5)
+
+	var scans, boxes int
+	for _, c := range data.Clouds {
+		switch c.Topic {
+		case "/scan":
+			scans++
+			require.Len(t, c.XYZ, 3*6)
+			require.Equal(t, []byte{100, 0, 0, 0, 0, 0}, c.XYZ[:6])
+		case "/objects":
+			boxes++
+			require.Equal(t, [][7]int{{500, 0, 0, 400, 200, 150, 0}}, c.Boxes)
+		}
+	}
+	require.Equal(t, [2]int{mostClouds, mostClouds}, [2]int{scans, boxes})
+
+	var words []string
+	for _, w := range data.Words {
+		words = append(words, w.Level+" "+w.From)
+	}
+	require.Equal(t, []string{"warn planner", "error gps", "error planner", "info gps"}, words)
+	require.Len(t, data.Left, 1)
+	require.Contains(t, data.Left[0], "messages of /bad cannot be read")
+
+	var page bytes.Buffer
+	require.NoError(t, Write(&page, []*Data{data}))
+	require.NotContains(t, page.String(), "<script>alert")
+	require.Contains(t, page.String(), "587010", "positions in UTM keep their digits")
+	_, rest, _ := strings.Cut(page.String(), `id="data">`)
+	text, _, _ := strings.Cut(rest, "</script>")
+	require.True(t, json.Valid([]byte(text)))
+}
+
+// What is too large is shown with fewer pictures and less resolution, or refused.
+func TestBuildFits(t *testing.T) {
+	d := newDrive(t)
+	for i := range 5000 {
+		at := float64(i) / 500
+		d.put("/imu", at, &sensor_msgs.Imu{Header: header(at), LinearAcceleration: geometry_msgs.Vector3{X: math.Sin(9 * at)}})
+	}
+	r := d.open()
+	for _, c := range []struct {
+		size int64
+		bins int
+	}{{0, Bins}, {100_000, Bins / 2}, {40_000, Bins / 4}} {
+		data, err := Build(t.Context(), r, nil, Options{MaxSize: c.size})
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(data.Signals[3].Low), c.bins)
+		require.Len(t, data.Topics[0].Density, len(data.Signals[3].Low))
+		text, err := json.Marshal(data)
+		require.NoError(t, err)
+		require.True(t, c.size == 0 || int64(len(text)) <= c.size, "%d", len(text))
+		require.InDelta(t, 1, data.Signals[3].High[len(data.Signals[3].High)/58], 0.1)
+	}
+	_, err := Build(t.Context(), r, nil, Options{MaxSize: 100})
+	require.ErrorContains(t, err, "--max-size")
+	_, err = Build(t.Context(), r, nil, Options{Plots: []string{"/other.x"}})
+	require.ErrorContains(t, err, "--plot /other.x")
+}
+
+// An empty recording, a single message and times far from all others are shown, too.
+func TestBuildOdd(t *testing.T) {
+	empty, err := Build(t.Context(), newDrive(t).open(), nil, Options{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"complete, and empty"}, empty.Verdict)
+	one := newDrive(t)
+	one.put("/imu", 0, &sensor_msgs.Imu{})
+	data, err := Build(t.Context(), one.open(), []error{errors.New("/other: no")}, Options{})
+	require.NoError(t, err)
+	require.Zero(t, data.Duration)
+	require.Equal(t, []string{"/other: no"}, data.Left)
+	require.NotEmpty(t, data.Signals)
+	far := newDrive(t)
+	far.put("/imu", -1_699_999_999, &sensor_msgs.Imu{})
+	for i := range 1000 {
+		far.put("/imu", float64(i)/100, &sensor_msgs.Imu{})
+	}
+	data, err = Build(t.Context(), far.open(), nil, Options{})
+	require.NoError(t, err)
+	require.Less(t, data.Duration, 1e7)
+	require.Contains(t, data.Verdict[len(data.Verdict)-1], "1 message at times far from the others")
+	require.Nil(t, data.Topics[0].Latency)
+}

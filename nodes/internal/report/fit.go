@@ -1,0 +1,78 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"tapedeck/nodes/internal/human"
+)
+
+// fit leaves out every second picture and cloud, and halves the parts of the time, until the data have the size that is
+// wanted, or there is nothing left to leave out.
+func (b *builder) fit() error {
+	for round := 0; ; round++ {
+		text, err := json.Marshal(&b.Data)
+		if err != nil {
+			return fmt.Errorf("write a report: %w", err)
+		}
+		if b.options.MaxSize == 0 || int64(len(text)) <= b.options.MaxSize {
+			return nil
+		}
+		if round == 8 {
+			return fmt.Errorf("the report of %s has %s where %s are allowed; allow more with --max-size", b.Name,
+				human.Bytes(int64(len(text))), human.Bytes(b.options.MaxSize))
+		}
+		for i := range b.Cameras {
+			b.Cameras[i].Thumbs = half(b.Cameras[i].Thumbs)
+		}
+		for i := range b.Episodes {
+			for j := range b.Episodes[i].Cameras {
+				b.Episodes[i].Cameras[j].Thumbs = half(b.Episodes[i].Cameras[j].Thumbs)
+			}
+			for _, p := range b.Episodes[i].Panels {
+				for j := range p.Columns {
+					p.Columns[j].Low, p.Columns[j].High = lower(p.Columns[j].Low), higher(p.Columns[j].High)
+				}
+			}
+		}
+		b.Clouds = half(b.Clouds)
+		for i := range b.Topics {
+			b.Topics[i].Density = higher(b.Topics[i].Density)
+		}
+		for i := range b.Signals {
+			b.Signals[i].Low, b.Signals[i].High = lower(b.Signals[i].Low), higher(b.Signals[i].High)
+		}
+		for i := range b.Tracks {
+			b.Tracks[i].Points, b.Tracks[i].Speed = half(b.Tracks[i].Points), half(b.Tracks[i].Speed)
+		}
+	}
+}
+
+// half returns every second element, at least the first one.
+func half[T any](list []T) []T {
+	for i := range (len(list) + 1) / 2 {
+		list[i] = list[2*i]
+	}
+	return list[:(len(list)+1)/2]
+}
+
+// lower and higher join pairs of values. NaN is no value.
+func lower[L ~[]float32](list L) L { return pairs(list, func(a, b float32) bool { return a <= b }) }
+
+func higher[L ~[]float32](list L) L { return pairs(list, func(a, b float32) bool { return a >= b }) }
+
+func pairs[L ~[]float32](list L, better func(a, b float32) bool) L {
+	const fewest = 64
+	if len(list) <= fewest {
+		return list
+	}
+	for i := range len(list) / 2 {
+		a, b := list[2*i], list[2*i+1]
+		if math.IsNaN(float64(b)) || better(a, b) {
+			b = a
+		}
+		list[i] = b
+	}
+	return list[:len(list)/2]
+}
