@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -160,33 +159,16 @@ func (w *writer) copy(ctx context.Context) error {
 const readAheadSize = 4 << 20
 
 // copyMessages calls write with each message of it, which another goroutine reads, and closes it.
-func copyMessages(ctx context.Context, it codec.Iterator, write func(*codec.Message) error) (err error) {
-	more := make(chan struct{}, 1)
-	r := readahead.New(it, readAheadSize, func() {
-		select {
-		case more <- struct{}{}:
-		default:
-		}
+func copyMessages(ctx context.Context, it codec.Iterator, write func(*codec.Message) error) error {
+	wrote := error(nil)
+	err := readahead.Each(ctx, it, readAheadSize, func(m *codec.Message) error {
+		wrote = write(m)
+		return wrote
 	})
-	defer func() { err = errors.Join(err, r.Close()) }()
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		m, err := r.Next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return fmt.Errorf("%w; 'converter recover' saves what follows the damage", err)
-		case m == nil:
-			<-more
-			continue
-		}
-		if err := write(m); err != nil {
-			return err
-		}
+	if err != nil && wrote == nil && ctx.Err() == nil {
+		return fmt.Errorf("%w; 'converter recover' saves what follows the damage", err)
 	}
+	return err
 }
 
 // write writes a message.

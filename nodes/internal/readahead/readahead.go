@@ -2,6 +2,9 @@
 package readahead
 
 import (
+	"context"
+	"errors"
+	"io"
 	"slices"
 	"sync"
 
@@ -201,4 +204,35 @@ func (r *Reader) Close() error {
 	r.mu.Unlock()
 	<-r.done
 	return r.it.Close()
+}
+
+// Each calls visit with each message of it, which another goroutine reads up to about size bytes ahead, and closes it.
+// What Query.Damaged was called with may be used once Each has returned.
+func Each(ctx context.Context, it codec.Iterator, size int64, visit func(*codec.Message) error) (err error) {
+	more := make(chan struct{}, 1)
+	r := New(it, size, func() {
+		select {
+		case more <- struct{}{}:
+		default:
+		}
+	})
+	defer func() { err = errors.Join(err, r.Close()) }()
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		m, err := r.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case m == nil:
+			<-more
+			continue
+		}
+		if err := visit(m); err != nil {
+			return err
+		}
+	}
 }

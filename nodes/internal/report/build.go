@@ -3,9 +3,7 @@ package report
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"path/filepath"
 	"slices"
@@ -16,6 +14,7 @@ import (
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
 	"tapedeck/nodes/internal/human"
+	"tapedeck/nodes/internal/readahead"
 )
 
 // Options say what of a recording a page shows.
@@ -26,6 +25,8 @@ type Options struct {
 	Damaged func(error)    // is called for each damaged place; may be nil
 	Checks  []codec.Event  // what a check found
 }
+
+const readAheadSize = 4 << 20 // bytes
 
 // otherClock is a delay in s from which on stamps are taken for those of another clock, as simulated time.
 const otherClock = 3600
@@ -97,32 +98,27 @@ func build(ctx context.Context, r codec.Reader, info *codec.Info, d *density, o 
 	for _, t := range info.Topics {
 		b.topic(t.Channel) // those without messages, too
 	}
-	it, err := r.Read(codec.Query{Damaged: func(err error) {
-		b.Events = append(b.Events, Event{Kind: codec.EventDamage, Text: err.Error()})
-		if o.Damaged != nil {
-			o.Damaged(err)
-		}
-	}})
+	var damage []error // belongs to the goroutine that reads until that has ended
+	messages, err := r.Read(codec.Query{Damaged: func(err error) { damage = append(damage, err) }})
 	if err != nil {
 		return nil, err
 	}
-	defer it.Close()
-	for n := 0; ; n++ {
-		m, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			return b, nil
-		}
-		if err == nil && n%256 == 0 {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return nil, err
-		}
+	if err := readahead.Each(ctx, messages, readAheadSize, func(m *codec.Message) error {
 		b.add(m)
 		if o.Reading != nil {
 			o.Reading(m.LogTime)
 		}
+		return nil
+	}); err != nil {
+		return nil, err
 	}
+	for _, err := range damage {
+		b.Events = append(b.Events, Event{Kind: codec.EventDamage, Text: err.Error()})
+		if o.Damaged != nil {
+			o.Damaged(err)
+		}
+	}
+	return b, nil
 }
 
 // seconds returns a time as the page has it.
