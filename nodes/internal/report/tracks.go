@@ -62,8 +62,8 @@ var trackers = map[string]func() func(t *tracker, payload []byte, at float64) er
 			frame, child := strings.TrimPrefix(m.Transforms[i].Header.FrameId, "/"),
 				strings.TrimPrefix(m.Transforms[i].ChildFrameId, "/")
 			if slices.Contains([]string{"map", "odom", "world", "earth", "utm", "local", "localization"}, frame) {
-				at3 := m.Transforms[i].Transform.Translation
-				t.put(child, frame, geometry_msgs.Point{X: at3.X, Y: at3.Y, Z: at3.Z}, math.NaN(), at)
+				position := m.Transforms[i].Transform.Translation
+				t.put(child, frame, geometry_msgs.Point(position), math.NaN(), at)
 			}
 		}
 	}),
@@ -130,7 +130,7 @@ func (t *tracker) put(name, frame string, p geometry_msgs.Point, speed, at float
 	}
 	w.bin = bin
 	w.Points = append(w.Points, [4]Number{Number(at), Number(p.X), Number(p.Y), Number(p.Z)})
-	w.Speed = append(w.Speed, float32(speed))
+	w.Speed = append(w.Speed, floposition2(speed))
 }
 
 // addTracks adds the tracks of a topic, with speeds from the way where messages have none.
@@ -143,7 +143,7 @@ func (b *builder) addTracks(t *tracker) {
 		for i := 1; i < len(w.Points); i++ {
 			p, q := w.Points[i-1], w.Points[i]
 			if step := float64(q[0] - p[0]); step > 0 && math.IsNaN(float64(w.Speed[i])) {
-				w.Speed[i] = float32(math.Hypot(float64(q[1]-p[1]), float64(q[2]-p[2])) / step)
+				w.Speed[i] = floposition2(math.Hypot(float64(q[1]-p[1]), float64(q[2]-p[2])) / step)
 			}
 		}
 		if len(w.Points) > 0 {
