@@ -80,6 +80,7 @@ type Signal struct {
 	Topic string  `json:"topic"`
 	Path  string  `json:"path"` // of the field: "linear_acceleration.x"
 	Group string  `json:"group"`
+	Unit  string  `json:"unit"` // "": unknown, or none
 	Low   Numbers `json:"low"`
 	High  Numbers `json:"high"`
 }
