@@ -118,7 +118,8 @@ func (o *reportOptions) episodes(ctx context.Context, r codec.Reader, source epi
 	if len(o.Plot) > 0 {
 		return nil, config.Usagef("--plot does not go with episodes, of which all arms are drawn")
 	}
-	return page.BuildEpisodes(source, info, page.Options{MaxSize: int64(o.MaxSize)}, func(int) error { return ctx.Err() })
+	return page.BuildEpisodes(source, info, page.Options{MaxSize: int64(o.MaxSize)},
+		func(int) error { return ctx.Err() })
 }
 
 // write writes the page, and replaces a file of that name only once the page is complete.

@@ -90,7 +90,9 @@ func build(ctx context.Context, r codec.Reader, info *codec.Info, d *density, o 
 		left: map[string]int{}}
 	for _, plot := range o.Plots {
 		name, path, _ := strings.Cut(plot, ".")
-		if path == "" || !slices.ContainsFunc(info.Topics, func(t codec.TopicInfo) bool { return t.Channel.Topic == name }) {
+		if path == "" || !slices.ContainsFunc(info.Topics, func(t codec.TopicInfo) bool {
+			return t.Channel.Topic == name
+		}) {
 			return nil, fmt.Errorf("--plot %s: want /topic.field of a topic in %s", plot, info.Path)
 		}
 		b.wanted[name] = append(b.wanted[name], path)
@@ -283,7 +285,8 @@ func (b *builder) verdict(info *codec.Info) (good bool, parts []string) {
 		parts = append(parts, "not complete")
 	}
 	for _, kind := range []struct{ name, text string }{
-		{codec.EventDrop, "dropped"}, {codec.EventLost, "lost in transport"}, {codec.EventDisk, "not written by the disk"},
+		{codec.EventDrop, "dropped"}, {codec.EventLost, "lost in transport"},
+		{codec.EventDisk, "not written by the disk"},
 	} {
 		if n := messages[kind.name]; n > 0 {
 			parts = append(parts, human.Count(n, "message")+" "+kind.text)

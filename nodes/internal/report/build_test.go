@@ -104,7 +104,8 @@ func TestBuild(t *testing.T) {
 			d.put("/odom", at, &nav_msgs.Odometry{Header: header(at),
 				Pose: geometry_msgs.PoseWithCovariance{Pose: geometry_msgs.Pose{
 					Position: geometry_msgs.Point{X: 587000 + at, Y: 4141000.125, Z: 1}}},
-				Twist: geometry_msgs.TwistWithCovariance{Twist: geometry_msgs.Twist{Linear: geometry_msgs.Vector3{X: 3, Y: 4}}}})
+				Twist: geometry_msgs.TwistWithCovariance{Twist: geometry_msgs.Twist{
+					Linear: geometry_msgs.Vector3{X: 3, Y: 4}}}})
 			d.put("/fix", at, &sensor_msgs.NavSatFix{Latitude: 60, Longitude: 24 + at/1000, Altitude: 10})
 			d.put("/camera", at, &sensor_msgs.CompressedImage{Header: header(at), Format: "jpeg", Data: jpeg})
 			d.put("/depth", at, &sensor_msgs.Image{Header: header(at), Encoding: "16UC1", Width: 2, Height: 2, Step: 4,
@@ -113,12 +114,13 @@ func TestBuild(t *testing.T) {
 				Ranges: []float32{1, 2, float32(math.Inf(1)), 4}})
 			d.put("/objects", at, &vision_msgs.Detection3DArray{Header: header(at),
 				Detections: []vision_msgs.Detection3D{{Bbox: vision_msgs.BoundingBox3D{
-					Center: geometry_msgs.Pose{Position: geometry_msgs.Point{X: 5}, Orientation: geometry_msgs.Quaternion{W: 1}},
-					Size:   geometry_msgs.Vector3{X: 4, Y: 2, Z: 1.5}}}}})
+					Center: geometry_msgs.Pose{Position: geometry_msgs.Point{X: 5},
+						Orientation: geometry_msgs.Quaternion{W: 1}},
+					Size: geometry_msgs.Vector3{X: 4, Y: 2, Z: 1.5}}}}})
 		}
 		if i%500 == 0 {
-			d.put("/rosout", at, &rcl_interfaces.Log{Level: uint8(rcl_interfaces.Log_INFO) + uint8(i/50), Name: "planner",
-				Msg: "<script>alert(1)</script>"})
+			d.put("/rosout", at, &rcl_interfaces.Log{Level: uint8(rcl_interfaces.Log_INFO) + uint8(i/50),
+				Name: "planner", Msg: "<script>alert(1)</script>"})
 			d.put("/diagnostics", at, &diagnostic_msgs.DiagnosticArray{Status: []diagnostic_msgs.DiagnosticStatus{
 				{Name: "gps", Level: uint8(i / 500 % 2 * 2), Message: "no fix"}}})
 		}
@@ -211,7 +213,8 @@ func TestBuildFits(t *testing.T) {
 	d := newDrive(t)
 	for i := range 5000 {
 		at := float64(i) / 500
-		d.put("/imu", at, &sensor_msgs.Imu{Header: header(at), LinearAcceleration: geometry_msgs.Vector3{X: math.Sin(9 * at)}})
+		d.put("/imu", at, &sensor_msgs.Imu{Header: header(at),
+			LinearAcceleration: geometry_msgs.Vector3{X: math.Sin(9 * at)}})
 	}
 	r := d.open()
 	for _, c := range []struct {

@@ -90,7 +90,8 @@ func (b *builder) boxes(c *codec.Channel, _ *cdr.Schema) sink {
 				return err
 			}
 			for i := range m.Markers {
-				if o := &m.Markers[i]; o.Type == visualization_msgs.Marker_CUBE && o.Action == visualization_msgs.Marker_ADD {
+				o := &m.Markers[i]
+				if o.Type == visualization_msgs.Marker_CUBE && o.Action == visualization_msgs.Marker_ADD {
 					box(out, o.Pose, o.Scale)
 				}
 			}

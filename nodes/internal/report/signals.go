@@ -18,36 +18,38 @@ const (
 	mostElements = 16  // of an array
 )
 
-// usual are the numbers that are drawn by default, by type. A path that ends with "[]" is each element of an array.
+// usual are the numbers that are drawn by default, by type, with their unit. A path that ends with "[]" is each element
+// of an array.
 var usual = map[string][]string{
-	"sensor_msgs/msg/Imu":                          {"angular_velocity", "linear_acceleration"},
-	"nav_msgs/msg/Odometry":                        {"twist.twist.linear", "twist.twist.angular"},
-	"geometry_msgs/msg/Twist":                      {"linear", "angular"},
-	"geometry_msgs/msg/TwistStamped":               {"twist.linear", "twist.angular"},
-	"geometry_msgs/msg/TwistWithCovarianceStamped": {"twist.twist.linear", "twist.twist.angular"},
-	"geometry_msgs/msg/AccelStamped":               {"accel.linear", "accel.angular"},
-	"geometry_msgs/msg/Wrench":                     {"force", "torque"},
-	"geometry_msgs/msg/WrenchStamped":              {"wrench.force", "wrench.torque"},
+	"sensor_msgs/msg/Imu":                          {"angular_velocity rad/s", "linear_acceleration m/s²"},
+	"nav_msgs/msg/Odometry":                        {"twist.twist.linear m/s", "twist.twist.angular rad/s"},
+	"geometry_msgs/msg/Twist":                      {"linear m/s", "angular rad/s"},
+	"geometry_msgs/msg/TwistStamped":               {"twist.linear m/s", "twist.angular rad/s"},
+	"geometry_msgs/msg/TwistWithCovarianceStamped": {"twist.twist.linear m/s", "twist.twist.angular rad/s"},
+	"geometry_msgs/msg/AccelStamped":               {"accel.linear m/s²", "accel.angular rad/s²"},
+	"geometry_msgs/msg/Wrench":                     {"force N", "torque N m"},
+	"geometry_msgs/msg/WrenchStamped":              {"wrench.force N", "wrench.torque N m"},
 	"geometry_msgs/msg/Vector3Stamped":             {"vector"},
 	"sensor_msgs/msg/JointState":                   {"position[]", "velocity[]", "effort[]"},
-	"sensor_msgs/msg/BatteryState":                 {"voltage", "current", "percentage"},
-	"sensor_msgs/msg/Temperature":                  {"temperature"},
-	"sensor_msgs/msg/FluidPressure":                {"fluid_pressure"},
+	"sensor_msgs/msg/BatteryState":                 {"voltage V", "current A", "percentage"},
+	"sensor_msgs/msg/Temperature":                  {"temperature °C"},
+	"sensor_msgs/msg/FluidPressure":                {"fluid_pressure Pa"},
 	"sensor_msgs/msg/RelativeHumidity":             {"relative_humidity"},
-	"sensor_msgs/msg/Illuminance":                  {"illuminance"},
-	"sensor_msgs/msg/Range":                        {"range"},
-	"sensor_msgs/msg/MagneticField":                {"magnetic_field"},
+	"sensor_msgs/msg/Illuminance":                  {"illuminance lx"},
+	"sensor_msgs/msg/Range":                        {"range m"},
+	"sensor_msgs/msg/MagneticField":                {"magnetic_field T"},
 	"carla_msgs/msg/CarlaEgoVehicleControl":        {"throttle", "steer", "brake"},
-	"carla_msgs/msg/CarlaEgoVehicleStatus":         {"velocity", "control.throttle", "control.steer", "control.brake"},
-	"carla_msgs/msg/CarlaWalkerControl":            {"speed"},
-	"ackermann_msgs/msg/AckermannDrive":            {"steering_angle", "speed"},
-	"ackermann_msgs/msg/AckermannDriveStamped":     {"drive.steering_angle", "drive.speed"},
-	"std_msgs/msg/Float32":                         {"data"},
-	"std_msgs/msg/Float64":                         {"data"},
-	"std_msgs/msg/Int32":                           {"data"},
-	"std_msgs/msg/Float32MultiArray":               {"data[]"},
-	"std_msgs/msg/Float64MultiArray":               {"data[]"},
-	"mavros_msgs/msg/VFR_HUD":                      {"airspeed", "groundspeed", "altitude", "throttle"},
+	"carla_msgs/msg/CarlaEgoVehicleStatus": {"velocity m/s", "control.throttle", "control.steer",
+		"control.brake"},
+	"carla_msgs/msg/CarlaWalkerControl":        {"speed m/s"},
+	"ackermann_msgs/msg/AckermannDrive":        {"steering_angle rad", "speed m/s"},
+	"ackermann_msgs/msg/AckermannDriveStamped": {"drive.steering_angle rad", "drive.speed m/s"},
+	"std_msgs/msg/Float32":                     {"data"},
+	"std_msgs/msg/Float64":                     {"data"},
+	"std_msgs/msg/Int32":                       {"data"},
+	"std_msgs/msg/Float32MultiArray":           {"data[]"},
+	"std_msgs/msg/Float64MultiArray":           {"data[]"},
+	"mavros_msgs/msg/VfrHud":                   {"airspeed m/s", "groundspeed m/s", "altitude m", "throttle"},
 }
 
 // signal gathers a number.
@@ -79,7 +81,7 @@ func (f *fields) begin(payload []byte) error {
 	}
 	b, listed := f.builder, 0
 	drawn := map[string]bool{}
-	draw := func(path string) {
+	draw := func(path, unit string) {
 		if drawn[path] || len(b.signals) >= mostSignals && !slices.Contains(b.wanted[f.channel.Topic], path) {
 			return
 		}
@@ -88,7 +90,7 @@ func (f *fields) begin(payload []byte) error {
 			if i := strings.LastIndexAny(path, ".["); i > 0 {
 				group = path[:i]
 			}
-			s := &signal{Signal: Signal{Topic: f.channel.Topic, Path: path, Group: group}, path: p}
+			s := &signal{Signal: Signal{Topic: f.channel.Topic, Path: path, Group: group, Unit: unit}, path: p}
 			s.Low, s.High = make(Numbers, Bins), make(Numbers, Bins)
 			for i := range s.Low {
 				s.Low[i], s.High[i] = float32(math.NaN()), float32(math.NaN())
@@ -102,16 +104,20 @@ func (f *fields) begin(payload []byte) error {
 		if listed++; listed > mostFields {
 			return
 		}
-		if slices.Contains(wanted, path) || slices.ContainsFunc(usual[f.channel.Type], func(usual string) bool {
+		for _, usual := range usual[f.channel.Type] {
+			usual, unit, _ := strings.Cut(usual, " ")
 			array, isArray := strings.CutSuffix(usual, "[]")
-			return path == usual || strings.HasPrefix(path, usual+".") || isArray && strings.HasPrefix(path, array+"[")
-		}) {
-			draw(path)
+			if path == usual || strings.HasPrefix(path, usual+".") || isArray && strings.HasPrefix(path, array+"[") {
+				draw(path, unit)
+			}
+		}
+		if slices.Contains(wanted, path) {
+			draw(path, "")
 		}
 		b.Fields = append(b.Fields, Field{f.channel.Topic, path, drawn[path]})
 	})
 	for _, path := range wanted {
-		if draw(path); !drawn[path] {
+		if draw(path, ""); !drawn[path] {
 			return fmt.Errorf("it has no numeric field %s", path)
 		}
 	}

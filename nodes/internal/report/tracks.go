@@ -45,17 +45,17 @@ var trackers = map[string]func() func(t *tracker, payload []byte, at float64) er
 	}),
 	"nav_msgs/msg/Odometry": decoded(func(t *tracker, m *nav_msgs.Odometry, at float64) {
 		v := m.Twist.Twist.Linear
-		t.put("", strings.TrimPrefix(m.Header.FrameId, "/"), m.Pose.Pose.Position, math.Sqrt(v.X*v.X+v.Y*v.Y+v.Z*v.Z), at)
+		t.put("", m.Header.FrameId, m.Pose.Pose.Position, math.Sqrt(v.X*v.X+v.Y*v.Y+v.Z*v.Z), at)
 	}),
 	"geometry_msgs/msg/Pose": decoded(func(t *tracker, m *geometry_msgs.Pose, at float64) {
 		t.put("", "", m.Position, math.NaN(), at)
 	}),
 	"geometry_msgs/msg/PoseStamped": decoded(func(t *tracker, m *geometry_msgs.PoseStamped, at float64) {
-		t.put("", strings.TrimPrefix(m.Header.FrameId, "/"), m.Pose.Position, math.NaN(), at)
+		t.put("", m.Header.FrameId, m.Pose.Position, math.NaN(), at)
 	}),
 	"geometry_msgs/msg/PoseWithCovarianceStamped": decoded(func(t *tracker,
 		m *geometry_msgs.PoseWithCovarianceStamped, at float64) {
-		t.put("", strings.TrimPrefix(m.Header.FrameId, "/"), m.Pose.Pose.Position, math.NaN(), at)
+		t.put("", m.Header.FrameId, m.Pose.Pose.Position, math.NaN(), at)
 	}),
 	"tf2_msgs/msg/TFMessage": decoded(func(t *tracker, m *tf2_msgs.TFMessage, at float64) {
 		for i := range m.Transforms {
@@ -118,7 +118,7 @@ func (t *tracker) fix(latitude, longitude, altitude, at float64) {
 func (t *tracker) put(name, frame string, p geometry_msgs.Point, speed, at float64) {
 	w := t.tracks[name]
 	if w == nil {
-		w = &way{Track: Track{Topic: t.topic, Name: name, Frame: frame}, bin: -1}
+		w = &way{Track: Track{Topic: t.topic, Name: name, Frame: strings.TrimPrefix(frame, "/")}, bin: -1}
 		if len(t.tracks) < mostTracks {
 			t.names = append(t.names, name)
 		}
@@ -130,7 +130,7 @@ func (t *tracker) put(name, frame string, p geometry_msgs.Point, speed, at float
 	}
 	w.bin = bin
 	w.Points = append(w.Points, [4]Number{Number(at), Number(p.X), Number(p.Y), Number(p.Z)})
-	w.Speed = append(w.Speed, floposition2(speed))
+	w.Speed = append(w.Speed, float32(speed))
 }
 
 // addTracks adds the tracks of a topic, with speeds from the way where messages have none.
@@ -143,7 +143,7 @@ func (b *builder) addTracks(t *tracker) {
 		for i := 1; i < len(w.Points); i++ {
 			p, q := w.Points[i-1], w.Points[i]
 			if step := float64(q[0] - p[0]); step > 0 && math.IsNaN(float64(w.Speed[i])) {
-				w.Speed[i] = floposition2(math.Hypot(float64(q[1]-p[1]), float64(q[2]-p[2])) / step)
+				w.Speed[i] = float32(math.Hypot(float64(q[1]-p[1]), float64(q[2]-p[2])) / step)
 			}
 		}
 		if len(w.Points) > 0 {
