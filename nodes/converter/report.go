@@ -12,6 +12,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/episode"
 	"tapedeck/config"
+	"tapedeck/nodes/internal/contract"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
@@ -23,6 +24,7 @@ type reportOptions struct {
 	Output  string      `param:"output" short:"o" value:"FILE.html" help:"write the page to this file; it is replaced only once the page is complete"`
 	Plot    []string    `param:"plot" value:"/TOPIC.FIELD" help:"draw this number too, such as /odom.pose.pose.position.z or /joints.effort[2]; repeat it for more"`
 	MaxSize config.Size `param:"max_size" min:"64kB" help:"most bytes of a recording's data in the page; pictures, clouds and resolution are reduced to fit"`
+	Expect  string      `param:"expect" value:"FILE" help:"show where recordings do not meet this contract, which expect writes"`
 	Mapping string      `param:"mapping" value:"FILE" help:"show recordings as episodes: YAML FILE that says which topics are cameras and arms (see config/robot_mapping.yaml)"`
 }
 
@@ -98,8 +100,14 @@ func (o *reportOptions) read(ctx context.Context, path string, stderr io.Writer)
 		}
 		return o.episodes(ctx, r, source)
 	}
+	var expected *contract.Contract
+	if o.Expect != "" {
+		if expected, err = contract.Load(o.Expect); err != nil {
+			return nil, err
+		}
+	}
 	damaged := 0
-	return page.Build(ctx, r, left, page.Options{Plots: o.Plot, MaxSize: int64(o.MaxSize),
+	return page.Build(ctx, r, left, page.Options{Plots: o.Plot, MaxSize: int64(o.MaxSize), Expect: expected,
 		Reading: func(ns int64) { bar.Set(ns - in.info.StartTime) },
 		Damaged: func(err error) {
 			if damaged++; damaged <= shownDamage {
@@ -115,8 +123,8 @@ func (o *reportOptions) episodes(ctx context.Context, r codec.Reader, source epi
 	if err != nil {
 		return nil, err
 	}
-	if len(o.Plot) > 0 {
-		return nil, config.Usagef("--plot does not go with episodes, of which all arms are drawn")
+	if len(o.Plot) > 0 || o.Expect != "" {
+		return nil, config.Usagef("--plot and --expect do not go with episodes, of which all arms are drawn")
 	}
 	return page.BuildEpisodes(source, info, page.Options{MaxSize: int64(o.MaxSize)},
 		func(int) error { return ctx.Err() })

@@ -13,17 +13,18 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
+	"tapedeck/nodes/internal/contract"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/readahead"
 )
 
 // Options say what of a recording a page shows.
 type Options struct {
-	Plots   []string       // "/topic.field" of further numbers to draw
-	MaxSize int64          // bytes of the page's data, about
-	Reading func(ns int64) // is called with the log time that is read; may be nil
-	Damaged func(error)    // is called for each damaged place; may be nil
-	Checks  []codec.Event  // what a check found
+	Plots   []string           // "/topic.field" of further numbers to draw
+	MaxSize int64              // bytes of the page's data, about
+	Reading func(ns int64)     // is called with the log time that is read; may be nil
+	Damaged func(error)        // is called for each damaged place; may be nil
+	Expect  *contract.Contract // that the recording must meet; nil: only what is suspicious is shown
 }
 
 const readAheadSize = 4 << 20 // bytes
@@ -41,6 +42,7 @@ type builder struct {
 	Data
 	options Options
 	density *density
+	pass    *contract.Pass
 	topics  map[*codec.Channel]*topic
 	wanted  map[string][]string // fields of Options.Plots, by topic
 	signals []*signal
@@ -56,7 +58,7 @@ type topic struct {
 	row    *row
 	bytes  uint64
 	stamps *cdr.Stamps
-	delays samples
+	delays contract.Latencies
 	sinks  []sink
 	failed bool
 }
@@ -86,7 +88,7 @@ func Build(ctx context.Context, r codec.Reader, left []error, o Options) (*Data,
 }
 
 func build(ctx context.Context, r codec.Reader, info *codec.Info, d *density, o Options) (*builder, error) {
-	b := &builder{options: o, density: d, topics: map[*codec.Channel]*topic{}, wanted: map[string][]string{},
+	b := &builder{options: o, density: d, pass: contract.New(o.Expect, info), topics: map[*codec.Channel]*topic{}, wanted: map[string][]string{},
 		left: map[string]int{}}
 	for _, plot := range o.Plots {
 		name, path, _ := strings.Cut(plot, ".")
@@ -107,6 +109,7 @@ func build(ctx context.Context, r codec.Reader, info *codec.Info, d *density, o 
 	}
 	if err := readahead.Each(ctx, messages, readAheadSize, func(m *codec.Message) error {
 		b.add(m)
+		b.pass.Add(m)
 		if o.Reading != nil {
 			o.Reading(m.LogTime)
 		}
@@ -161,7 +164,7 @@ func (b *builder) add(m *codec.Message) {
 	}
 	if t.stamps != nil {
 		if ns, ok, err := t.stamps.First(m.Data); ok && err == nil && ns != 0 {
-			t.delays.add(float64(m.LogTime-ns) / 1e9)
+			t.delays.Add(m.LogTime - ns)
 		}
 	}
 	for _, s := range t.sinks {
@@ -178,7 +181,7 @@ func (b *builder) finish(info *codec.Info) {
 	b.Name, b.Format, b.Size, b.Files = filepath.Base(info.Path), info.Format, info.Size, len(info.Files)
 	b.Start, b.Duration, b.Metadata = time.Unix(0, d.start).UTC(), d.seconds(), info.AllMetadata()
 	missing := map[string]*[2]uint64{}
-	for _, e := range append(slices.Clip(info.Events), b.options.Checks...) {
+	for _, e := range info.Events {
 		event := Event{Kind: e.Kind, Topic: e.Topic, From: b.seconds(cmp.Or(e.Time, d.end)), Count: e.Count,
 			Text: e.Text}
 		event.Until = max(event.From, b.seconds(max(e.Until, e.Time, d.start)))
@@ -195,11 +198,12 @@ func (b *builder) finish(info *codec.Info) {
 			count[1] += e.Count
 		}
 	}
-	bytes, delays := map[*row]uint64{}, map[*row]*samples{}
+	findings := b.findings()
+	bytes, delays := map[*row]uint64{}, map[*row]*contract.Latencies{}
 	qos := map[*row]string{}
 	for c, t := range b.topics {
 		bytes[t.row] += t.bytes
-		if t.delays.count > 0 {
+		if t.delays.Count() > 0 {
 			delays[t.row] = &t.delays
 		}
 		if c.QoS != nil {
@@ -217,8 +221,11 @@ func (b *builder) finish(info *codec.Info) {
 		if n := missing[r.topic]; n != nil {
 			t.Dropped, t.Lost = n[0], n[1]
 		}
-		if delays := delays[r]; delays != nil && math.Abs(delays.quantile(0.5)) < otherClock {
-			t.Latency = &[2]float64{delays.quantile(0.5), delays.quantile(0.99)}
+		if delays := delays[r]; delays != nil {
+			median, most := float64(delays.Quantile(0.5))/1e9, float64(delays.Quantile(0.99))/1e9
+			if math.Abs(median) < otherClock {
+				t.Latency = &[2]float64{median, most}
+			}
 		}
 		for _, gap := range r.gaps(d.end) {
 			if !explained(info.Events, r.topic, gap) {
@@ -253,7 +260,7 @@ func (b *builder) finish(info *codec.Info) {
 	if n := b.words.more; n > 0 {
 		b.left[human.Count(n, "more line")+" of logs"]++
 	}
-	b.Good, b.Verdict = b.verdict(info)
+	b.Good, b.Verdict = b.verdict(info, findings)
 	for text, n := range b.left {
 		if n > 1 {
 			text = fmt.Sprintf("%s (%d times)", text, n)
@@ -261,6 +268,24 @@ func (b *builder) finish(info *codec.Info) {
 		b.Left = append(b.Left, text)
 	}
 	slices.Sort(b.Left)
+}
+
+// findings adds what a check finds that no other event tells, and returns how many there are.
+func (b *builder) findings() (n int) {
+	for _, f := range b.pass.Findings() {
+		if f.Kind == contract.Damage || f.Kind == contract.Lost || f.Kind == contract.Gap && b.options.Expect == nil {
+			continue // the events of the recorder and Topic.Gaps tell
+		}
+		n++
+		event := Event{Kind: "check", Topic: f.Topic, Until: b.Duration,
+			Text: fmt.Sprintf("%s: expected %s, seen %s", f.Kind, f.Expected, f.Seen)}
+		if f.Time != 0 {
+			event.From = b.seconds(f.Time)
+			event.Until = max(event.From, b.seconds(max(f.Until, f.Time)))
+		}
+		b.Events = append(b.Events, event)
+	}
+	return n
 }
 
 // explained reports whether a recorder told why a topic is silent.
@@ -273,7 +298,7 @@ func explained(events []codec.Event, topic string, gap interval) bool {
 }
 
 // verdict says whether all is well, and what is not.
-func (b *builder) verdict(info *codec.Info) (good bool, parts []string) {
+func (b *builder) verdict(info *codec.Info, findings int) (good bool, parts []string) {
 	counts, messages := map[string]int{}, map[string]uint64{}
 	for _, e := range b.Events {
 		counts[e.Kind]++
@@ -305,6 +330,9 @@ func (b *builder) verdict(info *codec.Info) (good bool, parts []string) {
 	} else if gaps > 0 {
 		parts = append(parts, human.Count(gaps, "gap"))
 	}
+	if findings > 0 {
+		parts = append(parts, human.Count(findings, "finding")+" of the check")
+	}
 	if n := b.density.outside; n > 0 {
 		parts = append(parts, human.Count(n, "message")+" at times far from the others")
 	}
@@ -315,33 +343,4 @@ func (b *builder) verdict(info *codec.Info) (good bool, parts []string) {
 		return true, []string{"complete, and empty"}
 	}
 	return true, []string{"complete: no gaps, and nothing is known to be missing"}
-}
-
-// samples keeps some of many values, evenly.
-type samples struct {
-	kept  []float64
-	every int
-	count int
-}
-
-func (s *samples) add(v float64) {
-	s.every = max(s.every, 1)
-	if s.count++; s.count%s.every != 0 {
-		return
-	}
-	if s.kept = append(s.kept, v); len(s.kept) == 4096 {
-		for i := range len(s.kept) / 2 {
-			s.kept[i] = s.kept[2*i+1]
-		}
-		s.kept, s.every = s.kept[:len(s.kept)/2], 2*s.every
-	}
-}
-
-// quantile sorts the samples.
-func (s *samples) quantile(part float64) float64 {
-	if len(s.kept) == 0 {
-		return math.NaN()
-	}
-	slices.Sort(s.kept)
-	return s.kept[min(int(part*float64(len(s.kept))), len(s.kept)-1)]
 }

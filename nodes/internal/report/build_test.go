@@ -131,6 +131,12 @@ func TestBuild(t *testing.T) {
 
 	require.Equal(t, "drive.mcap", data.Name)
 	require.InDelta(t, 10, data.Duration, 1e-6)
+	var found []string
+	for _, e := range data.Events {
+		require.Equal(t, "check", e.Kind)
+		found = append(found, e.Topic+" "+strings.Fields(e.Text)[0])
+	}
+	require.Equal(t, []string{"/camera frozen:", "/depth frozen:", "/bad payload:"}, found)
 	require.False(t, data.Good)
 	require.Contains(t, strings.Join(data.Verdict, " "), "gap")
 	topics := map[string]Topic{}
@@ -139,7 +145,7 @@ func TestBuild(t *testing.T) {
 		require.Len(t, topic.Density, Bins)
 	}
 	imu := topics["/imu"]
-	require.InDelta(t, 0.02, imu.Latency[0], 1e-6)
+	require.InDelta(t, 0.02, imu.Latency[0], 1e-3)
 	require.InDelta(t, 1.02, imu.Gap, 1e-6)
 	require.Len(t, imu.Gaps, 1)
 	require.InDelta(t, 6.99, imu.Gaps[0][0], 1e-6)
