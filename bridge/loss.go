@@ -2,9 +2,11 @@ package bridge
 
 import "tapedeck/codec"
 
-// What translations count is what writers of formats count, too.
 type (
-	Loss       = codec.Loss
-	Lossy      = codec.Lossy
+	// Loss is what a translation loses, as writers of formats lose some.
+	Loss = codec.Loss
+	// Lossy is a translation that counts what it loses.
+	Lossy = codec.Lossy
+	// LossCounts counts losses.
 	LossCounts = codec.LossCounts
 )

@@ -44,7 +44,7 @@ func (in *input) prepare(p *plan, t *target) (err error) {
 	}
 	var left []error
 	if t.to != "" {
-		if in.reader, left, err = formats.ROS2(in.reader, p.Options.FlightOptions, t.kept()...); err != nil {
+		if in.reader, left, err = formats.ROS2(in.reader, p.FlightOptions, t.kept()...); err != nil {
 			return err
 		}
 		in.note(left)

@@ -45,17 +45,17 @@ type Rosbag2Options struct {
 // rosbag2 returns the format of bags with these options.
 func (o *Options) rosbag2() codec.Format { return rosbag2.Options(o.Rosbag2Options).Format() }
 
-func (o *Options) parquet() codec.Format { return o.TableOptions.Parquet() }
-func (o *Options) csv() codec.Format     { return o.TableOptions.CSV() }
-func (o *Options) jsonl() codec.Format   { return o.TableOptions.JSONL() }
+func (o *Options) parquet() codec.Format { return o.Parquet() }
+func (o *Options) csv() codec.Format     { return o.CSV() }
+func (o *Options) jsonl() codec.Format   { return o.JSONL() }
 
 // TrackOptions are those of package track.
 type TrackOptions = track.Options
 
-func (o *Options) gpx() codec.Format     { return o.TrackOptions.GPX() }
-func (o *Options) geoJSON() codec.Format { return o.TrackOptions.GeoJSON() }
-func (o *Options) kml() codec.Format     { return o.TrackOptions.KML() }
-func (o *Options) tum() codec.Format     { return o.TrackOptions.TUM() }
+func (o *Options) gpx() codec.Format     { return o.GPX() }
+func (o *Options) geoJSON() codec.Format { return o.GeoJSON() }
+func (o *Options) kml() codec.Format     { return o.KML() }
+func (o *Options) tum() codec.Format     { return o.TUM() }
 
 func (o *Options) mp4() codec.Format { return mp4.Options{Codec: o.VideoCodec}.Format() }
 

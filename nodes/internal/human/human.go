@@ -11,9 +11,11 @@ import (
 	"tapedeck/msgs/printable"
 )
 
-// Stdout and Stderr are the standard streams of the commands, whose texts may be those of others: nothing of them
-// controls the terminal. Each write to Stderr is one line.
-var Stdout, Stderr = printable.Writer(os.Stdout), printable.LineWriter(os.Stderr)
+// The standard streams of the commands, whose texts may be those of others: nothing of them controls the terminal.
+var (
+	Stdout = printable.Writer(os.Stdout)
+	Stderr = printable.LineWriter(os.Stderr) // each write is one line
+)
 
 // Bytes writes a number of bytes as people read it.
 func Bytes(n int64) string {

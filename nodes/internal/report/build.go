@@ -88,7 +88,8 @@ func Build(ctx context.Context, r codec.Reader, left []error, o Options) (*Data,
 }
 
 func build(ctx context.Context, r codec.Reader, info *codec.Info, d *density, o Options) (*builder, error) {
-	b := &builder{options: o, density: d, pass: contract.New(o.Expect, info), topics: map[*codec.Channel]*topic{}, wanted: map[string][]string{},
+	b := &builder{options: o, density: d, pass: contract.New(o.Expect, info),
+		topics: map[*codec.Channel]*topic{}, wanted: map[string][]string{},
 		left: map[string]int{}}
 	for _, plot := range o.Plots {
 		name, path, _ := strings.Cut(plot, ".")
