@@ -30,16 +30,16 @@ import (
 
 const begin = int64(1_700_000_000e9)
 
-// drive is a recording being written.
-type drive struct {
+// driveFile is a recording being written.
+type driveFile struct {
 	t        *testing.T
 	path     string
 	w        codec.Writer
 	channels map[string]*codec.Channel
 }
 
-func newDrive(t *testing.T) *drive {
-	d := &drive{t: t, path: filepath.Join(t.TempDir(), "drive.mcap"), channels: map[string]*codec.Channel{}}
+func newDrive(t *testing.T) *driveFile {
+	d := &driveFile{t: t, path: filepath.Join(t.TempDir(), "drive.mcap"), channels: map[string]*codec.Channel{}}
 	w, err := codec.Formats{mcap.Format}.Create(d.path, codec.CreateOptions{})
 	require.NoError(t, err)
 	d.w = w
@@ -47,13 +47,13 @@ func newDrive(t *testing.T) *drive {
 }
 
 // put writes a message that is received at seconds after the beginning.
-func (d *drive) put(topic string, at float64, m msgs.Message) {
+func (d *driveFile) put(topic string, at float64, m msgs.Message) {
 	data, err := cdr.Marshal(m)
 	require.NoError(d.t, err)
 	d.putBytes(topic, at, m.TypeName(), data)
 }
 
-func (d *drive) putBytes(topic string, at float64, typeName string, data []byte) {
+func (d *driveFile) putBytes(topic string, at float64, typeName string, data []byte) {
 	c := d.channels[topic]
 	if c == nil {
 		text, err := msgs.Library().Concatenated(typeName)
@@ -66,7 +66,7 @@ func (d *drive) putBytes(topic string, at float64, typeName string, data []byte)
 	require.NoError(d.t, d.w.Write(&codec.Message{Channel: c, LogTime: ns, PublishTime: ns, Data: data}))
 }
 
-func (d *drive) open() codec.Reader {
+func (d *driveFile) open() codec.Reader {
 	require.NoError(d.t, d.w.Close())
 	r, err := codec.Formats{mcap.Format}.Open(d.path)
 	require.NoError(d.t, err)
