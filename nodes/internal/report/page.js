@@ -59,6 +59,7 @@ function seconds(s) {
   if (a < 1) return `${+(s * 1e3).toPrecision(3)} ms`;
   if (a < 60) return `${+s.toPrecision(3)} s`;
   if (a < 3600) return `${Math.floor(s / 60)} min ${Math.floor(s % 60)} s`;
+  if (a >= 1e11) return `${number(s)} s`;
   if (a < 172800) return `${Math.floor(s / 3600)} h ${Math.floor(s % 3600 / 60)} min`;
   return `${count(Math.floor(s / 86400))} d ${Math.floor(s % 86400 / 3600)} h`;
 }
@@ -68,7 +69,8 @@ function clock(t, step = 0.001) {
   const digits = Math.max(0, Math.min(9, Math.ceil(-Math.log10(step) - 1e-9)));
   const sign = t < 0 ? "−" : "", two = n => String(n).padStart(2, "0");
   t = Math.round(Math.abs(t) * 10 ** digits) / 10 ** digits;
-  const s = (t % 60).toFixed(digits), m = Math.floor(t / 60) % 60, h = Math.floor(t / 3600) % 24, d = Math.floor(t / 86400);
+  const s = (t % 60).toFixed(digits), m = Math.floor(t / 60) % 60, h = Math.floor(t / 3600) % 24,
+    d = Math.floor(t / 86400);
   if (t < 60) return `${sign}${s} s`;
   const rest = `${t < 3600 ? m : two(m)}:${s.padStart(digits ? digits + 3 : 2, "0")}`;
   return sign + (d ? `${count(d)} d ` : "") + (t >= 3600 ? `${d ? two(h) : h}:` : "") + rest;
@@ -127,7 +129,8 @@ function save(name, type, text) {
 
 // ---- Elements ----------------------------------------------------------------------------------------------------
 
-// el makes an element. Properties that begin with "on" are listeners, the others attributes; children are nodes or texts.
+// el makes an element. Properties that begin with "on" are listeners, the others attributes. Children are nodes or
+// texts.
 function el(tag, properties, ...children) {
   const e = document.createElement(tag);
   for (const [name, value] of Object.entries(properties || {})) {
@@ -138,8 +141,30 @@ function el(tag, properties, ...children) {
   return e;
 }
 
+// name shows a name, which may be broken after its separators. Its direction changes nothing around it.
+function name(s, max) {
+  return el("bdi", null, plain(s, max).split(/(?<=[/_.])/).flatMap((part, i) => i ? [el("wbr"), part] : part));
+}
+
+// facts makes a list of what is known: pairs of name and value, of which those without a value are left out.
+function facts(pairs) {
+  return el("dl", { class: "facts" },
+    pairs.filter(f => f[1]).map(([k, v]) => el("div", null, el("dt", null, k), el("dd", null, v))));
+}
+
+// verdict shows whether something is good, in a line, and what else was found.
+function verdict(good, lines, otherwise) {
+  const items = lines => el("ul", { class: "findings" }, lines.map(l => el("li", null, plain(l, 600))));
+  return [el("p", { class: `verdict${good ? "" : " bad"}` }, el("i", { "aria-hidden": "true" }, good ? "✓" : "!"),
+    el("span", null, lines.length ? plain(lines[0], 400) : otherwise)),
+  lines.length > 1 && items(lines.slice(1, 6)),
+  lines.length > 6 && el("details", null, el("summary", null, plural(lines.length - 6, "more finding")),
+    items(lines.slice(6, 506)))];
+}
+
 function button(text, label, onclick, properties) {
-  return el("button", { type: "button", "aria-label": label === text ? null : label, title: label, onclick, ...properties }, text);
+  return el("button", { type: "button", "aria-label": label === text ? null : label, title: label, onclick,
+    ...properties }, text);
 }
 
 function options(label, names, onchange) {
@@ -148,54 +173,58 @@ function options(label, names, onchange) {
 
 function section(id, title, note, ...children) {
   return el("section", { id, "aria-labelledby": `${id}-title` },
-    el("div", { class: "heading" }, el("h2", { id: `${id}-title` }, title), note && el("span", { class: "note" }, note)), children);
+    el("div", { class: "heading" }, el("h2", { id: `${id}-title` }, title),
+      note && el("span", { class: "note" }, note)), children);
 }
 
 // timeLink is a button that moves the cursor.
 function timeLink(t) {
-  return el("button", { type: "button", class: "link", title: dates(now.data, t).utc, onclick: () => jump(t) }, clock(t));
+  return el("button", { type: "button", class: "link", title: dates(now.data, t).utc, onclick: () => jump(t) },
+    clock(t));
 }
 
-// table makes a table that can be sorted, searched and filtered. Columns have a name, cell (what is shown of a row), and
-// perhaps key (what they are sorted by), number, class and first (is the row's heading). changed is called with the rows
-// that are shown. The first rows are shown, the others when they are wanted.
+// table makes a table that can be sorted, searched and filtered. Columns have a name, cell (what is shown of a row),
+// and perhaps key (what they are sorted by), number, class and first (is the row's heading). changed is called with
+// the rows that are shown. The first rows are shown, the others when they are wanted.
 function table({ caption, columns, rows, search, text, choices, empty, changed, first = 300 }) {
   const texts = text && rows.map(r => text(r).toLowerCase());
   const body = el("tbody"), status = el("span", { class: "mute", role: "status" });
-  const input = search && el("input", { type: "search", placeholder: search, "aria-label": search, spellcheck: "false", oninput: fill });
+  const input = search && el("input",
+    { type: "search", placeholder: search, "aria-label": search, spellcheck: "false", oninput: fill });
   const values = choices && [...new Set(rows.map(choices.value))].sort();
   const choice = values && values.length > 1 && options(choices.name, [`All (${count(rows.length)})`,
     ...values.map(v => `${plain(v, 30)} (${count(rows.filter(r => choices.value(r) === v).length)})`)], fill);
   const more = button("", "", () => { first = Infinity; fill(); });
+  const style = c => [c.class, c.number && "number"].filter(Boolean).join(" ") || null;
   const heads = columns.map(c => {
     const press = () => {
       const up = head.getAttribute("aria-sort");
       for (const h of heads) h.removeAttribute("aria-sort");
-      head.setAttribute("aria-sort", up ? (up === "ascending" ? "descending" : "ascending") : c.number ? "descending" : "ascending");
+      head.setAttribute("aria-sort",
+        up ? (up === "ascending" ? "descending" : "ascending") : c.number ? "descending" : "ascending");
       fill();
     };
-    const head = el("th", { scope: "col", class: [c.class, c.number && "number"].filter(Boolean).join(" ") || null },
+    const head = el("th", { scope: "col", class: style(c) },
       c.key ? el("button", { type: "button", onclick: press }, c.name) : c.name);
     return head;
   });
-  function compare(a, b) {
-    const none = v => v == null || v !== v;
-    if (none(a) || none(b)) return none(a) - none(b);
-    return 0;
-  }
+  const none = v => v == null || v !== v; // what is unknown comes last
   function fill() {
     const words = input ? input.value.toLowerCase().split(/\s+/).filter(Boolean) : [];
     const kind = choice && +choice.value ? values[choice.value - 1] : null;
-    const shown = rows.filter((r, i) => words.every(w => texts[i].includes(w)) && (kind === null || !choice || choices.value(r) === kind));
+    const shown = rows.filter((r, i) => words.every(w => texts[i].includes(w)) &&
+      (kind === null || !choice || choices.value(r) === kind));
     const sorted = heads.findIndex(h => h.hasAttribute("aria-sort"));
     if (sorted >= 0) {
       const key = columns[sorted].key, turn = heads[sorted].getAttribute("aria-sort") === "ascending" ? 1 : -1;
-      const order = typeof key(rows[0] || {}) === "string" ? new Intl.Collator("en", { numeric: true }).compare : (a, b) => a - b;
-      shown.sort((a, b) => compare(key(a), key(b)) || turn * order(key(a), key(b)) || 0);
+      const order = typeof key(rows[0] || {}) === "string" ? new Intl.Collator("en", { numeric: true }).compare
+        : (a, b) => a - b;
+      shown.sort((a, b) => none(key(a)) - none(key(b)) || turn * order(key(a), key(b)) || 0);
     }
     body.replaceChildren(...shown.slice(0, first).map(r => el("tr", null, columns.map(c =>
-      el(c.first ? "th" : "td", { scope: c.first && "row", class: [c.class, c.number && "number"].filter(Boolean).join(" ") || null }, c.cell(r))))));
-    if (!shown.length) body.append(el("tr", null, el("td", { colspan: columns.length, class: "mute" }, empty || "Nothing matches")));
+      el(c.first ? "th" : "td", { scope: c.first && "row", class: style(c) }, c.cell(r))))));
+    if (!shown.length) body.append(el("tr", null,
+      el("td", { colspan: columns.length, class: "mute" }, empty || "Nothing matches")));
     more.hidden = shown.length <= first;
     more.textContent = `Show all ${count(shown.length)}`;
     status.textContent = shown.length === rows.length ? "" : `${count(shown.length)} of ${count(rows.length)}`;
@@ -204,7 +233,8 @@ function table({ caption, columns, rows, search, text, choices, empty, changed, 
   fill();
   return el("div", null, (input || choice) && el("div", { class: "tools" }, input, choice, status),
     el("div", { class: "sheet", tabindex: "0", role: "region", "aria-label": caption }, el("table", null,
-      el("caption", null, el("span", { class: "hidden" }, caption)), el("thead", null, el("tr", null, heads)), body)), more);
+      el("caption", null, el("span", { class: "hidden" }, caption)), el("thead", null, el("tr", null, heads)), body)),
+        more);
 }
 
 // ---- Colours -----------------------------------------------------------------------------------------------------
@@ -213,8 +243,10 @@ const SERIES = 7;
 const colour = {}; // those of the style sheet by name, as the theme has them
 let dark = false, hatch = {};
 
-const VIRIDIS = ["#440154", "#482878", "#3e4a89", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6ece58", "#b5de2b", "#fde725"];
-const BLUES = { light: ["#d8e7f5", "#9cc6e6", "#5b9bd0", "#2a6dae", "#08306b"], dark: ["#16344f", "#1f5586", "#3584c4", "#74b8ec", "#d8eeff"] };
+const VIRIDIS = ["#440154", "#482878", "#3e4a89", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6ece58", "#b5de2b",
+  "#fde725"];
+const BLUES = { light: ["#d8e7f5", "#9cc6e6", "#5b9bd0", "#2a6dae", "#08306b"],
+  dark: ["#16344f", "#1f5586", "#3584c4", "#74b8ec", "#d8eeff"] };
 
 // ramp returns 32 colours between those of stops, from and to being where it begins and ends, 0 to 1.
 function ramp(stops, from = 0, to = 1) {
@@ -235,7 +267,8 @@ function setTheme(night) {
   document.documentElement.dataset.theme = night ? "dark" : "light";
   const style = getComputedStyle(document.documentElement);
   const names = ["bg", "panel", "line", "text", "mute", "accent", "good", "bad", "warn", "void"];
-  for (const n of [...names, ...Array.from({ length: SERIES }, (_, i) => `s${i}`)]) colour[n] = style.getPropertyValue(`--${n}`).trim();
+  for (let i = 0; i < SERIES; i++) names.push(`s${i}`);
+  for (const n of names) colour[n] = style.getPropertyValue(`--${n}`).trim();
   colour.density = ramp(dark ? BLUES.dark : BLUES.light);
   colour.scale = dark ? ramp(VIRIDIS, 0.25, 1) : ramp(VIRIDIS, 0, 0.88);
   hatch = {};
@@ -308,7 +341,8 @@ class Board {
   redraw() { this.stale = true; schedule(); }
 
   paint() {
-    const w = this.width = this.box.clientWidth, h = this.height = this.box.clientHeight, ratio = window.devicePixelRatio || 1;
+    const w = this.width = this.box.clientWidth, h = this.height = this.box.clientHeight;
+    const ratio = window.devicePixelRatio || 1;
     if (!w || !h) return;
     this.stale = false;
     if (this.canvas.width !== Math.round(w * ratio)) this.canvas.width = Math.round(w * ratio);
@@ -320,8 +354,8 @@ class Board {
     this.draw(ctx, w, h);
   }
 
-  // gestures has a mouse, fingers and the wheel call: hover(x, y), drag(dx, dy, event, x, y), drop(), tap(x, y), zoom(factor,
-  // x, y) and wheel(event), which reports whether a wheel zooms.
+  // gestures has a mouse, fingers and the wheel call: hover(x, y), drag(dx, dy, event, x, began), slide(dx, dy), drop(),
+  // tap(x, y), zoom(factor, x, y) and wheel(event), which reports whether the wheel zooms.
   gestures(on) {
     const c = this.canvas, fingers = new Map();
     let dragged = false;
@@ -362,7 +396,8 @@ class Board {
       if (!this.width || !on.wheel(e)) return;
       e.preventDefault();
       const p = at(e), lines = e.deltaMode ? 30 : 1;
-      if (on.slide && (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY))) on.slide(-(e.deltaX || e.deltaY) * lines, 0);
+      const sideways = e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY);
+      if (on.slide && sideways) on.slide(-(e.deltaX || e.deltaY) * lines, 0);
       else on.zoom(Math.exp(-e.deltaY * lines * 0.002), p.x, p.y);
     }, { passive: false });
   }
@@ -440,7 +475,8 @@ class Scope {
   ticks(w) {
     const step = timeStep((this.until - this.from) / Math.max(1, w / 90)), times = [];
     const start = Math.ceil((this.from - this.first) / step - 1e-9);
-    for (let i = start; times.length < 200 && this.first + i * step <= this.until + step * 1e-6; i++) times.push(this.first + i * step);
+    const end = Math.min(start + 200, (this.until - this.first) / step + 1e-6);
+    for (let i = start; i <= end; i++) times.push(this.first + i * step);
     return { times, step };
   }
 }
@@ -484,8 +520,16 @@ class TimeBoard extends Board {
   // View is what the board shows; the overview's is all.
   get view() { return this.scope; }
 
-  x(t) { const g = this.gutter(); return g + (t - this.view.from) / (this.view.until - this.view.from) * (this.width - g); }
-  t(x) { const g = this.gutter(); return this.view.from + (x - g) / (this.width - g) * (this.view.until - this.view.from); }
+  // x returns where a time is, t which time is there.
+  x(t) {
+    const g = this.gutter(), { from, until } = this.view;
+    return g + (t - from) / (until - from) * (this.width - g);
+  }
+
+  t(x) {
+    const g = this.gutter(), { from, until } = this.view;
+    return from + (x - g) / (this.width - g) * (until - from);
+  }
 
   follow() {
     if (!this.visible) return;
@@ -555,10 +599,12 @@ function drawRuler(board, ctx, w, h) {
 
 // How the kinds of events are drawn: a name, a shape and a colour.
 const KINDS = {
-  lost: ["lost in transport", "down", "bad"], drop: ["dropped by the recorder", "cross", "bad"], gap: ["gap", "down", "s4"],
+  lost: ["lost in transport", "down", "bad"], drop: ["dropped by the recorder", "cross", "bad"],
+    gap: ["gap", "down", "s4"],
   pause: ["pause", "bars", "s6"], throttle: ["left out on purpose", "diamond", "s6"], split: ["split", "flag", "s0"],
   disk: ["disk", "square", "s3"], snapshot: ["snapshot", "circle", "s2"], damage: ["damage", "square", "bad"],
-  missing: ["missing file", "square", "bad"], unfinished: ["unfinished file", "square", "s4"], check: ["check", "diamond", "s3"],
+  missing: ["missing file", "square", "bad"], unfinished: ["unfinished file", "square", "s4"],
+    check: ["check", "diamond", "s3"],
 };
 
 function kind(name) { return Object.hasOwn(KINDS, name) ? KINDS[name] : [plain(name, 30), "circle", "s6"]; }
@@ -571,7 +617,8 @@ const SHAPES = {
   bars: c => { c.rect(-4, -4, 3, 8); c.rect(1, -4, 3, 8); },
   flag: c => { c.rect(-1, -5, 1.5, 11); c.moveTo(0, -5); c.lineTo(7, -2); c.lineTo(0, 1); },
   cross: c => {
-    for (const [x, y] of [[-5, -3], [-3, -5], [0, -2], [3, -5], [5, -3], [2, 0], [5, 3], [3, 5], [0, 2], [-3, 5], [-5, 3], [-2, 0]]) c.lineTo(x, y);
+    const xy = [-5, -3, -3, -5, 0, -2, 3, -5, 5, -3, 2, 0, 5, 3, 3, 5, 0, 2, -3, 5, -5, 3, -2, 0];
+    for (let i = 0; i < xy.length; i += 2) c.lineTo(xy[i], xy[i + 1]);
   },
 };
 
@@ -608,7 +655,8 @@ function drawEvents(board, ctx, events, y, w) {
 
 function eventText(e) {
   const long = e.until > e.from ? ` to ${clock(e.until)} (${seconds(e.until - e.from)})` : "";
-  return [`${kind(e.kind)[0]}: ${clock(e.from)}${long}`, e.topic && plain(e.topic), e.count > 0 && plural(e.count, "message"),
+  return [`${kind(e.kind)[0]}: ${clock(e.from)}${long}`, e.topic && plain(e.topic),
+    e.count > 0 && plural(e.count, "message"),
     e.text && plain(e.text, 300)].filter(Boolean).join("\n");
 }
 
@@ -620,29 +668,32 @@ function icon(width, draw) {
   return board.box;
 }
 
+// gradient draws a scale of colours.
+function gradient(name) {
+  return icon(120, (ctx, w) => colour[name].forEach((c, i) => {
+    ctx.fillStyle = c;
+    ctx.fillRect(i * w / 32, 2, w / 32 + 1, 10);
+  }));
+}
+
 // ---- Head --------------------------------------------------------------------------------------------------------
 
 function head(data) {
-  const verdict = list(data.verdict), good = Boolean(data.good);
-  const first = verdict.length ? plain(verdict[0], 400) : good ? "Nothing is known to be wrong." : "Something is wrong with this recording.";
-  const rest = verdict.slice(1), finding = v => el("li", null, plain(v, 600));
-  const from = dates(data, 0), until = dates(data, now.end);
-  const facts = [
-    ["Format", data.format && plain(data.format, 60)],
-    ["Size", bytes(data.size) + (data.files > 1 ? ` in ${plural(data.files, "file")}` : "")],
-    ["Duration", seconds(now.end)],
-    ["Messages", `${count(data.messages)} of ${plural(data.topics.length, "topic")}`],
-    ["From", from.utc.slice(0, 19) && `${from.utc.slice(0, 19)} UTC`],
-    ["Until", until.utc.slice(0, 19) && `${until.utc.slice(0, 19)} UTC`],
-    ["Local time", from.local && !from.local.includes("+00:00") && from.local.slice(0, 19) + from.local.slice(29)],
-  ];
+  const good = Boolean(data.good), from = dates(data, 0), until = dates(data, now.end);
+  const topics = data.topics.length ? ` of ${plural(data.topics.length, "topic")}` : "";
   return el("header", { id: "head" },
     el("h1", null, plain(data.name, 200) || "Recording"),
-    el("p", { class: `verdict${good ? "" : " bad"}` }, el("i", { "aria-hidden": "true" }, good ? "✓" : "!"), el("span", null, first)),
-    rest.length > 0 && el("ul", { class: "findings" }, rest.slice(0, 5).map(finding)),
-    rest.length > 5 && el("details", null, el("summary", null, `${plural(rest.length - 5, "more finding")}`),
-      el("ul", { class: "findings" }, rest.slice(5, 505).map(finding))),
-    el("dl", { class: "facts" }, facts.filter(f => f[1]).map(([k, v]) => el("div", null, el("dt", null, k), el("dd", null, v)))));
+    verdict(good, list(data.verdict),
+      good ? "Nothing is known to be wrong." : "Something is wrong with this recording."),
+    facts([
+      ["Format", plain(data.format, 60)],
+      ["Size", bytes(data.size) + (data.files > 1 ? ` in ${plural(data.files, "file")}` : "")],
+      ["Duration", seconds(now.end)],
+      ["Messages", count(data.messages) + topics],
+      ["From", from.utc.replace(/\.\d+/, "")],
+      ["Until", until.utc.replace(/\.\d+/, "")],
+      ["Local time", from.local.includes("+00:00") ? "" : from.local.replace(/\.\d+ local/, "")],
+    ]));
 }
 
 // ---- Topics ------------------------------------------------------------------------------------------------------
@@ -650,7 +701,8 @@ function head(data) {
 function topics(data, changed) {
   const total = data.topics.reduce((sum, t) => sum + finite(t.bytes), 0);
   const share = t => total > 0 ? finite(t.bytes) / total : 0;
-  const named = s => el("bdi", { title: plain(s, 400) }, plain(s)), zero = n => el("span", { class: n > 0 ? "alarm" : "zero" }, count(n));
+  const named = s => el("span", { title: plain(s, 400) }, name(s)),
+    zero = n => el("span", { class: n > 0 ? "alarm" : "zero" }, count(n));
   const latency = i => t => Array.isArray(t.latency) ? finite(t.latency[i], NaN) : NaN;
   const time = v => isFinite(v) ? seconds(v) : el("span", { class: "zero" }, "–");
   return section("topics", "Topics", null, table({
@@ -664,9 +716,11 @@ function topics(data, changed) {
       { name: "Share", key: share, number: true, cell: t => {
         const bar = el("i");
         bar.style.width = `${share(t) * 100}%`;
-        return el("span", null, `${(share(t) * 100).toFixed(1)} %`, el("span", { class: "share", "aria-hidden": "true" }, bar));
+        return el("span", null, `${(share(t) * 100).toFixed(1)} %`,
+          el("span", { class: "share", "aria-hidden": "true" }, bar));
       } },
-      { name: "Hz", key: t => t.rate, cell: t => t.rate > 0 ? number(t.rate) : el("span", { class: "zero" }, "–"), number: true },
+      { name: "Hz", key: t => t.rate, cell: t => t.rate > 0 ? number(t.rate) : el("span", { class: "zero" }, "–"),
+        number: true },
       { name: "Worst gap", key: t => t.gap, cell: t => time(t.gap > 0 ? t.gap : NaN), number: true },
       { name: "Dropped", key: t => t.dropped, cell: t => zero(t.dropped), number: true },
       { name: "Lost", key: t => t.lost, cell: t => zero(t.lost), number: true },
@@ -702,24 +756,31 @@ class Timeline {
   constructor(data, scope) {
     Object.assign(this, { data, scope, order: data.topics, marks: new Map(), low: Infinity, high: 0 });
     for (const t of data.topics) {
-      for (const v of smooth(t, now.end)) if (v > 0) { this.low = Math.min(this.low, v); this.high = Math.max(this.high, v); }
+      for (const v of smooth(t, now.end)) {
+        if (v > 0) this.low = Math.min(this.low, v);
+        this.high = Math.max(this.high, v);
+      }
     }
     this.low = Math.max(this.low, this.high / 1e5);
     this.events = new Map();
     for (const e of data.events) if (e.topic) append(this.events, e.topic, e);
-    this.everywhere = data.events.filter(e => !e.topic && ["pause", "gap", "disk", "split", "throttle"].includes(e.kind));
+    this.everywhere = data.events.filter(e => !e.topic &&
+      ["pause", "gap", "disk", "split", "throttle"].includes(e.kind));
     const gutter = () => narrow() ? 0 : 210; // as --gutter
     const gaps = data.topics.reduce((n, t) => n + list(t.gaps).length, 0);
     this.axis = new TimeBoard(scope, "Axis of time with all events", "axis", (ctx, w, h) => this.drawAxis(ctx, w, h),
       { gutter, hint: x => this.hint(this.laneMarks, x) });
-    this.rows = new TimeBoard(scope, `Messages per second of ${plural(data.topics.length, "topic")} over ${seconds(now.end)}, ` +
-      `with ${plural(gaps, "gap")} and ${plural(data.events.length, "event")}; the tables of topics and of the log say the same`,
+    this.rows = new TimeBoard(scope,
+      `Messages per second of ${plural(data.topics.length, "topic")} over ${seconds(now.end)}, ` +
+      `with ${plural(gaps, "gap")} and ${plural(data.events.length, "event")}; the tables say the same`,
     "body", (ctx, w, h) => this.drawRows(ctx, w, h), { gutter, hint: (x, y) => this.rowHint(x, y), focus: true });
     this.inner = el("div", null, this.axis.box, this.rows.box);
     this.scroller = el("div", { class: "rows", onscroll: () => this.rows.redraw() }, this.inner);
     this.rows.canvas.addEventListener("keydown", e => {
       const d = { ArrowUp: -1, ArrowDown: 1, PageUp: -10, PageDown: 10 }[e.key];
-      if (d && this.scroller.scrollHeight > this.scroller.clientHeight) { this.scroller.scrollTop += d * this.rowHeight; e.preventDefault(); }
+      if (!d || this.scroller.scrollHeight <= this.scroller.clientHeight) return;
+      this.scroller.scrollTop += d * this.rowHeight;
+      e.preventDefault();
     });
     this.layout();
   }
@@ -735,7 +796,8 @@ class Timeline {
     this.inner.style.height = `${axis + n}px`;
     this.scroller.style.height = `${axis + h + 2}px`;
     this.rows.redraw();
-    document.documentElement.style.setProperty("--bar", `${this.scroller.offsetWidth - this.scroller.clientWidth - 2}px`);
+    document.documentElement.style.setProperty("--bar",
+      `${this.scroller.offsetWidth - this.scroller.clientWidth - 2}px`);
   }
 
   show(order) { this.order = order; this.layout(); }
@@ -775,7 +837,9 @@ class Timeline {
       const from = Math.max(gutter, b.x(e.from)), until = Math.min(w, b.x(e.until));
       if (until < gutter || from > w) continue;
       ctx.globalAlpha = 0.5;
-      if (until - from < 2) { ctx.fillStyle = colour[kind(e.kind)[2]]; ctx.fillRect(from, 0, 1, h); } else b.spans(ctx, [[e.from, e.until]], 0, h, kind(e.kind)[2], w);
+      ctx.fillStyle = colour[kind(e.kind)[2]];
+      if (until - from < 2) ctx.fillRect(from, 0, 1, h);
+        else b.spans(ctx, [[e.from, e.until]], 0, h, kind(e.kind)[2], w);
       ctx.globalAlpha = 1;
     }
   }
@@ -786,7 +850,10 @@ class Timeline {
     const low = Math.log(this.low), high = Math.log(this.high), gutter = b.gutter();
     const first = b.scope.from * per, pixel = (b.scope.until - b.scope.from) / (w - gutter) * per;
     let from = gutter, style = null;
-    const flush = x => { if (style) { ctx.fillStyle = style; ctx.fillRect(from, y, Math.max(x - from, 1.5), h); } from = x; };
+    const flush = x => {
+      if (style) { ctx.fillStyle = style; ctx.fillRect(from, y, Math.max(x - from, 1.5), h); }
+      from = x;
+    };
     for (let x = gutter; x < w && n; x++) {
       const i = Math.max(0, Math.floor(first + (x - gutter) * pixel));
       const j = Math.min(n, Math.max(i + 1, Math.floor(first + (x + 1 - gutter) * pixel)));
@@ -800,7 +867,8 @@ class Timeline {
 
   hint(marks, x) {
     const found = (marks || []).filter(m => x >= m.from && x <= m.until);
-    return found.slice(-4).map(m => eventText(m.event)).join("\n\n") + (found.length > 4 ? `\n\nand ${found.length - 4} more` : "");
+    return found.slice(-4).map(m => eventText(m.event)).join("\n\n") +
+      (found.length > 4 ? `\n\nand ${found.length - 4} more` : "");
   }
 
   rowHint(x, y) {
@@ -818,9 +886,10 @@ class Timeline {
 
   legend() {
     const kinds = [...new Set(this.data.events.map(e => e.kind))];
-    const scale = icon(120, (ctx, w) => colour.density.forEach((c, i) => { ctx.fillStyle = c; ctx.fillRect(i * w / 32, 2, w / 32 + 1, 10); }));
+    const scale = gradient("density");
     return el("div", { class: "legend" },
-      this.high > 0 && el("span", null, `${number(+this.low.toPrecision(2))}`, scale, `${number(+this.high.toPrecision(2))} messages/s (logarithmic)`),
+      this.high > 0 && el("span", null, `${number(+this.low.toPrecision(2))}`, scale,
+        `${number(+this.high.toPrecision(2))} messages/s (logarithmic)`),
       this.data.topics.some(t => list(t.gaps).length) && el("span", null, icon(20, (ctx, w) => {
         ctx.fillStyle = hatched(ctx, "s1");
         ctx.fillRect(0, 2, w, 10);
@@ -831,9 +900,8 @@ class Timeline {
   }
 
   section() {
-    const s = section("timeline", "Timeline", el("span", { class: "hint" }, "Drag to pan, Shift + drag or Ctrl + wheel to zoom, click to pin the cursor; ? for the keys"),
-      this.scroller, this.legend());
-    return s;
+    const hint = "Drag to pan, Shift + drag or Ctrl + wheel to zoom, click to pin the cursor; ? for the keys";
+    return section("timeline", "Timeline", el("span", { class: "hint" }, hint), this.scroller, this.legend());
   }
 }
 
@@ -844,26 +912,30 @@ function source(thumb) { return `data:image/jpeg;base64,${thumb.jpeg}`; }
 // pictures returns the cameras' pictures at the cursor, and a strip for each that follows the scope.
 function pictures(cameras, scope) {
   const views = cameras.map(c => {
-    const image = el("img", { alt: "", hidden: true }), none = el("span", { class: "mute" }, "no picture");
-    const time = el("span", { class: "mute" }), thumbs = list(c.thumbs), name = plain(c.topic);
+    const image = el("img", { alt: "", hidden: true, onerror: () => show(null) }),
+      none = el("span", { class: "mute" }, "no picture");
+    const time = el("span", { class: "mute" }), thumbs = list(c.thumbs);
     let shown = -2;
+    const show = jpeg => {
+      image.hidden = !jpeg;
+      none.hidden = Boolean(jpeg);
+      none.textContent = shown < 0 ? "no picture" : "cannot be read";
+    };
     followers.add(() => {
       const i = nearest(thumbs, cursor.at);
       if (i === shown) return;
       shown = i;
       const thumb = thumbs[i];
-      image.hidden = !thumb?.jpeg;
-      none.hidden = !image.hidden;
-      none.textContent = thumb ? "cannot be read" : "no picture";
-      if (thumb?.jpeg) { image.src = source(thumb); image.alt = `${name} at ${clock(thumb.at)}`; }
+      show(thumb?.jpeg);
+      if (thumb?.jpeg) { image.src = source(thumb); image.alt = `${plain(c.topic)} at ${clock(thumb.at)}`; }
       time.textContent = thumb ? clock(thumb.at) : "";
     });
     return el("figure", null, el("div", { class: "frame" }, image, none),
-      el("figcaption", null, el("b", null, el("bdi", null, name)), time));
+      el("figcaption", null, el("b", null, name(c.topic)), time));
   });
   const strips = cameras.map(c => {
     const size = c.width > 0 && c.height > 0 ? `${c.width} × ${c.height}` : "";
-    return el("div", { class: "row" }, el("div", { class: "side" }, el("b", null, el("bdi", null, plain(c.topic))),
+    return el("div", { class: "row" }, el("div", { class: "side" }, el("b", null, name(c.topic)),
       el("div", { class: "mute" }, [size, plain(c.kind, 40)].filter(Boolean).join(", "))), strip(c, scope).box);
   });
   const times = el("div", { class: "row" }, el("div"), ruler(scope).box);
@@ -873,7 +945,8 @@ function pictures(cameras, scope) {
 function strip(camera, scope) {
   const thumbs = list(camera.thumbs), height = 56, pool = new Map();
   const width = Math.round(height * Math.max(0.4, Math.min(3, camera.width / camera.height || 4 / 3)));
-  const board = new TimeBoard(scope, `${plural(thumbs.length, "picture")} of ${plain(camera.topic)}`, "strip", (ctx, w, h) => {
+  const board = new TimeBoard(scope, `${plural(thumbs.length, "picture")} of ${plain(camera.topic)}`, "strip",
+    (ctx, w, h) => {
     board.grid(ctx, w, h);
     const keep = new Set();
     let right = -Infinity;
@@ -909,7 +982,11 @@ class Curve {
     Object.assign(this, { first, bin: n ? ((last - first) || 1) / n : 1, hidden: false });
     // A line joins values that are not much farther from each other than most are.
     const steps = [];
-    for (let i = 0, last = -1; i < n; i++) if (this.low[i] === this.low[i]) { if (last >= 0) steps.push(i - last); last = i; }
+    for (let i = 0, last = -1; i < n; i++) {
+      if (this.low[i] !== this.low[i]) continue;
+      if (last >= 0) steps.push(i - last);
+      last = i;
+    }
     steps.sort((a, b) => a - b);
     this.join = steps.length ? Math.max(3, 4 * steps[Math.floor(steps.length / 2)]) : 1;
   }
@@ -927,14 +1004,16 @@ class Curve {
 
   // points returns one point per pixel from x = 0 to w, null between those that no line joins: [x, low, high].
   points(board, w) {
-    const from = Math.max(0, this.index(board.t(0)) - this.join), until = Math.min(this.count - 1, this.index(board.t(w)) + this.join);
+    const from = Math.max(0, this.index(board.t(0)) - this.join),
+      until = Math.min(this.count - 1, this.index(board.t(w)) + this.join);
     const points = [];
     let last = -1, p = null;
     for (let i = from; i <= until; i++) {
       if (this.low[i] !== this.low[i]) continue;
       const x = board.x(this.first + (i + 0.5) * this.bin);
       if (last >= 0 && i - last > this.join) { points.push(null); p = null; }
-      if (p && Math.floor(p[0]) === Math.floor(x)) { p[1] = Math.min(p[1], this.low[i]); p[2] = Math.max(p[2], this.high[i]); }
+      if (p && Math.floor(p[0]) === Math.floor(x)) p.splice(1, 2, Math.min(p[1], this.low[i]),
+        Math.max(p[2], this.high[i]));
       else points.push(p = [x, this.low[i], this.high[i]]);
       last = i;
     }
@@ -947,17 +1026,23 @@ function plot({ title, note, unit, curves, scope, spans = [] }) {
   let visible = 12;
   const outputs = curves.map(() => el("output"));
   const of = unit ? ` ${unit}` : "";
-  const board = new TimeBoard(scope, `Curves of ${title}: ${curves.slice(0, 12).map(c => c.name).join(", ")}`, "curve", (ctx, w, h) => {
-    values();
+  const board = new TimeBoard(scope, `Curves of ${title}: ${curves.slice(0, 12).map(c => c.name).join(", ")}`,
+    "curve", (ctx, w, h) => {
+    update();
     board.grid(ctx, w, h);
     const shown = curves.filter(c => !c.hidden), all = shown.map(c => c.points(board, w));
+    const values = all.flat().filter(Boolean), seen = values.filter(p => p[0] >= -1 && p[0] <= w + 1);
     let low = Infinity, high = -Infinity;
-    for (const p of all.flat()) if (p && p[0] >= -1 && p[0] <= w + 1) { low = Math.min(low, p[1]); high = Math.max(high, p[2]); }
-    if (low > high) for (const p of all.flat()) if (p) { low = Math.min(low, p[1]); high = Math.max(high, p[2]); }
-    for (const [pairs, name] of spans) { ctx.globalAlpha = 0.55; board.spans(ctx, pairs, 0, h, name, w); ctx.globalAlpha = 1; }
+    for (const p of seen.length ? seen : values) { low = Math.min(low, p[1]); high = Math.max(high, p[2]); }
+    ctx.globalAlpha = 0.55;
+    for (const [pairs, name] of spans) board.spans(ctx, pairs, 0, h, name, w);
+    ctx.globalAlpha = 1;
     ctx.font = SMALL;
-    if (low > high) { write(ctx, shown.length ? "no values here" : "all curves are hidden", 8, h / 2, w, colour.mute); return; }
-    if (high - low < Math.abs(high) * 1e-9 || high === low) { const d = Math.abs(high) * 0.05 || 1; low -= d; high += d; }
+    if (low > high) return write(ctx, shown.length ? "no values" : "all curves are hidden", 8, h / 2, w, colour.mute);
+    if (high - low <= Math.abs(high) * 1e-9) {
+      const d = Math.abs(high) * 0.05 || 1;
+      [low, high] = [low - d, high + d];
+    }
     const y = v => 8 + (high - v) / (high - low) * (h - 16), step = nice((high - low) / 3);
     const labels = [];
     for (let v = Math.ceil(low / step) * step, i = 0; v <= high && i < 9; v += step, i++) {
@@ -975,26 +1060,31 @@ function plot({ title, note, unit, curves, scope, spans = [] }) {
       write(ctx, text, 5, cy, Infinity, colour.mute);
     });
   });
-  const values = () => {
+  const update = () => {
     curves.forEach((c, i) => {
       const k = c.value(cursor.at);
-      outputs[i].textContent = k < 0 ? "–" : number(c.low[k]) + (c.high[k] > c.low[k] ? ` … ${number(c.high[k])}` : "");
+      const upper = c.high[k] > c.low[k] ? ` … ${number(c.high[k])}` : "";
+      outputs[i].textContent = k < 0 ? "–" : number(c.low[k]) + upper;
     });
   };
-  followers.add(() => { if (board.visible) values(); });
+  followers.add(() => { if (board.visible) update(); });
   const keys = el("ul", { class: "keys" });
+  const rest = button(`${curves.length - visible} more`, "Show all in the legend",
+    () => { visible = Infinity; fill(); });
   const fill = () => keys.replaceChildren(...curves.slice(0, visible).map((c, i) => {
     const swatch = el("i", { class: i % (2 * SERIES) >= SERIES ? "dash" : null });
     swatch.style.borderTopColor = `var(--s${i % SERIES})`;
-    return el("li", null, el("button", { type: "button", "aria-pressed": String(!c.hidden), title: `Show or hide ${c.name}`, onclick: e => {
+    return el("li", null, el("button",
+      { type: "button", "aria-pressed": String(!c.hidden), title: `Show or hide ${c.name}`, onclick: e => {
       c.hidden = !c.hidden;
       e.currentTarget.setAttribute("aria-pressed", String(!c.hidden));
       board.redraw();
     } }, swatch, el("span", null, c.name), outputs[i]));
-  }), ...(curves.length > visible ? [el("li", null, button(`${curves.length - visible} more`, "Show all in the legend", () => { visible = Infinity; fill(); }))] : []));
+  }), curves.length > visible ? el("li", null, rest) : "");
   fill();
   return el("div", { class: "row" },
-    el("div", { class: "side" }, el("b", null, el("bdi", null, title)), el("div", { class: "mute" }, [note, unit && `in ${unit}`].filter(Boolean).join(", ")), keys), board.box);
+    el("div", { class: "side" }, el("b", null, name(title, 400)),
+      el("div", { class: "mute" }, [note, unit && `in ${unit}`].filter(Boolean).join(", ")), keys), board.box);
 }
 
 function drawCurve(ctx, points, y, index) {
@@ -1007,7 +1097,11 @@ function drawCurve(ctx, points, y, index) {
     const start = i;
     while (i + 1 < points.length && points[i + 1]) i++;
     const run = points.slice(start, i + 1);
-    if (run.length === 1) { const [x, low, high] = run[0]; ctx.fillRect(x - 1.25, y(high) - 1.25, 2.5, y(low) - y(high) + 2.5); continue; }
+    if (run.length === 1) {
+      const [x, low, high] = run[0];
+      ctx.fillRect(x - 1.25, y(high) - 1.25, 2.5, y(low) - y(high) + 2.5);
+      continue;
+    }
     if (run.some(p => y(p[1]) - y(p[2]) > 1.5)) {
       ctx.globalAlpha = 0.3;
       ctx.beginPath();
@@ -1029,26 +1123,34 @@ function curves(data, scope) {
   const plots = [...groups.values()].map(signals => {
     const group = String(signals[0].group ?? ""), topic = data.topics.find(t => t.name === signals[0].topic);
     const path = String(signals[0].path ?? ""), dot = path.lastIndexOf(".");
-    const parent = signals.length > 1 && dot > 0 && signals.every(s => String(s.path).startsWith(path.slice(0, dot + 1))) ? path.slice(0, dot) : "";
+    const parent = signals.length > 1 && dot > 0 &&
+      signals.every(s => String(s.path).startsWith(path.slice(0, dot + 1))) ? path.slice(0, dot) : "";
     return plot({
-      title: plain(signals[0].topic), note: parent ? plain(parent) : signals.length > 1 ? plain(group.replace(signals[0].topic, "")) : "",
+      title: plain(signals[0].topic),
+        note: parent ? plain(parent) : signals.length > 1 ? plain(group.replace(signals[0].topic, "")) : "",
       unit: plain(signals[0].unit, 20), scope, spans: [[topic?.gaps, "s6"]],
-      curves: signals.map(s => new Curve(plain(parent ? String(s.path).slice(dot + 1) : s.path, 80), s.low, s.high, 0, scope.last)),
+      curves: signals.map(s => new Curve(plain(parent ? String(s.path).slice(dot + 1) : s.path, 80), s.low, s.high, 0,
+        scope.last)),
     });
   });
   const drawn = data.fields.filter(f => f.drawn).length;
   const box = el("div", { class: "curves" }, plots.slice(0, 16));
-  const more = plots.length > 16 && button(`Show ${plural(plots.length - 16, "more plot")}`, "Show all plots", () => { box.append(...plots.slice(16)); more.remove(); });
-  return section("curves", "Curves", plots.length ? "lowest to highest value in each part of the time" : "no numbers are drawn",
+  const more = plots.length > 16 &&
+    button(`Show ${plural(plots.length - 16, "more plot")}`, "Show all plots",
+    () => { box.append(...plots.slice(16)); more.remove(); });
+  return section("curves", "Curves",
+    plots.length ? "lowest to highest value in each part of the time" : "no numbers are drawn",
     box, plots.length > 0 && el("div", { class: "row" }, el("div"), ruler(scope).box), more,
-    data.fields.length > 0 && el("details", null, el("summary", null, `All numeric fields (${count(data.fields.length)}, ${count(drawn)} drawn)`),
+    data.fields.length > 0 && el("details", null,
+      el("summary", null, `All numeric fields (${count(data.fields.length)}, ${count(drawn)} drawn)`),
       el("p", { class: "note" }, "Others are drawn with converter report --plot TOPIC.FIELD"),
       table({
-        caption: "Numeric fields", rows: data.fields, search: "Search fields", text: f => `${f.topic} ${f.path}`, first: 100,
+        caption: "Numeric fields", rows: data.fields, search: "Search fields", text: f => `${f.topic} ${f.path}`,
+          first: 100,
         choices: { name: "Drawn or not", value: f => f.drawn ? "drawn" : "not drawn" },
         columns: [
-          { name: "Topic", key: f => String(f.topic), cell: f => el("bdi", null, plain(f.topic)), first: true },
-          { name: "Field", key: f => String(f.path), cell: f => el("bdi", null, plain(f.path)) },
+          { name: "Topic", key: f => String(f.topic), cell: f => name(f.topic), first: true },
+          { name: "Field", key: f => String(f.path), cell: f => name(f.path) },
           { name: "Drawn", key: f => f.drawn ? "yes" : "no", cell: f => f.drawn ? "✓ yes" : "no" },
         ],
       })));
@@ -1067,7 +1169,8 @@ function degrees(track) {
   const [north, east] = metres(track.origin), lines = [[]];
   for (const [t, x, y, z] of track.points) {
     if (x == null || y == null) { lines.push([]); continue; }
-    lines.at(-1).push({ t, at: [+(track.origin[1] + x / east).toFixed(9), +(track.origin[0] + y / north).toFixed(9), ...(z == null ? [] : [z])] });
+    lines.at(-1).push({ t, at: [+(track.origin[1] + x / east).toFixed(9), +(track.origin[0] + y / north).toFixed(9),
+      ...(z == null ? [] : [z])] });
   }
   return lines.filter(l => l.length > 1);
 }
@@ -1075,7 +1178,8 @@ function degrees(track) {
 function geoJSON(data, tracks) {
   return JSON.stringify({ type: "FeatureCollection", features: tracks.map(t => {
     const lines = degrees(t);
-    return { type: "Feature", properties: { recording: data.name, topic: t.topic, name: t.name, start: data.start, seconds: lines.map(l => l.map(p => p.t)) },
+    return { type: "Feature", properties: { recording: data.name, topic: t.topic, name: t.name, start: data.start,
+      seconds: lines.map(l => l.map(p => p.t)) },
       geometry: { type: "MultiLineString", coordinates: lines.map(l => l.map(p => p.at)) } };
   }) }, null, 1);
 }
@@ -1083,9 +1187,10 @@ function geoJSON(data, tracks) {
 function kml(data, tracks) {
   const xml = s => plain(s, 200).replace(/[&<>"']/g, c => `&#${c.charCodeAt(0)};`);
   const line = l => `<LineString><coordinates>${l.map(p => p.at.join(",")).join(" ")}</coordinates></LineString>`;
-  return `<?xml version="1.0" encoding="UTF-8"?>\n<kml xmlns="http://www.opengis.net/kml/2.2"><Document><name>${xml(data.name)}</name>\n` +
-    tracks.map(t => `<Placemark><name>${xml(trackName(t))}</name><MultiGeometry>${degrees(t).map(line).join("")}</MultiGeometry></Placemark>\n`).join("") +
-    "</Document></kml>\n";
+  const mark = t => `<Placemark><name>${xml(trackName(t))}</name>` +
+    `<MultiGeometry>${degrees(t).map(line).join("")}</MultiGeometry></Placemark>\n`;
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<kml xmlns="http://www.opengis.net/kml/2.2"><Document>` +
+    `<name>${xml(data.name)}</name>\n${tracks.map(mark).join("")}</Document></kml>\n`;
 }
 
 function trackName(t) { return [t.topic, t.name].filter(Boolean).join(" "); }
@@ -1123,18 +1228,21 @@ function where(data) {
       }
     }
     if (left > right) [left, right, low, high] = [-5, 5, -5, 5];
-    const scale = Math.min((board.width - 70) / Math.max(right - left, 1), (board.height - 90) / Math.max(high - low, 1));
+    const scale = Math.min((board.width - 70) / Math.max(right - left, 1),
+      (board.height - 90) / Math.max(high - low, 1));
     view = { x: (left + right) / 2, y: (low + high) / 2, scale: Math.max(scale, 1e-9), home: true };
     view.fitted = view.scale;
   };
-  const board = new Board(`Map with ${plural(tracks.length, "track")}: ${tracks.slice(0, 8).map(t => plain(trackName(t), 60)).join(", ")}`,
+  const label = tracks.slice(0, 8).map(t => plain(trackName(t), 60)).join(", ");
+  const board = new Board(`Map with ${plural(tracks.length, "track")}: ${label}`,
     "map free", (ctx, w, h) => {
       read();
       if (!view || view.home) fit();
       const X = x => w / 2 + (x - view.x) * view.scale, Y = y => h / 2 - (y - view.y) * view.scale;
       const step = nice(90 / view.scale);
       ctx.fillStyle = colour.line;
-      const left = Math.ceil((view.x - w / 2 / view.scale) / step), low = Math.ceil((view.y - h / 2 / view.scale) / step);
+      const left = Math.ceil((view.x - w / 2 / view.scale) / step),
+        low = Math.ceil((view.y - h / 2 / view.scale) / step);
       for (let i = 0; i * step * view.scale < w; i++) ctx.fillRect(Math.round(X((left + i) * step)), 0, 1, h);
       for (let i = 0; i * step * view.scale < h; i++) ctx.fillRect(0, Math.round(Y((low + i) * step)), w, 1);
       shown.forEach((t, n) => drawTrack(ctx, t, n, X, Y));
@@ -1152,7 +1260,8 @@ function where(data) {
       ctx.fillRect(16, h - 17, 1, 6);
       ctx.fillRect(15 + long, h - 17, 1, 6);
       ctx.font = SMALL;
-      write(ctx, step >= 1000 ? `${number(step / 1000)} km` : step < 0.01 ? `${number(step * 1000)} mm` : `${number(step)} m`, 16, h - 24);
+      write(ctx, step >= 1000 ? `${number(step / 1000)} km` : step < 0.01 ? `${number(step * 1000)} mm`
+        : `${number(step)} m`, 16, h - 24);
       write(ctx, "N ↑", w - 30, 16, Infinity, colour.mute);
     });
   function drawTrack(ctx, t, n, X, Y) {
@@ -1162,7 +1271,8 @@ function where(data) {
     t.points.forEach((p, i) => {
       if (p[1] == null || p[2] == null) { before = null; return; }
       const v = mode === "time" ? p[0] : t.speed[i];
-      const s = mode === "track" || v == null ? colour[mode === "track" ? `s${n % SERIES}` : "mute"] : shade(colour.scale, v, ...range);
+      const s = mode === "track" || v == null ? colour[mode === "track" ? `s${n % SERIES}` : "mute"]
+        : shade(colour.scale, v, ...range);
       const at = [X(p[1]), Y(p[2])];
       if (s !== style || !before) {
         if (style) ctx.stroke();
@@ -1189,7 +1299,11 @@ function where(data) {
     ctx.translate(x, y);
     ctx.beginPath();
     if (heading === null) ctx.arc(0, 0, 6, 0, 7);
-    else { ctx.rotate(-heading); ctx.moveTo(12, 0); ctx.lineTo(-8, 7); ctx.lineTo(-4, 0); ctx.lineTo(-8, -7); ctx.closePath(); }
+    else {
+      ctx.rotate(-heading);
+      for (const p of [[12, 0], [-8, 7], [-4, 0], [-8, -7]]) ctx.lineTo(...p);
+      ctx.closePath();
+    }
     ctx.fillStyle = style;
     ctx.strokeStyle = colour.bg;
     ctx.lineWidth = 3;
@@ -1197,7 +1311,11 @@ function where(data) {
     ctx.fill();
     ctx.restore();
   }
-  const pan = (dx, dy) => { if (!view) return; view.home = false; view.x -= dx / view.scale; view.y += dy / view.scale; board.redraw(); };
+  const pan = (dx, dy) => {
+    if (!view) return;
+    Object.assign(view, { home: false, x: view.x - dx / view.scale, y: view.y + dy / view.scale });
+    board.redraw();
+  };
   const zoom = (f, x = board.width / 2, y = board.height / 2) => {
     if (!view) return;
     f = Math.max(view.fitted / 50, Math.min(view.fitted * 2000, view.scale * f)) / view.scale;
@@ -1209,25 +1327,32 @@ function where(data) {
     board.redraw();
   };
   const home = () => { if (view) view.home = true; board.redraw(); };
-  board.gestures({ drag: pan, slide: pan, zoom, wheel: e => e.ctrlKey || e.metaKey || document.activeElement === board.canvas });
+  board.gestures({ drag: pan, slide: pan, zoom,
+    wheel: e => e.ctrlKey || e.metaKey || document.activeElement === board.canvas });
   ownKeys(board, { pan: (x, y) => pan(-40 * x, 40 * y), zoom, home });
   const legend = el("div", { class: "legend" }), readout = el("div", { class: "readout" });
   const files = el("span", { class: "buttons" });
   const fill = () => {
     shown = tracks.filter(t => String(t.frame ?? "") === frames[+frame.value || 0]);
-    const values = shown.flatMap(t => mode === "time" ? t.points.map(p => p[0]) : t.speed.filter(v => v != null)).sort((a, b) => a - b);
-    range = values.length ? [values[0], mode === "time" ? values.at(-1) : values[Math.floor((values.length - 1) * 0.99)]] : [0, 1];
-    legend.replaceChildren(...(mode === "track" ? shown.slice(0, 30).map((t, n) => el("span", null, icon(14, (ctx, w) => {
+    const values = shown.flatMap(t => mode === "time" ? t.points.map(p => p[0])
+      : t.speed.filter(v => v != null)).sort((a, b) => a - b);
+    range = values.length ? [values[0],
+      mode === "time" ? values.at(-1) : values[Math.floor((values.length - 1) * 0.99)]] : [0, 1];
+    const text = v => mode === "time" ? clock(v, 0.1) : `${number(v)} m/s`;
+    const scale = el("span", null, text(range[0]), gradient("scale"), text(range[1]));
+    const keys = () => shown.slice(0, 30).map((t, n) => el("span", null, icon(14, (ctx, w) => {
       ctx.fillStyle = colour[`s${n % SERIES}`];
       ctx.fillRect(0, 6, w, 3);
-    }), el("bdi", null, plain(trackName(t), 60)))) : [el("span", null, mode === "time" ? clock(range[0], 0.1) : number(range[0]), icon(120, (ctx, w) =>
-      colour.scale.forEach((c, i) => { ctx.fillStyle = c; ctx.fillRect(i * w / 32, 2, w / 32 + 1, 10); })),
-    mode === "time" ? clock(range[1], 0.1) : `${number(range[1])} m/s`)]), el("span", null, "○ start"), el("span", null, "▲ at the cursor"));
+    }), name(trackName(t), 60)));
+    legend.replaceChildren(...(mode === "track" ? keys() : [scale]), el("span", null, "○ start"),
+      el("span", null, "▲ at the cursor"));
     const known = shown.filter(t => t.origin && t.points.length);
-    const name = plain(data.name, 60) || "track";
+    const file = plain(data.name, 60) || "track";
     files.replaceChildren(...(known.length ? [
-      button("GeoJSON", "Download the tracks as GeoJSON", () => save(`${name}.geojson`, "application/geo+json", geoJSON(data, known))),
-      button("KML", "Download the tracks as KML", () => save(`${name}.kml`, "application/vnd.google-earth.kml+xml", kml(data, known)))] : []));
+      button("GeoJSON", "Download the tracks as GeoJSON",
+        () => save(`${file}.geojson`, "application/geo+json", geoJSON(data, known))),
+      button("KML", "Download the tracks as KML",
+        () => save(`${file}.kml`, "application/vnd.google-earth.kml+xml", kml(data, known)))] : []));
     home();
     moved = true;
   };
@@ -1237,14 +1362,18 @@ function where(data) {
     fill();
   });
   const read = () => {
-    readout.textContent = shown.slice(0, 4).map(t => [plain(trackName(t), 60), place(t, cursor.at)]).filter(([, p]) => p).map(([name, p]) =>
-      `${name}: ${number(+p.x.toFixed(2))}, ${number(+p.y.toFixed(2))} m` + (p.heading === null ? "" : `, heading ${Math.round((450 - p.heading * 180 / Math.PI) % 360)}°`) +
+    readout.textContent = shown.slice(0,
+      4).map(t => [plain(trackName(t), 60), place(t, cursor.at)]).filter(([, p]) => p).map(([name, p]) =>
+      `${name}: ${number(+p.x.toFixed(2))}, ${number(+p.y.toFixed(2))} m` +
+        (p.heading === null ? "" : `, heading ${Math.round((450 - p.heading * 180 / Math.PI) % 360)}°`) +
       (p.speed == null ? "" : `, ${number(+p.speed.toFixed(2))} m/s`)).join("\n");
   };
   followers.add(() => board.redraw());
   fill();
-  return section("where", "Where", `east and north in metres${frames.length === 1 && frames[0] ? `, frame ${plain(frames[0], 60)}` : ""}`,
-    el("div", { class: "tools" }, frames.length > 1 && frame, modes, zoomButtons(zoom, home), files), board.box, legend, readout);
+  return section("where", "Where",
+    `east and north in metres${frames.length === 1 && frames[0] ? `, frame ${plain(frames[0], 60)}` : ""}`,
+    el("div", { class: "tools" }, frames.length > 1 && frame, modes, zoomButtons(zoom, home), files), board.box,
+      legend, readout);
 }
 
 // ownKeys has a board that has the focus pan, turn and zoom by keys instead of moving the cursor.
@@ -1279,7 +1408,8 @@ function unpack(cloud) {
   for (let i = 0; i < n; i++) { z.push(xyz[3 * i + 2]); far.push(Math.hypot(xyz[3 * i], xyz[3 * i + 1])); }
   for (const b of boxes) { z.push(b[2] * s); far.push(Math.hypot(b[0], b[1]) * s); }
   const part = (a, p) => a.sort((x, y) => x - y)[Math.floor((a.length - 1) * p)] ?? 0;
-  return { n, xyz, light: light.length >= n && n ? light : null, boxes, scale: s, low: part(z, 0.02), high: part(z, 0.98), middle: part(z, 0.5), far: Math.max(part(far, 0.85), 1) };
+  return { n, xyz, light: light.length >= n && n ? light : null, boxes, scale: s, low: part(z, 0.02),
+    high: part(z, 0.98), middle: part(z, 0.5), far: Math.max(part(far, 0.85), 1) };
 }
 
 function scene(data) {
@@ -1287,10 +1417,12 @@ function scene(data) {
   const clouds = names.map(n => data.clouds.filter(c => String(c.topic) === n).sort((a, b) => a.at - b.at));
   let which = 0, shown = -1, cloud = null, mode = 0, eye = null;
   const board = new Board(`Points in 3D of ${names.slice(0, 8).map(n => plain(n, 60)).join(", ")}`, "scene free", draw);
-  const home = () => { eye = { turn: 0.6, tilt: 0.55, far: 2.1 * cloud.far, x: 0, y: 0, z: cloud.middle }; board.redraw(); };
+  const home = () => { eye = { turn: 0.6, tilt: 0.55, far: 2.1 * cloud.far, x: 0, y: 0, z: cloud.middle };
+    board.redraw(); };
   // project returns what puts a point on the screen: x, y and how many pixels a metre has, 0 behind the eye.
   function projection(w, h) {
-    const [ct, st, ci, si] = [Math.cos(eye.turn), Math.sin(eye.turn), Math.cos(eye.tilt), Math.sin(eye.tilt)], f = Math.min(w, h * 1.6) * 0.9;
+    const [ct, st, ci, si] = [Math.cos(eye.turn), Math.sin(eye.turn), Math.cos(eye.tilt), Math.sin(eye.tilt)],
+      f = Math.min(w, h * 1.6) * 0.9;
     return (x, y, z) => {
       x -= eye.x; y -= eye.y; z -= eye.z;
       const right = ct * x + st * y, ahead = ct * y - st * x, depth = eye.far + ahead * ci - z * si;
@@ -1311,7 +1443,8 @@ function scene(data) {
     ctx.lineWidth = 1;
     ctx.strokeStyle = colour.line; // rings around the sensor
     for (let r = 1; r <= 4; r++) {
-      const ring = Array.from({ length: 49 }, (_, i) => [r * step * Math.cos(i * Math.PI / 24), r * step * Math.sin(i * Math.PI / 24), cloud.low]);
+      const ring = Array.from({ length: 49 },
+        (_, i) => [r * step * Math.cos(i * Math.PI / 24), r * step * Math.sin(i * Math.PI / 24), cloud.low]);
       wires(ctx, project, ring, ring.slice(1).map((_, i) => [i, i + 1]));
       const p = project(...ring[0]);
       ctx.font = SMALL;
@@ -1321,7 +1454,8 @@ function scene(data) {
     for (let i = 0; i < n; i++) {
       const p = project(xyz[3 * i], xyz[3 * i + 1], xyz[3 * i + 2]);
       if (!p) continue;
-      ctx.fillStyle = light ? shade(colour.scale, cloud.light[i], 0, 255) : shade(colour.scale, xyz[3 * i + 2], cloud.low, cloud.high);
+      ctx.fillStyle = light ? shade(colour.scale, cloud.light[i], 0, 255)
+        : shade(colour.scale, xyz[3 * i + 2], cloud.low, cloud.high);
       const size = Math.max(1.5, Math.min(4, p[2] * cloud.far / 150));
       ctx.fillRect(p[0] - size / 2, p[1] - size / 2, size, size);
     }
@@ -1329,13 +1463,17 @@ function scene(data) {
     ctx.lineWidth = 1.6;
     for (const [x, y, z, dx, dy, dz, yaw] of cloud.boxes) {
       const c = Math.cos(yaw / 1000), s = Math.sin(yaw / 1000), corners = [];
-      const corner = (a, b, e) => [(x + a * dx * c - b * dy * s) * cloud.scale, (y + a * dx * s + b * dy * c) * cloud.scale, (z + e * dz) * cloud.scale];
-      for (const e of [-0.5, 0.5]) for (const [a, b] of [[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]]) corners.push(corner(a, b, e));
+      const corner = (a, b, e) => [(x + a * dx * c - b * dy * s) * cloud.scale,
+        (y + a * dx * s + b * dy * c) * cloud.scale, (z + e * dz) * cloud.scale];
+      for (const e of [-0.5, 0.5]) for (const [a, b] of [[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5],
+        [-0.5, 0.5]]) corners.push(corner(a, b, e));
       corners.push(corner(0.5, 0, -0.5), corner(0.9, 0, -0.5));
-      wires(ctx, project, corners, [[0, 1], [1, 2], [2, 3], [3, 0], [4, 5], [5, 6], [6, 7], [7, 4], [0, 4], [1, 5], [2, 6], [3, 7], [8, 9]]);
+      wires(ctx, project, corners, [[0, 1], [1, 2], [2, 3], [3, 0], [4, 5], [5, 6], [6, 7], [7, 4], [0, 4], [1, 5],
+        [2, 6], [3, 7], [8, 9]]);
     }
     ctx.lineWidth = 2;
-    [["s1", "x", step / 2, 0, 0], ["s2", "y", 0, step / 2, 0], ["s0", "z", 0, 0, step / 2]].forEach(([s, name, ...to]) => {
+    [["s1", "x", step / 2, 0, 0], ["s2", "y", 0, step / 2, 0],
+      ["s0", "z", 0, 0, step / 2]].forEach(([s, name, ...to]) => {
       ctx.strokeStyle = colour[s];
       wires(ctx, project, [[0, 0, 0], to], [[0, 1]]);
       const p = project(...to);
@@ -1349,15 +1487,16 @@ function scene(data) {
     shown = i;
     cloud = unpack(c);
     if (!eye) home();
-    readout.textContent = `${plain(c.topic)} at ${clock(c.at)}: ${cloud.n < c.points ? `${count(cloud.n)} of ` : ""}${plural(finite(c.points, cloud.n), "point")}` +
+    const all = plural(finite(c.points, cloud.n), "point"), of = cloud.n < c.points ? `${count(cloud.n)} of ` : "";
+    readout.textContent = `${plain(c.topic)} at ${clock(c.at)}: ${of}${all}` +
       (cloud.boxes.length ? `, ${plural(cloud.boxes.length, "box", "boxes")}` : "");
     explain();
     board.redraw();
   };
   const explain = () => {
     const light = mode === 1 && cloud.light;
-    legend.replaceChildren(...(cloud.n ? [el("span", null, light ? "0" : `${number(+cloud.low.toFixed(2))} m`, icon(120, (ctx, w) =>
-      colour.scale.forEach((c, i) => { ctx.fillStyle = c; ctx.fillRect(i * w / 32, 2, w / 32 + 1, 10); })),
+    legend.replaceChildren(...(cloud.n
+      ? [el("span", null, light ? "0" : `${number(+cloud.low.toFixed(2))} m`, gradient("scale"),
     light ? "255 intensity" : `${number(+cloud.high.toFixed(2))} m height`)] : []),
     el("span", null, mode === 1 && !cloud.light && cloud.n ? "no intensities: coloured by height" : ""));
   };
@@ -1367,47 +1506,61 @@ function scene(data) {
     eye.y -= (dx * s - dy * c) * k;
     board.redraw();
   };
-  const turn = (dx, dy) => { eye.turn += dx; eye.tilt = Math.max(-0.2, Math.min(Math.PI / 2, eye.tilt + dy)); board.redraw(); };
+  const turn = (dx, dy) => { eye.turn += dx; eye.tilt = Math.max(-0.2, Math.min(Math.PI / 2, eye.tilt + dy));
+    board.redraw(); };
   const zoom = f => { eye.far = Math.max(cloud.far / 100, Math.min(cloud.far * 20, eye.far / f)); board.redraw(); };
   board.gestures({
-    buttons: true, zoom, drag: (dx, dy, e) => e.shiftKey || e.buttons > 1 ? pan(dx, dy) : turn(-dx * 0.008, dy * 0.008), slide: pan,
+    buttons: true, zoom, drag: (dx, dy, e) => e.shiftKey || e.buttons > 1 ? pan(dx, dy)
+      : turn(-dx * 0.008, dy * 0.008), slide: pan,
     wheel: e => !e.shiftKey && (e.ctrlKey || e.metaKey || document.activeElement === board.canvas),
   });
   board.canvas.addEventListener("contextmenu", e => e.preventDefault());
   ownKeys(board, { pan: (x, y) => pan(-40 * x, 40 * y), turn: (x, y) => turn(0.1 * x, 0.1 * y), zoom, home });
-  const step = d => () => { const c = clouds[which][Math.max(0, Math.min(clouds[which].length - 1, shown + d))]; if (c) jump(c.at); };
-  const topic = options("Topic of the points", names.map(n => plain(n, 60)), e => { which = +e.target.value; shown = -1; eye = null; show(); });
-  const modes = options("Colours of the points", ["coloured by height", "coloured by intensity"], e => { mode = +e.target.value; explain(); board.redraw(); });
+  const step = d => () => { const c = clouds[which][Math.max(0, Math.min(clouds[which].length - 1, shown + d))];
+    if (c) jump(c.at); };
+  const topic = options("Topic of the points", names.map(n => plain(n, 60)),
+    e => { which = +e.target.value; shown = -1; eye = null; show(); });
+  const modes = options("Colours of the points", ["coloured by height", "coloured by intensity"],
+    e => { mode = +e.target.value; explain(); board.redraw(); });
   followers.add(show);
   show();
   return section("scene", "3D", "the points nearest to the cursor; drag to turn, Shift + drag to pan",
-    el("div", { class: "tools" }, names.length > 1 && topic, data.clouds.some(c => c.shade) && modes, zoomButtons(zoom, home),
-      data.clouds.length > 1 && el("span", { class: "buttons" }, button("←", "Previous points", step(-1), { class: "icon" }), button("→", "Next points", step(1), { class: "icon" }))),
+    el("div", { class: "tools" }, names.length > 1 && topic, data.clouds.some(c => c.shade) && modes,
+      zoomButtons(zoom, home),
+      data.clouds.length > 1 && el("span", { class: "buttons" },
+        button("←", "Previous points", step(-1), { class: "icon" }),
+        button("→", "Next points", step(1), { class: "icon" }))),
     board.box, legend, readout);
 }
 
 // ---- Words -------------------------------------------------------------------------------------------------------
 
 function words(data) {
-  const rows = [...data.words.map(w => ({ at: finite(w.at), level: plain(w.level, 20) || "–", from: w.from, text: w.text })),
-    ...data.events.map(e => ({ at: e.from, level: e.kind, from: e.topic, event: true, text: [e.until > e.from && seconds(e.until - e.from),
+  const rows = [...data.words.map(w =>
+    ({ at: finite(w.at), level: plain(w.level, 20) || "–", from: w.from, text: w.text })),
+    ...data.events.map(e => ({ at: e.from, level: e.kind, from: e.topic, event: true,
+      text: [e.until > e.from && seconds(e.until - e.from),
       e.count > 0 && plural(e.count, "message"), e.text].filter(Boolean).join("; ") }))].sort((a, b) => a.at - b.at);
   const metadata = Object.entries(data.metadata || {}).map(([key, value]) => ({ key, value }));
   return [rows.length > 0 && section("log", "Log and events", "a time moves the cursor", table({
-    caption: "Log and events", rows, search: "Search the log", text: r => `${r.level} ${r.from} ${r.text}`, choices: { name: "Level", value: r => r.level },
+    caption: "Log and events", rows, search: "Search the log", text: r => `${r.level} ${r.from} ${r.text}`,
+      choices: { name: "Level", value: r => r.level },
     columns: [
       { name: "Time", key: r => r.at, cell: r => timeLink(r.at), number: true },
-      { name: "Level", key: r => r.level, cell: r => el("span", { class: `level ${/^[a-z]+$/.test(r.level) ? r.level : ""}` }, plain(r.level, 30)) },
-      { name: "From", key: r => String(r.from ?? ""), cell: r => el("bdi", null, plain(r.from)), class: "key" },
+      { name: "Level", key: r => r.level,
+        cell: r => el("span", { class: `level ${/^[a-z]+$/.test(r.level) ? r.level : ""}` }, plain(r.level, 30)) },
+      { name: "From", key: r => String(r.from ?? ""), cell: r => name(r.from), class: "key" },
       { name: "Text", key: r => String(r.text ?? ""), cell: r => el("bdi", null, lines(r.text, 1000)), class: "text" },
     ],
   })), metadata.length > 0 && section("metadata", "Metadata", null, table({
-    caption: "Metadata", rows: metadata, search: metadata.length > 12 && "Search the metadata", text: r => `${r.key} ${r.value}`,
+    caption: "Metadata", rows: metadata, search: metadata.length > 12 && "Search the metadata",
+      text: r => `${r.key} ${r.value}`,
     columns: [
-      { name: "Name", key: r => r.key, cell: r => el("bdi", null, plain(r.key)), first: true, class: "key" },
+      { name: "Name", key: r => r.key, cell: r => name(r.key), first: true, class: "key" },
       { name: "Value", cell: r => el("pre", null, lines(r.value, 4000)) },
     ],
-  })), data.left.length > 0 && section("left", "Not shown", null, el("ul", null, data.left.slice(0, 1000).map(l => el("li", null, plain(l, 600)))))];
+  })), data.left.length > 0 && section("left", "Not shown", null,
+    el("ul", null, data.left.slice(0, 1000).map(l => el("li", null, plain(l, 600)))))];
 }
 
 // ---- Episodes ----------------------------------------------------------------------------------------------------
@@ -1424,21 +1577,23 @@ function episodes(data) {
       title: plain(p.name), unit: plain(p.unit, 20), scope, spans: [[e.dropped, "s1"], [p.gaps, "s6"]],
       curves: list(p.columns).map(c => new Curve(plain(c.name, 80), c.low, c.high, scope.first, scope.last)),
     }));
-    const verdict = list(e.verdict), dropped = list(e.dropped);
-    const lost = dropped.reduce((sum, d) => sum + d[1] - d[0], 0);
-    box.replaceChildren(
+    const dropped = list(e.dropped), lost = dropped.reduce((sum, d) => sum + d[1] - d[0], 0);
+    box.replaceChildren(...[
       el("h3", null, plain(e.name) || "Episode"),
-      el("p", { class: `verdict${e.good ? "" : " bad"}` }, el("i", { "aria-hidden": "true" }, e.good ? "✓" : "!"),
-        el("span", null, plain(verdict[0], 400) || (e.good ? "Nothing is known to be wrong." : "Something is wrong with this episode."))),
-      verdict.length > 1 ? el("ul", { class: "findings" }, verdict.slice(1, 101).map(v => el("li", null, plain(v, 600)))) : "",
-      el("dl", { class: "facts" }, [["Task", plain(e.task, 200)], ["Result", result(e)], ["From", clock(finite(e.from))], ["Duration", seconds(length(e))],
-        ["Rows to train on", `${count(e.rows)} of ${count(e.points)}`], ["Dropped", dropped.length ? seconds(lost) : ""]]
-        .filter(f => f[1]).map(([k, v]) => el("div", null, el("dt", null, k), el("dd", null, v)))),
-      el("div", { class: "legend" }, ...[dropped.length > 0 && ["s1", "makes no row"], panels.some(p => list(p.gaps).length) && ["s6", "gap"]].filter(Boolean)
-        .map(([s, text]) => el("span", null, icon(20, (ctx, w) => { ctx.fillStyle = hatched(ctx, s); ctx.fillRect(0, 2, w, 10); }), text))),
+      verdict(Boolean(e.good), list(e.verdict),
+        e.good ? "Nothing is known to be wrong." : "Something is wrong with this episode."),
+      facts([["Task", plain(e.task, 200)], ["Result", result(e)], ["From", clock(finite(e.from))],
+        ["Duration", seconds(length(e))],
+        ["Rows to train on", `${count(e.rows)} of ${count(e.points)}`],
+          ["Dropped", dropped.length ? seconds(lost) : ""]]),
+      el("div", { class: "legend" },
+        ...[dropped.length > 0 && ["s1", "makes no row"],
+        panels.some(p => list(p.gaps).length) && ["s6", "gap"]].filter(Boolean)
+        .map(([s, text]) => el("span", null,
+          icon(20, (ctx, w) => { ctx.fillStyle = hatched(ctx, s); ctx.fillRect(0, 2, w, 10); }), text))),
       el("div", { class: "tools" }, zoomButtons(f => scope.zoom(f), () => scope.show(scope.first, scope.last))),
-      ...(cameras.length ? pictures(cameras, scope).flat() : []),
-      el("div", { class: "curves" }, plots), plots.length ? el("div", { class: "row" }, el("div"), ruler(scope).box) : "");
+      cameras.length > 0 && pictures(cameras, scope), el("div", { class: "curves" }, plots),
+      plots.length > 0 && el("div", { class: "row" }, el("div"), ruler(scope).box)].flat(Infinity).filter(Boolean));
     for (const b of [...boards, ...followers]) if (!before.has(b)) mine.add(b);
     moved = true;
     schedule();
@@ -1447,16 +1602,20 @@ function episodes(data) {
   choose(data.episodes[0]);
   return section("episodes", "Episodes", plural(data.episodes.length, "episode"),
     data.episodes.length > 1 && table({
-      caption: "Episodes", rows: data.episodes, search: data.episodes.length > 12 && "Search episodes", text: e => `${e.name} ${e.task} ${list(e.verdict).join(" ")}`,
+      caption: "Episodes", rows: data.episodes, search: data.episodes.length > 12 && "Search episodes",
+        text: e => `${e.name} ${e.task} ${list(e.verdict).join(" ")}`,
       columns: [
-        { name: "Episode", key: e => String(e.name), first: true, cell: e => el("button", { type: "button", class: "link", onclick: () => pick(e) }, plain(e.name, 80) || "–") },
+        { name: "Episode", key: e => String(e.name), first: true,
+          cell: e => el("button", { type: "button", class: "link", onclick: () => pick(e) },
+          plain(e.name, 80) || "–") },
         { name: "Task", key: e => String(e.task ?? ""), cell: e => plain(e.task, 100) },
         { name: "Result", key: result, cell: result },
         { name: "Duration", key: length, cell: e => seconds(length(e)), number: true },
         { name: "Rows", key: e => e.rows, cell: e => count(e.rows), number: true },
         { name: "Points", key: e => e.points, cell: e => count(e.points), number: true },
         { name: "Verdict", key: e => list(e.verdict).join(" "), class: "wide",
-          cell: e => el("span", { class: e.good ? null : "alarm" }, `${e.good ? "✓" : "!"} ${plain(list(e.verdict)[0], 160)}`) },
+          cell: e => el("span", { class: e.good ? null : "alarm" },
+            `${e.good ? "✓" : "!"} ${plain(list(e.verdict)[0], 160)}`) },
       ],
     }), el("div", { class: "episode" }, box));
 }
@@ -1470,30 +1629,38 @@ function say(text) { announcer.textContent = text; }
 
 const KEYS = [
   ["← →", "move the cursor"], ["Space", "pin the cursor, or let it follow the mouse"], ["Shift + ← →", "pan"],
-  ["+ −", "zoom in and out at the cursor"], ["0", "show all the time"], ["Home End", "cursor to the start, to the end"],
-  ["N P", "next, previous event or line of the log"], ["/", "search topics"], ["T", "light or dark"], ["Esc", "unpin the cursor"],
+  ["+ −", "zoom in and out at the cursor"], ["0", "show all the time"],
+  ["Home End", "cursor to the start, to the end"],
+  ["N P", "next, previous event or line of the log"], ["/", "search topics"], ["T", "light or dark"],
+    ["Esc", "unpin the cursor"],
 ];
 
 const help = el("dialog", { "aria-labelledby": "help-title" }, el("h2", { id: "help-title" }, "Keys and mouse"),
-  el("table", null, el("caption", { class: "hidden" }, "Keys"), el("tbody", null, KEYS.map(([k, what]) => el("tr", null, el("th", { scope: "row" }, el("kbd", null, k)), el("td", null, what))))),
-  el("p", null, "Over the time line, pictures and curves: move the mouse to move the cursor, click to pin it, drag to pan, Shift + drag or Ctrl + wheel to zoom. " +
-    "A drag in the strip at the top chooses what is shown. Map and 3D, once clicked: arrows pan or turn, wheel, + and − zoom, 0 shows all."),
+  el("table", null, el("caption", { class: "hidden" }, "Keys"),
+    el("tbody", null, KEYS.map(([k, what]) =>
+    el("tr", null, el("th", { scope: "row" }, el("kbd", null, k)), el("td", null, what))))),
+  el("p", null, "Over the timeline, pictures and curves: move the mouse to move the cursor, click to pin it, drag to pan, " +
+    "Shift + drag or Ctrl + wheel to zoom. A drag in the strip at the top chooses what is shown. Map and 3D, once " +
+    "clicked: arrows pan or turn, the wheel, + and − zoom, 0 shows all."),
   el("form", { method: "dialog" }, el("p", null, el("br"), el("button", null, "Close"))));
 
 function bar(data, index) {
   const { scope } = now;
-  const b = el("b"), utc = el("span"), local = el("span", { class: "local" }), state = el("i", { hidden: true }, "pinned");
+  const b = el("b"), utc = el("span"), local = el("span", { class: "local" }),
+    state = el("i", { hidden: true }, "pinned");
   const readout = el("div", { class: "clock", id: "cursor", title: "Time of the cursor" }, b, utc, local, state);
   const sums = new Float32Array(2048);
   for (const t of data.topics) list(t.density).forEach((v, i) => { sums[i % 2048] += finite(v); });
   const bins = Math.max(1, ...data.topics.map(t => list(t.density).length));
-  const overview = new Overview(scope, "The whole time: drag to choose what is shown, click to move the cursor", "overview", (ctx, w, h) => {
+  const overview = new Overview(scope, "The whole time: drag to choose what is shown, click to move the cursor",
+    "overview", (ctx, w, h) => {
     const most = sums.reduce((a, v) => Math.max(a, v), 0);
     ctx.fillStyle = colour.s0;
     ctx.globalAlpha = 0.55;
     for (let x = 0; x < w && most > 0; x++) {
       let top = 0;
-      for (let i = Math.floor(x / w * bins); i <= Math.min(bins - 1, Math.floor((x + 1) / w * bins)); i++) top = Math.max(top, sums[i]);
+      for (let i = Math.floor(x / w * bins); i <= Math.min(bins - 1, Math.floor((x + 1) / w * bins));
+        i++) top = Math.max(top, sums[i]);
       const y = top > 0 ? Math.max(2, Math.sqrt(top / most) * (h - 6)) : 0;
       ctx.fillRect(x, h - y, 1, y);
     }
@@ -1503,7 +1670,8 @@ function bar(data, index) {
       ctx.fillRect(from, h - 8, Math.max(1.5, overview.x(finite(e.until)) - from - 1), 8);
     });
     ctx.globalAlpha = 1;
-    for (const e of data.events) { ctx.fillStyle = colour[kind(e.kind)[2]]; ctx.fillRect(overview.x(e.from) - 0.5, 0, 1.5, 6); }
+    for (const e of data.events) { ctx.fillStyle = colour[kind(e.kind)[2]];
+      ctx.fillRect(overview.x(e.from) - 0.5, 0, 1.5, 6); }
     const from = overview.x(scope.from), until = overview.x(scope.until);
     ctx.fillStyle = colour.bg;
     ctx.globalAlpha = 0.72;
@@ -1518,18 +1686,24 @@ function bar(data, index) {
   scope.listeners.push(shown);
   shown();
   followers.add(() => {
-    const step = Math.min(0.001, 10 ** Math.floor(Math.log10((scope.until - scope.from) / 1000))), d = dates(data, cursor.at);
+    const step = Math.min(0.001, 10 ** Math.floor(Math.log10((scope.until - scope.from) / 1000))),
+      d = dates(data, cursor.at);
     readout.dataset.at = cursor.at;
     b.textContent = clock(cursor.at, step);
     state.hidden = !cursor.pinned;
     utc.textContent = d.utc;
     local.textContent = d.local;
   });
-  const recording = recordings.length > 1 && options("Recording", recordings.map(r => `${r.good ? "✓" : "!"} ${plain(r.name, 80) || "Recording"}`), e => show(+e.target.value));
+  const recording = recordings.length > 1 &&
+    options("Recording", recordings.map(r => `${r.good ? "✓" : "!"} ${plain(r.name, 80) || "Recording"}`),
+    e => show(+e.target.value));
   if (recording) recording.value = index;
-  return el("div", { class: "bar" }, el("div", { class: "line" }, recording, readout, el("span", { class: "grow" }), el("span", { class: "buttons" },
-    button("+", "Zoom in", () => scope.zoom(2, cursor.at), { class: "icon" }), button("−", "Zoom out", () => scope.zoom(0.5, cursor.at), { class: "icon" }),
-    button("All", "Show all the time", () => scope.show(scope.first, scope.last)), button("◐", "Light or dark", () => setTheme(!dark), { class: "icon" }),
+  return el("div", { class: "bar" },
+    el("div", { class: "line" }, recording, readout, el("span", { class: "grow" }), el("span", { class: "buttons" },
+    button("+", "Zoom in", () => scope.zoom(2, cursor.at), { class: "icon" }),
+      button("−", "Zoom out", () => scope.zoom(0.5, cursor.at), { class: "icon" }),
+    button("All", "Show all the time", () => scope.show(scope.first, scope.last)),
+      button("◐", "Light or dark", () => setTheme(!dark), { class: "icon" }),
     button("?", "Help: keys and mouse", () => help.showModal(), { class: "icon" }))), overview.box);
 }
 
@@ -1542,26 +1716,33 @@ function show(index) {
   followers.clear();
   const data = { ...recordings[index] };
   for (const name of LISTS) data[name] = list(data[name]);
-  data.events = data.events.filter(e => e.kind !== "totals").map(e => ({ ...e, kind: String(e.kind ?? ""), from: finite(e.from), until: Math.max(finite(e.from), finite(e.until)) }))
+  data.events = data.events.filter(e => e.kind !== "totals").map(e =>
+    ({ ...e, kind: String(e.kind ?? ""), from: finite(e.from), until: Math.max(finite(e.from), finite(e.until)) }))
     .sort((a, b) => a.from - b.from);
   const end = Math.max(0, finite(data.duration)), scope = new Scope(0, end);
-  now = { data, end, scope, marks: [...data.events.map(e => [e.from, () => eventText(e)]), ...data.words.map(w => [finite(w.at), () => `${plain(w.level, 20)}: ${plain(w.text, 300)}`])]
+  now = { data, end, scope, marks: [...data.events.map(e => [e.from, () => eventText(e)]),
+    ...data.words.map(w => [finite(w.at), () => `${plain(w.level, 20)}: ${plain(w.text, 300)}`])]
     .sort((a, b) => a[0] - b[0]) };
   Object.assign(cursor, { at: 0, pinned: false });
   document.body.classList.remove("pinned");
   document.title = `${plain(data.name, 80) || "Recording"} – tapedeck report`;
   const timeline = now.timeline = new Timeline(data, scope);
-  const pair = [data.tracks.some(t => list(t.points).length) && where(data), data.clouds.length > 0 && scene(data)].filter(Boolean);
+  const pair = [data.tracks.some(t => list(t.points).length) && where(data),
+    data.clouds.length > 0 && scene(data)].filter(Boolean);
   const parts = [
-    ...(data.topics.length || data.events.length || !data.episodes.length ? [topics(data, order => timeline.show(order)), timeline.section()] : []),
-    data.cameras.length > 0 && section("pictures", "Pictures", plural(data.cameras.length, "camera"), pictures(data.cameras, scope)),
+    ...(data.topics.length || data.events.length || !data.episodes.length
+      ? [topics(data, order => timeline.show(order)), timeline.section()] : []),
+    data.cameras.length > 0 && section("pictures", "Pictures", plural(data.cameras.length, "camera"),
+      pictures(data.cameras, scope)),
     (data.signals.length > 0 || data.fields.length > 0) && curves(data, scope),
     pair.length > 0 && el("div", { class: `pair${pair.length > 1 ? " two" : ""}` }, pair),
     data.episodes.length > 0 && episodes(data), ...words(data),
   ].filter(Boolean);
-  const links = parts.flatMap(p => [...(p.id ? [p] : p.children)]).map(s => el("a", { href: `#${s.id}` }, s.querySelector("h2").textContent));
+  const links = parts.flatMap(p => [...(p.id ? [p] : p.children)]).map(s =>
+    el("a", { href: `#${s.id}` }, s.querySelector("h2").textContent));
   page.replaceChildren(bar(data, index), head(data), el("nav", { "aria-label": "Parts of this page" }, links), ...parts,
-    el("footer", null, "Made by tapedeck. This page is one file and loads nothing from anywhere."), tips, announcer, help);
+    el("footer", null, "Made by tapedeck. This page is one file and loads nothing from anywhere."), tips, announcer,
+      help);
   timeline.layout();
   moved = true;
   schedule();
@@ -1569,7 +1750,8 @@ function show(index) {
 
 // next moves the cursor to the next event or line of the log, or the one before.
 function next(forward) {
-  const marks = now.marks, mark = forward ? marks.find(m => m[0] > cursor.at + 1e-6) : marks.findLast(m => m[0] < cursor.at - 1e-6);
+  const marks = now.marks, mark = forward ? marks.find(m => m[0] > cursor.at + 1e-6)
+    : marks.findLast(m => m[0] < cursor.at - 1e-6);
   if (!mark) return;
   jump(mark[0]);
   say(mark[1]());
@@ -1579,13 +1761,18 @@ document.addEventListener("keydown", e => {
   if (!now || e.ctrlKey || e.metaKey || e.altKey || e.target.closest("input, select, textarea, dialog")) return;
   const { scope } = now, step = (scope.until - scope.from) / 200;
   const keys = {
-    ArrowLeft: () => e.shiftKey ? scope.pan(-0.2) : jump(cursor.at - step), ArrowRight: () => e.shiftKey ? scope.pan(0.2) : jump(cursor.at + step),
-    "+": () => scope.zoom(1.5, cursor.at), "=": () => scope.zoom(1.5, cursor.at), "-": () => scope.zoom(1 / 1.5, cursor.at), 0: () => scope.show(scope.first, scope.last),
-    Home: () => jump(0), End: () => jump(now.end), n: () => next(true), p: () => next(false), t: () => setTheme(!dark), "?": () => help.showModal(),
-    "/": () => page.querySelector("input[type=search]")?.focus(), Escape: () => pin(false), " ": () => pin(!cursor.pinned),
+    ArrowLeft: () => e.shiftKey ? scope.pan(-0.2) : jump(cursor.at - step),
+      ArrowRight: () => e.shiftKey ? scope.pan(0.2) : jump(cursor.at + step),
+    "+": () => scope.zoom(1.5, cursor.at), "=": () => scope.zoom(1.5, cursor.at),
+      "-": () => scope.zoom(1 / 1.5, cursor.at), 0: () => scope.show(scope.first, scope.last),
+    Home: () => jump(0), End: () => jump(now.end), n: () => next(true), p: () => next(false),
+      t: () => setTheme(!dark), "?": () => help.showModal(),
+    "/": () => page.querySelector("input[type=search]")?.focus(), Escape: () => pin(false),
+      " ": () => pin(!cursor.pinned),
   };
   const key = keys[e.key.length === 1 ? e.key.toLowerCase() : e.key];
-  if (!key || e.key === " " && e.target.closest("button, summary, a, .sheet") || e.key.startsWith("Arrow") && e.target.closest(".sheet")) return;
+  if (!key || e.key === " " && e.target.closest("button, summary, a, .sheet") || e.key.startsWith("Arrow") &&
+    e.target.closest(".sheet")) return;
   e.preventDefault();
   key();
 });
@@ -1599,7 +1786,8 @@ addEventListener("beforeprint", () => {
   setTheme(false);
   for (const b of boards) { b.visible = true; b.paint(); }
 });
-addEventListener("afterprint", () => { document.body.classList.remove("printing"); now?.timeline.layout(); setTheme(night); });
+addEventListener("afterprint",
+  () => { document.body.classList.remove("printing"); now?.timeline.layout(); setTheme(night); });
 addEventListener("resize", () => now?.timeline.layout());
 
 const wanted = matchMedia("(prefers-color-scheme: dark)");
