@@ -354,8 +354,8 @@ class Board {
     this.draw(ctx, w, h);
   }
 
-  // gestures has a mouse, fingers and the wheel call: hover(x, y), drag(dx, dy, event, x, began), slide(dx, dy), drop(),
-  // tap(x, y), zoom(factor, x, y) and wheel(event), which reports whether the wheel zooms.
+  // gestures has a mouse, fingers and the wheel call: hover(x, y), drag(dx, dy, event, x, began), slide(dx, dy),
+  // drop(), tap(x, y), zoom(factor, x, y) and wheel(event), which reports whether the wheel zooms.
   gestures(on) {
     const c = this.canvas, fingers = new Map();
     let dragged = false;
@@ -701,7 +701,7 @@ function head(data) {
 function topics(data, changed) {
   const total = data.topics.reduce((sum, t) => sum + finite(t.bytes), 0);
   const share = t => total > 0 ? finite(t.bytes) / total : 0;
-  const named = s => el("span", { title: plain(s, 400) }, name(s)),
+  const named = s => el("bdi", { title: plain(s, 400) }, plain(s)),
     zero = n => el("span", { class: n > 0 ? "alarm" : "zero" }, count(n));
   const latency = i => t => Array.isArray(t.latency) ? finite(t.latency[i], NaN) : NaN;
   const time = v => isFinite(v) ? seconds(v) : el("span", { class: "zero" }, "–");
@@ -739,7 +739,8 @@ function smooth(topic, end) {
   if (topic.smooth) return topic.smooth;
   const d = Float64Array.from(list(topic.density), v => finite(v)), n = d.length, out = new Float32Array(n);
   const near = topic.rate > 0 && end > 0 ? Math.ceil(n / end / topic.rate) : 0, far = 2 * near + 1;
-  if (far > n / 8) return topic.smooth = Float32Array.from(d); // so few messages that each is a line
+  topic.sparse = !near || far > n / 8;
+  if (topic.sparse) return topic.smooth = Float32Array.from(d); // so few messages that each is a line
   // window returns the sum of a list from i - half to i + half, for each i.
   const window = (a, half) => {
     const sums = new Float64Array(n + 1);
@@ -851,7 +852,7 @@ class Timeline {
     const first = b.scope.from * per, pixel = (b.scope.until - b.scope.from) / (w - gutter) * per;
     let from = gutter, style = null;
     const flush = x => {
-      if (style) { ctx.fillStyle = style; ctx.fillRect(from, y, Math.max(x - from, 1.5), h); }
+      if (style) { ctx.fillStyle = style; ctx.fillRect(from, y, Math.max(x - from, 2), h); }
       from = x;
     };
     for (let x = gutter; x < w && n; x++) {
@@ -859,7 +860,8 @@ class Timeline {
       const j = Math.min(n, Math.max(i + 1, Math.floor(first + (x + 1 - gutter) * pixel)));
       let sum = 0;
       for (let k = i; k < j; k++) sum += d[k];
-      const s = sum > 0 ? shade(colour.density, Math.log(sum / (j - i)), low, high) : null;
+      const v = Math.max(Math.log(sum / (j - i)), t.sparse ? (low + high) / 2 : -Infinity); // a line must be seen
+      const s = sum > 0 ? shade(colour.density, v, low, high) : null;
       if (s !== style) { flush(x); style = s; }
     }
     flush(w);
@@ -1158,15 +1160,10 @@ function curves(data, scope) {
 
 // ---- Where -------------------------------------------------------------------------------------------------------
 
-// Meters returns how many metres a degree of latitude and of longitude have at an origin (WGS 84).
-function metres([latitude]) {
-  const a = 6378137, e2 = 0.00669437999014, p = latitude * Math.PI / 180, q = 1 - e2 * Math.sin(p) ** 2;
-  return [a * (1 - e2) / q ** 1.5 * Math.PI / 180, a / Math.sqrt(q) * Math.cos(p) * Math.PI / 180];
-}
-
-// degrees returns the lines of a track as longitude, latitude and height.
+// degrees returns the lines of a track as longitude, latitude and height. A degree is as long as where Go made metres
+// of it.
 function degrees(track) {
-  const [north, east] = metres(track.origin), lines = [[]];
+  const north = 6371008.8 * Math.PI / 180, east = north * Math.cos(track.origin[0] * Math.PI / 180), lines = [[]];
   for (const [t, x, y, z] of track.points) {
     if (x == null || y == null) { lines.push([]); continue; }
     lines.at(-1).push({ t, at: [+(track.origin[1] + x / east).toFixed(9), +(track.origin[0] + y / north).toFixed(9),
@@ -1362,11 +1359,15 @@ function where(data) {
     fill();
   });
   const read = () => {
-    readout.textContent = shown.slice(0,
-      4).map(t => [plain(trackName(t), 60), place(t, cursor.at)]).filter(([, p]) => p).map(([name, p]) =>
-      `${name}: ${number(+p.x.toFixed(2))}, ${number(+p.y.toFixed(2))} m` +
-        (p.heading === null ? "" : `, heading ${Math.round((450 - p.heading * 180 / Math.PI) % 360)}°`) +
-      (p.speed == null ? "" : `, ${number(+p.speed.toFixed(2))} m/s`)).join("\n");
+    const lines = [];
+    for (const t of shown.slice(0, 4)) {
+      const p = place(t, cursor.at);
+      if (!p) continue;
+      const heading = p.heading === null ? "" : `, heading ${Math.round((450 - p.heading * 180 / Math.PI) % 360)}°`;
+      const speed = p.speed == null ? "" : `, ${number(+p.speed.toFixed(2))} m/s`;
+      lines.push(`${plain(trackName(t), 60)}: x ${p.x.toFixed(2)}, y ${p.y.toFixed(2)} m${heading}${speed}`);
+    }
+    readout.textContent = lines.join("\n");
   };
   followers.add(() => board.redraw());
   fill();
@@ -1516,8 +1517,7 @@ function scene(data) {
   });
   board.canvas.addEventListener("contextmenu", e => e.preventDefault());
   ownKeys(board, { pan: (x, y) => pan(-40 * x, 40 * y), turn: (x, y) => turn(0.1 * x, 0.1 * y), zoom, home });
-  const step = d => () => { const c = clouds[which][Math.max(0, Math.min(clouds[which].length - 1, shown + d))];
-    if (c) jump(c.at); };
+  const step = d => () => jump(clouds[which][Math.max(0, Math.min(clouds[which].length - 1, shown + d))].at);
   const topic = options("Topic of the points", names.map(n => plain(n, 60)),
     e => { which = +e.target.value; shown = -1; eye = null; show(); });
   const modes = options("Colours of the points", ["coloured by height", "coloured by intensity"],
@@ -1639,9 +1639,9 @@ const help = el("dialog", { "aria-labelledby": "help-title" }, el("h2", { id: "h
   el("table", null, el("caption", { class: "hidden" }, "Keys"),
     el("tbody", null, KEYS.map(([k, what]) =>
     el("tr", null, el("th", { scope: "row" }, el("kbd", null, k)), el("td", null, what))))),
-  el("p", null, "Over the timeline, pictures and curves: move the mouse to move the cursor, click to pin it, drag to pan, " +
-    "Shift + drag or Ctrl + wheel to zoom. A drag in the strip at the top chooses what is shown. Map and 3D, once " +
-    "clicked: arrows pan or turn, the wheel, + and − zoom, 0 shows all."),
+  el("p", null, "Over the timeline, pictures and curves: move the mouse to move the cursor, click to pin it, drag to " +
+    "pan, Shift + drag or Ctrl + wheel to zoom. A drag in the strip at the top chooses what is shown. Map and 3D, " +
+    "once clicked: arrows pan or turn, the wheel, + and − zoom, 0 shows all."),
   el("form", { method: "dialog" }, el("p", null, el("br"), el("button", null, "Close"))));
 
 function bar(data, index) {
@@ -1726,12 +1726,12 @@ function show(index) {
   Object.assign(cursor, { at: 0, pinned: false });
   document.body.classList.remove("pinned");
   document.title = `${plain(data.name, 80) || "Recording"} – tapedeck report`;
-  const timeline = now.timeline = new Timeline(data, scope);
+  const timeline = now.timeline = new Timeline(data, scope), busy = timeline.high > 0;
   const pair = [data.tracks.some(t => list(t.points).length) && where(data),
     data.clouds.length > 0 && scene(data)].filter(Boolean);
   const parts = [
-    ...(data.topics.length || data.events.length || !data.episodes.length
-      ? [topics(data, order => timeline.show(order)), timeline.section()] : []),
+    (data.topics.length > 0 || !data.episodes.length) && topics(data, order => timeline.show(order)),
+    (busy || data.events.length > 0 || !data.episodes.length) && timeline.section(),
     data.cameras.length > 0 && section("pictures", "Pictures", plural(data.cameras.length, "camera"),
       pictures(data.cameras, scope)),
     (data.signals.length > 0 || data.fields.length > 0) && curves(data, scope),

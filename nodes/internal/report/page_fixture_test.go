@@ -20,11 +20,12 @@ const length = 120.0
 
 var start = time.Date(2026, 5, 4, 9, 30, 15, 250_000_000, time.UTC)
 
-func drive(t *testing.T) *Data {
+func richDrive(t *testing.T) *Data {
 	d := &Data{
 		Name: "drive_2026_05_04", Format: "rosbag2 (mcap)", Size: 4_812_345_678, Files: 3, Start: start, Duration: length,
 		Verdict: []string{
-			"/camera/front/image/compressed is silent for 4.2 s at 61 s", "120 messages of /lidar/top/points were dropped by the recorder",
+			"/camera/front/image/compressed is silent for 4.2 s at 61 s",
+			"120 messages of /lidar/top/points were dropped by the recorder",
 		},
 		Metadata: map[string]string{"vehicle": "shuttle 7", "route": "depot – harbour", "parameters": "a: 1\nb: 2"},
 		Left:     []string{"/radar/raw: its type radar_msgs/msg/Raw is not in the recording"},
@@ -32,7 +33,8 @@ func drive(t *testing.T) *Data {
 			{Kind: "drop", Topic: "/lidar/top/points", From: 30, Until: 34, Count: 120, Text: "the queue was full"},
 			{Kind: "gap", Topic: "/camera/front/image/compressed", From: 61, Until: 65.2},
 			{Kind: "lost", Topic: "/imu/data", From: 92, Until: 92, Count: 3},
-			{Kind: "split", From: 40, Until: 40, Text: "drive_1.mcap"}, {Kind: "split", From: 80, Until: 80, Text: "drive_2.mcap"},
+			{Kind: "split", From: 40, Until: 40, Text: "drive_1.mcap"},
+			{Kind: "split", From: 80, Until: 80, Text: "drive_2.mcap"},
 			{Kind: "pause", From: 100, Until: 104, Text: "on request"},
 			{Kind: "snapshot", From: 47, Until: 47, Text: "hard braking"},
 			{Kind: "check", Topic: "/odom", From: 70, Until: 70, Text: "x is NaN"},
@@ -48,12 +50,15 @@ func drive(t *testing.T) *Data {
 		{"/imu/data", "sensor_msgs/msg/Imu", 200, 324}, {"/odom", "nav_msgs/msg/Odometry", 50, 712},
 		{"/gps/fix", "sensor_msgs/msg/NavSatFix", 5, 128}, {"/tf", "tf2_msgs/msg/TFMessage", 100, 230},
 		{"/tf_static", "tf2_msgs/msg/TFMessage", 0.02, 2100}, {"/joint_states", "sensor_msgs/msg/JointState", 50, 410},
-		{"/battery_state", "sensor_msgs/msg/BatteryState", 1, 180}, {"/diagnostics", "diagnostic_msgs/msg/DiagnosticArray", 1, 5200},
-		{"/rosout", "rcl_interfaces/msg/Log", 0.7, 210}, {"/perception/objects", "vision_msgs/msg/Detection3DArray", 10, 3800},
+		{"/battery_state", "sensor_msgs/msg/BatteryState", 1, 180},
+		{"/diagnostics", "diagnostic_msgs/msg/DiagnosticArray", 1, 5200},
+		{"/rosout", "rcl_interfaces/msg/Log", 0.7, 210},
+		{"/perception/objects", "vision_msgs/msg/Detection3DArray", 10, 3800},
 		{"/planning/trajectory", "nav_msgs/msg/Path", 5, 20_400}, {"/cmd_vel", "geometry_msgs/msg/Twist", 20, 48},
 	} {
 		n := uint64(topic.rate * length)
-		row := Topic{Name: topic.name, Type: topic.kind, QoS: "reliable, volatile, keep last 10", Messages: n, Rate: topic.rate,
+		row := Topic{Name: topic.name, Type: topic.kind, QoS: "reliable, volatile, keep last 10", Messages: n,
+			Rate:  topic.rate,
 			Bytes: n * uint64(topic.size), Gap: 1.4 / topic.rate, Density: make([]float32, Bins)}
 		for i := range n {
 			at := (float64(i) + 0.3*math.Sin(float64(i)*12.9898)) / topic.rate
@@ -72,7 +77,8 @@ func drive(t *testing.T) *Data {
 	}
 
 	d.Cameras = []Camera{
-		camera(t, "/camera/front/image/compressed", 0, length, 80, 210), camera(t, "/camera/rear/image/compressed", 0, length, 60, 30),
+		roadCamera(t, "/camera/front/image/compressed", 0, length, 80, 210),
+		roadCamera(t, "/camera/rear/image/compressed", 0, length, 60, 30),
 	}
 	d.Cameras[0].Thumbs[10].JPEG = nil
 	curve := func(topic, path, unit string, f func(s float64) (float64, float64)) {
@@ -105,7 +111,8 @@ func drive(t *testing.T) *Data {
 		return 48.2 - s/100, 48.2 - s/100
 	})
 	for i := range 9 {
-		curve("/joint_states", fmt.Sprintf("position[%d].", i)[:11], "rad", wave(0.3+0.1*float64(i), 3+float64(i), float64(i), 0))
+		curve("/joint_states", fmt.Sprintf("position[%d].", i)[:11], "rad",
+			wave(0.3+0.1*float64(i), 3+float64(i), float64(i), 0))
 		d.Signals[len(d.Signals)-1].Group = "/joint_states position"
 	}
 	for i := range 40 {
@@ -122,7 +129,8 @@ func drive(t *testing.T) *Data {
 		odometry.Points = append(odometry.Points, [4]Number{Number(s), Number(x), Number(y), 519})
 		odometry.Speed = append(odometry.Speed, float32(speed(s)))
 		if i%5 == 0 {
-			fixes.Points = append(fixes.Points, [4]Number{Number(s), Number(x + 4*math.Sin(s)), Number(y + 5 + 2*math.Cos(s*3)), 520})
+			fixes.Points = append(fixes.Points,
+				[4]Number{Number(s), Number(x + 4*math.Sin(s)), Number(y + 5 + 2*math.Cos(s*3)), 520})
 			fixes.Speed = append(fixes.Speed, float32(speed(s)))
 		}
 	}
@@ -142,8 +150,8 @@ func drive(t *testing.T) *Data {
 
 func speed(s float64) float64 { return math.Max(0, 7+5*math.Sin(s/14)-3*math.Cos(s/5)) }
 
-// camera returns n pictures of a road.
-func camera(t *testing.T, topic string, from, until float64, n int, hue uint8) Camera {
+// roadCamera returns n pictures of a road.
+func roadCamera(t *testing.T, topic string, from, until float64, n int, hue uint8) Camera {
 	c := Camera{Topic: topic, Width: 1920, Height: 1200, Kind: "jpeg"}
 	for i := range n {
 		m := image.NewRGBA(image.Rect(0, 0, 160, 100))
@@ -170,7 +178,8 @@ func camera(t *testing.T, topic string, from, until float64, n int, hue uint8) C
 // cloud returns a street with walls and cars.
 func cloud(at, phase float64) Cloud {
 	c := Cloud{Topic: "/lidar/top/points", At: at, Points: 131_072, Scale: 0.005, Boxes: [][7]int{
-		{2000, 700, -200, 900, 380, 320, 100}, {-1600, -640, -220, 860, 360, 300, 3100}, {3600, -500, -120, 240, 220, 500, 700},
+		{2000, 700, -200, 900, 380, 320, 100}, {-1600, -640, -220, 860, 360, 300, 3100},
+		{3600, -500, -120, 240, 220, 500, 700},
 	}}
 	point := func(x, y, z float64) {
 		for _, v := range []float64{x, y, z} {
@@ -193,7 +202,8 @@ func cloud(at, phase float64) Cloud {
 	for _, b := range c.Boxes {
 		for k := range 120 {
 			u, v := float64(k%12)/12-0.5, float64(k/12)/10-0.5
-			point((float64(b[0])+u*float64(b[3]))*c.Scale, (float64(b[1])+float64(b[4])/2)*c.Scale, (float64(b[2])+v*float64(b[5]))*c.Scale)
+			point((float64(b[0])+u*float64(b[3]))*c.Scale, (float64(b[1])+float64(b[4])/2)*c.Scale,
+				(float64(b[2])+v*float64(b[5]))*c.Scale)
 		}
 	}
 	return c
@@ -201,11 +211,13 @@ func cloud(at, phase float64) Cloud {
 
 // session returns a data set of an arm's episodes.
 func session(t *testing.T) *Data {
-	d := &Data{Name: "fold_towel", Format: "session", Size: 320_000_000, Files: 9, Start: start, Duration: 90, Messages: 27_000, Good: true,
+	d := &Data{Name: "fold_towel", Format: "session", Size: 320_000_000, Files: 9, Start: start, Duration: 90,
+		Messages: 27_000, Good: true,
 		Verdict: []string{"All 3 episodes can be trained on."}}
 	for i := range 3 {
 		from := float64(i) * 30
-		e := Episode{Name: fmt.Sprintf("episode_%d", i), Task: "fold the towel", From: from, Until: from + 25, Good: i != 1, Rows: 700, Points: 750,
+		e := Episode{Name: fmt.Sprintf("episode_%d", i), Task: "fold the towel", From: from, Until: from + 25, Good: i != 1,
+			Rows: 700, Points: 750,
 			Verdict: []string{"all rows are aligned"}}
 		if i < 2 {
 			e.Success = new(bool)
@@ -215,7 +227,8 @@ func session(t *testing.T) *Data {
 			e.Verdict = []string{"50 of 750 rows lack the wrist camera", "the gripper was silent for 1.2 s"}
 			e.Dropped = [][2]float64{{from + 10, from + 11.6}}
 		}
-		e.Cameras = []Camera{camera(t, "camera_top", from, from+25, 20, 90), camera(t, "camera_wrist", from, from+25, 20, 160)}
+		e.Cameras = []Camera{roadCamera(t, "camera_top", from, from+25, 20, 90),
+			roadCamera(t, "camera_wrist", from, from+25, 20, 160)}
 		for _, name := range []string{"left arm", "gripper"} {
 			panel := Panel{Name: name, Unit: "rad", Gaps: [][2]float64{{from + 20, from + 21}}}
 			for j := range 3 {

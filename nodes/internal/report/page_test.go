@@ -34,6 +34,9 @@ const (
 
 // startBrowser returns the context of a browser without a window, which ends with the test.
 func startBrowser(t *testing.T) context.Context {
+	if testing.Short() {
+		t.Skip("starts a browser")
+	}
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		path, err := exec.LookPath(name)
 		if err != nil {
@@ -41,7 +44,8 @@ func startBrowser(t *testing.T) context.Context {
 		}
 		home := t.TempDir() // where the browser may leave files
 		options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
-			chromedp.DisableGPU, chromedp.Env("HOME="+home, "TMPDIR="+home), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))
+			chromedp.DisableGPU, chromedp.Env("HOME="+home, "TMPDIR="+home), chromedp.Flag("disable-quic", true),
+			chromedp.Flag("disable-component-update", true))
 		allocator, cancel := chromedp.NewExecAllocator(context.Background(), options...)
 		t.Cleanup(cancel) // waits until the process has ended
 		ctx, end := chromedp.NewContext(allocator)
@@ -146,9 +150,10 @@ func (p *tab) wait(expression string, args ...any) {
 // mouse does something with the mouse at a part of the width and height of an element.
 func (p *tab) mouse(kind input.DispatchMouseEventType, selector string, x, y float64, options ...chromedp.MouseOption) {
 	p.Helper()
-	p.wait(`(b => (b.scrollIntoView({block: "center"}), !b.board.stale))(document.querySelector(%q).closest(".board"))`, selector)
+	p.wait(`(b => (b.scrollIntoView({block: "center"}), !b.board.stale))($(%q).closest(".board"))`,
+		selector)
 	at := eval[[]float64](p, `(e => { e.scrollIntoView({block: "center"}); const r = e.getBoundingClientRect();
-		return [r.left + r.width * %v, r.top + r.height * %v]; })(document.querySelector(%q))`, x, y, selector)
+		return [r.left + r.width * %v, r.top + r.height * %v]; })($(%q))`, x, y, selector)
 	p.do(chromedp.MouseEvent(kind, at[0], at[1], options...))
 }
 
@@ -161,7 +166,8 @@ func (p *tab) click(selector string, x, y float64) {
 
 func (p *tab) drag(selector string, fromX, fromY, toX, toY float64) {
 	p.Helper()
-	p.mouse(input.DispatchMouseEventTypeMousePressed, selector, fromX, fromY, chromedp.ButtonLeft, chromedp.ClickCount(1))
+	p.mouse(input.DispatchMouseEventTypeMousePressed, selector, fromX, fromY,
+		chromedp.ButtonLeft, chromedp.ClickCount(1))
 	p.mouse(input.DispatchMouseEventTypeMouseMoved, selector, toX, toY, chromedp.ButtonLeft)
 	p.mouse(input.DispatchMouseEventTypeMouseReleased, selector, toX, toY, chromedp.ButtonLeft, chromedp.ClickCount(1))
 }
@@ -178,12 +184,13 @@ func (p *tab) keys(keys string) { p.Helper(); p.do(chromedp.KeyEvent(keys)) }
 // view returns what part of the time is shown.
 func (p *tab) view() [2]float64 {
 	p.Helper()
-	return eval[[2]float64](p, `(d => [+d.from, +d.until])(document.querySelector(".overview").dataset)`)
+	return eval[[2]float64](p, `(d => [+d.from, +d.until])($(".overview").dataset)`)
 }
 
 // helpers are functions for the expressions of tests.
 const helpers = `
-at = () => +document.querySelector("#cursor").dataset.at;
+$ = selector => document.querySelector(selector);
+at = () => +$("#cursor").dataset.at;
 all = selector => [...document.querySelectorAll(selector)];
 // colours returns how many colours a canvas has, after it was seen.
 colours = canvas => {
@@ -193,7 +200,11 @@ colours = canvas => {
 	copy.drawImage(canvas, 0, 0);
 	return new Set(new Uint32Array(copy.getImageData(0, 0, canvas.width, canvas.height).data.buffer)).size;
 };
-picture = selector => document.querySelector(selector + " canvas").toDataURL();
+picture = selector => $(selector + " canvas").toDataURL();
+text = selector => $(selector).innerText;
+show = selector => $(selector).scrollIntoView({block: "center"});
+choose = (selector, value) => { $(selector).value = value; $(selector).dispatchEvent(new Event("change")); };
+drawn = () => all(".board").every(b => !b.board.visible || !b.board.stale);
 column = n => all("#topics tbody tr").map(r => r.children[n].innerText);
 null`
 
@@ -211,37 +222,40 @@ func TestPage(t *testing.T) {
 
 // Every canvas has something drawn, and every section its title and its table.
 func testPanels(t *testing.T, browser context.Context) {
-	p := open(t, browser, drive(t))
-	require.Equal(t, []string{"Topics", "Timeline", "Pictures", "Curves", "Where", "3D", "Log and events", "Metadata", "Not shown"},
+	p := open(t, browser, richDrive(t))
+	require.Equal(t, []string{"Topics", "Timeline", "Pictures", "Curves", "Where", "3D", "Log and events", "Metadata",
+		"Not shown"},
 		eval[[]string](p, `all("h2").map(e => e.innerText).filter(s => s && s !== "Keys and mouse")`))
 	require.Equal(t, "drive_2026_05_04 – tapedeck report", eval[string](p, `document.title`))
-	require.Contains(t, eval[string](p, `document.querySelector("#head").innerText`), "4.81 GB in 3 files")
+	require.Contains(t, eval[string](p, `text("#head")`), "4.81 GB in 3 files")
 	n := eval[int](p, `all("canvas").length`)
 	require.Greater(t, n, 15)
 	for i := range n {
 		p.wait(`colours(all("canvas")[%d]) > 1`, i)
 	}
 	for _, panel := range []string{".rows .body", ".rows .axis", ".overview", ".curve", ".map", ".scene"} {
-		p.wait(`colours(document.querySelector("%s canvas")) > 8`, panel)
+		p.wait(`colours($("%s canvas")) > 8`, panel)
 	}
 	p.wait(`all(".views img").length === 2 && all(".views img").every(e => e.naturalWidth === 160)`)
 	p.wait(`all(".strip img").length > 10 && all(".strip img").every(e => e.naturalWidth === 160)`)
 	p.drag(".overview canvas", 0.1, 0.5, 0.15, 0.5)
-	p.wait(`all(".strip i").length === 1 && document.querySelector(".strip i").innerText === "unreadable"`)
-	require.Empty(t, eval[[]string](p, `all("canvas[role=img]").filter(e => !e.ariaLabel && !e.ariaHidden).map(e => e.parentNode.className)`))
+	p.wait(`all(".strip i").length === 1 && text(".strip i") === "unreadable"`)
+	require.Empty(t, eval[[]string](p,
+		`all("canvas[role=img]").filter(e => !e.ariaLabel && !e.ariaHidden).map(e => e.parentNode.className)`))
 	require.Empty(t, eval[[]string](p, `all("table").filter(e => !e.caption?.textContent).map(e => e.innerText)`))
 	require.Equal(t, 13, eval[int](p, `all("#log tbody tr").length`))
-	require.Contains(t, eval[string](p, `document.querySelector("#log").innerText`), "no frame for 400 ms\nreconnecting")
-	require.Contains(t, eval[string](p, `document.querySelector("#left").innerText`), "/radar/raw")
+	require.Contains(t, eval[string](p, `text("#log")`), "no frame for 400 ms\nreconnecting")
+	require.Contains(t, eval[string](p, `text("#left")`), "/radar/raw")
 }
 
 // The cursor follows the mouse until it is pinned, and the keys; pictures, values, map and points follow the cursor.
 func testCursor(t *testing.T, browser context.Context) {
-	p := open(t, browser, drive(t))
-	p.wait(`document.querySelector("#cursor b").innerText === "0.000 s" && colours(document.querySelector(".rows .body canvas")) > 8`)
+	p := open(t, browser, richDrive(t))
+	p.wait(`text("#cursor b") === "0.000 s"`)
+	p.wait(`colours($(".rows .body canvas")) > 8`)
 	p.mouse(move, ".rows .body canvas", 0.9, 0.3)
 	p.wait(`at() > 90 && !document.body.matches(".pinned")`)
-	require.Contains(t, eval[string](p, `document.querySelector("#tip").innerText`), "messages/s")
+	require.Contains(t, eval[string](p, `text("#tip")`), "messages/s")
 	p.click(".rows .body canvas", 0.6, 0.5)
 	p.wait(`at() > 50 && at() < 70 && document.body.matches(".pinned")`)
 	before := eval[float64](p, `at()`)
@@ -253,10 +267,10 @@ func testCursor(t *testing.T, browser context.Context) {
 	p.wait(`Math.abs(at() - %v) < 0.01`, before+length/200)
 	p.keys(kb.End)
 	p.wait(`at() === 120`)
-	require.Equal(t, "2026-05-04 09:32:15.250 UTC", eval[string](p, `document.querySelector("#cursor span").innerText`))
-	p.wait(`document.querySelector(".views figcaption").innerText.includes("1:58.500")`)
-	p.wait(`(document.querySelector(".map").scrollIntoView(), document.querySelector("#where .readout").innerText.includes("heading"))`)
-	p.wait(`document.querySelector("#scene .readout").innerText === "/lidar/top/points at 1:45.000: 3,560 of 131,072 points, 3 boxes"`)
+	require.Equal(t, "2026-05-04 09:32:15.250 UTC", eval[string](p, `text("#cursor span")`))
+	p.wait(`text(".views figcaption").includes("1:58.500")`)
+	p.wait(`(show(".map"), text("#where .readout").includes("heading"))`)
+	p.wait(`text("#scene .readout") === "/lidar/top/points at 1:45.000: 3,560 of 131,072 points, 3 boxes"`)
 	p.keys(kb.Home + "nn")
 	p.wait(`at() === 30`)
 	p.keys("p")
@@ -264,27 +278,27 @@ func testCursor(t *testing.T, browser context.Context) {
 	eval[any](p, `all("#log .link")[4].click()`)
 	p.wait(`at() === 47`)
 	p.mouse(move, ".rows .axis canvas", 0.171+0.829*47/length, 0.8)
-	p.wait(`document.querySelector("#tip").innerText.startsWith("snapshot: 47.000 s")`)
-	p.wait(`(document.querySelector(".curve").scrollIntoView({block: "center"}), document.querySelector(".keys output").innerText.includes("…"))`)
+	p.wait(`text("#tip").startsWith("snapshot: 47.000 s")`)
+	p.wait(`(show(".curve"), text(".keys output").includes("…"))`)
 }
 
 func testZoom(t *testing.T, browser context.Context) {
-	p := open(t, browser, drive(t))
+	p := open(t, browser, richDrive(t))
 	whole := [2]float64{0, length}
 	require.Equal(t, whole, p.view())
-	p.wait(`colours(document.querySelector(".rows .body canvas")) > 8`)
+	p.wait(`colours($(".rows .body canvas")) > 8`)
 	before := eval[string](p, `picture(".rows .body")`)
 	p.wheel(".rows .body canvas", -400, chromedp.ButtonModifiers(chromedp.ModifierCtrl))
-	p.wait(`document.querySelector(".overview").dataset.from > 1`)
+	p.wait(`$(".overview").dataset.from > 1`)
 	v := p.view()
 	require.InDelta(t, length*math.Exp(-0.8), v[1]-v[0], 0.1)
 	p.wait(`picture(".rows .body") !== %q`, before)
 	p.drag(".curve canvas", 0.5, 0.5, 0.3, 0.5)
-	p.wait(`+document.querySelector(".overview").dataset.from > %v`, v[0]+5)
+	p.wait(`+$(".overview").dataset.from > %v`, v[0]+5)
 	p.keys("0")
-	p.wait(`+document.querySelector(".overview").dataset.until === 120`)
+	p.wait(`+$(".overview").dataset.until === 120`)
 	p.drag(".overview canvas", 0.25, 0.5, 0.5, 0.5)
-	p.wait(`Math.abs(document.querySelector(".overview").dataset.from - 30) < 0.5`)
+	p.wait(`Math.abs($(".overview").dataset.from - 30) < 0.5`)
 	require.InDelta(t, 60, p.view()[1], 0.5)
 	p.wait(`all(".strip img").length > 5`)
 	p.keys("0" + kb.End + "++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++")
@@ -300,13 +314,14 @@ func testZoom(t *testing.T, browser context.Context) {
 }
 
 func testTable(t *testing.T, browser context.Context) {
-	p := open(t, browser, drive(t))
+	p := open(t, browser, richDrive(t))
 	require.Equal(t, "/camera/front/image/compressed", eval[string](p, `column(0)[0]`))
 	sort := func(n int) { eval[any](p, `all("#topics thead button")[%d].click()`, n) }
 	sorted := func(n int) string { return eval[string](p, `all("#topics thead th")[%d].ariaSort`, n) }
 	sort(3)
 	require.Equal(t, "descending", sorted(3))
-	require.Equal(t, []string{"/lidar/top/points", "/camera/front/image/compressed"}, eval[[]string](p, `column(0).slice(0, 2)`))
+	require.Equal(t, []string{"/lidar/top/points", "/camera/front/image/compressed"},
+		eval[[]string](p, `column(0).slice(0, 2)`))
 	eval[any](p, `all("#topics thead button")[0].focus()`)
 	p.keys(kb.Enter)
 	require.Equal(t, "ascending", sorted(0))
@@ -320,64 +335,67 @@ func testTable(t *testing.T, browser context.Context) {
 	eval[any](p, `document.activeElement.blur()`)
 	p.keys("/camera COMPRESSED")
 	p.wait(`all("#topics tbody tr").length === 2`)
-	require.Equal(t, "2 of 15", eval[string](p, `document.querySelector("#topics [role=status]").innerText`))
-	require.Less(t, eval[int](p, `document.querySelector(".rows .body").clientHeight`), 60, "the time line shows the same topics")
+	require.Equal(t, "2 of 15", eval[string](p, `text("#topics [role=status]")`))
+	require.Less(t, eval[int](p, `$(".rows .body").clientHeight`), 60,
+		"the time line shows the same topics")
 	p.keys("no such")
 	p.wait(`column(0)[0] === "No topic matches"`)
 
 	p.keys(kb.Tab)
-	eval[any](p, `(e => { e.value = [...e.options].findIndex(o => o.text === "error (2)"); e.dispatchEvent(new Event("change")); })(document.querySelector("#log select"))`)
+	eval[any](p, `choose("#log select", [...$("#log select").options].findIndex(o => o.text === "error (2)"))`)
 	require.Equal(t, []string{"31.000 s", "1:01.400"}, eval[[]string](p, `all("#log .link").map(e => e.innerText)`))
 }
 
 func testSeveral(t *testing.T, browser context.Context) {
-	p := open(t, browser, drive(t), session(t), &Data{Name: "third"})
+	p := open(t, browser, richDrive(t), session(t), &Data{Name: "third"})
 	choose := func(i int) {
-		eval[any](p, `(e => { e.value = %d; e.dispatchEvent(new Event("change")); })(document.querySelector(".bar select"))`, i)
+		eval[any](p, `choose(".bar select", %d)`, i)
 	}
-	require.Equal(t, []string{"! drive_2026_05_04", "✓ fold_towel", "! third"}, eval[[]string](p, `all(".bar option").map(e => e.innerText)`))
+	require.Equal(t, []string{"! drive_2026_05_04", "✓ fold_towel", "! third"},
+		eval[[]string](p, `all(".bar option").map(e => e.innerText)`))
 	choose(1)
-	require.Equal(t, "fold_towel", eval[string](p, `document.querySelector("h1").innerText`))
+	require.Equal(t, "fold_towel", eval[string](p, `text("h1")`))
 	require.Equal(t, [2]float64{0, 90}, p.view())
 	choose(2)
-	require.Equal(t, "third", eval[string](p, `document.querySelector("h1").innerText`))
+	require.Equal(t, "third", eval[string](p, `text("h1")`))
 	choose(0)
-	p.wait(`colours(document.querySelector(".rows .body canvas")) > 8`)
+	p.wait(`colours($(".rows .body canvas")) > 8`)
 }
 
 // The page is as dark as the reader's system, until the reader chooses otherwise.
 func testTheme(t *testing.T, browser context.Context) {
-	p := open(t, browser, drive(t))
+	p := open(t, browser, richDrive(t))
 	prefer := func(scheme string) {
 		call(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
 	}
-	p.wait(`colours(document.querySelector(".rows .body canvas")) > 8`)
+	p.wait(`colours($(".rows .body canvas")) > 8`)
 	before := eval[string](p, `picture(".rows .body")`)
 	const background = `getComputedStyle(document.body).backgroundColor`
 	require.Equal(t, "rgb(255, 255, 255)", eval[string](p, background))
 	prefer("dark")
 	p.wait(background + ` === "rgb(17, 21, 26)"`)
 	p.wait(`picture(".rows .body") !== %q`, before)
-	eval[any](p, `document.querySelector("[aria-label='Light or dark']").click()`)
+	eval[any](p, `$("[aria-label='Light or dark']").click()`)
 	p.wait(background + ` === "rgb(255, 255, 255)"`)
 }
 
 // Nothing is wider than a phone; wide tables scroll by themselves.
 func testPhone(t *testing.T, browser context.Context) {
-	for _, data := range []*Data{drive(t), session(t), hostile(t)} {
+	for _, data := range []*Data{richDrive(t), session(t), hostile(t)} {
 		p := open(t, browser, data)
 		for _, width := range []int64{360, 700, 1100} {
 			p.size(width, 740)
-			p.wait(`innerWidth === %d && all(".board").every(b => !b.board.visible || !b.board.stale)`, width)
+			p.wait(`innerWidth === %d && drawn()`, width)
 			require.LessOrEqual(t, eval[int64](p, `document.documentElement.scrollWidth`), width, "%s: %s", data.Name,
-				eval[string](p, `all("*").filter(e => !e.closest(".sheet") && e.getBoundingClientRect().right > innerWidth).map(e => e.outerHTML.slice(0, 200)).join("\n")`))
+				eval[string](p, `all("*").filter(e => !e.closest(".sheet") && e.getBoundingClientRect().right > innerWidth)
+					.map(e => e.outerHTML.slice(0, 200)).join("\n")`))
 		}
 	}
 }
 
 func testDownloads(t *testing.T, browser context.Context) {
-	d := drive(t)
+	d := richDrive(t)
 	d.Name = "a<b>&\u202e\x01/.."
 	p := open(t, browser, d)
 	// What a click would store is caught where the page makes it.
@@ -388,7 +406,8 @@ func testDownloads(t *testing.T, browser context.Context) {
 		HTMLAnchorElement.prototype.click = function() { saved.push([this.download, new URL(this.href).protocol]); };
 	})()`)
 	file := func(n int) (name, text string) {
-		eval[any](p, `all("#where .buttons button").find(b => b.innerText === %q).click()`, []string{"GeoJSON", "KML"}[n])
+		eval[any](p, `all("#where .buttons button").find(b => b.innerText === %q).click()`,
+			[]string{"GeoJSON", "KML"}[n])
 		p.wait(`saved.length === 2`)
 		pair := eval[[][2]string](p, `saved.splice(0).sort((a, b) => a[0].length - b[0].length)`)
 		require.Equal(t, "blob:", pair[0][1])
@@ -411,8 +430,9 @@ func testDownloads(t *testing.T, browser context.Context) {
 	line := geo.Features[0].Geometry.Coordinates[0]
 	require.Len(t, line, 1200)
 	last := d.Tracks[0].Points[1199]
-	require.InDelta(t, 48.1351+float64(last[2])/111_205, line[1199][1], 1e-5)
-	require.InDelta(t, 11.5820+float64(last[1])/(111_320*math.Cos(48.1351*math.Pi/180)), line[1199][0], 1e-4)
+	const degree = 6371008.8 * math.Pi / 180 // as in tracks.go
+	require.InDelta(t, 48.1351+float64(last[2])/degree, line[1199][1], 1e-8)
+	require.InDelta(t, 11.5820+float64(last[1])/(degree*math.Cos(48.1351*math.Pi/180)), line[1199][0], 1e-8)
 	require.InDelta(t, 519, line[1199][2], 1e-9)
 
 	name, text = file(1)
@@ -432,8 +452,8 @@ func testDownloads(t *testing.T, browser context.Context) {
 }
 
 func testScene(t *testing.T, browser context.Context) {
-	p := open(t, browser, drive(t))
-	p.wait(`colours(document.querySelector(".scene canvas")) > 20`)
+	p := open(t, browser, richDrive(t))
+	p.wait(`colours($(".scene canvas")) > 20`)
 	changed := func(what string, act func()) {
 		t.Helper()
 		before := eval[string](p, `picture(".scene")`)
@@ -446,61 +466,66 @@ func testScene(t *testing.T, browser context.Context) {
 	changed("zoom", func() { p.keys("+") })
 	changed("wheel", func() { p.wheel(".scene canvas", 300) })
 	changed("intensity", func() {
-		eval[any](p, `(e => { e.value = 1; e.dispatchEvent(new Event("change")); })(document.querySelector("#scene select"))`)
+		eval[any](p, `choose("#scene select", 1)`)
 	})
-	require.Contains(t, eval[string](p, `document.querySelector("#scene .legend").innerText`), "255 intensity")
-	changed("next", func() { eval[any](p, `document.querySelector("[aria-label='Next points']").click()`) })
+	require.Contains(t, eval[string](p, `text("#scene .legend")`), "255 intensity")
+	changed("next", func() { eval[any](p, `$("[aria-label='Next points']").click()`) })
 	require.InDelta(t, 25, eval[float64](p, `at()`), 1e-9)
 }
 
 func testMap(t *testing.T, browser context.Context) {
-	d := drive(t)
+	d := richDrive(t)
 	d.Tracks = append(d.Tracks, Track{Topic: "/tf", Name: "base_link", Frame: "other", Points: [][4]Number{
-		{0, 0, 0, 0}, {1, Number(math.NaN()), Number(math.NaN()), 0}, {2, 5, 5, 0}, {3, 5, 5, 0}}, Speed: Numbers{0, float32(math.NaN()), 1, 0}})
+		{0, 0, 0, 0}, {1, Number(math.NaN()), Number(math.NaN()), 0}, {2, 5, 5, 0}, {3, 5, 5, 0}},
+		Speed: Numbers{0, float32(math.NaN()), 1, 0}})
 	p := open(t, browser, d)
-	p.wait(`colours(document.querySelector(".map canvas")) > 20`)
+	p.wait(`colours($(".map canvas")) > 20`)
 	before := eval[string](p, `picture(".map")`)
 	p.drag(".map canvas", 0.5, 0.5, 0.6, 0.6)
 	p.wait(`picture(".map") !== %q`, before)
 	choose := func(label string, i int) {
-		eval[any](p, `(e => { e.value = %d; e.dispatchEvent(new Event("change")); })(document.querySelector("[aria-label='%s']"))`, i, label)
+		eval[any](p, `choose("[aria-label='%s']", %d)`, label, i)
 	}
 	choose("Colours of the tracks", 1)
-	require.Contains(t, eval[string](p, `document.querySelector("#where .legend").innerText`), "m/s")
+	require.Contains(t, eval[string](p, `text("#where .legend")`), "m/s")
 	choose("Frame of the map", 1)
-	require.Zero(t, eval[int](p, `all("#where .buttons button").filter(b => b.innerText === "KML").length`), "its origin is unknown")
+	require.Zero(t, eval[int](p, `all("#where .buttons button").filter(b => b.innerText === "KML").length`),
+		"its origin is unknown")
 	p.keys(kb.ArrowRight)
-	p.wait(`(document.querySelector(".map").scrollIntoView(), document.querySelector("#where .readout").innerText.startsWith("/tf base_link"))`)
+	p.wait(`(show(".map"), text("#where .readout").startsWith("/tf base_link"))`)
 }
 
 func testCurves(t *testing.T, browser context.Context) {
-	p := open(t, browser, drive(t))
+	p := open(t, browser, richDrive(t))
 	require.Equal(t, 5, eval[int](p, `all("#curves .curve").length`))
-	p.wait(`colours(document.querySelector(".curve canvas")) > 8`)
+	p.wait(`colours($(".curve canvas")) > 8`)
 	before := eval[string](p, `picture(".curve")`)
-	require.Equal(t, []string{"x", "y", "z"}, eval[[]string](p, `[...document.querySelector(".keys").querySelectorAll("span")].map(e => e.innerText)`))
-	require.Contains(t, eval[string](p, `document.querySelector("#curves .side").innerText`), "linear_acceleration, in m/s²")
-	eval[any](p, `document.querySelector(".keys button").click()`)
-	require.Equal(t, "false", eval[string](p, `document.querySelector(".keys button").ariaPressed`))
+	require.Equal(t, []string{"x", "y", "z"},
+		eval[[]string](p, `[...$(".keys").querySelectorAll("span")].map(e => e.innerText)`))
+	require.Contains(t, eval[string](p, `text("#curves .side")`),
+		"linear_acceleration, in m/s²")
+	eval[any](p, `$(".keys button").click()`)
+	require.Equal(t, "false", eval[string](p, `$(".keys button").ariaPressed`))
 	p.wait(`picture(".curve") !== %q`, before)
-	eval[any](p, `document.querySelector("#curves summary").click()`)
-	p.wait(`document.querySelector("#curves details").innerText.includes("All numeric fields (55, 15 drawn)")`)
+	eval[any](p, `$("#curves summary").click()`)
+	p.wait(`text("#curves details").includes("All numeric fields (55, 15 drawn)")`)
 	require.Equal(t, 55, eval[int](p, `all("#curves tbody tr").length`))
 }
 
 func testEpisodes(t *testing.T, browser context.Context) {
 	p := open(t, browser, session(t))
-	require.Equal(t, []string{"Episodes"}, eval[[]string](p, `all("h2").map(e => e.innerText).filter(s => s && s !== "Keys and mouse")`))
+	require.Equal(t, []string{"Episodes"},
+		eval[[]string](p, `all("h2").map(e => e.innerText).filter(s => s && s !== "Keys and mouse")`))
 	n := eval[int](p, `all("canvas").length`)
 	for i := range 4 {
 		eval[any](p, `all("#episodes .link")[%d].click()`, i%3)
-		require.Equal(t, fmt.Sprintf("episode_%d", i%3), eval[string](p, `document.querySelector(".episode h3").innerText`))
-		p.wait(`colours(document.querySelector(".episode .curve canvas")) > 8`)
+		require.Equal(t, fmt.Sprintf("episode_%d", i%3), eval[string](p, `text(".episode h3")`))
+		p.wait(`colours($(".episode .curve canvas")) > 8`)
 		p.wait(`all(".episode .views img").length === 2 && all(".episode .views img").every(e => e.naturalWidth > 0)`)
 	}
 	require.Equal(t, n, eval[int](p, `all("canvas").length`))
 	eval[any](p, `all("#episodes .link")[1].click()`)
-	text := eval[string](p, `document.querySelector(".episode").innerText`)
+	text := eval[string](p, `text(".episode")`)
 	require.Contains(t, text, "50 of 750 rows lack the wrist camera")
 	require.Contains(t, text, "makes no row")
 	p.wait(`at() === 30`)
@@ -508,28 +533,39 @@ func testEpisodes(t *testing.T, browser context.Context) {
 
 // hostile is a recording whose texts and numbers are meant to upset a page.
 func hostile(t *testing.T) *Data {
-	bad := "<img src=x onerror=alert(1)></script><script>alert(2)</script>\u202eevil\u0000\x1b[31m\u2028" + strings.Repeat("Ω̷̧̨̛", 30)
+	bad := "<img src=x onerror=alert(1)></script><script>alert(2)</script>\u202eevil\u0000\x1b[31m\u2028" +
+		strings.Repeat("Ω̷̧̨̛", 30)
 	long := strings.Repeat("/very_long_name", 4500)
 	nan, most := math.NaN(), math.MaxFloat64
 	d := &Data{
-		Name: bad, Format: bad, Size: -1, Files: -3, Start: start, Duration: 1e12, Verdict: []string{bad, long}, Metadata: map[string]string{bad: long, "__proto__": bad},
+		Name: bad, Format: bad, Size: -1, Files: -3, Start: start, Duration: 1e12, Verdict: []string{bad, long},
+		Metadata: map[string]string{bad: long, "__proto__": bad},
 		Topics: []Topic{
-			{Name: bad, Type: long, QoS: bad, Messages: math.MaxUint64, Bytes: math.MaxUint64, Rate: most, Gap: most, Dropped: math.MaxUint64,
-				Latency: &[2]float64{-most, most}, Density: []float32{math.MaxFloat32, -1, 0}, Gaps: [][2]float64{{-1e300, 1e300}, {5, 1}}},
+			{Name: bad, Type: long, QoS: bad, Messages: math.MaxUint64, Bytes: math.MaxUint64, Rate: most, Gap: most,
+				Dropped: math.MaxUint64,
+				Latency: &[2]float64{-most, most}, Density: []float32{math.MaxFloat32, -1, 0},
+				Gaps: [][2]float64{{-1e300, 1e300}, {5, 1}}},
 			{Name: long, Density: make([]float32, 10*Bins)}, {Name: "__proto__", Density: []float32{1}}, {},
 		},
-		Events:  []Event{{Kind: bad, Topic: long, From: -most, Until: most, Text: long}, {Kind: "constructor"}, {Kind: "drop", Topic: bad, From: 1e300, Count: math.MaxUint64}},
-		Cameras: []Camera{{Topic: bad, Width: -1, Height: 1 << 40, Kind: long, Thumbs: []Thumb{{JPEG: []byte("no picture")}, {At: -1e300}, {At: 5}}}, {}},
-		Signals: []Signal{{Topic: bad, Path: long, Group: bad, Unit: long, Low: Numbers{float32(nan), math.MaxFloat32}, High: Numbers{-math.MaxFloat32}}, {},
-			{Topic: "x", Low: Numbers{-math.MaxFloat32, math.MaxFloat32}, High: Numbers{-math.MaxFloat32, math.MaxFloat32}}},
+		Events: []Event{{Kind: bad, Topic: long, From: -most, Until: most, Text: long}, {Kind: "constructor"},
+			{Kind: "drop", Topic: bad, From: 1e300, Count: math.MaxUint64}},
+		Cameras: []Camera{{Topic: bad, Width: -1, Height: 1 << 40, Kind: long,
+			Thumbs: []Thumb{{JPEG: []byte("no picture")}, {At: -1e300}, {At: 5}}}, {}},
+		Signals: []Signal{{Topic: bad, Path: long, Group: bad, Unit: long, Low: Numbers{float32(nan), math.MaxFloat32},
+			High: Numbers{-math.MaxFloat32}}, {},
+			{Topic: "x", Low: Numbers{-math.MaxFloat32, math.MaxFloat32},
+				High: Numbers{-math.MaxFloat32, math.MaxFloat32}}},
 		Fields: []Field{{Topic: bad, Path: long}, {}},
-		Tracks: []Track{{Topic: bad, Name: long, Frame: bad, Origin: &[2]float64{1e300, -1e300}, Points: [][4]Number{{0, 1e300, -1e300, 0}, {1, 0, 0, 0}}}, {},
+		Tracks: []Track{{Topic: bad, Name: long, Frame: bad, Origin: &[2]float64{1e300, -1e300},
+			Points: [][4]Number{{0, 1e300, -1e300, 0}, {1, 0, 0, 0}}}, {},
 			{Frame: "one point", Points: [][4]Number{{0, 3, 4, 5}}}},
-		Clouds: []Cloud{{Topic: bad, Scale: 1e300, XYZ: []byte{1, 2, 3, 4, 5, 6, 7}, Shade: []byte{1}, Boxes: [][7]int{{math.MaxInt, 0, 0, math.MaxInt}}}, {Topic: long, At: 1e300}, {}},
-		Words:  []Word{{At: -1e300, Level: bad, From: bad, Text: bad}, {At: 1e300, Text: long}},
-		Left:   []string{bad, long},
-		Episodes: []Episode{{Name: bad, Task: long, From: 5, Until: -5, Verdict: []string{bad}, Dropped: [][2]float64{{1, 0}}, Panels: []Panel{{Name: bad, Unit: bad,
-			Columns: []Column{{Name: long, Low: Numbers{1}}}}}}, {}},
+		Clouds: []Cloud{{Topic: bad, Scale: 1e300, XYZ: []byte{1, 2, 3, 4, 5, 6, 7}, Shade: []byte{1},
+			Boxes: [][7]int{{math.MaxInt, 0, 0, math.MaxInt}}}, {Topic: long, At: 1e300}, {}},
+		Words: []Word{{At: -1e300, Level: bad, From: bad, Text: bad}, {At: 1e300, Text: long}},
+		Left:  []string{bad, long},
+		Episodes: []Episode{{Name: bad, Task: long, From: 5, Until: -5, Verdict: []string{bad},
+			Dropped: [][2]float64{{1, 0}}, Panels: []Panel{{Name: bad, Unit: bad,
+				Columns: []Column{{Name: long, Low: Numbers{1}}}}}}, {}},
 	}
 	return d
 }
@@ -540,72 +576,86 @@ func testHostile(t *testing.T, browser context.Context) {
 	for i := range n {
 		eval[any](p, `all("canvas")[%d]?.scrollIntoView()`, i)
 	}
-	p.wait(`(scrollTo(0, 0), all(".board").every(b => !b.board.visible || !b.board.stale))`)
+	p.wait(`(scrollTo(0, 0), drawn())`)
 	require.Zero(t, eval[int](p, `all("img[src=x], main script").length`))
 	text := eval[string](p, `document.body.innerText`)
-	require.Contains(t, text, `<img src=x onerror=alert(1)></script><script>alert(2)</script>\u{202e}evil\u{0}\u{1b}[31m\u{2028}`)
+	require.Contains(t, text,
+		`<img src=x onerror=alert(1)></script><script>alert(2)</script>\u{202e}evil\u{0}\u{1b}[31m\u{2028}`)
 	require.NotContains(t, text, "\u202e")
 	require.Less(t, len(text), 200_000)
 	p.keys("nnpp+-0" + kb.End + kb.Home + kb.ArrowLeft + "t")
 	p.mouse(move, ".rows .body canvas", 0.6, 0.2)
 	p.mouse(move, ".rows .axis canvas", 0.22, 0.8)
 	for i := range 4 {
-		eval[any](p, `all("select").forEach(e => { if (e.options[%d]) { e.value = %d; e.dispatchEvent(new Event("change")); } })`, i, i)
+		eval[any](p, `all("select").filter(e => e.options[%d]).forEach(e => {
+			e.value = %d;
+			e.dispatchEvent(new Event("change"));
+		})`, i, i)
 		eval[any](p, `all("#topics thead button, #log thead button").forEach(e => e.click())`)
 	}
 	eval[any](p, `all("#episodes .link").forEach(e => e.click())`)
-	p.wait(`all(".board").every(b => !b.board.visible || !b.board.stale)`)
+	p.wait(`drawn()`)
 }
 
 // Recordings that have little or nothing are shown too.
 func testBare(t *testing.T, browser context.Context) {
 	one := &Data{Name: "one", Start: start, Messages: 1, Good: true, Verdict: []string{"all is well"},
-		Topics:  []Topic{{Name: "/a", Type: "std_msgs/msg/String", Messages: 1, Bytes: 8, Density: append([]float32{1}, make([]float32, Bins-1)...)}},
-		Cameras: []Camera{{Topic: "/c"}}, Signals: []Signal{{Topic: "/a", Path: "data", Low: Numbers{1}, High: Numbers{1}}},
-		Tracks: []Track{{Topic: "/t", Points: [][4]Number{{0, 1, 2, 3}}, Speed: Numbers{0}}}, Clouds: []Cloud{{Topic: "/p", Scale: 1, XYZ: make([]byte, 6)}},
+		Topics: []Topic{{Name: "/a", Type: "std_msgs/msg/String", Messages: 1, Bytes: 8,
+			Density: append([]float32{1}, make([]float32, Bins-1)...)}},
+		Cameras:  []Camera{{Topic: "/c"}},
+		Signals:  []Signal{{Topic: "/a", Path: "data", Low: Numbers{1}, High: Numbers{1}}},
+		Tracks:   []Track{{Topic: "/t", Points: [][4]Number{{0, 1, 2, 3}}, Speed: Numbers{0}}},
+		Clouds:   []Cloud{{Topic: "/p", Scale: 1, XYZ: make([]byte, 6)}},
 		Episodes: []Episode{{Name: "e"}}}
 	p := open(t, browser, &Data{}, one)
-	require.Equal(t, "Recording", eval[string](p, `document.querySelector("h1").innerText`))
-	require.Contains(t, eval[string](p, `document.querySelector("#topics").innerText`), "No topics")
+	require.Equal(t, "Recording", eval[string](p, `text("h1")`))
+	require.Contains(t, eval[string](p, `text("#topics")`), "No topics")
 	p.keys("n+-0" + kb.End + kb.ArrowRight)
-	eval[any](p, `(e => { e.value = 1; e.dispatchEvent(new Event("change")); })(document.querySelector(".bar select"))`)
-	p.wait(`colours(document.querySelector(".rows .body canvas")) > 2`)
+	eval[any](p, `choose(".bar select", 1)`)
+	p.wait(`colours($(".rows .body canvas")) > 2`)
 	p.keys("n+-0" + kb.End + kb.ArrowRight)
-	p.wait(`(document.querySelector(".map").scrollIntoView(), all(".board").every(b => !b.board.visible || !b.board.stale))`)
+	p.wait(`(show(".map"), drawn())`)
 	require.Zero(t, eval[float64](p, `at()`))
 
 	p = open(t, browser)
-	require.Equal(t, "This page has no recordings.", eval[string](p, `document.querySelector("main").innerText`))
+	require.Equal(t, "This page has no recordings.", eval[string](p, `text("main")`))
 }
 
 // A time line of many topics has no more to draw than what is seen of it.
 func testMany(t *testing.T, browser context.Context) {
-	d := drive(t)
+	d := richDrive(t)
 	for i := range 500 {
 		topic := d.Topics[i%15]
 		topic.Name = fmt.Sprintf("/namespace_%d%s", i, topic.Name)
 		d.Topics = append(d.Topics, topic)
 	}
 	p := open(t, browser, d)
-	p.wait(`colours(document.querySelector(".rows .body canvas")) > 8`)
-	require.Less(t, eval[int](p, `document.querySelector(".rows .body canvas").height`), 700)
+	p.wait(`colours($(".rows .body canvas")) > 8`)
+	require.Less(t, eval[int](p, `$(".rows .body canvas").height`), 700)
 	require.Equal(t, 300, eval[int](p, `all("#topics tbody tr").length`))
 	eval[any](p, `all("#topics button").at(-1).click()`)
 	require.Equal(t, 515, eval[int](p, `all("#topics tbody tr").length`))
 	before := eval[string](p, `picture(".rows .body")`)
-	eval[any](p, `document.querySelector(".rows").scrollTop = 1e6`)
+	eval[any](p, `$(".rows").scrollTop = 1e6`)
 	p.wait(`picture(".rows .body") !== %q`, before)
 	p.mouse(move, ".rows .body canvas", 0.05, 0.99)
-	p.wait(`document.querySelector("#tip").innerText.startsWith("/namespace_499")`)
-	const redraws = `(b => { const t = performance.now(); for (let i = 0; i < 20; i++) b.paint(); return (performance.now() - t) / 20; })`
-	t.Logf("a time line of 515 topics is drawn in %.1f ms", eval[float64](p, redraws+`(document.querySelector(".rows .body").board)`))
+	p.wait(`text("#tip").startsWith("/namespace_499")`)
+	const redraws = `(b => {
+		const t = performance.now();
+		for (let i = 0; i < 20; i++) b.paint();
+		return (performance.now() - t) / 20;
+	})`
+	t.Logf("a time line of 515 topics is drawn in %.1f ms",
+		eval[float64](p, redraws+`($(".rows .body").board)`))
 }
 
 // A print is light, with all rows, whatever is on the screen.
 func testPrint(t *testing.T, browser context.Context) {
-	p := open(t, browser, drive(t))
+	p := open(t, browser, richDrive(t))
 	p.keys("t")
-	eval[any](p, `addEventListener("beforeprint", () => { printed = [document.documentElement.dataset.theme, all("canvas").filter(c => !c.width).length]; })`)
+	eval[any](p, `addEventListener("beforeprint", () => {
+		printed = [document.documentElement.dataset.theme, all("canvas").filter(c => !c.width).length];
+	})`)
 	pdf := call(p, cdppage.PrintToPDF, cdppage.PrintToPDFParams{})
 	require.Greater(t, len(pdf.Data), 50_000)
 	require.Equal(t, []any{"light", 0.}, eval[[]any](p, `printed`))
@@ -614,21 +664,25 @@ func testPrint(t *testing.T, browser context.Context) {
 
 // All is reachable by the keyboard, and ? says how.
 func testHelp(t *testing.T, browser context.Context) {
-	p := open(t, browser, drive(t))
+	p := open(t, browser, richDrive(t))
 	p.keys("?")
-	p.wait(`document.querySelector("dialog").open`)
+	p.wait(`$("dialog").open`)
 	p.keys(kb.Escape)
-	p.wait(`!document.querySelector("dialog").open`)
+	p.wait(`!$("dialog").open`)
 	var reached []string
 	for range 200 {
 		p.keys(kb.Tab)
-		if len(reached) > 0 && eval[bool](p, `[document.body, document.querySelector(".bar button")].includes(document.activeElement)`) {
+		if len(reached) > 0 && eval[bool](p,
+			`[document.body, $(".bar button")].includes(document.activeElement)`) {
 			break
 		}
-		name := eval[string](p, `(e => e.closest(".board")?.className || e.ariaLabel || e.innerText || e.tagName)(document.activeElement)`)
+		name := eval[string](p, `(e => e.closest(".board")?.className || e.ariaLabel || e.innerText || e.tagName)(
+			document.activeElement)`)
 		reached = append(reached, name)
 	}
-	for _, name := range []string{"Zoom in", "board overview", "Search topics and types", "board body", "board map free", "board scene free", "Download the tracks as GeoJSON", "31.000 s"} {
+	for _, name := range []string{"Zoom in", "board overview", "Search topics and types", "board body",
+		"board map free",
+		"board scene free", "Download the tracks as GeoJSON", "31.000 s"} {
 		require.Contains(t, reached, name)
 	}
 }
