@@ -990,7 +990,7 @@ class Curve {
       last = i;
     }
     steps.sort((a, b) => a - b);
-    this.join = steps.length ? Math.max(3, 4 * steps[Math.floor(steps.length / 2)]) : 1;
+    this.join = steps.length ? Math.max(3, 8 * steps[Math.floor(steps.length / 2)]) : 1;
   }
 
   index(t) { return Math.floor((t - this.first) / this.bin); }
@@ -1359,13 +1359,13 @@ function where(data) {
     fill();
   });
   const read = () => {
-    const lines = [];
+    const lines = [], metres = v => v.toFixed(2).replace("-", "−");
     for (const t of shown.slice(0, 4)) {
       const p = place(t, cursor.at);
       if (!p) continue;
       const heading = p.heading === null ? "" : `, heading ${Math.round((450 - p.heading * 180 / Math.PI) % 360)}°`;
       const speed = p.speed == null ? "" : `, ${number(+p.speed.toFixed(2))} m/s`;
-      lines.push(`${plain(trackName(t), 60)}: x ${p.x.toFixed(2)}, y ${p.y.toFixed(2)} m${heading}${speed}`);
+      lines.push(`${plain(trackName(t), 60)}: x ${metres(p.x)}, y ${metres(p.y)} m${heading}${speed}`);
     }
     readout.textContent = lines.join("\n");
   };

@@ -22,7 +22,8 @@ var start = time.Date(2026, 5, 4, 9, 30, 15, 250_000_000, time.UTC)
 
 func richDrive(t *testing.T) *Data {
 	d := &Data{
-		Name: "drive_2026_05_04", Format: "rosbag2 (mcap)", Size: 4_812_345_678, Files: 3, Start: start, Duration: length,
+		Name: "drive_2026_05_04", Format: "rosbag2 (mcap)", Size: 4_812_345_678, Files: 3,
+		Start: start, Duration: length,
 		Verdict: []string{
 			"/camera/front/image/compressed is silent for 4.2 s at 61 s",
 			"120 messages of /lidar/top/points were dropped by the recorder",
@@ -161,7 +162,8 @@ func roadCamera(t *testing.T, topic string, from, until float64, n int, hue uint
 				p := color.RGBA{hue / 2, 90 + uint8(y), 255 - hue/3 - uint8(y), 255} // sky
 				if y > 45 {
 					p = color.RGBA{70, 110 - uint8(y)/2, 60, 255}
-					if middle := 80 + 30*math.Sin(part*9)*float64(100-y)/55; math.Abs(float64(x)-middle) < float64(y-44) {
+					middle := 80 + 30*math.Sin(part*9)*float64(100-y)/55
+					if math.Abs(float64(x)-middle) < float64(y-44) {
 						p = color.RGBA{95, 95, 100, 255}
 					}
 				}
@@ -216,7 +218,8 @@ func session(t *testing.T) *Data {
 		Verdict: []string{"All 3 episodes can be trained on."}}
 	for i := range 3 {
 		from := float64(i) * 30
-		e := Episode{Name: fmt.Sprintf("episode_%d", i), Task: "fold the towel", From: from, Until: from + 25, Good: i != 1,
+		e := Episode{Name: fmt.Sprintf("episode_%d", i), Task: "fold the towel", From: from, Until: from + 25,
+			Good: i != 1,
 			Rows: 700, Points: 750,
 			Verdict: []string{"all rows are aligned"}}
 		if i < 2 {

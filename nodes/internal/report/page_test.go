@@ -388,8 +388,8 @@ func testPhone(t *testing.T, browser context.Context) {
 			p.size(width, 740)
 			p.wait(`innerWidth === %d && drawn()`, width)
 			require.LessOrEqual(t, eval[int64](p, `document.documentElement.scrollWidth`), width, "%s: %s", data.Name,
-				eval[string](p, `all("*").filter(e => !e.closest(".sheet") && e.getBoundingClientRect().right > innerWidth)
-					.map(e => e.outerHTML.slice(0, 200)).join("\n")`))
+				eval[string](p, `all("*").filter(e => !e.closest(".sheet") &&
+					e.getBoundingClientRect().right > innerWidth).map(e => e.outerHTML.slice(0, 200)).join("\n")`))
 		}
 	}
 }
