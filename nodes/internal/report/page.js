@@ -234,7 +234,7 @@ function table({ caption, columns, rows, search, text, choices, empty, changed, 
   return el("div", null, (input || choice) && el("div", { class: "tools" }, input, choice, status),
     el("div", { class: "sheet", tabindex: "0", role: "region", "aria-label": caption }, el("table", null,
       el("caption", null, el("span", { class: "hidden" }, caption)), el("thead", null, el("tr", null, heads)), body)),
-        more);
+    more);
 }
 
 // ---- Colours -----------------------------------------------------------------------------------------------------
@@ -1076,12 +1076,14 @@ function plot({ title, note, unit, curves, scope, spans = [] }) {
   const fill = () => keys.replaceChildren(...curves.slice(0, visible).map((c, i) => {
     const swatch = el("i", { class: i % (2 * SERIES) >= SERIES ? "dash" : null });
     swatch.style.borderTopColor = `var(--s${i % SERIES})`;
-    return el("li", null, el("button",
-      { type: "button", "aria-pressed": String(!c.hidden), title: `Show or hide ${c.name}`, onclick: e => {
+    const toggle = e => {
       c.hidden = !c.hidden;
       e.currentTarget.setAttribute("aria-pressed", String(!c.hidden));
       board.redraw();
-    } }, swatch, el("span", null, c.name), outputs[i]));
+    };
+    const title = `Show or hide ${c.name}`;
+    const properties = { type: "button", "aria-pressed": String(!c.hidden), title, onclick: toggle };
+    return el("li", null, el("button", properties, swatch, el("span", null, c.name), outputs[i]));
   }), curves.length > visible ? el("li", null, rest) : "");
   fill();
   return el("div", { class: "row" },
@@ -1129,17 +1131,18 @@ function curves(data, scope) {
       signals.every(s => String(s.path).startsWith(path.slice(0, dot + 1))) ? path.slice(0, dot) : "";
     return plot({
       title: plain(signals[0].topic),
-        note: parent ? plain(parent) : signals.length > 1 ? plain(group.replace(signals[0].topic, "")) : "",
+      note: parent ? plain(parent) : signals.length > 1 ? plain(group.replace(signals[0].topic, "")) : "",
       unit: plain(signals[0].unit, 20), scope, spans: [[topic?.gaps, "s6"]],
-      curves: signals.map(s => new Curve(plain(parent ? String(s.path).slice(dot + 1) : s.path, 80), s.low, s.high, 0,
-        scope.last)),
+      curves: signals.map(s =>
+        new Curve(plain(parent ? String(s.path).slice(dot + 1) : s.path, 80), s.low, s.high, 0, scope.last)),
     });
   });
   const drawn = data.fields.filter(f => f.drawn).length;
   const box = el("div", { class: "curves" }, plots.slice(0, 16));
-  const more = plots.length > 16 &&
-    button(`Show ${plural(plots.length - 16, "more plot")}`, "Show all plots",
-    () => { box.append(...plots.slice(16)); more.remove(); });
+  const more = plots.length > 16 && button(`Show ${plural(plots.length - 16, "more plot")}`, "Show all plots", () => {
+    box.append(...plots.slice(16));
+    more.remove();
+  });
   return section("curves", "Curves",
     plots.length ? "lowest to highest value in each part of the time" : "no numbers are drawn",
     box, plots.length > 0 && el("div", { class: "row" }, el("div"), ruler(scope).box), more,
@@ -1147,8 +1150,8 @@ function curves(data, scope) {
       el("summary", null, `All numeric fields (${count(data.fields.length)}, ${count(drawn)} drawn)`),
       el("p", { class: "note" }, "Others are drawn with converter report --plot TOPIC.FIELD"),
       table({
-        caption: "Numeric fields", rows: data.fields, search: "Search fields", text: f => `${f.topic} ${f.path}`,
-          first: 100,
+        caption: "Numeric fields", rows: data.fields, search: "Search fields", first: 100,
+        text: f => `${f.topic} ${f.path}`,
         choices: { name: "Drawn or not", value: f => f.drawn ? "drawn" : "not drawn" },
         columns: [
           { name: "Topic", key: f => String(f.topic), cell: f => name(f.topic), first: true },
@@ -1206,6 +1209,7 @@ function place(track, t) {
   let heading = null; // from points around that are far enough from each other
   for (let d = 1; d < 40 && heading === null; d++) {
     const a = p[Math.max(0, i - d)], b = p[Math.min(p.length - 1, i + d)];
+    if ([a[1], a[2], b[1], b[2]].includes(null)) continue;
     if (Math.hypot(b[1] - a[1], b[2] - a[2]) > 0.2) heading = Math.atan2(b[2] - a[2], b[1] - a[1]);
   }
   return { x, y, z: p[i][3], heading, speed: track.speed[i] };
@@ -1535,6 +1539,11 @@ function scene(data) {
 
 // ---- Words -------------------------------------------------------------------------------------------------------
 
+const ALARMS = new Map([
+  ...["error", "fatal", "lost", "drop", "damage", "missing", "check"].map(l => [l, "alarm"]),
+  ...["warn", "gap", "unfinished", "disk"].map(l => [l, "warning"]),
+]);
+
 function words(data) {
   const rows = [...data.words.map(w =>
     ({ at: finite(w.at), level: plain(w.level, 20) || "–", from: w.from, text: w.text })),
@@ -1548,7 +1557,7 @@ function words(data) {
     columns: [
       { name: "Time", key: r => r.at, cell: r => timeLink(r.at), number: true },
       { name: "Level", key: r => r.level,
-        cell: r => el("span", { class: `level ${/^[a-z]+$/.test(r.level) ? r.level : ""}` }, plain(r.level, 30)) },
+        cell: r => el("span", { class: `level ${ALARMS.get(r.level) || ""}` }, plain(r.level, 30)) },
       { name: "From", key: r => String(r.from ?? ""), cell: r => name(r.from), class: "key" },
       { name: "Text", key: r => String(r.text ?? ""), cell: r => el("bdi", null, lines(r.text, 1000)), class: "text" },
     ],
@@ -1659,8 +1668,8 @@ function bar(data, index) {
     ctx.globalAlpha = 0.55;
     for (let x = 0; x < w && most > 0; x++) {
       let top = 0;
-      for (let i = Math.floor(x / w * bins); i <= Math.min(bins - 1, Math.floor((x + 1) / w * bins));
-        i++) top = Math.max(top, sums[i]);
+      const last = Math.min(bins - 1, Math.floor((x + 1) / w * bins));
+      for (let i = Math.floor(x / w * bins); i <= last; i++) top = Math.max(top, sums[i]);
       const y = top > 0 ? Math.max(2, Math.sqrt(top / most) * (h - 6)) : 0;
       ctx.fillRect(x, h - y, 1, y);
     }
@@ -1670,8 +1679,10 @@ function bar(data, index) {
       ctx.fillRect(from, h - 8, Math.max(1.5, overview.x(finite(e.until)) - from - 1), 8);
     });
     ctx.globalAlpha = 1;
-    for (const e of data.events) { ctx.fillStyle = colour[kind(e.kind)[2]];
-      ctx.fillRect(overview.x(e.from) - 0.5, 0, 1.5, 6); }
+    for (const e of data.events) {
+      ctx.fillStyle = colour[kind(e.kind)[2]];
+      ctx.fillRect(overview.x(e.from) - 0.5, 0, 1.5, 6);
+    }
     const from = overview.x(scope.from), until = overview.x(scope.until);
     ctx.fillStyle = colour.bg;
     ctx.globalAlpha = 0.72;
@@ -1686,25 +1697,25 @@ function bar(data, index) {
   scope.listeners.push(shown);
   shown();
   followers.add(() => {
-    const step = Math.min(0.001, 10 ** Math.floor(Math.log10((scope.until - scope.from) / 1000))),
-      d = dates(data, cursor.at);
+    const step = Math.min(0.001, 10 ** Math.floor(Math.log10((scope.until - scope.from) / 1000)));
+    const d = dates(data, cursor.at);
     readout.dataset.at = cursor.at;
     b.textContent = clock(cursor.at, step);
     state.hidden = !cursor.pinned;
     utc.textContent = d.utc;
     local.textContent = d.local;
   });
-  const recording = recordings.length > 1 &&
-    options("Recording", recordings.map(r => `${r.good ? "✓" : "!"} ${plain(r.name, 80) || "Recording"}`),
-    e => show(+e.target.value));
+  const names = recordings.map(r => `${r.good ? "✓" : "!"} ${plain(r.name, 80) || "Recording"}`);
+  const recording = names.length > 1 && options("Recording", names, e => show(+e.target.value));
   if (recording) recording.value = index;
-  return el("div", { class: "bar" },
-    el("div", { class: "line" }, recording, readout, el("span", { class: "grow" }), el("span", { class: "buttons" },
+  const buttons = el("span", { class: "buttons" },
     button("+", "Zoom in", () => scope.zoom(2, cursor.at), { class: "icon" }),
-      button("−", "Zoom out", () => scope.zoom(0.5, cursor.at), { class: "icon" }),
+    button("−", "Zoom out", () => scope.zoom(0.5, cursor.at), { class: "icon" }),
     button("All", "Show all the time", () => scope.show(scope.first, scope.last)),
-      button("◐", "Light or dark", () => setTheme(!dark), { class: "icon" }),
-    button("?", "Help: keys and mouse", () => help.showModal(), { class: "icon" }))), overview.box);
+    button("◐", "Light or dark", () => setTheme(!dark), { class: "icon" }),
+    button("?", "Help: keys and mouse", () => help.showModal(), { class: "icon" }));
+  return el("div", { class: "bar" },
+    el("div", { class: "line" }, recording, readout, el("span", { class: "grow" }), buttons), overview.box);
 }
 
 const LISTS = ["topics", "events", "cameras", "signals", "fields", "tracks", "clouds", "words", "episodes", "left"];
@@ -1742,7 +1753,7 @@ function show(index) {
     el("a", { href: `#${s.id}` }, s.querySelector("h2").textContent));
   page.replaceChildren(bar(data, index), head(data), el("nav", { "aria-label": "Parts of this page" }, links), ...parts,
     el("footer", null, "Made by tapedeck. This page is one file and loads nothing from anywhere."), tips, announcer,
-      help);
+    help);
   timeline.layout();
   moved = true;
   schedule();
@@ -1762,17 +1773,16 @@ document.addEventListener("keydown", e => {
   const { scope } = now, step = (scope.until - scope.from) / 200;
   const keys = {
     ArrowLeft: () => e.shiftKey ? scope.pan(-0.2) : jump(cursor.at - step),
-      ArrowRight: () => e.shiftKey ? scope.pan(0.2) : jump(cursor.at + step),
+    ArrowRight: () => e.shiftKey ? scope.pan(0.2) : jump(cursor.at + step),
     "+": () => scope.zoom(1.5, cursor.at), "=": () => scope.zoom(1.5, cursor.at),
-      "-": () => scope.zoom(1 / 1.5, cursor.at), 0: () => scope.show(scope.first, scope.last),
+    "-": () => scope.zoom(1 / 1.5, cursor.at), 0: () => scope.show(scope.first, scope.last),
     Home: () => jump(0), End: () => jump(now.end), n: () => next(true), p: () => next(false),
-      t: () => setTheme(!dark), "?": () => help.showModal(),
-    "/": () => page.querySelector("input[type=search]")?.focus(), Escape: () => pin(false),
-      " ": () => pin(!cursor.pinned),
+    " ": () => pin(!cursor.pinned), Escape: () => pin(false), t: () => setTheme(!dark), "?": () => help.showModal(),
+    "/": () => page.querySelector("input[type=search]")?.focus(),
   };
   const key = keys[e.key.length === 1 ? e.key.toLowerCase() : e.key];
-  if (!key || e.key === " " && e.target.closest("button, summary, a, .sheet") || e.key.startsWith("Arrow") &&
-    e.target.closest(".sheet")) return;
+  const own = e.key === " " ? "button, summary, a, .sheet" : e.key.startsWith("Arrow") ? ".sheet" : "";
+  if (!key || own && e.target.closest(own)) return;
   e.preventDefault();
   key();
 });
@@ -1786,8 +1796,11 @@ addEventListener("beforeprint", () => {
   setTheme(false);
   for (const b of boards) { b.visible = true; b.paint(); }
 });
-addEventListener("afterprint",
-  () => { document.body.classList.remove("printing"); now?.timeline.layout(); setTheme(night); });
+addEventListener("afterprint", () => {
+  document.body.classList.remove("printing");
+  now?.timeline.layout();
+  setTheme(night);
+});
 addEventListener("resize", () => now?.timeline.layout());
 
 const wanted = matchMedia("(prefers-color-scheme: dark)");
