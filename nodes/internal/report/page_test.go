@@ -18,7 +18,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
-	"github.com/chromedp/cdproto/log"
+	cdplog "github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
@@ -85,7 +85,7 @@ func open(t *testing.T, parent context.Context, recordings ...*Data) *tab {
 	})
 	require.NoError(t, chromedp.Listen(ctx, p.listen))
 	call(p, network.Enable, network.EnableParams{})
-	call(p, log.Enable, cdp.Empty{})
+	call(p, cdplog.Enable, cdp.Empty{})
 	p.size(1280, 900)
 	p.do(chromedp.Navigate("file://" + path))
 	eval[any](p, helpers)
@@ -99,7 +99,7 @@ func (p *tab) listen(event any) {
 		problem = fmt.Sprint(e.ExceptionDetails.Text, e.ExceptionDetails.Exception.Description)
 	case *runtime.EventConsoleAPICalled:
 		problem = fmt.Sprintf("console.%s", e.Type)
-	case *log.EventEntryAdded:
+	case *cdplog.EventEntryAdded:
 		problem = e.Entry.Text
 	case *network.EventRequestWillBeSent:
 		if scheme, _, _ := strings.Cut(e.Request.URL, ":"); scheme != "file" && scheme != "data" && scheme != "blob" {
