@@ -212,12 +212,10 @@ func (b *builder) finish(info *codec.Info) {
 		}
 	}
 	for _, r := range d.rows {
-		t := Topic{Name: r.topic, Type: r.kind, QoS: qos[r], Messages: r.count, Bytes: bytes[r]}
+		t := Topic{Name: r.topic, Type: r.kind, QoS: qos[r], Messages: r.count, Bytes: bytes[r],
+			Gap: float64(r.worst) / 1e9}
 		if s := float64(r.last-r.first) / 1e9; r.count > 1 && s > 0 {
 			t.Rate = float64(r.count-1) / s
-		}
-		for _, step := range r.longest {
-			t.Gap = max(t.Gap, float64(step.length())/1e9)
 		}
 		if n := missing[r.topic]; n != nil {
 			t.Dropped, t.Lost = n[0], n[1]

@@ -100,6 +100,9 @@ func TestBuild(t *testing.T) {
 			d.put("/imu", at, &sensor_msgs.Imu{Header: header(at - 0.02),
 				LinearAcceleration: geometry_msgs.Vector3{X: math.Sin(at), Y: math.NaN(), Z: 9.81}})
 		}
+		if i < 100 || i > 105 {
+			d.put("/late", at, &std_msgs.Float64{})
+		}
 		if i%10 == 0 {
 			d.put("/odom", at, &nav_msgs.Odometry{Header: header(at),
 				Pose: geometry_msgs.PoseWithCovariance{Pose: geometry_msgs.Pose{
@@ -147,6 +150,7 @@ func TestBuild(t *testing.T) {
 	imu := topics["/imu"]
 	require.InDelta(t, 0.02, imu.Latency[0], 1e-3)
 	require.InDelta(t, 1.02, imu.Gap, 1e-6)
+	require.InDelta(t, 0.07, topics["/late"].Gap, 1e-6)
 	require.Len(t, imu.Gaps, 1)
 	require.InDelta(t, 6.99, imu.Gaps[0][0], 1e-6)
 	require.Zero(t, imu.Density[Bins*75/100])

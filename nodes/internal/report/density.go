@@ -38,6 +38,7 @@ type row struct {
 	first, last int64
 	steps       [256]uint64 // intervals, by their length: four for each power of two
 	longest     []interval
+	worst       uint64 // ns, the longest interval of all
 }
 
 // interval is one between two messages, or an event.
@@ -129,6 +130,7 @@ func (r *row) add(t int64) {
 	}
 	step := interval{r.last, max(t, r.last)}
 	r.last = step.to
+	r.worst = max(r.worst, step.length())
 	r.steps[stepOf(step.length())]++
 	if len(r.longest) < keptGaps {
 		r.longest = append(r.longest, step)

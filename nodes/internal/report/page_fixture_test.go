@@ -137,7 +137,7 @@ func richDrive(t *testing.T) *Data {
 	}
 	d.Tracks = []Track{odometry, fixes}
 	for i := range 6 {
-		d.Clouds = append(d.Clouds, ringCloud(float64(i)*20+5, float64(i)))
+		d.Clouds = append(d.Clouds, streetCloud(float64(i)*20+5, float64(i)))
 	}
 	d.Words = []Word{
 		{At: 18.2, Level: "warn", From: "/perception", Text: "model loaded late: 17.9 s"},
@@ -177,8 +177,8 @@ func roadCamera(t *testing.T, topic string, from, until float64, n int, hue uint
 	return c
 }
 
-// cloud returns a street with walls and cars.
-func ringCloud(at, phase float64) Cloud {
+// streetCloud returns a street with walls and cars.
+func streetCloud(at, phase float64) Cloud {
 	c := Cloud{Topic: "/lidar/top/points", At: at, Points: 131_072, Scale: 0.005, Boxes: [][7]int{
 		{2000, 700, -200, 900, 380, 320, 100}, {-1600, -640, -220, 860, 360, 300, 3100},
 		{3600, -500, -120, 240, 220, 500, 700},
@@ -211,8 +211,8 @@ func ringCloud(at, phase float64) Cloud {
 	return c
 }
 
-// session returns a data set of an arm's episodes.
-func session(t *testing.T) *Data {
+// armSession returns a data set of an arm's episodes.
+func armSession(t *testing.T) *Data {
 	d := &Data{Name: "fold_towel", Format: "session", Size: 320_000_000, Files: 9, Start: start, Duration: 90,
 		Messages: 27_000, Good: true,
 		Verdict: []string{"All 3 episodes can be trained on."}}

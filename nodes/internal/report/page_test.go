@@ -21,7 +21,7 @@ import (
 	cdplog "github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	cdppage "github.com/chromedp/cdproto/page"
-	"github.com/chromedp/cdproto/runtime"
+	cdpruntime "github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
@@ -95,9 +95,9 @@ func open(t *testing.T, parent context.Context, recordings ...*Data) *tab {
 func (p *tab) listen(event any) {
 	var problem string
 	switch e := event.(type) {
-	case *runtime.EventExceptionThrown:
+	case *cdpruntime.EventExceptionThrown:
 		problem = fmt.Sprint(e.ExceptionDetails.Text, e.ExceptionDetails.Exception.Description)
-	case *runtime.EventConsoleAPICalled:
+	case *cdpruntime.EventConsoleAPICalled:
 		problem = fmt.Sprintf("console.%s", e.Type)
 	case *cdplog.EventEntryAdded:
 		problem = e.Entry.Text
@@ -237,9 +237,9 @@ func testPanels(t *testing.T, browser context.Context) {
 		p.wait(`colours($("%s canvas")) > 8`, panel)
 	}
 	p.wait(`all(".views img").length === 2 && all(".views img").every(e => e.naturalWidth === 160)`)
-	p.wait(`all(".strip img").length > 10 && all(".strip img").every(e => e.naturalWidth === 160)`)
+	p.wait(`(show(".strip"), all(".strip img").length > 10) && all(".strip img").every(e => e.naturalWidth === 160)`)
 	p.drag(".overview canvas", 0.1, 0.5, 0.15, 0.5)
-	p.wait(`all(".strip i").length === 1 && text(".strip i") === "unreadable"`)
+	p.wait(`(show(".strip"), all(".strip i").length === 1 && text(".strip i") === "unreadable")`)
 	require.Empty(t, eval[[]string](p,
 		`all("canvas[role=img]").filter(e => !e.ariaLabel && !e.ariaHidden).map(e => e.parentNode.className)`))
 	require.Empty(t, eval[[]string](p, `all("table").filter(e => !e.caption?.textContent).map(e => e.innerText)`))
@@ -300,7 +300,7 @@ func testZoom(t *testing.T, browser context.Context) {
 	p.drag(".overview canvas", 0.25, 0.5, 0.5, 0.5)
 	p.wait(`Math.abs($(".overview").dataset.from - 30) < 0.5`)
 	require.InDelta(t, 60, p.view()[1], 0.5)
-	p.wait(`all(".strip img").length > 5`)
+	p.wait(`(show(".strip"), all(".strip img").length > 5)`)
 	p.keys("0" + kb.End + "++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++")
 	v = p.view()
 	require.InDelta(t, length*1e-6, v[1]-v[0], 1e-6)
@@ -347,7 +347,7 @@ func testTable(t *testing.T, browser context.Context) {
 }
 
 func testSeveral(t *testing.T, browser context.Context) {
-	p := open(t, browser, richDrive(t), session(t), &Data{Name: "third"})
+	p := open(t, browser, richDrive(t), armSession(t), &Data{Name: "third"})
 	choose := func(i int) {
 		eval[any](p, `choose(".bar select", %d)`, i)
 	}
@@ -382,7 +382,7 @@ func testTheme(t *testing.T, browser context.Context) {
 
 // Nothing is wider than a phone; wide tables scroll by themselves.
 func testPhone(t *testing.T, browser context.Context) {
-	for _, data := range []*Data{richDrive(t), session(t), hostile(t)} {
+	for _, data := range []*Data{richDrive(t), armSession(t), hostileData(t)} {
 		p := open(t, browser, data)
 		for _, width := range []int64{360, 700, 1100} {
 			p.size(width, 740)
@@ -513,7 +513,7 @@ func testCurves(t *testing.T, browser context.Context) {
 }
 
 func testEpisodes(t *testing.T, browser context.Context) {
-	p := open(t, browser, session(t))
+	p := open(t, browser, armSession(t))
 	require.Equal(t, []string{"Episodes"},
 		eval[[]string](p, `all("h2").map(e => e.innerText).filter(s => s && s !== "Keys and mouse")`))
 	n := eval[int](p, `all("canvas").length`)
@@ -531,8 +531,8 @@ func testEpisodes(t *testing.T, browser context.Context) {
 	p.wait(`at() === 30`)
 }
 
-// hostile is a recording whose texts and numbers are meant to upset a page.
-func hostile(t *testing.T) *Data {
+// hostileData is a recording whose texts and numbers are meant to upset a page.
+func hostileData(t *testing.T) *Data {
 	bad := "<img src=x onerror=alert(1)></script><script>alert(2)</script>\u202eevil\u0000\x1b[31m\u2028" +
 		strings.Repeat("Ω̷̧̨̛", 30)
 	long := strings.Repeat("/very_long_name", 4500)
@@ -571,7 +571,7 @@ func hostile(t *testing.T) *Data {
 }
 
 func testHostile(t *testing.T, browser context.Context) {
-	p := open(t, browser, hostile(t))
+	p := open(t, browser, hostileData(t))
 	n := eval[int](p, `all("canvas").length`)
 	for i := range n {
 		eval[any](p, `all("canvas")[%d]?.scrollIntoView()`, i)
