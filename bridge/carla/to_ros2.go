@@ -8,6 +8,7 @@ package carla
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
@@ -83,6 +84,13 @@ func (t *translator) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]co
 	}
 }
 
+// fail adds an error about the frame that is translated, unless another packet of it has had the same.
+func (r *reading) fail(err error) {
+	if r.err == nil || !strings.Contains(r.err.Error(), err.Error()) {
+		r.err = errors.Join(r.err, err)
+	}
+}
+
 // reading translates the frames of a log in their order, from any frame on.
 type reading struct {
 	*log
@@ -145,7 +153,7 @@ func (r *reading) translate(m *codec.Message) ([]codec.Message, error) {
 	r.source, r.ready, r.err, r.before = m, r.ready[:0], nil, r.frame.Elapsed
 	r.decode(m.Data)
 	if _, err := r.state.Apply(m.Data); err != nil {
-		r.err = errors.Join(r.err, err)
+		r.fail(err)
 	}
 	r.follow()
 	if r.begun {
@@ -196,7 +204,7 @@ func (r *reading) decode(frame []byte) {
 			carla.IDAnimVehicle, carla.IDAnimWalker, carla.IDKinematics, carla.IDCollision, carla.IDWeather:
 			b, err := r.decoder.Decode(k)
 			if err != nil {
-				r.err = errors.Join(r.err, err)
+				r.fail(err)
 				continue
 			}
 			if what := omitted(b); what != "" {
@@ -251,7 +259,7 @@ func (r *reading) emit(c *codec.Channel, m msgs.Message) {
 	}
 	data, err := cdr.Append(r.data[n][:0], m)
 	if err != nil {
-		r.err = errors.Join(r.err, err)
+		r.fail(err)
 		return
 	}
 	r.data[n] = data
