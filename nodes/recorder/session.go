@@ -121,7 +121,7 @@ func (r *recorder) newSession(name string) (*session, error) {
 	}
 	s.ctx, s.end = context.WithCancelCause(context.Background())
 	if r.expected != nil {
-		s.live = contract.NewLive(r.expected, s.started)
+		s.live = contract.NewLive(r.expected, r.contractTime(s.started))
 	}
 	if r.options.SnapshotMode {
 		return s, nil
@@ -337,7 +337,11 @@ func (s *session) onSplit(closed, opened string, t int64) {
 // replace puts the next output, which begins at the log time t, in the place of the present one.
 func (s *session) replace(list []*subscription.Topic, t int64) {
 	s.mu.Lock()
+	began := s.began
 	s.began = cmp.Or(t, s.recorder.clock.Now())
+	if s.live != nil {
+		s.live.Restart(s.recorder.contractTime(time.Now()), began, s.began)
+	}
 	for _, rec := range list {
 		rec.Accounting.Begun = rec.Counts()
 	}

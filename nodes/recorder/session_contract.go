@@ -38,6 +38,14 @@ func (o *contractOptions) contract() (*contract.Contract, error) {
 	return c, nil
 }
 
+// contractTime returns the time by which rates and gaps are judged: that of the recording if it is simulated.
+func (r *recorder) contractTime(now time.Time) time.Time {
+	if stamp := r.clock.Stamp(now.UnixNano()); stamp != now.UnixNano() {
+		return time.Unix(0, stamp)
+	}
+	return now
+}
+
 // checkContract compares what was received by now with the contract, and logs what changed.
 func (s *session) checkContract(now time.Time) {
 	r := s.recorder
@@ -49,7 +57,7 @@ func (s *session) checkContract(now time.Time) {
 		c := rec.Channel.Load()
 		counts = append(counts, contract.Count{Topic: c.Topic, Type: c.Type, QoS: c.QoS, Received: rec.Received.Load()})
 	}
-	begun, ended := s.live.Update(now, r.clock.Now(), counts, r.topics.Paused())
+	begun, ended := s.live.Update(r.contractTime(now), r.clock.Now(), counts, r.topics.Paused())
 	for _, f := range begun {
 		r.node.Log(bridge.Warn, "%v", f)
 	}
@@ -96,6 +104,7 @@ func (r *recorder) reportContract(s *session) {
 		return
 	}
 	_, all := s.live.Finish(s.began, r.clock.Now())
+	all = append(s.live.Before(), all...)
 	text := s.verdict(all)
 	switch {
 	case len(all) == 0:

@@ -21,6 +21,7 @@ type Live struct {
 	topics map[string]*liveTopic
 	open   []Finding // that still hold
 	past   findings
+	before []Finding // of recordings that this one has replaced
 }
 
 // Count is how many messages of a topic with a type were received.
@@ -33,6 +34,7 @@ type Count struct {
 type liveTopic struct {
 	name     string
 	expected *Topic
+	earlier  uint64 // messages received in recordings before this one
 	received uint64
 	types    []string
 	qos      []codec.QoS
@@ -59,6 +61,26 @@ func NewLive(c *Contract, now time.Time) *Live {
 	return l
 }
 
+// Restart goes on with another recording, which begins now and has none of the messages or findings so far. The clock of
+// the recordings was at start when the one before began, and is at stamp.
+func (l *Live) Restart(now time.Time, start, stamp int64) {
+	_, all := l.Finish(start, stamp)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.before, l.open, l.past, l.start = append(l.before, all...), nil, findings{}, now
+	for name, t := range l.topics {
+		l.topics[name] = &liveTopic{name: name, expected: t.expected, earlier: t.earlier + t.received, grown: now,
+			begin: now}
+	}
+}
+
+// Before returns the findings of the recordings before the last Restart.
+func (l *Live) Before() []Finding {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.before)
+}
+
 // Update compares counts with the contract at now, which is stamp by the clock of the recording. It returns findings
 // that began, and those that hold no longer. Nothing is found in a pause.
 func (l *Live) Update(now time.Time, stamp int64, counts []Count, paused bool) (begun, ended []Finding) {
@@ -79,7 +101,7 @@ func (l *Live) Update(now time.Time, stamp int64, counts []Count, paused bool) (
 	var holding []Finding
 	for _, name := range slices.Sorted(maps.Keys(l.topics)) {
 		t := l.topics[name]
-		if n := received[name]; n != t.received || paused {
+		if n := received[name] - min(received[name], t.earlier); n != t.received || paused {
 			if t.received == 0 || paused {
 				t.begin, t.before = now, n
 			}
@@ -185,5 +207,10 @@ func (l *Live) Finish(start, stamp int64) (open, all []Finding) {
 	for i := range open {
 		open[i].Until = stamp
 	}
-	return open, append(l.past.all(), open...)
+	// What came late, or was not yet known of publishers, is as expected now.
+	all = slices.DeleteFunc(l.past.all(), func(f Finding) bool {
+		t := l.topics[f.Topic]
+		return t != nil && (f.Kind == QoS || f.Kind == Missing && t.received >= max(1, t.expected.Messages))
+	})
+	return open, append(all, open...)
 }

@@ -73,4 +73,16 @@ topics:
 		"duration: expected at most 100 s, seen 205 s",
 	}, texts(open))
 	require.Len(t, all, 6)
+
+	// Another recording has none of these messages and findings.
+	imu.QoS[0].Reliability = codec.Reliable
+	l.Restart(now, 1000e9, now.UnixNano())
+	require.Len(t, l.Before(), 6)
+	begun, _ = run(5, 100, 0.5)
+	require.Equal(t, []string{"/map: missing: expected messages, seen none"}, begun)
+	chart.Received += 2
+	_, ended = run(5, 100, 0.5)
+	require.Equal(t, begun, ended)
+	_, all = l.Finish(now.UnixNano()-10e9, now.UnixNano())
+	require.Empty(t, all)
 }
