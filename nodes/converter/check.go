@@ -31,6 +31,11 @@ const notMet = 3
 
 // check checks the recordings at paths. It continues after one that cannot be read.
 func (o *checkOptions) check(ctx context.Context, paths []string, stdout, stderr io.Writer) error {
+	if o.JUnit != "" {
+		if err := checkOutput(o.JUnit, "<?xml"); err != nil {
+			return err
+		}
+	}
 	var expected *contract.Contract
 	if o.Expect != "" {
 		var err error
@@ -45,12 +50,13 @@ func (o *checkOptions) check(ctx context.Context, paths []string, stdout, stderr
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err != nil && len(paths) == 1:
-			return err
 		case err != nil:
-			fmt.Fprintln(stderr, err)
 			suites.Suites = append(suites.Suites, junitSuite{Name: path, Tests: 1, Errors: 1, Cases: []junitCase{
 				{Name: "recording", Class: path, Error: &junitProblem{Message: err.Error()}}}})
+			if len(paths) == 1 {
+				return errors.Join(err, o.writeJUnit(suites))
+			}
+			fmt.Fprintln(stderr, err)
 			failed++
 			continue
 		}
@@ -200,7 +206,12 @@ type (
 func newSuite(path string, p *contract.Pass, list []contract.Finding) junitSuite {
 	suite := junitSuite{Name: path}
 	start, _ := p.Times()
-	for _, name := range append([]string{""}, p.Topics()...) {
+	names := append([]string{""}, p.Topics()...)
+	for _, f := range list { // such as those that the recorder noted of topics without a message
+		names = append(names, f.Topic)
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
 		c := junitCase{Name: name, Class: path}
 		if name == "" {
 			c.Name = "recording"
@@ -232,7 +243,10 @@ func (o *checkOptions) writeJUnit(suites junitSuites) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(o.JUnit, append([]byte(xml.Header), append(text, '\n')...), 0o666)
+	return writeFile(o.JUnit, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%s%s\n", xml.Header, text)
+		return err
+	})
 }
 
 // expectOptions are the options of expect.
@@ -256,8 +270,13 @@ func (o *expectOptions) expect(ctx context.Context, paths []string, stdout, stde
 			watched[topic] = append(watched[topic], field)
 		}
 	}
-	if _, err := os.Stat(o.Output); err == nil && !o.Overwrite {
-		return fmt.Errorf("%s exists; --overwrite replaces it", o.Output)
+	if stat, err := os.Stat(o.Output); err == nil {
+		if !o.Overwrite {
+			return fmt.Errorf("%s exists; --overwrite replaces it", o.Output)
+		}
+		if !stat.Mode().IsRegular() {
+			return fmt.Errorf("%s is no regular file; name another one", o.Output)
+		}
 	}
 	var passes []*contract.Pass
 	for _, path := range paths {
@@ -273,7 +292,7 @@ func (o *expectOptions) expect(ctx context.Context, paths []string, stdout, stde
 	learnt := contract.Learn(o.Tolerance, passes...)
 	for i, p := range passes {
 		for _, f := range p.Findings() {
-			if t := learnt.Topics[f.Topic]; slices.Contains(learnt.Accept, f.Kind) && f.Topic == "" ||
+			if t := learnt.Topics[f.Topic]; t == nil && slices.Contains(learnt.Accept, f.Kind) ||
 				t != nil && slices.Contains(t.Accept, f.Kind) {
 				fmt.Fprintf(stderr, "warning: %s: %v; the contract accepts that\n", paths[i], f)
 			}
@@ -283,12 +302,10 @@ func (o *expectOptions) expect(ctx context.Context, paths []string, stdout, stde
 		_, err = learnt.WriteTo(stdout)
 		return err
 	}
-	f, err := os.Create(o.Output)
-	if err != nil {
+	if err = writeFile(o.Output, func(w io.Writer) error {
+		_, err := learnt.WriteTo(w)
 		return err
-	}
-	_, err = learnt.WriteTo(f)
-	if err = errors.Join(err, f.Close()); err == nil {
+	}); err == nil {
 		fmt.Fprintf(stdout, "%s: %s, learnt from %s\n", o.Output, human.Count(len(learnt.Topics), "topic"),
 			human.Count(len(paths), "recording"))
 	}

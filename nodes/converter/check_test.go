@@ -14,6 +14,7 @@ import (
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
+	"tapedeck/nodes/internal/contract"
 	"tapedeck/test/samples"
 )
 
@@ -174,4 +175,23 @@ func TestCheckFlight(t *testing.T) {
 	require.ErrorContains(t, err, "suspicious: 1 of 1 recording")
 	require.Regexp(t, `/mavros/imu/data_raw +gap +a message every 0.4\d* s +nothing for 18.79 s`, stdout)
 	require.NotRegexp(t, ` (clock|nan|stamp|frozen|end|tf|payload) `, stdout)
+}
+
+// A recording that cannot be read is an error in JUnit; findings of topics without messages are failures there.
+func TestCheckJUnit(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "junit.xml")
+	for range 2 {
+		_, _, err := run(t, "check", "nowhere.mcap", "--junit", file)
+		require.ErrorContains(t, err, "nowhere.mcap")
+	}
+	var suites junitSuites
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, xml.Unmarshal(text, &suites))
+	require.Equal(t, 1, suites.Suites[0].Errors)
+
+	suite := newSuite("a", contract.New(nil, &codec.Info{Complete: true}), []contract.Finding{
+		{Topic: "/unseen", Kind: contract.Lost, Expected: "all messages", Seen: "7"}})
+	require.Equal(t, 1, suite.Failures)
+	require.Equal(t, []string{"recording", "/unseen"}, []string{suite.Cases[0].Name, suite.Cases[1].Name})
 }

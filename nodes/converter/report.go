@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -35,6 +36,9 @@ func (o *reportOptions) report(ctx context.Context, paths []string, stdout, stde
 	if o.Output == "" {
 		return config.Usagef("name the page to be written with --output FILE.html")
 	}
+	if err := checkOutput(o.Output, "<!doctype html>"); err != nil {
+		return err
+	}
 	var pages []*page.Data
 	for _, path := range paths {
 		data, err := o.read(ctx, path, stderr)
@@ -43,7 +47,7 @@ func (o *reportOptions) report(ctx context.Context, paths []string, stdout, stde
 		}
 		pages = append(pages, data)
 	}
-	if err := o.write(pages); err != nil {
+	if err := writeFile(o.Output, func(w io.Writer) error { return page.Write(w, pages) }); err != nil {
 		return err
 	}
 	for _, p := range pages {
@@ -130,22 +134,43 @@ func (o *reportOptions) episodes(ctx context.Context, r codec.Reader, source epi
 		func(int) error { return ctx.Err() })
 }
 
-// write writes the page, and replaces a file of that name only once the page is complete.
-func (o *reportOptions) write(pages []*page.Data) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(o.Output), filepath.Base(o.Output)+".part")
+// checkOutput returns an error if name exists and may not be replaced: it is no regular file that begins with head.
+func checkOutput(name, head string) error {
+	stat, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
-		return fmt.Errorf("write %s: %w", o.Output, err)
+		return err
 	}
-	defer func() {
+	if stat.Mode().IsRegular() {
+		f, err := os.Open(name)
 		if err != nil {
-			err = fmt.Errorf("write %s: %w", o.Output, errors.Join(err, f.Close(), os.Remove(f.Name())))
+			return err
 		}
-	}()
-	if err := page.Write(f, pages); err != nil {
-		return err
+		defer f.Close()
+		begin, err := io.ReadAll(io.LimitReader(f, int64(len(head))))
+		if err != nil || string(begin) == head {
+			return err
+		}
 	}
-	if err := errors.Join(f.Chmod(0o644), f.Close()); err != nil {
-		return err
+	return fmt.Errorf("%s exists and is no report; name another file", name)
+}
+
+// writeFile writes a file, and replaces one of that name only once it is complete.
+func writeFile(name string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".part")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
 	}
-	return os.Rename(f.Name(), o.Output)
+	if err = write(f); err == nil {
+		err = f.Chmod(0o644)
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, errors.Join(err, os.Remove(f.Name())))
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -93,7 +94,7 @@ func TestReportPageFails(t *testing.T) {
 	sample := generate.Path(t, "bag/cruise_example.bag")
 	folder := t.TempDir()
 	out := filepath.Join(folder, "out.html")
-	require.NoError(t, os.WriteFile(out, []byte("old"), 0o644))
+	require.NoError(t, os.WriteFile(out, []byte("<!doctype html>old"), 0o644))
 	for _, c := range []struct {
 		args []string
 		want string
@@ -108,7 +109,43 @@ func TestReportPageFails(t *testing.T) {
 	}
 	text, err := os.ReadFile(out)
 	require.NoError(t, err)
-	require.Equal(t, "old", string(text))
+	require.Equal(t, "<!doctype html>old", string(text))
+	entries, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	require.Len(t, entries, 1, "nothing else is left")
+}
+
+// Nothing but an older page is replaced.
+func TestOutputIsNoReport(t *testing.T) {
+	sample := imuDrive(t, "good.lines", 50, "imu")
+	before, err := os.ReadFile(sample)
+	require.NoError(t, err)
+	folder := t.TempDir()
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"report", sample, "-o", sample}, sample},
+		{[]string{"report", "nowhere.mcap", "-o", folder}, folder},
+		{[]string{"report", sample, "-o", os.DevNull}, os.DevNull},
+		{[]string{"check", sample, "--junit", sample}, sample},
+		{[]string{"check", "nowhere.mcap", "--junit", folder}, folder},
+	} {
+		_, _, err := run(t, c.args...)
+		require.EqualError(t, err, c.want+" exists and is no report; name another file")
+	}
+	_, _, err = run(t, "expect", sample, "-o", os.DevNull, "--overwrite")
+	require.EqualError(t, err, os.DevNull+" is no regular file; name another one")
+	after, err := os.ReadFile(sample)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+	page := filepath.Join(folder, "out.html")
+	for range 2 {
+		_, _, err = run(t, "report", sample, "-o", page)
+		require.NoError(t, err)
+	}
+	require.ErrorContains(t, writeFile(page, func(io.Writer) error { return io.ErrShortWrite }), "short write")
+	require.NotContains(t, writeFile(page, func(io.Writer) error { return io.ErrShortWrite }).Error(), "closed")
 	entries, err := os.ReadDir(folder)
 	require.NoError(t, err)
 	require.Len(t, entries, 1, "nothing else is left")
