@@ -23,7 +23,7 @@ import (
 type Contract struct {
 	Path     string            `yaml:"-"` // of its file
 	Duration Limits            `yaml:"duration"`
-	Accept   []Kind            `yaml:"accept"` // findings about no topic
+	Accept   []Kind            `yaml:"accept"` // findings about no topic that is listed
 	Topics   map[string]*Topic `yaml:"topics"`
 }
 
@@ -220,7 +220,7 @@ func (c *Contract) WriteTo(w io.Writer) (int64, error) {
 #   rate      messages a second, over 5 s or more    gap       most seconds between two messages
 #   latency   most seconds from stamp to receipt, for 99 % of the messages
 #   frames    what frame_id may be; for /tf, frames that must have a transform
-#   optional  true: the topic may be missing         accept    kinds of findings that are none
+#   optional  true: the topic may be missing         accept    kinds of findings to ignore
 `)
 	if !c.Duration.none() {
 		fmt.Fprintf(b, "duration: %s  # s\n", c.Duration.yaml())

@@ -389,3 +389,99 @@ func TestToFloat(t *testing.T) {
 	require.True(t, math.IsNaN(toFloat(nil)))
 	require.True(t, math.IsNaN(toFloat("a")))
 }
+
+func TestPauseIsNoGap(t *testing.T) {
+	info, list := drive(t, func(s *sample) {
+		s.left = s.left || s.at > 10*time.Second && s.at < 18*time.Second
+	})
+	info.Events = []codec.Event{{Kind: codec.EventPause, Time: begin + 10_020e6, Until: begin + 17_990e6}}
+	good := learnt(t)
+	p := New(good, info)
+	for i := range list {
+		p.Add(&list[i])
+	}
+	require.Empty(t, p.Findings())
+	require.Equal(t, 0.3, Learn(0.2, p).Topics["/camera"].Gap)
+}
+
+// Topics that are latched have messages when there is something to say: their silence is none.
+func TestLatched(t *testing.T) {
+	latched := []codec.QoS{{Durability: codec.TransientLocal}}
+	for _, c := range []struct {
+		topic string
+		qos   []codec.QoS
+		gap   float64
+		want  []Kind
+	}{
+		{topic: "/a", want: []Kind{Gap, End}},
+		{topic: "/a", qos: append([]codec.QoS{codec.DefaultQoS()}, latched...), want: []Kind{Gap, End}},
+		{topic: "/a", qos: latched},
+		{topic: "/robot/tf_static"},
+		{topic: "/rosout"},
+		{topic: "/rosout", gap: 5, want: []Kind{Gap, End}},
+	} {
+		info := &codec.Info{Complete: true}
+		p := New(&Contract{Topics: map[string]*Topic{c.topic: {Gap: c.gap}}}, info)
+		topic := &codec.Channel{Topic: c.topic, QoS: c.qos}
+		other := &codec.Channel{Topic: "/other"}
+		for i := range int64(1000) {
+			if i < 20 || i >= 100 && i < 120 {
+				p.Add(&codec.Message{Channel: topic, LogTime: begin + i*1e8})
+			}
+			p.Add(&codec.Message{Channel: other, LogTime: begin + i*1e8})
+		}
+		var got []Kind
+		for _, f := range p.Findings() {
+			got = append(got, f.Kind)
+		}
+		require.Equal(t, c.want, got, c)
+		require.True(t, Learn(0.2, p).Topics[c.topic] == nil || Learn(0.2, p).Topics[c.topic].Gap == 0)
+	}
+}
+
+func TestMessagesOfOneTime(t *testing.T) {
+	p := New(nil, &codec.Info{Complete: true})
+	topic, other := &codec.Channel{Topic: "/a"}, &codec.Channel{Topic: "/other"}
+	for range 50 {
+		p.Add(&codec.Message{Channel: topic, LogTime: begin})
+	}
+	for i := range int64(100) {
+		p.Add(&codec.Message{Channel: other, LogTime: begin + i*1e8})
+	}
+	p.Add(&codec.Message{Channel: topic, LogTime: begin + 10e9})
+	require.Empty(t, p.Findings())
+}
+
+// What is learnt of a recording that has findings of its own is met by it.
+func TestLearntIsMet(t *testing.T) {
+	short := func(s *sample) { s.left = s.left || s.topic == "/camera" && s.at > 14*time.Second }
+	info, list := drive(t, short)
+	info.Events = []codec.Event{{Kind: codec.EventLost, Topic: "/rosout", Time: begin, Text: "lost"}}
+	p := New(nil, info)
+	for i := range list {
+		p.Add(&list[i])
+	}
+	c := Learn(0.2, p)
+	require.Equal(t, []Kind{Lost}, c.Accept)
+	require.True(t, c.Topics["/camera"].Rate.none())
+	require.Zero(t, c.Topics["/camera"].Gap)
+	require.NotZero(t, c.Topics["/imu"].Gap)
+	p = New(c, info)
+	for i := range list {
+		p.Add(&list[i])
+	}
+	require.Empty(t, p.Findings())
+}
+
+func TestRangeOfInfiniteValues(t *testing.T) {
+	of := func(values ...float64) Limits {
+		return Learn(0.2, passOf(t, nil, func(s *sample) {
+			if s.topic == "/imu" {
+				s.value = values[int(s.at/(10*time.Millisecond))%len(values)]
+			}
+		})).Topics["/imu"].Ranges["linear_acceleration.z"]
+	}
+	require.Equal(t, limits(0.8, 2.2), of(1, math.Inf(-1), 2, math.Inf(1), math.NaN()))
+	require.True(t, of(math.Inf(1)).none())
+	require.True(t, of(-1.7e308, 1.7e308).none())
+}

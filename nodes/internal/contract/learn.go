@@ -26,13 +26,15 @@ func Learn(tolerance float64, passes ...*Pass) *Contract {
 	}
 	for name, learnt := range c.Topics {
 		var seen []*topic
+		steady := true
 		for _, p := range passes {
 			if t := p.topics[name]; t != nil && t.count > 0 {
 				seen = append(seen, t)
+				steady = steady && !Latched(name, t.qos) && 2*(t.last-t.first) >= p.end-p.start
 			}
 		}
 		learnt.Optional = len(seen) < len(passes)
-		learnt.learn(seen, tolerance)
+		learnt.learn(seen, steady, tolerance)
 	}
 	for _, p := range passes { // what is suspicious in good recordings is not in others
 		again := *p
@@ -64,10 +66,11 @@ const (
 	mostFrames  = 100 // are listed
 )
 
-func (l *Topic) learn(seen []*topic, tolerance float64) {
+// learn takes what was seen of a topic. steady tells that it has messages for most of the time.
+func (l *Topic) learn(seen []*topic, steady bool, tolerance float64) {
 	frames, sizes := map[string]bool{}, map[string]bool{}
 	lowest, highest, worst, latency := math.Inf(1), 0.0, 0.0, math.Inf(-1)
-	regular, synchronous := true, true
+	regular, synchronous := steady, true
 	qos := map[string]bool{}
 	types := map[string]bool{}
 	for _, t := range seen {
@@ -124,7 +127,10 @@ func (l *Topic) learn(seen []*topic, tolerance float64) {
 	}
 	for name, r := range l.Ranges {
 		more := tolerance * (*r.Max - *r.Min)
-		l.Ranges[name] = limits(roundDown(*r.Min-more), roundUp(*r.Max+more))
+		r = limits(roundDown(*r.Min-more), roundUp(*r.Max+more))
+		if l.Ranges[name] = r; math.IsInf(*r.Max-*r.Min, 0) {
+			delete(l.Ranges, name)
+		}
 	}
 }
 

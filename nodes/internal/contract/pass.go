@@ -25,6 +25,7 @@ type Pass struct {
 	trees    map[string]*tree // of /tf, by namespace
 	steps    []clockStep
 	found    findings
+	pauses   []codec.Event
 	start    int64 // log time of the first message
 	end      int64
 	begun    bool
@@ -37,6 +38,11 @@ func New(c *Contract, info *codec.Info) *Pass {
 	if c != nil {
 		for name, t := range c.Topics {
 			p.fields[name] = slices.Sorted(maps.Keys(t.Ranges))
+		}
+	}
+	for _, e := range info.Events {
+		if e.Kind == codec.EventPause {
+			p.pauses = append(p.pauses, e)
 		}
 	}
 	for _, t := range info.Topics {
@@ -146,13 +152,20 @@ func (t *topic) time(p *Pass, now int64) {
 		t.rhythm.Observe(now)
 		return
 	}
-	silent, interval := t.rhythm.Observe(now), now-t.last
-	t.worst = max(t.worst, interval)
+	interval := now - t.last
+	// Several messages of one time, as those that were latched before a file began, tell of no rhythm.
+	silent := interval != 0 && t.rhythm.Observe(now)
+	paused := p.paused(t.last, now)
+	if !paused {
+		t.worst = max(t.worst, interval)
+	}
 	switch most := t.expected.Gap; {
+	case paused:
+		t.window.silent = true
 	case most > 0 && float64(interval) > most*1e9:
 		p.found.add(Finding{t.name, t.last, now, Gap, "at most " + number(most) + " s", seconds(interval)})
 		t.window.silent = true
-	case most == 0 && silent && !p.paused(t.last, now):
+	case most == 0 && silent && !Latched(t.name, t.qos):
 		p.found.add(Finding{t.name, t.last, now, Gap, "a message every " + seconds(int64(t.rhythm.Usual)),
 			"nothing for " + seconds(interval)})
 		t.window.silent = true
@@ -199,9 +212,15 @@ func (t *topic) closeWindow(p *Pass, now int64) {
 
 // paused reports whether the recording was paused at some time from one to another.
 func (p *Pass) paused(from, until int64) bool {
-	return slices.ContainsFunc(p.info.Events, func(e codec.Event) bool {
-		return e.Kind == codec.EventPause && e.Time < until && e.Until > from
-	})
+	return slices.ContainsFunc(p.pauses, func(e codec.Event) bool { return e.Time < until && e.Until > from })
+}
+
+// Latched reports whether a topic has messages when there is something to say, and is silent otherwise.
+func Latched(name string, publishers []codec.QoS) bool {
+	return strings.HasSuffix(name, "/tf_static") || slices.Contains(logTopics, name) ||
+		len(publishers) > 0 && !slices.ContainsFunc(publishers, func(q codec.QoS) bool {
+			return q.Durability != codec.TransientLocal
+		})
 }
 
 // Damaged takes an error that reading came across.
@@ -232,7 +251,7 @@ func (p *Pass) Findings() []Finding {
 	p.found = kept
 	accepted := func(f Finding) bool {
 		accept := p.contract.topic(f.Topic).Accept
-		if f.Topic == "" && p.contract != nil {
+		if p.contract != nil && p.contract.Topics[f.Topic] == nil {
 			accept = p.contract.Accept
 		}
 		return slices.Contains(accept, f.Kind)
@@ -329,7 +348,7 @@ func (p *Pass) findEnd(t *topic, end int64) {
 	expected := "messages until the end"
 	switch most := t.expected.Gap; {
 	case most > 0 && float64(silent) > most*1e9,
-		most == 0 && t.rhythm.IsGap(float64(silent)) && silent > silentBefore*t.worst:
+		most == 0 && !Latched(t.name, t.qos) && t.rhythm.IsGap(float64(silent)) && silent > silentBefore*t.worst:
 		p.found.add(Finding{t.name, t.last, end, End, expected, "none in the last " + seconds(silent)})
 	}
 }

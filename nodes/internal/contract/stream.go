@@ -262,7 +262,7 @@ func (r *fieldRange) add(p *Pass, s *stream, m *codec.Message) {
 	}
 	v := toFloat(value)
 	seen := s.topic.ranges[r.name]
-	if !math.IsNaN(v) {
+	if !math.IsNaN(v) && !math.IsInf(v, 0) {
 		if seen.none() {
 			seen = limits(v, v)
 		}

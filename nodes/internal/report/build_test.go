@@ -269,3 +269,21 @@ func TestBuildOdd(t *testing.T) {
 	require.Contains(t, data.Verdict[len(data.Verdict)-1], "1 message at times far from the others")
 	require.Nil(t, data.Topics[0].Latency)
 }
+
+// Topics that are latched have no gaps, nor do several messages of one time tell of a rhythm.
+func TestNoGaps(t *testing.T) {
+	for topic, want := range map[string]int{"/a": 2, "/tf_static": 0} {
+		d := newDensity(0, 100e9)
+		c := &codec.Channel{Topic: topic}
+		for i := range int64(200) {
+			d.Add(&codec.Message{Channel: c, LogTime: i*1e8 + i/100*30e9})
+		}
+		require.Len(t, d.rows[0].gaps(d.end), want, topic)
+	}
+	d := newDensity(0, 100e9)
+	c := &codec.Channel{Topic: "/a"}
+	for i := range int64(40) {
+		d.Add(&codec.Message{Channel: c, LogTime: i / 39 * 50e9})
+	}
+	require.Empty(t, d.rows[0].gaps(d.end))
+}

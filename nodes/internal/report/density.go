@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/contract"
 )
 
 const (
@@ -38,6 +39,7 @@ type row struct {
 	first, last int64
 	steps       [256]uint64 // intervals, by their length: four for each power of two
 	longest     []interval
+	latched     bool
 	worst       uint64 // ns, the longest interval of all
 }
 
@@ -62,11 +64,13 @@ func (d *density) Add(m *codec.Message) {
 
 // row returns the row of a channel: channels of one name and type share it.
 func (d *density) row(c *codec.Channel) *row {
+	latched := contract.Latched(c.Topic, c.QoS)
 	i := slices.IndexFunc(d.rows, func(r *row) bool { return r.topic == c.Topic && r.kind == c.Type })
 	if i < 0 {
 		i = len(d.rows)
-		d.rows = append(d.rows, &row{topic: c.Topic, kind: c.Type})
+		d.rows = append(d.rows, &row{topic: c.Topic, kind: c.Type, latched: latched})
 	}
+	d.rows[i].latched = d.rows[i].latched && latched
 	d.channels[c] = d.rows[i]
 	return d.rows[i]
 }
@@ -128,7 +132,10 @@ func (r *row) add(t int64) {
 		r.first, r.last = t, t
 		return
 	}
-	step := interval{r.last, max(t, r.last)}
+	if t <= r.last { // as several that were latched before a file began: no interval
+		return
+	}
+	step := interval{r.last, t}
 	r.last = step.to
 	r.worst = max(r.worst, step.length())
 	r.steps[stepOf(step.length())]++
@@ -168,7 +175,13 @@ func (r *row) quantile(part float64) float64 {
 }
 
 // regular says whether a topic has a rhythm.
-func (r *row) regular() bool { return r.count > fewest }
+func (r *row) regular() bool {
+	var intervals uint64
+	for _, n := range r.steps {
+		intervals += n
+	}
+	return intervals >= fewest && !r.latched
+}
 
 // gaps returns where a topic is silent for much longer than its rhythm lets expect, up to end too, in the order of
 // time.
