@@ -18,6 +18,7 @@ const (
 	// maxCopies bounds the copies of all topics of a log, of which some 5000 are usual.
 	maxCopies  = 1 << 20
 	maxSchemas = 64 << 20 // bytes of the definitions of all topics of a log
+	maxTries   = 1000     // to use a format in vain
 )
 
 // basicTypes are ULog's types: their names in ROS 2 and their sizes.
@@ -164,15 +165,47 @@ type copied struct{ from, to, size int }
 type planner struct {
 	formats formats
 	plans   map[string]*plan
-	copies  int // of all plans
-	schemas int // bytes of all
+	failed  map[string]*failure // topics without a plan
+	tries   int                 // that failed
+	copies  int                 // of all plans
+	schemas int                 // bytes of all
 }
 
-// plan returns the plan for a topic, which has a format of its name.
-func (p *planner) plan(topic string) (*plan, error) {
+// failure is why a topic has no plan.
+type failure struct {
+	err  error
+	at   int64 // where the log announced it first
+	more int   // times that it announced it again
+}
+
+// plan returns the plan for a topic, which has a format of its name. The failure to make one is kept.
+func (p *planner) plan(topic string, at int64) (*plan, error) {
 	if known := p.plans[topic]; known != nil {
 		return known, nil
 	}
+	if known := p.failed[topic]; known != nil {
+		known.more++
+		return nil, errKnown
+	}
+	err := errTries
+	if p.tries < maxTries {
+		var made *plan
+		if made, err = p.make(topic); err == nil {
+			p.plans[topic] = made
+			return made, nil
+		}
+		p.tries++
+	}
+	p.failed[topic] = &failure{err: err, at: at}
+	return nil, err
+}
+
+var (
+	errKnown = errors.New("the topic failed before")
+	errTries = errors.New("too many topics have formats that cannot be used")
+)
+
+func (p *planner) make(topic string) (*plan, error) {
 	root, err := p.formats.node(topic, 0)
 	if err != nil {
 		return nil, err
@@ -198,7 +231,6 @@ func (p *planner) plan(topic string) (*plan, error) {
 	if p.schemas += len(made.schema); p.schemas > maxSchemas {
 		return nil, errors.New("the definitions of all topics are too long")
 	}
-	p.plans[topic] = made
 	return made, nil
 }
 

@@ -27,6 +27,8 @@ const (
 	bootLimit   = uint64(1e15)         // µs: smaller times are since boot
 	validTime   = uint64(1234567890e6) // µs: a GPS receiver that sends less does not know the time
 	latestTime  = uint64(4102444800e6) // µs: the year 2100
+	// shownDamage is how many damaged places are reported one by one.
+	shownDamage = 1000
 )
 
 // appendedData is the one incompatible flag that this package knows.
@@ -89,8 +91,8 @@ func (l *layout) Index() error {
 }
 
 func newScan(r *Reader) *scan {
-	return &scan{Reader: r, topics: map[instance]int{}, formats: formats{}, multi: map[string][]string{},
-		info: map[string]string{}, defaults: map[string]string{}, binary: map[string][]byte{},
+	return &scan{Reader: r, topics: map[instance]int{}, formats: formats{}, multi: map[string][][]byte{},
+		info: map[string]string{}, defaults: map[string][]byte{}, binary: map[string][]byte{},
 		misfits: map[uint16]uint64{}, misfitAt: map[uint16]int64{}}
 }
 
@@ -121,20 +123,22 @@ type scan struct {
 	segment     chunked.Segment
 	counts      map[int]uint64
 	info        map[string]string
-	defaults    map[string]string
-	multi       map[string][]string // text, in parts
+	defaults    map[string][]byte
+	multi       map[string][][]byte // text, in parts
 	binary      map[string][]byte
 	ignoreStart bool // do not use the time in the header
 	fixed       bool // offset is of a receiver with a fix
 	misfits     map[uint16]uint64
 	misfitAt    map[uint16]int64
+	damages     int
+	moreAt      int64 // of the first damage that is not reported by itself
 }
 
 func (s *scan) run() error {
 	l := &log{subscribed: map[uint16][]subscription{}, before: map[int64]clock{}, complete: true}
 	s.log = l
 	s.Contents = chunked.Contents{Path: s.Path, Scanned: true}
-	s.planner = planner{formats: s.formats, plans: map[string]*plan{}}
+	s.planner = planner{formats: s.formats, plans: map[string]*plan{}, failed: map[string]*failure{}}
 	s.w = walker{Window: chunked.Window{File: s.File, Size: s.Size}, subscribed: l.subscribed,
 		ends: []int64{s.Size}}
 	for _, c := range []struct{ topic, kind string }{{LogTopic, "rcl_interfaces/msg/Log"},
@@ -165,8 +169,7 @@ func (s *scan) run() error {
 			s.finish()
 			return nil
 		case errors.As(err, &gap):
-			l.complete = false
-			s.Contents.Damaged(gap.From, gap)
+			s.report(gap.From, gap)
 			continue
 		case err != nil:
 			return err
@@ -218,8 +221,18 @@ func (s *scan) header() error {
 
 // damaged adds that a message cannot be read.
 func (s *scan) damaged(m *message, err error) {
+	s.report(m.pos, fmt.Errorf("damaged at 0x%x: %w", m.pos, err))
+}
+
+// report notes damage at an offset.
+func (s *scan) report(at int64, err error) {
 	s.log.complete = false
-	s.Contents.Damaged(m.pos, fmt.Errorf("damaged at 0x%x: %w", m.pos, err))
+	switch s.damages++; {
+	case s.damages <= shownDamage:
+		s.Contents.Damaged(at, err)
+	case s.damages == shownDamage+1:
+		s.moreAt = at
+	}
 }
 
 // add takes a message of the log in. The error is that the log cannot be read at all.
@@ -238,8 +251,9 @@ func (s *scan) add(m *message) error {
 			return nil
 		}
 		s.formats[name] = fields
+		delete(s.planner.failed, name)
 	case 'A':
-		if err := s.subscribe(m); err != nil {
+		if err := s.subscribe(m); err != nil && !errors.Is(err, errKnown) {
 			s.damaged(m, err)
 		}
 	case 'I', 'M', 'Q':
@@ -302,7 +316,7 @@ func (s *scan) flags(m *message) error {
 // subscribe begins a topic.
 func (s *scan) subscribe(m *message) error {
 	number, id, name := m.data[0], binary.LittleEndian.Uint16(m.data[1:]), string(m.data[3:])
-	p, err := s.planner.plan(name)
+	p, err := s.planner.plan(name, m.pos)
 	if err != nil {
 		return fmt.Errorf("topic %q is left out: %w", name, err)
 	}
@@ -425,10 +439,19 @@ func (s *scan) finish() {
 		l.details.UTC = l.details.UTC || g.End > int64(bootLimit)*1e3
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.misfits)) {
-		l.complete = false
 		at, n := s.misfitAt[id], plural.Count(s.misfits[id], "message")
-		s.Contents.Damaged(at, fmt.Errorf("damaged at 0x%x: left out %s with the id %d, which fit no topic of the log",
+		s.report(at, fmt.Errorf("damaged at 0x%x: left out %s with the id %d, which fit no topic of the log",
 			at, n, id))
+	}
+	for _, topic := range slices.Sorted(maps.Keys(s.planner.failed)) {
+		if f := s.planner.failed[topic]; f.more > 0 {
+			s.report(f.at, fmt.Errorf("damaged at 0x%x: topic %q, which is left out, is announced %s more", f.at, topic,
+				plural.Count(f.more, "time")))
+		}
+	}
+	if more := s.damages - shownDamage; more > 0 {
+		s.Contents.Damaged(s.moreAt, fmt.Errorf("damaged at 0x%x: and at %s more", s.moreAt,
+			plural.Count(more, "place")))
 	}
 	slices.SortStableFunc(s.Contents.Damage, func(a, b chunked.Damage) int { return cmp.Compare(a.Offset, b.Offset) })
 	for i, c := range s.Contents.Channels {
@@ -445,12 +468,15 @@ func (s *scan) finish() {
 
 // records makes the metadata of the recording.
 func (s *scan) records() {
-	several := map[string]string{}
+	several, defaults := map[string]string{}, map[string]string{}
 	for key, texts := range s.multi {
-		several[key] = strings.Join(texts, "\n")
+		several[key] = string(bytes.Join(texts, []byte("\n")))
+	}
+	for key, text := range s.defaults {
+		defaults[key] = string(text)
 	}
 	for _, r := range []codec.MetadataRecord{{Name: "ulog.info", Values: s.info},
-		{Name: "ulog.multi_info", Values: several}, {Name: "ulog.default_parameters", Values: s.defaults}} {
+		{Name: "ulog.multi_info", Values: several}, {Name: "ulog.default_parameters", Values: defaults}} {
 		if len(r.Values) > 0 {
 			s.log.records = append(s.log.records, r)
 		}
@@ -479,7 +505,7 @@ func (s *scan) keep(m *message) {
 	case m.kind == 'Q':
 		for bit, name := range []string{"system", "airframe"} {
 			if first&(1<<bit) != 0 {
-				s.defaults[name] += key + "=" + text + "\n"
+				s.defaults[name] = fmt.Appendf(s.defaults[name], "%s=%s\n", key, text)
 			}
 		}
 	case m.kind == 'I' && printable:
@@ -489,9 +515,10 @@ func (s *scan) keep(m *message) {
 	case !printable:
 		s.binary[key] = bytes.Clone(value)
 	case first&1 != 0 && len(s.multi[key]) > 0:
-		s.multi[key][len(s.multi[key])-1] += text
+		last := &s.multi[key][len(s.multi[key])-1]
+		*last = append(*last, text...)
 	default:
-		s.multi[key] = append(s.multi[key], text)
+		s.multi[key] = append(s.multi[key], []byte(text))
 	}
 }
 

@@ -7,7 +7,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -257,6 +260,51 @@ func TestHugeFormats(t *testing.T) {
 	require.Contains(t, texts, "the formats of all topics have too many fields")
 	require.Contains(t, texts, `format "loop" is nested too deeply`)
 	require.Contains(t, texts, `format "wide" is larger than a message`)
+}
+
+// TestFailingTopic announces a topic whose format cannot be used again and again, and more of them than are reported.
+func TestFailingTopic(t *testing.T) {
+	l := generate.NewULog(0)
+	l.Add('F', "a:"+strings.Repeat("uint8_t x;", 6000)).Add('F', "wide:a all;a[10] more;")
+	for i := range 20000 {
+		l.Add('A', uint8(0), uint16(i), "wide")
+	}
+	l.Add('F', "late:uint8_t x;b y;").Add('A', uint8(0), uint16(20000), "late")
+	l.Add('F', "late:uint64_t timestamp;").Add('A', uint8(0), uint16(20000), "late")
+	l.Add('D', uint16(20000), uint64(1000))
+	info, err := open(t, l.Bytes()).Info()
+	require.NoError(t, err)
+	require.False(t, info.Complete)
+	require.Len(t, info.Events, 3)
+	require.Contains(t, info.Events[0].Text+info.Events[1].Text+info.Events[2].Text, "is announced 19999 times more")
+	require.Equal(t, "/px4/late", info.Topics[0].Channel.Topic, "its second format can be used")
+
+	l = generate.NewULog(0)
+	for i := range 20000 {
+		l.Add('A', uint8(0), uint16(i), "unknown"+strconv.Itoa(i))
+	}
+	info, err = open(t, l.Bytes()).Info()
+	require.NoError(t, err)
+	require.Len(t, info.Events, shownDamage+1)
+	require.Contains(t, info.Events[shownDamage].Text, "and at 19000 places more")
+}
+
+// TestManyParts has information in so many parts that copying the text for each would take minutes.
+func TestManyParts(t *testing.T) {
+	l := generate.NewULog(0)
+	const n = 20000
+	for range n {
+		l.Keyed('M', "\x01", "char[200] boot", strings.Repeat("x", 200)).Keyed('Q', "\x01", "float P", float32(0.5))
+	}
+	r := open(t, l.Bytes())
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	info, err := r.Info()
+	runtime.ReadMemStats(&after)
+	require.NoError(t, err)
+	require.Len(t, info.Records[0].Values["boot"], 200*n)
+	require.Len(t, info.Records[1].Values["system"], len("P=0.5\n")*n)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(200<<20))
 }
 
 func TestParseFormat(t *testing.T) {
