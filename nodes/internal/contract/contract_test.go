@@ -3,6 +3,7 @@ package contract
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"slices"
@@ -484,4 +485,14 @@ func TestRangeOfInfiniteValues(t *testing.T) {
 	require.Equal(t, limits(0.8, 2.2), of(1, math.Inf(-1), 2, math.Inf(1), math.NaN()))
 	require.True(t, of(math.Inf(1)).none())
 	require.True(t, of(-1.7e308, 1.7e308).none())
+}
+
+func TestExpectedFrameAmongMany(t *testing.T) {
+	expected := &topic{expected: &Topic{Frames: []string{"/last"}}, frames: map[string]bool{}}
+	for i := range 2 * maxNames {
+		expected.addFrame(fmt.Sprint(i))
+	}
+	expected.addFrame("last")
+	require.Len(t, expected.frames, maxNames+1)
+	require.True(t, expected.frames["last"])
 }

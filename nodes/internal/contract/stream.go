@@ -141,9 +141,7 @@ func (s *stream) checkFrame(p *Pass, m *codec.Message) error {
 		return err
 	}
 	frame, _ := value.(string)
-	if len(s.frames) < maxNames {
-		s.frames[frame] = true
-	}
+	s.addFrame(frame)
 	switch want := s.expected.Frames; {
 	case len(want) == 0 || slices.Contains(want, frame):
 		s.outOfFrame = ""
@@ -152,6 +150,14 @@ func (s *stream) checkFrame(p *Pass, m *codec.Message) error {
 		p.found.add(Finding{s.name, m.LogTime, 0, Frame, oneOf(want), human.OrDash(frame)})
 	}
 	return nil
+}
+
+// addFrame keeps the name of a frame. Those that are expected are kept in any case.
+func (t *topic) addFrame(name string) {
+	if len(t.frames) < maxNames || slices.Contains(t.expected.Frames, name) ||
+		slices.Contains(t.expected.Frames, "/"+name) {
+		t.frames[name] = true
+	}
 }
 
 // maxNames bounds what is kept of names in messages.
@@ -417,9 +423,7 @@ func (s *stream) addTransforms(m *codec.Message) error {
 	}
 	for i := range message.Transforms {
 		s.tree.add(&message.Transforms[i], m.LogTime)
-		if child := message.Transforms[i].ChildFrameId; len(s.frames) < maxNames {
-			s.frames[strings.TrimPrefix(child, "/")] = true
-		}
+		s.addFrame(strings.TrimPrefix(message.Transforms[i].ChildFrameId, "/"))
 	}
 	return nil
 }

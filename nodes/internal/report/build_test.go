@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"image"
 	"image/color"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -286,4 +288,51 @@ func TestNoGaps(t *testing.T) {
 		d.Add(&codec.Message{Channel: c, LogTime: i / 39 * 50e9})
 	}
 	require.Empty(t, d.rows[0].gaps(d.end))
+}
+
+// What has many logs and fields fits the least size, too, and says what is left out.
+func TestBuildFitsLeast(t *testing.T) {
+	d := newDrive(t)
+	joints := &sensor_msgs.JointState{}
+	for i := range 16 {
+		joints.Position = append(joints.Position, float64(i)/3)
+	}
+	for i := range 1000 {
+		at := float64(i) / 100
+		for j := range 12 {
+			d.put(fmt.Sprintf("/joints_%d", j), at, joints)
+		}
+		d.put("/rosout", at, &rcl_interfaces.Log{Level: rcl_interfaces.Log_WARN, Msg: strings.Repeat("x", 900)})
+		d.put("/box", at, &vision_msgs.Detection3D{})
+	}
+	const least = 64_000
+	data, err := Build(t.Context(), d.open(), nil, Options{MaxSize: least})
+	require.NoError(t, err)
+	text, err := json.Marshal(data)
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(text), least)
+	require.NotEmpty(t, data.Signals)
+	require.Len(t, data.Fields, len(data.Signals))
+	for _, part := range []string{"lines", "curves", "fields"} {
+		require.Regexp(t, `\d+ more `+part+", for want of space: --max-size", strings.Join(data.Left, "; "))
+	}
+}
+
+func TestManyTracksAndPoints(t *testing.T) {
+	b := &builder{density: newDensity(0, 1e9), left: map[string]int{}}
+	tracks := b.track(&codec.Channel{Topic: "/tf", Type: "tf2_msgs/msg/TFMessage"}, nil).(*tracker)
+	for i := range mostNames + mostTracks + 5 {
+		tracks.put(fmt.Sprint(i), "map", geometry_msgs.Point{}, 0, 0)
+	}
+	b.addTracks(tracks)
+	require.Len(t, tracks.tracks, mostTracks)
+	require.Len(t, b.Tracks, mostTracks)
+	require.Equal(t, map[string]int{"10000 more tracks of /tf": 1}, b.left)
+
+	scan, err := cdr.Marshal(&sensor_msgs.LaserScan{AngleIncrement: 1e-3, RangeMax: 50,
+		Ranges: slices.Repeat([]float32{7}, 2*mostPoints-1)})
+	require.NoError(t, err)
+	c := b.cloud(&codec.Channel{Type: "sensor_msgs/msg/LaserScan"}, nil).(*clouds)
+	require.NoError(t, c.add(&codec.Message{Channel: &codec.Channel{}, Data: scan}, 0))
+	require.InDelta(t, 6*mostPoints, len(c.list[0].XYZ), 12)
 }

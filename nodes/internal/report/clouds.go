@@ -45,7 +45,7 @@ func (b *builder) cloud(c *codec.Channel, _ *cdr.Schema) sink {
 			return err
 		}
 		out.Points = uint64(n)
-		every, i := max(1, n/mostPoints), 0
+		every, i := max(1, (n+mostPoints-1)/mostPoints), 0
 		low, high := math.Inf(1), math.Inf(-1)
 		var shades []float64
 		reader.Each(func(x, y, z, shade float64) {

@@ -4,13 +4,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 
 	"tapedeck/nodes/internal/human"
 )
 
-// fit leaves out every second picture and cloud, and halves the parts of the time, until the data have the size that is
-// wanted, or there is nothing left to leave out.
+// fewCurves is the round from which on fit leaves out curves, too.
+const fewCurves = 4
+
+// fit leaves out every second picture, cloud and line of logs, and halves the parts of the time, until the data have the
+// size that is wanted, or there is nothing left to leave out.
 func (b *builder) fit() error {
+	left, words, signals, fields := b.Left, len(b.Words), len(b.Signals), len(b.Fields)
 	for round := 0; ; round++ {
 		text, err := json.Marshal(&b.Data)
 		if err != nil {
@@ -36,7 +41,24 @@ func (b *builder) fit() error {
 				}
 			}
 		}
-		b.Clouds = half(b.Clouds)
+		b.Clouds, b.Words = half(b.Clouds), half(b.Words)
+		if round >= fewCurves {
+			b.Signals = half(b.Signals)
+			b.Fields = slices.DeleteFunc(b.Fields, func(f Field) bool {
+				return !slices.ContainsFunc(b.Signals, func(s Signal) bool {
+					return s.Topic == f.Topic && s.Path == f.Path
+				})
+			})
+		}
+		b.Left = slices.Clip(left)
+		for _, part := range []struct {
+			n    int
+			what string
+		}{{words - len(b.Words), "line"}, {signals - len(b.Signals), "curve"}, {fields - len(b.Fields), "field"}} {
+			if part.n > 0 {
+				b.Left = append(b.Left, human.Count(part.n, "more "+part.what)+", for want of space: --max-size")
+			}
+		}
 		for i := range b.Topics {
 			b.Topics[i].Density = higher(b.Topics[i].Density)
 		}

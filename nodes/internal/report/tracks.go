@@ -15,7 +15,10 @@ import (
 	"tapedeck/msgs/tf2_msgs"
 )
 
-const mostTracks = 64 // of a topic
+const (
+	mostTracks = 64     // of a topic
+	mostNames  = 10_000 // of further tracks that are counted
+)
 
 // fixes is the frame of tracks that have latitude and longitude.
 const fixes = "WGS 84"
@@ -26,6 +29,7 @@ type tracker struct {
 	topic   string
 	names   []string
 	tracks  map[string]*way
+	more    map[string]bool // names of those that are left out
 	visit   func(t *tracker, payload []byte, at float64) error
 	origin  *[2]float64 // of fixes
 }
@@ -91,7 +95,7 @@ func (b *builder) track(c *codec.Channel, _ *cdr.Schema) sink {
 	if visit == nil || strings.HasSuffix(c.Topic, "/tf_static") {
 		return nil
 	}
-	t := &tracker{builder: b, topic: c.Topic, tracks: map[string]*way{}, visit: visit()}
+	t := &tracker{builder: b, topic: c.Topic, tracks: map[string]*way{}, more: map[string]bool{}, visit: visit()}
 	b.tracks = append(b.tracks, t)
 	return t
 }
@@ -117,11 +121,15 @@ func (t *tracker) fix(latitude, longitude, altitude, at float64) {
 // put adds a position to a named track. speed in m/s is NaN if it is not known.
 func (t *tracker) put(name, frame string, p geometry_msgs.Point, speed, at float64) {
 	w := t.tracks[name]
+	if w == nil && len(t.tracks) == mostTracks {
+		if len(t.more) < mostNames {
+			t.more[name] = true
+		}
+		return
+	}
 	if w == nil {
 		w = &way{Track: Track{Topic: t.topic, Name: name, Frame: strings.TrimPrefix(frame, "/")}, bin: -1}
-		if len(t.tracks) < mostTracks {
-			t.names = append(t.names, name)
-		}
+		t.names = append(t.names, name)
 		t.tracks[name] = w
 	}
 	bin := min(int(at/max(t.builder.density.seconds(), 1e-9)*Bins), Bins-1)
@@ -135,7 +143,7 @@ func (t *tracker) put(name, frame string, p geometry_msgs.Point, speed, at float
 
 // addTracks adds the tracks of a topic, with speeds from the way where messages have none.
 func (b *builder) addTracks(t *tracker) {
-	if more := len(t.tracks) - len(t.names); more > 0 {
+	if more := len(t.more); more > 0 {
 		b.left[fmt.Sprintf("%d more tracks of %s", more, t.topic)]++
 	}
 	for _, name := range t.names {
