@@ -131,7 +131,13 @@ func Parse(text []byte) (*Contract, error) {
 		}
 		problem := strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\n ", ""), "yaml: ")
 		problem = strings.TrimPrefix(problem, "unmarshal errors: ")
+		if name := noLimits(text); strings.Contains(problem, "into contract.Limits") && name != "" {
+			return nil, fmt.Errorf("%s: write {min: …, max: …}", name)
+		}
 		return nil, errors.New(lacksField.ReplaceAllString(problem, "$1 is not an expectation"))
+	}
+	if err := d.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
+		return nil, errors.New("there is text after a second ---; a contract is one document")
 	}
 	if err := c.Duration.check("duration"); err != nil {
 		return nil, err
@@ -151,6 +157,33 @@ func Parse(text []byte) (*Contract, error) {
 		}
 	}
 	return c, nil
+}
+
+// noLimits returns the name of the first limits that are written as a single value or list, "" if there are none.
+func noLimits(text []byte) string {
+	var root yaml.Node
+	if yaml.Unmarshal(text, &root) != nil {
+		return ""
+	}
+	var search func(n *yaml.Node, limits bool) string
+	search = func(n *yaml.Node, limits bool) string {
+		for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+			key, value := n.Content[i].Value, n.Content[i+1]
+			if (limits || key == "duration" || key == "rate") && value.Kind != yaml.MappingNode {
+				return key
+			}
+			if name := search(value, key == "ranges"); name != "" {
+				return name
+			}
+		}
+		return ""
+	}
+	for _, n := range root.Content {
+		if name := search(n, false); name != "" {
+			return name
+		}
+	}
+	return ""
 }
 
 func (t *Topic) check() error {

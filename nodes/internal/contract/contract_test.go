@@ -352,6 +352,11 @@ func TestParseErrors(t *testing.T) {
 		"topics: {/a: {size: big}}":              `topic /a: size "big": want WIDTHxHEIGHT, such as 640x480`,
 		"topics: {/a: {accept: [all]}}":          `topic /a: accept: there is no kind of findings "all"`,
 		"topics: {/a: {rate: {min: .nan}}}":      "topic /a: rate: NaN is no limit",
+		"topics: {/a: {rate: 20}}":               "rate: write {min: …, max: …}",
+		"topics: {/a: {ranges: {b.c: [1, 2]}}}":  "b.c: write {min: …, max: …}",
+		"duration: 20":                           "duration: write {min: …, max: …}",
+		"topics: {/a: {}}\n---\ntopics: {}":      "text after a second ---",
+		"topics: {/a: {}}\n---\n{":               "text after a second ---",
 		"topics: [":                              "line 1",
 	} {
 		_, err := Parse([]byte(text))
