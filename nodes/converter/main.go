@@ -66,10 +66,10 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 		`Converts recordings from one format to another. Several inputs are merged in
 time. The format of the output is chosen by its name or by --to: name.record
 (Apollo), name.mcap, name.bag (ROS 1), name.log (CARLA), name.hdf5 (robot
-episodes), name.csv, or a name without extension for a ROS 2 bag folder; - is
-standard output, for tables. Messages are translated to the encoding that
-suits the format. At the end the converter prints what the output does not
-keep.`,
+episodes), name.csv, .jsonl or .parquet (tables), name.mp4 (videos), name.gpx
+(tracks), or a name without extension for a ROS 2 bag folder; - is standard
+output, for tables. Messages are translated to the encoding that suits the
+format. At the end the converter prints what the output does not keep.`,
 		1, 0, conversion, conversion.convert)
 	config.Hint(root, hints)
 	wants := root.Args

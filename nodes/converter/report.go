@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"tapedeck/bridge/robot"
 	"tapedeck/codec"
@@ -40,12 +42,24 @@ func (o *reportOptions) report(ctx context.Context, paths []string, stdout, stde
 		return err
 	}
 	var pages []*page.Data
-	for _, path := range paths {
-		data, err := o.read(ctx, path, stderr)
+	elsewhere := o.Plot // plots of topics that this recording may lack; the last one has what no other has
+	var found []string
+	for i, path := range paths {
+		if i == len(paths)-1 {
+			elsewhere = found
+		}
+		data, err := o.read(ctx, path, elsewhere, stderr)
 		if err != nil {
 			return err
 		}
 		pages = append(pages, data)
+		for _, plot := range o.Plot {
+			if topic, _, _ := strings.Cut(plot, "."); slices.ContainsFunc(data.Topics, func(t page.Topic) bool {
+				return t.Name == topic
+			}) {
+				found = append(found, plot)
+			}
+		}
 	}
 	if err := writeFile(o.Output, func(w io.Writer) error { return page.Write(w, pages) }); err != nil {
 		return err
@@ -63,7 +77,8 @@ func (o *reportOptions) report(ctx context.Context, paths []string, stdout, stde
 }
 
 // read gathers what the page shows of a recording.
-func (o *reportOptions) read(ctx context.Context, path string, stderr io.Writer) (*page.Data, error) {
+func (o *reportOptions) read(ctx context.Context, path string, elsewhere []string, stderr io.Writer) (*page.Data,
+	error) {
 	reader, err := known.Open(path)
 	if err != nil {
 		return nil, err
@@ -111,8 +126,8 @@ func (o *reportOptions) read(ctx context.Context, path string, stderr io.Writer)
 		}
 	}
 	damaged := 0
-	return page.Build(ctx, r, left, page.Options{Plots: o.Plot, MaxSize: int64(o.MaxSize), Expect: expected,
-		Reading: func(ns int64) { bar.Set(ns - in.info.StartTime) },
+	return page.Build(ctx, r, left, page.Options{Plots: o.Plot, Elsewhere: elsewhere, MaxSize: int64(o.MaxSize),
+		Expect: expected, Reading: func(ns int64) { bar.Set(ns - in.info.StartTime) },
 		Damaged: func(err error) {
 			if damaged++; damaged <= shownDamage {
 				bar.Hide()

@@ -150,3 +150,21 @@ func TestOutputIsNoReport(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, entries, 1, "nothing else is left")
 }
+
+// Of several recordings one must have the topic of a plot.
+func TestReportPlotOfSeveral(t *testing.T) {
+	a, b := imuDrive(t, "a.lines", 50, "imu"), writeLines(t, "b.lines", nil)
+	for _, c := range []struct{ first, second, plot, want string }{
+		{a, b, "/imu.orientation.w", ""},
+		{b, a, "/imu.orientation.w", ""},
+		{a, b, "/odom.x", "--plot /odom.x: want /topic.field of a topic in " + b},
+	} {
+		out := filepath.Join(t.TempDir(), "out.html")
+		_, _, err := run(t, "report", c.first, c.second, "-o", out, "--plot", c.plot)
+		if c.want == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, c.want)
+		}
+	}
+}

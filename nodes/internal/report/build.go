@@ -20,11 +20,12 @@ import (
 
 // Options say what of a recording a page shows.
 type Options struct {
-	Plots   []string           // "/topic.field" of further numbers to draw
-	MaxSize int64              // bytes of the page's data, about
-	Reading func(ns int64)     // is called with the log time that is read; may be nil
-	Damaged func(error)        // is called for each damaged place; may be nil
-	Expect  *contract.Contract // that the recording must meet; nil: only what is suspicious is shown
+	Plots     []string           // "/topic.field" of further numbers to draw
+	Elsewhere []string           // those of Plots whose topic the recording may lack
+	MaxSize   int64              // bytes of the page's data, about
+	Reading   func(ns int64)     // is called with the log time that is read; may be nil
+	Damaged   func(error)        // is called for each damaged place; may be nil
+	Expect    *contract.Contract // that the recording must meet; nil: only what is suspicious is shown
 }
 
 const readAheadSize = 4 << 20 // bytes
@@ -93,9 +94,16 @@ func build(ctx context.Context, r codec.Reader, info *codec.Info, d *density, o 
 		left: map[string]int{}}
 	for _, plot := range o.Plots {
 		name, path, _ := strings.Cut(plot, ".")
-		if path == "" || !slices.ContainsFunc(info.Topics, func(t codec.TopicInfo) bool {
-			return t.Channel.Topic == name
-		}) {
+		known := slices.Contains(o.Elsewhere, plot)
+		for _, t := range info.Topics {
+			if t.Channel.Topic == name {
+				known = true
+				if path != "" && !numeric(t.Channel, path) {
+					return nil, fmt.Errorf("--plot %s: %s has no numeric field %s", plot, t.Channel.Type, path)
+				}
+			}
+		}
+		if path == "" || !known {
 			return nil, fmt.Errorf("--plot %s: want /topic.field of a topic in %s", plot, info.Path)
 		}
 		b.wanted[name] = append(b.wanted[name], path)

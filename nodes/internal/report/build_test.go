@@ -246,6 +246,15 @@ func TestBuildFits(t *testing.T) {
 	require.ErrorContains(t, err, "--max-size")
 	_, err = Build(t.Context(), r, nil, Options{Plots: []string{"/other.x"}})
 	require.ErrorContains(t, err, "--plot /other.x")
+	_, err = Build(t.Context(), r, nil, Options{Plots: []string{"/other.x"}, Elsewhere: []string{"/other.x"}})
+	require.NoError(t, err)
+	_, err = Build(t.Context(), r, nil, Options{Plots: []string{"/imu"}})
+	require.ErrorContains(t, err, "--plot /imu: want /topic.field")
+	for _, field := range []string{"foo", "angular_velocity", "header.frame_id", "orientation_covariance"} {
+		_, err = Build(t.Context(), r, nil, Options{Plots: []string{"/imu." + field},
+			Reading: func(int64) { t.Error("it is read") }})
+		require.EqualError(t, err, "--plot /imu."+field+": sensor_msgs/msg/Imu has no numeric field "+field)
+	}
 }
 
 // An empty recording, a single message and times far from all others are shown, too.

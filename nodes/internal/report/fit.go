@@ -12,8 +12,8 @@ import (
 // fewCurves is the round from which on fit leaves out curves, too.
 const fewCurves = 4
 
-// fit leaves out every second picture, cloud and line of logs, and halves the parts of the time, until the data have the
-// size that is wanted, or there is nothing left to leave out.
+// fit leaves out every second picture, cloud and line of logs, and halves the parts of the time, until the data have
+// the size that is wanted, or there is nothing left to leave out.
 func (b *builder) fit() error {
 	left, words, signals, fields := b.Left, len(b.Words), len(b.Signals), len(b.Fields)
 	for round := 0; ; round++ {

@@ -686,3 +686,10 @@ func testHelp(t *testing.T, browser context.Context) {
 		require.Contains(t, reached, name)
 	}
 }
+
+func TestPagePolicy(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, Write(&b, nil))
+	require.Contains(t, b.String(), "default-src 'none'")
+	require.Contains(t, b.String(), "base-uri 'none'; form-action 'none'")
+}

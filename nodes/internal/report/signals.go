@@ -9,6 +9,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
 )
 
@@ -117,9 +118,7 @@ func (f *fields) begin(payload []byte) error {
 		b.Fields = append(b.Fields, Field{f.channel.Topic, path, drawn[path]})
 	})
 	for _, path := range wanted {
-		if draw(path, ""); !drawn[path] {
-			return fmt.Errorf("it has no numeric field %s", path)
-		}
+		draw(path, "")
 	}
 	return nil
 }
@@ -183,6 +182,20 @@ func (f *fields) add(m *codec.Message, _ float64) error {
 		}
 	}
 	return nil
+}
+
+// numeric reports whether messages of a channel may have a number at a path.
+func numeric(c *codec.Channel, path string) bool {
+	if c.Encoding != codec.EncodingCDR {
+		return false
+	}
+	schema, err := cdr.NewSchema(c.Library(msgs.Library()), c.Type)
+	if err != nil {
+		return false
+	}
+	p, err := schema.Path(path)
+	return err == nil && p.Type().Shape == rosidl.Single &&
+		!slices.Contains([]rosidl.Kind{rosidl.Nested, rosidl.String, rosidl.WString}, p.Type().Kind)
 }
 
 // addSignal adds a signal that has any value.
