@@ -111,18 +111,29 @@ func (f *Format) wrote(path string, head []byte) bool {
 // errOtherFile is returned by CheckFiles.
 var errOtherFile = errors.New("a file of another format")
 
-// CheckFiles returns an error if the folder at path holds, at any depth, a file without one of the extensions Files. It
-// calls found, unless nil, with each file.
+// CheckFiles returns an error if the folder at path holds anything but what the format writes: files with the
+// extensions Files, or folders of them that each have an index.csv or a camera_info.yaml. It calls found, unless nil,
+// with each file.
 func (f *Format) CheckFiles(path string, found func(path string)) error {
-	return filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
+	depth := -1 // of all files below path
+	return filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
+		at := strings.Count(strings.TrimPrefix(name, path), string(filepath.Separator))
 		switch {
-		case err != nil || d.IsDir():
+		case err != nil || name == path:
 			return err
-		case !slices.Contains(f.Files, filepath.Ext(path)):
-			return fmt.Errorf("%s: %w", path, errOtherFile)
+		case d.IsDir():
+			for _, table := range []string{"index.csv", "camera_info.yaml"} {
+				if _, err := os.Stat(filepath.Join(name, table)); err == nil {
+					return nil
+				}
+			}
+			return fmt.Errorf("%s: %w", name, errOtherFile)
+		case !slices.Contains(f.Files, filepath.Ext(name)) || at > 2 || depth >= 0 && at != depth:
+			return fmt.Errorf("%s: %w", name, errOtherFile)
 		case found != nil:
-			found(path)
+			found(name)
 		}
+		depth = at
 		return nil
 	})
 }

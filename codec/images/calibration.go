@@ -26,7 +26,7 @@ func (w *writer) calibration(m *stamped.Message) error {
 	space := path.Dir(m.Channel.Topic)
 	var cameras []*stamped.Target[camera]
 	for _, c := range w.topics.List {
-		if c.Of.images && namespace(c.Topic) == space {
+		if c.Of.images && namespace(c.Topic) == space && path.Base(m.Channel.Topic) == "camera_info" {
 			cameras = append(cameras, c)
 		}
 	}
@@ -40,7 +40,7 @@ func (w *writer) calibration(m *stamped.Message) error {
 		}
 		name := "camera_info.yaml"
 		if c.Of.infos > 0 {
-			name = fmt.Sprintf("camera_info_%s.yaml", stamped.Seconds(m.Time(m.Stamp)))
+			name = fmt.Sprintf("camera_info_%s_%d.yaml", stamped.Seconds(m.Time(m.Stamp)), c.Of.infos)
 		}
 		folder := filepath.Join(w.path, c.Name)
 		err := os.MkdirAll(folder, 0o777)

@@ -86,7 +86,7 @@ func TestImages(t *testing.T) {
 		"_._x/5.000000005.png", "_._x/9.000000005.png", "_._x/index.csv",
 		"cam_image_raw_compressed/1.000000005.jpg", "cam_image_raw_compressed/1.000000005_1.jpg",
 		"cam_image_raw_compressed/1.000000005_2.jpg", "cam_image_raw_compressed/camera_info.yaml",
-		"cam_image_raw_compressed/camera_info_1.000000005.yaml", "cam_image_raw_compressed/index.csv",
+		"cam_image_raw_compressed/camera_info_1.000000005_1.yaml", "cam_image_raw_compressed/index.csv",
 		"de_pth/4.000000005.png", "de_pth/index.csv", "de_pth_2/4.000000005.png", "de_pth_2/index.csv",
 		"depth_compressedDepth/3.000000005.png", "depth_compressedDepth/index.csv",
 		"other_camera_info/camera_info.yaml",

@@ -152,17 +152,22 @@ func (d *depthCoder) write(to io.Writer, f *episode.Frame) error {
 		return err
 	}
 	d.pixels = mm.Data
-	unknown, far := false, false
+	unknown, near, far := false, false, false
 	for p := d.pixels; len(p) >= 2; p = p[2:] {
 		switch mm := float64(binary.LittleEndian.Uint16(p)) / 1000; {
 		case mm == 0:
 			unknown = true
+		case mm <= usualQuantizer.min:
+			near = true
 		case mm > usualQuantizer.max:
 			far = true
 		}
 	}
 	if unknown {
 		d.lost.Add(d.topic, "unknown depths, which are 10 mm in videos of LeRobot and are kept without --video", 1)
+	}
+	if near {
+		d.lost.Add(d.topic, "depths of 10 mm or less, which read as unknown and are kept without --video", 1)
 	}
 	if far {
 		d.lost.Add(d.topic, "depths beyond 10 m, which are 10 m in videos of LeRobot and are kept without --video", 1)

@@ -78,7 +78,7 @@ func (o Options) format(k kind) codec.Format {
 	extension := "." + k.name
 	return codec.Format{
 		Name:  k.name,
-		Named: func(path string) bool { return filepath.Ext(path) == extension },
+		Named: func(path string) bool { return strings.EqualFold(filepath.Ext(path), extension) },
 		Create: func(path string, c codec.CreateOptions) (codec.Writer, error) {
 			return newWriter(o, k, path, nil, c)
 		},

@@ -54,7 +54,7 @@ func newWriter(o Options, k kind, path string, stream io.Writer, c codec.CreateO
 	}
 	w := &writer{options: o, kind: k, create: c, path: path, stream: stream, byKey: map[string]*table{},
 		channels: map[*codec.Channel]*table{}, losses: codec.LossCounts{}, most: maxWaiting}
-	w.folder = stream == nil && filepath.Ext(path) != "."+k.name
+	w.folder = stream == nil && !strings.EqualFold(filepath.Ext(path), "."+k.name)
 	if c.Overwrite && stream == nil {
 		if err := os.RemoveAll(path); err != nil {
 			return nil, fmt.Errorf("create %s: %w", path, codec.Pathless(err))

@@ -2,6 +2,7 @@ package track
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"tapedeck/codec/internal/stamped"
@@ -29,15 +30,18 @@ type transform struct {
 }
 
 // newFrames parses Options.Frames.
-func newFrames(options []string) *frames {
+func newFrames(options []string) (*frames, error) {
 	f := &frames{known: map[string]transform{}}
 	for text := range strings.SplitSeq(strings.Join(options, ","), ",") {
 		name, to, _ := strings.Cut(text, "=")
 		if name = strings.TrimPrefix(name, "/"); name != "" {
+			if slices.ContainsFunc(f.wanted, func(other frame) bool { return other.name == name }) {
+				return nil, fmt.Errorf("the frames of tracks name %s twice; write one file for each", name)
+			}
 			f.wanted = append(f.wanted, frame{name, strings.TrimPrefix(to, "/")})
 		}
 	}
-	return f
+	return f, nil
 }
 
 // transforms adds those of a message to the tracks of frames.

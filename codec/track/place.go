@@ -38,6 +38,10 @@ func newPlacement(origin string, geographic bool) (placement, error) {
 		return p, nil
 	}
 	if zone := zoneForm.FindStringSubmatch(origin); zone != nil {
+		if !geographic {
+			return p, fmt.Errorf("track origin %s: a track in metres needs LATITUDE,LONGITUDE, not a zone of UTM",
+				origin)
+		}
 		p.zone, _ = strconv.Atoi(zone[1]) // it is a number
 		if zone[2] == "S" {
 			p.zone = -p.zone

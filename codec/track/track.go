@@ -61,8 +61,11 @@ func (o Options) format(name string, encode encode) codec.Format {
 	}
 	f.Accepts = func(c *codec.Channel) error { return o.accepts(c, encode != nil) }
 	f.Create = func(path string, _ codec.CreateOptions) (codec.Writer, error) {
-		w := &writer{path: path, file: f.Named(path) || encode != nil, encode: encode, frames: newFrames(o.Frames),
-			lost: codec.LossCounts{}}
+		w := &writer{path: path, file: f.Named(path) || encode != nil, encode: encode, lost: codec.LossCounts{}}
+		var err error
+		if w.frames, err = newFrames(o.Frames); err != nil {
+			return nil, err
+		}
 		return w, w.create(o.Origin)
 	}
 	return f
@@ -207,7 +210,8 @@ func (w *writer) time(m *stamped.Message, stamp int64) int64 {
 
 // fix adds a fix to a track.
 func (w *writer) fix(t *stamped.Target[track], at int64, d *sensor_msgs.NavSatFix) error {
-	if d.Status.Status < 0 || !(math.Abs(d.Latitude) <= 90 && math.Abs(d.Longitude) <= 180) {
+	if d.Status.Status == sensor_msgs.NavSatStatus_STATUS_NO_FIX ||
+		!(math.Abs(d.Latitude) <= 90 && math.Abs(d.Longitude) <= 180) {
 		t.Of.broken = true
 		return errors.New("there is no fix, or its latitude and longitude are no such angles")
 	}

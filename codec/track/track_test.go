@@ -372,3 +372,18 @@ func FuzzTracks(f *testing.F) {
 		require.True(t, json.Valid(text), string(text))
 	})
 }
+
+func TestRefusedOptions(t *testing.T) {
+	for _, c := range []struct {
+		options track.Options
+		format  func(track.Options) codec.Format
+		want    string
+	}{
+		{track.Options{Origin: "33N"}, track.Options.TUM, "needs LATITUDE,LONGITUDE, not a zone of UTM"},
+		{track.Options{Frames: []string{"base_link=map,base_link=odom"}}, track.Options.GPX, "name base_link twice"},
+	} {
+		f := c.format(c.options)
+		_, err := f.Create(filepath.Join(t.TempDir(), "a."+f.Name), codec.CreateOptions{})
+		require.ErrorContains(t, err, c.want)
+	}
+}

@@ -73,7 +73,19 @@ var Pixels = map[string]string{
 type Process struct {
 	command *exec.Cmd
 	input   io.WriteCloser
-	output  bytes.Buffer // what it says
+	output  tail // of what it says
+}
+
+// tail keeps the end of what is written to it.
+type tail struct{ bytes.Buffer }
+
+func (t *tail) Write(b []byte) (int, error) {
+	const kept = 4096
+	n, err := t.Buffer.Write(b)
+	if t.Len() > 2*kept {
+		t.Next(t.Len() - kept)
+	}
+	return n, err
 }
 
 // Start starts a program.

@@ -185,6 +185,9 @@ func (o *output) create(options codec.CreateOptions) (codec.Writer, error) {
 
 // renamed returns an error whose text names the output instead of its temporary folder.
 func (o *output) renamed(err error) error {
+	if o.stream != nil {
+		return err
+	}
 	folder := strings.TrimSuffix(o.path, filepath.Base(o.path))
 	return &renamedError{err, strings.ReplaceAll(err.Error(), o.part+"/", folder)}
 }
