@@ -130,6 +130,8 @@ type scan struct {
 	fixed       bool // offset is of a receiver with a fix
 	misfits     map[uint16]uint64
 	misfitAt    map[uint16]int64
+	pendingAt   int64 // where the clock's pending messages begin
+	strayAt     int64 // of the clock's first stray
 	damages     int
 	moreAt      int64 // of the first damage that is not reported by itself
 }
@@ -275,7 +277,14 @@ func (s *scan) add(m *message) error {
 		s.log.details.DropoutTime += float64(ms) / 1e3
 		s.message(m, eventChannel, s.clock.now())
 	case 'L', 'C', 'D':
+		strays, pending := s.clock.strays, s.clock.pending
 		channel, t, _, err := s.timed(m)
+		if strays == 0 && s.clock.strays > 0 {
+			s.strayAt = s.pendingAt
+		}
+		if pending == 0 && s.clock.pending > 0 {
+			s.pendingAt = m.pos
+		}
 		if err != nil {
 			s.damaged(m, err)
 			return nil
@@ -442,6 +451,10 @@ func (s *scan) finish() {
 		at, n := s.misfitAt[id], plural.Count(s.misfits[id], "message")
 		s.report(at, fmt.Errorf("damaged at 0x%x: left out %s with the id %d, which fit no topic of the log",
 			at, n, id))
+	}
+	if n := s.clock.strays; n > 0 {
+		s.report(s.strayAt, fmt.Errorf("damaged at 0x%x: %s whose times are more than %d s ahead of the others",
+			s.strayAt, plural.Count(n, "message"), int64(longestGap/1e9)))
 	}
 	for _, topic := range slices.Sorted(maps.Keys(s.planner.failed)) {
 		if f := s.planner.failed[topic]; f.more > 0 {

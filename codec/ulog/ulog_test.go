@@ -262,6 +262,30 @@ func TestHugeFormats(t *testing.T) {
 	require.Contains(t, texts, `format "wide" is larger than a message`)
 }
 
+// TestTwoStrays has two messages with times far ahead: the others keep theirs.
+func TestTwoStrays(t *testing.T) {
+	l := generate.NewULog(0).Add('F', "a:uint64_t timestamp;").Add('A', uint8(0), uint16(0), "a")
+	const ahead = 9_000_000_000 // µs
+	var want []int64
+	for i := range 200 {
+		at := uint64(1_000_000 + 10_000*i)
+		want = append(want, int64(at)*1e3)
+		l.Add('D', uint16(0), at)
+		if i == 50 || i == 120 {
+			l.Add('D', uint16(0), uint64(ahead+i))
+		}
+	}
+	want = append(want, (ahead+50)*1e3, (ahead+120)*1e3)
+	all, damage := read(t, open(t, l.Bytes()))
+	require.Len(t, damage, 1)
+	require.ErrorContains(t, damage[0], "2 messages whose times are more than 60 s ahead of the others")
+	var got []int64
+	for _, m := range all["/px4/a"] {
+		got = append(got, m.time)
+	}
+	require.Equal(t, want, got)
+}
+
 // TestFailingTopic announces a topic whose format cannot be used again and again, and more of them than are reported.
 func TestFailingTopic(t *testing.T) {
 	l := generate.NewULog(0)
