@@ -172,11 +172,17 @@ func (s *state) header(frame string) std_msgs.Header {
 var unknown9 = [9]float64{-1}
 
 func (s *state) sensors(v values) []msgs.Message {
-	s.rates, s.acceleration = v.vector("gyro_rad").flu(), v.vector("accelerometer_m_s2").flu()
-	s.hasRates, s.hasAcceleration = true, true
-	return []msgs.Message{&sensor_msgs.Imu{Header: s.header(baseFrame), Orientation: geometry_msgs.Quaternion{W: 1},
-		OrientationCovariance: unknown9, AngularVelocity: s.rates.vector3(),
-		LinearAcceleration: s.acceleration.vector3()}}
+	const invalid = math.MaxInt32
+	acceleration := v.vector("accelerometer_m_s2").flu()
+	s.rates, s.hasRates = v.vector("gyro_rad").flu(), true
+	m := &sensor_msgs.Imu{Header: s.header(baseFrame), Orientation: geometry_msgs.Quaternion{W: 1},
+		OrientationCovariance: unknown9, AngularVelocity: s.rates.vector3(), LinearAcceleration: acceleration.vector3()}
+	if v.number("accelerometer_timestamp_relative") == invalid {
+		m.LinearAccelerationCovariance = unknown9
+	} else {
+		s.acceleration, s.hasAcceleration = acceleration, true
+	}
+	return []msgs.Message{m}
 }
 
 func (s *state) angularVelocity(v values) []msgs.Message {
@@ -303,6 +309,7 @@ func (s *state) turn(m *nav_msgs.Odometry, q quaternion, velocity vector) {
 
 // Frames in VehicleOdometry.
 const (
+	frameUnknown = 0
 	frameNED     = 1
 	frameFRD     = 2
 	frameBodyFRD = 3
@@ -312,7 +319,8 @@ func (s *state) odometry(v values) []msgs.Message {
 	m := &nav_msgs.Odometry{Header: s.header(mapFrame), ChildFrameId: baseFrame}
 	position, q, variance := v.vector("position"), v.quaternion("q"), v.vector("position_variance")
 	velocity := v.vector("velocity")
-	if v.number("pose_frame") == frameFRD {
+	frame, velocityFrame := v.number("pose_frame"), v.number("velocity_frame")
+	if frame == frameFRD {
 		m.Header.FrameId = odomFrame
 		position, q = position.flu(), q.flu()
 	} else {
@@ -323,22 +331,23 @@ func (s *state) odometry(v values) []msgs.Message {
 	diagonal(&m.Pose.Covariance, 0, variance)
 	diagonal(&m.Pose.Covariance, 3, v.vector("orientation_variance"))
 	diagonal(&m.Twist.Covariance, 0, v.vector("velocity_variance"))
-	switch v.number("velocity_frame") {
-	case frameNED:
+	switch {
+	case velocityFrame == frameNED && frame == frameNED:
 		s.turn(m, q, velocity.enu())
-	case frameFRD:
+	case velocityFrame == frameFRD && frame == frameFRD:
 		s.turn(m, q, velocity.flu())
-	case frameBodyFRD:
+	case velocityFrame == frameBodyFRD: // needs no attitude
+		variance := m.Twist.Covariance[0]
 		s.turn(m, q, vector{})
-		m.Twist.Twist.Linear = velocity.flu().vector3()
-	default:
+		m.Twist.Twist.Linear, m.Twist.Covariance[0] = velocity.flu().vector3(), variance
+	default: // unknown, or of another world than the attitude
 		s.turn(m, q, vector{})
 		m.Twist.Covariance[0] = -1
 	}
 	if rates := v.vector("angular_velocity").flu(); rates.known() {
 		m.Twist.Twist.Angular = rates.vector3()
 	}
-	if !position.known() {
+	if !position.known() || frame == frameUnknown {
 		m.Pose.Covariance[0] = -1
 	}
 	return []msgs.Message{m}
@@ -375,10 +384,16 @@ func (s *state) battery(v values) []msgs.Message {
 	return []msgs.Message{m}
 }
 
+// directions are the ends of the names of frames by the orientation of distance sensors; forward is that of baseFrame.
+var directions = map[float64]string{2: "_right", 4: "_back", 6: "_left", 24: "_up", 25: "_down", 100: "_custom"}
+
 func (s *state) distance(v values) []msgs.Message {
 	m := &sensor_msgs.Range{Header: s.header(baseFrame), RadiationType: sensor_msgs.Range_INFRARED,
 		FieldOfView: float32(v.number("h_fov")), MinRange: float32(v.number("min_distance")),
 		MaxRange: float32(v.number("max_distance")), Range: float32(v.number("current_distance"))}
+	if name, ok := directions[v.number("orientation")]; ok {
+		m.Header.FrameId = "distance_sensor" + name
+	}
 	const ultrasound = 1
 	if v.number("type") == ultrasound {
 		m.RadiationType = sensor_msgs.Range_ULTRASOUND

@@ -37,6 +37,8 @@ type source struct {
 	schema *cdr.Schema
 	to     []*codec.Channel
 	own    bool // of the vehicle's own estimate, not of one of several estimators
+	// the namespace of its topics
+	vehicle string
 }
 
 // standard is a recording with further messages.
@@ -96,7 +98,8 @@ func newSource(c *codec.Channel, library, own *rosidl.Library) (*source, error) 
 		}
 	}
 	base := path.Base(c.Topic)
-	s := &source{rule: known, own: base == "vehicle_attitude" || base == "vehicle_angular_velocity"}
+	s := &source{rule: known, own: base == "vehicle_attitude" || base == "vehicle_angular_velocity",
+		vehicle: path.Dir(c.Topic)}
 	if s.schema, err = cdr.NewSchema(definitions, c.Type); err != nil {
 		return nil, nil
 	}
@@ -121,8 +124,7 @@ func (s *standard) Losses() []bridge.Loss {
 }
 
 func (s *standard) Read(q codec.Query) (codec.Iterator, error) {
-	it := &iterator{query: q, sources: s.sources, wanted: map[*codec.Channel]bool{}, state: state{
-		attitude: unknownQuaternion}}
+	it := &iterator{query: q, sources: s.sources, wanted: map[*codec.Channel]bool{}, states: map[string]*state{}}
 	any := false
 	for c, from := range s.sources {
 		it.wanted[c] = q.Wants(c)
@@ -148,7 +150,7 @@ type iterator struct {
 	query   codec.Query
 	sources map[*codec.Channel]*source
 	wanted  map[*codec.Channel]bool // of the channels in sources and those made of them
-	state   state
+	states  map[string]*state       // of vehicles, by the namespaces of their topics
 	ready   []codec.Message
 	same    bool // Next returned a message of source last
 	err     error
@@ -192,8 +194,13 @@ func (it *iterator) translate(from *source, m *codec.Message) error {
 	if err != nil {
 		return err
 	}
-	it.state.begin(m, from.own)
-	for i, made := range from.make(&it.state, values{fields}) {
+	vehicle := it.states[from.vehicle]
+	if vehicle == nil {
+		vehicle = &state{attitude: unknownQuaternion}
+		it.states[from.vehicle] = vehicle
+	}
+	vehicle.begin(m, from.own)
+	for i, made := range from.make(vehicle, values{fields}) {
 		if !it.wanted[from.to[i]] {
 			continue
 		}

@@ -182,6 +182,107 @@ func TestPositions(t *testing.T) {
 	}
 }
 
+// TestVehicles has two vehicles in a recording: each position has the attitude of its own.
+func TestVehicles(t *testing.T) {
+	l := generate.NewULog(1).Add('F', "vehicle_attitude:uint64_t timestamp;float[4] q;")
+	l.Add('F', "vehicle_local_position:uint64_t timestamp;float x;float y;float z;float vx;float vy;float vz;")
+	l.Add('A', uint8(0), uint16(0), "vehicle_attitude").Add('A', uint8(0), uint16(1), "vehicle_local_position")
+	l.Add('D', uint16(0), uint64(2), []float32{1, 0, 0, 0}).Add('D', uint16(1), uint64(3), make([]float32, 6))
+	log, err := ulog.Open(writeLog(t, l.Bytes()))
+	require.NoError(t, err)
+	defer log.Close()
+	library := msgs.Library()
+	var got []float64
+	it := &iterator{wanted: map[*codec.Channel]bool{}, states: map[string]*state{}}
+	read(t, log, codec.Query{}, func(m *codec.Message) {
+		for _, vehicle := range []string{"/a", "/b"} {
+			c := *m.Channel
+			c.Topic = vehicle + "/" + filepath.Base(c.Topic)
+			from, err := newSource(&c, library, msgs.Release(""))
+			require.NoError(t, err)
+			it.wanted[from.to[0]] = true
+			if c.Topic == "/b/vehicle_attitude" {
+				continue // it is not known
+			}
+			it.ready = nil
+			require.NoError(t, it.translate(from, m))
+			if filepath.Base(c.Topic) == "vehicle_local_position" {
+				var o nav_msgs.Odometry
+				decode(t, &it.ready[0], &o)
+				got = append(got, o.Pose.Pose.Orientation.Z)
+			}
+		}
+	})
+	require.Len(t, got, 2)
+	require.InDelta(t, math.Sqrt2/2, got[0], 1e-6)
+	require.Zero(t, got[1])
+}
+
+func TestOdometryFrames(t *testing.T) {
+	nan := float32(math.NaN())
+	level, unknown := []float32{1, 0, 0, 0}, []float32{nan, nan, nan, nan}
+	for name, test := range map[string]struct {
+		pose, velocity uint8
+		q              []float32
+		poseKnown      bool
+		want           []float64 // nil: unknown
+	}{
+		"NED":                   {1, 1, level, true, []float64{1, -2, -3}},
+		"FRD":                   {2, 2, level, true, []float64{1, -2, -3}},
+		"FRD in NED":            {1, 2, level, true, nil},
+		"NED in FRD":            {2, 1, level, true, nil},
+		"pose unknown":          {0, 1, level, false, nil},
+		"pose unknown, body":    {0, 3, level, false, []float64{1, -2, -3}},
+		"no attitude":           {1, 1, unknown, false, nil},
+		"body without attitude": {1, 3, unknown, false, []float64{1, -2, -3}},
+		"velocity unknown":      {1, 0, level, true, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &state{attitude: unknownQuaternion}
+			one := []float32{1, 2, 3}
+			o := s.made((*state).odometry, map[string]any{"pose_frame": test.pose, "velocity_frame": test.velocity,
+				"q": test.q, "position": one, "velocity": one, "position_variance": one, "orientation_variance": one,
+				"velocity_variance": one}).(*nav_msgs.Odometry)
+			require.Equal(t, test.poseKnown, o.Pose.Covariance[0] >= 0)
+			require.Equal(t, test.want != nil, o.Twist.Covariance[0] >= 0)
+			if test.want != nil {
+				require.InDeltaSlice(t, test.want, linear(o), 1e-6)
+			}
+		})
+	}
+}
+
+func TestInvalidAcceleration(t *testing.T) {
+	s := &state{}
+	fields := map[string]any{"gyro_rad": []float32{1, 2, 3}, "accelerometer_m_s2": []float32{4, 5, 6},
+		"accelerometer_timestamp_relative": int32(math.MaxInt32)}
+	imu := s.made((*state).sensors, fields).(*sensor_msgs.Imu)
+	require.Equal(t, unknown9, imu.LinearAccelerationCovariance)
+	require.False(t, s.hasAcceleration)
+	require.True(t, s.hasRates)
+	fields["accelerometer_timestamp_relative"] = int32(5)
+	imu = s.made((*state).sensors, fields).(*sensor_msgs.Imu)
+	require.Zero(t, imu.LinearAccelerationCovariance[0])
+	require.True(t, s.hasAcceleration)
+}
+
+func TestDistanceFrames(t *testing.T) {
+	for orientation, want := range map[uint8]string{0: "base_link", 25: "distance_sensor_down",
+		24: "distance_sensor_up", 2: "distance_sensor_right"} {
+		ping := (&state{}).made((*state).distance, map[string]any{"orientation": orientation}).(*sensor_msgs.Range)
+		require.Equal(t, want, ping.Header.FrameId)
+	}
+}
+
+// made returns what becomes of a message with the fields.
+func (s *state) made(make func(*state, values) []msgs.Message, fields map[string]any) msgs.Message {
+	v := &cdr.Struct{}
+	for name, value := range fields {
+		v.Fields = append(v.Fields, cdr.Field{Name: name, Value: value})
+	}
+	return make(s, values{v})[0]
+}
+
 func linear(o *nav_msgs.Odometry) []float64 {
 	v := o.Twist.Twist.Linear
 	return []float64{v.X, v.Y, v.Z}
