@@ -211,9 +211,9 @@ func (v *Vehicle) logOnce(level bridge.LogLevel, format string, args ...any) {
 	}
 }
 
-// stampOf returns a time in ns since the Unix epoch, from 1970 to 2038, as ROS 2 has it.
+// stampOf returns a time in ns since the Unix epoch, from 1970 on, as ROS 2 has it, which ends in 2038.
 func stampOf(ns int64) builtin_interfaces.Time {
-	return builtin_interfaces.Time{Sec: int32(ns / 1e9), Nanosec: uint32(ns % 1e9)}
+	return builtin_interfaces.Time{Sec: int32(min(ns/1e9, math.MaxInt32)), Nanosec: uint32(ns % 1e9)}
 }
 
 // Health is what diagnostics report of a vehicle.

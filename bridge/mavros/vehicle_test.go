@@ -11,6 +11,7 @@ import (
 	"tapedeck/bridge/mavlink"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
+	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/geometry_msgs"
 
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
@@ -149,4 +150,9 @@ func TestPublishingAllocatesNothing(t *testing.T) {
 			v.Handle(f)
 		}
 	}))
+}
+
+func TestStampOf(t *testing.T) {
+	require.Equal(t, builtin_interfaces.Time{Sec: 1, Nanosec: 5}, stampOf(1e9+5))
+	require.Equal(t, int32(math.MaxInt32), stampOf(5e18).Sec, "after 2038")
 }
