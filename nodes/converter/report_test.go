@@ -168,3 +168,11 @@ func TestReportPlotOfSeveral(t *testing.T) {
 		}
 	}
 }
+
+func TestHelpNamesOutputs(t *testing.T) {
+	stdout, _, err := run(t, "--help")
+	require.NoError(t, err)
+	for _, name := range []string{".csv", ".jsonl", ".parquet", ".mp4", ".gpx"} {
+		require.Contains(t, stdout, name)
+	}
+}

@@ -61,8 +61,8 @@ func NewLive(c *Contract, now time.Time) *Live {
 	return l
 }
 
-// Restart goes on with another recording, which begins now and has none of the messages or findings so far. The clock of
-// the recordings was at start when the one before began, and is at stamp.
+// Restart goes on with another recording, which begins now and has none of the messages or findings so far. The clock
+// of the recordings was at start when the one before began, and is at stamp.
 func (l *Live) Restart(now time.Time, start, stamp int64) {
 	_, all := l.Finish(start, stamp)
 	l.mu.Lock()
