@@ -170,8 +170,8 @@ func TestReportPlotOfSeveral(t *testing.T) {
 }
 
 func TestHelpNamesOutputs(t *testing.T) {
-	stdout, _, err := run(t, "--help")
-	require.NoError(t, err)
+	stdout, stderr, code := execute(t, "--help")
+	require.Zero(t, code, stderr)
 	for _, name := range []string{".csv", ".jsonl", ".parquet", ".mp4", ".gpx"} {
 		require.Contains(t, stdout, name)
 	}
