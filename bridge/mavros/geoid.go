@@ -11,6 +11,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 
 	"tapedeck/msgs/plural"
 )
@@ -24,6 +25,7 @@ type Geoid struct {
 	offset, scale float64 // m, and m per unit
 	start         int64   // of the pixels in the file
 
+	mu sync.Mutex // for what follows
 	// Heights around the last position.
 	column, row int
 	corners     [4]float64 // north-west, north-east, south-west, south-east
@@ -98,6 +100,8 @@ func (g *Geoid) above(latitude, longitude float64) (float64, error) {
 	}
 	x := longitude / 360 * float64(g.width)
 	y := (90 - latitude) / 180 * float64(g.height-1)
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	column, row := int(x)%g.width, min(int(y), g.height-2)
 	if column != g.column || row != g.row {
 		if err := g.load(column, row); err != nil {

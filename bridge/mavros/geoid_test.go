@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -80,4 +81,25 @@ func TestGeoidFiles(t *testing.T) {
 	}
 	_, err := FindGeoid("/no/such/file")
 	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// TestGeoidAtOnce asks for heights in several goroutines.
+func TestGeoidAtOnce(t *testing.T) {
+	g, err := openGeoid(writeGeoid(t, testGeoid))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, g.Close()) }()
+	var all sync.WaitGroup
+	wrong := make(chan float64, 4)
+	for i := range 4 {
+		all.Go(func() {
+			for range 1000 {
+				if h, err := g.above(0, float64(30*i)); err != nil || math.Abs(h-float64(2*i)) > 1e-9 {
+					wrong <- h
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	require.Empty(t, wrong)
 }

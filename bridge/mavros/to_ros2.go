@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
+	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/mavlink"
@@ -171,10 +172,12 @@ type sender struct {
 	*Vehicle
 	reading *reading
 	name    string
+	sent    bool // something was published of the frame
 }
 
 // Send implements Output.
 func (s *sender) Send(t Topic, m msgs.Message) {
+	s.sent = true
 	info := &Topics[t]
 	var create func() (*codec.Channel, error)
 	name := "/" + path.Join(s.name, info.Name)
@@ -186,7 +189,7 @@ func (s *sender) Send(t Topic, m msgs.Message) {
 	s.reading.send(name, create, func(to []byte) ([]byte, error) { return cdr.Append(to, m) })
 }
 
-// Log implements Output. What the autopilot says is on a topic.
+// Log implements Output. What the autopilot says is on a topic, and what is lost is counted.
 func (s *sender) Log(bridge.LogLevel, string, ...any) {}
 
 // send adds a message on a topic.
@@ -228,7 +231,11 @@ func (r *reading) translate(m *codec.Message) ([]codec.Message, error) {
 	}
 	told := false
 	if v := r.vehicle(f); v != nil {
+		v.sent = false
 		told = v.Handle(f)
+		if told && !r.surveys {
+			r.countLosses(m.Channel.Topic, v, f)
+		}
 	}
 	if r.options.Raw {
 		if err := r.sendRaw(f); err != nil {
@@ -242,6 +249,28 @@ func (r *reading) translate(m *codec.Message) ([]codec.Message, error) {
 		r.losses.Add(m.Channel.Topic, what, 1)
 	}
 	return r.ready, r.fatal
+}
+
+// countLosses counts what a frame that a vehicle handled had and its topics have not.
+func (r *reading) countLosses(topic string, v *sender, f *mavlink.Frame) {
+	name := tlog.MessageName(f.Message)
+	switch m := f.Message.(type) {
+	case *common.MessageGpsRawInt, *ardupilotmega.MessageGlobalPositionInt:
+		if v.noGeoid != 0 {
+			r.losses.Add(topic, "height above the ellipsoid of "+name+", which is above mean sea level for lack of a "+
+				"geoid; install GeographicLib's egm96-5", 1)
+		}
+	case *common.MessageStatustext, *common.MessageAttitude, *common.MessageScaledImu, *common.MessageScaledPressure,
+		*common.MessageRcChannelsRaw:
+		return // the beginning of a text, or what a better message says too
+	case *common.MessageRawImu:
+		if m.Id == 0 && v.source > rawIMU {
+			return
+		}
+	}
+	if !v.sent && !r.options.Raw {
+		r.losses.Add(topic, name+" whose values are not valid or not supported", 1)
+	}
 }
 
 // vehicle returns the vehicle of a frame; nil if there is none.

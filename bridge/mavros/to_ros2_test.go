@@ -180,3 +180,25 @@ func TestRawMessages(t *testing.T) {
 		[]any{s.Get("time_usec"), s.Get("fix_type"), s.Get("lat"), s.Get("lon"), s.Get("eph"),
 			s.Get("satellites_visible"), s.Get("yaw")})
 }
+
+// TestLostValues has messages of known types of which nothing, or not everything, can be published.
+func TestLostValues(t *testing.T) {
+	r := &reading{translator: &translator{losses: bridge.LossCounts{}}}
+	s := &sender{Vehicle: &Vehicle{}, reading: r}
+	count := func(m message.Message) { r.countLosses("/log", s, &mavlink.Frame{Message: m}) }
+	count(&common.MessageOdometry{})
+	count(&common.MessageRawImu{})
+	for _, m := range []message.Message{&common.MessageStatustext{}, &common.MessageAttitude{}} {
+		count(m)
+	}
+	s.source = highresIMU
+	count(&common.MessageRawImu{})
+	s.sent, s.noGeoid = true, 1
+	count(&ardupilotmega.MessageGlobalPositionInt{})
+	require.Equal(t, []bridge.Loss{
+		{Topic: "/log", What: "ODOMETRY whose values are not valid or not supported", Messages: 1},
+		{Topic: "/log", What: "RAW_IMU whose values are not valid or not supported", Messages: 1},
+		{Topic: "/log", What: "height above the ellipsoid of GLOBAL_POSITION_INT, which is above mean sea level for " +
+			"lack of a geoid; install GeographicLib's egm96-5", Messages: 1},
+	}, r.losses.Losses())
+}
