@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -139,6 +140,17 @@ func (t *translated) Info() (*codec.Info, error) { return &t.info, nil }
 
 func (t *translated) Read(q codec.Query) (codec.Iterator, error) {
 	return t.translate(q, t.Reader.Read)
+}
+
+// Close also closes the translators that have something to close.
+func (t *translated) Close() error {
+	errs := []error{t.Reader.Close()}
+	for _, by := range t.by {
+		if c, ok := by.(io.Closer); ok {
+			errs = append(errs, c.Close())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (t *translated) Losses() []Loss {

@@ -103,3 +103,12 @@ func TestGeoidAtOnce(t *testing.T) {
 	all.Wait()
 	require.Empty(t, wrong)
 }
+
+func TestGeoidClosedWithReader(t *testing.T) {
+	g, err := openGeoid(writeGeoid(t, testGeoid))
+	require.NoError(t, err)
+	require.NoError(t, (&translator{}).Close())
+	require.NoError(t, (&translator{opened: g}).Close())
+	_, err = g.above(0, 0)
+	require.ErrorIs(t, err, os.ErrClosed)
+}

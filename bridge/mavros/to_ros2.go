@@ -41,8 +41,11 @@ func ToROS2(r codec.Reader) (bridge.Translator, error) { return ReadOptions{}.To
 
 // ToROS2 returns a translator as the function does, with options.
 func (o ReadOptions) ToROS2(r codec.Reader) (bridge.Translator, error) {
-	t := &translator{options: o, library: msgs.Library(), logs: map[*codec.Channel]*log{}, losses: bridge.LossCounts{},
-		geoid: sync.OnceValues(func() (*Geoid, error) { return FindGeoid("") })}
+	t := &translator{options: o, library: msgs.Library(), logs: map[*codec.Channel]*log{}, losses: bridge.LossCounts{}}
+	t.geoid = sync.OnceValues(func() (_ *Geoid, err error) {
+		t.opened, err = FindGeoid("")
+		return t.opened, err
+	})
 	info, err := r.Info()
 	if err != nil {
 		return nil, err
@@ -63,6 +66,7 @@ type translator struct {
 	logs    map[*codec.Channel]*log
 	losses  bridge.LossCounts
 	geoid   func() (*Geoid, error)
+	opened  *Geoid // by geoid; nil: none
 }
 
 // log has the topics of a log.
@@ -124,6 +128,14 @@ func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 		return nil, fmt.Errorf("channel %s is not one of the recording", topic.Channel.Topic)
 	}
 	return l.topics, nil
+}
+
+// Close closes the geoid.
+func (t *translator) Close() error {
+	if t.opened == nil {
+		return nil
+	}
+	return t.opened.Close()
 }
 
 // Losses returns the messages that have no topic.
