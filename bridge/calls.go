@@ -64,10 +64,10 @@ func (c *Calls) Log(n Node, service string, err error) {
 	failed := c.failed
 	c.mu.Unlock()
 	more := ""
-	if failed == loggedCalls {
-		more = "; further calls without an answer are not logged"
+	if failed >= loggedCalls {
+		more = fmt.Sprintf("; there were %d, of which few more are logged", failed)
 	}
-	if failed <= loggedCalls {
+	if failed <= loggedCalls || failed%1000 == 0 {
 		n.Log(Error, "a call of %s remains without an answer: %v%s", service, err, more)
 	}
 }

@@ -20,7 +20,7 @@ import (
 // Limits of tables in memory. Pages usually have about 1 MiB; run lengths may let a few bytes be any number of values.
 const (
 	maxDepth  = 32        // of lists and structs in each other
-	maxHead   = 64 << 10  // bytes of the head of a page
+	maxHead   = 64 << 20  // bytes of the head of a page, which may have statistics with four whole values
 	maxPage   = 256 << 20 // bytes
 	maxValues = 1 << 24   // of a page
 )
@@ -117,14 +117,22 @@ func checkPages(file io.ReaderAt, column *format.ColumnMetaData) error {
 	if column.DictionaryPageOffset != 0 {
 		begin = column.DictionaryPageOffset
 	}
-	r := bufio.NewReaderSize(io.NewSectionReader(file, begin, column.TotalCompressedSize), maxHead)
+	r := bufio.NewReaderSize(io.NewSectionReader(file, begin, column.TotalCompressedSize), 64<<10)
 	var data []byte
 	for page := 0; ; page++ {
-		b, err := r.Peek(maxHead)
+		b, err := r.Peek(r.Size())
 		if len(b) == 0 && errors.Is(err, io.EOF) {
 			return nil
 		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("page %d: %w", page, err)
+		}
 		rest, ok := skipStruct(b, 0)
+		for !ok && err == nil && r.Size() < maxHead {
+			r = bufio.NewReaderSize(r, 4*r.Size())
+			b, err = r.Peek(r.Size())
+			rest, ok = skipStruct(b, 0)
+		}
 		if !ok {
 			return fmt.Errorf("page %d has a damaged head, or one of more than %d bytes", page, maxHead)
 		}

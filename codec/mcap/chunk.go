@@ -270,7 +270,7 @@ func (l *loader) wanted(c chunkInfo, offset int64, buf []byte) ([]byte, bool) {
 		skip bool   // that record
 	)
 	buf = buf[:0]
-	for end := offset + c.records; offset < end; {
+	for end := offset + int64(c.uncompressed); offset < end; {
 		n := int(min(chunked.WindowSize, end-offset))
 		b := l.raw[:held+n]
 		if _, err := l.file.ReadAt(b[held:], offset); err != nil {

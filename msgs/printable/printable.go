@@ -105,7 +105,7 @@ func (w *writer) Write(p []byte) (int, error) {
 	} else {
 		n = len(text)
 	}
-	_, err := io.WriteString(w.w, Escape(string(text[:n]), "\n\t"))
+	_, err := io.WriteString(w.w, Escape(strings.ReplaceAll(string(text[:n]), "\r\n", "\n"), "\n\t"))
 	w.rest = append([]byte(nil), text[n:]...)
 	return len(p), err
 }

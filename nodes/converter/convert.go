@@ -42,7 +42,7 @@ func (o *convertOptions) convert(ctx context.Context, paths []string, stdout, st
 			"FOLDER --to FORMAT")
 	}
 	job := convert.Job{Formats: known, Inputs: paths[:last], Output: paths[last], Options: o.Options, Workers: o.Jobs,
-		Stdout: stdout}
+		Stdout: human.Data(stdout)}
 	reports := stdout
 	if job.Output == convert.StandardOutput {
 		reports = stderr

@@ -37,6 +37,9 @@ func (r *recorder) start(name string) error {
 	}
 	r.topics.Reset()
 	r.tooLarge.Store(0)
+	r.warning.Lock()
+	clear(r.warned)
+	r.warning.Unlock()
 	r.session.Store(s)
 	r.begin(s)
 	return nil

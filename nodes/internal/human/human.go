@@ -3,6 +3,7 @@ package human
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -16,6 +17,15 @@ var (
 	Stdout = printable.Writer(os.Stdout)
 	Stderr = printable.LineWriter(os.Stderr) // each write is one line
 )
+
+// Data returns what the content of a file is written to that goes to standard output: standard output itself in the place
+// of Stdout unless it is a terminal.
+func Data(w io.Writer) io.Writer {
+	if stat, err := os.Stdout.Stat(); w == Stdout && err == nil && stat.Mode()&os.ModeCharDevice == 0 {
+		return os.Stdout
+	}
+	return w
+}
 
 // Bytes writes a number of bytes as people read it.
 func Bytes(n int64) string {

@@ -1,6 +1,7 @@
 package human
 
 import (
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,7 +17,7 @@ import (
 func TestNothingElseWritesToTheTerminal(t *testing.T) {
 	direct := regexp.MustCompile(`os\.Std(out|err)|\bfmt\.Print|\bprintln?\(`)
 	allowed := regexp.MustCompile(`progress\.(NewLine|Bytes|Seconds)\(os\.Stderr|graph\.Open\(.*os\.Stderr|` +
-		`serve\(.*os\.Stderr|^\tStd(out|err) += printable\.`)
+		`serve\(.*os\.Stderr|^\tStd(out|err) += printable\.|os\.Stdout\.Stat|return os\.Stdout\n`)
 	err := filepath.WalkDir("../..", func(path string, e fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 			return err
@@ -41,4 +42,19 @@ func TestHostileTable(t *testing.T) {
 	require.Less(t, len(lines[1]), 1100)
 	require.Contains(t, lines[2], `"/a\n\x1b[2J"`)
 	require.Equal(t, `/b, "\u202e"`, List([]string{"/b", "\u202e"}))
+}
+
+// Files go to standard output byte by byte, unless that is a terminal.
+func TestData(t *testing.T) {
+	var b strings.Builder
+	require.Equal(t, io.Writer(&b), Data(&b))
+	was := os.Stdout
+	t.Cleanup(func() { os.Stdout = was })
+	for path, want := range map[string]bool{filepath.Join(t.TempDir(), "a.csv"): true, os.DevNull: false} {
+		file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
+		require.NoError(t, err)
+		os.Stdout = file
+		require.Equal(t, want, Data(Stdout) == io.Writer(file), path)
+		require.NoError(t, file.Close())
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -229,6 +230,7 @@ func start(path string) (*process, error) {
 	p.command.Args = []string{name, path, strconv.FormatUint(mostMemory, 10), strconv.FormatUint(mostTime, 10)}
 	p.command.Env = append(os.Environ(), "GOTRACEBACK=none")
 	p.command.Stderr = &p.output
+	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is not for it
 	in, err := p.command.StdinPipe()
 	if err != nil {
 		return nil, err

@@ -179,6 +179,7 @@ func (s *server) answer(r *request) *response {
 		}
 	case opClose:
 		err = s.sets[r.Set].Close()
+		s.sets[r.Set] = nil
 	case opDoubles:
 		var values []float64
 		values, err = s.sets[r.Set].Doubles()

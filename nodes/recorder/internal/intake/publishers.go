@@ -101,6 +101,7 @@ func (s *publishers) of(guid bridge.GUID) *publisher {
 		}
 		if len(s.all) >= mostPublishers {
 			maps.DeleteFunc(s.all, func(_ bridge.GUID, p *publisher) bool { return len(p.kept) == 0 })
+			s.current = nil // it may be one of these
 		}
 		p = new(publisher)
 		qos, known := s.offers[guid]
