@@ -18,8 +18,8 @@ var (
 	Stderr = printable.LineWriter(os.Stderr) // each write is one line
 )
 
-// Data returns what the content of a file is written to that goes to standard output: standard output itself in the place
-// of Stdout unless it is a terminal.
+// Data returns what the content of a file is written to that goes to standard output: standard output itself in the
+// place of Stdout unless it is a terminal.
 func Data(w io.Writer) io.Writer {
 	if stat, err := os.Stdout.Stat(); w == Stdout && err == nil && stat.Mode()&os.ModeCharDevice == 0 {
 		return os.Stdout
