@@ -453,8 +453,9 @@ func (s *scan) finish() {
 			at, n, id))
 	}
 	if n := s.clock.strays; n > 0 {
-		s.report(s.strayAt, fmt.Errorf("damaged at 0x%x: %s whose times are more than %d s ahead of the others",
-			s.strayAt, plural.Count(n, "message"), int64(longestGap/1e9)))
+		// It is what PX4 wrote, and nothing is missing.
+		s.Contents.Event(codec.EventCheck, fmt.Sprintf("%s, the first at 0x%x, with times more than %d s ahead of "+
+			"the others", plural.Count(n, "message"), s.strayAt, int64(longestGap/1e9)))
 	}
 	for _, topic := range slices.Sorted(maps.Keys(s.planner.failed)) {
 		if f := s.planner.failed[topic]; f.more > 0 {
