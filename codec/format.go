@@ -111,9 +111,9 @@ func (f *Format) wrote(path string, head []byte) bool {
 // errOtherFile is returned by CheckFiles.
 var errOtherFile = errors.New("a file of another format")
 
-// CheckFiles returns an error if the folder at path holds anything but what the format writes: files with the
-// extensions Files, or folders of them that each have an index.csv or a camera_info.yaml. It calls found, unless nil,
-// with each file.
+// CheckFiles returns an error if the folder at path holds, at any depth, a file without one of the extensions Files.
+// The outputs of a format that cannot be read must also look like them: only files, or only folders of files that each
+// have an index.csv or a camera_info.yaml. It calls found, unless nil, with each file.
 func (f *Format) CheckFiles(path string, found func(path string)) error {
 	depth := -1 // of all files below path
 	return filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
@@ -121,6 +121,8 @@ func (f *Format) CheckFiles(path string, found func(path string)) error {
 		switch {
 		case err != nil || name == path:
 			return err
+		case d.IsDir() && f.Open != nil:
+			return nil
 		case d.IsDir():
 			for _, table := range []string{"index.csv", "camera_info.yaml"} {
 				if _, err := os.Stat(filepath.Join(name, table)); err == nil {
@@ -128,7 +130,7 @@ func (f *Format) CheckFiles(path string, found func(path string)) error {
 				}
 			}
 			return fmt.Errorf("%s: %w", name, errOtherFile)
-		case !slices.Contains(f.Files, filepath.Ext(name)) || at > 2 || depth >= 0 && at != depth:
+		case !slices.Contains(f.Files, filepath.Ext(name)) || f.Open == nil && (at > 2 || depth >= 0 && at != depth):
 			return fmt.Errorf("%s: %w", name, errOtherFile)
 		case found != nil:
 			found(name)
