@@ -2,6 +2,8 @@
 # make test   passes the tests, in about 7 minutes
 # make stress runs those tests 5 times on a busy machine, in about half an hour, and prints which failed how often; N=20 is more often
 # make build  puts the nodes into bin/
+# make static puts a converter without C libraries, HDF5 and nodes into bin/static/: one file for any Linux, such as a container
+# make static puts a converter into bin/static/ that needs no libraries: without HDF5 and `converter serve`
 # make lint   runs the linters
 # make fuzz   tries whether damaged recordings of any format can upset a reader; FUZZTIME=10m is for each format
 # make bench  measures recording, writing and reading beside a baseline
@@ -31,10 +33,16 @@ N ?= 5
 # Packages where goroutines meet.
 RACE := ./bridge/... ./nodes/... ./codec/record/... ./codec/mcap/... ./codec/rosbag2/... ./codec/hdf5/...
 
-.PHONY: build demo test stress check lint fuzz bench bench-recorder bench-player bench-seek bench-convert bench-hardware deps test-deps clean
+.PHONY: build static demo test stress check lint fuzz bench bench-recorder bench-player bench-seek bench-convert bench-hardware deps test-deps clean
 
 build: deps
 	$(GO) build -o bin/ ./nodes/...
+
+static:
+	CGO_ENABLED=0 $(GO) build -ldflags '-s -w' -o bin/static/converter ./nodes/converter
+
+static:
+	CGO_ENABLED=0 $(GO) build -ldflags='-s -w' -o bin/static/ ./nodes/converter
 
 demo: build
 	$(GO) run ./test/demo

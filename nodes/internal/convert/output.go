@@ -79,10 +79,14 @@ func newOutput(path string, known formats.List, format formats.Format, overwrite
 func FormatOf(list formats.List, path, name string) (formats.Format, error) {
 	var known []string
 	for _, f := range list {
+		asked := name == f.Name || name == "" && f.Named(path)
+		if asked && f.Absent != nil {
+			return f, f.Absent
+		}
 		if !f.Writes() {
 			continue
 		}
-		if name == f.Name || name == "" && f.Named(path) {
+		if asked {
 			return f, nil
 		}
 		known = append(known, f.Name)

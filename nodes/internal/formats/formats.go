@@ -46,6 +46,8 @@ type Format struct {
 	Reindex func(path string, told func(string)) (*codec.Info, error)
 	// Episodes is how episodes are written; nil for formats of messages.
 	Episodes *Episodes
+	// Absent is why this executable cannot read and write the format; nil if it can.
+	Absent error
 }
 
 // List are formats that a node knows.

@@ -1,4 +1,4 @@
-//go:build !rcl
+//go:build !rcl && cgo
 
 package graph
 

@@ -1,0 +1,92 @@
+//go:build cgo
+
+package allformats
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"tapedeck/codec/align"
+	"tapedeck/codec/episode"
+	"tapedeck/codec/hdf5"
+	"tapedeck/nodes/internal/formats"
+)
+
+// Main must be called before anything else in main of an executable that uses this package, and in TestMain. It does
+// not return in a process that was started to read an HDF5 file.
+func Main() { hdf5.Main() }
+
+func hdf5Format() formats.Format {
+	return formats.Format{Format: hdf5.Format, Episodes: &formats.Episodes{Link: link, New: newHDF5}}
+}
+
+// options returns the options of HDF5 as its package has them.
+func options(o *formats.HDF5Options) (hdf5.Options, error) {
+	h := hdf5.Options{Images: o.Images, JointUnit: o.JointUnit, SwapRB: o.SwapRB, Quality: o.Quality}
+	var err error
+	h.Links, err = formats.Pairs("camera-links", "LINK=CAMERA", o.CameraLinks, false)
+	return h, err
+}
+
+func newHDF5(o *formats.Options, path string, file, _ bool, layout *episode.Layout) (formats.EpisodeWriter, error) {
+	h, err := options(&o.HDF5Options)
+	if err != nil {
+		return nil, err
+	}
+	if !file {
+		return &hdf5Folder{path, h, layout}, os.Mkdir(path, 0o777)
+	}
+	w, err := hdf5.Create(path, h)
+	return &hdf5File{w, layout}, err
+}
+
+// link is Episodes.Link.
+func link(path, folder string, n int, overwrite bool) error {
+	var files []string
+	for i := range n {
+		files = append(files, filepath.Join(folder, hdf5Name(i)))
+	}
+	return hdf5.Link(path, files, overwrite)
+}
+
+// hdf5File is one file for all episodes.
+type hdf5File struct {
+	w      *hdf5.Writer
+	layout *episode.Layout
+}
+
+func (t *hdf5File) Write(_ int, e *episode.Episode, o align.Options) (*align.Report, error) {
+	return t.layout.Write(e, o, t.w.Write)
+}
+
+func (t *hdf5File) Parallel() bool { return false }
+func (t *hdf5File) Close() error   { return t.w.Close() }
+func (t *hdf5File) Abort()         { t.w.Abort() }
+
+// hdf5Name returns what training code expects files of episodes to be called.
+func hdf5Name(index int) string { return fmt.Sprintf("episode_%d.hdf5", index) }
+
+// hdf5Folder is a file for each episode.
+type hdf5Folder struct {
+	path    string
+	options hdf5.Options
+	layout  *episode.Layout
+}
+
+func (t *hdf5Folder) Write(index int, e *episode.Episode, o align.Options) (*align.Report, error) {
+	w, err := hdf5.Create(filepath.Join(t.path, hdf5Name(index)), t.options)
+	if err != nil {
+		return nil, err
+	}
+	report, err := t.layout.Write(e, o, w.Write)
+	if err != nil {
+		w.Abort()
+		return nil, err
+	}
+	return report, w.Close()
+}
+
+func (t *hdf5Folder) Parallel() bool { return true }
+func (t *hdf5Folder) Close() error   { return nil }
+func (t *hdf5Folder) Abort()         {}
