@@ -2,7 +2,6 @@
 # make test   passes the tests, in about 7 minutes
 # make stress runs those tests 5 times on a busy machine, in about half an hour, and prints which failed how often; N=20 is more often
 # make build  puts the nodes into bin/
-# make static puts a converter without C libraries, HDF5 and nodes into bin/static/: one file for any Linux, such as a container
 # make static puts a converter into bin/static/ that needs no libraries: without HDF5 and `converter serve`
 # make lint   runs the linters
 # make fuzz   tries whether damaged recordings of any format can upset a reader; FUZZTIME=10m is for each format
@@ -37,9 +36,6 @@ RACE := ./bridge/... ./nodes/... ./codec/record/... ./codec/mcap/... ./codec/ros
 
 build: deps
 	$(GO) build -o bin/ ./nodes/...
-
-static:
-	CGO_ENABLED=0 $(GO) build -ldflags '-s -w' -o bin/static/converter ./nodes/converter
 
 static:
 	CGO_ENABLED=0 $(GO) build -ldflags='-s -w' -o bin/static/ ./nodes/converter
