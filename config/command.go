@@ -17,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -27,8 +28,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"tapedeck/msgs/printable"
 )
 
 const version = "0.1.0"
@@ -185,11 +184,28 @@ func isName(arg string) bool {
 // NodeName is the key of a command's annotation that holds its node's name, if that is not the command's.
 const NodeName = "node"
 
+// maxUsage is how many bytes of a usage error are printed. Escaped for a terminal they have six times as many, and the
+// hint after them still fits into a line of 8,000.
+const maxUsage = 1200
+
+// called returns the command that argv names, root if there is none.
+func called(root *cobra.Command, argv []string) *cobra.Command {
+	_, args, err := SplitROSArgs(argv)
+	if err != nil {
+		return root
+	}
+	cmd, _, err := root.Find(args)
+	if err != nil {
+		return root
+	}
+	return cmd
+}
+
 // Main runs the command named by the command line and exits: with 0 on success, with 1 or the code of Exit on failure,
-// with 2 after wrong usage. An error is printed as one line. SIGINT, SIGTERM, SIGHUP (a terminal that closes) and
-// SIGQUIT cancel the command's context; a second SIGINT, a second or more after the first signal, ends the process at
-// once.
-func Main(root *cobra.Command) {
+// with 2 after wrong usage. An error is one write to stderr, which must make one line of it whatever is in it. SIGINT,
+// SIGTERM, SIGHUP (a terminal that closes) and SIGQUIT cancel the command's context; a second SIGINT, a second or more
+// after the first signal, ends the process at once.
+func Main(root *cobra.Command, stderr io.Writer) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT)
@@ -210,14 +226,17 @@ func Main(root *cobra.Command) {
 		os.Exit(0)
 	}
 	usage := errors.Is(err, ErrUsage)
-	line := printable.Line(strings.Join(strings.Fields(err.Error()), " "))
+	line := strings.Join(strings.Fields(err.Error()), " ")
 	switch {
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		line = "interrupted"
 	case usage:
-		line += fmt.Sprintf(" (see %s --help)", root.Name())
+		if len(line) > maxUsage {
+			line = strings.ToValidUTF8(line[:maxUsage], "") + "..."
+		}
+		line += fmt.Sprintf(" (see %s --help)", called(root, os.Args[1:]).CommandPath())
 	}
-	fmt.Fprintf(os.Stderr, "%s: %s\n", root.Name(), line)
+	fmt.Fprintf(stderr, "%s: %s\n", root.Name(), line)
 	code := 1
 	var own *exitError
 	switch {

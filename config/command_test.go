@@ -494,7 +494,7 @@ func TestMain(m *testing.M) {
 		return nil
 	})
 	root.Args = cobra.MinimumNArgs(1)
-	Main(root)
+	Main(root, os.Stderr)
 }
 
 // process is a run of the executable of TestMain.
@@ -548,6 +548,27 @@ func TestProcess(t *testing.T) {
 			require.Equal(t, c.code, p.end())
 			require.Equal(t, c.stderr, p.stderr.String())
 		})
+	}
+}
+
+// A usage error of any length names the help of the command that was called.
+func TestLongUsageError(t *testing.T) {
+	p := start(t, os.Args[0], "x", "--"+strings.Repeat("n", 20_000))
+	require.Equal(t, 2, p.end())
+	require.Less(t, len(p.stderr.String()), 1300)
+	require.Contains(t, p.stderr.String(), "... (see recorder --help)\n")
+}
+
+func TestCalled(t *testing.T) {
+	root := New("converter", "", "", nil, nil)
+	root.AddCommand(New("check", "", "", nil, nil))
+	for argv, want := range map[string]string{
+		"":              "converter",
+		"x --nonsense":  "converter",
+		"check":         "converter check",
+		"check --wrong": "converter check",
+	} {
+		require.Equal(t, want, called(root, strings.Fields(argv)).CommandPath(), argv)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"tapedeck/config"
 	"tapedeck/nodes/internal/graph"
+	"tapedeck/nodes/internal/human"
 )
 
 const long = `Publishes the state of RealMan arms: NAME/joint_states and NAME/tool_pose, and
@@ -23,7 +24,7 @@ func main() {
 			return run(ctx, in, &o)
 		})
 	graph.ShowMiddleware(root)
-	config.Main(root)
+	config.Main(root, human.Stderr)
 }
 
 func run(ctx context.Context, in *config.Input, o *options) (err error) {

@@ -28,7 +28,7 @@ func main() {
 			return run(ctx, in, &o)
 		})
 	graph.ShowMiddleware(root)
-	config.Main(root)
+	config.Main(root, human.Stderr)
 }
 
 func run(ctx context.Context, in *config.Input, o *options) (err error) {

@@ -31,7 +31,7 @@ const hintPaths = "name the inputs, and the output behind them, without flags: c
 
 func main() {
 	allformats.Main()
-	config.Main(newCommand(human.Stdout, human.Stderr))
+	config.Main(newCommand(human.Stdout, human.Stderr), human.Stderr)
 }
 
 // newCommand returns the command with its subcommands.

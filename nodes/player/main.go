@@ -49,7 +49,7 @@ func main() {
 	graph.ShowMiddleware(root)
 	config.Hint(root, hints)
 	root.AddCommand(newRemotes()...)
-	config.Main(root)
+	config.Main(root, human.Stderr)
 }
 
 func play(ctx context.Context, in *config.Input, o *options) (err error) {

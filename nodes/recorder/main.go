@@ -10,6 +10,7 @@ import (
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/graph"
+	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
 	"tapedeck/nodes/recorder/internal/selection"
 )
@@ -54,7 +55,7 @@ func main() {
 	graph.ShowMiddleware(root)
 	config.Hint(root, hints)
 	root.AddCommand(append(newRemotes(), newTrigger(), newEcho(), newTopics())...)
-	config.Main(root)
+	config.Main(root, human.Stderr)
 }
 
 func record(ctx context.Context, in *config.Input, o *options) (err error) {
