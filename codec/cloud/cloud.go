@@ -102,6 +102,9 @@ func (w *writer) Write(message *codec.Message) error {
 	if w.file, left = w.encode(w.file[:0], p, m.Frame); left > 0 {
 		w.lost.Add(c.Topic, "points without finite coordinates", 1)
 	}
+	if p.rounded {
+		w.lost.Add(c.Topic, "digits of integers beyond 2^53, which PLY has only as double", 1)
+	}
 	f, err := w.Folder(filepath.Join(w.path, t.Name), "width", "height", "fields")
 	if err != nil {
 		return err

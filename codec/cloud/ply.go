@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
 	"unicode"
@@ -14,7 +15,8 @@ import (
 var normals = map[string]string{"normal_x": "nx", "normal_y": "ny", "normal_z": "nz"}
 
 // appendPLY appends a binary PLY file. Integers of 64 bits, which PLY lacks, become double, and colours that PCL packs
-// into one number become bytes. Points whose coordinates are not finite are left out: many viewers fail at them.
+// into one number become bytes. p.rounded is set if such a double is not exact. Points whose coordinates are not finite
+// are left out: many viewers fail at them.
 func appendPLY(dst []byte, p *points, frame string) ([]byte, int) {
 	var body []byte
 	vertices, left := 0, 0
@@ -98,11 +100,13 @@ func (p *points) appendProperty(dst, point []byte, f *field) []byte {
 		return dst[:from+len(f.name)]
 	case f.ply == "":
 		for at := from; at < len(dst); at += 8 {
-			bits := binary.LittleEndian.Uint64(dst[at:])
-			v := float64(bits)
+			n := binary.LittleEndian.Uint64(dst[at:])
+			v := float64(n)
 			if f.pcd == 'I' {
-				v = float64(int64(bits))
+				v = float64(int64(n))
+				n = min(n, -n) // its magnitude
 			}
+			p.rounded = p.rounded || bits.Len64(n)-bits.TrailingZeros64(n) > 53
 			binary.LittleEndian.PutUint64(dst[at:], math.Float64bits(v))
 		}
 	}

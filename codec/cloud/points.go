@@ -43,6 +43,7 @@ type points struct {
 	rowStep       int // bytes from a row to the next
 	big           bool
 	data          []byte
+	rounded       bool // an integer lost digits in the file
 }
 
 // maxElements limits the numbers of a point, as headers name each.
