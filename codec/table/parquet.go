@@ -11,6 +11,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
+	"github.com/parquet-go/parquet-go/compress/zstd"
 
 	"tapedeck/codec"
 	"tapedeck/codec/field"
@@ -77,8 +78,8 @@ func newParquet(t *table, f *file) (rows, error) {
 		root.add(c.name, node)
 		p.read = append(p.read, read)
 	}
-	codecs := map[string]compress.Codec{"": &parquet.Zstd, "zstd": &parquet.Zstd,
-		"none": &parquet.Uncompressed}
+	fastest := &zstd.Codec{Level: zstd.SpeedFastest}
+	codecs := map[string]compress.Codec{"": fastest, "zstd": fastest, "none": &parquet.Uncompressed}
 	schema := parquet.NewSchema("message", root)
 	options := []parquet.WriterOption{schema, parquet.Compression(codecs[t.create.Compression]),
 		parquet.DataPageVersion(1), parquet.PageBufferSize(1 << 17), parquet.DictionaryMaxBytes(1 << 20),
@@ -320,8 +321,15 @@ func (p *parquetTable) flush() {
 	if g.of != p {
 		g.of, g.leaves = p, make([]leaf, len(p.leaves))
 	}
+	full := p.count >= groupRows || p.bytes >= p.most // another row group is likely, and about as large
 	for i, l := range p.leaves {
 		spare := g.leaves[i]
+		if full {
+			spare.data = slices.Grow(spare.data[:0], len(l.data))
+			spare.ends = slices.Grow(spare.ends[:0], len(l.ends))
+			spare.repetitions = slices.Grow(spare.repetitions[:0], len(l.repetitions))
+			spare.definitions = slices.Grow(spare.definitions[:0], len(l.definitions))
+		}
 		g.leaves[i] = *l
 		*l = leaf{kind: l.kind, binary: l.binary, repeated: l.repeated, deepest: l.deepest, data: spare.data[:0],
 			ends: spare.ends[:0], repetitions: spare.repetitions[:0], definitions: spare.definitions[:0]}
