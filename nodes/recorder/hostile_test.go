@@ -18,6 +18,7 @@ import (
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs/rcl_interfaces"
 	"tapedeck/msgs/std_srvs"
+	"tapedeck/nodes/recorder/internal/queue"
 )
 
 // logOf collects what the nodes of a network log.
@@ -144,6 +145,38 @@ func TestWarningsAreBounded(t *testing.T) {
 		require.LessOrEqual(t, strings.Count(log(), "\n"), mostWarnings+20)
 		require.Equal(t, 1, strings.Count(log(), "further ones are not"))
 	})
+}
+
+// logNode is a node of which only the log is used.
+type logNode struct {
+	bridge.Node
+	log func(text string)
+}
+
+func (n logNode) Log(_ bridge.LogLevel, format string, args ...any) {
+	n.log(fmt.Sprintf(format, args...))
+}
+
+// A handler of messages neither logs nor waits for a log, and warnings about topics leave room for those of the disk.
+func TestWarningsDoNotDelayMessages(t *testing.T) {
+	var logged []string
+	r := &recorder{warned: map[string]bool{}, queue: queue.New(1)}
+	r.node = logNode{log: func(text string) {
+		require.True(t, r.warning.TryLock(), "a handler of messages would wait for the log")
+		r.warning.Unlock()
+		logged = append(logged, text)
+	}}
+	r.onTooLarge(queue.NewTopic(&codec.Channel{Topic: "/a"}), 5)
+	require.Empty(t, logged)
+	r.logWarnings()
+	require.Len(t, logged, 1)
+	require.Contains(t, logged[0], "/a: messages are dropped")
+	for i := range 2 * mostWarnings {
+		r.warn(fmt.Sprint("large /", i), "large: %d", i)
+	}
+	require.Len(t, logged, mostWarnings+1)
+	r.warn("dropped", "messages are dropped")
+	require.Equal(t, "messages are dropped", logged[len(logged)-1])
 }
 
 // Payloads that do not fit their type, or have a wrong encapsulation, are recorded as they are. Conditions that cannot

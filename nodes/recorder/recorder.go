@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -69,14 +70,16 @@ type recorder struct {
 	failed    error              // what recordings that were stopped failed with, or lack
 	quit      context.CancelFunc // ends run
 
-	warning sync.Mutex
-	warned  map[string]bool // what was said already
+	warning  sync.Mutex      // is not held while anything is logged
+	warned   map[string]bool // what was said already
+	ofPeers  int             // how many of these name a topic or type
+	unlogged []string        // warnings
 
 	tooLarge atomic.Uint64 // messages that were dropped because they are larger than the queue
 }
 
-// mostWarnings is how many different warnings are logged, so that a graph in which there is always something else to
-// warn of fills neither memory nor log.
+// mostWarnings is how many different warnings about topics and types are logged, so that a graph in which there is always
+// something else to warn of fills neither memory nor log.
 const mostWarnings = 1000
 
 // run records until ctx ends, a limit is reached or the disk fails. Everything received by then is in the file when it
@@ -103,6 +106,7 @@ func (r *recorder) run(ctx context.Context) error {
 	}
 	r.line.Clear()
 	r.finish()
+	r.logWarnings()
 	r.announcer.end()
 	if r.snapshots != nil {
 		err = errors.Join(err, r.snapshots.End())
@@ -120,6 +124,7 @@ func (r *recorder) follow(ctx context.Context) {
 		}
 	}
 	r.topics.Run(ctx, statusPace, func(now time.Time) {
+		r.logWarnings()
 		if r.options.Limit > 0 && r.topics.EndComplete() {
 			r.session.Load().endAt(human.Count(r.options.Limit, "message") + " of each topic recorded")
 		}
@@ -217,7 +222,7 @@ func (r *recorder) newReceiver(c *codec.Channel) *intake.Receiver {
 // onTooLarge counts a message that is larger than the queue.
 func (r *recorder) onTooLarge(t *queue.Topic, bytes int64) {
 	r.tooLarge.Add(1)
-	r.warn("large "+t.Name(), "%s: messages are dropped that are larger than queue_size (%s), such as one of %s",
+	r.warnLater("large "+t.Name(), "%s: messages are dropped that are larger than queue_size (%s), such as one of %s",
 		t.Name(), human.Bytes(r.queue.MaxBytes), human.Bytes(bytes))
 }
 
@@ -257,17 +262,40 @@ func (r *recorder) subscribedTopics() (names []string) {
 	return slices.Compact(names)
 }
 
-// warn logs a warning the first time it is about what, unless there were too many.
+// warn logs a warning the first time it is about what, unless there were too many. What is a word, which the name of a
+// topic or type may follow after a space: only these can be too many.
 func (r *recorder) warn(what, format string, args ...any) {
+	r.warnLater(what, format, args...)
+	r.logWarnings()
+}
+
+// warnLater is warn for handlers of messages, which a slow log must not delay: logWarnings logs the warning.
+func (r *recorder) warnLater(what, format string, args ...any) {
+	_, name, _ := strings.Cut(what, " ")
 	r.warning.Lock()
 	defer r.warning.Unlock()
-	if r.warned[what] || len(r.warned) >= mostWarnings {
+	if r.warned[what] || name != "" && r.ofPeers >= mostWarnings {
 		return
 	}
 	r.warned[what] = true
-	r.node.Log(bridge.Warn, format, args...)
-	if len(r.warned) == mostWarnings {
-		r.node.Log(bridge.Warn, "%d warnings were logged; further ones are not", mostWarnings)
+	r.unlogged = append(r.unlogged, fmt.Sprintf(format, args...))
+	if name == "" {
+		return
+	}
+	if r.ofPeers++; r.ofPeers == mostWarnings {
+		r.unlogged = append(r.unlogged,
+			fmt.Sprintf("%d warnings about topics and types were logged; further ones are not", mostWarnings))
+	}
+}
+
+// logWarnings logs the warnings that wait for it.
+func (r *recorder) logWarnings() {
+	r.warning.Lock()
+	list := r.unlogged
+	r.unlogged = nil
+	r.warning.Unlock()
+	for _, text := range list {
+		r.node.Log(bridge.Warn, "%s", text)
 	}
 }
 
@@ -309,8 +337,8 @@ func newRecorder(o options, chosen *selection.Selection, node bridge.Node, line 
 	}
 	r.latchedCache = &intake.LatchedCache{MaxBytes: latchedBytes, Since: r.neededSince, OnFull: func(t *queue.Topic) {
 		topic := t.Name()
-		r.warn("latched "+topic, "%s: its latched messages take too much memory; new files repeat only some of them",
-			topic)
+		r.warnLater("latched "+topic,
+			"%s: its latched messages take too much memory; new files repeat only some of them", topic)
 	}}
 	s, err := r.newSession(r.name)
 	if err != nil {

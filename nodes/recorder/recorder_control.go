@@ -39,6 +39,7 @@ func (r *recorder) start(name string) error {
 	r.tooLarge.Store(0)
 	r.warning.Lock()
 	clear(r.warned)
+	r.ofPeers = 0
 	r.warning.Unlock()
 	r.session.Store(s)
 	r.begin(s)
