@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +25,8 @@ type convertOptions struct {
 	convert.Options
 
 	OutputFolder string `param:"output_folder" group:"Several recordings" value:"FOLDER" help:"convert each recording separately, into FOLDER and the format given by --to"`
+	Shard        string `param:"shard" group:"Several recordings" value:"I/N|auto|auto/N" bare:"auto" pattern:"|auto(/[0-9]+)?|[0-9]+/[0-9]+" help:"with output_folder: convert only part I of N, from 0/N on, of the recordings; auto takes I and N from the environment of a Slurm or AWS Batch array, auto/N takes I from that of a Kubernetes Indexed Job, too"`
+	JSON         bool   `param:"json" group:"Several recordings" help:"with output_folder: print one line of JSON for each recording"`
 	Jobs         int    `param:"jobs" short:"j" group:"Several recordings" min:"0" help:"number of recordings to convert at once with output_folder, or of episodes to write at once; 0 is one per processor"`
 }
 
@@ -35,6 +38,10 @@ func defaultConvertOptions() *convertOptions {
 func (o *convertOptions) convert(ctx context.Context, paths []string, stdout, stderr io.Writer) error {
 	if o.OutputFolder != "" {
 		return o.convertEach(ctx, paths, stdout, stderr)
+	}
+	if o.Shard != "" || o.JSON {
+		return config.Usagef("--shard and --json are for recordings that are converted each by itself: give " +
+			"--output-folder FOLDER --to FORMAT, too")
 	}
 	last := len(paths) - 1
 	if last < 1 {
@@ -75,6 +82,7 @@ func (o *convertOptions) convertEach(ctx context.Context, paths []string, stdout
 	if o.To == "" {
 		return config.Usagef("--output-folder needs the format to write: --to")
 	}
+	var names []string
 	format, err := convert.FormatOf(known, "", o.To)
 	if err != nil {
 		return err
@@ -82,8 +90,18 @@ func (o *convertOptions) convertEach(ctx context.Context, paths []string, stdout
 	if err := os.MkdirAll(o.OutputFolder, 0o777); err != nil {
 		return fmt.Errorf("create %s: %w", o.OutputFolder, err)
 	}
-	s := several{stdout: stdout, stderr: stderr, bar: progress.Bytes(os.Stderr, "converting", int64(len(paths))*whole)}
-	names := convert.Names(paths, format)
+	part, err := parseShard(o.Shard, os.Getenv)
+	if err != nil {
+		return err
+	}
+	if paths, err = listed(paths, os.Stdin); err != nil {
+		return err
+	}
+	if paths, names, err = part.of(paths, convert.Names(paths, format)); err != nil {
+		return err
+	}
+	s := several{stdout: stdout, stderr: stderr, json: o.JSON,
+		bar: progress.Bytes(os.Stderr, "converting", int64(len(paths))*whole)}
 	jobs := o.Jobs
 	if jobs == 0 {
 		jobs = runtime.NumCPU()
@@ -106,11 +124,17 @@ func (o *convertOptions) convertEach(ctx context.Context, paths []string, stdout
 	running.Wait()
 	s.bar.Close()
 	if s.failed > 0 {
-		return errors.Join(ctx.Err(), fmt.Errorf("%d of %s were not converted", s.failed,
-			human.Count(len(paths), "recording")))
+		err := fmt.Errorf("%d of %s were not converted", s.failed, human.Count(len(paths), "recording"))
+		if ctx.Err() != nil {
+			return errors.Join(ctx.Err(), err)
+		}
+		return config.Exit(someFailed, err)
 	}
 	return nil
 }
+
+// someFailed is the exit code if some recordings were not converted and all others were.
+const someFailed = 4
 
 // whole is the share of one conversion in the progress bar.
 const whole = 1000
@@ -119,6 +143,7 @@ const whole = 1000
 type several struct {
 	mu             sync.Mutex
 	stdout, stderr io.Writer
+	json           bool // print JSON instead of text to stdout
 	bar            *progress.Bar
 	done           int64 // of the bar
 	failed         int
@@ -146,16 +171,34 @@ func (s *several) run(ctx context.Context, job *convert.Job) {
 			advance(min(part, whole))
 		}
 	}
-	result, err := job.Run(ctx)
+	line := eachLine{Input: job.Inputs[0], Output: job.Output}
+	result, err := runClaimed(ctx, job)
 	advance(whole)
-	if err != nil {
+	switch {
+	case err != nil:
 		s.mu.Lock()
 		s.failed++
 		s.mu.Unlock()
 		s.say(s.stderr, about(err.Error()))
-		return
+		line.Status, line.Error = "failed", err.Error()
+	case result == nil:
+		line.Status = "skipped"
+	default:
+		line.Status, line.Messages, line.Bytes, line.Seconds = "converted", result.Messages, result.Bytes,
+			result.Took.Seconds()
+		for _, loss := range result.Losses {
+			line.Losses = append(line.Losses, loss.String())
+		}
 	}
-	s.say(s.stdout, report(result)...)
+	switch {
+	case s.json:
+		text, _ := json.Marshal(&line) // which has nothing that JSON does not
+		s.say(s.stdout, string(text))
+	case result != nil:
+		s.say(s.stdout, report(result)...)
+	case err == nil:
+		s.say(s.stdout, printable.Line(job.Output+": converted before"))
+	}
 }
 
 func (s *several) say(to io.Writer, lines ...string) {

@@ -150,7 +150,7 @@ func TestEachOnItsOwn(t *testing.T) {
 		}
 		entries, err := os.ReadDir(folder)
 		require.NoError(t, err)
-		require.Len(t, entries, 2)
+		require.Len(t, entries, 3, "with the manifest")
 	}
 	_, stderr, err := run(t, a, b, "--output-folder", folder, "--to", "mcap", "--overwrite", "-u", "1s")
 	require.NoError(t, err)

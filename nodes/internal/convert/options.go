@@ -68,6 +68,18 @@ func DefaultOptions() Options {
 // Paths returns the options that name files.
 func (o *Options) Paths() []*string { return []*string{&o.Mapping, &o.CARLAMapping, &o.LinkFile} }
 
+// Changed returns the options that are not the defaults, without those that do not change the output.
+func (o *Options) Changed() map[string]string {
+	defaults, changed := DefaultOptions(), map[string]string{}
+	was := config.Parameters(&defaults)
+	for i, p := range config.Parameters(o) {
+		if p.Default != was[i].Default && p.Name != "overwrite" {
+			changed[p.Name] = p.Default
+		}
+	}
+	return changed
+}
+
 // plan is the parsed form of Options.
 type plan struct {
 	Options
