@@ -78,8 +78,8 @@ type recorder struct {
 	tooLarge atomic.Uint64 // messages that were dropped because they are larger than the queue
 }
 
-// mostWarnings is how many different warnings about topics and types are logged, so that a graph in which there is always
-// something else to warn of fills neither memory nor log.
+// mostWarnings is how many different warnings about topics and types are logged, so that a graph in which there is
+// always something else to warn of fills neither memory nor log.
 const mostWarnings = 1000
 
 // run records until ctx ends, a limit is reached or the disk fails. Everything received by then is in the file when it

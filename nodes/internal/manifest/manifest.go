@@ -96,10 +96,12 @@ func Take(folder, name string, want Conversion, again bool) (*Claim, error) {
 
 func (c *Claim) take(output string, again bool) (err error) {
 	err = unix.Flock(int(c.file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	switch {
+	case errors.Is(err, unix.EWOULDBLOCK):
 		return ErrBusy
-	}
-	if err != nil {
+	case errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.ENOLCK), errors.Is(err, unix.ENOSYS):
+		// The file system has no locks: only shards that have nothing in common keep processes apart.
+	case err != nil:
 		return fmt.Errorf("lock: %w", err)
 	}
 	if c.before, err = io.ReadAll(io.LimitReader(c.file, 1<<20)); err != nil {
