@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"tapedeck/config"
+	"tapedeck/nodes/internal/condition"
 	"tapedeck/nodes/internal/pattern"
-	"tapedeck/nodes/recorder/internal/condition"
 	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/selection"
 )

@@ -8,7 +8,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs/rosidl"
-	"tapedeck/nodes/recorder/internal/condition"
+	"tapedeck/nodes/internal/condition"
 	"tapedeck/nodes/recorder/internal/intake"
 )
 

@@ -11,9 +11,9 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/condition"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
-	"tapedeck/nodes/recorder/internal/condition"
 	"tapedeck/nodes/recorder/internal/queue"
 )
 

@@ -187,14 +187,22 @@ func newProbe(t test, schema *cdr.Schema) (p probe, err error) {
 }
 
 // Fires reports whether a snapshot is taken for a message: it meets the condition and the message before did not, or
-// any message will do. Payloads that do not hold all of the fields never meet it. For the others nothing is allocated.
+// any message will do.
 func (d *Detector) Fires(payload []byte) bool {
 	before := d.met
-	d.met = true
-	for i := range d.probes {
-		d.met = d.met && d.probes[i].holds(payload)
-	}
+	d.met = d.Met(payload)
 	return d.met && (!before || len(d.probes) == 0)
+}
+
+// Met reports whether a message meets the condition. Payloads that do not hold all of the fields never meet it. For the
+// others nothing is allocated.
+func (d *Detector) Met(payload []byte) bool {
+	for i := range d.probes {
+		if !d.probes[i].holds(payload) {
+			return false
+		}
+	}
+	return true
 }
 
 // Values names the fields that the condition looks at with their values, for a person.
@@ -248,8 +256,16 @@ func (p *probe) load(payload []byte, at int) float64 {
 		}
 		return float64(n)
 	}
-	var v float64
-	switch p.kind {
+	v := number(p.kind, order, field)
+	if p.function == "abs" {
+		v = math.Abs(v)
+	}
+	return v
+}
+
+// number returns the number or bool that a field begins with.
+func number(kind rosidl.Kind, order binary.ByteOrder, field []byte) (v float64) {
+	switch kind {
 	case rosidl.Bool:
 		if field[0] != 0 {
 			v = 1
@@ -274,9 +290,6 @@ func (p *probe) load(payload []byte, at int) float64 {
 		v = float64(math.Float32frombits(order.Uint32(field)))
 	case rosidl.Float64:
 		v = math.Float64frombits(order.Uint64(field))
-	}
-	if p.function == "abs" {
-		v = math.Abs(v)
 	}
 	return v
 }

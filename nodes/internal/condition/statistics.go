@@ -1,0 +1,131 @@
+package condition
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs/rosidl"
+)
+
+// Number reads a number of messages as conditions compare it: as float64, a bool as 0 or 1.
+type Number struct {
+	field *cdr.Path
+	kind  rosidl.Kind
+}
+
+// NewNumber returns the number at a path in messages of a type.
+func NewNumber(schema *cdr.Schema, path string) (Number, error) {
+	field, err := schema.Path(path)
+	if err != nil {
+		return Number{}, err
+	}
+	t := field.Type()
+	switch {
+	case t.Shape != rosidl.Single, t.Kind == rosidl.Nested, t.Kind == rosidl.String, t.Kind == rosidl.WString:
+		return Number{}, fmt.Errorf("%s is not a number", path)
+	}
+	return Number{field, t.Kind}, nil
+}
+
+// Read returns the number in a payload, and false if the payload does not hold it.
+func (n Number) Read(payload []byte) (v float64, ok bool) {
+	at, err := n.field.Offset(payload)
+	if err != nil {
+		return 0, false
+	}
+	return number(n.kind, byteOrder(payload), payload[at:]), true
+}
+
+// Statistics are what is known of a number in several messages.
+type Statistics struct {
+	Count    uint64  // finite values
+	Min, Max float64 // of these
+	NaN      uint64
+	Infinite uint64
+}
+
+// Add adds a value.
+func (s *Statistics) Add(v float64) {
+	switch {
+	case math.IsNaN(v):
+		s.NaN++
+	case math.IsInf(v, 0):
+		s.Infinite++
+	default:
+		if s.Count == 0 || v < s.Min {
+			s.Min = v
+		}
+		if s.Count == 0 || v > s.Max {
+			s.Max = v
+		}
+		s.Count++
+	}
+}
+
+// Fields returns the paths of the fields that the condition compares.
+func (c *Condition) Fields() (paths []string) {
+	for _, t := range c.tests {
+		paths = append(paths, t.path)
+	}
+	return paths
+}
+
+// Possible reports whether one of several messages may meet the condition. of returns the statistics of a field in
+// these messages, and nil if they are not known.
+func (c *Condition) Possible(of func(field string) *Statistics) bool {
+	for i := range c.tests {
+		if s := of(c.tests[i].path); s != nil && !c.tests[i].possible(s) {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *test) possible(s *Statistics) bool {
+	text := strings.TrimPrefix(t.constant, `"`)
+	c, err := strconv.ParseFloat(text, 64)
+	switch {
+	case t.function == "len":
+		return true
+	case text == "true":
+		c = 1
+	case text == "false":
+		c = 0
+	case err != nil || math.IsNaN(c): // the field is a text, or the condition an error
+		return true
+	}
+	if s.Infinite > 0 || s.NaN > 0 && t.op == "!=" {
+		return true
+	}
+	if s.Count == 0 {
+		return false
+	}
+	low, high := s.Min, s.Max
+	if t.function == "abs" {
+		low, high = math.Abs(low), math.Abs(high)
+		if low > high {
+			low, high = high, low
+		}
+		if s.Min < 0 && s.Max > 0 {
+			low = 0
+		}
+	}
+	// The field may be a float32, for which the constant is rounded.
+	return within(t.op, low, high, c) || within(t.op, low, high, float64(float32(c)))
+}
+
+// within reports whether a value between low and high may compare with c in this way.
+func within(op string, low, high, c float64) bool {
+	switch op {
+	case ">", ">=":
+		return comparisons[op](high, c)
+	case "<", "<=":
+		return comparisons[op](low, c)
+	case "==":
+		return low <= c && c <= high
+	}
+	return low != c || high != c
+}
