@@ -14,6 +14,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/contract"
+	"tapedeck/nodes/internal/describe"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
@@ -117,7 +118,7 @@ func pass(ctx context.Context, path string, expected *contract.Contract, watched
 		return nil, err
 	}
 	defer it.Close()
-	bar := progress.Seconds(os.Stderr, "reading", span(in.info))
+	bar := progress.Seconds(os.Stderr, "reading", describe.Span(in.info))
 	defer bar.Close()
 	for n := 0; ; n++ {
 		m, err := it.Next()

@@ -16,6 +16,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/convert"
+	"tapedeck/nodes/internal/describe"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
 )
@@ -324,7 +325,7 @@ func (d *comparison) read(ctx context.Context, i int) error {
 		return err
 	}
 	defer it.Close()
-	bar := progress.Seconds(os.Stderr, "reading", span(s.info))
+	bar := progress.Seconds(os.Stderr, "reading", describe.Span(s.info))
 	defer bar.Close()
 	var hash maphash.Hash
 	hash.SetSeed(d.seed)

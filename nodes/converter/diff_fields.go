@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/describe"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
 )
@@ -133,7 +134,7 @@ func (d *comparison) readPairs(ctx context.Context, c *topicComparison, pairs []
 			}
 		}
 	}
-	bar := progress.Seconds(os.Stderr, "comparing "+human.Printable(c.key.topic), span(d.sides[0].info))
+	bar := progress.Seconds(os.Stderr, "comparing "+human.Printable(c.key.topic), describe.Span(d.sides[0].info))
 	defer bar.Close()
 	for k, p := range pairs {
 		if k%256 == 0 && ctx.Err() != nil {

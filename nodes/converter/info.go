@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/describe"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
 )
@@ -139,147 +139,14 @@ func (o *infoOptions) open(path string, stderr io.Writer) (codec.Reader, error) 
 	return r, err
 }
 
-// frequency returns the messages per second, 0 if it is unknown.
-func frequency(info *codec.Info, t codec.TopicInfo) float64 {
-	d := span(info).Seconds()
-	if d == 0 || t.MessageCount < 2 {
-		return 0
-	}
-	return float64(t.MessageCount) / d
-}
-
-func sortedTopics(info *codec.Info) []codec.TopicInfo {
-	topics := slices.Clone(info.Topics)
-	slices.SortStableFunc(topics, func(a, b codec.TopicInfo) int {
-		return strings.Compare(a.Channel.Topic,
-			b.Channel.Topic)
-	})
-	return topics
-}
-
-// The JSON form of info. Quality of service is written as rosbag2's override files have it.
-type (
-	infoJSON struct {
-		Format       string            `json:"format"`
-		Path         string            `json:"path"`
-		Files        []fileJSON        `json:"files"`
-		Size         int64             `json:"size"`
-		MessageCount uint64            `json:"message_count"`
-		Bytes        *int64            `json:"payload_bytes,omitempty"` // this and those of topics with --verbose
-		StartTime    int64             `json:"start_time"`
-		EndTime      int64             `json:"end_time"`
-		Duration     float64           `json:"duration"`
-		Complete     bool              `json:"complete"`
-		Checked      bool              `json:"contents_checked"`
-		Topics       []topicJSON       `json:"topics"`
-		Services     []serviceJSON     `json:"services,omitempty"`
-		Actions      []actionJSON      `json:"actions,omitempty"`
-		Events       []eventJSON       `json:"events"`
-		Metadata     map[string]string `json:"metadata,omitempty"`
-		Attachments  []attachmentJSON  `json:"attachments,omitempty"`
-		Extra        any               `json:"extra,omitempty"`
-	}
-	attachmentJSON struct {
-		Name       string `json:"name"`
-		MediaType  string `json:"media_type"`
-		Size       int64  `json:"size"`
-		LogTime    int64  `json:"log_time"`
-		CreateTime int64  `json:"create_time"`
-	}
-	fileJSON struct {
-		Path         string `json:"path"`
-		Size         int64  `json:"size"`
-		MessageCount uint64 `json:"message_count"`
-		StartTime    int64  `json:"start_time"`
-		EndTime      int64  `json:"end_time"`
-	}
-	topicJSON struct {
-		Name         string            `json:"name"`
-		Type         string            `json:"type"`
-		Encoding     string            `json:"encoding"`
-		MessageCount uint64            `json:"message_count"`
-		Bytes        *int64            `json:"bytes,omitempty"`
-		Share        *float64          `json:"share,omitempty"`
-		WorstGap     *gapJSON          `json:"worst_gap,omitempty"`
-		Latency      *latencyJSON      `json:"latency,omitempty"`
-		Totals       *totalsJSON       `json:"totals,omitempty"`
-		Frequency    float64           `json:"frequency"`
-		QoS          []human.QoSJSON   `json:"qos"`
-		TypeHash     string            `json:"type_hash,omitempty"`
-		Schema       string            `json:"schema_encoding,omitempty"`
-		Metadata     map[string]string `json:"metadata,omitempty"`
-	}
-	gapJSON struct {
-		Time     int64   `json:"time"`
-		Duration float64 `json:"duration"`
-	}
-	// latencyJSON holds times from stamp to receipt, s.
-	latencyJSON struct {
-		Median float64 `json:"median"`
-		Most   float64 `json:"p99"`
-	}
-	// totalsJSON holds the recorder's counts for the files that were read.
-	totalsJSON struct {
-		Received uint64 `json:"received"`
-		Written  uint64 `json:"written"`
-		Dropped  uint64 `json:"dropped"`
-		Lost     uint64 `json:"lost"`
-	}
-	eventJSON struct {
-		Kind  string `json:"kind"`
-		Topic string `json:"topic,omitempty"`
-		Time  int64  `json:"time,omitempty"`
-		Until int64  `json:"until,omitempty"`
-		Count uint64 `json:"count,omitempty"`
-		Text  string `json:"text"`
-	}
-)
-
 // writeInfoJSON writes info, with measures unless they are nil.
 func writeInfoJSON(w io.Writer, info *codec.Info, measured *measures) error {
-	out := infoJSON{
-		Format: info.Format, Path: info.Path, Files: []fileJSON{}, Size: info.Size, MessageCount: info.MessageCount,
-		StartTime: info.StartTime, EndTime: info.EndTime, Duration: span(info).Seconds(),
-		Complete: info.Complete, Checked: measured != nil,
-		Topics: []topicJSON{}, Events: []eventJSON{}, Metadata: info.AllMetadata(), Extra: info.Extra,
-	}
-	for _, a := range info.Attachments {
-		out.Attachments = append(out.Attachments, attachmentJSON{a.Name, a.MediaType, a.Size, a.LogTime, a.CreateTime})
-	}
+	out := describe.New(info, measured.counter())
 	if measured != nil {
-		out.Bytes = &measured.total
-	}
-	for _, f := range info.Files {
-		out.Files = append(out.Files, fileJSON(f))
-	}
-	totals, _ := totalsOf(info)
-	for _, t := range sortedTopics(info) {
-		c := t.Channel
-		topic := topicJSON{
-			Name: c.Topic, Type: c.Type, Encoding: c.Encoding, MessageCount: t.MessageCount,
-			Frequency: frequency(info, t),
-			QoS:       human.NewQoSJSON(c.QoS), TypeHash: c.TypeHash, Schema: c.Schema.Encoding, Metadata: c.Metadata,
+		out.Checked, out.Bytes = true, &measured.total
+		for i, t := range describe.SortedTopics(info) {
+			measured.describe(&out.Topics[i], measured.channels[t.Channel])
 		}
-		if measured != nil {
-			m := measured.channels[c]
-			share := measured.share(m)
-			topic.Bytes, topic.Share = &m.bytes, &share
-			if m.gap > 0 {
-				topic.WorstGap = &gapJSON{m.gapAt, float64(m.gap) / 1e9}
-			}
-			if l := &m.latencies; l.Count() > 0 {
-				topic.Latency = &latencyJSON{float64(l.Quantile(0.5)) / 1e9, float64(l.Quantile(0.99)) / 1e9}
-			}
-		}
-		if t, ok := totals[c.Topic]; ok {
-			counted := totalsJSON(t)
-			topic.Totals = &counted
-		}
-		out.Topics = append(out.Topics, topic)
-	}
-	out.Services, out.Actions = servicesOf(info, measured)
-	for _, e := range info.Events {
-		out.Events = append(out.Events, eventJSON(e))
 	}
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")

@@ -11,6 +11,7 @@ import (
 
 	"tapedeck/codec/carla"
 	"tapedeck/config"
+	"tapedeck/nodes/internal/describe"
 	"tapedeck/test/samples"
 	"tapedeck/test/samples/generate"
 )
@@ -147,7 +148,7 @@ func TestInfoAsROS2(t *testing.T) {
 	require.NotContains(t, stdout, "/carla/log")
 	stdout, _, err = run(t, "info", "--ros2", "--json", carlaLog(t))
 	require.NoError(t, err)
-	var got infoJSON
+	var got describe.Recording
 	require.NoError(t, json.Unmarshal([]byte(stdout), &got))
 	require.NotEmpty(t, got.Topics)
 	for _, topic := range got.Topics {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/describe"
 	"tapedeck/nodes/internal/human"
 )
 
@@ -102,33 +103,11 @@ func writeEvents(b *strings.Builder, events []*eventRow) {
 	}
 }
 
-// totalsOf returns the recorder's counts by topic: of the files that were read, and of the whole recording if known.
-func totalsOf(info *codec.Info) (files, whole map[string]codec.Totals) {
-	files, whole = map[string]codec.Totals{}, map[string]codec.Totals{}
-	for _, e := range info.Events {
-		t, all, ok := codec.ParseTotals(e)
-		if !ok {
-			continue
-		}
-		if all {
-			whole[e.Topic] = t
-		} else {
-			files[e.Topic] = plus(files[e.Topic], t)
-		}
-	}
-	return files, whole
-}
-
-func plus(a, b codec.Totals) codec.Totals {
-	return codec.Totals{Received: a.Received + b.Received, Written: a.Written + b.Written, Dropped: a.Dropped +
-		b.Dropped, Lost: a.Lost + b.Lost}
-}
-
 // sum returns the totals of all topics.
 func sum(topics map[string]codec.Totals) codec.Totals {
 	var all codec.Totals
 	for _, t := range topics {
-		all = plus(all, t)
+		all = describe.Plus(all, t)
 	}
 	return all
 }

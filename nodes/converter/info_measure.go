@@ -13,6 +13,7 @@ import (
 	"tapedeck/msgs"
 	"tapedeck/nodes/internal/calls"
 	"tapedeck/nodes/internal/contract"
+	"tapedeck/nodes/internal/describe"
 	"tapedeck/nodes/internal/progress"
 )
 
@@ -59,6 +60,20 @@ func (all *measures) share(m *measure) float64 {
 	return float64(m.bytes) / math.Max(float64(all.total), 1)
 }
 
+// describe adds what was measured of a channel to the description of its topic.
+func (all *measures) describe(topic *describe.Topic, m *measure) {
+	share := all.share(m)
+	topic.Bytes, topic.Share = &m.bytes, &share
+	if m.gap > 0 {
+		topic.WorstGap = &describe.Gap{Time: m.gapAt, Duration: float64(m.gap) / 1e9}
+	}
+	if l := &m.latencies; l.Count() > 0 {
+		topic.Latency = &describe.Latency{
+			Median: float64(l.Quantile(0.5)) / 1e9, Most: float64(l.Quantile(0.99)) / 1e9,
+		}
+	}
+}
+
 // measure reads all messages of a recording. The result's info tells of damage that this found.
 func (i *input) measure(ctx context.Context) (*measures, *codec.Info, error) {
 	all := &measures{channels: map[*codec.Channel]*measure{}, rows: map[rowKey]*measure{},
@@ -96,7 +111,7 @@ func (i *input) measure(ctx context.Context) (*measures, *codec.Info, error) {
 		return nil, nil, err
 	}
 	defer it.Close()
-	bar := progress.Seconds(os.Stderr, "reading", span(&info))
+	bar := progress.Seconds(os.Stderr, "reading", describe.Span(&info))
 	defer bar.Close()
 	for n := 0; ; n++ {
 		msg, err := it.Next()

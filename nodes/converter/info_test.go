@@ -14,6 +14,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/episode"
+	"tapedeck/nodes/internal/describe"
 	"tapedeck/test/samples/generate"
 )
 
@@ -115,12 +116,12 @@ Events:     7
 func TestInfoJSONOfEvents(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, writeInfoJSON(&out, recordedInfo(), nil))
-	var got infoJSON
+	var got describe.Recording
 	require.NoError(t, json.Unmarshal(out.Bytes(), &got))
 	require.Len(t, got.Events, 12, "all of them")
-	require.Equal(t, eventJSON{Kind: "pause", Time: 1627031536_000000000, Until: 1627031537_250000000,
+	require.Equal(t, describe.Event{Kind: "pause", Time: 1627031536_000000000, Until: 1627031537_250000000,
 		Text: "recording was paused"}, got.Events[3])
-	require.Equal(t, &totalsJSON{Received: 310, Written: 300, Dropped: 10, Lost: 1}, got.Topics[0].Totals)
+	require.Equal(t, &describe.Totals{Received: 310, Written: 300, Dropped: 10, Lost: 1}, got.Topics[0].Totals)
 	require.Nil(t, got.Topics[1].Totals)
 }
 
@@ -211,7 +212,7 @@ func TestInfoJSONOfNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
 			require.NoError(t, writeInfoJSON(&out, in, nil))
-			var got infoJSON
+			var got describe.Recording
 			require.NoError(t, json.Unmarshal(out.Bytes(), &got))
 			require.NotNil(t, got.Files)
 			require.NotNil(t, got.Topics)
@@ -247,7 +248,7 @@ func TestInfoOfSeveral(t *testing.T) {
 	require.NoError(t, err)
 	d := json.NewDecoder(strings.NewReader(stdout))
 	for _, path := range []string{a, b} {
-		var got infoJSON
+		var got describe.Recording
 		require.NoError(t, d.Decode(&got))
 		require.Equal(t, path, got.Path)
 	}
@@ -323,14 +324,14 @@ func TestInfoMeasures(t *testing.T) {
 		Topics []struct {
 			Bytes    int64
 			Share    float64
-			WorstGap *gapJSON `json:"worst_gap"`
+			WorstGap *describe.Gap `json:"worst_gap"`
 		}
 	}
 	require.NoError(t, json.Unmarshal([]byte(stdout), &got))
 	require.EqualValues(t, 66, got.Bytes)
 	require.EqualValues(t, 58, got.Topics[0].Bytes)
 	require.InDelta(t, 58.0/66, got.Topics[0].Share, 1e-9)
-	require.Equal(t, &gapJSON{2.5e9, 1.25}, got.Topics[0].WorstGap)
+	require.Equal(t, &describe.Gap{Time: 2.5e9, Duration: 1.25}, got.Topics[0].WorstGap)
 	require.Nil(t, got.Topics[2].WorstGap)
 
 	damage(t, path, `{"Message":{"Channel":null,"LogTime":2500`)
@@ -360,10 +361,11 @@ func TestInfoMetadata(t *testing.T) {
 		"KiB, -)\n            \"two\\nlines\"  (0 B, text/plain)\nTopics: ")
 	out.Reset()
 	require.NoError(t, writeInfoJSON(&out, i, nil))
-	var got infoJSON
+	var got describe.Recording
 	require.NoError(t, json.Unmarshal(out.Bytes(), &got))
 	require.Equal(t, map[string]string{"a": "b", "car/plate": "1"}, got.Metadata)
-	require.Equal(t, []attachmentJSON{{"map.bin", "", 2048, 7, 0}, {"two\nlines", "text/plain", 0, 0, 5}},
+	require.Equal(t, []describe.Attachment{{Name: "map.bin", Size: 2048, LogTime: 7},
+		{Name: "two\nlines", MediaType: "text/plain", CreateTime: 5}},
 		got.Attachments)
 	i.Metadata = map[string]string{}
 	i.Records = nil

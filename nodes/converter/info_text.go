@@ -11,6 +11,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/episode"
+	"tapedeck/nodes/internal/describe"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
 )
@@ -46,7 +47,7 @@ func writeInfoText(w io.Writer, path string, info *codec.Info, measured *measure
 		line("Episodes:", "%d", len(e.Episodes))
 		writeEpisodes(&b, e.Episodes)
 	}
-	line("Duration:", "%s s", human.Seconds(int64(span(info))))
+	line("Duration:", "%s s", human.Seconds(int64(describe.Span(info))))
 	if info.MessageCount > 0 {
 		line("Start:", "%s", human.Clock(info.StartTime))
 		line("End:", "%s", human.Clock(info.EndTime))
@@ -86,7 +87,7 @@ func writeInfoText(w io.Writer, path string, info *codec.Info, measured *measure
 		writeTopics(&b, info, topics, measured)
 	}
 	writeCalls(&b, line, info, measured)
-	files, whole := totalsOf(info)
+	files, whole := describe.TotalsOf(info)
 	if len(files) > 0 {
 		line("Recorded:", "%s", totalsText(sum(files)))
 	}
@@ -153,7 +154,7 @@ func keyOfRow(c *codec.Channel) rowKey { return rowKey{c.Topic, c.Type, c.Encodi
 func mergedTopics(info *codec.Info) []topicRow {
 	var rows []topicRow
 	known := map[rowKey]int{}
-	for _, t := range sortedTopics(info) {
+	for _, t := range describe.SortedTopics(info) {
 		row := topicRow{t, human.QoS(t.Channel.QoS), 1}
 		key := keyOfRow(t.Channel)
 		if i, ok := known[key]; ok {
@@ -184,7 +185,7 @@ func latencyText(m *measure) string {
 }
 
 func writeTopics(b *strings.Builder, info *codec.Info, topics []topicRow, measured *measures) {
-	totals, _ := totalsOf(info)
+	totals, _ := describe.TotalsOf(info)
 	total := func(n func(codec.Totals) uint64) func(topicRow) string {
 		return func(t topicRow) string {
 			if all, ok := totals[t.Channel.Topic]; ok {
@@ -230,7 +231,7 @@ func writeTopics(b *strings.Builder, info *codec.Info, topics []topicRow, measur
 	}
 	columns = append(columns,
 		column{"Hz", true, func(t topicRow) string {
-			if f := frequency(info, t.TopicInfo); f > 0 {
+			if f := describe.Frequency(info, t.TopicInfo); f > 0 {
 				return strconv.FormatFloat(f, 'f', 2, 64)
 			}
 			return "-"

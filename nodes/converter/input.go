@@ -1,11 +1,6 @@
 package main
 
-import (
-	"math"
-	"time"
-
-	"tapedeck/codec"
-)
+import "tapedeck/codec"
 
 // input is a recording opened for reading.
 type input struct {
@@ -33,15 +28,3 @@ func newInput(path string, reader codec.Reader) (*input, error) {
 }
 
 func (i *input) Close() error { return i.reader.Close() }
-
-// span returns the duration of a recording, 0 if it is empty.
-func span(info *codec.Info) time.Duration {
-	if info.EndTime <= info.StartTime {
-		return 0
-	}
-	d := info.EndTime - info.StartTime
-	if d < 0 { // more than 292 years, from damaged times
-		return math.MaxInt64
-	}
-	return time.Duration(d)
-}

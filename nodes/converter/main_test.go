@@ -17,6 +17,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/config/configtest"
+	"tapedeck/nodes/internal/describe"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/formats/allformats"
 	"tapedeck/nodes/internal/human"
@@ -173,8 +174,8 @@ func TestHuman(t *testing.T) {
 	require.Equal(t, "-9223372036.854775808", human.Seconds(math.MinInt64))
 	require.Equal(t, "/imu", human.Printable("/imu"))
 	require.Equal(t, `"/\x1b[2J"`, human.Printable("/\x1b[2J"))
-	require.Equal(t, time.Duration(math.MaxInt64), span(&codec.Info{StartTime: math.MinInt64, EndTime: math.MaxInt64}))
-	require.Zero(t, span(&codec.Info{StartTime: 5, EndTime: 4}))
+	require.Equal(t, time.Duration(math.MaxInt64), describe.Span(&codec.Info{StartTime: math.MinInt64, EndTime: math.MaxInt64}))
+	require.Zero(t, describe.Span(&codec.Info{StartTime: 5, EndTime: 4}))
 }
 
 func TestEveryOptionIsDocumented(t *testing.T) {

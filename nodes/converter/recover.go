@@ -12,6 +12,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/convert"
+	"tapedeck/nodes/internal/describe"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
 )
@@ -49,7 +50,7 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 	job.Options.To, job.Options.Overwrite, job.Options.ChunkSize, job.Options.Compression = format, o.Overwrite,
 		o.ChunkSize, o.Compression
 	job.Options.Encoding, job.Options.Unmatched = "keep", "raw"
-	bar := progress.Seconds(os.Stderr, "recovering", span(in.info))
+	bar := progress.Seconds(os.Stderr, "recovering", describe.Span(in.info))
 	job.Progress = func(done, _ time.Duration) { bar.Set(int64(done)) }
 	damaged := 0
 	job.Damaged = func(err error) {

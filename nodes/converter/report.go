@@ -16,6 +16,7 @@ import (
 	"tapedeck/codec/episode"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/contract"
+	"tapedeck/nodes/internal/describe"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
@@ -102,7 +103,7 @@ func (o *reportOptions) read(ctx context.Context, path string, elsewhere []strin
 		return nil, err
 	}
 	defer in.Close()
-	bar := progress.Seconds(os.Stderr, "reading", span(in.info))
+	bar := progress.Seconds(os.Stderr, "reading", describe.Span(in.info))
 	defer bar.Close()
 	if o.Mapping != "" {
 		mapping, err := robot.LoadMapping(o.Mapping)

@@ -1,0 +1,120 @@
+package describe
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/nodes/internal/calls"
+)
+
+// Counter returns how many requests and responses of a service there are among the recorded events.
+type Counter func(service string) (requests, responses int)
+
+// The JSON form of services and actions. Counts are null if they are not known: --verbose counts calls in events.
+type (
+	Service struct {
+		Name      string  `json:"name"`
+		Type      string  `json:"type"`
+		Requests  *uint64 `json:"requests"`
+		Responses *uint64 `json:"responses"`
+		Events    uint64  `json:"events"`
+	}
+	Action struct {
+		Name     string  `json:"name"`
+		Type     string  `json:"type"`
+		Goals    *uint64 `json:"goals"`
+		Cancels  *uint64 `json:"cancels"` // requests
+		Results  *uint64 `json:"results"`
+		Feedback uint64  `json:"feedback"`
+		Status   uint64  `json:"status"`
+		Events   uint64  `json:"events"`
+	}
+)
+
+// Calls returns the services and actions of a recording by their names. count may be nil.
+func Calls(info *codec.Info, count Counter) (services []Service, actions []Action) {
+	byService, byAction := map[string]*Service{}, map[string]*Action{}
+	parts := map[string]calls.Topic{} // by service
+	for _, t := range info.Topics {
+		call, ok := calls.Of(t.Channel.Topic, t.Channel.Type)
+		if !ok {
+			continue
+		}
+		if a := byAction[call.Action]; call.Action != "" {
+			if a == nil {
+				a = &Action{Name: call.Action}
+				byAction[call.Action] = a
+			}
+			a.Type = cmp.Or(a.Type, calls.ActionType(t.Channel.Type))
+			switch call.Part {
+			case calls.Feedback:
+				a.Feedback += t.MessageCount
+				continue
+			case calls.Status:
+				a.Status += t.MessageCount
+				continue
+			}
+		}
+		s := byService[call.Service]
+		if s == nil {
+			s = &Service{Name: call.Service, Type: call.Type}
+			byService[call.Service], parts[call.Service] = s, call
+		}
+		switch call.Ending {
+		case bridge.CallRequests:
+			s.Requests = plusCount(s.Requests, t.MessageCount)
+		case bridge.CallReplies:
+			s.Responses = plusCount(s.Responses, t.MessageCount)
+		default:
+			s.Events += t.MessageCount
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(byService)) {
+		s, part := byService[name], parts[name]
+		if count != nil || s.Events == 0 {
+			requests, responses := 0, 0
+			if count != nil {
+				requests, responses = count(name)
+			}
+			s.Requests, s.Responses = atLeast(s.Requests, requests), atLeast(s.Responses, responses)
+		}
+		a := byAction[part.Action]
+		if a == nil {
+			services = append(services, *s)
+			continue
+		}
+		a.Events += s.Events
+		switch part.Part {
+		case calls.SendGoal:
+			a.Goals = s.Requests
+		case calls.CancelGoal:
+			a.Cancels = s.Requests
+		case calls.GetResult:
+			a.Results = s.Responses
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(byAction)) {
+		actions = append(actions, *byAction[name])
+	}
+	return services, actions
+}
+
+func plusCount(count *uint64, n uint64) *uint64 {
+	if count != nil {
+		n += *count
+	}
+	return &n
+}
+
+// atLeast returns the larger one of two counts, of which the first may be unknown: calls can be recorded twice, as they
+// were received and as events.
+func atLeast(count *uint64, other int) *uint64 {
+	n := uint64(other)
+	if count != nil {
+		n = max(n, *count)
+	}
+	return &n
+}
