@@ -1,0 +1,230 @@
+// Package blob reads files and folders whose path may be a URL of an object store: the functions are those of package
+// os, and give local paths to them. A prefix of a bucket that ends at a slash is a folder.
+//
+//	s3://bucket/key        S3 and stores that speak it (AWS_ENDPOINT_URL)
+//	gs://bucket/key        Google's store, by its S3 interface, with HMAC keys
+//	https://host/path      a server that answers requests for ranges; others are fetched to a temporary file
+//	file:///path           a local path
+//
+// Credentials, region and endpoint come from the environment and the files that the tools of AWS take them from.
+// Without any credentials requests are anonymous.
+//
+// A File of a URL begins with one request for its last 256 kB, which also returns its size and its ETag. The rest is
+// read in blocks: adjacent ones by one request, more of them ahead while reading goes on in order. All Files of a URL
+// that are open share its blocks, and all URLs a bounded cache. The ETag is pinned: reading an object that was replaced
+// since it was opened is an error. Requests that fail and bodies that are cut are repeated.
+package blob
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// File is an open file: an *os.File for a local path.
+type File interface {
+	fs.File
+	io.ReaderAt
+	io.Seeker
+}
+
+// Open opens the file or folder at path. Errors are *fs.PathError, and wrap fs.ErrNotExist and fs.ErrPermission where
+// they apply.
+func Open(path string) (File, error) {
+	if !IsURL(path) {
+		f, err := os.Open(Local(path))
+		if err != nil {
+			return nil, err
+		}
+		return f, nil
+	}
+	if !isFolder(path) {
+		o, err := open(path)
+		if err == nil {
+			return newHandle(o), nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, pathError("open", path, err)
+		}
+	}
+	if err := probe(path); err != nil {
+		return nil, pathError("open", path, err)
+	}
+	return &folder{info: fileInfo{path: path, dir: true}}, nil
+}
+
+// Stat describes the file or folder at path. Of a URL it makes a request.
+func Stat(path string) (fs.FileInfo, error) {
+	if !IsURL(path) {
+		return os.Stat(Local(path))
+	}
+	if !isFolder(path) {
+		info, err := stat(path)
+		if err == nil {
+			return info, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, pathError("stat", path, err)
+		}
+	}
+	if err := probe(path); err != nil {
+		return nil, pathError("stat", path, err)
+	}
+	return &fileInfo{path: path, dir: true}, nil
+}
+
+// isFolder reports whether a URL can only be a folder: a bucket, or a prefix that ends with a slash.
+func isFolder(path string) bool {
+	scheme, _, _ := strings.Cut(path, "://")
+	p := split(path)
+	return !web(scheme) && (p.key == "" || strings.HasSuffix(p.key, "/"))
+}
+
+// ReadFile returns the content of the file at path.
+func ReadFile(path string) ([]byte, error) {
+	if !IsURL(path) {
+		return os.ReadFile(Local(path))
+	}
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, info.Size())
+	if _, err := io.ReadFull(f, b); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// ReadDir returns the entries of the folder at path by name. Info of an entry makes no request.
+func ReadDir(path string) ([]fs.DirEntry, error) {
+	if !IsURL(path) {
+		return os.ReadDir(Local(path))
+	}
+	entries, err := readFolder(path)
+	if err != nil {
+		return nil, pathError("open", path, err)
+	}
+	return entries, nil
+}
+
+// WalkDir is filepath.WalkDir for a path that may be a URL.
+func WalkDir(root string, fn fs.WalkDirFunc) error {
+	if !IsURL(root) {
+		return filepath.WalkDir(Local(root), fn)
+	}
+	info, err := Stat(root)
+	if err != nil {
+		err = fn(root, nil, err)
+	} else {
+		err = walk(root, fs.FileInfoToDirEntry(info), fn)
+	}
+	if errors.Is(err, fs.SkipDir) || errors.Is(err, fs.SkipAll) {
+		return nil
+	}
+	return err
+}
+
+func walk(path string, d fs.DirEntry, fn fs.WalkDirFunc) error {
+	if err := fn(path, d, nil); err != nil || !d.IsDir() {
+		if errors.Is(err, fs.SkipDir) && d.IsDir() {
+			err = nil
+		}
+		return err
+	}
+	entries, err := ReadDir(path)
+	if err != nil {
+		if err := fn(path, d, err); err != nil && !errors.Is(err, fs.SkipDir) {
+			return err
+		}
+	}
+	for _, e := range entries {
+		if err := walk(Join(path, e.Name()), e, fn); err != nil {
+			if errors.Is(err, fs.SkipDir) {
+				break
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// Prefetch begins to read n bytes at off of a File, so that reading them soon takes no further request. It does
+// nothing for local files.
+func Prefetch(f io.ReaderAt, off, n int64) {
+	if f, ok := f.(interface{ Prefetch(off, n int64) }); ok {
+		f.Prefetch(off, n)
+	}
+}
+
+// ETag returns the ETag of the object that info describes, with its quotes; "" for local files and folders.
+func ETag(info fs.FileInfo) string {
+	if info, ok := info.(*fileInfo); ok {
+		return info.etag
+	}
+	return ""
+}
+
+// fileInfo describes an object or a folder of them. It implements fs.FileInfo and fs.DirEntry.
+type fileInfo struct {
+	path     string
+	size     int64
+	etag     string
+	modified time.Time
+	dir      bool
+}
+
+func (i *fileInfo) Name() string               { return Base(i.path) }
+func (i *fileInfo) Size() int64                { return i.size }
+func (i *fileInfo) ModTime() time.Time         { return i.modified }
+func (i *fileInfo) IsDir() bool                { return i.dir }
+func (i *fileInfo) Sys() any                   { return nil }
+func (i *fileInfo) Type() fs.FileMode          { return i.Mode().Type() }
+func (i *fileInfo) Info() (fs.FileInfo, error) { return i, nil }
+
+func (i *fileInfo) Mode() fs.FileMode {
+	if i.dir {
+		return fs.ModeDir | 0o555
+	}
+	return 0o444
+}
+
+// folder is an open folder of objects.
+type folder struct{ info fileInfo }
+
+func (f *folder) Stat() (fs.FileInfo, error)              { return &f.info, nil }
+func (f *folder) Read([]byte) (int, error)                { return 0, f.unreadable() }
+func (f *folder) ReadAt([]byte, int64) (n int, err error) { return 0, f.unreadable() }
+func (f *folder) Seek(int64, int) (int64, error)          { return 0, f.unreadable() }
+func (f *folder) Close() error                            { return nil }
+
+func (f *folder) unreadable() error { return pathError("read", f.info.path, errors.New("is a folder")) }
+
+func pathError(op, path string, err error) error {
+	var known *fs.PathError
+	if errors.As(err, &known) {
+		return err
+	}
+	return &fs.PathError{Op: op, Path: path, Err: err}
+}
+
+// newSource returns how the object at a URL is read.
+func newSource(path string) (source, error) {
+	scheme, _, _ := strings.Cut(path, "://")
+	switch {
+	case web(scheme):
+		return &webSource{url: path}, nil
+	case scheme == "azblob":
+		return nil, errors.New("azblob:// is not supported; name the https:// URL of the object, with a SAS token")
+	}
+	return newS3Source(path)
+}

@@ -1,0 +1,321 @@
+package blob_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec/blob"
+	"tapedeck/codec/blob/blobtest"
+)
+
+// content returns bytes that differ everywhere.
+func content(n int) []byte {
+	b := make([]byte, n)
+	for i := 0; i+8 <= n; i += 8 {
+		binary.LittleEndian.PutUint64(b[i:], uint64(i)*0x9e3779b97f4a7c15)
+	}
+	return b
+}
+
+func TestOpen(t *testing.T) {
+	s := blobtest.New(t)
+	for _, size := range []int{0, 1, 5000, 256 << 10, 256<<10 + 1, 1<<20 - 1, 9 << 20} {
+		want := content(size)
+		s.Put("a b/ü?#%20.bin", want)
+		s.Reset()
+		f, err := blob.Open(s.URL("a b/ü?#%20.bin"))
+		require.NoError(t, err)
+		info, err := f.Stat()
+		require.NoError(t, err)
+		require.Equal(t, int64(size), info.Size())
+		require.Equal(t, "ü?#%20.bin", info.Name())
+		require.NotEmpty(t, blob.ETag(info))
+		got, err := io.ReadAll(f)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(want, got))
+		if size < 300_000 {
+			_, err = f.Seek(0, io.SeekStart)
+			require.NoError(t, err)
+			require.NoError(t, iotest.TestReader(f, want))
+		}
+		require.NoError(t, f.Close())
+		require.ErrorIs(t, f.Close(), fs.ErrClosed)
+		_, err = f.ReadAt(make([]byte, 1), 0)
+		if size > 0 {
+			require.ErrorIs(t, err, fs.ErrClosed)
+		}
+	}
+}
+
+func TestRequests(t *testing.T) {
+	s := blobtest.New(t)
+	want := content(20 << 20)
+	s.Put("f", want)
+	f, err := blob.Open(s.URL("f"))
+	require.NoError(t, err)
+	g, err := blob.Open(s.URL("f"))
+	require.NoError(t, err)
+	defer g.Close()
+	b := make([]byte, 4096)
+	for _, f := range []blob.File{f, g} {
+		_, err = f.ReadAt(b, 0)
+		require.NoError(t, err)
+		require.Equal(t, want[:4096], b)
+		_, err = f.ReadAt(b, 20<<20-4096)
+		require.NoError(t, err)
+		require.Equal(t, want[20<<20-4096:], b)
+	}
+	require.NoError(t, f.Close())
+	n, size := s.Count()
+	require.Equal(t, 2, n, "the tail and the head, once for both")
+	require.Less(t, size, int64(400<<10))
+
+	blob.Prefetch(g, 10<<20, 3<<20)
+	for off := 10 << 20; off < 13<<20; off += 4096 {
+		_, err = g.ReadAt(b, int64(off))
+		require.NoError(t, err)
+		require.Equal(t, want[off:off+4096], b)
+		if n, _ := s.Count(); off == 10<<20 {
+			require.Equal(t, 3, n)
+		}
+	}
+}
+
+func TestRandomReads(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	s := blobtest.New(t)
+	want := content(130<<20 + 77) // more than the cache holds
+	s.Put("f", want)
+	var calls atomic.Int64
+	s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if calls.Add(1)%9 == 0 {
+			blobtest.Cut(w, r, next, 100_000)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+	f, err := blob.Open(s.URL("f"))
+	require.NoError(t, err)
+	defer f.Close()
+	var group sync.WaitGroup
+	for i := range uint64(4) {
+		group.Go(func() {
+			random := rand.New(rand.NewPCG(seed, i))
+			pos := 0
+			for range 40 {
+				if random.IntN(4) == 0 {
+					pos = random.IntN(len(want))
+				}
+				b := make([]byte, random.IntN(3<<20))
+				n, err := f.ReadAt(b, int64(pos))
+				if err != nil && (err != io.EOF || pos+n != len(want)) {
+					t.Errorf("read %d at %d: %v", len(b), pos, err)
+					return
+				}
+				if !bytes.Equal(b[:n], want[pos:pos+n]) {
+					t.Errorf("read %d at %d: wrong bytes", len(b), pos)
+					return
+				}
+				pos = (pos + n) % len(want)
+			}
+		})
+	}
+	group.Wait()
+}
+
+func TestChanged(t *testing.T) {
+	s := blobtest.New(t)
+	s.Put("f", content(4<<20))
+	f, err := blob.Open(s.URL("f"))
+	require.NoError(t, err)
+	defer f.Close()
+	s.Put("f", content(5<<20))
+	_, err = f.ReadAt(make([]byte, 10), 1<<20)
+	require.ErrorContains(t, err, s.URL("f"))
+	require.ErrorContains(t, err, "replaced while it was read")
+	g, err := blob.Open(s.URL("f"))
+	require.NoError(t, err)
+	defer g.Close()
+	_, err = g.ReadAt(make([]byte, 10), 1<<20)
+	require.NoError(t, err)
+}
+
+func TestUnavailable(t *testing.T) {
+	s := blobtest.New(t)
+	s.Put("f", content(1000))
+	left := 2
+	s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if left--; left >= 0 {
+			blobtest.Unavailable(w)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+	b, err := blob.ReadFile(s.URL("f"))
+	require.NoError(t, err)
+	require.Equal(t, content(1000), b)
+}
+
+func TestErrors(t *testing.T) {
+	s := blobtest.New(t)
+	s.Put("dir/f", nil)
+	for path, want := range map[string]error{
+		s.URL("missing"): fs.ErrNotExist, s.URL("di"): fs.ErrNotExist, "s3://nobucket/x": fs.ErrNotExist,
+		s.URL("missing/"): fs.ErrNotExist, "file:///no/such/file": fs.ErrNotExist,
+	} {
+		_, err := blob.Open(path)
+		require.ErrorIs(t, err, want, path)
+		_, err = blob.Stat(path)
+		require.ErrorIs(t, err, want, path)
+		_, err = blob.ReadDir(path)
+		require.ErrorIs(t, err, want, path)
+		_, err = blob.ReadFile(path)
+		require.ErrorIs(t, err, want, path)
+	}
+	for path, want := range map[string]string{
+		"azblob://c/x": "not supported", "s3://": "names no bucket", "s3:///x": "names no bucket",
+	} {
+		_, err := blob.Open(path)
+		require.ErrorContains(t, err, want)
+	}
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "wrong")
+	_, err := blob.Open(s.URL("dir/f"))
+	require.ErrorIs(t, err, fs.ErrPermission)
+	t.Setenv("AWS_ACCESS_KEY_ID", "")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
+	_, err = blob.Open(s.URL("dir/f"))
+	require.ErrorIs(t, err, fs.ErrPermission)
+	require.ErrorContains(t, err, "there are no credentials")
+}
+
+func TestFolders(t *testing.T) {
+	s := blobtest.New(t)
+	local := t.TempDir()
+	for _, key := range []string{"d/a.txt", "d/sub/b.txt", "d/sub/deep/c.txt", "d.x", "d/z"} {
+		s.Put(key, []byte(key))
+		path := filepath.Join(local, key)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
+		require.NoError(t, os.WriteFile(path, []byte(key), 0o666))
+	}
+	tree := func(root string) []string {
+		var found []string
+		require.NoError(t, blob.WalkDir(blob.Join(root, "d"), func(path string, d fs.DirEntry, err error) error {
+			require.NoError(t, err)
+			info, err := d.Info()
+			require.NoError(t, err)
+			kind := "/"
+			if !info.IsDir() {
+				text, err := blob.ReadFile(path)
+				require.NoError(t, err)
+				require.Equal(t, int64(len(text)), info.Size())
+				kind = "=" + string(text)
+			}
+			found = append(found, strings.TrimPrefix(path, root)+kind)
+			if d.Name() == "deep" {
+				return fs.SkipDir
+			}
+			return nil
+		}))
+		return found
+	}
+	require.Equal(t, tree(local), tree("s3://"+blobtest.Bucket))
+}
+
+func TestNames(t *testing.T) {
+	for _, c := range []struct{ path, base, dir, joined string }{
+		{"s3://b", "b", "s3://b", "s3://b/x/y"},
+		{"s3://b/k", "k", "s3://b", "s3://b/k/x/y"},
+		{"s3://b/a//k?x#/", "k?x#", "s3://b/a", "s3://b/a//k?x#/x/y"},
+		{"https://h:1/a/k%20l?sig=/", "k l", "https://h:1/a?sig=/", "https://h:1/a/k%20l/x/y?sig=/"},
+		{"file:///a%20b/c", "c", "/a b", "/a b/c/x/y"},
+		{"a/b", "b", "a", "a/b/x/y"},
+	} {
+		require.Equal(t, c.base, blob.Base(c.path), c.path)
+		require.Equal(t, c.dir, blob.Dir(c.path), c.path)
+		require.Equal(t, c.joined, blob.Join(c.path, "x", "y"), c.path)
+	}
+	require.Equal(t, "s3://b/k/y", blob.Join("s3://b/k", "../../x/..", "y"))
+	require.Equal(t, "https://h/a%20b%3F", blob.Join("https://h", "a b?"))
+	require.False(t, blob.IsURL(blob.Join(".", "https://evil/x")))
+	require.False(t, blob.IsURL("s3:/b/k"))
+	require.False(t, blob.IsURL("x://y"))
+	require.False(t, blob.IsURL("./s3://b"))
+	require.Equal(t, "s3://b/k", blob.Clean("s3://b/k//"))
+}
+
+func TestWeb(t *testing.T) {
+	want := content(3 << 20)
+	modified := time.Unix(1e9, 0)
+	plain := func(w http.ResponseWriter, r *http.Request) {
+		http.ServeContent(w, r, "", modified, bytes.NewReader(want))
+	}
+	for name, handler := range map[string]http.HandlerFunc{
+		"ranges": plain,
+		"no ranges": func(w http.ResponseWriter, r *http.Request) {
+			r.Header.Del("Range")
+			plain(w, r)
+		},
+		"no suffix ranges": func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasPrefix(r.Header.Get("Range"), "bytes=-") {
+				r.Header.Del("Range")
+			}
+			plain(w, r)
+		},
+		"length unknown": func(w http.ResponseWriter, _ *http.Request) {
+			_ = http.NewResponseController(w).Flush()
+			_, _ = w.Write(want)
+		},
+		"etag": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("ETag", `"x"`)
+			plain(w, r)
+		},
+		"weak etag": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("ETag", `W/"x"`)
+			plain(w, r)
+		},
+		"often unavailable": func() http.HandlerFunc {
+			var n atomic.Int64
+			return func(w http.ResponseWriter, r *http.Request) {
+				if n.Add(1)%2 == 1 {
+					blobtest.Unavailable(w)
+					return
+				}
+				plain(w, r)
+			}
+		}(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(handler)
+			defer server.Close()
+			f, err := blob.Open(server.URL + "/x?y")
+			require.NoError(t, err)
+			defer f.Close()
+			sum := sha256.New()
+			_, err = io.Copy(sum, f)
+			require.NoError(t, err)
+			expected := sha256.Sum256(want)
+			require.Equal(t, expected[:], sum.Sum(nil))
+		})
+	}
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	_, err := blob.Open(server.URL + "/x")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}

@@ -1,0 +1,259 @@
+// Package blobtest is an S3 server in the process of a test. It counts requests, and can answer late, slowly, wrongly
+// or not at all.
+package blobtest
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rclone/gofakes3"
+	"github.com/rclone/gofakes3/s3mem"
+	"github.com/stretchr/testify/require"
+)
+
+// Bucket is the bucket that every server has.
+const Bucket = "test"
+
+const (
+	accessKey = "AKIATEST"
+	secretKey = "secretsecret"
+)
+
+// Server is an S3 server. ETags, If-Match, If-None-Match, multipart uploads and signatures are checked.
+type Server struct {
+	Endpoint string // http://127.0.0.1:PORT
+
+	t       testing.TB
+	backend *s3mem.Backend
+
+	mu        sync.Mutex
+	requests  []*Request
+	objects   map[string]object // of Serve, by key
+	intercept func(w http.ResponseWriter, r *http.Request, next http.Handler)
+	delay     time.Duration
+	rate      int64     // bytes a second; 0: no limit
+	free      time.Time // when the line has sent what was written
+}
+
+// Request is a request that reached the server.
+type Request struct {
+	Method string
+	Key    string // of the object; "" for others, such as listings
+	Range  string // the header
+	Query  string
+	Status int   // of the answer
+	Bytes  int64 // of the answer's body
+}
+
+// object is one that is not in memory.
+type object struct {
+	content io.ReaderAt
+	size    int64
+	etag    string
+}
+
+// New starts a server until the test ends, and sets the environment that clients, also of child processes, take their
+// settings from.
+func New(t testing.TB) *Server {
+	s := &Server{t: t, backend: s3mem.New(), objects: map[string]object{}}
+	require.NoError(t, s.backend.CreateBucket(context.Background(), Bucket))
+	fake := gofakes3.New(s.backend, gofakes3.WithV4Auth(map[string]string{accessKey: secretKey})).Server()
+	server := httptest.NewServer(s.handler(fake))
+	t.Cleanup(server.Close)
+	s.Endpoint = server.URL
+	for name, value := range map[string]string{
+		"AWS_ENDPOINT_URL": s.Endpoint, "AWS_ACCESS_KEY_ID": accessKey, "AWS_SECRET_ACCESS_KEY": secretKey,
+		"AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": "/dev/null",
+		"AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
+	} {
+		t.Setenv(name, value)
+	}
+	return s
+}
+
+// URL returns the URL of a key in the bucket.
+func (s *Server) URL(key string) string { return "s3://" + Bucket + "/" + key }
+
+// Put stores an object.
+func (s *Server) Put(key string, content []byte) {
+	_, err := s.backend.PutObject(context.Background(), Bucket, key, map[string]string{}, bytes.NewReader(content),
+		int64(len(content)))
+	require.NoError(s.t, err)
+}
+
+// Content returns an object, and whether there is one.
+func (s *Server) Content(key string) ([]byte, bool) {
+	o, err := s.backend.GetObject(context.Background(), Bucket, key, nil)
+	if gofakes3.HasErrorCode(err, gofakes3.ErrNoSuchKey) {
+		return nil, false
+	}
+	require.NoError(s.t, err)
+	defer o.Contents.Close()
+	b, err := io.ReadAll(o.Contents)
+	require.NoError(s.t, err)
+	return b, true
+}
+
+// Keys returns the keys of all objects that are stored, in order.
+func (s *Server) Keys() []string {
+	list, err := s.backend.ListBucket(context.Background(), Bucket, &gofakes3.Prefix{}, gofakes3.ListBucketPage{})
+	require.NoError(s.t, err)
+	var keys []string
+	for _, o := range list.Contents {
+		keys = append(keys, o.Key)
+	}
+	return keys
+}
+
+// Serve serves an object that is not in memory. Listings do not have it.
+func (s *Server) Serve(key string, content io.ReaderAt, size int64, etag string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.objects[key] = object{content, size, `"` + etag + `"`}
+}
+
+// Slow has each request answered after delay, and all together with at most rate bytes a second; 0: no limit.
+func (s *Server) Slow(delay time.Duration, rate int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.delay, s.rate = delay, rate
+}
+
+// Intercept has f handle each request, which may call next, or answer itself. nil ends that.
+func (s *Server) Intercept(f func(w http.ResponseWriter, r *http.Request, next http.Handler)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.intercept = f
+}
+
+// Unavailable answers with 503, for Intercept.
+func Unavailable(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) }
+
+// Cut sends the first n bytes of the body of an answer and closes the connection, for Intercept.
+func Cut(w http.ResponseWriter, r *http.Request, next http.Handler, n int) {
+	next.ServeHTTP(&cutWriter{w, n}, r)
+}
+
+type cutWriter struct {
+	http.ResponseWriter
+	left int
+}
+
+func (w *cutWriter) Write(b []byte) (int, error) {
+	if len(b) <= w.left {
+		w.left -= len(b)
+		return w.ResponseWriter.Write(b)
+	}
+	_, _ = w.ResponseWriter.Write(b[:w.left])
+	_ = http.NewResponseController(w.ResponseWriter).Flush()
+	panic(http.ErrAbortHandler)
+}
+
+// Requests returns what reached the server since the start or the last call of Reset.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []Request
+	for _, r := range s.requests {
+		all = append(all, *r)
+	}
+	return all
+}
+
+// Count returns the number of requests since then, and the bytes of their answers.
+func (s *Server) Count() (requests int, bytes int64) {
+	all := s.Requests()
+	for _, r := range all {
+		bytes += r.Bytes
+	}
+	return len(all), bytes
+}
+
+// Reset forgets the requests.
+func (s *Server) Reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = nil
+}
+
+func (s *Server) handler(fake http.Handler) http.Handler {
+	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		o, ok := s.objects[key(r)]
+		s.mu.Unlock()
+		if !ok || r.Method != http.MethodGet && r.Method != http.MethodHead {
+			fake.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("ETag", o.etag)
+		w.Header().Set("Content-Type", "application/octet-stream")
+		http.ServeContent(w, r, "", time.Time{}, io.NewSectionReader(o.content, 0, o.size))
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		intercept, delay := s.intercept, s.delay
+		s.mu.Unlock()
+		time.Sleep(delay)
+		request := &Request{Method: r.Method, Key: key(r), Range: r.Header.Get("Range"), Query: r.URL.RawQuery}
+		s.mu.Lock()
+		s.requests = append(s.requests, request)
+		s.mu.Unlock()
+		counted := &countingWriter{w, s, request}
+		if intercept != nil {
+			intercept(counted, r, serve)
+		} else {
+			serve.ServeHTTP(counted, r)
+		}
+	})
+}
+
+func key(r *http.Request) string {
+	key, _ := strings.CutPrefix(r.URL.Path, "/"+Bucket)
+	return strings.TrimPrefix(key, "/")
+}
+
+// countingWriter counts what is sent, at most as fast as the server may.
+type countingWriter struct {
+	http.ResponseWriter
+	server  *Server
+	request *Request
+}
+
+func (w *countingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *countingWriter) WriteHeader(status int) {
+	w.server.mu.Lock()
+	w.request.Status = status
+	w.server.mu.Unlock()
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *countingWriter) Write(b []byte) (int, error) {
+	time.Sleep(w.count(len(b)))
+	return w.ResponseWriter.Write(b)
+}
+
+// count counts n bytes, and returns how long the line needs for them.
+func (w *countingWriter) count(n int) time.Duration {
+	s, now := w.server, time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w.request.Bytes += int64(n); w.request.Status == 0 {
+		w.request.Status = http.StatusOK
+	}
+	if s.rate == 0 {
+		return 0
+	}
+	if s.free.Before(now) {
+		s.free = now
+	}
+	s.free = s.free.Add(time.Duration(int64(n) * int64(time.Second) / s.rate))
+	return s.free.Sub(now)
+}

@@ -1,0 +1,308 @@
+package blob
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"sync"
+)
+
+const (
+	cacheSize = 96 << 20 // bytes of blocks, but for those that are being fetched
+	mostAhead = 48 << 20 // bytes of blocks that are read ahead and not used yet
+	streams   = 4        // places at which a File is read in order
+	window    = 16 << 20 // bytes ahead of such a place
+	slack     = 1 << 20  // bytes that reading in order may leave out
+	overlap   = 4 << 10  // bytes that it may read twice
+)
+
+// cache holds the blocks of all objects that are open.
+type cache struct {
+	mu      sync.Mutex
+	objects map[string]*object // those that are open, by URL
+	recent  list.List          // of *block, those with data: the last one used is in front
+	size    int64              // bytes of recent
+	ahead   int64              // bytes of blocks that were read ahead and not used yet
+}
+
+// store is the cache of the process, as that of an operating system is for files.
+var store = cache{objects: map[string]*object{}}
+
+// block is a part of an object.
+type block struct {
+	object *object
+	index  int64
+	ready  chan struct{} // is closed when data or err is there
+	data   []byte
+	err    error
+	ahead  bool          // it was read ahead and not used yet
+	place  *list.Element // in cache.recent; nil while it is fetched
+}
+
+// open returns the object at a URL, which release gives back.
+func open(path string) (*object, error) {
+	src, err := newSource(path)
+	if err != nil {
+		return nil, err
+	}
+	o := store.object(path, src)
+	if o.opened.Do(o.begin); o.err != nil {
+		store.release(o)
+		return nil, o.err
+	}
+	return o, nil
+}
+
+func (c *cache) object(path string, src source) *object {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o := c.objects[path]
+	if o == nil || o.changed || !same(o.source, src) {
+		o = &object{path: path, source: src, blocks: map[int64]*block{}}
+		o.ctx, o.cancel = context.WithCancel(context.Background())
+		c.objects[path] = o
+	}
+	o.files++
+	return o
+}
+
+// same reports whether two sources are of one store, as the environment may have changed.
+func same(a, b source) bool {
+	x, ok := a.(*s3Source)
+	y, too := b.(*s3Source)
+	return ok == too && (!ok || x.client == y.client)
+}
+
+// release closes a File of o.
+func (c *cache) release(o *object) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if o.files--; o.files > 0 {
+		return
+	}
+	o.cancel()
+	if c.objects[o.path] == o {
+		delete(c.objects, o.path)
+	}
+	for _, b := range o.blocks {
+		c.drop(b)
+	}
+	if o.local != nil {
+		o.local.Close()
+	}
+}
+
+// drop forgets a block.
+func (c *cache) drop(b *block) {
+	if b.object.blocks[b.index] == b {
+		delete(b.object.blocks, b.index)
+	}
+	c.used(b)
+	if b.place != nil {
+		c.recent.Remove(b.place)
+		c.size -= int64(len(b.data))
+		b.place = nil
+	}
+}
+
+// used is called when a block is used, or forgotten.
+func (c *cache) used(b *block) {
+	if b.ahead {
+		start, end := b.object.extent(b.index)
+		c.ahead -= end - start
+		b.ahead = false
+	}
+}
+
+// add takes a block with data in, and forgets those that were not used for longest.
+func (c *cache) add(b *block) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if b.object.files == 0 {
+		return
+	}
+	b.object.blocks[b.index] = b
+	b.place = c.recent.PushFront(b)
+	c.size += int64(len(b.data))
+	for c.size > cacheSize && c.recent.Len() > 1 {
+		c.drop(c.recent.Back().Value.(*block))
+	}
+}
+
+// loaded is called when a block has its data.
+func (c *cache) loaded(b *block) {
+	c.add(b)
+	close(b.ready)
+}
+
+// fail is called when blocks cannot be fetched. They are fetched again when somebody asks for them.
+func (c *cache) fail(blocks []*block, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, b := range blocks {
+		b.data, b.err = nil, err
+		b.object.changed = b.object.changed || errors.Is(err, errChanged)
+		c.drop(b)
+		close(b.ready)
+	}
+}
+
+// want begins to fetch what is missing between two offsets, and returns the block at the first.
+func (c *cache) want(o *object, from, to int64, ahead bool) *block {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var run []*block
+	size := int64(0)
+	flush := func() {
+		if len(run) > 0 {
+			go o.fetch(run)
+		}
+		run, size = nil, 0
+	}
+	first := o.index(from)
+	for i := first; i <= o.index(to-1); i++ {
+		if o.blocks[i] != nil {
+			flush()
+			continue
+		}
+		start, end := o.extent(i)
+		if ahead && c.ahead+end-start > mostAhead {
+			break
+		}
+		b := &block{object: o, index: i, ready: make(chan struct{}), ahead: ahead}
+		if ahead {
+			c.ahead += end - start
+		}
+		o.blocks[i] = b
+		if run, size = append(run, b), size+end-start; size >= mostFetch {
+			flush()
+		}
+	}
+	flush()
+	b := o.blocks[first]
+	if b != nil && !ahead {
+		c.used(b)
+		if b.place != nil {
+			c.recent.MoveToFront(b.place)
+		}
+	}
+	return b
+}
+
+// handle is a File of an object.
+type handle struct {
+	*io.SectionReader
+	object *object
+
+	mu      sync.Mutex
+	closed  bool
+	streams [streams]stream // the last one used is in front
+}
+
+// stream is a place at which a File is read in order.
+type stream struct {
+	next  int64 // where reading goes on
+	read  int64 // bytes that were read in order
+	ahead int64 // where reading ahead ends
+}
+
+// continues reports whether reading at off goes on in order.
+func (s *stream) continues(off int64) bool {
+	return s.read > 0 && off >= s.next-overlap && off <= s.next+slack
+}
+
+func newHandle(o *object) *handle {
+	h := &handle{object: o}
+	h.SectionReader = io.NewSectionReader(readerAt(h.readAt), 0, o.size)
+	return h
+}
+
+type readerAt func(b []byte, off int64) (int, error)
+
+func (f readerAt) ReadAt(b []byte, off int64) (int, error) { return f(b, off) }
+
+func (h *handle) Stat() (fs.FileInfo, error) { return h.object.info(), nil }
+
+func (h *handle) Close() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return &fs.PathError{Op: "close", Path: h.object.path, Err: fs.ErrClosed}
+	}
+	h.closed = true
+	store.release(h.object)
+	return nil
+}
+
+// Prefetch implements what the function Prefetch asks for.
+func (h *handle) Prefetch(off, n int64) {
+	o := h.object
+	off, n = max(off, 0), min(n, cacheSize/4)
+	if end := min(off+n, o.size); off < end && o.local == nil && h.alive() == nil {
+		store.want(o, off, end, true)
+	}
+}
+
+func (h *handle) alive() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return &fs.PathError{Op: "read", Path: h.object.path, Err: fs.ErrClosed}
+	}
+	return nil
+}
+
+// readAt reads len(b) bytes, which the object has.
+func (h *handle) readAt(b []byte, off int64) (int, error) {
+	if err := h.alive(); err != nil {
+		return 0, err
+	}
+	o := h.object
+	if o.local != nil {
+		return o.local.ReadAt(b, off)
+	}
+	end := off + int64(len(b))
+	h.readAhead(off, end)
+	for pos, wanted := off, off; pos < end; {
+		if wanted-pos < window/2 && wanted < end {
+			wanted = min(pos+window, end)
+			store.want(o, pos, wanted, false)
+		}
+		block := store.want(o, pos, pos+1, false)
+		<-block.ready
+		if block.err != nil {
+			return int(pos - off), block.err
+		}
+		start, _ := o.extent(block.index)
+		pos += int64(copy(b[pos-off:], block.data[pos-start:]))
+	}
+	return len(b), nil
+}
+
+// readAhead begins to fetch what follows if the bytes from off to end continue what was read before: as much as was
+// read in order until now.
+func (h *handle) readAhead(off, end int64) {
+	o := h.object
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i := 0
+	for i < streams-1 && !h.streams[i].continues(off) {
+		i++
+	}
+	s := h.streams[i]
+	copy(h.streams[1:i+1], h.streams[:i])
+	inOrder := s.continues(off)
+	if !inOrder {
+		s = stream{next: off}
+	}
+	s.read += max(0, end-max(off, s.next))
+	s.next, s.ahead = max(s.next, end), max(s.ahead, end)
+	size := min(s.read, window)
+	if to := min(end+size, o.tail); inOrder && size > blockSize && s.ahead < min(end+size/2, to) {
+		store.want(o, s.ahead, to, true)
+		s.ahead = to
+	}
+	h.streams[0] = s
+}

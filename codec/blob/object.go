@@ -1,0 +1,254 @@
+package blob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"time"
+)
+
+const (
+	tailSize  = 256 << 10 // of the first request
+	blockSize = 64 << 10
+	mostFetch = 4 << 20 // bytes of a request; more are several requests at once
+
+	idleTimeout = 30 * time.Second // in which a body must go on
+	mostBreaks  = 6                // of a body without a byte between them
+	firstPause  = 100 * time.Millisecond
+	mostPause   = 5 * time.Second
+)
+
+var errChanged = errors.New("it was replaced while it was read; open it again")
+
+// source reads one object.
+type source interface {
+	// get returns the bytes from start to end, or the last -start bytes. It fails with errChanged if etag, unless it is
+	// empty, is not that of the object.
+	get(ctx context.Context, etag string, start, end int64) (*body, error)
+}
+
+// body is an answer with bytes of an object.
+type body struct {
+	io.ReadCloser
+	start, end int64 // of the bytes
+	size       int64 // of the object; -1: unknown
+	etag       string
+	modified   time.Time
+	whole      bool // the server has no ranges: these are all bytes
+}
+
+// parse takes over the header Content-Range.
+func (b *body) parse(text string) error {
+	var last int64
+	if _, err := fmt.Sscanf(text, "bytes %d-%d/%d", &b.start, &last, &b.size); err != nil || b.start < 0 ||
+		last < b.start || b.size <= last {
+		return fmt.Errorf("the server returned the range %q", text)
+	}
+	b.end = last + 1
+	return nil
+}
+
+// object is an object of a store, or a file of a web server, that Files are open on.
+type object struct {
+	path   string
+	source source
+	ctx    context.Context // of its requests
+	cancel func()
+	files  int // that are open; the cache's
+
+	opened   sync.Once
+	err      error // of opening
+	size     int64
+	tail     int64 // where the last block begins
+	etag     string
+	modified time.Time
+	local    *os.File // holds all of it if the server has no ranges; nil otherwise
+
+	// The cache guards these.
+	blocks  map[int64]*block
+	changed bool
+}
+
+func (o *object) info() *fileInfo {
+	return &fileInfo{path: o.path, size: o.size, etag: o.etag, modified: o.modified}
+}
+
+// begin fetches the last bytes, and with them the size and the ETag.
+func (o *object) begin() {
+	r := &resuming{object: o, off: -tailSize}
+	defer r.close()
+	if o.err = r.request(); o.err != nil {
+		return
+	}
+	b := r.body
+	o.size, o.etag, o.modified = b.size, b.etag, b.modified
+	if b.whole && (b.size < 0 || b.size > tailSize) {
+		o.err = o.spool(b)
+		return
+	}
+	// A server may have sent more than was asked for, or from the start.
+	o.tail = max(0, o.size-tailSize)
+	r.off, r.end = b.start, b.end
+	if b.start != o.tail || b.end < o.size {
+		r.close()
+		r.off, r.end = o.tail, o.size
+	}
+	last := &block{object: o, index: o.last(), data: make([]byte, o.size-o.tail), ready: make(chan struct{})}
+	if _, o.err = io.ReadFull(r, last.data); o.err == nil {
+		close(last.ready)
+		store.add(last)
+	}
+}
+
+// spool fetches the object to a temporary file that has no name.
+func (o *object) spool(b *body) error {
+	file, err := os.CreateTemp("", "tapedeck-*")
+	if err != nil {
+		return err
+	}
+	o.local = file
+	if err := os.Remove(file.Name()); err != nil {
+		return err
+	}
+	n, err := io.Copy(file, b)
+	if err == nil && o.size >= 0 && n != o.size {
+		err = io.ErrUnexpectedEOF
+	}
+	o.size = n
+	return err
+}
+
+// last returns the index of the last block, which is the tail. The blocks before it have blockSize bytes, but for the
+// one that ends at the tail.
+func (o *object) last() int64 { return (o.tail + blockSize - 1) / blockSize }
+
+// index returns the index of the block with the byte at off.
+func (o *object) index(off int64) int64 {
+	if off >= o.tail {
+		return o.last()
+	}
+	return off / blockSize
+}
+
+// extent returns where the block begins and ends.
+func (o *object) extent(index int64) (start, end int64) {
+	if index == o.last() {
+		return o.tail, o.size
+	}
+	return index * blockSize, min((index+1)*blockSize, o.tail)
+}
+
+// fetch fills blocks, which are adjacent.
+func (o *object) fetch(blocks []*block) {
+	r := &resuming{object: o}
+	r.off, _ = o.extent(blocks[0].index)
+	_, r.end = o.extent(blocks[len(blocks)-1].index)
+	defer r.close()
+	for i, b := range blocks {
+		start, end := o.extent(b.index)
+		b.data = make([]byte, end-start)
+		if _, err := io.ReadFull(r, b.data); err != nil {
+			store.fail(blocks[i:], pathError("read", o.path, err))
+			return
+		}
+		store.loaded(b)
+	}
+}
+
+// resuming reads a range of an object. It repeats requests that fail, and continues where a body was cut.
+type resuming struct {
+	*object
+	off, end int64
+	body     *body
+
+	stop   func() // of the request
+	idle   *time.Timer
+	breaks int // since the last byte
+}
+
+// request sends the request for what is left.
+func (r *resuming) request() error {
+	for {
+		ctx, cancel := context.WithCancel(r.ctx)
+		r.stop, r.idle = cancel, time.AfterFunc(mostAttempts*(headerTimeout+mostPause), cancel)
+		body, err := r.source.get(ctx, r.etag, r.off, r.end)
+		if err == nil {
+			r.body = body
+			r.idle.Reset(idleTimeout)
+			return r.check()
+		}
+		r.close()
+		if again := (temporary{}); !errors.As(err, &again) || !r.pause() {
+			return err
+		}
+	}
+}
+
+// check compares the answer to the request.
+func (r *resuming) check() error {
+	b := r.body
+	switch {
+	case r.off < 0: // the first one
+		return nil
+	case b.etag != r.etag || b.size != r.size || b.etag == "" && !b.modified.Equal(r.modified):
+		return errChanged
+	case b.start != r.off || b.end > r.end:
+		return fmt.Errorf("the server returned bytes %d to %d instead of %d to %d", b.start, b.end, r.off, r.end)
+	}
+	return nil
+}
+
+// pause waits before another attempt. It reports whether there may be one.
+func (r *resuming) pause() bool {
+	if r.breaks++; r.breaks >= mostBreaks {
+		return false
+	}
+	pause := min(firstPause<<r.breaks, mostPause)
+	select {
+	case <-time.After(pause/2 + rand.N(pause/2)):
+		return true
+	case <-r.ctx.Done():
+		return false
+	}
+}
+
+func (r *resuming) Read(b []byte) (int, error) {
+	for r.off < r.end {
+		if r.body == nil {
+			if err := r.request(); err != nil {
+				return 0, err
+			}
+		}
+		n, err := r.body.Read(b[:min(int64(len(b)), r.end-r.off)])
+		if r.off += int64(n); n > 0 {
+			r.breaks = 0
+			r.idle.Reset(idleTimeout)
+			return n, nil
+		}
+		if err == nil {
+			continue
+		}
+		if r.close(); !r.pause() {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return 0, fmt.Errorf("the connection broke %d times: %w", r.breaks, err)
+		}
+	}
+	return 0, io.EOF
+}
+
+func (r *resuming) close() {
+	if r.body != nil {
+		r.body.Close()
+		r.body = nil
+	}
+	if r.stop != nil {
+		r.idle.Stop()
+		r.stop()
+	}
+}

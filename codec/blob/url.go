@@ -1,0 +1,119 @@
+package blob
+
+import (
+	"net/url"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// schemes are those of the URLs that this package reads.
+var schemes = []string{"s3", "gs", "azblob", "http", "https"}
+
+// IsURL reports whether path is a URL of a store: it begins with s3://, gs://, azblob://, http:// or https://. A path
+// that went through filepath.Clean never is one, as its slashes are single. A file:// URL is a local path, see Local.
+func IsURL(path string) bool {
+	scheme, _, ok := strings.Cut(path, "://")
+	return ok && slices.Contains(schemes, scheme)
+}
+
+// Local returns the path that a file:// URL means, and every other path as it is.
+func Local(path string) string {
+	rest, ok := strings.CutPrefix(path, "file://")
+	if !ok {
+		return path
+	}
+	rest = strings.TrimPrefix(rest, "localhost")
+	if !strings.HasPrefix(rest, "/") {
+		return path // of another host: nothing is there
+	}
+	if local, err := url.PathUnescape(rest); err == nil {
+		return local
+	}
+	return rest
+}
+
+// parts are the parts of a URL: "s3://bucket", "a/b", or "https://host:80", "a/b", "?query".
+type parts struct{ root, key, query string }
+
+func split(path string) parts {
+	var p parts
+	scheme, rest, _ := strings.Cut(path, "://")
+	if web(scheme) {
+		if i := strings.IndexAny(rest, "?#"); i >= 0 {
+			rest, p.query = rest[:i], rest[i:]
+		}
+	}
+	host, key, _ := strings.Cut(rest, "/")
+	p.root, p.key = scheme+"://"+host, key
+	return p
+}
+
+// web reports whether keys of URLs with this scheme are escaped. All others are as the store has them.
+func web(scheme string) bool { return scheme == "http" || scheme == "https" }
+
+func (p parts) String() string {
+	if p.key == "" {
+		return p.root + p.query
+	}
+	return p.root + "/" + p.key + p.query
+}
+
+// Join is filepath.Join for a path that may be a URL. The elements never lead out of a URL, whatever .. is in them.
+func Join(base string, elements ...string) string {
+	if !IsURL(base) {
+		return filepath.Join(append([]string{Local(base)}, elements...)...)
+	}
+	p := split(base)
+	below := path.Join("/", path.Join(elements...))[1:]
+	if scheme, _, _ := strings.Cut(base, "://"); web(scheme) {
+		below = (&url.URL{Path: below}).EscapedPath()
+	}
+	if p.key = strings.TrimRight(p.key, "/"); p.key != "" && below != "" {
+		p.key += "/"
+	}
+	p.key += below
+	return p.String()
+}
+
+// Dir is filepath.Dir for a path that may be a URL. That of a bucket or a host is itself.
+func Dir(name string) string {
+	if !IsURL(name) {
+		return filepath.Dir(Local(name))
+	}
+	p := split(name)
+	p.key = strings.TrimRight(p.key, "/")
+	p.key = strings.TrimRight(p.key[:strings.LastIndexByte(p.key, '/')+1], "/")
+	return p.String()
+}
+
+// Base is filepath.Base for a path that may be a URL: the last element of its key, or the bucket or host.
+func Base(name string) string {
+	if !IsURL(name) {
+		return filepath.Base(Local(name))
+	}
+	p := split(name)
+	scheme, host, _ := strings.Cut(p.root, "://")
+	key := strings.TrimRight(p.key, "/")
+	if key == "" {
+		return host
+	}
+	base := key[strings.LastIndexByte(key, '/')+1:]
+	if web(scheme) {
+		if plain, err := url.PathUnescape(base); err == nil {
+			return plain
+		}
+	}
+	return base
+}
+
+// Clean is filepath.Clean for a path that may be a URL, of which it only removes slashes at the end.
+func Clean(name string) string {
+	if !IsURL(name) {
+		return filepath.Clean(Local(name))
+	}
+	p := split(name)
+	p.key = strings.TrimRight(p.key, "/")
+	return p.String()
+}
