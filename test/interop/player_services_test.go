@@ -60,7 +60,7 @@ func TestUseSimTime(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
 		numbers(t, s.path("n.record"), "record", 10, 100*time.Millisecond, "/n")
 		player := s.ours("player", "n.record", "--clock", "100", "--loop")
-		require.Contains(t, s.start("python3", "-c", follower).Wait(0), "followed from 17000000")
+		require.Contains(t, s.start(python, "-c", follower).Wait(0), "followed from 17000000")
 		player.Interrupt()
 	})
 }

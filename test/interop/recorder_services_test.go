@@ -176,9 +176,8 @@ var newestInterfaces = sync.OnceValues(func() (setup, problem string) {
 	if err != nil {
 		return "", err.Error()
 	}
-	// ROS 2 uses the system's Python, which need not be the first on the PATH.
 	build := exec.Command("colcon", "--log-base", "log", "build", "--base-paths", "src", "--cmake-args",
-		"-DPython3_EXECUTABLE=/usr/bin/python3", "-DPYTHON_EXECUTABLE=/usr/bin/python3")
+		"-DPython3_EXECUTABLE="+python, "-DPYTHON_EXECUTABLE="+python)
 	build.Dir = dir
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", "build the newest rosbag2_interfaces: " + err.Error() + "\n" + string(out)

@@ -65,7 +65,7 @@ except (KeyboardInterrupt, rclpy.executors.ExternalShutdownException):
 
 func (s *stack) caller(depth int) *process.Process {
 	s.t.Helper()
-	return s.start("python3", "-c", caller, "/recorder/get_parameters", fmt.Sprint(calls), fmt.Sprint(depth))
+	return s.start(python, "-c", caller, "/recorder/get_parameters", fmt.Sprint(calls), fmt.Sprint(depth))
 }
 
 // TestServiceCalls calls a service of the recorder many times in a row.
@@ -101,7 +101,7 @@ func TestServer(t *testing.T) {
 			t.Skip("the test itself is on plain DDS")
 		}
 		s.needs("std_srvs")
-		s.start("python3", "-c", server).Prints("ready")
+		s.start(python, "-c", server).Prints("ready")
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(s.env, callerRole+"=1")
 		require.Contains(t, process.Start(t, cmd).Wait(0), fmt.Sprint(calls, " calls answered"))

@@ -165,6 +165,9 @@ func (s *stack) ours(name string, args ...string) *process.Process {
 	return s.start(find("lib/tapedeck/"+name), args...)
 }
 
+// python is the Python that ROS 2 uses, which need not be the first on the PATH.
+const python = "/usr/bin/python3"
+
 // ros2 starts the ros2 command.
 func (s *stack) ros2(args ...string) *process.Process {
 	s.t.Helper()
