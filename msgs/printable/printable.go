@@ -89,7 +89,7 @@ type writer struct {
 	w io.Writer
 
 	mu   sync.Mutex
-	rest []byte // the beginning of a character, whose end the next write has
+	rest []byte // the beginning of a character or line break, whose end the next write has
 }
 
 func (w *writer) Write(p []byte) (int, error) {
@@ -102,8 +102,8 @@ func (w *writer) Write(p []byte) (int, error) {
 	}
 	if n > 0 && text[n-1] >= utf8.RuneSelf && !utf8.FullRune(text[n-1:]) {
 		n--
-	} else {
-		n = len(text)
+	} else if n = len(text); n > 0 && text[n-1] == '\r' {
+		n--
 	}
 	_, err := io.WriteString(w.w, Escape(strings.ReplaceAll(string(text[:n]), "\r\n", "\n"), "\n\t"))
 	w.rest = append([]byte(nil), text[n:]...)

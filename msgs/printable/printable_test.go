@@ -36,17 +36,17 @@ func TestLine(t *testing.T) {
 func TestWriter(t *testing.T) {
 	var out strings.Builder
 	w := Writer(&out)
-	for _, b := range []byte("é日\U0001f600\n\tx\x1b\u009b\xc3x\xe3\x81\n") { // characters come in pieces
+	for _, b := range []byte("é日\U0001f600\r\n\tx\x1b\r\u009b\xc3x\xe3\x81\n") { // characters come in pieces
 		n, err := w.Write([]byte{b})
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 	}
-	require.Equal(t, "é日\U0001f600\n\tx"+`\u001b\u009b\xc3x\xe3\x81`+"\n", out.String())
+	require.Equal(t, "é日\U0001f600\n\tx"+`\u001b\r\u009b\xc3x\xe3\x81`+"\n", out.String())
 }
 
 func FuzzPrintable(f *testing.F) {
 	for _, s := range []string{"/imu", "\x1b]52;c;aGk=\x07", "\u202e\u200b\n\x7f\u009b", "\xc3(\xff",
-		"\U0001d173\ufe0f"} {
+		"\U0001d173\ufe0f", "a\r"} {
 		f.Add(s, 2)
 	}
 	f.Fuzz(func(t *testing.T, s string, at int) {
