@@ -2,16 +2,13 @@ package table
 
 import (
 	"encoding/binary"
-	"fmt"
-	"math"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/compress"
-	"github.com/parquet-go/parquet-go/compress/zstd"
+	"github.com/parquet-go/parquet-go/format"
 
 	"tapedeck/codec"
 	"tapedeck/codec/field"
@@ -19,120 +16,133 @@ import (
 	"tapedeck/msgs/wire"
 )
 
-// A row group ends with these many rows or bytes.
+// A row group ends with groupRows rows or groupBytes bytes. Its rows become pages whenever pageBytes of them wait.
 const (
 	groupRows  = 1 << 16
 	groupBytes = 32 << 20
+	pageBytes  = 2 << 20
 )
 
-// parquetTable is a Parquet file. The rows of a row group wait in leaves, values one behind the other, as long as they
-// are few: the pages of all tables would take much more.
+// parquetTable is a Parquet file. Rows wait in leaves, values one behind the other, until they are enough for pages.
 type parquetTable struct {
 	*table
-	out    *parquet.GenericWriter[any]
 	leaves []*leaf
 	times  []*leaf
-	read   []func(d *wire.Decoder, repetition, definition byte) // of columns
-	count  int                                                  // rows that wait
-	bytes  int
-	most   int // bytes
+	read   []reader // of columns
+	before *numbers // the field that was added last, if it is one of them
+	most   int      // bytes of a row group
+	least  int      // bytes that become pages
+
+	// rows and bytes of the row group, and how many of them are in pages
+	count, pagedCount int
+	bytes, pagedBytes int
+
+	parquetFile
 }
 
-// leaf is a column of values as Parquet has it. Lists have levels, which say where values are and where none.
-type leaf struct {
-	kind        rosidl.Kind
-	binary      bool // one value is many bytes
-	repeated    bool
-	deepest     byte // definition level of values
-	data        []byte
-	ends        []int // in data, of texts and of bytes
-	repetitions []byte
-	definitions []byte
-
-	// how much there was before the row that is being written
-	wasData, wasEnds, wasLevels int
-}
+// reader reads a field to its leaves.
+type reader func(d *wire.Decoder, repetition, definition byte)
 
 func newParquet(t *table, f *file) (rows, error) {
-	p := &parquetTable{table: t, most: groupBytes}
+	p := &parquetTable{table: t, most: groupBytes, least: pageBytes}
 	if t.create.ChunkSize > 0 {
 		p.most = t.create.ChunkSize
 	}
-	root := &group{Group: parquet.Group{}}
-	stamp := parquet.Encoded(parquet.TimestampAdjusted(parquet.Nanosecond, false), &parquet.DeltaBinaryPacked)
+	p.parquetFile = parquetFile{out: f, codec: format.Zstd}
+	if t.create.Compression == "none" {
+		p.codec = format.Uncompressed
+	}
+	columns := int32(len(t.times()))
+	p.element("message", nil, format.Required, &columns)
+	p.elements[0].RepetitionType = nil
 	for i, name := range t.times() {
-		l := &leaf{kind: rosidl.Int64}
-		node := stamp
+		l := p.leaf([]string{name}, rosidl.Int64, parquet.TimestampAdjusted(parquet.Nanosecond, false), 0, 0)
+		l.encoding = &parquet.DeltaBinaryPacked
 		if i > 0 {
-			node, l.deepest = parquet.Optional(stamp), 1
+			*p.elements[len(p.elements)-1].RepetitionType, l.deepest = format.Optional, 1
 		}
-		root.add(name, node)
-		p.times, p.leaves = append(p.times, l), append(p.leaves, l)
+		p.times = append(p.times, l)
 	}
 	for _, c := range t.columns {
 		if c.Left {
-			p.read = append(p.read, func(d *wire.Decoder, _, _ byte) { c.Over(d) })
+			p.read = p.over(p.read, c.Node)
 			continue
 		}
-		node, read := p.node(c.Node, 0, 0)
-		root.add(c.name, node)
-		p.read = append(p.read, read)
+		columns++
+		p.read = p.add(p.read, c.Node, []string{c.name}, 0, 0)
 	}
-	fastest := &zstd.Codec{Level: zstd.SpeedFastest}
-	codecs := map[string]compress.Codec{"": fastest, "zstd": fastest, "none": &parquet.Uncompressed}
-	schema := parquet.NewSchema("message", root)
-	options := []parquet.WriterOption{schema, parquet.Compression(codecs[t.create.Compression]),
-		parquet.DataPageVersion(1), parquet.PageBufferSize(1 << 17), parquet.DictionaryMaxBytes(1 << 20),
-		parquet.WriteBufferSize(0), parquet.DataPageStatistics(false), parquet.CreatedBy("tapedeck", "1", "0")}
-	for i, path := range schema.Columns() {
-		if p.leaves[i].binary { // the bounds of a page would be whole texts and images
-			options = append(options, parquet.SkipPageBounds(path...))
+	_, err := f.Write([]byte(magic))
+	return p, err
+}
+
+// over appends to all what reads over a field of a message.
+func (p *parquetTable) over(all []reader, n *field.Node) []reader {
+	p.before = nil
+	return append(all, func(d *wire.Decoder, _, _ byte) { n.Over(d) })
+}
+
+// add appends to all what reads a field of a message to leaves below these levels.
+func (p *parquetTable) add(all []reader, n *field.Node, path []string, repetition, definition byte) []reader {
+	before, first := p.before, len(p.leaves)
+	p.before = nil
+	read := p.node(n, path, repetition, definition)
+	p.before = nil
+	if size := n.Kind.Size(); size > 0 && n.Shape == rosidl.Single {
+		if p.before = before; before != nil && before.size == size {
+			before.leaves = append(before.leaves, p.leaves[first])
+			return all
+		}
+		p.before = &numbers{size, []*leaf{p.leaves[first]}}
+		read = p.before.read
+	}
+	return append(all, read)
+}
+
+// numbers are single numbers of one size, between which payloads have no padding.
+type numbers struct {
+	size   int
+	leaves []*leaf
+}
+
+func (n *numbers) read(d *wire.Decoder, repetition, definition byte) {
+	raw := d.Raw(n.size, n.size*len(n.leaves))
+	if raw != nil && d.BigEndian() {
+		raw = slices.Clone(raw)
+		for b := range slices.Chunk(raw, n.size) {
+			slices.Reverse(b)
 		}
 	}
-	p.out = parquet.NewGenericWriter[any](f, options...)
-	return p, nil
+	for i := 0; i < len(raw); i += n.size {
+		n.leaves[i/n.size].add(raw[i:i+n.size], repetition, definition)
+	}
 }
 
-// group is a parquet.Group whose fields keep their order.
-type group struct {
-	parquet.Group
-	fields []parquet.Field
-}
-
-func (g *group) add(name string, node parquet.Node) {
-	g.Group[name] = node
-	one := parquet.Group{name: node}
-	g.fields = append(g.fields, one.Fields()[0])
-}
-
-// Fields implements parquet.Node.
-func (g *group) Fields() []parquet.Field { return g.fields }
-
-// node returns a field as Parquet has it below these levels, and what reads it to its leaves.
-func (p *parquetTable) node(n *field.Node, repetition, definition byte) (parquet.Node,
-	func(d *wire.Decoder, repetition, definition byte)) {
+// node returns what reads a field to leaves below these levels.
+func (p *parquetTable) node(n *field.Node, path []string, repetition, definition byte) reader {
 	if n.Shape == rosidl.Single {
-		return p.one(n, repetition, definition)
+		return p.one(n, path, repetition, definition)
 	}
 	if p.options.leavesNot(n) {
-		l := p.leaf(&leaf{kind: n.Kind, binary: true, repeated: repetition > 0, deepest: definition})
-		return parquet.Leaf(parquet.ByteArrayType), func(d *wire.Decoder, r, def byte) {
-			l.add(d.Raw(1, n.Count(d)), r, def)
-		}
+		l := p.leaf(path, n.Kind, parquet.Leaf(parquet.ByteArrayType), repetition, definition)
+		return func(d *wire.Decoder, r, def byte) { l.add(d.Raw(1, n.Count(d)), r, def) }
 	}
 	level := repetition + 1
 	first := len(p.leaves)
-	element, read := p.one(n, level, definition+1)
+	one := int32(1)
+	p.element(path[len(path)-1], parquet.List(parquet.String()), format.Required, &one)
+	p.element("list", nil, format.Repeated, &one)
+	read := p.one(n, append(path, "list", "element"), level, definition+1)
 	leaves := p.leaves[first:len(p.leaves):len(p.leaves)]
-	return parquet.List(element), func(d *wire.Decoder, r, def byte) {
+	return func(d *wire.Decoder, r, def byte) {
 		count := n.Count(d)
 		if count == 0 {
 			for _, l := range leaves {
-				l.level(r, def)
+				l.level(1, r, r, def)
 			}
 		}
-		if size := n.Kind.Size(); size > 0 && count > 0 && !d.BigEndian() && n.Kind != rosidl.Bool {
-			leaves[0].addAll(d.Raw(size, size*count), count, r, level, def+1)
+		if size := n.Kind.Size(); size > 0 && count > 0 && !d.BigEndian() {
+			leaves[0].data = append(leaves[0].data, d.Raw(size, size*count)...)
+			leaves[0].level(count, r, level, def+1)
 			return
 		}
 		for range count {
@@ -149,73 +159,55 @@ func (o Options) leavesNot(n *field.Node) bool {
 	return n.Kind != rosidl.Int8 && Options{}.leaves(n.FieldType)
 }
 
-// one returns what a field that is no array holds, or an element of an array.
-func (p *parquetTable) one(n *field.Node, repetition, definition byte) (parquet.Node,
-	func(d *wire.Decoder, repetition, definition byte)) {
+// one returns what reads a field that is no array, or an element of an array.
+func (p *parquetTable) one(n *field.Node, path []string, repetition, definition byte) reader {
 	if n.Kind == rosidl.Nested && len(n.Inner) > 0 {
-		return p.message(n, repetition, definition)
+		return p.message(n, path, repetition, definition)
 	}
-	l := p.leaf(&leaf{kind: n.Kind, repeated: repetition > 0, deepest: definition})
-	text := n.Kind == rosidl.String || n.Kind == rosidl.WString
-	l.binary = text
-	switch size := n.Kind.Size(); {
-	case n.Kind == rosidl.Nested: // a message without fields in a list: Parquet has no groups without fields
-		l.kind = rosidl.Bool
-		return parquet.Leaf(parquet.BooleanType), func(d *wire.Decoder, r, def byte) {
+	column := func(k rosidl.Kind, t parquet.Node) *leaf { return p.leaf(path, k, t, repetition, definition) }
+	switch n.Kind {
+	case rosidl.Nested: // a message without fields in a list: Parquet has no groups without fields
+		l := column(rosidl.Bool, parquet.Leaf(parquet.BooleanType))
+		return func(d *wire.Decoder, r, def byte) {
 			n.Skip(d, 1)
 			l.add([]byte{1}, r, def)
 		}
-	case n.Kind == rosidl.String:
-		return stringNode(), func(d *wire.Decoder, r, def byte) { l.add(p.utf8(d.Chars(n.StringBound)), r, def) }
-	case text:
-		return stringNode(), func(d *wire.Decoder, r, def byte) { l.add([]byte(d.WString(n.StringBound)), r, def) }
+	case rosidl.String:
+		l := column(n.Kind, parquet.String())
+		return func(d *wire.Decoder, r, def byte) { l.add(p.utf8(d.Chars(n.StringBound)), r, def) }
+	case rosidl.WString:
+		l := column(n.Kind, parquet.String())
+		return func(d *wire.Decoder, r, def byte) { l.add([]byte(d.WString(n.StringBound)), r, def) }
 	default:
-		var b [8]byte
-		return numberNode(n.Kind), func(d *wire.Decoder, r, def byte) {
-			raw := d.Raw(size, size)
-			if raw != nil && d.BigEndian() {
-				copy(b[:], raw)
-				slices.Reverse(b[:size])
-				raw = b[:size]
-			}
-			l.add(raw, r, def)
-		}
+		return (&numbers{n.Kind.Size(), []*leaf{column(n.Kind, numberNode(n.Kind))}}).read
 	}
 }
 
-// message returns a message in a list as a group.
-func (p *parquetTable) message(n *field.Node, repetition, definition byte) (parquet.Node,
-	func(d *wire.Decoder, repetition, definition byte)) {
-	g := &group{Group: parquet.Group{}}
+// message returns what reads a message in a list, which is a group.
+func (p *parquetTable) message(n *field.Node, path []string, repetition, definition byte) reader {
+	fields := new(int32)
+	p.element(path[len(path)-1], nil, format.Required, fields)
 	names := unique{}
-	var read []func(d *wire.Decoder, repetition, definition byte)
+	var read []reader
 	for _, inner := range n.Inner {
 		if inner.Left || inner.Kind == rosidl.Nested && inner.Shape == rosidl.Single && len(inner.Inner) == 0 {
-			read = append(read, func(d *wire.Decoder, _, _ byte) { inner.Over(d) })
+			read = p.over(read, inner)
 			continue
 		}
-		node, one := p.node(inner, repetition, definition)
-		g.add(names.name(inner.Name), node)
-		read = append(read, one)
+		*fields++
+		read = p.add(read, inner, append(path, names.name(inner.Name)), repetition, definition)
 	}
-	if len(g.fields) == 0 { // all of them are left out
-		l := p.leaf(&leaf{kind: rosidl.Bool, repeated: repetition > 0, deepest: definition})
-		g.add("empty", parquet.Leaf(parquet.BooleanType))
+	if *fields == 0 { // all of them are left out
+		*fields = 1
+		l := p.leaf(append(path, "empty"), rosidl.Bool, parquet.Leaf(parquet.BooleanType), repetition, definition)
 		read = append(read, func(_ *wire.Decoder, r, def byte) { l.add([]byte{1}, r, def) })
 	}
-	return g, func(d *wire.Decoder, r, def byte) {
+	return func(d *wire.Decoder, r, def byte) {
 		for _, one := range read {
 			one(d, r, def)
 		}
 	}
 }
-
-func (p *parquetTable) leaf(l *leaf) *leaf {
-	p.leaves = append(p.leaves, l)
-	return l
-}
-
-func stringNode() parquet.Node { return parquet.Encoded(parquet.String(), &parquet.RLEDictionary) }
 
 func numberNode(k rosidl.Kind) parquet.Node {
 	switch k {
@@ -231,44 +223,14 @@ func numberNode(k rosidl.Kind) parquet.Node {
 	return parquet.Uint(8 * k.Size())
 }
 
-// level adds a row or list without a value.
-func (l *leaf) level(repetition, definition byte) {
-	l.definitions = append(l.definitions, definition)
-	if l.repeated {
-		l.repetitions = append(l.repetitions, repetition)
-	}
-}
-
-// add adds a value, little-endian.
-func (l *leaf) add(b []byte, repetition, definition byte) {
-	l.data = append(l.data, b...)
-	if l.binary {
-		l.ends = append(l.ends, len(l.data))
-	}
-	if l.deepest > 0 {
-		l.level(repetition, definition)
-	}
-}
-
-// addAll adds the values of a list. The first has the level of what it is in.
-func (l *leaf) addAll(b []byte, n int, first, repetition, definition byte) {
-	l.data = append(l.data, b...)
-	l.level(first, definition)
-	for range n - 1 {
-		l.level(repetition, definition)
-	}
-}
-
-// keep keeps what was added since the last call, or drops it, and returns its bytes.
-func (l *leaf) keep(ok bool) int {
-	if !ok {
-		l.data, l.ends, l.definitions = l.data[:l.wasData], l.ends[:l.wasEnds], l.definitions[:l.wasLevels]
-		l.repetitions = l.repetitions[:min(len(l.repetitions), l.wasLevels)]
-		return 0
-	}
-	bytes := len(l.data) - l.wasData + 8*(len(l.ends)-l.wasEnds) + 2*(len(l.definitions)-l.wasLevels)
-	l.wasData, l.wasEnds, l.wasLevels = len(l.data), len(l.ends), len(l.definitions)
-	return bytes
+// leaf adds a column of values to the schema.
+func (p *parquetTable) leaf(path []string, k rosidl.Kind, n parquet.Node, repetition, definition byte) *leaf {
+	p.element(path[len(path)-1], n, format.Required, nil)
+	l := &leaf{kind: k, typ: n.Type(), path: slices.Clone(path), encoding: &parquet.Plain, repeats: repetition,
+		deepest: definition, binary: n.Type().Kind() == parquet.ByteArray}
+	p.leaves = append(p.leaves, l)
+	p.orders = append(p.orders, *l.typ.ColumnOrder())
+	return l
 }
 
 func (p *parquetTable) size() int { return p.bytes }
@@ -280,11 +242,10 @@ func (p *parquetTable) write(m *codec.Message) error {
 	}
 	for i, l := range p.times {
 		if has[i] {
-			var b [8]byte
-			binary.LittleEndian.PutUint64(b[:], uint64(times[i]))
-			l.add(b[:], 0, 1)
+			l.data = binary.LittleEndian.AppendUint64(l.data, uint64(times[i]))
+			l.level(1, 0, 0, 1)
 		} else {
-			l.level(0, 0)
+			l.level(1, 0, 0, 0)
 		}
 	}
 	p.decoder.Reset(m.Data)
@@ -300,149 +261,71 @@ func (p *parquetTable) write(m *codec.Message) error {
 	}
 	if p.count++; p.count >= groupRows || p.bytes >= p.most {
 		p.flush()
+	} else if p.bytes-p.pagedBytes >= p.least {
+		p.page(false)
 	}
 	return nil
 }
 
-// groups writes one row group at a time, in a goroutine of its own.
+// groups makes the pages of one table at a time, in goroutines of its own.
 type groups struct {
 	running sync.WaitGroup
-	of      *parquetTable // whose row group was the last one
-	leaves  []leaf        // of that; its memory is for the next row group of the table
+	of      *parquetTable // whose rows were the last ones
+	values  []values      // of these rows; their memory is for the next ones of the table
+	pagers  []pager
 }
 
 // flush begins to write the rows that wait as a row group.
 func (p *parquetTable) flush() {
-	if p.count == 0 {
-		return
+	if p.count > 0 {
+		p.page(true)
+		p.count, p.bytes, p.pagedCount, p.pagedBytes = 0, 0, 0, 0
 	}
+}
+
+// page begins to make pages of the rows that wait, the last ones of a row group or not.
+func (p *parquetTable) page(last bool) {
 	g := p.groups
 	g.running.Wait()
 	if g.of != p {
-		g.of, g.leaves = p, make([]leaf, len(p.leaves))
+		g.of, g.values = p, make([]values, len(p.leaves))
 	}
-	full := p.count >= groupRows || p.bytes >= p.most // another row group is likely, and about as large
 	for i, l := range p.leaves {
-		spare := g.leaves[i]
-		if full {
-			spare.data = slices.Grow(spare.data[:0], len(l.data))
-			spare.ends = slices.Grow(spare.ends[:0], len(l.ends))
-			spare.repetitions = slices.Grow(spare.repetitions[:0], len(l.repetitions))
-			spare.definitions = slices.Grow(spare.definitions[:0], len(l.definitions))
+		spare := &g.values[i]
+		l.values, *spare = values{data: spare.data[:0], repetitions: spare.repetitions[:0],
+			definitions: spare.definitions[:0]}, l.values
+		l.wasData, l.wasLevels = 0, 0
+	}
+	rows, all := p.count-p.pagedCount, p.count
+	p.pagedCount, p.pagedBytes = p.count, p.bytes
+	g.running.Go(func() {
+		next := make(chan int)
+		var running sync.WaitGroup
+		for len(g.pagers) < runtime.GOMAXPROCS(0) {
+			g.pagers = append(g.pagers, newPager())
 		}
-		g.leaves[i] = *l
-		*l = leaf{kind: l.kind, binary: l.binary, repeated: l.repeated, deepest: l.deepest, data: spare.data[:0],
-			ends: spare.ends[:0], repetitions: spare.repetitions[:0], definitions: spare.definitions[:0]}
-	}
-	count := p.count
-	p.count, p.bytes = 0, 0
-	g.running.Go(func() { p.writeGroup(g.leaves, count) })
-}
-
-// writeGroup writes a row group, several columns at once.
-func (p *parquetTable) writeGroup(leaves []leaf, count int) {
-	g := p.out.BeginRowGroup()
-	next := make(chan int)
-	var running sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(leaves)) {
-		running.Go(func() {
-			values := make([]parquet.Value, 0, 2*batch)
-			for i := range next {
-				var err error
-				values, err = leaves[i].writeTo(g.ColumnWriters()[i], i, count, values)
-				p.file.fail(err)
-			}
-		})
-	}
-	for i := range leaves {
-		next <- i
-	}
-	close(next)
-	running.Wait()
-	if _, err := g.Commit(); err != nil {
-		p.file.fail(fmt.Errorf("write a row group: %w", err))
-	}
-}
-
-// batch is how many values are handed to the library at once, at least: rows are not cut apart.
-const batch = 1024
-
-// writeTo writes the column of this index, which has as many rows. values is memory for those that are handed over, and
-// is returned for the next use.
-func (l *leaf) writeTo(w *parquet.ColumnWriter, index, rows int, values []parquet.Value) ([]parquet.Value, error) {
-	n := rows
-	if l.deepest > 0 {
-		n = len(l.definitions)
-	}
-	start, at := 0, 0 // start of a text, and next in data or in ends
-	size := l.kind.Size()
-	for i := range n {
-		var v parquet.Value
-		var repetition int
-		definition := int(l.deepest)
-		if definition > 0 {
-			definition = int(l.definitions[i])
+		for i := range min(len(g.pagers), len(p.leaves)) {
+			running.Go(func() {
+				for leaf := range next {
+					p.out.fail(g.pagers[i].page(p.leaves[leaf], &g.values[leaf], rows, p.codec))
+				}
+			})
 		}
-		if l.repeated {
-			repetition = int(l.repetitions[i])
+		for i := range p.leaves {
+			next <- i
 		}
-		if repetition == 0 && len(values) >= batch {
-			if _, err := w.WriteRowValues(values); err != nil {
-				return values[:0], err
-			}
-			values = values[:0]
+		close(next)
+		running.Wait()
+		if last {
+			p.out.fail(p.group(p.leaves, all))
 		}
-		switch {
-		case definition < int(l.deepest):
-		case l.binary:
-			v = parquet.ByteArrayValue(l.data[start:l.ends[at]])
-			start, at = l.ends[at], at+1
-		case l.kind == rosidl.Float64: // most numbers
-			v = parquet.DoubleValue(math.Float64frombits(binary.LittleEndian.Uint64(l.data[at:])))
-			at += size
-		default:
-			v = number(l.kind, l.data[at:])
-			at += size
-		}
-		if l.deepest > 0 {
-			v = v.Level(repetition, definition, index)
-		}
-		values = append(values, v)
-	}
-	_, err := w.WriteRowValues(values)
-	return values[:0], err
-}
-
-// number returns the number that b begins with.
-func number(k rosidl.Kind, b []byte) parquet.Value {
-	switch k {
-	case rosidl.Bool:
-		return parquet.BooleanValue(b[0] != 0)
-	case rosidl.Int8:
-		return parquet.Int32Value(int32(int8(b[0])))
-	case rosidl.Int16:
-		return parquet.Int32Value(int32(int16(binary.LittleEndian.Uint16(b))))
-	case rosidl.Uint16:
-		return parquet.Int32Value(int32(binary.LittleEndian.Uint16(b)))
-	case rosidl.Int32, rosidl.Uint32:
-		return parquet.Int32Value(int32(binary.LittleEndian.Uint32(b)))
-	case rosidl.Int64, rosidl.Uint64:
-		return parquet.Int64Value(int64(binary.LittleEndian.Uint64(b)))
-	case rosidl.Float32:
-		return parquet.FloatValue(math.Float32frombits(binary.LittleEndian.Uint32(b)))
-	case rosidl.Float64:
-		return parquet.DoubleValue(math.Float64frombits(binary.LittleEndian.Uint64(b)))
-	}
-	return parquet.Int32Value(int32(b[0]))
+	})
 }
 
 func (p *parquetTable) close() {
 	p.flush()
 	p.groups.running.Wait()
-	for key, value := range p.metadata() {
-		p.out.SetKeyValueMetadata(key, value)
-	}
-	p.file.fail(p.out.Close())
+	p.out.fail(p.end(p.metadata()))
 }
 
 // metadata returns what the file has beside rows.

@@ -1,0 +1,278 @@
+package table
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"maps"
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding"
+	"github.com/parquet-go/parquet-go/encoding/rle"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+
+	"tapedeck/msgs/rosidl"
+)
+
+// leaf is a column of values as Parquet has it.
+type leaf struct {
+	kind     rosidl.Kind
+	typ      parquet.Type
+	path     []string
+	encoding encoding.Encoding
+	binary   bool // one value is many bytes
+	repeats  byte // greatest repetition level
+	deepest  byte // definition level of values
+	values        // of the rows that wait
+	chunk    chunk
+
+	// how much there was before the row that is being written
+	wasData, wasLevels int
+}
+
+// values are those of some rows. Lists have levels, which say where values are and where none.
+type values struct {
+	data        []byte // little-endian; of binary ones the length is in front, in 4 bytes
+	repetitions []byte
+	definitions []byte
+}
+
+// level adds the levels of n values, or of a row or list without one. The first one has a repetition level of its own.
+func (l *leaf) level(n int, first, repetition, definition byte) {
+	if l.deepest == 0 {
+		return
+	}
+	at := len(l.definitions)
+	l.definitions = slices.Grow(l.definitions, n)[:at+n]
+	for i := at; i < len(l.definitions); i++ {
+		l.definitions[i] = definition
+	}
+	if l.repeats > 0 {
+		l.repetitions = slices.Grow(l.repetitions, n)[:at+n]
+		for i := at; i < len(l.repetitions); i++ {
+			l.repetitions[i] = repetition
+		}
+		l.repetitions[at] = first
+	}
+}
+
+// add adds a value.
+func (l *leaf) add(b []byte, repetition, definition byte) {
+	if l.binary {
+		l.data = binary.LittleEndian.AppendUint32(l.data, uint32(len(b)))
+	}
+	l.data = append(l.data, b...)
+	l.level(1, repetition, repetition, definition)
+}
+
+// keep keeps what was added since the last call, or drops it, and returns its bytes.
+func (l *leaf) keep(ok bool) int {
+	if !ok {
+		l.data, l.definitions = l.data[:l.wasData], l.definitions[:l.wasLevels]
+		l.repetitions = l.repetitions[:min(len(l.repetitions), l.wasLevels)]
+		return 0
+	}
+	bytes := len(l.data) - l.wasData + 2*(len(l.definitions)-l.wasLevels)
+	l.wasData, l.wasLevels = len(l.data), len(l.definitions)
+	return bytes
+}
+
+// chunk is the part of a column that is in one row group.
+type chunk struct {
+	pages           [][]byte
+	packed, size    int // bytes of pages, and of what is in them
+	values, nulls   int // values include nulls
+	least, greatest parquet.Value
+	unordered       bool // there is NaN
+}
+
+// bound takes the values of a page into account.
+func (c *chunk) bound(t parquet.Type, p parquet.Page) {
+	least, greatest, ok := p.Bounds()
+	if ok && (c.values == c.nulls || t.Compare(least, c.least) < 0) {
+		c.least = least
+	}
+	if ok && (c.values == c.nulls || t.Compare(greatest, c.greatest) > 0) {
+		c.greatest = greatest
+	}
+	switch all := p.Data(); all.Kind() {
+	case encoding.Float:
+		c.unordered = c.unordered || slices.ContainsFunc(all.Float(), func(v float32) bool { return v != v })
+	case encoding.Double:
+		c.unordered = c.unordered || slices.ContainsFunc(all.Double(), func(v float64) bool { return v != v })
+	}
+}
+
+// pager makes pages, with memory for one.
+type pager struct {
+	zstd                         *zstd.Encoder
+	body, plain, encoded, packed []byte
+}
+
+func newPager() pager {
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithWindowSize(1<<17), zstd.WithZeroFrames(true), zstd.WithEncoderCRC(false))
+	if err != nil {
+		panic(err) // of options
+	}
+	return pager{zstd: z}
+}
+
+// page adds a page to the chunk of l.
+func (w *pager) page(l *leaf, v *values, rows int, codec format.CompressionCodec) (err error) {
+	c := &l.chunk
+	n, held := rows, rows
+	w.body = w.body[:0]
+	if l.repeats > 0 {
+		err = w.levels(v.repetitions, l.repeats)
+	}
+	if l.deepest > 0 {
+		n, held = len(v.definitions), bytes.Count(v.definitions, []byte{l.deepest})
+		err = errors.Join(err, w.levels(v.definitions, l.deepest))
+	}
+	if l.binary {
+		w.body = append(w.body, v.data...)
+	} else {
+		w.plain = appendPlain(w.plain[:0], v.data, l.kind)
+		all := l.typ.NewValues(w.plain, nil)
+		c.bound(l.typ, l.typ.NewPage(0, held, all))
+		var failed error
+		w.encoded, failed = l.typ.Encode(w.encoded, all, l.encoding)
+		err = errors.Join(err, failed)
+		w.body = append(w.body, w.encoded...)
+	}
+	if err == nil && len(w.body) > math.MaxInt32 {
+		err = fmt.Errorf("column %s: a page of %d bytes; Parquet allows %d", strings.Join(l.path, "."), len(w.body),
+			math.MaxInt32)
+	}
+	if err != nil {
+		return err
+	}
+	packed := w.body
+	if codec == format.Zstd {
+		w.packed = w.zstd.EncodeAll(w.body, w.packed[:0])
+		packed = w.packed
+	}
+	head, err := thrift.Marshal(new(thrift.CompactProtocol), &format.PageHeader{Type: format.DataPage,
+		UncompressedPageSize: int32(len(w.body)), CompressedPageSize: int32(len(packed)),
+		CRC: int32(crc32.ChecksumIEEE(packed)), DataPageHeader: &format.DataPageHeader{NumValues: int32(n),
+			Encoding: l.encoding.Encoding(), DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE}})
+	c.pages = append(c.pages, head, slices.Clone(packed))
+	c.packed += len(head) + len(packed)
+	c.size += len(head) + len(w.body)
+	c.values += n
+	c.nulls += n - held
+	return err
+}
+
+// levels appends levels to the body.
+func (w *pager) levels(levels []byte, greatest byte) (err error) {
+	w.encoded, err = (&rle.Encoding{BitWidth: bits.Len8(greatest)}).EncodeLevels(w.encoded, levels)
+	w.body = append(binary.LittleEndian.AppendUint32(w.body, uint32(len(w.encoded))), w.encoded...)
+	return err
+}
+
+// appendPlain appends values in the encoding PLAIN.
+func appendPlain(b, data []byte, k rosidl.Kind) []byte {
+	switch size := k.Size(); {
+	case k == rosidl.Bool:
+		for i, v := range data {
+			if i%8 == 0 {
+				b = append(b, 0)
+			}
+			if v != 0 {
+				b[len(b)-1] |= 1 << (i % 8)
+			}
+		}
+	case k == rosidl.Int8:
+		for _, v := range data {
+			b = binary.LittleEndian.AppendUint32(b, uint32(int8(v)))
+		}
+	case size == 1:
+		for _, v := range data {
+			b = append(b, v, 0, 0, 0)
+		}
+	case k == rosidl.Int16:
+		for ; len(data) > 0; data = data[2:] {
+			b = binary.LittleEndian.AppendUint32(b, uint32(int16(binary.LittleEndian.Uint16(data))))
+		}
+	case size == 2:
+		for ; len(data) > 0; data = data[2:] {
+			b = append(b, data[0], data[1], 0, 0)
+		}
+	default:
+		return append(b, data...)
+	}
+	return b
+}
+
+const magic = "PAR1"
+
+// parquetFile writes row groups and what is behind them.
+type parquetFile struct {
+	out      *file
+	codec    format.CompressionCodec
+	elements []format.SchemaElement
+	orders   []format.ColumnOrder
+	finished []format.RowGroup
+}
+
+// element adds an element to the schema. n is nil for a group of fields, and children for a column.
+func (f *parquetFile) element(name string, n parquet.Node, r format.FieldRepetitionType, children *int32) {
+	e := format.SchemaElement{Name: name, RepetitionType: &r, NumChildren: children}
+	if n != nil {
+		t := n.Type()
+		e.Type, e.ConvertedType, e.LogicalType = t.PhysicalType(), t.ConvertedType(), t.LogicalType()
+	}
+	f.elements = append(f.elements, e)
+}
+
+// group writes the chunks of all leaves as a row group.
+func (f *parquetFile) group(leaves []*leaf, rows int) error {
+	if len(f.finished) == math.MaxInt16 {
+		return fmt.Errorf("more than %d row groups: use larger ones with --chunk-size", math.MaxInt16)
+	}
+	g := format.RowGroup{NumRows: int64(rows), FileOffset: f.out.info.Size, Ordinal: int16(len(f.finished))}
+	for _, l := range leaves {
+		c := l.chunk
+		l.chunk = chunk{}
+		m := format.ColumnMetaData{Type: *l.typ.PhysicalType(), PathInSchema: l.path, Codec: f.codec,
+			Encoding:  []format.Encoding{l.encoding.Encoding(), format.RLE},
+			NumValues: int64(c.values), TotalUncompressedSize: int64(c.size), TotalCompressedSize: int64(c.packed),
+			DataPageOffset: f.out.info.Size, Statistics: format.Statistics{NullCount: int64(c.nulls)}}
+		if c.values > c.nulls && !l.binary && !c.unordered {
+			m.Statistics.MinValue, m.Statistics.MaxValue = c.least.Bytes(), c.greatest.Bytes()
+		}
+		for _, b := range c.pages {
+			_, _ = f.out.Write(b) // which keeps the error
+		}
+		g.Columns = append(g.Columns, format.ColumnChunk{MetaData: m})
+		g.TotalByteSize += m.TotalUncompressedSize
+		g.TotalCompressedSize += m.TotalCompressedSize
+	}
+	f.finished = append(f.finished, g)
+	return nil
+}
+
+// end writes what is behind the row groups.
+func (f *parquetFile) end(metadata map[string]string) error {
+	m := format.FileMetaData{Version: 2, Schema: f.elements, RowGroups: f.finished, ColumnOrders: f.orders,
+		CreatedBy: "tapedeck version 1 (build 0)"}
+	for _, g := range f.finished {
+		m.NumRows += g.NumRows
+	}
+	for _, key := range slices.Sorted(maps.Keys(metadata)) {
+		m.KeyValueMetadata = append(m.KeyValueMetadata, format.KeyValue{Key: key, Value: metadata[key]})
+	}
+	b, err := thrift.Marshal(new(thrift.CompactProtocol), &m)
+	_, _ = f.out.Write(append(binary.LittleEndian.AppendUint32(b, uint32(len(b))), magic...)) // which keeps the error
+	return err
+}
