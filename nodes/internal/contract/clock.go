@@ -51,7 +51,7 @@ func (w *clockWatch) add(p *Pass, topic string, now, stamp int64) {
 	case w.candidate != nil:
 		if off := latency - w.to; max(off, -off) > 0.2*max(w.to-w.level, w.level-w.to) {
 			w.candidate = nil // it was an exception, or begins anew
-			if w.isStep(by) {
+			if w.isStep(by, now, stamp) {
 				w.begin(topic, now, stamp, latency)
 			}
 			break
@@ -60,7 +60,7 @@ func (w *clockWatch) add(p *Pass, topic string, now, stamp int64) {
 			p.steps = append(p.steps, *w.candidate)
 			w.candidate, w.level = nil, latency
 		}
-	case w.isStep(by):
+	case w.isStep(by, now, stamp):
 		w.begin(topic, now, stamp, latency)
 	default:
 		w.level += by / 8
@@ -73,12 +73,14 @@ func (w *clockWatch) add(p *Pass, topic string, now, stamp int64) {
 	w.last, w.stamp = now, stamp
 }
 
-func (w *clockWatch) isStep(by float64) bool {
+func (w *clockWatch) isStep(by float64, now, stamp int64) bool {
 	step := max(by, -by) >= max(stepSize, stepNoise*w.noise)
 	if step { // which may also be noise
 		w.noise += stepSize / 100
 	}
-	return step
+	// Simulated time that is slower or faster than real time is off by more and more.
+	at := float64(now-w.last) - float64(stamp-w.stamp)
+	return step && max(at, -at) >= max(by, -by)/2
 }
 
 func (w *clockWatch) begin(topic string, now, stamp int64, latency float64) {
