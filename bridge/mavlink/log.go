@@ -1,6 +1,7 @@
 package mavlink
 
 import (
+	"bufio"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -57,10 +58,11 @@ func (d *Decoder) decode(data []byte, h tlog.Header, received int64) (*Frame, er
 func (d *Decoder) Vehicles() []Vehicle { return d.tracker.snapshot(d.tracker.latest()) }
 
 // logReader reads a telemetry log (.tlog) as written by ground stations: each frame after 8 bytes of time, µs since
-// the Unix epoch, big-endian. Damage is skipped and counted. Signatures are not checked.
+// the Unix epoch, in either order of bytes. Damage is skipped and counted. Signatures are not checked.
 type logReader struct {
 	Decoder
-	source io.Reader
+	source *bufio.Reader
+	order  binary.ByteOrder
 	scan   *tlog.Scanner
 	counts *connection
 	chunk  []byte
@@ -68,9 +70,14 @@ type logReader struct {
 }
 
 func newLogReader(r io.Reader, total *statistics, t *tracker) *logReader {
-	scan := tlog.NewRecordScanner(t.formats, binary.BigEndian)
-	return &logReader{Decoder: Decoder{t.formats, t}, source: r, scan: scan, counts: newConnection(total, scan),
-		chunk: make([]byte, 64<<10)}
+	const size = 64 << 10
+	source := bufio.NewReaderSize(r, size)
+	_, _ = source.Peek(1) // reads once, as a pipe may be slow; an error is met again later
+	head, _ := source.Peek(source.Buffered())
+	order := tlog.Order(head)
+	scan := tlog.NewRecordScanner(t.formats, order)
+	return &logReader{Decoder: Decoder{t.formats, t}, source: source, order: order, scan: scan,
+		counts: newConnection(total, scan), chunk: make([]byte, size)}
 }
 
 // next returns the next good frame, io.EOF after the last.
@@ -79,7 +86,7 @@ func (l *logReader) next() (*Frame, error) {
 		record, h, ok := l.scan.Next(l.err != nil)
 		l.counts.damage()
 		if ok {
-			received := int64(binary.BigEndian.Uint64(record)) * 1e3
+			received := int64(l.order.Uint64(record)) * 1e3
 			f, err := l.decode(record[tlog.StampSize:], h, received)
 			if err == nil {
 				l.counts.frame(h, received)

@@ -302,3 +302,18 @@ func FuzzLog(f *testing.F) {
 		}
 	})
 }
+
+// Some ground stations write times with the lowest byte first.
+func TestLittleEndianLog(t *testing.T) {
+	var data []byte
+	e := newEncoder(t, 1, streamwriter.V2)
+	for i := range 20 {
+		data = binary.LittleEndian.AppendUint64(data, uint64(someTime/1e3)+uint64(i))
+		data = append(data, e.encode(t, attitude(uint32(i)))...)
+	}
+	frames, s, err := readLog(t, bytes.NewReader(data), StampReceive)
+	require.NoError(t, err)
+	require.Len(t, frames, 20)
+	require.Zero(t, s.Garbage)
+	require.Equal(t, someTime+19_000, frames[19].Received)
+}

@@ -104,6 +104,15 @@ func detect(head []byte) (order binary.ByteOrder, bytes, frames int, first bool)
 	return order, bytes, frames, first
 }
 
+// Order returns the order of bytes of the times in a log that begins with head. It is big-endian, as ground stations
+// write it, unless the frames say otherwise.
+func Order(head []byte) binary.ByteOrder {
+	if order, _, _, _ := detect(head); order != nil {
+		return order
+	}
+	return binary.BigEndian
+}
+
 func sniff(_ string, head []byte) bool {
 	magic := func(i int) bool { return len(head) > i && (head[i] == 0xfe || head[i] == 0xfd) }
 	if !magic(0) && !magic(StampSize) {
