@@ -1,0 +1,504 @@
+package blob
+
+import (
+	"bytes"
+	"context"
+	"crypto/md5"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
+)
+
+const (
+	partSize  = 8 << 20 // of uploads; larger files are sent in several parts
+	mostParts = 10000   // of an upload
+)
+
+var (
+	// ErrDiffers is returned if an object has the name of a file and another content.
+	ErrDiffers = errors.New("there is an object of this name with other content")
+	// ErrChanged is returned if a file is not what it was when its upload began.
+	ErrChanged = errors.New("the file changed while it was uploaded")
+	// ErrUnproven is returned if the store does not have the bytes that were sent to it.
+	ErrUnproven = errors.New("the store does not return what was sent to it")
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// UploadOptions say how files are sent.
+type UploadOptions struct {
+	Rate      int64         // at most so many bytes a second; 0: any number
+	Parallel  int           // parts that are sent at once, each of which takes 8 MiB of memory; 0: one
+	Attempts  int           // of a request that fails; 0: as many as for reading
+	Overwrite bool          // replace objects of the same name
+	Progress  func(n int64) // is called when n more bytes of a file are known to be in the store; may be nil
+}
+
+// Uploader sends files to a folder of a store. Its methods may be called by several goroutines.
+type Uploader struct {
+	UploadOptions
+	store  *s3Source
+	prefix string // of keys, with a slash at its end
+	url    string
+}
+
+// CanUpload returns an error unless files can be sent to url.
+func CanUpload(url string) error {
+	scheme, _, _ := strings.Cut(url, "://")
+	switch root := split(url).root; {
+	case !IsURL(url) || scheme != "s3" && scheme != "gs":
+		return fmt.Errorf("%s is no URL of a store that can be written to, such as s3://bucket/folder", url)
+	case root == scheme+"://":
+		return fmt.Errorf("%s names no bucket: write %s://BUCKET/FOLDER", url, scheme)
+	}
+	return nil
+}
+
+// NewUploader returns an uploader to the folder at url, whose settings S3 takes from the environment.
+func NewUploader(ctx context.Context, url string, o UploadOptions) (*Uploader, error) {
+	if err := CanUpload(url); err != nil {
+		return nil, err
+	}
+	client, bucket, prefix, err := S3(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	if prefix != "" && !strings.HasSuffix(prefix, "/") {
+		prefix += "/"
+	}
+	settings := client.Options()
+	encrypted := settings.BaseEndpoint == nil || strings.HasPrefix(*settings.BaseEndpoint, "https:")
+	rate, attempts := o.Rate, o.Attempts
+	client = s3.New(settings, func(o *s3.Options) {
+		o.HTTPClient = newPaced(o.HTTPClient, rate)
+		if attempts > 0 {
+			o.RetryMaxAttempts = attempts
+		}
+		if encrypted { // which protects the body, and each part has a checksum
+			o.APIOptions = append(slices.Clone(o.APIOptions), v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware)
+		}
+	})
+	return &Uploader{UploadOptions: o, store: &s3Source{client: client, bucket: bucket}, prefix: prefix, url: url}, nil
+}
+
+// TransferState is what another process needs to go on with an upload.
+type TransferState struct {
+	UploadID string `json:"upload_id,omitempty"` // "": not begun
+	PartSize int64  `json:"part_size,omitempty"` // bytes
+}
+
+// Transfer is the upload of a file to an object.
+type Transfer struct {
+	Uploader *Uploader
+	Key      string // below the uploader's URL
+	File     io.ReaderAt
+	Size     int64
+	State    *TransferState // of an earlier attempt, or empty
+	Save     func() error   // is called when State has changed; nil: nobody needs it
+
+	parts []part
+	whole uint32 // CRC32C of the file
+	same  bool   // the object is the file
+}
+
+// part is a part of the file, and what the store calls it.
+type part struct {
+	crc  uint32
+	etag *string
+}
+
+// Run sends the file, unless it is in the store already, and proves that it is there. It returns its CRC32C as S3
+// writes it.
+func (t *Transfer) Run(ctx context.Context) (checksum string, err error) {
+	if err := t.Send(ctx); err != nil {
+		return "", err
+	}
+	if err := t.Complete(ctx); err != nil {
+		return "", err
+	}
+	return encoded(t.whole), nil
+}
+
+// Send sends what the store does not have. The object does not exist before Complete.
+func (t *Transfer) Send(ctx context.Context) error {
+	sent, err := t.resume(ctx)
+	if err != nil {
+		return t.failed("upload", err)
+	}
+	if t.State.UploadID == "" {
+		if found, err := t.exists(ctx); err != nil || found {
+			return t.failed("upload", err)
+		}
+		if t.Size > partSize {
+			err = t.begin(ctx)
+		}
+	}
+	if err == nil {
+		err = t.sendParts(ctx, sent)
+	}
+	return t.failed("upload", err)
+}
+
+// exists reports whether the object is there as it should be. Another one is an error, unless it may be replaced.
+func (t *Transfer) exists(ctx context.Context) (bool, error) {
+	head, err := t.head(ctx)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err == nil {
+		t.State.PartSize = t.partSize()
+		err = t.each(ctx, func(context.Context, int, []byte) error { return nil })
+	}
+	if err == nil {
+		t.same, err = t.proven(ctx, head)
+	}
+	if err == nil && !t.same && !t.Uploader.Overwrite {
+		err = ErrDiffers
+	}
+	if t.same {
+		t.progress(t.Size)
+	}
+	return t.same, err
+}
+
+// resume returns the parts that the store has of an upload that was begun before, by number.
+func (t *Transfer) resume(ctx context.Context) (map[int32]types.Part, error) {
+	u := t.Uploader
+	if t.State.UploadID == "" {
+		return nil, nil
+	}
+	if t.State.PartSize <= 0 || t.Size > t.State.PartSize*mostParts || t.Size <= t.State.PartSize {
+		t.Abort(ctx)
+		return nil, nil
+	}
+	sent := map[int32]types.Part{}
+	pages := s3.NewListPartsPaginator(u.store.client, &s3.ListPartsInput{Bucket: &u.store.bucket, Key: t.key(),
+		UploadId: &t.State.UploadID})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if isStatus(err, http.StatusNotFound) && !isCode(err, "NoSuchBucket") { // it was aborted, or completed
+			*t.State = TransferState{}
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range page.Parts {
+			sent[aws.ToInt32(p.PartNumber)] = p
+		}
+	}
+	return sent, nil
+}
+
+// begin begins to send the file in parts.
+func (t *Transfer) begin(ctx context.Context) error {
+	u := t.Uploader
+	out, err := u.store.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{
+		Bucket: &u.store.bucket, Key: t.key(), ChecksumAlgorithm: types.ChecksumAlgorithmCrc32c,
+	})
+	if err != nil {
+		return err
+	}
+	*t.State = TransferState{UploadID: aws.ToString(out.UploadId), PartSize: t.partSize()}
+	return t.save()
+}
+
+func (t *Transfer) save() error {
+	if t.Save == nil {
+		return nil
+	}
+	return t.Save()
+}
+
+// partSize returns the size of the parts of the file, but for the last one.
+func (t *Transfer) partSize() int64 {
+	const step = 1 << 20
+	return max(partSize, (t.Size/mostParts+step)/step*step)
+}
+
+// sendParts sends the parts that the store does not have, if the file is sent in several.
+func (t *Transfer) sendParts(ctx context.Context, sent map[int32]types.Part) error {
+	if t.State.UploadID == "" {
+		t.State.PartSize = t.partSize()
+		return t.each(ctx, func(context.Context, int, []byte) error { return nil })
+	}
+	return t.each(ctx, func(ctx context.Context, i int, data []byte) error {
+		old, found := sent[int32(i+1)]
+		if found && has(old, data, t.parts[i].crc) {
+			t.parts[i].etag = old.ETag
+			t.progress(int64(len(data)))
+			return nil
+		}
+		return t.sendPart(ctx, i, data)
+	})
+}
+
+// has reports whether a part in the store has that content.
+func has(p types.Part, data []byte, crc uint32) bool {
+	if aws.ToInt64(p.Size) != int64(len(data)) {
+		return false
+	}
+	if sum := aws.ToString(p.ChecksumCRC32C); sum != "" {
+		return sum == encoded(crc)
+	}
+	sum := md5.Sum(data)
+	return strings.Trim(aws.ToString(p.ETag), `"`) == hex.EncodeToString(sum[:])
+}
+
+func (t *Transfer) sendPart(ctx context.Context, i int, data []byte) error {
+	u := t.Uploader
+	out, err := u.store.client.UploadPart(ctx, &s3.UploadPartInput{
+		Bucket: &u.store.bucket, Key: t.key(), UploadId: &t.State.UploadID, PartNumber: aws.Int32(int32(i + 1)),
+		Body: bytes.NewReader(data), ContentLength: aws.Int64(int64(len(data))),
+		ChecksumCRC32C: aws.String(encoded(t.parts[i].crc)),
+	})
+	if err != nil {
+		return err
+	}
+	t.parts[i].etag = out.ETag
+	t.progress(int64(len(data)))
+	return nil
+}
+
+// each reads the file part by part, sums it, and calls do with each part, for several at once.
+func (t *Transfer) each(ctx context.Context, do func(ctx context.Context, i int, data []byte) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	free := make(chan []byte, max(1, t.Uploader.Parallel))
+	for range cap(free) {
+		free <- nil
+	}
+	t.whole = 0
+	t.parts = make([]part, (t.Size+t.State.PartSize-1)/t.State.PartSize)
+	var running sync.WaitGroup
+	defer running.Wait()
+	for i := range t.parts {
+		off := int64(i) * t.State.PartSize
+		buf := <-free
+		if ctx.Err() != nil {
+			break
+		}
+		if buf == nil {
+			buf = make([]byte, min(t.State.PartSize, t.Size))
+		}
+		data := buf[:min(t.State.PartSize, t.Size-off)]
+		if n, err := t.File.ReadAt(data, off); n < len(data) {
+			if errors.Is(err, io.EOF) {
+				err = ErrChanged
+			}
+			cancel(err)
+			break
+		}
+		t.parts[i].crc = crc32.Checksum(data, castagnoli)
+		t.whole = crc32.Update(t.whole, castagnoli, data)
+		running.Go(func() {
+			if err := do(ctx, i, data); err != nil {
+				cancel(err)
+			}
+			free <- buf
+		})
+	}
+	running.Wait()
+	return context.Cause(ctx)
+}
+
+// Complete makes the object of what Send has sent, and proves that it is the file.
+func (t *Transfer) Complete(ctx context.Context) error {
+	if t.same {
+		return nil
+	}
+	err := t.create(ctx)
+	var head *s3.HeadObjectOutput
+	switch conflict := isStatus(err, http.StatusPreconditionFailed); {
+	case err != nil && !conflict:
+		return t.failed("complete", err)
+	default: // an answer that was lost may have said that the object exists, too
+		if head, err = t.head(ctx); err == nil {
+			t.same, err = t.proven(ctx, head)
+		}
+		if err == nil && !t.same {
+			err = ErrUnproven
+			if conflict {
+				err = ErrDiffers
+			}
+		}
+	}
+	if err == nil && t.State.UploadID != "" {
+		t.abortOthers(ctx)
+	}
+	return t.failed("complete", err)
+}
+
+// create makes the object.
+func (t *Transfer) create(ctx context.Context) error {
+	u := t.Uploader
+	var absent *string
+	if !u.Overwrite {
+		absent = aws.String("*")
+	}
+	if t.State.UploadID == "" {
+		data := make([]byte, t.Size)
+		if n, err := t.File.ReadAt(data, 0); n < len(data) {
+			return err
+		}
+		if crc32.Checksum(data, castagnoli) != t.whole {
+			return ErrChanged
+		}
+		_, err := u.store.client.PutObject(ctx, &s3.PutObjectInput{
+			Bucket: &u.store.bucket, Key: t.key(), IfNoneMatch: absent, Body: bytes.NewReader(data),
+			ContentLength: &t.Size, ChecksumCRC32C: aws.String(encoded(t.whole)),
+		})
+		if err == nil {
+			t.progress(t.Size)
+		}
+		return err
+	}
+	list := make([]types.CompletedPart, len(t.parts))
+	for i, p := range t.parts {
+		list[i] = types.CompletedPart{ETag: p.etag, PartNumber: aws.Int32(int32(i + 1)),
+			ChecksumCRC32C: aws.String(encoded(p.crc))}
+	}
+	_, err := u.store.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
+		Bucket: &u.store.bucket, Key: t.key(), UploadId: &t.State.UploadID, IfNoneMatch: absent,
+		MultipartUpload: &types.CompletedMultipartUpload{Parts: list},
+	})
+	return err
+}
+
+// Abort lets the store forget the parts of an object that was not completed. It is no error if that is not possible.
+func (t *Transfer) Abort(ctx context.Context) {
+	u := t.Uploader
+	if t.State.UploadID != "" {
+		_, _ = u.store.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &u.store.bucket,
+			Key: t.key(), UploadId: &t.State.UploadID})
+	}
+	*t.State = TransferState{}
+}
+
+// abortOthers aborts uploads of the object whose ids were lost. It exists now, so that they lead to nothing.
+func (t *Transfer) abortOthers(ctx context.Context) {
+	u := t.Uploader
+	out, err := u.store.client.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{Bucket: &u.store.bucket,
+		Prefix: t.key()})
+	if err != nil {
+		return
+	}
+	for _, other := range out.Uploads {
+		if aws.ToString(other.Key) == *t.key() {
+			_, _ = u.store.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &u.store.bucket,
+				Key: t.key(), UploadId: other.UploadId})
+		}
+	}
+}
+
+// Remove deletes an object.
+func (u *Uploader) Remove(ctx context.Context, key string) error {
+	key = u.prefix + key
+	_, err := u.store.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &u.store.bucket, Key: &key})
+	return u.store.plain(err)
+}
+
+func (t *Transfer) head(ctx context.Context) (*s3.HeadObjectOutput, error) {
+	u := t.Uploader
+	out, err := u.store.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &u.store.bucket, Key: t.key(),
+		ChecksumMode: types.ChecksumModeEnabled})
+	if isStatus(err, http.StatusNotFound) {
+		return nil, fs.ErrNotExist
+	}
+	return out, err
+}
+
+// proven reports whether the object is the file: by a checksum that the store has, or else by reading it back.
+func (t *Transfer) proven(ctx context.Context, head *s3.HeadObjectOutput) (bool, error) {
+	if aws.ToInt64(head.ContentLength) != t.Size {
+		return false, nil
+	}
+	if sum := aws.ToString(head.ChecksumCRC32C); sum != "" {
+		if sum == encoded(t.whole) || sum == t.composite() {
+			return true, nil
+		}
+	} else if same, err := t.md5Matches(strings.Trim(aws.ToString(head.ETag), `"`)); same || err != nil {
+		return same, err
+	}
+	u := t.Uploader
+	out, err := u.store.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &u.store.bucket, Key: t.key()})
+	if err != nil {
+		return false, err
+	}
+	defer out.Body.Close()
+	crc := crc32.New(castagnoli)
+	n, err := io.Copy(crc, out.Body)
+	if err != nil {
+		return false, err
+	}
+	return n == t.Size && crc.Sum32() == t.whole, nil
+}
+
+// composite returns the CRC32C that S3 has of an object of several parts.
+func (t *Transfer) composite() string {
+	var sums []byte
+	for _, p := range t.parts {
+		sums = binary.BigEndian.AppendUint32(sums, p.crc)
+	}
+	return fmt.Sprintf("%s-%d", encoded(crc32.Checksum(sums, castagnoli)), len(t.parts))
+}
+
+// md5Matches reports whether an ETag is the MD5 of the file, or that of the MD5s of its parts. An ETag may be something
+// else.
+func (t *Transfer) md5Matches(etag string) (bool, error) {
+	if sum, _, _ := strings.Cut(etag, "-"); len(sum) != 2*md5.Size {
+		return false, nil
+	}
+	whole, parts := md5.New(), md5.New()
+	for off := int64(0); off < t.Size; off += t.State.PartSize {
+		one := md5.New()
+		n := min(t.State.PartSize, t.Size-off)
+		if _, err := io.CopyN(io.MultiWriter(whole, one), io.NewSectionReader(t.File, off, n), n); err != nil {
+			return false, err
+		}
+		parts.Write(one.Sum(nil))
+	}
+	return etag == hex.EncodeToString(whole.Sum(nil)) ||
+		etag == fmt.Sprintf("%x-%d", parts.Sum(nil), len(t.parts)), nil
+}
+
+func (t *Transfer) key() *string { return aws.String(t.Uploader.prefix + t.Key) }
+
+func (t *Transfer) progress(n int64) {
+	if t.Uploader.Progress != nil {
+		t.Uploader.Progress(n)
+	}
+}
+
+// failed says which object an error is about.
+func (t *Transfer) failed(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %s: %w", what, Join(t.Uploader.url, t.Key), t.Uploader.store.plain(err))
+}
+
+// encoded returns a CRC32C as S3 writes it.
+func encoded(crc uint32) string {
+	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, crc))
+}
+
+func isCode(err error, code string) bool {
+	var api smithy.APIError
+	return errors.As(err, &api) && api.ErrorCode() == code
+}

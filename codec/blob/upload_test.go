@@ -1,0 +1,306 @@
+package blob_test
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec/blob"
+	"tapedeck/codec/blob/blobtest"
+)
+
+func random(n int) []byte {
+	b := make([]byte, n)
+	source := rand.NewChaCha8([32]byte{byte(n)})
+	_, _ = source.Read(b)
+	return b
+}
+
+func newUploader(t *testing.T, s *blobtest.Server, o blob.UploadOptions) *blob.Uploader {
+	o.Attempts = 1
+	u, err := blob.NewUploader(t.Context(), s.URL("fleet/car"), o)
+	require.NoError(t, err)
+	return u
+}
+
+func transfer(u *blob.Uploader, key string, content []byte, state *blob.TransferState) *blob.Transfer {
+	return &blob.Transfer{Uploader: u, Key: key, File: bytes.NewReader(content), Size: int64(len(content)), State: state}
+}
+
+// sent returns the bytes of bodies that were sent to the store, and how many objects were made.
+func sent(s *blobtest.Server) (requests map[string]int) {
+	requests = map[string]int{}
+	for _, r := range s.Requests() {
+		if r.Status != 0 && r.Status != http.StatusOK {
+			continue
+		}
+		switch {
+		case r.Method == http.MethodPut && strings.Contains(r.Query, "partNumber="):
+			requests["part"]++
+		case r.Method == http.MethodPut:
+			requests["object"]++
+		case r.Method == http.MethodPost && strings.Contains(r.Query, "uploadId="):
+			requests["object"]++
+		}
+	}
+	return requests
+}
+
+func TestUpload(t *testing.T) {
+	for name, size := range map[string]int{"empty": 0, "small": 1000, "a part": 8 << 20, "parts": 20<<20 + 1} {
+		for _, parallel := range []int{1, 4} {
+			t.Run(name, func(t *testing.T) {
+				s := blobtest.New(t)
+				var done atomic.Int64
+				u := newUploader(t, s, blob.UploadOptions{Parallel: parallel, Progress: func(n int64) { done.Add(n) }})
+				content := random(size)
+				sum, err := transfer(u, "a/b", content, &blob.TransferState{}).Run(t.Context())
+				require.NoError(t, err)
+				got, ok := s.Content("fleet/car/a/b")
+				require.True(t, ok)
+				require.True(t, bytes.Equal(content, got))
+				require.EqualValues(t, size, done.Load())
+				require.Equal(t, 1, sent(s)["object"])
+
+				again, err := transfer(u, "a/b", content, &blob.TransferState{}).Run(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, sum, again)
+				require.Equal(t, 1, sent(s)["object"], "it is not sent twice")
+
+				if size > 0 {
+					content[size-1]++
+					_, err = transfer(u, "a/b", content, &blob.TransferState{}).Run(t.Context())
+					require.ErrorIs(t, err, blob.ErrDiffers)
+					u.Overwrite = true
+					_, err = transfer(u, "a/b", content, &blob.TransferState{}).Run(t.Context())
+					require.NoError(t, err)
+					got, _ = s.Content("fleet/car/a/b")
+					require.True(t, bytes.Equal(content, got))
+				}
+			})
+		}
+	}
+}
+
+// An upload that was interrupted goes on; parts that the store has are not sent again unless they differ.
+func TestUploadResumes(t *testing.T) {
+	for name, c := range map[string]struct {
+		meanwhile func(s *blobtest.Server, content []byte, state *blob.TransferState)
+		parts     int // that are sent after that
+	}{
+		"as it was":        {func(*blobtest.Server, []byte, *blob.TransferState) {}, 1},
+		"other file":       {func(_ *blobtest.Server, content []byte, _ *blob.TransferState) { content[0]++ }, 2},
+		"lost id":          {func(_ *blobtest.Server, _ []byte, state *blob.TransferState) { *state = blob.TransferState{} }, 3},
+		"id of the unborn": {func(_ *blobtest.Server, _ []byte, state *blob.TransferState) { state.UploadID = "7" }, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := blobtest.New(t)
+			u := newUploader(t, s, blob.UploadOptions{})
+			content := random(20 << 20)
+			s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+				if strings.Contains(r.URL.RawQuery, "partNumber=3") {
+					blobtest.Unavailable(w)
+					return
+				}
+				next.ServeHTTP(w, r)
+			})
+			var state blob.TransferState
+			_, err := transfer(u, "a", content, &state).Run(t.Context())
+			require.Error(t, err)
+			require.Empty(t, s.Keys())
+			require.NotEmpty(t, state.UploadID)
+
+			s.Intercept(nil)
+			s.Reset()
+			c.meanwhile(s, content, &state)
+			_, err = transfer(u, "a", content, &state).Run(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, c.parts, sent(s)["part"])
+			got, _ := s.Content("fleet/car/a")
+			require.True(t, bytes.Equal(content, got))
+			require.Empty(t, uploads(t, s), "uploads whose id was lost are aborted")
+		})
+	}
+}
+
+// uploads returns the answer to a listing of unfinished uploads.
+func uploads(t *testing.T, s *blobtest.Server) []string {
+	client, bucket, _, err := blob.S3(t.Context(), s.URL(""))
+	require.NoError(t, err)
+	out, err := client.ListMultipartUploads(t.Context(), &s3.ListMultipartUploadsInput{Bucket: &bucket})
+	require.NoError(t, err)
+	var keys []string
+	for _, u := range out.Uploads {
+		keys = append(keys, *u.Key)
+	}
+	return keys
+}
+
+// A store that does not return what was sent to it proves nothing.
+func TestUploadToAStoreThatLies(t *testing.T) {
+	for _, size := range []int{1000, 20 << 20} {
+		s := blobtest.New(t)
+		u := newUploader(t, s, blob.UploadOptions{})
+		s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if r.Method == http.MethodHead {
+				foreign := &foreignETag{ResponseWriter: w}
+				defer foreign.end()
+				w = foreign
+			}
+			if r.Method == http.MethodGet {
+				w = &flipped{ResponseWriter: w}
+			}
+			next.ServeHTTP(w, r)
+		})
+		content := random(size)
+		_, err := transfer(u, "a", content, &blob.TransferState{}).Run(t.Context())
+		require.ErrorIs(t, err, blob.ErrUnproven)
+		_, err = transfer(u, "a", content, &blob.TransferState{}).Run(t.Context())
+		require.ErrorIs(t, err, blob.ErrDiffers)
+	}
+}
+
+// A store without checksums is read.
+func TestUploadIsReadBack(t *testing.T) {
+	s := blobtest.New(t)
+	u := newUploader(t, s, blob.UploadOptions{})
+	s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if r.Method == http.MethodHead {
+			foreign := &foreignETag{ResponseWriter: w}
+			defer foreign.end()
+			w = foreign
+		}
+		next.ServeHTTP(w, r)
+	})
+	_, err := transfer(u, "a", random(1000), &blob.TransferState{}).Run(t.Context())
+	require.NoError(t, err)
+	var gets int
+	for _, r := range s.Requests() {
+		if r.Method == http.MethodGet {
+			gets++
+		}
+	}
+	require.Equal(t, 1, gets)
+}
+
+// foreignETag is the answer of a store whose ETag is no MD5 and which has no other checksum.
+type foreignETag struct {
+	http.ResponseWriter
+	begun bool
+}
+
+func (w *foreignETag) WriteHeader(status int) {
+	w.begun = true
+	if w.Header().Get("ETag") != "" {
+		w.Header().Set("ETag", `"1-2-3"`)
+	}
+	for name := range w.Header() {
+		if strings.HasPrefix(strings.ToLower(name), "x-amz-checksum") {
+			w.Header().Del(name)
+		}
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *foreignETag) end() {
+	if !w.begun {
+		w.WriteHeader(http.StatusOK)
+	}
+}
+
+// flipped changes the first byte of an answer.
+type flipped struct {
+	http.ResponseWriter
+	begun bool
+}
+
+func (w *flipped) Write(b []byte) (int, error) {
+	b = bytes.Clone(b)
+	if !w.begun && len(b) > 0 {
+		w.begun = true
+		b[0]++
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// An answer that is lost is no reason to make an object twice.
+func TestUploadWithoutAnAnswer(t *testing.T) {
+	for _, size := range []int{1000, 20 << 20} {
+		s := blobtest.New(t)
+		u := newUploader(t, s, blob.UploadOptions{})
+		var lost atomic.Bool
+		s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			makes := r.Method == http.MethodPut && !strings.Contains(r.URL.RawQuery, "partNumber") ||
+				strings.Contains(r.URL.RawQuery, "uploadId") && r.Method == http.MethodPost
+			if makes && lost.CompareAndSwap(false, true) {
+				next.ServeHTTP(discard{http.Header{}}, r)
+				panic(http.ErrAbortHandler)
+			}
+			next.ServeHTTP(w, r)
+		})
+		content := random(size)
+		var state blob.TransferState
+		_, err := transfer(u, "a", content, &state).Run(t.Context())
+		if err != nil {
+			_, err = transfer(u, "a", content, &state).Run(t.Context())
+		}
+		require.NoError(t, err)
+		require.True(t, lost.Load())
+		got, _ := s.Content("fleet/car/a")
+		require.True(t, bytes.Equal(content, got))
+	}
+}
+
+type discard struct{ header http.Header }
+
+func (d discard) Header() http.Header         { return d.header }
+func (d discard) Write(b []byte) (int, error) { return len(b), nil }
+func (d discard) WriteHeader(int)             {}
+
+func TestUploadOfAFileThatShrinks(t *testing.T) {
+	s := blobtest.New(t)
+	u := newUploader(t, s, blob.UploadOptions{})
+	for _, size := range []int64{1000, 20 << 20} {
+		tr := transfer(u, "a", nil, &blob.TransferState{})
+		tr.File, tr.Size = bytes.NewReader(random(int(size)-1)), size
+		_, err := tr.Run(t.Context())
+		require.ErrorIs(t, err, blob.ErrChanged)
+	}
+	require.Empty(t, s.Keys())
+}
+
+func TestUploadRate(t *testing.T) {
+	s := blobtest.New(t)
+	u := newUploader(t, s, blob.UploadOptions{Rate: 2 << 20, Parallel: 2})
+	began := time.Now()
+	_, err := transfer(u, "a", random(2<<20), &blob.TransferState{}).Run(t.Context())
+	require.NoError(t, err)
+	require.Greater(t, time.Since(began), 900*time.Millisecond)
+
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err = transfer(u, "b", random(8<<20), &blob.TransferState{}).Run(ctx)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+func TestUploadURLs(t *testing.T) {
+	for url, want := range map[string]string{
+		"s3://bucket": "", "gs://bucket/a": "", "s3://": "names no bucket", "s3:/bucket": "no URL of a store",
+		"https://host/a": "no URL of a store", "bucket": "no URL of a store",
+	} {
+		err := blob.CanUpload(url)
+		if want == "" {
+			require.NoError(t, err, url)
+		} else {
+			require.ErrorContains(t, err, want, url)
+		}
+	}
+}
