@@ -39,6 +39,7 @@ const (
 	EventDisk       = "disk"       // the disk was full, slow or failed; Count messages are missing for it
 	EventSnapshot   = "snapshot"   // a snapshot was taken; Text names its cause
 	EventTotals     = "totals"     // counts of one topic, or of all of them; see Totals
+	EventUpload     = "upload"     // files were not uploaded meanwhile, or were deleted once they were
 	EventCheck      = "check"      // the recording did not meet a contract meanwhile; or the verdict, without a topic
 	EventDamage     = "damage"     // bytes that can't be read
 	EventMissing    = "missing"    // a file of the recording is not there

@@ -23,6 +23,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -201,6 +202,31 @@ func called(root *cobra.Command, argv []string) *cobra.Command {
 	return cmd
 }
 
+// insistence is the second signal that asks a process to end.
+type insistence struct {
+	wanted  atomic.Bool
+	signals chan struct{} // closed by it
+}
+
+// insistenceKey is the key of a *insistence in a context.
+type insistenceKey struct{}
+
+// Insisted returns a context that ends with the second signal that asks the process to end, at least a second after the
+// first one. Without it, a second interrupt ends the process at once. ctx is that of a command.
+func Insisted(ctx context.Context) context.Context {
+	insisted, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	if second, ok := ctx.Value(insistenceKey{}).(*insistence); ok {
+		second.wanted.Store(true)
+		go func() {
+			<-second.signals
+			cancel()
+		}()
+	} else {
+		context.AfterFunc(ctx, cancel)
+	}
+	return insisted
+}
+
 // Main runs the command named by the command line and exits: with 0 on success, with 1 or the code of Exit on failure,
 // with 2 after wrong usage. An error is one write to stderr, which must make one line of it whatever is in it. SIGINT,
 // SIGTERM, SIGHUP (a terminal that closes) and SIGQUIT cancel the command's context; a second SIGINT, a second or more
@@ -212,6 +238,7 @@ func Main(root *cobra.Command, stderr io.Writer) {
 	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
 		signal.Notify(signals, syscall.SIGHUP)
 	}
+	second := &insistence{signals: make(chan struct{})}
 	go func() {
 		<-signals
 		signal.Ignore(syscall.SIGPIPE) // who reads the output may end, too; files are still completed
@@ -219,9 +246,18 @@ func Main(root *cobra.Command, stderr io.Writer) {
 		// timeout(1) and terminals around launch send one interrupt twice. SIGTERM stays caught: launch sends it
 		// 5 s after SIGINT, when a file may not be finished yet.
 		time.Sleep(time.Second)
-		signal.Reset(os.Interrupt)
+		if !second.wanted.Load() {
+			signal.Reset(os.Interrupt)
+			return
+		}
+		select {
+		case <-signals: // the other half of the first one
+		default:
+		}
+		<-signals
+		close(second.signals)
 	}()
-	err := Execute(ctx, root, os.Args[1:])
+	err := Execute(context.WithValue(ctx, insistenceKey{}, second), root, os.Args[1:])
 	if err == nil {
 		os.Exit(0)
 	}

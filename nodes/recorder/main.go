@@ -54,7 +54,7 @@ func main() {
 		})
 	graph.ShowMiddleware(root)
 	config.Hint(root, hints)
-	root.AddCommand(append(newRemotes(), newTrigger(), newEcho(), newTopics())...)
+	root.AddCommand(append(newRemotes(), newTrigger(), newEcho(), newTopics(), newUpload())...)
 	config.Main(root, human.Stderr)
 }
 

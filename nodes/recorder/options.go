@@ -24,6 +24,7 @@ type options struct {
 	splitOptions
 	limitOptions
 	diskOptions
+	uploadOptions
 	memoryOptions
 	snapshotOptions
 	formats.CARLAOptions
@@ -100,7 +101,7 @@ type limitOptions struct {
 // diskOptions are what to do before the disk is full.
 type diskOptions struct {
 	MinSpace       string `param:"min_space" short:"L" alias:"min-free-space" group:"Disk" value:"SIZE" help:"keep this much of the disk free: a size, a percentage such as 5%, or auto, which is 1GiB, or 5% of a disk smaller than 20GiB; 0 is no limit"`
-	LowSpaceAction string `param:"low_space_action" alias:"low-free-space-action" group:"Disk" options:"stop|delete-oldest|pause" help:"when less is free: stop, delete the oldest files of this recording, or pause until there is space again"`
+	LowSpaceAction string `param:"low_space_action" alias:"low-free-space-action" group:"Disk" options:"stop|delete-oldest|pause|delete-uploaded" help:"when less is free: stop, delete the oldest files of this recording, pause until there is space again, or delete the oldest files that are uploaded, and pause while there are none"`
 }
 
 // memoryOptions limit the queue.
@@ -155,6 +156,9 @@ func (o *options) check(topics []string) error {
 		}
 	}
 	if err := o.snapshotOptions.check(); err != nil {
+		return err
+	}
+	if err := o.checkUpload(); err != nil {
 		return err
 	}
 	if _, err := o.settle(); err != nil { // a mapping that is wrong has no topics

@@ -15,6 +15,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/config"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/nodes/internal/confine"
@@ -31,6 +32,7 @@ import (
 	"tapedeck/nodes/recorder/internal/selection"
 	"tapedeck/nodes/recorder/internal/snapshot"
 	"tapedeck/nodes/recorder/internal/subscription"
+	"tapedeck/nodes/recorder/internal/upload"
 )
 
 // recorder subscribes to the selected topics of a node's graph and writes what they carry.
@@ -58,6 +60,7 @@ type recorder struct {
 
 	topics    *subscription.Set
 	snapshots *snapshot.Set // nil: there are none
+	uploads   *upload.Queue // nil: there are none
 	limits    []topicLimit  // of the ring
 
 	announcer  *announcer
@@ -85,8 +88,10 @@ const mostWarnings = 1000
 // run records until ctx ends, a limit is reached or the disk fails. Everything received by then is in the file when it
 // returns.
 func (r *recorder) run(ctx context.Context) error {
+	insisted := config.Insisted(ctx)
 	ctx, r.quit = context.WithCancel(ctx)
 	defer r.quit()
+	uploaded := r.startUploads(insisted)
 	var err error
 	if r.snapshots != nil {
 		stop := make(chan struct{})
@@ -111,7 +116,7 @@ func (r *recorder) run(ctx context.Context) error {
 	if r.snapshots != nil {
 		err = errors.Join(err, r.snapshots.End())
 	}
-	return errors.Join(err, r.failed)
+	return errors.Join(err, r.failed, uploaded())
 }
 
 // follow keeps the subscriptions in step with the graph, and shows the status, until ctx ends.
@@ -334,6 +339,9 @@ func newRecorder(o options, chosen *selection.Selection, node bridge.Node, line 
 	if !o.SnapshotMode {
 		r.queue = queue.New(int64(o.QueueSize))
 		r.queue.MaxAge = o.maxWait()
+	}
+	if o.Upload != "" {
+		r.newUploads()
 	}
 	r.latchedCache = &intake.LatchedCache{MaxBytes: latchedBytes, Since: r.neededSince, OnFull: func(t *queue.Topic) {
 		topic := t.Name()

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	srv "tapedeck/msgs/rosbag2_interfaces"
+	"tapedeck/msgs/std_srvs"
 	"tapedeck/msgs/tapedeck"
 	"tapedeck/nodes/internal/remote"
 )
@@ -33,6 +34,14 @@ func newRemotes() []*cobra.Command {
 				return p.Conclude(response.ReturnCode == 0, response.ErrorString, "resumed")
 			}),
 		newSplit(),
+		command("uploads", "Show what a running recorder has to upload", 0,
+			func(ctx context.Context, _ []string, p *remote.Peer) error {
+				var response std_srvs.Trigger_Response
+				if err := p.Call(ctx, "uploads", &std_srvs.Trigger_Request{}, &response); err != nil {
+					return err
+				}
+				return p.Conclude(response.Success, response.Message, response.Message)
+			}),
 		command("stop", "End the recording; the recorder keeps running", 0,
 			func(ctx context.Context, _ []string, p *remote.Peer) error {
 				var response srv.Stop_Response

@@ -53,6 +53,7 @@ func (r *recorder) serveControl(ctx context.Context) {
 			return &srv.GetSubscribedTopics_Response{Topics: c.subscribedTopics()}
 		}),
 	}.Serve(r.node, r.library)
+	r.serveUploads()
 	_, err := r.node.Serve("~/split", "tapedeck/srv/Split", func(_ context.Context, payload []byte) ([]byte, error) {
 		response, err := answer(c.onSplit)(payload)
 		if err != nil {

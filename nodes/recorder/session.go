@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -21,6 +22,7 @@ import (
 	"tapedeck/nodes/recorder/internal/filewriter"
 	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/subscription"
+	"tapedeck/nodes/recorder/internal/upload"
 )
 
 // errNotRecording is returned when no recording is running.
@@ -67,6 +69,7 @@ type output struct {
 	name  string
 	path  string
 	files *diskguard.Splits
+	sent  *upload.Recording // nil: not uploaded file by file
 }
 
 // create begins a recording of that name.
@@ -75,11 +78,13 @@ func (s *session) create(o *options, name string) (out *output, err error) {
 	out = &output{name: name}
 	out.files = diskguard.NewSplits(r.options.MaxBagFiles, func(path string) error {
 		if splitter, ok := out.Writer.(codec.Splitter); ok {
-			return splitter.Remove(path)
+			if err := splitter.Remove(path); r.uploads == nil || !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
 		}
-		return nil
+		return nil // or it was deleted once it was uploaded
 	})
-	completed := func(f codec.FileInfo, err error) { s.completed(out.files, f, err) }
+	completed := func(f codec.FileInfo, err error) { s.completed(out, f, err) }
 	options := codec.CreateOptions{Metadata: r.metadata, Completed: completed, Ending: s.ending}
 	if r.options.SplitNames == namesTime {
 		options.Dated = time.Now
@@ -89,6 +94,9 @@ func (s *session) create(o *options, name string) (out *output, err error) {
 		if file := splitter.File(); filepath.Dir(file) != filepath.Clean(out.path) { // no bag, whose path is the folder
 			out.path = file
 		}
+	}
+	if err == nil && r.uploads != nil && o.format().Live.Robot == nil {
+		out.sent = r.uploads.Begin(out.path, false)
 	}
 	return out, err
 }
@@ -141,6 +149,9 @@ func (r *recorder) newSession(name string) (*session, error) {
 	}
 	s.output.Store(out)
 	s.guard.RemoveOldest = func() (string, bool, error) { return s.output.Load().files.RemoveOldest() }
+	if o.LowSpaceAction == diskguard.DeleteUploaded {
+		s.guard.RemoveOldest = r.uploads.RemoveOldest
+	}
 	s.writer = filewriter.New(r.queue, out.Writer, &s.journal, filewriter.Callbacks{
 		FileEvents: s.fileEvents, Latched: r.latched, OnEvent: s.confirm, OnSplit: s.onSplit, OnError: s.onError,
 		OnRefused: s.onRefused, OnLimit: s.endAt,
@@ -235,8 +246,8 @@ func (s *session) watch() {
 	}
 }
 
-// completed is codec.CreateOptions.Completed of an output with these files.
-func (s *session) completed(files *diskguard.Splits, f codec.FileInfo, err error) {
+// completed is codec.CreateOptions.Completed of an output.
+func (s *session) completed(out *output, f codec.FileInfo, err error) {
 	defer func() {
 		s.mu.Lock()
 		delete(s.late, strings.TrimSuffix(f.Path, codec.ActiveSuffix))
@@ -248,7 +259,14 @@ func (s *session) completed(files *diskguard.Splits, f codec.FileInfo, err error
 		s.recorder.node.Log(bridge.Debug, "completed %s: %s, %v", f.Path, human.Count(f.MessageCount, "message"),
 			diskguard.Bytes(f.Size))
 	}
-	files.Completed(f.Path)
+	switch uploads := s.recorder.uploads; {
+	case err != nil || uploads == nil:
+	case out.sent != nil:
+		out.sent.Completed(f)
+	default: // a session is complete by itself
+		uploads.Begin(f.Path, false).End()
+	}
+	out.files.Completed(f.Path)
 	s.recorder.announcer.fileCompleted(f.Path, err)
 }
 
@@ -292,6 +310,9 @@ func (s *session) complete(out *output) {
 		finish(out.Sync()) // Close then keeps to it
 	}
 	finish(s.final(out.Close()))
+	if out.sent != nil {
+		out.sent.End()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = append(s.closed, out.path)

@@ -44,8 +44,9 @@ func (r *recorder) newSnapshots() (err error) {
 				s.journal.Note(e)
 			}
 		},
-		Quit: func() { r.quit() },
-		Warn: r.warn, Log: r.node.Log,
+		OnWritten: r.uploadSnapshot,
+		Quit:      func() { r.quit() },
+		Warn:      r.warn, Log: r.node.Log,
 	})
 	return nil
 }

@@ -68,6 +68,12 @@ func (s *status) update(now time.Time) {
 	if left := r.left(); left != "" {
 		line = left + ", " + line // in front, where it is not cut off
 	}
+	if text := r.uploadTrouble(); text != "" {
+		trouble = strings.TrimPrefix(trouble+", "+text, ", ")
+	}
+	if text := r.uploadProgress(); text != "" {
+		line += ", " + text
+	}
 	if r.line.Visible() {
 		table := r.table(list)
 		table.Line = line

@@ -69,6 +69,7 @@ func (d *diagnostics) publish(now time.Time, list []*subscription.Topic) {
 	}
 	d.troubles = current
 	topics = append(topics, d.contract()...)
+	topics = append(topics, d.uploads()...)
 	if err := d.Send(r.clock.Now(), append([]diag.DiagnosticStatus{d.own(troubled)}, topics...)...); err != nil {
 		r.warn("diagnostics", "publish on %s: %v", rospub.DiagnosticsTopic, err)
 	}

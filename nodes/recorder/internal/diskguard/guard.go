@@ -20,6 +20,8 @@ const (
 	Stop   = "stop"
 	Delete = "delete-oldest"
 	Pause  = "pause"
+	// DeleteUploaded deletes what is in the store, and pauses while there is nothing.
+	DeleteUploaded = "delete-uploaded"
 )
 
 // How the guard looks at the disk.
@@ -100,7 +102,7 @@ func (g *Guard) Begin() error {
 	g.Left.Store(int64(NotInSight))
 	switch least := g.Reserve.of(total); {
 	case free >= least || total == 0:
-	case g.Action == Pause:
+	case g.Action == Pause || g.Action == DeleteUploaded:
 		g.hold()
 	default:
 		return g.shortage(free, least)
@@ -214,6 +216,11 @@ func (g *Guard) act(free, least int64) time.Duration {
 	case g.failed:
 	case g.Action == Pause:
 		g.hold()
+	case g.Action == DeleteUploaded:
+		if deleted, _ := g.deleteOldest(free); deleted {
+			return guardHurry
+		}
+		g.hold()
 	case g.Action == Delete:
 		deleted, soon := g.deleteOldest(free)
 		if deleted {
@@ -241,6 +248,9 @@ func (g *Guard) deleteOldest(free int64) (deleted, soon bool) {
 		return false, soon
 	}
 	text := "deleted " + path + " for want of space on the disk"
+	if g.Action == DeleteUploaded {
+		text += "; it is uploaded"
+	}
 	g.Note(codec.Event{Kind: codec.EventDisk, Time: g.Stamp(), Text: text})
 	g.Log(bridge.Warn, "deleted %s: %v were free on the disk", path, Bytes(free))
 	return true, true
@@ -249,7 +259,7 @@ func (g *Guard) deleteOldest(free int64) (deleted, soon bool) {
 // MakeRoom deletes the oldest complete file for the end of the recording, after an error of the disk, and reports
 // whether it did.
 func (g *Guard) MakeRoom(err error) bool {
-	if g.Action != Delete || !DiskFull(err) {
+	if g.Action != Delete && g.Action != DeleteUploaded || !DiskFull(err) {
 		return false
 	}
 	g.acting.Lock()
@@ -299,7 +309,7 @@ func (g *Guard) Hit(err error) {
 
 // Waits reports whether the recording waits, after that error of the disk, until writing can go on.
 func (g *Guard) Waits(err error) bool {
-	return g.Action == Pause || g.Action == Delete && DiskFull(err)
+	return g.Action == Pause || (g.Action == Delete || g.Action == DeleteUploaded) && DiskFull(err)
 }
 
 // Holds reports whether writing is suspended for want of space.

@@ -42,7 +42,8 @@ type Options struct {
 	// with references.
 	Latched func(since func(*queue.Topic) int64) []*queue.Item
 
-	OnEvent func(codec.Event) // a snapshot began or failed
+	OnEvent   func(codec.Event) // a snapshot began or failed
+	OnWritten func(path string) // a snapshot is complete
 	// is called when a condition ended the recorder; End returns the error
 	Quit func()
 	Warn func(what, format string, args ...any) // is called again for the same thing

@@ -56,6 +56,7 @@ func (n *Snapshot) run() {
 		s.Log(bridge.Error, "snapshot: %v", n.err)
 	} else {
 		s.Log(bridge.Info, "snapshot: %s in %s (%s)", human.Count(n.Messages, "message"), n.Path, n.trigger.Cause)
+		s.OnWritten(n.Path)
 	}
 	for _, text := range n.remarks {
 		s.Log(bridge.Warn, "snapshot: %s: %s", n.Path, text)

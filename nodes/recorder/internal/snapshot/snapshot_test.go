@@ -44,14 +44,14 @@ func testSet(t *testing.T, w codec.Writer, size, maxBytes int64) (*Set, func(n i
 	clock := new(bridge.SimTime)
 	s := New(Options{
 		Ring: queue.NewRing(maxBytes), Live: &formats.Live{},
-		BaseName: func() string { return "drive" },
-		Create:   func(name string, _ map[string]string) (codec.Writer, string, error) { return w, name, nil },
-		Stamp:    clock.Stamp,
-		Topics:   func() []*queue.Topic { return nil },
-		Latched:  func(func(*queue.Topic) int64) []*queue.Item { return nil },
-		OnEvent:  func(codec.Event) {},
-		Warn:     func(string, string, ...any) {},
-		Log:      func(bridge.LogLevel, string, ...any) {},
+		BaseName:  func() string { return "drive" },
+		Create:    func(name string, _ map[string]string) (codec.Writer, string, error) { return w, name, nil },
+		Stamp:     clock.Stamp,
+		Topics:    func() []*queue.Topic { return nil },
+		Latched:   func(func(*queue.Topic) int64) []*queue.Item { return nil },
+		OnWritten: func(string) {}, OnEvent: func(codec.Event) {},
+		Warn: func(string, string, ...any) {},
+		Log:  func(bridge.LogLevel, string, ...any) {},
 	})
 	r := intake.NewReceiver(&codec.Channel{Topic: "/a", Encoding: codec.EncodingCDR},
 		intake.Options{Clock: clock, Ring: s.Ring})

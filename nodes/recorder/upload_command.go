@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tapedeck/bridge"
+	"tapedeck/codec/blob"
+	"tapedeck/config"
+	"tapedeck/nodes/internal/human"
+	"tapedeck/nodes/internal/progress"
+	"tapedeck/nodes/recorder/internal/upload"
+)
+
+// uploadCommandOptions are the parameters of the command upload.
+type uploadCommandOptions struct {
+	transferOptions
+	Overwrite bool `param:"overwrite" group:"Upload" help:"replace objects of the same name with other content"`
+	Parallel  int  `param:"parallel" group:"Upload" min:"1" max:"64" help:"parts of a file to send at once, each of which takes 8 MiB of memory"`
+}
+
+func newUpload() *cobra.Command {
+	o := uploadCommandOptions{Parallel: 4}
+	const long = `Uploads the recordings in a folder, or one recording, to a folder of an S3 store.
+It goes on with what a recorder with --upload has begun, whose URL need not be
+named again. Nothing is sent twice, and each file is proven to be there by a
+checksum. The last object of a recording is recording.json.`
+	cmd := config.New("upload FOLDER [URL]", "Upload recordings that are on the disk", long, &o,
+		func(ctx context.Context, in *config.Input) error { return o.upload(ctx, in.Args) })
+	cmd.Args = cobra.RangeArgs(1, 2)
+	return cmd
+}
+
+// upload uploads the recordings at the first path to the URL behind it, or where they were begun to be uploaded.
+func (o *uploadCommandOptions) upload(ctx context.Context, args []string) error {
+	url := ""
+	if len(args) > 1 {
+		url = args[1]
+	} else {
+		urls, err := upload.URLs(args[0])
+		switch {
+		case err != nil:
+			return fmt.Errorf("upload: %w", err)
+		case len(urls) > 1:
+			return config.Usagef("recordings in %s go to %s; name one of them behind it", args[0], human.List(urls))
+		case len(urls) == 0:
+			return config.Usagef("name the URL to upload to: recorder upload %s s3://BUCKET/FOLDER", args[0])
+		}
+		url = urls[0]
+	}
+	if err := blob.CanUpload(url); err != nil {
+		return config.Usagef("%w", err)
+	}
+	options := o.queue(url, o.Overwrite)
+	options.Parallel = o.Parallel
+	var bar *progress.Bar
+	options.Log = func(level bridge.LogLevel, format string, args ...any) {
+		if level >= bridge.Warn {
+			bar.Hide()
+			fmt.Fprintf(human.Stderr, format+"\n", args...)
+		}
+	}
+	options.Note = func(string, time.Time) {}
+	q := upload.New(options)
+	recordings, err := q.Add(args[0])
+	if err != nil {
+		return err
+	}
+	bar = progress.Bytes(os.Stderr, "uploading", q.Scan())
+	done := make(chan struct{})
+	q.Finish()
+	go func() {
+		q.Run(ctx)
+		close(done)
+	}()
+	for tick := time.Tick(100 * time.Millisecond); ; {
+		select {
+		case <-tick:
+			bar.Set(q.Status().Stored())
+			continue
+		case <-done:
+		}
+		break
+	}
+	bar.Close()
+	status := q.Status()
+	fmt.Fprintf(human.Stdout, "%s: %s, %s are in the store\n", url, human.Count(recordings, "recording"),
+		human.Bytes(status.Proven))
+	return errors.Join(ctx.Err(), unsent(q))
+}
