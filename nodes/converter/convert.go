@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"tapedeck/codec/blob"
 	"tapedeck/config"
 	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/convert"
@@ -81,6 +82,10 @@ func (o *convertOptions) convert(ctx context.Context, paths []string, stdout, st
 func (o *convertOptions) convertEach(ctx context.Context, paths []string, stdout, stderr io.Writer) error {
 	if o.To == "" {
 		return config.Usagef("--output-folder needs the format to write: --to")
+	}
+	if blob.IsURL(o.OutputFolder) {
+		return config.Usagef("--output-folder %s: this takes a local folder; 'recorder upload' sends what is in it",
+			o.OutputFolder)
 	}
 	var names []string
 	format, err := convert.FormatOf(known, "", o.To)

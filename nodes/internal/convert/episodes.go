@@ -15,6 +15,7 @@ import (
 	"tapedeck/bridge/robot"
 	"tapedeck/codec"
 	"tapedeck/codec/align"
+	"tapedeck/codec/blob"
 	"tapedeck/codec/episode"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
@@ -68,7 +69,7 @@ func (j *Job) runEpisodes(ctx context.Context, p *plan, format formats.Format) (
 	if err := w.run(ctx, out); err != nil {
 		return nil, out.renamed(err)
 	}
-	if w.result.Files, err = out.commit(); err == nil && p.LinkFile != "" {
+	if w.result.Files, err = out.commit(ctx); err == nil && p.LinkFile != "" {
 		err = w.link(out)
 	}
 	w.result.Took = time.Since(begin)
@@ -151,7 +152,7 @@ func (w *episodeJob) run(ctx context.Context, out *output) error {
 			return err
 		}
 	}
-	path := filepath.Join(out.part, filepath.Base(out.path))
+	path := filepath.Join(out.part, blob.Base(out.path))
 	begin := out.format.Episodes.New
 	target, err := begin(&w.plan.Options.Options, path, out.format.Named(out.path), len(tasks) == 1, &layout)
 	if err != nil {

@@ -171,7 +171,7 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs) (*Res
 		}
 	}
 	w.result.Took = time.Since(begin)
-	w.result.Files, err = out.commit()
+	w.result.Files, err = out.commit(ctx)
 	return &w.result, err
 }
 

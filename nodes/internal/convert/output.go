@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"strings"
 
 	"tapedeck/codec"
+	"tapedeck/codec/blob"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
@@ -30,6 +32,7 @@ type output struct {
 	read      []*codec.Info // the inputs
 	keep      bool          // keep the folder: its content is complete but could not be moved
 	stream    io.Writer     // where the recording goes instead of to path; else nil
+	stored    bool          // path is a URL; part is not beside it
 }
 
 // newStream returns the output that is written to w, which path stands for.
@@ -50,6 +53,9 @@ func newStream(w io.Writer, path string, known formats.List, format formats.Form
 // newOutput prepares writing path, unless it exists or is an input. The caller must call Close.
 func newOutput(path string, known formats.List, format formats.Format, overwrite bool,
 	read []*codec.Info) (*output, error) {
+	if blob.IsURL(path) {
+		return newStored(path, known, format, overwrite)
+	}
 	o := &output{path: filepath.Clean(path), known: known, format: format, overwrite: overwrite, read: read}
 	o.part = o.path + ".part"
 	if o.reads(o.path) {
@@ -184,7 +190,7 @@ func (o *output) create(options codec.CreateOptions) (codec.Writer, error) {
 		return o.format.Stream(o.stream, options)
 	}
 	options.Format = o.format.Name
-	return codec.Formats{o.format.Format}.Create(filepath.Join(o.part, filepath.Base(o.path)), options)
+	return codec.Formats{o.format.Format}.Create(filepath.Join(o.part, blob.Base(o.path)), options)
 }
 
 // renamed returns an error whose text names the output instead of its temporary folder.
@@ -192,7 +198,7 @@ func (o *output) renamed(err error) error {
 	if o.stream != nil {
 		return err
 	}
-	folder := strings.TrimSuffix(o.path, filepath.Base(o.path))
+	folder := strings.TrimSuffix(o.path, blob.Base(o.path))
 	return &renamedError{err, strings.ReplaceAll(err.Error(), o.part+"/", folder)}
 }
 
@@ -206,9 +212,12 @@ func (e *renamedError) Error() string { return e.text }
 func (e *renamedError) Unwrap() error { return e.error }
 
 // commit moves the recording, whose writer is closed, to its path. It returns the paths of its files or its folder.
-func (o *output) commit() ([]string, error) {
+func (o *output) commit(ctx context.Context) ([]string, error) {
 	if o.stream != nil {
 		return nil, nil
+	}
+	if o.stored {
+		return o.send(ctx)
 	}
 	o.keep = true
 	entries, err := os.ReadDir(o.part)

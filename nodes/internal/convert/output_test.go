@@ -25,7 +25,7 @@ func TestOutputThatAppearsMeanwhile(t *testing.T) {
 			require.NoError(t, w.(codec.Splitter).Split())
 			require.NoError(t, w.Close())
 			require.NoError(t, os.WriteFile(filepath.Join(folder, other), []byte("other"), 0o644))
-			_, err = out.commit()
+			_, err = out.commit(t.Context())
 			require.ErrorContains(t, err, other+" exists by now; the output was written to "+path+".part/"+other)
 			require.NoError(t, out.Close())
 			require.FileExists(t, path+".part/out.mcap")
@@ -55,7 +55,7 @@ func TestOverwriteShorter(t *testing.T) {
 			require.NoError(t, w.(codec.Splitter).Split())
 		}
 		require.NoError(t, w.Close())
-		return out.commit()
+		return out.commit(t.Context())
 	}
 	long, err := create(4)
 	require.NoError(t, err)

@@ -1,0 +1,129 @@
+package convert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"tapedeck/codec"
+	"tapedeck/codec/blob"
+	"tapedeck/config"
+	"tapedeck/nodes/internal/formats"
+)
+
+const (
+	parallelParts = 4                // that are sent at once
+	abortTimeout  = 30 * time.Second // in which the store must forget a conversion that failed
+)
+
+// newStored prepares writing to a URL. The recording is written to a temporary folder and sent when it is complete.
+func newStored(path string, known formats.List, format formats.Format, overwrite bool) (*output, error) {
+	o := &output{path: blob.Clean(path), known: known, format: format, overwrite: overwrite, stored: true}
+	if err := blob.CanUpload(o.path); err != nil {
+		return nil, config.Usagef("%w", err)
+	}
+	if o.path == blob.Dir(o.path) {
+		return nil, config.Usagef("%s is a bucket; name what to write in it", path)
+	}
+	switch stat, err := blob.Stat(o.path); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, fmt.Errorf("create %s: %w", o.path, codec.Pathless(err))
+	case !overwrite:
+		return nil, fmt.Errorf("%s exists; name another output or use --overwrite", o.path)
+	case stat.IsDir():
+		return nil, fmt.Errorf("%s is a folder, which is not replaced in a store; remove it yourself or name another "+
+			"output", o.path)
+	}
+	var err error
+	if o.part, err = os.MkdirTemp("", "tapedeck-*"); err != nil {
+		return nil, fmt.Errorf("create a temporary folder for %s: %w", o.path, err)
+	}
+	return o, nil
+}
+
+// send sends the recording, and returns the URLs of its files or its folder. No object exists before all are sent. If
+// it fails, it leaves nothing.
+func (o *output) send(ctx context.Context) (urls []string, err error) {
+	u, err := blob.NewUploader(ctx, blob.Dir(o.path), blob.UploadOptions{
+		Parallel: parallelParts, Overwrite: o.overwrite,
+	})
+	if err != nil {
+		return nil, err
+	}
+	var transfers []*blob.Transfer
+	complete := 0
+	defer func() {
+		if err == nil {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
+		defer cancel()
+		for i, t := range transfers {
+			if i >= complete {
+				t.Abort(ctx)
+			} else if removeErr := u.Remove(ctx, t.Key); removeErr != nil {
+				err = fmt.Errorf("%w; %s is left: %w", err, blob.Join(blob.Dir(o.path), t.Key), removeErr)
+			}
+		}
+	}()
+	names, err := o.written()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		file, err := os.Open(filepath.Join(o.part, name))
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		stat, err := file.Stat()
+		if err != nil {
+			return nil, err
+		}
+		t := &blob.Transfer{Uploader: u, Key: filepath.ToSlash(name), File: file, Size: stat.Size(),
+			State: &blob.TransferState{}}
+		transfers = append(transfers, t)
+		if err := t.Send(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for _, t := range transfers {
+		if err := t.Complete(ctx); err != nil {
+			return nil, err
+		}
+		complete++
+	}
+	entries, err := os.ReadDir(o.part)
+	for _, e := range entries {
+		urls = append(urls, blob.Join(blob.Dir(o.path), e.Name()))
+	}
+	return urls, err
+}
+
+// written returns the files in the temporary folder, the list of a bag last.
+func (o *output) written() (names []string, err error) {
+	err = filepath.WalkDir(o.part, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(o.part, path)
+		names = append(names, name)
+		return err
+	})
+	slices.SortStableFunc(names, func(a, b string) int {
+		last := func(name string) int {
+			if filepath.Base(name) == "metadata.yaml" {
+				return 1
+			}
+			return 0
+		}
+		return last(a) - last(b)
+	})
+	return names, err
+}

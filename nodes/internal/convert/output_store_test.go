@@ -1,0 +1,108 @@
+package convert
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/codec/blob/blobtest"
+	"tapedeck/nodes/internal/formats/allformats"
+)
+
+// manyBytes writes a recording that is larger than a part of an upload.
+func manyBytes(t *testing.T, path string) {
+	w, err := allformats.List().Codecs().Create(path, codec.CreateOptions{})
+	require.NoError(t, err)
+	c := &codec.Channel{Topic: "/n", Type: "std_msgs/msg/UInt32", Encoding: codec.EncodingCDR}
+	for i := range byte(10) {
+		data := append([]byte{0, 1, 0, 0}, bytes.Repeat([]byte{i}, 1<<20)...)
+		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: 1e18 + int64(i), Data: data}))
+	}
+	require.NoError(t, w.Close())
+}
+
+func TestConvertToAStore(t *testing.T) {
+	for _, name := range []string{"out.mcap", "folder"} {
+		t.Run(name, func(t *testing.T) {
+			s, dir := blobtest.New(t), t.TempDir()
+			t.Setenv("TMPDIR", t.TempDir())
+			in := filepath.Join(dir, "in.record.00000")
+			manyBytes(t, in)
+			local := &Job{Formats: allformats.List(), Inputs: []string{in}, Output: filepath.Join(dir, name),
+				Options: DefaultOptions()}
+			_, err := local.Run(t.Context())
+			require.NoError(t, err)
+			j := &Job{Formats: allformats.List(), Inputs: []string{in}, Output: s.URL("new/" + name),
+				Options: DefaultOptions()}
+			result, err := j.Run(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, []string{s.URL("new/" + name)}, result.Files)
+			count := 0
+			require.NoError(t, filepath.WalkDir(local.Output, func(path string, d os.DirEntry, err error) error {
+				if err != nil || d.IsDir() {
+					return err
+				}
+				want, err := os.ReadFile(path)
+				require.NoError(t, err)
+				got, ok := s.Content("new/" + strings.TrimPrefix(path, dir+"/"))
+				require.True(t, ok, path)
+				require.Equal(t, len(want), len(got))
+				count++
+				return nil
+			}))
+			require.Len(t, s.Keys(), count)
+
+			_, err = j.Run(t.Context())
+			require.ErrorContains(t, err, j.Output+" exists; name another output or use --overwrite")
+			left, err := os.ReadDir(os.TempDir())
+			require.NoError(t, err)
+			require.Empty(t, left)
+		})
+	}
+}
+
+// A conversion that fails or is interrupted leaves nothing in the store.
+func TestFailedConversionToAStore(t *testing.T) {
+	for name, fail := range map[string]func(r *http.Request) bool{
+		"part":     func(r *http.Request) bool { return strings.Contains(r.URL.RawQuery, "partNumber=2") },
+		"complete": func(r *http.Request) bool { return r.Method == http.MethodPost && r.URL.Query().Has("uploadId") },
+		"last": func(r *http.Request) bool {
+			return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "metadata")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, dir := blobtest.New(t), t.TempDir()
+			t.Setenv("TMPDIR", t.TempDir())
+			in := filepath.Join(dir, "in.record.00000")
+			manyBytes(t, in)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			aborted := false
+			s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+				if fail(r) {
+					cancel()
+					blobtest.Unavailable(w)
+					return
+				}
+				aborted = aborted || r.Method == http.MethodDelete
+				next.ServeHTTP(w, r)
+			})
+			j := &Job{Formats: allformats.List(), Inputs: []string{in}, Output: s.URL("new/folder"),
+				Options: DefaultOptions()}
+			_, err := j.Run(ctx)
+			require.Error(t, err)
+			require.Empty(t, s.Keys())
+			require.True(t, aborted)
+			left, err := os.ReadDir(os.TempDir())
+			require.NoError(t, err)
+			require.Empty(t, left)
+		})
+	}
+}
