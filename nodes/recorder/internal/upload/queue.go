@@ -184,7 +184,8 @@ func (q *Queue) Run(ctx context.Context) {
 	}
 }
 
-// await waits for something to do, for that long or the next look at what is to be saved. It reports whether ctx is not done.
+// await waits for something to do, for that long or the next look at what is to be saved. It reports whether ctx is not
+// done.
 func (q *Queue) await(ctx context.Context, most time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -390,6 +391,15 @@ func (q *Queue) attempt(ctx context.Context, s *spool, f *file) error {
 		q.uploader = u
 	}
 	if f == nil {
+		q.mu.Lock()
+		empty := !slices.ContainsFunc(s.Files, func(f *file) bool { return f.CRC32C != "" })
+		if empty { // it was deleted before anything of it was sent
+			s.Done, s.unsaved = true, true
+		}
+		q.mu.Unlock()
+		if empty {
+			return nil
+		}
 		if err := q.sendManifest(ctx, s); err != nil {
 			return err
 		}
@@ -419,8 +429,10 @@ func (q *Queue) attempt(ctx context.Context, s *spool, f *file) error {
 		return errUrgent
 	}
 	if err == nil && q.Delete && f.Split {
-		if _, err := q.remove(s, f); err != nil {
+		if path, err := q.remove(s, f); err != nil {
 			q.Log(bridge.Error, "%v", err)
+		} else if path != "" {
+			q.Note("deleted "+path+", which is uploaded", time.Now())
 		}
 	}
 	return err

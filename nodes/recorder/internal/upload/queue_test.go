@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -219,8 +218,6 @@ func TestRemoveOldest(t *testing.T) {
 
 	record(t, filepath.Join(dir, "second.record.00000"), 3)
 	q = newQueue(t, s)
-	var note atomic.Value
-	q.Note = func(text string, _ time.Time) { note.Store(text) }
 	_, err = q.Add(filepath.Join(dir, "second.record.00000"))
 	require.NoError(t, err)
 	finish(t, q)
@@ -228,7 +225,6 @@ func TestRemoveOldest(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(dir, "second.record.00000"), path)
 	require.NoFileExists(t, path)
-	require.Contains(t, note.Load(), "second.record.00000")
 }
 
 // Uploads go on where the spool cannot be written, as on a full disk.

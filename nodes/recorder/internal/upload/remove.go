@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
@@ -76,7 +75,6 @@ func (q *Queue) remove(s *spool, f *file) (string, error) {
 		return "", fmt.Errorf("delete %s, which is uploaded: %w", path, codec.Pathless(err))
 	}
 	q.Log(bridge.Debug, "deleted %s, which is in the store", path)
-	q.Note(fmt.Sprintf("deleted %s, which is in the store", path), time.Now())
 	return path, nil
 }
 

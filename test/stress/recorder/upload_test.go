@@ -1,0 +1,142 @@
+package recorder
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/codec/blob/blobtest"
+	"tapedeck/codec/mcap"
+	"tapedeck/test/internal/process"
+)
+
+// requireUploaded compares the objects with the files and with the manifests of their recordings. Files that are not
+// there any more are in the store, and no object was made twice.
+func requireUploaded(t *testing.T, s *blobtest.Server, dir string, recordings int) {
+	made := map[string]int{}
+	for _, r := range s.Requests() {
+		parts := strings.Contains(r.Query, "partNumber=")
+		completes := r.Method == http.MethodPost && strings.Contains(r.Query, "uploadId=")
+		if r.Status == http.StatusOK && (r.Method == http.MethodPut && !parts || completes) {
+			made[r.Key]++
+		}
+	}
+	objects := map[string][]byte{}
+	manifests := 0
+	for _, key := range s.Keys() {
+		content, ok := s.Content(key)
+		require.True(t, ok)
+		objects[key] = content
+		if !strings.HasSuffix(key, "/recording.json") {
+			require.LessOrEqual(t, made[key], 1, key)
+		}
+	}
+	for key, text := range objects {
+		folder, ok := strings.CutSuffix(key, "recording.json")
+		if !ok {
+			continue
+		}
+		manifests++
+		var m struct {
+			Files []struct {
+				Path, CRC32C string
+				Size         int64
+			}
+		}
+		require.NoError(t, json.Unmarshal(text, &m))
+		require.NotEmpty(t, m.Files, key)
+		for _, f := range m.Files {
+			content, ok := objects[folder+f.Path]
+			require.True(t, ok, folder+f.Path)
+			require.EqualValues(t, f.Size, len(content))
+			sum := binary.BigEndian.AppendUint32(nil, crc32.Checksum(content, crc32.MakeTable(crc32.Castagnoli)))
+			require.Equal(t, f.CRC32C, base64.StdEncoding.EncodeToString(sum), folder+f.Path)
+		}
+	}
+	require.Equal(t, recordings, manifests)
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.Contains(path, ".upload.json") {
+			return err
+		}
+		found := false
+		want, err := os.ReadFile(path)
+		require.NoError(t, err)
+		for key, content := range objects {
+			found = found || filepath.Base(key) == filepath.Base(path) && string(content) == string(want)
+		}
+		require.True(t, found, "%s is not in the store", path)
+		return nil
+	}))
+}
+
+// TestUploadOfKilledRecorders kills recorders that upload. What is left, the next ones and 'recorder upload' send.
+func TestUploadOfKilledRecorders(t *testing.T) {
+	for _, flags := range [][]string{nil, {"--delete-after-upload"}} {
+		t.Run(fmt.Sprint(flags), func(t *testing.T) {
+			s := blobtest.New(t)
+			s.Slow(5*time.Millisecond, 0)
+			g := newGraph(t)
+			g.publish(load{mixed, time.Hour})
+			for i := range *tries {
+				recorder := g.start("recorder", append([]string{"--all", "-o", fmt.Sprint("drive", i),
+					"-s", storages[i%len(storages)], "--max-bag-size", fmt.Sprint(64_000 + g.rand.IntN(300_000)),
+					"--upload", s.URL("fleet")}, flags...)...)
+				process.Await(t, func() bool {
+					found, err := filepath.Glob(g.path(fmt.Sprintf("drive%d*.upload.json", i)))
+					return err == nil && len(found) > 0
+				})
+				time.Sleep(g.between(0, 2*time.Second))
+				recorder.Kill()
+			}
+			found, err := filepath.Glob(g.path("*.upload.json"))
+			require.NoError(t, err)
+			require.NotEmpty(t, found)
+			out := g.start("recorder", "upload", ".").Wait(0)
+			require.Contains(t, out, "are in the store")
+			requireUploaded(t, s, g.dir, *tries)
+		})
+	}
+}
+
+// TestKilledUpload kills 'recorder upload' while it sends parts of a file.
+func TestKilledUpload(t *testing.T) {
+	s := blobtest.New(t)
+	g := newGraph(t)
+	w, err := codec.Formats{mcap.Format}.Create(g.path("large.mcap"), codec.CreateOptions{})
+	require.NoError(t, err)
+	c := &codec.Channel{Topic: "/n", Type: "std_msgs/msg/UInt32", Encoding: codec.EncodingCDR}
+	for i := range 40 {
+		data := make([]byte, 1<<20)
+		for j := 0; j < len(data); j += 8 {
+			binary.LittleEndian.PutUint64(data[j:], g.rand.Uint64())
+		}
+		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: 1e18 + int64(i), Data: data}))
+	}
+	require.NoError(t, w.Close())
+	for range *tries {
+		upload := g.start("recorder", "upload", ".", s.URL("fleet"), "--upload-rate", "20MB", "--parallel", "2")
+		before := len(s.Requests())
+		process.Await(t, func() bool { return len(s.Requests()) > before+2 || objectExists(s, "fleet/large/recording.json") })
+		time.Sleep(g.between(0, 500*time.Millisecond))
+		upload.Kill()
+	}
+	g.start("recorder", "upload", ".").Wait(0)
+	requireUploaded(t, s, g.dir, 1)
+}
+
+func objectExists(s *blobtest.Server, key string) bool {
+	_, ok := s.Content(key)
+	return ok
+}
