@@ -363,3 +363,40 @@ func TestPython(t *testing.T) {
 	require.Equal(t, `"2023-11-14T22:13:20.123456789Z"`, string(lines[0].LogTime))
 	require.Equal(t, []any{1.0, 2.0, 3.0}, lines[0].Message["pixels"])
 }
+
+// TestBounds looks whether DuckDB finds what it may leave out by the bounds of columns. NaN is greater than all numbers.
+func TestBounds(t *testing.T) {
+	dir := process.Modules(t, notRead)
+	c := &codec.Channel{Topic: "/t", Type: "p/msg/T", Encoding: codec.EncodingCDR, Schema: codec.Schema{
+		Encoding: codec.SchemaROS2Msg, Data: []byte("float64 x\nuint64 n\nstring s\nbool[] b\nint16[] l\n")}}
+	schema, err := cdr.NewSchema(c.Library(nil), c.Type)
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "t.parquet")
+	w, err := table.Parquet.Create(path, codec.CreateOptions{ChunkSize: 4000})
+	require.NoError(t, err)
+	for i := range 1000 {
+		x := float64(i)
+		if i == 500 {
+			x = math.NaN()
+		}
+		m := message(c.Type, cdr.Field{Name: "x", Value: x}, cdr.Field{Name: "n", Value: uint64(i) << 54},
+			cdr.Field{Name: "s", Value: strings.Repeat("s", i%3)},
+			cdr.Field{Name: "b", Value: []bool{true, false, true, true, false, false, true, true, true}[:i%10]},
+			cdr.Field{Name: "l", Value: []int16{-1, int16(i)}[:i%3]})
+		data, err := schema.Encode(m)
+		require.NoError(t, err)
+		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: int64(i), Data: data}))
+	}
+	require.NoError(t, w.Close())
+	var got []result
+	peer(t, &got, dir, "node", script(t, "peer.js"), "duckdb", "SELECT count(*)::INT AS n FROM '"+path+"' WHERE x > 990",
+		"SELECT count(*)::INT AS n FROM '"+path+"' WHERE n >= 17990000000000000000",
+		"SELECT count(*)::INT AS n FROM '"+path+"' WHERE s = 'ss'",
+		"SELECT sum(len(list_filter(b, lambda x: x)))::INT AS n FROM '"+path+"'",
+		"SELECT count(*)::INT AS n FROM '"+path+"' WHERE list_contains(l, 998)",
+		"SELECT count(DISTINCT row_group_id)::INT AS n FROM parquet_metadata('"+path+"')")
+	for i, want := range []string{"10", "1", "333", "2800", "1"} {
+		require.Equal(t, "n INTEGER "+want, got[i].texts(0)[0], i)
+	}
+	require.NotEqual(t, "n INTEGER 1", got[5].texts(0)[0])
+}
