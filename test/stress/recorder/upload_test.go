@@ -140,3 +140,33 @@ func objectExists(s *blobtest.Server, key string) bool {
 	_, ok := s.Content(key)
 	return ok
 }
+
+// TestUploadAfterTheRecording interrupts recorders, which then send the rest. What a store does not take within
+// upload_timeout stays for later.
+func TestUploadAfterTheRecording(t *testing.T) {
+	s := blobtest.New(t)
+	g := newGraph(t)
+	g.publish(load{mixed, time.Hour})
+	record := func(name string, flags ...string) *process.Process {
+		recorder := g.start("recorder", append([]string{"--all", "-o", name, "-s", "mcap", "--max-bag-size", "100kB",
+			"--upload", s.URL("fleet")}, flags...)...)
+		process.Await(t, func() bool {
+			found, err := filepath.Glob(g.path(name + "/*_1.mcap"))
+			return err == nil && len(found) > 0
+		})
+		return recorder
+	}
+	recorder := record("first")
+	require.Contains(t, g.start("recorder", "uploads").Wait(0), "upload")
+	recorder.Interrupt()
+	requireUploaded(t, s, g.dir, 1)
+
+	s.Intercept(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { blobtest.Unavailable(w) })
+	text := record("second", "--upload-timeout", "1s").Stop()
+	require.Contains(t, text, "recorded second")
+	require.Contains(t, text, "not uploaded: ")
+	require.Contains(t, text, "'recorder upload FOLDER'")
+	s.Intercept(nil)
+	g.start("recorder", "upload", ".").Wait(0)
+	requireUploaded(t, s, g.dir, 2)
+}
