@@ -393,13 +393,13 @@ func TestLog(t *testing.T) {
 	first.Log(bridge.Debug, "left out")
 	first.Log(bridge.Info, "%d files", 3)
 	second.Log(bridge.Warn, "left out")
-	second.Log(bridge.Fatal, "100%%, %s", strings.Repeat("long ", 1000))
+	second.Log(bridge.Fatal, "100%%, %sline", strings.Repeat("long ", 1000))
 	require.NoError(t, first.Close())
 	second.Log(bridge.Error, "the other is gone")
 	require.NoError(t, second.Close())
 	second.Log(bridge.Error, "it is gone too")
 	require.Regexp(t, `^\[INFO\] \[\d+\.\d{9}\] \[test\.first\]: 3 files\n$`, one.String())
-	require.Regexp(t, `^\[FATAL\] \[\d+\.\d{9}\] \[second\]: 100%, (long ){1000}
+	require.Regexp(t, `^\[FATAL\] \[\d+\.\d{9}\] \[second\]: 100%, (long ){1000}line
 \[ERROR\] \[\d+\.\d{9}\] \[second\]: the other is gone
 \[ERROR\] \[\d+\.\d{9}\] \[second\]: it is gone too
 $`, two.String())
