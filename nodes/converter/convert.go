@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -99,52 +97,28 @@ func (o *convertOptions) convertEach(ctx context.Context, paths []string, stdout
 	if err != nil {
 		return err
 	}
-	if paths, err = listed(paths, os.Stdin); err != nil {
+	all, err := search(paths, os.Stdin, o.OutputFolder)
+	if err != nil {
 		return err
 	}
-	if paths, names, err = part.of(paths, convert.Names(paths, format)); err != nil {
-		return err
-	}
+	splits := o.MaxBagSize > 0 || o.MaxBagDuration > 0 || o.MaxBagMessages > 0
+	paths, names = part.of(all.paths, convert.Names(all.paths, all.folders, format, splits))
 	s := several{stdout: stdout, stderr: stderr, json: o.JSON,
 		bar: progress.Bytes(os.Stderr, "converting", int64(len(paths))*whole)}
-	jobs := o.Jobs
-	if jobs == 0 {
-		jobs = runtime.NumCPU()
-	}
-	var running sync.WaitGroup
-	next := make(chan int)
-	for range min(jobs, len(paths)) {
-		running.Go(func() {
-			for i := range next {
-				s.run(ctx, &convert.Job{Formats: known, Inputs: paths[i : i+1],
-					Output:  filepath.Join(o.OutputFolder, names[i]),
-					Options: o.Options, Workers: 1})
-			}
-		})
-	}
-	for i := range paths {
-		next <- i
-	}
-	close(next)
-	running.Wait()
-	s.bar.Close()
-	if s.failed > 0 {
-		err := fmt.Errorf("%d of %s were not converted", s.failed, human.Count(len(paths), "recording"))
-		if ctx.Err() != nil {
-			return errors.Join(ctx.Err(), err)
-		}
-		return config.Exit(someFailed, err)
-	}
-	return nil
+	each(ctx, len(paths), o.Jobs, func(i int) {
+		s.run(ctx, &convert.Job{Formats: known, Inputs: paths[i : i+1], Options: o.Options, Workers: 1}, o.OutputFolder,
+			names[i])
+	})
+	return s.end(ctx, len(paths), "converted")
 }
 
-// someFailed is the exit code if some recordings were not converted and all others were.
+// someFailed is the exit code if some recordings failed and all others were handled.
 const someFailed = 4
 
-// whole is the share of one conversion in the progress bar.
+// whole is the share of one recording in the progress bar.
 const whole = 1000
 
-// several is the output of conversions that run at once.
+// several is the output of a command that handles several recordings at once.
 type several struct {
 	mu             sync.Mutex
 	stdout, stderr io.Writer
@@ -154,37 +128,16 @@ type several struct {
 	failed         int
 }
 
-// run runs a conversion and prints its result.
-func (s *several) run(ctx context.Context, job *convert.Job) {
-	var done int64
-	advance := func(to int64) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.done += to - done
-		done = to
-		s.bar.Set(s.done)
-	}
-	about := func(text string) string {
-		if strings.Contains(text, job.Inputs[0]) {
-			return text
-		}
-		return job.Inputs[0] + ": " + text
-	}
-	job.Warn = func(text string) { s.say(s.stderr, "warning: "+about(text)) }
-	job.Progress = func(now, total time.Duration) {
-		if part := int64(float64(now) / max(float64(total), 1) * whole); part > done {
-			advance(min(part, whole))
-		}
-	}
-	line := eachLine{Input: job.Inputs[0], Output: job.Output}
-	result, err := runClaimed(ctx, job)
-	advance(whole)
+// run runs a conversion to an output called name in folder, and prints its result.
+func (s *several) run(ctx context.Context, job *convert.Job, folder, name string) {
+	job.Warn = func(text string) { s.say(s.stderr, "warning: "+about(job.Inputs[0], text)) }
+	job.Progress = s.share()
+	line := eachLine{Input: job.Inputs[0], Output: filepath.Join(folder, name)}
+	result, err := runClaimed(ctx, job, folder, name)
+	job.Progress(1, 1)
 	switch {
 	case err != nil:
-		s.mu.Lock()
-		s.failed++
-		s.mu.Unlock()
-		s.say(s.stderr, about(err.Error()))
+		s.fail(line.Input, err)
 		line.Status, line.Error = "failed", err.Error()
 	case result == nil:
 		line.Status = "skipped"
@@ -202,8 +155,51 @@ func (s *several) run(ctx context.Context, job *convert.Job) {
 	case result != nil:
 		s.say(s.stdout, report(result)...)
 	case err == nil:
-		s.say(s.stdout, printable.Line(job.Output+": converted before"))
+		s.say(s.stdout, printable.Line(line.Output+": converted before"))
 	}
+}
+
+// about returns a text that names a recording.
+func about(path, text string) string {
+	if strings.Contains(text, path) {
+		return text
+	}
+	return path + ": " + text
+}
+
+// share returns a function that moves the progress bar by how much of one recording is done.
+func (s *several) share() func(now, total time.Duration) {
+	var done int64
+	return func(now, total time.Duration) {
+		part := min(int64(float64(now)/max(float64(total), 1)*whole), whole)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if part > done {
+			s.done += part - done
+			done = part
+			s.bar.Set(s.done)
+		}
+	}
+}
+
+// fail notes that a recording could not be handled.
+func (s *several) fail(path string, err error) {
+	s.mu.Lock()
+	s.failed++
+	s.mu.Unlock()
+	s.say(s.stderr, about(path, err.Error()))
+}
+
+// end returns the error of the command. what was to be done with n recordings.
+func (s *several) end(ctx context.Context, n int, what string) error {
+	s.bar.Close()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if s.failed > 0 {
+		return config.Exit(someFailed, fmt.Errorf("%d of %s were not %s", s.failed, human.Count(n, "recording"), what))
+	}
+	return nil
 }
 
 func (s *several) say(to io.Writer, lines ...string) {

@@ -6,13 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"tapedeck/codec"
-	"tapedeck/config"
+	"tapedeck/codec/blob"
 	"tapedeck/nodes/internal/convert"
 	"tapedeck/nodes/internal/manifest"
 )
@@ -58,33 +62,112 @@ func listed(paths []string, stdin io.Reader) (all []string, err error) {
 	return all, nil
 }
 
-// of returns the recordings of the shard with the names of their outputs, in the order of the names.
-func (s shard) of(paths, names []string) (ofPaths, ofNames []string, err error) {
-	byName := map[string]string{}
-	for i, name := range names {
-		if other, ok := byName[name]; ok && filepath.Clean(other) != filepath.Clean(paths[i]) {
-			return nil, nil, config.Usagef("%s and %s would both become %s; convert them to several folders", other,
-				paths[i], name)
-		}
-		byName[name] = paths[i]
-	}
-	sorted := slices.Compact(slices.Sorted(slices.Values(names)))
-	for i, name := range sorted {
-		if s.takes(i) {
-			ofPaths, ofNames = append(ofPaths, byName[name]), append(ofNames, name)
-		}
-	}
-	return ofPaths, ofNames, nil
+// recordings are several that are each handled by themselves, in an order that all shards agree on.
+type recordings struct {
+	paths   []string
+	folders []string // of each below the folder that was searched, "" for those that were named
 }
 
-// runClaimed runs a job unless another process does, or has done so. The result is nil if it was done before.
-func runClaimed(ctx context.Context, job *convert.Job) (*convert.Result, error) {
-	state, err := manifest.Stat(job.Inputs[0])
-	if err != nil { // such as the common beginning of the names of several files
-		return job.Run(ctx)
+// search returns the recordings that paths name, or that lists and folders hold. What is below except is left out.
+func search(paths []string, stdin io.Reader, except string) (r recordings, err error) {
+	if paths, err = listed(paths, stdin); err != nil {
+		return r, err
 	}
-	claim, err := manifest.Take(filepath.Dir(job.Output), filepath.Base(job.Output),
-		manifest.Conversion{Input: state, Options: job.Options.Changed()}, job.Options.Overwrite)
+	if except, err = filepath.Abs(except); err != nil {
+		return r, err
+	}
+	below := func(path string) bool {
+		path, err := filepath.Abs(path) // that of a URL is no such folder
+		return err == nil && strings.HasPrefix(path, except+"/")
+	}
+	seen := map[string]bool{}
+	for _, path := range paths {
+		path = blob.Clean(path)
+		found, err := known.Search(path)
+		if errors.Is(err, fs.ErrNotExist) { // perhaps the beginning of the names of several files
+			found, err = []string{path}, nil
+		}
+		if err != nil {
+			return r, err
+		}
+		for _, one := range found {
+			if seen[one] || one != path && below(one) {
+				continue
+			}
+			seen[one] = true
+			folder := ""
+			if one != path {
+				folder = strings.Trim(strings.TrimPrefix(blob.Dir(one), path), "/")
+			}
+			r.paths, r.folders = append(r.paths, one), append(r.folders, folder)
+		}
+	}
+	return r, nil
+}
+
+// of returns the recordings of the shard with the names of their outputs, in the order of the names.
+func (s shard) of(paths, names []string) (ofPaths, ofNames []string) {
+	order := make([]int, len(names))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return strings.Compare(names[a], names[b]) })
+	for n, i := range order {
+		if s.takes(n) {
+			ofPaths, ofNames = append(ofPaths, paths[i]), append(ofNames, names[i])
+		}
+	}
+	return ofPaths, ofNames
+}
+
+// each calls do with the numbers from 0 to n, several at once, until ctx ends. jobs 0 is one per processor.
+func each(ctx context.Context, n, jobs int, do func(i int)) {
+	if jobs == 0 {
+		jobs = runtime.NumCPU()
+	}
+	var running sync.WaitGroup
+	var next atomic.Int64
+	for range min(jobs, n) {
+		running.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	running.Wait()
+}
+
+// stateOf returns the state of a recording.
+func stateOf(path string) (manifest.State, error) {
+	state, err := manifest.Stat(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return state, err
+	}
+	in, err := openInput(path) // it is several files
+	if err != nil {
+		return state, err
+	}
+	defer in.Close()
+	var files []string
+	for _, f := range in.info.Files {
+		files = append(files, f.Path)
+	}
+	return manifest.Stat(path, files...)
+}
+
+// runClaimed runs a job, whose output is called name in folder, unless another process does, or has done so. The result
+// is nil if it was done before.
+func runClaimed(ctx context.Context, job *convert.Job, folder, name string) (*convert.Result, error) {
+	state, err := stateOf(job.Inputs[0])
+	if err != nil {
+		return nil, err
+	}
+	job.Output = filepath.Join(folder, name)
+	if err := os.MkdirAll(filepath.Dir(job.Output), 0o777); err != nil {
+		return nil, fmt.Errorf("create %s: %w", job.Output, err)
+	}
+	claim, err := manifest.Take(folder, name, manifest.Conversion{Input: state, Options: job.Options.Changed()},
+		job.Options.Overwrite)
 	if err != nil {
 		return nil, err
 	}

@@ -59,3 +59,61 @@ func TestShards(t *testing.T) {
 	require.Equal(t, 2, code)
 	require.Contains(t, stderr, "--output-folder FOLDER")
 }
+
+// Folders are searched, and outputs keep their subfolders. Recordings of one name do not meet, nor do parts of one with
+// another.
+func TestFolders(t *testing.T) {
+	folder := t.TempDir()
+	logs, out := filepath.Join(folder, "logs"), filepath.Join(folder, "logs/new")
+	for _, name := range []string{"car1/drive.mcap", "car1/drive_1.mcap", "car2/drive.mcap", "drive.mcap"} {
+		path := filepath.Join(logs, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
+		var messages []codec.Message
+		for i := range 200 {
+			messages = append(messages, at(imu, 1e9+int64(i), name+strings.Repeat("x", 1000)))
+		}
+		_, stderr, err := run(t, writeLines(t, "a.lines", messages), path)
+		require.NoError(t, err, stderr)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(logs, "notes.txt"), []byte("no recording"), 0o666))
+	convert := func(want map[string]int, args ...string) {
+		stdout, stderr, err := run(t, append(args, "--output-folder", out, "--to", "mcap", "--max-bag-size", "100kB",
+			"--json")...)
+		require.NoError(t, err, stderr)
+		got := map[string]int{}
+		for text := range strings.Lines(stdout) {
+			var line eachLine
+			require.NoError(t, json.Unmarshal([]byte(text), &line))
+			rel, err := filepath.Rel(out, line.Output)
+			require.NoError(t, err)
+			got[line.Status+" "+rel]++
+			if line.Status == "converted" {
+				require.EqualValues(t, 200, line.Messages)
+			}
+		}
+		require.Equal(t, want, got)
+	}
+	convert(map[string]int{"converted car1/drive.mcap": 1, "converted car1/drive_1.mcap.mcap": 1,
+		"converted car2/drive.mcap": 1, "converted drive.mcap": 1}, logs)
+	require.FileExists(t, filepath.Join(out, "car1/drive_1.mcap"), "a part of drive.mcap")
+	convert(map[string]int{"skipped car1/drive.mcap": 1, "skipped car1/drive_1.mcap.mcap": 1,
+		"skipped car2/drive.mcap": 1, "skipped drive.mcap": 1}, logs+"/")
+	out = filepath.Join(folder, "other")
+	one, two := filepath.Join(logs, "car1/drive.mcap"), filepath.Join(logs, "car2/drive.mcap")
+	convert(map[string]int{"converted car1/drive.mcap": 1, "converted car2/drive.mcap": 1}, one, two, one)
+}
+
+// Several files that are named by the beginning of their names are skipped, too, once they are converted.
+func TestSeriesIsRemembered(t *testing.T) {
+	folder := t.TempDir()
+	in := writeLines(t, "a.lines", []codec.Message{at(imu, 1e9, "a"), at(imu, 2e9, "b")})
+	_, stderr, err := run(t, in, filepath.Join(folder, "drive.record.00000"), "--max-bag-messages", "1")
+	require.NoError(t, err, stderr)
+	require.FileExists(t, filepath.Join(folder, "drive.record.00001"))
+	for _, want := range []string{"out/drive.mcap: 2 messages", "out/drive.mcap: converted before"} {
+		stdout, stderr, err := run(t, filepath.Join(folder, "drive"), "--output-folder", filepath.Join(folder, "out"),
+			"--to", "mcap")
+		require.NoError(t, err, stderr)
+		require.Contains(t, stdout, want)
+	}
+}

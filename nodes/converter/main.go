@@ -62,6 +62,8 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 	var check checkOptions
 	expect := expectOptions{Tolerance: 0.2}
 	page := defaultReportOptions()
+	var index indexOptions
+	find := defaultFindOptions()
 	root := command("converter IN... OUT", "Convert recordings from one format to another",
 		`Converts recordings from one format to another. Several inputs are merged in
 time. The format of the output is chosen by its name or by --to: name.record
@@ -105,6 +107,16 @@ hand, for 'converter check --expect' and 'recorder --expect'.`,
 losses, pictures, curves, tracks, point clouds, logs, and the episodes of data
 sets. The page is one file that needs no network.`,
 			1, 0, page, page.report),
+		command("index IN... -o FOLDER", "Add recordings to a catalogue",
+			`Adds recordings to a catalogue: Parquet tables of recordings, topics, events and
+signals, the minimum, mean and maximum of numbers in each second. Folders are
+searched for recordings. Those that have not changed are skipped.`,
+			1, 0, &index, index.index),
+		command("find CATALOGUE CONDITION", "Find when messages of a catalogue's recordings meet a condition",
+			`Prints when messages meet a condition, such as '/imu linear_acceleration.z > 30'
+or another of 'recorder --snapshot-condition', in all recordings of a catalogue
+that 'converter index' made. Only what its tables cannot rule out is read.`,
+			2, 2, find, find.find),
 		command("recover IN [OUT]", "Copy everything readable from a damaged recording",
 			`Writes a complete copy of everything that can be read from a damaged or
 unfinished recording, and reports each damaged place. The format is that of

@@ -183,7 +183,7 @@ func TestEveryOptionIsDocumented(t *testing.T) {
 	service := defaultNodeOptions()
 	for _, o := range []any{&service, defaultConvertOptions(), defaultInfoOptions(), defaultEchoOptions(),
 		&recoverOptions{}, &checkOptions{}, &expectOptions{Tolerance: 0.2},
-		defaultReportOptions(),
+		defaultReportOptions(), &indexOptions{}, defaultFindOptions(),
 		&diffOptions{Limit: 10, As: viewAuto}} {
 		require.NoError(t, configtest.CheckTable("../../docs/reference/options.md", o))
 	}

@@ -65,6 +65,17 @@ func (s *Statistics) Add(v float64) {
 	}
 }
 
+// Merge adds the values of o.
+func (s *Statistics) Merge(o Statistics) {
+	if s.Count == 0 || o.Count > 0 && o.Min < s.Min {
+		s.Min = o.Min
+	}
+	if s.Count == 0 || o.Count > 0 && o.Max > s.Max {
+		s.Max = o.Max
+	}
+	s.Count, s.NaN, s.Infinite = s.Count+o.Count, s.NaN+o.NaN, s.Infinite+o.Infinite
+}
+
 // Fields returns the paths of the fields that the condition compares.
 func (c *Condition) Fields() (paths []string) {
 	for _, t := range c.tests {

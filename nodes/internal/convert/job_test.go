@@ -728,15 +728,6 @@ func TestInterruption(t *testing.T) {
 	require.Empty(t, entries)
 }
 
-func TestNames(t *testing.T) {
-	format, err := FormatOf(allformats.List(), "", "mcap")
-	require.NoError(t, err)
-	require.Equal(t, []string{"drive.mcap", "a.mcap", "b.mcap", "b.record.00001.mcap", "x.bag.mcap", "x.mcap.mcap",
-		"night.mcap"},
-		Names([]string{"/d/drive.record.00000", "a.bag", "b/", "b.record.00001", "x.bag", "x.mcap", "night.log.active"},
-			format))
-}
-
 func TestMain(m *testing.M) {
 	allformats.Main()
 	time.Local = time.UTC

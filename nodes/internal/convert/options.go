@@ -1,6 +1,9 @@
 package convert
 
 import (
+	"crypto/sha256"
+	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -68,13 +71,19 @@ func DefaultOptions() Options {
 // Paths returns the options that name files.
 func (o *Options) Paths() []*string { return []*string{&o.Mapping, &o.CARLAMapping, &o.LinkFile} }
 
-// Changed returns the options that are not the defaults, without those that do not change the output.
+// Changed returns the options that are not the defaults, without those that do not change the output, and the
+// content of files that they name.
 func (o *Options) Changed() map[string]string {
 	defaults, changed := DefaultOptions(), map[string]string{}
 	was := config.Parameters(&defaults)
 	for i, p := range config.Parameters(o) {
 		if p.Default != was[i].Default && p.Name != "overwrite" {
 			changed[p.Name] = p.Default
+		}
+	}
+	for name, path := range map[string]string{"mapping": o.Mapping, "carla_mapping": o.CARLAMapping} {
+		if text, err := os.ReadFile(path); err == nil && path != "" { // the conversion tells of errors
+			changed["content of "+name] = fmt.Sprintf("%x", sha256.Sum256(text))
 		}
 	}
 	return changed

@@ -301,20 +301,60 @@ func (o *output) Close() error {
 // extension matches the part of a file name that shows its format, with the number of a split.
 var extension = regexp.MustCompile(`(\.record)?(\.\d{5}(\.\d{14})?)?$|\.(mcap|bag|log|db3)$`)
 
-// Names returns the names of the outputs when each recording of paths is converted by itself: drive.mcap for drive.bag,
-// or drive.bag.mcap if there is a drive.record, too.
-func Names(paths []string, format formats.Format) []string {
-	names := make([]string, len(paths))
-	taken := map[string]int{}
+// numberedPart matches the name of a further file of a recording that was split, without extension.
+var numberedPart = regexp.MustCompile(`^(.*)_\d+$`)
+
+// Names returns the names of the outputs when each recording of paths is converted by itself: drive.mcap for drive.bag.
+// folders has the folder of each output, "" for none. Outputs of one name get the folders of their recordings below the
+// folder that these have in common: car1/drive.mcap. The name is drive.bag.mcap if there is a drive.record, too, or if
+// drive.mcap may be split into parts, and drive_1.mcap would be one.
+func Names(paths, folders []string, format formats.Format, split bool) []string {
+	names, bases := make([]string, len(paths)), make([]string, len(paths))
+	same := map[string][]int{}
 	for i, path := range paths {
-		base := strings.TrimSuffix(filepath.Base(filepath.Clean(path)), codec.ActiveSuffix)
-		names[i] = extension.ReplaceAllString(base, "") + format.Extension
-		taken[names[i]]++
+		bases[i] = strings.TrimSuffix(blob.Base(path), codec.ActiveSuffix)
+		names[i] = filepath.Join(folders[i], extension.ReplaceAllString(bases[i], ""))
+		same[names[i]] = append(same[names[i]], i)
 	}
-	for i, path := range paths {
-		if taken[names[i]] > 1 {
-			names[i] = filepath.Base(filepath.Clean(path)) + format.Extension
+	taken := map[string]int{}
+	for _, list := range same {
+		for n, below := range belowCommon(paths, list) {
+			i := list[n]
+			names[i] = filepath.Join(folders[i], below, filepath.Base(names[i]))
+			taken[names[i]]++
 		}
 	}
+	for i, name := range names {
+		whole := numberedPart.FindStringSubmatch(name)
+		if taken[name] > 1 || split && whole != nil && taken[whole[1]] > 0 {
+			name = filepath.Join(filepath.Dir(name), bases[i])
+		}
+		names[i] = name + format.Extension
+	}
 	return names
+}
+
+// belowCommon returns the folders of those paths that list has below the one that all of them are in.
+func belowCommon(paths []string, list []int) []string {
+	var folders [][]string
+	for _, i := range list {
+		path, err := filepath.Abs(paths[i])
+		if err != nil || blob.IsURL(paths[i]) {
+			path = blob.Clean(paths[i])
+		}
+		folders = append(folders, strings.Split(blob.Dir(path), "/"))
+	}
+	common := len(folders[0])
+	for _, folder := range folders {
+		n := 0
+		for n < min(common, len(folder)) && folder[n] == folders[0][n] {
+			n++
+		}
+		common = n
+	}
+	below := make([]string, len(list))
+	for n, folder := range folders {
+		below[n] = filepath.Join(folder[common:]...)
+	}
+	return below
 }

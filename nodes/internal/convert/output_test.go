@@ -75,3 +75,36 @@ func TestOverwriteShorter(t *testing.T) {
 	require.ErrorContains(t, err, short[1]+" is an input; the output was written to ")
 	require.FileExists(t, short[1])
 }
+
+func TestNames(t *testing.T) {
+	format, err := FormatOf(allformats.List(), "", "mcap")
+	require.NoError(t, err)
+	for name, test := range map[string]struct {
+		paths, folders []string
+		split          bool
+		want           []string
+	}{
+		"formats": {[]string{"/d/drive.record.00000", "a.bag", "b/", "b.record.00001", "x.bag", "x.mcap",
+			"night.log.active"}, nil, false, []string{"drive.mcap", "a.mcap", "b.mcap", "b.record.00001.mcap",
+			"x.bag.mcap", "x.mcap.mcap", "night.mcap"}},
+		"parts": {[]string{"drive.bag", "drive_1.bag", "other_1.bag"}, nil, false,
+			[]string{"drive.mcap", "drive_1.mcap", "other_1.mcap"}},
+		"parts of a split": {[]string{"drive.bag", "drive_1.bag", "other_1.bag"}, nil, true,
+			[]string{"drive.mcap", "drive_1.bag.mcap", "other_1.mcap"}},
+		"searched": {[]string{"/d/x/a.bag", "/d/y/a.bag", "/d/y/a.record"}, []string{"x", "y", "y"}, false,
+			[]string{"x/a.mcap", "y/a.bag.mcap", "y/a.record.mcap"}},
+		"same names": {[]string{"/d/car1/log/a.bag", "/d/car2/log/a.bag", "/d/b.bag"}, nil, false,
+			[]string{"car1/log/a.mcap", "car2/log/a.mcap", "b.mcap"}},
+		"same names, twice": {[]string{"/d/car1/a.bag", "/d/car2/a.bag", "/d/car2/a.mcap"}, nil, false,
+			[]string{"car1/a.mcap", "car2/a.bag.mcap", "car2/a.mcap.mcap"}},
+		"one above another": {[]string{"/d/a.bag", "/d/x/a.bag"}, nil, false, []string{"a.mcap", "x/a.mcap"}},
+		"searched in two": {[]string{"/d/1/x/a.bag", "/d/2/x/a.bag"}, []string{"x", "x"}, false,
+			[]string{"x/1/x/a.mcap", "x/2/x/a.mcap"}},
+	} {
+		folders := test.folders
+		if folders == nil {
+			folders = make([]string, len(test.paths))
+		}
+		require.Equal(t, test.want, Names(test.paths, folders, format, test.split), name)
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tapedeck/codec"
+	"tapedeck/codec/blob"
 )
 
 // Folder is the name of the folder of a manifest.
@@ -31,27 +32,43 @@ type State struct {
 	Modified time.Time `json:"modified"`
 }
 
-// Stat returns the state of the file or folder at path.
-func Stat(path string) (State, error) {
-	s := State{Name: filepath.Base(path)}
-	err := filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
+// Stat returns the state of the file or folder at path or, if files are given, of these files under the name of path.
+func Stat(path string, files ...string) (State, error) {
+	s := State{Name: blob.Base(path)}
+	if len(files) == 0 {
+		files = []string{path}
+	}
+	for _, file := range files {
+		if target, err := filepath.EvalSymlinks(file); err == nil {
+			file = target
 		}
-		stat, err := d.Info()
-		if err != nil {
-			return err
+		if err := blob.WalkDir(file, s.add); err != nil {
+			return s, err
 		}
-		s.Size += stat.Size()
-		if t := stat.ModTime().UTC(); t.After(s.Modified) {
-			s.Modified = t
-		}
-		return nil
-	})
-	return s, err
+	}
+	return s, nil
 }
 
-func (s State) equal(o State) bool {
+func (s *State) add(path string, d fs.DirEntry, err error) error {
+	if err != nil || d.IsDir() {
+		return err
+	}
+	stat, err := d.Info()
+	if err != nil {
+		return err
+	}
+	if target, err := os.Stat(path); err == nil && !target.IsDir() {
+		stat = target // that of a link
+	}
+	s.Size += stat.Size()
+	if t := stat.ModTime().UTC(); t.After(s.Modified) {
+		s.Modified = t
+	}
+	return nil
+}
+
+// Equal reports whether two states are the same.
+func (s State) Equal(o State) bool {
 	return s.Name == o.Name && s.Size == o.Size && s.Modified.Equal(o.Modified)
 }
 
@@ -88,14 +105,14 @@ func Take(folder, name string, want Conversion, again bool) (*Claim, error) {
 		return nil, fmt.Errorf("open the manifest %s: %w", path, codec.Pathless(err))
 	}
 	c := &Claim{folder: folder, file: file, want: want}
-	if err := c.take(filepath.Join(folder, name), again); err != nil {
+	if err := c.take(filepath.Join(folder, name), again, unix.Flock); err != nil {
 		return nil, errors.Join(fmt.Errorf("claim %s: %w", path, err), file.Close())
 	}
 	return c, nil
 }
 
-func (c *Claim) take(output string, again bool) (err error) {
-	err = unix.Flock(int(c.file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+func (c *Claim) take(output string, again bool, flock func(fd, how int) error) (err error) {
+	err = flock(int(c.file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	switch {
 	case errors.Is(err, unix.EWOULDBLOCK):
 		return ErrBusy
@@ -120,7 +137,7 @@ func (c *Claim) take(output string, again bool) (err error) {
 		case !maps.Equal(was.Options, c.want.Options):
 			return fmt.Errorf("%s was converted with other options; use --overwrite", output)
 		default:
-			c.Done = was.Input.equal(c.want.Input)
+			c.Done = was.Input.Equal(c.want.Input)
 		}
 	}
 	if c.Done {
@@ -167,7 +184,7 @@ func (c *Claim) replace(content []byte) error {
 	return c.file.Sync()
 }
 
-// Finish notes that files, or folders, were written, and ends the claim.
+// Finish notes that files, or folders, were written, and ends the claim. They are on the disk before the note is.
 func (c *Claim) Finish(files []string) error {
 	entry := c.want
 	entry.Done = true
@@ -176,13 +193,34 @@ func (c *Claim) Finish(files []string) error {
 		if err == nil {
 			state.Name, err = filepath.Rel(c.folder, path)
 		}
+		if err == nil {
+			err = filepath.WalkDir(path, syncEntry)
+		}
 		if err != nil {
 			return errors.Join(fmt.Errorf("note %s: %w", path, err), c.file.Close())
 		}
+		codec.SyncFolder(filepath.Dir(path))
 		entry.Outputs = append(entry.Outputs, state)
 	}
-	codec.SyncFolder(c.folder)
 	return errors.Join(c.write(entry), c.file.Close())
+}
+
+// syncEntry puts a file or the entries of a folder on the disk. Links, which training sets are made of, stay.
+func syncEntry(path string, d fs.DirEntry, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case d.IsDir():
+		codec.SyncFolder(path)
+		return nil
+	case !d.Type().IsRegular():
+		return nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Sync(), file.Close())
 }
 
 // Release ends the claim without a conversion: the manifest says what it said before.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 func TestClaims(t *testing.T) {
@@ -68,4 +69,68 @@ func TestClaims(t *testing.T) {
 		write(entry, string(text[:n]))
 		require.NoError(t, claim(false, true).file.Close(), "cut at %d", n)
 	}
+}
+
+// Where files cannot be locked, claims are made nevertheless; other errors end them.
+func TestLocks(t *testing.T) {
+	for _, test := range []struct {
+		locking error
+		want    error
+	}{
+		{nil, nil}, {unix.ENOTSUP, nil}, {unix.ENOLCK, nil}, {unix.ENOSYS, nil}, {unix.EWOULDBLOCK, ErrBusy},
+		{unix.EIO, unix.EIO},
+	} {
+		file, err := os.Create(filepath.Join(t.TempDir(), "entry"))
+		require.NoError(t, err)
+		c := &Claim{folder: filepath.Dir(file.Name()), file: file}
+		err = c.take("out", false, func(fd, how int) error {
+			require.Equal(t, []int{int(file.Fd()), unix.LOCK_EX | unix.LOCK_NB}, []int{fd, how})
+			return test.locking
+		})
+		if test.want == nil {
+			require.NoError(t, err)
+			require.NoError(t, c.Finish(nil))
+		} else {
+			require.ErrorIs(t, err, test.want)
+			require.NoError(t, file.Close())
+		}
+		text, err := os.ReadFile(file.Name())
+		require.NoError(t, err)
+		require.Equal(t, test.want == nil, len(text) > 0)
+	}
+}
+
+// Folders with links are noted, and links are followed to inputs.
+func TestLinks(t *testing.T) {
+	folder := t.TempDir()
+	c, err := Take(folder, "out", Conversion{}, false)
+	require.NoError(t, err)
+	out := filepath.Join(folder, "out")
+	require.NoError(t, os.MkdirAll(filepath.Join(out, "images"), 0o777))
+	image, link := filepath.Join(out, "images/0.png"), filepath.Join(folder, "link")
+	require.NoError(t, os.WriteFile(image, []byte("four"), 0o666))
+	require.NoError(t, os.Symlink("0.png", filepath.Join(out, "images/1.png")))
+	require.NoError(t, os.Symlink("nowhere", filepath.Join(out, "images/2.png")))
+	require.NoError(t, c.Finish([]string{out}))
+	c, err = Take(folder, "out", Conversion{}, false)
+	require.NoError(t, err)
+	require.True(t, c.Done)
+	require.NoError(t, c.Release())
+
+	require.NoError(t, os.Symlink(image, link))
+	state, err := Stat(link)
+	require.NoError(t, err)
+	require.Equal(t, []any{"link", int64(4)}, []any{state.Name, state.Size})
+	require.NoError(t, os.Remove(link))
+	require.NoError(t, os.Symlink(filepath.Dir(image), link))
+	state, err = Stat(link)
+	require.NoError(t, err)
+	require.Equal(t, int64(4+4+len("nowhere")), state.Size)
+	several, err := Stat("series", image, image)
+	require.NoError(t, err)
+	require.Equal(t, []any{"series", int64(8)}, []any{several.Name, several.Size})
+	require.True(t, several.Equal(several))
+	require.False(t, several.Equal(state))
+	_, err = Stat(filepath.Join(folder, "missing"))
+	require.ErrorIs(t, err, os.ErrNotExist)
 }

@@ -7,4 +7,7 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-func TestMain(m *testing.M) { os.Exit(process.Main(m, nil)) }
+// bin is the folder of the executables.
+var bin string
+
+func TestMain(m *testing.M) { os.Exit(process.Main(m, &bin, "converter")) }

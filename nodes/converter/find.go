@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"tapedeck/config"
+	"tapedeck/msgs/printable"
+	"tapedeck/nodes/internal/catalogue"
+	"tapedeck/nodes/internal/condition"
+	"tapedeck/nodes/internal/convert"
+	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/human"
+	"tapedeck/nodes/internal/timerange"
+)
+
+// findOptions are the options of find.
+type findOptions struct {
+	JSON bool `param:"json" group:"Output" help:"print one line of JSON for each run of messages; times are ns since 1970"`
+	Jobs int  `param:"jobs" short:"j" group:"Output" min:"0" help:"number of recordings to read at once; 0 is one per processor"`
+
+	Clip      string        `param:"clip" group:"Clips" value:"FOLDER" help:"cut out what is found, with the latched messages before it, into FOLDER; clips that are there already are kept"`
+	Before    time.Duration `param:"before" group:"Clips" min:"0" help:"begin a clip this long before the first message that is found"`
+	After     time.Duration `param:"after" group:"Clips" min:"0" help:"end a clip this long after the last message that is found"`
+	To        string        `param:"to" group:"Clips" value:"FORMAT" help:"format of the clips; by default that of the recording"`
+	Overwrite bool          `param:"overwrite" group:"Clips" help:"replace clips that are there already"`
+}
+
+func defaultFindOptions() *findOptions {
+	return &findOptions{Before: 5 * time.Second, After: 5 * time.Second}
+}
+
+// foundLine is the line of JSON about a run of messages.
+type foundLine struct {
+	Recording string `json:"recording"`
+	Topic     string `json:"topic"`
+	Start     int64  `json:"start"`
+	End       int64  `json:"end"`
+	Messages  uint64 `json:"messages"`
+	Values    string `json:"values"` // of the first message
+	Clip      string `json:"clip,omitempty"`
+}
+
+// found is what was found in a recording.
+type found struct {
+	lines    []foundLine
+	warnings []string
+	err      error
+	read     bool // else the catalogue was enough
+}
+
+// find prints when messages of the recordings of the catalogue args[0] meet the condition args[1].
+func (o *findOptions) find(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	cond, err := condition.Parse(args[1])
+	if err != nil {
+		return config.Usagef("%w", err)
+	}
+	c, err := catalogue.Open(args[0])
+	if err != nil {
+		return err
+	}
+	rows, err := c.Recordings()
+	if err != nil {
+		return err
+	}
+	names, err := o.clipNames(rows)
+	if err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	results := make([]*found, len(rows))
+	next, runs, with, read, failed := 0, 0, 0, 0, 0
+	each(ctx, len(rows), o.Jobs, func(i int) {
+		result := o.one(ctx, c, rows[i], cond, names[i])
+		mu.Lock()
+		defer mu.Unlock()
+		results[i] = result
+		for ; next < len(results) && results[next] != nil; next++ { // in the order of the catalogue
+			f := results[next]
+			for _, text := range f.warnings {
+				fmt.Fprintln(stderr, "warning:", printable.Line(text))
+			}
+			if f.err != nil {
+				failed++
+				fmt.Fprintln(stderr, printable.Line(f.err.Error()))
+			}
+			if f.read {
+				read++
+			}
+			if len(f.lines) > 0 {
+				with++
+			}
+			runs += len(f.lines)
+			for _, line := range f.lines {
+				fmt.Fprintln(stdout, o.text(line))
+			}
+		}
+	})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if !o.JSON {
+		fmt.Fprintf(stdout, "found %s in %d of %s; %d of them had to be read\n", human.Count(runs, "time"), with,
+			human.Count(len(rows), "recording"), read)
+	}
+	if failed > 0 {
+		return config.Exit(someFailed, fmt.Errorf("%d of %s were not searched", failed,
+			human.Count(len(rows), "recording")))
+	}
+	return nil
+}
+
+func (o *findOptions) text(line foundLine) string {
+	if o.JSON {
+		text, _ := json.Marshal(&line) // which has nothing that JSON does not
+		return string(text)
+	}
+	text := fmt.Sprintf("%s: %s to %s (%.3f s, %s): %s", line.Recording, timerange.Text(line.Start),
+		timerange.Text(line.End), float64(line.End-line.Start)/1e9, human.Count(line.Messages, "message"), line.Values)
+	if line.Clip != "" {
+		text += "; " + line.Clip
+	}
+	return printable.Line(text)
+}
+
+// one searches a recording.
+func (o *findOptions) one(ctx context.Context, c *catalogue.Catalogue, row catalogue.Recording,
+	cond *condition.Condition, name string) (f *found) {
+	f = &found{}
+	var mu sync.Mutex
+	warn := func(err error) { // several goroutines of a conversion call it
+		mu.Lock()
+		defer mu.Unlock()
+		f.warnings = append(f.warnings, about(row.Recording, err.Error()))
+	}
+	state, err := stateOf(row.Recording)
+	if err != nil {
+		f.err = err
+		return f
+	}
+	windows := []catalogue.Window{{}}
+	if !row.Same(catalogue.Recording{Size: state.Size, Modified: state.Modified.UnixNano()}) {
+		warn(fmt.Errorf("it has changed since it was indexed, and is read whole; run 'converter index' again"))
+	} else if windows, err = c.Windows(row.Recording, cond); err != nil {
+		warn(err)
+		windows = []catalogue.Window{{}}
+	}
+	if len(windows) == 0 {
+		return f
+	}
+	f.read = true
+	r, _, err := known.OpenROS2(row.Recording, formats.ReadOptions{})
+	if err != nil {
+		f.err = err
+		return f
+	}
+	in, err := newInput(row.Recording, r)
+	if err != nil {
+		f.err = err
+		return f
+	}
+	runs, err := catalogue.Find(ctx, r, cond, windows, warn)
+	in.Close()
+	if err != nil {
+		f.err = err
+		return f
+	}
+	for _, run := range runs {
+		f.lines = append(f.lines, foundLine{Recording: row.Recording, Topic: run.Topic, Start: run.Start, End: run.End,
+			Messages: run.Messages, Values: run.Values})
+	}
+	if o.Clip != "" {
+		f.err = o.clip(ctx, f.lines, in, name, warn)
+	}
+	return f
+}
+
+// clipNames returns the names of the clips of each recording, without their times.
+func (o *findOptions) clipNames(rows []catalogue.Recording) ([]string, error) {
+	if o.Clip == "" {
+		return make([]string, len(rows)), nil
+	}
+	if o.To != "" {
+		if _, err := convert.FormatOf(known, "", o.To); err != nil {
+			return nil, err
+		}
+	}
+	paths := make([]string, len(rows))
+	for i, row := range rows {
+		paths[i] = row.Recording
+	}
+	return convert.Names(paths, make([]string, len(paths)), formats.Format{}, false), nil
+}
+
+// clip cuts out the times of lines, those that are near each other together, and adds the names of the clips to lines.
+func (o *findOptions) clip(ctx context.Context, lines []foundLine, in *input, name string, warn func(error)) error {
+	format, err := convert.FormatOf(known, "", o.To)
+	if o.To == "" {
+		format, err = convert.FormatOf(known, "", known.Saved(in.info.Format))
+	}
+	if err != nil {
+		return err
+	}
+	for i := 0; i < len(lines); {
+		first, last := lines[i].Start, lines[i].End
+		n := i + 1
+		for n < len(lines) && lines[n].Start-int64(o.Before) <= last+int64(o.After) {
+			last = max(last, lines[n].End)
+			n++
+		}
+		options := convert.DefaultOptions()
+		options.To, options.Overwrite = format.Name, o.Overwrite
+		options.Begin = exactTime(max(first-int64(o.Before), in.info.StartTime))
+		options.End = exactTime(min(last+int64(o.After), in.info.EndTime))
+		job := &convert.Job{Formats: known, Inputs: []string{in.path}, Options: options, Workers: 1,
+			Damaged: warn, Warn: func(text string) { warn(errors.New(text)) }}
+		clip := name + time.Unix(0, first).UTC().Format("_20060102T150405.000000Z") + format.Extension
+		if _, err := runClaimed(ctx, job, o.Clip, clip); err != nil {
+			return err
+		}
+		for ; i < n; i++ {
+			lines[i].Clip = filepath.Join(o.Clip, clip)
+		}
+	}
+	return nil
+}
+
+// exactTime returns a time as --begin and --end take it.
+func exactTime(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339Nano) }

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
+	"tapedeck/nodes/internal/catalogue"
+)
+
+// drive writes an MCAP of /n [Float64], a message every 100 ms, after a latched message on /map.
+func drive(t *testing.T, path string, values ...float64) {
+	number, err := cdr.NewSchema(msgs.Library(), "std_msgs/msg/Float64")
+	require.NoError(t, err)
+	latched := codec.DefaultQoS()
+	latched.Durability, latched.Depth = codec.TransientLocal, 1
+	n := &codec.Channel{Topic: "/n", Type: "std_msgs/msg/Float64", Encoding: codec.EncodingCDR,
+		QoS: []codec.QoS{codec.DefaultQoS()}}
+	m := &codec.Channel{Topic: "/map", Type: "std_msgs/msg/Empty", Encoding: codec.EncodingCDR,
+		QoS: []codec.QoS{latched}}
+	const start = int64(1.7e18)
+	messages := []codec.Message{{Channel: m, LogTime: start, Data: []byte{0, 1, 0, 0, 0}}}
+	for i, v := range values {
+		data, err := number.Encode(&cdr.Struct{Fields: []cdr.Field{{Name: "data", Value: v}}})
+		require.NoError(t, err)
+		messages = append(messages, codec.Message{Channel: n, LogTime: start + int64(i)*1e8, Data: data})
+	}
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
+	_, stderr, err := run(t, writeLines(t, "a.lines", messages), path, "--overwrite")
+	require.NoError(t, err, stderr)
+}
+
+// fleet writes three recordings into folder and a catalogue of them, and returns its path. In one of them /n is 10 from
+// 20 s to 20.4 s and at 30 s.
+func fleet(t *testing.T, folder string) string {
+	values := make([]float64, 600)
+	drive(t, filepath.Join(folder, "logs/car1/a.mcap"), values...)
+	drive(t, filepath.Join(folder, "logs/b.mcap"), 1, 2, 3)
+	for _, i := range []int{200, 201, 202, 203, 204, 300} {
+		values[i] = 10
+	}
+	drive(t, filepath.Join(folder, "logs/car2/a.mcap"), values...)
+	catalog := filepath.Join(folder, "catalog")
+	stdout, stderr, err := run(t, "index", filepath.Join(folder, "logs"), "-o", catalog)
+	require.NoError(t, err, stderr)
+	require.Equal(t, 3, strings.Count(stdout, "\n"), stdout)
+	require.Contains(t, stdout, "logs/b.mcap: 4 messages, 0.200000000 s\n")
+	return catalog
+}
+
+func TestFind(t *testing.T) {
+	folder := t.TempDir()
+	catalog := fleet(t, folder)
+	a := filepath.Join(folder, "logs/car2/a.mcap")
+	find := func(args ...string) string {
+		stdout, stderr, err := run(t, append([]string{"find", catalog}, args...)...)
+		require.NoError(t, err, stderr)
+		require.Empty(t, stderr)
+		return stdout
+	}
+	require.Equal(t, a+": 2023-11-14 22:13:40 to 2023-11-14 22:13:40.4 (0.400 s, 5 messages): data = 10\n"+
+		a+": 2023-11-14 22:13:50 to 2023-11-14 22:13:50 (0.000 s, 1 message): data = 10\n"+
+		"found 2 times in 1 of 3 recordings; 1 of them had to be read\n", find("/n data > 5"))
+	require.Equal(t, "found 0 times in 0 of 3 recordings; 0 of them had to be read\n", find("/n data > 10"))
+	require.Equal(t, "found 0 times in 0 of 3 recordings; 0 of them had to be read\n", find("/other data > 10"))
+
+	// A clip has the latched message before it, and times that are near each other share one.
+	clips := filepath.Join(folder, "clips")
+	args := []string{"n data == 10", "--clip", clips, "--json", "--before", "1s", "--after", "500ms"}
+	var lines []foundLine
+	for text := range strings.Lines(find(args...)) {
+		var line foundLine
+		require.NoError(t, json.Unmarshal([]byte(text), &line))
+		lines = append(lines, line)
+	}
+	const start = int64(1.7e18)
+	first := filepath.Join(clips, "car2/a_20231114T221340.000000Z.mcap")
+	second := filepath.Join(clips, "car2/a_20231114T221350.000000Z.mcap")
+	require.Equal(t, []foundLine{{a, "/n", start + 20e9, start + 20.4e9, 5, "data = 10", first},
+		{a, "/n", start + 30e9, start + 30e9, 1, "data = 10", second}}, lines)
+	_, messages := readAll(t, first)
+	require.Len(t, messages, 1+20)
+	require.Equal(t, "/map", messages[0].Channel.Topic)
+	require.Equal(t, []int64{start + 19e9, start + 20.9e9}, []int64{messages[0].LogTime, messages[20].LogTime})
+	stat, err := os.Stat(second)
+	require.NoError(t, err)
+	find(args...)
+	again, err := os.Stat(second)
+	require.NoError(t, err)
+	require.True(t, os.SameFile(stat, again), "it is there already")
+
+	stdout := find("/n data == 10", "--clip", filepath.Join(folder, "one"), "--to", "record", "--after", "10s")
+	require.Equal(t, 2, strings.Count(stdout, "; "+filepath.Join(folder, "one/car2/a_20231114T221340.000000Z.record")))
+
+	// One that has changed is read whole, and so is one of whose field nothing is known.
+	drive(t, filepath.Join(folder, "logs/b.mcap"), 1, 2, 30)
+	stdout, stderr, err := run(t, "find", catalog, "/n data > 20")
+	require.NoError(t, err)
+	require.Contains(t, stderr, "b.mcap: it has changed since it was indexed, and is read whole")
+	require.Contains(t, stdout, "found 1 time in 1 of 3 recordings; 1 of them had to be read\n")
+	stdout, stderr, err = run(t, "index", filepath.Join(folder, "logs"), "-o", catalog, "--json")
+	require.NoError(t, err, stderr)
+	require.Equal(t, []int{2, 1}, []int{strings.Count(stdout, "skipped"), strings.Count(stdout, "indexed")})
+	require.Contains(t, find("/n data > 20"), "found 1 time in 1 of 3 recordings; 1 of them had to be read\n")
+	require.Contains(t, find("/n data < -20"), "; 0 of them had to be read\n")
+	_, stderr, err = run(t, "index", filepath.Join(folder, "logs"), "-o", catalog, "--fields", "/m data")
+	require.NoError(t, err, stderr)
+	require.Contains(t, find("/n data > 20"), "found 1 time in 1 of 3 recordings; 3 of them had to be read\n")
+
+	// What cannot be compared is a warning, what cannot be read a failure.
+	stdout, stderr, err = run(t, "find", catalog, "/n speed > 20")
+	require.NoError(t, err)
+	require.Contains(t, stderr, `car1/a.mcap: condition "/n speed > 20": `)
+	require.Contains(t, stdout, "found 0 times in 0 of 3")
+	require.NoError(t, os.Remove(a))
+	_, stderr, code := execute(t, "find", catalog, "/n data > 20")
+	require.Equal(t, someFailed, code)
+	require.Contains(t, stderr, "1 of 3 recordings were not searched")
+	for _, args := range [][]string{{"find", catalog, "/n data"}, {"index", folder}, {"find", catalog},
+		{"index", folder, "-o", catalog, "--fields", "/n"}} {
+		_, _, code := execute(t, args...)
+		require.Equal(t, 2, code, "%v", args)
+	}
+}
+
+// Processes that index the same recordings at once do not hurt each other, and a recording that fails none.
+func TestIndexAtOnce(t *testing.T) {
+	folder := t.TempDir()
+	catalog := filepath.Join(folder, "catalog")
+	const recordings = 6
+	for i := range recordings {
+		drive(t, filepath.Join(folder, "logs", string(rune('a'+i))+".mcap"), float64(i), 1, 2)
+	}
+	broken := filepath.Join(folder, "logs/broken.mcap")
+	require.NoError(t, os.WriteFile(broken, []byte("no recording"), 0o666))
+	var running sync.WaitGroup
+	for range 4 {
+		running.Go(func() {
+			_, stderr, code := execute(t, "index", filepath.Join(folder, "logs"), "-o", catalog)
+			if code != someFailed || !strings.Contains(stderr, broken) {
+				t.Errorf("exit code %d: %s", code, stderr)
+			}
+		})
+	}
+	running.Wait()
+	c, err := catalogue.Open(catalog)
+	require.NoError(t, err)
+	rows, err := c.Recordings()
+	require.NoError(t, err)
+	require.Len(t, rows, recordings)
+	for _, table := range []string{"recordings", "topics", "events", "signals"} {
+		entries, err := os.ReadDir(filepath.Join(catalog, table))
+		require.NoError(t, err)
+		require.Len(t, entries, recordings, table)
+		for _, e := range entries {
+			rows, err := parquet.ReadFile[struct {
+				Recording string `parquet:"recording"`
+			}](filepath.Join(catalog, table, e.Name()))
+			require.NoError(t, err)
+			require.Len(t, rows, map[string]int{"recordings": 1, "topics": 2, "events": 0, "signals": 1}[table], table)
+		}
+	}
+	// Each shard adds its part.
+	other := filepath.Join(folder, "other")
+	for _, part := range []string{"0/2", "1/2"} {
+		_, _, code := execute(t, "index", filepath.Join(folder, "logs"), "-o", other, "--shard", part, "--jobs", "1")
+		require.Contains(t, []int{0, someFailed}, code)
+	}
+	entries, err := os.ReadDir(filepath.Join(other, "recordings"))
+	require.NoError(t, err)
+	require.Len(t, entries, recordings)
+}

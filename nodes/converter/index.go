@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"tapedeck/codec/blob"
+	"tapedeck/config"
+	"tapedeck/msgs/printable"
+	"tapedeck/nodes/internal/catalogue"
+	"tapedeck/nodes/internal/describe"
+	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/human"
+	"tapedeck/nodes/internal/progress"
+)
+
+// indexOptions are the options of index.
+type indexOptions struct {
+	Output string   `param:"output" short:"o" value:"FOLDER" help:"folder of the catalogue; recordings are added to what is there"`
+	Fields []string `param:"fields" value:"'/TOPIC FIELD'" help:"make signals of this number, or of all in this field, such as '/imu linear_acceleration' or '/joints position[]', instead of those that are usual for each type; repeat it for more"`
+	Shard  string   `param:"shard" value:"I/N|auto|auto/N" bare:"auto" pattern:"|auto(/[0-9]+)?|[0-9]+/[0-9]+" help:"index only part I of N, from 0/N on, of the recordings; as --shard of a conversion"`
+	JSON   bool     `param:"json" help:"print one line of JSON for each recording"`
+	Jobs   int      `param:"jobs" short:"j" min:"0" help:"number of recordings to read at once; 0 is one per processor"`
+}
+
+// indexLine is the line of JSON about a recording that was to be indexed.
+type indexLine struct {
+	Recording string  `json:"recording"`
+	Status    string  `json:"status"` // indexed, skipped because it was before, or failed
+	Error     string  `json:"error,omitempty"`
+	Messages  uint64  `json:"messages,omitempty"`
+	Seconds   float64 `json:"seconds,omitempty"`
+}
+
+// index adds the recordings at paths to a catalogue.
+func (o *indexOptions) index(ctx context.Context, paths []string, stdout, stderr io.Writer) error {
+	if o.Output == "" {
+		return config.Usagef("name the folder of the catalogue with --output FOLDER")
+	}
+	fields, err := catalogue.Parse(o.Fields)
+	if err != nil {
+		return config.Usagef("--fields %w", err)
+	}
+	part, err := parseShard(o.Shard, os.Getenv)
+	if err != nil {
+		return err
+	}
+	all, err := search(paths, os.Stdin, o.Output)
+	if err != nil {
+		return err
+	}
+	for i := range all.paths {
+		if blob.IsURL(all.paths[i]) {
+			continue
+		}
+		if all.paths[i], err = filepath.Abs(all.paths[i]); err != nil {
+			return err
+		}
+	}
+	paths, _ = part.of(all.paths, all.paths)
+	c, err := catalogue.Create(o.Output)
+	if err != nil {
+		return err
+	}
+	s := several{stdout: stdout, stderr: stderr, json: o.JSON,
+		bar: progress.Bytes(os.Stderr, "indexing", int64(len(paths))*whole)}
+	skipped := 0
+	each(ctx, len(paths), o.Jobs, func(i int) {
+		line := indexLine{Recording: paths[i], Status: "indexed"}
+		begin, advance := time.Now(), s.share()
+		row, known, err := addTo(ctx, c, paths[i], fields, advance)
+		advance(1, 1)
+		switch {
+		case err != nil:
+			s.fail(paths[i], err)
+			line.Status, line.Error = "failed", err.Error()
+		case known:
+			line.Status = "skipped"
+		default:
+			line.Messages, line.Seconds = row.Messages, time.Since(begin).Seconds()
+		}
+		switch {
+		case o.JSON:
+			text, _ := json.Marshal(&line) // which has nothing that JSON does not
+			s.say(s.stdout, string(text))
+		case known:
+			s.mu.Lock()
+			skipped++
+			s.mu.Unlock()
+		case err == nil:
+			s.say(s.stdout, printable.Line(fmt.Sprintf("%s: %s, %s s", paths[i], human.Count(row.Messages, "message"),
+				human.Seconds(row.End-row.Start))))
+		}
+	})
+	if skipped > 0 {
+		s.say(s.stdout, human.Count(skipped, "recording")+" unchanged")
+	}
+	return s.end(ctx, len(paths), "indexed")
+}
+
+// addTo adds a recording to a catalogue, unless it is known there as it is now.
+func addTo(ctx context.Context, c *catalogue.Catalogue, path string, fields catalogue.Fields,
+	advance func(now, total time.Duration)) (row catalogue.Recording, unchanged bool, err error) {
+	state, err := stateOf(path)
+	if err != nil {
+		return row, false, err
+	}
+	row = catalogue.Recording{Recording: path, Size: state.Size, Modified: state.Modified.UnixNano()}
+	// One that cannot be read is replaced.
+	if was, err := c.Recording(path); err == nil && was.Same(row) && was.Fields == fields.String() {
+		return was, true, nil
+	}
+	r, _, err := known.OpenROS2(path, formats.ReadOptions{})
+	if err != nil {
+		return row, false, err
+	}
+	in, err := newInput(path, r)
+	if err != nil {
+		return row, false, err
+	}
+	defer in.Close()
+	row, err = c.Add(ctx, row, fields, r, func(ns int64) {
+		advance(time.Duration(ns-in.info.StartTime), describe.Span(in.info))
+	})
+	return row, false, err
+}

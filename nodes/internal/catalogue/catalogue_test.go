@@ -1,0 +1,331 @@
+package catalogue
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
+	"tapedeck/nodes/internal/condition"
+	"tapedeck/nodes/internal/formats"
+	"tapedeck/test/samples"
+	"tapedeck/test/samples/generate"
+)
+
+func open(t *testing.T, path string) codec.Reader {
+	r, _, err := formats.PureGo().OpenROS2(path, formats.ReadOptions{})
+	require.NoError(t, err)
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+// scan finds runs by reading all messages, with what the recorder decides on snapshots with.
+func scan(t *testing.T, r codec.Reader, cond *condition.Condition) (runs []Run) {
+	it, err := r.Read(codec.Query{Damaged: func(error) {}})
+	require.NoError(t, err)
+	defer it.Close()
+	detectors, current := map[*codec.Channel]*condition.Detector{}, map[*codec.Channel]int{}
+	for {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		if m.Channel.Topic != cond.Topic {
+			continue
+		}
+		d, asked := detectors[m.Channel]
+		if !asked {
+			if schema, err := cdr.NewSchema(m.Channel.Library(msgs.Library()), m.Channel.Type); err == nil {
+				d, _ = condition.NewDetector(cond, schema)
+			}
+			detectors[m.Channel], current[m.Channel] = d, -1
+		}
+		switch i := current[m.Channel]; {
+		case d == nil:
+		case d.Fires(m.Data) && (i < 0 || !cond.MatchesAny()):
+			current[m.Channel] = len(runs)
+			runs = append(runs, Run{Topic: m.Channel.Topic, Start: m.LogTime, End: m.LogTime, Messages: 1,
+				Values: d.Values(m.Data)})
+		case d.Met(m.Data):
+			runs[i].End = m.LogTime
+			runs[i].Messages++
+		}
+	}
+	return runs
+}
+
+// random writes a recording with numbers, NaN and infinity, bursts and long silence, and payloads that are cut.
+func random(t *testing.T, random *rand.Rand) string {
+	list := formats.PureGo()
+	format := []string{"mcap", "record", "mcap"}[random.IntN(3)]
+	path := filepath.Join(t.TempDir(), "drive."+format)
+	w, err := list.Codecs().Create(path, codec.CreateOptions{ChunkSize: 1000})
+	require.NoError(t, err)
+	type stream struct {
+		channel *codec.Channel
+		schema  *cdr.Schema
+		make    func(v float64) *cdr.Struct
+		level   float64
+	}
+	var streams []*stream
+	add := func(topic, typeName string, message func(v float64) *cdr.Struct) {
+		schema, err := cdr.NewSchema(msgs.Library(), typeName)
+		require.NoError(t, err)
+		streams = append(streams, &stream{schema: schema, make: message,
+			channel: &codec.Channel{Topic: topic, Type: typeName, Encoding: codec.EncodingCDR}})
+	}
+	one := func(name string, value any) *cdr.Struct {
+		return &cdr.Struct{Fields: []cdr.Field{{Name: name, Value: value}}}
+	}
+	add("/imu", "sensor_msgs/msg/Imu", func(v float64) *cdr.Struct {
+		return one("linear_acceleration", &cdr.Struct{Fields: []cdr.Field{{Name: "z", Value: v}, {Name: "x", Value: -v / 2}}})
+	})
+	add("/narrow", "std_msgs/msg/Float32", func(v float64) *cdr.Struct { return one("data", float32(v)) })
+	add("/list", "std_msgs/msg/Float64MultiArray", func(v float64) *cdr.Struct {
+		values := []float64{v, v + 1, v + 2}
+		return one("data", values[:random.IntN(4)])
+	})
+	add("/two", "std_msgs/msg/Float32", func(v float64) *cdr.Struct { return one("data", float32(v)) })
+	add("/two", "std_msgs/msg/Float64", func(v float64) *cdr.Struct { return one("data", v) })
+	now := int64(1.7e18) + random.Int64N(1e9)
+	for range 50 + random.IntN(1500) {
+		now += []int64{1e6, 1e7, 1e8, 1e9, 3e9, 11e9, 40e9}[min(random.IntN(7), random.IntN(7))]
+		s := streams[random.IntN(len(streams))]
+		s.level += random.Float64()*2 - 1
+		v := s.level
+		switch random.IntN(40) {
+		case 0:
+			v = []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1e300, 0.1}[random.IntN(5)]
+		case 1:
+			v = math.Round(v)
+		}
+		data, err := s.schema.Encode(s.make(v))
+		require.NoError(t, err)
+		if random.IntN(60) == 0 {
+			data = data[:random.IntN(len(data)-4)+4]
+		}
+		require.NoError(t, w.Write(&codec.Message{Channel: s.channel, LogTime: now, Data: data}))
+	}
+	require.NoError(t, w.Close())
+	return path
+}
+
+func index(t *testing.T, c *Catalogue, path string, fields Fields) {
+	_, err := c.Add(t.Context(), Recording{Recording: path, Size: 1, Modified: 1}, fields, open(t, path), nil)
+	require.NoError(t, err)
+}
+
+// find returns what the catalogue leads to, and whether it left anything out.
+func find(t *testing.T, c *Catalogue, path string, cond *condition.Condition) (runs []Run, left bool) {
+	windows, err := c.Windows(path, cond)
+	require.NoError(t, err)
+	if len(windows) == 0 {
+		return nil, true
+	}
+	runs, err = Find(t.Context(), open(t, path), cond, windows, func(error) {})
+	require.NoError(t, err)
+	return runs, windows[0] != Window{}
+}
+
+func TestFindEqualsScan(t *testing.T) {
+	seed := rand.Uint64()
+	if text := os.Getenv("TAPEDECK_SEED"); text != "" {
+		var err error
+		seed, err = strconv.ParseUint(text, 10, 64)
+		require.NoError(t, err)
+	}
+	t.Logf("TAPEDECK_SEED=%d", seed)
+	r := rand.New(rand.NewPCG(seed, 1))
+	c, err := Create(t.TempDir())
+	require.NoError(t, err)
+	operands := []string{"/imu linear_acceleration.z", "/imu abs(linear_acceleration.z)", "/imu linear_acceleration.x",
+		"/narrow data", "/list data[0]", "/list data[1]", "/list len(data)", "/two data", "/imu header.stamp.sec",
+		"/imu orientation.w", "/nothing data"}
+	left, some := 0, 0
+	for range 25 {
+		path := random(t, r)
+		fields := []Fields{nil, {"/imu linear_acceleration.z", "list data[]", "/two data"}}[r.IntN(2)]
+		index(t, c, path, fields)
+		reader := open(t, path)
+		for range 30 {
+			text := operands[r.IntN(len(operands))] + " " + []string{">", ">=", "<", "<=", "==", "!="}[r.IntN(6)]
+			text += " " + []string{"0", "0.1", "3", "-5", "8", "1e300", "inf"}[r.IntN(7)]
+			if r.IntN(3) == 0 && text[:4] == "/imu" {
+				text += fmt.Sprintf(" and linear_acceleration.z > %d", r.IntN(10)-5)
+			}
+			if r.IntN(30) == 0 {
+				text = "/list *"
+			}
+			cond, err := condition.Parse(text)
+			require.NoError(t, err)
+			want := scan(t, reader, cond)
+			got, less := find(t, c, path, cond)
+			require.Equal(t, want, got, text)
+			if less {
+				left++
+			}
+			some += len(want)
+		}
+	}
+	require.Greater(t, left, 50, "nothing was ruled out")
+	require.Greater(t, some, 100, "nothing was found")
+}
+
+// Conditions on the numbers of all samples, at values that occur.
+func TestFindInSamples(t *testing.T) {
+	paths := []string{generate.Path(t, "apollo/example.record.00000"), generate.Path(t, "apollo/multichunk.record"),
+		generate.Path(t, "apollo/apollo_cpp_sensors.record"), generate.Path(t, "mavlink/synthetic_px4_v2.tlog"),
+		generate.Path(t, "rosbag2/rosbags_rs/test_bag_mcap")}
+	if found, err := formats.PureGo().Search(samples.Folder()); err == nil {
+		paths = append(paths, found...)
+	}
+	c, err := Create(t.TempDir())
+	require.NoError(t, err)
+	tried := 0
+	for _, path := range paths {
+		r, _, err := formats.PureGo().OpenROS2(path, formats.ReadOptions{})
+		if err != nil {
+			continue // samples may be broken on purpose
+		}
+		_, err = c.Add(t.Context(), Recording{Recording: path}, nil, r, nil)
+		if err != nil {
+			r.Close()
+			continue
+		}
+		var rows []Signal
+		require.NoError(t, read(c.file(signalsTable, path), func(s Signal) {
+			if s.Max != nil && (len(rows) == 0 || rows[len(rows)-1].Field != s.Field) {
+				rows = append(rows, s)
+			}
+		}))
+		for i, s := range rows[:min(len(rows), 6)] {
+			for _, op := range []string{">", "<=", "=="} {
+				value := strconv.FormatFloat([]float64{*s.Max, *s.Min, *s.Mean}[i%3], 'g', -1, 64)
+				cond, err := condition.Parse(s.Topic + " " + s.Field + " " + op + " " + value)
+				require.NoError(t, err)
+				got, _ := find(t, c, path, cond)
+				require.Equal(t, scan(t, r, cond), got, "%s: %s", path, cond.Text)
+				tried++
+			}
+		}
+		r.Close()
+	}
+	require.Greater(t, tried, 30)
+}
+
+// The rows of signals are what the messages of each second say.
+func TestSignals(t *testing.T) {
+	list := formats.PureGo()
+	path := filepath.Join(t.TempDir(), "n.mcap")
+	w, err := list.Codecs().Create(path, codec.CreateOptions{})
+	require.NoError(t, err)
+	schema, err := cdr.NewSchema(msgs.Library(), "std_msgs/msg/Float64")
+	require.NoError(t, err)
+	channel := &codec.Channel{Topic: "/n", Type: "std_msgs/msg/Float64", Encoding: codec.EncodingCDR}
+	const start = int64(1_700_000_000)
+	for i, v := range []float64{1, 2.5, -4, math.NaN(), math.Inf(1), math.NaN()} {
+		data, err := schema.Encode(&cdr.Struct{Fields: []cdr.Field{{Name: "data", Value: v}}})
+		require.NoError(t, err)
+		at := []int64{0, 1, 999_999_999, 500_000_000, 1e9, 7e9}[i]
+		if i == 4 {
+			data = data[:8]
+		}
+		require.NoError(t, w.Write(&codec.Message{Channel: channel, LogTime: start*1e9 + at, Data: data}))
+	}
+	require.NoError(t, w.Close())
+	c, err := Create(t.TempDir())
+	require.NoError(t, err)
+	index(t, c, path, nil)
+	var got []Signal
+	require.NoError(t, read(c.file(signalsTable, path), func(s Signal) { got = append(got, s) }))
+	number := func(v float64) *float64 { return &v }
+	row := Signal{Recording: path, Topic: "/n", Field: "data"}
+	first, second, third := row, row, row
+	first.Second, first.Count, first.NaN = start*1e9, 3, 1
+	first.Min, first.Mean, first.Max = number(-4), got[0].Mean, number(2.5)
+	second.Second = (start + 1) * 1e9
+	third.Second, third.NaN = (start+7)*1e9, 1
+	require.Equal(t, []Signal{first, second, third}, got)
+	require.InDelta(t, -1.0/6, *got[0].Mean, 1e-12)
+
+	recording, err := c.Recording(path)
+	require.NoError(t, err)
+	recording.Metadata = nil
+	require.Equal(t, Recording{Recording: path, Format: "mcap", Size: 1, Modified: 1, Start: start * 1e9,
+		End: (start + 7) * 1e9, Duration: 7, Messages: 6, Bytes: 5*12 + 8, Complete: true}, recording)
+	var topics []Topic
+	require.NoError(t, read(c.file(topicsTable, path), func(row Topic) { topics = append(topics, row) }))
+	require.Equal(t, []Topic{{Recording: path, Topic: "/n", Type: "std_msgs/msg/Float64", Encoding: "cdr", Messages: 6,
+		Bytes: 68, First: start * 1e9, Last: (start + 7) * 1e9, Frequency: 5.0 / 7, Fields: []string{"data"}}}, topics)
+}
+
+// Rows of several row groups are sorted within each, and none is lost.
+func TestManySignals(t *testing.T) {
+	c, err := Create(t.TempDir())
+	require.NoError(t, err)
+	out, err := create[Signal](c.file(signalsTable, "x"))
+	require.NoError(t, err)
+	defer out.abort()
+	x := &indexer{out: out}
+	t1 := &channel{row: Topic{Topic: "/n"}, columns: []column{{path: "b"}, {path: "a"}}}
+	const seconds = groupRows
+	for second := range int64(seconds) {
+		t1.second = second
+		t1.columns[0].known.Add(float64(second))
+		require.NoError(t, x.endSecond(t1))
+	}
+	require.NoError(t, x.flush())
+	require.NoError(t, out.complete())
+	require.NoError(t, out.commit())
+	counts := map[string][]int64{}
+	require.NoError(t, read(c.file(signalsTable, "x"), func(s Signal) {
+		counts[s.Field] = append(counts[s.Field], s.Second)
+		require.Equal(t, s.Field == "b", s.Count == 1)
+	}))
+	for _, field := range []string{"a", "b"} {
+		require.Len(t, counts[field], seconds)
+		require.True(t, slices.IsSorted(counts[field]))
+	}
+	entries, err := os.ReadDir(filepath.Join(c.folder, signalsTable))
+	require.NoError(t, err)
+	require.Len(t, entries, 1, "temporary files stay")
+}
+
+func TestFields(t *testing.T) {
+	for _, text := range []string{"/imu", "/imu a b", ""} {
+		_, err := Parse([]string{text})
+		require.ErrorContains(t, err, "want a topic and a field")
+	}
+	fields, err := Parse([]string{"/imu a", "/n b"})
+	require.NoError(t, err)
+	require.Equal(t, "/imu a\n/n b", fields.String())
+}
+
+func TestOpen(t *testing.T) {
+	_, err := Open(t.TempDir())
+	require.ErrorContains(t, err, "is no catalogue; 'converter index' makes one")
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o666))
+	_, err = Create(file)
+	require.ErrorContains(t, err, "create the catalogue "+file)
+	c, err := Create(filepath.Join(t.TempDir(), "odd [name]"))
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "..", "n ü.mcap")
+	require.NoError(t, os.WriteFile(c.file(recordingsTable, path), []byte("PAR1 damaged"), 0o666))
+	_, err = c.Recordings()
+	require.ErrorContains(t, err, "read "+c.file(recordingsTable, path))
+	_, err = c.Recording("other")
+	require.ErrorIs(t, err, os.ErrNotExist)
+}

@@ -1,0 +1,184 @@
+package catalogue
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
+	"tapedeck/nodes/internal/condition"
+)
+
+// Window is a time in which messages may meet a condition: Start ≤ t < End, where 0 is no bound.
+type Window struct {
+	Start, End int64 // ns since the Unix epoch
+	// After reports that the topic has messages between the window before and this one, which do not meet the condition.
+	After bool
+}
+
+// near is the time between windows that are read as one: to begin anew costs more.
+const near = 10 * nanos
+
+// Windows returns when messages of a recording may meet a condition, by the tables alone: nothing if none does.
+func (c *Catalogue) Windows(recording string, cond *condition.Condition) ([]Window, error) {
+	var topics []Topic
+	if err := read(c.file(topicsTable, recording), func(t Topic) {
+		if t.Messages > 0 && bare(t.Topic) == bare(cond.Topic) {
+			topics = append(topics, t)
+		}
+	}); err != nil {
+		return nil, err
+	}
+	indexed := func(field string) bool { return slices.Contains(topics[0].Fields, field) }
+	switch {
+	case len(topics) == 0:
+		return nil, nil
+	case len(topics) > 1: // rows of signals do not tell channels apart
+		return []Window{{}}, nil
+	case !slices.ContainsFunc(cond.Fields(), indexed):
+		return []Window{{}}, nil
+	case topics[0].First < nanos || topics[0].Last > math.MaxInt64-2*nanos: // 0 means something else in a Window
+		return []Window{{}}, nil
+	}
+	seconds := map[int64]map[string]*condition.Statistics{}
+	if err := read(c.file(signalsTable, recording), func(s Signal) {
+		if s.Topic != topics[0].Topic || !slices.Contains(cond.Fields(), s.Field) {
+			return
+		}
+		fields := seconds[s.Second]
+		if fields == nil {
+			fields = map[string]*condition.Statistics{}
+			seconds[s.Second] = fields
+		}
+		if fields[s.Field] == nil {
+			fields[s.Field] = &condition.Statistics{}
+		}
+		more := condition.Statistics{Count: s.Count, NaN: s.NaN, Infinite: s.Infinite}
+		if s.Count > 0 {
+			more.Min, more.Max = *s.Min, *s.Max
+		}
+		fields[s.Field].Merge(more) // messages out of order may make several rows of a second
+	}); err != nil {
+		return nil, err
+	}
+	var windows []Window
+	after := false
+	for _, second := range slices.Sorted(maps.Keys(seconds)) {
+		if !cond.Possible(func(field string) *condition.Statistics { return seconds[second][field] }) {
+			after = true
+			continue
+		}
+		if n := len(windows); n > 0 && second-windows[n-1].End <= near {
+			windows[n-1].End = second + nanos
+		} else {
+			windows = append(windows, Window{second, second + nanos, after})
+		}
+		after = false
+	}
+	return windows, nil
+}
+
+// Run is a run of messages of a channel that meet a condition, one behind the other.
+type Run struct {
+	Topic    string
+	Start    int64 // LogTime of the first message, ns since the Unix epoch
+	End      int64 // of the last one
+	Messages uint64
+	Values   string // the fields of the first message that the condition looks at
+}
+
+// Find reads the messages of a recording in windows, which are in order, and returns the runs that meet a condition.
+// warn is called with what cannot be read or compared.
+func Find(ctx context.Context, r codec.Reader, cond *condition.Condition, windows []Window,
+	warn func(error)) ([]Run, error) {
+	type state struct {
+		*condition.Detector
+		run *Run // nil unless the message before met the condition
+	}
+	states := map[*codec.Channel]*state{}
+	var runs []*Run
+	wanted := func(c *codec.Channel) bool {
+		if bare(c.Topic) != bare(cond.Topic) {
+			return false
+		}
+		if s, asked := states[c]; asked {
+			return s != nil
+		}
+		states[c] = nil
+		d, err := detector(cond, c)
+		if err != nil {
+			warn(err)
+			return false
+		}
+		states[c] = &state{Detector: d}
+		return true
+	}
+	read := func(w Window) error {
+		it, err := r.Read(codec.Query{Start: w.Start, End: w.End, Topics: wanted, Damaged: warn})
+		if err != nil {
+			return err
+		}
+		defer it.Close()
+		for n := 0; ; n++ {
+			m, err := it.Next()
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			if n%256 == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			s := states[m.Channel]
+			if !s.Met(m.Data) {
+				s.run = nil
+				continue
+			}
+			if s.run == nil {
+				s.run = &Run{Topic: m.Channel.Topic, Start: m.LogTime, Values: s.Values(m.Data)}
+				runs = append(runs, s.run)
+			}
+			s.run.End = m.LogTime
+			s.run.Messages++
+		}
+	}
+	for _, w := range windows {
+		for _, s := range states {
+			if s != nil && w.After {
+				s.run = nil
+			}
+		}
+		if err := read(w); err != nil {
+			return nil, err
+		}
+	}
+	var all []Run
+	for _, run := range runs {
+		all = append(all, *run)
+	}
+	slices.SortStableFunc(all, func(a, b Run) int { return cmp.Compare(a.Start, b.Start) })
+	return all, nil
+}
+
+// detector prepares a condition for the messages of a channel.
+func detector(cond *condition.Condition, c *codec.Channel) (*condition.Detector, error) {
+	if cond.MatchesAny() {
+		return condition.NewDetector(cond, nil)
+	}
+	if c.Encoding != codec.EncodingCDR {
+		return nil, fmt.Errorf("messages of %s cannot be compared: their encoding is %q", c.Topic, c.Encoding)
+	}
+	schema, err := cdr.NewSchema(c.Library(msgs.Library()), c.Type)
+	if err != nil {
+		return nil, fmt.Errorf("messages of %s cannot be compared: %w", c.Topic, err)
+	}
+	return condition.NewDetector(cond, schema)
+}

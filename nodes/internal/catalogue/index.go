@@ -1,0 +1,313 @@
+package catalogue
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
+	"tapedeck/nodes/internal/condition"
+	"tapedeck/nodes/internal/signals"
+)
+
+// Fields says of which numbers there are signals: "/imu linear_acceleration" is all numbers in a field of a topic,
+// "/joints position[]" each element of an array. nil are those that are usual for the type.
+type Fields []string
+
+// Parse checks fields that a person named.
+func Parse(texts []string) (Fields, error) {
+	for _, text := range texts {
+		if len(strings.Fields(text)) != 2 {
+			return nil, fmt.Errorf("%q is no field; want a topic and a field, such as '/imu linear_acceleration.z'",
+				text)
+		}
+	}
+	return texts, nil
+}
+
+// String returns the fields as the table of recordings has them.
+func (f Fields) String() string { return strings.Join(f, "\n") }
+
+// chosen returns the numbers that a message of a topic has signals of.
+func (f Fields) chosen(c *codec.Channel, schema *cdr.Schema, payload []byte) (columns []column) {
+	add := func(path string) {
+		if slices.ContainsFunc(columns, func(c column) bool { return c.path == path }) {
+			return
+		}
+		if n, err := condition.NewNumber(schema, path); err == nil {
+			columns = append(columns, column{Number: n, path: path})
+		}
+	}
+	var wanted []string
+	for _, text := range f {
+		words := strings.Fields(text)
+		if bare(words[0]) == bare(c.Topic) {
+			wanted = append(wanted, words[1])
+		}
+	}
+	if f != nil && wanted == nil {
+		return nil
+	}
+	for _, path := range wanted {
+		add(path) // also what Each leaves out: stamps, and elements that this message lacks
+	}
+	m, err := schema.Decode(payload)
+	if err != nil {
+		return nil
+	}
+	signals.Each(m, func(path string) {
+		_, usual := signals.Usual(c.Type, path)
+		if f == nil && usual || slices.ContainsFunc(wanted, func(w string) bool { return signals.Within(path, w) }) {
+			add(path)
+		}
+	})
+	return columns
+}
+
+// bare returns a topic without the slash in front, which may be left out.
+func bare(topic string) string { return strings.TrimPrefix(topic, "/") }
+
+// channel gathers what the tables have of a channel.
+type channel struct {
+	row     Topic
+	schema  *cdr.Schema // nil: there are no signals
+	columns []column
+	begun   bool // by the first message
+	second  int64
+}
+
+// column gathers a number within the current second.
+type column struct {
+	condition.Number
+	path  string
+	known condition.Statistics
+	mean  float64
+}
+
+const (
+	nanos     = 1e9
+	groupRows = 1 << 16 // of signals that wait to be sorted
+)
+
+// indexer reads a recording into rows.
+type indexer struct {
+	recording string
+	fields    Fields
+	channels  map[*codec.Channel]*channel
+	order     []*channel
+	rows      []Signal // that wait
+	out       *writer[Signal]
+}
+
+// Add reads a recording and adds it to the catalogue, or replaces it there. row has its path, size, time and fields.
+// reading, which may be nil, is called with the log time that is read.
+func (c *Catalogue) Add(ctx context.Context, row Recording, fields Fields, r codec.Reader,
+	reading func(ns int64)) (Recording, error) {
+	info, err := r.Info()
+	if err != nil {
+		return row, err
+	}
+	out, err := create[Signal](c.file(signalsTable, row.Recording))
+	if err != nil {
+		return row, err
+	}
+	defer out.abort()
+	x := &indexer{recording: row.Recording, fields: fields, channels: map[*codec.Channel]*channel{}, out: out}
+	events := slices.Clone(info.Events)
+	row.Complete = info.Complete
+	err = x.read(ctx, r, info, reading, func(err error) {
+		row.Complete = false
+		e := codec.Event{Kind: codec.EventDamage, Text: err.Error()}
+		if !slices.ContainsFunc(events, func(known codec.Event) bool { return known.Text == e.Text }) {
+			events = append(events, e)
+		}
+	})
+	if err != nil {
+		return row, err
+	}
+	topics, err := create[Topic](c.file(topicsTable, row.Recording))
+	if err != nil {
+		return row, err
+	}
+	defer topics.abort()
+	for _, t := range x.order {
+		row.Messages += t.row.Messages
+		row.Bytes += t.row.Bytes
+		if t.row.Messages > 0 && (row.Start == 0 || t.row.First < row.Start) {
+			row.Start = t.row.First
+		}
+		row.End = max(row.End, t.row.Last)
+		if s := float64(t.row.Last-t.row.First) / nanos; s > 0 {
+			t.row.Frequency = float64(t.row.Messages-1) / s
+		}
+		if _, err := topics.Write([]Topic{t.row}); err != nil {
+			return row, err
+		}
+	}
+	list, err := create[Event](c.file(eventsTable, row.Recording))
+	if err != nil {
+		return row, err
+	}
+	defer list.abort()
+	for _, e := range events {
+		if _, err := list.Write([]Event{{row.Recording, e.Kind, e.Topic, e.Time, e.Until, e.Count, e.Text}}); err != nil {
+			return row, err
+		}
+	}
+	row.Format, row.Metadata, row.Fields = info.Format, info.AllMetadata(), fields.String()
+	row.Duration = float64(row.End-row.Start) / nanos
+	recordings, err := create[Recording](c.file(recordingsTable, row.Recording))
+	if err != nil {
+		return row, err
+	}
+	defer recordings.abort()
+	if _, err := recordings.Write([]Recording{row}); err != nil {
+		return row, err
+	}
+	if err := errors.Join(out.complete(), topics.complete(), list.complete(), recordings.complete()); err != nil {
+		return row, err
+	}
+	for _, commit := range []func() error{out.commit, topics.commit, list.commit, recordings.commit} {
+		if err := commit(); err != nil {
+			return row, err
+		}
+	}
+	return row, nil
+}
+
+func (x *indexer) read(ctx context.Context, r codec.Reader, info *codec.Info, reading func(ns int64),
+	damaged func(error)) error {
+	for _, t := range info.Topics {
+		x.channel(t.Channel)
+	}
+	it, err := r.Read(codec.Query{Damaged: damaged})
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	for n := 0; ; n++ {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if n%256 == 0 {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if reading != nil {
+				reading(m.LogTime)
+			}
+		}
+		if err := x.add(m); err != nil {
+			return err
+		}
+	}
+	for _, t := range x.order {
+		if err := x.endSecond(t); err != nil {
+			return err
+		}
+	}
+	return x.flush()
+}
+
+// channel returns what is gathered of a channel.
+func (x *indexer) channel(c *codec.Channel) *channel {
+	t := x.channels[c]
+	if t != nil {
+		return t
+	}
+	t = &channel{row: Topic{Recording: x.recording, Topic: c.Topic, Type: c.Type, Encoding: c.Encoding,
+		TypeHash: c.TypeHash}}
+	if c.Encoding == codec.EncodingCDR {
+		if schema, err := cdr.NewSchema(c.Library(msgs.Library()), c.Type); err == nil {
+			t.schema = schema
+		}
+	}
+	x.channels[c] = t
+	x.order = append(x.order, t)
+	return t
+}
+
+func (x *indexer) add(m *codec.Message) error {
+	t := x.channel(m.Channel)
+	t.row.Bytes += uint64(len(m.Data))
+	if t.row.Messages == 0 {
+		t.row.First, t.row.Last = m.LogTime, m.LogTime
+	}
+	t.row.Messages++
+	t.row.First, t.row.Last = min(t.row.First, m.LogTime), max(t.row.Last, m.LogTime)
+	if t.schema == nil {
+		return nil
+	}
+	second := m.LogTime / nanos
+	if !t.begun {
+		t.begun, t.second = true, second
+		t.columns = x.fields.chosen(m.Channel, t.schema, m.Data)
+		for _, c := range t.columns {
+			t.row.Fields = append(t.row.Fields, c.path)
+		}
+		if t.columns == nil {
+			t.schema = nil
+		}
+	}
+	if second != t.second {
+		if err := x.endSecond(t); err != nil {
+			return err
+		}
+		t.second = second
+	}
+	for i := range t.columns {
+		c := &t.columns[i]
+		v, ok := c.Read(m.Data)
+		if !ok {
+			continue
+		}
+		if c.known.Add(v); !math.IsNaN(v) && !math.IsInf(v, 0) {
+			n := float64(c.known.Count)
+			c.mean += v/n - c.mean/n
+		}
+	}
+	return nil
+}
+
+// endSecond adds the rows of a channel for its second.
+func (x *indexer) endSecond(t *channel) error {
+	for i := range t.columns {
+		c := &t.columns[i]
+		row := Signal{Recording: x.recording, Topic: t.row.Topic, Field: c.path, Second: t.second * nanos,
+			Count: c.known.Count, NaN: c.known.NaN, Infinite: c.known.Infinite}
+		if c.known.Count > 0 {
+			values := [3]float64{c.known.Min, c.mean, c.known.Max}
+			row.Min, row.Mean, row.Max = &values[0], &values[1], &values[2]
+		}
+		x.rows = append(x.rows, row)
+		c.known, c.mean = condition.Statistics{}, 0
+	}
+	if len(x.rows) < groupRows {
+		return nil
+	}
+	return x.flush()
+}
+
+// flush writes the rows that wait as a row group, sorted so that the values of a field are together.
+func (x *indexer) flush() error {
+	slices.SortFunc(x.rows, func(a, b Signal) int {
+		return cmp.Or(strings.Compare(a.Topic, b.Topic), strings.Compare(a.Field, b.Field),
+			cmp.Compare(a.Second, b.Second))
+	})
+	if _, err := x.out.Write(x.rows); err != nil {
+		return err
+	}
+	x.rows = x.rows[:0]
+	return x.out.Flush()
+}

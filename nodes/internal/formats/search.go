@@ -1,0 +1,119 @@
+package formats
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"tapedeck/codec"
+	"tapedeck/codec/blob"
+)
+
+// numberedRecord matches the name of one of several record files: NAME.record.00000 and on.
+var numberedRecord = regexp.MustCompile(`^(.*\.record)\.\d{5}(\.\d{14})?$`)
+
+// Search returns the recordings in a folder and in those below it, in the order of their paths. These are files that
+// are named as formats name them, series of record files under the beginning of their names, and folders that are one
+// recording, whatever else they hold: bags with a metadata.yaml, sessions, data sets. What is hidden, and what is being
+// written (NAME.part, NAME.active), is left out. If folder is one recording or a file, it is the only result.
+func (l List) Search(folder string) (paths []string, err error) {
+	stat, err := blob.Stat(folder)
+	if err != nil {
+		return nil, fmt.Errorf("search %s: %w", folder, codec.Pathless(err))
+	}
+	if !stat.IsDir() {
+		return []string{folder}, nil
+	}
+	if paths, err = l.search(folder); err != nil {
+		return nil, fmt.Errorf("search %s: %w", folder, err)
+	}
+	slices.Sort(paths)
+	return paths, nil
+}
+
+func (l List) search(folder string) (paths []string, err error) {
+	entries, err := blob.ReadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	var folders []string
+	names := map[string]bool{}
+	for _, e := range entries {
+		path := blob.Join(folder, e.Name())
+		if strings.HasPrefix(e.Name(), ".") || strings.HasSuffix(e.Name(), ".part") {
+			continue
+		}
+		if e.Type()&fs.ModeSymlink != 0 { // to a folder it may be a loop
+			if stat, err := os.Stat(path); err != nil || !stat.Mode().IsRegular() {
+				continue
+			}
+		}
+		if e.IsDir() {
+			folders = append(folders, path)
+		} else {
+			names[e.Name()] = true
+		}
+	}
+	if names["metadata.yaml"] || l.hasEpisodes(folder) && !slices.ContainsFunc(folders, l.hasEpisodes) {
+		return []string{folder}, nil
+	}
+	series := map[string]bool{}
+	for name := range names {
+		if match := numberedRecord.FindStringSubmatch(name); match != nil && !names[match[1]] {
+			series[match[1]] = true
+		} else if path := blob.Join(folder, name); l.named(path) {
+			paths = append(paths, path)
+		}
+	}
+	for name := range series {
+		paths = append(paths, blob.Join(folder, name))
+	}
+	for _, inner := range folders {
+		found, err := l.search(inner)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, found...)
+	}
+	return paths, nil
+}
+
+// hasEpisodes reports whether a folder is a recording of a format of episodes.
+func (l List) hasEpisodes(folder string) bool {
+	return slices.ContainsFunc(l, func(f Format) bool {
+		return f.Episodes != nil && f.Open != nil && f.Sniff(folder, nil)
+	})
+}
+
+// named reports whether a file is named like a recording. Names that are usual elsewhere are not enough.
+func (l List) named(path string) bool {
+	name := strings.TrimSuffix(path, ".zstd")
+	switch filepath.Ext(name) {
+	case "":
+		return false
+	case ".db3":
+		return true
+	}
+	return slices.ContainsFunc(l, func(f Format) bool {
+		if f.Open == nil || !f.Named(name) {
+			return false
+		}
+		return filepath.Ext(name) != ".log" || f.sniffs(path)
+	})
+}
+
+// sniffs reports whether a file begins like a recording of the format.
+func (f *Format) sniffs(path string) bool {
+	file, err := blob.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	head := make([]byte, 4096)
+	n, _ := file.ReadAt(head, 0) // the file may be short
+	return f.Sniff(path, head[:n])
+}

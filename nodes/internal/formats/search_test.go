@@ -1,0 +1,47 @@
+package formats
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestSearch(t *testing.T) {
+	root := t.TempDir()
+	for path, text := range map[string]string{
+		"a.mcap": "", "b.bag": "", "notes.txt": "", "table.parquet": "", "text.log": "a line\n", "x.mcap.active": "",
+		"real.log": "\x01\x00\x0e\x00CARLA_RECORDER", ".hidden/c.mcap": "", "d.mcap.part/d.mcap": "",
+		"car1/drive.record.00000": "", "car1/drive.record.00001": "", "car1/other.record": "",
+		"car1/other.record.00001": "", "car2/bag/metadata.yaml": "", "car2/bag/bag_0.mcap": "",
+		"car2/loose/e.db3.zstd": "", "car2/loose/f.db3": "", "flights/g.tlog": "", "flights/h.ULG": "",
+		"takes/one/frames/camera_a/0.jpg": "", "takes/two/frames/camera_a/0.jpg": "", "takes/i.mcap": "",
+		"set/meta/info.json": `{"codebase_version": "v3.0"}`, "set/data/chunk-000/file-000.parquet": "",
+	} {
+		path = filepath.Join(root, path)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
+	}
+	require.NoError(t, os.Symlink("../a.mcap", filepath.Join(root, "car1/link.mcap")))
+	require.NoError(t, os.Symlink("..", filepath.Join(root, "car1/loop")))
+	search := func(folder string) (found []string) {
+		paths, err := PureGo().Search(filepath.Join(root, folder))
+		require.NoError(t, err)
+		for _, path := range paths {
+			path, err = filepath.Rel(root, path)
+			require.NoError(t, err)
+			found = append(found, path)
+		}
+		return found
+	}
+	require.Equal(t, []string{"a.mcap", "b.bag", "car1/drive.record", "car1/link.mcap", "car1/other.record",
+		"car1/other.record.00001", "car2/bag", "car2/loose/e.db3.zstd", "car2/loose/f.db3", "flights/g.tlog",
+		"flights/h.ULG", "real.log", "set", "takes/i.mcap", "takes/one", "takes/two"}, search(""))
+	require.Equal(t, []string{"car2/bag"}, search("car2/bag"))
+	require.Equal(t, []string{"takes/one"}, search("takes/one"))
+	require.Equal(t, []string{"notes.txt"}, search("notes.txt"))
+	require.Empty(t, search("set/data"))
+	_, err := PureGo().Search(filepath.Join(root, "nowhere"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+}

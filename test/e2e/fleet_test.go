@@ -1,0 +1,267 @@
+package e2e
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/test/internal/process"
+)
+
+// cluster is a Slurm of this machine with two processors.
+type cluster struct {
+	t   *testing.T
+	dir string // where jobs begin
+	env []string
+}
+
+// newCluster starts Slurm. It skips the test where that cannot be.
+func newCluster(t *testing.T) *cluster {
+	for _, program := range []string{"munged", "slurmctld", "slurmd", "sbatch", "scontrol", "squeue", "sinfo"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("%s is not installed (Debian: slurm-wlm and munge); no script runs on Slurm", program)
+		}
+	}
+	if os.Getuid() != 0 {
+		t.Skip("not root, as whom alone slurmd starts jobs; no script runs on Slurm")
+	}
+	// Paths of sockets are short.
+	dir, err := os.MkdirTemp("", "slurm")
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	for _, folder := range []string{"state", "spool"} {
+		require.NoError(t, os.Mkdir(filepath.Join(dir, folder), 0o755))
+	}
+	require.NoError(t, os.Chmod(dir, 0o755))
+	key := make([]byte, 128)
+	for i := range key {
+		key[i] = byte(rand.Uint32())
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "munge.key"), key, 0o600))
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	host, _, _ = strings.Cut(host, ".")
+	port := func() int {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		defer l.Close()
+		return l.Addr().(*net.TCPAddr).Port
+	}
+	conf := filepath.Join(dir, "slurm.conf")
+	require.NoError(t, os.WriteFile(conf, []byte(strings.NewReplacer("$D", dir, "$H", host,
+		"$CTL", strconv.Itoa(port()), "$PORT", strconv.Itoa(port())).Replace(`ClusterName=test
+SlurmctldHost=$H(127.0.0.1)
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket=$D/munge.sock,cred_expire=5
+CredType=cred/munge
+SlurmctldPort=$CTL
+SlurmdPort=$PORT
+StateSaveLocation=$D/state
+SlurmdSpoolDir=$D/spool
+SlurmctldPidFile=$D/slurmctld.pid
+SlurmdPidFile=$D/slurmd.pid
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+MpiDefault=none
+SwitchType=switch/none
+SchedulerParameters=sched_interval=1,bf_interval=1,sched_min_interval=0,batch_sched_delay=0
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+ReturnToService=2
+JobRequeue=1
+KillWait=2
+NodeName=$H NodeAddr=127.0.0.1 CPUs=2 State=UNKNOWN
+PartitionName=main Nodes=$H Default=YES MaxTime=INFINITE State=UP
+`)), 0o644))
+	c := &cluster{t, t.TempDir(), append(os.Environ(), "SLURM_CONF="+conf, "PATH="+bin+":"+os.Getenv("PATH"))}
+	start := func(program string, args ...string) {
+		cmd := exec.Command(program, args...)
+		cmd.Env = c.env
+		process.Start(t, cmd)
+	}
+	in := func(name string) string { return filepath.Join(dir, name) }
+	start("munged", "--foreground", "--force", "--key-file="+in("munge.key"), "--socket="+in("munge.sock"),
+		"--pid-file="+in("munged.pid"), "--log-file="+in("munged.log"), "--seed-file="+in("munged.seed"))
+	c.await("munged", func() bool { _, err := os.Stat(in("munge.sock")); return err == nil })
+	start("slurmctld", "-D", "-f", conf)
+	start("slurmd", "-D", "-f", conf)
+	c.await("an idle node", func() bool {
+		out, err := c.command("sinfo", "-h", "-o", "%T").Output()
+		return err == nil && strings.TrimSpace(string(out)) == "idle"
+	})
+	t.Cleanup(func() {
+		_ = c.command("scancel", "--user=root").Run()
+		c.await("the end of all jobs", func() bool { return c.running("") == 0 })
+	})
+	return c
+}
+
+func (c *cluster) command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(name, args...)
+	cmd.Dir, cmd.Env = c.dir, c.env
+	return cmd
+}
+
+func (c *cluster) run(name string, args ...string) string {
+	out, err := c.command(name, args...).CombinedOutput()
+	require.NoError(c.t, err, "%s: %s", name, out)
+	return strings.TrimSpace(string(out))
+}
+
+// running returns how many tasks of a job wait or run; "" is all jobs. A job that Slurm has forgotten has none.
+func (c *cluster) running(job string) int {
+	args := []string{"-h", "-r", "-o", "%i"}
+	if job != "" {
+		args = append(args, "-j", job)
+	}
+	out, _ := c.command("squeue", args...).Output()
+	return len(strings.Fields(string(out)))
+}
+
+func (c *cluster) await(what string, done func() bool) {
+	for deadline := time.Now().Add(process.Patience); !done(); time.Sleep(5 * time.Millisecond) {
+		require.True(c.t, time.Now().Before(deadline), "waiting for %s", what)
+	}
+}
+
+// logs returns what the tasks of all jobs printed, by the names of their logs.
+func (c *cluster) logs() map[string]string {
+	paths, err := filepath.Glob(filepath.Join(c.dir, "convert-*.log"))
+	require.NoError(c.t, err)
+	all := map[string]string{}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		require.NoError(c.t, err)
+		all[filepath.Base(path)] = string(text)
+	}
+	return all
+}
+
+var ofTask = regexp.MustCompile(`task (\d+) of 8 on \S+, process (\d+)\n`)
+
+// TestSlurm runs the script of the guide: a task is killed and another one requeued while they convert, and the job is
+// submitted again. The outputs are those of one process, and nothing is converted twice.
+func TestSlurm(t *testing.T) {
+	c := newCluster(t)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(c.logs())
+		}
+	})
+	guide, err := os.ReadFile(filepath.Join(process.Root(), "docs/guide/fleet.md"))
+	require.NoError(t, err)
+	_, script, found := strings.Cut(string(guide), "```sh\n#!/bin/bash\n")
+	require.True(t, found)
+	script, _, _ = strings.Cut(script, "```")
+	require.NoError(t, os.WriteFile(filepath.Join(c.dir, "convert.sh"), []byte("#!/bin/bash\n"+script), 0o755))
+
+	const recordings = 40
+	payload := make([]byte, 100_000)
+	channel := &codec.Channel{Topic: "/bytes", Type: "std_msgs/msg/UInt8MultiArray", Encoding: codec.EncodingCDR}
+	for i := range recordings {
+		path := filepath.Join(c.dir, fmt.Sprintf("logs/car%d/%d.mcap", i%3, i))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
+		w, err := formats.Create(path, codec.CreateOptions{})
+		require.NoError(t, err)
+		for n := range int64(4) {
+			for j := range payload { // what is slow to compress, so that there is time to kill a task
+				payload[j] = byte(rand.Uint32()) & 15
+			}
+			clear(payload[:16])
+			payload[1] = 1
+			binary.LittleEndian.PutUint32(payload[12:], uint32(len(payload)-16)) // behind a layout without dimensions
+			require.NoError(t, w.Write(&codec.Message{Channel: channel, LogTime: 1e18 + n, Data: payload}))
+		}
+		require.NoError(t, w.Close())
+	}
+	options := []string{"--to", "bag", "--compression", "bz2"}
+	submit := func() string {
+		return c.run("sbatch", append([]string{"--parsable", "convert.sh", "logs", "new"}, options...)...)
+	}
+	job := submit()
+	killed, requeued := "", ""
+	c.await("two tasks in the middle, or the end", func() bool {
+		for name, text := range c.logs() {
+			match := ofTask.FindStringSubmatch(text)
+			if match == nil || !strings.Contains(text, `"converted"`) || strings.Count(text, "\n") >= 1+recordings/8 {
+				continue
+			}
+			switch {
+			case killed == "":
+				pid, err := strconv.Atoi(match[2])
+				require.NoError(t, err)
+				require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+				killed = name
+			case name != killed:
+				c.run("scontrol", "requeue", job+"_"+match[1])
+				requeued = name
+			}
+		}
+		return requeued != "" || c.running(job) == 0
+	})
+	t.Logf("killed %s, requeued %s", killed, requeued)
+	require.NotEmpty(t, killed, "all tasks ended before one could be killed")
+	c.await("the end of the job", func() bool { return c.running(job) == 0 })
+	again := submit()
+	c.await("the end of the second job", func() bool { return c.running(again) == 0 })
+
+	counts, other := map[string]int{}, map[string]int{}
+	for name, text := range c.logs() {
+		for line := range strings.Lines(text) {
+			var result struct{ Output, Status string }
+			if json.Unmarshal([]byte(line), &result) != nil {
+				continue
+			}
+			if result.Status == "converted" {
+				counts[result.Output]++
+			} else if strings.Contains(name, "convert-"+again+"_") {
+				other[result.Status]++
+			}
+		}
+	}
+	for output, n := range counts {
+		require.Equal(t, 1, n, output)
+	}
+	// A line is missing if its task was killed between the conversion and the line.
+	require.GreaterOrEqual(t, len(counts), recordings-1)
+	require.Len(t, other, 1)
+	require.Positive(t, other["skipped"])
+
+	c.run(filepath.Join(bin, "converter"), append([]string{"logs", "--output-folder", "one"}, options...)...)
+	require.Equal(t, c.contents("one"), c.contents("new"))
+}
+
+// contents returns the files in a folder but those of the manifest.
+func (c *cluster) contents(folder string) map[string]string {
+	all := map[string]string{}
+	files := os.DirFS(filepath.Join(c.dir, folder))
+	require.NoError(c.t, fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasPrefix(path, ".converted/") {
+			return err
+		}
+		text, err := fs.ReadFile(files, path)
+		all[path] = string(text)
+		return err
+	}))
+	require.NotEmpty(c.t, all)
+	return all
+}
