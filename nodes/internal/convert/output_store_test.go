@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -84,14 +85,16 @@ func TestFailedConversionToAStore(t *testing.T) {
 			manyBytes(t, in)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			aborted := false
+			var aborted atomic.Bool
 			s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 				if fail(r) {
 					cancel()
 					blobtest.Unavailable(w)
 					return
 				}
-				aborted = aborted || r.Method == http.MethodDelete
+				if r.Method == http.MethodDelete {
+					aborted.Store(true)
+				}
 				next.ServeHTTP(w, r)
 			})
 			j := &Job{Formats: allformats.List(), Inputs: []string{in}, Output: s.URL("new/folder"),
@@ -99,7 +102,7 @@ func TestFailedConversionToAStore(t *testing.T) {
 			_, err := j.Run(ctx)
 			require.Error(t, err)
 			require.Empty(t, s.Keys())
-			require.True(t, aborted)
+			require.True(t, aborted.Load())
 			left, err := os.ReadDir(os.TempDir())
 			require.NoError(t, err)
 			require.Empty(t, left)

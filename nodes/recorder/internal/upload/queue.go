@@ -199,7 +199,10 @@ func (q *Queue) await(ctx context.Context, most time.Duration) bool {
 // release saves all spools and lets other processes have them.
 func (q *Queue) release() {
 	for _, s := range q.list() {
-		if s.unsaved {
+		q.mu.Lock()
+		unsaved := s.unsaved
+		q.mu.Unlock()
+		if unsaved {
 			q.save(s)
 		}
 		q.saving.Lock()
