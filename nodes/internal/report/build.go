@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -52,6 +51,12 @@ type builder struct {
 	cameras []*camera
 	words   words
 	left    map[string]int
+
+	// Of Live.
+	live   bool
+	latest bool  // the latest picture of each camera is wanted
+	now    int64 // log time until which the recording goes
+	whole  int   // how often what pages have was replaced
 }
 
 // topic is what is gathered of a channel.
@@ -168,9 +173,13 @@ func (b *builder) add(m *codec.Message) {
 	t := b.topic(m.Channel)
 	b.density.Add(m)
 	t.bytes += uint64(len(m.Data))
-	if m.LogTime < b.density.start || m.LogTime > b.density.end {
-		return
+	if m.LogTime >= b.density.start && m.LogTime <= b.density.end {
+		b.gather(t, m)
 	}
+}
+
+// gather passes a message to what gathers something of its topic.
+func (b *builder) gather(t *topic, m *codec.Message) {
 	if t.stamps != nil {
 		if ns, ok, err := t.stamps.First(m.Data); ok && err == nil && ns != 0 {
 			t.delays.Add(m.LogTime - ns)
@@ -191,10 +200,7 @@ func (b *builder) finish(info *codec.Info) {
 	b.Start, b.Duration, b.Metadata = time.Unix(0, d.start).UTC(), d.seconds(), info.AllMetadata()
 	missing := map[string]*[2]uint64{}
 	for _, e := range info.Events {
-		event := Event{Kind: e.Kind, Topic: e.Topic, From: b.seconds(cmp.Or(e.Time, d.end)), Count: e.Count,
-			Text: e.Text}
-		event.Until = max(event.From, b.seconds(max(e.Until, e.Time, d.start)))
-		b.Events = append(b.Events, event)
+		b.Events = append(b.Events, b.event(e))
 		count := missing[e.Topic]
 		if count == nil {
 			count = new([2]uint64)
@@ -229,10 +235,7 @@ func (b *builder) finish(info *codec.Info) {
 			t.Dropped, t.Lost = n[0], n[1]
 		}
 		if delays := delays[r]; delays != nil {
-			median, most := float64(delays.Quantile(0.5))/1e9, float64(delays.Quantile(0.99))/1e9
-			if math.Abs(median) < otherClock {
-				t.Latency = &[2]float64{median, most}
-			}
+			t.Latency = latency(delays)
 		}
 		for _, gap := range r.gaps(d.end) {
 			if !explained(info.Events, r.topic, gap) {
@@ -275,6 +278,14 @@ func (b *builder) finish(info *codec.Info) {
 		b.Left = append(b.Left, text)
 	}
 	slices.Sort(b.Left)
+}
+
+// event returns an event as the page has it.
+func (b *builder) event(e codec.Event) Event {
+	out := Event{Kind: e.Kind, Topic: e.Topic, From: b.seconds(cmp.Or(e.Time, b.density.end)), Count: e.Count,
+		Text: e.Text}
+	out.Until = max(out.From, b.seconds(max(e.Until, e.Time, b.density.start)))
+	return out
 }
 
 // findings adds what a check finds that no other event tells, and returns how many there are.

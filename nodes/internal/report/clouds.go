@@ -118,7 +118,7 @@ func (c *clouds) add(m *codec.Message, at float64) error {
 		return nil
 	}
 	c.next = part + 1
-	cloud := Cloud{Topic: m.Channel.Topic, At: at, Scale: unit}
+	cloud := Cloud{Topic: m.Channel.Topic, At: at, Scale: unit, since: c.builder.now}
 	if err := c.read(m.Data, &cloud); err != nil {
 		return err
 	}

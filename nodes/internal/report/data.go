@@ -57,6 +57,8 @@ type Event struct {
 	Until float64 `json:"until"` // From, if it has no length
 	Count uint64  `json:"count"` // of messages
 	Text  string  `json:"text"`
+
+	since int64 // log time when Live added it, as in what follows
 }
 
 // Camera is a topic with pictures.
@@ -66,12 +68,15 @@ type Camera struct {
 	Height int     `json:"height"`
 	Kind   string  `json:"kind"` // encoding or compression
 	Thumbs []Thumb `json:"thumbs"`
+	Latest *Thumb  `json:"latest,omitempty"` // of Live
 }
 
 // Thumb is a small picture.
 type Thumb struct {
 	At   float64 `json:"at"`
 	JPEG []byte  `json:"jpeg"` // nil: it cannot be read
+
+	since int64
 }
 
 // Signal is a number in the messages of a topic over time: its lowest and highest value in each of Bins parts of the
@@ -111,6 +116,8 @@ type Cloud struct {
 	XYZ    []byte   `json:"xyz"`    // int16, little-endian: x, y, z of each point
 	Shade  []byte   `json:"shade"`  // intensity of each point, 0 to 255; empty: there is none
 	Boxes  [][7]int `json:"boxes"`  // of obstacles: centre x, y, z and size x, y, z in units of Scale, yaw in mrad
+
+	since int64
 }
 
 // Word is a line of a log, a diagnostic that got worse, or the like.
@@ -119,6 +126,8 @@ type Word struct {
 	Level string  `json:"level"` // "warn", "error", "fatal", "info"
 	From  string  `json:"from"`  // the node, or the name of a diagnostic
 	Text  string  `json:"text"`
+
+	since int64
 }
 
 // Episode is one of those of a data set.

@@ -208,14 +208,13 @@ func (b *builder) strip(c *episode.Camera, s stream, out *Camera, thumbs int) (f
 	for k := range n {
 		i := s.order[k*len(s.order)/n]
 		at := b.seconds(c.Stamps[i])
+		thumb := Thumb{At: at}
 		f, err := frames.Frame(i)
 		if err == nil {
-			err = out.thumb(&f, at)
+			thumb.JPEG, err = out.thumb(&f)
 		}
-		if err != nil {
-			failed = cmp.Or(failed, err)
-			out.Thumbs = append(out.Thumbs, Thumb{At: at})
-		}
+		failed = cmp.Or(failed, err)
+		out.Thumbs = append(out.Thumbs, thumb)
 	}
 	return failed
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -32,3 +33,6 @@ func (n Numbers) MarshalJSON() ([]byte, error) {
 	}
 	return append(b, ']'), nil
 }
+
+// noNumbers returns a list of so many that are none.
+func noNumbers(n int) Numbers { return slices.Repeat(Numbers{float32(math.NaN())}, n) }

@@ -15,8 +15,15 @@ var page []byte
 //go:embed page.css
 var style []byte
 
-//go:embed page.js
-var script []byte
+// The scripts share their names: the last one begins to draw.
+var (
+	//go:embed page.js
+	script []byte
+	//go:embed page_scene.js
+	scene []byte
+	//go:embed page_live.js
+	live []byte
+)
 
 // Write writes a page that shows recordings. Nothing in their texts becomes HTML: they are JSON, in which '<', '>' and
 // '&' are escaped.
@@ -25,15 +32,30 @@ func Write(w io.Writer, recordings []*Data) error {
 	if err != nil {
 		return fmt.Errorf("write a report: %w", err)
 	}
-	out := page
-	for _, part := range []struct{ mark, text []byte }{
-		{[]byte("/*style*/"), style}, {[]byte("/*script*/"), script}, {[]byte("null/*data*/"), data},
-	} {
-		before, after, _ := bytes.Cut(out, part.mark)
-		out = slices.Concat(before, part.text, after)
-	}
-	if _, err := w.Write(out); err != nil {
+	if _, err := w.Write(fill(data, "")); err != nil {
 		return fmt.Errorf("write a report: %w", err)
 	}
 	return nil
+}
+
+// LivePage returns the page of a player or a recorder, which asks for what it shows. kind says which buttons it has.
+func LivePage(kind string) ([]byte, error) {
+	data, err := json.Marshal(map[string]string{"live": kind})
+	return fill(data, "; connect-src 'self'"), err
+}
+
+// fill returns the page with data, and a policy that is added to the page's.
+func fill(data []byte, policy string) []byte {
+	out := page
+	for _, part := range []struct {
+		mark string
+		text []byte
+	}{
+		{"/*policy*/", []byte(policy)}, {"/*style*/", style}, {"/*script*/", slices.Concat(script, scene, live)},
+		{"null/*data*/", data},
+	} {
+		before, after, _ := bytes.Cut(out, []byte(part.mark))
+		out = slices.Concat(before, part.text, after)
+	}
+	return out
 }

@@ -1,10 +1,11 @@
-"use strict";
-
-// Draws recordings, which are the JSON in #data: a list of Data, see data.go. Texts of recordings become text nodes and
-// attributes, never HTML. All times are seconds since the start of the recording.
-(() => {
+// Draws recordings, which are the JSON in #data: a list of Data, see data.go. A live page asks for them, see
+// page_live.js. Texts of recordings become text nodes and attributes, never HTML. All times are seconds since the start
+// of the recording.
 const page = document.getElementById("page");
-const recordings = list(JSON.parse(document.getElementById("data").textContent));
+const embedded = JSON.parse(document.getElementById("data").textContent);
+const live = embedded?.live ? { kind: embedded.live } : null; // of a player or a recorder
+let recordings = list(embedded);
+const refreshers = new Set(); // called when a live page has got more
 
 // ---- Texts and numbers -------------------------------------------------------------------------------------------
 
@@ -187,7 +188,6 @@ function timeLink(t) {
 // and perhaps key (what they are sorted by), number, class and first (is the row's heading). changed is called with
 // the rows that are shown. The first rows are shown, the others when they are wanted.
 function table({ caption, columns, rows, search, text, choices, empty, changed, first = 300 }) {
-  const texts = text && rows.map(r => text(r).toLowerCase());
   const body = el("tbody"), status = el("span", { class: "mute", role: "status" });
   const input = search && el("input",
     { type: "search", placeholder: search, "aria-label": search, spellcheck: "false", oninput: fill });
@@ -212,7 +212,8 @@ function table({ caption, columns, rows, search, text, choices, empty, changed, 
   function fill() {
     const words = input ? input.value.toLowerCase().split(/\s+/).filter(Boolean) : [];
     const kind = choice && +choice.value ? values[choice.value - 1] : null;
-    const shown = rows.filter((r, i) => words.every(w => texts[i].includes(w)) &&
+    const matches = t => words.every(w => t.includes(w));
+    const shown = rows.filter(r => (!words.length || matches(text(r).toLowerCase())) &&
       (kind === null || !choice || choices.value(r) === kind));
     const sorted = heads.findIndex(h => h.hasAttribute("aria-sort"));
     if (sorted >= 0) {
@@ -231,6 +232,7 @@ function table({ caption, columns, rows, search, text, choices, empty, changed, 
     if (changed) changed(shown);
   }
   fill();
+  if (live) refreshers.add(fill);
   return el("div", null, (input || choice) && el("div", { class: "tools" }, input, choice, status),
     el("div", { class: "sheet", tabindex: "0", role: "region", "aria-label": caption }, el("table", null,
       el("caption", null, el("span", { class: "hidden" }, caption)), el("thead", null, el("tr", null, heads)), body)),
@@ -434,6 +436,7 @@ function pin(on) {
 
 // jump pins the cursor at t, and has the time line show it.
 function jump(t) {
+  if (plays()) { seek(t); return; }
   moveCursor(t);
   pin(true);
   const s = now.scope, width = s.until - s.from;
@@ -458,6 +461,13 @@ class Scope {
     for (const f of this.listeners) f();
     moved = true;
     schedule();
+  }
+
+  // grow has the time go on until last: what is shown goes with it if it was the end.
+  grow(last) {
+    const d = last - this.last, ends = this.until === this.last, whole = ends && this.from === this.first;
+    this.last = last;
+    if (ends) this.show(whole ? this.first : this.from + d, last);
   }
 
   zoom(factor, at = (this.from + this.until) / 2) {
@@ -495,7 +505,7 @@ class TimeBoard extends Board {
     followers.add(() => this.follow());
     const cursorTo = x => { if (x >= this.gutter()) moveCursor(this.t(x)); };
     this.gestures({
-      hover: (x, y, e) => { if (!cursor.pinned) cursorTo(x); tip(hint?.(x, y), e); },
+      hover: (x, y, e) => { if (!cursor.pinned && !live) cursorTo(x); tip(hint?.(x, y), e); },
       drag: (dx, dy, e, x, began) => {
         if (this.brushes || e.shiftKey || this.mark) this.select(began, x);
         else this.scope.pan(-dx / (this.width - this.gutter()));
@@ -504,6 +514,7 @@ class TimeBoard extends Board {
       drop: () => this.select(),
       tap: (x, y, e) => {
         if (x < this.gutter()) return;
+        if (plays()) { seek(this.t(x)); return; }
         const again = cursor.pinned && Math.abs(this.x(cursor.at) - x) < 4;
         cursorTo(x);
         pin(!again);
@@ -573,7 +584,7 @@ class TimeBoard extends Board {
 
 // Overview shows the whole time of a scope, and which part the other boards show.
 class Overview extends TimeBoard {
-  get view() { return this.whole ||= { from: this.scope.first, until: this.scope.last }; }
+  get view() { return { from: this.scope.first, until: this.scope.last }; }
 }
 
 // ruler draws an axis of time.
@@ -658,6 +669,13 @@ function eventText(e) {
   return [`${kind(e.kind)[0]}: ${clock(e.from)}${long}`, e.topic && plain(e.topic),
     e.count > 0 && plural(e.count, "message"),
     e.text && plain(e.text, 300)].filter(Boolean).join("\n");
+}
+
+// replace fills a box anew. Boards that were in it are drawn no more.
+function replace(box, ...children) {
+  const old = [...boards].filter(b => box.contains(b.box));
+  box.replaceChildren(...children);
+  for (const b of old) if (!box.contains(b.box)) { boards.delete(b); seen.unobserve(b.box); sized.unobserve(b.box); }
 }
 
 // icon draws something small for a legend, again when the theme changes.
@@ -755,18 +773,8 @@ function smooth(topic, end) {
 
 class Timeline {
   constructor(data, scope) {
-    Object.assign(this, { data, scope, order: data.topics, marks: new Map(), low: Infinity, high: 0 });
-    for (const t of data.topics) {
-      for (const v of smooth(t, now.end)) {
-        if (v > 0) this.low = Math.min(this.low, v);
-        this.high = Math.max(this.high, v);
-      }
-    }
-    this.low = Math.max(this.low, this.high / 1e5);
-    this.events = new Map();
-    for (const e of data.events) if (e.topic) append(this.events, e.topic, e);
-    this.everywhere = data.events.filter(e => !e.topic &&
-      ["pause", "gap", "disk", "split", "throttle"].includes(e.kind));
+    Object.assign(this, { data, scope, order: data.topics, marks: new Map() });
+    this.measure();
     const gutter = () => narrow() ? 0 : 210; // as --gutter
     const gaps = data.topics.reduce((n, t) => n + list(t.gaps).length, 0);
     this.axis = new TimeBoard(scope, "Axis of time with all events", "axis", (ctx, w, h) => this.drawAxis(ctx, w, h),
@@ -784,6 +792,21 @@ class Timeline {
       e.preventDefault();
     });
     this.layout();
+  }
+
+  measure() {
+    const { data } = this;
+    Object.assign(this, { low: Infinity, high: 0, events: new Map() });
+    for (const t of data.topics) {
+      for (const v of smooth(t, now.end)) {
+        if (v > 0) this.low = Math.min(this.low, v);
+        this.high = Math.max(this.high, v);
+      }
+    }
+    this.low = Math.max(this.low, this.high / 1e5);
+    for (const e of data.events) if (e.topic) append(this.events, e.topic, e);
+    this.everywhere = data.events.filter(e => !e.topic &&
+      ["pause", "gap", "disk", "split", "throttle"].includes(e.kind));
   }
 
   // layout gives the rows their place; all of them when the page is printed.
@@ -886,9 +909,22 @@ class Timeline {
     return `${name}\n${v > 0 ? `${number(v)} messages/s` : "nothing"} at ${clock(at)}`;
   }
 
+  // legend explains the colours and marks, again when they change.
   legend() {
+    const box = el("div"), fill = () => {
+      const scale = [this.low, this.high].map(v => v.toPrecision(2));
+      const key = JSON.stringify([scale, this.data.events.map(e => e.kind)]);
+      if (key !== box.dataset.key) replace(box, this.explain());
+      box.dataset.key = key;
+    };
+    fill();
+    if (live) refreshers.add(fill);
+    return box;
+  }
+
+  explain() {
     const kinds = [...new Set(this.data.events.map(e => e.kind))];
-    const scale = gradient("density");
+    const scale = this.scale ??= gradient("density");
     return el("div", { class: "legend" },
       this.high > 0 && el("span", null, `${number(+this.low.toPrecision(2))}`, scale,
         `${number(+this.high.toPrecision(2))} messages/s (logarithmic)`),
@@ -913,21 +949,21 @@ function source(thumb) { return `data:image/jpeg;base64,${thumb.jpeg}`; }
 
 // pictures returns the cameras' pictures at the cursor, and a strip for each that follows the scope.
 function pictures(cameras, scope) {
+  for (const c of cameras) c.thumbs = list(c.thumbs);
   const views = cameras.map(c => {
     const image = el("img", { alt: "", hidden: true, onerror: () => show(null) }),
       none = el("span", { class: "mute" }, "no picture");
-    const time = el("span", { class: "mute" }), thumbs = list(c.thumbs);
-    let shown = -2;
+    const time = el("span", { class: "mute" });
+    let shown = null;
     const show = jpeg => {
       image.hidden = !jpeg;
       none.hidden = Boolean(jpeg);
-      none.textContent = shown < 0 ? "no picture" : "cannot be read";
+      none.textContent = shown ? "cannot be read" : "no picture";
     };
     followers.add(() => {
-      const i = nearest(thumbs, cursor.at);
-      if (i === shown) return;
-      shown = i;
-      const thumb = thumbs[i];
+      const thumb = live && !cursor.pinned && c.latest || c.thumbs[nearest(c.thumbs, cursor.at)];
+      if (thumb === shown) return;
+      shown = thumb;
       show(thumb?.jpeg);
       if (thumb?.jpeg) { image.src = source(thumb); image.alt = `${plain(c.topic)} at ${clock(thumb.at)}`; }
       time.textContent = thumb ? clock(thumb.at) : "";
@@ -945,14 +981,14 @@ function pictures(cameras, scope) {
 }
 
 function strip(camera, scope) {
-  const thumbs = list(camera.thumbs), height = 56, pool = new Map();
+  const height = 56, pool = new Map();
   const width = Math.round(height * Math.max(0.4, Math.min(3, camera.width / camera.height || 4 / 3)));
-  const board = new TimeBoard(scope, `${plural(thumbs.length, "picture")} of ${plain(camera.topic)}`, "strip",
+  const board = new TimeBoard(scope, `${plural(camera.thumbs.length, "picture")} of ${plain(camera.topic)}`, "strip",
     (ctx, w, h) => {
     board.grid(ctx, w, h);
     const keep = new Set();
     let right = -Infinity;
-    for (const thumb of thumbs) { // from the first one on, so that panning changes nothing
+    for (const thumb of camera.thumbs) { // from the first one on, so that panning changes nothing
       const x = board.x(thumb.at) - width / 2;
       if (x < right) continue;
       right = x + width + 2;
@@ -978,10 +1014,15 @@ function strip(camera, scope) {
 class Curve {
   constructor(name, low, high, first, last) {
     this.name = name;
+    this.hidden = false;
+    this.set(low, high, first, last);
+  }
+
+  set(low, high, first, last) {
     this.low = Float64Array.from(Array.isArray(low) ? low : [], v => v ?? NaN);
     this.high = Float64Array.from(Array.isArray(high) ? high : [], v => v ?? NaN);
     const n = this.count = Math.min(this.low.length, this.high.length);
-    Object.assign(this, { first, bin: n ? ((last - first) || 1) / n : 1, hidden: false });
+    Object.assign(this, { first, bin: n ? ((last - first) || 1) / n : 1 });
     // A line joins values that are not much farther from each other than most are.
     const steps = [];
     for (let i = 0, last = -1; i < n; i++) {
@@ -1133,8 +1174,11 @@ function curves(data, scope) {
       title: plain(signals[0].topic),
       note: parent ? plain(parent) : signals.length > 1 ? plain(group.replace(signals[0].topic, "")) : "",
       unit: plain(signals[0].unit, 20), scope, spans: [[topic?.gaps, "s6"]],
-      curves: signals.map(s =>
-        new Curve(plain(parent ? String(s.path).slice(dot + 1) : s.path, 80), s.low, s.high, 0, scope.last)),
+      curves: signals.map(s => {
+        const c = new Curve(plain(parent ? String(s.path).slice(dot + 1) : s.path, 80), s.low, s.high, 0, scope.last);
+        if (live) refreshers.add(() => c.set(s.low, s.high, 0, scope.last));
+        return c;
+      }),
     });
   });
   const drawn = data.fields.filter(f => f.drawn).length;
@@ -1144,7 +1188,8 @@ function curves(data, scope) {
     more.remove();
   });
   return section("curves", "Curves",
-    plots.length ? "lowest to highest value in each part of the time" : "no numbers are drawn",
+    !plots.length ? "no numbers are drawn" : live && !plays() ? "of some messages a second"
+      : "lowest to highest value in each part of the time",
     box, plots.length > 0 && el("div", { class: "row" }, el("div"), ruler(scope).box), more,
     data.fields.length > 0 && el("details", null,
       el("summary", null, `All numeric fields (${count(data.fields.length)}, ${count(drawn)} drawn)`),
@@ -1217,7 +1262,7 @@ function place(track, t) {
 
 function where(data) {
   const tracks = data.tracks.map(t => ({ ...t, points: list(t.points), speed: Array.isArray(t.speed) ? t.speed : [],
-    origin: Array.isArray(t.origin) && t.origin.length === 2 && t.origin.every(isFinite) ? t.origin : null }));
+    of: t, origin: Array.isArray(t.origin) && t.origin.length === 2 && t.origin.every(isFinite) ? t.origin : null }));
   const frames = [...new Set(tracks.map(t => String(t.frame ?? "")))];
   let shown = [], view = null, mode = "time", range = [0, 1];
   const fit = () => {
@@ -1331,7 +1376,7 @@ function where(data) {
   board.gestures({ drag: pan, slide: pan, zoom,
     wheel: e => e.ctrlKey || e.metaKey || document.activeElement === board.canvas });
   ownKeys(board, { pan: (x, y) => pan(-40 * x, 40 * y), zoom, home });
-  const legend = el("div", { class: "legend" }), readout = el("div", { class: "readout" });
+  const legend = el("div", { class: "legend" }), readout = el("div", { class: "readout" }), tones = gradient("scale");
   const files = el("span", { class: "buttons" });
   const fill = () => {
     shown = tracks.filter(t => String(t.frame ?? "") === frames[+frame.value || 0]);
@@ -1340,27 +1385,27 @@ function where(data) {
     range = values.length ? [values[0],
       mode === "time" ? values.at(-1) : values[Math.floor((values.length - 1) * 0.99)]] : [0, 1];
     const text = v => mode === "time" ? clock(v, 0.1) : `${number(v)} m/s`;
-    const scale = el("span", null, text(range[0]), gradient("scale"), text(range[1]));
+    const scale = el("span", null, text(range[0]), tones, text(range[1]));
     const keys = () => shown.slice(0, 30).map((t, n) => el("span", null, icon(14, (ctx, w) => {
       ctx.fillStyle = colour[`s${n % SERIES}`];
       ctx.fillRect(0, 6, w, 3);
     }), name(trackName(t), 60)));
-    legend.replaceChildren(...(mode === "track" ? keys() : [scale]), el("span", null, "○ start"),
+    replace(legend, ...(mode === "track" ? keys() : [scale]), el("span", null, "○ start"),
       el("span", null, "▲ at the cursor"));
-    const known = shown.filter(t => t.origin && t.points.length);
-    const file = plain(data.name, 60) || "track";
+    const known = shown.filter(t => t.origin && t.points.length), file = plain(data.name, 60) || "track";
     files.replaceChildren(...(known.length ? [
       button("GeoJSON", "Download the tracks as GeoJSON",
         () => save(`${file}.geojson`, "application/geo+json", geoJSON(data, known))),
       button("KML", "Download the tracks as KML",
         () => save(`${file}.kml`, "application/vnd.google-earth.kml+xml", kml(data, known)))] : []));
-    home();
+    board.redraw();
     moved = true;
   };
-  const frame = options("Frame of the map", frames.map(f => plain(f, 60) || "no frame"), fill);
+  const frame = options("Frame of the map", frames.map(f => plain(f, 60) || "no frame"), () => { fill(); home(); });
   const modes = options("Colours of the tracks", ["coloured by time", "coloured by speed", "a colour per track"], e => {
     mode = ["time", "speed", "track"][e.target.value];
     fill();
+    home();
   });
   const read = () => {
     const lines = [], metres = v => v.toFixed(2).replace("-", "−");
@@ -1375,6 +1420,10 @@ function where(data) {
   };
   followers.add(() => board.redraw());
   fill();
+  if (live) refreshers.add(() => {
+    for (const t of tracks) Object.assign(t, { points: t.of.points, speed: t.of.speed });
+    fill();
+  });
   return section("where", "Where",
     `east and north in metres${frames.length === 1 && frames[0] ? `, frame ${plain(frames[0], 60)}` : ""}`,
     el("div", { class: "tools" }, frames.length > 1 && frame, modes, zoomButtons(zoom, home), files), board.box,
@@ -1402,141 +1451,6 @@ function zoomButtons(zoom, home) {
     button("−", "Zoom out", () => zoom(1 / 1.5), { class: "icon" }), button("Fit", "Show all", home));
 }
 
-// ---- Clouds ------------------------------------------------------------------------------------------------------
-
-// unpack returns the points of a cloud in metres, and what is needed to colour and to see them.
-function unpack(cloud) {
-  const b = new DataView(decode(cloud.xyz).buffer), n = Math.floor(b.byteLength / 6), s = finite(cloud.scale, 1);
-  const xyz = Float32Array.from({ length: 3 * n }, (_, i) => b.getInt16(2 * i, true) * s), light = decode(cloud.shade);
-  const boxes = list(cloud.boxes).filter(b => b.length === 7);
-  const z = [], far = [];
-  for (let i = 0; i < n; i++) { z.push(xyz[3 * i + 2]); far.push(Math.hypot(xyz[3 * i], xyz[3 * i + 1])); }
-  for (const b of boxes) { z.push(b[2] * s); far.push(Math.hypot(b[0], b[1]) * s); }
-  const part = (a, p) => a.sort((x, y) => x - y)[Math.floor((a.length - 1) * p)] ?? 0;
-  return { n, xyz, light: light.length >= n && n ? light : null, boxes, scale: s, low: part(z, 0.02),
-    high: part(z, 0.98), middle: part(z, 0.5), far: Math.max(part(far, 0.85), 1) };
-}
-
-function scene(data) {
-  const names = [...new Set(data.clouds.map(c => String(c.topic)))];
-  const clouds = names.map(n => data.clouds.filter(c => String(c.topic) === n).sort((a, b) => a.at - b.at));
-  let which = 0, shown = -1, cloud = null, mode = 0, eye = null;
-  const board = new Board(`Points in 3D of ${names.slice(0, 8).map(n => plain(n, 60)).join(", ")}`, "scene free", draw);
-  const home = () => { eye = { turn: 0.6, tilt: 0.55, far: 2.1 * cloud.far, x: 0, y: 0, z: cloud.middle };
-    board.redraw(); };
-  // project returns what puts a point on the screen: x, y and how many pixels a metre has, 0 behind the eye.
-  function projection(w, h) {
-    const [ct, st, ci, si] = [Math.cos(eye.turn), Math.sin(eye.turn), Math.cos(eye.tilt), Math.sin(eye.tilt)],
-      f = Math.min(w, h * 1.6) * 0.9;
-    return (x, y, z) => {
-      x -= eye.x; y -= eye.y; z -= eye.z;
-      const right = ct * x + st * y, ahead = ct * y - st * x, depth = eye.far + ahead * ci - z * si;
-      if (depth < eye.far * 0.02) return null;
-      const k = f / depth;
-      return [w / 2 + right * k, h / 2 - (ahead * si + z * ci) * k, k];
-    };
-  }
-  function wires(ctx, project, points, pairs) {
-    const p = points.map(q => project(...q));
-    ctx.beginPath();
-    for (const [a, b] of pairs) if (p[a] && p[b]) { ctx.moveTo(p[a][0], p[a][1]); ctx.lineTo(p[b][0], p[b][1]); }
-    ctx.stroke();
-  }
-  function draw(ctx, w, h) {
-    if (!cloud) return;
-    const project = projection(w, h), step = nice(cloud.far / 3);
-    ctx.lineWidth = 1;
-    ctx.strokeStyle = colour.line; // rings around the sensor
-    for (let r = 1; r <= 4; r++) {
-      const ring = Array.from({ length: 49 },
-        (_, i) => [r * step * Math.cos(i * Math.PI / 24), r * step * Math.sin(i * Math.PI / 24), cloud.low]);
-      wires(ctx, project, ring, ring.slice(1).map((_, i) => [i, i + 1]));
-      const p = project(...ring[0]);
-      ctx.font = SMALL;
-      if (p) write(ctx, `${number(r * step)} m`, p[0] + 3, p[1], Infinity, colour.mute);
-    }
-    const light = mode === 1 && cloud.light, { xyz, n } = cloud;
-    for (let i = 0; i < n; i++) {
-      const p = project(xyz[3 * i], xyz[3 * i + 1], xyz[3 * i + 2]);
-      if (!p) continue;
-      ctx.fillStyle = light ? shade(colour.scale, cloud.light[i], 0, 255)
-        : shade(colour.scale, xyz[3 * i + 2], cloud.low, cloud.high);
-      const size = Math.max(1.5, Math.min(4, p[2] * cloud.far / 150));
-      ctx.fillRect(p[0] - size / 2, p[1] - size / 2, size, size);
-    }
-    ctx.strokeStyle = colour.s1;
-    ctx.lineWidth = 1.6;
-    for (const [x, y, z, dx, dy, dz, yaw] of cloud.boxes) {
-      const c = Math.cos(yaw / 1000), s = Math.sin(yaw / 1000), corners = [];
-      const corner = (a, b, e) => [(x + a * dx * c - b * dy * s) * cloud.scale,
-        (y + a * dx * s + b * dy * c) * cloud.scale, (z + e * dz) * cloud.scale];
-      for (const e of [-0.5, 0.5]) for (const [a, b] of [[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5],
-        [-0.5, 0.5]]) corners.push(corner(a, b, e));
-      corners.push(corner(0.5, 0, -0.5), corner(0.9, 0, -0.5));
-      wires(ctx, project, corners, [[0, 1], [1, 2], [2, 3], [3, 0], [4, 5], [5, 6], [6, 7], [7, 4], [0, 4], [1, 5],
-        [2, 6], [3, 7], [8, 9]]);
-    }
-    ctx.lineWidth = 2;
-    [["s1", "x", step / 2, 0, 0], ["s2", "y", 0, step / 2, 0],
-      ["s0", "z", 0, 0, step / 2]].forEach(([s, name, ...to]) => {
-      ctx.strokeStyle = colour[s];
-      wires(ctx, project, [[0, 0, 0], to], [[0, 1]]);
-      const p = project(...to);
-      if (p) write(ctx, name, p[0] + 3, p[1], Infinity, colour[s]);
-    });
-  }
-  const readout = el("div", { class: "readout" }), legend = el("div", { class: "legend" });
-  const show = () => {
-    const i = nearest(clouds[which], cursor.at), c = clouds[which][i];
-    if (i === shown) return;
-    shown = i;
-    cloud = unpack(c);
-    if (!eye) home();
-    const all = plural(finite(c.points, cloud.n), "point"), of = cloud.n < c.points ? `${count(cloud.n)} of ` : "";
-    readout.textContent = `${plain(c.topic)} at ${clock(c.at)}: ${of}${all}` +
-      (cloud.boxes.length ? `, ${plural(cloud.boxes.length, "box", "boxes")}` : "");
-    explain();
-    board.redraw();
-  };
-  const explain = () => {
-    const light = mode === 1 && cloud.light;
-    legend.replaceChildren(...(cloud.n
-      ? [el("span", null, light ? "0" : `${number(+cloud.low.toFixed(2))} m`, gradient("scale"),
-    light ? "255 intensity" : `${number(+cloud.high.toFixed(2))} m height`)] : []),
-    el("span", null, mode === 1 && !cloud.light && cloud.n ? "no intensities: coloured by height" : ""));
-  };
-  const pan = (dx, dy) => {
-    const k = eye.far / Math.max(200, board.width), c = Math.cos(eye.turn), s = Math.sin(eye.turn);
-    eye.x -= (dx * c + dy * s) * k;
-    eye.y -= (dx * s - dy * c) * k;
-    board.redraw();
-  };
-  const turn = (dx, dy) => { eye.turn += dx; eye.tilt = Math.max(-0.2, Math.min(Math.PI / 2, eye.tilt + dy));
-    board.redraw(); };
-  const zoom = f => { eye.far = Math.max(cloud.far / 100, Math.min(cloud.far * 20, eye.far / f)); board.redraw(); };
-  board.gestures({
-    buttons: true, zoom, drag: (dx, dy, e) => e.shiftKey || e.buttons > 1 ? pan(dx, dy)
-      : turn(-dx * 0.008, dy * 0.008), slide: pan,
-    wheel: e => !e.shiftKey && (e.ctrlKey || e.metaKey || document.activeElement === board.canvas),
-  });
-  board.canvas.addEventListener("contextmenu", e => e.preventDefault());
-  ownKeys(board, { pan: (x, y) => pan(-40 * x, 40 * y), turn: (x, y) => turn(0.1 * x, 0.1 * y), zoom, home });
-  const step = d => () => jump(clouds[which][Math.max(0, Math.min(clouds[which].length - 1, shown + d))].at);
-  const topic = options("Topic of the points", names.map(n => plain(n, 60)),
-    e => { which = +e.target.value; shown = -1; eye = null; show(); });
-  const modes = options("Colours of the points", ["coloured by height", "coloured by intensity"],
-    e => { mode = +e.target.value; explain(); board.redraw(); });
-  followers.add(show);
-  show();
-  return section("scene", "3D", "the points nearest to the cursor; drag to turn, Shift + drag to pan",
-    el("div", { class: "tools" }, names.length > 1 && topic, data.clouds.some(c => c.shade) && modes,
-      zoomButtons(zoom, home),
-      data.clouds.length > 1 && el("span", { class: "buttons" },
-        button("←", "Previous points", step(-1), { class: "icon" }),
-        button("→", "Next points", step(1), { class: "icon" }))),
-    board.box, legend, readout);
-}
-
 // ---- Words -------------------------------------------------------------------------------------------------------
 
 const ALARMS = new Map([
@@ -1545,11 +1459,13 @@ const ALARMS = new Map([
 ]);
 
 function words(data) {
-  const rows = [...data.words.map(w =>
+  const rows = [], gather = () => rows.splice(0, Infinity, ...[...data.words.map(w =>
     ({ at: finite(w.at), level: plain(w.level, 20) || "–", from: w.from, text: w.text })),
     ...data.events.map(e => ({ at: e.from, level: e.kind, from: e.topic, event: true,
       text: [e.until > e.from && seconds(e.until - e.from),
-      e.count > 0 && plural(e.count, "message"), e.text].filter(Boolean).join("; ") }))].sort((a, b) => a.at - b.at);
+      e.count > 0 && plural(e.count, "message"), e.text].filter(Boolean).join("; ") }))].sort((a, b) => a.at - b.at));
+  gather();
+  if (live) refreshers.add(gather);
   const metadata = Object.entries(data.metadata || {}).map(([key, value]) => ({ key, value }));
   return [rows.length > 0 && section("log", "Log and events", "a time moves the cursor", table({
     caption: "Log and events", rows, search: "Search the log", text: r => `${r.level} ${r.from} ${r.text}`,
@@ -1659,8 +1575,14 @@ function bar(data, index) {
     state = el("i", { hidden: true }, "pinned");
   const readout = el("div", { class: "clock", id: "cursor", title: "Time of the cursor" }, b, utc, local, state);
   const sums = new Float32Array(2048);
-  for (const t of data.topics) list(t.density).forEach((v, i) => { sums[i % 2048] += finite(v); });
-  const bins = Math.max(1, ...data.topics.map(t => list(t.density).length));
+  let bins = 1;
+  const sum = () => {
+    sums.fill(0);
+    for (const t of data.topics) list(t.density).forEach((v, i) => { sums[i % 2048] += finite(v); });
+    bins = Math.max(1, ...data.topics.map(t => list(t.density).length));
+  };
+  sum();
+  if (live) refreshers.add(sum);
   const overview = new Overview(scope, "The whole time: drag to choose what is shown, click to move the cursor",
     "overview", (ctx, w, h) => {
     const most = sums.reduce((a, v) => Math.max(a, v), 0);
@@ -1706,7 +1628,7 @@ function bar(data, index) {
     local.textContent = d.local;
   });
   const names = recordings.map(r => `${r.good ? "✓" : "!"} ${plain(r.name, 80) || "Recording"}`);
-  const recording = names.length > 1 && options("Recording", names, e => show(+e.target.value));
+  const recording = names.length > 1 && options("Recording", names, e => showRecording(+e.target.value));
   if (recording) recording.value = index;
   const buttons = el("span", { class: "buttons" },
     button("+", "Zoom in", () => scope.zoom(2, cursor.at), { class: "icon" }),
@@ -1715,28 +1637,40 @@ function bar(data, index) {
     button("◐", "Light or dark", () => setTheme(!dark), { class: "icon" }),
     button("?", "Help: keys and mouse", () => help.showModal(), { class: "icon" }));
   return el("div", { class: "bar" },
-    el("div", { class: "line" }, recording, readout, el("span", { class: "grow" }), buttons), overview.box);
+    el("div", { class: "line" }, recording, readout, el("span", { class: "grow" }), buttons), live?.box, overview.box);
 }
 
 const LISTS = ["topics", "events", "cameras", "signals", "fields", "tracks", "clouds", "words", "episodes", "left"];
 
-// show draws the recording of that index.
-function show(index) {
-  for (const b of boards) { seen.unobserve(b.box); sized.unobserve(b.box); }
-  boards.clear();
-  followers.clear();
-  const data = { ...recordings[index] };
+// prepare returns a recording as the panels want it.
+function prepare(recording) {
+  const data = { ...recording };
   for (const name of LISTS) data[name] = list(data[name]);
   data.events = data.events.filter(e => e.kind !== "totals").map(e =>
     ({ ...e, kind: String(e.kind ?? ""), from: finite(e.from), until: Math.max(finite(e.from), finite(e.until)) }))
     .sort((a, b) => a.from - b.from);
-  const end = Math.max(0, finite(data.duration)), scope = new Scope(0, end);
-  now = { data, end, scope, marks: [...data.events.map(e => [e.from, () => eventText(e)]),
+  return data;
+}
+
+// marksOf returns the times of what the keys N and P go to, each with what is said there.
+function marksOf(data) {
+  return [...data.events.map(e => [e.from, () => eventText(e)]),
     ...data.words.map(w => [finite(w.at), () => `${plain(w.level, 20)}: ${plain(w.text, 300)}`])]
-    .sort((a, b) => a[0] - b[0]) };
+    .sort((a, b) => a[0] - b[0]);
+}
+
+// showRecording draws the recording of that index.
+function showRecording(index) {
+  for (const b of boards) { seen.unobserve(b.box); sized.unobserve(b.box); }
+  boards.clear();
+  followers.clear();
+  refreshers.clear();
+  const data = prepare(recordings[index]);
+  const end = Math.max(0, finite(data.duration)), scope = new Scope(0, end);
+  now = { data, end, scope, index, marks: marksOf(data) };
   Object.assign(cursor, { at: 0, pinned: false });
   document.body.classList.remove("pinned");
-  document.title = `${plain(data.name, 80) || "Recording"} – tapedeck report`;
+  document.title = `${plain(data.name, 80) || "Recording"} – tapedeck ${live?.name ?? "report"}`;
   const timeline = now.timeline = new Timeline(data, scope), busy = timeline.high > 0;
   const pair = [data.tracks.some(t => list(t.points).length) && where(data),
     data.clouds.length > 0 && scene(data)].filter(Boolean);
@@ -1752,8 +1686,8 @@ function show(index) {
   const links = parts.flatMap(p => [...(p.id ? [p] : p.children)]).map(s =>
     el("a", { href: `#${s.id}` }, s.querySelector("h2").textContent));
   page.replaceChildren(bar(data, index), head(data), el("nav", { "aria-label": "Parts of this page" }, links), ...parts,
-    el("footer", null, "Made by tapedeck. This page is one file and loads nothing from anywhere."), tips, announcer,
-    help);
+    el("footer", null, live ? `Served by tapedeck's ${live.name}.`
+      : "Made by tapedeck. This page is one file and loads nothing from anywhere."), tips, announcer, help);
   timeline.layout();
   moved = true;
   schedule();
@@ -1777,7 +1711,8 @@ document.addEventListener("keydown", e => {
     "+": () => scope.zoom(1.5, cursor.at), "=": () => scope.zoom(1.5, cursor.at),
     "-": () => scope.zoom(1 / 1.5, cursor.at), 0: () => scope.show(scope.first, scope.last),
     Home: () => jump(0), End: () => jump(now.end), n: () => next(true), p: () => next(false),
-    " ": () => pin(!cursor.pinned), Escape: () => pin(false), t: () => setTheme(!dark), "?": () => help.showModal(),
+    " ": () => plays() ? toggle() : pin(!cursor.pinned), Escape: () => pin(false), t: () => setTheme(!dark),
+    "?": () => help.showModal(),
     "/": () => page.querySelector("input[type=search]")?.focus(),
   };
   const key = keys[e.key.length === 1 ? e.key.toLowerCase() : e.key];
@@ -1803,8 +1738,3 @@ addEventListener("afterprint", () => {
 });
 addEventListener("resize", () => now?.timeline.layout());
 
-const wanted = matchMedia("(prefers-color-scheme: dark)");
-wanted.addEventListener("change", e => setTheme(e.matches));
-setTheme(wanted.matches);
-if (recordings.length) show(0); else page.append(el("p", null, "This page has no recordings."));
-})();

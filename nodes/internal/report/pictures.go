@@ -39,39 +39,41 @@ func (b *builder) camera(c *codec.Channel, s *cdr.Schema) sink {
 }
 
 func (c *camera) add(m *codec.Message, at float64) error {
-	parts := min(mostThumbs, allThumbs/len(c.builder.cameras))
-	part := min(int(c.builder.density.at(m.LogTime)*float64(parts)), parts-1)
-	if part < c.next {
+	b, parts := c.builder, mostThumbs
+	if !b.live {
+		parts = min(mostThumbs, allThumbs/len(b.cameras))
+	}
+	part := min(int(b.density.at(m.LogTime)*float64(parts)), parts-1)
+	if part < c.next && !b.latest {
 		return nil
 	}
-	c.next = part + 1
+	thumb := Thumb{At: at, since: b.now}
 	f, err := c.locator.Image(m.Data)
 	if err == nil {
-		err = c.thumb(&f, at)
+		thumb.JPEG, err = c.thumb(&f)
 	}
-	if err != nil {
-		c.Thumbs = append(c.Thumbs, Thumb{At: at})
+	if b.live {
+		c.Latest = &thumb
+	}
+	if part >= c.next {
+		c.next = part + 1
+		c.Thumbs = append(c.Thumbs, thumb)
 	}
 	return err
 }
 
-// thumb adds a picture.
-func (c *Camera) thumb(f *pixel.Image, at float64) error {
+// thumb returns a small picture, and notes the size of the large one.
+func (c *Camera) thumb(f *pixel.Image) ([]byte, error) {
 	m, err := visible(*f)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	size := m.Bounds().Size()
 	c.Width, c.Height, c.Kind = size.X, size.Y, f.Encoding
 	scale := min(1, float64(thumbWidth)/float64(max(size.X, size.Y)))
 	small := image.NewRGBA(image.Rect(0, 0, max(1, int(float64(size.X)*scale)), max(1, int(float64(size.Y)*scale))))
 	draw.ApproxBiLinear.Scale(small, small.Bounds(), m, m.Bounds(), draw.Src, nil)
-	jpeg, err := pixel.AppendJPEG(nil, small, thumbTaste)
-	if err != nil {
-		return err
-	}
-	c.Thumbs = append(c.Thumbs, Thumb{at, jpeg})
-	return nil
+	return pixel.AppendJPEG(nil, small, thumbTaste)
 }
 
 // visible returns the image in a frame as eyes see it: distances are colours, and of YUV the brightness is shown.

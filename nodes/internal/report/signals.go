@@ -56,10 +56,7 @@ func (f *fields) begin(payload []byte) error {
 				group = path[:i]
 			}
 			s := &signal{Signal: Signal{Topic: f.channel.Topic, Path: path, Group: group, Unit: unit}, path: p}
-			s.Low, s.High = make(Numbers, Bins), make(Numbers, Bins)
-			for i := range s.Low {
-				s.Low[i], s.High[i] = float32(math.NaN()), float32(math.NaN())
-			}
+			s.Low, s.High = noNumbers(Bins), noNumbers(Bins)
 			drawn[path] = true
 			f.signals, b.signals = append(f.signals, s), append(b.signals, s)
 		}

@@ -141,21 +141,26 @@ func (t *tracker) put(name, frame string, p geometry_msgs.Point, speed, at float
 	w.Speed = append(w.Speed, float32(speed))
 }
 
-// addTracks adds the tracks of a topic, with speeds from the way where messages have none.
+// addTracks adds the tracks of a topic.
 func (b *builder) addTracks(t *tracker) {
 	if more := len(t.more); more > 0 {
 		b.left[fmt.Sprintf("%d more tracks of %s", more, t.topic)]++
 	}
 	for _, name := range t.names {
 		w := t.tracks[name]
-		for i := 1; i < len(w.Points); i++ {
-			p, q := w.Points[i-1], w.Points[i]
-			if step := float64(q[0] - p[0]); step > 0 && math.IsNaN(float64(w.Speed[i])) {
-				w.Speed[i] = float32(math.Hypot(float64(q[1]-p[1]), float64(q[2]-p[2])) / step)
-			}
-		}
+		w.speeds()
 		if len(w.Points) > 0 {
 			b.Tracks = append(b.Tracks, w.Track)
+		}
+	}
+}
+
+// speeds computes the speeds that messages lack, from the way.
+func (w *way) speeds() {
+	for i := 1; i < len(w.Points); i++ {
+		p, q := w.Points[i-1], w.Points[i]
+		if step := float64(q[0] - p[0]); step > 0 && math.IsNaN(float64(w.Speed[i])) {
+			w.Speed[i] = float32(math.Hypot(float64(q[1]-p[1]), float64(q[2]-p[2])) / step)
 		}
 	}
 }

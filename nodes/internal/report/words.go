@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 
 	"tapedeck/codec"
@@ -20,11 +21,17 @@ type words struct {
 	more int // that are left out
 }
 
-func (w *words) add(word Word) {
+// word adds a line: the first ones of a recording are kept, of a live one the last ones.
+func (b *builder) word(at float64, level, from, text string) {
+	w := &b.words
 	if len(w.list) == mostWords {
-		w.more++
-		return
+		if w.more++; !b.live {
+			return
+		}
+		w.list = slices.Delete(w.list, 0, mostWords/4)
+		b.whole++
 	}
+	word := Word{At: at, Level: level, From: from, Text: text, since: b.now}
 	for _, text := range []*string{&word.From, &word.Text} {
 		if len(*text) > longestWord {
 			*text = strings.ToValidUTF8((*text)[:longestWord], "") + " …"
@@ -53,7 +60,7 @@ func (b *builder) log(c *codec.Channel, _ *cdr.Schema) sink {
 				} else if m.Level >= rcl_interfaces.Log_ERROR {
 					level = "error"
 				}
-				b.words.add(Word{at, level, m.Name, m.Msg})
+				b.word(at, level, m.Name, m.Msg)
 			}
 			return nil
 		})
@@ -68,7 +75,7 @@ func (b *builder) log(c *codec.Channel, _ *cdr.Schema) sink {
 			for i := range m.Status {
 				s := &m.Status[i]
 				if before, known := levels[s.Name]; s.Level > before || known && s.Level == 0 && before > 0 {
-					b.words.add(Word{at, names[min(s.Level, 3)], s.Name, s.Message})
+					b.word(at, names[min(s.Level, 3)], s.Name, s.Message)
 				}
 				levels[s.Name] = s.Level
 			}

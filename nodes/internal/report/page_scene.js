@@ -1,0 +1,139 @@
+// ---- Clouds ------------------------------------------------------------------------------------------------------
+
+// unpack returns the points of a cloud in metres, and what is needed to colour and to see them.
+function unpack(cloud) {
+  const b = new DataView(decode(cloud.xyz).buffer), n = Math.floor(b.byteLength / 6), s = finite(cloud.scale, 1);
+  const xyz = Float32Array.from({ length: 3 * n }, (_, i) => b.getInt16(2 * i, true) * s), light = decode(cloud.shade);
+  const boxes = list(cloud.boxes).filter(b => b.length === 7);
+  const z = [], far = [];
+  for (let i = 0; i < n; i++) { z.push(xyz[3 * i + 2]); far.push(Math.hypot(xyz[3 * i], xyz[3 * i + 1])); }
+  for (const b of boxes) { z.push(b[2] * s); far.push(Math.hypot(b[0], b[1]) * s); }
+  const part = (a, p) => a.sort((x, y) => x - y)[Math.floor((a.length - 1) * p)] ?? 0;
+  return { n, xyz, light: light.length >= n && n ? light : null, boxes, scale: s, low: part(z, 0.02),
+    high: part(z, 0.98), middle: part(z, 0.5), far: Math.max(part(far, 0.85), 1) };
+}
+
+function scene(data) {
+  const names = [...new Set(data.clouds.map(c => String(c.topic)))];
+  const sorted = () => names.map(n => data.clouds.filter(c => String(c.topic) === n).sort((a, b) => a.at - b.at));
+  let clouds = sorted();
+  let which = 0, shown = null, cloud = null, mode = 0, eye = null;
+  const board = new Board(`Points in 3D of ${names.slice(0, 8).map(n => plain(n, 60)).join(", ")}`, "scene free", draw);
+  const home = () => { eye = { turn: 0.6, tilt: 0.55, far: 2.1 * cloud.far, x: 0, y: 0, z: cloud.middle };
+    board.redraw(); };
+  // project returns what puts a point on the screen: x, y and how many pixels a metre has, 0 behind the eye.
+  function projection(w, h) {
+    const [ct, st, ci, si] = [Math.cos(eye.turn), Math.sin(eye.turn), Math.cos(eye.tilt), Math.sin(eye.tilt)],
+      f = Math.min(w, h * 1.6) * 0.9;
+    return (x, y, z) => {
+      x -= eye.x; y -= eye.y; z -= eye.z;
+      const right = ct * x + st * y, ahead = ct * y - st * x, depth = eye.far + ahead * ci - z * si;
+      if (depth < eye.far * 0.02) return null;
+      const k = f / depth;
+      return [w / 2 + right * k, h / 2 - (ahead * si + z * ci) * k, k];
+    };
+  }
+  function wires(ctx, project, points, pairs) {
+    const p = points.map(q => project(...q));
+    ctx.beginPath();
+    for (const [a, b] of pairs) if (p[a] && p[b]) { ctx.moveTo(p[a][0], p[a][1]); ctx.lineTo(p[b][0], p[b][1]); }
+    ctx.stroke();
+  }
+  function draw(ctx, w, h) {
+    if (!cloud) return;
+    const project = projection(w, h), step = nice(cloud.far / 3);
+    ctx.lineWidth = 1;
+    ctx.strokeStyle = colour.line; // rings around the sensor
+    for (let r = 1; r <= 4; r++) {
+      const ring = Array.from({ length: 49 },
+        (_, i) => [r * step * Math.cos(i * Math.PI / 24), r * step * Math.sin(i * Math.PI / 24), cloud.low]);
+      wires(ctx, project, ring, ring.slice(1).map((_, i) => [i, i + 1]));
+      const p = project(...ring[0]);
+      ctx.font = SMALL;
+      if (p) write(ctx, `${number(r * step)} m`, p[0] + 3, p[1], Infinity, colour.mute);
+    }
+    const light = mode === 1 && cloud.light, { xyz, n } = cloud;
+    for (let i = 0; i < n; i++) {
+      const p = project(xyz[3 * i], xyz[3 * i + 1], xyz[3 * i + 2]);
+      if (!p) continue;
+      ctx.fillStyle = light ? shade(colour.scale, cloud.light[i], 0, 255)
+        : shade(colour.scale, xyz[3 * i + 2], cloud.low, cloud.high);
+      const size = Math.max(1.5, Math.min(4, p[2] * cloud.far / 150));
+      ctx.fillRect(p[0] - size / 2, p[1] - size / 2, size, size);
+    }
+    ctx.strokeStyle = colour.s1;
+    ctx.lineWidth = 1.6;
+    for (const [x, y, z, dx, dy, dz, yaw] of cloud.boxes) {
+      const c = Math.cos(yaw / 1000), s = Math.sin(yaw / 1000), corners = [];
+      const corner = (a, b, e) => [(x + a * dx * c - b * dy * s) * cloud.scale,
+        (y + a * dx * s + b * dy * c) * cloud.scale, (z + e * dz) * cloud.scale];
+      for (const e of [-0.5, 0.5]) for (const [a, b] of [[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5],
+        [-0.5, 0.5]]) corners.push(corner(a, b, e));
+      corners.push(corner(0.5, 0, -0.5), corner(0.9, 0, -0.5));
+      wires(ctx, project, corners, [[0, 1], [1, 2], [2, 3], [3, 0], [4, 5], [5, 6], [6, 7], [7, 4], [0, 4], [1, 5],
+        [2, 6], [3, 7], [8, 9]]);
+    }
+    ctx.lineWidth = 2;
+    [["s1", "x", step / 2, 0, 0], ["s2", "y", 0, step / 2, 0],
+      ["s0", "z", 0, 0, step / 2]].forEach(([s, name, ...to]) => {
+      ctx.strokeStyle = colour[s];
+      wires(ctx, project, [[0, 0, 0], to], [[0, 1]]);
+      const p = project(...to);
+      if (p) write(ctx, name, p[0] + 3, p[1], Infinity, colour[s]);
+    });
+  }
+  const readout = el("div", { class: "readout" }), legend = el("div", { class: "legend" }), tones = gradient("scale");
+  const show = () => {
+    const c = clouds[which][nearest(clouds[which], cursor.at)];
+    if (!c || c === shown) return;
+    shown = c;
+    cloud = unpack(c);
+    if (!eye) home();
+    const all = plural(finite(c.points, cloud.n), "point"), of = cloud.n < c.points ? `${count(cloud.n)} of ` : "";
+    readout.textContent = `${plain(c.topic)} at ${clock(c.at)}: ${of}${all}` +
+      (cloud.boxes.length ? `, ${plural(cloud.boxes.length, "box", "boxes")}` : "");
+    explain();
+    board.redraw();
+  };
+  const explain = () => {
+    const light = mode === 1 && cloud.light;
+    replace(legend, ...(cloud.n
+      ? [el("span", null, light ? "0" : `${number(+cloud.low.toFixed(2))} m`, tones,
+    light ? "255 intensity" : `${number(+cloud.high.toFixed(2))} m height`)] : []),
+    el("span", null, mode === 1 && !cloud.light && cloud.n ? "no intensities: coloured by height" : ""));
+  };
+  const pan = (dx, dy) => {
+    const k = eye.far / Math.max(200, board.width), c = Math.cos(eye.turn), s = Math.sin(eye.turn);
+    eye.x -= (dx * c + dy * s) * k;
+    eye.y -= (dx * s - dy * c) * k;
+    board.redraw();
+  };
+  const turn = (dx, dy) => { eye.turn += dx; eye.tilt = Math.max(-0.2, Math.min(Math.PI / 2, eye.tilt + dy));
+    board.redraw(); };
+  const zoom = f => { eye.far = Math.max(cloud.far / 100, Math.min(cloud.far * 20, eye.far / f)); board.redraw(); };
+  board.gestures({
+    buttons: true, zoom, drag: (dx, dy, e) => e.shiftKey || e.buttons > 1 ? pan(dx, dy)
+      : turn(-dx * 0.008, dy * 0.008), slide: pan,
+    wheel: e => !e.shiftKey && (e.ctrlKey || e.metaKey || document.activeElement === board.canvas),
+  });
+  board.canvas.addEventListener("contextmenu", e => e.preventDefault());
+  ownKeys(board, { pan: (x, y) => pan(-40 * x, 40 * y), turn: (x, y) => turn(0.1 * x, 0.1 * y), zoom, home });
+  const step = d => () => {
+    const i = clouds[which].indexOf(shown) + d;
+    jump(clouds[which][Math.max(0, Math.min(clouds[which].length - 1, i))].at);
+  };
+  const topic = options("Topic of the points", names.map(n => plain(n, 60)),
+    e => { which = +e.target.value; shown = null; eye = null; show(); });
+  const modes = options("Colours of the points", ["coloured by height", "coloured by intensity"],
+    e => { mode = +e.target.value; explain(); board.redraw(); });
+  followers.add(show);
+  show();
+  if (live) refreshers.add(() => { clouds = sorted(); show(); });
+  return section("scene", "3D", "the points nearest to the cursor; drag to turn, Shift + drag to pan",
+    el("div", { class: "tools" }, names.length > 1 && topic, data.clouds.some(c => c.shade) && modes,
+      zoomButtons(zoom, home),
+      data.clouds.length > 1 && el("span", { class: "buttons" },
+        button("←", "Previous points", step(-1), { class: "icon" }),
+        button("→", "Next points", step(1), { class: "icon" }))),
+    board.box, legend, readout);
+}
