@@ -28,6 +28,7 @@ require (
 	github.com/tiiuae/rclgo v0.0.0-20240131135202-56b24e11219b
 	go.yaml.in/yaml/v3 v3.0.4
 	golang.org/x/image v0.30.0
+	golang.org/x/net v0.38.0
 	golang.org/x/sys v0.49.0
 	golang.org/x/term v0.47.0
 	gonum.org/v1/hdf5 v0.0.0-20210714002203-8c5d23bc6946
@@ -57,7 +58,6 @@ require (
 	github.com/ryszard/goskiplist v0.0.0-20150312221310-2dfbae5fcf46 // indirect
 	github.com/twpayne/go-geom v1.6.1 // indirect
 	go.bug.st/serial v1.6.4 // indirect
-	golang.org/x/net v0.38.0 // indirect
 )
 
 require (
