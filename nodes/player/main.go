@@ -103,6 +103,11 @@ func play(ctx context.Context, in *config.Input, o *options) (err error) {
 	if err != nil {
 		return err
 	}
+	closePage, err := p.servePage(ctx, paths)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closePage()) }()
 	began := time.Now()
 	if err := p.run(ctx); err != nil {
 		return err

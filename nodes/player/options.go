@@ -74,6 +74,8 @@ type options struct {
 	Quiet       bool    `param:"quiet" short:"q" group:"Status" help:"no status line, and only warnings and errors in the log"`
 	Diagnostics bool    `param:"diagnostics" group:"Status" help:"publish the state of the player on /diagnostics"`
 
+	Page string `param:"page" group:"Status" value:"ADDRESS" help:"serve a page that shows the recordings and where the player is, with buttons, at ADDRESS: :8080 for this machine only, 0.0.0.0:8080 for others too; the address with its token is printed"`
+
 	graph.Options
 }
 

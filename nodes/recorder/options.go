@@ -31,6 +31,7 @@ type options struct {
 	sessionOptions
 	contractOptions
 	statusOptions
+	pageOptions
 	announceOptions
 	graph.Options
 }

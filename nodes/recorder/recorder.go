@@ -64,6 +64,7 @@ type recorder struct {
 	limits    []topicLimit  // of the ring
 
 	announcer  *announcer
+	page       *page                             // nil: there is none
 	resumption atomic.Pointer[schedule.Deadline] // when a pause ends by a message; nil: never
 
 	session   atomic.Pointer[session]
@@ -104,12 +105,17 @@ func (r *recorder) run(ctx context.Context) error {
 			err = r.serveSnapshots()
 		}
 		if err == nil {
+			err = r.servePage(ctx)
+		}
+		if err == nil {
 			r.serveControl(ctx)
 			defer r.listen(ctx)()
 			r.follow(ctx)
 		}
 	}
 	r.line.Clear()
+	r.quit()
+	r.page.close()
 	r.finish()
 	r.logWarnings()
 	r.announcer.end()
@@ -216,6 +222,9 @@ func (r *recorder) newReceiver(c *codec.Channel) *intake.Receiver {
 	if r.snapshots != nil {
 		o.Ring = r.snapshots.Ring
 	}
+	if r.page != nil {
+		o.Sample = new(intake.Sample)
+	}
 	receiver := intake.NewReceiver(c, o)
 	if priority, found := pattern.NumberOf(r.priorities, c.Topic); found {
 		receiver.Priority = priority
@@ -312,6 +321,9 @@ func newRecorder(o options, chosen *selection.Selection, node bridge.Node, line 
 		library: msgs.Library(o.DefinitionPaths...), disk: diskguard.System{}, warned: map[string]bool{},
 	}
 	r.root = o.serviceRoot(r.name)
+	if o.Page != "" {
+		r.page = &page{recorder: r}
+	}
 	maps.Copy(r.named, chosen.Actions)
 	var err error
 	if r.clock, err = bridge.NewSimTime(node); err != nil {

@@ -25,6 +25,7 @@ type Options struct {
 	Queue  *queue.Queue         // nil: messages are not recorded
 	Ring   *queue.Ring          // nil: they are not kept for snapshots
 	Cache  *LatchedCache        // nil: latched messages are not kept
+	Sample *Sample              // for who looks at a message now and then; nil: nobody does
 	Events *accounting.EventLog // for gaps; nil: they are not noted
 	Limit  uint64               // messages to be recorded; 0: all
 
@@ -69,6 +70,14 @@ type batch struct {
 	bytes    uint64        // of the messages received
 
 	skipped, throttled uint64 // messages
+}
+
+// Sample returns a message of the topic with a reference, nil without one: after each call another one is kept.
+func (r *Receiver) Sample() *queue.Item {
+	if r.options.Sample == nil {
+		return nil
+	}
+	return r.options.Sample.Take()
 }
 
 // NewReceiver returns a receiver for messages of a channel.
@@ -165,6 +174,9 @@ func (r *Receiver) route(from *publisher, sample *bridge.Sample, stamp int64) {
 	}
 	it := r.NewItem(sample, stamp) // with one reference
 	it.Skipped = r.paused && !r.Complete.Load()
+	if o.Sample != nil && !r.paused {
+		o.Sample.offer(it)
+	}
 	if latch {
 		o.Cache.keep(from, it) // which retains it
 	}
@@ -358,10 +370,15 @@ func (r *Receiver) SetPublishers(list []bridge.Endpoint, typeName string) {
 	}
 }
 
-// Forget releases what is kept of latched messages, after the last one was taken in.
+// Forget releases what is kept of latched messages, and a sample, after the last one was taken in.
 func (r *Receiver) Forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if s := r.options.Sample; s != nil {
+		if it := s.item.Swap(nil); it != nil {
+			queue.Release(it)
+		}
+	}
 	for _, p := range r.publishers.all {
 		if len(p.kept) > 0 {
 			r.options.Cache.bytes.Add(-p.forget(len(p.kept)))

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"tapedeck/bridge"
+	"tapedeck/nodes/internal/human"
+	"tapedeck/nodes/internal/livepage"
+	"tapedeck/nodes/internal/report"
+)
+
+const (
+	pageData  = 5 << 20 // bytes of the page's data, of each recording
+	pageBurst = 10 * time.Millisecond
+)
+
+// page shows the recordings that are played, and where the player is.
+type page struct {
+	player *player
+	server *livepage.Server
+	source *source // read in the background, beside the one that is played
+
+	mu     sync.Mutex // guards what follows
+	note   string     // while the recordings are not shown
+	data   []byte     // JSON of a list of report.Data; nil until they are read
+	starts []int64    // of each, ns since the Unix epoch
+}
+
+// servePage serves the page, and reads what it shows, until close.
+func (p *player) servePage(ctx context.Context, paths []string) (close func() error, err error) {
+	o := &p.options
+	if o.Page == "" {
+		return func() error { return nil }, nil
+	}
+	offsets, err := o.offsets(paths)
+	if err != nil {
+		return nil, err
+	}
+	g := &page{player: p}
+	if g.source, err = openSource(paths, offsets, o.AlignStarts, p.source.wants, o.ReadOptions); err != nil {
+		return nil, err
+	}
+	if g.server, err = livepage.Serve(o.Page, "player", g); err != nil {
+		return nil, errors.Join(err, g.source.close())
+	}
+	fmt.Fprintf(p.line.Above(human.Stdout), "page: %s\n", g.server.URL) // not logged: others may read the log
+	ctx, cancel := context.WithCancel(ctx)
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		if err := g.read(ctx); err != nil && ctx.Err() == nil {
+			p.node.Log(bridge.Warn, "page: %v", err)
+			g.say("cannot be shown: " + err.Error())
+		}
+	})
+	return func() error {
+		cancel()
+		err := g.server.Close()
+		reading.Wait()
+		return errors.Join(err, g.source.close())
+	}, nil
+}
+
+func (g *page) say(note string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.note = note
+}
+
+// read reads the recordings. It uses at most half of a processor, which playing needs more.
+func (g *page) read(ctx context.Context) error {
+	var all []*report.Data
+	var starts []int64
+	for i, r := range g.source.recordings {
+		worked := time.Now()
+		last := int64(-1)
+		data, err := report.Build(ctx, r, nil, report.Options{MaxSize: pageData, Reading: func(ns int64) {
+			if d := time.Since(worked); d > pageBurst {
+				time.Sleep(d)
+				worked = time.Now()
+			}
+			if done := 100 * (ns - r.info.StartTime) / max(1, r.info.EndTime-r.info.StartTime); done != last {
+				last = done
+				g.say(fmt.Sprintf("reading %d of %d: %d %%", i+1, len(g.source.recordings), done))
+			}
+		}})
+		if err != nil {
+			return err
+		}
+		all, starts = append(all, data), append(starts, data.Start.UnixNano())
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.data, g.starts, g.note = text, starts, ""
+	return nil
+}
+
+// Update returns the recordings once they are read, and where the player is.
+func (g *page) Update(version string) (*livepage.Update, error) {
+	s := g.player.state()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	u := &livepage.Update{Version: strconv.Itoa(len(g.data)), State: livepage.State{Word: s.word, Paused: s.paused,
+		Rate: s.rate, Text: human.Count(s.played, "message") + " played", Alert: g.note}}
+	if s.rate == immediate {
+		u.State.Rate = 0
+	}
+	for _, start := range g.starts {
+		u.State.At = append(u.State.At, float64(s.position-start)/1e9)
+	}
+	if u.Version != version {
+		u.Recordings = g.data
+	}
+	return u, nil
+}
+
+// Do does what a button asks for.
+func (g *page) Do(_ context.Context, c livepage.Command) error {
+	e, done := g.player.engine, true
+	switch c.Name {
+	case "pause", "resume":
+		done = e.do(func() { e.setPaused(c.Name == "pause") })
+	case "rate":
+		valid := true
+		if done = e.do(func() { valid = e.setRate(c.Value) }); !valid {
+			return fmt.Errorf("the rate must be %v to %v", minRate, maxRate)
+		}
+	case "next":
+		if (control{engine: e}).playBursts(1) == 0 {
+			return errors.New("the player is not paused, or nothing is left to play")
+		}
+	case "seek":
+		g.mu.Lock()
+		known := c.Recording >= 0 && c.Recording < len(g.starts)
+		var t int64
+		if known {
+			t = g.starts[c.Recording] + int64(c.Value*1e9)
+		}
+		g.mu.Unlock()
+		if !known {
+			return errors.New("the recordings are not read yet")
+		}
+		ok := true
+		if done = e.do(func() { ok = e.seek(t) }); !ok {
+			return errors.New("seeking failed")
+		}
+	default:
+		return livepage.ErrUnknown
+	}
+	if !done {
+		return errOver
+	}
+	return nil
+}
+
+var _ livepage.Source = (*page)(nil)
