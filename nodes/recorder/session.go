@@ -153,8 +153,12 @@ func (r *recorder) newSession(name string) (*session, error) {
 		s.guard.RemoveOldest = r.uploads.RemoveOldest
 	}
 	s.writer = filewriter.New(r.queue, out.Writer, &s.journal, filewriter.Callbacks{
-		FileEvents: s.fileEvents, Latched: r.latched, OnEvent: s.confirm, OnSplit: s.onSplit, OnError: s.onError,
+		FileEvents: s.fileEvents, Latched: r.latched, OnSplit: s.onSplit, OnError: s.onError,
 		OnRefused: s.onRefused, OnLimit: s.endAt,
+		OnEvent: func(e codec.Event) {
+			s.confirm(e)
+			r.page.note(e)
+		},
 	})
 	s.open = s.writer.File()
 	s.writer.Guard, s.writer.KeepsState = s.guard, r.composer != nil

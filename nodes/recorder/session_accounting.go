@@ -92,7 +92,6 @@ func (s *session) fileEvents(start, end int64, last bool) []codec.Event {
 
 // confirm notes that the totals of a topic are in a file.
 func (s *session) confirm(e codec.Event) {
-	s.recorder.page.note(e)
 	_, whole, ok := codec.ParseTotals(e)
 	if !ok || whole {
 		return

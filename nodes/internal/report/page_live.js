@@ -7,7 +7,7 @@
 function plays() { return live?.kind === "player"; }
 
 if (live) Object.assign(live, {
-  name: plays() ? "player" : "recorder", version: "", state: {}, heard: 0, missed: 0,
+  name: plays() ? "player" : "recorder", version: "", state: {}, heard: 0, missed: 0, asked: 0, orders: 0,
   token: new URLSearchParams(location.search).get("token") ?? "",
 });
 
@@ -18,12 +18,14 @@ async function ask(path, options) {
   return response;
 }
 
-// order has the player or recorder do something.
+// order has the player or recorder do something. What is asked meanwhile may tell of the time before, and is left out.
 async function order(name, value = 0) {
+  live.orders++;
   try {
     await ask("do", { method: "POST", body: JSON.stringify({ name, value, recording: now?.index ?? 0 }) });
     live.refused = "";
   } catch (e) { live.refused = e.message; }
+  live.orders--;
   await update();
 }
 
@@ -37,14 +39,14 @@ function seek(t) {
 
 // update gets what is new, and shows it.
 async function update() {
-  const asked = live.asked = (live.asked ?? 0) + 1;
+  const asked = ++live.asked;
   let news;
   try { news = await (await ask(`update?version=${encodeURIComponent(live.version)}`)).json(); } catch (e) {
     live.missed++;
     const alert = e.answered ? e.message : `the ${live.name} does not answer`;
     news = { version: live.version, state: { word: "NOT CONNECTED", alert, ended: true } };
   }
-  if (asked !== live.asked) return; // a later one was begun
+  if (asked !== live.asked || live.orders) return; // a later one was begun, or will be
   if (!news.state.ended) live.missed = 0;
   live.version = news.version;
   if (list(news.recordings).length) {
