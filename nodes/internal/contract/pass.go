@@ -87,6 +87,7 @@ type topic struct {
 	frames     map[string]bool
 	sizes      map[string]bool
 	ranges     map[string]Limits // that were seen
+	unmeasured map[string]int64  // log times of the first NaN of fields
 	outOfFrame string            // the last unexpected frame, "" after an expected one
 	wrongSize  string
 }
@@ -110,7 +111,7 @@ func (p *Pass) topic(c *codec.Channel) *topic {
 	t := p.topics[c.Topic]
 	if t == nil {
 		t = &topic{name: c.Topic, expected: p.contract.topic(c.Topic), frames: map[string]bool{},
-			sizes: map[string]bool{}, ranges: map[string]Limits{}}
+			sizes: map[string]bool{}, ranges: map[string]Limits{}, unmeasured: map[string]int64{}}
 		p.topics[c.Topic] = t
 	}
 	if !slices.Contains(t.types, c.Type) {
@@ -283,6 +284,11 @@ func (p *Pass) finish() {
 		}
 		if got := qosText(t.qos); t.expected.QoS != "" && got != "" && got != t.expected.QoS {
 			p.found.add(Finding{name, 0, 0, QoS, t.expected.QoS, got})
+		}
+		for _, field := range slices.Sorted(maps.Keys(t.unmeasured)) {
+			if want := t.expected.Ranges[field]; !want.none() && t.ranges[field].none() {
+				p.found.add(Finding{name, t.unmeasured[field], 0, Range, field + " " + want.text(""), "never a number"})
+			}
 		}
 		if most := t.expected.Latency; most > 0 && float64(t.latencies.Quantile(0.99)) > most*1.03e9 {
 			p.found.add(Finding{name, t.late, 0, Latency, "99 % within " + number(most) + " s",

@@ -274,6 +274,12 @@ func (r *fieldRange) add(p *Pass, s *stream, m *codec.Message) {
 		}
 		s.topic.ranges[r.name] = limits(min(*seen.Min, v), max(*seen.Max, v))
 	}
+	if math.IsNaN(v) { // floats finds it, which good recordings may have
+		if _, known := s.topic.unmeasured[r.name]; !known {
+			s.topic.unmeasured[r.name] = m.LogTime
+		}
+		return
+	}
 	want := s.expected.Ranges[r.name]
 	wrong := !want.none() && !want.holds(v)
 	if wrong && !r.wrong {
