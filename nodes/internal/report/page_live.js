@@ -32,9 +32,12 @@ async function order(name, value = 0) {
 function toggle() { order(live.state.paused ? "resume" : "pause"); }
 
 function seek(t) {
+  t = Math.max(0, Math.min(now.end, t));
   moveCursor(t);
+  live.state.at = list(live.state.at).map((at, i) => i === now.index ? t : at);
+  live.heard = performance.now(); // follow goes on from here until the player answers
   say(`Seek to ${clock(t)}`);
-  order("seek", Math.max(0, Math.min(now.end, t)));
+  order("seek", t);
 }
 
 // update gets what is new, and shows it.
@@ -46,7 +49,7 @@ async function update() {
     const alert = e.answered ? e.message : `the ${live.name} does not answer`;
     news = { version: live.version, state: { word: "NOT CONNECTED", alert, ended: true } };
   }
-  if (asked !== live.asked || live.orders) return; // a later one was begun, or will be
+  if (asked !== live.asked || live.orders || live.pressed) return; // there will be a later one
   if (!news.state.ended) live.missed = 0;
   live.version = news.version;
   if (list(news.recordings).length) {
@@ -201,9 +204,12 @@ else {
   document.title = `tapedeck ${live.name}`;
   page.append(el("div", { class: "bar" }, live.box));
   const again = async () => {
-    if (!document.hidden) await update();
+    if (!document.hidden && !live.pressed) await update();
     setTimeout(again, live.missed ? 2000 : plays() ? 200 : 500);
   };
   again();
+  // Nothing is drawn anew under a mouse that drags or clicks.
+  for (const kind of ["pointerdown", "pointermove", "pointerup", "pointercancel"])
+    addEventListener(kind, e => { live.pressed = e.buttons > 0; }, true);
   if (plays()) setInterval(follow, 50);
 }
