@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"tapedeck/codec/blob"
 )
 
 // Format is one way to keep a recording. Its package exports it as Format.
@@ -62,14 +64,19 @@ const sniffSize = 4096
 // where the beginning of a file is damaged. If nothing is at path, it opens the file with ActiveSuffix, or as one
 // recording the numbered files whose names begin with path. Errors name the path and wrap fs.ErrNotExist,
 // fs.ErrPermission or ErrUnknownFormat where they apply.
+//
+// The path may be a URL, see package blob. The file stays open until the format has opened it too, so that a store is
+// asked once.
 func (formats Formats) Open(path string) (Reader, error) {
-	head, err := readHead(path)
+	path = blob.Local(path)
+	head, file, err := readHead(path)
+	defer func() { file.Close() }()
 	if errors.Is(err, fs.ErrNotExist) {
 		active := path + ActiveSuffix
-		if activeHead, activeErr := readHead(active); activeErr == nil {
-			path, head, err = active, activeHead, nil
+		if activeHead, activeFile, activeErr := readHead(active); activeErr == nil {
+			path, head, file, err = active, activeHead, activeFile, nil
 		} else {
-			head, err = readHead(path) // it may have been completed meanwhile
+			head, file, err = readHead(path) // it may have been completed meanwhile
 		}
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -170,29 +177,33 @@ func anyMessage(r Reader) bool {
 	return err == nil
 }
 
-// readHead returns how the file at path begins, nil for a folder.
-func readHead(path string) ([]byte, error) {
-	stat, err := os.Stat(path) // to open a pipe would wait for its writer
+// readHead returns how the file at path begins, nil for a folder, and the file, which can be closed after an error, too.
+func readHead(path string) ([]byte, io.Closer, error) {
+	none := io.NopCloser(nil)
+	if !blob.IsURL(path) { // to open a pipe would wait for its writer
+		stat, err := os.Stat(path)
+		if err == nil && !stat.IsDir() && !stat.Mode().IsRegular() {
+			err = errors.New("neither a file nor a folder")
+		}
+		if err != nil {
+			return nil, none, Pathless(err)
+		}
+	}
+	file, err := blob.Open(path)
 	if err != nil {
-		return nil, Pathless(err)
+		return nil, none, Pathless(err)
 	}
-	if !stat.IsDir() && !stat.Mode().IsRegular() {
-		return nil, errors.New("neither a file nor a folder")
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, Pathless(err)
-	}
-	defer file.Close()
-	if stat.IsDir() {
-		return nil, nil
+	stat, err := file.Stat()
+	if err != nil || stat.IsDir() {
+		return nil, file, Pathless(err)
 	}
 	head := make([]byte, min(stat.Size(), sniffSize))
 	n, err := io.ReadFull(file, head)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, Pathless(err)
+		file.Close()
+		return nil, none, Pathless(err)
 	}
-	return head[:n], nil
+	return head[:n], file, nil
 }
 
 // lfsPointer begins a file that Git has in place of one whose contents are in its Large File Storage.
@@ -203,7 +214,7 @@ var ErrLFSPointer = errors.New("this is a Git LFS pointer, not the file itself; 
 
 // CheckContents returns an error if there is no file at path, or only a pointer of Git LFS.
 func CheckContents(path string) error {
-	file, err := os.Open(path)
+	file, err := blob.Open(path)
 	if err != nil {
 		return Pathless(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -156,6 +157,61 @@ func walk(path string, d fs.DirEntry, fn fs.WalkDirFunc) error {
 		}
 	}
 	return nil
+}
+
+// Glob returns the paths below a folder that match a pattern of path.Match, in order.
+func Glob(folder, pattern string) ([]string, error) {
+	first, rest, more := strings.Cut(pattern, "/")
+	entries, err := ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var found []string
+	for _, e := range entries {
+		name := Join(folder, e.Name())
+		ok, bad := path.Match(first, e.Name())
+		switch {
+		case bad != nil:
+			return nil, bad
+		case !ok || more && e.Type().IsRegular():
+		case !more:
+			found = append(found, name)
+		default:
+			below, err := Glob(name, rest)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, below...)
+		}
+	}
+	return found, err
+}
+
+// Fetch returns the path of a local file with the content of that at path, for libraries and programs that read nothing
+// else: path itself, or a temporary file if that is a URL. remove must be called in the end.
+func Fetch(path string) (local string, remove func(), err error) {
+	if !IsURL(path) {
+		return Local(path), func() {}, nil
+	}
+	from, err := Open(path)
+	if err != nil {
+		return "", nil, err
+	}
+	defer from.Close()
+	to, err := os.CreateTemp("", "tapedeck-*"+filepath.Ext(Base(path)))
+	if err != nil {
+		return "", nil, err
+	}
+	remove = func() { os.Remove(to.Name()) }
+	if _, err = io.Copy(to, from); err == nil {
+		err = to.Close()
+	}
+	if err != nil {
+		to.Close()
+		remove()
+		return "", nil, err
+	}
+	return to.Name(), remove, nil
 }
 
 // Prefetch begins to read n bytes at off of a File, so that reading them soon takes no further request. It does

@@ -6,9 +6,9 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"os"
 
 	"tapedeck/codec"
+	"tapedeck/codec/blob"
 	"tapedeck/codec/internal/chunked"
 )
 
@@ -46,7 +46,7 @@ type Reader struct {
 
 // Open opens the log at path.
 func Open(path string) (*Reader, error) {
-	file, err := os.Open(path)
+	file, err := blob.Open(path)
 	var stat fs.FileInfo
 	if err == nil {
 		if stat, err = file.Stat(); err != nil {

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"tapedeck/codec"
+	"tapedeck/codec/blob"
 	"tapedeck/codec/episode"
 	"tapedeck/codec/hdf5/internal/child"
 	"tapedeck/codec/hdf5/internal/h5"
@@ -25,6 +26,7 @@ type source struct {
 	stored  func() ([]*stored, error) // reads the numbers of all episodes, once, but no pictures
 	damage  []error
 	release func() // releases the file that Open acquired
+	remove  func() // the file, if it is temporary
 }
 
 var _ episode.Source = (*source)(nil)
@@ -46,12 +48,19 @@ func Open(path string) (episode.Source, error) {
 	return s, nil
 }
 
+// open opens a file. One in a store is fetched: libhdf5 reads local files.
 func open(path string) (*source, error) {
-	if err := check(path); err != nil {
+	local, remove, err := blob.Fetch(path)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, codec.Pathless(err))
+	}
+	if err := check(local); err != nil {
+		remove()
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	s := &source{file: child.New(path), path: path}
+	s := &source{file: child.New(local), path: path, remove: remove}
 	if err := s.file.Acquire(); err != nil {
+		remove()
 		if s.file.Err() == nil {
 			err = fmt.Errorf("%w; the file is damaged, or its writer did not close it", err)
 		}
@@ -105,6 +114,7 @@ func check(path string) error {
 // Close implements episode.Source.
 func (s *source) Close() error {
 	s.release()
+	s.remove()
 	return nil
 }
 

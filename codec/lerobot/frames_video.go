@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tapedeck/codec/blob"
 	"tapedeck/codec/episode"
 	"tapedeck/codec/internal/ffmpeg"
 	"tapedeck/codec/pixel"
@@ -21,6 +22,8 @@ const mostPixels = 1 << 25
 // videoFrames reads frames of a video in order with ffmpeg, which it restarts to seek.
 type videoFrames struct {
 	path          string
+	local         string // the file that ffmpeg reads; "" before the first frame
+	remove        func() // if it is temporary
 	width, height int
 	fps           float64
 	depths        *[maxCode + 1]uint16 // in mm, by code; nil: frames are colours
@@ -102,7 +105,13 @@ func (v *videoFrames) start(i int) error {
 	v.stop()
 	at := max(v.from+(float64(i)-0.5)/v.fps, 0)
 	// A relative path could look like an option or a protocol.
-	path := v.path
+	if v.local == "" {
+		var err error
+		if v.local, v.remove, err = blob.Fetch(v.path); err != nil {
+			return err
+		}
+	}
+	path := v.local
 	if !strings.HasPrefix(path, "/") {
 		path = "./" + path
 	}
@@ -136,6 +145,8 @@ func (v *videoFrames) stop() {
 
 // Close implements episode.Frames.
 func (v *videoFrames) Close() error {
-	v.stop()
+	if v.stop(); v.local != "" {
+		v.remove()
+	}
 	return nil
 }

@@ -8,11 +8,10 @@ package lerobot
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"tapedeck/codec"
+	"tapedeck/codec/blob"
 	"tapedeck/codec/episode"
 )
 
@@ -29,7 +28,7 @@ var Format = codec.Format{
 		if head != nil {
 			return false
 		}
-		text, err := os.ReadFile(filepath.Join(path, infoPath))
+		text, err := blob.ReadFile(blob.Join(path, infoPath))
 		if err != nil {
 			return false
 		}

@@ -8,14 +8,13 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 
 	"tapedeck/codec"
 	"tapedeck/codec/align"
+	"tapedeck/codec/blob"
 	"tapedeck/codec/episode"
 )
 
@@ -55,7 +54,7 @@ func Open(path string) (*Source, error) {
 }
 
 func (s *Source) load(path string, value any) error {
-	text, err := os.ReadFile(filepath.Join(s.path, path))
+	text, err := blob.ReadFile(blob.Join(s.path, path))
 	if err != nil {
 		return err
 	}
@@ -142,11 +141,10 @@ func (s *Source) readEpisodes() (all []*episode.Episode, err error) {
 
 // entries lists the episodes of v3.0.
 func (s *Source) entries() ([]*entry, error) {
-	paths, err := filepath.Glob(filepath.Join(escapeGlob(s.path), "meta/episodes/chunk-*/file-*.parquet"))
+	paths, err := blob.Glob(s.path, "meta/episodes/chunk-*/file-*.parquet")
 	if err != nil || len(paths) == 0 {
 		return nil, errors.New("no meta/episodes/chunk-000/file-000.parquet")
 	}
-	slices.Sort(paths)
 	var all []*entry
 	for _, path := range paths {
 		t, err := openTable(path)
@@ -160,11 +158,6 @@ func (s *Source) entries() ([]*entry, error) {
 		all = append(all, part...)
 	}
 	return all, nil
-}
-
-// escapeGlob escapes a path for use in a pattern.
-func escapeGlob(path string) string {
-	return strings.NewReplacer("\\", "\\\\", "*", "\\*", "?", "\\?", "[", "\\[").Replace(path)
 }
 
 func (s *Source) entriesOf(t *tableReader) ([]*entry, error) {
@@ -227,7 +220,7 @@ func (s *Source) videoPath(values map[string]any) (string, error) {
 // entriesV2 lists the episodes of v2.1, which has a file for each.
 func (s *Source) entriesV2() ([]*entry, error) {
 	const name = "meta/episodes.jsonl"
-	text, err := os.ReadFile(filepath.Join(s.path, name))
+	text, err := blob.ReadFile(blob.Join(s.path, name))
 	if err != nil {
 		return nil, err
 	}
@@ -280,7 +273,7 @@ type rows struct {
 
 // rows reads the numbers of a table.
 func (s *Source) rows(path string) (r *rows, err error) {
-	t, err := openTable(filepath.Join(s.path, path))
+	t, err := openTable(blob.Join(s.path, path))
 	if err != nil {
 		return nil, err
 	}
@@ -370,7 +363,7 @@ func (s *Source) camera(e *entry, f *feature, at span) *episode.Camera {
 	}
 	c := &episode.Camera{Track: align.Track{Name: name, Topic: f.key}}
 	if f.DType == "video" {
-		path := filepath.Join(s.path, e.videos[f.key])
+		path := blob.Join(s.path, e.videos[f.key])
 		if missing := s.video(path, name); missing != nil {
 			missing.Images += at.n
 			return nil
@@ -380,7 +373,7 @@ func (s *Source) camera(e *entry, f *feature, at span) *episode.Camera {
 		return c
 	}
 	c.Raw = f.isDepth()
-	c.Open = func() (episode.Frames, error) { return openImages(filepath.Join(s.path, e.data), f, at.from, at.n) }
+	c.Open = func() (episode.Frames, error) { return openImages(blob.Join(s.path, e.data), f, at.from, at.n) }
 	return c
 }
 

@@ -5,25 +5,25 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
 
 	"tapedeck/codec"
+	"tapedeck/codec/blob"
 	"tapedeck/msgs/plural"
 )
 
 // tableReader reads a Parquet file.
 type tableReader struct {
 	path string
-	file *os.File
+	file blob.File
 	in   *parquet.File
 }
 
 // openTable opens a file.
 func openTable(path string) (t *tableReader, err error) {
-	file, err := os.Open(path)
+	file, err := blob.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tapedeck/codec/blob"
 	"tapedeck/codec/episode"
 	"tapedeck/msgs/plural"
 )
@@ -46,7 +47,7 @@ func verify(path string, o *Options, episodes, rows int) error {
 		if f.DType != "video" {
 			continue
 		}
-		files, err := filepath.Glob(filepath.Join(escapeGlob(path), "videos", escapeGlob(f.key), "*", "*.mp4"))
+		files, err := blob.Glob(filepath.Join(path, "videos", f.key), "*/*.mp4")
 		if err != nil {
 			return err
 		}

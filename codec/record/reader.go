@@ -7,12 +7,12 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"os"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
 
 	"tapedeck/codec"
+	"tapedeck/codec/blob"
 	"tapedeck/codec/internal/chunked"
 	"tapedeck/codec/record/internal/recordpb"
 )
@@ -68,7 +68,7 @@ type reader struct {
 }
 
 func open(path string) (*reader, error) {
-	file, err := os.Open(path)
+	file, err := blob.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, codec.Pathless(err))
 	}

@@ -4,14 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"tapedeck/codec"
+	"tapedeck/codec/blob"
 	"tapedeck/codec/internal/joined"
 )
 
@@ -34,12 +33,12 @@ func cutNumber(name string) (base string, number int, ok bool) {
 // completed are among them.
 func parts(path string) []string {
 	dir, prefix := path, ""
-	if _, err := os.Stat(path); err != nil {
-		dir, prefix = filepath.Dir(path), filepath.Base(path)
-	} else if _, err := os.Stat(filepath.Join(path, "metadata.yaml")); err == nil {
+	if _, err := blob.Stat(path); err != nil {
+		dir, prefix = blob.Dir(path), blob.Base(path)
+	} else if _, err := blob.Stat(blob.Join(path, "metadata.yaml")); err == nil {
 		return nil // it is a bag
 	}
-	entries, err := os.ReadDir(dir)
+	entries, err := blob.ReadDir(dir)
 	if err != nil {
 		return nil
 	}
@@ -50,7 +49,7 @@ func parts(path string) []string {
 		wanted := ok && (prefix == "" || base == prefix || base == prefix+".record") ||
 			prefix == "" && strings.HasSuffix(name, ".record")
 		if wanted && names.MatchString(name) && entry.Type().IsRegular() {
-			paths = append(paths, filepath.Join(dir, entry.Name()))
+			paths = append(paths, blob.Join(dir, entry.Name()))
 		}
 	}
 	slices.Sort(paths)
@@ -63,7 +62,7 @@ func parts(path string) []string {
 
 // isRecord reports whether the file at path looks like a record file.
 func isRecord(path string) bool {
-	file, err := os.Open(path)
+	file, err := blob.Open(path)
 	if err != nil {
 		return false
 	}
@@ -80,7 +79,7 @@ func openParts(path string) (codec.Reader, error) {
 	var errs []error
 	base, number := "", 0
 	for _, name := range parts(path) {
-		if b, n, ok := cutNumber(strings.TrimSuffix(filepath.Base(name), codec.ActiveSuffix)); ok {
+		if b, n, ok := cutNumber(strings.TrimSuffix(blob.Base(name), codec.ActiveSuffix)); ok {
 			switch {
 			case b == base && n == number+2:
 				r.Event(codec.EventDamage, fmt.Sprintf("%s.%05d is missing", base, n-1))

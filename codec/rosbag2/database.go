@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"maps"
 	"net/url"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -19,6 +18,7 @@ import (
 	"modernc.org/sqlite/vfs"
 
 	"tapedeck/codec"
+	"tapedeck/codec/blob"
 	"tapedeck/codec/cdr"
 	"tapedeck/codec/rosbag2/internal/sqlite"
 	"tapedeck/msgs"
@@ -50,49 +50,52 @@ var errNoBag = errors.New("it is not a bag: there is no table of topics")
 // openDatabase opens the database at path. Damaged and incomplete ones are salvaged. Nothing is written beside it, as
 // SQLite does to read a database that has a write-ahead log.
 func openDatabase(path string, whole *metadata) (codec.Reader, error) {
+	f, err := blob.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	stat, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	d := &database{path: path, size: stat.Size(), whole: whole}
+	var file codec.File
+	query := "mode=ro"
+	if sqlite.UsesLog(f) {
+		query += "&immutable=1"
+		if file, err = d.openLog(f); err != nil {
+			return nil, errors.Join(d.wrap(err), f.Close())
+		}
+	}
+	if file == nil && blob.IsURL(path) {
+		file = f
+	}
+	if file != nil {
+		return d.openFile(file)
+	}
+	defer f.Close()
 	full, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
 	}
-	stat, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	d := &database{path: path, size: stat.Size(), whole: whole}
-	if !sqlite.UsesLog(f) {
-		defer f.Close()
-		return d.open(f, url.URL{Scheme: "file", Path: full, RawQuery: "mode=ro"})
-	}
-	file, err := d.openLog(f)
-	if err != nil {
-		return nil, errors.Join(d.wrap(err), f.Close())
-	}
-	if file == nil {
-		defer f.Close()
-		return d.open(f, url.URL{Scheme: "file", Path: full, RawQuery: "mode=ro&immutable=1"})
-	}
-	return d.openFile(file)
+	return d.open(f, url.URL{Scheme: "file", Path: full, RawQuery: query})
 }
 
 // logged is a database with its write-ahead log.
 type logged struct {
 	*sqlite.Logged
-	file, log *os.File
+	file, log blob.File
 }
 
 func (l *logged) Close() error { return errors.Join(l.file.Close(), l.log.Close()) }
 
 // openLog returns the database in f with the messages in its write-ahead log, and owns f then; nil if there are none.
-func (d *database) openLog(f *os.File) (codec.File, error) {
+func (d *database) openLog(f blob.File) (codec.File, error) {
 	path := d.path
-	if target, err := filepath.EvalSymlinks(path); err == nil {
+	if target, err := filepath.EvalSymlinks(path); err == nil && !blob.IsURL(path) {
 		path = target
 	}
-	log, err := os.Open(path + "-wal")
+	log, err := blob.Open(path + "-wal")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -173,7 +176,7 @@ func (d *database) salvaged(cause error) (*salvage, error) {
 	var f codec.File = keptOpen{d.file}
 	if d.file == nil {
 		var err error
-		if f, err = os.Open(d.path); err != nil {
+		if f, err = blob.Open(d.path); err != nil {
 			return nil, err
 		}
 	}

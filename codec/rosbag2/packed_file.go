@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
+
+	"tapedeck/codec/blob"
 )
 
 const (
@@ -45,7 +46,7 @@ var errPart = errors.New("read up to there")
 // unpack decompresses the file at path into up to limit bytes. With an error that wraps errPart it returns what there
 // is of it.
 func unpack(path string, limit int64) (*packed, error) {
-	file, err := os.Open(path)
+	file, err := blob.Open(path)
 	if err != nil {
 		return nil, err
 	}

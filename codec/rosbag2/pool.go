@@ -1,10 +1,10 @@
 package rosbag2
 
 import (
-	"os"
 	"slices"
 
 	"tapedeck/codec"
+	"tapedeck/codec/blob"
 )
 
 // maxOpen bounds the files that a bag has open: it may have thousands.
@@ -18,7 +18,7 @@ type content interface {
 }
 
 // plain is a file as it is on the disk.
-type plain struct{ *os.File }
+type plain struct{ blob.File }
 
 func (plain) weight() int64 { return 1 }
 

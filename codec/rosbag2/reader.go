@@ -7,13 +7,13 @@ import (
 	"io/fs"
 	"maps"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"tapedeck/codec"
+	"tapedeck/codec/blob"
 	"tapedeck/codec/internal/chunked"
 	"tapedeck/codec/internal/joined"
 	"tapedeck/codec/mcap"
@@ -35,13 +35,13 @@ type Reader struct {
 
 // Open opens the bag at path, its folder or its metadata.yaml.
 func Open(path string) (*Reader, error) {
-	stat, err := os.Stat(path)
+	stat, err := blob.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	dir := path
 	if !stat.IsDir() {
-		dir = filepath.Dir(path)
+		dir = blob.Dir(path)
 	}
 	r := newReader(path)
 	files := []string{path}
@@ -86,7 +86,7 @@ func (r *Reader) files(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(filepath.Join(dir, metadataFile))
+	text, err := blob.ReadFile(blob.Join(dir, metadataFile))
 	if err == nil {
 		r.metadata, err = parseMetadata(text)
 	}
@@ -114,7 +114,7 @@ func (r *Reader) files(dir string) ([]string, error) {
 		}
 	}
 	for i := range names {
-		names[i] = filepath.Join(dir, names[i])
+		names[i] = blob.Join(dir, names[i])
 	}
 	return names, nil
 }
@@ -192,7 +192,7 @@ func unlisted(present []string) []string {
 
 // open adds the file at path.
 func (r *Reader) open(path string) error {
-	stat, err := os.Stat(path)
+	stat, err := blob.Stat(path)
 	if err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func (r *Reader) whole() *metadata {
 // openFile opens a file through a pool.
 func (r *Reader) openFile(path string, compressed, database bool) (codec.Reader, error) {
 	f := &file{pool: &r.plain, begin: func() (content, error) {
-		file, err := os.Open(path)
+		file, err := blob.Open(path)
 		return plain{file}, err
 	}}
 	if compressed {

@@ -10,7 +10,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"strings"
 
 	"tapedeck/codec"
+	"tapedeck/codec/blob"
 	"tapedeck/codec/mcap"
 	"tapedeck/codec/rosbag2/internal/sqlite"
 )
@@ -62,7 +62,7 @@ func sniff(path string, head []byte) bool {
 		return isMetadata(head) || packed ||
 			filepath.Ext(bareName(path)) == ".db3" && (whole || len(head) >= sqlite.PageSize)
 	}
-	if text, err := os.ReadFile(filepath.Join(path, metadataFile)); err == nil && isMetadata(text) {
+	if text, err := blob.ReadFile(blob.Join(path, metadataFile)); err == nil && isMetadata(text) {
 		return true
 	}
 	files, err := storageFiles(path)
@@ -81,7 +81,7 @@ func named(path string) bool {
 // storageFiles returns the names of the files in a folder that can be parts of a bag, by their number. Those that were
 // not completed are among them, with codec.ActiveSuffix.
 func storageFiles(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
+	entries, err := blob.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}

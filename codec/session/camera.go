@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"tapedeck/codec"
 	"tapedeck/codec/align"
+	"tapedeck/codec/blob"
 	"tapedeck/codec/episode"
 	"tapedeck/codec/pixel"
 )
@@ -22,7 +22,7 @@ const maxFrame = 1 << 30
 
 // cameras lists the cameras and their frames.
 func (s *Source) cameras(folder string, m *metadata) ([]*episode.Camera, error) {
-	entries, err := os.ReadDir(folder)
+	entries, err := blob.ReadDir(folder)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func (s *Source) cameras(folder string, m *metadata) ([]*episode.Camera, error) 
 		if !isFolder(folder, e) {
 			continue
 		}
-		f := &frames{folder: filepath.Join(folder, e.Name())}
+		f := &frames{folder: blob.Join(folder, e.Name())}
 		if err := f.find(s.damaged); err != nil {
 			return nil, err
 		}
@@ -39,7 +39,7 @@ func (s *Source) cameras(folder string, m *metadata) ([]*episode.Camera, error) 
 			continue
 		}
 		// Git gets all images of a camera, or none.
-		if err := codec.CheckContents(filepath.Join(f.folder, f.list[0].name)); errors.Is(err, codec.ErrLFSPointer) {
+		if err := codec.CheckContents(blob.Join(f.folder, f.list[0].name)); errors.Is(err, codec.ErrLFSPointer) {
 			s.missing(f.folder, e.Name(), len(f.list), err)
 			continue
 		}
@@ -71,7 +71,7 @@ type frameFile struct {
 
 // find lists the frames by their stamps.
 func (f *frames) find(damaged func(error)) error {
-	entries, err := os.ReadDir(f.folder)
+	entries, err := blob.ReadDir(f.folder)
 	if err != nil {
 		return err
 	}
@@ -89,13 +89,13 @@ func (f *frames) find(damaged func(error)) error {
 			ok = false
 		}
 		if !ok {
-			damaged(fmt.Errorf("%s: not a frame: want %s<seconds>.png or .jpg", filepath.Join(f.folder, name),
+			damaged(fmt.Errorf("%s: not a frame: want %s<seconds>.png or .jpg", blob.Join(f.folder, name),
 				framePrefix))
 			continue
 		}
 		stamp, err := parseStamp(text)
 		if err != nil {
-			damaged(fmt.Errorf("%s: %w", filepath.Join(f.folder, name), err))
+			damaged(fmt.Errorf("%s: %w", blob.Join(f.folder, name), err))
 			continue
 		}
 		f.list = append(f.list, frameFile{stamp, name})
@@ -109,7 +109,7 @@ func (f *frames) Frame(i int) (episode.Frame, error) {
 	if i < 0 || i >= len(f.list) {
 		return episode.Frame{}, fmt.Errorf("read %s: no frame %d of %d", f.folder, i, len(f.list))
 	}
-	path := filepath.Join(f.folder, f.list[i].name)
+	path := blob.Join(f.folder, f.list[i].name)
 	frame, err := f.read(path)
 	if err != nil {
 		return episode.Frame{}, fmt.Errorf("read %s: %w", path, codec.Pathless(err))
@@ -118,7 +118,7 @@ func (f *frames) Frame(i int) (episode.Frame, error) {
 }
 
 func (f *frames) read(path string) (episode.Frame, error) {
-	file, err := os.Open(path)
+	file, err := blob.Open(path)
 	if err != nil {
 		return episode.Frame{}, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/align"
+	"tapedeck/codec/blob"
 	"tapedeck/codec/episode"
 )
 
@@ -49,7 +50,7 @@ func Open(path string) (*Source, error) {
 
 // sessions returns the folders of the sessions at path: path itself, or folders in it.
 func sessions(path string) ([]string, error) {
-	entries, err := os.ReadDir(path)
+	entries, err := blob.ReadDir(path)
 	if err != nil {
 		return nil, codec.Pathless(err)
 	}
@@ -58,11 +59,11 @@ func sessions(path string) ([]string, error) {
 	}
 	var folders []string
 	for _, e := range entries {
-		inner := filepath.Join(path, e.Name())
+		inner := blob.Join(path, e.Name())
 		if !isFolder(path, e) || strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
-		if entries, err := os.ReadDir(inner); err == nil && isSession(inner, entries) {
+		if entries, err := blob.ReadDir(inner); err == nil && isSession(inner, entries) {
 			folders = append(folders, inner)
 		}
 	}
@@ -75,18 +76,18 @@ func isSession(path string, entries []os.DirEntry) bool {
 	for _, e := range entries {
 		switch name := e.Name(); {
 		case name == metadataName, name == metadataName+partSuffix:
-			if isMetadata(filepath.Join(path, name)) {
+			if isMetadata(blob.Join(path, name)) {
 				return true
 			}
 		case name == framesName:
-			if inner, err := os.ReadDir(filepath.Join(path, name)); err == nil &&
+			if inner, err := blob.ReadDir(blob.Join(path, name)); err == nil &&
 				slices.ContainsFunc(inner, func(e os.DirEntry) bool {
 					return strings.HasPrefix(e.Name(), cameraPrefix)
 				}) {
 				return true
 			}
 		case isFolder(path, e):
-			if isArm(filepath.Join(path, name)) {
+			if isArm(blob.Join(path, name)) {
 				return true
 			}
 		}
@@ -96,7 +97,7 @@ func isSession(path string, entries []os.DirEntry) bool {
 
 // isMetadata reports whether a file is the metadata of a session.
 func isMetadata(path string) bool {
-	file, err := os.Open(path)
+	file, err := blob.Open(path)
 	if err != nil {
 		return false
 	}
@@ -109,7 +110,7 @@ func isMetadata(path string) bool {
 // isArm reports whether a folder has a table of an arm.
 func isArm(path string) bool {
 	for _, name := range append(fileNames[:], endEffector) {
-		if stat, err := os.Stat(filepath.Join(path, name)); err == nil && stat.Mode().IsRegular() {
+		if stat, err := blob.Stat(blob.Join(path, name)); err == nil && stat.Mode().IsRegular() {
 			return true
 		}
 	}
@@ -121,7 +122,7 @@ func isFolder(path string, e os.DirEntry) bool {
 	if e.Type()&fs.ModeSymlink == 0 {
 		return e.IsDir()
 	}
-	stat, err := os.Stat(filepath.Join(path, e.Name()))
+	stat, err := blob.Stat(blob.Join(path, e.Name()))
 	return err == nil && stat.IsDir()
 }
 
@@ -182,15 +183,18 @@ func (s *Source) episode(folder string) (*episode.Episode, error) {
 	}
 	s.complete = s.complete && complete
 	s.events = append(s.events, m.events...)
-	name, _ := filepath.Abs(folder)
-	e := &episode.Episode{Name: cmp.Or(m.id, filepath.Base(name)), Task: m.task, Start: m.start, End: m.end,
+	name := folder
+	if !blob.IsURL(folder) {
+		name, _ = filepath.Abs(folder)
+	}
+	e := &episode.Episode{Name: cmp.Or(m.id, blob.Base(name)), Task: m.task, Start: m.start, End: m.end,
 		Success: m.success, Metadata: m.raw}
-	entries, err := os.ReadDir(folder)
+	entries, err := blob.ReadDir(folder)
 	if err != nil {
 		return nil, err
 	}
 	for _, entry := range entries {
-		path := filepath.Join(folder, entry.Name())
+		path := blob.Join(folder, entry.Name())
 		switch {
 		case !isFolder(folder, entry):
 		case entry.Name() == framesName:
@@ -208,8 +212,8 @@ func (s *Source) episode(folder string) (*episode.Episode, error) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.devices)) {
-		path := filepath.Join(folder, framesName, name)
-		if _, err := os.Stat(path); strings.HasPrefix(name, cameraPrefix) && err != nil {
+		path := blob.Join(folder, framesName, name)
+		if _, err := blob.Stat(path); strings.HasPrefix(name, cameraPrefix) && err != nil {
 			s.missing(path, name, 0, codec.Pathless(err))
 		}
 	}
@@ -220,8 +224,8 @@ func (s *Source) episode(folder string) (*episode.Episode, error) {
 // metadata reads the metadata of a session, and reports whether the session was closed.
 func (s *Source) metadata(folder string) (m *metadata, complete bool, err error) {
 	for _, name := range []string{metadataName, metadataName + partSuffix} {
-		path := filepath.Join(folder, name)
-		file, err := os.Open(path)
+		path := blob.Join(folder, name)
+		file, err := blob.Open(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -245,7 +249,7 @@ func (s *Source) arm(folder string, m *metadata, complete bool) (*episode.Arm, e
 	info, err := parseArm(arm.Device)
 	arm.GripperRange = info.GripperRange
 	if err != nil {
-		s.damaged(fmt.Errorf("%s: device %.40q: %.100s", filepath.Join(filepath.Dir(folder), metadataName), arm.Name,
+		s.damaged(fmt.Errorf("%s: device %.40q: %.100s", blob.Join(blob.Dir(folder), metadataName), arm.Name,
 			err.Error()))
 	}
 	found := false
@@ -269,16 +273,16 @@ func (s *Source) arm(folder string, m *metadata, complete bool) (*episode.Arm, e
 // vector reads a table of an arm, nil if it is empty or does not exist.
 func (s *Source) vector(folder string, stream episode.Role, unit string, complete bool) (*align.Vector, error) {
 	column := func(i, n int, index string) align.Column { return columnOf(stream, i, n, index, unit) }
-	v, err := readVector(filepath.Join(folder, fileNames[stream]), complete, column, s.damaged)
+	v, err := readVector(blob.Join(folder, fileNames[stream]), complete, column, s.damaged)
 	if err != nil || stream != episode.Gripper {
 		return v, err
 	}
-	other, err := readVector(filepath.Join(folder, endEffector), complete, column, s.damaged)
+	other, err := readVector(blob.Join(folder, endEffector), complete, column, s.damaged)
 	if v == nil || err != nil {
 		return other, err
 	}
 	if other != nil {
-		s.damaged(fmt.Errorf("%s: not used, as there is a %s", filepath.Join(folder, endEffector),
+		s.damaged(fmt.Errorf("%s: not used, as there is a %s", blob.Join(folder, endEffector),
 			fileNames[episode.Gripper]))
 	}
 	return v, nil

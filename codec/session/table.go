@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"tapedeck/codec/align"
+	"tapedeck/codec/blob"
 	"tapedeck/codec/episode"
 	"tapedeck/msgs/plural"
 )
@@ -194,7 +194,7 @@ func wholeIndex(s string) (int, bool) {
 // readVector reads the table at path, nil if it has no rows. It reports damage.
 func readVector(path string, complete bool, name func(i, n int, index string) align.Column,
 	damaged func(error)) (*align.Vector, error) {
-	file, err := os.Open(path)
+	file, err := blob.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

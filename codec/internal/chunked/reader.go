@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"tapedeck/codec"
+	"tapedeck/codec/blob"
 	"tapedeck/msgs/plural"
 )
 
@@ -38,7 +38,7 @@ type Layout interface {
 // Open opens the file at path with one of the functions that take a file over.
 func Open[R any](path string, newReader func(file codec.File, size int64, path string) (R, error)) (R, error) {
 	var r R
-	file, err := os.Open(path)
+	file, err := blob.Open(path)
 	if err != nil {
 		return r, err
 	}
