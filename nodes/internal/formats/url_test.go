@@ -1,0 +1,96 @@
+package formats_test
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/codec/blob/blobtest"
+	"tapedeck/nodes/internal/formats"
+	"tapedeck/test/samples"
+)
+
+// TestURLs reads recordings of each format from the disk and from a store: what they hold is the same.
+func TestURLs(t *testing.T) {
+	server := blobtest.New(t)
+	read := map[string]int{} // recordings, by format
+	samples.Path(t, "bag")   // skips the test where there is none
+	for _, pattern := range []string{"apollo/*", "bag/*", "carla/*", "mavlink/*", "rosbag2/*_*/*", "rosbag2/*_*/*/*",
+		"session/*/temp/*", "mcap/conformance/TenMessages/TenMessages-ch*sum.mcap"} {
+		paths, err := filepath.Glob(filepath.Join(samples.Folder(), pattern))
+		require.NoError(t, err)
+		for _, path := range paths {
+			key, err := filepath.Rel(samples.Folder(), path)
+			require.NoError(t, err)
+			put(t, server, path, key)
+			format, want := contents(path)
+			_, got := contents(server.URL(key))
+			got = strings.ReplaceAll(got, server.URL(key), path)
+			require.Equal(t, want, got, path)
+			read[format]++
+		}
+	}
+	for _, format := range []string{"record", "bag", "carla", "mcap", "rosbag2", "tlog", "session"} {
+		if read[format] == 0 {
+			t.Errorf("no recording of the format %s was read", format)
+		}
+	}
+}
+
+// put uploads a file or the files of a folder.
+func put(t *testing.T, server *blobtest.Server, path, key string) {
+	require.NoError(t, filepath.WalkDir(path, func(file string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(file)
+		server.Put(key+strings.TrimPrefix(file, path), content)
+		return err
+	}))
+}
+
+// contents returns the format of a recording, and a text that is the same for recordings that hold the same. An error
+// is one of these texts.
+func contents(path string) (format, text string) {
+	r, err := formats.PureGo().Open(path)
+	if err != nil {
+		return "", err.Error()
+	}
+	defer r.Close()
+	info, err := r.Info()
+	if err != nil {
+		return "", err.Error()
+	}
+	text = fmt.Sprintf("%d messages, %d to %d, complete %t, %d topics, %d bytes\n", info.MessageCount, info.StartTime,
+		info.EndTime, info.Complete, len(info.Topics), info.Size)
+	for _, e := range info.Events {
+		text += e.Kind + ": " + e.Text + "\n"
+	}
+	for _, q := range []codec.Query{{}, {Start: (info.StartTime + info.EndTime) / 2}} {
+		q.Damaged = func(err error) { text += err.Error() + "\n" }
+		it, err := r.Read(q)
+		if err != nil {
+			return info.Format, text + err.Error()
+		}
+		sum := fnv.New64a()
+		m, err := it.Next()
+		for ; err == nil; m, err = it.Next() {
+			fmt.Fprintln(sum, m.Channel.Topic, m.LogTime, m.PublishTime, len(m.Data))
+			sum.Write(m.Data)
+		}
+		if !errors.Is(err, io.EOF) {
+			text += err.Error()
+		}
+		text += fmt.Sprintf("%x\n", sum.Sum64())
+		_ = it.Close()
+	}
+	return info.Format, text
+}
