@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tapedeck/codec"
+	"tapedeck/codec/blob"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/convert"
 	"tapedeck/nodes/internal/describe"
@@ -86,9 +87,12 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 }
 
 // recoveredName returns the default name of the copy of path: "drive.record.00000.recover", as Apollo's cyber_recorder
-// has it, or "drive.recover.mcap" where that would not name the format.
+// has it, or "drive.recover.mcap" where that would not name the format. For a URL it is a name in the working folder.
 func recoveredName(path, format string) string {
-	path = strings.TrimSuffix(filepath.Clean(path), codec.ActiveSuffix)
+	path = strings.TrimSuffix(blob.Clean(path), codec.ActiveSuffix)
+	if blob.IsURL(path) {
+		path = blob.Base(path)
+	}
 	ext := filepath.Ext(path)
 	for _, name := range []string{path + ".recover", strings.TrimSuffix(path, ext) + ".recover" + ext, path +
 		".recover." + format} {
