@@ -24,6 +24,13 @@ type Translator interface {
 	Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error)
 }
 
+// Reuser is a Translator that makes one message of each, and puts the payload of the next one into the memory of its
+// Data, or into new memory if that is nil or too small. Whoever replaces Data keeps the payload.
+type Reuser interface {
+	Translator
+	Reuses()
+}
+
 // Translate returns a reader of the recording that r reads, with messages in the encoding to. translators are by the
 // encoding that they translate. Channels without a translation stay as they are; left has an *Untranslated for each. A
 // message that cannot be translated is a damaged place, reported as a *TranslationError. The reader returned owns r and
@@ -202,6 +209,7 @@ func (t *translated) translate(q codec.Query, read func(codec.Query) (codec.Iter
 	it := &translating{
 		becomes: t.becomes, query: q, wanted: map[*codec.Channel]bool{},
 		begun: map[Translator]func(*codec.Message) ([]codec.Message, error){},
+		spare: make(chan []byte, spares),
 	}
 	q.Topics = it.wantsSource
 	var err error
@@ -217,9 +225,19 @@ type translating struct {
 	wanted  map[*codec.Channel]bool // by the query, of the translated channels
 	begun   map[Translator]func(*codec.Message) ([]codec.Message, error)
 	ready   []codec.Message
-	same    bool // the message that Next returned last was not translated
 	err     error
+
+	// Of the message that Next returned last:
+	same    bool           // it was not translated
+	message codec.Message  // else: a copy of it
+	reused  *codec.Message // that of a Reuser, whose memory it is in; nil: there is none
+	kept    *codec.Buffer  // has taken that memory; nil: it has not
+
+	spare chan []byte // memory of payloads that are not kept any more
 }
+
+// spares is how much memory of payloads waits to be used again. A read-ahead keeps a few large ones.
+const spares = 4
 
 // wantsSource reports whether any channel that c is translated to is wanted.
 func (it *translating) wantsSource(c *codec.Channel) bool {
@@ -236,13 +254,14 @@ func (it *translating) wantsSource(c *codec.Channel) bool {
 }
 
 func (it *translating) Next() (*codec.Message, error) {
-	it.same = false
+	it.forget()
 	for it.err == nil {
 		for len(it.ready) > 0 {
 			m := &it.ready[0]
 			it.ready = it.ready[1:]
 			if it.wanted[m.Channel] && it.query.Covers(m.LogTime) {
-				return m, nil
+				it.message = *m
+				return &it.message, nil
 			}
 		}
 		m, err := it.source.Next()
@@ -268,20 +287,50 @@ func (it *translating) Next() (*codec.Message, error) {
 			}
 			it.query.Damaged(err)
 		}
+		it.reused = nil
+		if _, ok := become.by.(Reuser); ok && len(it.ready) == 1 {
+			it.reused = &it.ready[0]
+		}
 	}
 	return nil, it.err
 }
 
-// Keep implements codec.Keeper, for messages that are not translated.
+// Keep implements codec.Keeper, for messages that are not translated, and for those of a Reuser.
 func (it *translating) Keep() *codec.Buffer {
-	if !it.same {
+	switch {
+	case it.same:
+		return codec.Keep(it.source)
+	case it.kept != nil:
+	case it.reused == nil || len(it.message.Data) < cap(it.message.Data)/2: // a copy takes less memory
 		return nil
+	default:
+		it.kept = codec.NewBuffer(it.reused.Data, func(memory []byte) {
+			select {
+			case it.spare <- memory:
+			default:
+			}
+		})
+		it.reused.Data = nil
+		select {
+		case it.reused.Data = <-it.spare:
+		default:
+		}
 	}
-	return codec.Keep(it.source)
+	return it.kept.Retain()
+}
+
+// forget gives up the message that Next returned last.
+func (it *translating) forget() {
+	it.same = false
+	if it.kept != nil {
+		it.kept.Release()
+		it.kept = nil
+	}
 }
 
 func (it *translating) Close() error {
-	it.ready = nil
+	it.forget()
+	it.ready, it.reused = nil, nil
 	if it.err == nil {
 		it.err = io.EOF
 	}

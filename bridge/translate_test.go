@@ -163,6 +163,67 @@ func TestTranslate(t *testing.T) {
 	require.True(t, source.closed)
 }
 
+// echo repeats each message in the memory of the one before it.
+type echo struct{ channel *codec.Channel }
+
+func (e echo) Topics(t codec.TopicInfo) ([]codec.TopicInfo, error) {
+	return []codec.TopicInfo{{Channel: e.channel, MessageCount: t.MessageCount}}, nil
+}
+
+func (e echo) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
+	var out [1]codec.Message
+	return func(m *codec.Message) ([]codec.Message, error) {
+		out[0] = codec.Message{Channel: e.channel, LogTime: m.LogTime, Data: append(out[0].Data[:0], m.Data...)}
+		return out[:], nil
+	}
+}
+
+func (echo) Reuses() {}
+
+// Kept translations do not change, and their memory is used again once they are released.
+func TestKeepTranslation(t *testing.T) {
+	foreign := &codec.Channel{Topic: "/foreign", Type: "any", Encoding: carla.Encoding}
+	own := &codec.Channel{Topic: "/own", Encoding: codec.EncodingCDR}
+	source := &tape{info: codec.Info{Topics: []codec.TopicInfo{{Channel: foreign}}}}
+	const count = 20
+	for i := range count {
+		source.messages = append(source.messages, codec.Message{Channel: foreign, Data: []byte{byte(i), 1, 2, 3, 4, 5, 6, 7}})
+	}
+	r, _, err := Translate(source, codec.EncodingCDR, map[string]func(codec.Reader) (Translator, error){
+		carla.Encoding: func(codec.Reader) (Translator, error) { return echo{own}, nil },
+	})
+	require.NoError(t, err)
+	it, err := r.Read(codec.Query{})
+	require.NoError(t, err)
+	memory := map[*byte]bool{}
+	var kept [][]byte
+	var buffers []*codec.Buffer
+	for i := range count {
+		m, err := it.Next()
+		require.NoError(t, err)
+		require.Equal(t, byte(i), m.Data[0])
+		data := m.Data
+		if i%2 == 0 { // the others are overwritten
+			buffer := codec.Keep(it)
+			require.NotNil(t, buffer)
+			codec.Keep(it).Release()
+			require.Equal(t, byte(i), m.Data[0])
+			kept, buffers = append(kept, data), append(buffers, buffer)
+			memory[&data[0]] = true
+		}
+		if len(buffers) == 3 {
+			for j, b := range buffers {
+				require.Equal(t, byte(i-4+2*j), kept[j][0])
+				b.Release()
+			}
+			kept, buffers = nil, nil
+		}
+	}
+	require.LessOrEqual(t, len(memory), 3+spares)
+	require.NoError(t, it.Close())
+	require.NoError(t, r.Close())
+}
+
 func TestTranslateNothing(t *testing.T) {
 	source := &tape{info: codec.Info{Topics: []codec.TopicInfo{{Channel: &codec.Channel{Encoding: codec.EncodingCDR}}}}}
 	r, left, err := Translate(source, codec.EncodingCDR, nil)

@@ -153,6 +153,11 @@ func (t *translator) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]co
 	}
 }
 
+// Reuses implements bridge.Reuser.
+func (t *translator) Reuses() {}
+
+var _ bridge.Reuser = (*translator)(nil)
+
 // bigEndian is the beginning of big-endian payloads of plain CDR.
 var bigEndian = []byte{0, 0}
 
