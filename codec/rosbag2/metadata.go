@@ -138,6 +138,9 @@ var since = map[string]int{"files": 5, "custom_data": 6, "type_description_hash"
 // MarshalYAML leaves out what the version does not have, and writes the QoS profiles as it does.
 func (m *metadata) MarshalYAML() (any, error) {
 	type all metadata
+	if m.Version == 8 { // it has all keys, and the profiles as a text
+		return (*all)(m), nil
+	}
 	var node yaml.Node
 	if err := node.Encode((*all)(m)); err != nil {
 		return nil, err
