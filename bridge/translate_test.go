@@ -187,7 +187,8 @@ func TestKeepTranslation(t *testing.T) {
 	source := &tape{info: codec.Info{Topics: []codec.TopicInfo{{Channel: foreign}}}}
 	const count = 20
 	for i := range count {
-		source.messages = append(source.messages, codec.Message{Channel: foreign, Data: []byte{byte(i), 1, 2, 3, 4, 5, 6, 7}})
+		data := []byte{byte(i), 1, 2, 3, 4, 5, 6, 7}
+		source.messages = append(source.messages, codec.Message{Channel: foreign, Data: data})
 	}
 	r, _, err := Translate(source, codec.EncodingCDR, map[string]func(codec.Reader) (Translator, error){
 		carla.Encoding: func(codec.Reader) (Translator, error) { return echo{own}, nil },
