@@ -7,6 +7,7 @@ package formats
 
 import (
 	"fmt"
+	"slices"
 
 	"tapedeck/codec"
 	"tapedeck/codec/carla"
@@ -133,6 +134,11 @@ func (f Format) Configured(o *Options) (Format, error) {
 
 // Writes reports whether recordings of a format can be written.
 func (f *Format) Writes() bool { return f.Create != nil || f.Episodes != nil }
+
+// Episodic reports whether recordings of the format of that name hold episodes.
+func (l List) Episodic(name string) bool {
+	return slices.ContainsFunc(l, func(f Format) bool { return f.Name == name && f.Episodes != nil })
+}
 
 // Saved returns the format in which recordings of a format are copied: the same, or MCAP if it can only be read.
 func (l List) Saved(name string) string {

@@ -9,9 +9,6 @@ import (
 	"strings"
 
 	"tapedeck/codec"
-	"tapedeck/codec/lerobot"
-	"tapedeck/codec/rosbag2"
-	"tapedeck/codec/session"
 )
 
 // URLs returns where the recordings at path, or in folders below it, were begun to be uploaded.
@@ -124,17 +121,15 @@ func (q *Queue) readable(path string) bool {
 	return true
 }
 
-// isRecording reports whether a folder is one recording. A bag that was not finished has no list of its files.
+// isRecording reports whether a folder is one recording. The files of a bag are named after it; one that was not
+// finished has no list of them.
 func (q *Queue) isRecording(path string) bool {
 	if _, err := os.Stat(filepath.Join(path, listName)); err == nil {
 		return true
 	}
 	info, err := q.info(path)
-	switch {
-	case err != nil:
-		return false
-	case info.Format != rosbag2.Format.Name:
-		return info.Format == session.Format.Name || info.Format == lerobot.Format.Name
+	if err != nil || q.Episodes(info.Format) {
+		return err == nil
 	}
 	return !slices.ContainsFunc(info.Files, func(f codec.FileInfo) bool {
 		return !strings.HasPrefix(filepath.Base(f.Path), filepath.Base(path)+"_")

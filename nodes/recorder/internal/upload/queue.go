@@ -39,6 +39,10 @@ type Options struct {
 	Delete bool // delete files once they are proven to be in the store
 
 	Open func(path string) (codec.Reader, error)
+	// Episodes reports whether recordings of a format hold episodes. A folder of these is one recording, whatever its
+	// files are called.
+	Episodes func(format string) bool
+
 	Log  func(bridge.LogLevel, string, ...any)
 	// Note is called with what a recording should tell about uploads. They began at a time of the wall clock.
 	Note func(text string, began time.Time)
