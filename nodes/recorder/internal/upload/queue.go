@@ -43,7 +43,7 @@ type Options struct {
 	// files are called.
 	Episodes func(format string) bool
 
-	Log  func(bridge.LogLevel, string, ...any)
+	Log func(bridge.LogLevel, string, ...any)
 	// Note is called with what a recording should tell about uploads. They began at a time of the wall clock.
 	Note func(text string, began time.Time)
 }

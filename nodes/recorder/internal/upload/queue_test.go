@@ -24,7 +24,7 @@ func newQueue(t *testing.T, s *blobtest.Server) *Queue {
 	return New(Options{
 		URL: s.URL("fleet"), Open: formats.PureGo().Open, Episodes: formats.PureGo().Episodic,
 		Note: func(string, time.Time) {},
-		Log: func(_ bridge.LogLevel, format string, args ...any) { t.Logf(format, args...) },
+		Log:  func(_ bridge.LogLevel, format string, args ...any) { t.Logf(format, args...) },
 	})
 }
 
