@@ -55,6 +55,9 @@ type Keeps struct {
 // ErrUnknownFormat is wrapped by the errors of Formats for recordings that none of them claims.
 var ErrUnknownFormat = errors.New("not a recording of a known format")
 
+// ErrUnwritten is wrapped by the errors of Formats for files whose writer ended before it wrote anything.
+var ErrUnwritten = errors.New("the file is empty, its writer ended too early")
+
 // Formats are the formats that a program knows. The first that claims a recording opens it.
 type Formats []Format
 
@@ -91,7 +94,7 @@ func (formats Formats) Open(path string) (Reader, error) {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	if len(head) == 0 && head != nil && strings.HasSuffix(path, ActiveSuffix) {
-		return nil, fmt.Errorf("open %s: %w: the file is empty, its writer ended too early", path, ErrUnknownFormat)
+		return nil, fmt.Errorf("open %s: %w: %w", path, ErrUnknownFormat, ErrUnwritten)
 	}
 	if r := formats.openDamaged(path, head); r != nil {
 		return r, nil

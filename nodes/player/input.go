@@ -102,11 +102,19 @@ type recording struct {
 func openSource(paths []string, offsets map[string]int64, alignStarts bool, wants func(*codec.Channel) bool,
 	o formats.ReadOptions) (_ *source, err error) {
 	s := &source{wants: wants, options: o}
-	for _, path := range paths {
-		if err := s.add(path); err != nil {
+	var opened []string
+	for i, path := range paths {
+		err := s.add(path)
+		switch {
+		case errors.Is(err, codec.ErrUnwritten) && (opened != nil || i < len(paths)-1):
+			s.warnings = append(s.warnings, path+" is unfinished and empty; nothing of it is played")
+		case err != nil:
 			return nil, errors.Join(err, s.close())
+		default:
+			opened = append(opened, path)
 		}
 	}
+	paths = opened
 	shifts := make([]int64, len(paths))
 	if alignStarts {
 		shifts = timerange.Aligned(s.infos())

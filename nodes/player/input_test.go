@@ -296,3 +296,14 @@ func withoutVideo(t *testing.T, sample, folder string) {
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "meta/episodes.jsonl"),
 		[]byte(`{"episode_index": 0, "length": 10}`+"\n"), 0o666))
 }
+
+// A recorder that is killed while it begins a file leaves an empty one: the others are played.
+func TestSourceSkipsUnwritten(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "drive.mcap"+codec.ActiveSuffix)
+	require.NoError(t, os.WriteFile(empty, nil, 0o666))
+	wants := func(*codec.Channel) bool { return true }
+	_, err := openSource([]string{empty}, nil, false, wants, formats.ReadOptions{})
+	require.ErrorIs(t, err, codec.ErrUnwritten)
+	_, err = openSource([]string{empty, empty}, nil, false, wants, formats.ReadOptions{})
+	require.ErrorIs(t, err, codec.ErrUnwritten)
+}
