@@ -171,6 +171,9 @@ func TestQuery(t *testing.T) {
 // Messages are left out where records and the heads of records cross the pieces in which a chunk is read, and damage of
 // what is left out is found.
 func TestQueryInLargeChunks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is slow under the race detector and has one goroutine")
+	}
 	channels := testChannels()
 	messages := testMessages(4000, channels)
 	for i := range messages {

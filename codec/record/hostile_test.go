@@ -125,6 +125,9 @@ func TestProtoDescThroughChain(t *testing.T) {
 
 // TestManyFiles has a proto_desc of very many files.
 func TestManyFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is slow under the race detector and has one goroutine")
+	}
 	const count = 1 << 17
 	var desc []byte
 	root := &descriptorpb.FileDescriptorProto{Name: proto.String("root")}

@@ -176,6 +176,9 @@ func TestMemory(t *testing.T) {
 
 // Writing takes no more either, and neither does a message after message of a size that varies.
 func TestMemoryOfWriting(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is slow under the race detector and has one goroutine")
+	}
 	path := filepath.Join(t.TempDir(), "a.record")
 	var stats runtime.MemStats
 	runtime.GC()

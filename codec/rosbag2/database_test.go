@@ -134,6 +134,9 @@ func payload(i int) []byte {
 
 // Of a database with a damaged page every message is read that is not on that page.
 func TestSQLiteDamaged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is slow under the race detector and has one goroutine")
+	}
 	path := filepath.Join(t.TempDir(), "bag.db3")
 	kinds := map[string]func(page []byte){
 		"zeros":   func(page []byte) { clear(page) },

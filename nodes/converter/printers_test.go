@@ -128,6 +128,9 @@ func FuzzPrinters(f *testing.F) {
 }
 
 func TestPrintersOfLongTexts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is slow under the race detector and has one goroutine")
+	}
 	for _, s := range []string{strings.Repeat("é\n", 21_000), strings.Repeat("\x1b[A", 21_000)} {
 		checkPrinters(t, s)
 	}

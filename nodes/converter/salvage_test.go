@@ -195,6 +195,9 @@ func (v *victim) spared(i int, hits []extent) bool {
 // TestSalvage damages recordings in many ways and places. What recover saves has every message outside the damage, and
 // it tells of the damage.
 func TestSalvage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is slow under the race detector and has one goroutine")
+	}
 	for _, s := range storages {
 		for _, h := range harms {
 			if h.moves && filepath.Ext(s.name) == ".db3" {

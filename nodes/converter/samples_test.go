@@ -100,6 +100,9 @@ func TestSegmentsBecomeOne(t *testing.T) {
 // TestRecoverDamagedSamples truncates samples and flips bits. What recover saves must be messages of the original, in
 // its order, or the one line of its error must say what is wrong.
 func TestRecoverDamagedSamples(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is slow under the race detector and has one goroutine")
+	}
 	random := rand.New(rand.NewPCG(5, 6))
 	for _, name := range []string{"apollo/multichunk.record", "apollo/example.record.00000",
 		"rosbag2/rosbags_rs/test_bag_mcap/test_bag_mcap.mcap"} {

@@ -137,8 +137,11 @@ func TestWordsOfReports(t *testing.T) {
 			_, _, err := run(t, append([]string{from.in, whole}, from.args...)...)
 			require.NoError(t, err)
 			n := 12
+			if name == "x.hdf5" {
+				n = 4 // each reading of it starts a process
+			}
 			if testing.Short() {
-				n = 2
+				n = 1
 			}
 			random := rand.New(rand.NewPCG(1, 1))
 			inspect := func(path string) {

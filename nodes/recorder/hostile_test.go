@@ -108,6 +108,9 @@ func TestTopicsThatAppearAndVanish(t *testing.T) {
 
 // Only so many topics are recorded, and those that are named.
 func TestTopicsAreBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is slow under the race detector and has one goroutine")
+	}
 	const most, more = 10_000, 50
 	synctest.Test(t, func(t *testing.T) {
 		net := &bridgetest.Network{}

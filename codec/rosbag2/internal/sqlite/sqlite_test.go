@@ -57,6 +57,9 @@ func build(t testing.TB, path string, n int, size func(int) int, value func(int)
 
 // The library takes what is written for sound, whatever the number and size of rows.
 func TestDatabase(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is slow under the race detector and has one goroutine")
+	}
 	for _, n := range []int{0, 1, 2, 100, 185, 186, 187, 371, 372, 373, 5000, 70_000} {
 		for _, size := range []int{0, 10, 480, 3000, 4035, 4045, 4055, 4060, 5000, 9000, 100_000} {
 			if n*size > 5<<20 {

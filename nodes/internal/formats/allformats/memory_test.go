@@ -55,6 +55,9 @@ func (f *measured) Close() error { return nil }
 
 // The numbers of all episodes are in memory at the same time, their frames are not: 90 MB pass through 16 MB.
 func TestFramesInMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is slow under the race detector and has one goroutine")
+	}
 	jpeg, err := pixel.AppendJPEG(nil, image.NewRGBA(image.Rect(0, 0, 64, 48)), 90)
 	require.NoError(t, err)
 	for name, file := range map[string]bool{"hdf5": false, "hdf5 file": true, "lerobot": false, "session": false} {
