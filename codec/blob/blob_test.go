@@ -319,3 +319,31 @@ func TestWeb(t *testing.T) {
 	_, err := blob.Open(server.URL + "/x")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
+
+func TestReadPages(t *testing.T) {
+	s := blobtest.New(t)
+	const size = 1000
+	want := content(10 << 20)
+	s.Put("f", want)
+	remote, err := blob.Open(s.URL("f"))
+	require.NoError(t, err)
+	defer remote.Close()
+	var offs []int64
+	for i := range int64(100) {
+		offs = append(offs, i*size, i*100_000, int64(len(want))-size)
+	}
+	s.Reset()
+	for _, f := range []io.ReaderAt{bytes.NewReader(want), remote} {
+		n := 0
+		require.NoError(t, blob.ReadPages(f, offs, size, func(off int64, page []byte) error {
+			require.Equal(t, offs[n], off)
+			require.Equal(t, want[off:off+size], page)
+			n++
+			return nil
+		}))
+		require.Len(t, offs, n)
+		require.Error(t, blob.ReadPages(f, []int64{int64(len(want))}, size, func(int64, []byte) error { return nil }))
+	}
+	_, n := s.Count()
+	require.LessOrEqual(t, n, int64(len(offs)*size), "pages alone are fetched")
+}

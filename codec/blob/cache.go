@@ -281,8 +281,8 @@ func (h *handle) readAt(b []byte, off int64) (int, error) {
 	return len(b), nil
 }
 
-// readAhead begins to fetch what follows if the bytes from off to end continue what was read before: as much as was
-// read in order until now.
+// readAhead begins to fetch what follows if the bytes from off to end continue what was read before: several times as
+// much as was read in order until now, as a round trip costs as much as megabytes.
 func (h *handle) readAhead(off, end int64) {
 	o := h.object
 	h.mu.Lock()
@@ -299,7 +299,7 @@ func (h *handle) readAhead(off, end int64) {
 	}
 	s.read += max(0, end-max(off, s.next))
 	s.next, s.ahead = max(s.next, end), max(s.ahead, end)
-	size := min(s.read, window)
+	size := min(4*s.read, window)
 	if to := min(end+size, o.tail); inOrder && size > blockSize && s.ahead < min(end+size/2, to) {
 		store.want(o, s.ahead, to, true)
 		s.ahead = to

@@ -2,8 +2,14 @@ package record
 
 import (
 	"encoding/binary"
+	"math"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
 
 	"tapedeck/codec"
+	"tapedeck/codec/blob"
+	"tapedeck/codec/internal/chunked"
 	"tapedeck/codec/internal/output"
 	"tapedeck/codec/record/internal/recordpb"
 )
@@ -100,4 +106,125 @@ func positions(c *recordpb.ChannelCache) []int64 {
 		positions, last = append(positions, pos), pos
 	}
 	return positions
+}
+
+// readIndex calls found with each entry of the index whose payload is between two offsets.
+func readIndex(w *chunked.Window, start, end int64, found func(*recordpb.SingleIndex) error) error {
+	for pos := start; pos < end; {
+		f, err := readField(w, pos, end)
+		if err != nil {
+			return err
+		}
+		pos = f.end
+		if f.number != 1 || f.typ != protowire.BytesType || f.value > maxChannel {
+			return errNoMessage("the index cannot be read")
+		}
+		b, err := w.View(f.at, int(f.value))
+		if err != nil {
+			return err
+		}
+		var entry recordpb.SingleIndex
+		if proto.Unmarshal(b[:f.value], &entry) != nil {
+			return errNoMessage("the index cannot be read")
+		}
+		if err := found(&entry); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findIndex returns where the payload of the index is that the header points to; end is 0 if there is none.
+func (r *reader) findIndex() (start, end int64, err error) {
+	pos := int64(r.header.GetIndexPosition())
+	if pos < firstSection || pos > r.size-sectionSize {
+		return 0, 0, nil
+	}
+	b, err := r.window.View(pos, sectionSize)
+	if err != nil || len(b) < sectionSize {
+		return 0, 0, err
+	}
+	s, start := parseSection(b), pos+sectionSize
+	if s.typ != indexSection || s.size < 0 || s.size > r.size-start {
+		return 0, 0, nil
+	}
+	return start, start + s.size, nil
+}
+
+// maxHeader bounds the header of a chunk that the index lists.
+const maxHeader = 1 << 10
+
+// layoutOfIndex returns the layout of a file by its index alone; nil unless the index ends a closed file and lists all
+// sections without a gap, as Apollo's writer does since 2019. To go from chunk to chunk, as a walk does, takes a request
+// for each where the file is in a store. What is damaged of the file shows when it is read.
+func (r *reader) layoutOfIndex() (*layout, error) {
+	if r.headerError != nil || r.unfinished() {
+		return nil, nil
+	}
+	start, end, err := r.findIndex()
+	if err != nil || end != r.size {
+		return nil, err
+	}
+	blob.Prefetch(r.file, start, end-start)
+	var sections []*recordpb.SingleIndex
+	if err := readIndex(&r.window, start, end, func(e *recordpb.SingleIndex) error {
+		e.ChannelCache = nil // the second pass takes these
+		sections = append(sections, e)
+		return nil
+	}); err != nil {
+		return nil, ignoreProblem(err)
+	}
+	w := &walk{reader: r, layout: layout{places: map[int][]int64{}, finished: true}}
+	sections = append(sections, &recordpb.SingleIndex{Position: proto.Uint64(uint64(start - sectionSize))})
+	pos, messages := int64(firstSection), uint64(0)
+	for i, e := range sections[:len(sections)-1] {
+		next := int64(sections[i+1].GetPosition())
+		size := next - pos - sectionSize
+		if int64(e.GetPosition()) != pos || size < 0 {
+			return nil, nil
+		}
+		follows := sectionType(sections[i+1].GetType()) == chunkBodySection && i+2 < len(sections)
+		switch h := e.GetChunkHeaderCache(); sectionType(e.GetType()) {
+		case channelSection:
+			if follows || size > maxChannel {
+				return nil, nil
+			}
+		case chunkHeaderSection:
+			if !follows || size > maxHeader || h == nil || h.BeginTime == nil || h.GetBeginTime() > h.GetEndTime() ||
+				h.GetEndTime() > math.MaxInt64 {
+				return nil, nil
+			}
+			w.chunk++
+			w.pieces = append(w.pieces, piece{min: int64(h.GetBeginTime()), max: int64(h.GetEndTime()),
+				count: h.GetMessageNumber(), chunk: w.chunk})
+			messages += h.GetMessageNumber()
+		case chunkBodySection:
+			if follows || len(w.pieces) == 0 || w.pieces[len(w.pieces)-1].end > 0 {
+				return nil, nil
+			}
+			p := &w.pieces[len(w.pieces)-1]
+			p.start, p.end = pos+sectionSize, next
+		default:
+			return nil, nil
+		}
+		pos = next
+	}
+	if pos != start-sectionSize || messages != r.header.GetMessageNumber() {
+		return nil, nil
+	}
+	if err := w.index(start, end); err != nil {
+		return nil, ignoreProblem(err)
+	}
+	if w.counts == nil {
+		return nil, nil
+	}
+	return &w.layout, nil
+}
+
+// ignoreProblem returns err unless it is about the content of the file.
+func ignoreProblem(err error) error {
+	if isProblem(err) {
+		return nil
+	}
+	return err
 }

@@ -11,6 +11,7 @@ import (
 	"sort"
 
 	"tapedeck/codec"
+	"tapedeck/codec/blob"
 	"tapedeck/codec/internal/chunked"
 )
 
@@ -21,6 +22,8 @@ const (
 	splitSize = 32 << 20
 	// enoughEntries is when it begins to ask whether it can do without further pieces that overlap in time.
 	enoughEntries = 1 << 15
+	// prefetchSize is how much of a file in a store is fetched at once.
+	prefetchSize = 16 << 20
 	// firstEntries is that for the first message, which is waited for.
 	firstEntries = 1 << 11
 )
@@ -58,6 +61,8 @@ type iterator struct {
 	pieces  []piece // to be collected, in the order of time
 	entries []entry
 	next    int    // of the entries
+	fetched int64  // where the bytes end that were fetched ahead
+	after   key    // behind the last message that was returned; zero: there was none
 	err     error  // what follows the entries
 	end     error  // what follows the pieces, if not io.EOF
 	wanted  []bool // by channel, as far as they were met
@@ -80,6 +85,7 @@ func (it *iterator) Next() (*codec.Message, error) {
 	}
 	e := &it.entries[it.next]
 	it.next++
+	it.after = key{e.time, e.content + 1}
 	data, err := it.data.read(e.content, int(e.size))
 	if err != nil {
 		it.entries, it.next = nil, 0
@@ -146,6 +152,12 @@ func (it *iterator) fill() {
 		it.err = it.collect(p)
 		used++
 	}
+	if it.salvages(it.err) {
+		if it.err = it.salvage(); it.err == nil {
+			it.fill()
+		}
+		return
+	}
 	if !it.sorted {
 		slices.SortFunc(it.entries, compareEntries)
 	}
@@ -161,8 +173,43 @@ func (it *iterator) fill() {
 		}
 	}
 	it.pieces = it.pieces[rest:]
+	if used := used - rest; used < len(it.pieces) {
+		it.prefetch(&it.pieces[used], it.pieces[used].start)
+	}
 	if len(it.pieces) == 0 && it.err == nil {
 		it.err = cmp.Or(it.end, io.EOF)
+	}
+}
+
+// salvages reports whether an error is damage that the index does not tell of, and the caller wants what is around it.
+func (it *iterator) salvages(err error) bool {
+	return it.query.Damaged != nil && it.layout == it.shallow && it.tails == nil && errors.Is(err, ErrDamaged)
+}
+
+// salvage goes on behind the last message with what is found in the file without its index.
+func (it *iterator) salvage() error {
+	if _, err := it.survey(); err != nil {
+		return err
+	}
+	rest, err := it.reader.read(it.query)
+	if err != nil {
+		return err
+	}
+	it.layout, it.pieces, it.end = rest.layout, rest.pieces, rest.end
+	for i := range it.pieces {
+		it.pieces[i].from = it.after
+	}
+	return nil
+}
+
+// prefetch begins to fetch a piece of which pos is read, so that its messages do not take a request each.
+func (it *iterator) prefetch(p *piece, pos int64) {
+	if pos > it.fetched || pos < it.fetched-2*prefetchSize {
+		it.fetched = pos
+	}
+	if n := min(p.end-it.fetched, prefetchSize); n > 0 && it.fetched < pos+prefetchSize/2 {
+		blob.Prefetch(it.file, it.fetched, n)
+		it.fetched += n
 	}
 }
 
@@ -199,6 +246,8 @@ func (it *iterator) collect(p *piece) error {
 			if pos = it.skip(p, pos); pos == p.end {
 				break
 			}
+		} else {
+			it.prefetch(p, pos)
 		}
 		if err := it.read(p, pos); err != nil {
 			if errors.Is(err, io.EOF) {
@@ -320,6 +369,7 @@ func (it *iterator) findParts(p piece) (_ []piece, whole bool, err error) {
 	whole = true
 	expected := p.count
 	for pos := p.start; pos < p.end; pos = it.found.end {
+		it.prefetch(&p, pos)
 		err := it.read(&p, pos)
 		if errors.Is(err, io.EOF) {
 			expected = 0

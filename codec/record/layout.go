@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"tapedeck/codec"
@@ -446,25 +445,9 @@ func (w *walk) continueAt(next int64, message bool) {
 func (w *walk) index(start, end int64) error {
 	var counts []uint64
 	counted := uint64(0)
-	for pos := start; pos < end; {
-		f, err := readField(&w.window, pos, end)
-		if err != nil {
-			return err
-		}
-		pos = f.end
-		if f.number != 1 || f.typ != protowire.BytesType || f.value > maxChannel {
-			return errNoMessage("the index cannot be read")
-		}
-		b, err := w.window.View(f.at, int(f.value))
-		if err != nil {
-			return err
-		}
-		var entry recordpb.SingleIndex
-		if proto.Unmarshal(b[:f.value], &entry) != nil {
-			return errNoMessage("the index cannot be read")
-		}
+	if err := readIndex(&w.window, start, end, func(entry *recordpb.SingleIndex) error {
 		if sectionType(entry.GetType()) != channelSection {
-			continue
+			return nil
 		}
 		cache := entry.GetChannelCache()
 		w.declare(cache.GetName(), cache.GetMessageType(), cache.GetProtoDesc())
@@ -477,6 +460,9 @@ func (w *walk) index(start, end int64) error {
 		if !w.deep {
 			w.places[channel] = positions(cache)
 		}
+		return nil
+	}); err != nil {
+		return err
 	}
 	if w.deep {
 		return nil
@@ -493,24 +479,10 @@ func (w *walk) index(start, end int64) error {
 
 // channelsOfIndex declares the channels of the index that the header points to, if there is one.
 func (r *reader) channelsOfIndex() error {
-	pos := int64(r.header.GetIndexPosition())
-	if pos < firstSection || pos > r.size-sectionSize {
-		return nil
-	}
-	b, err := r.window.View(pos, sectionSize)
-	if err != nil {
+	start, end, err := r.findIndex()
+	if err != nil || end == 0 {
 		return err
-	}
-	if len(b) < sectionSize {
-		return nil
-	}
-	s := parseSection(b)
-	if s.typ != indexSection || s.size < 0 || s.size > r.size-pos-sectionSize {
-		return nil
 	}
 	w := &walk{reader: r, deep: true}
-	if err := w.index(pos+sectionSize, pos+sectionSize+s.size); err != nil && !isProblem(err) {
-		return err
-	}
-	return nil
+	return ignoreProblem(w.index(start, end))
 }

@@ -62,6 +62,7 @@ type reader struct {
 	eventChannel int    // of channels; -1 when there is none
 
 	shallow    *layout
+	unwalked   bool                   // shallow is what the index says
 	deep       *layout                // nil before it is needed
 	pieceCache map[extent]cachedPiece // of pieces that were scanned
 	info       *codec.Info
@@ -103,8 +104,16 @@ func newReader(path string, file codec.File, size int64, head []byte) (*reader, 
 	}
 	r.headerError = r.parseHeader(head)
 	var err error
-	if r.shallow, err = r.walk(false); err != nil {
-		return nil, err
+	if blob.IsURL(path) {
+		if r.shallow, err = r.layoutOfIndex(); err != nil {
+			return nil, fmt.Errorf("read %s: index: %w", path, codec.Pathless(err))
+		}
+		r.unwalked = r.shallow != nil
+	}
+	if r.shallow == nil {
+		if r.shallow, err = r.walk(false); err != nil {
+			return nil, err
+		}
 	}
 	if len(r.shallow.damage) > 0 {
 		if err := r.channelsOfIndex(); err != nil {
@@ -279,7 +288,7 @@ func (r *reader) read(q codec.Query) (*iterator, error) {
 		data:   newWindows(r.file, r.size),
 	}
 	l, end := r.shallow, int64(math.MaxInt64)
-	if q.Damaged != nil || r.unfinished() {
+	if q.Damaged != nil && (!r.unwalked || r.deep != nil) || r.unfinished() {
 		var err error
 		if l, err = r.survey(); err != nil {
 			return nil, err

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 
+	"tapedeck/codec/blob"
 	"tapedeck/codec/internal/chunked"
 )
 
@@ -44,6 +45,7 @@ func (r *Reader) readIndex() error {
 	if r.version1 {
 		return chunked.Missing("the index of version 1.2 is not used")
 	}
+	blob.Prefetch(r.File, start, r.Size-start)
 	w := walker{Window: chunked.Window{File: r.File, Size: r.Size}, off: start, to: r.Size}
 	for {
 		rec, err := w.next()

@@ -345,41 +345,32 @@ func (d *database) Info() (*codec.Info, error) {
 
 // count counts the messages by going through all of them.
 func (d *database) count() error {
-	rows, err := d.db.Query("SELECT topic_id, count(*), min(timestamp), max(timestamp), " +
-		"sum(typeof(timestamp) != 'integer' OR typeof(data) != 'blob') FROM messages GROUP BY topic_id")
+	tallies, err := d.tally()
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
 	info := &codec.Info{Format: Name, Path: d.path, Complete: true, Indexed: true}
 	counts := map[int64]uint64{}
 	d.counts = map[int64]uint64{}
-	for rows.Next() {
-		var id, first, last int64
-		var count, odd uint64
-		if err := scan(rows, &id, &count, &first, &last, &odd); err != nil {
-			return err
+	for id, t := range tallies {
+		if t.odd > 0 {
+			return fmt.Errorf("%s that cannot be messages", plural.Count(t.odd, "row"))
 		}
-		if odd > 0 {
-			return fmt.Errorf("%s that cannot be messages", plural.Count(odd, "row"))
+		if info.MessageCount == 0 || t.first < info.StartTime {
+			info.StartTime = t.first
 		}
-		if info.MessageCount == 0 || first < info.StartTime {
-			info.StartTime = first
+		if info.MessageCount == 0 || t.last > info.EndTime {
+			info.EndTime = t.last
 		}
-		if info.MessageCount == 0 || last > info.EndTime {
-			info.EndTime = last
-		}
-		counts[id], d.counts[id] = count, count
-		info.MessageCount += count
-	}
-	if err := rows.Err(); err != nil {
-		return err
+		counts[id], d.counts[id] = t.count, t.count
+		info.MessageCount += t.count
 	}
 	for _, id := range d.ids() {
 		info.Topics = append(info.Topics, codec.TopicInfo{Channel: d.channels[id], MessageCount: counts[id]})
 		delete(counts, id)
 	}
-	for id, count := range counts {
+	for _, id := range slices.Sorted(maps.Keys(counts)) {
+		count := counts[id]
 		info.Events = append(info.Events, codec.Event{
 			Kind: codec.EventDamage, Count: count,
 			Text: fmt.Sprintf("%s of topic id %d, which is not among the topics", plural.Count(count, "message"), id),
@@ -526,8 +517,12 @@ func (d *database) checkDefinitions(guessed map[int64]bool) error {
 	if len(guessed) == 0 {
 		return nil
 	}
+	limit := firstRows
+	if blob.IsURL(d.path) {
+		limit /= 10 // each may take a request
+	}
 	rows, err := d.db.Query("SELECT topic_id, data FROM messages WHERE id IN (SELECT min(id) FROM "+
-		"(SELECT id, topic_id FROM messages ORDER BY id LIMIT ?) GROUP BY topic_id)", firstRows)
+		"(SELECT id, topic_id FROM messages ORDER BY id LIMIT ?) GROUP BY topic_id)", limit)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package rosbag2
 
 import (
+	"cmp"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -8,7 +9,9 @@ import (
 	"slices"
 
 	"tapedeck/codec"
+	"tapedeck/codec/blob"
 	"tapedeck/codec/internal/chunked"
+	"tapedeck/codec/rosbag2/internal/sqlite"
 )
 
 // countFromMetadata takes the counts from the metadata, which avoids reading all messages, if it describes
@@ -55,6 +58,88 @@ func (d *database) countFromMetadata() error {
 	d.info, d.counts = info, counts
 	return nil
 }
+
+// tally is what there is of messages of a topic.
+type tally struct {
+	count, odd  uint64 // rows; those that cannot be messages
+	first, last int64  // times
+}
+
+// tally goes through the rows of all messages. In a store it reads the pages that they are on alone, without those that
+// large payloads go on in.
+func (d *database) tally() (map[int64]tally, error) {
+	tallies := map[int64]tally{}
+	if d.remote() {
+		if d.tallyPages(tallies) == nil {
+			return tallies, nil
+		}
+		clear(tallies) // SQLite may get on with it
+	}
+	rows, err := d.db.Query("SELECT topic_id, count(*), min(timestamp), max(timestamp), " +
+		"sum(typeof(timestamp) != 'integer' OR typeof(data) != 'blob') FROM messages GROUP BY topic_id")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id int64
+		var t tally
+		if err := scan(rows, &id, &t.count, &t.first, &t.last, &t.odd); err != nil {
+			return nil, err
+		}
+		tallies[id] = t
+	}
+	return tallies, rows.Err()
+}
+
+func (d *database) tallyPages(tallies map[int64]tally) error {
+	return d.eachRow(func(r row) {
+		t, known := tallies[r.topic]
+		if t.count++; !known {
+			t.first, t.last = r.time, r.time
+		}
+		t.first, t.last = min(t.first, r.time), max(t.last, r.time)
+		tallies[r.topic] = t
+	})
+}
+
+// eachRow calls found with the place of each message, by the pages of a file in a store.
+func (d *database) eachRow(found func(row)) error {
+	columns, err := d.columns("messages")
+	if err != nil {
+		return err
+	}
+	topic, time, data := slices.Index(columns, "topic_id"), slices.Index(columns, "timestamp"),
+		slices.Index(columns, "data")
+	if min(topic, time, data) < 0 {
+		return errNoBag
+	}
+	var root int64
+	if err := d.db.QueryRow("SELECT rootpage FROM sqlite_master WHERE name = 'messages'").Scan(&root); err != nil {
+		return err
+	}
+	pages, err := sqlite.NewDatabase(d.file, d.size)
+	if err != nil {
+		return err
+	}
+	odd := false
+	err = pages.Table(root, func(r *sqlite.Row) {
+		c := r.Columns
+		if len(c) <= max(topic, time, data) || c[topic].Kind != sqlite.Integer || c[time].Kind != sqlite.Integer ||
+			c[data].Kind != sqlite.Blob {
+			odd = true
+			return
+		}
+		found(row{r.ID, c[topic].Int, c[time].Int})
+	})
+	if odd {
+		return cmp.Or(err, errors.New("rows that cannot be messages"))
+	}
+	return err
+}
+
+// remote reports whether the file is in a store, and SQLite reads it as it is there.
+func (d *database) remote() bool { return blob.IsURL(d.path) && d.file != nil }
 
 // matches reports whether the first and the last message of the file and their number can be those of info.
 func (d *database) matches(info *codec.Info) (bool, error) {

@@ -3,6 +3,7 @@ package rosbag2
 import (
 	"cmp"
 	"database/sql"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -78,9 +79,19 @@ func (d *database) findRare(topics []int64) error {
 	for _, id := range topics {
 		ids = append(ids, fmt.Sprint(id))
 	}
-	places, err := d.places("topic_id IN (" + strings.Join(ids, ", ") + ")")
+	var places []row
+	err := errors.ErrUnsupported
+	if d.remote() {
+		err = d.eachRow(func(r row) {
+			if slices.Contains(topics, r.topic) {
+				places = append(places, r)
+			}
+		})
+	}
 	if err != nil {
-		return err
+		if places, err = d.places("topic_id IN (" + strings.Join(ids, ", ") + ")"); err != nil {
+			return err
+		}
 	}
 	slices.SortFunc(places, compareRows)
 	for _, r := range places {

@@ -77,6 +77,15 @@ func (f *file) ReadAt(b []byte, off int64) (int, error) {
 	return f.content.ReadAt(b, off)
 }
 
+// Prefetch is blob.Prefetch.
+func (f *file) Prefetch(off, n int64) {
+	if f.use() == nil {
+		if p, ok := f.content.(plain); ok {
+			blob.Prefetch(p.File, off, n)
+		}
+	}
+}
+
 // Close implements io.Closer. The file can be read again.
 func (f *file) Close() error {
 	if f.content == nil {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -50,6 +51,8 @@ type Request struct {
 	Query  string
 	Status int   // of the answer
 	Bytes  int64 // of the answer's body
+
+	begun, ended time.Time
 }
 
 // object is one that is not in memory.
@@ -176,6 +179,20 @@ func (s *Server) Count() (requests int, bytes int64) {
 	return len(all), bytes
 }
 
+// RoundTrips returns how many requests since then waited for each other: how many followed the end of another one that
+// had itself followed as many.
+func (s *Server) RoundTrips() int {
+	all := s.Requests()
+	slices.SortFunc(all, func(a, b Request) int { return a.ended.Compare(b.ended) })
+	n, last := 0, time.Time{}
+	for _, r := range all {
+		if !r.ended.IsZero() && !r.begun.Before(last) {
+			n, last = n+1, r.ended
+		}
+	}
+	return n
+}
+
 // Reset forgets the requests.
 func (s *Server) Reset() {
 	s.mu.Lock()
@@ -200,8 +217,9 @@ func (s *Server) handler(fake http.Handler) http.Handler {
 		s.mu.Lock()
 		intercept, delay := s.intercept, s.delay
 		s.mu.Unlock()
+		begun := time.Now()
 		time.Sleep(delay)
-		request := &Request{Method: r.Method, Key: key(r), Range: r.Header.Get("Range"), Query: r.URL.RawQuery}
+		request := &Request{begun: begun, Method: r.Method, Key: key(r), Range: r.Header.Get("Range"), Query: r.URL.RawQuery}
 		s.mu.Lock()
 		s.requests = append(s.requests, request)
 		s.mu.Unlock()
@@ -211,6 +229,9 @@ func (s *Server) handler(fake http.Handler) http.Handler {
 		} else {
 			serve.ServeHTTP(counted, r)
 		}
+		s.mu.Lock()
+		request.ended = time.Now()
+		s.mu.Unlock()
 	})
 }
 

@@ -15,6 +15,12 @@ import (
 // openBytes is how many bytes of records an iterator holds of segments that overlap.
 const openBytes = 256 << 20
 
+// Of a file in a store, an iterator fetches so many segments ahead at most, or about so many bytes of them.
+const (
+	aheadSegments = 64
+	aheadBytes    = 16 << 20
+)
+
 // iterator merges the segments of a file by time. A segment is open from the time of its first message on. Open
 // segments are held in memory up to a limit; beyond it, those that are needed last are released and loaded again in
 // time.
@@ -26,6 +32,7 @@ type iterator struct {
 	next    *Segment   // of pending, the first one that is wanted; nil when there is none
 	before  int64      // segments at or behind this offset are not read
 	open    heap.Heap[*source]
+	ahead   int64                    // bytes to be fetched ahead
 	used    bool                     // the message at the root was handed out
 	held    int                      // bytes that open holds
 	limit   int                      // of held, unless one source alone has more
@@ -100,6 +107,26 @@ func (it *iterator) pick() {
 			it.pending = nil
 		} else if it.selects(s) {
 			it.next = s
+		}
+	}
+	it.prefetch()
+}
+
+// prefetch begins to fetch the next segments.
+func (it *iterator) prefetch() {
+	if it.next == nil || it.file == nil {
+		return
+	}
+	it.file.Prefetch(it.next.Offset, it.next.Size)
+	ahead := it.next.Size
+	it.ahead = min(2*it.ahead+ahead, aheadBytes) // little at first: the first message is waited for
+	for _, s := range it.pending[:min(aheadSegments, len(it.pending))] {
+		if ahead >= it.ahead {
+			break
+		}
+		if it.selects(s) {
+			it.file.Prefetch(s.Offset, s.Size)
+			ahead += s.Size
 		}
 	}
 }

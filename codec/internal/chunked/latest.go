@@ -58,6 +58,9 @@ func (it *iterator) find(s *Segment) {
 	if f, ok := it.loader.(Finder); ok && f.Find(s, found) {
 		return
 	}
+	if it.file != nil {
+		it.file.Prefetch(s.Offset, s.Size)
+	}
 	records, _ := it.loader.Load(s, it.spare.take())
 	for off, m := range Messages(it.loader, records) {
 		found(m.Channel, m.Time, int64(off))

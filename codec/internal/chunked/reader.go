@@ -61,6 +61,7 @@ func (r *Reader) Load() error {
 		r.err = fmt.Errorf("read %s: %w", r.Path, err)
 		return r.err
 	}
+	r.Contents.file, _ = r.File.(prefetcher)
 	r.Contents.Sort()
 	r.info = r.Layout.Describe()
 	return nil

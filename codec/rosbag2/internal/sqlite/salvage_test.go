@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -18,10 +19,13 @@ func TestScan(t *testing.T) {
 		d, err := NewDatabase(bytes.NewReader(data), int64(len(data)))
 		require.NoError(t, err)
 		require.NoError(t, d.Cut())
-		next := 0
+		next, root := 0, int64(0)
 		require.NoError(t, d.Scan(func(r *Row) {
-			if len(r.Columns) != 3 {
-				return // of the table of tables
+			if len(r.Columns) != 3 { // of the table of tables
+				if root == 0 {
+					root = r.Columns[3].Int
+				}
+				return
 			}
 			require.Equal(t, int64(next+1), r.ID)
 			require.Equal(t, Null, r.Columns[0].Kind)
@@ -40,6 +44,13 @@ func TestScan(t *testing.T) {
 			next++
 		}))
 		require.Equal(t, 100, next)
+		rows := int64(0)
+		require.NoError(t, d.Table(root, func(r *Row) {
+			require.Equal(t, []int64{rows + 1, -rows}, []int64{r.ID, r.Columns[1].Int})
+			rows++
+		}))
+		require.Equal(t, int64(100), rows)
+		require.ErrorIs(t, d.Table(root+1e6, nil), io.EOF)
 
 		cut, err := NewDatabase(bytes.NewReader(data), int64(len(data)-1))
 		require.NoError(t, err)
@@ -63,6 +74,7 @@ func FuzzScan(f *testing.F) {
 		d, err := NewDatabase(bytes.NewReader(data), int64(len(data)))
 		require.NoError(t, err)
 		_ = d.Cut()
+		_ = d.Table(2, func(*Row) {})
 		_ = d.Scan(func(r *Row) {
 			record, err := d.Record(r.Place, nil)
 			require.Equal(t, err == nil, d.Check(r.Place) == nil)

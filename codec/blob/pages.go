@@ -1,0 +1,87 @@
+package blob
+
+import (
+	"io"
+	"sync"
+)
+
+const (
+	nearPages   = 32 << 10 // bytes between pages that are read by one request
+	mostPages   = 1 << 20  // bytes of such a request
+	pageStreams = 32       // such requests at once
+)
+
+// ReadPages calls do with each page of size bytes that begins at one of offs, in this order. Of a file in a store it
+// fetches these pages alone, many at once, and does not keep them: for pages that are far apart.
+func ReadPages(f io.ReaderAt, offs []int64, size int64, do func(off int64, page []byte) error) error {
+	h, remote := f.(*handle)
+	if !remote || h.object.local != nil {
+		page := make([]byte, size)
+		for _, off := range offs {
+			if _, err := f.ReadAt(page, off); err != nil {
+				return err
+			}
+			if err := do(off, page); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for len(offs) > 0 {
+		var runs []pageRun
+		for len(offs) > 0 && len(runs) < pageStreams {
+			n := 1
+			for n < len(offs) && offs[n] > offs[n-1] && offs[n]-offs[n-1]-size < nearPages &&
+				offs[n]+size-offs[0] <= mostPages {
+				n++
+			}
+			runs = append(runs, pageRun{offs: offs[:n]})
+			offs = offs[n:]
+		}
+		if err := h.readRuns(runs, size, do); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pageRun are pages that are read by one request.
+type pageRun struct {
+	offs    []int64
+	content []byte
+	err     error
+}
+
+func (h *handle) readRuns(runs []pageRun, size int64, do func(off int64, page []byte) error) error {
+	if err := h.alive(); err != nil {
+		return err
+	}
+	var group sync.WaitGroup
+	for i := range runs {
+		group.Go(func() {
+			r := &runs[i]
+			in := &resuming{object: h.object, off: r.offs[0], end: r.offs[len(r.offs)-1] + size}
+			defer in.close()
+			if in.off < 0 || in.end > h.object.size {
+				r.err = io.ErrUnexpectedEOF
+				return
+			}
+			r.content = make([]byte, in.end-in.off)
+			if _, err := io.ReadFull(in, r.content); err != nil {
+				r.err = pathError("read", h.object.path, err)
+			}
+		})
+	}
+	group.Wait()
+	for _, r := range runs {
+		if r.err != nil {
+			return r.err
+		}
+		for _, off := range r.offs {
+			if err := do(off, r.content[off-r.offs[0]:][:size]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
