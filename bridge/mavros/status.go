@@ -1,6 +1,7 @@
 package mavros
 
 import (
+	"math"
 	"strings"
 
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
@@ -9,6 +10,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/mavros_msgs"
+	"tapedeck/msgs/rcl_interfaces"
 	"tapedeck/msgs/sensor_msgs"
 )
 
@@ -28,6 +30,7 @@ type vehicleStatus struct {
 	extended  mavros_msgs.ExtendedState
 	estimator mavros_msgs.EstimatorStatus
 	text      mavros_msgs.StatusText
+	parameter mavros_msgs.ParamEvent
 	pending   pendingText
 }
 
@@ -82,6 +85,37 @@ func (v *Vehicle) sendText() {
 		level = bridge.Debug
 	}
 	v.out.Log(level, "autopilot: %s", v.text.Text)
+}
+
+// paramValue publishes a parameter. ArduPilot sends integers as numbers, others as the bits of a float.
+func (v *Vehicle) paramValue(m *common.MessageParamValue) {
+	p := &v.parameter
+	*p = mavros_msgs.ParamEvent{Header: v.header(""), ParamId: m.ParamId, ParamIndex: m.ParamIndex,
+		ParamCount: m.ParamCount}
+	p.Value.Type = rcl_interfaces.ParameterType_PARAMETER_INTEGER
+	bits := math.Float32bits(m.ParamValue)
+	switch m.ParamType {
+	case common.MAV_PARAM_TYPE_INT8:
+		p.Value.IntegerValue = int64(int8(bits))
+	case common.MAV_PARAM_TYPE_UINT8:
+		p.Value.IntegerValue = int64(uint8(bits))
+	case common.MAV_PARAM_TYPE_INT16:
+		p.Value.IntegerValue = int64(int16(bits))
+	case common.MAV_PARAM_TYPE_UINT16:
+		p.Value.IntegerValue = int64(uint16(bits))
+	case common.MAV_PARAM_TYPE_INT32:
+		p.Value.IntegerValue = int64(int32(bits))
+	case common.MAV_PARAM_TYPE_UINT32:
+		p.Value.IntegerValue = int64(bits)
+	default:
+		p.Value.Type = rcl_interfaces.ParameterType_PARAMETER_DOUBLE
+		p.Value.DoubleValue = float64(m.ParamValue)
+	}
+	if v.firmware == ardupilotmega.MAV_AUTOPILOT_ARDUPILOTMEGA &&
+		p.Value.Type == rcl_interfaces.ParameterType_PARAMETER_INTEGER {
+		p.Value.IntegerValue = int64(m.ParamValue)
+	}
+	v.out.Send(paramEvent, p)
 }
 
 const (

@@ -1,6 +1,7 @@
 package mavros
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/mavros_msgs"
+	"tapedeck/msgs/rcl_interfaces"
 	"tapedeck/msgs/sensor_msgs"
 )
 
@@ -225,4 +227,39 @@ func TestServos(t *testing.T) {
 	m := published[mavros_msgs.RCOut](s, rcOut, -1)
 	require.Len(t, m.Channels, 256*16)
 	require.EqualValues(t, 2, m.Channels[255*16])
+}
+
+func TestParameters(t *testing.T) {
+	const px4, ardu = ardupilotmega.MAV_AUTOPILOT_PX4, ardupilotmega.MAV_AUTOPILOT_ARDUPILOTMEGA
+	for _, test := range []struct {
+		firmware ardupilotmega.MAV_AUTOPILOT
+		kind     common.MAV_PARAM_TYPE
+		value    float32
+		want     any
+	}{
+		{px4, common.MAV_PARAM_TYPE_REAL32, 1.5, 1.5},
+		{px4, common.MAV_PARAM_TYPE_INT32, math.Float32frombits(0xffff_fffe), int64(-2)},
+		{px4, common.MAV_PARAM_TYPE_UINT32, math.Float32frombits(0xffff_fffe), int64(0xffff_fffe)},
+		{px4, common.MAV_PARAM_TYPE_INT16, math.Float32frombits(0xffff), int64(-1)},
+		{px4, common.MAV_PARAM_TYPE_UINT16, math.Float32frombits(0xffff), int64(0xffff)},
+		{px4, common.MAV_PARAM_TYPE_INT8, math.Float32frombits(0xff), int64(-1)},
+		{px4, common.MAV_PARAM_TYPE_UINT8, math.Float32frombits(0xff), int64(255)},
+		{ardu, common.MAV_PARAM_TYPE_INT8, -3, int64(-3)},
+		{ardu, common.MAV_PARAM_TYPE_INT32, 16_000_000, int64(16_000_000)},
+		{ardu, common.MAV_PARAM_TYPE_REAL32, float32(math.Inf(1)), math.Inf(1)},
+	} {
+		s := newTestVehicle(t)
+		s.receive(&ardupilotmega.MessageHeartbeat{Autopilot: test.firmware}, &common.MessageParamValue{ParamId: "A_B",
+			ParamValue: test.value, ParamType: test.kind, ParamIndex: 3, ParamCount: 900})
+		p := published[mavros_msgs.ParamEvent](s, paramEvent, 0)
+		if want, ok := test.want.(float64); ok {
+			require.Equal(t, rcl_interfaces.ParameterType_PARAMETER_DOUBLE, p.Value.Type)
+			require.Equal(t, want, p.Value.DoubleValue)
+		} else {
+			require.Equal(t, rcl_interfaces.ParameterType_PARAMETER_INTEGER, p.Value.Type)
+			require.Equal(t, test.want, p.Value.IntegerValue)
+		}
+		require.Equal(t, "A_B", p.ParamId)
+		require.Equal(t, [2]uint16{3, 900}, [2]uint16{p.ParamIndex, p.ParamCount})
+	}
 }

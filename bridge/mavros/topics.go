@@ -50,6 +50,7 @@ const (
 	vfrHUD
 	timeReference
 	timesyncStatus
+	paramEvent
 	topicCount
 )
 
@@ -99,6 +100,7 @@ var Topics = [topicCount]struct {
 	vfrHUD:            {"vfr_hud", &mavros_msgs.VfrHud{}, codec.DefaultQoS},
 	timeReference:     {"time_reference", &sensor_msgs.TimeReference{}, bridge.SensorDataQoS},
 	timesyncStatus:    {"timesync_status", &mavros_msgs.TimesyncStatus{}, bridge.SensorDataQoS},
+	paramEvent:        {"param/event", &mavros_msgs.ParamEvent{}, bridge.ParameterEventsQoS},
 }
 
 // StateQoS is mavros' QoS for state: reliable, transient local, depth 10.

@@ -119,6 +119,8 @@ func (v *Vehicle) Handle(f *mavlink.Frame) bool {
 		v.rcChannelsRaw(m)
 	case *common.MessageServoOutputRaw:
 		v.servoOutputRaw(m, f.V2)
+	case *common.MessageParamValue:
+		v.paramValue(m)
 	case *common.MessageSystemTime:
 		v.systemTime(m)
 	case *common.MessageTimesync:

@@ -4,6 +4,7 @@
 package mavros_msgs
 
 import (
+	"tapedeck/msgs/rcl_interfaces"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/msgs/wire"
 )
@@ -216,6 +217,36 @@ func (m *GPSRAW) UnmarshalCDR(d *wire.Decoder) {
 	m.Yaw = d.Uint16()
 	m.DgpsNumch = d.Uint8()
 	m.DgpsAge = d.Uint32()
+}
+
+// ParamEvent is the ROS 2 message mavros_msgs/msg/ParamEvent.
+type ParamEvent struct {
+	Header     std_msgs.Header
+	ParamId    string
+	Value      rcl_interfaces.ParameterValue
+	ParamIndex uint16
+	ParamCount uint16
+}
+
+// TypeName returns "mavros_msgs/msg/ParamEvent".
+func (*ParamEvent) TypeName() string { return "mavros_msgs/msg/ParamEvent" }
+
+// MarshalCDR appends the fields to a payload.
+func (m *ParamEvent) MarshalCDR(e *wire.Encoder) {
+	m.Header.MarshalCDR(e)
+	e.String(m.ParamId, 0)
+	m.Value.MarshalCDR(e)
+	e.Uint16(m.ParamIndex)
+	e.Uint16(m.ParamCount)
+}
+
+// UnmarshalCDR sets the fields from a payload.
+func (m *ParamEvent) UnmarshalCDR(d *wire.Decoder) {
+	m.Header.UnmarshalCDR(d)
+	d.SetString(&m.ParamId, 0)
+	m.Value.UnmarshalCDR(d)
+	m.ParamIndex = d.Uint16()
+	m.ParamCount = d.Uint16()
 }
 
 // RCIn is the ROS 2 message mavros_msgs/msg/RCIn.

@@ -41,7 +41,7 @@ func TestMissingTypes(t *testing.T) {
 	o, err := newTopicPublishers(n, "mavros", true, false)
 	require.NoError(t, err)
 	require.Contains(t, n.said, "mavros: not publishing gpsstatus/gps1/raw, altitude, state")
-	require.Len(t, o.offers(), mavros.TopicCount-11)
+	require.Len(t, o.offers(), mavros.TopicCount-12)
 	for i, topic := range mavros.Topics {
 		switch topic.Name {
 		case "state":

@@ -108,6 +108,7 @@ var types = []msgs.Message{
 	&mavros_msgs.EstimatorStatus{},
 	&mavros_msgs.ExtendedState{},
 	&mavros_msgs.GPSRAW{},
+	&mavros_msgs.ParamEvent{},
 	&mavros_msgs.RCIn{},
 	&mavros_msgs.RCOut{},
 	&mavros_msgs.State{},
