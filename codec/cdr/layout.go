@@ -155,12 +155,18 @@ func (f *field) count(d *wire.Decoder) int {
 
 // skip skips n elements of f.
 func (f *field) skip(d *wire.Decoder, n int) {
+	if n == 0 {
+		return
+	}
 	if f.fixed {
-		s := f.spans
-		if n != 1 {
-			s = s.times(n)
+		switch {
+		case n == 1:
+			d.Skip(f.spans[(d.Offset()-wire.HeaderSize)%8])
+		case f.Kind != rosidl.Nested:
+			d.Raw(f.align, n*f.least)
+		default:
+			d.Skip(f.spans.times(n)[(d.Offset()-wire.HeaderSize)%8])
 		}
-		d.Skip(s[(d.Offset()-wire.HeaderSize)%8])
 		return
 	}
 	for ; n > 0 && d.Err() == nil; n-- {

@@ -23,8 +23,33 @@ type Path struct {
 // element.
 type step struct {
 	skip  []field
+	parts []stretch // of skip
 	of    *field
 	index int
+}
+
+// stretch is fields of a fixed size in all, or one of varying size.
+type stretch struct {
+	bytes spans
+	of    *field // nil: those of bytes
+}
+
+// group joins fields.
+func group(fields []field) (parts []stretch) {
+	for i := range fields {
+		f := &fields[i]
+		if !f.fixed || f.Shape == rosidl.Sequence {
+			parts = append(parts, stretch{of: f})
+			continue
+		}
+		bytes := f.spans.times(max(f.Length, 1))
+		if n := len(parts); n > 0 && parts[n-1].of == nil {
+			parts[n-1].bytes = parts[n-1].bytes.then(bytes)
+		} else {
+			parts = append(parts, stretch{bytes: bytes})
+		}
+	}
+	return parts
 }
 
 // Path returns the path to a field. Names are separated by dots; "[n]" behind the name of an array or sequence selects
@@ -37,6 +62,9 @@ func (s *Schema) Path(path string) (*Path, error) {
 		}
 	}
 	p.fold()
+	for i := range p.steps {
+		p.steps[i].parts = group(p.steps[i].skip)
+	}
 	return p, nil
 }
 
@@ -116,6 +144,62 @@ func (p *Path) Get(payload []byte) (any, error) {
 	return v, nil
 }
 
+// Number returns the value of a number in a payload, and takes no memory; a bool is 0 or 1. ok reports whether the field
+// is a number.
+func (p *Path) Number(payload []byte) (v float64, ok bool, err error) {
+	if p.target.Shape != rosidl.Single {
+		return 0, false, nil
+	}
+	var d wire.Decoder
+	p.find(&d, payload)
+	switch p.target.Kind {
+	case rosidl.Float64:
+		v = d.Float64()
+	case rosidl.Float32:
+		v = float64(d.Float32())
+	case rosidl.Int8:
+		v = float64(d.Int8())
+	case rosidl.Uint8, rosidl.Byte, rosidl.Char:
+		v = float64(d.Uint8())
+	case rosidl.Int16:
+		v = float64(d.Int16())
+	case rosidl.Uint16:
+		v = float64(d.Uint16())
+	case rosidl.Int32:
+		v = float64(d.Int32())
+	case rosidl.Uint32:
+		v = float64(d.Uint32())
+	case rosidl.Int64:
+		v = float64(d.Int64())
+	case rosidl.Uint64:
+		v = float64(d.Uint64())
+	case rosidl.Bool:
+		if d.Bool() {
+			v = 1
+		}
+	default:
+		return 0, false, nil
+	}
+	if err := d.Err(); err != nil {
+		return 0, false, fmt.Errorf("read %s: %w", p.name, err)
+	}
+	return v, true, nil
+}
+
+// Text sets s to a string in a payload. It takes no memory if s is that string already.
+func (p *Path) Text(payload []byte, s *string) error {
+	var d wire.Decoder
+	p.find(&d, payload)
+	if p.target.Kind != rosidl.String || p.target.Shape != rosidl.Single {
+		d.Fail("it is not a string")
+	}
+	d.SetString(s, 0)
+	if err := d.Err(); err != nil {
+		return fmt.Errorf("read %s: %w", p.name, err)
+	}
+	return nil
+}
+
 // Offset returns where in a payload, its header included, the first byte of the field is. All of the field is there.
 func (p *Path) Offset(payload []byte) (int, error) {
 	var d wire.Decoder
@@ -157,8 +241,12 @@ func (p *Path) find(d *wire.Decoder, payload []byte) int {
 	d.Skip(p.start)
 	for i := range p.steps {
 		s := &p.steps[i]
-		for j := range s.skip {
-			s.skip[j].skipAll(d)
+		for j := range s.parts {
+			if r := &s.parts[j]; r.of != nil {
+				r.of.skipAll(d)
+			} else {
+				d.Skip(r.bytes[(d.Offset()-wire.HeaderSize)%8])
+			}
 		}
 		if s.of == nil || d.Err() != nil {
 			continue

@@ -415,6 +415,60 @@ func TestPatchAllocations(t *testing.T) {
 	require.Equal(t, stamp(9, 10), v)
 }
 
+// Number reads what Get reads, where that is a number.
+func TestPathNumber(t *testing.T) {
+	s := newSchema(t, "p/msg/All")
+	payload, err := s.Encode(all())
+	require.NoError(t, err)
+	numbers := 0
+	for _, f := range all().Fields {
+		p, err := s.Path(f.Name)
+		require.NoError(t, err)
+		n, ok, err := p.Number(payload)
+		require.NoError(t, err)
+		v, err := p.Get(payload)
+		require.NoError(t, err)
+		switch value := reflect.ValueOf(v); {
+		case value.CanInt():
+			require.Equal(t, float64(value.Int()), n, f.Name)
+		case value.CanUint():
+			require.Equal(t, float64(value.Uint()), n, f.Name)
+		case value.CanFloat():
+			require.Equal(t, value.Float(), n, f.Name)
+		case v == true:
+			require.Equal(t, 1., n, f.Name)
+		case v == false:
+			require.Zero(t, n, f.Name)
+		default:
+			require.False(t, ok, f.Name)
+			continue
+		}
+		require.True(t, ok, f.Name)
+		numbers++
+		require.Zero(t, testing.AllocsPerRun(10, func() { n, ok, err = p.Number(payload) }))
+		_, _, err = p.Number(payload[:4])
+		require.ErrorContains(t, err, "read p/msg/All."+f.Name)
+	}
+	require.Greater(t, numbers, 10)
+}
+
+func TestPathText(t *testing.T) {
+	s := newSchema(t, "p/msg/All")
+	payload, err := s.Encode(all())
+	require.NoError(t, err)
+	p, err := s.Path("text")
+	require.NoError(t, err)
+	var text string
+	require.NoError(t, p.Text(payload, &text))
+	require.Equal(t, "hi", text)
+	require.Zero(t, testing.AllocsPerRun(10, func() { err = p.Text(payload, &text) }))
+	require.NoError(t, err)
+	require.ErrorContains(t, p.Text(payload[:20], &text), "read p/msg/All.text")
+	number, err := s.Path("i8")
+	require.NoError(t, err)
+	require.ErrorContains(t, number.Text(payload, &text), "it is not a string")
+}
+
 // FuzzSchema walks over any payload with any definition.
 func FuzzSchema(f *testing.F) {
 	lib := library()

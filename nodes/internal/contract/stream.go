@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"encoding/binary"
 	"fmt"
 	"hash/maphash"
 	"maps"
@@ -34,14 +35,20 @@ type stream struct {
 	ranges  []*fieldRange
 	tree    *tree // nil unless these are transforms
 
+	lastFrame string // noFrame before the first message
+
 	clock   clockWatch
 	still   repeats // stamps
 	frozen  repeats // pictures
+	sample  uint64  // of the last one
 	damaged bool    // the last message did not match its definition
 }
 
+// noFrame is not the name of a frame.
+const noFrame = "\x00"
+
 func newStream(c *codec.Channel) *stream {
-	s := &stream{channel: c}
+	s := &stream{channel: c, lastFrame: noFrame}
 	if c.Encoding != codec.EncodingCDR {
 		return s
 	}
@@ -136,12 +143,14 @@ func (s *stream) stamp(p *Pass, m *codec.Message, stamp int64) {
 }
 
 func (s *stream) checkFrame(p *Pass, m *codec.Message) error {
-	value, err := s.frame.Get(m.Data)
-	if err != nil {
+	before := s.lastFrame
+	if err := s.frame.Text(m.Data, &s.lastFrame); err != nil {
 		return err
 	}
-	frame, _ := value.(string)
-	s.addFrame(frame)
+	frame := s.lastFrame
+	if frame != before {
+		s.addFrame(frame)
+	}
 	switch want := s.expected.Frames; {
 	case len(want) == 0 || slices.Contains(want, frame):
 		s.outOfFrame = ""
@@ -183,12 +192,36 @@ func (s *stream) image(p *Pass, m *codec.Message) {
 			s.wrongSize = size
 		}
 	}
-	if s.frozen.add(maphash.Bytes(seed, image.Data), m.LogTime, nil) {
+	before := s.sample
+	if s.sample = sampleOf(image.Data); s.sample != before || s.frozen.count == 0 {
+		s.frozen = repeats{since: m.LogTime, count: 1} // it differs; its value is not known
+		return
+	}
+	value := maphash.Bytes(seed, image.Data)
+	if s.frozen.value == 0 {
+		s.frozen.value = value
+	}
+	if s.frozen.add(value, m.LogTime, nil) {
 		s.frozen.finding = p.found.add(Finding{s.name, s.frozen.since, m.LogTime, Frozen, "pictures that differ",
 			"the same one in " + human.Count(s.frozen.count, "message")})
 	} else if s.frozen.finding != nil {
 		s.frozen.extend(p, m.LogTime, "the same one in %d messages")
 	}
+}
+
+// sampleOf returns what differs for most pictures that differ, without reading all of one.
+func sampleOf(data []byte) uint64 {
+	const blocks, size = 64, 64
+	if len(data) <= blocks*size {
+		return maphash.Bytes(seed, data)
+	}
+	var h maphash.Hash
+	h.SetSeed(seed)
+	for i := range blocks {
+		at := i * (len(data) - size) / (blocks - 1)
+		_, _ = h.Write(data[at : at+size])
+	}
+	return h.Sum64()
 }
 
 // repeats finds values that stay the same.
@@ -307,9 +340,15 @@ func toFloat(value any) float64 {
 
 // floats finds fields that became NaN. Fields that are NaN from the beginning are not measured by this sensor.
 type floats struct {
-	fields []*field.Node
-	state  map[*field.Node]*floatState // of fields with floats in them
+	fields []floatField
 	leaves []*floatState
+}
+
+// floatField is a field with what is known of it, nil without floats.
+type floatField struct {
+	*field.Node
+	*floatState
+	inner []floatField
 }
 
 type floatState struct {
@@ -330,28 +369,35 @@ func newFloats(s *cdr.Schema) *floats {
 	if err != nil {
 		return nil
 	}
-	f := &floats{fields: fields, state: map[*field.Node]*floatState{}}
-	if !f.prepare(fields) {
+	f := &floats{}
+	if f.fields = f.prepare(fields); f.fields == nil {
 		return nil
 	}
-	return f
-}
-
-// prepare reports whether there are floats in the fields.
-func (f *floats) prepare(fields []*field.Node) bool {
-	var last *floatState
-	for _, n := range fields {
-		if n.Kind == rosidl.Float32 || n.Kind == rosidl.Float64 || f.prepare(n.Inner) {
-			last = &floatState{path: n.Path}
-			if f.state[n] = last; n.Kind != rosidl.Nested {
-				f.leaves = append(f.leaves, last)
-			}
+	for i := len(f.fields) - 1; ; i-- {
+		if state := f.fields[i].floatState; state != nil {
+			state.last = true
+			return f
 		}
 	}
-	if last != nil && &fields[0] == &f.fields[0] {
-		last.last = true
+}
+
+// prepare returns nil if there are no floats in the fields.
+func (f *floats) prepare(nodes []*field.Node) (fields []floatField) {
+	some := false
+	for _, n := range nodes {
+		one := floatField{Node: n, inner: f.prepare(n.Inner)}
+		if n.Kind == rosidl.Float32 || n.Kind == rosidl.Float64 || one.inner != nil {
+			one.floatState = &floatState{path: n.Path}
+			if some = true; n.Kind != rosidl.Nested {
+				f.leaves = append(f.leaves, one.floatState)
+			}
+		}
+		fields = append(fields, one)
 	}
-	return last != nil
+	if !some {
+		return nil
+	}
+	return fields
 }
 
 // add takes the next message.
@@ -385,31 +431,42 @@ func (f *floats) add(p *Pass, s *stream, m *codec.Message) error {
 	return nil
 }
 
-func (f *floats) read(fields []*field.Node, d *wire.Decoder) {
-	for _, n := range fields {
-		state := f.state[n]
+func (f *floats) read(fields []floatField, d *wire.Decoder) {
+	for i := range fields {
+		n := &fields[i]
 		count := n.Count(d)
-		if state == nil || count > maxElements {
+		switch {
+		case n.floatState == nil || count > maxElements || count == 0:
 			n.Skip(d, count)
-			if state != nil && state.last {
-				return
+		case n.Kind == rosidl.Nested:
+			for range count {
+				f.read(n.inner, d)
 			}
-			continue
+		default:
+			n.nan = anyNaN(d, n.Kind, count) || n.nan
 		}
-		for range count {
-			switch n.Kind {
-			case rosidl.Nested:
-				f.read(n.Inner, d)
-			case rosidl.Float32:
-				state.nan = math.IsNaN(float64(d.Float32())) || state.nan
-			default:
-				state.nan = math.IsNaN(d.Float64()) || state.nan
-			}
-		}
-		if state.last {
+		if n.floatState != nil && n.last {
 			return
 		}
 	}
+}
+
+// anyNaN reads so many numbers, and reports whether one of them is none.
+func anyNaN(d *wire.Decoder, kind rosidl.Kind, count int) (nan bool) {
+	var order binary.ByteOrder = binary.LittleEndian
+	if d.BigEndian() {
+		order = binary.BigEndian
+	}
+	if kind == rosidl.Float32 {
+		for raw := d.Raw(4, 4*count); len(raw) >= 4; raw = raw[4:] {
+			nan = nan || order.Uint32(raw)<<1 > 0xff<<24
+		}
+		return nan
+	}
+	for raw := d.Raw(8, 8*count); len(raw) >= 8; raw = raw[8:] {
+		nan = nan || order.Uint64(raw)<<1 > 0x7ff<<53
+	}
+	return nan
 }
 
 // tree is what transforms make of frames.
