@@ -42,6 +42,14 @@ func (r *Reader) Read(payload []byte) (int, error) {
 	return r.points.width * r.points.height, nil
 }
 
+// Frame returns the frame of the coordinates.
+func (r *Reader) Frame() string {
+	if r.scans {
+		return r.scan.Header.FrameId
+	}
+	return r.cloud.Header.FrameId
+}
+
 // Each calls visit with the coordinates of each point in m, NaN where it has none, and its intensity, NaN likewise.
 func (r *Reader) Each(visit func(x, y, z, intensity float64)) {
 	var get [4]func(point []byte) float64

@@ -42,7 +42,8 @@ type Encoding struct {
 	Bytes int    // of a pixel in a row; in the plane of luma if there are several planes
 
 	family family
-	// first is the offset of red in a pixel of colours, and of the first Y in a pair of pixels of yuv422.
+	// first is the offset of red in a pixel of colours, of the first Y in a pair of pixels of yuv422, and of blue in a
+	// cell of two rows of a Bayer mosaic.
 	first int
 }
 
@@ -79,6 +80,9 @@ func (e *Encoding) Gray() bool { return e.family == gray }
 
 // Deep reports whether pixels have 16 bits of brightness, or are distances, which become 16 bits of mm.
 func (e *Encoding) Deep() bool { return e.family == gray16 || e.family == meters }
+
+// Rows reports whether each row of an image can be shown without the others.
+func (e *Encoding) Rows() bool { return e.family != yuv420 && e.family != bayer }
 
 // pairs reports whether two pixels share their colour.
 func (e *Encoding) pairs() bool { return e.family == yuv422 }

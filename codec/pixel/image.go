@@ -132,6 +132,28 @@ func (m *Image) Decode() (image.Image, error) {
 	return out, nil
 }
 
+// Mosaic returns the colours of a Bayer image at half its size, a pixel for each cell of four, nil of another encoding.
+func (m *Image) Mosaic() (*image.RGBA, error) {
+	e := Lookup(m.Encoding)
+	if e == nil || e.family != bayer {
+		return nil, nil
+	}
+	if err := m.check(e); err != nil {
+		return nil, err
+	}
+	out := image.NewRGBA(image.Rect(0, 0, m.Width/2, m.Height/2))
+	for y := range m.Height / 2 {
+		above, below, to := m.Row(e, 2*y), m.Row(e, 2*y+1), out.Pix[y*out.Stride:]
+		for x := range m.Width / 2 {
+			cell := [4]uint8{above[2*x], above[2*x+1], below[2*x], below[2*x+1]}
+			blue, red := cell[e.first], cell[3-e.first]
+			sum := int(cell[0]) + int(cell[1]) + int(cell[2]) + int(cell[3])
+			to[4*x], to[4*x+1], to[4*x+2], to[4*x+3] = red, uint8((sum-int(red)-int(blue))/2), blue, 255
+		}
+	}
+	return out, nil
+}
+
 // RGBA returns an image as RGBA, itself if it is, or else drawn on canvas, which may be nil or of another size.
 func RGBA(m image.Image, canvas *image.RGBA) *image.RGBA {
 	if rgba, ok := m.(*image.RGBA); ok {

@@ -95,7 +95,9 @@ func (p *Tab) listen(event any) {
 	case *cdpruntime.EventConsoleAPICalled:
 		problem = fmt.Sprintf("console.%s", e.Type)
 	case *cdplog.EventEntryAdded:
-		problem = e.Entry.Text
+		if !strings.Contains(e.Entry.Text, "GL Driver Message (OpenGL, Performance") { // there is no GPU
+			problem = e.Entry.Text
+		}
 	case *network.EventRequestWillBeSent:
 		scheme, _, _ := strings.Cut(e.Request.URL, ":")
 		if scheme != "data" && scheme != "blob" && !strings.HasPrefix(e.Request.URL, p.home) {

@@ -50,6 +50,7 @@ type builder struct {
 	clouds  []*clouds
 	cameras []*camera
 	words   words
+	params  parameters
 	left    map[string]int
 
 	// Of Live.
@@ -160,7 +161,7 @@ func (b *builder) topic(c *codec.Channel) *topic {
 	}
 	t.stamps = schema.Stamps()
 	for _, begin := range []func(*codec.Channel, *cdr.Schema) sink{
-		b.camera, b.track, b.cloud, b.boxes, b.log, b.fields,
+		b.camera, b.track, b.cloud, b.boxes, b.log, b.parameter, b.fields,
 	} {
 		if s := begin(c, schema); s != nil {
 			t.sinks = append(t.sinks, s)
@@ -266,9 +267,12 @@ func (b *builder) finish(info *codec.Info) {
 		b.Clouds = append(b.Clouds, c.list...)
 	}
 	slices.SortStableFunc(b.Clouds, func(x, y Cloud) int { return cmp.Compare(x.At, y.At) })
-	b.Words = b.words.list
+	b.Words, b.Parameters = b.words.list, b.params.list()
 	if n := b.words.more; n > 0 {
 		b.left[human.Count(n, "more line")+" of logs"]++
+	}
+	if n := b.params.changes - mostChanges; n > 0 {
+		b.left[human.Count(n, "more change")+" of parameters"]++
 	}
 	b.Good, b.Verdict = b.verdict(info, findings)
 	for text, n := range b.left {

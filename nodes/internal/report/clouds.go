@@ -44,7 +44,7 @@ func (b *builder) cloud(c *codec.Channel, _ *cdr.Schema) sink {
 		if err != nil {
 			return err
 		}
-		out.Points = uint64(n)
+		out.Points, out.Frame = uint64(n), reader.Frame()
 		every, i := max(1, (n+mostPoints-1)/mostPoints), 0
 		low, high := math.Inf(1), math.Inf(-1)
 		var shades []float64
@@ -91,6 +91,7 @@ func (b *builder) boxes(c *codec.Channel, _ *cdr.Schema) sink {
 			}
 			for i := range m.Markers {
 				o := &m.Markers[i]
+				out.Frame = o.Header.FrameId
 				if o.Type == visualization_msgs.Marker_CUBE && o.Action == visualization_msgs.Marker_ADD {
 					box(out, o.Pose, o.Scale)
 				}
@@ -103,6 +104,7 @@ func (b *builder) boxes(c *codec.Channel, _ *cdr.Schema) sink {
 			if err := cdr.Unmarshal(payload, &m); err != nil {
 				return err
 			}
+			out.Frame = m.Header.FrameId
 			for i := range m.Detections {
 				box(out, m.Detections[i].Bbox.Center, m.Detections[i].Bbox.Size)
 			}

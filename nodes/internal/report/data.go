@@ -8,26 +8,27 @@ import "time"
 
 // Data is what the page shows of one recording. Times are seconds since Start.
 type Data struct {
-	Name     string            `json:"name"`
-	Format   string            `json:"format"`
-	Size     int64             `json:"size"`     // bytes
-	Files    int               `json:"files"`    // that it consists of
-	Start    time.Time         `json:"start"`    // of the first message
-	Duration float64           `json:"duration"` // s
-	Messages uint64            `json:"messages"`
-	Good     bool              `json:"good"`    // nothing is known to be wrong
-	Verdict  []string          `json:"verdict"` // what is wrong, or that all is well
-	Metadata map[string]string `json:"metadata"`
-	Topics   []Topic           `json:"topics"`
-	Events   []Event           `json:"events"`
-	Cameras  []Camera          `json:"cameras"`
-	Signals  []Signal          `json:"signals"`
-	Fields   []Field           `json:"fields"`
-	Tracks   []Track           `json:"tracks"`
-	Clouds   []Cloud           `json:"clouds"`
-	Words    []Word            `json:"words"`
-	Episodes []Episode         `json:"episodes"`
-	Left     []string          `json:"left"` // what could not be shown, and why
+	Name       string            `json:"name"`
+	Format     string            `json:"format"`
+	Size       int64             `json:"size"`     // bytes
+	Files      int               `json:"files"`    // that it consists of
+	Start      time.Time         `json:"start"`    // of the first message
+	Duration   float64           `json:"duration"` // s
+	Messages   uint64            `json:"messages"`
+	Good       bool              `json:"good"`    // nothing is known to be wrong
+	Verdict    []string          `json:"verdict"` // what is wrong, or that all is well
+	Metadata   map[string]string `json:"metadata"`
+	Topics     []Topic           `json:"topics"`
+	Events     []Event           `json:"events"`
+	Cameras    []Camera          `json:"cameras"`
+	Signals    []Signal          `json:"signals"`
+	Fields     []Field           `json:"fields"`
+	Tracks     []Track           `json:"tracks"`
+	Clouds     []Cloud           `json:"clouds"`
+	Words      []Word            `json:"words"`
+	Parameters []Parameter       `json:"parameters"`
+	Episodes   []Episode         `json:"episodes"`
+	Left       []string          `json:"left"` // what could not be shown, and why
 }
 
 // Topic is a row of the table and of the timeline.
@@ -110,6 +111,7 @@ type Track struct {
 // Cloud is a point cloud or scan at one time, thinned.
 type Cloud struct {
 	Topic  string   `json:"topic"`
+	Frame  string   `json:"frame"` // boxes are drawn beside the points of other topics of the same frame
 	At     float64  `json:"at"`
 	Points uint64   `json:"points"` // that the message has
 	Scale  float64  `json:"scale"`  // m, of one unit of XYZ
@@ -123,11 +125,20 @@ type Cloud struct {
 // Word is a line of a log, a diagnostic that got worse, or the like.
 type Word struct {
 	At    float64 `json:"at"`
-	Level string  `json:"level"` // "warn", "error", "fatal", "info"
+	Level string  `json:"level"` // "warn", "error", "fatal", "info", "parameter"
 	From  string  `json:"from"`  // the node, or the name of a diagnostic
 	Text  string  `json:"text"`
 
 	since int64
+}
+
+// Parameter is one of a node, as far as messages tell of it.
+type Parameter struct {
+	Node    string  `json:"node"`
+	Name    string  `json:"name"`
+	Value   string  `json:"value"`   // the last one
+	Changes int     `json:"changes"` // from one value to another
+	At      float64 `json:"at"`      // when it got the last value
 }
 
 // Episode is one of those of a data set.

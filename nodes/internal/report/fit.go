@@ -15,7 +15,7 @@ const fewCurves = 4
 // fit leaves out every second picture, cloud and line of logs, and halves the parts of the time, until the data have
 // the size that is wanted, or there is nothing left to leave out.
 func (b *builder) fit() error {
-	left, words, signals, fields := b.Left, len(b.Words), len(b.Signals), len(b.Fields)
+	left, words, signals, fields, parameters := b.Left, len(b.Words), len(b.Signals), len(b.Fields), len(b.Parameters)
 	for round := 0; ; round++ {
 		text, err := json.Marshal(&b.Data)
 		if err != nil {
@@ -43,6 +43,7 @@ func (b *builder) fit() error {
 		}
 		b.Clouds, b.Words = half(b.Clouds), half(b.Words)
 		if round >= fewCurves {
+			b.Parameters = half(b.Parameters)
 			b.Signals = half(b.Signals)
 			b.Fields = slices.DeleteFunc(b.Fields, func(f Field) bool {
 				return !slices.ContainsFunc(b.Signals, func(s Signal) bool {
@@ -54,7 +55,8 @@ func (b *builder) fit() error {
 		for _, part := range []struct {
 			n    int
 			what string
-		}{{words - len(b.Words), "line"}, {signals - len(b.Signals), "curve"}, {fields - len(b.Fields), "field"}} {
+		}{{words - len(b.Words), "line"}, {signals - len(b.Signals), "curve"}, {fields - len(b.Fields), "field"},
+			{parameters - len(b.Parameters), "parameter"}} {
 			if part.n > 0 {
 				b.Left = append(b.Left, human.Count(part.n, "more "+part.what)+", for want of space: --max-size")
 			}

@@ -159,17 +159,17 @@ func (l *Live) Pictures(on bool) { l.latest = on }
 
 // Version names what Grown has returned.
 func (l *Live) Version() string {
-	return fmt.Sprintf("%d.%d.%d.%d", l.density.start, l.whole, l.now, len(l.Fields))
+	return fmt.Sprintf("%d.%d.%d.%d.%d", l.density.start, l.whole, l.now, len(l.Fields), l.params.heard)
 }
 
 // Grown returns what a page lacks that has what was there at a version, "" for nothing.
 func (l *Live) Grown(version string) *Growth {
 	var start, since int64
-	var whole, fields int
-	_, err := fmt.Sscanf(version, "%d.%d.%d.%d", &start, &whole, &since, &fields)
+	var whole, fields, heard int
+	_, err := fmt.Sscanf(version, "%d.%d.%d.%d.%d", &start, &whole, &since, &fields, &heard)
 	g := &Growth{Data: &Data{}, Whole: err != nil || start != l.density.start || whole != l.whole}
 	if g.Whole {
-		since, fields = math.MinInt64, -1
+		since, fields, heard = math.MinInt64, -1, -1
 	} else {
 		g.From = min(l.density.bin(since-overlap), l.density.bin(l.now-overlap))
 	}
@@ -226,6 +226,9 @@ func (l *Live) Grown(version string) *Growth {
 	}
 	if fields != len(l.Fields) {
 		d.Fields = l.Fields
+	}
+	if heard != l.params.heard {
+		d.Parameters = l.params.list()
 	}
 	for text := range l.left {
 		d.Left = append(d.Left, text)

@@ -2,7 +2,7 @@ package report
 
 import (
 	"bytes"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,15 +15,12 @@ var page []byte
 //go:embed page.css
 var style []byte
 
-// The scripts share their names: the last one begins to draw.
-var (
-	//go:embed page.js
-	script []byte
-	//go:embed page_scene.js
-	scene []byte
-	//go:embed page_live.js
-	live []byte
-)
+//go:embed page*.js
+var files embed.FS
+
+// scripts are files that share their names. The last one begins to draw.
+var scripts = []string{"_text", "_table", "_board", "_time", "_timeline", "_pictures", "_curves", "_map", "_scene", "",
+	"_live"}
 
 // Write writes a page that shows recordings. Nothing in their texts becomes HTML: they are JSON, in which '<', '>' and
 // '&' are escaped.
@@ -47,11 +44,19 @@ func LivePage(kind string) ([]byte, error) {
 // fill returns the page with data, and a policy that is added to the page's.
 func fill(data []byte, policy string) []byte {
 	out := page
+	var script []byte
+	for _, name := range scripts {
+		text, err := files.ReadFile("page" + name + ".js")
+		if err != nil {
+			panic(err) // it is embedded
+		}
+		script = append(script, text...)
+	}
 	for _, part := range []struct {
 		mark string
 		text []byte
 	}{
-		{"/*policy*/", []byte(policy)}, {"/*style*/", style}, {"/*script*/", slices.Concat(script, scene, live)},
+		{"/*policy*/", []byte(policy)}, {"/*style*/", style}, {"/*script*/", script},
 		{"null/*data*/", data},
 	} {
 		before, after, _ := bytes.Cut(out, []byte(part.mark))

@@ -146,6 +146,8 @@ func richDrive(t *testing.T) *Data {
 		{At: 65.3, Level: "info", From: "/camera_front", Text: "reconnected"},
 		{At: 88, Level: "warn", From: "battery: cell 3", Text: "temperature 52 °C"},
 	}
+	d.Parameters = []Parameter{{"/planner", "max_speed", "12.5", 1, 44}, {"/planner", "frame", `"map"`, 0, 0},
+		{"/camera_front", "exposure", "8000", 3, 66}}
 	return d
 }
 

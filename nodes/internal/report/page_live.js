@@ -121,6 +121,7 @@ function structure() {
   const d = recordings[0] ?? {};
   return JSON.stringify([d.start, ...["cameras", "signals", "tracks"].map(n => list(d[n]).map(SAME[n])),
     [...new Set(list(d.clouds).map(c => c.topic))], list(d.left), list(d.fields).length,
+    list(d.parameters).length > 0,
     [...new Set([...list(d.words).map(w => w.level), ...list(d.events).map(e => e.kind)])].sort()]);
 }
 

@@ -13,6 +13,70 @@ function unpack(cloud) {
     high: part(z, 0.98), middle: part(z, 0.5), far: Math.max(part(far, 0.85), 1) };
 }
 
+// Points are drawn by WebGL on a canvas of its own, which boards copy.
+const VERTEX = `
+attribute vec3 place; attribute float tone;
+uniform vec3 eye; uniform vec4 turn; uniform vec3 lens; uniform vec2 size; uniform vec3 tones[32];
+varying vec3 shade;
+void main() {
+  vec3 p = place - eye;
+  float right = turn.x * p.x + turn.y * p.y, ahead = turn.x * p.y - turn.y * p.x;
+  float depth = lens.z + ahead * turn.z - p.z * turn.w;
+  gl_Position = vec4(right * lens.x, (ahead * turn.w + p.z * turn.z) * lens.y, depth - 0.04 * lens.z, depth);
+  gl_PointSize = clamp(size.x / depth, 1.5, 4.0) * size.y;
+  shade = tones[int(tone)];
+}`, FRAGMENT = `
+precision mediump float;
+varying vec3 shade;
+void main() { gl_FragColor = vec4(shade, 1.0); }`;
+
+let gpu; // draws points by WebGL; null where there is none, undefined before it is wanted
+
+function startGPU() {
+  const canvas = el("canvas"), gl = canvas.getContext("webgl", { antialias: false });
+  if (!gl) return null;
+  const program = gl.createProgram();
+  for (const [kind, text] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]]) {
+    const shader = gl.createShader(kind);
+    gl.shaderSource(shader, text);
+    gl.compileShader(shader);
+    gl.attachShader(program, shader);
+  }
+  gl.linkProgram(program);
+  if (!gl.getProgramParameter(program, gl.LINK_STATUS)) return null;
+  gl.useProgram(program);
+  gl.enable(gl.DEPTH_TEST);
+  const uniform = (name, ...values) => gl[`uniform${values.length}f`](gl.getUniformLocation(program, name), ...values);
+  const attribute = (name, size) => {
+    const at = gl.getAttribLocation(program, name), buffer = gl.createBuffer();
+    gl.enableVertexAttribArray(at);
+    return values => {
+      gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
+      gl.bufferData(gl.ARRAY_BUFFER, values, gl.DYNAMIC_DRAW);
+      gl.vertexAttribPointer(at, size, gl.FLOAT, false, 0, 0);
+    };
+  };
+  const place = attribute("place", 3), tone = attribute("tone", 1);
+  // draw draws points of a cloud, with one of colour.scale each, on w × h CSS pixels. It reports whether it can.
+  return function draw(ctx, w, h, { xyz, n, far }, tones, eye, focus) {
+    if (gl.isContextLost()) return false;
+    Object.assign(canvas, { width: ctx.canvas.width, height: ctx.canvas.height });
+    gl.viewport(0, 0, canvas.width, canvas.height);
+    gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
+    place(xyz);
+    tone(Float32Array.from(tones));
+    uniform("eye", eye.x, eye.y, eye.z);
+    uniform("turn", Math.cos(eye.turn), Math.sin(eye.turn), Math.cos(eye.tilt), Math.sin(eye.tilt));
+    uniform("lens", 2 * focus / w, 2 * focus / h, eye.far);
+    uniform("size", focus * far / 150, canvas.width / w);
+    gl.uniform3fv(gl.getUniformLocation(program, "tones"),
+      colour.scale.flatMap(c => c.match(/\d+/g).map(v => v / 255)));
+    gl.drawArrays(gl.POINTS, 0, n);
+    ctx.drawImage(canvas, 0, 0, w, h);
+    return true;
+  };
+}
+
 function scene(data) {
   const names = [...new Set(data.clouds.map(c => String(c.topic)))];
   const sorted = () => names.map(n => data.clouds.filter(c => String(c.topic) === n).sort((a, b) => a.at - b.at));
@@ -21,10 +85,10 @@ function scene(data) {
   const board = new Board(`Points in 3D of ${names.slice(0, 8).map(n => plain(n, 60)).join(", ")}`, "scene free", draw);
   const home = () => { eye = { turn: 0.6, tilt: 0.55, far: 2.1 * cloud.far, x: 0, y: 0, z: cloud.middle };
     board.redraw(); };
-  // project returns what puts a point on the screen: x, y and how many pixels a metre has, 0 behind the eye.
-  function projection(w, h) {
-    const [ct, st, ci, si] = [Math.cos(eye.turn), Math.sin(eye.turn), Math.cos(eye.tilt), Math.sin(eye.tilt)],
-      f = Math.min(w, h * 1.6) * 0.9;
+  // projection returns what puts a point on the screen: x, y and how many pixels a metre has, null behind the eye. A
+  // metre that is a metre away has f pixels.
+  function projection(w, h, f) {
+    const [ct, st, ci, si] = [Math.cos(eye.turn), Math.sin(eye.turn), Math.cos(eye.tilt), Math.sin(eye.tilt)];
     return (x, y, z) => {
       x -= eye.x; y -= eye.y; z -= eye.z;
       const right = ct * x + st * y, ahead = ct * y - st * x, depth = eye.far + ahead * ci - z * si;
@@ -41,7 +105,7 @@ function scene(data) {
   }
   function draw(ctx, w, h) {
     if (!cloud) return;
-    const project = projection(w, h), step = nice(cloud.far / 3);
+    const focus = Math.min(w, h * 1.6) * 0.9, project = projection(w, h, focus), step = nice(cloud.far / 3);
     ctx.lineWidth = 1;
     ctx.strokeStyle = colour.line; // rings around the sensor
     for (let r = 1; r <= 4; r++) {
@@ -53,11 +117,15 @@ function scene(data) {
       if (p) write(ctx, `${number(r * step)} m`, p[0] + 3, p[1], Infinity, colour.mute);
     }
     const light = mode === 1 && cloud.light, { xyz, n } = cloud;
-    for (let i = 0; i < n; i++) {
+    const tones = Array.from({ length: n }, (_, i) => light ? tone(light[i], 0, 255)
+      : tone(xyz[3 * i + 2], cloud.low, cloud.high));
+    if (gpu === undefined) gpu = startGPU();
+    if (n && gpu && !gpu(ctx, w, h, cloud, tones, eye, focus)) gpu = null;
+    board.box.dataset.by = gpu ? "webgl" : "canvas";
+    for (let i = 0; i < n && !gpu; i++) {
       const p = project(xyz[3 * i], xyz[3 * i + 1], xyz[3 * i + 2]);
       if (!p) continue;
-      ctx.fillStyle = light ? shade(colour.scale, cloud.light[i], 0, 255)
-        : shade(colour.scale, xyz[3 * i + 2], cloud.low, cloud.high);
+      ctx.fillStyle = colour.scale[tones[i]];
       const size = Math.max(1.5, Math.min(4, p[2] * cloud.far / 150));
       ctx.fillRect(p[0] - size / 2, p[1] - size / 2, size, size);
     }
@@ -88,6 +156,13 @@ function scene(data) {
     if (!c || c === shown) return;
     shown = c;
     cloud = unpack(c);
+    // Points have the boxes of another topic in the same frame, at about the same time.
+    const near = o => list(o.boxes).length > 0 && o.frame === c.frame && Math.abs(o.at - c.at) < 0.5;
+    const others = cloud.n && !cloud.boxes.length && c.frame ? clouds.map(o => o[nearest(o, c.at)]).filter(near) : [];
+    if (others.length) {
+      const k = others[0].scale / c.scale;
+      cloud.boxes = unpack(others[0]).boxes.map(b => b.map((v, i) => i < 6 ? v * k : v));
+    }
     if (!eye) home();
     const all = plural(finite(c.points, cloud.n), "point"), of = cloud.n < c.points ? `${count(cloud.n)} of ` : "";
     readout.textContent = `${plain(c.topic)} at ${clock(c.at)}: ${of}${all}` +

@@ -26,10 +26,16 @@ const move = input.DispatchMouseEventTypeMouseMoved
 
 // open opens the page of recordings.
 func open(t *testing.T, chromium context.Context, recordings ...*Data) *browser.Tab {
+	return openAfter(t, chromium, "", recordings...)
+}
+
+// openAfter opens the page after a script.
+func openAfter(t *testing.T, chromium context.Context, script string, recordings ...*Data) *browser.Tab {
 	var b bytes.Buffer
 	require.NoError(t, Write(&b, recordings))
 	path := filepath.Join(t.TempDir(), "report.html")
-	require.NoError(t, os.WriteFile(path, b.Bytes(), 0o666))
+	text := strings.Replace(b.String(), "<body>", "<body><script>"+script+"</script>", 1)
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
 	return browser.Open(t, chromium, "file://"+path, "file:")
 }
 
@@ -43,7 +49,8 @@ func TestPage(t *testing.T) {
 	chromium := browser.Start(t)
 	for name, test := range map[string]func(*testing.T, context.Context){
 		"panels": testPanels, "cursor": testCursor, "zoom": testZoom, "table": testTable, "several": testSeveral,
-		"theme": testTheme, "phone": testPhone, "downloads": testDownloads, "scene": testScene, "map": testMap,
+		"theme": testTheme, "phone": testPhone, "downloads": testDownloads, "scene": testScene,
+		"boxes": testBoxes, "map": testMap,
 		"curves": testCurves, "episodes": testEpisodes, "hostile": testHostile, "bare": testBare, "many": testMany,
 		"print": testPrint, "help": testHelp,
 	} {
@@ -54,8 +61,8 @@ func TestPage(t *testing.T) {
 // Every canvas has something drawn, and every section its title and its table.
 func testPanels(t *testing.T, chromium context.Context) {
 	p := open(t, chromium, richDrive(t))
-	require.Equal(t, []string{"Topics", "Timeline", "Pictures", "Curves", "Where", "3D", "Log and events", "Metadata",
-		"Not shown"},
+	require.Equal(t, []string{"Topics", "Timeline", "Pictures", "Curves", "Where", "3D", "Log and events", "Parameters",
+		"Metadata", "Not shown"},
 		browser.Eval[[]string](p, `all("h2").map(e => e.innerText).filter(s => s && s !== "Keys and mouse")`))
 	require.Equal(t, "drive_2026_05_04 – tapedeck report", browser.Eval[string](p, `document.title`))
 	require.Contains(t, browser.Eval[string](p, `text("#head")`), "4.81 GB in 3 files")
@@ -77,6 +84,8 @@ func testPanels(t *testing.T, chromium context.Context) {
 	require.Equal(t, 13, browser.Eval[int](p, `all("#log tbody tr").length`))
 	require.Contains(t, browser.Eval[string](p, `text("#log")`), "no frame for 400 ms\nreconnecting")
 	require.Contains(t, browser.Eval[string](p, `text("#left")`), "/radar/raw")
+	require.Contains(t, browser.Eval[string](p, `text("#parameters tbody tr")`), "max_speed")
+	require.Contains(t, browser.Eval[string](p, `text("#parameters tbody tr")`), "12.5")
 }
 
 // The cursor follows the mouse until it is pinned, and the keys; pictures, values, map and points follow the cursor.
@@ -282,26 +291,63 @@ func testDownloads(t *testing.T, chromium context.Context) {
 	require.Len(t, strings.Fields(kml.Document.Placemark[1].Coordinates[0]), 240)
 }
 
+// Points are drawn by WebGL, and look the same on a plain canvas where there is none.
 func testScene(t *testing.T, chromium context.Context) {
-	p := open(t, chromium, richDrive(t))
-	p.Wait(`colours($(".scene canvas")) > 20`)
-	changed := func(what string, act func()) {
-		t.Helper()
-		before := browser.Eval[string](p, `picture(".scene")`)
-		act()
-		p.Wait(`picture(".scene") !== %q`, before)
+	const points = `(c => {
+		const data = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+		let n = 0;
+		for (let i = 0; i < data.length; i += 4)
+			if (Math.max(...data.subarray(i, i + 3)) - Math.min(...data.subarray(i, i + 3)) > 60) n += data[i + 3] / 255;
+		return n;
+	})($(".scene canvas"))`
+	pixels := map[string]float64{}
+	for by, script := range map[string]string{
+		"webgl": "",
+		"canvas": `const get = HTMLCanvasElement.prototype.getContext;
+			HTMLCanvasElement.prototype.getContext = function(kind, ...rest) {
+				return kind.includes("webgl") ? null : get.call(this, kind, ...rest);
+			};`,
+	} {
+		p := openAfter(t, chromium, script, richDrive(t))
+		p.Wait(`colours($(".scene canvas")) > 20`)
+		require.Equal(t, by, browser.Eval[string](p, `$(".scene").dataset.by`))
+		pixels[by] = browser.Eval[float64](p, points)
+		changed := func(what string, act func()) {
+			t.Helper()
+			before := browser.Eval[string](p, `picture(".scene")`)
+			act()
+			p.Wait(`picture(".scene") !== %q`, before)
+		}
+		changed("drag", func() { p.Drag(".scene canvas", 0.5, 0.5, 0.7, 0.6) })
+		changed("key", func() { p.Keys(kb.ArrowUp) })
+		require.Zero(t, browser.Eval[float64](p, `at()`), "the keys are the board's")
+		changed("zoom", func() { p.Keys("+") })
+		changed("wheel", func() { p.Wheel(".scene canvas", 300) })
+		changed("pan", func() { p.Do(chromedp.KeyEvent(kb.ArrowLeft, chromedp.KeyModifiers(chromedp.ModifierShift))) })
+		changed("intensity", func() { browser.Eval[any](p, `choose("#scene select", 1)`) })
+		require.Contains(t, browser.Eval[string](p, `text("#scene .legend")`), "255 intensity")
+		changed("next", func() { browser.Eval[any](p, `$("[aria-label='Next points']").click()`) })
+		require.InDelta(t, 25, browser.Eval[float64](p, `at()`), 1e-9)
 	}
-	changed("drag", func() { p.Drag(".scene canvas", 0.5, 0.5, 0.7, 0.6) })
-	changed("key", func() { p.Keys(kb.ArrowUp) })
-	require.Zero(t, browser.Eval[float64](p, `at()`), "the keys are the board's")
-	changed("zoom", func() { p.Keys("+") })
-	changed("wheel", func() { p.Wheel(".scene canvas", 300) })
-	changed("intensity", func() {
-		browser.Eval[any](p, `choose("#scene select", 1)`)
-	})
-	require.Contains(t, browser.Eval[string](p, `text("#scene .legend")`), "255 intensity")
-	changed("next", func() { browser.Eval[any](p, `$("[aria-label='Next points']").click()`) })
-	require.InDelta(t, 25, browser.Eval[float64](p, `at()`), 1e-9)
+	t.Log("pixels of points:", pixels)
+	require.Greater(t, pixels["canvas"], 2000.)
+	require.InEpsilon(t, pixels["canvas"], pixels["webgl"], 0.2)
+}
+
+// Boxes of another topic are drawn beside points of the same frame.
+func testBoxes(t *testing.T, chromium context.Context) {
+	d := richDrive(t)
+	points, boxes := d.Clouds[0], d.Clouds[0]
+	points.Frame, points.Boxes = "map", nil
+	boxes.Frame, boxes.Topic, boxes.XYZ, boxes.Shade = "map", "/objects", nil, nil
+	far := boxes
+	far.Frame, far.Topic = "odom", "/elsewhere"
+	d.Clouds = []Cloud{points, far, boxes}
+	p := open(t, chromium, d)
+	p.Wait(`(show(".scene"), text("#scene .readout").endsWith(" points, 3 boxes"))`)
+	d.Clouds = []Cloud{points, far}
+	p = open(t, chromium, d)
+	p.Wait(`(show(".scene"), text("#scene .readout").endsWith(" points"))`)
 }
 
 func testMap(t *testing.T, chromium context.Context) {
@@ -392,8 +438,9 @@ func hostileData(t *testing.T) *Data {
 			{Frame: "one point", Points: [][4]Number{{0, 3, 4, 5}}}},
 		Clouds: []Cloud{{Topic: bad, Scale: 1e300, XYZ: []byte{1, 2, 3, 4, 5, 6, 7}, Shade: []byte{1},
 			Boxes: [][7]int{{math.MaxInt, 0, 0, math.MaxInt}}}, {Topic: long, At: 1e300}, {}},
-		Words: []Word{{At: -1e300, Level: bad, From: bad, Text: bad}, {At: 1e300, Text: long}},
-		Left:  []string{bad, long},
+		Words:      []Word{{At: -1e300, Level: bad, From: bad, Text: bad}, {At: 1e300, Text: long}},
+		Parameters: []Parameter{{bad, long, bad, -1, 1e300}, {}},
+		Left:       []string{bad, long},
 		Episodes: []Episode{{Name: bad, Task: long, From: 5, Until: -5, Verdict: []string{bad},
 			Dropped: [][2]float64{{1, 0}}, Panels: []Panel{{Name: bad, Unit: bad,
 				Columns: []Column{{Name: long, Low: Numbers{1}}}}}}, {}},

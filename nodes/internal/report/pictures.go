@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"image"
 	"image/color"
 	"math"
@@ -64,28 +65,35 @@ func (c *camera) add(m *codec.Message, at float64) error {
 
 // thumb returns a small picture, and notes the size of the large one.
 func (c *Camera) thumb(f *pixel.Image) ([]byte, error) {
-	m, err := visible(*f)
+	part := *f // the rows that are worth decoding
+	e := pixel.Lookup(f.Encoding)
+	if every := max(f.Width, f.Height) / thumbWidth / 2; every > 1 && e != nil && e.Rows() {
+		part.Step, part.Height = every*cmp.Or(f.Step, f.Width*e.Bytes), f.Height/every
+	}
+	m, err := visible(part)
 	if err != nil {
 		return nil, err
 	}
 	size := m.Bounds().Size()
-	c.Width, c.Height, c.Kind = size.X, size.Y, f.Encoding
+	c.Width, c.Height, c.Kind = cmp.Or(f.Width, size.X), cmp.Or(f.Height, size.Y), f.Encoding
+	size = image.Pt(c.Width, c.Height)
 	scale := min(1, float64(thumbWidth)/float64(max(size.X, size.Y)))
 	small := image.NewRGBA(image.Rect(0, 0, max(1, int(float64(size.X)*scale)), max(1, int(float64(size.Y)*scale))))
 	draw.ApproxBiLinear.Scale(small, small.Bounds(), m, m.Bounds(), draw.Src, nil)
 	return pixel.AppendJPEG(nil, small, thumbTaste)
 }
 
-// visible returns the image in a frame as eyes see it: distances are colours, and of YUV the brightness is shown.
+// visible returns the image in a frame as eyes see it: distances are colours. One of a Bayer mosaic has half its size.
 func visible(f pixel.Image) (image.Image, error) {
-	if c, err := pixel.FindConversion(f.Encoding, "mono8"); err == nil {
-		size, err := c.Size(&f)
+	if m, err := f.Mosaic(); m != nil || err != nil {
+		return m, err
+	}
+	if f.Encoding == "nv12" { // which Decode lacks
+		rgb, err := f.To("rgb8", nil)
 		if err != nil {
 			return nil, err
 		}
-		luma := make([]byte, size)
-		c.Convert(luma, &f)
-		f.Encoding, f.Data, f.Step = "mono8", luma, 0
+		f = rgb
 	}
 	m, err := f.Decode()
 	if err != nil {

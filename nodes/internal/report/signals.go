@@ -88,14 +88,13 @@ func (f *fields) add(m *codec.Message, _ float64) error {
 	}
 	bin := f.builder.density.bin(m.LogTime)
 	for _, s := range f.signals {
-		value, err := s.path.Get(m.Data)
+		v, ok, err := s.path.Number(m.Data)
 		if err != nil {
 			if s.path.Type().Shape == rosidl.Sequence || strings.Contains(s.Path, "[") {
 				continue // there are fewer elements than before
 			}
 			return err
 		}
-		v, ok := signals.Number(value)
 		if !ok || math.IsNaN(v) || math.IsInf(v, 0) {
 			continue
 		}

@@ -1,0 +1,197 @@
+// ---- Curves ------------------------------------------------------------------------------------------------------
+
+// Curve is a number over time: its bins are equal parts of first to last.
+class Curve {
+  constructor(name, low, high, first, last) {
+    this.name = name;
+    this.hidden = false;
+    this.set(low, high, first, last);
+  }
+
+  set(low, high, first, last) {
+    this.low = Float64Array.from(Array.isArray(low) ? low : [], v => v ?? NaN);
+    this.high = Float64Array.from(Array.isArray(high) ? high : [], v => v ?? NaN);
+    const n = this.count = Math.min(this.low.length, this.high.length);
+    Object.assign(this, { first, bin: n ? ((last - first) || 1) / n : 1 });
+    // A line joins values that are not much farther from each other than most are.
+    const steps = [];
+    for (let i = 0, last = -1; i < n; i++) {
+      if (this.low[i] !== this.low[i]) continue;
+      if (last >= 0) steps.push(i - last);
+      last = i;
+    }
+    steps.sort((a, b) => a - b);
+    this.join = steps.length ? Math.max(3, 8 * steps[Math.floor(steps.length / 2)]) : 1;
+  }
+
+  index(t) { return Math.floor((t - this.first) / this.bin); }
+
+  // value returns the bin with a value that is nearest to t, -1 if there is none near.
+  value(t) {
+    const at = Math.min(this.count - 1, Math.max(0, this.index(t)));
+    for (let d = 0; d <= this.join; d++) {
+      for (const i of [at - d, at + d]) if (this.low[i] === this.low[i] && this.low[i] !== undefined) return i;
+    }
+    return -1;
+  }
+
+  // points returns one point per pixel from x = 0 to w, null between those that no line joins: [x, low, high].
+  points(board, w) {
+    const from = Math.max(0, this.index(board.t(0)) - this.join),
+      until = Math.min(this.count - 1, this.index(board.t(w)) + this.join);
+    const points = [];
+    let last = -1, p = null;
+    for (let i = from; i <= until; i++) {
+      if (this.low[i] !== this.low[i]) continue;
+      const x = board.x(this.first + (i + 0.5) * this.bin);
+      if (last >= 0 && i - last > this.join) { points.push(null); p = null; }
+      if (p && Math.floor(p[0]) === Math.floor(x)) p.splice(1, 2, Math.min(p[1], this.low[i]),
+        Math.max(p[2], this.high[i]));
+      else points.push(p = [x, this.low[i], this.high[i]]);
+      last = i;
+    }
+    return points;
+  }
+}
+
+// plot returns a row with curves and their legend. spans are lengths of time that are marked: [pairs, colour].
+function plot({ title, note, unit, curves, scope, spans = [] }) {
+  let visible = 12;
+  const outputs = curves.map(() => el("output"));
+  const of = unit ? ` ${unit}` : "";
+  const board = new TimeBoard(scope, `Curves of ${title}: ${curves.slice(0, 12).map(c => c.name).join(", ")}`,
+    "curve", (ctx, w, h) => {
+    update();
+    board.grid(ctx, w, h);
+    const shown = curves.filter(c => !c.hidden), all = shown.map(c => c.points(board, w));
+    const values = all.flat().filter(Boolean), seen = values.filter(p => p[0] >= -1 && p[0] <= w + 1);
+    let low = Infinity, high = -Infinity;
+    for (const p of seen.length ? seen : values) { low = Math.min(low, p[1]); high = Math.max(high, p[2]); }
+    ctx.globalAlpha = 0.55;
+    for (const [pairs, name] of spans) board.spans(ctx, pairs, 0, h, name, w);
+    ctx.globalAlpha = 1;
+    ctx.font = SMALL;
+    if (low > high) return write(ctx, shown.length ? "no values" : "all curves are hidden", 8, h / 2, w, colour.mute);
+    if (high - low <= Math.abs(high) * 1e-9) {
+      const d = Math.abs(high) * 0.05 || 1;
+      [low, high] = [low - d, high + d];
+    }
+    const y = v => 8 + (high - v) / (high - low) * (h - 16), step = nice((high - low) / 3);
+    const labels = [];
+    for (let v = Math.ceil(low / step) * step, i = 0; v <= high && i < 9; v += step, i++) {
+      ctx.fillStyle = colour.line;
+      ctx.fillRect(0, Math.round(y(v)), w, 1);
+      labels.push([Math.abs(v) < step / 1e6 ? 0 : v, y(v)]);
+    }
+    all.forEach((points, i) => drawCurve(ctx, points, y, curves.indexOf(shown[i])));
+    labels.forEach(([v, y], i) => {
+      const text = number(v) + (i === labels.length - 1 ? of : ""), cy = Math.max(8, Math.min(h - 7, y));
+      ctx.lineWidth = 3;
+      ctx.strokeStyle = colour.panel;
+      ctx.textBaseline = "middle";
+      ctx.strokeText(text, 5, cy);
+      write(ctx, text, 5, cy, Infinity, colour.mute);
+    });
+  });
+  const update = () => {
+    curves.forEach((c, i) => {
+      const k = c.value(cursor.at);
+      const upper = c.high[k] > c.low[k] ? ` … ${number(c.high[k])}` : "";
+      outputs[i].textContent = k < 0 ? "–" : number(c.low[k]) + upper;
+    });
+  };
+  followers.add(() => { if (board.visible) update(); });
+  const keys = el("ul", { class: "keys" });
+  const rest = button(`${curves.length - visible} more`, "Show all in the legend",
+    () => { visible = Infinity; fill(); });
+  const fill = () => keys.replaceChildren(...curves.slice(0, visible).map((c, i) => {
+    const swatch = el("i", { class: i % (2 * SERIES) >= SERIES ? "dash" : null });
+    swatch.style.borderTopColor = `var(--s${i % SERIES})`;
+    const toggle = e => {
+      c.hidden = !c.hidden;
+      e.currentTarget.setAttribute("aria-pressed", String(!c.hidden));
+      board.redraw();
+    };
+    const title = `Show or hide ${c.name}`;
+    const properties = { type: "button", "aria-pressed": String(!c.hidden), title, onclick: toggle };
+    return el("li", null, el("button", properties, swatch, el("span", null, c.name), outputs[i]));
+  }), curves.length > visible ? el("li", null, rest) : "");
+  fill();
+  return el("div", { class: "row" },
+    el("div", { class: "side" }, el("b", null, name(title, 400)),
+      el("div", { class: "mute" }, [note, unit && `in ${unit}`].filter(Boolean).join(", ")), keys), board.box);
+}
+
+function drawCurve(ctx, points, y, index) {
+  ctx.strokeStyle = ctx.fillStyle = colour[`s${index % SERIES}`];
+  ctx.lineWidth = 1.4;
+  ctx.lineJoin = "round";
+  ctx.setLineDash(index % (2 * SERIES) >= SERIES ? [3, 3] : []);
+  for (let i = 0; i < points.length; i++) {
+    if (!points[i]) continue;
+    const start = i;
+    while (i + 1 < points.length && points[i + 1]) i++;
+    const run = points.slice(start, i + 1);
+    if (run.length === 1) {
+      const [x, low, high] = run[0];
+      ctx.fillRect(x - 1.25, y(high) - 1.25, 2.5, y(low) - y(high) + 2.5);
+      continue;
+    }
+    if (run.some(p => y(p[1]) - y(p[2]) > 1.5)) {
+      ctx.globalAlpha = 0.3;
+      ctx.beginPath();
+      for (const p of run) ctx.lineTo(p[0], y(p[2]));
+      for (const p of run.reverse()) ctx.lineTo(p[0], y(p[1]));
+      ctx.fill();
+      ctx.globalAlpha = 1;
+    }
+    ctx.beginPath();
+    for (const p of run) ctx.lineTo(p[0], y(p[1] + (p[2] - p[1]) / 2));
+    ctx.stroke();
+  }
+  ctx.setLineDash([]);
+}
+
+function curves(data, scope) {
+  const groups = new Map();
+  for (const s of data.signals) append(groups, `${s.group || s.path}\0${s.topic}`, s);
+  const plots = [...groups.values()].map(signals => {
+    const group = String(signals[0].group ?? ""), topic = data.topics.find(t => t.name === signals[0].topic);
+    const path = String(signals[0].path ?? ""), dot = path.lastIndexOf(".");
+    const parent = signals.length > 1 && dot > 0 &&
+      signals.every(s => String(s.path).startsWith(path.slice(0, dot + 1))) ? path.slice(0, dot) : "";
+    return plot({
+      title: plain(signals[0].topic),
+      note: parent ? plain(parent) : signals.length > 1 ? plain(group.replace(signals[0].topic, "")) : "",
+      unit: plain(signals[0].unit, 20), scope, spans: [[topic?.gaps, "s6"]],
+      curves: signals.map(s => {
+        const c = new Curve(plain(parent ? String(s.path).slice(dot + 1) : s.path, 80), s.low, s.high, 0, scope.last);
+        if (live) refreshers.add(() => c.set(s.low, s.high, 0, scope.last));
+        return c;
+      }),
+    });
+  });
+  const drawn = data.fields.filter(f => f.drawn).length;
+  const box = el("div", { class: "curves" }, plots.slice(0, 16));
+  const more = plots.length > 16 && button(`Show ${plural(plots.length - 16, "more plot")}`, "Show all plots", () => {
+    box.append(...plots.slice(16));
+    more.remove();
+  });
+  return section("curves", "Curves",
+    !plots.length ? "no numbers are drawn" : live && !plays() ? "of some messages a second"
+      : "lowest to highest value in each part of the time",
+    box, plots.length > 0 && el("div", { class: "row" }, el("div"), ruler(scope).box), more,
+    data.fields.length > 0 && el("details", null,
+      el("summary", null, `All numeric fields (${count(data.fields.length)}, ${count(drawn)} drawn)`),
+      el("p", { class: "note" }, "Others are drawn with converter report --plot TOPIC.FIELD"),
+      table({
+        caption: "Numeric fields", rows: data.fields, search: "Search fields", first: 100,
+        text: f => `${f.topic} ${f.path}`,
+        choices: { name: "Drawn or not", value: f => f.drawn ? "drawn" : "not drawn" },
+        columns: [
+          { name: "Topic", key: f => String(f.topic), cell: f => name(f.topic), first: true },
+          { name: "Field", key: f => String(f.path), cell: f => name(f.path) },
+          { name: "Drawn", key: f => f.drawn ? "yes" : "no", cell: f => f.drawn ? "✓ yes" : "no" },
+        ],
+      })));
+}

@@ -1,0 +1,244 @@
+// ---- Where -------------------------------------------------------------------------------------------------------
+
+// degrees returns the lines of a track as longitude, latitude and height. A degree is as long as where Go made metres
+// of it.
+function degrees(track) {
+  const north = 6371008.8 * Math.PI / 180, east = north * Math.cos(track.origin[0] * Math.PI / 180), lines = [[]];
+  for (const [t, x, y, z] of track.points) {
+    if (x == null || y == null) { lines.push([]); continue; }
+    lines.at(-1).push({ t, at: [+(track.origin[1] + x / east).toFixed(9), +(track.origin[0] + y / north).toFixed(9),
+      ...(z == null ? [] : [z])] });
+  }
+  return lines.filter(l => l.length > 1);
+}
+
+function geoJSON(data, tracks) {
+  return JSON.stringify({ type: "FeatureCollection", features: tracks.map(t => {
+    const lines = degrees(t);
+    return { type: "Feature", properties: { recording: data.name, topic: t.topic, name: t.name, start: data.start,
+      seconds: lines.map(l => l.map(p => p.t)) },
+      geometry: { type: "MultiLineString", coordinates: lines.map(l => l.map(p => p.at)) } };
+  }) }, null, 1);
+}
+
+function kml(data, tracks) {
+  const xml = s => plain(s, 200).replace(/[&<>"']/g, c => `&#${c.charCodeAt(0)};`);
+  const line = l => `<LineString><coordinates>${l.map(p => p.at.join(",")).join(" ")}</coordinates></LineString>`;
+  const mark = t => `<Placemark><name>${xml(trackName(t))}</name>` +
+    `<MultiGeometry>${degrees(t).map(line).join("")}</MultiGeometry></Placemark>\n`;
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<kml xmlns="http://www.opengis.net/kml/2.2"><Document>` +
+    `<name>${xml(data.name)}</name>\n${tracks.map(mark).join("")}</Document></kml>\n`;
+}
+
+function trackName(t) { return [t.topic, t.name].filter(Boolean).join(" "); }
+
+// place returns where a track is at a time and its heading, nothing where it is not.
+function place(track, t) {
+  const p = track.points, i = nearest(p, t, q => q[0]);
+  if (i < 0 || p[i][1] == null || p[i][2] == null || t < p[0][0] - 1 || t > p.at(-1)[0] + 1) return null;
+  let [x, y] = [p[i][1], p[i][2]];
+  const j = t > p[i][0] ? i + 1 : i - 1, other = p[j];
+  if (other && other[1] != null && other[0] !== p[i][0]) {
+    const part = Math.max(0, Math.min(1, (t - p[i][0]) / (other[0] - p[i][0])));
+    x += part * (other[1] - x);
+    y += part * (other[2] - y);
+  }
+  let heading = null; // from points around that are far enough from each other
+  for (let d = 1; d < 40 && heading === null; d++) {
+    const a = p[Math.max(0, i - d)], b = p[Math.min(p.length - 1, i + d)];
+    if ([a[1], a[2], b[1], b[2]].includes(null)) continue;
+    if (Math.hypot(b[1] - a[1], b[2] - a[2]) > 0.2) heading = Math.atan2(b[2] - a[2], b[1] - a[1]);
+  }
+  return { x, y, z: p[i][3], heading, speed: track.speed[i] };
+}
+
+function where(data) {
+  const tracks = data.tracks.map(t => ({ ...t, points: list(t.points), speed: Array.isArray(t.speed) ? t.speed : [],
+    of: t, origin: Array.isArray(t.origin) && t.origin.length === 2 && t.origin.every(isFinite) ? t.origin : null }));
+  const frames = [...new Set(tracks.map(t => String(t.frame ?? "")))];
+  let shown = [], view = null, mode = "time", range = [0, 1];
+  const fit = () => {
+    let [left, right, low, high] = [Infinity, -Infinity, Infinity, -Infinity];
+    for (const t of shown) {
+      for (const [, x, y] of t.points) {
+        if (x == null || y == null) continue;
+        left = Math.min(left, x); right = Math.max(right, x); low = Math.min(low, y); high = Math.max(high, y);
+      }
+    }
+    if (left > right) [left, right, low, high] = [-5, 5, -5, 5];
+    const scale = Math.min((board.width - 70) / Math.max(right - left, 1),
+      (board.height - 90) / Math.max(high - low, 1));
+    view = { x: (left + right) / 2, y: (low + high) / 2, scale: Math.max(scale, 1e-9), home: true };
+    view.fitted = view.scale;
+  };
+  const label = tracks.slice(0, 8).map(t => plain(trackName(t), 60)).join(", ");
+  const board = new Board(`Map with ${plural(tracks.length, "track")}: ${label}`,
+    "map free", (ctx, w, h) => {
+      read();
+      if (!view || view.home) fit();
+      const X = x => w / 2 + (x - view.x) * view.scale, Y = y => h / 2 - (y - view.y) * view.scale;
+      const step = nice(90 / view.scale);
+      ctx.fillStyle = colour.line;
+      const left = Math.ceil((view.x - w / 2 / view.scale) / step),
+        low = Math.ceil((view.y - h / 2 / view.scale) / step);
+      for (let i = 0; i * step * view.scale < w; i++) ctx.fillRect(Math.round(X((left + i) * step)), 0, 1, h);
+      for (let i = 0; i * step * view.scale < h; i++) ctx.fillRect(0, Math.round(Y((low + i) * step)), w, 1);
+      shown.forEach((t, n) => drawTrack(ctx, t, n, X, Y));
+      shown.forEach((t, n) => {
+        const p = place(t, cursor.at);
+        if (p) drawArrow(ctx, X(p.x), Y(p.y), p.heading, mode === "track" ? colour[`s${n % SERIES}`] : colour.s1);
+      });
+      const long = step * view.scale; // the scale bar
+      ctx.fillStyle = colour.bg;
+      ctx.globalAlpha = 0.8;
+      ctx.fillRect(8, h - 34, long + 16, 28);
+      ctx.globalAlpha = 1;
+      ctx.fillStyle = colour.text;
+      ctx.fillRect(16, h - 13, long, 2);
+      ctx.fillRect(16, h - 17, 1, 6);
+      ctx.fillRect(15 + long, h - 17, 1, 6);
+      ctx.font = SMALL;
+      write(ctx, step >= 1000 ? `${number(step / 1000)} km` : step < 0.01 ? `${number(step * 1000)} mm`
+        : `${number(step)} m`, 16, h - 24);
+      write(ctx, "N ↑", w - 30, 16, Infinity, colour.mute);
+    });
+  function drawTrack(ctx, t, n, X, Y) {
+    ctx.lineWidth = 2.5;
+    ctx.lineCap = ctx.lineJoin = "round";
+    let style = null, before = null;
+    t.points.forEach((p, i) => {
+      if (p[1] == null || p[2] == null) { before = null; return; }
+      const v = mode === "time" ? p[0] : t.speed[i];
+      const s = mode === "track" || v == null ? colour[mode === "track" ? `s${n % SERIES}` : "mute"]
+        : shade(colour.scale, v, ...range);
+      const at = [X(p[1]), Y(p[2])];
+      if (s !== style || !before) {
+        if (style) ctx.stroke();
+        ctx.beginPath();
+        ctx.strokeStyle = style = s;
+        ctx.moveTo(...(before || at));
+      }
+      ctx.lineTo(...at);
+      before = at;
+    });
+    if (style) ctx.stroke();
+    const first = t.points.find(p => p[1] != null && p[2] != null);
+    if (!first) return;
+    ctx.beginPath();
+    ctx.arc(X(first[1]), Y(first[2]), 4, 0, 7);
+    ctx.fillStyle = colour.bg;
+    ctx.fill();
+    ctx.lineWidth = 2;
+    ctx.strokeStyle = colour.text;
+    ctx.stroke();
+  }
+  function drawArrow(ctx, x, y, heading, style) {
+    ctx.save();
+    ctx.translate(x, y);
+    ctx.beginPath();
+    if (heading === null) ctx.arc(0, 0, 6, 0, 7);
+    else {
+      ctx.rotate(-heading);
+      for (const p of [[12, 0], [-8, 7], [-4, 0], [-8, -7]]) ctx.lineTo(...p);
+      ctx.closePath();
+    }
+    ctx.fillStyle = style;
+    ctx.strokeStyle = colour.bg;
+    ctx.lineWidth = 3;
+    ctx.stroke();
+    ctx.fill();
+    ctx.restore();
+  }
+  const pan = (dx, dy) => {
+    if (!view) return;
+    Object.assign(view, { home: false, x: view.x - dx / view.scale, y: view.y + dy / view.scale });
+    board.redraw();
+  };
+  const zoom = (f, x = board.width / 2, y = board.height / 2) => {
+    if (!view) return;
+    f = Math.max(view.fitted / 50, Math.min(view.fitted * 2000, view.scale * f)) / view.scale;
+    const dx = x - board.width / 2, dy = y - board.height / 2;
+    view.x += dx / view.scale * (1 - 1 / f);
+    view.y -= dy / view.scale * (1 - 1 / f);
+    view.scale *= f;
+    view.home = false;
+    board.redraw();
+  };
+  const home = () => { if (view) view.home = true; board.redraw(); };
+  board.gestures({ drag: pan, slide: pan, zoom,
+    wheel: e => e.ctrlKey || e.metaKey || document.activeElement === board.canvas });
+  ownKeys(board, { pan: (x, y) => pan(-40 * x, 40 * y), zoom, home });
+  const legend = el("div", { class: "legend" }), readout = el("div", { class: "readout" }), tones = gradient("scale");
+  const files = el("span", { class: "buttons" });
+  const fill = () => {
+    shown = tracks.filter(t => String(t.frame ?? "") === frames[+frame.value || 0]);
+    const values = shown.flatMap(t => mode === "time" ? t.points.map(p => p[0])
+      : t.speed.filter(v => v != null)).sort((a, b) => a - b);
+    range = values.length ? [values[0],
+      mode === "time" ? values.at(-1) : values[Math.floor((values.length - 1) * 0.99)]] : [0, 1];
+    const text = v => mode === "time" ? clock(v, 0.1) : `${number(v)} m/s`;
+    const scale = el("span", null, text(range[0]), tones, text(range[1]));
+    const keys = () => shown.slice(0, 30).map((t, n) => el("span", null, icon(14, (ctx, w) => {
+      ctx.fillStyle = colour[`s${n % SERIES}`];
+      ctx.fillRect(0, 6, w, 3);
+    }), name(trackName(t), 60)));
+    replace(legend, ...(mode === "track" ? keys() : [scale]), el("span", null, "○ start"),
+      el("span", null, "▲ at the cursor"));
+    const known = shown.filter(t => t.origin && t.points.length), file = plain(data.name, 60) || "track";
+    files.replaceChildren(...(known.length ? [
+      button("GeoJSON", "Download the tracks as GeoJSON",
+        () => save(`${file}.geojson`, "application/geo+json", geoJSON(data, known))),
+      button("KML", "Download the tracks as KML",
+        () => save(`${file}.kml`, "application/vnd.google-earth.kml+xml", kml(data, known)))] : []));
+    board.redraw();
+    moved = true;
+  };
+  const frame = options("Frame of the map", frames.map(f => plain(f, 60) || "no frame"), () => { fill(); home(); });
+  const modes = options("Colours of the tracks", ["coloured by time", "coloured by speed", "a colour per track"], e => {
+    mode = ["time", "speed", "track"][e.target.value];
+    fill();
+    home();
+  });
+  const read = () => {
+    const lines = [], metres = v => v.toFixed(2).replace("-", "−");
+    for (const t of shown.slice(0, 4)) {
+      const p = place(t, cursor.at);
+      if (!p) continue;
+      const heading = p.heading === null ? "" : `, heading ${Math.round((450 - p.heading * 180 / Math.PI) % 360)}°`;
+      const speed = p.speed == null ? "" : `, ${number(+p.speed.toFixed(2))} m/s`;
+      lines.push(`${plain(trackName(t), 60)}: x ${metres(p.x)}, y ${metres(p.y)} m${heading}${speed}`);
+    }
+    readout.textContent = lines.join("\n");
+  };
+  followers.add(() => board.redraw());
+  fill();
+  if (live) refreshers.add(() => {
+    for (const t of tracks) Object.assign(t, { points: t.of.points, speed: t.of.speed });
+    fill();
+  });
+  return section("where", "Where",
+    `east and north in metres${frames.length === 1 && frames[0] ? `, frame ${plain(frames[0], 60)}` : ""}`,
+    el("div", { class: "tools" }, frames.length > 1 && frame, modes, zoomButtons(zoom, home), files), board.box,
+      legend, readout);
+}
+
+// ownKeys has a board that has the focus pan, turn and zoom by keys instead of moving the cursor.
+function ownKeys(board, { pan, turn, zoom, home }) {
+  const arrows = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+  board.canvas.addEventListener("keydown", e => {
+    if (e.ctrlKey || e.metaKey || e.altKey) return;
+    const a = arrows[e.key];
+    if (a) (turn && !e.shiftKey ? turn : pan)(...a);
+    else if (e.key === "+" || e.key === "=") zoom(1.25);
+    else if (e.key === "-") zoom(0.8);
+    else if (e.key === "0") home();
+    else return;
+    e.preventDefault();
+    e.stopPropagation();
+  });
+}
+
+function zoomButtons(zoom, home) {
+  return el("span", { class: "buttons" }, button("+", "Zoom in", () => zoom(1.5), { class: "icon" }),
+    button("−", "Zoom out", () => zoom(1 / 1.5), { class: "icon" }), button("Fit", "Show all", home));
+}

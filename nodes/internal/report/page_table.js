@@ -1,0 +1,213 @@
+// ---- Elements ----------------------------------------------------------------------------------------------------
+
+// el makes an element. Properties that begin with "on" are listeners, the others attributes. Children are nodes or
+// texts.
+function el(tag, properties, ...children) {
+  const e = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties || {})) {
+    if (name.startsWith("on")) e.addEventListener(name.slice(2), value);
+    else if (value != null && value !== false) e.setAttribute(name, value === true ? "" : value);
+  }
+  e.append(...children.flat(Infinity).filter(c => c != null && c !== false));
+  return e;
+}
+
+// name shows a name, which may be broken after its separators. Its direction changes nothing around it.
+function name(s, max) {
+  return el("bdi", null, plain(s, max).split(/(?<=[/_.])/).flatMap((part, i) => i ? [el("wbr"), part] : part));
+}
+
+// facts makes a list of what is known: pairs of name and value, of which those without a value are left out.
+function facts(pairs) {
+  return el("dl", { class: "facts" },
+    pairs.filter(f => f[1]).map(([k, v]) => el("div", null, el("dt", null, k), el("dd", null, v))));
+}
+
+// verdict shows whether something is good, in a line, and what else was found.
+function verdict(good, lines, otherwise) {
+  const items = lines => el("ul", { class: "findings" }, lines.map(l => el("li", null, plain(l, 600))));
+  return [el("p", { class: `verdict${good ? "" : " bad"}` }, el("i", { "aria-hidden": "true" }, good ? "✓" : "!"),
+    el("span", null, lines.length ? plain(lines[0], 400) : otherwise)),
+  lines.length > 1 && items(lines.slice(1, 6)),
+  lines.length > 6 && el("details", null, el("summary", null, plural(lines.length - 6, "more finding")),
+    items(lines.slice(6, 506)))];
+}
+
+function button(text, label, onclick, properties) {
+  return el("button", { type: "button", "aria-label": label === text ? null : label, title: label, onclick,
+    ...properties }, text);
+}
+
+function options(label, names, onchange) {
+  return el("select", { "aria-label": label, onchange }, names.map((n, i) => el("option", { value: i }, n)));
+}
+
+function section(id, title, note, ...children) {
+  return el("section", { id, "aria-labelledby": `${id}-title` },
+    el("div", { class: "heading" }, el("h2", { id: `${id}-title` }, title),
+      note && el("span", { class: "note" }, note)), children);
+}
+
+// timeLink is a button that moves the cursor.
+function timeLink(t) {
+  return el("button", { type: "button", class: "link", title: dates(now.data, t).utc, onclick: () => jump(t) },
+    clock(t));
+}
+
+// table makes a table that can be sorted, searched and filtered. Columns have a name, cell (what is shown of a row),
+// and perhaps key (what they are sorted by), number, class and first (is the row's heading). changed is called with
+// the rows that are shown. The first rows are shown, the others when they are wanted.
+function table({ caption, columns, rows, search, text, choices, empty, changed, first = 300 }) {
+  const body = el("tbody"), status = el("span", { class: "mute", role: "status" });
+  const input = search && el("input",
+    { type: "search", placeholder: search, "aria-label": search, spellcheck: "false", oninput: fill });
+  const values = choices && [...new Set(rows.map(choices.value))].sort();
+  const choice = values && values.length > 1 && options(choices.name, [`All (${count(rows.length)})`,
+    ...values.map(v => `${plain(v, 30)} (${count(rows.filter(r => choices.value(r) === v).length)})`)], fill);
+  const more = button("", "", () => { first = Infinity; fill(); });
+  const style = c => [c.class, c.number && "number"].filter(Boolean).join(" ") || null;
+  const heads = columns.map(c => {
+    const press = () => {
+      const up = head.getAttribute("aria-sort");
+      for (const h of heads) h.removeAttribute("aria-sort");
+      head.setAttribute("aria-sort",
+        up ? (up === "ascending" ? "descending" : "ascending") : c.number ? "descending" : "ascending");
+      fill();
+    };
+    const head = el("th", { scope: "col", class: style(c) },
+      c.key ? el("button", { type: "button", onclick: press }, c.name) : c.name);
+    return head;
+  });
+  const none = v => v == null || v !== v; // what is unknown comes last
+  function fill() {
+    const words = input ? input.value.toLowerCase().split(/\s+/).filter(Boolean) : [];
+    const kind = choice && +choice.value ? values[choice.value - 1] : null;
+    const matches = t => words.every(w => t.includes(w));
+    const shown = rows.filter(r => (!words.length || matches(text(r).toLowerCase())) &&
+      (kind === null || !choice || choices.value(r) === kind));
+    const sorted = heads.findIndex(h => h.hasAttribute("aria-sort"));
+    if (sorted >= 0) {
+      const key = columns[sorted].key, turn = heads[sorted].getAttribute("aria-sort") === "ascending" ? 1 : -1;
+      const order = typeof key(rows[0] || {}) === "string" ? new Intl.Collator("en", { numeric: true }).compare
+        : (a, b) => a - b;
+      shown.sort((a, b) => none(key(a)) - none(key(b)) || turn * order(key(a), key(b)) || 0);
+    }
+    body.replaceChildren(...shown.slice(0, first).map(r => el("tr", null, columns.map(c =>
+      el(c.first ? "th" : "td", { scope: c.first && "row", class: style(c) }, c.cell(r))))));
+    if (!shown.length) body.append(el("tr", null,
+      el("td", { colspan: columns.length, class: "mute" }, empty || "Nothing matches")));
+    more.hidden = shown.length <= first;
+    more.textContent = `Show all ${count(shown.length)}`;
+    status.textContent = shown.length === rows.length ? "" : `${count(shown.length)} of ${count(rows.length)}`;
+    if (changed) changed(shown);
+  }
+  fill();
+  if (live) refreshers.add(fill);
+  return el("div", null, (input || choice) && el("div", { class: "tools" }, input, choice, status),
+    el("div", { class: "sheet", tabindex: "0", role: "region", "aria-label": caption }, el("table", null,
+      el("caption", null, el("span", { class: "hidden" }, caption)), el("thead", null, el("tr", null, heads)), body)),
+    more);
+}
+
+// ---- Head --------------------------------------------------------------------------------------------------------
+
+function head(data) {
+  const good = Boolean(data.good), from = dates(data, 0), until = dates(data, now.end);
+  const topics = data.topics.length ? ` of ${plural(data.topics.length, "topic")}` : "";
+  return el("header", { id: "head" },
+    el("h1", null, plain(data.name, 200) || "Recording"),
+    verdict(good, list(data.verdict),
+      good ? "Nothing is known to be wrong." : "Something is wrong with this recording."),
+    facts([
+      ["Format", plain(data.format, 60)],
+      ["Size", bytes(data.size) + (data.files > 1 ? ` in ${plural(data.files, "file")}` : "")],
+      ["Duration", seconds(now.end)],
+      ["Messages", count(data.messages) + topics],
+      ["From", from.utc.replace(/\.\d+/, "")],
+      ["Until", until.utc.replace(/\.\d+/, "")],
+      ["Local time", from.local.includes("+00:00") ? "" : from.local.replace(/\.\d+ local/, "")],
+    ]));
+}
+
+// ---- Topics ------------------------------------------------------------------------------------------------------
+
+function topics(data, changed) {
+  const total = data.topics.reduce((sum, t) => sum + finite(t.bytes), 0);
+  const share = t => total > 0 ? finite(t.bytes) / total : 0;
+  const named = s => el("bdi", { title: plain(s, 400) }, plain(s)),
+    zero = n => el("span", { class: n > 0 ? "alarm" : "zero" }, count(n));
+  const latency = i => t => Array.isArray(t.latency) ? finite(t.latency[i], NaN) : NaN;
+  const time = v => isFinite(v) ? seconds(v) : el("span", { class: "zero" }, "–");
+  return section("topics", "Topics", null, table({
+    caption: `Topics of ${plain(data.name)}`, rows: data.topics, changed, search: "Search topics and types",
+    text: t => `${t.name} ${t.type}`, empty: data.topics.length ? "No topic matches" : "No topics",
+    columns: [
+      { name: "Topic", key: t => String(t.name), cell: t => named(t.name), first: true, class: "key" },
+      { name: "Type", key: t => String(t.type), cell: t => named(t.type), class: "one" },
+      { name: "Messages", key: t => t.messages, cell: t => count(t.messages), number: true },
+      { name: "Bytes", key: t => t.bytes, cell: t => bytes(t.bytes), number: true },
+      { name: "Share", key: share, number: true, cell: t => {
+        const bar = el("i");
+        bar.style.width = `${share(t) * 100}%`;
+        return el("span", null, `${(share(t) * 100).toFixed(1)} %`,
+          el("span", { class: "share", "aria-hidden": "true" }, bar));
+      } },
+      { name: "Hz", key: t => t.rate, cell: t => t.rate > 0 ? number(t.rate) : el("span", { class: "zero" }, "–"),
+        number: true },
+      { name: "Worst gap", key: t => t.gap, cell: t => time(t.gap > 0 ? t.gap : NaN), number: true },
+      { name: "Dropped", key: t => t.dropped, cell: t => zero(t.dropped), number: true },
+      { name: "Lost", key: t => t.lost, cell: t => zero(t.lost), number: true },
+      { name: "Latency median", key: latency(0), cell: t => time(latency(0)(t)), number: true },
+      { name: "Latency 99 %", key: latency(1), cell: t => time(latency(1)(t)), number: true },
+      { name: "QoS", key: t => String(t.qos ?? ""), cell: t => t.qos ? named(t.qos) : "–", class: "one" },
+    ],
+  }));
+}
+
+// ---- Words -------------------------------------------------------------------------------------------------------
+
+const ALARMS = new Map([
+  ...["error", "fatal", "lost", "drop", "damage", "missing", "check"].map(l => [l, "alarm"]),
+  ...["warn", "gap", "unfinished", "disk"].map(l => [l, "warning"]),
+]);
+
+function words(data) {
+  const rows = [], gather = () => rows.splice(0, Infinity, ...[...data.words.map(w =>
+    ({ at: finite(w.at), level: plain(w.level, 20) || "–", from: w.from, text: w.text })),
+    ...data.events.map(e => ({ at: e.from, level: e.kind, from: e.topic, event: true,
+      text: [e.until > e.from && seconds(e.until - e.from),
+      e.count > 0 && plural(e.count, "message"), e.text].filter(Boolean).join("; ") }))].sort((a, b) => a.at - b.at));
+  gather();
+  if (live) refreshers.add(gather);
+  const metadata = Object.entries(data.metadata || {}).map(([key, value]) => ({ key, value }));
+  return [rows.length > 0 && section("log", "Log and events", "a time moves the cursor", table({
+    caption: "Log and events", rows, search: "Search the log", text: r => `${r.level} ${r.from} ${r.text}`,
+      choices: { name: "Level", value: r => r.level },
+    columns: [
+      { name: "Time", key: r => r.at, cell: r => timeLink(r.at), number: true },
+      { name: "Level", key: r => r.level,
+        cell: r => el("span", { class: `level ${ALARMS.get(r.level) || ""}` }, plain(r.level, 30)) },
+      { name: "From", key: r => String(r.from ?? ""), cell: r => name(r.from), class: "key" },
+      { name: "Text", key: r => String(r.text ?? ""), cell: r => el("bdi", null, lines(r.text, 1000)), class: "text" },
+    ],
+  })), data.parameters.length > 0 && section("parameters", "Parameters",
+    "the last values; changes are in the log", table({
+    caption: "Parameters", rows: data.parameters, search: "Search the parameters", first: 100,
+    text: p => `${p.node} ${p.name} ${p.value}`, choices: { name: "Node", value: p => String(p.node) },
+    columns: [
+      { name: "Name", key: p => String(p.name), cell: p => name(p.name), first: true, class: "key" },
+      { name: "Value", key: p => String(p.value), cell: p => el("bdi", null, plain(p.value, 300)), class: "text" },
+      { name: "Changes", key: p => p.changes, cell: p => count(p.changes), number: true },
+      { name: "Since", key: p => finite(p.at), cell: p => timeLink(finite(p.at)), number: true },
+      { name: "Node", key: p => String(p.node), cell: p => name(p.node) },
+    ],
+  })), metadata.length > 0 && section("metadata", "Metadata", null, table({
+    caption: "Metadata", rows: metadata, search: metadata.length > 12 && "Search the metadata",
+      text: r => `${r.key} ${r.value}`,
+    columns: [
+      { name: "Name", key: r => r.key, cell: r => name(r.key), first: true, class: "key" },
+      { name: "Value", cell: r => el("pre", null, lines(r.value, 4000)) },
+    ],
+  })), data.left.length > 0 && section("left", "Not shown", null,
+    el("ul", null, data.left.slice(0, 1000).map(l => el("li", null, plain(l, 600)))))];
+}
