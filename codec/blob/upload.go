@@ -2,6 +2,7 @@ package blob
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/md5"
 	"encoding/base64"
@@ -25,8 +26,8 @@ import (
 )
 
 const (
-	partSize  = 8 << 20 // of uploads; larger files are sent in several parts
-	mostParts = 10000   // of an upload
+	partSize  = 8 << 20
+	mostParts = 10000 // of an upload
 )
 
 var (
@@ -55,6 +56,7 @@ type Uploader struct {
 	store  *s3Source
 	prefix string // of keys, with a slash at its end
 	url    string
+	part   int64 // larger files are sent in several parts of this size, or more
 }
 
 // CanUpload returns an error unless files can be sent to url.
@@ -93,7 +95,8 @@ func NewUploader(ctx context.Context, url string, o UploadOptions) (*Uploader, e
 			o.APIOptions = append(slices.Clone(o.APIOptions), v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware)
 		}
 	})
-	return &Uploader{UploadOptions: o, store: &s3Source{client: client, bucket: bucket}, prefix: prefix, url: url}, nil
+	return &Uploader{UploadOptions: o, store: &s3Source{client: client, bucket: bucket}, prefix: prefix, url: url,
+		part: partSize}, nil
 }
 
 // TransferState is what another process needs to go on with an upload.
@@ -109,11 +112,12 @@ type Transfer struct {
 	File     io.ReaderAt
 	Size     int64
 	State    *TransferState // of an earlier attempt, or empty
-	Save     func() error   // is called when State has changed; nil: nobody needs it
+	Save     func()         // is called when State has an upload that was begun; nil: nobody needs it
 
 	parts []part
 	whole uint32 // CRC32C of the file
 	same  bool   // the object is the file
+	etag  string // of it
 }
 
 // part is a part of the file, and what the store calls it.
@@ -122,58 +126,64 @@ type part struct {
 	etag *string
 }
 
-// Run sends the file, unless it is in the store already, and proves that it is there. It returns its CRC32C as S3
-// writes it.
-func (t *Transfer) Run(ctx context.Context) (checksum string, err error) {
-	if err := t.Send(ctx); err != nil {
-		return "", err
-	}
-	if err := t.Complete(ctx); err != nil {
-		return "", err
-	}
-	return encoded(t.whole), nil
+// Proof is what shows that an object is a file.
+type Proof struct {
+	CRC32C string `json:"crc32c,omitempty"` // of both, as S3 writes it; "": nothing is shown
+	ETag   string `json:"etag,omitempty"`   // of the object, then
 }
 
-// Send sends what the store does not have. The object does not exist before Complete.
+// Run sends the file, unless it is in the store already, and proves that it is there.
+func (t *Transfer) Run(ctx context.Context) (Proof, error) {
+	err := t.Send(ctx)
+	if err == nil {
+		err = t.Complete(ctx)
+	}
+	if err != nil {
+		return Proof{}, err
+	}
+	return Proof{encoded(t.whole), t.etag}, nil
+}
+
+// Send sends what the store does not have. The object does not exist before Complete, which sends small files.
 func (t *Transfer) Send(ctx context.Context) error {
 	sent, err := t.resume(ctx)
-	if err != nil {
-		return t.failed("upload", err)
-	}
-	if t.State.UploadID == "" {
-		if found, err := t.exists(ctx); err != nil || found {
-			return t.failed("upload", err)
-		}
-		if t.Size > partSize {
+	if err == nil && t.State.UploadID == "" {
+		t.State.PartSize = t.partSize()
+		if err = t.exists(ctx); err == nil && !t.same && t.Size > t.Uploader.part {
 			err = t.begin(ctx)
 		}
 	}
-	if err == nil {
-		err = t.sendParts(ctx, sent)
+	if err == nil && t.State.UploadID != "" {
+		err = t.each(ctx, func(ctx context.Context, i int, data []byte) error {
+			if old, found := sent[int32(i+1)]; found && has(old, data, t.parts[i].crc) {
+				t.parts[i].etag = old.ETag
+				t.progress(int64(len(data)))
+				return nil
+			}
+			return t.sendPart(ctx, i, data)
+		})
 	}
 	return t.failed("upload", err)
 }
 
-// exists reports whether the object is there as it should be. Another one is an error, unless it may be replaced.
-func (t *Transfer) exists(ctx context.Context) (bool, error) {
-	head, err := t.head(ctx)
+// exists finds out whether the object is there as it should be. Another one is an error, unless it may be replaced.
+func (t *Transfer) exists(ctx context.Context) error {
+	head, err := t.Uploader.head(ctx, t.Key)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		return nil
 	}
 	if err == nil {
-		t.State.PartSize = t.partSize()
 		err = t.each(ctx, func(context.Context, int, []byte) error { return nil })
 	}
 	if err == nil {
-		t.same, err = t.proven(ctx, head)
-	}
-	if err == nil && !t.same && !t.Uploader.Overwrite {
-		err = ErrDiffers
+		err = t.prove(ctx, head)
 	}
 	if t.same {
 		t.progress(t.Size)
+	} else if err == nil && !t.Uploader.Overwrite {
+		err = ErrDiffers
 	}
-	return t.same, err
+	return err
 }
 
 // resume returns the parts that the store has of an upload that was begun before, by number.
@@ -214,38 +224,19 @@ func (t *Transfer) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	*t.State = TransferState{UploadID: aws.ToString(out.UploadId), PartSize: t.partSize()}
-	return t.save()
-}
-
-func (t *Transfer) save() error {
-	if t.Save == nil {
-		return nil
+	if t.State.UploadID = aws.ToString(out.UploadId); t.Save != nil {
+		t.Save()
 	}
-	return t.Save()
+	return nil
 }
 
 // partSize returns the size of the parts of the file, but for the last one.
 func (t *Transfer) partSize() int64 {
-	const step = 1 << 20
-	return max(partSize, (t.Size/mostParts+step)/step*step)
-}
-
-// sendParts sends the parts that the store does not have, if the file is sent in several.
-func (t *Transfer) sendParts(ctx context.Context, sent map[int32]types.Part) error {
-	if t.State.UploadID == "" {
-		t.State.PartSize = t.partSize()
-		return t.each(ctx, func(context.Context, int, []byte) error { return nil })
+	size := t.Uploader.part
+	for t.Size > size*mostParts {
+		size *= 2
 	}
-	return t.each(ctx, func(ctx context.Context, i int, data []byte) error {
-		old, found := sent[int32(i+1)]
-		if found && has(old, data, t.parts[i].crc) {
-			t.parts[i].etag = old.ETag
-			t.progress(int64(len(data)))
-			return nil
-		}
-		return t.sendPart(ctx, i, data)
-	})
+	return size
 }
 
 // has reports whether a part in the store has that content.
@@ -284,9 +275,8 @@ func (t *Transfer) each(ctx context.Context, do func(ctx context.Context, i int,
 		free <- nil
 	}
 	t.whole = 0
-	t.parts = make([]part, (t.Size+t.State.PartSize-1)/t.State.PartSize)
+	t.parts = make([]part, max(1, (t.Size+t.State.PartSize-1)/t.State.PartSize))
 	var running sync.WaitGroup
-	defer running.Wait()
 	for i := range t.parts {
 		off := int64(i) * t.State.PartSize
 		buf := <-free
@@ -323,23 +313,24 @@ func (t *Transfer) Complete(ctx context.Context) error {
 		return nil
 	}
 	err := t.create(ctx)
-	var head *s3.HeadObjectOutput
-	switch conflict := isStatus(err, http.StatusPreconditionFailed); {
-	case err != nil && !conflict:
+	conflict := isStatus(err, http.StatusPreconditionFailed)
+	if err != nil && !conflict {
 		return t.failed("complete", err)
-	default: // an answer that was lost may have said that the object exists, too
-		if head, err = t.head(ctx); err == nil {
-			t.same, err = t.proven(ctx, head)
-		}
-		if err == nil && !t.same {
-			err = ErrUnproven
-			if conflict {
-				err = ErrDiffers
-			}
-		}
 	}
-	if err == nil && t.State.UploadID != "" {
+	// An answer that was lost may have said that the object exists, too.
+	head, err := t.Uploader.head(ctx, t.Key)
+	if err == nil {
+		err = t.prove(ctx, head)
+	}
+	switch {
+	case err != nil:
+	case t.same:
 		t.abortOthers(ctx)
+	case conflict:
+		t.Abort(ctx)
+		err = ErrDiffers
+	default:
+		err = ErrUnproven
 	}
 	return t.failed("complete", err)
 }
@@ -352,21 +343,16 @@ func (t *Transfer) create(ctx context.Context) error {
 		absent = aws.String("*")
 	}
 	if t.State.UploadID == "" {
-		data := make([]byte, t.Size)
-		if n, err := t.File.ReadAt(data, 0); n < len(data) {
+		return t.each(ctx, func(ctx context.Context, _ int, data []byte) error {
+			_, err := u.store.client.PutObject(ctx, &s3.PutObjectInput{
+				Bucket: &u.store.bucket, Key: t.key(), IfNoneMatch: absent, Body: bytes.NewReader(data),
+				ContentLength: &t.Size, ChecksumCRC32C: aws.String(encoded(t.whole)),
+			})
+			if err == nil {
+				t.progress(t.Size)
+			}
 			return err
-		}
-		if crc32.Checksum(data, castagnoli) != t.whole {
-			return ErrChanged
-		}
-		_, err := u.store.client.PutObject(ctx, &s3.PutObjectInput{
-			Bucket: &u.store.bucket, Key: t.key(), IfNoneMatch: absent, Body: bytes.NewReader(data),
-			ContentLength: &t.Size, ChecksumCRC32C: aws.String(encoded(t.whole)),
 		})
-		if err == nil {
-			t.progress(t.Size)
-		}
-		return err
 	}
 	list := make([]types.CompletedPart, len(t.parts))
 	for i, p := range t.parts {
@@ -393,6 +379,9 @@ func (t *Transfer) Abort(ctx context.Context) {
 // abortOthers aborts uploads of the object whose ids were lost. It exists now, so that they lead to nothing.
 func (t *Transfer) abortOthers(ctx context.Context) {
 	u := t.Uploader
+	if t.State.UploadID == "" {
+		return
+	}
 	out, err := u.store.client.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{Bucket: &u.store.bucket,
 		Prefix: t.key()})
 	if err != nil {
@@ -413,40 +402,49 @@ func (u *Uploader) Remove(ctx context.Context, key string) error {
 	return u.store.plain(err)
 }
 
-func (t *Transfer) head(ctx context.Context) (*s3.HeadObjectOutput, error) {
-	u := t.Uploader
-	out, err := u.store.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &u.store.bucket, Key: t.key(),
-		ChecksumMode: types.ChecksumModeEnabled})
+// Holds returns an error unless the object is still the one that was proven.
+func (u *Uploader) Holds(ctx context.Context, key string, p Proof) error {
+	head, err := u.head(ctx, key)
+	if err == nil && aws.ToString(head.ETag) == p.ETag {
+		return nil
+	}
+	return u.failed("look for", key, cmp.Or(err, ErrDiffers))
+}
+
+func (u *Uploader) head(ctx context.Context, key string) (*s3.HeadObjectOutput, error) {
+	out, err := u.store.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &u.store.bucket,
+		Key: aws.String(u.prefix + key), ChecksumMode: types.ChecksumModeEnabled})
 	if isStatus(err, http.StatusNotFound) {
 		return nil, fs.ErrNotExist
 	}
 	return out, err
 }
 
-// proven reports whether the object is the file: by a checksum that the store has, or else by reading it back.
-func (t *Transfer) proven(ctx context.Context, head *s3.HeadObjectOutput) (bool, error) {
+// prove finds out whether the object is the file: by a checksum that the store has, or else by reading it back.
+func (t *Transfer) prove(ctx context.Context, head *s3.HeadObjectOutput) (err error) {
+	t.etag = aws.ToString(head.ETag)
 	if aws.ToInt64(head.ContentLength) != t.Size {
-		return false, nil
+		return nil
 	}
-	if sum := aws.ToString(head.ChecksumCRC32C); sum != "" {
-		if sum == encoded(t.whole) || sum == t.composite() {
-			return true, nil
+	sum := aws.ToString(head.ChecksumCRC32C)
+	if t.same = sum != "" && (sum == encoded(t.whole) || sum == t.composite()); t.same {
+		return nil
+	}
+	if sum == "" {
+		if t.same, err = t.md5Matches(strings.Trim(t.etag, `"`)); t.same || err != nil {
+			return err
 		}
-	} else if same, err := t.md5Matches(strings.Trim(aws.ToString(head.ETag), `"`)); same || err != nil {
-		return same, err
 	}
 	u := t.Uploader
 	out, err := u.store.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &u.store.bucket, Key: t.key()})
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer out.Body.Close()
 	crc := crc32.New(castagnoli)
 	n, err := io.Copy(crc, out.Body)
-	if err != nil {
-		return false, err
-	}
-	return n == t.Size && crc.Sum32() == t.whole, nil
+	t.same = err == nil && n == t.Size && crc.Sum32() == t.whole
+	return err
 }
 
 // composite returns the CRC32C that S3 has of an object of several parts.
@@ -485,12 +483,14 @@ func (t *Transfer) progress(n int64) {
 	}
 }
 
+func (t *Transfer) failed(what string, err error) error { return t.Uploader.failed(what, t.Key, err) }
+
 // failed says which object an error is about.
-func (t *Transfer) failed(what string, err error) error {
+func (u *Uploader) failed(what, key string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s %s: %w", what, Join(t.Uploader.url, t.Key), t.Uploader.store.plain(err))
+	return fmt.Errorf("%s %s: %w", what, Join(u.url, key), u.store.plain(err))
 }
 
 // encoded returns a CRC32C as S3 writes it.

@@ -17,6 +17,9 @@ import (
 	"tapedeck/codec/blob/blobtest"
 )
 
+// testPart is smaller than stores allow, but for that of the tests.
+const testPart = 80_000
+
 func random(n int) []byte {
 	b := make([]byte, n)
 	source := rand.NewChaCha8([32]byte{byte(n)})
@@ -28,6 +31,7 @@ func newUploader(t *testing.T, s *blobtest.Server, o blob.UploadOptions) *blob.U
 	o.Attempts = 1
 	u, err := blob.NewUploader(t.Context(), s.URL("fleet/car"), o)
 	require.NoError(t, err)
+	u.SetPartSize(testPart)
 	return u
 }
 
@@ -55,7 +59,7 @@ func sent(s *blobtest.Server) (requests map[string]int) {
 }
 
 func TestUpload(t *testing.T) {
-	for name, size := range map[string]int{"empty": 0, "small": 1000, "a part": 8 << 20, "parts": 20<<20 + 1} {
+	for name, size := range map[string]int{"empty": 0, "small": 1000, "a part": testPart, "parts": 5 * testPart / 2} {
 		for _, parallel := range []int{1, 4} {
 			t.Run(name, func(t *testing.T) {
 				s := blobtest.New(t)
@@ -104,7 +108,7 @@ func TestUploadResumes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := blobtest.New(t)
 			u := newUploader(t, s, blob.UploadOptions{})
-			content := random(20 << 20)
+			content := random(5 * testPart / 2)
 			s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 				if strings.Contains(r.URL.RawQuery, "partNumber=3") {
 					blobtest.Unavailable(w)
@@ -146,7 +150,7 @@ func uploads(t *testing.T, s *blobtest.Server) []string {
 
 // A store that does not return what was sent to it proves nothing.
 func TestUploadToAStoreThatLies(t *testing.T) {
-	for _, size := range []int{1000, 20 << 20} {
+	for _, size := range []int{1000, 5 * testPart / 2} {
 		s := blobtest.New(t)
 		u := newUploader(t, s, blob.UploadOptions{})
 		s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -233,7 +237,7 @@ func (w *flipped) Write(b []byte) (int, error) {
 
 // An answer that is lost is no reason to make an object twice.
 func TestUploadWithoutAnAnswer(t *testing.T) {
-	for _, size := range []int{1000, 20 << 20} {
+	for _, size := range []int{1000, 5 * testPart / 2} {
 		s := blobtest.New(t)
 		u := newUploader(t, s, blob.UploadOptions{})
 		var lost atomic.Bool
@@ -268,7 +272,7 @@ func (d discard) WriteHeader(int)             {}
 func TestUploadOfAFileThatShrinks(t *testing.T) {
 	s := blobtest.New(t)
 	u := newUploader(t, s, blob.UploadOptions{})
-	for _, size := range []int64{1000, 20 << 20} {
+	for _, size := range []int64{1000, 5 * testPart / 2} {
 		tr := transfer(u, "a", nil, &blob.TransferState{})
 		tr.File, tr.Size = bytes.NewReader(random(int(size)-1)), size
 		_, err := tr.Run(t.Context())
@@ -279,15 +283,15 @@ func TestUploadOfAFileThatShrinks(t *testing.T) {
 
 func TestUploadRate(t *testing.T) {
 	s := blobtest.New(t)
-	u := newUploader(t, s, blob.UploadOptions{Rate: 2 << 20, Parallel: 2})
+	u := newUploader(t, s, blob.UploadOptions{Rate: 4 * testPart, Parallel: 2})
 	began := time.Now()
-	_, err := transfer(u, "a", random(2<<20), &blob.TransferState{}).Run(t.Context())
+	_, err := transfer(u, "a", random(2*testPart), &blob.TransferState{}).Run(t.Context())
 	require.NoError(t, err)
-	require.Greater(t, time.Since(began), 900*time.Millisecond)
+	require.Greater(t, time.Since(began), 400*time.Millisecond)
 
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err = transfer(u, "b", random(8<<20), &blob.TransferState{}).Run(ctx)
+	_, err = transfer(u, "b", random(8*testPart), &blob.TransferState{}).Run(ctx)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 

@@ -170,7 +170,9 @@ func (d *diagnostics) uploads() []diag.DiagnosticStatus {
 	if text := t.String(); text != "" {
 		status.Message = text
 	}
-	if t.Why != "" {
+	if t.Refused > 0 {
+		status.Level = diag.DiagnosticStatus_ERROR
+	} else if t.Why != "" {
 		status.Level = diag.DiagnosticStatus_WARN
 	}
 	return []diag.DiagnosticStatus{status}

@@ -67,9 +67,9 @@ func (o *uploadCommandOptions) upload(ctx context.Context, args []string) error 
 	}
 	options.Note = func(string, time.Time) {}
 	q := upload.New(options)
-	recordings, err := q.Add(args[0])
-	if err != nil {
-		return err
+	recordings, left := q.Add(args[0])
+	if recordings == 0 {
+		return left
 	}
 	bar = progress.Bytes(os.Stderr, "uploading", q.Scan())
 	done := make(chan struct{})
@@ -91,5 +91,5 @@ func (o *uploadCommandOptions) upload(ctx context.Context, args []string) error 
 	status := q.Status()
 	fmt.Fprintf(human.Stdout, "%s: %s, %s are in the store\n", url, human.Count(recordings, "recording"),
 		human.Bytes(status.Proven))
-	return errors.Join(ctx.Err(), unsent(q))
+	return errors.Join(ctx.Err(), left, unsent(q))
 }

@@ -91,6 +91,12 @@ func (s *Server) Put(key string, content []byte) {
 	require.NoError(s.t, err)
 }
 
+// Remove deletes an object.
+func (s *Server) Remove(key string) {
+	_, err := s.backend.DeleteObject(context.Background(), Bucket, key)
+	require.NoError(s.t, err)
+}
+
 // Content returns an object, and whether there is one.
 func (s *Server) Content(key string) ([]byte, bool) {
 	o, err := s.backend.GetObject(context.Background(), Bucket, key, nil)

@@ -1,7 +1,9 @@
 package upload
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -31,24 +33,26 @@ func URLs(path string) (urls []string, err error) {
 }
 
 // Add adds the recording at path, or those in a folder and the folders below it, and returns how many. It goes on with
-// what an earlier process began. It is called before Run.
+// what an earlier process began. An error tells what was left out. Add is called before Run.
 func (q *Queue) Add(path string) (int, error) {
-	path = filepath.Clean(path)
-	stat, err := os.Stat(path)
+	path, err := filepath.Abs(path)
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("upload: %w", err)
 	}
 	before := len(q.spools)
-	switch folder := filepath.Dir(path); {
-	case !stat.IsDir():
-		var names map[string]int64
-		if names, err = regularFiles(folder); err == nil {
-			err = q.addOne(folder, seriesOf(filepath.Base(path), names), "")
-		}
+	switch folder, name := filepath.Split(path); {
 	case q.isRecording(path):
-		err = q.addOne(folder, filepath.Base(path), "")
-	default:
+		err = q.addOne(folder, name, "")
+	case isFolder(path):
 		err = q.addAll(path, "")
+	default:
+		var names map[string]fs.FileInfo
+		if names, err = regularFiles(folder); err == nil {
+			err = q.addOne(folder, seriesOf(name, names), "")
+		}
 	}
 	if err == nil && len(q.spools) == before {
 		err = fmt.Errorf("there is no recording in %s", path)
@@ -58,8 +62,8 @@ func (q *Queue) Add(path string) (int, error) {
 
 // Scan looks for the files of what was added, and returns how many bytes they have. It is called before Run.
 func (q *Queue) Scan() (bytes int64) {
-	q.prepare()
 	for _, s := range q.spools {
+		_ = q.scan(s) // the first attempt says what is wrong
 		for _, f := range s.Files {
 			if !f.Deleted && !f.Lost {
 				bytes += f.Size
@@ -75,59 +79,53 @@ func (q *Queue) addAll(folder, below string) error {
 	if err != nil {
 		return err
 	}
-	series := map[string]bool{}
-	for name := range names {
-		if recording, ok := strings.CutSuffix(name, spoolSuffix); ok {
-			series[recording] = true // perhaps nothing is left of it
-		}
-	}
-	for name := range names {
-		path := seriesOf(name, names)
-		if !series[path] && !strings.HasSuffix(name, spoolSuffix) && q.readable(filepath.Join(folder, name)) {
-			series[path] = true
-		}
-	}
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return fmt.Errorf("find recordings: %w", err)
 	}
-	for _, e := range entries {
-		path := filepath.Join(folder, e.Name())
-		switch {
-		case !e.IsDir() || series[e.Name()]:
-		case q.isRecording(path):
-			series[e.Name()] = true
-		default:
-			if err := q.addAll(path, below+e.Name()+"/"); err != nil {
-				return err
+	found := map[string]bool{}
+	for name := range names {
+		if recording, ok := strings.CutSuffix(name, spoolSuffix); ok {
+			found[recording] = true // perhaps nothing is left of it
+		}
+	}
+	for name := range names {
+		series := seriesOf(name, names)
+		if !found[series] && !strings.HasSuffix(name, spoolSuffix) {
+			if r, err := q.Open(filepath.Join(folder, name)); err == nil {
+				r.Close()
+				found[series] = true
 			}
 		}
 	}
-	for _, path := range slices.Sorted(maps.Keys(series)) {
-		if err := q.addOne(folder, path, below); err != nil {
-			return err
+	var failed []error
+	for _, e := range entries {
+		switch path := filepath.Join(folder, e.Name()); {
+		case !e.IsDir() || found[e.Name()]:
+		case q.isRecording(path):
+			found[e.Name()] = true
+		default:
+			failed = append(failed, q.addAll(path, below+e.Name()+"/"))
 		}
 	}
-	return nil
+	for _, path := range slices.Sorted(maps.Keys(found)) {
+		failed = append(failed, q.addOne(folder, path, below))
+	}
+	return errors.Join(failed...)
 }
 
-// readable reports whether the file at path is a recording.
-func (q *Queue) readable(path string) bool {
-	r, err := q.Open(path)
-	if err != nil {
-		return false
-	}
-	r.Close()
-	return true
+func isFolder(path string) bool {
+	stat, err := os.Stat(path)
+	return err == nil && stat.IsDir()
 }
 
 // isRecording reports whether a folder is one recording. The files of a bag are named after it; one that was not
 // finished has no list of them.
 func (q *Queue) isRecording(path string) bool {
-	if _, err := os.Stat(filepath.Join(path, listName)); err == nil {
-		return true
+	if _, err := os.Stat(filepath.Join(path, listName)); err == nil || !isFolder(path) {
+		return err == nil
 	}
-	info, err := q.info(path)
+	info, err := q.read(path)
 	if err != nil || q.Episodes(info.Format) {
 		return err == nil
 	}
@@ -137,12 +135,11 @@ func (q *Queue) isRecording(path string) bool {
 }
 
 // addOne adds a recording, which has a spool or gets one.
-func (q *Queue) addOne(folder, path, below string) error {
-	name := filepath.Join(folder, path+spoolSuffix)
-	s := &spool{URL: q.URL, Path: path, Name: below + objectName(path), folder: folder, unsaved: true,
-		Snapshot: strings.Contains(path, "_snapshot_")}
-	if _, err := os.Lstat(name); err == nil {
-		if s, err = openSpool(name); err != nil {
+func (q *Queue) addOne(folder, path, below string) (err error) {
+	s := newSpool(q.URL, filepath.Clean(folder), path)
+	s.Name = below + s.Name
+	if _, err := os.Lstat(s.file()); err == nil {
+		if s, err = openSpool(s.file()); err != nil {
 			return err
 		}
 	}
@@ -154,7 +151,7 @@ func (q *Queue) addOne(folder, path, below string) error {
 		}
 		s.URL, s.Done, s.Files = q.URL, false, nil
 	}
-	s.Ended, s.unscanned = true, true
+	s.Ended = true
 	for _, other := range q.spools {
 		if other.Name == s.Name {
 			s.release()

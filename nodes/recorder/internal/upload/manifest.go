@@ -2,11 +2,14 @@ package upload
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tapedeck/codec"
@@ -22,6 +25,7 @@ type manifest struct {
 	Name  string              `json:"name"`
 	Info  *describe.Recording `json:"info"`
 	Files []manifestFile      `json:"files"`
+	Lost  []string            `json:"lost,omitempty"` // files that were deleted before they were uploaded
 }
 
 type manifestFile struct {
@@ -30,27 +34,35 @@ type manifestFile struct {
 	CRC32C string `json:"crc32c"` // base64, as S3 has it
 }
 
-// describe describes the recording or the file at path. What cannot be read is described as damaged.
-func (q *Queue) describe(s *spool, path string) *describe.Recording {
-	info, err := q.info(path)
+// info describes the recording or the file at path, with paths as in the store. What cannot be read is described as
+// damaged.
+func (q *Queue) info(s *spool, path string) *codec.Info {
+	info, err := q.read(path)
 	if err != nil {
-		info = &codec.Info{Path: path, Events: []codec.Event{{Kind: codec.EventDamage, Text: err.Error()}}}
+		return &codec.Info{Path: s.relative(path),
+			Events: []codec.Event{{Kind: codec.EventDamage, Text: err.Error()}}}
 	}
-	d := describe.New(info, nil)
-	d.Path = s.relative(d.Path)
-	for i := range d.Files {
-		d.Files[i].Path = s.relative(d.Files[i].Path)
+	info.Path = s.relative(info.Path)
+	for i := range info.Files {
+		info.Files[i].Path = s.relative(info.Files[i].Path)
 	}
-	return d
+	return info
 }
 
-func (q *Queue) info(path string) (*codec.Info, error) {
+// read returns the description of a recording, for the caller to change.
+func (q *Queue) read(path string) (*codec.Info, error) {
 	r, err := q.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	return r.Info()
+	info, err := r.Info()
+	if err != nil {
+		return nil, err
+	}
+	copied := *info
+	copied.Files = slices.Clone(info.Files)
+	return &copied, nil
 }
 
 // relative returns a path of the recording as it is in the store.
@@ -62,44 +74,83 @@ func (s *spool) relative(path string) string {
 	return strings.TrimPrefix(filepath.ToSlash(name), s.Path+"/")
 }
 
-// describeAll returns the description of a recording whose files are all in the store.
-func (q *Queue) describeAll(s *spool) *describe.Recording {
+// join describes a recording by what its files hold, without the definitions of types. Some may be nil.
+func join(files ...*codec.Info) *codec.Info {
+	all := &codec.Info{Complete: true, Metadata: map[string]string{}}
+	for _, info := range files {
+		if info == nil {
+			continue
+		}
+		all.Format = cmp.Or(all.Format, info.Format)
+		if info.MessageCount > 0 {
+			if all.MessageCount == 0 {
+				all.StartTime = info.StartTime
+			}
+			all.StartTime, all.EndTime = min(all.StartTime, info.StartTime), max(all.EndTime, info.EndTime)
+		}
+		all.Size += info.Size
+		all.MessageCount += info.MessageCount
+		all.Complete = all.Complete && info.Complete
+		all.Files = append(all.Files, info.Files...)
+		all.Events = append(all.Events, info.Events...)
+		all.Attachments = append(all.Attachments, info.Attachments...)
+		maps.Copy(all.Metadata, info.AllMetadata())
+		for _, t := range info.Topics {
+			i := slices.IndexFunc(all.Topics, func(o codec.TopicInfo) bool {
+				return o.Channel.Topic == t.Channel.Topic && o.Channel.Type == t.Channel.Type &&
+					o.Channel.Encoding == t.Channel.Encoding
+			})
+			if i < 0 {
+				channel := *t.Channel
+				channel.Schema.Data = nil
+				all.Topics = append(all.Topics, codec.TopicInfo{Channel: &channel})
+				i = len(all.Topics) - 1
+			}
+			all.Topics[i].MessageCount += t.MessageCount
+		}
+	}
+	return all
+}
+
+// describe returns the description of a recording whose files are all in the store.
+func (q *Queue) describe(s *spool) *codec.Info {
 	root := filepath.Join(s.folder, s.Path)
 	stat, err := os.Stat(root)
 	q.mu.Lock()
-	d := s.Info
-	var files []string // that are there
+	parts := []*codec.Info{s.Info}
+	var paths []string // that are there
 	for _, f := range s.Files {
-		if !f.Deleted && !f.Lost && filepath.Base(f.Name) != listName {
-			files = append(files, s.local(f))
+		if !f.Deleted && !f.Lost && !f.Described && filepath.Base(f.Name) != listName {
+			paths = append(paths, s.local(f))
 		}
 	}
 	q.mu.Unlock()
-	if d == nil && err == nil && stat.IsDir() {
-		return q.describe(s, root)
+	if parts[0] == nil && err == nil && stat.IsDir() {
+		paths = []string{root}
 	}
-	var parts []*describe.Recording
-	if d != nil {
-		parts = append(parts, d)
+	for _, path := range paths {
+		parts = append(parts, q.info(s, path))
 	}
-	for _, path := range files {
-		parts = append(parts, q.describe(s, path))
+	if parts[0] == nil && len(parts) == 2 {
+		return parts[1] // as 'converter info' has it
 	}
-	all := describe.Merge(parts...)
+	all := join(parts...)
 	all.Path = s.Path
 	return all
 }
 
 // sendManifest sends the manifest of a recording whose files are all in the store.
 func (q *Queue) sendManifest(ctx context.Context, s *spool) error {
-	m := manifest{Name: s.Name, Info: q.describeAll(s)}
-	q.mu.Lock()
-	for _, f := range s.Files {
-		if f.CRC32C != "" {
-			m.Files = append(m.Files, manifestFile{strings.TrimPrefix(f.Name, s.Path+"/"), f.Size, f.CRC32C})
+	m := manifest{Name: s.Name, Info: describe.New(q.describe(s), nil)}
+	q.locked(func() {
+		for _, f := range s.Files {
+			if name := strings.TrimPrefix(f.Name, s.Path+"/"); f.CRC32C != "" {
+				m.Files = append(m.Files, manifestFile{name, f.Size, f.CRC32C})
+			} else if !strings.HasSuffix(name, codec.ActiveSuffix) { // which became another one
+				m.Lost = append(m.Lost, name)
+			}
 		}
-	}
-	q.mu.Unlock()
+	})
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return fmt.Errorf("describe %s: %w", s.Name, err)

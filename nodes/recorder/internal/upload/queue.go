@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -21,16 +22,18 @@ import (
 	"tapedeck/codec/blob"
 )
 
-// Pauses after attempts that failed: the first one, and the longest.
 const (
-	firstPause = time.Second
-	mostPause  = 5 * time.Minute
+	firstPause  = time.Second     // after an attempt that failed
+	mostPause   = 5 * time.Minute // after many
+	mostRefused = time.Hour       // after many of one file alone
+	savePause   = time.Second     // how long progress may be unsaved, as it is found again by asking the store
+	outage      = 10 * time.Second
 )
 
-// savePause is how long progress may be unsaved, as it is found again by asking the store.
-const savePause = time.Second
-
-var errUrgent = errors.New("a snapshot goes first")
+var (
+	errUrgent = errors.New("a snapshot goes first")
+	errFound  = errors.New("there are more files")
+)
 
 // Options are where recordings are sent, and how. No function may be nil.
 type Options struct {
@@ -54,8 +57,8 @@ type Queue struct {
 	Options
 
 	wake   chan struct{} // has a value when there is something to do
-	saving sync.Mutex    // held while a spool is written, before mu
 	moving sync.Mutex    // held while files are deleted, before saving
+	saving sync.Mutex    // held while a spool is written, before mu
 
 	// No file is touched while it is held.
 	mu        sync.Mutex
@@ -69,20 +72,32 @@ type Queue struct {
 	retry     time.Time
 	failed    time.Time // when failures began
 	why       string    // the last failure
-
-	uploader *blob.Uploader // of Run's goroutine
+	broken    string    // what is not uploaded as its spool cannot be read
+	uploader  *blob.Uploader
 }
 
 // New returns a queue without recordings.
 func New(o Options) *Queue {
+	o.URL = blob.Clean(o.URL)
 	q := &Queue{Options: o, wake: make(chan struct{}, 1)}
 	q.Attempts = 2 // Run goes on after that
-	q.Progress = func(n int64) {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		q.sent += n
-	}
+	q.Progress = func(n int64) { q.locked(func() { q.sent += n }) }
 	return q
+}
+
+func (q *Queue) locked(do func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	do()
+}
+
+// change changes what Run has to do.
+func (q *Queue) change(do func()) {
+	q.locked(do)
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
 }
 
 // Recording is a recording in the queue.
@@ -94,87 +109,76 @@ type Recording struct {
 // Begin adds a recording that is being written at path, which is a folder or the first one of its files.
 func (q *Queue) Begin(path string, snapshot bool) *Recording {
 	name := filepath.Base(path)
-	if s := seriesOf(name, nil); s != "" {
-		name = s
-	}
-	s := &spool{URL: q.URL, Path: name, Name: objectName(name), Snapshot: snapshot, folder: filepath.Dir(path),
-		unsaved: true}
-	q.mu.Lock()
-	q.spools = append(q.spools, s)
-	q.mu.Unlock()
-	q.notify()
+	s := newSpool(q.URL, filepath.Dir(path), cmp.Or(seriesOf(name, nil), name))
+	s.Snapshot = snapshot
+	q.change(func() { q.spools = append(q.spools, s) })
 	return &Recording{q, s}
-}
-
-// objectName returns the name of the folder of a recording in the store.
-func objectName(path string) string {
-	switch extension := filepath.Ext(path); extension {
-	case ".record", ".mcap", ".log":
-		return strings.TrimSuffix(path, extension)
-	}
-	return path
 }
 
 // Completed adds a file of the recording, which is complete.
 func (r *Recording) Completed(f codec.FileInfo) {
-	name, err := filepath.Rel(r.spool.folder, f.Path)
-	if err != nil {
-		return // End finds it
+	if name, err := filepath.Rel(r.spool.folder, f.Path); err == nil { // else it is found at the end
+		r.queue.change(func() { r.spool.add(filepath.ToSlash(name), f.Size, true) })
 	}
-	q := r.queue
-	q.mu.Lock()
-	r.spool.add(filepath.ToSlash(name), f.Size, true)
-	q.mu.Unlock()
-	q.notify()
 }
 
 // End notes that the recording is complete. Files of it that are not known are added.
 func (r *Recording) End() {
-	q := r.queue
-	q.mu.Lock()
-	r.spool.Ended, r.spool.unscanned, r.spool.unsaved = true, true, true
-	if q.urgent != nil && r.spool.Snapshot {
-		q.urgent()
-	}
-	q.mu.Unlock()
-	q.notify()
+	r.queue.change(func() {
+		r.spool.Ended, r.spool.unsaved = true, true
+		if r.queue.urgent != nil && r.spool.Snapshot {
+			r.queue.urgent()
+		}
+	})
 }
 
 // Resume adds the recordings in a folder that earlier processes did not upload to the end.
 func (q *Queue) Resume(folder string) {
-	q.mu.Lock()
-	if !slices.Contains(q.folders, folder) {
-		q.folders = append(q.folders, folder)
-	}
-	q.mu.Unlock()
-	q.notify()
+	q.change(func() {
+		if !slices.Contains(q.folders, folder) {
+			q.folders = append(q.folders, folder)
+		}
+	})
 }
 
 // Finish lets Run return when everything is in the store, but for what will probably fail again.
-func (q *Queue) Finish() {
-	q.mu.Lock()
-	q.finishing = true
-	q.retry = time.Time{}
-	q.mu.Unlock()
-	q.notify()
-}
-
-func (q *Queue) notify() {
-	select {
-	case q.wake <- struct{}{}:
-	default:
-	}
-}
+func (q *Queue) Finish() { q.change(func() { q.finishing, q.retry = true, time.Time{} }) }
 
 // Run sends what is in the queue until ctx is done, or until everything is sent after Finish.
 func (q *Queue) Run(ctx context.Context) {
-	defer q.release()
+	saving, stop := context.WithCancel(context.Background())
+	var saver sync.WaitGroup
+	saver.Go(func() {
+		for tick := time.Tick(savePause); saving.Err() == nil; {
+			q.saveAll()
+			select {
+			case <-saving.Done():
+			case <-tick:
+			}
+		}
+	})
+	defer func() {
+		stop()
+		saver.Wait()
+		q.saveAll()
+		for _, s := range q.list() {
+			q.saving.Lock()
+			s.release()
+			q.saving.Unlock()
+		}
+	}()
 	for {
-		q.prepare()
+		q.adopt()
 		s, f, wait := q.next(time.Now())
 		if s == nil {
-			if wait < 0 || !q.await(ctx, wait) {
+			if wait < 0 {
 				return
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-q.wake:
+			case <-time.After(wait):
 			}
 			continue
 		}
@@ -182,36 +186,9 @@ func (q *Queue) Run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if !errors.Is(err, errUrgent) {
+		if !errors.Is(err, errUrgent) && !errors.Is(err, errFound) {
 			q.ended(err, s, f)
 		}
-	}
-}
-
-// await waits for something to do, for that long or the next look at what is to be saved. It reports whether ctx is not
-// done.
-func (q *Queue) await(ctx context.Context, most time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-q.wake:
-	case <-time.After(min(most, savePause)):
-	}
-	return true
-}
-
-// release saves all spools and lets other processes have them.
-func (q *Queue) release() {
-	for _, s := range q.list() {
-		q.mu.Lock()
-		unsaved := s.unsaved
-		q.mu.Unlock()
-		if unsaved {
-			q.save(s)
-		}
-		q.saving.Lock()
-		s.release()
-		q.saving.Unlock()
 	}
 }
 
@@ -221,130 +198,110 @@ func (q *Queue) list() []*spool {
 	return slices.Clone(q.spools)
 }
 
-// prepare looks for spools and files, and saves what changed.
-func (q *Queue) prepare() {
-	q.mu.Lock()
-	folders := q.folders
-	q.folders = nil
-	q.mu.Unlock()
-	for _, folder := range folders {
-		q.adopt(folder)
-	}
+func (q *Queue) saveAll() {
 	for _, s := range q.list() {
-		q.mu.Lock()
-		unscanned := s.unscanned
-		q.mu.Unlock()
-		if unscanned {
-			q.scan(s)
-		}
-		q.mu.Lock()
-		due := s.unsaved && time.Since(s.saved) >= savePause
-		q.mu.Unlock()
-		if due {
+		unsaved := false
+		if q.locked(func() { unsaved = s.unsaved }); unsaved {
 			q.save(s)
 		}
 	}
 }
 
-// scan compares the files that are there with those that are known. Only Run's goroutine adds files to a recording that
-// ended.
-func (q *Queue) scan(s *spool) {
-	found := spool{Path: s.Path, folder: s.folder}
-	err := found.scan()
-	states := map[string]fs.FileInfo{}
-	for _, f := range found.Files {
-		if stat, err := os.Stat(s.local(f)); err == nil {
-			states[f.Name] = stat
-		}
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	s.unscanned = false
-	if err != nil {
-		q.why = err.Error()
-		return
-	}
-	for _, f := range found.Files {
-		s.add(f.Name, f.Size, false)
-	}
-	for _, f := range s.Files {
-		stat := states[f.Name]
-		switch {
-		case f.CRC32C == "":
-			f.Lost = f.Lost && stat == nil
-		case stat == nil:
-			f.Deleted = true
-		case !sameFile(stat, f.Size, f.Modified):
-			f.CRC32C, f.Deleted = "", false
-		}
-		s.Done = s.Done && !f.waits()
-	}
-}
-
-// save writes a spool. Uploads go on if that is not possible, as on a full disk: they begin anew after a crash.
+// save writes a spool. Uploads go on if that is not possible, as on a full disk; it is tried again.
 func (q *Queue) save(s *spool) {
 	q.saving.Lock()
 	defer q.saving.Unlock()
+	if s.forgotten {
+		return
+	}
 	q.mu.Lock()
 	text, err := json.MarshalIndent(s, "", " ")
-	s.unsaved, s.saved = false, time.Now()
+	keep := !s.Done
+	s.unsaved = false
 	q.mu.Unlock()
 	if err == nil {
-		err = s.write(append(text, '\n'))
+		err = s.write(append(text, '\n'), keep)
 	}
 	if err != nil {
-		q.Log(bridge.Warn, "upload: write %s: %v", s.file(), err)
+		q.locked(func() { s.unsaved = true })
+		if !s.failing {
+			q.Log(bridge.Warn, "upload: write %s: %v; it will be tried again", s.file(), err)
+		}
 	}
+	s.failing = err != nil
 }
 
-// adopt adds the spools in a folder that go to the queue's URL.
-func (q *Queue) adopt(folder string) {
-	names, err := regularFiles(folder)
-	if err != nil {
-		q.Log(bridge.Warn, "upload: %v", err)
-	}
-	var list []*spool
-	for name := range names {
-		path := filepath.Join(folder, name)
-		if !strings.HasSuffix(name, spoolSuffix) || q.known(path) {
-			continue
-		}
-		s, err := openSpool(path)
-		switch {
-		case errors.Is(err, errBusy):
-		case err != nil:
+// adopt adds the spools that go to the queue's URL, in the folders that were not looked at yet.
+func (q *Queue) adopt() {
+	var folders []string
+	q.locked(func() { folders, q.folders = q.folders, nil })
+	for _, folder := range folders {
+		names, err := regularFiles(folder)
+		if err != nil {
 			q.Log(bridge.Warn, "upload: %v", err)
-		case s.URL != q.URL:
-			s.release()
-			q.Log(bridge.Info, "upload: %s goes to %s: 'recorder upload' continues it", path, s.URL)
-		default:
-			s.Ended, s.unscanned = true, !s.Done
-			list = append(list, s)
 		}
+		var list []*spool
+		for name := range names {
+			path := filepath.Join(folder, name)
+			if !strings.HasSuffix(name, spoolSuffix) ||
+				slices.ContainsFunc(q.list(), func(s *spool) bool { return s.file() == path }) {
+				continue
+			}
+			s, err := openSpool(path)
+			switch {
+			case errors.Is(err, errBusy):
+			case err != nil:
+				q.Log(bridge.Error, "upload: %v", err)
+				q.locked(func() { q.broken = err.Error() })
+			case s.URL != q.URL:
+				s.release()
+				q.Log(bridge.Info, "upload: %s goes to %s: 'recorder upload' continues it", path, s.URL)
+			default:
+				if s.Ended = true; s.Done {
+					s.release() // it stays as it is unless files are deleted
+				} else {
+					_ = q.scan(s) // the next attempt says what is wrong
+				}
+				list = append(list, s)
+			}
+		}
+		// In the order of their first files, before those of the present recording.
+		slices.SortStableFunc(list, func(a, b *spool) int { return a.began().Compare(b.began()) })
+		q.locked(func() { q.spools = append(list, q.spools...) })
 	}
-	q.insert(list)
 }
 
-func (q *Queue) known(spoolPath string) bool {
-	return slices.ContainsFunc(q.list(), func(s *spool) bool { return s.file() == spoolPath })
-}
-
-// insert puts spools of earlier recordings before those of the present one, in the order of their first files.
-func (q *Queue) insert(list []*spool) {
-	began := func(s *spool) time.Time {
-		if len(s.Files) == 0 {
-			return time.Time{}
-		}
-		return s.Files[0].Added
+// scan compares the files that are there with those that are known. Only Run's goroutine adds files to a recording that
+// ended.
+func (q *Queue) scan(s *spool) error {
+	found, err := s.found()
+	if err != nil {
+		return err
 	}
-	slices.SortStableFunc(list, func(a, b *spool) int { return began(a).Compare(began(b)) })
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.spools = append(list, q.spools...)
+	for _, f := range found {
+		s.add(f.name, f.Size(), false)
+	}
+	for _, f := range s.Files {
+		i := slices.IndexFunc(found, func(o foundFile) bool { return o.name == f.Name })
+		switch {
+		case f.CRC32C == "":
+			f.Lost = f.Lost && i < 0
+		case i < 0:
+			f.Deleted = true
+		case !f.is(found[i]):
+			f.Proof, f.Deleted = blob.Proof{}, false
+		default:
+			f.Deleted = false // the process ended before it was
+		}
+		s.Done = s.Done && !f.waits()
+	}
+	return nil
 }
 
-// next returns what is to be sent: a file, or without one the manifest of a recording. Without a spool it returns how
-// long it may be until then, negative if Run may return.
+// next returns what is to be sent: a file, or the manifest of a recording. Without one it returns how long it may be
+// until then, negative if Run may return.
 func (q *Queue) next(now time.Time) (s *spool, f *file, wait time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -352,97 +309,96 @@ func (q *Queue) next(now time.Time) (s *spool, f *file, wait time.Duration) {
 	over := q.finishing
 	for _, snapshot := range []bool{true, false} {
 		for _, s := range q.spools {
-			if s.Done || s.Snapshot != snapshot {
+			if s.Snapshot != snapshot || s.Done && !(q.Delete && s.deletable()) {
 				continue
 			}
-			ready := s.Ended && !s.unscanned
-			for _, f := range s.Files {
-				if !f.waits() {
-					continue
-				}
-				ready = false
+			over = over && s.Ended
+			for _, f := range s.waiting() {
 				due := max(f.retry.Sub(now), q.retry.Sub(now))
-				if f.refused == nil {
-					over = false
-				}
 				if due <= 0 {
 					return s, f, 0
 				}
 				wait = min(wait, due)
-			}
-			if !s.Ended || ready {
-				over = false
-			}
-			if ready {
-				if due := q.retry.Sub(now); due > 0 {
-					wait = min(wait, due)
-				} else {
-					return s, nil, 0
+				over = over && f.refused != nil
+				if errors.Is(f.refused, blob.ErrDiffers) {
+					break // the store has another recording of this name, to which nothing is added
 				}
 			}
 		}
 	}
 	if over {
-		return nil, nil, -1
+		wait = -1
 	}
 	return nil, nil, wait
 }
 
-// attempt sends a file, or without one the manifest of a recording.
+// attempt sends a file, or completes a recording with its manifest.
 func (q *Queue) attempt(ctx context.Context, s *spool, f *file) error {
 	if q.uploader == nil {
 		u, err := blob.NewUploader(ctx, q.URL, q.UploadOptions)
 		if err != nil {
 			return err
 		}
-		q.uploader = u
+		q.locked(func() { q.uploader = u })
 	}
-	if f == nil {
-		q.mu.Lock()
-		empty := !slices.ContainsFunc(s.Files, func(f *file) bool { return f.CRC32C != "" })
-		if empty { // it was deleted before anything of it was sent
-			s.Done, s.unsaved = true, true
-		}
-		q.mu.Unlock()
-		if empty {
-			return nil
-		}
-		if err := q.sendManifest(ctx, s); err != nil {
-			return err
-		}
-		q.mu.Lock()
-		s.Done, s.unsaved = true, true
-		q.mu.Unlock()
-		q.save(s)
-		q.Log(bridge.Info, "uploaded %s to %s", filepath.Join(s.folder, s.Path), blob.Join(s.URL, s.Name))
-		if q.Delete {
-			q.removeAll(s)
-		}
-		return nil
+	if f == &s.manifest {
+		return q.complete(ctx, s)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	q.mu.Lock()
-	q.current, q.sent = f, 0
-	if !s.Snapshot {
-		q.urgent = func() { cancel(errUrgent) }
-	}
-	q.mu.Unlock()
+	q.locked(func() {
+		if q.current, q.sent = f, 0; !s.Snapshot {
+			q.urgent = func() { cancel(errUrgent) }
+		}
+	})
 	err := q.send(ctx, s, f)
-	q.mu.Lock()
-	q.current, q.sent, q.urgent = nil, 0, nil
-	q.mu.Unlock()
-	if cause := context.Cause(ctx); err != nil && errors.Is(cause, errUrgent) {
+	q.locked(func() { q.current, q.sent, q.urgent = nil, 0, nil })
+	if err != nil && errors.Is(context.Cause(ctx), errUrgent) {
 		return errUrgent
 	}
 	if err == nil && q.Delete && f.Split {
-		if path, err := q.remove(s, f); err != nil {
-			q.Log(bridge.Error, "%v", err)
-		} else if path != "" {
+		var path string
+		if path, err = q.remove(ctx, s, f, false); path != "" {
 			q.Note("deleted "+path+", which is uploaded", time.Now())
 		}
 	}
 	return err
+}
+
+// complete sends the manifest of a recording whose files are all in the store, and deletes them if it should.
+func (q *Queue) complete(ctx context.Context, s *spool) error {
+	if err := q.scan(s); err != nil {
+		return err
+	}
+	waits, proven, done := false, false, false
+	q.locked(func() {
+		waits = slices.ContainsFunc(s.Files, (*file).waits)
+		proven = slices.ContainsFunc(s.Files, func(f *file) bool { return f.CRC32C != "" })
+		done = s.Done
+	})
+	switch {
+	case waits:
+		return errFound
+	case !done && proven:
+		if err := q.sendManifest(ctx, s); err != nil {
+			return err
+		}
+		q.Log(bridge.Info, "uploaded %s to %s", filepath.Join(s.folder, s.Path), blob.Join(s.URL, s.Name))
+	}
+	if !done {
+		q.locked(func() { s.Done, s.Info = true, nil })
+		q.save(s)
+	}
+	if !q.Delete {
+		return nil
+	}
+	for f := q.removable(s); f != nil; f = q.removable(s) {
+		if _, err := q.remove(ctx, s, f, false); err != nil {
+			return err
+		}
+	}
+	q.forget(s)
+	return nil
 }
 
 // send sends a file. What is known of it is saved as soon as it is known.
@@ -460,79 +416,71 @@ func (q *Queue) send(ctx context.Context, s *spool, f *file) error {
 	f.Size = stat.Size()
 	state := f.TransferState
 	q.mu.Unlock()
-	keep := func() error {
-		q.mu.Lock()
-		f.TransferState = state
-		q.mu.Unlock()
+	t := blob.Transfer{Uploader: q.uploader, Key: s.key(f), File: in, Size: stat.Size(), State: &state, Save: func() {
+		q.locked(func() { f.TransferState = state })
 		q.save(s)
-		return nil
-	}
-	t := blob.Transfer{Uploader: q.uploader, Key: s.key(f), File: in, Size: stat.Size(), State: &state, Save: keep}
-	sum, err := t.Run(ctx)
-	if err != nil {
-		q.mu.Lock()
-		f.TransferState = state
-		q.mu.Unlock()
-		return err
-	}
-	if now, err := os.Stat(s.local(f)); err != nil || !sameFile(now, stat.Size(), stat.ModTime()) {
-		return cmp.Or(err, blob.ErrChanged)
+	}}
+	proof, err := t.Run(ctx)
+	if err == nil {
+		proven := file{Size: stat.Size(), Modified: stat.ModTime()}
+		if now, changed := os.Stat(s.local(f)); changed != nil || !proven.is(now) {
+			err = cmp.Or(changed, fmt.Errorf("upload %s: %w", s.local(f), blob.ErrChanged))
+		}
 	}
 	q.mu.Lock()
-	f.CRC32C, f.Modified, f.TransferState = sum, stat.ModTime(), blob.TransferState{}
-	f.refused, s.unsaved = nil, true
-	q.mu.Unlock()
-	q.Log(bridge.Debug, "uploaded %s: %d bytes", s.local(f), stat.Size())
-	return nil
-}
-
-func sameFile(stat fs.FileInfo, size int64, modified time.Time) bool {
-	return stat.Size() == size && stat.ModTime().Equal(modified)
+	defer q.mu.Unlock()
+	f.TransferState, s.unsaved = state, true
+	if err == nil {
+		f.Proof, f.Modified, f.TransferState, f.refused = proof, stat.ModTime(), blob.TransferState{}, nil
+	}
+	return err
 }
 
 // ended notes how an attempt ended, and when the next one is due.
 func (q *Queue) ended(err error, s *spool, f *file) {
 	now := time.Now()
-	lost := f != nil && errors.Is(err, fs.ErrNotExist) && missing(s.local(f))
-	refused := f != nil && refusal(err)
-	var say []func()
+	_, statErr := os.Lstat(s.local(f))
+	lost := f != &s.manifest && errors.Is(err, fs.ErrNotExist) && errors.Is(statErr, fs.ErrNotExist)
+	answers := err == nil || lost || refusal(err)
+	if errors.Is(err, blob.ErrDiffers) {
+		err = fmt.Errorf("%w: 'recorder upload --overwrite' replaces it, another URL keeps both", err)
+	}
 	q.mu.Lock()
 	began, last := q.failed, q.why
-	if err == nil || lost || refused { // the store answers
+	if answers {
 		q.failures, q.failed, q.why = 0, time.Time{}, ""
-		if !began.IsZero() && now.Sub(began) > outage {
-			say = append(say, func() { q.Note("nothing could be uploaded: "+last, began) })
-		}
 	}
+	first := false
 	switch {
 	case err == nil:
+		f.failures, f.refused = 0, nil
 	case lost: // or renamed, as a file that was not finished before
-		f.Lost, s.unscanned, s.unsaved = true, s.Ended, true
-		say = append(say, func() {
-			q.Log(bridge.Warn, "upload: %s was deleted before it was uploaded", s.local(f))
-		})
-	case refused:
+		f.Lost, s.unsaved = true, true
+	case answers:
 		f.failures++
-		f.retry, f.refused = now.Add(pause(f.failures)), err
-		if f.failures == 1 {
-			say = append(say, func() { q.Log(bridge.Error, "%v", err) }, func() { q.Note(err.Error(), now) })
-		}
+		f.retry, f.refused = now.Add(pause(f.failures, mostRefused)), err
+		first = f.failures == 1
 	default:
 		q.failures++
-		q.retry = now.Add(pause(q.failures))
-		if q.why = err.Error(); q.failures == 1 {
+		q.retry, q.why = now.Add(pause(q.failures, mostPause)), err.Error()
+		if first = q.failures == 1; first {
 			q.failed = now
-			say = append(say, func() { q.Log(bridge.Warn, "%v; it will be tried again", err) })
 		}
 	}
 	q.mu.Unlock()
-	for _, f := range say {
-		f()
+	if answers && !began.IsZero() && now.Sub(began) > outage { // else the recording does not mention it
+		q.Note("nothing could be uploaded: "+last, began)
+	}
+	switch {
+	case lost:
+		q.Log(bridge.Warn, "upload: %s was deleted before it was uploaded", s.local(f))
+	case first && answers:
+		q.Log(bridge.Error, "%v", err)
+		q.Note(err.Error(), now)
+	case first:
+		q.Log(bridge.Warn, "%v; it will be tried again", err)
 	}
 }
-
-// outage is how long uploads must fail to be mentioned in the recording.
-const outage = 10 * time.Second
 
 // refusal reports whether an error is about one file, and will probably come again.
 func refusal(err error) bool {
@@ -541,13 +489,8 @@ func refusal(err error) bool {
 		errors.As(err, &local)
 }
 
-func missing(path string) bool {
-	_, err := os.Lstat(path)
-	return errors.Is(err, fs.ErrNotExist)
-}
-
 // pause returns how long to wait after so many failures, at random so that many recorders do not come at once.
-func pause(failures int) time.Duration {
-	most := min(firstPause<<min(failures, 20), mostPause)
+func pause(failures int, most time.Duration) time.Duration {
+	most = min(firstPause<<min(failures, 20), most)
 	return most/2 + rand.N(most/2)
 }

@@ -3,6 +3,7 @@ package upload
 import (
 	"context"
 	"encoding/json"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -52,6 +53,31 @@ func finish(t *testing.T, q *Queue) {
 	require.NoError(t, ctx.Err())
 }
 
+// run runs the queue until the function that is returned is called.
+func run(t *testing.T, q *Queue) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		q.Run(ctx)
+		close(done)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+func await(t *testing.T, condition func() bool) {
+	require.Eventually(t, condition, patient, time.Millisecond)
+}
+
+func readManifest(t *testing.T, s *blobtest.Server, folder string) (m manifest) {
+	text, ok := s.Content(folder + "/" + manifestName)
+	require.True(t, ok, folder)
+	require.NoError(t, json.Unmarshal(text, &m))
+	return m
+}
+
 // objects returns the keys of the objects that were made, in order.
 func objects(s *blobtest.Server) (keys []string) {
 	for _, r := range s.Requests() {
@@ -93,12 +119,11 @@ func TestOrder(t *testing.T) {
 	requireSame(t, s, filepath.Join(bag, "drive_1.mcap"), "fleet/drive/drive_1.mcap")
 	require.Empty(t, q.Status().String())
 
-	text, _ := s.Content("fleet/drive_snapshot/recording.json")
-	var m manifest
-	require.NoError(t, json.Unmarshal(text, &m))
+	m := readManifest(t, s, "fleet/drive_snapshot")
 	require.EqualValues(t, 3, m.Info.MessageCount)
 	require.Equal(t, "drive_snapshot.record.00000", m.Files[0].Path)
-	require.NotContains(t, string(text), dir)
+	require.Equal(t, "drive_snapshot.record.00000", m.Info.Files[0].Path)
+	require.Empty(t, m.Lost)
 
 	again := newQueue(t, s)
 	again.Resume(dir)
@@ -119,24 +144,19 @@ func TestOrder(t *testing.T) {
 func TestResume(t *testing.T) {
 	s, dir := blobtest.New(t), t.TempDir()
 	s.Intercept(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { blobtest.Unavailable(w) })
-	ctx, cancel := context.WithCancel(t.Context())
 	q := newQueue(t, s)
-	done := make(chan struct{})
-	go func() {
-		q.Run(ctx)
-		close(done)
-	}()
+	stop := run(t, q)
 	first := record(t, filepath.Join(dir, "drive.record.00000"), 0)
 	q.Begin(first.Path, false).Completed(first)
-	require.Eventually(t, func() bool { return q.Status().Why != "" }, patient, time.Millisecond)
+	await(t, func() bool { return q.Status().Why != "" })
 	require.Contains(t, q.Status().String(), "1 file to upload")
-	_, err := openSpool(filepath.Join(dir, "drive.record"+spoolSuffix))
+	spoolPath := filepath.Join(dir, "drive.record"+spoolSuffix)
+	await(t, func() bool { _, err := os.Stat(spoolPath); return err == nil })
+	_, err := openSpool(spoolPath)
 	require.ErrorIs(t, err, errBusy)
-	cancel()
-	<-done
+	stop()
 
 	record(t, filepath.Join(dir, "drive.record.00001"), 3)
-	spoolPath := filepath.Join(dir, "drive.record"+spoolSuffix)
 	text, err := os.ReadFile(spoolPath)
 	require.NoError(t, err)
 	var state spool
@@ -154,78 +174,159 @@ func TestResume(t *testing.T) {
 		"fleet/drive/recording.json"}, objects(s))
 }
 
-// Only what is proven to be in the store is deleted.
-func TestDelete(t *testing.T) {
-	for name, lies := range map[string]bool{"proven": false, "unproven": true} {
-		t.Run(name, func(t *testing.T) {
-			s, dir := blobtest.New(t), t.TempDir()
-			if lies {
-				s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-					next.ServeHTTP(w, r)
-					if r.Method == http.MethodPut {
-						key := strings.TrimPrefix(r.URL.Path, "/"+blobtest.Bucket+"/")
-						content, _ := s.Content(key)
-						content = append([]byte(nil), content...)
-						content[0]++
-						s.Put(key, content)
-					}
-				})
-			}
-			q := newQueue(t, s)
-			q.Delete = true
-			first := record(t, filepath.Join(dir, "drive.record.00000"), 0)
-			r := q.Begin(first.Path, false)
-			r.Completed(first)
-			r.Completed(record(t, filepath.Join(dir, "drive.record.00001"), 3))
-			r.End()
-			finish(t, q)
-			if lies {
-				require.FileExists(t, first.Path)
-				require.Equal(t, 2, q.Status().Refused)
-				path, _, err := q.RemoveOldest()
-				require.NoError(t, err)
-				require.Empty(t, path)
-				return
-			}
-			entries, err := os.ReadDir(dir)
-			require.NoError(t, err)
-			require.Empty(t, entries)
-			text, _ := s.Content("fleet/drive/recording.json")
-			var m manifest
-			require.NoError(t, json.Unmarshal(text, &m))
-			require.EqualValues(t, 6, m.Info.MessageCount, "of files that were deleted")
-			require.Len(t, m.Files, 2)
-		})
-	}
-}
-
-// A file that changed after its upload is not deleted, but uploaded again.
-func TestRemoveOldest(t *testing.T) {
+// What is recorded is known after a power cut, though the store takes long for something else.
+func TestBegunIsSaved(t *testing.T) {
 	s, dir := blobtest.New(t), t.TempDir()
 	q := newQueue(t, s)
+	first := record(t, filepath.Join(dir, "first.record.00000"), 0)
+	asked, answer := make(chan struct{}, 100), make(chan struct{})
+	s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		asked <- struct{}{}
+		<-answer
+		next.ServeHTTP(w, r)
+	})
+	stop := run(t, q)
+	q.Begin(first.Path, false).End()
+	<-asked
+	second := record(t, filepath.Join(dir, "second.record.00000"), 0)
+	q.Begin(second.Path, false).Completed(second)
+	await(t, func() bool {
+		text, _ := os.ReadFile(filepath.Join(dir, "second.record"+spoolSuffix))
+		return strings.Contains(string(text), "second.record.00000")
+	})
+	close(answer)
+	stop()
+}
+
+// Another recording of the same name is not mixed with this one, which says so. Others go on.
+func TestSameName(t *testing.T) {
+	s, dir := blobtest.New(t), t.TempDir()
+	s.Put("fleet/drive/drive.record.00000", []byte("another one"))
+	q := newQueue(t, s)
 	first := record(t, filepath.Join(dir, "drive.record.00000"), 0)
-	r := q.Begin(first.Path, false)
-	path, _, err := q.RemoveOldest()
-	require.NoError(t, err)
-	require.Empty(t, path)
-	r.Completed(first)
-	r.End()
+	record(t, filepath.Join(dir, "drive.record.00001"), 3)
+	q.Begin(first.Path, false).End()
+	other := record(t, filepath.Join(dir, "other.record.00000"), 6)
+	q.Begin(other.Path, false).End()
 	finish(t, q)
-	require.NoError(t, os.WriteFile(first.Path, []byte("other"), 0o666))
-	path, _, err = q.RemoveOldest()
+	require.Equal(t, []string{"fleet/drive/drive.record.00000", "fleet/other/other.record.00000",
+		"fleet/other/recording.json"}, s.Keys())
+	require.Equal(t, 1, q.Status().Refused)
+	require.Equal(t, 2, q.Status().Files)
+	require.Contains(t, q.Status().Why, "other content")
+
+	q = newQueue(t, s)
+	q.Overwrite = true
+	_, err := q.Add(dir)
 	require.NoError(t, err)
-	require.Empty(t, path)
-	require.FileExists(t, first.Path)
+	finish(t, q)
+	requireSame(t, s, first.Path, "fleet/drive/drive.record.00000")
+	require.Len(t, readManifest(t, s, "fleet/drive").Files, 2)
+}
+
+// A spool that cannot be read does not keep others from being uploaded.
+func TestDamagedSpool(t *testing.T) {
+	s, dir := blobtest.New(t), t.TempDir()
+	first := record(t, filepath.Join(dir, "drive.record.00000"), 0)
+	q := newQueue(t, s)
+	q.Begin(first.Path, false)
+	run(t, q)()
+	path := filepath.Join(dir, "drive.record"+spoolSuffix)
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, text[:len(text)/2], 0o666))
+	other := record(t, filepath.Join(dir, "other.record.00000"), 3)
+
+	q = newQueue(t, s)
+	q.Resume(dir)
+	q.Begin(other.Path, false).End()
+	finish(t, q)
+	require.Contains(t, s.Keys(), "fleet/other/recording.json")
+	require.Contains(t, q.Status().Why, "damaged")
+	q = newQueue(t, s)
+	n, err := q.Add(dir)
+	require.Equal(t, 1, n)
+	require.ErrorContains(t, err, "damaged")
+	finish(t, q)
+
+	require.NoError(t, os.Remove(path))
+	q = newQueue(t, s)
+	_, err = q.Add(dir)
+	require.NoError(t, err)
+	finish(t, q)
+	require.Contains(t, s.Keys(), "fleet/drive/recording.json")
+}
+
+// Two processes share a folder, each with its own recordings.
+func TestTwoQueues(t *testing.T) {
+	s, dir := blobtest.New(t), t.TempDir()
+	first := record(t, filepath.Join(dir, "first.record.00000"), 0)
+	q := newQueue(t, s)
+	stop := run(t, q)
+	q.Begin(first.Path, false).Completed(first)
+	await(t, func() bool { return q.Status().Proven > 0 })
+	await(t, func() bool { _, err := os.Stat(filepath.Join(dir, "first.record"+spoolSuffix)); return err == nil })
 
 	record(t, filepath.Join(dir, "second.record.00000"), 3)
-	q = newQueue(t, s)
-	_, err = q.Add(filepath.Join(dir, "second.record.00000"))
-	require.NoError(t, err)
-	finish(t, q)
-	path, _, err = q.RemoveOldest()
-	require.NoError(t, err)
-	require.Equal(t, filepath.Join(dir, "second.record.00000"), path)
-	require.NoFileExists(t, path)
+	other := newQueue(t, s)
+	n, err := other.Add(dir)
+	require.Equal(t, 1, n)
+	require.ErrorIs(t, err, errBusy)
+	finish(t, other)
+	other = newQueue(t, s)
+	other.Resume(dir)
+	finish(t, other)
+	require.NotContains(t, s.Keys(), "fleet/first/recording.json")
+	stop()
+	other = newQueue(t, s)
+	other.Resume(dir)
+	finish(t, other)
+	require.Contains(t, s.Keys(), "fleet/first/recording.json")
+}
+
+// A folder that is moved takes its spool along. Files that were moved away without it are called lost.
+func TestMovedRecording(t *testing.T) {
+	for name, inside := range map[string]bool{"with its spool": true, "alone": false} {
+		t.Run(name, func(t *testing.T) {
+			s, dir := blobtest.New(t), t.TempDir()
+			bag := filepath.Join(dir, "here", "drive")
+			require.NoError(t, os.MkdirAll(bag, 0o777))
+			q := newQueue(t, s)
+			stop := run(t, q)
+			r := q.Begin(bag, false)
+			r.Completed(record(t, filepath.Join(bag, "drive_0.mcap"), 0))
+			await(t, func() bool { return q.Status().Proven > 0 })
+			stop()
+			record(t, filepath.Join(bag, "drive_1.mcap"), 3)
+			r.queue.locked(func() { r.spool.add("drive/drive_1.mcap", 1, true) })
+			q.save(r.spool)
+			r.spool.release()
+			there := filepath.Join(dir, "there")
+			if inside {
+				require.NoError(t, os.Rename(filepath.Dir(bag), there))
+			} else {
+				require.NoError(t, os.Mkdir(there, 0o777))
+				require.NoError(t, os.Rename(bag, filepath.Join(there, "drive")))
+				q = newQueue(t, s)
+				q.Resume(filepath.Dir(bag))
+				finish(t, q)
+				m := readManifest(t, s, "fleet/drive")
+				require.Equal(t, []string{"drive_1.mcap"}, m.Lost)
+				require.Len(t, m.Files, 1)
+			}
+			t.Chdir(filepath.Join(there, "drive"))
+			q = newQueue(t, s)
+			_, err := q.Add(".")
+			require.NoError(t, err)
+			finish(t, q)
+			m := readManifest(t, s, "fleet/drive")
+			require.Empty(t, m.Lost)
+			require.Len(t, m.Files, 2)
+			require.EqualValues(t, 6, m.Info.MessageCount)
+			made := objects(s)
+			require.Equal(t, 1, strings.Count(strings.Join(made, " ")+" ", "drive_0.mcap "), made)
+		})
+	}
 }
 
 // Uploads go on where the spool cannot be written, as on a full disk.
@@ -240,7 +341,7 @@ func TestSpoolThatCannotBeWritten(t *testing.T) {
 }
 
 func TestSeries(t *testing.T) {
-	others := map[string]int64{"drive.mcap": 0, "run.log.active": 0}
+	others := map[string]fs.FileInfo{"drive.mcap": nil, "run.log.active": nil}
 	for name, want := range map[string]string{
 		"drive.record.00003": "drive.record", "drive.record.00003.20260131081500.active": "drive.record",
 		"drive_2.mcap": "drive.mcap", "other_2.mcap": "other_2.mcap", "run_1.log": "run.log", "a.bag": "a.bag",

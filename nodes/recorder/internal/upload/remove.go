@@ -1,25 +1,37 @@
 package upload
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/nodes/internal/describe"
+	"tapedeck/codec/blob"
 )
+
+// checkTime is how long a store may take to say that it still has a file, where the disk cannot wait.
+const checkTime = 5 * time.Second
 
 // RemoveOldest deletes the oldest file that is proven to be in the store, and returns its path, "" if there is none. It
 // is diskguard.Guard.RemoveOldest.
 func (q *Queue) RemoveOldest() (path string, soon bool, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), checkTime)
+	defer cancel()
 	for _, snapshot := range []bool{false, true} {
 		for _, s := range q.list() {
-			if f := q.removable(s); s.Snapshot == snapshot && f != nil {
-				path, err := q.remove(s, f)
-				return path, true, err
+			if s.Snapshot != snapshot {
+				continue
+			}
+			for f := q.removable(s); f != nil; f = q.removable(s) {
+				if path, err := q.remove(ctx, s, f, true); path != "" || err != nil {
+					return path, true, err
+				}
 			}
 		}
 	}
@@ -30,64 +42,69 @@ func (q *Queue) RemoveOldest() (path string, soon bool, err error) {
 func (q *Queue) removable(s *spool) *file {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, f := range s.Files {
-		if f.CRC32C != "" && !f.Deleted && !f.stuck && (s.Done || f.Split) {
-			return f
-		}
+	i := slices.IndexFunc(s.Files, func(f *file) bool {
+		return f.CRC32C != "" && !f.Deleted && !f.stuck && (s.Done || f.Split)
+	})
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return s.Files[i]
 }
 
-// remove deletes a file that was proven to be in the store. A file that changed since then is not deleted, but
-// uploaded again. Of a recording whose manifest is not made yet, the description of the file is kept.
-func (q *Queue) remove(s *spool, f *file) (string, error) {
+// remove deletes a file that was proven to be in the store, and returns its path, "" if it is kept. A file or object
+// that changed since then is not deleted, but uploaded again. If the store does not answer, that is an error unless the
+// earlier proof is trusted. Of a recording whose manifest is not made yet, the description of the file is kept.
+func (q *Queue) remove(ctx context.Context, s *spool, f *file, trust bool) (string, error) {
 	q.moving.Lock()
 	defer q.moving.Unlock()
 	path := s.local(f)
 	stat, err := os.Lstat(path)
-	q.mu.Lock()
-	proven, deleted, done := f.CRC32C != "", f.Deleted, s.Done
-	unchanged := err == nil && sameFile(stat, f.Size, f.Modified)
-	if proven && !deleted && err == nil && !unchanged {
-		f.CRC32C, s.Done, s.unsaved = "", false, true
-	}
-	q.mu.Unlock()
-	if !proven || deleted || err != nil || !unchanged {
+	var was file
+	var uploader *blob.Uploader
+	reachable, done := false, false
+	q.locked(func() { was, uploader, reachable, done = *f, q.uploader, q.failures == 0, s.Done })
+	switch {
+	case was.CRC32C == "" || was.Deleted:
+		return "", nil
+	case err != nil:
+		q.locked(func() { f.Deleted = errors.Is(err, fs.ErrNotExist); f.stuck = !f.Deleted })
 		return "", nil
 	}
-	var d *describe.Recording
-	if !done {
-		d = q.describe(s, path)
-	}
-	q.mu.Lock()
-	if f.Deleted = true; d != nil {
-		if s.Info != nil {
-			d = describe.Merge(s.Info, d)
+	changed := !was.is(stat)
+	if !changed && uploader != nil && (reachable || !trust) {
+		err := uploader.Holds(ctx, s.key(f), was.Proof)
+		changed = errors.Is(err, blob.ErrDiffers) || errors.Is(err, fs.ErrNotExist)
+		if err != nil && !changed && !trust {
+			return "", err
 		}
-		s.Info = d
 	}
-	q.mu.Unlock()
+	if changed {
+		q.Log(bridge.Warn, "upload: %s is not what is in the store any more; it is not deleted", path)
+		q.locked(func() { f.Proof, s.Done, s.unsaved = blob.Proof{}, false, true })
+		return "", nil
+	}
+	if !done && !was.Described {
+		info := q.info(s, path)
+		q.locked(func() { s.Info, f.Described = join(s.Info, info), true })
+	}
+	q.locked(func() { f.Deleted, s.unsaved = true, true })
 	q.save(s)
 	if err := os.Remove(path); err != nil {
-		q.mu.Lock()
-		f.Deleted, f.stuck, s.unsaved = false, true, true
-		q.mu.Unlock()
-		return "", fmt.Errorf("delete %s, which is uploaded: %w", path, codec.Pathless(err))
+		q.locked(func() { f.Deleted, f.stuck, s.unsaved = false, true, true })
+		err = fmt.Errorf("delete %s, which is uploaded: %w", path, codec.Pathless(err))
+		q.Log(bridge.Error, "%v", err)
+		return "", nil
 	}
 	q.Log(bridge.Debug, "deleted %s, which is in the store", path)
 	return path, nil
 }
 
-// removeAll deletes a recording that is in the store with its manifest, and its spool.
-func (q *Queue) removeAll(s *spool) {
-	for f := q.removable(s); f != nil; f = q.removable(s) {
-		if _, err := q.remove(s, f); err != nil {
-			q.Log(bridge.Error, "%v", err)
-		}
-	}
-	q.mu.Lock()
-	left := slices.ContainsFunc(s.Files, func(f *file) bool { return !f.Deleted && !f.Lost })
-	q.mu.Unlock()
+// forget deletes the spool and the folders of a recording of which no file is left.
+func (q *Queue) forget(s *spool) {
+	left := false
+	q.locked(func() {
+		left = slices.ContainsFunc(s.Files, func(f *file) bool { return !f.Deleted && !f.Lost })
+	})
 	if left {
 		return
 	}
@@ -104,8 +121,7 @@ func (q *Queue) removeAll(s *spool) {
 	q.saving.Lock()
 	_ = os.Remove(s.file())
 	s.release()
+	s.forgotten = true
 	q.saving.Unlock()
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.spools = slices.DeleteFunc(q.spools, func(o *spool) bool { return o == s })
+	q.locked(func() { q.spools = slices.DeleteFunc(q.spools, func(o *spool) bool { return o == s }) })
 }

@@ -1,6 +1,7 @@
 package upload
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,7 +18,6 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/blob"
-	"tapedeck/nodes/internal/describe"
 )
 
 // spoolSuffix is what the name of a spool has behind that of its recording.
@@ -27,7 +27,7 @@ const spoolSuffix = ".upload.json"
 var errBusy = errors.New("another process uploads it")
 
 // spool is the state of the upload of one recording. It is kept in a file of JSON beside the recording, which is
-// replaced as a whole and locked by the process that uploads.
+// replaced as a whole and, until all is sent, locked by the process that uploads.
 type spool struct {
 	URL      string  `json:"url"`
 	Name     string  `json:"name"`      // of the recording's folder below the URL
@@ -37,13 +37,15 @@ type spool struct {
 	Done     bool    `json:"done"`  // the manifest is in the store
 	Files    []*file `json:"files"`
 	// Info describes the files that were deleted before the manifest was made.
-	Info *describe.Recording `json:"info,omitempty"`
+	Info *codec.Info `json:"info,omitempty"`
 
-	folder    string // of the recording
+	folder   string // of the recording
+	manifest file   // of which only attempts are noted
+	unsaved  bool   // it differs from the file
+
 	lock      *os.File
-	unsaved   bool // it differs from the file
-	saved     time.Time
-	unscanned bool // the files that are there are not all known
+	failing   bool // it could not be written
+	forgotten bool // it must not be written
 }
 
 // file is a file of a recording.
@@ -54,12 +56,12 @@ type file struct {
 	Size  int64     `json:"size"`
 
 	blob.TransferState
-	// The file that was proven to be in the store.
-	CRC32C   string    `json:"crc32c,omitempty"` // "": none yet
-	Modified time.Time `json:"modified,omitzero"`
+	blob.Proof           // that it is in the store
+	Modified   time.Time `json:"modified,omitzero"` // then
 
-	Deleted bool `json:"deleted,omitempty"` // after that
-	Lost    bool `json:"lost,omitempty"`    // it was deleted before that
+	Deleted   bool `json:"deleted,omitempty"`   // after that
+	Described bool `json:"described,omitempty"` // in Info
+	Lost      bool `json:"lost,omitempty"`      // it was deleted before that
 
 	failures int
 	retry    time.Time // when the next attempt is due
@@ -69,6 +71,48 @@ type file struct {
 
 // waits reports whether the file is to be sent.
 func (f *file) waits() bool { return f.CRC32C == "" && !f.Deleted && !f.Lost }
+
+// is reports whether the file is as it was when it was sent.
+func (f *file) is(now fs.FileInfo) bool {
+	return now.Size() == f.Size && now.ModTime().Equal(f.Modified)
+}
+
+// newSpool returns the spool of a recording that has none.
+func newSpool(url, folder, path string) *spool {
+	name := path
+	switch extension := filepath.Ext(path); extension {
+	case ".record", ".mcap", ".log":
+		name = strings.TrimSuffix(path, extension)
+	}
+	return &spool{URL: url, Path: path, Name: name, folder: folder, unsaved: true,
+		Snapshot: strings.Contains(path, "_snapshot_")}
+}
+
+// waiting returns the files that are to be sent, or the manifest if all are.
+func (s *spool) waiting() (list []*file) {
+	for _, f := range s.Files {
+		if f.waits() {
+			list = append(list, f)
+		}
+	}
+	if len(list) == 0 && s.Ended {
+		list = append(list, &s.manifest)
+	}
+	return list
+}
+
+// deletable reports whether nothing is known that hinders the deletion of the files.
+func (s *spool) deletable() bool {
+	return !slices.ContainsFunc(s.Files, func(f *file) bool { return f.stuck })
+}
+
+// began returns when the first file was complete.
+func (s *spool) began() time.Time {
+	if len(s.Files) == 0 {
+		return time.Time{}
+	}
+	return s.Files[0].Added
+}
 
 func (s *spool) file() string { return filepath.Join(s.folder, s.Path+spoolSuffix) }
 
@@ -117,10 +161,13 @@ func readSpool(in *os.File, path string) (*spool, error) {
 		return nil, err
 	}
 	s := &spool{folder: filepath.Dir(path), lock: in}
-	err = json.NewDecoder(io.LimitReader(in, 1<<28)).Decode(s)
+	if err = json.NewDecoder(io.LimitReader(in, 1<<28)).Decode(s); err != nil {
+		err = fmt.Errorf("it is damaged: %w; without it 'recorder upload' sends what is still there", err)
+	}
 	if err == nil && (s.Path+spoolSuffix != filepath.Base(path) || s.Name == "") {
 		err = errors.New("it is of another recording")
 	}
+	s.URL = blob.Clean(s.URL)
 	for _, f := range s.Files {
 		if err == nil && (f == nil || !filepath.IsLocal(f.Name)) {
 			err = errors.New("it names files elsewhere")
@@ -141,8 +188,8 @@ func lock(f *os.File) error {
 	return err
 }
 
-// write replaces the file of the spool, and keeps the lock.
-func (s *spool) write(text []byte) (err error) {
+// write replaces the file of the spool, and may keep its lock.
+func (s *spool) write(text []byte, keep bool) (err error) {
 	temporary := s.file() + ".tmp"
 	out, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
@@ -168,7 +215,9 @@ func (s *spool) write(text []byte) (err error) {
 	}
 	codec.SyncFolder(s.folder)
 	s.release()
-	s.lock = out
+	if s.lock = out; !keep {
+		s.release()
+	}
 	return nil
 }
 
@@ -179,69 +228,60 @@ func (s *spool) release() {
 	}
 }
 
-// scan adds the files of the recording that are not known, the list of a bag at the end.
-func (s *spool) scan() error {
-	var found []string
-	sizes := map[string]int64{}
+// foundFile is a file of a recording that is there.
+type foundFile struct {
+	name string // below the folder of the spool
+	fs.FileInfo
+}
+
+// found returns the files of the recording that are there, the list of a bag at the end.
+func (s *spool) found() (found []foundFile, err error) {
 	root := filepath.Join(s.folder, s.Path)
-	if stat, err := os.Stat(root); err == nil && stat.IsDir() {
-		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	if stat, statErr := os.Stat(root); statErr == nil && stat.IsDir() {
+		err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !d.Type().IsRegular() || strings.HasSuffix(path, ".tmp") {
 				return err
 			}
 			name, err := filepath.Rel(s.folder, path)
-			if err != nil {
-				return err
+			if info, statErr := d.Info(); statErr == nil {
+				found = append(found, foundFile{filepath.ToSlash(name), info})
 			}
-			if info, err := d.Info(); err == nil {
-				sizes[name] = info.Size()
-				found = append(found, name)
-			}
-			return nil
-		})
-		if err != nil {
-			return fmt.Errorf("find the files of %s: %w", root, codec.Pathless(err))
-		}
-	} else {
-		names, err := regularFiles(s.folder)
-		if err != nil {
 			return err
-		}
-		for name, size := range names {
+		})
+	} else {
+		var names map[string]fs.FileInfo
+		names, err = regularFiles(s.folder)
+		for name, info := range names {
 			if seriesOf(name, names) == s.Path {
-				sizes[name] = size
-				found = append(found, name)
+				found = append(found, foundFile{name, info})
 			}
 		}
 	}
-	slices.SortFunc(found, func(a, b string) int {
-		if last := filepath.Base(a) == listName; last != (filepath.Base(b) == listName) {
-			if last {
-				return 1
-			}
-			return -1
+	last := func(f foundFile) int {
+		if filepath.Base(f.name) == listName {
+			return 1
 		}
-		return strings.Compare(a, b)
+		return 0
+	}
+	slices.SortFunc(found, func(a, b foundFile) int {
+		return cmp.Or(last(a)-last(b), strings.Compare(a.name, b.name))
 	})
-	for _, name := range found {
-		s.add(filepath.ToSlash(name), sizes[name], false)
-	}
-	return nil
+	return found, err
 }
 
 // listName is the name of the list of files of a bag.
 const listName = "metadata.yaml"
 
-// regularFiles returns the sizes of the files in a folder.
-func regularFiles(folder string) (map[string]int64, error) {
+// regularFiles returns the files in a folder.
+func regularFiles(folder string) (map[string]fs.FileInfo, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return nil, fmt.Errorf("find recordings: %w", err)
 	}
-	files := map[string]int64{}
+	files := map[string]fs.FileInfo{}
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
-			files[e.Name()] = info.Size()
+			files[e.Name()] = info
 		}
 	}
 	return files, nil
@@ -254,7 +294,7 @@ var (
 )
 
 // seriesOf returns what the names of the files of a recording have in common, without their numbers.
-func seriesOf(name string, others map[string]int64) string {
+func seriesOf(name string, others map[string]fs.FileInfo) string {
 	name = strings.TrimSuffix(name, codec.ActiveSuffix)
 	if m := recordFile.FindStringSubmatch(name); m != nil {
 		return m[1]

@@ -1,6 +1,7 @@
 package upload
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -25,6 +26,9 @@ func (q *Queue) Status() (t Status) {
 	defer q.mu.Unlock()
 	t.Why = q.why
 	for _, s := range q.spools {
+		if s.manifest.refused != nil {
+			t.Why = cmp.Or(t.Why, s.manifest.refused.Error())
+		}
 		for _, f := range s.Files {
 			if f.CRC32C != "" {
 				t.Proven += f.Size
@@ -42,12 +46,11 @@ func (q *Queue) Status() (t Status) {
 			}
 			if f.refused != nil {
 				t.Refused++
-				if t.Why == "" {
-					t.Why = f.refused.Error()
-				}
+				t.Why = cmp.Or(t.Why, f.refused.Error())
 			}
 		}
 	}
+	t.Why = cmp.Or(t.Why, q.broken)
 	return t
 }
 

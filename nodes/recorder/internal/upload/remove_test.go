@@ -1,0 +1,175 @@
+package upload
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec/blob/blobtest"
+)
+
+// liar changes what is put into a store, or what it says of it.
+func liar(s *blobtest.Server, checksum bool) func(http.ResponseWriter, *http.Request, http.Handler) {
+	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if checksum && r.Method == http.MethodHead {
+			w.Header().Set("X-Amz-Checksum-Crc32c", "AAAAAA==")
+		}
+		next.ServeHTTP(w, r)
+		if r.Method == http.MethodPut {
+			key := strings.TrimPrefix(r.URL.Path, "/"+blobtest.Bucket+"/")
+			content, _ := s.Content(key)
+			content = append([]byte(nil), content...)
+			content[0]++
+			s.Put(key, content)
+		}
+	}
+}
+
+// Only what is proven to be in the store is deleted.
+func TestDelete(t *testing.T) {
+	for name, lies := range map[string][]bool{"proven": nil, "other content": {false}, "and checksum": {true}} {
+		t.Run(name, func(t *testing.T) {
+			s, dir := blobtest.New(t), t.TempDir()
+			if lies != nil {
+				s.Intercept(liar(s, lies[0]))
+			}
+			q := newQueue(t, s)
+			q.Delete = true
+			bag := filepath.Join(dir, "drive")
+			require.NoError(t, os.Mkdir(bag, 0o777))
+			r := q.Begin(bag, false)
+			first := record(t, filepath.Join(bag, "drive_0.mcap"), 0)
+			r.Completed(first)
+			r.Completed(record(t, filepath.Join(bag, "drive_1.mcap"), 3))
+			require.NoError(t, os.WriteFile(filepath.Join(bag, listName), []byte("a: b\n"), 0o666))
+			r.End()
+			finish(t, q)
+			if lies != nil {
+				require.FileExists(t, first.Path)
+				require.NotZero(t, q.Status().Refused)
+				path, _, err := q.RemoveOldest()
+				require.NoError(t, err)
+				require.Empty(t, path)
+				return
+			}
+			entries, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			require.Empty(t, entries)
+			m := readManifest(t, s, "fleet/drive")
+			require.EqualValues(t, 6, m.Info.MessageCount, "of files that were deleted")
+			require.EqualValues(t, 1e18, m.Info.StartTime)
+			require.Len(t, m.Info.Topics, 1)
+			require.Len(t, m.Files, 3)
+		})
+	}
+}
+
+// A file is kept, and uploaded again, when it or its object changed after its upload.
+func TestRemoveOldest(t *testing.T) {
+	const key = "fleet/drive/drive.record.00000"
+	for name, c := range map[string]struct {
+		meanwhile func(t *testing.T, s *blobtest.Server, path string)
+		deleted   bool
+	}{
+		"nothing": {func(*testing.T, *blobtest.Server, string) {}, true},
+		"file changed": {func(t *testing.T, _ *blobtest.Server, path string) {
+			require.NoError(t, os.WriteFile(path, []byte("other"), 0o666))
+		}, false},
+		"object changed": {func(_ *testing.T, s *blobtest.Server, _ string) { s.Put(key, []byte("other")) }, false},
+		"object deleted": {func(_ *testing.T, s *blobtest.Server, _ string) { s.Remove(key) }, false},
+		"no network": {func(_ *testing.T, s *blobtest.Server, _ string) {
+			s.Intercept(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { blobtest.Unavailable(w) })
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, dir := blobtest.New(t), t.TempDir()
+			q := newQueue(t, s)
+			first := record(t, filepath.Join(dir, "drive.record.00000"), 0)
+			r := q.Begin(first.Path, false)
+			path, _, err := q.RemoveOldest()
+			require.NoError(t, err)
+			require.Empty(t, path)
+			r.Completed(first)
+			r.End()
+			finish(t, q)
+			c.meanwhile(t, s, first.Path)
+			path, _, err = q.RemoveOldest()
+			require.NoError(t, err)
+			if c.deleted {
+				require.Equal(t, first.Path, path)
+				require.NoFileExists(t, path)
+				return
+			}
+			require.Empty(t, path)
+			require.FileExists(t, first.Path)
+			require.Equal(t, 1, q.Status().Files)
+			finish(t, q)
+			if name == "object deleted" {
+				requireSame(t, s, first.Path, key)
+			} else {
+				require.Equal(t, 1, q.Status().Refused)
+			}
+		})
+	}
+}
+
+// With Delete a file is kept while the store does not say that it still has it.
+func TestDeleteWithoutAnAnswer(t *testing.T) {
+	s, dir := blobtest.New(t), t.TempDir()
+	first := record(t, filepath.Join(dir, "drive.record.00000"), 0)
+	q := newQueue(t, s)
+	q.Begin(first.Path, false).End()
+	finish(t, q)
+	s.Intercept(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { blobtest.Unavailable(w) })
+	q = newQueue(t, s)
+	q.Delete = true
+	q.Resume(dir)
+	stop := run(t, q)
+	await(t, func() bool { return q.Status().Why != "" })
+	require.FileExists(t, first.Path)
+	s.Intercept(nil)
+	q.Finish()
+	await(t, func() bool { entries, err := os.ReadDir(dir); return err == nil && len(entries) == 0 })
+	stop()
+}
+
+// What a process that was killed had not deleted yet is deleted.
+func TestDeleteGoesOn(t *testing.T) {
+	for name, state := range map[string]func(*spool){
+		"before":  func(*spool) {},
+		"between": func(s *spool) { s.Files[0].Deleted = true },
+		"in the middle of the recording": func(s *spool) {
+			s.Done, s.Files[0].Deleted, s.Files[0].Described = false, true, true
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, dir := blobtest.New(t), t.TempDir()
+			first := record(t, filepath.Join(dir, "drive.record.00000"), 0)
+			q := newQueue(t, s)
+			q.Begin(first.Path, false).End()
+			finish(t, q)
+			left, err := openSpool(filepath.Join(dir, "drive.record"+spoolSuffix))
+			require.NoError(t, err)
+			state(left)
+			if !left.Done {
+				left.Info = join(q.info(left, first.Path))
+			}
+			text, err := json.Marshal(left)
+			require.NoError(t, err)
+			require.NoError(t, left.write(text, false))
+			q = newQueue(t, s)
+			q.Delete = true
+			q.Resume(dir)
+			finish(t, q)
+			entries, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			require.Empty(t, entries)
+			require.EqualValues(t, 3, readManifest(t, s, "fleet/drive").Info.MessageCount)
+		})
+	}
+}
