@@ -425,6 +425,8 @@ func TestLatched(t *testing.T) {
 		{topic: "/a", qos: append([]codec.QoS{codec.DefaultQoS()}, latched...), want: []Kind{Gap, End}},
 		{topic: "/a", qos: latched},
 		{topic: "/robot/tf_static"},
+		{topic: "/mavros/param/event"},
+		{topic: "/px4/parameter_events"},
 		{topic: "/rosout"},
 		{topic: "/rosout", gap: 5, want: []Kind{Gap, End}},
 	} {

@@ -218,7 +218,9 @@ func (p *Pass) paused(from, until int64) bool {
 
 // Latched reports whether a topic has messages when there is something to say, and is silent otherwise.
 func Latched(name string, publishers []codec.QoS) bool {
-	return strings.HasSuffix(name, "/tf_static") || slices.Contains(logTopics, name) ||
+	seldom := func(end string) bool { return strings.HasSuffix(name, end) }
+	return slices.ContainsFunc([]string{"/tf_static", "/parameter_events", "/param/event"}, seldom) ||
+		slices.Contains(logTopics, name) ||
 		len(publishers) > 0 && !slices.ContainsFunc(publishers, func(q codec.QoS) bool {
 			return q.Durability != codec.TransientLocal
 		})

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -348,7 +350,8 @@ func (b *builder) verdict(info *codec.Info, findings int) (good bool, parts []st
 		}
 	}
 	if where != "" {
-		parts = append(parts, fmt.Sprintf("%s, the longest %.3g s in %s", human.Count(gaps, "gap"), longest, where))
+		length := strconv.FormatFloat(longest, 'f', max(0, 2-int(math.Log10(longest))), 64) // three digits
+		parts = append(parts, fmt.Sprintf("%s, the longest %s s in %s", human.Count(gaps, "gap"), length, where))
 	} else if gaps > 0 {
 		parts = append(parts, human.Count(gaps, "gap"))
 	}

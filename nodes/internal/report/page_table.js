@@ -191,7 +191,7 @@ function words(data) {
       { name: "Text", key: r => String(r.text ?? ""), cell: r => el("bdi", null, lines(r.text, 1000)), class: "text" },
     ],
   })), data.parameters.length > 0 && section("parameters", "Parameters",
-    "the last values; changes are in the log", table({
+    live && !plays() ? "by some of the messages" : "the last values; changes are in the log", table({
     caption: "Parameters", rows: data.parameters, search: "Search the parameters", first: 100,
     text: p => `${p.node} ${p.name} ${p.value}`, choices: { name: "Node", value: p => String(p.node) },
     columns: [

@@ -1,0 +1,68 @@
+package intake
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/nodes/recorder/internal/queue"
+)
+
+// counted is memory that counts what is given back, by payload.
+type counted map[uintptr]int
+
+func (c counted) Free(ref uintptr) { c[ref]++ }
+
+// One message is kept after each call of Sample, with a reference of its own, and nothing of it after Forget.
+func TestSample(t *testing.T) {
+	freed := counted{}
+	q := queue.New(1 << 20)
+	r := NewReceiver(&codec.Channel{Topic: "/n"}, Options{Clock: new(bridge.SimTime), Queue: q, Sample: new(Sample)})
+	n := 0
+	take := func(count int) {
+		for range count {
+			n++
+			r.Take([]bridge.Sample{{Data: []byte{byte(n)}, Publisher: bridge.GUID{1}, Sequence: uint64(n),
+				SourceTime: int64(n), ReceiveTime: int64(n), Memory: freed, Ref: uintptr(n)}})
+		}
+		for _, it := range q.Pop(1<<20, nil) { // they are written
+			q.Done(it.Size())
+			queue.Release(it)
+		}
+	}
+	sampled := func() byte {
+		it := r.Sample()
+		require.NotNil(t, it)
+		defer queue.Release(it)
+		return it.Payload.Data[0]
+	}
+	take(3)
+	require.Nil(t, r.Sample(), "nobody has asked before")
+	require.Equal(t, counted{1: 1, 2: 1, 3: 1}, freed)
+	take(3)
+	require.Zero(t, freed[4])
+	require.EqualValues(t, 4, sampled(), "the first after the call")
+	require.Equal(t, 1, freed[4])
+	require.Nil(t, r.Sample())
+	r.Pause(true)
+	take(1)
+	require.Nil(t, r.Sample(), "it is not recorded")
+	r.Pause(false)
+	take(2)
+	require.EqualValues(t, 8, sampled())
+	take(1)
+	require.Zero(t, freed[10])
+	r.Forget()
+	require.Nil(t, r.Sample())
+	require.Equal(t, counted{1: 1, 2: 1, 3: 1, 4: 1, 5: 1, 6: 1, 8: 1, 9: 1, 10: 1}, freed, "7 was never taken over")
+}
+
+// A receiver without a sample has none.
+func TestNoSample(t *testing.T) {
+	r := NewReceiver(&codec.Channel{Topic: "/n"}, Options{Clock: new(bridge.SimTime), Queue: queue.New(1 << 20)})
+	r.Take([]bridge.Sample{{Data: []byte{1}, Publisher: bridge.GUID{1}, ReceiveTime: 1}})
+	require.Nil(t, r.Sample())
+	r.Forget()
+}
