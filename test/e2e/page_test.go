@@ -205,6 +205,7 @@ func TestRecorderPage(t *testing.T) {
 	const odom = `+column(2)[column(0).indexOf("/odom")].replace(",", "")`
 	n := browser.Eval[int](p, odom)
 	p.Wait(odom+` > %d + 20`, n)
+	p.Wait(`(sum => sum > 99 && sum < 101)(column(4).reduce((sum, s) => sum + parseFloat(s), 0))`) // shares in %
 	p.Wait(`at() > 2`)
 	p.Wait(`all(".views img").length === 1 && all(".views img").every(e => e.naturalWidth === 64)`)
 	p.Wait(`(show(".map"), colours($(".map canvas")) > 8)`)

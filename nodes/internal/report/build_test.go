@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+	"io"
 	"math"
 	"path/filepath"
 	"slices"
@@ -34,13 +35,13 @@ const begin = int64(1_700_000_000e9)
 
 // driveFile is a recording being written.
 type driveFile struct {
-	t        *testing.T
+	t        testing.TB
 	path     string
 	w        codec.Writer
 	channels map[string]*codec.Channel
 }
 
-func newDrive(t *testing.T) *driveFile {
+func newDrive(t testing.TB) *driveFile {
 	d := &driveFile{t: t, path: filepath.Join(t.TempDir(), "drive.mcap"), channels: map[string]*codec.Channel{}}
 	w, err := codec.Formats{mcap.Format}.Create(d.path, codec.CreateOptions{})
 	require.NoError(t, err)
@@ -344,4 +345,50 @@ func TestManyTracksAndPoints(t *testing.T) {
 	c := b.cloud(&codec.Channel{Type: "sensor_msgs/msg/LaserScan"}, nil).(*clouds)
 	require.NoError(t, c.add(&codec.Message{Channel: &codec.Channel{}, Data: scan}, 0))
 	require.InDelta(t, 6*mostPoints, len(c.list[0].XYZ), 12)
+}
+
+// A report takes little longer than reading what it is of.
+func BenchmarkBuild(b *testing.B) {
+	image := &sensor_msgs.Image{Width: 1280, Height: 720, Encoding: "bgr8", Step: 3840, Data: make([]byte, 3840*720)}
+	cloud := &sensor_msgs.PointCloud2{Width: 60_000, Height: 1, PointStep: 12, RowStep: 720_000,
+		Data: make([]byte, 720_000)}
+	for i, name := range []string{"x", "y", "z"} {
+		cloud.Fields = append(cloud.Fields, sensor_msgs.PointField{Name: name, Offset: uint32(4 * i),
+			Datatype: sensor_msgs.PointField_FLOAT32, Count: 1})
+	}
+	for name, rates := range map[string][3]int{"drive": {30, 10, 400}, "images": {30, 0, 0}, "imu": {0, 0, 9600}} {
+		d := newDrive(b)
+		for i := range 96_000 { // 10 s
+			at := float64(i) / 9600
+			for j, m := range []msgs.Message{image, cloud,
+				&sensor_msgs.Imu{Header: header(at), AngularVelocity: geometry_msgs.Vector3{X: math.Sin(at)}}} {
+				if rates[j] > 0 && i%(9600/rates[j]) == 0 {
+					image.Data[9] = uint8(i / 320)
+					d.put([]string{"/camera", "/points", "/imu"}[j], at, m)
+				}
+			}
+		}
+		r := d.open()
+		info, err := r.Info()
+		require.NoError(b, err)
+		b.Run(name+"/read", func(b *testing.B) {
+			b.SetBytes(info.Size)
+			for b.Loop() {
+				it, err := r.Read(codec.Query{})
+				require.NoError(b, err)
+				for err == nil {
+					_, err = it.Next()
+				}
+				require.Equal(b, io.EOF, err)
+				require.NoError(b, it.Close())
+			}
+		})
+		b.Run(name+"/report", func(b *testing.B) {
+			b.SetBytes(info.Size)
+			for b.Loop() {
+				_, err := Build(b.Context(), r, nil, Options{})
+				require.NoError(b, err)
+			}
+		})
+	}
 }

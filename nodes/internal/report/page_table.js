@@ -132,7 +132,10 @@ function head(data) {
 // ---- Topics ------------------------------------------------------------------------------------------------------
 
 function topics(data, changed) {
-  const total = data.topics.reduce((sum, t) => sum + finite(t.bytes), 0);
+  let total = 0;
+  const sum = () => { total = data.topics.reduce((sum, t) => sum + finite(t.bytes), 0); };
+  sum();
+  if (live) refreshers.add(sum);
   const share = t => total > 0 ? finite(t.bytes) / total : 0;
   const named = s => el("bdi", { title: plain(s, 400) }, plain(s)),
     zero = n => el("span", { class: n > 0 ? "alarm" : "zero" }, count(n));
