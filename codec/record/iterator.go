@@ -126,6 +126,8 @@ func (it *iterator) fill() {
 	used, enough := 0, enoughEntries
 	if !it.begun {
 		it.begun, enough = true, firstEntries
+	} else {
+		it.prefetchNext(1)
 	}
 	for used < len(it.pieces) && it.err == nil {
 		p := &it.pieces[used]
@@ -173,9 +175,7 @@ func (it *iterator) fill() {
 		}
 	}
 	it.pieces = it.pieces[rest:]
-	if used := used - rest; used < len(it.pieces) {
-		it.prefetch(&it.pieces[used], it.pieces[used].start)
-	}
+	it.prefetchNext(used - rest)
 	if len(it.pieces) == 0 && it.err == nil {
 		it.err = cmp.Or(it.end, io.EOF)
 	}
@@ -210,6 +210,14 @@ func (it *iterator) prefetch(p *piece, pos int64) {
 	if n := min(p.end-it.fetched, prefetchSize); n > 0 && it.fetched < pos+prefetchSize/2 {
 		blob.Prefetch(it.file, it.fetched, n)
 		it.fetched += n
+	}
+}
+
+// prefetchNext begins to fetch the i-th piece, before that is collected.
+func (it *iterator) prefetchNext(i int) {
+	if i < len(it.pieces) {
+		p := &it.pieces[i]
+		blob.Prefetch(it.file, p.start, min(p.end-p.start, prefetchSize))
 	}
 }
 
