@@ -18,6 +18,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/align"
+	"tapedeck/codec/blob/blobtest"
 	"tapedeck/codec/episode"
 	"tapedeck/codec/hdf5/internal/child"
 	"tapedeck/codec/internal/codectest"
@@ -291,7 +292,7 @@ func TestSeveralEpisodes(t *testing.T) {
 	require.NoError(t, err)
 	require.Error(t, Link(filepath.Join(t.TempDir(), "none.hdf5"), nil, false))
 
-	f := child.New(index)
+	f := child.New(index, index)
 	require.NoError(t, f.Acquire())
 	defer f.Release()
 	for path, want := range map[string]int64{"/info/total_episodes": 3, "/info/total_frames": 18,
@@ -318,7 +319,7 @@ func TestMissingFrames(t *testing.T) {
 	require.Equal(t, "side", got.Cameras[3].Name)
 	require.Empty(t, got.Cameras[3].Stamps)
 
-	f := child.New(path)
+	f := child.New(path, path)
 	require.NoError(t, f.Acquire())
 	defer f.Release()
 	index, err := integers(f, "/observations/image_index/cam_1")
@@ -524,4 +525,15 @@ func TestCodec(t *testing.T) {
 	require.False(t, named("a.mcap"))
 	_, err = codec.Formats{Format}.Create(filepath.Join(t.TempDir(), "a.hdf5"), codec.CreateOptions{})
 	require.ErrorContains(t, err, "hdf5 can be read, not written")
+}
+
+// TestURL opens a file in a store, which is fetched. Errors name the URL.
+func TestURL(t *testing.T) {
+	s := blobtest.New(t)
+	for key, content := range map[string]string{"none.hdf5": "no HDF5", "cut.hdf5": "\x89HDF\r\n\x1a\n cut"} {
+		s.Put(key, []byte(content))
+		_, err := Open(s.URL(key))
+		require.ErrorContains(t, err, s.URL(key))
+		require.NotContains(t, err.Error(), os.TempDir())
+	}
 }

@@ -58,7 +58,7 @@ func open(path string) (*source, error) {
 		remove()
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	s := &source{file: child.New(local), path: path, remove: remove}
+	s := &source{file: child.New(local, path), path: path, remove: remove}
 	if err := s.file.Acquire(); err != nil {
 		remove()
 		if s.file.Err() == nil {

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"tapedeck/codec/blob"
 	"tapedeck/codec/episode"
 	"tapedeck/codec/internal/ffmpeg"
 	"tapedeck/codec/pixel"
@@ -23,7 +22,9 @@ const mostPixels = 1 << 25
 type videoFrames struct {
 	path          string
 	local         string // the file that ffmpeg reads; "" before the first frame
-	remove        func() // if it is temporary
+	release       func() // of local
+	files         *videoFiles
+	camera        string // its key in files
 	width, height int
 	fps           float64
 	depths        *[maxCode + 1]uint16 // in mm, by code; nil: frames are colours
@@ -41,11 +42,11 @@ type videoFrames struct {
 	end     int // no frame from here on can be read
 }
 
-func openVideo(path string, f *feature, fps, from float64, count int) (*videoFrames, error) {
+func openVideo(files *videoFiles, path string, f *feature, fps, from float64, count int) (*videoFrames, error) {
 	if len(f.Shape) != 3 {
 		return nil, fmt.Errorf("read %s: %s has shape %v, want height, width and channels", path, f.key, f.Shape)
 	}
-	v := &videoFrames{path: path, height: f.Shape[0], width: f.Shape[1], fps: fps, from: from, count: count,
+	v := &videoFrames{files: files, camera: f.key, path: path, height: f.Shape[0], width: f.Shape[1], fps: fps, from: from, count: count,
 		end: count, next: -1, size: 3, pixels: "rgb24"}
 	if c := f.Shape[0]; (c == 3 || c == 1 && f.isDepth()) && f.Shape[2] != c { // some datasets have channels first
 		v.height, v.width = f.Shape[1], f.Shape[2]
@@ -107,7 +108,7 @@ func (v *videoFrames) start(i int) error {
 	// A relative path could look like an option or a protocol.
 	if v.local == "" {
 		var err error
-		if v.local, v.remove, err = blob.Fetch(v.path); err != nil {
+		if v.local, v.release, err = v.files.use(v.camera, v.path); err != nil {
 			return err
 		}
 	}
@@ -146,7 +147,7 @@ func (v *videoFrames) stop() {
 // Close implements episode.Frames.
 func (v *videoFrames) Close() error {
 	if v.stop(); v.local != "" {
-		v.remove()
+		v.release()
 	}
 	return nil
 }

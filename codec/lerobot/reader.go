@@ -27,7 +27,8 @@ type Source struct {
 	episodes func() ([]*episode.Episode, error) // reads the numbers, once
 	videos   map[string]*episode.MissingError   // by path; nil: the video is there
 	missing  []error                            // those of videos that are not nil
-	check    func(path string) error            // returns why the contents of a file are not there
+	files    videoFiles
+	check    func(path string) error // returns why the contents of a file are not there
 }
 
 var _ episode.Source = (*Source)(nil)
@@ -67,7 +68,10 @@ func (s *Source) load(path string, value any) error {
 func (s *Source) isV2() bool { return strings.HasPrefix(s.info.Version, "v2.") }
 
 // Close implements episode.Source.
-func (s *Source) Close() error { return nil }
+func (s *Source) Close() error {
+	s.files.close()
+	return nil
+}
 
 // Complete implements episode.Source: false if videos are missing.
 func (s *Source) Complete() bool { return len(s.missing) == 0 }
@@ -369,7 +373,7 @@ func (s *Source) camera(e *entry, f *feature, at span) *episode.Camera {
 			return nil
 		}
 		c.Raw = true
-		c.Open = func() (episode.Frames, error) { return openVideo(path, f, s.info.FPS, e.starts[f.key], at.n) }
+		c.Open = func() (episode.Frames, error) { return openVideo(&s.files, path, f, s.info.FPS, e.starts[f.key], at.n) }
 		return c
 	}
 	c.Raw = f.isDepth()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -81,16 +80,16 @@ func (o *convertOptions) convertEach(ctx context.Context, paths []string, stdout
 	if o.To == "" {
 		return config.Usagef("--output-folder needs the format to write: --to")
 	}
-	if blob.IsURL(o.OutputFolder) {
-		return config.Usagef("--output-folder %s: this takes a local folder; 'recorder upload' sends what is in it",
-			o.OutputFolder)
-	}
 	var names []string
 	format, err := convert.FormatOf(known, "", o.To)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(o.OutputFolder, 0o777); err != nil {
+	if blob.IsURL(o.OutputFolder) {
+		if err := blob.CanUpload(o.OutputFolder); err != nil {
+			return config.Usagef("--output-folder: %w", err)
+		}
+	} else if err := os.MkdirAll(o.OutputFolder, 0o777); err != nil {
 		return fmt.Errorf("create %s: %w", o.OutputFolder, err)
 	}
 	part, err := parseShard(o.Shard, os.Getenv)
@@ -132,7 +131,7 @@ type several struct {
 func (s *several) run(ctx context.Context, job *convert.Job, folder, name string) {
 	job.Warn = func(text string) { s.say(s.stderr, "warning: "+about(job.Inputs[0], text)) }
 	job.Progress = s.share()
-	line := eachLine{Input: job.Inputs[0], Output: filepath.Join(folder, name)}
+	line := eachLine{Input: job.Inputs[0], Output: blob.Join(folder, name)}
 	result, err := runClaimed(ctx, job, folder, name)
 	job.Progress(1, 1)
 	switch {

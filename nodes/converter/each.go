@@ -73,11 +73,11 @@ func search(paths []string, stdin io.Reader, except string) (r recordings, err e
 	if paths, err = listed(paths, stdin); err != nil {
 		return r, err
 	}
-	if except, err = filepath.Abs(except); err != nil {
+	if except, err = absolute(except); err != nil {
 		return r, err
 	}
 	below := func(path string) bool {
-		path, err := filepath.Abs(path) // that of a URL is no such folder
+		path, err := absolute(path)
 		return err == nil && strings.HasPrefix(path, except+"/")
 	}
 	seen := map[string]bool{}
@@ -103,6 +103,14 @@ func search(paths []string, stdin io.Reader, except string) (r recordings, err e
 		}
 	}
 	return r, nil
+}
+
+// absolute is filepath.Abs for a path that may be a URL.
+func absolute(path string) (string, error) {
+	if blob.IsURL(path) {
+		return blob.Clean(path), nil
+	}
+	return filepath.Abs(blob.Local(path))
 }
 
 // of returns the recordings of the shard with the names of their outputs, in the order of the names.
@@ -162,9 +170,11 @@ func runClaimed(ctx context.Context, job *convert.Job, folder, name string) (*co
 	if err != nil {
 		return nil, err
 	}
-	job.Output = filepath.Join(folder, name)
-	if err := os.MkdirAll(filepath.Dir(job.Output), 0o777); err != nil {
-		return nil, fmt.Errorf("create %s: %w", job.Output, err)
+	job.Output = blob.Join(folder, name)
+	if !blob.IsURL(folder) {
+		if err := os.MkdirAll(filepath.Dir(job.Output), 0o777); err != nil {
+			return nil, fmt.Errorf("create %s: %w", job.Output, err)
+		}
 	}
 	claim, err := manifest.Take(folder, name, manifest.Conversion{Input: state, Options: job.Options.Changed()},
 		job.Options.Overwrite)

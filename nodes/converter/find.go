@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"sync"
 	"time"
 
+	"tapedeck/codec/blob"
 	"tapedeck/config"
 	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/catalogue"
@@ -145,7 +145,7 @@ func (o *findOptions) one(ctx context.Context, c *catalogue.Catalogue, row catal
 		return f
 	}
 	windows := []catalogue.Window{{}}
-	if !row.Same(catalogue.Recording{Size: state.Size, Modified: state.Modified.UnixNano()}) {
+	if !row.Same(catalogue.Recording{Size: state.Size, Modified: state.Modified.UnixNano(), ETag: state.ETag}) {
 		warn(fmt.Errorf("it has changed since it was indexed, and is read whole; run 'converter index' again"))
 	} else if windows, err = c.Windows(row.Recording, cond); err != nil {
 		warn(err)
@@ -225,7 +225,7 @@ func (o *findOptions) clip(ctx context.Context, lines []foundLine, in *input, na
 			return err
 		}
 		for ; i < n; i++ {
-			lines[i].Clip = filepath.Join(o.Clip, clip)
+			lines[i].Clip = blob.Join(o.Clip, clip)
 		}
 	}
 	return nil

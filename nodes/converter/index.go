@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"time"
 
 	"tapedeck/codec/blob"
@@ -42,6 +41,10 @@ func (o *indexOptions) index(ctx context.Context, paths []string, stdout, stderr
 	if o.Output == "" {
 		return config.Usagef("name the folder of the catalogue with --output FOLDER")
 	}
+	if blob.IsURL(o.Output) {
+		return config.Usagef("--output %s: a catalogue is a local folder; copy it into the store with its own tools",
+			o.Output)
+	}
 	fields, err := catalogue.Parse(o.Fields)
 	if err != nil {
 		return config.Usagef("--fields %w", err)
@@ -55,10 +58,7 @@ func (o *indexOptions) index(ctx context.Context, paths []string, stdout, stderr
 		return err
 	}
 	for i := range all.paths {
-		if blob.IsURL(all.paths[i]) {
-			continue
-		}
-		if all.paths[i], err = filepath.Abs(all.paths[i]); err != nil {
+		if all.paths[i], err = absolute(all.paths[i]); err != nil {
 			return err
 		}
 	}
@@ -110,7 +110,7 @@ func addTo(ctx context.Context, c *catalogue.Catalogue, path string, fields cata
 	if err != nil {
 		return row, false, err
 	}
-	row = catalogue.Recording{Recording: path, Size: state.Size, Modified: state.Modified.UnixNano()}
+	row = catalogue.Recording{Recording: path, Size: state.Size, Modified: state.Modified.UnixNano(), ETag: state.ETag}
 	// One that cannot be read is replaced.
 	if was, err := c.Recording(path); err == nil && was.Same(row) && was.Fields == fields.String() {
 		return was, true, nil

@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -65,4 +67,76 @@ func TestInputsInStore(t *testing.T) {
 
 	_, _, err = run(t, "info", server.URL("car/none.mcap"))
 	require.ErrorContains(t, err, server.URL("car/none.mcap"))
+}
+
+// TestFleetInStore converts, indexes and searches a prefix of a store, and writes to it.
+func TestFleetInStore(t *testing.T) {
+	server := blobtest.New(t)
+	t.Chdir(t.TempDir())
+	put := func(key string) {
+		_, _, err := run(t, imuDrive(t, "drive", 100, "imu"), "drive.mcap", "--overwrite")
+		require.NoError(t, err)
+		content, err := os.ReadFile("drive.mcap")
+		require.NoError(t, err)
+		server.Put(key, content)
+	}
+	const recordings = 5
+	for i := range recordings {
+		put(fmt.Sprintf("logs/car%d/%d.mcap", i%2, i))
+	}
+	statuses := func(args ...string) map[string]int {
+		stdout, stderr, err := run(t, append(args, "--json")...)
+		require.NoError(t, err, stderr)
+		n := map[string]int{}
+		for text := range strings.Lines(stdout) {
+			var line eachLine
+			require.NoError(t, json.Unmarshal([]byte(text), &line))
+			n[line.Status]++
+		}
+		return n
+	}
+	convert := func(shard string) map[string]int {
+		return statuses(server.URL("logs/"), "--output-folder", server.URL("new"), "--to", "mcap", "--shard", shard)
+	}
+	require.Equal(t, map[string]int{"converted": 3}, convert("0/2"))
+	require.Equal(t, map[string]int{"skipped": 3}, convert("0/2"))
+	require.Equal(t, map[string]int{"skipped": 3, "converted": 2}, convert("0/1"))
+	var made []string
+	for _, key := range server.Keys() {
+		if strings.HasPrefix(key, "new/car") {
+			made = append(made, key)
+		}
+	}
+	require.Equal(t, []string{"new/car0/0.mcap", "new/car0/2.mcap", "new/car0/4.mcap", "new/car1/1.mcap",
+		"new/car1/3.mcap"}, made)
+	_, _, err := run(t, server.URL("logs/car0/0.mcap"), "--output-folder", server.URL("logs/car1"), "--to", "mcap")
+	require.NoError(t, err)
+	_, _, err = run(t, server.URL("logs/car0/0.mcap"), "--output-folder", "https://example.org/x", "--to", "mcap")
+	require.ErrorContains(t, err, "--output-folder")
+
+	// A conversion that is killed before the manifest has its end leaves what is replaced, even if it is cut.
+	entry := "new/.converted/car0/0.mcap.json"
+	text, ok := server.Content(entry)
+	require.True(t, ok)
+	server.Put(entry, text[:len(text)/2])
+	server.Put("new/car0/0.mcap", []byte("half"))
+	require.Equal(t, map[string]int{"skipped": 4, "converted": 2}, convert("0/1")) // and what is new below logs
+	_, _, err = run(t, "diff", server.URL("logs/car0/0.mcap"), server.URL("new/car0/0.mcap"))
+	require.NoError(t, err)
+
+	index := func() map[string]int { return statuses("index", server.URL("logs/"), "-o", "catalogue") }
+	n := index()
+	require.Equal(t, map[string]int{"indexed": recordings + 1}, n)
+	require.Equal(t, map[string]int{"skipped": recordings + 1}, index())
+	_, _, err = run(t, "index", server.URL("logs/"), "-o", server.URL("catalogue"))
+	require.ErrorContains(t, err, "a catalogue is a local folder")
+
+	const condition = "/imu linear_acceleration.z > -1000"
+	stdout, stderr, err := run(t, "find", "catalogue", condition, "--clip", server.URL("clips"), "--json")
+	require.NoError(t, err, stderr)
+	var line foundLine
+	require.NoError(t, json.Unmarshal([]byte(stdout[:strings.Index(stdout, "\n")]), &line))
+	require.True(t, strings.HasPrefix(line.Clip, server.URL("clips/")), line.Clip)
+	_, _, err = run(t, "info", line.Clip)
+	require.NoError(t, err)
 }

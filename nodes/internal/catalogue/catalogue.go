@@ -32,6 +32,7 @@ type Recording struct {
 	Format    string            `parquet:"format"`
 	Size      int64             `parquet:"size"` // bytes
 	Modified  int64             `parquet:"modified,timestamp(nanosecond:local)"`
+	ETag      string            `parquet:"etag"` // in a store
 	Start     int64             `parquet:"start,optional,timestamp(nanosecond:local)"`
 	End       int64             `parquet:"end,optional,timestamp(nanosecond:local)"`
 	Duration  float64           `parquet:"duration"` // s
@@ -43,7 +44,12 @@ type Recording struct {
 }
 
 // Same reports whether two rows are about the same content of a recording.
-func (r Recording) Same(o Recording) bool { return r.Size == o.Size && r.Modified == o.Modified }
+func (r Recording) Same(o Recording) bool {
+	if r.ETag != "" && o.ETag != "" {
+		return r.Size == o.Size && r.ETag == o.ETag
+	}
+	return r.Size == o.Size && r.Modified == o.Modified
+}
 
 // Topic is a row of the table of topics: a channel of a recording.
 type Topic struct {

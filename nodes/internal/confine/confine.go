@@ -62,7 +62,7 @@ func (f Folder) Holds(ctx context.Context, file string) error {
 		return nil
 	}
 	path, err := filepath.Rel(f.path, file)
-	if err != nil || !filepath.IsLocal(path) {
+	if err != nil || strings.Contains(file, "://") || !filepath.IsLocal(path) {
 		return fmt.Errorf("%q is not below %s, which services do not leave (service_root)", file, f.path)
 	}
 	return f.check(ctx, path)

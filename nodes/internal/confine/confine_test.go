@@ -62,6 +62,14 @@ func TestPath(t *testing.T) {
 		"is not below")
 	require.ErrorContains(t, In(inside).Holds(t.Context(), filepath.Join(inside, "secret")), "escapes")
 	require.NoError(t, ServiceRoot("/").Holds(t.Context(), filepath.Join(inside, "secret")))
+	for _, url := range []string{"s3://bucket/bag/0.mcap", "https://example.org/0.mcap", "file:///etc/passwd"} {
+		for _, root := range []string{inside, "."} {
+			require.ErrorContains(t, In(root).Holds(t.Context(), url), "is not below "+root)
+			_, err := In(root).Path(t.Context(), url)
+			require.ErrorContains(t, err, "is not below "+root)
+		}
+		require.NoError(t, ServiceRoot("/").Holds(t.Context(), url))
+	}
 	t.Chdir(inside)
 	got, err = ServiceRoot("").Path(t.Context(), "bag")
 	require.NoError(t, err)

@@ -3,6 +3,8 @@
 package manifest
 
 import (
+	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +13,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -30,6 +33,7 @@ type State struct {
 	Name     string    `json:"name"` // without folders
 	Size     int64     `json:"size"` // bytes
 	Modified time.Time `json:"modified"`
+	ETag     string    `json:"etag,omitempty"` // in a store; of several objects, a sum of theirs
 }
 
 // Stat returns the state of the file or folder at path or, if files are given, of these files under the name of path.
@@ -60,6 +64,11 @@ func (s *State) add(path string, d fs.DirEntry, err error) error {
 	if target, err := os.Stat(path); err == nil && !target.IsDir() {
 		stat = target // that of a link
 	}
+	if e := blob.ETag(stat); s.ETag == "" {
+		s.ETag = e
+	} else if e != "" {
+		s.ETag = fmt.Sprintf("%x", sha256.Sum256([]byte(s.ETag+e)))
+	}
 	s.Size += stat.Size()
 	if t := stat.ModTime().UTC(); t.After(s.Modified) {
 		s.Modified = t
@@ -67,9 +76,13 @@ func (s *State) add(path string, d fs.DirEntry, err error) error {
 	return nil
 }
 
-// Equal reports whether two states are the same.
+// Equal reports whether two states are the same. The ETag of a store tells more than the time.
 func (s State) Equal(o State) bool {
-	return s.Name == o.Name && s.Size == o.Size && s.Modified.Equal(o.Modified)
+	same := s.Modified.Equal(o.Modified)
+	if s.ETag != "" && o.ETag != "" {
+		same = s.ETag == o.ETag
+	}
+	return s.Name == o.Name && s.Size == o.Size && same
 }
 
 // Conversion is an entry of the manifest.
@@ -88,40 +101,98 @@ type Claim struct {
 	Ours bool
 
 	folder string // of the outputs
-	file   *os.File
+	entry  entry
 	before []byte
 	want   Conversion
 }
 
-// Take claims the output name in folder for a conversion. It returns ErrBusy if another process has claimed it. With
-// again, what was done before is not looked at.
-func Take(folder, name string, want Conversion, again bool) (*Claim, error) {
-	path := filepath.Join(folder, Folder, name+".json")
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		return nil, fmt.Errorf("create the manifest %s: %w", path, codec.Pathless(err))
-	}
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
-	if err != nil {
-		return nil, fmt.Errorf("open the manifest %s: %w", path, codec.Pathless(err))
-	}
-	c := &Claim{folder: folder, file: file, want: want}
-	if err := c.take(filepath.Join(folder, name), again, unix.Flock); err != nil {
-		return nil, errors.Join(fmt.Errorf("claim %s: %w", path, err), file.Close())
-	}
-	return c, nil
+// entry is the file or the object of an output.
+type entry interface {
+	read() ([]byte, error)
+	replace(content []byte) error
+	Close() error
 }
 
-func (c *Claim) take(output string, again bool, flock func(fd, how int) error) (err error) {
-	err = flock(int(c.file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+// fileEntry is the file of an output.
+type fileEntry struct{ *os.File }
+
+func (f fileEntry) read() ([]byte, error) { return io.ReadAll(io.LimitReader(f, 1<<20)) }
+
+func (f fileEntry) replace(content []byte) error {
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
+	if _, err := f.WriteAt(content, 0); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// lock keeps other processes from the entry until it is closed.
+func (f fileEntry) lock(flock func(fd, how int) error) error {
+	err := flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	switch {
 	case errors.Is(err, unix.EWOULDBLOCK):
 		return ErrBusy
 	case errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.ENOLCK), errors.Is(err, unix.ENOSYS):
-		// The file system has no locks: only shards that have nothing in common keep processes apart.
+		return nil // the file system has no locks: only shards that have nothing in common keep processes apart
 	case err != nil:
 		return fmt.Errorf("lock: %w", err)
 	}
-	if c.before, err = io.ReadAll(io.LimitReader(c.file, 1<<20)); err != nil {
+	return nil
+}
+
+// objectEntry is the URL of an output's entry in a store, which has no locks.
+type objectEntry string
+
+func (o objectEntry) read() ([]byte, error) {
+	content, err := blob.ReadFile(string(o))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return content, err
+}
+
+func (o objectEntry) replace(content []byte) error {
+	if len(content) == 0 {
+		return blob.Remove(context.Background(), string(o))
+	}
+	return blob.WriteFile(context.Background(), string(o), content)
+}
+
+func (objectEntry) Close() error { return nil }
+
+// Take claims the output name in folder, which may be a URL, for a conversion. It returns ErrBusy if another process has
+// claimed it. With again, what was done before is not looked at.
+func Take(folder, name string, want Conversion, again bool) (*Claim, error) {
+	path := blob.Join(folder, Folder, name+".json")
+	c := &Claim{folder: folder, entry: objectEntry(path), want: want}
+	if !blob.IsURL(path) {
+		file, err := openEntry(path)
+		if err != nil {
+			return nil, fmt.Errorf("open the manifest %s: %w", path, codec.Pathless(err))
+		}
+		c.entry = file
+		if err := file.lock(unix.Flock); err != nil {
+			return nil, errors.Join(fmt.Errorf("claim %s: %w", path, err), file.Close())
+		}
+	}
+	if err := c.take(blob.Join(folder, name), again); err != nil {
+		return nil, errors.Join(fmt.Errorf("claim %s: %w", path, err), c.entry.Close())
+	}
+	return c, nil
+}
+
+func openEntry(path string) (fileEntry, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return fileEntry{}, err
+	}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	return fileEntry{file}, err
+}
+
+func (c *Claim) take(output string, again bool) (err error) {
+	if c.before, err = c.entry.read(); err != nil {
 		return err
 	}
 	var was Conversion
@@ -144,17 +215,24 @@ func (c *Claim) take(output string, again bool, flock func(fd, how int) error) (
 		return nil
 	}
 	for _, path := range []string{output, output + ".part"} {
-		if _, err := os.Lstat(path); err == nil && !c.Ours && !again {
+		if _, err := lstat(path); err == nil && !c.Ours && !again {
 			return nil // it is of others, so that it must not become ours
 		}
 	}
 	return c.write(Conversion{Input: c.want.Input, Options: c.want.Options})
 }
 
+func lstat(path string) (fs.FileInfo, error) {
+	if blob.IsURL(path) {
+		return blob.Stat(path)
+	}
+	return os.Lstat(path)
+}
+
 // compare reports whether outputs are missing, and names one that has changed.
 func (c *Claim) compare(outputs []State) (missing bool, changed string) {
 	for _, o := range outputs {
-		path := filepath.Join(c.folder, o.Name)
+		path := blob.Join(c.folder, o.Name)
 		now, err := Stat(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -171,38 +249,30 @@ func (c *Claim) write(entry Conversion) error {
 	if err != nil {
 		return err
 	}
-	return c.replace(append(text, '\n'))
+	return c.entry.replace(append(text, '\n'))
 }
 
-func (c *Claim) replace(content []byte) error {
-	if err := c.file.Truncate(0); err != nil {
-		return err
-	}
-	if _, err := c.file.WriteAt(content, 0); err != nil {
-		return err
-	}
-	return c.file.Sync()
-}
-
-// Finish notes that files, or folders, were written, and ends the claim. They are on the disk before the note is.
+// Finish notes that files, or folders, were written, and ends the claim. They are on the disk, or in the store, before
+// the note is.
 func (c *Claim) Finish(files []string) error {
 	entry := c.want
 	entry.Done = true
 	for _, path := range files {
 		state, err := Stat(path)
-		if err == nil {
-			state.Name, err = filepath.Rel(c.folder, path)
-		}
-		if err == nil {
-			err = filepath.WalkDir(path, syncEntry)
+		if blob.IsURL(path) {
+			state.Name = strings.TrimPrefix(path, blob.Clean(c.folder)+"/")
+		} else if err == nil {
+			if state.Name, err = filepath.Rel(c.folder, path); err == nil {
+				err = filepath.WalkDir(path, syncEntry)
+			}
+			codec.SyncFolder(filepath.Dir(path))
 		}
 		if err != nil {
-			return errors.Join(fmt.Errorf("note %s: %w", path, err), c.file.Close())
+			return errors.Join(fmt.Errorf("note %s: %w", path, err), c.entry.Close())
 		}
-		codec.SyncFolder(filepath.Dir(path))
 		entry.Outputs = append(entry.Outputs, state)
 	}
-	return errors.Join(c.write(entry), c.file.Close())
+	return errors.Join(c.write(entry), c.entry.Close())
 }
 
 // syncEntry puts a file or the entries of a folder on the disk. Links, which training sets are made of, stay.
@@ -226,7 +296,7 @@ func syncEntry(path string, d fs.DirEntry, err error) error {
 // Release ends the claim without a conversion: the manifest says what it said before.
 func (c *Claim) Release() error {
 	if c.Done {
-		return c.file.Close()
+		return c.entry.Close()
 	}
-	return errors.Join(c.replace(c.before), c.file.Close())
+	return errors.Join(c.entry.replace(c.before), c.entry.Close())
 }

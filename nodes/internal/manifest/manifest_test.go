@@ -7,6 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"tapedeck/codec/blob"
+	"tapedeck/codec/blob/blobtest"
 )
 
 func TestClaims(t *testing.T) {
@@ -38,7 +41,7 @@ func TestClaims(t *testing.T) {
 	c := claim(false, false)
 	_, err := take()
 	require.ErrorIs(t, err, ErrBusy)
-	require.NoError(t, c.file.Close(), "as if the process was killed")
+	require.NoError(t, c.entry.Close(), "as if the process was killed")
 	write(out, "half")
 	c = claim(false, true)
 	write(out, "whole")
@@ -67,7 +70,7 @@ func TestClaims(t *testing.T) {
 	require.NoError(t, err)
 	for n := 1; n < len(text)-2; n++ {
 		write(entry, string(text[:n]))
-		require.NoError(t, claim(false, true).file.Close(), "cut at %d", n)
+		require.NoError(t, claim(false, true).entry.Close(), "cut at %d", n)
 	}
 }
 
@@ -82,22 +85,52 @@ func TestLocks(t *testing.T) {
 	} {
 		file, err := os.Create(filepath.Join(t.TempDir(), "entry"))
 		require.NoError(t, err)
-		c := &Claim{folder: filepath.Dir(file.Name()), file: file}
-		err = c.take("out", false, func(fd, how int) error {
+		entry := fileEntry{file}
+		err = entry.lock(func(fd, how int) error {
 			require.Equal(t, []int{int(file.Fd()), unix.LOCK_EX | unix.LOCK_NB}, []int{fd, how})
 			return test.locking
 		})
 		if test.want == nil {
 			require.NoError(t, err)
-			require.NoError(t, c.Finish(nil))
 		} else {
 			require.ErrorIs(t, err, test.want)
-			require.NoError(t, file.Close())
 		}
-		text, err := os.ReadFile(file.Name())
-		require.NoError(t, err)
-		require.Equal(t, test.want == nil, len(text) > 0)
+		require.NoError(t, file.Close())
 	}
+}
+
+// TestStore keeps the manifest and the outputs in a store.
+func TestStore(t *testing.T) {
+	s := blobtest.New(t)
+	folder, out := s.URL("new"), s.URL("new/sub/a.mcap")
+	s.Put("logs/a.bag", []byte("bag"))
+	claim := func(done, ours bool) *Claim {
+		state, err := Stat(s.URL("logs/a.bag"))
+		require.NoError(t, err)
+		require.NotEmpty(t, state.ETag)
+		c, err := Take(folder, "sub/a.mcap", Conversion{Input: state}, false)
+		require.NoError(t, err)
+		require.Equal(t, []bool{done, ours}, []bool{c.Done, c.Ours})
+		return c
+	}
+	s.Put("new/sub/a.mcap", []byte("of somebody else"))
+	require.NoError(t, claim(false, false).Release())
+	require.NoError(t, claim(false, false).Release(), "a failure makes nothing ours")
+	require.NoError(t, blob.Remove(t.Context(), out))
+	claim(false, false) // as if the process was killed
+	s.Put("new/sub/a.mcap", []byte("whole"))
+	require.NoError(t, claim(false, true).Finish([]string{out}))
+	require.NoError(t, claim(true, true).Release())
+	s.Put("logs/a.bag", []byte("gab")) // of the same size
+	require.NoError(t, claim(false, true).Finish([]string{out}))
+	s.Put("logs/a.bag", []byte("gab")) // another time, the same content
+	require.NoError(t, claim(true, true).Release())
+	s.Put("new/sub/a.mcap", []byte("cut"))
+	_, err := Take(folder, "sub/a.mcap", Conversion{}, false)
+	require.ErrorContains(t, err, out+" is not as the conversion left it")
+	require.NoError(t, blob.Remove(t.Context(), out))
+	require.NoError(t, claim(false, true).Release())
+	require.Equal(t, []string{"logs/a.bag", "new/" + Folder + "/sub/a.mcap.json"}, s.Keys())
 }
 
 // Folders with links are noted, and links are followed to inputs.

@@ -47,7 +47,7 @@ func newFile(t *testing.T, put func(f *h5.File)) *File {
 		put(w)
 	}
 	require.NoError(t, w.Close())
-	f := New(path)
+	f := New(path, path)
 	require.NoError(t, f.Acquire())
 	t.Cleanup(func() {
 		if f.process != nil {
@@ -114,8 +114,8 @@ func TestFile(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrClosed)
 	require.NoError(t, os.Truncate(f.path, 100))
 	require.EqualError(t, f.Acquire(), "open "+f.path+": it was changed meanwhile")
-	require.ErrorIs(t, New(f.path+"x").Acquire(), os.ErrNotExist)
-	require.ErrorContains(t, New(f.path).Acquire(), "open "+f.path+": ")
+	require.ErrorIs(t, New(f.path+"x", "x").Acquire(), os.ErrNotExist)
+	require.ErrorContains(t, New(f.path, f.path).Acquire(), "open "+f.path+": ")
 }
 
 // However the process ends, it is an error for each further request, and the file can be opened again.

@@ -30,6 +30,7 @@ var (
 // File is a file that a process of its own reads while there are users of it. It may be used in several goroutines.
 type File struct {
 	path string
+	name string // in errors
 
 	mu      sync.Mutex
 	stat    os.FileInfo // when it was opened first
@@ -38,8 +39,8 @@ type File struct {
 	err     error // the first one of the process itself
 }
 
-// New returns the file at path, without users.
-func New(path string) *File { return &File{path: path} }
+// New returns the file at path, without users. Errors call it name.
+func New(path, name string) *File { return &File{path: path, name: name} }
 
 // Acquire adds a user, who must call Release, and opens the file if it is the first one.
 func (f *File) Acquire() error {
@@ -63,11 +64,11 @@ func (f *File) open() error {
 		f.stat = stat
 	}
 	if !os.SameFile(stat, f.stat) || stat.Size() != f.stat.Size() || !stat.ModTime().Equal(f.stat.ModTime()) {
-		return fmt.Errorf("open %s: it was changed meanwhile", f.path)
+		return fmt.Errorf("open %s: it was changed meanwhile", f.name)
 	}
 	p, err := start(f.path)
 	if err != nil {
-		return fmt.Errorf("open %s: start a process that reads it: %w", f.path, err)
+		return fmt.Errorf("open %s: start a process that reads it: %w", f.name, err)
 	}
 	f.err = nil
 	if _, err := f.receive(p, "open", nil); err != nil {
@@ -202,12 +203,12 @@ func (f *File) receive(p *process, what string, buf []byte) (a answer, err error
 	}
 	if err != nil {
 		f.err = fmt.Errorf("%s of %s: libhdf5 failed: %s; the file is damaged, or takes more than %d MiB of memory: "+
-			"use another copy of it, or convert its source again", what, f.path, cmp.Or(p.end(), err.Error()),
+			"use another copy of it, or convert its source again", what, f.name, cmp.Or(p.end(), err.Error()),
 			mostMemory>>20)
 		return answer{}, f.err
 	}
 	if a.Error != "" {
-		return answer{}, errors.New(a.Error)
+		return answer{}, errors.New(strings.ReplaceAll(a.Error, f.path, f.name))
 	}
 	return a, nil
 }

@@ -1,0 +1,42 @@
+package blob
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// WriteFile writes a small file whose path may be a URL of a store. The object appears when it is complete, and
+// replaces one of its name.
+func WriteFile(ctx context.Context, path string, content []byte) error {
+	if !IsURL(path) {
+		return os.WriteFile(Local(path), content, 0o666)
+	}
+	u, err := NewUploader(ctx, Dir(path), UploadOptions{Overwrite: true})
+	if err != nil {
+		return pathError("write", path, err)
+	}
+	t := Transfer{Uploader: u, Key: Base(path), File: bytes.NewReader(content), Size: int64(len(content)),
+		State: &TransferState{}}
+	if _, err := t.Run(ctx); err != nil {
+		return pathError("write", path, err)
+	}
+	return nil
+}
+
+// Remove removes the file at path, which may be a URL of a store.
+func Remove(ctx context.Context, path string) error {
+	if !IsURL(path) {
+		return os.Remove(Local(path))
+	}
+	u, err := NewUploader(ctx, Dir(path), UploadOptions{})
+	if err == nil {
+		err = u.Remove(ctx, Base(path))
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return pathError("remove", path, err)
+	}
+	return nil
+}

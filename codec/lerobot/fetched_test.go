@@ -1,0 +1,51 @@
+package lerobot
+
+import (
+	"io/fs"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec/blob/blobtest"
+)
+
+func TestVideoFiles(t *testing.T) {
+	s := blobtest.New(t)
+	s.Put("a.mp4", []byte("a"))
+	s.Put("b.mp4", []byte("b"))
+	var files videoFiles
+	use := func(key string) (string, func()) {
+		local, release, err := files.use("camera", s.URL(key))
+		require.NoError(t, err)
+		return local, release
+	}
+	first, releaseFirst := use("a.mp4")
+	again, releaseAgain := use("a.mp4")
+	require.Equal(t, first, again)
+	releaseAgain()
+	releaseAgain()
+	n, _ := s.Count()
+	_, releaseLast := use("a.mp4")
+	after, _ := s.Count()
+	require.Equal(t, n, after, "it is fetched once")
+
+	second, releaseSecond := use("b.mp4")
+	require.FileExists(t, first, "it is used")
+	releaseSecond()
+	require.FileExists(t, second, "it is the last one")
+	text, err := os.ReadFile(second)
+	require.NoError(t, err)
+	require.Equal(t, "b", string(text))
+	_, _, err = files.use("camera", s.URL("c.mp4"))
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.NoFileExists(t, second)
+	releaseFirst()
+	require.FileExists(t, first, "somebody else uses it")
+	releaseLast()
+	require.NoFileExists(t, first)
+	third, releaseThird := use("b.mp4")
+	releaseThird()
+	files.close()
+	require.NoFileExists(t, third)
+}
