@@ -2,7 +2,6 @@ package child
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"encoding/gob"
 	"errors"
@@ -10,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -202,9 +202,12 @@ func (f *File) receive(p *process, what string, buf []byte) (a answer, err error
 		_, err = io.ReadFull(p.out, a.data[len(buf):])
 	}
 	if err != nil {
-		f.err = fmt.Errorf("%s of %s: libhdf5 failed: %s; the file is damaged, or takes more than %d MiB of memory: "+
-			"use another copy of it, or convert its source again", what, f.name, cmp.Or(p.end(), err.Error()),
-			mostMemory>>20)
+		reason, cause := cmp.Or(p.end(), err.Error()), "the file is damaged"
+		if noMemory.MatchString(reason) {
+			cause = fmt.Sprintf("it is damaged, or takes more than %d MiB of memory", mostMemory>>20)
+		}
+		f.err = fmt.Errorf("%s of %s: libhdf5 failed: %s; %s: use another copy of it, or convert its source again",
+			what, f.name, reason, cause)
 		return answer{}, f.err
 	}
 	if a.Error != "" {
@@ -219,8 +222,19 @@ type process struct {
 	requests  *gob.Encoder
 	out       *bufio.Reader
 	responses *gob.Decoder
-	output    bytes.Buffer
+	output    head
 	end       func() string // ends it, and returns why it ended
+}
+
+// noMemory matches what Go's runtime says when it can have no more memory, or no thread for want of it.
+var noMemory = regexp.MustCompile("cannot allocate memory|out of memory|Resource temporarily unavailable")
+
+// head keeps the first bytes that are written to it, in which the reason is, and drops the others.
+type head []byte
+
+func (h *head) Write(p []byte) (int, error) {
+	*h = append(*h, p[:min(len(p), 4096-len(*h))]...)
+	return len(p), nil
 }
 
 func start(path string) (*process, error) {
@@ -258,7 +272,7 @@ func start(path string) (*process, error) {
 	p.end = sync.OnceValue(func() string {
 		ours.Close()
 		state := p.command.Wait()
-		text, _, _ := strings.Cut(strings.TrimSpace(p.output.String()), "\n")
+		text, _, _ := strings.Cut(strings.TrimSpace(string(p.output)), "\n")
 		if text == "" && state != nil {
 			text = state.Error()
 		}
