@@ -6,11 +6,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"io/fs"
+	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -19,6 +26,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/blob/blobtest"
 	"tapedeck/codec/mcap"
+	"tapedeck/test/internal/disk"
 	"tapedeck/test/internal/process"
 )
 
@@ -81,24 +89,73 @@ func requireUploaded(t *testing.T, s *blobtest.Server, dir string, recordings in
 	}))
 }
 
-// TestUploadOfKilledRecorders kills recorders that upload. What is left, the next ones and 'recorder upload' send.
+// unreliable is a store that is not available now and then, on a network that is cut while something is sent or before
+// the answer.
+func unreliable(seed uint64) func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	var mu sync.Mutex
+	random := rand.New(rand.NewPCG(seed, 0))
+	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		mu.Lock()
+		fate := random.IntN(20)
+		mu.Unlock()
+		switch fate {
+		case 0:
+			blobtest.Unavailable(w)
+		case 1:
+			_, _ = io.CopyN(io.Discard, r.Body, 10_000)
+			panic(http.ErrAbortHandler)
+		case 2:
+			next.ServeHTTP(httptest.NewRecorder(), r)
+			panic(http.ErrAbortHandler)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	}
+}
+
+// setBack has all spools written when the clock was 50 years ahead.
+func setBack(t *testing.T, g *graph) {
+	found, err := filepath.Glob(g.path("*.upload.json"))
+	require.NoError(t, err)
+	for _, path := range found {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		text = regexp.MustCompile(`("added": ")20\d\d`).ReplaceAll(text, []byte("${1}2076"))
+		require.NoError(t, os.WriteFile(path, text, 0o666))
+	}
+}
+
+// TestUploadOfKilledRecorders kills recorders that upload. What is left, the next ones and 'recorder upload' send,
+// though the store fails, the clock is set back and the disk has no room for a spool.
 func TestUploadOfKilledRecorders(t *testing.T) {
-	for _, flags := range [][]string{nil, {"--delete-after-upload"}} {
-		t.Run(fmt.Sprint(flags), func(t *testing.T) {
+	for name, flags := range map[string][]string{"kept": nil, "deleted": {"--delete-after-upload"}} {
+		t.Run(name, func(t *testing.T) {
 			s := blobtest.New(t)
 			s.Slow(5*time.Millisecond, 0)
+			s.Intercept(unreliable(*seed))
 			g := newGraph(t)
 			g.publish(load{mixed, time.Hour})
+			var full atomic.Bool
+			hook := func(c disk.Call) error {
+				if full.Load() && strings.HasSuffix(c.Path, ".upload.json.tmp") {
+					return syscall.ENOSPC
+				}
+				return nil
+			}
 			for i := range *tries {
-				recorder := g.start("recorder", append([]string{"--all", "-o", fmt.Sprint("drive", i),
+				full.Store(false)
+				recorder := g.startOn(hook, append([]string{"--all", "-o", fmt.Sprint("drive", i),
 					"-s", storages[i%len(storages)], "--max-bag-size", fmt.Sprint(64_000 + g.rand.IntN(300_000)),
 					"--upload", s.URL("fleet")}, flags...)...)
 				process.Await(t, func() bool {
 					found, err := filepath.Glob(g.path(fmt.Sprintf("drive%d*.upload.json", i)))
 					return err == nil && len(found) > 0
 				})
+				full.Store(g.rand.IntN(4) == 0)
 				time.Sleep(g.between(0, 2*time.Second))
-				recorder.Kill()
+				if recorder.Kill(); g.rand.IntN(4) == 0 {
+					setBack(t, g)
+				}
 			}
 			found, err := filepath.Glob(g.path("*.upload.json"))
 			require.NoError(t, err)
@@ -125,6 +182,7 @@ func TestKilledUpload(t *testing.T) {
 		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: 1e18 + int64(i), Data: data}))
 	}
 	require.NoError(t, w.Close())
+	s.Intercept(unreliable(*seed))
 	for range *tries {
 		upload := g.start("recorder", "upload", ".", s.URL("fleet"), "--upload-rate", "20MB", "--parallel", "2")
 		before := len(s.Requests())
