@@ -66,6 +66,19 @@ func BuildEdited(t *testing.T, file, text string, names ...string) string {
 	return dir
 }
 
+// BuildStore builds test/store, and returns its path. The test is skipped where its modules cannot be had.
+func BuildStore(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(Root(), "build", "test-store")
+	cmd := exec.Command("go", "build", "-modfile=test/store/versitygw.mod", "-tags", "versitygw", "-trimpath",
+		"-ldflags=-s -w", "-o", path, "./test/store")
+	cmd.Dir, cmd.Env = Root(), append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Skipf("cannot build test/store: %v\n%s", err, out)
+	}
+	return path
+}
+
 // build builds executables and returns a new folder with them. What is up to date in the folder of that name in build,
 // which all tests share, is not linked anew.
 func build(folder string, flags, names []string) (dir string, err error) {

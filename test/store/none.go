@@ -1,0 +1,7 @@
+//go:build !versitygw
+
+package main
+
+import "errors"
+
+func serve(_, _ string) error { return errors.New("this is built without versitygw") }
