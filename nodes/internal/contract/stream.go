@@ -348,7 +348,9 @@ type floats struct {
 type floatField struct {
 	*field.Node
 	*floatState
-	inner []floatField
+	inner   []floatField
+	run     int // of fields that are nothing but float64, from this one on; 0: this one is not
+	doubles int // in them
 }
 
 type floatState struct {
@@ -397,7 +399,37 @@ func (f *floats) prepare(nodes []*field.Node) (fields []floatField) {
 	if !some {
 		return nil
 	}
+	for i := len(fields) - 1; i >= 0; i-- {
+		n := &fields[i]
+		if n.doubles = n.only(); n.doubles == 0 {
+			continue
+		}
+		if n.run = 1; i+1 < len(fields) {
+			n.run, n.doubles = n.run+fields[i+1].run, n.doubles+fields[i+1].doubles
+		}
+	}
 	return fields
+}
+
+// only returns how many float64 a field is made of, 0 if their number varies or it has other fields.
+func (n *floatField) only() (doubles int) {
+	if n.Kind == rosidl.Float64 {
+		doubles = 1
+	}
+	for i := range n.inner {
+		inner := &n.inner[i]
+		if inner.run != len(n.inner)-i {
+			return 0
+		}
+		doubles = n.inner[0].doubles
+	}
+	switch {
+	case n.Shape == rosidl.Single:
+		return doubles
+	case n.Shape == rosidl.Array && n.Length <= maxElements:
+		return doubles * n.Length
+	}
+	return 0
 }
 
 // add takes the next message.
@@ -432,8 +464,17 @@ func (f *floats) add(p *Pass, s *stream, m *codec.Message) error {
 }
 
 func (f *floats) read(fields []floatField, d *wire.Decoder) {
-	for i := range fields {
+	for i := 0; i < len(fields); i++ {
 		n := &fields[i]
+		if n.run > 0 {
+			if ahead := *d; !anyNaN(&ahead, rosidl.Float64, n.doubles) && ahead.Err() == nil {
+				*d = ahead
+				if i += n.run - 1; fields[i].last {
+					return
+				}
+				continue
+			}
+		}
 		count := n.Count(d)
 		switch {
 		case n.floatState == nil || count > maxElements || count == 0:
