@@ -161,11 +161,12 @@ func (f *field) skip(d *wire.Decoder, n int) {
 	if f.fixed {
 		switch {
 		case n == 1:
-			d.Skip(f.spans[(d.Offset()-wire.HeaderSize)%8])
+			d.Skip(f.spans.at(d))
 		case f.Kind != rosidl.Nested:
 			d.Raw(f.align, n*f.least)
 		default:
-			d.Skip(f.spans.times(n)[(d.Offset()-wire.HeaderSize)%8])
+			spans := f.spans.times(n)
+			d.Skip(spans.at(d))
 		}
 		return
 	}

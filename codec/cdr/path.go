@@ -2,6 +2,7 @@ package cdr
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,42 +15,33 @@ import (
 // payloads without decoding the others. It is safe for concurrent use.
 type Path struct {
 	name   string // type and path, for errors
-	start  int    // bytes behind the header that all payloads have in front of steps
 	steps  []step
+	tail   spans // behind the steps
 	target field
 }
 
-// step skips the fields in front of one, or is, if of is not nil, from the beginning of that array or sequence to an
-// element.
+// step skips fields of a fixed size in all, one of varying size, or elements in front of one.
 type step struct {
-	skip  []field
-	parts []stretch // of skip
-	of    *field
-	index int
-}
-
-// stretch is fields of a fixed size in all, or one of varying size.
-type stretch struct {
 	bytes spans
 	of    *field // nil: those of bytes
+	index int    // of the element; -1: all of them
 }
 
-// group joins fields.
-func group(fields []field) (parts []stretch) {
-	for i := range fields {
-		f := &fields[i]
-		if !f.fixed || f.Shape == rosidl.Sequence {
-			parts = append(parts, stretch{of: f})
-			continue
-		}
-		bytes := f.spans.times(max(f.Length, 1))
-		if n := len(parts); n > 0 && parts[n-1].of == nil {
-			parts[n-1].bytes = parts[n-1].bytes.then(bytes)
-		} else {
-			parts = append(parts, stretch{bytes: bytes})
-		}
+// skip goes on behind a field, or n elements of one.
+func (p *Path) skip(f *field, n int) {
+	if !f.fixed || f.Shape == rosidl.Sequence {
+		p.steps = append(p.steps, step{of: f, index: n})
+		return
 	}
-	return parts
+	if n < 0 {
+		n = max(f.Length, 1)
+	}
+	bytes := f.spans.times(n)
+	if n := len(p.steps); n > 0 && p.steps[n-1].of == nil {
+		p.steps[n-1].bytes = p.steps[n-1].bytes.then(bytes)
+	} else {
+		p.steps = append(p.steps, step{bytes: bytes})
+	}
 }
 
 // Path returns the path to a field. Names are separated by dots; "[n]" behind the name of an array or sequence selects
@@ -61,9 +53,8 @@ func (s *Schema) Path(path string) (*Path, error) {
 			return nil, fmt.Errorf("path %q in %s: %w", path, s.root.name, err)
 		}
 	}
-	p.fold()
-	for i := range p.steps {
-		p.steps[i].parts = group(p.steps[i].skip)
+	if n := len(p.steps); n > 0 && p.steps[n-1].of == nil {
+		p.tail, p.steps = p.steps[n-1].bytes, p.steps[:n-1]
 	}
 	return p, nil
 }
@@ -89,7 +80,9 @@ func (p *Path) enter(part string) error {
 		}
 		return fmt.Errorf("%s has no field %q; it has %s", p.target.message.name, name, strings.Join(names, ", "))
 	}
-	p.steps = append(p.steps, step{skip: fields[:i]})
+	for j := range i {
+		p.skip(&fields[j], -1)
+	}
 	p.target = fields[i]
 	if !indexed {
 		return nil
@@ -105,29 +98,9 @@ func (p *Path) enter(part string) error {
 	if f.Length > 0 && n >= uint64(f.Length) {
 		return fmt.Errorf("%s has at most %s", name, plural.Count(f.Length, "element"))
 	}
-	p.steps = append(p.steps, step{of: f, index: int(n)})
+	p.skip(f, int(n))
 	p.target.Shape, p.target.Length = rosidl.Single, 0
 	return nil
-}
-
-// fold replaces the leading steps that are the same for all payloads by their length.
-func (p *Path) fold() {
-	for ; len(p.steps) > 0; p.steps = p.steps[1:] {
-		s := &p.steps[0]
-		for ; len(s.skip) > 0; s.skip = s.skip[1:] {
-			f := &s.skip[0]
-			if !f.fixed || f.Shape == rosidl.Sequence {
-				return
-			}
-			p.start += f.spans.times(max(f.Length, 1))[p.start%8]
-		}
-		if s.of != nil {
-			if !s.of.fixed || s.of.Shape == rosidl.Sequence {
-				return
-			}
-			p.start += s.of.spans.times(s.index)[p.start%8]
-		}
-	}
 }
 
 // Type returns the type of the field.
@@ -147,11 +120,15 @@ func (p *Path) Get(payload []byte) (any, error) {
 // Number returns the value of a number in a payload, and takes no memory; a bool is 0 or 1. ok reports whether the field
 // is a number.
 func (p *Path) Number(payload []byte) (v float64, ok bool, err error) {
+	var d wire.Decoder
+	p.find(&d, payload)
+	return p.number(&d)
+}
+
+func (p *Path) number(d *wire.Decoder) (v float64, ok bool, err error) {
 	if p.target.Shape != rosidl.Single {
 		return 0, false, nil
 	}
-	var d wire.Decoder
-	p.find(&d, payload)
 	switch p.target.Kind {
 	case rosidl.Float64:
 		v = d.Float64()
@@ -238,29 +215,68 @@ func (p *Path) Patch(payload []byte, v any) error {
 // find makes d read payload from the field on, and returns the field's offset.
 func (p *Path) find(d *wire.Decoder, payload []byte) int {
 	d.Reset(payload)
-	d.Skip(p.start)
+	p.walk(d)
+	return p.finish(d)
+}
+
+// walk takes the steps.
+func (p *Path) walk(d *wire.Decoder) {
 	for i := range p.steps {
-		s := &p.steps[i]
-		for j := range s.parts {
-			if r := &s.parts[j]; r.of != nil {
-				r.of.skipAll(d)
-			} else {
-				d.Skip(r.bytes[(d.Offset()-wire.HeaderSize)%8])
+		switch s := &p.steps[i]; {
+		case s.of == nil:
+			d.Skip(s.bytes.at(d))
+		case s.index < 0:
+			s.of.skipAll(d)
+		default:
+			if n := s.of.count(d); s.index < n {
+				s.of.skip(d, s.index)
+			} else if d.Err() == nil {
+				d.Fail("%s has %s, no [%d]", s.of.name, plural.Count(n, "element"), s.index)
 			}
 		}
-		if s.of == nil || d.Err() != nil {
-			continue
-		}
-		if n := s.of.count(d); s.index < n {
-			s.of.skip(d, s.index)
-		} else {
-			d.Fail("%s has %s, no [%d]", s.of.name, plural.Count(n, "element"), s.index)
-		}
 	}
+}
+
+// finish goes from behind the steps to the field.
+func (p *Path) finish(d *wire.Decoder) int {
+	d.Skip(p.tail.at(d))
 	align := p.target.align
 	if p.target.Shape == rosidl.Sequence {
 		align = 4
 	}
 	d.Align(align)
 	return d.Offset()
+}
+
+// at returns how many bytes it is from where d is.
+func (s *spans) at(d *wire.Decoder) int { return s[(d.Offset()-wire.HeaderSize)%8] }
+
+// Numbers reads numbers of one type. What several of them have in front of them is walked over once.
+type Numbers struct {
+	paths []*Path
+	alike []bool // the steps are those of the path before
+}
+
+// Add adds the path of a number.
+func (n *Numbers) Add(p *Path) {
+	alike := len(n.paths) > 0 && slices.Equal(n.paths[len(n.paths)-1].steps, p.steps)
+	n.paths, n.alike = append(n.paths, p), append(n.alike, alike)
+}
+
+// Each calls do with each number in a payload, as Path.Number returns it, until do returns an error.
+func (n *Numbers) Each(payload []byte, do func(i int, v float64, ok bool, err error) error) error {
+	var head wire.Decoder
+	for i, p := range n.paths {
+		if !n.alike[i] {
+			head.Reset(payload)
+			p.walk(&head)
+		}
+		d := head
+		p.finish(&d)
+		v, ok, err := p.number(&d)
+		if err := do(i, v, ok, err); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package cdr
 
 import (
+	"io"
 	"reflect"
 	"strings"
 	"testing"
@@ -450,6 +451,35 @@ func TestPathNumber(t *testing.T) {
 		require.ErrorContains(t, err, "read p/msg/All."+f.Name)
 	}
 	require.Greater(t, numbers, 10)
+}
+
+// Numbers reads what Number does, wherever the fields are.
+func TestNumbers(t *testing.T) {
+	s := newSchema(t, "p/msg/All")
+	payload, err := s.Encode(full())
+	require.NoError(t, err)
+	var numbers Numbers
+	var paths []*Path
+	for _, name := range []string{"i8", "f64", "f32", "text", "shorts[2]", "shorts[0]", "doubles[0]", "stamp.nanosec",
+		"stamp.sec", "doubles[7000]", "u64", "flag"} {
+		p, err := s.Path(name)
+		require.NoError(t, err, name)
+		numbers.Add(p)
+		paths = append(paths, p)
+	}
+	for _, part := range [][]byte{payload, payload[:len(payload)/2], payload[:5], nil} {
+		seen := 0
+		require.NoError(t, numbers.Each(part, func(i int, v float64, ok bool, err error) error {
+			want, known, wrong := paths[i].Number(part)
+			require.Equal(t, want, v, paths[i].name)
+			require.Equal(t, known, ok, paths[i].name)
+			require.Equal(t, wrong, err, paths[i].name)
+			seen++
+			return nil
+		}))
+		require.Equal(t, len(paths), seen)
+	}
+	require.ErrorIs(t, numbers.Each(payload, func(int, float64, bool, error) error { return io.EOF }), io.EOF)
 }
 
 func TestPathText(t *testing.T) {

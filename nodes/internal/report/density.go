@@ -157,8 +157,17 @@ func (r *row) add(t int64) {
 	}
 }
 
-// stepOf returns where the length of an interval is counted.
-func stepOf(ns uint64) int { return min(max(int(4*math.Log2(float64(max(ns, 1)))), 0), 255) }
+// stepOf returns where the length of an interval is counted: four times its binary logarithm, cut off.
+func stepOf(ns uint64) int {
+	part, octave := math.Frexp(float64(max(ns, 1))) // part is from 0.5 to 1
+	step := 4 * (octave - 1)
+	for _, quarter := range [3]float64{0.5946035575013605, 0.7071067811865476, 0.8408964152537145} {
+		if part >= quarter {
+			step++
+		}
+	}
+	return min(step, 255)
+}
 
 // quantile returns what part of the intervals are not longer than, by a fifth of it.
 func (r *row) quantile(part float64) float64 {

@@ -20,7 +20,6 @@ const (
 // signal gathers a number.
 type signal struct {
 	Signal
-	path *cdr.Path
 	some bool
 }
 
@@ -31,6 +30,7 @@ type fields struct {
 	schema  *cdr.Schema
 	begun   bool
 	signals []*signal
+	numbers cdr.Numbers // of signals
 }
 
 func (b *builder) fields(c *codec.Channel, s *cdr.Schema) sink {
@@ -55,10 +55,11 @@ func (f *fields) begin(payload []byte) error {
 			if i := strings.LastIndexAny(path, ".["); i > 0 {
 				group = path[:i]
 			}
-			s := &signal{Signal: Signal{Topic: f.channel.Topic, Path: path, Group: group, Unit: unit}, path: p}
+			s := &signal{Signal: Signal{Topic: f.channel.Topic, Path: path, Group: group, Unit: unit}}
 			s.Low, s.High = noNumbers(Bins), noNumbers(Bins)
 			drawn[path] = true
 			f.signals, b.signals = append(f.signals, s), append(b.signals, s)
+			f.numbers.Add(p)
 		}
 	}
 	wanted := b.wanted[f.channel.Topic]
@@ -86,17 +87,17 @@ func (f *fields) add(m *codec.Message, _ float64) error {
 			return err
 		}
 	}
+	if len(f.signals) == 0 {
+		return nil
+	}
 	bin := f.builder.density.bin(m.LogTime)
-	for _, s := range f.signals {
-		v, ok, err := s.path.Number(m.Data)
-		if err != nil {
-			if s.path.Type().Shape == rosidl.Sequence || strings.Contains(s.Path, "[") {
-				continue // there are fewer elements than before
-			}
-			return err
+	return f.numbers.Each(m.Data, func(i int, v float64, ok bool, err error) error {
+		s := f.signals[i]
+		if err != nil && strings.Contains(s.Path, "[") {
+			return nil // there are fewer elements than before
 		}
 		if !ok || math.IsNaN(v) || math.IsInf(v, 0) {
-			continue
+			return err
 		}
 		s.some = true
 		n := float32(v)
@@ -106,8 +107,8 @@ func (f *fields) add(m *codec.Message, _ float64) error {
 		if !(s.High[bin] >= n) {
 			s.High[bin] = n
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // numeric reports whether messages of a channel may have a number at a path.
