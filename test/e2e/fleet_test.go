@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/blob/blobtest"
 	"tapedeck/test/internal/process"
 )
 
@@ -158,10 +159,24 @@ func (c *cluster) logs() map[string]string {
 
 var ofTask = regexp.MustCompile(`task (\d+) of 8 on \S+, process (\d+)\n`)
 
-// TestSlurm runs the script of the guide: a task is killed and another one requeued while they convert, and the job is
-// submitted again. The outputs are those of one process, and nothing is converted twice.
+// TestSlurm runs the script of the guide on folders and on prefixes of a store: a task is killed and another one requeued
+// while they convert, and the job is submitted again. The outputs are those of one process, and nothing is converted
+// twice.
 func TestSlurm(t *testing.T) {
+	store := blobtest.New(t) // before the cluster takes the environment
 	c := newCluster(t)
+	for name, server := range map[string]*blobtest.Server{"folders": nil, "store": store} {
+		t.Run(name, func(t *testing.T) {
+			run := *c
+			run.t, run.dir = t, t.TempDir()
+			run.convertLogs(server)
+		})
+	}
+}
+
+// convertLogs converts with Slurm; with a server, from it and to it.
+func (c *cluster) convertLogs(server *blobtest.Server) {
+	t := c.t
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Log(c.logs())
@@ -193,9 +208,14 @@ func TestSlurm(t *testing.T) {
 		}
 		require.NoError(t, w.Close())
 	}
+	at := func(folder string) string { return folder }
+	if server != nil {
+		at = server.URL
+		c.upload(server, "logs")
+	}
 	options := []string{"--to", "bag", "--compression", "bz2"}
 	submit := func() string {
-		return c.run("sbatch", append([]string{"--parsable", "convert.sh", "logs", "new"}, options...)...)
+		return c.run("sbatch", append([]string{"--parsable", "convert.sh", at("logs"), at("new")}, options...)...)
 	}
 	job := submit()
 	killed, requeued := "", ""
@@ -247,7 +267,26 @@ func TestSlurm(t *testing.T) {
 	require.Positive(t, other["skipped"])
 
 	c.run(filepath.Join(bin, "converter"), append([]string{"logs", "--output-folder", "one"}, options...)...)
-	require.Equal(t, c.contents("one"), c.contents("new"))
+	want := c.contents("one")
+	if server == nil {
+		require.Equal(t, want, c.contents("new"))
+		return
+	}
+	got := map[string]string{}
+	for _, key := range server.Keys() {
+		if path, ok := strings.CutPrefix(key, "new/"); ok && !strings.HasPrefix(path, ".converted/") {
+			content, _ := server.Content(key)
+			got[path] = string(content)
+		}
+	}
+	require.Equal(t, want, got)
+}
+
+// upload puts the files in a folder into a store.
+func (c *cluster) upload(server *blobtest.Server, folder string) {
+	for path, content := range c.contents(folder) {
+		server.Put(folder+"/"+path, []byte(content))
+	}
 }
 
 // contents returns the files in a folder but those of the manifest.
