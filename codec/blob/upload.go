@@ -57,6 +57,8 @@ type Uploader struct {
 	prefix string // of keys, with a slash at its end
 	url    string
 	part   int64 // larger files are sent in several parts of this size, or more
+
+	buffers *sync.Pool // of parts, as *[]byte
 }
 
 // CanUpload returns an error unless files can be sent to url.
@@ -96,7 +98,7 @@ func NewUploader(ctx context.Context, url string, o UploadOptions) (*Uploader, e
 		}
 	})
 	return &Uploader{UploadOptions: o, store: &s3Source{client: client, bucket: bucket}, prefix: prefix, url: url,
-		part: partSize}, nil
+		part: partSize, buffers: &sync.Pool{}}, nil
 }
 
 // TransferState is what another process needs to go on with an upload.
@@ -270,10 +272,16 @@ func (t *Transfer) sendPart(ctx context.Context, i int, data []byte) error {
 func (t *Transfer) each(ctx context.Context, do func(ctx context.Context, i int, data []byte) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	free := make(chan []byte, max(1, t.Uploader.Parallel))
+	free := make(chan *[]byte, max(1, t.Uploader.Parallel))
 	for range cap(free) {
-		free <- nil
+		buf, _ := t.Uploader.buffers.Get().(*[]byte)
+		free <- buf
 	}
+	defer func() {
+		for range len(free) {
+			t.Uploader.buffers.Put(<-free)
+		}
+	}()
 	t.whole = 0
 	t.parts = make([]part, max(1, (t.Size+t.State.PartSize-1)/t.State.PartSize))
 	var running sync.WaitGroup
@@ -283,10 +291,12 @@ func (t *Transfer) each(ctx context.Context, do func(ctx context.Context, i int,
 		if ctx.Err() != nil {
 			break
 		}
-		if buf == nil {
-			buf = make([]byte, min(t.State.PartSize, t.Size))
+		n := min(t.State.PartSize, t.Size-off)
+		if buf == nil || int64(len(*buf)) < n {
+			fresh := make([]byte, n)
+			buf = &fresh
 		}
-		data := buf[:min(t.State.PartSize, t.Size-off)]
+		data := (*buf)[:n]
 		if n, err := t.File.ReadAt(data, off); n < len(data) {
 			if errors.Is(err, io.EOF) {
 				err = ErrChanged
@@ -459,20 +469,25 @@ func (t *Transfer) composite() string {
 // md5Matches reports whether an ETag is the MD5 of the file, or that of the MD5s of its parts. An ETag may be something
 // else.
 func (t *Transfer) md5Matches(etag string) (bool, error) {
-	if sum, _, _ := strings.Cut(etag, "-"); len(sum) != 2*md5.Size {
+	sum, _, inParts := strings.Cut(etag, "-")
+	if len(sum) != 2*md5.Size {
 		return false, nil
 	}
-	whole, parts := md5.New(), md5.New()
+	all, number := md5.New(), ""
 	for off := int64(0); off < t.Size; off += t.State.PartSize {
-		one := md5.New()
-		n := min(t.State.PartSize, t.Size-off)
-		if _, err := io.CopyN(io.MultiWriter(whole, one), io.NewSectionReader(t.File, off, n), n); err != nil {
+		n, to := min(t.State.PartSize, t.Size-off), all
+		if inParts {
+			to = md5.New()
+		}
+		if _, err := io.CopyN(to, io.NewSectionReader(t.File, off, n), n); err != nil {
 			return false, err
 		}
-		parts.Write(one.Sum(nil))
+		if inParts {
+			all.Write(to.Sum(nil))
+			number = fmt.Sprintf("-%d", len(t.parts))
+		}
 	}
-	return etag == hex.EncodeToString(whole.Sum(nil)) ||
-		etag == fmt.Sprintf("%x-%d", parts.Sum(nil), len(t.parts)), nil
+	return etag == hex.EncodeToString(all.Sum(nil))+number, nil
 }
 
 func (t *Transfer) key() *string { return aws.String(t.Uploader.prefix + t.Key) }

@@ -45,6 +45,7 @@ func (b *bench) contenders() ([]contender, error) {
 			count:  readRecording},
 		{name: "tapedeck mcap", ours: true, file: "bench", command: b.tapedeck("mcap"), source: b.source,
 			count: readRecording},
+		b.uploading(),
 	}
 	secured, err := b.secured([]contender{list[0], list[2]})
 	if err != nil {

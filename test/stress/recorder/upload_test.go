@@ -224,7 +224,13 @@ func TestUploadAfterTheRecording(t *testing.T) {
 	require.Contains(t, text, "recorded second")
 	require.Contains(t, text, "not uploaded: ")
 	require.Contains(t, text, "'recorder upload FOLDER'")
+	third := record("third")
+	third.Signal(os.Interrupt)
+	third.Prints("recorded third")
+	time.Sleep(1100 * time.Millisecond) // a second interrupt counts a second after the first one
+	third.Signal(os.Interrupt)
+	require.Contains(t, third.Wait(1), "not uploaded: ")
 	s.Intercept(nil)
 	g.start("recorder", "upload", ".").Wait(0)
-	requireUploaded(t, s, g.dir, 2)
+	requireUploaded(t, s, g.dir, 3)
 }

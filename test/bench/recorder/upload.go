@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"tapedeck/codec/blob/blobtest"
+)
+
+// uploading returns our recorder with an upload beside it: of splits that are complete, to a store in the memory of this
+// process, as fast as it takes them. Their processor time is that of the recorder until all are there.
+func (b *bench) uploading() contender {
+	end := func() {}
+	return contender{name: "tapedeck mcap, uploading", ours: true, file: "bench", source: b.source,
+		count: readRecording, needsRate: true,
+		command: func(l load) *exec.Cmd {
+			end() // and forget what the last one has uploaded
+			_ = os.Remove(filepath.Join(b.folder, "bench.upload.json"))
+			store := blobtest.New(storeSetup{setup: setup{folder: b.folder}, end: &end})
+			cmd := b.tapedeck("mcap")(l)
+			cmd.Args = append(cmd.Args, "--max-bag-size", fmt.Sprint(l.bytes(b.span)/20), "--upload", store.URL(""))
+			return cmd
+		}}
+}
+
+// storeSetup lets a store run outside of tests.
+type storeSetup struct {
+	setup
+	end *func()
+}
+
+func (s storeSetup) FailNow()                 {}
+func (s storeSetup) Cleanup(f func())         { *s.end = f }
+func (s storeSetup) Setenv(name, text string) { _ = os.Setenv(name, text) }
