@@ -151,8 +151,10 @@ func (r *reader) findIndex() (start, end int64, err error) {
 	return start, start + s.size, nil
 }
 
-// maxHeader bounds the header of a chunk that the index lists.
-const maxHeader = 1 << 10
+const (
+	maxHeader = 1 << 10  // bytes of the header of a chunk that the index lists
+	maxIndex  = 64 << 20 // bytes of an index that is held in memory
+)
 
 // layoutOfIndex returns the layout of a file by its index alone; nil unless the index ends a closed file and lists all
 // sections without a gap, as Apollo's writer does since 2019. To go from chunk to chunk, as a walk does, takes a request
@@ -162,7 +164,7 @@ func (r *reader) layoutOfIndex() (*layout, error) {
 		return nil, nil
 	}
 	start, end, err := r.findIndex()
-	if err != nil || end != r.size {
+	if err != nil || end != r.size || end-start > maxIndex {
 		return nil, err
 	}
 	blob.Prefetch(r.file, start, end-start)
