@@ -3,6 +3,7 @@ package blob_test
 import (
 	"bytes"
 	"context"
+	"io/fs"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -293,6 +294,25 @@ func TestUploadRate(t *testing.T) {
 	defer cancel()
 	_, err = transfer(u, "b", random(8*testPart), &blob.TransferState{}).Run(ctx)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+// After a refusal requests have the time of the store.
+func TestUploadWithAWrongClock(t *testing.T) {
+	s := blobtest.New(t)
+	const ahead = 2 * time.Hour
+	s.Intercept(func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+		now := time.Now().Add(ahead)
+		w.Header().Set("Date", now.UTC().Format(http.TimeFormat))
+		sent, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
+		if err != nil || sent.Sub(now).Abs() > 15*time.Minute {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		w.WriteHeader(http.StatusNotFound)
+	})
+	u := newUploader(t, s, blob.UploadOptions{})
+	require.ErrorIs(t, u.Holds(t.Context(), "a", blob.Proof{}), fs.ErrPermission)
+	require.ErrorIs(t, u.Holds(t.Context(), "a", blob.Proof{}), fs.ErrNotExist)
 }
 
 func TestUploadURLs(t *testing.T) {
