@@ -117,8 +117,8 @@ func (p *Path) Get(payload []byte) (any, error) {
 	return v, nil
 }
 
-// Number returns the value of a number in a payload, and takes no memory; a bool is 0 or 1. ok reports whether the field
-// is a number.
+// Number returns the value of a number in a payload, and takes no memory; a bool is 0 or 1. ok reports whether the
+// field is a number.
 func (p *Path) Number(payload []byte) (v float64, ok bool, err error) {
 	var d wire.Decoder
 	p.find(&d, payload)

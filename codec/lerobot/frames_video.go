@@ -46,7 +46,8 @@ func openVideo(files *videoFiles, path string, f *feature, fps, from float64, co
 	if len(f.Shape) != 3 {
 		return nil, fmt.Errorf("read %s: %s has shape %v, want height, width and channels", path, f.key, f.Shape)
 	}
-	v := &videoFrames{files: files, camera: f.key, path: path, height: f.Shape[0], width: f.Shape[1], fps: fps, from: from, count: count,
+	v := &videoFrames{files: files, camera: f.key, path: path,
+		height: f.Shape[0], width: f.Shape[1], fps: fps, from: from, count: count,
 		end: count, next: -1, size: 3, pixels: "rgb24"}
 	if c := f.Shape[0]; (c == 3 || c == 1 && f.isDepth()) && f.Shape[2] != c { // some datasets have channels first
 		v.height, v.width = f.Shape[1], f.Shape[2]

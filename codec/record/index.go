@@ -157,8 +157,8 @@ const (
 )
 
 // layoutOfIndex returns the layout of a file by its index alone; nil unless the index ends a closed file and lists all
-// sections without a gap, as Apollo's writer does since 2019. To go from chunk to chunk, as a walk does, takes a request
-// for each where the file is in a store. What is damaged of the file shows when it is read.
+// sections without a gap, as Apollo's writer does since 2019. To go from chunk to chunk, as a walk does, takes a
+// request for each where the file is in a store. What is damaged of the file shows when it is read.
 func (r *reader) layoutOfIndex() (*layout, error) {
 	if r.headerError != nil || r.unfinished() {
 		return nil, nil
