@@ -18,7 +18,7 @@ type Attachment struct {
 	// Open returns a reader of the bytes, which is valid as long as the Reader is open. It reads damaged bytes as they
 	// are and calls damaged, with an error that names the recording and the attachment; if damaged is nil, damage is an
 	// error of reading.
-	Open func(damaged func(error)) io.Reader
+	Open func(damaged func(error)) io.Reader `json:"-"`
 }
 
 // MetadataRecord is a set of values that a recording holds under a name. Names need not differ.

@@ -2,6 +2,7 @@ package upload
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/codec"
 	"tapedeck/codec/blob/blobtest"
 )
 
@@ -157,8 +159,12 @@ func TestDeleteGoesOn(t *testing.T) {
 			require.NoError(t, err)
 			state(left)
 			if !left.Done {
-				left.Info = join(q.info(left, first.Path))
+				info := q.info(left, first.Path)
+				info.Attachments = []codec.Attachment{{Name: "calibration.yaml",
+					Open: func(func(error)) io.Reader { return nil }}}
+				left.Info = join(info)
 			}
+			kept := left.Info
 			text, err := json.Marshal(left)
 			require.NoError(t, err)
 			require.NoError(t, left.write(text, false))
@@ -169,7 +175,11 @@ func TestDeleteGoesOn(t *testing.T) {
 			entries, err := os.ReadDir(dir)
 			require.NoError(t, err)
 			require.Empty(t, entries)
-			require.EqualValues(t, 3, readManifest(t, s, "fleet/drive").Info.MessageCount)
+			m := readManifest(t, s, "fleet/drive")
+			require.EqualValues(t, 3, m.Info.MessageCount)
+			if kept != nil {
+				require.Equal(t, "calibration.yaml", m.Info.Attachments[0].Name)
+			}
 		})
 	}
 }
