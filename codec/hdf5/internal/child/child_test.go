@@ -125,12 +125,13 @@ func TestEndOfProcess(t *testing.T) {
 	mostTime = 0
 	f := newFile(t, nil)
 	for what, want := range map[string]string{
-		"crash": "panic: runtime error: invalid memory address or nil pointer dereference",
-		"spin":  "it took more than 0 s of processor time",
+		"crash": "panic: runtime error: invalid memory address or nil pointer dereference; the file is damaged, or takes " +
+			"more than 2048 MiB of memory",
+		"spin": "it took more than 0 s of processor time; the file is damaged",
 	} {
 		require.Nil(t, f.Attribute("/a", what))
-		want = fmt.Sprintf("read /a of %s: libhdf5 failed: %s; the file is damaged: "+
-			"use another copy of it, or convert its source again", f.path, want)
+		want = fmt.Sprintf("read /a of %s: libhdf5 failed: %s: use another copy of it, or convert its source again",
+			f.path, want)
 		require.EqualError(t, f.Err(), want)
 		_, err := f.List("/a")
 		require.EqualError(t, err, want)
@@ -189,6 +190,6 @@ func TestBomb(t *testing.T) {
 	_, err = read("/images")
 	require.ErrorContains(t, err, "read /images", "by libhdf5, or because it crashed")
 	if f.Err() != nil {
-		require.ErrorContains(t, err, "; it is damaged, or takes more than 256 MiB of memory: use ")
+		require.ErrorContains(t, err, "; the file is damaged, or takes more than 256 MiB of memory: use ")
 	}
 }

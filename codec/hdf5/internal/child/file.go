@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -202,9 +201,10 @@ func (f *File) receive(p *process, what string, buf []byte) (a answer, err error
 		_, err = io.ReadFull(p.out, a.data[len(buf):])
 	}
 	if err != nil {
+		// libhdf5 crashes without memory as it does in damaged files.
 		reason, cause := cmp.Or(p.end(), err.Error()), "the file is damaged"
-		if noMemory.MatchString(reason) {
-			cause = fmt.Sprintf("it is damaged, or takes more than %d MiB of memory", mostMemory>>20)
+		if !strings.HasPrefix(reason, tookLong) {
+			cause += fmt.Sprintf(", or takes more than %d MiB of memory", mostMemory>>20)
 		}
 		f.err = fmt.Errorf("%s of %s: libhdf5 failed: %s; %s: use another copy of it, or convert its source again",
 			what, f.name, reason, cause)
@@ -225,9 +225,6 @@ type process struct {
 	output    head
 	end       func() string // ends it, and returns why it ended
 }
-
-// noMemory matches what Go's runtime says when it can have no more memory, or no thread for want of it.
-var noMemory = regexp.MustCompile("cannot allocate memory|out of memory|Resource temporarily unavailable")
 
 // head keeps the first bytes that are written to it, in which the reason is, and drops the others.
 type head []byte

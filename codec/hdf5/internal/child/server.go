@@ -21,6 +21,9 @@ import (
 // name is os.Args[0] of the process that reads; behind it are the path of the file, mostMemory and mostTime.
 const name = "tapedeck: HDF5 reader"
 
+// tookLong begins what the process says when it ends because of mostTime.
+const tookLong = "it took more than"
+
 // lifeline is a file that the parent closes when it ends.
 const lifeline = 3
 
@@ -101,7 +104,7 @@ func serve(args []string) error {
 	signal.Notify(late, syscall.SIGXCPU)
 	go func() {
 		<-late
-		fmt.Fprintf(os.Stderr, "it took more than %d s of processor time\n", cpu)
+		fmt.Fprintf(os.Stderr, "%s %d s of processor time\n", tookLong, cpu)
 		os.Exit(1)
 	}()
 	go func() {
