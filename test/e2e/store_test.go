@@ -121,7 +121,7 @@ func TestRealStore(t *testing.T) {
 	s.write("drives/small.record", 1)
 	s.write("drives/large.mcap", 40)
 	upload := []string{"upload", "drives", "s3://fleet/car7"}
-	killed := s.start("recorder", append(upload, "--upload-rate", "10MB", "--parallel", "2")...)
+	killed := s.start("recorder", append(upload, "--upload-rate", "500kB")...)
 	process.Await(t, func() bool { return strings.Contains(s.s3cmd("multipart", "s3://fleet"), "large.mcap") })
 	killed.Kill()
 	require.NotContains(t, s.keys("car7/large/"), "large.mcap")

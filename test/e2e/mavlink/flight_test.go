@@ -23,6 +23,7 @@ import (
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/mavros_msgs"
 	"tapedeck/msgs/nav_msgs"
+	"tapedeck/msgs/rcl_interfaces"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/test/internal/process"
@@ -305,6 +306,16 @@ func TestFlight(t *testing.T) {
 		received(f, m.Header.Stamp)
 		require.Equal(t, strings.TrimRight(string(f.payload[1:]), "\x00"), m.Text)
 		require.Equal(t, f.payload[0], m.Severity)
+	})
+	compare(f, "param/event", paramValue, nil, func(f frame, m *mavros_msgs.ParamEvent) {
+		received(f, m.Header.Stamp)
+		require.Equal(t, strings.TrimRight(string(f.payload[8:24]), "\x00"), m.ParamId)
+		require.Equal(t, [2]uint16{f.u16(4), f.u16(6)}, [2]uint16{m.ParamCount, m.ParamIndex})
+		if m.Value.Type == rcl_interfaces.ParameterType_PARAMETER_INTEGER { // ArduPilot sends its value
+			near(f.f32(0), float64(m.Value.IntegerValue))
+		} else {
+			require.Equal(t, f.f32(0), m.Value.DoubleValue)
+		}
 	})
 	require.Empty(t, slices.Collect(maps.Keys(f.recorded)), "topics that nothing is known of")
 }

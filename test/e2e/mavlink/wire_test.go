@@ -19,6 +19,7 @@ const (
 	heartbeat      = 0
 	sysStatus      = 1
 	systemTime     = 2
+	paramValue     = 22
 	gpsRaw         = 24
 	rawIMU         = 27
 	scaledPressure = 29
@@ -33,7 +34,7 @@ const (
 )
 
 var extras = map[byte]byte{
-	heartbeat: 50, sysStatus: 124, systemTime: 137, gpsRaw: 24, rawIMU: 144, scaledPressure: 115, attitude: 39,
+	heartbeat: 50, sysStatus: 124, systemTime: 137, paramValue: 220, gpsRaw: 24, rawIMU: 144, scaledPressure: 115, attitude: 39,
 	localPosition:  185,
 	globalPosition: 104, rcChannelsRaw: 244, servoOutput: 222, rcChannels: 118, vfrHUD: 20, statusText: 83,
 }
