@@ -86,6 +86,7 @@ func NewUploader(ctx context.Context, url string, o UploadOptions) (*Uploader, e
 		prefix += "/"
 	}
 	settings := client.Options()
+	settings.ExpressCredentials = nil // New would change those of client, which others use meanwhile
 	encrypted := settings.BaseEndpoint == nil || strings.HasPrefix(*settings.BaseEndpoint, "https:")
 	rate, attempts := o.Rate, o.Attempts
 	client = s3.New(settings, func(o *s3.Options) {
