@@ -87,7 +87,8 @@ func (v *Vehicle) sendText() {
 	v.out.Log(level, "autopilot: %s", v.text.Text)
 }
 
-// paramValue publishes a parameter. ArduPilot sends integers as numbers, others as the bits of a float.
+// paramValue publishes a parameter. ArduPilot sends integers as numbers, others as the bits of a float. Before the first
+// heartbeat tells which, a whole number is a number: the bits of small integers are tiny fractions.
 func (v *Vehicle) paramValue(m *common.MessageParamValue) {
 	p := &v.parameter
 	*p = mavros_msgs.ParamEvent{Header: v.header(""), ParamId: m.ParamId, ParamIndex: m.ParamIndex,
@@ -111,8 +112,9 @@ func (v *Vehicle) paramValue(m *common.MessageParamValue) {
 		p.Value.Type = rcl_interfaces.ParameterType_PARAMETER_DOUBLE
 		p.Value.DoubleValue = float64(m.ParamValue)
 	}
-	if v.firmware == ardupilotmega.MAV_AUTOPILOT_ARDUPILOTMEGA &&
-		p.Value.Type == rcl_interfaces.ParameterType_PARAMETER_INTEGER {
+	numbers := v.firmware == ardupilotmega.MAV_AUTOPILOT_ARDUPILOTMEGA ||
+		v.heartbeat == 0 && float64(m.ParamValue) == math.Trunc(float64(m.ParamValue))
+	if numbers && p.Value.Type == rcl_interfaces.ParameterType_PARAMETER_INTEGER {
 		p.Value.IntegerValue = int64(m.ParamValue)
 	}
 	v.out.Send(paramEvent, p)

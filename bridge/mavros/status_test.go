@@ -263,3 +263,11 @@ func TestParameters(t *testing.T) {
 		require.Equal(t, [2]uint16{3, 900}, [2]uint16{p.ParamIndex, p.ParamCount})
 	}
 }
+
+func TestParametersBeforeTheFirstHeartbeat(t *testing.T) {
+	for value, want := range map[float32]int64{20: 20, 0: 0, math.Float32frombits(20): 20} {
+		s := newTestVehicle(t)
+		s.receive(&common.MessageParamValue{ParamId: "A_B", ParamValue: value, ParamType: common.MAV_PARAM_TYPE_INT8})
+		require.Equal(t, want, published[mavros_msgs.ParamEvent](s, paramEvent, 0).Value.IntegerValue)
+	}
+}
