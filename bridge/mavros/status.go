@@ -87,8 +87,9 @@ func (v *Vehicle) sendText() {
 	v.out.Log(level, "autopilot: %s", v.text.Text)
 }
 
-// paramValue publishes a parameter. ArduPilot sends integers as numbers, others as the bits of a float. Before the first
-// heartbeat tells which, a whole number is a number: the bits of small integers are tiny fractions.
+// paramValue publishes a parameter. ArduPilot sends an integer as a number, other autopilots as the bits of a float.
+// Before the first heartbeat says which autopilot it is, a whole number counts as a number: the bits of a small integer
+// would be a tiny fraction.
 func (v *Vehicle) paramValue(m *common.MessageParamValue) {
 	p := &v.parameter
 	*p = mavros_msgs.ParamEvent{Header: v.header(""), ParamId: m.ParamId, ParamIndex: m.ParamIndex,

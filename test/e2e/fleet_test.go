@@ -159,9 +159,9 @@ func (c *cluster) logs() map[string]string {
 
 var ofTask = regexp.MustCompile(`task (\d+) of 8 on \S+, process (\d+)\n`)
 
-// TestSlurm runs the script of the guide on folders and on prefixes of a store: a task is killed and another one requeued
-// while they convert, and the job is submitted again. The outputs are those of one process, and nothing is converted
-// twice.
+// TestSlurm runs the script of the guide on folders and on prefixes of a store. It kills a task and requeues another
+// one while they convert, and submits the job again. The outputs are those of one process, and no task converts what
+// another one has converted.
 func TestSlurm(t *testing.T) {
 	store := blobtest.New(t) // before the cluster takes the environment
 	c := newCluster(t)

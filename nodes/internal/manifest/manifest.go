@@ -162,8 +162,8 @@ func (o objectEntry) replace(content []byte) error {
 
 func (objectEntry) Close() error { return nil }
 
-// Take claims the output name in folder, which may be a URL, for a conversion. It returns ErrBusy if another process has
-// claimed it. With again, what was done before is not looked at.
+// Take claims the output name in folder, which may be a URL, for a conversion. It returns ErrBusy if another process
+// has claimed it. With again, it ignores what was done before.
 func Take(folder, name string, want Conversion, again bool) (*Claim, error) {
 	path := blob.Join(folder, Folder, name+".json")
 	c := &Claim{folder: folder, entry: objectEntry(path), want: want}

@@ -9,8 +9,8 @@ import (
 	"tapedeck/codec/blob/blobtest"
 )
 
-// uploading returns our recorder with an upload beside it: of splits that are complete, to a store in the memory of this
-// process, as fast as it takes them. Their processor time is that of the recorder until all are there.
+// uploading returns our recorder with --upload: it sends complete splits to a store in the memory of this process, as
+// fast as the store takes them. Its processor time counts until all splits are there.
 func (b *bench) uploading() contender {
 	end := func() {}
 	return contender{name: "tapedeck mcap, uploading", ours: true, file: "bench", source: b.source,

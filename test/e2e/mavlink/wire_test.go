@@ -34,9 +34,9 @@ const (
 )
 
 var extras = map[byte]byte{
-	heartbeat: 50, sysStatus: 124, systemTime: 137, paramValue: 220, gpsRaw: 24, rawIMU: 144, scaledPressure: 115, attitude: 39,
-	localPosition:  185,
-	globalPosition: 104, rcChannelsRaw: 244, servoOutput: 222, rcChannels: 118, vfrHUD: 20, statusText: 83,
+	heartbeat: 50, sysStatus: 124, systemTime: 137, paramValue: 220, gpsRaw: 24, rawIMU: 144, scaledPressure: 115,
+	attitude: 39, localPosition: 185, globalPosition: 104, rcChannelsRaw: 244,
+	servoOutput: 222, rcChannels: 118, vfrHUD: 20, statusText: 83,
 }
 
 // frames returns the valid frames with the ids above, in order.

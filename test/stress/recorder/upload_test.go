@@ -113,7 +113,7 @@ func unreliable(seed uint64) func(w http.ResponseWriter, r *http.Request, next h
 	}
 }
 
-// setBack has all spools written when the clock was 50 years ahead.
+// setBack makes all spools those of a clock that was 50 years ahead before it was set back.
 func setBack(t *testing.T, g *graph) {
 	found, err := filepath.Glob(g.path("*.upload.json"))
 	require.NoError(t, err)
