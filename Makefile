@@ -1,5 +1,5 @@
 # make demo   records, snapshots, inspects, replays and compares, in about a minute
-# make test   passes the tests, in about 7 minutes
+# make test   passes the tests, in about half an hour the first time
 # make stress runs those tests 5 times on a busy machine, in about half an hour, and prints which failed how often; N=20 is more often
 # make build  puts the nodes into bin/
 # make static puts a converter into bin/static/ that needs no libraries: without HDF5 and `converter serve`
