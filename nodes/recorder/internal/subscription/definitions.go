@@ -118,14 +118,28 @@ func (s *Set) define(t *Topic, info *bridge.Topic) {
 		s.leaveUndefined(t, err)
 	case !t.expecting:
 		t.expecting = true
-		time.AfterFunc(queue.DefinitionWait, func() {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			if !t.fetching && t.Channel.Load().Schema.Encoding == "" {
-				s.leaveUndefined(t, errors.New("its publisher's node is not known"))
-			}
-		})
+		s.expectNode(t)
 	}
+}
+
+var errUnknownNode = errors.New("its publisher's node is not known")
+
+// expectNode gives up once the first message of a topic was written without a definition, as no publisher's node became
+// known for queue.DefinitionWait. A topic without messages, or whose messages are kept for a snapshot, loses nothing
+// while it waits.
+func (s *Set) expectNode(t *Topic) {
+	time.AfterFunc(queue.DefinitionWait, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		c := t.Channel.Load()
+		switch {
+		case !t.expecting || t.fetching || c.Schema.Encoding != "":
+		case t.AwaitsDefinition() && s.recording != nil && s.topics[key{c.Topic, c.Type}] == t:
+			s.expectNode(t)
+		default:
+			s.leaveUndefined(t, errUnknownNode)
+		}
+	})
 }
 
 func (s *Set) fetch(t *Topic, e bridge.Endpoint) {
@@ -146,6 +160,7 @@ func (s *Set) fetch(t *Topic, e bridge.Endpoint) {
 // leaveUndefined takes in a topic without the definition of its type. s.mu is held.
 func (s *Set) leaveUndefined(t *Topic, err error) {
 	t.StopAwaiting()
+	t.expecting = false
 	s.declare(t)
 	c := t.Channel.Load()
 	if _, own := s.schemaOf(c.Topic, c.Type, c.TypeHash); errors.Is(own, errOtherVersion) && !errors.Is(err, own) {

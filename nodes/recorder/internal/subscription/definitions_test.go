@@ -15,21 +15,47 @@ import (
 	"tapedeck/nodes/recorder/internal/selection"
 )
 
-// A node that does not become known cannot be asked for a definition.
+// A node that does not become known cannot be asked for a definition. A recorded topic waits for it until its first
+// message has waited long enough, or the recording ends.
 func TestDefinitionOfAnUnknownNode(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var undefined []string
-		s := New(Options{Library: msgs.Library(), Selection: &selection.Selection{},
-			Undefined: func(c *codec.Channel, _ error) { undefined = append(undefined, c.Type) }})
-		c := &codec.Channel{Topic: "/a", Type: "robot/msg/Count", Encoding: codec.EncodingCDR}
-		topic := &Topic{Receiver: intake.NewReceiver(c, intake.Options{})}
-		topic.AwaitDefinition()
-		s.define(topic, &bridge.Topic{Name: "/a", Publishers: []bridge.Endpoint{{Type: c.Type, TypeHash: "RIHS01_0"}}})
-		time.Sleep(queue.DefinitionWait - 1)
-		require.True(t, topic.AwaitsDefinition())
-		time.Sleep(time.Nanosecond)
-		synctest.Wait()
-		require.False(t, topic.AwaitsDefinition())
-		require.Equal(t, []string{"robot/msg/Count"}, undefined)
-	})
+	for name, c := range map[string]struct{ recorded, written bool }{
+		"recorded":                   {true, true},
+		"recorded, without messages": {true, false},
+		"watched for conditions":     {false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				undefined := make(chan *codec.Channel, 2)
+				s := New(Options{Library: msgs.Library(), Selection: &selection.Selection{},
+					Declare:   func(*codec.Channel) {},
+					Undefined: func(c *codec.Channel, _ error) { undefined <- c }})
+				channel := &codec.Channel{Topic: "/a", Type: "robot/msg/Count", Encoding: codec.EncodingCDR}
+				topic := &Topic{Receiver: intake.NewReceiver(channel, intake.Options{})}
+				topic.AwaitDefinition()
+				s.recording = t.Context()
+				if c.recorded {
+					s.topics[key{"/a", channel.Type}] = topic
+				}
+				s.define(topic, &bridge.Topic{Name: "/a",
+					Publishers: []bridge.Endpoint{{Type: channel.Type, TypeHash: "RIHS01_0"}}})
+				time.Sleep(queue.DefinitionWait - 1)
+				require.True(t, topic.AwaitsDefinition())
+				if c.recorded {
+					time.Sleep(10 * queue.DefinitionWait)
+					require.True(t, topic.AwaitsDefinition(), "nothing is lost by waiting longer")
+				}
+				require.Empty(t, undefined)
+				if c.written {
+					topic.StopAwaiting() // as the writer does
+				} else if c.recorded {
+					s.Stop()
+					require.Len(t, undefined, 1)
+				}
+				time.Sleep(queue.DefinitionWait)
+				synctest.Wait()
+				require.False(t, topic.AwaitsDefinition())
+				require.Len(t, undefined, 1)
+			})
+		})
+	}
 }

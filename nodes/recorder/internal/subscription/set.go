@@ -146,8 +146,12 @@ func (s *Set) Stop() {
 	for _, t := range s.Topics() {
 		t.close()
 		s.mu.Lock()
-		if t.fetching && t.Channel.Load().Schema.Encoding == "" {
+		switch {
+		case t.Channel.Load().Schema.Encoding != "":
+		case t.fetching:
 			s.leaveUndefined(t, errors.New("its publisher did not answer in time"))
+		case t.expecting:
+			s.leaveUndefined(t, errUnknownNode)
 		}
 		s.mu.Unlock()
 	}
