@@ -57,6 +57,11 @@ func Rotation(q geometry_msgs.Quaternion) carla.Vector {
 	return carla.Vector{X: roll * radian, Y: 0 - math.Asin(sin)*radian, Z: 0 - yaw*radian}
 }
 
+// fullSize turns half a size in cm into a size in m.
+func fullSize(v carla.Vector) geometry_msgs.Vector3 {
+	return geometry_msgs.Vector3{X: 2 * v.X / metre, Y: 2 * v.Y / metre, Z: 2 * v.Z / metre}
+}
+
 // Velocity turns a velocity or another vector of the world, in m, and is its own inverse.
 func Velocity(v carla.Vector) geometry_msgs.Vector3 {
 	return geometry_msgs.Vector3{X: v.X, Y: 0 - v.Y, Z: v.Z}

@@ -14,7 +14,8 @@ func unsupported(p carla.Profile) (names [256]string) {
 	}
 	names[p.Doors], names[p.Wheels], names[p.Bikers] = "doors", "wheels", "bikers"
 	names[carla.IDVehicleLight], names[carla.IDSceneLight] = "lights of vehicles", "lights of the scene"
-	names[carla.IDBoundingBox], names[carla.IDWalkerBones] = "boxes of actors", "bones of walkers"
+	names[carla.IDBoundingBox] = "origins of boxes, and boxes of all but vehicles and walkers"
+	names[carla.IDWalkerBones] = "bones of walkers"
 	names[carla.IDPhysicsControl] = "curves, gears and ratios of vehicles"
 	names[carla.IDTrafficLightTime] = "times of traffic lights"
 	names[carla.IDPlatformTime], names[carla.IDVisualTime], names[carla.IDFrameCounter] = "platform time",

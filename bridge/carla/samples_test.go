@@ -17,6 +17,7 @@ import (
 	"tapedeck/msgs/rosgraph_msgs"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/msgs/tf2_msgs"
+	"tapedeck/msgs/visualization_msgs"
 	"tapedeck/test/samples"
 )
 
@@ -49,9 +50,10 @@ func TestSamples(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		frames int
+		size   vector3 // of the hero
 		values []frameValues
 	}{
-		{"scenario_runner_DistanceToLaneCenter.log", 432, []frameValues{
+		{"scenario_runner_DistanceToLaneCenter.log", 432, vector3{X: 4.901683, Y: 2.128325, Z: 1.510746}, []frameValues{
 			{
 				frame: 1, duration: 0.016935262, position: geometry_msgs.Point{X: 392.5, Y: -195,
 					Z: 0.5831810760498047},
@@ -73,7 +75,7 @@ func TestSamples(t *testing.T) {
 				second: carla_msgs.CarlaTrafficLightStatus{Id: 3, State: carla_msgs.CarlaTrafficLightStatus_RED},
 			},
 		}},
-		{"sr2020_DistanceToLaneCenter.log", 461, []frameValues{
+		{"sr2020_DistanceToLaneCenter.log", 461, vector3{X: 4.9047, Y: 2.06066, Z: 1.478398}, []frameValues{
 			{
 				frame: 1, duration: 0.016121816, position: geometry_msgs.Point{X: 392.5, Y: -195,
 					Z: 0.10171253204345704},
@@ -102,7 +104,8 @@ func TestSamples(t *testing.T) {
 			info, err := r.Info()
 			require.NoError(t, err)
 			counts := map[*codec.Channel]uint64{}
-			var frame uint64
+			var frame, boxes uint64
+			var odometry *codec.Channel
 			stamps := map[builtin_interfaces.Time]frameValues{}
 			var now builtin_interfaces.Time
 			bridgetest.Each(t, r, codec.Query{}, func(m *codec.Message) {
@@ -117,6 +120,7 @@ func TestSamples(t *testing.T) {
 					frame = status.Frame
 					v.frame, v.duration = status.Frame, status.FixedDeltaSeconds
 				case "/carla/hero/odometry":
+					odometry = m.Channel
 					o := bridgetest.Decode[nav_msgs.Odometry](t, m)
 					require.Equal(t, std_msgs.Header{Stamp: now, FrameId: "map"}, o.Header)
 					require.Equal(t, "hero", o.ChildFrameId)
@@ -135,6 +139,15 @@ func TestSamples(t *testing.T) {
 					for _, transform := range bridgetest.Decode[tf2_msgs.TFMessage](t, m).Transforms {
 						require.Contains(t, []string{"hero", "spectator"}, transform.ChildFrameId)
 					}
+				case "/carla/markers":
+					for _, marker := range bridgetest.Decode[visualization_msgs.MarkerArray](t, m).Markers {
+						if marker.Action != visualization_msgs.Marker_DELETEALL {
+							require.InDelta(t, test.size.X, marker.Scale.X, 1e-5)
+							require.InDelta(t, test.size.Y, marker.Scale.Y, 1e-5)
+							require.InDelta(t, test.size.Z, marker.Scale.Z, 1e-5)
+							boxes++
+						}
+					}
 				case "/carla/world_info":
 					require.Equal(t, carla_msgs.CarlaWorldInfo{MapName: "Town01"},
 						bridgetest.Decode[carla_msgs.CarlaWorldInfo](t, m))
@@ -142,6 +155,7 @@ func TestSamples(t *testing.T) {
 				stamps[now] = v
 			})
 			require.EqualValues(t, test.frames, frame)
+			require.EqualValues(t, counts[odometry], boxes)
 			for _, topic := range info.Topics {
 				require.Equal(t, topic.MessageCount, counts[topic.Channel], topic.Channel.Topic)
 			}

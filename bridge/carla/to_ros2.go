@@ -22,6 +22,7 @@ import (
 	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/msgs/tf2_msgs"
+	"tapedeck/msgs/visualization_msgs"
 )
 
 // mapFrame is the frame of the world.
@@ -72,12 +73,12 @@ func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 // Losses returns the packets that have no message, with the number of frames that had them.
 func (t *translator) Losses() []bridge.Loss { return t.losses.Losses() }
 
-func (t *translator) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
+func (t *translator) Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
 	readings := map[*codec.Channel]*reading{}
 	return func(m *codec.Message) ([]codec.Message, error) {
 		r := readings[m.Channel]
 		if r == nil {
-			r = newReading(t.logs[m.Channel], t.losses)
+			r = newReading(t.logs[m.Channel], t.losses, wanted)
 			readings[m.Channel] = r
 		}
 		return r.translate(m)
@@ -98,6 +99,7 @@ type reading struct {
 	decoder     carla.Decoder
 	tracks      map[uint32]*track
 	physicsSent map[uint32]bool // vehicles whose physics were sent
+	boxes       bool            // the markers are wanted
 	begun       bool
 	lost        bridge.LossCounts
 	unsupported [256]string
@@ -127,6 +129,7 @@ type scratch struct {
 	control  carla_msgs.CarlaEgoVehicleControl
 	vehicle  carla_msgs.CarlaEgoVehicleStatus
 	walker   carla_msgs.CarlaWalkerControl
+	markers  visualization_msgs.MarkerArray
 }
 
 // bodies are the packets of a frame, nil where the frame has none.
@@ -141,10 +144,11 @@ type bodies struct {
 	changes    changes
 }
 
-func newReading(l *log, lost bridge.LossCounts) *reading {
+func newReading(l *log, lost bridge.LossCounts, wanted func(*codec.Channel) bool) *reading {
 	return &reading{
 		log: l, lost: lost, unsupported: unsupported(l.profile), state: carla.NewState(l.profile),
 		decoder: carla.Decoder{Profile: l.profile}, tracks: map[uint32]*track{}, physicsSent: map[uint32]bool{},
+		boxes: l.markers != nil && (wanted == nil || wanted(l.markers)),
 	}
 }
 
@@ -166,6 +170,7 @@ func (r *reading) translate(m *codec.Message) ([]codec.Message, error) {
 		r.translateMoving(1)
 	}
 	r.translateActors()
+	r.translateMarkers()
 	r.translateTrafficLights()
 	r.translateCollisions()
 	r.begun = true

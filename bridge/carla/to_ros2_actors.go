@@ -1,11 +1,15 @@
 package carla
 
 import (
+	"regexp"
+
 	"tapedeck/bridge/internal/quaternion"
 	"tapedeck/codec/carla"
 	"tapedeck/msgs/carla_msgs"
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/nav_msgs"
+	"tapedeck/msgs/std_msgs"
+	"tapedeck/msgs/visualization_msgs"
 )
 
 // translateActors emits the messages about vehicles and walkers.
@@ -80,5 +84,58 @@ func (r *reading) translatePhysics() {
 			r.physicsSent[a.Actor] = true
 			r.emit(n.info, vehicleInfo(a))
 		}
+	}
+}
+
+// The colours of markers in CARLA's ROS bridge, which counts to 255 instead of 1. Viewers take more than 1 for 1.
+var (
+	egoColor     = std_msgs.ColorRGBA{G: 255, A: 0.3}
+	vehicleColor = std_msgs.ColorRGBA{R: 255, A: 0.3}
+	walkerColor  = std_msgs.ColorRGBA{B: 255, A: 0.3}
+)
+
+// ego matches the roles of the vehicles that CARLA's ROS bridge takes for its own.
+var ego = regexp.MustCompile(`^(ego_vehicle|hero[0-9]?)$`)
+
+// translateMarkers emits the boxes of vehicles and walkers. Those of actors that are gone are deleted.
+func (r *reading) translateMarkers() {
+	if !r.boxes {
+		return
+	}
+	list := r.scratch.markers.Markers[:0]
+	if !r.begun || r.bodies.changes.actors {
+		list = append(list, visualization_msgs.Marker{Header: r.header(), Action: visualization_msgs.Marker_DELETEALL})
+	}
+	if r.bodies.positions != nil {
+		for _, p := range *r.bodies.positions {
+			actor, a := r.byID[p.Actor], r.state.Actors[p.Actor]
+			if a != nil && r.names[p.Actor] != nil && boxed(actor.kind, a.BoundingBox) {
+				list = append(list, r.marker(actor, a.BoundingBox.Extension, r.tracks[p.Actor].pose))
+			}
+		}
+	}
+	r.scratch.markers.Markers = list
+	r.emit(r.markers, &r.scratch.markers)
+}
+
+// boxed reports whether an actor has a marker.
+func boxed(k kind, b *carla.BoundingBox) bool {
+	return (k == vehicle || k == walker) && b != nil && finite(b.Extension) != carla.Vector{}
+}
+
+// marker returns the marker of an actor, of half the size extension. The place of a vehicle is below its middle.
+func (r *reading) marker(a *actorSurvey, extension carla.Vector, at geometry_msgs.Pose) visualization_msgs.Marker {
+	color := walkerColor
+	if a.kind == vehicle {
+		up := quaternion.Rotate(at.Orientation, geometry_msgs.Vector3{Z: extension.Z / metre})
+		at.Position.X, at.Position.Y, at.Position.Z = at.Position.X+up.X, at.Position.Y+up.Y, at.Position.Z+up.Z
+		color = vehicleColor
+		if ego.MatchString(a.role) {
+			color = egoColor
+		}
+	}
+	return visualization_msgs.Marker{
+		Header: r.header(), Id: int32(a.id), Type: visualization_msgs.Marker_CUBE, Pose: at, Scale: fullSize(extension),
+		Color: color,
 	}
 }

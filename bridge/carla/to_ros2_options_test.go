@@ -220,9 +220,9 @@ func TestTranslatorLosses(t *testing.T) {
 	r := ReadOptions{}.read(t, tp)
 	collect(t, r, codec.Query{})
 	require.Equal(t, []bridge.Loss{
-		{Topic: "/carla/log", What: "boxes of actors", Messages: 2},
 		{Topic: "/carla/log", What: "lights of the scene", Messages: 1},
 		{Topic: "/carla/log", What: "lights of vehicles", Messages: 1},
+		{Topic: "/carla/log", What: "origins of boxes, and boxes of all but vehicles and walkers", Messages: 2},
 		{Topic: "/carla/log", What: "unknown packets with id 139", Messages: 1},
 	}, r.(bridge.Lossy).Losses())
 }

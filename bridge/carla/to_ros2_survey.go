@@ -41,6 +41,7 @@ type actorSurvey struct {
 	poses      uint64 // while it is alive
 	posesSince uint64 // survey.poses before it appeared
 	collisions uint64
+	boxed      bool // has markers
 }
 
 // newSurvey reads the log whose packets are on a channel.
@@ -101,7 +102,8 @@ func (s *survey) add(frame []byte, d *carla.Decoder) {
 			s.lights++
 		case carla.IDWeather:
 			s.weathers++
-		case carla.IDEventAdd, carla.IDEventDel, carla.IDEventParent, carla.IDCollision:
+		case carla.IDEventAdd, carla.IDEventDel, carla.IDEventParent, carla.IDCollision,
+			carla.IDBoundingBox:
 			if b, err := d.Decode(k); err == nil {
 				s.apply(b)
 				changed.add(b, s.byID)
@@ -134,6 +136,12 @@ func (s *survey) apply(b carla.Body) {
 		for _, r := range *l {
 			if a := s.byID[r.Actor1]; a != nil {
 				a.collisions++
+			}
+		}
+	case *carla.BoundingBoxList:
+		for i := range *l {
+			if a := s.byID[(*l)[i].Actor]; a != nil {
+				a.boxed = a.boxed || boxed(a.kind, &(*l)[i])
 			}
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"tapedeck/msgs/rosgraph_msgs"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/msgs/tf2_msgs"
+	"tapedeck/msgs/visualization_msgs"
 )
 
 // tape is a log in memory.
@@ -63,6 +64,10 @@ func decodeAny(t testing.TB, m *codec.Message) msgs.Message {
 	if m.Channel.Type == (*carla_msgs.CarlaStatus).TypeName(nil) {
 		status := bridgetest.Decode[carla_msgs.CarlaStatus](t, m)
 		return &status
+	}
+	if m.Channel.Topic == "/carla/markers" {
+		markers := bridgetest.Decode[visualization_msgs.MarkerArray](t, m)
+		return &markers
 	}
 	i := slices.IndexFunc(messageTypes, func(o messageType) bool { return o.name == m.Channel.Type })
 	require.GreaterOrEqual(t, i, 0, m.Channel.Type)
@@ -264,6 +269,64 @@ func TestTranslate(t *testing.T) {
 	requireClose(t, vector3{X: 1, Y: -0.5, Z: 1.5}, camera.Transform.Translation)
 	requireClose(t, rotation{Y: -half, W: half}, camera.Transform.Rotation)
 	requireClose(t, vector3{X: 1.5}, fixed[2].(*tf2_msgs.TFMessage).Transforms[1].Transform.Translation)
+}
+
+// TestMarkers checks the boxes of actors, which are as those of CARLA's ROS bridge.
+func TestMarkers(t *testing.T) {
+	box := func(id uint32, x, y, z float64) carla.BoundingBox {
+		return carla.BoundingBox{Actor: id, Extension: carla.Vector{X: x, Y: y, Z: z}}
+	}
+	adds := carla.EventAddList{
+		{Actor: 10, Type: carla.ActorVehicle, Attributes: role("hero")},
+		{Actor: 11, Type: carla.ActorVehicle}, {Actor: 12, Type: carla.ActorVehicle},
+		{Actor: 20, Type: carla.ActorWalker}, {Actor: 30, BlueprintID: "static.prop.barrel"},
+		{Actor: 31, Type: carla.ActorSensor},
+	}
+	places := carla.PositionList{{Actor: 10, Location: carla.Vector{X: 1000, Y: 200}, Rotation: carla.Vector{X: 90}},
+		{Actor: 11, Rotation: carla.Vector{Z: 90}}, {Actor: 12}, {Actor: 20, Location: carla.Vector{Z: 90}}, {Actor: 30},
+		{Actor: 99}}
+	infinite := math.Inf(1)
+	tp := newTape(carla.UE4).
+		frame(t, &adds, &carla.BoundingBoxList{box(10, 250, 100, 75), box(11, 200, 90, 80), box(20, 20, 20, 90),
+			box(30, 1, 2, 3), box(31, infinite, infinite, infinite), box(98, 1, 2, 3)}, &places).
+		frame(t, &places).
+		frame(t, &carla.EventDelList{11}, &carla.PositionList{places[0], places[3]}).
+		frame(t)
+	read := func(o ReadOptions, q codec.Query) (ids [][]int32, all []*visualization_msgs.MarkerArray) {
+		for _, m := range collect(t, o.read(t, tp), q)["/carla/markers"] {
+			all = append(all, m.(*visualization_msgs.MarkerArray))
+			list := []int32{}
+			for _, marker := range all[len(all)-1].Markers {
+				if marker.Action == visualization_msgs.Marker_DELETEALL {
+					marker.Id = -1
+				}
+				list = append(list, marker.Id)
+			}
+			ids = append(ids, list)
+		}
+		return ids, all
+	}
+	ids, all := read(ReadOptions{}, codec.Query{})
+	require.Equal(t, [][]int32{{-1, 10, 11, 20}, {10, 11, 20}, {-1, 10, 20}, {}}, ids)
+	hero, other, walker := all[1].Markers[0], all[1].Markers[1], all[1].Markers[2]
+	// It lies on its right side: up is to the right.
+	requireClose(t, geometry_msgs.Point{X: 10, Y: -2.75}, hero.Pose.Position)
+	requireClose(t, geometry_msgs.Point{Z: 0.8}, other.Pose.Position)
+	requireClose(t, rotation{Z: -half, W: half}, other.Pose.Orientation)
+	requireClose(t, geometry_msgs.Point{Z: 0.9}, walker.Pose.Position)
+	require.Equal(t, std_msgs.Header{Stamp: Stamp(0.5), FrameId: "map"}, hero.Header)
+	require.Equal(t, visualization_msgs.Marker_CUBE, hero.Type)
+	require.Equal(t, visualization_msgs.Marker_ADD, hero.Action)
+	require.Equal(t, vector3{X: 5, Y: 2, Z: 1.5}, hero.Scale)
+	require.Equal(t, std_msgs.ColorRGBA{G: 255, A: 0.3}, hero.Color)
+	require.Equal(t, std_msgs.ColorRGBA{R: 255, A: 0.3}, other.Color)
+	require.Equal(t, std_msgs.ColorRGBA{B: 255, A: 0.3}, walker.Color)
+
+	ids, _ = read(ReadOptions{IgnoreHero: true, Rate: 10}, codec.Query{})
+	require.Equal(t, [][]int32{{-1, 11, 20}, {11, 20}, {-1, 20}, {}}, ids)
+	// Who does not want them does not get them.
+	ids, _ = read(ReadOptions{}, codec.Query{Topics: func(c *codec.Channel) bool { return c.Topic == "/tf" }})
+	require.Empty(t, ids)
 }
 
 // TestFromTheMidst checks that a reading from the middle of a log begins with the latched messages from before.

@@ -3,6 +3,7 @@ package carla
 import (
 	"fmt"
 	"regexp"
+	"slices"
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
@@ -15,7 +16,7 @@ type log struct {
 	err    error // why the log cannot be translated
 
 	clock, tf, tfStatic, status, actorList, world *codec.Channel
-	lightStatus, lightInfo, weather               *codec.Channel // nil without traffic lights, or weather
+	lightStatus, lightInfo, weather, markers      *codec.Channel // nil without traffic lights, weather, or boxes
 
 	names    map[uint32]*actorTopics
 	options  ReadOptions
@@ -52,6 +53,9 @@ func (t *translator) newLog(s *survey) (*log, error) {
 		codec.DefaultQoS(),
 		s.lights)
 	l.weather = b.add("/carla/weather_control", "carla_msgs/msg/CarlaWeatherParameters", latched, s.weathers)
+	if slices.ContainsFunc(s.actors, func(a *actorSurvey) bool { return a.boxed && !t.options.ignores(a) }) {
+		l.markers = b.add("/carla/markers", "visualization_msgs/msg/MarkerArray", codec.DefaultQoS(), s.frames)
+	}
 
 	names := namesOf(s.actors)
 	for _, a := range s.actors {

@@ -3,7 +3,6 @@ package carla
 import (
 	"tapedeck/codec/carla"
 	"tapedeck/msgs/carla_msgs"
-	"tapedeck/msgs/geometry_msgs"
 )
 
 func (r *reading) translateClock() {
@@ -67,10 +66,9 @@ func (r *reading) translateTrafficLights() {
 			}
 			info := carla_msgs.CarlaTrafficLightInfo{Id: a.Actor, Transform: pose(a.Location, a.Rotation)}
 			if v := a.TriggerVolume; v != nil {
-				size := finite(v.Extension)
 				info.TriggerVolume = carla_msgs.CarlaBoundingBox{
 					Center: relative(info.Transform, finite(v.Origin)),
-					Size:   geometry_msgs.Vector3{X: 2 * size.X / metre, Y: 2 * size.Y / metre, Z: 2 * size.Z / metre},
+					Size:   fullSize(finite(v.Extension)),
 				}
 			}
 			list.TrafficLights = append(list.TrafficLights, info)

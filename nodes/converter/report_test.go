@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,7 +52,11 @@ func TestReportPage(t *testing.T) {
 			require.NotEmpty(t, d.Topics[0].Density)
 		}},
 		{"bag/cruise_no-messages.bag", func(t *testing.T, d *page.Data) { require.Zero(t, d.Messages) }},
-		{"carla/sr2020_DistanceToLaneCenter.log", func(t *testing.T, d *page.Data) { require.NotEmpty(t, d.Tracks) }},
+		{"carla/sr2020_DistanceToLaneCenter.log", func(t *testing.T, d *page.Data) {
+			require.NotEmpty(t, d.Tracks)
+			boxes := slices.ContainsFunc(d.Topics, func(t page.Topic) bool { return t.Name == "/carla/markers" })
+			require.Equal(t, boxes, len(d.Clouds) > 0 && len(d.Clouds[0].Boxes) > 0) // generated logs have none
+		}},
 		{"rosbag2/humble_py/talker", func(t *testing.T, d *page.Data) { require.NotEmpty(t, d.Topics) }},
 		{"rosbag2/rosbags_rs/test_bag_sqlite3", func(t *testing.T, d *page.Data) { require.NotEmpty(t, d.Topics) }},
 		{"mavlink/synthetic_px4_v2.tlog", func(t *testing.T, d *page.Data) { require.NotEmpty(t, d.Tracks) }},

@@ -74,7 +74,7 @@ func TestCARLALogOverDDS(t *testing.T) {
 	g := isolate(t)
 	recorder := g.start("recorder", "-a", "-s", "carla", "-o", "again", "--carla-profile", "ue5")
 	g.run(0, "player", original, "--wait-for-subscribers", "--rate", "4", "--exclude-regex",
-		"^/carla/(status|hero/vehicle_info)$")
+		"^/carla/(status|markers|hero/vehicle_info)$")
 	out := recorder.Interrupt()
 	require.Contains(t, out, "not recorded: a CARLA log has nothing of /rosout")
 	want, got := worldOf(t, original), worldOf(t, g.path("again.log"))

@@ -73,7 +73,7 @@ func (b *builder) boxes(c *codec.Channel, _ *cdr.Schema) sink {
 			1-2*(p.Orientation.Y*p.Orientation.Y+p.Orientation.Z*p.Orientation.Z))
 		values := [7]int{6: int(1000 * yaw)}
 		for i, v := range []float64{p.Position.X, p.Position.Y, p.Position.Z, size.X, size.Y, size.Z} {
-			if !(math.Abs(v) < 1e6) {
+			if !(math.Abs(v) < 1e8) { // coordinates of UTM are less
 				return
 			}
 			values[i] = int(math.Round(v / unit))

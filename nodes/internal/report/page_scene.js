@@ -1,15 +1,19 @@
 // ---- Clouds ------------------------------------------------------------------------------------------------------
 
-// unpack returns the points of a cloud in metres, and what is needed to colour and to see them.
+const boxesOf = cloud => list(cloud.boxes).filter(b => b.length === 7);
+
+// unpack returns the points of a cloud in metres, and what is needed to colour and to see them. Boxes without points,
+// which may be anywhere in a map, are seen from their middle: at.
 function unpack(cloud) {
   const b = new DataView(decode(cloud.xyz).buffer), n = Math.floor(b.byteLength / 6), s = finite(cloud.scale, 1);
   const xyz = Float32Array.from({ length: 3 * n }, (_, i) => b.getInt16(2 * i, true) * s), light = decode(cloud.shade);
-  const boxes = list(cloud.boxes).filter(b => b.length === 7);
+  const part = (a, p) => a.sort((x, y) => x - y)[Math.floor((a.length - 1) * p)] ?? 0;
+  const at = [0, 1].map(i => n ? 0 : Math.round(part(boxesOf(cloud).map(b => b[i]), 0.5) * s));
+  const boxes = boxesOf(cloud).map(([x, y, ...b]) => [x - at[0] / s, y - at[1] / s, ...b]);
   const z = [], far = [];
   for (let i = 0; i < n; i++) { z.push(xyz[3 * i + 2]); far.push(Math.hypot(xyz[3 * i], xyz[3 * i + 1])); }
-  for (const b of boxes) { z.push(b[2] * s); far.push(Math.hypot(b[0], b[1]) * s); }
-  const part = (a, p) => a.sort((x, y) => x - y)[Math.floor((a.length - 1) * p)] ?? 0;
-  return { n, xyz, light: light.length >= n && n ? light : null, boxes, scale: s, low: part(z, 0.02),
+  for (const b of boxes) { z.push(b[2] * s); far.push((Math.hypot(b[0], b[1]) + 2 * Math.hypot(b[3], b[4])) * s); }
+  return { n, xyz, at, light: light.length >= n && n ? light : null, boxes, scale: s, low: part(z, 0.02),
     high: part(z, 0.98), middle: part(z, 0.5), far: Math.max(part(far, 0.85), 1) };
 }
 
@@ -161,12 +165,14 @@ function scene(data) {
     const others = cloud.n && !cloud.boxes.length && c.frame ? clouds.map(o => o[nearest(o, c.at)]).filter(near) : [];
     if (others.length) {
       const k = others[0].scale / c.scale;
-      cloud.boxes = unpack(others[0]).boxes.map(b => b.map((v, i) => i < 6 ? v * k : v));
+      cloud.boxes = boxesOf(others[0]).map(b => b.map((v, i) => i < 6 ? v * k : v));
     }
     if (!eye) home();
-    const all = plural(finite(c.points, cloud.n), "point"), of = cloud.n < c.points ? `${count(cloud.n)} of ` : "";
-    readout.textContent = `${plain(c.topic)} at ${clock(c.at)}: ${of}${all}` +
-      (cloud.boxes.length ? `, ${plural(cloud.boxes.length, "box", "boxes")}` : "");
+    const of = (n, ...name) => (n < c.points ? `${count(n)} of ` : "") + plural(finite(c.points, n), ...name);
+    const boxes = cloud.boxes.length && plural(cloud.boxes.length, "box", "boxes");
+    readout.textContent = `${plain(c.topic)} at ${clock(c.at)}: ` +
+      (cloud.n ? of(cloud.n, "point") + (boxes ? `, ${boxes}` : "") : of(cloud.boxes.length, "box", "boxes")) +
+      (cloud.at.some(v => v) ? `, around x ${count(cloud.at[0])}, y ${count(cloud.at[1])} m` : "");
     explain();
     board.redraw();
   };

@@ -348,6 +348,13 @@ func testBoxes(t *testing.T, chromium context.Context) {
 	d.Clouds = []Cloud{points, far}
 	p = open(t, chromium, d)
 	p.Wait(`(show(".scene"), text("#scene .readout").endsWith(" points"))`)
+	// Without points they are seen from among them.
+	boxes.Boxes = [][7]int{{58_700_000, 414_000_000, 0, 450, 180, 150, 0}, {58_701_000, 414_001_000, 0, 450, 180, 150, 0}}
+	boxes.Points, boxes.Scale = 2, unit
+	d.Clouds = []Cloud{boxes}
+	p = open(t, chromium, d)
+	p.Wait(`(show(".scene"), text("#scene .readout").endsWith(": 2 boxes, around x 587,000, y 4,140,000 m"))`)
+	p.Wait(`colours($(".scene canvas")) > 8`)
 }
 
 func testMap(t *testing.T, chromium context.Context) {
