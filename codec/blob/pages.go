@@ -6,16 +6,24 @@ import (
 )
 
 const (
+	fewPages    = 16       // are kept
 	nearPages   = 32 << 10 // bytes between pages that are read by one request
 	mostPages   = 1 << 20  // bytes of such a request
-	pageStreams = 32       // such requests at once
+	pageStreams = 64       // such requests at once
 )
 
 // ReadPages calls do with each page of size bytes that begins at one of offs, in this order. Of a file in a store it
-// fetches these pages alone, many at once, and does not keep them: for pages that are far apart.
+// fetches them many at once, and of more than a few these pages alone, which it does not keep: for pages that are far
+// apart.
 func ReadPages(f io.ReaderAt, offs []int64, size int64, do func(off int64, page []byte) error) error {
 	h, remote := f.(*handle)
-	if !remote || h.object.local != nil {
+	few := remote && len(offs) <= fewPages
+	if few {
+		for _, off := range offs {
+			h.Prefetch(off, size)
+		}
+	}
+	if !remote || few || h.object.local != nil {
 		page := make([]byte, size)
 		for _, off := range offs {
 			if _, err := f.ReadAt(page, off); err != nil {

@@ -28,7 +28,7 @@ const (
 	mostAttempts   = 6                // of a request that fails
 	headerTimeout  = 30 * time.Second // in which a store must begin to answer
 	roleTimeout    = time.Second      // in which EC2 must answer with the credentials of its role
-	idleConns      = 32
+	idleConns      = pageStreams
 	googleEndpoint = "https://storage.googleapis.com"
 )
 

@@ -39,6 +39,7 @@ type database struct {
 	counts   map[int64]uint64 // messages by topic id; known with info
 	rare     map[int64][]row  // all messages of topics with few, once Latest has looked for them
 	whole    *metadata        // of a bag that consists of this file alone; nil: not known
+	pages    *pages           // of a file in a store, once they are needed
 	salvage  *salvage         // reads what SQLite cannot; nil until that is needed
 	broken   bool             // SQLite could not count the messages: salvage reads everything
 	events   []codec.Event    // about the write-ahead log
@@ -391,6 +392,11 @@ func (d *database) Read(q codec.Query) (codec.Iterator, error) {
 		return d.salvage.Read(q)
 	}
 	where, args := window(q)
+	if d.remote() {
+		if p, err := d.openPages(); err == nil {
+			p.prefetch(q.From())
+		}
+	}
 	wanted := []string{}
 	for _, id := range d.ids() {
 		if q.Wants(d.channels[id]) {
@@ -517,27 +523,31 @@ func (d *database) checkDefinitions(guessed map[int64]bool) error {
 	if len(guessed) == 0 {
 		return nil
 	}
-	limit := firstRows
-	if blob.IsURL(d.path) {
-		limit /= 10 // each may take a request
+	libraries := []*rosidl.Library{msgs.Library(), msgs.Release(""), msgs.Release("humble")}
+	check := func(id int64, payload []byte) {
+		// else it is compressed
+		if c := d.channels[id]; guessed[id] && len(payload) > 4 && payload[0] == 0 && payload[1] <= 1 {
+			c.Schema = fitting(libraries, c.Type, payload)
+		}
+	}
+	if d.remote() {
+		if p, err := d.openPages(); err == nil && p.first(firstRows/10, check) == nil {
+			return nil
+		}
 	}
 	rows, err := d.db.Query("SELECT topic_id, data FROM messages WHERE id IN (SELECT min(id) FROM "+
-		"(SELECT id, topic_id FROM messages ORDER BY id LIMIT ?) GROUP BY topic_id)", limit)
+		"(SELECT id, topic_id FROM messages ORDER BY id LIMIT ?) GROUP BY topic_id)", firstRows)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	libraries := []*rosidl.Library{msgs.Library(), msgs.Release(""), msgs.Release("humble")}
 	for rows.Next() {
 		var id int64
 		var payload []byte
 		if err := scan(rows, &id, &payload); err != nil {
 			return err
 		}
-		// else it is compressed
-		if c := d.channels[id]; guessed[id] && len(payload) > 4 && payload[0] == 0 && payload[1] <= 1 {
-			c.Schema = fitting(libraries, c.Type, payload)
-		}
+		check(id, payload)
 	}
 	return rows.Err()
 }

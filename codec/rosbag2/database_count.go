@@ -1,7 +1,6 @@
 package rosbag2
 
 import (
-	"cmp"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -9,9 +8,7 @@ import (
 	"slices"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
 	"tapedeck/codec/internal/chunked"
-	"tapedeck/codec/rosbag2/internal/sqlite"
 )
 
 // countFromMetadata takes the counts from the metadata, which avoids reading all messages, if it describes
@@ -92,55 +89,6 @@ func (d *database) tally() (map[int64]tally, error) {
 	return tallies, rows.Err()
 }
 
-func (d *database) tallyPages(tallies map[int64]tally) error {
-	return d.eachRow(func(r row) {
-		t, known := tallies[r.topic]
-		if t.count++; !known {
-			t.first, t.last = r.time, r.time
-		}
-		t.first, t.last = min(t.first, r.time), max(t.last, r.time)
-		tallies[r.topic] = t
-	})
-}
-
-// eachRow calls found with the place of each message, by the pages of a file in a store.
-func (d *database) eachRow(found func(row)) error {
-	columns, err := d.columns("messages")
-	if err != nil {
-		return err
-	}
-	topic, time, data := slices.Index(columns, "topic_id"), slices.Index(columns, "timestamp"),
-		slices.Index(columns, "data")
-	if min(topic, time, data) < 0 {
-		return errNoBag
-	}
-	var root int64
-	if err := d.db.QueryRow("SELECT rootpage FROM sqlite_master WHERE name = 'messages'").Scan(&root); err != nil {
-		return err
-	}
-	pages, err := sqlite.NewDatabase(d.file, d.size)
-	if err != nil {
-		return err
-	}
-	odd := false
-	err = pages.Table(root, func(r *sqlite.Row) {
-		c := r.Columns
-		if len(c) <= max(topic, time, data) || c[topic].Kind != sqlite.Integer || c[time].Kind != sqlite.Integer ||
-			c[data].Kind != sqlite.Blob {
-			odd = true
-			return
-		}
-		found(row{r.ID, c[topic].Int, c[time].Int})
-	})
-	if odd {
-		return cmp.Or(err, errors.New("rows that cannot be messages"))
-	}
-	return err
-}
-
-// remote reports whether the file is in a store, and SQLite reads it as it is there.
-func (d *database) remote() bool { return blob.IsURL(d.path) && d.file != nil }
-
 // matches reports whether the first and the last message of the file and their number can be those of info.
 func (d *database) matches(info *codec.Info) (bool, error) {
 	var free, indexes int64
@@ -180,7 +128,14 @@ func (d *database) readEvents() error {
 	if !slices.ContainsFunc(d.info.Topics, kept) {
 		return nil
 	}
-	it, err := d.Read(codec.Query{Start: math.MinInt64, Topics: codec.IsEvents})
+	q := codec.Query{Start: math.MinInt64, Topics: codec.IsEvents}
+	read := func() (codec.Iterator, error) { return d.Read(q) }
+	if d.remote() { // where Read takes a request for many messages of other topics
+		read = func() (codec.Iterator, error) {
+			return d.Latest(q, func(*codec.Channel) int { return codec.All })
+		}
+	}
+	it, err := read()
 	if err != nil {
 		return fmt.Errorf("events: %w", err)
 	}

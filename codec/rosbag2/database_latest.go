@@ -3,25 +3,30 @@ package rosbag2
 import (
 	"cmp"
 	"database/sql"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
 	"tapedeck/codec"
+	"tapedeck/codec/blob"
+	"tapedeck/codec/rosbag2/internal/sqlite"
 )
 
 // maxRare bounds the messages of a topic whose places are remembered.
 const maxRare = 1 << 16
 
 // row is the place of a message.
-type row struct{ id, topic, time int64 }
+type row struct {
+	id, topic, time int64
+	place           sqlite.Place // in a file in a store
+}
 
 func compareRows(a, b row) int { return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.id, b.id)) }
 
 // Latest implements codec.LatestReader. There is no index by topic: the database is read once for the topics
-// with few messages, and from the end of the window back for the others.
+// with few messages, and from the end of the window back for the others. A file in a store is searched from both ends
+// of the window, as latched messages are mostly the first ones of a recording.
 func (d *database) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
 	if _, err := d.Info(); err != nil {
 		return nil, err
@@ -30,27 +35,40 @@ func (d *database) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.I
 		return codec.Latest(d.salvage, q, keep)
 	}
 	depths := map[int64]int{}
-	var rare []int64 // to be looked for
+	var rare, unknown []int64 // to be looked for: all of their messages; where they are
 	for _, id := range d.ids() {
 		if !q.Wants(d.channels[id]) || d.counts[id] == 0 {
 			continue
 		}
 		if n := keep(d.channels[id]); n > 0 {
 			depths[id] = n
-			if d.counts[id] <= maxRare && d.rare[id] == nil {
+			if d.rare[id] != nil {
+				continue
+			}
+			unknown = append(unknown, id)
+			if d.counts[id] <= maxRare {
 				rare = append(rare, id)
 			}
 		}
 	}
-	if err := d.findRare(rare); err != nil {
-		return nil, d.wrap(err)
+	var found map[int64][]row
+	var err error
+	if d.remote() {
+		found, err = d.search(q, depths, unknown)
+	}
+	if found == nil || err != nil {
+		if err := d.findRare(rare); err != nil {
+			return nil, d.wrap(err)
+		}
 	}
 	it := &placeIterator{database: d}
 	for id, n := range depths {
-		places := d.rare[id]
-		if places == nil {
+		places, known := found[id]
+		if !known {
+			places = d.rare[id]
+		}
+		if places == nil && !known {
 			where, args := window(q)
-			var err error
 			last := fmt.Sprintf("topic_id = %d AND %s ORDER BY timestamp DESC, id DESC LIMIT %d", id, where, n)
 			if places, err = d.places(last, args...); err != nil {
 				return nil, d.wrap(err)
@@ -67,6 +85,9 @@ func (d *database) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.I
 		}
 	}
 	slices.SortFunc(it.rows, compareRows)
+	for _, r := range it.rows {
+		blob.Prefetch(d.file, r.place.Off, r.place.Size)
+	}
 	return it, nil
 }
 
@@ -79,19 +100,9 @@ func (d *database) findRare(topics []int64) error {
 	for _, id := range topics {
 		ids = append(ids, fmt.Sprint(id))
 	}
-	var places []row
-	err := errors.ErrUnsupported
-	if d.remote() {
-		err = d.eachRow(func(r row) {
-			if slices.Contains(topics, r.topic) {
-				places = append(places, r)
-			}
-		})
-	}
+	places, err := d.places("topic_id IN (" + strings.Join(ids, ", ") + ")")
 	if err != nil {
-		if places, err = d.places("topic_id IN (" + strings.Join(ids, ", ") + ")"); err != nil {
-			return err
-		}
+		return err
 	}
 	slices.SortFunc(places, compareRows)
 	for _, r := range places {

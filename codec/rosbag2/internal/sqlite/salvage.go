@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math/bits"
-
-	"tapedeck/codec/blob"
 )
 
 // Database reads rows of a database, whatever is damaged of it: it reads the pages of tables, in the order of
@@ -106,66 +104,6 @@ func (d *Database) Scan(found func(*Row)) error {
 		for page := int64(0); page+d.pageSize <= int64(n); page += d.pageSize {
 			d.rows(buf[page:page+d.pageSize], off+page, row, found)
 		}
-	}
-	return nil
-}
-
-// errTree says that the tree of a table is damaged.
-var errTree = errors.New("the tree of a table is damaged")
-
-// Table yields the rows of the table whose tree begins at a page. It does not read the pages in which large values go
-// on. The row is valid until found returns.
-func (d *Database) Table(root int64, found func(*Row)) error {
-	row := &Row{}
-	left := d.size / d.pageSize // pages that the tree may have
-	for level := []int64{(root - 1) * d.pageSize}; len(level) > 0; {
-		if left -= int64(len(level)); left < 0 {
-			return errTree
-		}
-		var below []int64
-		err := blob.ReadPages(d.file, level, d.pageSize, func(off int64, page []byte) error {
-			begin := 0
-			if off == 0 {
-				begin = fileHead
-			}
-			cells := get16(page[begin+3:])
-			if page[begin] == tableLeaf {
-				n := 0
-				d.rows(page, off, row, func(r *Row) {
-					n++
-					found(r)
-				})
-				if n != cells {
-					return errTree
-				}
-				return nil
-			}
-			pointers := begin + interiorHead
-			if page[begin] != tableInterior || pointers+2*cells > len(page) {
-				return errTree
-			}
-			add := func(at int) bool {
-				if at+pointer > len(page) {
-					return false
-				}
-				child := int64(binary.BigEndian.Uint32(page[at:]))
-				below = append(below, (child-1)*d.pageSize)
-				return child > 0 && child*d.pageSize <= d.size
-			}
-			for i := range cells {
-				if !add(get16(page[pointers+2*i:])) {
-					return errTree
-				}
-			}
-			if !add(begin + leafHead) { // the last one
-				return errTree
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		level = below
 	}
 	return nil
 }

@@ -1,12 +1,15 @@
 package sqlite
 
 import (
+	"bytes"
 	"database/sql"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -96,6 +99,67 @@ func TestDatabase(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Ranges of an index and rows of a table are found, also where a range is cut.
+func TestSearch(t *testing.T) {
+	const n = 30_000
+	path := filepath.Join(t.TempDir(), "a.db3")
+	value := func(i int) int64 { return int64(i/3) - 40 }
+	build(t, path, n, func(i int) int { return i % 50 * 20 }, value)
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path, RawQuery: "mode=ro"}).String())
+	require.NoError(t, err)
+	defer db.Close()
+	var table, index int64
+	require.NoError(t, db.QueryRow("SELECT (SELECT rootpage FROM sqlite_master WHERE name = 'm'), "+
+		"(SELECT rootpage FROM sqlite_master WHERE name = 'i')").Scan(&table, &index))
+	d, err := NewDatabase(bytes.NewReader(content), int64(len(content)))
+	require.NoError(t, err)
+	seed := rand.Uint64()
+	t.Log("seed", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	for range 100 {
+		asked := Range{From: FirstEntry, To: LastEntry, Most: random.IntN(4), Back: random.IntN(2) == 0}
+		if random.IntN(3) > 0 {
+			asked.From = Entry{value(random.IntN(n)), random.Int64N(n)}
+		}
+		if random.IntN(3) > 0 {
+			asked.To = Entry{value(random.IntN(n)), random.Int64N(n)}
+		}
+		got, r, err := d.Entries(index, asked)
+		require.NoError(t, err)
+		var want []Entry
+		var ids []int64
+		for i := range n {
+			if e := (Entry{value(i), int64(i + 1)}); e.Compare(r.From) >= 0 && e.Compare(r.To) < 0 {
+				want, ids = append(want, e), append(ids, e.ID)
+			}
+		}
+		require.True(t, slices.Equal(want, got), "%d of %d entries in %+v of %+v", len(got), len(want), r, asked)
+		if asked.Most == 0 || asked.Back {
+			require.Equal(t, asked.To, r.To)
+		}
+		if asked.Most == 0 || !asked.Back {
+			require.Equal(t, asked.From, r.From)
+		}
+		rest := r != asked
+		require.True(t, !rest || len(got) > 0, "%+v of %+v", r, asked)
+		if len(ids) > 1000 {
+			ids = ids[:1000]
+		}
+		ids = slices.DeleteFunc(ids, func(int64) bool { return random.IntN(2) == 0 })
+		found := map[int64]bool{}
+		require.NoError(t, d.Rows(table, ids, func(r *Row) { found[r.ID] = true }))
+		for _, id := range ids {
+			require.True(t, found[id])
+		}
+		require.LessOrEqual(t, len(found), 40*len(ids))
+	}
+	clear(content[(index-1)*PageSize:][:8])
+	_, _, err = d.Entries(index, Range{From: FirstEntry, To: LastEntry})
+	require.ErrorIs(t, err, errTree)
 }
 
 func TestLockByte(t *testing.T) {

@@ -1,0 +1,115 @@
+package rosbag2
+
+import (
+	"database/sql"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/codec/blob/blobtest"
+	"tapedeck/codec/internal/codectest"
+)
+
+// unsearched hides that a reader can find the last messages by itself.
+type unsearched struct{ codec.Reader }
+
+// TestLatestInStore compares what is found in a store with what reading everything finds.
+func TestLatestInStore(t *testing.T) {
+	s := blobtest.New(t)
+	seed := rand.Uint64()
+	t.Log("seed", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	latched := func(topic string, depth int) *codec.Channel {
+		return &codec.Channel{Topic: topic, Type: "std_msgs/msg/UInt32", Encoding: codec.EncodingCDR,
+			QoS: []codec.QoS{{Durability: codec.TransientLocal, Depth: depth}}}
+	}
+	number := &codec.Channel{Topic: "/n", Type: "std_msgs/msg/UInt32", Encoding: codec.EncodingCDR}
+	static, state := latched("/tf_static", 1), latched("/state", 3) // at the beginning; now and then
+	once, late := latched("/once", 1), latched("/late", 1)          // in the midst; at the end
+	const n = 6000
+	var messages []codec.Message
+	for i := range n {
+		c := number
+		switch {
+		case i < 3 || i == n/4:
+			c = static
+		case i == n/3:
+			c = once
+		case i == n-5:
+			c = late
+		case i%1700 == 1699:
+			c = state
+		}
+		data := append([]byte{0, 1, 0, 0, byte(i), byte(i >> 8), 0, 0}, make([]byte, random.IntN(300))...)
+		messages = append(messages, codec.Message{Channel: c, LogTime: int64(i/2+random.IntN(40)) + 1, Data: data})
+	}
+	dir := filepath.Join(t.TempDir(), "drive")
+	w, err := Options{Storage: storageSQLite}.Create(dir, codec.CreateOptions{})
+	require.NoError(t, err)
+	for i := range messages {
+		require.NoError(t, w.Write(&messages[i]))
+	}
+	require.NoError(t, w.Close())
+	ours := filepath.Join(dir, "drive_0.db3")
+	// SQLite has the pages of index and table among each other.
+	scattered := copyDatabase(t, ours, "")
+	for name, path := range map[string]string{
+		"ours": ours, "scattered": scattered,
+		"without metadata": copyDatabase(t, scattered, "DELETE FROM metadata"),
+		"without index":    copyDatabase(t, scattered, "DROP INDEX timestamp_idx"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			content, err := os.ReadFile(path)
+			require.NoError(t, err)
+			s.Put("a.db3", content)
+			local, remote := open(t, path), open(t, s.URL("a.db3"))
+			for range 30 {
+				q := codec.Query{End: random.Int64N(n/2+100) + 1}
+				if random.IntN(3) == 0 {
+					q.Start = random.Int64N(q.End)
+				}
+				if random.IntN(5) == 0 {
+					q.End = 0
+				}
+				it, err := codec.Latest(unsearched{local}, q, codec.LatchedDepth)
+				require.NoError(t, err)
+				want, err := codectest.Collect(it)
+				require.NoError(t, err)
+				it, err = codec.Latest(remote, q, codec.LatchedDepth)
+				require.NoError(t, err)
+				got, err := codectest.Collect(it)
+				require.NoError(t, err)
+				require.Len(t, got, len(want), "%+v", q)
+				for i := range want {
+					require.Equal(t, want[i].Channel.Topic, got[i].Channel.Topic)
+					require.Equal(t, want[i].LogTime, got[i].LogTime)
+					require.Equal(t, want[i].Data, got[i].Data)
+				}
+			}
+		})
+	}
+}
+
+// copyDatabase has SQLite copy a database, and execute a statement in the end.
+func copyDatabase(t *testing.T, path, statement string) string {
+	to := filepath.Join(t.TempDir(), "copy.db3")
+	db, err := sql.Open("sqlite", to)
+	require.NoError(t, err)
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	for _, statement := range []string{
+		"ATTACH '" + path + "' AS old", createSchema, createMetadata, createTopics + createHash + ")",
+		createDefinitions, createMessages, createIndex,
+		"INSERT INTO schema SELECT * FROM old.schema", "INSERT INTO metadata SELECT * FROM old.metadata",
+		"INSERT INTO topics SELECT * FROM old.topics", "INSERT INTO messages SELECT * FROM old.messages",
+		statement,
+	} {
+		_, err := db.Exec(statement)
+		require.NoError(t, err, statement)
+	}
+	return to
+}
