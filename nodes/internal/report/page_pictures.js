@@ -42,9 +42,10 @@ function strip(camera, scope) {
     (ctx, w, h) => {
     board.grid(ctx, w, h);
     const keep = new Set();
+    const first = board.x(scope.first), last = Math.max(first, board.x(scope.last) - width);
     let right = -Infinity;
     for (const thumb of camera.thumbs) { // from the first one on, so that panning changes nothing
-      const x = board.x(thumb.at) - width / 2;
+      const x = Math.max(first, Math.min(last, board.x(thumb.at) - width / 2));
       if (x < right) continue;
       right = x + width + 2;
       if (right < 0 || x > w) continue;

@@ -137,16 +137,15 @@ function topics(data, changed) {
   sum();
   if (live) refreshers.add(sum);
   const share = t => total > 0 ? finite(t.bytes) / total : 0;
-  const named = s => el("bdi", { title: plain(s, 400) }, plain(s)),
-    zero = n => el("span", { class: n > 0 ? "alarm" : "zero" }, count(n));
+  const zero = n => el("span", { class: n > 0 ? "alarm" : "zero" }, count(n));
   const latency = i => t => Array.isArray(t.latency) ? finite(t.latency[i], NaN) : NaN;
   const time = v => isFinite(v) ? seconds(v) : el("span", { class: "zero" }, "–");
   return section("topics", "Topics", null, table({
     caption: `Topics of ${plain(data.name)}`, rows: data.topics, changed, search: "Search topics and types",
     text: t => `${t.name} ${t.type}`, empty: data.topics.length ? "No topic matches" : "No topics",
     columns: [
-      { name: "Topic", key: t => String(t.name), cell: t => named(t.name), first: true, class: "key" },
-      { name: "Type", key: t => String(t.type), cell: t => named(t.type), class: "one" },
+      { name: "Topic", key: t => String(t.name), cell: t => name(t.name), first: true, class: "key" },
+      { name: "Type", key: t => String(t.type), cell: t => name(t.type) },
       { name: "Messages", key: t => t.messages, cell: t => count(t.messages), number: true },
       { name: "Bytes", key: t => t.bytes, cell: t => bytes(t.bytes), number: true },
       { name: "Share", key: share, number: true, cell: t => {
@@ -162,7 +161,7 @@ function topics(data, changed) {
       { name: "Lost", key: t => t.lost, cell: t => zero(t.lost), number: true },
       { name: "Latency median", key: latency(0), cell: t => time(latency(0)(t)), number: true },
       { name: "Latency 99 %", key: latency(1), cell: t => time(latency(1)(t)), number: true },
-      { name: "QoS", key: t => String(t.qos ?? ""), cell: t => t.qos ? named(t.qos) : "–", class: "one" },
+      { name: "QoS", key: t => String(t.qos ?? ""), cell: t => t.qos ? name(t.qos) : "–" },
     ],
   }));
 }

@@ -182,7 +182,7 @@ function drawRuler(board, ctx, w, h) {
     const x = board.x(t), text = clock(t - board.scope.first, step), half = ctx.measureText(text).width / 2;
     ctx.fillStyle = colour.mute;
     ctx.fillRect(Math.round(x), h - 4, 1, 4);
-    write(ctx, text, Math.max(board.gutter() + half, Math.min(w - half - 1, x)), h - 12, Infinity, colour.mute);
+    write(ctx, text, Math.max(board.gutter() + half + 3, Math.min(w - half - 1, x)), h - 12, Infinity, colour.mute);
   }
   ctx.textAlign = "left";
 }
