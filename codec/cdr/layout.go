@@ -58,9 +58,18 @@ func (s spans) times(n int) spans {
 	return all
 }
 
-func spansOf(size int) (s spans) {
+// paddings returns what is in front of something that is aligned.
+func paddings(align int) (s spans) {
 	for i := range s {
-		s[i] = -i&(size-1) + size
+		s[i] = -i & (align - 1)
+	}
+	return s
+}
+
+func spansOf(size int) spans {
+	s := paddings(size)
+	for i := range s {
+		s[i] += size
 	}
 	return s
 }

@@ -16,7 +16,7 @@ import (
 type Path struct {
 	name   string // type and path, for errors
 	steps  []step
-	tail   spans // behind the steps
+	tail   spans // behind the steps, up to the target
 	target field
 }
 
@@ -56,6 +56,11 @@ func (s *Schema) Path(path string) (*Path, error) {
 	if n := len(p.steps); n > 0 && p.steps[n-1].of == nil {
 		p.tail, p.steps = p.steps[n-1].bytes, p.steps[:n-1]
 	}
+	align := p.target.align
+	if p.target.Shape == rosidl.Sequence {
+		align = 4
+	}
+	p.tail = p.tail.then(paddings(align))
 	return p, nil
 }
 
@@ -240,11 +245,6 @@ func (p *Path) walk(d *wire.Decoder) {
 // finish goes from behind the steps to the field.
 func (p *Path) finish(d *wire.Decoder) int {
 	d.Skip(p.tail.at(d))
-	align := p.target.align
-	if p.target.Shape == rosidl.Sequence {
-		align = 4
-	}
-	d.Align(align)
 	return d.Offset()
 }
 

@@ -1,47 +1,49 @@
 package contract
 
 import (
-	"maps"
+	"math"
 	"math/bits"
 	"slices"
 )
 
 // Latencies are times from stamps to receipt, ns, of which quantiles are known to 3 %. The zero value is ready.
 type Latencies struct {
-	count  uint64
-	counts map[int]uint64 // by bucket
+	count uint64
+	late  []uint64 // by bucket
+	ahead []uint64 // of those below 0, likewise
 }
 
 // Add adds a latency.
 func (l *Latencies) Add(ns int64) {
-	if l.counts == nil {
-		l.counts = map[int]uint64{}
-	}
 	l.count++
-	ns = max(min(ns, 1<<62), -1<<62)
-	if ns < 0 {
-		l.counts[-bucket(uint64(-ns))]++
-	} else {
-		l.counts[bucket(uint64(ns))]++
+	counts := &l.late
+	if ns = max(ns, -math.MaxInt64); ns < 0 {
+		ns, counts = -ns, &l.ahead
 	}
+	key := bucket(uint64(ns))
+	for len(*counts) <= key {
+		*counts = append(*counts, 0)
+	}
+	(*counts)[key]++
 }
 
 // Count returns how many there are.
 func (l *Latencies) Count() uint64 { return l.count }
 
 // Quantile returns the latency that a part of all, 0 to 1, do not exceed; 0 if there are none.
-func (l *Latencies) Quantile(part float64) int64 {
+func (l *Latencies) Quantile(part float64) (ns int64) {
 	rest := int64(part * float64(l.count))
-	keys := slices.Sorted(maps.Keys(l.counts))
-	for i, key := range keys {
-		if rest -= int64(l.counts[key]); rest < 0 || i == len(keys)-1 {
-			if key < 0 {
-				return -middle(-key)
-			}
-			return middle(key)
+	for key, n := range slices.Backward(l.ahead) {
+		if n > 0 && rest >= 0 {
+			rest, ns = rest-int64(n), -middle(key)
 		}
 	}
-	return 0
+	for key, n := range l.late {
+		if n > 0 && rest >= 0 {
+			rest, ns = rest-int64(n), middle(key)
+		}
+	}
+	return ns
 }
 
 // bucket returns the number of the bucket of v: its 5 highest bits and where they are.

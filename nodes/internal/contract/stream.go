@@ -504,7 +504,13 @@ func anyNaN(d *wire.Decoder, kind rosidl.Kind, count int) (nan bool) {
 		}
 		return nan
 	}
-	for raw := d.Raw(8, 8*count); len(raw) >= 8; raw = raw[8:] {
+	raw := d.Raw(8, 8*count)
+	if !d.BigEndian() {
+		for ; len(raw) >= 8; raw = raw[8:] {
+			nan = nan || binary.LittleEndian.Uint64(raw)<<1 > 0x7ff<<53
+		}
+	}
+	for ; len(raw) >= 8; raw = raw[8:] {
 		nan = nan || order.Uint64(raw)<<1 > 0x7ff<<53
 	}
 	return nan

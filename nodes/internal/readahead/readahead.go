@@ -206,9 +206,10 @@ func (r *Reader) Close() error {
 	return r.it.Close()
 }
 
-// Each calls visit with each message of it, which another goroutine reads up to about size bytes ahead, and closes it.
-// What Query.Damaged was called with may be used once Each has returned.
-func Each(ctx context.Context, it codec.Iterator, size int64, visit func(*codec.Message) error) (err error) {
+// Each calls each visit with each message of it, which another goroutine reads up to about size bytes ahead, and closes
+// it. Several visits are called at the same time, each by one goroutine; none may change a message. What Query.Damaged
+// was called with may be used once Each has returned.
+func Each(ctx context.Context, it codec.Iterator, size int64, visits ...func(*codec.Message) error) (err error) {
 	more := make(chan struct{}, 1)
 	r := New(it, size, func() {
 		select {
@@ -217,22 +218,50 @@ func Each(ctx context.Context, it codec.Iterator, size int64, visit func(*codec.
 		}
 	})
 	defer func() { err = errors.Join(err, r.Close()) }()
+	failures := make(chan error)
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		m, err := r.Next()
+		messages, err := r.rest()
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
 			return err
-		case m == nil:
+		case messages == nil:
 			<-more
 			continue
 		}
-		if err := visit(m); err != nil {
+		for _, visit := range visits[1:] {
+			go func() { failures <- each(messages, visit) }()
+		}
+		err = each(messages, visits[0])
+		for range visits[1:] {
+			err = errors.Join(err, <-failures)
+		}
+		if err != nil {
 			return err
 		}
 	}
+}
+
+// rest returns the messages up to the end of a block, as Next returns one.
+func (r *Reader) rest() ([]codec.Message, error) {
+	m, err := r.Next()
+	if m == nil {
+		return nil, err
+	}
+	rest := r.current.messages[r.at-1:]
+	r.at = len(r.current.messages)
+	return rest, nil
+}
+
+func each(messages []codec.Message, visit func(*codec.Message) error) error {
+	for i := range messages {
+		if err := visit(&messages[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }

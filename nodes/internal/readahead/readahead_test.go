@@ -3,6 +3,7 @@ package readahead
 import (
 	"errors"
 	"io"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -204,4 +205,35 @@ func TestReadAheadUsesMemoryAgain(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Zero(t, testing.AllocsPerRun(10_000, func() { _, _ = r.Next() }))
+}
+
+// Each visit gets all messages in their order, and what one of them returns ends the reading.
+func TestEach(t *testing.T) {
+	messages := func() *numbered {
+		return &numbered{count: 5000, err: io.EOF, size: func(i int64) int { return int(i % 700) }}
+	}
+	var seen [3]int64
+	var visits []func(*codec.Message) error
+	for i := range seen {
+		visits = append(visits, func(m *codec.Message) error {
+			require.Equal(t, seen[i], m.LogTime)
+			seen[i]++
+			return nil
+		})
+	}
+	require.NoError(t, Each(t.Context(), messages(), 1<<20, visits...))
+	require.Equal(t, [3]int64{5000, 5000, 5000}, seen)
+	failure := errors.New("enough")
+	for i := range seen {
+		seen = [3]int64{}
+		all := slices.Clone(visits)
+		all[i] = func(m *codec.Message) error {
+			if seen[i]++; m.LogTime == 2500 {
+				return failure
+			}
+			return nil
+		}
+		require.ErrorIs(t, Each(t.Context(), messages(), 1<<20, all...), failure)
+		require.EqualValues(t, 2501, seen[i])
+	}
 }

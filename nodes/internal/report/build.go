@@ -126,10 +126,12 @@ func build(ctx context.Context, r codec.Reader, info *codec.Info, d *density, o 
 	}
 	if err := readahead.Each(ctx, messages, readAheadSize, func(m *codec.Message) error {
 		b.add(m)
-		b.pass.Add(m)
 		if o.Reading != nil {
 			o.Reading(m.LogTime)
 		}
+		return nil
+	}, func(m *codec.Message) error {
+		b.pass.Add(m)
 		return nil
 	}); err != nil {
 		return nil, err
