@@ -38,6 +38,7 @@ type block struct {
 	data   []byte
 	err    error
 	ahead  bool          // it was read ahead and not used yet
+	asked  bool          // Prefetch was called for it
 	place  *list.Element // in cache.recent; nil while it is fetched
 }
 
@@ -191,6 +192,26 @@ func (c *cache) want(o *object, from, to int64, ahead bool) *block {
 	return b
 }
 
+// ask begins to fetch what is missing between two offsets, which somebody knows to be needed.
+func (c *cache) ask(o *object, from, to int64) {
+	c.want(o, from, to, true)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := o.index(from); i <= o.index(to-1); i++ {
+		if b := o.blocks[i]; b != nil {
+			b.asked = true
+		}
+	}
+}
+
+// asked reports whether the byte at off was asked for.
+func (c *cache) asked(o *object, off int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	b := o.blocks[o.index(off)]
+	return b != nil && b.asked
+}
+
 // handle is a File of an object.
 type handle struct {
 	*io.SectionReader
@@ -241,7 +262,7 @@ func (h *handle) Prefetch(off, n int64) {
 	o := h.object
 	off, n = max(off, 0), min(n, cacheSize/4)
 	if end := min(off+n, o.size); off < end && o.local == nil && h.alive() == nil {
-		store.want(o, off, end, true)
+		store.ask(o, off, end)
 	}
 }
 
@@ -264,7 +285,9 @@ func (h *handle) readAt(b []byte, off int64) (int, error) {
 		return o.local.ReadAt(b, off)
 	}
 	end := off + int64(len(b))
-	h.readAhead(off, end)
+	if !store.asked(o, end-1) { // else the reader says what follows
+		h.readAhead(off, end)
+	}
 	for pos, wanted := off, off; pos < end; {
 		if wanted-pos < window/2 && wanted < end {
 			wanted = min(pos+window, end)

@@ -18,7 +18,7 @@ const openBytes = 256 << 20
 // Of a file in a store, an iterator fetches so many segments ahead at most, or about so many bytes of them.
 const (
 	aheadSegments = 64
-	aheadBytes    = 16 << 20
+	aheadBytes    = 32 << 20
 )
 
 // iterator merges the segments of a file by time. A segment is open from the time of its first message on. Open
@@ -34,6 +34,7 @@ type iterator struct {
 	open    heap.Heap[*source]
 	ahead   int64                    // bytes to be fetched ahead
 	used    bool                     // the message at the root was handed out
+	begun   bool                     // a message was handed out
 	held    int                      // bytes that open holds
 	limit   int                      // of held, unless one source alone has more
 	spare   *spare                   // memory to load segments into
@@ -119,7 +120,12 @@ func (it *iterator) prefetch() {
 	}
 	it.file.Prefetch(it.next.Offset, it.next.Size)
 	ahead := it.next.Size
-	it.ahead = min(2*it.ahead+ahead, aheadBytes) // little at first: the first message is waited for
+	switch {
+	case it.keep != nil: // all segments are needed
+		it.ahead = aheadBytes
+	case it.begun: // else the first message is waited for
+		it.ahead = min(2*it.ahead+ahead, aheadBytes)
+	}
 	for _, s := range it.pending[:min(aheadSegments, len(it.pending))] {
 		if ahead >= it.ahead {
 			break
@@ -176,7 +182,7 @@ func (it *iterator) step() error {
 		}
 		s.current = m
 	}
-	it.used = true
+	it.used, it.begun = true, true
 	m := &s.current
 	it.msg = codec.Message{Channel: it.wanted[m.Channel].channel, LogTime: m.Time, PublishTime: m.Publish, Data: m.Data}
 	return nil

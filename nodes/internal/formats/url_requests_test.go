@@ -27,12 +27,13 @@ func TestRequests(t *testing.T) {
 		most   int    // requests for Info; 0: any number
 		bytes  int64  // for Info
 		trips  int    // for the first message, where some are read-ahead that nobody waits for
+		first  int64  // bytes for it: three chunks, or pages and two payloads
 	}{
-		{"mcap", writes(t, "mcap", ""), "drive.mcap", 3, 1 << 20, 10},
-		{"record", writes(t, "record", ""), "drive.record", 12, size / 1000, 10},
-		{"bag", writes(t, "bag", ""), "drive.bag", 12, size / 1000, 10},
-		{"db3", writes(t, "rosbag2", "sqlite3"), "drive/drive_0.db3", 0, size / 100, 10},
-		{"rosbag2", writes(t, "rosbag2", "sqlite3"), "drive", 0, size / 100, 10},
+		{"mcap", writes(t, "mcap", ""), "drive.mcap", 3, 1 << 20, 10, 16_000_000},
+		{"record", writes(t, "record", ""), "drive.record", 12, size / 1000, 10, 51_000_000},
+		{"bag", writes(t, "bag", ""), "drive.bag", 12, size / 1000, 10, 3_200_000},
+		{"db3", writes(t, "rosbag2", "sqlite3"), "drive/drive_0.db3", 0, size / 100, 10, 8_000_000},
+		{"rosbag2", writes(t, "rosbag2", "sqlite3"), "drive", 0, size / 100, 10, 8_000_000},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := blobtest.New(t)
@@ -71,6 +72,7 @@ func TestRequests(t *testing.T) {
 			trips := s.RoundTrips()
 			t.Logf("first message: %d requests, %d round trips, %d bytes", n, trips, bytes)
 			require.LessOrEqual(t, trips, test.trips)
+			require.LessOrEqual(t, bytes, test.first)
 			require.NoError(t, it.Close())
 		})
 	}
