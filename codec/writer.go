@@ -1,10 +1,25 @@
 package codec
 
-import "time"
+import (
+	"os"
+	"syscall"
+	"time"
+)
 
 // ActiveSuffix is what the name of a file ends with while it is written, in the formats that are for recording. It is
 // dropped when the file is complete; that of a writer that was killed keeps it. Open finds a recording by either name.
 const ActiveSuffix = ".active"
+
+// BeingWritten reports whether a process, also this one, has the file at path open to write a recording. Such a file is
+// locked, and one that a killed writer left is not. It reports false on disks without locks.
+func BeingWritten(path string) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	return syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == syscall.EWOULDBLOCK
+}
 
 // CreateOptions say how a recording is written. The zero value asks for the defaults of the format.
 type CreateOptions struct {

@@ -151,6 +151,10 @@ func (q *Queue) addOne(folder, path, below string) (err error) {
 		}
 		s.URL, s.Done, s.Files = q.URL, false, nil
 	}
+	if _, err := s.found(); errors.Is(err, errActive) {
+		s.release()
+		return err
+	}
 	s.Ended = true
 	for _, other := range q.spools {
 		if other.Name == s.Name {

@@ -33,6 +33,7 @@ const (
 var (
 	errUrgent = errors.New("a snapshot goes first")
 	errFound  = errors.New("there are more files")
+	errActive = errors.New("it is being recorded: upload it when it is complete")
 )
 
 // Options are where recordings are sent, and how. No function may be nil.
@@ -486,7 +487,7 @@ func (q *Queue) ended(err error, s *spool, f *file) {
 func refusal(err error) bool {
 	var local *fs.PathError
 	return errors.Is(err, blob.ErrDiffers) || errors.Is(err, blob.ErrUnproven) || errors.Is(err, blob.ErrChanged) ||
-		errors.As(err, &local)
+		errors.Is(err, errActive) || errors.As(err, &local)
 }
 
 // pause returns how long to wait after so many failures, at random so that many recorders do not come at once.

@@ -284,6 +284,45 @@ func TestTwoQueues(t *testing.T) {
 	require.Contains(t, s.Keys(), "fleet/first/recording.json")
 }
 
+// A recording that is being written is not sent before it is complete, also if that begins after it was found.
+func TestBeingWritten(t *testing.T) {
+	s, dir := blobtest.New(t), t.TempDir()
+	done := record(t, filepath.Join(dir, "done.record.00000"), 0)
+	record(t, filepath.Join(dir, "drive.record.00000"), 3)
+	path := filepath.Join(dir, "drive.record.00001")
+	w, err := formats.PureGo().Codecs().Create(path, codec.CreateOptions{})
+	require.NoError(t, err)
+	require.FileExists(t, path+codec.ActiveSuffix)
+	q := newQueue(t, s)
+	n, err := q.Add(dir)
+	require.Equal(t, 1, n)
+	require.ErrorIs(t, err, errActive)
+	_, err = newQueue(t, s).Add(path + codec.ActiveSuffix)
+	require.ErrorIs(t, err, errActive)
+	finish(t, q)
+	require.Equal(t, []string{"fleet/done/done.record.00000", "fleet/done/recording.json"}, s.Keys())
+	require.NoFileExists(t, filepath.Join(dir, "drive.record"+spoolSuffix))
+	require.NoError(t, w.Close())
+
+	q = newQueue(t, s)
+	_, err = q.Add(dir)
+	require.NoError(t, err)
+	path = filepath.Join(dir, "drive.record.00002")
+	w, err = formats.PureGo().Codecs().Create(path, codec.CreateOptions{})
+	require.NoError(t, err)
+	finish(t, q)
+	require.NotContains(t, s.Keys(), "fleet/drive/recording.json")
+	require.NotContains(t, s.Keys(), "fleet/drive/drive.record.00002"+codec.ActiveSuffix)
+	require.NoError(t, w.Close())
+
+	q = newQueue(t, s)
+	_, err = q.Add(dir)
+	require.NoError(t, err)
+	finish(t, q)
+	require.Len(t, readManifest(t, s, "fleet/drive").Files, 3)
+	requireSame(t, s, done.Path, "fleet/done/done.record.00000")
+}
+
 // A folder that is moved takes its spool along. Files that were moved away without it are called lost.
 func TestMovedRecording(t *testing.T) {
 	for name, inside := range map[string]bool{"with its spool": true, "alone": false} {

@@ -234,7 +234,8 @@ type foundFile struct {
 	fs.FileInfo
 }
 
-// found returns the files of the recording that are there, the list of a bag at the end.
+// found returns the files of the recording that are there, the list of a bag at the end. The error is errActive while
+// one of them is written.
 func (s *spool) found() (found []foundFile, err error) {
 	root := filepath.Join(s.folder, s.Path)
 	if stat, statErr := os.Stat(root); statErr == nil && stat.IsDir() {
@@ -262,6 +263,11 @@ func (s *spool) found() (found []foundFile, err error) {
 			return 1
 		}
 		return 0
+	}
+	for _, f := range found {
+		if codec.BeingWritten(filepath.Join(s.folder, filepath.FromSlash(f.name))) {
+			return nil, fmt.Errorf("upload %s: %w", filepath.Join(s.folder, s.Path), errActive)
+		}
 	}
 	slices.SortFunc(found, func(a, b foundFile) int {
 		return cmp.Or(last(a)-last(b), strings.Compare(a.name, b.name))
