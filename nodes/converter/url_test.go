@@ -73,13 +73,14 @@ func TestInputsInStore(t *testing.T) {
 func TestFleetInStore(t *testing.T) {
 	server := blobtest.New(t)
 	t.Chdir(t.TempDir())
-	put := func(key string) {
-		_, _, err := run(t, imuDrive(t, "drive", 100, "imu"), "drive.mcap", "--overwrite")
+	putOf := func(frame, key string) {
+		_, _, err := run(t, imuDrive(t, "drive", 100, frame), "drive.mcap", "--overwrite", "--compression", "none")
 		require.NoError(t, err)
 		content, err := os.ReadFile("drive.mcap")
 		require.NoError(t, err)
 		server.Put(key, content)
 	}
+	put := func(key string) { putOf("imu", key) }
 	const recordings = 5
 	for i := range recordings {
 		put(fmt.Sprintf("logs/car%d/%d.mcap", i%2, i))
@@ -127,6 +128,14 @@ func TestFleetInStore(t *testing.T) {
 	index := func() map[string]int { return statuses("index", server.URL("logs/"), "-o", "catalogue") }
 	n := index()
 	require.Equal(t, map[string]int{"indexed": recordings + 1}, n)
+	require.Equal(t, map[string]int{"skipped": recordings + 1}, index())
+	const changed = "logs/car0/2.mcap"
+	was, _ := server.Content(changed)
+	putOf("gps", changed)
+	is, _ := server.Content(changed)
+	require.Len(t, is, len(was), "only its ETag tells")
+	put("logs/car0/4.mcap") // as it was
+	require.Equal(t, map[string]int{"indexed": 1, "skipped": recordings}, index())
 	require.Equal(t, map[string]int{"skipped": recordings + 1}, index())
 	_, _, err = run(t, "index", server.URL("logs/"), "-o", server.URL("catalogue"))
 	require.ErrorContains(t, err, "a catalogue is a local folder")
