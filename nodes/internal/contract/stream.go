@@ -342,6 +342,8 @@ func toFloat(value any) float64 {
 type floats struct {
 	fields []floatField
 	leaves []*floatState
+	nan    bool // one of them is, in this message
+	clean  bool // all of them had numbers alone
 }
 
 // floatField is a field with what is known of it, nil without floats.
@@ -437,15 +439,19 @@ func (f *floats) add(p *Pass, s *stream, m *codec.Message) error {
 	if f == nil {
 		return nil
 	}
-	for _, state := range f.leaves {
-		state.nan = false
+	if f.nan {
+		for _, state := range f.leaves {
+			state.nan = false
+		}
+		f.nan = false
 	}
 	var d wire.Decoder
 	d.Reset(m.Data)
 	f.read(f.fields, &d)
-	if err := d.Err(); err != nil {
+	if err := d.Err(); err != nil || f.clean && !f.nan {
 		return err
 	}
+	f.clean = f.clean || !f.nan
 	for _, state := range f.leaves {
 		if !state.nan {
 			state.clean = true
@@ -484,7 +490,9 @@ func (f *floats) read(fields []floatField, d *wire.Decoder) {
 				f.read(n.inner, d)
 			}
 		default:
-			n.nan = anyNaN(d, n.Kind, count) || n.nan
+			if anyNaN(d, n.Kind, count) {
+				n.nan, f.nan = true, true
+			}
 		}
 		if n.floatState != nil && n.last {
 			return

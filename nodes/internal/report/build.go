@@ -247,9 +247,7 @@ func (b *builder) finish(info *codec.Info) {
 				t.Gaps = append(t.Gaps, [2]float64{b.seconds(gap.from), b.seconds(gap.to)})
 			}
 		}
-		for _, rate := range d.rates(r) {
-			t.Density = append(t.Density, float32(rate))
-		}
+		t.Density = d.rates(r)
 		b.Messages += r.count
 		b.Topics = append(b.Topics, t)
 	}

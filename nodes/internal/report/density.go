@@ -209,40 +209,11 @@ func (r *row) gaps(end int64) []interval {
 	return gaps
 }
 
-// rates returns how many messages a second there are in each bin. Where a topic has a rhythm this is smooth, and 0 in
-// gaps alone; else it tells which Bins have messages.
-func (d *density) rates(r *row) []float64 {
-	rates := make([]float64, Bins)
-	perSecond := Bins / max(d.seconds(), 1e-9)
-	if !r.regular() {
-		for i, n := range r.bins {
-			if n > 0 {
-				rates[i] = float64(r.count) / max(d.seconds(), 1e-9)
-			}
-		}
-		return rates
-	}
-	// Whole stretches between gaps are averaged over some messages each way.
-	stretch := func(from, to int64) {
-		a, b := d.bin(from), d.bin(to)
-		part := r.bins[a : b+1]
-		sums := make([]uint64, len(part)+1)
-		for i, n := range part {
-			sums[i+1] = sums[i] + uint64(n)
-		}
-		radius := min(int(4*float64(len(part))/float64(max(sums[len(part)], 1)))+1, len(part))
-		for i := range part {
-			low, high := max(i-radius, 0), min(i+radius+1, len(part))
-			rates[a+i] = max(rates[a+i], float64(sums[high]-sums[low])/float64(high-low)*perSecond)
-		}
-	}
-	from := r.first
-	for _, gap := range r.gaps(d.end) {
-		stretch(from, gap.from)
-		from = gap.to
-	}
-	if from <= r.last {
-		stretch(from, r.last)
+// rates returns how many messages a second of a topic there are in each bin.
+func (d *density) rates(r *row) []float32 {
+	rates := make([]float32, Bins)
+	for i, n := range r.bins {
+		rates[i] = float32(Bins * float64(n) / max(d.seconds(), 1e-9))
 	}
 	return rates
 }

@@ -62,7 +62,7 @@ func (b *builder) fit() error {
 			}
 		}
 		for i := range b.Topics {
-			b.Topics[i].Density = higher(b.Topics[i].Density)
+			b.Topics[i].Density = means(b.Topics[i].Density)
 		}
 		for i := range b.Signals {
 			b.Signals[i].Low, b.Signals[i].High = lower(b.Signals[i].Low), higher(b.Signals[i].High)
@@ -86,9 +86,21 @@ func lower[L ~[]float32](list L) L { return pairs(list, func(a, b float32) bool 
 
 func higher[L ~[]float32](list L) L { return pairs(list, func(a, b float32) bool { return a >= b }) }
 
+// means joins pairs of values without NaN.
+func means(list []float32) []float32 {
+	if len(list) <= fewestBins {
+		return list
+	}
+	for i := range len(list) / 2 {
+		list[i] = (list[2*i] + list[2*i+1]) / 2
+	}
+	return list[:len(list)/2]
+}
+
+const fewestBins = 64
+
 func pairs[L ~[]float32](list L, better func(a, b float32) bool) L {
-	const fewest = 64
-	if len(list) <= fewest {
+	if len(list) <= fewestBins {
 		return list
 	}
 	for i := range len(list) / 2 {

@@ -75,10 +75,7 @@ func (l *Live) fold() {
 	l.whole++
 	l.density.end += l.density.end - l.density.start
 	for _, t := range l.list {
-		for i := range Bins / 2 {
-			t.Density[i] = (t.Density[2*i] + t.Density[2*i+1]) / 2
-		}
-		clear(t.Density[Bins/2:])
+		t.Density = append(means(t.Density), make([]float32, Bins/2)...)
 	}
 	for _, s := range l.signals {
 		s.Low, s.High = append(lower(s.Low), noNumbers(Bins/2)...), append(higher(s.High), noNumbers(Bins/2)...)

@@ -31,7 +31,7 @@ function bar(data, index) {
   let bins = 1;
   const sum = () => {
     sums.fill(0);
-    for (const t of data.topics) list(t.density).forEach((v, i) => { sums[i % 2048] += finite(v); });
+    for (const t of data.topics) smooth(t, now.end).forEach((v, i) => { sums[i % 2048] += v; });
     bins = Math.max(1, ...data.topics.map(t => list(t.density).length));
   };
   sum();

@@ -9,8 +9,8 @@ class Curve {
   }
 
   set(low, high, first, last) {
-    this.low = Float64Array.from(Array.isArray(low) ? low : [], v => v ?? NaN);
-    this.high = Float64Array.from(Array.isArray(high) ? high : [], v => v ?? NaN);
+    this.low = Float64Array.from(array(low), v => v ?? NaN);
+    this.high = Float64Array.from(array(high), v => v ?? NaN);
     const n = this.count = Math.min(this.low.length, this.high.length);
     Object.assign(this, { first, bin: n ? ((last - first) || 1) / n : 1 });
     // A line joins values that are not much farther from each other than most are.

@@ -98,7 +98,7 @@ function grow({ whole, from, data }) {
 function merge(old, v, whole, from) {
   const base = old ?? {}, bins = (name, none) => {
     if (!Array.isArray(v[name])) return {};
-    const kept = whole ? [] : list1(base[name]).slice(0, from);
+    const kept = whole ? [] : array(base[name]).slice(0, from);
     while (!whole && kept.length < from) kept.push(none);
     return { [name]: kept.concat(v[name]) };
   };
@@ -109,12 +109,10 @@ function merge(old, v, whole, from) {
     let keep = points.findIndex(p => p[0] >= first);
     if (keep < 0) keep = points.length;
     out.points = [...points.slice(0, keep), ...list(v.points)];
-    out.speed = [...list1(base.speed).slice(0, keep), ...list1(v.speed)];
+    out.speed = [...array(base.speed).slice(0, keep), ...array(v.speed)];
   }
   return Object.assign(base, out, { smooth: undefined });
 }
-
-function list1(v) { return Array.isArray(v) ? v : []; }
 
 // structure names what the page has panels of.
 function structure() {

@@ -53,7 +53,7 @@ function place(track, t) {
 }
 
 function where(data) {
-  const tracks = data.tracks.map(t => ({ ...t, points: list(t.points), speed: Array.isArray(t.speed) ? t.speed : [],
+  const tracks = data.tracks.map(t => ({ ...t, points: list(t.points), speed: array(t.speed),
     of: t, origin: Array.isArray(t.origin) && t.origin.length === 2 && t.origin.every(isFinite) ? t.origin : null }));
   const frames = [...new Set(tracks.map(t => String(t.frame ?? "")))];
   let shown = [], view = null, mode = "time", range = [0, 1];

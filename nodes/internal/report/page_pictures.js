@@ -88,10 +88,8 @@ function episodes(data) {
         ["Rows to train on", `${count(e.rows)} of ${count(e.points)}`],
           ["Dropped", dropped.length ? seconds(lost) : ""]]),
       el("div", { class: "legend" },
-        ...[dropped.length > 0 && ["s1", "makes no row"],
-        panels.some(p => list(p.gaps).length) && ["s6", "gap"]].filter(Boolean)
-        .map(([s, text]) => el("span", null,
-          icon(20, (ctx, w) => { ctx.fillStyle = hatched(ctx, s); ctx.fillRect(0, 2, w, 10); }), text))),
+        dropped.length > 0 && el("span", null, striped("s1"), "makes no row"),
+        panels.some(p => list(p.gaps).length) && el("span", null, striped("s6"), "gap")),
       el("div", { class: "tools" }, zoomButtons(f => scope.zoom(f), () => scope.show(scope.first, scope.last))),
       cameras.length > 0 && pictures(cameras, scope), el("div", { class: "curves" }, plots),
       plots.length > 0 && el("div", { class: "row" }, el("div"), ruler(scope).box)].flat(Infinity).filter(Boolean));

@@ -9,7 +9,9 @@ const refreshers = new Set(); // called when a live page has got more
 
 // ---- Texts and numbers -------------------------------------------------------------------------------------------
 
-function list(v) { return Array.isArray(v) ? v.filter(x => x != null) : []; }
+function array(v) { return Array.isArray(v) ? v : []; }
+
+function list(v) { return array(v).filter(x => x != null); }
 
 function finite(v, otherwise = 0) { return typeof v === "number" && isFinite(v) ? v : otherwise; }
 

@@ -274,3 +274,13 @@ function gradient(name) {
     ctx.fillRect(i * w / 32, 2, w / 32 + 1, 10);
   }));
 }
+
+// striped draws what spans are drawn with.
+function striped(name) {
+  return icon(20, (ctx, w) => {
+    ctx.fillStyle = hatched(ctx, name);
+    ctx.fillRect(0, 2, w, 10);
+    ctx.strokeStyle = colour[name];
+    ctx.strokeRect(0.5, 2.5, w - 1, 9);
+  });
+}

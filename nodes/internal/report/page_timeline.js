@@ -7,7 +7,10 @@ function smooth(topic, end) {
   const d = Float64Array.from(list(topic.density), v => finite(v)), n = d.length, out = new Float32Array(n);
   const near = topic.rate > 0 && end > 0 ? Math.ceil(n / end / topic.rate) : 0, far = 2 * near + 1;
   topic.sparse = !near || far > n / 8;
-  if (topic.sparse) return topic.smooth = Float32Array.from(d); // so few messages that each is a line
+  if (topic.sparse) { // so few messages that each is a line
+    const mean = end > 0 ? finite(topic.messages) / end : 0;
+    return topic.smooth = d.map(v => v > 0 ? mean || v : 0);
+  }
   // window returns the sum of a list from i - half to i + half, for each i.
   const window = (a, half) => {
     const sums = new Float64Array(n + 1);
@@ -177,12 +180,7 @@ class Timeline {
     return el("div", { class: "legend" },
       this.high > 0 && el("span", null, `${number(+this.low.toPrecision(2))}`, scale,
         `${number(+this.high.toPrecision(2))} messages/s (logarithmic)`),
-      this.data.topics.some(t => list(t.gaps).length) && el("span", null, icon(20, (ctx, w) => {
-        ctx.fillStyle = hatched(ctx, "s1");
-        ctx.fillRect(0, 2, w, 10);
-        ctx.strokeStyle = colour.s1;
-        ctx.strokeRect(0.5, 2.5, w - 1, 9);
-      }), "silent for longer than usual"),
+      this.data.topics.some(t => list(t.gaps).length) && el("span", null, striped("s1"), "silent for longer than usual"),
       kinds.slice(0, 20).map(k => el("span", null, icon(14, ctx => drawMark(ctx, k, 7, 7)), kind(k)[0])));
   }
 
