@@ -36,7 +36,7 @@ func run(m *testing.M, bin *string, names []string) (code int, err error) {
 		}
 	}
 	if len(names) > 0 {
-		if *bin, err = build("test-bin", nil, names); err != nil {
+		if *bin, err = buildShared(names); err != nil {
 			return 1, fmt.Errorf("build the executables: %w", err)
 		}
 		defer os.RemoveAll(*bin)
@@ -59,10 +59,9 @@ func BuildEdited(t *testing.T, file, text string, names ...string) string {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(edited, []byte(text), 0o666))
 	require.NoError(t, os.WriteFile(overlay, replace, 0o666))
+	dir := t.TempDir()
 	// Without debug information executables are linked in half the time.
-	dir, err := build("test-bin-edited", []string{"-overlay", overlay, "-ldflags=-s -w"}, names)
-	require.NoError(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	require.NoError(t, build(dir, []string{"-overlay", overlay, "-ldflags=-s -w"}, names))
 	return dir
 }
 
@@ -79,10 +78,22 @@ func BuildStore(t *testing.T) string {
 	return path
 }
 
-// build builds executables and returns a new folder with them. What is up to date in the folder of that name in build,
-// which all tests share, is not linked anew.
-func build(folder string, flags, names []string) (dir string, err error) {
-	shared := filepath.Join(Root(), "build", folder)
+// build builds executables into a folder.
+func build(dir string, flags, names []string) error {
+	args := append([]string{"build", "-o", dir + "/"}, flags...)
+	for _, name := range names {
+		args = append(args, "tapedeck/nodes/"+name)
+	}
+	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	return nil
+}
+
+// buildShared builds executables and returns a new folder with them. What is up to date in build/test-bin, which all
+// tests share, is not linked anew.
+func buildShared(names []string) (dir string, err error) {
+	shared := filepath.Join(Root(), "build", "test-bin")
 	if err := os.MkdirAll(shared, 0o755); err != nil {
 		return "", err
 	}
@@ -94,12 +105,8 @@ func build(folder string, flags, names []string) (dir string, err error) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return "", fmt.Errorf("lock %s: %w", shared, err)
 	}
-	args := append([]string{"build", "-o", shared + "/"}, flags...)
-	for _, name := range names {
-		args = append(args, "tapedeck/nodes/"+name)
-	}
-	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w\n%s", err, out)
+	if err := build(shared, nil, names); err != nil {
+		return "", err
 	}
 	if dir, err = os.MkdirTemp(filepath.Dir(shared), "test-bin-"); err != nil {
 		return "", err

@@ -155,6 +155,9 @@ func TestEndOfParent(t *testing.T) {
 
 // A file of 500 kB has an image of 130 MB.
 func TestBomb(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector takes more memory, and minutes")
+	}
 	f := newFile(t, func(w *h5.File) {
 		d, err := h5.CreateRows[uint8](w, "/images", true, 1, 12_000, 12_000)
 		require.NoError(t, err)
@@ -179,10 +182,6 @@ func TestBomb(t *testing.T) {
 	require.EqualError(t, err, "read /numbers: 534 MiB at once are more than the 512 MiB that this program reads: "+
 		"divide it into smaller episodes or images")
 	f.Release()
-
-	if testing.Short() {
-		t.Skip("the race detector takes more memory")
-	}
 	was := mostMemory
 	t.Cleanup(func() { mostMemory = was })
 	mostMemory = 256 << 20
