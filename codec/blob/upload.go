@@ -48,6 +48,8 @@ type UploadOptions struct {
 	Attempts  int           // of a request that fails; 0: as many as for reading
 	Overwrite bool          // replace objects of the same name
 	Progress  func(n int64) // is called when n more bytes of a file are known to be in the store; may be nil
+	// Hold is called before each part, and returns when it may be sent, or ctx is done; nil: at once.
+	Hold func(ctx context.Context)
 }
 
 // Uploader sends files to a folder of a store. Its methods may be called by several goroutines.
@@ -126,6 +128,7 @@ type Transfer struct {
 // part is a part of the file, and what the store calls it.
 type part struct {
 	crc  uint32
+	md5  []byte // nil: not known; it is needed if the store has no CRC32C
 	etag *string
 }
 
@@ -158,7 +161,7 @@ func (t *Transfer) Send(ctx context.Context) error {
 	}
 	if err == nil && t.State.UploadID != "" {
 		err = t.each(ctx, func(ctx context.Context, i int, data []byte) error {
-			if old, found := sent[int32(i+1)]; found && has(old, data, t.parts[i].crc) {
+			if old, found := sent[int32(i+1)]; found && t.parts[i].is(old, data) {
 				t.parts[i].etag = old.ETag
 				t.progress(int64(len(data)))
 				return nil
@@ -242,16 +245,21 @@ func (t *Transfer) partSize() int64 {
 	return size
 }
 
-// has reports whether a part in the store has that content.
-func has(p types.Part, data []byte, crc uint32) bool {
-	if aws.ToInt64(p.Size) != int64(len(data)) {
+// is reports whether what the store has is the part with that content.
+func (p *part) is(stored types.Part, data []byte) bool {
+	if aws.ToInt64(stored.Size) != int64(len(data)) {
 		return false
 	}
-	if sum := aws.ToString(p.ChecksumCRC32C); sum != "" {
-		return sum == encoded(crc)
+	if sum := aws.ToString(stored.ChecksumCRC32C); sum != "" {
+		return sum == encoded(p.crc)
 	}
+	p.sum(data)
+	return strings.Trim(aws.ToString(stored.ETag), `"`) == hex.EncodeToString(p.md5)
+}
+
+func (p *part) sum(data []byte) {
 	sum := md5.Sum(data)
-	return strings.Trim(aws.ToString(p.ETag), `"`) == hex.EncodeToString(sum[:])
+	p.md5 = sum[:]
 }
 
 func (t *Transfer) sendPart(ctx context.Context, i int, data []byte) error {
@@ -264,7 +272,9 @@ func (t *Transfer) sendPart(ctx context.Context, i int, data []byte) error {
 	if err != nil {
 		return err
 	}
-	t.parts[i].etag = out.ETag
+	if t.parts[i].etag = out.ETag; out.ChecksumCRC32C == nil {
+		t.parts[i].sum(data) // while it is in memory
+	}
 	t.progress(int64(len(data)))
 	return nil
 }
@@ -289,6 +299,9 @@ func (t *Transfer) each(ctx context.Context, do func(ctx context.Context, i int,
 	for i := range t.parts {
 		off := int64(i) * t.State.PartSize
 		buf := <-free
+		if t.Uploader.Hold != nil {
+			t.Uploader.Hold(ctx)
+		}
 		if ctx.Err() != nil {
 			break
 		}
@@ -307,12 +320,17 @@ func (t *Transfer) each(ctx context.Context, do func(ctx context.Context, i int,
 		}
 		t.parts[i].crc = crc32.Checksum(data, castagnoli)
 		t.whole = crc32.Update(t.whole, castagnoli, data)
-		running.Go(func() {
+		send := func() {
 			if err := do(ctx, i, data); err != nil {
 				cancel(err)
 			}
 			free <- buf
-		})
+		}
+		if cap(free) > 1 {
+			running.Go(send)
+		} else {
+			send() // on the thread of the caller, which may have a priority of its own
+		}
 	}
 	running.Wait()
 	return context.Cause(ctx)
@@ -474,21 +492,25 @@ func (t *Transfer) md5Matches(etag string) (bool, error) {
 	if len(sum) != 2*md5.Size {
 		return false, nil
 	}
-	all, number := md5.New(), ""
-	for off := int64(0); off < t.Size; off += t.State.PartSize {
-		n, to := min(t.State.PartSize, t.Size-off), all
-		if inParts {
-			to = md5.New()
-		}
-		if _, err := io.CopyN(to, io.NewSectionReader(t.File, off, n), n); err != nil {
-			return false, err
-		}
-		if inParts {
-			all.Write(to.Sum(nil))
-			number = fmt.Sprintf("-%d", len(t.parts))
-		}
+	if !inParts {
+		all := md5.New()
+		_, err := io.Copy(all, io.NewSectionReader(t.File, 0, t.Size))
+		return err == nil && etag == hex.EncodeToString(all.Sum(nil)), err
 	}
-	return etag == hex.EncodeToString(all.Sum(nil))+number, nil
+	var sums []byte
+	for i, p := range t.parts {
+		if p.md5 == nil { // the object was there before
+			off, one := int64(i)*t.State.PartSize, md5.New()
+			n := min(t.State.PartSize, t.Size-off)
+			if _, err := io.CopyN(one, io.NewSectionReader(t.File, off, n), n); err != nil {
+				return false, err
+			}
+			p.md5 = one.Sum(nil)
+		}
+		sums = append(sums, p.md5...)
+	}
+	all := md5.Sum(sums)
+	return etag == fmt.Sprintf("%x-%d", all, len(t.parts)), nil
 }
 
 func (t *Transfer) key() *string { return aws.String(t.Uploader.prefix + t.Key) }

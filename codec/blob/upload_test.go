@@ -95,6 +95,37 @@ func TestUpload(t *testing.T) {
 	}
 }
 
+// Nothing is sent while it is held.
+func TestUploadHeld(t *testing.T) {
+	s := blobtest.New(t)
+	free, held := make(chan struct{}), make(chan struct{}, 10)
+	u := newUploader(t, s, blob.UploadOptions{Hold: func(ctx context.Context) {
+		held <- struct{}{}
+		select {
+		case <-free:
+		case <-ctx.Done():
+		}
+	}})
+	content := random(5 * testPart / 2)
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := make(chan error)
+	go func() {
+		_, err := transfer(u, "a", content, &blob.TransferState{}).Run(ctx)
+		failed <- err
+	}()
+	<-held
+	free <- struct{}{}
+	<-held
+	require.Equal(t, 1, sent(s)["part"])
+	cancel()
+	require.ErrorIs(t, <-failed, context.Canceled)
+	close(free)
+	_, err := transfer(u, "a", content, &blob.TransferState{}).Run(t.Context())
+	require.NoError(t, err)
+	got, _ := s.Content("fleet/car/a")
+	require.True(t, bytes.Equal(content, got))
+}
+
 // An upload that was interrupted goes on; parts that the store has are not sent again unless they differ.
 func TestUploadResumes(t *testing.T) {
 	for name, c := range map[string]struct {

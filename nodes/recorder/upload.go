@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
@@ -16,6 +19,12 @@ import (
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/recorder/internal/diskguard"
 	"tapedeck/nodes/recorder/internal/upload"
+)
+
+const (
+	uploadNice = 10 // of the thread that reads and sums up what is sent
+	uploadPace = 20 * time.Millisecond
+	uploadHeld = time.Second // at most, as a full queue may wait for a disk that uploads make room on
 )
 
 // uploadOptions say where finished files are sent.
@@ -56,7 +65,7 @@ func (o *transferOptions) queue(url string, overwrite bool) upload.Options {
 // newUploads sets up the upload of finished files.
 func (r *recorder) newUploads() {
 	o := r.options.queue(r.options.Upload, r.options.Overwrite)
-	o.Log = r.node.Log
+	o.Log, o.Hold = r.node.Log, r.holdUpload
 	o.Note = func(text string, began time.Time) {
 		if s := r.session.Load(); r.recording() && s.writer != nil {
 			now := r.clock.Now()
@@ -65,6 +74,19 @@ func (r *recorder) newUploads() {
 		}
 	}
 	r.uploads = upload.New(o)
+}
+
+// holdUpload waits while the queue is more than half full, so that an upload takes no processor and disk time that
+// recording needs.
+func (r *recorder) holdUpload(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, uploadHeld)
+	defer cancel()
+	for r.queue.Bytes() > r.queue.MaxBytes/2 && ctx.Err() == nil {
+		select {
+		case <-time.After(uploadPace):
+		case <-ctx.Done():
+		}
+	}
 }
 
 // uploadSnapshot is snapshot.Options.OnWritten.
@@ -83,6 +105,8 @@ func (r *recorder) startUploads(insisted context.Context) (finish func() error) 
 	ctx, cancel := context.WithCancel(insisted)
 	done := make(chan struct{})
 	go func() {
+		runtime.LockOSThread() // and not unlocked: the thread ends with the goroutine
+		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, uploadNice)
 		r.uploads.Run(ctx)
 		close(done)
 	}()
