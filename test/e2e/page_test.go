@@ -225,7 +225,7 @@ func TestRecorderPage(t *testing.T) {
 
 	// The cursor stays where it is pinned, until it is to follow again.
 	p.Click(".rows .body canvas", 0.4, 0.5)
-	p.Wait(`document.body.matches(".pinned")`)
+	p.Wait(`!$("#cursor i").hidden`)
 	at := browser.Eval[float64](p, `at()`)
 	n = browser.Eval[int](p, odom)
 	p.Wait(odom+` > %d + 20`, n)
