@@ -180,7 +180,8 @@ class Timeline {
     return el("div", { class: "legend" },
       this.high > 0 && el("span", null, `${number(+this.low.toPrecision(2))}`, scale,
         `${number(+this.high.toPrecision(2))} messages/s (logarithmic)`),
-      this.data.topics.some(t => list(t.gaps).length) && el("span", null, striped("s1"), "silent for longer than usual"),
+      this.data.topics.some(t => list(t.gaps).length) &&
+        el("span", null, striped("s1"), "silent for longer than usual"),
       kinds.slice(0, 20).map(k => el("span", null, icon(14, ctx => drawMark(ctx, k, 7, 7)), kind(k)[0])));
   }
 
