@@ -144,8 +144,7 @@ func TestSearch(t *testing.T) {
 		if asked.Most == 0 || !asked.Back {
 			require.Equal(t, asked.From, r.From)
 		}
-		rest := r != asked
-		require.True(t, !rest || len(got) > 0, "%+v of %+v", r, asked)
+		require.True(t, r == asked || r.From.Compare(r.To) < 0, "%+v of %+v", r, asked) // less is left to be asked for
 		if len(ids) > 1000 {
 			ids = ids[:1000]
 		}
