@@ -156,13 +156,12 @@ func TestRealStore(t *testing.T) {
 func TestRecorderUploadsToRealStore(t *testing.T) {
 	t.Parallel()
 	s := newRealStore(t)
-	s.write("source.mcap", 10)
-	player := s.start("player", "source.mcap", "--loop", "--rate", "0.05")
+	s.write("source.mcap", 20)
 	recorder := s.start("recorder", "--all", "-o", "drive", "-s", "mcap", "--max-bag-size", "2MB", "--upload",
 		"s3://fleet/car7")
+	s.run(0, "player", "source.mcap", "--wait-for-subscribers")
 	process.Await(t, func() bool { return len(s.keys("car7/drive/")) > 2 })
 	recorder.Interrupt()
-	player.Stop()
 	require.Contains(t, s.keys("car7/drive/"), "recording.json")
 	s.requireSame("car7/", "drive")
 }
