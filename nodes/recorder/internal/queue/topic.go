@@ -10,8 +10,8 @@ import (
 )
 
 // DefinitionWait is how long messages wait in the queue for the definition of their type: a channel of a file has it
-// from its first message on, or never. Where a hundred nodes start at once, names and answers take seconds.
-const DefinitionWait = 5 * time.Second
+// from its first message on, or never. A crash costs them, too.
+const DefinitionWait = time.Second
 
 // Topic is a topic with one type, as the queue and the writer of its items know it.
 type Topic struct {
