@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
@@ -28,6 +29,8 @@ import (
 const (
 	partSize  = 8 << 20
 	mostParts = 10000 // of an upload
+
+	abortTimeout = 30 * time.Second
 )
 
 var (
@@ -395,10 +398,13 @@ func (t *Transfer) create(ctx context.Context) error {
 	return err
 }
 
-// Abort lets the store forget the parts of an object that was not completed. It is no error if that is not possible.
+// Abort lets the store forget the parts of an object that was not completed, also if ctx is done. It is no error if that
+// is not possible.
 func (t *Transfer) Abort(ctx context.Context) {
 	u := t.Uploader
-	if t.State.UploadID != "" {
+	if t.State.UploadID != "" && !t.same {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
+		defer cancel()
 		_, _ = u.store.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &u.store.bucket,
 			Key: t.key(), UploadId: &t.State.UploadID})
 	}

@@ -20,7 +20,7 @@ import (
 
 // indexOptions are the options of index.
 type indexOptions struct {
-	Output string   `param:"output" short:"o" value:"FOLDER" help:"folder of the catalogue; recordings are added to what is there"`
+	Output string   `param:"output" short:"o" value:"FOLDER" help:"folder of the catalogue, or its URL in a store; recordings are added to what is there"`
 	Fields []string `param:"fields" value:"'/TOPIC FIELD'" help:"make signals of this number, or of all in this field, such as '/imu linear_acceleration' or '/joints position[]', instead of those that are usual for each type; repeat it for more"`
 	Shard  string   `param:"shard" value:"I/N|auto|auto/N" bare:"auto" pattern:"|auto(/[0-9]+)?|[0-9]+/[0-9]+" help:"index only part I of N, from 0/N on, of the recordings; as --shard of a conversion"`
 	JSON   bool     `param:"json" help:"print one line of JSON for each recording"`
@@ -42,8 +42,9 @@ func (o *indexOptions) index(ctx context.Context, paths []string, stdout, stderr
 		return config.Usagef("name the folder of the catalogue with --output FOLDER")
 	}
 	if blob.IsURL(o.Output) {
-		return config.Usagef("--output %s: a catalogue is a local folder; copy it into the store with its own tools",
-			o.Output)
+		if err := blob.CanUpload(o.Output); err != nil {
+			return config.Usagef("--output: %w", err)
+		}
 	}
 	fields, err := catalogue.Parse(o.Fields)
 	if err != nil {
@@ -63,7 +64,7 @@ func (o *indexOptions) index(ctx context.Context, paths []string, stdout, stderr
 		}
 	}
 	paths, _ = part.of(all.paths, all.paths)
-	c, err := catalogue.Create(o.Output)
+	c, err := catalogue.Create(ctx, o.Output)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -137,12 +139,52 @@ func TestFleetInStore(t *testing.T) {
 	put("logs/car0/4.mcap") // as it was
 	require.Equal(t, map[string]int{"indexed": 1, "skipped": recordings}, index())
 	require.Equal(t, map[string]int{"skipped": recordings + 1}, index())
+
+	// A catalogue in the store has the same files. A recording is only in it if all of them can be sent.
+	toStore := func() map[string]int {
+		return statuses("index", server.URL("logs/"), "-o", server.URL("catalogue"))
+	}
+	server.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if strings.Contains(r.URL.Path, "/catalogue/events/0.") && r.Method == http.MethodPut {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 	_, _, err = run(t, "index", server.URL("logs/"), "-o", server.URL("catalogue"))
-	require.ErrorContains(t, err, "a catalogue is a local folder")
+	require.ErrorContains(t, err, "2 of 6 recordings were not indexed")
+	server.Intercept(nil)
+	require.Equal(t, map[string]int{"indexed": 2, "skipped": recordings - 1}, toStore())
+	require.Equal(t, map[string]int{"skipped": recordings + 1}, toStore())
+	var tables, stored []string
+	require.NoError(t, filepath.WalkDir("catalogue", func(path string, d fs.DirEntry, err error) error {
+		if !d.IsDir() {
+			tables = append(tables, path)
+		}
+		return err
+	}))
+	for _, key := range server.Keys() {
+		if strings.HasPrefix(key, "catalogue/") {
+			stored = append(stored, key)
+		}
+	}
+	require.Len(t, tables, 4*(recordings+1))
+	require.ElementsMatch(t, tables, stored)
+	putOf("map", changed)
+	require.Equal(t, map[string]int{"indexed": 1, "skipped": recordings}, toStore())
+	_, _, err = run(t, "index", server.URL("logs/"), "-o", "https://example.org/catalogue")
+	require.ErrorContains(t, err, "--output: https://example.org/catalogue is no URL of a store that can be written to")
+	_, _, err = run(t, "find", server.URL("none"), "/imu *")
+	require.ErrorContains(t, err, "is no catalogue")
 
 	const condition = "/imu linear_acceleration.z > -1000"
-	stdout, stderr, err := run(t, "find", "catalogue", condition, "--clip", server.URL("clips"), "--json")
+	stdout, stderr, err := run(t, "find", server.URL("catalogue"), condition, "--clip", server.URL("clips"), "--json")
 	require.NoError(t, err, stderr)
+	_, _, err = run(t, "index", server.URL("logs/"), "-o", "catalogue")
+	require.NoError(t, err)
+	local, stderr, err := run(t, "find", "catalogue", condition, "--clip", server.URL("clips"), "--json")
+	require.NoError(t, err, stderr)
+	require.Equal(t, local, stdout)
 	var line foundLine
 	require.NoError(t, json.Unmarshal([]byte(stdout[:strings.Index(stdout, "\n")]), &line))
 	require.True(t, strings.HasPrefix(line.Clip, server.URL("clips/")), line.Clip)

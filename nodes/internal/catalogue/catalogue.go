@@ -4,18 +4,22 @@
 package catalogue
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
 
 	"tapedeck/codec"
+	"tapedeck/codec/blob"
 )
 
 // The tables, in the order in which files of a recording are replaced. A recording that is in the last one is complete.
@@ -25,6 +29,9 @@ const (
 	eventsTable     = "events"
 	recordingsTable = "recordings"
 )
+
+// readAtOnce is how many files of the table of recordings are read at once, as each takes a round trip to a store.
+const readAtOnce = 32
 
 // Recording is a row of the table of recordings. Times are ns since the Unix epoch, null without messages.
 type Recording struct {
@@ -93,24 +100,35 @@ type Signal struct {
 }
 
 // Catalogue is a folder with tables.
-type Catalogue struct{ folder string }
+type Catalogue struct {
+	folder   string         // or a URL
+	uploader *blob.Uploader // to a URL; nil: nothing is added, or to a local folder
+}
 
-// Create returns the catalogue in a folder, which is created if it does not exist.
-func Create(folder string) (*Catalogue, error) {
+// Create returns the catalogue in a folder, which is created if it does not exist, or at a URL of a store.
+func Create(ctx context.Context, folder string) (*Catalogue, error) {
+	if blob.IsURL(folder) {
+		u, err := blob.NewUploader(ctx, folder, blob.UploadOptions{Overwrite: true})
+		return &Catalogue{folder, u}, err
+	}
 	for _, table := range []string{signalsTable, topicsTable, eventsTable, recordingsTable} {
 		if err := os.MkdirAll(filepath.Join(folder, table), 0o777); err != nil {
 			return nil, fmt.Errorf("create the catalogue %s: %w", folder, codec.Pathless(err))
 		}
 	}
-	return &Catalogue{folder}, nil
+	return &Catalogue{folder: folder}, nil
 }
 
-// Open returns the catalogue in a folder.
+// Open returns the catalogue in a folder or at a URL, to be read.
 func Open(folder string) (*Catalogue, error) {
-	if stat, err := os.Stat(filepath.Join(folder, recordingsTable)); err != nil || !stat.IsDir() {
+	stat, err := blob.Stat(blob.Join(folder, recordingsTable))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("open the catalogue %s: %w", folder, codec.Pathless(err))
+	}
+	if err != nil || !stat.IsDir() {
 		return nil, fmt.Errorf("%s is no catalogue; 'converter index' makes one", folder)
 	}
-	return &Catalogue{folder}, nil
+	return &Catalogue{folder: folder}, nil
 }
 
 // Recording returns the row of the recording at a path. The error wraps fs.ErrNotExist if there is none.
@@ -119,25 +137,29 @@ func (c *Catalogue) Recording(path string) (Recording, error) {
 }
 
 // Recordings returns the rows of all recordings, by the names of their files.
-func (c *Catalogue) Recordings() (all []Recording, err error) {
-	files, err := filepath.Glob(filepath.Join(escape(c.folder), recordingsTable, "*.parquet"))
+func (c *Catalogue) Recordings() ([]Recording, error) {
+	files, err := blob.Glob(blob.Join(c.folder, recordingsTable), "*.parquet")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the catalogue %s: %w", c.folder, codec.Pathless(err))
 	}
-	for _, file := range files {
-		r, err := first(file)
+	all, failed := make([]Recording, len(files)), make([]error, len(files))
+	var running sync.WaitGroup
+	free := make(chan struct{}, readAtOnce)
+	for i, file := range files {
+		free <- struct{}{}
+		running.Go(func() {
+			all[i], failed[i] = first(file)
+			<-free
+		})
+	}
+	running.Wait()
+	for _, err := range failed {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, r)
 	}
 	return all, nil
 }
-
-var special = regexp.MustCompile(`[*?\[\\]`)
-
-// escape returns a pattern that matches a path.
-func escape(path string) string { return special.ReplaceAllString(path, `\$0`) }
 
 func first(file string) (r Recording, err error) {
 	found := false
@@ -154,7 +176,7 @@ var unusual = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 func (c *Catalogue) file(table, recording string) string {
 	base := unusual.ReplaceAllString(filepath.Base(recording), "_")
 	sum := sha256.Sum256([]byte(recording))
-	return filepath.Join(c.folder, table, fmt.Sprintf("%.100s-%x.parquet", base, sum[:8]))
+	return blob.Join(c.folder, table, fmt.Sprintf("%.100s-%x.parquet", base, sum[:8]))
 }
 
 // read calls do with each row of a file. Rows may have fewer columns than the file.
@@ -164,7 +186,7 @@ func read[T any](path string, do func(T)) (err error) {
 			err = fmt.Errorf("read %s: %w", path, codec.Pathless(err))
 		}
 	}()
-	f, err := os.Open(path)
+	f, err := blob.Open(path)
 	if err != nil {
 		return err
 	}
@@ -199,23 +221,42 @@ func read[T any](path string, do func(T)) (err error) {
 type writer[T any] struct {
 	*parquet.GenericWriter[T]
 	path string
-	file *os.File
+	file *os.File       // under a temporary name
+	send *blob.Transfer // to the store; nil: the file is renamed
 }
 
-func create[T any](path string) (*writer[T], error) {
+func create[T any](c *Catalogue, table, recording string) (*writer[T], error) {
+	path := c.file(table, recording)
+	folder := ""
+	if c.uploader == nil {
+		folder = filepath.Dir(path)
+	}
 	// The name must not end like those of tables.
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".part")
+	f, err := os.CreateTemp(folder, "."+blob.Base(path)+".part")
 	if err != nil {
 		return nil, fmt.Errorf("write %s: %w", path, codec.Pathless(err))
 	}
-	w := parquet.NewGenericWriter[T](f, parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}),
-		parquet.CreatedBy("tapedeck", "1", "0"))
-	return &writer[T]{w, path, f}, nil
+	w := &writer[T]{path: path, file: f, GenericWriter: parquet.NewGenericWriter[T](f,
+		parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}), parquet.CreatedBy("tapedeck", "1", "0"))}
+	if c.uploader != nil {
+		w.send = &blob.Transfer{Uploader: c.uploader, Key: table + "/" + blob.Base(path), File: f,
+			State: &blob.TransferState{}}
+	}
+	return w, nil
 }
 
-// complete puts the file on the disk, still under its temporary name.
-func (w *writer[T]) complete() error {
-	err := errors.Join(w.GenericWriter.Close(), w.file.Chmod(0o644), w.file.Sync(), w.file.Close())
+// complete puts the file on the disk or into the store, but not under its name yet.
+func (w *writer[T]) complete(ctx context.Context) error {
+	err := w.GenericWriter.Close()
+	switch {
+	case err != nil:
+	case w.send != nil:
+		if w.send.Size, err = w.file.Seek(0, io.SeekEnd); err == nil {
+			err = w.send.Send(ctx)
+		}
+	default:
+		err = errors.Join(w.file.Chmod(0o644), w.file.Sync(), w.file.Close())
+	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", w.path, codec.Pathless(err))
 	}
@@ -223,7 +264,10 @@ func (w *writer[T]) complete() error {
 }
 
 // commit gives the complete file its name.
-func (w *writer[T]) commit() error {
+func (w *writer[T]) commit(ctx context.Context) error {
+	if w.send != nil {
+		return w.send.Complete(ctx)
+	}
 	if err := os.Rename(w.file.Name(), w.path); err != nil {
 		return fmt.Errorf("write %s: %w", w.path, codec.Pathless(err))
 	}
@@ -231,8 +275,11 @@ func (w *writer[T]) commit() error {
 	return nil
 }
 
-// abort removes the file unless it was committed.
-func (w *writer[T]) abort() {
+// abort removes what is left under a temporary name.
+func (w *writer[T]) abort(ctx context.Context) {
+	if w.send != nil {
+		w.send.Abort(ctx)
+	}
 	_ = w.file.Close()
 	_ = os.Remove(w.file.Name())
 }

@@ -148,7 +148,7 @@ func TestFindEqualsScan(t *testing.T) {
 	}
 	t.Logf("TAPEDECK_SEED=%d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
-	c, err := Create(t.TempDir())
+	c, err := Create(t.Context(), t.TempDir())
 	require.NoError(t, err)
 	operands := []string{"/imu linear_acceleration.z", "/imu abs(linear_acceleration.z)", "/imu linear_acceleration.x",
 		"/narrow data", "/list data[0]", "/list data[1]", "/list len(data)", "/two data", "/imu header.stamp.sec",
@@ -197,7 +197,7 @@ func TestFindInSamples(t *testing.T) {
 	if found, err := formats.PureGo().Search(samples.Folder()); err == nil {
 		paths = append(paths, found...)
 	}
-	c, err := Create(t.TempDir())
+	c, err := Create(t.Context(), t.TempDir())
 	require.NoError(t, err)
 	tried := 0
 	for _, path := range paths {
@@ -251,7 +251,7 @@ func TestSignals(t *testing.T) {
 		require.NoError(t, w.Write(&codec.Message{Channel: channel, LogTime: start*1e9 + at, Data: data}))
 	}
 	require.NoError(t, w.Close())
-	c, err := Create(t.TempDir())
+	c, err := Create(t.Context(), t.TempDir())
 	require.NoError(t, err)
 	index(t, c, path, nil)
 	var got []Signal
@@ -279,11 +279,11 @@ func TestSignals(t *testing.T) {
 
 // Rows of several row groups are sorted within each, and none is lost.
 func TestManySignals(t *testing.T) {
-	c, err := Create(t.TempDir())
+	c, err := Create(t.Context(), t.TempDir())
 	require.NoError(t, err)
-	out, err := create[Signal](c.file(signalsTable, "x"))
+	out, err := create[Signal](c, signalsTable, "x")
 	require.NoError(t, err)
-	defer out.abort()
+	defer out.abort(t.Context())
 	x := &indexer{out: out}
 	t1 := &channel{row: Topic{Topic: "/n"}, columns: []column{{path: "b"}, {path: "a"}}}
 	const seconds = groupRows
@@ -293,8 +293,8 @@ func TestManySignals(t *testing.T) {
 		require.NoError(t, x.endSecond(t1))
 	}
 	require.NoError(t, x.flush())
-	require.NoError(t, out.complete())
-	require.NoError(t, out.commit())
+	require.NoError(t, out.complete(t.Context()))
+	require.NoError(t, out.commit(t.Context()))
 	counts := map[string][]int64{}
 	require.NoError(t, read(c.file(signalsTable, "x"), func(s Signal) {
 		counts[s.Field] = append(counts[s.Field], s.Second)
@@ -324,9 +324,9 @@ func TestOpen(t *testing.T) {
 	require.ErrorContains(t, err, "is no catalogue; 'converter index' makes one")
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o666))
-	_, err = Create(file)
+	_, err = Create(t.Context(), file)
 	require.ErrorContains(t, err, "create the catalogue "+file)
-	c, err := Create(filepath.Join(t.TempDir(), "odd [name]"))
+	c, err := Create(t.Context(), filepath.Join(t.TempDir(), "odd [name]"))
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "..", "n ü.mcap")
 	require.NoError(t, os.WriteFile(c.file(recordingsTable, path), []byte("PAR1 damaged"), 0o666))

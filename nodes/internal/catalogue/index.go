@@ -114,11 +114,11 @@ func (c *Catalogue) Add(ctx context.Context, row Recording, fields Fields, r cod
 	if err != nil {
 		return row, err
 	}
-	out, err := create[Signal](c.file(signalsTable, row.Recording))
+	out, err := create[Signal](c, signalsTable, row.Recording)
 	if err != nil {
 		return row, err
 	}
-	defer out.abort()
+	defer out.abort(ctx)
 	x := &indexer{recording: row.Recording, fields: fields, channels: map[*codec.Channel]*channel{}, out: out}
 	events := slices.Clone(info.Events)
 	row.Complete = info.Complete
@@ -132,11 +132,11 @@ func (c *Catalogue) Add(ctx context.Context, row Recording, fields Fields, r cod
 	if err != nil {
 		return row, err
 	}
-	topics, err := create[Topic](c.file(topicsTable, row.Recording))
+	topics, err := create[Topic](c, topicsTable, row.Recording)
 	if err != nil {
 		return row, err
 	}
-	defer topics.abort()
+	defer topics.abort(ctx)
 	for _, t := range x.order {
 		row.Messages += t.row.Messages
 		row.Bytes += t.row.Bytes
@@ -151,11 +151,11 @@ func (c *Catalogue) Add(ctx context.Context, row Recording, fields Fields, r cod
 			return row, err
 		}
 	}
-	list, err := create[Event](c.file(eventsTable, row.Recording))
+	list, err := create[Event](c, eventsTable, row.Recording)
 	if err != nil {
 		return row, err
 	}
-	defer list.abort()
+	defer list.abort(ctx)
 	for _, e := range events {
 		if _, err := list.Write([]Event{{row.Recording, e.Kind, e.Topic, e.Time, e.Until, e.Count, e.Text}}); err != nil {
 			return row, err
@@ -163,19 +163,19 @@ func (c *Catalogue) Add(ctx context.Context, row Recording, fields Fields, r cod
 	}
 	row.Format, row.Metadata, row.Fields = info.Format, info.AllMetadata(), fields.String()
 	row.Duration = float64(row.End-row.Start) / nanos
-	recordings, err := create[Recording](c.file(recordingsTable, row.Recording))
+	recordings, err := create[Recording](c, recordingsTable, row.Recording)
 	if err != nil {
 		return row, err
 	}
-	defer recordings.abort()
+	defer recordings.abort(ctx)
 	if _, err := recordings.Write([]Recording{row}); err != nil {
 		return row, err
 	}
-	if err := errors.Join(out.complete(), topics.complete(), list.complete(), recordings.complete()); err != nil {
+	if err := errors.Join(out.complete(ctx), topics.complete(ctx), list.complete(ctx), recordings.complete(ctx)); err != nil {
 		return row, err
 	}
-	for _, commit := range []func() error{out.commit, topics.commit, list.commit, recordings.commit} {
-		if err := commit(); err != nil {
+	for _, commit := range []func(context.Context) error{out.commit, topics.commit, list.commit, recordings.commit} {
+		if err := commit(ctx); err != nil {
 			return row, err
 		}
 	}
