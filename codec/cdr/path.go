@@ -1,7 +1,9 @@
 package cdr
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,8 +29,17 @@ type step struct {
 	index int    // of the element; -1: all of them
 }
 
+// mostSteps is about how many steps go into the messages that are skipped, as that is faster.
+const mostSteps = 16
+
 // skip goes on behind a field, or n elements of one.
 func (p *Path) skip(f *field, n int) {
+	if f.Kind == rosidl.Nested && f.Shape == rosidl.Single && !f.fixed && len(p.steps) < mostSteps {
+		for i := range f.message.fields {
+			p.skip(&f.message.fields[i], -1)
+		}
+		return
+	}
 	if !f.fixed || f.Shape == rosidl.Sequence {
 		p.steps = append(p.steps, step{of: f, index: n})
 		return
@@ -182,6 +193,9 @@ func (p *Path) Text(payload []byte, s *string) error {
 	return nil
 }
 
+// Find makes d read a payload from the field on.
+func (p *Path) Find(d *wire.Decoder, payload []byte) { p.find(d, payload) }
+
 // Offset returns where in a payload, its header included, the first byte of the field is. All of the field is there.
 func (p *Path) Offset(payload []byte) (int, error) {
 	var d wire.Decoder
@@ -251,6 +265,18 @@ func (p *Path) finish(d *wire.Decoder) int {
 // at returns how many bytes it is from where d is.
 func (s *spans) at(d *wire.Decoder) int { return s[(d.Offset()-wire.HeaderSize)%8] }
 
+// double returns the field behind d, which has taken the steps, if it is the usual: a little-endian float64.
+func (p *Path) double(d *wire.Decoder, payload []byte) (v float64, ok bool) {
+	if p.target.Kind != rosidl.Float64 || p.target.Shape != rosidl.Single || d.BigEndian() || d.Err() != nil {
+		return 0, false
+	}
+	at := d.Offset() + p.tail.at(d)
+	if at+8 > len(payload) {
+		return 0, false
+	}
+	return math.Float64frombits(binary.LittleEndian.Uint64(payload[at:])), true
+}
+
 // Numbers reads numbers of one type. What several of them have in front of them is walked over once.
 type Numbers struct {
 	paths []*Path
@@ -271,9 +297,13 @@ func (n *Numbers) Each(payload []byte, do func(i int, v float64, ok bool, err er
 			head.Reset(payload)
 			p.walk(&head)
 		}
-		d := head
-		p.finish(&d)
-		v, ok, err := p.number(&d)
+		v, ok := p.double(&head, payload)
+		var err error
+		if !ok {
+			d := head
+			p.finish(&d)
+			v, ok, err = p.number(&d)
+		}
 		if err := do(i, v, ok, err); err != nil {
 			return err
 		}

@@ -19,8 +19,9 @@ const (
 // or rcl_interfaces/msg/Log, is that. Other fields with times are contents, and left alone. No memory is taken, and
 // nothing behind the last stamp is looked at. It is safe for concurrent use.
 type Stamps struct {
-	name  string
-	steps []stampStep
+	name    string
+	steps   []stampStep
+	atFront bool // nothing is in front of the first stamp
 }
 
 // stampStep is one of: a stamp; a field, each element of which has stamps where steps lead; a field of varying size
@@ -46,12 +47,20 @@ func (s *Schema) Stamps() *Stamps {
 	for !steps[last].stamp && steps[last].of == nil {
 		last--
 	}
-	return &Stamps{s.root.name, steps[:last+1]}
+	stamps := &Stamps{name: s.root.name, steps: steps[:last+1]}
+	for steps[0].of != nil && steps[0].of.Shape == rosidl.Single {
+		steps = steps[0].steps
+	}
+	stamps.atFront = steps[0].stamp
+	return stamps
 }
 
 // First returns the first stamp in a payload, in ns since the epoch, as it is: one that was not set is 0. ok is false
 // if the payload has none, because the sequences that would hold them are empty.
 func (s *Stamps) First(payload []byte) (ns int64, ok bool, err error) {
+	if s.atFront && len(payload) >= wire.HeaderSize+8 && payload[0] == 0 && payload[1] == 1 { // little-endian
+		return stampTime(payload[wire.HeaderSize:], binary.LittleEndian), true, nil
+	}
 	err = s.walk(payload, func(stamp []byte, order binary.ByteOrder) bool {
 		ns, ok = stampTime(stamp, order), true
 		return false

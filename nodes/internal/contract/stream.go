@@ -340,6 +340,7 @@ func toFloat(value any) float64 {
 
 // floats finds fields that became NaN. Fields that are NaN from the beginning are not measured by this sensor.
 type floats struct {
+	begin  *cdr.Path // to the first of fields
 	fields []floatField
 	leaves []*floatState
 	nan    bool // one of them is, in this message
@@ -375,6 +376,11 @@ func newFloats(s *cdr.Schema) *floats {
 	}
 	f := &floats{}
 	if f.fields = f.prepare(fields); f.fields == nil {
+		return nil
+	}
+	first := slices.IndexFunc(f.fields, func(n floatField) bool { return n.floatState != nil })
+	f.fields = f.fields[first:]
+	if f.begin, err = s.Path(f.fields[0].Name); err != nil {
 		return nil
 	}
 	for i := len(f.fields) - 1; ; i-- {
@@ -446,7 +452,7 @@ func (f *floats) add(p *Pass, s *stream, m *codec.Message) error {
 		f.nan = false
 	}
 	var d wire.Decoder
-	d.Reset(m.Data)
+	f.begin.Find(&d, m.Data)
 	f.read(f.fields, &d)
 	if err := d.Err(); err != nil || f.clean && !f.nan {
 		return err
@@ -501,27 +507,33 @@ func (f *floats) read(fields []floatField, d *wire.Decoder) {
 }
 
 // anyNaN reads so many numbers, and reports whether one of them is none.
-func anyNaN(d *wire.Decoder, kind rosidl.Kind, count int) (nan bool) {
+func anyNaN(d *wire.Decoder, kind rosidl.Kind, count int) bool {
 	var order binary.ByteOrder = binary.LittleEndian
 	if d.BigEndian() {
 		order = binary.BigEndian
 	}
-	if kind == rosidl.Float32 {
+	switch {
+	case kind == rosidl.Float32:
 		for raw := d.Raw(4, 4*count); len(raw) >= 4; raw = raw[4:] {
-			nan = nan || order.Uint32(raw)<<1 > 0xff<<24
+			if order.Uint32(raw)<<1 > 0xff<<24 {
+				return true
+			}
 		}
-		return nan
-	}
-	raw := d.Raw(8, 8*count)
-	if !d.BigEndian() {
-		for ; len(raw) >= 8; raw = raw[8:] {
-			nan = nan || binary.LittleEndian.Uint64(raw)<<1 > 0x7ff<<53
+	case d.BigEndian():
+		for raw := d.Raw(8, 8*count); len(raw) >= 8; raw = raw[8:] {
+			if order.Uint64(raw)<<1 > 0x7ff<<53 {
+				return true
+			}
+		}
+	default: // the usual, without calls
+		raw := d.Raw(8, 8*count)
+		for i := 0; i <= len(raw)-8; i += 8 {
+			if binary.LittleEndian.Uint64(raw[i:i+8])<<1 > 0x7ff<<53 {
+				return true
+			}
 		}
 	}
-	for ; len(raw) >= 8; raw = raw[8:] {
-		nan = nan || order.Uint64(raw)<<1 > 0x7ff<<53
-	}
-	return nan
+	return false
 }
 
 // tree is what transforms make of frames.

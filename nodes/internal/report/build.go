@@ -65,9 +65,7 @@ type builder struct {
 // topic is what is gathered of a channel.
 type topic struct {
 	row    *row
-	bytes  uint64
 	stamps *cdr.Stamps
-	delays contract.Latencies
 	sinks  []sink
 	failed bool
 }
@@ -176,9 +174,8 @@ func (b *builder) topic(c *codec.Channel) *topic {
 
 func (b *builder) add(m *codec.Message) {
 	t := b.topic(m.Channel)
-	b.density.Add(m)
-	t.bytes += uint64(len(m.Data))
-	if m.LogTime >= b.density.start && m.LogTime <= b.density.end {
+	t.row.bytes += uint64(len(m.Data))
+	if b.density.add(t.row, m.LogTime) {
 		b.gather(t, m)
 	}
 }
@@ -187,7 +184,7 @@ func (b *builder) add(m *codec.Message) {
 func (b *builder) gather(t *topic, m *codec.Message) {
 	if t.stamps != nil {
 		if ns, ok, err := t.stamps.First(m.Data); ok && err == nil && ns != 0 {
-			t.delays.Add(m.LogTime - ns)
+			t.row.delays.Add(m.LogTime - ns)
 		}
 	}
 	for _, s := range t.sinks {
@@ -219,35 +216,23 @@ func (b *builder) finish(info *codec.Info) {
 		}
 	}
 	findings := b.findings()
-	bytes, delays := map[*row]uint64{}, map[*row]*contract.Latencies{}
-	qos := map[*row]string{}
-	for c, t := range b.topics {
-		bytes[t.row] += t.bytes
-		if t.delays.Count() > 0 {
-			delays[t.row] = &t.delays
-		}
-		if c.QoS != nil {
-			qos[t.row] = human.QoS(c.QoS)
-		}
-	}
 	for _, r := range d.rows {
-		t := Topic{Name: r.topic, Type: r.kind, QoS: qos[r], Messages: r.count, Bytes: bytes[r],
-			Gap: float64(r.worst) / 1e9}
+		t := Topic{Name: r.topic, Type: r.kind, Messages: r.count, Bytes: r.bytes, Gap: float64(r.worst) / 1e9,
+			Latency: latency(&r.delays), Density: d.rates(r)}
+		if r.qos != nil {
+			t.QoS = human.QoS(r.qos)
+		}
 		if s := float64(r.last-r.first) / 1e9; r.count > 1 && s > 0 {
 			t.Rate = float64(r.count-1) / s
 		}
 		if n := missing[r.topic]; n != nil {
 			t.Dropped, t.Lost = n[0], n[1]
 		}
-		if delays := delays[r]; delays != nil {
-			t.Latency = latency(delays)
-		}
 		for _, gap := range r.gaps(d.end) {
 			if !explained(info.Events, r.topic, gap) {
 				t.Gaps = append(t.Gaps, [2]float64{b.seconds(gap.from), b.seconds(gap.to)})
 			}
 		}
-		t.Density = d.rates(r)
 		b.Messages += r.count
 		b.Topics = append(b.Topics, t)
 	}

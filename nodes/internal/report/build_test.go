@@ -59,14 +59,18 @@ func (d *driveFile) put(topic string, at float64, m msgs.Message) {
 func (d *driveFile) putBytes(topic string, at float64, typeName string, data []byte) {
 	c := d.channels[topic]
 	if c == nil {
-		text, err := msgs.Library().Concatenated(typeName)
-		require.NoError(d.t, err)
-		c = &codec.Channel{Topic: topic, Type: typeName, Encoding: codec.EncodingCDR,
-			Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}}
+		c = channelOf(d.t, topic, typeName)
 		d.channels[topic] = c
 	}
 	ns := begin + int64(at*1e9)
 	require.NoError(d.t, d.w.Write(&codec.Message{Channel: c, LogTime: ns, PublishTime: ns, Data: data}))
+}
+
+func channelOf(t testing.TB, topic, typeName string) *codec.Channel {
+	text, err := msgs.Library().Concatenated(typeName)
+	require.NoError(t, err)
+	return &codec.Channel{Topic: topic, Type: typeName, Encoding: codec.EncodingCDR,
+		Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}}
 }
 
 func (d *driveFile) open() codec.Reader {
@@ -286,20 +290,41 @@ func TestBuildOdd(t *testing.T) {
 	require.Nil(t, data.Topics[0].Latency)
 }
 
+// What several channels of a topic have is shown together, as ROS 1 bags have one for each publisher.
+func TestBuildChannels(t *testing.T) {
+	d := newDrive(t)
+	for i, durability := range []codec.Durability{codec.Volatile, codec.TransientLocal, codec.Volatile} {
+		d.channels["/odom"] = channelOf(t, "/odom", "nav_msgs/msg/Odometry")
+		d.channels["/odom"].QoS = []codec.QoS{{Reliability: codec.Reliable, Durability: durability, History: codec.KeepAll}}
+		for j := range 10 {
+			at := float64(10*i + j)
+			d.put("/odom", at, &nav_msgs.Odometry{Header: header(at - float64(i+1))})
+		}
+	}
+	data, err := Build(t.Context(), d.open(), nil, Options{})
+	require.NoError(t, err)
+	require.Len(t, data.Topics, 1)
+	topic := data.Topics[0]
+	require.EqualValues(t, 30, topic.Messages)
+	require.InEpsilon(t, 2, topic.Latency[0], 0.04)
+	require.InEpsilon(t, 3, topic.Latency[1], 0.04)
+	require.Equal(t, "reliable volatile keep_all + reliable transient_local keep_all", topic.QoS)
+}
+
 // Topics that are latched have no gaps, nor do several messages of one time tell of a rhythm.
 func TestNoGaps(t *testing.T) {
 	for topic, want := range map[string]int{"/a": 2, "/tf_static": 0} {
 		d := newDensity(0, 100e9)
-		c := &codec.Channel{Topic: topic}
+		r := d.row(&codec.Channel{Topic: topic})
 		for i := range int64(200) {
-			d.Add(&codec.Message{Channel: c, LogTime: i*1e8 + i/100*30e9})
+			d.add(r, i*1e8+i/100*30e9)
 		}
 		require.Len(t, d.rows[0].gaps(d.end), want, topic)
 	}
 	d := newDensity(0, 100e9)
-	c := &codec.Channel{Topic: "/a"}
+	r := d.row(&codec.Channel{Topic: "/a"})
 	for i := range int64(40) {
-		d.Add(&codec.Message{Channel: c, LogTime: i / 39 * 50e9})
+		d.add(r, i/39*50e9)
 	}
 	require.Empty(t, d.rows[0].gaps(d.end))
 }

@@ -21,25 +21,26 @@ const (
 // density counts the messages of each topic over time. It takes the same memory for any number of messages.
 type density struct {
 	start, end int64
-	channels   map[*codec.Channel]*row
 	rows       []*row
 	outside    uint64 // messages that are not between start and end
 }
 
 // newDensity counts messages whose LogTime is from start to end, ns since the Unix epoch.
 func newDensity(start, end int64) *density {
-	return &density{start: start, end: max(start, end), channels: map[*codec.Channel]*row{}}
+	return &density{start: start, end: max(start, end)}
 }
 
 // row is what is known of a topic.
 type row struct {
 	topic, kind string
+	qos         []codec.QoS // of its publishers, each once
+	bytes       uint64      // of payloads
+	delays      contract.Latencies
 	count       uint64
 	bins        [Bins]uint32
 	first, last int64
 	steps       [256]uint64 // intervals, by their length: four for each power of two
 	longest     []interval
-	latched     bool
 	worst       uint64 // ns, the longest interval of all
 }
 
@@ -48,31 +49,31 @@ type interval struct{ from, to int64 }
 
 func (i interval) length() uint64 { return uint64(i.to - i.from) }
 
-// Add counts a message. Those of a topic come in the order of LogTime.
-func (d *density) Add(m *codec.Message) {
-	r := d.channels[m.Channel]
-	if r == nil {
-		r = d.row(m.Channel)
-	}
-	if m.LogTime < d.start || m.LogTime > d.end {
+// add counts a message, and reports whether it is from start to end. Those of a topic come in the order of time.
+func (d *density) add(r *row, t int64) bool {
+	if t < d.start || t > d.end {
 		d.outside++
-		return
+		return false
 	}
-	r.add(m.LogTime)
-	r.bins[d.bin(m.LogTime)]++
+	r.add(t)
+	r.bins[d.bin(t)]++
+	return true
 }
 
 // row returns the row of a channel: channels of one name and type share it.
 func (d *density) row(c *codec.Channel) *row {
-	latched := contract.Latched(c.Topic, c.QoS)
 	i := slices.IndexFunc(d.rows, func(r *row) bool { return r.topic == c.Topic && r.kind == c.Type })
 	if i < 0 {
 		i = len(d.rows)
-		d.rows = append(d.rows, &row{topic: c.Topic, kind: c.Type, latched: latched})
+		d.rows = append(d.rows, &row{topic: c.Topic, kind: c.Type})
 	}
-	d.rows[i].latched = d.rows[i].latched && latched
-	d.channels[c] = d.rows[i]
-	return d.rows[i]
+	r := d.rows[i]
+	for _, q := range c.QoS {
+		if !slices.Contains(r.qos, q) {
+			r.qos = append(r.qos, q)
+		}
+	}
+	return r
 }
 
 // at says where a time is, from 0 to 1.
@@ -189,7 +190,7 @@ func (r *row) regular() bool {
 	for _, n := range r.steps {
 		intervals += n
 	}
-	return intervals >= fewest && !r.latched
+	return intervals >= fewest && !contract.Latched(r.topic, r.qos)
 }
 
 // gaps returns where a topic is silent for much longer than its rhythm lets expect, up to end too, in the order of

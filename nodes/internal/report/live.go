@@ -39,7 +39,7 @@ type Counts struct {
 // liveTopic is a topic that is recorded.
 type liveTopic struct {
 	Topic
-	gathered *topic // nil before its first message
+	gathered *row // nil before its first message
 }
 
 // Growth is what a page lacks that has what an earlier one brought. Lists are to be appended: densities and signals
@@ -125,8 +125,9 @@ func (l *Live) Add(m *codec.Message) {
 	if t == nil || m.LogTime < l.density.start || m.LogTime > l.now {
 		return
 	}
-	t.gathered = l.topic(m.Channel)
-	l.gather(t.gathered, m)
+	gathered := l.topic(m.Channel)
+	t.gathered = gathered.row
+	l.gather(gathered, m)
 }
 
 // Note adds what the recorder noted.
