@@ -1,6 +1,8 @@
 package codec
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"syscall"
 	"time"
@@ -19,6 +21,26 @@ func BeingWritten(path string) bool {
 	}
 	defer file.Close()
 	return syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == syscall.EWOULDBLOCK
+}
+
+// ErrLocked is returned by Lock for files that another process has locked.
+var ErrLocked = errors.New("another process is working on it")
+
+// Lock locks a file until it is closed. It does nothing on disks without locks.
+func Lock(file *os.File) error {
+	return lockError(syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB))
+}
+
+func lockError(err error) error {
+	switch {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		return ErrLocked
+	case errors.Is(err, syscall.ENOTSUP), errors.Is(err, syscall.ENOLCK), errors.Is(err, syscall.ENOSYS):
+		return nil
+	case err != nil:
+		return fmt.Errorf("lock: %w", err)
+	}
+	return nil
 }
 
 // CreateOptions say how a recording is written. The zero value asks for the defaults of the format.

@@ -278,7 +278,7 @@ func newSource(path string) (source, error) {
 	scheme, _, _ := strings.Cut(path, "://")
 	switch {
 	case web(scheme):
-		return &webSource{url: path}, nil
+		return webSource{url: path}, nil
 	case scheme == "azblob":
 		return nil, errors.New("azblob:// is not supported; name the https:// URL of the object, with a SAS token")
 	}

@@ -21,14 +21,14 @@ const (
 // cache holds the blocks of all objects that are open.
 type cache struct {
 	mu      sync.Mutex
-	objects map[string]*object // those that are open, by URL
+	objects map[source]*object // those that are open
 	recent  list.List          // of *block, those with data: the last one used is in front
 	size    int64              // bytes of recent
 	ahead   int64              // bytes of blocks that were read ahead and not used yet
 }
 
 // store is the cache of the process, as that of an operating system is for files.
-var store = cache{objects: map[string]*object{}}
+var store = cache{objects: map[source]*object{}}
 
 // block is a part of an object.
 type block struct {
@@ -59,21 +59,14 @@ func open(path string) (*object, error) {
 func (c *cache) object(path string, src source) *object {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	o := c.objects[path]
-	if o == nil || o.changed || !same(o.source, src) {
+	o := c.objects[src]
+	if o == nil || o.changed {
 		o = &object{path: path, source: src, blocks: map[int64]*block{}}
 		o.ctx, o.cancel = context.WithCancel(context.Background())
-		c.objects[path] = o
+		c.objects[src] = o
 	}
 	o.files++
 	return o
-}
-
-// same reports whether two sources are of one store, as the environment may have changed.
-func same(a, b source) bool {
-	x, ok := a.(*s3Source)
-	y, too := b.(*s3Source)
-	return ok == too && (!ok || x.client == y.client)
 }
 
 // release closes a File of o.
@@ -84,8 +77,8 @@ func (c *cache) release(o *object) {
 		return
 	}
 	o.cancel()
-	if c.objects[o.path] == o {
-		delete(c.objects, o.path)
+	if c.objects[o.source] == o {
+		delete(c.objects, o.source)
 	}
 	for _, b := range o.blocks {
 		c.drop(b)

@@ -21,7 +21,7 @@ func newTransport() *http.Transport {
 // webSource reads a file of a web server.
 type webSource struct{ url string }
 
-func (s *webSource) get(ctx context.Context, etag string, start, end int64) (*body, error) {
+func (s webSource) get(ctx context.Context, etag string, start, end int64) (*body, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
 	if err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ const (
 
 var errChanged = errors.New("it was replaced while it was read; open it again")
 
-// source reads one object.
+// source reads one object. Those of the same object are equal.
 type source interface {
 	// get returns the bytes from start to end, or the last -start bytes. It fails with errChanged if etag, unless it is
 	// empty, is not that of the object.

@@ -136,12 +136,12 @@ type s3Source struct {
 	bucket, key string
 }
 
-func newS3Source(url string) (*s3Source, error) {
+func newS3Source(url string) (source, error) {
 	client, bucket, key, err := S3(context.Background(), url)
-	return &s3Source{client, bucket, key}, err
+	return s3Source{client, bucket, key}, err
 }
 
-func (s *s3Source) get(ctx context.Context, etag string, start, end int64) (*body, error) {
+func (s s3Source) get(ctx context.Context, etag string, start, end int64) (*body, error) {
 	in := &s3.GetObjectInput{Bucket: &s.bucket, Key: &s.key, Range: rangeOf(start, end)}
 	if etag != "" {
 		in.IfMatch = &etag
@@ -181,7 +181,7 @@ func isStatus(err error, status int) bool {
 }
 
 // plain returns an error without the names of the SDK's operations.
-func (s *s3Source) plain(err error) error {
+func (s s3Source) plain(err error) error {
 	var api smithy.APIError
 	code, message := "", ""
 	if errors.As(err, &api) {
@@ -223,7 +223,7 @@ func stat(path string) (*fileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, ok := src.(*s3Source)
+	s, ok := src.(s3Source)
 	if !ok {
 		o, err := open(path)
 		if err != nil {
@@ -261,14 +261,14 @@ func probe(path string) error {
 }
 
 // newLister returns how to list the folder at a URL, and the beginning of its keys.
-func newLister(path string) (s *s3Source, prefix string, err error) {
+func newLister(path string) (s s3Source, prefix string, err error) {
 	src, err := newSource(path)
 	if err != nil {
-		return nil, "", err
+		return s3Source{}, "", err
 	}
-	s, ok := src.(*s3Source)
+	s, ok := src.(s3Source)
 	if !ok {
-		return nil, "", fs.ErrNotExist // web servers have no folders
+		return s3Source{}, "", fs.ErrNotExist // web servers have no folders
 	}
 	if prefix = s.key; prefix != "" && !strings.HasSuffix(prefix, "/") {
 		prefix += "/"

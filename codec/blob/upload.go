@@ -58,7 +58,7 @@ type UploadOptions struct {
 // Uploader sends files to a folder of a store. Its methods may be called by several goroutines.
 type Uploader struct {
 	UploadOptions
-	store  *s3Source
+	store  s3Source
 	prefix string // of keys, with a slash at its end
 	url    string
 	part   int64 // larger files are sent in several parts of this size, or more
@@ -103,7 +103,7 @@ func NewUploader(ctx context.Context, url string, o UploadOptions) (*Uploader, e
 			o.APIOptions = append(slices.Clone(o.APIOptions), v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware)
 		}
 	})
-	return &Uploader{UploadOptions: o, store: &s3Source{client: client, bucket: bucket}, prefix: prefix, url: url,
+	return &Uploader{UploadOptions: o, store: s3Source{client: client, bucket: bucket}, prefix: prefix, url: url,
 		part: partSize, buffers: &sync.Pool{}}, nil
 }
 

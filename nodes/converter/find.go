@@ -155,17 +155,12 @@ func (o *findOptions) one(ctx context.Context, c *catalogue.Catalogue, row catal
 		return f
 	}
 	f.read = true
-	r, _, err := known.OpenROS2(row.Recording, formats.ReadOptions{})
+	in, err := openROS2(row.Recording)
 	if err != nil {
 		f.err = err
 		return f
 	}
-	in, err := newInput(row.Recording, r)
-	if err != nil {
-		f.err = err
-		return f
-	}
-	runs, err := catalogue.Find(ctx, r, cond, windows, warn)
+	runs, err := catalogue.Find(ctx, in.reader, cond, windows, warn)
 	in.Close()
 	if err != nil {
 		f.err = err

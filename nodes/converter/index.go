@@ -13,7 +13,6 @@ import (
 	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/catalogue"
 	"tapedeck/nodes/internal/describe"
-	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
 )
@@ -116,16 +115,12 @@ func addTo(ctx context.Context, c *catalogue.Catalogue, path string, fields cata
 	if was, err := c.Recording(path); err == nil && was.Same(row) && was.Fields == fields.String() {
 		return was, true, nil
 	}
-	r, _, err := known.OpenROS2(path, formats.ReadOptions{})
-	if err != nil {
-		return row, false, err
-	}
-	in, err := newInput(path, r)
+	in, err := openROS2(path)
 	if err != nil {
 		return row, false, err
 	}
 	defer in.Close()
-	row, err = c.Add(ctx, row, fields, r, func(ns int64) {
+	row, err = c.Add(ctx, row, fields, in.reader, func(ns int64) {
 		advance(time.Duration(ns-in.info.StartTime), describe.Span(in.info))
 	})
 	return row, false, err

@@ -1,6 +1,9 @@
 package main
 
-import "tapedeck/codec"
+import (
+	"tapedeck/codec"
+	"tapedeck/nodes/internal/formats"
+)
 
 // input is a recording opened for reading.
 type input struct {
@@ -11,6 +14,15 @@ type input struct {
 
 func openInput(path string) (*input, error) {
 	reader, err := known.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return newInput(path, reader)
+}
+
+// openROS2 opens a recording as one of ROS 2 messages. What is not translated stays as it is.
+func openROS2(path string) (*input, error) {
+	reader, _, err := known.OpenROS2(path, formats.ReadOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func (OS) Create(path string, overwrite bool) (Handle, error) {
 	if err != nil {
 		return nil, err // not a nil *os.File in an interface
 	}
-	_ = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) // for codec.BeingWritten, where disks have locks
+	_ = codec.Lock(file) // for codec.BeingWritten
 	return file, nil
 }
 

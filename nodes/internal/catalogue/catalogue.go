@@ -217,7 +217,17 @@ func read[T any](path string, do func(T)) (err error) {
 	}
 }
 
-// writer writes a file of a table, which appears when it is committed.
+// table is a file of a table. It appears when it is committed.
+type table interface {
+	// complete puts the file on the disk or into the store, but not under its name yet.
+	complete(ctx context.Context) error
+	// commit gives the complete file its name.
+	commit(ctx context.Context) error
+	// abort removes what is left under a temporary name.
+	abort(ctx context.Context)
+}
+
+// writer is a table that is written.
 type writer[T any] struct {
 	*parquet.GenericWriter[T]
 	path string
@@ -245,7 +255,16 @@ func create[T any](c *Catalogue, table, recording string) (*writer[T], error) {
 	return w, nil
 }
 
-// complete puts the file on the disk or into the store, but not under its name yet.
+// write writes a table.
+func write[T any](c *Catalogue, name, recording string, rows []T) (table, error) {
+	w, err := create[T](c, name, recording)
+	if err != nil {
+		return nil, err
+	}
+	_, err = w.Write(rows)
+	return w, err
+}
+
 func (w *writer[T]) complete(ctx context.Context) error {
 	err := w.GenericWriter.Close()
 	switch {
@@ -263,7 +282,6 @@ func (w *writer[T]) complete(ctx context.Context) error {
 	return nil
 }
 
-// commit gives the complete file its name.
 func (w *writer[T]) commit(ctx context.Context) error {
 	if w.send != nil {
 		return w.send.Complete(ctx)
@@ -275,7 +293,6 @@ func (w *writer[T]) commit(ctx context.Context) error {
 	return nil
 }
 
-// abort removes what is left under a temporary name.
 func (w *writer[T]) abort(ctx context.Context) {
 	if w.send != nil {
 		w.send.Abort(ctx)

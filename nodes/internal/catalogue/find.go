@@ -3,9 +3,7 @@ package catalogue
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"slices"
@@ -120,27 +118,18 @@ func Find(ctx context.Context, r codec.Reader, cond *condition.Condition, window
 		states[c] = &state{Detector: d}
 		return true
 	}
-	read := func(w Window) error {
-		it, err := r.Read(codec.Query{Start: w.Start, End: w.End, Topics: wanted, Damaged: warn})
-		if err != nil {
-			return err
+	for _, w := range windows {
+		for _, s := range states {
+			if s != nil && w.After {
+				s.run = nil
+			}
 		}
-		defer it.Close()
-		for n := 0; ; n++ {
-			m, err := it.Next()
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			if n%256 == 0 && ctx.Err() != nil {
-				return ctx.Err()
-			}
+		query := codec.Query{Start: w.Start, End: w.End, Topics: wanted, Damaged: warn}
+		err := each(ctx, r, query, func(_ int, m *codec.Message) error {
 			s := states[m.Channel]
 			if !s.Met(m.Data) {
 				s.run = nil
-				continue
+				return nil
 			}
 			if s.run == nil {
 				s.run = &Run{Topic: m.Channel.Topic, Start: m.LogTime, Values: s.Values(m.Data)}
@@ -148,15 +137,9 @@ func Find(ctx context.Context, r codec.Reader, cond *condition.Condition, window
 			}
 			s.run.End = m.LogTime
 			s.run.Messages++
-		}
-	}
-	for _, w := range windows {
-		for _, s := range states {
-			if s != nil && w.After {
-				s.run = nil
-			}
-		}
-		if err := read(w); err != nil {
+			return nil
+		})
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -94,6 +94,8 @@ type column struct {
 const (
 	nanos     = 1e9
 	groupRows = 1 << 16 // of signals that wait to be sorted
+
+	checkEvery = 256 // messages the context is looked at
 )
 
 // indexer reads a recording into rows.
@@ -114,12 +116,17 @@ func (c *Catalogue) Add(ctx context.Context, row Recording, fields Fields, r cod
 	if err != nil {
 		return row, err
 	}
-	out, err := create[Signal](c, signalsTable, row.Recording)
+	signals, err := create[Signal](c, signalsTable, row.Recording)
 	if err != nil {
 		return row, err
 	}
-	defer out.abort(ctx)
-	x := &indexer{recording: row.Recording, fields: fields, channels: map[*codec.Channel]*channel{}, out: out}
+	tables := []table{signals}
+	defer func() {
+		for _, t := range tables {
+			t.abort(ctx)
+		}
+	}()
+	x := &indexer{recording: row.Recording, fields: fields, channels: map[*codec.Channel]*channel{}, out: signals}
 	events := slices.Clone(info.Events)
 	row.Complete = info.Complete
 	err = x.read(ctx, r, info, reading, func(err error) {
@@ -132,11 +139,7 @@ func (c *Catalogue) Add(ctx context.Context, row Recording, fields Fields, r cod
 	if err != nil {
 		return row, err
 	}
-	topics, err := create[Topic](c, topicsTable, row.Recording)
-	if err != nil {
-		return row, err
-	}
-	defer topics.abort(ctx)
+	var topics []Topic
 	for _, t := range x.order {
 		row.Messages += t.row.Messages
 		row.Bytes += t.row.Bytes
@@ -147,35 +150,33 @@ func (c *Catalogue) Add(ctx context.Context, row Recording, fields Fields, r cod
 		if s := float64(t.row.Last-t.row.First) / nanos; s > 0 {
 			t.row.Frequency = float64(t.row.Messages-1) / s
 		}
-		if _, err := topics.Write([]Topic{t.row}); err != nil {
-			return row, err
-		}
+		topics = append(topics, t.row)
 	}
-	list, err := create[Event](c, eventsTable, row.Recording)
-	if err != nil {
-		return row, err
-	}
-	defer list.abort(ctx)
+	var happened []Event
 	for _, e := range events {
-		if _, err := list.Write([]Event{{row.Recording, e.Kind, e.Topic, e.Time, e.Until, e.Count, e.Text}}); err != nil {
-			return row, err
-		}
+		happened = append(happened, Event{row.Recording, e.Kind, e.Topic, e.Time, e.Until, e.Count, e.Text})
 	}
 	row.Format, row.Metadata, row.Fields = info.Format, info.AllMetadata(), fields.String()
 	row.Duration = float64(row.End-row.Start) / nanos
-	recordings, err := create[Recording](c, recordingsTable, row.Recording)
+	add := func(t table, err error) error {
+		if t != nil {
+			tables = append(tables, t)
+		}
+		return err
+	}
+	err = errors.Join(add(write(c, topicsTable, row.Recording, topics)),
+		add(write(c, eventsTable, row.Recording, happened)),
+		add(write(c, recordingsTable, row.Recording, []Recording{row})))
 	if err != nil {
 		return row, err
 	}
-	defer recordings.abort(ctx)
-	if _, err := recordings.Write([]Recording{row}); err != nil {
-		return row, err
+	for _, t := range tables {
+		if err := t.complete(ctx); err != nil {
+			return row, err
+		}
 	}
-	if err := errors.Join(out.complete(ctx), topics.complete(ctx), list.complete(ctx), recordings.complete(ctx)); err != nil {
-		return row, err
-	}
-	for _, commit := range []func(context.Context) error{out.commit, topics.commit, list.commit, recordings.commit} {
-		if err := commit(ctx); err != nil {
+	for _, t := range tables {
+		if err := t.commit(ctx); err != nil {
 			return row, err
 		}
 	}
@@ -187,30 +188,14 @@ func (x *indexer) read(ctx context.Context, r codec.Reader, info *codec.Info, re
 	for _, t := range info.Topics {
 		x.channel(t.Channel)
 	}
-	it, err := r.Read(codec.Query{Damaged: damaged})
+	err := each(ctx, r, codec.Query{Damaged: damaged}, func(n int, m *codec.Message) error {
+		if n%checkEvery == 0 && reading != nil {
+			reading(m.LogTime)
+		}
+		return x.add(m)
+	})
 	if err != nil {
 		return err
-	}
-	defer it.Close()
-	for n := 0; ; n++ {
-		m, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		if n%256 == 0 {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if reading != nil {
-				reading(m.LogTime)
-			}
-		}
-		if err := x.add(m); err != nil {
-			return err
-		}
 	}
 	for _, t := range x.order {
 		if err := x.endSecond(t); err != nil {
@@ -218,6 +203,30 @@ func (x *indexer) read(ctx context.Context, r codec.Reader, info *codec.Info, re
 		}
 	}
 	return x.flush()
+}
+
+// each calls do with the messages that a query selects, and their numbers, until ctx ends.
+func each(ctx context.Context, r codec.Reader, query codec.Query, do func(n int, m *codec.Message) error) error {
+	it, err := r.Read(query)
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	for n := 0; ; n++ {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if n%checkEvery == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == nil {
+			err = do(n, m)
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // channel returns what is gathered of a channel.

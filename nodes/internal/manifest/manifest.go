@@ -16,17 +16,12 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"tapedeck/codec"
 	"tapedeck/codec/blob"
 )
 
 // Folder is the name of the folder of a manifest.
 const Folder = ".converted"
-
-// ErrBusy is returned for outputs that another process is converting.
-var ErrBusy = errors.New("another process is converting it")
 
 // State identifies the content of a file, or of all files in a folder.
 type State struct {
@@ -128,20 +123,6 @@ func (f fileEntry) replace(content []byte) error {
 	return f.Sync()
 }
 
-// lock keeps other processes from the entry until it is closed.
-func (f fileEntry) lock(flock func(fd, how int) error) error {
-	err := flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	switch {
-	case errors.Is(err, unix.EWOULDBLOCK):
-		return ErrBusy
-	case errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.ENOLCK), errors.Is(err, unix.ENOSYS):
-		return nil // the file system has no locks: only shards that have nothing in common keep processes apart
-	case err != nil:
-		return fmt.Errorf("lock: %w", err)
-	}
-	return nil
-}
-
 // objectEntry is the URL of an output's entry in a store, which has no locks.
 type objectEntry string
 
@@ -162,8 +143,9 @@ func (o objectEntry) replace(content []byte) error {
 
 func (objectEntry) Close() error { return nil }
 
-// Take claims the output name in folder, which may be a URL, for a conversion. It returns ErrBusy if another process
-// has claimed it. With again, it ignores what was done before.
+// Take claims the output name in folder, which may be a URL, for a conversion. It returns codec.ErrLocked if another
+// process has claimed it, unless the file system has no locks: then only shards that have nothing in common keep
+// processes apart. With again, it ignores what was done before.
 func Take(folder, name string, want Conversion, again bool) (*Claim, error) {
 	path := blob.Join(folder, Folder, name+".json")
 	c := &Claim{folder: folder, entry: objectEntry(path), want: want}
@@ -173,7 +155,7 @@ func Take(folder, name string, want Conversion, again bool) (*Claim, error) {
 			return nil, fmt.Errorf("open the manifest %s: %w", path, codec.Pathless(err))
 		}
 		c.entry = file
-		if err := file.lock(unix.Flock); err != nil {
+		if err := codec.Lock(file.File); err != nil {
 			return nil, errors.Join(fmt.Errorf("claim %s: %w", path, err), file.Close())
 		}
 	}

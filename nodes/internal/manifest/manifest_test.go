@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
+	"tapedeck/codec"
 	"tapedeck/codec/blob"
 	"tapedeck/codec/blob/blobtest"
 )
@@ -40,7 +40,7 @@ func TestClaims(t *testing.T) {
 
 	c := claim(false, false)
 	_, err := take()
-	require.ErrorIs(t, err, ErrBusy)
+	require.ErrorIs(t, err, codec.ErrLocked)
 	require.NoError(t, c.entry.Close(), "as if the process was killed")
 	write(out, "half")
 	c = claim(false, true)
@@ -71,31 +71,6 @@ func TestClaims(t *testing.T) {
 	for n := 1; n < len(text)-2; n++ {
 		write(entry, string(text[:n]))
 		require.NoError(t, claim(false, true).entry.Close(), "cut at %d", n)
-	}
-}
-
-// Where files cannot be locked, claims are made nevertheless; other errors end them.
-func TestLocks(t *testing.T) {
-	for _, test := range []struct {
-		locking error
-		want    error
-	}{
-		{nil, nil}, {unix.ENOTSUP, nil}, {unix.ENOLCK, nil}, {unix.ENOSYS, nil}, {unix.EWOULDBLOCK, ErrBusy},
-		{unix.EIO, unix.EIO},
-	} {
-		file, err := os.Create(filepath.Join(t.TempDir(), "entry"))
-		require.NoError(t, err)
-		entry := fileEntry{file}
-		err = entry.lock(func(fd, how int) error {
-			require.Equal(t, []int{int(file.Fd()), unix.LOCK_EX | unix.LOCK_NB}, []int{fd, how})
-			return test.locking
-		})
-		if test.want == nil {
-			require.NoError(t, err)
-		} else {
-			require.ErrorIs(t, err, test.want)
-		}
-		require.NoError(t, file.Close())
 	}
 }
 

@@ -250,7 +250,7 @@ func (q *Queue) adopt() {
 			}
 			s, err := openSpool(path)
 			switch {
-			case errors.Is(err, errBusy):
+			case errors.Is(err, codec.ErrLocked):
 			case err != nil:
 				q.Log(bridge.Error, "upload: %v", err)
 				q.locked(func() { q.broken = err.Error() })

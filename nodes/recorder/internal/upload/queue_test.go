@@ -153,7 +153,7 @@ func TestResume(t *testing.T) {
 	spoolPath := filepath.Join(dir, "drive.record"+spoolSuffix)
 	await(t, func() bool { _, err := os.Stat(spoolPath); return err == nil })
 	_, err := openSpool(spoolPath)
-	require.ErrorIs(t, err, errBusy)
+	require.ErrorIs(t, err, codec.ErrLocked)
 	stop()
 
 	record(t, filepath.Join(dir, "drive.record.00001"), 3)
@@ -271,7 +271,7 @@ func TestTwoQueues(t *testing.T) {
 	other := newQueue(t, s)
 	n, err := other.Add(dir)
 	require.Equal(t, 1, n)
-	require.ErrorIs(t, err, errBusy)
+	require.ErrorIs(t, err, codec.ErrLocked)
 	finish(t, other)
 	other = newQueue(t, s)
 	other.Resume(dir)

@@ -14,17 +14,12 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"tapedeck/codec"
 	"tapedeck/codec/blob"
 )
 
 // spoolSuffix is what the name of a spool has behind that of its recording.
 const spoolSuffix = ".upload.json"
-
-// errBusy is returned for spools that another process uploads.
-var errBusy = errors.New("another process uploads it")
 
 // spool is the state of the upload of one recording. It is kept in a file of JSON beside the recording, which is
 // replaced as a whole and, until all is sent, locked by the process that uploads.
@@ -150,7 +145,7 @@ func openSpool(path string) (*spool, error) {
 }
 
 func readSpool(in *os.File, path string) (*spool, error) {
-	if err := lock(in); err != nil {
+	if err := codec.Lock(in); err != nil {
 		return nil, err
 	}
 	opened, err := in.Stat()
@@ -176,18 +171,6 @@ func readSpool(in *os.File, path string) (*spool, error) {
 	return s, err
 }
 
-// lock locks a file, unless its disk has no locks.
-func lock(f *os.File) error {
-	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	switch {
-	case errors.Is(err, unix.EWOULDBLOCK):
-		return errBusy
-	case errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.ENOLCK), errors.Is(err, unix.ENOSYS):
-		return nil
-	}
-	return err
-}
-
 // write replaces the file of the spool, and may keep its lock.
 func (s *spool) write(text []byte, keep bool) (err error) {
 	temporary := s.file() + ".tmp"
@@ -201,7 +184,7 @@ func (s *spool) write(text []byte, keep bool) (err error) {
 			_ = os.Remove(temporary)
 		}
 	}()
-	if err := lock(out); err != nil {
+	if err := codec.Lock(out); err != nil {
 		return err
 	}
 	if _, err := out.Write(text); err != nil {
