@@ -18,7 +18,7 @@ import (
 // TestFlippedBits flips a bit, or several, of files that are read. libhdf5 crashes at about one in a thousand of them,
 // which is an error.
 func TestFlippedBits(t *testing.T) {
-	seed, flips := uint64(1), 50
+	seed, flips := uint64(1), 20
 	if testing.Short() {
 		flips = 5
 	}

@@ -2,6 +2,7 @@ package table
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -130,6 +131,9 @@ func quoted(b []byte, n int, text []byte) []byte {
 	if !bytes.ContainsAny(text, ",\"\r\n") && (len(text) == 0 || text[0] != ' ' && text[len(text)-1] != ' ') {
 		return append(b[:n], text...)
 	}
-	text = bytes.ReplaceAll(text, []byte(`"`), []byte(`""`))
-	return append(append(append(b[:n], '"'), text...), '"')
+	if bytes.IndexByte(text, '"') >= 0 {
+		text = bytes.ReplaceAll(text, []byte(`"`), []byte(`""`))
+	}
+	b = append(b[:n], text...) // which stays where it is if it was there
+	return append(slices.Insert(b, n, '"'), '"')
 }

@@ -139,9 +139,9 @@ func TestWordsOfReports(t *testing.T) {
 			whole := filepath.Join(folder, name)
 			_, _, err := run(t, append([]string{from.in, whole}, from.args...)...)
 			require.NoError(t, err)
-			n := 12
+			n := 6
 			if name == "x.hdf5" {
-				n = 4 // each reading of it starts a process
+				n = 3 // each reading of it starts a process
 			}
 			random := rand.New(rand.NewPCG(1, 1))
 			inspect := func(path string) {

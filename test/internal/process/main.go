@@ -69,9 +69,9 @@ func BuildEdited(t *testing.T, file, text string, names ...string) string {
 func BuildStore(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(Root(), "build", "test-store")
-	cmd := exec.Command("go", "build", "-modfile=test/store/versitygw.mod", "-tags", "versitygw", "-trimpath",
+	cmd := exec.Command("go", "build", "-modfile=test/store/versitygw.mod", "-tags", "versitygw",
 		"-ldflags=-s -w", "-o", path, "./test/store")
-	cmd.Dir, cmd.Env = Root(), append(os.Environ(), "CGO_ENABLED=0")
+	cmd.Dir = Root()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Skipf("cannot build test/store: %v\n%s", err, out)
 	}
