@@ -43,20 +43,24 @@ func (l *loader) help(cmd *cobra.Command) string {
 }
 
 // Groups returns the options of a command by group, in the order of the help text.
-func Groups(opts any) [][]Parameter {
-	list := Parameters(opts)
-	for _, m := range entryMaps(opts) {
-		m.Name += ".NAME.OPTION"
-		list = append(list, m.Parameter)
-	}
-	var groups [][]Parameter
-	for _, p := range list {
+func Groups(opts any) [][]Parameter { return grouped(fields(opts), opts) }
+
+// grouped returns the options of Groups by the fields of opts.
+func grouped(list []field, opts any) (groups [][]Parameter) {
+	add := func(p Parameter) {
 		p.Group = cmp.Or(p.Group, "Options")
 		i := slices.IndexFunc(groups, func(g []Parameter) bool { return g[0].Group == p.Group })
 		if i < 0 {
 			i, groups = len(groups), append(groups, nil)
 		}
 		groups[i] = append(groups[i], p)
+	}
+	for i := range list {
+		add(list[i].Parameter)
+	}
+	for _, m := range entryMaps(opts) {
+		m.Name += ".NAME.OPTION"
+		add(m.Parameter)
 	}
 	return groups
 }

@@ -110,12 +110,13 @@ func (v *flagValue) Type() string {
 func newLoader(cmd *cobra.Command, opts any) *loader {
 	l := &loader{opts: opts, flags: map[string]*flagValue{},
 		general: pflag.NewFlagSet("General", pflag.ContinueOnError)}
-	byName := map[string]*field{}
-	for _, f := range fields(opts) {
-		byName[f.Name] = &f
+	list := fields(opts)
+	byName := make(map[string]*field, len(list))
+	for i := range list {
+		byName[list[i].Name] = &list[i]
 	}
 	flags := cmd.Flags()
-	for _, group := range Groups(opts) {
+	for _, group := range grouped(list, opts) {
 		set := pflag.NewFlagSet(group[0].Group, pflag.ContinueOnError)
 		set.SortFlags = false
 		l.groups = append(l.groups, set)

@@ -84,12 +84,13 @@ func fields(opts any) []field {
 		return nil
 	}
 	list := structFields(structOf(opts), "")
-	names := map[string]bool{}
-	for _, f := range list {
-		if names[f.Name] {
-			panic("config: two options are called " + f.Name)
+	names := make(map[string]bool, len(list))
+	for i := range list {
+		name := list[i].Name
+		if names[name] {
+			panic("config: two options are called " + name)
 		}
-		names[f.Name] = true
+		names[name] = true
 	}
 	return list
 }
@@ -129,7 +130,7 @@ func structFields(v reflect.Value, prefix string) []field {
 func newField(v reflect.Value, name string, tag reflect.StructTag) field {
 	f := field{value: v, Parameter: Parameter{
 		Name:  name,
-		Flag:  strings.NewReplacer("_", "-", ".", "-").Replace(name),
+		Flag:  strings.ReplaceAll(strings.ReplaceAll(name, "_", "-"), ".", "-"),
 		Short: tag.Get("short"),
 		Group: tag.Get("group"),
 		Help:  tag.Get("help"),
