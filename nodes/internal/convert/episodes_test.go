@@ -324,6 +324,9 @@ func depthRecording(t *testing.T, encoding string) string {
 
 // Depths go through every format of episodes and come back in mm, from videos within a step of LeRobot's codes.
 func TestDepthCameras(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is slow under the race detector, and others convert episodes there")
+	}
 	for name, c := range map[string]struct {
 		encoding string
 		to       []string
@@ -514,6 +517,9 @@ func TestEpisodesAreRefused(t *testing.T) {
 
 // The reference session becomes all that there is and comes back.
 func TestReferenceSession(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is slow under the race detector, and others convert episodes there")
+	}
 	in := generate.Path(t, "session/easyteleop_reference/temp/20261121_082214")
 	want := episodesOf(t, in)[0]
 	folder := t.TempDir()
