@@ -240,6 +240,9 @@ func (s *Server) handler(fake http.Handler) http.Handler {
 		}
 		s.mu.Lock()
 		request.ended = time.Now()
+		if request.Status == 0 {
+			request.Status = http.StatusOK // an answer without a body
+		}
 		s.mu.Unlock()
 	})
 }
