@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,6 +30,8 @@ type cluster struct {
 	t   *testing.T
 	dir string // where jobs begin
 	env []string
+	// breakNode kills the node's daemon and those of processes on it that it runs, and starts the daemon again.
+	breakNode func(processes []int)
 }
 
 // newCluster starts Slurm. It skips the test where that cannot be.
@@ -93,18 +96,35 @@ KillWait=2
 NodeName=$H NodeAddr=127.0.0.1 CPUs=2 State=UNKNOWN
 PartitionName=main Nodes=$H Default=YES MaxTime=INFINITE State=UP
 `)), 0o644))
-	c := &cluster{t, t.TempDir(), append(os.Environ(), "SLURM_CONF="+conf, "PATH="+bin+":"+os.Getenv("PATH"))}
-	start := func(program string, args ...string) {
+	c := &cluster{t: t, dir: t.TempDir(),
+		env: append(os.Environ(), "SLURM_CONF="+conf, "PATH="+bin+":"+os.Getenv("PATH"))}
+	start := func(program string, args ...string) *process.Process {
 		cmd := exec.Command(program, args...)
 		cmd.Env = c.env
-		process.Start(t, cmd)
+		return process.Start(t, cmd)
 	}
 	in := func(name string) string { return filepath.Join(dir, name) }
 	start("munged", "--foreground", "--force", "--key-file="+in("munge.key"), "--socket="+in("munge.sock"),
 		"--pid-file="+in("munged.pid"), "--log-file="+in("munged.log"), "--seed-file="+in("munged.seed"))
 	c.await("munged", func() bool { _, err := os.Stat(in("munge.sock")); return err == nil })
 	start("slurmctld", "-D", "-f", conf)
-	start("slurmd", "-D", "-f", conf)
+	daemon := start("slurmd", "-D", "-f", conf)
+	c.breakNode = func(processes []int) {
+		daemon.Kill()
+		for _, pid := range processes { // first the parents, which would report the end of their tasks
+			if step := parentOf(pid); step > 1 {
+				_ = syscall.Kill(step, syscall.SIGKILL)
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+		c.run("scontrol", "update", "NodeName="+host, "State=DOWN", "Reason=killed") // as Slurm does after minutes
+		daemon = start("slurmd", "-D", "-f", conf)
+		c.await("the node to return", func() bool {
+			_ = c.command("scontrol", "update", "NodeName="+host, "State=RESUME").Run()
+			out, err := c.command("sinfo", "-h", "-o", "%T").Output()
+			return err == nil && !strings.Contains(string(out), "down")
+		})
+	}
 	c.await("an idle node", func() bool {
 		out, err := c.command("sinfo", "-h", "-o", "%T").Output()
 		return err == nil && strings.TrimSpace(string(out)) == "idle"
@@ -128,6 +148,18 @@ func (c *cluster) run(name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
+// parentOf returns the parent of a process if that is a step of Slurm, else 0.
+func parentOf(pid int) (parent int) {
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	var state string
+	_, _ = fmt.Sscan(rest, &state, &parent)
+	if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", parent)); strings.TrimSpace(string(name)) != "slurmstepd" {
+		return 0
+	}
+	return parent
+}
+
 // running returns how many tasks of a job wait or run; "" is all jobs. A job that Slurm has forgotten has none.
 func (c *cluster) running(job string) int {
 	args := []string{"-h", "-r", "-o", "%i"}
@@ -144,6 +176,18 @@ func (c *cluster) await(what string, done func() bool) {
 	}
 }
 
+// awaitEnd waits for the end of one task after the other.
+func (c *cluster) awaitEnd(job string) {
+	for left := c.running(job); left > 0; {
+		now := left
+		c.await("the end of a task", func() bool {
+			now = c.running(job)
+			return now < left
+		})
+		left = now
+	}
+}
+
 // logs returns what the tasks of all jobs printed, by the names of their logs.
 func (c *cluster) logs() map[string]string {
 	paths, err := filepath.Glob(filepath.Join(c.dir, "convert-*.log"))
@@ -157,11 +201,14 @@ func (c *cluster) logs() map[string]string {
 	return all
 }
 
+// nodeTasks is how many tasks run on the node at once.
+const nodeTasks = 2
+
 var ofTask = regexp.MustCompile(`task (\d+) of 8 on \S+, process (\d+)\n`)
 
-// TestSlurm runs the script of the guide on folders and on prefixes of a store. It kills a task and requeues another
-// one while they convert, and submits the job again. The outputs are those of one process, and no task converts what
-// another one has converted.
+// TestSlurm runs the script of the guide on folders and on prefixes of a store. While tasks convert, it kills one of them,
+// and then the node, whose tasks Slurm requeues, and submits the job again. The outputs are those of one process, and no
+// task converts what another one has converted.
 func TestSlurm(t *testing.T) {
 	store := blobtest.New(t) // before the cluster takes the environment
 	c := newCluster(t)
@@ -189,8 +236,8 @@ func (c *cluster) convertLogs(server *blobtest.Server) {
 	script, _, _ = strings.Cut(script, "```")
 	require.NoError(t, os.WriteFile(filepath.Join(c.dir, "convert.sh"), []byte("#!/bin/bash\n"+script), 0o755))
 
-	const recordings = 40
-	payload := make([]byte, 100_000)
+	const recordings = 200
+	payload := make([]byte, 20_000)
 	channel := &codec.Channel{Topic: "/bytes", Type: "std_msgs/msg/UInt8MultiArray", Encoding: codec.EncodingCDR}
 	for i := range recordings {
 		path := filepath.Join(c.dir, fmt.Sprintf("logs/car%d/%d.mcap", i%3, i))
@@ -218,31 +265,44 @@ func (c *cluster) convertLogs(server *blobtest.Server) {
 		return c.run("sbatch", append([]string{"--parsable", "convert.sh", at("logs"), at("new")}, options...)...)
 	}
 	job := submit()
-	killed, requeued := "", ""
+	killed, broken := "", ""
 	c.await("two tasks in the middle, or the end", func() bool {
+		var running []int
 		for name, text := range c.logs() {
 			match := ofTask.FindStringSubmatch(text)
-			if match == nil || !strings.Contains(text, `"converted"`) || strings.Count(text, "\n") >= 1+recordings/8 {
+			if match == nil || name == killed {
 				continue
 			}
-			switch {
-			case killed == "":
-				pid, err := strconv.Atoi(match[2])
-				require.NoError(t, err)
+			pid, err := strconv.Atoi(match[2])
+			require.NoError(t, err)
+			running = append(running, pid)
+			if !strings.Contains(text, `"converted"`) || strings.Count(text, "\n") >= 1+recordings/8 {
+				continue
+			}
+			if killed == "" {
 				require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 				killed = name
-			case name != killed:
-				c.run("scontrol", "requeue", job+"_"+match[1])
-				requeued = name
+			} else {
+				broken = name
 			}
 		}
-		return requeued != "" || c.running(job) == 0
+		if broken != "" {
+			c.breakNode(running)
+		}
+		return broken != "" || c.running(job) == 0
 	})
-	t.Logf("killed %s, requeued %s", killed, requeued)
-	require.NotEmpty(t, killed, "all tasks ended before one could be killed")
-	c.await("the end of the job", func() bool { return c.running(job) == 0 })
+	require.NotEmpty(t, broken, "all tasks ended before the node could be killed")
+	c.awaitEnd(job)
+	requeued := 0
+	for name, text := range c.logs() {
+		if n := len(ofTask.FindAllString(text, -1)); n > 1 {
+			t.Logf("%s began %d times", name, n)
+			requeued++
+		}
+	}
+	require.Positive(t, requeued, "Slurm requeues the tasks of the node")
 	again := submit()
-	c.await("the end of the second job", func() bool { return c.running(again) == 0 })
+	c.awaitEnd(again)
 
 	counts, other := map[string]int{}, map[string]int{}
 	for name, text := range c.logs() {
@@ -262,7 +322,7 @@ func (c *cluster) convertLogs(server *blobtest.Server) {
 		require.Equal(t, 1, n, output)
 	}
 	// A line is missing if its task was killed between the conversion and the line.
-	require.GreaterOrEqual(t, len(counts), recordings-1)
+	require.GreaterOrEqual(t, len(counts), recordings-1-nodeTasks)
 	require.Len(t, other, 1)
 	require.Positive(t, other["skipped"])
 
@@ -280,6 +340,14 @@ func (c *cluster) convertLogs(server *blobtest.Server) {
 		}
 	}
 	require.Equal(t, want, got)
+	sent := 0
+	for _, r := range server.Requests() {
+		if r.Method == http.MethodPut && r.Status == http.StatusOK && got[strings.TrimPrefix(r.Key, "new/")] != "" {
+			sent++
+		}
+	}
+	t.Logf("%d objects, sent %d times", len(got), sent)
+	require.LessOrEqual(t, sent, recordings+1+nodeTasks, "only what was killed before it was noted may be sent again")
 }
 
 // upload puts the files in a folder into a store.
