@@ -22,9 +22,10 @@ import (
 )
 
 const (
-	uploadNice = 10 // of the thread that reads and sums up what is sent
-	uploadPace = 20 * time.Millisecond
-	uploadHeld = time.Second // at most, as a full queue may wait for a disk that uploads make room on
+	uploadNice  = 10 // of the thread that sends while there is a recording, and then only reads
+	uploadParts = 4  // of a file that are sent at once after the recording
+	uploadPace  = 20 * time.Millisecond
+	uploadHeld  = time.Second // at most, as a full queue may wait for a disk that uploads make room on
 )
 
 // uploadOptions say where finished files are sent.
@@ -116,7 +117,7 @@ func (r *recorder) startUploads(insisted context.Context) (finish func() error) 
 	}
 	return func() error {
 		defer cancel()
-		r.uploads.Finish()
+		r.uploads.Finish(uploadParts)
 		if limit := r.options.UploadTimeout; limit > 0 {
 			defer time.AfterFunc(limit, cancel).Stop()
 		}

@@ -57,7 +57,6 @@ func (o *uploadCommandOptions) upload(ctx context.Context, args []string) error 
 		return config.Usagef("%w", err)
 	}
 	options := o.queue(url, o.Overwrite)
-	options.Parallel = o.Parallel
 	var bar *progress.Bar
 	options.Log = func(level bridge.LogLevel, format string, args ...any) {
 		if level >= bridge.Warn {
@@ -73,7 +72,7 @@ func (o *uploadCommandOptions) upload(ctx context.Context, args []string) error 
 	}
 	bar = progress.Bytes(os.Stderr, "uploading", q.Scan())
 	done := make(chan struct{})
-	q.Finish()
+	q.Finish(o.Parallel)
 	go func() {
 		q.Run(ctx)
 		close(done)

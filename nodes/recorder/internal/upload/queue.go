@@ -31,7 +31,7 @@ const (
 )
 
 var (
-	errUrgent = errors.New("a snapshot goes first")
+	errLater  = errors.New("it goes on later")
 	errFound  = errors.New("there are more files")
 	errActive = errors.New("it is being recorded: upload it when it is complete")
 )
@@ -66,7 +66,8 @@ type Queue struct {
 	spools    []*spool
 	folders   []string // with spools of earlier processes that were not looked for yet
 	finishing bool
-	urgent    func() // stops what is sent for a snapshot; nil: nothing has to stop
+	parallel  int    // parts of a file that are sent at once
+	interrupt func() // stops what is sent, which goes on later; nil: it is a snapshot, or nothing
 	current   *file  // that is sent
 	sent      int64  // bytes of it
 	failures  int    // of the store, one after the other
@@ -127,8 +128,8 @@ func (r *Recording) Completed(f codec.FileInfo) {
 func (r *Recording) End() {
 	r.queue.change(func() {
 		r.spool.Ended, r.spool.unsaved = true, true
-		if r.queue.urgent != nil && r.spool.Snapshot {
-			r.queue.urgent()
+		if r.queue.interrupt != nil && r.spool.Snapshot {
+			r.queue.interrupt()
 		}
 	})
 }
@@ -142,8 +143,16 @@ func (q *Queue) Resume(folder string) {
 	})
 }
 
-// Finish lets Run return when everything is in the store, but for what will probably fail again.
-func (q *Queue) Finish() { q.change(func() { q.finishing, q.retry = true, time.Time{} }) }
+// Finish lets Run return when everything is in the store, but for what will probably fail again. From now on so many
+// parts of a file are sent at once, by goroutines of their own.
+func (q *Queue) Finish(parallel int) {
+	q.change(func() {
+		q.finishing, q.parallel, q.retry = true, parallel, time.Time{}
+		if q.interrupt != nil {
+			q.interrupt()
+		}
+	})
+}
 
 // Run sends what is in the queue until ctx is done, or until everything is sent after Finish.
 func (q *Queue) Run(ctx context.Context) {
@@ -187,7 +196,7 @@ func (q *Queue) Run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if !errors.Is(err, errUrgent) && !errors.Is(err, errFound) {
+		if !errors.Is(err, errLater) && !errors.Is(err, errFound) {
 			q.ended(err, s, f)
 		}
 	}
@@ -348,14 +357,15 @@ func (q *Queue) attempt(ctx context.Context, s *spool, f *file) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	q.locked(func() {
+		q.uploader.Parallel = q.parallel
 		if q.current, q.sent = f, 0; !s.Snapshot {
-			q.urgent = func() { cancel(errUrgent) }
+			q.interrupt = func() { cancel(errLater) }
 		}
 	})
 	err := q.send(ctx, s, f)
-	q.locked(func() { q.current, q.sent, q.urgent = nil, 0, nil })
-	if err != nil && errors.Is(context.Cause(ctx), errUrgent) {
-		return errUrgent
+	q.locked(func() { q.current, q.sent, q.interrupt = nil, 0, nil })
+	if err != nil && errors.Is(context.Cause(ctx), errLater) {
+		return errLater
 	}
 	if err == nil && q.Delete && f.Split {
 		var path string

@@ -1,13 +1,16 @@
 package upload
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,7 +51,7 @@ func record(t *testing.T, path string, first byte) codec.FileInfo {
 func finish(t *testing.T, q *Queue) {
 	ctx, cancel := context.WithTimeout(t.Context(), patient)
 	defer cancel()
-	q.Finish()
+	q.Finish(1)
 	q.Run(ctx)
 	require.NoError(t, ctx.Err())
 }
@@ -282,6 +285,53 @@ func TestTwoQueues(t *testing.T) {
 	other.Resume(dir)
 	finish(t, other)
 	require.Contains(t, s.Keys(), "fleet/first/recording.json")
+}
+
+// Finish interrupts a file that is sent part by part. It goes on with several parts at once.
+func TestFinish(t *testing.T) {
+	s, dir := blobtest.New(t), t.TempDir()
+	path := filepath.Join(dir, "drive.mcap")
+	require.NoError(t, os.WriteFile(path, make([]byte, 36<<20), 0o666))
+	const parallel = 3
+	var alone atomic.Bool
+	var now atomic.Int32
+	begun, several := make(chan struct{}), make(chan struct{})
+	s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if !strings.Contains(r.URL.RawQuery, "partNumber=") {
+			next.ServeHTTP(w, r)
+			return
+		}
+		content, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		if alone.CompareAndSwap(false, true) {
+			close(begun)
+			<-r.Context().Done() // that of the request that is interrupted
+			return
+		}
+		if now.Add(1) == parallel {
+			close(several)
+		}
+		select {
+		case <-several:
+		case <-r.Context().Done():
+		}
+		r.Body = io.NopCloser(bytes.NewReader(content))
+		next.ServeHTTP(w, r)
+	})
+	q := newQueue(t, s)
+	q.Begin(path, false).End()
+	stop := run(t, q)
+	defer stop()
+	select {
+	case <-begun:
+	case <-time.After(patient):
+		require.FailNow(t, "nothing is sent")
+	}
+	q.Finish(parallel)
+	await(t, func() bool { _, ok := s.Content("fleet/drive/recording.json"); return ok })
+	requireSame(t, s, path, "fleet/drive/drive.mcap")
 }
 
 // A recording that is being written is not sent before it is complete, also if that begins after it was found.

@@ -135,7 +135,7 @@ func TestDeleteWithoutAnAnswer(t *testing.T) {
 	await(t, func() bool { return q.Status().Why != "" })
 	require.FileExists(t, first.Path)
 	s.Intercept(nil)
-	q.Finish()
+	q.Finish(1)
 	await(t, func() bool { entries, err := os.ReadDir(dir); return err == nil && len(entries) == 0 })
 	stop()
 }
