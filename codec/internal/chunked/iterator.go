@@ -184,7 +184,9 @@ func (it *iterator) step() error {
 	}
 	it.used, it.begun = true, true
 	m := &s.current
-	it.msg = codec.Message{Channel: it.wanted[m.Channel].channel, LogTime: m.Time, PublishTime: m.Publish, Data: m.Data}
+	// Field by field: a whole message would be read back from the stack, which waits for all stores before it.
+	it.msg.Channel, it.msg.LogTime, it.msg.PublishTime = it.wanted[m.Channel].channel, m.Time, m.Publish
+	it.msg.Data = m.Data
 	return nil
 }
 
