@@ -122,6 +122,12 @@ func (p *Path) enter(part string) error {
 // Type returns the type of the field.
 func (p *Path) Type() rosidl.Type { return p.target.Type }
 
+// IsNumber reports whether the field is a number or a bool, which Number returns.
+func (p *Path) IsNumber() bool {
+	kind := p.target.Kind
+	return p.target.Shape == rosidl.Single && kind != rosidl.Nested && kind != rosidl.String && kind != rosidl.WString
+}
+
 // Get returns the value of the field in a payload, as Decode has it in a Struct.
 func (p *Path) Get(payload []byte) (any, error) {
 	var d wire.Decoder

@@ -18,6 +18,7 @@ import (
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
+	"tapedeck/nodes/internal/readahead"
 )
 
 // checkOptions are the options of check.
@@ -113,27 +114,22 @@ func pass(ctx context.Context, path string, expected *contract.Contract, watched
 			}
 		}
 	}
-	it, err := reader.Read(codec.Query{Damaged: p.Damaged})
+	var damage []error // belongs to the goroutine that reads until that has ended
+	it, err := reader.Read(codec.Query{Damaged: func(err error) { damage = append(damage, err) }})
 	if err != nil {
 		return nil, err
 	}
-	defer it.Close()
 	bar := progress.Seconds(os.Stderr, "reading", describe.Span(in.info))
 	defer bar.Close()
-	for n := 0; ; n++ {
-		m, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			return p, nil
-		}
-		if err == nil && n%256 == 0 {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return nil, err
-		}
+	err = readahead.Each(ctx, it, readahead.Enough, func(m *codec.Message) error {
 		bar.Set(m.LogTime - in.info.StartTime)
 		p.Add(m)
+		return nil
+	})
+	for _, err := range damage {
+		p.Damaged(err)
 	}
+	return p, err
 }
 
 // writeFindings writes findings as text.
@@ -221,7 +217,7 @@ func newSuite(path string, p *contract.Pass, list []contract.Finding) junitSuite
 			if f.Topic != name {
 				continue
 			}
-			text := fmt.Sprintf("%s: expected %s, seen %s", f.Kind, f.Expected, f.Seen)
+			text := f.Text()
 			if f.Time != 0 {
 				text += fmt.Sprintf(", at %.3f s", float64(f.Time-start)/1e9)
 			}

@@ -68,8 +68,7 @@ func (s *session) checkContract(now time.Time) {
 }
 
 func checkEvent(f contract.Finding) codec.Event {
-	return codec.Event{Kind: codec.EventCheck, Topic: f.Topic, Time: f.Time, Until: f.Until,
-		Text: fmt.Sprintf("%s: expected %s, seen %s", f.Kind, f.Expected, f.Seen)}
+	return codec.Event{Kind: codec.EventCheck, Topic: f.Topic, Time: f.Time, Until: f.Until, Text: f.Text()}
 }
 
 // noteVerdict notes what the recording still lacks at its end, and whether it meets the contract.

@@ -387,17 +387,6 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-func TestToFloat(t *testing.T) {
-	for _, c := range []struct {
-		value any
-		want  float64
-	}{{int8(-3), -3}, {uint64(7), 7}, {float32(0.5), 0.5}, {true, 1}, {false, 0}} {
-		require.Equal(t, c.want, toFloat(c.value))
-	}
-	require.True(t, math.IsNaN(toFloat(nil)))
-	require.True(t, math.IsNaN(toFloat("a")))
-}
-
 func TestPauseIsNoGap(t *testing.T) {
 	info, list := drive(t, func(s *sample) {
 		s.left = s.left || s.at > 10*time.Second && s.at < 18*time.Second

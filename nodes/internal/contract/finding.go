@@ -23,11 +23,15 @@ type Finding struct {
 
 // String returns the finding without its time.
 func (f Finding) String() string {
-	text := fmt.Sprintf("%s: expected %s, seen %s", f.Kind, f.Expected, f.Seen)
 	if f.Topic != "" {
-		text = human.Printable(f.Topic) + ": " + text
+		return human.Printable(f.Topic) + ": " + f.Text()
 	}
-	return text
+	return f.Text()
+}
+
+// Text returns the finding without topic and time.
+func (f Finding) Text() string {
+	return fmt.Sprintf("%s: expected %s, seen %s", f.Kind, f.Expected, f.Seen)
 }
 
 // Kind is what a finding is about.

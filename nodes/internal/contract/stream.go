@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"path"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -134,12 +133,8 @@ func (s *stream) stamp(p *Pass, m *codec.Message, stamp int64) {
 		s.late = m.LogTime
 	}
 	s.clock.add(p, s.name, m.LogTime, stamp)
-	if s.still.add(uint64(stamp), m.LogTime, func() uint64 { return maphash.Bytes(seed, m.Data) }) {
-		s.still.finding = p.found.add(Finding{s.name, s.still.since, m.LogTime, Stamp, "stamps that move on",
-			"the same one in " + human.Count(s.still.count, "message")})
-	} else if s.still.finding != nil {
-		s.still.extend(p, m.LogTime, "the same one in %d messages")
-	}
+	again := s.still.add(uint64(stamp), m.LogTime, func() uint64 { return maphash.Bytes(seed, m.Data) })
+	s.still.find(p, again, Finding{Topic: s.name, Until: m.LogTime, Kind: Stamp, Expected: "stamps that move on"})
 }
 
 func (s *stream) checkFrame(p *Pass, m *codec.Message) error {
@@ -201,12 +196,8 @@ func (s *stream) image(p *Pass, m *codec.Message) {
 	if s.frozen.value == 0 {
 		s.frozen.value = value
 	}
-	if s.frozen.add(value, m.LogTime, nil) {
-		s.frozen.finding = p.found.add(Finding{s.name, s.frozen.since, m.LogTime, Frozen, "pictures that differ",
-			"the same one in " + human.Count(s.frozen.count, "message")})
-	} else if s.frozen.finding != nil {
-		s.frozen.extend(p, m.LogTime, "the same one in %d messages")
-	}
+	again := s.frozen.add(value, m.LogTime, nil)
+	s.frozen.find(p, again, Finding{Topic: s.name, Until: m.LogTime, Kind: Frozen, Expected: "pictures that differ"})
 }
 
 // sampleOf returns what differs for most pictures that differ, without reading all of one.
@@ -266,10 +257,17 @@ func (r *repeats) add(value uint64, now int64, content func() uint64) bool {
 	return r.told
 }
 
-// extend keeps the finding up to date while the value stays the same.
-func (r *repeats) extend(p *Pass, now int64, text string) {
-	f := &p.found.list[*r.finding]
-	f.Until, f.Seen = now, fmt.Sprintf(text, r.count)
+// find adds a finding when the value stays the same, and keeps it up to date while it does.
+func (r *repeats) find(p *Pass, again bool, f Finding) {
+	if !again && r.finding == nil {
+		return
+	}
+	f.Time, f.Seen = r.since, "the same one in "+human.Count(r.count, "message")
+	if again {
+		r.finding = p.found.add(f)
+	} else {
+		p.found.list[*r.finding] = f
+	}
 }
 
 // fieldRange is the range of a number in messages.
@@ -287,19 +285,17 @@ func newRange(s *cdr.Schema, name string) (*fieldRange, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := p.Type()
-	if t.Kind == rosidl.Nested || t.Kind == rosidl.String || t.Kind == rosidl.WString || t.Shape != rosidl.Single {
+	if !p.IsNumber() {
 		return nil, fmt.Errorf("%s is not a number", name)
 	}
 	return &fieldRange{name: name, path: p}, nil
 }
 
 func (r *fieldRange) add(p *Pass, s *stream, m *codec.Message) {
-	value, err := r.path.Get(m.Data)
+	v, _, err := r.path.Number(m.Data)
 	if err != nil { // an array without this element
 		return
 	}
-	v := toFloat(value)
 	seen := s.topic.ranges[r.name]
 	if !math.IsNaN(v) && !math.IsInf(v, 0) {
 		if seen.none() {
@@ -319,23 +315,6 @@ func (r *fieldRange) add(p *Pass, s *stream, m *codec.Message) {
 		p.found.add(Finding{s.name, m.LogTime, 0, Range, r.name + " " + want.text(""), number(v)})
 	}
 	r.wrong = wrong
-}
-
-// toFloat returns a number or bool of a message; NaN if it is none.
-func toFloat(value any) float64 {
-	switch v := reflect.ValueOf(value); {
-	case v.CanInt():
-		return float64(v.Int())
-	case v.CanUint():
-		return float64(v.Uint())
-	case v.CanFloat():
-		return v.Float()
-	case value == true:
-		return 1
-	case value == false:
-		return 0
-	}
-	return math.NaN()
 }
 
 // floats finds fields that became NaN. Fields that are NaN from the beginning are not measured by this sensor.

@@ -18,6 +18,9 @@ const (
 	keptSize    = 1 << 14 // payloads from this size on are not copied, if they can be kept
 )
 
+// Enough is how many bytes Each needs to read ahead for both to be busy.
+const Enough = 4 << 20
+
 // block is a run of messages with the memory that their payloads lie in.
 type block struct {
 	messages []codec.Message

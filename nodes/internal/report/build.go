@@ -29,8 +29,6 @@ type Options struct {
 	Expect    *contract.Contract // that the recording must meet; nil: only what is suspicious is shown
 }
 
-const readAheadSize = 4 << 20 // bytes
-
 // otherClock is a delay in s from which on stamps are taken for those of another clock, as simulated time.
 const otherClock = 3600
 
@@ -122,7 +120,7 @@ func build(ctx context.Context, r codec.Reader, info *codec.Info, d *density, o 
 	if err != nil {
 		return nil, err
 	}
-	if err := readahead.Each(ctx, messages, readAheadSize, func(m *codec.Message) error {
+	if err := readahead.Each(ctx, messages, readahead.Enough, func(m *codec.Message) error {
 		b.add(m)
 		if o.Reading != nil {
 			o.Reading(m.LogTime)
@@ -286,8 +284,7 @@ func (b *builder) findings() (n int) {
 			continue // the events of the recorder and Topic.Gaps tell
 		}
 		n++
-		event := Event{Kind: "check", Topic: f.Topic, Until: b.Duration,
-			Text: fmt.Sprintf("%s: expected %s, seen %s", f.Kind, f.Expected, f.Seen)}
+		event := Event{Kind: "check", Topic: f.Topic, Until: b.Duration, Text: f.Text()}
 		if f.Time != 0 {
 			event.From = b.seconds(f.Time)
 			event.Until = max(event.From, b.seconds(max(f.Until, f.Time)))

@@ -222,7 +222,7 @@ func testTheme(t *testing.T, chromium context.Context) {
 
 // Nothing is wider than a phone; wide tables scroll by themselves.
 func testPhone(t *testing.T, chromium context.Context) {
-	for _, data := range []*Data{richDrive(t), armSession(t), hostileData(t)} {
+	for i, data := range []*Data{richDrive(t), armSession(t), hostileData(t)} {
 		p := open(t, chromium, data)
 		for _, width := range []int64{360, 700, 1100} {
 			p.Size(width, 740)
@@ -230,6 +230,10 @@ func testPhone(t *testing.T, chromium context.Context) {
 			require.LessOrEqual(t, browser.Eval[int64](p, `document.documentElement.scrollWidth`), width, "%s: %s", data.Name,
 				browser.Eval[string](p, `all("*").filter(e => !e.closest(".sheet") &&
 					e.getBoundingClientRect().right > innerWidth).map(e => e.outerHTML.slice(0, 200)).join("\n")`))
+			if width == 360 && i == 0 {
+				require.True(t, browser.Eval[bool](p, `all("#log .sheet, #parameters .sheet")
+					.every(e => e.scrollWidth <= e.clientWidth)`), "rows of %s wrap", data.Name)
+			}
 		}
 	}
 }

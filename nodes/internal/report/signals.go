@@ -8,7 +8,6 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
-	"tapedeck/msgs/rosidl"
 	"tapedeck/nodes/internal/signals"
 )
 
@@ -121,8 +120,7 @@ func numeric(c *codec.Channel, path string) bool {
 		return false
 	}
 	p, err := schema.Path(path)
-	return err == nil && p.Type().Shape == rosidl.Single &&
-		!slices.Contains([]rosidl.Kind{rosidl.Nested, rosidl.String, rosidl.WString}, p.Type().Kind)
+	return err == nil && p.IsNumber()
 }
 
 // addSignal adds a signal that has any value.
