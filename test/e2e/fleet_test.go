@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/binary"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -221,6 +222,8 @@ func TestSlurm(t *testing.T) {
 	}
 }
 
+var recordings = flag.Int("recordings", 40, "how many recordings are converted with Slurm")
+
 // convertLogs converts with Slurm; with a server, from it and to it.
 func (c *cluster) convertLogs(server *blobtest.Server) {
 	t := c.t
@@ -236,10 +239,9 @@ func (c *cluster) convertLogs(server *blobtest.Server) {
 	script, _, _ = strings.Cut(script, "```")
 	require.NoError(t, os.WriteFile(filepath.Join(c.dir, "convert.sh"), []byte("#!/bin/bash\n"+script), 0o755))
 
-	const recordings = 200
-	payload := make([]byte, 20_000)
+	payload := make([]byte, 4_000_000 / *recordings)
 	channel := &codec.Channel{Topic: "/bytes", Type: "std_msgs/msg/UInt8MultiArray", Encoding: codec.EncodingCDR}
-	for i := range recordings {
+	for i := range *recordings {
 		path := filepath.Join(c.dir, fmt.Sprintf("logs/car%d/%d.mcap", i%3, i))
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
 		w, err := formats.Create(path, codec.CreateOptions{})
@@ -276,7 +278,7 @@ func (c *cluster) convertLogs(server *blobtest.Server) {
 			pid, err := strconv.Atoi(match[2])
 			require.NoError(t, err)
 			running = append(running, pid)
-			if !strings.Contains(text, `"converted"`) || strings.Count(text, "\n") >= 1+recordings/8 {
+			if !strings.Contains(text, `"converted"`) || strings.Count(text, "\n") >= 1+*recordings/8 {
 				continue
 			}
 			if killed == "" {
@@ -322,7 +324,7 @@ func (c *cluster) convertLogs(server *blobtest.Server) {
 		require.Equal(t, 1, n, output)
 	}
 	// A line is missing if its task was killed between the conversion and the line.
-	require.GreaterOrEqual(t, len(counts), recordings-1-nodeTasks)
+	require.GreaterOrEqual(t, len(counts), *recordings-1-nodeTasks)
 	require.Len(t, other, 1)
 	require.Positive(t, other["skipped"])
 
@@ -347,7 +349,7 @@ func (c *cluster) convertLogs(server *blobtest.Server) {
 		}
 	}
 	t.Logf("%d objects, sent %d times", len(got), sent)
-	require.LessOrEqual(t, sent, recordings+1+nodeTasks, "only what was killed before it was noted may be sent again")
+	require.LessOrEqual(t, sent, *recordings+1+nodeTasks, "only what was killed before it was noted may be sent again")
 }
 
 // upload puts the files in a folder into a store.

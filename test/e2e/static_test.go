@@ -13,13 +13,14 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-// TestStaticConverter builds the converter as `make static` does. It needs no libraries, converts, and says what it was
+// TestStaticConverter builds the converter as `make static` does, but without optimisation, which takes a third less
+// time. It needs no libraries, converts, and says what it was
 // built without.
 func TestStaticConverter(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	converter := filepath.Join(dir, "converter")
-	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", converter, "tapedeck/nodes/converter")
+	build := exec.Command("go", "build", "-gcflags=all=-N -l", "-ldflags=-s -w", "-o", converter, "tapedeck/nodes/converter")
 	build.Dir, build.Env = process.Root(), append(os.Environ(), "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -60,23 +61,34 @@ func BuildEdited(t *testing.T, file, text string, names ...string) string {
 	require.NoError(t, os.WriteFile(edited, []byte(text), 0o666))
 	require.NoError(t, os.WriteFile(overlay, replace, 0o666))
 	dir := t.TempDir()
-	// Without debug information executables are linked in half the time.
-	require.NoError(t, build(dir, []string{"-overlay", overlay, "-ldflags=-s -w"}, names))
+	require.NoError(t, build(dir, []string{"-overlay", overlay, smaller}, names))
 	return dir
 }
 
 // BuildStore builds test/store, and returns its path. The test is skipped where its modules cannot be had.
 func BuildStore(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(Root(), "build", "test-store")
-	cmd := exec.Command("go", "build", "-modfile=test/store/versitygw.mod", "-tags", "versitygw",
-		"-ldflags=-s -w", "-o", path, "./test/store")
-	cmd.Dir = Root()
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Skipf("cannot build test/store: %v\n%s", err, out)
+	path, err := buildStore()
+	if err != nil {
+		t.Skip("cannot build test/store: ", err)
 	}
 	return path
 }
+
+// buildStore builds test/store once, as builds at the same time would each compile everything.
+var buildStore = sync.OnceValues(func() (path string, err error) {
+	path = filepath.Join(Root(), "build", "test-store")
+	cmd := exec.Command("go", "build", "-modfile=test/store/versitygw.mod", "-tags", "versitygw", smaller, "-o", path,
+		"./test/store")
+	cmd.Dir = Root()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// smaller leaves out what only debuggers need, which takes half the time of linking.
+const smaller = "-ldflags=-s -w"
 
 // build builds executables into a folder.
 func build(dir string, flags, names []string) error {
@@ -105,7 +117,7 @@ func buildShared(names []string) (dir string, err error) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return "", fmt.Errorf("lock %s: %w", shared, err)
 	}
-	if err := build(shared, nil, names); err != nil {
+	if err := build(shared, []string{smaller}, names); err != nil {
 		return "", err
 	}
 	if dir, err = os.MkdirTemp(filepath.Dir(shared), "test-bin-"); err != nil {
