@@ -398,8 +398,7 @@ func (t *Transfer) create(ctx context.Context) error {
 	return err
 }
 
-// Abort lets the store forget the parts of an object that was not completed, also if ctx is done. It is no error if that
-// is not possible.
+// Abort removes the parts of an object that was not completed from the store, even if ctx is done. It ignores errors.
 func (t *Transfer) Abort(ctx context.Context) {
 	u := t.Uploader
 	if t.State.UploadID != "" && !t.same {

@@ -1,5 +1,7 @@
 //go:build !race
 
+// The race detector would make compiling the packages for browsers slow, and these tests are skipped with -short.
+
 package main
 
 import (

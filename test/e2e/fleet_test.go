@@ -207,9 +207,9 @@ const nodeTasks = 2
 
 var ofTask = regexp.MustCompile(`task (\d+) of 8 on \S+, process (\d+)\n`)
 
-// TestSlurm runs the script of the guide on folders and on prefixes of a store. While tasks convert, it kills one of them,
-// and then the node, whose tasks Slurm requeues, and submits the job again. The outputs are those of one process, and no
-// task converts what another one has converted.
+// TestSlurm runs the script of the guide on folders and on prefixes of a store. While tasks convert, it kills one of
+// them, then the node, whose tasks Slurm requeues. It submits the job again. The outputs are those of one process, and
+// no task converts what another one has converted.
 func TestSlurm(t *testing.T) {
 	store := blobtest.New(t) // before the cluster takes the environment
 	c := newCluster(t)

@@ -20,7 +20,8 @@ func TestStaticConverter(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	converter := filepath.Join(dir, "converter")
-	build := exec.Command("go", "build", "-gcflags=all=-N -l", "-ldflags=-s -w", "-o", converter, "tapedeck/nodes/converter")
+	build := exec.Command("go", "build", "-gcflags=all=-N -l", "-ldflags=-s -w", "-o", converter,
+		"tapedeck/nodes/converter")
 	build.Dir, build.Env = process.Root(), append(os.Environ(), "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
