@@ -222,9 +222,14 @@ func TestRecorderPage(t *testing.T) {
 	click("Snapshot")
 	p.Wait(`text(".live .alarm") === ""`)
 	process.Await(t, func() bool { return len(g.parts("*snapshot*")) > 0 })
+	p.Wait(`text("#log").includes("snapshot")`)
 
 	// The cursor stays where it is pinned, until it is to follow again.
-	p.Click(".rows .body canvas", 0.4, 0.5)
+	// A page that is drawn anew takes no clicks until it is drawn.
+	process.Await(t, func() bool {
+		p.Click(".rows .body canvas", 0.4, 0.5)
+		return browser.Eval[bool](p, `document.body.classList.contains("pinned")`)
+	})
 	p.Wait(`!$("#cursor i").hidden`)
 	at := browser.Eval[float64](p, `at()`)
 	n = browser.Eval[int](p, odom)

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/test/internal/process"
 )
 
 // TestStaticConverter builds the converter as `make static` does, but without optimisation, which takes a third less
@@ -22,7 +21,7 @@ func TestStaticConverter(t *testing.T) {
 	converter := filepath.Join(dir, "converter")
 	build := exec.Command("go", "build", "-gcflags=all=-N -l", "-ldflags=-s -w", "-o", converter,
 		"tapedeck/nodes/converter")
-	build.Dir, build.Env = process.Root(), append(os.Environ(), "CGO_ENABLED=0")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 

@@ -78,9 +78,9 @@ func BuildStore(t *testing.T) string {
 // buildStore builds test/store once, as builds at the same time would each compile everything.
 var buildStore = sync.OnceValues(func() (path string, err error) {
 	path = filepath.Join(Root(), "build", "test-store")
-	cmd := exec.Command("go", "build", "-modfile=test/store/versitygw.mod", "-tags", "versitygw", smaller, "-o", path,
-		"./test/store")
-	cmd.Dir = Root()
+	// Without Dir: the folder would be looked at, and what else appears in it would make the go tool forget the result.
+	cmd := exec.Command("go", "build", "-modfile="+filepath.Join(Root(), "test", "store", "versitygw.mod"), "-tags",
+		"versitygw", smaller, "-o", path, "tapedeck/test/store")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
