@@ -240,7 +240,7 @@ func TestOneFile(t *testing.T) {
 	require.NoError(t, w.Declare(a))
 	require.ErrorContains(t, w.Declare(b), "standard output can hold one topic as csv, but there are /a and /b")
 	require.NoError(t, w.Close())
-	require.Equal(t, "log_time,publish_time,data\r\n", out.String())
+	require.Empty(t, out.String(), "a head without a message")
 }
 
 func TestAccepts(t *testing.T) {

@@ -15,20 +15,34 @@ import (
 // text is a table of lines.
 type text struct {
 	*table
+	head   []byte // not written yet
 	line   func(b []byte, m *codec.Message) ([]byte, error)
 	buffer []byte
 }
 
 func (t *text) write(m *codec.Message) (err error) {
 	if t.buffer, err = t.line(t.buffer[:0], m); err == nil {
+		t.begin()
 		_, _ = t.file.Write(t.buffer) // which keeps the error
 	}
 	return err
 }
 
+// begin writes the head.
+func (t *text) begin() {
+	_, _ = t.file.Write(t.head)
+	t.head = nil
+}
+
 func (t *text) size() int { return 0 }
 func (t *text) flush()    {}
-func (t *text) close()    {}
+
+// close completes a file. What goes to a stream has no head without a message, as there may be an error instead.
+func (t *text) close() {
+	if t.file.disk != nil {
+		t.begin()
+	}
+}
 
 // appendTime appends a time.
 func (t *text) appendTime(b []byte, ns int64, quote string) []byte {
@@ -66,7 +80,7 @@ func (t *text) object(b []byte, m *codec.Message) ([]byte, error) {
 	return append(b, "}\n"...), t.done()
 }
 
-func newCSV(t *table, f *file) (rows, error) {
+func newCSV(t *table, _ *file) (rows, error) {
 	r := &text{table: t}
 	r.line = r.record
 	var b []byte
@@ -78,7 +92,7 @@ func newCSV(t *table, f *file) (rows, error) {
 			b = append(append(b, c.name...), ',')
 		}
 	}
-	_, _ = f.Write(append(b[:len(b)-1], "\r\n"...))
+	r.head = append(b[:len(b)-1], "\r\n"...)
 	return r, nil
 }
 

@@ -229,8 +229,9 @@ func TestTables(t *testing.T) {
 	require.Equal(t, "log_time,publish_time,x,y,theta,linear_velocity,angular_velocity", strings.Join(rows[0], ","))
 	require.Contains(t, stderr, "-: "+human.Count(len(rows)-1, "message")+", 1 topic")
 
-	_, _, err = run(t, path, "-", "--to", "csv")
+	stdout, _, err = run(t, path, "-", "--to", "csv")
 	require.ErrorContains(t, err, "standard output can hold one topic as csv, but there are /rosout and ")
+	require.Empty(t, stdout)
 	_, _, err = run(t, path, "-", "--to", "parquet")
 	require.ErrorContains(t, err, "recordings of the format parquet cannot be written to standard output")
 	_, _, err = run(t, path, filepath.Join(t.TempDir(), "out"), "--to", "csv", "--storage", "sqlite3")
