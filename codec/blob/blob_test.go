@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"io"
 	"io/fs"
 	"math/rand/v2"
@@ -134,6 +135,45 @@ func TestRandomReads(t *testing.T) {
 					return
 				}
 				pos = (pos + n) % len(want)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// TestCloseWhileReading proves that memory is not used again as long as a reader copies from it.
+func TestCloseWhileReading(t *testing.T) {
+	s := blobtest.New(t)
+	whole := content(16 << 20)
+	want := [][]byte{whole[:8<<20], whole[8<<20:]}
+	for i, name := range []string{"0", "1"} {
+		s.Serve(name, bytes.NewReader(want[i]), int64(len(want[i])), name)
+	}
+	var group sync.WaitGroup
+	for i, name := range []string{"0", "1"} {
+		read := func(f blob.File, n int) error {
+			b := make([]byte, n)
+			n, err := f.ReadAt(b, 0)
+			if !bytes.Equal(want[i][:n], b[:n]) {
+				t.Error("wrong bytes")
+			}
+			return err
+		}
+		group.Go(func() {
+			for range 20 {
+				f, err := blob.Open(s.URL(name))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				var readers sync.WaitGroup
+				for range 3 {
+					readers.Go(func() { _ = read(f, len(want[i])) })
+				}
+				if err := errors.Join(read(f, 4<<20), f.Close()); err != nil {
+					t.Error(err)
+				}
+				readers.Wait()
 			}
 		})
 	}

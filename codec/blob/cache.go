@@ -30,17 +30,25 @@ type cache struct {
 // store is the cache of the process, as that of an operating system is for files.
 var store = cache{objects: map[source]*object{}}
 
-// block is a part of an object.
+// block is a part of an object. Its data does not change while it has users: the cache, its fetch, and readers. When
+// the last one is gone, the memory is used again: the first touch of fresh memory takes longer than all copies of it.
 type block struct {
 	object *object
 	index  int64
 	ready  chan struct{} // is closed when data or err is there
 	data   []byte
+	memory *[blockSize]byte // of data; nil for the tail, which is larger
 	err    error
-	ahead  bool          // it was read ahead and not used yet
-	asked  bool          // Prefetch was called for it
-	place  *list.Element // in cache.recent; nil while it is fetched
+
+	// The cache guards these.
+	users int
+	ahead bool          // it was read ahead and not used yet
+	asked bool          // Prefetch was called for it
+	place *list.Element // in cache.recent; nil while it is fetched
 }
+
+// memories are *[blockSize]byte.
+var memories = sync.Pool{New: func() any { return new([blockSize]byte) }}
 
 // open returns the object at a URL, which release gives back.
 func open(path string) (*object, error) {
@@ -98,6 +106,25 @@ func (c *cache) drop(b *block) {
 		c.recent.Remove(b.place)
 		c.size -= int64(len(b.data))
 		b.place = nil
+		b.leave()
+	}
+}
+
+// allocate sets data to n bytes.
+func (b *block) allocate(n int) {
+	if n > blockSize {
+		b.data = make([]byte, n)
+		return
+	}
+	b.memory = memories.Get().(*[blockSize]byte)
+	b.data = b.memory[:n]
+}
+
+// leave ends a use of b.
+func (b *block) leave() {
+	if b.users--; b.users == 0 && b.memory != nil {
+		memories.Put(b.memory)
+		b.memory, b.data = nil, nil
 	}
 }
 
@@ -110,11 +137,12 @@ func (c *cache) used(b *block) {
 	}
 }
 
-// add takes a block with data in, and forgets those that were not used for longest.
+// add takes a block with data over from its only user, and forgets those that were not used for longest.
 func (c *cache) add(b *block) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if b.object.files == 0 {
+		b.leave()
 		return
 	}
 	b.object.blocks[b.index] = b
@@ -139,14 +167,41 @@ func (c *cache) fail(blocks []*block, err error) {
 		b.data, b.err = nil, err
 		b.object.changed = b.object.changed || errors.Is(err, errChanged)
 		c.drop(b)
+		b.leave()
 		close(b.ready)
 	}
 }
 
-// want begins to fetch what is missing between two offsets, and returns the block at the first.
-func (c *cache) want(o *object, from, to int64, ahead bool) *block {
+// want begins to fetch what is missing between two offsets.
+func (c *cache) want(o *object, from, to int64, ahead bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.request(o, from, to, ahead)
+}
+
+// take returns the block with the byte at off, and begins to fetch it if it is missing. The caller uses it until done.
+func (c *cache) take(o *object, off int64) *block {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.request(o, off, off+1, false)
+	b := o.blocks[o.index(off)]
+	c.used(b)
+	if b.place != nil {
+		c.recent.MoveToFront(b.place)
+	}
+	b.users++
+	return b
+}
+
+// done ends the use of a block that take returned.
+func (c *cache) done(b *block) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	b.leave()
+}
+
+// request is want. mu is held.
+func (c *cache) request(o *object, from, to int64, ahead bool) {
 	var run []*block
 	size := int64(0)
 	flush := func() {
@@ -155,8 +210,7 @@ func (c *cache) want(o *object, from, to int64, ahead bool) *block {
 		}
 		run, size = nil, 0
 	}
-	first := o.index(from)
-	for i := first; i <= o.index(to-1); i++ {
+	for i := o.index(from); i <= o.index(to-1); i++ {
 		if o.blocks[i] != nil {
 			flush()
 			continue
@@ -165,7 +219,7 @@ func (c *cache) want(o *object, from, to int64, ahead bool) *block {
 		if ahead && c.ahead+end-start > mostAhead {
 			break
 		}
-		b := &block{object: o, index: i, ready: make(chan struct{}), ahead: ahead}
+		b := &block{object: o, index: i, ready: make(chan struct{}), ahead: ahead, users: 1}
 		if ahead {
 			c.ahead += end - start
 		}
@@ -175,21 +229,13 @@ func (c *cache) want(o *object, from, to int64, ahead bool) *block {
 		}
 	}
 	flush()
-	b := o.blocks[first]
-	if b != nil && !ahead {
-		c.used(b)
-		if b.place != nil {
-			c.recent.MoveToFront(b.place)
-		}
-	}
-	return b
 }
 
 // ask begins to fetch what is missing between two offsets, which somebody knows to be needed.
 func (c *cache) ask(o *object, from, to int64) {
-	c.want(o, from, to, true)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.request(o, from, to, true)
 	for i := o.index(from); i <= o.index(to-1); i++ {
 		if b := o.blocks[i]; b != nil {
 			b.asked = true
@@ -286,13 +332,16 @@ func (h *handle) readAt(b []byte, off int64) (int, error) {
 			wanted = min(pos+window, end)
 			store.want(o, pos, wanted, false)
 		}
-		block := store.want(o, pos, pos+1, false)
+		block := store.take(o, pos)
 		<-block.ready
+		if block.err == nil {
+			start, _ := o.extent(block.index)
+			pos += int64(copy(b[pos-off:], block.data[pos-start:]))
+		}
+		store.done(block)
 		if block.err != nil {
 			return int(pos - off), block.err
 		}
-		start, _ := o.extent(block.index)
-		pos += int64(copy(b[pos-off:], block.data[pos-start:]))
 	}
 	return len(b), nil
 }

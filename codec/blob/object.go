@@ -97,7 +97,8 @@ func (o *object) begin() {
 		r.close()
 		r.off, r.end = o.tail, o.size
 	}
-	last := &block{object: o, index: o.last(), data: make([]byte, o.size-o.tail), ready: make(chan struct{})}
+	last := &block{object: o, index: o.last(), ready: make(chan struct{}), users: 1}
+	last.allocate(int(o.size - o.tail))
 	if _, o.err = io.ReadFull(r, last.data); o.err == nil {
 		close(last.ready)
 		store.add(last)
@@ -150,7 +151,7 @@ func (o *object) fetch(blocks []*block) {
 	defer r.close()
 	for i, b := range blocks {
 		start, end := o.extent(b.index)
-		b.data = make([]byte, end-start)
+		b.allocate(int(end - start))
 		if _, err := io.ReadFull(r, b.data); err != nil {
 			store.fail(blocks[i:], pathError("read", o.path, err))
 			return
