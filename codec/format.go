@@ -180,7 +180,8 @@ func anyMessage(r Reader) bool {
 	return err == nil
 }
 
-// readHead returns how the file at path begins, nil for a folder, and the file, which can be closed after an error, too.
+// readHead returns how the file at path begins, nil for a folder, and the file, which can be closed after an error
+// too.
 func readHead(path string) ([]byte, io.Closer, error) {
 	none := io.NopCloser(nil)
 	if !blob.IsURL(path) { // to open a pipe would wait for its writer

@@ -30,7 +30,7 @@ func (s webSource) get(ctx context.Context, etag string, start, end int64) (*bod
 	if etag != "" && !strings.HasPrefix(etag, "W/") {
 		request.Header.Set("If-Match", etag)
 	}
-	response, err := webClient.Do(request)
+	response, err := webClient.Do(request) //nolint:bodyclose // the body is the caller's
 	if err != nil {
 		return nil, temporary{err}
 	}

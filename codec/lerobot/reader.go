@@ -373,7 +373,9 @@ func (s *Source) camera(e *entry, f *feature, at span) *episode.Camera {
 			return nil
 		}
 		c.Raw = true
-		c.Open = func() (episode.Frames, error) { return openVideo(&s.files, path, f, s.info.FPS, e.starts[f.key], at.n) }
+		c.Open = func() (episode.Frames, error) {
+			return openVideo(&s.files, path, f, s.info.FPS, e.starts[f.key], at.n)
+		}
 		return c
 	}
 	c.Raw = f.isDepth()

@@ -81,8 +81,8 @@ func (d *database) openPages() (*pages, error) {
 // message returns the place of the message that a row is.
 func (p *pages) message(r *sqlite.Row) (row, bool) {
 	c := r.Columns
-	if len(c) <= max(p.topic, p.time, p.data) || c[p.topic].Kind != sqlite.Integer || c[p.time].Kind != sqlite.Integer ||
-		c[p.data].Kind != sqlite.Blob {
+	if len(c) <= max(p.topic, p.time, p.data) || c[p.topic].Kind != sqlite.Integer ||
+		c[p.time].Kind != sqlite.Integer || c[p.data].Kind != sqlite.Blob {
 		return row{}, false
 	}
 	return row{r.ID, c[p.topic].Int, c[p.time].Int, r.Place}, true

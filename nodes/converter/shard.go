@@ -76,8 +76,8 @@ func shardOf(count int, env func(string) string) (shard, error) {
 	}
 	if index, ok := numbers["JOB_COMPLETION_INDEX"]; ok {
 		if count == 0 {
-			return shard{}, fmt.Errorf("JOB_COMPLETION_INDEX comes without the number of pods; give the completions of the " +
-				"Job: --shard auto/N")
+			return shard{}, fmt.Errorf("JOB_COMPLETION_INDEX comes without the number of pods; give the completions " +
+				"of the Job: --shard auto/N")
 		}
 		return shard{index, count}, nil
 	}

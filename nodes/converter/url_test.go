@@ -186,7 +186,8 @@ func TestFleetInStore(t *testing.T) {
 	require.NoError(t, err, stderr)
 	require.Equal(t, local, stdout)
 	var line foundLine
-	require.NoError(t, json.Unmarshal([]byte(stdout[:strings.Index(stdout, "\n")]), &line))
+	first, _, _ := strings.Cut(stdout, "\n")
+	require.NoError(t, json.Unmarshal([]byte(first), &line))
 	require.True(t, strings.HasPrefix(line.Clip, server.URL("clips/")), line.Clip)
 	_, _, err = run(t, "info", line.Clip)
 	require.NoError(t, err)

@@ -38,7 +38,7 @@ checksum. The last object of a recording is recording.json.`
 
 // upload uploads the recordings at the first path to the URL behind it, or where they were begun to be uploaded.
 func (o *uploadCommandOptions) upload(ctx context.Context, args []string) error {
-	url := ""
+	var url string
 	if len(args) > 1 {
 		url = args[1]
 	} else {

@@ -228,7 +228,8 @@ func (s *Server) handler(fake http.Handler) http.Handler {
 		s.mu.Unlock()
 		begun := time.Now()
 		time.Sleep(delay)
-		request := &Request{begun: begun, Method: r.Method, Key: key(r), Range: r.Header.Get("Range"), Query: r.URL.RawQuery}
+		request := &Request{begun: begun, Method: r.Method, Key: key(r), Range: r.Header.Get("Range"),
+			Query: r.URL.RawQuery}
 		s.mu.Lock()
 		s.requests = append(s.requests, request)
 		s.mu.Unlock()

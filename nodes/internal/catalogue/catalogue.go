@@ -266,7 +266,7 @@ func write[T any](c *Catalogue, name, recording string, rows []T) (table, error)
 }
 
 func (w *writer[T]) complete(ctx context.Context) error {
-	err := w.GenericWriter.Close()
+	err := w.Close()
 	switch {
 	case err != nil:
 	case w.send != nil:

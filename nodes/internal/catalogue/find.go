@@ -17,7 +17,8 @@ import (
 // Window is a time in which messages may meet a condition: Start ≤ t < End, where 0 is no bound.
 type Window struct {
 	Start, End int64 // ns since the Unix epoch
-	// After reports that the topic has messages between the window before and this one, which do not meet the condition.
+	// After reports that the topic has messages between the window before and this one, which do not meet the
+	// condition.
 	After bool
 }
 

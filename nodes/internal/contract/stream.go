@@ -304,8 +304,8 @@ func (r *fieldRange) add(p *Pass, s *stream, m *codec.Message) {
 		s.topic.ranges[r.name] = limits(min(*seen.Min, v), max(*seen.Max, v))
 	}
 	if math.IsNaN(v) { // floats finds it, which good recordings may have
-		if _, known := s.topic.unmeasured[r.name]; !known {
-			s.topic.unmeasured[r.name] = m.LogTime
+		if _, known := s.unmeasured[r.name]; !known {
+			s.unmeasured[r.name] = m.LogTime
 		}
 		return
 	}

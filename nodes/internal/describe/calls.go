@@ -13,8 +13,9 @@ import (
 // Counter returns how many requests and responses of a service there are among the recorded events.
 type Counter func(service string) (requests, responses int)
 
-// The JSON form of services and actions. Counts are null if they are not known: --verbose counts calls in events.
 type (
+	// Service is the JSON form of a service. Requests and responses are null if they are not known: --verbose counts
+	// them in events.
 	Service struct {
 		Name      string  `json:"name"`
 		Type      string  `json:"type"`
@@ -22,6 +23,7 @@ type (
 		Responses *uint64 `json:"responses"`
 		Events    uint64  `json:"events"`
 	}
+	// Action is the JSON form of an action. Goals, cancels and results are null as those of Service are.
 	Action struct {
 		Name     string  `json:"name"`
 		Type     string  `json:"type"`

@@ -11,8 +11,8 @@ import (
 	"tapedeck/nodes/internal/human"
 )
 
-// The JSON form of info. Quality of service is written as rosbag2's override files have it.
 type (
+	// Recording is the JSON form of info. Times are ns since the Unix epoch, durations s.
 	Recording struct {
 		Format       string            `json:"format"`
 		Path         string            `json:"path"`
@@ -33,6 +33,7 @@ type (
 		Attachments  []Attachment      `json:"attachments,omitempty"`
 		Extra        any               `json:"extra,omitempty"`
 	}
+	// Attachment describes an attachment; its size is in bytes.
 	Attachment struct {
 		Name       string `json:"name"`
 		MediaType  string `json:"media_type"`
@@ -40,6 +41,7 @@ type (
 		LogTime    int64  `json:"log_time"`
 		CreateTime int64  `json:"create_time"`
 	}
+	// File describes a file of a recording; its size is in bytes.
 	File struct {
 		Path         string `json:"path"`
 		Size         int64  `json:"size"`
@@ -47,6 +49,8 @@ type (
 		StartTime    int64  `json:"start_time"`
 		EndTime      int64  `json:"end_time"`
 	}
+	// Topic describes a topic. Quality of service is written as rosbag2's override files have it; Share is that of
+	// the bytes of all topics, Frequency in Hz.
 	Topic struct {
 		Name         string            `json:"name"`
 		Type         string            `json:"type"`
@@ -63,6 +67,7 @@ type (
 		Schema       string            `json:"schema_encoding,omitempty"`
 		Metadata     map[string]string `json:"metadata,omitempty"`
 	}
+	// Gap is the longest time between two messages of a topic, from the first of them on.
 	Gap struct {
 		Time     int64   `json:"time"`
 		Duration float64 `json:"duration"`
@@ -79,6 +84,7 @@ type (
 		Dropped  uint64 `json:"dropped"`
 		Lost     uint64 `json:"lost"`
 	}
+	// Event is what happened while the recording was made. Until is its end, if it lasted.
 	Event struct {
 		Kind  string `json:"kind"`
 		Topic string `json:"topic,omitempty"`

@@ -57,7 +57,7 @@ func TestRequests(t *testing.T) {
 			all := func(*codec.Channel) bool { return true }
 			damaged := func(err error) { require.NoError(t, err) }
 			latest, err := codec.Latest(r, codec.Query{End: middle, Topics: all, Damaged: damaged},
-				func(c *codec.Channel) int { return codec.LatchedDepth(c) })
+				codec.LatchedDepth)
 			require.NoError(t, err)
 			m, err := latest.Next()
 			require.NoError(t, err)

@@ -109,7 +109,7 @@ func Serve(address, kind string, source Source) (*Server, error) {
 	mux.HandleFunc("POST /do", s.serveCommand)
 	s.http = http.Server{Handler: s.guard(mux), ReadTimeout: patience, WriteTimeout: patience, IdleTimeout: patience,
 		MaxHeaderBytes: mostHeader, ErrorLog: log.New(io.Discard, "", 0)}
-	go s.http.Serve(netutil.LimitListener(listener, mostConnections))
+	go func() { _ = s.http.Serve(netutil.LimitListener(listener, mostConnections)) }() // until Close
 	return s, nil
 }
 

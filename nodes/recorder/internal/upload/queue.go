@@ -319,7 +319,7 @@ func (q *Queue) next(now time.Time) (s *spool, f *file, wait time.Duration) {
 	over := q.finishing
 	for _, snapshot := range []bool{true, false} {
 		for _, s := range q.spools {
-			if s.Snapshot != snapshot || s.Done && !(q.Delete && s.deletable()) {
+			if s.Snapshot != snapshot || s.Done && (!q.Delete || !s.deletable()) {
 				continue
 			}
 			over = over && s.Ended
