@@ -225,7 +225,7 @@ func TestRecorderPage(t *testing.T) {
 	p.Wait(`text("#log").includes("snapshot")`)
 
 	// The cursor stays where it is pinned, until it is to follow again.
-	// A page that is drawn anew takes no clicks until it is drawn.
+	// A page that is drawn anew while the mouse moves there takes another click.
 	process.Await(t, func() bool {
 		p.Click(".rows .body canvas", 0.4, 0.5)
 		return browser.Eval[bool](p, `document.body.classList.contains("pinned")`)

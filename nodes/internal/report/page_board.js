@@ -124,6 +124,7 @@ class Board {
     let dragged = false;
     const at = e => { const r = c.getBoundingClientRect(); return { x: e.clientX - r.left, y: e.clientY - r.top }; };
     c.addEventListener("pointerdown", e => {
+      if (!this.width) this.paint(); // a click may come before the first frame
       if (!this.width || e.button > 1 && !on.buttons) return;
       if (!fingers.size) dragged = false;
       fingers.set(e.pointerId, { ...at(e), began: at(e) });
