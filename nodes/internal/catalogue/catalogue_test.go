@@ -334,3 +334,22 @@ func TestOpen(t *testing.T) {
 	_, err = c.Recording("other")
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
+
+// What an index with other fields left when it was killed hides nothing.
+func TestTablesOfDifferentRuns(t *testing.T) {
+	c, err := Create(t.Context(), t.TempDir())
+	require.NoError(t, err)
+	path := random(t, rand.New(rand.NewPCG(1, 1)))
+	cond, err := condition.Parse("/imu linear_acceleration.z < 1e300")
+	require.NoError(t, err)
+	index(t, c, path, Fields{"/imu linear_acceleration.x"})
+	other, err := os.ReadFile(c.file(signalsTable, path))
+	require.NoError(t, err)
+	index(t, c, path, Fields{"/imu linear_acceleration.z"})
+	want, left := find(t, c, path, cond)
+	require.True(t, left)
+	require.NotEmpty(t, want)
+	require.NoError(t, os.WriteFile(c.file(signalsTable, path), other, 0o666))
+	got, _ := find(t, c, path, cond)
+	require.Equal(t, want, got)
+}

@@ -46,11 +46,12 @@ func (c *Catalogue) Windows(recording string, cond *condition.Condition) ([]Wind
 	case topics[0].First < nanos || topics[0].Last > math.MaxInt64-2*nanos: // 0 means something else in a Window
 		return []Window{{}}, nil
 	}
-	seconds := map[int64]map[string]*condition.Statistics{}
+	seconds, there := map[int64]map[string]*condition.Statistics{}, map[string]bool{}
 	if err := read(c.file(signalsTable, recording), func(s Signal) {
 		if s.Topic != topics[0].Topic || !slices.Contains(cond.Fields(), s.Field) {
 			return
 		}
+		there[s.Field] = true
 		fields := seconds[s.Second]
 		if fields == nil {
 			fields = map[string]*condition.Statistics{}
@@ -66,6 +67,11 @@ func (c *Catalogue) Windows(recording string, cond *condition.Condition) ([]Wind
 		fields[s.Field].Merge(more) // messages out of order may make several rows of a second
 	}); err != nil {
 		return nil, err
+	}
+	for _, field := range cond.Fields() {
+		if indexed(field) && !there[field] { // the tables are of different runs of index, one of which was killed
+			return []Window{{}}, nil
+		}
 	}
 	var windows []Window
 	after := false
