@@ -114,10 +114,11 @@ type fileEntry struct{ *os.File }
 func (f fileEntry) read() ([]byte, error) { return io.ReadAll(io.LimitReader(f, 1<<20)) }
 
 func (f fileEntry) replace(content []byte) error {
-	if err := f.Truncate(0); err != nil {
+	// Not the other way round: an empty entry would be no claim.
+	if _, err := f.WriteAt(content, 0); err != nil {
 		return err
 	}
-	if _, err := f.WriteAt(content, 0); err != nil {
+	if err := f.Truncate(int64(len(content))); err != nil {
 		return err
 	}
 	return f.Sync()

@@ -143,3 +143,16 @@ func TestLinks(t *testing.T) {
 	_, err = Stat(filepath.Join(folder, "missing"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
+
+// An entry that cannot be replaced, as on a full disk, is not lost.
+func TestEntryThatCannotBeReplaced(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "entry")
+	require.NoError(t, os.WriteFile(path, []byte("before"), 0o666))
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0) // WriteAt fails
+	require.NoError(t, err)
+	defer file.Close()
+	require.Error(t, fileEntry{file}.replace([]byte("after")))
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "before", string(text))
+}
