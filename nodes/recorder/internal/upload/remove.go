@@ -55,30 +55,35 @@ func (q *Queue) removable(s *spool) *file {
 // that changed since then is not deleted, but uploaded again. If the store does not answer, that is an error unless the
 // earlier proof is trusted. Of a recording whose manifest is not made yet, the description of the file is kept.
 func (q *Queue) remove(ctx context.Context, s *spool, f *file, trust bool) (string, error) {
-	q.moving.Lock()
-	defer q.moving.Unlock()
 	path := s.local(f)
-	stat, err := os.Lstat(path)
 	var was file
 	var uploader *blob.Uploader
 	reachable, done := false, false
-	q.locked(func() { was, uploader, reachable, done = *f, q.uploader, q.failures == 0, s.Done })
-	switch {
-	case was.CRC32C == "" || was.Deleted:
-		return "", nil
-	case err != nil:
-		q.locked(func() { f.Deleted = errors.Is(err, fs.ErrNotExist); f.stuck = !f.Deleted })
+	q.locked(func() { was, uploader, reachable = *f, q.uploader, q.failures == 0 })
+	if was.CRC32C == "" || was.Deleted {
 		return "", nil
 	}
-	changed := !was.is(stat)
-	if !changed && uploader != nil && (reachable || !trust) {
+	changed := false
+	if uploader != nil && (reachable || !trust) {
 		err := uploader.Holds(ctx, s.key(f), was.Proof)
 		changed = errors.Is(err, blob.ErrDiffers) || errors.Is(err, fs.ErrNotExist)
 		if err != nil && !changed && !trust {
 			return "", err
 		}
 	}
-	if changed {
+	q.moving.Lock() // not before, as the store may take long to answer
+	defer q.moving.Unlock()
+	stat, err := os.Lstat(path)
+	proof := was.Proof
+	q.locked(func() { was, done = *f, s.Done })
+	switch {
+	case was.Proof != proof || was.Deleted: // meanwhile
+		return "", nil
+	case err != nil:
+		q.locked(func() { f.Deleted = errors.Is(err, fs.ErrNotExist); f.stuck = !f.Deleted })
+		return "", nil
+	}
+	if changed || !was.is(stat) {
 		q.Log(bridge.Warn, "upload: %s is not what is in the store any more; it is not deleted", path)
 		q.locked(func() { f.Proof, s.Done, s.unsaved = blob.Proof{}, false, true })
 		return "", nil

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -182,4 +183,32 @@ func TestDeleteGoesOn(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A file can be deleted for want of space while the store is slow to say whether it still has another one.
+func TestRemoveOldestMeanwhile(t *testing.T) {
+	s, dir := blobtest.New(t), t.TempDir()
+	q := newQueue(t, s)
+	first := record(t, filepath.Join(dir, "drive.record.00000"), 0)
+	q.Begin(first.Path, false).End()
+	finish(t, q)
+	asked, answer := make(chan struct{}, 100), make(chan struct{})
+	var held atomic.Bool
+	s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if held.CompareAndSwap(false, true) {
+			asked <- struct{}{}
+			<-answer
+		}
+		next.ServeHTTP(w, r)
+	})
+	q.Delete = true
+	stop := run(t, q)
+	<-asked
+	path, _, err := q.RemoveOldest()
+	require.NoError(t, err)
+	require.Equal(t, first.Path, path)
+	require.NoFileExists(t, first.Path)
+	close(answer)
+	await(t, func() bool { entries, err := os.ReadDir(dir); return err == nil && len(entries) == 0 })
+	stop()
 }
