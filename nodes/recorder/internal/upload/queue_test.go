@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"io/fs"
 	"net/http"
@@ -437,5 +438,36 @@ func TestSeries(t *testing.T) {
 		"3_drive_2026_01_31-08_15_00.mcap": "drive.mcap",
 	} {
 		require.Equal(t, want, seriesOf(name, others), name)
+	}
+}
+
+// Files of a recording belong to it even if the one that has its name was deleted after it was uploaded.
+func TestSeriesWithoutItsFirst(t *testing.T) {
+	s, dir := blobtest.New(t), t.TempDir()
+	q := newQueue(t, s)
+	q.Delete = true
+	first := record(t, filepath.Join(dir, "drive.mcap"), 0)
+	r := q.Begin(first.Path, false)
+	r.Completed(first)
+	stop := run(t, q)
+	await(t, func() bool { _, err := os.Stat(first.Path); return errors.Is(err, fs.ErrNotExist) })
+	stop()
+	record(t, filepath.Join(dir, "drive_1.mcap"), 3)
+	for name, add := range map[string]func(*Queue){
+		"next recorder": func(q *Queue) { q.Resume(dir) },
+		"upload": func(q *Queue) {
+			n, err := q.Add(dir)
+			require.NoError(t, err)
+			require.Equal(t, 1, n)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := newQueue(t, s)
+			add(q)
+			finish(t, q)
+			require.Equal(t, []string{"fleet/drive/drive.mcap", "fleet/drive/drive_1.mcap",
+				"fleet/drive/recording.json"}, s.Keys())
+			require.Len(t, readManifest(t, s, "fleet/drive").Files, 2)
+		})
 	}
 }

@@ -295,7 +295,8 @@ func seriesOf(name string, others map[string]fs.FileInfo) string {
 		first := m[1] + m[2]
 		_, complete := others[first]
 		_, active := others[first+codec.ActiveSuffix]
-		if complete || active {
+		_, uploaded := others[first+spoolSuffix] // and perhaps deleted after that
+		if complete || active || uploaded {
 			return first
 		}
 	}
