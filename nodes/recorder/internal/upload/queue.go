@@ -452,7 +452,9 @@ func (q *Queue) ended(err error, s *spool, f *file) {
 	now := time.Now()
 	_, statErr := os.Lstat(s.local(f))
 	lost := f != &s.manifest && errors.Is(err, fs.ErrNotExist) && errors.Is(statErr, fs.ErrNotExist)
-	answers := err == nil || lost || refusal(err)
+	refused := lost || refusal(err)
+	// What fails here says nothing about the store.
+	answers := err == nil || errors.Is(err, blob.ErrDiffers) || errors.Is(err, blob.ErrUnproven)
 	if errors.Is(err, blob.ErrDiffers) {
 		err = fmt.Errorf("%w: 'recorder upload --overwrite' replaces it, another URL keeps both", err)
 	}
@@ -467,7 +469,7 @@ func (q *Queue) ended(err error, s *spool, f *file) {
 		f.failures, f.refused = 0, nil
 	case lost: // or renamed, as a file that was not finished before
 		f.Lost, s.unsaved = true, true
-	case answers:
+	case refused:
 		f.failures++
 		f.retry, f.refused = now.Add(pause(f.failures, mostRefused)), err
 		first = f.failures == 1
@@ -485,7 +487,7 @@ func (q *Queue) ended(err error, s *spool, f *file) {
 	switch {
 	case lost:
 		q.Log(bridge.Warn, "upload: %s was deleted before it was uploaded", s.local(f))
-	case first && answers:
+	case first && refused:
 		q.Log(bridge.Error, "%v", err)
 		q.Note(err.Error(), now)
 	case first:

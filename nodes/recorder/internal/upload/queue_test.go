@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -470,4 +471,30 @@ func TestSeriesWithoutItsFirst(t *testing.T) {
 			require.Len(t, readManifest(t, s, "fleet/drive").Files, 2)
 		})
 	}
+}
+
+// Local failures say nothing about the network: one outage is noted once.
+func TestOutageWithLocalFailures(t *testing.T) {
+	s, dir := blobtest.New(t), t.TempDir()
+	q := newQueue(t, s)
+	var lines []string
+	q.Log = func(_ bridge.LogLevel, format string, args ...any) {
+		lines = append(lines, fmt.Sprintf(format, args...))
+	}
+	sp := newSpool(q.URL, dir, "drive.record")
+	gone, there := &file{Name: "drive.record.00000"}, &file{Name: "drive.record.00001"}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, there.Name), []byte("x"), 0o666))
+	outage := errors.New("no network")
+	for range 5 {
+		q.ended(outage, sp, there)
+		q.ended(&fs.PathError{Op: "open", Path: gone.Name, Err: fs.ErrNotExist}, sp, gone)
+		q.ended(fmt.Errorf("upload: %w", errActive), sp, there)
+	}
+	count := 0
+	for _, line := range lines {
+		count += strings.Count(line, "no network")
+	}
+	require.Equal(t, 1, count, lines)
+	require.Equal(t, 5, q.failures)
+	require.Contains(t, q.Status().Why, "no network")
 }
