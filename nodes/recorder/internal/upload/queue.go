@@ -414,7 +414,7 @@ func (q *Queue) complete(ctx context.Context, s *spool) error {
 
 // send sends a file. What is known of it is saved as soon as it is known.
 func (q *Queue) send(ctx context.Context, s *spool, f *file) error {
-	in, err := os.Open(s.local(f))
+	in, err := os.OpenInRoot(s.folder, filepath.FromSlash(f.Name)) // a spool may name a link to somewhere else
 	if err != nil {
 		return err
 	}

@@ -498,3 +498,36 @@ func TestOutageWithLocalFailures(t *testing.T) {
 	require.Equal(t, 5, q.failures)
 	require.Contains(t, q.Status().Why, "no network")
 }
+
+// What a spool says of other folders is not believed, nor are links followed out of its folder.
+func TestHostileSpool(t *testing.T) {
+	for name, c := range map[string]struct{ file, text string }{
+		"parent":      {"..", `{"recording":"..","name":"x","files":[]}`},
+		"itself":      {".", `{"recording":".","name":"x","files":[]}`},
+		"no name":     {"", `{"recording":"","name":"x","files":[]}`},
+		"other key":   {"drive", `{"recording":"drive","name":"../x","files":[]}`},
+		"link":        {"drive", `{"recording":"drive","name":"drive","files":[{"name":"drive/link"}]}`},
+		"link folder": {"drive", `{"recording":"drive","name":"drive","files":[{"name":"drive/out/secret"}]}`},
+		"other file":  {"drive", `{"recording":"drive","name":"drive","files":[{"name":"drive/../../secret"}]}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, dir := blobtest.New(t), t.TempDir()
+			secret, folder := filepath.Join(dir, "secret"), filepath.Join(dir, "disk")
+			require.NoError(t, os.WriteFile(secret, []byte("secret"), 0o666))
+			require.NoError(t, os.MkdirAll(filepath.Join(folder, "drive"), 0o777))
+			require.NoError(t, os.Symlink(secret, filepath.Join(folder, "drive/link")))
+			require.NoError(t, os.Symlink(dir, filepath.Join(folder, "drive/out")))
+			text := strings.Replace(c.text, "{", `{"url":"`+s.URL("fleet")+`",`, 1)
+			require.NoError(t, os.WriteFile(filepath.Join(folder, c.file+spoolSuffix), []byte(text), 0o666))
+			q := newQueue(t, s)
+			q.Delete = true
+			q.Resume(folder)
+			finish(t, q)
+			require.FileExists(t, secret)
+			for _, key := range s.Keys() {
+				content, _ := s.Content(key)
+				require.NotContains(t, string(content), "secret", key)
+			}
+		})
+	}
+}

@@ -159,7 +159,7 @@ func readSpool(in *os.File, path string) (*spool, error) {
 	if err = json.NewDecoder(io.LimitReader(in, 1<<28)).Decode(s); err != nil {
 		err = fmt.Errorf("it is damaged: %w; without it 'recorder upload' sends what is still there", err)
 	}
-	if err == nil && (s.Path+spoolSuffix != filepath.Base(path) || s.Name == "") {
+	if err == nil && (s.Path+spoolSuffix != filepath.Base(path) || !isName(s.Path) || !isName(s.Name)) {
 		err = errors.New("it is of another recording")
 	}
 	s.URL = blob.Clean(s.URL)
@@ -170,6 +170,9 @@ func readSpool(in *os.File, path string) (*spool, error) {
 	}
 	return s, err
 }
+
+// isName reports whether a path leads into a folder: neither out of it nor to itself.
+func isName(path string) bool { return filepath.IsLocal(path) && filepath.Clean(path) != "." }
 
 // write replaces the file of the spool, and may keep its lock.
 func (s *spool) write(text []byte, keep bool) (err error) {
