@@ -429,6 +429,17 @@ func (t *Transfer) abortOthers(ctx context.Context) {
 	}
 }
 
+// Get returns the content of a small object. The error wraps fs.ErrNotExist if there is none.
+func (u *Uploader) Get(ctx context.Context, key string) ([]byte, error) {
+	out, err := u.store.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &u.store.bucket,
+		Key: aws.String(u.prefix + key)})
+	if err != nil {
+		return nil, u.store.plain(err)
+	}
+	defer out.Body.Close()
+	return io.ReadAll(out.Body)
+}
+
 // Remove deletes an object.
 func (u *Uploader) Remove(ctx context.Context, key string) error {
 	key = u.prefix + key

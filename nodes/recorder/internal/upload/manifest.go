@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -137,6 +139,44 @@ func (q *Queue) describe(s *spool) *codec.Info {
 	all := join(parts...)
 	all.Path = s.Path
 	return all
+}
+
+// begin makes sure, before the first file of a recording is sent, that the store has the manifest of no other recording
+// of its name. It removes one that is to be replaced: while its files are, it would be wrong.
+func (q *Queue) begin(ctx context.Context, s *spool) error {
+	known := map[string]bool{}
+	q.locked(func() {
+		for _, f := range s.Files {
+			known[strings.TrimPrefix(f.Name, s.Path+"/")] = true
+			s.begun = s.begun || f.CRC32C != ""
+		}
+	})
+	if s.begun {
+		return nil
+	}
+	key := s.Name + "/" + manifestName
+	text, err := q.uploader.Get(ctx, key)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = nil
+	case err != nil:
+	case q.Overwrite:
+		err = q.uploader.Remove(ctx, key)
+	default:
+		var m manifest
+		err = json.Unmarshal(text, &m)
+		for _, f := range m.Files {
+			m.Lost = append(m.Lost, f.Path)
+		}
+		if err != nil || !slices.ContainsFunc(m.Lost, func(name string) bool { return known[name] }) {
+			err = blob.ErrDiffers // files that both have are compared when they are sent
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("upload %s: %w", blob.Join(s.URL, key), err)
+	}
+	s.begun = true
+	return nil
 }
 
 // sendManifest sends the manifest of a recording whose files are all in the store.

@@ -414,6 +414,9 @@ func (q *Queue) complete(ctx context.Context, s *spool) error {
 
 // send sends a file. What is known of it is saved as soon as it is known.
 func (q *Queue) send(ctx context.Context, s *spool, f *file) error {
+	if err := q.begin(ctx, s); err != nil {
+		return err
+	}
 	in, err := os.OpenInRoot(s.folder, filepath.FromSlash(f.Name)) // a spool may name a link to somewhere else
 	if err != nil {
 		return err

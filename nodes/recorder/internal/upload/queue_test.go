@@ -531,3 +531,43 @@ func TestHostileSpool(t *testing.T) {
 		})
 	}
 }
+
+// A recording of the same name whose files have other names is another one, too.
+func TestSameNameOtherFiles(t *testing.T) {
+	s, dir, later := blobtest.New(t), t.TempDir(), t.TempDir()
+	q := newQueue(t, s)
+	q.Begin(record(t, filepath.Join(dir, "drive.record.00000.20260131081500"), 0).Path, false).End()
+	finish(t, q)
+	before, _ := s.Content("fleet/drive/recording.json")
+	q = newQueue(t, s)
+	q.Begin(record(t, filepath.Join(later, "drive.record.00000.20260131091500"), 3).Path, false).End()
+	finish(t, q)
+	require.Equal(t, []string{"fleet/drive/drive.record.00000.20260131081500", "fleet/drive/recording.json"}, s.Keys())
+	after, _ := s.Content("fleet/drive/recording.json")
+	require.Equal(t, before, after)
+	require.Contains(t, q.Status().Why, "other content")
+
+	q = newQueue(t, s)
+	q.Overwrite = true
+	_, err := q.Add(later)
+	require.NoError(t, err)
+	finish(t, q)
+	require.Equal(t, "drive.record.00000.20260131091500", readManifest(t, s, "fleet/drive").Files[0].Path)
+}
+
+// While a recording is replaced, the store has no manifest of it.
+func TestOverwriteWithoutItsEnd(t *testing.T) {
+	s, dir, later := blobtest.New(t), t.TempDir(), t.TempDir()
+	q := newQueue(t, s)
+	q.Begin(record(t, filepath.Join(dir, "drive.record.00000"), 0).Path, false).End()
+	finish(t, q)
+	q = newQueue(t, s)
+	q.Overwrite = true
+	first := record(t, filepath.Join(later, "drive.record.00000"), 3)
+	q.Begin(first.Path, false).Completed(first)
+	stop := run(t, q)
+	await(t, func() bool { return q.Status().Proven > 0 })
+	stop()
+	requireSame(t, s, first.Path, "fleet/drive/drive.record.00000")
+	require.NotContains(t, s.Keys(), "fleet/drive/recording.json")
+}

@@ -37,6 +37,7 @@ type spool struct {
 	folder   string // of the recording
 	manifest file   // of which only attempts are noted
 	unsaved  bool   // it differs from the file
+	begun    bool   // the store was asked for a recording of the same name
 
 	lock      *os.File
 	failing   bool // it could not be written
