@@ -126,6 +126,7 @@ type Transfer struct {
 	whole uint32 // CRC32C of the file
 	same  bool   // the object is the file
 	etag  string // of it
+	made  bool   // by this transfer
 }
 
 // part is a part of the file, and what the store calls it.
@@ -349,6 +350,7 @@ func (t *Transfer) Complete(ctx context.Context) error {
 	if err != nil && !conflict {
 		return t.failed("complete", err)
 	}
+	t.made = !conflict
 	// An answer that was lost may have said that the object exists, too.
 	head, err := t.Uploader.head(ctx, t.Key)
 	if err == nil {
@@ -357,6 +359,7 @@ func (t *Transfer) Complete(ctx context.Context) error {
 	switch {
 	case err != nil:
 	case t.same:
+		t.made = true
 		t.abortOthers(ctx)
 	case conflict:
 		t.Abort(ctx)
@@ -408,6 +411,15 @@ func (t *Transfer) Abort(ctx context.Context) {
 			Key: t.key(), UploadId: &t.State.UploadID})
 	}
 	*t.State = TransferState{}
+}
+
+// Undo removes what the transfer left in the store: parts, or the object if it was not there before.
+func (t *Transfer) Undo(ctx context.Context) error {
+	if t.made {
+		return t.Uploader.Remove(ctx, t.Key)
+	}
+	t.Abort(ctx)
+	return nil
 }
 
 // abortOthers aborts uploads of the object whose ids were lost. It exists now, so that they lead to nothing.

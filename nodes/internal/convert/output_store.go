@@ -57,17 +57,14 @@ func (o *output) send(ctx context.Context) (urls []string, err error) {
 		return nil, err
 	}
 	var transfers []*blob.Transfer
-	complete := 0
 	defer func() {
 		if err == nil {
 			return
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 		defer cancel()
-		for i, t := range transfers {
-			if i >= complete {
-				t.Abort(ctx)
-			} else if removeErr := u.Remove(ctx, t.Key); removeErr != nil {
+		for _, t := range transfers {
+			if removeErr := t.Undo(ctx); removeErr != nil {
 				err = fmt.Errorf("%w; %s is left: %w", err, blob.Join(blob.Dir(o.path), t.Key), removeErr)
 			}
 		}
@@ -97,7 +94,6 @@ func (o *output) send(ctx context.Context) (urls []string, err error) {
 		if err := t.Complete(ctx); err != nil {
 			return nil, err
 		}
-		complete++
 	}
 	entries, err := os.ReadDir(o.part)
 	for _, e := range entries {

@@ -109,3 +109,44 @@ func TestFailedConversionToAStore(t *testing.T) {
 		})
 	}
 }
+
+// Neither an object that is not proven is left, nor is one removed that was there before.
+func TestFailedConversionRemovesItsOwn(t *testing.T) {
+	const key = "new/folder/folder_0.mcap"
+	for name, theirs := range map[string]bool{"unproven": false, "of another": true} {
+		t.Run(name, func(t *testing.T) {
+			s, dir := blobtest.New(t), t.TempDir()
+			in := filepath.Join(dir, "in.record.00000")
+			manyBytes(t, in)
+			j := &Job{Formats: allformats.List(), Inputs: []string{in}, Output: s.URL("new/folder"),
+				Options: DefaultOptions()}
+			_, err := j.Run(t.Context())
+			require.NoError(t, err)
+			content, ok := s.Content(key)
+			require.True(t, ok)
+			for _, key := range s.Keys() {
+				s.Remove(key)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+				_, made := s.Content(key)
+				object := strings.HasSuffix(r.URL.Path, key)
+				switch {
+				case theirs && object && r.Method == http.MethodHead && !made:
+					s.Put(key, content)
+				case !theirs && object && r.Method == http.MethodHead && made,
+					r.Method == http.MethodPut && strings.Contains(r.URL.Path, "metadata"):
+					cancel()
+					blobtest.Unavailable(w)
+					return
+				}
+				next.ServeHTTP(w, r)
+			})
+			_, err = j.Run(ctx)
+			require.Error(t, err)
+			_, there := s.Content(key)
+			require.Equal(t, theirs, there)
+		})
+	}
+}
