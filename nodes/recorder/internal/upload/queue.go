@@ -288,19 +288,29 @@ func (q *Queue) scan(s *spool) error {
 	if err != nil {
 		return err
 	}
+	there := map[string]foundFile{} // there may be very many, and mu is needed to record
+	for _, f := range found {
+		there[f.name] = f
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	known := map[string]bool{}
+	for _, f := range s.Files {
+		known[f.Name] = true
+	}
 	for _, f := range found {
-		s.add(f.name, f.Size(), false)
+		if !known[f.name] {
+			s.add(f.name, f.Size(), false)
+		}
 	}
 	for _, f := range s.Files {
-		i := slices.IndexFunc(found, func(o foundFile) bool { return o.name == f.Name })
+		now, ok := there[f.Name]
 		switch {
 		case f.CRC32C == "":
-			f.Lost = f.Lost && i < 0
-		case i < 0:
+			f.Lost = f.Lost && !ok
+		case !ok:
 			f.Deleted = true
-		case !f.is(found[i]):
+		case !f.is(now):
 			f.Proof, f.Deleted = blob.Proof{}, false
 		default:
 			f.Deleted = false // the process ended before it was
