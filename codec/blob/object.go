@@ -26,8 +26,8 @@ var errChanged = errors.New("it was replaced while it was read; open it again")
 
 // source reads one object. Those of the same object are equal.
 type source interface {
-	// get returns the bytes from start to end, or the last -start bytes. It fails with errChanged if etag, unless it is
-	// empty, is not that of the object.
+	// get returns the bytes from start to end, or the last -start bytes; a store without such ranges may return the
+	// first -start instead. It fails with errChanged if etag, unless it is empty, is not that of the object.
 	get(ctx context.Context, etag string, start, end int64) (*body, error)
 }
 
@@ -94,15 +94,30 @@ func (o *object) begin() {
 	o.tail = max(0, o.size-tailSize)
 	r.off, r.end = b.start, b.end
 	if b.start != o.tail || b.end < o.size {
+		if b.start == 0 && b.end < o.size {
+			o.tail = max(o.tail, b.end)
+			for i := int64(0); (i+1)*blockSize <= b.end && o.err == nil; i++ {
+				o.err = o.load(r, i) // readers need the beginning, too
+			}
+		}
 		r.close()
 		r.off, r.end = o.tail, o.size
 	}
-	last := &block{object: o, index: o.last(), ready: make(chan struct{}), users: 1}
-	last.allocate(int(o.size - o.tail))
-	if _, o.err = io.ReadFull(r, last.data); o.err == nil {
-		close(last.ready)
-		store.add(last)
+	if o.err == nil {
+		o.err = o.load(r, o.last())
 	}
+}
+
+// load reads a block while the object is opened.
+func (o *object) load(r *resuming, index int64) error {
+	start, end := o.extent(index)
+	b := &block{object: o, index: index, ready: make(chan struct{}), users: 1}
+	b.allocate(int(end - start))
+	_, err := io.ReadFull(r, b.data)
+	if err == nil {
+		store.loaded(b)
+	}
+	return err
 }
 
 // spool fetches the object to a temporary file that has no name.

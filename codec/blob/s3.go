@@ -7,11 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
-	"os"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -19,7 +16,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials/ec2rolecreds"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
@@ -32,11 +28,7 @@ const (
 	googleEndpoint = "https://storage.googleapis.com"
 )
 
-// clients are the clients of stores by what of the environment they depend on, as their credentials are worth keeping.
-var clients struct {
-	sync.Mutex
-	of map[string]*s3.Client
-}
+var s3Clients clients[*s3.Client]
 
 // S3 returns the client for an s3:// or gs:// URL, which takes its settings from the environment, and the URL's bucket
 // and key.
@@ -49,28 +41,8 @@ func S3(ctx context.Context, url string) (client *s3.Client, bucket, key string,
 	if bucket == "" {
 		return nil, "", "", fmt.Errorf("%s names no bucket: write %s://BUCKET/KEY", url, scheme)
 	}
-	settings := scheme
-	environ := os.Environ()
-	slices.Sort(environ)
-	for _, e := range environ {
-		if strings.HasPrefix(e, "AWS_") || strings.HasPrefix(e, "HOME=") {
-			settings += "\n" + e
-		}
-	}
-	clients.Lock()
-	defer clients.Unlock()
-	if c := clients.of[settings]; c != nil {
-		return c, bucket, p.key, nil
-	}
-	c, err := newClient(ctx, scheme == "gs")
-	if err != nil {
-		return nil, "", "", err
-	}
-	if clients.of == nil {
-		clients.of = map[string]*s3.Client{}
-	}
-	clients.of[settings] = c
-	return c, bucket, p.key, nil
+	client, err = s3Clients.get(scheme, func() (*s3.Client, error) { return newClient(ctx, scheme == "gs") })
+	return client, bucket, p.key, err
 }
 
 func newClient(ctx context.Context, google bool) (*s3.Client, error) {
@@ -217,102 +189,41 @@ func (s s3Source) plain(err error) error {
 	return err
 }
 
-// stat describes the object at a URL by one request.
-func stat(path string) (*fileInfo, error) {
-	src, err := newSource(path)
-	if err != nil {
-		return nil, err
-	}
-	s, ok := src.(s3Source)
-	if !ok {
-		o, err := open(path)
-		if err != nil {
-			return nil, err
-		}
-		defer store.release(o)
-		return o.info(), nil
-	}
-	out, err := s.client.HeadObject(context.Background(), &s3.HeadObjectInput{Bucket: &s.bucket, Key: &s.key})
+func (s s3Source) stat(ctx context.Context) (*fileInfo, error) {
+	out, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.bucket, Key: &s.key})
 	if err != nil {
 		return nil, s.plain(err)
 	}
-	return &fileInfo{
-		path: path, size: aws.ToInt64(out.ContentLength), etag: aws.ToString(out.ETag),
-		modified: aws.ToTime(out.LastModified),
-	}, nil
+	return &fileInfo{size: aws.ToInt64(out.ContentLength), etag: aws.ToString(out.ETag),
+		modified: aws.ToTime(out.LastModified)}, nil
 }
 
-// probe returns an error unless anything is in the folder at a URL.
-func probe(path string) error {
-	s, prefix, err := newLister(path)
-	if err != nil {
-		return err
-	}
-	out, err := s.client.ListObjectsV2(context.Background(), &s3.ListObjectsV2Input{
+func (s s3Source) probe(ctx context.Context, prefix string) (bool, error) {
+	out, err := s.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{
 		Bucket: &s.bucket, Prefix: &prefix, MaxKeys: aws.Int32(1),
 	})
 	if err != nil {
-		return s.plain(err)
+		return false, s.plain(err)
 	}
-	if len(out.Contents) == 0 && prefix != "" {
-		return fs.ErrNotExist
-	}
-	return nil
+	return len(out.Contents) > 0, nil
 }
 
-// newLister returns how to list the folder at a URL, and the beginning of its keys.
-func newLister(path string) (s s3Source, prefix string, err error) {
-	src, err := newSource(path)
-	if err != nil {
-		return s3Source{}, "", err
-	}
-	s, ok := src.(s3Source)
-	if !ok {
-		return s3Source{}, "", fs.ErrNotExist // web servers have no folders
-	}
-	if prefix = s.key; prefix != "" && !strings.HasSuffix(prefix, "/") {
-		prefix += "/"
-	}
-	return s, prefix, nil
-}
-
-// readFolder returns the entries of the folder at a URL.
-func readFolder(path string) ([]fs.DirEntry, error) {
-	s, prefix, err := newLister(path)
-	if err != nil {
-		return nil, err
-	}
-	var entries []fs.DirEntry
-	add := func(i *fileInfo, key *string) {
-		if name := strings.Trim(strings.TrimPrefix(aws.ToString(key), prefix), "/"); name != "" {
-			i.path = Join(path, name)
-			entries = append(entries, i)
-		}
-	}
-	found := false
+func (s s3Source) list(ctx context.Context, prefix string, add func(key string, i *fileInfo)) error {
 	pages := s3.NewListObjectsV2Paginator(s.client, &s3.ListObjectsV2Input{
 		Bucket: &s.bucket, Prefix: &prefix, Delimiter: aws.String("/"),
 	})
 	for pages.HasMorePages() {
-		page, err := pages.NextPage(context.Background())
+		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return nil, s.plain(err)
+			return s.plain(err)
 		}
-		found = found || len(page.Contents)+len(page.CommonPrefixes) > 0
 		for _, p := range page.CommonPrefixes {
-			add(&fileInfo{dir: true}, p.Prefix)
+			add(aws.ToString(p.Prefix), &fileInfo{dir: true})
 		}
 		for _, o := range page.Contents {
-			add(newInfo(o), o.Key)
+			add(aws.ToString(o.Key), &fileInfo{size: aws.ToInt64(o.Size), etag: aws.ToString(o.ETag),
+				modified: aws.ToTime(o.LastModified)})
 		}
 	}
-	if !found && prefix != "" {
-		return nil, fs.ErrNotExist
-	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	return entries, nil
-}
-
-func newInfo(o types.Object) *fileInfo {
-	return &fileInfo{size: aws.ToInt64(o.Size), etag: aws.ToString(o.ETag), modified: aws.ToTime(o.LastModified)}
+	return nil
 }

@@ -1,5 +1,5 @@
-// Package blobtest is an S3 server in the process of a test. It counts requests, and can answer late, slowly, wrongly
-// or not at all.
+// Package blobtest is an S3 server, or a server of Azure Blob Storage, in the process of a test. It counts requests,
+// and can answer late, slowly, wrongly or not at all.
 package blobtest
 
 import (
@@ -30,10 +30,12 @@ const (
 	secretKey = "secretsecret"
 )
 
-// Server is an S3 server. ETags, If-Match, If-None-Match, multipart uploads and signatures are checked.
+// Server is an S3 server, which checks ETags, If-Match, If-None-Match, multipart uploads and signatures; or a server of
+// Azure, which can only be read and believes every signature.
 type Server struct {
 	Endpoint string // http://127.0.0.1:PORT
 
+	scheme  string
 	t       testing.TB
 	backend *s3mem.Backend
 
@@ -65,27 +67,39 @@ type object struct {
 	etag    string
 }
 
-// New starts a server until the test ends, and sets the environment that clients, also of child processes, take their
-// settings from.
+// New starts an S3 server until the test ends, and sets the environment that clients, also of child processes, take
+// their settings from.
 func New(t testing.TB) *Server {
-	s := &Server{t: t, backend: s3mem.New(), objects: map[string]object{}}
-	require.NoError(t, s.backend.CreateBucket(context.Background(), Bucket))
-	fake := gofakes3.New(s.backend, gofakes3.WithV4Auth(map[string]string{accessKey: secretKey})).Server()
-	server := httptest.NewServer(s.handler(fake))
-	t.Cleanup(server.Close)
-	s.Endpoint = server.URL
-	for name, value := range map[string]string{
+	s := newServer(t, "s3")
+	s.start(gofakes3.New(s.backend, gofakes3.WithV4Auth(map[string]string{accessKey: secretKey})).Server())
+	setenv(t, map[string]string{
 		"AWS_ENDPOINT_URL": s.Endpoint, "AWS_ACCESS_KEY_ID": accessKey, "AWS_SECRET_ACCESS_KEY": secretKey,
 		"AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": "/dev/null",
 		"AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
-	} {
-		t.Setenv(name, value)
-	}
+	})
 	return s
 }
 
+func newServer(t testing.TB, scheme string) *Server {
+	s := &Server{scheme: scheme, t: t, backend: s3mem.New(), objects: map[string]object{}}
+	require.NoError(t, s.backend.CreateBucket(context.Background(), Bucket))
+	return s
+}
+
+func (s *Server) start(fake http.Handler) {
+	server := httptest.NewServer(s.handler(fake))
+	s.t.Cleanup(server.Close)
+	s.Endpoint = server.URL
+}
+
+func setenv(t testing.TB, environ map[string]string) {
+	for name, value := range environ {
+		t.Setenv(name, value)
+	}
+}
+
 // URL returns the URL of a key in the bucket.
-func (s *Server) URL(key string) string { return "s3://" + Bucket + "/" + key }
+func (s *Server) URL(key string) string { return s.scheme + "://" + Bucket + "/" + key }
 
 // Put stores an object.
 func (s *Server) Put(key string, content []byte) {
@@ -228,6 +242,9 @@ func (s *Server) handler(fake http.Handler) http.Handler {
 		s.mu.Unlock()
 		begun := time.Now()
 		time.Sleep(delay)
+		if azure := r.Header.Get("X-Ms-Range"); azure != "" {
+			r.Header.Set("Range", azure)
+		}
 		request := &Request{begun: begun, Method: r.Method, Key: key(r), Range: r.Header.Get("Range"),
 			Query: r.URL.RawQuery}
 		s.mu.Lock()
