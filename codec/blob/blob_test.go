@@ -106,6 +106,7 @@ func testRequests(t *testing.T, s *blobtest.Server) {
 	}
 }
 
+// TestRandomReads reads more than the cache holds, so that memory is used again, while connections break.
 func TestRandomReads(t *testing.T) { eachStore(t, testRandomReads) }
 
 func testRandomReads(t *testing.T, s *blobtest.Server) {
