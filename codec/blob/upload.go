@@ -28,7 +28,8 @@ import (
 
 const (
 	partSize  = 8 << 20
-	mostParts = 10000 // of an upload
+	mostParts = 10000    // of an upload
+	mostSmall = 64 << 20 // bytes of a small object
 
 	abortTimeout = 30 * time.Second
 )
@@ -443,7 +444,8 @@ func (t *Transfer) abortOthers(ctx context.Context) {
 	}
 }
 
-// Get returns the content of a small object. The error wraps fs.ErrNotExist if there is none.
+// Get returns the content of a small object, and of others the first 64 MiB. The error wraps fs.ErrNotExist if there is
+// none.
 func (u *Uploader) Get(ctx context.Context, key string) ([]byte, error) {
 	out, err := u.store.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &u.store.bucket,
 		Key: aws.String(u.prefix + key)})
@@ -451,7 +453,7 @@ func (u *Uploader) Get(ctx context.Context, key string) ([]byte, error) {
 		return nil, u.store.plain(err)
 	}
 	defer out.Body.Close()
-	return io.ReadAll(out.Body)
+	return io.ReadAll(io.LimitReader(out.Body, mostSmall))
 }
 
 // Remove deletes an object.
