@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"tapedeck/bridge"
+	"tapedeck/codec"
 	"tapedeck/codec/blob"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/human"
@@ -36,6 +38,20 @@ checksum. The last object of a recording is recording.json.`
 	return cmd
 }
 
+// lockFolder keeps other commands from uploading what is in the folder at path, or in that of a file, until the folder
+// is closed: before the first save they would not see what this one has begun to send.
+func lockFolder(path string) (*os.File, error) {
+	if stat, err := os.Stat(path); err == nil && !stat.IsDir() {
+		path = filepath.Dir(path)
+	}
+	folder, err := os.Open(path)
+	if err == nil && errors.Is(codec.Lock(folder), codec.ErrLocked) { // network disks may not lock folders
+		folder.Close()
+		err = fmt.Errorf("%s: %w", path, codec.ErrLocked)
+	}
+	return folder, err
+}
+
 // upload uploads the recordings at the first path to the URL behind it, or where they were begun to be uploaded.
 func (o *uploadCommandOptions) upload(ctx context.Context, args []string) error {
 	var url string
@@ -56,6 +72,11 @@ func (o *uploadCommandOptions) upload(ctx context.Context, args []string) error 
 	if err := blob.CanUpload(url); err != nil {
 		return config.Usagef("%w", err)
 	}
+	folder, err := lockFolder(args[0])
+	if err != nil {
+		return fmt.Errorf("upload: %w", err)
+	}
+	defer folder.Close()
 	options := o.queue(url, o.Overwrite)
 	var bar *progress.Bar
 	options.Log = func(level bridge.LogLevel, format string, args ...any) {
