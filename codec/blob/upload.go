@@ -129,7 +129,7 @@ type Transfer struct {
 	whole uint32 // CRC32C of the file
 	same  bool   // the object is the file
 	etag  string // of it
-	made  bool   // by this transfer
+	made  bool   // by this transfer, for certain
 }
 
 // part is a part of the file, and what the store calls it.
@@ -354,7 +354,7 @@ func (t *Transfer) Complete(ctx context.Context) error {
 		return t.failed("complete", err)
 	}
 	t.made = !conflict
-	// An answer that was lost may have said that the object exists, too.
+	// After a conflict the object may be ours, if an answer was lost, or that of another.
 	head, err := t.Uploader.head(ctx, t.Key)
 	if err == nil {
 		err = t.prove(ctx, head)
@@ -362,7 +362,6 @@ func (t *Transfer) Complete(ctx context.Context) error {
 	switch {
 	case err != nil:
 	case t.same:
-		t.made = true
 		t.abortOthers(ctx)
 	case conflict:
 		t.Abort(ctx)

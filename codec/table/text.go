@@ -21,17 +21,11 @@ type text struct {
 }
 
 func (t *text) write(m *codec.Message) (err error) {
-	if t.buffer, err = t.line(t.buffer[:0], m); err == nil {
-		t.begin()
+	if t.buffer, err = t.line(append(t.buffer[:0], t.head...), m); err == nil {
 		_, _ = t.file.Write(t.buffer) // which keeps the error
+		t.head = nil
 	}
 	return err
-}
-
-// begin writes the head.
-func (t *text) begin() {
-	_, _ = t.file.Write(t.head)
-	t.head = nil
 }
 
 func (t *text) size() int { return 0 }
@@ -40,7 +34,7 @@ func (t *text) flush()    {}
 // close completes a file. What goes to a stream has no head without a message, as there may be an error instead.
 func (t *text) close() {
 	if t.file.disk != nil {
-		t.begin()
+		_, _ = t.file.Write(t.head)
 	}
 }
 
