@@ -113,8 +113,11 @@ func TestFailedConversionToAStore(t *testing.T) {
 // Neither an object that is not proven is left, nor is one removed that was there before.
 func TestFailedConversionRemovesItsOwn(t *testing.T) {
 	const key = "new/folder/folder_0.mcap"
-	for name, theirs := range map[string]bool{"unproven": false, "of another": true} {
+	for name, method := range map[string]string{
+		"unproven": "", "of another": http.MethodHead, "of another at the end": http.MethodPut,
+	} {
 		t.Run(name, func(t *testing.T) {
+			theirs := method != "" // their object comes to be at our first request of this method
 			s, dir := blobtest.New(t), t.TempDir()
 			in := filepath.Join(dir, "in.record.00000")
 			manyBytes(t, in)
@@ -133,7 +136,7 @@ func TestFailedConversionRemovesItsOwn(t *testing.T) {
 				_, made := s.Content(key)
 				object := strings.HasSuffix(r.URL.Path, key)
 				switch {
-				case theirs && object && r.Method == http.MethodHead && !made:
+				case theirs && object && r.Method == method && !made:
 					s.Put(key, content)
 				case !theirs && object && r.Method == http.MethodHead && made,
 					r.Method == http.MethodPut && strings.Contains(r.URL.Path, "metadata"):
