@@ -89,7 +89,7 @@ func TestTopicsThatAppearAndVanish(t *testing.T) {
 			other, err := d.source.Advertise(fmt.Sprintf("/gone%d", i), "nobody_msgs/msg/Knows", codec.DefaultQoS())
 			require.NoError(t, err)
 			if i%100 == 0 {
-				require.Eventually(t, func() bool { return other.Subscribers() > 0 }, patient, time.Millisecond)
+				d.awaitSubscribers(other)
 				require.NoError(t, other.Publish([]byte{0, 1, 0, 0, byte(i)}))
 				d.publish(p, i)
 				want = append(want, i)

@@ -114,10 +114,7 @@ func TestMappedSessions(t *testing.T) {
 		trigger := d.offer("/episode", "std_msgs/msg/String", codec.DefaultQoS())
 		eye := d.offer("/eye", "sensor_msgs/msg/CompressedImage", codec.DefaultQoS())
 		grip := d.offer("/g", "sensor_msgs/msg/JointState", codec.DefaultQoS())
-		require.Eventually(t, func() bool {
-			return eye.Subscribers() > 0 && grip.Subscribers() > 0 &&
-				trigger.Subscribers() > 0
-		}, patient, time.Millisecond)
+		d.awaitSubscribers(eye, grip, trigger)
 		for i := range 6 {
 			if i == 2 || i == 4 {
 				d.say(trigger, &std_msgs.String{Data: []string{2: "fold it", 4: "unfold it"}[i]})
@@ -146,8 +143,7 @@ func TestSessionsOfATriggerAreSplits(t *testing.T) {
 		d.onSplit = append(d.onSplit, func(closed, opened string) { splits = append(splits, closed+" "+opened) })
 		trigger := d.offer("/episode", "std_msgs/msg/String", codec.DefaultQoS())
 		eye := d.offer("/eye", "sensor_msgs/msg/CompressedImage", codec.DefaultQoS())
-		require.Eventually(t, func() bool { return eye.Subscribers() > 0 && trigger.Subscribers() > 0 }, patient,
-			time.Millisecond)
+		d.awaitSubscribers(eye, trigger)
 		for i := range 6 {
 			if i%2 == 0 {
 				d.say(trigger, &std_msgs.String{Data: fmt.Sprint("fold ", i)})

@@ -98,9 +98,17 @@ func newDeckOf(t *testing.T, net *bridgetest.Network, node bridge.Node, o option
 func (d *deck) advertise(topic string, qos codec.QoS) bridge.Publisher {
 	p, err := d.source.Advertise(topic, "std_msgs/msg/UInt32", qos)
 	require.NoError(d.t, err)
-	require.Eventually(d.t, func() bool { return p.Subscribers() > 0 }, patient, time.Millisecond)
-	synctest.Wait() // until the recorder knows its QoS
+	d.awaitSubscribers(p)
 	return p
+}
+
+// awaitSubscribers waits until the publishers are heard, the recorder knows their QoS and has what was latched.
+func (d *deck) awaitSubscribers(publishers ...bridge.Publisher) {
+	d.t.Helper()
+	for _, p := range publishers {
+		require.Eventually(d.t, func() bool { return p.Subscribers() > 0 }, patient, time.Millisecond)
+	}
+	synctest.Wait()
 }
 
 func number(n uint32) *std_msgs.UInt32 { return &std_msgs.UInt32{Data: n} }
@@ -197,7 +205,7 @@ func TestRecorderStopsAndStartsAgain(t *testing.T) {
 
 			require.NoError(t, d.start("second"))
 			require.NotEqual(t, first, d.path())
-			require.Eventually(t, func() bool { return p.Subscribers() > 0 }, patient, time.Millisecond)
+			d.awaitSubscribers(p)
 			d.publish(p, 3)
 			require.NoError(t, d.end())
 			require.Equal(t, []uint32{3}, numbers(t, d.path(), "/n"))

@@ -119,7 +119,7 @@ func TestServicesRecordAndStop(t *testing.T) {
 			StartTime: rosTimeOf(time.Now().Add(300 * time.Millisecond))}, &recorded)
 		require.Equal(t, srv.Record_Response{}, recorded)
 		require.Equal(t, "false [] false", state())
-		require.Eventually(t, func() bool { return p.Subscribers() > 0 }, patient, time.Millisecond)
+		d.awaitSubscribers(p)
 		require.Equal(t, "true second.record.00000[/n] true", state())
 		d.publish(p, 2)
 		require.NoError(t, d.end())
@@ -212,7 +212,7 @@ func TestServicesOfTopics(t *testing.T) {
 		got := subscribe([]string{"/b", "/none"}, nil)
 		require.Equal(t, srv.SubscribeToTopics_Response{SubscribedTopics: []string{"/b"},
 			UnavailableTopics: []string{"/none"}}, got)
-		require.Eventually(t, func() bool { return p.Subscribers() > 0 }, patient, time.Millisecond)
+		d.awaitSubscribers(p)
 		got = subscribe([]string{"/none"}, []string{""})
 		require.Equal(t, int32(1), got.ReturnCode)
 		require.Equal(t, []string{"/none"}, got.UnavailableTopics)

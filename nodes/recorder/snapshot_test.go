@@ -103,7 +103,7 @@ func (d *deck) flow(topic string, period time.Duration, size int) *traffic {
 	d.t.Helper()
 	p, err := d.source.Advertise(topic, "std_msgs/msg/UInt64", codec.DefaultQoS())
 	require.NoError(d.t, err)
-	require.Eventually(d.t, func() bool { return p.Subscribers() > 0 }, patient, time.Millisecond)
+	d.awaitSubscribers(p)
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &traffic{topic: topic, stop: cancel}
 	f.done.Go(func() {
@@ -242,8 +242,7 @@ func (d *deck) advertiseType(topic, typeName string) bridge.Publisher {
 	d.t.Helper()
 	p, err := d.source.Advertise(topic, typeName, codec.DefaultQoS())
 	require.NoError(d.t, err)
-	require.Eventually(d.t, func() bool { return p.Subscribers() > 0 }, patient, time.Millisecond)
-	synctest.Wait()
+	d.awaitSubscribers(p)
 	return p
 }
 

@@ -25,7 +25,7 @@ func robotTypes() *rosidl.Library {
 func (d *deck) count(topic string, numbers ...uint32) {
 	p, err := d.source.Advertise(topic, "robot/msg/Count", codec.DefaultQoS())
 	require.NoError(d.t, err)
-	require.Eventually(d.t, func() bool { return p.Subscribers() > 0 }, patient, time.Millisecond)
+	d.awaitSubscribers(p)
 	d.publish(p, numbers...)
 }
 
