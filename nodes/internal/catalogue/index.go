@@ -41,8 +41,8 @@ func (f Fields) chosen(c *codec.Channel, schema *cdr.Schema, payload []byte) (co
 		if slices.ContainsFunc(columns, func(c column) bool { return c.path == path }) {
 			return
 		}
-		if n, err := condition.NewNumber(schema, path); err == nil {
-			columns = append(columns, column{Number: n, path: path})
+		if field, err := schema.Path(path); err == nil && field.IsNumber() {
+			columns = append(columns, column{path: path, field: field})
 		}
 	}
 	var wanted []string
@@ -79,14 +79,15 @@ type channel struct {
 	row     Topic
 	schema  *cdr.Schema // nil: there are no signals
 	columns []column
-	begun   bool // by the first message
+	numbers cdr.Numbers // of columns
+	begun   bool        // by the first message
 	second  int64
 }
 
 // column gathers a number within the current second.
 type column struct {
-	condition.Number
 	path  string
+	field *cdr.Path
 	known condition.Statistics
 	mean  float64
 }
@@ -264,6 +265,7 @@ func (x *indexer) add(m *codec.Message) error {
 		t.columns = x.fields.chosen(m.Channel, t.schema, m.Data)
 		for _, c := range t.columns {
 			t.row.Fields = append(t.row.Fields, c.path)
+			t.numbers.Add(c.field)
 		}
 		if t.columns == nil {
 			t.schema = nil
@@ -275,18 +277,17 @@ func (x *indexer) add(m *codec.Message) error {
 		}
 		t.second = second
 	}
-	for i := range t.columns {
-		c := &t.columns[i]
-		v, ok := c.Read(m.Data)
-		if !ok {
-			continue
+	return t.numbers.Each(m.Data, func(i int, v float64, _ bool, err error) error {
+		if err != nil {
+			return nil // this message lacks the number
 		}
+		c := &t.columns[i]
 		if c.known.Add(v); !math.IsNaN(v) && !math.IsInf(v, 0) {
 			n := float64(c.known.Count)
 			c.mean += v/n - c.mean/n
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // endSecond adds the rows of a channel for its second.

@@ -2,8 +2,6 @@
 package condition
 
 import (
-	"bytes"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -12,6 +10,7 @@ import (
 
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs/rosidl"
+	"tapedeck/msgs/wire"
 )
 
 // Condition decides for which messages of a topic a snapshot is taken:
@@ -210,86 +209,51 @@ func (d *Detector) Values(payload []byte) string {
 	var list []string
 	for i := range d.probes {
 		p := &d.probes[i]
-		at, err := p.field.Offset(payload)
-		if err != nil {
-			continue
-		}
-		operand, value := p.path, fmt.Sprint(p.load(payload, at))
-		if p.function != "" {
+		operand := p.path
+		var value any
+		var err error
+		if p.function == "" {
+			value, err = p.field.Get(payload)
+		} else {
 			operand = p.function + "(" + p.path + ")"
-		} else if v, err := p.field.Get(payload); err == nil {
-			value = fmt.Sprint(v)
+			value, err = p.read(payload)
 		}
-		list = append(list, operand+" = "+value)
+		if err == nil {
+			list = append(list, fmt.Sprint(operand, " = ", value))
+		}
 	}
 	return strings.Join(list, ", ")
 }
 
 func (p *probe) holds(payload []byte) bool {
-	at, err := p.field.Offset(payload)
-	if err != nil {
-		return false
-	}
 	if p.kind == rosidl.String && p.function == "" {
-		text := payload[at+4 : at+4+int(byteOrder(payload).Uint32(payload[at:]))]
-		return (string(bytes.TrimSuffix(text, nul)) == p.text) == (p.op == "==")
+		var d wire.Decoder
+		p.field.Find(&d, payload)
+		text := d.Chars(0)
+		return d.Err() == nil && (string(text) == p.text) == (p.op == "==")
 	}
-	return p.passes(p.load(payload, at), p.number)
+	v, err := p.read(payload)
+	return err == nil && p.passes(v, p.number)
 }
 
-var nul = []byte{0}
-
-func byteOrder(payload []byte) binary.ByteOrder {
-	if payload[1]&1 == 0 {
-		return binary.BigEndian
-	}
-	return binary.LittleEndian
-}
-
-// load returns what the field at that offset, all of which is there, is compared by.
-func (p *probe) load(payload []byte, at int) float64 {
-	order, field := byteOrder(payload), payload[at:]
-	if p.function == "len" {
-		n := order.Uint32(field)
-		if p.field.Type().Shape == rosidl.Single && n > 0 && field[3+n] == 0 {
-			n-- // the end of the string
+// read returns the number that is compared. Of an array that is counted all elements must be there.
+func (p *probe) read(payload []byte) (v float64, err error) {
+	switch {
+	case p.function != "len":
+		v, _, err = p.field.Number(payload)
+	case p.kind == rosidl.String && p.field.Type().Shape == rosidl.Single:
+		var d wire.Decoder
+		p.field.Find(&d, payload)
+		v, err = float64(len(d.Chars(0))), d.Err()
+	default:
+		if _, err = p.field.Offset(payload); err == nil {
+			var d wire.Decoder
+			p.field.Find(&d, payload)
+			v = float64(d.Uint32())
 		}
-		return float64(n)
 	}
-	v := number(p.kind, order, field)
 	if p.function == "abs" {
 		v = math.Abs(v)
 	}
-	return v
-}
-
-// number returns the number or bool that a field begins with.
-func number(kind rosidl.Kind, order binary.ByteOrder, field []byte) (v float64) {
-	switch kind {
-	case rosidl.Bool:
-		if field[0] != 0 {
-			v = 1
-		}
-	case rosidl.Byte, rosidl.Char, rosidl.Uint8:
-		v = float64(field[0])
-	case rosidl.Int8:
-		v = float64(int8(field[0]))
-	case rosidl.Uint16:
-		v = float64(order.Uint16(field))
-	case rosidl.Int16:
-		v = float64(int16(order.Uint16(field)))
-	case rosidl.Uint32:
-		v = float64(order.Uint32(field))
-	case rosidl.Int32:
-		v = float64(int32(order.Uint32(field)))
-	case rosidl.Uint64:
-		v = float64(order.Uint64(field))
-	case rosidl.Int64:
-		v = float64(int64(order.Uint64(field)))
-	case rosidl.Float32:
-		v = float64(math.Float32frombits(order.Uint32(field)))
-	case rosidl.Float64:
-		v = math.Float64frombits(order.Uint64(field))
-	}
-	return v
+	return v, err
 }

@@ -1,43 +1,10 @@
 package condition
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
-
-	"tapedeck/codec/cdr"
-	"tapedeck/msgs/rosidl"
 )
-
-// Number reads a number of messages as conditions compare it: as float64, a bool as 0 or 1.
-type Number struct {
-	field *cdr.Path
-	kind  rosidl.Kind
-}
-
-// NewNumber returns the number at a path in messages of a type.
-func NewNumber(schema *cdr.Schema, path string) (Number, error) {
-	field, err := schema.Path(path)
-	if err != nil {
-		return Number{}, err
-	}
-	t := field.Type()
-	switch {
-	case t.Shape != rosidl.Single, t.Kind == rosidl.Nested, t.Kind == rosidl.String, t.Kind == rosidl.WString:
-		return Number{}, fmt.Errorf("%s is not a number", path)
-	}
-	return Number{field, t.Kind}, nil
-}
-
-// Read returns the number in a payload, and false if the payload does not hold it.
-func (n Number) Read(payload []byte) (v float64, ok bool) {
-	at, err := n.field.Offset(payload)
-	if err != nil {
-		return 0, false
-	}
-	return number(n.kind, byteOrder(payload), payload[at:]), true
-}
 
 // Statistics are what is known of a number in several messages.
 type Statistics struct {

@@ -10,7 +10,6 @@ import (
 
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
-	"tapedeck/msgs/rosidl"
 )
 
 // TestPossible compares statistics of random messages with the messages themselves: none that meets a condition may be
@@ -37,7 +36,7 @@ func TestPossible(t *testing.T) {
 		require.NoError(t, err)
 		d, err := NewDetector(c, schema)
 		require.NoError(t, err)
-		n, err := NewNumber(schema, "data")
+		n, err := schema.Path("data")
 		require.NoError(t, err)
 		var s Statistics
 		met, some := false, ""
@@ -47,8 +46,8 @@ func TestPossible(t *testing.T) {
 			if wide {
 				payload = binary.LittleEndian.AppendUint64([]byte{0, 1, 0, 0}, math.Float64bits(v))
 			}
-			read, ok := n.Read(payload)
-			require.True(t, ok)
+			read, _, err := n.Number(payload)
+			require.NoError(t, err)
 			s.Add(read)
 			if d.Met(payload) {
 				met, some = true, d.Values(payload)
@@ -85,22 +84,4 @@ func TestPossibleIfUnknown(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, c.Possible(of), "no message has the field")
 	require.Equal(t, []string{"x"}, c.Fields())
-}
-
-func TestNumber(t *testing.T) {
-	lib, err := rosidl.ParseConcatenated("p/msg/M", "bool flag\nstring text\nuint8[2] bytes\n")
-	require.NoError(t, err)
-	schema, err := cdr.NewSchema(lib, "p/msg/M")
-	require.NoError(t, err)
-	for _, path := range []string{"text", "bytes", "nothing"} {
-		_, err := NewNumber(schema, path)
-		require.Error(t, err, path)
-	}
-	n, err := NewNumber(schema, "flag")
-	require.NoError(t, err)
-	v, ok := n.Read([]byte{0, 1, 0, 0, 2})
-	require.True(t, ok)
-	require.Equal(t, 1.0, v)
-	_, ok = n.Read([]byte{0, 1, 0, 0})
-	require.False(t, ok)
 }
