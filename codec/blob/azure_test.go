@@ -127,6 +127,25 @@ func TestAzureErrors(t *testing.T) {
 		})
 	}
 
+	// Where nobody may list, a blob that is missing may have been a folder.
+	t.Setenv("AZURE_STORAGE_KEY", "")
+	s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if r.URL.Query().Has("comp") {
+			blobtest.Refuse(w, http.StatusForbidden, "AuthorizationFailure")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+	for _, look := range []func(string) error{
+		func(path string) error { _, err := blob.Open(path); return err },
+		func(path string) error { _, err := blob.Stat(path); return err },
+	} {
+		require.NoError(t, look(s.URL("f")))
+		err := look(s.URL("missing"))
+		require.ErrorContains(t, err, "there is no object of this name, and folders may not be listed: ")
+		require.ErrorIs(t, err, fs.ErrPermission)
+	}
+
 	// Errors of the network show no token.
 	t.Setenv("AZURE_STORAGE_KEY", "")
 	t.Setenv("AZURE_STORAGE_SAS_TOKEN", "sig=secret")

@@ -46,16 +46,14 @@ func Open(path string) (File, error) {
 		}
 		return f, nil
 	}
+	var missing error
 	if !isFolder(path) {
-		o, err := open(path)
-		if err == nil {
+		var o *object
+		if o, missing = open(path); missing == nil {
 			return newHandle(o), nil
 		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return nil, pathError("open", path, err)
-		}
 	}
-	if err := probe(path); err != nil {
+	if err := probe(path, missing); err != nil {
 		return nil, pathError("open", path, err)
 	}
 	return &folder{info: fileInfo{path: path, dir: true}}, nil
@@ -66,16 +64,14 @@ func Stat(path string) (fs.FileInfo, error) {
 	if !IsURL(path) {
 		return os.Stat(Local(path))
 	}
+	var missing error
 	if !isFolder(path) {
-		info, err := stat(path)
-		if err == nil {
+		var info *fileInfo
+		if info, missing = stat(path); missing == nil {
 			return info, nil
 		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return nil, pathError("stat", path, err)
-		}
 	}
-	if err := probe(path); err != nil {
+	if err := probe(path, missing); err != nil {
 		return nil, pathError("stat", path, err)
 	}
 	return &fileInfo{path: path, dir: true}, nil

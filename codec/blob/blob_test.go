@@ -259,6 +259,7 @@ func TestErrors(t *testing.T) {
 	_, err = blob.Open(s.URL("dir/f"))
 	require.ErrorIs(t, err, fs.ErrPermission)
 	require.ErrorContains(t, err, "there are no credentials")
+	require.ErrorContains(t, err, "if nothing is there")
 }
 
 func TestFolders(t *testing.T) { eachStore(t, testFolders) }
@@ -375,6 +376,22 @@ func TestWeb(t *testing.T) {
 	defer server.Close()
 	_, err := blob.Open(server.URL + "/x")
 	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+// A file of a server without ranges may take long, as long as it goes on.
+func TestSlowDownload(t *testing.T) {
+	want := content(1 << 20)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for part := want; len(part) > 0; part = part[len(want)/8:] {
+			_, _ = w.Write(part[:len(want)/8])
+			_ = http.NewResponseController(w).Flush()
+			time.Sleep(blob.IdleTimeout / 6)
+		}
+	}))
+	defer server.Close()
+	got, err := blob.ReadFile(server.URL)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(want, got))
 }
 
 func TestReadPages(t *testing.T) {

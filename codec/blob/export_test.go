@@ -1,5 +1,12 @@
 package blob
 
+import "time"
+
+// IdleTimeout is the time in which the body of an answer must go on.
+const IdleTimeout = time.Second
+
+func init() { firstPause, idleTimeout = time.Millisecond, IdleTimeout }
+
 // SetPartSize has larger files sent in parts of so many bytes.
 func (u *Uploader) SetPartSize(bytes int64) { u.part = bytes }
 

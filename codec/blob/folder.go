@@ -3,6 +3,7 @@ package blob
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"slices"
@@ -70,15 +71,25 @@ func newLister(path string) (s lister, prefix string, err error) {
 	return s, prefix, nil
 }
 
-// probe returns an error unless anything is in the folder at a URL.
-func probe(path string) error {
+// probe returns an error unless anything is in the folder at a URL. missing is why there is no object; nil if that was
+// not looked for.
+func probe(path string, missing error) error {
+	switch {
+	case errors.Is(missing, fs.ErrPermission):
+		return fmt.Errorf("%w (which stores may also answer if nothing is there)", missing)
+	case missing != nil && !errors.Is(missing, fs.ErrNotExist):
+		return missing
+	}
 	s, prefix, err := newLister(path)
 	if err != nil {
 		return err
 	}
 	found, err := s.probe(context.Background(), prefix)
-	if err == nil && !found && prefix != "" {
-		err = fs.ErrNotExist
+	switch {
+	case err == nil && !found && prefix != "":
+		return fs.ErrNotExist
+	case missing != nil && errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("there is no object of this name, and folders may not be listed: %w", err)
 	}
 	return err
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // webClient reads http:// and https:// URLs.
-var webClient = &http.Client{Transport: newTransport()}
+var webClient = &paced{&http.Client{Transport: newTransport()}, &pace{}}
 
 func newTransport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()

@@ -16,11 +16,11 @@ const (
 	blockSize = 64 << 10
 	mostFetch = 4 << 20 // bytes of a request; more are several requests at once
 
-	idleTimeout = 30 * time.Second // in which a body must go on
-	mostBreaks  = 6                // of a body without a byte between them
-	firstPause  = 100 * time.Millisecond
-	mostPause   = 5 * time.Second
+	mostBreaks = 6 // of a body without a byte between them
+	mostPause  = 5 * time.Second
 )
+
+var firstPause = 100 * time.Millisecond // before a request is repeated
 
 var errChanged = errors.New("it was replaced while it was read; open it again")
 
@@ -180,24 +180,17 @@ type resuming struct {
 	*object
 	off, end int64
 	body     *body
-
-	stop   func() // of the request
-	idle   *time.Timer
-	breaks int // since the last byte
+	breaks   int // since the last byte
 }
 
 // request sends the request for what is left.
 func (r *resuming) request() error {
 	for {
-		ctx, cancel := context.WithCancel(r.ctx)
-		r.stop, r.idle = cancel, time.AfterFunc(mostAttempts*(headerTimeout+mostPause), cancel)
-		body, err := r.source.get(ctx, r.etag, r.off, r.end)
+		body, err := r.source.get(r.ctx, r.etag, r.off, r.end)
 		if err == nil {
 			r.body = body
-			r.idle.Reset(idleTimeout)
 			return r.check()
 		}
-		r.close()
 		if again := (temporary{}); !errors.As(err, &again) || !r.pause() {
 			return err
 		}
@@ -242,7 +235,6 @@ func (r *resuming) Read(b []byte) (int, error) {
 		n, err := r.body.Read(b[:min(int64(len(b)), r.end-r.off)])
 		if r.off += int64(n); n > 0 {
 			r.breaks = 0
-			r.idle.Reset(idleTimeout)
 			return n, nil
 		}
 		if err == nil {
@@ -262,9 +254,5 @@ func (r *resuming) close() {
 	if r.body != nil {
 		r.body.Close()
 		r.body = nil
-	}
-	if r.stop != nil {
-		r.idle.Stop()
-		r.stop()
 	}
 }

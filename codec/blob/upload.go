@@ -98,7 +98,7 @@ func NewUploader(ctx context.Context, url string, o UploadOptions) (*Uploader, e
 	encrypted := settings.BaseEndpoint == nil || strings.HasPrefix(*settings.BaseEndpoint, "https:")
 	rate, attempts := o.Rate, o.Attempts
 	client = s3.New(settings, func(o *s3.Options) {
-		o.HTTPClient = newPaced(o.HTTPClient, rate)
+		o.HTTPClient = o.HTTPClient.(*paced).uploading(rate)
 		if attempts > 0 {
 			o.RetryMaxAttempts = attempts
 		}

@@ -13,19 +13,25 @@ import (
 )
 
 const (
-	stallTimeout = time.Minute     // in which a body must go on
+	stallTimeout = time.Minute     // in which the body of a request must go on
 	replyTimeout = 5 * time.Minute // for what the system holds of a body to be sent, and for the reply
 )
 
+// idleTimeout is the time in which the body of an answer must go on.
+var idleTimeout = 30 * time.Second
+
 var errStalled = errors.New("the connection to the store does not go on")
 
-// paced sends the bodies of requests at most at a rate, and gives up those that do not go on.
+// paced sends requests, their bodies at most at a rate, and gives up those whose bodies do not go on. It reads the
+// bodies of answers likewise.
 type paced struct {
 	next aws.HTTPClient
 	rate *pace
 }
 
-func newPaced(next aws.HTTPClient, rate int64) *paced {
+// uploading returns a client for large bodies of requests.
+func (p *paced) uploading(rate int64) *paced {
+	next := p.next
 	if c, ok := next.(*awshttp.BuildableClient); ok {
 		// A slow connection takes long for what the system holds of the body.
 		next = c.WithTransportOptions(func(t *http.Transport) { t.ResponseHeaderTimeout = replyTimeout })
@@ -35,24 +41,31 @@ func newPaced(next aws.HTTPClient, rate int64) *paced {
 
 // Do implements aws.HTTPClient.
 func (p *paced) Do(r *http.Request) (*http.Response, error) {
-	if r.Body == nil || r.Body == http.NoBody {
-		return p.next.Do(r)
-	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	stalled := time.AfterFunc(stallTimeout, func() { cancel(errStalled) })
-	defer stalled.Stop()
 	r = r.WithContext(ctx)
-	r.Body = &pacedBody{r.Body, p.rate, ctx, stalled}
+	if r.Body != nil && r.Body != http.NoBody {
+		r.Body = &pacedBody{r.Body, p.rate, ctx, stalled}
+	} else {
+		stalled.Stop() // the transport has a time for each step
+	}
 	response, err := p.next.Do(r)
+	stalled.Stop()
 	if err != nil {
-		if cause := context.Cause(ctx); errors.Is(cause, errStalled) {
-			err = cause
-		}
+		err = stall(ctx, err)
 		cancel(nil)
 		return nil, err
 	}
-	response.Body = &cancelling{response.Body, cancel}
+	response.Body = &pacedAnswer{response.Body, ctx, cancel, stalled}
 	return response, nil
+}
+
+// stall returns errStalled if that is why ctx ended, or err.
+func stall(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); errors.Is(cause, errStalled) {
+		return cause
+	}
+	return err
 }
 
 type pacedBody struct {
@@ -74,14 +87,26 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-type cancelling struct {
+type pacedAnswer struct {
 	io.ReadCloser
-	cancel context.CancelCauseFunc
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	stalled *time.Timer // runs while somebody reads
 }
 
-func (c *cancelling) Close() error {
-	defer c.cancel(nil)
-	return c.ReadCloser.Close()
+func (a *pacedAnswer) Read(p []byte) (int, error) {
+	a.stalled.Reset(idleTimeout)
+	n, err := a.ReadCloser.Read(p)
+	if a.stalled.Stop(); err != nil && !errors.Is(err, io.EOF) {
+		err = stall(a.ctx, err)
+	}
+	return n, err
+}
+
+func (a *pacedAnswer) Close() error {
+	defer a.cancel(nil)
+	a.stalled.Stop()
+	return a.ReadCloser.Close()
 }
 
 // pace limits the bytes a second of all who take from it.

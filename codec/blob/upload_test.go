@@ -3,6 +3,7 @@ package blob_test
 import (
 	"bytes"
 	"context"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"net/http"
@@ -358,5 +359,39 @@ func TestUploadURLs(t *testing.T) {
 		} else {
 			require.ErrorContains(t, err, want, url)
 		}
+	}
+}
+
+// Bodies of answers that do not go on hang nothing.
+func TestStalled(t *testing.T) {
+	stall := func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if r.Method != http.MethodGet {
+			foreign := &foreignETag{ResponseWriter: w}
+			defer foreign.end()
+			next.ServeHTTP(foreign, r)
+			return
+		}
+		w.Header().Set("Content-Length", "1000")
+		_, _ = io.WriteString(w, "<a>")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}
+	s := blobtest.New(t)
+	s.Intercept(stall)
+	u := newUploader(t, s, blob.UploadOptions{})
+	failed := make(chan error)
+	actions := []func() error{
+		func() error {
+			_, err := transfer(u, "a", random(1000), &blob.TransferState{}).Run(t.Context())
+			return err
+		},
+		func() error { _, err := u.Get(t.Context(), "a"); return err },
+		func() error { _, err := blob.ReadDir(s.URL("")); return err },
+	}
+	for _, act := range actions {
+		go func() { failed <- act() }()
+	}
+	for range actions {
+		require.ErrorContains(t, <-failed, "the connection to the store does not go on")
 	}
 }
