@@ -105,16 +105,17 @@ func ReadFile(path string) ([]byte, error) {
 	return b, nil
 }
 
-// ReadDir returns the entries of the folder at path by name. Info of an entry makes no request.
+// ReadDir returns the entries of the folder at path by name, those that were read also with an error. Info of an entry
+// makes no request.
 func ReadDir(path string) ([]fs.DirEntry, error) {
 	if !IsURL(path) {
 		return os.ReadDir(Local(path))
 	}
 	entries, err := readFolder(path)
 	if err != nil {
-		return nil, pathError("open", path, err)
+		err = pathError("open", path, err)
 	}
-	return entries, nil
+	return entries, err
 }
 
 // WalkDir is filepath.WalkDir for a path that may be a URL.

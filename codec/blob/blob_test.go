@@ -262,6 +262,41 @@ func TestErrors(t *testing.T) {
 	require.ErrorContains(t, err, "if nothing is there")
 }
 
+// A role without credentials is asked for again.
+func TestRole(t *testing.T) {
+	var known atomic.Bool
+	metadata := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case !known.Load():
+			http.NotFound(w, r)
+		case r.Method == http.MethodPut:
+			w.Header().Set("X-Aws-Ec2-Metadata-Token-Ttl-Seconds", "60")
+			_, _ = io.WriteString(w, "token")
+		case strings.HasSuffix(r.URL.Path, "/robot"):
+			_, _ = io.WriteString(w, `{"Code":"Success","AccessKeyId":"a","SecretAccessKey":"b","Token":"c",`+
+				`"Expiration":"2100-01-01T00:00:00Z"}`)
+		default:
+			_, _ = io.WriteString(w, "robot")
+		}
+	}))
+	defer metadata.Close()
+	for name, value := range map[string]string{
+		"AWS_EC2_METADATA_SERVICE_ENDPOINT": metadata.URL, "AWS_CONFIG_FILE": "/dev/null", "AWS_ENDPOINT_URL": "",
+		"AWS_SHARED_CREDENTIALS_FILE": "/dev/null", "AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "",
+		"AWS_REGION": "eu-west-1", "AWS_EC2_METADATA_DISABLED": "",
+	} {
+		t.Setenv(name, value)
+	}
+	anonymous := func() bool {
+		client, _, _, err := blob.S3(t.Context(), "s3://bucket/key")
+		require.NoError(t, err)
+		return client.Options().Credentials == nil
+	}
+	require.True(t, anonymous())
+	known.Store(true)
+	require.Eventually(t, func() bool { return !anonymous() }, time.Minute, time.Millisecond)
+}
+
 func TestFolders(t *testing.T) { eachStore(t, testFolders) }
 
 func testFolders(t *testing.T, s *blobtest.Server) {
@@ -296,12 +331,38 @@ func testFolders(t *testing.T, s *blobtest.Server) {
 	require.Equal(t, tree(local), tree(blob.Clean(s.URL(""))))
 }
 
+// What cannot be a path is an error, beside which the rest is there.
+func TestKeysThatAreNoPaths(t *testing.T) { eachStore(t, testKeysThatAreNoPaths) }
+
+func testKeysThatAreNoPaths(t *testing.T, s *blobtest.Server) {
+	for _, key := range []string{"d//b", "d/./b", "d/../b", "d/.."} {
+		s.Put("d/a", nil)
+		s.Put("d/", nil)
+		s.Put(key, nil)
+		_, err := blob.ReadDir(s.URL("d"))
+		require.ErrorContains(t, err, "cannot be a path", key)
+		var found []string
+		var failed error
+		require.NoError(t, blob.WalkDir(s.URL("d"), func(path string, _ fs.DirEntry, err error) error {
+			found, failed = append(found, path), errors.Join(failed, err)
+			return nil
+		}))
+		require.ErrorContains(t, failed, "cannot be a path", key)
+		require.Equal(t, []string{s.URL("d"), s.URL("d"), s.URL("d/a")}, found, key)
+		s.Remove(key)
+	}
+	entries, err := blob.ReadDir(s.URL("d"))
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+}
+
 func TestNames(t *testing.T) {
 	for _, c := range []struct{ path, base, dir, joined string }{
 		{"s3://b", "b", "s3://b", "s3://b/x/y"},
 		{"s3://b/k", "k", "s3://b", "s3://b/k/x/y"},
 		{"s3://b/a//k?x#/", "k?x#", "s3://b/a", "s3://b/a//k?x#/x/y"},
 		{"https://h:1/a/k%20l?sig=/", "k l", "https://h:1/a?sig=/", "https://h:1/a/k%20l/x/y?sig=/"},
+		{"https://h/a/..%2f..%2fk", "..%2f..%2fk", "https://h/a", "https://h/a/..%2f..%2fk/x/y"},
 		{"file:///a%20b/c", "c", "/a b", "/a b/c/x/y"},
 		{"a/b", "b", "a", "a/b/x/y"},
 	} {

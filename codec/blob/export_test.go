@@ -5,7 +5,7 @@ import "time"
 // IdleTimeout is the time in which the body of an answer must go on.
 const IdleTimeout = time.Second
 
-func init() { firstPause, idleTimeout = time.Millisecond, IdleTimeout }
+func init() { firstPause, idleTimeout, rolePause = time.Millisecond, IdleTimeout, time.Millisecond }
 
 // SetPartSize has larger files sent in parts of so many bytes.
 func (u *Uploader) SetPartSize(bytes int64) { u.part = bytes }

@@ -94,21 +94,29 @@ func probe(path string, missing error) error {
 	return err
 }
 
-// readFolder returns the entries of the folder at a URL.
+// readFolder returns the entries of the folder at a URL, also with an error.
 func readFolder(path string) ([]fs.DirEntry, error) {
 	s, prefix, err := newLister(path)
 	if err != nil {
 		return nil, err
 	}
 	var entries []fs.DirEntry
+	var bad error
 	found := false
 	err = s.list(context.Background(), prefix, func(key string, i *fileInfo) {
 		found = true
-		if name := strings.Trim(strings.TrimPrefix(key, prefix), "/"); name != "" {
+		switch name := strings.TrimSuffix(strings.TrimPrefix(key, prefix), "/"); {
+		case key == prefix: // stands for the folder
+		case name == "" || name == "." || name == "..":
+			bad = fmt.Errorf("%q is in it, which cannot be a path; rename what begins with it in the store", key)
+		default:
 			i.path = Join(path, name)
 			entries = append(entries, i)
 		}
 	})
+	if err == nil {
+		err = bad
+	}
 	if err == nil && !found && prefix != "" {
 		err = fs.ErrNotExist
 	}
@@ -145,4 +153,11 @@ func (c *clients[C]) get(name string, create func() (C, error)) (C, error) {
 		c.of[settings] = client
 	}
 	return client, err
+}
+
+// clear has clients made anew.
+func (c *clients[C]) clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.of)
 }

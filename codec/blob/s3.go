@@ -28,7 +28,14 @@ const (
 	googleEndpoint = "https://storage.googleapis.com"
 )
 
+// rolePause is the time after which a role that EC2 did not give credentials of is asked for again.
+var rolePause = time.Minute
+
 var s3Clients clients[*s3.Client]
+
+// ErrAnonymous is returned if a store refuses requests that are anonymous because no credentials were found.
+var ErrAnonymous = fmt.Errorf("%w: there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "+
+	"AWS_PROFILE", fs.ErrPermission)
 
 // S3 returns the client for an s3:// or gs:// URL, which takes its settings from the environment, and the URL's bucket
 // and key.
@@ -76,6 +83,7 @@ func newClient(ctx context.Context, google bool) (*s3.Client, error) {
 			}
 			if _, err := o.Credentials.Retrieve(ctx); err != nil {
 				o.Credentials = aws.AnonymousCredentials{}
+				time.AfterFunc(rolePause, s3Clients.clear)
 			}
 		}
 	})
@@ -170,9 +178,8 @@ func (s s3Source) plain(err error) error {
 	case isStatus(err, http.StatusPreconditionFailed):
 		return errChanged
 	case isStatus(err, http.StatusForbidden) || isStatus(err, http.StatusUnauthorized):
-		if s.client.Options().Credentials == nil { // requests are anonymous
-			return fmt.Errorf("%w: there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "+
-				"AWS_PROFILE", fs.ErrPermission)
+		if s.client.Options().Credentials == nil {
+			return ErrAnonymous
 		}
 		return fmt.Errorf("%w: %s", fs.ErrPermission, strings.TrimSpace(code+" "+message))
 	case isStatus(err, http.StatusMovedPermanently):

@@ -101,7 +101,7 @@ func Base(name string) string {
 	}
 	base := key[strings.LastIndexByte(key, '/')+1:]
 	if web(scheme) {
-		if plain, err := url.PathUnescape(base); err == nil {
+		if plain, err := url.PathUnescape(base); err == nil && !strings.Contains(plain, "/") {
 			return plain
 		}
 	}

@@ -80,7 +80,6 @@ func (o *convertOptions) convertEach(ctx context.Context, paths []string, stdout
 	if o.To == "" {
 		return config.Usagef("--output-folder needs the format to write: --to")
 	}
-	var names []string
 	format, err := convert.FormatOf(known, "", o.To)
 	if err != nil {
 		return err
@@ -101,7 +100,11 @@ func (o *convertOptions) convertEach(ctx context.Context, paths []string, stdout
 		return err
 	}
 	splits := o.MaxBagSize > 0 || o.MaxBagDuration > 0 || o.MaxBagMessages > 0
-	paths, names = part.of(all.paths, convert.Names(all.paths, all.folders, format, splits))
+	names, err := convert.Names(all.paths, all.folders, format, splits)
+	if err != nil {
+		return err
+	}
+	paths, names = part.of(all.paths, names)
 	s := several{stdout: stdout, stderr: stderr, json: o.JSON,
 		bar: progress.Bytes(os.Stderr, "converting", int64(len(paths))*whole)}
 	each(ctx, len(paths), o.Jobs, func(i int) {

@@ -307,8 +307,9 @@ var numberedPart = regexp.MustCompile(`^(.*)_\d+$`)
 // Names returns the names of the outputs when each recording of paths is converted by itself: drive.mcap for drive.bag.
 // folders has the folder of each output, "" for none. Outputs of one name get the folders of their recordings below the
 // folder that these have in common: car1/drive.mcap. The name is drive.bag.mcap if there is a drive.record, too, or if
-// drive.mcap may be split into parts, and drive_1.mcap would be one.
-func Names(paths, folders []string, format formats.Format, split bool) []string {
+// drive.mcap may be split into parts, and drive_1.mcap would be one. Each output has a name of its own below the folder
+// of all.
+func Names(paths, folders []string, format formats.Format, split bool) ([]string, error) {
 	names, bases := make([]string, len(paths)), make([]string, len(paths))
 	same := map[string][]int{}
 	for i, path := range paths {
@@ -324,14 +325,24 @@ func Names(paths, folders []string, format formats.Format, split bool) []string 
 			taken[names[i]]++
 		}
 	}
+	final := map[string]int{}
 	for i, name := range names {
 		whole := numberedPart.FindStringSubmatch(name)
 		if taken[name] > 1 || split && whole != nil && taken[whole[1]] > 0 {
 			name = filepath.Join(filepath.Dir(name), bases[i])
 		}
-		names[i] = name + format.Extension
+		name += format.Extension
+		if other, ok := final[name]; ok {
+			return nil, fmt.Errorf("%s and %s would both become %s; convert them to different folders", paths[other],
+				paths[i], name)
+		}
+		if !filepath.IsLocal(name) {
+			return nil, fmt.Errorf("%s would become %s, outside of the output folder; convert it by itself", paths[i],
+				name)
+		}
+		names[i], final[name] = name, i
 	}
-	return names
+	return names, nil
 }
 
 // belowCommon returns the folders of those paths that list has below the one that all of them are in.

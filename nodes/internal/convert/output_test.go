@@ -105,6 +105,16 @@ func TestNames(t *testing.T) {
 		if folders == nil {
 			folders = make([]string, len(test.paths))
 		}
-		require.Equal(t, test.want, Names(test.paths, folders, format, test.split), name)
+		names, err := Names(test.paths, folders, format, test.split)
+		require.NoError(t, err, name)
+		require.Equal(t, test.want, names, name)
+	}
+	for want, paths := range map[string][]string{
+		"s3://b/../../x/a.bag would become ../../x/a.mcap, outside": {"s3://b/../../x/a.bag", "s3://b/y/a.bag"},
+		"s3://b/a//x.bag and s3://b/a/x.bag would both become":      {"s3://b/a//x.bag", "s3://b/a/x.bag"},
+		"x.bag and x.bag.bag would both become x.bag.mcap":          {"x.bag", "x.mcap", "x.bag.bag"},
+	} {
+		_, err := Names(paths, make([]string, len(paths)), format, false)
+		require.ErrorContains(t, err, want)
 	}
 }

@@ -489,6 +489,9 @@ func (q *Queue) ended(err error, s *spool, f *file) {
 	default:
 		q.failures++
 		q.retry, q.why = now.Add(pause(q.failures, mostPause)), err.Error()
+		if errors.Is(err, blob.ErrAnonymous) {
+			q.uploader = nil // the next one may find credentials
+		}
 		if first = q.failures == 1; first {
 			q.failed = now
 		}

@@ -179,6 +179,22 @@ func TestResume(t *testing.T) {
 		"fleet/drive/recording.json"}, objects(s))
 }
 
+// Credentials that come late are found.
+func TestLateCredentials(t *testing.T) {
+	s, dir := blobtest.New(t), t.TempDir()
+	key, secret := os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY")
+	t.Setenv("AWS_ACCESS_KEY_ID", "")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
+	q := newQueue(t, s)
+	q.Begin(record(t, filepath.Join(dir, "drive.record.00000"), 0).Path, false).End()
+	stop := run(t, q)
+	defer stop()
+	await(t, func() bool { return strings.Contains(q.Status().Why, "there are no credentials") })
+	t.Setenv("AWS_ACCESS_KEY_ID", key)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", secret)
+	await(t, func() bool { _, ok := s.Content("fleet/drive/recording.json"); return ok })
+}
+
 // What is recorded is known after a power cut, though the store takes long for something else.
 func TestBegunIsSaved(t *testing.T) {
 	s, dir := blobtest.New(t), t.TempDir()
