@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"tapedeck/codec"
 )
@@ -32,28 +33,25 @@ type block struct {
 	err      error           // what ended the reading behind the messages: io.EOF or worse
 }
 
-// fill takes messages from it until the block has that size or they end. Large payloads are kept where they are; before
-// are the buffers that the block before this one keeps, which are counted there.
-func (b *block) fill(it codec.Iterator, size int64, before []*codec.Buffer) {
-	b.messages, b.data, b.size, b.err = b.messages[:0], b.data[:0], 0, nil
-	b.buffers, b.copied = b.buffers[:0], 0
-	for b.size < size {
-		m, err := it.Next()
-		if err != nil {
-			b.err = err
-			break
-		}
-		b.size += messageCost
-		b.messages = append(b.messages, *m)
-		var buffer *codec.Buffer
-		if len(m.Data) >= keptSize {
-			buffer = codec.Keep(it)
-		}
-		if b.buffers = append(b.buffers, buffer); buffer != nil {
-			b.keep(buffer, before)
-		} else {
-			b.messages[len(b.messages)-1].Data = b.copy(m.Data)
-		}
+// reset empties the block, to be filled again.
+func (b *block) reset() {
+	b.messages, b.buffers, b.data = b.messages[:0], b.buffers[:0], b.data[:0]
+	b.copied, b.size, b.err = 0, 0, nil
+}
+
+// add takes in the message that it has yielded. A large payload is kept where it is; before are the buffers that the
+// block before this one keeps, which are counted there.
+func (b *block) add(m *codec.Message, it codec.Iterator, before []*codec.Buffer) {
+	b.size += messageCost
+	b.messages = append(b.messages, *m)
+	var buffer *codec.Buffer
+	if len(m.Data) >= keptSize {
+		buffer = codec.Keep(it)
+	}
+	if b.buffers = append(b.buffers, buffer); buffer != nil {
+		b.keep(buffer, before)
+	} else {
+		b.messages[len(b.messages)-1].Data = b.copy(m.Data)
 	}
 }
 
@@ -93,25 +91,30 @@ func (b *block) release() {
 // Reader reads messages from an iterator in a goroutine of its own, so that a slow disk only delays what is read from
 // it. What is read ahead is bounded in bytes, and is at least one block. Next and Close are for one goroutine.
 type Reader struct {
-	it    codec.Iterator
-	size  int64
-	ready func()        // is called when there is more
-	done  chan struct{} // closed when the iterator is not in use any more
+	it     codec.Iterator
+	size   int64
+	ready  func()        // is called when there is more
+	done   chan struct{} // closed when the iterator is not in use any more
+	closed atomic.Bool
 
-	mu     sync.Mutex
-	room   sync.Cond
-	full   []*block
-	spare  []*block // to be filled again
-	ahead  int64    // bytes in full
-	kept   int64    // bytes in spare
-	closed bool
+	// part is the block that is being filled, with at least one message, while the iterator looks for another one. It
+	// is Next's to take, with mu held, when none is full. Only the goroutine that fills it puts it there.
+	part    atomic.Pointer[block]
+	starved atomic.Bool // Next had none to take
+
+	mu    sync.Mutex
+	room  sync.Cond
+	full  []*block
+	spare []*block // to be filled again
+	ahead int64    // bytes in full
+	kept  int64    // bytes in spare
 
 	current *block
 	at      int // index in current
 }
 
-// New reads it up to about size bytes ahead, and owns it. ready is called in another goroutine, under a lock,
-// whenever there is more to read: it must not call the Reader.
+// New reads it up to about size bytes ahead, and owns it. ready is called in another goroutine whenever there is more
+// to read: it must not call the Reader.
 func New(it codec.Iterator, size int64, ready func()) *Reader {
 	r := &Reader{it: it, size: size, ready: ready, done: make(chan struct{}), current: new(block)}
 	r.room.L = &r.mu
@@ -121,66 +124,108 @@ func New(it codec.Iterator, size int64, ready func()) *Reader {
 
 func (r *Reader) run() {
 	defer close(r.done)
+	var before, kept []*codec.Buffer // by the block before, and by b
+	next := func() *block {
+		before, kept = kept, before[:0]
+		return r.empty()
+	}
 	size := int64(firstBlock)
-	var before []*codec.Buffer
-	for b := new(block); b != nil; b = r.put(b) {
-		b.fill(r.it, size, before)
-		before = append(before[:0], b.kept...)
+	for b := new(block); ; {
+		m, err := r.it.Next()
+		if len(b.messages) > 0 && r.part.Swap(nil) == nil { // it was taken
+			b = next()
+		}
+		if b.err = err; err == nil {
+			b.add(m, r.it, before)
+			kept = append(kept, b.kept[len(kept):]...)
+		}
+		switch {
+		case r.closed.Load():
+			return
+		case err == nil && b.size < size:
+			r.part.Store(b)
+			if r.starved.Load() {
+				r.starved.Store(false)
+				r.ready()
+			}
+			continue
+		case !r.put(b) || err != nil:
+			return
+		}
+		b = next()
 		size = min(2*size, blockSize)
 	}
 }
 
-// put hands over a block as soon as there is room for it, and returns one to be filled next: nil when there is none.
-func (r *Reader) put(b *block) *block {
+// put hands over a block as soon as there is room for it. It reports false if there will be none.
+func (r *Reader) put(b *block) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for r.ahead > 0 && r.ahead+b.size > r.size && !r.closed {
+	for r.ahead > 0 && r.ahead+b.size > r.size && !r.closed.Load() {
 		r.room.Wait()
 	}
-	if r.closed {
-		return nil
+	if r.closed.Load() {
+		return false
 	}
 	r.full = append(r.full, b)
 	r.ahead += b.size
 	r.ready()
-	if b.err != nil {
-		return nil
-	}
-	if n := len(r.spare); n > 0 {
-		b, r.spare = r.spare[n-1], r.spare[:n-1]
-		r.kept -= int64(cap(b.data))
-		return b
-	}
-	return new(block)
+	return true
 }
 
-// get returns the next block, nil if there is none yet, and takes back the one before it.
-func (r *Reader) get() *block {
+// empty returns a block to be filled.
+func (r *Reader) empty() *block {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := len(r.spare)
+	if n == 0 {
+		return new(block)
+	}
+	b := r.spare[n-1]
+	r.spare = r.spare[:n-1]
+	r.kept -= int64(cap(b.data))
+	b.reset()
+	return b
+}
+
+// get returns the next block, nil if there is none yet, and takes back the one before it. With part it may be one that
+// is not full.
+func (r *Reader) get(part bool) *block {
 	r.current.release()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.full) == 0 {
+	var b *block
+	if len(r.full) > 0 {
+		b = r.full[0]
+		r.full = append(r.full[:0], r.full[1:]...)
+		r.ahead -= b.size
+		r.room.Signal()
+	} else if part {
+		if b = r.part.Swap(nil); b == nil {
+			r.starved.Store(true)
+			b = r.part.Swap(nil) // which may have come before the Reader could see that
+		}
+	}
+	if b == nil {
 		return nil
 	}
 	if used := int64(cap(r.current.data)); len(r.spare) == 0 || r.kept+used <= r.size {
 		r.spare = append(r.spare, r.current)
 		r.kept += used
 	}
-	b := r.full[0]
-	r.full = append(r.full[:0], r.full[1:]...)
-	r.ahead -= b.size
-	r.room.Signal()
 	return b
 }
 
 // Next returns the next message, valid until the next call, or nil when it was not read yet. Behind the last message it
 // returns what ended the iterator.
-func (r *Reader) Next() (*codec.Message, error) {
+func (r *Reader) Next() (*codec.Message, error) { return r.next(true) }
+
+func (r *Reader) next(part bool) (*codec.Message, error) {
 	for r.at == len(r.current.messages) {
 		if r.current.err != nil {
 			return nil, r.current.err
 		}
-		b := r.get()
+		b := r.get(part)
 		if b == nil {
 			return nil, nil
 		}
@@ -199,10 +244,10 @@ func (r *Reader) Keep() *codec.Buffer {
 	return nil
 }
 
-// Close stops reading and closes the iterator.
+// Close stops reading, once the iterator has found another message, and closes it.
 func (r *Reader) Close() error {
 	r.mu.Lock()
-	r.closed = true
+	r.closed.Store(true)
 	r.room.Signal()
 	r.mu.Unlock()
 	<-r.done
@@ -233,7 +278,10 @@ func Each(ctx context.Context, it codec.Iterator, size int64, visits ...func(*co
 		case err != nil:
 			return err
 		case messages == nil:
-			<-more
+			select {
+			case <-more:
+			case <-ctx.Done():
+			}
 			continue
 		}
 		for _, visit := range visits[1:] {
@@ -251,7 +299,7 @@ func Each(ctx context.Context, it codec.Iterator, size int64, visits ...func(*co
 
 // rest returns the messages up to the end of a block, as Next returns one.
 func (r *Reader) rest() ([]codec.Message, error) {
-	m, err := r.Next()
+	m, err := r.next(false)
 	if m == nil {
 		return nil, err
 	}

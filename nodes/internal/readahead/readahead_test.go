@@ -1,11 +1,13 @@
 package readahead
 
 import (
+	"context"
 	"errors"
 	"io"
 	"slices"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -181,6 +183,83 @@ func TestReadAheadKeepsLargePayloads(t *testing.T) {
 	// Those that are read ahead, and those of the blocks in the hands of reader and caller.
 	require.LessOrEqual(t, it.made, bound/(chunkMessages*chunkMessage)+6)
 	require.Len(t, it.spare, it.made-1, "all but the last one of the iterator came back")
+}
+
+// slow yields messages like numbered, each once it may.
+type slow struct {
+	numbered
+	may chan struct{}
+}
+
+func (s *slow) Next() (*codec.Message, error) {
+	<-s.may
+	return s.numbered.Next()
+}
+
+// Messages do not wait for later ones that take long to be found.
+func TestReadAheadDoesNotHoldBack(t *testing.T) {
+	it := &slow{numbered{count: 1 << 40, err: io.EOF, size: func(int64) int { return 10 }}, make(chan struct{})}
+	r := read(it, 1<<20)
+	next := int64(0)
+	for _, found := range []int{1, 2, 1, 3, 500, 1} {
+		for range found {
+			it.may <- struct{}{}
+		}
+		for range found {
+			m, err := r.Next()
+			require.NoError(t, err)
+			require.Equal(t, next, m.LogTime)
+			require.Equal(t, byte(next), m.Data[9])
+			next++
+		}
+		m, err := r.Reader.Next()
+		require.Nil(t, m)
+		require.NoError(t, err)
+	}
+	close(it.may)
+	for range 100_000 {
+		m, err := r.Next()
+		require.NoError(t, err)
+		require.Equal(t, next, m.LogTime)
+		next++
+	}
+	require.NoError(t, r.Close())
+}
+
+// What reads ends with the next message, however many a block still has room for.
+func TestReadAheadEndsAtOnce(t *testing.T) {
+	for name, end := range map[string]func(ctx context.Context, it codec.Iterator) error{
+		"Close": func(ctx context.Context, it codec.Iterator) error {
+			r := New(it, 1<<20, func() {})
+			<-ctx.Done()
+			return r.Close()
+		},
+		"Each": func(ctx context.Context, it codec.Iterator) error {
+			return Each(ctx, it, 1<<20, func(*codec.Message) error { return nil })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				it := &slow{numbered{count: 1 << 40, err: io.EOF, size: func(int64) int { return 10 }},
+					make(chan struct{})}
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := false
+				go func() {
+					if err := end(ctx, it); err != nil {
+						require.ErrorIs(t, err, context.Canceled)
+					}
+					ended = true
+				}()
+				it.may <- struct{}{}
+				cancel()
+				synctest.Wait()
+				require.False(t, ended)
+				it.may <- struct{}{}
+				synctest.Wait()
+				require.True(t, ended)
+			})
+		})
+	}
 }
 
 func TestReadAheadPassesErrorsOn(t *testing.T) {
