@@ -214,9 +214,20 @@ func (e *engine) due() int64 {
 	case e.head != nil:
 		due = max(due, e.head.LogTime)
 	case e.empty:
-		due = max(due, e.end)
+		due = max(due, e.roundEnd())
 	}
 	return min(due, e.lock.nextMark())
+}
+
+// leastRound is how long a round of a loop takes at least, in ns, so that a single message does not loop without pause.
+const leastRound = 1_000_000
+
+// roundEnd returns the recorded time at which a round ends.
+func (e *engine) roundEnd() int64 {
+	if e.rounds == 1 {
+		return e.end
+	}
+	return max(e.end, e.start+leastRound)
 }
 
 // running reports whether time passes.
@@ -334,15 +345,16 @@ func (e *engine) moveTo(t int64) error {
 // endRound begins the next round, or ends the playback. The round ended when the timer read at.
 func (e *engine) endRound(at int64) error {
 	e.round++
+	end := e.roundEnd()
 	if e.rounds > 0 && e.round >= e.rounds || e.wholeRound && e.playedRound == 0 {
-		e.last = e.end
-		e.line.move(e.end, at)
+		e.last = end
+		e.line.move(end, at)
 		e.finish()
 		e.over = !e.keepAlive
-		return e.publishClock(e.end)
+		return e.publishClock(end)
 	}
 	if !e.restartClock {
-		e.shift += e.end - e.start
+		e.shift += end - e.start
 	}
 	e.wholeRound = true
 	err := e.moveTo(e.start)

@@ -370,6 +370,14 @@ func TestEngineKeptAlive(t *testing.T) {
 	require.Equal(t, []any{false, false, "ENDED", true, true, false}, said)
 }
 
+// A loop takes some time, however short what is played is.
+func TestEngineLoopsOfOneMessage(t *testing.T) {
+	s := newTestRun(t, record("a@0", "b@5"), func(p *plan) { p.end, p.rounds, p.keepAlive = 1, 2, true })
+	s.on(10, func(e *engine) { require.True(t, e.again(5e6, 5e6+1)) })
+	s.on(20, func(e *engine) { e.over = true })
+	require.Equal(t, "a@0+0 a@0+1 b@5+10 b@5+11", s.run())
+}
+
 func TestEngineLockStep(t *testing.T) {
 	messages := []string{"a@0", "b@5", "a@10", "b@25", "a@30"}
 	want := "clock 0 a@0 b@5 clock 10 a@10 clock 20 b@25 clock 30 a@30 clock 40 clock 40"

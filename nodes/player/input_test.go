@@ -191,11 +191,14 @@ func TestUnmatched(t *testing.T) {
 		"no types": {options{ExcludeTopicTypes: []string{"a/msg/Image"}}, "", 1},
 		"missing topic": {options{Topics: []string{"/imu", "/imo"}},
 			"no topic matches --topics /imo; there are /imu, front", 1},
-		"missing type":   {options{ExcludeTopicTypes: []string{"Image"}}, "--exclude-topic-types Image;", 2},
-		"missing regex":  {options{ExcludeRegex: "face"}, "--exclude-regex face;", 2},
-		"missing remap":  {options{Remap: []string{"/a:=/b"}}, "--remap /a:=/b;", 2},
-		"own names":      {options{Remap: []string{"/clock:=/b", "~/pause:=/c", "clock:=/d"}}, "", 2},
-		"missing others": {options{ExcludeServices: []string{"/imu"}}, "--exclude-services /imu;", 2},
+		"missing type":    {options{ExcludeTopicTypes: []string{"Image"}}, "--exclude-topic-types Image;", 2},
+		"missing regex":   {options{ExcludeRegex: "face"}, "--exclude-regex face;", 2},
+		"missing remap":   {options{Remap: []string{"/a:=/b"}}, "--remap /a:=/b;", 2},
+		"own names":       {options{Remap: []string{"/clock:=/b", "~/pause:=/c", "clock:=/d"}}, "", 2},
+		"pause and clock": {options{PauseTopics: []string{"imu"}, ClockTopics: []string{"/front"}}, "", 2},
+		"missing pause":   {options{PauseTopics: []string{"/imu", "imo"}}, "--pause-topics imo;", 2},
+		"missing clock":   {options{ClockTopics: []string{"/imo"}}, "--clock-topics /imo;", 2},
+		"missing others":  {options{ExcludeServices: []string{"/imu"}}, "--exclude-services /imu;", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wants, err := topicFilter(&test.options)

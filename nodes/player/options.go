@@ -87,19 +87,19 @@ func defaultOptions() options {
 	}
 }
 
+// longest is a time in ns, some decades, that can be added to any of this century.
+const longest = 1e18
+
 // plan returns how to play the time range from start to end, in ns of recorded time. The error is one of usage.
 func (o *options) plan(start, end int64) (plan, error) {
 	p := plan{
 		start: start, end: end, rounds: max(o.LoopCount, 1), rate: o.Rate, paused: o.StartPaused,
 		keepAlive:    o.KeepAlive,
 		restartClock: o.RestartClock, skipEmpty: int64(o.SkipEmpty), pauseTopics: o.PauseTopics,
-		step: int64(o.LockStep), eagerFirst: o.LockStepTopic != "",
+		step: min(int64(o.LockStep), longest), eagerFirst: o.LockStepTopic != "",
 	}
 	if o.Loop {
 		p.rounds = o.LoopCount
-	}
-	if p.rounds != 1 {
-		p.end = max(p.end, p.start+int64(time.Millisecond)) // so that a single message does not loop without pause
 	}
 	if o.Immediate {
 		p.rate = immediate
@@ -108,7 +108,7 @@ func (o *options) plan(start, end int64) (plan, error) {
 		return p, config.Usagef("lock_step_topic: set lock_step to the length of a step")
 	}
 	if o.Clock > 0 {
-		p.clockPeriod = int64(math.Round(float64(time.Second) / o.Clock))
+		p.clockPeriod = int64(min(math.Round(float64(time.Second)/o.Clock), longest))
 	}
 	if o.ClockTopicsAll {
 		p.clockWith = func(string) bool { return true }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"os"
 	"regexp"
 	"slices"
@@ -69,7 +70,7 @@ func TestPlan(t *testing.T) {
 			require.Equal(t, []any{uint64(1), end, false}, []any{p.rounds, p.end, p.clocked()})
 		}},
 		"for ever": {func(o *options) { o.Loop = true }, func(t *testing.T, p plan) {
-			require.Equal(t, []any{uint64(0), int64(1_001_000)}, []any{p.rounds, p.end})
+			require.Equal(t, []any{uint64(0), end}, []any{p.rounds, p.end})
 		}},
 		"three times": {func(o *options) { o.LoopCount = 3 },
 			func(t *testing.T, p plan) { require.Equal(t, uint64(3), p.rounds) }},
@@ -79,6 +80,10 @@ func TestPlan(t *testing.T) {
 			func(t *testing.T, p plan) { require.InDelta(t, immediate, p.rate, 0) }},
 		"clock": {func(o *options) { o.Clock = 40 },
 			func(t *testing.T, p plan) { require.Equal(t, int64(25*time.Millisecond), p.clockPeriod) }},
+		"decades": {func(o *options) { o.Clock, o.LockStep = 1e-300, math.MaxInt64 },
+			func(t *testing.T, p plan) {
+				require.Equal(t, []int64{longest, longest}, []int64{p.clockPeriod, p.step})
+			}},
 		"clock topics": {func(o *options) { o.ClockTopics = []string{"a", "/b"} }, func(t *testing.T, p plan) {
 			require.Equal(t, []bool{true, true, false, true},
 				[]bool{p.clockWith("/a"), p.clockWith("/b"), p.clockWith("/c"), p.clocked()})

@@ -113,6 +113,16 @@ func (o *options) unmatched(channels []*codec.Channel) error {
 			missing = append(missing, "--"+strings.ReplaceAll(s.option, "_", "-")+" "+s.text)
 		}
 	}
+	for _, list := range []struct {
+		flag  string
+		names []string
+	}{{"--pause-topics ", o.PauseTopics}, {"--clock-topics ", o.ClockTopics}} {
+		for _, name := range list.names {
+			if !slices.ContainsFunc(channels, func(c *codec.Channel) bool { return full(name) == full(c.Topic) }) {
+				missing = append(missing, list.flag+name)
+			}
+		}
+	}
 	for _, rule := range o.Remap {
 		from, _, _ := strings.Cut(rule, ":=")
 		if !ownName.MatchString(full(from)) &&

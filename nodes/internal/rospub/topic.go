@@ -4,6 +4,7 @@ package rospub
 
 import (
 	"fmt"
+	"math"
 	"sync"
 
 	"tapedeck/bridge"
@@ -43,9 +44,13 @@ func (t *Topic) Send(m msgs.Message) error {
 	return t.Publish(t.buf)
 }
 
-// Time returns a time in ns since the Unix epoch, from 1970 to 2038, as ROS 2 has it.
+// Time returns a time in ns since the Unix epoch as ROS 2 has it, limited to 1901 to 2038.
 func Time(ns int64) builtin_interfaces.Time {
-	return builtin_interfaces.Time{Sec: int32(ns / 1e9), Nanosec: uint32(ns % 1e9)}
+	sec, rest := ns/1e9, ns%1e9
+	if rest < 0 {
+		sec, rest = sec-1, rest+1e9
+	}
+	return builtin_interfaces.Time{Sec: int32(min(max(sec, math.MinInt32), math.MaxInt32)), Nanosec: uint32(rest)}
 }
 
 // DiagnosticsTopic is where ROS 2 nodes report their health.
