@@ -62,9 +62,13 @@ type Guard struct {
 	Free  atomic.Int64 // bytes, as last heard
 	Left  atomic.Int64 // ns until the reserve is touched, at a rate that holds for some time
 
-	acting sync.Mutex // held while the guard looks at the disk and acts, for what follows
+	moved atomic.Pointer[string] // the path that is watched instead of Path; nil: that one
 
-	history              []sight
+	// Held while the guard looks at the disk and acts, which may take seconds, for what follows.
+	acting sync.Mutex
+
+	history              []sight // of the disk of watched
+	watched              string
 	saidSoon, saidLittle bool
 	failed               bool
 }
@@ -92,7 +96,8 @@ func (g *Guard) Run(stop <-chan struct{}) {
 
 // Begin looks at the disk before the recording is created, and returns an error if there is too little space to begin.
 func (g *Guard) Begin() error {
-	free, total, err := g.Disk.Space(g.Path)
+	g.watched = g.Path
+	free, total, err := g.Disk.Space(g.watched)
 	if err != nil {
 		return err
 	}
@@ -110,18 +115,25 @@ func (g *Guard) Begin() error {
 	return nil
 }
 
-// Move watches the disk of another path from now on. It is called by the goroutine that calls Hit.
-func (g *Guard) Move(path string) {
-	g.acting.Lock()
-	defer g.acting.Unlock()
-	g.Path, g.history = path, nil
+// Move watches the disk of another path from now on. It does not wait for what the guard does.
+func (g *Guard) Move(path string) { g.moved.Store(&path) }
+
+// path returns the path that is watched.
+func (g *Guard) path() string {
+	if path := g.moved.Load(); path != nil {
+		return *path
+	}
+	return g.Path
 }
 
 // Check looks at the disk, acts, and returns how long it may be until the next look.
 func (g *Guard) Check(now time.Time) time.Duration {
 	g.acting.Lock()
 	defer g.acting.Unlock()
-	free, total, err := g.Disk.Space(g.Path)
+	if path := g.path(); path != g.watched {
+		g.watched, g.history = path, nil
+	}
+	free, total, err := g.Disk.Space(g.watched)
 	if err != nil {
 		g.Log(bridge.Warn, "%v", err)
 		return guardHistory
@@ -289,7 +301,7 @@ func (g *Guard) stop(err error) {
 // shortage says that too little is free.
 func (g *Guard) shortage(free, least int64) error {
 	return fmt.Errorf("%v are free on the disk of %s, less than the %v of --min-space; free some space", Bytes(free),
-		g.Path, Bytes(least))
+		g.watched, Bytes(least))
 }
 
 // Hit takes an error that the disk returned for a write.
@@ -297,7 +309,7 @@ func (g *Guard) Hit(err error) {
 	if !g.Waits(err) || !DiskFull(err) {
 		return
 	}
-	if free, _, err := g.Disk.Space(g.Path); err == nil {
+	if free, _, err := g.Disk.Space(g.path()); err == nil {
 		g.Free.Store(free)
 	}
 	g.hold()

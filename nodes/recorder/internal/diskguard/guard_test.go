@@ -214,3 +214,34 @@ func TestGuardWaitsFor(t *testing.T) {
 		require.False(t, g.Holds())
 	}
 }
+
+// disks are several, by path.
+type disks map[string]*Space
+
+func (d disks) Space(path string) (int64, int64, error) { return d[path].Space(path) }
+
+// Who writes goes on at another path while the guard asks a store what may be deleted.
+func TestGuardMovesWithoutWaiting(t *testing.T) {
+	d := disks{"folder": {free: 1e9, total: 100e9}, "other": {free: 50e9, total: 100e9}}
+	g, w := newTestGuard(t, d, DeleteUploaded, "10GB")
+	asked, answer, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	g.RemoveOldest = func() (string, bool, error) {
+		close(asked)
+		<-answer
+		return "", true, nil
+	}
+	go func() {
+		g.Check(time.Unix(1000, 0))
+		close(done)
+	}()
+	<-asked
+	g.Move("other")
+	close(answer)
+	<-done
+	require.True(t, g.Holds())
+	g.Check(time.Unix(1001, 0))
+	require.False(t, g.Holds())
+	require.EqualValues(t, 50e9, g.Free.Load())
+	require.Equal(t, NotInSight, time.Duration(g.Left.Load()))
+	require.Len(t, w.events, 1)
+}

@@ -447,6 +447,27 @@ func TestSpoolThatCannotBeWritten(t *testing.T) {
 	require.Contains(t, s.Keys(), "fleet/drive/recording.json")
 }
 
+// What another process is writing is left alone.
+func TestSpoolThatIsWritten(t *testing.T) {
+	s := newSpool("s3://fleet", t.TempDir(), "drive.record")
+	temporary := s.file() + ".tmp"
+	other, err := os.Create(temporary)
+	require.NoError(t, err)
+	defer other.Close()
+	require.NoError(t, codec.Lock(other))
+	_, err = other.WriteString("whole")
+	require.NoError(t, err)
+	require.ErrorIs(t, s.write([]byte("{}"), false), codec.ErrLocked)
+	text, err := os.ReadFile(temporary)
+	require.NoError(t, err)
+	require.Equal(t, "whole", string(text))
+	require.NoError(t, other.Close())
+	require.NoError(t, s.write([]byte("{}"), false))
+	text, err = os.ReadFile(s.file())
+	require.NoError(t, err)
+	require.Equal(t, "{}", string(text))
+}
+
 func TestSeries(t *testing.T) {
 	others := map[string]fs.FileInfo{"drive.mcap": nil, "run.log.active": nil}
 	for name, want := range map[string]string{

@@ -3,7 +3,6 @@ package upload
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -73,14 +72,23 @@ func (q *Queue) remove(ctx context.Context, s *spool, f *file, trust bool) (stri
 	}
 	q.moving.Lock() // not before, as the store may take long to answer
 	defer q.moving.Unlock()
-	stat, err := os.Lstat(path)
+	name := filepath.FromSlash(f.Name)
+	var stat fs.FileInfo
+	folder, err := os.OpenRoot(s.folder) // a spool may name what a link leads to elsewhere
+	if err == nil {
+		defer folder.Close()
+		stat, err = folder.Lstat(name)
+	}
 	proof := was.Proof
 	q.locked(func() { was, done = *f, s.Done })
 	switch {
 	case was.Proof != proof || was.Deleted: // meanwhile
 		return "", nil
+	case errors.Is(err, fs.ErrNotExist):
+		q.locked(func() { f.Deleted = true })
+		return "", nil
 	case err != nil:
-		q.locked(func() { f.Deleted = errors.Is(err, fs.ErrNotExist); f.stuck = !f.Deleted })
+		q.stuck(s, f, err)
 		return "", nil
 	}
 	if changed || !was.is(stat) {
@@ -94,14 +102,18 @@ func (q *Queue) remove(ctx context.Context, s *spool, f *file, trust bool) (stri
 	}
 	q.locked(func() { f.Deleted, s.unsaved = true, true })
 	q.save(s)
-	if err := os.Remove(path); err != nil {
-		q.locked(func() { f.Deleted, f.stuck, s.unsaved = false, true, true })
-		err = fmt.Errorf("delete %s, which is uploaded: %w", path, codec.Pathless(err))
-		q.Log(bridge.Error, "%v", err)
+	if err := folder.Remove(name); err != nil {
+		q.stuck(s, f, err)
 		return "", nil
 	}
 	q.Log(bridge.Debug, "deleted %s, which is in the store", path)
 	return path, nil
+}
+
+// stuck notes that a file cannot be deleted.
+func (q *Queue) stuck(s *spool, f *file, err error) {
+	q.locked(func() { f.Deleted, f.stuck, s.unsaved = false, true, true })
+	q.Log(bridge.Error, "delete %s, which is uploaded: %v", s.local(f), codec.Pathless(err))
 }
 
 // forget deletes the spool and the folders of a recording of which no file is left.

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/blob"
 	"tapedeck/codec/blob/blobtest"
 )
 
@@ -139,6 +140,31 @@ func TestDeleteWithoutAnAnswer(t *testing.T) {
 	q.Finish(1)
 	await(t, func() bool { entries, err := os.ReadDir(dir); return err == nil && len(entries) == 0 })
 	stop()
+}
+
+// Nothing is deleted where a link leads to elsewhere.
+func TestDeleteThroughALink(t *testing.T) {
+	s, dir, elsewhere := blobtest.New(t), t.TempDir(), t.TempDir()
+	secret := filepath.Join(elsewhere, "secret")
+	require.NoError(t, os.WriteFile(secret, []byte("secret"), 0o666))
+	stat, err := os.Stat(secret)
+	require.NoError(t, err)
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "drive"), 0o777))
+	require.NoError(t, os.Symlink(elsewhere, filepath.Join(dir, "drive/out")))
+	left := newSpool(s.URL("fleet"), dir, "drive")
+	left.Ended, left.Done = true, true
+	left.Files = []*file{{Name: "drive/out/secret", Size: stat.Size(), Modified: stat.ModTime(),
+		Proof: blob.Proof{CRC32C: "AAAAAA=="}}}
+	text, err := json.Marshal(left)
+	require.NoError(t, err)
+	require.NoError(t, left.write(text, false))
+	q := newQueue(t, s)
+	q.Resume(dir)
+	q.adopt()
+	path, _, err := q.RemoveOldest()
+	require.NoError(t, err)
+	require.Empty(t, path)
+	require.FileExists(t, secret)
 }
 
 // What a process that was killed had not deleted yet is deleted.

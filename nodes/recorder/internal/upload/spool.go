@@ -146,18 +146,12 @@ func openSpool(path string) (*spool, error) {
 }
 
 func readSpool(in *os.File, path string) (*spool, error) {
-	if err := codec.Lock(in); err != nil {
-		return nil, err
-	}
-	opened, err := in.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if now, err := os.Stat(path); err != nil || !os.SameFile(opened, now) {
+	if same, err := lockAt(in, path); !same {
 		return nil, err
 	}
 	s := &spool{folder: filepath.Dir(path), lock: in}
-	if err = json.NewDecoder(io.LimitReader(in, 1<<28)).Decode(s); err != nil {
+	err := json.NewDecoder(io.LimitReader(in, 1<<28)).Decode(s)
+	if err != nil {
 		err = fmt.Errorf("it is damaged: %w; without it 'recorder upload' sends what is still there", err)
 	}
 	if err == nil && (s.Path+spoolSuffix != filepath.Base(path) || !isName(s.Path) || !isName(s.Name)) {
@@ -172,32 +166,47 @@ func readSpool(in *os.File, path string) (*spool, error) {
 	return s, err
 }
 
+// lockAt locks a file that was opened at path, and reports whether it is still there. Else it was replaced before that,
+// or is gone, which is an error.
+func lockAt(file *os.File, path string) (same bool, err error) {
+	if err := codec.Lock(file); err != nil {
+		return false, err
+	}
+	opened, err := file.Stat()
+	if err != nil {
+		return false, err
+	}
+	now, err := os.Stat(path)
+	return err == nil && os.SameFile(opened, now), err
+}
+
 // isName reports whether a path leads into a folder: neither out of it nor to itself.
 func isName(path string) bool { return filepath.IsLocal(path) && filepath.Clean(path) != "." }
 
 // write replaces the file of the spool, and may keep its lock.
-func (s *spool) write(text []byte, keep bool) (err error) {
+func (s *spool) write(text []byte, keep bool) error {
 	temporary := s.file() + ".tmp"
-	out, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+	out, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE, 0o666) // another process may be writing it
 	if err != nil {
 		return codec.Pathless(err)
 	}
-	defer func() {
-		if err != nil {
-			out.Close()
-			_ = os.Remove(temporary)
-		}
-	}()
-	if err := codec.Lock(out); err != nil {
-		return err
+	if same, err := lockAt(out, temporary); !same {
+		out.Close()
+		return cmp.Or(codec.Pathless(err), codec.ErrLocked)
 	}
-	if _, err := out.Write(text); err != nil {
-		return codec.Pathless(err)
+	err = out.Truncate(0)
+	if err == nil {
+		_, err = out.Write(text)
 	}
-	if err := out.Sync(); err != nil {
-		return codec.Pathless(err)
+	if err == nil {
+		err = out.Sync()
 	}
-	if err := os.Rename(temporary, s.file()); err != nil {
+	if err == nil {
+		err = os.Rename(temporary, s.file())
+	}
+	if err != nil {
+		_ = os.Remove(temporary)
+		out.Close()
 		return codec.Pathless(err)
 	}
 	codec.SyncFolder(s.folder)
