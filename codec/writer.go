@@ -20,15 +20,20 @@ func BeingWritten(path string) bool {
 		return false
 	}
 	defer file.Close()
-	return syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == syscall.EWOULDBLOCK
+	return errors.Is(LockShared(file), ErrLocked)
 }
 
-// ErrLocked is returned by Lock for files that another process has locked.
+// ErrLocked is returned by Lock and LockShared for files that another process has locked.
 var ErrLocked = errors.New("another process is working on it")
 
 // Lock locks a file until it is closed. It does nothing on disks without locks.
 func Lock(file *os.File) error {
 	return lockError(syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB))
+}
+
+// LockShared is Lock, but for others that call LockShared.
+func LockShared(file *os.File) error {
+	return lockError(syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB))
 }
 
 func lockError(err error) error {

@@ -38,18 +38,38 @@ checksum. The last object of a recording is recording.json.`
 	return cmd
 }
 
-// lockFolder keeps other commands from uploading what is in the folder at path, or in that of a file, until the folder
-// is closed: before the first save they would not see what this one has begun to send.
-func lockFolder(path string) (*os.File, error) {
+// lockFolder keeps other commands from uploading what is in the folder at path, or in that of a file, until unlock is
+// called: before the first save they would not see what this one has begun to send.
+func lockFolder(path string) (unlock func(), err error) {
+	path, err = filepath.Abs(path)
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
+	}
+	if err != nil {
+		return nil, err
+	}
 	if stat, err := os.Stat(path); err == nil && !stat.IsDir() {
 		path = filepath.Dir(path)
 	}
-	folder, err := os.Open(path)
-	if err == nil && errors.Is(codec.Lock(folder), codec.ErrLocked) { // network disks may not lock folders
-		folder.Close()
-		err = fmt.Errorf("%s: %w", path, codec.ErrLocked)
+	var locked []*os.File
+	unlock = func() {
+		for _, folder := range locked {
+			folder.Close()
+		}
 	}
-	return folder, err
+	// The folders that it is in are shared with uploads of others in them.
+	for lock := codec.Lock; ; lock, path = codec.LockShared, filepath.Dir(path) {
+		if folder, err := os.Open(path); err == nil {
+			locked = append(locked, folder)
+			if errors.Is(lock(folder), codec.ErrLocked) { // network disks may not lock folders
+				unlock()
+				return nil, fmt.Errorf("%s: %w", path, codec.ErrLocked)
+			}
+		}
+		if path == filepath.Dir(path) {
+			return unlock, nil
+		}
+	}
 }
 
 // upload uploads the recordings at the first path to the URL behind it, or where they were begun to be uploaded.
@@ -72,11 +92,11 @@ func (o *uploadCommandOptions) upload(ctx context.Context, args []string) error 
 	if err := blob.CanUpload(url); err != nil {
 		return config.Usagef("%w", err)
 	}
-	folder, err := lockFolder(args[0])
+	unlock, err := lockFolder(args[0])
 	if err != nil {
 		return fmt.Errorf("upload: %w", err)
 	}
-	defer folder.Close()
+	defer unlock()
 	options := o.queue(url, o.Overwrite)
 	var bar *progress.Bar
 	options.Log = func(level bridge.LogLevel, format string, args ...any) {

@@ -10,8 +10,11 @@ import (
 	"slices"
 	"strings"
 
+	"tapedeck/bridge"
 	"tapedeck/codec"
 )
+
+const linkText = "upload: %s is a link, which is not followed"
 
 // URLs returns where the recordings at path, or in folders below it, were begun to be uploaded.
 func URLs(path string) (urls []string, err error) {
@@ -101,6 +104,8 @@ func (q *Queue) addAll(folder, below string) error {
 	var failed []error
 	for _, e := range entries {
 		switch path := filepath.Join(folder, e.Name()); {
+		case e.Type()&fs.ModeSymlink != 0:
+			q.Log(bridge.Warn, linkText, path)
 		case !e.IsDir() || found[e.Name()]:
 		case q.isRecording(path):
 			found[e.Name()] = true

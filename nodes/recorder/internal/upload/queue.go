@@ -407,6 +407,9 @@ func (q *Queue) complete(ctx context.Context, s *spool) error {
 		q.Log(bridge.Info, "uploaded %s to %s", filepath.Join(s.folder, s.Path), blob.Join(s.URL, s.Name))
 	}
 	if !done {
+		for _, path := range s.links {
+			q.Log(bridge.Warn, linkText, path)
+		}
 		q.locked(func() { s.Done, s.Info = true, nil })
 		q.save(s)
 	}
@@ -432,6 +435,10 @@ func (q *Queue) send(ctx context.Context, s *spool, f *file) error {
 		return err
 	}
 	defer in.Close()
+	if s.key(f) == s.Name+"/"+manifestName {
+		return &fs.PathError{Op: "upload", Path: s.local(f),
+			Err: errors.New("the description of the recording has this name in the store; rename or remove the file")}
+	}
 	stat, err := in.Stat()
 	if err != nil {
 		return err

@@ -195,6 +195,61 @@ func TestLateCredentials(t *testing.T) {
 	await(t, func() bool { _, ok := s.Content("fleet/drive/recording.json"); return ok })
 }
 
+// Links are named, as what they lead to is not sent.
+func TestLinks(t *testing.T) {
+	s, dir := blobtest.New(t), t.TempDir()
+	bag := filepath.Join(dir, "drive")
+	require.NoError(t, os.Mkdir(bag, 0o777))
+	record(t, filepath.Join(bag, "drive_0.mcap"), 0)
+	for _, link := range []string{filepath.Join(bag, "drive_1.mcap"), filepath.Join(dir, "other.mcap"),
+		filepath.Join(dir, "latest")} {
+		require.NoError(t, os.Symlink(bag, link))
+	}
+	q := newQueue(t, s)
+	var warned []string
+	q.Log = func(level bridge.LogLevel, format string, args ...any) {
+		if level == bridge.Warn {
+			warned = append(warned, fmt.Sprintf(format, args...))
+		}
+	}
+	n, err := q.Add(dir)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	finish(t, q)
+	require.Equal(t, []string{"fleet/drive/drive_0.mcap", "fleet/drive/recording.json"}, s.Keys())
+	require.Len(t, warned, 3)
+	for _, name := range []string{"latest", "other.mcap", "drive/drive_1.mcap"} {
+		require.Contains(t, warned, fmt.Sprintf(linkText, filepath.Join(dir, name)))
+	}
+}
+
+// A file of a recording that has the name of its description does not take its place.
+func TestFileNamedLikeTheManifest(t *testing.T) {
+	s, dir := blobtest.New(t), t.TempDir()
+	bag := filepath.Join(dir, "drive")
+	require.NoError(t, os.MkdirAll(filepath.Join(bag, "deep"), 0o777))
+	record(t, filepath.Join(bag, "drive_0.mcap"), 0)
+	path := filepath.Join(bag, manifestName)
+	for _, name := range []string{path, filepath.Join(bag, "deep", manifestName)} {
+		require.NoError(t, os.WriteFile(name, []byte("{}"), 0o666))
+	}
+	q := newQueue(t, s)
+	_, err := q.Add(bag)
+	require.NoError(t, err)
+	finish(t, q)
+	require.Equal(t, []string{"fleet/drive/deep/recording.json", "fleet/drive/drive_0.mcap"}, s.Keys())
+	require.Contains(t, q.Status().Why, path+": the description of the recording has this name in the store")
+	require.Equal(t, 1, q.Status().Refused)
+
+	require.NoError(t, os.Remove(path))
+	q = newQueue(t, s)
+	_, err = q.Add(bag)
+	require.NoError(t, err)
+	finish(t, q)
+	require.Len(t, readManifest(t, s, "fleet/drive").Files, 2)
+	require.Empty(t, q.Status().Why)
+}
+
 // What is recorded is known after a power cut, though the store takes long for something else.
 func TestBegunIsSaved(t *testing.T) {
 	s, dir := blobtest.New(t), t.TempDir()

@@ -39,6 +39,8 @@ type spool struct {
 	unsaved  bool   // it differs from the file
 	begun    bool   // the store was asked for a recording of the same name
 
+	links []string // that found has found, which are not sent
+
 	lock      *os.File
 	failing   bool // it could not be written
 	forgotten bool // it must not be written
@@ -234,8 +236,12 @@ type foundFile struct {
 // one of them is written.
 func (s *spool) found() (found []foundFile, err error) {
 	root := filepath.Join(s.folder, s.Path)
+	s.links = nil
 	if stat, statErr := os.Stat(root); statErr == nil && stat.IsDir() {
 		err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.Type()&fs.ModeSymlink != 0 {
+				s.links = append(s.links, path)
+			}
 			if err != nil || !d.Type().IsRegular() || strings.HasSuffix(path, ".tmp") {
 				return err
 			}
