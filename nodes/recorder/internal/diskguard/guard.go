@@ -62,13 +62,15 @@ type Guard struct {
 	Free  atomic.Int64 // bytes, as last heard
 	Left  atomic.Int64 // ns until the reserve is touched, at a rate that holds for some time
 
-	moved atomic.Pointer[string] // the path that is watched instead of Path; nil: that one
+	moved   atomic.Pointer[string] // the path that is watched instead of Path; nil: that one
+	refused atomic.Bool            // the disk was full for a write, but reports free space
 
 	// Held while the guard looks at the disk and acts, which may take seconds, for what follows.
 	acting sync.Mutex
 
 	history              []sight // of the disk of watched
 	watched              string
+	retry                time.Time // after a write was refused: when the next one may be tried
 	saidSoon, saidLittle bool
 	failed               bool
 }
@@ -138,22 +140,29 @@ func (g *Guard) Check(now time.Time) time.Duration {
 		g.Log(bridge.Warn, "%v", err)
 		return guardHistory
 	}
-	if total == 0 {
-		return guardHistory // some network disks do not tell
+	pace := guardHistory
+	var least, need int64
+	if total > 0 { // some network disks do not tell
+		g.Free.Store(free)
+		least = g.Reserve.of(total)
+		g.observe(now, free)
+		left, steady := g.predict(least)
+		g.Left.Store(int64(steady))
+		g.warn(left, steady, free, least)
+		if need = least; g.Low.Load() {
+			need += max(least/10, min(64<<20, total/20)) // so that it does not begin again at once
+		}
+		pace = min(max(left/4, guardHurry), guardPace)
 	}
-	g.Free.Store(free)
-	least := g.Reserve.of(total)
-	g.observe(now, free)
-	left, steady := g.predict(least)
-	g.Left.Store(int64(steady))
-	g.warn(left, steady, free, least)
-	need := least
-	if g.Low.Load() {
-		need += max(least/10, min(64<<20, total/20)) // so that it does not begin again at once
-	}
+	refused := g.refused.Swap(false)
 	switch {
 	case free < need:
-		return g.act(free, least)
+		return g.act(g.shortage(free, least))
+	case refused:
+		g.retry = now.Add(guardHistory)
+		return g.act(fmt.Errorf("the disk of %s is full, though it reports %v as free", g.watched, Bytes(free)))
+	case g.Low.Load() && now.Before(g.retry):
+		return guardPace
 	case g.Low.Load():
 		g.Low.Store(false)
 		t := g.Stamp()
@@ -161,7 +170,7 @@ func (g *Guard) Check(now time.Time) time.Duration {
 			Text: "nothing was written because the disk was full"})
 		g.Log(bridge.Info, "recording resumed: %v are free on the disk", Bytes(free))
 	}
-	return min(max(left/4, guardHurry), guardPace)
+	return pace
 }
 
 // observe notes how much is free.
@@ -222,36 +231,35 @@ func (g *Guard) warn(left, steady time.Duration, free, least int64) {
 	}
 }
 
-// act does what is to be done when too little is free.
-func (g *Guard) act(free, least int64) time.Duration {
+// act does what is to be done when too little is free, as the error says.
+func (g *Guard) act(err error) time.Duration {
 	switch {
 	case g.failed:
 	case g.Action == Pause:
 		g.hold()
 	case g.Action == DeleteUploaded:
-		if deleted, _ := g.deleteOldest(free); deleted {
+		if deleted, _ := g.deleteOldest(); deleted {
 			return guardHurry
 		}
 		g.hold()
 	case g.Action == Delete:
-		deleted, soon := g.deleteOldest(free)
+		deleted, soon := g.deleteOldest()
 		if deleted {
 			return guardHurry
 		}
 		if !soon {
 			g.stop(fmt.Errorf("%w, and the recording has no older file to delete; split it, for example with "+
-				"--max-bag-size",
-				g.shortage(free, least)))
+				"--max-bag-size", err))
 		}
 	default:
-		g.stop(g.shortage(free, least))
+		g.stop(err)
 	}
 	return guardPace
 }
 
 // deleteOldest deletes the oldest complete file. It returns false when there is none, and whether one will be
 // complete soon.
-func (g *Guard) deleteOldest(free int64) (deleted, soon bool) {
+func (g *Guard) deleteOldest() (deleted, soon bool) {
 	path, soon, err := g.RemoveOldest()
 	if err != nil {
 		g.Log(bridge.Error, "delete the oldest file of the recording: %v", err)
@@ -264,7 +272,8 @@ func (g *Guard) deleteOldest(free int64) (deleted, soon bool) {
 		text += "; it is uploaded"
 	}
 	g.Note(codec.Event{Kind: codec.EventDisk, Time: g.Stamp(), Text: text})
-	g.Log(bridge.Warn, "deleted %s: %v were free on the disk", path, Bytes(free))
+	g.Log(bridge.Warn, "deleted %s: %v were free on the disk", path, Bytes(g.Free.Load()))
+	g.retry = time.Time{}
 	return true, true
 }
 
@@ -279,7 +288,7 @@ func (g *Guard) MakeRoom(err error) bool {
 	if g.failed {
 		return false
 	}
-	deleted, _ := g.deleteOldest(g.Free.Load())
+	deleted, _ := g.deleteOldest()
 	return deleted
 }
 
@@ -287,8 +296,11 @@ func (g *Guard) MakeRoom(err error) bool {
 func (g *Guard) hold() {
 	if !g.Low.Swap(true) {
 		g.since.Store(g.Stamp())
-		g.Log(bridge.Warn, "recording paused: only %v are free on the disk; messages beyond queue_size are dropped",
-			Bytes(g.Free.Load()))
+		why := "only %v are free on the disk"
+		if g.refused.Load() {
+			why = "the disk is full, though it reports %v as free, as with a quota or a limit of files"
+		}
+		g.Log(bridge.Warn, "recording paused: "+why+"; messages beyond queue_size are dropped", Bytes(g.Free.Load()))
 	}
 }
 
@@ -309,8 +321,9 @@ func (g *Guard) Hit(err error) {
 	if !g.Waits(err) || !DiskFull(err) {
 		return
 	}
-	if free, _, err := g.Disk.Space(g.path()); err == nil {
+	if free, total, err := g.Disk.Space(g.path()); err == nil {
 		g.Free.Store(free)
+		g.refused.Store(total == 0 || free > g.Reserve.of(total))
 	}
 	g.hold()
 	select {

@@ -206,6 +206,44 @@ func TestGuardDeletes(t *testing.T) {
 	require.ErrorContains(t, w.failed, "no older file to delete")
 }
 
+// A quota, or a limit of files, is not in what a disk reports, and some disks report nothing.
+func TestGuardOfDiskThatReportsFreeSpace(t *testing.T) {
+	now := time.Now()
+	for name, d := range map[string]*Space{"quota": {free: 50e9, total: 100e9}, "unknown": {}} {
+		for _, action := range []string{Pause, DeleteUploaded} {
+			t.Run(name+" "+action, func(t *testing.T) {
+				g, w := newTestGuard(t, d, action, "1GB")
+				require.NoError(t, g.Begin())
+				g.Hit(syscall.EDQUOT)
+				g.Check(now)
+				require.LessOrEqual(t, g.Check(now.Add(guardPace)), guardPace)
+				require.True(t, g.Holds(), "the next attempt would fail as well")
+				require.Len(t, w.logged, 1)
+				g.Check(now.Add(guardHistory + time.Second))
+				require.False(t, g.Holds(), "there may be space by now")
+				require.NoError(t, w.failed)
+			})
+		}
+		t.Run(name+" "+Delete, func(t *testing.T) {
+			g, w := newTestGuard(t, d, Delete, "1GB")
+			f := NewSplits(0, func(string) error { return nil })
+			g.RemoveOldest = f.RemoveOldest
+			f.Begun()
+			f.Completed("a")
+			require.NoError(t, g.Begin())
+			g.Hit(syscall.ENOSPC)
+			require.Equal(t, guardHurry, g.Check(now))
+			require.Equal(t, []string{"102-0 deleted a for want of space on the disk"}, w.events)
+			g.Check(now)
+			require.False(t, g.Holds())
+			g.Hit(syscall.ENOSPC)
+			g.Check(now)
+			require.ErrorContains(t, w.failed, "the disk of folder is full, though it reports")
+			require.ErrorContains(t, w.failed, "no older file to delete")
+		})
+	}
+}
+
 func TestGuardWaitsFor(t *testing.T) {
 	for action, waits := range map[string][2]bool{Stop: {false, false}, Delete: {true, false}, Pause: {true, true}} {
 		g, _ := newTestGuard(t, &Space{}, action, "0")
