@@ -155,7 +155,10 @@ func (r *recorder) report(s *session, reason string) {
 	}
 	r.reportUnheard()
 	r.reportContract(s)
-	if reason = cmp.Or(reason, s.reason); reason != "" {
+	s.mu.Lock()
+	reason = cmp.Or(reason, s.reason) // max_duration may be over at this moment
+	s.mu.Unlock()
+	if reason != "" {
 		r.node.Log(bridge.Info, "stopped: %s", reason)
 	}
 	if s.writer != nil {

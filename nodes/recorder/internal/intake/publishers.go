@@ -35,6 +35,8 @@ type publisher struct {
 	sequence   uint64 // of the last message
 	sourceTime int64  // of the same, ns since the Unix epoch
 	heard      int64  // its log time, likewise
+	first      mark   // the first message
+	before     mark   // likewise, of those that the subscription before this one heard; zero: it heard none
 
 	transientLocal bool
 	depth          int           // how many messages its late subscribers get; 0: it is not latched
@@ -42,12 +44,32 @@ type publisher struct {
 	kept           []*queue.Item // those messages, in order, and later ones that are not written yet
 }
 
+// mark is the place of a message among those of its publisher.
+type mark struct {
+	sequence   uint64
+	sourceTime int64
+}
+
 // heardBefore reports whether a message came before, by its source time where the middleware does not number messages.
+// One that was latched before the first that came did not.
 func (p *publisher) heardBefore(sample *bridge.Sample) bool {
 	if sample.Sequence == 0 {
-		return sample.SourceTime != 0 && sample.SourceTime <= p.sourceTime
+		t := sample.SourceTime
+		return t != 0 && t >= p.before.sourceTime && t <= p.sourceTime
 	}
-	return sample.Sequence <= p.sequence
+	return sample.Sequence >= p.before.sequence && sample.Sequence <= p.sequence
+}
+
+// note follows the messages that come.
+func (p *publisher) note(sample *bridge.Sample, stamp int64) {
+	if p.sequence == 0 && p.sourceTime == 0 {
+		p.first = mark{sample.Sequence, sample.SourceTime}
+	}
+	p.first.sequence = min(p.first.sequence, sample.Sequence)
+	p.first.sourceTime = min(p.first.sourceTime, sample.SourceTime)
+	p.sequence = max(p.sequence, sample.Sequence)
+	p.sourceTime = max(p.sourceTime, sample.SourceTime)
+	p.heard = stamp
 }
 
 // keep stores the latest message of a latched publisher, and forgets those that late subscribers got before the receive

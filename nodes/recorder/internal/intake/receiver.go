@@ -150,9 +150,7 @@ func (r *Receiver) annotate(from *publisher, sample *bridge.Sample, stamp int64)
 	if lost {
 		r.loss.Extend(from.heard, stamp)
 	}
-	from.sequence = max(from.sequence, sample.Sequence)
-	from.sourceTime = max(from.sourceTime, sample.SourceTime)
-	from.heard = stamp
+	from.note(sample, stamp)
 	sent := sample.SourceTime
 	if sent == 0 {
 		sent = sample.ReceiveTime
@@ -264,7 +262,7 @@ func (r *Receiver) gap(t int64) codec.Event {
 // brief rounds a time in ns to three digits.
 func brief(ns int64) time.Duration {
 	d, unit := time.Duration(ns), time.Duration(1)
-	for d >= 1000*unit {
+	for d/1000 >= unit {
 		unit *= 10
 	}
 	return d.Round(unit)
@@ -348,6 +346,9 @@ func (r *Receiver) Replace(now int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.replaced = now
+	for _, p := range r.publishers.all {
+		p.before = p.first
+	}
 }
 
 // SetCheck sets a function that looks at each message for conditions, by one goroutine at a time.

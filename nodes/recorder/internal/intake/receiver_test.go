@@ -2,6 +2,7 @@ package intake
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -33,10 +34,15 @@ func TestReceiverTakesOnce(t *testing.T) {
 			}
 			take(1, 1, 5)
 			take(2, 1, 3)
+			take(3, 4, 6)
 			r.Replace(now + 6)
 			take(1, 3, 8)
 			take(2, 3, 4)
-			require.Equal(t, uint64(8+4), r.Received.Load())
+			take(3, 2, 6) // two of them were latched before the first subscription
+			require.Equal(t, uint64(8+4+5), r.Received.Load())
+			r.Replace(now + 9)
+			take(3, 2, 7)
+			require.Equal(t, uint64(8+4+6), r.Received.Load())
 		})
 	}
 }
@@ -85,6 +91,14 @@ func TestGapsAreNoted(t *testing.T) {
 			require.Len(t, list, 1)
 			require.Equal(t, sample.ReceiveTime, list[0].Time)
 		})
+	}
+}
+
+func TestBrief(t *testing.T) {
+	for ns, want := range map[int64]string{
+		0: "0s", 999: "999ns", 1234567: "1.23ms", 59_999_999_999: "1m0s", math.MaxInt64: "2561111h6m40s", -5e9: "-5s",
+	} {
+		require.Equal(t, want, brief(ns).String())
 	}
 }
 

@@ -136,7 +136,7 @@ func (s *Set) fire(d *condition.Detector, sample *bridge.Sample) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if last := s.latest[d.Condition]; last != nil {
-		if t.Time < last.trigger.Time+int64(s.Cooldown) {
+		if since := t.Time - last.trigger.Time; max(since, -since) < int64(s.Cooldown) { // the clock may be set back
 			if last.view.Extend(t.Time + int64(t.After)) {
 				last.firings++
 			} else {

@@ -11,6 +11,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/condition"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/recorder/internal/intake"
 	"tapedeck/nodes/recorder/internal/queue"
@@ -98,5 +99,26 @@ func TestFailingDisk(t *testing.T) {
 		require.ErrorContains(t, err, "write drive: no space left on device")
 		require.Zero(t, s.Writing())
 		require.NoError(t, s.End())
+	})
+}
+
+// A cooldown does not last until a clock that was set back has caught up.
+func TestCooldownWithAClockThatIsSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &slowWriter{let: make(chan struct{})}
+		close(w.let)
+		s, _ := testSet(t, w, 100, 1<<20)
+		s.Cooldown = time.Minute
+		c, err := condition.Parse("/a *")
+		require.NoError(t, err)
+		d, err := condition.NewDetector(c, nil)
+		require.NoError(t, err)
+		now, paths := time.Now(), 0
+		s.OnWritten = func(string) { paths++ }
+		for _, after := range []time.Duration{0, -time.Second, -time.Hour, -time.Hour + time.Second, 0} {
+			s.fire(d, &bridge.Sample{ReceiveTime: now.Add(after).UnixNano()})
+		}
+		require.NoError(t, s.End())
+		require.Equal(t, 3, paths)
 	})
 }
