@@ -77,6 +77,14 @@ func Stat(path string) (fs.FileInfo, error) {
 	return &fileInfo{path: path, dir: true}, nil
 }
 
+// Lstat is Stat, but describes a local link itself.
+func Lstat(path string) (fs.FileInfo, error) {
+	if !IsURL(path) {
+		return os.Lstat(Local(path))
+	}
+	return Stat(path)
+}
+
 // isFolder reports whether a URL can only be a folder: a bucket, or a prefix that ends with a slash.
 func isFolder(path string) bool {
 	scheme, _, _ := strings.Cut(path, "://")

@@ -54,7 +54,7 @@ func newStream(w io.Writer, path string, known formats.List, format formats.Form
 func newOutput(path string, known formats.List, format formats.Format, overwrite bool,
 	read []*codec.Info) (*output, error) {
 	if blob.IsURL(path) {
-		return newStored(path, known, format, overwrite)
+		return newStored(path, known, format, overwrite, read)
 	}
 	o := &output{path: filepath.Clean(path), known: known, format: format, overwrite: overwrite, read: read}
 	o.part = o.path + ".part"
@@ -112,13 +112,16 @@ func (o *output) reads(path string) bool {
 
 // within reports whether path is a recording, one of its files, or a folder that holds it.
 func within(info *codec.Info, path string) bool {
-	target, err := os.Stat(path)
-	if err != nil {
-		return false
-	}
 	files := []string{info.Path}
 	for _, f := range info.Files {
 		files = append(files, f.Path)
+	}
+	if blob.IsURL(path) {
+		return slices.ContainsFunc(files, func(file string) bool { return strings.HasPrefix(file+"/", path+"/") })
+	}
+	target, err := os.Stat(path)
+	if err != nil {
+		return false
 	}
 	return slices.ContainsFunc(files, func(file string) bool {
 		file, err := filepath.Abs(file)
@@ -217,7 +220,11 @@ func (o *output) commit(ctx context.Context) ([]string, error) {
 		return nil, nil
 	}
 	if o.stored {
-		return o.send(ctx)
+		paths, err := o.send(ctx)
+		if err == nil {
+			err = o.removeRest(ctx, paths)
+		}
+		return paths, err
 	}
 	o.keep = true
 	entries, err := os.ReadDir(o.part)
@@ -239,7 +246,7 @@ func (o *output) commit(ctx context.Context) ([]string, error) {
 		}
 	}
 	o.keep = false
-	return paths, o.removeRest(paths)
+	return paths, o.removeRest(ctx, paths)
 }
 
 // numbered matches the name of a file of a split recording.
@@ -247,21 +254,24 @@ var numbered = regexp.MustCompile(`^(.*[._])(\d+)(\.[a-z0-9]+)?$`)
 
 // removeRest removes files with higher numbers that an earlier recording of the same name left: they would be taken for
 // files of this one.
-func (o *output) removeRest(written []string) error {
+func (o *output) removeRest(ctx context.Context, written []string) error {
 	for _, path := range written {
-		name := numbered.FindStringSubmatch(filepath.Base(path))
+		name := numbered.FindStringSubmatch(blob.Base(path))
 		if !o.overwrite || name == nil || path == o.path { // which names one file, and others are not its rest
 			continue
 		}
 		number, err := strconv.Atoi(name[2])
 		for err == nil {
 			number++
-			path = filepath.Join(filepath.Dir(path), fmt.Sprintf("%s%0*d%s", name[1], len(name[2]), number, name[3]))
-			stat, missing := os.Lstat(path)
-			if missing != nil || !stat.Mode().IsRegular() || slices.Contains(written, path) || o.reads(path) {
+			path = blob.Join(blob.Dir(path), fmt.Sprintf("%s%0*d%s", name[1], len(name[2]), number, name[3]))
+			if slices.Contains(written, path) || o.reads(path) {
 				break
 			}
-			err = os.Remove(path)
+			stat, missing := blob.Lstat(path)
+			if missing != nil || !stat.Mode().IsRegular() {
+				break
+			}
+			err = blob.Remove(ctx, path)
 		}
 		if err != nil {
 			return fmt.Errorf("replace %s: %w", path, codec.Pathless(err))

@@ -22,8 +22,9 @@ const (
 )
 
 // newStored prepares writing to a URL. The recording is written to a temporary folder and sent when it is complete.
-func newStored(path string, known formats.List, format formats.Format, overwrite bool) (*output, error) {
-	o := &output{path: blob.Clean(path), known: known, format: format, overwrite: overwrite, stored: true}
+func newStored(path string, known formats.List, format formats.Format, overwrite bool,
+	read []*codec.Info) (*output, error) {
+	o := &output{path: blob.Clean(path), known: known, format: format, overwrite: overwrite, read: read, stored: true}
 	if err := blob.CanUpload(o.path); err != nil {
 		return nil, config.Usagef("%w", err)
 	}

@@ -3,6 +3,7 @@ package convert
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -152,4 +153,33 @@ func TestFailedConversionRemovesItsOwn(t *testing.T) {
 			require.Equal(t, theirs, there)
 		})
 	}
+}
+
+// Files that an earlier recording of the same name leaves are removed, unless they are read.
+func TestOverwriteInAStore(t *testing.T) {
+	s, dir := blobtest.New(t), t.TempDir()
+	in := filepath.Join(dir, "in.record.00000")
+	manyBytes(t, in)
+	content, err := os.ReadFile(in)
+	require.NoError(t, err)
+	name := func(n int) string { return fmt.Sprintf("new/drive.record.%05d", n) }
+	const first, other = "new/drive.record", "new/other.record.00009"
+	s.Put(other, content)
+	convert := func(messages uint64, input string) *Result {
+		j := &Job{Formats: allformats.List(), Inputs: []string{input}, Output: s.URL("new/drive.record"),
+			Options: DefaultOptions()}
+		j.Options.MaxBagMessages, j.Options.Overwrite = messages, true
+		result, err := j.Run(t.Context())
+		require.NoError(t, err)
+		return result
+	}
+	require.Len(t, convert(2, in).Files, 5)
+	s.Put(name(6), content)
+	require.Len(t, convert(4, in).Files, 3)
+	require.Equal(t, []string{first, name(1), name(2), name(6), other}, s.Keys())
+
+	s.Put(name(3), content)
+	s.Put(name(4), content)
+	require.Len(t, convert(5, s.URL(name(3))).Files, 2)
+	require.Equal(t, []string{first, name(1), name(3), name(4), name(6), other}, s.Keys())
 }

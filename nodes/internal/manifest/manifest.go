@@ -198,18 +198,11 @@ func (c *Claim) take(output string, again bool) (err error) {
 		return nil
 	}
 	for _, path := range []string{output, output + ".part"} {
-		if _, err := lstat(path); err == nil && !c.Ours && !again {
+		if _, err := blob.Lstat(path); err == nil && !c.Ours && !again {
 			return nil // it is of others, so that it must not become ours
 		}
 	}
 	return c.write(Conversion{Input: c.want.Input, Options: c.want.Options})
-}
-
-func lstat(path string) (fs.FileInfo, error) {
-	if blob.IsURL(path) {
-		return blob.Stat(path)
-	}
-	return os.Lstat(path)
 }
 
 // compare reports whether outputs are missing, and names one that has changed.
