@@ -102,15 +102,7 @@ func ReadFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	b := make([]byte, info.Size())
-	if _, err := io.ReadFull(f, b); err != nil {
-		return nil, err
-	}
-	return b, nil
+	return io.ReadAll(f) // a server may promise any size
 }
 
 // ReadDir returns the entries of the folder at path by name, those that were read also with an error. Info of an entry

@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -436,6 +438,20 @@ func TestWeb(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	_, err := blob.Open(server.URL + "/x")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+
+	liar := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		const size = int64(math.MaxInt64)
+		if !strings.HasPrefix(r.Header.Get("Range"), "bytes=-") {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", size-256<<10, size-1, size))
+		w.WriteHeader(http.StatusPartialContent)
+		_, _ = w.Write(make([]byte, 256<<10))
+	}))
+	defer liar.Close()
+	_, err = blob.ReadFile(liar.URL + "/x")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 

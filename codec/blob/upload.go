@@ -348,13 +348,13 @@ func (t *Transfer) Complete(ctx context.Context) error {
 	if t.same {
 		return nil
 	}
-	err := t.create(ctx)
-	conflict := isStatus(err, http.StatusPreconditionFailed)
-	if err != nil && !conflict {
-		return t.failed("complete", err)
+	failed := t.create(ctx)
+	conflict := isStatus(failed, http.StatusPreconditionFailed)
+	if failed != nil && !conflict && !isCode(failed, "NoSuchUpload") {
+		return t.failed("complete", failed)
 	}
-	t.made = !conflict
-	// After a conflict the object may be ours, if an answer was lost, or that of another.
+	t.made = failed == nil
+	// Otherwise the object may be ours, if an answer was lost, or that of another.
 	head, err := t.Uploader.head(ctx, t.Key)
 	if err == nil {
 		err = t.prove(ctx, head)
@@ -367,7 +367,7 @@ func (t *Transfer) Complete(ctx context.Context) error {
 		t.Abort(ctx)
 		err = ErrDiffers
 	default:
-		err = ErrUnproven
+		err = cmp.Or(failed, ErrUnproven)
 	}
 	return t.failed("complete", err)
 }

@@ -268,11 +268,15 @@ func (w *flipped) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
-// An answer that is lost is no reason to make an object twice.
+// An answer that is lost is no reason to make an object twice, nor for an error when the request is repeated.
 func TestUploadWithoutAnAnswer(t *testing.T) {
-	for _, size := range []int{1000, 5 * testPart / 2} {
+	for _, c := range []struct{ size, attempts int }{
+		{1000, 1}, {5 * testPart / 2, 1}, {1000, 2}, {5 * testPart / 2, 2},
+	} {
 		s := blobtest.New(t)
-		u := newUploader(t, s, blob.UploadOptions{})
+		u, err := blob.NewUploader(t.Context(), s.URL("fleet/car"), blob.UploadOptions{Attempts: c.attempts})
+		require.NoError(t, err)
+		u.SetPartSize(testPart)
 		var lost atomic.Bool
 		s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			makes := r.Method == http.MethodPut && !strings.Contains(r.URL.RawQuery, "partNumber") ||
@@ -281,12 +285,17 @@ func TestUploadWithoutAnAnswer(t *testing.T) {
 				next.ServeHTTP(discard{http.Header{}}, r)
 				panic(http.ErrAbortHandler)
 			}
+			if makes && r.Method == http.MethodPost { // as stores answer, but for that of the tests
+				w.WriteHeader(http.StatusNotFound)
+				_, _ = io.WriteString(w, "<Error><Code>NoSuchUpload</Code></Error>")
+				return
+			}
 			next.ServeHTTP(w, r)
 		})
-		content := random(size)
+		content := random(c.size)
 		var state blob.TransferState
-		_, err := transfer(u, "a", content, &state).Run(t.Context())
-		if err != nil {
+		_, err = transfer(u, "a", content, &state).Run(t.Context())
+		if err != nil && c.attempts == 1 {
 			_, err = transfer(u, "a", content, &state).Run(t.Context())
 		}
 		require.NoError(t, err)
