@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials/ec2rolecreds"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/logging"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
@@ -56,7 +57,7 @@ func newClient(ctx context.Context, google bool) (*s3.Client, error) {
 	transport := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConnsPerHost, t.ResponseHeaderTimeout = idleConns, headerTimeout
 	})
-	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(transport))
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(transport), config.WithLogger(logging.Nop{}))
 	if err != nil {
 		return nil, fmt.Errorf("read the settings of the store: %w", err)
 	}

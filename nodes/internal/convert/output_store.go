@@ -75,16 +75,12 @@ func (o *output) send(ctx context.Context) (urls []string, err error) {
 		return nil, err
 	}
 	for _, name := range names {
-		file, err := os.Open(filepath.Join(o.part, name))
+		path := filepath.Join(o.part, name)
+		stat, err := os.Stat(path)
 		if err != nil {
 			return nil, err
 		}
-		defer file.Close()
-		stat, err := file.Stat()
-		if err != nil {
-			return nil, err
-		}
-		t := &blob.Transfer{Uploader: u, Key: filepath.ToSlash(name), File: file, Size: stat.Size(),
+		t := &blob.Transfer{Uploader: u, Key: filepath.ToSlash(name), File: writtenFile(path), Size: stat.Size(),
 			State: &blob.TransferState{}}
 		transfers = append(transfers, t)
 		if err := t.Send(ctx); err != nil {
@@ -101,6 +97,19 @@ func (o *output) send(ctx context.Context) (urls []string, err error) {
 		urls = append(urls, blob.Join(blob.Dir(o.path), e.Name()))
 	}
 	return urls, err
+}
+
+// writtenFile reads the file of that path, which is only open meanwhile: a training set may have very many.
+type writtenFile string
+
+// ReadAt implements io.ReaderAt.
+func (f writtenFile) ReadAt(b []byte, off int64) (int, error) {
+	file, err := os.Open(string(f))
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	return file.ReadAt(b, off)
 }
 
 // written returns the files in the temporary folder, the list of a bag last.

@@ -183,3 +183,31 @@ func TestOverwriteInAStore(t *testing.T) {
 	require.Len(t, convert(5, s.URL(name(3))).Files, 2)
 	require.Equal(t, []string{first, name(1), name(3), name(4), name(6), other}, s.Keys())
 }
+
+// Files are only open while they are read, as there may be more of them than a process may open.
+func TestConvertManyFilesToAStore(t *testing.T) {
+	s, dir := blobtest.New(t), t.TempDir()
+	t.Setenv("TMPDIR", t.TempDir())
+	in := filepath.Join(dir, "in.record.00000")
+	manyBytes(t, in)
+	var most atomic.Int64
+	s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		open := int64(0)
+		list, err := filepath.Glob("/proc/self/fd/*")
+		for _, fd := range list {
+			if path, _ := os.Readlink(fd); strings.HasPrefix(path, os.TempDir()) {
+				open++
+			}
+		}
+		if err == nil && open > most.Load() {
+			most.Store(open)
+		}
+		next.ServeHTTP(w, r)
+	})
+	j := &Job{Formats: allformats.List(), Inputs: []string{in}, Output: s.URL("new/folder"), Options: DefaultOptions()}
+	j.Options.MaxBagMessages = 1
+	_, err := j.Run(t.Context())
+	require.NoError(t, err)
+	require.Len(t, s.Keys(), 11)
+	require.LessOrEqual(t, most.Load(), int64(1))
+}
