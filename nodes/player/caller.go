@@ -32,8 +32,9 @@ type caller struct {
 	sent     int
 	unsent   int
 	answered int
-	failing  bool // the last request was not sent
-	late     int  // replies that come once a goal is reached
+	failing  bool     // the last request was not sent
+	reasons  []string // why others were not, each once
+	late     int      // replies that come once a goal is reached
 	replied  chan struct{}
 }
 
@@ -84,11 +85,12 @@ func (c *caller) send(request []byte, late bool, then func(response []byte)) boo
 	return true
 }
 
-// drop counts a request that is not sent, and logs the first reason.
+// drop counts a request that is not sent, and logs each reason once.
 func (c *caller) drop(reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.unsent++; c.unsent == 1 {
+	if c.unsent++; !slices.Contains(c.reasons, reason) {
+		c.reasons = append(c.reasons, reason)
 		c.node.Log(bridge.Warn, "a request of %s is not sent: %s", c.client.Service(), reason)
 	}
 }

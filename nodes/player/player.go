@@ -80,7 +80,7 @@ func newPlayer(o options, s *source, node bridge.Node, line *progress.Line) (*pl
 		}
 	}
 	p.engine = newEngine(plan, input, p.output, p.timer)
-	p.epoch = time.Now().UnixNano() - p.timer.now()
+	p.epoch = p.timer.origin.UnixNano() - p.timer.first
 	p.output.playingTime = p.playingTime
 	return p, nil
 }
@@ -242,6 +242,7 @@ func (p *player) acknowledge(ctx context.Context, topic string, workers *sync.Wa
 // report publishes diagnostics and read_split events until ctx is done.
 func (p *player) report(ctx context.Context, library *rosidl.Library) {
 	files := newSplits(p.node, library, p.source)
+	files.reach(p.state().start) // what is played may be over before the first tick
 	var status *diagnostics
 	if p.options.Diagnostics {
 		status = newDiagnostics(p.node)

@@ -36,8 +36,9 @@ type fixture struct {
 	t        *testing.T
 	net      *bridgetest.Network
 	listener bridge.Node
-	ended    chan error
-	open     func() // begins to play
+	ended    chan error // what run returned; closed then
+	open     func()     // begins to play
+	begun    bool
 
 	mu    sync.Mutex
 	heard map[string][][]byte // by topic
@@ -45,7 +46,7 @@ type fixture struct {
 
 func testOptions() options {
 	o := defaultOptions()
-	o.KeyboardOff, o.MatchPatience, o.Delay, o.Quiet = true, 0, 0, true
+	o.KeyboardOff, o.MatchPatience, o.AckTimeout, o.Quiet = true, 0, patient, true
 	return o
 }
 
@@ -70,16 +71,21 @@ func newFixture(t *testing.T, o options, paths ...string) *fixture {
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(func() {
 		cancel()
-		select {
-		case <-h.done:
-		case <-time.After(patient):
+		for running := h.begun; running; _, running = <-h.ended {
+			continue // until run has returned
 		}
 		require.NoError(t, h.listener.Close())
 		require.NoError(t, node.Close())
 		require.NoError(t, s.close())
 		require.NoError(t, null.Close())
 	})
-	h.open = func() { go func() { h.ended <- h.run(ctx) }() }
+	h.open = func() {
+		h.begun = true
+		go func() {
+			defer close(h.ended)
+			h.ended <- h.run(ctx)
+		}()
+	}
 	return h
 }
 
@@ -501,18 +507,21 @@ func TestPlayerTellsOfFiles(t *testing.T) {
 		}
 	}
 	require.NoError(t, w.Close())
-	h := newFixture(t, testOptions(), path)
-	h.hears("/events/read_split", "rosbag2_interfaces/msg/ReadSplitEvent", keepAll())
-	h.open()
-	h.end()
 	first, second := filepath.Join(path, "drive_0.mcap"), filepath.Join(path, "drive_1.mcap")
 	want := [][2]string{{first, second}, {second, ""}}
-	require.Eventually(t, func() bool { return len(h.of("/events/read_split")) == len(want) }, patient,
-		time.Millisecond)
-	for i, data := range h.of("/events/read_split") {
-		var m srv.ReadSplitEvent
-		require.NoError(t, cdr.Unmarshal(data, &m))
-		require.Equal(t, srv.ReadSplitEvent{ClosedFile: want[i][0], OpenedFile: want[i][1], NodeName: "/player"}, m)
+	for _, fast := range []bool{false, true} {
+		o := testOptions()
+		o.Immediate = fast
+		h := newFixture(t, o, path)
+		h.hears("/events/read_split", "rosbag2_interfaces/msg/ReadSplitEvent", keepAll())
+		h.open()
+		h.end()
+		require.Len(t, h.of("/events/read_split"), len(want))
+		for i, data := range h.of("/events/read_split") {
+			var m srv.ReadSplitEvent
+			require.NoError(t, cdr.Unmarshal(data, &m))
+			require.Equal(t, srv.ReadSplitEvent{ClosedFile: want[i][0], OpenedFile: want[i][1], NodeName: "/player"}, m)
+		}
 	}
 }
 

@@ -248,12 +248,20 @@ type goalRequest struct {
 }
 
 func (g goalRequest) MarshalCDR(e *wire.Encoder) {
-	for i := range byte(16) {
-		e.Uint8(g.id * (i + 1))
+	for _, b := range recordedID(g.id) {
+		e.Uint8(b)
 	}
 	if g.target != 0 {
 		e.Float64(g.target)
 	}
+}
+
+// recordedID returns the recorded identifier of a goal.
+func recordedID(id byte) (all goalID) {
+	for i := range all {
+		all[i] = id * byte(i+1)
+	}
+	return all
 }
 
 // An action server receives the recorded goals with new identifiers, and what belongs to them once it has accepted
@@ -266,10 +274,7 @@ func TestGoalsAreSent(t *testing.T) {
 	}{{"send_goal", "a/action/Dock_SendGoal"}, {"cancel_goal", "action_msgs/srv/CancelGoal"},
 		{"get_result", "a/action/Dock_GetResult"}}
 	cancel := func(id byte, sec int32) msgs.Message {
-		info := action_msgs.GoalInfo{GoalId: unique_identifier_msgs.UUID{}}
-		for i := range byte(16) {
-			info.GoalId.Uuid[i] = id * (i + 1)
-		}
+		info := action_msgs.GoalInfo{GoalId: unique_identifier_msgs.UUID{Uuid: recordedID(id)}}
 		info.Stamp.Sec = sec
 		return &action_msgs.CancelGoal_Request{GoalInfo: info}
 	}
@@ -322,7 +327,7 @@ func TestGoalsAreSent(t *testing.T) {
 					d := wire.NewDecoder(goal)
 					d.Skip(16)
 					ids[d.Float64()] = string(goal[4:20])
-					require.NotEqual(t, 16*goal[4], goal[19], "a recorded identifier")
+					require.NotContains(t, []goalID{recordedID(1), recordedID(2)}, goalID(goal[4:20]))
 				}
 				require.Len(t, goals, 2)
 				require.NotEqual(t, ids[1.5], ids[2.5])
@@ -345,6 +350,8 @@ func TestGoalsAreSent(t *testing.T) {
 						require.Zero(t, m.GoalInfo.Stamp.Sec)
 					}
 				}
+				require.Eventually(t, func() bool { return len(a.of(dock+"get_result")) == 2 }, patient,
+					time.Millisecond, "the player does not wait for results")
 				var results []string
 				for _, data := range a.of(dock + "get_result") {
 					results = append(results, string(data[4:20]))

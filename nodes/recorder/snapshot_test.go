@@ -130,9 +130,11 @@ func (d *deck) flow(topic string, period time.Duration, size int) *traffic {
 	return f
 }
 
+// end stops, and waits until everything was received.
 func (f *traffic) end() {
 	f.stop()
 	f.done.Wait()
+	synctest.Wait()
 }
 
 func (f *traffic) count() int {
