@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -17,6 +16,7 @@ import (
 // payloads without decoding the others. It is safe for concurrent use.
 type Path struct {
 	name   string // type and path, for errors
+	root   []field
 	steps  []step
 	tail   spans // behind the steps, up to the target
 	target field
@@ -58,7 +58,8 @@ func (p *Path) skip(f *field, n int) {
 // Path returns the path to a field. Names are separated by dots; "[n]" behind the name of an array or sequence selects
 // one element, counted from 0.
 func (s *Schema) Path(path string) (*Path, error) {
-	p := &Path{name: s.root.name + "." + path, target: field{Type: rosidl.Type{Kind: rosidl.Nested}, message: s.root}}
+	p := &Path{name: s.root.name + "." + path, root: s.root.fields,
+		target: field{Type: rosidl.Type{Kind: rosidl.Nested}, message: s.root}}
 	for part := range strings.SplitSeq(path, ".") {
 		if err := p.enter(part); err != nil {
 			return nil, fmt.Errorf("path %q in %s: %w", path, s.root.name, err)
@@ -199,6 +200,17 @@ func (p *Path) Text(payload []byte, s *string) error {
 	return nil
 }
 
+// TextAt is Text where the field is at that offset, which Offset returned for another payload of the same Shape.
+func (p *Path) TextAt(payload []byte, offset int, s *string) {
+	b := payload[offset+4:][:binary.LittleEndian.Uint32(payload[offset:])]
+	if len(b) > 0 && b[len(b)-1] == 0 {
+		b = b[:len(b)-1]
+	}
+	if string(b) != *s {
+		*s = string(b)
+	}
+}
+
 // Find makes d read a payload from the field on.
 func (p *Path) Find(d *wire.Decoder, payload []byte) { p.find(d, payload) }
 
@@ -240,12 +252,6 @@ func (p *Path) Patch(payload []byte, v any) error {
 // find makes d read payload from the field on, and returns the field's offset.
 func (p *Path) find(d *wire.Decoder, payload []byte) int {
 	d.Reset(payload)
-	p.walk(d)
-	return p.finish(d)
-}
-
-// walk takes the steps.
-func (p *Path) walk(d *wire.Decoder) {
 	for i := range p.steps {
 		switch s := &p.steps[i]; {
 		case s.of == nil:
@@ -260,10 +266,6 @@ func (p *Path) walk(d *wire.Decoder) {
 			}
 		}
 	}
-}
-
-// finish goes from behind the steps to the field.
-func (p *Path) finish(d *wire.Decoder) int {
 	d.Skip(p.tail.at(d))
 	return d.Offset()
 }
@@ -271,43 +273,40 @@ func (p *Path) finish(d *wire.Decoder) int {
 // at returns how many bytes it is from where d is.
 func (s *spans) at(d *wire.Decoder) int { return s[(d.Offset()-wire.HeaderSize)%8] }
 
-// double returns the field behind d, which has taken the steps, if it is the usual: a little-endian float64.
-func (p *Path) double(d *wire.Decoder, payload []byte) (v float64, ok bool) {
-	if p.target.Kind != rosidl.Float64 || p.target.Shape != rosidl.Single || d.BigEndian() || d.Err() != nil {
-		return 0, false
-	}
-	at := d.Offset() + p.tail.at(d)
-	if at+8 > len(payload) {
-		return 0, false
-	}
-	return math.Float64frombits(binary.LittleEndian.Uint64(payload[at:])), true
-}
-
-// Numbers reads numbers of one type. What several of them have in front of them is walked over once.
+// Numbers reads numbers of one type. Where a payload has the shape of the one before, they are where they were.
 type Numbers struct {
-	paths []*Path
-	alike []bool // the steps are those of the path before
+	shape   Shape
+	paths   []*Path
+	offsets []int // in payloads of the shape; 0: not looked for
 }
 
 // Add adds the path of a number.
 func (n *Numbers) Add(p *Path) {
-	alike := len(n.paths) > 0 && slices.Equal(n.paths[len(n.paths)-1].steps, p.steps)
-	n.paths, n.alike = append(n.paths, p), append(n.alike, alike)
+	n.shape.fields, n.paths, n.offsets = p.root, append(n.paths, p), append(n.offsets, 0)
 }
 
 // Each calls do with each number in a payload, as Path.Number returns it, until do returns an error.
 func (n *Numbers) Each(payload []byte, do func(i int, v float64, ok bool, err error) error) error {
-	var head wire.Decoder
+	same := n.shape.Same(payload)
 	for i, p := range n.paths {
-		if !n.alike[i] {
-			head.Reset(payload)
-			p.walk(&head)
+		offset := &n.offsets[i]
+		if !same {
+			*offset = 0
+		} else if *offset == 0 {
+			*offset, _ = p.Offset(payload) // Number returns the error
 		}
-		v, ok := p.double(&head, payload)
+		var v float64
+		var ok bool
 		var err error
-		if !ok {
-			d := head
-			p.finish(&d)
+		switch {
+		case *offset == 0:
+			v, ok, err = p.Number(payload)
+		case p.target.Kind == rosidl.Float64 && p.target.Shape == rosidl.Single: // the usual, without calls
+			v, ok = math.Float64frombits(binary.LittleEndian.Uint64(payload[*offset:])), true
+		default:
+			var d wire.Decoder
+			d.Reset(payload)
+			d.Skip(*offset - wire.HeaderSize)
 			v, ok, err = p.number(&d)
 		}
 		if err := do(i, v, ok, err); err != nil {

@@ -1,7 +1,9 @@
 package cdr
 
 import (
+	"bytes"
 	"io"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -467,7 +469,7 @@ func TestNumbers(t *testing.T) {
 		numbers.Add(p)
 		paths = append(paths, p)
 	}
-	for _, part := range [][]byte{payload, payload[:len(payload)/2], payload[:5], nil} {
+	for _, part := range [][]byte{payload, payload, payload[:len(payload)/2], payload[:5], nil} {
 		seen := 0
 		require.NoError(t, numbers.Each(part, func(i int, v float64, ok bool, err error) error {
 			want, known, wrong := paths[i].Number(part)
@@ -480,6 +482,88 @@ func TestNumbers(t *testing.T) {
 		require.Equal(t, len(paths), seen)
 	}
 	require.ErrorIs(t, numbers.Each(payload, func(int, float64, bool, error) error { return io.EOF }), io.EOF)
+}
+
+// Wherever a payload has the shape of another one, its fields are at the same offsets.
+func TestShape(t *testing.T) {
+	text := "int8 i8\nstring text\nfloat32 f32\nfloat64 f64\nInner[] inners\nNames[2] pair\nbool flag\n" +
+		"float64[] doubles\n"
+	lib := rosidl.NewLibrary(fstest.MapFS{
+		"p/msg/X.msg":     {Data: []byte(text)},
+		"p/msg/Inner.msg": {Data: []byte("uint8 a\nfloat64 b\n")},
+		"p/msg/Names.msg": {Data: []byte("string name\nuint8[] data\nstring[<=3] more\n")},
+	})
+	s, err := NewSchema(lib, "p/msg/X")
+	require.NoError(t, err)
+	names := func(name string) *Struct {
+		return &Struct{"p/msg/Names", []Field{{"name", name}, {"data", []uint8{1, 2}}, {"more", []string{name, ""}}}}
+	}
+	m := &Struct{"p/msg/X", []Field{{"i8", int8(-1)}, {"text", "hello"}, {"f32", float32(2)}, {"f64", 3.5},
+		{"inners", []*Struct{inner(1, 2), inner(3, 4)}}, {"pair", []*Struct{names("a"), names("bc")}}, {"flag", true},
+		{"doubles", []float64{5, 6}}}}
+	payload, err := s.Encode(m)
+	require.NoError(t, err)
+	var paths []*Path
+	var numbers Numbers
+	for _, name := range strings.Fields("i8 f32 f64 inners[1].a inners[1].b flag doubles[1] pair[1].data[1]") {
+		p, err := s.Path(name)
+		require.NoError(t, err)
+		paths = append(paths, p)
+		numbers.Add(p)
+	}
+	shape, same := s.Shape(), 0
+	for i := range payload {
+		for _, add := range []byte{1, 2, 0x80} {
+			require.False(t, shape.Same(nil))
+			require.False(t, shape.Same(payload))
+			other := bytes.Clone(payload)
+			other[i] += add
+			if !shape.Same(other) {
+				continue
+			}
+			same++
+			for _, p := range paths {
+				at, err := p.Offset(payload)
+				require.NoError(t, err)
+				moved, err := p.Offset(other)
+				require.NoError(t, err, "%s, byte %d", p.name, i)
+				require.Equal(t, at, moved, "%s, byte %d", p.name, i)
+			}
+			require.NoError(t, numbers.Each(payload, func(int, float64, bool, error) error { return nil }))
+			require.NoError(t, numbers.Each(payload, func(int, float64, bool, error) error { return nil }))
+			require.NoError(t, numbers.Each(other, func(i int, v float64, ok bool, err error) error {
+				want, known, wrong := paths[i].Number(other)
+				require.Equal(t, math.Float64bits(want), math.Float64bits(v), paths[i].name)
+				require.Equal(t, known, ok)
+				require.Equal(t, wrong, err)
+				return nil
+			}))
+		}
+	}
+	require.Greater(t, same, len(payload))
+	shape.Same(payload)
+	require.True(t, shape.Same(payload))
+	require.Zero(t, testing.AllocsPerRun(10, func() { shape.Same(payload) }))
+
+	big := bytes.Clone(payload)
+	big[1] = 0
+	for _, wrong := range [][]byte{big, payload[:len(payload)-1], payload[:3], nil} {
+		require.False(t, shape.Same(wrong))
+		require.False(t, shape.Same(wrong))
+	}
+	m.Fields[5].Value.([]*Struct)[0].Fields[2].Value = []string{"a", "b", "c"}
+	m.Fields[1].Value = "hi"
+	other, err := s.Encode(m)
+	require.NoError(t, err)
+	require.False(t, shape.Same(other))
+	require.True(t, shape.Same(other))
+
+	wide := newSchema(t, "p/msg/All")
+	payload, err = wide.Encode(full())
+	require.NoError(t, err)
+	shape = wide.Shape()
+	shape.Same(payload)
+	require.False(t, shape.Same(payload), "the contents of a wstring tell how wide it is")
 }
 
 func TestPathText(t *testing.T) {

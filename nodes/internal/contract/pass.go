@@ -22,6 +22,7 @@ type Pass struct {
 	info     *codec.Info
 	topics   map[string]*topic
 	streams  map[*codec.Channel]*stream
+	last     *stream          // of the message before
 	trees    map[string]*tree // of /tf, by namespace
 	steps    []clockStep
 	found    findings
@@ -123,19 +124,13 @@ func (p *Pass) topic(c *codec.Channel) *topic {
 
 // Add takes the next message.
 func (p *Pass) Add(m *codec.Message) {
-	if codec.IsEvents(m.Channel) {
-		return
-	}
-	s := p.streams[m.Channel]
-	if s == nil {
-		t := p.topics[m.Channel.Topic]
-		if t == nil {
-			t = p.topic(m.Channel)
+	s := p.last
+	if s == nil || s.channel != m.Channel {
+		if codec.IsEvents(m.Channel) {
+			return
 		}
-		s = newStream(m.Channel)
-		s.topic = t
-		s.watch(p)
-		p.streams[m.Channel] = s
+		s = p.stream(m.Channel)
+		p.last = s
 	}
 	if !p.begun {
 		p.start, p.begun = m.LogTime, true
@@ -143,6 +138,21 @@ func (p *Pass) Add(m *codec.Message) {
 	p.end = max(p.end, m.LogTime)
 	s.time(p, m.LogTime)
 	s.message(p, m)
+}
+
+func (p *Pass) stream(c *codec.Channel) *stream {
+	if s := p.streams[c]; s != nil {
+		return s
+	}
+	t := p.topics[c.Topic]
+	if t == nil {
+		t = p.topic(c)
+	}
+	s := newStream(c)
+	s.topic = t
+	s.watch(p)
+	p.streams[c] = s
+	return s
 }
 
 // time takes the log time of the next message.

@@ -29,6 +29,8 @@ type stream struct {
 	schema  *cdr.Schema // nil: messages cannot be decoded
 	stamps  *cdr.Stamps
 	frame   *cdr.Path
+	frameAt int        // in payloads of the shape of the last one; 0: not looked for
+	shape   *cdr.Shape // of what frame and floats read
 	images  *pixel.Locator
 	floats  *floats
 	ranges  []*fieldRange
@@ -62,7 +64,7 @@ func newStream(c *codec.Channel) *stream {
 	if images, err := pixel.NewLocator(schema); err == nil {
 		s.images = images
 	}
-	s.floats = newFloats(schema)
+	s.floats, s.shape = newFloats(schema), schema.Shape()
 	return s
 }
 
@@ -113,8 +115,9 @@ func (s *stream) read(p *Pass, m *codec.Message) error {
 			s.stamp(p, m, stamp)
 		}
 	}
+	same := (s.frame != nil || s.floats != nil) && s.shape.Same(m.Data)
 	if s.frame != nil {
-		if err := s.checkFrame(p, m); err != nil {
+		if err := s.checkFrame(p, m, same); err != nil {
 			return err
 		}
 	}
@@ -124,7 +127,7 @@ func (s *stream) read(p *Pass, m *codec.Message) error {
 	for _, r := range s.ranges {
 		r.add(p, s, m)
 	}
-	return s.floats.add(p, s, m)
+	return s.floats.add(p, s, m, same)
 }
 
 func (s *stream) stamp(p *Pass, m *codec.Message, stamp int64) {
@@ -134,12 +137,12 @@ func (s *stream) stamp(p *Pass, m *codec.Message, stamp int64) {
 	}
 	s.clock.add(p, s.name, m.LogTime, stamp)
 	again := s.still.add(uint64(stamp), m.LogTime, func() uint64 { return maphash.Bytes(seed, m.Data) })
-	s.still.find(p, again, Finding{Topic: s.name, Until: m.LogTime, Kind: Stamp, Expected: "stamps that move on"})
+	s.still.find(p, again, s.name, m.LogTime, Stamp, "stamps that move on")
 }
 
-func (s *stream) checkFrame(p *Pass, m *codec.Message) error {
+func (s *stream) checkFrame(p *Pass, m *codec.Message, same bool) error {
 	before := s.lastFrame
-	if err := s.frame.Text(m.Data, &s.lastFrame); err != nil {
+	if err := s.readFrame(m.Data, same); err != nil {
 		return err
 	}
 	frame := s.lastFrame
@@ -153,6 +156,20 @@ func (s *stream) checkFrame(p *Pass, m *codec.Message) error {
 		s.outOfFrame = frame + "."
 		p.found.add(Finding{s.name, m.LogTime, 0, Frame, oneOf(want), human.OrDash(frame)})
 	}
+	return nil
+}
+
+func (s *stream) readFrame(payload []byte, same bool) (err error) {
+	if !same {
+		s.frameAt = 0
+		return s.frame.Text(payload, &s.lastFrame)
+	}
+	if s.frameAt == 0 {
+		if s.frameAt, err = s.frame.Offset(payload); err != nil {
+			return err
+		}
+	}
+	s.frame.TextAt(payload, s.frameAt, &s.lastFrame)
 	return nil
 }
 
@@ -197,7 +214,7 @@ func (s *stream) image(p *Pass, m *codec.Message) {
 		s.frozen.value = value
 	}
 	again := s.frozen.add(value, m.LogTime, nil)
-	s.frozen.find(p, again, Finding{Topic: s.name, Until: m.LogTime, Kind: Frozen, Expected: "pictures that differ"})
+	s.frozen.find(p, again, s.name, m.LogTime, Frozen, "pictures that differ")
 }
 
 // sampleOf returns what differs for most pictures that differ, without reading all of one.
@@ -258,11 +275,11 @@ func (r *repeats) add(value uint64, now int64, content func() uint64) bool {
 }
 
 // find adds a finding when the value stays the same, and keeps it up to date while it does.
-func (r *repeats) find(p *Pass, again bool, f Finding) {
+func (r *repeats) find(p *Pass, again bool, topic string, now int64, kind Kind, expected string) {
 	if !again && r.finding == nil {
 		return
 	}
-	f.Time, f.Seen = r.since, "the same one in "+human.Count(r.count, "message")
+	f := Finding{topic, r.since, now, kind, expected, "the same one in " + human.Count(r.count, "message")}
 	if again {
 		r.finding = p.found.add(f)
 	} else {
@@ -322,8 +339,9 @@ type floats struct {
 	begin  *cdr.Path // to the first of fields
 	fields []floatField
 	leaves []*floatState
-	nan    bool // one of them is, in this message
-	clean  bool // all of them had numbers alone
+	checks []floatCheck // of payloads of the shape of the last one
+	nan    bool         // one of them is, in this message
+	clean  bool         // all of them had numbers alone
 }
 
 // floatField is a field with what is known of it, nil without floats.
@@ -333,6 +351,13 @@ type floatField struct {
 	inner   []floatField
 	run     int // of fields that are nothing but float64, from this one on; 0: this one is not
 	doubles int // in them
+}
+
+// floatCheck is a place in payloads that has numbers.
+type floatCheck struct {
+	*floatState // nil: of several fields
+	kind        rosidl.Kind
+	from, until int
 }
 
 type floatState struct {
@@ -419,8 +444,8 @@ func (n *floatField) only() (doubles int) {
 	return 0
 }
 
-// add takes the next message.
-func (f *floats) add(p *Pass, s *stream, m *codec.Message) error {
+// add takes the next message. same tells that its payload has the shape of the one before.
+func (f *floats) add(p *Pass, s *stream, m *codec.Message, same bool) error {
 	if f == nil {
 		return nil
 	}
@@ -431,8 +456,11 @@ func (f *floats) add(p *Pass, s *stream, m *codec.Message) error {
 		f.nan = false
 	}
 	var d wire.Decoder
-	f.begin.Find(&d, m.Data)
-	f.read(f.fields, &d)
+	if !same || !f.again(m.Data) {
+		f.checks = f.checks[:0]
+		f.begin.Find(&d, m.Data)
+		f.read(f.fields, &d)
+	}
 	if err := d.Err(); err != nil || f.clean && !f.nan {
 		return err
 	}
@@ -454,11 +482,26 @@ func (f *floats) add(p *Pass, s *stream, m *codec.Message) error {
 	return nil
 }
 
+// again reads the numbers where they were in the payload before, and returns false if that does not tell which is NaN.
+func (f *floats) again(payload []byte) bool {
+	for i := range f.checks {
+		c := &f.checks[i]
+		if !hasNaN(payload[c.from:c.until], c.kind, false) {
+			continue
+		}
+		if c.floatState == nil {
+			return false
+		}
+		c.nan, f.nan = true, true
+	}
+	return len(f.checks) > 0
+}
+
 func (f *floats) read(fields []floatField, d *wire.Decoder) {
 	for i := 0; i < len(fields); i++ {
 		n := &fields[i]
 		if n.run > 0 {
-			if ahead := *d; !anyNaN(&ahead, rosidl.Float64, n.doubles) && ahead.Err() == nil {
+			if ahead := *d; !f.anyNaN(&ahead, nil, rosidl.Float64, n.doubles) && ahead.Err() == nil {
 				*d = ahead
 				if i += n.run - 1; fields[i].last {
 					return
@@ -475,7 +518,7 @@ func (f *floats) read(fields []floatField, d *wire.Decoder) {
 				f.read(n.inner, d)
 			}
 		default:
-			if anyNaN(d, n.Kind, count) {
+			if f.anyNaN(d, n.floatState, n.Kind, count) {
 				n.nan, f.nan = true, true
 			}
 		}
@@ -485,29 +528,48 @@ func (f *floats) read(fields []floatField, d *wire.Decoder) {
 	}
 }
 
-// anyNaN reads so many numbers, and reports whether one of them is none.
-func anyNaN(d *wire.Decoder, kind rosidl.Kind, count int) bool {
+// anyNaN reads so many numbers of a field, nil: of several ones, and reports whether one of them is NaN.
+func (f *floats) anyNaN(d *wire.Decoder, field *floatState, kind rosidl.Kind, count int) bool {
+	size := 8
+	if kind == rosidl.Float32 {
+		size = 4
+	}
+	raw := d.Raw(size, size*count)
+	nan := hasNaN(raw, kind, d.BigEndian())
+	if field != nil || !nan {
+		f.checks = append(f.checks, floatCheck{field, kind, d.Offset() - len(raw), d.Offset()})
+	}
+	return nan
+}
+
+// hasNaN reports whether one of the numbers in raw is none.
+func hasNaN(raw []byte, kind rosidl.Kind, big bool) bool {
 	var order binary.ByteOrder = binary.LittleEndian
-	if d.BigEndian() {
+	if big {
 		order = binary.BigEndian
 	}
 	switch {
 	case kind == rosidl.Float32:
-		for raw := d.Raw(4, 4*count); len(raw) >= 4; raw = raw[4:] {
+		for ; len(raw) >= 4; raw = raw[4:] {
 			if order.Uint32(raw)<<1 > 0xff<<24 {
 				return true
 			}
 		}
-	case d.BigEndian():
-		for raw := d.Raw(8, 8*count); len(raw) >= 8; raw = raw[8:] {
+	case big:
+		for ; len(raw) >= 8; raw = raw[8:] {
 			if order.Uint64(raw)<<1 > 0x7ff<<53 {
 				return true
 			}
 		}
 	default: // the usual, without calls
-		raw := d.Raw(8, 8*count)
-		for i := 0; i <= len(raw)-8; i += 8 {
-			if binary.LittleEndian.Uint64(raw[i:i+8])<<1 > 0x7ff<<53 {
+		for ; len(raw) >= 32; raw = raw[32:] {
+			if max(binary.LittleEndian.Uint64(raw)<<1, binary.LittleEndian.Uint64(raw[8:])<<1,
+				binary.LittleEndian.Uint64(raw[16:])<<1, binary.LittleEndian.Uint64(raw[24:])<<1) > 0x7ff<<53 {
+				return true
+			}
+		}
+		for ; len(raw) >= 8; raw = raw[8:] {
+			if binary.LittleEndian.Uint64(raw)<<1 > 0x7ff<<53 {
 				return true
 			}
 		}

@@ -44,6 +44,7 @@ type builder struct {
 	density *density
 	pass    *contract.Pass
 	topics  map[*codec.Channel]*topic
+	last    *topic              // of the message before
 	wanted  map[string][]string // fields of Options.Plots, by topic
 	signals []*signal
 	tracks  []*tracker
@@ -62,10 +63,11 @@ type builder struct {
 
 // topic is what is gathered of a channel.
 type topic struct {
-	row    *row
-	stamps *cdr.Stamps
-	sinks  []sink
-	failed bool
+	channel *codec.Channel
+	row     *row
+	stamps  *cdr.Stamps
+	sinks   []sink
+	failed  bool
 }
 
 // Build reads a recording of ROS 2 messages. left says which messages are none, and why.
@@ -149,7 +151,7 @@ func (b *builder) topic(c *codec.Channel) *topic {
 	if t := b.topics[c]; t != nil {
 		return t
 	}
-	t := &topic{row: b.density.row(c)}
+	t := &topic{channel: c, row: b.density.row(c)}
 	b.topics[c] = t
 	if c.Encoding != codec.EncodingCDR {
 		return t
@@ -171,7 +173,11 @@ func (b *builder) topic(c *codec.Channel) *topic {
 }
 
 func (b *builder) add(m *codec.Message) {
-	t := b.topic(m.Channel)
+	t := b.last
+	if t == nil || t.channel != m.Channel {
+		t = b.topic(m.Channel)
+		b.last = t
+	}
 	t.row.bytes += uint64(len(m.Data))
 	if b.density.add(t.row, m.LogTime) {
 		b.gather(t, m)

@@ -160,10 +160,10 @@ func (r *row) add(t int64) {
 
 // stepOf returns where the length of an interval is counted: four times its binary logarithm, cut off.
 func stepOf(ns uint64) int {
-	part, octave := math.Frexp(float64(max(ns, 1))) // part is from 0.5 to 1
-	step := 4 * (octave - 1)
-	for _, quarter := range [3]float64{0.5946035575013605, 0.7071067811865476, 0.8408964152537145} {
-		if part >= quarter {
+	bits := math.Float64bits(float64(max(ns, 1)))
+	step := 4 * int(bits>>52-1023)
+	for _, quarter := range [3]uint64{0x306fe0a31b715, 0x6a09e667f3bcd, 0xae89f995ad3ad} { // 2 to the 1/4, 2/4 and 3/4
+		if bits&(1<<52-1) >= quarter {
 			step++
 		}
 	}

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"math"
 	"slices"
 	"strings"
 
@@ -95,7 +94,7 @@ func (f *fields) add(m *codec.Message, _ float64) error {
 		if err != nil && strings.Contains(s.Path, "[") {
 			return nil // there are fewer elements than before
 		}
-		if !ok || math.IsNaN(v) || math.IsInf(v, 0) {
+		if !ok || v-v != 0 { // NaN or infinity
 			return err
 		}
 		s.some = true
