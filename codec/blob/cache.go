@@ -137,8 +137,10 @@ func (c *cache) used(b *block) {
 	}
 }
 
-// add takes a block with data over from its only user, and forgets those that were not used for longest.
-func (c *cache) add(b *block) {
+// loaded is called when a block has its data. It takes it over from its only user, and forgets those that were not used
+// for longest.
+func (c *cache) loaded(b *block) {
+	defer close(b.ready)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if b.object.files == 0 {
@@ -151,12 +153,6 @@ func (c *cache) add(b *block) {
 	for c.size > cacheSize && c.recent.Len() > 1 {
 		c.drop(c.recent.Back().Value.(*block))
 	}
-}
-
-// loaded is called when a block has its data.
-func (c *cache) loaded(b *block) {
-	c.add(b)
-	close(b.ready)
 }
 
 // fail is called when blocks cannot be fetched. They are fetched again when somebody asks for them.

@@ -58,7 +58,7 @@ func (s webSource) get(ctx context.Context, etag string, start, end int64) (*bod
 		err = fs.ErrNotExist
 	case status == http.StatusPreconditionFailed:
 		err = errChanged
-	case status == http.StatusForbidden || status == http.StatusUnauthorized:
+	case refused(status):
 		err = fmt.Errorf("%w: the server answers %s", fs.ErrPermission, response.Status)
 	case status >= 500 || status == http.StatusTooManyRequests:
 		err = temporary{errors.New("the server answers " + response.Status)}
