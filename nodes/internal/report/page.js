@@ -5,73 +5,46 @@ const announcer = el("div", { class: "hidden", role: "status", "aria-live": "pol
 // say has a screen reader speak a text.
 function say(text) { announcer.textContent = text; }
 
-const KEYS = [
-  ["← →", "move the cursor"], ["Space", "pin the cursor, or let it follow the mouse"], ["Shift + ← →", "pan"],
-  ["+ −", "zoom in and out at the cursor"], ["0", "show all the time"],
-  ["Home End", "cursor to the start, to the end"],
-  ["N P", "next, previous event or line of the log"], ["/", "search topics"], ["T", "light or dark"],
-    ["Esc", "unpin the cursor"],
-];
-
-const help = el("dialog", { "aria-labelledby": "help-title" }, el("h2", { id: "help-title" }, "Keys and mouse"),
-  el("table", null, el("caption", { class: "hidden" }, "Keys"),
-    el("tbody", null, KEYS.map(([k, what]) =>
-    el("tr", null, el("th", { scope: "row" }, el("kbd", null, k)), el("td", null, what))))),
-  el("p", null, "Over the timeline, pictures and curves: move the mouse to move the cursor, click to pin it, drag to " +
-    "pan, Shift + drag or Ctrl + wheel to zoom. A drag in the strip at the top chooses what is shown. Map and 3D, " +
-    "once clicked: arrows pan or turn, the wheel, + and − zoom, 0 shows all."),
-  el("form", { method: "dialog" }, el("p", null, el("br"), el("button", null, "Close"))));
+const help = document.getElementById("help");
 
 function bar(data, index) {
   const { scope } = now;
   const b = el("b"), utc = el("span"), local = el("span", { class: "local" }),
     state = el("i", { hidden: true }, "pinned");
   const readout = el("div", { class: "clock", id: "cursor", title: "Time of the cursor" }, b, utc, local, state);
-  const sums = new Float32Array(2048);
-  let bins = 1;
-  const sum = () => {
-    sums.fill(0);
-    for (const t of data.topics) smooth(t, now.end).forEach((v, i) => { sums[i % 2048] += v; });
-    bins = Math.max(1, ...data.topics.map(t => list(t.density).length));
-  };
-  sum();
-  if (live) refreshers.add(sum);
-  const overview = new Overview(scope, "The whole time: drag to choose what is shown, click to move the cursor",
+  let sums = []; // of the rates of all topics
+  always(() => {
+    sums = [];
+    for (const t of data.topics) smooth(t, now.end).forEach((v, i) => { sums[i] = (sums[i] ?? 0) + v; });
+  });
+  const overview = new TimeBoard(scope, "The whole time: drag to choose what is shown, click to move the cursor",
     "overview", (ctx, w, h) => {
-    const most = sums.reduce((a, v) => Math.max(a, v), 0);
-    ctx.fillStyle = colour.s0;
+    const most = extent(sums)[1], bins = sums.length;
     ctx.globalAlpha = 0.55;
     for (let x = 0; x < w && most > 0; x++) {
       let top = 0;
       const last = Math.min(bins - 1, Math.floor((x + 1) / w * bins));
       for (let i = Math.floor(x / w * bins); i <= last; i++) top = Math.max(top, sums[i]);
       const y = top > 0 ? Math.max(2, Math.sqrt(top / most) * (h - 6)) : 0;
-      ctx.fillRect(x, h - y, 1, y);
+      block(ctx, colour.s0, x, h - y, 1, y);
     }
     data.episodes.forEach(e => {
       const from = overview.x(finite(e.from));
-      ctx.fillStyle = e.good ? colour.s2 : colour.s1;
-      ctx.fillRect(from, h - 8, Math.max(1.5, overview.x(finite(e.until)) - from - 1), 8);
+      block(ctx, e.good ? colour.s2 : colour.s1, from, h - 8,
+        Math.max(1.5, overview.x(finite(e.until)) - from - 1), 8);
     });
     ctx.globalAlpha = 1;
-    for (const e of data.events) {
-      ctx.fillStyle = colour[kind(e.kind)[2]];
-      ctx.fillRect(overview.x(e.from) - 0.5, 0, 1.5, 6);
-    }
+    for (const e of data.events) block(ctx, colour[kind(e.kind)[2]], overview.x(e.from) - 0.5, 0, 1.5, 6);
     const from = overview.x(scope.from), until = overview.x(scope.until);
-    ctx.fillStyle = colour.bg;
     ctx.globalAlpha = 0.72;
-    ctx.fillRect(0, 0, from, h);
-    ctx.fillRect(until, 0, w, h);
+    block(ctx, colour.bg, 0, 0, from, h);
+    block(ctx, colour.bg, until, 0, w, h);
     ctx.globalAlpha = 1;
-    ctx.strokeStyle = colour.accent;
-    ctx.lineWidth = 1.5;
+    pen(ctx, colour.accent, 1.5);
     if (until - from < w - 1) ctx.strokeRect(from + 0.75, 0.75, Math.max(1, until - from - 1.5), h - 1.5);
-  }, { brush: true, focus: true });
-  const shown = () => Object.assign(overview.box.dataset, { from: scope.from, until: scope.until });
-  scope.listeners.push(shown);
-  shown();
+  }, { whole: true, focus: true });
   followers.add(() => {
+    Object.assign(overview.box.dataset, { from: scope.from, until: scope.until });
     const step = Math.min(0.001, 10 ** Math.floor(Math.log10((scope.until - scope.from) / 1000)));
     const d = dates(data, cursor.at);
     readout.dataset.at = cursor.at;
@@ -83,10 +56,7 @@ function bar(data, index) {
   const names = recordings.map(r => `${r.good ? "✓" : "!"} ${plain(r.name, 80) || "Recording"}`);
   const recording = names.length > 1 && options("Recording", names, e => showRecording(+e.target.value));
   if (recording) recording.value = index;
-  const buttons = el("span", { class: "buttons" },
-    button("+", "Zoom in", () => scope.zoom(2, cursor.at), { class: "icon" }),
-    button("−", "Zoom out", () => scope.zoom(0.5, cursor.at), { class: "icon" }),
-    button("All", "Show all the time", () => scope.show(scope.first, scope.last)),
+  const buttons = zoomButtons(f => scope.zoom(f, cursor.at), () => scope.show(scope.first, scope.last),
     button("◐", "Light or dark", () => setTheme(!dark), { class: "icon" }),
     button("?", "Help: keys and mouse", () => help.showModal(), { class: "icon" }));
   return el("div", { class: "bar" },
@@ -141,7 +111,7 @@ function showRecording(index) {
     el("a", { href: `#${s.id}` }, s.querySelector("h2").textContent));
   page.replaceChildren(bar(data, index), head(data), el("nav", { "aria-label": "Parts of this page" }, links), ...parts,
     el("footer", null, live ? `Served by tapedeck's ${live.name}.`
-      : "Made by tapedeck. This page is one file and loads nothing from anywhere."), tips, announcer, help);
+      : "Made by tapedeck. This page is one file and loads nothing from anywhere."), tips, announcer);
   timeline.layout();
   moved = true;
   schedule();
@@ -167,13 +137,13 @@ document.addEventListener("keydown", e => {
     Home: () => jump(0), End: () => jump(now.end), n: () => next(true), p: () => next(false),
     " ": () => plays() ? toggle() : pin(!cursor.pinned), Escape: () => pin(false), t: () => setTheme(!dark),
     "?": () => help.showModal(),
-    "/": () => page.querySelector("input[type=search]")?.focus(),
+    "/": () => page.querySelector("input[type=search]")?.focus(), ...e.target.parentNode.board?.keys,
   };
   const key = keys[e.key.length === 1 ? e.key.toLowerCase() : e.key];
   const own = e.key === " " ? "button, summary, a, .sheet" : e.key.startsWith("Arrow") ? ".sheet" : "";
   if (!key || own && e.target.closest(own)) return;
   e.preventDefault();
-  key();
+  key(e);
 });
 
 // A print is light and has all that is drawn.

@@ -4,16 +4,11 @@ const SERIES = 7;
 const colour = {}; // those of the style sheet by name, as the theme has them
 let dark = false, hatch = {};
 
-const VIRIDIS = ["#440154", "#482878", "#3e4a89", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6ece58", "#b5de2b",
-  "#fde725"];
-const BLUES = { light: ["#d8e7f5", "#9cc6e6", "#5b9bd0", "#2a6dae", "#08306b"],
-  dark: ["#16344f", "#1f5586", "#3584c4", "#74b8ec", "#d8eeff"] };
-
-// ramp returns 32 colours between those of stops, from and to being where it begins and ends, 0 to 1.
-function ramp(stops, from = 0, to = 1) {
-  const rgb = stops.map(s => [1, 3, 5].map(i => parseInt(s.slice(i, i + 2), 16)));
+// ramp returns 32 colours between stops, a list in the style sheet.
+function ramp(stops) {
+  const rgb = stops.trim().split(" ").map(s => [1, 3, 5].map(i => parseInt(s.slice(i, i + 2), 16)));
   return Array.from({ length: 32 }, (_, i) => {
-    const t = (from + (to - from) * i / 31) * (rgb.length - 1), k = Math.min(rgb.length - 2, Math.floor(t));
+    const t = i / 31 * (rgb.length - 1), k = Math.min(rgb.length - 2, Math.floor(t));
     return `rgb(${rgb[k].map((c, j) => Math.round(c + (rgb[k + 1][j] - c) * (t - k))).join(" ")})`;
   });
 }
@@ -32,18 +27,47 @@ function setTheme(night) {
   const names = ["bg", "panel", "line", "text", "mute", "accent", "good", "bad", "warn", "void"];
   for (let i = 0; i < SERIES; i++) names.push(`s${i}`);
   for (const n of names) colour[n] = style.getPropertyValue(`--${n}`).trim();
-  colour.density = ramp(dark ? BLUES.dark : BLUES.light);
-  colour.scale = dark ? ramp(VIRIDIS, 0.25, 1) : ramp(VIRIDIS, 0, 0.88);
+  for (const [name, stops] of [["density", "--blues"], ["scale", "--viridis"]]) {
+    colour[name] = ramp(style.getPropertyValue(stops));
+    document.documentElement.style.setProperty(`--${name}`, `linear-gradient(90deg, ${colour[name]})`); // of legends
+  }
   hatch = {};
   for (const b of boards) b.redraw();
+}
+
+// pen sets what lines are drawn with, block draws a rectangle.
+function pen(ctx, style, width) { Object.assign(ctx, { strokeStyle: style, lineWidth: width }); }
+
+function block(ctx, style, x, y, w, h) { ctx.fillStyle = style; ctx.fillRect(x, y, w, h); }
+
+// stamp draws a shape, an SVG path, with an edge around it.
+function stamp(ctx, shape, x, y, style, edge, turn = 0) {
+  const path = new Path2D(shape);
+  ctx.save();
+  ctx.translate(x, y);
+  ctx.rotate(turn);
+  pen(ctx, edge, 2.5);
+  ctx.stroke(path);
+  ctx.fillStyle = style;
+  ctx.fill(path);
+  ctx.restore();
+}
+
+// clipped draws within a rectangle.
+function clipped(ctx, x, y, w, h, draw) {
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(x, y, w, h);
+  ctx.clip();
+  draw();
+  ctx.restore();
 }
 
 // hatched returns a pattern of slanted lines.
 function hatched(ctx, name) {
   if (hatch[name]) return hatch[name];
   const tile = el("canvas", { width: 8, height: 8 }), c = tile.getContext("2d");
-  c.strokeStyle = colour[name];
-  c.lineWidth = 1.6;
+  pen(c, colour[name], 1.6);
   for (const d of [-8, 0, 8]) { c.beginPath(); c.moveTo(d, 8); c.lineTo(d + 8, 0); c.stroke(); }
   return hatch[name] = ctx.createPattern(tile, "repeat");
 }
@@ -155,7 +179,7 @@ class Board {
     };
     c.addEventListener("pointerup", end);
     c.addEventListener("pointercancel", end);
-    c.addEventListener("pointerleave", () => { tip(); on.leave?.(); });
+    c.addEventListener("pointerleave", () => tip());
     c.addEventListener("wheel", e => {
       if (!this.width || !on.wheel(e)) return;
       e.preventDefault();

@@ -35,22 +35,22 @@ class Curve {
     return -1;
   }
 
-  // points returns one point per pixel from x = 0 to w, null between those that no line joins: [x, low, high].
-  points(board, w) {
+  // runs returns what lines join from x = 0 to w: lists of points, one per pixel, [x, low, high].
+  runs(board, w) {
     const from = Math.max(0, this.index(board.t(0)) - this.join),
       until = Math.min(this.count - 1, this.index(board.t(w)) + this.join);
-    const points = [];
-    let last = -1, p = null;
+    const runs = [];
+    let last = -Infinity;
     for (let i = from; i <= until; i++) {
       if (this.low[i] !== this.low[i]) continue;
-      const x = board.x(this.first + (i + 0.5) * this.bin);
-      if (last >= 0 && i - last > this.join) { points.push(null); p = null; }
-      if (p && Math.floor(p[0]) === Math.floor(x)) p.splice(1, 2, Math.min(p[1], this.low[i]),
-        Math.max(p[2], this.high[i]));
-      else points.push(p = [x, this.low[i], this.high[i]]);
+      if (i - last > this.join) runs.push([]);
+      const x = board.x(this.first + (i + 0.5) * this.bin), p = runs.at(-1).at(-1);
+      if (p && Math.floor(p[0]) === Math.floor(x))
+        p.splice(1, 2, Math.min(p[1], this.low[i]), Math.max(p[2], this.high[i]));
+      else runs.at(-1).push([x, this.low[i], this.high[i]]);
       last = i;
     }
-    return points;
+    return runs;
   }
 }
 
@@ -63,10 +63,9 @@ function plot({ title, note, unit, curves, scope, spans = [] }) {
     "curve", (ctx, w, h) => {
     update();
     board.grid(ctx, w, h);
-    const shown = curves.filter(c => !c.hidden), all = shown.map(c => c.points(board, w));
-    const values = all.flat().filter(Boolean), seen = values.filter(p => p[0] >= -1 && p[0] <= w + 1);
-    let low = Infinity, high = -Infinity;
-    for (const p of seen.length ? seen : values) { low = Math.min(low, p[1]); high = Math.max(high, p[2]); }
+    const shown = curves.filter(c => !c.hidden), all = shown.map(c => c.runs(board, w));
+    const values = all.flat(2), seen = values.filter(p => p[0] >= -1 && p[0] <= w + 1);
+    let [low, high] = extent((seen.length ? seen : values).flatMap(p => [p[1], p[2]]));
     ctx.globalAlpha = 0.55;
     for (const [pairs, name] of spans) board.spans(ctx, pairs, 0, h, name, w);
     ctx.globalAlpha = 1;
@@ -79,15 +78,13 @@ function plot({ title, note, unit, curves, scope, spans = [] }) {
     const y = v => 8 + (high - v) / (high - low) * (h - 16), step = nice((high - low) / 3);
     const labels = [];
     for (let v = Math.ceil(low / step) * step, i = 0; v <= high && i < 9; v += step, i++) {
-      ctx.fillStyle = colour.line;
-      ctx.fillRect(0, Math.round(y(v)), w, 1);
+      block(ctx, colour.line, 0, Math.round(y(v)), w, 1);
       labels.push([Math.abs(v) < step / 1e6 ? 0 : v, y(v)]);
     }
-    all.forEach((points, i) => drawCurve(ctx, points, y, curves.indexOf(shown[i])));
+    all.forEach((runs, i) => drawCurve(ctx, runs, y, curves.indexOf(shown[i])));
     labels.forEach(([v, y], i) => {
       const text = number(v) + (i === labels.length - 1 ? of : ""), cy = Math.max(8, Math.min(h - 7, y));
-      ctx.lineWidth = 3;
-      ctx.strokeStyle = colour.panel;
+      pen(ctx, colour.panel, 3);
       ctx.textBaseline = "middle";
       ctx.strokeText(text, 5, cy);
       write(ctx, text, 5, cy, Infinity, colour.mute);
@@ -117,21 +114,15 @@ function plot({ title, note, unit, curves, scope, spans = [] }) {
     return el("li", null, el("button", properties, swatch, el("span", null, c.name), outputs[i]));
   }), curves.length > visible ? el("li", null, rest) : "");
   fill();
-  return el("div", { class: "row" },
-    el("div", { class: "side" }, el("b", null, name(title, 400)),
-      el("div", { class: "mute" }, [note, unit && `in ${unit}`].filter(Boolean).join(", ")), keys), board.box);
+  return row(board, name(title, 400), [note, unit && `in ${unit}`], keys);
 }
 
-function drawCurve(ctx, points, y, index) {
+function drawCurve(ctx, runs, y, index) {
   ctx.strokeStyle = ctx.fillStyle = colour[`s${index % SERIES}`];
   ctx.lineWidth = 1.4;
   ctx.lineJoin = "round";
   ctx.setLineDash(index % (2 * SERIES) >= SERIES ? [3, 3] : []);
-  for (let i = 0; i < points.length; i++) {
-    if (!points[i]) continue;
-    const start = i;
-    while (i + 1 < points.length && points[i + 1]) i++;
-    const run = points.slice(start, i + 1);
+  for (const run of runs) {
     if (run.length === 1) {
       const [x, low, high] = run[0];
       ctx.fillRect(x - 1.25, y(high) - 1.25, 2.5, y(low) - y(high) + 2.5);
@@ -166,7 +157,7 @@ function curves(data, scope) {
       unit: plain(signals[0].unit, 20), scope, spans: [[topic?.gaps, "s6"]],
       curves: signals.map(s => {
         const c = new Curve(plain(parent ? String(s.path).slice(dot + 1) : s.path, 80), s.low, s.high, 0, scope.last);
-        if (live) refreshers.add(() => c.set(s.low, s.high, 0, scope.last));
+        refreshers.add(() => c.set(s.low, s.high, 0, scope.last));
         return c;
       }),
     });
@@ -180,7 +171,7 @@ function curves(data, scope) {
   return section("curves", "Curves",
     !plots.length ? "no numbers are drawn" : live && !plays() ? "of some messages a second"
       : "lowest to highest value in each part of the time",
-    box, plots.length > 0 && el("div", { class: "row" }, el("div"), ruler(scope).box), more,
+    box, plots.length > 0 && row(ruler(scope)), more,
     data.fields.length > 0 && el("details", null,
       el("summary", null, `All numeric fields (${count(data.fields.length)}, ${count(drawn)} drawn)`),
       el("p", { class: "note" }, "Others are drawn with converter report --plot TOPIC.FIELD"),

@@ -6,11 +6,6 @@
 // plays reports whether this is the page of a player.
 function plays() { return live?.kind === "player"; }
 
-if (live) Object.assign(live, {
-  name: plays() ? "player" : "recorder", version: "", state: {}, heard: 0, missed: 0, asked: 0, orders: 0,
-  token: new URLSearchParams(location.search).get("token") ?? "",
-});
-
 async function ask(path, options) {
   const response = await fetch(path, { ...options, cache: "no-store",
     headers: { Authorization: `Bearer ${live.token}` } });
@@ -98,9 +93,7 @@ function grow({ whole, from, data }) {
 function merge(old, v, whole, from) {
   const base = old ?? {}, bins = (name, none) => {
     if (!Array.isArray(v[name])) return {};
-    const kept = whole ? [] : array(base[name]).slice(0, from);
-    while (!whole && kept.length < from) kept.push(none);
-    return { [name]: kept.concat(v[name]) };
+    return { [name]: Array.from({ length: whole ? 0 : from }, (_, i) => base[name]?.[i] ?? none).concat(v[name]) };
   };
   const out = { ...v, ...bins("density", 0), ...bins("low", null), ...bins("high", null) };
   if (!whole && "thumbs" in v) out.thumbs = [...list(base.thumbs), ...list(v.thumbs)];
@@ -141,8 +134,9 @@ function rebuild() {
 // refresh shows what is new in the panels that are there.
 function refresh() {
   const { data, timeline, scope } = now, fresh = prepare(recordings[0]);
-  for (const name of LISTS) data[name].splice(0, Infinity, ...fresh[name]);
-  for (const [name, value] of Object.entries(fresh)) if (!LISTS.includes(name)) data[name] = value;
+  for (const [name, value] of Object.entries(fresh)) {
+    if (LISTS.includes(name)) data[name].splice(0, Infinity, ...value); else data[name] = value;
+  }
   now.end = Math.max(0, finite(data.duration));
   now.marks = marksOf(data);
   scope.grow(now.end);
@@ -159,12 +153,10 @@ if (live) {
   const word = el("b", { class: "word", role: "status" }), text = el("span", { class: "mute" }),
     alert = el("span", { class: "alarm", role: "alert" });
   const pause = button("Pause", "Pause or resume", toggle);
-  const buttons = [pause];
+  const buttons = [pause], rates = [0.1, 0.25, 0.5, 1, 2, 5, 10];
   let rate = null;
   if (plays()) {
-    const rates = [0.1, 0.25, 0.5, 1, 2, 5, 10];
     rate = options("Rate", rates.map(r => `${r} ×`), e => order("rate", rates[e.target.value]));
-    rate.rates = rates;
     buttons.push(button("Next", "Play the next message while paused", () => order("next")), rate);
   } else {
     buttons.push(button("Split", "Continue the recording in another file", () => order("split")));
@@ -183,12 +175,9 @@ if (live) {
     word.dataset.word = s.word;
     for (const b of buttons) b.disabled = Boolean(s.ended);
     if (rate && document.activeElement !== rate) {
-      const i = rate.rates.indexOf(s.rate);
-      if (i < 0 && s.rate !== undefined) {
-        const own = el("option", { value: rate.rates.push(s.rate) - 1 }, s.rate > 0 ? `${number(s.rate)} ×` : "max");
-        rate.append(own);
-      }
-      rate.value = rate.rates.indexOf(s.rate);
+      if (s.rate !== undefined && !rates.includes(s.rate))
+        rate.append(el("option", { value: rates.push(s.rate) - 1 }, s.rate > 0 ? `${number(s.rate)} ×` : "max"));
+      rate.value = rates.indexOf(s.rate);
     }
     if (live.back) live.back.hidden = !cursor.pinned;
   };

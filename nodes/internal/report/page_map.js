@@ -4,8 +4,9 @@
 // of it.
 function degrees(track) {
   const north = 6371008.8 * Math.PI / 180, east = north * Math.cos(track.origin[0] * Math.PI / 180), lines = [[]];
-  for (const [t, x, y, z] of track.points) {
-    if (x == null || y == null) { lines.push([]); continue; }
+  for (const p of track.points) {
+    const [t, x, y, z] = p;
+    if (!known(p)) { lines.push([]); continue; }
     lines.at(-1).push({ t, at: [+(track.origin[1] + x / east).toFixed(9), +(track.origin[0] + y / north).toFixed(9),
       ...(z == null ? [] : [z])] });
   }
@@ -32,10 +33,13 @@ function kml(data, tracks) {
 
 function trackName(t) { return [t.topic, t.name].filter(Boolean).join(" "); }
 
+// known reports whether a point of a track has a position.
+function known(p) { return p[1] != null && p[2] != null; }
+
 // place returns where a track is at a time and its heading, nothing where it is not.
 function place(track, t) {
   const p = track.points, i = nearest(p, t, q => q[0]);
-  if (i < 0 || p[i][1] == null || p[i][2] == null || t < p[0][0] - 1 || t > p.at(-1)[0] + 1) return null;
+  if (i < 0 || !known(p[i]) || t < p[0][0] - 1 || t > p.at(-1)[0] + 1) return null;
   let [x, y] = [p[i][1], p[i][2]];
   const j = t > p[i][0] ? i + 1 : i - 1, other = p[j];
   if (other && other[1] != null && other[0] !== p[i][0]) {
@@ -46,26 +50,24 @@ function place(track, t) {
   let heading = null; // from points around that are far enough from each other
   for (let d = 1; d < 40 && heading === null; d++) {
     const a = p[Math.max(0, i - d)], b = p[Math.min(p.length - 1, i + d)];
-    if ([a[1], a[2], b[1], b[2]].includes(null)) continue;
-    if (Math.hypot(b[1] - a[1], b[2] - a[2]) > 0.2) heading = Math.atan2(b[2] - a[2], b[1] - a[1]);
+    if (known(a) && known(b) && Math.hypot(b[1] - a[1], b[2] - a[2]) > 0.2)
+      heading = Math.atan2(b[2] - a[2], b[1] - a[1]);
   }
   return { x, y, z: p[i][3], heading, speed: track.speed[i] };
 }
 
+// What is drawn where a track begins, or goes.
+const DOT = "M-5 0A5 5 0 0 1 5 0A5 5 0 0 1 -5 0Z", ARROW = "M12 0L-8 7L-4 0L-8 -7Z";
+
 function where(data) {
-  const tracks = data.tracks.map(t => ({ ...t, points: list(t.points), speed: array(t.speed),
-    of: t, origin: Array.isArray(t.origin) && t.origin.length === 2 && t.origin.every(isFinite) ? t.origin : null }));
+  const tracks = data.tracks.map(t => ({ ...t, of: t,
+    origin: Array.isArray(t.origin) && t.origin.length === 2 && t.origin.every(isFinite) ? t.origin : null }));
   const frames = [...new Set(tracks.map(t => String(t.frame ?? "")))];
   let shown = [], view = null, mode = "time", range = [0, 1];
   const fit = () => {
-    let [left, right, low, high] = [Infinity, -Infinity, Infinity, -Infinity];
-    for (const t of shown) {
-      for (const [, x, y] of t.points) {
-        if (x == null || y == null) continue;
-        left = Math.min(left, x); right = Math.max(right, x); low = Math.min(low, y); high = Math.max(high, y);
-      }
-    }
-    if (left > right) [left, right, low, high] = [-5, 5, -5, 5];
+    const points = shown.flatMap(t => t.points).filter(known);
+    const [left, right] = extent(points.length ? points.map(p => p[1]) : [-5, 5]);
+    const [low, high] = extent(points.length ? points.map(p => p[2]) : [-5, 5]);
     const scale = Math.min((board.width - 70) / Math.max(right - left, 1),
       (board.height - 90) / Math.max(high - low, 1));
     view = { x: (left + right) / 2, y: (low + high) / 2, scale: Math.max(scale, 1e-9), home: true };
@@ -78,25 +80,24 @@ function where(data) {
       if (!view || view.home) fit();
       const X = x => w / 2 + (x - view.x) * view.scale, Y = y => h / 2 - (y - view.y) * view.scale;
       const step = nice(90 / view.scale);
-      ctx.fillStyle = colour.line;
       const left = Math.ceil((view.x - w / 2 / view.scale) / step),
         low = Math.ceil((view.y - h / 2 / view.scale) / step);
-      for (let i = 0; i * step * view.scale < w; i++) ctx.fillRect(Math.round(X((left + i) * step)), 0, 1, h);
-      for (let i = 0; i * step * view.scale < h; i++) ctx.fillRect(0, Math.round(Y((low + i) * step)), w, 1);
+      for (let i = 0; i * step * view.scale < w; i++)
+        block(ctx, colour.line, Math.round(X((left + i) * step)), 0, 1, h);
+      for (let i = 0; i * step * view.scale < h; i++)
+        block(ctx, colour.line, 0, Math.round(Y((low + i) * step)), w, 1);
       shown.forEach((t, n) => drawTrack(ctx, t, n, X, Y));
       shown.forEach((t, n) => {
         const p = place(t, cursor.at);
-        if (p) drawArrow(ctx, X(p.x), Y(p.y), p.heading, mode === "track" ? colour[`s${n % SERIES}`] : colour.s1);
+        if (p) stamp(ctx, p.heading === null ? DOT : ARROW, X(p.x), Y(p.y),
+          colour[`s${mode === "track" ? n % SERIES : 1}`], colour.bg, -p.heading);
       });
       const long = step * view.scale; // the scale bar
-      ctx.fillStyle = colour.bg;
       ctx.globalAlpha = 0.8;
-      ctx.fillRect(8, h - 34, long + 16, 28);
+      block(ctx, colour.bg, 8, h - 34, long + 16, 28);
       ctx.globalAlpha = 1;
-      ctx.fillStyle = colour.text;
-      ctx.fillRect(16, h - 13, long, 2);
-      ctx.fillRect(16, h - 17, 1, 6);
-      ctx.fillRect(15 + long, h - 17, 1, 6);
+      for (const [x, y, wide, high] of [[0, 4, long, 2], [0, 0, 1, 6], [long - 1, 0, 1, 6]])
+        block(ctx, colour.text, 16 + x, h - 17 + y, wide, high);
       ctx.font = SMALL;
       write(ctx, step >= 1000 ? `${number(step / 1000)} km` : step < 0.01 ? `${number(step * 1000)} mm`
         : `${number(step)} m`, 16, h - 24);
@@ -107,7 +108,7 @@ function where(data) {
     ctx.lineCap = ctx.lineJoin = "round";
     let style = null, before = null;
     t.points.forEach((p, i) => {
-      if (p[1] == null || p[2] == null) { before = null; return; }
+      if (!known(p)) { before = null; return; }
       const v = mode === "time" ? p[0] : t.speed[i];
       const s = mode === "track" || v == null ? colour[mode === "track" ? `s${n % SERIES}` : "mute"]
         : shade(colour.scale, v, ...range);
@@ -122,32 +123,8 @@ function where(data) {
       before = at;
     });
     if (style) ctx.stroke();
-    const first = t.points.find(p => p[1] != null && p[2] != null);
-    if (!first) return;
-    ctx.beginPath();
-    ctx.arc(X(first[1]), Y(first[2]), 4, 0, 7);
-    ctx.fillStyle = colour.bg;
-    ctx.fill();
-    ctx.lineWidth = 2;
-    ctx.strokeStyle = colour.text;
-    ctx.stroke();
-  }
-  function drawArrow(ctx, x, y, heading, style) {
-    ctx.save();
-    ctx.translate(x, y);
-    ctx.beginPath();
-    if (heading === null) ctx.arc(0, 0, 6, 0, 7);
-    else {
-      ctx.rotate(-heading);
-      for (const p of [[12, 0], [-8, 7], [-4, 0], [-8, -7]]) ctx.lineTo(...p);
-      ctx.closePath();
-    }
-    ctx.fillStyle = style;
-    ctx.strokeStyle = colour.bg;
-    ctx.lineWidth = 3;
-    ctx.stroke();
-    ctx.fill();
-    ctx.restore();
+    const first = t.points.find(known);
+    if (first) stamp(ctx, DOT, X(first[1]), Y(first[2]), colour.bg, colour.text);
   }
   const pan = (dx, dy) => {
     if (!view) return;
@@ -165,10 +142,8 @@ function where(data) {
     board.redraw();
   };
   const home = () => { if (view) view.home = true; board.redraw(); };
-  board.gestures({ drag: pan, slide: pan, zoom,
-    wheel: e => e.ctrlKey || e.metaKey || document.activeElement === board.canvas });
-  ownKeys(board, { pan: (x, y) => pan(-40 * x, 40 * y), zoom, home });
-  const legend = el("div", { class: "legend" }), readout = el("div", { class: "readout" }), tones = gradient("scale");
+  steer(board, { pan, zoom, home });
+  const legend = el("div", { class: "legend" }), readout = el("div", { class: "readout" });
   const files = el("span", { class: "buttons" });
   const fill = () => {
     shown = tracks.filter(t => String(t.frame ?? "") === frames[+frame.value || 0]);
@@ -177,19 +152,17 @@ function where(data) {
     range = values.length ? [values[0],
       mode === "time" ? values.at(-1) : values[Math.floor((values.length - 1) * 0.99)]] : [0, 1];
     const text = v => mode === "time" ? clock(v, 0.1) : `${number(v)} m/s`;
-    const scale = el("span", null, text(range[0]), tones, text(range[1]));
-    const keys = () => shown.slice(0, 30).map((t, n) => el("span", null, icon(14, (ctx, w) => {
-      ctx.fillStyle = colour[`s${n % SERIES}`];
-      ctx.fillRect(0, 6, w, 3);
-    }), name(trackName(t), 60)));
-    replace(legend, ...(mode === "track" ? keys() : [scale]), el("span", null, "○ start"),
+    const scale = el("span", null, text(range[0]), gradient("scale"), text(range[1]));
+    const keys = () => shown.slice(0, 30).map((t, n) => el("span", null,
+      el("i", { class: "line", style: `background: var(--s${n % SERIES})` }), name(trackName(t), 60)));
+    legend.replaceChildren(...(mode === "track" ? keys() : [scale]), el("span", null, "○ start"),
       el("span", null, "▲ at the cursor"));
-    const known = shown.filter(t => t.origin && t.points.length), file = plain(data.name, 60) || "track";
-    files.replaceChildren(...(known.length ? [
+    const fixed = shown.filter(t => t.origin && t.points.length), file = plain(data.name, 60) || "track";
+    files.replaceChildren(...(fixed.length ? [
       button("GeoJSON", "Download the tracks as GeoJSON",
-        () => save(`${file}.geojson`, "application/geo+json", geoJSON(data, known))),
+        () => save(`${file}.geojson`, "application/geo+json", geoJSON(data, fixed))),
       button("KML", "Download the tracks as KML",
-        () => save(`${file}.kml`, "application/vnd.google-earth.kml+xml", kml(data, known)))] : []));
+        () => save(`${file}.kml`, "application/vnd.google-earth.kml+xml", kml(data, fixed)))] : []));
     board.redraw();
     moved = true;
   };
@@ -211,9 +184,8 @@ function where(data) {
     readout.textContent = lines.join("\n");
   };
   followers.add(() => board.redraw());
-  fill();
-  if (live) refreshers.add(() => {
-    for (const t of tracks) Object.assign(t, { points: t.of.points, speed: t.of.speed });
+  always(() => {
+    for (const t of tracks) Object.assign(t, { points: list(t.of.points), speed: array(t.of.speed) });
     fill();
   });
   return section("where", "Where",
@@ -222,23 +194,17 @@ function where(data) {
       legend, readout);
 }
 
-// ownKeys has a board that has the focus pan, turn and zoom by keys instead of moving the cursor.
-function ownKeys(board, { pan, turn, zoom, home }) {
-  const arrows = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
-  board.canvas.addEventListener("keydown", e => {
-    if (e.ctrlKey || e.metaKey || e.altKey) return;
-    const a = arrows[e.key];
-    if (a) (turn && !e.shiftKey ? turn : pan)(...a);
-    else if (e.key === "+" || e.key === "=") zoom(1.25);
-    else if (e.key === "-") zoom(0.8);
-    else if (e.key === "0") home();
-    else return;
-    e.preventDefault();
-    e.stopPropagation();
-  });
+// steer has the mouse, the wheel and, once it has the focus, the keys pan, turn and zoom a board. drag is what the mouse
+// does, pan if there is no turn.
+function steer(board, { pan, turn, drag = pan, zoom, home }) {
+  board.gestures({ buttons: Boolean(turn), drag, slide: pan, zoom,
+    wheel: e => !(turn && e.shiftKey) && (e.ctrlKey || e.metaKey || document.activeElement === board.canvas) });
+  const arrow = (x, y) => e => turn && !e.shiftKey ? turn(0.1 * x, 0.1 * y) : pan(-40 * x, 40 * y);
+  board.keys = { ArrowLeft: arrow(-1, 0), ArrowRight: arrow(1, 0), ArrowUp: arrow(0, 1), ArrowDown: arrow(0, -1),
+    "+": () => zoom(1.25), "=": () => zoom(1.25), "-": () => zoom(0.8), 0: home };
 }
 
-function zoomButtons(zoom, home) {
+function zoomButtons(zoom, home, ...more) {
   return el("span", { class: "buttons" }, button("+", "Zoom in", () => zoom(1.5), { class: "icon" }),
-    button("−", "Zoom out", () => zoom(1 / 1.5), { class: "icon" }), button("Fit", "Show all", home));
+    button("−", "Zoom out", () => zoom(1 / 1.5), { class: "icon" }), button("All", "Show all", home), more);
 }

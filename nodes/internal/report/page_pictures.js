@@ -28,11 +28,9 @@ function pictures(cameras, scope) {
   });
   const strips = cameras.map(c => {
     const size = c.width > 0 && c.height > 0 ? `${c.width} × ${c.height}` : "";
-    return el("div", { class: "row" }, el("div", { class: "side" }, el("b", null, name(c.topic)),
-      el("div", { class: "mute" }, [size, plain(c.kind, 40)].filter(Boolean).join(", "))), strip(c, scope).box);
+    return row(strip(c, scope), name(c.topic), [size, plain(c.kind, 40)]);
   });
-  const times = el("div", { class: "row" }, el("div"), ruler(scope).box);
-  return [el("div", { class: `views${views.length < 3 ? " few" : ""}` }, views), strips, times];
+  return [el("div", { class: `views${views.length < 3 ? " few" : ""}` }, views), strips, row(ruler(scope))];
 }
 
 function strip(camera, scope) {
@@ -92,7 +90,7 @@ function episodes(data) {
         panels.some(p => list(p.gaps).length) && el("span", null, striped("s6"), "gap")),
       el("div", { class: "tools" }, zoomButtons(f => scope.zoom(f), () => scope.show(scope.first, scope.last))),
       cameras.length > 0 && pictures(cameras, scope), el("div", { class: "curves" }, plots),
-      plots.length > 0 && el("div", { class: "row" }, el("div"), ruler(scope).box)].flat(Infinity).filter(Boolean));
+      plots.length > 0 && row(ruler(scope))].flat(Infinity).filter(Boolean));
     for (const b of [...boards, ...followers]) if (!before.has(b)) mine.add(b);
     moved = true;
     schedule();

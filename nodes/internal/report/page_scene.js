@@ -1,5 +1,8 @@
 // ---- Clouds ------------------------------------------------------------------------------------------------------
 
+// The edges of a box between its corners, whose bits are x, y and z, and the line at its front.
+const EDGES = [[0, 1], [2, 3], [4, 5], [6, 7], [0, 2], [1, 3], [4, 6], [5, 7], [0, 4], [1, 5], [2, 6], [3, 7], [8, 9]];
+
 const boxesOf = cloud => list(cloud.boxes).filter(b => b.length === 7);
 
 // unpack returns the points of a cloud in metres, and what is needed to colour and to see them. Boxes without points,
@@ -19,15 +22,12 @@ function unpack(cloud) {
 
 // Points are drawn by WebGL on a canvas of its own, which boards copy.
 const VERTEX = `
-attribute vec3 place; attribute float tone;
-uniform vec3 eye; uniform vec4 turn; uniform vec3 lens; uniform vec2 size; uniform vec3 tones[32];
+attribute vec4 place; attribute float tone; // place is x, y, depth and size
+uniform vec3 tones[32];
 varying vec3 shade;
 void main() {
-  vec3 p = place - eye;
-  float right = turn.x * p.x + turn.y * p.y, ahead = turn.x * p.y - turn.y * p.x;
-  float depth = lens.z + ahead * turn.z - p.z * turn.w;
-  gl_Position = vec4(right * lens.x, (ahead * turn.w + p.z * turn.z) * lens.y, depth - 0.04 * lens.z, depth);
-  gl_PointSize = clamp(size.x / depth, 1.5, 4.0) * size.y;
+  gl_Position = vec4(place.xyz, 1.0);
+  gl_PointSize = place.w;
   shade = tones[int(tone)];
 }`, FRAGMENT = `
 precision mediump float;
@@ -50,7 +50,6 @@ function startGPU() {
   if (!gl.getProgramParameter(program, gl.LINK_STATUS)) return null;
   gl.useProgram(program);
   gl.enable(gl.DEPTH_TEST);
-  const uniform = (name, ...values) => gl[`uniform${values.length}f`](gl.getUniformLocation(program, name), ...values);
   const attribute = (name, size) => {
     const at = gl.getAttribLocation(program, name), buffer = gl.createBuffer();
     gl.enableVertexAttribArray(at);
@@ -60,22 +59,20 @@ function startGPU() {
       gl.vertexAttribPointer(at, size, gl.FLOAT, false, 0, 0);
     };
   };
-  const place = attribute("place", 3), tone = attribute("tone", 1);
-  // draw draws points of a cloud, with one of colour.scale each, on w × h CSS pixels. It reports whether it can.
-  return function draw(ctx, w, h, { xyz, n, far }, tones, eye, focus) {
+  const place = attribute("place", 4), tone = attribute("tone", 1);
+  // draw draws points on w × h CSS pixels: x, y, how near they are, size, and which of colour.scale. It reports whether
+  // it can.
+  return function draw(ctx, w, h, points) {
     if (gl.isContextLost()) return false;
     Object.assign(canvas, { width: ctx.canvas.width, height: ctx.canvas.height });
     gl.viewport(0, 0, canvas.width, canvas.height);
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
-    place(xyz);
-    tone(Float32Array.from(tones));
-    uniform("eye", eye.x, eye.y, eye.z);
-    uniform("turn", Math.cos(eye.turn), Math.sin(eye.turn), Math.cos(eye.tilt), Math.sin(eye.tilt));
-    uniform("lens", 2 * focus / w, 2 * focus / h, eye.far);
-    uniform("size", focus * far / 150, canvas.width / w);
+    place(Float32Array.from(points.flatMap(([x, y, near, size]) =>
+      [2 * x / w - 1, 1 - 2 * y / h, 1 / (1 + near), size * canvas.width / w])));
+    tone(Float32Array.from(points, p => p[4]));
     gl.uniform3fv(gl.getUniformLocation(program, "tones"),
       colour.scale.flatMap(c => c.match(/\d+/g).map(v => v / 255)));
-    gl.drawArrays(gl.POINTS, 0, n);
+    gl.drawArrays(gl.POINTS, 0, points.length);
     ctx.drawImage(canvas, 0, 0, w, h);
     return true;
   };
@@ -110,8 +107,7 @@ function scene(data) {
   function draw(ctx, w, h) {
     if (!cloud) return;
     const focus = Math.min(w, h * 1.6) * 0.9, project = projection(w, h, focus), step = nice(cloud.far / 3);
-    ctx.lineWidth = 1;
-    ctx.strokeStyle = colour.line; // rings around the sensor
+    pen(ctx, colour.line, 1); // rings around the sensor
     for (let r = 1; r <= 4; r++) {
       const ring = Array.from({ length: 49 },
         (_, i) => [r * step * Math.cos(i * Math.PI / 24), r * step * Math.sin(i * Math.PI / 24), cloud.low]);
@@ -120,41 +116,35 @@ function scene(data) {
       ctx.font = SMALL;
       if (p) write(ctx, `${number(r * step)} m`, p[0] + 3, p[1], Infinity, colour.mute);
     }
-    const light = mode === 1 && cloud.light, { xyz, n } = cloud;
-    const tones = Array.from({ length: n }, (_, i) => light ? tone(light[i], 0, 255)
-      : tone(xyz[3 * i + 2], cloud.low, cloud.high));
-    if (gpu === undefined) gpu = startGPU();
-    if (n && gpu && !gpu(ctx, w, h, cloud, tones, eye, focus)) gpu = null;
-    board.box.dataset.by = gpu ? "webgl" : "canvas";
-    for (let i = 0; i < n && !gpu; i++) {
+    const light = mode === 1 && cloud.light, { xyz, n, low, high } = cloud, points = [];
+    for (let i = 0; i < n; i++) {
       const p = project(xyz[3 * i], xyz[3 * i + 1], xyz[3 * i + 2]);
-      if (!p) continue;
-      ctx.fillStyle = colour.scale[tones[i]];
-      const size = Math.max(1.5, Math.min(4, p[2] * cloud.far / 150));
-      ctx.fillRect(p[0] - size / 2, p[1] - size / 2, size, size);
+      if (p) points.push([...p, Math.max(1.5, Math.min(4, p[2] * cloud.far / 150)),
+        light ? tone(light[i], 0, 255) : tone(xyz[3 * i + 2], low, high)]);
     }
-    ctx.strokeStyle = colour.s1;
-    ctx.lineWidth = 1.6;
+    if (gpu === undefined) gpu = startGPU();
+    if (points.length && gpu && !gpu(ctx, w, h, points)) gpu = null;
+    board.box.dataset.by = gpu ? "webgl" : "canvas";
+    if (!gpu) for (const [x, y, , size, tone] of points)
+      block(ctx, colour.scale[tone], x - size / 2, y - size / 2, size, size);
+    pen(ctx, colour.s1, 1.6);
     for (const [x, y, z, dx, dy, dz, yaw] of cloud.boxes) {
       const c = Math.cos(yaw / 1000), s = Math.sin(yaw / 1000), corners = [];
       const corner = (a, b, e) => [(x + a * dx * c - b * dy * s) * cloud.scale,
         (y + a * dx * s + b * dy * c) * cloud.scale, (z + e * dz) * cloud.scale];
-      for (const e of [-0.5, 0.5]) for (const [a, b] of [[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5],
-        [-0.5, 0.5]]) corners.push(corner(a, b, e));
-      corners.push(corner(0.5, 0, -0.5), corner(0.9, 0, -0.5));
-      wires(ctx, project, corners, [[0, 1], [1, 2], [2, 3], [3, 0], [4, 5], [5, 6], [6, 7], [7, 4], [0, 4], [1, 5],
-        [2, 6], [3, 7], [8, 9]]);
+      for (let i = 0; i < 8; i++) corners.push(corner((i & 1) - 0.5, (i >> 1 & 1) - 0.5, (i >> 2) - 0.5));
+      corners.push(corner(0.5, 0, -0.5), corner(0.9, 0, -0.5)); // the front
+      wires(ctx, project, corners, EDGES);
     }
-    ctx.lineWidth = 2;
     [["s1", "x", step / 2, 0, 0], ["s2", "y", 0, step / 2, 0],
       ["s0", "z", 0, 0, step / 2]].forEach(([s, name, ...to]) => {
-      ctx.strokeStyle = colour[s];
+      pen(ctx, colour[s], 2);
       wires(ctx, project, [[0, 0, 0], to], [[0, 1]]);
       const p = project(...to);
       if (p) write(ctx, name, p[0] + 3, p[1], Infinity, colour[s]);
     });
   }
-  const readout = el("div", { class: "readout" }), legend = el("div", { class: "legend" }), tones = gradient("scale");
+  const readout = el("div", { class: "readout" }), legend = el("div", { class: "legend" });
   const show = () => {
     const c = clouds[which][nearest(clouds[which], cursor.at)];
     if (!c || c === shown) return;
@@ -178,8 +168,8 @@ function scene(data) {
   };
   const explain = () => {
     const light = mode === 1 && cloud.light;
-    replace(legend, ...(cloud.n
-      ? [el("span", null, light ? "0" : `${number(+cloud.low.toFixed(2))} m`, tones,
+    legend.replaceChildren(...(cloud.n
+      ? [el("span", null, light ? "0" : `${number(+cloud.low.toFixed(2))} m`, gradient("scale"),
     light ? "255 intensity" : `${number(+cloud.high.toFixed(2))} m height`)] : []),
     el("span", null, mode === 1 && !cloud.light && cloud.n ? "no intensities: coloured by height" : ""));
   };
@@ -192,13 +182,9 @@ function scene(data) {
   const turn = (dx, dy) => { eye.turn += dx; eye.tilt = Math.max(-0.2, Math.min(Math.PI / 2, eye.tilt + dy));
     board.redraw(); };
   const zoom = f => { eye.far = Math.max(cloud.far / 100, Math.min(cloud.far * 20, eye.far / f)); board.redraw(); };
-  board.gestures({
-    buttons: true, zoom, drag: (dx, dy, e) => e.shiftKey || e.buttons > 1 ? pan(dx, dy)
-      : turn(-dx * 0.008, dy * 0.008), slide: pan,
-    wheel: e => !e.shiftKey && (e.ctrlKey || e.metaKey || document.activeElement === board.canvas),
-  });
+  steer(board, { pan, turn, zoom, home,
+    drag: (dx, dy, e) => e.shiftKey || e.buttons > 1 ? pan(dx, dy) : turn(-dx * 0.008, dy * 0.008) });
   board.canvas.addEventListener("contextmenu", e => e.preventDefault());
-  ownKeys(board, { pan: (x, y) => pan(-40 * x, 40 * y), turn: (x, y) => turn(0.1 * x, 0.1 * y), zoom, home });
   const step = d => () => {
     const i = clouds[which].indexOf(shown) + d;
     jump(clouds[which][Math.max(0, Math.min(clouds[which].length - 1, i))].at);
@@ -209,7 +195,7 @@ function scene(data) {
     e => { mode = +e.target.value; explain(); board.redraw(); });
   followers.add(show);
   show();
-  if (live) refreshers.add(() => { clouds = sorted(); show(); });
+  refreshers.add(() => { clouds = sorted(); show(); });
   return section("scene", "3D", "the points nearest to the cursor; drag to turn, Shift + drag to pan",
     el("div", { class: "tools" }, names.length > 1 && topic, data.clouds.some(c => c.shade) && modes,
       zoomButtons(zoom, home),

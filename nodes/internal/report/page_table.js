@@ -48,6 +48,12 @@ function section(id, title, note, ...children) {
       note && el("span", { class: "note" }, note)), children);
 }
 
+// row has a board beside its title and notes, of which some may be missing.
+function row(board, title, notes, ...more) {
+  return el("div", { class: "row" }, title ? el("div", { class: "side" }, el("b", null, title),
+    el("div", { class: "mute" }, notes.filter(Boolean).join(", ")), more) : el("div"), board.box);
+}
+
 // timeLink is a button that moves the cursor.
 function timeLink(t) {
   return el("button", { type: "button", class: "link", title: dates(now.data, t).utc, onclick: () => jump(t) },
@@ -101,8 +107,7 @@ function table({ caption, columns, rows, search, text, choices, empty, changed, 
     status.textContent = shown.length === rows.length ? "" : `${count(shown.length)} of ${count(rows.length)}`;
     if (changed) changed(shown);
   }
-  fill();
-  if (live) refreshers.add(fill);
+  always(fill);
   return el("div", null, (input || choice) && el("div", { class: "tools" }, input, choice, status),
     el("div", { class: "sheet", tabindex: "0", role: "region", "aria-label": caption }, el("table", null,
       el("caption", null, el("span", { class: "hidden" }, caption)), el("thead", null, el("tr", null, heads)), body)),
@@ -133,9 +138,7 @@ function head(data) {
 
 function topics(data, changed) {
   let total = 0;
-  const sum = () => { total = data.topics.reduce((sum, t) => sum + finite(t.bytes), 0); };
-  sum();
-  if (live) refreshers.add(sum);
+  always(() => { total = data.topics.reduce((sum, t) => sum + finite(t.bytes), 0); });
   const share = t => total > 0 ? finite(t.bytes) / total : 0;
   const zero = n => el("span", { class: n > 0 ? "alarm" : "zero" }, count(n));
   const latency = i => t => Array.isArray(t.latency) ? finite(t.latency[i], NaN) : NaN;
@@ -174,13 +177,12 @@ const ALARMS = new Map([
 ]);
 
 function words(data) {
-  const rows = [], gather = () => rows.splice(0, Infinity, ...[...data.words.map(w =>
+  const rows = [];
+  always(() => rows.splice(0, Infinity, ...[...data.words.map(w =>
     ({ at: finite(w.at), level: plain(w.level, 20) || "–", from: w.from, text: w.text })),
     ...data.events.map(e => ({ at: e.from, level: e.kind, from: e.topic, event: true,
       text: [e.until > e.from && seconds(e.until - e.from),
-      e.count > 0 && plural(e.count, "message"), e.text].filter(Boolean).join("; ") }))].sort((a, b) => a.at - b.at));
-  gather();
-  if (live) refreshers.add(gather);
+      e.count > 0 && plural(e.count, "message"), e.text].filter(Boolean).join("; ") }))].sort((a, b) => a.at - b.at)));
   const metadata = Object.entries(data.metadata || {}).map(([key, value]) => ({ key, value }));
   return [rows.length > 0 && section("log", "Log and events", "a time moves the cursor", table({
     caption: "Log and events", rows, search: "Search the log", text: r => `${r.level} ${r.from} ${r.text}`,

@@ -3,9 +3,17 @@
 // of the recording.
 const page = document.getElementById("page");
 const embedded = JSON.parse(document.getElementById("data").textContent);
-const live = embedded?.live ? { kind: embedded.live } : null; // of a player or a recorder
+const live = embedded?.live ? { kind: embedded.live, name: embedded.live === "player" ? "player" : "recorder",
+  version: "", state: {}, heard: 0, missed: 0, asked: 0, orders: 0,
+  token: new URLSearchParams(location.search).get("token") ?? "" } : null;
 let recordings = list(embedded);
 const refreshers = new Set(); // called when a live page has got more
+
+// always calls f now, and when a live page has got more.
+function always(f) {
+  f();
+  refreshers.add(f);
+}
 
 // ---- Texts and numbers -------------------------------------------------------------------------------------------
 
@@ -103,15 +111,18 @@ function timeStep(x) {
   return steps.find(s => s >= x) || 86400 * nice(x / 86400);
 }
 
+// extent returns the lowest and the highest of numbers.
+function extent(numbers) {
+  let low = Infinity, high = -Infinity;
+  for (const v of numbers) { low = Math.min(low, v); high = Math.max(high, v); }
+  return [low, high];
+}
+
 // append adds an item to the list that a map has for a key.
 function append(map, key, item) { if (!map.get(key)?.push(item)) map.set(key, [item]); }
 
 // decode returns the bytes of base64.
-function decode(base64) {
-  const s = atob(base64 || ""), b = new Uint8Array(s.length);
-  for (let i = 0; i < s.length; i++) b[i] = s.charCodeAt(i);
-  return b;
-}
+function decode(base64) { return Uint8Array.from(atob(base64 || ""), c => c.charCodeAt(0)); }
 
 // nearest returns the index of the item whose time is closest to t, -1 without items. at returns the time of an item.
 function nearest(items, t, at = item => item.at) {

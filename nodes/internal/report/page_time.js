@@ -31,7 +31,6 @@ class Scope {
     this.first = this.from = first;
     this.last = this.until = last > first ? last : first + 1;
     this.boards = [];
-    this.listeners = [];
   }
 
   show(from, until) {
@@ -39,7 +38,6 @@ class Scope {
     this.from = Math.max(this.first, Math.min(this.last - width, from + (until - from - width) / 2));
     this.until = this.from + width;
     for (const b of this.boards) b.redraw();
-    for (const f of this.listeners) f();
     moved = true;
     schedule();
   }
@@ -77,22 +75,26 @@ function narrow() { return phone.matches; }
 
 // TimeBoard has the time of a scope from left to right, and the line of the cursor.
 class TimeBoard extends Board {
-  constructor(scope, label, style, draw, { gutter = () => 0, hint, focus = false, brush = false } = {}) {
+  constructor(scope, label, style, draw, { gutter = () => 0, hint, focus = false, whole = false } = {}) {
     super(label, style, draw, focus);
-    Object.assign(this, { scope, gutter, brushes: brush });
+    Object.assign(this, { scope, gutter, whole });
     scope.boards.push(this);
     this.line = el("div", { class: "cursor", hidden: true });
-    this.box.append(this.line);
+    this.mark = el("div", { class: "brush", hidden: true });
+    this.box.append(this.line, this.mark);
     followers.add(() => this.follow());
+    const pan = dx => scope.pan(-dx / (this.width - this.gutter()));
     const cursorTo = x => { if (x >= this.gutter()) moveCursor(this.t(x)); };
     this.gestures({
       hover: (x, y, e) => { if (!cursor.pinned && !live) cursorTo(x); tip(hint?.(x, y), e); },
       drag: (dx, dy, e, x, began) => {
-        if (this.brushes || e.shiftKey || this.mark) this.select(began, x);
-        else this.scope.pan(-dx / (this.width - this.gutter()));
+        if (whole || e.shiftKey || !this.mark.hidden) this.select(began, x); else pan(dx);
       },
-      slide: dx => scope.pan(-dx / (this.width - this.gutter())),
-      drop: () => this.select(),
+      slide: pan,
+      drop: () => {
+        if (!this.mark.hidden) scope.show(this.t(this.range[0]), this.t(this.range[1]));
+        this.mark.hidden = true;
+      },
       tap: (x, y, e) => {
         if (x < this.gutter()) return;
         if (plays()) { seek(this.t(x)); return; }
@@ -103,14 +105,14 @@ class TimeBoard extends Board {
         tip(hint?.(x, y), e);
       },
       zoom: (factor, x) => this.scope.zoom(factor, this.t(x)),
-      wheel: e => brush || e.ctrlKey || e.metaKey || e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY),
+      wheel: e => whole || e.ctrlKey || e.metaKey || e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY),
     });
   }
 
   paint() { super.paint(); this.follow(); }
 
-  // View is what the board shows; the overview's is all.
-  get view() { return this.scope; }
+  // View is what the board shows: with whole, as the overview, all of the scope.
+  get view() { return this.whole ? { from: this.scope.first, until: this.scope.last } : this.scope; }
 
   // x returns where a time is, t which time is there.
   x(t) {
@@ -130,23 +132,17 @@ class TimeBoard extends Board {
     if (!hide) this.line.style.transform = `translateX(${Math.min(x, this.width - 1).toFixed(1)}px)`;
   }
 
-  // select marks what a drag will show when it ends: without x it has ended.
+  // select marks what a drag will show when it ends.
   select(began, x) {
-    if (x === undefined) {
-      if (this.mark) { this.mark.remove(); this.scope.show(this.t(this.range[0]), this.t(this.range[1])); }
-      this.mark = null;
-      return;
-    }
-    if (!this.mark) this.box.append(this.mark = el("div", { class: "brush" }));
     this.range = [Math.max(this.gutter(), Math.min(began, x)), Math.min(this.width, Math.max(began, x))];
+    this.mark.hidden = false;
     this.mark.style.left = `${this.range[0]}px`;
     this.mark.style.width = `${this.range[1] - this.range[0]}px`;
   }
 
   // grid draws the lines of an axis of time.
   grid(ctx, w, h) {
-    ctx.fillStyle = colour.line;
-    for (const t of this.scope.ticks(w - this.gutter()).times) ctx.fillRect(Math.round(this.x(t)), 0, 1, h);
+    for (const t of this.scope.ticks(w - this.gutter()).times) block(ctx, colour.line, Math.round(this.x(t)), 0, 1, h);
   }
 
   // spans draws lengths of time.
@@ -154,18 +150,11 @@ class TimeBoard extends Board {
     for (const p of list(pairs)) {
       const from = Math.max(this.gutter(), this.x(p[0])), until = Math.min(w, Math.max(this.x(p[1]), this.x(p[0]) + 2));
       if (!(until > from)) continue;
-      ctx.fillStyle = hatched(ctx, name);
-      ctx.fillRect(from, y, until - from, h);
-      ctx.strokeStyle = colour[name];
-      ctx.lineWidth = 1;
+      block(ctx, hatched(ctx, name), from, y, until - from, h);
+      pen(ctx, colour[name], 1);
       if (until - from > 3) ctx.strokeRect(from + 0.5, y + 0.5, until - from - 1, h - 1);
     }
   }
-}
-
-// Overview shows the whole time of a scope, and which part the other boards show.
-class Overview extends TimeBoard {
-  get view() { return { from: this.scope.first, until: this.scope.last }; }
 }
 
 // ruler draws an axis of time.
@@ -180,8 +169,7 @@ function drawRuler(board, ctx, w, h) {
   ctx.font = SMALL;
   for (const t of times) {
     const x = board.x(t), text = clock(t - board.scope.first, step), half = ctx.measureText(text).width / 2;
-    ctx.fillStyle = colour.mute;
-    ctx.fillRect(Math.round(x), h - 4, 1, 4);
+    block(ctx, colour.mute, Math.round(x), h - 4, 1, 4);
     write(ctx, text, Math.max(board.gutter() + half + 3, Math.min(w - half - 1, x)), h - 12, Infinity, colour.mute);
   }
   ctx.textAlign = "left";
@@ -201,32 +189,22 @@ const KINDS = {
 
 function kind(name) { return Object.hasOwn(KINDS, name) ? KINDS[name] : [plain(name, 30), "circle", "s6"]; }
 
+// Shapes are 14 × 14 pixels.
 const SHAPES = {
-  down: c => { c.moveTo(-5, -4); c.lineTo(5, -4); c.lineTo(0, 5); },
-  diamond: c => { c.moveTo(0, -5); c.lineTo(5, 0); c.lineTo(0, 5); c.lineTo(-5, 0); },
-  square: c => c.rect(-4, -4, 8, 8),
-  circle: c => c.arc(0, 0, 4.5, 0, 7),
-  bars: c => { c.rect(-4, -4, 3, 8); c.rect(1, -4, 3, 8); },
-  flag: c => { c.rect(-1, -5, 1.5, 11); c.moveTo(0, -5); c.lineTo(7, -2); c.lineTo(0, 1); },
-  cross: c => {
-    const xy = [-5, -3, -3, -5, 0, -2, 3, -5, 5, -3, 2, 0, 5, 3, 3, 5, 0, 2, -3, 5, -5, 3, -2, 0];
-    for (let i = 0; i < xy.length; i += 2) c.lineTo(xy[i], xy[i + 1]);
-  },
+  down: "M2 3H12L7 12Z", diamond: "M7 2L12 7L7 12L2 7Z", square: "M3 3H11V11H3Z",
+  circle: "M2.5 7A4.5 4.5 0 0 1 11.5 7A4.5 4.5 0 0 1 2.5 7Z", bars: "M3 3H6V11H3ZM8 3H11V11H8Z",
+  flag: "M6 2H7.5L14 5L7.5 8V13H6Z", cross: "M2 4L4 2L7 5L10 2L12 4L9 7L12 10L10 12L7 9L4 12L2 10L5 7Z",
 };
 
 function drawMark(ctx, name, x, y) {
   const [, shape, style] = kind(name);
-  ctx.save();
-  ctx.translate(x, y);
-  ctx.beginPath();
-  SHAPES[shape](ctx);
-  ctx.closePath();
-  ctx.strokeStyle = colour.bg;
-  ctx.lineWidth = 2;
-  ctx.stroke();
-  ctx.fillStyle = colour[style];
-  ctx.fill();
-  ctx.restore();
+  stamp(ctx, SHAPES[shape], x - 7, y - 7, colour[style], colour.bg);
+}
+
+// markIcon is a mark in a legend.
+function markIcon(name) {
+  const [, shape, style] = kind(name);
+  return el("i", { class: "mark", style: `background: var(--${style}); clip-path: path("${SHAPES[shape]}")` });
 }
 
 // drawEvents draws events in a row whose middle is y, and returns where the marks are.
@@ -252,35 +230,8 @@ function eventText(e) {
     e.text && plain(e.text, 300)].filter(Boolean).join("\n");
 }
 
-// replace fills a box anew. Boards that were in it are drawn no more.
-function replace(box, ...children) {
-  const old = [...boards].filter(b => box.contains(b.box));
-  box.replaceChildren(...children);
-  for (const b of old) if (!box.contains(b.box)) { boards.delete(b); seen.unobserve(b.box); sized.unobserve(b.box); }
-}
+// gradient is a ramp of colours in a legend.
+function gradient(name) { return el("i", { class: "ramp", style: `background: var(--${name})` }); }
 
-// icon draws something small for a legend, again when the theme changes.
-function icon(width, draw) {
-  const board = new Board("", "", (ctx, w, h) => draw(ctx, w, h), false);
-  board.canvas.setAttribute("aria-hidden", "true");
-  board.box.style.cssText = `width:${width}px;height:14px;flex:none`;
-  return board.box;
-}
-
-// gradient draws a scale of colours.
-function gradient(name) {
-  return icon(120, (ctx, w) => colour[name].forEach((c, i) => {
-    ctx.fillStyle = c;
-    ctx.fillRect(i * w / 32, 2, w / 32 + 1, 10);
-  }));
-}
-
-// striped draws what spans are drawn with.
-function striped(name) {
-  return icon(20, (ctx, w) => {
-    ctx.fillStyle = hatched(ctx, name);
-    ctx.fillRect(0, 2, w, 10);
-    ctx.strokeStyle = colour[name];
-    ctx.strokeRect(0.5, 2.5, w - 1, 9);
-  });
-}
+// striped is in a legend what spans are drawn with.
+function striped(name) { return el("i", { class: "stripes", style: `--stripe: var(--${name})` }); }

@@ -37,12 +37,6 @@ class Timeline {
     "body", (ctx, w, h) => this.drawRows(ctx, w, h), { gutter, hint: (x, y) => this.rowHint(x, y), focus: true });
     this.inner = el("div", null, this.axis.box, this.rows.box);
     this.scroller = el("div", { class: "rows", onscroll: () => this.rows.redraw() }, this.inner);
-    this.rows.canvas.addEventListener("keydown", e => {
-      const d = { ArrowUp: -1, ArrowDown: 1, PageUp: -10, PageDown: 10 }[e.key];
-      if (!d || this.scroller.scrollHeight <= this.scroller.clientHeight) return;
-      this.scroller.scrollTop += d * this.rowHeight;
-      e.preventDefault();
-    });
     this.layout();
   }
 
@@ -81,12 +75,9 @@ class Timeline {
   drawAxis(ctx, w, h) {
     drawRuler(this.axis, ctx, w, 26);
     if (this.axis.gutter()) { ctx.font = FONT; write(ctx, "Events", 8, h - 11, 190, colour.mute); }
-    ctx.save();
-    ctx.beginPath();
-    ctx.rect(this.axis.gutter(), 0, w, h);
-    ctx.clip();
-    this.laneMarks = drawEvents(this.axis, ctx, this.data.events, h - 11, w);
-    ctx.restore();
+    clipped(ctx, this.axis.gutter(), 0, w, h, () => {
+      this.laneMarks = drawEvents(this.axis, ctx, this.data.events, h - 11, w);
+    });
   }
 
   drawRows(ctx, w, h) {
@@ -101,21 +92,18 @@ class Timeline {
       ctx.font = FONT;
       write(ctx, plain(t.name), 8, gutter ? y + size / 2 : y + 10, gutter ? gutter - 18 : w - 16);
       this.drawDensity(ctx, t, y + band.y, band.h, w);
-      ctx.save();
-      ctx.beginPath();
-      ctx.rect(gutter, y, w - gutter, size);
-      ctx.clip();
-      b.spans(ctx, t.gaps, y + band.y, band.h, "s1", w);
-      this.marks.set(i, drawEvents(b, ctx, this.events.get(t.name) || [], y + band.y + band.h / 2, w));
-      ctx.restore();
+      clipped(ctx, gutter, y, w - gutter, size, () => {
+        b.spans(ctx, t.gaps, y + band.y, band.h, "s1", w);
+        this.marks.set(i, drawEvents(b, ctx, this.events.get(t.name) || [], y + band.y + band.h / 2, w));
+      });
     }
     for (const e of this.everywhere) {
       const from = Math.max(gutter, b.x(e.from)), until = Math.min(w, b.x(e.until));
       if (until < gutter || from > w) continue;
       ctx.globalAlpha = 0.5;
-      ctx.fillStyle = colour[kind(e.kind)[2]];
-      if (until - from < 2) ctx.fillRect(from, 0, 1, h);
-        else b.spans(ctx, [[e.from, e.until]], 0, h, kind(e.kind)[2], w);
+      const style = kind(e.kind)[2];
+      if (until - from < 2) block(ctx, colour[style], from, 0, 1, h);
+      else b.spans(ctx, [[e.from, e.until]], 0, h, style, w);
       ctx.globalAlpha = 1;
     }
   }
@@ -127,7 +115,7 @@ class Timeline {
     const first = b.scope.from * per, pixel = (b.scope.until - b.scope.from) / (w - gutter) * per;
     let from = gutter, style = null;
     const flush = x => {
-      if (style) { ctx.fillStyle = style; ctx.fillRect(from, y, Math.max(x - from, 2), h); }
+      if (style) block(ctx, style, from, y, Math.max(x - from, 2), h);
       from = x;
     };
     for (let x = gutter; x < w && n; x++) {
@@ -161,28 +149,20 @@ class Timeline {
     return `${name}\n${v > 0 ? `${number(v)} messages/s` : "nothing"} at ${clock(at)}`;
   }
 
-  // legend explains the colours and marks, again when they change.
+  // legend explains the colours and marks.
   legend() {
-    const box = el("div"), fill = () => {
-      const scale = [this.low, this.high].map(v => v.toPrecision(2));
-      const key = JSON.stringify([scale, this.data.events.map(e => e.kind)]);
-      if (key !== box.dataset.key) replace(box, this.explain());
-      box.dataset.key = key;
-    };
-    fill();
-    if (live) refreshers.add(fill);
+    const box = el("div", { class: "legend" });
+    always(() => {
+      const kinds = [...new Set(this.data.events.map(e => e.kind))];
+      box.replaceChildren(...[
+        this.high > 0 && el("span", null, number(+this.low.toPrecision(2)), gradient("density"),
+          `${number(+this.high.toPrecision(2))} messages/s (logarithmic)`),
+        this.data.topics.some(t => list(t.gaps).length) &&
+          el("span", null, striped("s1"), "silent for longer than usual"),
+        ...kinds.slice(0, 20).map(k => el("span", null, markIcon(k), kind(k)[0])),
+      ].filter(Boolean));
+    });
     return box;
-  }
-
-  explain() {
-    const kinds = [...new Set(this.data.events.map(e => e.kind))];
-    const scale = this.scale ??= gradient("density");
-    return el("div", { class: "legend" },
-      this.high > 0 && el("span", null, `${number(+this.low.toPrecision(2))}`, scale,
-        `${number(+this.high.toPrecision(2))} messages/s (logarithmic)`),
-      this.data.topics.some(t => list(t.gaps).length) &&
-        el("span", null, striped("s1"), "silent for longer than usual"),
-      kinds.slice(0, 20).map(k => el("span", null, icon(14, ctx => drawMark(ctx, k, 7, 7)), kind(k)[0])));
   }
 
   section() {
