@@ -15,6 +15,16 @@ type FieldType struct {
 	field *field
 }
 
+// Field returns the message as a field without a name, which begins with the payload.
+func (s *Schema) Field() FieldType {
+	t := rosidl.Type{Kind: rosidl.Nested, Message: s.root.name}
+	return FieldType{Type: t, field: &field{Type: t, message: s.root, least: s.root.least, fixed: s.root.fixed,
+		spans: s.root.spans, align: s.root.align}}
+}
+
+// Field returns the field that the path leads to. Find makes a Decoder read it.
+func (p *Path) Field() FieldType { return FieldType{p.target.name, p.target.Type, &p.target} }
+
 // Fields returns the fields of the type, in the order of payloads.
 func (s *Schema) Fields() []FieldType { return s.root.types() }
 

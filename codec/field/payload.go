@@ -10,9 +10,9 @@ import (
 	"tapedeck/msgs/wire"
 )
 
-// JSON writes fields as JSON right from payloads, in the way of AppendJSON.
+// JSON writes fields as JSON and as cells of CSV.
 type JSON struct {
-	Nulls bool // NaN and infinity are null, not texts
+	Nulls bool // NaN and infinity are null, not the texts "NaN", "Infinity" and "-Infinity"
 
 	Lacking bool // set when there was NaN or infinity
 	Invalid bool // set when there was a text that is not UTF-8; its other bytes became U+FFFD
@@ -88,17 +88,17 @@ func (j *JSON) one(b []byte, n *Node, d *wire.Decoder) []byte {
 		return j.text(b, []byte(d.WString(n.StringBound)))
 	case rosidl.Float32, rosidl.Float64:
 		if !j.Nulls {
-			return AppendNumber(b, n.Kind, d, &j.Lacking, `"`)
+			return appendNumber(b, n.Kind, d, &j.Lacking, `"`)
 		}
 		start := len(b)
 		lacking := false
-		if b = AppendNumber(b, n.Kind, d, &lacking, ""); lacking {
+		if b = appendNumber(b, n.Kind, d, &lacking, ""); lacking {
 			j.Lacking = true
 			return append(b[:start], "null"...)
 		}
 		return b
 	}
-	return AppendNumber(b, n.Kind, d, nil, "")
+	return appendNumber(b, n.Kind, d, nil, "")
 }
 
 // text appends a text in quotes.
@@ -106,15 +106,37 @@ func (j *JSON) text(b, text []byte) []byte {
 	for _, c := range text {
 		if c < ' ' || c > '~' || c == '"' || c == '\\' {
 			j.Invalid = j.Invalid || !utf8.Valid(text)
-			return appendQuoted(b, string(text))
+			return AppendQuoted(b, string(text))
 		}
 	}
 	return append(append(append(b, '"'), text...), '"')
 }
 
-// AppendNumber appends the next number or bool of a payload, as AppendJSON does. NaN and infinity are NaN, Infinity and
-// -Infinity between two times quote, and set lacking.
-func AppendNumber(b []byte, k rosidl.Kind, d *wire.Decoder, lacking *bool, quote string) []byte {
+// Cell appends what a field holds as a cell of CSV has it, not quoted yet: texts as they are, arrays as JSON.
+func (j *JSON) Cell(b []byte, n *Node, d *wire.Decoder) []byte {
+	switch {
+	case n.Shape != rosidl.Single:
+		return j.Field(b, n, d)
+	case n.Kind == rosidl.String:
+		return append(b, j.UTF8(d.Chars(n.StringBound))...)
+	case n.Kind == rosidl.WString:
+		return append(b, d.WString(n.StringBound)...)
+	}
+	return appendNumber(b, n.Kind, d, &j.Lacking, "")
+}
+
+// UTF8 returns a text with U+FFFD in place of what is not UTF-8.
+func (j *JSON) UTF8(text []byte) []byte {
+	if utf8.Valid(text) {
+		return text
+	}
+	j.Invalid = true
+	return bytes.ToValidUTF8(text, []byte("\ufffd"))
+}
+
+// appendNumber appends the next number or bool of a payload as JSON. NaN and infinity are NaN, Infinity and -Infinity
+// between two times quote, and set lacking.
+func appendNumber(b []byte, k rosidl.Kind, d *wire.Decoder, lacking *bool, quote string) []byte {
 	switch k {
 	case rosidl.Bool:
 		return strconv.AppendBool(b, d.Bool())

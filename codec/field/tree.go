@@ -1,3 +1,4 @@
+// Package field writes messages and their fields as text, right from payloads: as YAML, as JSON and as cells of CSV.
 package field
 
 import (
@@ -35,16 +36,34 @@ const longest = 512
 // maxNodes bounds the fields of a type, those of all messages in it included.
 const maxNodes = 10000
 
+// Of returns the node of a field. The paths in it begin with its name, if it has one.
+func Of(f cdr.FieldType) (*Node, error) {
+	none := func(cdr.FieldType) bool { return false }
+	if f.Name == "" {
+		inner, err := tree(f.Message, f.Fields(), none)
+		return &Node{FieldType: f, Inner: inner}, err
+	}
+	one, err := tree(f.Name, []cdr.FieldType{f}, none)
+	if err != nil {
+		return nil, err
+	}
+	return one[0], nil
+}
+
 // Tree returns the fields of a type. Those that leave reports are Left.
 func Tree(s *cdr.Schema, leave func(cdr.FieldType) bool) ([]*Node, error) {
+	return tree(s.Name(), s.Fields(), leave)
+}
+
+func tree(name string, fields []cdr.FieldType, leave func(cdr.FieldType) bool) ([]*Node, error) {
 	count := 0
 	var nodes func(fields []cdr.FieldType, prefix string) ([]*Node, error)
 	nodes = func(fields []cdr.FieldType, prefix string) (all []*Node, err error) {
 		for _, f := range fields {
 			if count++; count > maxNodes {
-				return nil, fmt.Errorf("%s has more than %d fields", s.Name(), maxNodes)
+				return nil, fmt.Errorf("%s has more than %d fields", name, maxNodes)
 			}
-			n := &Node{FieldType: f, Path: prefix + f.Name, key: append(appendQuoted(nil, f.Name), ':')}
+			n := &Node{FieldType: f, Path: prefix + f.Name, key: append(AppendQuoted(nil, f.Name), ':')}
 			inside := n.Path + "."
 			if f.Shape != rosidl.Single {
 				inside = n.Path + "[]."
@@ -57,7 +76,7 @@ func Tree(s *cdr.Schema, leave func(cdr.FieldType) bool) ([]*Node, error) {
 		}
 		return all, nil
 	}
-	return nodes(s.Fields(), "")
+	return nodes(fields, "")
 }
 
 // Flat returns nodes in the order of payloads, with the fields of single messages in the place of these. Messages

@@ -1,6 +1,7 @@
 package field
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -8,99 +9,111 @@ import (
 	"strconv"
 	"strings"
 
-	"tapedeck/codec/cdr"
 	"tapedeck/msgs/printable"
+	"tapedeck/msgs/rosidl"
+	"tapedeck/msgs/wire"
 )
 
-// YAML says how values are written as YAML, with the layout of "ros2 topic echo".
+// YAML says how fields are written as YAML, with the layout of "ros2 topic echo".
 type YAML struct {
 	Longest   int  // most elements of an array and characters of a text that are written; 0 is all
 	NoArrays  bool // arrays by type and length only
 	NoStrings bool // texts by length only
 }
 
-// Append appends a value, with a line break at its end.
-func (y *YAML) Append(b []byte, value any) []byte {
-	if s, ok := value.(*cdr.Struct); ok && len(s.Fields) > 0 {
-		return y.fields(b, s, 0, false)
+// Append appends what a field holds, with a line break at its end.
+func (y *YAML) Append(b []byte, n *Node, d *wire.Decoder) []byte {
+	if n.Shape == rosidl.Single && len(n.Inner) > 0 {
+		return y.fields(b, n.Inner, d, 0, false)
 	}
-	if elements, ok := array(value); ok && !y.NoArrays && elements.Len() > 0 {
-		return y.elements(b, value, 0)
-	}
-	return append(y.scalar(b, value), '\n')
+	start := len(b)
+	return slices.Delete(y.value(b, n, d, 0), start, start+1)
+}
+
+// Field appends a field with its name.
+func (y *YAML) Field(b []byte, n *Node, d *wire.Decoder) []byte {
+	return y.fields(b, []*Node{n}, d, 0, false)
 }
 
 // fields appends the fields of a message. With inline the first one follows something on the same line.
-func (y *YAML) fields(b []byte, s *cdr.Struct, indent int, inline bool) []byte {
-	for i, f := range s.Fields {
+func (y *YAML) fields(b []byte, nodes []*Node, d *wire.Decoder, indent int, inline bool) []byte {
+	for i, n := range nodes {
 		if i > 0 || !inline {
 			b = append(b, strings.Repeat(" ", indent)...)
 		}
-		b = append(append(b, f.Name...), ':')
-		elements, isArray := array(f.Value)
-		inner, isStruct := f.Value.(*cdr.Struct)
-		switch {
-		case isStruct && len(inner.Fields) > 0:
-			b = y.fields(append(b, '\n'), inner, indent+2, false)
-		case isArray && !y.NoArrays && elements.Len() > 0:
-			b = y.elements(append(b, '\n'), f.Value, indent)
-		default:
-			b = append(y.scalar(append(b, ' '), f.Value), '\n')
-		}
+		b = y.value(append(append(b, n.Name...), ':'), n, d, indent)
 	}
 	return b
 }
 
-// elements appends an array that is not empty, one element a line.
-func (y *YAML) elements(b []byte, value any, indent int) []byte {
-	all, _ := array(value)
-	shown := all.Len()
+// value appends what follows the name of a field: a space and the rest of the line, or a line break and lines.
+func (y *YAML) value(b []byte, n *Node, d *wire.Decoder, indent int) []byte {
+	if n.Shape == rosidl.Single {
+		if len(n.Inner) > 0 {
+			return y.fields(append(b, '\n'), n.Inner, d, indent+2, false)
+		}
+		return append(y.scalar(append(b, ' '), n, d), '\n')
+	}
+	switch count := n.Count(d); {
+	case count == 0:
+		return append(b, " []\n"...)
+	case y.NoArrays:
+		n.Skip(d, count)
+		return fmt.Appendf(b, " '<array type: %s[%d]>'\n", cmp.Or(n.Kind.Name(), n.Message), count)
+	default:
+		return y.elements(append(b, '\n'), n, count, d, indent)
+	}
+}
+
+// elements appends an array, one element a line.
+func (y *YAML) elements(b []byte, n *Node, count int, d *wire.Decoder, indent int) []byte {
+	shown := count
 	if y.Longest > 0 {
 		shown = min(shown, y.Longest)
 	}
 	lead := strings.Repeat(" ", indent) + "- "
-	for i := range shown {
+	for i := 0; i < shown && d.Err() == nil; i++ {
 		b = append(b, lead...)
-		v := all.Index(i).Interface()
-		if s, ok := v.(*cdr.Struct); ok && len(s.Fields) > 0 {
-			b = y.fields(b, s, indent+2, true)
-			continue
+		if len(n.Inner) > 0 {
+			b = y.fields(b, n.Inner, d, indent+2, true)
+		} else {
+			b = append(y.scalar(b, n, d), '\n')
 		}
-		b = append(y.scalar(b, v), '\n')
 	}
-	if shown < all.Len() {
+	if shown < count {
+		n.Skip(d, count-shown)
 		b = append(append(b, lead...), "'...'\n"...)
 	}
 	return b
 }
 
 // scalar appends what fits on a line.
-func (y *YAML) scalar(b []byte, value any) []byte {
-	switch v := value.(type) {
-	case string:
-		if y.NoStrings {
-			return fmt.Appendf(b, "'<string length: %d>'", len(v))
-		}
-		if y.Longest > 0 {
-			if runes := []rune(v); len(runes) > y.Longest {
-				v = string(runes[:y.Longest]) + "..."
-			}
-		}
-		return appendText(b, v)
-	case float32:
-		return appendFloat(b, float64(v), 32)
-	case float64:
-		return appendFloat(b, v, 64)
-	case *cdr.Struct:
+func (y *YAML) scalar(b []byte, n *Node, d *wire.Decoder) []byte {
+	var text string
+	switch n.Kind {
+	case rosidl.String:
+		text = d.String(n.StringBound)
+	case rosidl.WString:
+		text = d.WString(n.StringBound)
+	case rosidl.Float32:
+		return appendFloat(b, float64(d.Float32()), 32)
+	case rosidl.Float64:
+		return appendFloat(b, d.Float64(), 64)
+	case rosidl.Nested:
+		n.Skip(d, 1)
 		return append(b, "{}"...)
+	default:
+		return appendNumber(b, n.Kind, d, nil, "")
 	}
-	if elements, ok := array(value); ok {
-		if elements.Len() == 0 {
-			return append(b, "[]"...)
+	if y.NoStrings {
+		return fmt.Appendf(b, "'<string length: %d>'", len(text))
+	}
+	if y.Longest > 0 {
+		if runes := []rune(text); len(runes) > y.Longest {
+			text = string(runes[:y.Longest]) + "..."
 		}
-		return fmt.Appendf(b, "'<array type: %s[%d]>'", kind(value, elements), elements.Len())
 	}
-	return AppendJSON(b, value)
+	return appendText(b, text)
 }
 
 // appendFloat appends a float so that YAML 1.1 reads it as one: with a point.
@@ -134,7 +147,7 @@ func appendText(b []byte, text string) []byte {
 	case plain.MatchString(text) && !slices.Contains(words, strings.ToLower(text)):
 		return append(b, text...)
 	case strings.ContainsFunc(text, printable.Hidden):
-		return appendQuoted(b, text)
+		return AppendQuoted(b, text)
 	}
 	return append(append(append(b, '\''), strings.ReplaceAll(text, "'", "''")...), '\'')
 }

@@ -174,7 +174,7 @@ func (p *parquetTable) one(n *field.Node, path []string, repetition, definition 
 		}
 	case rosidl.String:
 		l := column(n.Kind, parquet.String())
-		return func(d *wire.Decoder, r, def byte) { l.add(p.utf8(d.Chars(n.StringBound)), r, def) }
+		return func(d *wire.Decoder, r, def byte) { l.add(p.json.UTF8(d.Chars(n.StringBound)), r, def) }
 	case rosidl.WString:
 		l := column(n.Kind, parquet.String())
 		return func(d *wire.Decoder, r, def byte) { l.add([]byte(d.WString(n.StringBound)), r, def) }

@@ -9,6 +9,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -334,6 +336,32 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// jsonOf returns a decoded value as JSON.
+func jsonOf(value any) string {
+	switch v := value.(type) {
+	case string:
+		return string(field.AppendQuoted(nil, v))
+	case bool, int16, uint8:
+		return fmt.Sprint(v)
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return "null"
+		}
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	case *cdr.Struct:
+		var all []string
+		for _, f := range v.Fields {
+			all = append(all, jsonOf(f.Name)+":"+jsonOf(f.Value))
+		}
+		return "{" + strings.Join(all, ",") + "}"
+	}
+	var all []string
+	for elements, i := reflect.ValueOf(value), 0; i < elements.Len(); i++ {
+		all = append(all, jsonOf(elements.Index(i).Interface()))
+	}
+	return "[" + strings.Join(all, ",") + "]"
+}
+
 // FuzzPayload compares what is written of payloads with what cdr.Schema makes of them.
 func FuzzPayload(f *testing.F) {
 	const definition = "string s\nfloat64[2] f\np/I[] i\nwstring w\nuint8[] data\np/E e\nbool[<=3] b\n" +
@@ -357,15 +385,7 @@ func FuzzPayload(f *testing.F) {
 			require.Equal(t, wrong == nil, err == nil, "%v, %v", wrong, err)
 			require.NoError(t, w.Close())
 			if err == nil && format.Name == JSONL.Name {
-				want := `{"topic":"/t","log_time":0,"message":` + string(field.AppendJSON(nil, decoded)) + "}\n"
-				for _, text := range []string{`"NaN"`, `"Infinity"`, `"-Infinity"`} {
-					want = strings.ReplaceAll(want, text, "null")
-				}
-				got := out.String()
-				for _, text := range []string{`"NaN"`, `"Infinity"`, `"-Infinity"`} { // a string may say so, too
-					got = strings.ReplaceAll(got, text, "null")
-				}
-				require.Equal(t, want, got)
+				require.Equal(t, `{"topic":"/t","log_time":0,"message":`+jsonOf(decoded)+"}\n", out.String())
 			}
 		}
 		path := filepath.Join(t.TempDir(), "out.parquet")

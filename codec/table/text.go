@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"time"
-	"unicode/utf8"
 
 	"tapedeck/codec"
 	"tapedeck/codec/field"
@@ -61,7 +60,7 @@ func (t *text) object(b []byte, m *codec.Message) ([]byte, error) {
 	if err != nil {
 		return b, err
 	}
-	b = field.AppendJSON(append(b, `{"topic":`...), m.Channel.Topic)
+	b = field.AppendQuoted(append(b, `{"topic":`...), m.Channel.Topic)
 	for i, name := range t.times() {
 		if has[i] {
 			b = append(append(append(b, `,"`...), name...), `":`...)
@@ -106,42 +105,27 @@ func (t *text) record(b []byte, m *codec.Message) ([]byte, error) {
 	d.Reset(m.Data)
 	for i := range t.columns {
 		c := &t.columns[i]
-		switch {
-		case c.Left:
+		if c.Left {
 			c.Over(d)
 			continue
-		case c.Shape != rosidl.Single:
-			start := len(b)
-			b = quoted(b, start, t.json.Field(b, c.Node, d)[start:])
-		case c.Kind == rosidl.String:
-			b = quoted(b, len(b), t.utf8(d.Chars(c.StringBound)))
-		case c.Kind == rosidl.WString:
-			b = quoted(b, len(b), []byte(d.WString(c.StringBound)))
-		default:
-			b = field.AppendNumber(b, c.Kind, d, &t.json.Lacking, "")
+		}
+		start := len(b)
+		if b = t.json.Cell(b, c.Node, d); c.Kind.Size() == 0 || c.Shape != rosidl.Single {
+			b = quoted(b, start)
 		}
 		b = append(b, ',')
 	}
 	return append(b[:len(b)-1], "\r\n"...), t.done()
 }
 
-// utf8 returns a text with U+FFFD in place of what is not UTF-8.
-func (t *table) utf8(text []byte) []byte {
-	if utf8.Valid(text) {
-		return text
-	}
-	t.json.Invalid = true
-	return bytes.ToValidUTF8(text, []byte("\ufffd"))
-}
-
-// quoted appends a text to b[:n], in quotes if it needs them. The text may be behind b[:n] already.
-func quoted(b []byte, n int, text []byte) []byte {
+// quoted puts the text b[start:] into quotes if it needs them.
+func quoted(b []byte, start int) []byte {
+	text := b[start:]
 	if !bytes.ContainsAny(text, ",\"\r\n") && (len(text) == 0 || text[0] != ' ' && text[len(text)-1] != ' ') {
-		return append(b[:n], text...)
+		return b
 	}
 	if bytes.IndexByte(text, '"') >= 0 {
-		text = bytes.ReplaceAll(text, []byte(`"`), []byte(`""`))
+		b = append(b[:start], bytes.ReplaceAll(text, []byte(`"`), []byte(`""`))...)
 	}
-	b = append(b[:n], text...) // which stays where it is if it was there
-	return append(slices.Insert(b, n, '"'), '"')
+	return append(slices.Insert(b, start, '"'), '"')
 }

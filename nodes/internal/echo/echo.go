@@ -2,6 +2,8 @@
 package echo
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -14,6 +16,8 @@ import (
 	"tapedeck/codec/field"
 	"tapedeck/config"
 	"tapedeck/msgs"
+	"tapedeck/msgs/printable"
+	"tapedeck/msgs/wire"
 	"tapedeck/nodes/internal/human"
 )
 
@@ -41,15 +45,36 @@ type Printer struct {
 	yaml    field.YAML
 	fields  []string
 	w       io.Writer
-	types   map[*codec.Channel]*decoder
+	types   map[*codec.Channel]*reader
+	json    field.JSON
+	buffer  []byte
 	header  []string // of the table, with --csv
 	printed uint64
 }
 
-// decoder decodes the messages of a channel.
-type decoder struct {
-	schema *cdr.Schema
-	paths  []*cdr.Path // to the fields that are printed; none for all
+// reader reads the messages of a channel.
+type reader struct {
+	schema  *cdr.Schema
+	message cdr.FieldType
+	parts   []part   // that are printed: the fields that were asked for, or the message
+	header  []string // of a table
+}
+
+// part is what is printed of a message.
+type part struct {
+	*field.Node
+	path    *cdr.Path     // nil: the message
+	columns []*field.Node // in a table
+}
+
+// find makes d read the part of a payload, and reports whether it is there: arrays may be too short.
+func (p *part) find(d *wire.Decoder, payload []byte) bool {
+	if p.path == nil {
+		d.Reset(payload)
+		return true
+	}
+	p.path.Find(d, payload)
+	return d.Err() == nil
 }
 
 // NewPrinter returns a printer that writes each message to w at once.
@@ -63,7 +88,7 @@ func NewPrinter(o Options, w io.Writer) (*Printer, error) {
 	if o.Once {
 		o.Count = 1
 	}
-	p := &Printer{options: o, w: w, types: map[*codec.Channel]*decoder{},
+	p := &Printer{options: o, w: w, types: map[*codec.Channel]*reader{},
 		yaml: field.YAML{Longest: o.Truncate, NoArrays: o.NoArr, NoStrings: o.NoStr}}
 	if o.FullLength {
 		p.yaml.Longest = 0
@@ -84,13 +109,13 @@ func (p *Printer) Done() bool { return p.options.Count > 0 && p.printed >= p.opt
 
 // Prepare returns an error if messages of a channel cannot be decoded or lack one of the fields.
 func (p *Printer) Prepare(c *codec.Channel) error {
-	_, err := p.decoder(c)
+	_, err := p.reader(c)
 	return err
 }
 
-func (p *Printer) decoder(c *codec.Channel) (*decoder, error) {
-	if d := p.types[c]; d != nil {
-		return d, nil
+func (p *Printer) reader(c *codec.Channel) (*reader, error) {
+	if r := p.types[c]; r != nil {
+		return r, nil
 	}
 	if c.Encoding != codec.EncodingCDR {
 		return nil, fmt.Errorf("messages of %s [%s] are encoded as %s, which cannot be shown", human.Printable(c.Topic),
@@ -100,16 +125,39 @@ func (p *Printer) decoder(c *codec.Channel) (*decoder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("messages of %s cannot be shown: %w", human.Printable(c.Topic), err)
 	}
-	d := &decoder{schema: schema}
+	r := &reader{schema: schema, message: schema.Field(), header: []string{"log_time", "publish_time"}}
+	add := func(path *cdr.Path, f cdr.FieldType) error {
+		n, err := field.Of(f)
+		if err != nil {
+			return err
+		}
+		columns := field.Flat([]*field.Node{n})
+		r.parts = append(r.parts, part{n, path, columns})
+		for _, n := range columns {
+			if !n.Left {
+				r.header = append(r.header, n.Path)
+			}
+		}
+		return nil
+	}
 	for _, name := range p.fields {
 		path, err := schema.Path(name)
+		if err == nil {
+			f := path.Field()
+			f.Name = name
+			err = add(path, f)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("--field: %w", err)
 		}
-		d.paths = append(d.paths, path)
 	}
-	p.types[c] = d
-	return d, nil
+	if p.fields == nil {
+		if err := add(nil, r.message); err != nil {
+			return nil, fmt.Errorf("messages of %s cannot be shown: %w", human.Printable(c.Topic), err)
+		}
+	}
+	p.types[c] = r
+	return r, nil
 }
 
 // PayloadError is the error for a message that does not match its definition. Others can be printed.
@@ -120,39 +168,38 @@ func (e *PayloadError) Unwrap() error { return e.Err }
 
 // Print prints a message.
 func (p *Printer) Print(m *codec.Message) error {
-	d, err := p.decoder(m.Channel)
+	r, err := p.reader(m.Channel)
 	if err != nil {
 		return err
 	}
-	message, err := d.schema.Decode(m.Data)
-	if err != nil {
-		return &PayloadError{fmt.Errorf("message of %s at %s: %w", human.Printable(m.Channel.Topic),
-			human.Seconds(m.LogTime),
-			err)}
+	if p.options.CSV && p.header != nil && !slices.Equal(r.header, p.header) {
+		return fmt.Errorf("message of %s at %s has other fields than the first one; --csv needs one type, name "+
+			"columns that all have by --field", human.Printable(m.Channel.Topic), human.Seconds(m.LogTime))
 	}
-	values := []field.Column{{Value: message}}
-	if len(d.paths) > 0 {
-		values = values[:0]
-		for i, path := range d.paths {
-			value, err := path.Get(m.Data)
-			if err != nil { // the payload is complete: an array has no such element
-				value = nil
-			}
-			values = append(values, field.Column{Path: p.fields[i], Value: value})
+	d := wire.NewDecoder(m.Data)
+	r.message.Skip(d, 1)
+	if err = r.schema.Finish(d); err == nil {
+		switch {
+		case p.options.JSON:
+			err = p.object(r, m, d)
+		case p.options.CSV:
+			err = p.record(r, m, d)
+		default:
+			err = p.text(r, m, d)
 		}
 	}
-	p.printed++
-	switch {
-	case p.options.JSON:
-		return p.json(m, values)
-	case p.options.CSV:
-		return p.csv(m, values)
+	if err != nil {
+		return &PayloadError{fmt.Errorf("message of %s at %s: %w", human.Printable(m.Channel.Topic),
+			human.Seconds(m.LogTime), err)}
 	}
-	return p.text(m, values)
+	p.printed++
+	_, err = p.w.Write(p.buffer)
+	return err
 }
 
-func (p *Printer) text(m *codec.Message, values []field.Column) error {
-	var b []byte
+// text makes the buffer a message as YAML.
+func (p *Printer) text(r *reader, m *codec.Message, d *wire.Decoder) error {
+	b := p.buffer[:0]
 	if p.options.MessageInfo {
 		b = fmt.Appendf(b, "# received %s", human.Clock(m.LogTime))
 		if m.PublishTime != 0 {
@@ -160,56 +207,85 @@ func (p *Printer) text(m *codec.Message, values []field.Column) error {
 		}
 		b = append(b, '\n')
 	}
-	if len(values) == 1 {
-		b = p.yaml.Append(b, values[0].Value)
-	} else {
-		all := &cdr.Struct{}
-		for _, v := range values {
-			all.Fields = append(all.Fields, cdr.Field{Name: v.Path, Value: v.Value})
+	for i := range r.parts {
+		part := &r.parts[i]
+		switch there := part.find(d, m.Data); {
+		case !there && len(r.parts) > 1:
+			b = append(append(b, part.Name...), ": null\n"...)
+			continue
+		case !there:
+			b = append(b, "null\n"...)
+			continue
+		case len(r.parts) > 1:
+			b = p.yaml.Field(b, part.Node, d)
+		default:
+			b = p.yaml.Append(b, part.Node, d)
 		}
-		b = p.yaml.Append(b, all)
+		if d.Err() != nil {
+			return d.Err()
+		}
 	}
-	_, err := p.w.Write(append(b, "---\n"...))
-	return err
+	p.buffer = append(b, "---\n"...)
+	return nil
 }
 
-func (p *Printer) json(m *codec.Message, values []field.Column) error {
-	b := fmt.Appendf(nil, `{"topic":%s,"log_time":%d`, field.AppendJSON(nil, m.Channel.Topic), m.LogTime)
+// object makes the buffer a message as a line of JSON.
+func (p *Printer) object(r *reader, m *codec.Message, d *wire.Decoder) error {
+	b := append(p.buffer[:0], `{"topic":`...)
+	b = fmt.Appendf(field.AppendQuoted(b, m.Channel.Topic), `,"log_time":%d`, m.LogTime)
 	if m.PublishTime != 0 {
 		b = fmt.Appendf(b, `,"publish_time":%d`, m.PublishTime)
 	}
-	for _, v := range values {
-		name := v.Path
-		if name == "" {
-			name = "message"
+	for i := range r.parts {
+		part := &r.parts[i]
+		b = append(field.AppendQuoted(append(b, ','), cmp.Or(part.Name, "message")), ':')
+		if !part.find(d, m.Data) {
+			b = append(b, "null"...)
+			continue
 		}
-		b = append(append(append(b, ','), field.AppendJSON(nil, name)...), ':')
-		b = field.AppendJSON(b, v.Value)
+		if b = p.json.Field(b, part.Node, d); d.Err() != nil {
+			return d.Err()
+		}
 	}
-	_, err := p.w.Write(append(b, "}\n"...))
-	return err
+	p.buffer = append(b, "}\n"...)
+	return nil
 }
 
-func (p *Printer) csv(m *codec.Message, values []field.Column) error {
-	header, row := []string{"log_time", "publish_time"}, []string{strconv.FormatInt(m.LogTime, 10), ""}
+// record makes the buffer a message as a record of CSV, behind the header if it is the first one.
+func (p *Printer) record(r *reader, m *codec.Message, d *wire.Decoder) error {
+	row := []string{strconv.FormatInt(m.LogTime, 10), ""}
 	if m.PublishTime != 0 {
 		row[1] = strconv.FormatInt(m.PublishTime, 10)
 	}
-	for _, v := range values {
-		for _, c := range field.Columns(v.Path, v.Value) {
-			header, row = append(header, c.Path), append(row, field.Cell(c.Value))
+	for i := range r.parts {
+		part := &r.parts[i]
+		there := part.find(d, m.Data)
+		for _, n := range part.columns {
+			if n.Left {
+				n.Over(d)
+				continue
+			}
+			cell := ""
+			if there {
+				cell = string(p.json.Cell(nil, n, d))
+			}
+			if strings.ContainsFunc(cell, func(r rune) bool { return printable.Hidden(r) && r != '\n' && r != '\t' }) {
+				cell = string(field.AppendQuoted(nil, cell)) // it could control a terminal
+			}
+			row = append(row, cell)
+		}
+		if there && d.Err() != nil {
+			return d.Err()
 		}
 	}
-	w := csv.NewWriter(p.w)
-	switch {
-	case p.header == nil:
-		p.header = header
-		_ = w.Write(header) // an error stays until Flush
-	case !slices.Equal(header, p.header):
-		return fmt.Errorf("message of %s at %s has other fields than the first one; --csv needs one type, name "+
-			"columns that all have by --field", human.Printable(m.Channel.Topic), human.Seconds(m.LogTime))
+	var out bytes.Buffer
+	w := csv.NewWriter(&out) // a buffer takes all
+	if p.header == nil {
+		p.header = r.header
+		_ = w.Write(r.header)
 	}
 	_ = w.Write(row)
 	w.Flush()
-	return w.Error()
+	p.buffer = append(p.buffer[:0], out.Bytes()...)
+	return nil
 }
