@@ -157,11 +157,14 @@ func TestControl(t *testing.T) {
 				}
 				return all
 			}
-			require.Eventually(t, func() bool { return len(closed()) == len(files) }, patient, 10*time.Millisecond)
-			last := names(begun(), func(data []byte) string { // each is latched in the place of the one before
-				var name std_msgs.String
-				require.NoError(t, cdr.Unmarshal(data, &name))
-				return name.Data
+			var last []string
+			await(t, func() bool {
+				last = names(begun(), func(data []byte) string { // each is latched in the place of the one before
+					var name std_msgs.String
+					require.NoError(t, cdr.Unmarshal(data, &name))
+					return name.Data
+				})
+				return len(closed()) == len(files) && slices.Contains(last, files[splits])
 			})
 			require.Subset(t, files, last)
 			require.Equal(t, files[splits], last[len(last)-1])
