@@ -40,7 +40,9 @@ func TestNativeCARLA(t *testing.T) {
 	listener := g.open("listener")
 	heard := g.heard(listener, "/carla/hero/speedometer", "std_msgs/msg/Float32", bestEffort())
 	await(t, func() bool { return len(heard()) > 20 })
-	for topic, least := range map[string]int{"/carla/hero/speedometer": 5, "/clock": 6, "/carla/hero/lane_invasion": 1} {
+	for topic, least := range map[string]int{
+		"/carla/hero/speedometer": 5, "/clock": 6, "/carla/hero/lane_invasion": 1,
+	} {
 		await(t, func() bool { return g.active("live.record.00000", topic) >= least })
 	}
 	said := recorder.Interrupt()

@@ -20,10 +20,13 @@ type LatchedCache struct {
 	bytes atomic.Int64
 }
 
-// keep stores the latest message of a publisher, whose receiver is locked. Where there is no room the publisher's own
-// oldest messages go.
-func (l *LatchedCache) keep(from *publisher, it *queue.Item) {
+// keep stores the latest message of a publisher of all, whose receiver is locked. Where there is no room, messages of
+// those that are gone go first, and then the publisher's own oldest ones.
+func (l *LatchedCache) keep(all *publishers, from *publisher, it *queue.Item) {
 	bytes := l.bytes.Add(from.keep(it, l.Since()))
+	if bytes > l.MaxBytes {
+		bytes = l.bytes.Add(-all.forgetGone(from))
+	}
 	for bytes > l.MaxBytes && len(from.kept) > 0 {
 		l.OnFull(it.Topic)
 		bytes = l.bytes.Add(-from.forget(1))
@@ -174,6 +177,17 @@ func (s *publishers) set(list []bridge.Endpoint, typeName string) (freed int64) 
 		}
 	}
 	return freed
+}
+
+// forgetGone drops the messages of publishers other than but that the graph does not know any more, and returns their
+// bytes.
+func (s *publishers) forgetGone(but *publisher) (bytes int64) {
+	for guid, p := range s.all {
+		if _, there := s.offers[guid]; !there && s.offers != nil && p != but {
+			bytes += p.forget(len(p.kept))
+		}
+	}
+	return bytes
 }
 
 // latched appends to out what a late subscriber would have got at the receive time t, with references.

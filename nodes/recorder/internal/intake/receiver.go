@@ -176,7 +176,7 @@ func (r *Receiver) route(from *publisher, sample *bridge.Sample, stamp int64) {
 		o.Sample.offer(it)
 	}
 	if latch {
-		o.Cache.keep(from, it) // which retains it
+		o.Cache.keep(&r.publishers, from, it) // which retains it
 	}
 	if record && keep {
 		it.Retain()

@@ -3,6 +3,7 @@ package intake
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -151,6 +152,26 @@ func TestManyPublishers(t *testing.T) {
 	}
 	require.Len(t, r.Latched(2, nil), 1)
 	require.EqualValues(t, 2*mostPublishers+1, r.Received.Load())
+}
+
+// What a node latched before it was started again does not take the place of what it latches now.
+func TestLatchedByAPublisherThatIsGone(t *testing.T) {
+	full := 0
+	q := queue.New(1 << 20)
+	r := NewReceiver(&codec.Channel{Topic: "/map"}, Options{Clock: new(bridge.SimTime), Queue: q,
+		Cache: &LatchedCache{MaxBytes: 3 * (1 + queue.Overhead), Since: func() int64 { return 0 },
+			OnFull: func(*queue.Topic) { full++ }}})
+	qos := codec.QoS{Durability: codec.TransientLocal, Depth: 1, Lifespan: codec.Infinite}
+	for i := range byte(10) {
+		guid := bridge.GUID{i + 1}
+		r.SetPublishers([]bridge.Endpoint{{GUID: guid, Type: "T", QoS: qos}}, "T")
+		r.Take([]bridge.Sample{{Data: []byte{i}, Publisher: guid, ReceiveTime: 1, Sequence: 1}})
+		list := r.Latched(2, nil)
+		require.LessOrEqual(t, len(list), 3)
+		require.True(t, slices.ContainsFunc(list, func(it *queue.Item) bool { return it.Payload.Data[0] == i }))
+		queue.Release(list...)
+	}
+	require.Zero(t, full)
 }
 
 // What was latched during a pause counts for the limit, which ends the recording with its last message.
