@@ -165,6 +165,9 @@ func (o *options) check(topics []string) error {
 	if _, err := o.settle(); err != nil { // a mapping that is wrong has no topics
 		return err
 	}
+	if len(o.CustomData) > 0 && !format.Live.Metadata {
+		return config.Usagef("custom_data: the format %s keeps none; use --storage mcap", format.Name)
+	}
 	if o.Nothing(topics) {
 		return config.Usagef("nothing to record: name topics, or use --all, --regex, --node or --topic-types")
 	}

@@ -34,6 +34,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		"repeat_transient":             func(o *options) { o.RepeatTransientLocal = []string{"=2"} },
 		"min_space: \"much\"":          func(o *options) { o.MinSpace = "much" },
 		"custom_data: \"k\" i":         func(o *options) { o.CustomData = []string{"k"} },
+		"custom_data: the format reco": func(o *options) { o.CustomData = []string{"k=v"} },
 		"nothing to record":            func(o *options) { o.All = false },
 		"hardware: open param": func(o *options) {
 			o.All, o.Storage, o.Hardware = false, "session", "/no/such/file"

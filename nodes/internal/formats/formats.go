@@ -64,7 +64,7 @@ func PureGo() List {
 		{
 			Format: mcap.Format,
 			Live: &Live{Storage: "mcap-file", Names: []string{"mcap"}, First: ".mcap", Others: `_\d+\.mcap`,
-				Compresses: true},
+				Compresses: true, Metadata: true},
 		},
 		{
 			Format: record.Format, Native: []string{codec.EncodingCDR, codec.EncodingProtobuf},
@@ -73,9 +73,9 @@ func PureGo() List {
 		},
 		{Format: rosbag.Format},
 		{Format: rosbag2.Format, With: (*Options).rosbag2, Storages: true, Native: []string{codec.EncodingCDR},
-			Live:    &Live{Storage: "mcap", Names: []string{"rosbag2"}, Compresses: true},
+			Live:    &Live{Storage: "mcap", Names: []string{"rosbag2"}, Compresses: true, Metadata: true},
 			Reindex: rosbag2.Reindex},
-		{Format: session.Format, Live: &Live{Storage: "session", Robot: recordSessions},
+		{Format: session.Format, Live: &Live{Storage: "session", Metadata: true, Robot: recordSessions},
 			Episodes: &Episodes{New: newSessions}},
 		{Format: tlog.Format},
 		{Format: ulog.Format},

@@ -22,6 +22,7 @@ type Live struct {
 	Ending     string
 	Others     string // regular expression for what names of the other files have behind that of the recording
 	Compresses bool   // chunks may be compressed
+	Metadata   bool   // CreateOptions.Metadata is kept
 	// Robot begins a recording of the topics of a robot, which m names, or their names and types if m is nil. It is nil
 	// for formats that hold any topics.
 	Robot func(path string, o codec.CreateOptions, m *robot.Mapping) (codec.Writer, error)
