@@ -1,11 +1,9 @@
 // ---- Page --------------------------------------------------------------------------------------------------------
 
-const announcer = el("div", { class: "hidden", role: "status", "aria-live": "polite" });
+const help = document.getElementById("help");
 
 // say has a screen reader speak a text.
-function say(text) { announcer.textContent = text; }
-
-const help = document.getElementById("help");
+function say(text) { document.getElementById("announcer").textContent = text; }
 
 function bar(data, index) {
   const { scope } = now;
@@ -111,7 +109,7 @@ function showRecording(index) {
     el("a", { href: `#${s.id}` }, s.querySelector("h2").textContent));
   page.replaceChildren(bar(data, index), head(data), el("nav", { "aria-label": "Parts of this page" }, links), ...parts,
     el("footer", null, live ? `Served by tapedeck's ${live.name}.`
-      : "Made by tapedeck. This page is one file and loads nothing from anywhere."), tips, announcer);
+      : "Made by tapedeck. This page is one file and loads nothing from anywhere."));
   timeline.layout();
   moved = true;
   schedule();

@@ -24,7 +24,7 @@ function setTheme(night) {
   dark = night;
   document.documentElement.dataset.theme = night ? "dark" : "light";
   const style = getComputedStyle(document.documentElement);
-  const names = ["bg", "panel", "line", "text", "mute", "accent", "good", "bad", "warn", "void"];
+  const names = ["bg", "panel", "line", "text", "mute", "accent", "bad"];
   for (let i = 0; i < SERIES; i++) names.push(`s${i}`);
   for (const n of names) colour[n] = style.getPropertyValue(`--${n}`).trim();
   for (const [name, stops] of [["density", "--blues"], ["scale", "--viridis"]]) {
@@ -50,16 +50,6 @@ function stamp(ctx, shape, x, y, style, edge, turn = 0) {
   ctx.stroke(path);
   ctx.fillStyle = style;
   ctx.fill(path);
-  ctx.restore();
-}
-
-// clipped draws within a rectangle.
-function clipped(ctx, x, y, w, h, draw) {
-  ctx.save();
-  ctx.beginPath();
-  ctx.rect(x, y, w, h);
-  ctx.clip();
-  draw();
   ctx.restore();
 }
 
@@ -191,7 +181,7 @@ class Board {
   }
 }
 
-const tips = el("div", { id: "tip", hidden: true });
+const tips = document.getElementById("tip");
 
 // tip shows a text beside the mouse, or nothing.
 function tip(text, e) {

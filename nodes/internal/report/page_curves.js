@@ -3,8 +3,7 @@
 // Curve is a number over time: its bins are equal parts of first to last.
 class Curve {
   constructor(name, low, high, first, last) {
-    this.name = name;
-    this.hidden = false;
+    Object.assign(this, { name, hidden: false });
     this.set(low, high, first, last);
   }
 
@@ -56,7 +55,6 @@ class Curve {
 
 // plot returns a row with curves and their legend. spans are lengths of time that are marked: [pairs, colour].
 function plot({ title, note, unit, curves, scope, spans = [] }) {
-  let visible = 12;
   const outputs = curves.map(() => el("output"));
   const of = unit ? ` ${unit}` : "";
   const board = new TimeBoard(scope, `Curves of ${title}: ${curves.slice(0, 12).map(c => c.name).join(", ")}`,
@@ -76,45 +74,35 @@ function plot({ title, note, unit, curves, scope, spans = [] }) {
       [low, high] = [low - d, high + d];
     }
     const y = v => 8 + (high - v) / (high - low) * (h - 16), step = nice((high - low) / 3);
-    const labels = [];
-    for (let v = Math.ceil(low / step) * step, i = 0; v <= high && i < 9; v += step, i++) {
-      block(ctx, colour.line, 0, Math.round(y(v)), w, 1);
-      labels.push([Math.abs(v) < step / 1e6 ? 0 : v, y(v)]);
-    }
+    const first = Math.ceil(low / step), count = Math.min(9, Math.floor(high / step) - first + 1);
+    const labels = Array.from({ length: count }, (_, i) => (first + i) * step);
+    for (const v of labels) block(ctx, colour.line, 0, Math.round(y(v)), w, 1);
     all.forEach((runs, i) => drawCurve(ctx, runs, y, curves.indexOf(shown[i])));
-    labels.forEach(([v, y], i) => {
-      const text = number(v) + (i === labels.length - 1 ? of : ""), cy = Math.max(8, Math.min(h - 7, y));
+    labels.forEach((v, i) => {
+      const text = number(v) + (i === count - 1 ? of : ""), cy = Math.max(8, Math.min(h - 7, y(v)));
       pen(ctx, colour.panel, 3);
       ctx.textBaseline = "middle";
       ctx.strokeText(text, 5, cy);
       write(ctx, text, 5, cy, Infinity, colour.mute);
     });
   });
-  const update = () => {
-    curves.forEach((c, i) => {
-      const k = c.value(cursor.at);
-      const upper = c.high[k] > c.low[k] ? ` … ${number(c.high[k])}` : "";
-      outputs[i].textContent = k < 0 ? "–" : number(c.low[k]) + upper;
-    });
-  };
+  const update = () => curves.forEach((c, i) => {
+    const k = c.value(cursor.at), upper = c.high[k] > c.low[k] ? ` … ${number(c.high[k])}` : "";
+    outputs[i].textContent = k < 0 ? "–" : number(c.low[k]) + upper;
+  });
   followers.add(() => { if (board.visible) update(); });
-  const keys = el("ul", { class: "keys" });
-  const rest = button(`${curves.length - visible} more`, "Show all in the legend",
-    () => { visible = Infinity; fill(); });
-  const fill = () => keys.replaceChildren(...curves.slice(0, visible).map((c, i) => {
-    const swatch = el("i", { class: i % (2 * SERIES) >= SERIES ? "dash" : null });
-    swatch.style.borderTopColor = `var(--s${i % SERIES})`;
+  const keys = curves.map((c, i) => {
     const toggle = e => {
       c.hidden = !c.hidden;
       e.currentTarget.setAttribute("aria-pressed", String(!c.hidden));
       board.redraw();
     };
-    const title = `Show or hide ${c.name}`;
-    const properties = { type: "button", "aria-pressed": String(!c.hidden), title, onclick: toggle };
-    return el("li", null, el("button", properties, swatch, el("span", null, c.name), outputs[i]));
-  }), curves.length > visible ? el("li", null, rest) : "");
-  fill();
-  return row(board, name(title, 400), [note, unit && `in ${unit}`], keys);
+    const properties = { type: "button", "aria-pressed": "true", title: `Show or hide ${c.name}`, onclick: toggle };
+    return el("li", null, el("button", properties, el("i", { class: i % (2 * SERIES) >= SERIES ? "dash" : null,
+      style: `border-top-color: var(--s${i % SERIES})` }), el("span", null, c.name), outputs[i]));
+  });
+  return row(board, name(title, 400), [note, unit && `in ${unit}`],
+    part(el("ul", { class: "keys" }), keys, 12, more => el("li", null, more)));
 }
 
 function drawCurve(ctx, runs, y, index) {
@@ -163,15 +151,10 @@ function curves(data, scope) {
     });
   });
   const drawn = data.fields.filter(f => f.drawn).length;
-  const box = el("div", { class: "curves" }, plots.slice(0, 16));
-  const more = plots.length > 16 && button(`Show ${plural(plots.length - 16, "more plot")}`, "Show all plots", () => {
-    box.append(...plots.slice(16));
-    more.remove();
-  });
   return section("curves", "Curves",
     !plots.length ? "no numbers are drawn" : live && !plays() ? "of some messages a second"
       : "lowest to highest value in each part of the time",
-    box, plots.length > 0 && row(ruler(scope)), more,
+    part(el("div", { class: "curves" }), plots, 16), plots.length > 0 && row(ruler(scope)),
     data.fields.length > 0 && el("details", null,
       el("summary", null, `All numeric fields (${count(data.fields.length)}, ${count(drawn)} drawn)`),
       el("p", { class: "note" }, "Others are drawn with converter report --plot TOPIC.FIELD"),

@@ -160,8 +160,7 @@ if (live) {
     buttons.push(button("Next", "Play the next message while paused", () => order("next")), rate);
   } else {
     buttons.push(button("Split", "Continue the recording in another file", () => order("split")));
-    if (live.kind === "snapshots")
-      buttons.push(button("Snapshot", "Take a snapshot", () => order("snapshot")));
+    if (live.kind === "snapshots") buttons.push(button("Snapshot", "Take a snapshot", () => order("snapshot")));
     live.back = button("Live", "Follow the recording", () => { pin(false); follow(); });
     buttons.push(live.back);
   }

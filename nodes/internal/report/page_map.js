@@ -4,9 +4,8 @@
 // of it.
 function degrees(track) {
   const north = 6371008.8 * Math.PI / 180, east = north * Math.cos(track.origin[0] * Math.PI / 180), lines = [[]];
-  for (const p of track.points) {
-    const [t, x, y, z] = p;
-    if (!known(p)) { lines.push([]); continue; }
+  for (const [t, x, y, z] of track.points) {
+    if (x == null || y == null) { lines.push([]); continue; }
     lines.at(-1).push({ t, at: [+(track.origin[1] + x / east).toFixed(9), +(track.origin[0] + y / north).toFixed(9),
       ...(z == null ? [] : [z])] });
   }
@@ -40,12 +39,11 @@ function known(p) { return p[1] != null && p[2] != null; }
 function place(track, t) {
   const p = track.points, i = nearest(p, t, q => q[0]);
   if (i < 0 || !known(p[i]) || t < p[0][0] - 1 || t > p.at(-1)[0] + 1) return null;
-  let [x, y] = [p[i][1], p[i][2]];
-  const j = t > p[i][0] ? i + 1 : i - 1, other = p[j];
-  if (other && other[1] != null && other[0] !== p[i][0]) {
+  let [, x, y] = p[i];
+  const other = p[t > p[i][0] ? i + 1 : i - 1];
+  if (other && known(other) && other[0] !== p[i][0]) {
     const part = Math.max(0, Math.min(1, (t - p[i][0]) / (other[0] - p[i][0])));
-    x += part * (other[1] - x);
-    y += part * (other[2] - y);
+    [x, y] = [x + part * (other[1] - x), y + part * (other[2] - y)];
   }
   let heading = null; // from points around that are far enough from each other
   for (let d = 1; d < 40 && heading === null; d++) {
@@ -57,7 +55,7 @@ function place(track, t) {
 }
 
 // What is drawn where a track begins, or goes.
-const DOT = "M-5 0A5 5 0 0 1 5 0A5 5 0 0 1 -5 0Z", ARROW = "M12 0L-8 7L-4 0L-8 -7Z";
+const DOT = "M-4 0A4 4 0 0 1 4 0A4 4 0 0 1 -4 0Z", ARROW = "M12 0L-8 7L-4 0L-8 -7Z";
 
 function where(data) {
   const tracks = data.tracks.map(t => ({ ...t, of: t,
@@ -66,12 +64,10 @@ function where(data) {
   let shown = [], view = null, mode = "time", range = [0, 1];
   const fit = () => {
     const points = shown.flatMap(t => t.points).filter(known);
-    const [left, right] = extent(points.length ? points.map(p => p[1]) : [-5, 5]);
-    const [low, high] = extent(points.length ? points.map(p => p[2]) : [-5, 5]);
-    const scale = Math.min((board.width - 70) / Math.max(right - left, 1),
-      (board.height - 90) / Math.max(high - low, 1));
-    view = { x: (left + right) / 2, y: (low + high) / 2, scale: Math.max(scale, 1e-9), home: true };
-    view.fitted = view.scale;
+    const [[left, right], [low, high]] = [1, 2].map(i => extent(points.length ? points.map(p => p[i]) : [-5, 5]));
+    const scale = Math.max(1e-9, Math.min((board.width - 70) / Math.max(right - left, 1),
+      (board.height - 90) / Math.max(high - low, 1)));
+    view = { x: (left + right) / 2, y: (low + high) / 2, scale, fitted: scale, home: true };
   };
   const label = tracks.slice(0, 8).map(t => plain(trackName(t), 60)).join(", ");
   const board = new Board(`Map with ${plural(tracks.length, "track")}: ${label}`,
@@ -135,11 +131,8 @@ function where(data) {
     if (!view) return;
     f = Math.max(view.fitted / 50, Math.min(view.fitted * 2000, view.scale * f)) / view.scale;
     const dx = x - board.width / 2, dy = y - board.height / 2;
-    view.x += dx / view.scale * (1 - 1 / f);
-    view.y -= dy / view.scale * (1 - 1 / f);
+    pan((1 / f - 1) * dx, (1 / f - 1) * dy);
     view.scale *= f;
-    view.home = false;
-    board.redraw();
   };
   const home = () => { if (view) view.home = true; board.redraw(); };
   steer(board, { pan, zoom, home });
@@ -167,11 +160,8 @@ function where(data) {
     moved = true;
   };
   const frame = options("Frame of the map", frames.map(f => plain(f, 60) || "no frame"), () => { fill(); home(); });
-  const modes = options("Colours of the tracks", ["coloured by time", "coloured by speed", "a colour per track"], e => {
-    mode = ["time", "speed", "track"][e.target.value];
-    fill();
-    home();
-  });
+  const modes = options("Colours of the tracks", ["coloured by time", "coloured by speed", "a colour per track"],
+    e => { mode = ["time", "speed", "track"][e.target.value]; fill(); home(); });
   const read = () => {
     const lines = [], metres = v => v.toFixed(2).replace("-", "−");
     for (const t of shown.slice(0, 4)) {
@@ -194,8 +184,8 @@ function where(data) {
       legend, readout);
 }
 
-// steer has the mouse, the wheel and, once it has the focus, the keys pan, turn and zoom a board. drag is what the mouse
-// does, pan if there is no turn.
+// steer has the mouse, the wheel and, with the focus, the keys pan, turn and zoom a board. drag is what the mouse does,
+// pan if there is no turn.
 function steer(board, { pan, turn, drag = pan, zoom, home }) {
   board.gestures({ buttons: Boolean(turn), drag, slide: pan, zoom,
     wheel: e => !(turn && e.shiftKey) && (e.ctrlKey || e.metaKey || document.activeElement === board.canvas) });

@@ -6,20 +6,15 @@ function source(thumb) { return `data:image/jpeg;base64,${thumb.jpeg}`; }
 function pictures(cameras, scope) {
   for (const c of cameras) c.thumbs = list(c.thumbs);
   const views = cameras.map(c => {
-    const image = el("img", { alt: "", hidden: true, onerror: () => show(null) }),
-      none = el("span", { class: "mute" }, "no picture");
-    const time = el("span", { class: "mute" });
-    let shown = null;
-    const show = jpeg => {
-      image.hidden = !jpeg;
-      none.hidden = Boolean(jpeg);
-      none.textContent = shown ? "cannot be read" : "no picture";
-    };
+    const image = el("img", { alt: "", onerror: () => lack("cannot be read") });
+    const none = el("span", { class: "mute" }), time = el("span", { class: "mute" });
+    const lack = text => { image.hidden = Boolean(text); none.textContent = text; };
+    let shown = null; // unlike undefined, which is no picture
     followers.add(() => {
       const thumb = live && !cursor.pinned && c.latest || c.thumbs[nearest(c.thumbs, cursor.at)];
       if (thumb === shown) return;
       shown = thumb;
-      show(thumb?.jpeg);
+      lack(!thumb ? "no picture" : thumb.jpeg ? "" : "cannot be read");
       if (thumb?.jpeg) { image.src = source(thumb); image.alt = `${plain(c.topic)} at ${clock(thumb.at)}`; }
       time.textContent = thumb ? clock(thumb.at) : "";
     });

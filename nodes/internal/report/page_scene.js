@@ -84,8 +84,10 @@ function scene(data) {
   let clouds = sorted();
   let which = 0, shown = null, cloud = null, mode = 0, eye = null;
   const board = new Board(`Points in 3D of ${names.slice(0, 8).map(n => plain(n, 60)).join(", ")}`, "scene free", draw);
-  const home = () => { eye = { turn: 0.6, tilt: 0.55, far: 2.1 * cloud.far, x: 0, y: 0, z: cloud.middle };
-    board.redraw(); };
+  const home = () => {
+    eye = { turn: 0.6, tilt: 0.55, far: 2.1 * cloud.far, x: 0, y: 0, z: cloud.middle };
+    board.redraw();
+  };
   // projection returns what puts a point on the screen: x, y and how many pixels a metre has, null behind the eye. A
   // metre that is a metre away has f pixels.
   function projection(w, h, f) {
@@ -167,11 +169,10 @@ function scene(data) {
     board.redraw();
   };
   const explain = () => {
-    const light = mode === 1 && cloud.light;
-    legend.replaceChildren(...(cloud.n
-      ? [el("span", null, light ? "0" : `${number(+cloud.low.toFixed(2))} m`, gradient("scale"),
-    light ? "255 intensity" : `${number(+cloud.high.toFixed(2))} m height`)] : []),
-    el("span", null, mode === 1 && !cloud.light && cloud.n ? "no intensities: coloured by height" : ""));
+    const light = mode === 1 && cloud.light, [low, high] = [cloud.low, cloud.high].map(v => number(+v.toFixed(2)));
+    legend.replaceChildren(...(!cloud.n ? [] : [
+      el("span", null, light ? "0" : `${low} m`, gradient("scale"), light ? "255 intensity" : `${high} m height`),
+      el("span", null, mode === 1 && !light ? "no intensities: coloured by height" : "")]));
   };
   const pan = (dx, dy) => {
     const k = eye.far / Math.max(200, board.width), c = Math.cos(eye.turn), s = Math.sin(eye.turn);
@@ -179,16 +180,15 @@ function scene(data) {
     eye.y -= (dx * s - dy * c) * k;
     board.redraw();
   };
-  const turn = (dx, dy) => { eye.turn += dx; eye.tilt = Math.max(-0.2, Math.min(Math.PI / 2, eye.tilt + dy));
-    board.redraw(); };
+  const turn = (dx, dy) => {
+    Object.assign(eye, { turn: eye.turn + dx, tilt: Math.max(-0.2, Math.min(Math.PI / 2, eye.tilt + dy)) });
+    board.redraw();
+  };
   const zoom = f => { eye.far = Math.max(cloud.far / 100, Math.min(cloud.far * 20, eye.far / f)); board.redraw(); };
   steer(board, { pan, turn, zoom, home,
     drag: (dx, dy, e) => e.shiftKey || e.buttons > 1 ? pan(dx, dy) : turn(-dx * 0.008, dy * 0.008) });
   board.canvas.addEventListener("contextmenu", e => e.preventDefault());
-  const step = d => () => {
-    const i = clouds[which].indexOf(shown) + d;
-    jump(clouds[which][Math.max(0, Math.min(clouds[which].length - 1, i))].at);
-  };
+  const step = d => () => jump((clouds[which][clouds[which].indexOf(shown) + d] ?? shown).at);
   const topic = options("Topic of the points", names.map(n => plain(n, 60)),
     e => { which = +e.target.value; shown = null; eye = null; show(); });
   const modes = options("Colours of the points", ["coloured by height", "coloured by intensity"],

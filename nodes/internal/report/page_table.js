@@ -48,6 +48,14 @@ function section(id, title, note, ...children) {
       note && el("span", { class: "note" }, note)), children);
 }
 
+// part fills a box with the first items, and a button for the others.
+function part(box, items, first, wrap = e => e) {
+  const rest = items.slice(first), more = wrap(button(`Show ${count(rest.length)} more`, "Show all",
+    () => more.replaceWith(...rest)));
+  box.append(...items.slice(0, first), rest.length > 0 ? more : "");
+  return box;
+}
+
 // row has a board beside its title and notes, of which some may be missing.
 function row(board, title, notes, ...more) {
   return el("div", { class: "row" }, title ? el("div", { class: "side" }, el("b", null, title),
@@ -72,30 +80,21 @@ function table({ caption, columns, rows, search, text, choices, empty, changed, 
     ...values.map(v => `${plain(v, 30)} (${count(rows.filter(r => choices.value(r) === v).length)})`)], fill);
   const more = button("", "", () => { first = Infinity; fill(); });
   const style = c => [c.class, c.number && "number"].filter(Boolean).join(" ") || null;
-  const heads = columns.map(c => {
-    const press = () => {
-      const up = head.getAttribute("aria-sort");
-      for (const h of heads) h.removeAttribute("aria-sort");
-      head.setAttribute("aria-sort",
-        up ? (up === "ascending" ? "descending" : "ascending") : c.number ? "descending" : "ascending");
-      fill();
-    };
-    const head = el("th", { scope: "col", class: style(c) },
-      c.key ? el("button", { type: "button", onclick: press }, c.name) : c.name);
-    return head;
-  });
+  let sorted = null, turn = 1; // the column that rows are sorted by, and whether they ascend
+  const press = c => { turn = c === sorted ? -turn : c.number ? -1 : 1; sorted = c; fill(); };
+  const heads = columns.map(c => el("th", { scope: "col", class: style(c) },
+    c.key ? el("button", { type: "button", onclick: () => press(c) }, c.name) : c.name));
   const none = v => v == null || v !== v; // what is unknown comes last
   function fill() {
     const words = input ? input.value.toLowerCase().split(/\s+/).filter(Boolean) : [];
     const kind = choice && +choice.value ? values[choice.value - 1] : null;
-    const matches = t => words.every(w => t.includes(w));
-    const shown = rows.filter(r => (!words.length || matches(text(r).toLowerCase())) &&
-      (kind === null || !choice || choices.value(r) === kind));
-    const sorted = heads.findIndex(h => h.hasAttribute("aria-sort"));
-    if (sorted >= 0) {
-      const key = columns[sorted].key, turn = heads[sorted].getAttribute("aria-sort") === "ascending" ? 1 : -1;
-      const order = typeof key(rows[0] || {}) === "string" ? new Intl.Collator("en", { numeric: true }).compare
-        : (a, b) => a - b;
+    const shown = rows.filter(r => words.every(w => text(r).toLowerCase().includes(w)) &&
+      (kind === null || choices.value(r) === kind));
+    heads.forEach((h, i) => h.setAttribute("aria-sort",
+      columns[i] !== sorted ? "none" : turn > 0 ? "ascending" : "descending"));
+    if (sorted) {
+      const { key } = sorted, order = typeof key(rows[0] || {}) === "string"
+        ? new Intl.Collator("en", { numeric: true }).compare : (a, b) => a - b;
       shown.sort((a, b) => none(key(a)) - none(key(b)) || turn * order(key(a), key(b)) || 0);
     }
     body.replaceChildren(...shown.slice(0, first).map(r => el("tr", null, columns.map(c =>
@@ -171,10 +170,8 @@ function topics(data, changed) {
 
 // ---- Words -------------------------------------------------------------------------------------------------------
 
-const ALARMS = new Map([
-  ...["error", "fatal", "lost", "drop", "damage", "missing", "check"].map(l => [l, "alarm"]),
-  ...["warn", "gap", "unfinished", "disk"].map(l => [l, "warning"]),
-]);
+const ALARMS = ["error", "fatal", "lost", "drop", "damage", "missing", "check"];
+const WARNINGS = ["warn", "gap", "unfinished", "disk"];
 
 function words(data) {
   const rows = [];
@@ -190,7 +187,8 @@ function words(data) {
     columns: [
       { name: "Time", key: r => r.at, cell: r => timeLink(r.at), number: true },
       { name: "Level", key: r => r.level,
-        cell: r => el("span", { class: `level ${ALARMS.get(r.level) || ""}` }, plain(r.level, 30)) },
+        cell: r => el("span", { class: `level ${ALARMS.includes(r.level) ? "alarm" : WARNINGS.includes(r.level)
+          ? "warning" : ""}` }, plain(r.level, 30)) },
       { name: "From", key: r => String(r.from ?? ""), cell: r => name(r.from), class: "key" },
       { name: "Text", key: r => String(r.text ?? ""), cell: r => el("bdi", null, lines(r.text, 1000)), class: "text" },
     ],

@@ -57,9 +57,8 @@ function number(n) {
 function bytes(n) {
   n = finite(n);
   const units = ["B", "kB", "MB", "GB", "TB", "PB"];
-  let i = 0;
-  for (; n >= 999.5 && i < units.length - 1; i++) n /= 1000;
-  return `${i ? +n.toPrecision(3) : n} ${units[i]}`;
+  while (n >= 999.5 && units.length > 1) { n /= 1000; units.shift(); }
+  return `${units[0] === "B" ? n : +n.toPrecision(3)} ${units[0]}`;
 }
 
 // seconds returns a length of time.

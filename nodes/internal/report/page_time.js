@@ -80,7 +80,7 @@ class TimeBoard extends Board {
     Object.assign(this, { scope, gutter, whole });
     scope.boards.push(this);
     this.line = el("div", { class: "cursor", hidden: true });
-    this.mark = el("div", { class: "brush", hidden: true });
+    this.mark = el("div", { class: "brush", hidden: true }); // what a drag will show when it ends
     this.box.append(this.line, this.mark);
     followers.add(() => this.follow());
     const pan = dx => scope.pan(-dx / (this.width - this.gutter()));
@@ -88,7 +88,10 @@ class TimeBoard extends Board {
     this.gestures({
       hover: (x, y, e) => { if (!cursor.pinned && !live) cursorTo(x); tip(hint?.(x, y), e); },
       drag: (dx, dy, e, x, began) => {
-        if (whole || e.shiftKey || !this.mark.hidden) this.select(began, x); else pan(dx);
+        if (!whole && !e.shiftKey && this.mark.hidden) { pan(dx); return; }
+        this.range = [Math.max(this.gutter(), Math.min(began, x)), Math.min(this.width, Math.max(began, x))];
+        this.mark.hidden = false;
+        this.mark.style.cssText = `left: ${this.range[0]}px; width: ${this.range[1] - this.range[0]}px`;
       },
       slide: pan,
       drop: () => {
@@ -132,14 +135,6 @@ class TimeBoard extends Board {
     if (!hide) this.line.style.transform = `translateX(${Math.min(x, this.width - 1).toFixed(1)}px)`;
   }
 
-  // select marks what a drag will show when it ends.
-  select(began, x) {
-    this.range = [Math.max(this.gutter(), Math.min(began, x)), Math.min(this.width, Math.max(began, x))];
-    this.mark.hidden = false;
-    this.mark.style.left = `${this.range[0]}px`;
-    this.mark.style.width = `${this.range[1] - this.range[0]}px`;
-  }
-
   // grid draws the lines of an axis of time.
   grid(ctx, w, h) {
     for (const t of this.scope.ticks(w - this.gutter()).times) block(ctx, colour.line, Math.round(this.x(t)), 0, 1, h);
@@ -180,11 +175,10 @@ function drawRuler(board, ctx, w, h) {
 // How the kinds of events are drawn: a name, a shape and a colour.
 const KINDS = {
   lost: ["lost in transport", "down", "bad"], drop: ["dropped by the recorder", "cross", "bad"],
-    gap: ["gap", "down", "s4"],
-  pause: ["pause", "bars", "s6"], throttle: ["left out on purpose", "diamond", "s6"], split: ["split", "flag", "s0"],
-  disk: ["disk", "square", "s3"], snapshot: ["snapshot", "circle", "s2"], damage: ["damage", "square", "bad"],
-  missing: ["missing file", "square", "bad"], unfinished: ["unfinished file", "square", "s4"],
-    check: ["check", "diamond", "s3"],
+  gap: ["gap", "down", "s4"], pause: ["pause", "bars", "s6"], throttle: ["left out on purpose", "diamond", "s6"],
+  split: ["split", "flag", "s0"], snapshot: ["snapshot", "circle", "s2"], disk: ["disk", "square", "s3"],
+  damage: ["damage", "square", "bad"], missing: ["missing file", "square", "bad"],
+  unfinished: ["unfinished file", "square", "s4"], check: ["check", "diamond", "s3"],
 };
 
 function kind(name) { return Object.hasOwn(KINDS, name) ? KINDS[name] : [plain(name, 30), "circle", "s6"]; }

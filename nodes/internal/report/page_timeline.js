@@ -75,9 +75,7 @@ class Timeline {
   drawAxis(ctx, w, h) {
     drawRuler(this.axis, ctx, w, 26);
     if (this.axis.gutter()) { ctx.font = FONT; write(ctx, "Events", 8, h - 11, 190, colour.mute); }
-    clipped(ctx, this.axis.gutter(), 0, w, h, () => {
-      this.laneMarks = drawEvents(this.axis, ctx, this.data.events, h - 11, w);
-    });
+    this.laneMarks = drawEvents(this.axis, ctx, this.data.events, h - 11, w);
   }
 
   drawRows(ctx, w, h) {
@@ -92,20 +90,16 @@ class Timeline {
       ctx.font = FONT;
       write(ctx, plain(t.name), 8, gutter ? y + size / 2 : y + 10, gutter ? gutter - 18 : w - 16);
       this.drawDensity(ctx, t, y + band.y, band.h, w);
-      clipped(ctx, gutter, y, w - gutter, size, () => {
-        b.spans(ctx, t.gaps, y + band.y, band.h, "s1", w);
-        this.marks.set(i, drawEvents(b, ctx, this.events.get(t.name) || [], y + band.y + band.h / 2, w));
-      });
+      b.spans(ctx, t.gaps, y + band.y, band.h, "s1", w);
+      this.marks.set(i, drawEvents(b, ctx, this.events.get(t.name) || [], y + band.y + band.h / 2, w));
     }
+    ctx.globalAlpha = 0.5;
     for (const e of this.everywhere) {
-      const from = Math.max(gutter, b.x(e.from)), until = Math.min(w, b.x(e.until));
-      if (until < gutter || from > w) continue;
-      ctx.globalAlpha = 0.5;
-      const style = kind(e.kind)[2];
-      if (until - from < 2) block(ctx, colour[style], from, 0, 1, h);
-      else b.spans(ctx, [[e.from, e.until]], 0, h, style, w);
-      ctx.globalAlpha = 1;
+      const x = b.x(e.from), style = kind(e.kind)[2];
+      if (b.x(e.until) - x >= 2) b.spans(ctx, [[e.from, e.until]], 0, h, style, w);
+      else if (x >= gutter) block(ctx, colour[style], x, 0, 1, h);
     }
+    ctx.globalAlpha = 1;
   }
 
   // drawDensity draws a colour for each pixel, as wide as it stays the same.
@@ -113,21 +107,20 @@ class Timeline {
     const b = this.rows, d = smooth(t, now.end), n = d.length, per = n / (b.scope.last - b.scope.first);
     const low = Math.log(this.low), high = Math.log(this.high), gutter = b.gutter();
     const first = b.scope.from * per, pixel = (b.scope.until - b.scope.from) / (w - gutter) * per;
-    let from = gutter, style = null;
-    const flush = x => {
-      if (style) block(ctx, style, from, y, Math.max(x - from, 2), h);
-      from = x;
-    };
-    for (let x = gutter; x < w && n; x++) {
+    const style = x => {
       const i = Math.max(0, Math.floor(first + (x - gutter) * pixel));
       const j = Math.min(n, Math.max(i + 1, Math.floor(first + (x + 1 - gutter) * pixel)));
       let sum = 0;
       for (let k = i; k < j; k++) sum += d[k];
       const v = Math.max(Math.log(sum / (j - i)), t.sparse ? (low + high) / 2 : -Infinity); // a line must be seen
-      const s = sum > 0 ? shade(colour.density, v, low, high) : null;
-      if (s !== style) { flush(x); style = s; }
+      return sum > 0 ? shade(colour.density, v, low, high) : null;
+    };
+    for (let x = gutter, from = gutter, last = null; x <= w; x++) {
+      const s = x < w && n ? style(x) : null;
+      if (s === last && x < w) continue;
+      if (last) block(ctx, last, from, y, Math.max(x - from, 2), h);
+      [from, last] = [x, s];
     }
-    flush(w);
   }
 
   hint(marks, x) {
