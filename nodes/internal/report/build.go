@@ -199,11 +199,16 @@ func (b *builder) gather(t *topic, m *codec.Message) {
 	}
 }
 
+// describe takes what the recording says of itself.
+func (b *builder) describe(info *codec.Info) {
+	b.Name, b.Format, b.Size, b.Files = filepath.Base(info.Path), info.Format, info.Size, len(info.Files)
+	b.Start, b.Duration, b.Metadata = time.Unix(0, b.density.start).UTC(), b.density.seconds(), info.AllMetadata()
+}
+
 // finish completes the data once all messages are read.
 func (b *builder) finish(info *codec.Info) {
 	d := b.density
-	b.Name, b.Format, b.Size, b.Files = filepath.Base(info.Path), info.Format, info.Size, len(info.Files)
-	b.Start, b.Duration, b.Metadata = time.Unix(0, d.start).UTC(), d.seconds(), info.AllMetadata()
+	b.describe(info)
 	missing := map[string]*[2]uint64{}
 	for _, e := range info.Events {
 		b.Events = append(b.Events, b.event(e))

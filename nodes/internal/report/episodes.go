@@ -3,11 +3,9 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math"
-	"path/filepath"
+	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"tapedeck/codec"
 	"tapedeck/codec/align"
@@ -54,8 +52,7 @@ func BuildEpisodes(source episode.Source, info *codec.Info, o Options, read func
 			}
 		}
 	}
-	b.Name, b.Format, b.Size, b.Files = filepath.Base(info.Path), info.Format, info.Size, len(info.Files)
-	b.Start, b.Duration, b.Metadata = time.Unix(0, info.StartTime).UTC(), b.density.seconds(), info.AllMetadata()
+	b.describe(info)
 	for _, r := range b.density.rows {
 		t := Topic{Name: r.topic, Type: r.kind, Messages: r.count}
 		if b.Duration > 0 && r.count > 1 && len(list) == 1 {
@@ -74,10 +71,7 @@ func BuildEpisodes(source episode.Source, info *codec.Info, o Options, read func
 		b.Events = append(b.Events, Event{Kind: codec.EventDamage, Text: err.Error()})
 		b.Good = false
 	}
-	for text := range b.left {
-		b.Left = append(b.Left, text)
-	}
-	slices.Sort(b.Left)
+	b.Left = slices.Sorted(maps.Keys(b.left))
 	return &b.Data, b.fit()
 }
 
@@ -234,21 +228,12 @@ func (b *builder) panel(name string, v *align.Vector, start, end int64) Panel {
 		p.Unit = unit
 	}
 	for c := range v.Columns {
-		column := Column{v.Columns[c].Name, make(Numbers, panelBins), make(Numbers, panelBins)}
-		for i := range column.Low {
-			column.Low[i], column.High[i] = float32(math.NaN()), float32(math.NaN())
-		}
+		column := Column{v.Columns[c].Name, noNumbers(panelBins), noNumbers(panelBins)}
 		for i, stamp := range v.Stamps {
 			value := v.Values[i*n+c]
-			if align.IsMissing(value) || math.IsNaN(value) || math.IsInf(value, 0) || stamp < start || stamp > end {
-				continue
-			}
-			bin := min(int(float64(stamp-start)/max(float64(end-start), 1)*panelBins), panelBins-1)
-			if f := float32(value); !(column.Low[bin] <= f) {
-				column.Low[bin] = f
-			}
-			if f := float32(value); !(column.High[bin] >= f) {
-				column.High[bin] = f
+			if !align.IsMissing(value) && stamp >= start && stamp <= end {
+				bin := min(int(float64(stamp-start)/max(float64(end-start), 1)*panelBins), panelBins-1)
+				widen(column.Low, column.High, bin, value)
 			}
 		}
 		p.Columns = append(p.Columns, column)

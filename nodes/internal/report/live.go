@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -228,10 +229,7 @@ func (l *Live) Grown(version string) *Growth {
 	if heard != l.params.heard {
 		d.Parameters = l.params.list()
 	}
-	for text := range l.left {
-		d.Left = append(d.Left, text)
-	}
-	slices.Sort(d.Left)
+	d.Left = slices.Sorted(maps.Keys(l.left))
 	return g
 }
 

@@ -34,5 +34,20 @@ func (n Numbers) MarshalJSON() ([]byte, error) {
 	return append(b, ']'), nil
 }
 
+// widen makes the lowest and highest value of a bin those with v, and reports whether v is a number.
+func widen(low, high Numbers, bin int, v float64) bool {
+	if v-v != 0 { // NaN or infinity
+		return false
+	}
+	n := float32(v)
+	if !(low[bin] <= n) {
+		low[bin] = n
+	}
+	if !(high[bin] >= n) {
+		high[bin] = n
+	}
+	return true
+}
+
 // noNumbers returns a list of so many that are none.
 func noNumbers(n int) Numbers { return slices.Repeat(Numbers{float32(math.NaN())}, n) }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -91,10 +92,7 @@ func (p *parameters) list() (list []Parameter) {
 		list = append(list, *v)
 	}
 	slices.SortFunc(list, func(a, b Parameter) int {
-		if n := strings.Compare(a.Node, b.Node); n != 0 {
-			return n
-		}
-		return strings.Compare(a.Name, b.Name)
+		return cmp.Or(strings.Compare(a.Node, b.Node), strings.Compare(a.Name, b.Name))
 	})
 	return list
 }

@@ -94,18 +94,10 @@ func (f *fields) add(m *codec.Message, _ float64) error {
 		if err != nil && strings.Contains(s.Path, "[") {
 			return nil // there are fewer elements than before
 		}
-		if !ok || v-v != 0 { // NaN or infinity
-			return err
+		if ok && widen(s.Low, s.High, bin, v) {
+			s.some = true
 		}
-		s.some = true
-		n := float32(v)
-		if !(s.Low[bin] <= n) {
-			s.Low[bin] = n
-		}
-		if !(s.High[bin] >= n) {
-			s.High[bin] = n
-		}
-		return nil
+		return err
 	})
 }
 
