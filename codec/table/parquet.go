@@ -36,6 +36,8 @@ type parquetTable struct {
 	// rows and bytes of the row group, and how many of them are in pages
 	count, pagedCount int
 	bytes, pagedBytes int
+	packed            int // bytes of these pages; for others when groups does not run
+	waiting           int
 
 	parquetFile
 }
@@ -233,7 +235,18 @@ func (p *parquetTable) leaf(path []string, k rosidl.Kind, n parquet.Node, repeti
 	return l
 }
 
-func (p *parquetTable) size() int { return p.bytes }
+func (p *parquetTable) size() int { return p.waiting }
+func (p *parquetTable) settle()   { p.waiting = p.bytes - p.pagedBytes + p.packed }
+
+// shrink makes pages of rows while that saves more than to end the row group, as small groups make large files.
+func (p *parquetTable) shrink() {
+	if p.bytes-p.pagedBytes < p.packed {
+		p.flush()
+		return
+	}
+	p.waiting = p.packed
+	p.page(false)
+}
 
 func (p *parquetTable) write(m *codec.Message) error {
 	times, has, err := p.timesOf(m)
@@ -254,7 +267,9 @@ func (p *parquetTable) write(m *codec.Message) error {
 	}
 	err = p.done()
 	for _, l := range p.leaves {
-		p.bytes += l.keep(err == nil)
+		n := l.keep(err == nil)
+		p.bytes += n
+		p.waiting += n
 	}
 	if err != nil {
 		return err
@@ -279,7 +294,7 @@ type groups struct {
 func (p *parquetTable) flush() {
 	if p.count > 0 {
 		p.page(true)
-		p.count, p.bytes, p.pagedCount, p.pagedBytes = 0, 0, 0, 0
+		p.count, p.bytes, p.pagedCount, p.pagedBytes, p.waiting = 0, 0, 0, 0, 0
 	}
 }
 
@@ -319,13 +334,17 @@ func (p *parquetTable) page(last bool) {
 		if last {
 			p.out.fail(p.group(p.leaves, all))
 		}
+		p.packed = 0
+		for _, l := range p.leaves {
+			p.packed += l.chunk.packed
+		}
 	})
 }
 
 func (p *parquetTable) close() {
 	p.flush()
 	p.groups.running.Wait()
-	p.out.fail(p.end(p.metadata()))
+	p.out.fail(p.end(p.leaves, p.metadata()))
 }
 
 // metadata returns what the file has beside rows.

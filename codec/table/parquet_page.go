@@ -87,9 +87,10 @@ func (l *leaf) keep(ok bool) int {
 
 // chunk is the part of a column that is in one row group.
 type chunk struct {
-	pages           [][]byte
-	packed, size    int // bytes of pages, and of what is in them
-	values, nulls   int // values include nulls
+	pages           [][]byte // until it is written
+	offset          int64    // in the file, when it is
+	packed, size    int      // bytes of pages, and of what is in them
+	values, nulls   int      // values include nulls
 	least, greatest parquet.Value
 	unordered       bool // there is NaN
 }
@@ -222,7 +223,13 @@ type parquetFile struct {
 	codec    format.CompressionCodec
 	elements []format.SchemaElement
 	orders   []format.ColumnOrder
-	finished []format.RowGroup
+	finished []group
+}
+
+// group is a row group in the file.
+type group struct {
+	rows   int
+	chunks []chunk // of the leaves
 }
 
 // element adds an element to the schema. n is nil for a group of fields, and children for a column.
@@ -240,35 +247,48 @@ func (f *parquetFile) group(leaves []*leaf, rows int) error {
 	if len(f.finished) == math.MaxInt16 {
 		return fmt.Errorf("more than %d row groups: use larger ones with --chunk-size", math.MaxInt16)
 	}
-	g := format.RowGroup{NumRows: int64(rows), FileOffset: f.out.info.Size, Ordinal: int16(len(f.finished))}
-	for _, l := range leaves {
-		c := l.chunk
-		l.chunk = chunk{}
-		m := format.ColumnMetaData{Type: *l.typ.PhysicalType(), PathInSchema: l.path, Codec: f.codec,
-			Encoding:  []format.Encoding{l.encoding.Encoding(), format.RLE},
-			NumValues: int64(c.values), TotalUncompressedSize: int64(c.size), TotalCompressedSize: int64(c.packed),
-			DataPageOffset: f.out.info.Size, Statistics: format.Statistics{NullCount: int64(c.nulls)}}
-		if c.values > c.nulls && !l.binary && !c.unordered {
-			m.Statistics.MinValue, m.Statistics.MaxValue = c.least.Bytes(), c.greatest.Bytes()
-		}
-		for _, b := range c.pages {
+	g := group{rows, make([]chunk, len(leaves))}
+	for i, l := range leaves {
+		l.chunk.offset = f.out.info.Size
+		for _, b := range l.chunk.pages {
 			_, _ = f.out.Write(b) // which keeps the error
 		}
-		g.Columns = append(g.Columns, format.ColumnChunk{MetaData: m})
-		g.TotalByteSize += m.TotalUncompressedSize
-		g.TotalCompressedSize += m.TotalCompressedSize
+		l.chunk.pages = nil
+		g.chunks[i], l.chunk = l.chunk, chunk{}
 	}
 	f.finished = append(f.finished, g)
 	return nil
 }
 
-// end writes what is behind the row groups.
-func (f *parquetFile) end(metadata map[string]string) error {
-	m := format.FileMetaData{Version: 2, Schema: f.elements, RowGroups: f.finished, ColumnOrders: f.orders,
-		CreatedBy: "tapedeck version 1 (build 0)"}
-	for _, g := range f.finished {
-		m.NumRows += g.NumRows
+// rowGroup returns what the end of the file says of a row group, which takes much more memory than group.
+func (f *parquetFile) rowGroup(ordinal int, leaves []*leaf) format.RowGroup {
+	done := f.finished[ordinal]
+	g := format.RowGroup{NumRows: int64(done.rows), FileOffset: done.chunks[0].offset, Ordinal: int16(ordinal)}
+	for i, l := range leaves {
+		c := &done.chunks[i]
+		m := format.ColumnMetaData{Type: *l.typ.PhysicalType(), PathInSchema: l.path, Codec: f.codec,
+			Encoding:  []format.Encoding{l.encoding.Encoding(), format.RLE},
+			NumValues: int64(c.values), TotalUncompressedSize: int64(c.size), TotalCompressedSize: int64(c.packed),
+			DataPageOffset: c.offset, Statistics: format.Statistics{NullCount: int64(c.nulls)}}
+		if c.values > c.nulls && !l.binary && !c.unordered {
+			m.Statistics.MinValue, m.Statistics.MaxValue = c.least.Bytes(), c.greatest.Bytes()
+		}
+		g.Columns = append(g.Columns, format.ColumnChunk{MetaData: m})
+		g.TotalByteSize += m.TotalUncompressedSize
+		g.TotalCompressedSize += m.TotalCompressedSize
 	}
+	return g
+}
+
+// end writes what is behind the row groups.
+func (f *parquetFile) end(leaves []*leaf, metadata map[string]string) error {
+	m := format.FileMetaData{Version: 2, Schema: f.elements, ColumnOrders: f.orders,
+		CreatedBy: "tapedeck version 1 (build 0)"}
+	for i, g := range f.finished {
+		m.RowGroups = append(m.RowGroups, f.rowGroup(i, leaves))
+		m.NumRows += int64(g.rows)
+	}
+	f.finished = nil
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {
 		m.KeyValueMetadata = append(m.KeyValueMetadata, format.KeyValue{Key: key, Value: metadata[key]})
 	}

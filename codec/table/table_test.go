@@ -265,34 +265,46 @@ func TestAccepts(t *testing.T) {
 	require.ErrorContains(t, CSV.Accepts(channel("/t", "p/msg/T", definition)), "p/msg/T has more than 10000 fields")
 }
 
-// TestMemory writes more than may wait, on several topics.
+// TestMemory writes more than may wait, on several topics. What is packed well waits longer, for larger row groups.
 func TestMemory(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "out")
-	w, err := Parquet.Create(path, codec.CreateOptions{})
-	require.NoError(t, err)
-	inside := w.(*writer)
-	inside.most = 10_000
 	data, err := cdr.Marshal(&sensor_msgs.LaserScan{Ranges: make([]float32, 100)})
 	require.NoError(t, err)
-	channels := []*codec.Channel{channel("/a", "sensor_msgs/msg/LaserScan", ""),
-		channel("/b", "sensor_msgs/msg/LaserScan", ""), channel("/c", "sensor_msgs/msg/LaserScan", "")}
-	for i := range 200 {
-		require.NoError(t, w.Write(&codec.Message{Channel: channels[i%3], LogTime: int64(i), Data: data}))
+	groups := map[string]int{}
+	for _, compression := range []string{"zstd", "none"} {
+		path := filepath.Join(t.TempDir(), "out")
+		w, err := Parquet.Create(path, codec.CreateOptions{Compression: compression})
+		require.NoError(t, err)
+		inside := w.(*writer)
+		inside.most = 40_000
+		channels := []*codec.Channel{channel("/a", "sensor_msgs/msg/LaserScan", ""),
+			channel("/b", "sensor_msgs/msg/LaserScan", ""), channel("/c", "sensor_msgs/msg/LaserScan", "")}
+		for i := range 1000 {
+			require.NoError(t, w.Write(&codec.Message{Channel: channels[i%3], LogTime: int64(i), Data: data}))
+			waiting := 0
+			for _, table := range inside.tables {
+				waiting += table.rows.size()
+			}
+			require.Equal(t, waiting, inside.waiting)
+			require.LessOrEqual(t, waiting, 40_000)
+		}
+		inside.groups.running.Wait()
 		waiting := 0
 		for _, table := range inside.tables {
+			table.rows.settle()
 			waiting += table.rows.size()
 		}
-		require.Equal(t, waiting, inside.waiting)
-		require.LessOrEqual(t, waiting, 10_000)
+		require.LessOrEqual(t, waiting, 60_000, "with the pages that were made last")
+		require.NoError(t, w.Close())
+		file, err := os.Open(filepath.Join(path, "a.parquet"))
+		require.NoError(t, err)
+		opened, err := parquet.OpenFile(file, sizeOf(t, file.Name()))
+		require.NoError(t, err)
+		require.Equal(t, int64(334), opened.NumRows())
+		groups[compression] = len(opened.RowGroups())
+		require.NoError(t, file.Close())
 	}
-	require.NoError(t, w.Close())
-	file, err := os.Open(filepath.Join(path, "a.parquet"))
-	require.NoError(t, err)
-	defer file.Close()
-	opened, err := parquet.OpenFile(file, sizeOf(t, file.Name()))
-	require.NoError(t, err)
-	require.Equal(t, int64(67), opened.NumRows())
-	require.Greater(t, len(opened.RowGroups()), 2)
+	require.Greater(t, groups["none"], 6)
+	require.Less(t, groups["zstd"], groups["none"]/2)
 }
 
 // TestLargeValues looks whether values are in a file once.

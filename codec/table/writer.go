@@ -159,11 +159,25 @@ func (w *writer) Write(m *codec.Message) error {
 	}
 	t.file.count(m.LogTime)
 	if w.waiting += t.rows.size() - before; w.waiting > w.most {
-		largest := slices.MaxFunc(w.tables, func(a, b *table) int { return cmp.Compare(a.rows.size(), b.rows.size()) })
-		w.waiting -= largest.rows.size()
-		largest.rows.flush()
+		w.shrink()
 	}
 	return t.file.error()
+}
+
+// shrink makes fewer bytes wait.
+func (w *writer) shrink() {
+	w.groups.running.Wait()
+	w.waiting = 0
+	for _, t := range w.tables {
+		t.rows.settle()
+		w.waiting += t.rows.size()
+	}
+	for w.waiting > w.most {
+		largest := slices.MaxFunc(w.tables, func(a, b *table) int { return cmp.Compare(a.rows.size(), b.rows.size()) })
+		w.waiting -= largest.rows.size()
+		largest.rows.shrink()
+		w.waiting += largest.rows.size()
+	}
 }
 
 // Sync implements codec.Writer.
