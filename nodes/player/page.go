@@ -143,7 +143,7 @@ func (g *page) Do(_ context.Context, c livepage.Command) error {
 		known := c.Recording >= 0 && c.Recording < len(g.starts)
 		var t int64
 		if known {
-			t = g.starts[c.Recording] + int64(c.Value*1e9)
+			t = g.starts[c.Recording] + int64(min(max(c.Value*1e9, -longest), longest))
 		}
 		g.mu.Unlock()
 		if !known {

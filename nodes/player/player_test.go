@@ -21,6 +21,7 @@ import (
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/msgs/std_srvs"
 	"tapedeck/nodes/internal/formats/allformats"
+	"tapedeck/nodes/internal/livepage"
 	"tapedeck/nodes/internal/progress"
 	"tapedeck/nodes/internal/rospub"
 )
@@ -552,4 +553,17 @@ func TestClockIsFlushed(t *testing.T) {
 	h.end()
 	require.Positive(t, clock.published)
 	require.Equal(t, clock.published, clock.flushed)
+}
+
+// A time of the page that is behind the end is the end, however far.
+func TestPageSeeksToTheEnd(t *testing.T) {
+	o := testOptions()
+	o.StartPaused = true
+	h := newFixture(t, o, counted(t, 3, 1000))
+	h.open()
+	g := &page{player: h.player, starts: []int64{epoch}}
+	for value, want := range map[float64]int64{1: epoch + 1e9, 1e300: epoch + 2e9 + 1, -1e300: epoch} {
+		require.NoError(t, g.Do(t.Context(), livepage.Command{Name: "seek", Value: value}))
+		require.Equal(t, want, h.state().position, value)
+	}
 }
