@@ -10,13 +10,14 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"tapedeck/codec"
 )
 
 // System is where files are. There is one besides OS, for tests: a disk that fails and forgets.
 type System interface {
-	// Create creates a file, or with overwrite may empty an existing one.
+	// Create creates a file, or with overwrite may empty an existing one, unless another writer has that open.
 	Create(path string, overwrite bool) (Handle, error)
 	// Reserve takes n bytes of the disk that path is on until what it returns is closed, or until the process ends.
 	Reserve(path string, n int64) (io.Closer, error)
@@ -41,16 +42,36 @@ type OS struct{}
 
 // Create implements System.
 func (OS) Create(path string, overwrite bool) (Handle, error) {
-	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
-	if overwrite {
-		flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	flags := os.O_WRONLY | os.O_CREATE
+	if !overwrite {
+		flags |= os.O_EXCL
 	}
 	file, err := os.OpenFile(path, flags, 0o666)
 	if err != nil {
 		return nil, err // not a nil *os.File in an interface
 	}
-	_ = codec.Lock(file) // for codec.BeingWritten
+	if err = lock(file); err == nil && overwrite {
+		err = file.Truncate(0) // not before the lock: it may be another writer's
+	}
+	if err != nil {
+		file.Close()
+		if !overwrite {
+			os.Remove(path)
+		}
+		return nil, err
+	}
 	return file, nil
+}
+
+// lock locks a file for codec.BeingWritten, whose own lock of the file lasts microseconds.
+func lock(file *os.File) error {
+	for range 200 {
+		if !errors.Is(codec.Lock(file), codec.ErrLocked) {
+			return nil // a disk may have no locks
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return codec.ErrLocked
 }
 
 // Reserve implements System. The bytes are those of a file without a name.
