@@ -145,7 +145,7 @@ func (r *Reader) notListedYet(present []string) []string {
 		last, number = cutNumber(r.metadata.Paths[n-1])
 	}
 	var names []string
-	for _, name := range present {
+	for _, name := range unlisted(present) {
 		active := strings.HasSuffix(name, codec.ActiveSuffix)
 		if base, n := cutNumber(name); active || base == last && n > number &&
 			!slices.Contains(r.metadata.Paths, name) {
@@ -158,11 +158,12 @@ func (r *Reader) notListedYet(present []string) []string {
 	return names
 }
 
-// cutNumber splits NAME_7.mcap, or 7_NAME_TIME.mcap, into NAME and 7. The number is -1 where there is none.
+// cutNumber splits NAME_7.mcap, or 7_NAME_TIME.mcap, into NAME and 7, be it compressed or not. The number is -1 where
+// there is none.
 func cutNumber(name string) (string, int) {
-	bare, ok := strings.CutSuffix(name, ".mcap")
+	bare, ok := strings.CutSuffix(unpackedName(name), ".mcap")
 	if !ok {
-		bare, ok = strings.CutSuffix(name, ".db3")
+		bare, ok = strings.CutSuffix(bare, ".db3")
 	}
 	if match := dated.FindStringSubmatch(bare); ok && match != nil {
 		n, err := strconv.Atoi(match[1])

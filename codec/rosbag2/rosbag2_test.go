@@ -561,6 +561,48 @@ func TestCreateLeavesNothing(t *testing.T) {
 	}
 }
 
+// A recorder that compresses files may be killed before it lists the last one, compressed, not yet, or both.
+func TestKilledWhileCompressing(t *testing.T) {
+	channel := &codec.Channel{Topic: "/a", Type: "std_msgs/msg/UInt8", Encoding: codec.EncodingCDR}
+	for _, storage := range []string{"mcap", "sqlite3"} {
+		dir := filepath.Join(t.TempDir(), "bag")
+		w, err := Options{CompressionMode: "file", Storage: storage}.Create(dir, codec.CreateOptions{})
+		require.NoError(t, err)
+		name := filepath.Join(dir, metadataFile)
+		var listed []byte
+		for i := range int64(3) {
+			if i == 2 {
+				require.NoError(t, w.Sync()) // the files before the one that is written are complete
+				listed, err = os.ReadFile(name)
+				require.NoError(t, err)
+			}
+			require.NoError(t, w.Write(&codec.Message{Channel: channel, LogTime: i + 1, Data: []byte{0, 1, 0, 0, 1}}))
+			if i < 2 {
+				require.NoError(t, w.Split())
+			}
+		}
+		last := w.File()
+		require.NoError(t, w.Close())
+		require.NoError(t, os.WriteFile(name, listed, 0o666))
+		count := func() uint64 {
+			info, err := open(t, dir).Info()
+			require.NoError(t, err)
+			require.False(t, info.Complete)
+			return info.MessageCount
+		}
+		require.EqualValues(t, 3, count(), "compressed")
+		p, err := unpack(last, maxPacked)
+		require.NoError(t, err)
+		data := make([]byte, p.size)
+		_, err = p.ReadAt(data, 0)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(unpackedName(last), data, 0o666))
+		require.EqualValues(t, 3, count(), "both")
+		require.NoError(t, os.Remove(last))
+		require.EqualValues(t, 3, count(), "not compressed")
+	}
+}
+
 // A file that was complete before metadata.yaml could list it belongs to the bag, whatever its kind of name.
 func TestNumbersOfNames(t *testing.T) {
 	for name, want := range map[string]struct {
@@ -569,6 +611,7 @@ func TestNumbersOfNames(t *testing.T) {
 	}{
 		"a_7.mcap":                       {"a", 7},
 		"a_b_12.db3":                     {"a_b", 12},
+		"a_b_12.db3.zstd":                {"a_b", 12},
 		"7_a_2026_01_31-08_15_00.mcap":   {"a", 7},
 		"10_a_b_2026_01_31-08_15_00.db3": {"a_b", 10},
 		"a.mcap":                         {"a.mcap", -1},
