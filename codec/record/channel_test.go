@@ -109,6 +109,33 @@ func TestChannelsShare(t *testing.T) {
 	require.Equal(t, "0", info.Topics[0].Channel.Metadata["node"])
 }
 
+// A channel has the QoS of all that share it, in a further file also of those that came late.
+func TestChannelsShareQoS(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.record.00000")
+	w, err := create(path, codec.CreateOptions{})
+	require.NoError(t, err)
+	usual, latched, late := codec.DefaultQoS(), codec.DefaultQoS(), codec.DefaultQoS()
+	latched.Durability, late.Depth = codec.TransientLocal, 3
+	write := func(qos codec.QoS) {
+		c := &codec.Channel{Topic: "/a", Type: "x/msg/A", Encoding: codec.EncodingCDR, QoS: []codec.QoS{qos}}
+		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: 1}))
+	}
+	write(usual)
+	write(latched)
+	require.NoError(t, w.Sync())
+	write(late)
+	require.NoError(t, w.Split())
+	require.NoError(t, w.Close())
+	for name, want := range map[string][]codec.QoS{path: {usual, latched},
+		strings.Replace(path, "00000", "00001", 1): {usual, latched, late}} {
+		r, _ := reopen(t, name)
+		info, err := r.Info()
+		require.NoError(t, err)
+		require.Len(t, info.Topics, 1)
+		require.Equal(t, want, info.Topics[0].Channel.QoS)
+	}
+}
+
 // requireDescribed checks that the proto_desc of a channel builds, all files together, and defines the type.
 func requireDescribed(t *testing.T, c *codec.Channel) protoreflect.MessageDescriptor {
 	wire := wireChannel(c, c.Topic)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -42,6 +43,7 @@ type encoder struct {
 	order     []*writerChannel
 	topics    []*output.Topic // of order
 	declared  int             // so many of order are in the file
+	encoded   int             // likewise, or in a chunk that is or may be being encoded
 	checksums bool            // of chunks
 	last      *codec.Channel  // of the last message
 	lastOwn   *writerChannel
@@ -54,7 +56,7 @@ var _ output.Encoder = (*encoder)(nil)
 
 // writerChannel is a channel of the file.
 type writerChannel struct {
-	output.Topic        // the channel is the first of those that share it
+	output.Topic        // the channel is the first of those that share it, with the QoS of all
 	number       int    // in the order of declaration
 	prefix       []byte // the name as field of a SingleMessage and the tag of the time
 	wire         *recordpb.Channel
@@ -124,6 +126,7 @@ func (e *encoder) declare(c *codec.Channel) (*writerChannel, error) {
 		if first := own.Channel; first.Topic == c.Topic && first.Type == c.Type && first.Encoding == c.Encoding &&
 			first.Schema.Encoding == c.Schema.Encoding && bytes.Equal(first.Schema.Data, c.Schema.Data) {
 			e.channels[c] = own
+			e.join(own, c.QoS)
 			return own, nil
 		}
 		name = fmt.Sprintf("%s#%d", c.Topic, i)
@@ -147,6 +150,24 @@ func (e *encoder) add(own *writerChannel) {
 	e.topics = append(e.topics, &own.Topic)
 	e.checksums = e.checksums || own.Channel.Encoding != codec.EncodingProtobuf
 	own.located = located(own.Channel)
+}
+
+// join adds the QoS of a channel that shares own. It comes into this file unless own is there already.
+func (e *encoder) join(own *writerChannel, qos []codec.QoS) {
+	joined := *own.Channel
+	joined.QoS = slices.Clone(joined.QoS)
+	for _, q := range qos {
+		if !slices.Contains(joined.QoS, q) {
+			joined.QoS = append(joined.QoS, q)
+		}
+	}
+	if len(joined.QoS) == len(own.Channel.QoS) {
+		return
+	}
+	own.Channel = &joined
+	if own.number >= e.encoded {
+		own.wire, own.located = wireChannel(&joined, own.wire.GetName()), located(&joined)
+	}
 }
 
 // Prepare reports whether m does not fit into the open chunk.
@@ -207,6 +228,7 @@ func (e *encoder) Body() *output.Body { return &e.chunk.body }
 func (e *encoder) Front() []byte {
 	c := &e.chunk
 	c.channels, c.checksummed = e.order[e.declared:], e.checksums
+	e.encoded = len(e.order)
 	times := e.chunkSize / max(c.raw, 1)
 	if d := uint64(c.span.End - c.span.Start); d > 0 {
 		times = min(times, e.chunkDuration/d)
@@ -230,6 +252,7 @@ func (e *encoder) Take(beside bool) output.Chunk {
 	c := e.chunk
 	if !c.body.Begun() {
 		c.channels, c.checksummed = e.order[e.declared:], e.checksums
+		e.encoded = len(e.order)
 	}
 	if c.span.Messages == 0 && len(c.channels) == 0 {
 		return nil
