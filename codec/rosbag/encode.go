@@ -78,8 +78,8 @@ func encodeConnection(c *codec.Channel) []byte {
 		definition = c.Schema.Data
 	}
 	latching := c.Metadata[keyLatching]
-	if latching == "" && slices.ContainsFunc(c.QoS,
-		func(q codec.QoS) bool { return q.Durability == codec.TransientLocal }) {
+	// Of several connections that became one channel, the metadata may be that of one without.
+	if slices.ContainsFunc(c.QoS, func(q codec.QoS) bool { return q.Durability == codec.TransientLocal }) {
 		latching = "true"
 	}
 	b := appendField(nil, "topic", c.Topic)

@@ -163,13 +163,16 @@ func TestForeignChannels(t *testing.T) {
 		Schema: codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte("string data\n")},
 	}
 	again := sum
+	merged := sum // with the metadata of a connection that does not latch
+	merged.Metadata = map[string]string{"latching": "false"}
 	undefined := codec.Channel{Topic: "/any", Type: "std_msgs/String", Encoding: codec.EncodingROS1}
 	content := codectest.Write(t, Format, codec.CreateOptions{}, codec.Message{Channel: &sum, LogTime: 1},
-		codec.Message{Channel: &again, LogTime: 2}, codec.Message{Channel: &undefined, LogTime: 3})
+		codec.Message{Channel: &again, LogTime: 2}, codec.Message{Channel: &undefined, LogTime: 3},
+		codec.Message{Channel: &merged, LogTime: 4})
 	info, err := openMemory(t, content).Info()
 	require.NoError(t, err)
 	require.Len(t, info.Topics, 2)
-	require.EqualValues(t, 2, info.Topics[0].MessageCount)
+	require.EqualValues(t, 3, info.Topics[0].MessageCount)
 	require.Equal(t, map[string]string{"md5sum": stringMD5, "latching": "true"}, info.Topics[0].Channel.Metadata)
 	require.Equal(t, map[string]string{"md5sum": "*"}, info.Topics[1].Channel.Metadata)
 }
