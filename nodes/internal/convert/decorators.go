@@ -112,13 +112,15 @@ type throttled struct {
 	rename    func(topic string) string // rules are about the names in the output
 	observer  *observer
 	throttles map[*codec.Channel]*throttle.Throttle // nil for channels without a rule
+	topics    map[string]*throttle.Throttle         // likewise, by name: those of the channels of a topic are one
 }
 
 func newThrottled(r codec.Reader, p *plan, o *observer) codec.Reader {
 	if len(p.throttles) == 0 {
 		return r
 	}
-	return &throttled{r, p.throttles, p.rename, o, map[*codec.Channel]*throttle.Throttle{}}
+	return &throttled{r, p.throttles, p.rename, o, map[*codec.Channel]*throttle.Throttle{},
+		map[string]*throttle.Throttle{}}
 }
 
 func (t *throttled) Read(q codec.Query) (codec.Iterator, error) {
@@ -129,8 +131,11 @@ func (t *throttled) Read(q codec.Query) (codec.Iterator, error) {
 	return &changed{Iterator: it, change: func(m *codec.Message) bool {
 		limit, known := t.throttles[m.Channel]
 		if !known {
-			limit = throttle.Of(t.rules, t.rename(m.Channel.Topic))
-			t.throttles[m.Channel] = limit
+			topic := t.rename(m.Channel.Topic)
+			if limit, known = t.topics[topic]; !known {
+				limit = throttle.Of(t.rules, topic)
+			}
+			t.topics[topic], t.throttles[m.Channel] = limit, limit
 		}
 		if limit == nil || limit.Passes(m.LogTime) {
 			return true

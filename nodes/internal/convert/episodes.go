@@ -102,9 +102,25 @@ func (p *plan) fitsEpisodes(format formats.Format, output string) error {
 		{"max-bag-size", p.MaxBagSize != 0},
 		{"max-bag-duration", p.MaxBagDuration != 0},
 		{"max-bag-messages", p.MaxBagMessages != 0},
+		{"repeat", len(p.Repeat) > 0},
+		{"encoding", p.Encoding != "auto"},
+		{"unmatched", p.Unmatched != "skip"},
 	} {
 		if o.set {
 			return config.Usagef("--%s does not apply to %s", o.flag, format.Name)
+		}
+	}
+	return nil
+}
+
+// fitsMessages refuses options about robots, which apply to episodes alone.
+func (p *plan) fitsMessages(format formats.Format) error {
+	defaults := DefaultOptions()
+	was := config.Parameters(&defaults)
+	for i, o := range config.Parameters(&p.Options) {
+		about := o.Group == "Robot" || o.Group == "Alignment" && o.Name != "partial" || o.Name == "link_file"
+		if about && o.Default != was[i].Default && o.Default != "" {
+			return config.Usagef("--%s does not apply to %s, which keeps no episodes", o.Flag, format.Name)
 		}
 	}
 	return nil
@@ -333,12 +349,13 @@ func (w *episodeJob) fromMessages(ctx context.Context, i int, in *input) (*noted
 	}
 	r := newSource(p, ros2Target(), inputs{in}, window)
 	in.leaveAttachments(&w.lost)
-	if err := w.accept(in, p, &r.observer.known); err != nil {
+	if err := w.accept(in, p, &w.lost); err != nil {
 		return nil, err
 	}
 	r.observer.damaged, s.observer = w.Damaged, &r.observer
-	r.info.Path, r.info.Metadata = in.path, in.original.AllMetadata()
-	r.info.StartTime, r.info.EndTime = in.original.StartTime, in.original.EndTime
+	r.info.Path, r.info.Metadata = in.path, movedEpisodes(in.original.AllMetadata(), int64(p.Offset))
+	r.info.StartTime, r.info.EndTime = later(in.original.StartTime, int64(p.Offset)),
+		later(in.original.EndTime, int64(p.Offset))
 	mapping := w.mapping
 	if p.Stamps != "auto" {
 		if mapping == nil {
@@ -366,7 +383,7 @@ func (w *episodeJob) fromMessages(ctx context.Context, i int, in *input) (*noted
 	}
 	span := float64(max(in.original.EndTime-in.original.StartTime, 1))
 	recording.Progress = func(t int64) error {
-		w.surveyed(i, min(max(float64(t-in.original.StartTime)/span, 0), 1))
+		w.surveyed(i, min(max(float64(t-r.info.StartTime)/span, 0), 1))
 		return context.Cause(ctx)
 	}
 	s.Source = recording

@@ -209,6 +209,29 @@ func TestRecordingBecomesASession(t *testing.T) {
 	require.Equal(t, int64(1_000_003)*1e6, episodesOf(t, out)[0].Cameras[0].Stamps[0])
 }
 
+// Episodes stay what they are if they are moved in time, with messages in between or not.
+func TestMovedEpisodes(t *testing.T) {
+	first := episodesAs(t, "session", "sessions")
+	o := DefaultOptions()
+	o.Offset = time.Hour
+	moved := filepath.Join(t.TempDir(), "moved.mcap")
+	_, err := run(t, o, moved, first)
+	require.NoError(t, err)
+	o.To = "session"
+	want := episodesOf(t, first)
+	require.Len(t, want, 2)
+	for in, offset := range map[string]time.Duration{first: time.Hour, moved: 0} {
+		o.Offset = offset
+		out := filepath.Join(t.TempDir(), "sessions")
+		result, err := run(t, o, out, in)
+		require.NoError(t, err)
+		require.Empty(t, result.Losses)
+		for i, e := range episodesOf(t, out) {
+			require.Len(t, e.Cameras[0].Stamps, len(want[i].Cameras[0].Stamps))
+		}
+	}
+}
+
 // Formats of episodes report what they do not keep, and refuse it with --strict.
 func TestLossesOfEpisodes(t *testing.T) {
 	in := robotRecording(t, "x.mcap")
@@ -483,7 +506,10 @@ func TestEpisodesAreRefused(t *testing.T) {
 	}{
 		"throttle": {func(o *Options) { o.Throttle = []string{"/x=1/2"} },
 			"--throttle does not apply to hdf5", true},
-		"timeline": {func(o *Options) { o.Timeline = "clock" }, `--timeline "clock": want camera`, true},
+		"encoding":  {func(o *Options) { o.Encoding = "ros1" }, "--encoding does not apply to hdf5", true},
+		"unmatched": {func(o *Options) { o.Unmatched = "fail" }, "--unmatched does not apply to hdf5", true},
+		"repeat":    {func(o *Options) { o.Repeat = []string{"/x"} }, "--repeat does not apply to hdf5", true},
+		"timeline":  {func(o *Options) { o.Timeline = "clock" }, `--timeline "clock": want camera`, true},
 		"links": {func(o *Options) { o.CameraLinks = []string{"cam_high"} },
 			`--camera-links "cam_high": want LINK=CAMERA`, true},
 		"names": {func(o *Options) { o.To, o.CameraNames = "lerobot", []string{"=x"} },

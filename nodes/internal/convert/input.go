@@ -2,9 +2,11 @@ package convert
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 
 	"tapedeck/bridge"
@@ -158,17 +160,37 @@ func (ins inputs) align(restamp bool) (err error) {
 	return nil
 }
 
-// metadata returns the metadata of all recordings, and records of other programs if t has no records.
-func (ins inputs) metadata(t *target) map[string]string {
+// metadata returns the metadata of all recordings, and records of other programs if t has no records. The messages are
+// shifted by offset.
+func (ins inputs) metadata(t *target, offset int64) map[string]string {
 	all := map[string]string{}
 	for _, in := range ins {
 		values := in.original.Metadata
 		if !t.format.Keeps.Attachments {
 			values = in.original.AllMetadata()
 		}
-		codec.AddMetadata(all, "", values)
+		codec.AddMetadata(all, "", movedEpisodes(values, in.shift+offset))
 	}
 	return all
+}
+
+// movedEpisodes returns metadata with the times of episodes, if it has any, shifted by ns.
+func movedEpisodes(metadata map[string]string, ns int64) map[string]string {
+	var d episode.Details
+	if ns == 0 || json.Unmarshal([]byte(metadata[episode.MetadataKey]), &d) != nil || len(d.Episodes) == 0 {
+		return metadata
+	}
+	for i := range d.Episodes {
+		e := &d.Episodes[i]
+		e.Start, e.End = later(e.Start, ns), later(e.End, ns)
+	}
+	text, err := json.Marshal(&d)
+	if err != nil {
+		return metadata
+	}
+	moved := maps.Clone(metadata)
+	moved[episode.MetadataKey] = string(text)
+	return moved
 }
 
 // attach adds the attachments and metadata records of all recordings to o, with their times shifted by offset. Reading

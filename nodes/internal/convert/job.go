@@ -85,6 +85,9 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 		}
 		return j.runEpisodes(ctx, p, format)
 	}
+	if err := p.fitsMessages(format); err != nil {
+		return nil, err
+	}
 	t, err := newTarget(format, p)
 	if err != nil {
 		return nil, err
@@ -153,7 +156,7 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs) (*Res
 	if window.End > 0 {
 		w.end = min(last, window.End)
 	}
-	metadata := ins.metadata(t)
+	metadata := ins.metadata(t, int64(p.Offset))
 	if s.composed {
 		t.composer.SetDefaults(metadata)
 	}

@@ -677,6 +677,9 @@ func TestUsage(t *testing.T) {
 		"--throttle: \"/n\" is not allowed": func(o *Options) { o.Throttle = []string{"/n"} },
 		"--begin \"noon\" is no time":       func(o *Options) { o.Begin = "noon" },
 		"is not a format":                   func(o *Options) { o.To = "tape" },
+		"--task does not apply to mcap":     func(o *Options) { o.Task = "pick" },
+		"--timeline does not apply to mcap": func(o *Options) { o.Timeline = "union" },
+		"--link-file does not apply":        func(o *Options) { o.LinkFile = "all.hdf5" },
 	} {
 		o := DefaultOptions()
 		change(&o)

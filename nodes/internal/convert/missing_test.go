@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -121,6 +122,12 @@ func TestMissingFiles(t *testing.T) {
 				r, err := convert()
 				require.NoError(t, err)
 				require.Contains(t, texts(r.Losses), c.loss)
+				if format == "session" { // likewise if they are read as messages
+					o.Overwrite, o.Offset = true, time.Second
+					edited, err := convert()
+					require.NoError(t, err)
+					require.Contains(t, texts(edited.Losses), c.loss)
+				}
 				if format == "mcap" {
 					require.NotZero(t, r.Messages)
 				} else {

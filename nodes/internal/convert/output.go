@@ -292,7 +292,7 @@ func (o *output) vacate(path, written string) error {
 	case o.reads(path):
 		return fmt.Errorf("%s is an input; the output was written to %s", path, written)
 	}
-	if stat.IsDir() {
+	if stat.IsDir() && path == o.path { // which checkExisting has allowed; another folder is an error of the move
 		if err := os.RemoveAll(path); err != nil {
 			return fmt.Errorf("replace %s: %w; the output was written to %s", path, codec.Pathless(err), written)
 		}

@@ -40,6 +40,28 @@ func TestOutputThatAppearsMeanwhile(t *testing.T) {
 	}
 }
 
+// A folder that is called as a further file of the output is not the output, and stays.
+func TestOverwriteSparesFolders(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "out.mcap")
+	format, err := FormatOf(allformats.List(), path, "")
+	require.NoError(t, err)
+	out, err := newOutput(path, allformats.List(), format, true, nil)
+	require.NoError(t, err)
+	w, err := out.create(codec.CreateOptions{})
+	require.NoError(t, err)
+	require.NoError(t, w.(codec.Splitter).Split())
+	require.NoError(t, w.Close())
+	other := filepath.Join(folder, "out_1.mcap", "notes")
+	require.NoError(t, os.Mkdir(filepath.Dir(other), 0o755))
+	require.NoError(t, os.WriteFile(other, nil, 0o644))
+	_, err = out.commit(t.Context())
+	require.ErrorContains(t, err, "move "+path+".part/out_1.mcap to "+filepath.Dir(other)+": ")
+	require.NoError(t, out.Close())
+	require.FileExists(t, other)
+	require.FileExists(t, path+".part/out_1.mcap")
+}
+
 func TestOverwriteShorter(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "drive.record")

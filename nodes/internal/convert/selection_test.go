@@ -108,6 +108,24 @@ func TestLikeChannelsOfOneRecordingStayApart(t *testing.T) {
 }
 
 // The options of a time range mean what they mean to the player.
+// --throttle is about topics, which several channels may have.
+func TestThrottledChannelsOfOneTopic(t *testing.T) {
+	first, second := channel(t, "/n", "std_msgs/msg/UInt32"), channel(t, "/m", "std_msgs/msg/UInt32")
+	var inputs []string
+	for _, c := range []*codec.Channel{first, second} {
+		inputs = append(inputs, write(t, "in.mcap", numbers(t, c, 10)...))
+	}
+	o := DefaultOptions()
+	o.Remap, o.Throttle = []string{"/m:=/n"}, []string{"/n=1/5"}
+	result, err := run(t, o, filepath.Join(t.TempDir(), "out.mcap"), inputs...)
+	require.NoError(t, err)
+	require.EqualValues(t, 4, result.Messages)
+	o.Throttle = []string{"/n=1Hz"}
+	result, err = run(t, o, filepath.Join(t.TempDir(), "out.mcap"), inputs...)
+	require.NoError(t, err)
+	require.EqualValues(t, 10, result.Messages)
+}
+
 func TestTimeRange(t *testing.T) {
 	in := write(t, "in.mcap", numbers(t, channel(t, "/n", "std_msgs/msg/UInt32"), 10)...)
 	for name, c := range map[string]struct {

@@ -122,7 +122,7 @@ func (s *source) compare(wants map[*codec.Channel]bool) {
 			in.leaveAttachments(known)
 		}
 	}
-	metadata := s.ins.metadata(s.target)
+	metadata := s.ins.metadata(s.target, 0)
 	if s.composed {
 		maps.DeleteFunc(metadata, func(key, _ string) bool { return s.target.composer.HoldsKey(key) })
 	}
