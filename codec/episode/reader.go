@@ -48,6 +48,14 @@ func NewReader(format, path string, s Source) *Reader {
 // Source returns the source of the episodes, which the reader closes.
 func (r *Reader) Source() Source { return r.source }
 
+// Losses implements codec.Lossy.
+func (r *Reader) Losses() []codec.Loss {
+	if lossy, ok := r.source.(codec.Lossy); ok {
+		return lossy.Losses()
+	}
+	return nil
+}
+
 // Info implements codec.Reader.
 func (r *Reader) Info() (*codec.Info, error) {
 	if r.info != nil {

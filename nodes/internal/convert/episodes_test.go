@@ -310,6 +310,10 @@ func TestFeaturesOfOthers(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "features that are not read (language_events, next.reward)",
 		strings.TrimSpace(texts(result.Losses)))
+	result, err = run(t, DefaultOptions(), filepath.Join(t.TempDir(), "out.mcap"), in)
+	require.NoError(t, err)
+	require.Equal(t, "features that are not read (language_events, next.reward)",
+		strings.TrimSpace(texts(result.Losses)))
 }
 
 // depths are in mm: unknown at first, then within 10 m, and one beyond that.

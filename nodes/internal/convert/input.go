@@ -100,6 +100,14 @@ func (r intact) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iter
 	return codec.Latest(r.Reader, q, keep)
 }
 
+// Losses implements codec.Lossy.
+func (r intact) Losses() []codec.Loss {
+	if lossy, ok := r.Reader.(codec.Lossy); ok {
+		return lossy.Losses()
+	}
+	return nil
+}
+
 var _ codec.Reader = inputs(nil)
 
 // inputs are several recordings that are read as one.
