@@ -29,8 +29,8 @@ func cutNumber(name string) (base string, number int, ok bool) {
 }
 
 // parts returns the names of the record files in the folder at path or, where there is nothing, of those that are
-// called like path but for what a recorder adds when it splits: NAME.record.00000 and on. Those that were not
-// completed are among them.
+// called like path but for what a recorder adds when it splits: NAME.record.00000 and on, or NAME.record and then
+// NAME.record.00001. Those that were not completed are among them.
 func parts(path string) []string {
 	dir, prefix := path, ""
 	if _, err := blob.Stat(path); err != nil {
@@ -43,14 +43,19 @@ func parts(path string) []string {
 		return nil
 	}
 	var paths []string
+	split := prefix == "" // else there must be a numbered file
 	for _, entry := range entries {
 		name := strings.TrimSuffix(entry.Name(), codec.ActiveSuffix)
 		base, _, ok := cutNumber(name)
-		wanted := ok && (prefix == "" || base == prefix || base == prefix+".record") ||
-			prefix == "" && strings.HasSuffix(name, ".record")
+		wanted := ok && (prefix == "" || base == prefix || base == prefix+".record")
+		split = split || wanted
+		wanted = wanted || strings.HasSuffix(name, ".record") && (prefix == "" || name == prefix+".record")
 		if wanted && names.MatchString(name) && entry.Type().IsRegular() {
 			paths = append(paths, blob.Join(dir, entry.Name()))
 		}
+	}
+	if !split {
+		return nil
 	}
 	slices.Sort(paths)
 	// What was completed while it was looked for is there by both names.

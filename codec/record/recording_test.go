@@ -57,6 +57,18 @@ func TestSeveralFiles(t *testing.T) {
 	_, info := open(path)
 	require.EqualValues(t, 10, info.MessageCount)
 
+	// The converter does not number the first file.
+	first := filepath.Join(dir, "drive.record")
+	require.NoError(t, os.Rename(path, first))
+	_, info = open(filepath.Join(dir, "drive"))
+	require.EqualValues(t, 40, info.MessageCount)
+	require.Equal(t, first, info.Files[0].Path)
+	require.NoError(t, os.Rename(first, path))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "alone.record"), nil, 0o644))
+	_, err = codec.Formats{Format}.Open(filepath.Join(dir, "alone"))
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.NoError(t, os.Remove(filepath.Join(dir, "alone.record")))
+
 	// One is missing, one is not finished, one is none at all.
 	require.NoError(t, os.Remove(filepath.Join(dir, "drive.record.00001")))
 	b, err := os.ReadFile(filepath.Join(dir, "drive.record.00003"))
