@@ -181,11 +181,19 @@ func (h hunk) reversed() hunk { return hunk{h.b0, h.b1, h.a0, h.a1} }
 
 // lacking returns which elements of a run b lacks, if each of b's is paired with the one of a next to it in time.
 func lacking(a, b []stamp, run hunk, offset int64) (hunks []hunk) {
+	later := make([]int, run.a1-run.a0) // where the next one of another time is: many may have the same
+	for i := run.a1 - 1; i >= run.a0; i-- {
+		later[i-run.a0] = i + 1
+		if i+1 < run.a1 && a[i].log == a[i+1].log {
+			later[i-run.a0] = later[i+1-run.a0]
+		}
+	}
 	i := run.a0
 	for j := run.b0; j < run.b1; j++ {
 		distance := func(i int) int64 { return abs(b[j].log - offset - a[i].log) }
 		best := i
-		for next := i + 1; next <= run.a1-(run.b1-j) && distance(next) <= distance(best); next++ {
+		limit := run.a1 - (run.b1 - j)
+		for next := later[i-run.a0]; next <= limit && distance(next) <= distance(best); next = later[next-run.a0] {
 			if distance(next) < distance(best) {
 				best = next
 			}

@@ -133,3 +133,11 @@ func TestByTime(t *testing.T) {
 		require.Equal(t, test.want, byTime(test.a, test.b, hunks, equalRuns(test.a, test.b, hunks), test.offset), name)
 	}
 }
+
+// What repeats without end at one time takes no longer than other messages: the square of it would take hours.
+func TestByTimeOfOneTime(t *testing.T) {
+	a := make([]stamp, 2_000_000)
+	run := hunk{0, len(a), 0, len(a) / 2}
+	require.Equal(t, []hunk{{len(a) / 2, len(a), len(a) / 2, len(a) / 2}},
+		byTime(a, a[:len(a)/2], []hunk{{len(a) / 2, len(a), len(a) / 2, len(a) / 2}}, []hunk{run}, 0))
+}
