@@ -37,9 +37,11 @@ func newPacker(compression string) (packer, error) {
 	return packer{}, fmt.Errorf("MCAP has no compression %q; it has none, lz4 and zstd", compression)
 }
 
-// pack compresses records. What does not become smaller is returned as it is.
+// pack compresses records. What does not become smaller is returned as it is, as are more than readers decompress.
 func (p *packer) pack(records []byte) ([]byte, mcap.CompressionFormat, error) {
 	switch {
+	case len(records) > maxChunk:
+		return records, "", nil
 	case p.zstd != nil:
 		p.packed = p.zstd.EncodeAll(records, p.packed[:0])
 	case p.lz4 != nil:

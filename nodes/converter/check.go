@@ -282,7 +282,7 @@ func (o *expectOptions) expect(ctx context.Context, paths []string, stdout, stde
 			return err
 		}
 		if start, end := p.Times(); start == end {
-			return fmt.Errorf("%s has no messages to learn from", path)
+			return fmt.Errorf("%s has no messages to learn from, or all of one time", path)
 		}
 		passes = append(passes, p)
 	}

@@ -95,7 +95,7 @@ func TestExpectAndCheckErrors(t *testing.T) {
 		{[]string{"check", "nowhere.mcap"}, 1, "nowhere.mcap"},
 		{[]string{"check", good, "nowhere.mcap"}, 1, "1 of 2 recordings cannot be read"},
 		{[]string{"expect", good, "-o", broken}, 1, broken + " exists; --overwrite replaces it"},
-		{[]string{"expect", empty}, 1, "has no messages to learn from"},
+		{[]string{"expect", empty}, 1, "has no messages to learn from, or all of one time"},
 		{[]string{"expect", good, "--field", "imu"}, 2, "want a topic, a dot and a field"},
 		{[]string{"expect", good, "--field", "/imu.header"}, 1, "header is not a number"},
 		{[]string{"expect", good, "--field", "/odom.a"}, 1, "there is no topic /odom"},
