@@ -108,19 +108,16 @@ func (r *renamed) Read(q codec.Query) (codec.Iterator, error) {
 // throttled drops messages that exceed the rate limits of their topics.
 type throttled struct {
 	codec.Reader
-	rules     []throttle.Rule
-	rename    func(topic string) string // rules are about the names in the output
-	observer  *observer
-	throttles map[*codec.Channel]*throttle.Throttle // nil for channels without a rule
-	topics    map[string]*throttle.Throttle         // likewise, by name: those of the channels of a topic are one
+	rules    []throttle.Rule
+	rename   func(topic string) string // rules are about the names in the output
+	observer *observer
 }
 
 func newThrottled(r codec.Reader, p *plan, o *observer) codec.Reader {
 	if len(p.throttles) == 0 {
 		return r
 	}
-	return &throttled{r, p.throttles, p.rename, o, map[*codec.Channel]*throttle.Throttle{},
-		map[string]*throttle.Throttle{}}
+	return &throttled{r, p.throttles, p.rename, o}
 }
 
 func (t *throttled) Read(q codec.Query) (codec.Iterator, error) {
@@ -128,14 +125,16 @@ func (t *throttled) Read(q codec.Query) (codec.Iterator, error) {
 	if err != nil {
 		return nil, err
 	}
+	throttles := map[*codec.Channel]*throttle.Throttle{} // nil for channels without a rule
+	topics := map[string]*throttle.Throttle{}            // likewise, by name: the channels of a topic share one
 	return &changed{Iterator: it, change: func(m *codec.Message) bool {
-		limit, known := t.throttles[m.Channel]
+		limit, known := throttles[m.Channel]
 		if !known {
 			topic := t.rename(m.Channel.Topic)
-			if limit, known = t.topics[topic]; !known {
+			if limit, known = topics[topic]; !known {
 				limit = throttle.Of(t.rules, topic)
 			}
-			t.topics[topic], t.throttles[m.Channel] = limit, limit
+			topics[topic], throttles[m.Channel] = limit, limit
 		}
 		if limit == nil || limit.Passes(m.LogTime) {
 			return true

@@ -668,6 +668,25 @@ func TestProfileOfLog(t *testing.T) {
 	require.Equal(t, "ue4-0.9.16", profile(newest))
 }
 
+// A topic of several channels is named once.
+func TestWarningAboutStamps(t *testing.T) {
+	var messages []codec.Message
+	for _, text := range []string{"int32 a\n", "int32 b\n"} {
+		messages = append(messages, codec.Message{LogTime: second, Data: make([]byte, 4), Channel: &codec.Channel{
+			Topic: "/a", Type: "x/A", Encoding: codec.EncodingROS1,
+			Schema: codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte(text)}}})
+	}
+	o := DefaultOptions()
+	o.Order = "header"
+	var warnings []string
+	job := Job{Formats: allformats.List(), Inputs: []string{write(t, "in.mcap", messages...)},
+		Output: filepath.Join(t.TempDir(), "out.mcap"), Options: o,
+		Warn: func(text string) { warnings = append(warnings, text) }}
+	_, err := job.Run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"stamps can be found only in ROS 2 messages, not in those of /a"}, warnings)
+}
+
 func TestUsage(t *testing.T) {
 	in := write(t, "in.mcap", numbers(t, channel(t, "/n", "std_msgs/msg/UInt32"), 1)...)
 	for want, change := range map[string]func(*Options){

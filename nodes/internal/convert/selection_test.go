@@ -124,6 +124,25 @@ func TestThrottledChannelsOfOneTopic(t *testing.T) {
 	result, err = run(t, o, filepath.Join(t.TempDir(), "out.mcap"), inputs...)
 	require.NoError(t, err)
 	require.EqualValues(t, 10, result.Messages)
+
+	// Each reading begins anew.
+	o.Throttle = []string{"/n=1/7"}
+	p, err := o.parse()
+	require.NoError(t, err)
+	r, err := allformats.List().Open(inputs[0])
+	require.NoError(t, err)
+	defer r.Close()
+	limited := newThrottled(r, p, &observer{channels: map[*codec.Channel]*counts{}})
+	for range 3 {
+		it, err := limited.Read(codec.Query{})
+		require.NoError(t, err)
+		var times []int64
+		for m, err := it.Next(); err == nil; m, err = it.Next() {
+			times = append(times, m.LogTime/int64(time.Second))
+		}
+		require.NoError(t, it.Close())
+		require.Equal(t, []int64{1000, 1007}, times)
+	}
 }
 
 func TestTimeRange(t *testing.T) {

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"slices"
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
@@ -37,7 +38,7 @@ func (p *plan) stamp(r codec.Reader) (_ *stamped, topics []string, err error) {
 		case !p.selection.Wants(t.Channel):
 		case t.Channel.Encoding == codec.EncodingCDR:
 			s.stamps[t.Channel] = t.Channel.Stamps(library)
-		default:
+		case !slices.Contains(topics, t.Channel.Topic):
 			topics = append(topics, t.Channel.Topic)
 		}
 	}
