@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -64,6 +65,9 @@ func (j *Job) runEpisodes(ctx context.Context, p *plan, format formats.Format) (
 		return nil, err
 	}
 	defer out.Close()
+	if err := p.checkLink(out); err != nil {
+		return nil, err
+	}
 	begin := time.Now()
 	w.result.Path = out.path
 	if err := w.run(ctx, out); err != nil {
@@ -74,6 +78,20 @@ func (j *Job) runEpisodes(ctx context.Context, p *plan, format formats.Format) (
 	}
 	w.result.Took = time.Since(begin)
 	return &w.result, err
+}
+
+// checkLink returns an error if the file with links exists and must not be replaced.
+func (p *plan) checkLink(out *output) error {
+	_, err := os.Lstat(p.LinkFile)
+	switch {
+	case err != nil: // such as of no name
+		return nil
+	case !p.Overwrite:
+		return fmt.Errorf("--link-file %s exists; name another file or use --overwrite", p.LinkFile)
+	case out.reads(p.LinkFile):
+		return fmt.Errorf("--link-file %s is an input; name another file", p.LinkFile)
+	}
+	return nil
 }
 
 // link writes the file with links to all episodes of a folder.

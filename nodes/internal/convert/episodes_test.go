@@ -545,6 +545,23 @@ func TestEpisodesAreRefused(t *testing.T) {
 	}
 }
 
+// A file with links that may not be replaced is an error before anything is converted.
+func TestLinkFileExists(t *testing.T) {
+	o := DefaultOptions()
+	o.To, o.LinkFile = "hdf5", withoutEpisode(t)
+	for _, c := range []struct {
+		in, want string
+	}{{robotRecording(t, "x.mcap"), " exists; name another file"}, {o.LinkFile, " is an input; name another file"}} {
+		folder := t.TempDir()
+		o.Overwrite = c.in == o.LinkFile
+		_, err := run(t, o, filepath.Join(folder, "each"), c.in)
+		require.ErrorContains(t, err, "--link-file "+o.LinkFile+c.want)
+		left, err := os.ReadDir(folder)
+		require.NoError(t, err)
+		require.Empty(t, left)
+	}
+}
+
 // The reference session becomes all that there is and comes back.
 func TestReferenceSession(t *testing.T) {
 	if testing.Short() {
