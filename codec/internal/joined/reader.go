@@ -171,12 +171,15 @@ func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
 	if err := r.load(); err != nil {
 		return nil, err
 	}
-	if q.Topics != nil {
+	if topics := q.Topics; topics != nil {
 		wanted := map[*codec.Channel]bool{}
 		for _, t := range r.topics {
-			wanted[t.Channel] = q.Topics(t.Channel)
+			wanted[t.Channel] = topics(t.Channel)
 		}
-		q.Topics = func(c *codec.Channel) bool { return wanted[c] }
+		q.Topics = func(c *codec.Channel) bool {
+			want, known := wanted[c]
+			return want || !known && topics(c) // one that was found behind damage
+		}
 	}
 	return merge(r.partsIn(q), func(p *part) (codec.Iterator, error) { return p.Read(p.query(q)) }), nil
 }
