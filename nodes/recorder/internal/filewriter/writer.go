@@ -248,12 +248,16 @@ func (w *Writer) declareAll() {
 func (w *Writer) write(all bool) {
 	queue.Sort(w.pending, w.sorted)
 	now := time.Now().UnixNano()
+	settled := w.settled
+	if last := len(w.pending) - 1; last >= 0 && w.pending[last].ReceiveTime-now > int64(w.Reorder) {
+		settled = math.MaxInt64 // the clock was set back: the last ones would wait until it has caught up
+	}
 	var bytes int64
 	n := 0
 	for ; n < len(w.pending); n++ {
 		it := w.pending[n]
 		// What waits, for earlier messages or a definition, must not take the memory of messages that come.
-		early := (it.ReceiveTime >= w.settled && now-it.ReceiveTime < int64(w.Reorder) || it.Waits(now)) &&
+		early := (it.ReceiveTime >= settled && now-it.ReceiveTime < int64(w.Reorder) || it.Waits(now)) &&
 			w.held-bytes <= w.queue.MaxBytes/4
 		if early && !all || !w.prepare(it) || !w.put(it) {
 			break

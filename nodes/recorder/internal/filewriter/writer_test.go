@@ -214,46 +214,66 @@ func TestDoesNotWaitForMore(t *testing.T) {
 
 // What nothing earlier can follow does not wait, unless the queue may hold something earlier still.
 func TestWritesWhatIsDelivered(t *testing.T) {
-	w, m, _, a := newWriter(1 << 30)
-	b := newTopic("/b", w.queue)
-	now := time.Now().Add(time.Hour).UnixNano()
-	delivered := now
-	w.Delivered = func() int64 { return delivered }
-	a.feed(now)
-	a.feed(now + 3)
-	b.feed(now - 1)
-	w.round(false)
-	require.Equal(t, []string{fmt.Sprintf("/b %d", now-1)}, m.written())
-	b.feed(now + 1)
-	delivered = now + 3
-	w.round(false)
-	require.Equal(t, []string{fmt.Sprintf("/a %d", now), fmt.Sprintf("/b %d", now+1)}, m.written()[1:])
+	synctest.Test(t, func(t *testing.T) {
+		w, m, _, a := newWriter(1 << 30)
+		b := newTopic("/b", w.queue)
+		now := time.Now().UnixNano()
+		delivered := now
+		w.Delivered = func() int64 { return delivered }
+		a.feed(now)
+		a.feed(now + 3)
+		b.feed(now - 1)
+		w.round(false)
+		require.Equal(t, []string{fmt.Sprintf("/b %d", now-1)}, m.written())
+		b.feed(now + 1)
+		delivered = now + 3
+		w.round(false)
+		require.Equal(t, []string{fmt.Sprintf("/a %d", now), fmt.Sprintf("/b %d", now+1)}, m.written()[1:])
 
-	delivered = now + 10
-	data := make([]byte, 1<<20)
-	for range 10 { // more than a batch
-		it, _ := a.item(now + 4)
-		it.Payload.Data = data
-		w.queue.Push(a.Topic, []*queue.Item{it}, nil)
-	}
-	require.True(t, w.round(false))
-	require.Len(t, m.written(), 3)
-	for w.round(false) {
-	}
-	require.Len(t, m.written(), 14)
+		delivered = now + 10
+		data := make([]byte, 1<<20)
+		for range 10 { // more than a batch
+			it, _ := a.item(now + 4)
+			it.Payload.Data = data
+			w.queue.Push(a.Topic, []*queue.Item{it}, nil)
+		}
+		require.True(t, w.round(false))
+		require.Len(t, m.written(), 3)
+		for w.round(false) {
+		}
+		require.Len(t, m.written(), 14)
+	})
 }
 
 // What waits for earlier messages is written at once when it takes too much of the memory.
 func TestDoesNotHoldBackTooMuch(t *testing.T) {
-	w, m, _, a := newWriter(100 * (7 + queue.Overhead))
-	now := time.Now().Add(time.Hour).UnixNano()
-	for i := range int64(90) {
-		a.feed(now + i)
-	}
-	for w.round(false) {
-	}
-	require.Len(t, m.written(), 90-25)
-	require.Equal(t, int64(25*(7+queue.Overhead)), w.queue.Bytes())
+	synctest.Test(t, func(t *testing.T) {
+		w, m, _, a := newWriter(100 * (7 + queue.Overhead))
+		now := time.Now().UnixNano()
+		for i := range int64(90) {
+			a.feed(now + i)
+		}
+		for w.round(false) {
+		}
+		require.Len(t, m.written(), 90-25)
+		require.Equal(t, int64(25*(7+queue.Overhead)), w.queue.Bytes())
+	})
+}
+
+// What was received before the clock was set back does not wait until it has caught up.
+func TestClockSetBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, m, _, a := newWriter(1 << 30)
+		now := time.Now().UnixNano()
+		later := now + int64(time.Hour)
+		a.feed(later)
+		a.feed(now)
+		w.round(false)
+		require.Equal(t, []string{fmt.Sprintf("/a %d", now), fmt.Sprintf("/a %d", later)}, m.written())
+		a.feed(now + 1)
+		w.round(false)
+		require.Len(t, m.written(), 2, "earlier ones may follow")
+	})
 }
 
 func TestEndsWithTheErrorOfTheDisk(t *testing.T) {
