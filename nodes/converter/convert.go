@@ -198,6 +198,9 @@ func (s *several) end(ctx context.Context, n int, what string) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if n == 0 {
+		s.say(s.stderr, "warning: there are no recordings to be "+what)
+	}
 	if s.failed > 0 {
 		return config.Exit(someFailed, fmt.Errorf("%d of %s were not %s", s.failed, human.Count(n, "recording"), what))
 	}

@@ -101,6 +101,9 @@ func TestFolders(t *testing.T) {
 	out = filepath.Join(folder, "other")
 	one, two := filepath.Join(logs, "car1/drive.mcap"), filepath.Join(logs, "car2/drive.mcap")
 	convert(map[string]int{"converted car1/drive.mcap": 1, "converted car2/drive.mcap": 1}, one, two, one)
+	_, stderr, err := run(t, t.TempDir(), "--output-folder", out, "--to", "mcap")
+	require.NoError(t, err)
+	require.Equal(t, "warning: there are no recordings to be converted\n", stderr)
 }
 
 // Several files that are named by the beginning of their names are skipped, too, once they are converted.
