@@ -60,8 +60,8 @@ function startGPU() {
     };
   };
   const place = attribute("place", 4), tone = attribute("tone", 1);
-  // draw draws points on w × h CSS pixels: x, y, how near they are, size, and which of colour.scale. It reports whether
-  // it can.
+  // draw draws points on w × h CSS pixels: x, y, how near they are, size, and which of colour.scale. It reports
+  // whether it can.
   return function draw(ctx, w, h, points) {
     if (gl.isContextLost()) return false;
     Object.assign(canvas, { width: ctx.canvas.width, height: ctx.canvas.height });
