@@ -31,7 +31,7 @@ func Lock(file *os.File) error {
 	return lockError(syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB))
 }
 
-// LockShared is Lock, but for others that call LockShared.
+// LockShared locks a file as Lock does, beside others that share it: only Lock and LockShared exclude each other.
 func LockShared(file *os.File) error {
 	return lockError(syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB))
 }

@@ -36,7 +36,8 @@ const longest = 512
 // maxNodes bounds the fields of a type, those of all messages in it included.
 const maxNodes = 10000
 
-// Of returns the node of a field. The paths in it begin with its name, if it has one.
+// Of returns the node of a field. The paths in it begin with its name, if it has one. A type of more than 10,000 fields
+// is an error.
 func Of(f cdr.FieldType) (*Node, error) {
 	none := func(cdr.FieldType) bool { return false }
 	if f.Name == "" {
@@ -50,7 +51,7 @@ func Of(f cdr.FieldType) (*Node, error) {
 	return one[0], nil
 }
 
-// Tree returns the fields of a type. Those that leave reports are Left.
+// Tree returns the fields of a type. Those that leave reports are Left. A type of more than 10,000 fields is an error.
 func Tree(s *cdr.Schema, leave func(cdr.FieldType) bool) ([]*Node, error) {
 	return tree(s.Name(), s.Fields(), leave)
 }

@@ -36,8 +36,8 @@ type parquetTable struct {
 	// rows and bytes of the row group, and how many of them are in pages
 	count, pagedCount int
 	bytes, pagedBytes int
-	packed            int // bytes of these pages; for others when groups does not run
-	waiting           int
+	packed            int // bytes of these pages; to be read only while groups does not run
+	waiting           int // what size returns
 
 	parquetFile
 }
