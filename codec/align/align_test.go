@@ -306,6 +306,31 @@ func TestInterpretation(t *testing.T) {
 		x.kinds)
 }
 
+// TestRotationsStayTogether names single columns of rotations in options.
+func TestRotationsStayTogether(t *testing.T) {
+	for name, want := range map[string][]Interp{
+		"rx": {Linear, Hold, Hold, Hold, Quaternion, Quaternion, Quaternion, Quaternion},
+		"rz": {Linear, Hold, Hold, Hold, Quaternion, Quaternion, Quaternion, Quaternion},
+		"qz": {Linear, Euler, Euler, Euler, Hold, Hold, Hold, Hold},
+	} {
+		v := &Vector{Name: "v", Stamps: every(0, 10, 3)}
+		for _, column := range []string{"x", "rx", "ry", "rz", "qx", "qy", "qz", "qw"} {
+			v.Columns = append(v.Columns, Column{Name: column})
+		}
+		for i := range 3 {
+			v.Values = append(v.Values, float64(i)+0.5, float64(i), 0, 0, 0, 0, 0, 1)
+		}
+		table, err := Align(Streams{Cameras: []*Track{frameTrack(5, 4)}, Vectors: []*Vector{v}},
+			Options{HoldColumns: []string{name}})
+		require.NoError(t, err)
+		var kinds []Interp
+		for _, c := range table.Vectors[0].Columns {
+			kinds = append(kinds, c.Interp)
+		}
+		require.Equal(t, want, kinds)
+	}
+}
+
 func TestFrames(t *testing.T) {
 	// Every 30 ms, one is missing at 60 ms, and from 120 ms on the camera is dead.
 	camera := &Track{Name: "camera_1", Stamps: []int64{0, 30 * ms, 90 * ms, 120 * ms}}

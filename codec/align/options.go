@@ -88,7 +88,8 @@ type Options struct {
 
 	// ContinuousJoints makes joints Unwrap.
 	ContinuousJoints bool
-	// HoldColumns and LinearColumns override Auto for columns, named as "status" or "arm_0/gripper/status".
+	// HoldColumns and LinearColumns override the interpolation of columns, named as "status" or "arm_0/gripper/status".
+	// A column of a rotation stands for all of it.
 	HoldColumns   []string
 	LinearColumns []string
 

@@ -170,22 +170,28 @@ func together(k Interp) int {
 	return 1
 }
 
-// resolve replaces Auto and applies HoldColumns and LinearColumns.
+// resolve replaces Auto and applies HoldColumns and LinearColumns, to a rotation as a whole.
 func (s *series) resolve(o *Options) {
-	for i, c := range s.vector.Columns {
-		full := s.vector.Name + "/" + c.Name
+	for i := 0; i < len(s.kinds); {
+		n := together(s.kinds[i])
+		among := func(names []string) bool {
+			return slices.ContainsFunc(s.vector.Columns[i:i+n],
+				func(c Column) bool { return named(names, c.Name, s.vector.Name+"/"+c.Name) })
+		}
+		kind := s.kinds[i]
 		switch {
-		case named(o.HoldColumns, c.Name, full):
-			s.kinds[i] = Hold
-		case named(o.LinearColumns, c.Name, full):
-			s.kinds[i] = Linear
-		case s.kinds[i] == Unwrap:
-			s.kinds[i] = Linear
-		case s.kinds[i] == Auto:
-			s.kinds[i] = Linear
-			if slices.Contains([]string{"status", "mode", "err", "error"}, c.Name) || s.few(i) {
-				s.kinds[i] = Hold
+		case among(o.HoldColumns):
+			kind = Hold
+		case among(o.LinearColumns), kind == Unwrap:
+			kind = Linear
+		case kind == Auto:
+			kind = Linear
+			if among([]string{"status", "mode", "err", "error"}) || s.few(i) {
+				kind = Hold
 			}
+		}
+		for end := i + n; i < end; i++ {
+			s.kinds[i] = kind
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"tapedeck/codec"
 	"tapedeck/codec/align"
@@ -30,7 +31,8 @@ type csvFile struct {
 	writing sync.Mutex // for what follows, taken before mu
 	file    *os.File
 	spare   []byte
-	size    int64 // of what was written whole
+	size    int64         // of what was written whole
+	bytes   *atomic.Int64 // of all files
 }
 
 // lostError is an error of the disk, with the samples or frames of a stream that could not be written.
@@ -47,14 +49,13 @@ func (e *lostError) Error() string { return fmt.Sprintf("write %s: %v", e.path, 
 
 func (e *lostError) Unwrap() error { return e.err }
 
-// createTable begins a table with its header.
-func createTable(path, name string) (*csvFile, error) {
+// createTable begins a table with its header. It adds what is written to bytes.
+func createTable(path, name string, bytes *atomic.Int64) (*csvFile, error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return nil, err
 	}
-	f := &csvFile{name: name, file: file, buffer: []byte(tableHeader)}
-	return f, nil
+	return &csvFile{name: name, file: file, bytes: bytes, buffer: []byte(tableHeader)}, nil
 }
 
 // key is how the numbers of a column are written.
@@ -107,6 +108,7 @@ func (f *csvFile) flush() error {
 	n, err := f.file.WriteAt(data, f.size)
 	if err == nil {
 		f.size += int64(n)
+		f.bytes.Add(int64(n))
 		f.spare = data
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tapedeck/codec"
+	"tapedeck/codec/episode"
 )
 
 // maxMetadata is how many bytes of metadata.json are read at most.
@@ -49,14 +50,14 @@ func readMetadata(r io.Reader, wrong func(error)) *metadata {
 		return m
 	}
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(text, &members); err != nil {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(text, &all); err != nil {
 		wrong(fmt.Errorf("not a JSON object: %w", err))
 		return m
 	}
 	m.raw = text
 	get := func(key string, to any) {
-		if value, ok := members[key]; ok && string(value) != "null" {
+		if value, ok := all[key]; ok && string(value) != "null" {
 			if err := json.Unmarshal(value, to); err != nil {
 				wrong(fmt.Errorf("%s: %.100s", key, err.Error())) // which may quote the file
 			}
@@ -151,58 +152,90 @@ func (w *Writer) describe() []byte {
 	if w.given != nil {
 		return w.given
 	}
-	object := map[string]any{}
-	var more map[string]json.RawMessage
-	_ = json.Unmarshal(w.options.Metadata, &more) // as Create has checked
-	for key, value := range more {
-		object[key] = value
-	}
+	all := members(w.options.Metadata, map[string]any{})
 	if w.options.Task != "" {
-		object["task"] = w.options.Task
+		all["task"] = w.options.Task
 	}
 	if w.options.Success != nil {
-		object["success"] = *w.options.Success
+		all["success"] = *w.options.Success
 	}
 	if len(w.events) > 0 {
-		object["events"] = w.events
+		all["events"] = w.events
 	}
 	cameras, robots := map[string]any{}, map[string]any{}
 	for name, c := range w.cameras {
-		cameras[name] = deviceOf(c.device, map[string]any{})
+		cameras[name] = members(c.device, map[string]any{})
 	}
 	for name, a := range w.arms {
-		more := map[string]any{"joint_unit": a.info.JointUnit}
+		device := members(a.device, map[string]any{"joint_unit": a.info.JointUnit})
 		if a.grip != [2]float64{} {
-			more["gripper_range"] = a.grip
+			device["gripper_range"] = a.grip // which may have been changed since
 		}
-		robots[name] = deviceOf(a.device, more)
+		robots[name] = device
 	}
 	if w.options.EasyTeleop {
 		maps.Copy(cameras, robots)
-		object["devices"] = cameras
+		all["devices"] = cameras
 	} else {
 		absolute, _ := filepath.Abs(w.path)
-		object["session_id"] = filepath.Base(absolute)
-		object["devices"] = map[string]any{"cameras": cameras, "robots": robots}
+		all["session_id"] = filepath.Base(absolute)
+		all["devices"] = map[string]any{"cameras": cameras, "robots": robots}
 	}
 	if w.taken > 0 {
-		object["end_time"] = json.RawMessage(formatStamp(w.end))
+		all["end_time"] = json.RawMessage(formatStamp(w.end))
 		if !w.options.EasyTeleop {
-			object["start_time"] = json.RawMessage(formatStamp(w.start))
+			all["start_time"] = json.RawMessage(formatStamp(w.start))
 		}
 	}
+	return marshal(all)
+}
+
+// marshal returns a JSON object with indentation.
+func marshal(all map[string]any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	_ = e.Encode(object) // cannot fail
+	_ = e.Encode(all) // cannot fail
 	return b.Bytes()
 }
 
-// deviceOf returns the description of a device, with more members.
-func deviceOf(device json.RawMessage, more map[string]any) map[string]any {
+// revised returns the metadata of a session with the task, success and gripper ranges of e where these have changed.
+func revised(metadata json.RawMessage, e *episode.Episode) json.RawMessage {
+	was := readMetadata(bytes.NewReader(metadata), func(error) {})
+	all, changed := members(metadata, map[string]any{}), false
+	set := func(in map[string]any, key string, value any) { in[key], changed = value, true }
+	if e.Task != "" && e.Task != was.task {
+		set(all, "task", e.Task)
+	}
+	if e.Success != nil && (was.success == nil || *was.success != *e.Success) {
+		set(all, "success", *e.Success)
+	}
+	robots, _ := all["devices"].(map[string]any)
+	if grouped, ok := robots["robots"].(map[string]any); ok {
+		robots = grouped
+	}
+	for _, a := range e.Arms {
+		known, _ := parseArm(was.devices[a.Name])
+		if a.GripperRange == known.GripperRange || a.GripperRange == [2]float64{} {
+			continue
+		}
+		if device, ok := robots[a.Name].(map[string]any); ok {
+			set(device, "gripper_range", a.GripperRange)
+		} else {
+			set(robots, a.Name, map[string]any{"joint_unit": known.JointUnit, "gripper_range": a.GripperRange})
+		}
+	}
+	if !changed {
+		return metadata
+	}
+	return marshal(all)
+}
+
+// members returns the members of a JSON object, and more.
+func members(text json.RawMessage, more map[string]any) map[string]any {
 	var known map[string]any
-	d := json.NewDecoder(bytes.NewReader(device))
+	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	if d.Decode(&known) == nil {
 		maps.Copy(more, known)

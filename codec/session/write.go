@@ -12,8 +12,8 @@ import (
 	"tapedeck/msgs/plural"
 )
 
-// Write writes an episode as a session. One that was read from a session keeps its metadata.json, and the layout of
-// EasyTeleop if it had that.
+// Write writes an episode as a session. One that was read from a session keeps its metadata.json, but for what has
+// changed since, and the layout of EasyTeleop if it had that.
 func Write(path string, e *episode.Episode, o Options) error {
 	var members struct {
 		Devices map[string]json.RawMessage `json:"devices"`
@@ -37,7 +37,7 @@ func Write(path string, e *episode.Episode, o Options) error {
 		return err
 	}
 	if given {
-		w.given = e.Metadata
+		w.given = revised(e.Metadata, e)
 	}
 	err = w.episode(e)
 	return cmp.Or(err, w.Complete(true))

@@ -188,7 +188,7 @@ func remove(path string) error {
 
 func (w *Writer) metadataPath() string { return filepath.Join(w.path, metadataName) }
 
-// Size returns how many bytes were written.
+// Size returns how many bytes of frames and tables were written.
 func (w *Writer) Size() int64 { return w.bytes.Load() }
 
 // Late returns how many frames had to wait for a worker that encodes them as PNG. Frame waited as long.
@@ -388,7 +388,7 @@ func (w *Writer) table(arm *armWriter, name string, s episode.Role) (*csvFile, e
 		if s == episode.Gripper && w.options.EasyTeleop {
 			file = endEffector
 		}
-		table, err := createTable(filepath.Join(arm.folder, file), name)
+		table, err := createTable(filepath.Join(arm.folder, file), name, &w.bytes)
 		if err != nil {
 			return nil, err
 		}

@@ -89,6 +89,18 @@ func TestLive(t *testing.T) {
 	require.Len(t, e.Cameras[0].Stamps, 2)
 	require.Len(t, e.Arms[0].Gripper.Stamps, 2)
 
+	size := int64(0)
+	for _, name := range []string{"frames/camera_0/*", "arm_0/*"} {
+		files, err := filepath.Glob(filepath.Join(path, name))
+		require.NoError(t, err)
+		for _, file := range files {
+			stat, err := os.Stat(file)
+			require.NoError(t, err)
+			size += stat.Size()
+		}
+	}
+	require.Equal(t, size, w.Size())
+
 	require.NoError(t, w.Complete(false))
 	require.NoError(t, w.Sync())
 	require.ErrorIs(t, w.Frame(c, 1, first), os.ErrClosed)
@@ -120,6 +132,39 @@ func TestLive(t *testing.T) {
 	require.Len(t, p.Columns, 6)
 	require.InDeltaSlice(t, []float64{1, 2, 3, 0, 0, math.Pi / 2}, p.Values, 1e-12)
 	require.Equal(t, []float64{0, 8}, e.Arms[0].CommandJoint.Values)
+}
+
+// What an episode has by now replaces what its metadata and the descriptions of its devices said.
+func TestRevisedMetadata(t *testing.T) {
+	done := true
+	for name, metadata := range map[string]string{
+		"documented": `{"task": "old", "devices": {"robots": {"arm_0": {"gripper_range": [0, 1000], "ip": "::1"}}, ` +
+			`"lights": {}}, "operator": 12345678901234567}`,
+		"EasyTeleop": `{"devices": {"arm_0": {"gripper_range": [0, 1000], "ip": "::1"}}}`,
+		"other":      `{"operator": 12345678901234567}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			gripper := &align.Vector{Columns: []align.Column{{Name: "position"}}, Stamps: []int64{5e9},
+				Values: []float64{0.5}}
+			arm := &episode.Arm{Name: "arm_0", Gripper: gripper, GripperRange: [2]float64{0, 1},
+				Device: json.RawMessage(`{"gripper_range": [0, 1000], "ip": "::1"}`)}
+			path := filepath.Join(t.TempDir(), "take")
+			require.NoError(t, Write(path, &episode.Episode{Task: "new", Success: &done, Arms: []*episode.Arm{arm},
+				Metadata: json.RawMessage(metadata)}, Options{}))
+			s, e := read(t, path)
+			require.Empty(t, s.Damage())
+			require.Equal(t, "new", e.Task)
+			require.Equal(t, &done, e.Success)
+			require.Equal(t, [2]float64{0, 1}, e.Arms[0].GripperRange)
+			require.Contains(t, string(e.Arms[0].Device), `"ip": "::1"`)
+			if name != "EasyTeleop" {
+				require.Contains(t, string(e.Metadata), "12345678901234567")
+			}
+			if name == "documented" {
+				require.Contains(t, string(e.Metadata), "lights")
+			}
+		})
+	}
 }
 
 // What is read of an unfinished session is read of one whose writer was killed at once, too.

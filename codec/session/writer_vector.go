@@ -78,12 +78,7 @@ func isQuaternion(columns []align.Column) bool {
 
 // euler returns a pose with its quaternion as roll, pitch and yaw about fixed axes.
 func (out *vectorWriter) euler(pose []float64) []float64 {
-	x, y, z, q := pose[3], pose[4], pose[5], pose[6]
-	norm := math.Sqrt(x*x + y*y + z*z + q*q)
-	x, y, z, q = x/norm, y/norm, z/norm, q/norm
 	copy(out.values[:], pose[:3])
-	out.values[3] = math.Atan2(2*(q*x+y*z), 1-2*(x*x+y*y))
-	out.values[4] = math.Asin(min(max(2*(q*y-z*x), -1), 1))
-	out.values[5] = math.Atan2(2*(q*z+x*y), 1-2*(y*y+z*z))
+	out.values[3], out.values[4], out.values[5] = align.ToEuler(pose[3], pose[4], pose[5], pose[6])
 	return out.values[:]
 }
