@@ -110,22 +110,27 @@ type publishers struct {
 	assumed codec.QoS                 // of those that it does not know yet
 }
 
-// mostPublishers are followed at once. If more come, those without latched messages are forgotten, and with them the
-// losses that are being looked for.
+// mostPublishers are followed at once. If more come, those are forgotten that have no latched messages or that the graph
+// does not know, and with them the losses that are being looked for.
 const mostPublishers = 1 << 14
 
-// of returns the publisher with that GUID.
-func (s *publishers) of(guid bridge.GUID) *publisher {
+// of returns the publisher with that GUID, and the bytes of latched messages that were forgotten.
+func (s *publishers) of(guid bridge.GUID) (p *publisher, freed int64) {
 	if s.current != nil && s.last == guid {
-		return s.current
+		return s.current, 0
 	}
-	p := s.all[guid]
-	if p == nil {
+	if p = s.all[guid]; p == nil {
 		if s.all == nil {
 			s.all = make(map[bridge.GUID]*publisher)
 		}
 		if len(s.all) >= mostPublishers {
-			maps.DeleteFunc(s.all, func(_ bridge.GUID, p *publisher) bool { return len(p.kept) == 0 })
+			maps.DeleteFunc(s.all, func(guid bridge.GUID, p *publisher) bool {
+				if _, known := s.offers[guid]; known && len(p.kept) > 0 {
+					return false
+				}
+				freed += p.forget(len(p.kept))
+				return true
+			})
 			s.current = nil // it may be one of these
 		}
 		p = new(publisher)
@@ -137,7 +142,7 @@ func (s *publishers) of(guid bridge.GUID) *publisher {
 		s.all[guid] = p
 	}
 	s.last, s.current = guid, p
-	return p
+	return p, freed
 }
 
 // latch sets how many messages of a publisher that offers qos are kept.

@@ -103,7 +103,10 @@ func (r *Receiver) Take(samples []bridge.Sample) {
 func (r *Receiver) takeAll(samples []bridge.Sample) {
 	for i := range samples {
 		sample := &samples[i]
-		from := r.publishers.of(sample.Publisher)
+		from, freed := r.publishers.of(sample.Publisher)
+		if freed > 0 {
+			r.options.Cache.bytes.Add(-freed)
+		}
 		if !r.accept(from, sample) {
 			continue
 		}

@@ -107,7 +107,7 @@ func TestBrief(t *testing.T) {
 func TestPauseKeepsMessagesOnce(t *testing.T) {
 	q := queue.New(1 << 20)
 	r := NewReceiver(&codec.Channel{Topic: "/map"}, Options{Clock: new(bridge.SimTime), Queue: q,
-		Cache: &LatchedCache{MaxBytes: 1 << 20, Since: func() int64 { return 0 }}})
+		Cache: &LatchedCache{MaxBytes: 1 << 30, Since: func() int64 { return 0 }}})
 	qos := codec.QoS{Durability: codec.TransientLocal, Depth: 1, Lifespan: codec.Infinite}
 	r.SetPublishers([]bridge.Endpoint{{GUID: bridge.GUID{1}, Type: "T", QoS: qos}}, "T")
 	take := func(i byte) {
@@ -145,13 +145,17 @@ func TestManyPublishers(t *testing.T) {
 		}
 	}
 	take(bridge.GUID{1})
-	r.publishers.assumed = codec.QoS{}
-	for i := range 2 * mostPublishers {
-		take(bridge.GUID{2, byte(i), byte(i >> 8), byte(i >> 16)})
-		require.LessOrEqual(t, len(r.publishers.all), mostPublishers+1)
+	kept := r.options.Cache.bytes.Load()
+	for round, assumed := range []codec.QoS{{}, qos, {}} {
+		r.publishers.assumed = assumed
+		for i := range 2 * mostPublishers {
+			take(bridge.GUID{2, byte(i), byte(i >> 8), byte(i >> 16), byte(round)})
+			require.LessOrEqual(t, len(r.publishers.all), mostPublishers+1)
+		}
 	}
 	require.Len(t, r.Latched(2, nil), 1)
-	require.EqualValues(t, 2*mostPublishers+1, r.Received.Load())
+	require.Equal(t, kept, r.options.Cache.bytes.Load())
+	require.EqualValues(t, 6*mostPublishers+1, r.Received.Load())
 }
 
 // What a node latched before it was started again does not take the place of what it latches now.
