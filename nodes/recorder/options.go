@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"time"
@@ -156,7 +157,7 @@ func (o *options) check(topics []string) error {
 			return config.Usagef("definition_paths: %w", err)
 		}
 	}
-	if err := o.snapshotOptions.check(); err != nil {
+	if err := cmp.Or(o.snapshotOptions.check(), o.checkLimits()); err != nil {
 		return err
 	}
 	if err := o.checkUpload(); err != nil {

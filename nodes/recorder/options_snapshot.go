@@ -58,11 +58,41 @@ func (o *snapshotOptions) check() error {
 	if _, err := o.topicLimits(func(topic string) (string, error) { return topic, nil }); err != nil {
 		return err
 	}
-	conditions, err := o.conditions(func(topic string) (string, error) { return topic, nil })
-	if err == nil && len(conditions) > 0 && !o.Snapshot && !o.SnapshotMode {
-		err = config.Usagef("snapshot_condition: nothing is kept for snapshots; add --snapshot or --snapshot-mode")
+	if _, err := o.conditions(func(topic string) (string, error) { return topic, nil }); err != nil {
+		return err
 	}
-	return err
+	usual := defaultSnapshotOptions()
+	usual.SnapshotDuration = o.SnapshotDuration // see maxWait
+	if list := changed(o, &usual); list != nil && !o.Snapshot && !o.SnapshotMode {
+		return config.Usagef("%s: nothing is kept for snapshots; add --snapshot or --snapshot-mode",
+			strings.Join(list, ", "))
+	}
+	return nil
+}
+
+// checkLimits returns a usage error for limits of a recording where there is none.
+func (o *options) checkLimits() error {
+	// What follows here holds for snapshots, too.
+	files := splitOptions{RepeatLatched: o.RepeatLatched, SplitNames: o.SplitNames,
+		RepeatTransientLocal: o.RepeatTransientLocal}
+	all := limitOptions{MaxDuration: o.MaxDuration, StartPaused: o.StartPaused}
+	list := append(changed(&o.splitOptions, &files), changed(&o.limitOptions, &all)...)
+	if list != nil && o.SnapshotMode {
+		return config.Usagef("%s: snapshot_mode writes only snapshots, which this does not limit; use --snapshot to "+
+			"record as well", strings.Join(list, ", "))
+	}
+	return nil
+}
+
+// changed returns the names of options that differ from usual.
+func changed(opts, usual any) (names []string) {
+	was := config.Parameters(usual)
+	for i, p := range config.Parameters(opts) {
+		if p.Default != was[i].Default { // the value
+			names = append(names, p.Name)
+		}
+	}
+	return names
 }
 
 // topicLimit is how much of each topic with a matching name the ring keeps.

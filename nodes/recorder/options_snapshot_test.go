@@ -71,9 +71,37 @@ func TestSnapshotOptionsAreChecked(t *testing.T) {
 			"/imu=6s"}},
 		`snapshot_condition: condition "/imu x"`: {Snapshot: true,
 			SnapshotCondition: []string{"/imu x"}},
-		`snapshot_condition: nothing is kept for snapshots`: {SnapshotCondition: []string{"/imu *"}},
 	} {
+		o.Snapshot = true
 		require.ErrorContains(t, o.check(), want)
+	}
+	const idle = ": nothing is kept for snapshots; add --snapshot or --snapshot-mode"
+	const limits = ": snapshot_mode writes only snapshots, which this does not limit; use --snapshot to record as well"
+	for argv, want := range map[string]string{
+		"": "",
+		"--max-cache-duration 5 --max-bag-size 1MB":                      "",
+		"--snapshot --snapshot-after 1 --snapshot-folder x --limit 3":    "",
+		"--snapshot-mode --max-duration 5 --start-paused --no-discovery": "",
+		"--snapshot-condition /imu~*":                                    "--snapshot-condition" + idle,
+		"--snapshot-after 5 --snapshot-size 1MiB":                        "--snapshot-after, --snapshot-size" + idle,
+		"--snapshot-mode -b 100000000 --split":                           "--max-bag-size, --split" + limits,
+		"--snapshot-mode --max-splits 3 -l 4":                            "--max-splits, --limit" + limits,
+	} {
+		o := defaultOptions()
+		cmd := config.New("recorder", "", "", &o, func(context.Context, *config.Input) error {
+			return o.check([]string{"/imu"})
+		})
+		var args []string
+		for _, arg := range strings.Fields(argv) {
+			args = append(args, strings.ReplaceAll(arg, "~", " "))
+		}
+		err := config.Execute(t.Context(), cmd, args)
+		if want == "" {
+			require.NoError(t, err, argv)
+		} else {
+			require.ErrorIs(t, err, config.ErrUsage, argv)
+			require.ErrorContains(t, err, want)
+		}
 	}
 	o := snapshotOptions{SnapshotMode: true, SnapshotCondition: []string{"/imu *", "/imu x > 1"}}
 	require.NoError(t, o.check())

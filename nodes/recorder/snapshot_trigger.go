@@ -14,6 +14,8 @@ import (
 	"tapedeck/codec/cdr"
 	"tapedeck/config"
 	"tapedeck/msgs/printable"
+	"tapedeck/msgs/rosbag2_interfaces"
+	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/msgs/std_srvs"
 	"tapedeck/msgs/tapedeck"
@@ -78,8 +80,49 @@ func takeSnapshot(ctx context.Context, node bridge.Node, o *triggerOptions) (pat
 	request := tapedeck.TakeSnapshot_Request{Before: o.Before.Seconds(), After: o.After.Seconds(), Path: o.Output,
 		Cause: o.Cause}
 	var answer tapedeck.TakeSnapshot_Response
-	err = remote.Call(ctx, node, p.Name+"/take_snapshot", &request, &answer, advice)
-	return result(answer.Success, answer.Message, answer.Path, err)
+	own, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go lookForRosbag2(own, node, p.Name, cancel)
+	err = remote.Call(own, node, p.Name+"/take_snapshot", &request, &answer, advice)
+	if !errors.Is(err, errRosbag2) && !errors.Is(err, rosidl.ErrUnknownType) {
+		return result(answer.Success, answer.Message, answer.Path, err)
+	}
+	if o.Before != 0 || o.After >= 0 || o.Cause+o.Output != "" {
+		return "", fmt.Errorf("%w, which takes no --before, --after, --cause and --output", err)
+	}
+	var other rosbag2_interfaces.Snapshot_Response
+	err = remote.Call(ctx, node, p.Name+"/snapshot", &rosbag2_interfaces.Snapshot_Request{}, &other, advice)
+	return result(other.Success, "the recorder gave no reason",
+		p.Name+": wrote a snapshot; rosbag2's service does not return its path", err)
+}
+
+// errRosbag2 is that a recorder does not offer take_snapshot: rosbag2's own, or one on a ROS 2 without tapedeck's
+// interfaces.
+var errRosbag2 = errors.New("the recorder offers only rosbag2's service snapshot")
+
+// lookForRosbag2 calls found with errRosbag2 if that is so.
+func lookForRosbag2(ctx context.Context, node bridge.Node, name string, found func(error)) {
+	const together = 2 * time.Second // both services of a recorder are found within it
+	own, err := node.Client(name+"/take_snapshot", "tapedeck/srv/TakeSnapshot")
+	other, err2 := node.Client(name+"/snapshot", "rosbag2_interfaces/srv/Snapshot")
+	if err != nil || err2 != nil {
+		return // the call fails, or nothing else is left
+	}
+	since := time.Now()
+	for tick := time.Tick(10 * time.Millisecond); !own.Available(); {
+		switch {
+		case !other.Available():
+			since = time.Now()
+		case time.Since(since) > together:
+			found(errRosbag2)
+			return
+		}
+		select {
+		case <-tick:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 func result(success bool, message, path string, err error) (string, error) {

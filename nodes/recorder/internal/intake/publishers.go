@@ -110,8 +110,8 @@ type publishers struct {
 	assumed codec.QoS                 // of those that it does not know yet
 }
 
-// mostPublishers are followed at once. If more come, those are forgotten that have no latched messages or that the graph
-// does not know, and with them the losses that are being looked for.
+// mostPublishers are followed at once. If more come, those without latched messages and those that the graph does not
+// know are forgotten, and with them the losses that are being looked for.
 const mostPublishers = 1 << 14
 
 // of returns the publisher with that GUID, and the bytes of latched messages that were forgotten.

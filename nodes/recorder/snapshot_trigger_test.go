@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs/rosbag2_interfaces"
+	"tapedeck/msgs/tapedeck"
+	"tapedeck/nodes/internal/remote"
+)
+
+// A recorder of rosbag2, or one without the type of take_snapshot, answers by rosbag2's service.
+func TestTriggerWithoutTakeSnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := &bridgetest.Network{}
+		recorder, err := net.Open(bridge.Options{Name: "recorder"})
+		require.NoError(t, err)
+		defer recorder.Close()
+		client, err := net.Open(bridge.Options{Name: "client"})
+		require.NoError(t, err)
+		defer client.Close()
+		success := true
+		serve := func(name, typeName string, answer func() ([]byte, error)) {
+			_, err := recorder.Serve("~/"+name, typeName, func(context.Context, []byte) ([]byte, error) {
+				return answer()
+			})
+			require.NoError(t, err)
+		}
+		serve("snapshot", "rosbag2_interfaces/srv/Snapshot", func() ([]byte, error) {
+			return cdr.Marshal(&rosbag2_interfaces.Snapshot_Response{Success: success})
+		})
+		trigger := func(change func(*triggerOptions)) (string, error) {
+			o := triggerOptions{After: -time.Second, Options: remote.Options{Node: "/recorder", Timeout: time.Minute}}
+			change(&o)
+			ctx, cancel := context.WithTimeout(t.Context(), o.Timeout)
+			defer cancel()
+			return takeSnapshot(ctx, client, &o)
+		}
+		none := func(*triggerOptions) {}
+		path, err := trigger(none)
+		require.NoError(t, err)
+		require.Equal(t, "/recorder: wrote a snapshot; rosbag2's service does not return its path", path)
+		success = false
+		_, err = trigger(none)
+		require.ErrorContains(t, err, "gave no reason")
+		_, err = trigger(func(o *triggerOptions) { o.Cause = "crash" })
+		require.ErrorContains(t, err, "the recorder offers only rosbag2's service snapshot, which takes no --before")
+		_, err = trigger(func(o *triggerOptions) { o.Node = "/nobody" })
+		require.ErrorContains(t, err, "no answer on /nobody/take_snapshot within 1m0s; is a recorder running")
+
+		serve("take_snapshot", "tapedeck/srv/TakeSnapshot", func() ([]byte, error) {
+			return cdr.Marshal(&tapedeck.TakeSnapshot_Response{Success: true, Path: "/a"})
+		})
+		path, err = trigger(func(o *triggerOptions) { o.Cause = "crash" })
+		require.NoError(t, err)
+		require.Equal(t, "/a", path)
+	})
+}
