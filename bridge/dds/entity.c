@@ -291,7 +291,6 @@ int32_t take_discovered(dds_entity_t reader, bool endpoint, struct discovered *d
 			const dds_builtintopic_endpoint_t *e = raw;
 			memcpy(d[i].guid, e->key.v, sizeof(d[i].guid));
 			if (d[i].alive) {
-				memcpy(d[i].participant, e->participant_key.v, sizeof(d[i].participant));
 				d[i].topic = dds_string_dup(e->topic_name);
 				d[i].type = dds_string_dup(e->type_name);
 				read_user_data(e->qos, &d[i]);

@@ -65,7 +65,6 @@ dds_return_t publication_id(dds_entity_t reader, dds_instance_handle_t writer, c
 // discovered is a participant or endpoint that came, changed or went.
 struct discovered {
 	uint8_t guid[16];
-	uint8_t participant[16];
 	bool alive; // the rest is set only then
 	char *topic, *type, *user_data; // user_data is NULL without; all are the receiver's, by release_discovered
 	int32_t user_data_size;

@@ -24,18 +24,19 @@ import (
 // on ros_discovery_info. Either may come first.
 type graph struct {
 	participants, publications, subscriptions C.dds_entity_t // readers of DDS's builtin topics
-	infos                                     *reader
+	announcements                             *reader
 	announce                                  *writer
+	batch                                     [32]C.struct_discovered // of takeDiscovered, guarded by mu
 
 	mu        sync.Mutex
 	gidSize   int  // in the node's own announcement
 	adapts    bool // gidSize follows other participants' announcements
 	own       participantInfo
-	adaptive  map[bridge.GUID]struct{}               // the other participants that do so too
-	sizes     map[bridge.GUID]int                    // of each of the rest: the size of its GIDs
-	nodes     map[bridge.GUID]map[bridge.GUID]string // of each participant: the full name of the node of each endpoint
-	endpoints map[bridge.GUID]*endpoint              // of ROS topics
-	calls     map[bridge.GUID]*endpoint              // of services, as of topics
+	adaptive  map[bridge.GUID]struct{}        // the other participants that do so too
+	sizes     map[bridge.GUID]int             // of each of the rest: the size of its GIDs
+	infos     map[bridge.GUID]participantInfo // what each participant announced last
+	endpoints map[bridge.GUID]*endpoint       // of ROS topics
+	calls     map[bridge.GUID]*endpoint       // of services, as of topics
 	watchers  *endpoints.Watchers
 	announced bool
 	closed    bool
@@ -49,10 +50,9 @@ type graph struct {
 // endpoint is a publisher or subscriber of a ROS topic.
 type endpoint struct {
 	bridge.Endpoint
-	participant bridge.GUID
-	topic       string
-	subscriber  bool
-	reported    map[bridge.GUID]bool // peers whose mismatch with this endpoint was logged
+	topic      string
+	subscriber bool
+	reported   map[bridge.GUID]bool // peers whose mismatch with this endpoint was logged
 }
 
 func newGraph(n *node, gidSize int) (*graph, error) {
@@ -63,7 +63,7 @@ func newGraph(n *node, gidSize int) (*graph, error) {
 			name: n.names.NodeName()}}},
 		adaptive:  make(map[bridge.GUID]struct{}),
 		sizes:     make(map[bridge.GUID]int),
-		nodes:     make(map[bridge.GUID]map[bridge.GUID]string),
+		infos:     make(map[bridge.GUID]participantInfo),
 		endpoints: make(map[bridge.GUID]*endpoint),
 		calls:     make(map[bridge.GUID]*endpoint),
 		watchers:  endpoints.NewWatchers(),
@@ -92,7 +92,7 @@ func newGraph(n *node, gidSize int) (*graph, error) {
 	}
 	q := discoveryQoS()
 	q.ignore_local = true
-	if g.infos, err = n.newReader(discoveryTopic, discoveryType, q, ""); err != nil {
+	if g.announcements, err = n.newReader(discoveryTopic, discoveryType, q, ""); err != nil {
 		return nil, errors.Join(fmt.Errorf("create reader of %s: %w", discoveryTopic, err), g.announce.close())
 	}
 	return g, nil
@@ -100,7 +100,7 @@ func newGraph(n *node, gidSize int) (*graph, error) {
 
 // readers returns what makes update necessary.
 func (g *graph) readers() []C.dds_entity_t {
-	return []C.dds_entity_t{g.participants, g.publications, g.subscriptions, g.infos.entity}
+	return []C.dds_entity_t{g.participants, g.publications, g.subscriptions, g.announcements.entity}
 }
 
 // changeOwn changes the node's announcement and publishes it after appear.
@@ -161,19 +161,9 @@ func isReader(guid bridge.GUID) bool { return guid[15] == 0x04 }
 // sameParticipant reports whether two GUIDs belong to one participant.
 func sameParticipant(a, b bridge.GUID) bool { return [12]byte(a[:]) == [12]byte(b[:]) }
 
-// learn processes a participant's announcement.
+// learn takes in a participant's announcement.
 func (g *graph) learn(p participantInfo) {
-	nodes := make(map[bridge.GUID]string)
-	for _, n := range p.nodes {
-		name := n.fullName()
-		for _, guid := range n.readers {
-			nodes[guid] = name
-		}
-		for _, guid := range n.writers {
-			nodes[guid] = name
-		}
-	}
-	g.nodes[p.guid] = nodes
+	g.infos[p.guid] = p
 	g.watchers.Notify()
 }
 
@@ -206,8 +196,8 @@ func (g *graph) update() error {
 func (g *graph) misfit() string {
 	for participant, size := range g.sizes {
 		if size != g.gidSize {
-			for _, name := range g.nodes[participant] {
-				return name
+			for _, n := range g.infos[participant].nodes {
+				return n.fullName()
 			}
 		}
 	}
@@ -238,13 +228,12 @@ func (g *graph) take() error {
 			if !isTopic || !isType {
 				return
 			}
-			participant := *(*bridge.GUID)(unsafe.Pointer(&d.participant))
 			endpoints[guid] = &endpoint{
 				Endpoint: bridge.Endpoint{
-					GUID: guid, Type: kind, QoS: fromC(d.qos, g.isFastDDS(guid)), Own: participant == g.own.guid,
-					TypeHash: announcedHash(userData(d)),
+					GUID: guid, Type: kind, TypeHash: announcedHash(userData(d)),
+					QoS: fromC(d.qos, g.isFastDDS(guid)), Own: sameParticipant(guid, g.own.guid),
 				},
-				participant: participant, topic: topic, subscriber: reader == g.subscriptions,
+				topic: topic, subscriber: reader == g.subscriptions,
 			}
 		})
 		if err != nil {
@@ -252,7 +241,7 @@ func (g *graph) take() error {
 		}
 	}
 	for {
-		blobs, err := g.infos.take()
+		blobs, err := g.announcements.take()
 		if err != nil || len(blobs) == 0 {
 			return err
 		}
@@ -300,7 +289,7 @@ func (g *graph) takeParticipants() error {
 	return g.takeDiscovered(g.participants, false, func(guid bridge.GUID, d *C.struct_discovered) {
 		switch {
 		case !bool(d.alive):
-			delete(g.nodes, guid)
+			delete(g.infos, guid)
 			delete(g.sizes, guid)
 			delete(g.adaptive, guid)
 		case userDataValue(userData(d), adaptiveKey) != "":
@@ -317,15 +306,14 @@ func userData(d *C.struct_discovered) []byte {
 func (g *graph) takeDiscovered(reader C.dds_entity_t, endpoints bool,
 	see func(bridge.GUID, *C.struct_discovered)) error {
 	for {
-		var batch [32]C.struct_discovered
-		n := C.take_discovered(reader, C.bool(endpoints), &batch[0], C.int32_t(len(batch)))
+		n := C.take_discovered(reader, C.bool(endpoints), &g.batch[0], C.int32_t(len(g.batch)))
 		if err := check(n); err != nil {
 			return fmt.Errorf("read discovered endpoints: %w", err)
 		}
-		for i := range batch[:n] {
-			see(*(*bridge.GUID)(unsafe.Pointer(&batch[i].guid)), &batch[i])
+		for i := range g.batch[:n] {
+			see(*(*bridge.GUID)(unsafe.Pointer(&g.batch[i].guid)), &g.batch[i])
 		}
-		C.release_discovered(&batch[0], n)
+		C.release_discovered(&g.batch[0], n)
 		if n == 0 {
 			return nil
 		}
@@ -357,9 +345,27 @@ func userDataValue(data []byte, key string) string {
 // topics returns the ROS topics.
 func (g *graph) topics() []bridge.Topic { return g.topicsOf(g.endpoints) }
 
+// nodes returns the full name of the node of each endpoint. It is made when topics are asked for, as each new endpoint
+// of a node announces all of them again.
+func (g *graph) nodes() map[bridge.GUID]string {
+	nodes := make(map[bridge.GUID]string, len(g.endpoints)+len(g.calls))
+	for participant, p := range g.infos {
+		for _, n := range p.nodes {
+			name := n.fullName()
+			for _, guid := range slices.Concat(n.readers, n.writers) {
+				if sameParticipant(guid, participant) { // none speaks for others
+					nodes[guid] = name
+				}
+			}
+		}
+	}
+	return nodes
+}
+
 func (g *graph) topicsOf(endpoints map[bridge.GUID]*endpoint) []bridge.Topic {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	nodes := g.nodes()
 	byName := make(map[string]*bridge.Topic)
 	for guid, e := range endpoints {
 		t := byName[e.topic]
@@ -371,7 +377,7 @@ func (g *graph) topicsOf(endpoints map[bridge.GUID]*endpoint) []bridge.Topic {
 			t.Types = append(t.Types, e.Type)
 		}
 		out := e.Endpoint
-		out.Node = g.nodes[e.participant][guid]
+		out.Node = nodes[guid]
 		if e.subscriber {
 			t.Subscribers = append(t.Subscribers, out)
 		} else {
@@ -400,5 +406,5 @@ func (g *graph) close() {
 	_ = g.publishOwn() // peers see the participant go anyway
 	g.watchers.Close()
 	_ = g.announce.close()
-	_ = g.infos.close()
+	_ = g.announcements.close()
 }

@@ -89,13 +89,18 @@ func TestForeignParticipantInfo(t *testing.T) {
 			readers: []bridge.GUID{{2}}}}}
 		require.NoError(t, w.write(info.marshal(newGID), -1))
 	}
-	told := func(participant bridge.GUID) string {
+	told := func(participant bridge.GUID) []nodeInfo {
 		n.graph.mu.Lock()
 		defer n.graph.mu.Unlock()
-		return n.graph.nodes[participant][bridge.GUID{2}]
+		return n.graph.infos[participant].nodes
 	}
-	require.Eventually(t, func() bool { return told(other.guid) == "/liar" }, patience, time.Millisecond)
-	require.Empty(t, told(n.guid))
+	liar := func() bool { nodes := told(other.guid); return len(nodes) == 1 && nodes[0].name == "liar" }
+	require.Eventually(t, liar, patience, time.Millisecond)
+	n.graph.mu.Lock()
+	named := n.graph.nodes()
+	n.graph.mu.Unlock()
+	require.NotContains(t, named, bridge.GUID{2}, "an endpoint of another participant")
+	require.NotEqual(t, "liar", told(n.guid)[0].name)
 	require.Empty(t, told(bridge.GUID{1}))
 }
 

@@ -29,6 +29,7 @@ func (g *graph) incompatible() (lines []string) {
 	if g.closed {
 		return nil
 	}
+	nodes := g.nodes()
 	own := make(map[string][]*endpoint) // by topic
 	for _, e := range g.endpoints {
 		if e.Own {
@@ -53,8 +54,7 @@ func (g *graph) incompatible() (lines []string) {
 				if len(e.reported) == mostReported {
 					reason += "; further peers of this topic are not named"
 				}
-				lines = append(lines, fmt.Sprintf("%s: %s %s: %s", e.topic, g.nodes[peer.participant][guid], side,
-					reason))
+				lines = append(lines, fmt.Sprintf("%s: %s %s: %s", e.topic, nodes[guid], side, reason))
 			}
 		}
 	}

@@ -165,7 +165,7 @@ func TestGraphOfOtherProcess(t *testing.T) {
 	require.Eventually(t, func() bool {
 		n.graph.mu.Lock()
 		defer n.graph.mu.Unlock()
-		return len(n.graph.nodes) == 1
+		return len(n.graph.infos) == 1
 	}, patience, time.Millisecond, "only the node's own participant is left")
 }
 
