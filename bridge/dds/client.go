@@ -160,7 +160,11 @@ func (c *client) await(ctx context.Context) (fastDDS bool, err error) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			if slices.ContainsFunc(matchedPeers(c.reader.entity, false, ""), c.barred) {
+			barred := false
+			c.node.owned.Use(func() {
+				barred = slices.ContainsFunc(matchedPeers(c.reader.entity, false, ""), c.barred)
+			})
+			if barred {
 				return false, fmt.Errorf("wait for the service: %w; %s", ctx.Err(), noFastServices)
 			}
 			return false, fmt.Errorf("wait for the service: %w", ctx.Err())
@@ -172,11 +176,14 @@ func (c *client) await(ctx context.Context) (fastDDS bool, err error) {
 
 // available reports whether a service is available now, and whether it speaks Fast DDS's protocol.
 func (c *client) available() (ok, fastDDS bool) {
-	replies := slices.DeleteFunc(matchedPeers(c.reader.entity, false, "serviceid"), func(p peer) bool {
-		return c.barred(p) ||
-			!bool(C.knows_us(c.writer.kind, (*C.uint8_t)(&c.reader.guid[0]), (*C.uint8_t)(&p.guid[0])))
+	c.node.owned.Use(func() { // which keeps the writer's type
+		replies := slices.DeleteFunc(matchedPeers(c.reader.entity, false, "serviceid"), func(p peer) bool {
+			return c.barred(p) ||
+				!bool(C.knows_us(c.writer.kind, (*C.uint8_t)(&c.reader.guid[0]), (*C.uint8_t)(&p.guid[0])))
+		})
+		ok, fastDDS = available(c.writer.matched("serviceid"), replies)
 	})
-	return available(c.writer.matched("serviceid"), replies)
+	return ok, fastDDS
 }
 
 // barred reports whether a server cannot be called because of security; see noFastServices.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -248,5 +249,34 @@ func TestAvailable(t *testing.T) {
 		ok, fastDDS := available(test.requests, test.replies)
 		require.Equal(t, test.ok, ok, test.name)
 		require.Equal(t, test.fastDDS, fastDDS, test.name)
+	}
+}
+
+// A client may be asked while its node closes.
+func TestAvailableWhileClosing(t *testing.T) {
+	bridgetest.Start(t, "server")
+	for range 3 {
+		n, err := Open(bridge.Options{Name: "client", Namespace: "/test", Domain: -1, LogLevel: bridge.Fatal})
+		require.NoError(t, err)
+		c, err := n.Client("echo", echoType)
+		require.NoError(t, err)
+		await(t, c.Available)
+		var asking sync.WaitGroup
+		stop := make(chan struct{})
+		for range 8 {
+			asking.Go(func() {
+				for {
+					select {
+					case <-stop:
+						return
+					default:
+						c.Available()
+					}
+				}
+			})
+		}
+		require.NoError(t, n.Close())
+		close(stop)
+		asking.Wait()
 	}
 }
