@@ -203,10 +203,6 @@ func (m *matcher) field(steps []step, d *rosbag.Definition, l rosbag.Line, f ros
 		}
 		return steps, nil
 	case rosidl.Array:
-		if f.Type.Length > maxEmpty && leastOf(one)[0] == 0 {
-			return nil, fmt.Errorf("an array of %d messages without fields; at most %d are possible", f.Type.Length,
-				maxEmpty)
-		}
 		if f.Type.Length > math.MaxInt32/8 {
 			return nil, fmt.Errorf("an array of %d elements is not supported", f.Type.Length)
 		}

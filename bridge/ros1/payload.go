@@ -17,7 +17,7 @@ var le = binary.LittleEndian
 
 const (
 	cdrHeader  = 4
-	maxEmpty   = 1 << 20 // the most messages without fields in a sequence
+	maxEmpty   = 1 << 20 // the most messages without fields in a payload: they take no bytes of it
 	maxPadding = 7       // bytes behind the last field of a CDR payload: senders pad payloads
 )
 
@@ -29,6 +29,7 @@ type payload struct {
 	pos    int    // in src
 	out    []byte
 	lost   uint64 // what src has and out has not, by bits of steps
+	empty  int    // messages that took no bytes of src
 }
 
 var errShort = errors.New("the payload ends too early; it does not fit the definition")
@@ -134,8 +135,15 @@ func (p *payload) step(s *step) error {
 
 func (p *payload) repeat(s *step, n int) error {
 	for range n {
+		before := p.pos
 		if err := p.run(s.steps); err != nil {
 			return err
+		}
+		if p.pos > before {
+			continue
+		}
+		if p.empty++; p.empty > maxEmpty {
+			return fmt.Errorf("more than %d messages without fields", maxEmpty)
 		}
 	}
 	return nil
@@ -170,8 +178,6 @@ func (p *payload) length(least, bound int) (int, error) {
 	}
 	n, left := le.Uint32(b), len(p.src)-p.pos
 	switch {
-	case least == 0 && n > maxEmpty:
-		return 0, fmt.Errorf("a sequence of %d messages without fields; at most %d are possible", n, maxEmpty)
 	case least > 0 && uint64(n) > uint64(left/least):
 		return 0, fmt.Errorf("%s of %s or more, but only %s left; the payload does not fit the definition",
 			plural.Count(n, "element"), plural.Count(least, "byte"), plural.Count(left, "byte"))

@@ -353,6 +353,27 @@ func TestHugeDefinition(t *testing.T) {
 	require.ErrorContains(t, err, "too many fields")
 }
 
+// TestEmptyMessages checks that messages without fields, of which a payload of no bytes may have any number, end.
+func TestEmptyMessages(t *testing.T) {
+	line := strings.Repeat("=", 80) + "\n"
+	for _, shape := range []string{"[3]", "[3000]", "[]"} {
+		two, err := newTo2(msgs.Release(""), "my/A", "B"+shape+" b\n"+line+"MSG: my/B\nC[3000] c\n"+line+
+			"MSG: my/C\n")
+		require.NoError(t, err)
+		payload := []byte{0, 0, 1, 0}
+		if shape != "[]" {
+			payload = nil
+		}
+		out, _, err := toCDR(nil, payload, two.steps)
+		if shape == "[3]" {
+			require.NoError(t, err)
+			require.Len(t, out, 4+3*3000)
+			continue
+		}
+		require.EqualError(t, err, "b.c: more than 1048576 messages without fields")
+	}
+}
+
 // TestSamples translates every message of real bags to ROS 2, decodes it there and translates it back.
 func TestSamples(t *testing.T) {
 	for _, name := range []string{"cruise_example.bag", "cruise_example-unsorted-chunks.bag", "py_lz4.bag",
