@@ -2,6 +2,7 @@ package robot
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,7 +24,7 @@ func LoadMapping(path string) (*Mapping, error) { return mapping.Load(path, "rob
 // "robot.cameras.camera_0". It ignores parameters without the prefix, "robot.", and returns nil if all are.
 func MappingOf(parameters map[string]any, prefix string) (*Mapping, error) {
 	tree := map[string]any{}
-	for name, value := range parameters {
+	for _, name := range slices.Sorted(maps.Keys(parameters)) { // a value stands before what is below its name
 		path, ok := strings.CutPrefix(name, prefix)
 		if !ok {
 			continue
@@ -41,7 +42,7 @@ func MappingOf(parameters map[string]any, prefix string) (*Mapping, error) {
 			}
 			at = next
 		}
-		at[keys[len(keys)-1]] = value
+		at[keys[len(keys)-1]] = parameters[name]
 	}
 	if len(tree) == 0 {
 		return nil, nil

@@ -52,7 +52,8 @@ func Decode(n *yaml.Node, v any) error {
 	return nil
 }
 
-// Each calls f with the keys and values of a mapping, in order. Errors of f name the key. An absent node has no keys.
+// Each calls f with the keys and values of a mapping, in order. Errors of f name the key, and a key that is there twice is
+// one. An absent node has no keys.
 func Each(n *yaml.Node, f func(key string, value *yaml.Node) error) error {
 	if n.IsZero() || n.Tag == "!!null" {
 		return nil
@@ -60,8 +61,13 @@ func Each(n *yaml.Node, f func(key string, value *yaml.Node) error) error {
 	if n.Kind != yaml.MappingNode {
 		return fmt.Errorf("line %d: want a mapping of names", n.Line)
 	}
+	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i].Value
+		if seen[key] {
+			return fmt.Errorf("line %d: %s is there twice", n.Content[i].Line, key)
+		}
+		seen[key] = true
 		if err := f(key, n.Content[i+1]); err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}
