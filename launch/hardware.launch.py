@@ -19,7 +19,8 @@ PUBLISHERS = ('camera_publisher', 'arm_publisher', 'mavlink_publisher')
 
 # Parameters of the recorder that select topics, and that define the cameras and arms of a session.
 SELECTIONS = (
-    'topics', 'all', 'regex', 'node', 'topic_types', 'all_services', 'services', 'static_topics_path', 'snapshot_mode')
+    'topics', 'all', 'regex', 'node', 'topic_types', 'all_services', 'services', 'all_actions', 'actions',
+    'static_topics_path')
 MAPPINGS = ('hardware', 'robot_mapping', 'robot.cameras', 'robot.arms')
 
 # Empty arguments keep the value of the parameter file; config is required.

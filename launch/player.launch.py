@@ -45,8 +45,7 @@ def start(context):
     arguments = [os.path.expanduser(path) for path in value['files'].split()]
     arguments.append('--disable-keyboard-controls')
     for name in ('rate', 'clock', 'start_offset', 'playback_duration', 'loop', 'immediate', 'start_paused',
-                 'keep_alive',
-                 'wait_for_subscribers', 'middleware'):
+                 'keep_alive', 'wait_for_subscribers', 'middleware'):
         if value[name]:
             arguments.append('--' + name.replace('_', '-') + '=' + value[name])
     for name in ('topics', 'remap'):

@@ -52,8 +52,8 @@ func Decode(n *yaml.Node, v any) error {
 	return nil
 }
 
-// Each calls f with the keys and values of a mapping, in order. Errors of f name the key, and a key that is there twice is
-// one. An absent node has no keys.
+// Each calls f with the keys and values of a mapping, in order. Errors of f name the key. A key that is there twice is
+// an error. An absent node has no keys.
 func Each(n *yaml.Node, f func(key string, value *yaml.Node) error) error {
 	if n.IsZero() || n.Tag == "!!null" {
 		return nil
