@@ -2,14 +2,20 @@ package e2e
 
 import (
 	"debug/elf"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/test/internal/process"
 )
 
 // TestStaticConverter builds the converter as `make static` does, but without optimising its largest parts, which takes
@@ -57,6 +63,8 @@ func TestStaticConverter(t *testing.T) {
 	said, code := run("diff", "in.mcap", "out.record")
 	require.Zero(t, code, said)
 
+	t.Run("container", func(t *testing.T) { testContainer(t, converter, recording) })
+
 	training := filepath.Join(dir, "training.hdf5")
 	require.NoError(t, os.WriteFile(training, []byte("\x89HDF\r\n\x1a\n"), 0o666))
 	for _, c := range []struct {
@@ -74,4 +82,35 @@ func TestStaticConverter(t *testing.T) {
 		require.Contains(t, said, c.want)
 		require.Contains(t, said, "make build")
 	}
+}
+
+// testContainer fetches a recording to a temporary file where there is nothing but what the container of the guide has.
+func testContainer(t *testing.T, converter, recording string) {
+	if os.Getuid() != 0 {
+		t.Skip("not root, who alone may change the root folder; what the container of the guide has is not tried")
+	}
+	guide, err := os.ReadFile(filepath.Join(process.Root(), "docs/guide/fleet.md"))
+	require.NoError(t, err)
+	_, line, found := strings.Cut(string(guide), "\nRUN mkdir")
+	require.True(t, found)
+	line, _, _ = strings.Cut("mkdir"+line, "\n")
+	image := filepath.Join(t.TempDir(), "image")
+	out, err := exec.Command("sh", "-c", strings.ReplaceAll(line, "/image", image)).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.NoError(t, os.Link(converter, filepath.Join(image, "converter")))
+
+	content, err := os.ReadFile(recording)
+	require.NoError(t, err)
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { // without ranges
+		_, _ = w.Write(content)
+	}))
+	defer server.Close()
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	require.NoError(t, os.WriteFile(filepath.Join(image, "etc/ssl/certs/ca-certificates.crt"), certificate, 0o644))
+	cmd := exec.Command("/converter", server.URL+"/in.mcap", "/tmp/out.mcap")
+	cmd.Dir, cmd.Env = "/", []string{}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: image, Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err = cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.FileExists(t, filepath.Join(image, "tmp/out.mcap"))
 }
