@@ -114,6 +114,7 @@ func check(path string) error {
 // Close implements episode.Source.
 func (s *source) Close() error {
 	s.release()
+	s.file.Close()
 	s.remove()
 	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -23,7 +24,7 @@ const shownDamage = 20
 
 // recoverOptions are the options of recover.
 type recoverOptions struct {
-	To          string      `param:"to" group:"Output" help:"format to write: record, mcap, rosbag2, bag or carla; by default chosen by the name of the output"`
+	To          string      `param:"to" group:"Output" help:"format to write: record, mcap, rosbag2, bag, carla, session, hdf5 or lerobot; by default chosen by the name of the output"`
 	ChunkSize   config.Size `param:"chunk_size" group:"Output" min:"0" max:"1073741824" help:"close a chunk after this many payload bytes; 0 uses the format's default"`
 	Compression string      `param:"compression" group:"Output" help:"compression of chunks, if the format has it: none, lz4, zstd or bz2; by default the format's own choice"`
 	Overwrite   bool        `param:"overwrite" group:"Output" help:"replace an existing output"`
@@ -43,6 +44,10 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 	if len(paths) > 1 {
 		path = paths[1]
 	}
+	target, err := convert.FormatOf(known, path, format)
+	if err != nil {
+		return errors.Join(err, in.reader.Close())
+	}
 	job := convert.Job{
 		Formats: known,
 		Inputs:  paths[:1], Output: path, Open: func(string) (codec.Reader, error) { return in.reader, nil },
@@ -50,7 +55,11 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 	}
 	job.Options.To, job.Options.Overwrite, job.Options.ChunkSize, job.Options.Compression = format, o.Overwrite,
 		o.ChunkSize, o.Compression
-	job.Options.Encoding, job.Options.Unmatched = "keep", "raw"
+	if target.Episodes != nil {
+		job.Options.Partial = true
+	} else {
+		job.Options.Encoding, job.Options.Unmatched = "keep", "raw"
+	}
 	bar := progress.Seconds(os.Stderr, "recovering", describe.Span(in.info))
 	job.Progress = func(done, _ time.Duration) { bar.Set(int64(done)) }
 	damaged := 0
@@ -80,7 +89,7 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 	default:
 		fmt.Fprintln(stdout, "the recording was incomplete; everything readable is saved")
 	}
-	if lost := int64(in.info.MessageCount) - int64(result.Messages); lost > 0 {
+	if lost := int64(in.info.MessageCount) - int64(result.Messages); lost > 0 && target.Episodes == nil {
 		fmt.Fprintf(stdout, "%[2]d of %[1]s are lost\n", human.Count(in.info.MessageCount, "message"), lost)
 	}
 	return nil
@@ -115,7 +124,7 @@ func namedAs(path, format string) bool {
 // named reports whether a format can be chosen by the name of path.
 func named(path string) bool {
 	for _, f := range known {
-		if f.Create != nil && f.Named(path) {
+		if f.Writes() && f.Named(path) {
 			return true
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/test/samples"
 	"tapedeck/test/samples/generate"
 )
 
@@ -236,6 +237,33 @@ func TestReindexOfFile(t *testing.T) {
 	path := writeLines(t, "a.lines", sequence(imu, 1, "a"))
 	_, _, err := run(t, "reindex", path)
 	require.ErrorContains(t, err, "'converter recover'")
+}
+
+// TestRecoverEpisodes recovers a session, one of whose images is damaged and whose second camera is missing, and files of
+// episodes.
+func TestRecoverEpisodes(t *testing.T) {
+	session := filepath.Join(t.TempDir(), "take")
+	require.NoError(t, os.CopyFS(session, os.DirFS(samples.Path(t,
+		"session/easyteleop_reference/temp/20261121_082214"))))
+	images, err := filepath.Glob(filepath.Join(session, "frames/camera_0/*"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(images[3], []byte("no image"), 0o666))
+	require.NoError(t, os.RemoveAll(filepath.Join(session, "frames/camera_1")))
+	folder := t.TempDir()
+	for _, out := range []string{"take.recover", "take.hdf5"} {
+		path := filepath.Join(folder, out)
+		stdout, stderr, err := run(t, "recover", session, path)
+		require.NoError(t, err)
+		require.Contains(t, stderr, "camera_1")
+		require.NotContains(t, stdout, "are lost")
+		again := filepath.Join(folder, "again."+out)
+		_, _, err = run(t, "recover", path, again)
+		require.NoError(t, err)
+		_, messages := readAll(t, again)
+		require.True(t, slices.ContainsFunc(messages, func(m codec.Message) bool {
+			return m.Channel.Topic == "/camera_0/image/compressed"
+		}))
+	}
 }
 
 // TestRecoverOfCARLA damages real logs. What is saved is what CARLA had written without what is lost: durations lead

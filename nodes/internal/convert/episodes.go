@@ -328,10 +328,12 @@ func (w *episodeJob) source(ctx context.Context, i int, path string) (*notedSour
 			return nil, errors.Join(err, in.reader.Close())
 		}
 		for _, err := range s.Damage() {
-			if errors.As(err, new(*episode.MissingError)) {
-				continue
+			switch {
+			case w.Damaged != nil:
+				w.Damaged(err)
+			case !errors.As(err, new(*episode.MissingError)): // which accept has handled
+				s.notes = append(s.notes, err.Error())
 			}
-			s.notes = append(s.notes, err.Error())
 		}
 		return s, nil
 	}

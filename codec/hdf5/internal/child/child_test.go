@@ -50,9 +50,11 @@ func newFile(t *testing.T, put func(f *h5.File)) *File {
 	f := New(path, path)
 	require.NoError(t, f.Acquire())
 	t.Cleanup(func() {
-		if f.process != nil {
+		for f.users > 0 {
 			f.Release()
 		}
+		f.Close()
+		require.Nil(t, f.process)
 	})
 	return f
 }
@@ -116,6 +118,32 @@ func TestFile(t *testing.T) {
 	require.EqualError(t, f.Acquire(), "open "+f.path+": it was changed meanwhile")
 	require.ErrorIs(t, New(f.path+"x", "x").Acquire(), os.ErrNotExist)
 	require.ErrorContains(t, New(f.path, f.path).Acquire(), "open "+f.path+": ")
+}
+
+// A process waits for the next user until another file is released.
+func TestIdle(t *testing.T) {
+	f, other := newFile(t, nil), newFile(t, nil)
+	p := f.process
+	f.Release()
+	require.NoError(t, f.Acquire())
+	require.NoError(t, f.Acquire())
+	require.Same(t, p, f.process)
+	other.Release()
+	require.NotNil(t, f.process, "it has users")
+	f.Release()
+	f.Release()
+	require.Nil(t, other.process)
+	require.NoError(t, other.Acquire())
+	other.Release()
+	require.Nil(t, f.process)
+
+	other.Close()
+	require.Nil(t, other.process)
+	require.NoError(t, f.Acquire())
+	f.Close()
+	require.Equal(t, h5.Group, f.Type("/a"), "it has a user")
+	f.Release()
+	require.Nil(t, f.process)
 }
 
 // However the process ends, it is an error for each further request, and the file can be opened again.
@@ -182,6 +210,7 @@ func TestBomb(t *testing.T) {
 	require.EqualError(t, err, "read /numbers: 534 MiB at once are more than the 512 MiB that this program reads: "+
 		"divide it into smaller episodes or images")
 	f.Release()
+	f.retire()
 	was := mostMemory
 	t.Cleanup(func() { mostMemory = was })
 	mostMemory = 256 << 20

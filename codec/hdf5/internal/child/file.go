@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -34,9 +35,13 @@ type File struct {
 	mu      sync.Mutex
 	stat    os.FileInfo // when it was opened first
 	users   int
+	closed  bool
 	process *process
 	err     error // the first one of the process itself
 }
+
+// idle is the file that was released last. Its process waits for the next user: cameras are read one after the other.
+var idle atomic.Pointer[File]
 
 // New returns the file at path, without users. Errors call it name.
 func New(path, name string) *File { return &File{path: path, name: name} }
@@ -45,7 +50,7 @@ func New(path, name string) *File { return &File{path: path, name: name} }
 func (f *File) Acquire() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.process == nil {
+	if f.users == 0 {
 		if err := f.open(); err != nil {
 			return err
 		}
@@ -65,6 +70,9 @@ func (f *File) open() error {
 	if !os.SameFile(stat, f.stat) || stat.Size() != f.stat.Size() || !stat.ModTime().Equal(f.stat.ModTime()) {
 		return fmt.Errorf("open %s: it was changed meanwhile", f.name)
 	}
+	if f.process != nil {
+		return nil
+	}
 	p, err := start(f.path)
 	if err != nil {
 		return fmt.Errorf("open %s: start a process that reads it: %w", f.name, err)
@@ -78,15 +86,37 @@ func (f *File) open() error {
 	return nil
 }
 
-// Release removes a user. The last one closes the file and its datasets.
+// Release removes a user. Behind the last one, the process ends when another file is released, or with Close.
 func (f *File) Release() {
 	f.mu.Lock()
+	f.users--
+	over := f.closed || f.err != nil
+	f.mu.Unlock()
+	if over {
+		f.retire()
+	} else if before := idle.Swap(f); before != nil && before != f {
+		before.retire()
+	}
+}
+
+// retire ends the process unless there are users.
+func (f *File) retire() {
+	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.users--; f.users == 0 {
+	if f.users == 0 && f.process != nil {
 		_ = f.process.command.Process.Kill() // it has nothing to complete
 		f.process.end()
 		f.process = nil
 	}
+}
+
+// Close ends the process, behind the last user.
+func (f *File) Close() {
+	f.mu.Lock()
+	f.closed = true
+	f.mu.Unlock()
+	idle.CompareAndSwap(f, nil)
+	f.retire()
 }
 
 // Err returns the error that ended the process, if one did. Type and Attribute do not return it.
@@ -180,7 +210,7 @@ func (f *File) call(r *request, buf []byte) (answer, error) {
 	if f.err != nil {
 		return answer{}, f.err
 	}
-	if f.process == nil {
+	if f.users == 0 {
 		return answer{}, fmt.Errorf("read %s: %w", r.Path, os.ErrClosed)
 	}
 	if err := f.process.requests.Encode(r); err != nil && !errors.Is(err, unix.EPIPE) {
