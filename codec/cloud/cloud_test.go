@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/cdr"
 	"tapedeck/codec/cloud"
 	"tapedeck/codec/internal/codectest"
 	"tapedeck/msgs"
@@ -213,4 +214,36 @@ func FuzzClouds(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestReader reads numbers of all types.
+func TestReader(t *testing.T) {
+	for datatype, data := range map[uint8][]byte{
+		1: {0xfd}, 3: {0xfd, 0xff}, 5: {0xfd, 0xff, 0xff, 0xff}, 9: {0xfd, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
+		7: float(-3), 8: binary.LittleEndian.AppendUint64(nil, math.Float64bits(-3)),
+		2: {253}, 4: {253, 0}, 6: {253, 0, 0, 0}, 10: {253, 0, 0, 0, 0, 0, 0, 0},
+	} {
+		for _, big := range []bool{false, true} {
+			if big {
+				data = slices.Clone(data)
+				slices.Reverse(data)
+			}
+			payload, err := cdr.Marshal(&sensor_msgs.PointCloud2{Fields: []sensor_msgs.PointField{{Name: "x",
+				Datatype: datatype, Count: 1}}, IsBigendian: big, PointStep: uint32(len(data)), Width: 1, Height: 1,
+				Data: data})
+			require.NoError(t, err)
+			r := cloud.NewReader("sensor_msgs/msg/PointCloud2")
+			n, err := r.Read(payload)
+			require.NoError(t, err)
+			require.Equal(t, 1, n)
+			want := -3.0
+			if datatype%2 == 0 && datatype != 8 {
+				want = 253
+			}
+			r.Each(func(x, y, _, _ float64) {
+				require.Equal(t, want, x, datatype)
+				require.True(t, math.IsNaN(y))
+			})
+		}
+	}
 }

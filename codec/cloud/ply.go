@@ -115,21 +115,12 @@ func (p *points) appendProperty(dst, point []byte, f *field) []byte {
 
 // finite reports whether the coordinates of a point are numbers.
 func (p *points) finite(point []byte) bool {
-	var scratch [8]byte
 	for i := range p.fields {
 		f := &p.fields[i]
-		if f.pcd != 'F' || f.count != 1 || len(f.name) != 1 || f.name < "x" || f.name > "z" {
-			continue
-		}
-		b := p.appendField(scratch[:0], point, f)
-		var v float64
-		if f.size == 4 {
-			v = float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
-		} else {
-			v = math.Float64frombits(binary.LittleEndian.Uint64(b))
-		}
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return false
+		if f.pcd == 'F' && f.count == 1 && len(f.name) == 1 && f.name >= "x" && f.name <= "z" {
+			if v := p.number(point, f); v-v != 0 {
+				return false
+			}
 		}
 	}
 	return true

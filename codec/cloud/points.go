@@ -167,3 +167,23 @@ func (p *points) appendField(dst []byte, point []byte, f *field) []byte {
 	}
 	return dst
 }
+
+// number returns the first number of a field.
+func (p *points) number(point []byte, f *field) float64 {
+	var n uint64
+	for i, b := range point[f.offset:][:f.size] {
+		if p.big {
+			i = f.size - 1 - i
+		}
+		n |= uint64(b) << (8 * i)
+	}
+	switch shift := 64 - 8*f.size; {
+	case f.pcd == 'F' && f.size == 4:
+		return float64(math.Float32frombits(uint32(n)))
+	case f.pcd == 'F':
+		return math.Float64frombits(n)
+	case f.pcd == 'I':
+		return float64(int64(n<<shift) >> shift)
+	}
+	return float64(n)
+}

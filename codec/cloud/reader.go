@@ -1,8 +1,8 @@
 package cloud
 
 import (
-	"encoding/binary"
 	"math"
+	"slices"
 
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs/sensor_msgs"
@@ -52,36 +52,19 @@ func (r *Reader) Frame() string {
 
 // Each calls visit with the coordinates of each point in m, NaN where it has none, and its intensity, NaN likewise.
 func (r *Reader) Each(visit func(x, y, z, intensity float64)) {
-	var get [4]func(point []byte) float64
+	var of [4]*field // nil: none
 	for i, name := range []string{"x", "y", "z", "intensity"} {
-		get[i] = func([]byte) float64 { return math.NaN() }
-		for f := range r.points.fields {
-			if r.points.fields[f].name == name {
-				get[i] = r.number(&r.points.fields[f])
-			}
+		if k := slices.IndexFunc(r.points.fields, func(f field) bool { return f.name == name }); k >= 0 {
+			of[i] = &r.points.fields[k]
 		}
 	}
-	r.points.each(func(point []byte) { visit(get[0](point), get[1](point), get[2](point), get[3](point)) })
-}
-
-// number returns what reads the first number of a field.
-func (r *Reader) number(f *field) func(point []byte) float64 {
-	var order binary.ByteOrder = binary.LittleEndian
-	if r.points.big {
-		order = binary.BigEndian
-	}
-	at := f.offset
-	switch {
-	case f.pcd == 'F' && f.size == 4:
-		return func(p []byte) float64 { return float64(math.Float32frombits(order.Uint32(p[at:]))) }
-	case f.pcd == 'F':
-		return func(p []byte) float64 { return math.Float64frombits(order.Uint64(p[at:])) }
-	case f.size == 1:
-		return func(p []byte) float64 { return float64(p[at]) }
-	case f.size == 2:
-		return func(p []byte) float64 { return float64(order.Uint16(p[at:])) }
-	case f.size == 4:
-		return func(p []byte) float64 { return float64(order.Uint32(p[at:])) }
-	}
-	return func(p []byte) float64 { return float64(order.Uint64(p[at:])) }
+	r.points.each(func(point []byte) {
+		v := [4]float64{math.NaN(), math.NaN(), math.NaN(), math.NaN()}
+		for i, f := range of {
+			if f != nil {
+				v[i] = r.points.number(point, f)
+			}
+		}
+		visit(v[0], v[1], v[2], v[3])
+	})
 }

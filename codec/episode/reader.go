@@ -35,7 +35,7 @@ type Reader struct {
 	source       Source
 	info         *codec.Info
 	streams      []*stream // of all episodes; nil before they are known
-	channels     channels
+	channels     *channels
 }
 
 // NewReader returns the episodes of s, which is at path and of a format, as messages. Closing it closes s. Reading
@@ -144,7 +144,7 @@ func (r *Reader) load() ([]*Episode, error) {
 	if err != nil || r.channels != nil {
 		return episodes, err
 	}
-	c := channels{}
+	c := newChannels()
 	var all []*stream
 	for _, e := range episodes {
 		streams, err := c.streams(e)

@@ -319,3 +319,20 @@ func TestReaderMissing(t *testing.T) {
 	require.Equal(t, []*MissingError{missing}, r.Missing())
 	require.Same(t, last.Channel, missing.Channel)
 }
+
+// TestReaderNames has devices whose names are no names of topics, or become the same.
+func TestReaderNames(t *testing.T) {
+	open := 0
+	first, second := &Episode{Name: "first"}, &Episode{Name: "second"}
+	for _, name := range []string{"左", "left-cam", "left_cam", "右", "2nd"} {
+		first.Cameras = append(first.Cameras, withPictures(camera(name, 1), pictures{"jpeg", 0, &open}))
+	}
+	second.Cameras = []*Camera{first.Cameras[3], first.Cameras[2]}
+	r := NewReader("x", "", &takes{episodes: []*Episode{first, second}})
+	list, _ := read(t, r, codec.Query{})
+	require.Equal(t, []string{
+		"/device__/image/compressed 0", "/left_cam/image/compressed 0", "/left_cam_2/image/compressed 0",
+		"/device___2/image/compressed 0", "/device_2nd/image/compressed 0",
+		"/device___2/image/compressed 0", "/left_cam_2/image/compressed 0",
+	}, list)
+}

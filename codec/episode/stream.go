@@ -3,6 +3,7 @@ package episode
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -33,12 +34,19 @@ type encoder interface {
 	close() error
 }
 
-// channels are the channels of a Reader by topic and type.
-type channels map[[2]string]*codec.Channel
+// channels are the channels of a Reader.
+type channels struct {
+	known map[[2]string]*codec.Channel // by topic and type
+	names map[string]string            // in topics, of cameras and arms
+}
 
-func (c channels) get(topic string, m msgs.Message) *codec.Channel {
+func newChannels() *channels {
+	return &channels{known: map[[2]string]*codec.Channel{}, names: map[string]string{}}
+}
+
+func (c *channels) get(topic string, m msgs.Message) *codec.Channel {
 	key := [2]string{topic, m.TypeName()}
-	if c[key] == nil {
+	if c.known[key] == nil {
 		channel := &codec.Channel{Topic: topic, Type: m.TypeName(), Encoding: codec.EncodingCDR}
 		library := msgs.Library()
 		if text, err := library.Concatenated(channel.Type); err == nil {
@@ -47,13 +55,13 @@ func (c channels) get(topic string, m msgs.Message) *codec.Channel {
 		if hash, err := library.Hash(channel.Type); err == nil {
 			channel.TypeHash = hash
 		}
-		c[key] = channel
+		c.known[key] = channel
 	}
-	return c[key]
+	return c.known[key]
 }
 
 // streams returns the streams of e as ROS 2 messages.
-func (c channels) streams(e *Episode) ([]*stream, error) {
+func (c *channels) streams(e *Episode) ([]*stream, error) {
 	var all []*stream
 	for _, camera := range e.Cameras {
 		if len(camera.Stamps) > 0 {
@@ -67,7 +75,7 @@ func (c channels) streams(e *Episode) ([]*stream, error) {
 					plural.Count(len(v.Stamps), "sample"), plural.Count(len(v.Columns), "column"))
 			}
 		}
-		name := "/" + topicName(a.Name)
+		name := c.topic(a.Name)
 		for _, s := range []*stream{
 			c.pose(name+"/pose", a.Name, a.Pose),
 			c.joints(name+"/joint_states", a.Name, a.Joint, a.Velocity, a.Effort),
@@ -84,14 +92,27 @@ func (c channels) streams(e *Episode) ([]*stream, error) {
 	return all, nil
 }
 
-// topicName returns a name that is valid in a ROS 2 topic.
-func topicName(name string) string {
-	return strings.Map(func(r rune) rune {
-		if r < 128 && (r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z') {
+// topic returns the namespace of a camera or an arm: its name as ROS 2 allows it, and unlike those of others.
+func (c *channels) topic(device string) string {
+	if known := c.names[device]; known != "" {
+		return known
+	}
+	letter := func(r rune) bool { return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' }
+	name := strings.Map(func(r rune) rune {
+		if r == '_' || '0' <= r && r <= '9' || letter(r) {
 			return r
 		}
 		return '_'
-	}, name)
+	}, device)
+	if name == "" || !letter(rune(name[0])) {
+		name = "device_" + name
+	}
+	unique := "/" + name
+	for n := 2; slices.Contains(slices.Collect(maps.Values(c.names)), unique); n++ {
+		unique = fmt.Sprintf("/%s_%d", name, n)
+	}
+	c.names[device] = unique
+	return unique
 }
 
 // order returns the indices of stamps in time order, and the sorted stamps.
@@ -122,8 +143,8 @@ func header(ns int64, frame string) std_msgs.Header {
 }
 
 // images returns the channel of the images of a camera: sensor_msgs/msg/CompressedImage, or Image if they are pixels.
-func (c channels) images(camera string, raw bool) *codec.Channel {
-	name := "/" + topicName(camera)
+func (c *channels) images(camera string, raw bool) *codec.Channel {
+	name := c.topic(camera)
 	if raw {
 		return c.get(name+"/image_raw", &sensor_msgs.Image{})
 	}
@@ -131,7 +152,7 @@ func (c channels) images(camera string, raw bool) *codec.Channel {
 }
 
 // camera returns the images of a camera. It opens none of them.
-func (c channels) camera(camera *Camera) *stream {
+func (c *channels) camera(camera *Camera) *stream {
 	s := &stream{channel: c.images(camera.Name, camera.Raw)}
 	var indices []int
 	indices, s.stamps = order(camera.Stamps)
@@ -186,7 +207,7 @@ func (e *frameEncoder) close() error {
 
 // pose returns poses, nil if there are none. Columns other than x, y, z with rx, ry, rz or qx, qy, qz, qw are published
 // as joints.
-func (c channels) pose(topic, frame string, v *align.Vector) *stream {
+func (c *channels) pose(topic, frame string, v *align.Vector) *stream {
 	if absent(v) {
 		return nil
 	}
@@ -266,7 +287,7 @@ func (e *poseEncoder) close() error { return nil }
 
 // joints returns joints with velocities and efforts, nil if there are no samples. Samples with the same stamp and
 // number of columns are one message.
-func (c channels) joints(topic, frame string, position, velocity, effort *align.Vector) *stream {
+func (c *channels) joints(topic, frame string, position, velocity, effort *align.Vector) *stream {
 	e := &jointEncoder{frame: frame, vectors: [3]*align.Vector{position, velocity, effort}}
 	type sample struct {
 		stamp         int64

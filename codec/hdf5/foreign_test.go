@@ -104,6 +104,67 @@ func TestALOHA(t *testing.T) {
 	}
 }
 
+// Numbers that are not read are losses.
+func TestUnreadNumbers(t *testing.T) {
+	losses := func(put func(f *h5.File)) map[string]string {
+		path := filepath.Join(t.TempDir(), "a.hdf5")
+		f, err := h5.Create(path)
+		require.NoError(t, err)
+		put(f)
+		require.NoError(t, f.Close())
+		s, err := Open(path)
+		require.NoError(t, err)
+		defer s.Close()
+		_, err = s.Episodes()
+		require.NoError(t, err)
+		lost := map[string]string{}
+		for _, l := range s.(codec.Lossy).Losses() {
+			lost[l.Topic] = l.What
+		}
+		return lost
+	}
+	numbers := func(f *h5.File, path string, width int) {
+		require.NoError(t, f.MakeGroup(filepath.Dir(path)))
+		require.NoError(t, h5.Put(f, path, make([]float32, 5*width), 5, width))
+	}
+	const unread = "datasets that are not read"
+	require.Equal(t, map[string]string{"/action": "datasets of another width than qpos, which are not read",
+		"/base_action": unread, "/observations/tactile": unread}, losses(func(f *h5.File) {
+		numbers(f, "/observations/qpos", 14)
+		numbers(f, "/observations/qvel", 14)
+		numbers(f, "/observations/tactile", 3)
+		numbers(f, "/action", 16)
+		numbers(f, "/base_action", 2)
+		numbers(f, "/observations/timestamps", 1)
+	}))
+	require.Equal(t, map[string]string{"/observations/state/arm_0/torque": unread}, losses(func(f *h5.File) {
+		numbers(f, "/observations/state/arm_0/joint", 6)
+		numbers(f, "/observations/state/arm_0/torque", 6)
+	}))
+	require.Empty(t, losses(func(f *h5.File) {
+		require.NoError(t, f.MakeGroup("/observations/state"))
+		numbers(f, "/observations/qpos", 7)
+	}))
+	path := writeTakes(t, Options{}, aligned(t, take(5), align.Options{}))
+	s, err := Open(path)
+	require.NoError(t, err)
+	defer s.Close()
+	_, err = s.Episodes()
+	require.NoError(t, err)
+	require.Empty(t, s.(codec.Lossy).Losses())
+}
+
+// An empty group of states does not hide vectors.
+func TestEmptyState(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.hdf5")
+	f, err := h5.Create(path)
+	require.NoError(t, err)
+	require.NoError(t, f.MakeGroup("/observations/state"))
+	require.NoError(t, h5.Put(f, "/observations/qpos", make([]float32, 5*7), 5, 7))
+	require.NoError(t, f.Close())
+	require.Len(t, readTakes(t, path)[0].Arms, 1)
+}
+
 // Of a file whose writer was killed, what all streams have is read.
 func TestLengthsThatDiffer(t *testing.T) {
 	s, err := Open(aloha(t, 5, 3, 14))

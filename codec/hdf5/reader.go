@@ -25,6 +25,7 @@ type source struct {
 	path    string
 	stored  func() ([]*stored, error) // reads the numbers of all episodes, once, but no pictures
 	damage  []error
+	lost    codec.LossCounts
 	release func() // releases the file that Open acquired
 	remove  func() // the file, if it is temporary
 }
@@ -58,7 +59,7 @@ func open(path string) (*source, error) {
 		remove()
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	s := &source{file: child.New(local, path), path: path, remove: remove}
+	s := &source{file: child.New(local, path), path: path, remove: remove, lost: codec.LossCounts{}}
 	if err := s.file.Acquire(); err != nil {
 		remove()
 		if s.file.Err() == nil {
@@ -127,6 +128,9 @@ func (s *source) Complete() bool { return len(s.damage) == 0 }
 
 // Events implements episode.Source: the format has none.
 func (s *source) Events() []codec.Event { return nil }
+
+// Losses implements codec.Lossy: datasets that Episodes did not read.
+func (s *source) Losses() []codec.Loss { return s.lost.Losses() }
 
 // Episodes implements episode.Source.
 func (s *source) Episodes() ([]*episode.Episode, error) {

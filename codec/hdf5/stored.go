@@ -3,6 +3,7 @@ package hdf5
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -172,16 +173,21 @@ func (s *source) numbers(path string) (values []float64, rows, columns int, err 
 // arms reads states and commands of the arms.
 func (s *source) arms(e *stored, root string, devices map[string]json.RawMessage, lengths map[string]int) error {
 	state := root + "/observations/state"
-	if s.file.Type(state) != h5.Group {
+	var names []string
+	var err error
+	if s.file.Type(state) == h5.Group {
+		if names, err = s.file.List(state); err != nil {
+			return err
+		}
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return s.file.Type(state+"/"+name) != h5.Group })
+	if len(names) == 0 {
 		return s.aloha(e, root, lengths)
 	}
-	names, err := s.file.List(state)
-	if err != nil {
-		return err
-	}
+	sets := []string{"pose", "joint", "gripper", "end_effector", "velocity", "effort"}
 	for _, name := range names {
-		if s.file.Type(state+"/"+name) != h5.Group {
-			continue
+		if err := s.unread(state+"/"+name, sets...); err != nil {
+			return err
 		}
 		a := &episode.Arm{Name: name, Device: devices[name]}
 		if own := s.text(state+"/"+name, "name"); own != "" {
@@ -190,7 +196,7 @@ func (s *source) arms(e *stored, root string, devices map[string]json.RawMessage
 		if device := object(s.text(state+"/"+name, "device")); device != nil {
 			a.Device = device
 		}
-		for _, set := range []string{"pose", "joint", "gripper", "end_effector", "velocity", "effort"} {
+		for _, set := range sets {
 			kind, path := set, "/"+name+"/"+set
 			if set == "end_effector" {
 				kind = "gripper"
@@ -221,6 +227,20 @@ func (s *source) arms(e *stored, root string, devices map[string]json.RawMessage
 		e.Arms = append(e.Arms, a)
 	}
 	return nil
+}
+
+// unread counts the datasets in a group as losses, but for those that are read.
+func (s *source) unread(group string, read ...string) error {
+	if s.file.Type(rootOf(group)) != h5.Group {
+		return nil
+	}
+	names, err := s.file.List(rootOf(group))
+	for _, name := range names {
+		if path := group + "/" + name; !slices.Contains(read, name) && s.file.Type(path) == h5.Set {
+			s.lost.Add(path, "datasets that are not read", 0)
+		}
+	}
+	return err
 }
 
 // vector reads a stream; nil if it is missing.
@@ -273,35 +293,15 @@ func missing(values []float64) {
 // alphabetical order.
 func standard(kind string, n int) []align.Column {
 	columns := make([]align.Column, n)
-	known := map[string][]string{"pose6": {"x", "y", "z", "rx", "ry", "rz"},
-		"pose7":    {"x", "y", "z", "qx", "qy", "qz", "qw"},
-		"gripper1": {"position"}, "gripper3": {"force", "position", "status"}}[fmt.Sprint(kind, n)]
+	role := episode.Role(slices.Index(episode.RoleNames[:], kind))
+	unit := map[episode.Role]string{episode.Joint: "deg", episode.Velocity: "deg/s"}[role]
+	names := map[int][]string{1: {"position"}, 3: {"force", "position", "status"}}[n]
 	for i := range columns {
-		c := &columns[i]
-		switch {
-		case known != nil:
-			c.Name = known[i]
-		case kind == "gripper":
-			c.Name = fmt.Sprint(i)
-		default:
-			c.Name = fmt.Sprintf("joint_%d", i)
+		name := role.ColumnName(i, n)
+		if role == episode.Gripper && names != nil {
+			name = names[i]
 		}
-		switch kind {
-		case "joint":
-			c.Unit, c.Interp = "deg", align.Linear
-		case "velocity":
-			c.Unit = "deg/s"
-		case "pose":
-			c.Interp = align.Linear
-			switch {
-			case i < 3:
-				c.Unit = "m"
-			case n == 6:
-				c.Unit, c.Interp = "rad", align.Euler
-			case n == 7:
-				c.Interp = align.Quaternion
-			}
-		}
+		columns[i] = role.Column(name, unit)
 	}
 	return columns
 }
@@ -318,6 +318,11 @@ func (s *source) aloha(e *stored, root string, lengths map[string]int) error {
 		}
 		missing(values)
 		return values, columns, err
+	}
+	err := errors.Join(s.unread(root, "action", "compress_len", "timestamps", "timestamps_ns"),
+		s.unread(root+"/observations", "qpos", "qvel", "effort", "timestamps", "timestamps_ns"))
+	if err != nil {
+		return err
 	}
 	qpos, width, err := read(root + "/observations/qpos")
 	if err != nil || width == 0 {
@@ -338,6 +343,8 @@ func (s *source) aloha(e *stored, root string, lengths map[string]int) error {
 		}
 		if columns == width {
 			others[path] = values
+		} else if columns > 0 {
+			s.lost.Add(root+path, "datasets of another width than qpos, which are not read", 0)
 		}
 	}
 	for k := range arms {

@@ -239,8 +239,7 @@ func TestReindexOfFile(t *testing.T) {
 	require.ErrorContains(t, err, "'converter recover'")
 }
 
-// TestRecoverEpisodes recovers a session, one of whose images is damaged and whose second camera is missing, and files of
-// episodes.
+// TestRecoverEpisodes recovers a session that has a damaged image and lacks a camera, and files of episodes.
 func TestRecoverEpisodes(t *testing.T) {
 	session := filepath.Join(t.TempDir(), "take")
 	require.NoError(t, os.CopyFS(session, os.DirFS(samples.Path(t,
