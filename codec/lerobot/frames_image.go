@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"sync"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -13,31 +14,31 @@ import (
 
 // imageFrames reads images from a table.
 type imageFrames struct {
-	table   *tableReader
-	column  string
-	depth   bool
-	leaf    int
-	from    int // the row of the first frame
-	count   int
-	next    int // the next row of pages, in the table
-	group   int // the row group of pages
-	checked int // the row group whose pages were checked last; -1: none
-	begin   int // the first row of the group
-	pages   parquet.Pages
-	page    parquet.Page
-	values  parquet.ValueReader
-	data    []byte
-	mm      []byte // of depths
+	table  *tableReader
+	column string
+	depth  bool
+	leaf   int
+	from   int // the row of the first frame
+	count  int
+	next   int // the next row of pages, in the table
+	group  int // the row group of pages
+	begin  int // the first row of the group
+	pages  parquet.Pages
+	page   parquet.Page
+	values parquet.ValueReader
+	data   []byte
+	mm     []byte // of depths
 }
 
-func openImages(path string, feature *feature, from, count int) (*imageFrames, error) {
+// openImages opens the images of a feature in a table. checked has the pages that were checked, of all tables.
+func openImages(path string, feature *feature, from, count int, checked *sync.Map) (*imageFrames, error) {
 	column := feature.key
 	t, err := openTable(path)
 	if err != nil {
 		return nil, err
 	}
-	f := &imageFrames{table: t, column: column, depth: feature.isDepth(), leaf: -1, from: from, count: count, next: -1,
-		checked: -1}
+	t.checked = checked
+	f := &imageFrames{table: t, column: column, depth: feature.isDepth(), leaf: -1, from: from, count: count, next: -1}
 	for i, leaf := range t.in.Schema().Columns() {
 		if leaf[0] == column && leaf[len(leaf)-1] == "bytes" {
 			f.leaf = i
@@ -99,12 +100,10 @@ func (f *imageFrames) seek(row int) error {
 			if err := f.release(); err != nil {
 				return err
 			}
-			if g != f.checked {
-				if err := f.table.checkPages(g, f.leaf); err != nil {
-					return err
-				}
+			if err := f.table.checkPages(g, f.leaf); err != nil {
+				return err
 			}
-			f.group, f.checked, f.begin, f.next = g, g, begin, row
+			f.group, f.begin, f.next = g, begin, row
 			f.pages = rows.ColumnChunks()[f.leaf].Pages()
 			return f.pages.SeekToRow(int64(row - begin))
 		}

@@ -28,6 +28,7 @@ type Source struct {
 	videos   map[string]*episode.MissingError   // by path; nil: the video is there
 	missing  []error                            // those of videos that are not nil
 	files    videoFiles
+	checked  sync.Map                // of tables with images
 	check    func(path string) error // returns why the contents of a file are not there
 }
 
@@ -379,7 +380,9 @@ func (s *Source) camera(e *entry, f *feature, at span) *episode.Camera {
 		return c
 	}
 	c.Raw = f.isDepth()
-	c.Open = func() (episode.Frames, error) { return openImages(blob.Join(s.path, e.data), f, at.from, at.n) }
+	c.Open = func() (episode.Frames, error) {
+		return openImages(blob.Join(s.path, e.data), f, at.from, at.n, &s.checked)
+	}
 	return c
 }
 

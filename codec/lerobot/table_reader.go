@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"strings"
+	"sync"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -16,9 +17,10 @@ import (
 
 // tableReader reads a Parquet file.
 type tableReader struct {
-	path string
-	file blob.File
-	in   *parquet.File
+	path    string
+	file    blob.File
+	in      *parquet.File
+	checked *sync.Map // pages that need not be checked again; nil: none
 }
 
 // openTable opens a file.
@@ -105,9 +107,22 @@ func (t *tableReader) scan(leaf int, do func(v parquet.Value, begins bool) error
 
 // checkPages returns an error if the pages of a leaf in a row group take too much memory.
 func (t *tableReader) checkPages(group, leaf int) error {
+	type pages struct {
+		path        string
+		group, leaf int
+	}
+	key := pages{t.path, group, leaf}
+	if t.checked != nil {
+		if _, known := t.checked.Load(key); known {
+			return nil
+		}
+	}
 	column := &t.in.Metadata().RowGroups[group].Columns[leaf].MetaData
 	if err := checkPages(t.file, column); err != nil {
 		return fmt.Errorf("column %s: %w", strings.Join(column.PathInSchema, "."), err)
+	}
+	if t.checked != nil {
+		t.checked.Store(key, nil)
 	}
 	return nil
 }

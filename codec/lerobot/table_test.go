@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec/blob"
 )
 
 // TestImagesOnce looks whether a table has each image once.
@@ -23,4 +26,39 @@ func TestImagesOnce(t *testing.T) {
 	stat, err := os.Stat(path)
 	require.NoError(t, err)
 	require.Less(t, stat.Size(), int64(size*count+10_000))
+}
+
+// TestPagesOnce opens the images of a table twice and looks how often their pages are checked.
+func TestPagesOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "images.parquet")
+	table, err := createTable(path, []column{imageColumn("image")}, nil)
+	require.NoError(t, err)
+	for range 2 {
+		require.NoError(t, table.image("image", jpegFrame(t, 4, 4).Data, ""))
+		require.NoError(t, table.flush())
+	}
+	require.NoError(t, table.close())
+	var checked sync.Map
+	for _, want := range []bool{true, false} {
+		f, err := openImages(path, &feature{key: "image"}, 0, 2, &checked)
+		require.NoError(t, err)
+		counted := &countedFile{File: f.table.file}
+		f.table.file = counted
+		for _, i := range []int{0, 1, 0} {
+			_, err := f.Frame(i)
+			require.NoError(t, err)
+		}
+		require.Equal(t, want, counted.reads > 0)
+		require.NoError(t, f.Close())
+	}
+}
+
+type countedFile struct {
+	blob.File
+	reads int
+}
+
+func (f *countedFile) ReadAt(b []byte, off int64) (int, error) {
+	f.reads++
+	return f.File.ReadAt(b, off)
 }

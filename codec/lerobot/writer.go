@@ -232,12 +232,15 @@ func (w *Writer) rename() error {
 	if err := os.RemoveAll(old); err != nil {
 		return err
 	}
-	err := os.Rename(w.path, old)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	moved := os.Rename(w.path, old)
+	if moved != nil && !errors.Is(moved, fs.ErrNotExist) {
+		return moved
 	}
 	if err := os.Rename(w.part, w.path); err != nil {
-		return errors.Join(err, os.Rename(old, w.path))
+		if moved == nil {
+			err = errors.Join(err, os.Rename(old, w.path))
+		}
+		return err
 	}
 	codec.SyncFolder(filepath.Dir(filepath.Clean(w.path)))
 	return os.RemoveAll(old)
