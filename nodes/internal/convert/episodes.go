@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -53,7 +54,7 @@ func (j *Job) runEpisodes(ctx context.Context, p *plan, format formats.Format) (
 	if w.ranges, err = p.gripperRanges(); err != nil {
 		return nil, err
 	}
-	if err := w.plan.fitsEpisodes(format, j.Output); err != nil {
+	if err := cmp.Or(p.fits(format, j.Formats), p.fitsEpisodes(format, j.Output)); err != nil {
 		return nil, err
 	}
 	var read []*codec.Info
@@ -102,7 +103,7 @@ func (w *episodeJob) link(out *output) error {
 
 // fitsEpisodes refuses options that do not apply to episodes.
 func (p *plan) fitsEpisodes(format formats.Format, output string) error {
-	if p.LinkFile != "" && (format.Episodes.Link == nil || format.Named(output)) {
+	if p.LinkFile != "" && format.Named(output) {
 		return config.Usagef("--link-file needs a folder of HDF5 files as output, and %s is none", output)
 	}
 	for _, o := range []struct {
@@ -131,14 +132,22 @@ func (p *plan) fitsEpisodes(format formats.Format, output string) error {
 	return nil
 }
 
-// fitsMessages refuses options about robots, which apply to episodes alone.
-func (p *plan) fitsMessages(format formats.Format) error {
+// fits refuses options of other formats, and those about episodes and rows if the format has none.
+func (p *plan) fits(format formats.Format, known formats.List) error {
 	defaults := DefaultOptions()
 	was := config.Parameters(&defaults)
 	for i, o := range config.Parameters(&p.Options) {
-		about := o.Group == "Robot" || o.Group == "Alignment" && o.Name != "partial" || o.Name == "link_file"
-		if about && o.Default != was[i].Default && o.Default != "" {
+		if o.Default == was[i].Default || o.Default == "" || o.Default == "0" {
+			continue
+		}
+		about := func(f formats.Format) bool { return f.Group == o.Group }
+		switch {
+		case o.Group == "Robot" && format.Episodes == nil:
 			return config.Usagef("--%s does not apply to %s, which keeps no episodes", o.Flag, format.Name)
+		case o.Group == "Alignment" && o.Name != "partial" && (format.Episodes == nil || !format.Episodes.Rows):
+			return config.Usagef("--%s does not apply to %s, which has no rows", o.Flag, format.Name)
+		case slices.ContainsFunc(known, about) && !about(format) && o.Name != format.Also:
+			return config.Usagef("--%s does not apply to %s", o.Flag, format.Name)
 		}
 	}
 	return nil

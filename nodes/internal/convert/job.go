@@ -85,7 +85,7 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 		}
 		return j.runEpisodes(ctx, p, format)
 	}
-	if err := p.fitsMessages(format); err != nil {
+	if err := p.fits(format, j.Formats); err != nil {
 		return nil, err
 	}
 	t, err := newTarget(format, p)

@@ -699,6 +699,12 @@ func TestUsage(t *testing.T) {
 		"--task does not apply to mcap":     func(o *Options) { o.Task = "pick" },
 		"--timeline does not apply to mcap": func(o *Options) { o.Timeline = "union" },
 		"--link-file does not apply":        func(o *Options) { o.LinkFile = "all.hdf5" },
+		"--images does not apply to mcap":   func(o *Options) { o.Images = "raw" },
+		"--video does not apply to mcap":    func(o *Options) { o.Video = true },
+		"--video-codec does not apply":      func(o *Options) { o.VideoCodec = "libx264" },
+		"--table-bytes does not apply":      func(o *Options) { o.Bytes = true },
+		"--track-origin does not apply":     func(o *Options) { o.Origin = "10N" },
+		"--carla-profile does not apply":    func(o *Options) { o.CARLAProfile = "ue5" },
 	} {
 		o := DefaultOptions()
 		change(&o)

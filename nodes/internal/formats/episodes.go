@@ -19,6 +19,7 @@ import (
 
 // Episodes is how episodes are written in a format.
 type Episodes struct {
+	Rows      bool // streams are aligned to rows
 	FixedRate bool // rows come at a fixed rate
 	// Link writes a file at link that has all n episodes of a folder; nil for formats without links.
 	Link func(link, folder string, n int, overwrite bool) error

@@ -32,6 +32,8 @@ type Format struct {
 
 	// With returns the format set up by the options that only it has; nil if it has none.
 	With func(*Options) codec.Format
+	// Group is the group of the options that only formats of its kind use, and Also another option that it uses.
+	Group, Also string
 	// Storages reports that Rosbag2Options apply.
 	Storages bool
 	// Native are the encodings in which messages are kept as they are unless the user asks for another one. The others
@@ -58,9 +60,9 @@ type List []Format
 // those that are only written.
 func PureGo() List {
 	return List{
-		{Format: carla.Format, Composer: newCARLAComposer,
+		{Format: carla.Format, Composer: newCARLAComposer, Group: "CARLA",
 			Live: &Live{Storage: "carla", First: ".log", Others: `_\d+\.log`}},
-		{Format: lerobot.Format, Episodes: &Episodes{FixedRate: true, New: newLeRobot}},
+		{Format: lerobot.Format, Group: "LeRobot", Episodes: &Episodes{Rows: true, FixedRate: true, New: newLeRobot}},
 		{
 			Format: mcap.Format,
 			Live: &Live{Storage: "mcap-file", Names: []string{"mcap"}, First: ".mcap", Others: `_\d+\.mcap`,
@@ -79,17 +81,17 @@ func PureGo() List {
 			Episodes: &Episodes{New: newSessions}},
 		{Format: tlog.Format},
 		{Format: ulog.Format},
-		{Format: table.Parquet, With: (*Options).parquet},
-		{Format: table.CSV, With: (*Options).csv},
-		{Format: table.JSONL, With: (*Options).jsonl},
+		{Format: table.Parquet, With: (*Options).parquet, Group: "Tables"},
+		{Format: table.CSV, With: (*Options).csv, Group: "Tables"},
+		{Format: table.JSONL, With: (*Options).jsonl, Group: "Tables"},
 		{Format: images.Format},
-		{Format: mp4.Options{}.Format(), With: (*Options).mp4},
+		{Format: mp4.Options{}.Format(), With: (*Options).mp4, Also: "video_codec"},
 		{Format: cloud.PCD},
 		{Format: cloud.PLY},
-		{Format: track.Options{}.GPX(), With: (*Options).gpx},
-		{Format: track.Options{}.GeoJSON(), With: (*Options).geoJSON},
-		{Format: track.Options{}.KML(), With: (*Options).kml},
-		{Format: track.Options{}.TUM(), With: (*Options).tum},
+		{Format: track.Options{}.GPX(), With: (*Options).gpx, Group: "Tracks"},
+		{Format: track.Options{}.GeoJSON(), With: (*Options).geoJSON, Group: "Tracks"},
+		{Format: track.Options{}.KML(), With: (*Options).kml, Group: "Tracks"},
+		{Format: track.Options{}.TUM(), With: (*Options).tum, Group: "Tracks"},
 	}
 }
 

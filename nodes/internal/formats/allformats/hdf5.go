@@ -18,7 +18,8 @@ import (
 func Main() { hdf5.Main() }
 
 func hdf5Format() formats.Format {
-	return formats.Format{Format: hdf5.Format, Episodes: &formats.Episodes{Link: link, New: newHDF5}}
+	return formats.Format{Format: hdf5.Format, Group: "HDF5",
+		Episodes: &formats.Episodes{Rows: true, Link: link, New: newHDF5}}
 }
 
 // options returns the options of HDF5 as its package has them.
