@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"tapedeck/bridge"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs/rosidl"
@@ -15,7 +17,7 @@ import (
 func ServeTypeDescriptions(t *testing.T, n bridge.Node, l *rosidl.Library,
 	change func(*tdi.GetTypeDescription_Response)) {
 	t.Helper()
-	serve(t, n, "~/get_type_description", "type_description_interfaces/srv/GetTypeDescription",
+	_, err := n.Serve("~/get_type_description", "type_description_interfaces/srv/GetTypeDescription",
 		func(_ context.Context, request []byte) ([]byte, error) {
 			var in tdi.GetTypeDescription_Request
 			if err := cdr.Unmarshal(request, &in); err != nil {
@@ -27,4 +29,5 @@ func ServeTypeDescriptions(t *testing.T, n bridge.Node, l *rosidl.Library,
 			}
 			return cdr.Marshal(&out)
 		})
+	require.NoError(t, err)
 }

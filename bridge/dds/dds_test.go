@@ -84,14 +84,6 @@ var claim *os.File // which holds the lock until the process ends
 
 var roles = bridgetest.Roles{"server": serverRole, "client": clientRole, "ticker": tickerRole, "lender": lenderRole}
 
-func TestConformance(t *testing.T) {
-	bridgetest.Run(t, func(t *testing.T, o bridge.Options) bridge.Node {
-		n, err := Open(o)
-		require.NoError(t, err)
-		return n
-	})
-}
-
 func TestOpenFails(t *testing.T) {
 	for range 3 {
 		_, err := Open(bridge.Options{Name: "node", Domain: -1, Parameters: map[string]any{"use_sim_time": "maybe"}})

@@ -68,21 +68,8 @@ const fastDDSProfiles = `<?xml version="1.0" encoding="UTF-8"?>
 </dds>
 `
 
-// onCyclone says whether the tests run on rmw_cyclonedds_cpp, onFast on one of Fast DDS.
+// onCyclone says whether the tests run on rmw_cyclonedds_cpp.
 func onCyclone() bool { return strings.Contains(Middleware(), "cyclonedds") }
-func onFast() bool    { return strings.Contains(Middleware(), "fastrtps") }
-
-func TestConformance(t *testing.T) {
-	var limits []bridgetest.Limit
-	if onFast() {
-		limits = append(limits, bridgetest.OneTypePerTopic)
-	}
-	bridgetest.Run(t, func(t *testing.T, o bridge.Options) bridge.Node {
-		n, err := Open(o)
-		require.NoError(t, err)
-		return n
-	}, limits...)
-}
 
 func newNode(t testing.TB, name string) *node {
 	t.Helper()

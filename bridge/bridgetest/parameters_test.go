@@ -264,7 +264,7 @@ func testRosout(t *testing.T, open Open) {
 	require.Len(t, got, 2)
 	require.Equal(t, "count is 42", got[0].Msg)
 	require.Equal(t, uint8(bridge.Warn), got[0].Level)
-	require.Contains(t, got[0].File, "parameters.go", "the place is that of the caller of Node.Log")
+	require.Contains(t, got[0].File, "parameters_test.go", "the place is that of the caller of Node.Log")
 	require.Contains(t, got[0].Function, "testRosout")
 	require.NotZero(t, got[0].Line)
 	require.Equal(t, "second", got[1].Msg)
