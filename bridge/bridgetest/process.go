@@ -24,13 +24,13 @@ const roleVariable = "TAPEDECK_TEST_ROLE"
 type Roles map[string]func() error
 
 // Play plays the role that this process was started for by Start, and ends it. It returns where it was not. Roles that
-// every implementation has are added to r: publisher, flood and sink, whose nodes open opens.
+// every implementation has are added to r: publisher and sink, whose nodes open opens.
 func (r Roles) Play(open func(bridge.Options) (bridge.Node, error)) {
 	name := os.Getenv(roleVariable)
 	if name == "" {
 		return
 	}
-	play := map[string]func(bridge.Node) error{"publisher": publish, "flood": flood, "sink": sink}[name]
+	play := map[string]func(bridge.Node) error{"publisher": publish, "sink": sink}[name]
 	err := fmt.Errorf("there is no role %s", name)
 	switch {
 	case r[name] != nil:
@@ -136,22 +136,6 @@ func publish(n bridge.Node) error {
 	size, count := amount()
 	for i := range count {
 		if err := p.PublishAt(Pattern(size, i), int64(i)*1000+1); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// flood publishes COUNT payloads of SIZE bytes as fast as it may.
-func flood(n bridge.Node) error {
-	p, err := offer(n)
-	if err != nil {
-		return err
-	}
-	size, count := amount()
-	data := Pattern(size, 0)
-	for range count {
-		if err := p.Publish(data); err != nil {
 			return err
 		}
 	}

@@ -12,9 +12,12 @@ import (
 	"tapedeck/bridge/rcl"
 )
 
+var open = rcl.Open
+
 // TestMain keeps the tests on this machine, in a domain that tests elsewhere on it hardly share, on the middleware that
-// RMW_IMPLEMENTATION names.
+// RMW_IMPLEMENTATION names. Where a role is named it plays it instead.
 func TestMain(m *testing.M) {
+	Roles{"flood": func() error { return inNode(open, flood) }}.Play(open)
 	dir, err := os.MkdirTemp("", "tapedeck-rcl-")
 	profiles := filepath.Join(dir, "profiles.xml")
 	if err == nil {
@@ -49,4 +52,4 @@ const fastDDSProfiles = `<?xml version="1.0" encoding="UTF-8"?>
 </dds>
 `
 
-func TestRCL(t *testing.T) { conform(t, rcl.Open, strings.Contains(rcl.Middleware(), "fastrtps")) }
+func TestRCL(t *testing.T) { conform(t, open, strings.Contains(rcl.Middleware(), "fastrtps")) }

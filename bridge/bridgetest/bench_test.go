@@ -1,3 +1,5 @@
+//go:build cgo
+
 package bridgetest
 
 import (
@@ -11,11 +13,36 @@ import (
 	"tapedeck/bridge"
 )
 
-// Receive measures what a subscription of a node in /test takes from another process.
-func Receive(b *testing.B, newNode func(testing.TB) bridge.Node) {
+// receiver opens a node in /test.
+func receiver(t testing.TB) bridge.Node {
+	t.Helper()
+	n, err := open(bridge.Options{Name: "receiver", Namespace: "/test", Domain: -1})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, n.Close()) })
+	return n
+}
+
+// flood publishes COUNT payloads of SIZE bytes as fast as it may.
+func flood(n bridge.Node) error {
+	p, err := offer(n)
+	if err != nil {
+		return err
+	}
+	size, count := amount()
+	data := Pattern(size, 0)
+	for range count {
+		if err := p.Publish(data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// BenchmarkReceive measures what a subscription takes from another process.
+func BenchmarkReceive(b *testing.B) {
 	for _, size := range []int{100, 10_000, 1_000_000} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			n := newNode(b)
+			n := receiver(b)
 			done := make(chan struct{})
 			got := 0
 			_, err := n.Subscribe("bytes", BytesType, KeepAll(), func(batch []bridge.Sample) {
@@ -38,11 +65,11 @@ func Receive(b *testing.B, newNode func(testing.TB) bridge.Node) {
 	}
 }
 
-// Publish measures what a publisher of a node in /test sends to another process.
-func Publish(b *testing.B, newNode func(testing.TB) bridge.Node) {
+// BenchmarkPublish measures what a publisher sends to another process.
+func BenchmarkPublish(b *testing.B) {
 	for _, size := range []int{100, 10_000, 1_000_000} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			n := newNode(b)
+			n := receiver(b)
 			p, err := n.Advertise("bytes", BytesType, KeepAll())
 			require.NoError(b, err)
 			other := Start(b, "sink")
@@ -63,8 +90,9 @@ func Publish(b *testing.B, newNode func(testing.TB) bridge.Node) {
 	}
 }
 
-// Allocations measures what messages cost on their way through a node in /test to a handler and back: no Go memory.
-func Allocations(t *testing.T, n bridge.Node) {
+// TestAllocations measures what messages cost on their way through a node to a handler and back: no Go memory.
+func TestAllocations(t *testing.T) {
+	n := receiver(t)
 	const count = 20_000
 	got := 0
 	done := make(chan struct{})
