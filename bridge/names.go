@@ -72,8 +72,7 @@ func NewNames(o Options) (*Names, error) {
 		}
 		if r.appliesTo(n.name) {
 			n.rules = append(n.rules, remap{topic: r.scheme != "rosservice", service: r.scheme != "rostopic",
-				from: from,
-				to:   to})
+				from: from, to: to})
 		}
 	}
 	return n, nil

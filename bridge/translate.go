@@ -208,8 +208,7 @@ func (l latest) Read(q codec.Query) (codec.Iterator, error) {
 func (t *translated) translate(q codec.Query, read func(codec.Query) (codec.Iterator, error)) (codec.Iterator, error) {
 	it := &translating{
 		becomes: t.becomes, query: q, wanted: map[*codec.Channel]bool{},
-		begun: map[Translator]func(*codec.Message) ([]codec.Message, error){},
-		spare: make(chan []byte, spares),
+		begun: map[Translator]func(*codec.Message) ([]codec.Message, error){}, spare: make(chan []byte, spares),
 	}
 	q.Topics = it.wantsSource
 	var err error

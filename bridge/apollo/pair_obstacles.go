@@ -21,8 +21,7 @@ var obstacleTypes = map[string]int64{
 
 var obstacleSubTypes = map[string]int64{
 	"ST_UNKNOWN": 0, "ST_UNKNOWN_MOVABLE": 1, "ST_UNKNOWN_UNMOVABLE": 2, "ST_CAR": 3, "ST_VAN": 4, "ST_TRUCK": 5,
-	"ST_BUS":     6,
-	"ST_CYCLIST": 7, "ST_MOTORCYCLIST": 8, "ST_TRICYCLIST": 9, "ST_PEDESTRIAN": 10, "ST_TRAFFICCONE": 11,
+	"ST_BUS": 6, "ST_CYCLIST": 7, "ST_MOTORCYCLIST": 8, "ST_TRICYCLIST": 9, "ST_PEDESTRIAN": 10, "ST_TRAFFICCONE": 11,
 }
 
 // obstacles become boxes in the world, with their types as classes, and markers with arrows for the velocities.

@@ -119,9 +119,8 @@ var kinds = map[rosidl.Kind]protoreflect.Kind{
 	rosidl.Bool: protoreflect.BoolKind, rosidl.Byte: protoreflect.Uint32Kind, rosidl.Char: protoreflect.Uint32Kind,
 	rosidl.Int8: protoreflect.Int32Kind, rosidl.Uint8: protoreflect.Uint32Kind, rosidl.Int16: protoreflect.Int32Kind,
 	rosidl.Uint16: protoreflect.Uint32Kind, rosidl.Int32: protoreflect.Int32Kind,
-	rosidl.Uint32: protoreflect.Uint32Kind,
-	rosidl.Int64:  protoreflect.Int64Kind, rosidl.Uint64: protoreflect.Uint64Kind,
-	rosidl.Float32: protoreflect.FloatKind,
+	rosidl.Uint32: protoreflect.Uint32Kind, rosidl.Int64: protoreflect.Int64Kind,
+	rosidl.Uint64: protoreflect.Uint64Kind, rosidl.Float32: protoreflect.FloatKind,
 	rosidl.Float64: protoreflect.DoubleKind, rosidl.String: protoreflect.StringKind,
 	rosidl.WString: protoreflect.StringKind, rosidl.Nested: protoreflect.MessageKind,
 }

@@ -315,10 +315,8 @@ func (s *logState) takeWeather(_ *source, m *carla_msgs.CarlaWeatherParameters) 
 func weatherOf(w *carla_msgs.CarlaWeatherParameters) *carla.Weather {
 	return &carla.Weather{
 		Cloudiness: w.Cloudiness, Precipitation: w.Precipitation, PrecipitationDeposits: w.PrecipitationDeposits,
-		WindIntensity:   w.WindIntensity,
-		SunAzimuthAngle: w.SunAzimuthAngle, SunAltitudeAngle: w.SunAltitudeAngle, FogDensity: w.FogDensity,
-		FogDistance: w.FogDistance,
-		Wetness:     w.Wetness, RayleighScatteringScale: 0.0331,
+		WindIntensity: w.WindIntensity, SunAzimuthAngle: w.SunAzimuthAngle, SunAltitudeAngle: w.SunAltitudeAngle,
+		FogDensity: w.FogDensity, FogDistance: w.FogDistance, Wetness: w.Wetness, RayleighScatteringScale: 0.0331,
 	}
 }
 

@@ -23,10 +23,8 @@ func unsupported(p carla.Profile) (names [256]string) {
 		"frame counter"
 	for _, id := range []uint8{
 		carla.IDFrameStart, carla.IDFrameEnd, carla.IDEventAdd, carla.IDEventDel, carla.IDEventParent,
-		carla.IDCollision,
-		carla.IDPosition,
-		carla.IDState, carla.IDAnimVehicle, carla.IDAnimWalker, carla.IDKinematics, carla.IDTriggerVolume,
-		carla.IDWeather,
+		carla.IDCollision, carla.IDPosition, carla.IDState, carla.IDAnimVehicle, carla.IDAnimWalker, carla.IDKinematics,
+		carla.IDTriggerVolume, carla.IDWeather,
 	} {
 		names[id] = ""
 	}

@@ -20,8 +20,7 @@ func vehicleInfo(a *carla.Actor) *carla_msgs.CarlaEgoVehicleInfo {
 		for _, w := range p.Wheels {
 			info.Wheels = append(info.Wheels, carla_msgs.CarlaEgoVehicleInfoWheel{
 				TireFriction: w.TireFriction, DampingRate: w.DampingRate, MaxSteerAngle: radians(w.MaxSteerAngle),
-				Radius:         w.Radius / metre,
-				MaxBrakeTorque: w.MaxBrakeTorque, MaxHandbrakeTorque: w.MaxHandbrakeTorque,
+				Radius: w.Radius / metre, MaxBrakeTorque: w.MaxBrakeTorque, MaxHandbrakeTorque: w.MaxHandbrakeTorque,
 				Position: relative(at, w.Position),
 			})
 		}
@@ -69,11 +68,8 @@ func physicsOf(e *carla.EventAdd, info *carla_msgs.CarlaEgoVehicleInfo) carla.Ph
 	for _, w := range info.Wheels {
 		p.Wheels = append(p.Wheels, carla.WheelPhysics{
 			TireFriction: w.TireFriction, DampingRate: w.DampingRate, MaxSteerAngle: degrees(w.MaxSteerAngle),
-			Radius:         radius(w.Radius),
-			MaxBrakeTorque: w.MaxBrakeTorque, MaxHandbrakeTorque: w.MaxHandbrakeTorque, LatStiffMaxLoad: 2,
-			LatStiffValue:  17,
-			LongStiffValue: 1000,
-			Position:       wheelPlace(e, w.Position),
+			Radius: radius(w.Radius), MaxBrakeTorque: w.MaxBrakeTorque, MaxHandbrakeTorque: w.MaxHandbrakeTorque,
+			LatStiffMaxLoad: 2, LatStiffValue: 17, LongStiffValue: 1000, Position: wheelPlace(e, w.Position),
 		})
 	}
 	return p
@@ -99,15 +95,11 @@ func chaosPhysicsOf(e *carla.EventAdd, info *carla_msgs.CarlaEgoVehicleInfo) car
 	for _, w := range info.Wheels {
 		p.Wheels = append(p.Wheels, carla.ChaosWheel{
 			WheelRadius: radius(w.Radius), WheelWidth: 30, WheelMass: 30, CorneringStiffness: 1000,
-			FrictionForce: w.TireFriction, SideSlip: 1,
-			SlipThreshold: 20, SkidThreshold: 20, MaxSteerAngle: degrees(w.MaxSteerAngle), AffectedBySteering: true,
-			AffectedByBrake:     true,
+			FrictionForce: w.TireFriction, SideSlip: 1, SlipThreshold: 20, SkidThreshold: 20,
+			MaxSteerAngle: degrees(w.MaxSteerAngle), AffectedBySteering: true, AffectedByBrake: true,
 			AffectedByHandbrake: true, AffectedByEngine: true, MaxWheelspinRotation: 30,
-			SuspensionAxis:     carla.Vector{Z: -1},
-			SuspensionMaxRaise: 10,
-			SuspensionMaxDrop:  10, SuspensionDampingRatio: 0.5, WheelLoadRatio: 0.5, SpringRate: 250,
-			SpringPreload:  50,
-			RollbarScaling: 0.15,
+			SuspensionAxis: carla.Vector{Z: -1}, SuspensionMaxRaise: 10, SuspensionMaxDrop: 10,
+			SuspensionDampingRatio: 0.5, WheelLoadRatio: 0.5, SpringRate: 250, SpringPreload: 50, RollbarScaling: 0.15,
 			MaxBrakeTorque: w.MaxBrakeTorque, MaxHandBrakeTorque: w.MaxHandbrakeTorque, WheelIndex: -1,
 			Location: wheelPlace(e, w.Position),
 		})

@@ -50,8 +50,7 @@ func (t *translator) newLog(s *survey) (*log, error) {
 	l.lightInfo = b.add("/carla/traffic_lights/info", "carla_msgs/msg/CarlaTrafficLightInfoList", latched,
 		s.lightChanges)
 	l.lightStatus = b.add("/carla/traffic_lights/status", "carla_msgs/msg/CarlaTrafficLightStatusList",
-		codec.DefaultQoS(),
-		s.lights)
+		codec.DefaultQoS(), s.lights)
 	l.weather = b.add("/carla/weather_control", "carla_msgs/msg/CarlaWeatherParameters", latched, s.weathers)
 	if slices.ContainsFunc(s.actors, func(a *actorSurvey) bool { return a.boxed && !t.options.ignores(a) }) {
 		l.markers = b.add("/carla/markers", "visualization_msgs/msg/MarkerArray", codec.DefaultQoS(), s.frames)

@@ -85,12 +85,10 @@ func open(o bridge.Options, names *bridge.Names) (*node, error) {
 		return nil, err
 	}
 	n := &node{
-		names: names, parameters: bridge.NewParameters(names.Node(), o.Parameters), domain: domain,
-		security: security, warnings: append(warnings, more...), library: msgs.Library(), dispatcher: newDispatcher(),
-		dispatched: make(chan struct{}),
-		dispatch:   make(map[C.dds_attach_t]func() error),
-		owned:      endpoints.NewSet(),
-		clients:    make(map[clientKey]*client),
+		names: names, parameters: bridge.NewParameters(names.Node(), o.Parameters), domain: domain, security: security,
+		warnings: append(warnings, more...), library: msgs.Library(), dispatcher: newDispatcher(),
+		dispatched: make(chan struct{}), dispatch: make(map[C.dds_attach_t]func() error), owned: endpoints.NewSet(),
+		clients: make(map[clientKey]*client),
 	}
 	if err := n.start(o); err != nil {
 		return nil, errors.Join(err, n.abandon())

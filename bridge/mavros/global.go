@@ -91,10 +91,9 @@ func (v *Vehicle) gpsRawInt(m *common.MessageGpsRawInt) {
 	}
 	v.receiverRaw = mavros_msgs.GPSRAW{
 		Header: v.header(v.o.BaseFrame), FixType: uint8(m.FixType), Lat: m.Lat, Lon: m.Lon, Alt: m.Alt, Eph: m.Eph,
-		Epv: m.Epv, Vel: m.Vel, Cog: m.Cog,
-		SatellitesVisible: m.SatellitesVisible, AltEllipsoid: m.AltEllipsoid, HAcc: m.HAcc, VAcc: m.VAcc,
-		VelAcc: m.VelAcc,
-		HdgAcc: int32(m.HdgAcc), Yaw: m.Yaw, DgpsNumch: unknown8, DgpsAge: math.MaxUint32,
+		Epv: m.Epv, Vel: m.Vel, Cog: m.Cog, SatellitesVisible: m.SatellitesVisible, AltEllipsoid: m.AltEllipsoid,
+		HAcc: m.HAcc, VAcc: m.VAcc, VelAcc: m.VelAcc, HdgAcc: int32(m.HdgAcc), Yaw: m.Yaw, DgpsNumch: unknown8,
+		DgpsAge: math.MaxUint32,
 	}
 	v.out.Send(gpsRaw, &v.receiverRaw)
 }

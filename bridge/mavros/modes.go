@@ -31,13 +31,9 @@ func flightMode(m *ardupilotmega.MessageHeartbeat) string {
 // px4Modes are PX4's modes: the main mode in the third byte and, for AUTO, the sub-mode in the fourth.
 var px4Modes = map[uint32]string{
 	1 << 16: "MANUAL", 2 << 16: "ALTCTL", 3 << 16: "POSCTL", 5 << 16: "ACRO", 6 << 16: "OFFBOARD",
-	7 << 16:       "STABILIZED",
-	8 << 16:       "RATTITUDE",
-	4<<16 | 1<<24: "AUTO.READY", 4<<16 | 2<<24: "AUTO.TAKEOFF", 4<<16 | 3<<24: "AUTO.LOITER",
-	4<<16 | 4<<24: "AUTO.MISSION",
-	4<<16 | 5<<24: "AUTO.RTL", 4<<16 | 6<<24: "AUTO.LAND", 4<<16 | 7<<24: "AUTO.RTGS",
-	4<<16 | 8<<24: "AUTO.FOLLOW_TARGET",
-	4<<16 | 9<<24: "AUTO.PRECLAND",
+	7 << 16: "STABILIZED", 8 << 16: "RATTITUDE", 4<<16 | 1<<24: "AUTO.READY", 4<<16 | 2<<24: "AUTO.TAKEOFF",
+	4<<16 | 3<<24: "AUTO.LOITER", 4<<16 | 4<<24: "AUTO.MISSION", 4<<16 | 5<<24: "AUTO.RTL", 4<<16 | 6<<24: "AUTO.LAND",
+	4<<16 | 7<<24: "AUTO.RTGS", 4<<16 | 8<<24: "AUTO.FOLLOW_TARGET", 4<<16 | 9<<24: "AUTO.PRECLAND",
 }
 
 // ardupilotMode returns the name of an ArduPilot mode, "" if it is unknown.
@@ -45,18 +41,15 @@ func ardupilotMode(kind ardupilotmega.MAV_TYPE, mode uint32) string {
 	var label fmt.Stringer
 	switch kind {
 	case ardupilotmega.MAV_TYPE_QUADROTOR, ardupilotmega.MAV_TYPE_HEXAROTOR, ardupilotmega.MAV_TYPE_OCTOROTOR,
-		ardupilotmega.MAV_TYPE_TRICOPTER,
-		ardupilotmega.MAV_TYPE_COAXIAL, ardupilotmega.MAV_TYPE_HELICOPTER, ardupilotmega.MAV_TYPE_DODECAROTOR,
-		ardupilotmega.MAV_TYPE_DECAROTOR,
-		ardupilotmega.MAV_TYPE_GENERIC_MULTIROTOR:
+		ardupilotmega.MAV_TYPE_TRICOPTER, ardupilotmega.MAV_TYPE_COAXIAL, ardupilotmega.MAV_TYPE_HELICOPTER,
+		ardupilotmega.MAV_TYPE_DODECAROTOR, ardupilotmega.MAV_TYPE_DECAROTOR, ardupilotmega.MAV_TYPE_GENERIC_MULTIROTOR:
 		if former, ok := formerCopterModes[mode]; ok {
 			return former
 		}
 		label = ardupilotmega.COPTER_MODE(mode)
 	case ardupilotmega.MAV_TYPE_FIXED_WING, ardupilotmega.MAV_TYPE_VTOL_TAILSITTER_DUOROTOR,
-		ardupilotmega.MAV_TYPE_VTOL_TAILSITTER_QUADROTOR,
-		ardupilotmega.MAV_TYPE_VTOL_TILTROTOR, ardupilotmega.MAV_TYPE_VTOL_FIXEDROTOR,
-		ardupilotmega.MAV_TYPE_VTOL_TAILSITTER,
+		ardupilotmega.MAV_TYPE_VTOL_TAILSITTER_QUADROTOR, ardupilotmega.MAV_TYPE_VTOL_TILTROTOR,
+		ardupilotmega.MAV_TYPE_VTOL_FIXEDROTOR, ardupilotmega.MAV_TYPE_VTOL_TAILSITTER,
 		ardupilotmega.MAV_TYPE_VTOL_TILTWING:
 		label = ardupilotmega.PLANE_MODE(mode)
 	case ardupilotmega.MAV_TYPE_GROUND_ROVER, ardupilotmega.MAV_TYPE_SURFACE_BOAT:

@@ -37,12 +37,11 @@ var technologies = map[common.MAV_BATTERY_TYPE]uint8{
 func (v *Vehicle) sendSystem(m *common.MessageSysStatus) {
 	v.system = mavros_msgs.SysStatus{
 		Header: v.header(""), SensorsPresent: uint32(m.OnboardControlSensorsPresent),
-		SensorsEnabled: uint32(m.OnboardControlSensorsEnabled),
-		SensorsHealth:  uint32(m.OnboardControlSensorsHealth), Load: m.Load, VoltageBattery: m.VoltageBattery,
-		CurrentBattery:   m.CurrentBattery,
+		SensorsEnabled: uint32(m.OnboardControlSensorsEnabled), SensorsHealth: uint32(m.OnboardControlSensorsHealth),
+		Load: m.Load, VoltageBattery: m.VoltageBattery, CurrentBattery: m.CurrentBattery,
 		BatteryRemaining: m.BatteryRemaining, DropRateComm: m.DropRateComm, ErrorsComm: m.ErrorsComm,
-		ErrorsCount1: m.ErrorsCount1,
-		ErrorsCount2: m.ErrorsCount2, ErrorsCount3: m.ErrorsCount3, ErrorsCount4: m.ErrorsCount4,
+		ErrorsCount1: m.ErrorsCount1, ErrorsCount2: m.ErrorsCount2, ErrorsCount3: m.ErrorsCount3,
+		ErrorsCount4: m.ErrorsCount4,
 	}
 	v.out.Send(sysStatus, &v.system)
 	v.main = nan32

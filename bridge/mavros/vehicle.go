@@ -166,8 +166,7 @@ func (v *Vehicle) handleDirect(m message.Message) bool {
 	case *common.MessageVfrHud:
 		v.hud = mavros_msgs.VfrHud{
 			Header: v.header(""), Airspeed: m.Airspeed, Groundspeed: m.Groundspeed, Heading: m.Heading,
-			Throttle: float32(m.Throttle) / 100,
-			Altitude: m.Alt, Climb: m.Climb,
+			Throttle: float32(m.Throttle) / 100, Altitude: m.Alt, Climb: m.Climb,
 		}
 		v.out.Send(vfrHUD, &v.hud)
 	default:

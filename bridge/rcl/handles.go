@@ -67,8 +67,7 @@ func field(object reflect.Value, name, kind string, size uintptr) (unsafe.Pointe
 	if !v.IsValid() || v.Kind() != reflect.Pointer || v.Type().Elem().Name() != "_Ctype_struct_"+kind ||
 		v.Type().Elem().Size() != size || v.IsNil() {
 		return nil, fmt.Errorf("%s of this version of rclgo has no field %s with a struct %s of %d bytes",
-			object.Type(),
-			name, kind, size)
+			object.Type(), name, kind, size)
 	}
 	return v.UnsafePointer(), nil
 }

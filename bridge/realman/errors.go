@@ -50,10 +50,8 @@ func SystemError(code int) string {
 // jointErrors are by bit.
 var jointErrors = []string{
 	"motor control failed", "voltage too high", "voltage too low", "too hot", "it did not start", "encoder failed",
-	"current too high",
-	"software failed", "temperature sensor failed", "position beyond its limit", "wrong joint id", "it does not follow",
-	"current sensor failed",
-	"brake did not open", "commanded position jumped", "turns were lost",
+	"current too high", "software failed", "temperature sensor failed", "position beyond its limit", "wrong joint id",
+	"it does not follow", "current sensor failed", "brake did not open", "commanded position jumped", "turns were lost",
 }
 
 // jointSilent is the code of a joint that lost frames of its bus.

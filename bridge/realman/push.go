@@ -31,8 +31,7 @@ func (p *Push) line(own string) []byte {
 	}
 	text, err := json.Marshal(map[string]any{
 		"command": "set_realtime_push", "cycle": max(1, int(p.Cycle.Round(pushUnit)/pushUnit)), "enable": true,
-		"port":             p.Port,
-		"force_coordinate": int(p.ForceFrame), "ip": ip, "custom": custom,
+		"port": p.Port, "force_coordinate": int(p.ForceFrame), "ip": ip, "custom": custom,
 	})
 	if err != nil {
 		panic(err) // all values can be marshalled

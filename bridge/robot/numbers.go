@@ -57,8 +57,7 @@ func poseFields(s *cdr.Schema, path string) []*cdr.Path {
 	for _, parts := range [][2]string{{"position", "orientation"}, {"translation", "rotation"}} {
 		var paths []*cdr.Path
 		for _, name := range []string{parts[0] + ".x", parts[0] + ".y", parts[0] + ".z", parts[1] + ".x",
-			parts[1] + ".y",
-			parts[1] + ".z", parts[1] + ".w"} {
+			parts[1] + ".y", parts[1] + ".z", parts[1] + ".w"} {
 			p, err := s.Path(path + name)
 			if err != nil {
 				break

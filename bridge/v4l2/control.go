@@ -234,8 +234,7 @@ func (c *Control) parse(text string) (int64, error) {
 	// Unsigned, as the difference may overflow an int64.
 	if c.Step > 1 && (uint64(value)-uint64(c.Min))%uint64(c.Step) != 0 {
 		return 0, fmt.Errorf("control %s: %d is not one of its values: from %d to %d in steps of %d", c.Name, value,
-			c.Min,
-			c.Max, c.Step)
+			c.Min, c.Max, c.Step)
 	}
 	return value, nil
 }

@@ -82,8 +82,7 @@ func (s *Stream) start(buffers int) error {
 		}
 		if length == 0 || length > math.MaxInt32 || int(length) < s.format.Size && !s.format.FourCC.Compressed() {
 			return fmt.Errorf("%s: buffer %d of the driver has %d bytes, but an image in %v has %d", path, i, length,
-				s.format,
-				s.format.Size)
+				s.format, s.format.Size)
 		}
 		memory, err := device.Mmap(int64(offset), int(length))
 		if err != nil {

@@ -70,8 +70,7 @@ func (p *publisher) listen(a *arm, ports map[int]*realman.Listener) error {
 					a.name, err)
 			}
 			p.node.Log(bridge.Warn, "%s: querying without pushed packets: %v; choose another push_port or --push none",
-				a.name,
-				err)
+				a.name, err)
 		}
 		ports[port] = l
 	}

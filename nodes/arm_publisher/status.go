@@ -51,13 +51,9 @@ func (a *arm) status(now time.Time, d *rospub.Diagnostics) diag.DiagnosticStatus
 		return fmt.Sprintf("%.1f", float64(n-before)/now.Sub(w.at).Seconds())
 	}
 	s := d.Status(a.name, "", "address", a.arm.Address(), "model", k.model, "connected", c.Connected, "connections",
-		c.Connections,
-		"joint states/s", rate(k.updates, w.updates), "replies/s", rate(c.Replies, w.counts.Replies),
-		"pushed packets/s",
-		rate(c.Packets, w.counts.Packets),
-		"round trip (ms)", fmt.Sprintf("%.1f", c.RoundTrip.Seconds()*1000), "bad replies and packets", c.Bad,
-		"timeouts",
-		c.Timeouts,
+		c.Connections, "joint states/s", rate(k.updates, w.updates), "replies/s", rate(c.Replies, w.counts.Replies),
+		"pushed packets/s", rate(c.Packets, w.counts.Packets), "round trip (ms)",
+		fmt.Sprintf("%.1f", c.RoundTrip.Seconds()*1000), "bad replies and packets", c.Bad, "timeouts", c.Timeouts,
 		"not answered", c.Unknown, "refused", c.Refused, "others", c.Others, "late", c.Late, "last problem", c.Problem)
 	s.Values = append(s.Values, k.values()...)
 	s.Level, s.Message = a.judge(now, &c)

@@ -43,8 +43,7 @@ func newPublisher(o *options, cameras map[string]*hardware.Camera, node bridge.N
 			key := d.key()
 			if taken[key] != "" {
 				return nil, config.Usagef("cameras %s and %s are the same device: %s; it can be opened only once",
-					taken[key],
-					name, d.Device)
+					taken[key], name, d.Device)
 			}
 			taken[key] = name
 		}

@@ -28,14 +28,11 @@ func (w *watch) status(now time.Time, d *rospub.Diagnostics) diag.DiagnosticStat
 	}
 	window := &stats.Window
 	status := d.Status(w.camera.name, "streaming", "device", s.Path, "card", s.Card, "serial", s.Serial, "format",
-		s.Format,
-		"nominal pictures/s", fmt.Sprintf("%.1f", s.Rate), "pictures/s", fmt.Sprintf("%.1f", window.Rate), "pictures",
-		stats.Frames,
-		"dropped", stats.Dropped, "damaged", stats.Damaged, "unfit", unfit, "driver errors", stats.Errors, "reopened",
-		max(stats.Opened, 1)-1,
-		"mean latency (ms)", milliseconds(window.MeanLatency), "maximum latency (ms)", milliseconds(window.MaxLatency),
-		"stamps", stats.Clock,
-		"calibrated", w.camera.calibration != nil)
+		s.Format, "nominal pictures/s", fmt.Sprintf("%.1f", s.Rate), "pictures/s", fmt.Sprintf("%.1f", window.Rate),
+		"pictures", stats.Frames, "dropped", stats.Dropped, "damaged", stats.Damaged, "unfit", unfit, "driver errors",
+		stats.Errors, "reopened", max(stats.Opened, 1)-1, "mean latency (ms)", milliseconds(window.MeanLatency),
+		"maximum latency (ms)", milliseconds(window.MaxLatency), "stamps", stats.Clock, "calibrated",
+		w.camera.calibration != nil)
 	status.HardwareId = cmp.Or(s.Serial, s.Path)
 	trouble := w.camera.trouble.Load()
 	publishing := w.camera.publishing.Load()
@@ -57,8 +54,7 @@ func (w *watch) status(now time.Time, d *rospub.Diagnostics) diag.DiagnosticStat
 	case w.lost > 0 && now.Sub(w.since) < troubleTime:
 		status.Level = diag.DiagnosticStatus_WARN
 		status.Message = fmt.Sprintf("images are missing: %d dropped, %d damaged, %d unfit", stats.Dropped,
-			stats.Damaged,
-			unfit)
+			stats.Damaged, unfit)
 	case !fromFile && window.Frames == 0:
 		status.Level, status.Message = diag.DiagnosticStatus_WARN, "no images arrive"
 	}

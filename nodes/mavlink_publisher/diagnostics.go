@@ -32,13 +32,12 @@ func (p *publisher) statuses() []diag.DiagnosticStatus {
 func (p *publisher) linkStatus(l *link) diag.DiagnosticStatus {
 	s := l.link.Statistics()
 	status := p.diagnostics.Status("link "+l.source,
-		fmt.Sprintf("%.0f frames/s, %.0f %% of them received", s.Rate, s.Quality),
-		"frames", s.Received, "bytes", s.Bytes, "lost", s.Lost, "quality (%)", fmt.Sprintf("%.1f", s.Quality),
-		"frames per second", fmt.Sprintf("%.1f", s.Rate), "bytes per second", fmt.Sprintf("%.0f", s.ByteRate),
-		"bad checksum", s.BadChecksum, "garbage (bytes)", s.Garbage, "unknown messages", s.Unknown, "unknown ids",
-		s.UnknownIDs,
-		"dropped", s.Dropped, "duplicates", s.Duplicates, "reordered", s.Reordered, "restarts", s.Restarts,
-		"open", s.Open, "opened", s.Opened, "problem", s.Problem)
+		fmt.Sprintf("%.0f frames/s, %.0f %% of them received", s.Rate, s.Quality), "frames", s.Received, "bytes",
+		s.Bytes, "lost", s.Lost, "quality (%)", fmt.Sprintf("%.1f", s.Quality), "frames per second",
+		fmt.Sprintf("%.1f", s.Rate), "bytes per second", fmt.Sprintf("%.0f", s.ByteRate), "bad checksum", s.BadChecksum,
+		"garbage (bytes)", s.Garbage, "unknown messages", s.Unknown, "unknown ids", s.UnknownIDs, "dropped", s.Dropped,
+		"duplicates", s.Duplicates, "reordered", s.Reordered, "restarts", s.Restarts, "open", s.Open, "opened",
+		s.Opened, "problem", s.Problem)
 	for _, c := range s.Components {
 		status.Values = append(status.Values, rospub.Values(fmt.Sprintf("from %d/%d", c.System, c.Component),
 			fmt.Sprintf("%s, %d lost", human.Count(c.Received, "frame"), c.Lost))...)

@@ -78,8 +78,7 @@ func group(entries []entry) (groups [][]entry, err error) {
 			}
 			if other.System == e.System {
 				return nil, config.Usagef("%s: %s is also the source of %s: each needs its own system", e.name,
-					e.Source,
-					other.name)
+					e.Source, other.name)
 			}
 		}
 		groups[i] = append(groups[i], e)

@@ -50,8 +50,7 @@ func newTopicPublishers(node bridge.Node, name string, reliable, whole bool) (*t
 	}
 	if missing != nil {
 		o.Log(bridge.Warn, "not publishing %s: %v; --middleware dds does not need these definitions",
-			strings.Join(missing, ", "),
-			cause)
+			strings.Join(missing, ", "), cause)
 	}
 	return o, nil
 }

@@ -117,9 +117,7 @@ func (p Posture) reply(command string, generation int) string {
 			online = 0
 		}
 		return object{"command": command, "enable": 1, "status": online, "error": 0, "mode": p.Mode,
-			"current_force": p.Grip,
-			"temperature":   40,
-			"actpos":        max(0, p.Gripper)}.String()
+			"current_force": p.Grip, "temperature": 40, "actpos": max(0, p.Gripper)}.String()
 	case "get_force_data":
 		if p.Force == nil {
 			return object{"command": command, "state": false}.String()
@@ -143,8 +141,7 @@ func (p Posture) reply(command string, generation int) string {
 func (p Posture) packet(generation int) string {
 	status := object{
 		"joint_current": p.perJoint(p.Current), "joint_en_flag": p.perJoint(1), "joint_err_code": p.jointErrors(),
-		"joint_position":    p.Joints,
-		"joint_temperature": p.perJoint(p.Temperature), "joint_voltage": p.perJoint(23000),
+		"joint_position": p.Joints, "joint_temperature": p.perJoint(p.Temperature), "joint_voltage": p.perJoint(23000),
 	}
 	if p.Speeds != nil {
 		status["joint_speed"] = p.Speeds

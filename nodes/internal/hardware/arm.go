@@ -40,12 +40,10 @@ type Arm struct {
 // DefaultArm returns what holds for an arm of which nothing else is said.
 func DefaultArm() Arm {
 	return Arm{
-		Port: 8080, Wrench: "external", Effort: "none", GripperRange: "0:1000",
-		Rate: 50, Query: "state", GripperRate: 20, StatusRate: 1, ReplyTimeout: time.Second, Silence: 3 * time.Second,
-		Retry: 500 * time.Millisecond,
-		Push:  "listen", PushPort: 8089, PushCycle: 5 * time.Millisecond,
-		PushFields: []string{"joint_speed", "arm_current_status"}, PushForce: "sensor",
-		SpeedUnit: "0.01deg/s",
+		Port: 8080, Wrench: "external", Effort: "none", GripperRange: "0:1000", Rate: 50, Query: "state",
+		GripperRate: 20, StatusRate: 1, ReplyTimeout: time.Second, Silence: 3 * time.Second,
+		Retry: 500 * time.Millisecond, Push: "listen", PushPort: 8089, PushCycle: 5 * time.Millisecond,
+		PushFields: []string{"joint_speed", "arm_current_status"}, PushForce: "sensor", SpeedUnit: "0.01deg/s",
 	}
 }
 
