@@ -55,9 +55,9 @@ func (n *nodeInfo) fullName() string {
 	return n.namespace + "/" + n.name
 }
 
-// marshal returns p as CDR with GIDs of that size.
-func (p *participantInfo) marshal(gidSize int) []byte {
-	e := wire.NewEncoder(nil)
+// append appends p as CDR with GIDs of that size.
+func (p *participantInfo) append(dst []byte, gidSize int) []byte {
+	e := wire.NewEncoder(dst)
 	gid := func(guid bridge.GUID) {
 		for _, b := range guid {
 			e.Uint8(b)

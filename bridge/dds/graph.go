@@ -26,11 +26,12 @@ type graph struct {
 	participants, publications, subscriptions C.dds_entity_t // readers of DDS's builtin topics
 	announcements                             *reader
 	announce                                  *writer
-	batch                                     [32]C.struct_discovered // of takeDiscovered, guarded by mu
 
 	mu        sync.Mutex
-	gidSize   int  // in the node's own announcement
-	adapts    bool // gidSize follows other participants' announcements
+	batch     []C.struct_discovered // what takeDiscovered takes at once
+	payload   []byte                // of the last announcement
+	gidSize   int                   // in the node's own announcement
+	adapts    bool                  // gidSize follows other participants' announcements
 	own       participantInfo
 	adaptive  map[bridge.GUID]struct{}        // the other participants that do so too
 	sizes     map[bridge.GUID]int             // of each of the rest: the size of its GIDs
@@ -63,6 +64,7 @@ func newGraph(n *node, gidSize int) (*graph, error) {
 			name: n.names.NodeName()}}},
 		adaptive:  make(map[bridge.GUID]struct{}),
 		sizes:     make(map[bridge.GUID]int),
+		batch:     make([]C.struct_discovered, 32),
 		infos:     make(map[bridge.GUID]participantInfo),
 		endpoints: make(map[bridge.GUID]*endpoint),
 		calls:     make(map[bridge.GUID]*endpoint),
@@ -127,7 +129,8 @@ func (g *graph) publishOwn() error {
 	if !g.announced {
 		return nil
 	}
-	if err := g.announce.write(g.own.marshal(g.gidSize), -1); err != nil {
+	g.payload = g.own.append(g.payload[:0], g.gidSize)
+	if err := g.announce.write(g.payload, -1); err != nil {
 		return fmt.Errorf("write %s: %w", discoveryTopic, err)
 	}
 	return nil

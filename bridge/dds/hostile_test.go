@@ -87,7 +87,7 @@ func TestForeignParticipantInfo(t *testing.T) {
 	for _, guid := range []bridge.GUID{{1}, n.guid, other.guid} {
 		info := participantInfo{guid: guid, nodes: []nodeInfo{{namespace: "/", name: "liar",
 			readers: []bridge.GUID{{2}}}}}
-		require.NoError(t, w.write(info.marshal(newGID), -1))
+		require.NoError(t, w.write(info.append(nil, newGID), -1))
 	}
 	told := func(participant bridge.GUID) []nodeInfo {
 		n.graph.mu.Lock()
