@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec/tlog"
+	"tapedeck/codec/tlog/tlogtest"
 )
 
 // packets is a connection that reads one datagram at a time, and loses what does not fit, as UDP does.
@@ -31,13 +32,13 @@ func (p *packets) Read(b []byte) (int, error) {
 // TestGomavlibLosesFrames shows why we use our own scanner: gomavlib's reader skips the claimed length of a damaged
 // frame, and reads at most 512 bytes of a datagram. If it ever finds all frames, conn and scanner can be deleted.
 func TestGomavlibLosesFrames(t *testing.T) {
-	e := newEncoder(t, 1, streamwriter.V2)
-	rw, err := dialectOnce()
+	e := tlogtest.NewEncoder(t, 1, streamwriter.V2)
+	rw, err := tlogtest.Dialect()
 	require.NoError(t, err)
 	damaged := []byte{frame.V2MagicByte, 200, 0, 0, 0, 1, 1, 30, 0, 0} // which claims 200 bytes that do not come
 	var many []byte
 	for i := range uint32(20) {
-		many = append(many, e.encode(t, attitude(i))...)
+		many = append(many, e.Encode(t, attitude(i))...)
 	}
 	require.Greater(t, len(many), 512)
 	for name, stream := range map[string]packets{
@@ -76,12 +77,12 @@ func TestGomavlibLosesFrames(t *testing.T) {
 
 // TestGomavlibLosesRecords shows why we use our own reader of logs: gomavlib's does not resynchronise after damage.
 func TestGomavlibLosesRecords(t *testing.T) {
-	e := newEncoder(t, 1, streamwriter.V2)
-	rw, err := dialectOnce()
+	e := tlogtest.NewEncoder(t, 1, streamwriter.V2)
+	rw, err := tlogtest.Dialect()
 	require.NoError(t, err)
 	var log []byte
 	for i := range uint32(20) {
-		log = append(log, e.record(t, someTime+int64(i)*1e9, attitude(i))...)
+		log = append(log, e.Record(t, someTime+int64(i)*1e9, attitude(i))...)
 		if i == 5 {
 			log = append(log, "garbage"...)
 		}

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tapedeck/codec/tlog"
+	"tapedeck/codec/tlog/tlogtest"
 )
 
 // linkUnderTest is a running link.
@@ -280,7 +281,7 @@ func TestLinksReceiveSilently(t *testing.T) {
 	for _, endpoint := range endpoints {
 		t.Run(endpoint.name, func(t *testing.T) {
 			l, p := endpoint.open(t, Options{})
-			e := newEncoder(t, 1, streamwriter.V2)
+			e := tlogtest.NewEncoder(t, 1, streamwriter.V2)
 			if endpoint.silent {
 				require.Zero(t, p.read(make([]byte, 2048), 100*time.Millisecond))
 				return // nobody can know where it is
@@ -290,10 +291,10 @@ func TestLinksReceiveSilently(t *testing.T) {
 				var all []byte
 				for range 4 {
 					for _, m := range moment(ms + 1) {
-						all = append(all, e.encode(t, m)...)
+						all = append(all, e.Encode(t, m)...)
 					}
 					all = append(all,
-						e.encode(t, &common.MessageStatustext{Text: "fifty characters that make a frame long " +
+						e.Encode(t, &common.MessageStatustext{Text: "fifty characters that make a frame long " +
 							"enough."})...)
 				}
 				require.Greater(t, len(all), 512)
@@ -329,11 +330,11 @@ func TestLinksSend(t *testing.T) {
 				AnswerTimeSync: true,
 				Streams:        map[uint8]uint16{6: 3, 10: 0},
 				Intervals:      map[uint32]float64{105: 50, 30: -1, 31: 0}})
-			e := newEncoder(t, 1, streamwriter.V2)
+			e := tlogtest.NewEncoder(t, 1, streamwriter.V2)
 			missing := map[string]bool{"heartbeat": true, "stream 6": true, "stream 10": true, "interval 105": true,
 				"interval 30": true, "interval 31": true, "request": true, "reply": true}
 			if !endpoint.silent {
-				p.write(e.encode(t, heartbeat()))
+				p.write(e.Encode(t, heartbeat()))
 			}
 			p.receive(t, patient, func(f *frame.V2Frame) bool {
 				require.Equal(t, address{7, 42}, address{f.SystemID, f.ComponentID})
@@ -343,7 +344,7 @@ func TestLinksSend(t *testing.T) {
 					require.Equal(t, ardupilotmega.MAV_TYPE_ONBOARD_CONTROLLER, m.Type)
 					if missing["heartbeat"] {
 						for _, m := range moment(5) {
-							p.write(e.encode(t, m))
+							p.write(e.Encode(t, m))
 						}
 					}
 					delete(missing, "heartbeat")
@@ -385,7 +386,7 @@ func TestUDPClient(t *testing.T) {
 	p := udpPeer(t, own, own)
 	l := runLink(t, "udp://"+own, Options{Heartbeat: 20})
 	p.receive(t, patient, func(*frame.V2Frame) bool { return true })
-	p.write(newEncoder(t, 1, streamwriter.V2).encode(t, attitude(3)))
+	p.write(tlogtest.NewEncoder(t, 1, streamwriter.V2).Encode(t, attitude(3)))
 	require.Equal(t, attitude(3), l.next().Message)
 }
 
@@ -427,11 +428,11 @@ func TestReopenedPorts(t *testing.T) {
 			source, plug := test.run(t)
 			l := runLink(t, source, Options{})
 			l.report("cannot open " + source)
-			e := newEncoder(t, 1, streamwriter.V2)
+			e := tlogtest.NewEncoder(t, 1, streamwriter.V2)
 			for i := range uint32(2) {
 				p, unplug := plug()
 				l.report("opened ")
-				p.write(e.encode(t, attitude(i)))
+				p.write(e.Encode(t, attitude(i)))
 				require.Equal(t, attitude(i), l.next().Message)
 				require.Equal(t, 1, l.Statistics().Open)
 				require.Empty(t, l.Statistics().Problem)
@@ -448,8 +449,8 @@ func TestReopenedPorts(t *testing.T) {
 
 func TestNoise(t *testing.T) {
 	l, p := tcpServerLink(t, Options{})
-	e := newEncoder(t, 1, streamwriter.V1)
-	first, bad, last := e.encode(t, attitude(1)), e.encode(t, attitude(2)), e.encode(t, attitude(3))
+	e := tlogtest.NewEncoder(t, 1, streamwriter.V1)
+	first, bad, last := e.Encode(t, attitude(1)), e.Encode(t, attitude(2)), e.Encode(t, attitude(3))
 	bad[20]++
 	p.write(slices.Concat([]byte("noise"), first, bad, last))
 	require.Equal(t, attitude(1), l.next().Message)
@@ -465,13 +466,13 @@ func TestNoise(t *testing.T) {
 func TestTimeSyncOverALink(t *testing.T) {
 	const began = 12345678900 // of its clock, in ns before the time
 	l, p := tcpServerLink(t, Options{TimeSync: 1000})
-	e := newEncoder(t, 1, streamwriter.V2)
-	p.write(e.encode(t, heartbeat()))
+	e := tlogtest.NewEncoder(t, 1, streamwriter.V2)
+	p.write(e.Encode(t, heartbeat()))
 	p.receive(t, patient, func(f *frame.V2Frame) bool {
 		request := f.Message.(*common.MessageTimesync)
-		p.write(e.encode(t, &common.MessageTimesync{Tc1: time.Now().UnixNano() - someTime + began, Ts1: request.Ts1,
+		p.write(e.Encode(t, &common.MessageTimesync{Tc1: time.Now().UnixNano() - someTime + began, Ts1: request.Ts1,
 			TargetSystem: f.SystemID, TargetComponent: f.ComponentID}))
-		p.write(e.encode(t, heartbeat()))
+		p.write(e.Encode(t, heartbeat()))
 		return l.Vehicles()[0].Clock.Synchronised
 	})
 	clock := l.Vehicles()[0].Clock
@@ -503,16 +504,16 @@ func TestSlowHandler(t *testing.T) {
 	c, err := net.Dial("tcp4", strings.TrimPrefix(<-reports, "listening at tcp "))
 	require.NoError(t, err)
 	defer func() { _ = c.Close() }()
-	e := newEncoder(t, 1, streamwriter.V2)
+	e := tlogtest.NewEncoder(t, 1, streamwriter.V2)
 	const frames = queueSize + 1000
 	for i := range uint32(frames - 1) {
-		_, err := c.Write(e.encode(t, attitude(i+1)))
+		_, err := c.Write(e.Encode(t, attitude(i+1)))
 		require.NoError(t, err)
 		if i == 0 {
 			<-first
 		}
 	}
-	_, err = c.Write(e.encode(t, heartbeat()))
+	_, err = c.Write(e.Encode(t, heartbeat()))
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return l.Statistics().Received == frames && len(l.Vehicles()) == 1 }, patient,
 		5*time.Millisecond)
@@ -528,9 +529,9 @@ func TestSeveralVehiclesOnOnePort(t *testing.T) {
 	l := runLink(t, "udp://127.0.0.1:0@", Options{})
 	to := l.report("listening at udp ")
 	for system := range uint8(3) {
-		p, e := udpPeer(t, "127.0.0.1:0", to), newEncoder(t, system+1, streamwriter.V2)
-		p.write(e.encode(t, heartbeat()))
-		p.write(e.encode(t, attitude(uint32(system))))
+		p, e := udpPeer(t, "127.0.0.1:0", to), tlogtest.NewEncoder(t, system+1, streamwriter.V2)
+		p.write(e.Encode(t, heartbeat()))
+		p.write(e.Encode(t, attitude(uint32(system))))
 		require.Equal(t, system+1, l.next().System)
 		require.Equal(t, system+1, l.next().System)
 	}
@@ -557,9 +558,9 @@ func TestNoGoroutineLeaks(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for _, endpoint := range endpoints {
 		l, p := endpoint.open(t, Options{Heartbeat: 1000, TimeSync: 1000})
-		e := newEncoder(t, 1, streamwriter.V2)
+		e := tlogtest.NewEncoder(t, 1, streamwriter.V2)
 		if !endpoint.silent {
-			p.write(e.encode(t, heartbeat()))
+			p.write(e.Encode(t, heartbeat()))
 			l.next()
 		}
 		l.end()

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec/tlog"
+	"tapedeck/codec/tlog/tlogtest"
 	"tapedeck/test/samples"
 )
 
@@ -157,13 +158,13 @@ func TestFlightStamps(t *testing.T) {
 }
 
 func TestReadLog(t *testing.T) {
-	e1, e2 := newEncoder(t, 1, streamwriter.V1), newEncoder(t, 1, streamwriter.V2)
-	a, b := e1.record(t, someTime, heartbeat()), e2.record(t, someTime+1e6, attitude(7))
-	e1.encode(t, heartbeat())
-	c := e1.record(t, someTime+2e6, heartbeat())
+	e1, e2 := tlogtest.NewEncoder(t, 1, streamwriter.V1), tlogtest.NewEncoder(t, 1, streamwriter.V2)
+	a, b := e1.Record(t, someTime, heartbeat()), e2.Record(t, someTime+1e6, attitude(7))
+	e1.Encode(t, heartbeat())
+	c := e1.Record(t, someTime+2e6, heartbeat())
 	broken := bytes.Clone(b)
 	broken[25]++
-	signed := e2.record(t, someTime, heartbeat())
+	signed := e2.Record(t, someTime, heartbeat())
 	signed[8+2] |= 1 // with 13 more bytes, and another checksum
 	signed = append(signed, make([]byte, 13)...)
 	for _, test := range []struct {
@@ -202,8 +203,8 @@ func TestReadLog(t *testing.T) {
 }
 
 func TestUnreadableLog(t *testing.T) {
-	e := newEncoder(t, 1, streamwriter.V1)
-	r := io.MultiReader(bytes.NewReader(e.record(t, someTime, heartbeat())),
+	e := tlogtest.NewEncoder(t, 1, streamwriter.V1)
+	r := io.MultiReader(bytes.NewReader(e.Record(t, someTime, heartbeat())),
 		iotest.ErrReader(errors.New("disk on fire")))
 	frames, _, err := readLog(t, r, StampSync)
 	require.Len(t, frames, 1)
@@ -224,10 +225,10 @@ func TestUnreadableLog(t *testing.T) {
 
 // writeLog writes a log of one heartbeat at each of these times, in s after someTime.
 func writeLog(t testing.TB, seconds ...float64) string {
-	e := newEncoder(t, 1, streamwriter.V2)
+	e := tlogtest.NewEncoder(t, 1, streamwriter.V2)
 	var data []byte
 	for _, s := range seconds {
-		data = append(data, e.record(t, someTime+int64(s*1e9), heartbeat())...)
+		data = append(data, e.Record(t, someTime+int64(s*1e9), heartbeat())...)
 	}
 	path := filepath.Join(t.TempDir(), "x.tlog")
 	require.NoError(t, os.WriteFile(path, data, 0o600))
@@ -306,10 +307,10 @@ func FuzzLog(f *testing.F) {
 // Some ground stations write times with the lowest byte first.
 func TestLittleEndianLog(t *testing.T) {
 	var data []byte
-	e := newEncoder(t, 1, streamwriter.V2)
+	e := tlogtest.NewEncoder(t, 1, streamwriter.V2)
 	for i := range 20 {
 		data = binary.LittleEndian.AppendUint64(data, uint64(someTime/1e3)+uint64(i))
-		data = append(data, e.encode(t, attitude(uint32(i)))...)
+		data = append(data, e.Encode(t, attitude(uint32(i)))...)
 	}
 	frames, s, err := readLog(t, bytes.NewReader(data), StampReceive)
 	require.NoError(t, err)

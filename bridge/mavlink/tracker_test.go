@@ -67,7 +67,9 @@ func TestRequestTimes(t *testing.T) {
 	known := knownFormats(t)
 	tracks := newTracker(known, StampSync)
 	require.False(t, tracks.due(1, someTime), "nobody is there")
-	beat := func(at int64) { tracks.note(&Frame{System: 1, Component: 1, Message: heartbeat(), Received: at}, nil) }
+	beat := func(at int64) {
+		tracks.note(&Frame{System: 1, Component: 1, Message: heartbeat(), Received: at}, nil)
+	}
 	var asked []int64
 	for s := int64(0); s < 100; s++ {
 		if s > 40 && s < 60 {

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/tlog/tlogtest"
 	"tapedeck/test/samples"
 	"tapedeck/test/samples/generate"
 )
@@ -48,9 +49,9 @@ func frames(t *testing.T, r codec.Reader, q codec.Query) (times []int64, data []
 
 // records returns a log of messages, one each 100 ms, without and with times.
 func records(t *testing.T, list ...message.Message) (stream, log []byte, parts [][]byte) {
-	e := newEncoder(t, 1, streamwriter.V2)
+	e := tlogtest.NewEncoder(t, 1, streamwriter.V2)
 	for i, m := range list {
-		record := e.record(t, someTime+int64(i)*1e8, m)
+		record := e.Record(t, someTime+int64(i)*1e8, m)
 		stream, log = append(stream, record[StampSize:]...), append(log, record...)
 		parts = append(parts, record)
 	}

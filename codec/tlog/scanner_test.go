@@ -9,6 +9,7 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/streamwriter"
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/codec/tlog/tlogtest"
 	"tapedeck/test/samples"
 )
 
@@ -33,11 +34,11 @@ func scanAll(s *Scanner, data []byte, part int) []uint8 {
 }
 
 func TestScanner(t *testing.T) {
-	e1, e2 := newEncoder(t, 1, streamwriter.V1), newEncoder(t, 1, streamwriter.V2)
+	e1, e2 := tlogtest.NewEncoder(t, 1, streamwriter.V1), tlogtest.NewEncoder(t, 1, streamwriter.V2)
 	var v1, v2 [][]byte
 	for i := range uint32(4) {
-		v1 = append(v1, e1.encode(t, attitude(i+1)))
-		v2 = append(v2, e2.encode(t, attitude(i+1)))
+		v1 = append(v1, e1.Encode(t, attitude(i+1)))
+		v2 = append(v2, e2.Encode(t, attitude(i+1)))
 	}
 	join := slices.Concat[[]byte]
 	broken := func(frame []byte, at int) []byte {
@@ -94,11 +95,11 @@ func TestScanner(t *testing.T) {
 
 // A frame is returned with its last byte, even after bytes that look like the header of another.
 func TestScannerDoesNotWait(t *testing.T) {
-	e := newEncoder(t, 1, streamwriter.V1)
+	e := tlogtest.NewEncoder(t, 1, streamwriter.V1)
 	s := newScanner(t)
 	s.Write([]byte{0xfe, 0xff, 0xfe, 0x20, 0xfd, 0x40, 0, 0, 1, 1, 1, 0x77, 0x77, 0x77, 0xfe})
 	for i := range uint32(3) {
-		s.Write(e.encode(t, attitude(i)))
+		s.Write(e.Encode(t, attitude(i)))
 		_, h, ok := s.Next(false)
 		require.True(t, ok)
 		require.EqualValues(t, i, h.Sequence)
@@ -112,8 +113,8 @@ func FuzzScanner(f *testing.F) {
 			f.Add(data[max(0, len(data)-1000):], uint16(9))
 		}
 	}
-	e1, e2 := newEncoder(f, 1, streamwriter.V1), newEncoder(f, 2, streamwriter.V2)
-	f.Add(append(e1.encode(f, attitude(1)), e2.encode(f, heartbeat())...), uint16(1))
+	e1, e2 := tlogtest.NewEncoder(f, 1, streamwriter.V1), tlogtest.NewEncoder(f, 2, streamwriter.V2)
+	f.Add(append(e1.Encode(f, attitude(1)), e2.Encode(f, heartbeat())...), uint16(1))
 	f.Add(bytes.Repeat([]byte{0xfe, 0xfd, 0, 30}, 100), uint16(1000))
 	known := knownFormats(f)
 	f.Fuzz(func(t *testing.T, data []byte, part uint16) {
