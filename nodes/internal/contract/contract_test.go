@@ -494,3 +494,14 @@ func TestExpectedFrameAmongMany(t *testing.T) {
 	require.Len(t, expected.frames, maxNames+1)
 	require.True(t, expected.frames["last"])
 }
+
+func TestFramesWithoutACommonTransform(t *testing.T) {
+	var seen []*topic
+	for _, frame := range []string{"a", "b", "c"} {
+		seen = append(seen, &topic{types: []string{(*tf2_msgs.TFMessage)(nil).TypeName()}, count: 1,
+			frames: map[string]bool{frame: true}})
+	}
+	learnt := &Topic{}
+	learnt.learn(seen, false, 0.2)
+	require.Empty(t, learnt.Frames)
+}

@@ -73,12 +73,12 @@ func (l *Topic) learn(seen []*topic, steady bool, tolerance float64) {
 	regular, synchronous := steady, true
 	qos := map[string]bool{}
 	types := map[string]bool{}
-	for _, t := range seen {
+	for i, t := range seen {
 		for _, name := range t.types {
 			types[name] = true
 		}
 		qos[qosText(t.qos)] = true
-		if t.transforms() && len(frames) > 0 {
+		if t.transforms() && i > 0 { // all recordings must have them
 			maps.DeleteFunc(frames, func(name string, _ bool) bool { return !t.frames[name] })
 		} else {
 			maps.Copy(frames, t.frames)
