@@ -287,6 +287,14 @@ func TestBigEndian(t *testing.T) {
 	})
 	require.Contains(t, plainText(text), "point:{y:1 gain:-2} point:{y:-2 gain:256}")
 	require.Empty(t, losses)
+	text, _, _ = fromROS2Of(t, "/points", &sensor_msgs.PointCloud2{
+		Header: atStamp, Height: 1, Width: 1, PointStep: 4, IsBigendian: true,
+		Fields: []sensor_msgs.PointField{{Name: "rgb", Datatype: sensor_msgs.PointField_UINT32},
+			{Name: "rgba", Datatype: sensor_msgs.PointField_UINT32}, // at the same place
+			{Name: "red", Offset: 2, Datatype: sensor_msgs.PointField_UINT16}},
+		Data: []byte{0, 0, 1, 2},
+	})
+	require.Contains(t, plainText(text), "point:{rgb:258 rgba:258 red:258}")
 
 	b := newThereAndBack(t, nil, channelOf(t, msgs.Release(""), "/numbers", "std_msgs/msg/Float64MultiArray"))
 	big := append([]byte{0, 0, 0, 0}, make([]byte, 8)...)

@@ -186,23 +186,26 @@ func (c *clouds) points(out *[]byte) error {
 	stamp := nanoseconds(m.Header.Stamp)
 	tag := protowire.AppendVarint(nil, c.point.tag)
 	inexact := false
+	var swapped [8]byte
 	b := slices.Grow(*out, int(m.Height)*int(m.Width)*(len(tag)+1+8*len(c.columns)))
 	for y := range uint64(m.Height) {
 		for x := range uint64(m.Width) {
 			point := m.Data[y*row+x*uint64(m.PointStep):][:m.PointStep]
-			if m.IsBigendian {
-				c.swap(point)
-			}
 			b = append(append(b, tag...), 0)
 			start := len(b)
 			for i := range c.columns {
 				f := &c.columns[i]
 				b = append(b, f.tag...)
+				number := point[f.offset:][:pointDatatypes[f.datatype].size]
+				if m.IsBigendian {
+					number = swapped[:copy(swapped[:], number)] // not in place: fields may overlap
+					slices.Reverse(number)
+				}
 				if f.kind == protoreflect.FloatKind && f.datatype == sensor_msgs.PointField_FLOAT32 {
-					b = append(b, point[f.offset:f.offset+4]...)
+					b = append(b, number...)
 					continue
 				}
-				v := f.value(point[f.offset:])
+				v := f.value(number)
 				if f.name == "timestamp" {
 					b = protowire.AppendVarint(b, f.time(v, stamp))
 					continue
@@ -217,14 +220,6 @@ func (c *clouds) points(out *[]byte) error {
 	*out = b
 	c.lose(inexact, "fractions and signs of point fields that are unsigned integers in Apollo")
 	return nil
-}
-
-// swap makes a big-endian point little-endian.
-func (c *clouds) swap(point []byte) {
-	for i := range c.columns {
-		f := &c.columns[i]
-		slices.Reverse(point[f.offset : f.offset+pointDatatypes[f.datatype].size])
-	}
 }
 
 var le = binary.LittleEndian

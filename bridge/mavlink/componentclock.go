@@ -2,6 +2,7 @@ package mavlink
 
 import (
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
+	"github.com/bluenviron/gomavlib/v3/pkg/message"
 
 	"tapedeck/codec/tlog"
 )
@@ -45,6 +46,9 @@ func (c *componentClock) stamp(f *Frame, at int64, how Stamps) int64 {
 	}
 	if how == StampVehicle && c.vehicle.known {
 		stamp += c.vehicle.offset
+	}
+	if _, unknown := f.Message.(*message.MessageRaw); unknown { // carries no time
+		return stamp
 	}
 	id := f.Message.GetID()
 	last := c.stamps[id]

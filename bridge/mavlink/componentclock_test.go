@@ -127,6 +127,16 @@ func TestStampSync(t *testing.T) {
 	require.InDelta(t, 0.9, c.stamp(1.1, imu(10_900_000)), 1e-3, "is not confused by it")
 }
 
+// The ids of unknown messages may be made up, and are many.
+func TestStampsOfUnknownMessages(t *testing.T) {
+	c := newClockTest(t, StampSync)
+	for i := range 1000 {
+		at := float64(i) / 1000
+		require.InDelta(t, at, c.stamp(at, &message.MessageRaw{ID: uint32(1e6 + i)}), 1e-9)
+	}
+	require.Empty(t, c.clock.stamps)
+}
+
 // Time since boot in ms wraps after 49.7 days, that in µs does not.
 func TestStampsWhenTimeWraps(t *testing.T) {
 	const round = 1 << 32

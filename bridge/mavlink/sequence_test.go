@@ -107,6 +107,15 @@ func TestStatistics(t *testing.T) {
 	require.EqualValues(t, 802, later.Received)
 	s.UnknownIDs[1] = 1
 	require.NotContains(t, later.UnknownIDs, uint32(1))
+
+	for id := range uint32(1000) { // made up by a sender, who has 2^24
+		b.frame(tlog.Header{System: 2, Component: 3, ID: 1e6 + id, Size: 30}, now)
+	}
+	b.frame(tlog.Header{System: 2, Component: 3, ID: 0xffff, Size: 30}, now)
+	s = total.snapshot(now)
+	require.EqualValues(t, 1002, s.Unknown)
+	require.Len(t, s.UnknownIDs, mostUnknownIDs)
+	require.EqualValues(t, 2, s.UnknownIDs[0xffff])
 }
 
 // A late frame no longer counts as lost.

@@ -39,13 +39,16 @@ type Statistics struct {
 	BadChecksum uint64            // frames
 	Garbage     uint64            // bytes outside frames
 	Unknown     uint64            // frames whose message id is not in the dialect
-	UnknownIDs  map[uint32]uint64 // the same by message id
+	UnknownIDs  map[uint32]uint64 // the same by message id, of the first mostUnknownIDs
 	Dropped     uint64            // frames dropped because the handler was too slow
 
 	Open    int    // open ports and connections
 	Opened  uint64 // ports and connections opened so far
 	Problem string // why the source could not be opened, or was closed; empty while open
 }
+
+// mostUnknownIDs bounds what senders of made-up message ids make a link remember.
+const mostUnknownIDs = 256
 
 // statistics are the counts of a running link.
 type statistics struct {
@@ -92,7 +95,10 @@ func (c *connection) frame(h tlog.Header, now int64) {
 	defer c.total.mu.Unlock()
 	if _, known := c.scan.Formats[h.ID]; !known {
 		c.total.link.Unknown++
-		c.total.link.UnknownIDs[h.ID]++
+		ids := c.total.link.UnknownIDs
+		if ids[h.ID] > 0 || len(ids) < mostUnknownIDs {
+			ids[h.ID]++
+		}
 	}
 	to := c.total.components[from]
 	if to == nil {
