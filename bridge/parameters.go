@@ -194,9 +194,6 @@ func (p *Parameters) Get(name string) (any, bool) {
 	return d.Value, ok
 }
 
-// GetBool returns the value of a declared bool, else false.
-func (p *Parameters) GetBool(name string) bool { return get[bool](p, name) }
-
 // GetInt returns the value of a declared integer, else 0.
 func (p *Parameters) GetInt(name string) int64 { return get[int64](p, name) }
 
@@ -205,9 +202,6 @@ func (p *Parameters) GetFloat(name string) float64 { return get[float64](p, name
 
 // GetString returns the value of a declared string, else "".
 func (p *Parameters) GetString(name string) string { return get[string](p, name) }
-
-// GetStrings returns the value of a declared string array, else nil.
-func (p *Parameters) GetStrings(name string) []string { return get[[]string](p, name) }
 
 func get[T any](p *Parameters, name string) T {
 	value, _ := p.Get(name)

@@ -85,8 +85,7 @@ func TestDeclare(t *testing.T) {
 	require.Equal(t, int64(200), p.GetInt("count"))
 	require.Equal(t, "text", p.GetString("a"))
 	require.Zero(t, p.GetFloat("a"))
-	require.False(t, p.GetBool("nothing"))
-	require.Nil(t, p.GetStrings("nothing"))
+	require.Empty(t, p.GetString("nothing"))
 }
 
 func TestSet(t *testing.T) {

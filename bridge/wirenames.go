@@ -81,18 +81,6 @@ func ServiceTypeToDDS(typeName string) (request, response string) {
 	return TypeToDDS(typeName + "_Request"), TypeToDDS(typeName + "_Response")
 }
 
-// ServiceTypeFromDDS returns the service type to which a DDS type of requests or responses belongs.
-func ServiceTypeFromDDS(name string) (typeName string, ok bool) {
-	typeName, ok = TypeFromDDS(name)
-	if !ok {
-		return "", false
-	}
-	if t, ok := strings.CutSuffix(typeName, "_Request"); ok {
-		return t, true
-	}
-	return strings.CutSuffix(typeName, "_Response")
-}
-
 // IsHidden reports whether the full name of a topic, service or node is one that ROS 2's tools hide: one of its tokens
 // begins with an underscore.
 func IsHidden(name string) bool { return strings.Contains(name, "/_") }

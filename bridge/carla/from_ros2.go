@@ -319,17 +319,6 @@ func (w *Writer) Sync() error { return w.w.Sync() }
 // Close writes the last frame and closes the log.
 func (w *Writer) Close() error { return errors.Join(w.finish(), w.w.Close()) }
 
-// Write writes a log from a recording of ROS 2 messages, with a Writer that has called Expect. left are the topics that
-// the log is not made of. w is not closed.
-func Write(w codec.Writer, r codec.Reader, o WriteOptions) (left []string, err error) {
-	author := NewWriter(w, o)
-	if err := author.Expect(r); err != nil {
-		return nil, err
-	}
-	err = readAll(r, func(*codec.Channel) bool { return true }, author.Write)
-	return author.Left(), errors.Join(err, author.finish())
-}
-
 // Expect reads a recording that will be written, for its actors, the name of the map and whether it has a /clock.
 // Without Expect, the Writer learns them from the messages as they come.
 func (w *Writer) Expect(r codec.Reader) error {

@@ -1,6 +1,7 @@
 package carla
 
 import (
+	"errors"
 	"math"
 	"path/filepath"
 	"slices"
@@ -28,10 +29,20 @@ func write(t testing.TB, r codec.Reader, o WriteOptions) (path string, left []st
 	path = filepath.Join(t.TempDir(), "written.log")
 	w, err := codec.Formats{carla.Format}.Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
-	left, err = Write(w, r, o)
+	left, err = writeAll(w, r, o)
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
 	return path, left
+}
+
+// writeAll writes a log of r with a Writer that has called Expect, and returns the topics that it is not made of.
+func writeAll(w codec.Writer, r codec.Reader, o WriteOptions) (left []string, err error) {
+	author := NewWriter(w, o)
+	if err := author.Expect(r); err != nil {
+		return nil, err
+	}
+	err = readAll(r, func(*codec.Channel) bool { return true }, author.Write)
+	return author.Left(), errors.Join(err, author.finish())
 }
 
 // TestThereAndBack translates a log to ROS 2, writes a log from that and translates it again: the messages are the same
@@ -246,11 +257,11 @@ func TestWriteBackwards(t *testing.T) {
 		c.Add(t, "/clock", int64(i), &rosgraph_msgs.Clock{Clock: builtin_interfaces.Time{Sec: s}})
 	}
 	var w recorder
-	_, err := Write(&w, &c, WriteOptions{Step: time.Second})
+	_, err := writeAll(&w, &c, WriteOptions{Step: time.Second})
 	require.NoError(t, err)
 	require.Equal(t, []float64{0, 1, 2, 4}, w.elapsed(t))
 
 	c.Messages[1].Data = c.Messages[1].Data[:6]
-	_, err = Write(&w, &c, WriteOptions{Step: time.Second})
+	_, err = writeAll(&w, &c, WriteOptions{Step: time.Second})
 	require.ErrorContains(t, err, "/clock [rosgraph_msgs/msg/Clock] at 1 ns: decode")
 }

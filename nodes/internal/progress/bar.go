@@ -57,15 +57,6 @@ func start(w *os.File, what string, total int64, options ...progressbar.Option) 
 	return &Bar{bar: progressbar.NewOptions64(known, options...), file: w, what: what, total: total, step: total / 1000}
 }
 
-// Describe replaces the text in front of the bar.
-func (b *Bar) Describe(what string) {
-	if b == nil {
-		return
-	}
-	b.what = printable.Name(what)
-	b.bar.Describe(b.what)
-}
-
 // Set sets how much is done: bytes, or ns for a bar of seconds. It may decrease.
 func (b *Bar) Set(done int64) {
 	if b == nil || done >= b.last && done-b.last <= b.step {

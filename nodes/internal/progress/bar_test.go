@@ -34,7 +34,6 @@ func TestPipeShowsNothing(t *testing.T) {
 	b := Bytes(w, "copying", 100)
 	require.Nil(t, b)
 	b.Set(50)
-	b.Describe("still copying")
 	b.Hide()
 	b.Close()
 	require.NoError(t, w.Close())
