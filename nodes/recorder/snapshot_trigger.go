@@ -102,7 +102,7 @@ var errRosbag2 = errors.New("the recorder offers only rosbag2's service snapshot
 
 // lookForRosbag2 calls found with errRosbag2 if that is so.
 func lookForRosbag2(ctx context.Context, node bridge.Node, name string, found func(error)) {
-	const together = 2 * time.Second // both services of a recorder are found within it
+	const together = 5 * time.Second // both services of a recorder are found within it
 	own, err := node.Client(name+"/take_snapshot", "tapedeck/srv/TakeSnapshot")
 	other, err2 := node.Client(name+"/snapshot", "rosbag2_interfaces/srv/Snapshot")
 	if err != nil || err2 != nil {
