@@ -1,10 +1,9 @@
 package convert
 
 import (
-	"math"
-
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/throttle"
+	"tapedeck/nodes/internal/timerange"
 )
 
 // changed iterates over the messages of a reader and changes them or leaves them out.
@@ -164,10 +163,10 @@ func newShifted(r codec.Reader, p *plan, t *target, o *observer) codec.Reader {
 // Read implements codec.Reader. The query selects by the time at which messages were received.
 func (s *shifted) Read(q codec.Query) (codec.Iterator, error) {
 	if q.Start != 0 {
-		q.Start = later(q.Start, -s.offset)
+		q.Start = timerange.Later(q.Start, -s.offset)
 	}
 	if q.End != 0 {
-		q.End = later(q.End, -s.offset)
+		q.End = timerange.Later(q.End, -s.offset)
 	}
 	it, err := s.Reader.Read(q)
 	if err != nil {
@@ -184,22 +183,10 @@ func (s *shifted) shift(m *codec.Message) bool {
 		s.observer.of(m.Channel).published++
 	}
 	if s.offset != 0 {
-		m.LogTime = later(m.LogTime, s.offset)
+		m.LogTime = timerange.Later(m.LogTime, s.offset)
 		if m.PublishTime != 0 {
-			m.PublishTime = later(m.PublishTime, s.offset)
+			m.PublishTime = timerange.Later(m.PublishTime, s.offset)
 		}
 	}
 	return true
-}
-
-// later returns t + ns, saturating.
-func later(t, ns int64) int64 {
-	switch sum := t + ns; {
-	case ns > 0 && sum < t:
-		return math.MaxInt64
-	case ns < 0 && sum > t:
-		return math.MinInt64
-	default:
-		return sum
-	}
 }

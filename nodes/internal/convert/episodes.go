@@ -21,6 +21,7 @@ import (
 	"tapedeck/codec/episode"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/timerange"
 )
 
 // episodeJob converts recordings to a format that keeps episodes.
@@ -383,8 +384,8 @@ func (w *episodeJob) fromMessages(ctx context.Context, i int, in *input) (*noted
 	}
 	r.observer.damaged, s.observer = w.Damaged, &r.observer
 	r.info.Path, r.info.Metadata = in.path, movedEpisodes(in.original.AllMetadata(), int64(p.Offset))
-	r.info.StartTime, r.info.EndTime = later(in.original.StartTime, int64(p.Offset)),
-		later(in.original.EndTime, int64(p.Offset))
+	r.info.StartTime, r.info.EndTime = timerange.Later(in.original.StartTime, int64(p.Offset)),
+		timerange.Later(in.original.EndTime, int64(p.Offset))
 	mapping := w.mapping
 	if p.Stamps != "auto" {
 		if mapping == nil {

@@ -190,7 +190,7 @@ func movedEpisodes(metadata map[string]string, ns int64) map[string]string {
 	}
 	for i := range d.Episodes {
 		e := &d.Episodes[i]
-		e.Start, e.End = later(e.Start, ns), later(e.End, ns)
+		e.Start, e.End = timerange.Later(e.Start, ns), timerange.Later(e.End, ns)
 	}
 	text, err := json.Marshal(&d)
 	if err != nil {
@@ -208,7 +208,7 @@ func (ins inputs) attach(ctx context.Context, o *codec.CreateOptions, offset int
 		o.Records = codec.JoinRecords(o.Records, in.original.Records)
 		for _, a := range in.original.Attachments {
 			if a.LogTime != 0 {
-				a.LogTime = later(later(a.LogTime, in.shift), offset)
+				a.LogTime = timerange.Later(timerange.Later(a.LogTime, in.shift), offset)
 			}
 			open := a.Open
 			a.Open = func(func(error)) io.Reader { return &attached{ctx, open(damaged)} }

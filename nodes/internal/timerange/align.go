@@ -92,10 +92,10 @@ func (s *shifted) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.It
 
 func (s *shifted) read(q codec.Query, read func(codec.Query) (codec.Iterator, error)) (codec.Iterator, error) {
 	if q.Start != 0 {
-		q.Start = later(q.Start, -s.by)
+		q.Start = Later(q.Start, -s.by)
 	}
 	if q.End != 0 {
-		if q.End = later(q.End, -s.by); q.End <= 0 {
+		if q.End = Later(q.End, -s.by); q.End <= 0 {
 			return codec.Merge(), nil // 0 would be no end
 		}
 	}

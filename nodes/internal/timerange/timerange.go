@@ -40,17 +40,17 @@ func (r *Range) Select(first, last int64) (start, end int64, outside string, err
 	}
 	switch {
 	case r.StartOffset > 0:
-		if from = later(max(from, first), int64(r.StartOffset)); from > last {
+		if from = Later(max(from, first), int64(r.StartOffset)); from > last {
 			return fail("start-offset", r.StartOffset, "beyond the end of")
 		}
 	case r.StartOffset < 0 && r.Begin == "":
-		from = later(last, int64(r.StartOffset))
+		from = Later(last, int64(r.StartOffset))
 	case r.StartOffset < 0:
-		from = max(from, later(last, int64(r.StartOffset)))
+		from = max(from, Later(last, int64(r.StartOffset)))
 	}
 	start = max(from, first)
 	if r.Duration > 0 {
-		end = later(start, int64(r.Duration))
+		end = Later(start, int64(r.Duration))
 		to = end - 1
 	}
 	if r.End != "" && !strings.HasPrefix(r.End, "-") { // rosbag2 ignores negative times
@@ -63,7 +63,7 @@ func (r *Range) Select(first, last int64) (start, end int64, outside string, err
 		case until < start:
 			return 0, 0, "", config.Usagef("--end %s is before the beginning at %s", r.End, Text(start))
 		case end == 0 || until < to:
-			end, to = later(until, 1), until
+			end, to = Later(until, 1), until
 		}
 	}
 	if from < first || to > last {
@@ -81,8 +81,8 @@ func parse(option, text string, first, last int64) (int64, error) {
 	return t, nil
 }
 
-// later returns t + ns, saturating.
-func later(t, ns int64) int64 {
+// Later returns t + ns, at most the last time there is and at least the first one.
+func Later(t, ns int64) int64 {
 	switch sum := t + ns; {
 	case ns > 0 && sum < t:
 		return math.MaxInt64
@@ -109,12 +109,12 @@ var layouts = []string{
 // nanoseconds since 1970. The size of a number tells what it is.
 func Parse(text string, first, last int64) (int64, error) {
 	if t, offset, err := parseNumber(text); err == nil && offset {
-		return later(first, t), nil
+		return Later(first, t), nil
 	} else if err == nil {
 		return t, nil
 	}
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
-		return later(first, int64(d)), nil
+		return Later(first, int64(d)), nil
 	}
 	for _, layout := range layouts {
 		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
