@@ -146,7 +146,7 @@ func (a *aligner) table(points []int64) (*Table, error) {
 	}
 	if kept < 2 {
 		return nil, fmt.Errorf("of %s only %d are left, at least 2 are needed: %s", plural.Count(n, "row"), kept,
-			t.Report.losses())
+			t.Report.Losses())
 	}
 	return t, nil
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Reasons why rows are dropped, in StreamReport.Dropped. Files keep them in these words; people read those of
-// ReasonText.
+// reasonText.
 const (
 	WhyBefore     = "before its first sample"
 	WhyBehind     = "behind its last sample"
@@ -21,8 +21,8 @@ const (
 	WhyEmpty      = "nothing in it"
 )
 
-// ReasonText returns a reason in plain words.
-func ReasonText(why string) string {
+// reasonText returns a reason in plain words.
+func reasonText(why string) string {
 	switch why {
 	case WhyBehind:
 		return "after its last sample"
@@ -143,14 +143,14 @@ func (s *StreamReport) notes() []string {
 func (s *StreamReport) losses() []string {
 	var losses []string
 	for why, n := range s.Dropped {
-		losses = append(losses, fmt.Sprintf("%s dropped: %s", plural.Count(n, "row"), ReasonText(why)))
+		losses = append(losses, fmt.Sprintf("%s dropped: %s", plural.Count(n, "row"), reasonText(why)))
 	}
 	slices.Sort(losses)
 	return losses
 }
 
-// losses lists the dropped rows of all streams in a line.
-func (r *Report) losses() string {
+// Losses lists the dropped rows of all streams in a line.
+func (r *Report) Losses() string {
 	var losses []string
 	add := func(s *StreamReport) {
 		if l := s.losses(); len(l) > 0 {

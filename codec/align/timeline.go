@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -150,12 +149,12 @@ func (s *aligner) fixed(rate float64) ([]int64, error) {
 	from, to = max(from, first), min(to, last)
 	if from > to {
 		return nil, fmt.Errorf("the streams do not overlap: one begins at %s, another has ended at %s",
-			formatStamp(from), formatStamp(to))
+			FormatStamp(from), FormatStamp(to))
 	}
 	if n := float64(to-from) / 1e9 * rate; n >= maxPoints {
 		return nil, fmt.Errorf("%.0f rows are too many, at most %d are possible; look for wrong stamps from %s to %s",
 			n,
-			maxPoints, formatStamp(from), formatStamp(to))
+			maxPoints, FormatStamp(from), FormatStamp(to))
 	}
 	var points []int64
 	for k := 0; ; k++ {
@@ -167,12 +166,20 @@ func (s *aligner) fixed(rate float64) ([]int64, error) {
 	}
 }
 
-// formatStamp returns a time in seconds with at least three decimals.
-func formatStamp(ns int64) string {
-	sign, u := "", uint64(ns)
+// AppendStamp appends a time in exact seconds, with three decimals or as many as that takes.
+func AppendStamp(b []byte, ns int64) []byte {
+	rest := uint64(ns)
 	if ns < 0 {
-		sign, u = "-", -u
+		b, rest = append(b, '-'), -rest
 	}
-	fraction := fmt.Sprintf("%09d", u%1e9)
-	return sign + strconv.FormatUint(u/1e9, 10) + "." + fraction[:3] + strings.TrimRight(fraction[3:], "0")
+	b = append(strconv.AppendUint(b, rest/1e9, 10), '.')
+	rest %= 1e9
+	for n, unit := 0, uint64(1e8); n < 3 || rest > 0; n, unit = n+1, unit/10 {
+		b = append(b, byte('0'+rest/unit))
+		rest %= unit
+	}
+	return b
 }
+
+// FormatStamp returns what AppendStamp appends.
+func FormatStamp(ns int64) string { return string(AppendStamp(nil, ns)) }

@@ -38,7 +38,7 @@ func TestRefused(t *testing.T) {
 		},
 		{
 			name: "hole", change: func(e *episode.Episode) { without(e.Cameras[0], 9, 12) },
-			want: "rows are missing after row 8 (camera_0: 3, no frame near enough): avoid this",
+			want: "rows are missing after row 8 (camera_0: 3 rows dropped: no frame near enough): avoid this",
 		},
 		{
 			name: "holes", change: func(e *episode.Episode) {

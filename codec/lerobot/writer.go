@@ -113,7 +113,7 @@ func (w *Writer) Write(r *episode.Rows) error {
 				where += fmt.Sprintf(" and in %d more places", more)
 			}
 			return fail(fmt.Errorf("rows are missing %s (%s): avoid this, for example with --missing-image hold, or "+
-				"split the episode there with --holes split", where, losses(&r.Report)))
+				"split the episode there with --holes split", where, r.Report.Losses()))
 		}
 		stretches = slices.DeleteFunc(stretches, func(s span) bool { return s.n < 2 })
 	}

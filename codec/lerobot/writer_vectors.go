@@ -3,7 +3,6 @@ package lerobot
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -161,21 +160,4 @@ func spans(stamps []int64, fps int) ([]span, error) {
 		last.n++
 	}
 	return all, nil
-}
-
-// losses describes which streams caused rows to be missing.
-func losses(r *align.Report) string {
-	var all []string
-	add := func(s *align.StreamReport) {
-		for _, why := range slices.Sorted(maps.Keys(s.Dropped)) {
-			all = append(all, fmt.Sprintf("%s: %d, %s", s.Name, s.Dropped[why], align.ReasonText(why)))
-		}
-	}
-	for _, c := range r.Cameras {
-		add(&c.StreamReport)
-	}
-	for _, v := range r.Vectors {
-		add(&v.StreamReport)
-	}
-	return strings.Join(all, ", ")
 }

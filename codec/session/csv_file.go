@@ -68,7 +68,7 @@ type key struct {
 // append adds a sample.
 func (f *csvFile) append(stamp int64, keys []key, values []float64) error {
 	var room [24]byte
-	text := appendStamp(room[:0], stamp)
+	text := align.AppendStamp(room[:0], stamp)
 	f.mu.Lock()
 	for i, v := range values {
 		if align.IsMissing(v) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tapedeck/codec"
+	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
 )
 
@@ -182,9 +183,9 @@ func (w *Writer) describe() []byte {
 		all["devices"] = map[string]any{"cameras": cameras, "robots": robots}
 	}
 	if w.taken > 0 {
-		all["end_time"] = json.RawMessage(formatStamp(w.end))
+		all["end_time"] = json.RawMessage(align.FormatStamp(w.end))
 		if !w.options.EasyTeleop {
-			all["start_time"] = json.RawMessage(formatStamp(w.start))
+			all["start_time"] = json.RawMessage(align.FormatStamp(w.start))
 		}
 	}
 	return marshal(all)

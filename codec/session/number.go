@@ -50,10 +50,8 @@ func appendNumber(b []byte, v float64, mayBeInt bool) []byte {
 	return b
 }
 
-// Stamps are seconds with that many decimals at least, and at most as many as there are nanoseconds.
 const (
-	minDecimals = 3
-	maxDecimals = 9
+	maxDecimals = 9  // of seconds
 	maxStamp    = 40 // bytes of the text
 )
 
@@ -78,20 +76,3 @@ func parseStamp(text string) (int64, error) {
 }
 
 func allDigits(s string) bool { return digits(s) == len(s) }
-
-// appendStamp appends a stamp as exact seconds, with as few decimals as that takes.
-func appendStamp(b []byte, ns int64) []byte {
-	rest := uint64(ns)
-	if ns < 0 {
-		b, rest = append(b, '-'), -rest
-	}
-	b = append(strconv.AppendUint(b, rest/1e9, 10), '.')
-	rest %= 1e9
-	for n, unit := 0, uint64(1e8); n < minDecimals || rest > 0; n, unit = n+1, unit/10 {
-		b = append(b, byte('0'+rest/unit))
-		rest %= unit
-	}
-	return b
-}
-
-func formatStamp(ns int64) string { return string(appendStamp(nil, ns)) }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"tapedeck/codec"
 	"tapedeck/codec/align"
@@ -24,9 +25,7 @@ const maxDamage = 100
 type Source struct {
 	path     string
 	folders  []string
-	episodes []*episode.Episode
-	err      error
-	read     bool
+	episodes func() ([]*episode.Episode, error) // reads the tables, once
 	complete bool
 	events   []codec.Event
 	damage   []error
@@ -45,7 +44,9 @@ func Open(path string) (*Source, error) {
 		return nil, fmt.Errorf("open %s: %w: a session has a %s, a folder %s, or an arm's folder with a %s", path,
 			codec.ErrUnknownFormat, metadataName, framesName, fileNames[episode.Joint])
 	}
-	return &Source{path: path, folders: folders}, nil
+	s := &Source{path: path, folders: folders}
+	s.episodes = sync.OnceValues(s.readEpisodes)
+	return s, nil
 }
 
 // sessions returns the folders of the sessions at path: path itself, or folders in it.
@@ -128,20 +129,18 @@ func isFolder(path string, e os.DirEntry) bool {
 
 // Episodes implements episode.Source. It reads whole tables, but no pictures. What is damaged is left out and reported
 // by Damage. An error is one of the disk.
-func (s *Source) Episodes() ([]*episode.Episode, error) {
-	if s.read {
-		return s.episodes, s.err
-	}
-	s.read, s.complete = true, true
+func (s *Source) Episodes() ([]*episode.Episode, error) { return s.episodes() }
+
+func (s *Source) readEpisodes() (all []*episode.Episode, err error) {
+	s.complete = true
 	for _, folder := range s.folders {
 		e, err := s.episode(folder)
 		if err != nil {
-			s.err = err
-			return s.episodes, err
+			return all, err
 		}
-		s.episodes = append(s.episodes, e)
+		all = append(all, e)
 	}
-	return s.episodes, nil
+	return all, nil
 }
 
 // Damage returns what Episodes has found damaged, each as an error that names the file and the line.

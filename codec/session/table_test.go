@@ -34,7 +34,7 @@ func show(v *align.Vector) string {
 		b.WriteString(c.Name + " ")
 	}
 	for i, stamp := range v.Stamps {
-		fmt.Fprintf(&b, "| %s:", formatStamp(stamp))
+		fmt.Fprintf(&b, "| %s:", align.FormatStamp(stamp))
 		for _, x := range v.Values[i*len(v.Columns):][:len(v.Columns)] {
 			if align.IsMissing(x) {
 				b.WriteString(" -")
@@ -179,14 +179,14 @@ func TestStamps(t *testing.T) {
 		ns, err := parseStamp(c.text)
 		require.NoError(t, err, c.text)
 		require.Equal(t, c.ns, ns, c.text)
-		require.Equal(t, c.back, formatStamp(ns))
+		require.Equal(t, c.back, align.FormatStamp(ns))
 	}
 	for _, text := range []string{"", ".", "-", "+1", "1e9", "1 2", "1.2.3", "0x1", "９", "99999999999999", "1_0",
 		strings.Repeat("1", 50)} {
 		_, err := parseStamp(text)
 		require.Error(t, err, text)
 	}
-	require.Equal(t, "-9223372036.854775808", formatStamp(math.MinInt64))
+	require.Equal(t, "-9223372036.854775808", align.FormatStamp(math.MinInt64))
 }
 
 // FuzzTable: whatever is read of a table can be written and read again, and is the same.
@@ -224,7 +224,7 @@ func FuzzTable(f *testing.F) {
 				if align.IsMissing(x) {
 					number = "" // so that the column is there
 				}
-				out = fmt.Appendf(out, "%s,%s,%s\n", formatStamp(stamp), key, number)
+				out = fmt.Appendf(out, "%s,%s,%s\n", align.FormatStamp(stamp), key, number)
 			}
 		}
 		again, damage, err := parse(string(out), true, episode.Gripper)

@@ -227,7 +227,7 @@ func (w *Writer) Frame(c *episode.Camera, stamp int64, f episode.Frame) error {
 		return err
 	}
 	if err := w.frame(c, stamp, &f); err != nil {
-		return w.refuse(err, "%s at %s", c.Name, formatStamp(stamp))
+		return w.refuse(err, "%s at %s", c.Name, align.FormatStamp(stamp))
 	}
 	return nil
 }
@@ -245,7 +245,7 @@ func (w *Writer) frame(c *episode.Camera, stamp int64, f *episode.Frame) error {
 		}
 		w.cameras[c.Name] = camera
 	}
-	name := filepath.Join(camera.folder, framePrefix+formatStamp(stamp))
+	name := filepath.Join(camera.folder, framePrefix+align.FormatStamp(stamp))
 	if stamp <= camera.latest {
 		w.pictures.wait()
 		for _, ext := range []string{".png", ".jpg"} {
@@ -303,7 +303,7 @@ func (w *Writer) Sample(a *episode.Arm, v *align.Vector, stamp int64, values []f
 		return err
 	}
 	if err := w.sample(a, v, stamp, values); err != nil {
-		return w.refuse(err, "%s at %s", v.Name, formatStamp(stamp))
+		return w.refuse(err, "%s at %s", v.Name, align.FormatStamp(stamp))
 	}
 	return nil
 }

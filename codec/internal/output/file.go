@@ -52,11 +52,6 @@ type File struct {
 	closed  bool
 }
 
-// Create begins a file that is in no series.
-func Create(s System, path string, overwrite bool) (*File, error) {
-	return NewSeries(s).Create(path, overwrite)
-}
-
 // Create begins the file that is called path once it is complete.
 func (s *Series) Create(path string, overwrite bool) (*File, error) {
 	f := &File{series: s, path: path}

@@ -221,9 +221,9 @@ func TestSplitFails(t *testing.T) {
 func TestFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a")
-	file, err := output.Create(output.OS{}, path, false)
+	file, err := output.NewSeries(output.OS{}).Create(path, false)
 	require.NoError(t, err)
-	_, err = output.Create(output.OS{}, path, false)
+	_, err = output.NewSeries(output.OS{}).Create(path, false)
 	require.ErrorIs(t, err, fs.ErrExist, "it is being written")
 	require.NoError(t, file.Reserve(1<<20))
 	require.NoError(t, file.Append([]byte("one "), nil, []byte("two ")))
@@ -241,9 +241,9 @@ func TestFile(t *testing.T) {
 	require.Equal(t, "ONE two three", string(content))
 	require.NoFileExists(t, path+codec.ActiveSuffix)
 
-	_, err = output.Create(output.OS{}, path, false)
+	_, err = output.NewSeries(output.OS{}).Create(path, false)
 	require.ErrorIs(t, err, fs.ErrExist)
-	file, err = output.Create(output.OS{}, path, true)
+	file, err = output.NewSeries(output.OS{}).Create(path, true)
 	require.NoError(t, err)
 	content, err = os.ReadFile(path)
 	require.NoError(t, err)
@@ -253,9 +253,9 @@ func TestFile(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, entries, 1)
 
-	_, err = output.Create(output.OS{}, dir, true)
+	_, err = output.NewSeries(output.OS{}).Create(dir, true)
 	require.EqualError(t, err, "create "+dir+": is a directory")
-	_, err = output.Create(output.OS{}, filepath.Join(dir, "none", "a"), true)
+	_, err = output.NewSeries(output.OS{}).Create(filepath.Join(dir, "none", "a"), true)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
@@ -271,7 +271,7 @@ func TestSync(t *testing.T) {
 		}
 		return 0, nil
 	}}
-	file, err := output.Create(disk, "a", false)
+	file, err := output.NewSeries(disk).Create("a", false)
 	require.NoError(t, err)
 	for i := range 3 {
 		require.NoError(t, file.Append([]byte("x")))

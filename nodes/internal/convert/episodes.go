@@ -55,8 +55,11 @@ func (j *Job) runEpisodes(ctx context.Context, p *plan, format formats.Format) (
 	if w.ranges, err = p.gripperRanges(); err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(p.fits(format, j.Formats), p.fitsEpisodes(format, j.Output)); err != nil {
+	if err := p.fits(format, j.Formats); err != nil {
 		return nil, err
+	}
+	if p.LinkFile != "" && format.Named(j.Output) {
+		return nil, config.Usagef("--link-file needs a folder of HDF5 files as output, and %s is none", j.Output)
 	}
 	var read []*codec.Info
 	for _, path := range j.Inputs {
@@ -102,36 +105,10 @@ func (w *episodeJob) link(out *output) error {
 	return out.format.Episodes.Link(w.plan.LinkFile, out.path, len(w.result.Episodes), w.plan.Overwrite)
 }
 
-// fitsEpisodes refuses options that do not apply to episodes.
-func (p *plan) fitsEpisodes(format formats.Format, output string) error {
-	if p.LinkFile != "" && format.Named(output) {
-		return config.Usagef("--link-file needs a folder of HDF5 files as output, and %s is none", output)
-	}
-	for _, o := range []struct {
-		flag string
-		set  bool
-	}{
-		{"throttle", len(p.Throttle) > 0},
-		{"align-starts", p.AlignStarts},
-		{"message-order", p.Order != "received"},
-		{"chunk-size", p.ChunkSize != 0},
-		{"compression", p.Compression != ""},
-		{"compression-mode", p.CompressionMode != ""},
-		{"storage", p.Storage != ""},
-		{"metadata-version", p.Version != 0},
-		{"max-bag-size", p.MaxBagSize != 0},
-		{"max-bag-duration", p.MaxBagDuration != 0},
-		{"max-bag-messages", p.MaxBagMessages != 0},
-		{"repeat", len(p.Repeat) > 0},
-		{"encoding", p.Encoding != "auto"},
-		{"unmatched", p.Unmatched != "skip"},
-	} {
-		if o.set {
-			return config.Usagef("--%s does not apply to %s", o.flag, format.Name)
-		}
-	}
-	return nil
-}
+// ofMessages are options that do not apply to episodes.
+var ofMessages = []string{"throttle", "align_starts", "message_order", "chunk_size", "compression", "compression_mode",
+	"storage", "metadata_version", "max_bag_size", "max_bag_duration", "max_bag_messages", "repeat", "encoding",
+	"unmatched"}
 
 // fits refuses options of other formats, and those about episodes and rows if the format has none.
 func (p *plan) fits(format formats.Format, known formats.List) error {
@@ -147,7 +124,8 @@ func (p *plan) fits(format formats.Format, known formats.List) error {
 			return config.Usagef("--%s does not apply to %s, which keeps no episodes", o.Flag, format.Name)
 		case o.Group == "Alignment" && o.Name != "partial" && (format.Episodes == nil || !format.Episodes.Rows):
 			return config.Usagef("--%s does not apply to %s, which has no rows", o.Flag, format.Name)
-		case slices.ContainsFunc(known, about) && !about(format) && o.Name != format.Also:
+		case format.Episodes != nil && slices.Contains(ofMessages, o.Name),
+			slices.ContainsFunc(known, about) && !about(format) && o.Name != format.Also:
 			return config.Usagef("--%s does not apply to %s", o.Flag, format.Name)
 		}
 	}

@@ -30,15 +30,10 @@ func Put[T Number](f *File, path string, values []T, dims ...int) error {
 	if err != nil || len(dims) == 0 || rows*row != len(values) {
 		return fmt.Errorf("write %s: %s for a shape of %v", path, plural.Count(len(values), "number"), dims)
 	}
-	if len(values) == 0 {
-		return put(f, path, values, dims, nil)
+	var chunk []int // of a dataset that is compressed
+	if len(values) > 0 {
+		chunk = append([]int{min(rows, max(1, chunkElements/row))}, dims[1:]...)
 	}
-	chunk := append([]int{min(rows, max(1, chunkElements/row))}, dims[1:]...)
-	return put(f, path, values, dims, chunk)
-}
-
-// put writes a dataset, compressed if chunk is not nil.
-func put[T Number](f *File, path string, values []T, dims, chunk []int) error {
 	return call("write "+path, func() error {
 		set, err := create[T](f, path, dims, chunk, chunk != nil)
 		if err != nil {
@@ -171,18 +166,25 @@ func (f *File) CreateSequences(path string, n int) (*Dataset, error) {
 	if err := f.writable(); err != nil {
 		return nil, err
 	}
-	err := call("create "+path, func() error {
+	return f.empty(path, func() (*hdf5.Dataset, error) {
 		dtype, err := hdf5.NewVarLenType(hdf5.T_NATIVE_UINT8)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		defer dtype.Close()
 		space, err := hdf5.CreateSimpleDataspace([]uint{uint(n)}, nil)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		defer space.Close()
-		set, err := f.written.CreateDataset(path, &dtype.Datatype, space)
+		return f.written.CreateDataset(path, &dtype.Datatype, space)
+	})
+}
+
+// empty creates a dataset and opens it.
+func (f *File) empty(path string, create func() (*hdf5.Dataset, error)) (*Dataset, error) {
+	err := call("create "+path, func() error {
+		set, err := create()
 		if err != nil {
 			return err
 		}
@@ -199,17 +201,9 @@ func CreateRows[T uint8 | uint16](f *File, path string, compressed bool, dims ..
 	if _, row, err := product(dims); err != nil || row == 0 || len(dims) < 2 {
 		return nil, fmt.Errorf("create %s: rows of %v", path, dims)
 	}
-	err := call("create "+path, func() error {
-		set, err := create[T](f, path, dims, append([]int{1}, dims[1:]...), compressed)
-		if err != nil {
-			return err
-		}
-		return set.Close()
+	return f.empty(path, func() (*hdf5.Dataset, error) {
+		return create[T](f, path, dims, append([]int{1}, dims[1:]...), compressed)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return f.Dataset(path)
 }
 
 // Dataset opens the dataset at path.

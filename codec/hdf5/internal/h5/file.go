@@ -68,9 +68,6 @@ func open(what, path string, anew bool) (*File, error) {
 // Path returns the path of the file.
 func (f *File) Path() string { return f.path }
 
-// Size returns the size in bytes of a file opened for reading.
-func (f *File) Size() int64 { return f.size }
-
 // Close closes the file and its datasets. Without an error, everything written is in the file.
 func (f *File) Close() error {
 	if !f.open {
