@@ -120,12 +120,12 @@ func (w *episodeWriter) camera(i int, name string, black size) (size, error) {
 		}
 	}
 
-	out, path, err := w.sink(name, &p)
+	write, end, path, err := w.sink(name, &p)
 	if err != nil {
 		return size{}, err
 	}
-	err = c.Encode(indices, w.options.Workers, p.paint, out.write)
-	err = errors.Join(err, out.close(err == nil))
+	err = c.Encode(indices, w.options.Workers, p.paint, write)
+	err = errors.Join(err, end(err == nil))
 	if err != nil {
 		return size{}, err
 	}
@@ -166,25 +166,26 @@ func putIn[T h5.Number](w *episodeWriter, name string, values []T) error {
 	return errors.Join(w.file.MakeGroup(path.Dir(at)), h5.Put(w.file, at, values, len(values)))
 }
 
-// sink writes the images of a camera.
-type sink interface {
-	write(at int, items [][]byte) error
-	// close completes the images unless writing failed.
-	close(ok bool) error
-}
-
-// sink returns the sink of a camera, and the path of its images.
-func (w *episodeWriter) sink(name string, p *painter) (sink, string, error) {
+// sink returns what writes the images of a camera, and what completes them unless that failed; and their path.
+func (w *episodeWriter) sink(name string, p *painter) (write func(at int, items [][]byte) error,
+	end func(ok bool) error, path string, err error) {
 	group := w.root + "/observations/images"
 	if p.depth {
 		group += "_depth"
 		if err := w.file.MakeGroup(group); err != nil {
-			return nil, "", err
+			return nil, nil, "", err
 		}
 	}
-	path := group + "/" + name
+	path = group + "/" + name
 	var set *h5.Dataset
-	var err error
+	write = func(at int, items [][]byte) error {
+		for i, item := range items {
+			if err := set.WriteRow(at+i, item); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	switch {
 	case p.depth:
 		set, err = h5.CreateRows[uint16](w.file, path, true, w.n, p.size.height, p.size.width)
@@ -192,32 +193,13 @@ func (w *episodeWriter) sink(name string, p *painter) (sink, string, error) {
 		set, err = h5.CreateRows[uint8](w.file, path, false, w.n, p.size.height, p.size.width, 3)
 	case w.options.Images == ImagesPadded:
 		s, err := newSpool(w.file, path, func(lengths []int) { w.lengths[name] = lengths })
-		return s, path, err
+		return s.write, s.close, path, err
 	default:
 		set, err = w.file.CreateSequences(path, w.n)
-		return sequences{set}, path, err
+		write = func(at int, items [][]byte) error { return set.WriteSequences(at, items) }
 	}
-	return rows{set}, path, err
+	return write, func(bool) error { return set.Close() }, path, err
 }
-
-type sequences struct{ set *h5.Dataset }
-
-func (s sequences) write(at int, items [][]byte) error { return s.set.WriteSequences(at, items) }
-
-func (s sequences) close(bool) error { return s.set.Close() }
-
-type rows struct{ set *h5.Dataset }
-
-func (r rows) write(at int, items [][]byte) error {
-	for i, item := range items {
-		if err := r.set.WriteRow(at+i, item); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (r rows) close(bool) error { return r.set.Close() }
 
 // spool keeps pictures in a temporary file until the longest is known; then it writes them with padding.
 type spool struct {

@@ -1,6 +1,7 @@
 package hdf5
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,51 +36,42 @@ func Link(path string, files []string, overwrite bool) error {
 }
 
 func link(f *h5.File, folder string, files []string) error {
-	if err := f.MakeGroup("/episodes"); err != nil {
-		return err
-	}
-	var cameras, robots []string
-	var starts []float64
-	var frames int64
-	arms := 0
 	folder, err := filepath.Abs(folder)
+	err = errors.Join(err, f.MakeGroup("/episodes"))
+	var all summary
+	for _, name := range files {
+		if err == nil {
+			err = all.link(f, folder, name)
+		}
+	}
+	if err == nil && len(all.starts) == 0 {
+		err = errors.New("no episodes")
+	}
 	if err != nil {
 		return err
 	}
-	for _, name := range files {
-		if name, err = filepath.Abs(name); err != nil {
-			return err
-		}
-		relative, err := filepath.Rel(folder, name)
-		if err != nil {
-			return err
-		}
-		source, err := open(name)
-		if err != nil {
-			return err
-		}
-		defer source.Close()
-		episodes, err := source.stored()
-		if err != nil {
-			return err
-		}
-		for _, e := range episodes {
-			if err := f.LinkExternal(relative, e.root, fmt.Sprintf("/episodes/episode_%d", len(starts))); err != nil {
-				return err
-			}
-			starts = append(starts, seconds(e.start))
-			frames += int64(e.rows)
-			for i, c := range e.Cameras {
-				cameras = appendNew(cameras, describe(imageName(c.Name), c.Name, c.Topic, c.Device), i)
-			}
-			for i, a := range e.Arms {
-				robots = appendNew(robots, describe(a.Name, a.Name, "", a.Device), i)
-			}
-			arms = max(arms, len(e.Arms))
-		}
+	return all.write(f)
+}
+
+// link adds links to the episodes of a file to f in folder.
+func (s *summary) link(f *h5.File, folder, name string) error {
+	name, err := filepath.Abs(name)
+	if err != nil {
+		return err
 	}
-	if len(starts) == 0 {
-		return errors.New("no episodes")
+	relative, err := filepath.Rel(folder, name)
+	if err != nil {
+		return err
 	}
-	return writeInfo(f, cameras, robots, starts, int64(len(starts)), frames, int64(arms))
+	source, err := open(name)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	episodes, err := source.stored()
+	for _, e := range episodes {
+		err = cmp.Or(err, f.LinkExternal(relative, e.root, fmt.Sprintf("/episodes/episode_%d", len(s.starts))))
+		s.add(e.Episode, e.start, e.rows)
+	}
+	return err
 }

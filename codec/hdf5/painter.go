@@ -1,6 +1,7 @@
 package hdf5
 
 import (
+	"errors"
 	"fmt"
 	"image"
 
@@ -55,7 +56,10 @@ func (p *painter) paint(dst []byte, f *episode.Frame) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if (size{c.Width, c.Height}) != p.size || c.Deep != p.depth {
+	if c.Deep != p.depth {
+		return nil, errors.New("it and frames before are not both colours or both depths")
+	}
+	if (size{c.Width, c.Height}) != p.size {
 		return nil, fmt.Errorf("image size %d×%d, want %d×%d as before", c.Width, c.Height, p.size.width, p.size.height)
 	}
 	if f.Encoding == "jpeg" && p.images != ImagesRaw && !p.swap {
@@ -78,13 +82,7 @@ func (p *painter) black(dst []byte) ([]byte, error) {
 // encode converts an image to that of the file.
 func (p *painter) encode(dst []byte, picture image.Image) ([]byte, error) {
 	if g, ok := picture.(*image.Gray16); ok && p.depth {
-		for y := range p.size.height {
-			row := g.Pix[y*g.Stride:][:2*p.size.width]
-			for x := 0; x < len(row); x += 2 {
-				dst = append(dst, row[x+1], row[x])
-			}
-		}
-		return dst, nil
+		return pixel.AppendDeep(dst, g), nil
 	}
 	if gray, ok := picture.(*image.Gray); ok && p.images != ImagesRaw {
 		return pixel.AppendJPEG(dst, gray, p.quality)

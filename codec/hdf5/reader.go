@@ -21,6 +21,7 @@ import (
 
 // source is an open file.
 type source struct {
+	episode.Intact
 	file    *child.File // acquired until the episodes are read, and by open cameras
 	path    string
 	stored  func() ([]*stored, error) // reads the numbers of all episodes, once, but no pictures
@@ -125,9 +126,6 @@ func (s *source) Damage() []error { return s.damage }
 
 // Complete implements episode.Source.
 func (s *source) Complete() bool { return len(s.damage) == 0 }
-
-// Events implements episode.Source: the format has none.
-func (s *source) Events() []codec.Event { return nil }
 
 // Losses implements codec.Lossy: datasets that Episodes did not read.
 func (s *source) Losses() []codec.Loss { return s.lost.Losses() }

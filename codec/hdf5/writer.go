@@ -31,11 +31,7 @@ type Writer struct {
 	options Options
 
 	episodes []*written
-	cameras  []string // as JSON, in order
-	robots   []string
-	starts   []float64
-	arms     int
-	frames   int64
+	summary  summary
 	err      error
 }
 
@@ -105,16 +101,29 @@ func (w *Writer) write(rows *episode.Rows) error {
 		}
 	}
 	w.episodes = append(w.episodes, e.written)
-	w.frames += int64(e.n)
-	w.starts = append(w.starts, seconds(rows.Stamps[0]))
-	for i, c := range rows.Episode.Cameras {
-		w.cameras = appendNew(w.cameras, describe(imageName(c.Name), c.Name, c.Topic, c.Device), i)
-	}
-	for i, a := range rows.Episode.Arms {
-		w.robots = appendNew(w.robots, describe(a.Name, a.Name, "", a.Device), i)
-	}
-	w.arms = max(w.arms, len(rows.Episode.Arms))
+	w.summary.add(rows.Episode, rows.Stamps[0], e.n)
 	return nil
+}
+
+// summary is what /metadata and /info say of the episodes of a file.
+type summary struct {
+	cameras []string // as JSON, in order
+	robots  []string
+	starts  []float64 // of each episode
+	frames  int64
+	arms    int
+}
+
+// add adds an episode of so many rows.
+func (s *summary) add(e *episode.Episode, start int64, rows int) {
+	s.starts, s.frames = append(s.starts, seconds(start)), s.frames+int64(rows)
+	for i, c := range e.Cameras {
+		s.cameras = appendNew(s.cameras, describe(imageName(c.Name), c.Name, c.Topic, c.Device), i)
+	}
+	for i, a := range e.Arms {
+		s.robots = appendNew(s.robots, describe(a.Name, a.Name, "", a.Device), i)
+	}
+	s.arms = max(s.arms, len(e.Arms))
 }
 
 // appendNew appends the description of the i-th device to the list unless it has it. A device that another episode
@@ -168,7 +177,7 @@ func (w *Writer) Close() error {
 		err = fmt.Errorf("write %s: no episodes", w.path)
 	}
 	if err == nil {
-		err = w.finish()
+		err = w.summary.write(w.file)
 	}
 	if closed := w.file.Close(); err == nil {
 		err = closed
@@ -208,23 +217,17 @@ func publish(part, path string) error {
 	return nil
 }
 
-func (w *Writer) finish() error {
-	return writeInfo(w.file, w.cameras, w.robots, w.starts, int64(len(w.episodes)), w.frames, int64(w.arms))
-}
-
-// writeInfo writes /metadata and /info.
-func writeInfo(f *h5.File, cameras, robots []string, starts []float64, episodes, frames, arms int64) error {
+// write writes /metadata and /info.
+func (s *summary) write(f *h5.File) error {
 	if err := errors.Join(f.MakeGroup("/metadata"), f.MakeGroup("/info")); err != nil {
 		return err
 	}
-	err := errors.Join(f.PutStrings("/metadata/cameras", cameras), f.PutStrings("/metadata/robots", robots),
-		h5.Put(f, "/metadata/timestamps", starts, len(starts)), f.PutStrings("/info/version", []string{version}))
-	for _, i := range []struct {
-		name string
-		n    int64
-	}{{"total_episodes", episodes}, {"total_frames", frames}, {"num_cameras", int64(len(cameras))},
-		{"num_arms", arms}} {
-		err = errors.Join(err, h5.Put(f, "/info/"+i.name, []int64{i.n}, 1))
+	err := errors.Join(f.PutStrings("/metadata/cameras", s.cameras), f.PutStrings("/metadata/robots", s.robots),
+		h5.Put(f, "/metadata/timestamps", s.starts, len(s.starts)), f.PutStrings("/info/version", []string{version}))
+	numbers := map[string]int64{"total_episodes": int64(len(s.starts)), "total_frames": s.frames,
+		"num_cameras": int64(len(s.cameras)), "num_arms": int64(s.arms)}
+	for _, name := range slices.Sorted(maps.Keys(numbers)) {
+		err = errors.Join(err, h5.Put(f, "/info/"+name, []int64{numbers[name]}, 1))
 	}
 	return err
 }

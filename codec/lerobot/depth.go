@@ -33,13 +33,8 @@ func millimeters(dst []byte, m image.Image) (episode.Frame, error) {
 		return episode.Frame{}, errors.New("the depth image does not have 16 bits")
 	}
 	size := m.Bounds().Size()
-	for y := range size.Y {
-		row := deep.Pix[y*deep.Stride:][:2*size.X]
-		for x := 0; x < len(row); x += 2 {
-			dst = append(dst, row[x+1], row[x])
-		}
-	}
-	return episode.Frame{Encoding: mmEncoding, Data: dst, Width: size.X, Height: size.Y, Step: 2 * size.X}, nil
+	return episode.Frame{Encoding: mmEncoding, Data: pixel.AppendDeep(dst, deep), Width: size.X, Height: size.Y,
+		Step: 2 * size.X}, nil
 }
 
 // decodeTIFF returns the depths in a TIFF in mm.

@@ -20,6 +20,7 @@ import (
 
 // Source reads a dataset of v3.0 or v2.1.
 type Source struct {
+	episode.Intact
 	path     string
 	info     info
 	notes    notes
@@ -76,9 +77,6 @@ func (s *Source) Close() error {
 
 // Complete implements episode.Source: false if videos are missing.
 func (s *Source) Complete() bool { return len(s.missing) == 0 }
-
-// Events implements episode.Source: the format has none.
-func (s *Source) Events() []codec.Event { return nil }
 
 // Damage implements episode.Source: the videos that are missing. Anything else that is damaged is an error.
 func (s *Source) Damage() []error { return s.missing }

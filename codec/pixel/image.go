@@ -167,6 +167,18 @@ func RGBA(m image.Image, canvas *image.RGBA) *image.RGBA {
 	return canvas
 }
 
+// AppendDeep appends the pixels of an image of 16 bits as little-endian numbers, row by row and without padding.
+func AppendDeep(dst []byte, m *image.Gray16) []byte {
+	size := m.Bounds().Size()
+	for y := range size.Y {
+		row := m.Pix[y*m.Stride:][:2*size.X]
+		for x := 0; x < len(row); x += 2 {
+			dst = append(dst, row[x+1], row[x])
+		}
+	}
+	return dst
+}
+
 // Black returns a black image.
 func Black(width, height int) *image.RGBA {
 	m := image.NewRGBA(image.Rect(0, 0, width, height))
