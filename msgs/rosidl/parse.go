@@ -16,12 +16,6 @@ func ParseMessage(name, text string) (*Message, error) {
 	return parser{name: name, file: name + ".msg", header: stdHeader}.message(text)
 }
 
-// ParseService reads the text of a .srv file: request, a line "---", response. The name is the full one,
-// "std_srvs/srv/Trigger".
-func ParseService(name, text string) (*Service, error) {
-	return parser{name: name, file: name + ".srv", header: stdHeader}.service(text)
-}
-
 const stdHeader = "std_msgs/msg/Header"
 
 // parser reads one definition.

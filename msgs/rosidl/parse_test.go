@@ -102,8 +102,12 @@ func TestParseMessageErrors(t *testing.T) {
 	}
 }
 
+func parseService(name, text string) (*Service, error) {
+	return parser{name: name, file: name + ".srv", header: stdHeader}.service(text)
+}
+
 func TestParseService(t *testing.T) {
-	s, err := ParseService("my_srvs/srv/Move", "float64 x\r\n--- \r\nbool OK=1\nbool done\n")
+	s, err := parseService("my_srvs/srv/Move", "float64 x\r\n--- \r\nbool OK=1\nbool done\n")
 	require.NoError(t, err)
 	require.Equal(t, "my_srvs/srv/Move_Request", s.Request.Name)
 	require.Equal(t, "float64 x\r\n", s.Request.Text)
@@ -112,7 +116,7 @@ func TestParseService(t *testing.T) {
 	require.Equal(t, []Field{{Name: "done", Type: Type{Kind: Bool}}}, s.Response.Fields)
 	require.Len(t, s.Response.Constants, 1)
 
-	s, err = ParseService("my_srvs/srv/Empty", "---")
+	s, err = parseService("my_srvs/srv/Empty", "---")
 	require.NoError(t, err)
 	require.Empty(t, s.Request.Fields)
 	require.Empty(t, s.Response.Fields)
@@ -123,7 +127,7 @@ func TestParseService(t *testing.T) {
 		"bool x y\n---\n":       `parse my_srvs/srv/Bad.srv:1: default of field x: "y" is neither true nor false`,
 		"bool x\n---\n\nbool\n": `parse my_srvs/srv/Bad.srv:4: "" is not a name for a field of type bool`,
 	} {
-		_, err := ParseService("my_srvs/srv/Bad", text)
+		_, err := parseService("my_srvs/srv/Bad", text)
 		require.EqualError(t, err, want)
 	}
 }
@@ -142,7 +146,7 @@ func FuzzParse(f *testing.F) {
 				}
 			}
 		}
-		if s, err := ParseService("fuzz_msgs/srv/Fuzz", text); err == nil {
+		if s, err := parseService("fuzz_msgs/srv/Fuzz", text); err == nil {
 			require.Contains(t, text, s.Request.Text)
 			require.Contains(t, text, s.Response.Text)
 		}

@@ -31,20 +31,8 @@ func newRemotes() []*cobra.Command {
 		return remote.Player.Command(use, short, short+".", least, most, &o, &o, run)
 	}
 	return []*cobra.Command{
-		command("pause", "Pause a running player", 0, 0, func(ctx context.Context, _ []string, p *remote.Peer) error {
-			if err := p.Call(ctx, "pause", &srv.Pause_Request{}, &srv.Pause_Response{}); err != nil {
-				return err
-			}
-			return p.Done("paused")
-		}),
-		command("resume", "Let a paused player go on", 0, 0,
-			func(ctx context.Context, _ []string, p *remote.Peer) error {
-				var response srv.Resume_Response
-				if err := p.Call(ctx, "resume", &srv.Resume_Request{}, &response); err != nil {
-					return err
-				}
-				return p.Conclude(response.ReturnCode == 0, response.ErrorString, "resumed")
-			}),
+		command("pause", "Pause a running player", 0, 0, remote.Pause),
+		command("resume", "Let a paused player go on", 0, 0, remote.Resume),
 		command("toggle-paused", "Pause a running player, or let it go on", 0, 0, togglePaused),
 		command("play-next", "Play the next message of a paused player", 0, 0,
 			func(ctx context.Context, _ []string, p *remote.Peer) error { return playBurst(ctx, []string{"1"}, p) }),
@@ -52,14 +40,7 @@ func newRemotes() []*cobra.Command {
 		command("step", "Play the next step of lock-step; without it, the next message", 0, 0, step),
 		command("rate [RATE]", "Show or set the rate of a running player", 0, 1, rate),
 		newRemoteSeek(),
-		command("stop", "End the playback of a running player", 0, 0,
-			func(ctx context.Context, _ []string, p *remote.Peer) error {
-				var response srv.Stop_Response
-				if err := p.Call(ctx, "stop", &srv.Stop_Request{}, &response); err != nil {
-					return err
-				}
-				return p.Conclude(response.ReturnCode == 0, response.ErrorString, "stopped")
-			}),
+		command("stop", "End the playback of a running player", 0, 0, remote.Stop),
 	}
 }
 

@@ -19,20 +19,8 @@ func newRemotes() []*cobra.Command {
 		return remote.Recorder.Command(use, short, short+".", 0, most, &o, &o, run)
 	}
 	return []*cobra.Command{
-		command("pause", "Pause a running recorder", 0, func(ctx context.Context, _ []string, p *remote.Peer) error {
-			if err := p.Call(ctx, "pause", &srv.Pause_Request{}, &srv.Pause_Response{}); err != nil {
-				return err
-			}
-			return p.Done("paused")
-		}),
-		command("resume", "Let a paused recorder go on", 0,
-			func(ctx context.Context, _ []string, p *remote.Peer) error {
-				var response srv.Resume_Response
-				if err := p.Call(ctx, "resume", &srv.Resume_Request{}, &response); err != nil {
-					return err
-				}
-				return p.Conclude(response.ReturnCode == 0, response.ErrorString, "resumed")
-			}),
+		command("pause", "Pause a running recorder", 0, remote.Pause),
+		command("resume", "Let a paused recorder go on", 0, remote.Resume),
 		newSplit(),
 		command("uploads", "Show what a running recorder has to upload", 0,
 			func(ctx context.Context, _ []string, p *remote.Peer) error {
@@ -42,14 +30,7 @@ func newRemotes() []*cobra.Command {
 				}
 				return p.Conclude(response.Success, response.Message, response.Message)
 			}),
-		command("stop", "End the recording; the recorder keeps running", 0,
-			func(ctx context.Context, _ []string, p *remote.Peer) error {
-				var response srv.Stop_Response
-				if err := p.Call(ctx, "stop", &srv.Stop_Request{}, &response); err != nil {
-					return err
-				}
-				return p.Conclude(response.ReturnCode == 0, response.ErrorString, "stopped")
-			}),
+		command("stop", "End the recording; the recorder keeps running", 0, remote.Stop),
 		command("record [NAME]", "Begin another recording after stop", 1,
 			func(ctx context.Context, args []string, p *remote.Peer) error {
 				var request srv.Record_Request

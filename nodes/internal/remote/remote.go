@@ -17,6 +17,7 @@ import (
 	"tapedeck/config"
 	"tapedeck/msgs"
 	"tapedeck/msgs/printable"
+	srv "tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/rosbag2compat"
@@ -218,4 +219,30 @@ func (p *Peer) Conclude(success bool, reason, done string) error {
 		return fmt.Errorf("%s refused: %s", p.Name, cmp.Or(reason, "it gave no reason"))
 	}
 	return p.Done("%s", done)
+}
+
+// Pause pauses a recorder or player, as rosbag2's service does.
+func Pause(ctx context.Context, _ []string, p *Peer) error {
+	if err := p.Call(ctx, "pause", &srv.Pause_Request{}, &srv.Pause_Response{}); err != nil {
+		return err
+	}
+	return p.Done("paused")
+}
+
+// Resume lets a paused recorder or player go on.
+func Resume(ctx context.Context, _ []string, p *Peer) error {
+	var response srv.Resume_Response
+	if err := p.Call(ctx, "resume", &srv.Resume_Request{}, &response); err != nil {
+		return err
+	}
+	return p.Conclude(response.ReturnCode == 0, response.ErrorString, "resumed")
+}
+
+// Stop ends a recording or playback.
+func Stop(ctx context.Context, _ []string, p *Peer) error {
+	var response srv.Stop_Response
+	if err := p.Call(ctx, "stop", &srv.Stop_Request{}, &response); err != nil {
+		return err
+	}
+	return p.Conclude(response.ReturnCode == 0, response.ErrorString, "stopped")
 }
