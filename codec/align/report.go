@@ -120,8 +120,7 @@ func (r *Report) String() string {
 		notes = note(notes, v.Carried, "missing value carried over", "missing values carried over")
 		if v.Gaps > 0 {
 			notes = append(notes, fmt.Sprintf("%s over %v, the longest %v", plural.Count(v.Gaps, "gap"),
-				duration(v.MaxGap),
-				time.Duration(v.LongestGap)))
+				duration(v.MaxGap), time.Duration(v.LongestGap)))
 		}
 		notes = note(notes, v.NaN, "row with NaN", "rows with NaN")
 		fmt.Fprintf(&b, "  %s: %s\n", printable.Name(v.Name), strings.Join(notes, ", "))

@@ -150,8 +150,7 @@ func (s *series) interpret() error {
 		for k := range n {
 			if i+k == len(columns) || s.kinds[i+k] != s.kinds[i] {
 				return fmt.Errorf("stream %s: a rotation of %d columns begins with %s, but has only %d", s.vector.Name,
-					n,
-					columns[i].Name, k)
+					n, columns[i].Name, k)
 			}
 		}
 		i += n

@@ -36,8 +36,7 @@ func (s *aligner) timeline() ([]int64, error) {
 		return nil, fmt.Errorf("timeline %q has no rows; choose another one", s.options.Timeline)
 	case len(points) > maxPoints:
 		return nil, fmt.Errorf("timeline %q: %d rows are too many, at most %d are possible", s.options.Timeline,
-			len(points),
-			maxPoints)
+			len(points), maxPoints)
 	}
 	return points, nil
 }
@@ -153,8 +152,7 @@ func (s *aligner) fixed(rate float64) ([]int64, error) {
 	}
 	if n := float64(to-from) / 1e9 * rate; n >= maxPoints {
 		return nil, fmt.Errorf("%.0f rows are too many, at most %d are possible; look for wrong stamps from %s to %s",
-			n,
-			maxPoints, FormatStamp(from), FormatStamp(to))
+			n, maxPoints, FormatStamp(from), FormatStamp(to))
 	}
 	var points []int64
 	for k := 0; ; k++ {

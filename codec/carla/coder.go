@@ -22,9 +22,6 @@ type Coder struct {
 	err      error
 }
 
-// Err returns the first error.
-func (c *Coder) Err() error { return c.err }
-
 // take returns the next n bytes, nil after an error.
 func (c *Coder) take(n int) []byte {
 	if c.err != nil {
@@ -161,33 +158,27 @@ func (c *Coder) Padding(n int) {
 	}
 }
 
-// Count codes the length of a list in 2 bytes: it encodes n, or returns the decoded length. Each element takes at least
-// size bytes.
-func (c *Coder) Count(n, size int) int {
-	v := uint16(n)
-	if c.encoding && n > math.MaxUint16 && c.err == nil {
-		c.err = fmt.Errorf("a list has %d elements; a packet holds up to %d", n, math.MaxUint16)
-	}
-	c.Uint16(&v)
-	return c.checked(n, int64(v), size)
-}
-
-// Count32 is Count with a length of 4 bytes.
-func (c *Coder) Count32(n, size int) int {
+// count codes the length of a list in 2 bytes, or in 4 if it is wide: it encodes n, or returns the decoded length. Each
+// element takes at least size bytes.
+func (c *Coder) count(n, size int, wide bool) int {
 	v := uint32(n)
-	c.Uint32(&v)
-	return c.checked(n, int64(v), size)
-}
-
-func (c *Coder) checked(n int, v int64, size int) int {
+	if short := uint16(n); wide {
+		c.Uint32(&v)
+	} else {
+		c.Uint16(&short)
+		v = uint32(short)
+	}
+	switch {
+	case c.encoding && int(v) != n && c.err == nil:
+		c.err = fmt.Errorf("a list has %d elements; a packet holds up to %d", n, math.MaxUint16)
+	case !c.encoding && c.err == nil && int64(v)*int64(size) > int64(len(c.data)):
+		c.err = fmt.Errorf("a list of %s does not fit into %s", plural.Count(v, "element"),
+			plural.Count(len(c.data), "byte"))
+	}
 	switch {
 	case c.encoding:
 		return n
 	case c.err != nil:
-		return 0
-	case v*int64(size) > int64(len(c.data)):
-		c.err = fmt.Errorf("a list of %s does not fit into %s", plural.Count(v, "element"),
-			plural.Count(len(c.data), "byte"))
 		return 0
 	}
 	return int(v)
@@ -221,16 +212,17 @@ func (l *List[T, P]) Code(c *Coder) {
 	codeList[T, P](c, (*[]T)(l), size)
 }
 
-// codeList codes a list with a Count, and codeList32 one with a Count32. Elements are reused in decoding.
+// codeList codes a list with its length in 2 bytes, and codeList32 one with 4. Elements are reused in decoding.
 func codeList[T any, P record[T]](c *Coder, list *[]T, size int) {
-	codeRecords[T, P](c, list, c.Count(len(*list), size))
+	codeRecords[T, P](c, list, size, false)
 }
 
 func codeList32[T any, P record[T]](c *Coder, list *[]T, size int) {
-	codeRecords[T, P](c, list, c.Count32(len(*list), size))
+	codeRecords[T, P](c, list, size, true)
 }
 
-func codeRecords[T any, P record[T]](c *Coder, list *[]T, n int) {
+func codeRecords[T any, P record[T]](c *Coder, list *[]T, size int, wide bool) {
+	n := c.count(len(*list), size, wide)
 	if n <= cap(*list) {
 		*list = (*list)[:n]
 	} else {

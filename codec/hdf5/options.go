@@ -3,7 +3,6 @@ package hdf5
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // Values of Options.
@@ -42,18 +41,12 @@ var defaultLinks = map[string]string{
 
 // Check returns an error for the first invalid option.
 func (o Options) Check() error {
-	for _, f := range []struct {
-		name, value string
-		choices     []string
-	}{
-		{"images", o.Images, []string{ImagesVLen, ImagesPadded, ImagesRaw}},
-		{"joint_unit", o.JointUnit, []string{JointRad, JointDeg}},
-	} {
-		if f.value != "" && !slices.Contains(f.choices, f.value) {
-			return fmt.Errorf("invalid %s %q: want one of %s", f.name, f.value, strings.Join(f.choices, ", "))
-		}
-	}
-	if o.Quality < 0 || o.Quality > 100 {
+	switch {
+	case !slices.Contains([]string{"", ImagesVLen, ImagesPadded, ImagesRaw}, o.Images):
+		return fmt.Errorf("invalid images %q: want one of %s, %s, %s", o.Images, ImagesVLen, ImagesPadded, ImagesRaw)
+	case !slices.Contains([]string{"", JointRad, JointDeg}, o.JointUnit):
+		return fmt.Errorf("invalid joint_unit %q: want one of %s, %s", o.JointUnit, JointRad, JointDeg)
+	case o.Quality < 0 || o.Quality > 100:
 		return fmt.Errorf("invalid quality %d: want 1 to 100", o.Quality)
 	}
 	return nil

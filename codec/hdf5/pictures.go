@@ -109,8 +109,7 @@ func (p *pictures) readable() (int, error) {
 		return 0, err
 	}
 	p.source.damage = append(p.source.damage, fmt.Errorf("read %s: %s is unreadable from row %d of %d on",
-		p.source.path,
-		p.path, readable, n))
+		p.source.path, p.path, readable, n))
 	return readable, nil
 }
 

@@ -56,8 +56,7 @@ func openVideo(files *videoFiles, path string, f *feature, fps, from float64, co
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	if _, err := exec.LookPath("ffmpeg"); err != nil {
-		return nil, fmt.Errorf("read %s: cannot find ffmpeg, which decodes videos: install it (Debian: ffmpeg)",
-			path)
+		return nil, fmt.Errorf("read %s: cannot find ffmpeg, which decodes videos: install it (Debian: ffmpeg)", path)
 	}
 	if f.isDepth() {
 		q, err := f.quantizer()

@@ -45,8 +45,7 @@ func Open(path string) (*Source, error) {
 	i := &s.info
 	switch {
 	case !strings.HasPrefix(i.Version, "v3.") && !strings.HasPrefix(i.Version, "v2."):
-		return nil, fmt.Errorf("open %s: LeRobot format %q is not supported, want v3.0 or v2.1", path,
-			i.Version)
+		return nil, fmt.Errorf("open %s: LeRobot format %q is not supported, want v3.0 or v2.1", path, i.Version)
 	case !(i.FPS >= 0.001 && i.FPS <= 1e6):
 		return nil, fmt.Errorf("open %s: %s: fps is %v", path, infoPath, i.FPS)
 	}

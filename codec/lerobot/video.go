@@ -106,8 +106,7 @@ func (v *video) close() error {
 	}
 	rate := strconv.Itoa(v.fps)
 	command := exec.Command(v.options.FFmpeg, "-v", "error", "-nostdin", "-f", v.encoder.Format, "-framerate", rate,
-		"-i",
-		"file:"+v.raw.Name(),
+		"-i", "file:"+v.raw.Name(),
 		"-c", "copy", "-bsf:v", "setts=ts=N/"+rate+"/TB", "-movflags", "+faststart", "-f", "mp4", "file:"+v.path)
 	if err := ffmpeg.Run(command, func(io.Writer) error { return nil }); err != nil {
 		return fmt.Errorf("complete %s: %w", v.path, err)

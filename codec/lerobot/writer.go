@@ -12,6 +12,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/episode"
 	"tapedeck/codec/internal/ffmpeg"
+	"tapedeck/msgs/plural"
 )
 
 // partSuffix is the end of the folder's name while a dataset is written.
@@ -107,10 +108,8 @@ func (w *Writer) Write(r *episode.Rows) error {
 	if len(stretches) > 1 {
 		if w.options.Holes == HolesRefuse {
 			where := fmt.Sprintf("after row %d", stretches[0].n-1)
-			if more := len(stretches) - 2; more == 1 {
-				where += " and in 1 more place"
-			} else if more > 1 {
-				where += fmt.Sprintf(" and in %d more places", more)
+			if more := len(stretches) - 2; more > 0 {
+				where += " and in " + plural.Count(more, "more place")
 			}
 			return fail(fmt.Errorf("rows are missing %s (%s): avoid this, for example with --missing-image hold, or "+
 				"split the episode there with --holes split", where, r.Report.Losses()))

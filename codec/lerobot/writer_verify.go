@@ -69,8 +69,7 @@ func verify(path string, o *Options, episodes, rows int) error {
 // countFrames returns the number of frames in a video by ffmpeg.
 func countFrames(o *Options, path string) (int, error) {
 	command := exec.Command(o.FFmpeg, "-v", "error", "-nostdin", "-i", path, "-map", "0:v", "-c", "copy", "-f",
-		"framecrc",
-		"-")
+		"framecrc", "-")
 	out, err := command.Output()
 	if err != nil {
 		return 0, fmt.Errorf("read %s with %s: %w", path, o.FFmpeg, err)

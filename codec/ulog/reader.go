@@ -141,8 +141,7 @@ func (s *scan) run() error {
 	s.log = l
 	s.Contents = chunked.Contents{Path: s.Path, Scanned: true}
 	s.planner = planner{formats: s.formats, plans: map[string]*plan{}, failed: map[string]*failure{}}
-	s.w = walker{Window: chunked.Window{File: s.File, Size: s.Size}, subscribed: l.subscribed,
-		ends: []int64{s.Size}}
+	s.w = walker{Window: chunked.Window{File: s.File, Size: s.Size}, subscribed: l.subscribed, ends: []int64{s.Size}}
 	for _, c := range []struct{ topic, kind string }{{LogTopic, "rcl_interfaces/msg/Log"},
 		{ParameterTopic, "rcl_interfaces/msg/ParameterEvent"}} {
 		channel, err := standardChannel(c.topic, c.kind)

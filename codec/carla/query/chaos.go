@@ -43,10 +43,8 @@ func (p *infoPrinter) chaosWheel(w *carla.ChaosWheel) {
 		w.AffectedBySteering,
 		" affected_by_brake: ", w.AffectedByBrake, " affected_by_handbrake: ", w.AffectedByHandbrake,
 		" affected_by_engine: ", w.AffectedByEngine, " abs_enabled: ", w.ABS, " traction_control_enabled: ",
-		w.TractionControl,
-		" max_wheelspin_rotation: ", w.MaxWheelspinRotation, " external_torque_combine_method: ",
-		character(w.ExternalTorqueCombine),
-		" lateral_slip_graph: [] suspension_axis: ", decimals(w.SuspensionAxis),
+		w.TractionControl, " max_wheelspin_rotation: ", w.MaxWheelspinRotation, " external_torque_combine_method: ",
+		character(w.ExternalTorqueCombine), " lateral_slip_graph: [] suspension_axis: ", decimals(w.SuspensionAxis),
 		" suspension_force_offset: ", decimals(w.SuspensionForceOffset), " suspension_max_raise: ",
 		w.SuspensionMaxRaise,
 		" suspension_max_drop: ", w.SuspensionMaxDrop, " suspension_damping_ratio: ", w.SuspensionDampingRatio,
@@ -55,8 +53,7 @@ func (p *infoPrinter) chaosWheel(w *carla.ChaosWheel) {
 		" sweep_shape: ", character(w.SweepShape), " sweep_type: ", character(w.SweepType), " max_brake_torque: ",
 		w.MaxBrakeTorque,
 		" max_hand_brake_torque: ", w.MaxHandBrakeTorque, " wheel_index: ", w.WheelIndex, " location: ",
-		decimals(w.Location),
-		" old_location: ", decimals(w.OldLocation), " velocity: ", decimals(w.Velocity))
+		decimals(w.Location), " old_location: ", decimals(w.OldLocation), " velocity: ", decimals(w.Velocity))
 }
 
 // character returns the character with a number.

@@ -22,8 +22,7 @@ func (p *infoPrinter) detail(b carla.Body) {
 		p.line(" State traffic lights: ", len(*l), "\n")
 		for _, r := range *l {
 			p.line("  Id: ", r.Actor, " state: ", string([]byte{'0' + byte(r.Colour)}), " frozen: ", r.Frozen,
-				" elapsedTime: ",
-				r.Elapsed, "\n")
+				" elapsedTime: ", r.Elapsed, "\n")
 		}
 	case *carla.AnimVehicleList:
 		p.line(" Vehicle animations: ", len(*l), "\n")
@@ -33,8 +32,7 @@ func (p *infoPrinter) detail(b carla.Body) {
 		}
 		for _, r := range *l {
 			p.line("  Id: ", r.Actor, " Steering: ", r.Steering, " Throttle: ", r.Throttle, brake, r.Brake,
-				" Handbrake: ",
-				r.HandBrake, " Gear: ", r.Gear, "\n")
+				" Handbrake: ", r.HandBrake, " Gear: ", r.Gear, "\n")
 		}
 	case *carla.AnimWalkerList:
 		p.line(" Walker animations: ", len(*l), "\n")
@@ -50,8 +48,7 @@ func (p *infoPrinter) detail(b carla.Body) {
 		p.line(" Scene light changes: ", len(*l), "\n")
 		for _, r := range *l {
 			p.line("  Id: ", r.Light, " enabled: ", map[bool]string{true: "True", false: "False"}[r.On], " intensity: ",
-				r.Intensity,
-				" RGB_color: (", r.R, ", ", r.G, ", ", r.B, ")\n")
+				r.Intensity, " RGB_color: (", r.R, ", ", r.G, ", ", r.B, ")\n")
 		}
 	case *carla.KinematicsList:
 		p.line(" Dynamic actors: ", len(*l), "\n")
@@ -176,11 +173,9 @@ func (p *infoPrinter) physics(r *carla.PhysicsControl) {
 	p.line("   wheels:\n")
 	for i, w := range r.Wheels {
 		p.line("    wheel ", i, ": tire_friction ", w.TireFriction, " damping_rate ", w.DampingRate,
-			" max_steer_angle ",
-			w.MaxSteerAngle,
+			" max_steer_angle ", w.MaxSteerAngle,
 			" radius ", w.Radius, " max_brake_torque ", w.MaxBrakeTorque, " max_handbrake_torque ",
-			w.MaxHandbrakeTorque,
-			" position ", w.Position, "\n")
+			w.MaxHandbrakeTorque, " position ", w.Position, "\n")
 	}
 }
 

@@ -101,8 +101,7 @@ func (p *infoPrinter) weather(l carla.WeatherList) {
 			" WindIntensity: ", r.WindIntensity, " SunAzimuthAngle: ", r.SunAzimuthAngle, " SunAltitudeAngle: ",
 			r.SunAltitudeAngle,
 			" FogDensity: ", r.FogDensity, " FogDistance: ", r.FogDistance, " FogFalloff: ", r.FogFalloff, " Wetness: ",
-			r.Wetness,
-			" ScatteringIntensity: ", r.ScatteringIntensity, " MieScatteringScale: ", r.MieScatteringScale,
+			r.Wetness, " ScatteringIntensity: ", r.ScatteringIntensity, " MieScatteringScale: ", r.MieScatteringScale,
 			" RayleighScatteringScale: ", r.RayleighScatteringScale, " DustStorm: ", r.DustStorm, "\n")
 	}
 }

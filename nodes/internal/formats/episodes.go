@@ -39,8 +39,7 @@ type EpisodeWriter interface {
 }
 
 func newSessions(_ *Options, path string, _, single bool, _ *episode.Layout) (EpisodeWriter, error) {
-	t := &sessions{path: path, single: single, names: map[string]bool{},
-		damaged: map[*episode.Camera][]error{}}
+	t := &sessions{path: path, single: single, names: map[string]bool{}, damaged: map[*episode.Camera][]error{}}
 	if single {
 		return t, nil
 	}

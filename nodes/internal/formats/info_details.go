@@ -127,8 +127,7 @@ func chunks(m map[string]int) []Detail {
 // counts says how many there are of each kind, most first: "36 traffic lights, 1 vehicle".
 func counts(m map[string]uint64) string {
 	names := slices.SortedFunc(maps.Keys(m), func(a, b string) int {
-		return cmp.Or(cmp.Compare(m[b], m[a]),
-			strings.Compare(a, b))
+		return cmp.Or(cmp.Compare(m[b], m[a]), strings.Compare(a, b))
 	})
 	var parts []string
 	for _, name := range names {

@@ -284,8 +284,7 @@ func (d *Dataset) WriteRow(i int, data []byte) error {
 		return fmt.Errorf("write %s: row %d of %d, %d bytes of %d", d.path, i, d.Len(), len(data), d.row)
 	}
 	return call("write "+d.path, func() error {
-		return check(C.write_rows(d.id, C.hsize_t(i), 1,
-			unsafe.Pointer(&data[0])))
+		return check(C.write_rows(d.id, C.hsize_t(i), 1, unsafe.Pointer(&data[0])))
 	})
 }
 
@@ -366,8 +365,7 @@ func (d *Dataset) Row(i int, buf []byte) ([]byte, error) {
 	from := len(buf)
 	buf = append(buf, make([]byte, d.row)...)
 	return buf, call("read "+d.path, func() error {
-		return check(C.read_row(d.id, C.hsize_t(i),
-			unsafe.Pointer(&buf[from])))
+		return check(C.read_row(d.id, C.hsize_t(i), unsafe.Pointer(&buf[from])))
 	})
 }
 
