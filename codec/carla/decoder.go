@@ -9,7 +9,6 @@ import (
 // Decoder decodes packets. It reuses values: a Body is valid until the next packet of its id is decoded.
 type Decoder struct {
 	Profile Profile
-	Own     map[uint8]func() Body // packets of users: returns an empty Body for an id
 
 	bodies [256]Body
 	coder  Coder
@@ -47,7 +46,7 @@ func (d *Decoder) decode(p Profile, k Packet) (Body, error) {
 	return b, d.coder.err
 }
 
-// Decode is Decoder.Decode into a new Body, without packets of users.
+// Decode is Decoder.Decode into a new Body.
 func Decode(p Profile, k Packet) (Body, error) {
 	d := Decoder{Profile: p}
 	return d.Decode(k)
@@ -58,11 +57,7 @@ func (d *Decoder) body(p Profile, id uint8) Body {
 		return p.newBody(id) // its type depends on the layout
 	}
 	if d.bodies[id] == nil {
-		if own := d.Own[id]; own != nil {
-			d.bodies[id] = own()
-		} else {
-			d.bodies[id] = p.newBody(id)
-		}
+		d.bodies[id] = p.newBody(id)
 	}
 	return d.bodies[id]
 }

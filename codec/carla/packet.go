@@ -86,8 +86,7 @@ func AppendPacket(dst []byte, p Profile, b Body) ([]byte, error) {
 // Empty reports whether k has a list without elements.
 func (k Packet) Empty() bool { return len(k.Data) < 2 || k.Data[0]|k.Data[1] == 0 }
 
-// Body is the decoded content of a packet. This package has those of all packets of CARLA; users may define more, with
-// ids above 100 as CARLA advises, and add them to Decoder.Own.
+// Body is the decoded content of a packet.
 type Body interface {
 	// ID returns the id of the packet in a profile; false if the profile has no such packet.
 	ID(Profile) (uint8, bool)

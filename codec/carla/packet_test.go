@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"tapedeck/codec"
 )
 
 // Every packet of every profile is decoded to what was encoded, and has the size that its fields add up to.
@@ -191,7 +189,7 @@ func TestOtherLayouts(t *testing.T) {
 	}
 }
 
-// eyes is a packet that a user defines.
+// eyes is a packet that this package does not know.
 type eyes struct {
 	Left, Right Vector
 	Open        bool
@@ -203,25 +201,6 @@ func (e *eyes) Code(c *Coder) {
 	c.Vector(&e.Left)
 	c.Vector(&e.Right)
 	c.Bool(&e.Open)
-}
-
-func TestOwnPacket(t *testing.T) {
-	want := &eyes{Vector{1, 2, 3}, Vector{4, 5, 6}, true}
-	log := newLog(t, UE5).frame(1, want, &PositionList{{Actor: 1}}).data
-	r := readerOf(t, log)
-	messages, _ := read(t, r, codec.Query{})
-	require.Len(t, messages, 1)
-	d := Decoder{Profile: r.Profile(), Own: map[uint8]func() Body{139: func() Body { return new(eyes) }}}
-	_, rest, err := NextPacket(messages[0].data)
-	require.NoError(t, err)
-	k, _, err := NextPacket(rest)
-	require.NoError(t, err)
-	got, err := d.Decode(k)
-	require.NoError(t, err)
-	require.Equal(t, want, got)
-	got, err = Decode(r.Profile(), k)
-	require.NoError(t, err)
-	require.Nil(t, got)
 }
 
 func BenchmarkDecode(b *testing.B) {

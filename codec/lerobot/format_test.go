@@ -155,7 +155,7 @@ func foreign(t testing.TB) string {
 		table, err := createTable(filepath.Join(path, fmt.Sprintf("data/chunk-000/episode_%06d.parquet", e)), []column{
 			listColumn(stateKey, parquet.Leaf(parquet.FloatType), 1),
 			listColumn(actionKey, parquet.Leaf(parquet.FloatType), 1),
-			intColumn("episode_index"),
+			listColumn("episode_index", parquet.Leaf(parquet.Int64Type), 0),
 		}, nil)
 		require.NoError(t, err)
 		value := func(row, i int) parquet.Value { return parquet.FloatValue(float32(100*e + 10*row + i)) }

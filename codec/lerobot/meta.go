@@ -85,7 +85,7 @@ func (w *Writer) taskTable() error {
 	}
 	t := sheet{rows: len(w.tasks)}
 	t.ints("task_index", func(i int) int { return i })
-	t.add(stringColumn("task"), 0, 1, func(i, _ int) parquet.Value {
+	t.add(listColumn("task", parquet.String(), 0), 0, 1, func(i, _ int) parquet.Value {
 		return parquet.ByteArrayValue([]byte(w.tasks[i]))
 	})
 	return t.write(filepath.Join(w.part, tasksPath), map[string]string{"pandas": string(pandas)})
@@ -98,7 +98,8 @@ func (w *Writer) episodeTable() error {
 		t.ints(name, func(i int) int { return value(w.rows[i]) })
 	}
 	doubles := func(name string, value func(r *episodeRow) float64) {
-		t.add(doubleColumn(name), 0, 1, func(i, _ int) parquet.Value { return parquet.DoubleValue(value(w.rows[i])) })
+		t.add(listColumn(name, parquet.Leaf(parquet.DoubleType), 0), 0, 1,
+			func(i, _ int) parquet.Value { return parquet.DoubleValue(value(w.rows[i])) })
 	}
 	t.ints("episode_index", func(i int) int { return i })
 	t.add(listColumn("tasks", parquet.String(), 1), 1, 1, func(i, _ int) parquet.Value {
@@ -154,7 +155,8 @@ func (s *sheet) add(c column, depth, width int, value func(row, i int) parquet.V
 }
 
 func (s *sheet) ints(name string, value func(row int) int) {
-	s.add(intColumn(name), 0, 1, func(row, _ int) parquet.Value { return parquet.Int64Value(int64(value(row))) })
+	s.add(listColumn(name, parquet.Leaf(parquet.Int64Type), 0), 0, 1,
+		func(row, _ int) parquet.Value { return parquet.Int64Value(int64(value(row))) })
 }
 
 // write writes the table to a file.

@@ -16,23 +16,7 @@ type column struct {
 	node parquet.Node
 }
 
-func intColumn(name string) column {
-	return column{name, parquet.Optional(parquet.Leaf(parquet.Int64Type))}
-}
-
-func floatColumn(name string) column {
-	return column{name, parquet.Optional(parquet.Leaf(parquet.FloatType))}
-}
-
-func doubleColumn(name string) column {
-	return column{name, parquet.Optional(parquet.Leaf(parquet.DoubleType))}
-}
-
-func stringColumn(name string) column {
-	return column{name, parquet.Optional(parquet.String())}
-}
-
-// listColumn returns a column of lists, nested to a depth.
+// listColumn returns a column of lists, nested to a depth; of values if that is 0.
 func listColumn(name string, element parquet.Node, depth int) column {
 	node := parquet.Optional(element)
 	for range depth {
@@ -45,7 +29,7 @@ func listColumn(name string, element parquet.Node, depth int) column {
 func imageColumn(name string) column {
 	bytes := parquet.Compressed(parquet.Leaf(parquet.ByteArrayType), &parquet.Uncompressed)
 	return column{name, parquet.Optional(newGroup([]column{
-		{"bytes", parquet.Optional(bytes)}, stringColumn("path"),
+		{"bytes", parquet.Optional(bytes)}, listColumn("path", parquet.String(), 0),
 	}))}
 }
 

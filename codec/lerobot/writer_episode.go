@@ -84,9 +84,9 @@ func (w *Writer) table(rows int) error {
 	var columns []column
 	hf := map[string]any{}
 	for _, f := range w.info.Features {
-		leaf, add := parquet.Leaf(parquet.FloatType), floatColumn
+		leaf := parquet.Leaf(parquet.FloatType)
 		if f.DType == "int64" {
-			leaf, add = parquet.Leaf(parquet.Int64Type), intColumn
+			leaf = parquet.Leaf(parquet.Int64Type)
 		}
 		value := map[string]any{"dtype": f.DType, "_type": "Value"}
 		switch {
@@ -95,7 +95,7 @@ func (w *Writer) table(rows int) error {
 			columns = append(columns, imageColumn(f.key))
 			hf[f.key] = map[string]any{"_type": "Image"}
 		case f.width() == 1:
-			columns = append(columns, add(f.key))
+			columns = append(columns, listColumn(f.key, leaf, 0))
 			hf[f.key] = value
 		default:
 			columns = append(columns, listColumn(f.key, leaf, 1))
