@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"sync"
 	"time"
 
@@ -76,8 +78,9 @@ func (o *findOptions) find(ctx context.Context, args []string, stdout, stderr io
 	var mu sync.Mutex
 	results := make([]*found, len(rows))
 	next, runs, with, read, failed := 0, 0, 0, 0, 0
-	each(ctx, len(rows), o.Jobs, func(i int) {
-		result := o.one(ctx, c, rows[i], cond, names[i])
+	reading := make(chan struct{}, cmp.Or(o.Jobs, runtime.NumCPU()))
+	each(ctx, len(rows), max(cap(reading), catalogue.ReadAtOnce), func(i int) {
+		result := o.one(ctx, c, rows[i], cond, names[i], reading)
 		mu.Lock()
 		defer mu.Unlock()
 		results[i] = result
@@ -129,9 +132,9 @@ func (o *findOptions) text(line foundLine) string {
 	return printable.Line(text)
 }
 
-// one searches a recording.
+// one searches a recording. If it has to be read, it does so while it has a place in reading.
 func (o *findOptions) one(ctx context.Context, c *catalogue.Catalogue, row catalogue.Recording,
-	cond *condition.Condition, name string) (f *found) {
+	cond *condition.Condition, name string, reading chan struct{}) (f *found) {
 	f = &found{}
 	var mu sync.Mutex
 	warn := func(err error) { // several goroutines of a conversion call it
@@ -154,6 +157,8 @@ func (o *findOptions) one(ctx context.Context, c *catalogue.Catalogue, row catal
 	if len(windows) == 0 {
 		return f
 	}
+	reading <- struct{}{}
+	defer func() { <-reading }()
 	f.read = true
 	in, err := openROS2(row.Recording)
 	if err != nil {

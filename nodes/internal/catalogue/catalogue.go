@@ -30,8 +30,8 @@ const (
 	recordingsTable = "recordings"
 )
 
-// readAtOnce is how many files of the table of recordings are read at once, as each takes a round trip to a store.
-const readAtOnce = 32
+// ReadAtOnce is how many files of tables are best read at once, as each takes a round trip to a store.
+const ReadAtOnce = 32
 
 // Recording is a row of the table of recordings. Times are ns since the Unix epoch, null without messages.
 type Recording struct {
@@ -48,6 +48,14 @@ type Recording struct {
 	Complete  bool              `parquet:"complete"` // it was completed, and nothing of it is damaged
 	Metadata  map[string]string `parquet:"metadata"`
 	Fields    string            `parquet:"fields"` // that were asked for
+}
+
+// identity has the columns of Recording that tell whether a recording has changed. Each column takes time to read.
+type identity struct {
+	Recording string `parquet:"recording"`
+	Size      int64  `parquet:"size"`
+	Modified  int64  `parquet:"modified,timestamp(nanosecond:local)"`
+	ETag      string `parquet:"etag"`
 }
 
 // Same reports whether two rows are about the same content of a recording.
@@ -133,10 +141,10 @@ func Open(folder string) (*Catalogue, error) {
 
 // Recording returns the row of the recording at a path. The error wraps fs.ErrNotExist if there is none.
 func (c *Catalogue) Recording(path string) (Recording, error) {
-	return first(c.file(recordingsTable, path))
+	return first[Recording](c.file(recordingsTable, path))
 }
 
-// Recordings returns the rows of all recordings, by the names of their files.
+// Recordings returns the rows of all recordings, by the names of their files, with nothing but what Same compares.
 func (c *Catalogue) Recordings() ([]Recording, error) {
 	files, err := blob.Glob(blob.Join(c.folder, recordingsTable), "*.parquet")
 	if err != nil {
@@ -144,11 +152,13 @@ func (c *Catalogue) Recordings() ([]Recording, error) {
 	}
 	all, failed := make([]Recording, len(files)), make([]error, len(files))
 	var running sync.WaitGroup
-	free := make(chan struct{}, readAtOnce)
+	free := make(chan struct{}, ReadAtOnce)
 	for i, file := range files {
 		free <- struct{}{}
 		running.Go(func() {
-			all[i], failed[i] = first(file)
+			var row identity
+			row, failed[i] = first[identity](file)
+			all[i] = Recording{Recording: row.Recording, Size: row.Size, Modified: row.Modified, ETag: row.ETag}
 			<-free
 		})
 	}
@@ -161,9 +171,9 @@ func (c *Catalogue) Recordings() ([]Recording, error) {
 	return all, nil
 }
 
-func first(file string) (r Recording, err error) {
+func first[T any](file string) (r T, err error) {
 	found := false
-	err = read(file, func(row Recording) { r, found = row, true })
+	err = read(file, func(row T) { r, found = row, true })
 	if err == nil && !found {
 		err = fmt.Errorf("read %s: there is no row", file)
 	}
@@ -201,7 +211,7 @@ func read[T any](path string, do func(T)) (err error) {
 	}
 	r := parquet.NewGenericReader[T](file)
 	defer r.Close()
-	rows := make([]T, 512)
+	rows := make([]T, min(max(file.NumRows(), 1), 512))
 	for {
 		n, err := r.Read(rows)
 		for _, row := range rows[:n] {

@@ -25,10 +25,31 @@ type Window struct {
 // near is the time between windows that are read as one: to begin anew costs more.
 const near = 10 * nanos
 
+// searchedTopic has the columns of Topic that a search needs.
+type searchedTopic struct {
+	Topic    string   `parquet:"topic"`
+	Messages uint64   `parquet:"messages"`
+	First    int64    `parquet:"first,optional,timestamp(nanosecond:local)"`
+	Last     int64    `parquet:"last,optional,timestamp(nanosecond:local)"`
+	Fields   []string `parquet:"fields,list"`
+}
+
+// searchedSignal has the columns of Signal that a search needs.
+type searchedSignal struct {
+	Topic    string   `parquet:"topic,dict"`
+	Field    string   `parquet:"field,dict"`
+	Second   int64    `parquet:"second,delta,timestamp(nanosecond:local)"`
+	Count    uint64   `parquet:"count"`
+	Min      *float64 `parquet:"min,optional"`
+	Max      *float64 `parquet:"max,optional"`
+	NaN      uint64   `parquet:"nan"`
+	Infinite uint64   `parquet:"infinite"`
+}
+
 // Windows returns when messages of a recording may meet a condition, by the tables alone: nothing if none does.
 func (c *Catalogue) Windows(recording string, cond *condition.Condition) ([]Window, error) {
-	var topics []Topic
-	if err := read(c.file(topicsTable, recording), func(t Topic) {
+	var topics []searchedTopic
+	if err := read(c.file(topicsTable, recording), func(t searchedTopic) {
 		if t.Messages > 0 && bare(t.Topic) == bare(cond.Topic) {
 			topics = append(topics, t)
 		}
@@ -47,7 +68,7 @@ func (c *Catalogue) Windows(recording string, cond *condition.Condition) ([]Wind
 		return []Window{{}}, nil
 	}
 	seconds, there := map[int64]map[string]*condition.Statistics{}, map[string]bool{}
-	if err := read(c.file(signalsTable, recording), func(s Signal) {
+	if err := read(c.file(signalsTable, recording), func(s searchedSignal) {
 		if s.Topic != topics[0].Topic || !slices.Contains(cond.Fields(), s.Field) {
 			return
 		}
