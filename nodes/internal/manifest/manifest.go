@@ -111,7 +111,7 @@ type entry interface {
 // fileEntry is the file of an output.
 type fileEntry struct{ *os.File }
 
-func (f fileEntry) read() ([]byte, error) { return io.ReadAll(io.LimitReader(f, 1<<20)) }
+func (f fileEntry) read() ([]byte, error) { return io.ReadAll(f) }
 
 func (f fileEntry) replace(content []byte) error {
 	// Not the other way round: an empty entry would be no claim.

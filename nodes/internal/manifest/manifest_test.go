@@ -3,6 +3,7 @@ package manifest
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -75,6 +76,21 @@ func TestClaims(t *testing.T) {
 }
 
 // TestStore keeps the manifest and the outputs in a store.
+// TestLongEntry keeps an entry of more than a megabyte, such as that of a conversion to ten thousand files.
+func TestLongEntry(t *testing.T) {
+	folder := t.TempDir()
+	out := filepath.Join(folder, "a.mcap")
+	want := Conversion{Options: map[string]string{"topics": strings.Repeat("/a ", 1<<20)}}
+	c, err := Take(folder, "a.mcap", want, false)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(out, []byte("whole"), 0o666))
+	require.NoError(t, c.Finish([]string{out}))
+	c, err = Take(folder, "a.mcap", want, false)
+	require.NoError(t, err)
+	require.True(t, c.Done)
+	require.NoError(t, c.Release())
+}
+
 func TestStore(t *testing.T) {
 	s := blobtest.New(t)
 	folder, out := s.URL("new"), s.URL("new/sub/a.mcap")
