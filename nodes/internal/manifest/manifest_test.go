@@ -75,7 +75,6 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestStore keeps the manifest and the outputs in a store.
 // TestLongEntry keeps an entry of more than a megabyte, such as that of a conversion to ten thousand files.
 func TestLongEntry(t *testing.T) {
 	folder := t.TempDir()
@@ -91,6 +90,7 @@ func TestLongEntry(t *testing.T) {
 	require.NoError(t, c.Release())
 }
 
+// TestStore keeps the manifest and the outputs in a store.
 func TestStore(t *testing.T) {
 	s := blobtest.New(t)
 	folder, out := s.URL("new"), s.URL("new/sub/a.mcap")
