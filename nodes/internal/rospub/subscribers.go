@@ -26,8 +26,8 @@ type Offer struct {
 }
 
 // AwaitMatches waits, at most for patience, until the subscribers on the graph have matched the publishers of a node
-// that joined the graph at opened. It returns the topics whose subscribers have not all matched. The error is that of
-// ctx. A patience of 0 does not wait.
+// that joined the graph at opened. It returns the topics whose subscribers have not all matched; none if the node
+// ends. The error is that of ctx. A patience of 0 does not wait.
 func AwaitMatches(ctx context.Context, node bridge.Node, opened time.Time, list []Offer,
 	patience time.Duration) (missing []string, err error) {
 	if patience <= 0 {
@@ -41,7 +41,10 @@ func AwaitMatches(ctx context.Context, node bridge.Node, opened time.Time, list 
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-changed:
+		case _, open := <-changed:
+			if !open { // ctx or the node ended
+				return nil, ctx.Err()
+			}
 			calm.Reset(max(quiet, discovery-time.Since(opened)))
 		case <-deadline:
 			return unmatched(node.Topics(), list), nil

@@ -80,4 +80,9 @@ func TestAwaitMatches(t *testing.T) {
 	cancel()
 	_, err = AwaitMatches(canceled, node, time.Now(), list, time.Minute)
 	require.Error(t, err)
+	list[0].Publisher = met{topic: "/a"}
+	require.NoError(t, node.Close())
+	missing, err = AwaitMatches(t.Context(), node, long, list, 24*time.Hour)
+	require.NoError(t, err)
+	require.Nil(t, missing, "the node has ended")
 }
