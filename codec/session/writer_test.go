@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -471,4 +472,27 @@ func TestRecordingGoesOn(t *testing.T) {
 	require.NoError(t, s.Frame(camera("camera_0"), 1e9, jpegOf(t, 0)))
 	require.NoError(t, s.Close())
 	require.Equal(t, []error{nil, nil}, told)
+}
+
+// A quaternion may begin with w.
+func TestQuaternionByNames(t *testing.T) {
+	half := math.Sqrt(0.5)
+	for name, values := range map[string][]float64{
+		"qx qy qz qw": {1, 2, 3, 0, 0, half, half}, "qw qx qy qz": {1, 2, 3, half, 0, 0, half},
+		"q1 q2 q3 q4": {1, 2, 3, 0, 0, half, half}, "qw qw qw qw": {1, 2, 3, 0, 0, half, half},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "session")
+			w, err := Create(path, Options{})
+			require.NoError(t, err)
+			pose := &align.Vector{Name: "arm_0/pose"}
+			for _, column := range append([]string{"x", "y", "z"}, strings.Fields(name)...) {
+				pose.Columns = append(pose.Columns, align.Column{Name: column, Interp: align.Quaternion})
+			}
+			require.NoError(t, w.Sample(&episode.Arm{Name: "arm_0", Pose: pose}, pose, 1764000000_000_000_000, values))
+			require.NoError(t, w.Complete(false))
+			_, e := read(t, path)
+			require.InDeltaSlice(t, []float64{1, 2, 3, 0, 0, math.Pi / 2}, e.Arms[0].Pose.Values, 1e-9)
+		})
+	}
 }

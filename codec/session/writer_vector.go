@@ -18,6 +18,7 @@ type vectorWriter struct {
 	keys       []key
 	fractions  []bool // columns with numbers that are not whole; nil: unknown
 	quaternion bool   // of the pose
+	turn       [4]int // where its x, y, z and w are in the pose
 	values     [6]float64
 }
 
@@ -30,7 +31,9 @@ func (out *vectorWriter) settle(columns []align.Column, euler bool) error {
 		return fmt.Errorf("%d columns are too many", len(columns))
 	}
 	out.keys = out.keys[:0]
-	out.quaternion = euler && out.stream.Base() == episode.Pose && len(columns) == 7 && isQuaternion(columns[3:])
+	if out.quaternion = euler && out.stream.Base() == episode.Pose && len(columns) == 7; out.quaternion {
+		out.turn, out.quaternion = quaternionOf(columns)
+	}
 	if out.quaternion {
 		columns = columns[:6]
 	}
@@ -70,15 +73,29 @@ func (out *vectorWriter) factor(unit string) float64 {
 	return 1
 }
 
-// isQuaternion reports whether columns are a quaternion.
-func isQuaternion(columns []align.Column) bool {
-	return len(columns) == 4 && !slices.ContainsFunc(columns,
-		func(c align.Column) bool { return c.Interp != align.Quaternion && !strings.HasPrefix(c.Name, "q") })
+// quaternionOf returns where x, y, z and w of the quaternion of a pose are, by the names of columns if these tell, and
+// false if there is none.
+func quaternionOf(pose []align.Column) (turn [4]int, ok bool) {
+	turn = [4]int{3, 4, 5, 6}
+	named := turn
+	for i, c := range pose[3:] {
+		if c.Interp != align.Quaternion && !strings.HasPrefix(c.Name, "q") {
+			return turn, false
+		}
+		if k := slices.Index([]string{"qx", "qy", "qz", "qw"}, c.Name); k >= 0 {
+			named[k] = 3 + i
+		}
+	}
+	if sorted := slices.Sorted(slices.Values(named[:])); slices.Equal(sorted, turn[:]) {
+		turn = named
+	}
+	return turn, true
 }
 
 // euler returns a pose with its quaternion as roll, pitch and yaw about fixed axes.
 func (out *vectorWriter) euler(pose []float64) []float64 {
 	copy(out.values[:], pose[:3])
-	out.values[3], out.values[4], out.values[5] = align.ToEuler(pose[3], pose[4], pose[5], pose[6])
+	out.values[3], out.values[4], out.values[5] = align.ToEuler(pose[out.turn[0]], pose[out.turn[1]],
+		pose[out.turn[2]], pose[out.turn[3]])
 	return out.values[:]
 }
