@@ -155,7 +155,7 @@ func (t *table) Write(p []byte) (int, error) {
 
 // close completes the file.
 func (t *table) close() error {
-	return errors.Join(t.out.Close(), t.buffer.Flush(), t.file.Sync(), t.file.Close())
+	return errors.Join(t.out.Close(), t.buffer.Flush(), t.file.Close())
 }
 
 // abort closes the file as it is.

@@ -220,13 +220,34 @@ func (w *Writer) complete() error {
 	if err := verify(w.part, &w.options, len(w.rows), w.info.TotalFrames); err != nil {
 		return fmt.Errorf("read back: %w", err)
 	}
+	if err := w.sync(); err != nil {
+		return err
+	}
 	w.err = errors.New("the dataset is closed")
 	return w.rename()
 }
 
+// sync waits until the disk has all files, some of which ffmpeg wrote: after a power failure the dataset at its path is
+// a whole one.
+func (w *Writer) sync() error {
+	return filepath.WalkDir(w.part, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			codec.SyncFolder(path)
+			return nil
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		return errors.Join(file.Sync(), file.Close())
+	})
+}
+
 // rename renames the dataset to its path in place of an older one.
 func (w *Writer) rename() error {
-	codec.SyncFolder(w.part)
 	old := w.part + "-old"
 	if err := os.RemoveAll(old); err != nil {
 		return err
