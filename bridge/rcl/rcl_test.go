@@ -30,45 +30,13 @@ const patience = 90 * time.Second
 // quiet is how long nothing must happen.
 const quiet = 2 * time.Second
 
-// TestMain keeps the tests on this machine, in a domain that tests elsewhere on it hardly share, on the middleware that
-// RMW_IMPLEMENTATION names. Where a role is named it plays it instead: the other process of a test.
+// TestMain plays the role that is named, if there is one: the other process of a test.
 func TestMain(m *testing.M) {
 	bridgetest.Roles{}.Play(Open)
-	dir, err := os.MkdirTemp("", "tapedeck-rcl-")
-	profiles := filepath.Join(dir, "profiles.xml")
-	if err == nil {
-		err = os.WriteFile(profiles, []byte(fastDDSProfiles), 0o644)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	for name, value := range map[string]string{
-		"ROS_DOMAIN_ID":                  fmt.Sprint(1 + os.Getpid()%100),
-		"ROS_LOCALHOST_ONLY":             "1",
-		"ROS_LOG_DIR":                    dir,
-		"FASTRTPS_DEFAULT_PROFILES_FILE": profiles, // up to ROS 2 Humble
-		"FASTDDS_DEFAULT_PROFILES_FILE":  profiles,
-	} {
-		os.Setenv(name, value)
-	}
-	for _, name := range []string{"ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_STATIC_PEERS", "CYCLONEDDS_URI"} {
-		os.Unsetenv(name)
-	}
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
+	os.Exit(bridgetest.RunOnROS2(m))
 }
 
-// fastDDSProfiles has Fast DDS treat the nodes of a test as if each had its own process. Fast DDS 2.6 crashes now and
-// then when one of several participants in a process closes: it hands discovery data to readers that are gone.
-const fastDDSProfiles = `<?xml version="1.0" encoding="UTF-8"?>
-<dds xmlns="http://www.eprosima.com/XMLSchemas/fastRTPS_Profiles">
-	<library_settings><intraprocess_delivery>OFF</intraprocess_delivery></library_settings>
-</dds>
-`
-
-// onCyclone says whether the tests run on rmw_cyclonedds_cpp.
+// onCyclone reports whether the tests run on rmw_cyclonedds_cpp.
 func onCyclone() bool { return strings.Contains(Middleware(), "cyclonedds") }
 
 func newNode(t testing.TB, name string) *node {

@@ -353,7 +353,7 @@ func TestHugeDefinition(t *testing.T) {
 	require.ErrorContains(t, err, "too many fields")
 }
 
-// TestEmptyMessages checks that messages without fields, of which a payload of no bytes may have any number, end.
+// TestEmptyMessages bounds messages without fields: a payload of no bytes may have any number of them.
 func TestEmptyMessages(t *testing.T) {
 	line := strings.Repeat("=", 80) + "\n"
 	for _, shape := range []string{"[3]", "[3000]", "[]"} {

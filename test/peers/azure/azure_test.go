@@ -2,8 +2,6 @@
 package azure
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -109,15 +107,7 @@ func (s *store) token(permissions sas.ContainerPermissions) string {
 // converter runs the converter, requires that exit code and returns what it printed.
 func converter(t *testing.T, code int, args ...string) string {
 	t.Helper()
-	process.LookAtSources()
-	cmd := exec.Command(filepath.Join(bin, "converter"), args...)
-	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
-	err := cmd.Run()
-	var exit *exec.ExitError
-	require.True(t, err == nil || errors.As(err, &exit), err)
-	require.Equal(t, code, cmd.ProcessState.ExitCode(), "converter %v\n%s", args, output.String())
-	return output.String()
+	return process.Start(t, exec.Command(filepath.Join(bin, "converter"), args...)).Wait(code)
 }
 
 // TestRecordings reads recordings as their local copies.
