@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/cdproto/input"
 	cdplog "github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	cdppage "github.com/chromedp/cdproto/page"
 	cdpruntime "github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
@@ -73,6 +74,7 @@ func Open(t *testing.T, parent context.Context, url, home string) *Tab {
 	Call(p, network.Enable, network.EnableParams{})
 	Call(p, cdplog.Enable, cdp.Empty{})
 	p.Size(1280, 900)
+	Call(p, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: late})
 	p.Do(chromedp.Navigate(url))
 	Eval[any](p, helpers)
 	return p
@@ -132,10 +134,10 @@ func (p *Tab) Size(width, height int64) {
 		emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height, DeviceScaleFactor: 1})
 }
 
-// Eval returns the value of an expression.
+// Eval returns the value of an expression, of a promise once it is resolved.
 func Eval[T any](p *Tab, expression string, args ...any) T {
 	p.Helper()
-	v, err := chromedp.Run(p.ctx, chromedp.Evaluate[T](fmt.Sprintf(expression, args...)))
+	v, err := chromedp.Run(p.ctx, chromedp.Evaluate[T](fmt.Sprintf(expression, args...), chromedp.EvalAwaitPromise))
 	require.NoError(p, err, expression)
 	return v
 }
@@ -184,6 +186,15 @@ func (p *Tab) Wheel(selector string, down float64, options ...chromedp.MouseOpti
 
 // Keys types keys.
 func (p *Tab) Keys(keys string) { p.Helper(); p.Do(chromedp.KeyEvent(keys)) }
+
+// late has pages draw late, as they do on a busy machine: a test that does not wait for it fails on any machine.
+const late = `{
+	const soon = requestAnimationFrame.bind(window);
+	window.requestAnimationFrame = f => soon(() => setTimeout(() => soon(f), 100));
+	window.IntersectionObserver = class extends IntersectionObserver {
+		constructor(f, options) { super(list => setTimeout(() => f(list), 100), options); }
+	};
+}`
 
 // helpers are functions for the expressions of tests.
 const helpers = `

@@ -43,9 +43,10 @@ func openAfter(t *testing.T, chromium context.Context, script string, recordings
 	return browser.Open(t, chromium, "file://"+path, "file:")
 }
 
-// view returns what part of the time is shown.
+// view returns what part of the time is shown, once what was done has been drawn.
 func view(p *browser.Tab) [2]float64 {
 	p.Helper()
+	browser.Eval[any](p, `new Promise(requestAnimationFrame)`)
 	return browser.Eval[[2]float64](p, `(d => [+d.from, +d.until])($(".overview").dataset)`)
 }
 
