@@ -61,11 +61,14 @@ func (d *domain) leave() error {
 func receiveHint() string {
 	domains.Lock()
 	defer domains.Unlock()
-	limit, err := os.ReadFile("/proc/sys/net/core/rmem_max")
-	if err != nil || domains.hinted {
+	if domains.hinted {
 		return ""
 	}
 	domains.hinted = true
+	limit, err := os.ReadFile("/proc/sys/net/core/rmem_max")
+	if err != nil {
+		return ""
+	}
 	return receiveBufferHint(string(limit))
 }
 
