@@ -148,6 +148,7 @@ func TestPlayerPage(t *testing.T) {
 	require.Equal(t, "drive.mcap – tapedeck player", browser.Eval[string](p, `document.title`))
 	require.Equal(t, []string{"Topics", "Timeline", "Pictures", "Curves", "Where", "3D", "Log and events"},
 		browser.Eval[[]string](p, `all("h2").map(e => e.innerText).filter(s => s && s !== "Keys and mouse")`))
+	p.Wait(`at() >= 0`)
 	at := browser.Eval[float64](p, `at()`)
 	p.Wait(`at() !== %v`, at)
 	click := func(name string) {
