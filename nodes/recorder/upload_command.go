@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"tapedeck/bridge"
-	"tapedeck/codec"
 	"tapedeck/codec/blob"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/human"
@@ -38,40 +36,6 @@ checksum. The last object of a recording is recording.json.`
 	return cmd
 }
 
-// lockFolder keeps other commands from uploading what is in the folder at path, or in that of a file, until unlock is
-// called: before the first save they would not see what this one has begun to send.
-func lockFolder(path string) (unlock func(), err error) {
-	path, err = filepath.Abs(path)
-	if err == nil {
-		path, err = filepath.EvalSymlinks(path)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if stat, err := os.Stat(path); err == nil && !stat.IsDir() {
-		path = filepath.Dir(path)
-	}
-	var locked []*os.File
-	unlock = func() {
-		for _, folder := range locked {
-			folder.Close()
-		}
-	}
-	// The folders that it is in are shared with uploads of others in them.
-	for lock := codec.Lock; ; lock, path = codec.LockShared, filepath.Dir(path) {
-		if folder, err := os.Open(path); err == nil {
-			locked = append(locked, folder)
-			if errors.Is(lock(folder), codec.ErrLocked) { // network disks may not lock folders
-				unlock()
-				return nil, fmt.Errorf("%s: %w", path, codec.ErrLocked)
-			}
-		}
-		if path == filepath.Dir(path) {
-			return unlock, nil
-		}
-	}
-}
-
 // upload uploads the recordings at the first path to the URL behind it, or where they were begun to be uploaded.
 func (o *uploadCommandOptions) upload(ctx context.Context, args []string) error {
 	var url string
@@ -92,11 +56,6 @@ func (o *uploadCommandOptions) upload(ctx context.Context, args []string) error 
 	if err := blob.CanUpload(url); err != nil {
 		return config.Usagef("%w", err)
 	}
-	unlock, err := lockFolder(args[0])
-	if err != nil {
-		return fmt.Errorf("upload: %w", err)
-	}
-	defer unlock()
 	options := o.queue(url, o.Overwrite)
 	var bar *progress.Bar
 	options.Log = func(level bridge.LogLevel, format string, args ...any) {

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -33,33 +31,16 @@ func TestHoldUpload(t *testing.T) {
 	r.holdUpload(t.Context())
 }
 
-// Folders that are in each other, or the same, are uploaded by one process at a time.
-func TestLockFolder(t *testing.T) {
-	dir := t.TempDir()
-	for _, name := range []string{"day/drive", "day/other"} {
-		require.NoError(t, os.MkdirAll(filepath.Join(dir, name), 0o777))
+// An upload starts while a program holds locks of the folder and those above it.
+func TestUploadInALockedFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "day")
+	require.NoError(t, os.Mkdir(dir, 0o777))
+	for _, path := range []string{dir, filepath.Dir(dir)} {
+		folder, err := os.Open(path)
+		require.NoError(t, err)
+		defer folder.Close()
+		require.NoError(t, codec.Lock(folder))
 	}
-	require.NoError(t, os.Symlink("day", filepath.Join(dir, "link")))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "day/drive/file"), nil, 0o666))
-	for _, c := range []struct {
-		first, second string
-		excluded      bool
-	}{
-		{"day", "day", true}, {"day", "day/drive", true}, {"day/drive", "day", true}, {".", "day/drive", true},
-		{"link", "day/drive", true}, {"day/drive/file", "day/drive", true}, {"day/drive", "day/other", false},
-	} {
-		unlock, err := lockFolder(filepath.Join(dir, c.first))
-		require.NoError(t, err, c)
-		again, err := lockFolder(filepath.Join(dir, c.second))
-		require.Equal(t, c.excluded, errors.Is(err, codec.ErrLocked), c)
-		if err == nil {
-			again()
-		}
-		unlock()
-		again, err = lockFolder(filepath.Join(dir, c.second))
-		require.NoError(t, err, c)
-		again()
-	}
-	_, err := lockFolder(filepath.Join(dir, "none"))
-	require.ErrorIs(t, err, fs.ErrNotExist)
+	o := uploadCommandOptions{Parallel: 1}
+	require.ErrorContains(t, o.upload(t.Context(), []string{dir, "s3://fleet"}), "there is no recording in "+dir)
 }

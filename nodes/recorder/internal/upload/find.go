@@ -19,9 +19,13 @@ const linkText = "upload: %s is a link, which is not followed"
 // URLs returns where the recordings at path, or in folders below it, were begun to be uploaded.
 func URLs(path string) (urls []string, err error) {
 	add := func(path string) {
-		if s, err := openSpool(path); err == nil {
+		in, err := os.Open(path)
+		if err != nil {
+			return
+		}
+		defer in.Close()
+		if s, err := readSpool(in, path); err == nil {
 			urls = append(urls, s.URL)
-			s.release()
 		}
 	}
 	add(filepath.Clean(path) + spoolSuffix)
@@ -166,6 +170,11 @@ func (q *Queue) addOne(folder, path, below string) (err error) {
 			s.release()
 			return fmt.Errorf("%s and %s would both become %s in the store; upload them to different folders",
 				filepath.Join(other.folder, other.Path), filepath.Join(folder, path), s.Name)
+		}
+	}
+	if s.lock == nil {
+		if err := q.save(s); errors.Is(err, codec.ErrLocked) {
+			return fmt.Errorf("upload %s: %w", filepath.Join(folder, path), err)
 		}
 	}
 	q.spools = append(q.spools, s)

@@ -141,8 +141,9 @@ func (q *Queue) describe(s *spool) *codec.Info {
 	return all
 }
 
-// begin makes sure, before the first file of a recording is sent, that the store has the manifest of no other recording
-// of its name. It removes one that is to be replaced: while its files are, it would be wrong.
+// begin makes sure, before the first file of a recording is sent, that no other process sends it and that the store has
+// the manifest of no other recording of its name. It removes one that is to be replaced: while its files are, it would
+// be wrong.
 func (q *Queue) begin(ctx context.Context, s *spool) error {
 	known := map[string]bool{}
 	q.locked(func() {
@@ -153,6 +154,9 @@ func (q *Queue) begin(ctx context.Context, s *spool) error {
 	})
 	if s.begun {
 		return nil
+	}
+	if err := q.save(s); errors.Is(err, codec.ErrLocked) {
+		return fmt.Errorf("upload %s: %w", filepath.Join(s.folder, s.Path), err)
 	}
 	key := s.Name + "/" + manifestName
 	text, err := q.uploader.Get(ctx, key)

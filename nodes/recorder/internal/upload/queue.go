@@ -212,17 +212,18 @@ func (q *Queue) saveAll() {
 	for _, s := range q.list() {
 		unsaved := false
 		if q.locked(func() { unsaved = s.unsaved }); unsaved {
-			q.save(s)
+			_ = q.save(s)
 		}
 	}
 }
 
-// save writes a spool. Uploads go on if that is not possible, as on a full disk; it is tried again.
-func (q *Queue) save(s *spool) {
+// save writes a spool. Uploads go on if that is not possible, as on a full disk, and it is tried again; but not if the
+// error is codec.ErrLocked, as another process uploads the recording.
+func (q *Queue) save(s *spool) error {
 	q.saving.Lock()
 	defer q.saving.Unlock()
 	if s.forgotten {
-		return
+		return nil
 	}
 	q.mu.Lock()
 	text, err := json.MarshalIndent(s, "", " ")
@@ -234,11 +235,12 @@ func (q *Queue) save(s *spool) {
 	}
 	if err != nil {
 		q.locked(func() { s.unsaved = true })
-		if !s.failing {
+		if !s.failing && !errors.Is(err, codec.ErrLocked) {
 			q.Log(bridge.Warn, "upload: write %s: %v; it will be tried again", s.file(), err)
 		}
 	}
 	s.failing = err != nil
+	return err
 }
 
 // adopt adds the spools that go to the queue's URL, in the folders that were not looked at yet.
@@ -340,8 +342,8 @@ func (q *Queue) next(now time.Time) (s *spool, f *file, wait time.Duration) {
 				}
 				wait = min(wait, due)
 				over = over && f.refused != nil
-				if errors.Is(f.refused, blob.ErrDiffers) {
-					break // the store has another recording of this name, to which nothing is added
+				if errors.Is(f.refused, blob.ErrDiffers) || errors.Is(f.refused, codec.ErrLocked) {
+					break // nothing is added to another recording of this name, or to what another process sends
 				}
 			}
 		}
@@ -411,7 +413,7 @@ func (q *Queue) complete(ctx context.Context, s *spool) error {
 			q.Log(bridge.Warn, linkText, path)
 		}
 		q.locked(func() { s.Done, s.Info = true, nil })
-		q.save(s)
+		_ = q.save(s)
 	}
 	if !q.Delete {
 		return nil
@@ -449,7 +451,7 @@ func (q *Queue) send(ctx context.Context, s *spool, f *file) error {
 	q.mu.Unlock()
 	t := blob.Transfer{Uploader: q.uploader, Key: s.key(f), File: in, Size: stat.Size(), State: &state, Save: func() {
 		q.locked(func() { f.TransferState = state })
-		q.save(s)
+		_ = q.save(s)
 	}}
 	proof, err := t.Run(ctx)
 	if err == nil {
@@ -522,7 +524,7 @@ func (q *Queue) ended(err error, s *spool, f *file) {
 func refusal(err error) bool {
 	var local *fs.PathError
 	return errors.Is(err, blob.ErrDiffers) || errors.Is(err, blob.ErrUnproven) || errors.Is(err, blob.ErrChanged) ||
-		errors.Is(err, errActive) || errors.As(err, &local)
+		errors.Is(err, errActive) || errors.Is(err, codec.ErrLocked) || errors.As(err, &local)
 }
 
 // pause returns how long to wait after so many failures, at random so that many recorders do not come at once.

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -521,6 +522,48 @@ func TestSpoolThatIsWritten(t *testing.T) {
 	text, err = os.ReadFile(s.file())
 	require.NoError(t, err)
 	require.Equal(t, "{}", string(text))
+}
+
+// Of several that save the spool of a recording for the first time, one wins.
+func TestFirstSaves(t *testing.T) {
+	for range 20 {
+		dir, winners := t.TempDir(), atomic.Int32{}
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() {
+				s := newSpool("s3://fleet", dir, "drive.record")
+				switch err := s.write([]byte("{}"), true); {
+				case err == nil:
+					winners.Add(1)
+				case !errors.Is(err, codec.ErrLocked):
+					t.Error(err)
+				}
+				t.Cleanup(s.release)
+			})
+		}
+		group.Wait()
+		require.EqualValues(t, 1, winners.Load())
+	}
+}
+
+// A recording that another process uploads is not sent, also if that began after it was found.
+func TestUploadedByAnother(t *testing.T) {
+	s, dir := blobtest.New(t), t.TempDir()
+	first := record(t, filepath.Join(dir, "drive.record.00000"), 0)
+	record(t, filepath.Join(dir, "drive.record.00001"), 3)
+	other := newQueue(t, s)
+	q := newQueue(t, s)
+	q.Begin(first.Path, false).End()
+	n, err := other.Add(dir)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	_, err = newQueue(t, s).Add(dir)
+	require.ErrorIs(t, err, codec.ErrLocked)
+	finish(t, q)
+	require.Empty(t, s.Keys())
+	require.Contains(t, q.Status().Why, "another process is working on it")
+	finish(t, other)
+	require.Contains(t, s.Keys(), "fleet/drive/recording.json")
 }
 
 func TestSeries(t *testing.T) {

@@ -101,7 +101,7 @@ func (q *Queue) remove(ctx context.Context, s *spool, f *file, trust bool) (stri
 		q.locked(func() { s.Info, f.Described = join(s.Info, info), true })
 	}
 	q.locked(func() { f.Deleted, s.unsaved = true, true })
-	q.save(s)
+	_ = q.save(s)
 	if err := folder.Remove(name); err != nil {
 		q.stuck(s, f, err)
 		return "", nil

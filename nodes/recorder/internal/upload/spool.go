@@ -22,7 +22,8 @@ import (
 const spoolSuffix = ".upload.json"
 
 // spool is the state of the upload of one recording. It is kept in a file of JSON beside the recording, which is
-// replaced as a whole and, until all is sent, locked by the process that uploads.
+// replaced as a whole and, until all is sent, locked by the process that uploads, which writes it before it sends
+// anything.
 type spool struct {
 	URL      string  `json:"url"`
 	Name     string  `json:"name"`      // of the recording's folder below the URL
@@ -135,41 +136,41 @@ func openSpool(path string) (*spool, error) {
 		if err != nil {
 			return nil, fmt.Errorf("open the spool %s: %w", path, codec.Pathless(err))
 		}
-		s, err := readSpool(in, path)
-		if err != nil {
+		var s *spool
+		same, err := lockAt(in, path)
+		if same {
+			s, err = readSpool(in, path)
+		}
+		switch {
+		case err != nil:
 			in.Close()
 			return nil, fmt.Errorf("open the spool %s: %w", path, err)
-		}
-		if s != nil {
+		case same:
+			s.lock = in
 			return s, nil
 		}
-		in.Close() // it was replaced before it was locked
+		in.Close()
 	}
 }
 
-func readSpool(in *os.File, path string) (*spool, error) {
-	if same, err := lockAt(in, path); !same {
-		return nil, err
+// readSpool reads a spool, which is replaced as a whole.
+func readSpool(in io.Reader, path string) (*spool, error) {
+	s := &spool{folder: filepath.Dir(path)}
+	if err := json.NewDecoder(io.LimitReader(in, 1<<28)).Decode(s); err != nil {
+		return nil, fmt.Errorf("it is damaged: %w; without it 'recorder upload' sends what is still there", err)
 	}
-	s := &spool{folder: filepath.Dir(path), lock: in}
-	err := json.NewDecoder(io.LimitReader(in, 1<<28)).Decode(s)
-	if err != nil {
-		err = fmt.Errorf("it is damaged: %w; without it 'recorder upload' sends what is still there", err)
+	if s.Path+spoolSuffix != filepath.Base(path) || !isName(s.Path) || !isName(s.Name) {
+		return nil, errors.New("it is of another recording")
 	}
-	if err == nil && (s.Path+spoolSuffix != filepath.Base(path) || !isName(s.Path) || !isName(s.Name)) {
-		err = errors.New("it is of another recording")
+	if slices.ContainsFunc(s.Files, func(f *file) bool { return f == nil || !filepath.IsLocal(f.Name) }) {
+		return nil, errors.New("it names files elsewhere")
 	}
 	s.URL = blob.Clean(s.URL)
-	for _, f := range s.Files {
-		if err == nil && (f == nil || !filepath.IsLocal(f.Name)) {
-			err = errors.New("it names files elsewhere")
-		}
-	}
-	return s, err
+	return s, nil
 }
 
 // lockAt locks a file that was opened at path, and reports whether it is still there. Else it was replaced before that,
-// or is gone, which is an error.
+// or removed.
 func lockAt(file *os.File, path string) (same bool, err error) {
 	if err := codec.Lock(file); err != nil {
 		return false, err
@@ -179,13 +180,17 @@ func lockAt(file *os.File, path string) (same bool, err error) {
 		return false, err
 	}
 	now, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
 	return err == nil && os.SameFile(opened, now), err
 }
 
 // isName reports whether a path leads into a folder: neither out of it nor to itself.
 func isName(path string) bool { return filepath.IsLocal(path) && filepath.Clean(path) != "." }
 
-// write replaces the file of the spool, and may keep its lock.
+// write replaces the file of the spool, and may keep its lock. It returns codec.ErrLocked if the spool is another
+// process's: of several that write it for the first time, the one that holds the lock of the temporary file wins.
 func (s *spool) write(text []byte, keep bool) error {
 	temporary := s.file() + ".tmp"
 	out, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE, 0o666) // another process may be writing it
@@ -196,7 +201,15 @@ func (s *spool) write(text []byte, keep bool) error {
 		out.Close()
 		return cmp.Or(codec.Pathless(err), codec.ErrLocked)
 	}
-	err = out.Truncate(0)
+	if s.lock == nil {
+		if before, openErr := os.OpenFile(s.file(), os.O_RDWR, 0); openErr == nil {
+			defer before.Close()
+			err = codec.Lock(before)
+		}
+	}
+	if err == nil {
+		err = out.Truncate(0)
+	}
 	if err == nil {
 		_, err = out.Write(text)
 	}
