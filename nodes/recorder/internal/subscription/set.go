@@ -98,7 +98,10 @@ func (s *Set) Run(ctx context.Context, pace time.Duration, tick func(now time.Ti
 		select {
 		case <-ctx.Done():
 			return
-		case <-changes:
+		case _, open := <-changes:
+			if !open { // the node is closed, too
+				changes = nil
+			}
 			due.Reset(time.Until(rested))
 		case <-s.lookAgain:
 			due.Reset(time.Until(rested))

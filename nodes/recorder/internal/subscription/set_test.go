@@ -1,0 +1,52 @@
+package subscription
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/nodes/recorder/internal/selection"
+)
+
+// closedNode is a bridge.Node that is closed. It calls looked when it is asked for its topics.
+type closedNode struct {
+	bridge.Node
+	looked func()
+}
+
+func (closedNode) Watch(context.Context) <-chan struct{} {
+	closed := make(chan struct{})
+	close(closed)
+	return closed
+}
+
+func (n closedNode) Topics() []bridge.Topic {
+	n.looked()
+	return nil
+}
+
+// A set whose node closes before its context ends goes on at its pace.
+func TestRunWithClosedNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		looks, ticks := 0, 0
+		n := closedNode{looked: func() {
+			if looks++; looks == 1000 {
+				cancel()
+			}
+		}}
+		s := New(Options{Node: n, Selection: &selection.Selection{}})
+		s.Start(ctx)
+		s.Run(ctx, time.Second, func(time.Time) {
+			if ticks++; ticks == 3 {
+				cancel()
+			}
+		})
+		require.Equal(t, 3, ticks)
+		require.Less(t, looks, 4)
+	})
+}
