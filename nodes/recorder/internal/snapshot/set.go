@@ -68,6 +68,9 @@ type Trigger struct {
 type Set struct {
 	Options
 
+	wall  func() int64 // returns the time, ns since the Unix epoch
+	began time.Time
+
 	naming sync.Mutex // held while a file is created
 
 	mu      sync.Mutex
@@ -79,7 +82,15 @@ type Set struct {
 }
 
 // New returns a set without snapshots.
-func New(o Options) *Set { return &Set{Options: o, latest: map[*condition.Condition]*Snapshot{}} }
+func New(o Options) *Set {
+	return &Set{
+		Options: o, latest: map[*condition.Condition]*Snapshot{}, began: time.Now(),
+		wall: func() int64 { return time.Now().UnixNano() },
+	}
+}
+
+// ahead returns by how many ns the wall clock is ahead of the monotonic one, which changes when it is set.
+func (s *Set) ahead() int64 { return s.wall() - int64(time.Since(s.began)) }
 
 // Take begins a snapshot.
 func (s *Set) Take(t Trigger) (*Snapshot, error) {
@@ -90,7 +101,7 @@ func (s *Set) Take(t Trigger) (*Snapshot, error) {
 
 // TakeNow takes a snapshot with the present as its trigger time, and waits until it is written.
 func (s *Set) TakeNow(ctx context.Context, t Trigger) (*Snapshot, error) {
-	t.Time = time.Now().UnixNano()
+	t.Time = s.wall()
 	n, err := s.Take(t)
 	if err != nil {
 		return nil, err

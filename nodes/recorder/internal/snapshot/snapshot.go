@@ -41,7 +41,10 @@ type Snapshot struct {
 	err  error
 }
 
-const pace = 50 * time.Millisecond // between two looks at the ring
+const (
+	pace      = 50 * time.Millisecond // between two looks at the ring
+	leastStep = int64(time.Second)    // by which the clock is set for a snapshot to follow it
+)
 
 // run writes the snapshot and logs the result.
 func (n *Snapshot) run() {
@@ -161,11 +164,17 @@ func (n *Snapshot) fill() error {
 		}
 	}
 	n.findLatched()
-	for {
+	for ahead := n.set.ahead(); ; {
 		stopped := n.stops(0)
+		if step := n.set.ahead() - ahead; max(step, -step) > leastStep {
+			ahead += step
+			if err := n.writeUntil(n.view.Shift(step)); err != nil {
+				return err
+			}
+		}
 		var more bool
 		n.pending, more = n.view.Read(n.pending)
-		now := time.Now().UnixNano()
+		now := n.set.wall()
 		until, past := n.view.End(now)
 		horizon := now - int64(queue.Reorder)
 		if more && len(n.pending) > 0 {

@@ -61,7 +61,7 @@ func testSet(t *testing.T, w codec.Writer, size, maxBytes int64) (*Set, func(n i
 		for range n {
 			received++
 			data := binary.LittleEndian.AppendUint64(nil, received)
-			r.Take([]bridge.Sample{{Data: append(data, make([]byte, size-8)...), ReceiveTime: time.Now().UnixNano()}})
+			r.Take([]bridge.Sample{{Data: append(data, make([]byte, size-8)...), ReceiveTime: s.wall()}})
 		}
 	}
 }
@@ -121,4 +121,37 @@ func TestCooldownWithAClockThatIsSet(t *testing.T) {
 		require.NoError(t, s.End())
 		require.Equal(t, 3, paths)
 	})
+}
+
+// A snapshot goes on for as long as it should, and has what comes until then, though the clock is set.
+func TestSnapshotWithAClockThatIsSet(t *testing.T) {
+	for name, step := range map[string]time.Duration{"back": -time.Hour, "ahead": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &slowWriter{let: make(chan struct{})}
+				close(w.let)
+				s, receive := testSet(t, w, 100, 1<<20)
+				s.Duration = 10 * time.Second
+				set := time.Duration(0)
+				s.wall = func() int64 { return time.Now().Add(set).UnixNano() }
+				receive(3)
+				begin := time.Now()
+				n, err := s.Take(Trigger{Time: s.wall(), After: 10 * time.Second})
+				require.NoError(t, err)
+				time.Sleep(5 * time.Second)
+				receive(1)
+				synctest.Wait()
+				set = step
+				time.Sleep(2 * pace)
+				receive(1)
+				time.Sleep(4 * time.Second)
+				receive(1)
+				<-n.done
+				require.NoError(t, n.err)
+				require.InDelta(t, 10, time.Since(begin).Seconds(), 1.5)
+				receive(1)
+				require.Equal(t, []uint64{1, 2, 3, 4, 5, 6}, w.numbers)
+			})
+		})
+	}
 }
