@@ -105,14 +105,9 @@ func TestCallFastDDS(t *testing.T) {
 					response, err := n.Call(t.Context(), "echo", echoType, bridgetest.Pattern(12, i))
 					done <- result{response, err}
 				}()
-				var r sample
-				require.Eventually(t, func() bool {
-					n.clientsMu.Lock()
-					defer n.clientsMu.Unlock()
-					return len(n.clients) == 1
-				}, patience, 1e6)
-				c := n.clients[clientKey{"/test/echo", echoType}]
-				r = p.next(c.writer.guid)
+				c, err := n.clients.Get(n.owned, "/test/echo", echoType, n.newClient)
+				require.NoError(t, err)
+				r := p.next(c.writer.guid)
 				require.Equal(t, int64(i+1), r.sequence)
 				require.Equal(t, bridgetest.Pattern(12, i), r.payload)
 				require.Contains(t, string(r.inlineQoS),

@@ -46,17 +46,13 @@ type node struct {
 	dispatch    map[C.dds_attach_t]func() error // what to do when the reader attached under that value has data
 	attached    C.dds_attach_t                  // the last value that was given out
 
-	owned *endpoints.Set
-
-	clientsMu sync.Mutex
-	clients   map[clientKey]*client
-	callIDs   atomic.Uint32 // how many clients and services there were
+	owned   *endpoints.Set
+	clients endpoints.Clients[*client]
+	callIDs atomic.Uint32 // how many clients and services there were
 
 	defining sync.Mutex
 	defined  map[string]*rosidl.Library // by type; nil: no definitions are offered
 }
-
-type clientKey struct{ service, kind string }
 
 // Open puts a node on the graph.
 func Open(o bridge.Options) (bridge.Node, error) {
@@ -88,7 +84,6 @@ func open(o bridge.Options, names *bridge.Names) (*node, error) {
 		names: names, parameters: bridge.NewParameters(names.Node(), o.Parameters), domain: domain, security: security,
 		warnings: append(warnings, more...), library: msgs.Library(), dispatcher: newDispatcher(),
 		dispatched: make(chan struct{}), dispatch: make(map[C.dds_attach_t]func() error), owned: endpoints.NewSet(),
-		clients: make(map[clientKey]*client),
 	}
 	if err := n.start(o); err != nil {
 		return nil, errors.Join(err, n.abandon())
@@ -267,7 +262,7 @@ func (n *node) Call(ctx context.Context, service, typeName string, request []byt
 	if err != nil {
 		return nil, fmt.Errorf("call: %w", err)
 	}
-	c, err := n.client(full, typeName)
+	c, err := n.clients.Get(n.owned, full, typeName, n.newClient)
 	var response []byte
 	if err == nil {
 		response, err = c.call(ctx, request)
@@ -283,26 +278,11 @@ func (n *node) Client(service, typeName string) (bridge.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
-	c, err := n.client(full, typeName)
+	c, err := n.clients.Get(n.owned, full, typeName, n.newClient)
 	if err != nil {
 		return nil, fmt.Errorf("client of %s: %w", full, err)
 	}
 	return c, nil
-}
-
-// client returns the client of a service, one for all calls.
-func (n *node) client(service, typeName string) (*client, error) {
-	n.clientsMu.Lock()
-	defer n.clientsMu.Unlock()
-	key := clientKey{service, typeName}
-	if c := n.clients[key]; c != nil {
-		return c, nil
-	}
-	c, err := endpoints.Create(n.owned, func() (*client, error) { return n.newClient(service, typeName) })
-	if err == nil {
-		n.clients[key] = c
-	}
-	return c, err
 }
 
 func (n *node) Topics() []bridge.Topic {

@@ -35,13 +35,9 @@ type node struct {
 	console    *console
 	security   bridge.Security
 
-	owned *endpoints.Set
-
-	clientsMu sync.Mutex
-	clients   map[clientKey]*client
+	owned   *endpoints.Set
+	clients endpoints.Clients[*client]
 }
-
-type clientKey struct{ service, kind string }
 
 // Open puts a node on the graph.
 func Open(o bridge.Options) (bridge.Node, error) {
@@ -60,7 +56,7 @@ func open(o bridge.Options) (*node, error) {
 	security.Unsure = !security.Enforce
 	n := &node{
 		security: security, level: o.LogLevel, console: &console{w: o.Console},
-		owned: endpoints.NewSet(), clients: make(map[clientKey]*client),
+		owned: endpoints.NewSet(),
 	}
 	if n.level == 0 {
 		n.level = bridge.Info
@@ -178,7 +174,7 @@ func (n *node) Serve(service, typeName string,
 }
 
 func (n *node) Call(ctx context.Context, service, typeName string, request []byte) ([]byte, error) {
-	c, err := n.client(service, typeName)
+	c, err := n.clients.Get(n.owned, service, typeName, n.newClient)
 	var response []byte
 	if err == nil {
 		response, err = c.call(ctx, request)
@@ -190,26 +186,11 @@ func (n *node) Call(ctx context.Context, service, typeName string, request []byt
 }
 
 func (n *node) Client(service, typeName string) (bridge.Client, error) {
-	c, err := n.client(service, typeName)
+	c, err := n.clients.Get(n.owned, service, typeName, n.newClient)
 	if err != nil {
 		return nil, fmt.Errorf("client of %q: %w", service, err)
 	}
 	return c, nil
-}
-
-// client returns the client of a service, one for all calls.
-func (n *node) client(service, typeName string) (*client, error) {
-	n.clientsMu.Lock()
-	defer n.clientsMu.Unlock()
-	key := clientKey{service, typeName}
-	if c := n.clients[key]; c != nil {
-		return c, nil
-	}
-	c, err := endpoints.Create(n.owned, func() (*client, error) { return n.newClient(service, typeName) })
-	if err == nil {
-		n.clients[key] = c
-	}
-	return c, err
 }
 
 func (n *node) Topics() []bridge.Topic {
