@@ -32,16 +32,18 @@ func createOn(s output.System, path string, o codec.CreateOptions) (*output.Reco
 	extension := filepath.Ext(path)
 	base := strings.TrimSuffix(path, extension)
 	name := output.Names(base, extension, o.Dated)
-	var last *encoder
+	var last *encoder // of a file that could be created
 	return output.NewChunkRecording(s, Name, path, o, name, func(path string) (output.Encoder, error) {
-		last = newEncoder(path, o, last)
-		return last, nil
+		w := newEncoder(path, o, last)
+		w.created = func() { last = w }
+		return w, nil
 	})
 }
 
 // encoder encodes one log, whose messages are frames.
 type encoder struct {
 	path      string
+	created   func() // is called when the file is
 	chunkSize int
 	duration  int64 // of a chunk
 	salvaged  bool  // durations of frames are corrected
@@ -90,6 +92,7 @@ func newEncoder(path string, o codec.CreateOptions, last *encoder) *encoder {
 
 // Begin encodes the state before the file. The header is written with the first frame, which may give its date.
 func (w *encoder) Begin(*codec.Info) (_ []byte, err error) {
+	w.created()
 	if w.state != nil {
 		w.begin, err = w.state.AppendPackets(nil)
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -234,6 +235,49 @@ func TestSplit(t *testing.T) {
 		}
 		requireSame(t, state, fresh)
 	}
+}
+
+// fullDisk is a disk on which no file can be created while it is full.
+type fullDisk struct {
+	disktest.Disk
+	full bool
+}
+
+func (d *fullDisk) Create(path string, overwrite bool) (output.Handle, error) {
+	if d.full {
+		return nil, syscall.ENOSPC
+	}
+	return d.Disk.Create(path, overwrite)
+}
+
+// A split that failed does not cost the next file the state.
+func TestFailedSplit(t *testing.T) {
+	disk := &fullDisk{}
+	w, err := createOn(disk, "drive.log", codec.CreateOptions{})
+	require.NoError(t, err)
+	disk.full = true
+	require.ErrorIs(t, w.Split(), syscall.ENOSPC)
+	disk.full = false
+	messages, _ := read(t, readerOf(t, newLog(t, UE4).drive(20).data), codec.Query{})
+	c := newChannel(header, UE4)
+	whole := NewState(UE4)
+	for i, m := range messages {
+		if i == 10 {
+			require.NoError(t, w.Split())
+		}
+		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: m.time, Data: m.data}))
+		_, err := whole.Apply(m.data)
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.Close())
+	part, _ := read(t, readerOf(t, disk.Files()["drive_1.log"]), codec.Query{})
+	require.Len(t, part, 10)
+	state := NewState(UE4)
+	for _, m := range part {
+		_, err := state.Apply(m.data)
+		require.NoError(t, err)
+	}
+	requireSame(t, whole, state)
 }
 
 func TestWriteErrors(t *testing.T) {
