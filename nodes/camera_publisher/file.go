@@ -28,6 +28,7 @@ const (
 	defaultRate = 30       // images per second
 	maxPicture  = 64 << 20 // bytes
 	maxPeriod   = time.Hour
+	maxGap      = time.Minute // between the times of images: longer ones mean another day rather than a slow camera
 	catchUp     = time.Second // delays beyond this are not made up for
 )
 
@@ -119,7 +120,7 @@ func (s *file) follow(f *v4l2.Frame) (time.Duration, error) {
 		}
 		after, err = s.next(f)
 	}
-	if s.fixed || after <= 0 {
+	if s.fixed || after <= 0 || after > maxGap {
 		after = s.period
 	}
 	return after, err

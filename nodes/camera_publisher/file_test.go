@@ -167,6 +167,18 @@ func TestFolderWithTimes(t *testing.T) {
 	})
 }
 
+// Nobody waits for an hour in which no image was taken.
+func TestFolderWithGap(t *testing.T) {
+	photo := string(jpegOf(t, 8, 8, 100))
+	folder := folderOf(t, map[string]string{"1700000000.jpg": photo, "1700000060.jpg": photo, "1700003660.jpg": photo,
+		"1700003661.jpg": photo})
+	synctest.Test(t, func(t *testing.T) {
+		list, _, s := play(t, folder, 0, false, 0)
+		require.Equal(t, []time.Duration{0, time.Minute, time.Minute + s.period, time.Minute + s.period + time.Second},
+			times(list))
+	})
+}
+
 func TestNameTime(t *testing.T) {
 	for name, want := range map[string]int64{
 		"frame_1768388400.033.png":     1768388400_033_000_000,
