@@ -83,5 +83,10 @@ func (m *entryMap) add(name string) {
 	}
 	entry := reflect.New(m.base.Type())
 	entry.Elem().Set(m.base)
+	for _, f := range structFields(entry.Elem(), "") {
+		if f.Flag == "" {
+			f.value.SetZero()
+		}
+	}
 	m.value.SetMapIndex(key, entry)
 }

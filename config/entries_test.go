@@ -9,7 +9,7 @@ import (
 
 type Lens struct {
 	Width  int      `param:"width" short:"w" group:"Lens" min:"1" help:"columns"`
-	Device string   `param:"device" group:"Lens" help:"path"`
+	Device string   `param:"device" flag:"-" group:"Lens" help:"path"`
 	Knobs  []string `param:"knobs" group:"Lens" help:"knobs"`
 }
 
@@ -36,11 +36,13 @@ func TestEntries(t *testing.T) {
 shop:
   ros__parameters:
     quiet: true
+    device: /dev/video9
     lenses:
       Left: {device: /dev/video0, knobs: [a=1, b=2]}
       right:
         width: 320
         colour: red
+      third: {knobs: [c=3]}
 `)
 	o, in, err := runLenses(t, "--ros-args", "--params-file", file, "-p", "lenses.right.device:=/dev/video2", "--",
 		"-w",
@@ -49,11 +51,12 @@ shop:
 	require.Equal(t, map[string]*Lens{
 		"Left":  {Width: 800, Device: "/dev/video0", Knobs: []string{"a=1", "b=2"}},
 		"right": {Width: 320, Device: "/dev/video2"},
+		"third": {Width: 800, Knobs: []string{"c=3"}},
 	}, o.Lenses)
 	require.True(t, o.Quiet)
 	require.Equal(t, "/dev/video0", in.Values()["lenses.Left.device"])
 	require.Equal(t, int64(800), in.Values()["lenses.Left.width"])
-	require.Equal(t, []string{"parameter lenses.right.colour from " + file + " line 9 is not one that shop knows"},
+	require.Equal(t, []string{"parameter lenses.right.colour from " + file + " line 10 is not one that shop knows"},
 		in.Warnings)
 	var names []string
 	for _, p := range Parameters(o) {
@@ -64,7 +67,8 @@ shop:
 	}
 	require.Equal(t, []string{"width", "device", "knobs", "lenses.Left.width", "lenses.Left.device",
 		"lenses.Left.knobs",
-		"lenses.right.width", "lenses.right.device", "lenses.right.knobs", "quiet"}, names)
+		"lenses.right.width", "lenses.right.device", "lenses.right.knobs",
+		"lenses.third.width", "lenses.third.device", "lenses.third.knobs", "quiet"}, names)
 
 	o, _, err = runLenses(t)
 	require.NoError(t, err)

@@ -61,7 +61,8 @@ type Alias struct {
 //
 // A field of opts itself may also be a map[string]*T, for several things of a kind, if opts embeds T, which is
 // exported. With the tag param:"cameras" the parameters are called cameras.NAME.width. There is an entry for each NAME
-// that is given any. It begins as a copy of the embedded struct, whose flags therefore hold for all entries.
+// that is given any. It begins as a copy of the embedded struct, whose flags therefore hold for all entries. Options
+// without a flag, which say what an entry is, are not copied.
 func Parameters(opts any) []Parameter {
 	var list []Parameter
 	for _, f := range fields(opts) {

@@ -50,6 +50,9 @@ func (o *options) arms(hosts []string) (map[string]*hardware.Arm, error) {
 	if len(all) == 0 && o.Host != "" {
 		all["arm_0"] = &o.Arm
 	}
+	if len(o.Arms) > 0 && o.Host != "" {
+		return nil, config.Usagef("%s is the host of no arm: give it to one of arms", o.Host)
+	}
 	if len(all) == 0 {
 		return nil, config.Usagef("name the host of an arm, such as 192.168.1.18, or configure arms in a parameter " +
 			"file")

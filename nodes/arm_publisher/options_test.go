@@ -74,6 +74,10 @@ func TestOptionsAreChecked(t *testing.T) {
 	o := defaultOptions()
 	_, err := o.arms(nil)
 	require.ErrorContains(t, err, "name the host of an arm")
+	o.Host, o.Arms = "c", map[string]*hardware.Arm{"a": entry("b", nil)}
+	_, err = o.arms(nil)
+	require.ErrorContains(t, err, "c is the host of no arm: give it to one of arms")
+	o = defaultOptions()
 	_, err = o.arms([]string{"host:http"})
 	require.EqualError(t, err, `host:http: invalid port "http"`)
 	o.Arms = map[string]*hardware.Arm{"a": entry("x", nil),

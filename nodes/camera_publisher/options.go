@@ -52,6 +52,9 @@ func (o *options) cameras(devices []string) (map[string]*hardware.Camera, error)
 	if len(all) == 0 && o.Device+o.Serial != "" {
 		all["camera_0"] = &o.Camera
 	}
+	if len(o.Cameras) > 0 && o.Device+o.Serial != "" {
+		return nil, config.Usagef("%s is the device of no camera: give it to one of cameras", o.Device+o.Serial)
+	}
 	if len(all) == 0 {
 		return nil, config.Usagef("name a device, such as /dev/video0, or cameras in a parameter file; --list shows " +
 			"connected cameras")

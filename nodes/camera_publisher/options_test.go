@@ -46,6 +46,11 @@ func TestCameras(t *testing.T) {
 			want: map[string]string{"camera_0": "8A2F"}},
 		"the command line": {set: func(o *options) { o.Serial = "8A2F" }, args: []string{"d"},
 			want: map[string]string{"camera_0": "d"}},
+		"of none": {set: func(o *options) {
+			o.Device = "a"
+			o.Cameras = map[string]*hardware.Camera{"left": named(func(c *hardware.Camera) { c.Device = "b" })}
+		},
+			err: "a is the device of no camera: give it to one of cameras"},
 		"neither": {set: func(o *options) {
 			o.Cameras = map[string]*hardware.Camera{"a": named(func(*hardware.Camera) {})}
 		},
