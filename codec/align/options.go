@@ -98,6 +98,10 @@ type Options struct {
 	Optional []string
 	// Partial accepts episodes without cameras or without numbers.
 	Partial bool
+
+	// KeepRows keeps the rows of episodes that were read from rows as they are. Of the other options only Gaps applies
+	// to them.
+	KeepRows bool
 }
 
 // withDefaults returns o with the defaults filled in.
@@ -200,6 +204,9 @@ func parseRate(text string) (float64, error) {
 
 // Attributes returns every choice as text by its name. Files of rows keep it below "alignment/".
 func (o Options) Attributes() map[string]string {
+	if o.KeepRows {
+		return map[string]string{"timeline": "rows of the input"}
+	}
 	o = o.withDefaults()
 	skew := "period/2"
 	if o.Image == ImageAsOf {

@@ -19,6 +19,8 @@ const (
 	WhyIncomplete = "numbers that no sample had told yet"
 	WhyNoFrame    = "no frame near enough"
 	WhyEmpty      = "nothing in it"
+	WhyDamaged    = "its image is damaged"
+	WhyUnknown    = "a number is missing"
 )
 
 // reasonText returns a reason in plain words.
@@ -105,7 +107,7 @@ func (r *Report) String() string {
 	b.WriteByte('\n')
 	for _, c := range r.Cameras {
 		notes := append([]string{plural.Count(c.Samples, "frame"), fmt.Sprintf("%d used", c.Used)}, c.notes()...)
-		if c.Used > 0 {
+		if c.Used > 0 && c.MaxSkew > 0 {
 			notes = append(notes, fmt.Sprintf("worst skew %v of %v", time.Duration(c.WorstSkew), duration(c.MaxSkew)))
 		}
 		if c.Damaged > 0 {

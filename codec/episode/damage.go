@@ -40,6 +40,11 @@ func (d DamagedFrames) Error() string {
 func (d DamagedFrames) Without(e *Episode) *Episode {
 	whole := *e
 	whole.Cameras = slices.Clone(e.Cameras)
+	if e.Table != nil {
+		table := *e.Table
+		table.Frames = slices.Clone(table.Frames)
+		whole.Table = &table
+	}
 	for i, c := range e.Cameras {
 		left, bad := *c, map[int]bool{}
 		for _, f := range d {
@@ -53,9 +58,19 @@ func (d DamagedFrames) Without(e *Episode) *Episode {
 		}
 		var kept []int
 		left.Stamps, left.Damaged = nil, c.Damaged+len(bad)
+		place := make([]int, len(c.Stamps)) // of each frame among the others
 		for k, stamp := range c.Stamps {
-			if !bad[k] {
+			if place[k] = damagedFrame; !bad[k] {
+				place[k] = len(kept)
 				left.Stamps, kept = append(left.Stamps, stamp), append(kept, k)
+			}
+		}
+		if t := whole.Table; t != nil {
+			t.Frames[i] = slices.Clone(t.Frames[i])
+			for row, k := range t.Frames[i] {
+				if k >= 0 {
+					t.Frames[i][row] = place[k]
+				}
 			}
 		}
 		left.Open = func() (Frames, error) {
@@ -108,6 +123,15 @@ func EachCamera(cameras []*Camera, do func(i int, c *Camera) (DamagedFrames, err
 	return all
 }
 
+// UnwrittenError is the error about an episode of which nothing was written. Others can be.
+type UnwrittenError struct{ Err error }
+
+// Error returns that of Err.
+func (e *UnwrittenError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *UnwrittenError) Unwrap() error { return e.Err }
+
 // Write aligns an episode of the layout and writes its rows. Frames that write returns as DamagedFrames are left out as
 // if they had not been recorded: then it aligns the others and writes again.
 func (l *Layout) Write(e *Episode, o align.Options, write func(*Rows) error) (*align.Report, error) {
@@ -119,7 +143,7 @@ func (l *Layout) Write(e *Episode, o align.Options, write func(*Rows) error) (*a
 			err = fmt.Errorf("%w; without %w", err, damaged)
 		}
 		if err != nil {
-			return nil, err
+			return nil, &UnwrittenError{err}
 		}
 		if err = write(rows); !errors.As(err, &damaged) {
 			return &rows.Report, err

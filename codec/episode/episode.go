@@ -25,6 +25,8 @@ type Episode struct {
 
 	// Metadata is further data as a JSON object; nil: none.
 	Metadata json.RawMessage
+	// Table is the rows from which the streams were read; nil: they were recorded as streams.
+	Table *Table
 }
 
 // Camera is the stream of one camera.

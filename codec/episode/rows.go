@@ -66,6 +66,9 @@ func alignEpisode(e *Episode, o align.Options) (*Rows, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
+	if e.Table != nil && o.KeepRows {
+		return e.Table.rows(e, o)
+	}
 	if len(e.Arms) == 0 && !o.Partial {
 		return nil, errors.New("there are no arms; if that is right, allow partial episodes")
 	}
@@ -99,11 +102,7 @@ func alignEpisode(e *Episode, o align.Options) (*Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Rows{Episode: e, Options: o, Stamps: t.Stamps, Frames: t.Frames, Report: t.Report,
-		Rewards: make([]float64, len(t.Stamps)), Synthetic: e.Success == nil}
-	if e.Success != nil && *e.Success {
-		r.Rewards[len(r.Rewards)-1] = 1
-	}
+	r := &Rows{Episode: e, Options: o, Stamps: t.Stamps, Frames: t.Frames, Report: t.Report}
 	for _, a := range e.Arms {
 		rows := ArmRows{Arm: a}
 		for i, to := range rows.fields() {
@@ -124,8 +123,17 @@ func alignEpisode(e *Episode, o align.Options) (*Rows, error) {
 		}
 		r.Arms = append(r.Arms, rows)
 	}
-	r.ActionSource = r.source()
+	r.finish()
 	return r, nil
+}
+
+// finish sets what follows from the rows and their sources.
+func (r *Rows) finish() {
+	r.Rewards, r.Synthetic = make([]float64, len(r.Stamps)), r.Episode.Success == nil
+	if !r.Synthetic && *r.Episode.Success {
+		r.Rewards[len(r.Rewards)-1] = 1
+	}
+	r.ActionSource = r.source()
 }
 
 // absent reports whether a stream has no samples.

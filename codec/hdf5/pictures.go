@@ -113,42 +113,47 @@ func (p *pictures) readable() (int, error) {
 	return readable, nil
 }
 
-// camera returns the camera. Its frames are the rows that image_index names, or else all rows.
-func (p *pictures) camera(stamps []int64, devices map[string]json.RawMessage) (*episode.Camera, error) {
+// camera returns the camera, and its frame in each row, -1 for none. Its frames are the rows that image_index names, or
+// else all rows.
+func (p *pictures) camera(stamps []int64, devices map[string]json.RawMessage) (c *episode.Camera, frames []int,
+	err error) {
 	s := p.source
-	c := &episode.Camera{Track: align.Track{Name: p.label, Topic: s.text(p.path, "topic")}, Device: devices[p.label],
+	c = &episode.Camera{Track: align.Track{Name: p.label, Topic: s.text(p.path, "topic")}, Device: devices[p.label],
 		Raw: p.raw}
 	if device := object(s.text(p.path, "device")); device != nil {
 		c.Device = device
 	}
 	var index []int64
 	if path := p.root + "/observations/image_index/" + p.name; s.file.Type(path) == h5.Set {
-		var err error
 		if index, err = integers(s.file, path); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	taken, err := s.times(p.root + "/observations/image_timestamps/" + p.name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if index != nil && len(index) < len(stamps) || taken != nil && len(taken) < len(stamps) {
-		return nil, fmt.Errorf("%s: %d indices and %s of images for %s", p.path, len(index),
+		return nil, nil, fmt.Errorf("%s: %d indices and %s of images for %s", p.path, len(index),
 			plural.Count(len(taken), "time"), plural.Count(len(stamps), "row"))
 	}
 	var rows []int
 	last := int64(-1)
 	for i, t := range stamps {
-		if index != nil {
-			if index[i] < 0 || index[i] == last {
-				continue
+		if index != nil && index[i] < 0 {
+			frames = append(frames, -1)
+			continue
+		}
+		if index == nil || index[i] != last {
+			if taken != nil {
+				t = taken[i]
 			}
+			rows, c.Stamps = append(rows, i), append(c.Stamps, t)
+		}
+		if index != nil {
 			last = index[i]
 		}
-		if taken != nil {
-			t = taken[i]
-		}
-		rows, c.Stamps = append(rows, i), append(c.Stamps, t)
+		frames = append(frames, len(rows)-1)
 	}
 	c.Open = func() (episode.Frames, error) {
 		f, err := p.open()
@@ -158,7 +163,7 @@ func (p *pictures) camera(stamps []int64, devices map[string]json.RawMessage) (*
 		f.rows = rows
 		return f, nil
 	}
-	return c, nil
+	return c, frames, nil
 }
 
 func (p *pictures) open() (*frames, error) {

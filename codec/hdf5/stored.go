@@ -26,6 +26,7 @@ func (s *source) episode(root string) (*stored, error) {
 	at := rootOf(root)
 	e := &stored{root: at, Episode: &episode.Episode{
 		Name: s.name(root), Task: s.text(at, "task"), Metadata: object(s.text(at, "metadata")),
+		Table: &episode.Table{},
 	}}
 	e.Start, _ = s.file.Attribute(at, "start_ns").(int64)
 	e.End, _ = s.file.Attribute(at, "end_ns").(int64)
@@ -74,6 +75,7 @@ func (s *source) episode(root string) (*stored, error) {
 		}
 	}
 	stamps = stamps[:e.rows]
+	e.Table.Stamps = stamps
 	for _, a := range e.Arms {
 		for _, v := range a.Vectors() {
 			if v != nil {
@@ -82,14 +84,14 @@ func (s *source) episode(root string) (*stored, error) {
 		}
 	}
 	for _, p := range pictures {
-		c, err := p.camera(stamps, devices)
+		c, frames, err := p.camera(stamps, devices)
 		if err != nil {
 			return nil, err
 		}
 		if slices.ContainsFunc(e.Cameras, func(other *episode.Camera) bool { return other.Name == c.Name }) {
 			c.Name = p.name
 		}
-		e.Cameras = append(e.Cameras, c)
+		e.Cameras, e.Table.Frames = append(e.Cameras, c), append(e.Table.Frames, frames)
 	}
 	return e, nil
 }
@@ -209,7 +211,11 @@ func (s *source) arms(e *stored, root string, devices map[string]json.RawMessage
 			}
 			actions := root + "/actions" + path
 			source := s.text(actions, "action_source")
-			if command == to || *command != nil || source != "" && source != align.ActionCommand {
+			if command == to || *command != nil {
+				continue
+			}
+			if source != "" && source != align.ActionCommand {
+				e.Table.Action = source
 				continue
 			}
 			told, err := s.vector(a.Name+"/command", actions, kind, lengths)
@@ -219,6 +225,8 @@ func (s *source) arms(e *stored, root string, devices map[string]json.RawMessage
 			// Actions that equal the states are copies of them, unless action_source says otherwise.
 			if told != nil && (source != "" || *to == nil || !slices.Equal(told.Values, (*to).Values)) {
 				*command = told
+			} else if told != nil {
+				e.Table.Action = align.ActionCopy
 			}
 		}
 		if text := s.text(state+"/"+name+"/gripper", "range"); text != "" {

@@ -339,11 +339,16 @@ func (s *Source) episode(e *entry, r *rows, at span) *episode.Episode {
 		stamps[i] = start + int64(math.Round(float64(i)*period))
 	}
 	ep.Start, ep.End = stamps[0], stamps[at.n-1]
+	ep.Table = &episode.Table{Stamps: stamps}
+	frames := make([]int, at.n)
+	for i := range frames {
+		frames[i] = i
+	}
 	for _, f := range s.info.Features {
 		if f.isPicture() {
 			if c := s.camera(e, f, at); c != nil {
 				c.Stamps, c.Device = stamps, devices[c.Name]
-				ep.Cameras = append(ep.Cameras, c)
+				ep.Cameras, ep.Table.Frames = append(ep.Cameras, c), append(ep.Table.Frames, frames)
 			}
 		}
 		if numbers, ok := r.numbers[f.key]; ok {

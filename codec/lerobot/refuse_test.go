@@ -102,7 +102,7 @@ func TestRefused(t *testing.T) {
 			err = w.Write(aligned(t, e, c.align))
 			require.ErrorContains(t, err, c.want)
 			require.ErrorContains(t, err, path+": episode: ")
-			require.NotErrorIs(t, err, ErrBroken)
+			require.ErrorAs(t, err, new(*episode.UnwrittenError))
 
 			// The dataset goes on without it.
 			if c.options.FPS == 0 && c.options.Cameras == nil {

@@ -87,15 +87,18 @@ func (w *Writer) Episodes() (episodes, rows int) { return len(w.rows), w.info.To
 // Notes returns remarks on what was written.
 func (w *Writer) Notes() []string { return w.remarks }
 
-// Losses implements codec.Lossy: what videos do not keep of depths.
+// Losses implements codec.Lossy: what videos do not keep of depths, and rows that make no episode.
 func (w *Writer) Losses() []codec.Loss { return w.lost.Losses() }
 
-// Write appends an episode that was aligned on a fixed timeline. After an error that does not wrap ErrBroken, other
-// episodes can be written.
+// Write appends an episode that was aligned on a fixed timeline. Other episodes can be written after an
+// error that is an episode.UnwrittenError.
 func (w *Writer) Write(r *episode.Rows) error {
-	fail := func(err error) error { return fmt.Errorf("write %s: %s: %w", w.path, r.Episode.Name, err) }
+	broken := func() error { return fmt.Errorf("write %s: %s: %w", w.path, r.Episode.Name, w.err) }
+	fail := func(err error) error {
+		return &episode.UnwrittenError{Err: fmt.Errorf("write %s: %s: %w", w.path, r.Episode.Name, err)}
+	}
 	if w.err != nil {
-		return fail(w.err)
+		return broken()
 	}
 	fps, err := w.rate(r)
 	if err != nil {
@@ -114,7 +117,11 @@ func (w *Writer) Write(r *episode.Rows) error {
 			return fail(fmt.Errorf("rows are missing %s (%s): avoid this, for example with --missing-image hold, or "+
 				"split the episode there with --holes split", where, r.Report.Losses()))
 		}
-		stretches = slices.DeleteFunc(stretches, func(s span) bool { return s.n < 2 })
+		kept := slices.DeleteFunc(slices.Clone(stretches), func(s span) bool { return s.n < 2 })
+		if single := len(stretches) - len(kept); single > 0 {
+			w.lost.Add(r.Episode.Name, "rows with none before and after them, too few for an episode", uint64(single))
+		}
+		stretches = kept
 	}
 	vectors, err := vectors(r, w.options.State)
 	if err != nil {
@@ -140,15 +147,12 @@ func (w *Writer) Write(r *episode.Rows) error {
 	}
 	for _, t := range all {
 		if err := w.put(t); err != nil {
-			w.err = fmt.Errorf("%w: %w", ErrBroken, err)
-			return fail(w.err)
+			w.err = fmt.Errorf("the dataset cannot be completed: %w", err)
+			return broken()
 		}
 	}
 	return nil
 }
-
-// ErrBroken is wrapped by the errors of a Writer after which nothing more can be written.
-var ErrBroken = errors.New("the dataset cannot be completed")
 
 // rate returns the rows per second of the dataset.
 func (w *Writer) rate(r *episode.Rows) (int, error) {

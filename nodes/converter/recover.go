@@ -12,9 +12,11 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/blob"
+	"tapedeck/codec/lerobot"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/convert"
 	"tapedeck/nodes/internal/describe"
+	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
 )
@@ -57,6 +59,9 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 		o.ChunkSize, o.Compression
 	if target.Episodes != nil {
 		job.Options.Partial = true
+		if target.Episodes.FixedRate {
+			job.Options.Holes = lerobot.HolesSplit
+		}
 	} else {
 		job.Options.Encoding, job.Options.Unmatched = "keep", "raw"
 	}
@@ -80,6 +85,11 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 	}
 	for _, line := range report(result) {
 		fmt.Fprintln(stdout, line)
+	}
+	for _, loss := range result.Losses {
+		if strings.HasPrefix(loss.What, formats.DamagedImages("")) {
+			damaged += int(loss.Messages)
+		}
 	}
 	switch {
 	case damaged > 0:

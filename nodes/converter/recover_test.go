@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/episode"
 	"tapedeck/test/samples"
 	"tapedeck/test/samples/generate"
 )
@@ -263,6 +264,66 @@ func TestRecoverEpisodes(t *testing.T) {
 			return m.Channel.Topic == "/camera_0/image/compressed"
 		}))
 	}
+}
+
+// episodesOf returns the episodes of a training set.
+func episodesOf(t *testing.T, path string) []*episode.Episode {
+	r, err := known.Open(path)
+	require.NoError(t, err)
+	defer r.Close()
+	episodes, err := r.(*episode.Reader).Source().Episodes()
+	require.NoError(t, err)
+	return episodes
+}
+
+// TestRecoverRows recovers training sets: rows stay as they are, whatever timeline they are on.
+func TestRecoverRows(t *testing.T) {
+	session := samples.Path(t, "session/easyteleop_reference/temp/20261121_082214")
+	folder := t.TempDir()
+	at := func(name string) string { return filepath.Join(folder, name) }
+	for _, c := range [][]string{
+		{"union.hdf5", "--timeline", "union", "--missing-image", "black", "--gaps", "nan"},
+		{"fixed.hdf5", "--timeline", "fixed:60", "--missing-image", "hold", "--ends", "clamp"},
+		{"copy.hdf5", "--timeline", "fixed:7", "--action", "copy"},
+		{"set", "--to", "lerobot", "--timeline", "fixed:60", "--missing-image", "hold"},
+	} {
+		_, _, err := run(t, append([]string{session, at(c[0])}, c[1:]...)...)
+		require.NoError(t, err)
+		stdout, stderr, err := run(t, "recover", at(c[0]), at("saved."+c[0]), "--to", strings.TrimPrefix(
+			strings.Replace(filepath.Ext("."+c[0]), "set", "lerobot", 1), "."))
+		require.NoError(t, err)
+		require.Empty(t, stderr)
+		require.Contains(t, stdout, "nothing was damaged")
+		want, got := episodesOf(t, at(c[0])), episodesOf(t, at("saved."+c[0]))
+		require.Len(t, got, 1)
+		require.Equal(t, want[0].Table, got[0].Table, c)
+		for i, a := range want[0].Arms {
+			vectors := got[0].Arms[i].Vectors()
+			for k, v := range a.Vectors() {
+				require.Equal(t, fmt.Sprintf("%+v", v), fmt.Sprintf("%+v", vectors[k]), c)
+			}
+		}
+		for i, camera := range want[0].Cameras {
+			require.Equal(t, camera.Stamps, got[0].Cameras[i].Stamps, c)
+		}
+	}
+
+	// A page of images is damaged, and with it an episode.
+	_, _, err := run(t, session, at("fixed.hdf5"), at("union.hdf5"), at("three"), "--to", "lerobot", "--timeline",
+		"fixed:10", "--missing-image", "black")
+	require.NoError(t, err)
+	table := at("three/data/chunk-000/file-000.parquet")
+	data, err := os.ReadFile(table)
+	require.NoError(t, err)
+	data[bytes.LastIndex(data, []byte("\x89PNG"))]++
+	require.NoError(t, os.WriteFile(table, data, 0o666))
+	stdout, stderr, err := run(t, "recover", at("three"))
+	require.NoError(t, err)
+	require.Contains(t, stderr, "damaged: ")
+	require.Contains(t, stdout, "three.recover: 2 episodes, ")
+	require.Contains(t, stdout, "lost: episodes that are left out (")
+	require.NotContains(t, stdout, "nothing was damaged")
+	require.Len(t, episodesOf(t, at("three.recover")), 2)
 }
 
 // TestRecoverOfCARLA damages real logs. What is saved is what CARLA had written without what is lost: durations lead

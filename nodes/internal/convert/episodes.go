@@ -28,15 +28,17 @@ import (
 type episodeJob struct {
 	*Job
 	plan    *plan
+	format  formats.Format
 	mapping *robot.Mapping // nil: derived from topic names and types
 	align   align.Options
 	ranges  []gripperRange
 	target  formats.EpisodeWriter
 
-	mu     sync.Mutex
-	result Result
-	lost   losses
-	parts  []float64 // progress of each input, 0 to 1
+	mu        sync.Mutex
+	result    Result
+	unwritten []int // indices of episodes that are left out
+	lost      losses
+	parts     []float64 // progress of each input, 0 to 1
 }
 
 // surveying is the share of the progress on an input that finding its episodes takes.
@@ -44,7 +46,7 @@ const surveying = 0.3
 
 // runEpisodes writes what is in the inputs, one after the other, as episodes.
 func (j *Job) runEpisodes(ctx context.Context, p *plan, format formats.Format) (*Result, error) {
-	w := &episodeJob{Job: j, plan: p, parts: make([]float64, len(j.Inputs))}
+	w := &episodeJob{Job: j, plan: p, format: format, parts: make([]float64, len(j.Inputs))}
 	var err error
 	if w.mapping, err = p.mapping(); err != nil {
 		return nil, err
@@ -192,6 +194,9 @@ func (w *episodeJob) run(ctx context.Context, out *output) error {
 		target.Abort()
 		return err
 	}
+	for _, i := range slices.Backward(slices.Sorted(slices.Values(w.unwritten))) {
+		w.result.Episodes = slices.Delete(w.result.Episodes, i, i+1)
+	}
 	w.result.Losses = w.lost
 	if noted, ok := target.(interface{ Notes() []string }); ok {
 		for _, note := range noted.Notes() {
@@ -209,11 +214,16 @@ func (w *episodeJob) refuse() error {
 	return w.lost.strict(w.result.Path)
 }
 
-// fix sets the timeline to the rate of the first camera.
+// fix sets the timeline to the rate of the first camera, or of rows that are kept.
 func (w *episodeJob) fix(first *episode.Episode) error {
 	rate := 0.0
-	if s := episode.Summarize(first); len(s.Cameras) > 0 {
-		rate = math.Round(s.Cameras[0].Rate)
+	s := episode.Summarize(first)
+	streams := s.Cameras
+	if first.Table != nil { // whose cameras may be left out
+		streams = slices.Concat(s.Cameras, s.Streams)
+	}
+	if len(streams) > 0 {
+		rate = math.Round(streams[0].Rate)
 	}
 	if rate < 1 {
 		return errors.New("a dataset of LeRobot has rows at a fixed rate, which no camera tells: give it as in " +
@@ -278,6 +288,9 @@ func (w *episodeJob) read(ctx context.Context, i int, path string) (episode.Sour
 		if w.plan.Task != "" {
 			e.Task = w.plan.Task
 		}
+		if !source.keeps {
+			e.Table = nil
+		}
 		for _, a := range e.Arms {
 			for _, r := range w.ranges {
 				if r.arm == "" || r.arm == a.Name {
@@ -299,6 +312,7 @@ type notedSource struct {
 	episode.Source
 	notes    []string
 	observer *observer // nil if it was not read as messages
+	keeps    bool      // rows are kept as they are: it is to be recovered in the same format
 }
 
 // source opens an input.
@@ -308,7 +322,7 @@ func (w *episodeJob) source(ctx context.Context, i int, path string) (*notedSour
 		return nil, err
 	}
 	if r, ok := takes(in.reader); ok && !w.plan.editsMessages() {
-		s := &notedSource{Source: r.Source()}
+		s := &notedSource{Source: r.Source(), keeps: w.Damaged != nil && in.info.Format == w.format.Name}
 		if !in.info.Complete {
 			s.notes = append(s.notes, "it is incomplete; converting everything readable")
 		}
@@ -439,12 +453,23 @@ func (w *episodeJob) write(ctx context.Context, t *task) error {
 	if r := w.mapping; w.plan.Stamps == align.StampsReceive || r != nil && r.Receive && w.plan.Stamps == "auto" {
 		o.Stamps = align.StampsReceive
 	}
+	if o.KeepRows = e.Table != nil; o.KeepRows && !w.format.Episodes.FixedRate {
+		o.Gaps = align.GapsNaN
+	}
 	report, err := w.target.Write(t.index, &e, o)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.Damaged != nil && ctx.Err() == nil && errors.As(err, new(*episode.UnwrittenError)) {
+		w.unwritten = append(w.unwritten, t.index)
+		w.lost.add("episodes that are left out", e.Name, 0)
+		w.Damaged(err)
+		if len(w.unwritten) < len(w.result.Episodes) {
+			return nil
+		}
+	}
 	if err != nil {
 		return err
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	s := episode.Summarize(&e)
 	w.addFrames(&e, report)
 	w.result.Episodes[t.index] = Episode{Name: s.Name, Start: s.Start, End: s.End, Frames: all, Report: report}
