@@ -37,6 +37,7 @@ import (
 	"path/filepath"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/output"
 )
 
 // Name is the name of the format.
@@ -70,7 +71,7 @@ var Format = codec.Format{
 	Sniff:     func(_ string, head []byte) bool { return len(head) > 2 && bytes.HasPrefix(head[2:], magicString) },
 	Named:     func(path string) bool { return filepath.Ext(path) == ".log" },
 	Open:      func(path string) (codec.Reader, error) { return Open(path) },
-	Create:    func(path string, o codec.CreateOptions) (codec.Writer, error) { return create(path, o) },
+	Create:    func(path string, o codec.CreateOptions) (codec.Writer, error) { return createOn(output.OS{}, path, o) },
 }
 
 // damage is one damaged place of a log, from pos up to end.

@@ -9,13 +9,10 @@ import (
 	"tapedeck/msgs/plural"
 )
 
-// errShort is the error for data of a packet that end within a field.
-var errShort = errors.New("the data end too early")
-
-// Coder decodes or encodes the data of a packet, so that one method of a Body describes both directions. All numbers
+// coder decodes or encodes the data of a packet, so that one method of a Body describes both directions. All numbers
 // are little-endian. It keeps the first error; after that values are left as they are.
-type Coder struct {
-	Profile Profile // layout of the values
+type coder struct {
+	profile Profile // layout of the values
 
 	encoding bool
 	data     []byte // left to decode, or encoded so far
@@ -23,12 +20,11 @@ type Coder struct {
 }
 
 // take returns the next n bytes, nil after an error.
-func (c *Coder) take(n int) []byte {
-	if c.err != nil {
-		return nil
+func (c *coder) take(n int) []byte {
+	if c.err == nil && n > len(c.data) {
+		c.err = errors.New("the data end too early")
 	}
-	if n > len(c.data) {
-		c.err = errShort
+	if c.err != nil {
 		return nil
 	}
 	b := c.data[:n]
@@ -36,8 +32,7 @@ func (c *Coder) take(n int) []byte {
 	return b
 }
 
-// Uint8 codes one byte.
-func (c *Coder) Uint8(v *uint8) {
+func (c *coder) uint8(v *uint8) {
 	if c.encoding {
 		c.data = append(c.data, *v)
 	} else if b := c.take(1); b != nil {
@@ -45,18 +40,17 @@ func (c *Coder) Uint8(v *uint8) {
 	}
 }
 
-// Bool codes one byte, 0 or 1; any other is true.
-func (c *Coder) Bool(v *bool) {
+// bool codes one byte, 0 or 1; any other is true.
+func (c *coder) bool(v *bool) {
 	var b uint8
 	if *v {
 		b = 1
 	}
-	c.Uint8(&b)
+	c.uint8(&b)
 	*v = b != 0
 }
 
-// Uint16 codes two bytes.
-func (c *Coder) Uint16(v *uint16) {
+func (c *coder) uint16(v *uint16) {
 	if c.encoding {
 		c.data = binary.LittleEndian.AppendUint16(c.data, *v)
 	} else if b := c.take(2); b != nil {
@@ -64,8 +58,7 @@ func (c *Coder) Uint16(v *uint16) {
 	}
 }
 
-// Uint32 codes four bytes.
-func (c *Coder) Uint32(v *uint32) {
+func (c *coder) uint32(v *uint32) {
 	if c.encoding {
 		c.data = binary.LittleEndian.AppendUint32(c.data, *v)
 	} else if b := c.take(4); b != nil {
@@ -73,15 +66,13 @@ func (c *Coder) Uint32(v *uint32) {
 	}
 }
 
-// Int32 codes four bytes.
-func (c *Coder) Int32(v *int32) {
+func (c *coder) int32(v *int32) {
 	u := uint32(*v)
-	c.Uint32(&u)
+	c.uint32(&u)
 	*v = int32(u)
 }
 
-// Uint64 codes eight bytes.
-func (c *Coder) Uint64(v *uint64) {
+func (c *coder) uint64(v *uint64) {
 	if c.encoding {
 		c.data = binary.LittleEndian.AppendUint64(c.data, *v)
 	} else if b := c.take(8); b != nil {
@@ -89,30 +80,29 @@ func (c *Coder) Uint64(v *uint64) {
 	}
 }
 
-// Float32 codes values of four bytes each.
-func (c *Coder) Float32(values ...*float32) {
+// float32 codes values of four bytes each.
+func (c *coder) float32(values ...*float32) {
 	for _, v := range values {
 		u := math.Float32bits(*v)
-		c.Uint32(&u)
+		c.uint32(&u)
 		*v = math.Float32frombits(u)
 	}
 }
 
-// Float64 codes eight bytes.
-func (c *Coder) Float64(v *float64) {
+func (c *coder) float64(v *float64) {
 	u := math.Float64bits(*v)
-	c.Uint64(&u)
+	c.uint64(&u)
 	*v = math.Float64frombits(u)
 }
 
-// Vector codes a vector, each component with 4 bytes or, in UE5, 8.
-func (c *Coder) Vector(v *Vector) {
-	if !c.Profile.Wide {
-		c.Vector32(v)
+// vector codes a vector, each component with 4 bytes or, in UE5, 8.
+func (c *coder) vector(v *Vector) {
+	if !c.profile.Wide {
+		c.vector32(v)
 	} else if c.encoding {
-		c.Float64(&v.X)
-		c.Float64(&v.Y)
-		c.Float64(&v.Z)
+		c.float64(&v.X)
+		c.float64(&v.Y)
+		c.float64(&v.Z)
 	} else if b := c.take(24); b != nil {
 		v.X = math.Float64frombits(binary.LittleEndian.Uint64(b))
 		v.Y = math.Float64frombits(binary.LittleEndian.Uint64(b[8:]))
@@ -120,11 +110,11 @@ func (c *Coder) Vector(v *Vector) {
 	}
 }
 
-// Vector32 codes a vector with 4 bytes for each component in any profile.
-func (c *Coder) Vector32(v *Vector) {
+// vector32 codes a vector with 4 bytes for each component in any profile.
+func (c *coder) vector32(v *Vector) {
 	if c.encoding {
 		x, y, z := float32(v.X), float32(v.Y), float32(v.Z)
-		c.Float32(&x, &y, &z)
+		c.float32(&x, &y, &z)
 	} else if b := c.take(12); b != nil {
 		v.X = float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
 		v.Y = float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4:])))
@@ -132,8 +122,8 @@ func (c *Coder) Vector32(v *Vector) {
 	}
 }
 
-// String codes a string with its length in 2 bytes. CARLA can't read one of more than 32767 bytes.
-func (c *Coder) String(v *string) {
+// string codes a string with its length in 2 bytes. CARLA can't read one of more than 32767 bytes.
+func (c *coder) string(v *string) {
 	if c.encoding {
 		if len(*v) > math.MaxInt16 && c.err == nil {
 			c.err = fmt.Errorf("a string has %d bytes; CARLA reads up to %d", len(*v), math.MaxInt16)
@@ -143,14 +133,14 @@ func (c *Coder) String(v *string) {
 		return
 	}
 	n := uint16(0)
-	c.Uint16(&n)
+	c.uint16(&n)
 	if b := c.take(int(n)); b != nil && *v != string(b) {
 		*v = string(b)
 	}
 }
 
-// Padding codes n bytes without a meaning, which are written as zeros.
-func (c *Coder) Padding(n int) {
+// padding codes n bytes without a meaning, which are written as zeros.
+func (c *coder) padding(n int) {
 	if c.encoding {
 		c.data = append(c.data, make([]byte, n)...)
 	} else {
@@ -160,12 +150,12 @@ func (c *Coder) Padding(n int) {
 
 // count codes the length of a list in 2 bytes, or in 4 if it is wide: it encodes n, or returns the decoded length. Each
 // element takes at least size bytes.
-func (c *Coder) count(n, size int, wide bool) int {
+func (c *coder) count(n, size int, wide bool) int {
 	v := uint32(n)
 	if short := uint16(n); wide {
-		c.Uint32(&v)
+		c.uint32(&v)
 	} else {
-		c.Uint16(&short)
+		c.uint16(&short)
 		v = uint32(short)
 	}
 	switch {
@@ -187,7 +177,7 @@ func (c *Coder) count(n, size int, wide bool) int {
 // record is an element of a list.
 type record[T any] interface {
 	*T
-	code(*Coder)
+	code(*coder)
 }
 
 // List is the Body of a packet that lists records.
@@ -200,28 +190,26 @@ type listed[T any] interface {
 	packet(Profile) (id uint8, size int)
 }
 
-// ID implements Body.
-func (*List[T, P]) ID(p Profile) (uint8, bool) {
+func (*List[T, P]) id(p Profile) (uint8, bool) {
 	id, _ := P(nil).packet(p)
 	return id, id != 0
 }
 
-// Code implements Body.
-func (l *List[T, P]) Code(c *Coder) {
-	_, size := P(nil).packet(c.Profile)
+func (l *List[T, P]) code(c *coder) {
+	_, size := P(nil).packet(c.profile)
 	codeList[T, P](c, (*[]T)(l), size)
 }
 
 // codeList codes a list with its length in 2 bytes, and codeList32 one with 4. Elements are reused in decoding.
-func codeList[T any, P record[T]](c *Coder, list *[]T, size int) {
+func codeList[T any, P record[T]](c *coder, list *[]T, size int) {
 	codeRecords[T, P](c, list, size, false)
 }
 
-func codeList32[T any, P record[T]](c *Coder, list *[]T, size int) {
+func codeList32[T any, P record[T]](c *coder, list *[]T, size int) {
 	codeRecords[T, P](c, list, size, true)
 }
 
-func codeRecords[T any, P record[T]](c *Coder, list *[]T, size int, wide bool) {
+func codeRecords[T any, P record[T]](c *coder, list *[]T, size int, wide bool) {
 	n := c.count(len(*list), size, wide)
 	if n <= cap(*list) {
 		*list = (*list)[:n]

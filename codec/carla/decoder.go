@@ -11,7 +11,7 @@ type Decoder struct {
 	Profile Profile
 
 	bodies [256]Body
-	coder  Coder
+	coder  coder
 }
 
 // Decode returns the content of k; nil if its id is unknown. It also decodes packets in the layout of another profile,
@@ -37,12 +37,12 @@ func (d *Decoder) Decode(k Packet) (Body, error) {
 
 func (d *Decoder) decode(p Profile, k Packet) (Body, error) {
 	b := d.body(p, k.ID)
-	d.coder = Coder{Profile: p, data: k.Data}
+	d.coder = coder{profile: p, data: k.Data}
 	if b == nil {
 		d.coder.data = nil
 		return nil, nil
 	}
-	b.Code(&d.coder)
+	b.code(&d.coder)
 	return b, d.coder.err
 }
 

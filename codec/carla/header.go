@@ -18,29 +18,29 @@ type Header struct {
 	Map     string // "Town01"
 }
 
-func (h *Header) code(c *Coder) {
-	c.Uint16(&h.Version)
+func (h *Header) code(c *coder) {
+	c.uint16(&h.Version)
 	magic := string(magicString[2:])
-	c.String(&magic)
+	c.string(&magic)
 	if c.err == nil && magic != string(magicString[2:]) {
 		c.err = fmt.Errorf("it begins with %q", magic)
 	}
 	date := uint64(h.Date)
-	c.Uint64(&date)
+	c.uint64(&date)
 	h.Date = int64(date)
-	c.String(&h.Map)
+	c.string(&h.Map)
 }
 
 // parseHeader returns the header at the beginning of b, and its size.
 func parseHeader(b []byte) (h Header, size int, err error) {
-	c := Coder{data: b}
+	c := coder{data: b}
 	h.code(&c)
 	return h, len(b) - len(c.data), c.err
 }
 
 // appendTo appends the encoded header.
 func (h Header) appendTo(dst []byte) ([]byte, error) {
-	c := Coder{data: dst, encoding: true}
+	c := coder{data: dst, encoding: true}
 	h.code(&c)
 	return c.data, c.err
 }

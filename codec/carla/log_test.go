@@ -13,7 +13,7 @@ import (
 )
 
 func readerOf(t testing.TB, log []byte) *Reader {
-	r, err := newReader("a.log", codectest.NewFile(log), int64(len(log)))
+	r, err := newReader(codectest.NewFile(log), int64(len(log)), "a.log")
 	require.NoError(t, err)
 	return r
 }

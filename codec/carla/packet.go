@@ -65,13 +65,13 @@ func (k Packet) Append(dst []byte) []byte {
 
 // AppendPacket appends b as a packet to a frame. On failure it returns dst and an error.
 func AppendPacket(dst []byte, p Profile, b Body) ([]byte, error) {
-	id, ok := b.ID(p)
+	id, ok := b.id(p)
 	if !ok {
 		return dst, fmt.Errorf("encode a packet: profile %s has none for %T", p.Name, b)
 	}
 	start := len(dst)
-	c := Coder{Profile: p, encoding: true, data: append(dst, id, 0, 0, 0, 0)}
-	b.Code(&c)
+	c := coder{profile: p, encoding: true, data: append(dst, id, 0, 0, 0, 0)}
+	b.code(&c)
 	size := len(c.data) - start - packetHead
 	if c.err == nil && size > math.MaxUint32 {
 		c.err = fmt.Errorf("%d bytes are more than a packet holds", size)
@@ -88,10 +88,10 @@ func (k Packet) Empty() bool { return len(k.Data) < 2 || k.Data[0]|k.Data[1] == 
 
 // Body is the decoded content of a packet.
 type Body interface {
-	// ID returns the id of the packet in a profile; false if the profile has no such packet.
-	ID(Profile) (uint8, bool)
-	// Code decodes or encodes the fields, in their order.
-	Code(*Coder)
+	// id returns the id of the packet in a profile; false if the profile has no such packet.
+	id(Profile) (uint8, bool)
+	// code decodes or encodes the fields, in their order.
+	code(*coder)
 }
 
 // Vector has three components, in Unreal Engine's axes: x forward, y to the right, z up. A rotation in it is roll,

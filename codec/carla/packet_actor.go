@@ -26,13 +26,13 @@ func (r *EventAdd) Attribute(id string) string {
 
 func (*EventAdd) packet(p Profile) (uint8, int) { return IDEventAdd, 13 + 2*p.vectorSize() }
 
-func (r *EventAdd) code(c *Coder) {
-	c.Uint32(&r.Actor)
-	c.Uint8((*uint8)(&r.Type))
-	c.Vector(&r.Location)
-	c.Vector(&r.Rotation)
-	c.Uint32(&r.Blueprint)
-	c.String(&r.BlueprintID)
+func (r *EventAdd) code(c *coder) {
+	c.uint32(&r.Actor)
+	c.uint8((*uint8)(&r.Type))
+	c.vector(&r.Location)
+	c.vector(&r.Rotation)
+	c.uint32(&r.Blueprint)
+	c.string(&r.BlueprintID)
 	codeList(c, &r.Attributes, 5)
 }
 
@@ -78,16 +78,16 @@ const (
 	AttributeVector // UE5 only
 )
 
-func (r *Attribute) code(c *Coder) {
+func (r *Attribute) code(c *coder) {
 	var shift uint8
-	if c.Profile.Version <= 1 {
+	if c.profile.Version <= 1 {
 		shift = 1
 	}
 	t := uint8(r.Type) - shift
-	c.Uint8(&t)
+	c.uint8(&t)
 	r.Type = AttributeType(t + shift)
-	c.String(&r.ID)
-	c.String(&r.Value)
+	c.string(&r.ID)
+	c.string(&r.Value)
 }
 
 // EventDelList is the actors that disappeared in a frame.
@@ -98,7 +98,7 @@ type EventDel uint32
 
 func (*EventDel) packet(Profile) (uint8, int) { return IDEventDel, 4 }
 
-func (r *EventDel) code(c *Coder) { c.Uint32((*uint32)(r)) }
+func (r *EventDel) code(c *coder) { c.uint32((*uint32)(r)) }
 
 // EventParentList is the actors that were attached in a frame.
 type EventParentList = List[EventParent, *EventParent]
@@ -110,9 +110,9 @@ type EventParent struct {
 
 func (*EventParent) packet(Profile) (uint8, int) { return IDEventParent, 8 }
 
-func (r *EventParent) code(c *Coder) {
-	c.Uint32(&r.Actor)
-	c.Uint32(&r.Parent)
+func (r *EventParent) code(c *coder) {
+	c.uint32(&r.Actor)
+	c.uint32(&r.Parent)
 }
 
 // BoundingBoxList is the boxes of the actors that appeared in a frame; only with additional data.
@@ -127,10 +127,10 @@ type BoundingBox struct {
 
 func (*BoundingBox) packet(p Profile) (uint8, int) { return IDBoundingBox, 4 + 2*p.vectorSize() }
 
-func (r *BoundingBox) code(c *Coder) {
-	c.Uint32(&r.Actor)
-	c.Vector(&r.Origin)
-	c.Vector(&r.Extension)
+func (r *BoundingBox) code(c *coder) {
+	c.uint32(&r.Actor)
+	c.vector(&r.Origin)
+	c.vector(&r.Extension)
 }
 
 // TriggerVolumeList is the volumes that trigger the lights and signs which appeared in a frame; only with additional
@@ -142,7 +142,7 @@ type TriggerVolume BoundingBox
 
 func (*TriggerVolume) packet(p Profile) (uint8, int) { return IDTriggerVolume, 4 + 2*p.vectorSize() }
 
-func (r *TriggerVolume) code(c *Coder) { (*BoundingBox)(r).code(c) }
+func (r *TriggerVolume) code(c *coder) { (*BoundingBox)(r).code(c) }
 
 // CollisionList is the collisions of a frame, in no order.
 type CollisionList = List[Collision, *Collision]
@@ -159,10 +159,10 @@ type Collision struct {
 
 func (*Collision) packet(Profile) (uint8, int) { return IDCollision, 14 }
 
-func (r *Collision) code(c *Coder) {
-	c.Uint32(&r.Number)
-	c.Uint32(&r.Actor1)
-	c.Uint32(&r.Actor2)
-	c.Bool(&r.Hero1)
-	c.Bool(&r.Hero2)
+func (r *Collision) code(c *coder) {
+	c.uint32(&r.Number)
+	c.uint32(&r.Actor1)
+	c.uint32(&r.Actor2)
+	c.bool(&r.Hero1)
+	c.bool(&r.Hero2)
 }

@@ -13,11 +13,11 @@ type TrafficLight struct {
 
 func (*TrafficLight) packet(Profile) (uint8, int) { return IDState, 10 }
 
-func (r *TrafficLight) code(c *Coder) {
-	c.Uint32(&r.Actor)
-	c.Bool(&r.Frozen)
-	c.Float32(&r.Elapsed)
-	c.Uint8((*uint8)(&r.Colour))
+func (r *TrafficLight) code(c *coder) {
+	c.uint32(&r.Actor)
+	c.bool(&r.Frozen)
+	c.float32(&r.Elapsed)
+	c.uint8((*uint8)(&r.Colour))
 }
 
 // Colour is the colour of a traffic light.
@@ -42,9 +42,9 @@ type TrafficLightTime struct {
 
 func (*TrafficLightTime) packet(Profile) (uint8, int) { return IDTrafficLightTime, 16 }
 
-func (r *TrafficLightTime) code(c *Coder) {
-	c.Uint32(&r.Actor)
-	c.Float32(&r.Green, &r.Yellow, &r.Red)
+func (r *TrafficLightTime) code(c *coder) {
+	c.uint32(&r.Actor)
+	c.float32(&r.Green, &r.Yellow, &r.Red)
 }
 
 // SceneLightList is the lights of the scene that changed in a frame; in the first one all.
@@ -61,11 +61,11 @@ type SceneLight struct {
 
 func (*SceneLight) packet(Profile) (uint8, int) { return IDSceneLight, 26 }
 
-func (r *SceneLight) code(c *Coder) {
-	c.Int32(&r.Light)
-	c.Float32(&r.Intensity, &r.R, &r.G, &r.B, &r.A)
-	c.Bool(&r.On)
-	c.Uint8(&r.Type)
+func (r *SceneLight) code(c *coder) {
+	c.int32(&r.Light)
+	c.float32(&r.Intensity, &r.R, &r.G, &r.B, &r.A)
+	c.bool(&r.On)
+	c.uint8(&r.Type)
 }
 
 // WeatherList is the weather, when it changed in a frame and in the first one; in builds of 2026.
@@ -91,8 +91,8 @@ type Weather struct {
 
 func (*Weather) packet(Profile) (uint8, int) { return IDWeather, 56 }
 
-func (r *Weather) code(c *Coder) {
-	c.Float32(&r.Cloudiness, &r.Precipitation, &r.PrecipitationDeposits, &r.WindIntensity, &r.SunAzimuthAngle,
+func (r *Weather) code(c *coder) {
+	c.float32(&r.Cloudiness, &r.Precipitation, &r.PrecipitationDeposits, &r.WindIntensity, &r.SunAzimuthAngle,
 		&r.SunAltitudeAngle, &r.FogDensity, &r.FogDistance, &r.FogFalloff, &r.Wetness, &r.ScatteringIntensity,
 		&r.MieScatteringScale, &r.RayleighScatteringScale, &r.DustStorm)
 }

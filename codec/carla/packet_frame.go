@@ -9,14 +9,12 @@ type FrameStart struct {
 	Elapsed  float64 // s of simulation since the recording began
 }
 
-// ID implements Body.
-func (*FrameStart) ID(Profile) (uint8, bool) { return IDFrameStart, true }
+func (*FrameStart) id(Profile) (uint8, bool) { return IDFrameStart, true }
 
-// Code implements Body.
-func (f *FrameStart) Code(c *Coder) {
-	c.Uint64(&f.Frame)
-	c.Float64(&f.Duration)
-	c.Float64(&f.Elapsed)
+func (f *FrameStart) code(c *coder) {
+	c.uint64(&f.Frame)
+	c.float64(&f.Duration)
+	c.float64(&f.Elapsed)
 }
 
 // follows reports whether a recorder may have written f after before in the same log.
@@ -35,35 +33,23 @@ func (f *FrameStart) reaches(next *FrameStart) bool {
 // FrameEnd ends a frame.
 type FrameEnd struct{}
 
-// ID implements Body.
-func (*FrameEnd) ID(Profile) (uint8, bool) { return IDFrameEnd, true }
-
-// Code implements Body.
-func (*FrameEnd) Code(*Coder) {}
+func (*FrameEnd) id(Profile) (uint8, bool) { return IDFrameEnd, true }
+func (*FrameEnd) code(*coder)              {}
 
 // FrameCounter is the number of a frame for simulations with several GPUs. CARLA doesn't write it to files.
 type FrameCounter struct{ Frame uint64 }
 
-// ID implements Body.
-func (*FrameCounter) ID(Profile) (uint8, bool) { return IDFrameCounter, true }
-
-// Code implements Body.
-func (f *FrameCounter) Code(c *Coder) { c.Uint64(&f.Frame) }
+func (*FrameCounter) id(Profile) (uint8, bool) { return IDFrameCounter, true }
+func (f *FrameCounter) code(c *coder)          { c.uint64(&f.Frame) }
 
 // PlatformTime is the real time since the recording began; only with additional data.
 type PlatformTime struct{ Seconds float64 }
 
-// ID implements Body.
-func (*PlatformTime) ID(Profile) (uint8, bool) { return IDPlatformTime, true }
-
-// Code implements Body.
-func (t *PlatformTime) Code(c *Coder) { c.Float64(&t.Seconds) }
+func (*PlatformTime) id(Profile) (uint8, bool) { return IDPlatformTime, true }
+func (t *PlatformTime) code(c *coder)          { c.float64(&t.Seconds) }
 
 // VisualTime is the time of the engine for effects, in seconds; from 0.9.14 on.
 type VisualTime struct{ Seconds float64 }
 
-// ID implements Body.
-func (*VisualTime) ID(Profile) (uint8, bool) { return IDVisualTime, true }
-
-// Code implements Body.
-func (t *VisualTime) Code(c *Coder) { c.Float64(&t.Seconds) }
+func (*VisualTime) id(Profile) (uint8, bool) { return IDVisualTime, true }
+func (t *VisualTime) code(c *coder)          { c.float64(&t.Seconds) }

@@ -12,10 +12,10 @@ type Position struct {
 
 func (*Position) packet(p Profile) (uint8, int) { return IDPosition, 4 + 2*p.vectorSize() }
 
-func (r *Position) code(c *Coder) {
-	c.Uint32(&r.Actor)
-	c.Vector(&r.Location)
-	c.Vector(&r.Rotation)
+func (r *Position) code(c *coder) {
+	c.uint32(&r.Actor)
+	c.vector(&r.Location)
+	c.vector(&r.Rotation)
 }
 
 // KinematicsList is the velocities of the vehicles and walkers in a frame; only with additional data.
@@ -31,10 +31,10 @@ type Kinematics struct {
 
 func (*Kinematics) packet(p Profile) (uint8, int) { return IDKinematics, 4 + 2*p.vectorSize() }
 
-func (r *Kinematics) code(c *Coder) {
-	c.Uint32(&r.Actor)
-	c.Vector(&r.LinearVelocity)
-	c.Vector(&r.AngularVelocity)
+func (r *Kinematics) code(c *coder) {
+	c.uint32(&r.Actor)
+	c.vector(&r.LinearVelocity)
+	c.vector(&r.AngularVelocity)
 }
 
 // WalkerBonesList is the skeletons of the walkers in a frame; only with additional data, from 0.9.14 on.
@@ -48,9 +48,9 @@ type WalkerBones struct {
 
 func (*WalkerBones) packet(Profile) (uint8, int) { return IDWalkerBones, 6 }
 
-func (r *WalkerBones) code(c *Coder) {
-	c.Uint32(&r.Actor)
-	codeList(c, &r.Bones, 2+2*c.Profile.vectorSize())
+func (r *WalkerBones) code(c *coder) {
+	c.uint32(&r.Actor)
+	codeList(c, &r.Bones, 2+2*c.profile.vectorSize())
 }
 
 // Bone is a bone of a walker, relative to its parent.
@@ -60,10 +60,10 @@ type Bone struct {
 	Rotation Vector // degrees
 }
 
-func (r *Bone) code(c *Coder) {
-	c.String(&r.Name)
-	c.Vector(&r.Location)
-	c.Vector(&r.Rotation)
+func (r *Bone) code(c *coder) {
+	c.string(&r.Name)
+	c.vector(&r.Location)
+	c.vector(&r.Rotation)
 }
 
 // AnimWalkerList is the speeds of the walkers in a frame.
@@ -77,9 +77,9 @@ type AnimWalker struct {
 
 func (*AnimWalker) packet(Profile) (uint8, int) { return IDAnimWalker, 8 }
 
-func (r *AnimWalker) code(c *Coder) {
-	c.Uint32(&r.Actor)
-	c.Float32(&r.Speed)
+func (r *AnimWalker) code(c *coder) {
+	c.uint32(&r.Actor)
+	c.float32(&r.Speed)
 }
 
 // AnimBikerList is the pedalling of the bikers in a frame; from 0.9.15 on.
@@ -94,7 +94,7 @@ type AnimBiker struct {
 
 func (*AnimBiker) packet(p Profile) (uint8, int) { return p.Bikers, 12 }
 
-func (r *AnimBiker) code(c *Coder) {
-	c.Uint32(&r.Actor)
-	c.Float32(&r.ForwardSpeed, &r.EngineRotation)
+func (r *AnimBiker) code(c *coder) {
+	c.uint32(&r.Actor)
+	c.float32(&r.ForwardSpeed, &r.EngineRotation)
 }

@@ -25,28 +25,28 @@ type PhysicsControl struct {
 
 func (*PhysicsControl) packet(Profile) (uint8, int) { return IDPhysicsControl, 65 }
 
-func (r *PhysicsControl) code(c *Coder) {
-	c.Uint32(&r.Actor)
-	c.Float32(&r.MaxRPM, &r.MOI, &r.DampingRateFullThrottle, &r.DampingRateZeroThrottleClutchEngaged,
+func (r *PhysicsControl) code(c *coder) {
+	c.uint32(&r.Actor)
+	c.float32(&r.MaxRPM, &r.MOI, &r.DampingRateFullThrottle, &r.DampingRateZeroThrottleClutchEngaged,
 		&r.DampingRateZeroThrottleClutchDisengaged)
-	c.Bool(&r.UseGearAutobox)
-	c.Float32(&r.ClutchStrength, &r.FinalRatio, &r.Mass, &r.DragCoefficient)
-	c.Vector32(&r.CenterOfMass)
+	c.bool(&r.UseGearAutobox)
+	c.float32(&r.ClutchStrength, &r.FinalRatio, &r.Mass, &r.DragCoefficient)
+	c.vector32(&r.CenterOfMass)
 	codeList32(c, &r.TorqueCurve, 8)
 	codeList32(c, &r.ForwardGears, 12)
 	codeList32(c, &r.SteeringCurve, 8)
-	codeList32(c, &r.Wheels, c.Profile.Wheel)
+	codeList32(c, &r.Wheels, c.profile.Wheel)
 }
 
 // CurvePoint is a point of a curve: torque over speed of rotation, steering over speed.
 type CurvePoint struct{ X, Y float32 }
 
-func (r *CurvePoint) code(c *Coder) { c.Float32(&r.X, &r.Y) }
+func (r *CurvePoint) code(c *coder) { c.float32(&r.X, &r.Y) }
 
 // Gear is a gear of a vehicle in UE4.
 type Gear struct{ Ratio, DownRatio, UpRatio float32 }
 
-func (r *Gear) code(c *Coder) { c.Float32(&r.Ratio, &r.DownRatio, &r.UpRatio) }
+func (r *Gear) code(c *coder) { c.float32(&r.Ratio, &r.DownRatio, &r.UpRatio) }
 
 // WheelPhysics is the physics of a wheel in UE4.
 type WheelPhysics struct {
@@ -62,10 +62,10 @@ type WheelPhysics struct {
 	Position           Vector // cm, in the world
 }
 
-func (r *WheelPhysics) code(c *Coder) {
-	c.Float32(&r.TireFriction, &r.DampingRate, &r.MaxSteerAngle, &r.Radius, &r.MaxBrakeTorque, &r.MaxHandbrakeTorque)
-	if c.Profile.Wheel != oldWheel {
-		c.Float32(&r.LatStiffMaxLoad, &r.LatStiffValue, &r.LongStiffValue)
+func (r *WheelPhysics) code(c *coder) {
+	c.float32(&r.TireFriction, &r.DampingRate, &r.MaxSteerAngle, &r.Radius, &r.MaxBrakeTorque, &r.MaxHandbrakeTorque)
+	if c.profile.Wheel != oldWheel {
+		c.float32(&r.LatStiffMaxLoad, &r.LatStiffValue, &r.LongStiffValue)
 	}
-	c.Vector32(&r.Position)
+	c.vector32(&r.Position)
 }

@@ -40,19 +40,19 @@ type ChaosPhysics struct {
 
 func (*ChaosPhysics) packet(Profile) (uint8, int) { return IDPhysicsControl, 127 }
 
-func (r *ChaosPhysics) code(c *Coder) {
-	c.Uint32(&r.Actor)
-	c.Float32(&r.MaxTorque, &r.MaxRPM, &r.IdleRPM, &r.BrakeEffect, &r.RevUpMOI, &r.RevDownRate)
-	c.Uint8(&r.DifferentialType)
-	c.Float32(&r.FrontRearSplit)
-	c.Bool(&r.UseAutomaticGears)
-	c.Float32(&r.GearChangeTime, &r.FinalRatio, &r.ChangeUpRPM, &r.ChangeDownRPM, &r.TransmissionEfficiency, &r.Mass,
+func (r *ChaosPhysics) code(c *coder) {
+	c.uint32(&r.Actor)
+	c.float32(&r.MaxTorque, &r.MaxRPM, &r.IdleRPM, &r.BrakeEffect, &r.RevUpMOI, &r.RevDownRate)
+	c.uint8(&r.DifferentialType)
+	c.float32(&r.FrontRearSplit)
+	c.bool(&r.UseAutomaticGears)
+	c.float32(&r.GearChangeTime, &r.FinalRatio, &r.ChangeUpRPM, &r.ChangeDownRPM, &r.TransmissionEfficiency, &r.Mass,
 		&r.DragCoefficient)
-	c.Vector32(&r.CenterOfMass)
-	c.Float32(&r.ChassisWidth, &r.ChassisHeight, &r.DownforceCoefficient, &r.DragArea)
-	c.Vector32(&r.InertiaTensorScale)
-	c.Float32(&r.SleepThreshold, &r.SleepSlopeLimit)
-	c.Bool(&r.SweepWheelCollision)
+	c.vector32(&r.CenterOfMass)
+	c.float32(&r.ChassisWidth, &r.ChassisHeight, &r.DownforceCoefficient, &r.DragArea)
+	c.vector32(&r.InertiaTensorScale)
+	c.float32(&r.SleepThreshold, &r.SleepSlopeLimit)
+	c.bool(&r.SweepWheelCollision)
 	codeList32(c, &r.TorqueCurve, 8)
 	codeList32(c, &r.ForwardGearRatios, 4)
 	codeList32(c, &r.ReverseGearRatios, 4)
@@ -63,7 +63,7 @@ func (r *ChaosPhysics) code(c *Coder) {
 // Ratio is the ratio of a gear in UE5.
 type Ratio float32
 
-func (r *Ratio) code(c *Coder) { c.Float32((*float32)(r)) }
+func (r *Ratio) code(c *coder) { c.float32((*float32)(r)) }
 
 // ChaosWheel is the physics of a wheel in UE5. A log has it as it was in the memory of an x86-64, with gaps and a
 // std::vector for the slip, whose pointers mean nothing; they are written as zeros.
@@ -107,35 +107,35 @@ type ChaosWheel struct {
 	Velocity               Vector
 }
 
-func (r *ChaosWheel) code(c *Coder) {
-	c.Uint8(&r.AxleType)
-	c.Padding(3)
-	c.Vector32(&r.Offset)
-	c.Float32(&r.WheelRadius, &r.WheelWidth, &r.WheelMass, &r.CorneringStiffness, &r.FrictionForce, &r.SideSlip,
+func (r *ChaosWheel) code(c *coder) {
+	c.uint8(&r.AxleType)
+	c.padding(3)
+	c.vector32(&r.Offset)
+	c.float32(&r.WheelRadius, &r.WheelWidth, &r.WheelMass, &r.CorneringStiffness, &r.FrictionForce, &r.SideSlip,
 		&r.SlipThreshold, &r.SkidThreshold, &r.MaxSteerAngle)
-	c.Bool(&r.AffectedBySteering)
-	c.Bool(&r.AffectedByBrake)
-	c.Bool(&r.AffectedByHandbrake)
-	c.Bool(&r.AffectedByEngine)
-	c.Bool(&r.ABS)
-	c.Bool(&r.TractionControl)
-	c.Padding(2)
-	c.Float32(&r.MaxWheelspinRotation)
-	c.Uint8(&r.ExternalTorqueCombine)
-	c.Padding(7 + 24) // the std::vector
-	c.Vector32(&r.SuspensionAxis)
-	c.Vector32(&r.SuspensionForceOffset)
-	c.Float32(&r.SuspensionMaxRaise, &r.SuspensionMaxDrop, &r.SuspensionDampingRatio, &r.WheelLoadRatio, &r.SpringRate,
+	c.bool(&r.AffectedBySteering)
+	c.bool(&r.AffectedByBrake)
+	c.bool(&r.AffectedByHandbrake)
+	c.bool(&r.AffectedByEngine)
+	c.bool(&r.ABS)
+	c.bool(&r.TractionControl)
+	c.padding(2)
+	c.float32(&r.MaxWheelspinRotation)
+	c.uint8(&r.ExternalTorqueCombine)
+	c.padding(7 + 24) // the std::vector
+	c.vector32(&r.SuspensionAxis)
+	c.vector32(&r.SuspensionForceOffset)
+	c.float32(&r.SuspensionMaxRaise, &r.SuspensionMaxDrop, &r.SuspensionDampingRatio, &r.WheelLoadRatio, &r.SpringRate,
 		&r.SpringPreload)
-	c.Int32(&r.SuspensionSmoothing)
-	c.Float32(&r.RollbarScaling)
-	c.Uint8(&r.SweepShape)
-	c.Uint8(&r.SweepType)
-	c.Padding(2)
-	c.Float32(&r.MaxBrakeTorque, &r.MaxHandBrakeTorque)
-	c.Int32(&r.WheelIndex)
-	c.Vector32(&r.Location)
-	c.Vector32(&r.OldLocation)
-	c.Vector32(&r.Velocity)
-	c.Padding(4)
+	c.int32(&r.SuspensionSmoothing)
+	c.float32(&r.RollbarScaling)
+	c.uint8(&r.SweepShape)
+	c.uint8(&r.SweepType)
+	c.padding(2)
+	c.float32(&r.MaxBrakeTorque, &r.MaxHandBrakeTorque)
+	c.int32(&r.WheelIndex)
+	c.vector32(&r.Location)
+	c.vector32(&r.OldLocation)
+	c.vector32(&r.Velocity)
+	c.padding(4)
 }

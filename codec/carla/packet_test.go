@@ -123,7 +123,7 @@ func TestChaosWheelLayout(t *testing.T) {
 		var w ChaosWheel
 		next := 0
 		fill(reflect.ValueOf(&w).Elem().Field(i), &next)
-		c := Coder{encoding: true}
+		c := coder{encoding: true}
 		w.code(&c)
 		require.Len(t, c.data, chaosWheel)
 		first := bytes.IndexFunc(c.data, func(r rune) bool { return r != 0 })
@@ -195,12 +195,12 @@ type eyes struct {
 	Open        bool
 }
 
-func (*eyes) ID(Profile) (uint8, bool) { return 139, true }
+func (*eyes) id(Profile) (uint8, bool) { return 139, true }
 
-func (e *eyes) Code(c *Coder) {
-	c.Vector(&e.Left)
-	c.Vector(&e.Right)
-	c.Bool(&e.Open)
+func (e *eyes) code(c *coder) {
+	c.vector(&e.Left)
+	c.vector(&e.Right)
+	c.bool(&e.Open)
 }
 
 func BenchmarkDecode(b *testing.B) {

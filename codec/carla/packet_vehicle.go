@@ -15,11 +15,11 @@ type AnimVehicle struct {
 
 func (*AnimVehicle) packet(Profile) (uint8, int) { return IDAnimVehicle, 21 }
 
-func (r *AnimVehicle) code(c *Coder) {
-	c.Uint32(&r.Actor)
-	c.Float32(&r.Steering, &r.Throttle, &r.Brake)
-	c.Bool(&r.HandBrake)
-	c.Int32(&r.Gear)
+func (r *AnimVehicle) code(c *coder) {
+	c.uint32(&r.Actor)
+	c.float32(&r.Steering, &r.Throttle, &r.Brake)
+	c.bool(&r.HandBrake)
+	c.int32(&r.Gear)
 }
 
 // AnimVehicleWheelsList is the angles of the wheels of the vehicles in a frame; from 0.9.15 on.
@@ -33,8 +33,8 @@ type AnimVehicleWheels struct {
 
 func (*AnimVehicleWheels) packet(p Profile) (uint8, int) { return p.Wheels, 8 }
 
-func (r *AnimVehicleWheels) code(c *Coder) {
-	c.Uint32(&r.Actor)
+func (r *AnimVehicleWheels) code(c *coder) {
+	c.uint32(&r.Actor)
 	codeList32(c, &r.Wheels, 9)
 }
 
@@ -46,9 +46,9 @@ type AnimWheel struct {
 	Rotation float32 // degrees
 }
 
-func (r *AnimWheel) code(c *Coder) {
-	c.Uint8(&r.Location)
-	c.Float32(&r.Steering, &r.Rotation)
+func (r *AnimWheel) code(c *coder) {
+	c.uint8(&r.Location)
+	c.float32(&r.Steering, &r.Rotation)
 }
 
 // VehicleDoorList is the doors that were opened or closed in a frame.
@@ -63,10 +63,10 @@ type VehicleDoor struct {
 
 func (*VehicleDoor) packet(p Profile) (uint8, int) { return p.Doors, 6 }
 
-func (r *VehicleDoor) code(c *Coder) {
-	c.Uint32(&r.Actor)
-	c.Uint8((*uint8)(&r.Door))
-	c.Bool(&r.Open)
+func (r *VehicleDoor) code(c *coder) {
+	c.uint32(&r.Actor)
+	c.uint8((*uint8)(&r.Door))
+	c.bool(&r.Open)
 }
 
 // Door is one of a vehicle's doors.
@@ -94,9 +94,9 @@ type VehicleLight struct {
 
 func (*VehicleLight) packet(Profile) (uint8, int) { return IDVehicleLight, 8 }
 
-func (r *VehicleLight) code(c *Coder) {
-	c.Uint32(&r.Actor)
-	c.Uint32((*uint32)(&r.Lights))
+func (r *VehicleLight) code(c *coder) {
+	c.uint32(&r.Actor)
+	c.uint32((*uint32)(&r.Lights))
 }
 
 // VehicleLights is a set of a vehicle's lights.

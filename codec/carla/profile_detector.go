@@ -73,8 +73,8 @@ func (d *detector) packet(k Packet) {
 
 // fits reports whether k has the layout of a profile.
 func fits(p Profile, k Packet) bool {
-	c := Coder{Profile: p, data: k.Data}
-	p.newBody(k.ID).Code(&c)
+	c := coder{profile: p, data: k.Data}
+	p.newBody(k.ID).code(&c)
 	return c.err == nil && len(c.data) == 0
 }
 

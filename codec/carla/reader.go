@@ -4,11 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
 	"tapedeck/codec/internal/chunked"
 )
 
@@ -45,26 +43,9 @@ type Reader struct {
 }
 
 // Open opens the log at path.
-func Open(path string) (*Reader, error) {
-	file, err := blob.Open(path)
-	var stat fs.FileInfo
-	if err == nil {
-		if stat, err = file.Stat(); err != nil {
-			file.Close()
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, codec.Pathless(err))
-	}
-	r, err := newReader(path, file, stat.Size())
-	if err != nil {
-		file.Close()
-		return nil, err
-	}
-	return r, nil
-}
+func Open(path string) (*Reader, error) { return chunked.Open(path, newReader) }
 
-func newReader(path string, file codec.File, size int64) (*Reader, error) {
+func newReader(file codec.File, size int64, path string) (*Reader, error) {
 	r := &Reader{path: path, file: file, size: size}
 	w := r.walker()
 	head, err := w.View(0, 14+len(magicString)+math.MaxUint16)

@@ -203,7 +203,7 @@ func TestCut(t *testing.T) {
 	require.Len(t, messages, 10)
 	// A header alone, cut anywhere.
 	for end := range int(readerOf(t, log).begin) {
-		_, err := newReader("a.log", codectest.NewFile(log[:end]), int64(end))
+		_, err := newReader(codectest.NewFile(log[:end]), int64(end), "a.log")
 		require.ErrorContains(t, err, "open a.log: cannot read the header of a CARLA log")
 	}
 	r := readerOf(t, log[:readerOf(t, log).begin])
@@ -498,7 +498,7 @@ func (s shrinking) ReadAt(b []byte, pos int64) (int, error) {
 
 func TestShrinkingFile(t *testing.T) {
 	log := newLog(t, UE4).drive(3000).data
-	_, err := newReader("a.log", shrinking{codectest.NewFile(log)}, int64(len(log)))
+	_, err := newReader(shrinking{codectest.NewFile(log)}, int64(len(log)), "a.log")
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 }
 
@@ -514,7 +514,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(l.data)
 	}
 	f.Fuzz(func(t *testing.T, log []byte) {
-		r, err := newReader("fuzz.log", codectest.NewFile(log), int64(len(log)))
+		r, err := newReader(codectest.NewFile(log), int64(len(log)), "fuzz.log")
 		if err != nil {
 			return
 		}

@@ -26,7 +26,7 @@ func Transcode(dst []byte, p Profile, d *Decoder, frame []byte) (_ []byte, left 
 			}
 			continue
 		}
-		if _, ok := b.ID(p); !ok {
+		if _, ok := b.id(p); !ok {
 			if !k.Empty() {
 				left = append(left, fmt.Sprintf("%s, which profile %s does not have", d.Profile.PacketName(k.ID),
 					p.Name))

@@ -113,7 +113,7 @@ func startOf(data []byte) (f FrameStart) {
 			break
 		}
 		if k.ID == IDFrameStart {
-			f.Code(&Coder{data: k.Data})
+			f.code(&coder{data: k.Data})
 			break
 		}
 		data = rest

@@ -19,10 +19,6 @@ const (
 	defaultChunkDuration = time.Second
 )
 
-func create(path string, o codec.CreateOptions) (*output.Recording, error) {
-	return createOn(output.OS{}, path, o)
-}
-
 // createOn begins a recording whose first file is path. The next file after NAME.log is NAME_1.log.
 func createOn(s output.System, path string, o codec.CreateOptions) (*output.Recording, error) {
 	if o.Compression != "" && o.Compression != "none" {
@@ -165,7 +161,6 @@ func checkFrame(data []byte) error {
 	return nil
 }
 
-// Append appends the frame that Prepare was called with.
 func (w *encoder) Append(m *codec.Message) (full bool) {
 	c := w.chunk
 	if w.end == 0 {
@@ -211,7 +206,6 @@ func (w *encoder) setDuration(s float64) {
 	c.duration, c.durationAt = binary.LittleEndian.AppendUint64(c.duration[:0], bits), pos
 }
 
-// Event returns an error: a log cannot hold events.
 func (w *encoder) Event(codec.Event) (*codec.Message, error) {
 	return nil, fmt.Errorf("write %s: CARLA's logs hold no events", w.path)
 }
@@ -224,7 +218,6 @@ func (w *encoder) Topics() []*output.Topic {
 	return []*output.Topic{&w.topic}
 }
 
-// Take closes the open chunk.
 func (w *encoder) Take(beside bool) output.Chunk {
 	c := w.chunk
 	if c.span.Messages == 0 {
@@ -238,7 +231,6 @@ func (w *encoder) Take(beside bool) output.Chunk {
 	return c
 }
 
-// Drop empties the open chunk.
 func (w *encoder) Drop() output.Span {
 	w.failed = true
 	span := w.chunk.span
@@ -248,18 +240,13 @@ func (w *encoder) Drop() output.Span {
 
 func (c *chunk) reset() { c.frames, c.span, c.duration = c.frames[:0], output.Span{}, c.duration[:0] }
 
-// Span returns the messages of the chunk.
-func (c *chunk) Span() output.Span { return c.span }
-
-// Encode returns the frames.
 func (c *chunk) Encode(int64) (output.Block, error) {
 	return output.Block{Parts: [][]byte{c.frames}, Patch: c.duration, PatchAt: c.durationAt}, nil
 }
 
-// Keep does nothing: a log has no index.
-func (c *chunk) Keep() error { return nil }
+func (c *chunk) Span() output.Span { return c.span }
+func (c *chunk) Keep() error       { return nil } // a log has no index
 
-// Release empties the chunk and keeps it for later.
 func (c *chunk) Release() {
 	c.reset()
 	if c != c.encoder.chunk {

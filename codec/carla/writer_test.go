@@ -377,7 +377,7 @@ func BenchmarkWrite(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "b.log")
 	b.SetBytes(r.size)
 	for b.Loop() {
-		w, err := create(path, codec.CreateOptions{Overwrite: true})
+		w, err := createOn(output.OS{}, path, codec.CreateOptions{Overwrite: true})
 		require.NoError(b, err)
 		copyAll(b, w, r)
 	}
