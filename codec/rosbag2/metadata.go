@@ -102,7 +102,7 @@ func (p profiles) MarshalYAML() (any, error) {
 		Value: codec.FormatQoSProfiles(p)}, nil
 }
 
-// parseMetadata reads a metadata.yaml.
+// parseMetadata reads a metadata.yaml. With an error it returns nil.
 func parseMetadata(text []byte) (*metadata, error) {
 	var file struct {
 		Bag *metadata `yaml:"rosbag2_bagfile_information"`
@@ -113,23 +113,23 @@ func parseMetadata(text []byte) (*metadata, error) {
 	if file.Bag == nil {
 		return nil, errors.New("it has no rosbag2_bagfile_information")
 	}
-	return file.Bag, file.Bag.check()
+	return file.Bag.checked()
 }
 
-// parseEmbedded reads the metadata that a file keeps of itself.
+// parseEmbedded reads the metadata that a file keeps of itself. With an error it returns nil.
 func parseEmbedded(text []byte) (*metadata, error) {
 	m := &metadata{}
 	if err := yaml.Unmarshal(text, m); err != nil {
 		return nil, err
 	}
-	return m, m.check()
+	return m.checked()
 }
 
-func (m *metadata) check() error {
+func (m *metadata) checked() (*metadata, error) {
 	if m.Version < 1 || m.Storage == "" {
-		return errors.New("it has no version or no storage_identifier")
+		return nil, errors.New("it has no version or no storage_identifier")
 	}
-	return nil
+	return m, nil
 }
 
 // since are the versions of metadata.yaml with which keys came.

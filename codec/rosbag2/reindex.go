@@ -107,7 +107,6 @@ func (x *reindexer) readOld() (damaged bool, err error) {
 		return false, err
 	}
 	if x.old, err = parseMetadata(text); err != nil {
-		x.old = nil
 		x.report(fmt.Sprintf("%s is damaged: %v", metadataFile, err))
 	}
 	return x.old == nil, nil
@@ -164,9 +163,10 @@ func (x *reindexer) embedded(names []string) *metadata {
 		switch p := p.(type) {
 		case *database:
 			m, _ = p.ownMetadata()
-		case *mcap.Reader:
+		default:
 			if info, err := p.Info(); err == nil {
-				m, _ = parseEmbedded([]byte(info.Extra.(mcap.Extra).Rosbag2))
+				extra, _ := info.Extra.(mcap.Extra)
+				m, _ = parseEmbedded([]byte(extra.Rosbag2))
 			}
 		}
 		_ = p.Close()

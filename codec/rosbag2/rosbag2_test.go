@@ -490,6 +490,24 @@ func TestCompressedMessages(t *testing.T) {
 	require.NoError(t, m.save(output.OS{}, dir))
 	_, err = codec.Formats{Format}.Open(dir)
 	require.ErrorContains(t, err, `it is compressed with "brotli"; only zstd is known`)
+
+	// Nothing of a metadata.yaml that cannot be used is: messages are decompressed by how they look.
+	require.NoError(t, os.WriteFile(filepath.Join(dir, metadataFile),
+		[]byte("rosbag2_bagfile_information: {version: 9, ros_distro: jazzy}"), 0o666))
+	r = open(t, dir)
+	want[7].Data = packed[7].Data
+	requireMessages(t, want, read(t, r, codec.Query{}))
+	info, err := r.Info()
+	require.NoError(t, err)
+	require.Empty(t, info.Metadata)
+}
+
+func TestParseEmbedded(t *testing.T) {
+	for _, text := range []string{"", "7", "version: 9", "version: [", "storage_identifier: mcap"} {
+		m, err := parseEmbedded([]byte(text))
+		require.Error(t, err, text)
+		require.Nil(t, m, text)
+	}
 }
 
 func TestOverwrite(t *testing.T) {
