@@ -26,7 +26,7 @@ import (
 
 // translated returns the messages of a log by topic, and the channels.
 func translated(t *testing.T, path string, o ReadOptions) (map[string][][]byte, bridge.Lossy, *codec.Info) {
-	log, err := tlog.Open(path)
+	log, err := tlog.Format.Open(path)
 	require.NoError(t, err)
 	r, left, err := bridge.Translate(log, codec.EncodingCDR,
 		map[string]func(codec.Reader) (bridge.Translator, error){tlog.Encoding: o.ToROS2})

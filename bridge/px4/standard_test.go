@@ -23,7 +23,7 @@ import (
 
 // open opens a log with standard messages.
 func open(t *testing.T, path string) codec.Reader {
-	log, err := ulog.Open(path)
+	log, err := ulog.Format.Open(path)
 	require.NoError(t, err)
 	r, err := Standard(log)
 	require.NoError(t, err)
@@ -188,7 +188,7 @@ func TestVehicles(t *testing.T) {
 	l.Add('F', "vehicle_local_position:uint64_t timestamp;float x;float y;float z;float vx;float vy;float vz;")
 	l.Add('A', uint8(0), uint16(0), "vehicle_attitude").Add('A', uint8(0), uint16(1), "vehicle_local_position")
 	l.Add('D', uint16(0), uint64(2), []float32{1, 0, 0, 0}).Add('D', uint16(1), uint64(3), make([]float32, 6))
-	log, err := ulog.Open(writeLog(t, l.Bytes()))
+	log, err := ulog.Format.Open(writeLog(t, l.Bytes()))
 	require.NoError(t, err)
 	defer log.Close()
 	library := msgs.Library()

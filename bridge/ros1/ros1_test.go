@@ -379,7 +379,7 @@ func TestSamples(t *testing.T) {
 	for _, name := range []string{"cruise_example.bag", "cruise_example-unsorted-chunks.bag", "py_lz4.bag",
 		"py_unindexed_active.bag"} {
 		t.Run(name, func(t *testing.T) {
-			r, err := rosbag.Open(generate.Path(t, "bag/"+name))
+			r, err := rosbag.Format.Open(generate.Path(t, "bag/"+name))
 			require.NoError(t, err)
 			defer r.Close()
 			info, err := r.Info()

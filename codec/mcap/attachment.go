@@ -22,7 +22,7 @@ const (
 )
 
 // attach adds the attachment in a record that begins with content.
-func (r *Reader) attach(rec record, content []byte) error {
+func (r *reader) attach(rec record, content []byte) error {
 	a := codec.Attachment{}
 	head, rest := int64(2*8), content[min(len(content), 2*8):]
 	for _, text := range []*string{&a.Name, &a.MediaType} {

@@ -73,7 +73,7 @@ type result struct {
 // tryRead reads a file that may be damaged, with or without being told of damage.
 func tryRead(t testing.TB, path string, data []byte, tolerate bool) (result, error) {
 	require.NoError(t, os.WriteFile(path, data, 0o666))
-	r, err := Open(path)
+	r, err := Format.Open(path)
 	if err != nil {
 		return result{}, err
 	}
@@ -96,7 +96,7 @@ func tryRead(t testing.TB, path string, data []byte, tolerate bool) (result, err
 			q.Damaged = func(error) {}
 		}
 		q.End = got.messages[len(got.messages)/2].LogTime
-		it, err := r.Latest(q, func(*codec.Channel) int { return 2 })
+		it, err := codec.Latest(r, q, func(*codec.Channel) int { return 2 })
 		require.NoError(t, err)
 		last, _ := collect(it)
 		requireSubset(t, got.messages, last)
@@ -331,13 +331,13 @@ func (c *countingReader) ReadAt(b []byte, off int64) (int, error) {
 
 func TestNotAFile(t *testing.T) {
 	dir := t.TempDir()
-	_, err := Open(dir)
+	_, err := Format.Open(dir)
 	require.ErrorContains(t, err, dir)
-	_, err = Open(filepath.Join(dir, "none.mcap"))
+	_, err = Format.Open(filepath.Join(dir, "none.mcap"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 	path := filepath.Join(dir, "empty.mcap")
 	require.NoError(t, os.WriteFile(path, nil, 0o666))
-	_, err = Open(path)
+	_, err = Format.Open(path)
 	require.EqualError(t, err, "read "+path+": not an MCAP file: unexpected EOF")
 	data, _ := small(t, "none")
 	data[5] = '1'

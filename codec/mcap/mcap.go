@@ -15,6 +15,7 @@ import (
 	"github.com/foxglove/mcap/go/mcap"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/chunked"
 	"tapedeck/codec/internal/output"
 )
 
@@ -28,7 +29,7 @@ var Format = codec.Format{
 	Name:      Name,
 	Sniff:     func(_ string, head []byte) bool { return bytes.HasPrefix(head, mcap.Magic[:5]) },
 	Named:     func(path string) bool { return filepath.Ext(path) == ".mcap" },
-	Open:      func(path string) (codec.Reader, error) { return Open(path) },
+	Open:      func(path string) (codec.Reader, error) { return chunked.Open(path, NewReader) },
 	Create:    func(path string, o codec.CreateOptions) (codec.Writer, error) { return Create(path, o) },
 }
 

@@ -131,12 +131,13 @@ func TestRoundTrip(t *testing.T) {
 			}
 
 			// The index says the same as going through the file.
-			scanned, err := Open(path)
+			opened, err := Format.Open(path)
 			require.NoError(t, err)
-			defer scanned.Close()
+			defer opened.Close()
+			scanned := opened.(*reader)
 			scanned.reset()
 			require.NoError(t, scanned.scan(false))
-			again := scanned.Layout.Describe()
+			again := scanned.Describe()
 			require.True(t, info.Indexed)
 			require.False(t, again.Indexed)
 			again.Indexed = true

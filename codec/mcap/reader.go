@@ -15,14 +15,14 @@ import (
 	"tapedeck/codec/internal/chunked"
 )
 
-// Reader reads an MCAP file.
+// reader reads an MCAP file.
 //
 // It finds its way by the summary when that holds indexes, statistics and all channels. Any other file is scanned
 // once before the first message is read or Info answers. Reading holds the chunks that overlap in time, up to
 // 256 MiB of them or a single larger one; what is beyond that is read again when its time comes.
 //
 // Info.Extra is an Extra. Info.Records are the metadata records of other programs.
-type Reader struct {
+type reader struct {
 	chunked.Reader
 	profile, library string
 	rosbag2          string // see Extra
@@ -35,13 +35,10 @@ type Reader struct {
 	headDamaged      bool // the file ends as it should, but begins otherwise
 }
 
-// Open opens the MCAP file at path.
-func Open(path string) (*Reader, error) { return chunked.Open(path, NewReader) }
-
 // NewReader reads an MCAP file of size bytes, and closes it in the end. Errors and Info name it path.
-func NewReader(file codec.File, size int64, path string) (*Reader, error) {
-	r := &Reader{Reader: chunked.Reader{File: file, Path: path, Size: size}}
-	r.Layout = (*layout)(r)
+func NewReader(file codec.File, size int64, path string) (codec.Reader, error) {
+	r := &reader{Reader: chunked.Reader{File: file, Path: path, Size: size}}
+	r.Layout = r
 	magic := make([]byte, len(mcap.Magic))
 	n, err := file.ReadAt(magic, 0)
 	switch {
@@ -61,13 +58,9 @@ func NewReader(file codec.File, size int64, path string) (*Reader, error) {
 	return r, nil
 }
 
-// layout implements chunked.Layout.
-type layout Reader
+func (r *reader) Loader() chunked.Loader { return r.loader() }
 
-func (l *layout) Loader() chunked.Loader { return (*Reader)(l).loader() }
-
-func (l *layout) Index() error {
-	r := (*Reader)(l)
+func (r *reader) Index() error {
 	r.reset()
 	err := r.readSummary()
 	var useless *chunked.NoIndexError
@@ -89,15 +82,15 @@ func (l *layout) Index() error {
 	return err
 }
 
-func (r *Reader) reset() {
-	*r = Reader{
+func (r *reader) reset() {
+	*r = reader{
 		Reader: r.Reader, headDamaged: r.headDamaged, schemas: map[uint16]*mcap.Schema{}, metadata: map[string]string{},
 	}
 	r.Contents = chunked.Contents{Path: r.Path}
 }
 
 // define stores a schema, a channel, a metadata record or the header.
-func (r *Reader) define(op mcap.OpCode, content []byte) error {
+func (r *reader) define(op mcap.OpCode, content []byte) error {
 	switch op {
 	case mcap.OpHeader:
 		header, err := mcap.ParseHeader(content)
@@ -143,7 +136,7 @@ func (r *Reader) define(op mcap.OpCode, content []byte) error {
 	return nil
 }
 
-func (r *Reader) known(channel uint16) bool { return r.Contents.Known(int(channel)) }
+func (r *reader) known(channel uint16) bool { return r.Contents.Known(int(channel)) }
 
 func newChannel(c *mcap.Channel, s *mcap.Schema) *codec.Channel {
 	channel := &codec.Channel{
@@ -169,7 +162,7 @@ func newChannel(c *mcap.Channel, s *mcap.Schema) *codec.Channel {
 }
 
 // addCustom adds what users of rosbag2 keep in metadata.yaml, whose last keys that are.
-func (r *Reader) addCustom() {
+func (r *reader) addCustom() {
 	var bag struct {
 		Custom map[string]string `yaml:"custom_data"`
 		Distro string            `yaml:"ros_distro"`
@@ -193,8 +186,7 @@ type Extra struct {
 	Rosbag2     string         `json:"-"` // what rosbag2 keeps of the whole bag: a metadata.yaml without its first line
 }
 
-func (l *layout) Describe() *codec.Info {
-	r := (*Reader)(l)
+func (r *reader) Describe() *codec.Info {
 	chunks := map[string]int{}
 	for i := range r.Contents.Segments {
 		if s := &r.Contents.Segments[i]; s.Chunk {

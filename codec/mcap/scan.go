@@ -19,7 +19,7 @@ const zeroEnd = 8
 
 // scan finds the segments by reading the whole file, at first for its channels alone if those may be missing in front
 // of their messages.
-func (r *Reader) scan(definitions bool) error {
+func (r *reader) scan(definitions bool) error {
 	to := r.Size
 	magic := make([]byte, len(mcap.Magic))
 	if _, err := r.File.ReadAt(magic, max(r.Size-int64(len(magic)), 0)); err != nil {
@@ -126,7 +126,7 @@ func (r *Reader) scan(definitions bool) error {
 }
 
 // scanDefinitions takes the channels from wherever they are, as those in front of the messages may be missing.
-func (r *Reader) scanDefinitions(w walker) error {
+func (r *reader) scanDefinitions(w walker) error {
 	for {
 		rec, err := w.next()
 		if w.Err != nil || errors.Is(err, io.EOF) || errors.Is(err, chunked.ErrCut) {
@@ -138,12 +138,12 @@ func (r *Reader) scanDefinitions(w walker) error {
 	}
 }
 
-func (r *Reader) loader() *loader {
+func (r *reader) loader() *loader {
 	return &loader{file: r.File, define: r.define, known: r.known}
 }
 
 // scanChunk adds a chunk that no index describes. The records are loaded to buf, if they fit there, and returned.
-func (r *Reader) scanChunk(l *loader, s chunked.Segment, buf []byte) []byte {
+func (r *reader) scanChunk(l *loader, s chunked.Segment, buf []byte) []byte {
 	records, counts := r.Contents.LoadNew(l, &s, buf)
 	if len(counts) > 0 {
 		r.Contents.Cover(s.Start, s.End)
@@ -165,7 +165,7 @@ func (r *Reader) scanChunk(l *loader, s chunked.Segment, buf []byte) []byte {
 
 // builder takes the records outside of chunks.
 type builder struct {
-	r *Reader
+	r *reader
 	chunked.Run
 }
 

@@ -19,7 +19,7 @@ import (
 const footerSize = recordHead + 8 + 8 + 4
 
 // readSummary finds the segments by the summary. The error is a *chunked.NoIndexError when that cannot be done.
-func (r *Reader) readSummary() error {
+func (r *reader) readSummary() error {
 	footer, err := r.footer()
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (r *Reader) readSummary() error {
 }
 
 // footer reads the end of the file.
-func (r *Reader) footer() (*mcap.Footer, error) {
+func (r *reader) footer() (*mcap.Footer, error) {
 	tail := make([]byte, footerSize+len(mcap.Magic))
 	if r.Size < int64(2*len(mcap.Magic)+footerSize) {
 		return nil, chunked.Missing("there is no footer")
@@ -106,7 +106,7 @@ func (r *Reader) footer() (*mcap.Footer, error) {
 // walk calls visit for each record between the offsets from and to, with its content, of a message what precedes the
 // payload, of an attachment what precedes its bytes, and nothing of chunks and their indexes. An error of visit, or
 // damage, becomes a *chunked.NoIndexError.
-func (r *Reader) walk(from, to int64, visit func(rec record, content []byte) error) error {
+func (r *reader) walk(from, to int64, visit func(rec record, content []byte) error) error {
 	w := walker{Window: chunked.Window{File: r.File, Size: r.Size}, off: from, to: to, known: r.known}
 	for {
 		rec, err := w.next()
@@ -143,7 +143,7 @@ func (r *Reader) walk(from, to int64, visit func(rec record, content []byte) err
 }
 
 // addChunk adds the segment that an index entry describes. The data section ends at or before end.
-func (r *Reader) addChunk(c *mcap.ChunkIndex, end int64) error {
+func (r *reader) addChunk(c *mcap.ChunkIndex, end int64) error {
 	if c.ChunkStartOffset > uint64(end) || c.ChunkLength > uint64(end)-c.ChunkStartOffset ||
 		c.ChunkLength < recordHead+chunkHead ||
 		c.MessageIndexLength > uint64(end)-c.ChunkStartOffset-c.ChunkLength {
@@ -167,7 +167,7 @@ func (r *Reader) addChunk(c *mcap.ChunkIndex, end int64) error {
 }
 
 // checkSummary reports whether the summary has everything that reading needs.
-func (r *Reader) checkSummary(statistics *mcap.Statistics) error {
+func (r *reader) checkSummary(statistics *mcap.Statistics) error {
 	channels := 0
 	for _, c := range r.Contents.Channels {
 		if c != nil {
@@ -203,7 +203,7 @@ func (r *Reader) checkSummary(statistics *mcap.Statistics) error {
 
 // walkGaps reads the records between the chunks of the index: metadata, attachments, and messages outside of chunks.
 // The data section ends at or before end.
-func (r *Reader) walkGaps(end int64) error {
+func (r *reader) walkGaps(end int64) error {
 	chunks := r.Contents.Segments
 	slices.SortFunc(chunks, func(a, b chunked.Segment) int { return cmp.Compare(a.Offset, b.Offset) })
 	r.Contents.Segments = nil

@@ -28,7 +28,7 @@ func BenchmarkSeek(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		r, err := Open(path)
+		r, err := Format.Open(path)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -74,7 +74,7 @@ func BenchmarkRead(b *testing.B) {
 			b.SetBytes(int64(size))
 			b.ReportAllocs()
 			for b.Loop() {
-				r, err := Open(path)
+				r, err := Format.Open(path)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -134,7 +134,7 @@ func writeFile(t testing.TB, content []byte) string {
 	return path
 }
 
-func openMemory(t testing.TB, content []byte) *Reader {
+func openMemory(t testing.TB, content []byte) *reader {
 	r, err := newReader(codectest.NewFile(content), int64(len(content)), "a.bag")
 	require.NoError(t, err)
 	return r

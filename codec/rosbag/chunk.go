@@ -25,7 +25,7 @@ const (
 // loader implements chunked.Loader and chunked.Finder. It keeps what it needs for decompression.
 type loader struct {
 	file   io.ReaderAt
-	reader *Reader // gets the connections and definitions in chunks
+	reader *reader // gets the connections and definitions in chunks
 	window chunked.Window
 	lz4    *lz4.Reader
 	bzip2  *bzip2.Reader // twice as fast as that of the standard library

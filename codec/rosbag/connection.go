@@ -70,7 +70,7 @@ func newDefiner() definer {
 }
 
 // define stores a connection or a definition, and ignores other records.
-func (r *Reader) define(h *header, data []byte) {
+func (r *reader) define(h *header, data []byte) {
 	switch h.op {
 	case opConnection:
 		if n := r.number(h.conn); r.Contents.Channels[n] == nil {
@@ -84,7 +84,7 @@ func (r *Reader) define(h *header, data []byte) {
 }
 
 // number returns the number of a connection; its record may be missing.
-func (r *Reader) number(conn uint32) int {
+func (r *reader) number(conn uint32) int {
 	n, ok := r.numbers[conn]
 	if !ok {
 		n = len(r.Contents.Channels)
@@ -95,7 +95,7 @@ func (r *Reader) number(conn uint32) int {
 }
 
 // channel returns the number of a message's connection.
-func (r *Reader) channel(h *header) int {
+func (r *reader) channel(h *header) int {
 	if h.has&hasConn != 0 {
 		return r.number(h.conn)
 	}

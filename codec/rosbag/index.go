@@ -12,7 +12,7 @@ import (
 )
 
 // fileHeader reads the first record and returns where the index begins.
-func (r *Reader) fileHeader() (index int64, conns, chunks uint32, err error) {
+func (r *reader) fileHeader() (index int64, conns, chunks uint32, err error) {
 	w := walker{Window: chunked.Window{File: r.File, Size: r.Size}, to: r.Size}
 	rec, _ := w.record(int64(len(magic) + len("2.0\n")))
 	if w.Err != nil {
@@ -37,7 +37,7 @@ func (r *Reader) fileHeader() (index int64, conns, chunks uint32, err error) {
 }
 
 // readIndex finds the segments by the index. The error is a *chunked.NoIndexError when that cannot be done.
-func (r *Reader) readIndex() error {
+func (r *reader) readIndex() error {
 	start, conns, chunks, err := r.fileHeader()
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func (r *Reader) readIndex() error {
 }
 
 // addChunk adds the segment that a chunk info describes. The chunks end at end.
-func (r *Reader) addChunk(rec *record, w *chunked.Window, end int64) error {
+func (r *reader) addChunk(rec *record, w *chunked.Window, end int64) error {
 	position, _ := rec.uint64("chunk_pos")
 	first, last := rec.get("start_time"), rec.get("end_time")
 	if position == 0 || position >= uint64(end) || len(first) != 8 || len(last) != 8 || rec.size%8 != 0 {

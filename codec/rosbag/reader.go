@@ -9,7 +9,7 @@ import (
 	"tapedeck/codec/internal/chunked"
 )
 
-// Reader reads a bag.
+// reader reads a bag.
 //
 // It finds its way by the index of a bag that was closed. Any other, also one of version 1.2, is scanned once
 // before the first message is read or Info answers: what a killed writer left is read up to its last whole message,
@@ -17,7 +17,7 @@ import (
 // larger one; what is beyond that is read again when its time comes.
 //
 // Info.Extra is an Extra.
-type Reader struct {
+type reader struct {
 	chunked.Reader
 	definer
 	version1    bool
@@ -26,16 +26,13 @@ type Reader struct {
 	headDamaged bool // the file has records, but does not begin as a bag
 }
 
-// Open opens the bag at path.
-func Open(path string) (*Reader, error) { return chunked.Open(path, newReader) }
-
-func newReader(file codec.File, size int64, path string) (*Reader, error) {
+func newReader(file codec.File, size int64, path string) (*reader, error) {
 	head := make([]byte, min(size, int64(len(version2))))
 	if _, err := file.ReadAt(head, 0); err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, chunked.Unexpected(err))
 	}
-	r := &Reader{Reader: chunked.Reader{File: file, Path: path, Size: size}, version1: string(head) == version1}
-	r.Layout = (*layout)(r)
+	r := &reader{Reader: chunked.Reader{File: file, Path: path, Size: size}, version1: string(head) == version1}
+	r.Layout = r
 	if err := checkVersion(string(head)); err != nil {
 		w := walker{Window: chunked.Window{File: file, Size: size}, to: size}
 		if r.headDamaged = !strings.HasPrefix(string(head), magic) && w.resync(0) < size; !r.headDamaged {
@@ -45,13 +42,9 @@ func newReader(file codec.File, size int64, path string) (*Reader, error) {
 	return r, nil
 }
 
-// layout implements chunked.Layout.
-type layout Reader
+func (r *reader) Loader() chunked.Loader { return r.loader() }
 
-func (l *layout) Loader() chunked.Loader { return (*Reader)(l).loader() }
-
-func (l *layout) Index() error {
-	r := (*Reader)(l)
+func (r *reader) Index() error {
 	r.reset()
 	if r.headDamaged {
 		err := r.scan(false)
@@ -75,12 +68,12 @@ func (l *layout) Index() error {
 	return r.scan(open == nil)
 }
 
-func (r *Reader) reset() {
-	*r = Reader{Reader: r.Reader, version1: r.version1, headDamaged: r.headDamaged, definer: newDefiner()}
+func (r *reader) reset() {
+	*r = reader{Reader: r.Reader, version1: r.version1, headDamaged: r.headDamaged, definer: newDefiner()}
 	r.Contents = chunked.Contents{Path: r.Path}
 }
 
-func (r *Reader) loader() *loader { return &loader{file: r.File, reader: r, number: chunked.None} }
+func (r *reader) loader() *loader { return &loader{file: r.File, reader: r, number: chunked.None} }
 
 // Extra is Info.Extra of a bag.
 type Extra struct {
@@ -91,8 +84,7 @@ type Extra struct {
 	Compression string `json:"compression,omitempty"`
 }
 
-func (l *layout) Describe() *codec.Info {
-	r := (*Reader)(l)
+func (r *reader) Describe() *codec.Info {
 	extra := Extra{Version: "2.0", Indexed: r.indexed}
 	if r.version1 {
 		extra.Version = "1.2"

@@ -136,7 +136,7 @@ func TestOtherVersions(t *testing.T) {
 		"#ROSBAG":        "not a bag",
 		"#ROSBAG V2.0":   `a bag of version "2.0"`,
 	} {
-		_, err := Open(writeFile(t, []byte(head)))
+		_, err := Format.Open(writeFile(t, []byte(head)))
 		require.ErrorContains(t, err, want)
 	}
 }

@@ -30,6 +30,7 @@ import (
 	"strings"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/chunked"
 	"tapedeck/codec/internal/output"
 )
 
@@ -49,7 +50,7 @@ var Format = codec.Format{
 	Name:      Name,
 	Sniff:     func(_ string, head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) },
 	Named:     func(path string) bool { return filepath.Ext(path) == ".bag" },
-	Open:      func(path string) (codec.Reader, error) { return Open(path) },
+	Open:      func(path string) (codec.Reader, error) { return chunked.Open(path, newReader) },
 	Create:    func(path string, o codec.CreateOptions) (codec.Writer, error) { return createOn(output.OS{}, path, o) },
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // scan finds the segments by going through the whole file. closed says that the writer closed it.
-func (r *Reader) scan(closed bool) error {
+func (r *reader) scan(closed bool) error {
 	content, err := chunked.ContentEnd(r.File, r.Size)
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (r *Reader) scan(closed bool) error {
 
 // unfilled reports whether the header of a chunk was written before its content, which is compressed: otherwise
 // records follow.
-func (r *Reader) unfilled(rec *record) bool {
+func (r *reader) unfilled(rec *record) bool {
 	size, _ := rec.uint32("size")
 	return size == 0 && string(rec.get("compression")) != "none" && rec.data < r.Size
 }
@@ -124,7 +124,7 @@ func (w *walker) behindChunk(off int64) int64 {
 }
 
 // scanChunk adds a chunk that no index describes. The records are loaded to buf, if they fit there, and returned.
-func (r *Reader) scanChunk(l *loader, s chunked.Segment, buf []byte) []byte {
+func (r *reader) scanChunk(l *loader, s chunked.Segment, buf []byte) []byte {
 	records, counts := r.Contents.LoadNew(l, &s, buf)
 	if len(counts) > 0 {
 		for id, n := range counts {

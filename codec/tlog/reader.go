@@ -32,7 +32,7 @@ type log struct {
 	complete bool
 }
 
-func newReader(file codec.File, size int64, path string) (*Reader, error) {
+func newReader(file codec.File, size int64, path string) (*reader, error) {
 	head := make([]byte, min(size, readSize))
 	if _, err := file.ReadAt(head, 0); err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, chunked.Unexpected(err))
@@ -45,30 +45,25 @@ func newReader(file codec.File, size int64, path string) (*Reader, error) {
 	if frames == 0 {
 		return nil, fmt.Errorf("open %s: no frame of MAVLink found: not a telemetry log", path)
 	}
-	r := &Reader{Reader: chunked.Reader{File: file, Path: path, Size: size}, order: order, formats: formats,
+	r := &reader{Reader: chunked.Reader{File: file, Path: path, Size: size}, order: order, formats: formats,
 		channel: &codec.Channel{Topic: Topic, Type: Type, Encoding: Encoding}}
-	r.Layout = (*layout)(r)
+	r.Layout = r
 	return r, nil
 }
 
-// layout implements chunked.Layout.
-type layout Reader
+func (r *reader) Loader() chunked.Loader { return &loader{reader: r} }
 
-func (l *layout) Loader() chunked.Loader { return &loader{reader: (*Reader)(l)} }
-
-func (l *layout) Describe() *codec.Info {
-	r := (*Reader)(l)
-	info := r.Contents.Info(Name, r.Size, l.Loader())
+func (r *reader) Describe() *codec.Info {
+	info := r.Contents.Info(Name, r.Size, r.Loader())
 	info.Complete, info.Extra = r.log.complete, r.log.details
 	return info
 }
 
-func (l *layout) Index() error {
-	r := (*Reader)(l)
+func (r *reader) Index() error {
 	r.log = &log{complete: true, clocks: map[int64]clock{}, details: Details{Stamped: r.order != nil,
 		Components: map[string]uint64{}, Messages: map[string]uint64{}}}
 	r.Contents = chunked.Contents{Path: r.Path, Channels: []*codec.Channel{r.channel}, Scanned: true}
-	s := scan{Reader: r, scanner: newLogScanner(r.formats, r.order)}
+	s := scan{reader: r, scanner: newLogScanner(r.formats, r.order)}
 	buf := make([]byte, readSize)
 	for pos := int64(0); pos < r.Size; {
 		n, err := r.File.ReadAt(buf[:min(readSize, r.Size-pos)], pos)
@@ -86,7 +81,7 @@ func (l *layout) Index() error {
 
 // scan scans a log.
 type scan struct {
-	*Reader
+	*reader
 	scanner *Scanner
 	clock   clock
 	end     int64 // of the last frame
@@ -136,7 +131,7 @@ func (s *scan) add(record []byte, h *Header) {
 	d.Messages[s.name(h.ID)]++
 }
 
-func (r *Reader) name(id uint32) string {
+func (r *reader) name(id uint32) string {
 	if f, ok := r.formats[id]; ok {
 		return f.Name
 	}
@@ -218,7 +213,7 @@ func (s *scan) isBeginning(b []byte) bool {
 }
 
 // time returns the time of a frame in ns: of a stream without times by its clock, and without log.offset.
-func (r *Reader) time(c *clock, record []byte, h *Header) int64 {
+func (r *reader) time(c *clock, record []byte, h *Header) int64 {
 	if r.order != nil {
 		return int64(r.order.Uint64(record)) * 1e3
 	}
@@ -270,7 +265,7 @@ func (c *clock) observe(at int64, m message.Message, h *Header) {
 
 // loader implements chunked.Loader. Its records are frames, each behind its time in ns.
 type loader struct {
-	reader *Reader
+	reader *reader
 	buf    []byte
 }
 

@@ -181,7 +181,7 @@ func TestNoLog(t *testing.T) {
 		_, err := codec.Formats{Format}.Open(path)
 		require.ErrorIs(t, err, codec.ErrUnknownFormat)
 		if text != "" {
-			_, err = Open(path)
+			_, err = Format.Open(path)
 			require.ErrorContains(t, err, "no frame of MAVLink found: not a telemetry log")
 		}
 	}
@@ -199,7 +199,7 @@ func TestSamples(t *testing.T) {
 		"dronekit_flight.tlog": {75477, 0, 0, 1314, 1436056003484195, 1436057380512972},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := Open(samples.Path(t, filepath.Join("mavlink", name)))
+			r, err := Format.Open(samples.Path(t, filepath.Join("mavlink", name)))
 			require.NoError(t, err)
 			defer r.Close()
 			info, err := r.Info()

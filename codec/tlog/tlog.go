@@ -42,7 +42,7 @@ var Format = codec.Format{
 	Named: func(path string) bool {
 		return slices.Contains([]string{".tlog", ".rlog", ".mavlink"}, strings.ToLower(filepath.Ext(path)))
 	},
-	Open: func(path string) (codec.Reader, error) { return Open(path) },
+	Open: func(path string) (codec.Reader, error) { return chunked.Open(path, newReader) },
 }
 
 // Details is Info.Extra of a log.
@@ -57,17 +57,14 @@ type Details struct {
 	Messages    map[string]uint64 `json:"messages"`     // frames by the name of the message; UNKNOWN_ID for other ids
 }
 
-// Reader reads a log. Info.Extra is a Details.
-type Reader struct {
+// reader reads a log. Info.Extra is a Details.
+type reader struct {
 	chunked.Reader
 	order   binary.ByteOrder // of the times; nil: there are none
 	formats map[uint32]MessageFormat
 	channel *codec.Channel
 	log     *log // nil before it is scanned
 }
-
-// Open opens the log at path.
-func Open(path string) (*Reader, error) { return chunked.Open(path, newReader) }
 
 // layouts are those of logs: the orders of bytes of times, and none.
 var layouts = []binary.ByteOrder{binary.BigEndian, binary.LittleEndian, nil}

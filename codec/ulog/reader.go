@@ -56,7 +56,7 @@ type log struct {
 	complete    bool
 }
 
-func newReader(file codec.File, size int64, path string) (*Reader, error) {
+func newReader(file codec.File, size int64, path string) (*reader, error) {
 	head := make([]byte, min(size, headerSize))
 	if _, err := file.ReadAt(head, 0); err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, chunked.Unexpected(err))
@@ -64,18 +64,14 @@ func newReader(file codec.File, size int64, path string) (*Reader, error) {
 	if isEncrypted(head) {
 		return nil, fmt.Errorf("open %s: %w", path, ErrEncrypted)
 	}
-	r := &Reader{Reader: chunked.Reader{File: file, Path: path, Size: size}}
-	r.Layout = (*layout)(r)
+	r := &reader{Reader: chunked.Reader{File: file, Path: path, Size: size}}
+	r.Layout = r
 	return r, nil
 }
 
-// layout implements chunked.Layout.
-type layout Reader
+func (r *reader) Loader() chunked.Loader { return &loader{reader: r} }
 
-func (l *layout) Loader() chunked.Loader { return &loader{reader: (*Reader)(l)} }
-
-func (l *layout) Index() error {
-	r := (*Reader)(l)
+func (r *reader) Index() error {
 	s := newScan(r)
 	if err := s.run(); err != nil || s.log.start <= uint64(s.latest)/1e3 || s.latest == 0 {
 		return err
@@ -90,15 +86,14 @@ func (l *layout) Index() error {
 	return err
 }
 
-func newScan(r *Reader) *scan {
-	return &scan{Reader: r, topics: map[instance]int{}, formats: formats{}, multi: map[string][][]byte{},
+func newScan(r *reader) *scan {
+	return &scan{reader: r, topics: map[instance]int{}, formats: formats{}, multi: map[string][][]byte{},
 		info: map[string]string{}, defaults: map[string][]byte{}, binary: map[string][]byte{},
 		misfits: map[uint16]uint64{}, misfitAt: map[uint16]int64{}}
 }
 
-func (l *layout) Describe() *codec.Info {
-	r := (*Reader)(l)
-	info := r.Contents.Info(Name, r.Size, l.Loader())
+func (r *reader) Describe() *codec.Info {
+	info := r.Contents.Info(Name, r.Size, r.Loader())
 	info.Complete, info.Extra = r.log.complete, r.log.details
 	info.Records, info.Attachments = r.log.records, r.log.attachments
 	return info
@@ -112,7 +107,7 @@ type instance struct {
 
 // scan scans a log.
 type scan struct {
-	*Reader
+	*reader
 	w           walker
 	topics      map[instance]int // numbers of channels
 	formats     formats
@@ -587,7 +582,7 @@ func parameter(data []byte) (p rcl_interfaces.Parameter, ok bool) {
 }
 
 // loader implements chunked.Loader. Its records are messages of ROS 2, each behind size, channel and times.
-type loader struct{ reader *Reader }
+type loader struct{ reader *reader }
 
 const recordHead = 24
 
@@ -600,7 +595,7 @@ func (l *loader) Load(g *chunked.Segment, buf []byte) ([]byte, []error) {
 		return l.append(records, parameterChannel, g.Start, 0, &rcl_interfaces.ParameterEvent{Stamp: stamp(g.Start),
 			Node: strings.TrimSuffix(namespace, "/"), NewParameters: r.log.parameters})
 	}
-	s := scan{Reader: r, clock: r.log.before[g.Offset], fixed: true, misfits: map[uint16]uint64{},
+	s := scan{reader: r, clock: r.log.before[g.Offset], fixed: true, misfits: map[uint16]uint64{},
 		misfitAt: map[uint16]int64{}}
 	s.w = walker{Window: chunked.Window{File: r.File, Size: r.Size}, subscribed: r.log.subscribed,
 		ends: r.log.ends, pos: g.Offset}

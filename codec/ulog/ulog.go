@@ -53,7 +53,7 @@ var Format = codec.Format{
 		return bytes.HasPrefix(head, []byte(magic)) || isEncrypted(head)
 	},
 	Named: func(path string) bool { return strings.EqualFold(filepath.Ext(path), ".ulg") },
-	Open:  func(path string) (codec.Reader, error) { return Open(path) },
+	Open:  func(path string) (codec.Reader, error) { return chunked.Open(path, newReader) },
 }
 
 func isEncrypted(head []byte) bool {
@@ -76,14 +76,11 @@ type Details struct {
 	Px4Msgs     int     `json:"px4_msgs"` // topics of a type of px4_msgs
 }
 
-// Reader reads a log. Info.Extra is a Details.
+// reader reads a log. Info.Extra is a Details.
 //
 // The log is scanned once, before the first message is read or Info answers. Damage ends at the next place where whole
 // messages follow each other.
-type Reader struct {
+type reader struct {
 	chunked.Reader
 	log *log // nil before it is scanned
 }
-
-// Open opens the log at path.
-func Open(path string) (*Reader, error) { return chunked.Open(path, newReader) }

@@ -22,13 +22,13 @@ import (
 	"tapedeck/test/samples/generate"
 )
 
-func open(t *testing.T, log []byte) *Reader {
+func open(t *testing.T, log []byte) *reader {
 	path := filepath.Join(t.TempDir(), "flight.ulg")
 	require.NoError(t, os.WriteFile(path, log, 0o666))
-	r, err := Open(path)
+	r, err := Format.Open(path)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
-	return r
+	return r.(*reader)
 }
 
 // received is a message of a log.
@@ -386,7 +386,7 @@ func TestSamples(t *testing.T) {
 		"sample_unordered.ulg": {64543, 15, 4, 4, nil, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := Open(samples.Path(t, filepath.Join("ulog", name)))
+			r, err := Format.Open(samples.Path(t, filepath.Join("ulog", name)))
 			require.NoError(t, err)
 			defer r.Close()
 			info, err := r.Info()
