@@ -414,3 +414,35 @@ func FuzzPayload(f *testing.F) {
 		require.Equal(t, wrong == nil, len(rows) == 1)
 	})
 }
+
+// TestOverwrite replaces tables, and nothing else.
+func TestOverwrite(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "drive")
+	overwrite := func(path string) error {
+		w, err := CSV.Create(path, codec.CreateOptions{Overwrite: true})
+		if err == nil {
+			err = w.Close()
+		}
+		return err
+	}
+	require.NoError(t, overwrite(path))
+	require.NoError(t, os.WriteFile(filepath.Join(path, "imu.csv"), nil, 0o666))
+	require.NoError(t, overwrite(path))
+	require.NoFileExists(t, filepath.Join(path, "imu.csv"))
+
+	thesis := filepath.Join(path, "thesis.tex")
+	require.NoError(t, os.WriteFile(thesis, nil, 0o666))
+	require.ErrorContains(t, overwrite(path), "create "+path+": not overwritten: "+thesis+": a file of another format")
+	require.FileExists(t, thesis)
+	require.ErrorContains(t, overwrite(thesis), "not overwritten: it is not a folder")
+	require.FileExists(t, thesis)
+
+	file := filepath.Join(path, "sub.csv")
+	require.NoError(t, os.MkdirAll(filepath.Join(file, "folder"), 0o777))
+	require.ErrorContains(t, overwrite(file), "not overwritten: ")
+	require.DirExists(t, filepath.Join(file, "folder"))
+	require.NoError(t, os.RemoveAll(file))
+	require.NoError(t, os.WriteFile(file, []byte("old"), 0o666))
+	require.NoError(t, overwrite(file))
+	require.NoFileExists(t, file)
+}

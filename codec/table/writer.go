@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -56,8 +57,8 @@ func newWriter(o Options, k kind, path string, stream io.Writer, c codec.CreateO
 		channels: map[*codec.Channel]*table{}, losses: codec.LossCounts{}, most: maxWaiting}
 	w.folder = stream == nil && !strings.EqualFold(filepath.Ext(path), "."+k.name)
 	if c.Overwrite && stream == nil {
-		if err := os.RemoveAll(path); err != nil {
-			return nil, fmt.Errorf("create %s: %w", path, codec.Pathless(err))
+		if err := w.remove(); err != nil {
+			return nil, fmt.Errorf("create %s: not overwritten: %w", path, codec.Pathless(err))
 		}
 	}
 	if w.folder {
@@ -66,6 +67,26 @@ func newWriter(o Options, k kind, path string, stream io.Writer, c codec.CreateO
 		}
 	}
 	return w, nil
+}
+
+// remove removes what is at the path, and nothing but tables.
+func (w *writer) remove() error {
+	stat, err := os.Lstat(w.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !w.folder:
+		return os.Remove(w.path)
+	case !stat.IsDir():
+		return errors.New("it is not a folder")
+	}
+	format := codec.Format{Files: []string{"." + w.kind.name}}
+	if err := format.CheckFiles(w.path, nil); err != nil {
+		return err
+	}
+	return os.RemoveAll(w.path)
 }
 
 // Declare implements codec.Writer.
