@@ -1,6 +1,7 @@
 package child
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -199,11 +200,17 @@ func TestBomb(t *testing.T) {
 		d, err := f.Dataset(path)
 		require.NoError(t, err)
 		data, err := d.Row(0, nil)
-		return len(data), err
+		return len(data), errors.Join(err, d.Close())
 	}
 	n, err := read("/images")
 	require.NoError(t, err)
 	require.Equal(t, 144_000_000, n)
+	var rss int64 // of the process while it is idle
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", f.process.command.Process.Pid))
+	require.NoError(t, err)
+	_, err = fmt.Sscan(string(text), new(int64), &rss)
+	require.NoError(t, err)
+	require.Less(t, rss*int64(os.Getpagesize()), int64(100<<20))
 	d, err := f.Dataset("/numbers")
 	require.NoError(t, err)
 	_, err = d.Doubles()

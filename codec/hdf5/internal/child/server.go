@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strconv"
 	"syscall"
 	"unsafe"
@@ -161,6 +162,9 @@ func limit(resource int, most uint64, final bool) error {
 	return unix.Setrlimit(resource, &l)
 }
 
+// mostKept is how many bytes of an answer the process keeps for the answers about the next dataset.
+const mostKept = 16 << 20
+
 // answerTo is replaced by tests.
 var answerTo = (*server).answer
 
@@ -183,6 +187,10 @@ func (s *server) answer(r *request) *response {
 	case opClose:
 		err = s.sets[r.Set].Close()
 		s.sets[r.Set] = nil
+		if cap(s.buffer) > mostKept { // the process may be idle from now on
+			s.buffer = nil
+			debug.FreeOSMemory()
+		}
 	case opDoubles:
 		var values []float64
 		values, err = s.sets[r.Set].Doubles()
