@@ -317,7 +317,7 @@ type notedSource struct {
 
 // source opens an input.
 func (w *episodeJob) source(ctx context.Context, i int, path string) (*notedSource, error) {
-	in, err := w.open(path, w.plan, ros2Target())
+	in, err := w.open(ctx, path, w.plan, ros2Target())
 	if err != nil {
 		return nil, err
 	}
@@ -348,8 +348,8 @@ func (w *episodeJob) source(ctx context.Context, i int, path string) (*notedSour
 
 // takes returns r as a reader of episodes if it is one.
 func takes(r codec.Reader) (*episode.Reader, bool) {
-	if whole, ok := r.(intact); ok {
-		r = whole.Reader
+	if o, ok := r.(opened); ok {
+		r = o.Reader
 	}
 	e, ok := r.(*episode.Reader)
 	return e, ok

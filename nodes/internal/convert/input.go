@@ -87,21 +87,54 @@ func (in *input) missing(p *plan) []*episode.MissingError {
 	})
 }
 
-// intact is a recording whose reading ends at damage, although translations above it report errors to Query.Damaged.
-type intact struct{ codec.Reader }
-
-func (r intact) Read(q codec.Query) (codec.Iterator, error) {
-	q.Damaged = nil
-	return r.Reader.Read(q)
+// opened is a recording whose reading ends with a context and, if intact, at damage, although translations above it
+// report errors to Query.Damaged.
+type opened struct {
+	codec.Reader
+	ctx    context.Context
+	intact bool
 }
 
-func (r intact) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
-	q.Damaged = nil
-	return codec.Latest(r.Reader, q, keep)
+func (r opened) query(q codec.Query) codec.Query {
+	if r.intact {
+		q.Damaged = nil
+	}
+	return q
 }
+
+func (r opened) Read(q codec.Query) (codec.Iterator, error) {
+	it, err := r.Reader.Read(r.query(q))
+	if err != nil {
+		return nil, err
+	}
+	return &ending{it, r.ctx}, nil
+}
+
+func (r opened) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
+	if latest, ok := r.Reader.(codec.LatestReader); ok {
+		return latest.Latest(r.query(q), keep)
+	}
+	return codec.Latest(struct{ codec.Reader }{r}, q, keep) // which reads all of it
+}
+
+// ending iterates until its context ends.
+type ending struct {
+	codec.Iterator
+	ctx context.Context
+}
+
+func (it *ending) Next() (*codec.Message, error) {
+	if err := it.ctx.Err(); err != nil {
+		return nil, err
+	}
+	return it.Iterator.Next()
+}
+
+// Keep implements codec.Keeper.
+func (it *ending) Keep() *codec.Buffer { return codec.Keep(it.Iterator) }
 
 // Losses implements codec.Lossy.
-func (r intact) Losses() []codec.Loss {
+func (r opened) Losses() []codec.Loss {
 	if lossy, ok := r.Reader.(codec.Lossy); ok {
 		return lossy.Losses()
 	}

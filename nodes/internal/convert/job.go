@@ -95,7 +95,7 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 	var ins inputs
 	defer func() { ins.Close() }()
 	for _, path := range j.Inputs {
-		in, err := j.open(path, p, t)
+		in, err := j.open(ctx, path, p, t)
 		if err != nil {
 			return nil, err
 		}
@@ -138,7 +138,7 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs) (*Res
 	s.observer.damaged = j.Damaged
 	s.observer.known = append(s.observer.known, missing...)
 	if window.Start > first {
-		if err := s.readState(window.Start); err != nil {
+		if err := s.readState(ctx, window.Start); err != nil {
 			return nil, err
 		}
 	}
@@ -187,7 +187,7 @@ func (j *Job) output(p *plan, t *target, ins inputs) (*output, error) {
 }
 
 // open opens an input.
-func (j *Job) open(path string, p *plan, t *target) (*input, error) {
+func (j *Job) open(ctx context.Context, path string, p *plan, t *target) (*input, error) {
 	open := j.Open
 	if open == nil {
 		open = j.Formats.Open
@@ -196,10 +196,7 @@ func (j *Job) open(path string, p *plan, t *target) (*input, error) {
 	if err != nil {
 		return nil, err
 	}
-	if j.Damaged == nil {
-		source = intact{source}
-	}
-	return newInput(path, source, p, t)
+	return newInput(path, opened{source, ctx, j.Damaged == nil}, p, t)
 }
 
 // accept adds files that the input lacks to what is lost; without --partial they are an error. Job.Damaged is called

@@ -3,6 +3,7 @@ package convert
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"io"
 	"slices"
@@ -68,7 +69,7 @@ func (s *state) messages() (all []codec.Message) {
 }
 
 // readState reads what a recording of the time from start on begins with: the last messages of latched topics before.
-func (s *source) readState(start int64) error {
+func (s *source) readState(ctx context.Context, start int64) error {
 	state := newState(s.plan)
 	known := &s.observer.known
 	it, err := s.ins.latest(codec.Query{End: start, Topics: s.wants, Damaged: func(err error) {
@@ -78,7 +79,7 @@ func (s *source) readState(start int64) error {
 				failed.Channel.Topic, 1)
 		}
 	}}, func(c *codec.Channel) int { return s.plan.latchedDepth(s.channel(c)) })
-	for err == nil {
+	for err == nil && ctx.Err() == nil {
 		var m *codec.Message
 		if m, err = it.Next(); err == nil && s.wants(m.Channel) {
 			moved := *m
@@ -93,6 +94,9 @@ func (s *source) readState(start int64) error {
 		if closing := it.Close(); closing != nil {
 			return closing
 		}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	if !errors.Is(err, io.EOF) {
 		known.add("latched messages from before the start, behind damage: "+err.Error(), "", 0)

@@ -1,15 +1,19 @@
 package convert
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
 	"tapedeck/msgs/std_msgs"
+	"tapedeck/nodes/internal/formats/allformats"
 )
 
 // latchedDrive returns a second of each: two static transforms, three maps, of which publishers keep one, and numbers
@@ -125,4 +129,60 @@ func TestLatchedInSplits(t *testing.T) {
 	o.Strict = true
 	_, err = run(t, o, filepath.Join(t.TempDir(), "out.mcap"), in)
 	require.ErrorContains(t, err, "--strict")
+}
+
+// slow is a recording without an index, of which reading cancels a context.
+type slow struct {
+	codec.Reader
+	cancel func()
+	read   *int
+}
+
+func (r slow) Read(q codec.Query) (codec.Iterator, error) {
+	it, err := r.Reader.Read(q)
+	return &slowIterator{it, r, nil}, err
+}
+
+// slowIterator repeats the first message.
+type slowIterator struct {
+	codec.Iterator
+	of    slow
+	first *codec.Message
+}
+
+func (it *slowIterator) Next() (_ *codec.Message, err error) {
+	if *it.of.read++; *it.of.read == 100 {
+		it.of.cancel()
+	}
+	if it.first == nil {
+		it.first, err = it.Iterator.Next()
+	}
+	if err == nil && *it.of.read > 100_000 {
+		err = io.EOF
+	}
+	return it.first, err
+}
+
+// The search for latched messages ends with the context, and goes by the index with --restamp, too.
+func TestLatchedSearch(t *testing.T) {
+	for name, restamp := range map[string]bool{"": false, "restamp": true} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			read := 0
+			o := DefaultOptions()
+			o.Begin = "5"
+			if restamp {
+				o.Restamp, o.Offset = true, time.Second
+			}
+			j := Job{Formats: allformats.List(), Inputs: []string{write(t, "in.mcap", latchedDrive(t)...)},
+				Output: filepath.Join(t.TempDir(), "out.mcap"), Options: o}
+			j.Open = func(path string) (codec.Reader, error) {
+				r, err := j.Formats.Open(path)
+				return slow{r, cancel, &read}, err
+			}
+			_, err := j.Run(ctx)
+			require.ErrorIs(t, err, context.Canceled)
+			require.Less(t, read, 200)
+		})
+	}
 }

@@ -10,6 +10,8 @@ import (
 	"tapedeck/msgs"
 )
 
+var _ codec.LatestReader = (*stamped)(nil)
+
 // stamped applies --message-order header and --restamp to a recording. Both need ROS 2 messages.
 type stamped struct {
 	codec.Reader
@@ -53,7 +55,16 @@ func (s *stamped) Losses() []bridge.Loss {
 }
 
 func (s *stamped) Read(q codec.Query) (codec.Iterator, error) {
-	it, err := s.Reader.Read(q)
+	return s.read(q, s.Reader.Read)
+}
+
+// Latest implements codec.LatestReader. A message whose stamp is damaged counts as one of the last.
+func (s *stamped) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
+	return s.read(q, func(q codec.Query) (codec.Iterator, error) { return codec.Latest(s.Reader, q, keep) })
+}
+
+func (s *stamped) read(q codec.Query, read func(codec.Query) (codec.Iterator, error)) (codec.Iterator, error) {
+	it, err := read(q)
 	if err != nil {
 		return nil, err
 	}
