@@ -290,3 +290,52 @@ func TestFlippedBytes(t *testing.T) {
 		}
 	}
 }
+
+// TestEditedByOthers has episodes that are not in the order of their notes, or that have none, as others edit datasets.
+func TestEditedByOthers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "set")
+	w, err := Create(path, Options{})
+	require.NoError(t, err)
+	for i, n := range []int{40, 30, 25} {
+		require.NoError(t, w.Write(aligned(t, recording(t, fmt.Sprintf("take_%d", i), "pick", 1e18+int64(i)*1e11, n),
+			align.Options{})))
+	}
+	require.NoError(t, w.Close())
+	text, err := os.ReadFile(filepath.Join(path, notesPath))
+	require.NoError(t, err)
+	for _, c := range []struct {
+		notes []int
+		names []string
+		loss  string
+	}{
+		{[]int{0, 1, 2}, []string{"take_0", "take_1", "take_2"}, ""},
+		{[]int{2, 0, 1}, []string{"take_0", "take_1", "take_2"}, ""},
+		{[]int{1, 0}, []string{"take_0", "take_1", "episode_2"}, "numbers others have changed: 1 episode"},
+	} {
+		var all notes
+		require.NoError(t, json.Unmarshal(text, &all))
+		var kept []noteEpisode
+		for _, i := range c.notes {
+			kept = append(kept, all.Episodes[i])
+		}
+		all.Episodes = kept
+		edited, err := json.Marshal(all)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(path, notesPath), edited, 0o666))
+		s, err := Open(path)
+		require.NoError(t, err)
+		episodes, err := s.Episodes()
+		require.NoError(t, err)
+		for i, e := range episodes {
+			require.Equal(t, c.names[i], e.Name)
+			if strings.HasPrefix(e.Name, "take") {
+				require.EqualValues(t, 1e18+int64(i)*1e11, e.Start)
+			}
+		}
+		if c.loss == "" {
+			require.Empty(t, s.Losses())
+		} else {
+			require.Contains(t, s.Losses()[0].What, c.loss)
+		}
+	}
+}

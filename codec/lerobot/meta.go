@@ -2,10 +2,14 @@ package lerobot
 
 import (
 	"cmp"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
+	"hash/fnv"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -171,6 +175,20 @@ func (s *sheet) write(path string, metadata map[string]string) error {
 	return errors.Join(err, t.close())
 }
 
+// digest hashes numbers of an episode.
+type digest struct{ hash.Hash64 }
+
+func newDigest() digest { return digest{fnv.New64a()} }
+
+// add adds a number as a dataset has it.
+func (d digest) add(x float32) {
+	var b [4]byte
+	binary.LittleEndian.PutUint32(b[:], math.Float32bits(x))
+	d.Write(b[:])
+}
+
+func (d digest) String() string { return fmt.Sprintf("%016x", d.Sum64()) }
+
 // notes is meta/tapedeck.json: data that LeRobot's own files cannot hold.
 type notes struct {
 	Columns  map[string][]noteColumn `json:"columns"` // of the features of numbers
@@ -190,6 +208,8 @@ type noteColumn struct {
 
 // noteEpisode describes the origin of an episode.
 type noteEpisode struct {
+	// Digest is that of the numbers of the episode, by which it is known: others may delete or reorder episodes.
+	Digest       string                     `json:"digest"`
 	Name         string                     `json:"name"`
 	Start        int64                      `json:"start_ns"` // of its first row, ns since the Unix epoch
 	Success      *bool                      `json:"success,omitempty"`

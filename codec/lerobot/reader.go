@@ -16,6 +16,7 @@ import (
 	"tapedeck/codec/align"
 	"tapedeck/codec/blob"
 	"tapedeck/codec/episode"
+	"tapedeck/msgs/plural"
 )
 
 // Source reads a dataset of v3.0 or v2.1.
@@ -24,6 +25,7 @@ type Source struct {
 	path     string
 	info     info
 	notes    notes
+	unknown  int // episodes without a note, where there are some
 	rowCount int
 	episodes func() ([]*episode.Episode, error) // reads the numbers, once
 	videos   map[string]*episode.MissingError   // by path; nil: the video is there
@@ -80,9 +82,13 @@ func (s *Source) Complete() bool { return len(s.missing) == 0 }
 // Damage implements episode.Source: the videos that are missing. Anything else that is damaged is an error.
 func (s *Source) Damage() []error { return s.missing }
 
-// Losses implements codec.Lossy: features that are not read.
+// Losses implements codec.Lossy: features that are not read, and notes that fit no episode.
 func (s *Source) Losses() []codec.Loss {
 	lost := codec.LossCounts{}
+	if s.unknown > 0 {
+		lost.Add(notesPath, "times, names and devices of episodes whose numbers others have changed: "+
+			plural.Count(s.unknown, "episode"), 0)
+	}
 	for _, f := range s.info.Features {
 		_, read := places[f.key]
 		for _, s := range standard {
@@ -326,8 +332,7 @@ func (s *Source) episode(e *entry, r *rows, at span) *episode.Episode {
 	start := int64(math.Round(e.from * period))
 	ep := &episode.Episode{Name: fmt.Sprintf("episode_%d", e.index), Task: strings.Join(e.tasks, "; ")}
 	devices := map[string]json.RawMessage{}
-	if e.index >= 0 && e.index < len(s.notes.Episodes) {
-		note := s.notes.Episodes[e.index]
+	if note := s.note(e.index, r, at); note != nil {
 		start = note.Start
 		ep.Success, ep.Metadata, devices = note.Success, note.Metadata, note.Devices
 		if note.Name != "" {
@@ -360,6 +365,31 @@ func (s *Source) episode(e *entry, r *rows, at span) *episode.Episode {
 		a.Device = devices[a.Name]
 	}
 	return ep
+}
+
+// note returns the note on an episode, nil if there is none.
+func (s *Source) note(index int, r *rows, at span) *noteEpisode {
+	list := s.notes.Episodes
+	if list == nil {
+		return nil
+	}
+	numbers := newDigest()
+	for _, key := range []string{stateKey, actionKey} {
+		if f := s.info.Features.get(key); f != nil {
+			for _, x := range r.numbers[key][at.from*f.width() : (at.from+at.n)*f.width()] {
+				numbers.add(float32(x))
+			}
+		}
+	}
+	fits := func(n noteEpisode) bool { return n.Digest == numbers.String() }
+	if index < 0 || index >= len(list) || !fits(list[index]) {
+		index = slices.IndexFunc(list, fits)
+	}
+	if index < 0 {
+		s.unknown++
+		return nil
+	}
+	return &list[index]
 }
 
 // camera returns the camera of a feature, nil if its video is missing.

@@ -50,10 +50,21 @@ func (w *Writer) put(t *prepared) error {
 	w.dataRows += row.length
 	w.rows = append(w.rows, row)
 	w.info.TotalEpisodes, w.info.TotalFrames, w.info.TotalTasks = len(w.rows), row.from+row.length, len(w.tasks)
+	numbers := newDigest()
+	for _, v := range t.vectors {
+		if key := v.feature.key; key != stateKey && key != actionKey {
+			continue
+		}
+		for i := range row.length {
+			for c := range v.parts {
+				numbers.add(v.at(t.span.from+i, c))
+			}
+		}
+	}
 	note := noteEpisode{
-		Name: t.name, Start: t.rows.Stamps[t.span.from], Success: e.Success, ActionSource: t.rows.ActionSource,
-		Alignment: t.rows.Options.Attributes(), Report: &t.rows.Report, Metadata: e.Metadata,
-		Devices: map[string]json.RawMessage{},
+		Digest: numbers.String(), Name: t.name, Start: t.rows.Stamps[t.span.from], Success: e.Success,
+		ActionSource: t.rows.ActionSource, Alignment: t.rows.Options.Attributes(), Report: &t.rows.Report,
+		Metadata: e.Metadata, Devices: map[string]json.RawMessage{},
 	}
 	for _, c := range e.Cameras {
 		if c.Device != nil {
