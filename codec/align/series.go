@@ -1,6 +1,7 @@
 package align
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -297,15 +298,7 @@ func inOrder(order []int, stamps []int64) (late int) {
 		}
 	}
 	if late > 0 {
-		slices.SortStableFunc(order, func(i, j int) int {
-			switch {
-			case stamps[i] < stamps[j]:
-				return -1
-			case stamps[i] > stamps[j]:
-				return 1
-			}
-			return 0
-		})
+		slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(stamps[i], stamps[j]) })
 	}
 	return late
 }

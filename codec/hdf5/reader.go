@@ -194,11 +194,7 @@ func (s *source) roots() ([]string, error) {
 
 // number returns the number at the end of a name, or -1.
 func number(name string) int {
-	i := len(name)
-	for i > 0 && name[i-1] >= '0' && name[i-1] <= '9' {
-		i--
-	}
-	n, err := strconv.Atoi(name[i:])
+	n, err := strconv.Atoi(name[len(strings.TrimRight(name, "0123456789")):])
 	if err != nil {
 		return -1
 	}
@@ -219,10 +215,7 @@ func (s *source) name(root string) string {
 		return root[strings.LastIndexByte(root, '/')+1:]
 	}
 	base := filepath.Base(s.path)
-	if i := strings.LastIndexByte(base, '.'); i > 0 {
-		base = base[:i]
-	}
-	return base
+	return cmp.Or(strings.TrimSuffix(base, filepath.Ext(base)), base)
 }
 
 // rootOf returns the path of an episode's group.

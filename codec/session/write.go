@@ -26,12 +26,7 @@ func Write(path string, e *episode.Episode, o Options) error {
 	} else {
 		o.Metadata = e.Metadata
 	}
-	if o.Task == "" {
-		o.Task = e.Task
-	}
-	if o.Success == nil {
-		o.Success = e.Success
-	}
+	o.Task, o.Success = cmp.Or(o.Task, e.Task), cmp.Or(o.Success, e.Success)
 	w, err := Create(path, o)
 	if err != nil {
 		return err

@@ -19,6 +19,7 @@ import (
 	"tapedeck/nodes/internal/describe"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
+	"tapedeck/nodes/internal/readahead"
 )
 
 // diffOptions are the options of diff.
@@ -324,19 +325,11 @@ func (d *comparison) read(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	defer it.Close()
 	bar := progress.Seconds(os.Stderr, "reading", describe.Span(s.info))
 	defer bar.Close()
 	var hash maphash.Hash
 	hash.SetSeed(d.seed)
-	for {
-		msg, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	return readahead.Each(ctx, it, readahead.Enough, func(msg *codec.Message) error {
 		st := of[msg.Channel]
 		if st == nil {
 			st = add(msg.Channel)
@@ -346,10 +339,8 @@ func (d *comparison) read(ctx context.Context, i int) error {
 		st.messages = append(st.messages, stamp{hash: hash.Sum64(), log: msg.LogTime, size: uint32(len(msg.Data))})
 		s.count++
 		bar.Set(msg.LogTime - s.info.StartTime)
-		if s.count%256 == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
+		return nil
+	})
 }
 
 // hash hashes a payload, without padding unless d is strict.

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"io"
 	"math"
 	"os"
 	"slices"
@@ -15,6 +13,7 @@ import (
 	"tapedeck/nodes/internal/contract"
 	"tapedeck/nodes/internal/describe"
 	"tapedeck/nodes/internal/progress"
+	"tapedeck/nodes/internal/readahead"
 )
 
 // measure is what only reading all messages of a channel or topic tells of it.
@@ -29,6 +28,7 @@ type measure struct {
 	latencies contract.Latencies
 
 	calls *callEvents // of the service whose events these are, or nil
+	row   *measure    // of the row that the channel is in; nil of a row
 }
 
 func (m *measure) add(msg *codec.Message) {
@@ -79,13 +79,15 @@ func (i *input) measure(ctx context.Context) (*measures, *codec.Info, error) {
 	all := &measures{channels: map[*codec.Channel]*measure{}, rows: map[rowKey]*measure{},
 		calls: map[string]*callEvents{}}
 	of := func(c *codec.Channel) *measure {
-		m, row := &measure{}, keyOfRow(c)
-		if all.channels[c] = m; all.rows[row] == nil {
+		row := keyOfRow(c)
+		if all.rows[row] == nil {
 			all.rows[row] = &measure{}
 		}
+		m := &measure{row: all.rows[row]}
+		all.channels[c] = m
 		if c.Encoding == codec.EncodingCDR && !codec.IsEvents(c) {
 			m.stamps = c.Stamps(msgs.Library())
-			all.rows[row].stamps = m.stamps
+			m.row.stamps = m.stamps
 		}
 		if call, _ := calls.Of(c.Topic, c.Type); call.Ending == calls.Events {
 			if m.calls = all.calls[call.Service]; m.calls == nil {
@@ -110,27 +112,18 @@ func (i *input) measure(ctx context.Context) (*measures, *codec.Info, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	defer it.Close()
 	bar := progress.Seconds(os.Stderr, "reading", describe.Span(&info))
 	defer bar.Close()
-	for n := 0; ; n++ {
-		msg, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			return all, &info, nil
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		if n%256 == 0 && ctx.Err() != nil {
-			return nil, nil, ctx.Err()
-		}
-		bar.Set(msg.LogTime - info.StartTime)
+	err = readahead.Each(ctx, it, readahead.Enough, func(msg *codec.Message) error {
+		bar.Set(msg.LogTime - i.info.StartTime)
 		m := all.channels[msg.Channel]
 		if m == nil {
 			m = of(msg.Channel)
 		}
 		m.add(msg)
-		all.rows[keyOfRow(msg.Channel)].add(msg)
+		m.row.add(msg)
 		all.total += int64(len(msg.Data))
-	}
+		return nil
+	})
+	return all, &info, err
 }

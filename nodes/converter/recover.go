@@ -50,10 +50,13 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 	if err != nil {
 		return errors.Join(err, in.reader.Close())
 	}
+	taken := false
 	job := convert.Job{
-		Formats: known,
-		Inputs:  paths[:1], Output: path, Open: func(string) (codec.Reader, error) { return in.reader, nil },
-		Options: convert.DefaultOptions(),
+		Formats: known, Inputs: paths[:1], Output: path, Options: convert.DefaultOptions(),
+		Open: func(string) (codec.Reader, error) {
+			taken = true
+			return in.reader, nil
+		},
 	}
 	job.Options.To, job.Options.Overwrite, job.Options.ChunkSize, job.Options.Compression = format, o.Overwrite,
 		o.ChunkSize, o.Compression
@@ -77,6 +80,9 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 	}
 	result, err := job.Run(ctx)
 	bar.Close()
+	if !taken {
+		in.Close()
+	}
 	if damaged > shownDamage {
 		fmt.Fprintf(stderr, "damaged: and %d more places\n", damaged-shownDamage)
 	}

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -125,11 +125,11 @@ func (o *observer) finish(ins inputs) (lost losses, throttled Loss) {
 	lost = o.before()
 	var cut losses
 	o.addFailed(&lost)
-	for c, n := range o.sorted() {
-		if n.published > 0 {
+	for _, c := range o.sorted() {
+		if n := o.channels[c]; n.published > 0 {
 			lost.add("publish times", c.Topic, n.published)
 		}
-		if n.throttled > 0 {
+		if n := o.channels[c]; n.throttled > 0 {
 			cut.add("throttled", c.Topic, n.throttled)
 		}
 	}
@@ -152,8 +152,8 @@ func (o *observer) finishEpisodes() losses {
 }
 
 func (o *observer) addFailed(lost *losses) {
-	for c, n := range o.sorted() {
-		if n.failed > 0 {
+	for _, c := range o.sorted() {
+		if n := o.channels[c]; n.failed > 0 {
 			lost.add("messages that cannot be translated: "+n.why.Error(), c.Topic, n.failed)
 		}
 	}
@@ -161,26 +161,17 @@ func (o *observer) addFailed(lost *losses) {
 
 // failure returns the first error of a translation, nil if there was none.
 func (o *observer) failure() error {
-	for c, n := range o.sorted() {
-		if n.failed > 0 {
+	for _, c := range o.sorted() {
+		if n := o.channels[c]; n.failed > 0 {
 			return fmt.Errorf("translate messages of %s [%s]: %w", c.Topic, c.Type, n.why)
 		}
 	}
 	return nil
 }
 
-// sorted yields the counts by topic.
-func (o *observer) sorted() iter.Seq2[*codec.Channel, *counts] {
-	var all []*codec.Channel
-	for c := range o.channels {
-		all = append(all, c)
-	}
-	slices.SortStableFunc(all, func(a, b *codec.Channel) int { return cmp.Compare(a.Topic, b.Topic) })
-	return func(yield func(*codec.Channel, *counts) bool) {
-		for _, c := range all {
-			if !yield(c, o.channels[c]) {
-				return
-			}
-		}
-	}
+// sorted returns the channels by topic.
+func (o *observer) sorted() []*codec.Channel {
+	return slices.SortedFunc(maps.Keys(o.channels), func(a, b *codec.Channel) int {
+		return cmp.Compare(a.Topic, b.Topic)
+	})
 }

@@ -102,17 +102,18 @@ type plan struct {
 func (o *Options) parse() (*plan, error) {
 	p := &plan{Options: *o}
 	var err error
-	if p.selection.Include, err = ParsePatterns("topics", o.Topics); err != nil {
-		return nil, err
-	}
-	if p.selection.Exclude, err = ParsePatterns("exclude", o.Exclude); err != nil {
-		return nil, err
-	}
-	if p.selection.Types, err = ParsePatterns("topic-types", o.Types); err != nil {
-		return nil, err
-	}
-	if p.selection.ExcludeTypes, err = ParsePatterns("exclude-topic-types", o.ExcludeTypes); err != nil {
-		return nil, err
+	for _, list := range []struct {
+		flag  string
+		texts []string
+		to    *pattern.Patterns
+	}{
+		{"topics", o.Topics, &p.selection.Include}, {"exclude", o.Exclude, &p.selection.Exclude},
+		{"topic-types", o.Types, &p.selection.Types},
+		{"exclude-topic-types", o.ExcludeTypes, &p.selection.ExcludeTypes},
+	} {
+		if *list.to, err = ParsePatterns(list.flag, list.texts); err != nil {
+			return nil, err
+		}
 	}
 	if p.throttles, err = throttle.Parse(o.Throttle); err != nil {
 		return nil, config.Usagef("--throttle: %w", err)

@@ -129,10 +129,12 @@ func TestThrottledChannelsOfOneTopic(t *testing.T) {
 	o.Throttle = []string{"/n=1/7"}
 	p, err := o.parse()
 	require.NoError(t, err)
-	r, err := allformats.List().Open(inputs[0])
+	j := &Job{Formats: allformats.List()}
+	target := ros2Target()
+	in, err := j.open(t.Context(), inputs[0], p, target)
 	require.NoError(t, err)
-	defer r.Close()
-	limited := newThrottled(r, p, &observer{channels: map[*codec.Channel]*counts{}})
+	defer in.reader.Close()
+	limited := newSource(p, target, []*input{in}, codec.Query{})
 	for range 3 {
 		it, err := limited.Read(codec.Query{})
 		require.NoError(t, err)

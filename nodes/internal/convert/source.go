@@ -12,7 +12,8 @@ import (
 
 // source reads what is to be written: the inputs merged, selected, throttled, shifted in time and renamed.
 type source struct {
-	renamed
+	info     codec.Info
+	to       map[*codec.Channel]*codec.Channel // channels of the output, by those of the inputs
 	plan     *plan
 	target   *target
 	ins      inputs
@@ -25,11 +26,10 @@ type source struct {
 }
 
 func newSource(p *plan, t *target, ins inputs, window codec.Query) *source {
-	s := &source{plan: p, target: t, ins: ins, window: window,
+	s := &source{plan: p, target: t, ins: ins, window: window, to: map[*codec.Channel]*codec.Channel{},
 		observer: observer{channels: map[*codec.Channel]*counts{}}}
 	s.frames = s.hasBound()
 	s.composed = t.composer != nil && t.to != "" && !s.frames
-	s.renamed = renamed{to: map[*codec.Channel]*codec.Channel{}, rename: p.rename}
 	all := channels{byKey: map[channelKey]*codec.Channel{}}
 	wants := map[*codec.Channel]bool{}
 	counts := map[*codec.Channel]uint64{}
@@ -56,7 +56,6 @@ func newSource(p *plan, t *target, ins inputs, window codec.Query) *source {
 		s.info.MessageCount += counts[c]
 	}
 	s.compare(wants)
-	o := &s.observer
 	s.wants = func(c *codec.Channel) bool {
 		want, known := wants[c]
 		if !known {
@@ -66,8 +65,6 @@ func newSource(p *plan, t *target, ins inputs, window codec.Query) *source {
 		}
 		return want
 	}
-	r := &selected{Reader: ins, window: window, observer: o, wants: s.wants}
-	s.Reader = newShifted(newThrottled(r, p, o), p, t, o)
 	return s
 }
 
@@ -167,6 +164,9 @@ func special(q codec.QoS) bool {
 	usual.Durability, usual.History, usual.Depth = q.Durability, q.History, q.Depth
 	return q != usual
 }
+
+// Info describes what is read as far as the output tells of it.
+func (s *source) Info() (*codec.Info, error) { return &s.info, nil }
 
 // Close does nothing: the inputs are closed by the job.
 func (s *source) Close() error { return nil }
