@@ -329,14 +329,6 @@ func TestNoGaps(t *testing.T) {
 	require.Empty(t, d.rows[0].gaps(d.end))
 }
 
-func TestStepOf(t *testing.T) {
-	for ns := uint64(1); ns < 1<<60; ns += ns/7 + 1 {
-		require.Equal(t, int(4*math.Log2(float64(ns))+1e-12), stepOf(ns), ns)
-	}
-	require.Equal(t, 0, stepOf(0))
-	require.Equal(t, 255, stepOf(math.MaxUint64))
-}
-
 // What has many logs and fields fits the least size, too, and says what is left out.
 func TestBuildFitsLeast(t *testing.T) {
 	d := newDrive(t)

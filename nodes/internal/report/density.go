@@ -39,7 +39,7 @@ type row struct {
 	count       uint64
 	bins        [Bins]uint32
 	first, last int64
-	steps       [256]uint64 // intervals, by their length: four for each power of two
+	intervals   contract.Latencies
 	longest     []interval
 	worst       uint64 // ns, the longest interval of all
 }
@@ -139,7 +139,7 @@ func (r *row) add(t int64) {
 	step := interval{r.last, t}
 	r.last = step.to
 	r.worst = max(r.worst, step.length())
-	r.steps[stepOf(step.length())]++
+	r.intervals.Add(int64(min(step.length(), math.MaxInt64)))
 	if len(r.longest) < keptGaps {
 		r.longest = append(r.longest, step)
 		return
@@ -158,40 +158,13 @@ func (r *row) add(t int64) {
 	}
 }
 
-// stepOf returns where the length of an interval is counted: four times its binary logarithm, cut off.
-func stepOf(ns uint64) int {
-	bits := math.Float64bits(float64(max(ns, 1)))
-	step := 4 * int(bits>>52-1023)
-	for _, quarter := range [3]uint64{0x306fe0a31b715, 0x6a09e667f3bcd, 0xae89f995ad3ad} { // 2 to the 1/4, 2/4 and 3/4
-		if bits&(1<<52-1) >= quarter {
-			step++
-		}
-	}
-	return min(step, 255)
-}
-
-// quantile returns what part of the intervals are not longer than, by a fifth of it.
-func (r *row) quantile(part float64) float64 {
-	var sum, all uint64
-	for _, n := range r.steps {
-		all += n
-	}
-	for i, n := range r.steps {
-		if sum += n; float64(sum) >= part*float64(all) && sum > 0 {
-			return math.Exp2(float64(i+1) / 4)
-		}
-	}
-	return 0
-}
-
 // regular says whether a topic has a rhythm.
 func (r *row) regular() bool {
-	var intervals uint64
-	for _, n := range r.steps {
-		intervals += n
-	}
-	return intervals >= fewest && !contract.Latched(r.topic, r.qos)
+	return r.intervals.Count() >= fewest && !contract.Latched(r.topic, r.qos)
 }
+
+// usual returns what part of the intervals are not longer than, in ns.
+func (r *row) usual(part float64) float64 { return float64(r.intervals.Quantile(part)) }
 
 // gaps returns where a topic is silent for much longer than its rhythm lets expect, up to end too, in the order of
 // time.
@@ -199,7 +172,7 @@ func (r *row) gaps(end int64) []interval {
 	if !r.regular() {
 		return nil
 	}
-	limit := max(float64(gapShort), gapPeriods*r.quantile(0.5), gapUsual*r.quantile(0.98))
+	limit := max(float64(gapShort), gapPeriods*r.usual(0.5), gapUsual*r.usual(0.98))
 	var gaps []interval
 	for _, step := range append(slices.Clip(r.longest), interval{r.last, end}) {
 		if float64(step.length()) > limit {
