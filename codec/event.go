@@ -1,9 +1,11 @@
 package codec
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strings"
 	"sync"
 
 	"tapedeck/codec/cdr"
@@ -71,10 +73,7 @@ var eventChannel = sync.OnceValue(func() *Channel {
 // EventMessage returns e as the message that keeps it in a recording. Its LogTime is when the event ended, or else when
 // it began; the caller may set another one. Times are kept from 1901 to 2038.
 func EventMessage(e Event) (*Message, error) {
-	m := &Message{Channel: eventChannel(), LogTime: e.Time}
-	if e.Until != 0 {
-		m.LogTime = e.Until
-	}
+	m := &Message{Channel: eventChannel(), LogTime: cmp.Or(e.Until, e.Time)}
 	var err error
 	m.Data, err = cdr.Marshal(&tapedeck.RecordingEvent{
 		Stamp: rosTime(e.Time), Until: rosTime(e.Until), Kind: e.Kind, Topic: e.Topic, Count: e.Count, Text: e.Text,
@@ -90,10 +89,7 @@ var eventChannel1 = sync.OnceValue(func() *Channel {
 
 // EventMessage1 is EventMessage for formats that have messages of ROS 1 alone.
 func EventMessage1(e Event) *Message {
-	m := &Message{Channel: eventChannel1(), LogTime: e.Time}
-	if e.Until != 0 {
-		m.LogTime = e.Until
-	}
+	m := &Message{Channel: eventChannel1(), LogTime: cmp.Or(e.Until, e.Time)}
 	text := func(s string) { m.Data = append(binary.LittleEndian.AppendUint32(m.Data, uint32(len(s))), s...) }
 	for _, ns := range []int64{e.Time, e.Until} {
 		t := rosTime(ns)
@@ -190,7 +186,7 @@ func ParseTotals(e Event) (t Totals, whole, ok bool) {
 		return
 	}
 	format := totalsText
-	if len(e.Text) > len(wholeText) && e.Text[:len(wholeText)] == wholeText {
+	if strings.HasPrefix(e.Text, wholeText) {
 		format, whole = wholeText+format, true
 	}
 	_, err := fmt.Sscanf(e.Text, format, &t.Received, &t.Written, &t.Dropped, &t.Lost)

@@ -34,8 +34,7 @@ func (c LossCounts) Losses() []Loss {
 		all = append(all, loss)
 	}
 	slices.SortFunc(all, func(a, b Loss) int {
-		return cmp.Or(cmp.Compare(a.Topic, b.Topic),
-			cmp.Compare(a.What, b.What))
+		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.What, b.What))
 	})
 	return all
 }

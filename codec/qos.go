@@ -1,6 +1,9 @@
 package codec
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Reliability of a publisher or subscriber.
 type Reliability string
@@ -52,4 +55,14 @@ func DefaultQoS() QoS {
 		History: KeepLast, Depth: 10, Reliability: Reliable, Durability: Volatile,
 		Deadline: Infinite, Lifespan: Infinite, Liveliness: Automatic, LivelinessLease: Infinite,
 	}
+}
+
+// JoinQoS appends to known what it lacks of more.
+func JoinQoS(known, more []QoS) []QoS {
+	for _, q := range more {
+		if !slices.Contains(known, q) {
+			known = append(known, q)
+		}
+	}
+	return known
 }

@@ -23,8 +23,7 @@ var (
 	}
 	durabilityPolicies = []policy[Durability]{
 		{"system_default", Volatile}, {"transient_local", TransientLocal}, {"volatile", Volatile},
-		{"unknown", Volatile},
-		{"best_available", TransientLocal},
+		{"unknown", Volatile}, {"best_available", TransientLocal},
 	}
 	livelinessPolicies = []policy[Liveliness]{
 		{"system_default", Automatic}, {"automatic", Automatic}, {"manual_by_node", ManualByTopic},

@@ -232,8 +232,11 @@ func TestWriteCar(t *testing.T) {
 	info, err := r.Info()
 	require.NoError(t, err)
 	require.EqualValues(t, 7, info.MessageCount)
-	state, err := r.StateAt(math.MaxInt64)
-	require.NoError(t, err)
+	state := carla.NewState(r.Profile())
+	bridgetest.Each(t, r, codec.Query{}, func(m *codec.Message) {
+		_, err := state.Apply(m.Data)
+		require.NoError(t, err)
+	})
 	actors := state.Sorted()
 	require.Len(t, actors, 2)
 	require.Equal(t, anyVehicle, actors[0].BlueprintID)

@@ -96,16 +96,6 @@ func (r *Reader) Header() Header { return r.header }
 // Profile returns the layout of the log's packets. Its version is that of the header.
 func (r *Reader) Profile() Profile { return r.profile }
 
-// StateAt returns the state before the first frame at or after t, in ns since the Unix epoch. The first call may read
-// the whole log.
-func (r *Reader) StateAt(t int64) (*State, error) {
-	x, err := r.indexed()
-	if err != nil {
-		return nil, err
-	}
-	return x.state(r.walker(), r.profile, x.seek(t))
-}
-
 // indexed returns the index, made by the first call.
 func (r *Reader) indexed() (*index, error) {
 	if r.index == nil {

@@ -142,18 +142,16 @@ func TestProfiles(t *testing.T) {
 	l.profile = UE5
 	r := readerOf(t, l.frame(2, filled(UE5, IDPosition)).data)
 	require.Equal(t, UE5, r.Profile())
-	state, err := r.StateAt(math.MaxInt64)
-	require.NoError(t, err)
-	require.Len(t, state.Actors, 2)
+	require.Len(t, stateAt(t, r, math.MaxInt64).Actors, 2)
 	// Doors alone, by their size.
 	require.Equal(t, UE4Dev, readerOf(t, newLog(t, UE4Dev).frame(1, filled(UE4Dev, 21)).data).Profile())
 	for key, value := range map[string]string{KeyDate: "x", KeyVersion: "-1", KeyProfile: "ue6"} {
 		c := newChannel(header, UE4)
 		c.Metadata[key] = value
-		_, _, err = ParseChannel(c)
+		_, _, err := ParseChannel(c)
 		require.ErrorContains(t, err, "metadata "+key+": ")
 	}
-	_, _, err = ParseChannel(&codec.Channel{Encoding: codec.EncodingCDR})
+	_, _, err := ParseChannel(&codec.Channel{Encoding: codec.EncodingCDR})
 	require.EqualError(t, err, "its messages are cdr, not packets of CARLA's recorder")
 	_, err = ProfileNamed("ue6")
 	require.ErrorContains(t, err, `unknown CARLA profile "ue6": want one of ue4-0.9.11, ue4-0.9.15`)
@@ -300,9 +298,7 @@ func TestSeek(t *testing.T) {
 				require.NoError(t, err)
 				_, err = state.Apply(m.data)
 				require.NoError(t, err)
-				at, err := r.StateAt(m.time)
-				require.NoError(t, err)
-				again, err := at.AppendPackets(nil)
+				again, err := stateAt(t, r, m.time).AppendPackets(nil)
 				require.NoError(t, err)
 				require.True(t, bytes.Equal(before, again))
 				got, end := read(t, r, codec.Query{Start: m.time - 1, End: m.time + 1})
@@ -371,8 +367,7 @@ func TestKeys(t *testing.T) {
 	}
 	r := readerOf(t, l.data)
 	for i := range 200 {
-		s, err := r.StateAt(header.Date*1e9 + int64(i)*1e8)
-		require.NoError(t, err)
+		s := stateAt(t, r, header.Date*1e9+int64(i)*1e8)
 		require.Len(t, s.Actors, min(i, 2))
 		if i > 0 {
 			require.Contains(t, s.Actors, uint32(i-1))
@@ -556,4 +551,13 @@ func FuzzRead(f *testing.F) {
 			require.Len(t, from, want)
 		}
 	})
+}
+
+// stateAt returns the state before the first frame at or after a time.
+func stateAt(t testing.TB, r *Reader, at int64) *State {
+	x, err := r.indexed()
+	require.NoError(t, err)
+	s, err := x.state(r.walker(), r.profile, x.seek(at))
+	require.NoError(t, err)
+	return s
 }

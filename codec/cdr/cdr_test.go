@@ -234,10 +234,8 @@ func BenchmarkSchema(b *testing.B) {
 		require.NoError(b, err)
 		p, err := s.Path(c.path)
 		require.NoError(b, err)
-		stamp := &builtin_interfaces.Time{Sec: 3}
 		run(b, s.Name()+"/encode", len(payload), func() error { _, err := s.Encode(v); return err })
 		run(b, s.Name()+"/decode", len(payload), func() error { _, err := s.Decode(payload); return err })
 		run(b, s.Name()+"/get", len(payload), func() error { _, err := p.Get(payload); return err })
-		run(b, s.Name()+"/patch", len(payload), func() error { return p.Patch(payload, stamp) })
 	}
 }

@@ -225,30 +225,6 @@ func (p *Path) Offset(payload []byte) (int, error) {
 	return start, nil
 }
 
-// Patch overwrites the field in a little-endian payload with v, of a type that Encode accepts. The field must
-// have a fixed size: no strings or sequences. After a failure some bytes of the field may have been overwritten.
-func (p *Path) Patch(payload []byte, v any) error {
-	if !p.target.fixed || p.target.Shape == rosidl.Sequence {
-		return fmt.Errorf("patch %s: its size is not fixed; decode the message and encode it again", p.name)
-	}
-	var d wire.Decoder
-	start := p.find(&d, payload)
-	p.target.skipAll(&d)
-	if err := d.Err(); err != nil {
-		return fmt.Errorf("patch %s: %w", p.name, err)
-	}
-	if d.BigEndian() {
-		return fmt.Errorf("patch %s: the payload is big-endian; decode the message and encode it again", p.name)
-	}
-	e := encoders.Get().(*wire.Encoder)
-	defer release(e)
-	e.Continue(payload[:start:d.Offset()])
-	if err := p.target.encode(e, v); err != nil {
-		return fmt.Errorf("patch %s: %w", p.name, err)
-	}
-	return nil
-}
-
 // find makes d read payload from the field on, and returns the field's offset.
 func (p *Path) find(d *wire.Decoder, payload []byte) int {
 	d.Reset(payload)

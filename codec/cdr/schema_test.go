@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/rosidl"
@@ -338,84 +337,6 @@ func TestPathOffset(t *testing.T) {
 			require.Error(t, err)
 		})
 	}
-}
-
-func TestPatch(t *testing.T) {
-	for _, c := range []struct {
-		message *Struct
-		path    string
-		value   any
-		change  func(*Struct)
-	}{
-		{full(), "flag", false, func(m *Struct) { m.with("flag", false) }},
-		{full(), "shorts", []int16{9, 8, 7}, func(m *Struct) { m.with("shorts", []int16{9, 8, 7}) }},
-		{full(), "doubles[1]", 9.0, func(m *Struct) { m.with("doubles", []float64{1, 9}) }},
-		{full(), "pair[1]", inner(9, 9), func(m *Struct) { m.Get("pair").([]*Struct)[1] = inner(9, 9) }},
-		{full(), "stamp", stamp(5, 6), func(m *Struct) { m.with("stamp", stamp(5, 6)) }},
-		{full(), "stamp", &builtin_interfaces.Time{Sec: 5, Nanosec: 6},
-			func(m *Struct) { m.with("stamp", stamp(5, 6)) }},
-		{full(), "stamp.sec", int32(8), func(m *Struct) { m.with("stamp", stamp(8, 1)) }},
-		{deep(), "list[1].inner.b", 3.5, func(m *Struct) { m.Get("list").([]*Struct)[1].with("inner", inner(3, 3.5)) }},
-	} {
-		t.Run(c.message.Type+"."+c.path, func(t *testing.T) {
-			s := newSchema(t, c.message.Type)
-			payload, err := s.Encode(c.message)
-			require.NoError(t, err)
-			path, err := s.Path(c.path)
-			require.NoError(t, err)
-			c.change(c.message)
-			want, err := s.Encode(c.message)
-			require.NoError(t, err)
-			require.NoError(t, path.Patch(payload, c.value))
-			require.Equal(t, want, payload)
-		})
-	}
-}
-
-func TestPatchError(t *testing.T) {
-	s := newSchema(t, "p/msg/All")
-	payload, err := s.Encode(full())
-	require.NoError(t, err)
-	before := string(payload)
-	for path, c := range map[string]struct {
-		value any
-		want  string
-	}{
-		"text":   {"x", "patch p/msg/All.text: its size is not fixed"},
-		"data":   {[]uint8{1, 2}, "its size is not fixed"},
-		"stamp":  {int64(1), "value is int64, not *cdr.Struct"},
-		"shorts": {[]int16{1}, "value has 1 element, but the array 3"},
-		"f64":    {"x", "value is string, not float64"},
-		"pair":   {[]*Struct{inner(1, 1)}, "value has 1 element"},
-	} {
-		p, err := s.Path(path)
-		require.NoError(t, err)
-		require.ErrorContains(t, p.Patch(payload, c.value), c.want)
-		require.Equal(t, before, string(payload))
-	}
-	p, err := s.Path("stamp")
-	require.NoError(t, err)
-	require.ErrorContains(t, p.Patch(payload[:60], stamp(1, 1)), "patch p/msg/All.stamp: offset")
-	payload[1] = 0
-	p, err = s.Path("flag")
-	require.NoError(t, err)
-	require.ErrorContains(t, p.Patch(payload, true), "the payload is big-endian")
-}
-
-func TestPatchAllocations(t *testing.T) {
-	payload, err := Marshal(transforms(3))
-	require.NoError(t, err)
-	s, err := NewSchema(msgs.Library(), "tf2_msgs/msg/TFMessage")
-	require.NoError(t, err)
-	p, err := s.Path("transforms[2].header.stamp")
-	require.NoError(t, err)
-	require.Equal(t, "builtin_interfaces/msg/Time", p.Type().Message)
-	now := &builtin_interfaces.Time{Sec: 9, Nanosec: 10}
-	require.Zero(t, testing.AllocsPerRun(100, func() { err = p.Patch(payload, now) }))
-	require.NoError(t, err)
-	v, err := p.Get(payload)
-	require.NoError(t, err)
-	require.Equal(t, stamp(9, 10), v)
 }
 
 // Number reads what Get reads, where that is a number.

@@ -155,12 +155,7 @@ func (e *encoder) add(own *writerChannel) {
 // join adds the QoS of a channel that shares own. It comes into this file unless own is there already.
 func (e *encoder) join(own *writerChannel, qos []codec.QoS) {
 	joined := *own.Channel
-	joined.QoS = slices.Clone(joined.QoS)
-	for _, q := range qos {
-		if !slices.Contains(joined.QoS, q) {
-			joined.QoS = append(joined.QoS, q)
-		}
-	}
+	joined.QoS = codec.JoinQoS(slices.Clone(joined.QoS), qos)
 	if len(joined.QoS) == len(own.Channel.QoS) {
 		return
 	}

@@ -141,11 +141,7 @@ func (w *databaseEncoder) source(c *codec.Channel) *source {
 func (w *databaseEncoder) row(c *codec.Channel) *topicRow {
 	for _, row := range w.rows {
 		if o := &row.channel; o.Topic == c.Topic && o.Type == c.Type && o.Encoding == c.Encoding {
-			for _, qos := range c.QoS {
-				if !slices.Contains(o.QoS, qos) {
-					o.QoS = append(o.QoS, qos)
-				}
-			}
+			o.QoS = codec.JoinQoS(o.QoS, c.QoS)
 			return row
 		}
 	}

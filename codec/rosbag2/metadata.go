@@ -228,11 +228,7 @@ func (m *metadata) add(t codec.TopicInfo, known map[topicKey]int) {
 			TypeHash: c.TypeHash}})
 	}
 	m.Topics[i].Messages += t.MessageCount
-	for _, qos := range c.QoS {
-		if !slices.Contains(m.Topics[i].Topic.QoS, qos) {
-			m.Topics[i].Topic.QoS = append(m.Topics[i].Topic.QoS, qos)
-		}
-	}
+	m.Topics[i].Topic.QoS = codec.JoinQoS(m.Topics[i].Topic.QoS, c.QoS)
 }
 
 // format writes m as YAML, below the key that metadata.yaml has if file is set.

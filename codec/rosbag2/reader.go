@@ -315,11 +315,7 @@ func (r *Reader) addMetadata(info *codec.Info) {
 			if c := known.Channel; c.Topic == t.Name && c.Type == t.Type {
 				found = true
 				c.TypeHash = cmp.Or(c.TypeHash, t.TypeHash)
-				for _, qos := range t.QoS { // a database has those of the publishers that were there first
-					if !slices.Contains(c.QoS, qos) {
-						c.QoS = append(c.QoS, qos)
-					}
-				}
+				c.QoS = codec.JoinQoS(c.QoS, t.QoS) // a database has those of the publishers that were there first
 			}
 		}
 		if !found {

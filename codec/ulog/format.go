@@ -78,7 +78,6 @@ func parseFormat(text string) (name string, fields []field, err error) {
 
 // node is a format with its nested formats.
 type node struct {
-	format string
 	fields []placed
 	size   int
 }
@@ -113,7 +112,7 @@ func (f formats) node(name string, depth int) (*node, error) {
 	if depth == maxDepth {
 		return nil, fmt.Errorf("format %q is nested too deeply", name)
 	}
-	n := &node{format: name}
+	n := new(node)
 	for _, one := range fields {
 		p := placed{field: one, offset: n.size, size: basicTypes[one.kind].size}
 		if p.size == 0 {
@@ -171,9 +170,8 @@ type planner struct {
 	schemas int                 // bytes of all
 }
 
-// failure is why a topic has no plan.
+// failure is a topic without a plan.
 type failure struct {
-	err  error
 	at   int64 // where the log announced it first
 	more int   // times that it announced it again
 }
@@ -196,7 +194,7 @@ func (p *planner) plan(topic string, at int64) (*plan, error) {
 		}
 		p.tries++
 	}
-	p.failed[topic] = &failure{err: err, at: at}
+	p.failed[topic] = &failure{at: at}
 	return nil, err
 }
 
