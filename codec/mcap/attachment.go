@@ -109,8 +109,7 @@ func (r *attachmentReader) compare() error {
 func (w *encoder) Attach(file *output.File, a *codec.Attachment) error {
 	index := mcap.AttachmentIndex{
 		Offset: uint64(file.Size()), LogTime: uint64(a.LogTime), CreateTime: uint64(a.CreateTime),
-		DataSize: uint64(a.Size),
-		Name:     a.Name, MediaType: a.MediaType,
+		DataSize: uint64(a.Size), Name: a.Name, MediaType: a.MediaType,
 	}
 	head := []byte{byte(mcap.OpAttachment)}
 	size := 2*8 + 4 + len(a.Name) + 4 + len(a.MediaType) + 8 + crcSize
@@ -138,7 +137,7 @@ func (w *encoder) Attach(file *output.File, a *codec.Attachment) error {
 	}
 	w.attached++
 	index.Length = uint64(file.Size()) - index.Offset
-	record, err := w.encode(func() error { return w.encoder.WriteAttachmentIndex(&index) })
+	record, err := encode(w, w.encoder.WriteAttachmentIndex, &index)
 	w.summary.attachments = append(w.summary.attachments, record...)
 	return err
 }

@@ -78,7 +78,6 @@ type chunk struct {
 	index   *mcap.ChunkIndex // nil without messages
 }
 
-// Span returns the messages of the chunk.
 func (c *chunk) Span() output.Span { return c.span }
 
 // Body returns the body of the chunk, unless it is compressed.
@@ -163,13 +162,12 @@ func appendChunkHead(b []byte, s output.Span, size int64, sum uint32, compressio
 	return binary.LittleEndian.AppendUint64(b, uint64(stored))
 }
 
-// Keep adds the chunk to the index.
 func (c *chunk) Keep() error {
 	if c.index == nil {
 		return nil
 	}
 	w := c.encoder
-	record, err := w.encode(func() error { return w.encoder.WriteChunkIndex(c.index) })
+	record, err := encode(w, w.encoder.WriteChunkIndex, c.index)
 	if err != nil {
 		return err
 	}
@@ -178,7 +176,6 @@ func (c *chunk) Keep() error {
 	return nil
 }
 
-// Release empties the chunk and keeps it for later.
 func (c *chunk) Release() {
 	c.reset()
 	if c != c.encoder.chunk {

@@ -101,16 +101,7 @@ func (r *reader) scan(definitions bool) error {
 		default:
 			dataEnd = dataEnd || rec.op == mcap.OpDataEnd
 			footer = rec.op == mcap.OpFooter
-			var content []byte
-			switch rec.op {
-			case mcap.OpMessage:
-				content = w.At(rec.offset+recordHead, messageHead)
-			case mcap.OpAttachment:
-				content = w.At(rec.offset+recordHead, min(rec.size, maxAttachmentHead))
-			case mcap.OpHeader, mcap.OpSchema, mcap.OpChannel, mcap.OpMetadata:
-				content = w.At(rec.offset+recordHead, min(rec.size, maxRecord))
-			}
-			if err := runs.add(rec, content); err != nil {
+			if err := runs.add(rec, w.contentOf(rec)); err != nil {
 				r.Contents.Damaged(rec.offset, fmt.Errorf("%s record at 0x%x: %w", rec.op, rec.offset, err))
 			}
 		}
@@ -133,7 +124,7 @@ func (r *reader) scanDefinitions(w walker) error {
 			return w.Err
 		}
 		if err == nil && (rec.op == mcap.OpSchema || rec.op == mcap.OpChannel) {
-			_ = r.define(rec.op, w.At(rec.offset+recordHead, min(rec.size, maxRecord))) // the scan reports the error
+			_ = r.define(rec.op, w.contentOf(rec)) // the scan reports the error
 		}
 	}
 }
@@ -169,7 +160,7 @@ type builder struct {
 	chunked.Run
 }
 
-// add takes the next record, with what walk gives of its content.
+// add takes the next record, with its walker.contentOf.
 func (b *builder) add(rec record, content []byte) error {
 	switch rec.op {
 	case mcap.OpMessage:

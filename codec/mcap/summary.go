@@ -103,8 +103,7 @@ func (r *reader) footer() (*mcap.Footer, error) {
 	return mcap.ParseFooter(tail[recordHead:])
 }
 
-// walk calls visit for each record between the offsets from and to, with its content, of a message what precedes the
-// payload, of an attachment what precedes its bytes, and nothing of chunks and their indexes. An error of visit, or
+// walk calls visit for each record between the offsets from and to, with its walker.contentOf. An error of visit, or
 // damage, becomes a *chunked.NoIndexError.
 func (r *reader) walk(from, to int64, visit func(rec record, content []byte) error) error {
 	w := walker{Window: chunked.Window{File: r.File, Size: r.Size}, off: from, to: to, known: r.known}
@@ -117,20 +116,7 @@ func (r *reader) walk(from, to int64, visit func(rec record, content []byte) err
 			return w.Err
 		}
 		if err == nil {
-			var content []byte
-			switch rec.op {
-			case mcap.OpMessage:
-				content = w.At(rec.offset+recordHead, messageHead)
-			case mcap.OpAttachment:
-				content = w.At(rec.offset+recordHead, min(rec.size, maxAttachmentHead))
-			case mcap.OpChunk, mcap.OpMessageIndex:
-			default:
-				if rec.size > maxRecord {
-					return chunked.Wrong("the record at 0x%x has %s", rec.offset, plural.Count(rec.size, "byte"))
-				}
-				content = w.At(rec.offset+recordHead, rec.size)
-			}
-			err = visit(rec, content)
+			err = visit(rec, w.contentOf(rec))
 		}
 		var reason *chunked.NoIndexError
 		if errors.As(err, &reason) {
@@ -145,8 +131,7 @@ func (r *reader) walk(from, to int64, visit func(rec record, content []byte) err
 // addChunk adds the segment that an index entry describes. The data section ends at or before end.
 func (r *reader) addChunk(c *mcap.ChunkIndex, end int64) error {
 	if c.ChunkStartOffset > uint64(end) || c.ChunkLength > uint64(end)-c.ChunkStartOffset ||
-		c.ChunkLength < recordHead+chunkHead ||
-		c.MessageIndexLength > uint64(end)-c.ChunkStartOffset-c.ChunkLength {
+		c.ChunkLength < recordHead+chunkHead || c.MessageIndexLength > uint64(end)-c.ChunkStartOffset-c.ChunkLength {
 		return chunked.Wrong("the index has a chunk of %s at 0x%x", plural.Count(c.ChunkLength, "byte"),
 			c.ChunkStartOffset)
 	}

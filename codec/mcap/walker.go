@@ -109,6 +109,22 @@ func (w *walker) record(off int64) (record, bool) {
 	return r, w.sane(&r)
 }
 
+// contentOf returns the content of a record: of a message what precedes the payload, of an attachment what precedes its
+// bytes, and nothing of chunks, their indexes and records that are not read.
+func (w *walker) contentOf(r record) []byte {
+	size := min(r.size, maxRecord)
+	switch r.op {
+	case mcap.OpMessage:
+		size = messageHead
+	case mcap.OpAttachment:
+		size = min(size, maxAttachmentHead)
+	case mcap.OpHeader, mcap.OpSchema, mcap.OpChannel, mcap.OpMetadata, mcap.OpStatistics, mcap.OpChunkIndex:
+	default:
+		return nil
+	}
+	return w.At(r.offset+recordHead, size)
+}
+
 // begun reports whether the lengths in the chunk r, which does not fit, agree: then the file was cut off.
 func (w *walker) begun(r record) bool {
 	content := r.offset + recordHead

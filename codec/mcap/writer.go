@@ -121,16 +121,15 @@ func header(profile string) []byte {
 	return b[:recordHead+size]
 }
 
-// encode returns a record that f writes with w.encoder.
-func (w *encoder) encode(f func() error) ([]byte, error) {
+// encode returns a record that a method of w.encoder writes.
+func encode[R any](w *encoder, write func(*R) error, record *R) ([]byte, error) {
 	w.encoded.Reset()
-	if err := f(); err != nil {
+	if err := write(record); err != nil {
 		return nil, fmt.Errorf("write %s: %w", w.path, err)
 	}
 	return w.encoded.Bytes(), nil
 }
 
-// Declare adds a channel.
 func (w *encoder) Declare(c *codec.Channel) error {
 	if c == w.last {
 		return nil
@@ -172,11 +171,8 @@ func (w *encoder) declare(c *codec.Channel) (uint16, error) {
 	}
 	w.setProfile(c.Encoding)
 	id := uint16(len(w.channels))
-	record, err := w.encode(func() error {
-		return w.encoder.WriteChannel(&mcap.Channel{ID: id, SchemaID: schema, Topic: c.Topic,
-			MessageEncoding: c.Encoding,
-			Metadata:        metadata})
-	})
+	record, err := encode(w, w.encoder.WriteChannel, &mcap.Channel{ID: id, SchemaID: schema, Topic: c.Topic,
+		MessageEncoding: c.Encoding, Metadata: metadata})
 	if err != nil {
 		return 0, err
 	}
@@ -205,10 +201,8 @@ func (w *encoder) schema(c *codec.Channel) (uint16, error) {
 		return 0, fmt.Errorf("write %s: topic %s: an MCAP file has at most %d schemas", w.path, c.Topic, math.MaxUint16)
 	}
 	id := uint16(len(w.schemas) + 1)
-	record, err := w.encode(func() error {
-		return w.encoder.WriteSchema(&mcap.Schema{ID: id, Name: c.Type, Encoding: c.Schema.Encoding,
-			Data: c.Schema.Data})
-	})
+	record, err := encode(w, w.encoder.WriteSchema, &mcap.Schema{ID: id, Name: c.Type, Encoding: c.Schema.Encoding,
+		Data: c.Schema.Data})
 	if err != nil {
 		return 0, err
 	}
@@ -233,7 +227,6 @@ func (w *encoder) Prepare(m *codec.Message) (full bool, err error) {
 	return w.chunk.span.Messages > 0 && m.LogTime-w.chunk.first >= w.duration, err
 }
 
-// Append appends a message that Prepare was called with.
 func (w *encoder) Append(m *codec.Message) (full bool) {
 	id := w.lastID
 	c := w.chunk
@@ -264,13 +257,9 @@ func (w *encoder) Append(m *codec.Message) (full bool) {
 	return c.body.Size() >= int64(w.chunkSize)
 }
 
-// Event returns the message of an event.
 func (w *encoder) Event(e codec.Event) (*codec.Message, error) { return codec.EventMessage(e) }
+func (w *encoder) Topics() []*output.Topic                     { return w.topics }
 
-// Topics returns the channels as topics, by number.
-func (w *encoder) Topics() []*output.Topic { return w.topics }
-
-// Take closes the open chunk.
 func (w *encoder) Take(beside bool) output.Chunk {
 	c := w.chunk
 	if c.body.Size() == 0 {
@@ -296,14 +285,12 @@ func (w *encoder) Front() []byte {
 	return appendChunkHead(nil, w.chunk.span, openChunk, 0, "", openChunk)
 }
 
-// Drop empties the open chunk.
 func (w *encoder) Drop() output.Span {
 	span := w.chunk.span
 	w.chunk.reset()
 	return span
 }
 
-// Finish writes everything behind the chunks.
 func (w *encoder) Finish(file *output.File, info *codec.Info, durable bool) error {
 	w.chunk, w.spare = nil, nil
 	b, err := w.appendInfo(nil, file.Size(), info)
@@ -344,16 +331,14 @@ func (w *encoder) appendInfo(b []byte, offset int64, info *codec.Info) ([]byte, 
 
 // appendMetadata appends a metadata record to b, which is written at offset, and adds it to the index.
 func (w *encoder) appendMetadata(b []byte, offset int64, name string, values map[string]string) ([]byte, error) {
-	record, err := w.encode(func() error {
-		return w.encoder.WriteMetadata(&mcap.Metadata{Name: name, Metadata: values})
-	})
+	record, err := encode(w, w.encoder.WriteMetadata, &mcap.Metadata{Name: name, Metadata: values})
 	if err != nil {
 		return nil, err
 	}
 	index := mcap.MetadataIndex{Offset: uint64(offset) + uint64(len(b)), Length: uint64(len(record)), Name: name}
 	b = append(b, record...)
 	w.metadata++
-	record, err = w.encode(func() error { return w.encoder.WriteMetadataIndex(&index) })
+	record, err = encode(w, w.encoder.WriteMetadataIndex, &index)
 	w.summary.metadata = append(w.summary.metadata, record...)
 	return b, err
 }
@@ -369,12 +354,12 @@ func (w *encoder) encodeSummary(offset int64, info *codec.Info) ([]byte, error) 
 	for id, t := range w.topics {
 		s.ChannelMessageCounts[uint16(id)] = t.Written()
 	}
-	statistics, err := w.encode(func() error { return w.encoder.WriteStatistics(&s) })
+	statistics, err := encode(w, w.encoder.WriteStatistics, &s)
 	if err != nil {
 		return nil, err
 	}
 	statistics = slices.Clone(statistics)
-	dataEnd, err := w.encode(func() error { return w.encoder.WriteDataEnd(&mcap.DataEnd{}) })
+	dataEnd, err := encode(w, w.encoder.WriteDataEnd, &mcap.DataEnd{})
 	if err != nil {
 		return nil, err
 	}
@@ -397,7 +382,7 @@ func (w *encoder) encodeSummary(offset int64, info *codec.Info) ([]byte, error) 
 		}
 		offset := mcap.SummaryOffset{GroupOpcode: group.op, GroupStart: footer.SummaryStart + uint64(len(summary)),
 			GroupLength: uint64(len(group.records))}
-		record, err := w.encode(func() error { return w.encoder.WriteSummaryOffset(&offset) })
+		record, err := encode(w, w.encoder.WriteSummaryOffset, &offset)
 		if err != nil {
 			return nil, err
 		}

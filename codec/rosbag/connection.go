@@ -65,10 +65,6 @@ type definer struct {
 	key         []byte
 }
 
-func newDefiner() definer {
-	return definer{numbers: map[uint32]int{}, names: map[string]int{}, definitions: map[string][]byte{}}
-}
-
 // define stores a connection or a definition, and ignores other records.
 func (r *reader) define(h *header, data []byte) {
 	switch h.op {

@@ -30,8 +30,7 @@ type Line struct {
 // builtin are the types that are not messages.
 var builtin = []string{
 	"bool", "byte", "char", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32",
-	"float64",
-	"string", "time", "duration",
+	"float64", "string", "time", "duration",
 }
 
 // Builtin reports whether a type is not that of a message.
@@ -51,7 +50,7 @@ func ParseDefinitions(name, text string) (map[string]*Definition, error) {
 	}
 	all[name] = d
 	header := false
-	for number, line := range slices.Collect(strings.SplitSeq(text, "\n")) {
+	for number, line := range strings.Split(text, "\n") {
 		trimmed := strings.TrimSpace(line)
 		if len(trimmed) >= 10 && strings.Trim(trimmed, "=") == "" {
 			header = true
@@ -61,8 +60,7 @@ func ParseDefinitions(name, text string) (map[string]*Definition, error) {
 			contained, ok := strings.CutPrefix(trimmed, "MSG: ")
 			if !ok || strings.Count(contained, "/") != 1 {
 				return nil, fmt.Errorf("line %d of the definition of %s: no \"MSG: package/Type\" behind the line of "+
-					"\"=\"",
-					number+1, name)
+					"\"=\"", number+1, name)
 			}
 			d, header = &Definition{Name: contained}, false
 			if all[contained] == nil {

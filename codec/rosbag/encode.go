@@ -159,23 +159,10 @@ func appendChunkInfo(b []byte, offset int64, c *chunk) []byte {
 // packer compresses chunks.
 type packer struct {
 	compression string
-	writer      interface {
-		io.WriteCloser
-		reset(io.Writer) error
-	}
-	packed bytes.Buffer
+	writer      io.WriteCloser // nil: none
+	reset       func(io.Writer) error
+	packed      bytes.Buffer
 }
-
-type lz4Writer struct{ *lz4.Writer }
-
-func (w lz4Writer) reset(to io.Writer) error {
-	w.Reset(to)
-	return nil
-}
-
-type bzip2Writer struct{ *bzip2.Writer }
-
-func (w bzip2Writer) reset(to io.Writer) error { return w.Reset(to) }
 
 func newPacker(compression string) (packer, error) {
 	switch compression {
@@ -184,11 +171,15 @@ func newPacker(compression string) (packer, error) {
 	case "lz4":
 		// ROS takes frames of independent blocks with a checksum of the content, and nothing else.
 		w := lz4.NewWriter(nil)
-		return packer{compression: compression, writer: lz4Writer{w}},
+		reset := func(to io.Writer) error {
+			w.Reset(to)
+			return nil
+		}
+		return packer{compression: compression, writer: w, reset: reset},
 			w.Apply(lz4.BlockSizeOption(lz4.Block256Kb), lz4.ChecksumOption(true))
 	case "bz2":
 		w, err := bzip2.NewWriter(nil, &bzip2.WriterConfig{Level: bzip2.BestCompression})
-		return packer{compression: compression, writer: bzip2Writer{w}}, err
+		return packer{compression: compression, writer: w, reset: w.Reset}, err
 	}
 	return packer{}, fmt.Errorf("a bag has no compression %q; it has none, lz4 and bz2", compression)
 }
@@ -199,7 +190,7 @@ func (p *packer) pack(records []byte) ([]byte, error) {
 		return records, nil
 	}
 	p.packed.Reset()
-	if err := p.writer.reset(&p.packed); err != nil {
+	if err := p.reset(&p.packed); err != nil {
 		return nil, err
 	}
 	if _, err := p.writer.Write(records); err != nil {

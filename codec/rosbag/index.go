@@ -77,8 +77,7 @@ func (r *reader) readIndex() error {
 	}
 	if len(r.numbers) != int(conns) || len(segments) != int(chunks) {
 		return chunked.Wrong("the index has %d of %d connections and %d of %d chunks", len(r.numbers), conns,
-			len(segments),
-			chunks)
+			len(segments), chunks)
 	}
 	slices.SortFunc(segments, func(a, b chunked.Segment) int { return cmp.Compare(a.Offset, b.Offset) })
 	for i := range segments {

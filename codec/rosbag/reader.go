@@ -69,7 +69,8 @@ func (r *reader) Index() error {
 }
 
 func (r *reader) reset() {
-	*r = reader{Reader: r.Reader, version1: r.version1, headDamaged: r.headDamaged, definer: newDefiner()}
+	*r = reader{Reader: r.Reader, version1: r.version1, headDamaged: r.headDamaged, definer: definer{
+		numbers: map[uint32]int{}, names: map[string]int{}, definitions: map[string][]byte{}}}
 	r.Contents = chunked.Contents{Path: r.Path}
 }
 

@@ -93,7 +93,6 @@ func (w *encoder) newChunk() *chunk {
 	return &chunk{encoder: w, records: make([]byte, 0, w.chunkSize+w.chunkSize/4)}
 }
 
-// Declare adds a channel.
 func (w *encoder) Declare(c *codec.Channel) error {
 	if c == w.last {
 		return nil
@@ -113,8 +112,7 @@ func (w *encoder) Declare(c *codec.Channel) error {
 func (w *encoder) declare(c *codec.Channel) (*connection, error) {
 	if c.Encoding != codec.EncodingROS1 {
 		return nil, fmt.Errorf("write %s: topic %s: its messages are %s, and a bag takes only those of ROS 1 (%s)",
-			w.path,
-			c.Topic, cmp.Or(c.Encoding, "of no known encoding"), codec.EncodingROS1)
+			w.path, c.Topic, cmp.Or(c.Encoding, "of no known encoding"), codec.EncodingROS1)
 	}
 	header := encodeConnection(c)
 	if own := w.headers[string(header)]; own != nil {
@@ -156,7 +154,6 @@ func (w *encoder) Prepare(m *codec.Message) (full bool, err error) {
 // messageHead is how the header of every message begins: its length, the op, and the name of the connection's number.
 const messageHead = "\x26\x00\x00\x00" + opField + connField
 
-// Append appends a message that Prepare was called with.
 func (w *encoder) Append(m *codec.Message) (full bool) {
 	c, own := w.chunk, w.lastOwn
 	if c.span.Messages == 0 {
@@ -174,11 +171,8 @@ func (w *encoder) Append(m *codec.Message) (full bool) {
 	return len(c.records) >= w.chunkSize
 }
 
-// Event returns the message of an event.
 func (w *encoder) Event(e codec.Event) (*codec.Message, error) { return codec.EventMessage1(e), nil }
-
-// Topics returns the connections as topics, by number.
-func (w *encoder) Topics() []*output.Topic { return w.topics }
+func (w *encoder) Topics() []*output.Topic                     { return w.topics }
 
 // Take closes the open chunk. Connections wait for the first message: a chunk without one would have no time.
 func (w *encoder) Take(beside bool) output.Chunk {
@@ -195,17 +189,14 @@ func (w *encoder) Take(beside bool) output.Chunk {
 	return c
 }
 
-// Drop empties the open chunk.
 func (w *encoder) Drop() output.Span {
 	span := w.chunk.span
 	w.chunk.reset()
 	return span
 }
 
-// Span returns the messages of the chunk.
 func (c *chunk) Span() output.Span { return c.span }
 
-// Encode returns the chunk with its index.
 func (c *chunk) Encode(offset int64) (output.Block, error) {
 	c.info = appendChunkInfo(c.info[:0], offset, c)
 	p := &c.encoder.packer
@@ -223,14 +214,12 @@ func (c *chunk) Encode(offset int64) (output.Block, error) {
 	return output.Block{Parts: [][]byte{head, stored, index}, Reserve: c.reserve + int64(len(c.info))}, nil
 }
 
-// Keep adds the chunk to the index.
 func (c *chunk) Keep() error {
 	c.encoder.infos = append(c.encoder.infos, c.info...)
 	c.encoder.chunks++
 	return nil
 }
 
-// Release empties the chunk and keeps it for later.
 func (c *chunk) Release() {
 	c.reset()
 	if c != c.encoder.chunk {
