@@ -116,12 +116,6 @@ func (d *database) openLog(f blob.File) (codec.File, error) {
 	return &logged{all, f, log}, nil
 }
 
-// openPackedDatabase opens a database of size bytes that is in memory.
-func openPackedDatabase(path string, f *file, size int64, whole *metadata) (codec.Reader, error) {
-	d := &database{path: path, size: size, whole: whole}
-	return d.openFile(f)
-}
-
 // openFile opens the database in f, which d owns.
 func (d *database) openFile(f codec.File) (codec.Reader, error) {
 	name, system, err := vfs.New(sqliteFS{f, d.size})
@@ -352,7 +346,6 @@ func (d *database) count() error {
 	}
 	info := &codec.Info{Format: Name, Path: d.path, Complete: true, Indexed: true}
 	counts := map[int64]uint64{}
-	d.counts = map[int64]uint64{}
 	for id, t := range tallies {
 		if t.odd > 0 {
 			return fmt.Errorf("%s that cannot be messages", plural.Count(t.odd, "row"))
@@ -363,14 +356,16 @@ func (d *database) count() error {
 		if info.MessageCount == 0 || t.last > info.EndTime {
 			info.EndTime = t.last
 		}
-		counts[id], d.counts[id] = t.count, t.count
+		counts[id] = t.count
 		info.MessageCount += t.count
 	}
 	for _, id := range d.ids() {
 		info.Topics = append(info.Topics, codec.TopicInfo{Channel: d.channels[id], MessageCount: counts[id]})
-		delete(counts, id)
 	}
 	for _, id := range slices.Sorted(maps.Keys(counts)) {
+		if d.channels[id] != nil {
+			continue
+		}
 		count := counts[id]
 		info.Events = append(info.Events, codec.Event{
 			Kind: codec.EventDamage, Count: count,
@@ -378,14 +373,12 @@ func (d *database) count() error {
 		})
 		info.MessageCount -= count
 	}
-	d.info = info
+	d.info, d.counts = info, counts
 	return nil
 }
 
 // ids returns the topic ids in ascending order.
-func (d *database) ids() []int64 { return sortedKeys(d.channels) }
-
-func sortedKeys(channels map[int64]*codec.Channel) []int64 { return slices.Sorted(maps.Keys(channels)) }
+func (d *database) ids() []int64 { return slices.Sorted(maps.Keys(d.channels)) }
 
 func (d *database) Read(q codec.Query) (codec.Iterator, error) {
 	if d.broken {
@@ -397,14 +390,9 @@ func (d *database) Read(q codec.Query) (codec.Iterator, error) {
 			p.prefetch(q.From())
 		}
 	}
-	wanted := []string{}
-	for _, id := range d.ids() {
-		if q.Wants(d.channels[id]) {
-			wanted = append(wanted, fmt.Sprint(id))
-		}
-	}
+	wanted := slices.DeleteFunc(d.ids(), func(id int64) bool { return !q.Wants(d.channels[id]) })
 	rows, err := d.db.Query("SELECT id, topic_id, timestamp, data FROM messages WHERE "+where+
-		" AND topic_id IN ("+strings.Join(wanted, ", ")+") ORDER BY timestamp, id", args...)
+		" AND topic_id IN ("+list(wanted)+") ORDER BY timestamp, id", args...)
 	it := &rowIterator{database: d, rows: rows, query: q}
 	if err != nil {
 		it.continueWithSalvage(err)

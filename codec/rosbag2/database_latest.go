@@ -22,7 +22,8 @@ type row struct {
 	place           sqlite.Place // in a file in a store
 }
 
-func compareRows(a, b row) int { return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.id, b.id)) }
+func (r row) entry() sqlite.Entry { return sqlite.Entry{Value: r.time, ID: r.id} }
+func compareRows(a, b row) int    { return a.entry().Compare(b.entry()) }
 
 // Latest implements codec.LatestReader. There is no index by topic: the database is read once for the topics
 // with few messages, and from the end of the window back for the others. A file in a store is searched from both ends
@@ -75,10 +76,11 @@ func (d *database) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.I
 			}
 			slices.Reverse(places)
 		}
-		from, _ := slices.BinarySearchFunc(places, q.From(), func(r row, t int64) int { return cmp.Compare(r.time, t) })
+		byTime := func(r row, t int64) int { return cmp.Compare(r.time, t) }
+		from, _ := slices.BinarySearchFunc(places, q.From(), byTime)
 		to := len(places)
 		if q.End != 0 {
-			to, _ = slices.BinarySearchFunc(places, q.End, func(r row, t int64) int { return cmp.Compare(r.time, t) })
+			to, _ = slices.BinarySearchFunc(places, q.End, byTime)
 		}
 		if from < to {
 			it.rows = append(it.rows, places[max(from, to-n):to]...)
@@ -91,16 +93,17 @@ func (d *database) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.I
 	return it, nil
 }
 
+// list returns numbers as SQL has them.
+func list(ids []int64) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(ids), " ", ", "), "[]")
+}
+
 // findRare finds all messages of topics.
 func (d *database) findRare(topics []int64) error {
 	if len(topics) == 0 {
 		return nil
 	}
-	var ids []string
-	for _, id := range topics {
-		ids = append(ids, fmt.Sprint(id))
-	}
-	places, err := d.places("topic_id IN (" + strings.Join(ids, ", ") + ")")
+	places, err := d.places("topic_id IN (" + list(topics) + ")")
 	if err != nil {
 		return err
 	}

@@ -183,8 +183,6 @@ func (d *database) search(q codec.Query, depths map[int64]int, topics []int64) (
 	return found, nil
 }
 
-func (r row) entry() sqlite.Entry { return sqlite.Entry{Value: r.time, ID: r.id} }
-
 // end is an end of a window, and the messages that were found there.
 type end struct {
 	sqlite.Range

@@ -115,7 +115,6 @@ func (c *pageChunk) reset(first uint32) {
 	c.pages.First, c.pages.Bytes, c.span = first, c.pages.Bytes[:0], output.Span{}
 }
 
-// Declare adds a channel.
 func (w *databaseEncoder) Declare(c *codec.Channel) error {
 	w.source(c)
 	return nil
@@ -166,7 +165,6 @@ func (w *databaseEncoder) Prepare(m *codec.Message) (full bool, err error) {
 	return w.chunk.span.Messages > 0 && m.LogTime-w.chunk.first >= w.duration, nil
 }
 
-// Append appends a message that Prepare was called with.
 func (w *databaseEncoder) Append(m *codec.Message) (full bool) {
 	c, s := w.chunk, w.source(m.Channel)
 	if c.span.Messages == 0 {
@@ -180,11 +178,8 @@ func (w *databaseEncoder) Append(m *codec.Message) (full bool) {
 	return len(c.pages.Bytes) >= w.chunkSize
 }
 
-// Event returns the message of an event.
 func (w *databaseEncoder) Event(e codec.Event) (*codec.Message, error) { return codec.EventMessage(e) }
-
-// Topics returns the sources as topics.
-func (w *databaseEncoder) Topics() []*output.Topic { return w.topics }
+func (w *databaseEncoder) Topics() []*output.Topic                     { return w.topics }
 
 // addRows adds the rows of topics that are not in a chunk yet.
 func (w *databaseEncoder) addRows() {
@@ -240,7 +235,6 @@ func (w *databaseEncoder) Drop() output.Span {
 	return span
 }
 
-// Span returns the messages of the chunk.
 func (c *pageChunk) Span() output.Span { return c.span }
 
 // Encode returns the pages, which were numbered when rows were added.
@@ -248,13 +242,11 @@ func (c *pageChunk) Encode(int64) (output.Block, error) {
 	return output.Block{Parts: [][]byte{c.pages.Bytes}, Reserve: c.reserve}, nil
 }
 
-// Keep records how far the file goes.
 func (c *pageChunk) Keep() error {
 	c.encoder.written = c.reached
 	return nil
 }
 
-// Release empties the chunk and keeps it for later.
 func (c *pageChunk) Release() {
 	if c == c.encoder.chunk {
 		c.reset(c.encoder.written.nextPage)
@@ -394,10 +386,7 @@ func (t *timeline) sorted() func() sqlite.Entry {
 	for i := range entries {
 		entries[i] = next()
 	}
-	slices.SortFunc(entries, func(a, b sqlite.Entry) int {
-		return cmp.Or(cmp.Compare(a.Value, b.Value),
-			cmp.Compare(a.ID, b.ID))
-	})
+	slices.SortFunc(entries, sqlite.Entry.Compare)
 	return func() sqlite.Entry {
 		e := entries[0]
 		entries = entries[1:]

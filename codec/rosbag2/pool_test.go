@@ -19,7 +19,7 @@ import (
 // A seek opens the files that cover the time, and not many are ever open.
 func TestFewFilesAreOpen(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "bag")
-	w, err := Create(dir, codec.CreateOptions{})
+	w, err := Options{}.Create(dir, codec.CreateOptions{})
 	require.NoError(t, err)
 	const splits = 3 * maxOpen
 	c := testChannels()[0]

@@ -225,7 +225,7 @@ func (r *Reader) whole() *metadata {
 }
 
 // openFile opens a file through a pool.
-func (r *Reader) openFile(path string, compressed, database bool) (codec.Reader, error) {
+func (r *Reader) openFile(path string, compressed, sql bool) (codec.Reader, error) {
 	f := &file{pool: &r.plain, begin: func() (content, error) {
 		file, err := blob.Open(path)
 		return plain{file}, err
@@ -249,8 +249,8 @@ func (r *Reader) openFile(path string, compressed, database bool) (codec.Reader,
 		return nil, err
 	}
 	var reader codec.Reader
-	if database {
-		reader, err = openPackedDatabase(path, f, size, r.whole())
+	if sql {
+		reader, err = (&database{path: path, size: size, whole: r.whole()}).openFile(f)
 	} else {
 		reader, err = mcap.NewReader(f, size, path)
 	}
@@ -319,10 +319,8 @@ func (r *Reader) addMetadata(info *codec.Info) {
 			}
 		}
 		if !found {
-			info.Topics = append(info.Topics, codec.TopicInfo{
-				Channel: &codec.Channel{Topic: t.Name, Type: t.Type, Encoding: t.Encoding, TypeHash: t.TypeHash,
-					QoS: t.QoS},
-			})
+			info.Topics = append(info.Topics, codec.TopicInfo{Channel: &codec.Channel{Topic: t.Name, Type: t.Type,
+				Encoding: t.Encoding, TypeHash: t.TypeHash, QoS: t.QoS}})
 		}
 	}
 	if m.Messages > info.MessageCount {

@@ -232,10 +232,7 @@ func check(r codec.Reader) (info *codec.Info, damage, err error) {
 	}
 	defer it.Close()
 	var n uint64
-	for {
-		if _, err = it.Next(); err != nil {
-			break
-		}
+	for _, err = it.Next(); err == nil; _, err = it.Next() {
 		n++
 	}
 	if !errors.Is(err, io.EOF) {
@@ -360,8 +357,7 @@ func (x *reindexer) addOld(m *metadata) {
 	}
 	for _, t := range x.old.Topics {
 		i := slices.IndexFunc(m.Topics, func(o topicInfo) bool {
-			return o.Topic.Name == t.Topic.Name &&
-				o.Topic.Type == t.Topic.Type
+			return o.Topic.Name == t.Topic.Name && o.Topic.Type == t.Topic.Type
 		})
 		if i < 0 {
 			t.Messages = 0

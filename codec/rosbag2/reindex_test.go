@@ -109,7 +109,7 @@ func TestReindex(t *testing.T) {
 func TestReindexKeepsAttachments(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "drive")
 	records := []codec.MetadataRecord{{Name: "car", Values: map[string]string{"plate": "1"}}}
-	w, err := Create(dir, codec.CreateOptions{Records: records, Attachments: []codec.Attachment{
+	w, err := Options{}.Create(dir, codec.CreateOptions{Records: records, Attachments: []codec.Attachment{
 		{Name: "map.bin", Size: 4, Open: func(func(error)) io.Reader { return strings.NewReader("<map") }},
 	}})
 	require.NoError(t, err)

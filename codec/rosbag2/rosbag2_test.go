@@ -459,7 +459,7 @@ func TestCompressedMessages(t *testing.T) {
 		packed[i].Data = pack(t, want[i].Data)
 	}
 	packed[7].Data = []byte("not compressed")
-	w, err := Create(dir, codec.CreateOptions{})
+	w, err := Options{}.Create(dir, codec.CreateOptions{})
 	require.NoError(t, err)
 	for i := range packed {
 		require.NoError(t, w.Write(&packed[i]))
@@ -573,7 +573,7 @@ func FuzzMetadata(f *testing.F) {
 func TestCreateLeavesNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "bag")
 	for _, o := range []codec.CreateOptions{{Compression: "bz2"}, {ChunkSize: -1}} {
-		_, err := Create(dir, o)
+		_, err := Options{}.Create(dir, o)
 		require.Error(t, err)
 		require.NoDirExists(t, dir)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -39,9 +40,8 @@ func (m *salvaged) compare(o *salvaged) int {
 
 // newSalvage looks for the messages of a file, which it takes over. channels are the topics that are known, by id.
 // cause is SQLite's error; nil for a file that its writer did not complete.
-func newSalvage(
-	path string, file codec.File, size int64, channels map[int64]*codec.Channel, cause error,
-) (*salvage, error) {
+func newSalvage(path string, file codec.File, size int64, channels map[int64]*codec.Channel,
+	cause error) (*salvage, error) {
 	s := &salvage{path: path, closer: file, channels: channels, info: &codec.Info{Format: Name, Path: path, Size: size}}
 	var err error
 	if s.database, err = sqlite.NewDatabase(file, size); err == nil {
@@ -57,9 +57,8 @@ func newSalvage(
 		s.event(codec.EventUnfinished, 0, "the file was not closed by its writer; everything up to its end was read")
 		return s, nil
 	}
-	s.event(codec.EventDamage, 0,
-		fmt.Sprintf("SQLite cannot read it: %v; found %s page by page", cause,
-			plural.Count(len(s.messages), "message")))
+	s.event(codec.EventDamage, 0, fmt.Sprintf("SQLite cannot read it: %v; found %s page by page", cause,
+		plural.Count(len(s.messages), "message")))
 	s.damage = fmt.Errorf("read %s: %w", path, cause)
 	return s, nil
 }
@@ -165,7 +164,7 @@ func (s *salvage) assign(found []salvaged, ids []int64) {
 	for i := range s.messages {
 		counts[s.messages[i].channel]++
 	}
-	for _, id := range sortedKeys(s.channels) {
+	for _, id := range slices.Sorted(maps.Keys(s.channels)) {
 		s.info.Topics = append(s.info.Topics, codec.TopicInfo{Channel: s.channels[id],
 			MessageCount: counts[s.channels[id]]})
 	}

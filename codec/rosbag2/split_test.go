@@ -42,7 +42,7 @@ func TestSplit(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "drive")
 	var mu sync.Mutex
 	var completed []string
-	w, err := Create(dir, codec.CreateOptions{Completed: func(f codec.FileInfo, err error) {
+	w, err := Options{}.Create(dir, codec.CreateOptions{Completed: func(f codec.FileInfo, err error) {
 		mu.Lock()
 		defer mu.Unlock()
 		completed = append(completed, fmt.Sprintf("%s %d %d-%d %v", filepath.Base(f.Path), f.MessageCount, f.StartTime,

@@ -26,11 +26,6 @@ func (b Options) Create(path string, o codec.CreateOptions) (*output.Recording, 
 	return b.createOn(output.OS{}, path, o)
 }
 
-// Create is Options.Create with the default options.
-func Create(path string, o codec.CreateOptions) (*output.Recording, error) {
-	return Options{}.Create(path, o)
-}
-
 // layout says how a bag is kept.
 type layout struct {
 	system  output.System
