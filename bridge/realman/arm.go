@@ -73,7 +73,7 @@ func (a *Arm) Address() string { return net.JoinHostPort(a.Host, strconv.Itoa(a.
 // Run observes until ctx ends. It returns an error only for an invalid field.
 func (a *Arm) Run(ctx context.Context) error {
 	for _, p := range a.Polls {
-		if _, err := newAsked(p); err != nil {
+		if err := p.check(); err != nil {
 			return err
 		}
 	}

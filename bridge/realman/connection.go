@@ -28,10 +28,7 @@ func newConnection(a *Arm, conn net.Conn) *connection {
 	// All arms know the first query; others may remain without replies.
 	c := &connection{arm: a, conn: conn, wake: make(chan struct{}, 1), heard: now, quiet: a.Silence + a.Polls[0].Period}
 	for i, p := range a.Polls {
-		q, err := newAsked(p)
-		if err != nil {
-			panic(err) // Run has checked it
-		}
+		q := newAsked(p)
 		// Queries are spread: a reply that waits behind many others would get a wrong stamp.
 		q.due = now.Add(min(p.Period, time.Second) * time.Duration(i) / time.Duration(len(a.Polls)))
 		c.asked = append(c.asked, q)

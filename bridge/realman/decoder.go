@@ -66,92 +66,41 @@ type quantity struct {
 	unit  unit
 	limit float64 // in SI
 	part  part
-	to    func(*Update) *[]float64
 }
 
 var (
-	angles       = quantity{millidegree, maxAngle, partJoints, func(u *Update) *[]float64 { return &u.Joints }}
-	currents     = quantity{micro, maxCurrent, partCurrents, func(u *Update) *[]float64 { return &u.Currents }}
-	voltages     = quantity{milli, maxVoltage, partVoltages, func(u *Update) *[]float64 { return &u.Voltages }}
-	temperatures = quantity{milli, maxTemperature, partTemperatures,
-		func(u *Update) *[]float64 { return &u.Temperatures }}
+	angles       = quantity{millidegree, maxAngle, partJoints}
+	currents     = quantity{micro, maxCurrent, partCurrents}
+	voltages     = quantity{milli, maxVoltage, partVoltages}
+	temperatures = quantity{milli, maxTemperature, partTemperatures}
+	jointErrs    = quantity{whole, maxCode, partJointErrors}
+	enabledFlags = quantity{whole, maxCode, partEnabled}
 )
 
-// reader reads fields of decoder.packet into decoder.update.
-type reader func(*decoder)
-
-// in returns the reader of a quantity in a field.
-func (q quantity) in(name string, field func(*packet) *numbers) reader {
-	return func(d *decoder) { *q.to(&d.update) = d.perJoint(name, field(&d.packet), q.unit, q.limit, q.part) }
-}
-
-// required returns the reader of a field that must be there.
-func (q quantity) required(name string, field func(*packet) *numbers) reader {
-	read := q.in(name, field)
-	return func(d *decoder) {
-		d.need(name, field(&d.packet))
-		read(d)
-	}
-}
-
-func jointErrorsIn(name string, field func(*packet) *numbers) reader {
-	return func(d *decoder) {
-		list := d.perJoint(name, field(&d.packet), whole, maxCode, partJointErrors)
-		if list == nil || !d.areWhole(name, list) {
-			return
-		}
-		for i, x := range list {
-			d.codes[i] = int(x)
-		}
-		d.update.JointErrors = d.codes[:len(list)]
-	}
-}
-
-func enabledIn(name string, field func(*packet) *numbers) reader {
-	return func(d *decoder) {
-		list := d.perJoint(name, field(&d.packet), whole, maxCode, partEnabled)
-		for i, x := range list {
-			d.enabled[i] = x != 0
-		}
-		if list != nil {
-			d.update.Enabled = d.enabled[:len(list)]
-		}
-	}
-}
-
-// readers has what reads each reply and packet, by its name. They are called in order.
-var readers = map[string][]reader{
-	"realtime_arm_joint_state": {
-		angles.required("joint_status.joint_position", func(p *packet) *numbers { return &p.JointStatus.Position }),
-		(*decoder).readSpeeds,
-		currents.in("joint_status.joint_current", func(p *packet) *numbers { return &p.JointStatus.Current }),
-		voltages.in("joint_status.joint_voltage", func(p *packet) *numbers { return &p.JointStatus.Voltage }),
-		temperatures.in("joint_status.joint_temperature",
-			func(p *packet) *numbers { return &p.JointStatus.Temperature }),
-		jointErrorsIn("joint_status.joint_err_code", func(p *packet) *numbers { return &p.JointStatus.ErrCode }),
-		enabledIn("joint_status.joint_en_flag", func(p *packet) *numbers { return &p.JointStatus.EnFlag }),
-		func(d *decoder) { d.readErrors("", &d.packet.errorCodes) },
-		(*decoder).readWaypoint,
-		func(d *decoder) { d.update.Motion = string(d.packet.Motion) },
-		func(d *decoder) { d.readForce("six_force_sensor.", &d.packet.SixForce, 6) },
-		func(d *decoder) { d.readForce("one_force_sensor.", &d.packet.OneForce, 1) },
-		(*decoder).readLift, (*decoder).readHandle, (*decoder).readHand, (*decoder).readPlus,
+// readers read decoder.packet into decoder.update, by the name of the reply or packet.
+var readers = map[string]func(*decoder){
+	"realtime_arm_joint_state": (*decoder).readPushed,
+	"current_arm_state":        (*decoder).readArmState,
+	"joint_degree": func(d *decoder) {
+		d.update.Joints = d.perJoint("joint", &d.packet.Joint, angles)
 	},
-	"current_arm_state": {(*decoder).readArmState},
-	"joint_degree":      {angles.in("joint", func(p *packet) *numbers { return &p.Joint })},
-	"joint_en_state":    {enabledIn("en_state", func(p *packet) *numbers { return &p.EnState })},
-	"joint_err_flag":    {jointErrorsIn("err_flag", func(p *packet) *numbers { return &p.ErrFlag })},
-	"current_joint_temperature": {
-		temperatures.in("joint_temperature", func(p *packet) *numbers { return &p.JointTemperature }),
+	"joint_en_state": func(d *decoder) { d.readEnabled("en_state", &d.packet.EnState) },
+	"joint_err_flag": func(d *decoder) { d.readJointErrors("err_flag", &d.packet.ErrFlag) },
+	"current_joint_temperature": func(d *decoder) {
+		d.update.Temperatures = d.perJoint("joint_temperature", &d.packet.JointTemperature, temperatures)
 	},
-	"current_joint_current": {currents.in("joint_current", func(p *packet) *numbers { return &p.JointCurrent })},
-	"current_joint_voltage": {voltages.in("joint_voltage", func(p *packet) *numbers { return &p.JointVoltage })},
-	"controller_state":      {(*decoder).readController},
-	"get_gripper_state":     {(*decoder).readGripper},
-	"get_force_data":        {(*decoder).readForceData},
-	"arm_software_info":     {(*decoder).readModel},
-	"arm_software_version":  {(*decoder).readModel},
-	"set_realtime_push":     {(*decoder).readPushSet},
+	"current_joint_current": func(d *decoder) {
+		d.update.Currents = d.perJoint("joint_current", &d.packet.JointCurrent, currents)
+	},
+	"current_joint_voltage": func(d *decoder) {
+		d.update.Voltages = d.perJoint("joint_voltage", &d.packet.JointVoltage, voltages)
+	},
+	"controller_state":     (*decoder).readController,
+	"get_gripper_state":    (*decoder).readGripper,
+	"get_force_data":       (*decoder).readForceData,
+	"arm_software_info":    (*decoder).readModel,
+	"arm_software_version": (*decoder).readModel,
+	"set_realtime_push":    (*decoder).readPushSet,
 }
 
 // decode reads an object. Other messages of controllers become an update without content. After an error the update has
@@ -173,13 +122,11 @@ func (d *decoder) decode(data []byte) (*Update, error) {
 		d.err = fmt.Errorf("there is neither a state nor a command: %s", excerpt(data))
 	}
 	p := &d.packet
-	if list := readers[name]; list != nil && d.err == nil {
+	if read := readers[name]; read != nil && d.err == nil {
 		d.update.Refused = name != "set_realtime_push" &&
 			(p.State == "false" || p.GetState == "false" || p.ReadState == "false")
-		for _, read := range list {
-			if !d.update.Refused {
-				read(d)
-			}
+		if !d.update.Refused {
+			read(d)
 		}
 	}
 	if d.err != nil {
@@ -228,15 +175,15 @@ func (d *decoder) scaled(field string, n *numbers, least, most int, u unit, limi
 }
 
 // perJoint returns the numbers of a field with one for each joint.
-func (d *decoder) perJoint(field string, n *numbers, u unit, limit float64, p part) []float64 {
+func (d *decoder) perJoint(field string, n *numbers, q quantity) []float64 {
 	least, most := 6, 7
 	if d.count > 0 {
 		least, most = d.count, d.count
 	}
-	list := d.scaled(field, n, least, most, u, limit)
+	list := d.scaled(field, n, least, most, q.unit, q.limit)
 	if list != nil {
 		d.count = len(list)
-		d.update.has |= p
+		d.update.has |= q.part
 	}
 	return list
 }
@@ -276,9 +223,47 @@ func (d *decoder) need(field string, n *numbers) {
 	}
 }
 
-func (d *decoder) readSpeeds() {
-	n := &d.packet.JointStatus.Speed
-	d.update.Speeds = d.perJoint("joint_status.joint_speed", n, unit{1, d.speed}, maxSpeed, 0)
+// readPushed reads a packet.
+func (d *decoder) readPushed() {
+	p, j := &d.packet, &d.packet.JointStatus
+	d.need("joint_status.joint_position", &j.Position)
+	d.update.Joints = d.perJoint("joint_status.joint_position", &j.Position, angles)
+	d.update.Speeds = d.perJoint("joint_status.joint_speed", &j.Speed, quantity{unit{1, d.speed}, maxSpeed, 0})
+	d.update.Currents = d.perJoint("joint_status.joint_current", &j.Current, currents)
+	d.update.Voltages = d.perJoint("joint_status.joint_voltage", &j.Voltage, voltages)
+	d.update.Temperatures = d.perJoint("joint_status.joint_temperature", &j.Temperature, temperatures)
+	d.readJointErrors("joint_status.joint_err_code", &j.ErrCode)
+	d.readEnabled("joint_status.joint_en_flag", &j.EnFlag)
+	d.readErrors("", &p.errorCodes)
+	d.readWaypoint()
+	d.update.Motion = string(p.Motion)
+	d.readForce("six_force_sensor.", &p.SixForce, 6)
+	d.readForce("one_force_sensor.", &p.OneForce, 1)
+	d.readLift()
+	d.readHandle()
+	d.readHand()
+	d.readPlus()
+}
+
+func (d *decoder) readJointErrors(field string, n *numbers) {
+	list := d.perJoint(field, n, jointErrs)
+	if list == nil || !d.areWhole(field, list) {
+		return
+	}
+	for i, x := range list {
+		d.codes[i] = int(x)
+	}
+	d.update.JointErrors = d.codes[:len(list)]
+}
+
+func (d *decoder) readEnabled(field string, n *numbers) {
+	list := d.perJoint(field, n, enabledFlags)
+	for i, x := range list {
+		d.enabled[i] = x != 0
+	}
+	if list != nil {
+		d.update.Enabled = d.enabled[:len(list)]
+	}
 }
 
 func (d *decoder) readHandle() {
@@ -294,7 +279,7 @@ func (d *decoder) readArmState() {
 	s := &d.packet.ArmState
 	d.need("arm_state.joint", &s.Joint)
 	d.need("arm_state.pose", &s.Pose)
-	d.update.Joints = d.perJoint("arm_state.joint", &s.Joint, millidegree, maxAngle, partJoints)
+	d.update.Joints = d.perJoint("arm_state.joint", &s.Joint, angles)
 	if pose := d.scaled("arm_state.pose", &s.Pose, 6, 6, whole, math.MaxInt64); pose != nil {
 		position, euler := numbers{given: true, n: 3}, numbers{given: true, n: 3}
 		copy(position.list[:], pose[:3])

@@ -71,7 +71,9 @@ func (l *Listener) give(arms []*Arm, from netip.Addr, data []byte, at time.Time)
 	for _, a := range arms {
 		if a.is(from) {
 			a.Receive(data, at)
-			l.acquaint(from)
+			l.mu.Lock()
+			delete(l.strangers, from) // the name of the arm may have been resolved to it since
+			l.mu.Unlock()
 			return
 		}
 	}
@@ -80,13 +82,6 @@ func (l *Listener) give(arms []*Arm, from netip.Addr, data []byte, at time.Time)
 	if _, known := l.strangers[from]; known || len(l.strangers) < maxStrangers {
 		l.strangers[from]++
 	}
-}
-
-// acquaint removes an address from the strangers: the name of an arm may have been resolved to it since.
-func (l *Listener) acquaint(ip netip.Addr) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.strangers, ip)
 }
 
 // stamp returns when a packet was received by its control messages, or the current time.

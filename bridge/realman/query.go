@@ -88,15 +88,18 @@ type asked struct {
 	proven bool      // there was a reply: the arm knows the command
 }
 
-func newAsked(p Poll) (*asked, error) {
-	q, ok := queries[p.Command]
-	if !ok {
-		return nil, fmt.Errorf("unknown query %q", p.Command)
+func newAsked(p Poll) *asked {
+	return &asked{Poll: p, query: queries[p.Command], line: fmt.Appendf(nil, "{\"command\":%q}\r\n", p.Command)}
+}
+
+func (p *Poll) check() error {
+	if _, ok := queries[p.Command]; !ok {
+		return fmt.Errorf("unknown query %q", p.Command)
 	}
 	if p.Period <= 0 {
-		return nil, fmt.Errorf("query %q: period %v, want more than 0", p.Command, p.Period)
+		return fmt.Errorf("query %q: period %v, want more than 0", p.Command, p.Period)
 	}
-	return &asked{Poll: p, query: q, line: fmt.Appendf(nil, "{\"command\":%q}\r\n", p.Command)}, nil
+	return nil
 }
 
 // A query without any reply after manyMisses attempts is sent rarely: the arm may lack the device.
