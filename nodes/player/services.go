@@ -26,66 +26,51 @@ type control struct {
 // serve offers the services of rosbag2's player, and ~/step.
 func (c control) serve(node bridge.Node, library *rosidl.Library) {
 	rosbag2compat.Services{
-		"pause":         c.onPause,
-		"resume":        c.onResume,
-		"toggle_paused": c.onTogglePaused,
-		"is_paused":     c.onIsPaused,
-		"get_rate":      c.onGetRate,
-		"set_rate":      c.onSetRate,
-		"play":          c.onPlay,
-		"play_next":     c.onPlayNext,
-		"burst":         c.onBurst,
-		"seek":          c.onSeek,
-		"stop":          c.onStop,
+		"pause": rosbag2compat.Reply(func() msgs.Message {
+			c.do(func() { c.setPaused(true) })
+			return &srv.Pause_Response{}
+		}),
+		"resume": rosbag2compat.Reply(c.onResume),
+		"toggle_paused": rosbag2compat.Reply(func() msgs.Message {
+			c.do(func() { c.setPaused(!c.paused) })
+			return &srv.TogglePaused_Response{}
+		}),
+		"is_paused": rosbag2compat.Reply(func() msgs.Message { return &srv.IsPaused_Response{Paused: c.state().paused} }),
+		"get_rate":  rosbag2compat.Reply(func() msgs.Message { return &srv.GetRate_Response{Rate: c.state().rate} }),
+		"set_rate": rosbag2compat.Answer(func(request *srv.SetRate_Request) msgs.Message {
+			response := &srv.SetRate_Response{}
+			c.do(func() { response.Success = c.setRate(request.Rate) })
+			return response
+		}),
+		"play": rosbag2compat.Answer(c.onPlay),
+		"play_next": rosbag2compat.Reply(func() msgs.Message {
+			return &srv.PlayNext_Response{Success: c.playBursts(1) == 1}
+		}),
+		"burst": rosbag2compat.Answer(func(request *srv.Burst_Request) msgs.Message {
+			return &srv.Burst_Response{ActuallyBurst: c.playBursts(request.NumMessages)}
+		}),
+		"seek": rosbag2compat.Answer(func(request *srv.Seek_Request) msgs.Message {
+			response := &srv.Seek_Response{}
+			c.do(func() { response.Success = c.seek(nanosecondsOf(request.Time)) })
+			return response
+		}),
+		"stop": rosbag2compat.Reply(c.onStop),
 	}.Serve(node, library)
 	if _, err := node.Serve("~/step", "std_srvs/srv/Trigger", c.onStep); err != nil {
 		node.Log(bridge.Warn, "no service step: %v", err)
 	}
 }
 
-func (c control) onPause([]byte) (msgs.Message, error) {
-	c.do(func() { c.setPaused(true) })
-	return &srv.Pause_Response{}, nil
-}
-
 // onResume resumes at once and ignores the request's times, which are for recorders.
-func (c control) onResume([]byte) (msgs.Message, error) {
+func (c control) onResume() msgs.Message {
 	if !c.do(func() { c.setPaused(false) }) {
 		return &srv.Resume_Response{ReturnCode: srv.Resume_Response_RETURN_CODE_RESUME_FAILED,
-				ErrorString: errOver.Error()},
-			nil
+			ErrorString: errOver.Error()}
 	}
-	return &srv.Resume_Response{}, nil
+	return &srv.Resume_Response{}
 }
 
-func (c control) onTogglePaused([]byte) (msgs.Message, error) {
-	c.do(func() { c.setPaused(!c.paused) })
-	return &srv.TogglePaused_Response{}, nil
-}
-
-func (c control) onIsPaused([]byte) (msgs.Message, error) {
-	return &srv.IsPaused_Response{Paused: c.state().paused}, nil
-}
-
-func (c control) onGetRate([]byte) (msgs.Message, error) {
-	return &srv.GetRate_Response{Rate: c.state().rate}, nil
-}
-
-func (c control) onSetRate(payload []byte) (msgs.Message, error) {
-	var request srv.SetRate_Request
-	if err := cdr.Unmarshal(payload, &request); err != nil {
-		return nil, err
-	}
-	response := &srv.SetRate_Response{}
-	c.do(func() { response.Success = c.setRate(request.Rate) })
-	return response, nil
-}
-
-func (c control) onPlay(payload []byte) (msgs.Message, error) {
-	var request srv.Play_Request
-	if err := cdr.Unmarshal(payload, &request); err != nil {
-		return nil, err
-	}
+func (c control) onPlay(request *srv.Play_Request) msgs.Message {
 	offset, duration, until := request.StartOffset, request.PlaybackDuration, request.PlaybackUntilTimestamp
 	start, end, err := c.timeRange(time.Duration(nanosecondsOf(offset)),
 		time.Duration(int64(duration.Sec)*1e9+int64(duration.Nanosec)), nanosecondsOf(until))
@@ -93,19 +78,7 @@ func (c control) onPlay(payload []byte) (msgs.Message, error) {
 	if err == nil { // else there is no such part
 		c.do(func() { response.Success = c.again(start, end) })
 	}
-	return response, nil
-}
-
-func (c control) onPlayNext([]byte) (msgs.Message, error) {
-	return &srv.PlayNext_Response{Success: c.playBursts(1) == 1}, nil
-}
-
-func (c control) onBurst(payload []byte) (msgs.Message, error) {
-	var request srv.Burst_Request
-	if err := cdr.Unmarshal(payload, &request); err != nil {
-		return nil, err
-	}
-	return &srv.Burst_Response{ActuallyBurst: c.playBursts(request.NumMessages)}, nil
+	return response
 }
 
 // playBursts plays count messages, 0 for all, and returns how many were played.
@@ -117,22 +90,12 @@ func (c control) playBursts(count uint64) uint64 {
 	return <-reply
 }
 
-func (c control) onSeek(payload []byte) (msgs.Message, error) {
-	var request srv.Seek_Request
-	if err := cdr.Unmarshal(payload, &request); err != nil {
-		return nil, err
-	}
-	response := &srv.Seek_Response{}
-	c.do(func() { response.Success = c.seek(nanosecondsOf(request.Time)) })
-	return response, nil
-}
-
-func (c control) onStop([]byte) (msgs.Message, error) {
+func (c control) onStop() msgs.Message {
 	stopped := false
 	if c.do(func() { stopped = c.stop() }); !stopped {
-		return &srv.Stop_Response{ReturnCode: 1, ErrorString: errOver.Error()}, nil
+		return &srv.Stop_Response{ReturnCode: 1, ErrorString: errOver.Error()}
 	}
-	return &srv.Stop_Response{}, nil
+	return &srv.Stop_Response{}
 }
 
 // onStep plays the next step of lock-step, without lock-step the next message while paused.

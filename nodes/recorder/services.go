@@ -27,35 +27,35 @@ type control struct {
 func (r *recorder) serveControl(ctx context.Context) {
 	c := control{r, schedule.New(ctx, r.clock)}
 	rosbag2compat.Services{
-		"pause": reply(func() msgs.Message {
+		"pause": rosbag2compat.Reply(func() msgs.Message {
 			c.pause()
 			return &srv.Pause_Response{}
 		}),
-		"is_paused":     reply(func() msgs.Message { return &srv.IsPaused_Response{Paused: c.topics.Paused()} }),
-		"resume":        answer(c.onResume),
-		"split_bagfile": answer(c.onSplitBagfile),
-		"record":        answer(c.onRecord),
-		"stop":          reply(c.onStop),
-		"is_recording":  reply(func() msgs.Message { return &srv.IsRecording_Response{Recording: c.recording()} }),
-		"get_uri": reply(func() msgs.Message {
+		"is_paused":     rosbag2compat.Reply(func() msgs.Message { return &srv.IsPaused_Response{Paused: c.topics.Paused()} }),
+		"resume":        rosbag2compat.Answer(c.onResume),
+		"split_bagfile": rosbag2compat.Answer(c.onSplitBagfile),
+		"record":        rosbag2compat.Answer(c.onRecord),
+		"stop":          rosbag2compat.Reply(c.onStop),
+		"is_recording":  rosbag2compat.Reply(func() msgs.Message { return &srv.IsRecording_Response{Recording: c.recording()} }),
+		"get_uri": rosbag2compat.Reply(func() msgs.Message {
 			if !c.recording() {
 				return &srv.GetUri_Response{}
 			}
 			return &srv.GetUri_Response{Uri: c.path()}
 		}),
-		"start_discovery": reply(c.onStartDiscovery),
-		"stop_discovery":  reply(c.onStopDiscovery),
-		"is_discovery_running": reply(func() msgs.Message {
+		"start_discovery": rosbag2compat.Reply(c.onStartDiscovery),
+		"stop_discovery":  rosbag2compat.Reply(c.onStopDiscovery),
+		"is_discovery_running": rosbag2compat.Reply(func() msgs.Message {
 			return &srv.IsDiscoveryRunning_Response{Running: c.recording() && c.topics.Discovering()}
 		}),
-		"subscribe_to_topics": answer(c.onSubscribeToTopics),
-		"get_subscribed_topics": reply(func() msgs.Message {
+		"subscribe_to_topics": rosbag2compat.Answer(c.onSubscribeToTopics),
+		"get_subscribed_topics": rosbag2compat.Reply(func() msgs.Message {
 			return &srv.GetSubscribedTopics_Response{Topics: c.subscribedTopics()}
 		}),
 	}.Serve(r.node, r.library)
 	r.serveUploads()
 	_, err := r.node.Serve("~/split", "tapedeck/srv/Split", func(_ context.Context, payload []byte) ([]byte, error) {
-		response, err := answer(c.onSplit)(payload)
+		response, err := rosbag2compat.Answer(c.onSplit)(payload)
 		if err != nil {
 			return nil, err
 		}
@@ -63,25 +63,6 @@ func (r *recorder) serveControl(ctx context.Context) {
 	})
 	if err != nil {
 		r.node.Log(bridge.Warn, "no service split: %v", err)
-	}
-}
-
-// reply returns the handler of a service whose requests are empty.
-func reply(handle func() msgs.Message) func([]byte) (msgs.Message, error) {
-	return func([]byte) (msgs.Message, error) { return handle(), nil }
-}
-
-// answer returns the handler of a service with requests of type T.
-func answer[T any, P interface {
-	*T
-	msgs.Message
-}](handle func(P) msgs.Message) func([]byte) (msgs.Message, error) {
-	return func(payload []byte) (msgs.Message, error) {
-		request := P(new(T))
-		if err := cdr.Unmarshal(payload, request); err != nil {
-			return nil, err
-		}
-		return handle(request), nil
 	}
 }
 

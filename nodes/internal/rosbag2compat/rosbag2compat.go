@@ -122,6 +122,25 @@ func (s Services) Serve(node bridge.Node, library *rosidl.Library) {
 	}
 }
 
+// Reply returns the handler of a service whose requests are empty.
+func Reply(handle func() msgs.Message) func([]byte) (msgs.Message, error) {
+	return func([]byte) (msgs.Message, error) { return handle(), nil }
+}
+
+// Answer returns the handler of a service with requests of type T.
+func Answer[T any, P interface {
+	*T
+	msgs.Message
+}](handle func(P) msgs.Message) func([]byte) (msgs.Message, error) {
+	return func(payload []byte) (msgs.Message, error) {
+		request := P(new(T))
+		if err := cdr.Unmarshal(payload, request); err != nil {
+			return nil, err
+		}
+		return handle(request), nil
+	}
+}
+
 // serve offers a service whose type has several forms. answer receives the request in the form of the Go type. The
 // response has the form of the request.
 func serve(
