@@ -121,7 +121,10 @@ func (o *topicsOptions) settle(ctx context.Context, node bridge.Node, named []st
 		select {
 		case <-ctx.Done():
 			return
-		case <-changes:
+		case _, open := <-changes:
+			if !open { // ctx or the node ended
+				return
+			}
 			quiet.Reset(unchanged)
 		case <-quiet.C:
 			if o.known(node, named) {
