@@ -194,21 +194,6 @@ func (p *Parameters) Get(name string) (any, bool) {
 	return d.Value, ok
 }
 
-// GetInt returns the value of a declared integer, else 0.
-func (p *Parameters) GetInt(name string) int64 { return get[int64](p, name) }
-
-// GetFloat returns the value of a declared double, else 0.
-func (p *Parameters) GetFloat(name string) float64 { return get[float64](p, name) }
-
-// GetString returns the value of a declared string, else "".
-func (p *Parameters) GetString(name string) string { return get[string](p, name) }
-
-func get[T any](p *Parameters, name string) T {
-	value, _ := p.Get(name)
-	t, _ := value.(T)
-	return t
-}
-
 // Describe returns a parameter with its value, false if it is not declared.
 func (p *Parameters) Describe(name string) (Parameter, bool) {
 	p.mu.RLock()
@@ -228,13 +213,6 @@ func (p *Parameters) List() []Parameter {
 		list = append(list, *p.declared[name])
 	}
 	return list
-}
-
-// Unused returns the names of the overrides that no declared parameter took, sorted.
-func (p *Parameters) Unused() []string {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return slices.Sorted(maps.Keys(p.overrides))
 }
 
 // parameterType is the type of a parameter, numbered as rcl_interfaces/msg/ParameterType does.

@@ -15,10 +15,6 @@ func SensorDataQoS() codec.QoS {
 	return q
 }
 
-// ServicesQoS is that of requests and replies of services. The parameter services of rclcpp have a longer history,
-// which does not affect matching.
-func ServicesQoS() codec.QoS { return codec.DefaultQoS() }
-
 // ParameterEventsQoS is that of /parameter_events.
 func ParameterEventsQoS() codec.QoS { return keepLast(1000) }
 

@@ -3,8 +3,6 @@ package mavlink
 import (
 	"fmt"
 	"math"
-
-	"tapedeck/codec/tlog"
 )
 
 // Stamps selects how Frame.Stamp is computed.
@@ -58,9 +56,6 @@ type Options struct {
 	// several goroutines.
 	Report func(string)
 }
-
-// MessageID returns the id of a message by name, such as 105 for HIGHRES_IMU.
-func MessageID(name string) (uint32, error) { return tlog.MessageID(name) }
 
 // check sets defaults, and returns an error for invalid options.
 func (o *Options) check() error {

@@ -3,6 +3,7 @@ package px4
 import (
 	"math"
 
+	rotation "tapedeck/bridge/internal/quaternion"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
@@ -109,10 +110,6 @@ func (v vector) vector3() geometry_msgs.Vector3 {
 
 func (v vector) known() bool { return !math.IsNaN(v[0] + v[1] + v[2]) }
 
-func (v vector) cross(w vector) vector {
-	return vector{v[1]*w[2] - v[2]*w[1], v[2]*w[0] - v[0]*w[2], v[0]*w[1] - v[1]*w[0]}
-}
-
 // quaternion is w, x, y, z.
 type quaternion [4]float64
 
@@ -130,17 +127,6 @@ func (q quaternion) enu() quaternion {
 func (q quaternion) flu() quaternion { return quaternion{q[0], q[1], -q[2], -q[3]} }
 
 func (q quaternion) known() bool { return !math.IsNaN(q[0] + q[1] + q[2] + q[3]) }
-
-// unrotate returns a vector of the world in the axes of a body with the attitude q.
-func (q quaternion) unrotate(v vector) vector {
-	axis := vector{-q[1], -q[2], -q[3]}
-	t := axis.cross(v)
-	for i := range t {
-		t[i] *= 2
-	}
-	u := axis.cross(t)
-	return vector{v[0] + q[0]*t[0] + u[0], v[1] + q[0]*t[1] + u[1], v[2] + q[0]*t[2] + u[2]}
-}
 
 func (q quaternion) message() geometry_msgs.Quaternion {
 	return geometry_msgs.Quaternion{W: q[0], X: q[1], Y: q[2], Z: q[3]}
@@ -301,7 +287,7 @@ func (s *state) turn(m *nav_msgs.Odometry, q quaternion, velocity vector) {
 		return
 	}
 	m.Pose.Pose.Orientation = q.message()
-	m.Twist.Twist.Linear = q.unrotate(velocity).vector3()
+	m.Twist.Twist.Linear = rotation.Into(q.message(), velocity.vector3())
 	if s.hasRates {
 		m.Twist.Twist.Angular = s.rates.vector3()
 	}

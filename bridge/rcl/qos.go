@@ -11,7 +11,6 @@ import (
 
 	"github.com/tiiuae/rclgo/pkg/rclgo"
 
-	"tapedeck/bridge"
 	"tapedeck/codec"
 )
 
@@ -41,7 +40,7 @@ func toRCL(q codec.QoS) rclgo.QosProfile {
 // callQoS is that of services and clients. No request and no response may give way to a newer one; peers match whatever
 // the history.
 func callQoS() rclgo.QosProfile {
-	q := bridge.ServicesQoS()
+	q := codec.DefaultQoS()
 	q.History = codec.KeepAll
 	return toRCL(q)
 }

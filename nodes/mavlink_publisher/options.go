@@ -11,6 +11,7 @@ import (
 
 	"tapedeck/bridge/mavlink"
 	"tapedeck/bridge/mavros"
+	"tapedeck/codec/tlog"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/hardware"
@@ -104,7 +105,7 @@ func linkOptions(v *hardware.Vehicle) (mavlink.Options, error) {
 		id, err := strconv.ParseUint(name, 10, 24)
 		if err != nil {
 			var known uint32
-			known, err = mavlink.MessageID(name)
+			known, err = tlog.MessageID(name)
 			id = uint64(known)
 		}
 		rate, err2 := strconv.ParseFloat(hz, 64)
