@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+
+	"tapedeck/msgs/rcl_interfaces"
 )
 
 // Parameter is one parameter of a node.
@@ -54,7 +56,7 @@ func (p *Parameters) Declare(d Parameter) error {
 	if d.Name == "" {
 		return fmt.Errorf("declare parameter: it has no name")
 	}
-	if typeOf(d.Value) == typeNotSet {
+	if typeOf(d.Value) == rcl_interfaces.ParameterType_PARAMETER_NOT_SET {
 		return fmt.Errorf("declare parameter %s: its default has type %T, which no ROS parameter can hold", d.Name,
 			d.Value)
 	}
@@ -85,12 +87,13 @@ func (p *Parameters) Declare(d Parameter) error {
 
 // accept converts value to the parameter's type and checks it.
 func (d *Parameter) accept(value any) (any, error) {
-	v, ok := convert(value, d.Value)
+	to := kinds[typeOf(d.Value)]
+	v, ok := to.convert(value)
 	if !ok {
 		if s, isString := value.(string); isString {
 			value = strconv.Quote(s)
 		}
-		return nil, fmt.Errorf("parameter %s: %v is not a value of type %s", d.Name, value, typeOf(d.Value))
+		return nil, fmt.Errorf("parameter %s: %v is not a value of type %s", d.Name, value, to.name)
 	}
 	if d.From != d.To {
 		for _, number := range numbers(v) {
@@ -215,79 +218,63 @@ func (p *Parameters) List() []Parameter {
 	return list
 }
 
-// parameterType is the type of a parameter, numbered as rcl_interfaces/msg/ParameterType does.
-type parameterType uint8
-
-const (
-	typeNotSet parameterType = iota
-	typeBool
-	typeInteger
-	typeDouble
-	typeString
-	typeByteArray
-	typeBoolArray
-	typeIntegerArray
-	typeDoubleArray
-	typeStringArray
-)
-
-func (t parameterType) String() string {
-	return [...]string{"not set", "bool", "integer", "double", "string", "byte array", "bool array", "integer array",
-		"double array", "string array"}[t]
+// kind is one of the types a parameter may have.
+type kind struct {
+	name    string
+	is      func(value any) bool
+	convert func(value any) (any, bool) // to this type
+	read    func(m *rcl_interfaces.ParameterValue) any
+	write   func(m *rcl_interfaces.ParameterValue, value any)
 }
 
-func typeOf(value any) parameterType {
-	switch value.(type) {
-	case bool:
-		return typeBool
-	case int64:
-		return typeInteger
-	case float64:
-		return typeDouble
-	case string:
-		return typeString
-	case []byte:
-		return typeByteArray
-	case []bool:
-		return typeBoolArray
-	case []int64:
-		return typeIntegerArray
-	case []float64:
-		return typeDoubleArray
-	case []string:
-		return typeStringArray
-	}
-	return typeNotSet
+// kinds are numbered as rcl_interfaces/msg/ParameterType does.
+var kinds = [...]kind{
+	rcl_interfaces.ParameterType_PARAMETER_NOT_SET: {
+		name:    "not set",
+		is:      func(any) bool { return false },
+		convert: func(any) (any, bool) { return nil, false },
+		read:    func(*rcl_interfaces.ParameterValue) any { return nil },
+		write:   func(*rcl_interfaces.ParameterValue, any) {},
+	},
+	rcl_interfaces.ParameterType_PARAMETER_BOOL: kindOf("bool", is[bool],
+		func(m *rcl_interfaces.ParameterValue) *bool { return &m.BoolValue }),
+	rcl_interfaces.ParameterType_PARAMETER_INTEGER: kindOf("integer", toInt,
+		func(m *rcl_interfaces.ParameterValue) *int64 { return &m.IntegerValue }),
+	rcl_interfaces.ParameterType_PARAMETER_DOUBLE: kindOf("double", toFloat,
+		func(m *rcl_interfaces.ParameterValue) *float64 { return &m.DoubleValue }),
+	rcl_interfaces.ParameterType_PARAMETER_STRING: kindOf("string", is[string],
+		func(m *rcl_interfaces.ParameterValue) *string { return &m.StringValue }),
+	rcl_interfaces.ParameterType_PARAMETER_BYTE_ARRAY: kindOf("byte array", slice(toByte),
+		func(m *rcl_interfaces.ParameterValue) *[]byte { return &m.ByteArrayValue }),
+	rcl_interfaces.ParameterType_PARAMETER_BOOL_ARRAY: kindOf("bool array", slice(is[bool]),
+		func(m *rcl_interfaces.ParameterValue) *[]bool { return &m.BoolArrayValue }),
+	rcl_interfaces.ParameterType_PARAMETER_INTEGER_ARRAY: kindOf("integer array", slice(toInt),
+		func(m *rcl_interfaces.ParameterValue) *[]int64 { return &m.IntegerArrayValue }),
+	rcl_interfaces.ParameterType_PARAMETER_DOUBLE_ARRAY: kindOf("double array", slice(toFloat),
+		func(m *rcl_interfaces.ParameterValue) *[]float64 { return &m.DoubleArrayValue }),
+	rcl_interfaces.ParameterType_PARAMETER_STRING_ARRAY: kindOf("string array", slice(is[string]),
+		func(m *rcl_interfaces.ParameterValue) *[]string { return &m.StringArrayValue }),
 }
 
-// convert returns value as the type of like.
-func convert(value, like any) (any, bool) {
-	switch like.(type) {
-	case bool:
-		v, ok := value.(bool)
-		return v, ok
-	case int64:
-		return toInt(value)
-	case float64:
-		return toFloat(value)
-	case string:
-		v, ok := value.(string)
-		return v, ok
-	case []byte:
-		return convertSlice(value, func(v any) (byte, bool) {
-			i, ok := toInt(v)
-			return byte(i), ok && i >= 0 && i <= math.MaxUint8
-		})
-	case []bool:
-		return convertSlice(value, func(v any) (bool, bool) { b, ok := v.(bool); return b, ok })
-	case []int64:
-		return convertSlice(value, toInt)
-	case []float64:
-		return convertSlice(value, toFloat)
-	case []string:
-		return convertSlice(value, func(v any) (string, bool) { s, ok := v.(string); return s, ok })
+func kindOf[T any](name string, to func(any) (T, bool), field func(*rcl_interfaces.ParameterValue) *T) kind {
+	return kind{
+		name:    name,
+		is:      func(value any) bool { _, ok := value.(T); return ok },
+		convert: func(value any) (any, bool) { v, ok := to(value); return v, ok },
+		read:    func(m *rcl_interfaces.ParameterValue) any { return *field(m) },
+		write:   func(m *rcl_interfaces.ParameterValue, value any) { *field(m) = value.(T) },
 	}
-	return nil, false
+}
+
+// typeOf returns the index of a value's type in kinds.
+func typeOf(value any) uint8 {
+	return uint8(max(0, slices.IndexFunc(kinds[:], func(k kind) bool { return k.is(value) })))
+}
+
+func is[T any](value any) (T, bool) { v, ok := value.(T); return v, ok }
+
+func slice[T any](element func(any) (T, bool)) func(any) ([]T, bool) {
+	return func(value any) ([]T, bool) { return convertSlice(value, element) }
 }
 
 func convertSlice[T any](value any, element func(any) (T, bool)) ([]T, bool) {
@@ -330,6 +317,11 @@ func toInt(value any) (int64, bool) {
 		return int64(v.Uint()), v.Uint() <= math.MaxInt64
 	}
 	return 0, false
+}
+
+func toByte(value any) (byte, bool) {
+	i, ok := toInt(value)
+	return byte(i), ok && i >= 0 && i <= math.MaxUint8
 }
 
 func toFloat(value any) (float64, bool) {

@@ -88,13 +88,13 @@ func (p *Parameters) answerDescribe(in *rcl_interfaces.DescribeParameters_Reques
 	for _, name := range in.Names {
 		d, _ := p.Describe(name)
 		m := rcl_interfaces.ParameterDescriptor{
-			Name: name, Type: uint8(typeOf(d.Value)), Description: d.Description, ReadOnly: d.ReadOnly,
+			Name: name, Type: typeOf(d.Value), Description: d.Description, ReadOnly: d.ReadOnly,
 		}
 		if d.From != d.To {
 			switch typeOf(d.Value) {
-			case typeInteger, typeIntegerArray:
+			case rcl_interfaces.ParameterType_PARAMETER_INTEGER, rcl_interfaces.ParameterType_PARAMETER_INTEGER_ARRAY:
 				m.IntegerRange = []rcl_interfaces.IntegerRange{{FromValue: limit(d.From), ToValue: limit(d.To)}}
-			case typeDouble, typeDoubleArray:
+			case rcl_interfaces.ParameterType_PARAMETER_DOUBLE, rcl_interfaces.ParameterType_PARAMETER_DOUBLE_ARRAY:
 				m.FloatingPointRange = []rcl_interfaces.FloatingPointRange{{FromValue: d.From, ToValue: d.To}}
 			}
 		}
@@ -127,7 +127,7 @@ func (p *Parameters) answerGetTypes(in *rcl_interfaces.GetParameterTypes_Request
 	var out rcl_interfaces.GetParameterTypes_Response
 	for _, name := range in.Names {
 		value, _ := p.Get(name)
-		out.Types = append(out.Types, uint8(typeOf(value)))
+		out.Types = append(out.Types, typeOf(value))
 	}
 	return &out
 }
@@ -191,51 +191,15 @@ func toMessages(parameters []Parameter) []rcl_interfaces.Parameter {
 }
 
 func toMessage(value any) rcl_interfaces.ParameterValue {
-	m := rcl_interfaces.ParameterValue{Type: uint8(typeOf(value))}
-	switch v := value.(type) {
-	case bool:
-		m.BoolValue = v
-	case int64:
-		m.IntegerValue = v
-	case float64:
-		m.DoubleValue = v
-	case string:
-		m.StringValue = v
-	case []byte:
-		m.ByteArrayValue = v
-	case []bool:
-		m.BoolArrayValue = v
-	case []int64:
-		m.IntegerArrayValue = v
-	case []float64:
-		m.DoubleArrayValue = v
-	case []string:
-		m.StringArrayValue = v
-	}
+	m := rcl_interfaces.ParameterValue{Type: typeOf(value)}
+	kinds[m.Type].write(&m, value)
 	return m
 }
 
 // fromMessage returns nil for a value that is not set.
 func fromMessage(m rcl_interfaces.ParameterValue) any {
-	switch parameterType(m.Type) {
-	case typeBool:
-		return m.BoolValue
-	case typeInteger:
-		return m.IntegerValue
-	case typeDouble:
-		return m.DoubleValue
-	case typeString:
-		return m.StringValue
-	case typeByteArray:
-		return m.ByteArrayValue
-	case typeBoolArray:
-		return m.BoolArrayValue
-	case typeIntegerArray:
-		return m.IntegerArrayValue
-	case typeDoubleArray:
-		return m.DoubleArrayValue
-	case typeStringArray:
-		return m.StringArrayValue
+	if int(m.Type) >= len(kinds) {
+		return nil
 	}
-	return nil
+	return kinds[m.Type].read(&m)
 }

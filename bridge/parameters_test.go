@@ -48,7 +48,7 @@ func TestOverrides(t *testing.T) {
 		err := p.Declare(Parameter{Name: "p", Value: test.declared})
 		if test.want == nil {
 			require.ErrorContains(t, err, "parameter p: ", "%+v", test)
-			require.ErrorContains(t, err, "is not a value of type "+typeOf(test.declared).String())
+			require.ErrorContains(t, err, "is not a value of type "+kinds[typeOf(test.declared)].name)
 			continue
 		}
 		require.NoError(t, err, "%+v", test)
