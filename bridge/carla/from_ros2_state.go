@@ -349,8 +349,7 @@ func (s *logState) attach(f *logActor) {
 	}
 	for _, name := range f.frames {
 		at, last, update := s.resolve(name, here, func(other string) bool {
-			return s.framed[other] != nil &&
-				s.framed[other] != f
+			return s.framed[other] != nil && s.framed[other] != f
 		})
 		if update == 0 {
 			continue

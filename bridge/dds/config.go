@@ -80,8 +80,7 @@ func newDiscovery(getenv func(string) string) (d discovery, warnings []string) {
 	case "SYSTEM_DEFAULT", "OFF":
 		if len(d.peers) > 0 {
 			warnings = append(warnings, fmt.Sprintf("ROS_STATIC_PEERS is ignored, as ROS_AUTOMATIC_DISCOVERY_RANGE "+
-				"is %s",
-				d.reach))
+				"is %s", d.reach))
 			d.peers = nil
 		}
 	default:

@@ -193,8 +193,7 @@ func (n *node) explain(err error, topic, typeName string) error {
 		for _, e := range endpoints {
 			if e.Own && e.Type != typeName {
 				return fmt.Errorf("%s has the type %s in this node, and this middleware allows one type for each "+
-					"topic of a node",
-					full, e.Type)
+					"topic of a node", full, e.Type)
 			}
 		}
 	}

@@ -40,8 +40,7 @@ func loadHandle(kind, typeName string) (unsafe.Pointer, error) {
 	if !installed {
 		return nil, fmt.Errorf("%w: %s is not installed: %s is not in the library path. Install the package %s "+
 			"(Debian name ros-<distro>-%s), or build it, and source its setup.sh", rosidl.ErrUnknownType, typeName,
-			C.GoString(library), m[1],
-			strings.ReplaceAll(m[1], "_", "-"))
+			C.GoString(library), m[1], strings.ReplaceAll(m[1], "_", "-"))
 	}
 	return nil, fmt.Errorf("%w: %s: the installed package %s has no such %s; source the setup.sh of one that does",
 		rosidl.ErrUnknownType, typeName, m[1], kind)

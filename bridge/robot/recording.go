@@ -176,8 +176,7 @@ func (r *Recording) survey() error {
 	}
 	s.end()
 	if len(r.episodes) == 0 && r.m.Episodes.Topic != "" {
-		return fmt.Errorf("there is no episode: %s never begins one, or nothing was recorded then",
-			r.m.Episodes.Topic)
+		return fmt.Errorf("there is no episode: %s never begins one, or nothing was recorded then", r.m.Episodes.Topic)
 	}
 	if len(r.episodes) == 0 {
 		return fmt.Errorf("there are no messages of cameras and arms: %s", strings.Join(r.Notes(), "; "))

@@ -140,8 +140,7 @@ func (t *topics) implied(topic string) {
 	for i := range t.m.Arms {
 		a := &t.m.Arms[i]
 		if a.Joint == nil || a.Joint.Topic != topic || a.Joint.Fields != nil || a.Joint.Scale != 0 ||
-			a.Velocity != nil ||
-			a.Effort != nil {
+			a.Velocity != nil || a.Effort != nil {
 			continue
 		}
 		for _, r := range []episode.Role{episode.Velocity, episode.Effort} {

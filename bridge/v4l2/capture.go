@@ -180,8 +180,7 @@ func (c *Capture) SetFormat(f FourCC, width, height int) (Format, error) {
 	}
 	if planes := argument.PixMP().NumPlanes; c.planar() && planes != 1 {
 		return Format{}, fmt.Errorf("%s: frames of %v are in %d separate planes, but only one can be captured; ask "+
-			"for a format such as NV12, not NM12",
-			c.path, given, planes)
+			"for a format such as NV12, not NM12", c.path, given, planes)
 	}
 	if err := given.check(); err != nil {
 		return Format{}, fmt.Errorf("%s: %w", c.path, err)

@@ -274,8 +274,7 @@ func (c *Capture) set(control *Control, value int64) error {
 			c.path, control.Name, value, err)
 	case errors.Is(err, unix.EBUSY):
 		return fmt.Errorf("%s: set control %s to %d: %w; it cannot be changed now, for example while another program "+
-			"captures",
-			c.path, control.Name, value, err)
+			"captures", c.path, control.Name, value, err)
 	}
 	return failed(c.path, fmt.Sprintf("set control %s to %d", control.Name, value), err)
 }

@@ -229,8 +229,7 @@ func (a *camera) prepare(f v4l2.Format) error {
 		if !a.mismatch && (int(info.Width) != f.Width || int(info.Height) != f.Height) {
 			a.mismatch = true
 			a.node.Log(bridge.Warn, "%s: the calibration is for images of %d×%d pixels, not %d×%d; publishing it "+
-				"unchanged",
-				a.name, info.Width, info.Height, f.Width, f.Height)
+				"unchanged", a.name, info.Width, info.Height, f.Width, f.Height)
 		}
 	}
 	info.Header = header

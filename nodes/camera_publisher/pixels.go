@@ -65,8 +65,7 @@ func findConversion(from v4l2.FourCC, encoding string, scale float64) (*conversi
 	}
 	if !slices.Contains(f.encodings, encoding) {
 		return nil, fmt.Errorf("pixel format %v cannot be published as %s, only as %s; choose another encoding or "+
-			"format",
-			from, encoding, strings.Join(f.encodings, ", "))
+			"format", from, encoding, strings.Join(f.encodings, ", "))
 	}
 	c := &conversion{encoding: encoding}
 	if from == v4l2.Z16 && scale != 1 {

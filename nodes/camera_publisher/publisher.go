@@ -113,8 +113,7 @@ func (p *publisher) await(ctx context.Context) {
 	}
 	missing, err := rospub.AwaitMatches(ctx, p.node, p.opened, list, p.options.MatchPatience)
 	if err == nil && missing != nil {
-		p.node.Log(bridge.Warn, "subscribers of %s did not match within match_patience (%v); "+
-			"they may miss images",
+		p.node.Log(bridge.Warn, "subscribers of %s did not match within match_patience (%v); they may miss images",
 			strings.Join(missing, ", "), p.options.MatchPatience)
 	}
 }

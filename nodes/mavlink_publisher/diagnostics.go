@@ -71,8 +71,7 @@ func (p *publisher) gpsStatus(s *publishedVehicle) diag.DiagnosticStatus {
 		height = "mean sea level: no geoid"
 	}
 	status := p.diagnostics.Status(s.name+": GPS", "fix",
-		"fix type", h.Fix, "satellites", h.Satellites, "altitudes above",
-		height)
+		"fix type", h.Fix, "satellites", h.Satellites, "altitudes above", height)
 	switch {
 	case !h.GPS:
 		status.Level, status.Message = diag.DiagnosticStatus_STALE, "nothing received"
@@ -106,6 +105,5 @@ func (p *publisher) clockStatus(l *link, s *publishedVehicle) diag.DiagnosticSta
 	}
 	return p.diagnostics.Status(s.name+": clock", message, "offset (s)", fmt.Sprintf("%.6f", float64(c.Offset)/1e9),
 		"drift (ppm)", fmt.Sprintf("%.3f", c.Drift), "round trip (ms)", fmt.Sprintf("%.3f", float64(c.RoundTrip)/1e6),
-		"exchanges", c.Exchanges,
-		"jumps", c.Jumps)
+		"exchanges", c.Exchanges, "jumps", c.Jumps)
 }

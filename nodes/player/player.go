@@ -162,8 +162,7 @@ func (p *player) await(ctx context.Context) error {
 	missing, err := rospub.AwaitMatches(ctx, p.node, p.opened, offers, p.options.MatchPatience)
 	if missing != nil {
 		p.node.Log(bridge.Warn, "subscribers of %s were not matched within %v and may miss messages; match_patience "+
-			"sets how long to wait",
-			strings.Join(missing, ", "), p.options.MatchPatience)
+			"sets how long to wait", strings.Join(missing, ", "), p.options.MatchPatience)
 	}
 	if err != nil {
 		return err

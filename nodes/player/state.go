@@ -97,8 +97,7 @@ func (d *diagnostics) publish(now time.Time, s state) {
 	d.last = now
 	err := d.Send(now.UnixNano(), d.Status(statusName, s.String(), "state", s.word, "rate", s.rate, "position",
 		fmt.Sprintf("%.3f", float64(s.position-s.start)/1e9), "start", human.Seconds(s.start), "end",
-		human.Seconds(s.end),
-		"duration", fmt.Sprintf("%.3f", float64(s.end-s.start)/1e9), "messages", s.played))
+		human.Seconds(s.end), "duration", fmt.Sprintf("%.3f", float64(s.end-s.start)/1e9), "messages", s.played))
 	if err != nil {
 		d.node.Log(bridge.Warn, "publish on %s: %v", rospub.DiagnosticsTopic, err)
 	}

@@ -125,11 +125,10 @@ func (o *options) unmatched(channels []*codec.Channel) error {
 	}
 	for _, rule := range o.Remap {
 		from, _, _ := strings.Cut(rule, ":=")
-		if !ownName.MatchString(full(from)) &&
-			!slices.ContainsFunc(channels, func(c *codec.Channel) bool {
-				call, _ := calls.Of(c.Topic, c.Type)
-				return full(from) == full(c.Topic) || full(from) == full(call.Service)
-			}) {
+		if !ownName.MatchString(full(from)) && !slices.ContainsFunc(channels, func(c *codec.Channel) bool {
+			call, _ := calls.Of(c.Topic, c.Type)
+			return full(from) == full(c.Topic) || full(from) == full(call.Service)
+		}) {
 			missing = append(missing, "--remap "+rule)
 		}
 	}

@@ -116,8 +116,7 @@ func (o *snapshotOptions) topicLimits(expand func(string) (string, error)) (list
 			bytes, err := config.ParseSize(size)
 			if err != nil || bytes == 0 {
 				return nil, config.Usagef("snapshot_topic_limits: %q is not allowed, want a size such as 100MB "+
-					"behind the comma",
-					text)
+					"behind the comma", text)
 			}
 			l.Bytes = int64(bytes)
 		}

@@ -229,8 +229,7 @@ func (s *session) noteLosses() {
 		}
 		if n := c.Dropped - rec.Accounting.Noted.Dropped; n > 0 {
 			s.journal.Note(codec.Event{Kind: codec.EventDrop, Topic: rec.Name(), Time: s.collected, Until: now,
-				Count: n,
-				Text:  why})
+				Count: n, Text: why})
 		}
 		rec.Accounting.Noted = c
 	}

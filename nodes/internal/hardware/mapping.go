@@ -56,8 +56,7 @@ func Mapping(file, namespace string) (*robot.Mapping, error) {
 	}
 	if len(m.Cameras)+len(m.Arms) == 0 {
 		return nil, fmt.Errorf("%s: there are neither cameras of camera_publisher nor arms of arm_publisher in it, as "+
-			"nodes in the namespace %s have them",
-			file, path.Join("/", namespace))
+			"nodes in the namespace %s have them", file, path.Join("/", namespace))
 	}
 	return m, nil
 }
