@@ -3,6 +3,7 @@ package realmantest
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -49,11 +50,7 @@ func Moving(joints int) func(time.Duration) Posture {
 }
 
 func (p *Posture) perJoint(value int) []int {
-	list := make([]int, len(p.Joints))
-	for i := range list {
-		list[i] = value
-	}
-	return list
+	return slices.Repeat([]int{value}, len(p.Joints))
 }
 
 func (p *Posture) jointErrors() []int {
