@@ -280,15 +280,13 @@ func (v *View) Extend(until int64) bool {
 	return true
 }
 
-// Shift moves the view's time range by so many ns, by which the clock was set, and returns until when it reached. What
-// is not read yet counts as received afterwards.
-func (v *View) Shift(by int64) (until int64) {
+// Shift moves the view's time range by so many ns, by which the clock was set. What is not read yet counts as received
+// afterwards.
+func (v *View) Shift(by int64) {
 	v.ring.mu.Lock()
 	defer v.ring.mu.Unlock()
-	until = v.until
 	v.trigger += by
 	v.until += by
-	return until
 }
 
 // End returns until when the view reaches, and whether at now, as far as can be known, all that was received until then

@@ -168,7 +168,7 @@ func (n *Snapshot) fill() error {
 		stopped := n.stops(0)
 		if step := n.set.ahead() - ahead; max(step, -step) > leastStep {
 			ahead += step
-			if err := n.writeUntil(n.view.Shift(step)); err != nil {
+			if err := n.follow(step); err != nil {
 				return err
 			}
 		}
@@ -191,6 +191,23 @@ func (n *Snapshot) fill() error {
 			n.stops(pace)
 		}
 	}
+}
+
+// follow has the snapshot go on after the clock was set ahead by so many ns. What is there by now may be received by
+// either time.
+func (n *Snapshot) follow(step int64) (err error) {
+	until, _ := n.view.End(0)
+	if step < 0 {
+		n.view.Shift(step)
+	}
+	for more := true; more && err == nil; {
+		n.pending, more = n.view.Read(n.pending)
+		err = n.writeUntil(until)
+	}
+	if step > 0 {
+		n.view.Shift(step)
+	}
+	return err
 }
 
 // findLatched collects what late subscribers would have got when the snapshot's time began. Nothing was read of the
