@@ -35,8 +35,10 @@ func (c control) serve(node bridge.Node, library *rosidl.Library) {
 			c.do(func() { c.setPaused(!c.paused) })
 			return &srv.TogglePaused_Response{}
 		}),
-		"is_paused": rosbag2compat.Reply(func() msgs.Message { return &srv.IsPaused_Response{Paused: c.state().paused} }),
-		"get_rate":  rosbag2compat.Reply(func() msgs.Message { return &srv.GetRate_Response{Rate: c.state().rate} }),
+		"is_paused": rosbag2compat.Reply(func() msgs.Message {
+			return &srv.IsPaused_Response{Paused: c.state().paused}
+		}),
+		"get_rate": rosbag2compat.Reply(func() msgs.Message { return &srv.GetRate_Response{Rate: c.state().rate} }),
 		"set_rate": rosbag2compat.Answer(func(request *srv.SetRate_Request) msgs.Message {
 			response := &srv.SetRate_Response{}
 			c.do(func() { response.Success = c.setRate(request.Rate) })

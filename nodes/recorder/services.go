@@ -31,12 +31,16 @@ func (r *recorder) serveControl(ctx context.Context) {
 			c.pause()
 			return &srv.Pause_Response{}
 		}),
-		"is_paused":     rosbag2compat.Reply(func() msgs.Message { return &srv.IsPaused_Response{Paused: c.topics.Paused()} }),
+		"is_paused": rosbag2compat.Reply(func() msgs.Message {
+			return &srv.IsPaused_Response{Paused: c.topics.Paused()}
+		}),
 		"resume":        rosbag2compat.Answer(c.onResume),
 		"split_bagfile": rosbag2compat.Answer(c.onSplitBagfile),
 		"record":        rosbag2compat.Answer(c.onRecord),
 		"stop":          rosbag2compat.Reply(c.onStop),
-		"is_recording":  rosbag2compat.Reply(func() msgs.Message { return &srv.IsRecording_Response{Recording: c.recording()} }),
+		"is_recording": rosbag2compat.Reply(func() msgs.Message {
+			return &srv.IsRecording_Response{Recording: c.recording()}
+		}),
 		"get_uri": rosbag2compat.Reply(func() msgs.Message {
 			if !c.recording() {
 				return &srv.GetUri_Response{}
