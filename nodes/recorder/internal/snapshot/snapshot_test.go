@@ -109,18 +109,22 @@ func TestCooldownWithAClockThatIsSet(t *testing.T) {
 		w := &slowWriter{let: make(chan struct{})}
 		close(w.let)
 		s, _ := testSet(t, w, 100, 1<<20)
+		s.Create = func(name string, _ map[string]string) (codec.Writer, string, error) {
+			return &slowWriter{let: w.let}, name, nil
+		}
 		s.Cooldown = time.Minute
 		c, err := condition.Parse("/a *")
 		require.NoError(t, err)
 		d, err := condition.NewDetector(c, nil)
 		require.NoError(t, err)
-		now, paths := time.Now(), 0
-		s.OnWritten = func(string) { paths++ }
+		now := time.Now()
+		var paths atomic.Int32
+		s.OnWritten = func(string) { paths.Add(1) }
 		for _, after := range []time.Duration{0, -time.Second, -time.Hour, -time.Hour + time.Second, 0} {
 			s.fire(d, &bridge.Sample{ReceiveTime: now.Add(after).UnixNano()})
 		}
 		require.NoError(t, s.End())
-		require.Equal(t, 3, paths)
+		require.EqualValues(t, 3, paths.Load())
 	})
 }
 
