@@ -43,7 +43,6 @@ type mergeInput struct {
 	msg   *Message // the next message
 }
 
-// Before implements heap.Ordered.
 func (in *mergeInput) Before(o *mergeInput) bool {
 	return in.msg.LogTime < o.msg.LogTime || in.msg.LogTime == o.msg.LogTime && in.order < o.order
 }
@@ -96,7 +95,6 @@ func (m *merge) advance() error {
 	return nil
 }
 
-// Keep implements Keeper.
 func (m *merge) Keep() *Buffer { return Keep(m.open[0].it) }
 
 // start opens the first pending input and reads its first message.

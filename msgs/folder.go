@@ -31,7 +31,6 @@ func folderSource(folder string) fs.FS {
 	return p
 }
 
-// Open implements fs.FS.
 func (p packageFS) Open(name string) (fs.File, error) {
 	if inner, ok := strings.CutPrefix(name, p.name+"/"); ok {
 		return p.folder.Open(inner)

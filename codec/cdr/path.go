@@ -132,7 +132,7 @@ func (p *Path) IsNumber() bool {
 // Get returns the value of the field in a payload, as Decode has it in a Struct.
 func (p *Path) Get(payload []byte) (any, error) {
 	var d wire.Decoder
-	p.find(&d, payload)
+	p.Find(&d, payload)
 	v, err := p.target.decode(&d)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", p.name, err)
@@ -144,7 +144,7 @@ func (p *Path) Get(payload []byte) (any, error) {
 // field is a number.
 func (p *Path) Number(payload []byte) (v float64, ok bool, err error) {
 	var d wire.Decoder
-	p.find(&d, payload)
+	p.Find(&d, payload)
 	return p.number(&d)
 }
 
@@ -189,7 +189,7 @@ func (p *Path) number(d *wire.Decoder) (v float64, ok bool, err error) {
 // Text sets s to a string in a payload. It takes no memory if s is that string already.
 func (p *Path) Text(payload []byte, s *string) error {
 	var d wire.Decoder
-	p.find(&d, payload)
+	p.Find(&d, payload)
 	if p.target.Kind != rosidl.String || p.target.Shape != rosidl.Single {
 		d.Fail("it is not a string")
 	}
@@ -211,13 +211,10 @@ func (p *Path) TextAt(payload []byte, offset int, s *string) {
 	}
 }
 
-// Find makes d read a payload from the field on.
-func (p *Path) Find(d *wire.Decoder, payload []byte) { p.find(d, payload) }
-
 // Offset returns where in a payload, its header included, the first byte of the field is. All of the field is there.
 func (p *Path) Offset(payload []byte) (int, error) {
 	var d wire.Decoder
-	start := p.find(&d, payload)
+	start := p.Find(&d, payload)
 	p.target.skipAll(&d)
 	if err := d.Err(); err != nil {
 		return 0, fmt.Errorf("find %s: %w", p.name, err)
@@ -225,8 +222,8 @@ func (p *Path) Offset(payload []byte) (int, error) {
 	return start, nil
 }
 
-// find makes d read payload from the field on, and returns the field's offset.
-func (p *Path) find(d *wire.Decoder, payload []byte) int {
+// Find makes d read a payload from the field on, and returns the field's offset.
+func (p *Path) Find(d *wire.Decoder, payload []byte) int {
 	d.Reset(payload)
 	for i := range p.steps {
 		switch s := &p.steps[i]; {

@@ -62,7 +62,6 @@ type loader struct {
 	raw  []byte // a compressed chunk, or a piece of another one
 }
 
-// Skip implements chunked.Skipper.
 func (l *loader) Skip(unwanted []bool) { l.unwanted = unwanted }
 
 func (l *loader) Close() {

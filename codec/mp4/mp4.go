@@ -80,7 +80,6 @@ func create(path string, o Options) (codec.Writer, error) {
 	return w, nil
 }
 
-// Declare implements codec.Writer.
 func (w *writer) Declare(c *codec.Channel) error {
 	_, err := w.channel(c)
 	return err
@@ -105,7 +104,6 @@ func (w *writer) channel(channel *codec.Channel) (*stamped.Channel[camera], erro
 	return c, nil
 }
 
-// Write implements codec.Writer.
 func (w *writer) Write(message *codec.Message) error {
 	t, err := w.channel(message.Channel)
 	if err != nil {
@@ -185,7 +183,6 @@ func (w *writer) Losses() (all []codec.Loss) {
 // Sync implements codec.Writer. A video is on the disk when it is complete.
 func (w *writer) Sync() error { return nil }
 
-// Close implements codec.Writer.
 func (w *writer) Close() error {
 	var all error
 	for _, c := range w.topics.List {

@@ -38,10 +38,7 @@ type chunk struct {
 	beside    bool         // the encoder has another buffer
 }
 
-// Span returns the messages of the chunk.
-func (c *chunk) Span() output.Span { return c.span }
-
-// Body returns the messages.
+func (c *chunk) Span() output.Span  { return c.span }
 func (c *chunk) Body() *output.Body { return &c.body }
 
 // Encode returns the channels and the chunk, if there are messages in it.
@@ -87,7 +84,6 @@ func (c *chunk) Keep() error {
 	return nil
 }
 
-// Release keeps the buffer for another chunk.
 func (c *chunk) Release() {
 	if c.beside {
 		c.body.Reset()

@@ -13,6 +13,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/blob"
 	"tapedeck/codec/internal/chunked"
+	"tapedeck/codec/internal/tail"
 )
 
 const (
@@ -164,7 +165,8 @@ func (it *iterator) fill() {
 		slices.SortFunc(it.entries, compareEntries)
 	}
 	if it.limit != lastKey {
-		it.entries = it.entries[:it.search(it.limit)]
+		n := sort.Search(len(it.entries), func(i int) bool { return !it.entries[i].key().before(it.limit) })
+		it.entries = it.entries[:n]
 	}
 	rest := used
 	for i := used - 1; i >= 0; i-- {
@@ -238,11 +240,6 @@ func (it *iterator) countBefore(k key) int {
 	return n
 }
 
-// search returns the place of k among the sorted entries.
-func (it *iterator) search(k key) int {
-	return sort.Search(len(it.entries), func(i int) bool { return !it.entries[i].key().before(k) })
-}
-
 // collect adds the messages of p that are wanted, at or behind p.from and before limit, to the entries.
 func (it *iterator) collect(p *piece) error {
 	p.last = key{math.MinInt64, math.MinInt64}
@@ -269,7 +266,7 @@ func (it *iterator) collect(p *piece) error {
 			continue
 		}
 		k := key{m.time, m.content}
-		if tails != nil && !tails.has(channel, k) {
+		if tails != nil && !tails.list[channel].Has(tail.Key{Time: k.time, Place: k.pos}) {
 			continue
 		}
 		if p.from != (key{}) && k.before(p.from) {

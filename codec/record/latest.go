@@ -68,10 +68,6 @@ func (t *tails) add(c *codec.Channel, wanted bool, counts []uint64) bool {
 	return n > 0
 }
 
-func (t *tails) has(channel int, k key) bool {
-	return t.list[channel].Has(tail.Key{Time: k.time, Place: k.pos})
-}
-
 // Latest implements codec.LatestReader. It goes back from the last piece until every channel has the messages that
 // keep asks for. Our own files index the positions of latched messages; in others it reads pieces, and remembers which
 // channels each has.

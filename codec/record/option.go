@@ -115,7 +115,7 @@ func newOption(c *codec.Channel, name string, files fileSet) *recordpb.ChannelOp
 
 // treeKeeps reports whether reading the ProtoDesc made of the schema of c yields that schema again.
 func treeKeeps(files fileSet, c *codec.Channel) bool {
-	return parseProtoDesc(files.protoDesc(c.Type)).equal(c.Schema.Data)
+	return bytes.Equal(parseProtoDesc(files.protoDesc(c.Type)).encode(), c.Schema.Data)
 }
 
 // findOption returns the ChannelOption in the unknown fields of a file's options, or nil.

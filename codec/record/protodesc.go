@@ -1,7 +1,6 @@
 package record
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 	"unicode"
@@ -54,15 +53,6 @@ func (f *protoFile) defines(messageType string) bool {
 
 // fileSet is a FileDescriptorSet: files behind those that they import.
 type fileSet []*protoFile
-
-func (s fileSet) find(name string) *protoFile {
-	for _, f := range s {
-		if f.name == name {
-			return f
-		}
-	}
-	return nil
-}
 
 // encode returns the FileDescriptorSet.
 func (s fileSet) encode() []byte {
@@ -162,11 +152,8 @@ func (s fileSet) protoDesc(messageType string) []byte {
 		return nil
 	}
 	root := s[len(s)-1]
-	for _, f := range s {
-		if f.defines(messageType) {
-			root = f
-			break
-		}
+	if i := slices.IndexFunc(s, func(f *protoFile) bool { return f.defines(messageType) }); i >= 0 {
+		root = s[i]
 	}
 	files := make(filesByName, len(s))
 	for _, f := range slices.Backward(s) {
@@ -229,6 +216,3 @@ func describe(protoDesc []byte) fileSet {
 	}
 	return parseFileSet(protoDesc)
 }
-
-// equal reports whether s encodes to the given FileDescriptorSet.
-func (s fileSet) equal(encoded []byte) bool { return bytes.Equal(s.encode(), encoded) }

@@ -119,7 +119,7 @@ var Format = codec.Format{
 	Sniff:     sniff,
 	Named:     names.MatchString,
 	Open:      openAny,
-	Create:    func(path string, o codec.CreateOptions) (codec.Writer, error) { return create(path, o) },
+	Create:    func(path string, o codec.CreateOptions) (codec.Writer, error) { return createOn(output.OS{}, path, o) },
 }
 
 // openAny opens a file, or several as one.
@@ -165,10 +165,6 @@ func sniff(path string, head []byte) bool {
 
 // numbered is a name that Apollo's recorder gives to the files of a recording.
 var numbered = regexp.MustCompile(`\.\d{5}$`)
-
-func create(path string, o codec.CreateOptions) (*output.Recording, error) {
-	return createOn(output.OS{}, path, o)
-}
 
 // createOn begins a recording whose first file is path. NAME.record.00000 goes on as NAME.record.00001.
 func createOn(s output.System, path string, o codec.CreateOptions) (*output.Recording, error) {

@@ -2,6 +2,7 @@ package record
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -69,7 +70,7 @@ func describeChannel(c *codec.Channel) (messageType string, files fileSet) {
 // addMessage adds the file that describes m, behind those of the messages that m contains.
 func addMessage(files *fileSet, library *rosidl.Library, m *rosidl.Message) {
 	fileName := protoFileName(m.Name)
-	if files.find(fileName) != nil {
+	if slices.ContainsFunc(*files, func(f *protoFile) bool { return f.name == fileName }) {
 		return
 	}
 	pkg, name := "", protoName(m.Name)

@@ -101,7 +101,6 @@ func (e *encoder) encodeHeader() []byte {
 	return append(append(section{headerSection, int64(len(payload))}.append(nil), payload...), '0')
 }
 
-// Declare adds a channel.
 func (e *encoder) Declare(c *codec.Channel) error {
 	_, err := e.declare(c)
 	return err
@@ -214,9 +213,6 @@ func (e *encoder) Append(m *codec.Message) (full bool) {
 	return full || c.raw > e.chunkSize || uint64(m.LogTime-c.span.Start) > e.chunkDuration
 }
 
-// Body returns the body of the open chunk.
-func (e *encoder) Body() *output.Body { return &e.chunk.body }
-
 // Front returns the channels and a head by which readers recognise that the chunk is not complete. Its numbers take as
 // many bytes as those of a chunk that goes on as it began. In one that goes on otherwise they have leading zeros, or it
 // ends early.
@@ -236,11 +232,9 @@ func (e *encoder) Front() []byte {
 	return c.appendHead(front, c.widths, 0, openBody)
 }
 
-// Event returns the message of an event.
 func (e *encoder) Event(event codec.Event) (*codec.Message, error) { return codec.EventMessage(event) }
-
-// Topics returns the channels as topics.
-func (e *encoder) Topics() []*output.Topic { return e.topics }
+func (e *encoder) Topics() []*output.Topic                         { return e.topics }
+func (e *encoder) Body() *output.Body                              { return &e.chunk.body }
 
 // Take closes the open chunk. One without messages has the channels that are not in the file yet.
 func (e *encoder) Take(beside bool) output.Chunk {
@@ -264,7 +258,6 @@ func (e *encoder) Take(beside bool) output.Chunk {
 	return &c
 }
 
-// Drop empties the open chunk.
 func (e *encoder) Drop() output.Span {
 	span := e.chunk.Span()
 	e.chunk.body.Reset()

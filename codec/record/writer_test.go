@@ -16,6 +16,10 @@ import (
 	"tapedeck/codec/internal/output"
 )
 
+func create(path string, o codec.CreateOptions) (*output.Recording, error) {
+	return createOn(output.OS{}, path, o)
+}
+
 func reopen(t testing.TB, path string) (*reader, []byte) {
 	r, err := open(path)
 	require.NoError(t, err)

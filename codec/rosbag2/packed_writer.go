@@ -40,7 +40,6 @@ func newPackedMessages(p output.Part) (*packedMessages, error) {
 
 func (p *packedMessages) inner() output.Part { return p.Part }
 
-// Write implements output.Part.
 func (p *packedMessages) Write(m *codec.Message) error {
 	p.buf = p.zstd.EncodeAll(m.Data, p.buf[:0])
 	p.msg = *m
@@ -60,7 +59,6 @@ type packedFile struct {
 
 func (p *packedFile) inner() output.Part { return p.Part }
 
-// Complete implements output.Part.
 func (p *packedFile) Complete(durable bool) error {
 	err := p.Part.Complete(durable)
 	info := p.Part.Info()
@@ -101,7 +99,6 @@ func (p *packedFile) pack(path string, durable bool) error {
 	return p.system.Remove(path)
 }
 
-// Info implements output.Part.
 func (p *packedFile) Info() *codec.Info {
 	info := p.Part.Info()
 	if p.packed != "" {

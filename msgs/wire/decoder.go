@@ -65,17 +65,14 @@ func (d *Decoder) Offset() int { return d.pos + HeaderSize }
 func (d *Decoder) Remaining() int { return len(d.body) - d.pos }
 
 // Align skips to the next multiple of size, a power of two, counted from the end of the header.
-func (d *Decoder) Align(size int) { d.next(size, 0) }
+func (d *Decoder) Align(size int) { d.Raw(size, 0) }
 
 // Skip skips n bytes.
-func (d *Decoder) Skip(n int) { d.next(1, n) }
+func (d *Decoder) Skip(n int) { d.Raw(1, n) }
 
 // Raw returns the next n bytes, the first of them aligned to size, a power of two, as they are in the payload; nil if
 // they are not there.
-func (d *Decoder) Raw(size, n int) []byte { return d.next(size, n) }
-
-// next returns the next n bytes, aligned to size, or nil if they are not there.
-func (d *Decoder) next(size, n int) []byte {
+func (d *Decoder) Raw(size, n int) []byte {
 	start := d.pos + -d.pos&(size-1)
 	if n < 0 || n > len(d.body)-start {
 		d.Fail("%s expected, %d are left", plural.Count(n, "byte"), max(0, len(d.body)-start))
@@ -87,7 +84,7 @@ func (d *Decoder) next(size, n int) []byte {
 
 // Uint8 reads a uint8, byte or char.
 func (d *Decoder) Uint8() uint8 {
-	b := d.next(1, 1)
+	b := d.Raw(1, 1)
 	if b == nil {
 		return 0
 	}
@@ -102,7 +99,7 @@ func (d *Decoder) Int8() int8 { return int8(d.Uint8()) }
 
 // Uint16 reads a uint16.
 func (d *Decoder) Uint16() uint16 {
-	b := d.next(2, 2)
+	b := d.Raw(2, 2)
 	switch {
 	case b == nil:
 		return 0
@@ -117,7 +114,7 @@ func (d *Decoder) Int16() int16 { return int16(d.Uint16()) }
 
 // Uint32 reads a uint32.
 func (d *Decoder) Uint32() uint32 {
-	b := d.next(4, 4)
+	b := d.Raw(4, 4)
 	switch {
 	case b == nil:
 		return 0
@@ -132,7 +129,7 @@ func (d *Decoder) Int32() int32 { return int32(d.Uint32()) }
 
 // Uint64 reads a uint64.
 func (d *Decoder) Uint64() uint64 {
-	b := d.next(8, 8)
+	b := d.Raw(8, 8)
 	switch {
 	case b == nil:
 		return 0
@@ -167,14 +164,15 @@ func (d *Decoder) Length(size, bound int) int {
 	return int(n)
 }
 
-// chars reads the bytes of a string without the terminating NUL. A string without one is accepted, also of length 0.
-func (d *Decoder) chars(bound int) []byte {
+// Chars reads a string as String does, and returns its bytes in the payload, without the terminating NUL. A string
+// without one is accepted, also of length 0.
+func (d *Decoder) Chars(bound int) []byte {
 	n := d.Uint32()
 	if uint64(n) > uint64(d.Remaining()) {
 		d.Fail("string of %s, but only %d are left", plural.Count(n, "byte"), d.Remaining())
 		return nil
 	}
-	b := d.next(1, int(n))
+	b := d.Raw(1, int(n))
 	if len(b) > 0 && b[len(b)-1] == 0 {
 		b = b[:len(b)-1]
 	}
@@ -185,21 +183,18 @@ func (d *Decoder) chars(bound int) []byte {
 	return b
 }
 
-// Chars reads a string as String does, and returns its bytes in the payload.
-func (d *Decoder) Chars(bound int) []byte { return d.chars(bound) }
-
 // String reads a string of at most bound bytes, or of any length if bound is 0.
-func (d *Decoder) String(bound int) string { return string(d.chars(bound)) }
+func (d *Decoder) String(bound int) string { return string(d.Chars(bound)) }
 
 // SetString reads a string as String does into p. It takes no memory if p holds that string already.
 func (d *Decoder) SetString(p *string, bound int) {
-	if b := d.chars(bound); string(b) != *p {
+	if b := d.Chars(bound); string(b) != *p {
 		*p = string(b)
 	}
 }
 
 // SkipString skips a string.
-func (d *Decoder) SkipString() { d.chars(0) }
+func (d *Decoder) SkipString() { d.Chars(0) }
 
 // WString reads a wstring of at most bound UTF-16 code units, or of any length if bound is 0.
 func (d *Decoder) WString(bound int) string {
@@ -244,7 +239,7 @@ func (d *Decoder) wide(n int) bool {
 
 // Bools reads the elements of an array of bools into v.
 func (d *Decoder) Bools(v []bool) {
-	b := d.next(1, len(v))
+	b := d.Raw(1, len(v))
 	clear(v)
 	for i := range b {
 		v[i] = b[i] != 0
@@ -265,7 +260,7 @@ func DecodeArray[T Number](d *Decoder, v []T) {
 		return
 	}
 	raw := flats[uint8](v)
-	b := d.next(sizeOf[T](), len(raw))
+	b := d.Raw(sizeOf[T](), len(raw))
 	if b == nil {
 		clear(v)
 		return

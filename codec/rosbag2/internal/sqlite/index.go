@@ -16,18 +16,12 @@ func (e Entry) appendTo(b []byte) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, uint64(e.Value)), uint64(e.ID))
 }
 
-// branch is a page of an index and the entry that comes between it and the next one.
-type branch struct {
-	page  uint32
-	after Entry
-}
-
 // Index adds an index of n entries, which next returns in ascending order, and returns the number of the page that is
 // above all. Spill is called when there may be many pages, and takes them.
 func Index(p *Pages, n int64, next func() Entry, spill func() error) (root uint32, err error) {
 	const most = (PageSize - leafHead) / (2 + entrySize) // entries of a page without children
 	leaves := (n + 1 + most) / (most + 1)
-	level := make([]branch, 0, leaves)
+	level := make([]child[Entry], 0, leaves)
 	cell := make([]byte, 0, pointer+entrySize)
 	for ; leaves > 0; leaves-- {
 		count := int((n - (leaves - 1)) / leaves) // and one more comes between it and the next page
@@ -43,9 +37,9 @@ func Index(p *Pages, n int64, next func() Entry, spill func() error) (root uint3
 		put16(page[3:], count)
 		put16(page[5:], free)
 		n -= int64(count)
-		b := branch{page: number}
+		b := child[Entry]{page: number}
 		if leaves > 1 {
-			b.after = next()
+			b.key = next()
 			n--
 		}
 		level = append(level, b)
@@ -53,27 +47,7 @@ func Index(p *Pages, n int64, next func() Entry, spill func() error) (root uint3
 			return 0, err
 		}
 	}
-	for len(level) > 1 {
-		var above []branch
-		for _, children := range share(level, 1+(PageSize-interiorHead)/(2+pointer+entrySize)) {
-			number, off := p.add()
-			page := p.Bytes[off : off+PageSize]
-			free := PageSize
-			last := len(children) - 1
-			for i, c := range children[:last] {
-				cell = c.after.appendTo(binary.BigEndian.AppendUint32(cell[:0], c.page))
-				free -= copy(page[free-len(cell):], cell)
-				put16(page[interiorHead+2*i:], free)
-			}
-			interior(page, indexInterior, last, free, children[last].page)
-			above = append(above, branch{number, children[last].after})
-			if err := spill(); err != nil {
-				return 0, err
-			}
-		}
-		level = above
-	}
-	return level[0].page, nil
+	return addInterior(p, indexInterior, level, pointer+entrySize, Entry.appendTo, spill)
 }
 
 // IndexSize returns more than how many bytes an index of n entries and the pages above rows on so many pages take.

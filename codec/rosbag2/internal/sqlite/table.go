@@ -4,7 +4,7 @@ import "encoding/binary"
 
 // Table is a table that rows are added to, in the order of their ids.
 type Table struct {
-	leaves []child
+	leaves []child[int64]
 	pages  *Pages // that the open leaf is among; nil: there is none
 	off    int    // of the open leaf
 	begin  int    // of its head, in it
@@ -13,10 +13,10 @@ type Table struct {
 	head   []byte
 }
 
-// child is a page and the last id below it.
-type child struct {
+// child is a page, and the last id below it or, in an index, the entry that comes between it and the next one.
+type child[K any] struct {
 	page uint32
-	last int64
+	key  K
 }
 
 // Leaves returns how many pages have rows.
@@ -46,7 +46,7 @@ func (t *Table) Add(p *Pages, id int64, parts ...[]byte) {
 		t.newLeaf(p)
 	}
 	t.free -= need
-	t.leaves[len(t.leaves)-1].last = id
+	t.leaves[len(t.leaves)-1].key = id
 	page := p.Bytes[t.off : t.off+PageSize]
 	put16(page[t.begin+leafHead+2*t.cells:], t.free)
 	t.cells++
@@ -70,7 +70,7 @@ func (t *Table) Add(p *Pages, id int64, parts ...[]byte) {
 // newLeaf begins a page for rows.
 func (t *Table) newLeaf(p *Pages) {
 	number, off := p.add()
-	t.leaves = append(t.leaves, child{page: number})
+	t.leaves = append(t.leaves, child[int64]{page: number})
 	t.pages, t.off, t.begin, t.cells, t.free = p, off, 0, 0, PageSize
 	if number == 1 {
 		t.begin = fileHead
@@ -86,22 +86,32 @@ func (t *Table) Finish(p *Pages, spill func() error) (root uint32, err error) {
 	if len(t.leaves) == 0 {
 		t.newLeaf(p)
 	}
-	const most = 1 + (PageSize-interiorHead)/(2+pointer+9) // children of a page
-	level := t.leaves
+	appendID := func(id int64, b []byte) []byte { return appendVarint(b, uint64(id)) }
+	return addInterior(p, tableInterior, t.leaves, pointer+9, appendID, spill)
+}
+
+// addInterior adds the pages above those of a level and returns the number of the first of all. A cell of one has at
+// most so many bytes, a page's number and a key.
+func addInterior[K any](p *Pages, kind byte, level []child[K], cellSize int, appendKey func(K, []byte) []byte,
+	spill func() error) (root uint32, err error) {
+	cell := make([]byte, 0, cellSize)
 	for len(level) > 1 {
-		var above []child
-		for _, children := range share(level, most) {
+		var above []child[K]
+		for _, children := range share(level, 1+(PageSize-interiorHead)/(2+cellSize)) {
 			number, off := p.add()
 			page := p.Bytes[off : off+PageSize]
 			free := PageSize
 			last := len(children) - 1
 			for i, c := range children[:last] {
-				cell := appendVarint(binary.BigEndian.AppendUint32(t.head[:0], c.page), uint64(c.last))
+				cell = appendKey(c.key, binary.BigEndian.AppendUint32(cell[:0], c.page))
 				free -= copy(page[free-len(cell):], cell)
 				put16(page[interiorHead+2*i:], free)
 			}
-			interior(page, tableInterior, last, free, children[last].page)
-			above = append(above, child{number, children[last].last})
+			page[0] = kind
+			put16(page[3:], last)
+			put16(page[5:], free)
+			binary.BigEndian.PutUint32(page[8:], children[last].page)
+			above = append(above, child[K]{number, children[last].key})
 			if err := spill(); err != nil {
 				return 0, err
 			}
@@ -109,14 +119,6 @@ func (t *Table) Finish(p *Pages, spill func() error) (root uint32, err error) {
 		level = above
 	}
 	return level[0].page, nil
-}
-
-// interior writes the head of a page with children.
-func interior(page []byte, kind byte, cells, free int, right uint32) {
-	page[0] = kind
-	put16(page[3:], cells)
-	put16(page[5:], free)
-	binary.BigEndian.PutUint32(page[8:], right)
 }
 
 // share divides a list into parts of about equal length, none longer than most.
