@@ -71,8 +71,7 @@ func (s *State) Apply(frame []byte) (changed bool, err error) {
 func (s *State) concerns(k Packet) bool {
 	switch k.ID {
 	case IDEventAdd, IDEventDel, IDEventParent, IDSceneLight, IDWeather, IDBoundingBox, IDTriggerVolume,
-		IDPhysicsControl,
-		IDTrafficLightTime:
+		IDPhysicsControl, IDTrafficLightTime:
 		return !k.Empty()
 	}
 	return k.ID != 0 && k.ID == s.Profile.Doors && !k.Empty()
@@ -139,53 +138,34 @@ func (s *State) change(actor uint32, change func(*Actor)) {
 
 // AppendPackets appends packets that yield s when applied to an empty state.
 func (s *State) AppendPackets(dst []byte) ([]byte, error) {
-	var (
-		adds     EventAddList
-		parents  EventParentList
-		doors    VehicleDoorList
-		boxes    BoundingBoxList
-		volumes  TriggerVolumeList
-		physics  PhysicsControlList
-		chaos    ChaosPhysicsList
-		times    TrafficLightTimeList
-		weathers WeatherList
-	)
-	for _, a := range s.Sorted() {
-		adds = append(adds, a.EventAdd)
-		if a.Parent != 0 {
-			parents = append(parents, EventParent{a.Actor, a.Parent})
-		}
-		doors = append(doors, a.Doors...)
-		boxes = appendKnown(boxes, a.BoundingBox)
-		volumes = appendKnown(volumes, a.TriggerVolume)
-		physics = appendKnown(physics, a.Physics)
-		chaos = appendKnown(chaos, a.ChaosPhysics)
-		times = appendKnown(times, a.LightTime)
-	}
-	weathers = appendKnown(weathers, s.Weather)
-	lights := SceneLightList(slices.SortedFunc(maps.Values(s.SceneLights),
-		func(a, b SceneLight) int { return cmp.Compare(a.Light, b.Light) }))
-
 	w := packetWriter{profile: s.Profile, data: dst}
-	writeList(&w, adds)
-	writeList(&w, parents)
-	writeList(&w, doors)
-	writeList(&w, lights)
-	writeList(&w, weathers)
-	writeList(&w, boxes)
-	writeList(&w, volumes)
-	writeList(&w, physics)
-	writeList(&w, times)
+	actors := s.Sorted()
+	writeOf(&w, actors, func(a *Actor) []EventAdd { return []EventAdd{a.EventAdd} })
+	writeOf(&w, actors, func(a *Actor) []EventParent {
+		if a.Parent == 0 {
+			return nil
+		}
+		return []EventParent{{a.Actor, a.Parent}}
+	})
+	writeOf(&w, actors, func(a *Actor) []VehicleDoor { return a.Doors })
+	writeList(&w, slices.SortedFunc(maps.Values(s.SceneLights),
+		func(a, b SceneLight) int { return cmp.Compare(a.Light, b.Light) }))
+	writeList(&w, known(s.Weather))
+	writeOf(&w, actors, func(a *Actor) []BoundingBox { return known(a.BoundingBox) })
+	writeOf(&w, actors, func(a *Actor) []TriggerVolume { return known(a.TriggerVolume) })
+	writeOf(&w, actors, func(a *Actor) []PhysicsControl { return known(a.Physics) })
+	writeOf(&w, actors, func(a *Actor) []TrafficLightTime { return known(a.LightTime) })
 	w.profile.Wheel = chaosWheel
-	writeList(&w, chaos)
+	writeOf(&w, actors, func(a *Actor) []ChaosPhysics { return known(a.ChaosPhysics) })
 	return w.data, w.err
 }
 
-func appendKnown[L ~[]T, T any](list L, v *T) L {
+// known returns what v points to, nothing if it is nil.
+func known[T any](v *T) []T {
 	if v == nil {
-		return list
+		return nil
 	}
-	return append(list, *v)
+	return []T{*v}
 }
 
 // packetWriter appends packets and keeps the first error.
@@ -195,9 +175,18 @@ type packetWriter struct {
 	err     error
 }
 
+// writeOf writes the list of what there is of actors.
+func writeOf[T any, P listed[T]](w *packetWriter, actors []*Actor, of func(*Actor) []T) {
+	var list []T
+	for _, a := range actors {
+		list = append(list, of(a)...)
+	}
+	writeList[T, P](w, list)
+}
+
 // writeList writes a list in as many packets as it needs, none if it is empty.
-func writeList[T any, P listed[T]](w *packetWriter, list List[T, P]) {
-	for part := range slices.Chunk(list, math.MaxUint16) {
+func writeList[T any, P listed[T]](w *packetWriter, list []T) {
+	for part := range slices.Chunk(List[T, P](list), math.MaxUint16) {
 		if w.err == nil {
 			w.data, w.err = AppendPacket(w.data, w.profile, &part)
 		}

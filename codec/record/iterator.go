@@ -155,7 +155,8 @@ func (it *iterator) fill() {
 		it.err = it.collect(p)
 		used++
 	}
-	if it.salvages(it.err) {
+	// Damage that the index does not tell of, where the caller wants what is around it.
+	if it.query.Damaged != nil && it.layout == it.shallow && it.tails == nil && errors.Is(it.err, ErrDamaged) {
 		if it.err = it.salvage(); it.err == nil {
 			it.fill()
 		}
@@ -181,11 +182,6 @@ func (it *iterator) fill() {
 	if len(it.pieces) == 0 && it.err == nil {
 		it.err = cmp.Or(it.end, io.EOF)
 	}
-}
-
-// salvages reports whether an error is damage that the index does not tell of, and the caller wants what is around it.
-func (it *iterator) salvages(err error) bool {
-	return it.query.Damaged != nil && it.layout == it.shallow && it.tails == nil && errors.Is(err, ErrDamaged)
 }
 
 // salvage goes on behind the last message with what is found in the file without its index.
@@ -289,7 +285,8 @@ func (it *iterator) collect(p *piece) error {
 		}
 	}
 	if count < p.count && !p.cut && !sparse {
-		return it.damaged(p, p.end, fmt.Sprintf("the chunk has %d fewer messages than its header says", p.count-count))
+		return &damage{it.path, p.end, p.chunk, fmt.Sprintf("the chunk has %d fewer messages than its header says",
+			p.count-count)}
 	}
 	return nil
 }
@@ -329,11 +326,7 @@ func (it *iterator) read(p *piece, pos int64) error {
 	if ends {
 		return io.EOF
 	}
-	return it.damaged(p, pos, err.Error())
-}
-
-func (it *iterator) damaged(p *piece, pos int64, text string) error {
-	return &damage{path: it.path, pos: pos, chunk: p.chunk, text: text}
+	return &damage{it.path, pos, p.chunk, err.Error()}
 }
 
 // splits reports whether p is to be split before it is collected.

@@ -1,6 +1,7 @@
 package ulog
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -130,20 +131,6 @@ func (f formats) node(name string, depth int) (*node, error) {
 	return n, nil
 }
 
-// find returns the field of a name; nil if there is none of that type.
-func (n *node) find(name, kind string) *placed {
-	i := slices.IndexFunc(n.fields, func(p placed) bool { return p.name == name && p.kind == kind && p.count == 0 })
-	if i < 0 {
-		return nil
-	}
-	return &n.fields[i]
-}
-
-// visible returns the fields without padding.
-func (n *node) visible() []placed {
-	return slices.DeleteFunc(slices.Clone(n.fields), func(p placed) bool { return p.isPadding() })
-}
-
 // plan is how messages of a format become those of ROS 2.
 type plan struct {
 	typeName       string
@@ -217,8 +204,9 @@ func (p *planner) make(topic string) (*plan, error) {
 		to         *int
 	}{{"timestamp", "uint64_t", &made.stamp}, {"time_utc_usec", "uint64_t", &made.utc},
 		{"timestamp_time_relative", "int32_t", &made.utcMoment}, {"fix_type", "uint8_t", &made.fix}} {
-		if found := root.find(f.name, f.kind); found != nil {
-			*f.to = found.offset
+		is := func(p placed) bool { return p.name == f.name && p.kind == f.kind && p.count == 0 }
+		if i := slices.IndexFunc(root.fields, is); i >= 0 {
+			*f.to = root.fields[i].offset
 		}
 	}
 	c := compiler{planner: p, plan: made, text: map[string]string{}, of: map[string]string{}}
@@ -243,14 +231,10 @@ type compiler struct {
 }
 
 func (c *compiler) compile(root *node, topic string) error {
-	known := px4Match(root, topic)
-	pkg := "ulog"
+	pkg, name := "ulog", camelCase(topic)
+	known := px4Version(root, cmp.Or(px4().topic[topic], name))
 	if known != nil {
-		pkg = "px4_msgs"
-	}
-	name := camelCase(topic)
-	if known != nil {
-		name = known.name
+		pkg, name = "px4_msgs", known.name
 	}
 	c.of[name] = topic
 	text := c.define(root, known)
@@ -283,9 +267,9 @@ func nestedName(f *placed, known *px4Type, i int) string {
 	return camelCase(f.kind)
 }
 
-// ordered returns the visible fields of n, in the order of known unless that is nil.
+// ordered returns the fields of n without padding, in the order of known unless that is nil.
 func ordered(n *node, known *px4Type) []placed {
-	fields := n.visible()
+	fields := slices.DeleteFunc(slices.Clone(n.fields), func(p placed) bool { return p.isPadding() })
 	if known != nil {
 		at := func(p placed) int {
 			return slices.IndexFunc(known.fields, func(f field) bool { return f.name == p.name })

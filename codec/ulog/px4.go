@@ -45,15 +45,6 @@ var px4 = sync.OnceValue(func() px4Definitions {
 	return all
 })
 
-// px4Match returns the version of the type of a topic that has the same fields as n; nil if there is none.
-func px4Match(n *node, topic string) *px4Type {
-	name := px4().topic[topic]
-	if name == "" {
-		name = camelCase(topic)
-	}
-	return px4Version(n, name)
-}
-
 // px4Nested returns the version of a nested type; nil if the type that holds it is not of px4_msgs.
 func px4Nested(n *node, holder *px4Type, name string) *px4Type {
 	if holder == nil {
@@ -62,6 +53,7 @@ func px4Nested(n *node, holder *px4Type, name string) *px4Type {
 	return px4Version(n, name)
 }
 
+// px4Version returns the version of a type that has the same fields as n; nil if there is none.
 func px4Version(n *node, name string) *px4Type {
 	for _, t := range px4().types[name] {
 		if t.matches(n) {

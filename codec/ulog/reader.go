@@ -89,7 +89,7 @@ func (r *reader) Index() error {
 func newScan(r *reader) *scan {
 	return &scan{reader: r, topics: map[instance]int{}, formats: formats{}, multi: map[string][][]byte{},
 		info: map[string]string{}, defaults: map[string][]byte{}, binary: map[string][]byte{},
-		misfits: map[uint16]uint64{}, misfitAt: map[uint16]int64{}}
+		misfits: map[uint16]misfits{}}
 }
 
 func (r *reader) Describe() *codec.Info {
@@ -103,6 +103,12 @@ func (r *reader) Describe() *codec.Info {
 type instance struct {
 	topic  string
 	number uint8
+}
+
+// misfits are messages that fit no topic.
+type misfits struct {
+	count uint64
+	at    int64 // of the first one
 }
 
 // scan scans a log.
@@ -121,12 +127,11 @@ type scan struct {
 	defaults    map[string][]byte
 	multi       map[string][][]byte // text, in parts
 	binary      map[string][]byte
-	ignoreStart bool // do not use the time in the header
-	fixed       bool // offset is of a receiver with a fix
-	misfits     map[uint16]uint64
-	misfitAt    map[uint16]int64
-	pendingAt   int64 // where the clock's pending messages begin
-	strayAt     int64 // of the clock's first stray
+	ignoreStart bool               // do not use the time in the header
+	fixed       bool               // offset is of a receiver with a fix
+	misfits     map[uint16]misfits // by id
+	pendingAt   int64              // where the clock's pending messages begin
+	strayAt     int64              // of the clock's first stray
 	damages     int
 	moreAt      int64 // of the first damage that is not reported by itself
 }
@@ -341,9 +346,8 @@ func (s *scan) timed(m *message) (channel int, t, published int64, err error) {
 	switch {
 	case m.misfit:
 		id := binary.LittleEndian.Uint16(m.data)
-		if s.misfits[id]++; s.misfits[id] == 1 {
-			s.misfitAt[id] = m.pos
-		}
+		first := cmp.Or(s.misfits[id].at, m.pos)
+		s.misfits[id] = misfits{s.misfits[id].count + 1, first}
 		return chunked.None, 0, 0, nil
 	case m.kind == 'D':
 		t := s.w.topic(binary.LittleEndian.Uint16(m.data), m.pos)
@@ -442,9 +446,9 @@ func (s *scan) finish() {
 		l.details.UTC = l.details.UTC || g.End > int64(bootLimit)*1e3
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.misfits)) {
-		at, n := s.misfitAt[id], plural.Count(s.misfits[id], "message")
-		s.report(at, fmt.Errorf("damaged at 0x%x: left out %s with the id %d, which fit no topic of the log",
-			at, n, id))
+		m := s.misfits[id]
+		s.report(m.at, fmt.Errorf("damaged at 0x%x: left out %s with the id %d, which fit no topic of the log", m.at,
+			plural.Count(m.count, "message"), id))
 	}
 	if n := s.clock.strays; n > 0 {
 		// It is what PX4 wrote, and nothing is missing.
@@ -595,8 +599,7 @@ func (l *loader) Load(g *chunked.Segment, buf []byte) ([]byte, []error) {
 		return l.append(records, parameterChannel, g.Start, 0, &rcl_interfaces.ParameterEvent{Stamp: stamp(g.Start),
 			Node: strings.TrimSuffix(namespace, "/"), NewParameters: r.log.parameters})
 	}
-	s := scan{reader: r, clock: r.log.before[g.Offset], fixed: true, misfits: map[uint16]uint64{},
-		misfitAt: map[uint16]int64{}}
+	s := scan{reader: r, clock: r.log.before[g.Offset], fixed: true, misfits: map[uint16]misfits{}}
 	s.w = walker{Window: chunked.Window{File: r.File, Size: r.Size}, subscribed: r.log.subscribed,
 		ends: r.log.ends, pos: g.Offset}
 	var errs []error

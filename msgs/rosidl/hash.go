@@ -91,8 +91,7 @@ func describe(b *strings.Builder, m *Message) {
 			b.WriteString(", ")
 		}
 		fmt.Fprintf(b, `{"name": "%s", "type": {"type_id": %d, "capacity": %d, "string_capacity": %d, `+
-			`"nested_type_name": "%s"}}`,
-			f.Name, f.Type.ID(), f.Type.Length, f.Type.StringBound, f.Type.Message)
+			`"nested_type_name": "%s"}}`, f.Name, f.Type.ID(), f.Type.Length, f.Type.StringBound, f.Type.Message)
 	}
 	b.WriteString("]}")
 }
