@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -68,23 +69,17 @@ type writerChannel struct {
 func newEncoder(path string, o codec.CreateOptions) *encoder {
 	e := &encoder{
 		path:          path,
-		chunkSize:     defaultChunkSize,
-		chunkDuration: uint64(defaultChunkDuration),
+		chunkSize:     uint64(min(cmp.Or(o.ChunkSize, defaultChunkSize), maxChunkSize)),
+		chunkDuration: uint64(cmp.Or(o.ChunkDuration, defaultChunkDuration)),
 		channels:      map[*codec.Channel]*writerChannel{},
 		names:         map[string]*writerChannel{},
-	}
-	if o.ChunkSize > 0 {
-		e.chunkSize = uint64(min(o.ChunkSize, maxChunkSize))
-	}
-	if o.ChunkDuration > 0 {
-		e.chunkDuration = uint64(o.ChunkDuration)
 	}
 	e.header = &recordpb.Header{ // Apollo's writer sets all but map and vehicle
 		MajorVersion: new(uint64(1)), MinorVersion: new(uint64), Compress: new(uint64),
 		ChunkInterval: &e.chunkDuration, SegmentInterval: new(uint64), IndexPosition: new(uint64),
-		ChunkNumber:   new(uint64),
-		ChannelNumber: new(uint64), BeginTime: new(uint64), EndTime: new(uint64), MessageNumber: new(uint64),
-		Size: new(uint64), IsComplete: new(uint64), ChunkRawSize: &e.chunkSize, SegmentRawSize: new(uint64),
+		ChunkNumber: new(uint64), ChannelNumber: new(uint64), BeginTime: new(uint64), EndTime: new(uint64),
+		MessageNumber: new(uint64), Size: new(uint64), IsComplete: new(uint64), ChunkRawSize: &e.chunkSize,
+		SegmentRawSize: new(uint64),
 	}
 	e.chunk.body = output.NewBody(chunkHead)
 	return e

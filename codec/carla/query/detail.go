@@ -173,9 +173,8 @@ func (p *infoPrinter) physics(r *carla.PhysicsControl) {
 	p.line("   wheels:\n")
 	for i, w := range r.Wheels {
 		p.line("    wheel ", i, ": tire_friction ", w.TireFriction, " damping_rate ", w.DampingRate,
-			" max_steer_angle ", w.MaxSteerAngle,
-			" radius ", w.Radius, " max_brake_torque ", w.MaxBrakeTorque, " max_handbrake_torque ",
-			w.MaxHandbrakeTorque, " position ", w.Position, "\n")
+			" max_steer_angle ", w.MaxSteerAngle, " radius ", w.Radius, " max_brake_torque ", w.MaxBrakeTorque,
+			" max_handbrake_torque ", w.MaxHandbrakeTorque, " position ", w.Position, "\n")
 	}
 }
 

@@ -97,11 +97,10 @@ func (p *infoPrinter) weather(l carla.WeatherList) {
 	p.line(" Weathers: ", len(l), "\n")
 	for _, r := range l {
 		p.line("  Cloudiness: ", r.Cloudiness, " Precipitation: ", r.Precipitation, " PrecipitationDeposits: ",
-			r.PrecipitationDeposits,
-			" WindIntensity: ", r.WindIntensity, " SunAzimuthAngle: ", r.SunAzimuthAngle, " SunAltitudeAngle: ",
-			r.SunAltitudeAngle,
-			" FogDensity: ", r.FogDensity, " FogDistance: ", r.FogDistance, " FogFalloff: ", r.FogFalloff, " Wetness: ",
-			r.Wetness, " ScatteringIntensity: ", r.ScatteringIntensity, " MieScatteringScale: ", r.MieScatteringScale,
-			" RayleighScatteringScale: ", r.RayleighScatteringScale, " DustStorm: ", r.DustStorm, "\n")
+			r.PrecipitationDeposits, " WindIntensity: ", r.WindIntensity, " SunAzimuthAngle: ", r.SunAzimuthAngle,
+			" SunAltitudeAngle: ", r.SunAltitudeAngle, " FogDensity: ", r.FogDensity, " FogDistance: ", r.FogDistance,
+			" FogFalloff: ", r.FogFalloff, " Wetness: ", r.Wetness, " ScatteringIntensity: ", r.ScatteringIntensity,
+			" MieScatteringScale: ", r.MieScatteringScale, " RayleighScatteringScale: ", r.RayleighScatteringScale,
+			" DustStorm: ", r.DustStorm, "\n")
 	}
 }
