@@ -81,7 +81,7 @@ func memoryFolder(b *testing.B) string {
 }
 
 func write(b *testing.B, path string, rows *episode.Rows, o Options) {
-	o.Overwrite = true
+	os.Remove(path)
 	w, err := Create(path, o)
 	require.NoError(b, err)
 	require.NoError(b, w.Write(rows))

@@ -31,8 +31,7 @@ type Options struct {
 	// camera_2, cam_left_wrist and cam_right_wrist for camera_0.
 	Links map[string]string
 
-	Overwrite bool // replace an existing file
-	Workers   int  // JPEGs encoded at a time; 0 is the number of processors
+	Workers int // JPEGs encoded at a time; 0 is the number of processors
 }
 
 var defaultLinks = map[string]string{

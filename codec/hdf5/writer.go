@@ -54,7 +54,7 @@ func Create(path string, o Options) (*Writer, error) {
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
-	if _, err := os.Lstat(path); err == nil && !o.Overwrite {
+	if _, err := os.Lstat(path); err == nil {
 		return nil, fmt.Errorf("create %s: %w; name another output or use --overwrite", path, fs.ErrExist)
 	}
 	file, err := h5.Create(path + ".part")

@@ -274,7 +274,7 @@ func TestDepthMarkers(t *testing.T) {
 
 // Images that are too small for the best encoder have another one, unless the options name it.
 func TestSmallVideo(t *testing.T) {
-	if _, err := chooseEncoder("ffmpeg", "libsvtav1", "libsvtav1"); err != nil {
+	if _, err := chooseEncoder("libsvtav1", "libsvtav1"); err != nil {
 		t.Skipf("small videos are not tested: %v", err)
 	}
 	small := func() *episode.Rows {

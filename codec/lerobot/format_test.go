@@ -18,7 +18,10 @@ import (
 // TestFormat has files be as those of LeRobot's own writer.
 func TestFormat(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "set")
-	w, err := Create(path, Options{RobotType: "rm65", DataFileSize: 1, ChunkFiles: 2})
+	was := chunkFiles
+	t.Cleanup(func() { chunkFiles = was })
+	chunkFiles = 2
+	w, err := Create(path, Options{RobotType: "rm65", DataFileSize: 1})
 	require.NoError(t, err)
 	for i := range 3 {
 		e := recording(t, "episode", "pick", 1e18+int64(i)*1e11, 4)

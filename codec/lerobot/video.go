@@ -24,8 +24,8 @@ func accepts(e *ffmpeg.Encoder, p *picture) error {
 }
 
 // chooseEncoder returns the first of preferred encoders that ffmpeg has, or the wanted one.
-func chooseEncoder(program, wanted string, preferred ...string) (*ffmpeg.Encoder, error) {
-	return ffmpeg.Choose(program, wanted, preferred, "store images in the tables")
+func chooseEncoder(wanted string, preferred ...string) (*ffmpeg.Encoder, error) {
+	return ffmpeg.Choose("ffmpeg", wanted, preferred, "store images in the tables")
 }
 
 // groupSize is the distance of frames that do not depend on others.
@@ -34,7 +34,6 @@ const groupSize = 2
 // video is a video file of several episodes.
 type video struct {
 	path    string
-	options *Options
 	encoder *ffmpeg.Encoder
 	fps     int
 	raw     *os.File // encoded frames, without times
@@ -43,7 +42,7 @@ type video struct {
 }
 
 // createVideo begins a file.
-func createVideo(path string, o *Options, e *ffmpeg.Encoder, fps int) (*video, error) {
+func createVideo(path string, e *ffmpeg.Encoder, fps int) (*video, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, err
 	}
@@ -51,7 +50,7 @@ func createVideo(path string, o *Options, e *ffmpeg.Encoder, fps int) (*video, e
 	if err != nil {
 		return nil, err
 	}
-	return &video{path: path, options: o, encoder: e, fps: fps, raw: raw}, nil
+	return &video{path: path, encoder: e, fps: fps, raw: raw}, nil
 }
 
 // write appends the frames of a camera in an episode.
@@ -76,7 +75,7 @@ func (v *video) write(c *camera, lost codec.LossCounts) error {
 	arguments = append(arguments, "-framerate", rate, "-i", "pipe:0", "-an", "-c:v", v.encoder.Name,
 		"-g", strconv.Itoa(groupSize), "-pix_fmt", v.encoder.Pixels)
 	arguments = append(arguments, v.encoder.Options...)
-	command := exec.Command(v.options.FFmpeg, append(arguments, "-fps_mode", "passthrough", "-f", v.encoder.Format,
+	command := exec.Command("ffmpeg", append(arguments, "-fps_mode", "passthrough", "-f", v.encoder.Format,
 		"pipe:1")...)
 	command.Stdout = v.raw
 	err := ffmpeg.Run(command, func(pipe io.Writer) error {
@@ -105,7 +104,7 @@ func (v *video) close() error {
 		return err
 	}
 	rate := strconv.Itoa(v.fps)
-	command := exec.Command(v.options.FFmpeg, "-v", "error", "-nostdin", "-f", v.encoder.Format, "-framerate", rate,
+	command := exec.Command("ffmpeg", "-v", "error", "-nostdin", "-f", v.encoder.Format, "-framerate", rate,
 		"-i", "file:"+v.raw.Name(),
 		"-c", "copy", "-bsf:v", "setts=ts=N/"+rate+"/TB", "-movflags", "+faststart", "-f", "mp4", "file:"+v.path)
 	if err := ffmpeg.Run(command, func(io.Writer) error { return nil }); err != nil {

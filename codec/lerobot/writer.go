@@ -15,6 +15,9 @@ import (
 	"tapedeck/msgs/plural"
 )
 
+// chunkFiles is the number of files in a folder.
+var chunkFiles = 1000
+
 // partSuffix is the end of the folder's name while a dataset is written.
 const partSuffix = ".part"
 
@@ -40,8 +43,8 @@ type Writer struct {
 	videosAt map[string]fileIndex
 }
 
-// Create begins a dataset in the folder path. Until Close its name is path.part; an older folder of that name is
-// removed.
+// Create begins a dataset in the folder path, which must not exist. Until Close its name is path.part; an older folder
+// of that name is removed.
 func Create(path string, o Options) (*Writer, error) {
 	fail := func(err error) (*Writer, error) { return nil, fmt.Errorf("create %s: %w", path, err) }
 	if err := o.Check(); err != nil {
@@ -50,12 +53,12 @@ func Create(path string, o Options) (*Writer, error) {
 	w := &Writer{path: path, part: filepath.Clean(path) + partSuffix, options: o.withDefaults(),
 		videos: map[string]*video{}, videosAt: map[string]fileIndex{}, encoders: map[string]*ffmpeg.Encoder{},
 		lost: codec.LossCounts{}}
-	if _, err := os.Lstat(path); err == nil && !o.Overwrite {
+	if _, err := os.Lstat(path); err == nil {
 		return fail(fmt.Errorf("%w; name another output or use --overwrite", fs.ErrExist))
 	}
 	if o.Video {
 		var err error
-		if w.encoder, err = chooseEncoder(w.options.FFmpeg, o.Codec, "libsvtav1", "libx264"); err != nil {
+		if w.encoder, err = chooseEncoder(o.Codec, "libsvtav1", "libx264"); err != nil {
 			return fail(err)
 		}
 	}
@@ -66,7 +69,7 @@ func Create(path string, o Options) (*Writer, error) {
 		return fail(err)
 	}
 	w.info = info{
-		Version: Version, FPS: float64(o.FPS), ChunkSize: w.options.ChunkFiles,
+		Version: Version, ChunkSize: chunkFiles,
 		DataFileSize: max(w.options.DataFileSize/mb, 1), VideoFileSize: max(w.options.VideoFileSize/mb, 1),
 		DataPath: dataPath,
 	}
@@ -221,14 +224,18 @@ func (w *Writer) complete() error {
 	if err := w.meta(); err != nil {
 		return err
 	}
-	if err := verify(w.part, &w.options, len(w.rows), w.info.TotalFrames); err != nil {
+	if err := verify(w.part, w.options.Video, len(w.rows), w.info.TotalFrames); err != nil {
 		return fmt.Errorf("read back: %w", err)
 	}
 	if err := w.sync(); err != nil {
 		return err
 	}
 	w.err = errors.New("the dataset is closed")
-	return w.rename()
+	if err := os.Rename(w.part, w.path); err != nil {
+		return err
+	}
+	codec.SyncFolder(filepath.Dir(filepath.Clean(w.path)))
+	return nil
 }
 
 // sync waits until the disk has all files, some of which ffmpeg wrote: after a power failure the dataset at its path is
@@ -248,24 +255,4 @@ func (w *Writer) sync() error {
 		}
 		return errors.Join(file.Sync(), file.Close())
 	})
-}
-
-// rename renames the dataset to its path in place of an older one.
-func (w *Writer) rename() error {
-	old := w.part + "-old"
-	if err := os.RemoveAll(old); err != nil {
-		return err
-	}
-	moved := os.Rename(w.path, old)
-	if moved != nil && !errors.Is(moved, fs.ErrNotExist) {
-		return moved
-	}
-	if err := os.Rename(w.part, w.path); err != nil {
-		if moved == nil {
-			err = errors.Join(err, os.Rename(old, w.path))
-		}
-		return err
-	}
-	codec.SyncFolder(filepath.Dir(filepath.Clean(w.path)))
-	return os.RemoveAll(old)
 }

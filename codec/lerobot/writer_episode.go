@@ -2,6 +2,7 @@ package lerobot
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -17,11 +18,8 @@ import (
 // put writes an episode.
 func (w *Writer) put(t *prepared) error {
 	e := t.rows.Episode
-	row := &episodeRow{task: e.Task, length: t.span.n, from: w.info.TotalFrames, videos: map[string]videoPlace{},
-		stats: map[string]*stats{}}
-	if row.task == "" {
-		row.task = w.options.Task
-	}
+	row := &episodeRow{task: cmp.Or(e.Task, "unknown"), length: t.span.n, from: w.info.TotalFrames,
+		videos: map[string]videoPlace{}, stats: map[string]*stats{}}
 	task := slices.Index(w.tasks, row.task)
 	if task < 0 {
 		task = len(w.tasks)
@@ -90,7 +88,7 @@ func (w *Writer) table(rows int) error {
 		if err := w.data.close(); err != nil {
 			return fmt.Errorf("%s: %w", w.data.path, err)
 		}
-		w.dataAt = w.dataAt.next(w.options.ChunkFiles)
+		w.dataAt = w.dataAt.next(chunkFiles)
 	}
 	var columns []column
 	hf := map[string]any{}
@@ -214,7 +212,7 @@ func (w *Writer) video(c *camera, row *episodeRow) error {
 		if err := v.close(); err != nil {
 			return err
 		}
-		w.videosAt[c.feature] = w.videosAt[c.feature].next(w.options.ChunkFiles)
+		w.videosAt[c.feature] = w.videosAt[c.feature].next(chunkFiles)
 		v = nil
 	}
 	if v == nil {
@@ -222,7 +220,7 @@ func (w *Writer) video(c *camera, row *episodeRow) error {
 		if err != nil {
 			return err
 		}
-		if v, err = createVideo(path, &w.options, w.encoders[c.feature], int(w.info.FPS)); err != nil {
+		if v, err = createVideo(path, w.encoders[c.feature], int(w.info.FPS)); err != nil {
 			return err
 		}
 		w.videos[c.feature] = v

@@ -127,7 +127,7 @@ func (w *Writer) encoderFor(c *camera) (*ffmpeg.Encoder, error) {
 		return e, nil
 	}
 	if c.picture.Deep {
-		e, err := chooseEncoder(w.options.FFmpeg, "", "libx265")
+		e, err := chooseEncoder("", "libx265")
 		if err != nil {
 			return nil, err
 		}
@@ -135,7 +135,7 @@ func (w *Writer) encoderFor(c *camera) (*ffmpeg.Encoder, error) {
 	}
 	err := accepts(w.encoder, &c.picture)
 	if err != nil && w.options.Codec == "" {
-		if e, none := chooseEncoder(w.options.FFmpeg, "", "libx264"); none == nil && accepts(e, &c.picture) == nil {
+		if e, none := chooseEncoder("", "libx264"); none == nil && accepts(e, &c.picture) == nil {
 			return e, nil
 		}
 	}

@@ -252,6 +252,7 @@ func TestVideo(t *testing.T) {
 }
 
 func TestVideoWithoutFFmpeg(t *testing.T) {
-	_, err := Create(filepath.Join(t.TempDir(), "set"), Options{Video: true, FFmpeg: "no-such-ffmpeg"})
-	require.ErrorContains(t, err, "cannot find no-such-ffmpeg, which encodes videos: install it (Debian: ffmpeg)")
+	t.Setenv("PATH", "")
+	_, err := Create(filepath.Join(t.TempDir(), "set"), Options{Video: true})
+	require.ErrorContains(t, err, "cannot find ffmpeg, which encodes videos: install it (Debian: ffmpeg)")
 }

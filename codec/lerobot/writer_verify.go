@@ -14,7 +14,7 @@ import (
 
 // verify reads a dataset back: all numbers, the first and last image of each camera in each episode, or the number of
 // frames in videos.
-func verify(path string, o *Options, episodes, rows int) error {
+func verify(path string, videos bool, episodes, rows int) error {
 	s, err := Open(path)
 	if err != nil {
 		return err
@@ -29,7 +29,7 @@ func verify(path string, o *Options, episodes, rows int) error {
 	if s.rowCount != rows {
 		return fmt.Errorf("%s, want %d", plural.Count(s.rowCount, "row"), rows)
 	}
-	if !o.Video {
+	if !videos {
 		for _, e := range all {
 			for _, c := range e.Cameras {
 				err := c.EachFrame([]int{0, len(c.Stamps) - 1}, func(_ int, f *episode.Frame) error {
@@ -53,7 +53,7 @@ func verify(path string, o *Options, episodes, rows int) error {
 		}
 		frames := 0
 		for _, file := range files {
-			n, err := countFrames(o, file)
+			n, err := countFrames(file)
 			if err != nil {
 				return err
 			}
@@ -67,12 +67,12 @@ func verify(path string, o *Options, episodes, rows int) error {
 }
 
 // countFrames returns the number of frames in a video by ffmpeg.
-func countFrames(o *Options, path string) (int, error) {
-	command := exec.Command(o.FFmpeg, "-v", "error", "-nostdin", "-i", path, "-map", "0:v", "-c", "copy", "-f",
+func countFrames(path string) (int, error) {
+	command := exec.Command("ffmpeg", "-v", "error", "-nostdin", "-i", path, "-map", "0:v", "-c", "copy", "-f",
 		"framecrc", "-")
 	out, err := command.Output()
 	if err != nil {
-		return 0, fmt.Errorf("read %s with %s: %w", path, o.FFmpeg, err)
+		return 0, fmt.Errorf("read %s with ffmpeg: %w", path, err)
 	}
 	n := 0
 	for line := range strings.Lines(string(out)) {

@@ -26,12 +26,9 @@ func defaultInfoOptions() *infoOptions {
 	return &infoOptions{InfoOptions: formats.DefaultInfoOptions()}
 }
 
-// check refuses options that contradict each other.
-func (o *infoOptions) check() error { return o.Check(o.JSON, o.ROS2) }
-
 // info describes the recordings at paths. It continues after one that cannot be read.
 func (o *infoOptions) info(ctx context.Context, paths []string, stdout, stderr io.Writer) error {
-	if err := o.check(); err != nil {
+	if err := o.Check(o.JSON, o.ROS2); err != nil {
 		return err
 	}
 	failed, damaged := 0, 0

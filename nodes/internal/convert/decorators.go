@@ -41,7 +41,7 @@ func (s *source) channel(from *codec.Channel) *codec.Channel {
 }
 
 // read reads the selected messages, as the output has them. The times of q are those at which messages were received.
-// It resets the observer, which it tells of damage.
+// It resets the observer, which it tells of damage unless that is known.
 func (s *source) read(q codec.Query) (codec.Iterator, error) {
 	s.observer.reset()
 	window, offset := s.window, int64(s.plan.Offset)
@@ -54,7 +54,9 @@ func (s *source) read(q codec.Query) (codec.Iterator, error) {
 		}
 	}
 	window.Topics = func(c *codec.Channel) bool { return s.wants(c) && q.Wants(s.channel(c)) }
-	window.Damaged = s.observer.onDamage
+	if window.Damaged = s.observer.onDamage; s.again {
+		window.Damaged = func(error) {}
+	}
 	it, err := s.ins.Read(window)
 	if err != nil {
 		return nil, err

@@ -281,8 +281,9 @@ func (w *episodeJob) read(ctx context.Context, i int, path string) (episode.Sour
 	if lossy, ok := source.Source.(codec.Lossy); ok {
 		w.lost.addAll(lossy.Losses())
 	}
-	if source.observer != nil {
-		w.lost.join(source.observer.finishEpisodes())
+	if source.messages != nil {
+		w.lost.join(source.messages.observer.finishEpisodes())
+		source.messages.again = true
 	}
 	for _, e := range episodes {
 		if w.plan.Task != "" {
@@ -311,8 +312,8 @@ func (w *episodeJob) read(ctx context.Context, i int, path string) (episode.Sour
 type notedSource struct {
 	episode.Source
 	notes    []string
-	observer *observer // nil if it was not read as messages
-	keeps    bool      // rows are kept as they are: it is to be recovered in the same format
+	messages *source // in which they are; nil: it was not read as messages
+	keeps    bool    // rows are kept as they are: it is to be recovered in the same format
 }
 
 // source opens an input.
@@ -374,7 +375,7 @@ func (w *episodeJob) fromMessages(ctx context.Context, i int, in *input) (*noted
 	if err := w.accept(in, p, &w.lost); err != nil {
 		return nil, err
 	}
-	r.observer.damaged, s.observer = w.Damaged, &r.observer
+	r.observer.damaged, s.messages = w.Damaged, r
 	r.info.Path, r.info.Metadata = in.path, movedEpisodes(in.original.AllMetadata(), int64(p.Offset))
 	r.info.StartTime, r.info.EndTime = timerange.Later(in.original.StartTime, int64(p.Offset)),
 		timerange.Later(in.original.EndTime, int64(p.Offset))

@@ -1,6 +1,8 @@
 package convert
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -11,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -669,4 +672,35 @@ func TestReferenceSession(t *testing.T) {
 	_, _, err = do(t, path("two"), o, in, in)
 	require.NoError(t, err)
 	require.Len(t, episodesOf(t, path("two")), 2)
+}
+
+// TestPublishTimes has frames of several cameras and episodes read at once: nothing is counted then.
+func TestPublishTimes(t *testing.T) {
+	var all []codec.Message
+	for _, topic := range []string{"/left/image_raw", "/right/image_raw"} {
+		c := channel(t, topic, "sensor_msgs/msg/Image")
+		for i := range int64(200) {
+			at := 1000*second + i*second/50
+			m := &sensor_msgs.Image{Width: 2, Height: 1, Step: 6, Encoding: "rgb8",
+				Data: []byte{1, 2, 3, 4, 5, byte(i)}}
+			m.Header.Stamp.Sec, m.Header.Stamp.Nanosec = int32(at/second), uint32(at%second)
+			all = append(all, codec.Message{Channel: c, LogTime: at, PublishTime: at - 1, Data: payload(t, m)})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b codec.Message) int { return cmp.Compare(a.LogTime, b.LogTime) })
+	in := writeWith(t, "in.mcap", codec.CreateOptions{ChunkSize: 1000, Compression: "none"}, all...)
+	data, err := os.ReadFile(in)
+	require.NoError(t, err)
+	at := bytes.Index(data, all[200].Data)
+	require.Positive(t, at)
+	data[at+len(all[200].Data)-1]++
+	require.NoError(t, os.WriteFile(in, data, 0o666))
+	o := DefaultOptions()
+	o.To, o.Partial = "hdf5", true
+	var damaged atomic.Int32
+	j := Job{Formats: allformats.List(), Inputs: []string{in}, Output: filepath.Join(t.TempDir(), "out.hdf5"),
+		Options: o, Damaged: func(error) { damaged.Add(1) }}
+	_, err = j.Run(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 1, damaged.Load(), "frames are read again, of which nothing is told")
 }

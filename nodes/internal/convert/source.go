@@ -23,6 +23,7 @@ type source struct {
 	wants    func(*codec.Channel) bool
 	state    []codec.Message // of latched topics before the start, with which the output begins
 	observer observer
+	again    bool // what is read was read before: damage is known
 }
 
 func newSource(p *plan, t *target, ins inputs, window codec.Query) *source {

@@ -254,7 +254,9 @@ func (b *builder) finish(info *codec.Info) {
 		}
 	}
 	for _, s := range b.signals {
-		b.addSignal(s)
+		if s.some {
+			b.Signals = append(b.Signals, s.Signal)
+		}
 	}
 	for _, t := range b.tracks {
 		b.addTracks(t)

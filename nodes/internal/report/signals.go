@@ -113,10 +113,3 @@ func numeric(c *codec.Channel, path string) bool {
 	p, err := schema.Path(path)
 	return err == nil && p.IsNumber()
 }
-
-// addSignal adds a signal that has any value.
-func (b *builder) addSignal(s *signal) {
-	if s.some {
-		b.Signals = append(b.Signals, s.Signal)
-	}
-}
