@@ -3,7 +3,6 @@ package field
 import (
 	"bytes"
 	"encoding/json"
-	"strconv"
 	"strings"
 
 	"tapedeck/msgs/printable"
@@ -14,8 +13,6 @@ func AppendQuoted(b []byte, text string) []byte {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(text); err != nil {
-		return strconv.AppendQuote(b, text)
-	}
+	_ = e.Encode(text) // a string can always be encoded
 	return append(b, printable.Escape(strings.TrimSuffix(out.String(), "\n"), "")...)
 }
