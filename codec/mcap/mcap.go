@@ -30,7 +30,7 @@ var Format = codec.Format{
 	Sniff:     func(_ string, head []byte) bool { return bytes.HasPrefix(head, mcap.Magic[:5]) },
 	Named:     func(path string) bool { return filepath.Ext(path) == ".mcap" },
 	Open:      func(path string) (codec.Reader, error) { return chunked.Open(path, NewReader) },
-	Create:    func(path string, o codec.CreateOptions) (codec.Writer, error) { return Create(path, o) },
+	Create:    func(path string, o codec.CreateOptions) (codec.Writer, error) { return createOn(output.OS{}, path, o) },
 }
 
 // Keys of the channel metadata that rosbag2_storage_mcap writes.
@@ -46,11 +46,7 @@ const (
 	keySerialized   = "serialized_metadata"
 )
 
-// Create begins a recording whose first file is path. NAME.mcap and NAME_0.mcap go on as NAME_1.mcap.
-func Create(path string, o codec.CreateOptions) (*output.Recording, error) {
-	return createOn(output.OS{}, path, o)
-}
-
+// createOn begins a recording whose first file is path. NAME.mcap and NAME_0.mcap go on as NAME_1.mcap.
 func createOn(s output.System, path string, o codec.CreateOptions) (*output.Recording, error) {
 	extension := filepath.Ext(path)
 	base := strings.TrimSuffix(strings.TrimSuffix(path, extension), "_0")

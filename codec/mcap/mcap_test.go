@@ -225,7 +225,7 @@ func TestProfileIsThatOfAllChannels(t *testing.T) {
 		{[]string{"cdr", "protobuf", "cdr"}, ""},
 	} {
 		path := filepath.Join(t.TempDir(), "a.mcap")
-		w, err := Create(path, codec.CreateOptions{})
+		w, err := createOn(output.OS{}, path, codec.CreateOptions{})
 		require.NoError(t, err)
 		for i, encoding := range c.encodings {
 			require.NoError(t, w.Declare(&codec.Channel{Topic: fmt.Sprint("/", i), Encoding: encoding}))
@@ -320,10 +320,10 @@ func TestCreateRefuses(t *testing.T) {
 
 func TestCreateFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.mcap")
-	_, err := Create(path, codec.CreateOptions{ChunkSize: -1})
+	_, err := createOn(output.OS{}, path, codec.CreateOptions{ChunkSize: -1})
 	require.ErrorContains(t, err, "negative")
 	require.NoFileExists(t, path)
-	w, err := Create(path, codec.CreateOptions{ChunkSize: math.MaxInt})
+	w, err := createOn(output.OS{}, path, codec.CreateOptions{ChunkSize: math.MaxInt})
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
 }

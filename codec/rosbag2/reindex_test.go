@@ -169,7 +169,7 @@ func TestSeveralRecordings(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
 			for i, name := range test.files {
-				w, err := mcap.Create(filepath.Join(dir, name), codec.CreateOptions{})
+				w, err := mcap.Format.Create(filepath.Join(dir, name), codec.CreateOptions{})
 				require.NoError(t, err)
 				require.NoError(t, w.Write(&codec.Message{
 					Channel: &codec.Channel{Topic: "/a", Type: "a/msg/A", Encoding: codec.EncodingCDR},

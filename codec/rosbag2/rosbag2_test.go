@@ -339,7 +339,7 @@ func parts(t testing.TB) (string, []codec.Message) {
 	for i := range 12 {
 		name := fmt.Sprintf("bag_%d.mcap", i)
 		m.Paths = append(m.Paths, name)
-		w, err := mcap.Create(filepath.Join(dir, name), codec.CreateOptions{})
+		w, err := mcap.Format.Create(filepath.Join(dir, name), codec.CreateOptions{})
 		require.NoError(t, err)
 		part := all[max(0, i*10-2) : i*10+10]
 		for j := range part {

@@ -127,7 +127,7 @@ func write(folder, kind string, size float64, payload int) (path string, err err
 	case "record":
 		w, err = formats.Create(path, codec.CreateOptions{})
 	case "mcap":
-		w, err = mcap.Create(path, codec.CreateOptions{Compression: compression})
+		w, err = mcap.Format.Create(path, codec.CreateOptions{Compression: compression})
 	case "db3":
 		w, err = createDatabase(path)
 	default:

@@ -27,7 +27,7 @@ func TestCatalogue(t *testing.T) {
 	for name, values := range map[string][]float64{
 		"a": {1, 2, 6, math.NaN(), -1}, "b": {math.Inf(1)}, "c": {}, "d": {-8, 0},
 	} {
-		w, err := mcap.Create(filepath.Join(folder, name+".mcap"), codec.CreateOptions{})
+		w, err := mcap.Format.Create(filepath.Join(folder, name+".mcap"), codec.CreateOptions{})
 		require.NoError(t, err)
 		require.NoError(t, w.Declare(channel))
 		for i, v := range values {
