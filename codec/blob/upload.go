@@ -162,7 +162,11 @@ func (t *Transfer) Send(ctx context.Context) error {
 	sent, err := t.resume(ctx)
 	if err == nil && t.State.UploadID == "" {
 		t.State.PartSize = t.partSize()
-		if err = t.exists(ctx); err == nil && !t.same && t.Size > t.Uploader.part {
+		large := t.Size > t.Uploader.part
+		if large || !t.Uploader.Overwrite { // else the comparison costs as much as the replacement
+			err = t.exists(ctx)
+		}
+		if err == nil && !t.same && large {
 			err = t.begin(ctx)
 		}
 	}

@@ -5,10 +5,12 @@ package blobtest
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -228,6 +230,9 @@ func (s *Server) handler(fake http.Handler) http.Handler {
 		s.mu.Lock()
 		o, ok := s.objects[key(r)]
 		s.mu.Unlock()
+		if !ok {
+			o, ok = s.short(r)
+		}
 		if !ok || r.Method != http.MethodGet && r.Method != http.MethodHead {
 			fake.ServeHTTP(w, r)
 			return
@@ -263,6 +268,20 @@ func (s *Server) handler(fake http.Handler) http.Handler {
 		}
 		s.mu.Unlock()
 	})
+}
+
+// short returns an object that has fewer bytes than the request wants of its end: stores return all of it, and gofakes3
+// refuses the request.
+func (s *Server) short(r *http.Request) (o object, ok bool) {
+	n, err := strconv.ParseInt(strings.TrimPrefix(r.Header.Get("Range"), "bytes=-"), 10, 64)
+	if err != nil {
+		return o, false
+	}
+	head, err := s.backend.HeadObject(r.Context(), Bucket, key(r))
+	if err != nil || head.Size == 0 || head.Size >= n {
+		return o, false
+	}
+	return object{stored{s, key(r)}, head.Size, strconv.Quote(hex.EncodeToString(head.Hash))}, true
 }
 
 func key(r *http.Request) string {
