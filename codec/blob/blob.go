@@ -29,6 +29,9 @@ import (
 	"time"
 )
 
+// ErrKey is returned for keys of a store that cannot be paths.
+var ErrKey = errors.New("cannot be a path; rename what begins with it in the store")
+
 // File is an open file: an *os.File for a local path.
 type File interface {
 	fs.File
@@ -105,8 +108,8 @@ func ReadFile(path string) ([]byte, error) {
 	return io.ReadAll(f) // a server may promise any size
 }
 
-// ReadDir returns the entries of the folder at path by name, those that were read also with an error. Info of an entry
-// makes no request.
+// ReadDir returns the entries of the folder at path by name, those that were read also with an error: all but those of
+// keys that cannot be paths if that is ErrKey. Info of an entry makes no request.
 func ReadDir(path string) ([]fs.DirEntry, error) {
 	if !IsURL(path) {
 		return os.ReadDir(Local(path))
@@ -266,7 +269,7 @@ func pathError(op, path string, err error) error {
 func newSource(path string) (source, error) {
 	switch scheme, _, _ := strings.Cut(path, "://"); {
 	case web(scheme):
-		return webSource{url: path}, nil
+		return newWebSource(path)
 	case scheme == "azblob":
 		return newAzureSource(path)
 	}

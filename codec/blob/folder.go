@@ -108,7 +108,7 @@ func readFolder(path string) ([]fs.DirEntry, error) {
 		switch name := strings.TrimSuffix(strings.TrimPrefix(key, prefix), "/"); {
 		case key == prefix: // stands for the folder
 		case name == "" || name == "." || name == "..":
-			bad = fmt.Errorf("%q is in it, which cannot be a path; rename what begins with it in the store", key)
+			bad = fmt.Errorf("%q is in it, which %w", key, ErrKey)
 		default:
 			i.path = Join(path, name)
 			entries = append(entries, i)

@@ -18,6 +18,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/blob"
 	"tapedeck/nodes/internal/convert"
+	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/manifest"
 )
 
@@ -86,6 +87,10 @@ func search(paths []string, stdin io.Reader, except string) (r recordings, err e
 		found, err := known.Search(path)
 		if errors.Is(err, fs.ErrNotExist) { // perhaps the beginning of the names of several files
 			found, err = []string{path}, nil
+		}
+		if errors.Is(err, blob.ErrKey) {
+			fmt.Fprintln(human.Stderr, "warning:", err)
+			err = nil
 		}
 		if err != nil {
 			return r, err

@@ -1,6 +1,7 @@
 package formats
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -19,7 +20,8 @@ var numberedRecord = regexp.MustCompile(`^(.*\.record)\.\d{5}(\.\d{14})?$`)
 // Search returns the recordings in a folder and in those below it, in the order of their paths. These are files that
 // are named as formats name them, series of record files under the beginning of their names, and folders that are one
 // recording, whatever else they hold: bags with a metadata.yaml, sessions, data sets. What is hidden, and what is being
-// written (NAME.part, NAME.active), is left out. If folder is one recording or a file, it is the only result.
+// written (NAME.part, NAME.active), is left out. If folder is one recording or a file, it is the only result. An error
+// that wraps blob.ErrKey is about keys of a store alone; all others were searched.
 func (l List) Search(folder string) (paths []string, err error) {
 	stat, err := blob.Stat(folder)
 	if err != nil {
@@ -28,15 +30,19 @@ func (l List) Search(folder string) (paths []string, err error) {
 	if !stat.IsDir() {
 		return []string{folder}, nil
 	}
-	if paths, err = l.search(folder); err != nil {
+	var odd []error
+	if paths, err = l.search(folder, &odd); err != nil {
 		return nil, fmt.Errorf("search %s: %w", folder, err)
 	}
 	slices.Sort(paths)
-	return paths, nil
+	return paths, errors.Join(odd...)
 }
 
-func (l List) search(folder string) (paths []string, err error) {
+func (l List) search(folder string, odd *[]error) (paths []string, err error) {
 	entries, err := blob.ReadDir(folder)
+	if errors.Is(err, blob.ErrKey) {
+		*odd, err = append(*odd, fmt.Errorf("search %s: %w", folder, codec.Pathless(err))), nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +79,7 @@ func (l List) search(folder string) (paths []string, err error) {
 		paths = append(paths, blob.Join(folder, name))
 	}
 	for _, inner := range folders {
-		found, err := l.search(inner)
+		found, err := l.search(inner, odd)
 		if err != nil {
 			return nil, err
 		}

@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec/blob"
+	"tapedeck/codec/blob/blobtest"
 )
 
 func TestSearch(t *testing.T) {
@@ -44,4 +47,17 @@ func TestSearch(t *testing.T) {
 	require.Empty(t, search("set/data"))
 	_, err := PureGo().Search(filepath.Join(root, "nowhere"))
 	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// A key that cannot be a path is named; the rest is found.
+func TestSearchBesideOddKeys(t *testing.T) {
+	s := blobtest.New(t)
+	for _, key := range []string{"d/a.mcap", "d//b.mcap", "d/e/c.mcap", "d/e/../f.mcap", "d/z.mcap"} {
+		s.Put(key, nil)
+	}
+	paths, err := PureGo().Search(s.URL("d"))
+	require.Equal(t, []string{s.URL("d/a.mcap"), s.URL("d/e/c.mcap"), s.URL("d/z.mcap")}, paths)
+	require.ErrorIs(t, err, blob.ErrKey)
+	require.ErrorContains(t, err, `search `+s.URL("d")+`: "d//" is in it, which cannot be a path`)
+	require.ErrorContains(t, err, `search `+s.URL("d/e")+`: "d/e/../" is in it, which cannot be a path`)
 }
