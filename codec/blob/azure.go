@@ -31,14 +31,17 @@ type azureContainer struct {
 	client    *container.Client
 	name      string
 	anonymous bool
+	patience  patience
 }
 
+func (c *azureContainer) waits() patience { return c.patience }
+
 // newAzureContainer takes account, credentials and endpoint from the environment.
-func newAzureContainer(name string) (*azureContainer, error) {
-	c := &azureContainer{name: name}
+func newAzureContainer(name string, p patience) (*azureContainer, error) {
+	c := &azureContainer{name: name, patience: p}
 	options := &container.ClientOptions{ClientOptions: policy.ClientOptions{
-		Transport: webClient,
-		Retry:     policy.RetryOptions{MaxRetries: mostAttempts - 1, RetryDelay: firstPause, MaxRetryDelay: mostPause},
+		Transport: newWebClient(p),
+		Retry:     policy.RetryOptions{MaxRetries: mostAttempts - 1, RetryDelay: p.pause, MaxRetryDelay: mostPause},
 	}}
 	if text := os.Getenv("AZURE_STORAGE_CONNECTION_STRING"); text != "" {
 		var err error
@@ -88,7 +91,9 @@ func newAzureSource(url string) (source, error) {
 	if name == "" {
 		return nil, fmt.Errorf("%s names no container: write azblob://CONTAINER/KEY", url)
 	}
-	c, err := azureClients.get(name, func() (*azureContainer, error) { return newAzureContainer(name) })
+	c, err := azureClients.get(name, func() (*azureContainer, error) {
+		return newAzureContainer(name, usualPatience())
+	})
 	return azureSource{c, p.key}, err
 }
 

@@ -63,7 +63,7 @@ func TestAzureSettings(t *testing.T) {
 
 // TestAzureNamespace reads folders that are blobs, too.
 func TestAzureNamespace(t *testing.T) {
-	s := blobtest.NewAzure(t)
+	s := hurried(t, blobtest.NewAzure(t))
 	s.Put("drive", nil)
 	s.Put("drive/a.mcap", []byte("a"))
 	s.Put("empty", nil)
@@ -94,7 +94,7 @@ func TestAzureNamespace(t *testing.T) {
 }
 
 func TestAzureErrors(t *testing.T) {
-	s := blobtest.NewAzure(t)
+	s := hurried(t, blobtest.NewAzure(t))
 	s.Put("f", []byte("f"))
 	_, err := blob.Open("azblob://other/f")
 	require.ErrorContains(t, err, "there is no container other")
@@ -149,6 +149,7 @@ func TestAzureErrors(t *testing.T) {
 	// Errors of the network show no token.
 	t.Setenv("AZURE_STORAGE_KEY", "")
 	t.Setenv("AZURE_STORAGE_SAS_TOKEN", "sig=secret")
+	blob.Hurry(t, s.URL("f"))
 	s.Intercept(func(http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) })
 	_, err = blob.Stat(s.URL("f"))
 	require.ErrorContains(t, err, s.URL("f"))
@@ -157,7 +158,7 @@ func TestAzureErrors(t *testing.T) {
 
 // TestAzureRequests counts the requests of opening a blob: Azure has no ranges that count from the end.
 func TestAzureRequests(t *testing.T) {
-	s := blobtest.NewAzure(t)
+	s := hurried(t, blobtest.NewAzure(t))
 	for _, c := range []struct{ size, requests, kilobytes int }{
 		{100 << 10, 1, 100}, {256 << 10, 1, 256}, {300 << 10, 2, 300}, {20 << 20, 2, 512},
 	} {

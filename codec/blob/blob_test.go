@@ -2,6 +2,7 @@ package blob_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -19,6 +20,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -36,10 +38,18 @@ func content(n int) []byte {
 	return b
 }
 
+// newStore starts an S3 server, whose clients wait for hardly anything.
+func newStore(t *testing.T) *blobtest.Server { return hurried(t, blobtest.New(t)) }
+
+func hurried(t *testing.T, s *blobtest.Server) *blobtest.Server {
+	blob.Hurry(t, s.URL(""))
+	return s
+}
+
 // eachStore passes a test with a server of each kind.
 func eachStore(t *testing.T, test func(t *testing.T, s *blobtest.Server)) {
-	t.Run("S3", func(t *testing.T) { test(t, blobtest.New(t)) })
-	t.Run("Azure", func(t *testing.T) { test(t, blobtest.NewAzure(t)) })
+	t.Run("S3", func(t *testing.T) { test(t, newStore(t)) })
+	t.Run("Azure", func(t *testing.T) { test(t, hurried(t, blobtest.NewAzure(t))) })
 }
 
 func TestOpen(t *testing.T) { eachStore(t, testOpen) }
@@ -155,7 +165,7 @@ func testRandomReads(t *testing.T, s *blobtest.Server) {
 
 // TestCloseWhileReading proves that memory is not used again as long as a reader copies from it.
 func TestCloseWhileReading(t *testing.T) {
-	s := blobtest.New(t)
+	s := newStore(t)
 	whole := content(16 << 20)
 	want := [][]byte{whole[:8<<20], whole[8<<20:]}
 	for i, name := range []string{"0", "1"} {
@@ -247,7 +257,7 @@ func testMissing(t *testing.T, s *blobtest.Server) {
 }
 
 func TestErrors(t *testing.T) {
-	s := blobtest.New(t)
+	s := newStore(t)
 	s.Put("dir/f", nil)
 	for path, want := range map[string]string{"s3://": "names no bucket", "s3:///x": "names no bucket"} {
 		_, err := blob.Open(path)
@@ -266,10 +276,11 @@ func TestErrors(t *testing.T) {
 
 // A role without credentials is asked for again.
 func TestRole(t *testing.T) {
-	var known atomic.Bool
+	var known, asked atomic.Bool
 	metadata := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case !known.Load():
+			asked.Store(true)
 			http.NotFound(w, r)
 		case r.Method == http.MethodPut:
 			w.Header().Set("X-Aws-Ec2-Metadata-Token-Ttl-Seconds", "60")
@@ -294,7 +305,8 @@ func TestRole(t *testing.T) {
 		require.NoError(t, err)
 		return client.Options().Credentials == nil
 	}
-	require.True(t, anonymous())
+	blob.Hurry(t, "s3://bucket")
+	require.True(t, asked.Load())
 	known.Store(true)
 	require.Eventually(t, func() bool { return !anonymous() }, time.Minute, time.Millisecond)
 }
@@ -425,6 +437,7 @@ func TestWeb(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(handler)
 			defer server.Close()
+			blob.Hurry(t, server.URL)
 			f, err := blob.Open(server.URL + "/x?y")
 			require.NoError(t, err)
 			defer f.Close()
@@ -455,24 +468,55 @@ func TestWeb(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
-// A file of a server without ranges may take long, as long as it goes on.
-func TestSlowDownload(t *testing.T) {
-	want := content(1 << 20)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		for part := want; len(part) > 0; part = part[len(want)/8:] {
-			_, _ = w.Write(part[:len(want)/8])
-			_ = http.NewResponseController(w).Flush()
-			time.Sleep(blob.IdleTimeout / 6)
-		}
-	}))
-	defer server.Close()
-	got, err := blob.ReadFile(server.URL)
-	require.NoError(t, err)
-	require.True(t, bytes.Equal(want, got))
+// The body of an answer may take long, as long as it goes on.
+func TestSlowBody(t *testing.T) {
+	for pause, want := range map[time.Duration]string{
+		20 * time.Second: "", time.Hour: "the connection to the store does not go on",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			client := blob.Paced(func(r *http.Request) (*http.Response, error) {
+				return &http.Response{Body: &slowBody{r.Context(), pause, 10}}, nil
+			})
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://host", nil)
+			require.NoError(t, err)
+			answer, err := client.Do(r)
+			require.NoError(t, err)
+			got, err := io.ReadAll(answer.Body)
+			require.NoError(t, answer.Body.Close())
+			if want != "" {
+				require.EqualError(t, err, want)
+				return
+			}
+			require.NoError(t, err)
+			require.Len(t, got, 10)
+		})
+	}
 }
 
+// slowBody has a byte after each pause.
+type slowBody struct {
+	ctx   context.Context
+	pause time.Duration
+	left  int
+}
+
+func (s *slowBody) Read(b []byte) (int, error) {
+	if s.left == 0 {
+		return 0, io.EOF
+	}
+	select {
+	case <-time.After(s.pause):
+		s.left--
+		return 1, nil
+	case <-s.ctx.Done():
+		return 0, s.ctx.Err()
+	}
+}
+
+func (s *slowBody) Close() error { return nil }
+
 func TestReadPages(t *testing.T) {
-	s := blobtest.New(t)
+	s := newStore(t)
 	const size = 1000
 	want := content(10 << 20)
 	s.Put("f", want)

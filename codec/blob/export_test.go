@@ -1,11 +1,47 @@
 package blob
 
-import "time"
+import (
+	"strings"
+	"testing"
+	"time"
 
-// IdleTimeout is the time in which the body of an answer must go on.
-const IdleTimeout = time.Second
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"github.com/stretchr/testify/require"
+)
 
-func init() { firstPause, idleTimeout, rolePause = time.Millisecond, IdleTimeout, time.Millisecond }
+// Hurry has the clients for the URLs of a store or host wait for hardly anything, in the present environment.
+func Hurry(t testing.TB, url string) {
+	p := patience{time.Millisecond, time.Second, time.Millisecond}
+	root := split(url).root
+	var err error
+	switch scheme, name, _ := strings.Cut(root, "://"); scheme {
+	case "azblob":
+		_, err = azureClients.get(name, func() (*azureContainer, error) { return newAzureContainer(name, p) })
+	case "s3":
+		_, err = s3Clients.get(scheme, func() (*s3.Client, error) {
+			client, err := newClient(t.Context(), false, p)
+			if err != nil {
+				return nil, err
+			}
+			settings := client.Options()
+			settings.ExpressCredentials = nil
+			return s3.New(settings, func(o *s3.Options) { o.Retryer = atOnce{o.Retryer.(aws.RetryerV2)} }), nil
+		})
+	default:
+		_, err = webClients.get(root, func() (*paced, error) { return newWebClient(p), nil })
+	}
+	require.NoError(t, err)
+}
+
+// atOnce repeats requests without a pause.
+type atOnce struct{ aws.RetryerV2 }
+
+func (atOnce) RetryDelay(int, error) (time.Duration, error) { return 0, nil }
+
+// Paced returns a client for web servers that sends requests by do.
+func Paced(do smithyhttp.ClientDoFunc) aws.HTTPClient { return &paced{do, &pace{}, usualPatience()} }
 
 // SetPartSize has larger files sent in parts of so many bytes.
 func (u *Uploader) SetPartSize(bytes int64) { u.part = bytes }

@@ -7,19 +7,35 @@ import (
 	"io/fs"
 	"net/http"
 	"strings"
+	"sync"
 )
 
-// webClient reads http:// and https:// URLs.
-var webClient = &paced{&http.Client{Transport: newTransport()}, &pace{}}
+// webClients read http:// and https:// URLs, one those of a host.
+var webClients clients[*paced]
 
-func newTransport() *http.Transport {
+// webTransport has the connections of all web clients.
+var webTransport = sync.OnceValue(func() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConnsPerHost, t.ResponseHeaderTimeout, t.DisableCompression = idleConns, headerTimeout, true
 	return t
+})
+
+func newWebClient(p patience) *paced {
+	return &paced{&http.Client{Transport: webTransport()}, &pace{}, p}
 }
 
 // webSource reads a file of a web server.
-type webSource struct{ url string }
+type webSource struct {
+	client *paced
+	url    string
+}
+
+func newWebSource(url string) (source, error) {
+	client, err := webClients.get(split(url).root, func() (*paced, error) { return newWebClient(usualPatience()), nil })
+	return webSource{client, url}, err
+}
+
+func (s webSource) waits() patience { return s.client.patience }
 
 func (s webSource) get(ctx context.Context, etag string, start, end int64) (*body, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
@@ -30,7 +46,7 @@ func (s webSource) get(ctx context.Context, etag string, start, end int64) (*bod
 	if etag != "" && !strings.HasPrefix(etag, "W/") {
 		request.Header.Set("If-Match", etag)
 	}
-	response, err := webClient.Do(request) //nolint:bodyclose // the body is the caller's
+	response, err := s.client.Do(request) //nolint:bodyclose // the body is the caller's
 	if err != nil {
 		return nil, temporary{err}
 	}

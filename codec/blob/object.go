@@ -20,8 +20,6 @@ const (
 	mostPause  = 5 * time.Second
 )
 
-var firstPause = 100 * time.Millisecond // before a request is repeated
-
 var errChanged = errors.New("it was replaced while it was read; open it again")
 
 // source reads one object. Those of the same object are equal.
@@ -29,6 +27,7 @@ type source interface {
 	// get returns the bytes from start to end, or the last -start bytes; a store without such ranges may return the
 	// first -start instead. It fails with errChanged if etag, unless it is empty, is not that of the object.
 	get(ctx context.Context, etag string, start, end int64) (*body, error)
+	waits() patience
 }
 
 // body is an answer with bytes of an object.
@@ -216,7 +215,7 @@ func (r *resuming) pause() bool {
 	if r.breaks++; r.breaks >= mostBreaks {
 		return false
 	}
-	pause := min(firstPause<<r.breaks, mostPause)
+	pause := min(r.source.waits().pause<<r.breaks, mostPause)
 	select {
 	case <-time.After(pause/2 + rand.N(pause/2)):
 		return true

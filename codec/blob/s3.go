@@ -29,9 +29,6 @@ const (
 	googleEndpoint = "https://storage.googleapis.com"
 )
 
-// rolePause is the time after which a role that EC2 did not give credentials of is asked for again.
-var rolePause = time.Minute
-
 var s3Clients clients[*s3.Client]
 
 // ErrAnonymous is returned if a store refuses requests that are anonymous because no credentials were found.
@@ -49,11 +46,13 @@ func S3(ctx context.Context, url string) (client *s3.Client, bucket, key string,
 	if bucket == "" {
 		return nil, "", "", fmt.Errorf("%s names no bucket: write %s://BUCKET/KEY", url, scheme)
 	}
-	client, err = s3Clients.get(scheme, func() (*s3.Client, error) { return newClient(ctx, scheme == "gs") })
+	client, err = s3Clients.get(scheme, func() (*s3.Client, error) {
+		return newClient(ctx, scheme == "gs", usualPatience())
+	})
 	return client, bucket, p.key, err
 }
 
-func newClient(ctx context.Context, google bool) (*s3.Client, error) {
+func newClient(ctx context.Context, google bool, p patience) (*s3.Client, error) {
 	transport := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConnsPerHost, t.ResponseHeaderTimeout = idleConns, headerTimeout
 	})
@@ -66,7 +65,7 @@ func newClient(ctx context.Context, google bool) (*s3.Client, error) {
 		cfg.RetryMaxAttempts = mostAttempts
 	}
 	client := s3.NewFromConfig(cfg, func(o *s3.Options) {
-		o.HTTPClient = &paced{o.HTTPClient, &pace{}}
+		o.HTTPClient = &paced{o.HTTPClient, &pace{}, p}
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired // ranges have no checksum
 		if google && o.BaseEndpoint == nil {
 			o.BaseEndpoint = aws.String(googleEndpoint)
@@ -84,7 +83,7 @@ func newClient(ctx context.Context, google bool) (*s3.Client, error) {
 			}
 			if _, err := o.Credentials.Retrieve(ctx); err != nil {
 				o.Credentials = aws.AnonymousCredentials{}
-				time.AfterFunc(rolePause, s3Clients.clear)
+				time.AfterFunc(p.role, s3Clients.clear)
 			}
 		}
 	})
@@ -122,6 +121,8 @@ func newS3Source(url string) (source, error) {
 	client, bucket, key, err := S3(context.Background(), url)
 	return s3Source{client, bucket, key}, err
 }
+
+func (s s3Source) waits() patience { return s.client.Options().HTTPClient.(*paced).patience }
 
 func (s s3Source) get(ctx context.Context, etag string, start, end int64) (*body, error) {
 	in := &s3.GetObjectInput{Bucket: &s.bucket, Key: &s.key, Range: rangeOf(start, end)}

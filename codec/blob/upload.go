@@ -419,7 +419,7 @@ func (t *Transfer) Abort(ctx context.Context) {
 	*t.State = TransferState{}
 }
 
-// Undo removes what the transfer left in the store: parts, or the object if it was not there before.
+// Undo removes what the transfer left in the store: parts, or the object that it made.
 func (t *Transfer) Undo(ctx context.Context) error {
 	if t.made {
 		return t.Uploader.Remove(ctx, t.Key)

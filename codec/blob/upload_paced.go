@@ -17,8 +17,14 @@ const (
 	replyTimeout = 5 * time.Minute // for what the system holds of a body to be sent, and for the reply
 )
 
-// idleTimeout is the time in which the body of an answer must go on.
-var idleTimeout = 30 * time.Second
+// patience says how long a client waits.
+type patience struct {
+	pause time.Duration // before a request is repeated
+	idle  time.Duration // in which the body of an answer must go on
+	role  time.Duration // after which a role that EC2 did not give credentials of is asked for again
+}
+
+func usualPatience() patience { return patience{100 * time.Millisecond, 30 * time.Second, time.Minute} }
 
 var errStalled = errors.New("the connection to the store does not go on")
 
@@ -27,6 +33,7 @@ var errStalled = errors.New("the connection to the store does not go on")
 type paced struct {
 	next aws.HTTPClient
 	rate *pace
+	patience
 }
 
 // uploading returns a client for large bodies of requests.
@@ -36,7 +43,7 @@ func (p *paced) uploading(rate int64) *paced {
 		// A slow connection takes long for what the system holds of the body.
 		next = c.WithTransportOptions(func(t *http.Transport) { t.ResponseHeaderTimeout = replyTimeout })
 	}
-	return &paced{next, &pace{rate: rate}}
+	return &paced{next, &pace{rate: rate}, p.patience}
 }
 
 // Do implements aws.HTTPClient.
@@ -56,7 +63,7 @@ func (p *paced) Do(r *http.Request) (*http.Response, error) {
 		cancel(nil)
 		return nil, err
 	}
-	response.Body = &pacedAnswer{response.Body, ctx, cancel, stalled}
+	response.Body = &pacedAnswer{response.Body, p.idle, ctx, cancel, stalled}
 	return response, nil
 }
 
@@ -89,13 +96,14 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 
 type pacedAnswer struct {
 	io.ReadCloser
+	idle    time.Duration
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	stalled *time.Timer // runs while somebody reads
 }
 
 func (a *pacedAnswer) Read(p []byte) (int, error) {
-	a.stalled.Reset(idleTimeout)
+	a.stalled.Reset(a.idle)
 	n, err := a.ReadCloser.Read(p)
 	if a.stalled.Stop(); err != nil && !errors.Is(err, io.EOF) {
 		err = stall(a.ctx, err)

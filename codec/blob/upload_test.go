@@ -64,7 +64,7 @@ func TestUpload(t *testing.T) {
 	for name, size := range map[string]int{"empty": 0, "small": 1000, "a part": testPart, "parts": 5 * testPart / 2} {
 		for _, parallel := range []int{1, 4} {
 			t.Run(name, func(t *testing.T) {
-				s := blobtest.New(t)
+				s := newStore(t)
 				var done atomic.Int64
 				u := newUploader(t, s, blob.UploadOptions{Parallel: parallel, Progress: func(n int64) { done.Add(n) }})
 				content := random(size)
@@ -98,7 +98,7 @@ func TestUpload(t *testing.T) {
 
 // Nothing is sent while it is held.
 func TestUploadHeld(t *testing.T) {
-	s := blobtest.New(t)
+	s := newStore(t)
 	free, held := make(chan struct{}), make(chan struct{}, 10)
 	u := newUploader(t, s, blob.UploadOptions{Hold: func(ctx context.Context) {
 		held <- struct{}{}
@@ -139,7 +139,7 @@ func TestUploadResumes(t *testing.T) {
 		"id of the unborn": {func(_ *blobtest.Server, _ []byte, state *blob.TransferState) { state.UploadID = "7" }, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := blobtest.New(t)
+			s := newStore(t)
 			u := newUploader(t, s, blob.UploadOptions{})
 			content := random(5 * testPart / 2)
 			s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -184,7 +184,7 @@ func uploads(t *testing.T, s *blobtest.Server) []string {
 // A store that does not return what was sent to it proves nothing.
 func TestUploadToAStoreThatLies(t *testing.T) {
 	for _, size := range []int{1000, 5 * testPart / 2} {
-		s := blobtest.New(t)
+		s := newStore(t)
 		u := newUploader(t, s, blob.UploadOptions{})
 		s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if r.Method == http.MethodHead {
@@ -207,7 +207,7 @@ func TestUploadToAStoreThatLies(t *testing.T) {
 
 // A store without checksums is read.
 func TestUploadIsReadBack(t *testing.T) {
-	s := blobtest.New(t)
+	s := newStore(t)
 	u := newUploader(t, s, blob.UploadOptions{})
 	s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		if r.Method == http.MethodHead {
@@ -273,7 +273,7 @@ func TestUploadWithoutAnAnswer(t *testing.T) {
 	for _, c := range []struct{ size, attempts int }{
 		{1000, 1}, {5 * testPart / 2, 1}, {1000, 2}, {5 * testPart / 2, 2},
 	} {
-		s := blobtest.New(t)
+		s := newStore(t)
 		u, err := blob.NewUploader(t.Context(), s.URL("fleet/car"), blob.UploadOptions{Attempts: c.attempts})
 		require.NoError(t, err)
 		u.SetPartSize(testPart)
@@ -312,7 +312,7 @@ func (d discard) Write(b []byte) (int, error) { return len(b), nil }
 func (d discard) WriteHeader(int)             {}
 
 func TestUploadOfAFileThatShrinks(t *testing.T) {
-	s := blobtest.New(t)
+	s := newStore(t)
 	u := newUploader(t, s, blob.UploadOptions{})
 	for _, size := range []int64{1000, 5 * testPart / 2} {
 		tr := transfer(u, "a", nil, &blob.TransferState{})
@@ -324,7 +324,7 @@ func TestUploadOfAFileThatShrinks(t *testing.T) {
 }
 
 func TestUploadRate(t *testing.T) {
-	s := blobtest.New(t)
+	s := newStore(t)
 	u := newUploader(t, s, blob.UploadOptions{Rate: 4 * testPart, Parallel: 2})
 	began := time.Now()
 	_, err := transfer(u, "a", random(2*testPart), &blob.TransferState{}).Run(t.Context())
@@ -339,7 +339,7 @@ func TestUploadRate(t *testing.T) {
 
 // After a refusal requests have the time of the store.
 func TestUploadWithAWrongClock(t *testing.T) {
-	s := blobtest.New(t)
+	s := newStore(t)
 	const ahead = 2 * time.Hour
 	s.Intercept(func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 		now := time.Now().Add(ahead)
@@ -385,7 +385,7 @@ func TestStalled(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	}
-	s := blobtest.New(t)
+	s := newStore(t)
 	s.Intercept(stall)
 	u := newUploader(t, s, blob.UploadOptions{})
 	failed := make(chan error)
