@@ -4,6 +4,7 @@
 package catalogue
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -163,10 +164,8 @@ func (c *Catalogue) Recordings() ([]Recording, error) {
 		})
 	}
 	running.Wait()
-	for _, err := range failed {
-		if err != nil {
-			return nil, err
-		}
+	if err := cmp.Or(failed...); err != nil {
+		return nil, err
 	}
 	return all, nil
 }
@@ -227,86 +226,81 @@ func read[T any](path string, do func(T)) (err error) {
 	}
 }
 
-// table is a file of a table. It appears when it is committed.
-type table interface {
-	// complete puts the file on the disk or into the store, but not under its name yet.
-	complete(ctx context.Context) error
-	// commit gives the complete file its name.
-	commit(ctx context.Context) error
-	// abort removes what is left under a temporary name.
-	abort(ctx context.Context)
+// table is a file of a table that is written. It appears when it is committed.
+type table struct {
+	io.Closer // the writer of rows
+	path      string
+	file      *os.File       // under a temporary name
+	send      *blob.Transfer // to the store; nil: the file is renamed
 }
 
-// writer is a table that is written.
-type writer[T any] struct {
-	*parquet.GenericWriter[T]
-	path string
-	file *os.File       // under a temporary name
-	send *blob.Transfer // to the store; nil: the file is renamed
-}
-
-func create[T any](c *Catalogue, table, recording string) (*writer[T], error) {
-	path := c.file(table, recording)
+func create[T any](c *Catalogue, name, recording string) (*parquet.GenericWriter[T], *table, error) {
+	t := &table{path: c.file(name, recording)}
 	folder := ""
 	if c.uploader == nil {
-		folder = filepath.Dir(path)
+		folder = filepath.Dir(t.path)
 	}
+	var err error
 	// The name must not end like those of tables.
-	f, err := os.CreateTemp(folder, "."+blob.Base(path)+".part")
-	if err != nil {
-		return nil, fmt.Errorf("write %s: %w", path, codec.Pathless(err))
+	if t.file, err = os.CreateTemp(folder, "."+blob.Base(t.path)+".part"); err != nil {
+		return nil, nil, t.failed(err)
 	}
-	w := &writer[T]{path: path, file: f, GenericWriter: parquet.NewGenericWriter[T](f,
-		parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}), parquet.CreatedBy("tapedeck", "1", "0"))}
+	w := parquet.NewGenericWriter[T](t.file, parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}),
+		parquet.CreatedBy("tapedeck", "1", "0"))
+	t.Closer = w
 	if c.uploader != nil {
-		w.send = &blob.Transfer{Uploader: c.uploader, Key: table + "/" + blob.Base(path), File: f,
+		t.send = &blob.Transfer{Uploader: c.uploader, Key: name + "/" + blob.Base(t.path), File: t.file,
 			State: &blob.TransferState{}}
 	}
-	return w, nil
+	return w, t, nil
 }
 
 // write writes a table.
-func write[T any](c *Catalogue, name, recording string, rows []T) (table, error) {
-	w, err := create[T](c, name, recording)
-	if err != nil {
-		return nil, err
+func write[T any](c *Catalogue, name, recording string, rows []T) (*table, error) {
+	w, t, err := create[T](c, name, recording)
+	if err == nil {
+		_, err = w.Write(rows)
 	}
-	_, err = w.Write(rows)
-	return w, err
+	return t, err
 }
 
-func (w *writer[T]) complete(ctx context.Context) error {
-	err := w.Close()
+func (t *table) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("write %s: %w", t.path, codec.Pathless(err))
+}
+
+// complete puts the file on the disk or into the store, but not under its name yet.
+func (t *table) complete(ctx context.Context) error {
+	err := t.Close()
 	switch {
 	case err != nil:
-	case w.send != nil:
-		if w.send.Size, err = w.file.Seek(0, io.SeekEnd); err == nil {
-			err = w.send.Send(ctx)
+	case t.send != nil:
+		if t.send.Size, err = t.file.Seek(0, io.SeekEnd); err == nil {
+			err = t.send.Send(ctx)
 		}
 	default:
-		err = errors.Join(w.file.Chmod(0o644), w.file.Sync(), w.file.Close())
+		err = errors.Join(t.file.Chmod(0o644), t.file.Sync(), t.file.Close())
 	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", w.path, codec.Pathless(err))
-	}
-	return nil
+	return t.failed(err)
 }
 
-func (w *writer[T]) commit(ctx context.Context) error {
-	if w.send != nil {
-		return w.send.Complete(ctx)
+// commit gives the complete file its name.
+func (t *table) commit(ctx context.Context) error {
+	if t.send != nil {
+		return t.send.Complete(ctx)
 	}
-	if err := os.Rename(w.file.Name(), w.path); err != nil {
-		return fmt.Errorf("write %s: %w", w.path, codec.Pathless(err))
-	}
-	codec.SyncFolder(filepath.Dir(w.path))
-	return nil
+	err := os.Rename(t.file.Name(), t.path)
+	codec.SyncFolder(filepath.Dir(t.path))
+	return t.failed(err)
 }
 
-func (w *writer[T]) abort(ctx context.Context) {
-	if w.send != nil {
-		w.send.Abort(ctx)
+// abort removes what is left under a temporary name.
+func (t *table) abort(ctx context.Context) {
+	if t.send != nil {
+		t.send.Abort(ctx)
 	}
-	_ = w.file.Close()
-	_ = os.Remove(w.file.Name())
+	_ = t.file.Close()
+	_ = os.Remove(t.file.Name())
 }

@@ -280,9 +280,9 @@ func TestSignals(t *testing.T) {
 func TestManySignals(t *testing.T) {
 	c, err := Create(t.Context(), t.TempDir())
 	require.NoError(t, err)
-	out, err := create[Signal](c, signalsTable, "x")
+	out, file, err := create[Signal](c, signalsTable, "x")
 	require.NoError(t, err)
-	defer out.abort(t.Context())
+	defer file.abort(t.Context())
 	x := &indexer{out: out}
 	t1 := &channel{row: Topic{Topic: "/n"}, columns: []column{{path: "b"}, {path: "a"}}}
 	const seconds = groupRows
@@ -292,8 +292,8 @@ func TestManySignals(t *testing.T) {
 		require.NoError(t, x.endSecond(t1))
 	}
 	require.NoError(t, x.flush())
-	require.NoError(t, out.complete(t.Context()))
-	require.NoError(t, out.commit(t.Context()))
+	require.NoError(t, file.complete(t.Context()))
+	require.NoError(t, file.commit(t.Context()))
 	counts := map[string][]int64{}
 	require.NoError(t, read(c.file(signalsTable, "x"), func(s Signal) {
 		counts[s.Field] = append(counts[s.Field], s.Second)

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/parquet-go/parquet-go"
+
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
@@ -106,7 +108,7 @@ type indexer struct {
 	channels  map[*codec.Channel]*channel
 	order     []*channel
 	rows      []Signal // that wait
-	out       *writer[Signal]
+	out       *parquet.GenericWriter[Signal]
 }
 
 // Add reads a recording and adds it to the catalogue, or replaces it there. row has its path, size, time and fields.
@@ -117,17 +119,17 @@ func (c *Catalogue) Add(ctx context.Context, row Recording, fields Fields, r cod
 	if err != nil {
 		return row, err
 	}
-	signals, err := create[Signal](c, signalsTable, row.Recording)
+	out, signals, err := create[Signal](c, signalsTable, row.Recording)
 	if err != nil {
 		return row, err
 	}
-	tables := []table{signals}
+	tables := []*table{signals}
 	defer func() {
 		for _, t := range tables {
 			t.abort(ctx)
 		}
 	}()
-	x := &indexer{recording: row.Recording, fields: fields, channels: map[*codec.Channel]*channel{}, out: signals}
+	x := &indexer{recording: row.Recording, fields: fields, channels: map[*codec.Channel]*channel{}, out: out}
 	events := slices.Clone(info.Events)
 	row.Complete = info.Complete
 	err = x.read(ctx, r, info, reading, func(err error) {
@@ -159,7 +161,7 @@ func (c *Catalogue) Add(ctx context.Context, row Recording, fields Fields, r cod
 	}
 	row.Format, row.Metadata, row.Fields = info.Format, info.AllMetadata(), fields.String()
 	row.Duration = float64(row.End-row.Start) / nanos
-	add := func(t table, err error) error {
+	add := func(t *table, err error) error {
 		if t != nil {
 			tables = append(tables, t)
 		}

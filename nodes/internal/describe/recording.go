@@ -113,8 +113,8 @@ func New(info *codec.Info, count Counter) *Recording {
 		c := t.Channel
 		topic := Topic{
 			Name: c.Topic, Type: c.Type, Encoding: c.Encoding, MessageCount: t.MessageCount,
-			Frequency: Frequency(info, t),
-			QoS:       human.NewQoSJSON(c.QoS), TypeHash: c.TypeHash, Schema: c.Schema.Encoding, Metadata: c.Metadata,
+			Frequency: Frequency(info, t), QoS: human.NewQoSJSON(c.QoS), TypeHash: c.TypeHash,
+			Schema: c.Schema.Encoding, Metadata: c.Metadata,
 		}
 		if t, ok := totals[c.Topic]; ok {
 			counted := Totals(t)
@@ -142,8 +142,7 @@ func Frequency(info *codec.Info, t codec.TopicInfo) float64 {
 func SortedTopics(info *codec.Info) []codec.TopicInfo {
 	topics := slices.Clone(info.Topics)
 	slices.SortStableFunc(topics, func(a, b codec.TopicInfo) int {
-		return strings.Compare(a.Channel.Topic,
-			b.Channel.Topic)
+		return strings.Compare(a.Channel.Topic, b.Channel.Topic)
 	})
 	return topics
 }

@@ -50,13 +50,6 @@ type ReadOptions struct {
 	FlightOptions
 }
 
-// toROS2 returns how logs of CARLA become ROS 2 messages.
-func (o ReadOptions) toROS2() newTranslator {
-	return carla.ReadOptions{
-		Rate: o.Interpolate, Follow: o.Follow, IgnoreHero: o.IgnoreHero, IgnoreSpectator: o.IgnoreSpectator,
-	}.ToROS2
-}
-
 // carlaComposer writes logs of CARLA.
 type carlaComposer struct{ options carla.WriteOptions }
 

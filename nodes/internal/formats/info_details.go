@@ -73,12 +73,17 @@ func tlogDetails(e tlog.Details) []Detail {
 	return list
 }
 
+// byCount returns the names of several things, the most frequent first.
+func byCount(m map[string]uint64) []string {
+	return slices.SortedFunc(maps.Keys(m), func(a, b string) int {
+		return cmp.Or(cmp.Compare(m[b], m[a]), strings.Compare(a, b))
+	})
+}
+
 // counted names the most frequent of several things: "ATTITUDE (500), HEARTBEAT (10) and 3 more".
 func counted(m map[string]uint64) string {
 	const most = 8
-	names := slices.SortedFunc(maps.Keys(m), func(a, b string) int {
-		return cmp.Or(cmp.Compare(m[b], m[a]), strings.Compare(a, b))
-	})
+	names := byCount(m)
 	var parts []string
 	for _, name := range names[:min(most, len(names))] {
 		parts = append(parts, fmt.Sprintf("%s (%d)", name, m[name]))
@@ -126,11 +131,8 @@ func chunks(m map[string]int) []Detail {
 
 // counts says how many there are of each kind, most first: "36 traffic lights, 1 vehicle".
 func counts(m map[string]uint64) string {
-	names := slices.SortedFunc(maps.Keys(m), func(a, b string) int {
-		return cmp.Or(cmp.Compare(m[b], m[a]), strings.Compare(a, b))
-	})
 	var parts []string
-	for _, name := range names {
+	for _, name := range byCount(m) {
 		parts = append(parts, human.Count(m[name], name))
 	}
 	return human.OrDash(strings.Join(parts, ", "))

@@ -9,6 +9,7 @@ import (
 	"tapedeck/bridge/apollo"
 	"tapedeck/bridge/carla"
 	"tapedeck/bridge/mavros"
+	"tapedeck/bridge/px4"
 	"tapedeck/bridge/ros1"
 	"tapedeck/codec"
 	layout "tapedeck/codec/carla"
@@ -42,15 +43,6 @@ func Bound(encoding string) bool { return translations[encoding].bound }
 // HasFromROS2 reports whether single messages of ROS 2 can become those of an encoding.
 func HasFromROS2(encoding string) bool { return translations[encoding].fromROS2 != nil }
 
-// toROS2 returns what makes messages of ROS 2, by encoding.
-func toROS2() map[string]newTranslator {
-	all := map[string]newTranslator{}
-	for encoding, t := range translations {
-		all[encoding] = t.toROS2
-	}
-	return all
-}
-
 // OpenROS2 opens a recording as one of ROS 2 messages. About each channel that has no translation there is an error in
 // left; its messages stay as they are.
 func (l List) OpenROS2(path string, o ReadOptions) (r codec.Reader, left []error, err error) {
@@ -58,13 +50,7 @@ func (l List) OpenROS2(path string, o ReadOptions) (r codec.Reader, left []error
 	if err != nil {
 		return nil, nil, err
 	}
-	translators := toROS2()
-	translators[layout.Encoding] = o.toROS2()
-	translators[tlog.Encoding] = o.FlightOptions.toROS2()
-	if r, left, err = bridge.Translate(source, codec.EncodingCDR, translators); err == nil {
-		r, err = o.add(r)
-	}
-	if err != nil {
+	if r, left, err = o.toROS2(source); err != nil {
 		return nil, nil, errors.Join(err, source.Close())
 	}
 	return r, left, nil
@@ -73,14 +59,25 @@ func (l List) OpenROS2(path string, o ReadOptions) (r codec.Reader, left []error
 // ROS2 returns the recording that r reads as one of ROS 2 messages, as OpenROS2 does, but for messages of encodings
 // that stay. The reader returned owns r.
 func ROS2(r codec.Reader, o FlightOptions, stay ...string) (codec.Reader, []error, error) {
-	translators := toROS2()
-	translators[tlog.Encoding] = o.toROS2()
+	return ReadOptions{FlightOptions: o}.toROS2(r, stay...)
+}
+
+// toROS2 is ROS2 with more options.
+func (o ReadOptions) toROS2(r codec.Reader, stay ...string) (codec.Reader, []error, error) {
+	translators := map[string]newTranslator{}
+	for encoding, t := range translations {
+		translators[encoding] = t.toROS2
+	}
+	translators[layout.Encoding] = carla.ReadOptions{
+		Rate: o.Interpolate, Follow: o.Follow, IgnoreHero: o.IgnoreHero, IgnoreSpectator: o.IgnoreSpectator,
+	}.ToROS2
+	translators[tlog.Encoding] = mavros.ReadOptions{Raw: o.Raw}.ToROS2
 	for _, encoding := range stay {
 		delete(translators, encoding)
 	}
 	r, left, err := bridge.Translate(r, codec.EncodingCDR, translators)
-	if err == nil {
-		r, err = o.add(r)
+	if err == nil && o.Standard {
+		r, err = px4.Standard(r)
 	}
 	return r, left, err
 }

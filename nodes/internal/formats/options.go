@@ -45,17 +45,8 @@ type Rosbag2Options struct {
 // rosbag2 returns the format of bags with these options.
 func (o *Options) rosbag2() codec.Format { return rosbag2.Options(o.Rosbag2Options).Format() }
 
-func (o *Options) parquet() codec.Format { return o.Parquet() }
-func (o *Options) csv() codec.Format     { return o.CSV() }
-func (o *Options) jsonl() codec.Format   { return o.JSONL() }
-
 // TrackOptions are those of package track.
 type TrackOptions = track.Options
-
-func (o *Options) gpx() codec.Format     { return o.GPX() }
-func (o *Options) geoJSON() codec.Format { return o.GeoJSON() }
-func (o *Options) kml() codec.Format     { return o.KML() }
-func (o *Options) tum() codec.Format     { return o.TUM() }
 
 func (o *Options) mp4() codec.Format { return mp4.Options{Codec: o.VideoCodec}.Format() }
 
@@ -87,9 +78,15 @@ func (o *LeRobotOptions) options() (lerobot.Options, error) {
 		Holes: o.Holes, State: o.State, RobotType: o.RobotType, Video: o.Video, Codec: o.VideoCodec,
 		DataFileSize: int64(o.DataFileSize), VideoFileSize: int64(o.VideoFileSize),
 	}
-	names, err := Pairs("camera-names", "CAMERA=NAME", o.CameraNames, true)
-	l.Cameras = names
+	var err error
+	l.Cameras, err = Pairs("camera-names", "CAMERA=NAME", o.CameraNames, true)
 	return l, err
+}
+
+// FlightOptions say how flight logs become ROS 2 messages.
+type FlightOptions struct {
+	Raw      bool `param:"raw" group:"Flight logs" help:"MAVLink logs: make a topic of each kind of message, too, such as /mavlink/uas1/comp1/ATTITUDE, with the fields as they are"`
+	Standard bool `param:"standard_messages" group:"Flight logs" help:"PX4 logs: make messages of sensor_msgs and nav_msgs, too, such as /px4/vehicle_local_position/odom, in the axes and units of ROS"`
 }
 
 // Pairs reads the values of a flag, KEY=VALUE. nil is that there are none.
@@ -113,9 +110,9 @@ func Split(texts []string) []string {
 	for _, text := range texts {
 		if strings.Contains(text, "{") {
 			all = append(all, text)
-			continue
+		} else {
+			all = append(all, strings.Split(text, ",")...)
 		}
-		all = append(all, strings.Split(text, ",")...)
 	}
 	return all
 }

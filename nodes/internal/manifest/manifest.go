@@ -151,12 +151,16 @@ func Take(folder, name string, want Conversion, again bool) (*Claim, error) {
 	path := blob.Join(folder, Folder, name+".json")
 	c := &Claim{folder: folder, entry: objectEntry(path), want: want}
 	if !blob.IsURL(path) {
-		file, err := openEntry(path)
+		err := os.MkdirAll(filepath.Dir(path), 0o777)
+		var file *os.File
+		if err == nil {
+			file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("open the manifest %s: %w", path, codec.Pathless(err))
 		}
-		c.entry = file
-		if err := codec.Lock(file.File); err != nil {
+		c.entry = fileEntry{file}
+		if err := codec.Lock(file); err != nil {
 			return nil, errors.Join(fmt.Errorf("claim %s: %w", path, err), file.Close())
 		}
 	}
@@ -164,14 +168,6 @@ func Take(folder, name string, want Conversion, again bool) (*Claim, error) {
 		return nil, errors.Join(fmt.Errorf("claim %s: %w", path, err), c.entry.Close())
 	}
 	return c, nil
-}
-
-func openEntry(path string) (fileEntry, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		return fileEntry{}, err
-	}
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
-	return fileEntry{file}, err
 }
 
 func (c *Claim) take(output string, again bool) (err error) {

@@ -2,6 +2,7 @@
 package progress
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"time"
@@ -47,14 +48,11 @@ func start(w *os.File, what string, total int64, options ...progressbar.Option) 
 		return nil
 	}
 	total, what = max(total, 0), printable.Name(what)
-	known := total
-	if known == 0 {
-		known = -1
-	}
 	options = append(options, progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(what),
 		progressbar.OptionSetWidth(24), progressbar.OptionClearOnFinish(),
 		progressbar.OptionSetSpinnerChangeInterval(0))
-	return &Bar{bar: progressbar.NewOptions64(known, options...), file: w, what: what, total: total, step: total / 1000}
+	bar := progressbar.NewOptions64(cmp.Or(total, -1), options...)
+	return &Bar{bar: bar, file: w, what: what, total: total, step: total / 1000}
 }
 
 // Set sets how much is done: bytes, or ns for a bar of seconds. It may decrease.
@@ -83,20 +81,15 @@ func (b *Bar) draw(done int64) {
 // Hide takes the bar off the terminal until it is drawn again, so that something else can be written.
 func (b *Bar) Hide() {
 	if b != nil {
-		b.clear()
+		b.bar.Clear()
+		fmt.Fprint(b.file, "\x1b[K") // the ^C that the terminal printed behind it
 	}
-}
-
-// clear overwrites the bar, and the ^C that the terminal printed behind it.
-func (b *Bar) clear() {
-	b.bar.Clear()
-	fmt.Fprint(b.file, "\x1b[K")
 }
 
 // Close takes the bar off the terminal for good.
 func (b *Bar) Close() {
 	if b != nil {
 		b.bar.Exit()
-		b.clear()
+		b.Hide()
 	}
 }

@@ -24,10 +24,6 @@ const leftAlone = 4
 // maxAlert is the most lines of an alert.
 const maxAlert = 6
 
-// echo is what a terminal prints behind the line on Ctrl-C. It must not wrap, or the next terminal line would be
-// cleared instead of this one.
-const echo = "^C"
-
 // lines returns the table for a terminal of that size.
 func (t *Table) lines(width, height int) []string {
 	rows := t.Rows
@@ -88,10 +84,11 @@ func (t *Table) below(width int) (list []string) {
 	return append(list, cutLine(line, width))
 }
 
-// cutLine shortens the last line so that it leaves room for echo.
+// cutLine shortens the last line so that it leaves room for the ^C that a terminal prints behind it on Ctrl-C: if that
+// wrapped, the next terminal line would be cleared instead of this one.
 func cutLine(text string, width int) string {
 	if width > 1 {
-		width = max(width-len(echo), 2)
+		width = max(width-len("^C"), 2)
 	}
 	return cut(text, width)
 }
