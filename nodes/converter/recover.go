@@ -12,7 +12,6 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/blob"
-	"tapedeck/codec/lerobot"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/convert"
 	"tapedeck/nodes/internal/describe"
@@ -63,7 +62,7 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 	if target.Episodes != nil {
 		job.Options.Partial = true
 		if target.Episodes.FixedRate {
-			job.Options.Holes = lerobot.HolesSplit
+			job.Options.SplitHoles()
 		}
 	} else {
 		job.Options.Encoding, job.Options.Unmatched = "keep", "raw"

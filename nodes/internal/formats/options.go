@@ -72,6 +72,9 @@ type LeRobotOptions struct {
 	VideoFileSize config.Size `param:"video_file_size" group:"LeRobot" min:"0" help:"start another video file after this many bytes; 0 is 200 MB"`
 }
 
+// SplitHoles lets each stretch of rows between missing ones be an episode.
+func (o *LeRobotOptions) SplitHoles() { o.Holes = lerobot.HolesSplit }
+
 // options returns them as package lerobot has them.
 func (o *LeRobotOptions) options() (lerobot.Options, error) {
 	l := lerobot.Options{
