@@ -142,8 +142,7 @@ func (k Kind) find(ctx context.Context, node bridge.Node, o *Options) (string, e
 				return found[0], nil
 			}
 			return "", fmt.Errorf("no %s was found within %v; is one running with the same ROS_DOMAIN_ID (here %s)?",
-				k.Name,
-				o.Timeout, cmp.Or(os.Getenv("ROS_DOMAIN_ID"), "0"))
+				k.Name, o.Timeout, cmp.Or(os.Getenv("ROS_DOMAIN_ID"), "0"))
 		}
 	}
 }
@@ -195,16 +194,15 @@ func (p *Peer) awaitEnd(ctx context.Context, ended context.CancelCauseFunc) {
 func Call(ctx context.Context, node bridge.Node, name string, request, response msgs.Message, advice string) error {
 	began := time.Now()
 	err := rosbag2compat.Call(ctx, node, name, request, response)
-	if errors.Is(err, context.DeadlineExceeded) {
+	switch cause := context.Cause(ctx); {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("no answer on %s within %v; %s", name, time.Since(began).Round(time.Millisecond), advice)
-	}
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(ctx.Err(), cause) {
+	case cause != nil && !errors.Is(ctx.Err(), cause):
 		return cause
 	}
-	if err != nil {
-		return fmt.Errorf("call %s: %w", name, err)
-	}
-	return nil
+	return fmt.Errorf("call %s: %w", name, err)
 }
 
 // Done prints what was done.

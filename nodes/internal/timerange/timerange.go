@@ -162,14 +162,9 @@ func parseNumber(text string) (ns int64, offset bool, err error) {
 	if n > math.MaxInt64/1_000_000_000-1 {
 		return 0, false, errors.New("it is too large")
 	}
-	offset = n < soonest
-	n *= 1e9
-	if fraction != "" {
-		rest, err := strconv.ParseUint((fraction + "000000000")[:9], 10, 64)
-		if err != nil {
-			return 0, false, err
-		}
-		n += int64(rest)
+	if strings.Trim(fraction, "0123456789") != "" {
+		return 0, false, errors.New("it is no number")
 	}
-	return n, offset, nil
+	rest, err := strconv.ParseInt((fraction + "000000000")[:9], 10, 64)
+	return n*1e9 + rest, n < soonest, err
 }
