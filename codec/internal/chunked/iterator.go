@@ -319,10 +319,7 @@ func (it *iterator) wants(id int) bool {
 	if !it.Known(id) {
 		return false
 	}
-	if missing := id + 1 - len(it.wanted); missing > 0 {
-		it.wanted = append(it.wanted, make([]want, missing)...)
-	}
-	w, channel := &it.wanted[id], it.Channels[id]
+	w, channel := it.want(id), it.Channels[id]
 	w.asked = true
 	if !it.q.Wants(channel) {
 		return false
@@ -343,11 +340,15 @@ func (it *iterator) reportUnknown(id int) error {
 	if it.Known(id) || it.Scanned || id < len(it.wanted) && it.wanted[id].asked {
 		return nil
 	}
+	it.want(id).asked = true
+	return it.report(UnknownChannel(id))
+}
+
+func (it *iterator) want(id int) *want {
 	if missing := id + 1 - len(it.wanted); missing > 0 {
 		it.wanted = append(it.wanted, make([]want, missing)...)
 	}
-	it.wanted[id].asked = true
-	return it.report(UnknownChannel(id))
+	return &it.wanted[id]
 }
 
 // UnknownChannel is damage: messages of a channel that nothing describes.

@@ -1,6 +1,10 @@
 package chunked
 
-import "sync"
+import (
+	"cmp"
+	"slices"
+	"sync"
+)
 
 // mostSpare is how many bytes of memory that is not in use an iterator holds, beside one piece of any size.
 const mostSpare = 32 << 20
@@ -8,27 +12,20 @@ const mostSpare = 32 << 20
 // spare holds memory to load segments into. What was kept of them comes back in any goroutine.
 type spare struct {
 	mu   sync.Mutex
-	free [][]byte
-	size int // bytes of free
+	free [][]byte // by capacity
+	size int      // bytes of free
 }
 
 // take returns memory for a segment, the largest there is; nil without any.
 func (s *spare) take() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	best := -1
-	for i, b := range s.free {
-		if best < 0 || cap(b) > cap(s.free[best]) {
-			best = i
-		}
-	}
-	if best < 0 {
+	last := len(s.free) - 1
+	if last < 0 {
 		return nil
 	}
-	last := len(s.free) - 1
-	b := s.free[best]
-	s.free[best], s.free[last] = s.free[last], nil
-	s.free = s.free[:last]
+	b := s.free[last]
+	s.free = slices.Delete(s.free, last, last+1)
 	s.size -= cap(b)
 	return b[:0]
 }
@@ -37,16 +34,11 @@ func (s *spare) take() []byte {
 func (s *spare) put(b []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.free = append(s.free, b)
+	i, _ := slices.BinarySearchFunc(s.free, b, func(a, b []byte) int { return cmp.Compare(cap(a), cap(b)) })
+	s.free = slices.Insert(s.free, i, b)
 	s.size += cap(b)
 	for s.size > mostSpare && len(s.free) > 1 {
-		least := 0
-		for i, b := range s.free {
-			if cap(b) < cap(s.free[least]) {
-				least = i
-			}
-		}
-		s.size -= cap(s.free[least])
-		s.free = append(s.free[:least], s.free[least+1:]...)
+		s.size -= cap(s.free[0])
+		s.free = slices.Delete(s.free, 0, 1)
 	}
 }

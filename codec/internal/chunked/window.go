@@ -46,7 +46,7 @@ func (w *Window) Near(off int64) bool {
 // View returns the bytes of the file from off on: n of them or more, fewer only where the file ends. They are valid
 // until the next call. Going on in small steps is cheap whatever n is.
 func (w *Window) View(off int64, n int) ([]byte, error) {
-	if off >= w.off && off+int64(n) <= w.off+int64(len(w.buf)) {
+	if w.Holds(off, int64(n)) {
 		return w.buf[off-w.off:], nil
 	}
 	return w.move(off, n)

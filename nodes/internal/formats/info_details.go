@@ -22,53 +22,53 @@ import (
 type Detail struct{ Label, Text string }
 
 // Details returns what the format of a recording knows of it beside the fields of codec.Info.
-func Details(info *codec.Info) []Detail {
+func Details(info *codec.Info) (list []Detail) {
+	add := func(label, text string) {
+		if text != "" {
+			list = append(list, Detail{label, text})
+		}
+	}
 	switch e := info.Extra.(type) {
 	case carla.Details:
-		return []Detail{
-			{"CARLA:", fmt.Sprintf("%s, version %d", e.Profile, e.Version)},
-			{"Map:", human.OrDash(e.Map)},
-			{"Frames:", fmt.Sprintf("%d in %.3f s of simulation", e.Packets["FrameStart"], e.Duration)},
-			{"Actors:", counts(e.Actors)},
-		}
+		add("CARLA:", fmt.Sprintf("%s, version %d", e.Profile, e.Version))
+		add("Map:", human.OrDash(e.Map))
+		add("Frames:", fmt.Sprintf("%d in %.3f s of simulation", e.Packets["FrameStart"], e.Duration))
+		add("Actors:", counts(e.Actors))
 	case record.Details:
-		list := []Detail{{"Chunks:", fmt.Sprint(e.Chunks)}}
-		if e.Map != "" {
-			list = append(list, Detail{"Map:", human.Printable(e.Map)})
-		}
-		if e.Vehicle != "" {
-			list = append(list, Detail{"Vehicle:", human.Printable(e.Vehicle)})
-		}
-		return list
+		add("Chunks:", fmt.Sprint(e.Chunks))
+		add("Map:", human.Printable(e.Map))
+		add("Vehicle:", human.Printable(e.Vehicle))
 	case rosbag.Extra:
-		return chunks(map[string]int{e.Compression: e.Chunks})
+		add("Chunks:", chunks(map[string]int{e.Compression: e.Chunks}))
 	case mcap.Extra:
-		return chunks(e.Chunks)
+		add("Chunks:", chunks(e.Chunks))
 	case rosbag2.Extra:
-		list := chunks(e.Chunks)
+		add("Chunks:", chunks(e.Chunks))
 		if mode := strings.ToLower(e.CompressionMode); mode != "" && mode != "none" {
-			list = append(list, Detail{"Compressed:", "each " + human.Printable(mode) + ", zstd"})
+			add("Compressed:", "each "+human.Printable(mode)+", zstd")
 		}
-		if e.ROSDistro != "" {
-			list = append(list, Detail{"ROS:", human.Printable(e.ROSDistro)})
-		}
-		return list
+		add("ROS:", human.Printable(e.ROSDistro))
 	case tlog.Details:
-		return tlogDetails(e)
+		frames := fmt.Sprintf("%d of MAVLink 1, %d of MAVLink 2, %d signed", e.V1, e.V2, e.Signed)
+		if e.BadChecksum > 0 {
+			frames += fmt.Sprintf("; %d with a bad checksum", e.BadChecksum)
+		}
+		add("Frames:", frames)
+		add("Components:", counted(e.Components))
+		add("Kinds:", counted(e.Messages))
+		if !e.Stamped {
+			add("Times:", "those in messages; the stream has none")
+		}
 	case ulog.Details:
-		return ulogDetails(e)
-	}
-	return nil
-}
-
-func tlogDetails(e tlog.Details) []Detail {
-	frames := fmt.Sprintf("%d of MAVLink 1, %d of MAVLink 2, %d signed", e.V1, e.V2, e.Signed)
-	if e.BadChecksum > 0 {
-		frames += fmt.Sprintf("; %d with a bad checksum", e.BadChecksum)
-	}
-	list := []Detail{{"Frames:", frames}, {"Components:", counted(e.Components)}, {"Kinds:", counted(e.Messages)}}
-	if !e.Stamped {
-		list = append(list, Detail{"Times:", "those in messages; the stream has none"})
+		add("PX4:", human.OrDash(strings.Join(strings.Fields(human.Printable(e.System+" "+e.Hardware+" "+e.Software)),
+			" ")))
+		if !e.UTC {
+			add("Times:", "since boot; the log has no time of GPS")
+		}
+		if e.Dropouts > 0 {
+			add("Dropouts:", fmt.Sprintf("%d, %.3f s", e.Dropouts, e.DropoutTime))
+		}
+		add("Parameters:", fmt.Sprintf("%d, %s", e.Parameters, human.Count(e.Changes, "change")))
 	}
 	return list
 }
@@ -95,23 +95,11 @@ func counted(m map[string]uint64) string {
 	return text
 }
 
-func ulogDetails(e ulog.Details) []Detail {
-	list := []Detail{{"PX4:", human.OrDash(strings.Join(strings.Fields(human.Printable(e.System+" "+e.Hardware+" "+
-		e.Software)), " "))}}
-	if !e.UTC {
-		list = append(list, Detail{"Times:", "since boot; the log has no time of GPS"})
-	}
-	if e.Dropouts > 0 {
-		list = append(list, Detail{"Dropouts:", fmt.Sprintf("%d, %.3f s", e.Dropouts, e.DropoutTime)})
-	}
-	return append(list, Detail{"Parameters:", fmt.Sprintf("%d, %s", e.Parameters, human.Count(e.Changes, "change"))})
-}
-
 // IsDetail reports whether Details has what metadata of this name say.
 func IsDetail(name string) bool { return name == "ros_distro" || strings.HasPrefix(name, "carla.") }
 
 // chunks says how many there are of each compression: "3 zstd, 1 not compressed".
-func chunks(m map[string]int) []Detail {
+func chunks(m map[string]int) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		if m[name] == 0 {
@@ -123,10 +111,7 @@ func chunks(m map[string]int) []Detail {
 		}
 		parts = append(parts, fmt.Sprintf("%d %s", m[name], kind))
 	}
-	if parts == nil {
-		return nil
-	}
-	return []Detail{{"Chunks:", strings.Join(parts, ", ")}}
+	return strings.Join(parts, ", ")
 }
 
 // counts says how many there are of each kind, most first: "36 traffic lights, 1 vehicle".
