@@ -35,7 +35,7 @@ func (l List) Search(folder string) (paths []string, err error) {
 		return nil, fmt.Errorf("search %s: %w", folder, err)
 	}
 	slices.Sort(paths)
-	return paths, errors.Join(odd...)
+	return slices.Compact(paths), errors.Join(odd...)
 }
 
 func (l List) search(folder string, odd *[]error) (paths []string, err error) {
@@ -67,16 +67,12 @@ func (l List) search(folder string, odd *[]error) (paths []string, err error) {
 	if names["metadata.yaml"] || l.hasEpisodes(folder) && !slices.ContainsFunc(folders, l.hasEpisodes) {
 		return []string{folder}, nil
 	}
-	series := map[string]bool{}
 	for name := range names {
 		if match := numberedRecord.FindStringSubmatch(name); match != nil && !names[match[1]] {
-			series[match[1]] = true
+			paths = append(paths, blob.Join(folder, match[1]))
 		} else if path := blob.Join(folder, name); l.named(path) {
 			paths = append(paths, path)
 		}
-	}
-	for name := range series {
-		paths = append(paths, blob.Join(folder, name))
 	}
 	for _, inner := range folders {
 		found, err := l.search(inner, odd)

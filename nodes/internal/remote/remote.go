@@ -107,13 +107,11 @@ func Command(executable, use, short, long string, least, most int, opts any,
 
 // Find returns the only running node of the kind, or the one that o names.
 func (k Kind) Find(ctx context.Context, node bridge.Node, o *Options) (*Peer, error) {
-	name, err := k.find(ctx, node, o)
-	return &Peer{Node: node, Name: name, Timeout: o.Timeout, kind: k}, err
-}
-
-func (k Kind) find(ctx context.Context, node bridge.Node, o *Options) (string, error) {
+	peer := func(name string) (*Peer, error) {
+		return &Peer{Node: node, Name: name, Timeout: o.Timeout, kind: k}, nil
+	}
 	if o.Node != "" {
-		return "/" + strings.TrimPrefix(o.Node, "/"), nil
+		return peer("/" + strings.TrimPrefix(o.Node, "/"))
 	}
 	parent := ctx
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
@@ -128,20 +126,20 @@ func (k Kind) find(ctx context.Context, node bridge.Node, o *Options) (string, e
 		}
 		switch {
 		case len(found) > 1:
-			return "", fmt.Errorf("several nodes are running: %s; name one with --node", strings.Join(found, ", "))
+			return nil, fmt.Errorf("several nodes are running: %s; name one with --node", strings.Join(found, ", "))
 		case len(found) == 1 && time.Since(changed) > quiet:
-			return found[0], nil
+			return peer(found[0])
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			if errors.Is(parent.Err(), context.Canceled) {
-				return "", parent.Err()
+				return nil, parent.Err()
 			}
 			if len(found) == 1 {
-				return found[0], nil
+				return peer(found[0])
 			}
-			return "", fmt.Errorf("no %s was found within %v; is one running with the same ROS_DOMAIN_ID (here %s)?",
+			return nil, fmt.Errorf("no %s was found within %v; is one running with the same ROS_DOMAIN_ID (here %s)?",
 				k.Name, o.Timeout, cmp.Or(os.Getenv("ROS_DOMAIN_ID"), "0"))
 		}
 	}

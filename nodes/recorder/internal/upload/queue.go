@@ -210,22 +210,20 @@ func (q *Queue) list() []*spool {
 
 func (q *Queue) saveAll() {
 	for _, s := range q.list() {
-		unsaved := false
-		if q.locked(func() { unsaved = s.unsaved }); unsaved {
-			_ = q.save(s)
-		}
+		_ = q.save(s)
 	}
 }
 
-// save writes a spool. Uploads go on if that is not possible, as on a full disk, and it is tried again; but not if the
-// error is codec.ErrLocked, as another process uploads the recording.
+// save writes a spool that changed. Uploads go on if that is not possible, as on a full disk, and it is tried again;
+// but not if the error is codec.ErrLocked, as another process uploads the recording.
 func (q *Queue) save(s *spool) error {
 	q.saving.Lock()
 	defer q.saving.Unlock()
-	if s.forgotten {
+	q.mu.Lock()
+	if s.forgotten || !s.unsaved {
+		q.mu.Unlock()
 		return nil
 	}
-	q.mu.Lock()
 	text, err := json.MarshalIndent(s, "", " ")
 	keep := !s.Done
 	s.unsaved = false
@@ -412,7 +410,7 @@ func (q *Queue) complete(ctx context.Context, s *spool) error {
 		for _, path := range s.links {
 			q.Log(bridge.Warn, linkText, path)
 		}
-		q.locked(func() { s.Done, s.Info = true, nil })
+		q.locked(func() { s.Done, s.Info, s.unsaved = true, nil, true })
 		_ = q.save(s)
 	}
 	if !q.Delete {
@@ -450,7 +448,7 @@ func (q *Queue) send(ctx context.Context, s *spool, f *file) error {
 	state := f.TransferState
 	q.mu.Unlock()
 	t := blob.Transfer{Uploader: q.uploader, Key: s.key(f), File: in, Size: stat.Size(), State: &state, Save: func() {
-		q.locked(func() { f.TransferState = state })
+		q.locked(func() { f.TransferState, s.unsaved = state, true })
 		_ = q.save(s)
 	}}
 	proof, err := t.Run(ctx)

@@ -41,13 +41,12 @@ func (q *Queue) RemoveOldest() (path string, soon bool, err error) {
 func (q *Queue) removable(s *spool) *file {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	i := slices.IndexFunc(s.Files, func(f *file) bool {
-		return f.CRC32C != "" && !f.Deleted && !f.stuck && (s.Done || f.Split)
-	})
-	if i < 0 {
-		return nil
+	for _, f := range s.Files {
+		if f.CRC32C != "" && !f.Deleted && !f.stuck && (s.Done || f.Split) {
+			return f
+		}
 	}
-	return s.Files[i]
+	return nil
 }
 
 // remove deletes a file that was proven to be in the store, and returns its path, "" if it is kept. A file or object
