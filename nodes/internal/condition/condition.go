@@ -70,8 +70,7 @@ func Parse(text string) (*Condition, error) {
 		t.op, t.constant = next(), next()
 		if comparisons[t.op] == nil || t.constant == "" {
 			return nil, fmt.Errorf("condition %q: want TOPIC FIELD OPERATOR VALUE, with one of > >= < <= == !=, or "+
-				"TOPIC *",
-				text)
+				"TOPIC *", text)
 		}
 		c.tests = append(c.tests, t)
 		if len(words) == 0 {

@@ -22,23 +22,16 @@ func (s *Statistics) Add(v float64) {
 	case math.IsInf(v, 0):
 		s.Infinite++
 	default:
-		if s.Count == 0 || v < s.Min {
-			s.Min = v
-		}
-		if s.Count == 0 || v > s.Max {
-			s.Max = v
-		}
-		s.Count++
+		s.Merge(Statistics{Count: 1, Min: v, Max: v})
 	}
 }
 
 // Merge adds the values of o.
 func (s *Statistics) Merge(o Statistics) {
-	if s.Count == 0 || o.Count > 0 && o.Min < s.Min {
-		s.Min = o.Min
-	}
-	if s.Count == 0 || o.Count > 0 && o.Max > s.Max {
-		s.Max = o.Max
+	if s.Count == 0 {
+		s.Min, s.Max = o.Min, o.Max
+	} else if o.Count > 0 {
+		s.Min, s.Max = min(s.Min, o.Min), max(s.Max, o.Max)
 	}
 	s.Count, s.NaN, s.Infinite = s.Count+o.Count, s.NaN+o.NaN, s.Infinite+o.Infinite
 }

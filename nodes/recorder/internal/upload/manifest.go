@@ -41,8 +41,7 @@ type manifestFile struct {
 func (q *Queue) info(s *spool, path string) *codec.Info {
 	info, err := q.read(path)
 	if err != nil {
-		return &codec.Info{Path: s.relative(path),
-			Events: []codec.Event{{Kind: codec.EventDamage, Text: err.Error()}}}
+		return &codec.Info{Path: s.relative(path), Events: []codec.Event{{Kind: codec.EventDamage, Text: err.Error()}}}
 	}
 	info.Path = s.relative(info.Path)
 	for i := range info.Files {
