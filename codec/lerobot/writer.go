@@ -84,9 +84,6 @@ func Create(path string, o Options) (*Writer, error) {
 	return w, nil
 }
 
-// Episodes returns the number of episodes and rows written so far.
-func (w *Writer) Episodes() (episodes, rows int) { return len(w.rows), w.info.TotalFrames }
-
 // Notes returns remarks on what was written.
 func (w *Writer) Notes() []string { return w.remarks }
 
