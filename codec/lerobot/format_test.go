@@ -308,18 +308,23 @@ func TestEditedByOthers(t *testing.T) {
 	require.NoError(t, err)
 	for _, c := range []struct {
 		notes []int
+		old   bool // without digests
 		names []string
 		loss  string
 	}{
-		{[]int{0, 1, 2}, []string{"take_0", "take_1", "take_2"}, ""},
-		{[]int{2, 0, 1}, []string{"take_0", "take_1", "take_2"}, ""},
-		{[]int{1, 0}, []string{"take_0", "take_1", "episode_2"}, "numbers others have changed: 1 episode"},
+		{[]int{0, 1, 2}, false, []string{"take_0", "take_1", "take_2"}, ""},
+		{[]int{0, 1, 2}, true, []string{"take_0", "take_1", "take_2"}, ""},
+		{[]int{2, 0, 1}, false, []string{"take_0", "take_1", "take_2"}, ""},
+		{[]int{1, 0}, false, []string{"take_0", "take_1", "episode_2"}, "numbers others have changed: 1 episode"},
 	} {
 		var all notes
 		require.NoError(t, json.Unmarshal(text, &all))
 		var kept []noteEpisode
 		for _, i := range c.notes {
 			kept = append(kept, all.Episodes[i])
+			if c.old {
+				kept[len(kept)-1].Digest = ""
+			}
 		}
 		all.Episodes = kept
 		edited, err := json.Marshal(all)

@@ -208,7 +208,8 @@ type noteColumn struct {
 
 // noteEpisode describes the origin of an episode.
 type noteEpisode struct {
-	// Digest is that of the numbers of the episode, by which it is known: others may delete or reorder episodes.
+	// Digest is that of the numbers of the episode, by which it is known: others may delete or reorder episodes. If it
+	// is empty, as in older datasets, the episode is known by its index.
 	Digest       string                     `json:"digest"`
 	Name         string                     `json:"name"`
 	Start        int64                      `json:"start_ns"` // of its first row, ns since the Unix epoch

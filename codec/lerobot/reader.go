@@ -375,14 +375,15 @@ func (s *Source) note(index int, r *rows, at span) *noteEpisode {
 	}
 	numbers := newDigest()
 	for _, key := range []string{stateKey, actionKey} {
-		if f := s.info.Features.get(key); f != nil {
-			for _, x := range r.numbers[key][at.from*f.width() : (at.from+at.n)*f.width()] {
+		if all, ok := r.numbers[key]; ok {
+			width := s.info.Features.get(key).width()
+			for _, x := range all[at.from*width : (at.from+at.n)*width] {
 				numbers.add(float32(x))
 			}
 		}
 	}
 	fits := func(n noteEpisode) bool { return n.Digest == numbers.String() }
-	if index < 0 || index >= len(list) || !fits(list[index]) {
+	if index < 0 || index >= len(list) || list[index].Digest != "" && !fits(list[index]) {
 		index = slices.IndexFunc(list, fits)
 	}
 	if index < 0 {
