@@ -123,7 +123,7 @@ func TestRealStore(t *testing.T) {
 	upload := []string{"upload", "drives", "s3://fleet/car7"}
 	killed := s.start("recorder", append(upload, "--upload-rate", "500kB")...)
 	process.Await(t, func() bool { return strings.Contains(s.s3cmd("multipart", "s3://fleet"), "large.mcap") })
-	require.Contains(t, s.run(1, "recorder", upload...), "drives: another process is working on it")
+	require.Contains(t, s.run(1, "recorder", upload...), "large.mcap.upload.json: another process is working on it")
 	killed.Kill()
 	require.NotContains(t, s.keys("car7/large/"), "large.mcap")
 	require.Contains(t, s.run(0, "recorder", upload[:2]...), "2 recordings")
