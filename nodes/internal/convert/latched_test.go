@@ -131,7 +131,7 @@ func TestLatchedInSplits(t *testing.T) {
 	require.ErrorContains(t, err, "--strict")
 }
 
-// slow is a recording without an index, of which reading cancels a context.
+// slow is a recording without an index. Reading it cancels a context.
 type slow struct {
 	codec.Reader
 	cancel func()
