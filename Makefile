@@ -4,7 +4,7 @@
 # make build  puts the nodes into bin/
 # make static puts a converter into bin/static/ that needs no libraries: without HDF5 and `converter serve`
 # make lint   runs the linters
-# make fuzz   tries whether damaged recordings of any format can upset a reader; FUZZTIME=10m is for each format
+# make fuzz   runs each fuzz test for FUZZTIME, 1m: can damaged input upset what reads it? About an hour in all
 # make bench  measures recording, writing and reading beside a baseline
 # make bench-recorder  measures recording beside the recorders of ROS 1 and ROS 2 that are installed, in about 25 minutes;
 #                      with BENCH="-rounds 1 -only 50k" less, and -help for what else
@@ -60,12 +60,9 @@ lint:
 	$(GO) run $(GOLANGCI_LINT) run --build-tags "$(TAGS)"
 
 fuzz:
-	for target in $(addprefix nodes/internal/formats/,FuzzRecord FuzzMCAP FuzzBag FuzzSQLite FuzzCARLA FuzzULog FuzzTlog) codec/hdf5/FuzzHDF5 \
-		codec/lerobot/FuzzLeRobot codec/lerobot/FuzzTIFF codec/session/FuzzSession codec/images/FuzzImages codec/cloud/FuzzClouds codec/track/FuzzTracks \
-		codec/table/FuzzPayload \
-		bridge/mavlink/FuzzLog codec/tlog/FuzzScanner msgs/printable/FuzzPrintable nodes/converter/FuzzPrinters \
-		nodes/internal/progress/FuzzTable nodes/recorder/FuzzTopics; do \
-		$(GO) test ./$${target%/*} -run '^$$' -fuzz "^$${target##*/}$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x || exit 1; done
+	grep -r --include='*_test.go' -o '^func Fuzz[A-Za-z0-9]*' bridge codec config msgs nodes test | \
+		while IFS=: read -r file target; do \
+		$(GO) test "./$${file%/*}" -run '^$$' -fuzz "^$${target#func }$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x || exit 1; done
 
 bench: build
 	$(GO) test -run '^$$' -bench . -benchmem ./codec/record ./codec/mcap ./codec/cdr ./codec/carla ./codec/hdf5
