@@ -120,7 +120,7 @@ func (l *losses) fields(d protoreflect.MessageDescriptor, path string, reads []s
 // count notes the fields of a message that are not read, except zero and empty ones. It stops at damage.
 func (u unread) count(lost *lost, b []byte) {
 	for len(b) > 0 {
-		number, kind, n := protowire.ConsumeTag(b)
+		number, kind, n := consumeTag(b)
 		if n < 0 {
 			return
 		}

@@ -54,7 +54,7 @@ func (m message) each(f protoreflect.FieldDescriptor, found func(bits uint64, co
 		want = number.wire
 	}
 	for at := 0; at < len(m.b); {
-		number, kind, n := protowire.ConsumeTag(m.b[at:])
+		number, kind, n := consumeTag(m.b[at:])
 		if n < 0 {
 			m.damaged(at, n)
 			return
@@ -250,6 +250,15 @@ func (m message) orientation(name string) geometry_msgs.Quaternion {
 		q.W = math.Sqrt(max(0, 1-q.X*q.X-q.Y*q.Y-q.Z*q.Z))
 	}
 	return q
+}
+
+// consumeTag does what protowire.ConsumeTag does, and refuses numbers that no field can have, as proto.Unmarshal does.
+func consumeTag(b []byte) (protowire.Number, protowire.Type, int) {
+	number, kind, n := protowire.ConsumeTag(b)
+	if n > 0 && !number.IsValid() {
+		return protowire.ConsumeTag([]byte{0}) // the error of a field 0
+	}
+	return number, kind, n
 }
 
 // parseError returns the error that a negative length of protowire stands for.

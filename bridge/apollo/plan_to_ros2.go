@@ -84,7 +84,7 @@ func (e *planEncoder) message(p *plan, b []byte) error {
 // scan finds the places of the fields.
 func (e *planEncoder) scan(p *plan, slots []slot, b []byte) error {
 	for at := 0; at < len(b); {
-		number, kind, n := protowire.ConsumeTag(b[at:])
+		number, kind, n := consumeTag(b[at:])
 		if n < 0 {
 			return fmt.Errorf("byte %d: %w", at, parseError(n))
 		}
@@ -318,7 +318,7 @@ func (o *occurrences) next() bool {
 	}
 	o.left--
 	for {
-		number, kind, n := protowire.ConsumeTag(o.b[o.at:])
+		number, kind, n := consumeTag(o.b[o.at:])
 		if number == o.field.number && o.field.takes(kind) {
 			return true
 		}
@@ -328,7 +328,7 @@ func (o *occurrences) next() bool {
 
 // one returns the occurrence: all of it with its tag, and its value.
 func (o *occurrences) one() (whole []byte, kind protowire.Type, bits uint64, content []byte) {
-	number, kind, n := protowire.ConsumeTag(o.b[o.at:])
+	number, kind, n := consumeTag(o.b[o.at:])
 	bits, content, size := consume(number, kind, o.b[o.at+n:])
 	whole = o.b[o.at : o.at+n+size]
 	o.at += len(whole)

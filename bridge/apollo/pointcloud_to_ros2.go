@@ -95,7 +95,7 @@ func pointCloud(d protoreflect.MessageDescriptor, source *codec.Message, emit fu
 	defer cloudBuffers.Put(buffer)
 	rest, cloud := buffer.rest[:0], buffer.points[:0]
 	for b := source.Data; len(b) > 0; {
-		number, kind, n := protowire.ConsumeTag(b)
+		number, kind, n := consumeTag(b)
 		if n < 0 {
 			return fmt.Errorf("at byte %d: %w", len(source.Data)-len(b), parseError(n))
 		}
@@ -152,7 +152,7 @@ func (l *pointLayout) append(cloud, point []byte) ([]byte, error) {
 	at := len(cloud)
 	cloud = append(cloud, l.blank...)
 	for len(point) > 0 {
-		number, kind, n := protowire.ConsumeTag(point)
+		number, kind, n := consumeTag(point)
 		if n < 0 {
 			return nil, parseError(n)
 		}
