@@ -254,6 +254,8 @@ func TestHint(t *testing.T) {
 		"-aj":                     "unknown shorthand flag: 'j' in -j: use --rate",
 		"--other":                 "unknown flag: --other",
 		"trigger -j":              "unknown shorthand flag: 'j' in -j",
+		"trigger -s mcap":         `unknown shorthand flag: 's' in -s: only recorder without "trigger" has it`,
+		"trigger --storage mcap":  `unknown flag: --storage: only recorder without "trigger" has it`,
 	} {
 		err := Execute(t.Context(), root, strings.Fields(argv))
 		require.ErrorIs(t, err, ErrUsage)

@@ -10,15 +10,24 @@ import (
 )
 
 // Hint adds to errors about unknown flags of a command what hints has for them, by name ("lz4") or letter ("j"): what
-// to use instead of a flag of another program.
+// to use instead of a flag of another program. Those of a subcommand are told which flags only cmd has.
 func Hint(cmd *cobra.Command, hints map[string]string) {
 	cmd.SetFlagErrorFunc(func(at *cobra.Command, err error) error {
 		var unknown *pflag.NotExistError
-		if at == cmd && errors.As(err, &unknown) {
-			if hint := hints[strings.ReplaceAll(unknown.GetSpecifiedName(), "_", "-")]; hint != "" {
-				return fmt.Errorf("%w: %s", err, hint)
+		if !errors.As(err, &unknown) {
+			return err
+		}
+		name := unknown.GetSpecifiedName()
+		hint := hints[strings.ReplaceAll(name, "_", "-")]
+		if at != cmd {
+			hint = ""
+			if cmd.Flags().Lookup(name) != nil || len(name) == 1 && cmd.Flags().ShorthandLookup(name) != nil {
+				hint = fmt.Sprintf("only %s without %q has it", cmd.Name(), at.Name())
 			}
 		}
-		return err
+		if hint == "" {
+			return err
+		}
+		return fmt.Errorf("%w: %s", err, hint)
 	})
 }

@@ -145,6 +145,9 @@ func misspelled(cmd *cobra.Command, args []string) error {
 	if _, err := os.Stat(args[0]); err == nil {
 		return nil
 	}
+	if args[0] == "convert" {
+		return config.Usagef("%q is neither a command nor a recording; leave it out: %s", args[0], cmd.UseLine())
+	}
 	var names []string
 	for _, c := range cmd.Commands() {
 		names = append(names, c.Name())

@@ -60,6 +60,11 @@ func play(ctx context.Context, in *config.Input, o *options) (err error) {
 	if len(paths) == 0 {
 		return config.Usagef("name a recording to play")
 	}
+	if paths[0] == "play" {
+		if _, err := os.Stat(paths[0]); err != nil {
+			return config.Usagef(`"play" is neither a command nor a recording; leave it out: player FILE... [flags]`)
+		}
+	}
 	wants, err := topicFilter(o)
 	if err != nil {
 		return err

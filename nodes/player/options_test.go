@@ -60,6 +60,13 @@ func TestHintsAreForUnknownFlags(t *testing.T) {
 	}
 }
 
+func TestWordOfRosbag2(t *testing.T) {
+	o := defaultOptions()
+	err := play(t.Context(), &config.Input{Args: []string{"play", "drive"}}, &o)
+	require.ErrorIs(t, err, config.ErrUsage)
+	require.ErrorContains(t, err, "leave it out: player FILE...")
+}
+
 func TestPlan(t *testing.T) {
 	start, end := int64(1000), int64(2000)
 	for name, test := range map[string]struct {
