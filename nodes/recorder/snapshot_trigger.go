@@ -73,7 +73,9 @@ func takeSnapshot(ctx context.Context, node bridge.Node, o *triggerOptions) (pat
 		err := remote.Call(ctx, node, o.SnapshotService, &std_srvs.Trigger_Request{}, &answer, advice)
 		return result(answer.Success, answer.Message, answer.Message, err)
 	}
-	p, err := remote.Recorder.Find(ctx, node, &o.Options)
+	find := o.Options
+	find.Timeout = min(find.Timeout, remote.DefaultOptions().Timeout) // only the answer may take longer
+	p, err := remote.Recorder.Find(ctx, node, &find)
 	if err != nil {
 		return "", err
 	}

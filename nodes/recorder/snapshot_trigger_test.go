@@ -54,6 +54,8 @@ func TestTriggerWithoutTakeSnapshot(t *testing.T) {
 		require.ErrorContains(t, err, "the recorder offers only rosbag2's service snapshot, which takes no --before")
 		_, err = trigger(func(o *triggerOptions) { o.Node = "/nobody" })
 		require.ErrorContains(t, err, "no answer on /nobody/take_snapshot within 1m0s; is a recorder running")
+		_, err = trigger(func(o *triggerOptions) { o.Node = "" })
+		require.ErrorContains(t, err, "no recorder was found within 10s")
 
 		serve("take_snapshot", "tapedeck/srv/TakeSnapshot", func() ([]byte, error) {
 			return cdr.Marshal(&tapedeck.TakeSnapshot_Response{Success: true, Path: "/a"})
