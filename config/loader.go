@@ -37,12 +37,16 @@ type Input struct {
 	fields  []field
 	entries map[string]setting // of entry maps
 	unknown map[string]string  // sources of unknown parameters
+	flags   map[string]bool    // parameters that flags set
 }
 
 func newInput(node, namespace string, opts any) *Input {
 	return &Input{Node: node, Namespace: namespace, Extra: map[string]any{}, opts: opts, fields: fields(opts),
-		entries: map[string]setting{}, unknown: map[string]string{}}
+		entries: map[string]setting{}, unknown: map[string]string{}, flags: map[string]bool{}}
 }
+
+// Flag reports whether a flag of the command line set a parameter.
+func (in *Input) Flag(parameter string) bool { return in.flags[parameter] }
 
 // Values returns all options by name as the ROS parameters that stand for them: bool, int64, float64, string or
 // []string. Durations are in seconds, sizes in bytes.
@@ -190,6 +194,7 @@ func (l *loader) load(cmd *cobra.Command, args []string) (*Input, error) {
 	for name, flag := range l.flags {
 		if g := flag.given; len(g.texts) > 0 {
 			v.Set(name, setting{texts: g.texts, source: "flag " + g.flag})
+			in.flags[name] = true
 		}
 	}
 	if l.level != "" {

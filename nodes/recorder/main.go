@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 
 	"tapedeck/bridge"
 	"tapedeck/config"
@@ -58,11 +59,16 @@ func main() {
 	config.Main(root, human.Stderr)
 }
 
-func record(ctx context.Context, in *config.Input, o *options) (err error) {
-	topics := in.Args
-	if len(topics) == 0 {
-		topics = o.Topics
+// named returns the topics that are named: by the command line, or else by a parameter.
+func named(in *config.Input, o *options) []string {
+	if len(in.Args) == 0 || in.Flag("topics") {
+		return slices.Concat(in.Args, o.Topics)
 	}
+	return in.Args
+}
+
+func record(ctx context.Context, in *config.Input, o *options) (err error) {
+	topics := named(in, o)
 	if _, err := formats.PureGo().Recorded(o.Storage, o.Output); err != nil {
 		return err
 	}

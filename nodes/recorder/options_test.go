@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +20,27 @@ func TestEveryOptionIsDocumented(t *testing.T) {
 	o := defaultOptions()
 	require.NoError(t, configtest.CheckFile("../../config/recorder.yaml", &o))
 	require.NoError(t, configtest.CheckTable("../../docs/reference/options.md", &o))
+}
+
+func TestTopicsOfTheCommandLine(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "recorder.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("recorder:\n  ros__parameters: {topics: [/a]}\n"), 0o600))
+	for argv, want := range map[string][]string{
+		"":                       {"/a"},
+		"/b":                     {"/b"},
+		"--topics /b /c":         {"/c", "/b"},
+		"/c --topics /b":         {"/c", "/b"},
+		"--topics /b --topics c": {"/b", "c"},
+	} {
+		o := defaultOptions()
+		var topics []string
+		cmd := config.New("recorder", "", "", &o, func(_ context.Context, in *config.Input) error {
+			topics = named(in, &o)
+			return nil
+		})
+		require.NoError(t, config.Execute(t.Context(), cmd, append(strings.Fields(argv), "--config", file)))
+		require.Equal(t, want, topics, argv)
+	}
 }
 
 func TestOptionsAreChecked(t *testing.T) {

@@ -2,7 +2,7 @@ package selection
 
 // TopicOptions select topics.
 type TopicOptions struct {
-	Topics                   []string `param:"topics" flag:"-" group:"Topics" help:"topics to record if the command line names none"`
+	Topics                   []string `param:"topics" group:"Topics" value:"TOPIC" help:"record this TOPIC, like one named without a flag; those of a parameter file only if the command line names none"`
 	All                      bool     `param:"all" short:"a" alias:"all-topics" group:"Topics" help:"record every topic, as it appears"`
 	Regex                    string   `param:"regex" short:"e" group:"Topics" help:"record topics whose name contains a match of this regular expression"`
 	Node                     []string `param:"node" group:"Topics" value:"NAME" help:"record what the node NAME publishes or subscribes to"`
