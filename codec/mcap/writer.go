@@ -70,7 +70,7 @@ type encoder struct {
 }
 
 // Embed returns a metadata record that a file has at its beginning and at its end, of what is in the file then.
-type Embed func(info *codec.Info) (name string, values map[string]string, err error)
+type Embed func(info *codec.Info) (name string, values map[string]string)
 
 // NewEncoder returns what encodes the MCAP file at path. CreateOptions.Metadata becomes a metadata record named
 // "tapedeck"; embed may be nil.
@@ -322,10 +322,7 @@ func (w *encoder) appendInfo(b []byte, offset int64, info *codec.Info) ([]byte, 
 	if w.embed == nil {
 		return b, nil
 	}
-	name, values, err := w.embed(info)
-	if err != nil {
-		return nil, err
-	}
+	name, values := w.embed(info)
 	return w.appendMetadata(b, offset, name, values)
 }
 

@@ -289,10 +289,7 @@ func (w *databaseEncoder) Finish(file *output.File, info *codec.Info, _ bool) er
 	w.MergeTopics(info)
 	info.Path = w.path
 	described := w.describe(info)
-	text, err := described.format(false)
-	if err != nil {
-		return err
-	}
+	text := described.format(false)
 	p := &sqlite.Pages{First: w.written.nextPage}
 	flush := func() error {
 		err := file.Append(p.Bytes)
@@ -305,6 +302,7 @@ func (w *databaseEncoder) Finish(file *output.File, info *codec.Info, _ bool) er
 		}
 		return flush()
 	}
+	var err error
 	var objects []sqlite.Object
 	table := func(name, create string, t *sqlite.Table) {
 		if err == nil {

@@ -1,14 +1,17 @@
 package rosbag2
 
 import (
-	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -29,18 +32,18 @@ const (
 
 // metadata is the content of metadata.yaml, rosbag2_storage's BagMetadata.
 type metadata struct {
-	Version     int         `yaml:"version"`
-	Storage     string      `yaml:"storage_identifier"`
-	Duration    duration    `yaml:"duration"`
-	Start       timePoint   `yaml:"starting_time"`
-	Messages    uint64      `yaml:"message_count"`
-	Topics      []topicInfo `yaml:"topics_with_message_count"`
-	Compression string      `yaml:"compression_format"`
-	Mode        string      `yaml:"compression_mode"`
-	Paths       []string    `yaml:"relative_file_paths"`
-	Files       []fileInfo  `yaml:"files"`
-	Custom      custom      `yaml:"custom_data"`
-	Distro      string      `yaml:"ros_distro"`
+	Version     int               `yaml:"version"`
+	Storage     string            `yaml:"storage_identifier"`
+	Duration    duration          `yaml:"duration"`
+	Start       timePoint         `yaml:"starting_time"`
+	Messages    uint64            `yaml:"message_count"`
+	Topics      []topicInfo       `yaml:"topics_with_message_count"`
+	Compression string            `yaml:"compression_format"`
+	Mode        string            `yaml:"compression_mode"`
+	Paths       []string          `yaml:"relative_file_paths"`
+	Files       []fileInfo        `yaml:"files"`
+	Custom      map[string]string `yaml:"custom_data"`
+	Distro      string            `yaml:"ros_distro"`
 }
 
 type duration struct {
@@ -71,16 +74,6 @@ type fileInfo struct {
 	Messages uint64    `yaml:"message_count"`
 }
 
-// custom is written as rosbag2 writes it when it is empty.
-type custom map[string]string
-
-func (c custom) MarshalYAML() (any, error) {
-	if len(c) == 0 {
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "~"}, nil
-	}
-	return map[string]string(c), nil
-}
-
 // profiles are a text up to version 8 and a sequence from 9 on.
 type profiles []codec.QoS
 
@@ -95,11 +88,6 @@ func (p *profiles) UnmarshalYAML(node *yaml.Node) error {
 	list, err := codec.ParseQoSProfiles(string(text))
 	*p = list
 	return err
-}
-
-func (p profiles) MarshalYAML() (any, error) {
-	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle,
-		Value: codec.FormatQoSProfiles(p)}, nil
 }
 
 // parseMetadata reads a metadata.yaml. With an error it returns nil.
@@ -134,49 +122,6 @@ func (m *metadata) checked() (*metadata, error) {
 
 // since are the versions of metadata.yaml with which keys came.
 var since = map[string]int{"files": 5, "custom_data": 6, "type_description_hash": 7, "ros_distro": 8}
-
-// MarshalYAML leaves out what the version does not have, and writes the QoS profiles as it does.
-func (m *metadata) MarshalYAML() (any, error) {
-	type all metadata
-	if m.Version == 8 { // it has all keys, and the profiles as a text
-		return (*all)(m), nil
-	}
-	var node yaml.Node
-	if err := node.Encode((*all)(m)); err != nil {
-		return nil, err
-	}
-	return &node, adapt(&node, m.Version)
-}
-
-func adapt(node *yaml.Node, version int) error {
-	if node.Kind == yaml.MappingNode {
-		for i := len(node.Content) - 2; i >= 0; i -= 2 {
-			key, value := node.Content[i].Value, node.Content[i+1]
-			switch {
-			case since[key] > version:
-				node.Content = slices.Delete(node.Content, i, i+2)
-			case key == "offered_qos_profiles" && version >= 9:
-				var text profiles
-				if err := value.Decode(&text); err != nil {
-					return err
-				}
-				var list yaml.Node
-				if err := yaml.Unmarshal([]byte(codec.FormatNamedQoSProfiles(text)), &list); err != nil {
-					return err
-				}
-				if node.Content[i+1] = (&yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}); len(text) > 0 {
-					node.Content[i+1] = list.Content[0]
-				}
-			}
-		}
-	}
-	for _, child := range node.Content {
-		if err := adapt(child, version); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // describe returns the metadata of a bag that consists of these files.
 func (l *layout) describe(files []*codec.Info) *metadata {
@@ -231,27 +176,99 @@ func (m *metadata) add(t codec.TopicInfo, known map[topicKey]int) {
 	m.Topics[i].Topic.QoS = codec.JoinQoS(m.Topics[i].Topic.QoS, c.QoS)
 }
 
-// format writes m as YAML, below the key that metadata.yaml has if file is set.
-func (m *metadata) format(file bool) ([]byte, error) {
-	var b bytes.Buffer
-	encoder := yaml.NewEncoder(&b)
-	encoder.SetIndent(2)
-	var value any = m
+// format returns m as rosbag2 writes its version, below the key that metadata.yaml has if file is set. Encoding it by
+// reflection would take longer than everything else that ends a file of hundreds of topics.
+func (m *metadata) format(file bool) []byte {
+	var text []byte
+	margin := ""
 	if file {
-		value = map[string]*metadata{"rosbag2_bagfile_information": m}
+		text, margin = append(text, "rosbag2_bagfile_information:\n"...), "  "
 	}
-	err := encoder.Encode(value)
-	return b.Bytes(), err
+	line := func(format string, args ...any) {
+		text = append(fmt.Appendf(append(text, margin...), format, args...), '\n')
+	}
+	list := func(key string, length int) {
+		if length == 0 {
+			key += " []"
+		}
+		line("%s", key)
+	}
+	has := func(key string) bool { return m.Version >= since[key] }
+	line("version: %d", m.Version)
+	line("storage_identifier: %s", scalar(m.Storage))
+	line("duration:\n%s  nanoseconds: %d", margin, m.Duration.Nanoseconds)
+	line("starting_time:\n%s  nanoseconds_since_epoch: %d", margin, m.Start.Nanoseconds)
+	line("message_count: %d", m.Messages)
+	list("topics_with_message_count:", len(m.Topics))
+	for i := range m.Topics {
+		t := &m.Topics[i].Topic
+		line("  - topic_metadata:")
+		line("      name: %s", scalar(t.Name))
+		line("      type: %s", scalar(t.Type))
+		line("      serialization_format: %s", scalar(t.Encoding))
+		if m.Version < 9 {
+			line("      offered_qos_profiles: %q", codec.FormatQoSProfiles(t.QoS))
+		} else if list("      offered_qos_profiles:", len(t.QoS)); len(t.QoS) > 0 {
+			for part := range strings.SplitSeq(codec.FormatNamedQoSProfiles(t.QoS), "\n") {
+				line("        %s", part)
+			}
+		}
+		if has("type_description_hash") {
+			line("      type_description_hash: %s", scalar(t.TypeHash))
+		}
+		line("    message_count: %d", m.Topics[i].Messages)
+	}
+	line("compression_format: %s", scalar(m.Compression))
+	line("compression_mode: %s", scalar(m.Mode))
+	list("relative_file_paths:", len(m.Paths))
+	for _, path := range m.Paths {
+		line("  - %s", scalar(path))
+	}
+	if has("files") {
+		list("files:", len(m.Files))
+		for _, f := range m.Files {
+			line("  - path: %s", scalar(f.Path))
+			line("    starting_time:\n%s      nanoseconds_since_epoch: %d", margin, f.Start.Nanoseconds)
+			line("    duration:\n%s      nanoseconds: %d", margin, f.Duration.Nanoseconds)
+			line("    message_count: %d", f.Messages)
+		}
+	}
+	if has("custom_data") {
+		if line("custom_data:"); len(m.Custom) == 0 {
+			text = append(text[:len(text)-1], " ~\n"...)
+		}
+		for _, key := range slices.Sorted(maps.Keys(m.Custom)) {
+			line("  %s: %s", scalar(key), scalar(m.Custom[key]))
+		}
+	}
+	if has("ros_distro") {
+		line("ros_distro: %s", scalar(m.Distro))
+	}
+	return text
+}
+
+// unquoted are the texts that need no quotes in YAML, but for words that mean something else.
+var unquoted = regexp.MustCompile(`^[A-Za-z/][\w/.-]*$`)
+
+// scalar returns a text as YAML on one line.
+func scalar(text string) string {
+	switch strings.ToLower(text) {
+	case "y", "n", "yes", "no", "on", "off", "true", "false", "null":
+		return strconv.Quote(text)
+	}
+	switch {
+	case unquoted.MatchString(text):
+		return text
+	case utf8.ValidString(text):
+		return strconv.Quote(text)
+	}
+	return "!!binary " + base64.StdEncoding.EncodeToString([]byte(text))
 }
 
 // save replaces the metadata.yaml in dir. After a power failure there is the old one or the new one.
 func (m *metadata) save(s output.System, dir string) error {
 	path := filepath.Join(dir, metadataFile)
-	text, err := m.format(true)
-	if err == nil {
-		err = output.Replace(s, path, text)
-	}
-	if err != nil {
+	if err := output.Replace(s, path, m.format(true)); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil

@@ -107,9 +107,9 @@ func (l *layout) part(path string, before output.Part) (output.Part, error) {
 		return l.files.NewChunkWriter(Name, path, e, l.options, before)
 	}
 	// Where rosbag2 looks for it when metadata.yaml is missing.
-	embed := func(info *codec.Info) (string, map[string]string, error) {
-		text, err := l.describe([]*codec.Info{info}).format(false)
-		return "rosbag2", map[string]string{"serialized_metadata": string(text)}, err
+	embed := func(info *codec.Info) (string, map[string]string) {
+		text := l.describe([]*codec.Info{info}).format(false)
+		return "rosbag2", map[string]string{"serialized_metadata": string(text)}
 	}
 	e, err := mcap.NewEncoder(path, l.options, embed)
 	if err != nil {
