@@ -71,8 +71,9 @@ func encodedOtherwise(a, b map[topicForm]bool) bool {
 
 // translate reads all channels but those that stay as ROS 2. It returns errors for channels that cannot be translated.
 func (i *input) translate(stays map[*codec.Channel]bool) (left []error, err error) {
-	others, left, err := formats.ROS2(&channelsOf{i.reader, func(c *codec.Channel) bool { return !stays[c] }},
-		formats.FlightOptions{})
+	others, left, err := formats.ReadOptions{}.ROS2(&channelsOf{i.reader, func(c *codec.Channel) bool {
+		return !stays[c]
+	}})
 	if err != nil {
 		return nil, err
 	}

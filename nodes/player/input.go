@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -98,13 +99,13 @@ type recording struct {
 }
 
 // openSource opens the recordings at paths. offsets are by path, in ns that a recording is played later; with
-// alignStarts they count from the earliest start. The caller closes the source.
-func openSource(paths []string, offsets map[string]int64, alignStarts bool, wants func(*codec.Channel) bool,
-	o formats.ReadOptions) (_ *source, err error) {
+// alignStarts they count from the earliest start. Reading the source ends with ctx. The caller closes it.
+func openSource(ctx context.Context, paths []string, offsets map[string]int64, alignStarts bool,
+	wants func(*codec.Channel) bool, o formats.ReadOptions) (_ *source, err error) {
 	s := &source{wants: wants, options: o}
 	var opened []string
 	for i, path := range paths {
-		err := s.add(path)
+		err := s.add(ctx, path)
 		switch {
 		case errors.Is(err, codec.ErrUnwritten) && (opened != nil || i < len(paths)-1):
 			s.warnings = append(s.warnings, path+" is unfinished and empty; nothing of it is played")
@@ -135,10 +136,14 @@ func openSource(paths []string, offsets map[string]int64, alignStarts bool, want
 	return s, nil
 }
 
-func (s *source) add(path string) error {
-	r, left, err := allformats.List().OpenROS2(path, s.options)
+func (s *source) add(ctx context.Context, path string) error {
+	opened, err := allformats.List().Open(path)
 	if err != nil {
 		return err
+	}
+	r, left, err := s.options.ROS2(formats.Opened{Reader: opened, Context: ctx})
+	if err != nil {
+		return errors.Join(err, opened.Close())
 	}
 	s.recordings = append(s.recordings, recording{Reader: r})
 	info, err := r.Info()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +21,9 @@ import (
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/formats/allformats"
+	"tapedeck/nodes/internal/rospub"
 	"tapedeck/test/samples"
+	"tapedeck/test/samples/generate"
 )
 
 func everything(*codec.Channel) bool { return true }
@@ -47,7 +50,7 @@ func writeRecording(t *testing.T, name, topic string, closed bool, times ...int6
 }
 
 func TestSourceMergesRecordings(t *testing.T) {
-	s, err := openSource([]string{
+	s, err := openSource(t.Context(), []string{
 		writeRecording(t, "none.record", "/none", true), writeRecording(t, "a.record", "/a", true, 100, 300),
 		writeRecording(t, "b.mcap", "/b", true, 0, 200),
 	}, nil, false, everything, formats.ReadOptions{})
@@ -84,7 +87,7 @@ func TestSourceNamesWhatIsMissing(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(folder, fmt.Sprintf("a.record.%05d", n)), data, 0o644))
 	}
-	s, err := openSource([]string{folder}, nil, false, everything, formats.ReadOptions{})
+	s, err := openSource(t.Context(), []string{folder}, nil, false, everything, formats.ReadOptions{})
 	require.NoError(t, err)
 	defer s.close()
 	require.EqualValues(t, 2, s.messages)
@@ -94,7 +97,7 @@ func TestSourceNamesWhatIsMissing(t *testing.T) {
 
 func TestSourceTellsOfUnfinishedRecordings(t *testing.T) {
 	path := writeRecording(t, "killed.record", "/a", false, 1, 2)
-	s, err := openSource([]string{path}, nil, false, everything, formats.ReadOptions{})
+	s, err := openSource(t.Context(), []string{path}, nil, false, everything, formats.ReadOptions{})
 	require.NoError(t, err)
 	defer s.close()
 	require.Len(t, s.warnings, 1)
@@ -103,8 +106,8 @@ func TestSourceTellsOfUnfinishedRecordings(t *testing.T) {
 }
 
 func TestSourceFailsWithOneOfItsRecordings(t *testing.T) {
-	_, err := openSource([]string{writeRecording(t, "a.record", "/a", true, 1), "nowhere.record"}, nil, false,
-		everything, formats.ReadOptions{})
+	_, err := openSource(t.Context(), []string{writeRecording(t, "a.record", "/a", true, 1), "nowhere.record"}, nil,
+		false, everything, formats.ReadOptions{})
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
@@ -226,7 +229,8 @@ func TestAlignStarts(t *testing.T) {
 	b := writeRecording(t, "b.record", "/b", true, 10, 20)
 	empty := writeRecording(t, "c.record", "/c", true)
 	open := func(align bool) *source {
-		s, err := openSource([]string{a, b, empty}, map[string]int64{b: 3}, align, everything, formats.ReadOptions{})
+		s, err := openSource(t.Context(), []string{a, b, empty}, map[string]int64{b: 3}, align, everything,
+			formats.ReadOptions{})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, s.close()) })
 		return s
@@ -260,7 +264,7 @@ func TestMissingFiles(t *testing.T) {
 			folder := filepath.Join(t.TempDir(), "take")
 			c.make(t, folder)
 			open := func(wants func(*codec.Channel) bool) *source {
-				s, err := openSource([]string{folder}, nil, false, wants, formats.ReadOptions{})
+				s, err := openSource(t.Context(), []string{folder}, nil, false, wants, formats.ReadOptions{})
 				require.NoError(t, err)
 				t.Cleanup(func() { require.NoError(t, s.close()) })
 				require.Contains(t, strings.Join(s.warnings, "\n"), c.what)
@@ -305,8 +309,28 @@ func TestSourceSkipsUnwritten(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "drive.mcap"+codec.ActiveSuffix)
 	require.NoError(t, os.WriteFile(empty, nil, 0o666))
 	wants := func(*codec.Channel) bool { return true }
-	_, err := openSource([]string{empty}, nil, false, wants, formats.ReadOptions{})
+	_, err := openSource(t.Context(), []string{empty}, nil, false, wants, formats.ReadOptions{})
 	require.ErrorIs(t, err, codec.ErrUnwritten)
-	_, err = openSource([]string{empty, empty}, nil, false, wants, formats.ReadOptions{})
+	_, err = openSource(t.Context(), []string{empty, empty}, nil, false, wants, formats.ReadOptions{})
 	require.ErrorIs(t, err, codec.ErrUnwritten)
+}
+
+// Reading ends with the context, also where nothing of what is read is played.
+func TestSourceEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	log := generate.Path(t, "mavlink/synthetic_px4_v2.tlog")
+	s, err := openSource(ctx, []string{log}, nil, false, everything, formats.ReadOptions{})
+	require.NoError(t, err)
+	defer s.close()
+	r := &sourceInput{source: s, publishers: publishers{}}
+	for _, c := range s.channels {
+		r.publishers[c] = &publisher{Offer: rospub.Offer{QoS: codec.QoS{Durability: codec.TransientLocal}}}
+	}
+	it, err := s.read(codec.Query{Topics: func(c *codec.Channel) bool { return c.Topic == "/mavros/rc/out" }})
+	require.NoError(t, err)
+	defer it.Close()
+	cancel()
+	require.ErrorIs(t, r.latched(s.end, func(*codec.Message) error { return nil }), context.Canceled)
+	_, err = it.Next()
+	require.ErrorIs(t, err, context.Canceled)
 }

@@ -77,7 +77,7 @@ func play(ctx context.Context, in *config.Input, o *options) (err error) {
 	if _, err := bridge.NewNames(bridge.Options{Name: "player", Remaps: in.ROS.Remaps}); err != nil {
 		return config.Usagef("%w", err)
 	}
-	s, err := openSource(paths, offsets, o.AlignStarts, wants, o.ReadOptions)
+	s, err := openSource(ctx, paths, offsets, o.AlignStarts, wants, o.ReadOptions)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func (p *player) servePage(ctx context.Context, paths []string) (close func() er
 		return nil, err
 	}
 	g := &page{player: p}
-	if g.source, err = openSource(paths, offsets, o.AlignStarts, p.source.wants, o.ReadOptions); err != nil {
+	if g.source, err = openSource(ctx, paths, offsets, o.AlignStarts, p.source.wants, o.ReadOptions); err != nil {
 		return nil, err
 	}
 	if g.server, err = livepage.Serve(o.Page, "player", g); err != nil {

@@ -349,7 +349,7 @@ func (w *episodeJob) source(ctx context.Context, i int, path string) (*notedSour
 
 // takes returns r as a reader of episodes if it is one.
 func takes(r codec.Reader) (*episode.Reader, bool) {
-	if o, ok := r.(opened); ok {
+	if o, ok := r.(formats.Opened); ok {
 		r = o.Reader
 	}
 	e, ok := r.(*episode.Reader)

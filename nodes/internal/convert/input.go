@@ -46,7 +46,8 @@ func (in *input) prepare(p *plan, t *target) (err error) {
 	}
 	var left []error
 	if t.to != "" {
-		if in.reader, left, err = formats.ROS2(in.reader, p.FlightOptions, t.kept()...); err != nil {
+		o := formats.ReadOptions{FlightOptions: p.FlightOptions}
+		if in.reader, left, err = o.ROS2(in.reader, t.kept()...); err != nil {
 			return err
 		}
 		in.note(left)
@@ -85,60 +86,6 @@ func (in *input) missing(p *plan) []*episode.MissingError {
 	return slices.DeleteFunc(r.Missing(), func(m *episode.MissingError) bool {
 		return m.Channel != nil && !p.selection.Wants(m.Channel)
 	})
-}
-
-// opened is a recording whose reading ends with a context and, if intact, at damage, although translations above it
-// report errors to Query.Damaged.
-type opened struct {
-	codec.Reader
-	ctx    context.Context
-	intact bool
-}
-
-func (r opened) query(q codec.Query) codec.Query {
-	if r.intact {
-		q.Damaged = nil
-	}
-	return q
-}
-
-func (r opened) Read(q codec.Query) (codec.Iterator, error) {
-	it, err := r.Reader.Read(r.query(q))
-	if err != nil {
-		return nil, err
-	}
-	return &ending{it, r.ctx}, nil
-}
-
-func (r opened) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
-	if latest, ok := r.Reader.(codec.LatestReader); ok {
-		return latest.Latest(r.query(q), keep)
-	}
-	return codec.Latest(struct{ codec.Reader }{r}, q, keep) // which reads all of it
-}
-
-// ending iterates until its context ends.
-type ending struct {
-	codec.Iterator
-	ctx context.Context
-}
-
-func (it *ending) Next() (*codec.Message, error) {
-	if err := it.ctx.Err(); err != nil {
-		return nil, err
-	}
-	return it.Iterator.Next()
-}
-
-// Keep implements codec.Keeper.
-func (it *ending) Keep() *codec.Buffer { return codec.Keep(it.Iterator) }
-
-// Losses implements codec.Lossy.
-func (r opened) Losses() []codec.Loss {
-	if lossy, ok := r.Reader.(codec.Lossy); ok {
-		return lossy.Losses()
-	}
-	return nil
 }
 
 var _ codec.Reader = inputs(nil)

@@ -196,7 +196,7 @@ func (j *Job) open(ctx context.Context, path string, p *plan, t *target) (*input
 	if err != nil {
 		return nil, err
 	}
-	return newInput(path, opened{source, ctx, j.Damaged == nil}, p, t)
+	return newInput(path, formats.Opened{Reader: source, Context: ctx, Intact: j.Damaged == nil}, p, t)
 }
 
 // accept adds files that the input lacks to what is lost; without --partial they are an error. Job.Damaged is called

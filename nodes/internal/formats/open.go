@@ -1,6 +1,7 @@
 package formats
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -50,7 +51,7 @@ func (l List) OpenROS2(path string, o ReadOptions) (r codec.Reader, left []error
 	if err != nil {
 		return nil, nil, err
 	}
-	if r, left, err = o.toROS2(source); err != nil {
+	if r, left, err = o.ROS2(source); err != nil {
 		return nil, nil, errors.Join(err, source.Close())
 	}
 	return r, left, nil
@@ -58,12 +59,7 @@ func (l List) OpenROS2(path string, o ReadOptions) (r codec.Reader, left []error
 
 // ROS2 returns the recording that r reads as one of ROS 2 messages, as OpenROS2 does, but for messages of encodings
 // that stay. The reader returned owns r.
-func ROS2(r codec.Reader, o FlightOptions, stay ...string) (codec.Reader, []error, error) {
-	return ReadOptions{FlightOptions: o}.toROS2(r, stay...)
-}
-
-// toROS2 is ROS2 with more options.
-func (o ReadOptions) toROS2(r codec.Reader, stay ...string) (codec.Reader, []error, error) {
+func (o ReadOptions) ROS2(r codec.Reader, stay ...string) (codec.Reader, []error, error) {
 	translators := map[string]newTranslator{}
 	for encoding, t := range translations {
 		translators[encoding] = t.toROS2
@@ -86,3 +82,56 @@ func (o ReadOptions) toROS2(r codec.Reader, stay ...string) (codec.Reader, []err
 func FromROS2(r codec.Reader, to string) (codec.Reader, []error, error) {
 	return bridge.Translate(r, to, map[string]newTranslator{codec.EncodingCDR: translations[to].fromROS2})
 }
+
+// Opened is a recording whose reading ends with a context and, if Intact, at damage, although translations above it
+// report errors to Query.Damaged.
+type Opened struct {
+	codec.Reader
+	Context context.Context
+	Intact  bool
+}
+
+func (r Opened) Read(q codec.Query) (codec.Iterator, error) { return r.read(q, r.Reader.Read) }
+
+// Latest implements codec.LatestReader.
+func (r Opened) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
+	if latest, ok := r.Reader.(codec.LatestReader); ok {
+		return r.read(q, func(q codec.Query) (codec.Iterator, error) { return latest.Latest(q, keep) })
+	}
+	return codec.Latest(struct{ codec.Reader }{r}, q, keep) // which reads all of it
+}
+
+func (r Opened) read(q codec.Query, read func(codec.Query) (codec.Iterator, error)) (codec.Iterator, error) {
+	if r.Intact {
+		q.Damaged = nil
+	}
+	it, err := read(q)
+	if err != nil {
+		return nil, err
+	}
+	return &ending{it, r.Context}, nil
+}
+
+// Losses implements codec.Lossy.
+func (r Opened) Losses() []codec.Loss {
+	if lossy, ok := r.Reader.(codec.Lossy); ok {
+		return lossy.Losses()
+	}
+	return nil
+}
+
+// ending iterates until its context ends.
+type ending struct {
+	codec.Iterator
+	context context.Context
+}
+
+func (it *ending) Next() (*codec.Message, error) {
+	if err := it.context.Err(); err != nil {
+		return nil, err
+	}
+	return it.Iterator.Next()
+}
+
+// Keep implements codec.Keeper.
+func (it *ending) Keep() *codec.Buffer { return codec.Keep(it.Iterator) }
