@@ -13,6 +13,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/human"
+	"tapedeck/nodes/recorder/internal/queue"
 )
 
 // start begins a recording of that name, "" for one by the time, after stop.
@@ -133,11 +134,11 @@ func (r *recorder) continueIn(name string) (closed, opened string, err error) {
 	case !r.recording() || s.writer == nil:
 		return "", "", errNotRecording
 	case name == "":
-		return s.writer.Split(s.ctx, time.Now().UnixNano())
+		return s.writer.Split(s.ctx, queue.Now())
 	case r.options.format().Live.Robot != nil:
 		return "", "", errors.New("each split of a session is a folder of its own already; leave out the name")
 	}
-	return s.writer.Continue(s.ctx, time.Now().UnixNano(), func() (codec.Writer, error) { return s.beginNext(name) })
+	return s.writer.Continue(s.ctx, queue.Now(), func() (codec.Writer, error) { return s.beginNext(name) })
 }
 
 // announceSplit calls onSplit: a file was closed and another one opened, "" at the end of a recording.

@@ -14,6 +14,7 @@ import (
 	"tapedeck/msgs/tapedeck"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/rosbag2compat"
+	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/schedule"
 )
 
@@ -150,11 +151,12 @@ func (c control) splitAt(m schedule.Deadline) error {
 		return err
 	case m.Mode == schedule.ByClock:
 		c.plans.Set("split", m.Time, func() {
-			until := time.Now().UnixNano()
+			now := time.Now()
+			until := now.UnixNano()
 			if c.clock.Stamp(until) == until { // the clock is no simulated one
 				until = m.Time - 1
 			}
-			if _, _, err := s.writer.Split(s.ctx, until); err != nil {
+			if _, _, err := s.writer.Split(s.ctx, queue.Received(until, now)); err != nil {
 				c.node.Log(bridge.Error, "split: %v", err)
 			}
 		})

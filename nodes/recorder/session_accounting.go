@@ -7,6 +7,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/nodes/recorder/internal/accounting"
+	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/subscription"
 )
 
@@ -65,7 +66,7 @@ func (s *session) fileEvents(start, end int64, last bool) []codec.Event {
 	if last {
 		s.notePause(s.recorder.clock.Now(), true)
 		for _, rec := range list {
-			rec.NoteGap(time.Now().UnixNano(), s.recorder.clock.Now())
+			rec.NoteGap(queue.Now(), s.recorder.clock.Now())
 		}
 		s.noteVerdict()
 	}

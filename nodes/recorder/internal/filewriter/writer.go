@@ -29,7 +29,7 @@ const (
 // Writer takes items from a queue and writes them into a recording, in the order of their reception.
 //
 // One goroutine calls Run, which alone writes to Output and calls the callbacks, and then Discard. The other methods
-// may be called beside it. Times are ns since the Unix epoch.
+// may be called beside it. Times are ns since the Unix epoch, receive times those of the queue.
 type Writer struct {
 	Output codec.Writer // Run replaces it with mu held
 
@@ -218,7 +218,7 @@ func (w *Writer) round(stopping bool) (more bool) {
 		more = len(w.pending) > first
 		w.write(stopping && !more)
 	}
-	if w.request != nil && !more && time.Now().Add(-w.Reorder).UnixNano() > w.request.until &&
+	if w.request != nil && !more && queue.Now()-int64(w.Reorder) > w.request.until &&
 		(len(w.pending) == 0 || w.pending[0].ReceiveTime > w.request.until) {
 		w.answer(w.split(w.end, w.request.until+1, w.request.begin))
 	}
@@ -247,17 +247,13 @@ func (w *Writer) declareAll() {
 // write writes the pending items that nothing earlier can overtake any more, or all.
 func (w *Writer) write(all bool) {
 	queue.Sort(w.pending, w.sorted)
-	now := time.Now().UnixNano()
-	settled := w.settled
-	if last := len(w.pending) - 1; last >= 0 && w.pending[last].ReceiveTime-now > int64(w.Reorder) {
-		settled = math.MaxInt64 // the clock was set back: the last ones would wait until it has caught up
-	}
+	now := queue.Now()
 	var bytes int64
 	n := 0
 	for ; n < len(w.pending); n++ {
 		it := w.pending[n]
 		// What waits, for earlier messages or a definition, must not take the memory of messages that come.
-		early := (it.ReceiveTime >= settled && now-it.ReceiveTime < int64(w.Reorder) || it.Waits(now)) &&
+		early := (it.ReceiveTime >= w.settled && now-it.ReceiveTime < int64(w.Reorder) || it.Waits(now)) &&
 			w.held-bytes <= w.queue.MaxBytes/4
 		if early && !all || !w.prepare(it) || !w.put(it) {
 			break

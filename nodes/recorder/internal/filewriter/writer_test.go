@@ -162,7 +162,7 @@ func newTopic(name string, q *queue.Queue) *topic {
 // item returns a message received at t.
 func (t *topic) item(at int64) (it *queue.Item, freed *int) {
 	freed = new(int)
-	return t.NewItem(&bridge.Sample{Data: []byte("payload"), ReceiveTime: at, Memory: countFrees{freed}}, at), freed
+	return t.NewItem(&bridge.Sample{Data: []byte("payload"), Memory: countFrees{freed}}, at, at), freed
 }
 
 // feed pushes a message received at t.
@@ -257,22 +257,6 @@ func TestDoesNotHoldBackTooMuch(t *testing.T) {
 		}
 		require.Len(t, m.written(), 90-25)
 		require.Equal(t, int64(25*(7+queue.Overhead)), w.queue.Bytes())
-	})
-}
-
-// What was received before the clock was set back does not wait until it has caught up.
-func TestClockSetBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w, m, _, a := newWriter(1 << 30)
-		now := time.Now().UnixNano()
-		later := now + int64(time.Hour)
-		a.feed(later)
-		a.feed(now)
-		w.round(false)
-		require.Equal(t, []string{fmt.Sprintf("/a %d", now), fmt.Sprintf("/a %d", later)}, m.written())
-		a.feed(now + 1)
-		w.round(false)
-		require.Len(t, m.written(), 2, "earlier ones may follow")
 	})
 }
 

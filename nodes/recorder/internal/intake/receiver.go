@@ -56,9 +56,9 @@ type Receiver struct {
 	check      func(*bridge.Sample) // looks for conditions; nil: there are none
 	rhythm     gap.Detector
 	paused     bool
-	replaced   int64                // ns since the Unix epoch, when a subscription replaced another; 0: never
+	replaced   int64                // receive time at which a subscription replaced another; 0: never
 	heard      int64                // log time of the last message, ns since the Unix epoch
-	arrived    int64                // when it was received, likewise
+	arrived    int64                // its receive time
 	loss       accounting.TimeRange // of messages that were lost since it was last asked for
 }
 
@@ -101,25 +101,27 @@ func (r *Receiver) Take(samples []bridge.Sample) {
 
 // takeAll accepts, annotates and routes messages.
 func (r *Receiver) takeAll(samples []bridge.Sample) {
+	now := time.Now()
 	for i := range samples {
 		sample := &samples[i]
+		received := queue.Received(sample.ReceiveTime, now)
 		from, freed := r.publishers.of(sample.Publisher)
 		if freed > 0 {
 			r.options.Cache.bytes.Add(-freed)
 		}
-		if !r.accept(from, sample) {
+		if !r.accept(from, sample, received) {
 			continue
 		}
 		stamp := r.options.Clock.Stamp(sample.ReceiveTime)
-		r.annotate(from, sample, stamp)
-		r.route(from, sample, stamp)
+		r.annotate(from, sample, received, stamp)
+		r.route(from, sample, received, stamp)
 	}
 	r.deliver()
 }
 
 // accept reports whether anything is to be done with a message, and checks its conditions.
-func (r *Receiver) accept(from *publisher, sample *bridge.Sample) bool {
-	if sample.ReceiveTime <= r.replaced && from.heardBefore(sample) {
+func (r *Receiver) accept(from *publisher, sample *bridge.Sample, received int64) bool {
+	if received <= r.replaced && from.heardBefore(sample) {
 		return false // by the subscription before this one
 	}
 	if r.check != nil {
@@ -148,7 +150,7 @@ func (r *Receiver) room() uint64 {
 }
 
 // annotate follows the sequence numbers and times of messages. stamp is the log time of this one.
-func (r *Receiver) annotate(from *publisher, sample *bridge.Sample, stamp int64) {
+func (r *Receiver) annotate(from *publisher, sample *bridge.Sample, received, stamp int64) {
 	lost := from.sequence != 0 && sample.Sequence > from.sequence+1
 	if lost {
 		r.loss.Extend(from.heard, stamp)
@@ -156,24 +158,24 @@ func (r *Receiver) annotate(from *publisher, sample *bridge.Sample, stamp int64)
 	from.note(sample, stamp)
 	sent := sample.SourceTime
 	if sent == 0 {
-		sent = sample.ReceiveTime
+		sent = received
 	}
 	// A clock that was set is no gap, nor is a message that came late.
-	silent := r.rhythm.Observe(sent) && sample.ReceiveTime-r.arrived > int64(gap.Min)/2
+	silent := r.rhythm.Observe(sent) && received-r.arrived > int64(gap.Min)/2
 	if silent && !lost && r.options.Events != nil {
 		r.options.Events.Note(r.gap(stamp))
 	}
-	r.heard, r.arrived = stamp, sample.ReceiveTime
+	r.heard, r.arrived = stamp, received
 }
 
 // route makes an item of a message, with one reference for each list and cache that it goes to.
-func (r *Receiver) route(from *publisher, sample *bridge.Sample, stamp int64) {
+func (r *Receiver) route(from *publisher, sample *bridge.Sample, received, stamp int64) {
 	o, b := &r.options, &r.batch
 	record, keep, latch := r.records(from, stamp), o.Ring != nil, from.depth > 0 && o.Cache != nil
 	if !record && !keep && !latch {
 		return
 	}
-	it := r.NewItem(sample, stamp) // with one reference
+	it := r.NewItem(sample, received, stamp) // with one reference
 	it.Skipped = r.paused && !r.Complete.Load()
 	if o.Sample != nil && !r.paused {
 		o.Sample.offer(it)
@@ -271,7 +273,7 @@ func brief(ns int64) time.Duration {
 	return d.Round(unit)
 }
 
-// NoteGap notes a gap that lasts still, at the time now and the log time t.
+// NoteGap notes a gap that lasts still, at the receive time now and the log time t.
 func (r *Receiver) NoteGap(now, t int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -307,7 +309,7 @@ func (r *Receiver) resume() {
 	if r.options.Queue == nil || r.options.Cache == nil {
 		return
 	}
-	list := slices.DeleteFunc(r.publishers.latched(time.Now().UnixNano(), nil), func(it *queue.Item) bool {
+	list := slices.DeleteFunc(r.publishers.latched(queue.Now(), nil), func(it *queue.Item) bool {
 		recorded := !it.Skipped
 		it.Skipped = false
 		if recorded {
@@ -344,7 +346,7 @@ func (r *Receiver) resumesAt(samples []bridge.Sample) int {
 	return len(samples)
 }
 
-// Replace notes that a subscription replaced another one at now, and will deliver some messages again.
+// Replace notes that a subscription replaced another one at the receive time now, and will deliver some messages again.
 func (r *Receiver) Replace(now int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

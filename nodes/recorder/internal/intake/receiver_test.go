@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -24,7 +25,7 @@ func TestReceiverTakesOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := NewReceiver(&codec.Channel{Topic: "/n"},
 				Options{Clock: new(bridge.SimTime), Queue: queue.New(1 << 20)})
-			now := time.Now().UnixNano()
+			now := time.Now().Add(-time.Second).UnixNano()
 			take := func(publisher byte, from, to int) {
 				for i := from; i <= to; i++ {
 					sample := bridge.Sample{Data: []byte{byte(i)}, Publisher: bridge.GUID{publisher},
@@ -36,12 +37,12 @@ func TestReceiverTakesOnce(t *testing.T) {
 			take(1, 1, 5)
 			take(2, 1, 3)
 			take(3, 4, 6)
-			r.Replace(now + 6)
+			r.Replace(queue.Received(now+6, time.Now()))
 			take(1, 3, 8)
 			take(2, 3, 4)
 			take(3, 2, 6) // two of them were latched before the first subscription
 			require.Equal(t, uint64(8+4+5), r.Received.Load())
-			r.Replace(now + 9)
+			r.Replace(queue.Received(now+9, time.Now()))
 			take(3, 2, 7)
 			require.Equal(t, uint64(8+4+6), r.Received.Load())
 		})
@@ -61,36 +62,38 @@ func TestGapsAreNoted(t *testing.T) {
 		"loss, not silence": {2500 * time.Millisecond, 2500 * time.Millisecond, 2, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			events := &accounting.EventLog{}
-			r := NewReceiver(&codec.Channel{Topic: "/n"}, Options{Clock: new(bridge.SimTime), Events: events})
-			sample := bridge.Sample{Data: []byte("x"), Publisher: bridge.GUID{1}, SourceTime: 5e9, ReceiveTime: 6e9,
-				Sequence: 1}
-			pass := func(sent, received time.Duration, n uint64) {
-				sample.SourceTime += int64(sent)
-				sample.ReceiveTime += int64(received)
-				sample.Sequence += n
-				r.Take([]bridge.Sample{sample})
-			}
-			for range 200 {
-				pass(10*time.Millisecond, 10*time.Millisecond, 1)
-			}
-			before := sample.ReceiveTime
-			pass(c.sent, c.received, c.sequence)
-			var got []string
-			for _, e := range events.Take(time.Now(), true) {
-				got = append(got, fmt.Sprintf("%s %s %s", e.Kind, e.Topic, e.Text))
-				require.Equal(t, [2]int64{before, sample.ReceiveTime}, [2]int64{e.Time, e.Until})
-			}
-			require.Equal(t, c.want, got)
-			if c.sequence > 1 {
-				require.Equal(t, accounting.TimeRange{From: before, Until: sample.ReceiveTime}, r.LossRange())
-			}
-			r.NoteGap(sample.ReceiveTime+900e6, 0)
-			require.Empty(t, events.Take(time.Now(), true))
-			r.NoteGap(sample.ReceiveTime+20e9, sample.ReceiveTime+20e9)
-			list := events.Take(time.Now(), true)
-			require.Len(t, list, 1)
-			require.Equal(t, sample.ReceiveTime, list[0].Time)
+			synctest.Test(t, func(t *testing.T) {
+				events := &accounting.EventLog{}
+				r := NewReceiver(&codec.Channel{Topic: "/n"}, Options{Clock: new(bridge.SimTime), Events: events})
+				sample := bridge.Sample{Data: []byte("x"), Publisher: bridge.GUID{1}, SourceTime: 5e9, Sequence: 1}
+				pass := func(sent, received time.Duration, n uint64) {
+					time.Sleep(received)
+					sample.SourceTime += int64(sent)
+					sample.ReceiveTime = time.Now().UnixNano()
+					sample.Sequence += n
+					r.Take([]bridge.Sample{sample})
+				}
+				for range 200 {
+					pass(10*time.Millisecond, 10*time.Millisecond, 1)
+				}
+				before := sample.ReceiveTime
+				pass(c.sent, c.received, c.sequence)
+				var got []string
+				for _, e := range events.Take(time.Now(), true) {
+					got = append(got, fmt.Sprintf("%s %s %s", e.Kind, e.Topic, e.Text))
+					require.Equal(t, [2]int64{before, sample.ReceiveTime}, [2]int64{e.Time, e.Until})
+				}
+				require.Equal(t, c.want, got)
+				if c.sequence > 1 {
+					require.Equal(t, accounting.TimeRange{From: before, Until: sample.ReceiveTime}, r.LossRange())
+				}
+				r.NoteGap(sample.ReceiveTime+900e6, 0)
+				require.Empty(t, events.Take(time.Now(), true))
+				r.NoteGap(sample.ReceiveTime+20e9, sample.ReceiveTime+20e9)
+				list := events.Take(time.Now(), true)
+				require.Len(t, list, 1)
+				require.Equal(t, sample.ReceiveTime, list[0].Time)
+			})
 		})
 	}
 }
@@ -153,7 +156,7 @@ func TestManyPublishers(t *testing.T) {
 			require.LessOrEqual(t, len(r.publishers.all), mostPublishers+1)
 		}
 	}
-	require.Len(t, r.Latched(2, nil), 1)
+	require.Len(t, r.Latched(queue.Now()+1, nil), 1)
 	require.Equal(t, kept, r.options.Cache.bytes.Load())
 	require.EqualValues(t, 6*mostPublishers+1, r.Received.Load())
 }
@@ -170,7 +173,7 @@ func TestLatchedByAPublisherThatIsGone(t *testing.T) {
 		guid := bridge.GUID{i + 1}
 		r.SetPublishers([]bridge.Endpoint{{GUID: guid, Type: "T", QoS: qos}}, "T")
 		r.Take([]bridge.Sample{{Data: []byte{i}, Publisher: guid, ReceiveTime: 1, Sequence: 1}})
-		list := r.Latched(2, nil)
+		list := r.Latched(queue.Now()+1, nil)
 		require.LessOrEqual(t, len(list), 3)
 		require.True(t, slices.ContainsFunc(list, func(it *queue.Item) bool { return it.Payload.Data[0] == i }))
 		queue.Release(list...)

@@ -18,9 +18,9 @@ import (
 // last one frees the payload.
 type Item struct {
 	Topic       *Topic
-	ReceiveTime int64 // ns since the Unix epoch, by the wall clock
+	ReceiveTime int64 // by the clock of Now
 	Payload     bridge.Payload
-	LogTime     int64 // ReceiveTime, or simulated time
+	LogTime     int64 // ns since the Unix epoch, by the wall clock, or simulated time
 	PublishTime int64 // ns since the Unix epoch, by the publisher's clock
 
 	Skipped bool // it came during a pause and is not recorded yet; guarded by the lock of its receiver

@@ -53,7 +53,7 @@ type Limits struct {
 // View reads what the ring holds of a time range.
 type View struct {
 	ring    *Ring
-	trigger int64         // ns since the Unix epoch, as all receive times
+	trigger int64         // by the clock of Now, as all receive times
 	before  time.Duration // how far back the view reaches, if the topic's limits do; 0: as far as they do
 	first   int64         // of the first item at the start; 0: there was none
 	cut     int64         // of the last item before that was evicted for want of room; 0: none was
@@ -278,15 +278,6 @@ func (v *View) Extend(until int64) bool {
 	}
 	v.until = max(v.until, until)
 	return true
-}
-
-// Shift moves the view's time range by so many ns, by which the clock was set. What is not read yet counts as received
-// afterwards.
-func (v *View) Shift(by int64) {
-	v.ring.mu.Lock()
-	defer v.ring.mu.Unlock()
-	v.trigger += by
-	v.until += by
 }
 
 // End returns until when the view reaches, and whether at now, as far as can be known, all that was received until then

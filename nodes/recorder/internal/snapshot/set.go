@@ -68,9 +68,6 @@ type Trigger struct {
 type Set struct {
 	Options
 
-	wall  func() int64 // returns the time, ns since the Unix epoch
-	began time.Time
-
 	naming sync.Mutex // held while a file is created
 
 	mu      sync.Mutex
@@ -82,15 +79,7 @@ type Set struct {
 }
 
 // New returns a set without snapshots.
-func New(o Options) *Set {
-	return &Set{
-		Options: o, latest: map[*condition.Condition]*Snapshot{}, began: time.Now(),
-		wall: func() int64 { return time.Now().UnixNano() },
-	}
-}
-
-// ahead returns by how many ns the wall clock is ahead of the monotonic one, which changes when it is set.
-func (s *Set) ahead() int64 { return s.wall() - int64(time.Since(s.began)) }
+func New(o Options) *Set { return &Set{Options: o, latest: map[*condition.Condition]*Snapshot{}} }
 
 // Take begins a snapshot.
 func (s *Set) Take(t Trigger) (*Snapshot, error) {
@@ -101,7 +90,7 @@ func (s *Set) Take(t Trigger) (*Snapshot, error) {
 
 // TakeNow takes a snapshot with the present as its trigger time, and waits until it is written.
 func (s *Set) TakeNow(ctx context.Context, t Trigger) (*Snapshot, error) {
-	t.Time = s.wall()
+	t.Time = time.Now().UnixNano()
 	n, err := s.Take(t)
 	if err != nil {
 		return nil, err
@@ -131,8 +120,9 @@ func (s *Set) begin(t Trigger) (*Snapshot, error) {
 
 // open returns a snapshot with a view of the ring.
 func (s *Set) open(t Trigger) *Snapshot {
+	at := queue.Received(t.Time, time.Now())
 	return &Snapshot{
-		set: s, trigger: t, logTime: s.Stamp(t.Time), view: s.Ring.Open(t.Time, t.Before, t.Time+int64(t.After)),
+		set: s, trigger: t, at: at, logTime: s.Stamp(t.Time), view: s.Ring.Open(at, t.Before, at+int64(t.After)),
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
 }
@@ -147,8 +137,8 @@ func (s *Set) fire(d *condition.Detector, sample *bridge.Sample) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if last := s.latest[d.Condition]; last != nil {
-		if since := t.Time - last.trigger.Time; max(since, -since) < int64(s.Cooldown) { // the clock may be set back
-			if last.view.Extend(t.Time + int64(t.After)) {
+		if at := queue.Received(t.Time, time.Now()); at-last.at < int64(s.Cooldown) {
+			if last.view.Extend(at + int64(t.After)) {
 				last.firings++
 			} else {
 				last.ignored++
@@ -177,8 +167,8 @@ func (s *Set) Run(stop <-chan struct{}) {
 		select {
 		case <-stop:
 			return
-		case now := <-tick.C:
-			s.Ring.Expire(now.UnixNano())
+		case <-tick.C:
+			s.Ring.Expire(queue.Now())
 		}
 		s.mu.Lock()
 		refused := s.refused

@@ -23,6 +23,7 @@ type Snapshot struct {
 
 	set     *Set
 	trigger Trigger
+	at      int64 // receive time of the trigger
 	logTime int64 // of the trigger
 	view    *queue.View
 	stop    chan struct{} // closed when nothing more will come
@@ -41,10 +42,7 @@ type Snapshot struct {
 	err  error
 }
 
-const (
-	pace      = 50 * time.Millisecond // between two looks at the ring
-	leastStep = int64(time.Second)    // by which the clock is set for a snapshot to follow it
-)
+const pace = 50 * time.Millisecond // between two looks at the ring
 
 // run writes the snapshot and logs the result.
 func (n *Snapshot) run() {
@@ -164,17 +162,11 @@ func (n *Snapshot) fill() error {
 		}
 	}
 	n.findLatched()
-	for ahead := n.set.ahead(); ; {
+	for {
 		stopped := n.stops(0)
-		if step := n.set.ahead() - ahead; max(step, -step) > leastStep {
-			ahead += step
-			if err := n.follow(step); err != nil {
-				return err
-			}
-		}
 		var more bool
 		n.pending, more = n.view.Read(n.pending)
-		now := n.set.wall()
+		now := queue.Now()
 		until, past := n.view.End(now)
 		horizon := now - int64(queue.Reorder)
 		if more && len(n.pending) > 0 {
@@ -191,23 +183,6 @@ func (n *Snapshot) fill() error {
 			n.stops(pace)
 		}
 	}
-}
-
-// follow has the snapshot go on after the clock was set ahead by so many ns. What is there by now may be received by
-// either time.
-func (n *Snapshot) follow(step int64) (err error) {
-	until, _ := n.view.End(0)
-	if step < 0 {
-		n.view.Shift(step)
-	}
-	for more := true; more && err == nil; {
-		n.pending, more = n.view.Read(n.pending)
-		err = n.writeUntil(until)
-	}
-	if step > 0 {
-		n.view.Shift(step)
-	}
-	return err
 }
 
 // findLatched collects what late subscribers would have got when the snapshot's time began. Nothing was read of the
@@ -244,7 +219,7 @@ func (n *Snapshot) writeUntil(horizon int64) (err error) {
 	i := 0
 	for ; i < len(n.pending) && n.pending[i].ReceiveTime <= horizon && err == nil; i++ {
 		it := n.pending[i]
-		if it.ReceiveTime > n.trigger.Time {
+		if it.ReceiveTime > n.at {
 			err = n.noteTrigger()
 		}
 		if err == nil {
@@ -304,9 +279,8 @@ func (n *Snapshot) noteTrigger() error {
 	n.noted = true
 	reach := n.reach()
 	text := fmt.Sprintf("%s (%v before, %v after)", n.reason(), reach, n.trigger.After)
-	if cut := n.view.Cut(); reach > 0 && cut >= n.trigger.Time-int64(reach) {
-		text += "; " + n.remark("it reaches back %v of %v, as snapshot_size is used up", tenths(n.trigger.Time-cut),
-			reach)
+	if cut := n.view.Cut(); reach > 0 && cut >= n.at-int64(reach) {
+		text += "; " + n.remark("it reaches back %v of %v, as snapshot_size is used up", tenths(n.at-cut), reach)
 	}
 	return n.writeEvent(n.event(text))
 }

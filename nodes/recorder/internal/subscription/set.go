@@ -18,6 +18,7 @@ import (
 	"tapedeck/msgs/rosidl"
 	"tapedeck/nodes/internal/calls"
 	"tapedeck/nodes/recorder/internal/intake"
+	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/selection"
 	"tapedeck/nodes/recorder/internal/snapshot"
 )
@@ -575,7 +576,7 @@ func (s *Set) adapt(t *Topic, info *bridge.Topic) {
 		case <-time.After(overlap):
 		}
 		t.drop(current[0])
-		t.Replace(time.Now().UnixNano())
+		t.Replace(queue.Now())
 		close(ready)
 	})
 }
