@@ -129,6 +129,30 @@ func TestDomains(t *testing.T) {
 	topicOf(t, here, "/test/words", func(topic bridge.Topic) bool { return topic.Name == "" })
 }
 
+// What is asked of a node that is closed starts nothing again.
+func TestClosedNodeRests(t *testing.T) {
+	n, err := Open(bridge.Options{Name: "node", Namespace: "/test", Domain: -1})
+	require.NoError(t, err)
+	require.NoError(t, n.Close())
+	n.Topics()
+	require.False(t, n.(*node).graph.settling.Stop(), "the timer runs")
+}
+
+// Messages that come after the clock was set back are not received when the subscription was made.
+func TestReceiveTimeWithAClockThatIsSetBack(t *testing.T) {
+	n := newNode(t, "node")
+	times := make(chan int64, 1)
+	s, err := n.Subscribe("numbers", "std_msgs/msg/String", codec.DefaultQoS(), func(samples []bridge.Sample) {
+		times <- samples[0].ReceiveTime
+	})
+	require.NoError(t, err)
+	s.(*subscription).created += int64(time.Hour)
+	p, err := n.Advertise("numbers", "std_msgs/msg/String", codec.DefaultQoS())
+	require.NoError(t, err)
+	require.NoError(t, p.Publish([]byte{0, 1, 0, 0, 1, 0, 0, 0, 0}))
+	require.LessOrEqual(t, <-times, time.Now().UnixNano())
+}
+
 func newNode(t testing.TB, name string) *node {
 	t.Helper()
 	n, err := Open(bridge.Options{Name: name, Namespace: "/test", Domain: -1})

@@ -179,7 +179,9 @@ func (g *graph) update() error {
 		misfit = g.misfit()
 		g.warned = misfit != ""
 	}
-	g.settling.Reset(settled)
+	if !g.closed {
+		g.settling.Reset(settled)
+	}
 	g.mu.Unlock()
 	switch {
 	case misfit == "":

@@ -25,7 +25,7 @@ type subscription struct {
 	guid    bridge.GUID
 	inbox   *C.struct_inbox
 	handle  func([]bridge.Sample)
-	created int64
+	created int64   // ns since the Unix epoch; what this process latched before is received then
 	calls   bool    // it is of a service's requests or replies
 	replier *writer // if it is of requests: one of replies, which writes none
 
@@ -89,7 +89,7 @@ func (s *subscription) deliver(blobs []*C.struct_blob, samples []bridge.Sample, 
 		samples[i] = bridge.Sample{
 			Data:        payload(b),
 			SourceTime:  int64(b.c.timestamp.v),
-			ReceiveTime: max(int64(b.received), s.created),
+			ReceiveTime: s.received(int64(b.received)),
 			Publisher:   publisherOf(b),
 			Sequence:    uint64(b.sequence),
 			Memory:      memory{},
@@ -107,6 +107,14 @@ func (s *subscription) deliver(blobs []*C.struct_blob, samples []bridge.Sample, 
 		s.lost.Add(lost)
 	}
 	s.handle(samples)
+}
+
+// received returns when the subscription received a sample of which DDS says that it was received at t.
+func (s *subscription) received(t int64) int64 {
+	if t < s.created && time.Now().UnixNano() < s.created { // the clock was set back
+		s.created = 0
+	}
+	return max(t, s.created)
 }
 
 func (s *subscription) Topic() string { return s.topic }
