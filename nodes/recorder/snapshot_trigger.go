@@ -144,6 +144,9 @@ func publishTrigger(ctx context.Context, node bridge.Node, o *triggerOptions) er
 		select {
 		case <-tick:
 		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.Canceled) {
+				return ctx.Err()
+			}
 			return fmt.Errorf("no recorder listened on %s within %v; is one running with --snapshot or "+
 				"--snapshot-mode, in this ROS_DOMAIN_ID?", p.Topic(), o.Timeout)
 		}

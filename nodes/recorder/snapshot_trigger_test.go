@@ -65,3 +65,18 @@ func TestTriggerWithoutTakeSnapshot(t *testing.T) {
 		require.Equal(t, "/a", path)
 	})
 }
+
+// A trigger on a topic that is interrupted does not say that nobody listened.
+func TestTriggerInterrupted(t *testing.T) {
+	net := &bridgetest.Network{}
+	node, err := net.Open(bridge.Options{Name: "client"})
+	require.NoError(t, err)
+	defer node.Close()
+	o := triggerOptions{Topic: "/trigger", Options: remote.Options{Timeout: time.Millisecond}}
+	ctx, cancel := context.WithTimeout(t.Context(), o.Timeout)
+	defer cancel()
+	require.ErrorContains(t, publishTrigger(ctx, node, &o), "no recorder listened on /trigger within 1ms")
+	ctx, cancel = context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, publishTrigger(ctx, node, &o), context.Canceled)
+}
