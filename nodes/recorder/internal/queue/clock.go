@@ -12,6 +12,7 @@ const (
 	leastStep = time.Second / 2
 )
 
+// The process has one wall clock, so its steps are not those of a queue.
 var (
 	began = time.Now()
 	ahead atomic.Int64 // ns by which the wall clock was set ahead since then
