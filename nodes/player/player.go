@@ -98,9 +98,7 @@ func (p *player) run(ctx context.Context) (err error) {
 	library := msgs.Library()
 	control{p.engine, p.timeRangeOf}.serve(p.node, library)
 	if topic := p.options.LockStepTopic; topic != "" {
-		if err := p.acknowledge(ctx, topic, &workers); err != nil {
-			return err
-		}
+		p.acknowledge(ctx, topic, &workers)
 	}
 	if !p.options.KeyboardOff {
 		if restore, ok := keyboard.Listen(ctx, p.press); ok {
@@ -204,7 +202,7 @@ func (p *player) awaitServices(ctx context.Context) error {
 }
 
 // acknowledge requests a lock-step for each message on a topic, whatever its type.
-func (p *player) acknowledge(ctx context.Context, topic string, workers *sync.WaitGroup) error {
+func (p *player) acknowledge(ctx context.Context, topic string, workers *sync.WaitGroup) {
 	subscribe := func() (bool, error) {
 		for _, t := range p.node.Topics() {
 			if t.Name == full(topic) && len(t.Types) > 0 {
@@ -235,7 +233,6 @@ func (p *player) acknowledge(ctx context.Context, topic string, workers *sync.Wa
 			}
 		}
 	})
-	return nil
 }
 
 // report publishes diagnostics and read_split events until ctx is done.
