@@ -430,7 +430,6 @@ func TestWriter(t *testing.T) {
 	p.add("/left/joint_states", 1030, joints(1030, []string{"a"}, math.Pi/2))
 	p.add("/left/joint_states", 1040, joints(1040, []string{"a", "b"}, math.Pi, -math.Pi))
 	p.add("/left/pose", 1050, turned(1050, 0))
-	p.add("/other", 1060, &std_msgs.Bool{})
 	all := p.record(nil)
 	require.Len(t, all, 1)
 	require.Len(t, all[0].Cameras, 2)
@@ -443,6 +442,21 @@ func TestWriter(t *testing.T) {
 		0)
 	require.True(t, align.IsMissing(a.Joint.Values[1]))
 	require.Equal(t, []float64{1, 2, 3, 0, 0, 0}, a.Pose.Values)
+}
+
+func TestWriterRefusesWhatIsNoRobots(t *testing.T) {
+	p := newTape(t)
+	p.add("/left/pose", 1000, turned(1000, 0))
+	p.add("/left/joint_states", 1010, joints(1010, []string{"a"}, 1))
+	p.add("/left/pose", 1020, turned(1020, 0))
+	r, err := session.Record(filepath.Join(t.TempDir(), "take"), session.Options{}, nil)
+	require.NoError(t, err)
+	w := NewWriter(r, nil)
+	require.EqualError(t, w.Write(&p.messages[0]), "/left/pose [geometry_msgs/msg/PoseStamped] is not recorded: it "+
+		"belongs to no arm, which needs a sensor_msgs/msg/JointState in the same namespace; robot_mapping can map it")
+	require.NoError(t, w.Write(&p.messages[1]))
+	require.NoError(t, w.Write(&p.messages[2]))
+	require.NoError(t, w.Close())
 }
 
 func TestWriterSplits(t *testing.T) {

@@ -9,8 +9,9 @@ import (
 	"tapedeck/codec/session"
 )
 
-// Writer writes ROS 2 messages into sessions as they come, and ignores messages of topics that are not mapped. If the
-// mapping has Boundaries, each episode is a session, and what is between them is left out.
+// Writer writes ROS 2 messages into sessions as they come. It ignores messages of topics that the mapping lacks.
+// Without a mapping they are an error, except pictures, which may come compressed, too. If the mapping has Boundaries,
+// each episode is a session, and what is between them is left out.
 type Writer struct {
 	*session.Recording
 	m        *Mapping
@@ -80,8 +81,14 @@ func (w *Writer) Write(m *codec.Message) error {
 		return w.Recording.Write(m)
 	}
 	t, err := w.topic(m.Channel)
-	if err != nil || t == nil {
+	switch {
+	case err != nil:
 		return err
+	case t == nil && w.byNames && !isPicture(m.Channel): // the same pictures may come compressed
+		return fmt.Errorf("%s [%s] is not recorded: it belongs to no arm, which needs a %s in the same namespace; "+
+			"robot_mapping can map it", m.Channel.Topic, m.Channel.Type, typeJointState)
+	case t == nil:
+		return nil
 	}
 	if t.triggers {
 		ended, task, err := w.boundary.trigger(t, m)

@@ -79,7 +79,7 @@ type recorder struct {
 	ofPeers  int             // how many of these name a topic or type
 	unlogged []string        // warnings
 
-	tooLarge atomic.Uint64 // messages that were dropped because they are larger than the queue
+	refused atomic.Uint64 // messages that were dropped because they are too large or do not fit the format
 }
 
 // mostWarnings is how many different warnings about topics and types are logged, so that a graph in which there is
@@ -235,7 +235,7 @@ func (r *recorder) newReceiver(c *codec.Channel) *intake.Receiver {
 
 // onTooLarge counts a message that is larger than the queue.
 func (r *recorder) onTooLarge(t *queue.Topic, bytes int64) {
-	r.tooLarge.Add(1)
+	r.refused.Add(1)
 	r.warnLater("large "+t.Name(), "%s: messages are dropped that are larger than queue_size (%s), such as one of %s",
 		t.Name(), human.Bytes(r.queue.MaxBytes), human.Bytes(bytes))
 }

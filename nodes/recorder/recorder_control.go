@@ -37,7 +37,10 @@ func (r *recorder) start(name string) error {
 		return err
 	}
 	r.topics.Reset()
-	r.tooLarge.Store(0)
+	r.pausing.Lock()
+	r.topics.Pause(r.options.StartPaused) // a pause ends with its recording, as in rosbag2
+	r.pausing.Unlock()
+	r.refused.Store(0)
 	r.warning.Lock()
 	clear(r.warned)
 	r.ofPeers = 0

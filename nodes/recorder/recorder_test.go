@@ -203,6 +203,7 @@ func TestRecorderStopsAndStartsAgain(t *testing.T) {
 			_, _, err = d.topics.Subscribe([]string{"/n"}, nil)
 			require.ErrorIs(t, err, errNotRecording)
 
+			d.pause() // which a new recording does not keep
 			require.NoError(t, d.start("second"))
 			require.NotEqual(t, first, d.path())
 			d.awaitSubscribers(p)

@@ -366,6 +366,7 @@ func TestServicesForgetWhatIsOver(t *testing.T) {
 			&srv.Resume_Response{})
 		d.ask("stop", "Stop", &srv.Stop_Request{}, &srv.Stop_Response{})
 		d.ask("record", "Record", &srv.Record_Request{Uri: "second"}, &srv.Record_Response{})
+		d.ask("pause", "Pause", &srv.Pause_Request{}, &srv.Pause_Response{})
 		require.Never(t, func() bool { return !d.isPaused() }, 300*time.Millisecond, 20*time.Millisecond)
 	})
 }

@@ -404,6 +404,7 @@ func (s *session) onRefused(t *queue.Topic, err error) {
 	what := ""
 	if t != nil {
 		what = t.Name()
+		s.recorder.refused.Add(1)
 	}
 	s.recorder.warn("refused "+what, "%v", err)
 }

@@ -51,7 +51,7 @@ func (s *status) update(now time.Time) {
 		return
 	}
 	t := r.totals()
-	if t.dropped > r.tooLarge.Load() {
+	if t.dropped > r.refused.Load() {
 		why := "the disk does not keep up; queue_size bounds the bytes that wait for it"
 		if s := r.session.Load(); s.writer != nil && s.writer.Late() {
 			why = "PNG encoding cannot keep up; record the compressed image topics instead"
@@ -86,6 +86,9 @@ func (s *status) update(now time.Time) {
 		s.shown = true
 	} else if now.Sub(s.logged) >= logPace {
 		s.logged = now
+		if r.topics.Paused() {
+			line = "paused, " + line
+		}
 		if trouble != "" {
 			line = trouble + ", " + line
 		}

@@ -4,6 +4,7 @@ package diskguard
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"slices"
 	"sync"
@@ -100,6 +101,9 @@ func (g *Guard) Run(stop <-chan struct{}) {
 func (g *Guard) Begin() error {
 	g.watched = g.Path
 	free, total, err := g.Disk.Space(g.watched)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the folder %s does not exist; create it first", g.watched)
+	}
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package diskguard
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -144,6 +145,11 @@ func TestGuardStops(t *testing.T) {
 	require.Len(t, w.events, 1)
 	require.ErrorContains(t, g.Begin(), "free some space")
 	require.False(t, g.Waits(syscall.ENOSPC))
+}
+
+func TestGuardNamesAMissingFolder(t *testing.T) {
+	g := &Guard{Disk: System{}, Path: filepath.Join(t.TempDir(), "missing")}
+	require.EqualError(t, g.Begin(), "the folder "+g.Path+" does not exist; create it first")
 }
 
 func TestGuardPauses(t *testing.T) {
