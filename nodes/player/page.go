@@ -132,7 +132,7 @@ func (g *page) Do(_ context.Context, c livepage.Command) error {
 	case "rate":
 		valid := true
 		if done = e.do(func() { valid = e.setRate(c.Value) }); !valid {
-			return fmt.Errorf("the rate must be %v to %v", minRate, maxRate)
+			return errors.New("the rate must be " + rateRange)
 		}
 	case "next":
 		if (control{engine: e}).playBursts(1) == 0 {

@@ -89,14 +89,14 @@ func rate(ctx context.Context, args []string, p *remote.Peer) error {
 		if err := p.Call(ctx, "set_rate", &srv.SetRate_Request{Rate: wanted}, &response); err != nil {
 			return err
 		}
-		return p.Conclude(response.Success, fmt.Sprintf("the rate must be %v to %v, or inf", minRate, maxRate),
-			fmt.Sprint("rate ", wanted))
+		return p.Conclude(response.Success, "the rate must be "+rateRange+", or inf",
+			"rate "+rateText(wanted))
 	}
 	var response srv.GetRate_Response
 	if err := p.Call(ctx, "get_rate", &srv.GetRate_Request{}, &response); err != nil {
 		return err
 	}
-	return p.Done("rate %v", response.Rate)
+	return p.Done("rate %s", rateText(response.Rate))
 }
 
 // seekOptions are the options of the command seek.

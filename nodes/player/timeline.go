@@ -1,6 +1,9 @@
 package main
 
-import "math"
+import (
+	"math"
+	"strconv"
+)
 
 // The rates that recorded time can run at, in seconds per second, beside immediate.
 const (
@@ -38,3 +41,14 @@ func (l *timeline) when(recorded int64) int64 {
 
 // nanoseconds converts a number, cut to about 73 years.
 func nanoseconds(ns float64) int64 { return int64(min(ns, float64(math.MaxInt64/4))) }
+
+// rateRange tells which rates time can run at.
+var rateRange = rateText(minRate) + " to " + rateText(maxRate)
+
+// rateText returns a rate as users write it.
+func rateText(rate float64) string {
+	if rate == immediate {
+		return "inf"
+	}
+	return strconv.FormatFloat(rate, 'f', -1, 64)
+}

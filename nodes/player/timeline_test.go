@@ -54,4 +54,5 @@ func TestValidRate(t *testing.T) {
 	for _, rate := range []float64{0, -1, 2 * maxRate, math.NaN(), math.Inf(-1)} {
 		require.False(t, validRate(rate), rate)
 	}
+	require.Equal(t, "0.001 to 1000000, inf", rateRange+", "+rateText(immediate))
 }

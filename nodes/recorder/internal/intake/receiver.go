@@ -160,8 +160,9 @@ func (r *Receiver) annotate(from *publisher, sample *bridge.Sample, received, st
 	if sent == 0 {
 		sent = received
 	}
-	// A clock that was set is no gap, nor is a message that came late.
-	silent := r.rhythm.Observe(sent) && received-r.arrived > int64(gap.Min)/2
+	// Latched topics are silent while there is nothing to say. A clock that was set is no gap, nor is a message that
+	// came late.
+	silent := !from.transientLocal && r.rhythm.Observe(sent) && received-r.arrived > int64(gap.Min)/2
 	if silent && !lost && r.options.Events != nil {
 		r.options.Events.Note(r.gap(stamp))
 	}
