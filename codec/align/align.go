@@ -72,10 +72,10 @@ func Align(s Streams, o Options) (*Table, error) {
 	}
 	if !a.options.Partial {
 		if len(s.Cameras) == 0 {
-			return nil, errors.New("there are no cameras; if that is right, allow partial episodes")
+			return nil, errors.New("there are no cameras; if that is right, use --partial")
 		}
 		if !slices.ContainsFunc(a.vectors, func(x *series) bool { return len(x.stamps) > 0 }) {
-			return nil, errors.New("there is no sample of a state; if that is right, allow partial episodes")
+			return nil, errors.New("there is no sample of a state; if that is right, use --partial")
 		}
 	}
 	points, err := a.timeline()

@@ -66,7 +66,7 @@ func TestNothing(t *testing.T) {
 		err     string // "" if rows are made of it
 	}{
 		{"no cameras", Streams{Vectors: []*Vector{state}}, Options{},
-			"there are no cameras; if that is right, allow partial episodes"},
+			"there are no cameras; if that is right, use --partial"},
 		{"no cameras, partial", Streams{Vectors: []*Vector{state}}, Options{Partial: true},
 			`timeline "camera": there are no cameras; choose another timeline, such as topic:NAME`},
 		{"no cameras, partial, topic", Streams{Vectors: []*Vector{state}}, Options{Partial: true, Timeline: "topic:a"},
@@ -74,10 +74,10 @@ func TestNothing(t *testing.T) {
 		{"no cameras, partial, fixed", Streams{Vectors: []*Vector{state}}, Options{Partial: true, Timeline: "fixed:20"},
 			""},
 		{"no states", Streams{Cameras: []*Track{camera}}, Options{},
-			"there is no sample of a state; if that is right, allow partial episodes"},
+			"there is no sample of a state; if that is right, use --partial"},
 		{"no states, partial", Streams{Cameras: []*Track{camera}}, Options{Partial: true}, ""},
 		{"no samples", Streams{Cameras: []*Track{camera}, Vectors: []*Vector{numbers("a", 1)}}, Options{},
-			"there is no sample of a state; if that is right, allow partial episodes"},
+			"there is no sample of a state; if that is right, use --partial"},
 		{"some without samples", Streams{Cameras: []*Track{camera}, Vectors: []*Vector{state, numbers("b", 1)}},
 			Options{},
 			""},

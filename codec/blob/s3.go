@@ -192,6 +192,10 @@ func (s s3Source) plain(err error) error {
 	case code != "":
 		return fmt.Errorf("%s: %s", code, message)
 	}
+	var sending *smithyhttp.RequestSendError // of which the SDK tells neither number nor id, but the words for them
+	if errors.As(err, &sending) {
+		return sending.Err
+	}
 	var operation *smithy.OperationError
 	if errors.As(err, &operation) {
 		return operation.Err

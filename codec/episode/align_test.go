@@ -128,9 +128,9 @@ func TestNothingToAlign(t *testing.T) {
 	half := func(i int) float64 { return float64(i) + 0.5 }
 	arm := &Arm{Name: "arm_0", Joint: vector("arm_0/joint", 100, half, "joint_0")}
 	_, err := Align(&Episode{Name: "take", Cameras: []*Camera{camera("camera_0", 30)}}, align.Options{})
-	require.EqualError(t, err, "align take: there are no arms; if that is right, allow partial episodes")
+	require.EqualError(t, err, "align take: there are no arms; if that is right, use --partial")
 	_, err = Align(&Episode{Name: "take", Arms: []*Arm{arm}}, align.Options{})
-	require.EqualError(t, err, "align take: there are no cameras; if that is right, allow partial episodes")
+	require.EqualError(t, err, "align take: there are no cameras; if that is right, use --partial")
 	_, err = Align(&Episode{Name: "take", Arms: []*Arm{arm}}, align.Options{Gaps: "x"})
 	require.EqualError(t, err, `align take: gaps "x": want one of drop, nan`)
 

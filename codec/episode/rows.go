@@ -70,7 +70,7 @@ func alignEpisode(e *Episode, o align.Options) (*Rows, error) {
 		return e.Table.rows(e, o)
 	}
 	if len(e.Arms) == 0 && !o.Partial {
-		return nil, errors.New("there are no arms; if that is right, allow partial episodes")
+		return nil, errors.New("there are no arms; if that is right, use --partial")
 	}
 	var streams align.Streams
 	for _, c := range e.Cameras {

@@ -113,8 +113,12 @@ func (o *findOptions) find(ctx context.Context, args []string, stdout, stderr io
 			human.Count(len(rows), "recording"), read)
 	}
 	if failed > 0 {
-		return config.Exit(someFailed, fmt.Errorf("%d of %s were not searched", failed,
-			human.Count(len(rows), "recording")))
+		what := "searched"
+		if o.Clip != "" {
+			what += " and clipped"
+		}
+		return config.Exit(someFailed, fmt.Errorf("%d of %s were not %s", failed,
+			human.Count(len(rows), "recording"), what))
 	}
 	return nil
 }

@@ -101,9 +101,15 @@ func TestFind(t *testing.T) {
 	stdout := find("/n data == 10", "--clip", filepath.Join(folder, "one"), "--to", "record", "--after", "10s")
 	require.Equal(t, 2, strings.Count(stdout, "; "+filepath.Join(folder, "one/car2/a_20231114T221340.000000Z.record")))
 
+	_, stderr, code := execute(t, "find", catalog, "/n data == 10", "--clip", filepath.Join(folder, "one"),
+		"--to", "record")
+	require.Equal(t, someFailed, code)
+	require.Contains(t, stderr, "was converted with other options; use --overwrite\n")
+	require.Contains(t, stderr, "recordings were not searched and clipped")
+
 	// One that has changed is read whole, and so is one of whose field nothing is known.
 	drive(t, filepath.Join(folder, "logs/b.mcap"), 1, 2, 30)
-	stdout, stderr, err := run(t, "find", catalog, "/n data > 20")
+	stdout, stderr, err = run(t, "find", catalog, "/n data > 20")
 	require.NoError(t, err)
 	require.Contains(t, stderr, "b.mcap: it has changed since it was indexed, and is read whole")
 	require.Contains(t, stdout, "found 1 time in 1 of 3 recordings; 1 of them had to be read\n")
@@ -122,7 +128,7 @@ func TestFind(t *testing.T) {
 	require.Contains(t, stderr, `car1/a.mcap: condition "/n speed > 20": `)
 	require.Contains(t, stdout, "found 0 times in 0 of 3")
 	require.NoError(t, os.Remove(a))
-	_, stderr, code := execute(t, "find", catalog, "/n data > 20")
+	_, stderr, code = execute(t, "find", catalog, "/n data > 20")
 	require.Equal(t, someFailed, code)
 	require.Contains(t, stderr, "1 of 3 recordings were not searched")
 	for _, args := range [][]string{{"find", catalog, "/n data"}, {"index", folder}, {"find", catalog},

@@ -149,6 +149,10 @@ func named(path string) bool {
 // reindex rebuilds the metadata.yaml of bags, and their damaged files.
 func reindex(ctx context.Context, paths []string, stdout, _ io.Writer) error {
 	for _, path := range paths {
+		if blob.IsURL(path) {
+			return fmt.Errorf("reindex %s: only a bag on a disk is repaired in place; 'converter recover' makes a "+
+				"complete copy of one in a store", path)
+		}
 		if stat, err := os.Stat(path); err == nil && !stat.IsDir() {
 			return fmt.Errorf("reindex %s: it is a file, not a bag folder; 'converter recover' makes a complete "+
 				"copy of it, with an index", path)

@@ -238,6 +238,8 @@ func TestReindexOfFile(t *testing.T) {
 	path := writeLines(t, "a.lines", sequence(imu, 1, "a"))
 	_, _, err := run(t, "reindex", path)
 	require.ErrorContains(t, err, "'converter recover'")
+	_, _, err = run(t, "reindex", "s3://fleet/drive")
+	require.ErrorContains(t, err, "reindex s3://fleet/drive: only a bag on a disk is repaired in place")
 }
 
 // TestRecoverEpisodes recovers a session that has a damaged image and lacks a camera, and files of episodes.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tapedeck/bridge/robot"
+	"tapedeck/codec/blob"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/confine"
 	"tapedeck/nodes/internal/contract"
@@ -136,6 +137,10 @@ func (o *options) splitByDuration() error {
 
 // check returns a usage error for options that do not go together.
 func (o *options) check(topics []string) error {
+	if blob.IsURL(o.Output) {
+		return config.Usagef("output: %s is a URL; record into a folder, and let --upload send the files to a store",
+			o.Output)
+	}
 	format, err := formats.PureGo().Recorded(o.Storage, o.Output)
 	if err != nil {
 		return err

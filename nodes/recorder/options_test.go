@@ -89,6 +89,8 @@ func TestSplitLetsDurationLimitFiles(t *testing.T) {
 		require.NoError(t, c.given.splitByDuration())
 		require.Equal(t, c.want, c.given)
 	}
+	require.EqualError(t, (&options{outputOptions: outputOptions{Output: "s3://fleet/a"}}).check(nil), "output: "+
+		"s3://fleet/a is a URL; record into a folder, and let --upload send the files to a store")
 	o := options{splitOptions: splitOptions{Split: true}}
 	require.ErrorContains(t, o.splitByDuration(), "split: say when, by --max-bag-size")
 	o.MaxDuration, o.MaxBagDuration = 1, 2

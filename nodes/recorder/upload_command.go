@@ -32,7 +32,12 @@ named again. Nothing is sent twice, and each file is proven to be there by a
 checksum. The last object of a recording is recording.json.`
 	cmd := config.New("upload FOLDER [URL]", "Upload recordings that are on the disk", long, &o,
 		func(ctx context.Context, in *config.Input) error { return o.upload(ctx, in.Args) })
-	cmd.Args = cobra.RangeArgs(1, 2)
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) < 1 || len(args) > 2 {
+			return config.Usagef("got %s; the usage is: %s", human.Count(len(args), "path"), cmd.UseLine())
+		}
+		return nil
+	}
 	return cmd
 }
 

@@ -95,7 +95,7 @@ func (w *writer) nothing() error {
 	lost := slices.IndexFunc(w.result.Losses, func(l Loss) bool { return l.Messages > 0 })
 	switch {
 	case w.source.info.MessageCount == 0 && lost < 0:
-		return fmt.Errorf("%s is not written: there are no messages on the selected topics", w.out.path)
+		return fmt.Errorf("%s is not written: there are no messages, or none on the selected topics", w.out.path)
 	case lost >= 0:
 		return fmt.Errorf("%s is not written, because it would hold no message: %s", w.out.path, w.result.Losses[lost])
 	case window.Start != 0 || window.End != 0:

@@ -48,8 +48,8 @@ func TestNothingSelected(t *testing.T) {
 			"no messages in the selected time"},
 		"only the state": {func(o *Options) { o.Begin, o.Topics = "5", []string{"/tf_static"} },
 			write(t, "latched.mcap", latchedDrive(t)...), "no messages in the selected time"},
-		"empty input": {func(*Options) {}, empty, "there are no messages on the selected topics"},
-		"part of it":  {func(o *Options) { o.Begin = "3" }, empty, "there are no messages on the selected topics"},
+		"empty input": {func(*Options) {}, empty, "there are no messages, or none on"},
+		"part of it":  {func(o *Options) { o.Begin = "3" }, empty, "there are no messages, or none on"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := DefaultOptions()

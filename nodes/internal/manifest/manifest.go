@@ -165,14 +165,14 @@ func Take(folder, name string, want Conversion, again bool) (*Claim, error) {
 		}
 	}
 	if err := c.take(blob.Join(folder, name), again); err != nil {
-		return nil, errors.Join(fmt.Errorf("claim %s: %w", path, err), c.entry.Close())
+		return nil, errors.Join(err, c.entry.Close())
 	}
 	return c, nil
 }
 
 func (c *Claim) take(output string, again bool) (err error) {
 	if c.before, err = c.entry.read(); err != nil {
-		return err
+		return fmt.Errorf("read the manifest of %s: %w", output, err)
 	}
 	var was Conversion
 	// What is cut was being written when the machine failed.
