@@ -31,7 +31,8 @@ type Event struct {
 // The kinds of events. Those that a recorder writes are messages on EventTopic; the others are found in reading.
 const (
 	EventLost = "lost" // Count messages were lost in transport between a publisher and the recorder
-	// Count messages were received and not written, as the disk or what makes pictures did not keep up.
+	// Count messages were received and not written, as the disk or what makes pictures did not keep up, or as they do
+	// not fit.
 	EventDrop = "drop"
 	// a topic was silent for much longer than its rate lets expect, and no loss is known.
 	EventGap        = "gap"

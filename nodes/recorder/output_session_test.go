@@ -99,6 +99,24 @@ func TestRecordingSessions(t *testing.T) {
 	})
 }
 
+// A pose may belong to an arm whose joints are not known yet.
+func TestPosesWithoutJointsAreDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := testOptions("session")
+		o.All = true
+		d := newDeck(t, o)
+		pose := d.offer("/left/pose", "geometry_msgs/msg/PoseStamped", codec.DefaultQoS())
+		d.awaitSubscribers(pose)
+		d.say(pose, &geometry_msgs.PoseStamped{Header: header(1)})
+		require.NoError(t, d.end())
+		require.Contains(t, d.said.String(), "0 messages")
+		require.Contains(t, d.said.String(), "1 dropped")
+		metadata, err := os.ReadFile("drive/metadata.json")
+		require.NoError(t, err)
+		require.Contains(t, string(metadata), "dropped: /left/pose [geometry_msgs/msg/PoseStamped] is not recorded: ")
+	})
+}
+
 // A mapping says what is recorded, and a trigger what begins another session.
 func TestMappedSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

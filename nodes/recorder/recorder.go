@@ -79,7 +79,8 @@ type recorder struct {
 	ofPeers  int             // how many of these name a topic or type
 	unlogged []string        // warnings
 
-	refused atomic.Uint64 // messages that were dropped because they are too large or do not fit the format
+	refused  atomic.Uint64 // messages that were dropped because they are too large or do not fit the format
+	refusals sync.Map      // by topic the latest reason, a string
 }
 
 // mostWarnings is how many different warnings about topics and types are logged, so that a graph in which there is
@@ -235,9 +236,11 @@ func (r *recorder) newReceiver(c *codec.Channel) *intake.Receiver {
 
 // onTooLarge counts a message that is larger than the queue.
 func (r *recorder) onTooLarge(t *queue.Topic, bytes int64) {
+	why := fmt.Sprintf("%s: messages are dropped that are larger than queue_size (%s), such as one of %s", t.Name(),
+		human.Bytes(r.queue.MaxBytes), human.Bytes(bytes))
 	r.refused.Add(1)
-	r.warnLater("large "+t.Name(), "%s: messages are dropped that are larger than queue_size (%s), such as one of %s",
-		t.Name(), human.Bytes(r.queue.MaxBytes), human.Bytes(bytes))
+	r.refusals.Store(t.Name(), why)
+	r.warnLater("large "+t.Name(), "%s", why)
 }
 
 // unfit returns why the format cannot hold a topic, "" if it can.

@@ -41,6 +41,7 @@ func (r *recorder) start(name string) error {
 	r.topics.Pause(r.options.StartPaused) // a pause ends with its recording, as in rosbag2
 	r.pausing.Unlock()
 	r.refused.Store(0)
+	r.refusals.Clear()
 	r.warning.Lock()
 	clear(r.warned)
 	r.ofPeers = 0

@@ -405,6 +405,7 @@ func (s *session) onRefused(t *queue.Topic, err error) {
 	if t != nil {
 		what = t.Name()
 		s.recorder.refused.Add(1)
+		s.recorder.refusals.Store(what, err.Error())
 	}
 	s.recorder.warn("refused "+what, "%v", err)
 }

@@ -229,8 +229,12 @@ func (s *session) noteLosses() {
 				Count: n, Text: "lost in transport from a publisher"})
 		}
 		if n := c.Dropped - rec.Accounting.Noted.Dropped; n > 0 {
+			text := why
+			if reason, ok := s.recorder.refusals.Load(rec.Name()); ok {
+				text = "dropped: " + reason.(string)
+			}
 			s.journal.Note(codec.Event{Kind: codec.EventDrop, Topic: rec.Name(), Time: s.collected, Until: now,
-				Count: n, Text: why})
+				Count: n, Text: text})
 		}
 		rec.Accounting.Noted = c
 	}
