@@ -36,6 +36,9 @@ func (s *Source) cameras(folder string, m *metadata) ([]*episode.Camera, error) 
 			return nil, err
 		}
 		if len(f.list) == 0 {
+			if _, known := m.devices[e.Name()]; known {
+				s.missing(f.folder, e.Name(), 0, errors.New("the folder has no images"))
+			}
 			continue
 		}
 		// Git gets all images of a camera, or none.

@@ -155,7 +155,8 @@ func TestNoSession(t *testing.T) {
 func TestDamage(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "a")
 	png := "\x89PNG\r\n\x1a\n…"
-	put(t, folder, "metadata.json", `{"session_id": 1, "devices": {"arm_0": {"joint_unit": "turns"}}}`)
+	put(t, folder, "metadata.json", `{"session_id": 1, "devices": {"arm_0": {"joint_unit": "turns"},
+		"camera_3": {}}}`)
 	put(t, folder, "frames/camera_10/frame_1.000.png", png)
 	put(t, folder, "frames/camera_2/frame_10.000.png", png)
 	put(t, folder, "frames/camera_2/frame_9.5.JPG", "\xff\xd8\xff…")
@@ -187,6 +188,7 @@ func TestDamage(t *testing.T) {
 	require.ElementsMatch(t, []string{
 		"a/metadata.json: session_id: json: cannot unmarshal number into Go value of type string",
 		`a/metadata.json: device "arm_0": joint_unit "turns": want "deg" or "rad"`,
+		"images of camera_3 are missing: a/frames/camera_3: the folder has no images",
 		"a/frames/camera_2/Thumbs.db: not a frame: want frame_<seconds>.png or .jpg",
 		`a/frames/camera_2/frame_x.png: time "x" is not a number of seconds since 1970, such as 1764000000.033`,
 	}, texts)

@@ -78,6 +78,7 @@ func (o *findOptions) find(ctx context.Context, args []string, stdout, stderr io
 	var mu sync.Mutex
 	results := make([]*found, len(rows))
 	next, runs, with, read, failed := 0, 0, 0, 0, 0
+	var wrote error
 	reading := make(chan struct{}, cmp.Or(o.Jobs, runtime.NumCPU()))
 	each(ctx, len(rows), max(cap(reading), catalogue.ReadAtOnce), func(i int) {
 		result := o.one(ctx, c, rows[i], cond, names[i], reading)
@@ -101,12 +102,13 @@ func (o *findOptions) find(ctx context.Context, args []string, stdout, stderr io
 			}
 			runs += len(f.lines)
 			for _, line := range f.lines {
-				fmt.Fprintln(stdout, o.text(line))
+				_, err := fmt.Fprintln(stdout, o.text(line))
+				wrote = cmp.Or(wrote, err)
 			}
 		}
 	})
-	if ctx.Err() != nil {
-		return ctx.Err()
+	if err := cmp.Or(ctx.Err(), wrote); err != nil {
+		return err
 	}
 	if !o.JSON {
 		fmt.Fprintf(stdout, "found %s in %d of %s; %d of them had to be read\n", human.Count(runs, "time"), with,

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
@@ -13,6 +14,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
+	"tapedeck/config"
 	"tapedeck/msgs"
 	"tapedeck/nodes/internal/catalogue"
 )
@@ -106,6 +108,12 @@ func TestFind(t *testing.T) {
 	require.Equal(t, someFailed, code)
 	require.Contains(t, stderr, "was converted with other options; use --overwrite\n")
 	require.Contains(t, stderr, "recordings were not searched and clipped")
+
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer full.Close()
+	require.ErrorIs(t, config.Execute(t.Context(), newCommand(full, full), []string{"find", catalog, "/n data == 10"}),
+		syscall.ENOSPC)
 
 	// One that has changed is read whole, and so is one of whose field nothing is known.
 	drive(t, filepath.Join(folder, "logs/b.mcap"), 1, 2, 30)

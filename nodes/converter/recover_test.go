@@ -242,6 +242,15 @@ func TestReindexOfFile(t *testing.T) {
 	require.ErrorContains(t, err, "reindex s3://fleet/drive: only a bag on a disk is repaired in place")
 }
 
+// A flight log is read whole before anything is written.
+func TestConvertDamagedFlight(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "a.mcap")
+	_, _, err := run(t, samples.Path(t, "mavlink/dronekit_flight.tlog"), out)
+	require.ErrorContains(t, err, "with a bad checksum")
+	require.ErrorContains(t, err, "; 'converter recover' saves what follows the damage")
+	require.NoFileExists(t, out)
+}
+
 // TestRecoverEpisodes recovers a session that has a damaged image and lacks a camera, and files of episodes.
 func TestRecoverEpisodes(t *testing.T) {
 	session := filepath.Join(t.TempDir(), "take")

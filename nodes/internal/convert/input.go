@@ -47,8 +47,10 @@ func (in *input) prepare(p *plan, t *target) (err error) {
 	var left []error
 	if t.to != "" {
 		o := formats.ReadOptions{FlightOptions: p.FlightOptions}
-		if in.reader, left, err = o.ROS2(in.reader, t.kept()...); err != nil {
+		if in.reader, left, err = o.ROS2(in.reader, t.kept()...); errors.Is(err, context.Canceled) {
 			return err
+		} else if err != nil { // some logs are read whole to know their topics
+			return recoverable(err)
 		}
 		in.note(left)
 	}

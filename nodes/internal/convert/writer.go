@@ -166,9 +166,14 @@ func copyMessages(ctx context.Context, it codec.Iterator, write func(*codec.Mess
 		return wrote
 	})
 	if err != nil && wrote == nil && ctx.Err() == nil {
-		return fmt.Errorf("%w; 'converter recover' saves what follows the damage", err)
+		return recoverable(err)
 	}
 	return err
+}
+
+// recoverable returns an error of reading with what to do about it.
+func recoverable(err error) error {
+	return fmt.Errorf("%w; 'converter recover' saves what follows the damage", err)
 }
 
 // write writes a message.
