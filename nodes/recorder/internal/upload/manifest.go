@@ -140,10 +140,10 @@ func (q *Queue) describe(s *spool) *codec.Info {
 	return all
 }
 
-// begin makes sure, before the first file of a recording is sent, that no other process sends it and that the store has
-// the manifest of no other recording of its name. It removes one that is to be replaced: while its files are, it would
-// be wrong.
-func (q *Queue) begin(ctx context.Context, s *spool) error {
+// begin makes sure, before f is sent as the first file of a recording, that no other process sends it and that the
+// store has the manifest of no other recording of its name. It removes one that is to be replaced: while its files are,
+// it would be wrong.
+func (q *Queue) begin(ctx context.Context, s *spool, f *file) error {
 	known := map[string]bool{}
 	q.locked(func() {
 		for _, f := range s.Files {
@@ -154,7 +154,15 @@ func (q *Queue) begin(ctx context.Context, s *spool) error {
 	if s.begun {
 		return nil
 	}
-	if err := q.save(s); errors.Is(err, codec.ErrLocked) {
+	err := q.save(s)
+	if err != nil && !errors.Is(err, codec.ErrLocked) && s.first == nil {
+		if s.first, err = os.Open(s.local(f)); err == nil {
+			err = codec.Lock(s.first)
+		}
+	}
+	if errors.Is(err, codec.ErrLocked) {
+		s.first.Close()
+		s.first = nil
 		return fmt.Errorf("upload %s: %w", filepath.Join(s.folder, s.Path), err)
 	}
 	key := s.Name + "/" + manifestName

@@ -33,7 +33,7 @@ const (
 var (
 	errLater  = errors.New("it goes on later")
 	errFound  = errors.New("there are more files")
-	errActive = errors.New("it is being recorded: upload it when it is complete")
+	errActive = errors.New("it is being recorded or uploaded: upload it when it is complete")
 )
 
 // Options are where recordings are sent, and how. No function may be nil.
@@ -175,6 +175,7 @@ func (q *Queue) Run(ctx context.Context) {
 			q.saving.Lock()
 			s.release()
 			q.saving.Unlock()
+			s.first.Close()
 		}
 	}()
 	for {
@@ -412,6 +413,7 @@ func (q *Queue) complete(ctx context.Context, s *spool) error {
 		}
 		q.locked(func() { s.Done, s.Info, s.unsaved = true, nil, true })
 		_ = q.save(s)
+		s.first.Close()
 	}
 	if !q.Delete {
 		return nil
@@ -427,7 +429,7 @@ func (q *Queue) complete(ctx context.Context, s *spool) error {
 
 // send sends a file. What is known of it is saved as soon as it is known.
 func (q *Queue) send(ctx context.Context, s *spool, f *file) error {
-	if err := q.begin(ctx, s); err != nil {
+	if err := q.begin(ctx, s, f); err != nil {
 		return err
 	}
 	in, err := os.OpenInRoot(s.folder, filepath.FromSlash(f.Name)) // a spool may name a link to somewhere else

@@ -503,6 +503,39 @@ func TestSpoolThatCannotBeWritten(t *testing.T) {
 	require.Contains(t, s.Keys(), "fleet/drive/recording.json")
 }
 
+// One process alone sends a recording whose spool cannot be written, also if both have found it.
+func TestTwoQueuesWithoutSpool(t *testing.T) {
+	s, dir := blobtest.New(t), t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "drive.record"+spoolSuffix+".tmp", "x"), 0o777))
+	record(t, filepath.Join(dir, "drive.record.00000"), 0)
+	record(t, filepath.Join(dir, "drive.record.00001"), 3)
+	q, other := newQueue(t, s), newQueue(t, s)
+	for _, q := range []*Queue{q, other} {
+		_, err := q.Add(dir)
+		require.NoError(t, err)
+		q.Scan()
+	}
+	begun, refused := make(chan struct{}), make(chan struct{})
+	var first atomic.Bool
+	s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if first.CompareAndSwap(false, true) {
+			close(begun)
+			<-refused
+		}
+		next.ServeHTTP(w, r)
+	})
+	defer run(t, q)()
+	<-begun
+	finish(t, other)
+	_, err := newQueue(t, s).Add(dir)
+	sent := s.Keys()
+	close(refused)
+	require.Empty(t, sent)
+	require.Contains(t, other.Status().Why, "another process is working on it")
+	require.ErrorIs(t, err, errActive)
+	await(t, func() bool { _, ok := s.Content("fleet/drive/recording.json"); return ok })
+}
+
 // What another process is writing is left alone.
 func TestSpoolThatIsWritten(t *testing.T) {
 	s := newSpool("s3://fleet", t.TempDir(), "drive.record")

@@ -43,8 +43,9 @@ type spool struct {
 	links []string // that found has found, which are not sent
 
 	lock      *os.File
-	failing   bool // it could not be written
-	forgotten bool // it must not be written
+	first     *os.File // of the recording, which Run's goroutine locks if the spool cannot be written
+	failing   bool     // it could not be written
+	forgotten bool     // it must not be written
 }
 
 // file is a file of a recording.
@@ -280,7 +281,8 @@ func (s *spool) found() (found []foundFile, err error) {
 		return 0
 	}
 	for _, f := range found {
-		if codec.BeingWritten(filepath.Join(s.folder, filepath.FromSlash(f.name))) {
+		path := filepath.Join(s.folder, filepath.FromSlash(f.name))
+		if (s.first == nil || s.first.Name() != path) && codec.BeingWritten(path) {
 			return nil, fmt.Errorf("upload %s: %w", filepath.Join(s.folder, s.Path), errActive)
 		}
 	}
