@@ -124,6 +124,7 @@ type Transfer struct {
 	Size     int64
 	State    *TransferState // of an earlier attempt, or empty
 	Save     func()         // is called when State has an upload that was begun; nil: nobody needs it
+	Keep     bool           // an object that is the same is not replaced, so that Undo leaves it, even if it is small
 
 	parts []part
 	whole uint32 // CRC32C of the file
@@ -163,7 +164,7 @@ func (t *Transfer) Send(ctx context.Context) error {
 	if err == nil && t.State.UploadID == "" {
 		t.State.PartSize = t.partSize()
 		large := t.Size > t.Uploader.part
-		if large || !t.Uploader.Overwrite { // else the comparison costs as much as the replacement
+		if large || t.Keep || !t.Uploader.Overwrite { // else the comparison costs as much as the replacement
 			err = t.exists(ctx)
 		}
 		if err == nil && !t.same && large {

@@ -81,7 +81,7 @@ func (o *output) send(ctx context.Context) (urls []string, err error) {
 			return nil, err
 		}
 		t := &blob.Transfer{Uploader: u, Key: filepath.ToSlash(name), File: writtenFile(path), Size: stat.Size(),
-			State: &blob.TransferState{}}
+			State: &blob.TransferState{}, Keep: true}
 		transfers = append(transfers, t)
 		if err := t.Send(ctx); err != nil {
 			return nil, err

@@ -184,6 +184,33 @@ func TestOverwriteInAStore(t *testing.T) {
 	require.Equal(t, []string{first, name(1), name(3), name(4), name(6), other}, s.Keys())
 }
 
+// A conversion that fails leaves the objects that were there and are the same.
+func TestFailedOverwriteInAStore(t *testing.T) {
+	s, dir := blobtest.New(t), t.TempDir()
+	in := filepath.Join(dir, "in.record.00000")
+	manyBytes(t, in)
+	j := &Job{Formats: allformats.List(), Inputs: []string{in}, Output: s.URL("new/drive.record"),
+		Options: DefaultOptions()}
+	j.Options.MaxBagMessages, j.Options.Overwrite = 6, true
+	_, err := j.Run(t.Context())
+	require.NoError(t, err)
+	keys := s.Keys()
+	require.Len(t, keys, 2)
+	s.Put(keys[1], nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, keys[1]) {
+			cancel()
+			blobtest.Unavailable(w)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+	_, err = j.Run(ctx)
+	require.Error(t, err)
+	require.Equal(t, keys, s.Keys())
+}
+
 // Files are only open while they are read, as there may be more of them than a process may open.
 func TestConvertManyFilesToAStore(t *testing.T) {
 	s, dir := blobtest.New(t), t.TempDir()
