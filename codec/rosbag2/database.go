@@ -42,7 +42,7 @@ type database struct {
 	pages    *pages           // of a file in a store, once they are needed
 	salvage  *salvage         // reads what SQLite cannot; nil until that is needed
 	broken   bool             // SQLite could not count the messages: salvage reads everything
-	events   []codec.Event    // about the write-ahead log
+	events   []codec.Event    // about the write-ahead log and profiles of QoS
 }
 
 // errNoBag is the error of a database that is none of rosbag2's.
@@ -234,7 +234,7 @@ func (d *database) readTopics() error {
 			return err
 		}
 		if c.QoS, err = codec.ParseQoSProfiles(profiles); err != nil {
-			return fmt.Errorf("topic %s: offered_qos_profiles: %w", c.Topic, err)
+			d.events = append(d.events, unreadQoS(c.Topic, err))
 		}
 		if text, err := library.Concatenated(c.Type); err == nil {
 			c.Schema = codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}

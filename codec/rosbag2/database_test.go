@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -348,6 +349,63 @@ func TestSQLiteOddRows(t *testing.T) {
 		require.Len(t, seen, 20, odd)
 		require.True(t, told, odd)
 		require.NotContains(t, fmt.Sprint(info.Events), "sql:", odd)
+	}
+}
+
+// Profiles that cannot be read cost the QoS of their topic alone.
+func TestOddQoS(t *testing.T) {
+	for _, odd := range []string{"database", "metadata", "database metadata"} {
+		dir := filepath.Join(t.TempDir(), "drive")
+		w, err := Options{Storage: storageSQLite}.Create(dir, codec.CreateOptions{})
+		require.NoError(t, err)
+		channels := testChannels()
+		channels[1].QoS = channels[0].QoS[:1]
+		require.NoError(t, w.Declare(channels[1]))
+		want := testMessages(5, channels[0])
+		for i := range want {
+			require.NoError(t, w.Write(&want[i]))
+		}
+		require.NoError(t, w.Close())
+		if strings.Contains(odd, "database") {
+			db, err := sql.Open("sqlite", filepath.Join(dir, "drive_0.db3"))
+			require.NoError(t, err)
+			_, err = db.Exec("UPDATE topics SET offered_qos_profiles = '- history: odd' WHERE name = '/chatter'")
+			require.NoError(t, err)
+			require.NoError(t, db.Close())
+		}
+		if strings.Contains(odd, "metadata") {
+			path := filepath.Join(dir, metadataFile)
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			before, after, _ := bytes.Cut(text, []byte("/chatter"))
+			after = bytes.Replace(after, []byte("history: 1"), []byte("history: odd"), 1)
+			require.NoError(t, os.WriteFile(path, slices.Concat(before, []byte("/chatter"), after), 0o666))
+		}
+		r := open(t, dir)
+		requireMessages(t, want, read(t, r, codec.Query{}))
+		info, err := r.Info()
+		require.NoError(t, err)
+		require.Len(t, info.Topics, 2, odd)
+		for _, topic := range info.Topics {
+			c := topic.Channel
+			switch {
+			case c.Topic == "/silent":
+				require.Equal(t, channels[1].QoS, c.QoS, odd)
+			case odd == "database metadata":
+				require.Empty(t, c.QoS, odd)
+			default:
+				require.Equal(t, channels[0].QoS, c.QoS, odd)
+			}
+			if c.Topic == "/chatter" {
+				require.Equal(t, "RIHS01_00", c.TypeHash, odd)
+			}
+		}
+		require.Equal(t, strings.Contains(odd, "database"), len(info.Events) > 0, odd)
+		for _, e := range info.Events {
+			require.Equal(t, codec.EventDamage, e.Kind)
+			require.Contains(t, e.Text, "the QoS of topic /chatter cannot be read, and is the default unless "+
+				`the bag has it elsewhere: parse QoS profile 1: history: "odd" is not one of`)
+		}
 	}
 }
 

@@ -65,6 +65,26 @@ type topic struct {
 	Encoding string   `yaml:"serialization_format"`
 	QoS      profiles `yaml:"offered_qos_profiles"`
 	TypeHash string   `yaml:"type_description_hash"`
+
+	unread error // why QoS is not what the file has
+}
+
+// UnmarshalYAML leaves out profiles that cannot be read.
+func (t *topic) UnmarshalYAML(node *yaml.Node) error {
+	for i := 1; i < len(node.Content); i += 2 {
+		if node.Content[i-1].Value == "offered_qos_profiles" {
+			if t.unread = node.Content[i].Decode(&t.QoS); t.unread != nil {
+				node.Content[i] = &yaml.Node{Kind: yaml.ScalarNode}
+			}
+		}
+	}
+	type plain topic
+	return node.Decode((*plain)(t))
+}
+
+func unreadQoS(topic string, err error) codec.Event {
+	return codec.Event{Kind: codec.EventDamage, Topic: topic, Text: fmt.Sprintf(
+		"the QoS of topic %s cannot be read, and is the default unless the bag has it elsewhere: %v", topic, err)}
 }
 
 type fileInfo struct {

@@ -316,6 +316,9 @@ func (r *Reader) addMetadata(info *codec.Info) {
 				found = true
 				c.TypeHash = cmp.Or(c.TypeHash, t.TypeHash)
 				c.QoS = codec.JoinQoS(c.QoS, t.QoS) // a database has those of the publishers that were there first
+				if t.unread != nil && len(c.QoS) == 0 {
+					info.Events, info.Complete = append(info.Events, unreadQoS(t.Name, t.unread)), false
+				}
 			}
 		}
 		if !found {
