@@ -148,7 +148,7 @@ func (s *scan) gap(to int64) {
 		if s.bad++; s.bad == 1 {
 			s.badAt = s.end
 		}
-	case s.gaps < shownGaps:
+	case s.gaps-s.bad < shownGaps:
 		s.Contents.Damaged(s.end, &chunked.GapError{From: s.end, To: to})
 	case s.moreAt == 0:
 		s.moreAt = s.end
@@ -188,8 +188,8 @@ func (s *scan) finish() error {
 			"another dialect", plural.Count(found.BadChecksum, "frame"), s.badAt))
 	}
 	if s.moreAt > 0 {
-		s.Contents.Damaged(s.moreAt, fmt.Errorf("damaged at 0x%x: and at %s more", s.moreAt,
-			plural.Count(s.gaps-shownGaps+1, "place")))
+		s.Contents.Damaged(s.moreAt, fmt.Errorf("damaged at %s more, the first at 0x%x",
+			plural.Count(s.gaps-s.bad-shownGaps+1, "place"), s.moreAt))
 	}
 	s.log.offset = s.clock.offset
 	for i := range s.Contents.Segments {

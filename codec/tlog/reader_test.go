@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -172,6 +173,25 @@ func TestDamagedLog(t *testing.T) {
 			require.ErrorContains(t, damage[0], test.damage)
 		})
 	}
+}
+
+// Of very many damaged places the last ones are counted, and frames with a bad checksum by themselves.
+func TestManyGaps(t *testing.T) {
+	_, _, parts := records(t, attitude(1))
+	bad := bytes.Clone(parts[0])
+	bad[StampSize+12] ^= 0x55
+	log := bytes.Clone(parts[0])
+	for i := range shownGaps + 100 {
+		log = slices.Concat(log, []byte("noise"), parts[0], parts[0])
+		if i%2 == 0 {
+			log = slices.Concat(log, bad, parts[0])
+		}
+	}
+	_, _, damage := frames(t, write(t, "x.tlog", log), codec.Query{})
+	require.Len(t, damage, shownGaps+1)
+	text := fmt.Sprint(damage)
+	require.Contains(t, text, fmt.Sprintf("left out %d frames with a bad checksum, the first at ", shownGaps/2+50))
+	require.Contains(t, text, "damaged at 101 places more, the first at ")
 }
 
 func TestNoLog(t *testing.T) {
