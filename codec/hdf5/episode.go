@@ -19,6 +19,7 @@ type episodeWriter struct {
 	root    string // "/episodes/episode_0"
 	written *written
 	lengths map[string][]int // of padded JPEGs, by the name of their images
+	pixels  bool             // images of a camera are not compressed
 }
 
 func (w *episodeWriter) write() error {

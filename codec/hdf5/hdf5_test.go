@@ -22,6 +22,7 @@ import (
 	"tapedeck/codec/episode"
 	"tapedeck/codec/hdf5/internal/child"
 	"tapedeck/codec/internal/codectest"
+	"tapedeck/codec/pixel"
 )
 
 // recorded are frames in memory.
@@ -359,6 +360,32 @@ func TestPixels(t *testing.T) {
 				require.InDelta(t, v, f.Data[f.Step*16+3*30+i], 5)
 			}
 		})
+	}
+}
+
+// JPEGs are kept as they are, and the pixels of other images.
+func TestKeep(t *testing.T) {
+	e := take(3)
+	e.Cameras = nil
+	for _, encoding := range []string{"jpeg", "png", "rgb8", "16UC1"} {
+		e.Cameras = append(e.Cameras, camera(encoding, shots(encoding, 3, 31, 17)...))
+	}
+	path := writeTakes(t, Options{Images: ImagesKeep}, aligned(t, e, align.Options{}))
+	for i, c := range readTakes(t, path)[0].Cameras {
+		require.NoError(t, c.EachFrame([]int{2}, func(_ int, f *episode.Frame) error {
+			return e.Cameras[i].EachFrame([]int{2}, func(_ int, want *episode.Frame) error {
+				require.Equal(t, []string{"jpeg", "rgb8", "rgb8", "16UC1"}[i], f.Encoding)
+				if want.Encoding == "jpeg" {
+					require.Equal(t, want.Data, f.Data)
+				}
+				picture, err := want.Decode()
+				require.NoError(t, err)
+				got, err := f.Decode()
+				require.NoError(t, err)
+				require.Equal(t, pixel.RGBA(picture, nil).Pix, pixel.RGBA(got, nil).Pix)
+				return nil
+			})
+		}))
 	}
 }
 

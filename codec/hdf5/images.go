@@ -189,9 +189,10 @@ func (w *episodeWriter) sink(name string, p *painter) (write func(at int, items 
 	switch {
 	case p.depth:
 		set, err = h5.CreateRows[uint16](w.file, path, true, w.n, p.size.height, p.size.width)
-	case w.options.Images == ImagesRaw:
+	case p.images == ImagesRaw:
+		w.pixels = true
 		set, err = h5.CreateRows[uint8](w.file, path, false, w.n, p.size.height, p.size.width, 3)
-	case w.options.Images == ImagesPadded:
+	case p.images == ImagesPadded:
 		s, err := newSpool(w.file, path, func(lengths []int) { w.lengths[name] = lengths })
 		return s.write, s.close, path, err
 	default:

@@ -10,7 +10,8 @@ const (
 	ImagesVLen = "vlen" // JPEGs of variable length
 	// JPEGs padded with zeros to the length of the longest: a little larger, and faster in random access.
 	ImagesPadded = "padded"
-	ImagesRaw    = "raw" // pixels, for the original ACT
+	ImagesRaw    = "raw"  // pixels, for the original ACT
+	ImagesKeep   = "keep" // nothing is lost: JPEGs of variable length unchanged, cameras with other images as pixels
 
 	JointRad = "rad"
 	JointDeg = "deg"
@@ -18,7 +19,7 @@ const (
 
 // Options of writing a file. The zero value has the defaults.
 type Options struct {
-	Images string // storage of images: "vlen" (default), "padded" or "raw"
+	Images string // storage of images: "vlen" (default), "padded", "raw" or "keep"
 	// JointUnit is the unit of state/arm_k/joint and actions/arm_k/joint: "rad" (default), or "deg" as in EasyTeleop.
 	// qpos, qvel and action are always in rad.
 	JointUnit string
@@ -41,8 +42,9 @@ var defaultLinks = map[string]string{
 // Check returns an error for the first invalid option.
 func (o Options) Check() error {
 	switch {
-	case !slices.Contains([]string{"", ImagesVLen, ImagesPadded, ImagesRaw}, o.Images):
-		return fmt.Errorf("invalid images %q: want one of %s, %s, %s", o.Images, ImagesVLen, ImagesPadded, ImagesRaw)
+	case !slices.Contains([]string{"", ImagesVLen, ImagesPadded, ImagesRaw, ImagesKeep}, o.Images):
+		return fmt.Errorf("invalid images %q: want one of %s, %s, %s, %s", o.Images, ImagesVLen, ImagesPadded,
+			ImagesRaw, ImagesKeep)
 	case !slices.Contains([]string{"", JointRad, JointDeg}, o.JointUnit):
 		return fmt.Errorf("invalid joint_unit %q: want one of %s, %s", o.JointUnit, JointRad, JointDeg)
 	case o.Quality < 0 || o.Quality > 100:

@@ -22,6 +22,9 @@ type painter struct {
 func (p *painter) measure(f *episode.Frame) error {
 	c, err := f.Config()
 	p.size, p.depth = size{c.Width, c.Height}, c.Deep
+	if p.images == ImagesKeep && f.Encoding != "jpeg" && !c.Deep {
+		p.images = ImagesRaw
+	}
 	return err
 }
 

@@ -159,7 +159,7 @@ func (w *Writer) begin(e *episodeWriter) error {
 			return err
 		}
 	}
-	attributes := map[string]any{"sim": false, "compress": w.options.Images != ImagesRaw}
+	attributes := map[string]any{"sim": false, "compress": w.options.Images != ImagesRaw && !e.pixels}
 	for name, value := range e.rows.Options.Attributes() {
 		attributes["alignment/"+name] = value
 	}

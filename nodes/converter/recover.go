@@ -61,8 +61,11 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 		o.ChunkSize, o.Compression
 	if target.Episodes != nil {
 		job.Options.Partial = true
-		if target.Episodes.FixedRate {
+		switch {
+		case target.Episodes.FixedRate:
 			job.Options.SplitHoles()
+		case target.Name == in.info.Format && target.Episodes.Rows:
+			job.Options.KeepPixels()
 		}
 	} else {
 		job.Options.Encoding, job.Options.Unmatched = "keep", "raw"

@@ -287,6 +287,15 @@ func episodesOf(t *testing.T, path string) []*episode.Episode {
 	return episodes
 }
 
+func firstFrame(t *testing.T, c *episode.Camera) episode.Frame {
+	frames, err := c.Open()
+	require.NoError(t, err)
+	defer frames.Close()
+	f, err := frames.Frame(0)
+	require.NoError(t, err)
+	return f
+}
+
 // TestRecoverRows recovers training sets: rows stay as they are, whatever timeline they are on.
 func TestRecoverRows(t *testing.T) {
 	session := samples.Path(t, "session/easyteleop_reference/temp/20261121_082214")
@@ -296,6 +305,7 @@ func TestRecoverRows(t *testing.T) {
 		{"union.hdf5", "--timeline", "union", "--missing-image", "black", "--gaps", "nan"},
 		{"fixed.hdf5", "--timeline", "fixed:60", "--missing-image", "hold", "--ends", "clamp"},
 		{"copy.hdf5", "--timeline", "fixed:7", "--action", "copy"},
+		{"pixels.hdf5", "--images", "raw", "--timeline", "fixed:7"},
 		{"set", "--to", "lerobot", "--timeline", "fixed:60", "--missing-image", "hold"},
 	} {
 		_, _, err := run(t, append([]string{session, at(c[0])}, c[1:]...)...)
@@ -316,6 +326,9 @@ func TestRecoverRows(t *testing.T) {
 		}
 		for i, camera := range want[0].Cameras {
 			require.Equal(t, camera.Stamps, got[0].Cameras[i].Stamps, c)
+			if strings.HasSuffix(c[0], ".hdf5") {
+				require.Equal(t, firstFrame(t, camera), firstFrame(t, got[0].Cameras[i]), c)
+			}
 		}
 	}
 

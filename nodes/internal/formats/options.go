@@ -72,6 +72,9 @@ type LeRobotOptions struct {
 	VideoFileSize config.Size `param:"video_file_size" group:"LeRobot" min:"0" help:"start another video file after this many bytes; 0 is 200 MB"`
 }
 
+// KeepPixels lets images that are no JPEGs be stored as pixels.
+func (o *HDF5Options) KeepPixels() { o.Images = "keep" }
+
 // SplitHoles lets each stretch of rows between missing ones be an episode.
 func (o *LeRobotOptions) SplitHoles() { o.Holes = lerobot.HolesSplit }
 
