@@ -26,6 +26,7 @@ type frame struct{ name, to string }
 // transform is the last one of a frame.
 type transform struct {
 	parent string
+	static bool
 	pose   geometry_msgs.Pose
 }
 
@@ -48,26 +49,47 @@ func newFrames(options []string) (*frames, error) {
 func (w *writer) transforms(d *tf2_msgs.TFMessage, m *stamped.Message) error {
 	f := w.frames
 	f.messages++
+	static := strings.HasSuffix(m.Channel.Topic, "/tf_static")
 	for i := range d.Transforms {
 		t := &d.Transforms[i]
 		child, parent := strings.TrimPrefix(t.ChildFrameId, "/"), strings.TrimPrefix(t.Header.FrameId, "/")
-		f.known[child] = transform{parent, geometry_msgs.Pose{Position: geometry_msgs.Point(t.Transform.Translation),
-			Orientation: t.Transform.Rotation}}
+		f.known[child] = transform{parent, static, geometry_msgs.Pose{
+			Position: geometry_msgs.Point(t.Transform.Translation), Orientation: t.Transform.Rotation}}
 		for _, frame := range f.wanted {
-			if frame.name != child {
+			if !f.moves(frame, child) {
 				continue
 			}
 			at := w.time(m, int64(t.Header.Stamp.Sec)*1e9+int64(t.Header.Stamp.Nanosec))
 			pose, err := f.find(frame)
 			if err == nil {
-				err = w.pose(w.topics.Add(child), at, &pose)
+				err = w.pose(w.topics.Add(frame.name), at, &pose)
 			}
 			if err != nil {
-				w.lost.Add(m.Channel.Topic, fmt.Sprintf("transforms of %s: %v", child, err), 1)
+				w.lost.Add(m.Channel.Topic, fmt.Sprintf("transforms of %s: %v", frame.name, err), 1)
 			}
 		}
 	}
 	return nil
+}
+
+// moves reports whether the transform of child gives a frame its next pose: it is the first one on the way to the other
+// frame that is not static, such as that of the vehicle that carries a sensor, or one of several that all are.
+func (f *frames) moves(wanted frame, child string) bool {
+	name, passed := wanted.name, false
+	for range maxDepth {
+		last, ok := f.known[name]
+		passed = passed || name == child
+		switch {
+		case !ok:
+			return false
+		case !last.static:
+			return name == child
+		case wanted.to == "" || last.parent == wanted.to:
+			return passed
+		}
+		name = last.parent
+	}
+	return false
 }
 
 // find returns the pose of a frame by the last transforms.
@@ -81,7 +103,7 @@ func (f *frames) find(wanted frame) (geometry_msgs.Pose, error) {
 		if !ok {
 			break
 		}
-		last = transform{next.parent, compose(&next.pose, &last.pose)}
+		last = transform{parent: next.parent, pose: compose(&next.pose, &last.pose)}
 	}
 	return last.pose, fmt.Errorf("no transforms lead to %s", wanted.to)
 }

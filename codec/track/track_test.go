@@ -289,6 +289,21 @@ func TestFrames(t *testing.T) {
 	require.Regexp(t, `\n1700000002.000000005 10 3[.0-9]* 0 0 0 0.707\d+ 0.707\d+\n$`, files["base_link.tum"])
 	require.Regexp(t, `\n1700000002.000000005 1 0 0 0 0 0.707\d+ 0.707\d+\n$`, files["wheel.tum"])
 
+	// A sensor is carried by its vehicle.
+	path = filepath.Join(t.TempDir(), "carried")
+	lost, refused = codectest.Export(t, track.Options{Frames: []string{"lidar=map", "mast=map"}}.TUM(), path,
+		tf("/tf_static", transform(1, "mount", "lidar", 2, none), transform(1, "base_link", "mount", 0, left),
+			transform(1, "site", "mast", 5, none)),
+		tf("/tf_static", transform(2, "map", "site", 7, none)),
+		tf("/tf", transform(2, "map", "odom", 10, none), transform(2, "odom", "base_link", 3, none)),
+		tf("/tf", transform(3, "odom", "base_link", 4, left)))
+	require.Empty(t, refused)
+	require.NotContains(t, fmt.Sprint(lost), "lead to map")
+	files = codectest.Tree(t, path)
+	require.Regexp(t, `\n1700000002.000000005 13 2[.0-9]* 0 .*\n1700000003.000000005 12 [-.e0-9]+ 0 .*\n$`,
+		files["lidar.tum"])
+	require.Regexp(t, `\n1700000002.000000005 12 0 0 0 0 0 1\n$`, files["mast.tum"])
+
 	o := track.Options{}
 	require.ErrorContains(t, o.TUM().Accepts(topics["/tf"]), "--track-frames")
 	require.ErrorContains(t, o.GPX().Accepts(&codec.Channel{Type: "nav_msgs/msg/Odometry"}), "--track-origin")
