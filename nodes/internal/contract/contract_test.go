@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -277,6 +278,31 @@ func TestFaults(t *testing.T) {
 				compare(f.expected, passOf(t, contract, f.change))
 			}
 		})
+	}
+}
+
+func TestCycles(t *testing.T) {
+	for want, transforms := range map[string]string{
+		"":                                  "a>b b>c a>d",
+		"a cycle: a, b":                     "a>b b>a b>c",
+		"a cycle: self":                     "self>self map>odom",
+		"2 roots: map, w; a cycle: x, z, y": "y>z z>x x>y map>odom w>v",
+	} {
+		tf, p := &tree{parents: map[string]edge{}}, New(nil, &codec.Info{})
+		for i, text := range strings.Fields(transforms) {
+			parent, child, _ := strings.Cut(text, ">")
+			tf.add(&geometry_msgs.TransformStamped{Header: std_msgs.Header{FrameId: parent}, ChildFrameId: child},
+				int64(i))
+		}
+		tf.find(p, "/tf")
+		var seen []string
+		for _, f := range p.Findings() {
+			if f.Kind == TF {
+				seen = append(seen, f.Seen)
+			}
+		}
+		slices.Sort(seen)
+		require.Equal(t, want, strings.Join(seen, "; "), transforms)
 	}
 }
 

@@ -54,7 +54,7 @@ const (
 	Stamp    Kind = "stamp"    // the stamps of messages stand still
 	Frozen   Kind = "frozen"   // a camera repeats a picture
 	NaN      Kind = "nan"      // a number became NaN
-	TF       Kind = "tf"       // frames make more than one tree
+	TF       Kind = "tf"       // frames make more than one tree, or none
 	Payload  Kind = "payload"  // messages do not match their definition
 	Lost     Kind = "lost"     // messages were lost in transport, dropped, or not kept by the disk
 	Damage   Kind = "damage"   // the recording cannot be read as a whole, or is not finished

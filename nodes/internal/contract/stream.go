@@ -610,8 +610,23 @@ func (t *tree) add(transform *geometry_msgs.TransformStamped, now int64) {
 	}
 }
 
-// find finds that there are several roots.
+// find finds cycles, and that there are several roots.
 func (t *tree) find(p *Pass, topic string) {
+	visited := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(t.parents)) {
+		var way []string
+		for e, known := t.parents[name]; known && !visited[name]; e, known = t.parents[name] {
+			visited[name], way = true, append(way, name)
+			name = e.parent
+		}
+		if i := slices.Index(way, name); i >= 0 {
+			var since int64
+			for _, name := range way[i:] {
+				since = max(since, t.parents[name].time)
+			}
+			p.found.add(Finding{topic, since, 0, TF, "one tree", "a cycle: " + human.List(way[i:])})
+		}
+	}
 	roots := map[string]int64{}
 	for _, e := range t.parents {
 		if _, child := t.parents[e.parent]; child {
