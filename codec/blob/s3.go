@@ -192,7 +192,7 @@ func (s s3Source) plain(err error) error {
 	case code != "":
 		return fmt.Errorf("%s: %s", code, message)
 	}
-	var sending *smithyhttp.RequestSendError // of which the SDK tells neither number nor id, but the words for them
+	var sending *smithyhttp.RequestSendError // it has no status and no id, though the SDK's text names both
 	if errors.As(err, &sending) {
 		return sending.Err
 	}
