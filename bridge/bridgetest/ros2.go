@@ -20,19 +20,32 @@ func RunOnROS2(m *testing.M) (code int) {
 		return 1
 	}
 	defer os.RemoveAll(dir)
+	for _, name := range []string{
+		"ROS_LOCALHOST_ONLY", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_STATIC_PEERS", "CYCLONEDDS_URI",
+	} {
+		os.Unsetenv(name)
+	}
+	reach, value := Loopback()
 	for name, value := range map[string]string{
+		reach:                            value,
 		"ROS_DOMAIN_ID":                  fmt.Sprint(1 + os.Getpid()%100),
-		"ROS_LOCALHOST_ONLY":             "1",
 		"ROS_LOG_DIR":                    dir,
 		"FASTRTPS_DEFAULT_PROFILES_FILE": profiles, // up to ROS 2 Humble
 		"FASTDDS_DEFAULT_PROFILES_FILE":  profiles,
 	} {
 		os.Setenv(name, value)
 	}
-	for _, name := range []string{"ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_STATIC_PEERS", "CYCLONEDDS_URI"} {
-		os.Unsetenv(name)
-	}
 	return m.Run()
+}
+
+// Loopback returns the variable that keeps the nodes of the sourced ROS 2 on this machine. Iron and later log warnings
+// about ROS_LOCALHOST_ONLY, or ignore it.
+func Loopback() (name, value string) {
+	switch os.Getenv("ROS_DISTRO") {
+	case "", "humble":
+		return "ROS_LOCALHOST_ONLY", "1"
+	}
+	return "ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST"
 }
 
 // fastDDSProfiles has Fast DDS treat the nodes of a test as if each had its own process. Fast DDS 2.6 crashes now and

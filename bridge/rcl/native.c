@@ -10,6 +10,7 @@
 
 #include <rcl/error_handling.h>
 #include <rcl/logging.h>
+#include <rcl/logging_rosout.h>
 #include <rmw/qos_string_conversions.h>
 #include <rosidl_typesupport_introspection_c/identifier.h>
 
@@ -218,6 +219,16 @@ char *type_hash(const rmw_topic_endpoint_info_t *endpoint) {
 	return NULL;
 #endif
 }
+
+#ifdef RCL_RET_NOT_FOUND // rcl_node_init leaves /rosout to its caller
+char *rosout_open(rcl_node_t *node) { return failure(rcl_logging_rosout_init_publisher_for_node(node)); }
+
+char *rosout_close(rcl_node_t *node) { return failure(rcl_logging_rosout_fini_publisher_for_node(node)); }
+#else
+char *rosout_open(rcl_node_t *node) { return NULL; }
+
+char *rosout_close(rcl_node_t *node) { return NULL; }
+#endif
 
 static char *format(const rcutils_log_location_t *location, int severity, const char *logger, int64_t time, const char *text) {
 	rcutils_allocator_t allocator = rcutils_get_default_allocator();

@@ -112,6 +112,11 @@ char *topic_endpoints(const rcl_node_t *node, const char *topic, bool publishers
 // type_hash returns "RIHS01_…", to be freed, NULL if the endpoint does not announce it.
 char *type_hash(const rmw_topic_endpoint_info_t *endpoint);
 
+// rosout_open creates a node's publisher of /rosout unless rcl did with the node, as it does up to Iron. rosout_close
+// ends what rosout_open created, before the node.
+char *rosout_open(rcl_node_t *node);
+char *rosout_close(rcl_node_t *node);
+
 // place is where a log line comes from.
 struct place {
 	const char *function, *file;

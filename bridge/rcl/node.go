@@ -119,6 +119,9 @@ func (n *node) start(args *rclgo.Args, domain uint, o bridge.Options) error {
 		if n.node, err = n.context.NewNode(o.Name, o.Namespace); err == nil {
 			n.handle, err = nodeHandle(n.node)
 		}
+		if err == nil {
+			err = check(C.rosout_open(n.handle))
+		}
 		if err != nil {
 			_ = n.context.Close()
 		}
@@ -127,7 +130,9 @@ func (n *node) start(args *rclgo.Args, domain uint, o bridge.Options) error {
 }
 
 // finish undoes start.
-func (n *node) finish() error { return try(n.context.Close) }
+func (n *node) finish() error {
+	return try(func() error { return errors.Join(check(C.rosout_close(n.handle)), n.context.Close()) })
+}
 
 // make calls f, which creates or closes something of rclgo.
 func (n *node) make(f func() error) error {
