@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/bridge/bridgetest"
 	"tapedeck/test/internal/process"
 )
 
@@ -96,8 +97,9 @@ var version = sync.OnceValue(func() string {
 
 func newStack(t *testing.T, rmw string) *stack {
 	dir, domain := t.TempDir(), domain(t)
+	reach, value := bridgetest.Loopback()
 	return &stack{t: t, rmw: rmw, dir: dir, domain: domain, spin: 0.5, env: append(os.Environ(),
-		fmt.Sprint("ROS_DOMAIN_ID=", domain), "ROS_LOCALHOST_ONLY=1", "RMW_IMPLEMENTATION="+rmw, "CYCLONEDDS_URI=",
+		fmt.Sprint("ROS_DOMAIN_ID=", domain), reach+"="+value, "RMW_IMPLEMENTATION="+rmw, "CYCLONEDDS_URI=",
 		"ROS_LOG_DIR="+filepath.Join(dir, "log"), "PYTHONUNBUFFERED=1", "PYTHONWARNINGS=ignore",
 		"RCUTILS_COLORIZED_OUTPUT=0")}
 }

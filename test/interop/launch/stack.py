@@ -13,8 +13,13 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 # What a shell started in the background ignores it, and so would all that is started here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Other tests may run on this machine. Those of the Go packages have the domains from 20 on.
-os.environ.update({'ROS_LOCALHOST_ONLY': '1', 'ROS_DOMAIN_ID': str(1 + os.getpid() % 19)})
+# Other tests may run on this machine. Those of the Go packages have the domains from 20 on. Releases after Humble warn
+# of ROS_LOCALHOST_ONLY, or ignore it.
+os.environ['ROS_DOMAIN_ID'] = str(1 + os.getpid() % 19)
+if os.environ.get('ROS_DISTRO') == 'humble':
+    os.environ['ROS_LOCALHOST_ONLY'] = '1'
+else:
+    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
 
 PATIENT = 60.0  # seconds, for what takes a moment on a machine of one's own
 CHECKOUT = os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', '..', '..')
