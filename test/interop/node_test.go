@@ -24,7 +24,7 @@ func TestNodeInfo(t *testing.T) {
 // TestParam has each verb of `ros2 param` work on the recorder's options. They are fixed once it runs.
 func TestParam(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
-		s.ours("recorder", "-o", "param", "--snapshot", "/n")
+		s.ours("recorder", "-o", "param", "-s", "record", "--snapshot", "/n")
 		s.look([]string{"snapshot_duration", "use_sim_time", "storage"}, "param", "list", "/recorder")
 		s.look([]string{"String value is: record"}, "param", "get", "/recorder", "storage")
 		s.look([]string{"Parameter name: snapshot_duration", "Type: double", "Read only: true"}, "param", "describe",
