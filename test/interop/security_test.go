@@ -40,7 +40,7 @@ func TestSecured(t *testing.T) {
 		echo := secured.ros2("topic", "echo", "--no-daemon", "--once", "/chatter", "std_msgs/msg/String")
 		secured.ours("player", "talk.record", "--wait-for-subscribers").Wait(0)
 		require.Contains(t, echo.Wait(0), "data: for those with keys")
-		require.NotContains(t, foreign.Interrupt(), "data:")
+		require.NotContains(t, foreign.Stop(), "data:")
 	})
 }
 

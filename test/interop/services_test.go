@@ -76,7 +76,7 @@ func TestServiceCalls(t *testing.T) {
 	})
 }
 
-// TestServiceClients has several clients at once, on plain DDS one on each RMW implementation.
+// TestServiceClients has several clients at once, on plain DDS on each RMW implementation that is there.
 func TestServiceClients(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
 		s.ours("recorder", "-o", "drive", "/n")
@@ -84,7 +84,9 @@ func TestServiceClients(t *testing.T) {
 		if s.middleware == "dds" {
 			rmw := map[string]string{"rmw_cyclonedds_cpp": "rmw_fastrtps_cpp",
 				"rmw_fastrtps_cpp": "rmw_cyclonedds_cpp"}[s.rmw]
-			other.env = append(s.env[:len(s.env):len(s.env)], "RMW_IMPLEMENTATION="+rmw)
+			if find("lib/lib"+rmw+".so") != "" {
+				other.env = append(s.env[:len(s.env):len(s.env)], "RMW_IMPLEMENTATION="+rmw)
+			}
 		}
 		// Clients get the replies to all, and must not forget their own meanwhile.
 		clients := []*process.Process{s.caller(4 * calls), other.caller(4 * calls), s.caller(4 * calls)}
