@@ -88,13 +88,17 @@ func newGraph(n *node, gidSize int) (*graph, error) {
 		}
 		C.dds_set_status_mask(*builtin.reader, C.DDS_DATA_AVAILABLE_STATUS)
 	}
+	hash := ""
+	if gidSize != oldGID { // rmw_cyclonedds_cpp of Iron and later warns of an endpoint without
+		hash = n.typeHash("rmw_dds_common/msg/ParticipantEntitiesInfo")
+	}
 	var err error
-	if g.announce, err = n.newWriter(discoveryTopic, discoveryType, toC(bridge.LatchedQoS()), ""); err != nil {
+	if g.announce, err = n.newWriter(discoveryTopic, discoveryType, toC(bridge.LatchedQoS()), hash); err != nil {
 		return nil, fmt.Errorf("create writer of %s: %w", discoveryTopic, err)
 	}
 	q := discoveryQoS()
 	q.ignore_local = true
-	if g.announcements, err = n.newReader(discoveryTopic, discoveryType, q, ""); err != nil {
+	if g.announcements, err = n.newReader(discoveryTopic, discoveryType, q, hash); err != nil {
 		return nil, errors.Join(fmt.Errorf("create reader of %s: %w", discoveryTopic, err), g.announce.close())
 	}
 	return g, nil
