@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -140,6 +141,11 @@ func (o *options) check(topics []string) error {
 	if blob.IsURL(o.Output) {
 		return config.Usagef("output: %s is a URL; record into a folder, and let --upload send the files to a store",
 			o.Output)
+	}
+	if o.Page != "" {
+		if _, err := net.ResolveTCPAddr("tcp", o.Page); err != nil {
+			return config.Usagef("page: %w; want :PORT or ADDRESS:PORT", err)
+		}
 	}
 	format, err := formats.PureGo().Recorded(o.Storage, o.Output)
 	if err != nil {

@@ -91,6 +91,11 @@ func TestSplitLetsDurationLimitFiles(t *testing.T) {
 	}
 	require.EqualError(t, (&options{outputOptions: outputOptions{Output: "s3://fleet/a"}}).check(nil), "output: "+
 		"s3://fleet/a is a URL; record into a folder, and let --upload send the files to a store")
+	for page, want := range map[string]string{"8080": "missing port in address", ":99999": "invalid port"} {
+		err := (&options{pageOptions: pageOptions{Page: page}}).check(nil)
+		require.ErrorContains(t, err, want+"; want :PORT or ADDRESS:PORT")
+		require.ErrorIs(t, err, config.ErrUsage)
+	}
 	o := options{splitOptions: splitOptions{Split: true}}
 	require.ErrorContains(t, o.splitByDuration(), "split: say when, by --max-bag-size")
 	o.MaxDuration, o.MaxBagDuration = 1, 2
