@@ -138,6 +138,8 @@ func (s *several) run(ctx context.Context, job *convert.Job, folder, name string
 	result, err := runClaimed(ctx, job, folder, name)
 	job.Progress(1, 1)
 	switch {
+	case err != nil && ctx.Err() != nil:
+		return // interrupted, as end says
 	case err != nil:
 		s.fail(line.Input, err)
 		line.Status, line.Error = "failed", err.Error()

@@ -76,6 +76,8 @@ func (o *indexOptions) index(ctx context.Context, paths []string, stdout, stderr
 		row, known, err := addTo(ctx, c, paths[i], fields, advance)
 		advance(1, 1)
 		switch {
+		case err != nil && ctx.Err() != nil:
+			return // interrupted, as end says
 		case err != nil:
 			s.fail(paths[i], err)
 			line.Status, line.Error = "failed", err.Error()
