@@ -188,7 +188,7 @@ func (e *echoer) update(now time.Time) error {
 		return err
 	}
 	for more := true; more && !e.printer.Done(); {
-		if more, err = e.print(now); err != nil {
+		if more, err = e.print(); err != nil {
 			return err
 		}
 	}
@@ -212,7 +212,7 @@ func (e *echoer) update(now time.Time) error {
 }
 
 // print prints messages, and reports whether there may be more.
-func (e *echoer) print(now time.Time) (more bool, err error) {
+func (e *echoer) print() (more bool, err error) {
 	if len(e.waiting) == 0 {
 		e.waiting = e.queue.Pop(echoBatch, e.waiting)
 	}
