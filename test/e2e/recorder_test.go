@@ -427,7 +427,7 @@ func TestRecorderRefuses(t *testing.T) {
 		{2, "bogus", []string{"--all", "--bogus"}},
 		{1, "--overwrite", []string{"--all", "-o", "taken"}},
 		{1, "--overwrite", []string{"--all", "-o", "bag", "-s", "mcap"}},
-		{1, "no such file", []string{"--all", "-o", "nowhere/drive"}},
+		{1, "the folder nowhere does not exist", []string{"--all", "-o", "nowhere/drive"}},
 		{1, "no such file", []string{"--all", "--qos-profile-overrides-path", "nowhere.yaml"}},
 	} {
 		out := g.run(test.code, "recorder", test.args...)

@@ -51,7 +51,7 @@ func TestPlayerCommands(t *testing.T) {
 		args []string
 	}{
 		{1, "/player refused: it is not paused, or nothing is left to play", []string{"burst", "1"}},
-		{1, "/player refused: the rate must be 0.001 to 1e+06, or inf", []string{"rate", "0"}},
+		{1, "/player refused: the rate must be 0.001 to 1000000, or inf", []string{"rate", "0"}},
 		{1, "is outside of what /player plays", []string{"seek", "2020-01-01T00:00:00Z"}},
 		{2, `"fast" is not a number`, []string{"rate", "fast"}},
 		{2, "give a TIME, --offset or --by", []string{"seek"}},
