@@ -10,7 +10,7 @@ import (
 )
 
 // Hint adds to errors about unknown flags of a command what hints has for them, by name ("lz4") or letter ("j"): what
-// to use instead of a flag of another program. Those of a subcommand are told which flags only cmd has.
+// to use instead of a flag of another program. An error of a subcommand says so if cmd itself has the flag.
 func Hint(cmd *cobra.Command, hints map[string]string) {
 	cmd.SetFlagErrorFunc(func(at *cobra.Command, err error) error {
 		var unknown *pflag.NotExistError
@@ -19,11 +19,12 @@ func Hint(cmd *cobra.Command, hints map[string]string) {
 		}
 		name := unknown.GetSpecifiedName()
 		hint := hints[strings.ReplaceAll(name, "_", "-")]
-		if at != cmd {
+		switch {
+		case at == cmd:
+		case cmd.Flags().Lookup(name) != nil || len(name) == 1 && cmd.Flags().ShorthandLookup(name) != nil:
+			hint = fmt.Sprintf("only %s without %q has it", cmd.Name(), at.Name())
+		default:
 			hint = ""
-			if cmd.Flags().Lookup(name) != nil || len(name) == 1 && cmd.Flags().ShorthandLookup(name) != nil {
-				hint = fmt.Sprintf("only %s without %q has it", cmd.Name(), at.Name())
-			}
 		}
 		if hint == "" {
 			return err

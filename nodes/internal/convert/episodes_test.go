@@ -702,5 +702,5 @@ func TestPublishTimes(t *testing.T) {
 		Options: o, Damaged: func(error) { damaged.Add(1) }}
 	_, err = j.Run(t.Context())
 	require.NoError(t, err)
-	require.EqualValues(t, 1, damaged.Load(), "frames are read several times, but their damage is told once")
+	require.EqualValues(t, 1, damaged.Load(), "frames are read several times, but their damage is reported once")
 }

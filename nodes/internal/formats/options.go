@@ -72,7 +72,7 @@ type LeRobotOptions struct {
 	VideoFileSize config.Size `param:"video_file_size" group:"LeRobot" min:"0" help:"start another video file after this many bytes; 0 is 200 MB"`
 }
 
-// KeepPixels lets images that are no JPEGs be stored as pixels.
+// KeepPixels stores images that are no JPEGs as pixels, by the value of package hdf5 that no flag takes.
 func (o *HDF5Options) KeepPixels() { o.Images = "keep" }
 
 // SplitHoles lets each stretch of rows between missing ones be an episode.
