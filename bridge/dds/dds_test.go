@@ -82,7 +82,8 @@ func claimDomains() (int, error) {
 
 var claim *os.File // which holds the lock until the process ends
 
-var roles = bridgetest.Roles{"server": serverRole, "client": clientRole, "ticker": tickerRole, "lender": lenderRole}
+var roles = bridgetest.Roles{"server": serverRole, "client": clientRole, "caller": callerRole,
+	"ticker": tickerRole, "lender": lenderRole}
 
 func TestOpenFails(t *testing.T) {
 	for range 3 {

@@ -61,6 +61,19 @@ void never_block(const struct ddsi_sertype *type, const uint8_t writer[16]) {
 	leave(s);
 }
 
+// A writer adds a heartbeat that asks for acknowledgements to a sample if it had written nothing for 80 ms.
+void ask_readers(const struct ddsi_sertype *type, const uint8_t writer[16]) {
+	ddsi_guid_t guid = from_wire(writer);
+	struct scope s = enter(type);
+	struct ddsi_writer *w = entidx_lookup_writer_guid(s.index, &guid);
+	if (w != NULL) {
+		ddsrt_mutex_lock(&w->e.lock);
+		w->hbcontrol.t_of_last_write.v = 0;
+		ddsrt_mutex_unlock(&w->e.lock);
+	}
+	leave(s);
+}
+
 // See get_keyhash in blob.c.
 void relate_writer(const struct ddsi_sertype *type, const uint8_t writer[16]) {
 	ddsi_guid_t guid = from_wire(writer);

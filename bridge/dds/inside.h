@@ -11,6 +11,9 @@ void interrupt_writer(const struct ddsi_sertype *type, const uint8_t writer[16])
 // never_block has writes not wait for readers.
 void never_block(const struct ddsi_sertype *type, const uint8_t writer[16]);
 
+// ask_readers has a reliable writer ask for acknowledgements with its next sample. Otherwise it does so 100 ms later.
+void ask_readers(const struct ddsi_sertype *type, const uint8_t writer[16]);
+
 // relate_writer has a writer tell what its samples are related to.
 void relate_writer(const struct ddsi_sertype *type, const uint8_t writer[16]);
 

@@ -20,9 +20,9 @@ import (
 const readerPatience = 5 * time.Second
 
 // A reply that newer ones have pushed out of the history, and that a client has not received, is lost. So after
-// replyBurst replies, fewer than replyQoS keeps, a service waits for acknowledgements: for replyPatience, as clients
-// may be late on a busy machine. If some are missing even then, a client is stuck. Until it is gone or goes on, it
-// holds up the others only for stuckPatience each time.
+// replyBurst replies, fewer than replyQoS keeps, a service waits for the acknowledgements that it asked for with the
+// last of them: for replyPatience, as clients may be late on a busy machine. If some are missing even then, a client
+// is stuck. Until it is gone or goes on, it holds up the others only for stuckPatience each time.
 const (
 	replyBurst    = 8
 	replyPatience = 5 * time.Second
@@ -145,6 +145,9 @@ func (s *service) reply(c caller, response []byte) error {
 		}
 		s.stuck = C.dds_wait_for_acks(s.writer.entity, C.dds_duration_t(patience)) == C.DDS_RETCODE_TIMEOUT
 		s.replies = 1
+	}
+	if s.replies == replyBurst {
+		C.ask_readers(s.writer.kind, (*C.uint8_t)(&s.writer.guid[0]))
 	}
 	if c.fastDDS {
 		return s.writer.relate(response, c.request)

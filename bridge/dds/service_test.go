@@ -124,6 +124,21 @@ func TestRepliesWaitForALateClient(t *testing.T) {
 	require.NoError(t, client.Stop())
 }
 
+// TestAcknowledgementsAreAskedFor expects that replies do not wait for the next heartbeat, which here takes longer than
+// a service waits.
+func TestAcknowledgementsAreAskedFor(t *testing.T) {
+	t.Setenv("CYCLONEDDS_URI", patientPeers+`,<Internal><HeartbeatInterval minsched="10s" max="20s">10s`+
+		`</HeartbeatInterval></Internal>`)
+	n := newNode(t, "callee")
+	served, err := n.Serve("echo", echoType, echo)
+	require.NoError(t, err)
+	require.NoError(t, bridgetest.Start(t, "client", "COUNT=100", "SIZE=20").Stop())
+	s := served.(*service)
+	s.replying.Lock()
+	defer s.replying.Unlock()
+	require.False(t, s.stuck)
+}
+
 // topicOf returns a topic of the graph, as soon as it satisfies a condition.
 func topicOf(t *testing.T, n bridge.Node, name string, ok func(bridge.Topic) bool) bridge.Topic {
 	t.Helper()
