@@ -42,11 +42,15 @@ func (p *player) servePage(ctx context.Context, paths []string) (close func() er
 	if err != nil {
 		return nil, err
 	}
-	g := &page{player: p}
-	if g.source, err = openSource(ctx, paths, offsets, o.AlignStarts, p.source.wants, o.ReadOptions); err != nil {
+	listener, err := livepage.Listen(o.Page)
+	if err != nil {
 		return nil, err
 	}
-	if g.server, err = livepage.Serve(o.Page, "player", g); err != nil {
+	g := &page{player: p}
+	if g.source, err = openSource(ctx, paths, offsets, o.AlignStarts, p.source.wants, o.ReadOptions); err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	if g.server, err = livepage.Serve(listener, "player", g); err != nil {
 		return nil, errors.Join(err, g.source.close())
 	}
 	fmt.Fprintf(p.line.Above(human.Stdout), "page: %s\n", g.server.URL) // not logged: others may read the log

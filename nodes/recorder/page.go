@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -39,8 +40,9 @@ type pageOptions struct {
 // topic now and then. A nil one does nothing.
 type page struct {
 	recorder *recorder
-	server   *livepage.Server
-	done     chan struct{} // closed when run has ended
+	listener net.Listener
+	server   *livepage.Server // nil until servePage
+	done     chan struct{}    // closed when run has ended
 
 	mu       sync.Mutex // guards what follows; the recorder's other locks may be taken under it
 	live     *report.Live
@@ -70,7 +72,7 @@ func (r *recorder) servePage(ctx context.Context) error {
 	}
 	p := r.page
 	p.update()
-	server, err := livepage.Serve(r.options.Page, kind, p)
+	server, err := livepage.Serve(p.listener, kind, p)
 	if err != nil {
 		return err
 	}
@@ -82,7 +84,11 @@ func (r *recorder) servePage(ctx context.Context) error {
 
 // close ends the page.
 func (p *page) close() {
-	if p == nil || p.server == nil {
+	switch {
+	case p == nil:
+		return
+	case p.server == nil:
+		_ = p.listener.Close()
 		return
 	}
 	_ = p.server.Close()

@@ -22,6 +22,7 @@ import (
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/keyboard"
+	"tapedeck/nodes/internal/livepage"
 	"tapedeck/nodes/internal/pattern"
 	"tapedeck/nodes/internal/progress"
 	"tapedeck/nodes/internal/throttle"
@@ -324,9 +325,6 @@ func newRecorder(o options, chosen *selection.Selection, node bridge.Node, line 
 		library: msgs.Library(o.DefinitionPaths...), disk: diskguard.System{}, warned: map[string]bool{},
 	}
 	r.root = o.serviceRoot(r.name)
-	if o.Page != "" {
-		r.page = &page{recorder: r}
-	}
 	maps.Copy(r.named, chosen.Actions)
 	var err error
 	if r.clock, err = bridge.NewSimTime(node); err != nil {
@@ -363,8 +361,16 @@ func newRecorder(o options, chosen *selection.Selection, node bridge.Node, line 
 		r.warnLater("latched "+topic,
 			"%s: its latched messages take too much memory; new files repeat only some of them", topic)
 	}}
+	if o.Page != "" { // a port that is taken leaves no empty recording
+		listener, err := livepage.Listen(o.Page)
+		if err != nil {
+			return nil, err
+		}
+		r.page = &page{recorder: r, listener: listener}
+	}
 	s, err := r.newSession(r.name)
 	if err != nil {
+		r.page.close()
 		return nil, err
 	}
 	r.session.Store(s)

@@ -19,6 +19,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -77,10 +78,9 @@ type Server struct {
 	http   http.Server
 }
 
-// Serve serves the page of a source at an address such as ":8080", which is that port of this machine only, or
-// "0.0.0.0:8080", which others can reach. kind says which buttons the page has: "player", "recorder", or "snapshots"
-// for a recorder that takes them.
-func Serve(address, kind string, source Source) (*Server, error) {
+// Listen takes an address such as ":8080", which is that port of this machine only, or "0.0.0.0:8080", which others can
+// reach. Connections wait for Serve.
+func Listen(address string) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, fmt.Errorf("page: %w; want :PORT or ADDRESS:PORT", err)
@@ -88,21 +88,29 @@ func Serve(address, kind string, source Source) (*Server, error) {
 	if host == "" {
 		host = "127.0.0.1"
 	}
-	s := &Server{token: rand.Text(), source: source}
-	if s.page, err = report.LivePage(kind); err != nil {
-		return nil, err
-	}
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, port))
 	if err != nil {
 		return nil, fmt.Errorf("page: %w", err)
 	}
-	_, port, _ = net.SplitHostPort(listener.Addr().String())
-	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
+	return listener, nil
+}
+
+// Serve serves the page of a source. It owns the listener. kind says which buttons the page has: "player", "recorder",
+// or "snapshots" for a recorder that takes them.
+func Serve(listener net.Listener, kind string, source Source) (*Server, error) {
+	s := &Server{token: rand.Text(), source: source}
+	var err error
+	if s.page, err = report.LivePage(kind); err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	address := listener.Addr().(*net.TCPAddr)
+	host := address.IP.String()
+	if address.IP.IsUnspecified() {
 		if host, err = os.Hostname(); err != nil {
 			host = "localhost"
 		}
 	}
-	s.URL = fmt.Sprintf("http://%s/?token=%s", net.JoinHostPort(host, port), s.token)
+	s.URL = fmt.Sprintf("http://%s/?token=%s", net.JoinHostPort(host, strconv.Itoa(address.Port)), s.token)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.servePage)
 	mux.HandleFunc("GET /update", s.serveUpdate)

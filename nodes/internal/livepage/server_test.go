@@ -28,9 +28,17 @@ func (s *source) Do(_ context.Context, c Command) error {
 	return nil
 }
 
+func serve(address string, source Source) (*Server, error) {
+	listener, err := Listen(address)
+	if err != nil {
+		return nil, err
+	}
+	return Serve(listener, "player", source)
+}
+
 func TestServer(t *testing.T) {
 	s := &source{}
-	server, err := Serve(":0", "player", s)
+	server, err := serve(":0", s)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, server.Close()) }()
 	home, token, found := strings.Cut(server.URL, "?token=")
@@ -98,10 +106,10 @@ func TestServer(t *testing.T) {
 
 func TestAddresses(t *testing.T) {
 	for _, address := range []string{"8080", "localhost", ":x", "no.such.name.invalid:0", "1.2.3.4.5:0"} {
-		_, err := Serve(address, "player", &source{})
+		_, err := serve(address, &source{})
 		require.ErrorContains(t, err, "page:", address)
 	}
-	server, err := Serve("0.0.0.0:0", "player", &source{})
+	server, err := serve("0.0.0.0:0", &source{})
 	require.NoError(t, err)
 	require.NotContains(t, server.URL, "0.0.0.0")
 	require.NoError(t, server.Close())
