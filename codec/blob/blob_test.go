@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -235,6 +236,31 @@ func testUnavailable(t *testing.T, s *blobtest.Server) {
 	b, err := blob.ReadFile(s.URL("f"))
 	require.NoError(t, err)
 	require.Equal(t, content(1000), b)
+}
+
+// TestAbsentStore expects that a store which refuses connections is asked again only if it has ever answered.
+func TestAbsentStore(t *testing.T) {
+	s := newStore(t)
+	s.Put("f", content(10))
+	endpoint := os.Getenv("AWS_ENDPOINT_URL")
+	repeated := func() int64 {
+		before := blob.Repeated.Load()
+		_, err := blob.Open(s.URL("f"))
+		require.ErrorIs(t, err, syscall.ECONNREFUSED)
+		return blob.Repeated.Load() - before
+	}
+	t.Setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+	blob.Hurry(t, s.URL(""))
+	require.Zero(t, repeated())
+	require.Zero(t, repeated())
+
+	t.Setenv("AWS_ENDPOINT_URL", endpoint)
+	blob.Hurry(t, s.URL(""))
+	f, err := blob.Open(s.URL("f"))
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	s.Close()
+	require.NotZero(t, repeated())
 }
 
 func TestMissing(t *testing.T) { eachStore(t, testMissing) }

@@ -2,6 +2,7 @@ package blob
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,10 +39,16 @@ func Hurry(t testing.TB, url string) {
 // atOnce repeats requests without a pause.
 type atOnce struct{ aws.RetryerV2 }
 
-func (atOnce) RetryDelay(int, error) (time.Duration, error) { return 0, nil }
+func (atOnce) RetryDelay(int, error) (time.Duration, error) {
+	Repeated.Add(1)
+	return 0, nil
+}
+
+// Repeated counts the requests to S3 that were repeated.
+var Repeated atomic.Int64
 
 // Paced returns a client for web servers that sends requests by do.
-func Paced(do smithyhttp.ClientDoFunc) aws.HTTPClient { return &paced{do, &pace{}, usualPatience()} }
+func Paced(do smithyhttp.ClientDoFunc) aws.HTTPClient { return newPaced(do, usualPatience()) }
 
 // SetPartSize has larger files sent in parts of so many bytes.
 func (u *Uploader) SetPartSize(bytes int64) { u.part = bytes }

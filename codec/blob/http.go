@@ -21,7 +21,7 @@ var webTransport = sync.OnceValue(func() *http.Transport {
 })
 
 func newWebClient(p patience) *paced {
-	return &paced{&http.Client{Transport: webTransport()}, &pace{}, p}
+	return newPaced(&http.Client{Transport: webTransport()}, p)
 }
 
 // webSource reads a file of a web server.
@@ -47,7 +47,9 @@ func (s webSource) get(ctx context.Context, etag string, start, end int64) (*bod
 		request.Header.Set("If-Match", etag)
 	}
 	response, err := s.client.Do(request) //nolint:bodyclose // the body is the caller's
-	if err != nil {
+	if absent := (absentError{}); errors.As(err, &absent) {
+		return nil, err
+	} else if err != nil {
 		return nil, temporary{err}
 	}
 	b := &body{ReadCloser: response.Body, etag: response.Header.Get("ETag"), size: response.ContentLength}

@@ -65,7 +65,7 @@ func newClient(ctx context.Context, google bool, p patience) (*s3.Client, error)
 		cfg.RetryMaxAttempts = mostAttempts
 	}
 	client := s3.NewFromConfig(cfg, func(o *s3.Options) {
-		o.HTTPClient = &paced{o.HTTPClient, &pace{}, p}
+		o.HTTPClient = newPaced(o.HTTPClient, p)
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired // ranges have no checksum
 		if google && o.BaseEndpoint == nil {
 			o.BaseEndpoint = aws.String(googleEndpoint)

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -34,7 +36,24 @@ type paced struct {
 	next aws.HTTPClient
 	rate *pace
 	patience
+	answered *atomic.Bool // whether there was an answer, ever; clients of a store share it
 }
+
+func newPaced(next aws.HTTPClient, p patience) *paced {
+	return &paced{next, &pace{}, p, new(atomic.Bool)}
+}
+
+// absentError is an error of a request to a store that refuses connections and never answered. It is not worth
+// repeating: the address is wrong.
+type absentError struct{ error }
+
+func (e absentError) Unwrap() error { return e.error }
+
+// RetryableError tells the SDK of AWS.
+func (absentError) RetryableError() bool { return false }
+
+// NonRetriable tells the SDK of Azure.
+func (absentError) NonRetriable() {}
 
 // uploading returns a client for large bodies of requests.
 func (p *paced) uploading(rate int64) *paced {
@@ -43,7 +62,7 @@ func (p *paced) uploading(rate int64) *paced {
 		// A slow connection takes long for what the system holds of the body.
 		next = c.WithTransportOptions(func(t *http.Transport) { t.ResponseHeaderTimeout = replyTimeout })
 	}
-	return &paced{next, &pace{rate: rate}, p.patience}
+	return &paced{next, &pace{rate: rate}, p.patience, p.answered}
 }
 
 // Do implements aws.HTTPClient.
@@ -61,8 +80,12 @@ func (p *paced) Do(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		err = stall(ctx, err)
 		cancel(nil)
+		if errors.Is(err, syscall.ECONNREFUSED) && !p.answered.Load() {
+			err = absentError{err}
+		}
 		return nil, err
 	}
+	p.answered.Store(true)
 	response.Body = &pacedAnswer{response.Body, p.idle, ctx, cancel, stalled}
 	return response, nil
 }

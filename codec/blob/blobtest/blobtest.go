@@ -36,6 +36,7 @@ const (
 // Azure, which can only be read and believes every signature.
 type Server struct {
 	Endpoint string // http://127.0.0.1:PORT
+	Close    func() // refuses connections from now on
 
 	scheme  string
 	t       testing.TB
@@ -91,7 +92,7 @@ func newServer(t testing.TB, scheme string) *Server {
 func (s *Server) start(fake http.Handler) {
 	server := httptest.NewServer(s.handler(fake))
 	s.t.Cleanup(server.Close)
-	s.Endpoint = server.URL
+	s.Endpoint, s.Close = server.URL, server.Close
 }
 
 func setenv(t testing.TB, environ map[string]string) {
