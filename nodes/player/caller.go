@@ -161,6 +161,7 @@ type goalID [16]byte
 type action struct {
 	mu    sync.Mutex
 	goals map[goalID]*goal // by the recorded identifier
+	open  map[*goal]bool   // those without an answer, also of earlier rounds
 }
 
 // goal is a goal that was sent.
@@ -229,6 +230,7 @@ func (a *action) sendGoal(c *caller, recorded goalID, request []byte) {
 	delete(a.goals, recorded)
 	if c.send(request, false, func(response []byte) { a.answer(c, g, response) }) {
 		a.goals[recorded] = g
+		a.open[g] = true
 	}
 }
 
@@ -236,6 +238,7 @@ func (a *action) sendGoal(c *caller, recorded goalID, request []byte) {
 func (a *action) answer(c *caller, g *goal, response []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	delete(a.open, g)
 	g.answered = true
 	if g.accepted = len(response) > wire.HeaderSize && response[wire.HeaderSize] != 0; !g.accepted {
 		c.node.Log(bridge.Warn, "a goal of %s was rejected", strings.TrimSuffix(c.client.Service(), calls.SendGoal))
@@ -255,7 +258,7 @@ func (g *goal) release() {
 func (a *action) finish() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, g := range a.goals {
+	for g := range a.open {
 		g.release()
 	}
 }

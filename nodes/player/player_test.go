@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -501,15 +502,16 @@ func TestPlayerTellsOfFiles(t *testing.T) {
 	c := &codec.Channel{Topic: "/n", Type: "std_msgs/msg/UInt32", Encoding: codec.EncodingCDR}
 	data, err := cdr.Marshal(&std_msgs.UInt32{})
 	require.NoError(t, err)
-	for i := range int64(2) {
-		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: epoch + i*400e6, Data: data}))
-		if i == 0 {
+	var files []string
+	for i, at := range []int64{0, 1e6, 2e6, 400e6} {
+		if i > 0 {
 			require.NoError(t, w.(codec.Splitter).Split())
 		}
+		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: epoch + at, Data: data}))
+		files = append(files, filepath.Join(path, fmt.Sprintf("drive_%d.mcap", i)))
 	}
 	require.NoError(t, w.Close())
-	first, second := filepath.Join(path, "drive_0.mcap"), filepath.Join(path, "drive_1.mcap")
-	want := [][2]string{{first, second}, {second, ""}}
+	want := [][2]string{{files[0], files[1]}, {files[1], files[2]}, {files[2], files[3]}, {files[3], ""}}
 	for _, fast := range []bool{false, true} {
 		o := testOptions()
 		o.Immediate = fast

@@ -202,7 +202,7 @@ func (o *options) openCallers(node bridge.Node, readers map[*codec.Channel]*requ
 			known[k] = newCaller(node, client)
 		}
 		if r.call.Action != "" && actions[r.call.Action] == nil {
-			actions[r.call.Action] = &action{goals: map[goalID]*goal{}}
+			actions[r.call.Action] = &action{goals: map[goalID]*goal{}, open: map[*goal]bool{}}
 		}
 		all[c] = &publisher{requests: r, caller: known[k], action: actions[r.call.Action]}
 	}

@@ -362,3 +362,31 @@ func TestGoalsAreSent(t *testing.T) {
 		}
 	}
 }
+
+// TestGoalsWithoutAnswer expects that each request which waited for the answer to a goal is counted, also those of an
+// earlier round.
+func TestGoalsWithoutAnswer(t *testing.T) {
+	newest(t)
+	const dock, typeName = "/dock/_action/", "a/action/Dock_"
+	request := func(name, part string, ms int64, g goalRequest) raw {
+		e := wire.NewEncoder(nil)
+		g.MarshalCDR(e)
+		return raw{dock + name + "/_request", typeName + part + "_Request", ms, e.Bytes()}
+	}
+	o := testOptions()
+	o.SendActions, o.LoopCount, o.AckTimeout = true, 3, 10*time.Millisecond
+	h := newFixture(t, o, cutRaw(t, dockLibrary(t), request("send_goal", "SendGoal", 0, goalRequest{id: 1, target: 1}),
+		request("get_result", "GetResult", 1, goalRequest{id: 1})))
+	h.hears("/rosout", "rcl_interfaces/msg/Log", bridge.RosoutQoS())
+	for name, part := range map[string]string{"send_goal": "SendGoal", "get_result": "GetResult"} {
+		_, err := h.listener.Serve(dock+name, typeName+part, func(ctx context.Context, _ []byte) ([]byte, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		require.NoError(t, err)
+	}
+	h.open()
+	h.end()
+	h.logs("sent 3 requests to /dock/_action/send_goal; 0 answered")
+	h.logs("3 requests to /dock/_action/get_result not sent")
+}

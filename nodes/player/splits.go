@@ -17,7 +17,7 @@ type splits struct {
 	publisher bridge.Publisher
 	forms     rosbag2compat.Forms
 	files     [][]codec.FileInfo // of each recording, in order
-	open      []string           // the current file of each; "" before the first
+	open      []int              // index of the current file of each; -1 before the first
 }
 
 // newSplits returns nil, and logs why, if the events cannot be published.
@@ -38,11 +38,11 @@ func newSplits(node bridge.Node, library *rosidl.Library, s *source) *splits {
 			return f.MessageCount == 0
 		}))
 	}
-	t.open = make([]string, len(t.files))
+	t.open = slices.Repeat([]int{-1}, len(t.files))
 	return t
 }
 
-// reach publishes the events due when playback reaches a recorded time.
+// reach publishes the events due when playback reaches a recorded time, also those of files that it has passed.
 func (t *splits) reach(now int64) {
 	if t == nil {
 		return
@@ -50,7 +50,7 @@ func (t *splits) reach(now int64) {
 	for i, files := range t.files {
 		for j := len(files) - 1; j >= 0; j-- {
 			if files[j].StartTime <= now {
-				t.change(i, files[j].Path)
+				t.change(i, j)
 				break
 			}
 		}
@@ -62,25 +62,35 @@ func (t *splits) end() {
 	if t == nil {
 		return
 	}
-	for i := range t.open {
-		t.change(i, "")
+	for i, files := range t.files {
+		if t.open[i] >= 0 {
+			t.change(i, len(files))
+		}
 	}
 }
 
-func (t *splits) change(recording int, path string) {
-	closed := t.open[recording]
-	if closed == path {
-		return
+// change publishes the events on the way to a file of a recording; behind the last one, there is none.
+func (t *splits) change(recording, to int) {
+	files, open := t.files[recording], &t.open[recording]
+	if *open < 0 {
+		*open = to // the first one is opened without an event
 	}
-	t.open[recording] = path
-	if closed == "" {
-		return // the first one is opened without an event
-	}
-	data, err := t.forms.Marshal(&srv.ReadSplitEvent{ClosedFile: closed, OpenedFile: path, NodeName: t.node.Name()})
-	if err == nil {
-		err = t.publisher.Publish(data)
-	}
-	if err != nil {
-		t.node.Log(bridge.Warn, "publish on %s: %v", t.publisher.Topic(), err)
+	for *open != to {
+		next := to
+		if *open < to {
+			next = *open + 1
+		}
+		m := srv.ReadSplitEvent{ClosedFile: files[*open].Path, NodeName: t.node.Name()}
+		if next < len(files) {
+			m.OpenedFile = files[next].Path
+		}
+		data, err := t.forms.Marshal(&m)
+		if err == nil {
+			err = t.publisher.Publish(data)
+		}
+		if err != nil {
+			t.node.Log(bridge.Warn, "publish on %s: %v", t.publisher.Topic(), err)
+		}
+		*open = next
 	}
 }
