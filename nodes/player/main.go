@@ -65,6 +65,9 @@ func play(ctx context.Context, in *config.Input, o *options) (err error) {
 			return config.Usagef(`"play" is neither a command nor a recording; leave it out: player FILE... [flags]`)
 		}
 	}
+	if err := o.check(); err != nil {
+		return err
+	}
 	wants, err := topicFilter(o)
 	if err != nil {
 		return err

@@ -90,8 +90,22 @@ func defaultOptions() options {
 // longest is a time in ns, some decades, that can be added to any of this century.
 const longest = 1e18
 
-// plan returns how to play the time range from start to end, in ns of recorded time. The error is one of usage.
-func (o *options) plan(start, end int64) (plan, error) {
+// check returns a usage error for an option that does nothing without another one.
+func (o *options) check() error {
+	switch {
+	case o.LockStepTopic != "" && o.LockStep == 0:
+		return config.Usagef("lock_step_topic: set lock_step to the length of a step")
+	case o.RestartClock && !o.Loop && o.LoopCount < 2:
+		return config.Usagef("restart_clock: it is for loops; add --loop or --loop-count")
+	case o.RequestsSource != fromServers && !o.SendRequests && !o.SendActions:
+		return config.Usagef("service_requests_source: no requests are sent; add --publish-service-requests or " +
+			"--send-actions-as-client")
+	}
+	return nil
+}
+
+// plan returns how to play the time range from start to end, in ns of recorded time.
+func (o *options) plan(start, end int64) plan {
 	p := plan{
 		start: start, end: end, rounds: max(o.LoopCount, 1), rate: o.Rate, paused: o.StartPaused,
 		keepAlive:    o.KeepAlive,
@@ -104,9 +118,6 @@ func (o *options) plan(start, end int64) (plan, error) {
 	if o.Immediate {
 		p.rate = immediate
 	}
-	if o.LockStepTopic != "" && o.LockStep == 0 {
-		return p, config.Usagef("lock_step_topic: set lock_step to the length of a step")
-	}
 	if o.Clock > 0 {
 		p.clockPeriod = int64(min(math.Round(float64(time.Second)/o.Clock), longest))
 	}
@@ -115,7 +126,7 @@ func (o *options) plan(start, end int64) (plan, error) {
 	} else if len(o.ClockTopics) > 0 {
 		p.clockWith = func(topic string) bool { return names(o.ClockTopics, topic) }
 	}
-	return p, nil
+	return p
 }
 
 // full returns the name of a topic with its first slash.

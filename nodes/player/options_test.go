@@ -3,6 +3,7 @@ package main
 import (
 	"math"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -103,13 +104,31 @@ func TestPlan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := defaultOptions()
 			test.set(&o)
-			p, err := o.plan(start, end)
-			require.NoError(t, err)
-			test.check(t, p)
+			test.check(t, o.plan(start, end))
 		})
 	}
-	_, err := (&options{LockStepTopic: "/a"}).plan(0, 1)
-	require.ErrorIs(t, err, config.ErrUsage)
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	for want, set := range map[string]func(*options){
+		"":                         func(*options) {},
+		"lock_step_topic":          func(o *options) { o.LockStepTopic = "/a" },
+		"restart_clock":            func(o *options) { o.RestartClock, o.LoopCount = true, 1 },
+		"service_requests_source:": func(o *options) { o.RequestsSource = fromClients },
+	} {
+		o := defaultOptions()
+		set(&o)
+		err := play(t.Context(), &config.Input{Args: []string{filepath.Join(t.TempDir(), "none")}}, &o)
+		if want == "" {
+			require.NotErrorIs(t, err, config.ErrUsage)
+			continue
+		}
+		require.ErrorIs(t, err, config.ErrUsage, want)
+		require.ErrorContains(t, err, want)
+	}
+	o := defaultOptions()
+	o.RestartClock, o.LoopCount, o.RequestsSource, o.SendActions = true, 2, fromClients, true
+	require.NoError(t, o.check())
 }
 
 func TestOffsets(t *testing.T) {

@@ -42,10 +42,7 @@ func newPlayer(o options, s *source, node bridge.Node, line *progress.Line) (*pl
 		node.Log(bridge.Warn, "%s", outside)
 	}
 	end = s.last(end)
-	plan, err := o.plan(start, end)
-	if err != nil {
-		return nil, err
-	}
+	plan := o.plan(start, end)
 	p := &player{options: o, node: node, line: line, source: s, opened: opened}
 	readers, warnings, err := s.readers(&o)
 	if err != nil {

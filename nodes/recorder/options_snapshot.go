@@ -1,12 +1,14 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"time"
 
 	"tapedeck/config"
 	"tapedeck/nodes/internal/condition"
 	"tapedeck/nodes/internal/pattern"
+	"tapedeck/nodes/recorder/internal/diskguard"
 	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/selection"
 )
@@ -67,6 +69,9 @@ func (o *snapshotOptions) check() error {
 		return config.Usagef("%s: nothing is kept for snapshots; add --snapshot or --snapshot-mode",
 			strings.Join(list, ", "))
 	}
+	if o.SnapshotCooldown != usual.SnapshotCooldown && len(o.SnapshotCondition) == 0 {
+		return config.Usagef("snapshot_cooldown: it is for conditions; add --snapshot-condition")
+	}
 	return nil
 }
 
@@ -76,10 +81,13 @@ func (o *options) checkLimits() error {
 	files := splitOptions{RepeatLatched: o.RepeatLatched, SplitNames: o.SplitNames,
 		RepeatTransientLocal: o.RepeatTransientLocal}
 	all := limitOptions{MaxDuration: o.MaxDuration, StartPaused: o.StartPaused}
-	list := append(changed(&o.splitOptions, &files), changed(&o.limitOptions, &all)...)
+	disk := diskOptions{MinSpace: o.MinSpace, LowSpaceAction: diskguard.Stop}
+	memory := memoryOptions{QueueSize: o.QueueSize}
+	list := slices.Concat(changed(&o.splitOptions, &files), changed(&o.limitOptions, &all),
+		changed(&o.diskOptions, &disk), changed(&o.memoryOptions, &memory))
 	if list != nil && o.SnapshotMode {
-		return config.Usagef("%s: snapshot_mode writes only snapshots, which this does not limit; use --snapshot to "+
-			"record as well", strings.Join(list, ", "))
+		return config.Usagef("%s: snapshot_mode writes only snapshots, to which this does not apply; use --snapshot "+
+			"to record as well", strings.Join(list, ", "))
 	}
 	return nil
 }

@@ -76,7 +76,9 @@ func TestSnapshotOptionsAreChecked(t *testing.T) {
 		require.ErrorContains(t, o.check(), want)
 	}
 	const idle = ": nothing is kept for snapshots; add --snapshot or --snapshot-mode"
-	const limits = ": snapshot_mode writes only snapshots, which this does not limit; use --snapshot to record as well"
+	const limits = ": snapshot_mode writes only snapshots, to which this does not apply; use --snapshot to record as " +
+		"well"
+	const unsent = ": nothing is uploaded; add --upload URL"
 	for argv, want := range map[string]string{
 		"": "",
 		"--max-cache-duration 5 --max-bag-size 1MB":                      "",
@@ -86,6 +88,12 @@ func TestSnapshotOptionsAreChecked(t *testing.T) {
 		"--snapshot-after 5 --snapshot-size 1MiB":                        "--snapshot-after, --snapshot-size" + idle,
 		"--snapshot-mode -b 100000000 --split":                           "--max-bag-size, --split" + limits,
 		"--snapshot-mode --max-splits 3 -l 4":                            "--max-splits, --limit" + limits,
+		"--snapshot-mode --low-space-action pause --priority /imu=2":     "--low-space-action, --priority" + limits,
+		"--snapshot --snapshot-cooldown 5":                               "--snapshot-cooldown: it is for conditions",
+		"--snapshot --snapshot-cooldown 5 --snapshot-condition /imu~*":   "",
+		"--upload-rate 1MB --upload-timeout 5":                           "--upload-timeout, --upload-rate" + unsent,
+		"--delete-after-upload":                                          "--delete-after-upload" + unsent,
+		"--low-space-action delete-uploaded":                             "--low-space-action" + unsent,
 	} {
 		o := defaultOptions()
 		cmd := config.New("recorder", "", "", &o, func(context.Context, *config.Input) error {

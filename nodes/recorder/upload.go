@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -50,8 +51,10 @@ func (o *options) checkUpload() error {
 		}
 	case o.LowSpaceAction == diskguard.DeleteUploaded:
 		return config.Usagef("low_space_action: nothing is uploaded; add --upload URL")
-	case o.DeleteAfterUpload:
-		return config.Usagef("delete_after_upload: nothing is uploaded; add --upload URL")
+	default:
+		if list := changed(&o.uploadOptions, &uploadOptions{}); list != nil {
+			return config.Usagef("%s: nothing is uploaded; add --upload URL", strings.Join(list, ", "))
+		}
 	}
 	return nil
 }
