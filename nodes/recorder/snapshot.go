@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 
 	"tapedeck/codec"
+	"tapedeck/config"
 	"tapedeck/nodes/recorder/internal/diskguard"
 	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/snapshot"
@@ -17,6 +18,15 @@ func (r *recorder) newSnapshots() (err error) {
 	o := &r.options
 	if r.limits, err = o.topicLimits(r.selection.Expand); err != nil {
 		return err
+	}
+	for parameter, name := range map[string]string{
+		"snapshot_service": o.SnapshotService, "snapshot_topic": o.SnapshotTopic,
+	} {
+		if name != "" {
+			if _, err := r.selection.Expand(name); err != nil {
+				return config.Usagef("%s: %w", parameter, err)
+			}
+		}
 	}
 	conditions, err := o.conditions(r.selection.Expand)
 	if err != nil {
