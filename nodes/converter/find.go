@@ -63,6 +63,10 @@ func (o *findOptions) find(ctx context.Context, args []string, stdout, stderr io
 	if err != nil {
 		return config.Usagef("%w", err)
 	}
+	usual := defaultFindOptions()
+	if usual.JSON, usual.Jobs = o.JSON, o.Jobs; o.Clip == "" && *o != *usual {
+		return config.Usagef("--before, --after, --to and --overwrite are for clips; add --clip FOLDER")
+	}
 	c, err := catalogue.Open(args[0])
 	if err != nil {
 		return err

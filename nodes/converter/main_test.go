@@ -133,6 +133,10 @@ func TestExitCodes(t *testing.T) {
 			`--ignore-fields "/a:" is not valid; want a FIELD`},
 		"diff of raw fields": {[]string{"diff", a, b, "--ignore-fields", "x", "--as", "raw"}, 2,
 			"do not go with --as raw"},
+		"find without clips":    {[]string{"find", folder, "/imu x > 1", "--before", "1s"}, 2, "add --clip FOLDER"},
+		"info without CARLA":    {[]string{"info", a, "--style", "0.9.13"}, 2, "--all and --style need --carla"},
+		"no union":              {[]string{a, out("c.hdf5"), "--union-window", "5ms"}, 2, "is for --timeline union"},
+		"no clamp":              {[]string{a, out("c.hdf5"), "--max-extrapolation", "1s"}, 2, "is for --ends clamp"},
 		"diff with a bad limit": {[]string{"diff", a, b, "--limit", "-1"}, 2, "limit"},
 	}
 	for name, test := range tests {

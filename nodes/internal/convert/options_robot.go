@@ -115,5 +115,11 @@ func (o *AlignOptions) options() (align.Options, error) {
 	if err := a.Check(); err != nil {
 		return a, config.Usagef("--%w", err)
 	}
+	switch {
+	case o.UnionWindow != 0 && o.Timeline != align.TimelineUnion:
+		return a, config.Usagef("--union-window is for --timeline union")
+	case o.MaxExtrapolation != 0 && o.Ends != align.EndsClamp:
+		return a, config.Usagef("--max-extrapolation is for --ends clamp")
+	}
 	return a, nil
 }

@@ -38,8 +38,8 @@ func (o *InfoOptions) Check(asJSON, ros2 bool) error {
 		return config.Usagef("--apollo, --ros2 and the options of CARLA logs do not go together")
 	case o.Collisions != "" && o.Blocked != "":
 		return config.Usagef("--collisions and --blocked do not go together")
-	case o.All && !o.CARLA:
-		return config.Usagef("--all needs --carla")
+	case (o.All || o.Style != DefaultInfoOptions().Style) && !o.CARLA:
+		return config.Usagef("--all and --style need --carla")
 	}
 	return nil
 }
