@@ -151,6 +151,41 @@ func ParseQoSProfiles(text string) ([]QoS, error) {
 	return profiles, nil
 }
 
+// UnreadQoS is the key of Channel.Metadata under which readers leave profiles of rosbag2 that cannot be read.
+const UnreadQoS = "offered_qos_profiles"
+
+// SetQoSProfiles sets the QoS of a channel to what ParseQoSProfiles reads, or leaves the text under UnreadQoS.
+func (c *Channel) SetQoSProfiles(text string) {
+	profiles, err := ParseQoSProfiles(text)
+	if err == nil {
+		c.QoS = profiles
+		return
+	}
+	if c.Metadata == nil {
+		c.Metadata = map[string]string{}
+	}
+	c.Metadata[UnreadQoS] = text
+}
+
+// UnreadQoSEvents returns an event for each of a recording's channels whose profiles are under UnreadQoS.
+func UnreadQoSEvents(channels []*Channel) (events []Event) {
+	for _, c := range channels {
+		if c == nil {
+			continue
+		}
+		if _, err := ParseQoSProfiles(c.Metadata[UnreadQoS]); err != nil {
+			events = append(events, UnreadQoSEvent(c.Topic, err))
+		}
+	}
+	return events
+}
+
+// UnreadQoSEvent returns the event that the QoS of a topic cannot be read. No other damage names a topic.
+func UnreadQoSEvent(topic string, err error) Event {
+	return Event{Kind: EventDamage, Topic: topic, Text: fmt.Sprintf(
+		"the QoS of topic %s cannot be read, and is the default unless the recording has it elsewhere: %v", topic, err)}
+}
+
 // FormatQoSProfiles writes profiles as the YAML text that rosbag2 keeps for a topic, with policies by number: the one
 // form that every release from Foxy on reads.
 func FormatQoSProfiles(profiles []QoS) string { return formatQoSProfiles(profiles, false) }

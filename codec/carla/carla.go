@@ -71,6 +71,7 @@ var Format = codec.Format{
 	Sniff:     func(_ string, head []byte) bool { return len(head) > 2 && bytes.HasPrefix(head[2:], magicString) },
 	Named:     func(path string) bool { return filepath.Ext(path) == ".log" },
 	Open:      func(path string) (codec.Reader, error) { return Open(path) },
+	Check:     check,
 	Create:    func(path string, o codec.CreateOptions) (codec.Writer, error) { return createOn(output.OS{}, path, o) },
 }
 

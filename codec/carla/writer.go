@@ -19,10 +19,17 @@ const (
 	defaultChunkDuration = time.Second
 )
 
+func check(o codec.CreateOptions) error {
+	if o.Compression != "" && o.Compression != "none" {
+		return fmt.Errorf("compression %q: CARLA's logs are never compressed", o.Compression)
+	}
+	return nil
+}
+
 // createOn begins a recording whose first file is path. The next file after NAME.log is NAME_1.log.
 func createOn(s output.System, path string, o codec.CreateOptions) (*output.Recording, error) {
-	if o.Compression != "" && o.Compression != "none" {
-		return nil, fmt.Errorf("create %s: compression %q: CARLA's logs are never compressed", path, o.Compression)
+	if err := check(o); err != nil {
+		return nil, fmt.Errorf("create %s: %w", path, err)
 	}
 	o.Ending = nil // a log cannot hold events
 	extension := filepath.Ext(path)

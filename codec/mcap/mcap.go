@@ -30,12 +30,16 @@ var Format = codec.Format{
 	Sniff:     func(_ string, head []byte) bool { return bytes.HasPrefix(head, mcap.Magic[:5]) },
 	Named:     func(path string) bool { return filepath.Ext(path) == ".mcap" },
 	Open:      func(path string) (codec.Reader, error) { return chunked.Open(path, NewReader) },
-	Create:    func(path string, o codec.CreateOptions) (codec.Writer, error) { return createOn(output.OS{}, path, o) },
+	Check: func(o codec.CreateOptions) error {
+		_, err := newPacker(o.Compression)
+		return err
+	},
+	Create: func(path string, o codec.CreateOptions) (codec.Writer, error) { return createOn(output.OS{}, path, o) },
 }
 
 // Keys of the channel metadata that rosbag2_storage_mcap writes.
 const (
-	keyQoS      = "offered_qos_profiles"
+	keyQoS      = codec.UnreadQoS // also of those that can be read
 	keyTypeHash = "topic_type_hash"
 )
 

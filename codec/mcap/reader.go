@@ -143,10 +143,9 @@ func newChannel(c *mcap.Channel, s *mcap.Schema) *codec.Channel {
 		Topic: c.Topic, Encoding: c.MessageEncoding, TypeHash: c.Metadata[keyTypeHash], Metadata: c.Metadata,
 	}
 	delete(channel.Metadata, keyTypeHash)
-	// Profiles that cannot be read stay in the metadata.
-	if qos, err := codec.ParseQoSProfiles(c.Metadata[keyQoS]); err == nil {
-		channel.QoS = qos
-		delete(channel.Metadata, keyQoS)
+	if qos, ok := c.Metadata[codec.UnreadQoS]; ok {
+		delete(channel.Metadata, codec.UnreadQoS)
+		channel.SetQoSProfiles(qos)
 	}
 	if len(channel.Metadata) == 0 {
 		channel.Metadata = nil
@@ -194,7 +193,9 @@ func (r *reader) Describe() *codec.Info {
 		}
 	}
 	info := r.Contents.Info(Name, r.Size, r.loader())
-	info.Complete = r.complete
+	unread := codec.UnreadQoSEvents(r.Contents.Channels)
+	info.Events = append(unread, info.Events...)
+	info.Complete = r.complete && len(unread) == 0
 	info.Extra = Extra{
 		Profile: r.profile, Library: r.library, Chunks: chunks, Attachments: len(r.attachments), Rosbag2: r.rosbag2,
 	}

@@ -216,6 +216,21 @@ func TestProtoDescs(t *testing.T) {
 	}
 }
 
+// QoS that cannot be read costs nothing else of the channel.
+func TestOddQoS(t *testing.T) {
+	want := channels()[2]
+	_, files := describeChannel(want)
+	option := newOption(want, want.Topic, files)
+	option.Qos = new("- history: odd")
+	got := parseOption(encode(option), want.Topic, nil)
+	require.NotNil(t, got)
+	want.QoS, want.Metadata[codec.UnreadQoS] = nil, "- history: odd"
+	require.True(t, same(want, got), got)
+	events := codec.UnreadQoSEvents([]*codec.Channel{nil, got, channels()[1]})
+	require.Len(t, events, 1)
+	require.Equal(t, got.Topic, events[0].Topic)
+}
+
 // Files that import each other over and over would make a tree of 2^60 files.
 func TestProtoDescOfDiamonds(t *testing.T) {
 	var set fileSet

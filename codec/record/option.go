@@ -142,15 +142,11 @@ func parseOption(option []byte, name string, tree []byte) *codec.Channel {
 	if proto.Unmarshal(option, &o) != nil {
 		return nil
 	}
-	qos, err := codec.ParseQoSProfiles(o.GetQos())
-	if err != nil {
-		return nil
-	}
 	c := &codec.Channel{
-		Topic: name, Type: o.GetType(), Encoding: o.GetEncoding(), TypeHash: o.GetTypeHash(), QoS: qos,
-		Metadata: o.Metadata,
-		Schema:   codec.Schema{Encoding: o.GetSchemaEncoding(), Data: o.Schema},
+		Topic: name, Type: o.GetType(), Encoding: o.GetEncoding(), TypeHash: o.GetTypeHash(), Metadata: o.Metadata,
+		Schema: codec.Schema{Encoding: o.GetSchemaEncoding(), Data: o.Schema},
 	}
+	c.SetQoSProfiles(o.GetQos())
 	if o.Topic != nil {
 		c.Topic = *o.Topic
 	}

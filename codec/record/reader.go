@@ -186,12 +186,13 @@ func (r *reader) Info() (*codec.Info, error) {
 		}
 	}
 	info := &codec.Info{
-		Format:   formatName,
-		Path:     r.path,
-		Size:     r.size,
-		Complete: l.finished && len(l.damage) == 0,
-		Indexed:  l == r.shallow,
+		Format:  formatName,
+		Path:    r.path,
+		Size:    r.size,
+		Indexed: l == r.shallow,
 	}
+	unread := codec.UnreadQoSEvents(r.channels)
+	info.Complete = l.finished && len(l.damage) == 0 && len(unread) == 0
 	chunks := 0
 	for i, p := range l.pieces {
 		if i == 0 || p.chunk != l.pieces[i-1].chunk {
@@ -207,7 +208,7 @@ func (r *reader) Info() (*codec.Info, error) {
 	for i, c := range r.channels {
 		info.Topics = append(info.Topics, codec.TopicInfo{Channel: c, MessageCount: counts[i]})
 	}
-	info.Events = r.storedEvents(l)
+	info.Events = append(unread, r.storedEvents(l)...)
 	for _, d := range l.damage {
 		info.Events = append(info.Events, codec.Event{Kind: codec.EventDamage, Text: d.Error()})
 	}

@@ -119,6 +119,7 @@ var Format = codec.Format{
 	Sniff:     sniff,
 	Named:     names.MatchString,
 	Open:      openAny,
+	Check:     check,
 	Create:    func(path string, o codec.CreateOptions) (codec.Writer, error) { return createOn(output.OS{}, path, o) },
 }
 
@@ -166,10 +167,17 @@ func sniff(path string, head []byte) bool {
 // numbered is a name that Apollo's recorder gives to the files of a recording.
 var numbered = regexp.MustCompile(`\.\d{5}$`)
 
+func check(o codec.CreateOptions) error {
+	if o.Compression != "" && o.Compression != "none" {
+		return fmt.Errorf("compression %q: a record file is never compressed", o.Compression)
+	}
+	return nil
+}
+
 // createOn begins a recording whose first file is path. NAME.record.00000 goes on as NAME.record.00001.
 func createOn(s output.System, path string, o codec.CreateOptions) (*output.Recording, error) {
-	if o.Compression != "" && o.Compression != "none" {
-		return nil, fmt.Errorf("create %s: compression %q: a record file is never compressed", path, o.Compression)
+	if err := check(o); err != nil {
+		return nil, fmt.Errorf("create %s: %w", path, err)
 	}
 	base := numbered.ReplaceAllString(path, "")
 	name := func(n int) string {

@@ -80,10 +80,10 @@ func isRecord(path string) bool {
 // openParts opens several files as one recording: those in the folder at path, or those whose names begin with path.
 // Info has an event for each gap between their numbers.
 func openParts(path string) (codec.Reader, error) {
-	r := &joined.Reader{Format: formatName, Path: path}
+	r := &joined.Reader{Format: formatName, Path: path, Names: parts(path)}
 	var errs []error
 	base, number := "", 0
-	for _, name := range parts(path) {
+	for _, name := range r.Names {
 		if b, n, ok := cutNumber(strings.TrimSuffix(blob.Base(name), codec.ActiveSuffix)); ok {
 			switch {
 			case b == base && n == number+2:

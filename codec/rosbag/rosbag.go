@@ -51,7 +51,11 @@ var Format = codec.Format{
 	Sniff:     func(_ string, head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) },
 	Named:     func(path string) bool { return filepath.Ext(path) == ".bag" },
 	Open:      func(path string) (codec.Reader, error) { return chunked.Open(path, newReader) },
-	Create:    func(path string, o codec.CreateOptions) (codec.Writer, error) { return createOn(output.OS{}, path, o) },
+	Check: func(o codec.CreateOptions) error {
+		_, err := newPacker(o.Compression)
+		return err
+	},
+	Create: func(path string, o codec.CreateOptions) (codec.Writer, error) { return createOn(output.OS{}, path, o) },
 }
 
 // createOn begins a recording whose first file is path. NAME.bag and NAME_0.bag go on as NAME_1.bag, as those of rosbag

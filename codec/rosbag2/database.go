@@ -234,7 +234,7 @@ func (d *database) readTopics() error {
 			return err
 		}
 		if c.QoS, err = codec.ParseQoSProfiles(profiles); err != nil {
-			d.events = append(d.events, unreadQoS(c.Topic, err))
+			d.events = append(d.events, codec.UnreadQoSEvent(c.Topic, err))
 		}
 		if text, err := library.Concatenated(c.Type); err == nil {
 			c.Schema = codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}

@@ -404,9 +404,33 @@ func TestOddQoS(t *testing.T) {
 		for _, e := range info.Events {
 			require.Equal(t, codec.EventDamage, e.Kind)
 			require.Contains(t, e.Text, "the QoS of topic /chatter cannot be read, and is the default unless "+
-				`the bag has it elsewhere: parse QoS profile 1: history: "odd" is not one of`)
+				`the recording has it elsewhere: parse QoS profile 1: history: "odd" is not one of`)
 		}
 	}
+}
+
+// Nor is it kept silent about them where a damaged database is read page by page.
+func TestOddQoSOfDamagedDatabase(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.db3")
+	bag(t, path, 10)
+	db, err := sql.Open("sqlite", path)
+	require.NoError(t, err)
+	_, err = db.Exec("UPDATE topics SET offered_qos_profiles = '- history: odd'")
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	clear(data[:16])
+	require.NoError(t, os.WriteFile(path, data, 0o666))
+	info, err := open(t, path).Info()
+	require.NoError(t, err)
+	told := 0
+	for _, e := range info.Events {
+		if strings.Contains(e.Text, "page by page") || strings.Contains(e.Text, "the QoS of topic /n cannot be read") {
+			told++
+		}
+	}
+	require.Equal(t, 2, told, info.Events)
 }
 
 func TestSQLiteOddTopics(t *testing.T) {

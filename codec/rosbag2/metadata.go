@@ -82,11 +82,6 @@ func (t *topic) UnmarshalYAML(node *yaml.Node) error {
 	return node.Decode((*plain)(t))
 }
 
-func unreadQoS(topic string, err error) codec.Event {
-	return codec.Event{Kind: codec.EventDamage, Topic: topic, Text: fmt.Sprintf(
-		"the QoS of topic %s cannot be read, and is the default unless the bag has it elsewhere: %v", topic, err)}
-}
-
 type fileInfo struct {
 	Path     string    `yaml:"path"`
 	Start    timePoint `yaml:"starting_time"`

@@ -50,6 +50,7 @@ func Open(path string) (*Reader, error) {
 			return nil, err
 		}
 	}
+	r.Names = files
 	var first error
 	for _, file := range files {
 		if err := r.open(file); err != nil {
@@ -317,7 +318,7 @@ func (r *Reader) addMetadata(info *codec.Info) {
 				c.TypeHash = cmp.Or(c.TypeHash, t.TypeHash)
 				c.QoS = codec.JoinQoS(c.QoS, t.QoS) // a database has those of the publishers that were there first
 				if t.unread != nil && len(c.QoS) == 0 {
-					info.Events, info.Complete = append(info.Events, unreadQoS(t.Name, t.unread)), false
+					info.Events, info.Complete = append(info.Events, codec.UnreadQoSEvent(t.Name, t.unread)), false
 				}
 			}
 		}

@@ -48,6 +48,7 @@ func (b Options) Format() codec.Format {
 		Sniff:  sniff,
 		Named:  named,
 		Open:   func(path string) (codec.Reader, error) { return Open(path) },
+		Check:  b.check,
 		Create: func(path string, o codec.CreateOptions) (codec.Writer, error) { return b.Create(path, o) },
 		Keeps:  keeps,
 	}

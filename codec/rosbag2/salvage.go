@@ -69,7 +69,7 @@ func (s *salvage) event(kind string, count uint64, text string) {
 
 // scan finds topics, definitions and messages.
 func (s *salvage) scan() error {
-	topics := map[int64]*codec.Channel{}
+	topics, unread := map[int64]*codec.Channel{}, map[int64]error{}
 	definitions := map[string]codec.Schema{}
 	found := []salvaged{}
 	ids := []int64{} // of the topics of found
@@ -104,7 +104,7 @@ func (s *salvage) scan() error {
 			default:
 				c := &codec.Channel{Topic: t[0], Type: t[1], Encoding: t[2]}
 				if len(t) > 3 {
-					c.QoS, _ = codec.ParseQoSProfiles(t[3])
+					c.QoS, unread[r.ID] = codec.ParseQoSProfiles(t[3])
 				}
 				if len(t) > 4 {
 					c.TypeHash = t[4]
@@ -126,6 +126,9 @@ func (s *salvage) scan() error {
 			c.Schema = codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}
 		}
 		s.channels[id] = c
+		if err := unread[id]; err != nil {
+			s.info.Events = append(s.info.Events, codec.UnreadQoSEvent(c.Topic, err))
+		}
 	}
 	s.assign(found, ids)
 	if cut > 0 {

@@ -36,6 +36,11 @@ type layout struct {
 	mode    string // "file", "message" or ""
 }
 
+func (b Options) check(o codec.CreateOptions) error {
+	_, err := newLayout(nil, b, o)
+	return err
+}
+
 func newLayout(s output.System, b Options, o codec.CreateOptions) (*layout, error) {
 	l := &layout{
 		system: s, files: output.NewSeries(s), options: o,

@@ -82,6 +82,7 @@ func (o Options) format(k kind) codec.Format {
 	return codec.Format{
 		Name:  k.name,
 		Named: func(path string) bool { return strings.EqualFold(filepath.Ext(path), extension) },
+		Check: k.check,
 		Create: func(path string, c codec.CreateOptions) (codec.Writer, error) {
 			return newWriter(o, k, path, nil, c)
 		},

@@ -48,10 +48,16 @@ type writer struct {
 	closed   bool
 }
 
+func (k kind) check(c codec.CreateOptions) error {
+	if c.Compression == "" || slices.Contains(k.compression, c.Compression) {
+		return nil
+	}
+	return fmt.Errorf("%s has no compression %q, only %s", k.name, c.Compression, strings.Join(k.compression, ", "))
+}
+
 func newWriter(o Options, k kind, path string, stream io.Writer, c codec.CreateOptions) (codec.Writer, error) {
-	if c.Compression != "" && !slices.Contains(k.compression, c.Compression) {
-		return nil, fmt.Errorf("create %s: %s has no compression %q, only %s", path, k.name, c.Compression,
-			strings.Join(k.compression, ", "))
+	if err := k.check(c); err != nil {
+		return nil, fmt.Errorf("create %s: %w", path, err)
 	}
 	w := &writer{options: o, kind: k, create: c, path: path, stream: stream, byKey: map[string]*table{},
 		channels: map[*codec.Channel]*table{}, losses: codec.LossCounts{}, most: maxWaiting}

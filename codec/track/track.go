@@ -62,12 +62,12 @@ func (o Options) format(name string, encode encode) codec.Format {
 	f.Accepts = func(c *codec.Channel) error { return o.accepts(c, encode != nil) }
 	f.Create = func(path string, _ codec.CreateOptions) (codec.Writer, error) {
 		w := &writer{path: path, file: f.Named(path) || encode != nil, encode: encode, lost: codec.LossCounts{}}
-		var err error
-		if w.frames, err = newFrames(o.Frames); err != nil {
+		if err := w.set(o); err != nil {
 			return nil, err
 		}
-		return w, w.create(o.Origin)
+		return w, w.create()
 	}
+	f.Check = func(codec.CreateOptions) error { return (&writer{encode: encode}).set(o) }
 	return f
 }
 
@@ -115,11 +115,16 @@ type writer struct {
 	lost   codec.LossCounts
 }
 
-// create creates the folder and what else there is before the first message.
-func (w *writer) create(origin string) (err error) {
-	if w.place, err = newPlacement(origin, w.encode != nil); err != nil {
+func (w *writer) set(o Options) (err error) {
+	if w.frames, err = newFrames(o.Frames); err != nil {
 		return err
 	}
+	w.place, err = newPlacement(o.Origin, w.encode != nil)
+	return err
+}
+
+// create creates the folder and what else there is before the first message.
+func (w *writer) create() error {
 	folder := filepath.Dir(w.path)
 	if !w.file {
 		if err := os.Mkdir(w.path, 0o777); err != nil {

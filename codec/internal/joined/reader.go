@@ -20,6 +20,7 @@ type Reader struct {
 	Path   string
 	Events []codec.Event // that make the recording incomplete
 	Files  []File
+	Names  []string // paths of all files, also of those that cannot be opened
 	// Amend, unless nil, adds to info what the files do not say.
 	Amend func(info *codec.Info) error
 
@@ -51,6 +52,9 @@ type part struct {
 func (r *Reader) Event(kind, text string) {
 	r.Events = append(r.Events, codec.Event{Kind: kind, Text: text})
 }
+
+// Parts returns the paths of the files of the recording, also of those that cannot be read.
+func (r *Reader) Parts() []string { return r.Names }
 
 // load calls Info of the files, at the first call.
 func (r *Reader) load() error {

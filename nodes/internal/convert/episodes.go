@@ -60,7 +60,7 @@ func (j *Job) runEpisodes(ctx context.Context, p *plan, format formats.Format) (
 	if err := p.fits(format, j.Formats); err != nil {
 		return nil, err
 	}
-	if p.LinkFile != "" && format.Named(j.Output) {
+	if p.LinkFile != "" && (format.Named(j.Output) || blob.IsURL(j.Output)) {
 		return nil, config.Usagef("--link-file needs a folder of HDF5 files as output, and %s is none", j.Output)
 	}
 	var read []*codec.Info
@@ -81,17 +81,26 @@ func (j *Job) runEpisodes(ctx context.Context, p *plan, format formats.Format) (
 		return nil, out.renamed(err)
 	}
 	if w.result.Files, err = out.commit(ctx); err == nil && p.LinkFile != "" {
-		err = w.link(out)
+		if err = w.link(out); err != nil && !p.Overwrite {
+			err = errors.Join(err, os.RemoveAll(out.path))
+		}
 	}
 	w.result.Took = time.Since(begin)
 	return &w.result, err
 }
 
-// checkLink returns an error if the file with links exists and must not be replaced.
+// checkLink returns an error if the file with links has no folder, or exists and must not be replaced.
 func (p *plan) checkLink(out *output) error {
+	if p.LinkFile == "" {
+		return nil
+	}
 	_, err := os.Lstat(p.LinkFile)
+	folder := filepath.Dir(p.LinkFile)
+	_, lost := os.Stat(folder)
 	switch {
-	case err != nil: // such as of no name
+	case lost != nil && folder != out.path:
+		return fmt.Errorf("--link-file %s: %w", p.LinkFile, codec.Pathless(lost))
+	case err != nil:
 		return nil
 	case !p.Overwrite:
 		return fmt.Errorf("--link-file %s exists; name another file or use --overwrite", p.LinkFile)

@@ -570,6 +570,26 @@ func TestLinkFileExists(t *testing.T) {
 	}
 }
 
+// If links cannot be written, nothing is.
+func TestLinkFileFails(t *testing.T) {
+	in, folder := robotRecording(t, "x.mcap"), t.TempDir()
+	o, out := DefaultOptions(), filepath.Join(folder, "each")
+	o.To, o.LinkFile = "hdf5", filepath.Join(folder, "none/all.hdf5")
+	_, err := run(t, o, out, in)
+	require.EqualError(t, err, "--link-file "+o.LinkFile+": no such file or directory")
+	require.NoDirExists(t, out)
+	o.LinkFile = filepath.Join(folder, "all.hdf5")
+	require.NoError(t, os.MkdirAll(filepath.Join(o.LinkFile+".part", "x"), 0o777))
+	_, err = run(t, o, out, in)
+	require.Error(t, err)
+	require.NoDirExists(t, out)
+	require.NoFileExists(t, o.LinkFile)
+	o.LinkFile = filepath.Join(out, "all.hdf5")
+	_, err = run(t, o, out, in)
+	require.NoError(t, err)
+	require.FileExists(t, o.LinkFile)
+}
+
 // The reference session becomes all that there is and comes back.
 func TestReferenceSession(t *testing.T) {
 	if testing.Short() {

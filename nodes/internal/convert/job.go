@@ -130,6 +130,7 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs) (*Res
 		if !in.original.Complete && j.Damaged == nil {
 			j.warn(in.path + " is incomplete; converting everything readable")
 		}
+		j.tellUnreadQoS(in, p)
 		if len(in.still) > 0 {
 			j.warn("stamps can be found only in ROS 2 messages, not in those of " + human.List(in.still))
 		}
@@ -176,6 +177,25 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs) (*Res
 	w.result.Took = time.Since(begin)
 	w.result.Files, err = out.commit(ctx)
 	return &w.result, err
+}
+
+// tellUnreadQoS tells once of each selected topic whose QoS cannot be read.
+func (j *Job) tellUnreadQoS(in *input, p *plan) {
+	told := map[string]bool{}
+	for _, e := range in.original.Events {
+		selected := slices.ContainsFunc(in.original.Topics, func(t codec.TopicInfo) bool {
+			return t.Channel.Topic == e.Topic && p.selection.Wants(t.Channel)
+		})
+		if e.Kind != codec.EventDamage || !selected || told[e.Topic] {
+			continue
+		}
+		told[e.Topic] = true
+		if j.Damaged != nil {
+			j.Damaged(errors.New(e.Text))
+		} else {
+			j.warn(in.path + ": " + e.Text)
+		}
+	}
 }
 
 // output returns where the recording is written.

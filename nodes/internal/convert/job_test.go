@@ -104,6 +104,44 @@ func readAll(t *testing.T, path string) (all []codec.Message, info *codec.Info) 
 	}
 }
 
+// QoS that cannot be read is told of once, and is not in the output.
+func TestUnreadQoS(t *testing.T) {
+	odd := *channel(t, "/odd", "std_msgs/msg/UInt32")
+	odd.QoS, odd.Metadata = nil, map[string]string{codec.UnreadQoS: "- history: odd", "key": "value"}
+	messages := slices.Concat(numbers(t, &odd, 2), numbers(t, channel(t, "/n", "std_msgs/msg/UInt32"), 2))
+	in := []string{write(t, "a.mcap", messages...), write(t, "b.record", messages...)}
+	for _, name := range []string{"out.mcap", "out.record", "out"} {
+		for _, path := range in {
+			out := filepath.Join(t.TempDir(), name)
+			var warned, damaged []string
+			j := Job{Formats: allformats.List(), Inputs: []string{path}, Output: out, Options: DefaultOptions(),
+				Warn: func(text string) { warned = append(warned, text) }}
+			_, err := j.Run(t.Context())
+			require.NoError(t, err)
+			const text = "the QoS of topic /odd cannot be read, and is the default unless the recording has it " +
+				`elsewhere: parse QoS profile 1: history: "odd" is not one of `
+			require.Len(t, warned, 2)
+			require.Contains(t, strings.Join(warned, "\n"), path+": "+text)
+			got, info := readAll(t, out)
+			require.Len(t, got, 4)
+			for _, topic := range info.Topics {
+				require.Equal(t, topic.Channel.Topic != "/odd", len(topic.Channel.QoS) > 0)
+				require.Empty(t, topic.Channel.Metadata[codec.UnreadQoS])
+			}
+			j.Damaged = func(err error) { damaged = append(damaged, err.Error()) }
+			j.Options.Overwrite = true
+			_, err = j.Run(t.Context())
+			require.NoError(t, err)
+			require.Len(t, damaged, 1)
+			require.Contains(t, damaged[0], text)
+			j.Options.Topics, damaged = []string{"/n"}, nil
+			_, err = j.Run(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, damaged)
+		}
+	}
+}
+
 // texts returns losses as lines.
 func texts(losses []Loss) string {
 	var b strings.Builder
@@ -713,6 +751,43 @@ func TestUsage(t *testing.T) {
 		require.ErrorContains(t, err, want)
 		require.ErrorIs(t, err, config.ErrUsage)
 		require.NoFileExists(t, output)
+	}
+}
+
+// What a format cannot be written with is wrong usage, found before an input is opened.
+func TestUsageOfFormats(t *testing.T) {
+	compression := func(name string) func(*Options) {
+		return func(o *Options) { o.Compression = name }
+	}
+	mode := func(name string) func(*Options) {
+		return func(o *Options) { o.CompressionMode = name }
+	}
+	origin := func(o *Options) { o.Origin = "91,0" }
+	for _, test := range []struct {
+		output string
+		change func(*Options)
+		want   string
+	}{
+		{"out.mcap", compression("bz2"), `MCAP has no compression "bz2"; it has none, lz4 and zstd`},
+		{"out.bag", compression("zstd"), `a bag has no compression "zstd"; it has none, lz4 and bz2`},
+		{"out.record", compression("lz4"), `compression "lz4": a record file is never compressed`},
+		{"out.log", compression("lz4"), `compression "lz4": CARLA's logs are never compressed`},
+		{"out.parquet", compression("bz2"), `parquet has no compression "bz2", only `},
+		{"out", mode("files"), `compression mode "files" is not one of none, file and message`},
+		{"out", mode("message"), "rosbag2 does not compress messages in MCAP files"},
+		{"out.mcap", mode("file"), `format mcap has no compression mode "file"`},
+		{"out", func(o *Options) { o.Version = 3 }, "version 3 of metadata.yaml is not one of 4 to 9"},
+		{"out.bag", func(o *Options) { o.Version = 3 }, "format bag has no choice of version, and so none of 3"},
+		{"out", func(o *Options) { o.Storage = "tape" }, `storage "tape" is not one of mcap and sqlite3`},
+		{"out.gpx", origin, `invalid track origin "91,0"`},
+		{"out.tum", func(o *Options) { o.Origin = "10N" }, "track origin 10N: a track in metres needs "},
+		{"out.kml", func(o *Options) { o.Frames = []string{"a", "a=b"} }, "the frames of tracks name a twice"},
+	} {
+		o := DefaultOptions()
+		test.change(&o)
+		_, err := run(t, o, filepath.Join(t.TempDir(), test.output), "missing")
+		require.ErrorIs(t, err, config.ErrUsage, test.want)
+		require.ErrorContains(t, err, test.want)
 	}
 }
 

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,7 +62,7 @@ func newOutput(path string, known formats.List, format formats.Format, overwrite
 	if o.reads(o.path) {
 		return nil, fmt.Errorf("%s is an input; name another output", path)
 	}
-	if err := o.checkExisting(); err != nil {
+	if err := cmp.Or(o.checkExisting(), o.checkSeries()); err != nil {
 		return nil, err
 	}
 	err := os.Mkdir(o.part, 0o755)
@@ -187,6 +188,43 @@ func (o *output) checkExisting() error {
 	return nil
 }
 
+// series returns the path of the first file of a recording that was split: NAME.record.00000 of NAME.record, which
+// means all files if it is none. It is "" for formats whose first file has the same name if there are more.
+func (o *output) series() string {
+	if o.format.Live == nil || !strings.HasSuffix(o.path, o.format.Extension) {
+		return ""
+	}
+	if number, ok := strings.CutPrefix(o.format.Live.First, o.format.Extension); ok && number != "" {
+		return o.path + number
+	}
+	return ""
+}
+
+// checkSeries returns an error if files exist that the path means, and that must not be replaced.
+func (o *output) checkSeries() error {
+	first := o.series()
+	if first == "" || o.overwrite {
+		return nil
+	}
+	if _, err := blob.Lstat(first); err != nil {
+		return nil
+	}
+	return fmt.Errorf("%s exists; name another output or use --overwrite", first)
+}
+
+// number gives the first of several files its number.
+func (o *output) number() error {
+	first := o.series()
+	if first == "" {
+		return nil
+	}
+	entries, err := os.ReadDir(o.part)
+	if err == nil && len(entries) > 1 {
+		err = os.Rename(filepath.Join(o.part, blob.Base(o.path)), filepath.Join(o.part, blob.Base(first)))
+	}
+	return err
+}
+
 // create creates the writer of the recording.
 func (o *output) create(options codec.CreateOptions) (codec.Writer, error) {
 	if o.stream != nil {
@@ -218,6 +256,9 @@ func (e *renamedError) Unwrap() error { return e.error }
 func (o *output) commit(ctx context.Context) ([]string, error) {
 	if o.stream != nil {
 		return nil, nil
+	}
+	if err := o.number(); err != nil {
+		return nil, fmt.Errorf("write %s: %w", o.path, codec.Pathless(err))
 	}
 	if o.stored {
 		paths, err := o.send(ctx)
@@ -252,32 +293,55 @@ func (o *output) commit(ctx context.Context) ([]string, error) {
 // numbered matches the name of a file of a split recording.
 var numbered = regexp.MustCompile(`^(.*[._])(\d+)(\.[a-z0-9]+)?$`)
 
-// removeRest removes files with higher numbers that an earlier recording of the same name left: they would be taken for
-// files of this one.
+// removeRest removes what an earlier recording of the same name left: files with higher numbers, which would be taken
+// for files of this one, or its only file, which would be taken for the recording.
 func (o *output) removeRest(ctx context.Context, written []string) error {
+	if !o.overwrite {
+		return nil
+	}
+	series := o.series()
+	if slices.Contains(written, series) {
+		if _, err := o.remove(ctx, o.path, written); err != nil {
+			return err
+		}
+	}
 	for _, path := range written {
-		name := numbered.FindStringSubmatch(blob.Base(path))
-		if !o.overwrite || name == nil || path == o.path { // which names one file, and others are not its rest
+		first := path
+		if path == o.path { // which names one file: without a series others are not its rest
+			first = series
+		}
+		name := numbered.FindStringSubmatch(blob.Base(first))
+		if first == "" || name == nil {
 			continue
 		}
 		number, err := strconv.Atoi(name[2])
-		for err == nil {
+		if path != o.path {
 			number++
-			path = blob.Join(blob.Dir(path), fmt.Sprintf("%s%0*d%s", name[1], len(name[2]), number, name[3]))
-			if slices.Contains(written, path) || o.reads(path) {
-				break
-			}
-			stat, missing := blob.Lstat(path)
-			if missing != nil || !stat.Mode().IsRegular() {
-				break
-			}
-			err = blob.Remove(ctx, path)
+		}
+		for removed := true; err == nil && removed; number++ {
+			next := fmt.Sprintf("%s%0*d%s", name[1], len(name[2]), number, name[3])
+			removed, err = o.remove(ctx, blob.Join(blob.Dir(path), next), written)
 		}
 		if err != nil {
-			return fmt.Errorf("replace %s: %w", path, codec.Pathless(err))
+			return err
 		}
 	}
 	return nil
+}
+
+// remove removes a file that was neither written nor read, and reports whether there was one.
+func (o *output) remove(ctx context.Context, path string, written []string) (bool, error) {
+	if slices.Contains(written, path) || o.reads(path) {
+		return false, nil
+	}
+	stat, err := blob.Lstat(path)
+	if err != nil || !stat.Mode().IsRegular() {
+		return false, nil
+	}
+	if err := blob.Remove(ctx, path); err != nil {
+		return false, fmt.Errorf("replace %s: %w", path, codec.Pathless(err))
+	}
+	return true, nil
 }
 
 // vacate makes sure that written can be moved to path.

@@ -41,7 +41,10 @@ func newStored(path string, known formats.List, format formats.Format, overwrite
 		return nil, fmt.Errorf("%s is a folder, which is not replaced in a store; remove it yourself or name another "+
 			"output", o.path)
 	}
-	var err error
+	err := o.checkSeries()
+	if err != nil {
+		return nil, err
+	}
 	if o.part, err = os.MkdirTemp("", "tapedeck-*"); err != nil {
 		return nil, fmt.Errorf("create a temporary folder for %s: %w", o.path, err)
 	}

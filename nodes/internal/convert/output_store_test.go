@@ -163,7 +163,7 @@ func TestOverwriteInAStore(t *testing.T) {
 	content, err := os.ReadFile(in)
 	require.NoError(t, err)
 	name := func(n int) string { return fmt.Sprintf("new/drive.record.%05d", n) }
-	const first, other = "new/drive.record", "new/other.record.00009"
+	const other = "new/other.record.00009"
 	s.Put(other, content)
 	convert := func(messages uint64, input string) *Result {
 		j := &Job{Formats: allformats.List(), Inputs: []string{input}, Output: s.URL("new/drive.record"),
@@ -176,12 +176,16 @@ func TestOverwriteInAStore(t *testing.T) {
 	require.Len(t, convert(2, in).Files, 5)
 	s.Put(name(6), content)
 	require.Len(t, convert(4, in).Files, 3)
-	require.Equal(t, []string{first, name(1), name(2), name(6), other}, s.Keys())
+	require.Equal(t, []string{name(0), name(1), name(2), name(6), other}, s.Keys())
 
 	s.Put(name(3), content)
 	s.Put(name(4), content)
 	require.Len(t, convert(5, s.URL(name(3))).Files, 2)
-	require.Equal(t, []string{first, name(1), name(3), name(4), name(6), other}, s.Keys())
+	require.Equal(t, []string{name(0), name(1), name(3), name(4), name(6), other}, s.Keys())
+	require.Len(t, convert(100, in).Files, 1)
+	require.Equal(t, []string{"new/drive.record", name(3), name(4), name(6), other}, s.Keys())
+	require.Len(t, convert(9, in).Files, 2)
+	require.Equal(t, []string{name(0), name(1), name(3), name(4), name(6), other}, s.Keys())
 }
 
 // A conversion that fails leaves the objects that were there and are the same.

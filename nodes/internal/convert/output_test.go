@@ -82,6 +82,7 @@ func TestOverwriteShorter(t *testing.T) {
 	long, err := create(4)
 	require.NoError(t, err)
 	require.Len(t, long, 5)
+	require.Equal(t, path+".00000", long[0])
 	unlike := filepath.Join(folder, "drive.record.00009") // behind a gap
 	require.NoError(t, os.WriteFile(unlike, nil, 0o644))
 
@@ -96,6 +97,26 @@ func TestOverwriteShorter(t *testing.T) {
 	_, err = create(1, &codec.Info{Path: short[1]})
 	require.ErrorContains(t, err, short[1]+" is an input; the output was written to ")
 	require.FileExists(t, short[1])
+	require.NoError(t, os.RemoveAll(path+".part"))
+
+	// NAME.record means the new recording, be it one file or several.
+	for _, splits := range []int{0, 2, 0} {
+		files, err := create(splits)
+		require.NoError(t, err)
+		left, err := filepath.Glob(path + "*")
+		require.NoError(t, err)
+		require.Equal(t, append(files, unlike), left)
+		r, err := allformats.List().Open(path)
+		require.NoError(t, err)
+		info, err := r.Info()
+		require.NoError(t, err)
+		require.Len(t, info.Files, 1+splits)
+		require.NoError(t, r.Close())
+	}
+	_, err = create(1)
+	require.NoError(t, err)
+	_, err = newOutput(path, allformats.List(), format, false, nil)
+	require.EqualError(t, err, path+".00000 exists; name another output or use --overwrite")
 }
 
 func TestNames(t *testing.T) {

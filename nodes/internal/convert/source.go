@@ -153,6 +153,8 @@ func (s *source) needless(key string) bool {
 	switch key {
 	case "md5sum", "record.proto_desc": // the type says so
 		return true
+	case codec.UnreadQoS: // the job tells of it
+		return true
 	case "latching": // as quality of service
 		return s.target.format.Keeps.QoS
 	}
@@ -215,10 +217,12 @@ func (c *channels) recording(rename func(topic string) string) func(*codec.Chann
 		to := c.byKey[key]
 		if to != nil {
 			merge(to, from)
+			delete(to.Metadata, codec.UnreadQoS)
 			return to
 		}
 		to = clone(from)
 		to.Topic = topic
+		delete(to.Metadata, codec.UnreadQoS) // of which the job tells
 		c.byKey[key] = to
 		c.all = append(c.all, to)
 		return to

@@ -20,8 +20,11 @@ type target struct {
 // newTarget returns the target of a plan in a format.
 func newTarget(format formats.Format, p *plan) (*target, error) {
 	format, err := format.Configured(&p.Options.Options)
+	if err == nil && format.Check != nil {
+		err = format.Check(p.create(nil))
+	}
 	if err != nil {
-		return nil, err
+		return nil, config.Usagef("%w", err)
 	}
 	t := &target{format: format, keeps: func(string) bool { return false }}
 	only := format.Keeps.Encodings

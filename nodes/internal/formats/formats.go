@@ -6,10 +6,12 @@
 package formats
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
 	"tapedeck/codec"
+	"tapedeck/codec/blob"
 	"tapedeck/codec/carla"
 	"tapedeck/codec/cloud"
 	"tapedeck/codec/images"
@@ -104,8 +106,16 @@ func (l List) Codecs() codec.Formats {
 	return codecs
 }
 
-// Open is codec.Formats.Open.
-func (l List) Open(path string) (codec.Reader, error) { return l.Codecs().Open(path) }
+// Open is codec.Formats.Open, but that a folder which holds other recordings beside the files of one is an error.
+func (l List) Open(path string) (codec.Reader, error) {
+	r, err := l.Codecs().Open(path)
+	if several, ok := r.(interface{ Parts() []string }); ok && err == nil {
+		if err := l.checkFolder(blob.Clean(path), several.Parts()); err != nil {
+			return nil, errors.Join(err, r.Close())
+		}
+	}
+	return r, err
+}
 
 // Reindex is that of the format which has it.
 func (l List) Reindex(path string, told func(string)) (*codec.Info, error) {

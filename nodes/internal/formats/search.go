@@ -12,6 +12,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/blob"
+	"tapedeck/nodes/internal/human"
 )
 
 // numberedRecord matches the name of one of several record files: NAME.record.00000 and on.
@@ -36,6 +37,28 @@ func (l List) Search(folder string) (paths []string, err error) {
 	}
 	slices.Sort(paths)
 	return slices.Compact(paths), errors.Join(odd...)
+}
+
+// checkFolder returns an error if a folder, of which a reader reads parts, holds other recordings, too.
+func (l List) checkFolder(folder string, parts []string) error {
+	found, err := l.Search(folder)
+	if err != nil && !errors.Is(err, blob.ErrKey) || slices.Equal(found, []string{folder}) {
+		return nil // it is the beginning of the parts' names, or one recording whatever else it holds
+	}
+	others := slices.DeleteFunc(found, func(path string) bool {
+		return slices.ContainsFunc(parts, func(part string) bool {
+			series := numberedRecord.FindStringSubmatch(part)
+			return part == path || series != nil && series[1] == path
+		})
+	})
+	if len(others) == 0 {
+		return nil
+	}
+	for i, path := range others {
+		others[i] = strings.TrimPrefix(strings.TrimPrefix(path, folder), "/")
+	}
+	return fmt.Errorf("open %s: the folder holds other recordings beside %s: %s; name the ones to read, or convert "+
+		"each by itself with --output-folder", folder, blob.Base(parts[0]), human.List(others))
 }
 
 func (l List) search(folder string, odd *[]error) (paths []string, err error) {

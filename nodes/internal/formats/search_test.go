@@ -3,10 +3,12 @@ package formats
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/codec"
 	"tapedeck/codec/blob"
 	"tapedeck/codec/blob/blobtest"
 )
@@ -47,6 +49,43 @@ func TestSearch(t *testing.T) {
 	require.Empty(t, search("set/data"))
 	_, err := PureGo().Search(filepath.Join(root, "nowhere"))
 	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// A folder that is read as one recording holds no other one.
+func TestOpenFolder(t *testing.T) {
+	for _, test := range []struct {
+		files []string
+		want  string // "" if the folder is opened
+	}{
+		{[]string{"a.record.00000", "a.record.00001", "b.record", "notes.txt", ".hidden.bag", "pictures/a.jpg"}, ""},
+		{[]string{"a.record", "a.record.recover"}, "a.record: a.record.recover"},
+		{[]string{"a.record.00000", "b.mcap", "c.bag"}, "a.record.00000: b.mcap, c.bag"},
+		{[]string{"a.record.00000", "old/a.record.00000", "old/b.mcap"}, "a.record.00000: old/a.record, old/b.mcap"},
+		{[]string{"a_0.mcap", "a_1.mcap"}, ""},
+		{[]string{"a_0.mcap", "a_1.mcap", "b.record.00000/c.bag"}, "a_0.mcap: b.record.00000/c.bag"},
+		{[]string{"a_0.mcap", "c.bag", "metadata.yaml"}, ""},
+	} {
+		dir := filepath.Join(t.TempDir(), "logs")
+		for _, name := range test.files {
+			path := filepath.Join(dir, name)
+			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
+			format := codec.CreateOptions{Format: "mcap"}
+			if strings.HasPrefix(filepath.Base(path), "a.record") {
+				format.Format = "record"
+			}
+			w, err := PureGo().Codecs().Create(path, format)
+			require.NoError(t, err)
+			require.NoError(t, w.Close())
+		}
+		r, err := PureGo().Open(dir + "/")
+		if test.want == "" {
+			require.NoError(t, err, test.files)
+			require.NoError(t, r.Close())
+			continue
+		}
+		require.EqualError(t, err, "open "+dir+": the folder holds other recordings beside "+test.want+
+			"; name the ones to read, or convert each by itself with --output-folder", test.files)
+	}
 }
 
 // A key that cannot be a path is named; the rest is found.
