@@ -3,6 +3,7 @@
 package printable
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -90,6 +91,18 @@ type writer struct {
 
 	mu   sync.Mutex
 	rest []byte // the beginning of a character or line break, whose end the next write has
+	err  error  // the first
+}
+
+// Err returns the first error of a Writer.
+func Err(w io.Writer) error {
+	text, ok := w.(*writer)
+	if !ok {
+		return nil
+	}
+	text.mu.Lock()
+	defer text.mu.Unlock()
+	return text.err
 }
 
 func (w *writer) Write(p []byte) (int, error) {
@@ -107,6 +120,7 @@ func (w *writer) Write(p []byte) (int, error) {
 	}
 	_, err := io.WriteString(w.w, Escape(strings.ReplaceAll(string(text[:n]), "\r\n", "\n"), "\n\t"))
 	w.rest = append([]byte(nil), text[n:]...)
+	w.err = cmp.Or(w.err, err)
 	return len(p), err
 }
 

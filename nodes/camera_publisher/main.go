@@ -2,12 +2,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
 
 	"tapedeck/bridge/v4l2"
 	"tapedeck/config"
+	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/human"
 )
@@ -23,7 +25,7 @@ func main() {
 	root := config.New("camera_publisher [DEVICE...]", "publish cameras", long, &o,
 		func(ctx context.Context, in *config.Input) error {
 			if o.List {
-				return list(human.Stdout, v4l2.Kernel{})
+				return cmp.Or(list(human.Stdout, v4l2.Kernel{}), printable.Err(human.Stdout))
 			}
 			return run(ctx, in, &o)
 		})

@@ -204,7 +204,7 @@ func (s *several) end(ctx context.Context, n int, what string) error {
 		s.say(s.stderr, "warning: there are no recordings to be "+what)
 	}
 	if s.failed > 0 {
-		return config.Exit(someFailed, fmt.Errorf("%d of %s were not %s", s.failed, human.Count(n, "recording"), what))
+		return config.Exit(someFailed, fmt.Errorf("not %s: %d of %s", what, s.failed, human.Count(n, "recording")))
 	}
 	return nil
 }

@@ -139,7 +139,7 @@ func TestEachOnItsOwn(t *testing.T) {
 	for _, jobs := range []string{"0", "1", "7"} {
 		stdout, stderr, err := run(t, a, damaged, b, "--output-folder", folder, "--to", "mcap", "--jobs", jobs,
 			"--overwrite")
-		require.EqualError(t, err, "1 of 3 recordings were not converted")
+		require.EqualError(t, err, "not converted: 1 of 3 recordings")
 		require.Equal(t, 2, strings.Count(stderr, "\n"), stderr)
 		require.Contains(t, stderr, "warning: "+damaged+" is incomplete")
 		require.Contains(t, stderr, "\n"+damaged+": line 4: ")

@@ -82,7 +82,6 @@ func (o *findOptions) find(ctx context.Context, args []string, stdout, stderr io
 	var mu sync.Mutex
 	results := make([]*found, len(rows))
 	next, runs, with, read, failed := 0, 0, 0, 0, 0
-	var wrote error
 	reading := make(chan struct{}, cmp.Or(o.Jobs, runtime.NumCPU()))
 	each(ctx, len(rows), max(cap(reading), catalogue.ReadAtOnce), func(i int) {
 		result := o.one(ctx, c, rows[i], cond, names[i], reading)
@@ -106,12 +105,11 @@ func (o *findOptions) find(ctx context.Context, args []string, stdout, stderr io
 			}
 			runs += len(f.lines)
 			for _, line := range f.lines {
-				_, err := fmt.Fprintln(stdout, o.text(line))
-				wrote = cmp.Or(wrote, err)
+				fmt.Fprintln(stdout, o.text(line))
 			}
 		}
 	})
-	if err := cmp.Or(ctx.Err(), wrote); err != nil {
+	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if !o.JSON {
@@ -123,8 +121,8 @@ func (o *findOptions) find(ctx context.Context, args []string, stdout, stderr io
 		if o.Clip != "" {
 			what += " and clipped"
 		}
-		return config.Exit(someFailed, fmt.Errorf("%d of %s were not %s", failed,
-			human.Count(len(rows), "recording"), what))
+		return config.Exit(someFailed, fmt.Errorf("not %s: %d of %s", what, failed,
+			human.Count(len(rows), "recording")))
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"tapedeck/codec/cdr"
 	"tapedeck/config"
 	"tapedeck/msgs"
+	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/catalogue"
 )
 
@@ -107,13 +108,13 @@ func TestFind(t *testing.T) {
 		"--to", "record")
 	require.Equal(t, someFailed, code)
 	require.Contains(t, stderr, "was converted with other options; use --overwrite\n")
-	require.Contains(t, stderr, "recordings were not searched and clipped")
+	require.Contains(t, stderr, "not searched and clipped: ")
 
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	require.NoError(t, err)
 	defer full.Close()
-	require.ErrorIs(t, config.Execute(t.Context(), newCommand(full, full), []string{"find", catalog, "/n data == 10"}),
-		syscall.ENOSPC)
+	require.ErrorIs(t, config.Execute(t.Context(), newCommand(printable.Writer(full), full),
+		[]string{"find", catalog, "/n data == 10"}), syscall.ENOSPC)
 
 	// One that has changed is read whole, and so is one of whose field nothing is known.
 	drive(t, filepath.Join(folder, "logs/b.mcap"), 1, 2, 30)
@@ -138,7 +139,7 @@ func TestFind(t *testing.T) {
 	require.NoError(t, os.Remove(a))
 	_, stderr, code = execute(t, "find", catalog, "/n data > 20")
 	require.Equal(t, someFailed, code)
-	require.Contains(t, stderr, "1 of 3 recordings were not searched")
+	require.Contains(t, stderr, "not searched: 1 of 3 recordings")
 	for _, args := range [][]string{{"find", catalog, "/n data"}, {"index", folder}, {"find", catalog},
 		{"index", folder, "-o", catalog, "--fields", "/n"}} {
 		_, _, code := execute(t, args...)

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"tapedeck/codec"
+	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/describe"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
@@ -35,7 +36,7 @@ func (o *infoOptions) info(ctx context.Context, paths []string, stdout, stderr i
 	for i, path := range paths {
 		w := separated{Writer: stdout, pending: i > 0 && !o.JSON}
 		err := o.describe(ctx, path, &w, stderr)
-		if err != nil && len(paths) == 1 {
+		if err != nil && (len(paths) == 1 || printable.Err(stdout) != nil) {
 			return err
 		}
 		if errors.Is(err, errDamaged) || errors.Is(err, errUnfinished) {

@@ -341,6 +341,32 @@ func TestInfoMeasures(t *testing.T) {
 	require.Contains(t, stdout, "Payload:    60 B\n")
 }
 
+// What a session says of itself is lines, in its folder and in what it was converted to.
+func TestInfoMetadataOfEpisodes(t *testing.T) {
+	e := episode.Summary{Name: "one", Metadata: json.RawMessage(`{"devices": {"arm": {"ip": "1.2.3.4", "joints": 6,
+		"at": [1, {"x": null}], "calibration": {"k": {"a": 1.50}}}}, "end_time": 1795249335.139884, "note": null}`)}
+	const lines = "Metadata:   PREdevices.arm.at = [1,{\"x\":null}]\n" +
+		"            PREdevices.arm.calibration = {\"k\":{\"a\":1.50}}\n" +
+		"            PREdevices.arm.ip = 1.2.3.4\n" +
+		"            PREdevices.arm.joints = 6\n" +
+		"            PREend_time = 1795249335.139884\n" +
+		"            PREnote = null\n"
+	for name, episodes := range map[string][]episode.Summary{"": {e}, "one.": {e, {Name: "two"}}} {
+		i := sampleInfo()
+		details := episode.Details{Episodes: episodes}
+		text, err := json.Marshal(details)
+		require.NoError(t, err)
+		i.Metadata = map[string]string{episode.MetadataKey: string(text)}
+		for _, extra := range []any{nil, details} {
+			i.Extra = extra
+			var out bytes.Buffer
+			require.NoError(t, writeInfoText(&out, "drive", i, nil))
+			require.Contains(t, out.String(), fmt.Sprintf("\nEpisodes:   %d\n  one: ", len(episodes)))
+			require.Contains(t, out.String(), "\n"+strings.ReplaceAll(lines, "PRE", name)+"Topics: ")
+		}
+	}
+}
+
 func TestInfoMetadata(t *testing.T) {
 	i := sampleInfo()
 	i.Metadata = map[string]string{"ros_distro": "jazzy", "vehicle": "mkz", "notes": "two\nlines",

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -43,9 +45,10 @@ func writeInfoText(w io.Writer, path string, info *codec.Info, measured *measure
 	for _, d := range formats.Details(info) {
 		line(d.Label, "%s", d.Text)
 	}
-	if e, ok := info.Extra.(episode.Details); ok {
-		line("Episodes:", "%d", len(e.Episodes))
-		writeEpisodes(&b, e.Episodes)
+	episodes, ok := knownEpisodes(info)
+	if ok {
+		line("Episodes:", "%d", len(episodes))
+		writeEpisodes(&b, episodes)
 	}
 	line("Duration:", "%s s", human.Seconds(int64(describe.Span(info))))
 	if info.MessageCount > 0 {
@@ -71,7 +74,7 @@ func writeInfoText(w io.Writer, path string, info *codec.Info, measured *measure
 		line("", "'converter recover %s' writes a complete copy of it", human.Printable(path))
 	}
 	label = "Metadata:"
-	for _, text := range metadataLines(info) {
+	for _, text := range metadataLines(info, episodes) {
 		line(label, "%s", text)
 		label = ""
 	}
@@ -102,16 +105,36 @@ func writeInfoText(w io.Writer, path string, info *codec.Info, measured *measure
 	return err
 }
 
-// The most lines of metadata that are shown, and the most characters of each.
+// The most lines of metadata that are shown, the most characters of each, and how many objects deep they are in JSON.
 const (
 	shownMetadata = 30
 	shownValue    = 200
+	shownDepth    = 3
 )
 
-// metadataLines returns what is kept with a recording as a whole, as "name = value".
-func metadataLines(info *codec.Info) []string {
+// knownEpisodes returns the episodes of a recording, also of one that was converted, and whether it has any.
+func knownEpisodes(info *codec.Info) ([]episode.Summary, bool) {
+	d, ok := info.Extra.(episode.Details)
+	if !ok {
+		ok = json.Unmarshal([]byte(info.Metadata[episode.MetadataKey]), &d) == nil && len(d.Episodes) > 0
+	}
+	return d.Episodes, ok
+}
+
+// metadataLines returns what is kept with a recording as a whole, and with its episodes, as "name = value".
+func metadataLines(info *codec.Info, episodes []episode.Summary) []string {
 	var lines []string
 	all := info.AllMetadata()
+	if len(episodes) > 0 {
+		delete(all, episode.MetadataKey) // which is shown as episodes
+	}
+	for _, e := range episodes {
+		prefix := ""
+		if len(episodes) > 1 {
+			prefix = e.Name + "."
+		}
+		flatten(e.Metadata, prefix, shownDepth, all)
+	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if formats.IsDetail(name) {
 			continue
@@ -137,6 +160,26 @@ func exactSize(n int64) string {
 }
 
 func number(n uint64) string { return strconv.FormatUint(n, 10) }
+
+// flatten adds the members of a JSON object to all, by their paths. Objects that are deeper stay as they are.
+func flatten(object json.RawMessage, prefix string, depth int, all map[string]string) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(object, &members) != nil {
+		return
+	}
+	for name, value := range members {
+		name = prefix + name
+		text, compact := "", bytes.Buffer{}
+		switch {
+		case value[0] == '{' && depth > 1:
+			flatten(value, name+".", depth-1, all)
+		case value[0] == '"' && json.Unmarshal(value, &text) == nil:
+			all[name] = text
+		case json.Compact(&compact, value) == nil:
+			all[name] = compact.String()
+		}
+	}
+}
 
 // topicRow is a row of the table: the channels of a topic that have the same type, encoding and QoS.
 type topicRow struct {

@@ -2,6 +2,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tapedeck/config"
+	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/formats/allformats"
 	"tapedeck/nodes/internal/human"
 )
@@ -44,7 +46,8 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 				fmt.Fprintln(stderr, "warning:", warning)
 			}
 			in.Warnings = nil
-			return job(ctx, in.Args, stdout, stderr)
+			err := job(ctx, in.Args, stdout, stderr)
+			return cmp.Or(err, printable.Err(stdout))
 		})
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			if len(args) < least || most > 0 && len(args) > most {

@@ -17,6 +17,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/config/configtest"
+	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/describe"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/formats/allformats"
@@ -65,6 +66,38 @@ var (
 // at returns a message with a CDR payload of its own.
 func at(c *codec.Channel, ns int64, text string) codec.Message {
 	return codec.Message{Channel: c, LogTime: ns, Data: append([]byte{0, 1, 0, 0}, text...)}
+}
+
+// full is a disk without space.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// What cannot be printed is an error of each command.
+func TestFullStandardOutput(t *testing.T) {
+	folder := t.TempDir()
+	path := func(name string) string { return filepath.Join(folder, name) }
+	in, bag := path("a.mcap"), path("bag")
+	drive(t, in, 1, 2, 3)
+	_, stderr, err := run(t, in, bag)
+	require.NoError(t, err, stderr)
+	for _, args := range [][]string{
+		{"info", in}, {"info", "--json", in}, {"info", "--apollo", in}, {"info", in, in},
+		{"echo", in, "/n"}, {"echo", "--json", in, "/n"},
+		{"check", in}, {"check", "--json", in}, {"expect", in}, {"expect", in, "-o", path("contract.yaml")},
+		{"diff", in, in}, {"diff", "--json", in, in},
+		{"report", in, "-o", path("page.html")},
+		{"index", in, "-o", path("catalog")}, {"index", in, "-o", path("catalog")},
+		{"index", "--json", in, "-o", path("catalog")},
+		{"find", path("catalog"), "/n data > 1"}, {"find", "--json", path("catalog"), "/n data > 1"},
+		{"recover", in, path("recovered.mcap")}, {"reindex", bag},
+		{in, path("b.mcap")}, {in, "--output-folder", path("out"), "--to", "record"},
+		{in, "--output-folder", path("out"), "--to", "record", "--json"},
+	} {
+		var stderr bytes.Buffer
+		err := config.Execute(t.Context(), newCommand(printable.Writer(full{}), &stderr), args)
+		require.ErrorIs(t, err, syscall.ENOSPC, "%v: %v", args, stderr.String())
+	}
 }
 
 func TestExitCodes(t *testing.T) {

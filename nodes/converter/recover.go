@@ -108,7 +108,7 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 		fmt.Fprintln(stdout, "the recording was incomplete; everything readable is saved")
 	}
 	if lost := int64(in.info.MessageCount) - int64(result.Messages); lost > 0 && target.Episodes == nil {
-		fmt.Fprintf(stdout, "%[2]d of %[1]s are lost\n", human.Count(in.info.MessageCount, "message"), lost)
+		fmt.Fprintf(stdout, "%d of %s lost\n", lost, human.Count(in.info.MessageCount, "message"))
 	}
 	return nil
 }

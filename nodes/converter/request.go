@@ -44,6 +44,6 @@ service_root of that node.`, 2, math.MaxInt, o, &o.Options,
 			for _, loss := range r.Losses {
 				fmt.Fprintln(human.Stdout, printable.Line("lost: "+loss))
 			}
-			return nil
+			return printable.Err(human.Stdout)
 		})
 }

@@ -152,7 +152,7 @@ func TestFleetInStore(t *testing.T) {
 		next.ServeHTTP(w, r)
 	})
 	_, _, err = run(t, "index", server.URL("logs/"), "-o", server.URL("catalogue"))
-	require.ErrorContains(t, err, "2 of 6 recordings were not indexed")
+	require.ErrorContains(t, err, "not indexed: 2 of 6 recordings")
 	server.Intercept(nil)
 	require.Equal(t, map[string]int{"indexed": 2, "skipped": recordings - 1}, toStore())
 	require.Equal(t, map[string]int{"skipped": recordings + 1}, toStore())

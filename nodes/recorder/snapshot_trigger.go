@@ -54,7 +54,7 @@ func newTrigger() *cobra.Command {
 			}
 			path, err := takeSnapshot(ctx, node, &o)
 			if err == nil {
-				fmt.Fprintln(human.Stdout, printable.Line(path))
+				_, err = fmt.Fprintln(human.Stdout, printable.Line(path))
 			}
 			return err
 		})
