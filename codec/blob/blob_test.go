@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"math"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -261,6 +262,28 @@ func TestAbsentStore(t *testing.T) {
 	require.NoError(t, f.Close())
 	s.Close()
 	require.NotZero(t, repeated())
+
+	// All clients return an error that says so.
+	unknown := &net.DNSError{Name: "no.such.host.invalid", IsNotFound: true}
+	for _, down := range []error{syscall.ECONNREFUSED, unknown} {
+		answers, answered := true, false
+		client := blob.Paced(func(*http.Request) (*http.Response, error) {
+			if !answers {
+				return nil, down
+			}
+			return &http.Response{Body: http.NoBody}, nil
+		})
+		for _, answers = range []bool{false, true, false} {
+			response, err := client.Do(httptest.NewRequest(http.MethodGet, "/", nil))
+			var retryable interface{ RetryableError() bool }
+			final := errors.As(err, &retryable) && !retryable.RetryableError()
+			require.Equal(t, !answered && err != nil, final)
+			if err == nil {
+				answered = true
+				require.NoError(t, response.Body.Close())
+			}
+		}
+	}
 }
 
 func TestMissing(t *testing.T) { eachStore(t, testMissing) }

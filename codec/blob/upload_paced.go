@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -43,8 +44,8 @@ func newPaced(next aws.HTTPClient, p patience) *paced {
 	return &paced{next, &pace{}, p, new(atomic.Bool)}
 }
 
-// absentError is an error of a request to a store that refuses connections and never answered. It is not worth
-// repeating: the address is wrong.
+// absentError is an error of a request to a store that has no address or refuses connections, and never answered. It is
+// not worth repeating: the name is wrong.
 type absentError struct{ error }
 
 func (e absentError) Unwrap() error { return e.error }
@@ -80,7 +81,9 @@ func (p *paced) Do(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		err = stall(ctx, err)
 		cancel(nil)
-		if errors.Is(err, syscall.ECONNREFUSED) && !p.answered.Load() {
+		var lookup *net.DNSError
+		unknown := errors.As(err, &lookup) && lookup.IsNotFound
+		if (unknown || errors.Is(err, syscall.ECONNREFUSED)) && !p.answered.Load() {
 			err = absentError{err}
 		}
 		return nil, err
