@@ -31,6 +31,14 @@ type Reuser interface {
 	Reuses()
 }
 
+// Sifter is a Translator that makes messages of a topic of some messages of a channel alone: the last one of the topic
+// may be of a message long before the last ones of the channel.
+type Sifter interface {
+	Translator
+	// Quiet returns a Translator that makes the same messages and counts no losses.
+	Quiet() Translator
+}
+
 // Translate returns a reader of the recording that r reads, with messages in the encoding to. translators are by the
 // encoding that they translate. Channels without a translation stay as they are; left has an *Untranslated for each. A
 // message that cannot be translated is a damaged place, reported as a *TranslationError. The reader returned owns r and
@@ -173,8 +181,19 @@ func (t *translated) Losses() []Loss {
 	return all
 }
 
-// Latest translates the last messages of the channels that are translated to the requested ones.
+// Latest translates the last messages of the channels that are translated to the requested ones, or all messages if a
+// translator is a Sifter.
 func (t *translated) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
+	all, sifts := *t, false
+	all.becomes = maps.Clone(t.becomes)
+	for c, become := range t.becomes {
+		if by, ok := become.by.(Sifter); ok {
+			all.becomes[c], sifts = &translation{by.Quiet(), become.topics}, true
+		}
+	}
+	if sifts {
+		return codec.Latest(struct{ codec.Reader }{&all}, q, keep) // which is no LatestReader
+	}
 	return codec.Latest(latest{t, keep}, q, keep)
 }
 

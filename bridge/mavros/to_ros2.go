@@ -60,6 +60,8 @@ func (o ReadOptions) ToROS2(r codec.Reader) (bridge.Translator, error) {
 	return t, nil
 }
 
+var _ bridge.Sifter = (*translator)(nil)
+
 type translator struct {
 	options ReadOptions
 	library *rosidl.Library
@@ -128,6 +130,13 @@ func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 		return nil, fmt.Errorf("channel %s is not one of the recording", topic.Channel.Topic)
 	}
 	return l.topics, nil
+}
+
+// Quiet implements bridge.Sifter: a log has frames of all kinds on one channel.
+func (t *translator) Quiet() bridge.Translator {
+	quiet := *t
+	quiet.losses = bridge.LossCounts{}
+	return &quiet
 }
 
 // Close closes the geoid.

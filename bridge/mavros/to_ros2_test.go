@@ -114,6 +114,52 @@ type sent struct {
 	message           message.Message
 }
 
+// What is latched at a time is found wherever in the log its frames are, and costs no losses.
+func TestLatestOfLog(t *testing.T) {
+	log, err := tlog.Format.Open(generate.Path(t, "mavlink/dronekit_flight.tlog"))
+	require.NoError(t, err)
+	r, _, err := bridge.Translate(log, codec.EncodingCDR,
+		map[string]func(codec.Reader) (bridge.Translator, error){tlog.Encoding: ToROS2})
+	require.NoError(t, err)
+	defer r.Close()
+	info, err := r.Info()
+	require.NoError(t, err)
+	type message struct {
+		topic string
+		time  int64
+		data  string
+	}
+	read := func(it codec.Iterator, err error) (all []message) {
+		require.NoError(t, err)
+		defer it.Close()
+		for {
+			m, err := it.Next()
+			if errors.Is(err, io.EOF) {
+				return all
+			}
+			require.NoError(t, err)
+			all = append(all, message{m.Channel.Topic, m.LogTime, string(m.Data)})
+		}
+	}
+	q := codec.Query{End: info.StartTime + (info.EndTime-info.StartTime)/2, Damaged: func(error) {}}
+	last := map[string][]message{}
+	for _, m := range read(r.Read(q)) {
+		last[m.topic] = append(last[m.topic], m)
+	}
+	losses := r.(bridge.Lossy).Losses()
+	got := map[string][]message{}
+	for _, m := range read(codec.Latest(r, q, codec.LatchedDepth)) {
+		got[m.topic] = append(got[m.topic], m)
+	}
+	require.Equal(t, losses, r.(bridge.Lossy).Losses())
+	for _, topic := range info.Topics {
+		name, depth := topic.Channel.Topic, codec.LatchedDepth(topic.Channel)
+		all := last[name]
+		require.Equal(t, all[max(0, len(all)-depth):], append([]message{}, got[name]...), name)
+	}
+	require.Len(t, got["/mavros/state"], 10)
+}
+
 func TestSystems(t *testing.T) {
 	list := []sent{
 		{255, 190, &ardupilotmega.MessageHeartbeat{Autopilot: ardupilotmega.MAV_AUTOPILOT_INVALID}},
