@@ -36,12 +36,11 @@ class TestRecorder(unittest.TestCase):
 
     def test_take_snapshot(self, proc_output):
         proc_output.assertWaitFor('recording /chatter', timeout=stack.PATIENT)
-        crash = stack.path('crash')
         answer = stack.run(
             'ros2', 'service', 'call', '/recorder/take_snapshot', 'tapedeck/srv/TakeSnapshot',
-            '{before: 10.0, path: ' + crash + ', cause: emergency stop}')
+            '{before: 10.0, path: crash, cause: emergency stop}')
         self.assertIn('success=True', answer)
-        self.assertTrue(stack.info(crash + '.record.00000')['complete'])
+        self.assertTrue(stack.info(stack.path('crash.record.00000'))['complete'])
 
 
 @launch_testing.post_shutdown_test()

@@ -46,7 +46,8 @@ class TestRos2Launch(unittest.TestCase):
 
     def test_as_a_node(self):
         output = stack.path('called.mcap')
-        command = ['ros2', 'launch', 'tapedeck', 'converter.launch.py', 'service:=/archive', 'encoding:=keep']
+        command = ['ros2', 'launch', 'tapedeck', 'converter.launch.py', 'service:=/archive', 'service_root:=/',
+                   'encoding:=keep']
         with subprocess.Popen(command) as node:
             try:
                 said = stack.run(
