@@ -24,6 +24,7 @@ ARGUMENTS = [
     ('extra_args', '', "further flags of the converter, as on a command line"),
     ('params_file', '', 'parameter file to use instead of the installed config/converter.yaml'),
     ('service', '', 'of the node: name of the service; by default /convert'),
+    ('service_root', '', 'of the node: folder that calls read from and write to, / for any; by default the current one'),
     ('middleware', '', 'of the node: rcl or dds; by default as tapedeck was built'),
     ('name', 'converter', 'name of the node'),
     ('namespace', '', 'namespace of the node'),
@@ -51,9 +52,9 @@ def start(context):
             arguments += ['--config', value['params_file']]
         paths = inputs + ([os.path.expanduser(value['output'])] if value['output'] else [])
         return [ExecuteProcess(cmd=[executable('converter')] + paths + arguments, output='screen', emulate_tty=True)]
-    for name in ('service', 'middleware'):
+    for name in ('service', 'service_root', 'middleware'):
         if value[name]:
-            arguments.append('--' + name + '=' + value[name])
+            arguments.append('--' + name.replace('_', '-') + '=' + value[name])
     return [Node(
         executable=executable('converter'), name=value['name'], namespace=value['namespace'],
         arguments=['serve'] + arguments,
