@@ -52,6 +52,9 @@ type Keeps struct {
 	Attachments bool     // CreateOptions.Attachments and CreateOptions.Records
 
 	ChannelMetadata bool // Channel.Metadata
+	// Joins reports whether channels with the same topic, type, encoding and schema become one, with the metadata of
+	// the first.
+	Joins bool
 }
 
 // ErrUnknownFormat is wrapped by the errors of Formats for recordings that none of them claims.

@@ -28,8 +28,8 @@
 // chunk turns out much shorter than it began its numbers may have leading zeros. A channel that appears during such a
 // chunk ends it.
 //
-// Two channels with the same topic, type, encoding and schema become one in the file; QoS, type hash and metadata of
-// the second are not kept. If they differ, Apollo's tools see the second as "topic#2".
+// Two channels with the same topic, type, encoding and schema become one in the file; type hash and metadata of the
+// second are not kept. If they differ, Apollo's tools see the second as "topic#2".
 //
 // # Additions to the format
 //
@@ -114,7 +114,7 @@ var names = regexp.MustCompile(`\.record(\.\d{5}(\.\d{14})?)?(\.split|\.recover)
 // Format is that of Apollo's record files.
 var Format = codec.Format{
 	Extension: ".record",
-	Keeps:     codec.Keeps{PublishTime: true, QoS: true, ChannelMetadata: true},
+	Keeps:     codec.Keeps{PublishTime: true, QoS: true, ChannelMetadata: true, Joins: true},
 	Name:      formatName,
 	Sniff:     sniff,
 	Named:     names.MatchString,

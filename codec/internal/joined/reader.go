@@ -138,19 +138,15 @@ func (r *Reader) describe(f File, p *part, info *codec.Info) {
 	info.Records = codec.JoinRecords(info.Records, p.info.Records)
 }
 
-// addTopic adds a topic of a file. What agrees but for the QoS and other things that may change while recording
-// becomes one.
+// addTopic adds a topic of a file. Channels that agree but for the QoS become one.
 func (r *Reader) addTopic(p *part, t codec.TopicInfo) {
 	c := t.Channel
 	for i := range r.topics {
 		o := r.topics[i].Channel
 		if o.Topic == c.Topic && o.Type == c.Type && o.Encoding == c.Encoding && o.TypeHash == c.TypeHash &&
-			o.Schema.Encoding == c.Schema.Encoding && string(o.Schema.Data) == string(c.Schema.Data) {
-			for _, qos := range c.QoS {
-				if !slices.Contains(o.QoS, qos) {
-					o.QoS = append(o.QoS, qos)
-				}
-			}
+			o.Schema.Encoding == c.Schema.Encoding && string(o.Schema.Data) == string(c.Schema.Data) &&
+			maps.Equal(o.Metadata, c.Metadata) {
+			o.QoS = codec.JoinQoS(o.QoS, c.QoS)
 			r.topics[i].MessageCount += t.MessageCount
 			p.channels[c] = o
 			return

@@ -274,6 +274,44 @@ func TestPayloadsAreCopied(t *testing.T) {
 	}
 }
 
+// Transforms of /tf are not taken for those that were made from poses.
+func TestApolloTransformsSurviveJoinedChannels(t *testing.T) {
+	in := generate.Path(t, "apollo/apollo_cpp_sensors.record")
+	for _, step := range []string{"out.record", "out"} {
+		between := filepath.Join(t.TempDir(), step)
+		o := DefaultOptions()
+		o.Encoding = "cdr"
+		_, err := run(t, o, between, in)
+		require.NoError(t, err)
+		o.Encoding = "protobuf"
+		back := filepath.Join(t.TempDir(), "back.record")
+		_, err = run(t, o, back, between)
+		require.NoError(t, err)
+		messages, _ := readAll(t, back)
+		transforms := 0
+		for _, m := range messages {
+			if m.Channel.Topic == "/tf" {
+				transforms++
+			}
+		}
+		require.GreaterOrEqual(t, transforms, 200, step)
+	}
+}
+
+// A log of CARLA cannot be written again without the metadata of its channel.
+func TestLogWithoutMetadataIsLost(t *testing.T) {
+	in := samples.Path(t, "carla/sr2020_DistanceToLaneCenter.log")
+	o := DefaultOptions()
+	o.To, o.Encoding, o.Storage = "rosbag2", "keep", "sqlite3"
+	result, err := run(t, o, filepath.Join(t.TempDir(), "out"), in)
+	require.NoError(t, err)
+	require.Equal(t, "metadata of topics (/carla/log)\n", texts(result.Losses))
+	o.To, o.Storage = "record", ""
+	result, err = run(t, o, filepath.Join(t.TempDir(), "out.record"), in)
+	require.NoError(t, err)
+	require.Empty(t, texts(result.Losses))
+}
+
 func TestChanges(t *testing.T) {
 	stamped := channel(t, "/stamped", "std_msgs/msg/Header")
 	stamped.Type = "std_msgs/msg/Header"

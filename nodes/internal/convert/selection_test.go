@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -105,6 +106,47 @@ func TestLikeChannelsOfOneRecordingStayApart(t *testing.T) {
 	require.Equal(t, []*codec.Channel{left, right}, all.all)
 	require.Equal(t, "/robot/imu", left.Topic)
 	require.NotSame(t, left, all.recording(func(string) string { return "/other" })(channel()))
+}
+
+// joinedRecordings have messages of two publishers on /n, the second in a recording of its own if apart.
+func joinedRecordings(t *testing.T, apart bool) []string {
+	first := channel(t, "/n", "std_msgs/msg/UInt32")
+	second := channel(t, "/n", "std_msgs/msg/UInt32")
+	first.Metadata = map[string]string{"callerid": "/first", "car": "7"}
+	second.Metadata = map[string]string{"callerid": "/second", "car": "7"}
+	if apart {
+		return []string{write(t, "1.mcap", numbers(t, first, 2)...), write(t, "2.mcap", numbers(t, second, 2)...)}
+	}
+	return []string{write(t, "1.mcap", append(numbers(t, first, 2), numbers(t, second, 2)...)...)}
+}
+
+// Metadata of a channel is about all of its messages.
+func TestMetadataOfChannelsThatBecomeOne(t *testing.T) {
+	both := []string{"map[callerid:/first car:7] 2", "map[callerid:/second car:7] 2"}
+	lost := "metadata of topics (/n)\n"
+	for _, c := range []struct {
+		out  string
+		want []string
+		lost string
+	}{
+		{"out.mcap", both, ""},
+		{"out", both, ""}, // rosbag2
+		{"out.bag", both, "publish times (4 messages on /n)\n"},
+		{"out.record", []string{"map[car:7] 4"}, lost},
+	} {
+		for _, apart := range []bool{false, true} {
+			result, err := run(t, DefaultOptions(), filepath.Join(t.TempDir(), c.out), joinedRecordings(t, apart)...)
+			require.NoError(t, err)
+			require.Equal(t, c.lost, texts(result.Losses), c.out)
+			_, info := readAll(t, result.Path)
+			var got []string
+			for _, topic := range info.Topics {
+				delete(topic.Channel.Metadata, "md5sum")
+				got = append(got, fmt.Sprint(topic.Channel.Metadata, topic.MessageCount))
+			}
+			require.ElementsMatch(t, c.want, got, c.out)
+		}
+	}
 }
 
 // The options of a time range mean what they mean to the player.

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -69,11 +70,13 @@ func newSource(p *plan, t *target, ins inputs, window codec.Query) *source {
 	return s
 }
 
-// hasBound reports whether messages are selected that only a recording of their own format can hold.
+// hasBound reports whether messages are selected that are bound to the format of the output.
 func (s *source) hasBound() bool {
 	return slices.ContainsFunc(s.ins, func(in *input) bool {
 		return slices.ContainsFunc(in.info.Topics, func(t codec.TopicInfo) bool {
-			return formats.Bound(t.Channel.Encoding) && s.plan.selection.Wants(t.Channel)
+			encoding := t.Channel.Encoding
+			return formats.Bound(encoding) && slices.Contains(s.target.format.Keeps.Encodings, encoding) &&
+				s.plan.selection.Wants(t.Channel)
 		})
 	})
 }
@@ -115,6 +118,9 @@ func (s *source) compare(wants map[*codec.Channel]bool) {
 	if !keeps.ChannelMetadata && !s.frames {
 		s.compareChannels(wants)
 	}
+	if keeps.Joins {
+		s.join()
+	}
 	if !keeps.Attachments {
 		for _, in := range s.ins {
 			in.leaveAttachments(known)
@@ -124,6 +130,14 @@ func (s *source) compare(wants map[*codec.Channel]bool) {
 	if s.composed {
 		maps.DeleteFunc(metadata, func(key, _ string) bool { return s.target.composer.HoldsKey(key) })
 	}
+	if keeps.ChannelMetadata { // where logs of CARLA have it, too
+		maps.DeleteFunc(metadata, func(key, value string) bool {
+			return slices.ContainsFunc(s.info.Topics, func(t codec.TopicInfo) bool {
+				kept, ok := t.Channel.Metadata[key]
+				return ok && kept == value
+			})
+		})
+	}
 	if !keeps.Metadata && len(metadata) > 0 && !s.frames {
 		known.add("metadata of the recording", "", 0)
 	}
@@ -132,16 +146,55 @@ func (s *source) compare(wants map[*codec.Channel]bool) {
 // compareChannels notes channels whose metadata the format cannot hold, but for metadata that a translation added.
 func (s *source) compareChannels(wants map[*codec.Channel]bool) {
 	for _, in := range s.ins {
-		set := map[string]bool{}
-		for _, t := range in.original.Topics {
-			for key := range t.Channel.Metadata {
-				set[key] = !s.needless(key)
-			}
-		}
+		own := s.ownKeys(in)
 		for _, t := range in.info.Topics {
 			for key := range t.Channel.Metadata {
-				if wants[t.Channel] && set[key] {
+				if wants[t.Channel] && own[key] {
 					s.observer.known.add("metadata of topics", s.to[t.Channel].Topic, 0)
+				}
+			}
+		}
+	}
+}
+
+// ownKeys returns the metadata keys of a recording's channels with whether the output needs them to keep the values.
+func (s *source) ownKeys(in *input) map[string]bool {
+	own := map[string]bool{}
+	for _, t := range in.original.Topics {
+		for key := range t.Channel.Metadata {
+			own[key] = !s.needless(key)
+		}
+	}
+	return own
+}
+
+// join removes the metadata in which channels differ that become one in the output: there it would be about messages of
+// the others, too. Where messages mean something only with the metadata, it is noted but kept.
+func (s *source) join() {
+	own := map[string]bool{}
+	for _, in := range s.ins {
+		maps.Copy(own, s.ownKeys(in))
+	}
+	for i, t := range s.info.Topics {
+		for _, other := range s.info.Topics[:i] {
+			a, b := other.Channel, t.Channel
+			if a.Topic != b.Topic || a.Type != b.Type || a.Encoding != b.Encoding ||
+				a.Schema.Encoding != b.Schema.Encoding || !bytes.Equal(a.Schema.Data, b.Schema.Data) {
+				continue
+			}
+			keys := slices.AppendSeq(slices.Collect(maps.Keys(a.Metadata)), maps.Keys(b.Metadata))
+			for _, key := range keys {
+				x, inA := a.Metadata[key]
+				y, inB := b.Metadata[key]
+				if x == y && inA == inB {
+					continue
+				}
+				if own[key] {
+					s.observer.known.add("metadata of topics", b.Topic, 0)
+				}
+				if !formats.Bound(a.Encoding) {
+					delete(a.Metadata, key)
+					delete(b.Metadata, key)
 				}
 			}
 		}
@@ -190,7 +243,7 @@ func (s *source) refuse(path string) error {
 
 // channelKey identifies a channel of the output: channels of several recordings with the same key become one.
 type channelKey struct {
-	topic, typeName, encoding, schemaEncoding, schema string
+	topic, typeName, encoding, schemaEncoding, schema, metadata string
 	// index among channels of one recording that are equal otherwise
 	nth int
 }
@@ -206,23 +259,18 @@ type channels struct {
 func (c *channels) recording(rename func(topic string) string) func(*codec.Channel) *codec.Channel {
 	seen := map[channelKey]int{}
 	return func(from *codec.Channel) *codec.Channel {
-		topic := rename(from.Topic)
-		key := channelKey{topic, from.Type, from.Encoding, from.Schema.Encoding, string(from.Schema.Data), 0}
-		if formats.Bound(from.Encoding) {
-			key.schema = fmt.Sprint(from.Metadata)
-		}
+		to := clone(from)
+		to.Topic = rename(from.Topic)
+		delete(to.Metadata, codec.UnreadQoS) // of which the job tells
+		key := channelKey{to.Topic, from.Type, from.Encoding, from.Schema.Encoding, string(from.Schema.Data),
+			fmt.Sprint(to.Metadata), 0}
 		nth := seen[key]
 		seen[key]++
 		key.nth = nth
-		to := c.byKey[key]
-		if to != nil {
-			merge(to, from)
-			delete(to.Metadata, codec.UnreadQoS)
-			return to
+		if other := c.byKey[key]; other != nil {
+			merge(other, from)
+			return other
 		}
-		to = clone(from)
-		to.Topic = topic
-		delete(to.Metadata, codec.UnreadQoS) // of which the job tells
 		c.byKey[key] = to
 		c.all = append(c.all, to)
 		return to
@@ -236,23 +284,10 @@ func clone(from *codec.Channel) *codec.Channel {
 	return &to
 }
 
-// merge adds the type hash, QoS and metadata of an equal channel of another recording to a channel.
+// merge adds the type hash and QoS of an equal channel of another recording to a channel.
 func merge(to, from *codec.Channel) {
 	if to.TypeHash == "" {
 		to.TypeHash = from.TypeHash
 	}
-	for _, q := range from.QoS {
-		if !slices.Contains(to.QoS, q) {
-			to.QoS = append(to.QoS, q)
-		}
-	}
-	if to.Metadata == nil {
-		to.Metadata = maps.Clone(from.Metadata)
-		return
-	}
-	for key, value := range from.Metadata {
-		if _, ok := to.Metadata[key]; !ok {
-			to.Metadata[key] = value
-		}
-	}
+	to.QoS = codec.JoinQoS(to.QoS, from.QoS)
 }
