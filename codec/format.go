@@ -52,6 +52,7 @@ type Keeps struct {
 	Attachments bool     // CreateOptions.Attachments and CreateOptions.Records
 
 	ChannelMetadata bool // Channel.Metadata
+	NoDefinitions   bool // Channel.Schema is not kept
 	// Joins reports whether channels with the same topic, type, encoding and schema become one, with the metadata of
 	// the first.
 	Joins bool

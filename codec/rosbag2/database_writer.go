@@ -1,6 +1,7 @@
 package rosbag2
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/internal/output"
 	"tapedeck/codec/rosbag2/internal/sqlite"
+	"tapedeck/msgs/rosidl"
 )
 
 // Defaults of CreateOptions for databases, those of MCAP.
@@ -58,7 +60,8 @@ type databaseEncoder struct {
 // source is a channel of the recording.
 type source struct {
 	output.Topic
-	row *topicRow
+	row     *topicRow
+	refused error // of all messages
 }
 
 // topicRow is a row of the table of topics.
@@ -127,13 +130,45 @@ func (w *databaseEncoder) source(c *codec.Channel) *source {
 	}
 	s, ok := w.known[c]
 	if !ok {
-		s = &source{output.Topic{Channel: c}, w.row(c)}
+		s = &source{Topic: output.Topic{Channel: c}, refused: w.redefined(c)}
+		s.row = w.row(c)
 		w.known[c] = s
 		w.sources = append(w.sources, s)
 		w.topics = append(w.topics, &s.Topic)
 	}
 	w.last = s
 	return s
+}
+
+// redefined returns an error if the database has another definition of a channel's type: it holds one of each.
+func (w *databaseEncoder) redefined(c *codec.Channel) error {
+	for _, d := range w.definitions {
+		if d.Type == c.Type && !sameDefinition(d, c) {
+			return fmt.Errorf("write %s: a database holds one definition of %s, that of %s; the storage mcap holds all",
+				w.path, c.Type, d.Topic)
+		}
+	}
+	return nil
+}
+
+// sameDefinition reports whether the definitions of two channels of one type, as far as they are known, have the same
+// fields.
+func sameDefinition(a, b *codec.Channel) bool {
+	if len(a.Schema.Data) == 0 || len(b.Schema.Data) == 0 ||
+		a.Schema.Encoding == b.Schema.Encoding && bytes.Equal(a.Schema.Data, b.Schema.Data) {
+		return true
+	}
+	var hashes [2]string
+	for i, c := range []*codec.Channel{a, b} {
+		library, err := rosidl.ParseConcatenated(c.Type, string(c.Schema.Data))
+		if err != nil || c.Schema.Encoding != codec.SchemaROS2Msg {
+			return false
+		}
+		if hashes[i], err = library.Hash(c.Type); err != nil {
+			return false
+		}
+	}
+	return hashes[0] == hashes[1]
 }
 
 // row returns the row of a channel's topic. It is written with the next chunk.
@@ -147,8 +182,10 @@ func (w *databaseEncoder) row(c *codec.Channel) *topicRow {
 	row := &topicRow{id: int64(len(w.rows) + 1), channel: *c}
 	row.channel.QoS = slices.Clone(c.QoS)
 	w.rows = append(w.rows, row)
-	sameType := func(o *codec.Channel) bool { return o.Type == c.Type }
-	if w.schema > 3 && c.Type != "" && !slices.ContainsFunc(w.definitions, sameType) {
+	defined := func(o *codec.Channel) bool {
+		return o.Type == c.Type && (len(o.Schema.Data) > 0 || len(c.Schema.Data) == 0)
+	}
+	if w.schema > 3 && c.Type != "" && !slices.ContainsFunc(w.definitions, defined) {
 		w.definitions = append(w.definitions, c)
 	}
 	const rest = 1024 // of what metadata says of a topic, twice
@@ -161,6 +198,9 @@ func (w *databaseEncoder) Prepare(m *codec.Message) (full bool, err error) {
 	if len(m.Data) > sqlite.MaxBlob {
 		return false, fmt.Errorf("write %s: a message of %d bytes on %s: SQLite's limit is %d",
 			w.path, len(m.Data), m.Channel.Topic, sqlite.MaxBlob)
+	}
+	if refused := w.source(m.Channel).refused; refused != nil {
+		return false, refused
 	}
 	return w.chunk.span.Messages > 0 && m.LogTime-w.chunk.first >= w.duration, nil
 }

@@ -41,7 +41,8 @@ type Options struct {
 func (b Options) Format() codec.Format {
 	keeps := mcap.Format.Keeps
 	if b.Storage == storageSQLite {
-		keeps = codec.Keeps{QoS: true, Metadata: b.Version == 0 || b.Version >= since["custom_data"]}
+		old := b.Version != 0 && b.Version < since["custom_data"]
+		keeps = codec.Keeps{QoS: true, Metadata: !old, NoDefinitions: old}
 	}
 	return codec.Format{
 		Name:   Name,

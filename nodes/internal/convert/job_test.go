@@ -298,6 +298,29 @@ func TestApolloTransformsSurviveJoinedChannels(t *testing.T) {
 	}
 }
 
+// A database holds one definition of a type, with an old metadata.yaml none.
+func TestDefinitionsInDatabases(t *testing.T) {
+	one, same := channel(t, "/one", "std_msgs/msg/UInt32"), channel(t, "/same", "std_msgs/msg/UInt32")
+	other := channel(t, "/other", "std_msgs/msg/UInt32")
+	same.Schema.Data = append(same.Schema.Data, "\n# A comment makes no other type.\n"...)
+	other.Schema.Data = []byte("int32 data\n")
+	in := write(t, "in.mcap", slices.Concat(numbers(t, one, 1), numbers(t, same, 2), numbers(t, other, 3))...)
+	const published = "publish times (6 messages on /one, /other, /same)\n"
+	for version, lost := range map[int]string{
+		0: published + "messages that rosbag2 does not accept: write PATH: a database holds one definition of " +
+			"std_msgs/msg/UInt32, that of /one; the storage mcap holds all (3 messages on /other)\n",
+		5: "definitions of types (/other)\n" + published,
+	} {
+		o := DefaultOptions()
+		o.To, o.Storage, o.Version = "rosbag2", "sqlite3", version
+		path := filepath.Join(t.TempDir(), "out")
+		result, err := run(t, o, path, in)
+		require.NoError(t, err)
+		got := strings.ReplaceAll(texts(result.Losses), filepath.Join(path, "out_0.db3"), "PATH")
+		require.Equal(t, lost, got)
+	}
+}
+
 // A log of CARLA cannot be written again without the metadata of its channel.
 func TestLogWithoutMetadataIsLost(t *testing.T) {
 	in := samples.Path(t, "carla/sr2020_DistanceToLaneCenter.log")

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"tapedeck/codec"
+	"tapedeck/msgs"
+	"tapedeck/msgs/rosidl"
 	"tapedeck/nodes/internal/formats"
 )
 
@@ -118,6 +120,13 @@ func (s *source) compare(wants map[*codec.Channel]bool) {
 	if !keeps.ChannelMetadata && !s.frames {
 		s.compareChannels(wants)
 	}
+	if keeps.NoDefinitions {
+		for _, t := range s.info.Topics {
+			if !released(t.Channel) {
+				known.add("definitions of types", t.Channel.Topic, 0)
+			}
+		}
+	}
 	if keeps.Joins {
 		s.join()
 	}
@@ -155,6 +164,23 @@ func (s *source) compareChannels(wants map[*codec.Channel]bool) {
 			}
 		}
 	}
+}
+
+// released reports whether readers know the definition of a channel without it, because it is one of ROS 2.
+func released(c *codec.Channel) bool {
+	if len(c.Schema.Data) == 0 {
+		return true
+	}
+	own, err := rosidl.ParseConcatenated(c.Type, string(c.Schema.Data))
+	if err != nil || c.Schema.Encoding != codec.SchemaROS2Msg {
+		return false
+	}
+	hash, err := own.Hash(c.Type)
+	return err == nil && slices.ContainsFunc([]*rosidl.Library{msgs.Library(), msgs.Release("humble")},
+		func(l *rosidl.Library) bool {
+			other, err := l.Hash(c.Type)
+			return err == nil && other == hash
+		})
 }
 
 // ownKeys returns the metadata keys of a recording's channels with whether the output needs them to keep the values.
