@@ -88,7 +88,7 @@ func (r *reader) Index() error {
 
 func newScan(r *reader) *scan {
 	return &scan{reader: r, topics: map[instance]int{}, formats: formats{}, multi: map[string][][]byte{},
-		info: map[string]string{}, defaults: map[string][]byte{}, binary: map[string][]byte{},
+		info: map[string]string{}, defaults: map[string][]byte{}, binary: map[string][][]byte{},
 		misfits: map[uint16]misfits{}}
 }
 
@@ -126,12 +126,12 @@ type scan struct {
 	info        map[string]string
 	defaults    map[string][]byte
 	multi       map[string][][]byte // text, in parts
-	binary      map[string][]byte
-	ignoreStart bool               // do not use the time in the header
-	fixed       bool               // offset is of a receiver with a fix
-	misfits     map[uint16]misfits // by id
-	pendingAt   int64              // where the clock's pending messages begin
-	strayAt     int64              // of the clock's first stray
+	binary      map[string][][]byte // of each name
+	ignoreStart bool                // do not use the time in the header
+	fixed       bool                // offset is of a receiver with a fix
+	misfits     map[uint16]misfits  // by id
+	pendingAt   int64               // where the clock's pending messages begin
+	strayAt     int64               // of the clock's first stray
 	damages     int
 	moreAt      int64 // of the first damage that is not reported by itself
 }
@@ -494,10 +494,14 @@ func (s *scan) records() {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.binary)) {
-		b := s.binary[name]
-		s.log.attachments = append(s.log.attachments, codec.Attachment{Name: name,
-			MediaType: "application/octet-stream", Size: int64(len(b)),
-			Open: func(func(error)) io.Reader { return bytes.NewReader(b) }})
+		for i, b := range s.binary[name] {
+			a := codec.Attachment{Name: name, MediaType: "application/octet-stream", Size: int64(len(b)),
+				Open: func(func(error)) io.Reader { return bytes.NewReader(b) }}
+			if i > 0 {
+				a.Name = fmt.Sprintf("%s (%d)", name, i+1)
+			}
+			s.log.attachments = append(s.log.attachments, a)
+		}
 	}
 }
 
@@ -522,16 +526,20 @@ func (s *scan) keep(m *message) {
 		}
 	case m.kind == 'I' && printable:
 		s.info[key] = text
-	case !printable && m.kind == 'M' && first&1 != 0:
-		s.binary[key] = append(s.binary[key], value...)
-	case !printable:
-		s.binary[key] = bytes.Clone(value)
-	case first&1 != 0 && len(s.multi[key]) > 0:
-		last := &s.multi[key][len(s.multi[key])-1]
-		*last = append(*last, text...)
+	case printable:
+		addPart(s.multi, key, []byte(text), first)
 	default:
-		s.multi[key] = append(s.multi[key], []byte(text))
+		addPart(s.binary, key, value, first)
 	}
+}
+
+// addPart adds a value of a name, or goes on with the last one if first says so.
+func addPart(all map[string][][]byte, key string, value []byte, first byte) {
+	if list := all[key]; first&1 != 0 && len(list) > 0 {
+		list[len(list)-1] = append(list[len(list)-1], value...)
+		return
+	}
+	all[key] = append(all[key], bytes.Clone(value))
 }
 
 // keyed takes apart what has a name: its length, type and name, and the value.

@@ -337,6 +337,21 @@ func TestManyParts(t *testing.T) {
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(200<<20))
 }
 
+// Each of several binary values of a name is kept.
+func TestSeveralValuesOfAName(t *testing.T) {
+	l := generate.NewULog(0).Keyed('M', "\x00", "uint8_t[2] dump", "ab").Keyed('M', "\x01", "uint8_t[1] dump", "c")
+	l.Keyed('M', "\x00", "uint8_t[2] dump", "de").Keyed('I', "", "uint8_t[1] dump", "f")
+	info, err := open(t, l.Bytes()).Info()
+	require.NoError(t, err)
+	got := map[string]string{}
+	for _, a := range info.Attachments {
+		b, err := io.ReadAll(a.Open(nil))
+		require.NoError(t, err)
+		got[a.Name] = string(b)
+	}
+	require.Equal(t, map[string]string{"dump": "abc", "dump (2)": "de", "dump (3)": "f"}, got)
+}
+
 func TestParseFormat(t *testing.T) {
 	for _, text := range []string{"", "a", "a:", "a:;", "a:int8_t", "a:int8_t[0] x;", "a:int8_t[70000] x;",
 		"a:int8_t[x] y;", "int8_t:int8_t x;", "a b:int8_t x;", "a:int8_t x y;", "a:int8_t x;;"} {
