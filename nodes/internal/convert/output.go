@@ -203,7 +203,13 @@ func (o *output) series() string {
 // checkSeries returns an error if files exist that the path means, and that must not be replaced.
 func (o *output) checkSeries() error {
 	first := o.series()
-	if first == "" || o.overwrite {
+	if first == "" {
+		return nil
+	}
+	if o.reads(first) {
+		return fmt.Errorf("%s is an input; name another output", first)
+	}
+	if o.overwrite {
 		return nil
 	}
 	if _, err := blob.Lstat(first); err != nil {

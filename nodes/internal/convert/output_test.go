@@ -117,6 +117,8 @@ func TestOverwriteShorter(t *testing.T) {
 	require.NoError(t, err)
 	_, err = newOutput(path, allformats.List(), format, false, nil)
 	require.EqualError(t, err, path+".00000 exists; name another output or use --overwrite")
+	_, err = newOutput(path, allformats.List(), format, true, []*codec.Info{{Path: path + ".00000"}})
+	require.EqualError(t, err, path+".00000 is an input; name another output")
 }
 
 func TestNames(t *testing.T) {
