@@ -50,7 +50,6 @@ func Open(path string) (*Reader, error) {
 			return nil, err
 		}
 	}
-	r.Names = files
 	var first error
 	for _, file := range files {
 		if err := r.open(file); err != nil {
@@ -86,6 +85,9 @@ func (r *Reader) files(dir string) ([]string, error) {
 	present, err := storageFiles(dir)
 	if err != nil {
 		return nil, err
+	}
+	for _, name := range present {
+		r.Names = append(r.Names, blob.Join(dir, name))
 	}
 	text, err := blob.ReadFile(blob.Join(dir, metadataFile))
 	if err == nil {

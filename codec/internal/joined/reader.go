@@ -20,7 +20,7 @@ type Reader struct {
 	Path   string
 	Events []codec.Event // that make the recording incomplete
 	Files  []File
-	Names  []string // paths of all files, also of those that cannot be opened
+	Names  []string // paths of all files in the folder, also of those that cannot be opened
 	// Amend, unless nil, adds to info what the files do not say.
 	Amend func(info *codec.Info) error
 

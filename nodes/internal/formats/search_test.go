@@ -62,6 +62,7 @@ func TestOpenFolder(t *testing.T) {
 		{[]string{"a.record.00000", "b.mcap", "c.bag"}, "a.record.00000: b.mcap, c.bag"},
 		{[]string{"a.record.00000", "old/a.record.00000", "old/b.mcap"}, "a.record.00000: old/a.record, old/b.mcap"},
 		{[]string{"a_0.mcap", "a_1.mcap"}, ""},
+		{[]string{"a_0.mcap", "a_0.mcap.zstd"}, ""}, // the recorder was killed before it removed the first
 		{[]string{"a_0.mcap", "a_1.mcap", "b.record.00000/c.bag"}, "a_0.mcap: b.record.00000/c.bag"},
 		{[]string{"a_0.mcap", "c.bag", "metadata.yaml"}, ""},
 	} {
