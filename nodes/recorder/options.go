@@ -186,6 +186,26 @@ func (o *options) check(topics []string) error {
 	return nil
 }
 
+// unsplit returns a warning about options that delete the oldest files of a recording which only services split, "" if
+// there are none.
+func (o *options) unsplit() string {
+	if o.SnapshotMode || o.format().Live.Robot != nil || o.MaxBagSize > 0 || o.MaxBagDuration > 0 ||
+		o.MaxBagMessages > 0 {
+		return ""
+	}
+	option := ""
+	switch {
+	case o.MaxBagFiles > 0:
+		option = "max_bag_files"
+	case o.LowSpaceAction == diskguard.Delete:
+		option = "low_space_action delete-oldest"
+	default:
+		return ""
+	}
+	return option + ": the recording is split only on request, and its only file is not deleted; add --max-bag-size, " +
+		"--max-bag-duration or --max-bag-messages"
+}
+
 // settings are the options that have to be parsed.
 type settings struct {
 	throttles  []throttle.Rule

@@ -14,6 +14,7 @@ import (
 	"tapedeck/config"
 	"tapedeck/config/configtest"
 	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/recorder/internal/diskguard"
 )
 
 func TestEveryOptionIsDocumented(t *testing.T) {
@@ -100,6 +101,29 @@ func TestSplitLetsDurationLimitFiles(t *testing.T) {
 	require.ErrorContains(t, o.splitByDuration(), "split: say when, by --max-bag-size")
 	o.MaxDuration, o.MaxBagDuration = 1, 2
 	require.ErrorContains(t, o.splitByDuration(), "give one of them")
+}
+
+func TestFilesAreDeletedOfSplitRecordings(t *testing.T) {
+	for want, list := range map[string][]func(*options){
+		"": {func(*options) {}, func(o *options) { o.MaxBagFiles, o.MaxBagSize = 2, 1e6 },
+			func(o *options) { o.MaxBagFiles, o.MaxBagMessages = 2, 9 },
+			func(o *options) { o.LowSpaceAction, o.MaxBagDuration = diskguard.Delete, time.Second },
+			func(o *options) { o.LowSpaceAction, o.SnapshotMode = diskguard.Delete, true },
+			func(o *options) { o.MaxBagFiles, o.Storage = 2, "session" }},
+		"max_bag_files: the recording is split only on request": {
+			func(o *options) { o.MaxBagFiles = 2 }},
+		"low_space_action delete-oldest: the recording": {func(o *options) { o.LowSpaceAction = diskguard.Delete }},
+	} {
+		for _, set := range list {
+			o := defaultOptions()
+			set(&o)
+			if text := o.unsplit(); want == "" {
+				require.Empty(t, text)
+			} else {
+				require.Contains(t, text, want)
+			}
+		}
+	}
 }
 
 func TestHintsAreForUnknownFlags(t *testing.T) {

@@ -375,5 +375,8 @@ func newRecorder(o options, chosen *selection.Selection, node bridge.Node, line 
 	}
 	r.session.Store(s)
 	r.announcer = newAnnouncer(r)
+	if text := o.unsplit(); text != "" {
+		r.warn("splits", "%s", text)
+	}
 	return r, nil
 }

@@ -160,6 +160,7 @@ func TestRecordingContinuesInAnother(t *testing.T) {
 			time.Sleep(time.Second)
 			f.end()
 			require.NoError(t, d.end())
+			require.True(t, d.warned["splits"])
 			require.Contains(t, d.said.String(), "recorded "+first+", ")
 
 			var all []uint64
@@ -206,6 +207,7 @@ func TestOldFilesAreDeleted(t *testing.T) {
 			d.publish(p, i)
 		}
 		require.NoError(t, d.end())
+		require.False(t, d.warned["splits"])
 		found, err := filepath.Glob("drive.record.*")
 		require.NoError(t, err)
 		require.Equal(t, []string{"drive.record.00017", "drive.record.00018", "drive.record.00019"}, found)
