@@ -182,7 +182,7 @@ var newestInterfaces = sync.OnceValues(func() (setup, problem string) {
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", "build the newest rosbag2_interfaces: " + err.Error() + "\n" + string(out)
 	}
-	return filepath.Join(dir, "install/local_setup.bash"), ""
+	return filepath.Join(dir, "install/local_setup.sh"), ""
 })
 
 // writeInterfaces writes a ROS package with our definitions.

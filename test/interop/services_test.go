@@ -17,7 +17,8 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-const calls = 1000
+// calls is how many each client makes: many times what a service keeps of replies. Each takes rclpy longer than the last.
+const calls = 300
 
 // caller is a program for rclpy. It asks a node for parameters many times in a row.
 const caller = `
