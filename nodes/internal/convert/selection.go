@@ -97,15 +97,20 @@ func (p *plan) check(infos []*codec.Info, warn func(string)) error {
 		})
 	}
 	var unmatched []string
-	for _, rule := range p.throttles {
-		if !any(func(topic string) bool { return rule.Match(p.rename(topic)) }) {
-			unmatched = append(unmatched, "--throttle "+rule.Text)
+	renamed := func(option string, match func(topic string) bool) {
+		switch {
+		case any(func(topic string) bool { return match(p.rename(topic)) }):
+		case any(match):
+			unmatched = append(unmatched, option+" once topics are renamed")
+		default:
+			unmatched = append(unmatched, option)
 		}
 	}
+	for _, rule := range p.throttles {
+		renamed("--throttle "+rule.Text, rule.Match)
+	}
 	for _, rule := range p.repeats {
-		if !any(func(topic string) bool { return rule.Match(p.rename(topic)) }) {
-			unmatched = append(unmatched, "--repeat "+rule.Text)
-		}
+		renamed("--repeat "+rule.Text, rule.Match)
 	}
 	for _, rule := range p.Remap {
 		from, _, _ := strings.Cut(rule, ":=")

@@ -64,7 +64,9 @@ func TestUnmatched(t *testing.T) {
 		"throttle": {func(o *Options) { o.Throttle = []string{"/nosuch=1Hz"} }, "--throttle /nosuch", 2},
 		"remap":    {func(o *Options) { o.Remap = []string{"/nosuch:=/x"} }, "--remap /nosuch:=/x", 2},
 		"repeat":   {func(o *Options) { o.Repeat = []string{"/nosuch=1"} }, "--repeat /nosuch", 2},
-		"type":     {func(o *Options) { o.ExcludeTypes = []string{"a/msg/B"} }, "--exclude-topic-types a/msg/B", 2},
+		"renamed": {func(o *Options) { o.Throttle, o.Remap = []string{"/n=1Hz"}, []string{"/n:=/m"} },
+			"no topic matches --throttle /n once topics are renamed; there are /face, /n", 2},
+		"type": {func(o *Options) { o.ExcludeTypes = []string{"a/msg/B"} }, "--exclude-topic-types a/msg/B", 2},
 		"two": {func(o *Options) { o.Exclude = []string{"ace", "*c"} },
 			"no topic matches --exclude *c, --exclude ace", 2},
 		"matching": {func(o *Options) {
