@@ -50,8 +50,8 @@ type Result struct {
 	Messages  uint64
 	Topics    int           // names
 	Bytes     int64         // of payloads
-	Start     int64         // LogTime of the first message written, ns since the Unix epoch
-	End       int64         // of the last one
+	Start     int64         // earliest LogTime written, ns since the Unix epoch
+	End       int64         // latest one
 	Took      time.Duration // from opening the output to its end
 	Losses    []Loss        // what was selected but is not in the output
 	Throttled Loss          // what Options.Throttle left out

@@ -405,6 +405,19 @@ func TestChanges(t *testing.T) {
 	}
 }
 
+// With another order, messages are not written in the order of their times.
+func TestTimesOfAnotherOrder(t *testing.T) {
+	messages := numbers(t, channel(t, "/n", "std_msgs/msg/UInt32"), 3)
+	for i := range messages {
+		messages[i].PublishTime = int64(900-i) * second
+	}
+	o := DefaultOptions()
+	o.Order = "sent"
+	result, err := run(t, o, filepath.Join(t.TempDir(), "out.mcap"), write(t, "in.mcap", messages...))
+	require.NoError(t, err)
+	require.Equal(t, []int64{898 * second, 900 * second}, []int64{result.Start, result.End})
+}
+
 // Stamps are moved on the way from one foreign encoding to another, too.
 func TestRestampOfWhatIsTranslated(t *testing.T) {
 	in := generate.Path(t, "apollo/apollo_cpp_sensors.record")

@@ -216,9 +216,10 @@ func (w *writer) put(m *codec.Message) error {
 		return nil
 	}
 	if w.result.Messages == 0 {
-		w.result.Start = m.LogTime
+		w.result.Start, w.result.End = m.LogTime, m.LogTime
 	}
-	w.result.End = m.LogTime
+	// With --message-order times may go back.
+	w.result.Start, w.result.End = min(w.result.Start, m.LogTime), max(w.result.End, m.LogTime)
 	w.result.Messages++
 	w.result.Bytes += int64(len(m.Data))
 	return nil
