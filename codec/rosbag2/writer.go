@@ -68,6 +68,11 @@ func newLayout(s output.System, b Options, o codec.CreateOptions) (*layout, erro
 	if l.mode != "" {
 		l.options.Compression = "" // of chunks
 	}
+	if l.storage == storageMCAP {
+		if err := mcap.Format.Check(l.options); err != nil {
+			return nil, err
+		}
+	}
 	return l, nil
 }
 

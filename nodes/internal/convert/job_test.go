@@ -847,6 +847,7 @@ func TestUsageOfFormats(t *testing.T) {
 		{"out.record", compression("lz4"), `compression "lz4": a record file is never compressed`},
 		{"out.log", compression("lz4"), `compression "lz4": CARLA's logs are never compressed`},
 		{"out.parquet", compression("bz2"), `parquet has no compression "bz2", only `},
+		{"out", compression("bz2"), `MCAP has no compression "bz2"; it has none, lz4 and zstd`},
 		{"out", mode("files"), `compression mode "files" is not one of none, file and message`},
 		{"out", mode("message"), "rosbag2 does not compress messages in MCAP files"},
 		{"out.mcap", mode("file"), `format mcap has no compression mode "file"`},
