@@ -105,6 +105,9 @@ func TestLikeChannelsOfOneRecordingStayApart(t *testing.T) {
 	require.NotSame(t, left, right)
 	require.Same(t, left, second(channel()))
 	require.Same(t, right, second(channel()))
+	translated := channel()
+	translated.Metadata = map[string]string{"md5sum": "6a62c6daae103f4ff57a132d6f95cec2"}
+	require.Same(t, left, all.recording(rename)(translated))
 	require.Equal(t, []*codec.Channel{left, right}, all.all)
 	require.Equal(t, "/robot/imu", left.Topic)
 	require.NotSame(t, left, all.recording(func(string) string { return "/other" })(channel()))
