@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Values of Options.
@@ -42,6 +43,9 @@ type Options struct {
 
 const mb = 1 << 20
 
+// videoCodecs are the encoders, the preferred one first.
+var videoCodecs = []string{"libsvtav1", "libx264"}
+
 // withDefaults returns o with all defaults filled in.
 func (o Options) withDefaults() Options {
 	o.Holes, o.State = cmp.Or(o.Holes, HolesRefuse), cmp.Or(o.State, StateJoint)
@@ -57,6 +61,8 @@ func (o Options) Check() error {
 		return fmt.Errorf("invalid holes %q: want %s or %s", o.Holes, HolesRefuse, HolesSplit)
 	case !slices.Contains([]string{StateJoint, StatePose}, o.State):
 		return fmt.Errorf("invalid state %q: want %s or %s", o.State, StateJoint, StatePose)
+	case o.Codec != "" && !slices.Contains(videoCodecs, o.Codec):
+		return fmt.Errorf("codec %q: want %s", o.Codec, strings.Join(videoCodecs, " or "))
 	case o.DataFileSize < 0 || o.VideoFileSize < 0:
 		return errors.New("sizes of files must not be negative")
 	}

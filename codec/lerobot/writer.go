@@ -58,7 +58,7 @@ func Create(path string, o Options) (*Writer, error) {
 	}
 	if o.Video {
 		var err error
-		if w.encoder, err = chooseEncoder(o.Codec, "libsvtav1", "libx264"); err != nil {
+		if w.encoder, err = chooseEncoder(o.Codec, videoCodecs...); err != nil {
 			return fail(err)
 		}
 	}

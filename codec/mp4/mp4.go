@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,11 +34,22 @@ func (o Options) Format() codec.Format {
 	return codec.Format{
 		Name:    "mp4",
 		Named:   isFile,
+		Check:   func(codec.CreateOptions) error { return o.check() },
 		Create:  func(path string, _ codec.CreateOptions) (codec.Writer, error) { return create(path, o) },
 		Accepts: accepts,
 		Files:   []string{extension},
 		Keeps:   codec.Keeps{Encodings: []string{codec.EncodingCDR}},
 	}
+}
+
+// codecs are the encoders, the preferred one first.
+var codecs = []string{"libx264", "libsvtav1"}
+
+func (o Options) check() error {
+	if o.Codec != "" && !slices.Contains(codecs, o.Codec) {
+		return fmt.Errorf("codec %q: want %s", o.Codec, strings.Join(codecs, " or "))
+	}
+	return nil
 }
 
 func isFile(path string) bool { return strings.EqualFold(filepath.Ext(path), extension) }
@@ -68,7 +80,7 @@ type camera struct {
 func create(path string, o Options) (codec.Writer, error) {
 	w := &writer{path: path, program: cmp.Or(o.FFmpeg, "ffmpeg")}
 	var err error
-	w.encoder, err = ffmpeg.Choose(w.program, o.Codec, []string{"libx264", "libsvtav1"}, "write images instead")
+	w.encoder, err = ffmpeg.Choose(w.program, o.Codec, codecs, "write images instead")
 	if err != nil {
 		return nil, err
 	}

@@ -84,6 +84,9 @@ func (o *convertOptions) convertEach(ctx context.Context, paths []string, stdout
 	if err != nil {
 		return err
 	}
+	if err := (&convert.Job{Formats: known, Options: o.Options}).Check(); err != nil {
+		return err
+	}
 	if blob.IsURL(o.OutputFolder) {
 		if err := blob.CanUpload(o.OutputFolder); err != nil {
 			return config.Usagef("--output-folder: %w", err)

@@ -29,6 +29,9 @@ func defaultEchoOptions() *echoOptions { return &echoOptions{Options: echo.Defau
 func (o *echoOptions) echo(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	out := bufio.NewWriter(stdout)
 	defer func() { err = errors.Join(err, out.Flush()) }()
+	if err := o.Range.Check(); err != nil {
+		return err
+	}
 	printer, err := echo.NewPrinter(o.Options, out)
 	if err != nil {
 		return err

@@ -57,9 +57,6 @@ func (j *Job) runEpisodes(ctx context.Context, p *plan, format formats.Format) (
 	if w.ranges, err = p.gripperRanges(); err != nil {
 		return nil, err
 	}
-	if err := p.fits(format, j.Formats); err != nil {
-		return nil, err
-	}
 	if p.LinkFile != "" && (format.Named(j.Output) || blob.IsURL(j.Output)) {
 		return nil, config.Usagef("--link-file needs a folder of HDF5 files as output, and %s is none", j.Output)
 	}

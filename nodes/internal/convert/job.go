@@ -14,6 +14,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
+	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/timerange"
@@ -70,27 +71,12 @@ type Episode struct {
 
 // Run converts the inputs. If it fails, it leaves no output.
 func (j *Job) Run(ctx context.Context) (*Result, error) {
-	p, err := j.Options.parse()
+	p, t, err := j.prepare()
 	if err != nil {
 		return nil, err
 	}
-	format, err := FormatOf(j.Formats, j.Output, p.To)
-	if err != nil {
-		return nil, err
-	}
-	if format.Episodes != nil {
-		if j.Stdout != nil && j.Output == StandardOutput {
-			_, err := newStream(j.Stdout, j.Output, j.Formats, format)
-			return nil, err
-		}
-		return j.runEpisodes(ctx, p, format)
-	}
-	if err := p.fits(format, j.Formats); err != nil {
-		return nil, err
-	}
-	t, err := newTarget(format, p)
-	if err != nil {
-		return nil, err
+	if t.format.Episodes != nil {
+		return j.runEpisodes(ctx, p, t.format)
 	}
 	var ins inputs
 	defer func() { ins.Close() }()
@@ -102,6 +88,39 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 		ins = append(ins, in)
 	}
 	return j.convert(ctx, p, t, ins)
+}
+
+// Check returns an error about the options that Run would return before it opens an input.
+func (j *Job) Check() error {
+	_, _, err := j.prepare()
+	return err
+}
+
+// prepare checks all that needs no input.
+func (j *Job) prepare() (*plan, *target, error) {
+	p, err := j.Options.parse()
+	if err != nil {
+		return nil, nil, err
+	}
+	format, err := FormatOf(j.Formats, j.Output, p.To)
+	if err == nil && j.Stdout != nil && j.Output == StandardOutput {
+		_, err = newStream(j.Stdout, j.Output, j.Formats, format)
+	}
+	if err == nil {
+		err = p.fits(format, j.Formats)
+	}
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case format.Episodes == nil:
+		t, err := newTarget(format, p)
+		return p, t, err
+	case format.Episodes.Check != nil:
+		if err := format.Episodes.Check(&p.Options.Options); err != nil {
+			return nil, nil, config.Usagef("%w", err)
+		}
+	}
+	return p, &target{format: format}, nil
 }
 
 func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs) (*Result, error) {

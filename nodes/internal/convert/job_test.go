@@ -856,6 +856,12 @@ func TestUsageOfFormats(t *testing.T) {
 		{"out", func(o *Options) { o.Storage = "tape" }, `storage "tape" is not one of mcap and sqlite3`},
 		{"out.gpx", origin, `invalid track origin "91,0"`},
 		{"out.tum", func(o *Options) { o.Origin = "10N" }, "track origin 10N: a track in metres needs "},
+		{"out.mp4", func(o *Options) { o.VideoCodec = "x" }, `codec "x": want libx264 or libsvtav1`},
+		{"out.hdf5", func(o *Options) { o.CameraLinks = []string{"x"} }, `--camera-links "x": want LINK=CAMERA`},
+		{"out", func(o *Options) { o.To, o.CameraNames = "lerobot", []string{"x"} }, "want CAMERA=NAME"},
+		{"out", func(o *Options) { o.To, o.VideoCodec = "lerobot", "x" }, `codec "x": want libsvtav1 or libx264`},
+		{"out.mcap", func(o *Options) { o.Begin = "noon" }, `--begin "noon" is no time`},
+		{"out.hdf5", func(o *Options) { o.End = "noon" }, `--end "noon" is no time`},
 		{"out.kml", func(o *Options) { o.Frames = []string{"a", "a=b"} }, "the frames of tracks name a twice"},
 	} {
 		o := DefaultOptions()

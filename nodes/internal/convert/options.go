@@ -115,6 +115,9 @@ func (o *Options) parse() (*plan, error) {
 			return nil, err
 		}
 	}
+	if err := p.Range.Check(); err != nil {
+		return nil, err
+	}
 	if p.throttles, err = throttle.Parse(o.Throttle); err != nil {
 		return nil, config.Usagef("--throttle: %w", err)
 	}

@@ -23,6 +23,8 @@ type Episodes struct {
 	FixedRate bool // rows come at a fixed rate
 	// Link writes a file at link that has all n episodes of a folder; nil for formats without links.
 	Link func(link, folder string, n int, overwrite bool) error
+	// Check returns an error for options that New does not take; nil if it takes all.
+	Check func(*Options) error
 	// New begins to write episodes of a layout at path. file reports whether path is to be one file, if the format has
 	// a choice, and single that there is one episode.
 	New func(o *Options, path string, file, single bool, layout *episode.Layout) (EpisodeWriter, error)
@@ -44,6 +46,14 @@ func newSessions(_ *Options, path string, _, single bool, _ *episode.Layout) (Ep
 		return t, nil
 	}
 	return t, os.Mkdir(path, 0o777)
+}
+
+func checkLeRobot(o *Options) error {
+	options, err := o.options()
+	if err != nil {
+		return err
+	}
+	return options.Check()
 }
 
 func newLeRobot(o *Options, path string, _, _ bool, layout *episode.Layout) (EpisodeWriter, error) {

@@ -64,7 +64,8 @@ func PureGo() List {
 	return List{
 		{Format: carla.Format, Composer: newCARLAComposer, Group: "CARLA",
 			Live: &Live{Storage: "carla", First: ".log", Others: `_\d+\.log`}},
-		{Format: lerobot.Format, Group: "LeRobot", Episodes: &Episodes{Rows: true, FixedRate: true, New: newLeRobot}},
+		{Format: lerobot.Format, Group: "LeRobot",
+			Episodes: &Episodes{Rows: true, FixedRate: true, Check: checkLeRobot, New: newLeRobot}},
 		{
 			Format: mcap.Format,
 			Live: &Live{Storage: "mcap-file", Names: []string{"mcap"}, First: ".mcap", Others: `_\d+\.mcap`,

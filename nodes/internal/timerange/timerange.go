@@ -73,6 +73,18 @@ func (r *Range) Select(first, last int64) (start, end int64, outside string, err
 	return start, end, outside, nil
 }
 
+// Check returns a usage error for a time that no recording can make sense of.
+func (r *Range) Check() error {
+	for option, text := range map[string]string{"begin": r.Begin, "end": r.End} {
+		if text != "" && (option == "begin" || !strings.HasPrefix(text, "-")) {
+			if _, err := parse(option, text, 0, 0); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func parse(option, text string, first, last int64) (int64, error) {
 	t, err := Parse(text, first, last)
 	if err != nil {

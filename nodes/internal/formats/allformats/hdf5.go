@@ -19,7 +19,7 @@ func Main() { hdf5.Main() }
 
 func hdf5Format() formats.Format {
 	return formats.Format{Format: hdf5.Format, Group: "HDF5",
-		Episodes: &formats.Episodes{Rows: true, Link: link, New: newHDF5}}
+		Episodes: &formats.Episodes{Rows: true, Link: link, Check: checkHDF5, New: newHDF5}}
 }
 
 // options returns the options of HDF5 as its package has them.
@@ -28,6 +28,11 @@ func options(o *formats.HDF5Options) (hdf5.Options, error) {
 	var err error
 	h.Links, err = formats.Pairs("camera-links", "LINK=CAMERA", o.CameraLinks, false)
 	return h, err
+}
+
+func checkHDF5(o *formats.Options) error {
+	_, err := options(&o.HDF5Options)
+	return err
 }
 
 func newHDF5(o *formats.Options, path string, file, _ bool, layout *episode.Layout) (formats.EpisodeWriter, error) {
