@@ -17,7 +17,7 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-// calls is how many each client makes: many times what a service keeps of replies. Each takes rclpy longer than the last.
+// calls is how many each client makes: many times what a service keeps of replies. rclpy gets slower with each.
 const calls = 300
 
 // caller is a program for rclpy. It asks a node for parameters many times in a row.
