@@ -24,7 +24,7 @@ ARGUMENTS = [
     ('extra_args', '', "further flags of the converter, as on a command line"),
     ('params_file', '', 'parameter file to use instead of the installed config/converter.yaml'),
     ('service', '', 'of the node: name of the service; by default /convert'),
-    ('service_root', '', 'of the node: folder that calls read from and write to, / for any; by default the current one'),
+    ('service_root', '', 'of the node: folder that calls read and write, / for any; by default the current one'),
     ('middleware', '', 'of the node: rcl or dds; by default as tapedeck was built'),
     ('name', 'converter', 'name of the node'),
     ('namespace', '', 'namespace of the node'),
