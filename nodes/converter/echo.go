@@ -29,7 +29,7 @@ func defaultEchoOptions() *echoOptions { return &echoOptions{Options: echo.Defau
 func (o *echoOptions) echo(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	out := bufio.NewWriter(stdout)
 	defer func() { err = errors.Join(err, out.Flush()) }()
-	if err := o.Range.Check(); err != nil {
+	if err := o.CheckTimes(); err != nil {
 		return err
 	}
 	printer, err := echo.NewPrinter(o.Options, out)

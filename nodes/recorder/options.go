@@ -193,7 +193,7 @@ func (o *options) unsplit() string {
 		o.MaxBagMessages > 0 {
 		return ""
 	}
-	option := ""
+	var option string
 	switch {
 	case o.MaxBagFiles > 0:
 		option = "max_bag_files"

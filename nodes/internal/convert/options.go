@@ -115,7 +115,7 @@ func (o *Options) parse() (*plan, error) {
 			return nil, err
 		}
 	}
-	if err := p.Range.Check(); err != nil {
+	if err := p.CheckTimes(); err != nil {
 		return nil, err
 	}
 	if p.throttles, err = throttle.Parse(o.Throttle); err != nil {

@@ -73,8 +73,8 @@ func (r *Range) Select(first, last int64) (start, end int64, outside string, err
 	return start, end, outside, nil
 }
 
-// Check returns a usage error for a time that no recording can make sense of.
-func (r *Range) Check() error {
+// CheckTimes returns a usage error for a time that no recording can make sense of.
+func (r *Range) CheckTimes() error {
 	for option, text := range map[string]string{"begin": r.Begin, "end": r.End} {
 		if text != "" && (option == "begin" || !strings.HasPrefix(text, "-")) {
 			if _, err := parse(option, text, 0, 0); err != nil {
