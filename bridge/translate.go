@@ -31,8 +31,8 @@ type Reuser interface {
 	Reuses()
 }
 
-// Sifter is a Translator that makes messages of a topic of some messages of a channel alone: the last one of the topic
-// may be of a message long before the last ones of the channel.
+// Sifter is a Translator that makes the messages of a topic from only some messages of a channel: the last message of
+// the topic may come from one long before the last ones of the channel.
 type Sifter interface {
 	Translator
 	// Quiet returns a Translator that makes the same messages and counts no losses.

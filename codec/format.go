@@ -29,7 +29,7 @@ type Format struct {
 	Create func(path string, o CreateOptions) (Writer, error)
 	// Stream begins a recording that goes to w, such as standard output; nil if recordings need files.
 	Stream func(w io.Writer, o CreateOptions) (Writer, error)
-	// Check returns why no recording can be written with some options, as Create does; nil if all are possible.
+	// Check returns an error for options that Create refuses; nil if it takes all.
 	Check func(CreateOptions) error
 	// Accepts returns why recordings cannot hold the messages of a channel, whose encoding is one of Keeps.Encodings;
 	// nil if they hold the messages of all.

@@ -533,7 +533,7 @@ func (s *scan) keep(m *message) {
 	}
 }
 
-// addPart adds a value of a name, or goes on with the last one if first says so.
+// addPart adds a value of a name, or continues its last one if bit 0 of first, the message's first byte, is set.
 func addPart(all map[string][][]byte, key string, value []byte, first byte) {
 	if list := all[key]; first&1 != 0 && len(list) > 0 {
 		list[len(list)-1] = append(list[len(list)-1], value...)

@@ -149,7 +149,7 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs) (*Res
 		if !in.original.Complete && j.Damaged == nil {
 			j.warn(in.path + " is incomplete; converting everything readable")
 		}
-		j.tellUnreadQoS(in, p)
+		j.reportUnreadQoS(in, p)
 		if len(in.still) > 0 {
 			j.warn("stamps can be found only in ROS 2 messages, not in those of " + human.List(in.still))
 		}
@@ -198,17 +198,17 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs) (*Res
 	return &w.result, err
 }
 
-// tellUnreadQoS tells once of each selected topic whose QoS cannot be read.
-func (j *Job) tellUnreadQoS(in *input, p *plan) {
-	told := map[string]bool{}
+// reportUnreadQoS reports, once for each selected topic, QoS that cannot be read.
+func (j *Job) reportUnreadQoS(in *input, p *plan) {
+	reported := map[string]bool{}
 	for _, e := range in.original.Events {
 		selected := slices.ContainsFunc(in.original.Topics, func(t codec.TopicInfo) bool {
 			return t.Channel.Topic == e.Topic && p.selection.Wants(t.Channel)
 		})
-		if e.Kind != codec.EventDamage || !selected || told[e.Topic] {
+		if e.Kind != codec.EventDamage || !selected || reported[e.Topic] {
 			continue
 		}
-		told[e.Topic] = true
+		reported[e.Topic] = true
 		if j.Damaged != nil {
 			j.Damaged(errors.New(e.Text))
 		} else {

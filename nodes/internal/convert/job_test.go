@@ -104,7 +104,7 @@ func readAll(t *testing.T, path string) (all []codec.Message, info *codec.Info) 
 	}
 }
 
-// QoS that cannot be read is told of once, and is not in the output.
+// A conversion reports QoS that it cannot read once, and leaves it out of the output.
 func TestUnreadQoS(t *testing.T) {
 	odd := *channel(t, "/odd", "std_msgs/msg/UInt32")
 	odd.QoS, odd.Metadata = nil, map[string]string{codec.UnreadQoS: "- history: odd", "key": "value"}

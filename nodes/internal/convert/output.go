@@ -188,8 +188,8 @@ func (o *output) checkExisting() error {
 	return nil
 }
 
-// series returns the path of the first file of a recording that was split: NAME.record.00000 of NAME.record, which
-// means all files if it is none. It is "" for formats whose first file has the same name if there are more.
+// series returns the path of the first file if the recording is split: NAME.record.00000 for NAME.record, a name that
+// then opens all files. It is "" for formats whose first file keeps the name.
 func (o *output) series() string {
 	if o.format.Live == nil || !strings.HasSuffix(o.path, o.format.Extension) {
 		return ""

@@ -232,7 +232,7 @@ func (s *source) needless(key string) bool {
 	switch key {
 	case "md5sum", "record.proto_desc": // the type says so
 		return true
-	case codec.UnreadQoS: // the job tells of it
+	case codec.UnreadQoS: // the job reports it
 		return true
 	case "latching": // as quality of service
 		return s.target.format.Keeps.QoS
@@ -287,7 +287,7 @@ func (c *channels) recording(rename func(topic string) string) func(*codec.Chann
 	return func(from *codec.Channel) *codec.Channel {
 		to := clone(from)
 		to.Topic = rename(from.Topic)
-		delete(to.Metadata, codec.UnreadQoS) // of which the job tells
+		delete(to.Metadata, codec.UnreadQoS) // the job reports it
 		metadata := maps.Clone(to.Metadata)
 		delete(metadata, "md5sum") // the schema says it, too
 		key := channelKey{to.Topic, from.Type, from.Encoding, from.Schema.Encoding, string(from.Schema.Data),

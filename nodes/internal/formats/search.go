@@ -39,7 +39,7 @@ func (l List) Search(folder string) (paths []string, err error) {
 	return slices.Compact(paths), errors.Join(odd...)
 }
 
-// checkFolder returns an error if a folder, of which a reader reads parts, holds other recordings, too.
+// checkFolder returns an error if a folder holds other recordings beside parts, the files that a reader reads.
 func (l List) checkFolder(folder string, parts []string) error {
 	found, err := l.Search(folder)
 	if err != nil && !errors.Is(err, blob.ErrKey) || slices.Equal(found, []string{folder}) {
