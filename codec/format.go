@@ -37,6 +37,8 @@ type Format struct {
 	// Files are the extensions of the files in folders that are written, ".csv", for formats whose Info does not list
 	// them: a folder with other files is not replaced.
 	Files []string
+	// Splits reports that Create returns a Splitter.
+	Splits bool
 	// Extension ends the names of new recordings, ".bag"; "" for folders.
 	Extension string
 	// Keeps are the properties that recordings can hold.

@@ -83,6 +83,14 @@ type CreateOptions struct {
 	Ending func(*MissingError) []Event
 }
 
+// CheckUncompressed returns an error if o asks for compression, which the format of that name does not have.
+func (o *CreateOptions) CheckUncompressed(format string) error {
+	if o.Compression == "" || o.Compression == "none" {
+		return nil
+	}
+	return fmt.Errorf("format %s has no compression %q", format, o.Compression)
+}
+
 // Writer writes one recording. It is not for concurrent use, except that Sync may be called beside Write.
 type Writer interface {
 	// Declare adds a channel before its first message, so that it is in the recording even if no message follows.

@@ -72,6 +72,7 @@ var Format = codec.Format{
 	Named:     func(path string) bool { return filepath.Ext(path) == ".log" },
 	Open:      func(path string) (codec.Reader, error) { return Open(path) },
 	Check:     check,
+	Splits:    true,
 	Create:    func(path string, o codec.CreateOptions) (codec.Writer, error) { return createOn(output.OS{}, path, o) },
 }
 

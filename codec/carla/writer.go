@@ -19,12 +19,7 @@ const (
 	defaultChunkDuration = time.Second
 )
 
-func check(o codec.CreateOptions) error {
-	if o.Compression != "" && o.Compression != "none" {
-		return fmt.Errorf("compression %q: CARLA's logs are never compressed", o.Compression)
-	}
-	return nil
-}
+func check(o codec.CreateOptions) error { return o.CheckUncompressed(Name) }
 
 // createOn begins a recording whose first file is path. The next file after NAME.log is NAME_1.log.
 func createOn(s output.System, path string, o codec.CreateOptions) (*output.Recording, error) {

@@ -282,7 +282,7 @@ func TestFailedSplit(t *testing.T) {
 
 func TestWriteErrors(t *testing.T) {
 	_, err := createOn(&disktest.Disk{}, "a.log", codec.CreateOptions{Compression: "zstd"})
-	require.EqualError(t, err, `create a.log: compression "zstd": CARLA's logs are never compressed`)
+	require.EqualError(t, err, `create a.log: format carla has no compression "zstd"`)
 	_, err = createOn(&disktest.Disk{}, "a.log", codec.CreateOptions{ChunkSize: -1})
 	require.ErrorContains(t, err, "must not be negative")
 

@@ -41,6 +41,7 @@ func format(name string, encode encode) codec.Format {
 			}
 			return &writer{path: path, extension: extension, encode: encode, lost: codec.LossCounts{}}, nil
 		},
+		Check: func(o codec.CreateOptions) error { return o.CheckUncompressed(name) },
 		Accepts: func(c *codec.Channel) error {
 			if c.Type != typeCloud && c.Type != typeScan {
 				return errors.New("they are neither point clouds nor laser scans")

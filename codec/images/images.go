@@ -27,6 +27,7 @@ var Format = codec.Format{
 	Name:    "images",
 	Named:   func(string) bool { return false }, // folders may have any name
 	Create:  func(path string, _ codec.CreateOptions) (codec.Writer, error) { return create(path) },
+	Check:   func(o codec.CreateOptions) error { return o.CheckUncompressed("images") },
 	Accepts: accepts,
 	Files:   []string{".csv", ".jpg", ".png", ".yaml"},
 	Keeps:   codec.Keeps{Encodings: []string{codec.EncodingCDR}, PublishTime: true},

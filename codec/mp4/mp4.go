@@ -34,7 +34,7 @@ func (o Options) Format() codec.Format {
 	return codec.Format{
 		Name:    "mp4",
 		Named:   isFile,
-		Check:   func(codec.CreateOptions) error { return o.check() },
+		Check:   func(c codec.CreateOptions) error { return cmp.Or(o.check(), c.CheckUncompressed("mp4")) },
 		Create:  func(path string, _ codec.CreateOptions) (codec.Writer, error) { return create(path, o) },
 		Accepts: accepts,
 		Files:   []string{extension},

@@ -120,6 +120,7 @@ var Format = codec.Format{
 	Named:     names.MatchString,
 	Open:      openAny,
 	Check:     check,
+	Splits:    true,
 	Create:    func(path string, o codec.CreateOptions) (codec.Writer, error) { return createOn(output.OS{}, path, o) },
 }
 
@@ -167,12 +168,7 @@ func sniff(path string, head []byte) bool {
 // numbered is a name that Apollo's recorder gives to the files of a recording.
 var numbered = regexp.MustCompile(`\.\d{5}$`)
 
-func check(o codec.CreateOptions) error {
-	if o.Compression != "" && o.Compression != "none" {
-		return fmt.Errorf("compression %q: a record file is never compressed", o.Compression)
-	}
-	return nil
-}
+func check(o codec.CreateOptions) error { return o.CheckUncompressed(formatName) }
 
 // createOn begins a recording whose first file is path. NAME.record.00000 goes on as NAME.record.00001.
 func createOn(s output.System, path string, o codec.CreateOptions) (*output.Recording, error) {

@@ -152,7 +152,7 @@ func TestCreateErrors(t *testing.T) {
 	_, err = create(path, codec.CreateOptions{})
 	require.ErrorIs(t, err, fs.ErrExist)
 	_, err = create(path, codec.CreateOptions{Compression: "lz4", Overwrite: true})
-	require.ErrorContains(t, err, "never compressed")
+	require.ErrorContains(t, err, "has no compression")
 	_, err = create(filepath.Join(dir, "none", "a.record"), codec.CreateOptions{})
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	_, err = create(dir, codec.CreateOptions{Overwrite: true})

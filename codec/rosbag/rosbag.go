@@ -55,6 +55,7 @@ var Format = codec.Format{
 		_, err := newPacker(o.Compression)
 		return err
 	},
+	Splits: true,
 	Create: func(path string, o codec.CreateOptions) (codec.Writer, error) { return createOn(output.OS{}, path, o) },
 }
 

@@ -50,6 +50,7 @@ func (b Options) Format() codec.Format {
 		Named:  named,
 		Open:   func(path string) (codec.Reader, error) { return Open(path) },
 		Check:  b.check,
+		Splits: true,
 		Create: func(path string, o codec.CreateOptions) (codec.Writer, error) { return b.Create(path, o) },
 		Keeps:  keeps,
 	}

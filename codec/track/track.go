@@ -3,6 +3,7 @@
 package track
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -67,7 +68,9 @@ func (o Options) format(name string, encode encode) codec.Format {
 		}
 		return w, w.create()
 	}
-	f.Check = func(codec.CreateOptions) error { return (&writer{encode: encode}).set(o) }
+	f.Check = func(c codec.CreateOptions) error {
+		return cmp.Or((&writer{encode: encode}).set(o), c.CheckUncompressed(name))
+	}
 	return f
 }
 

@@ -118,7 +118,7 @@ var ofMessages = []string{"throttle", "align_starts", "message_order", "chunk_si
 	"storage", "metadata_version", "max_bag_size", "max_bag_duration", "max_bag_messages", "repeat", "encoding",
 	"unmatched"}
 
-// fits refuses options of other formats, and those about episodes and rows if the format has none.
+// fits refuses options of other formats, and those about episodes, rows and splits if the format has none.
 func (p *plan) fits(format formats.Format, known formats.List) error {
 	defaults := DefaultOptions()
 	was := config.Parameters(&defaults)
@@ -132,6 +132,8 @@ func (p *plan) fits(format formats.Format, known formats.List) error {
 			return config.Usagef("--%s does not apply to %s, which keeps no episodes", o.Flag, format.Name)
 		case o.Group == "Alignment" && o.Name != "partial" && (format.Episodes == nil || !format.Episodes.Rows):
 			return config.Usagef("--%s does not apply to %s, which has no rows", o.Flag, format.Name)
+		case format.Episodes == nil && !format.Splits && strings.HasPrefix(o.Name, "max_bag_"):
+			return config.Usagef("--%s does not apply to %s, which cannot be split", o.Flag, format.Name)
 		case format.Episodes != nil && slices.Contains(ofMessages, o.Name),
 			slices.ContainsFunc(known, about) && !about(format) && o.Name != format.Also:
 			return config.Usagef("--%s does not apply to %s", o.Flag, format.Name)

@@ -836,7 +836,14 @@ func TestUsageOfFormats(t *testing.T) {
 	mode := func(name string) func(*Options) {
 		return func(o *Options) { o.CompressionMode = name }
 	}
+	to := func(format string, change func(*Options)) func(*Options) {
+		return func(o *Options) {
+			o.To = format
+			change(o)
+		}
+	}
 	origin := func(o *Options) { o.Origin = "91,0" }
+	split := func(o *Options) { o.MaxBagMessages = 1 }
 	for _, test := range []struct {
 		output string
 		change func(*Options)
@@ -844,9 +851,13 @@ func TestUsageOfFormats(t *testing.T) {
 	}{
 		{"out.mcap", compression("bz2"), `MCAP has no compression "bz2"; it has none, lz4 and zstd`},
 		{"out.bag", compression("zstd"), `a bag has no compression "zstd"; it has none, lz4 and bz2`},
-		{"out.record", compression("lz4"), `compression "lz4": a record file is never compressed`},
-		{"out.log", compression("lz4"), `compression "lz4": CARLA's logs are never compressed`},
+		{"out.record", compression("lz4"), `format record has no compression "lz4"`},
+		{"out.log", compression("lz4"), `format carla has no compression "lz4"`},
 		{"out.parquet", compression("bz2"), `parquet has no compression "bz2", only `},
+		{"out.mp4", compression("zstd"), `format mp4 has no compression "zstd"`},
+		{"out.kml", compression("zstd"), `format kml has no compression "zstd"`},
+		{"out", to("images", compression("lz4")), `format images has no compression "lz4"`},
+		{"out", to("ply", compression("lz4")), `format ply has no compression "lz4"`},
 		{"out", compression("bz2"), `MCAP has no compression "bz2"; it has none, lz4 and zstd`},
 		{"out", mode("files"), `compression mode "files" is not one of none, file and message`},
 		{"out", mode("message"), "rosbag2 does not compress messages in MCAP files"},
@@ -860,6 +871,11 @@ func TestUsageOfFormats(t *testing.T) {
 		{"out.hdf5", func(o *Options) { o.CameraLinks = []string{"x"} }, `--camera-links "x": want LINK=CAMERA`},
 		{"out", func(o *Options) { o.To, o.CameraNames = "lerobot", []string{"x"} }, "want CAMERA=NAME"},
 		{"out", func(o *Options) { o.To, o.VideoCodec = "lerobot", "x" }, `codec "x": want libsvtav1 or libx264`},
+		{"out.csv", split, "--max-bag-messages does not apply to csv, which cannot be split"},
+		{"out.gpx", split, "--max-bag-messages does not apply to gpx, which cannot be split"},
+		{"out", to("pcd", split), "--max-bag-messages does not apply to pcd, which cannot be split"},
+		{"out", to("images", func(o *Options) { o.MaxBagDuration = 1 }), "--max-bag-duration does not apply to images"},
+		{"out.mp4", func(o *Options) { o.MaxBagSize = 1 << 20 }, "--max-bag-size does not apply to mp4"},
 		{"out.mcap", func(o *Options) { o.Begin = "noon" }, `--begin "noon" is no time`},
 		{"out.hdf5", func(o *Options) { o.End = "noon" }, `--end "noon" is no time`},
 		{"out.kml", func(o *Options) { o.Frames = []string{"a", "a=b"} }, "the frames of tracks name a twice"},

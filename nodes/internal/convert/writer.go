@@ -118,12 +118,7 @@ func (w *writer) open(options codec.CreateOptions) (err error) {
 	if w.limits == (split.Limits{}) {
 		return nil
 	}
-	splitter, ok := w.writer.(codec.Splitter)
-	if !ok {
-		return errors.Join(fmt.Errorf("write %s: recordings of the format %s cannot be split", w.out.path,
-			w.out.format.Name), w.writer.Close())
-	}
-	w.splitter = splitter
+	w.splitter = w.writer.(codec.Splitter) // by Format.Splits, which fits has checked
 	if !w.source.composed {
 		w.latched = newState(w.source.plan)
 	}

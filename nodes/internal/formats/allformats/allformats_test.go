@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
 )
 
 func TestList(t *testing.T) {
@@ -17,6 +19,20 @@ func TestList(t *testing.T) {
 	}
 	require.Equal(t, []string{"carla", "hdf5", "lerobot", "mcap", "record", "bag", "rosbag2", "session", "tlog", "ulog",
 		"parquet", "csv", "jsonl", "images", "mp4", "pcd", "ply", "gpx", "geojson", "kml", "tum"}, names)
+}
+
+// TestSplits holds Format.Splits against the writers.
+func TestSplits(t *testing.T) {
+	for _, f := range List() {
+		if f.Create == nil || f.Name == "mp4" { // which needs ffmpeg
+			continue
+		}
+		w, err := f.Create(filepath.Join(t.TempDir(), "out"), codec.CreateOptions{})
+		require.NoError(t, err)
+		_, splits := w.(codec.Splitter)
+		require.Equal(t, splits, f.Splits, f.Name)
+		require.NoError(t, w.Close())
+	}
 }
 
 // TestMains looks at all executables that read HDF5 files.
