@@ -88,6 +88,7 @@ func TestInfoAsApolloOfHeader(t *testing.T) {
 		}}
 	var out bytes.Buffer
 	require.NoError(t, writeApolloInfo(&out, "a.record", info))
-	require.Contains(t, out.String(), "duration:       -0.800000 Seconds\nbegin_time:     2017-07-14-02:40:00\n")
+	begin := time.Unix(1_500_000_000, 0).Format("2006-01-02-15:04:05")
+	require.Contains(t, out.String(), "duration:       -0.800000 Seconds\nbegin_time:     "+begin+"\n")
 	require.Contains(t, out.String(), "size:           5 Bytes\nis_complete:    true\nmessage_number: 8\n")
 }
