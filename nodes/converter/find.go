@@ -216,16 +216,17 @@ func (o *findOptions) clip(ctx context.Context, lines []foundLine, in *input, na
 		return err
 	}
 	for i := 0; i < len(lines); {
-		first, last := lines[i].Start, lines[i].End
+		first := lines[i].Start
 		n := i + 1
-		for n < len(lines) && lines[n].Start-int64(o.Before) <= last+int64(o.After) {
-			last = max(last, lines[n].End)
+		begin, end := timerange.Later(first, -int64(o.Before)), timerange.Later(lines[i].End, int64(o.After))
+		for n < len(lines) && timerange.Later(lines[n].Start, -int64(o.Before)) <= end {
+			end = max(end, timerange.Later(lines[n].End, int64(o.After)))
 			n++
 		}
 		options := convert.DefaultOptions()
 		options.To, options.Overwrite = format.Name, o.Overwrite
-		options.Begin = exactTime(max(first-int64(o.Before), in.info.StartTime))
-		options.End = exactTime(min(last+int64(o.After), in.info.EndTime))
+		options.Begin = exactTime(max(begin, in.info.StartTime))
+		options.End = exactTime(min(end, in.info.EndTime))
 		job := &convert.Job{Formats: known, Inputs: []string{in.path}, Options: options, Workers: 1,
 			Damaged: warn, Warn: func(text string) { warn(errors.New(text)) }}
 		clip := name + time.Unix(0, first).UTC().Format("_20060102T150405.000000Z") + format.Extension

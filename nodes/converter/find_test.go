@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,7 +22,9 @@ import (
 )
 
 // drive writes an MCAP of /n [Float64], a message every 100 ms, after a latched message on /map.
-func drive(t *testing.T, path string, values ...float64) {
+func drive(t *testing.T, path string, values ...float64) { driveAt(t, path, 1.7e18, values...) }
+
+func driveAt(t *testing.T, path string, start int64, values ...float64) {
 	number, err := cdr.NewSchema(msgs.Library(), "std_msgs/msg/Float64")
 	require.NoError(t, err)
 	latched := codec.DefaultQoS()
@@ -30,7 +33,6 @@ func drive(t *testing.T, path string, values ...float64) {
 		QoS: []codec.QoS{codec.DefaultQoS()}}
 	m := &codec.Channel{Topic: "/map", Type: "std_msgs/msg/Empty", Encoding: codec.EncodingCDR,
 		QoS: []codec.QoS{latched}}
-	const start = int64(1.7e18)
 	messages := []codec.Message{{Channel: m, LogTime: start, Data: []byte{0, 1, 0, 0, 0}}}
 	for i, v := range values {
 		data, err := number.Encode(&cdr.Struct{Fields: []cdr.Field{{Name: "data", Value: v}}})
@@ -145,6 +147,23 @@ func TestFind(t *testing.T) {
 		_, _, code := execute(t, args...)
 		require.Equal(t, 2, code, "%v", args)
 	}
+}
+
+// Times do not overflow near the last one that there is.
+func TestFindAtTheEndOfTime(t *testing.T) {
+	folder := t.TempDir()
+	const start = math.MaxInt64 - 3e9
+	driveAt(t, filepath.Join(folder, "logs/a.mcap"), start, 0, 0, 10, 0, 10, 0)
+	catalog, clips := filepath.Join(folder, "catalog"), filepath.Join(folder, "clips")
+	_, stderr, err := run(t, "index", filepath.Join(folder, "logs"), "-o", catalog)
+	require.NoError(t, err, stderr)
+	stdout, stderr, err := run(t, "find", catalog, "/n data > 5", "--clip", clips, "--before", "100ms")
+	require.NoError(t, err, stderr)
+	require.Empty(t, stderr)
+	clip := filepath.Join(clips, "a_22620411T234714.054775Z.mcap")
+	require.Equal(t, 2, strings.Count(stdout, "; "+clip), stdout)
+	_, messages := readAll(t, clip)
+	require.Equal(t, []int64{start + 1e8, start + 5e8}, []int64{messages[1].LogTime, messages[5].LogTime})
 }
 
 // Processes that index the same recordings at once do not hurt each other, and a recording that fails none.

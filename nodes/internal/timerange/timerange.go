@@ -130,8 +130,8 @@ func Parse(text string, first, last int64) (int64, error) {
 	}
 	for _, layout := range layouts {
 		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
-			if t.Year() < 1678 || t.Year() > 2261 {
-				return 0, fmt.Errorf("%q: the year must be between 1678 and 2261", text)
+			if !time.Unix(0, t.UnixNano()).Equal(t) {
+				return 0, fmt.Errorf("%q: the date must be between 1677-09-22 and 2262-04-11", text)
 			}
 			return t.UnixNano(), nil
 		}
