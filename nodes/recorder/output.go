@@ -35,7 +35,7 @@ func create(o *options, s *settings, name string, options codec.CreateOptions) (
 		return w, path, err
 	}
 	if o.Overwrite {
-		if err := format.Live.RemoveOthers(format.Live.BareName(name)); err != nil {
+		if err := format.Live.RemoveRest(format.Live.BareName(name)); err != nil {
 			return nil, path, err
 		}
 	}

@@ -200,22 +200,53 @@ func (o *output) series() string {
 	return ""
 }
 
+// earlier returns the files of an earlier recording that the path means, all of those that series is the first of.
+func (o *output) earlier() ([]string, error) {
+	files, err := o.format.Live.Rest(o.format.Live.BareName(o.path))
+	if errors.Is(err, fs.ErrNotExist) { // a folder of a store that has no object yet
+		return nil, nil
+	}
+	return files, err
+}
+
 // checkSeries returns an error if files exist that the path means, and that must not be replaced.
-func (o *output) checkSeries() error {
+func (o *output) checkSeries() (err error) {
 	first := o.series()
 	if first == "" {
 		return nil
 	}
-	if o.reads(first) {
-		return fmt.Errorf("%s is an input; name another output", first)
-	}
+	files := []string{first}
 	if o.overwrite {
+		files, err = o.earlier()
+	}
+	for _, path := range files {
+		err = cmp.Or(err, o.checkFile(path))
+	}
+	return err
+}
+
+// checkFile returns an error if a file of the recording cannot be called path.
+func (o *output) checkFile(path string) error {
+	switch {
+	case o.reads(path):
+		return fmt.Errorf("%s is an input; name another output", path)
+	case codec.BeingWritten(path):
+		return fmt.Errorf("%s is being written; name another output", path)
+	case o.overwrite:
 		return nil
 	}
-	if _, err := blob.Lstat(first); err != nil {
+	if _, err := blob.Lstat(path); err != nil {
 		return nil
 	}
-	return fmt.Errorf("%s exists; name another output or use --overwrite", first)
+	return fmt.Errorf("%s exists; name another output or use --overwrite", path)
+}
+
+// checkSplit does so for a further file, which is being written to part.
+func (o *output) checkSplit(part string) error {
+	if o.stored && !o.overwrite { // send replaces nothing
+		return nil
+	}
+	return o.checkFile(blob.Join(blob.Dir(o.path), strings.TrimPrefix(part, o.part+"/")))
 }
 
 // number gives the first of several files its number.
@@ -305,26 +336,23 @@ func (o *output) removeRest(ctx context.Context, written []string) error {
 	if !o.overwrite {
 		return nil
 	}
-	series := o.series()
-	if slices.Contains(written, series) {
-		if _, err := o.remove(ctx, o.path, written); err != nil {
-			return err
+	if o.series() != "" {
+		files, err := o.earlier()
+		for _, path := range append(files, o.path) {
+			if err == nil {
+				_, err = o.remove(ctx, path, written)
+			}
 		}
+		return err
 	}
 	for _, path := range written {
-		first := path
-		if path == o.path { // which names one file: without a series others are not its rest
-			first = series
-		}
-		name := numbered.FindStringSubmatch(blob.Base(first))
-		if first == "" || name == nil {
+		name := numbered.FindStringSubmatch(blob.Base(path))
+		if path == o.path || name == nil { // it names one file, of which others are not the rest
 			continue
 		}
 		number, err := strconv.Atoi(name[2])
-		if path != o.path {
+		for removed := true; err == nil && removed; {
 			number++
-		}
-		for removed := true; err == nil && removed; number++ {
 			next := fmt.Sprintf("%s%0*d%s", name[1], len(name[2]), number, name[3])
 			removed, err = o.remove(ctx, blob.Join(blob.Dir(path), next), written)
 		}
@@ -356,11 +384,8 @@ func (o *output) vacate(path, written string) error {
 	if err != nil {
 		return nil
 	}
-	switch {
-	case !o.overwrite:
+	if !o.overwrite {
 		return fmt.Errorf("%s exists by now; the output was written to %s", path, written)
-	case o.reads(path):
-		return fmt.Errorf("%s is an input; the output was written to %s", path, written)
 	}
 	if stat.IsDir() && path == o.path { // which checkExisting has allowed; another folder is an error of the move
 		if err := os.RemoveAll(path); err != nil {

@@ -155,7 +155,7 @@ func TestFailedConversionRemovesItsOwn(t *testing.T) {
 	}
 }
 
-// Files that an earlier recording of the same name leaves are removed, unless they are read.
+// Files that an earlier recording of the same name leaves are removed. None of them may be an input.
 func TestOverwriteInAStore(t *testing.T) {
 	s, dir := blobtest.New(t), t.TempDir()
 	in := filepath.Join(dir, "in.record.00000")
@@ -176,16 +176,21 @@ func TestOverwriteInAStore(t *testing.T) {
 	require.Len(t, convert(2, in).Files, 5)
 	s.Put(name(6), content)
 	require.Len(t, convert(4, in).Files, 3)
-	require.Equal(t, []string{name(0), name(1), name(2), name(6), other}, s.Keys())
-
-	s.Put(name(3), content)
-	s.Put(name(4), content)
-	require.Len(t, convert(5, s.URL(name(3))).Files, 2)
-	require.Equal(t, []string{name(0), name(1), name(3), name(4), name(6), other}, s.Keys())
+	require.Equal(t, []string{name(0), name(1), name(2), other}, s.Keys())
 	require.Len(t, convert(100, in).Files, 1)
-	require.Equal(t, []string{"new/drive.record", name(3), name(4), name(6), other}, s.Keys())
+	require.Equal(t, []string{"new/drive.record", other}, s.Keys())
 	require.Len(t, convert(9, in).Files, 2)
-	require.Equal(t, []string{name(0), name(1), name(3), name(4), name(6), other}, s.Keys())
+	require.Equal(t, []string{name(0), name(1), other}, s.Keys())
+
+	s.Put("new/a_1.mcap", content)
+	for output, input := range map[string]string{"new/drive.record": name(1), "new/a.mcap": "new/a_1.mcap"} {
+		j := &Job{Formats: allformats.List(), Inputs: []string{s.URL(input)}, Output: s.URL(output),
+			Options: DefaultOptions()}
+		j.Options.MaxBagMessages, j.Options.Overwrite = 1, true
+		_, err = j.Run(t.Context())
+		require.EqualError(t, err, s.URL(input)+" is an input; name another output")
+	}
+	require.Equal(t, []string{"new/a_1.mcap", name(0), name(1), other}, s.Keys())
 }
 
 // A conversion that fails leaves the objects that were there and are the same.

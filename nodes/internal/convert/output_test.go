@@ -3,6 +3,7 @@ package convert
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -83,8 +84,10 @@ func TestOverwriteShorter(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, long, 5)
 	require.Equal(t, path+".00000", long[0])
-	unlike := filepath.Join(folder, "drive.record.00009") // behind a gap
-	require.NoError(t, os.WriteFile(unlike, nil, 0o644))
+	unlike := filepath.Join(folder, "drive.record.9")
+	for _, name := range []string{unlike, path + ".00009", path + ".00010.20260131081500", path + ".00011.active"} {
+		require.NoError(t, os.WriteFile(name, nil, 0o644))
+	}
 
 	short, err := create(1)
 	require.NoError(t, err)
@@ -92,12 +95,6 @@ func TestOverwriteShorter(t *testing.T) {
 	left, err := filepath.Glob(path + "*")
 	require.NoError(t, err)
 	require.Equal(t, append(short, unlike), left, "the rest of the longer one is gone")
-
-	// Nothing that is read goes.
-	_, err = create(1, &codec.Info{Path: short[1]})
-	require.ErrorContains(t, err, short[1]+" is an input; the output was written to ")
-	require.FileExists(t, short[1])
-	require.NoError(t, os.RemoveAll(path+".part"))
 
 	// NAME.record means the new recording, be it one file or several.
 	for _, splits := range []int{0, 2, 0} {
@@ -117,8 +114,40 @@ func TestOverwriteShorter(t *testing.T) {
 	require.NoError(t, err)
 	_, err = newOutput(path, allformats.List(), format, false, nil)
 	require.EqualError(t, err, path+".00000 exists; name another output or use --overwrite")
-	_, err = newOutput(path, allformats.List(), format, true, []*codec.Info{{Path: path + ".00000"}})
-	require.EqualError(t, err, path+".00000 is an input; name another output")
+	for _, name := range short {
+		_, err = newOutput(path, allformats.List(), format, true, []*codec.Info{{Path: name}})
+		require.EqualError(t, err, name+" is an input; name another output")
+	}
+	active, err := os.Create(path + ".00002.active")
+	require.NoError(t, err)
+	defer active.Close()
+	require.NoError(t, codec.Lock(active))
+	_, err = newOutput(path, allformats.List(), format, true, nil)
+	require.EqualError(t, err, active.Name()+" is being written; name another output")
+}
+
+// A further file that would take the place of an input, or of another file, ends the conversion and leaves nothing.
+func TestSplitsInTheWay(t *testing.T) {
+	for _, name := range []string{"out_1.mcap", "out.record.00001"} {
+		path := write(t, name, numbers(t, channel(t, "/n", "std_msgs/msg/UInt32"), 3)...)
+		o := DefaultOptions()
+		o.MaxBagMessages = 1
+		for overwrite, want := range map[bool]string{
+			false: " exists; name another output or use --overwrite", true: " is an input; name another output",
+		} {
+			o.Overwrite = overwrite
+			output := regexp.MustCompile(`[._]0*1`).ReplaceAllString(path, "")
+			input := path
+			if !overwrite {
+				input = write(t, "in.mcap", numbers(t, channel(t, "/n", "std_msgs/msg/UInt32"), 3)...)
+			}
+			_, err := run(t, o, output, input)
+			require.EqualError(t, err, path+want)
+			left, err := filepath.Glob(filepath.Dir(path) + "/*")
+			require.NoError(t, err)
+			require.Equal(t, []string{path}, left)
+		}
+	}
 }
 
 func TestNames(t *testing.T) {

@@ -236,6 +236,9 @@ func (w *writer) split(m *codec.Message) error {
 		if err := w.splitter.Split(); err != nil {
 			return err
 		}
+		if err := w.out.checkSplit(w.splitter.File()); err != nil {
+			return err
+		}
 		w.file.Next()
 		if err := w.repeat(m.LogTime); err != nil {
 			return err

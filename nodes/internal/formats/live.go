@@ -10,6 +10,7 @@ import (
 
 	"tapedeck/bridge/robot"
 	"tapedeck/codec"
+	"tapedeck/codec/blob"
 	"tapedeck/config"
 )
 
@@ -115,21 +116,27 @@ func (l *Live) BareName(name string) string {
 	return regexp.MustCompile(`(?:`+ending+`)$`).ReplaceAllString(name, "")
 }
 
-// RemoveOthers deletes the files behind the first one of a recording of that bare name, so that they do not look like
-// those of the recording that takes its place.
-func (l *Live) RemoveOthers(name string) error {
-	folder, err := os.ReadDir(filepath.Dir(name))
-	if err != nil || l.Others == "" {
-		return nil // codec.Formats.Create reports a folder that cannot be read
+// Rest returns the paths of the files behind the first one of a recording of that bare name, which may be a URL.
+func (l *Live) Rest(name string) (paths []string, err error) {
+	if l.Others == "" {
+		return nil, nil
 	}
+	entries, err := blob.ReadDir(blob.Dir(name))
 	others := regexp.MustCompile(`^(?:` + l.Others + `)$`)
-	base := filepath.Base(name)
-	for _, entry := range folder {
-		rest, found := strings.CutPrefix(strings.TrimSuffix(entry.Name(), codec.ActiveSuffix), base)
-		if !found || !others.MatchString(rest) {
-			continue
+	for _, entry := range entries {
+		rest, found := strings.CutPrefix(strings.TrimSuffix(entry.Name(), codec.ActiveSuffix), blob.Base(name))
+		if found && others.MatchString(rest) {
+			paths = append(paths, blob.Join(blob.Dir(name), entry.Name()))
 		}
-		if err := os.Remove(filepath.Join(filepath.Dir(name), entry.Name())); err != nil {
+	}
+	return paths, err
+}
+
+// RemoveRest deletes those files, so that they do not look like those of the recording that takes its place.
+func (l *Live) RemoveRest(name string) error {
+	rest, _ := l.Rest(name) // codec.Formats.Create reports a folder that cannot be read
+	for _, path := range rest {
+		if err := os.Remove(path); err != nil {
 			return fmt.Errorf("overwrite: %w", err)
 		}
 	}
