@@ -454,6 +454,24 @@ func TestRestampOfWhatIsTranslated(t *testing.T) {
 	require.True(t, some)
 }
 
+// Files of a duration are as few as there are durations, however the times in headers go back and forth.
+func TestSplitsOutOfOrder(t *testing.T) {
+	stamped := channel(t, "/stamped", "std_msgs/msg/Header")
+	var all []codec.Message
+	for i := range int64(100) {
+		for _, late := range []int64{0, 500, 20} {
+			all = append(all, codec.Message{Channel: stamped, LogTime: (1000 + i) * second, Data: payload(t,
+				&std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: int32(1000 + i - late)}})})
+		}
+	}
+	o := DefaultOptions()
+	o.Order, o.MaxBagDuration = "header", 10*time.Second
+	result, err := run(t, o, filepath.Join(t.TempDir(), "out.mcap"), write(t, "in.mcap", all...))
+	require.NoError(t, err)
+	require.EqualValues(t, 300, result.Messages)
+	require.Len(t, result.Files, 10)
+}
+
 func TestSplits(t *testing.T) {
 	in := write(t, "in.mcap", numbers(t, channel(t, "/n", "std_msgs/msg/UInt32"), 100)...)
 	for name, c := range map[string]struct {

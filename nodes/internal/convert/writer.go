@@ -232,7 +232,8 @@ func (w *writer) split(m *codec.Message) error {
 		return nil
 	}
 	size := split.Size(m.Channel.Topic, m.Data)
-	if w.file.Full(&w.limits, m.LogTime, size) {
+	at := max(m.LogTime, w.result.End) // an early time begins no file: with --message-order many may
+	if w.file.Full(&w.limits, at, size) {
 		if err := w.splitter.Split(); err != nil {
 			return err
 		}
@@ -244,7 +245,7 @@ func (w *writer) split(m *codec.Message) error {
 			return err
 		}
 	}
-	w.file.Begin(&w.limits, m.LogTime)
+	w.file.Begin(&w.limits, at)
 	w.file.Add(1, size)
 	return nil
 }
