@@ -262,7 +262,7 @@ func (c *Contract) WriteTo(w io.Writer) (int64, error) {
 	b.WriteString("topics:\n")
 	for _, name := range slices.Sorted(maps.Keys(c.Topics)) {
 		t := c.Topics[name]
-		fmt.Fprintf(b, "  %s:\n", scalar(name))
+		fmt.Fprintf(b, "%s\n", key("  ", name))
 		line := func(key, value string, given bool) {
 			if given {
 				fmt.Fprintf(b, "    %s: %s\n", key, value)
@@ -282,7 +282,7 @@ func (c *Contract) WriteTo(w io.Writer) (int64, error) {
 			b.WriteString("    ranges:\n")
 		}
 		for _, field := range slices.Sorted(maps.Keys(t.Ranges)) {
-			fmt.Fprintf(b, "      %s: %s\n", scalar(field), t.Ranges[field].yaml())
+			fmt.Fprintf(b, "%s %s\n", key("      ", field), t.Ranges[field].yaml())
 		}
 	}
 	return b.WriteTo(w)
@@ -299,6 +299,15 @@ func writeList[T ~string](b *bytes.Buffer, indent, key string, list []T) {
 }
 
 var plainText = regexp.MustCompile(`^[A-Za-z/_][A-Za-z0-9/_. ]*$`)
+
+// key returns a text as YAML has it before a value: behind a question mark if it is too long for a simple key.
+func key(indent, text string) string {
+	text = scalar(text)
+	if len(text) > 1024 {
+		return indent + "? " + text + "\n" + indent + ":"
+	}
+	return indent + text + ":"
+}
 
 // scalar returns a text as YAML has it.
 func scalar(text string) string {

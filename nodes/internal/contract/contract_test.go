@@ -399,6 +399,8 @@ func TestParseErrors(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("duration: {min: 3}\ntopics:\n  /a: {type: x, rate: {min: 1, max: 2}, ranges: {a.b: {max: 3}}}\n"))
+	long := strings.Repeat("/name", 300)
+	f.Add(fmt.Appendf(nil, "topics: {? %s : {type: x, ranges: {? %s : {max: 3}}}}", long, long))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		c, err := Parse(text)
 		if err != nil {
