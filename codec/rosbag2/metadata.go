@@ -253,7 +253,12 @@ func (m *metadata) format(file bool) []byte {
 			text = append(text[:len(text)-1], " ~\n"...)
 		}
 		for _, key := range slices.Sorted(maps.Keys(m.Custom)) {
-			line("  %s: %s", scalar(key), scalar(m.Custom[key]))
+			name, value := scalar(key), scalar(m.Custom[key])
+			if len(name) > 1024 { // more than a simple key of YAML has
+				line("  ? %s\n%s  : %s", name, margin, value)
+			} else {
+				line("  %s: %s", name, value)
+			}
 		}
 	}
 	if has("ros_distro") {

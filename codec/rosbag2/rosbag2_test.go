@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -256,7 +257,8 @@ func TestMetadataOfVersion9(t *testing.T) {
 // Names of any text are read as they were written, and not as something else that YAML knows.
 func TestMetadataOfOddNames(t *testing.T) {
 	odd := []string{"", "/a", "yes", "Null", "~", "1", "1e3", "0x1f", "-", "a: b", "a\nb", "#x", "é", "\"q\"",
-		"\xff\xfe", " lead", "trail ", "\u0085x", "\ufeff", "😀", "[", "2024-01-01", "=", "<<", "@x", "%", "a\tb\\"}
+		"\xff\xfe", " lead", "trail ", "\u0085x", "\ufeff", "😀", "[", "2024-01-01", "=", "<<", "@x", "%", "a\tb\\",
+		strings.Repeat("long", 300)}
 	for version := 5; version <= 9; version++ {
 		m := &metadata{Version: version, Storage: "mcap"}
 		for _, text := range odd {
