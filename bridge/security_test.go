@@ -22,11 +22,11 @@ func TestSecurity(t *testing.T) {
 		}
 	}
 	keys := filepath.Join(store, "enclaves")
-	on := "ENABLE=true KEYSTORE=" + store + " "
+	const on = "ENABLE=true KEYSTORE=STORE "
 	for _, test := range []struct{ enclave, variables, want, warning, err string }{
 		{"", "", "off", "", ""},
 		{"", "ENABLE=false KEYSTORE=/x", "off", "", ""},
-		{"", "ENABLE=True STRATEGY=Enforce KEYSTORE=" + store, "off", `ROS_SECURITY_ENABLE is "True", and only`, ""},
+		{"", "ENABLE=True STRATEGY=Enforce KEYSTORE=STORE", "off", `ROS_SECURITY_ENABLE is "True", and only`, ""},
 		{"", on, "on, enclave /, keys in " + keys + ", Permissive", "", ""},
 		{"/talker", on + "STRATEGY=Enforce", "on, enclave /talker, keys in " + keys + "/talker, Enforce", "", ""},
 		{"/listener", on + "STRATEGY=Enforce ENCLAVE_OVERRIDE=/talker",
@@ -47,7 +47,7 @@ func TestSecurity(t *testing.T) {
 			s, warnings, err := NewSecurity(test.enclave, func(name string) string {
 				for _, v := range strings.Fields(test.variables) {
 					if value, ok := strings.CutPrefix("ROS_SECURITY_"+v, name+"="); ok {
-						return value
+						return strings.Replace(value, "STORE", store, 1)
 					}
 				}
 				return ""

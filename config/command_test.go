@@ -264,8 +264,10 @@ func TestHint(t *testing.T) {
 }
 
 func TestUsageErrors(t *testing.T) {
-	file := write(t, "/**:\n  ros__parameters:\n    storage: zip\n    rate: [1]\n")
-	broken := write(t, "rate: 1\n")
+	t.Chdir(t.TempDir())
+	const file, broken = "file.yaml", "broken.yaml"
+	require.NoError(t, os.WriteFile(file, []byte("/**:\n  ros__parameters:\n    storage: zip\n    rate: [1]\n"), 0o600))
+	require.NoError(t, os.WriteFile(broken, []byte("rate: 1\n"), 0o600))
 	for _, c := range []struct{ argv, want string }{
 		{"--nonsense", "unknown flag: --nonsense"},
 		{"-o", "flag needs an argument: 'o' in -o"},

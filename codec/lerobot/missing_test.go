@@ -31,7 +31,7 @@ func withVideos(t *testing.T) string {
 func fakeFFmpeg(t *testing.T) (calls func() int) {
 	folder := t.TempDir()
 	log := filepath.Join(folder, "log")
-	script := fmt.Sprintf("#!/bin/sh\necho x >> %s\n", log)
+	script := fmt.Sprintf("#!/bin/sh\necho x >> '%s'\n", log)
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "ffmpeg"), []byte(script), 0o777))
 	t.Setenv("PATH", folder+":"+os.Getenv("PATH"))
 	return func() int {
