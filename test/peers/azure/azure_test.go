@@ -99,7 +99,7 @@ func (s *store) token(permissions sas.ContainerPermissions) string {
 	credential, err := container.NewSharedKeyCredential(account, key)
 	require.NoError(s.t, err)
 	token, err := sas.BlobSignatureValues{Protocol: sas.ProtocolHTTPSandHTTP, ContainerName: "fleet",
-		ExpiryTime: time.Now().Add(time.Hour), Permissions: permissions.String()}.SignWithSharedKey(credential)
+		ExpiryTime: time.Now().UTC().Add(time.Hour), Permissions: permissions.String()}.SignWithSharedKey(credential)
 	require.NoError(s.t, err)
 	return token.Encode()
 }
