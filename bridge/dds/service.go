@@ -143,7 +143,7 @@ func (s *service) reply(c caller, response []byte) error {
 		if s.stuck {
 			patience = stuckPatience
 		}
-		s.stuck = C.dds_wait_for_acks(s.writer.entity, C.dds_duration_t(patience)) == C.DDS_RETCODE_TIMEOUT
+		s.stuck = !s.acknowledged(patience)
 		s.replies = 1
 	}
 	if s.replies == replyBurst {
@@ -157,6 +157,19 @@ func (s *service) reply(c caller, response []byte) error {
 		return err
 	}
 	return s.writer.write(data, -1)
+}
+
+// acknowledged reports whether all replies are acknowledged, for which it waits, unless the service is closed.
+func (s *service) acknowledged(patience time.Duration) bool {
+	for deadline := time.Now().Add(patience); ; {
+		wait := min(time.Until(deadline), stuckPatience)
+		switch {
+		case C.dds_wait_for_acks(s.writer.entity, C.dds_duration_t(max(wait, 0))) != C.DDS_RETCODE_TIMEOUT:
+			return true
+		case wait < stuckPatience || s.ctx.Err() != nil:
+			return false
+		}
+	}
 }
 
 // awaited waits until the caller's reader, which may be discovered later than its writer, can receive a reply. It

@@ -124,6 +124,24 @@ func TestRepliesWaitForALateClient(t *testing.T) {
 	require.NoError(t, client.Stop())
 }
 
+// A service that is closed does not wait for a client that is stopped.
+func TestNoPatienceWhileClosing(t *testing.T) {
+	n := newNode(t, "callee")
+	started := make(chan *os.Process, 1)
+	served, err := n.Serve("echo", echoType, func(ctx context.Context, request []byte) ([]byte, error) {
+		client := <-started
+		return request, client.Signal(syscall.SIGSTOP)
+	})
+	require.NoError(t, err)
+	client := bridgetest.Start(t, "client", "COUNT=1", "SIZE=20").Process
+	t.Cleanup(func() { client.Signal(syscall.SIGCONT) })
+	started <- client
+	s := served.(*service)
+	await(t, func() bool { return !s.acknowledged(0) })
+	s.cancel()
+	require.False(t, s.acknowledged(time.Hour))
+}
+
 // TestAcknowledgementsAreAskedFor expects that replies do not wait for the next heartbeat, which here takes longer than
 // a service waits.
 func TestAcknowledgementsAreAskedFor(t *testing.T) {

@@ -84,10 +84,12 @@ func (s *Set) Close(f func() error) error {
 	s.mu.Lock()
 	list := slices.Collect(maps.Keys(s.closers))
 	s.mu.Unlock()
-	var errs []error
-	for _, c := range list {
-		errs = append(errs, c.Close())
+	errs := make([]error, len(list))
+	var closing sync.WaitGroup
+	for i, c := range list { // at once, as each may take a second if a peer does not answer
+		closing.Go(func() { errs[i] = c.Close() })
 	}
+	closing.Wait()
 	s.open.Wait()
 	return errors.Join(append(errs, f())...)
 }
