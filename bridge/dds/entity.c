@@ -145,8 +145,12 @@ dds_entity_t create_reader(dds_entity_t participant, const char *topic_name, con
 	dds_qos_t *qos = make_qos(q, user_data);
 	dds_entity_t reader = cache != NULL ? dds_create_reader_rhc(participant, topic, qos, NULL, cache)
 			: dds_create_reader(participant, topic, qos, NULL);
-	if (reader >= 0)
+	dds_guid_t guid;
+	if (reader >= 0) {
 		dds_set_status_mask(reader, DDS_DATA_AVAILABLE_STATUS);
+		if (q->keep_first && dds_get_guid(reader, &guid) == DDS_RETCODE_OK)
+			keep_first(type, guid.v);
+	}
 	dds_delete_qos(qos);
 	dds_delete(topic);
 	return reader;

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
+	"tapedeck/codec"
 )
 
 // entity is the last 4 bytes of a GUID.
@@ -286,4 +288,34 @@ func inlineIdentity(order binary.AppendByteOrder, pid uint16, id identity) []byt
 	b = append(b, id.guid[:]...)
 	b = order.AppendUint32(b, uint32(id.sequence>>32))
 	return order.AppendUint32(b, uint32(id.sequence))
+}
+
+// TestFirstSamplesOfFastDDS has a new publisher of Fast DDS write before the subscription knows of it. It sends these
+// samples again only if it is asked to.
+func TestFirstSamplesOfFastDDS(t *testing.T) {
+	n := newNode(t, "listener")
+	const count = 5
+	received := make(chan []byte, count)
+	_, err := n.Subscribe("bytes", bridgetest.BytesType, codec.DefaultQoS(), func(batch []bridge.Sample) {
+		for _, s := range batch {
+			received <- slices.Clone(s.Data)
+		}
+	})
+	require.NoError(t, err)
+	p := newFastPeer(t, n)
+	for i := range count {
+		if i == 3 {
+			p.announce(bridge.TopicToDDS("/test/bytes"), bridge.TypeToDDS(bridgetest.BytesType),
+				bridge.TopicToDDS("/test/other"), bridge.TypeToDDS(bridgetest.BytesType))
+		}
+		p.write(peerWriter, plain(bridgetest.Pattern(16, i)))
+	}
+	for i := range count {
+		select {
+		case data := <-received:
+			require.Equal(t, bridgetest.Pattern(16, i), data)
+		case <-time.After(patience):
+			require.FailNow(t, "samples are missing", "%d", i)
+		}
+	}
 }

@@ -1,5 +1,5 @@
-// What the C API of Cyclone DDS has no function for and services need: by the inside of its library, which its headers
-// declare. Entities are named by GUIDs in wire order; those that are gone are left alone. type is any of their domain.
+// What the C API of Cyclone DDS has no function for: by the inside of its library, which its headers declare. Entities
+// are named by GUIDs in wire order; those that are gone are left alone. type is any of their domain.
 #ifndef TAPEDECK_INSIDE_H
 #define TAPEDECK_INSIDE_H
 

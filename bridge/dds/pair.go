@@ -5,7 +5,6 @@ import "C"
 
 import (
 	"errors"
-	"time"
 
 	"tapedeck/bridge"
 )
@@ -44,14 +43,13 @@ func (p *pair) open(n *node, key string, write, read end, receive func() error) 
 	if p.reader, err = n.newReader(read.topic, read.typeName, callQoS(), id+n.typeHash(read.ros)); err != nil {
 		return errors.Join(err, p.writer.close())
 	}
-	C.keep_first(p.writer.kind, (*C.uint8_t)(&p.reader.guid[0]))
 	C.dds_set_status_mask(p.reader.entity, C.DDS_DATA_AVAILABLE_STATUS|C.DDS_SUBSCRIPTION_MATCHED_STATUS)
 	var handle C.dds_instance_handle_t
 	err = check(C.dds_get_instance_handle(p.writer.entity, &handle))
 	p.handle = uint64(handle)
 	if err == nil {
 		p.attached, err = n.attach(p.reader.entity, func() error {
-			p.greet()
+			n.greet(p.reader.entity, p.reader.guid)
 			return receive()
 		})
 	}
@@ -64,23 +62,6 @@ func (p *pair) open(n *node, key string, write, read end, receive func() error) 
 		return errors.Join(err, p.release())
 	}
 	return nil
-}
-
-// greet asks new peers for the samples that they have already sent.
-func (p *pair) greet() {
-	var status C.dds_subscription_matched_status_t
-	if C.dds_get_subscription_matched_status(p.reader.entity, &status) < 0 || status.total_count_change == 0 {
-		return
-	}
-	for _, peer := range matchedPeers(p.reader.entity, false, "") {
-		for tries := 0; isFastDDS(peer.guid) && tries < 100 && !p.ask(peer.guid); tries++ {
-			time.Sleep(100 * time.Microsecond)
-		}
-	}
-}
-
-func (p *pair) ask(writer bridge.GUID) bool {
-	return bool(C.ask_writer(p.writer.kind, (*C.uint8_t)(&p.reader.guid[0]), (*C.uint8_t)(&writer[0])))
 }
 
 // detach ends the calls of receive.

@@ -19,15 +19,16 @@ import (
 
 // subscription implements bridge.Subscription.
 type subscription struct {
-	node    *node
-	topic   string
-	reader  C.dds_entity_t
-	guid    bridge.GUID
-	inbox   *C.struct_inbox
-	handle  func([]bridge.Sample)
-	created int64   // ns since the Unix epoch; what this process latched before is received then
-	calls   bool    // it is of a service's requests or replies
-	replier *writer // if it is of requests: one of replies, which writes none
+	node     *node
+	topic    string
+	reader   C.dds_entity_t
+	guid     bridge.GUID
+	inbox    *C.struct_inbox
+	attached C.dds_attach_t
+	handle   func([]bridge.Sample)
+	created  int64   // ns since the Unix epoch; what this process latched before is received then
+	calls    bool    // it is of a service's requests or replies
+	replier  *writer // if it is of requests: one of replies, which writes none
 
 	losses endpoints.Gaps
 	lost   atomic.Uint64
@@ -56,12 +57,22 @@ func (n *node) newSubscription(topic, typeName string, qos codec.QoS,
 		return nil, err
 	}
 	s.guid = guidOf(s.reader)
+	C.dds_set_status_mask(s.reader, C.DDS_SUBSCRIPTION_MATCHED_STATUS) // the inbox tells of data
+	s.attached, err = n.attach(s.reader, func() error {
+		n.greet(s.reader, s.guid)
+		return nil
+	})
+	if err != nil {
+		s.drain()
+		return nil, errors.Join(err, check(C.dds_delete(s.reader)))
+	}
 	if calls {
 		err = s.balance(typeName)
 	} else {
 		err = n.graph.add(s.guid)
 	}
 	if err != nil {
+		n.detach(s.reader, s.attached)
 		s.drain()
 		return nil, errors.Join(err, check(C.dds_delete(s.reader)))
 	}
@@ -75,9 +86,7 @@ func (s *subscription) balance(typeName string) (err error) {
 		return nil
 	}
 	reply := bridge.TypeToDDS(strings.TrimSuffix(typeName, "_Request") + "_Response")
-	if s.replier, err = s.node.newWriter(bridge.ServiceReplyToDDS(service), reply, replyQoS(), ""); err == nil {
-		C.keep_first(s.replier.kind, (*C.uint8_t)(&s.guid[0]))
-	}
+	s.replier, err = s.node.newWriter(bridge.ServiceReplyToDDS(service), reply, replyQoS(), "")
 	return err
 }
 
@@ -124,6 +133,7 @@ func (s *subscription) Lost() uint64 { return s.lost.Load() }
 // Close must not be called by the handler, for which it waits.
 func (s *subscription) Close() error {
 	return s.node.owned.End(s, func() error {
+		s.node.detach(s.reader, s.attached)
 		s.drain()
 		var err error
 		if s.replier != nil {
