@@ -286,6 +286,20 @@ func TestAbsentStore(t *testing.T) {
 	}
 }
 
+// A store may be restarting when it is asked for the first time.
+func TestRestartingStore(t *testing.T) {
+	refusals := 0
+	client := blob.Paced(func(*http.Request) (*http.Response, error) {
+		if refusals++; refusals < 10 {
+			return nil, syscall.ECONNREFUSED
+		}
+		return &http.Response{Body: http.NoBody}, nil
+	})
+	response, err := client.Do(httptest.NewRequest(http.MethodGet, "/", nil))
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+}
+
 func TestMissing(t *testing.T) { eachStore(t, testMissing) }
 
 func testMissing(t *testing.T, s *blobtest.Server) {

@@ -18,6 +18,7 @@ import (
 const (
 	stallTimeout = time.Minute     // in which the body of a request must go on
 	replyTimeout = 5 * time.Minute // for what the system holds of a body to be sent, and for the reply
+	restarting   = 20              // pauses that a store may refuse connections before it ever answers
 )
 
 // patience says how long a client waits.
@@ -37,11 +38,12 @@ type paced struct {
 	next aws.HTTPClient
 	rate *pace
 	patience
-	answered *atomic.Bool // whether there was an answer, ever; clients of a store share it
+	answered *atomic.Bool  // whether there was an answer, ever; clients of a store share it
+	refused  *atomic.Int64 // when the first connection was refused, ns since the Unix epoch; 0: never; likewise
 }
 
 func newPaced(next aws.HTTPClient, p patience) *paced {
-	return &paced{next, &pace{}, p, new(atomic.Bool)}
+	return &paced{next, &pace{}, p, new(atomic.Bool), new(atomic.Int64)}
 }
 
 // absentError is an error of a request to a store that has no address or refuses connections, and never answered. It is
@@ -63,7 +65,7 @@ func (p *paced) uploading(rate int64) *paced {
 		// A slow connection takes long for what the system holds of the body.
 		next = c.WithTransportOptions(func(t *http.Transport) { t.ResponseHeaderTimeout = replyTimeout })
 	}
-	return &paced{next, &pace{rate: rate}, p.patience, p.answered}
+	return &paced{next, &pace{rate: rate}, p.patience, p.answered, p.refused}
 }
 
 // Do implements aws.HTTPClient.
@@ -71,19 +73,29 @@ func (p *paced) Do(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	stalled := time.AfterFunc(stallTimeout, func() { cancel(errStalled) })
 	r = r.WithContext(ctx)
-	if r.Body != nil && r.Body != http.NoBody {
+	sends := r.Body != nil && r.Body != http.NoBody
+	if sends {
 		r.Body = &pacedBody{r.Body, p.rate, ctx, stalled}
 	} else {
 		stalled.Stop() // the transport has a time for each step
 	}
 	response, err := p.next.Do(r)
+	refused := func() bool { return errors.Is(err, syscall.ECONNREFUSED) && !p.answered.Load() }
+	for refused() && !sends && ctx.Err() == nil {
+		p.refused.CompareAndSwap(0, time.Now().UnixNano())
+		if time.Since(time.Unix(0, p.refused.Load())) > restarting*p.pause {
+			break
+		}
+		time.Sleep(p.pause)
+		response, err = p.next.Do(r)
+	}
 	stalled.Stop()
 	if err != nil {
 		err = stall(ctx, err)
 		cancel(nil)
 		var lookup *net.DNSError
-		unknown := errors.As(err, &lookup) && lookup.IsNotFound
-		if (unknown || errors.Is(err, syscall.ECONNREFUSED)) && !p.answered.Load() {
+		unknown := errors.As(err, &lookup) && lookup.IsNotFound && !p.answered.Load()
+		if unknown || refused() {
 			err = absentError{err}
 		}
 		return nil, err
