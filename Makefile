@@ -25,6 +25,9 @@ TAGS ?=
 # has the results. The target check has vetted everything.
 TESTFLAGS := -vet=off -timeout 20m
 
+# Nothing reads the debug information of test binaries.
+RACEFLAGS := -gcflags=all=-dwarf=false
+
 FUZZTIME ?= 1m
 
 N ?= 5
@@ -46,7 +49,7 @@ demo: build
 # What -short leaves out of the second run was in the first one.
 test: test-deps build check
 	test/run -- -p 4 $(TESTFLAGS) ./...
-	test/run --hide-summary=skipped -- -race -short -p 4 $(TESTFLAGS) $(RACE)
+	test/run --hide-summary=skipped -- -race $(RACEFLAGS) -short -p 4 $(TESTFLAGS) $(RACE)
 
 stress: test-deps
 	$(GO) run ./test/stress -rounds $(N) $(STRESS) ./test/... $(RACE)
