@@ -32,10 +32,7 @@ func newRealStore(t *testing.T) *realStore {
 		t.Skip("s3cmd is not installed (Debian: s3cmd); no real store is tried")
 	}
 	program := process.BuildStore(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := l.Addr().String()
-	require.NoError(t, l.Close())
+	address := process.Address(t)
 	s := &realStore{graph: isolate(t)}
 	s.config = s.path("s3cfg")
 	s.env = append(s.env, "AWS_ENDPOINT_URL=http://"+address, "AWS_ACCESS_KEY_ID=AKIATEST",
