@@ -241,7 +241,7 @@ func (o *output) checkFile(path string) error {
 	return fmt.Errorf("%s exists; name another output or use --overwrite", path)
 }
 
-// checkSplit does so for a further file, which is being written to part.
+// checkSplit returns an error if a further file, which is being written to part, cannot have its name.
 func (o *output) checkSplit(part string) error {
 	if o.stored && !o.overwrite { // send replaces nothing
 		return nil
@@ -347,7 +347,7 @@ func (o *output) removeRest(ctx context.Context, written []string) error {
 	}
 	for _, path := range written {
 		name := numbered.FindStringSubmatch(blob.Base(path))
-		if path == o.path || name == nil { // it names one file, of which others are not the rest
+		if path == o.path || name == nil { // later numbers belong to other recordings
 			continue
 		}
 		number, err := strconv.Atoi(name[2])
