@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
@@ -130,7 +131,11 @@ func TestNoPatienceWhileClosing(t *testing.T) {
 	started := make(chan *os.Process, 1)
 	served, err := n.Serve("echo", echoType, func(ctx context.Context, request []byte) ([]byte, error) {
 		client := <-started
-		return request, client.Signal(syscall.SIGSTOP)
+		if err := client.Signal(syscall.SIGSTOP); err != nil {
+			return nil, err
+		}
+		// The signal stops one thread after the other. Until all of them are, one may acknowledge the reply.
+		return request, unix.Waitid(unix.P_PID, client.Pid, nil, unix.WSTOPPED, nil)
 	})
 	require.NoError(t, err)
 	client := bridgetest.Start(t, "client", "COUNT=1", "SIZE=20").Process
