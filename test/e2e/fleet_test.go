@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -61,15 +60,9 @@ func newCluster(t *testing.T) *cluster {
 	host, err := os.Hostname()
 	require.NoError(t, err)
 	host, _, _ = strings.Cut(host, ".")
-	port := func() int {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		defer l.Close()
-		return l.Addr().(*net.TCPAddr).Port
-	}
 	conf := filepath.Join(dir, "slurm.conf")
 	require.NoError(t, os.WriteFile(conf, []byte(strings.NewReplacer("$D", dir, "$H", host,
-		"$CTL", strconv.Itoa(port()), "$PORT", strconv.Itoa(port())).Replace(`ClusterName=test
+		"$CTL", process.Port(t), "$PORT", process.Port(t)).Replace(`ClusterName=test
 SlurmctldHost=$H(127.0.0.1)
 SlurmUser=root
 SlurmdUser=root

@@ -32,7 +32,7 @@ func newRealStore(t *testing.T) *realStore {
 		t.Skip("s3cmd is not installed (Debian: s3cmd); no real store is tried")
 	}
 	program := process.BuildStore(t)
-	address := process.Address(t)
+	address := "127.0.0.1:" + process.Port(t)
 	s := &realStore{graph: isolate(t)}
 	s.config = s.path("s3cfg")
 	s.env = append(s.env, "AWS_ENDPOINT_URL=http://"+address, "AWS_ACCESS_KEY_ID=AKIATEST",

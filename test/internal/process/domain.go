@@ -42,14 +42,15 @@ func Domain() int {
 // InDomain returns the environment of a process that is to be in that ROS domain.
 func InDomain(id int) []string { return append(os.Environ(), fmt.Sprint("ROS_DOMAIN_ID=", id)) }
 
-// Address returns a loopback address with a TCP port that is free, for a server that a test starts. The host is made
-// from the process id: no other process, nor a connection to 127.0.0.1, takes the port before the server has it.
-func Address(t *testing.T) string {
+// Port returns a TCP port that is free, for a server that a test starts. As it is below 15,000, no kernel takes it for a
+// connection before the server has it, and another test hardly does.
+func Port(t *testing.T) string {
 	t.Helper()
-	id := os.Getpid()
-	host := net.IPv4(127, byte(1+id>>16), byte(id>>8), byte(id)).String()
-	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
-	require.NoError(t, err)
-	require.NoError(t, l.Close())
-	return l.Addr().String()
+	for {
+		port := fmt.Sprint(10_000 + rand.IntN(5_000))
+		if l, err := net.Listen("tcp", ":"+port); err == nil {
+			require.NoError(t, l.Close())
+			return port
+		}
+	}
 }

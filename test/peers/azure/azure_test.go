@@ -49,13 +49,9 @@ type store struct {
 
 func newStore(t *testing.T) *store {
 	modules := process.Modules(t, "Azure is not tried on a server of its own")
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	s := &store{t: t, address: l.Addr().String()}
-	require.NoError(t, l.Close())
-	host, port, err := net.SplitHostPort(s.address)
-	require.NoError(t, err)
-	cmd := exec.Command("node", modules+"/node_modules/azurite/dist/src/blob/main.js", "--blobHost", host,
+	port := process.Port(t)
+	s := &store{t: t, address: "127.0.0.1:" + port}
+	cmd := exec.Command("node", modules+"/node_modules/azurite/dist/src/blob/main.js", "--blobHost", "127.0.0.1",
 		"--blobPort", port, "--location", t.TempDir(), "--silent", "--disableTelemetry")
 	cmd.Env = append(os.Environ(), "AZURITE_ACCOUNTS="+account+":"+key)
 	process.Start(t, cmd)
