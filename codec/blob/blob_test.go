@@ -265,39 +265,43 @@ func TestAbsentStore(t *testing.T) {
 
 	// All clients return an error that says so.
 	unknown := &net.DNSError{Name: "no.such.host.invalid", IsNotFound: true}
-	for _, down := range []error{syscall.ECONNREFUSED, unknown} {
-		answers, answered := true, false
-		client := blob.Paced(func(*http.Request) (*http.Response, error) {
-			if !answers {
-				return nil, down
-			}
-			return &http.Response{Body: http.NoBody}, nil
-		})
-		for _, answers = range []bool{false, true, false} {
-			response, err := client.Do(httptest.NewRequest(http.MethodGet, "/", nil))
-			var retryable interface{ RetryableError() bool }
-			final := errors.As(err, &retryable) && !retryable.RetryableError()
-			require.Equal(t, !answered && err != nil, final)
-			if err == nil {
-				answered = true
-				require.NoError(t, response.Body.Close())
+	synctest.Test(t, func(t *testing.T) {
+		for _, down := range []error{syscall.ECONNREFUSED, unknown} {
+			answers, answered := true, false
+			client := blob.Paced(func(*http.Request) (*http.Response, error) {
+				if !answers {
+					return nil, down
+				}
+				return &http.Response{Body: http.NoBody}, nil
+			})
+			for _, answers = range []bool{false, true, false} {
+				response, err := client.Do(httptest.NewRequest(http.MethodGet, "/", nil))
+				var retryable interface{ RetryableError() bool }
+				final := errors.As(err, &retryable) && !retryable.RetryableError()
+				require.Equal(t, !answered && err != nil, final)
+				if err == nil {
+					answered = true
+					require.NoError(t, response.Body.Close())
+				}
 			}
 		}
-	}
+	})
 }
 
 // A store may be restarting when it is asked for the first time.
 func TestRestartingStore(t *testing.T) {
-	refusals := 0
-	client := blob.Paced(func(*http.Request) (*http.Response, error) {
-		if refusals++; refusals < 10 {
-			return nil, syscall.ECONNREFUSED
-		}
-		return &http.Response{Body: http.NoBody}, nil
+	synctest.Test(t, func(t *testing.T) {
+		refusals := 0
+		client := blob.Paced(func(*http.Request) (*http.Response, error) {
+			if refusals++; refusals < 10 {
+				return nil, syscall.ECONNREFUSED
+			}
+			return &http.Response{Body: http.NoBody}, nil
+		})
+		response, err := client.Do(httptest.NewRequest(http.MethodGet, "/", nil))
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
 	})
-	response, err := client.Do(httptest.NewRequest(http.MethodGet, "/", nil))
-	require.NoError(t, err)
-	require.NoError(t, response.Body.Close())
 }
 
 func TestMissing(t *testing.T) { eachStore(t, testMissing) }
@@ -363,14 +367,16 @@ func TestRole(t *testing.T) {
 	} {
 		t.Setenv(name, value)
 	}
+	// EC2 may be too late on a busy machine.
+	require.Eventually(t, func() bool { blob.Hurry(t, "s3://bucket"); return asked.Load() }, time.Minute,
+		time.Millisecond)
+	known.Store(true)
 	anonymous := func() bool {
+		blob.Hurry(t, "s3://bucket")
 		client, _, _, err := blob.S3(t.Context(), "s3://bucket/key")
 		require.NoError(t, err)
 		return client.Options().Credentials == nil
 	}
-	blob.Hurry(t, "s3://bucket")
-	require.True(t, asked.Load())
-	known.Store(true)
 	require.Eventually(t, func() bool { return !anonymous() }, time.Minute, time.Millisecond)
 }
 

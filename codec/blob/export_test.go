@@ -12,9 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Hurry has the clients for the URLs of a store or host wait for hardly anything, in the present environment.
-func Hurry(t testing.TB, url string) {
-	p := patience{time.Millisecond, time.Second, time.Millisecond}
+// Hurry has the clients for the URLs of a store or host wait for hardly anything, in the present environment, but as
+// long as usual for the body of an answer: a busy machine sends it late.
+func Hurry(t testing.TB, url string) { HurryBodies(t, url, usualPatience().idle) }
+
+// HurryBodies is Hurry with clients that give up the body of an answer if it does not go on for so long.
+func HurryBodies(t testing.TB, url string, idle time.Duration) {
+	p := patience{time.Millisecond, idle, time.Millisecond}
 	root := split(url).root
 	var err error
 	switch scheme, name, _ := strings.Cut(root, "://"); scheme {

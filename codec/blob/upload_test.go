@@ -385,7 +385,8 @@ func TestStalled(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	}
-	s := newStore(t)
+	s := blobtest.New(t)
+	blob.HurryBodies(t, s.URL(""), time.Second)
 	s.Intercept(stall)
 	u := newUploader(t, s, blob.UploadOptions{})
 	failed := make(chan error)
