@@ -4,6 +4,7 @@ package bridgetest
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"testing"
 
@@ -12,15 +13,17 @@ import (
 
 var open = dds.Open
 
-// TestMain keeps the tests on this machine, in a domain that other tests on it hardly share. Where a role is
+// TestMain keeps the tests on this machine, and nodes of other tests in the same domain out by a tag. Where a role is
 // named it plays it instead.
 func TestMain(m *testing.M) {
 	Roles{"flood": func() error { return inNode(open, flood) }}.Play(open)
 	for name, value := range map[string]string{
 		"ROS_DOMAIN_ID":      fmt.Sprint(1 + os.Getpid()%98), // those from 100 on are those of tests of bridge/dds
 		"ROS_LOCALHOST_ONLY": "1",
-		// A process that is not scheduled for a while does not count as gone.
-		"CYCLONEDDS_URI": "<Discovery><LeaseDuration>3600s</LeaseDuration></Discovery>",
+		// Process ids repeat in containers, which may share the network. A process that is not scheduled for a while
+		// does not count as gone.
+		"CYCLONEDDS_URI": fmt.Sprintf("<Discovery><Tag>conformance-%d-%08x</Tag><LeaseDuration>3600s</LeaseDuration>"+
+			"</Discovery>", os.Getpid(), rand.Uint32()),
 	} {
 		os.Setenv(name, value)
 	}

@@ -245,9 +245,9 @@ func testRosout(t *testing.T, open Open) {
 	}
 	listeners := 0
 	eventually(t, "the line", func() bool {
-		said := time.Now()
 		talker.Log(bridge.Info, "below the level")
 		talker.Log(bridge.Warn, "count is %d", 42)
+		said := time.Now() // and not before: the next listener must not receive this line, too
 		// Late subscribers receive the last 10 s; a busy machine may not get that far in time.
 		listeners++
 		listener := start(t, open, fmt.Sprint("listener", listeners))

@@ -80,7 +80,8 @@ func TestDepthWhileAHandlerWaits(t *testing.T) {
 // Time stands still for Delivered while a handler has samples, and goes on without any.
 func TestDelivered(t *testing.T) {
 	talker, listener := newNode(t, "talker"), newNode(t, "listener")
-	received, goOn := make(chan int64), make(chan struct{})
+	received, goOn := make(chan int64, 1), make(chan struct{})
+	defer close(goOn)
 	_, err := listener.Subscribe("bytes", bridgetest.BytesType, bridgetest.KeepAll(), func(batch []bridge.Sample) {
 		received <- batch[0].ReceiveTime
 		<-goOn
@@ -92,8 +93,9 @@ func TestDelivered(t *testing.T) {
 	for range 3 {
 		before := time.Now().UnixNano()
 		require.Eventually(t, func() bool { return listener.Delivered() > before }, patience, time.Millisecond)
+		worker := listener.worker()
 		require.NoError(t, p.Publish(bridgetest.Pattern(100, 0)))
-		at, worker := <-received, listener.worker()
+		at := <-received
 		require.Less(t, listener.Delivered(), at)
 		require.Eventually(t, func() bool { return listener.worker() != worker }, patience, time.Millisecond)
 		require.Less(t, listener.Delivered(), at, "another goroutine waits for samples by now")

@@ -417,8 +417,8 @@ func TestReopenedPorts(t *testing.T) {
 				c, err := server.Accept()
 				require.NoError(t, err)
 				return connPeer(t, c), func() {
+					require.NoError(t, server.Close()) // first, lest the link connects again meanwhile
 					require.NoError(t, c.Close())
-					require.NoError(t, server.Close())
 				}
 			}
 		}},

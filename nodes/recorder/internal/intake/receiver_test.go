@@ -23,28 +23,30 @@ func TestReceiverTakesOnce(t *testing.T) {
 		"without":               func(int) uint64 { return 0 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := NewReceiver(&codec.Channel{Topic: "/n"},
-				Options{Clock: new(bridge.SimTime), Queue: queue.New(1 << 20)})
-			now := time.Now().Add(-time.Second).UnixNano()
-			take := func(publisher byte, from, to int) {
-				for i := from; i <= to; i++ {
-					sample := bridge.Sample{Data: []byte{byte(i)}, Publisher: bridge.GUID{publisher},
-						Sequence:   number(i),
-						SourceTime: now + int64(i), ReceiveTime: now + int64(i)}
-					r.Take([]bridge.Sample{sample})
+			synctest.Test(t, func(t *testing.T) {
+				r := NewReceiver(&codec.Channel{Topic: "/n"},
+					Options{Clock: new(bridge.SimTime), Queue: queue.New(1 << 20)})
+				now := time.Now().Add(-time.Second).UnixNano()
+				take := func(publisher byte, from, to int) {
+					for i := from; i <= to; i++ {
+						sample := bridge.Sample{Data: []byte{byte(i)}, Publisher: bridge.GUID{publisher},
+							Sequence:   number(i),
+							SourceTime: now + int64(i), ReceiveTime: now + int64(i)}
+						r.Take([]bridge.Sample{sample})
+					}
 				}
-			}
-			take(1, 1, 5)
-			take(2, 1, 3)
-			take(3, 4, 6)
-			r.Replace(queue.Received(now+6, time.Now()))
-			take(1, 3, 8)
-			take(2, 3, 4)
-			take(3, 2, 6) // two of them were latched before the first subscription
-			require.Equal(t, uint64(8+4+5), r.Received.Load())
-			r.Replace(queue.Received(now+9, time.Now()))
-			take(3, 2, 7)
-			require.Equal(t, uint64(8+4+6), r.Received.Load())
+				take(1, 1, 5)
+				take(2, 1, 3)
+				take(3, 4, 6)
+				r.Replace(queue.Received(now+6, time.Now()))
+				take(1, 3, 8)
+				take(2, 3, 4)
+				take(3, 2, 6) // two of them were latched before the first subscription
+				require.Equal(t, uint64(8+4+5), r.Received.Load())
+				r.Replace(queue.Received(now+9, time.Now()))
+				take(3, 2, 7)
+				require.Equal(t, uint64(8+4+6), r.Received.Load())
+			})
 		})
 	}
 }
