@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -56,8 +57,12 @@ func TestEchoAndTopics(t *testing.T) {
 	require.Len(t, lines, 4)
 	require.Regexp(t, `^\d+,\d+,7$`, lines[2])
 
-	list := g.run(0, "recorder", "topics", "--hz", "--duration", "2s", "--timeout", "90s", "/fast", "/latched")
-	require.Regexp(t, `\n  /fast +std_msgs/msg/UInt32 +1 +0 +\d+\.\d\d +\d+ B/s +\d+  best_effort volatile `, list)
+	var list string
+	rate := regexp.MustCompile(`\n  /fast +std_msgs/msg/UInt32 +1 +0 +\d+\.\d\d +\d+ B/s +\d+  best_effort volatile `)
+	await(t, func() bool { // until messages come within the duration
+		list = g.run(0, "recorder", "topics", "--hz", "--duration", "2s", "--timeout", "90s", "/fast", "/latched")
+		return rate.MatchString(list)
+	})
 	require.Regexp(t, `\n  /latched +std_msgs/msg/String +1 +0 +- +- +0  reliable transient_local `, list)
 	list = g.run(0, "recorder", "topics", "-v", "--timeout", "90s", "/numbers")
 	require.Equal(t, "/numbers [std_msgs/msg/UInt32]\n    publisher  /source  reliable volatile keep_all\n", list)
