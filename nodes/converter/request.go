@@ -24,8 +24,8 @@ type requestOptions struct {
 func newRequest() *cobra.Command {
 	o := &requestOptions{Options: remote.DefaultOptions()}
 	return remote.Converter.Command("request IN... OUT", "Let a running 'converter serve' convert recordings",
-		`Lets a node that 'converter serve' started convert recordings, waits until it has
-done so and prints what the output does not keep. Paths begin at the folder
+		`Lets a node that 'converter serve' started convert recordings, waits until it
+has done so and prints what the output does not keep. Paths begin at the folder
 service_root of that node.`, 2, math.MaxInt, o, &o.Options,
 		func(ctx context.Context, args []string, p *remote.Peer) error {
 			request := tapedeck.Convert_Request{Options: o.Option}

@@ -88,7 +88,7 @@ type splitOptions struct {
 	MaxBagMessages       uint64        `param:"max_bag_messages" group:"Splits" help:"start another file after this many messages; 0 is never"`
 	Split                bool          `param:"split" group:"Splits" help:"let max_duration limit each file instead of the recording, as rosbag does"`
 	MaxBagFiles          int           `param:"max_bag_files" alias:"max-splits" group:"Splits" min:"0" help:"keep at most this many files of the recording, deleting the oldest; 0 keeps all"`
-	SplitNames           string        `param:"split_names" group:"Splits" options:"number|time" help:"names of files: number, as NAME_1.mcap, or time, as 1_NAME_2026_01_31-08_15_00.mcap, which ROS 2 Lyrical writes; those of record are NAME.record.00001, or NAME.record.00001.20260131081500"`
+	SplitNames           string        `param:"split_names" group:"Splits" options:"number|time" help:"names of files: number, as NAME_1, or time, as 1_NAME_2026_01_31-08_15_00, which ROS 2 Lyrical writes; those of record are NAME.record.00001, with time followed by .20260131081500"`
 	RepeatLatched        bool          `param:"repeat_latched" group:"Splits" help:"begin each file with the last messages of latched (transient local) topics"`
 	RepeatTransientLocal []string      `param:"repeat_transient_local" group:"Splits" value:"TOPIC[=N]" help:"begin each file with the last N messages of each publisher of TOPIC, latched or not; * in TOPIC matches anything; by default N is the history depth of the publisher, or 1"`
 }

@@ -26,10 +26,10 @@ type uploadCommandOptions struct {
 
 func newUpload() *cobra.Command {
 	o := uploadCommandOptions{Parallel: 4}
-	const long = `Uploads the recordings in a folder, or one recording, to a folder of an S3 store.
-It goes on with what a recorder with --upload has begun, whose URL need not be
-named again. Nothing is sent twice, and each file is proven to be there by a
-checksum. The last object of a recording is recording.json.`
+	const long = `Uploads the recordings in a folder, or one recording, to a folder of an S3
+store. It goes on with what a recorder with --upload has begun, whose URL need
+not be named again. Nothing is sent twice, and each file is proven to be there
+by a checksum. The last object of a recording is recording.json.`
 	cmd := config.New("upload FOLDER [URL]", "Upload recordings that are on the disk", long, &o,
 		func(ctx context.Context, in *config.Input) error { return o.upload(ctx, in.Args) })
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
