@@ -72,6 +72,7 @@ func TestSessionOverDDS(t *testing.T) {
 		require.False(t, s.Complete())
 		return len(list[0].Arms) == 1 && list[0].Arms[0].Joint != nil &&
 			len(list[0].Arms[0].Joint.Stamps) == len(jointStamps) &&
+			list[0].Arms[0].Gripper != nil && len(list[0].Arms[0].Gripper.Stamps) == frames &&
 			len(list[0].Cameras) == 2 && len(list[0].Cameras[0].Stamps) == frames &&
 			len(list[0].Cameras[1].Stamps) == frames
 	})
