@@ -10,7 +10,7 @@
 struct qos {
 	bool keep_all, reliable, transient_local, manual_by_topic;
 	bool ignore_local; // of a reader: not the samples of its own participant
-	bool keep_first; // of a reliable reader: keep_first is called; see node.greet
+	bool keep_first; // of a reliable reader: keep_first is called; see greeter
 	int32_t depth;
 	int64_t deadline, lifespan, lease;
 };

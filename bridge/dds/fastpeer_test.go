@@ -54,6 +54,8 @@ type fastPeer struct {
 	count  uint32              // of heartbeats and acknacks
 	missed int                 // how many more times peerReader claims not to have received a sample
 
+	ignored map[entity]int // by writer: how many more questions come before it knows who asks
+
 	asked    atomic.Bool // whether somebody wanted to know what peerWriter has
 	received chan sample // of peerReader
 }
@@ -76,6 +78,7 @@ func newFastPeer(t *testing.T, n *node) *fastPeer {
 	p := &fastPeer{
 		t: t, socket: socket, prefix: [12]byte{0x01, 0x0f}, node: n.guid,
 		sent: make(map[entity][][]byte), received: make(chan sample, 1000),
+		ignored: make(map[entity]int),
 	}
 	binary.BigEndian.PutUint64(p.prefix[4:], uint64(time.Now().UnixNano()))
 	for index := range 20 {
@@ -109,20 +112,20 @@ func (p *fastPeer) announce(writerTopic, writerType, readerTopic, readerType str
 	locator := binary.LittleEndian.AppendUint32(nil, 1) // UDP over IPv4
 	locator = binary.LittleEndian.AppendUint32(locator, uint32(p.socket.LocalAddr().(*net.UDPAddr).Port))
 	locator = append(locator, append(make([]byte, 12), 127, 0, 0, 1)...)
-	own := p.guid(0x000001c1)
-	p.write(spdpWriter, plain(parameters(
-		parameter(0x15, []byte{2, 2, 0, 0}), parameter(0x16, []byte{1, 15, 0, 0}), parameter(0x50, own[:]),
-		parameter(0x32, locator), parameter(0x31, locator), parameter(0x02, []byte{0x10, 0x0e, 0, 0, 0, 0, 0, 0}),
-		parameter(0x58, []byte{0x3f, 0, 0, 0}))))
 	endpoint := func(e entity, topic, kind string) []byte {
 		guid := p.guid(e)
 		return plain(parameters(parameter(0x5a, guid[:]), parameter(0x05, cdrString(topic)),
 			parameter(0x07, cdrString(kind)),
 			parameter(0x1a, []byte{2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})))
 	}
-	// The node takes no notice of endpoints until it knows the participant, but then asks for them.
+	// The node takes no notice of endpoints until it knows the participant, but must then ask for them.
 	p.write(publicationsWriter, endpoint(peerWriter, writerTopic, writerType))
 	p.write(subscriptionsWriter, endpoint(peerReader, readerTopic, readerType))
+	own := p.guid(0x000001c1)
+	p.write(spdpWriter, plain(parameters(
+		parameter(0x15, []byte{2, 2, 0, 0}), parameter(0x16, []byte{1, 15, 0, 0}), parameter(0x50, own[:]),
+		parameter(0x32, locator), parameter(0x31, locator), parameter(0x02, []byte{0x10, 0x0e, 0, 0, 0, 0, 0, 0}),
+		parameter(0x58, []byte{0x3f, 0, 0, 0}))))
 }
 
 func parameter(pid uint16, value []byte) []byte {
@@ -223,8 +226,10 @@ func (p *fastPeer) handle(message []byte) {
 		switch kind {
 		case acknack:
 			writer, base, bits := id(body[4:]), u32(body[12:]), u32(body[16:])
-			if bits == 0 && (base == 0 || writer != peerWriter) && int(base) <= len(p.sent[writer]) {
-				p.heartbeat(writer)
+			if bits == 0 && base == 0 {
+				if p.ignored[writer]--; p.ignored[writer] < 0 {
+					p.heartbeat(writer)
+				}
 				p.asked.Store(p.asked.Load() || writer == peerWriter)
 			}
 			for i := range bits {
@@ -291,31 +296,44 @@ func inlineIdentity(order binary.AppendByteOrder, pid uint16, id identity) []byt
 }
 
 // TestFirstSamplesOfFastDDS has a new publisher of Fast DDS write before the subscription knows of it. It sends these
-// samples again only if it is asked to.
+// samples again, and announces its endpoints again, only if it is asked to.
 func TestFirstSamplesOfFastDDS(t *testing.T) {
-	n := newNode(t, "listener")
-	const count = 5
-	received := make(chan []byte, count)
-	_, err := n.Subscribe("bytes", bridgetest.BytesType, codec.DefaultQoS(), func(batch []bridge.Sample) {
-		for _, s := range batch {
-			received <- slices.Clone(s.Data)
-		}
-	})
-	require.NoError(t, err)
-	p := newFastPeer(t, n)
-	for i := range count {
-		if i == 3 {
-			p.announce(bridge.TopicToDDS("/test/bytes"), bridge.TypeToDDS(bridgetest.BytesType),
-				bridge.TopicToDDS("/test/other"), bridge.TypeToDDS(bridgetest.BytesType))
-		}
-		p.write(peerWriter, plain(bridgetest.Pattern(16, i)))
-	}
-	for i := range count {
-		select {
-		case data := <-received:
-			require.Equal(t, bridgetest.Pattern(16, i), data)
-		case <-time.After(patience):
-			require.FailNow(t, "samples are missing", "%d", i)
-		}
+	for _, test := range []struct {
+		name    string
+		ignored int
+	}{
+		{"knows the node", 0},
+		{"ignores the first questions", 3},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			n := newNode(t, "listener")
+			const count = 5
+			received := make(chan []byte, count)
+			_, err := n.Subscribe("bytes", bridgetest.BytesType, codec.DefaultQoS(), func(batch []bridge.Sample) {
+				for _, s := range batch {
+					received <- slices.Clone(s.Data)
+				}
+			})
+			require.NoError(t, err)
+			p := newFastPeer(t, n)
+			for _, writer := range []entity{publicationsWriter, subscriptionsWriter, peerWriter} {
+				p.ignored[writer] = test.ignored
+			}
+			for i := range count {
+				if i == 3 {
+					p.announce(bridge.TopicToDDS("/test/bytes"), bridge.TypeToDDS(bridgetest.BytesType),
+						bridge.TopicToDDS("/test/other"), bridge.TypeToDDS(bridgetest.BytesType))
+				}
+				p.write(peerWriter, plain(bridgetest.Pattern(16, i)))
+			}
+			for i := range count {
+				select {
+				case data := <-received:
+					require.Equal(t, bridgetest.Pattern(16, i), data)
+				case <-time.After(patience):
+					require.FailNow(t, "samples are missing", "%d", i)
+				}
+			}
+		})
 	}
 }

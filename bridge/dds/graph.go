@@ -26,6 +26,7 @@ type graph struct {
 	participants, publications, subscriptions C.dds_entity_t // readers of DDS's builtin topics
 	announcements                             *reader
 	announce                                  *writer
+	greeter                                   *greeter
 
 	mu        sync.Mutex
 	batch     []C.struct_discovered // what takeDiscovered takes at once
@@ -96,6 +97,7 @@ func newGraph(n *node, gidSize int) (*graph, error) {
 	if g.announce, err = n.newWriter(discoveryTopic, discoveryType, toC(bridge.LatchedQoS()), hash); err != nil {
 		return nil, fmt.Errorf("create writer of %s: %w", discoveryTopic, err)
 	}
+	g.greeter = newGreeter(g.announce.kind)
 	q := discoveryQoS()
 	q.ignore_local = true
 	if g.announcements, err = n.newReader(discoveryTopic, discoveryType, q, hash); err != nil {
@@ -301,9 +303,11 @@ func (g *graph) takeParticipants() error {
 			delete(g.infos, guid)
 			delete(g.sizes, guid)
 			delete(g.adaptive, guid)
+			return
 		case userDataValue(userData(d), adaptiveKey) != "":
 			g.adaptive[guid] = struct{}{}
 		}
+		g.greetParticipant(guid)
 	})
 }
 
@@ -407,6 +411,7 @@ func (g *graph) topicsOf(endpoints map[bridge.GUID]*endpoint) []bridge.Topic {
 
 // close takes the node off the graph.
 func (g *graph) close() {
+	g.greeter.close()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = true

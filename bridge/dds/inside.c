@@ -108,7 +108,7 @@ static void send_to(const ddsi_xlocator_t *address, void *datagram) {
 
 // Fast DDS answers an AckNack that asks for nothing, as Cyclone DDS sends one to new peers, at once if it begins at
 // sequence number 0, but Cyclone DDS has it begin at 1. What was sent too early would come again with a heartbeat after 3 s.
-bool ask_writer(const struct ddsi_sertype *type, const uint8_t reader[16], const uint8_t writer[16]) {
+enum answer ask_writer(const struct ddsi_sertype *type, const uint8_t reader[16], const uint8_t writer[16]) {
 	uint8_t message[64] = {'R', 'T', 'P', 'S', 2, 1, 1, 0x10};
 	memcpy(message + 8, reader, 12);
 	memcpy(message + 20, (uint8_t[]){SMID_INFO_DST, SMFLAG_ENDIANNESS, 12, 0}, 4);
@@ -120,12 +120,13 @@ bool ask_writer(const struct ddsi_sertype *type, const uint8_t reader[16], const
 	ddsi_guid_t reader_guid = from_wire(reader), writer_guid = from_wire(writer);
 	struct scope s = enter(type);
 	struct ddsi_proxy_writer *w = entidx_lookup_proxy_writer_guid(s.index, &writer_guid);
-	bool ready = true;
+	enum answer answer = TOO_EARLY;
 	if (w != NULL) {
 		ddsrt_mutex_lock(&w->e.lock);
 		struct ddsi_pwr_rd_match *m = ddsrt_avl_lookup(&ddsi_pwr_readers_treedef, &w->readers, &reader_guid);
-		ready = m != NULL;
-		if (m != NULL && !w->have_seen_heartbeat) {
+		if (m != NULL)
+			answer = w->have_seen_heartbeat ? HEARD : ASKED;
+		if (answer == ASKED) {
 			uint32_t count = m->count++;
 			for (int i = 0; i < 4; i++)
 				message[60 + i] = (uint8_t)(count >> (8 * i));
@@ -134,7 +135,7 @@ bool ask_writer(const struct ddsi_sertype *type, const uint8_t reader[16], const
 		ddsrt_mutex_unlock(&w->e.lock);
 	}
 	leave(s);
-	return ready;
+	return answer;
 }
 
 // acknowledged looks at one of the writers by which a participant announces its endpoints.

@@ -49,7 +49,7 @@ func (p *pair) open(n *node, key string, write, read end, receive func() error) 
 	p.handle = uint64(handle)
 	if err == nil {
 		p.attached, err = n.attach(p.reader.entity, func() error {
-			n.greet(p.reader.entity, p.reader.guid)
+			n.greetMatched(p.reader.entity, p.reader.guid)
 			return receive()
 		})
 	}

@@ -6,7 +6,6 @@ import "C"
 
 import (
 	"fmt"
-	"time"
 	"unsafe"
 
 	"tapedeck/bridge"
@@ -64,24 +63,6 @@ func (r *reader) close() error {
 	}
 	C.free(unsafe.Pointer(r.batch))
 	return err
-}
-
-// greet asks new peers of a reader for the samples that they have already sent. Without it, a reader that is to keep
-// these delivers nothing until it hears a heartbeat, which Fast DDS sends every 3 s.
-func (n *node) greet(reader C.dds_entity_t, guid bridge.GUID) {
-	var status C.dds_subscription_matched_status_t
-	if C.dds_get_subscription_matched_status(reader, &status) < 0 || status.total_count_change == 0 {
-		return
-	}
-	for _, peer := range matchedPeers(reader, false, "") {
-		for tries := 0; isFastDDS(peer.guid) && tries < 1000 && !n.ask(guid, peer.guid); tries++ {
-			time.Sleep(100 * time.Microsecond)
-		}
-	}
-}
-
-func (n *node) ask(reader, writer bridge.GUID) bool {
-	return bool(C.ask_writer(n.graph.announce.kind, (*C.uint8_t)(&reader[0]), (*C.uint8_t)(&writer[0])))
 }
 
 // payload returns the CDR of a sample. It is the middleware's memory.

@@ -59,7 +59,7 @@ func (n *node) newSubscription(topic, typeName string, qos codec.QoS,
 	s.guid = guidOf(s.reader)
 	C.dds_set_status_mask(s.reader, C.DDS_SUBSCRIPTION_MATCHED_STATUS) // the inbox gets the data
 	s.attached, err = n.attach(s.reader, func() error {
-		n.greet(s.reader, s.guid)
+		n.greetMatched(s.reader, s.guid)
 		return nil
 	})
 	if err != nil {
