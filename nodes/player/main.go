@@ -77,8 +77,12 @@ func play(ctx context.Context, in *config.Input, o *options) (err error) {
 		return err
 	}
 	in.ROS.Remaps = append(slices.Clone(o.Remap), in.ROS.Remaps...)
-	if _, err := bridge.NewNames(bridge.Options{Name: "player", Remaps: in.ROS.Remaps}); err != nil {
+	names, err := bridge.NewNames(bridge.Options{Name: "player", Remaps: in.ROS.Remaps})
+	if err != nil {
 		return config.Usagef("%w", err)
+	}
+	if _, err := names.Topic(o.prefixed("/topic")); err != nil {
+		return config.Usagef("prefix: %w", err)
 	}
 	s, err := openSource(ctx, paths, offsets, o.AlignStarts, wants, o.ReadOptions)
 	if err != nil {

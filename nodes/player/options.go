@@ -90,7 +90,7 @@ func defaultOptions() options {
 // longest is a time in ns, some decades, that can be added to any of this century.
 const longest = 1e18
 
-// check returns a usage error for an option that does nothing without another one.
+// check returns a usage error for an option that does nothing without another one, or for a time that is none.
 func (o *options) check() error {
 	switch {
 	case o.LockStepTopic != "" && o.LockStep == 0:
@@ -101,7 +101,7 @@ func (o *options) check() error {
 		return config.Usagef("service_requests_source: no requests are sent; add --publish-service-requests or " +
 			"--send-actions-as-client")
 	}
-	return nil
+	return o.CheckTimes()
 }
 
 // plan returns how to play the time range from start to end, in ns of recorded time.

@@ -111,10 +111,14 @@ func TestPlan(t *testing.T) {
 
 func TestOptionsAreChecked(t *testing.T) {
 	for want, set := range map[string]func(*options){
-		"":                         func(*options) {},
-		"lock_step_topic":          func(o *options) { o.LockStepTopic = "/a" },
-		"restart_clock":            func(o *options) { o.RestartClock, o.LoopCount = true, 1 },
-		"service_requests_source:": func(o *options) { o.RequestsSource = fromClients },
+		"":                            func(*options) {},
+		"lock_step_topic":             func(o *options) { o.LockStepTopic = "/a" },
+		"restart_clock":               func(o *options) { o.RestartClock, o.LoopCount = true, 1 },
+		"service_requests_source:":    func(o *options) { o.RequestsSource = fromClients },
+		"--begin \"noon\" is no time": func(o *options) { o.Begin = "noon" },
+		"--end \"25:99\" is no time":  func(o *options) { o.End = "25:99" },
+		"prefix: topic name \"/a b/":  func(o *options) { o.Prefix = "/a b" },
+		"prefix: topic name \"//":     func(o *options) { o.Prefix = "/" },
 	} {
 		o := defaultOptions()
 		set(&o)
