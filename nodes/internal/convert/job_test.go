@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -656,6 +657,21 @@ func TestBefore1970(t *testing.T) {
 	o.Offset, o.Overwrite = -2000*time.Second, true
 	_, err = run(t, o, output, in)
 	require.ErrorContains(t, err, "all messages are before 1970")
+}
+
+func TestAfter2262(t *testing.T) {
+	in := write(t, "in.mcap", numbers(t, channel(t, "/n", "std_msgs/msg/UInt32"), 5)...)
+	o := DefaultOptions()
+	o.Offset = math.MaxInt64 - 1002*time.Second
+	output := filepath.Join(t.TempDir(), "out.mcap")
+	result, err := run(t, o, output, in)
+	require.NoError(t, err)
+	require.Equal(t, "messages after 2262 (3 messages on /n)\n", texts(result.Losses))
+	messages, _ := readAll(t, output)
+	require.Len(t, messages, 2)
+	o.Offset, o.Overwrite = math.MaxInt64, true
+	_, err = run(t, o, output, in)
+	require.ErrorContains(t, err, "all messages are after 2262")
 }
 
 func TestNothingThatCanBeWritten(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -175,6 +176,10 @@ func recoverable(err error) error {
 func (w *writer) write(m *codec.Message) error {
 	if m.LogTime < 0 { // no reader would find it
 		w.refuse(m, "messages before 1970", errors.New("all messages are before 1970"))
+		return nil
+	}
+	if w.source.plan.Offset > 0 && m.LogTime == math.MaxInt64 { // where timerange.Later ends
+		w.refuse(m, "messages after 2262", errors.New("all messages are after 2262"))
 		return nil
 	}
 	if err := w.split(m); err != nil {
