@@ -85,6 +85,9 @@ func (o *options) checkLimits() error {
 	memory := memoryOptions{QueueSize: o.QueueSize}
 	list := slices.Concat(changed(&o.splitOptions, &files), changed(&o.limitOptions, &all),
 		changed(&o.diskOptions, &disk), changed(&o.memoryOptions, &memory))
+	if len(o.Throttle) > 0 { // snapshots have all messages
+		list = append(list, "throttle")
+	}
 	if list != nil && o.SnapshotMode {
 		return config.Usagef("%s: snapshot_mode writes only snapshots, to which this does not apply; use --snapshot "+
 			"to record as well", strings.Join(list, ", "))

@@ -89,6 +89,8 @@ func TestSnapshotOptionsAreChecked(t *testing.T) {
 		"--snapshot-mode -b 100000000 --split":                           "--max-bag-size, --split" + limits,
 		"--snapshot-mode --max-splits 3 -l 4":                            "--max-splits, --limit" + limits,
 		"--snapshot-mode --low-space-action pause --priority /imu=2":     "--low-space-action, --priority" + limits,
+		"--snapshot-mode --throttle /imu=1/2":                            "--throttle" + limits,
+		"--snapshot --throttle /imu=1/2":                                 "",
 		"--snapshot --snapshot-cooldown 5":                               "--snapshot-cooldown: it is for conditions",
 		"--snapshot --snapshot-cooldown 5 --snapshot-condition /imu~*":   "",
 		"--upload-rate 1MB --upload-timeout 5":                           "--upload-timeout, --upload-rate" + unsent,

@@ -24,6 +24,9 @@ func (r *recorder) start(name string) error {
 		return errEnds
 	}
 	if r.recording() {
+		if r.options.SnapshotMode {
+			return errors.New("messages are being kept for snapshots")
+		}
 		return fmt.Errorf("%s is being recorded", r.path())
 	}
 	if name == "" {

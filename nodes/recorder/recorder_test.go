@@ -180,6 +180,16 @@ func testOptions(storage string) options {
 	return o
 }
 
+func TestStartWhileMessagesAreKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := testOptions("record")
+		o.SnapshotMode = true
+		d := newDeck(t, o, "/n")
+		require.EqualError(t, d.start("second"), "messages are being kept for snapshots")
+		require.NoError(t, d.end())
+	})
+}
+
 func TestRecorderStopsAndStartsAgain(t *testing.T) {
 	for _, storage := range []string{"record", "mcap"} {
 		inBubble(t, storage, func(t *testing.T) {

@@ -618,6 +618,8 @@ func (s *Set) Unheard() (topics []string, why map[string]string) {
 			why[name] = Unfit
 		case there[name]:
 			why[name] = "no message came"
+		case s.excluded(name):
+			why[name] = "its type is excluded"
 		default:
 			why[name] = "nobody published it"
 		}
@@ -629,4 +631,13 @@ func (s *Set) Unheard() (topics []string, why map[string]string) {
 		}
 	}
 	return topics, why
+}
+
+// excluded reports whether a named topic is there, but with no type that is recorded.
+func (s *Set) excluded(name string) bool {
+	return slices.ContainsFunc(s.Node.Topics(), func(t bridge.Topic) bool {
+		return t.Name == name && !slices.ContainsFunc(selection.TypesOf(&t), func(typeName string) bool {
+			return s.Selection.Wants(&t, typeName)
+		})
+	})
 }
