@@ -20,8 +20,8 @@ void relate_writer(const struct ddsi_sertype *type, const uint8_t writer[16]);
 // keep_first has a reliable reader receive, too, what writers of other vendors sent it before they were discovered.
 void keep_first(const struct ddsi_sertype *type, const uint8_t reader[16]);
 
-// ask_writer has a remote writer, unless it has been heard of, tell a reader at once what it has for it. It may be too early
-// for that: Cyclone DDS reports a participant or a match a moment before it is complete.
+// ask_writer has a remote writer, unless it has been heard of, tell a reader at once what it has for it. It may be too
+// early for that: Cyclone DDS reports a participant or a match a moment before it is complete.
 enum answer { HEARD, ASKED, TOO_EARLY };
 enum answer ask_writer(const struct ddsi_sertype *type, const uint8_t reader[16], const uint8_t writer[16]);
 

@@ -42,8 +42,8 @@ func Domain() int {
 // InDomain returns the environment of a process that is to be in that ROS domain.
 func InDomain(id int) []string { return append(os.Environ(), fmt.Sprint("ROS_DOMAIN_ID=", id)) }
 
-// Port returns a TCP port that is free, for a server that a test starts. As it is below 15,000, no kernel takes it for a
-// connection before the server has it, and another test hardly does.
+// Port returns a TCP port that is free, for a server that a test starts. As it is below 15,000, the kernel does not take
+// it for a connection before the server has it, and another test hardly does.
 func Port(t *testing.T) string {
 	t.Helper()
 	for {
