@@ -26,7 +26,7 @@ func TestRequests(t *testing.T) {
 		key    string // of what is opened
 		most   int    // requests for Info; 0: any number
 		bytes  int64  // for Info
-		trips  int    // for the first message, of SQLite's 35 requests, say; some are read-ahead nobody waits for
+		trips  int    // for the first message; SQLite sends 35 requests, most of them together
 		first  int64  // bytes for it: three chunks, or pages and two payloads
 	}{
 		{"mcap", writes(t, "mcap", ""), "drive.mcap", 3, 1 << 20, 10, 16_000_000},

@@ -42,8 +42,8 @@ func Domain() int {
 // InDomain returns the environment of a process that is to be in that ROS domain.
 func InDomain(id int) []string { return append(os.Environ(), fmt.Sprint("ROS_DOMAIN_ID=", id)) }
 
-// Port returns a TCP port that is free, for a server that a test starts. As it is below 15,000, the kernel does not take
-// it for a connection before the server has it, and another test hardly does.
+// Port returns a TCP port that is free, for a server that a test starts. Connections get no port below 15,000, so that
+// it is free until the server has it, unless another test takes the same one meanwhile.
 func Port(t *testing.T) string {
 	t.Helper()
 	for {
