@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -44,8 +45,9 @@ type discovery struct {
 	loopback bool     // by the loopback interface only
 }
 
-// newDiscovery returns what ROS 2's environment variables mean; warnings are for the user.
-func newDiscovery(getenv func(string) string) (d discovery, warnings []string) {
+// newDiscovery returns what ROS 2's environment variables mean on a machine with these addresses; warnings are for the
+// user.
+func newDiscovery(addresses []string, getenv func(string) string) (d discovery, warnings []string) {
 	for peer := range strings.SplitSeq(getenv("ROS_STATIC_PEERS"), ";") {
 		switch peer = strings.TrimSpace(peer); {
 		case len(peer) > maxPeerLength:
@@ -89,15 +91,15 @@ func newDiscovery(getenv func(string) string) (d discovery, warnings []string) {
 		d.reach = "LOCALHOST"
 	}
 	if d.reach == "LOCALHOST" {
-		d.peers = append([]string{"localhost"}, d.peers...)
+		// Cyclone DDS 11 (ROS 2 Lyrical) receives at the address of its interface only.
+		d.peers = slices.Concat([]string{"localhost"}, addresses, d.peers)
 	}
 	return d, warnings
 }
 
 // configuration returns the configuration of a domain as Cyclone DDS takes it, fragments of XML of which later ones
-// win: ours, what ROS 2's environment variables mean, and the user's CYCLONEDDS_URI. multicasts reports
-// whether the loopback interface supports multicast; warnings are for the user.
-func configuration(domain int, multicasts bool, getenv func(string) string) (config string, warnings []string) {
+// win: ours, what ROS 2's environment variables mean, and the user's CYCLONEDDS_URI. Warnings are for the user.
+func configuration(domain int, m machine, getenv func(string) string) (config string, warnings []string) {
 	// The indexes lead to ports that peers without multicast find. ROS 2 has 33 of them; a large stack has more nodes.
 	indexes := min(119, (65535-7400-250*domain-11)/2)
 	fragments := []string{
@@ -109,7 +111,7 @@ func configuration(domain int, multicasts bool, getenv func(string) string) (con
 			fmt.Sprintf("<Internal><PrimaryReorderMaxSamples>%d</PrimaryReorderMaxSamples>"+
 				"<SecondaryReorderMaxSamples>%[1]d</SecondaryReorderMaxSamples></Internal>", reordered),
 	}
-	d, warnings := newDiscovery(getenv)
+	d, warnings := newDiscovery(m.addresses, getenv)
 	if d.loopback {
 		fragments = append(fragments, `<General><Interfaces><NetworkInterface `+
 			`address="127.0.0.1"/></Interfaces></General>`)
@@ -119,7 +121,7 @@ func configuration(domain int, multicasts bool, getenv func(string) string) (con
 		fragments = append(fragments, "<Discovery><SPDPInterval>1s</SPDPInterval></Discovery>")
 	}
 	// Cyclone DDS finds out by itself that an interface does not multicast, and prints a line of its own about it.
-	if d.reach == "LOCALHOST" || d.reach == "OFF" || d.loopback && !multicasts {
+	if d.reach == "LOCALHOST" || d.reach == "OFF" || d.loopback && !m.loopbackMulticasts {
 		fragments = append(fragments, "<General><AllowMulticast>false</AllowMulticast></General>")
 	}
 	if d.reach == "OFF" {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"slices"
 	"sync"
 	"unsafe"
 )
@@ -35,7 +34,7 @@ func openDomain(id int) (d *domain, warnings []string, err error) {
 		d.users++
 		return d, nil, nil
 	}
-	config, warnings := configuration(id, loopbackMulticasts(), os.Getenv)
+	config, warnings := configuration(id, thisMachine(), os.Getenv)
 	text := C.CString(config)
 	defer C.free(unsafe.Pointer(text))
 	entity := C.dds_create_domain(C.dds_domainid_t(id), text)
@@ -72,9 +71,31 @@ func receiveHint() string {
 	return receiveBufferHint(string(limit))
 }
 
-func loopbackMulticasts() bool {
+// machine is what the network interfaces of a machine mean for discovery.
+type machine struct {
+	loopbackMulticasts bool
+	addresses          []string // IPv4, without those of the loopback interface
+}
+
+func thisMachine() (m machine) {
 	interfaces, err := net.Interfaces()
-	return err != nil || slices.ContainsFunc(interfaces, func(i net.Interface) bool {
-		return i.Flags&net.FlagLoopback != 0 && i.Flags&net.FlagMulticast != 0
-	})
+	if err != nil {
+		return machine{loopbackMulticasts: true}
+	}
+	for _, i := range interfaces {
+		if i.Flags&net.FlagLoopback != 0 {
+			m.loopbackMulticasts = m.loopbackMulticasts || i.Flags&net.FlagMulticast != 0
+			continue
+		}
+		addresses, err := i.Addrs()
+		if err != nil || i.Flags&net.FlagUp == 0 {
+			continue
+		}
+		for _, a := range addresses {
+			if network, ok := a.(*net.IPNet); ok && network.IP.To4() != nil {
+				m.addresses = append(m.addresses, network.IP.String())
+			}
+		}
+	}
+	return m
 }
