@@ -3,6 +3,7 @@ package codec
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,7 +69,7 @@ func text[P ~string](known []policy[P], value P, named bool) string {
 // yamlQoS is one profile of rosbag2's YAML. Nil fields were not given.
 type yamlQoS struct {
 	History         *string      `yaml:"history"`
-	Depth           *int32       `yaml:"depth"`
+	Depth           *string      `yaml:"depth"`
 	Reliability     *string      `yaml:"reliability"`
 	Durability      *string      `yaml:"durability"`
 	Deadline        yamlDuration `yaml:"deadline"`
@@ -94,13 +95,28 @@ func (y *yamlQoS) qos() (QoS, error) {
 		y.Lifespan.set(&q.Lifespan, "lifespan"),
 		y.LivelinessLease.set(&q.LivelinessLease, "liveliness_lease_duration"),
 	)
-	if y.Depth != nil {
-		q.Depth = int(*y.Depth)
-		if q.Depth < 0 {
-			err = cmp.Or(err, fmt.Errorf("depth: %d is negative", q.Depth))
+	return q, cmp.Or(err, y.setDepth(&q))
+}
+
+// setDepth reads a depth that no 32 bits hold as unlimited: ROS 2 Lyrical on Fast DDS writes 2^64-1 for publishers on
+// Cyclone DDS that keep all.
+func (y *yamlQoS) setDepth(q *QoS) error {
+	if y.Depth == nil {
+		return nil
+	}
+	depth, err := strconv.ParseUint(*y.Depth, 0, 64)
+	switch {
+	case err != nil:
+		return fmt.Errorf("depth: %q is not a number of messages", *y.Depth)
+	case depth <= math.MaxInt32:
+		q.Depth = int(depth)
+	default:
+		q.Depth = 0
+		if q.History == KeepLast {
+			q.History = KeepAll
 		}
 	}
-	return q, err
+	return nil
 }
 
 // yamlDuration is a duration of rosbag2's YAML, with the keys sec and nsec, or none of them.

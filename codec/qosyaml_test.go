@@ -38,6 +38,11 @@ func TestParseQoSProfiles(t *testing.T) {
 		Lifespan:   10 * time.Second,
 		Liveliness: Automatic, LivelinessLease: Infinite,
 	}
+	with := func(h History) QoS {
+		q := DefaultQoS()
+		q.History, q.Depth = h, 0
+		return q
+	}
 	for _, c := range []struct {
 		name, text string
 		want       []QoS
@@ -51,6 +56,8 @@ func TestParseQoSProfiles(t *testing.T) {
 			Lifespan:   500,
 			Liveliness: ManualByTopic, LivelinessLease: time.Second + 5,
 		}}},
+		{"unlimited", "- history: 3\n  depth: 18446744073709551615\n- history: 1\n  depth: 18446744073709551615",
+			[]QoS{with(UnknownHistory), with(KeepAll)}},
 		{"beyond the range", "- deadline: {sec: 18446744073709551615, nsec: 18446744073709551615}",
 			[]QoS{DefaultQoS()}},
 	} {
@@ -101,8 +108,8 @@ func TestParseQoSOverridesSaysWhatIsWrong(t *testing.T) {
 		"/a: {deadline: {sec: 1}}":           "topic /a: deadline: must have both sec and nsec",
 		"/a: {deadline: {second: 1}}":        "topic /a: deadline: must have both sec and nsec",
 		"/a: {lifespan: {sec: -1, nsec: 0}}": "topic /a: lifespan: ",
-		"/a: {depth: -1}":                    "topic /a: depth: -1 is negative",
-		"/a: {depth: many}":                  "topic /a: depth: ",
+		"/a: {depth: -1}":                    `topic /a: depth: "-1" is not a number of messages`,
+		"/a: {depth: many}":                  `topic /a: depth: "many" is not a number of messages`,
 		"- /a":                               "parse QoS overrides: ",
 	} {
 		t.Run(text, func(t *testing.T) {
