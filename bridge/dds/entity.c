@@ -1,5 +1,7 @@
+#define _GNU_SOURCE
 #include "entity.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +9,8 @@
 static dds_qos_t *make_qos(const struct qos *q, const char *user_data) {
 	dds_qos_t *out = dds_create_qos();
 	dds_history_kind_t history = q->keep_all ? DDS_HISTORY_KEEP_ALL : DDS_HISTORY_KEEP_LAST;
-	int32_t depth = q->keep_all ? DDS_LENGTH_UNLIMITED : q->depth;
+	// Of a history that keeps all the depth means nothing, but Fast DDS 3 reads the usual -1 as 2^64-1.
+	int32_t depth = q->keep_all ? 1 : q->depth;
 	dds_qset_history(out, history, depth);
 	dds_qset_resource_limits(out, DDS_LENGTH_UNLIMITED, DDS_LENGTH_UNLIMITED, DDS_LENGTH_UNLIMITED);
 	if (q->reliable)
@@ -49,6 +52,12 @@ static void read_qos(const dds_qos_t *in, struct qos *q) {
 	q->reliable = reliability == DDS_RELIABILITY_RELIABLE;
 	q->transient_local = durability != DDS_DURABILITY_VOLATILE;
 	q->manual_by_topic = liveliness == DDS_LIVELINESS_MANUAL_BY_TOPIC;
+}
+
+const char *library_path(void) {
+	Dl_info info;
+	void *function = dlsym(RTLD_DEFAULT, "dds_create_participant");
+	return function != NULL && dladdr(function, &info) != 0 ? info.dli_fname : "";
 }
 
 static char kept_log[2048];

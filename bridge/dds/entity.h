@@ -15,6 +15,9 @@ struct qos {
 	int64_t deadline, lifespan, lease;
 };
 
+// library_path returns the path of the library of Cyclone DDS that this process has loaded.
+const char *library_path(void);
+
 // begin_log has what Cyclone DDS logs kept instead of printed, until end_log, which returns the lines. From then on
 // each line is printed once, or lines of a kind a few times: those about a peer with other keys come every second.
 void begin_log(void);

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/big"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -90,6 +91,39 @@ func TestSecuredNodes(t *testing.T) {
 	response, err := listener.Call(ctx, "echo", echoType, bridgetest.Pattern(32, 5))
 	require.NoError(t, err)
 	require.Equal(t, bridgetest.Pattern(32, 5), response[:32])
+}
+
+// TestForeignPlugins has a process with keys find plugins of the right name, but of something else, in LD_LIBRARY_PATH.
+func TestForeignPlugins(t *testing.T) {
+	domain := secureDomain(t)
+	k := bridgetest.NewKeystore(t, domain)
+	k.Add("/observer", bridgetest.Enclave{})
+	k.Add("/other", bridgetest.Enclave{})
+	folder := t.TempDir()
+	for _, plugin := range []string{"auth", "crypto", "ac"} {
+		decoy := filepath.Join(folder, "libdds_security_"+plugin+".so")
+		out, err := exec.Command("gcc", "-shared", "-o", decoy, "-xc", os.DevNull).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+	observer, _, err := openSecured(t, k, domain, "observer", "/observer")
+	require.NoError(t, err)
+	bridgetest.Start(t, "server", append(k.Environment("/other"), "LD_LIBRARY_PATH="+folder,
+		fmt.Sprint("ROS_DOMAIN_ID=", domain))...)
+	topicOf(t, observer, "/test/numbers", func(topic bridge.Topic) bool { return len(topic.Publishers) == 1 })
+}
+
+func TestPluginPath(t *testing.T) {
+	folder := t.TempDir()
+	library := filepath.Join(folder, "libddsc.so.0debian")
+	require.Equal(t, "dds_security_ac", pluginPath(library, "dds_security_ac"))
+	require.Equal(t, "dds_security_ac", pluginPath("", "dds_security_ac"))
+	inside := filepath.Join(folder, "libddsc0debian", "libdds_security_ac.so")
+	require.NoError(t, os.Mkdir(filepath.Dir(inside), 0o777))
+	require.NoError(t, os.WriteFile(inside, nil, 0o666))
+	require.Equal(t, inside, pluginPath(library, "dds_security_ac"))
+	beside := filepath.Join(folder, "libdds_security_ac.so")
+	require.NoError(t, os.WriteFile(beside, nil, 0o666))
+	require.Equal(t, beside, pluginPath(library, "dds_security_ac"))
 }
 
 // revoke puts a list into an enclave by which its own certificate is revoked.
