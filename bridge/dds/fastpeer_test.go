@@ -52,10 +52,14 @@ type fastPeer struct {
 	mu     sync.Mutex
 	sent   map[entity][][]byte // by writer: samples, as the rest of a Data submessage behind the sequence number
 	count  uint32              // of heartbeats and acknacks
+	told   []map[uint16][]byte // parameters of the endpoints that the node has announced
 	missed int                 // how many more times peerReader claims not to have received a sample
+
+	described [][]byte // further parameters of the writer and the reader
 
 	ignored map[entity]int // by writer: how many more questions come before it knows who asks
 
+	heard    atomic.Bool // whether the node has sent anything here
 	asked    atomic.Bool // whether somebody wanted to know what peerWriter has
 	received chan sample // of peerReader
 }
@@ -74,6 +78,11 @@ func newFastPeer(t *testing.T, n *node) *fastPeer {
 	t.Helper()
 	socket, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	require.NoError(t, err)
+	return newFastPeerOn(t, n, socket)
+}
+
+func newFastPeerOn(t *testing.T, n *node, socket *net.UDPConn) *fastPeer {
+	t.Helper()
 	require.NoError(t, socket.SetReadBuffer(1<<20))
 	p := &fastPeer{
 		t: t, socket: socket, prefix: [12]byte{0x01, 0x0f}, node: n.guid,
@@ -109,23 +118,24 @@ func (p *fastPeer) guid(e entity) bridge.GUID {
 
 // announce has the node discover the participant, its writer and its reader.
 func (p *fastPeer) announce(writerTopic, writerType, readerTopic, readerType string) {
-	locator := binary.LittleEndian.AppendUint32(nil, 1) // UDP over IPv4
-	locator = binary.LittleEndian.AppendUint32(locator, uint32(p.socket.LocalAddr().(*net.UDPAddr).Port))
-	locator = append(locator, append(make([]byte, 12), 127, 0, 0, 1)...)
-	endpoint := func(e entity, topic, kind string) []byte {
-		guid := p.guid(e)
-		return plain(parameters(parameter(0x5a, guid[:]), parameter(0x05, cdrString(topic)),
-			parameter(0x07, cdrString(kind)),
-			parameter(0x1a, []byte{2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})))
-	}
 	// The node takes no notice of endpoints until it knows the participant, but must then ask for them.
-	p.write(publicationsWriter, endpoint(peerWriter, writerTopic, writerType))
-	p.write(subscriptionsWriter, endpoint(peerReader, readerTopic, readerType))
-	own := p.guid(0x000001c1)
+	p.write(publicationsWriter, p.endpoint(peerWriter, writerTopic, writerType))
+	p.write(subscriptionsWriter, p.endpoint(peerReader, readerTopic, readerType))
+	own, locator := p.guid(0x000001c1), binary.LittleEndian.AppendUint32(nil, 1) // UDP over IPv4
+	address := p.socket.LocalAddr().(*net.UDPAddr)
+	locator = binary.LittleEndian.AppendUint32(locator, uint32(address.Port))
+	locator = append(append(locator, make([]byte, 12)...), address.IP.To4()...)
 	p.write(spdpWriter, plain(parameters(
 		parameter(0x15, []byte{2, 2, 0, 0}), parameter(0x16, []byte{1, 15, 0, 0}), parameter(0x50, own[:]),
 		parameter(0x32, locator), parameter(0x31, locator), parameter(0x02, []byte{0x10, 0x0e, 0, 0, 0, 0, 0, 0}),
 		parameter(0x58, []byte{0x3f, 0, 0, 0}))))
+}
+
+// endpoint returns the announcement of a writer or reader.
+func (p *fastPeer) endpoint(e entity, topic, kind string) []byte {
+	guid := p.guid(e)
+	return plain(parameters(append(p.described, parameter(0x5a, guid[:]), parameter(0x05, cdrString(topic)),
+		parameter(0x07, cdrString(kind)), parameter(0x1a, []byte{2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}))...))
 }
 
 func parameter(pid uint16, value []byte) []byte {
@@ -141,6 +151,17 @@ func parameters(list ...[]byte) []byte {
 func cdrString(s string) []byte {
 	b := append(binary.LittleEndian.AppendUint32(nil, uint32(len(s)+1)), s...)
 	return append(b, make([]byte, 4-len(s)%4)...)
+}
+
+// parsed returns the values in a list of parameters.
+func parsed(list []byte) map[uint16][]byte {
+	values := make(map[uint16][]byte)
+	for len(list) >= 4 && list[0] != 1 {
+		size := int(binary.LittleEndian.Uint16(list[2:]))
+		values[binary.LittleEndian.Uint16(list)] = list[4 : 4+size]
+		list = list[4+size:]
+	}
+	return values
 }
 
 // plain returns the rest of a Data submessage, which begins here with the flags, with a payload alone; related, one
@@ -212,6 +233,7 @@ func (p *fastPeer) handle(message []byte) {
 	if len(message) < 20 || [12]byte(message[8:20]) != [12]byte(p.node[:]) {
 		return
 	}
+	p.heard.Store(true)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	u32 := binary.LittleEndian.Uint32
@@ -262,8 +284,11 @@ func (p *fastPeer) handle(message []byte) {
 				}
 				s.inlineQoS, s.payload = s.payload[:end+4], s.payload[end+4:]
 			}
-			if body[11] != 0x03 {
-				continue // of a builtin writer
+			if body[11] != 0x03 { // of a builtin writer
+				if w := id(body[8:]); w == publicationsWriter || w == subscriptionsWriter {
+					p.told = append(p.told, parsed(s.payload[4:]))
+				}
+				continue
 			}
 			p.missed--
 			p.received <- s

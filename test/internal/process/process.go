@@ -154,6 +154,17 @@ func (p *Process) Delayed() (most time.Duration) {
 	return most
 }
 
+// Memory returns how many bytes of memory the program has now.
+func (p *Process) Memory() int {
+	p.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.cmd.Process.Pid))
+	require.NoError(p.t, err)
+	var total, resident int // pages
+	_, err = fmt.Sscan(string(text), &total, &resident)
+	require.NoError(p.t, err)
+	return resident * os.Getpagesize()
+}
+
 // Prints waits until the process has printed text.
 func (p *Process) Prints(text string) {
 	p.t.Helper()
