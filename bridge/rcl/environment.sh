@@ -8,7 +8,8 @@
 #
 # Headers are in include/ or in include/<package>/ of each prefix. Without ROS 2 it says so and fails.
 #
-# A ROS 2 that brings Cyclone DDS brings it for bridge/dds too: one process cannot have two versions of it.
+# A ROS 2 that brings Cyclone DDS 0.10 brings it for bridge/dds too: one process cannot have two versions of it. Where it
+# brings another version, bridge/dds gets the system's. include/ beside this file has what newer releases lack.
 
 packages="rcl rcl_action rcl_yaml_param_parser rmw rcutils rosidl_runtime_c rosidl_typesupport_interface
 	rosidl_typesupport_introspection_c rosidl_dynamic_typesupport action_msgs builtin_interfaces service_msgs
@@ -29,9 +30,11 @@ IFS=:
 for p in $prefixes; do
 	IFS=' 	
 '
-	if [ -f "$p/include/dds/dds.h" ]; then
+	if grep -qs 'DDS_VERSION "0\.10\.' "$p/include/dds/version.h"; then
 		cflags="$cflags -I$p/include"
 		ldflags="$ldflags -L$p/lib -Wl,-rpath,$p/lib"
+	elif [ -f "$p/include/dds/version.h" ]; then
+		ldflags="$ldflags -L$(dirname "$(gcc -print-file-name=libddsc.so)")"
 	fi
 	for package in $packages; do
 		if [ -d "$p/include/$package/$package" ]; then
@@ -41,7 +44,11 @@ for p in $prefixes; do
 		else
 			continue
 		fi
-		[ "$package" = rcl ] && found=$p
+		if [ "$package" = rcl ]; then
+			found=$p
+			timer=$(find "$p/include/rcl" -path '*/timer.h')
+			grep -q '^rcl_timer_init(' "$timer" || cflags=" -I$(cd "$(dirname "$0")" && pwd)/include$cflags"
+		fi
 		case "$ldflags " in *" -L$p/lib "*) ;; *) ldflags="$ldflags -L$p/lib -Wl,-rpath,$p/lib" ;; esac
 	done
 done

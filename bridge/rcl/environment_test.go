@@ -1,0 +1,61 @@
+package rcl
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestEnvironment compiles a call of rcl_timer_init, as rclgo has it, with what environment.sh prints for a ROS 2 whose
+// rcl has that function, and for one that has another one instead. It looks whether bridge/dds gets the Cyclone DDS of
+// that ROS 2, which may be another version than it needs.
+func TestEnvironment(t *testing.T) {
+	const types = "#include <stdbool.h>\n#include <stdint.h>\ntypedef int rcl_ret_t, rcl_timer_t, rcl_clock_t, " +
+		"rcl_context_t, rcl_timer_callback_t, rcl_allocator_t;\nrcl_ret_t\n"
+	const parameters = "(rcl_timer_t *, rcl_clock_t *, rcl_context_t *, int64_t, const rcl_timer_callback_t, " +
+		"rcl_allocator_t"
+	for _, test := range []struct {
+		name, timer, cyclone string
+		own                  bool // its Cyclone DDS is used
+	}{
+		{"humble", types + "rcl_timer_init" + parameters + ");\n", "0.10.5", true},
+		{"lyrical", types + "rcl_timer_init2" + parameters + ", bool);\n", "11.0.1", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			prefix := t.TempDir()
+			write := func(name, text string) string {
+				path := filepath.Join(prefix, name)
+				require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
+				require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
+				return path
+			}
+			write("include/rcl/rcl/timer.h", test.timer)
+			write("include/dds/version.h", `#define DDS_VERSION "`+test.cyclone+`"`)
+			write("include/dds/dds.h", "")
+			call := write("call.c", "#include <rcl/timer.h>\nint main(void) { return rcl_timer_init(0, 0, 0, 1, 0, 0); }\n")
+
+			cmd := exec.Command("sh", "environment.sh")
+			cmd.Env = append(os.Environ(), "AMENT_PREFIX_PATH="+prefix, "CGO_CFLAGS=", "CGO_LDFLAGS=")
+			out, err := cmd.CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			flags := map[string][]string{}
+			for _, variable := range regexp.MustCompile(`export (\w+)='(.*)'`).FindAllStringSubmatch(string(out), -1) {
+				flags[variable[1]] = strings.Fields(variable[2])
+			}
+			out, err = exec.Command("gcc", append(flags["CGO_CFLAGS"], "-Werror", "-fsyntax-only", call)...).CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			if test.own {
+				require.Contains(t, flags["CGO_CFLAGS"], "-I"+prefix+"/include")
+			} else {
+				require.NotContains(t, flags["CGO_CFLAGS"], "-I"+prefix+"/include")
+				require.Less(t, 2, len(flags["CGO_LDFLAGS"]))
+				require.NotEqual(t, "-L"+prefix+"/lib", flags["CGO_LDFLAGS"][2], "the system's libraries come first")
+			}
+		})
+	}
+}
