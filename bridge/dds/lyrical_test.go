@@ -40,20 +40,21 @@ func TestTypeInformation(t *testing.T) {
 	}
 }
 
-// TestHistoryOfKeepAll looks at what endpoints that keep all announce. Fast DDS 3 takes a negative depth for 2^64-1 or
-// so.
-func TestHistoryOfKeepAll(t *testing.T) {
+// TestAnnouncedEndpoints looks at what endpoints that keep all announce. Fast DDS 3 takes a negative depth for one of
+// 2^64-1, and finds no node for an endpoint without a participant.
+func TestAnnouncedEndpoints(t *testing.T) {
 	n := newNode(t, "node")
+	p := newFastPeer(t, n)
+	p.announce(bridge.TopicToDDS("/test/other"), bridge.TypeToDDS(bridgetest.BytesType),
+		bridge.TopicToDDS("/test/other"), bridge.TypeToDDS(bridgetest.BytesType))
+	topicOf(t, n, "/test/other", func(topic bridge.Topic) bool { return len(topic.Publishers) == 1 })
 	latched := bridgetest.KeepAll()
 	latched.Durability = codec.TransientLocal
 	_, err := n.Advertise("kept", bridgetest.BytesType, latched)
 	require.NoError(t, err)
 	_, err = n.Subscribe("kept", bridgetest.BytesType, bridgetest.KeepAll(), func([]bridge.Sample) {})
 	require.NoError(t, err)
-	p := newFastPeer(t, n)
-	p.announce(bridge.TopicToDDS("/test/other"), bridge.TypeToDDS(bridgetest.BytesType),
-		bridge.TopicToDDS("/test/other"), bridge.TypeToDDS(bridgetest.BytesType))
-	const topicName, durabilityService, history = 0x05, 0x1e, 0x40
+	const topicName, durabilityService, history, participant = 0x05, 0x1e, 0x40, 0x50
 	all := []byte{1, 0, 0, 0, 1, 0, 0, 0} // keep all, 1
 	var publisher, subscription map[uint16][]byte
 	await(t, func() bool {
@@ -74,6 +75,8 @@ func TestHistoryOfKeepAll(t *testing.T) {
 	require.Equal(t, all, publisher[history])
 	require.Equal(t, all, publisher[durabilityService][8:16])
 	require.Equal(t, all, subscription[history])
+	require.Equal(t, n.guid[:], publisher[participant])
+	require.Equal(t, n.guid[:], subscription[participant])
 }
 
 // TestPeerAtItsOwnAddress has a peer that was there before the node, and that receives at an address of this machine

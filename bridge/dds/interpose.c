@@ -1,0 +1,56 @@
+// Functions that take the place of those of libddsc, where Cyclone DDS 0.10 does not get along with peers of today.
+// libddsc calls its own exported functions through the dynamic linker, and that finds those of the executable first.
+// TestTypeInformation and TestAnnouncedEndpoints fail where it does not.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+
+#include "dds/ddsi/ddsi_plist.h"
+#include "dds/ddsi/ddsi_typelookup.h"
+#include "dds/ddsi/q_rtps.h"
+
+// Cyclone DDS aborts on types that peers describe by DDS-XTypes in a way that it does not know, or damaged. They come in
+// the TypeInformation of endpoints and by the TypeLookup service, whose replies Fast DDS 3 sends to all. Nothing here
+// needs them: ROS 2 matches endpoints by the names of their types. So TypeInformation is not decoded, and messages of
+// TypeLookup are ignored.
+
+typedef dds_return_t decoder(ddsi_plist_t *list, char **end, uint64_t parameters, uint64_t qos,
+		const ddsi_plist_src_t *source, struct ddsi_domaingv const *domain);
+
+dds_return_t ddsi_plist_init_frommsg(ddsi_plist_t *list, char **end, uint64_t parameters, uint64_t qos,
+		const ddsi_plist_src_t *source, struct ddsi_domaingv const *const domain) {
+	static decoder *original;
+	decoder *decode = __atomic_load_n(&original, __ATOMIC_RELAXED);
+	if (decode == NULL) {
+		decode = (decoder *)dlsym(RTLD_NEXT, "ddsi_plist_init_frommsg");
+		__atomic_store_n(&original, decode, __ATOMIC_RELAXED);
+	}
+	return decode(list, end, parameters, qos & ~QP_TYPE_INFORMATION, source, domain);
+}
+
+void ddsi_tl_handle_request(struct ddsi_domaingv *domain, struct ddsi_serdata *request) {
+	(void)domain;
+	(void)request;
+}
+
+void ddsi_tl_handle_reply(struct ddsi_domaingv *domain, struct ddsi_serdata *reply) {
+	(void)domain;
+	(void)reply;
+}
+
+// Cyclone DDS announces endpoints without their participant, whose GUID begins like theirs. With rmw_fastrtps_cpp on
+// Fast DDS 3, such endpoints have no node.
+
+typedef void encoder(struct nn_xmsg *message, const ddsi_plist_t *list, uint64_t parameters, uint64_t qos);
+
+void ddsi_plist_addtomsg(struct nn_xmsg *message, const ddsi_plist_t *list, uint64_t parameters, uint64_t qos) {
+	encoder *encode = (encoder *)dlsym(RTLD_NEXT, "ddsi_plist_addtomsg");
+	encode(message, list, parameters, qos);
+	if ((list->present & (PP_ENDPOINT_GUID | PP_PARTICIPANT_GUID)) != PP_ENDPOINT_GUID)
+		return;
+	ddsi_plist_t more;
+	ddsi_plist_init_empty(&more);
+	more.present = PP_PARTICIPANT_GUID;
+	more.participant_guid.prefix = list->endpoint_guid.prefix;
+	more.participant_guid.entityid.u = NN_ENTITYID_PARTICIPANT;
+	encode(message, &more, parameters, qos);
+}
