@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"tapedeck/bridge/bridgetest"
 )
 
 const (
@@ -31,7 +33,8 @@ func main() {
 }
 
 func demo(ctx context.Context) error {
-	for name, value := range map[string]string{"ROS_DOMAIN_ID": domain, "ROS_LOCALHOST_ONLY": "1"} {
+	reach, here := bridgetest.Loopback()
+	for name, value := range map[string]string{"ROS_DOMAIN_ID": domain, reach: here} {
 		if err := os.Setenv(name, value); err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 )
 
@@ -29,7 +30,8 @@ func Exit(name string, err error) {
 
 // Isolate makes this process and its children use one domain on this machine only.
 func Isolate(domain int) error {
-	return errors.Join(os.Setenv("ROS_DOMAIN_ID", fmt.Sprint(domain)), os.Setenv("ROS_LOCALHOST_ONLY", "1"))
+	reach, value := bridgetest.Loopback()
+	return errors.Join(os.Setenv("ROS_DOMAIN_ID", fmt.Sprint(domain)), os.Setenv(reach, value))
 }
 
 // Folder creates a temporary folder in root, by default in memory if there is /dev/shm, so that no disk is measured.
