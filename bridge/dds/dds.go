@@ -1,5 +1,6 @@
 // Package dds implements bridge.Node on Eclipse Cyclone DDS. It talks to any ROS 2 stack and needs no ROS 2 itself,
-// only Cyclone DDS 0.10, which Debian and Ubuntu ship as cyclonedds-dev.
+// only Cyclone DDS 0.10, which Debian and Ubuntu ship as cyclonedds-dev. interpose.c replaces functions of that library
+// where newer peers would upset it.
 //
 // Payloads are raw CDR. A received payload stays in the middleware's memory, without a copy, until the handler returns
 // or until it is released, if it was retained; see bridge.Sample. A published payload is copied once, or lent without a

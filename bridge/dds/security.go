@@ -82,18 +82,21 @@ func setProperties(qos *C.dds_qos_t, folder string) {
 			set(name, "file:"+path)
 		}
 	}
+	library := C.GoString(C.library_path())
 	for kind, plugin := range map[string][2]string{
-		"auth": {"auth", "authentication"}, "crypto": {"crypto", "crypto"}, "access": {"ac", "access_control"},
+		"auth":   {"auth", "authentication"},
+		"crypto": {"crypto", "crypto"},
+		"access": {"ac", "access_control"},
 	} {
-		set("dds.sec."+kind+".library.path", pluginPath(C.GoString(C.library_path()), "dds_security_"+plugin[0]))
+		set("dds.sec."+kind+".library.path", pluginPath(library, "dds_security_"+plugin[0]))
 		set("dds.sec."+kind+".library.init", "init_"+plugin[1])
 		set("dds.sec."+kind+".library.finalize", "finalize_"+plugin[1])
 	}
 }
 
 // pluginPath returns the path of a plugin that belongs to a library of Cyclone DDS: beside it, or in a folder with its
-// name, as on Debian. A plugin of another version, which LD_LIBRARY_PATH may name first where a ROS 2 is sourced, aborts
-// the process. It returns the name alone where there is no such file.
+// name, as on Debian. A plugin of another version, which comes first in LD_LIBRARY_PATH where ROS 2 Lyrical is sourced,
+// aborts the process. It returns the name alone where there is no such file.
 func pluginPath(library, name string) string {
 	folder := filepath.Dir(library)
 	for _, sub := range []string{"", strings.Replace(filepath.Base(library), ".so.", "", 1)} {

@@ -74,8 +74,8 @@ func (a *Attacker) Attack() error {
 		copy(reply[8:20], a.prefix[:])
 		return a.send(a.damage(reply, 20))
 	}
-	kinds := []func() []byte{a.spdp, a.spdp, a.endpoint, a.endpoint, a.endpoint, a.typeRequest, a.typeReply, a.typeReply,
-		a.liveliness, a.stateless, a.control, a.fragment, a.disposal}
+	kinds := []func() []byte{a.spdp, a.spdp, a.endpoint, a.endpoint, a.endpoint, a.typeRequest, a.typeReply,
+		a.typeReply, a.liveliness, a.stateless, a.control, a.fragment, a.disposal}
 	message := a.message(kinds[a.random.IntN(len(kinds))]())
 	return a.send(a.damage(message, 8))
 }
@@ -124,7 +124,7 @@ func (a *Attacker) message(submessages []byte) []byte {
 
 // damage changes a message behind its first bytes: bits, bytes, lengths, or its end.
 func (a *Attacker) damage(message []byte, first int) []byte {
-	interesting := []uint32{0, 1, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff}
+	interesting := []uint32{0, 1, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff}
 	for range 1 + a.random.IntN(3) {
 		at := first + a.random.IntN(max(len(message)-first, 1))
 		if at+4 > len(message) {
@@ -140,7 +140,8 @@ func (a *Attacker) damage(message []byte, first int) []byte {
 		case 4:
 			binary.LittleEndian.PutUint16(message[at&^1:], uint16(interesting[a.random.IntN(len(interesting))]))
 		case 5:
-			binary.LittleEndian.PutUint32(message[at&^3:], binary.LittleEndian.Uint32(message[at&^3:])+a.random.Uint32N(9)-4)
+			number := message[at&^3:]
+			binary.LittleEndian.PutUint32(number, binary.LittleEndian.Uint32(number)+a.random.Uint32N(9)-4)
 		case 6:
 			from := first + a.random.IntN(len(message)-first)
 			size := min(len(message)-from, len(message)-at, 1+a.random.IntN(64))
@@ -228,10 +229,11 @@ func (a *Attacker) endpoint() []byte {
 	return a.data(writer, reader, nil, append(slices.Clone(parameterList), parameters(
 		parameter(0x5a, a.guid(entity)), parameter(0x50, a.guid(0x000001c1)), parameter(0x05, text("rt/attacked")),
 		parameter(0x07, text("std_msgs::msg::dds_::String_")), parameter(0x2f, a.locator()),
-		parameter(0x1a, words(nil, 2, 0, 0x19999999)), parameter(0x1d, words(nil, 1)), parameter(0x40, words(nil, 0, 10)),
-		parameter(0x23, words(nil, 0x7fffffff, 0xffffffff)), parameter(0x2b, words(nil, 0x7fffffff, 0xffffffff)),
-		parameter(0x1b, words(nil, 0, 0x7fffffff, 0xffffffff)), parameter(0x29, words(nil, 1), text("")),
-		parameter(0x2c, text("typehash=RIHS01_0;")), parameter(0x73, words(nil, 1, 0)), parameter(0x74, words(nil, 1, 0x100)),
+		parameter(0x1a, words(nil, 2, 0, 0x19999999)), parameter(0x1d, words(nil, 1)),
+		parameter(0x40, words(nil, 0, 10)), parameter(0x23, words(nil, 0x7fffffff, 0xffffffff)),
+		parameter(0x2b, words(nil, 0x7fffffff, 0xffffffff)), parameter(0x1b, words(nil, 0, 0x7fffffff, 0xffffffff)),
+		parameter(0x29, words(nil, 1), text("")), parameter(0x2c, text("typehash=RIHS01_0;")),
+		parameter(0x73, words(nil, 1, 0)), parameter(0x74, words(nil, 1, 0x100)),
 		parameter(0x75, a.typeInformation()), parameter(0x70, slices.Repeat([]byte{7}, 16)))...))
 }
 
