@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestEnvironment compiles a call of rcl_timer_init, as rclgo has it, with what environment.sh prints for a ROS 2 whose
+// TestEnvironmentOfReleases compiles a call of rcl_timer_init, as rclgo has it, with what environment.sh prints for a ROS 2 whose
 // rcl has that function, and for one that has another one instead. It looks whether bridge/dds gets the Cyclone DDS of
 // that ROS 2, which may be another version than it needs.
-func TestEnvironment(t *testing.T) {
+func TestEnvironmentOfReleases(t *testing.T) {
 	const types = "#include <stdbool.h>\n#include <stdint.h>\ntypedef int rcl_ret_t, rcl_timer_t, rcl_clock_t, " +
 		"rcl_context_t, rcl_timer_callback_t, rcl_allocator_t;\nrcl_ret_t\n"
 	const parameters = "(rcl_timer_t *, rcl_clock_t *, rcl_context_t *, int64_t, const rcl_timer_callback_t, " +
