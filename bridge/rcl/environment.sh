@@ -33,7 +33,7 @@ for p in $prefixes; do
 	if grep -qs 'DDS_VERSION "0\.10\.' "$p/include/dds/version.h"; then
 		cflags="$cflags -I$p/include"
 		ldflags="$ldflags -L$p/lib -Wl,-rpath,$p/lib"
-	elif [ -f "$p/include/dds/version.h" ]; then
+	elif [ -e "$p/include/dds/version.h" ]; then
 		ldflags="$ldflags -L$(dirname "$(gcc -print-file-name=libddsc.so)")"
 	fi
 	for package in $packages; do
@@ -46,8 +46,9 @@ for p in $prefixes; do
 		fi
 		if [ "$package" = rcl ]; then
 			found=$p
-			timer=$(find "$p/include/rcl" -path '*/timer.h')
-			grep -q '^rcl_timer_init(' "$timer" || cflags=" -I$(cd "$(dirname "$0")" && pwd)/include$cflags"
+			if grep -rqs '^rcl_timer_init2(' "$p/include/rcl" && ! grep -rqs '^rcl_timer_init(' "$p/include/rcl"; then
+				cflags=" -I$(cd "$(dirname "$0")" && pwd)/include$cflags"
+			fi
 		fi
 		case "$ldflags " in *" -L$p/lib "*) ;; *) ldflags="$ldflags -L$p/lib -Wl,-rpath,$p/lib" ;; esac
 	done

@@ -11,6 +11,52 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestEnvironment runs environment.sh on the layouts in which ROS 2 comes.
+func TestEnvironment(t *testing.T) {
+	dir := t.TempDir()
+	for _, path := range []string{
+		"isolated/rcl/include/rcl/rcl", "isolated/rcutils/include/rcutils/rcutils",
+		"isolated/std_msgs/include/std_msgs/std_msgs",
+		"merged/include/rcl/rcl", "merged/include/rcutils/rcutils", "merged/include/dds",
+		"flat/include/rcl", "flat/include/rcutils",
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, path), 0o755))
+	}
+	version := []byte(`#define DDS_VERSION "0.10.5"`)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "merged/include/dds/version.h"), version, 0o644))
+	for _, test := range []struct{ prefixes, cflags, ldflags []string }{
+		{[]string{"isolated/std_msgs", "isolated/rcl", "isolated/rcutils"},
+			[]string{"isolated/rcl/include/rcl", "isolated/rcutils/include/rcutils"},
+			[]string{"isolated/rcl/lib", "isolated/rcutils/lib"}},
+		{[]string{"merged"}, []string{"merged/include", "merged/include/rcl", "merged/include/rcutils"},
+			[]string{"merged/lib"}},
+		{[]string{"flat"}, []string{"flat/include"}, []string{"flat/lib"}},
+	} {
+		var prefixes []string
+		for _, p := range test.prefixes {
+			prefixes = append(prefixes, filepath.Join(dir, p))
+		}
+		cflags, ldflags := "-g", "-s"
+		for _, p := range test.cflags {
+			cflags += " -I" + filepath.Join(dir, p)
+		}
+		for _, p := range test.ldflags {
+			ldflags += " -L" + filepath.Join(dir, p) + " -Wl,-rpath," + filepath.Join(dir, p)
+		}
+		cmd := exec.Command("sh", "environment.sh")
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "CGO_CFLAGS=-g", "CGO_LDFLAGS=-s",
+			"AMENT_PREFIX_PATH=" + strings.Join(prefixes, ":")}
+		out, err := cmd.Output()
+		require.NoError(t, err)
+		require.Equal(t, "export CGO_CFLAGS='"+cflags+"'\nexport CGO_LDFLAGS='"+ldflags+"'\n", string(out))
+	}
+	cmd := exec.Command("sh", "environment.sh")
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "AMENT_PREFIX_PATH=" + dir}
+	out, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(out), "source the setup.sh")
+}
+
 // TestEnvironmentOfReleases compiles a call of rcl_timer_init, as rclgo has it, with what environment.sh prints for a ROS 2 whose
 // rcl has that function, and for one that has another one instead. It looks whether bridge/dds gets the Cyclone DDS of
 // that ROS 2, which may be another version than it needs.

@@ -8,7 +8,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -391,49 +390,4 @@ func TestHandle(t *testing.T) {
 
 func TestMiddleware(t *testing.T) {
 	require.Regexp(t, `^rcl \(ROS 2 \S+, rmw_\w+\)$`, Middleware())
-}
-
-// TestEnvironment runs environment.sh on the layouts in which ROS 2 comes.
-func TestEnvironment(t *testing.T) {
-	dir := t.TempDir()
-	for _, path := range []string{
-		"isolated/rcl/include/rcl/rcl", "isolated/rcutils/include/rcutils/rcutils",
-		"isolated/std_msgs/include/std_msgs/std_msgs",
-		"merged/include/rcl/rcl", "merged/include/rcutils/rcutils", "merged/include/dds",
-		"flat/include/rcl", "flat/include/rcutils",
-	} {
-		require.NoError(t, os.MkdirAll(filepath.Join(dir, path), 0o755))
-	}
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "merged/include/dds/dds.h"), nil, 0o644))
-	for _, test := range []struct{ prefixes, cflags, ldflags []string }{
-		{[]string{"isolated/std_msgs", "isolated/rcl", "isolated/rcutils"},
-			[]string{"isolated/rcl/include/rcl", "isolated/rcutils/include/rcutils"},
-			[]string{"isolated/rcl/lib", "isolated/rcutils/lib"}},
-		{[]string{"merged"}, []string{"merged/include", "merged/include/rcl", "merged/include/rcutils"},
-			[]string{"merged/lib"}},
-		{[]string{"flat"}, []string{"flat/include"}, []string{"flat/lib"}},
-	} {
-		var prefixes []string
-		for _, p := range test.prefixes {
-			prefixes = append(prefixes, filepath.Join(dir, p))
-		}
-		cflags, ldflags := "-g", "-s"
-		for _, p := range test.cflags {
-			cflags += " -I" + filepath.Join(dir, p)
-		}
-		for _, p := range test.ldflags {
-			ldflags += " -L" + filepath.Join(dir, p) + " -Wl,-rpath," + filepath.Join(dir, p)
-		}
-		cmd := exec.Command("sh", "environment.sh")
-		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "CGO_CFLAGS=-g", "CGO_LDFLAGS=-s",
-			"AMENT_PREFIX_PATH=" + strings.Join(prefixes, ":")}
-		out, err := cmd.Output()
-		require.NoError(t, err)
-		require.Equal(t, "export CGO_CFLAGS='"+cflags+"'\nexport CGO_LDFLAGS='"+ldflags+"'\n", string(out))
-	}
-	cmd := exec.Command("sh", "environment.sh")
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "AMENT_PREFIX_PATH=" + dir}
-	out, err := cmd.CombinedOutput()
-	require.Error(t, err)
-	require.Contains(t, string(out), "source the setup.sh")
 }
