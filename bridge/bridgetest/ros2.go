@@ -21,29 +21,35 @@ func RunOnROS2(m *testing.M) (code int) {
 	}
 	defer os.RemoveAll(dir)
 	for _, name := range []string{
-		"ROS_LOCALHOST_ONLY", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_STATIC_PEERS", "CYCLONEDDS_URI",
+		localhostOnly, "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_STATIC_PEERS", "CYCLONEDDS_URI",
 	} {
 		os.Unsetenv(name)
 	}
 	reach, value := Loopback()
+	profilesVariable := "FASTDDS_DEFAULT_PROFILES_FILE"
+	if reach == localhostOnly {
+		profilesVariable = "FASTRTPS_DEFAULT_PROFILES_FILE"
+	}
 	for name, value := range map[string]string{
-		reach:                            value,
-		"ROS_DOMAIN_ID":                  fmt.Sprint(1 + os.Getpid()%100),
-		"ROS_LOG_DIR":                    dir,
-		"FASTRTPS_DEFAULT_PROFILES_FILE": profiles, // up to ROS 2 Humble
-		"FASTDDS_DEFAULT_PROFILES_FILE":  profiles,
+		reach:            value,
+		"ROS_DOMAIN_ID":  fmt.Sprint(1 + os.Getpid()%100),
+		"ROS_LOG_DIR":    dir,
+		profilesVariable: profiles,
 	} {
 		os.Setenv(name, value)
 	}
 	return m.Run()
 }
 
+// localhostOnly is how Humble and older releases keep nodes on this machine.
+const localhostOnly = "ROS_LOCALHOST_ONLY"
+
 // Loopback returns the variable that keeps the nodes of the sourced ROS 2 on this machine. Iron and later log warnings
 // about ROS_LOCALHOST_ONLY, or ignore it.
 func Loopback() (name, value string) {
 	switch os.Getenv("ROS_DISTRO") {
 	case "", "humble":
-		return "ROS_LOCALHOST_ONLY", "1"
+		return localhostOnly, "1"
 	}
 	return "ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST"
 }

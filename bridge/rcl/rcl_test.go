@@ -256,7 +256,10 @@ func TestBlocked(t *testing.T) {
 		time.Sleep(500 * time.Millisecond)
 		return before > 0 && published.Load() == before
 	}, patience, time.Millisecond, "publishing blocks")
-	require.Empty(t, result, "blocking is no failure")
+	if len(result) > 0 { // as on Fast DDS 3
+		require.NoError(t, <-result, "blocking is no failure")
+		t.Skipf("the middleware keeps %d messages and does not block", count)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	require.ErrorIs(t, p.Flush(ctx), context.DeadlineExceeded)
