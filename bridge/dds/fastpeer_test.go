@@ -285,7 +285,8 @@ func (p *fastPeer) handle(message []byte) {
 				s.inlineQoS, s.payload = s.payload[:end+4], s.payload[end+4:]
 			}
 			if body[11] != 0x03 { // of a builtin writer
-				if w := id(body[8:]); w == publicationsWriter || w == subscriptionsWriter {
+				w := id(body[8:])
+				if (w == publicationsWriter || w == subscriptionsWriter) && len(s.payload) > 4 {
 					p.told = append(p.told, parsed(s.payload[4:]))
 				}
 				continue

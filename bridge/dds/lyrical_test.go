@@ -18,7 +18,7 @@ import (
 // TestTypeInformation has a peer describe the types of its endpoints as DDS-XTypes 1.3 has it, by TypeIdentifiers that
 // are hashes, and by one of a kind that Cyclone DDS does not expect there: it would abort.
 func TestTypeInformation(t *testing.T) {
-	sized := func(parts ...[]byte) []byte { // which all is that may be extended
+	sized := func(parts ...[]byte) []byte { // XCDR2 puts its size before an appendable value
 		b := slices.Concat(parts...)
 		return append(binary.LittleEndian.AppendUint32(nil, uint32(len(b))), b...)
 	}

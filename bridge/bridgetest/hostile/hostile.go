@@ -240,7 +240,7 @@ func (a *Attacker) endpoint() []byte {
 // hash is a TypeIdentifier that is a hash of a TypeObject.
 func hash(kind byte) []byte { return append([]byte{kind}, slices.Repeat([]byte{0x5a}, 14)...) }
 
-// sized puts the size before what may be extended, as XCDR2 does.
+// sized puts the size before a value, as XCDR2 does with appendable ones.
 func sized(parts ...[]byte) []byte {
 	body := slices.Concat(parts...)
 	return append(words(nil, uint32(len(body))), body...)
