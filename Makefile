@@ -1,5 +1,7 @@
 # make demo   records, snapshots, inspects, replays and compares, in about a minute
 # make test   passes the tests, in about half an hour the first time
+# make quick  passes the short tests of what depends on what has changed since the last commit, in a minute or two;
+#             SINCE=main is since another one
 # make stress runs those tests 5 times on a busy machine, in about half an hour, and prints which failed how often; N=20 is more often
 # make build  puts the nodes into bin/
 # make static puts a converter into bin/static/ that needs no libraries: without HDF5 and `converter serve`
@@ -32,10 +34,9 @@ FUZZTIME ?= 1m
 
 N ?= 5
 
-# Packages where goroutines meet: not those that only translate.
-RACE := ./bridge $(addprefix ./bridge/,bridgetest dds internal/... mavlink mavros rcl realman/... robot v4l2/...) ./nodes/... ./codec/record/... ./codec/mcap/... ./codec/rosbag2/... ./codec/hdf5/... ./codec/blob/...
+SINCE ?= HEAD
 
-.PHONY: build static demo test stress check lint fuzz bench bench-recorder bench-player bench-seek bench-convert bench-hardware deps test-deps clean
+.PHONY: build static demo test quick stress check lint fuzz bench bench-recorder bench-player bench-seek bench-convert bench-hardware deps test-deps clean
 
 build: deps
 	$(GO) build -o bin/ ./nodes/...
@@ -49,10 +50,13 @@ demo: build
 # What -short leaves out of the second run was in the first one.
 test: test-deps build check
 	test/run -- -p 4 $(TESTFLAGS) ./...
-	test/run --hide-summary=skipped -- -race $(RACEFLAGS) -short -p 4 $(TESTFLAGS) $(RACE)
+	test/run --hide-summary=skipped -- -race $(RACEFLAGS) -short -p 4 $(TESTFLAGS) $$(test/raced)
+
+quick:
+	test/quick $(SINCE)
 
 stress: test-deps
-	$(GO) run ./test/stress -rounds $(N) $(STRESS) ./test/... $(RACE)
+	$(GO) run ./test/stress -rounds $(N) $(STRESS) ./test/... $$(test/raced)
 
 check:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }
