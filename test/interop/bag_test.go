@@ -3,6 +3,7 @@ package interop
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,8 +42,11 @@ func (s *stack) record(bag string, topics []string, options ...string) *process.
 		fmt.Fprintf(&qos, "%s: {history: keep_all}\n", topic)
 	}
 	s.write(bag+".yaml", qos.String())
-	args := append([]string{"bag", "record", "-o", bag, "--qos-profile-overrides-path", bag + ".yaml"}, topics...)
-	return s.ros2(append(args, options...)...)
+	args := []string{"bag", "record", "-o", bag, "--qos-profile-overrides-path", bag + ".yaml"}
+	if os.Getenv("ROS_DISTRO") != "humble" {
+		args = append(args, "--topics")
+	}
+	return s.ros2(slices.Concat(args, topics, options)...)
 }
 
 // finish ends `ros2 bag record`, which may not have written yet what it has acknowledged.

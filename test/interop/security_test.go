@@ -14,6 +14,9 @@ import (
 // player plays. Without keys nothing gets in. The keystore is made by sros2, or by openssl where that is missing.
 func TestSecured(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
+		if s.middleware == "dds" && s.rmw == "rmw_fastrtps_cpp" {
+			t.Skip("with SROS 2, nodes on Cyclone DDS and on Fast DDS do not match, ROS 2's own neither")
+		}
 		secured := *s
 		secured.env = append(s.env[:len(s.env):len(s.env)], s.keys("/robot")...)
 		probe := secured.ros2("topic", "list", "--no-daemon")

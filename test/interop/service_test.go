@@ -30,7 +30,7 @@ func TestServiceCall(t *testing.T) {
 				"message_count=20"},
 			{"/recorder/pause", "rosbag2_interfaces/srv/Pause", "{}", "Pause_Response()"},
 			{"/recorder/is_paused", "rosbag2_interfaces/srv/IsPaused", "{}", "paused=True"},
-			{"/recorder/resume", "rosbag2_interfaces/srv/Resume", "{}", "Resume_Response()"},
+			{"/recorder/resume", "rosbag2_interfaces/srv/Resume", "{}", "Resume_Response("},
 			{"/recorder/is_paused", "rosbag2_interfaces/srv/IsPaused", "{}", "paused=False"},
 		} {
 			if pkg, _, _ := strings.Cut(call.typeName, "/"); find("share/"+pkg) != "" {
