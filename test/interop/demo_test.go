@@ -2,6 +2,7 @@ package interop
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,8 +44,13 @@ func TestListener(t *testing.T) {
 			list = append(list, message{"/chatter", epoch + int64(i)*int64(10*time.Millisecond),
 				words(t, fmt.Sprintf("word %d.", i))})
 		}
-		tape(t, s.path("talk.record"), "record", "std_msgs/msg/String", codec.DefaultQoS(), list)
 		listener := s.run("demo_nodes_cpp", "listener")
+		kind := "std_msgs/msg/String"
+		if lyrical := "example_interfaces/msg/String"; strings.Contains(
+			s.look([]string{"Subscription count: 1"}, "topic", "info", "/chatter"), lyrical) {
+			kind = lyrical
+		}
+		tape(t, s.path("talk.record"), "record", kind, codec.DefaultQoS(), list)
 		s.ours("player", "talk.record", "--wait-for-subscribers").Wait(0)
 		for i := range list {
 			listener.Prints(fmt.Sprintf("I heard: [word %d.]", i))
