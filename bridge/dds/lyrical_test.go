@@ -23,20 +23,22 @@ func TestTypeInformation(t *testing.T) {
 		return append(binary.LittleEndian.AppendUint32(nil, uint32(len(b))), b...)
 	}
 	const minimal, complete, both = 0xf1, 0xf2, 0xf3
-	for _, kinds := range [][2]byte{{minimal, complete}, {both, both}} {
-		n := newNode(t, "observer")
-		p := newFastPeer(t, n)
-		var list []byte
-		for i, kind := range kinds {
-			identifier := append(append([]byte{kind}, bytes.Repeat([]byte{7}, 14)...), 0, 100, 0, 0, 0)
-			noDependencies := []byte{0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0}
-			list = append(list, byte(1+i), 0x10, 0, 0x40)
-			list = append(list, sized(sized(sized(identifier), noDependencies))...)
-		}
-		p.described = [][]byte{parameter(0x75, sized(list))}
-		p.announce(bridge.TopicToDDS("/test/described"), bridge.TypeToDDS(bridgetest.BytesType),
-			bridge.TopicToDDS("/test/other"), bridge.TypeToDDS(bridgetest.BytesType))
-		topicOf(t, n, "/test/described", func(topic bridge.Topic) bool { return len(topic.Publishers) == 1 })
+	for name, kinds := range map[string][2]byte{"hashes": {minimal, complete}, "unexpected": {both, both}} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t, "observer")
+			p := newFastPeer(t, n)
+			var list []byte
+			for i, kind := range kinds {
+				identifier := append(append([]byte{kind}, bytes.Repeat([]byte{7}, 14)...), 0, 100, 0, 0, 0)
+				noDependencies := []byte{0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0}
+				list = append(list, byte(1+i), 0x10, 0, 0x40)
+				list = append(list, sized(sized(sized(identifier), noDependencies))...)
+			}
+			p.described = [][]byte{parameter(0x75, sized(list))}
+			p.announce(bridge.TopicToDDS("/test/described"), bridge.TypeToDDS(bridgetest.BytesType),
+				bridge.TopicToDDS("/test/other"), bridge.TypeToDDS(bridgetest.BytesType))
+			topicOf(t, n, "/test/described", func(topic bridge.Topic) bool { return len(topic.Publishers) == 1 })
+		})
 	}
 }
 
