@@ -84,7 +84,16 @@ func (p *publisher) keep(it *queue.Item, since int64) (more int64) {
 	for first+p.depth < len(p.kept) && p.kept[first+p.depth].ReceiveTime <= since {
 		first++
 	}
-	return it.Size() - p.forget(first)
+	return it.Size() - p.forget(first) - p.expire(since)
+}
+
+// expire drops messages whose lifespan was over at the receive time since, and returns their bytes.
+func (p *publisher) expire(since int64) (bytes int64) {
+	n := 0
+	for n < len(p.kept) && p.kept[n].ReceiveTime <= since-p.lifespan {
+		n++
+	}
+	return p.forget(n)
 }
 
 // forget drops the first n messages and returns their bytes.
@@ -160,8 +169,9 @@ func (s *publishers) latch(p *publisher, qos codec.QoS) {
 	}
 }
 
-// set notes what publishers of that type offer, and returns the bytes of messages that need not be kept any more.
-func (s *publishers) set(list []bridge.Endpoint, typeName string) (freed int64) {
+// set notes what publishers of that type offer, and returns the bytes of messages that need not be kept any more, as
+// late subscribers before the receive time since have got them.
+func (s *publishers) set(list []bridge.Endpoint, typeName string, since int64) (freed int64) {
 	latched := func(e bridge.Endpoint) bool { return e.QoS.Durability == codec.TransientLocal }
 	if s.offers == nil && !slices.ContainsFunc(list, latched) {
 		return 0 // as with nearly all topics
@@ -180,6 +190,9 @@ func (s *publishers) set(list []bridge.Endpoint, typeName string) (freed int64) 
 				freed += p.forget(len(p.kept))
 			}
 		}
+	}
+	for _, p := range s.all { // those that are gone, too, such as the /rosout of nodes that have ended
+		freed += p.expire(since)
 	}
 	return freed
 }

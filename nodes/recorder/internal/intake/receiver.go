@@ -372,7 +372,11 @@ func (r *Receiver) SetPublishers(list []bridge.Endpoint, typeName string) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if freed := r.publishers.set(list, typeName); freed > 0 {
+	since := int64(0)
+	if o.Cache != nil {
+		since = o.Cache.Since()
+	}
+	if freed := r.publishers.set(list, typeName, since); freed > 0 {
 		o.Cache.bytes.Add(-freed)
 	}
 }

@@ -191,6 +191,30 @@ func TestLatchedByAPublisherThatIsGone(t *testing.T) {
 	require.Zero(t, full)
 }
 
+// What publishers latched is not kept beyond its lifespan, also if they are gone.
+func TestLatchedMessagesExpire(t *testing.T) {
+	since := int64(0)
+	q := queue.New(1 << 20)
+	r := NewReceiver(&codec.Channel{Topic: "/rosout"}, Options{Clock: new(bridge.SimTime), Queue: q,
+		Cache: &LatchedCache{MaxBytes: 1 << 20, Since: func() int64 { return since }}})
+	start := queue.Now()
+	qos := codec.QoS{Durability: codec.TransientLocal, Depth: 1000, Lifespan: 10 * time.Second}
+	announce := func(guid bridge.GUID) { r.SetPublishers([]bridge.Endpoint{{GUID: guid, Type: "T", QoS: qos}}, "T") }
+	take := func(guid bridge.GUID) {
+		r.Take([]bridge.Sample{{Data: []byte{1}, Publisher: guid, ReceiveTime: 1, Sequence: 1}})
+	}
+	const size = 1 + queue.Overhead
+	announce(bridge.GUID{1})
+	take(bridge.GUID{1})
+	take(bridge.GUID{1})
+	announce(bridge.GUID{2})
+	require.EqualValues(t, 2*size, r.options.Cache.bytes.Load())
+	since = start + int64(time.Hour)
+	announce(bridge.GUID{3})
+	require.Zero(t, r.options.Cache.bytes.Load())
+	require.Empty(t, r.Latched(since, nil))
+}
+
 // What was latched during a pause counts for the limit, which ends the recording with its last message.
 func TestLimit(t *testing.T) {
 	q := queue.New(1 << 20)
