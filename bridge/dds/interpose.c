@@ -8,10 +8,10 @@
 #include "dds/ddsi/ddsi_typelookup.h"
 #include "dds/ddsi/q_rtps.h"
 
-// Cyclone DDS aborts on descriptions of types by DDS-XTypes that are damaged or of a kind that it does not know. They come
-// in the TypeInformation of endpoints and by the TypeLookup service, whose replies Fast DDS 3 sends to all. Nothing here
-// needs them: ROS 2 matches endpoints by the names of their types. So TypeInformation is not decoded, and messages of
-// TypeLookup are ignored.
+// Cyclone DDS aborts on descriptions of types by DDS-XTypes that are damaged or of a kind that it does not know. They
+// come in the TypeInformation of endpoints and by the TypeLookup service, whose replies Fast DDS 3 sends to all.
+// Nothing here needs them: ROS 2 matches endpoints by the names of their types. So TypeInformation is not decoded, and
+// messages of TypeLookup are ignored.
 
 typedef dds_return_t decoder(ddsi_plist_t *list, char **end, uint64_t parameters, uint64_t qos,
 		const ddsi_plist_src_t *source, struct ddsi_domaingv const *domain);

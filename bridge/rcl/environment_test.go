@@ -58,8 +58,8 @@ func TestEnvironment(t *testing.T) {
 }
 
 // TestEnvironmentOfReleases compiles a call of rcl_timer_init, as rclgo has it, with what environment.sh prints: for a
-// ROS 2 whose rcl has that function, and for one whose rcl has another one instead. It looks whether bridge/dds gets the
-// Cyclone DDS of that ROS 2, which may be another version than it needs.
+// ROS 2 whose rcl has that function, and for one whose rcl has another one instead. It looks whether bridge/dds gets
+// the Cyclone DDS of that ROS 2, which may be another version than it needs.
 func TestEnvironmentOfReleases(t *testing.T) {
 	const types = "#include <stdbool.h>\n#include <stdint.h>\ntypedef int rcl_ret_t, rcl_timer_t, rcl_clock_t, " +
 		"rcl_context_t, rcl_timer_callback_t, rcl_allocator_t;\nrcl_ret_t\n"
