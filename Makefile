@@ -1,11 +1,12 @@
 # make demo   records, snapshots, inspects, replays and compares, in about a minute
-# make test   passes the tests, in about half an hour the first time
+# make test   passes the tests but those of test-all, in a few minutes the first time
+# make test-all  passes all tests, also beside other projects' programs, which it installs
 # make quick  passes the short tests of what depends on what has changed since the last commit, in a minute or two;
 #             SINCE=main is since another one
-# make stress runs those tests 5 times on a busy machine, in about half an hour, and prints which failed how often; N=20 is more often
+# make stress runs all tests 5 times on a busy machine, in about an hour, and prints which failed how often; N=20 is more often
 # make build  puts the nodes into bin/
 # make static puts a converter into bin/static/ that needs no libraries: without HDF5 and `converter serve`
-# make lint   runs the linters
+# make lint   runs gofmt and the linters, among them go vet and staticcheck
 # make fuzz   runs each fuzz test for FUZZTIME, 1m: can damaged input upset what reads it? About an hour in all
 # make bench  measures recording, writing and reading beside a baseline
 # make bench-recorder  measures recording beside the recorders of ROS 1 and ROS 2 that are installed, in about 25 minutes;
@@ -17,18 +18,16 @@
 
 SHELL := /bin/bash
 GO ?= go
-TOOL := $(GO) tool -modfile=test/tools/go.mod
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 # Of the Go build: rcl for bridge/rcl, see test/ros2.
 TAGS ?=
 
-# colcon's tests are called likewise, see CMakeLists.txt, so that what make test has passed just before is not done twice: the go tool
-# has the results. The target check has vetted everything.
-TESTFLAGS := -vet=off -timeout 20m
+# make lint vets everything.
+GOTEST := -p 4 -vet=off -timeout 20m -tags "$(TAGS)"
 
-# Nothing reads the debug information of test binaries.
-RACEFLAGS := -gcflags=all=-dwarf=false
+# What make test does. colcon does it likewise and finds the results, see CMakeLists.txt.
+SHORT := test/lean -race test/run -- -short $(GOTEST) ./bridge/... ./codec/... ./config/... ./msgs/... ./nodes/... ./test/e2e/...
 
 FUZZTIME ?= 1m
 
@@ -36,7 +35,7 @@ N ?= 5
 
 SINCE ?= HEAD
 
-.PHONY: build static demo test quick stress check lint fuzz bench bench-recorder bench-player bench-seek bench-convert bench-hardware deps test-deps clean
+.PHONY: build static demo test test-all quick stress lint fuzz bench bench-recorder bench-player bench-seek bench-convert bench-hardware deps test-deps test-all-deps clean
 
 build: deps
 	$(GO) build -o bin/ ./nodes/...
@@ -44,26 +43,27 @@ build: deps
 static:
 	CGO_ENABLED=0 $(GO) build -ldflags='-s -w' -o bin/static/ ./nodes/converter
 
-demo: build
-	$(GO) run ./test/demo
+demo: deps
+	test/lean $(GO) build -o build/demo/ ./nodes/recorder ./nodes/player ./nodes/converter ./test/demo
+	build/demo/demo
 
-# What -short leaves out of the second run was in the first one.
-test: test-deps build check
-	test/run -- -p 4 $(TESTFLAGS) ./...
-	test/run --hide-summary=skipped -- -race $(RACEFLAGS) -short -p 4 $(TESTFLAGS) $$(test/raced)
+test: test-deps
+	$(SHORT)
+
+test-all: test-all-deps
+	$(SHORT)
+	test/lean test/run -- $(GOTEST) ./test/...
+	test/lean test/run -- $(GOTEST) $$(test/long)
 
 quick:
 	test/quick $(SINCE)
 
-stress: test-deps
-	$(GO) run ./test/stress -rounds $(N) $(STRESS) ./test/... $$(test/raced)
+stress: test-all-deps
+	test/lean -race $(GO) run ./test/stress -rounds $(N) -short ./bridge/... ./codec/... ./config/... ./msgs/... ./nodes/... ./test/e2e/...
+	$(GO) run ./test/stress -rounds $(N) ./test/...
+	$(GO) run ./test/stress -rounds $(N) $$(test/long)
 
-check:
-	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }
-	$(GO) vet -tags "$(TAGS)" ./...
-	$(TOOL) staticcheck -tags "$(TAGS)" ./...
-
-lint:
+lint: deps
 	$(GO) run $(GOLANGCI_LINT) run --build-tags "$(TAGS)"
 
 fuzz:
@@ -95,6 +95,9 @@ deps:
 
 test-deps:
 	@bash test/install build test
+
+test-all-deps:
+	@bash test/install build test peers
 
 clean:
 	rm -rf bin build install log

@@ -1,4 +1,4 @@
-// Demo runs the executables in bin/ together: the recorder records simulated publishers and takes a snapshot, and the
+// Demo runs the executables of its own folder together: the recorder records simulated publishers and takes a snapshot, and the
 // recording is inspected. It is played while a second recorder records it, and both recordings are compared. Then a log
 // of CARLA is played and received. Any difference is an error.
 package main
@@ -19,7 +19,7 @@ import (
 
 const (
 	folder   = "demo-out"
-	duration = 8 * time.Second
+	duration = 6 * time.Second
 	domain   = "97" // unused by robots nearby
 )
 
@@ -105,7 +105,7 @@ func demo(ctx context.Context) error {
 	return playLog(ctx)
 }
 
-// process is a running executable of bin/.
+// process is a running executable of the demo's folder.
 type process struct {
 	name string
 	cmd  *exec.Cmd
@@ -113,7 +113,7 @@ type process struct {
 
 func command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	fmt.Printf("\n$ %s %s\n", name, strings.Join(args, " "))
-	cmd := exec.CommandContext(ctx, filepath.Join("bin", name), args...)
+	cmd := exec.CommandContext(ctx, filepath.Join(filepath.Dir(os.Args[0]), name), args...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	return cmd
 }

@@ -17,6 +17,10 @@ const patient = process.Patience
 var bin string // folder of the executables
 
 func TestMain(m *testing.M) {
+	process.Short("TestCalls", "TestCARLALogOverDDS", "TestControl", "TestConvertService", "TestKillAfterTheSyncInterval",
+		"TestLatchedMessageFromBeforeTheRecorder", "TestNameSaysTheFormat", "TestPlayerLatches",
+		"TestRealRecordingsOverDDS", "TestRecorderKilledKeepsWhatWasWritten", "TestRecorderLosesNothing",
+		"TestSecurity", "TestSessionOverDDS", "TestSimulatedTimeOfThePlayer", "TestSnapshotOverService")
 	process.Isolate()
 	_ = flag.Set("test.parallel", "8") // processors are not what the tests wait for
 	os.Exit(process.Main(m, &bin, "..."))

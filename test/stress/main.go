@@ -32,12 +32,13 @@ func main() {
 	rounds := flag.Int("rounds", 5, "how often each test runs")
 	at := flag.Int("p", 4*runtime.NumCPU(), "packages tested at once")
 	load := flag.Int("load", 2*runtime.NumCPU(), "processes that do nothing but take processor time")
+	short := flag.Bool("short", false, "run the tests as -short has them")
 	run := flag.String("run", "", "only tests that match, as for go test")
 	out := flag.String("out", "build/stress", "folder for what failing packages print")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	args := []string{"-test.v=test2json", "-test.timeout=30m", "-test.run=" + *run}
+	args := []string{"-test.v=test2json", "-test.timeout=30m", "-test.run=" + *run, fmt.Sprint("-test.short=", *short)}
 	s := &stress{ctx: ctx, out: *out, args: args, results: map[test]*result{}}
 	if err := s.run(flag.Args(), *rounds, *at, *load); err != nil {
 		fmt.Fprintln(os.Stderr, "stress:", err)

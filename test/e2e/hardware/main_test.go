@@ -16,6 +16,7 @@ import (
 var bin string // folder of the executables
 
 func TestMain(m *testing.M) {
+	process.Short("TestDrive", "TestTake")
 	process.Isolate()
 	os.Exit(process.Main(m, &bin, "..."))
 }

@@ -35,6 +35,7 @@ var formats = codec.Formats{rosbag2.Format}
 var bin string // folder of the executables
 
 func TestMain(m *testing.M) {
+	process.Short("TestTwoVehiclesOnOneLink")
 	process.Isolate()
 	os.Exit(process.Main(m, &bin, "mavlink_publisher", "recorder"))
 }

@@ -23,6 +23,7 @@ import (
 var bin string // folder of the player
 
 func TestMain(m *testing.M) {
+	process.Short("TestControls", "TestFirstMessage", "TestLockStep")
 	process.Isolate()
 	os.Exit(process.Main(m, &bin, "player"))
 }

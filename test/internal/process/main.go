@@ -1,13 +1,16 @@
 package process
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -50,6 +53,34 @@ func run(m *testing.M, bin *string, names []string) (code int, err error) {
 	return code, children.ended()
 }
 
+// Short makes -short run these tests of a package alone. TestMain calls it. It panics if there is no such test.
+func Short(tests ...string) {
+	flag.Parse()
+	if !testing.Short() || flag.Lookup("test.run").Value.String() != "" {
+		return
+	}
+	files, err := filepath.Glob("*_test.go")
+	if err != nil {
+		panic(err)
+	}
+	var sources []byte
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			panic(err)
+		}
+		sources = append(sources, text...)
+	}
+	for _, test := range tests {
+		if !bytes.Contains(sources, []byte("\nfunc "+test+"(")) {
+			panic("no test is named " + test)
+		}
+	}
+	if err := flag.Set("test.run", "^("+strings.Join(tests, "|")+")$"); err != nil {
+		panic(err)
+	}
+}
+
 // BuildEdited builds executables as Main does, but with another text of a file of this module. It returns the folder
 // of the executables, which is gone after the test.
 func BuildEdited(t *testing.T, file, text string, names ...string) string {
@@ -81,7 +112,7 @@ var buildStore = sync.OnceValues(func() (path string, err error) {
 	// Without optimization it takes a third less time; the AWS SDK has been compiled for the executables.
 	// Without Dir: the folder would be looked at, and what else appears in it would make the go tool forget the result.
 	cmd := exec.Command("go", "build", "-modfile="+filepath.Join(Root(), "test", "store", "versitygw.mod"), "-tags",
-		"versitygw", smaller, "-gcflags=github.com/...=-N -l -dwarf=false", "-gcflags=github.com/aws/...=", "-o", path,
+		"versitygw", smaller, "-gcflags=github.com/...=-dwarf=false -N -l", "-o", path,
 		"tapedeck/test/store")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
