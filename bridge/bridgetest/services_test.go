@@ -246,6 +246,26 @@ func testCallCancelled(t *testing.T, open Open) {
 	}()
 	_, _, err = callEcho(ctx, client, "slow", "", 0)
 	require.ErrorIs(t, err, context.Canceled)
+
+	called = make(chan struct{})
+	serve(t, server, "slower", listType, func(ctx context.Context, _ []byte) ([]byte, error) {
+		close(called)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	ended := make(chan error, 1)
+	go func() {
+		_, _, err := callEcho(context.Background(), client, "slower", "", 0)
+		ended <- err
+	}()
+	<-called
+	require.NoError(t, client.Close())
+	select {
+	case err := <-ended:
+		require.Error(t, err)
+	case <-patient(t).Done():
+		require.Fail(t, "the call still waits")
+	}
 }
 
 func testServerError(t *testing.T, open Open) {

@@ -96,6 +96,23 @@ func TestUpload(t *testing.T) {
 	}
 }
 
+// An object that another one makes while parts are sent is not replaced.
+func TestUploadBesideAnother(t *testing.T) {
+	s := newStore(t)
+	theirs := []byte("theirs")
+	s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if r.Method == http.MethodPost && r.URL.Query().Has("uploadId") {
+			s.Put("fleet/car/a/b", theirs)
+		}
+		next.ServeHTTP(w, r)
+	})
+	u := newUploader(t, s, blob.UploadOptions{Parallel: 1})
+	_, err := transfer(u, "a/b", random(2*testPart), &blob.TransferState{}).Run(t.Context())
+	require.ErrorIs(t, err, blob.ErrDiffers)
+	got, _ := s.Content("fleet/car/a/b")
+	require.Equal(t, theirs, got)
+}
+
 // Nothing is sent while it is held.
 func TestUploadHeld(t *testing.T) {
 	s := newStore(t)

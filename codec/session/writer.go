@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"tapedeck/codec"
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
@@ -72,6 +74,7 @@ type Writer struct {
 	bytes  atomic.Int64
 	late   atomic.Uint64
 	folder *os.File
+	syncfs func(fd int) error // unix.Syncfs, but in tests
 
 	syncing sync.Mutex // held while the folder is synced or closed; locked before mu
 
@@ -106,7 +109,7 @@ type armWriter struct {
 // Create begins a session in the folder path, which must not exist unless o.Overwrite is set and it is a session.
 func Create(path string, o Options) (*Writer, error) {
 	w := &Writer{
-		path: filepath.Clean(path), options: o, stop: make(chan struct{}),
+		path: filepath.Clean(path), options: o, stop: make(chan struct{}), syncfs: unix.Syncfs,
 		channels: map[string]*codec.Channel{}, lost: map[[2]string]*lostError{},
 		cameras: map[string]*cameraWriter{}, arms: map[string]*armWriter{}, vectors: map[*align.Vector]*vectorWriter{},
 	}

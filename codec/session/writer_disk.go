@@ -12,8 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"tapedeck/codec"
 )
 
@@ -146,7 +144,7 @@ func (w *Writer) Sync() error {
 		return err
 	}
 	// There are too many files to ask for each.
-	if err := unix.Syncfs(int(w.folder.Fd())); err != nil {
+	if err := w.syncfs(int(w.folder.Fd())); err != nil {
 		return fmt.Errorf("sync %s: %w", w.path, err)
 	}
 	return nil
@@ -200,7 +198,7 @@ func (w *Writer) finish() error {
 	path := w.metadataPath()
 	err := os.WriteFile(path+partSuffix, w.describe(), 0o666)
 	if err == nil {
-		err = unix.Syncfs(int(w.folder.Fd())) // metadata.json says that everything before is there
+		err = w.syncfs(int(w.folder.Fd())) // metadata.json says that everything before is there
 	}
 	if err == nil {
 		err = os.Rename(path+partSuffix, path)

@@ -186,6 +186,28 @@ func TestKilled(t *testing.T) {
 	require.NoError(t, w.Complete(false))
 }
 
+// Whoever sees metadata.json after a power cut finds all that it describes: that is on the disk before it has its name.
+func TestMetadataComesLast(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	w, err := Create(path, Options{})
+	require.NoError(t, err)
+	v := &align.Vector{Name: "arm_0/joint", Columns: make([]align.Column, 1)}
+	require.NoError(t, w.Sample(&episode.Arm{Name: "arm_0", Joint: v}, v, 1e9, []float64{1}))
+	require.NoError(t, w.Frame(camera("camera_0"), 1e9, jpegOf(t, 1)))
+	synced := 0
+	w.syncfs = func(int) error {
+		synced++
+		require.NoFileExists(t, filepath.Join(path, metadataName))
+		require.FileExists(t, filepath.Join(path, metadataName+partSuffix))
+		require.FileExists(t, filepath.Join(path, "frames/camera_0/frame_1.000.jpg"))
+		require.Equal(t, tableHeader+"1.000,0,1.0\r\n", text(t, path, "arm_0/joints.csv"))
+		return nil
+	}
+	require.NoError(t, w.Complete(false))
+	require.Equal(t, 1, synced)
+	require.FileExists(t, filepath.Join(path, metadataName))
+}
+
 // Tables are written once a second, without Sync.
 func TestFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -148,10 +148,12 @@ func TestMisfits(t *testing.T) {
 	ch := channel("/t", "p/msg/T", "string s\nint32[] l\np/I[] i\n================\nMSG: p/I\nstring s\nint8 x\n")
 	good := encode(t, ch, cdr.Field{Name: "s", Value: "good"}, cdr.Field{Name: "l", Value: []int32{1, 2}},
 		cdr.Field{Name: "i", Value: []*cdr.Struct{{}}})
+	shorter := encode(t, ch, cdr.Field{Name: "l", Value: []int32{7}}, cdr.Field{Name: "i", Value: []*cdr.Struct{{}, {}}})
 	for _, f := range all {
 		path := filepath.Join(t.TempDir(), "out")
 		w, err := f.Create(path, codec.CreateOptions{})
 		require.NoError(t, err)
+		require.Error(t, w.Write(&codec.Message{Channel: ch, Data: shorter[:len(shorter)-1]}))
 		for n := range len(good) {
 			require.Error(t, w.Write(&codec.Message{Channel: ch, Data: good[:n]}), n)
 			if n == len(good)/2 {
@@ -169,6 +171,7 @@ func TestMisfits(t *testing.T) {
 			require.Len(t, rows, 1)
 			text, err = json.Marshal(rows)
 			require.NoError(t, err)
+			require.Contains(t, string(text), `"i":[{"s":"","x":0}],"l":[1,2],`)
 		}
 		require.Equal(t, 1, strings.Count(string(text), "good"))
 	}

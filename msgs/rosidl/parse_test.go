@@ -7,6 +7,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// The numbers are those of type_description_interfaces/msg/FieldType.
+func TestTypeID(t *testing.T) {
+	for text, id := range map[string]int{
+		"string": 17, "wstring": 18, "string<=5": 21, "wstring<=5": 22, "string[3]": 65, "string<=5[3]": 69,
+		"string[<=3]": 113, "string<=5[<=3]": 117, "string[]": 161, "wstring<=5[]": 166, "uint8[]": 147,
+	} {
+		m, err := ParseMessage("a_msgs/msg/A", text+" x\n")
+		require.NoError(t, err)
+		require.Equal(t, id, m.Fields[0].Type.ID(), text)
+	}
+}
+
 func TestParseMessage(t *testing.T) {
 	text := "\ufeff# A comment, \"not\" a field\r\n" +
 		"\r\n" +

@@ -259,6 +259,25 @@ func TestFile(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
+// The name of a complete file is as durable as its content.
+func TestNameOfACompleteFileIsDurable(t *testing.T) {
+	disk := &disktest.Disk{}
+	file, err := output.NewSeries(disk).Create("a", false)
+	require.NoError(t, err)
+	require.NoError(t, file.Append([]byte("x")))
+	require.NoError(t, file.Complete(true))
+	disk.Mark(1)
+	disk.Mark(2) // crashes are in front of an operation
+	promised := 0
+	disk.Crashes(1, func(c disktest.Crash) {
+		if c.Mark == 1 {
+			promised++
+			require.Equal(t, map[string][]byte{"a": []byte("x")}, c.Files, c.Name)
+		}
+	})
+	require.NotZero(t, promised)
+}
+
 // Sync asks the disk only when there is something new, and for the name once.
 func TestSync(t *testing.T) {
 	var mu sync.Mutex

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -18,6 +19,7 @@ import (
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/geometry_msgs"
+	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/msgs/tf2_msgs"
@@ -532,4 +534,30 @@ func TestFramesWithoutACommonTransform(t *testing.T) {
 	learnt := &Topic{}
 	learnt.learn(seen, false, 0.2)
 	require.Empty(t, learnt.Frames)
+}
+
+func TestNotANumber(t *testing.T) {
+	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
+		for _, kind := range []rosidl.Kind{rosidl.Float32, rosidl.Float64} {
+			for at := range 9 {
+				for _, value := range []float64{1, math.Inf(1), math.Inf(-1), math.MaxFloat32, math.NaN(),
+					math.Copysign(math.NaN(), -1)} {
+					var raw []byte
+					for i := range 9 {
+						v := -0.5
+						if i == at {
+							v = value
+						}
+						if kind == rosidl.Float32 {
+							raw = order.AppendUint32(raw, math.Float32bits(float32(v)))
+						} else {
+							raw = order.AppendUint64(raw, math.Float64bits(v))
+						}
+					}
+					require.Equal(t, math.IsNaN(value), hasNaN(raw, kind, order == binary.BigEndian), "%v at %d of %v, %v",
+						value, at, kind, order)
+				}
+			}
+		}
+	}
 }

@@ -54,6 +54,15 @@ func TestThrottle(t *testing.T) {
 	}
 }
 
+func TestFirstOfEveryThree(t *testing.T) {
+	rules, err := throttle.Parse([]string{"/n=1/3"})
+	require.NoError(t, err)
+	limited := throttle.Of(rules, "/n")
+	for i := range int64(7) {
+		require.Equal(t, i%3 == 0, limited.Passes(i), i)
+	}
+}
+
 func TestThrottleRefuses(t *testing.T) {
 	for _, text := range []string{"/n", "/n=", "/n=5", "=5Hz", "/n=0Hz", "/n=-1Hz", "/n=Hz", "/n=1e300Hz",
 		"/n=1e-300Hz",

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -213,6 +214,27 @@ func TestLatchedMessagesExpire(t *testing.T) {
 	announce(bridge.GUID{3})
 	require.Zero(t, r.options.Cache.bytes.Load())
 	require.Empty(t, r.Latched(since, nil))
+}
+
+// A file begins with what was latched while more comes in.
+func TestLatchedWhileReceiving(t *testing.T) {
+	q := queue.New(1 << 20)
+	r := NewReceiver(&codec.Channel{Topic: "/map"}, Options{Clock: new(bridge.SimTime), Queue: q,
+		Cache: &LatchedCache{MaxBytes: 1 << 20, Since: func() int64 { return 0 }}})
+	qos := codec.QoS{Durability: codec.TransientLocal, Depth: 3, Lifespan: codec.Infinite}
+	r.SetPublishers([]bridge.Endpoint{{GUID: bridge.GUID{1}, Type: "T", QoS: qos}}, "T")
+	var receiving sync.WaitGroup
+	receiving.Go(func() {
+		for i := range byte(100) {
+			r.Take([]bridge.Sample{{Data: []byte{i}, Publisher: bridge.GUID{1}, ReceiveTime: 1, Sequence: uint64(i) + 1}})
+		}
+	})
+	for range 100 {
+		list := r.Latched(queue.Now()+1, nil)
+		require.LessOrEqual(t, len(list), 3)
+		queue.Release(list...)
+	}
+	receiving.Wait()
 }
 
 // What was latched during a pause counts for the limit, which ends the recording with its last message.

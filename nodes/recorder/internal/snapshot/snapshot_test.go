@@ -178,3 +178,28 @@ func TestSnapshotWithAClockThatIsSet(t *testing.T) {
 		})
 	}
 }
+
+// A condition that is met again makes its open snapshot longer: it ends After the last time.
+func TestConditionMetAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &slowWriter{let: make(chan struct{})}
+		close(w.let)
+		s := newFixture(t, w, 100, 1<<20)
+		s.Cooldown, s.After = time.Minute, 10*time.Second
+		c, err := condition.Parse("/a *")
+		require.NoError(t, err)
+		d, err := condition.NewDetector(c, nil)
+		require.NoError(t, err)
+		for range 3 { // at 0, 6 and 12 s
+			s.fire(d, &bridge.Sample{ReceiveTime: s.wall()})
+			time.Sleep(6 * time.Second)
+		}
+		s.receive(1) // at 18 s
+		time.Sleep(3 * time.Second)
+		s.receive(1) // at 21 s
+		time.Sleep(3 * time.Second)
+		s.receive(1) // at 24 s: too late
+		require.NoError(t, s.End())
+		require.Equal(t, []uint64{1, 2}, w.numbers)
+	})
+}

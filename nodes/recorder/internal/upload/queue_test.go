@@ -301,6 +301,33 @@ func TestSameName(t *testing.T) {
 	require.Len(t, readManifest(t, s, "fleet/drive").Files, 2)
 }
 
+// A manifest that could not be sent is sent by the next one that looks at the folder.
+func TestManifestIsSentLater(t *testing.T) {
+	s, dir := blobtest.New(t), t.TempDir()
+	refused := make(chan struct{}, 100)
+	s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/"+manifestName) {
+			refused <- struct{}{}
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+	q := newQueue(t, s)
+	stop := run(t, q)
+	q.Begin(record(t, filepath.Join(dir, "drive.record.00000"), 0).Path, false).End()
+	<-refused
+	stop()
+	require.Equal(t, []string{"fleet/drive/drive.record.00000"}, s.Keys())
+
+	s.Intercept(nil)
+	q = newQueue(t, s)
+	_, err := q.Add(dir)
+	require.NoError(t, err)
+	finish(t, q)
+	require.Len(t, readManifest(t, s, "fleet/drive").Files, 1)
+}
+
 // A spool that cannot be read does not keep others from being uploaded.
 func TestDamagedSpool(t *testing.T) {
 	s, dir := blobtest.New(t), t.TempDir()
