@@ -115,15 +115,16 @@ func TestSplit(t *testing.T) {
 // Whatever moment a crash comes at: the folder has everything before the last Sync, and all that metadata.yaml lists is
 // complete.
 func TestCrash(t *testing.T) {
+	factor, stride := 1, 1
 	if testing.Short() {
-		t.Skip("it is slow under the race detector and has one goroutine")
+		factor, stride = 10, 19
 	}
 	for storage, step := range map[string]int{storageMCAP: 131, storageSQLite: 20_011} {
-		t.Run(storage, func(t *testing.T) { crash(t, storage, step) })
+		t.Run(storage, func(t *testing.T) { crash(t, storage, factor*step, stride) })
 	}
 }
 
-func crash(t *testing.T, storage string, step int) {
+func crash(t *testing.T, storage string, step, stride int) {
 	disk := &disktest.Disk{}
 	folder := filepath.Join(t.TempDir(), "drive")
 	w, err := Options{Storage: storage}.createOn(disk, folder, codec.CreateOptions{ChunkSize: 200})
@@ -151,7 +152,7 @@ func crash(t *testing.T, storage string, step int) {
 	disk.Mark(written)
 
 	sound := map[string]bool{} // contents of files that were looked into
-	disk.Crashes(step, func(c disktest.Crash) {
+	disk.Crashes(step, stride, func(c disktest.Crash) {
 		dir := filepath.Join(t.TempDir(), "drive")
 		require.NoError(t, os.Mkdir(dir, 0o777))
 		for name, content := range c.Files {

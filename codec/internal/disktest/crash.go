@@ -1,7 +1,9 @@
 package disktest
 
 import (
+	"crypto/sha256"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -16,15 +18,40 @@ type Crash struct {
 // Crashes yields what crashes at any moment may leave, of the process or of the machine: of what was not put on the
 // disk the first operations are there, and the next one in part. Where that is a write, what is missing of it may be
 // zeros, or the file may end with more zeros, as a file system may have it that notes sizes ahead of contents. Names
-// may be there ahead of contents, too, and contents in another order. Writes are cut at every step-th byte.
-func (d *Disk) Crashes(step int, yield func(Crash)) {
+// may be there ahead of contents, too, and contents in another order. Writes are cut at every step-th byte. A state of
+// the disk is yielded once, unless more is promised of it later. Of all states every stride-th is yielded; a stride
+// that neither 2 nor 3 divides meets states of all kinds.
+func (d *Disk) Crashes(step, stride int, yield func(Crash)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	states := 0
+	promised := map[[sha256.Size]byte]int{} // by state
 	for at, o := range d.log {
-		if o.kind == syncFile || o.kind == syncFolder || at == len(d.log)-1 {
-			d.crashesAt(at, step, yield)
+		if o.kind != syncFile && o.kind != syncFolder && at != len(d.log)-1 {
+			continue
 		}
+		d.crashesAt(at, step, func(c Crash) {
+			state := c.digest()
+			if mark, known := promised[state]; known && mark >= c.Mark {
+				return
+			}
+			promised[state] = c.Mark
+			if states++; states%stride == 0 {
+				yield(c)
+			}
+		})
 	}
+}
+
+// digest tells states of a disk apart.
+func (c *Crash) digest() [sha256.Size]byte {
+	h := sha256.New()
+	fmt.Fprintln(h, c.Hole)
+	for _, name := range slices.Sorted(maps.Keys(c.Files)) {
+		fmt.Fprintf(h, "%q %d\n", name, len(c.Files[name]))
+		h.Write(c.Files[name])
+	}
+	return [sha256.Size]byte(h.Sum(nil))
 }
 
 // block is what a disk writes at once.
