@@ -11,7 +11,6 @@ import (
 
 const (
 	cacheSize = 96 << 20 // bytes of blocks, but for those that are being fetched
-	mostAhead = 48 << 20 // bytes of blocks that are read ahead and not used yet
 	streams   = 4        // places at which a File is read in order
 	window    = 16 << 20 // bytes ahead of such a place
 	slack     = 1 << 20  // bytes that reading in order may leave out
@@ -24,11 +23,12 @@ type cache struct {
 	objects map[source]*object // those that are open
 	recent  list.List          // of *block, those with data: the last one used is in front
 	size    int64              // bytes of recent
-	ahead   int64              // bytes of blocks that were read ahead and not used yet
+	ahead   int64              // bytes of blocks that were read ahead and not used yet, at most half of limit
+	limit   int64              // of size
 }
 
 // store is the cache of the process, as that of an operating system is for files.
-var store = cache{objects: map[source]*object{}}
+var store = cache{objects: map[source]*object{}, limit: cacheSize}
 
 // block is a part of an object. Its data does not change while it has users: the cache, its fetch, and readers. When
 // the last one is gone, the memory is used again: the first touch of fresh memory takes longer than all copies of it.
@@ -150,7 +150,7 @@ func (c *cache) loaded(b *block) {
 	b.object.blocks[b.index] = b
 	b.place = c.recent.PushFront(b)
 	c.size += int64(len(b.data))
-	for c.size > cacheSize && c.recent.Len() > 1 {
+	for c.size > c.limit && c.recent.Len() > 1 {
 		c.drop(c.recent.Back().Value.(*block))
 	}
 }
@@ -212,7 +212,7 @@ func (c *cache) request(o *object, from, to int64, ahead bool) {
 			continue
 		}
 		start, end := o.extent(i)
-		if ahead && c.ahead+end-start > mostAhead {
+		if ahead && c.ahead+end-start > c.limit/2 {
 			break
 		}
 		b := &block{object: o, index: i, ready: make(chan struct{}), ahead: ahead, users: 1}
