@@ -1,8 +1,9 @@
 package align
 
 import (
+	"cmp"
 	"math"
-	"sort"
+	"slices"
 	"time"
 )
 
@@ -50,7 +51,7 @@ func newNaive(s Streams, o Options) *naive {
 		for stamp, i := range frames {
 			list = append(list, naiveFrame{stamp, i})
 		}
-		sort.Slice(list, func(i, j int) bool { return list[i].stamp < list[j].stamp })
+		slices.SortFunc(list, func(a, b naiveFrame) int { return cmp.Compare(a.stamp, b.stamp) })
 		n.cameras = append(n.cameras, list)
 	}
 	return n
@@ -71,7 +72,7 @@ func naiveSamples(v *Vector) []naiveSample {
 			list = append(list, naiveSample{stamp, values})
 		}
 	}
-	sort.SliceStable(list, func(i, j int) bool { return list[i].stamp < list[j].stamp })
+	slices.SortStableFunc(list, func(a, b naiveSample) int { return cmp.Compare(a.stamp, b.stamp) })
 	var merged []naiveSample
 	for _, s := range list {
 		if len(merged) == 0 || merged[len(merged)-1].stamp != s.stamp {
@@ -106,7 +107,7 @@ func naivePeriod(stamps []int64) int64 {
 	for i := 1; i < len(stamps); i++ {
 		steps = append(steps, stamps[i]-stamps[i-1])
 	}
-	sort.Slice(steps, func(i, j int) bool { return steps[i] < steps[j] })
+	slices.Sort(steps)
 	return steps[(len(steps)-1)/2]
 }
 

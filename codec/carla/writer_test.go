@@ -348,7 +348,7 @@ func TestDiskErrors(t *testing.T) {
 	for _, m := range messages {
 		f.Messages = append(f.Messages, codec.Message{Channel: c, LogTime: m.time, Data: m.data})
 	}
-	f.TestErrors(t)
+	f.TestErrors(t, 1)
 }
 
 // Sync may be called beside Write.

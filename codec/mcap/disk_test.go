@@ -22,7 +22,11 @@ func onDisk() disktest.Format {
 }
 
 func TestDiskErrors(t *testing.T) {
-	disktest.Pieces(t, func(t *testing.T) { onDisk().TestErrors(t) })
+	stride := int64(1)
+	if testing.Short() {
+		stride = 5
+	}
+	disktest.Pieces(t, func(t *testing.T) { onDisk().TestErrors(t, stride) })
 }
 
 func TestCrash(t *testing.T) {

@@ -103,6 +103,9 @@ func TestVideos(t *testing.T) {
 		{"png", "", "64,48", 63, 48}, {"jpeg", "libsvtav1", "64,64", 64, 64},
 	} {
 		t.Run(c.encoding+c.codec, func(t *testing.T) {
+			if testing.Short() && c.encoding != "bgr8" && c.encoding != "jpeg" {
+				t.Skip("ffmpeg takes long")
+			}
 			topics := codectest.Topics{}
 			var messages []codec.Message
 			levels := []byte{40, 80, 120, 160, 200, 90}
@@ -120,10 +123,10 @@ func TestVideos(t *testing.T) {
 			got, size := probe(t, path)
 			require.Equal(t, c.size, size)
 			require.Equal(t, []string{"0.000000", "0.033000", "0.034000", "1.234567", "1.300000", "20.000000"}, got)
+			if strings.HasPrefix(c.encoding, "yuv") || c.encoding == "nv12" {
+				return // their colours are other than grey
+			}
 			for i, b := range brightness(t, path) {
-				if strings.HasPrefix(c.encoding, "yuv") || c.encoding == "nv12" {
-					break // their colours are other than grey
-				}
 				require.InDelta(t, levels[i], b, 12, "frame %d", i)
 			}
 		})

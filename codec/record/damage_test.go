@@ -33,6 +33,9 @@ func TestTruncated(t *testing.T) {
 		ends := messageEnds(t, whole)
 		require.Len(t, ends, 12)
 		for size := sectionSize; size <= len(whole); size++ {
+			if size > 200 && size < firstSection && size%50 > 0 {
+				continue // padding
+			}
 			b := whole[:size]
 			require.True(t, sniff("", b[:min(size, 4096)]), size)
 			want := 0
@@ -86,8 +89,9 @@ func TestZeroTail(t *testing.T) {
 
 // No flipped bit passes as less messages than there are; recovering loses one message at most.
 func TestBitFlips(t *testing.T) {
+	step := 1
 	if testing.Short() {
-		t.Skip("it is slow under the race detector and has one goroutine")
+		step = 67
 	}
 	for _, closed := range []bool{true, false} {
 		whole := smallFile(t, closed)
@@ -100,6 +104,9 @@ func TestBitFlips(t *testing.T) {
 				continue // padding
 			}
 			for bit := range 8 {
+				if (8*i+bit)%step != 0 {
+					continue
+				}
 				b := bytes.Clone(whole)
 				b[i] ^= 1 << bit
 				at := fmt.Sprintf("byte %#x bit %d, closed %v", i, bit, closed)

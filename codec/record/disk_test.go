@@ -32,7 +32,11 @@ func onDisk(dir string) disktest.Format {
 }
 
 func TestDiskErrors(t *testing.T) {
-	disktest.Pieces(t, func(t *testing.T) { onDisk(t.TempDir()).TestErrors(t) })
+	stride := int64(1)
+	if testing.Short() {
+		stride = 5
+	}
+	disktest.Pieces(t, func(t *testing.T) { onDisk(t.TempDir()).TestErrors(t, stride) })
 }
 
 func TestCrash(t *testing.T) {

@@ -34,10 +34,10 @@ func tinyChunks(count int, header func(time int64) *recordpb.ChunkHeader) []byte
 }
 
 func TestTinyChunks(t *testing.T) {
+	count := 1 << 16
 	if testing.Short() {
-		t.Skip("it is slow under the race detector and has one goroutine")
+		count = 1 << 14
 	}
-	const count = 1 << 18
 	for name, header := range map[string]func(int64) *recordpb.ChunkHeader{
 		"in order": func(time int64) *recordpb.ChunkHeader {
 			return newChunkHeader(output.Span{Messages: 1, Start: time, End: time}, 0)
@@ -72,19 +72,20 @@ func TestTinyChunks(t *testing.T) {
 
 // TestAlmostMessages looks for messages in what reads like the beginning of one all over.
 func TestAlmostMessages(t *testing.T) {
+	size := int64(2 << 20)
 	if testing.Short() {
-		t.Skip("it is slow under the race detector and has one goroutine")
+		size = 256 << 10
 	}
-	const size = 8 << 20
 	b := tinyChunks(1, nil)
 	whole := len(b)
-	// Field 3 with five bytes, in which a message of 8 MiB begins, the first field of which is the next field 3.
-	b = append(b, bytes.Repeat([]byte{0x1a, 0x05, 0x0a, 0x80, 0x80, 0x80, 0x04, 0x0a, 0x00}, size/9)...)
+	// Field 3 with five bytes, in which a message of that size begins, the first field of which is the next field 3.
+	b = append(b, bytes.Repeat([]byte{0x1a, 0x05, 0x0a, 0x80, 0x80 | byte(size>>7), 0x80 | byte(size>>14),
+		byte(size >> 21), 0x0a, 0x00}, int(size/9))...)
 	// And sections that would be channels, but for their last byte.
 	for range size / 32 {
-		b = section{channelSection, 4 << 20}.append(b)
+		b = section{channelSection, size / 2}.append(b)
 		b = append(b, 0x0a, 0x01, 'a', 0x1a)
-		b = protowire.AppendVarint(b, 4<<20-3-4-5)
+		b = protowire.AppendVarint(b, uint64(size/2-3-4-5))
 		b = append(b, make([]byte, 32-24)...)
 	}
 	r := memory(t, b)
@@ -125,10 +126,10 @@ func TestProtoDescThroughChain(t *testing.T) {
 
 // TestManyFiles has a proto_desc of very many files.
 func TestManyFiles(t *testing.T) {
+	count := 1 << 16
 	if testing.Short() {
-		t.Skip("it is slow under the race detector and has one goroutine")
+		count = 1 << 14
 	}
-	const count = 1 << 17
 	var desc []byte
 	root := &descriptorpb.FileDescriptorProto{Name: proto.String("root")}
 	for i := range count {

@@ -131,15 +131,18 @@ func TestTinyMessages(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.record")
 	w, e := newPart(t, path, codec.CreateOptions{ChunkSize: 1 << 20})
 	c := &codec.Channel{Topic: "/a", Type: "x.A", Encoding: codec.EncodingProtobuf}
-	for i := range 500_000 {
-		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: int64(i)}))
+	const count = 500_000
+	for i := range count {
+		if err := w.Write(&codec.Message{Channel: c, LogTime: int64(i)}); err != nil {
+			require.NoError(t, err)
+		}
 	}
 	require.LessOrEqual(t, cap(e.chunk.body.Buf), 2*output.PieceSize)
 	require.NoError(t, w.Complete(false))
 	r, _ := reopen(t, path)
 	info, err := r.Info()
 	require.NoError(t, err)
-	require.EqualValues(t, 500_000, info.MessageCount)
+	require.EqualValues(t, count, info.MessageCount)
 	require.Greater(t, len(r.shallow.pieces), 2)
 }
 

@@ -23,7 +23,7 @@ func onDisk() disktest.Format {
 	}
 }
 
-func TestDiskErrors(t *testing.T) { onDisk().TestErrors(t) }
+func TestDiskErrors(t *testing.T) { onDisk().TestErrors(t, 1) }
 
 // A bag says itself what is missing of it.
 func TestMissingIsNoted(t *testing.T) {

@@ -57,6 +57,10 @@ func TestLatestInStore(t *testing.T) {
 	ours := filepath.Join(dir, "drive_0.db3")
 	// SQLite has the pages of index and table among each other.
 	scattered := copyDatabase(t, ours, "")
+	queries := 30
+	if testing.Short() {
+		queries = 8
+	}
 	for name, path := range map[string]string{
 		"ours": ours, "scattered": scattered,
 		"without metadata": copyDatabase(t, scattered, "DELETE FROM metadata"),
@@ -67,7 +71,7 @@ func TestLatestInStore(t *testing.T) {
 			require.NoError(t, err)
 			s.Put("a.db3", content)
 			local, remote := open(t, path), open(t, s.URL("a.db3"))
-			for range 30 {
+			for range queries {
 				q := codec.Query{End: random.Int64N(n/2+100) + 1}
 				if random.IntN(3) == 0 {
 					q.Start = random.Int64N(q.End)

@@ -31,7 +31,11 @@ func TestDiskErrors(t *testing.T) {
 	for i := range int64(40) {
 		f.Messages = append(f.Messages, codec.Message{Channel: c, LogTime: i, Data: make([]byte, 2000)})
 	}
-	f.TestErrors(t)
+	stride := int64(1)
+	if testing.Short() {
+		stride = 5
+	}
+	f.TestErrors(t, stride)
 }
 
 // Nothing in a database makes its reader panic, and nothing that it claims makes it take more memory than it has.

@@ -19,27 +19,30 @@ import (
 // A bag of three files of which one is cut, one was not completed and metadata.yaml is gone, or damaged, or as it was,
 // is whole again, and what was there before is still there.
 func TestReindex(t *testing.T) {
-	for _, o := range []Options{
+	want := testMessages(90, testChannels()[0])
+	random := rand.NewChaCha8([32]byte{1})
+	for i := range want {
+		want[i].Data = make([]byte, 4000)
+		_, _ = random.Read(want[i].Data)
+	}
+	for i, o := range []Options{
 		{Storage: storageMCAP}, {Storage: storageSQLite, Version: 5},
 		{Storage: storageSQLite, CompressionMode: "message"},
 		{Storage: storageMCAP, CompressionMode: "file"}, {Storage: storageSQLite, Version: 9, CompressionMode: "file"},
 	} {
-		for _, metadata := range []string{"gone", "damaged", "there"} {
+		for k, metadata := range []string{"gone", "damaged", "there"} {
+			if testing.Short() && (i+k)%3 > 0 && i > 0 {
+				continue // each storage has one of them
+			}
 			t.Run(fmt.Sprint(o.Storage, o.Version, o.CompressionMode, metadata), func(t *testing.T) {
 				dir := filepath.Join(t.TempDir(), "drive")
 				w, err := o.Create(dir, codec.CreateOptions{
-					ChunkSize: 60_000, Metadata: map[string]string{"ros_distro": "jazzy", "car": "blue"},
+					ChunkSize: 12_000, Metadata: map[string]string{"ros_distro": "jazzy", "car": "blue"},
 				})
 				require.NoError(t, err)
 				channels := testChannels()
 				require.NoError(t, w.Declare(channels[1]))
-				want := testMessages(90, channels[0])
-				random := rand.New(rand.NewPCG(1, 2))
 				for i := range want {
-					want[i].Data = make([]byte, 20_000)
-					for j := range want[i].Data {
-						want[i].Data[j] = byte(random.Uint32())
-					}
 					if i == 30 || i == 60 {
 						require.NoError(t, w.Split())
 					}

@@ -260,19 +260,26 @@ func TestMetadataOfOddNames(t *testing.T) {
 		"\xff\xfe", " lead", "trail ", "\u0085x", "\ufeff", "😀", "[", "2024-01-01", "=", "<<", "@x", "%", "a\tb\\",
 		strings.Repeat("long", 300)}
 	for version := 5; version <= 9; version++ {
-		m := &metadata{Version: version, Storage: "mcap"}
+		all := &metadata{Version: version, Storage: "mcap"}
+		list := []*metadata{all}
 		for _, text := range odd {
-			m.Topics = append(m.Topics, topicInfo{Topic: topic{Name: text, Type: text, Encoding: text}})
-			m.Paths, m.Files = append(m.Paths, text), append(m.Files, fileInfo{Path: text})
-			if version >= since["custom_data"] {
-				m.Custom = map[string]string{text: text}
+			one := &metadata{Version: version, Storage: "mcap"}
+			list = append(list, one)
+			for _, m := range []*metadata{one, all} {
+				m.Topics = append(m.Topics, topicInfo{Topic: topic{Name: text, Type: text, Encoding: text}})
+				m.Paths, m.Files = append(m.Paths, text), append(m.Files, fileInfo{Path: text})
+				if version >= since["custom_data"] {
+					m.Custom = map[string]string{text: text}
+				}
 			}
+		}
+		for _, m := range list {
 			written, err := parseMetadata(m.format(true))
 			require.NoError(t, err)
-			require.Equal(t, m, written, "%q", text)
+			require.Equal(t, m, written)
 			written, err = parseEmbedded(m.format(false))
 			require.NoError(t, err)
-			require.Equal(t, m, written, "%q", text)
+			require.Equal(t, m, written)
 		}
 	}
 }

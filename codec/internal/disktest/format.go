@@ -53,11 +53,11 @@ func readAll(t testing.TB, r codec.Reader, q codec.Query) ([]codec.Message, erro
 	return codectest.Collect(it)
 }
 
-// TestErrors has the disk fail at any operation, once or for good: what is read is what was written, without what is
-// said to be missing.
-func (f Format) TestErrors(t *testing.T) {
+// TestErrors has the disk fail at every stride-th operation, once or for good: what is read is what was written, without
+// what is said to be missing.
+func (f Format) TestErrors(t *testing.T, stride int64) {
 	for _, forever := range []bool{false, true} {
-		for at := int64(1); ; at++ {
+		for at := int64(1); ; at += stride {
 			if !f.testError(t, at, forever) {
 				require.Greater(t, at, int64(20), "it was tried at all")
 				break
