@@ -1,6 +1,7 @@
 package codec_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -74,7 +75,9 @@ func read(t *testing.T, most int, it codec.Iterator, err error) (messages []seen
 			require.NoError(t, it.Close())
 			return messages
 		}
-		require.NoError(t, err)
+		if err != nil {
+			require.NoError(t, err)
+		}
 		messages = append(messages, seen{m.Channel, m.LogTime, m.PublishTime, maphash.Bytes(seed, m.Data)})
 	}
 }
@@ -96,9 +99,9 @@ func TestSeekInSamples(t *testing.T) {
 			r, err := formats.Open(path)
 			require.NoError(t, err)
 			defer r.Close()
-			times := 200
+			times := 100
 			if testing.Short() {
-				times = 20
+				times = 12
 			}
 			seek(t, r, times)
 		})
@@ -111,9 +114,7 @@ func seek(t *testing.T, r codec.Reader, times int) {
 	damaged := func(error) {}
 	it, err := r.Read(codec.Query{Damaged: damaged})
 	whole := read(t, codec.All, it, err)
-	for i := 1; i < len(whole); i++ {
-		require.LessOrEqual(t, whole[i-1].logTime, whole[i].logTime)
-	}
+	require.True(t, slices.IsSortedFunc(whole, func(a, b seen) int { return cmp.Compare(a.logTime, b.logTime) }))
 	if len(whole) == 0 {
 		it, err := codec.Latest(r, codec.Query{}, func(*codec.Channel) int { return 1 })
 		require.Empty(t, read(t, codec.All, it, err))

@@ -66,8 +66,8 @@ type table struct {
 	values []parquet.Value
 }
 
-// createTable begins a file. Until their row group is complete, pages are in temporary files in the same folder: images
-// would not fit into memory.
+// createTable begins a file. Until their row group is complete, pages of a table with images are in temporary files in
+// the same folder: they would not fit into memory.
 func createTable(path string, columns []column, metadata map[string]string) (*table, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, err
@@ -83,14 +83,14 @@ func createTable(path string, columns []column, metadata map[string]string) (*ta
 		parquet.CreatedBy("tapedeck", "1", "0"),
 		parquet.DataPageStatistics(false), // a page would have its least and greatest image four times more
 		parquet.DefaultEncodingFor(parquet.ByteArray, &parquet.Plain),
-		parquet.ColumnPageBuffers(parquet.NewFileBufferPool(filepath.Dir(path), ".pages-*")),
 	}
 	for i, leaf := range schema.Columns() {
 		if _, known := t.leaves[leaf[0]]; !known {
 			t.leaves[leaf[0]] = i
 		}
 		if leaf[len(leaf)-1] == "bytes" {
-			options = append(options, parquet.SkipPageBounds(leaf...))
+			options = append(options, parquet.SkipPageBounds(leaf...),
+				parquet.ColumnPageBuffers(parquet.NewFileBufferPool(filepath.Dir(path), ".pages-*")))
 		}
 	}
 	for key, value := range metadata {

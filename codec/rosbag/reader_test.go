@@ -392,7 +392,7 @@ func TestBombs(t *testing.T) {
 	for _, compression := range []string{"bz2", "lz4"} {
 		p, err := newPacker(compression)
 		require.NoError(t, err)
-		packed, err := p.pack(make([]byte, 8<<20))
+		packed, err := p.pack(make([]byte, 4<<20))
 		require.NoError(t, err)
 		require.Less(t, len(packed), 50_000)
 		var l loader
@@ -400,6 +400,6 @@ func TestBombs(t *testing.T) {
 		require.EqualError(t, err, "it holds more than the 1000 bytes of records that it says")
 		require.LessOrEqual(t, cap(records), 1<<20)
 		records, _ = l.decompress(compression, packed[:len(packed)/2], nil, maxChunk)
-		require.LessOrEqual(t, cap(records), 32<<20)
+		require.LessOrEqual(t, cap(records), 16<<20)
 	}
 }

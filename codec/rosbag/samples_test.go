@@ -48,8 +48,10 @@ func TestSamples(t *testing.T) {
 			require.Equal(t, []int64{c.start, c.end}, []int64{info.StartTime, info.EndTime})
 			all := readAll(t, r, codec.Query{})
 			require.Len(t, all, int(c.messages))
-			testTails(t, r, all)
-			testLatest(t, r, all)
+			if c.compression != "bz2" { // which takes long, and the places of messages are those of LZ4
+				testTails(t, r, all)
+				testLatest(t, r, all)
+			}
 			if !c.complete {
 				return
 			}
