@@ -26,6 +26,7 @@ func TestRefused(t *testing.T) {
 		change  func(e *episode.Episode)
 		rows    func(r *episode.Rows)
 		want    string
+		begun   bool // the dataset has a part of it
 	}{
 		{name: "no fixed rate", align: align.Options{Timeline: "camera"}, want: "align on a timeline such as fixed:30"},
 		{name: "no whole rate", align: align.Options{Timeline: "fixed:29.97"},
@@ -59,11 +60,11 @@ func TestRefused(t *testing.T) {
 		},
 		{
 			name: "size", change: func(e *episode.Episode) { replace(e.Cameras[1], 5, jpegFrame(t, 32, 48)) },
-			want: "camera_1: frame 5 has 32×48 pixels, others have 64×48",
+			want: "camera_1: frame 5 has 32×48 pixels, others have 64×48", begun: true,
 		},
 		{
 			name: "damaged", change: func(e *episode.Episode) { replace(e.Cameras[0], 5, episode.Frame{}) },
-			want: "camera_0: frame 5: frame 5 is broken",
+			want: "camera_0: frame 5: frame 5 is broken", begun: true,
 		},
 		{
 			name: "yuv", change: func(e *episode.Episode) {
@@ -75,7 +76,8 @@ func TestRefused(t *testing.T) {
 			name: "depth among colours", change: func(e *episode.Episode) {
 				replace(e.Cameras[0], 5, depthFrame("16UC1", width, height, 5))
 			},
-			want: `frame 5 is of encoding 16UC1: all images of a feature must be colours, or all depths`,
+			want:  `frame 5 is of encoding 16UC1: all images of a feature must be colours, or all depths`,
+			begun: true,
 		},
 		{
 			name: "no depths", change: func(e *episode.Episode) {
@@ -107,7 +109,7 @@ func TestRefused(t *testing.T) {
 			require.ErrorAs(t, err, new(*episode.UnwrittenError))
 
 			// The dataset goes on without it.
-			if c.fps == 0 && c.options.Cameras == nil {
+			if c.fps == 0 && c.options.Cameras == nil && (c.begun || !testing.Short()) {
 				require.NoError(t, w.Write(aligned(t, recording(t, "good", "pick", 1e18, 20), align.Options{})))
 				require.NoError(t, w.Close())
 				return
