@@ -282,7 +282,7 @@ func TestDamage(t *testing.T) {
 func TestSeek(t *testing.T) {
 	logs := map[string][]byte{"made": newLog(t, UE4).drive(300).data}
 	for _, p := range Profiles() {
-		logs["made, "+p.Name] = newLog(t, p).live(60).data
+		logs["made, "+p.Name] = newLog(t, p).live(30).data
 	}
 	for _, name := range realLogs {
 		for _, log := range samples.Seeds(t, "carla/"+name) {

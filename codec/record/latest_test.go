@@ -148,13 +148,17 @@ func TestSeekInLargeChunks(t *testing.T) {
 	b, err := os.ReadFile(path)
 	require.NoError(t, err)
 	r, n := openCounted(t, b)
-	for i, at := range []int64{200_000, 10, 399_999, 210_006, 250_005} {
+	starts := []int64{200_000, 10, 399_999, 210_006, 250_005}
+	if testing.Short() {
+		starts = starts[2:]
+	}
+	for i, at := range starts {
 		*n = 0
 		it, err := r.Read(codec.Query{Start: at})
 		require.NoError(t, err)
 		_, err = it.Next()
 		require.NoError(t, err)
-		if i > 0 {
+		if i > 0 { // the first reading finds where messages are
 			require.Less(t, *n, int64(len(b)/3))
 		}
 		got, want := latest(t, r, codec.Query{End: at}, func(*codec.Channel) int { return 5 })
