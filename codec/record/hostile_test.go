@@ -36,7 +36,7 @@ func tinyChunks(count int, header func(time int64) *recordpb.ChunkHeader) []byte
 func TestTinyChunks(t *testing.T) {
 	count := 1 << 16
 	if testing.Short() {
-		count = 1 << 14
+		count = 1 << 12
 	}
 	for name, header := range map[string]func(int64) *recordpb.ChunkHeader{
 		"in order": func(time int64) *recordpb.ChunkHeader {
@@ -74,7 +74,7 @@ func TestTinyChunks(t *testing.T) {
 func TestAlmostMessages(t *testing.T) {
 	size := int64(2 << 20)
 	if testing.Short() {
-		size = 256 << 10
+		size = 64 << 10
 	}
 	b := tinyChunks(1, nil)
 	whole := len(b)
@@ -128,7 +128,7 @@ func TestProtoDescThroughChain(t *testing.T) {
 func TestManyFiles(t *testing.T) {
 	count := 1 << 16
 	if testing.Short() {
-		count = 1 << 14
+		count = 1 << 12
 	}
 	var desc []byte
 	root := &descriptorpb.FileDescriptorProto{Name: proto.String("root")}
