@@ -257,9 +257,14 @@ func Main(root *cobra.Command, stderr io.Writer) {
 		<-signals
 		close(second.signals)
 	}()
-	err := Execute(context.WithValue(ctx, insistenceKey{}, second), root, os.Args[1:])
+	os.Exit(Run(context.WithValue(ctx, insistenceKey{}, second), root, os.Args[1:], stderr))
+}
+
+// Run runs the command named by argv, prints its error to stderr as Main does, and returns the exit code.
+func Run(ctx context.Context, root *cobra.Command, argv []string, stderr io.Writer) (code int) {
+	err := Execute(ctx, root, argv)
 	if err == nil {
-		os.Exit(0)
+		return 0
 	}
 	usage := errors.Is(err, ErrUsage)
 	line := strings.Join(strings.Fields(err.Error()), " ")
@@ -270,16 +275,15 @@ func Main(root *cobra.Command, stderr io.Writer) {
 		if len(line) > maxUsage {
 			line = strings.ToValidUTF8(line[:maxUsage], "") + "..."
 		}
-		line += fmt.Sprintf(" (see %s --help)", called(root, os.Args[1:]).CommandPath())
+		line += fmt.Sprintf(" (see %s --help)", called(root, argv).CommandPath())
 	}
 	fmt.Fprintf(stderr, "%s: %s\n", root.Name(), line)
-	code := 1
 	var own *exitError
 	switch {
 	case usage:
-		code = 2
+		return 2
 	case errors.As(err, &own):
-		code = own.code
+		return own.code
 	}
-	os.Exit(code)
+	return 1
 }

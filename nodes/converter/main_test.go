@@ -35,8 +35,16 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// execute runs the converter as a process of its own.
+// execute runs the converter in this process as main does, up to the exit code.
 func execute(t *testing.T, args ...string) (stdout, stderr string, code int) {
+	var out, errOut bytes.Buffer
+	lines := printable.LineWriter(&errOut)
+	code = config.Run(t.Context(), newCommand(printable.Writer(&out), lines), args, lines)
+	return out.String(), errOut.String(), code
+}
+
+// spawn runs the converter as a process of its own.
+func spawn(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = append(os.Environ(), "CONVERTER_TEST_RUN=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -189,6 +197,26 @@ func TestExitCodes(t *testing.T) {
 			require.NoFileExists(t, out("c.lines"))
 			require.NoFileExists(t, out("c.lines.part"))
 		})
+	}
+}
+
+// TestProcess runs the converter as users do, for each kind of exit code.
+func TestProcess(t *testing.T) {
+	a := writeLines(t, "a.lines", []codec.Message{at(imu, 1e9, "abcd")})
+	nowhere, out := filepath.Join(t.TempDir(), "nowhere.lines"), t.TempDir()
+	for code, c := range map[int]struct {
+		args      []string
+		out, says string
+	}{
+		0:          {[]string{"info", a}, "Messages:   1\n", ""},
+		1:          {[]string{"info", nowhere}, "", "converter: "},
+		2:          {[]string{"info"}, "", " (see converter info --help)\n"},
+		someFailed: {[]string{a, nowhere, "--output-folder", out, "--to", "mcap"}, "a.lines.mcap: 1 message", nowhere},
+	} {
+		stdout, stderr, got := spawn(t, c.args...)
+		require.Equal(t, code, got, stderr)
+		require.Contains(t, stdout, c.out)
+		require.Contains(t, stderr, c.says)
 	}
 }
 

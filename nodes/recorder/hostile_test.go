@@ -58,7 +58,7 @@ func TestMessagesLargerThanTheQueue(t *testing.T) {
 		d := newDeckOn(t, net, o, "/n", "/huge")
 		small := d.advertise("/n", codec.DefaultQoS())
 		huge := d.advertise("/huge", codec.DefaultQoS())
-		payload := make([]byte, 32<<20)
+		payload := make([]byte, 2<<20)
 		copy(payload, []byte{0, 1, 0, 0})
 		var want []uint32
 		for i := range uint32(20) {

@@ -171,13 +171,13 @@ func TestSnapshotsOverlap(t *testing.T) {
 			o.SnapshotDuration = 700 * time.Millisecond
 			o.SnapshotTopicLimits = []string{"/short=300ms"}
 			d := newDeck(t, o, "/fast", "/slow", "/short")
-			fast, slow := d.flow("/fast", time.Millisecond, 100), d.flow("/slow", 20*time.Millisecond, 100000)
-			d.flow("/short", 2*time.Millisecond, 1000)
+			fast, slow := d.flow("/fast", 3*time.Millisecond, 100), d.flow("/slow", 20*time.Millisecond, 20_000)
+			d.flow("/short", 7*time.Millisecond, 1000)
 			type taken struct {
 				tapedeck.TakeSnapshot_Request
 				tapedeck.TakeSnapshot_Response
 			}
-			snapshots := make([]taken, 20)
+			snapshots := make([]taken, 12)
 			var calls sync.WaitGroup
 			for i := range snapshots {
 				s := &snapshots[i]
@@ -185,7 +185,7 @@ func TestSnapshotsOverlap(t *testing.T) {
 				if i%5 == 0 {
 					s.Before = 0
 				}
-				delay := time.Second + time.Duration(rand.IntN(2000))*time.Millisecond
+				delay := time.Second + time.Duration(rand.IntN(1200))*time.Millisecond
 				calls.Go(func() {
 					time.Sleep(delay)
 					s.TakeSnapshot_Response = d.takeSnapshot(s.TakeSnapshot_Request)

@@ -140,6 +140,9 @@ func TestRecordingsBecomeEpisodes(t *testing.T) {
 			require.Len(t, all[1].Cameras[0].Stamps, 10)
 			require.Equal(t, int64(1_000_501)*1e6, all[0].Cameras[0].Stamps[0])
 			require.InDelta(t, 10*57.29577951308232, all[0].Arms[0].Joint.Values[0], 1e-9)
+			if name != "x.mcap" {
+				return // of the other outputs the format of the input is no matter
+			}
 
 			o.To = ""
 			r, _, err = do(t, filepath.Join(folder, "all.hdf5"), o, in)

@@ -258,9 +258,10 @@ func TestPayloadsAreCopied(t *testing.T) {
 				got, _ := readAll(t, to)
 				require.Len(t, got, len(want))
 				for i := range want {
-					require.Equal(t, want[i].LogTime, got[i].LogTime)
-					require.Equal(t, want[i].Data, got[i].Data)
-					require.Equal(t, want[i].Channel.Topic, got[i].Channel.Topic)
+					if want[i].LogTime != got[i].LogTime || !bytes.Equal(want[i].Data, got[i].Data) ||
+						want[i].Channel.Topic != got[i].Channel.Topic {
+						require.Equal(t, want[i], got[i], "message %d", i)
+					}
 				}
 				if filepath.Ext(step) == ".log" {
 					original, err := os.ReadFile(in)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,25 +19,32 @@ import (
 	"tapedeck/nodes/internal/formats/allformats"
 )
 
-// manyBytes writes a recording that is larger than a part of an upload.
-func manyBytes(t *testing.T, path string) {
+// Sizes of messages of which manyBytes makes a recording that is larger than a part of an upload, or that a single
+// request sends.
+const (
+	inParts = 900_000
+	inOne   = 1000
+)
+
+// manyBytes writes a recording of 10 messages of that size in bytes.
+func manyBytes(t *testing.T, path string, size int) {
 	w, err := allformats.List().Codecs().Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
 	c := &codec.Channel{Topic: "/n", Type: "std_msgs/msg/UInt32", Encoding: codec.EncodingCDR}
 	for i := range byte(10) {
-		data := append([]byte{0, 1, 0, 0}, bytes.Repeat([]byte{i}, 1<<20)...)
+		data := append([]byte{0, 1, 0, 0}, bytes.Repeat([]byte{i}, size)...)
 		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: 1e18 + int64(i), Data: data}))
 	}
 	require.NoError(t, w.Close())
 }
 
 func TestConvertToAStore(t *testing.T) {
-	for _, name := range []string{"out.mcap", "folder"} {
+	for name, size := range map[string]int{"out.mcap": inParts, "folder": inOne} {
 		t.Run(name, func(t *testing.T) {
 			s, dir := blobtest.New(t), t.TempDir()
 			t.Setenv("TMPDIR", t.TempDir())
 			in := filepath.Join(dir, "in.record.00000")
-			manyBytes(t, in)
+			manyBytes(t, in, size)
 			local := &Job{Formats: allformats.List(), Inputs: []string{in}, Output: filepath.Join(dir, name),
 				Options: DefaultOptions()}
 			_, err := local.Run(t.Context())
@@ -83,7 +91,7 @@ func TestFailedConversionToAStore(t *testing.T) {
 			s, dir := blobtest.New(t), t.TempDir()
 			t.Setenv("TMPDIR", t.TempDir())
 			in := filepath.Join(dir, "in.record.00000")
-			manyBytes(t, in)
+			manyBytes(t, in, inParts)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			var aborted atomic.Bool
@@ -114,27 +122,27 @@ func TestFailedConversionToAStore(t *testing.T) {
 // Neither an object that is not proven is left, nor is one removed that was there before.
 func TestFailedConversionRemovesItsOwn(t *testing.T) {
 	const key = "new/folder/folder_0.mcap"
+	in := filepath.Join(t.TempDir(), "in.record.00000")
+	manyBytes(t, in, inParts)
+	to := func(s *blobtest.Server) *Job {
+		return &Job{Formats: allformats.List(), Inputs: []string{in}, Output: s.URL("new/folder"),
+			Options: DefaultOptions()}
+	}
+	first := blobtest.New(t)
+	_, err := to(first).Run(t.Context())
+	require.NoError(t, err)
+	content, ok := first.Content(key)
+	require.True(t, ok)
 	for name, method := range map[string]string{
 		"unproven": "", "of another": http.MethodHead, "of another at the end": http.MethodPut,
 	} {
 		t.Run(name, func(t *testing.T) {
 			theirs := method != "" // their object comes to be at our first request of this method
-			s, dir := blobtest.New(t), t.TempDir()
-			in := filepath.Join(dir, "in.record.00000")
-			manyBytes(t, in)
-			j := &Job{Formats: allformats.List(), Inputs: []string{in}, Output: s.URL("new/folder"),
-				Options: DefaultOptions()}
-			_, err := j.Run(t.Context())
-			require.NoError(t, err)
-			content, ok := s.Content(key)
-			require.True(t, ok)
-			for _, key := range s.Keys() {
-				s.Remove(key)
-			}
+			s := blobtest.New(t)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-				_, made := s.Content(key)
+				made := slices.Contains(s.Keys(), key)
 				object := strings.HasSuffix(r.URL.Path, key)
 				switch {
 				case theirs && object && r.Method == method && !made:
@@ -147,7 +155,7 @@ func TestFailedConversionRemovesItsOwn(t *testing.T) {
 				}
 				next.ServeHTTP(w, r)
 			})
-			_, err = j.Run(ctx)
+			_, err := to(s).Run(ctx)
 			require.Error(t, err)
 			_, there := s.Content(key)
 			require.Equal(t, theirs, there)
@@ -159,7 +167,7 @@ func TestFailedConversionRemovesItsOwn(t *testing.T) {
 func TestOverwriteInAStore(t *testing.T) {
 	s, dir := blobtest.New(t), t.TempDir()
 	in := filepath.Join(dir, "in.record.00000")
-	manyBytes(t, in)
+	manyBytes(t, in, inOne)
 	content, err := os.ReadFile(in)
 	require.NoError(t, err)
 	name := func(n int) string { return fmt.Sprintf("new/drive.record.%05d", n) }
@@ -197,7 +205,7 @@ func TestOverwriteInAStore(t *testing.T) {
 func TestFailedOverwriteInAStore(t *testing.T) {
 	s, dir := blobtest.New(t), t.TempDir()
 	in := filepath.Join(dir, "in.record.00000")
-	manyBytes(t, in)
+	manyBytes(t, in, inOne)
 	j := &Job{Formats: allformats.List(), Inputs: []string{in}, Output: s.URL("new/drive.record"),
 		Options: DefaultOptions()}
 	j.Options.MaxBagMessages, j.Options.Overwrite = 6, true
@@ -225,7 +233,7 @@ func TestConvertManyFilesToAStore(t *testing.T) {
 	s, dir := blobtest.New(t), t.TempDir()
 	t.Setenv("TMPDIR", t.TempDir())
 	in := filepath.Join(dir, "in.record.00000")
-	manyBytes(t, in)
+	manyBytes(t, in, inOne)
 	var most atomic.Int64
 	s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		open := int64(0)

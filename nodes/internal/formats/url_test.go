@@ -3,7 +3,7 @@ package formats_test
 import (
 	"errors"
 	"fmt"
-	"hash/fnv"
+	"crypto/sha256"
 	"io"
 	"os"
 	"path/filepath"
@@ -80,7 +80,7 @@ func contents(path string) (format, text string) {
 		if err != nil {
 			return info.Format, text + err.Error()
 		}
-		sum := fnv.New64a()
+		sum := sha256.New()
 		m, err := it.Next()
 		for ; err == nil; m, err = it.Next() {
 			fmt.Fprintln(sum, m.Channel.Topic, m.LogTime, m.PublishTime, len(m.Data))
@@ -89,7 +89,7 @@ func contents(path string) (format, text string) {
 		if !errors.Is(err, io.EOF) {
 			text += err.Error()
 		}
-		text += fmt.Sprintf("%x\n", sum.Sum64())
+		text += fmt.Sprintf("%x\n", sum.Sum(nil))
 		_ = it.Close()
 	}
 	return info.Format, text
