@@ -50,7 +50,7 @@ func TestLive(t *testing.T) {
 		if i%10 == 0 {
 			l.Note(codec.Event{Kind: codec.EventGap, Topic: "/odom", Time: at - 3e9, Until: at})
 		}
-		if i%3 == 0 || i == ticks-1 {
+		if i%11 == 0 || i == ticks-1 {
 			page = grown(t, page, l.Grown(version))
 			version = l.Version()
 		}

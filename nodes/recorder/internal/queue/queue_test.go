@@ -127,7 +127,7 @@ func TestQueueKeepsOrder(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	pushed, gone, last := int64(0), 0, int64(-1)
-	for range 20_000 {
+	for range 8000 {
 		for range random.IntN(20) {
 			dropped := push(q, topics[random.IntN(len(topics))], pushed, Overhead+random.Int64N(3000))
 			pushed++
@@ -138,20 +138,26 @@ func TestQueueKeepsOrder(t *testing.T) {
 				for _, topic := range topics {
 					most = max(most, topic.load())
 				}
-				require.GreaterOrEqual(t, it.Topic.load()+float64(it.Size())/float64(it.Topic.Priority), most*.8)
+				if load := it.Topic.load() + float64(it.Size())/float64(it.Topic.Priority); load < most*.8 {
+					require.GreaterOrEqual(t, load, most*.8)
+				}
 			}
 		}
 		if random.IntN(50) == 0 {
 			var bytes int64
 			for _, it := range q.Pop(random.Int64N(400_000), nil) {
-				require.Greater(t, it.ReceiveTime, last)
+				if it.ReceiveTime <= last {
+					require.Greater(t, it.ReceiveTime, last)
+				}
 				last = it.ReceiveTime
 				bytes += it.Size()
 				gone++
 			}
 			q.Done(bytes)
 		}
-		require.LessOrEqual(t, q.Bytes(), q.MaxBytes)
+		if q.Bytes() > q.MaxBytes {
+			require.LessOrEqual(t, q.Bytes(), q.MaxBytes)
+		}
 	}
 	gone += len(q.Pop(1<<40, nil))
 	require.Equal(t, int(pushed), gone)

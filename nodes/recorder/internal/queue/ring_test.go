@@ -280,7 +280,7 @@ func TestViewsTakeBatches(t *testing.T) {
 // TestRingAgainstModel compares random use with what should be kept, counted item by item.
 func TestRingAgainstModel(t *testing.T) {
 	whole := 0 // views that missed nothing
-	for seed := range uint64(10) {
+	for seed := range uint64(6) {
 		random := rand.New(rand.NewPCG(seed, 4))
 		r := newRingTest(t, 100000)
 		topics := []*Topic{limited(Limits{}), limited(Limits{Age: 3 * time.Second}), limited(Limits{Bytes: 4000}),
@@ -331,7 +331,9 @@ func TestRingAgainstModel(t *testing.T) {
 					readers = slices.DeleteFunc(readers, func(other *reader) bool { return other == v })
 				}
 			}
-			require.LessOrEqual(t, r.bytes, r.maxBytes)
+			if r.bytes > r.maxBytes {
+				require.LessOrEqual(t, r.bytes, r.maxBytes)
+			}
 			if step%20 > 0 {
 				continue
 			}
@@ -350,7 +352,7 @@ func TestRingAgainstModel(t *testing.T) {
 		}
 		require.Zero(t, r.held)
 	}
-	require.Greater(t, whole, 300)
+	require.Greater(t, whole, 180)
 }
 
 // TestRingUnderLoad has several goroutines push while views come and go. It is for the race detector, and counts
@@ -363,7 +365,7 @@ func TestRingUnderLoad(t *testing.T) {
 	for w := range all {
 		writers.Go(func() {
 			tr := limited(Limits{Age: time.Duration(w) * time.Millisecond})
-			for n := range 20000 {
+			for n := range 5000 {
 				it, freed := testItem(tr, time.Now().UnixNano(), 100)
 				it.PublishTime = int64(n)
 				all[w] = append(all[w], freed)
@@ -393,7 +395,9 @@ func TestRingUnderLoad(t *testing.T) {
 	kept := 0
 	for _, list := range all {
 		for _, freed := range list {
-			require.LessOrEqual(t, *freed, 1)
+			if *freed > 1 {
+				require.LessOrEqual(t, *freed, 1)
+			}
 			if *freed == 0 {
 				kept++
 			}

@@ -392,7 +392,7 @@ func TestTwoQueues(t *testing.T) {
 func TestFinish(t *testing.T) {
 	s, dir := blobtest.New(t), t.TempDir()
 	path := filepath.Join(dir, "drive.mcap")
-	require.NoError(t, os.WriteFile(path, make([]byte, 36<<20), 0o666))
+	require.NoError(t, os.WriteFile(path, make([]byte, 16<<20+1), 0o666)) // three parts
 	const parallel = 3
 	var alone atomic.Bool
 	var now atomic.Int32
