@@ -1,6 +1,7 @@
 package dds
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -10,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/bridgetest"
 )
 
 func TestDomainID(t *testing.T) {
@@ -122,15 +122,40 @@ func TestReceiveBufferHint(t *testing.T) {
 	require.Empty(t, receiveBufferHint("?"))
 }
 
+// seekerRole ends as soon as it sees the publisher of a server, or, where NEVER is set, fails if it sees one in a while.
+func seekerRole() error {
+	n, err := Open(bridge.Options{Name: "observer", Namespace: "/test", Domain: -1})
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	never, end := os.Getenv("NEVER") != "", time.Now().Add(patience)
+	if never {
+		end = time.Now().Add(quiet)
+	}
+	for ; time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		switch found := len(publishersOf(n, "/test/numbers")); {
+		case found > 0 && never:
+			return errors.New("there is a server")
+		case found == 1:
+			return nil
+		}
+	}
+	if !never {
+		return errors.New("there is no server")
+	}
+	return nil
+}
+
 // TestDiscoveryRange has two processes find each other, or not, by what the environment says. A node of ROS 2 Humble
 // with Cyclone DDS is found by multicast only, as the kernel chooses its ports, from 32768 on. Beside it the domain is
 // one below 101, whose ports are not among these, with a tag as the tests of other packages are there.
 func TestDiscoveryRange(t *testing.T) {
+	t.Parallel()
 	const loopback = `<CycloneDDS><Domain><General><Interfaces><NetworkInterface address="127.0.0.1" ` +
 		`multicast="true"/></Interfaces></General></Domain></CycloneDDS>`
 	const humble = `,<Discovery><ParticipantIndex>none</ParticipantIndex></Discovery>`
-	tag := fmt.Sprintf(`,<Discovery><Tag>range-%d</Tag></Discovery>`, os.Getpid())
-	for _, test := range []struct {
+	for i, test := range []struct {
 		ours, theirs string // ROS_AUTOMATIC_DISCOVERY_RANGE
 		found        bool
 	}{
@@ -146,23 +171,21 @@ func TestDiscoveryRange(t *testing.T) {
 		{"OFF", "OFF", false},
 	} {
 		t.Run(test.ours+" "+test.theirs, func(t *testing.T) {
-			t.Setenv("ROS_LOCALHOST_ONLY", "")
-			t.Setenv("CYCLONEDDS_URI", loopback)
-			t.Setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", test.ours)
+			t.Parallel()
+			both := []string{"ROS_LOCALHOST_ONLY=", "CYCLONEDDS_URI=" + loopback}
 			theirs := []string{"ROS_AUTOMATIC_DISCOVERY_RANGE=" + test.theirs}
 			if test.theirs == "humble" {
-				t.Setenv("ROS_DOMAIN_ID", fmt.Sprint(20+os.Getpid()%80))
-				t.Setenv("CYCLONEDDS_URI", loopback+tag)
-				theirs = []string{"ROS_AUTOMATIC_DISCOVERY_RANGE=", "CYCLONEDDS_URI=" + loopback + tag + humble}
+				tagged := fmt.Sprintf("CYCLONEDDS_URI=%s,<Discovery><Tag>range-%d-%d</Tag></Discovery>", loopback,
+					os.Getpid(), i)
+				both = append(both, fmt.Sprint("ROS_DOMAIN_ID=", 20+os.Getpid()%80), tagged)
+				theirs = []string{"ROS_AUTOMATIC_DISCOVERY_RANGE=", tagged + humble}
 			}
-			n := newNode(t, "observer")
-			bridgetest.Start(t, "server", theirs...)
+			start(t, "server", append(both[:len(both):len(both)], theirs...)...)
+			ours := append(both, "ROS_AUTOMATIC_DISCOVERY_RANGE="+test.ours)
 			if !test.found {
-				require.Never(t, func() bool { return len(publishersOf(n, "/test/numbers")) > 0 }, quiet,
-					10*time.Millisecond)
-				return
+				ours = append(ours, "NEVER=1")
 			}
-			topicOf(t, n, "/test/numbers", func(topic bridge.Topic) bool { return len(topic.Publishers) == 1 })
+			require.NoError(t, start(t, "seeker", ours...).Stop())
 		})
 	}
 }
@@ -171,10 +194,9 @@ func TestDiscoveryRange(t *testing.T) {
 func TestLocalhostOnly(t *testing.T) {
 	for _, distros := range [][2]string{{"", ""}, {"humble", ""}, {"jazzy", "jazzy"}} {
 		t.Run(strings.Join(distros[:], " "), func(t *testing.T) {
-			t.Setenv("ROS_DISTRO", distros[0])
-			n := newNode(t, "observer")
-			bridgetest.Start(t, "server", "ROS_DISTRO="+distros[1])
-			topicOf(t, n, "/test/numbers", func(topic bridge.Topic) bool { return len(topic.Publishers) == 1 })
+			t.Parallel()
+			start(t, "server", "ROS_DISTRO="+distros[1])
+			require.NoError(t, start(t, "seeker", "ROS_DISTRO="+distros[0]).Stop())
 		})
 	}
 }

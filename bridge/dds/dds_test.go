@@ -1,9 +1,12 @@
 package dds
 
 import (
+	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -26,22 +29,28 @@ const patience = 90 * time.Second
 // quiet is how long nothing must happen.
 const quiet = 2 * time.Second
 
-// TestMain keeps the tests on this machine, in a domain of their own. Where a role is named it plays it instead: the
+// TestMain keeps the tests on this machine, each in a domain of its own. Where a role is named it plays it instead: the
 // other process of a test.
 func TestMain(m *testing.M) {
 	roles.Play(Open)
-	domain, err := claimDomains()
+	domain, claim, err := claimDomain()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	os.Setenv("ROS_DOMAIN_ID", fmt.Sprint(domain))
+	os.Setenv("ROS_DOMAIN_ID", fmt.Sprint(domain)) // of tests that do not name one
 	os.Setenv("ROS_LOCALHOST_ONLY", "1")
 	os.Setenv("CYCLONEDDS_URI", patientPeers)
 	for _, name := range []string{"ROS_DISTRO", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_STATIC_PEERS"} {
 		os.Unsetenv(name)
 	}
-	os.Exit(m.Run())
+	flag.Parse()
+	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
+		_ = parallel.Value.Set("8") // the tests wait for one another's processes more than they compute
+	}
+	code := m.Run()
+	claim.Close()
+	os.Exit(code)
 }
 
 // patientPeers is a configuration by which a process that is stopped, or not scheduled for a while, does not count as
@@ -57,32 +66,64 @@ func await(t *testing.T, condition func() bool) {
 	}
 }
 
-// claimDomains returns the first of two domains that no other process which runs these tests has. A tag would not do:
-// some of the tests speak DDS by themselves. The tests of other packages are in domains below 100.
-func claimDomains() (int, error) {
-	const first, pairs = 100, 65
-	for i := range pairs {
-		domain := first + 2*((os.Getpid()+i)%pairs)
+// claimDomain returns a domain that no other test has, nor one of another process that runs these tests, until the file
+// is closed. A tag would not do: some of the tests speak DDS by themselves. The tests of other packages are in domains
+// below 100.
+func claimDomain() (int, *os.File, error) {
+	const first, count = 100, 130
+	offset := rand.IntN(count)
+	for i := range count {
+		domain := first + (offset+i)%count
 		path := filepath.Join(os.TempDir(), fmt.Sprintf("tapedeck-domain-%d.lock", domain))
 		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 		if errors.Is(err, fs.ErrPermission) {
 			continue // another user's
 		}
 		if err != nil {
-			return 0, err
+			return 0, nil, err
 		}
 		if syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
-			claim = file
-			return domain, nil
+			return domain, file, nil
 		}
 		file.Close()
 	}
-	return 0, errors.New("all domains are in use")
+	return 0, nil, errors.New("all domains are in use")
 }
 
-var claim *os.File // which holds the lock until the process ends
+// domainsOf holds the domains of tests, by name.
+var domainsOf = struct {
+	sync.Mutex
+	byTest map[string]int
+}{byTest: make(map[string]int)}
+
+// domainOf returns the domain that is this test's until it ends.
+func domainOf(t testing.TB) int {
+	t.Helper()
+	domainsOf.Lock()
+	defer domainsOf.Unlock()
+	if domain, ok := domainsOf.byTest[t.Name()]; ok {
+		return domain
+	}
+	domain, file, err := claimDomain()
+	require.NoError(t, err)
+	domainsOf.byTest[t.Name()] = domain
+	t.Cleanup(func() {
+		domainsOf.Lock()
+		defer domainsOf.Unlock()
+		delete(domainsOf.byTest, t.Name())
+		file.Close()
+	})
+	return domain
+}
+
+// start starts a process in the domain of a test.
+func start(t testing.TB, role string, env ...string) bridgetest.Process {
+	t.Helper()
+	return bridgetest.Start(t, role, append([]string{fmt.Sprint("ROS_DOMAIN_ID=", domainOf(t))}, env...)...)
+}
 
 var roles = bridgetest.Roles{"server": serverRole, "client": clientRole, "caller": callerRole,
+	"prompt": promptRole, "seeker": seekerRole,
 	"ticker": tickerRole, "lender": lenderRole}
 
 func TestOpenFails(t *testing.T) {
@@ -104,6 +145,7 @@ func TestOpenFails(t *testing.T) {
 
 // TestAnnouncedOnce checks that a node announces itself no earlier than with its parameter services.
 func TestAnnouncedOnce(t *testing.T) {
+	t.Parallel()
 	n := newNode(t, "node")
 	require.Equal(t, int64(2), n.graph.announce.next(), "one announcement was written")
 	require.Len(t, n.graph.own.nodes[0].readers, 6, "of requests")
@@ -113,9 +155,12 @@ func TestAnnouncedOnce(t *testing.T) {
 // TestDomains has one process in two domains at once, with several nodes in one.
 func TestDomains(t *testing.T) {
 	here := newNode(t, "here")
-	too, err := Open(bridge.Options{Name: "too", Namespace: "/test", Domain: -1})
+	too, err := Open(bridge.Options{Name: "too", Namespace: "/test", Domain: domainOf(t)})
 	require.NoError(t, err)
-	there, err := Open(bridge.Options{Name: "there", Namespace: "/test", Domain: here.domain.id + 1})
+	other, file, err := claimDomain()
+	require.NoError(t, err)
+	defer file.Close()
+	there, err := Open(bridge.Options{Name: "there", Namespace: "/test", Domain: other})
 	require.NoError(t, err)
 	require.Len(t, domains.byID, 2)
 	_, err = there.Advertise("numbers", "std_msgs/msg/String", codec.DefaultQoS())
@@ -132,7 +177,8 @@ func TestDomains(t *testing.T) {
 
 // What is asked of a node that is closed starts nothing again.
 func TestClosedNodeRests(t *testing.T) {
-	n, err := Open(bridge.Options{Name: "node", Namespace: "/test", Domain: -1})
+	t.Parallel()
+	n, err := Open(bridge.Options{Name: "node", Namespace: "/test", Domain: domainOf(t)})
 	require.NoError(t, err)
 	require.NoError(t, n.Close())
 	n.Topics()
@@ -141,6 +187,7 @@ func TestClosedNodeRests(t *testing.T) {
 
 // Messages that come after the clock was set back are not received when the subscription was made.
 func TestReceiveTimeWithAClockThatIsSetBack(t *testing.T) {
+	t.Parallel()
 	n := newNode(t, "node")
 	times := make(chan int64, 1)
 	s, err := n.Subscribe("numbers", "std_msgs/msg/String", codec.DefaultQoS(), func(samples []bridge.Sample) {
@@ -156,7 +203,7 @@ func TestReceiveTimeWithAClockThatIsSetBack(t *testing.T) {
 
 func newNode(t testing.TB, name string) *node {
 	t.Helper()
-	n, err := Open(bridge.Options{Name: name, Namespace: "/test", Domain: -1})
+	n, err := Open(bridge.Options{Name: name, Namespace: "/test", Domain: domainOf(t)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	return n.(*node)
@@ -193,7 +240,8 @@ func tickerRole() error {
 }
 
 func TestReceiveFromOtherProcess(t *testing.T) {
-	for _, test := range []struct{ size, count int }{{12, 1000}, {100, 2000}, {1 << 20, 30}, {8<<20 + 4, 5}} {
+	t.Parallel()
+	for _, test := range []struct{ size, count int }{{12, 1000}, {100, 2000}, {1 << 20, 10}, {8<<20 + 4, 3}} {
 		t.Run(fmt.Sprint(test.size), func(t *testing.T) {
 			n := newNode(t, "receiver")
 			var mu sync.Mutex
@@ -213,7 +261,7 @@ func TestReceiveFromOtherProcess(t *testing.T) {
 			})
 			require.NoError(t, err)
 			begin := time.Now().UnixNano()
-			bridgetest.Start(t, "publisher", fmt.Sprint("SIZE=", test.size), fmt.Sprint("COUNT=", test.count))
+			start(t, "publisher", fmt.Sprint("SIZE=", test.size), fmt.Sprint("COUNT=", test.count))
 			select {
 			case <-done:
 			case <-time.After(patience):
@@ -223,13 +271,14 @@ func TestReceiveFromOtherProcess(t *testing.T) {
 			require.Len(t, kept, test.count)
 			publishers := publishersOf(n, s.Topic())
 			require.Len(t, publishers, 1)
+			end := time.Now().UnixNano()
 			for i := range kept {
-				require.Equal(t, bridgetest.Pattern(test.size, i), kept[i].Data)
-				require.Equal(t, int64(i)*1000+1, samples[i].SourceTime)
-				require.Equal(t, uint64(i+1), samples[i].Sequence)
-				require.Equal(t, publishers[0].GUID, samples[i].Publisher)
-				require.Greater(t, samples[i].ReceiveTime, begin)
-				require.LessOrEqual(t, samples[i].ReceiveTime, time.Now().UnixNano())
+				got, s := kept[i].Data, samples[i]
+				if !bytes.Equal(bridgetest.Pattern(test.size, i), got) || s.SourceTime != int64(i)*1000+1 ||
+					s.Sequence != uint64(i+1) || s.Publisher != publishers[0].GUID ||
+					s.ReceiveTime <= begin || s.ReceiveTime > end {
+					require.FailNow(t, "another sample", "%d is %+v with %d bytes", i, s, len(got))
+				}
 				kept[i].Release()
 			}
 			require.Zero(t, s.Lost())
@@ -248,10 +297,11 @@ func publishersOf(n bridge.Node, name string) []bridge.Endpoint {
 
 // TestCloseBlocked closes a publisher whose subscriber's process has stopped to acknowledge.
 func TestCloseBlocked(t *testing.T) {
+	t.Parallel()
 	n := newNode(t, "sender")
 	p, err := n.Advertise("bytes", bridgetest.BytesType, bridgetest.KeepAll())
 	require.NoError(t, err)
-	other := bridgetest.Start(t, "sink")
+	other := start(t, "sink")
 	require.Eventually(t, func() bool { return p.Subscribers() > 0 }, patience, time.Millisecond)
 	require.NoError(t, other.Process.Signal(syscall.SIGSTOP))
 	t.Cleanup(func() { other.Process.Signal(syscall.SIGCONT) })
@@ -286,6 +336,7 @@ func TestCloseBlocked(t *testing.T) {
 
 // TestLost has the other process lose every fifth packet or so, which nobody repeats.
 func TestLost(t *testing.T) {
+	t.Parallel()
 	n := newNode(t, "receiver")
 	q := bridgetest.KeepAll()
 	q.Reliability = codec.BestEffort
@@ -299,7 +350,7 @@ func TestLost(t *testing.T) {
 		}
 	})
 	require.NoError(t, err)
-	bridgetest.Start(t, "ticker",
+	start(t, "ticker",
 		"CYCLONEDDS_URI=<CycloneDDS><Domain><Internal><Test><XmitLossiness>200</XmitLossiness></Test></Internal>"+
 			"</Domain></CycloneDDS>")
 	require.Eventually(t, func() bool {

@@ -39,6 +39,7 @@ func TestSubscriptionsShareThreads(t *testing.T) {
 
 // A handler that is left behind gives back what it was not called for, before what came since.
 func TestDepthWhileAHandlerWaits(t *testing.T) {
+	t.Parallel()
 	const depth, atOnce = 600, 512
 	talker, listener := newNode(t, "talker"), newNode(t, "listener")
 	q := codec.DefaultQoS()
@@ -79,6 +80,7 @@ func TestDepthWhileAHandlerWaits(t *testing.T) {
 
 // Time stands still for Delivered while a handler has samples, and goes on without any.
 func TestDelivered(t *testing.T) {
+	t.Parallel()
 	talker, listener := newNode(t, "talker"), newNode(t, "listener")
 	received, goOn := make(chan int64, 1), make(chan struct{})
 	defer close(goOn)

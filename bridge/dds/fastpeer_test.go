@@ -324,6 +324,7 @@ func inlineIdentity(order binary.AppendByteOrder, pid uint16, id identity) []byt
 // TestFirstSamplesOfFastDDS has a new publisher of Fast DDS write before the subscription knows of it. It sends these
 // samples again, and announces its endpoints again, only if it is asked to.
 func TestFirstSamplesOfFastDDS(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name    string
 		ignored int

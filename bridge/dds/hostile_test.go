@@ -36,6 +36,7 @@ func dataFrag(writer bridge.GUID, sequence, fragment, sampleSize uint32, payload
 // TestFragmentBeyondSample has a peer whose last fragment tells another size of the sample and reaches far beyond the
 // first.
 func TestFragmentBeyondSample(t *testing.T) {
+	t.Parallel()
 	n := newNode(t, "observer")
 	got := make(chan []byte, 1)
 	_, err := n.Subscribe("numbers", "std_msgs/msg/String", bridge.SensorDataQoS(), func(batch []bridge.Sample) {
@@ -45,7 +46,7 @@ func TestFragmentBeyondSample(t *testing.T) {
 		}
 	})
 	require.NoError(t, err)
-	bridgetest.Start(t, "server")
+	start(t, "server")
 	topic := topicOf(t, n, "/test/numbers", func(topic bridge.Topic) bool { return len(topic.Publishers) == 1 })
 	writer := topic.Publishers[0].GUID
 
@@ -80,6 +81,7 @@ func TestFragmentBeyondSample(t *testing.T) {
 
 // TestForeignParticipantInfo has a participant that tells something of others.
 func TestForeignParticipantInfo(t *testing.T) {
+	t.Parallel()
 	n, other := newNode(t, "observer"), newNode(t, "other")
 	w, err := other.newWriter(discoveryTopic, discoveryType, discoveryQoS(), "")
 	require.NoError(t, err)
@@ -119,6 +121,7 @@ func wholeData(writer bridge.GUID, sequence uint64, payload []byte) []byte {
 // TestForgedSamples has somebody send in the name of a publisher: payloads without or with a wrong encapsulation, and
 // sequence numbers that jump. Others lose nothing by that.
 func TestForgedSamples(t *testing.T) {
+	t.Parallel()
 	n := newNode(t, "observer")
 	var most, taken, numbers atomic.Uint64
 	forged, err := n.Subscribe("numbers", "std_msgs/msg/String", bridge.SensorDataQoS(), func(batch []bridge.Sample) {
@@ -139,7 +142,7 @@ func TestForgedSamples(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return out.Subscribers() == 1 }, patience, time.Millisecond)
-	bridgetest.Start(t, "server")
+	start(t, "server")
 	topic := topicOf(t, n, "/test/numbers", func(topic bridge.Topic) bool { return len(topic.Publishers) == 1 })
 
 	socket, err := net.ListenPacket("udp4", "127.0.0.1:0")
@@ -173,6 +176,7 @@ func TestForgedSamples(t *testing.T) {
 
 // TestTopicsAppearAndVanish has a participant whose topics appear and vanish: nothing of them stays.
 func TestTopicsAppearAndVanish(t *testing.T) {
+	t.Parallel()
 	topics, rounds := 2000, 5
 	if testing.Short() {
 		topics, rounds = 500, 2
@@ -222,8 +226,9 @@ func TestTopicsAppearAndVanish(t *testing.T) {
 // TestManyCalls has clients call a service that does not answer: it takes only so many calls, says so a few times, and
 // other services go on.
 func TestManyCalls(t *testing.T) {
+	t.Parallel()
 	var log bytes.Buffer
-	server, err := Open(bridge.Options{Name: "server", Namespace: "/test", Domain: -1, Console: &log})
+	server, err := Open(bridge.Options{Name: "server", Namespace: "/test", Domain: domainOf(t), Console: &log})
 	require.NoError(t, err)
 	closed := false
 	defer func() {

@@ -25,6 +25,7 @@ func echoEnds() (request, reply end) { return ends("/test/echo", echoType) }
 // TestServeFastDDS has a client of Fast DDS make a call before the service knows of it, and lose the reply several
 // times.
 func TestServeFastDDS(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct{ size, fragments int }{{12, 0}, {13, 0}, {63_000, 0}, {150_000, 3}} {
 		t.Run(fmt.Sprint(test.size), func(t *testing.T) {
 			n := newNode(t, "callee")
@@ -80,6 +81,7 @@ func TestServeFastDDS(t *testing.T) {
 
 // TestCallFastDDS has a server of Fast DDS that also answers others.
 func TestCallFastDDS(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name  string
 		order binary.AppendByteOrder
@@ -130,6 +132,7 @@ func TestCallFastDDS(t *testing.T) {
 
 // TestInlineQoS has inline QoS that is cut off, or lies about sizes. Requests of others are answered.
 func TestInlineQoS(t *testing.T) {
+	t.Parallel()
 	id := func(pid uint16) []byte {
 		return inlineIdentity(binary.LittleEndian, pid, identity{guid: bridge.GUID{1, 15, 9}, sequence: 1 << 40})
 	}
@@ -154,6 +157,7 @@ func TestInlineQoS(t *testing.T) {
 			request)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			n := newNode(t, "callee")
 			s, err := n.Serve("echo", echoType, echo)
 			require.NoError(t, err)

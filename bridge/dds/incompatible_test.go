@@ -15,11 +15,12 @@ import (
 // TestIncompatible has a publisher and a subscription that don't match warn of each other, once, unless the
 // subscription is replaced by one that does.
 func TestIncompatible(t *testing.T) {
+	t.Parallel()
 	var heard, spoken console
-	listener, err := Open(bridge.Options{Name: "listener", Namespace: "/test", Domain: -1, Console: &heard})
+	listener, err := Open(bridge.Options{Name: "listener", Namespace: "/test", Domain: domainOf(t), Console: &heard})
 	require.NoError(t, err)
 	defer listener.Close()
-	talker, err := Open(bridge.Options{Name: "talker", Namespace: "/test", Domain: -1, Console: &spoken})
+	talker, err := Open(bridge.Options{Name: "talker", Namespace: "/test", Domain: domainOf(t), Console: &spoken})
 	require.NoError(t, err)
 	defer talker.Close()
 	var replaced time.Duration // after so long

@@ -68,6 +68,7 @@ func lenderRole() error {
 }
 
 func TestLendToOtherProcess(t *testing.T) {
+	t.Parallel()
 	n := newNode(t, "receiver")
 	received := make(chan []byte, lentCount)
 	_, err := n.Subscribe("bytes", bridgetest.BytesType, bridgetest.KeepAll(), func(batch []bridge.Sample) {
@@ -76,7 +77,7 @@ func TestLendToOtherProcess(t *testing.T) {
 		}
 	})
 	require.NoError(t, err)
-	bridgetest.Start(t, "lender")
+	start(t, "lender")
 	for i := range lentCount {
 		select {
 		case data := <-received:
@@ -89,6 +90,7 @@ func TestLendToOtherProcess(t *testing.T) {
 
 // TestLend looks which payloads are lent, to a subscriber in this process, which has them without a copy.
 func TestLend(t *testing.T) {
+	t.Parallel()
 	latched := bridgetest.KeepAll()
 	latched.Durability = codec.TransientLocal
 	for name, test := range map[string]struct {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"net"
-	"os"
 	"slices"
 	"testing"
 
@@ -18,6 +17,7 @@ import (
 // TestTypeInformation has a peer describe the types of its endpoints as DDS-XTypes 1.3 has it, by TypeIdentifiers that
 // are hashes, and by one of a kind that Cyclone DDS does not expect there: it would abort.
 func TestTypeInformation(t *testing.T) {
+	t.Parallel()
 	sized := func(parts ...[]byte) []byte { // XCDR2 puts its size before an appendable value
 		b := slices.Concat(parts...)
 		return append(binary.LittleEndian.AppendUint32(nil, uint32(len(b))), b...)
@@ -45,6 +45,7 @@ func TestTypeInformation(t *testing.T) {
 // TestAnnouncedEndpoints looks at what endpoints that keep all announce. Fast DDS 3 takes a negative depth for one of
 // 2^64-1, and finds no node for an endpoint without a participant.
 func TestAnnouncedEndpoints(t *testing.T) {
+	t.Parallel()
 	n := newNode(t, "node")
 	p := newFastPeer(t, n)
 	p.announce(bridge.TopicToDDS("/test/other"), bridge.TypeToDDS(bridgetest.BytesType),
@@ -90,9 +91,9 @@ func TestPeerAtItsOwnAddress(t *testing.T) {
 	}
 	t.Setenv("ROS_LOCALHOST_ONLY", "")
 	t.Setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-	domain, err := domainID(-1, os.Getenv)
-	require.NoError(t, err)
+	domain := domainOf(t)
 	var socket *net.UDPConn
+	var err error
 	for index := range 33 {
 		address := &net.UDPAddr{IP: net.ParseIP(addresses[0]), Port: 7400 + 250*domain + 10 + 2*index}
 		if socket, err = net.ListenUDP("udp4", address); err == nil {

@@ -20,14 +20,6 @@ import (
 	"tapedeck/bridge/bridgetest"
 )
 
-// secureDomain returns a domain in which no other test of this process has nodes: those without security could not be
-// in it, too.
-func secureDomain(t *testing.T) int {
-	id, err := domainID(-1, os.Getenv)
-	require.NoError(t, err)
-	return id + 1
-}
-
 // openSecured opens a node in an enclave of a keystore, "" for none.
 func openSecured(
 	t *testing.T, k *bridgetest.Keystore, domain int, name, enclave string,
@@ -48,7 +40,7 @@ func openSecured(
 }
 
 func TestSecuredNodes(t *testing.T) {
-	domain := secureDomain(t)
+	domain := domainOf(t)
 	k := bridgetest.NewKeystore(t, domain)
 	k.Add("/talker", bridgetest.Enclave{})
 	k.Add("/listener", bridgetest.Enclave{NotAfter: time.Now().Add(35*time.Hour + 30*time.Minute), Topics: []string{
@@ -95,19 +87,20 @@ func TestSecuredNodes(t *testing.T) {
 
 // TestForeignPlugins has a process with keys find plugins of the right name, but of something else, in LD_LIBRARY_PATH.
 func TestForeignPlugins(t *testing.T) {
-	domain := secureDomain(t)
+	domain := domainOf(t)
 	k := bridgetest.NewKeystore(t, domain)
 	k.Add("/observer", bridgetest.Enclave{})
 	k.Add("/other", bridgetest.Enclave{})
 	folder := t.TempDir()
+	empty := filepath.Join(folder, "empty.so")
+	out, err := exec.Command("gcc", "-shared", "-o", empty, "-xc", os.DevNull).CombinedOutput()
+	require.NoError(t, err, "%s", out)
 	for _, plugin := range []string{"auth", "crypto", "ac"} {
-		decoy := filepath.Join(folder, "libdds_security_"+plugin+".so")
-		out, err := exec.Command("gcc", "-shared", "-o", decoy, "-xc", os.DevNull).CombinedOutput()
-		require.NoError(t, err, "%s", out)
+		require.NoError(t, os.Link(empty, filepath.Join(folder, "libdds_security_"+plugin+".so")))
 	}
 	observer, _, err := openSecured(t, k, domain, "observer", "/observer")
 	require.NoError(t, err)
-	bridgetest.Start(t, "server", append(k.Environment("/other"), "LD_LIBRARY_PATH="+folder,
+	start(t, "server", append(k.Environment("/other"), "LD_LIBRARY_PATH="+folder,
 		fmt.Sprint("ROS_DOMAIN_ID=", domain))...)
 	topicOf(t, observer, "/test/numbers", func(topic bridge.Topic) bool { return len(topic.Publishers) == 1 })
 }
@@ -157,7 +150,7 @@ func revoke(t *testing.T, k *bridgetest.Keystore, dir string) {
 }
 
 func TestWrongKeys(t *testing.T) {
-	domain := secureDomain(t)
+	domain := domainOf(t)
 	k, other := bridgetest.NewKeystore(t, domain), bridgetest.NewKeystore(t, domain)
 	elsewhere := bridgetest.NewKeystore(t, domain+1)
 	foreign := other.Add("/talker", bridgetest.Enclave{})
@@ -238,11 +231,11 @@ func TestWrongKeys(t *testing.T) {
 
 // TestKeysExpire has permissions that end while a node runs.
 func TestKeysExpire(t *testing.T) {
-	domain := secureDomain(t)
+	domain := domainOf(t)
 	k := bridgetest.NewKeystore(t, domain)
 	var dir string
 	var log *console
-	for wait := 5 * time.Second; ; wait *= 2 { // until the node opens before that, on a busy machine
+	for wait := 2 * time.Second; ; wait *= 2 { // until the node opens before that, on a busy machine
 		name, end := fmt.Sprint("/talker", wait), time.Now().Add(wait).Truncate(time.Second)
 		dir = k.Add(name, bridgetest.Enclave{NotAfter: end})
 		var err error

@@ -78,8 +78,9 @@ func clientRole() error {
 }
 
 func TestCallOtherProcess(t *testing.T) {
+	t.Parallel()
 	n := newNode(t, "caller")
-	bridgetest.Start(t, "server")
+	start(t, "server")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for i := range 10 {
@@ -91,6 +92,7 @@ func TestCallOtherProcess(t *testing.T) {
 }
 
 func TestServeOtherProcess(t *testing.T) {
+	t.Parallel()
 	n := newNode(t, "callee")
 	var calls atomic.Int32
 	s, err := n.Serve("echo", echoType, func(ctx context.Context, request []byte) ([]byte, error) {
@@ -98,7 +100,7 @@ func TestServeOtherProcess(t *testing.T) {
 		return echo(ctx, request)
 	})
 	require.NoError(t, err)
-	require.NoError(t, bridgetest.Start(t, "client", "COUNT=100", "SIZE=20").Stop())
+	require.NoError(t, start(t, "client", "COUNT=100", "SIZE=20").Stop())
 	require.Equal(t, int32(100), calls.Load())
 	require.NoError(t, s.Close())
 	require.NoError(t, s.Close())
@@ -107,6 +109,7 @@ func TestServeOtherProcess(t *testing.T) {
 // TestRepliesWaitForALateClient stops a client for a while, as a busy machine may, while its calls are answered. Of the
 // replies more are on the way than its socket holds. It gets all of them.
 func TestRepliesWaitForALateClient(t *testing.T) {
+	t.Parallel()
 	n := newNode(t, "callee")
 	const count, size = 100, 400_000
 	started := make(chan *os.Process, 1)
@@ -120,13 +123,14 @@ func TestRepliesWaitForALateClient(t *testing.T) {
 		return echo(ctx, request)
 	})
 	require.NoError(t, err)
-	client := bridgetest.Start(t, "client", fmt.Sprint("COUNT=", count), fmt.Sprint("SIZE=", size))
+	client := start(t, "client", fmt.Sprint("COUNT=", count), fmt.Sprint("SIZE=", size))
 	started <- client.Process
 	require.NoError(t, client.Stop())
 }
 
 // A service that is closed does not wait for a client that is stopped.
 func TestNoPatienceWhileClosing(t *testing.T) {
+	t.Parallel()
 	n := newNode(t, "callee")
 	started := make(chan *os.Process, 1)
 	served, err := n.Serve("echo", echoType, func(ctx context.Context, request []byte) ([]byte, error) {
@@ -138,7 +142,7 @@ func TestNoPatienceWhileClosing(t *testing.T) {
 		return request, unix.Waitid(unix.P_PID, client.Pid, nil, unix.WSTOPPED, nil)
 	})
 	require.NoError(t, err)
-	client := bridgetest.Start(t, "client", "COUNT=1", "SIZE=20").Process
+	client := start(t, "client", "COUNT=1", "SIZE=20").Process
 	t.Cleanup(func() { client.Signal(syscall.SIGCONT) })
 	started <- client
 	s := served.(*service)
@@ -147,19 +151,35 @@ func TestNoPatienceWhileClosing(t *testing.T) {
 	require.False(t, s.acknowledged(time.Hour))
 }
 
-// TestAcknowledgementsAreAskedFor expects that replies do not wait for the next heartbeat, which here takes longer than
-// a service waits.
-func TestAcknowledgementsAreAskedFor(t *testing.T) {
-	t.Setenv("CYCLONEDDS_URI", patientPeers+`,<Internal><HeartbeatInterval minsched="10s" max="20s">10s`+
-		`</HeartbeatInterval></Internal>`)
-	n := newNode(t, "callee")
+// promptRole serves until its input ends, and fails if a reply waited for acknowledgements as long as it may.
+func promptRole() error {
+	n, err := Open(bridge.Options{Name: "other", Namespace: "/test", Domain: -1})
+	if err != nil {
+		return err
+	}
+	defer n.Close()
 	served, err := n.Serve("echo", echoType, echo)
-	require.NoError(t, err)
-	require.NoError(t, bridgetest.Start(t, "client", "COUNT=100", "SIZE=20").Stop())
+	if err != nil {
+		return err
+	}
+	bridgetest.UntilEOF()
 	s := served.(*service)
 	s.replying.Lock()
 	defer s.replying.Unlock()
-	require.False(t, s.stuck)
+	if s.stuck {
+		return errors.New("replies wait for the next heartbeat")
+	}
+	return nil
+}
+
+// TestAcknowledgementsAreAskedFor expects that replies do not wait for the next heartbeat, which here takes longer than
+// a service waits.
+func TestAcknowledgementsAreAskedFor(t *testing.T) {
+	t.Parallel()
+	server := start(t, "prompt", "CYCLONEDDS_URI="+patientPeers+
+		`,<Internal><HeartbeatInterval minsched="10s" max="20s">10s</HeartbeatInterval></Internal>`)
+	require.NoError(t, start(t, "client", "COUNT=100", "SIZE=20").Stop())
+	require.NoError(t, server.Stop())
 }
 
 // topicOf returns a topic of the graph, as soon as it satisfies a condition.
@@ -179,8 +199,9 @@ func topicOf(t *testing.T, n bridge.Node, name string, ok func(bridge.Topic) boo
 }
 
 func TestGraphOfOtherProcess(t *testing.T) {
+	t.Parallel()
 	n := newNode(t, "observer")
-	other := bridgetest.Start(t, "server")
+	other := start(t, "server")
 	numbers := topicOf(t, n, "/test/numbers", func(topic bridge.Topic) bool {
 		return len(topic.Publishers) == 1 && topic.Publishers[0].Node != ""
 	})
@@ -210,8 +231,9 @@ func TestGraphOfOtherProcess(t *testing.T) {
 
 // TestOldGIDs has a node that does not know which ROS 2 the others are learn it.
 func TestOldGIDs(t *testing.T) {
+	t.Parallel()
 	n := newNode(t, "observer")
-	bridgetest.Start(t, "server", "ROS_DISTRO=humble")
+	start(t, "server", "ROS_DISTRO=humble")
 	topicOf(t, n, "/test/numbers", func(topic bridge.Topic) bool {
 		return len(topic.Publishers) == 1 && topic.Publishers[0].Node == "/test/other"
 	})
@@ -292,9 +314,10 @@ func TestAvailable(t *testing.T) {
 
 // A client may be asked while its node closes.
 func TestAvailableWhileClosing(t *testing.T) {
-	bridgetest.Start(t, "server")
+	t.Parallel()
+	start(t, "server")
 	for range 3 {
-		n, err := Open(bridge.Options{Name: "client", Namespace: "/test", Domain: -1, LogLevel: bridge.Fatal})
+		n, err := Open(bridge.Options{Name: "client", Namespace: "/test", Domain: domainOf(t), LogLevel: bridge.Fatal})
 		require.NoError(t, err)
 		c, err := n.Client("echo", echoType)
 		require.NoError(t, err)
