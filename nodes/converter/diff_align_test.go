@@ -50,7 +50,7 @@ func TestAlign(t *testing.T) {
 // TestAlignIsSound checks with random sequences that what lies between the hunks is the same and nothing is left out.
 func TestAlignIsSound(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	for range 2000 {
+	for range 500 {
 		kinds := uint64(1 + random.IntN(1+random.IntN(300)))
 		sequence := func(n int) []stamp {
 			s := make([]stamp, n)
@@ -78,7 +78,9 @@ func TestAlignIsSound(t *testing.T) {
 			for _, h := range append(hunks, hunk{len(a), len(a), len(b), len(b)}) {
 				require.Equal(t, h.a0-i, h.b0-j)
 				for ; i < h.a0; i, j = i+1, j+1 {
-					require.Equal(t, a[i].hash, b[j].hash)
+					if a[i].hash != b[j].hash {
+						require.Equal(t, a[i].hash, b[j].hash)
+					}
 				}
 				require.LessOrEqual(t, h.a0, h.a1)
 				require.LessOrEqual(t, h.b0, h.b1)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,6 +29,7 @@ import (
 func TestMain(m *testing.M) {
 	allformats.Main()
 	time.Local = time.UTC
+	debug.SetGCPercent(500) // else half of the time goes into collecting what little each command allocates
 	known = append(known, formats.Format{Format: linesFormat})
 	if os.Getenv("CONVERTER_TEST_RUN") != "" {
 		main()

@@ -245,7 +245,7 @@ func TestReindexOfFile(t *testing.T) {
 // A flight log is read whole before anything is written.
 func TestConvertDamagedFlight(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "a.mcap")
-	_, _, err := run(t, samples.Path(t, "mavlink/dronekit_flight.tlog"), out)
+	_, _, err := run(t, beginning(t, samples.Path(t, "mavlink/dronekit_flight.tlog"), 100_000), out)
 	require.ErrorContains(t, err, "with a bad checksum")
 	require.ErrorContains(t, err, "; 'converter recover' saves what follows the damage")
 	require.NoFileExists(t, out)
@@ -302,11 +302,11 @@ func TestRecoverRows(t *testing.T) {
 	folder := t.TempDir()
 	at := func(name string) string { return filepath.Join(folder, name) }
 	for _, c := range [][]string{
-		{"union.hdf5", "--timeline", "union", "--missing-image", "black", "--gaps", "nan"},
-		{"fixed.hdf5", "--timeline", "fixed:60", "--missing-image", "hold", "--ends", "clamp"},
-		{"copy.hdf5", "--timeline", "fixed:7", "--action", "copy"},
-		{"pixels.hdf5", "--images", "raw", "--timeline", "fixed:7"},
-		{"set", "--to", "lerobot", "--timeline", "fixed:60", "--missing-image", "hold"},
+		{"union.hdf5", "--timeline", "union", "--missing-image", "black", "--gaps", "nan", "--end", "0.3"},
+		{"fixed.hdf5", "--timeline", "fixed:60", "--missing-image", "hold", "--ends", "clamp", "--end", "0.3"},
+		{"copy.hdf5", "--timeline", "fixed:7", "--action", "copy", "--end", "0.3"},
+		{"pixels.hdf5", "--images", "raw", "--timeline", "fixed:7", "--end", "0.3"},
+		{"set", "--to", "lerobot", "--timeline", "fixed:60", "--missing-image", "hold", "--end", "0.3"},
 	} {
 		_, _, err := run(t, append([]string{session, at(c[0])}, c[1:]...)...)
 		require.NoError(t, err)

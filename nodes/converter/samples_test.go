@@ -59,10 +59,12 @@ func TestInfoJSONOfApolloSample(t *testing.T) {
 // TestThereAndBack converts each sample into the other formats and back, after which nothing may differ.
 func TestThereAndBack(t *testing.T) {
 	names := []string{
-		"apollo/example.record.00000", "apollo/apollo_cpp_sensors.record", "apollo/multichunk.record",
-		"apollo/incomplete_killed.record",
-		"apollo/ooo_chunks.record", "apollo/synthetic_genB_endpos.record",
+		"apollo/apollo_cpp_sensors.record", "apollo/incomplete_killed.record", "apollo/ooo_chunks.record",
 		"rosbag2/rosbags_rs/test_bag_mcap",
+	}
+	if !testing.Short() {
+		names = append(names, "apollo/example.record.00000", "apollo/multichunk.record",
+			"apollo/synthetic_genB_endpos.record")
 	}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
@@ -100,8 +102,9 @@ func TestSegmentsBecomeOne(t *testing.T) {
 // TestRecoverDamagedSamples truncates samples and flips bits. What recover saves must be messages of the original, in
 // its order, or the one line of its error must say what is wrong.
 func TestRecoverDamagedSamples(t *testing.T) {
+	rounds := 30
 	if testing.Short() {
-		t.Skip("it is slow under the race detector and has one goroutine")
+		rounds = 4
 	}
 	random := rand.New(rand.NewPCG(5, 6))
 	for _, name := range []string{"apollo/multichunk.record", "apollo/example.record.00000",
@@ -111,7 +114,7 @@ func TestRecoverDamagedSamples(t *testing.T) {
 			whole, err := os.ReadFile(in)
 			require.NoError(t, err)
 			saved := 0
-			for i := range 60 {
+			for i := range rounds {
 				data := bytes.Clone(whole)
 				if i%2 == 0 {
 					data = data[:random.IntN(len(data))]
@@ -138,7 +141,7 @@ func TestRecoverDamagedSamples(t *testing.T) {
 					}
 				}
 			}
-			require.Greater(t, saved, 30)
+			require.GreaterOrEqual(t, saved, rounds/2)
 		})
 	}
 }

@@ -76,7 +76,7 @@ func TestFleetInStore(t *testing.T) {
 	server := blobtest.New(t)
 	t.Chdir(t.TempDir())
 	putOf := func(frame, key string) {
-		_, _, err := run(t, imuDrive(t, "drive", 100, frame), "drive.mcap", "--overwrite", "--compression", "none")
+		_, _, err := run(t, imuDrive(t, "drive", 20, frame), "drive.mcap", "--overwrite", "--compression", "none")
 		require.NoError(t, err)
 		content, err := os.ReadFile("drive.mcap")
 		require.NoError(t, err)
