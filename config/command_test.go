@@ -511,7 +511,8 @@ type process struct {
 
 func start(t *testing.T, exe string, argv ...string) *process {
 	p := &process{Cmd: exec.Command(exe, argv...)}
-	p.Env = append(os.Environ(), "CONFIG_TEST_MAIN=1")
+	// By default the race detector waits a second at the end.
+	p.Env = append(os.Environ(), "CONFIG_TEST_MAIN=1", "GORACE=atexit_sleep_ms=0")
 	p.Stderr = &p.stderr
 	p.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := p.StdoutPipe()
@@ -537,6 +538,7 @@ func (p *process) end() int {
 }
 
 func TestProcess(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		argv   string
 		code   int
@@ -557,6 +559,7 @@ func TestProcess(t *testing.T) {
 
 // A usage error of any length names the help of the command that was called.
 func TestLongUsageError(t *testing.T) {
+	t.Parallel()
 	p := start(t, os.Args[0], "x", "--"+strings.Repeat("n", 20_000))
 	require.Equal(t, 2, p.end())
 	require.Less(t, len(p.stderr.String()), 1300)
@@ -577,6 +580,7 @@ func TestCalled(t *testing.T) {
 }
 
 func TestInstalledDefaults(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile(os.Args[0])
 	require.NoError(t, err)
 	prefix := t.TempDir()
@@ -602,6 +606,7 @@ func TestInstalledDefaults(t *testing.T) {
 }
 
 func TestSignals(t *testing.T) {
+	t.Parallel()
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
 		p := start(t, os.Args[0], "wait")
 		require.Equal(t, "ready", p.line(t))
@@ -633,6 +638,7 @@ func TestSignals(t *testing.T) {
 }
 
 func TestSecondInterruptKills(t *testing.T) {
+	t.Parallel()
 	p := start(t, os.Args[0], "wait", "for ever")
 	require.Equal(t, "ready", p.line(t))
 	require.NoError(t, p.Process.Signal(syscall.SIGINT))

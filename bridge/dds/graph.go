@@ -36,6 +36,7 @@ type graph struct {
 	own       participantInfo
 	adaptive  map[bridge.GUID]struct{}        // the other participants that do so too
 	sizes     map[bridge.GUID]int             // of each of the rest: the size of its GIDs
+	present   map[bridge.GUID]struct{}        // the participants that are there
 	infos     map[bridge.GUID]participantInfo // what each participant announced last
 	endpoints map[bridge.GUID]*endpoint       // of ROS topics
 	calls     map[bridge.GUID]*endpoint       // of services, as of topics
@@ -66,6 +67,7 @@ func newGraph(n *node, gidSize int) (*graph, error) {
 		adaptive:  make(map[bridge.GUID]struct{}),
 		sizes:     make(map[bridge.GUID]int),
 		batch:     make([]C.struct_discovered, 32),
+		present:   make(map[bridge.GUID]struct{}),
 		infos:     make(map[bridge.GUID]participantInfo),
 		endpoints: make(map[bridge.GUID]*endpoint),
 		calls:     make(map[bridge.GUID]*endpoint),
@@ -264,6 +266,9 @@ func (g *graph) take() error {
 			if err != nil || !sameParticipant(p.guid, publisherOf(b)) {
 				continue // malformed: only the names of its nodes are lost
 			}
+			if _, ok := g.present[p.guid]; !ok {
+				continue // it is gone by now, and nothing would remove what it announced
+			}
 			g.learn(p)
 			if _, ok := g.adaptive[p.guid]; !ok {
 				g.sizes[p.guid] = size
@@ -300,6 +305,7 @@ func (g *graph) takeParticipants() error {
 	return g.takeDiscovered(g.participants, false, func(guid bridge.GUID, d *C.struct_discovered) {
 		switch {
 		case !bool(d.alive):
+			delete(g.present, guid)
 			delete(g.infos, guid)
 			delete(g.sizes, guid)
 			delete(g.adaptive, guid)
@@ -307,6 +313,7 @@ func (g *graph) takeParticipants() error {
 		case userDataValue(userData(d), adaptiveKey) != "":
 			g.adaptive[guid] = struct{}{}
 		}
+		g.present[guid] = struct{}{}
 		g.greetParticipant(guid)
 	})
 }

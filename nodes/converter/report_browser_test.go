@@ -17,6 +17,9 @@ import (
 
 // The pages of recordings of each format draw all that they have, and follow keys.
 func TestReportInBrowser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it drives a browser")
+	}
 	chromium := browser.Start(t)
 	folder := t.TempDir()
 	session := generate.Path(t, "session/easyteleop_reference/temp/20261121_082214")

@@ -153,9 +153,9 @@ func TestFindEqualsScan(t *testing.T) {
 	operands := []string{"/imu linear_acceleration.z", "/imu abs(linear_acceleration.z)", "/imu linear_acceleration.x",
 		"/narrow data", "/list data[0]", "/list data[1]", "/list len(data)", "/two data", "/imu header.stamp.sec",
 		"/imu orientation.w", "/nothing data"}
-	left, some, recordings := 0, 0, 25
+	left, some, recordings := 0, 0, 15
 	if testing.Short() {
-		recordings = 5
+		recordings = 3
 	}
 	for range recordings {
 		path := random(t, r)
@@ -195,7 +195,11 @@ func TestFindInSamples(t *testing.T) {
 		generate.Path(t, "apollo/apollo_cpp_sensors.record"), generate.Path(t, "mavlink/synthetic_px4_v2.tlog"),
 		generate.Path(t, "rosbag2/rosbags_rs/test_bag_mcap")}
 	if found, err := formats.PureGo().Search(samples.Folder()); err == nil {
-		paths = append(paths, found...)
+		for i, path := range found {
+			if i%4 == 0 { // many are alike
+				paths = append(paths, path)
+			}
+		}
 	}
 	c, err := Create(t.Context(), t.TempDir())
 	require.NoError(t, err)
@@ -297,7 +301,9 @@ func TestManySignals(t *testing.T) {
 	counts := map[string][]int64{}
 	require.NoError(t, read(c.file(signalsTable, "x"), func(s Signal) {
 		counts[s.Field] = append(counts[s.Field], s.Second)
-		require.Equal(t, s.Field == "b", s.Count == 1)
+		if (s.Field == "b") != (s.Count == 1) {
+			require.Fail(t, "another count", "%+v", s)
+		}
 	}))
 	for _, field := range []string{"a", "b"} {
 		require.Len(t, counts[field], seconds)

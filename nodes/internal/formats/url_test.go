@@ -1,9 +1,9 @@
 package formats_test
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
-	"crypto/sha256"
 	"io"
 	"os"
 	"path/filepath"
