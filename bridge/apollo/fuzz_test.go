@@ -139,8 +139,9 @@ func FuzzFromROS2(f *testing.F) {
 		require.NoError(f, err)
 	}
 	there, back := from.Begin(nil), to.Begin(nil)
+	seeds := realMessages(f, 60)
 	for i, c := range channels {
-		for _, m := range realMessages(f, 500) {
+		for _, m := range seeds {
 			if m.Channel.Type == c.Type {
 				f.Add(uint8(i), false, m.Data)
 				out, err := there(&codec.Message{Channel: c, Data: m.Data})

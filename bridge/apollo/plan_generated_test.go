@@ -389,7 +389,11 @@ func TestGeneratedTooLarge(t *testing.T) {
 
 // TestGeneratedRandom compares random messages of random types with what dynamicpb reads.
 func TestGeneratedRandom(t *testing.T) {
-	for seed := range uint64(300) {
+	seeds := uint64(300)
+	if testing.Short() {
+		seeds = 80
+	}
+	for seed := range seeds {
 		r := randomTypes{rand.New(rand.NewPCG(seed, 7))}
 		d := describing(t, r.file())
 		all, err := plansOf(d)

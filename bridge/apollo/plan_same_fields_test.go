@@ -118,6 +118,10 @@ func TestGenerated(t *testing.T) {
 	}
 	libraries["std_srvs/srv/SetBool_Request"], libraries["std_srvs/srv/Trigger_Event"] = own, own
 	require.Greater(t, len(libraries), 100)
+	count := 20
+	if testing.Short() {
+		count = 4
+	}
 	for name, library := range libraries {
 		t.Run(name, func(t *testing.T) {
 			channel := channelOf(t, library, "/topic", name)
@@ -133,7 +137,7 @@ func TestGenerated(t *testing.T) {
 			require.NoError(t, err)
 			source := random.Source{Rand: rand.New(rand.NewPCG(1, 2)), Library: library, Unicode: true, Spread: true}
 			translate := made.begin(nil)
-			for range 20 {
+			for range count {
 				message, err := source.Message(name)
 				require.NoError(t, err)
 				payload, err := schema.Encode(message)

@@ -223,7 +223,11 @@ func TestOriginalPart(t *testing.T) {
 
 // TestOriginalRandom takes random messages of random types there and back.
 func TestOriginalRandom(t *testing.T) {
-	for seed := range uint64(300) {
+	seeds := uint64(300)
+	if testing.Short() {
+		seeds = 80
+	}
+	for seed := range seeds {
 		r := randomTypes{rand.New(rand.NewPCG(seed, 8))}
 		file := r.file()
 		d := describing(t, file)

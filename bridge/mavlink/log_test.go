@@ -104,7 +104,9 @@ func TestSampleLogs(t *testing.T) {
 			require.Len(t, frames, test.good)
 			got := make(map[[3]uint32]int)
 			for _, f := range frames {
-				require.Equal(t, test.v2, f.V2)
+				if f.V2 != test.v2 {
+					require.Equal(t, test.v2, f.V2)
+				}
 				got[[3]uint32{uint32(f.System), uint32(f.Component), f.Message.GetID()}]++
 			}
 			require.Equal(t, want.good, got)
@@ -132,7 +134,9 @@ func TestFlightStamps(t *testing.T) {
 	steps, wrong, late := 0, 0, 0
 	require.NoError(t, link.Run(t.Context(), func(f *Frame) {
 		m, ok := f.Message.(*common.MessageAttitude)
-		require.LessOrEqual(t, f.Stamp, f.Received)
+		if f.Stamp > f.Received {
+			require.LessOrEqual(t, f.Stamp, f.Received)
+		}
 		if !ok {
 			return
 		}

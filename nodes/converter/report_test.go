@@ -184,7 +184,7 @@ func TestReportPlotOfSeveral(t *testing.T) {
 }
 
 func TestHelpNamesOutputs(t *testing.T) {
-	stdout, stderr, code := execute(t, "--help")
+	stdout, stderr, code := spawn(t, "--help")
 	require.Zero(t, code, stderr)
 	for _, name := range []string{".csv", ".jsonl", ".parquet", ".mp4", ".gpx"} {
 		require.Contains(t, stdout, name)
