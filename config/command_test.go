@@ -511,8 +511,7 @@ type process struct {
 
 func start(t *testing.T, exe string, argv ...string) *process {
 	p := &process{Cmd: exec.Command(exe, argv...)}
-	// By default the race detector waits a second at the end.
-	p.Env = append(os.Environ(), "CONFIG_TEST_MAIN=1", "GORACE=atexit_sleep_ms=0")
+	p.Env = append(os.Environ(), "CONFIG_TEST_MAIN=1")
 	p.Stderr = &p.stderr
 	p.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := p.StdoutPipe()

@@ -69,11 +69,7 @@ type Process struct {
 func Start(t testing.TB, role string, env ...string) Process {
 	t.Helper()
 	p := Process{Cmd: exec.Command(os.Args[0])}
-	p.Env = append(os.Environ(), roleVariable+"="+role)
-	if os.Getenv("GORACE") == "" {
-		p.Env = append(p.Env, "GORACE=atexit_sleep_ms=0") // by default the race detector waits a second at the end
-	}
-	p.Env = append(p.Env, env...)
+	p.Env = append(append(os.Environ(), roleVariable+"="+role), env...)
 	p.Stderr = os.Stderr
 	stdin, err := p.StdinPipe()
 	require.NoError(t, err)

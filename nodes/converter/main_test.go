@@ -48,8 +48,7 @@ func execute(t *testing.T, args ...string) (stdout, stderr string, code int) {
 // spawn runs the converter as a process of its own.
 func spawn(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	cmd := exec.Command(os.Args[0], args...)
-	// By default the race detector waits a second at the end.
-	cmd.Env = append(os.Environ(), "CONVERTER_TEST_RUN=1", "GORACE=atexit_sleep_ms=0")
+	cmd.Env = append(os.Environ(), "CONVERTER_TEST_RUN=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
