@@ -53,8 +53,8 @@ func readAll(t testing.TB, r codec.Reader, q codec.Query) ([]codec.Message, erro
 	return codectest.Collect(it)
 }
 
-// TestErrors has the disk fail at every stride-th operation, once or for good: what is read is what was written, without
-// what is said to be missing.
+// TestErrors has the disk fail at every stride-th operation, once or for good: what is read is what was written,
+// without what is said to be missing.
 func (f Format) TestErrors(t *testing.T, stride int64) {
 	for _, forever := range []bool{false, true} {
 		for at := int64(1); ; at += stride {
