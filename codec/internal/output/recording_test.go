@@ -269,7 +269,7 @@ func TestNameOfACompleteFileIsDurable(t *testing.T) {
 	disk.Mark(1)
 	disk.Mark(2) // crashes are in front of an operation
 	promised := 0
-	disk.Crashes(1, func(c disktest.Crash) {
+	disk.Crashes(1, 1, func(c disktest.Crash) {
 		if c.Mark == 1 {
 			promised++
 			require.Equal(t, map[string][]byte{"a": []byte("x")}, c.Files, c.Name)
