@@ -56,7 +56,7 @@ test-all: test-all-deps
 	test/lean test/run -- $(GOTEST) $$(test/long)
 
 quick:
-	test/quick $(SINCE)
+	test/lean test/quick $(SINCE)
 
 stress: test-all-deps
 	test/lean -race $(GO) run ./test/stress -rounds $(N) -short ./bridge/... ./codec/... ./config/... ./msgs/... ./nodes/... ./test/e2e/...
