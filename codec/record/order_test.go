@@ -213,3 +213,15 @@ func TestMemoryOfWriting(t *testing.T) {
 	}
 	require.Equal(t, 60, all)
 }
+
+// A chunk whose last message has the time at which reading starts is read.
+func TestStartIsInclusive(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.record")
+	writeChunks(t, path, 100, []int64{10, 20}, []int64{30, 40}, []int64{50, 60})
+	r := openAt(t, path)
+	for start, want := range map[int64]int{10: 6, 20: 5, 21: 4, 30: 4, 40: 3, 60: 1, 61: 0} {
+		all, err := readAll(t, r, codec.Query{Start: start})
+		require.NoError(t, err)
+		require.Len(t, all, want, start)
+	}
+}
