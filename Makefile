@@ -23,11 +23,12 @@ GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 # Of the Go build: rcl for bridge/rcl, see test/ros2.
 TAGS ?=
 
-# make lint vets everything.
+# What make lint vets needs no vetting by go test.
 GOTEST := -p 4 -vet=off -timeout 20m -tags "$(TAGS)"
 
-# What make test does. colcon does it likewise and finds the results, see CMakeLists.txt.
-SHORT := test/lean -race test/run -- -short $(GOTEST) ./bridge/... ./codec/... ./config/... ./msgs/... ./nodes/... ./test/e2e/...
+# The tests of make test. With the flags that CMakeLists.txt has, too, colcon finds their results.
+TESTED := ./bridge/... ./codec/... ./config/... ./msgs/... ./nodes/... ./test/e2e/...
+SHORT := test/lean -race test/run -- -short $(GOTEST) $(TESTED)
 
 FUZZTIME ?= 1m
 
@@ -59,7 +60,7 @@ quick:
 	test/lean test/quick $(SINCE)
 
 stress: test-all-deps
-	test/lean -race $(GO) run ./test/stress -rounds $(N) -short ./bridge/... ./codec/... ./config/... ./msgs/... ./nodes/... ./test/e2e/...
+	test/lean -race $(GO) run ./test/stress -rounds $(N) -short $(TESTED)
 	$(GO) run ./test/stress -rounds $(N) ./test/...
 	$(GO) run ./test/stress -rounds $(N) $$(test/long)
 

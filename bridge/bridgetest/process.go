@@ -69,7 +69,7 @@ type Process struct {
 func Start(t testing.TB, role string, env ...string) Process {
 	t.Helper()
 	p := Process{Cmd: exec.Command(os.Args[0])}
-	p.Env = append(append(os.Environ(), roleVariable+"="+role), env...)
+	p.Env = append(os.Environ(), append(env, roleVariable+"="+role)...)
 	p.Stderr = os.Stderr
 	stdin, err := p.StdinPipe()
 	require.NoError(t, err)
