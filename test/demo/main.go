@@ -1,6 +1,6 @@
-// Demo runs the executables of its own folder together: the recorder records simulated publishers and takes a snapshot, and the
-// recording is inspected. It is played while a second recorder records it, and both recordings are compared. Then a log
-// of CARLA is played and received. Any difference is an error.
+// Demo runs the executables of its own folder together: the recorder records simulated publishers and takes a snapshot,
+// and the recording is inspected. It is played while a second recorder records it, and both recordings are compared.
+// Then a log of CARLA is played and received. Any difference is an error.
 package main
 
 import (
