@@ -122,7 +122,7 @@ func TestReceiveBufferHint(t *testing.T) {
 	require.Empty(t, receiveBufferHint("?"))
 }
 
-// seekerRole ends as soon as it sees the publisher of a server, or, where NEVER is set, fails if it sees one in a while.
+// seekerRole ends as soon as it sees the publisher of a server. Where NEVER is set, it fails if it sees one.
 func seekerRole() error {
 	n, err := Open(bridge.Options{Name: "observer", Namespace: "/test", Domain: -1})
 	if err != nil {

@@ -66,7 +66,7 @@ func TestReportPage(t *testing.T) {
 		}},
 	} {
 		if testing.Short() && c.name == "rosbag2/rosbags_rs/test_bag_sqlite3" {
-			continue // a large bag, of which nothing else is shown than of the other
+			continue // a large bag, whose page shows what that of the small one shows
 		}
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "out.html")

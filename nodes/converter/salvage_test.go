@@ -202,7 +202,8 @@ func TestSalvage(t *testing.T) {
 				continue
 			}
 			if testing.Short() {
-				if rounds = 1; (i+k)%4 > 0 { // each harm and each storage at least twice, but not each pair of them
+				rounds = 1
+				if (i+k)%4 > 0 { // each harm and each storage at least twice, but not each pair of them
 					continue
 				}
 			}

@@ -146,7 +146,8 @@ func TestWordsOfReports(t *testing.T) {
 				n = 2 // each reading of it starts a process
 			}
 			if testing.Short() {
-				if n = 0; name == "one.mcap" {
+				n = 0
+				if name == "one.mcap" {
 					n = 4
 				}
 			}

@@ -36,7 +36,8 @@ func (d *Disk) Crashes(step, stride int, yield func(Crash)) {
 				return
 			}
 			promised[state] = c.Mark
-			if states++; states%stride == 0 {
+			states++
+			if states%stride == 0 {
 				yield(c)
 			}
 		})

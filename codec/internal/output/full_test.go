@@ -113,7 +113,8 @@ func TestFullDisk(t *testing.T) {
 						PublishTime: 1, Data: data})
 				}
 				for err == nil && taken < int64(3*room/2/size) {
-					if err = write(); err == nil {
+					err = write()
+					if err == nil {
 						taken++
 					}
 				}
