@@ -27,11 +27,11 @@ type diffOptions struct {
 	Topics         []string `param:"topics" short:"t" group:"Selection" help:"compare only these topics: names, or regular expressions that must match the whole name; separate several by commas"`
 	Exclude        []string `param:"exclude" alias:"ignore-topics" short:"x" group:"Selection" help:"leave out these topics; same syntax as topics"`
 	AllowUnmatched bool     `param:"allow_unmatched" group:"Selection" help:"accept options that name topics which neither recording has"`
-	As             string   `param:"as" group:"Comparison" options:"auto|ros2|raw" help:"compare all messages as ROS 2 field by field (ros2), or all payloads byte by byte (raw); auto compares topics that the recordings encode differently as ROS 2, and other payloads byte by byte"`
+	As             string   `param:"as" group:"Comparison" options:"auto|ros2|raw" help:"compare all messages as ROS 2 field by field (ros2), or all payloads byte by byte (raw); auto compares topics that the recordings encode differently as ROS 2, and of other payloads the bytes, then the fields of those that differ"`
 	Tolerance      []string `param:"tolerance" group:"Comparison" value:"[[TOPIC:]FIELD=]NUMBER" help:"treat floats, and times in seconds, as equal if they differ by at most this: 1e-5, or 0.1% of the larger one; with FIELD, such as header.stamp or pose, all numbers inside it; the last rule that matches applies; separate several by commas; implies --as ros2"`
 	IgnoreFields   []string `param:"ignore_fields" group:"Comparison" value:"[TOPIC:]FIELD" help:"do not compare these fields or anything inside them; separate several by commas; implies --as ros2"`
 	Times          string   `param:"times" group:"Comparison" value:"DURATION" help:"also report log times that differ by more than DURATION once the offset that all have in common is subtracted; by default a note sums up how times differ"`
-	Strict         bool     `param:"strict" group:"Comparison" help:"also report padding at the end of payloads, which DDS may add, and fields that only one side defines, even at their default value"`
+	Bytes          bool     `param:"bytes" group:"Comparison" help:"also report padding inside payloads and at their end, which DDS may add, and fields that only one side defines, even at their default value"`
 	Limit          int      `param:"limit" group:"Output" min:"0" help:"number of differences to show"`
 	JSON           bool     `param:"json" group:"Output" help:"print one JSON object"`
 	Brief          bool     `param:"brief" short:"q" group:"Output" help:"print only the verdict"`
@@ -111,7 +111,7 @@ func (d *comparison) run(ctx context.Context, limit int, stderr io.Writer) (*dif
 
 func (o *diffOptions) parse() (*comparison, error) {
 	d := &comparison{
-		allowUnmatched: o.AllowUnmatched, strict: o.Strict, tolerance: -1, seed: maphash.MakeSeed(),
+		allowUnmatched: o.AllowUnmatched, bytes: o.Bytes, tolerance: -1, seed: maphash.MakeSeed(),
 		as: o.As, schemas: schemas{}, translated: map[*codec.Channel]bool{},
 	}
 	var err error
@@ -242,7 +242,7 @@ func (c *topicComparison) cdr() bool { return c.a.encodings() == codec.EncodingC
 type comparison struct {
 	selection      convert.Selection
 	allowUnmatched bool
-	strict         bool
+	bytes          bool
 	tolerance      time.Duration // of log times; negative if times do not count
 	seed           maphash.Seed
 
@@ -343,10 +343,10 @@ func (d *comparison) read(ctx context.Context, i int) error {
 	})
 }
 
-// hash hashes a payload, without padding unless d is strict.
+// hash hashes a payload, without padding unless bytes count.
 func (d *comparison) hash(h *maphash.Hash, msg *codec.Message) {
 	data := msg.Data
-	if d.strict || msg.Channel.Encoding != codec.EncodingCDR || len(data) < 4 {
+	if d.bytes || msg.Channel.Encoding != codec.EncodingCDR || len(data) < 4 {
 		h.Write(data)
 		return
 	}
@@ -413,7 +413,7 @@ func (d *comparison) compare(ctx context.Context, limit int) error {
 		padded += c.padded
 	}
 	if padded > 0 {
-		d.notes = append(d.notes, fmt.Sprintf("payloads that differ in padding at their end alone: %d (--strict makes "+
+		d.notes = append(d.notes, fmt.Sprintf("payloads that differ in padding at their end alone: %d (--bytes makes "+
 			"that a difference)", padded))
 	}
 	return nil

@@ -33,7 +33,7 @@ func (d *comparison) compareMessages(ctx context.Context, c *topicComparison, li
 	same := make([]bool, len(pairs))
 	c.details = map[pair]messageDiff{}
 	err := d.readPairs(ctx, c, pairs, func(k int, a, b *codec.Message) {
-		f := fieldComparison{rules: rules, strict: d.strict || !byField}
+		f := fieldComparison{rules: rules, strict: d.bytes || !byField}
 		decoded := f.compare(a, b, d.schemas)
 		same[k] = byField && decoded && f.count == 0
 		switch {
@@ -44,7 +44,7 @@ func (d *comparison) compareMessages(ctx context.Context, c *topicComparison, li
 			c.details[pairs[k]] = messageDiff{Fields: f.first, Text: f.text()}
 		default:
 			c.details[pairs[k]] = messageDiff{Text: fmt.Sprintf("%d and %s, %s", len(a.Data),
-				human.Count(len(b.Data), "byte"), firstByte(a.Data, b.Data, !d.strict && c.cdr()))}
+				human.Count(len(b.Data), "byte"), firstByte(a.Data, b.Data, !d.bytes && c.cdr()))}
 		}
 	})
 	if byField {
@@ -53,13 +53,13 @@ func (d *comparison) compareMessages(ctx context.Context, c *topicComparison, li
 	return err
 }
 
-// byField reports whether messages of a topic are compared by their fields: if that was asked for, or if one side was
-// encoded anew.
+// byField reports whether messages of a topic whose bytes differ are compared by their fields: senders may fill the
+// padding between fields with anything.
 func (d *comparison) byField(c *topicComparison) bool {
-	if !c.cdr() {
+	if !c.cdr() || d.as == viewRaw {
 		return false
 	}
-	if d.as == viewROS2 {
+	if d.as == viewROS2 || !d.bytes {
 		return true
 	}
 	definitions := map[string]bool{}
@@ -234,7 +234,7 @@ func (d *comparison) fieldNotes() []string {
 	}
 	if len(unset) > 0 {
 		notes = append(notes, "fields that one side's definition lacks, and that have their default on the other "+
-			"(--strict makes that a difference): "+strings.Join(unset, ", "))
+			"(--bytes makes that a difference): "+strings.Join(unset, ", "))
 	}
 	if most != nil {
 		notes = append(notes, fmt.Sprintf("the largest difference within the tolerance is %.3g, at %s of message %d "+

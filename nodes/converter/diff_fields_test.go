@@ -59,6 +59,10 @@ func TestDiffOfFields(t *testing.T) {
 	}()
 	stamped := drive(1000, 0, func(m *geometry_msgs.PointStamped) { m.Header.Stamp.Nanosec += 300 })
 	framed := drive(1000, 0, func(m *geometry_msgs.PointStamped) { m.Header.FrameId = "odom" })
+	padded := drive(1000, 0, func(m *geometry_msgs.PointStamped) { m.Header.FrameId = "odom" })
+	for _, m := range padded {
+		m.Data[22] = 0x17 // between "odom" and x
+	}
 	nan := func(bits uint64) []codec.Message {
 		return drive(1000, 0, func(m *geometry_msgs.PointStamped) { m.Point.Z = math.Float64frombits(bits) })
 	}
@@ -86,8 +90,21 @@ func TestDiffOfFields(t *testing.T) {
 				"A, 100.000001 in B\n", "different: 1 of 1 topic, 20 messages changed\n"},
 		},
 		"bytes alone": {
-			a: base, b: bigEndian,
+			a: base, b: bigEndian, args: []string{"--bytes"},
 			says: []string{"first at byte 1: 0x01 and 0x00\n", "different: 1 of 1 topic, 1 message changed\n"},
+		},
+		"fields of other bytes": {
+			a: base, b: bigEndian, same: true,
+			says: []string{"note: the same field by field, though not byte by byte: 1 message\n",
+				"identical: 1 topic, 20 messages\n"},
+		},
+		"padding between fields": {
+			a: framed, b: padded, same: true,
+			says: []string{"identical: 1 topic, 20 messages\n"},
+		},
+		"bytes of padding between fields": {
+			a: framed, b: padded, args: []string{"--bytes"},
+			says: []string{"first at byte 22: 0x00 and 0x17\n", "different: 1 of 1 topic, 20 messages changed\n"},
 		},
 		"not when fields count": {
 			a: base, b: bigEndian, args: []string{"--as", "ros2"}, same: true,
@@ -172,7 +189,7 @@ func TestDiffOfFields(t *testing.T) {
 			says: []string{"  2 missing in B at index 18, ", "different: 1 of 1 topic, 2 messages missing in B\n"},
 		},
 		"definitions": {
-			a: base, b: without(base), args: []string{"--strict"},
+			a: base, b: without(base), args: []string{"--bytes"},
 			says: []string{"1 field: point.z is 0 in A, nothing in B\n",
 				"different: 1 of 1 topic, 20 messages changed\n"},
 		},
@@ -276,7 +293,7 @@ func TestDiffOfFieldsThatOneLacks(t *testing.T) {
 		return []codec.Message{{Channel: c, LogTime: 1, Data: data}}
 	}
 	short, long := message(with(""), 2, 5, 6), with("uint32 y\nuint32 z 7\n")
-	const note = "note: fields that one side's definition lacks, and that have their default on the other (--strict " +
+	const note = "note: fields that one side's definition lacks, and that have their default on the other (--bytes " +
 		"makes that a difference): in.y of /n [a_msgs/msg/N], in.z of /n [a_msgs/msg/N]\n"
 	tests := map[string]struct {
 		b    []codec.Message
@@ -285,7 +302,7 @@ func TestDiffOfFieldsThatOneLacks(t *testing.T) {
 		same bool
 	}{
 		"default": {message(long, 2, 5, 0, 7, 6, 0, 7), nil, note, true},
-		"strict":  {message(long, 2, 5, 0, 7, 6, 0, 7), []string{"--strict"}, "in[0].y is nothing in A, 0 in B", false},
+		"bytes":   {message(long, 2, 5, 0, 7, 6, 0, 7), []string{"--bytes"}, "in[0].y is nothing in A, 0 in B", false},
 		"set":     {message(long, 2, 5, 0, 7, 6, 0, 8), nil, "1 field: in[1].z is nothing in A, 8 in B", false},
 		"zero":    {message(long, 2, 5, 0, 7, 6, 0, 0), nil, "1 field: in[1].z is nothing in A, 0 in B", false},
 	}

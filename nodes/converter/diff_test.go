@@ -116,7 +116,7 @@ func TestDiff(t *testing.T) {
 		},
 		"padding": {
 			a: edited(3, "\x00\x01\x00\x00ddd"), b: edited(3, "\x00\x01\x00\x01ddd\x00"), same: true,
-			says: []string{"note: payloads that differ in padding at their end alone: 1 (--strict makes that a " +
+			says: []string{"note: payloads that differ in padding at their end alone: 1 (--bytes makes that a " +
 				"difference)\n",
 				"identical: 1 topic, 26 messages\n"},
 		},
@@ -129,8 +129,8 @@ func TestDiff(t *testing.T) {
 			a: edited(3, "\x00\x01\x00\x00dddd"), b: edited(3, "\x00\x01\x00\x00dddd\x00\x00\x00\x00"),
 			says: []string{"different: 1 of 1 topic, 1 message changed\n"},
 		},
-		"strict padding": {
-			a: edited(3, "\x00\x01\x00\x00ddd"), b: edited(3, "\x00\x01\x00\x00ddd\x00"), args: []string{"--strict"},
+		"bytes of padding": {
+			a: edited(3, "\x00\x01\x00\x00ddd"), b: edited(3, "\x00\x01\x00\x00ddd\x00"), args: []string{"--bytes"},
 			says: []string{"7 and 8 bytes, first at byte 7: its end and 0x00\n",
 				"different: 1 of 1 topic, 1 message changed\n"},
 		},
@@ -308,4 +308,10 @@ func TestDiffOfBareNames(t *testing.T) {
 	stdout, _, err := run(t, "diff", a, changed, "--as", "ros2")
 	require.ErrorIs(t, err, errDifferent)
 	require.Contains(t, stdout, "message 2 differs")
+}
+
+// What --strict of older versions did is called --bytes.
+func TestDiffHasNoStrict(t *testing.T) {
+	_, _, err := run(t, "diff", "a.mcap", "b.mcap", "--strict")
+	require.ErrorContains(t, err, "use --bytes")
 }

@@ -77,6 +77,13 @@ output, for tables. Messages are translated to the encoding that suits the
 format. At the end the converter prints what the output does not keep.`,
 		1, 0, conversion, conversion.convert)
 	config.Hint(root, hints)
+	comparison := command("diff A B", "Compare two recordings message by message",
+		`Compares two recordings of any formats message by message: topics, types, the
+payloads of each topic and their order. Damaged places are skipped and noted.
+Exits with 0 if they are the same, with 1 if they differ and with 2 if
+they cannot be compared, or if damage hides whether they differ.`,
+		2, 2, &diff, diff.diff)
+	config.Hint(comparison, map[string]string{"strict": "use --bytes"})
 	wants := root.Args
 	root.Args = func(cmd *cobra.Command, args []string) error {
 		if err := misspelled(cmd, args); err != nil {
@@ -131,12 +138,7 @@ is that of IN with .recover in it.`,
 Damaged and unfinished files are replaced by complete ones with everything
 that can be read; the old files are kept as NAME.damaged.`,
 			1, 0, &struct{}{}, reindex),
-		command("diff A B", "Compare two recordings message by message",
-			`Compares two recordings of any formats message by message: topics, types, the
-payloads of each topic and their order. Damaged places are skipped and noted.
-Exits with 0 if they are the same, with 1 if they differ and with 2 if
-they cannot be compared, or if damage hides whether they differ.`,
-			2, 2, &diff, diff.diff))
+		comparison)
 	return root
 }
 
