@@ -47,6 +47,8 @@ const (
 	EventDamage     = "damage"     // bytes that can't be read
 	EventMissing    = "missing"    // a file of the recording is not there
 	EventUnfinished = "unfinished" // the writer did not complete the file
+	// a name, a definition or an encoding is not what the recording says; Text says what was read in place of it.
+	EventLabel = "label"
 )
 
 // eventType is the ROS 2 type of what is on EventTopic, and eventType1 that of ROS 1.

@@ -1,6 +1,7 @@
 package rosbag2
 
 import (
+	"cmp"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -42,7 +43,8 @@ type database struct {
 	pages    *pages           // of a file in a store, once they are needed
 	salvage  *salvage         // reads what SQLite cannot; nil until that is needed
 	broken   bool             // SQLite could not count the messages: salvage reads everything
-	events   []codec.Event    // about the write-ahead log and profiles of QoS
+	events   []codec.Event    // about the write-ahead log, profiles of QoS, and lacks
+	lacks    []string         // about rows that are no messages, once they are counted
 }
 
 // errNoBag is the error of a database that is none of rosbag2's.
@@ -215,11 +217,12 @@ func (d *database) readTopics() error {
 	}
 	optional := func(column string) string {
 		if slices.Contains(columns, column) {
-			return column
+			return "coalesce(" + column + ", '') AS " + column
 		}
 		return "''"
 	}
-	rows, err := d.db.Query("SELECT id, name, type, serialization_format, " + optional("offered_qos_profiles") + ", " +
+	rows, err := d.db.Query("SELECT id, " + optional("name") + ", " + optional("type") + ", " +
+		optional("serialization_format") + ", " + optional("offered_qos_profiles") + ", " +
 		optional("type_description_hash") + " FROM topics ORDER BY id")
 	if err != nil {
 		return err
@@ -233,6 +236,7 @@ func (d *database) readTopics() error {
 		if err := scan(rows, &id, &c.Topic, &c.Type, &c.Encoding, &profiles, &c.TypeHash); err != nil {
 			return err
 		}
+		c.Encoding = cmp.Or(c.Encoding, codec.EncodingCDR)
 		if c.QoS, err = codec.ParseQoSProfiles(profiles); err != nil {
 			d.events = append(d.events, codec.UnreadQoSEvent(c.Topic, err))
 		}
@@ -261,7 +265,8 @@ func (d *database) readDefinitions(guessed map[int64]bool) error {
 	if columns, err := d.columns("message_definitions"); err != nil || len(columns) == 0 {
 		return err
 	}
-	rows, err := d.db.Query("SELECT topic_type, encoding, encoded_message_definition FROM message_definitions")
+	rows, err := d.db.Query("SELECT coalesce(topic_type, ''), coalesce(encoding, ''), " +
+		"coalesce(encoded_message_definition, '') FROM message_definitions")
 	if err != nil {
 		return err
 	}
@@ -340,7 +345,7 @@ func (d *database) Info() (*codec.Info, error) {
 
 // count counts the messages by going through all of them.
 func (d *database) count() error {
-	tallies, err := d.tally()
+	tallies, unset, err := d.tally()
 	if err != nil {
 		return err
 	}
@@ -367,15 +372,28 @@ func (d *database) count() error {
 			continue
 		}
 		count := counts[id]
-		info.Events = append(info.Events, codec.Event{
-			Kind: codec.EventDamage, Count: count,
-			Text: fmt.Sprintf("%s of topic id %d, which is not among the topics", plural.Count(count, "message"), id),
-		})
+		d.lack(count, "%s of topic id %d, which is not among the topics; they are left out",
+			plural.Count(count, "message"), id)
 		info.MessageCount -= count
+	}
+	if unset > 0 {
+		d.lack(unset, "%s without topic, time or payload; they are left out", plural.Count(unset, "row"))
 	}
 	d.info, d.counts = info, counts
 	return nil
 }
+
+// lack adds the event that rows of the file are no messages.
+func (d *database) lack(rows uint64, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	d.events = append(d.events, codec.Event{Kind: codec.EventDamage, Count: rows, Text: text})
+	d.lacks = append(d.lacks, text)
+}
+
+// lackError is the error about rows of a file that are no messages.
+type lackError struct{ text string }
+
+func (e *lackError) Error() string { return e.text }
 
 // ids returns the topic ids in ascending order.
 func (d *database) ids() []int64 { return slices.Sorted(maps.Keys(d.channels)) }
@@ -383,6 +401,11 @@ func (d *database) ids() []int64 { return slices.Sorted(maps.Keys(d.channels)) }
 func (d *database) Read(q codec.Query) (codec.Iterator, error) {
 	if d.broken {
 		return d.salvage.Read(q)
+	}
+	for _, text := range d.lacks {
+		if q.Damaged != nil { // else Info tells
+			q.Damaged(d.wrap(&lackError{text}))
+		}
 	}
 	where, args := window(q)
 	if d.remote() {
@@ -392,7 +415,7 @@ func (d *database) Read(q codec.Query) (codec.Iterator, error) {
 	}
 	wanted := slices.DeleteFunc(d.ids(), func(id int64) bool { return !q.Wants(d.channels[id]) })
 	rows, err := d.db.Query("SELECT id, topic_id, timestamp, data FROM messages WHERE "+where+
-		" AND topic_id IN ("+list(wanted)+") ORDER BY timestamp, id", args...)
+		" AND topic_id IN ("+list(wanted)+") AND data IS NOT NULL ORDER BY timestamp, id", args...)
 	it := &rowIterator{database: d, rows: rows, query: q}
 	if err != nil {
 		it.continueWithSalvage(err)

@@ -62,31 +62,36 @@ type tally struct {
 	first, last int64  // times
 }
 
-// tally goes through the rows of all messages. In a store it reads the pages that they are on alone, without those that
-// large payloads go on in.
-func (d *database) tally() (map[int64]tally, error) {
-	tallies := map[int64]tally{}
+// tally goes through the rows of all messages, and also returns how many have no topic, time or payload. In a store it
+// reads the pages that they are on alone, without those that large payloads go on in.
+func (d *database) tally() (tallies map[int64]tally, unset uint64, err error) {
+	tallies = map[int64]tally{}
 	if d.remote() {
 		if d.tallyPages(tallies) == nil {
-			return tallies, nil
+			return tallies, 0, nil
 		}
 		clear(tallies) // SQLite may get on with it
 	}
-	rows, err := d.db.Query("SELECT topic_id, count(*), min(timestamp), max(timestamp), " +
-		"sum(typeof(timestamp) != 'integer' OR typeof(data) != 'blob') FROM messages GROUP BY topic_id")
+	rows, err := d.db.Query("SELECT iif(timestamp IS NULL OR data IS NULL, NULL, topic_id) AS topic, count(*), " +
+		"coalesce(min(timestamp), 0), coalesce(max(timestamp), 0), sum(typeof(timestamp) NOT IN ('integer', 'null') " +
+		"OR typeof(data) NOT IN ('blob', 'null')) FROM messages GROUP BY topic")
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var id int64
+		var id sql.NullInt64
 		var t tally
 		if err := scan(rows, &id, &t.count, &t.first, &t.last, &t.odd); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
-		tallies[id] = t
+		if id.Valid || t.odd > 0 {
+			tallies[id.Int64] = t
+		} else {
+			unset = t.count
+		}
 	}
-	return tallies, rows.Err()
+	return tallies, unset, rows.Err()
 }
 
 // matches reports whether the first and the last message of the file and their number can be those of info.
@@ -111,7 +116,7 @@ func (d *database) ownMetadata() (*metadata, error) {
 		return nil, err
 	}
 	var text string
-	err := d.db.QueryRow("SELECT metadata FROM metadata ORDER BY id DESC LIMIT 1").Scan(&text)
+	err := d.db.QueryRow("SELECT coalesce(metadata, '') FROM metadata ORDER BY id DESC LIMIT 1").Scan(&text)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}

@@ -116,7 +116,7 @@ func (d *database) findRare(topics []int64) error {
 
 // places returns where the messages of a condition are.
 func (d *database) places(where string, args ...any) ([]row, error) {
-	rows, err := d.db.Query("SELECT id, topic_id, timestamp FROM messages WHERE "+where, args...)
+	rows, err := d.db.Query("SELECT id, topic_id, timestamp FROM messages WHERE data IS NOT NULL AND "+where, args...)
 	if err != nil {
 		return nil, err
 	}

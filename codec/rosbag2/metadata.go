@@ -128,9 +128,10 @@ func parseEmbedded(text []byte) (*metadata, error) {
 	return m.checked()
 }
 
+// checked returns m if it says anything of a bag. The names of files tell a storage_identifier that is empty.
 func (m *metadata) checked() (*metadata, error) {
-	if m.Version < 1 || m.Storage == "" {
-		return nil, errors.New("it has no version or no storage_identifier")
+	if m.Version < 1 || m.Storage == "" && len(m.Paths) == 0 {
+		return nil, errors.New("it has no version, or neither storage_identifier nor relative_file_paths")
 	}
 	return m, nil
 }

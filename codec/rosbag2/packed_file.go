@@ -18,6 +18,8 @@ const (
 	// disk.
 	maxPacked = 4 << 30
 
+	maxWindow = 1 << 30 // of a compressed file, in bytes
+
 	blockSize    = 256 << 10
 	cachedBlocks = 16
 
@@ -55,7 +57,7 @@ func unpack(path string, limit int64) (*packed, error) {
 	if err != nil {
 		return nil, err
 	}
-	decoder, err := zstd.NewReader(file, zstd.WithDecoderMaxWindow(maxMessage))
+	decoder, err := zstd.NewReader(file, zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
 		return nil, err
 	}

@@ -1,46 +1,33 @@
 package rosbag2
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
 
-	"github.com/klauspost/compress/zstd"
-
 	"tapedeck/codec"
-	"tapedeck/msgs/plural"
+	"tapedeck/codec/internal/compressed"
 )
-
-// maxMessage is the largest message that is decompressed, and the largest window of a compressed file.
-const maxMessage = 1 << 30
-
-// zstdMagic begins what zstd compressed; no CDR begins like that.
-var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 
 // iterator decompresses messages.
 type iterator struct {
 	codec.Iterator
 	path       string
-	zstd       *zstd.Decoder
+	unpacker   compressed.Unpacker
 	compressed bool // all messages are, by metadata.yaml; without it, those that look so
 	damaged    func(error)
+	labels     compressed.Labels
+	same       bool // the last message is as it was
 	msg        codec.Message
-	buf        []byte
 	err        error
 }
 
 // decompress returns an iterator that decompresses the messages of it that are compressed. err is that of making it.
 func (r *Reader) decompress(it codec.Iterator, err error, q codec.Query) (codec.Iterator, error) {
-	if err != nil || !r.compressedMessages && r.metadata != nil {
+	if err != nil || !r.compressedMessages && !r.databases { // package mcap decompresses what is not labelled
 		return it, err
 	}
-	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxMessage))
-	if err != nil {
-		return nil, errors.Join(err, it.Close())
-	}
-	return &iterator{Iterator: it, path: r.Path, zstd: decoder, compressed: r.compressedMessages, damaged: q.Damaged},
-		nil
+	return &iterator{Iterator: it, path: r.Path, compressed: r.compressedMessages, damaged: q.Damaged,
+		labels: compressed.Labels{}}, nil
 }
 
 func (it *iterator) Next() (*codec.Message, error) {
@@ -51,14 +38,21 @@ func (it *iterator) Next() (*codec.Message, error) {
 			break
 		}
 		// What a writer notes of a failing disk is not compressed.
-		if (!it.compressed || codec.IsEvents(m.Channel)) && !bytes.HasPrefix(m.Data, zstdMagic) {
+		plain := !it.compressed || codec.IsEvents(m.Channel)
+		it.same = plain && (!compressed.Is(m.Data) || m.Channel.Encoding != codec.EncodingCDR)
+		if it.same {
 			return m, nil
 		}
-		it.msg = *m
-		if err = it.unpack(); err == nil {
+		data, err := it.unpacker.Unpack(m.Channel, m.Data)
+		if err == nil {
+			if !it.compressed {
+				it.labels.Tell(it.path, m.Channel, it.damaged)
+			}
+			it.msg = *m
+			it.msg.Data = data
 			return &it.msg, nil
 		}
-		err = fmt.Errorf("read %s: message on %s at %d ns: decompress: %w", it.path, m.Channel.Topic, m.LogTime, err)
+		err = fmt.Errorf("read %s: message on %s at %d ns: %w", it.path, m.Channel.Topic, m.LogTime, err)
 		if it.damaged == nil {
 			it.err = err
 			break
@@ -68,27 +62,16 @@ func (it *iterator) Next() (*codec.Message, error) {
 	return nil, it.err
 }
 
-// unpack decompresses the payload.
-func (it *iterator) unpack() error {
-	var head zstd.Header
-	if err := head.Decode(it.msg.Data); err != nil {
-		return err
+// Keep implements codec.Keeper.
+func (it *iterator) Keep() *codec.Buffer {
+	if it.same {
+		return codec.Keep(it.Iterator)
 	}
-	// No compression makes more than 32 KiB of a byte: such a size is damage, and not asked of the system.
-	if head.HasFCS && head.FrameContentSize > uint64(len(it.msg.Data))<<15 {
-		return fmt.Errorf("%s cannot hold %d", plural.Count(len(it.msg.Data), "byte"), head.FrameContentSize)
-	}
-	var err error
-	it.buf, err = it.zstd.DecodeAll(it.msg.Data, it.buf[:0])
-	it.msg.Data = it.buf
-	return err
+	return nil
 }
 
 func (it *iterator) Close() error {
-	if it.zstd != nil {
-		it.zstd.Close()
-		it.zstd = nil
-	}
+	it.unpacker.Close()
 	it.err = io.EOF
 	return it.Iterator.Close()
 }

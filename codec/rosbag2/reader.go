@@ -29,7 +29,8 @@ import (
 type Reader struct {
 	joined.Reader
 	metadata           *metadata // nil when it is missing or cannot be read
-	compressedMessages bool
+	compressedMessages bool      // by metadata.yaml
+	databases          bool      // some of the files are
 	plain, packed      pool
 }
 
@@ -105,11 +106,16 @@ func (r *Reader) files(dir string) ([]string, error) {
 			kind, err = codec.EventUnfinished, errors.New("there is none")
 		}
 		r.Event(kind, fmt.Sprintf("without metadata.yaml (%v): every file of the folder was read", err))
-	case r.metadata.Storage != "mcap" && r.metadata.Storage != "sqlite3":
+	case !slices.Contains([]string{"", storageMCAP, storageSQLite}, r.metadata.Storage):
 		return nil, fmt.Errorf("read %s: storage %q is not known; convert the bag to mcap with 'ros2 bag convert'",
 			r.Path, r.metadata.Storage)
 	default:
-		names = append(r.listed(present), r.notListedYet(present)...)
+		names = r.listed(dir, present)
+		for _, name := range r.notListedYet(present) {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
 		r.compressedMessages = strings.EqualFold(r.metadata.Mode, "message")
 		if r.metadata.Mode != "" && r.metadata.Compression != "zstd" && !strings.EqualFold(r.metadata.Mode, "none") {
 			return nil, fmt.Errorf("read %s: it is compressed with %q; only zstd is known", r.Path,
@@ -122,9 +128,10 @@ func (r *Reader) files(dir string) ([]string, error) {
 	return names, nil
 }
 
-// listed returns which of the present files metadata.yaml lists.
-func (r *Reader) listed(present []string) []string {
-	var names []string
+// listed returns which of the present files metadata.yaml lists. Where none of them is there, but files of one other
+// name are, these are the bag's: somebody renamed them.
+func (r *Reader) listed(dir string, present []string) []string {
+	var names, missing []string
 	for _, path := range r.metadata.Paths {
 		// Old versions put the folder in front. Compressed files may have been decompressed, and the other way round.
 		name := filepath.Base(filepath.FromSlash(path))
@@ -132,10 +139,18 @@ func (r *Reader) listed(present []string) []string {
 		candidates := []string{name, bare, bare + packedSuffix}
 		i := slices.IndexFunc(candidates, func(n string) bool { return slices.Contains(present, n) })
 		if i < 0 {
-			r.Event(codec.EventDamage, fmt.Sprintf("%s is missing", name))
+			missing = append(missing, name)
 			continue
 		}
 		names = append(names, candidates[i])
+	}
+	if renamed := unlisted(present); len(names) == 0 && len(renamed) > 0 && oneRecording(dir, renamed, nil) == nil {
+		r.Event(codec.EventLabel, fmt.Sprintf("metadata.yaml lists %s; read %s, as that is what there is",
+			strings.Join(missing, ", "), strings.Join(renamed, ", ")))
+		return renamed
+	}
+	for _, name := range missing {
+		r.Event(codec.EventDamage, name+" is missing")
 	}
 	return names
 }
@@ -202,14 +217,19 @@ func (r *Reader) open(path string) error {
 	}
 	p := joined.File{Path: path, Size: stat.Size()}
 	bare := unpackedName(path)
-	database := filepath.Ext(bareName(path)) == ".db3"
-	if bare == path && database {
+	sql := filepath.Ext(bareName(path)) == ".db3"
+	r.databases = r.databases || sql
+	if bare == path && sql {
 		p.Reader, err = openDatabase(path, r.whole())
 	} else {
-		p.Reader, err = r.openFile(path, bare != path, database)
+		p.Reader, err = r.openFile(path, bare != path, sql)
 	}
 	if err != nil {
 		return err
+	}
+	if d, ok := p.Reader.(*database); ok && r.metadata == nil {
+		m, _ := d.ownMetadata() // Info returns the error
+		r.compressedMessages = r.compressedMessages || m != nil && strings.EqualFold(m.Mode, "message")
 	}
 	if bare != path {
 		// While it is in memory. An error comes again.
@@ -256,6 +276,9 @@ func (r *Reader) openFile(path string, compressed, sql bool) (codec.Reader, erro
 		reader, err = (&database{path: path, size: size, whole: r.whole()}).openFile(f)
 	} else {
 		reader, err = mcap.NewReader(f, size, path)
+		if s, ok := reader.(interface{ Stored() }); ok && r.compressedMessages {
+			s.Stored()
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/compressed"
 	"tapedeck/codec/internal/output"
 	"tapedeck/codec/mcap"
 	"tapedeck/msgs/plural"
@@ -50,6 +51,7 @@ type reindexer struct {
 	report func(string)
 	old    *metadata // nil: there is none that can be read
 	layout *layout
+	packed bool // messages are compressed one by one
 	infos  []*codec.Info
 
 	unreadable []string
@@ -71,7 +73,13 @@ func (x *reindexer) run() error {
 	if err := x.plan(names); err != nil {
 		return err
 	}
-	if err := oneRecording(x.dir, names, x.old); err != nil {
+	listed := x.old
+	if listed != nil && !slices.ContainsFunc(listed.Paths, func(path string) bool {
+		return slices.Contains(present, filepath.Base(filepath.FromSlash(path)))
+	}) {
+		listed = nil // somebody renamed the files
+	}
+	if err := oneRecording(x.dir, names, listed); err != nil {
 		return err
 	}
 	for _, name := range names {
@@ -93,6 +101,9 @@ func (x *reindexer) run() error {
 		moveLogs(path, kept)
 	}
 	m := x.layout.describe(x.infos)
+	if x.packed {
+		m.Compression, m.Mode = "zstd", "MESSAGE"
+	}
 	x.addOld(m)
 	return m.save(x.layout.system, x.dir)
 }
@@ -143,13 +154,32 @@ func (x *reindexer) plan(names []string) error {
 		if known.Version >= 4 && known.Version <= 9 {
 			b.Version = known.Version
 		}
-		if b.CompressionMode == "" && strings.EqualFold(known.Mode, "message") {
-			b.CompressionMode = "message"
-		}
+	}
+	// A recorder that was killed has not written what the mode is.
+	x.packed = b.CompressionMode == "" &&
+		(known != nil && strings.EqualFold(known.Mode, "message") || slices.ContainsFunc(names, x.hasPacked))
+	if x.packed && b.Storage == storageSQLite {
+		b.CompressionMode = "message"
 	}
 	var err error
 	x.layout, err = newLayout(output.OS{}, b, o)
 	return err
+}
+
+// hasPacked reports whether the first message of a file is compressed by itself.
+func (x *reindexer) hasPacked(name string) bool {
+	r, err := x.open(name)
+	if err != nil {
+		return false
+	}
+	defer r.Close()
+	it, err := r.Read(codec.Query{Start: math.MinInt64, Damaged: func(error) {}})
+	if err != nil {
+		return false
+	}
+	defer it.Close()
+	m, err := it.Next()
+	return err == nil && m.Channel.Encoding == codec.EncodingCDR && compressed.Is(m.Data)
 }
 
 // embedded returns the metadata that the last file embeds, of those that embed any.
@@ -177,9 +207,10 @@ func (x *reindexer) embedded(names []string) *metadata {
 	return nil
 }
 
-// open opens a file by itself.
+// open opens a file by itself, whose messages stay compressed if they are.
 func (x *reindexer) open(name string) (codec.Reader, error) {
 	r := newReader(x.dir)
+	r.compressedMessages = true
 	if err := r.open(filepath.Join(x.dir, name)); err != nil {
 		return nil, err
 	}
@@ -215,18 +246,28 @@ func (x *reindexer) file(name string) error {
 	return x.replace(name, r, info, damage)
 }
 
-// check reads all of a file. damage is its damage, if there is any.
+// check reads all of a file. damage is its damage, if there is any that a copy would mend: the copy of a file with QoS
+// that cannot be read, or with rows that are no messages, would only hold less.
 func check(r codec.Reader) (info *codec.Info, damage, err error) {
 	if info, err = r.Info(); err != nil {
 		return nil, nil, err
 	}
-	if !info.Complete {
-		damage = errors.New("it was not completed")
-		if n := len(info.Events); n > 0 {
-			damage = errors.New(info.Events[n-1].Text)
+	var lacks []string
+	if d, ok := r.(*database); ok {
+		lacks = d.lacks
+	}
+	for _, e := range info.Events {
+		mends := e.Kind == codec.EventDamage || e.Kind == codec.EventUnfinished
+		if mends && e.Topic == "" && !slices.Contains(lacks, e.Text) {
+			damage = errors.New(e.Text)
 		}
 	}
-	it, err := r.Read(codec.Query{Start: math.MinInt64, Damaged: func(err error) { damage = err }})
+	it, err := r.Read(codec.Query{Start: math.MinInt64, Damaged: func(err error) {
+		lack := (*lackError)(nil)
+		if !errors.As(err, &lack) {
+			damage = err
+		}
+	}})
 	if err != nil {
 		return nil, nil, err
 	}

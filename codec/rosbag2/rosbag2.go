@@ -18,6 +18,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/blob"
+	"tapedeck/codec/internal/compressed"
 	"tapedeck/codec/mcap"
 	"tapedeck/codec/rosbag2/internal/sqlite"
 )
@@ -60,10 +61,9 @@ func (b Options) Format() codec.Format {
 // too: its beginning may be damaged.
 func sniff(path string, head []byte) bool {
 	if head != nil {
-		whole := bytes.HasPrefix(head, []byte(sqlite.Magic))
-		packed := isStorage(path) && unpackedName(path) != path && bytes.HasPrefix(head, zstdMagic)
-		return isMetadata(head) || packed ||
-			filepath.Ext(bareName(path)) == ".db3" && (whole || len(head) >= sqlite.PageSize)
+		database := bytes.HasPrefix(head, []byte(sqlite.Magic)) || len(head) >= sqlite.PageSize
+		packed := isStorage(path) && unpackedName(path) != path && compressed.IsZstd(head)
+		return isMetadata(head) || packed || filepath.Ext(bareName(path)) == ".db3" && database
 	}
 	if text, err := blob.ReadFile(blob.Join(path, metadataFile)); err == nil && isMetadata(text) {
 		return true

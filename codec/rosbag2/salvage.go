@@ -86,7 +86,11 @@ func (s *salvage) scan() error {
 		return list
 	}
 	err := s.database.Scan(func(r *sqlite.Row) {
-		switch kinds(r) {
+		columns := kinds(r)
+		if strings.HasPrefix(columns, "_ttt") { // then may be empty
+			columns = strings.TrimRight(columns, "_")
+		}
+		switch columns {
 		case "_ib", "_iib":
 			columns := r.Columns[len(r.Columns)-3:]
 			if err := s.database.Check(r.Place); err != nil {
@@ -95,7 +99,7 @@ func (s *salvage) scan() error {
 			}
 			ids = append(ids, columns[0].Int)
 			found = append(found, salvaged{time: columns[1].Int, id: r.ID, place: r.Place})
-		case "_ttt", "_tttt", "_ttttt":
+		case "_ttt", "_tttt", "_ttttt", "_ttt_t":
 			t := texts(r)
 			switch {
 			case t == nil:

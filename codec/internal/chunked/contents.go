@@ -23,6 +23,7 @@ type Contents struct {
 	Events   []codec.Event
 	Scanned  bool // the whole file was read: Damage is complete
 
+	stored  bool       // see Reader.Stored
 	file    prefetcher // nil unless the file is in a store
 	times   bool
 	start   int64

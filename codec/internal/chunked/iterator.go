@@ -9,6 +9,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/heap"
+	"tapedeck/codec/internal/compressed"
 	"tapedeck/codec/internal/tail"
 )
 
@@ -40,6 +41,9 @@ type iterator struct {
 	spare   *spare                   // memory to load segments into
 	wanted  []want                   // by channel
 	keep    func(*codec.Channel) int // unless nil, how many of the last messages of a channel are wanted
+	packed  compressed.Unpacker      // of payloads that are not what their channel says
+	labels  compressed.Labels        // what was told of them
+	own     bool                     // msg.Data is memory of packed
 	msg     codec.Message
 	err     error
 	last    error // what ends the iteration
@@ -153,8 +157,23 @@ func (it *iterator) Next() (*codec.Message, error) {
 	return &it.msg, nil
 }
 
-// step moves on to the next message.
+// step moves on to the next message that is what its channel says.
 func (it *iterator) step() error {
+	for {
+		if err := it.move(); err != nil {
+			return err
+		}
+		if !compressed.Is(it.msg.Data) || it.msg.Channel.Encoding != codec.EncodingCDR || it.stored {
+			return nil
+		}
+		if ok, err := it.unpack(); ok || err != nil {
+			return err
+		}
+	}
+}
+
+// move moves on to the next message.
+func (it *iterator) move() error {
 	if it.used {
 		if err := it.advanceRoot(); err != nil {
 			return err
@@ -186,8 +205,22 @@ func (it *iterator) step() error {
 	m := &s.current
 	// Field by field: a whole message would be read back from the stack, which waits for all stores before it.
 	it.msg.Channel, it.msg.LogTime, it.msg.PublishTime = it.wanted[m.Channel].channel, m.Time, m.Publish
-	it.msg.Data = m.Data
+	it.msg.Data, it.own = m.Data, false
 	return nil
+}
+
+// unpack decompresses the payload of a message, and reports whether that is possible.
+func (it *iterator) unpack() (bool, error) {
+	data, err := it.packed.Unpack(it.msg.Channel, it.msg.Data)
+	if err != nil {
+		return false, it.report(fmt.Errorf("message on %s at %d ns: %w", it.msg.Channel.Topic, it.msg.LogTime, err))
+	}
+	if it.labels == nil {
+		it.labels = compressed.Labels{}
+	}
+	it.labels.Tell(it.Path, it.msg.Channel, it.q.Damaged)
+	it.msg.Data, it.own = data, true
+	return true, nil
 }
 
 func (it *iterator) changed(s *source) error {
@@ -253,7 +286,12 @@ func (it *iterator) release(s *source) {
 }
 
 // Keep implements codec.Keeper.
-func (it *iterator) Keep() *codec.Buffer { return it.open[0].buffer.Retain() }
+func (it *iterator) Keep() *codec.Buffer {
+	if it.own {
+		return nil
+	}
+	return it.open[0].buffer.Retain()
+}
 
 // advanceRoot moves the source at the root to its next message.
 func (it *iterator) advanceRoot() error {
@@ -370,6 +408,7 @@ func (it *iterator) Close() error {
 	if it.loader != nil {
 		it.loader.Close()
 	}
+	it.packed.Close()
 	*it = iterator{err: io.EOF}
 	return nil
 }

@@ -19,9 +19,13 @@ type Reader struct {
 	Contents Contents
 	Layout   Layout
 
-	info *codec.Info
-	err  error
+	stored bool // payloads stay compressed, as they are stored
+	info   *codec.Info
+	err    error
 }
+
+// Stored makes the Reader return payloads that are compressed one by one as they are. It is called before the others.
+func (r *Reader) Stored() { r.stored = true }
 
 var _ codec.LatestReader = (*Reader)(nil)
 
@@ -62,6 +66,7 @@ func (r *Reader) Load() error {
 		return r.err
 	}
 	r.Contents.file, _ = r.File.(prefetcher)
+	r.Contents.stored = r.stored
 	r.Contents.Sort()
 	r.info = r.Layout.Describe()
 	return nil

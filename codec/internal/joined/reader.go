@@ -18,7 +18,7 @@ import (
 type Reader struct {
 	Format string // for Info, as the next two
 	Path   string
-	Events []codec.Event // that make the recording incomplete
+	Events []codec.Event // that make the recording incomplete, but for those of codec.EventLabel
 	Files  []File
 	Names  []string // paths of all files in the folder, also of those that cannot be opened
 	// Amend, unless nil, adds to info what the files do not say.
@@ -62,7 +62,8 @@ func (r *Reader) load() error {
 		return r.err
 	}
 	info := &codec.Info{
-		Format: r.Format, Path: r.Path, Events: r.Events, Complete: len(r.Events) == 0, Metadata: map[string]string{},
+		Format: r.Format, Path: r.Path, Events: r.Events, Metadata: map[string]string{},
+		Complete:  !slices.ContainsFunc(r.Events, func(e codec.Event) bool { return e.Kind != codec.EventLabel }),
 		StartTime: math.MaxInt64, EndTime: math.MinInt64,
 	}
 	if r.err = r.join(info); r.err != nil {

@@ -1,0 +1,38 @@
+package compressed
+
+import (
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+)
+
+func TestUnpack(t *testing.T) {
+	encoder, err := zstd.NewWriter(nil)
+	require.NoError(t, err)
+	pack := func(b []byte) []byte { return encoder.EncodeAll(b, nil) }
+	payload := []byte("\x00\x01\x00\x00\x07")
+	c := &codec.Channel{Topic: "/a", Encoding: codec.EncodingCDR}
+	var u Unpacker
+	defer u.Close()
+	for range 2 {
+		got, err := u.Unpack(c, pack(payload))
+		require.NoError(t, err)
+		require.Equal(t, payload, got)
+	}
+	require.False(t, Is(payload))
+	require.False(t, Is(nil))
+	large := pack(make([]byte, 1<<20))
+	for want, packed := range map[string][]byte{
+		"cannot hold 1099511627776":          append([]byte{0x28, 0xb5, 0x2f, 0xfd}, 0xe0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0), // 1 TiB
+		"it is compressed with LZ4, not cdr": []byte("\x04\x22\x4d\x18\x64\x40\xa7\x00\x00\x00\x00"),
+		"it is compressed more than once":    pack(pack(payload)),
+		"decompress: unexpected EOF":         large[:len(large)-1],
+	} {
+		require.True(t, Is(packed), want)
+		_, err := u.Unpack(c, packed)
+		require.ErrorContains(t, err, want)
+	}
+}
