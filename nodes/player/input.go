@@ -155,6 +155,11 @@ func (s *source) add(ctx context.Context, path string) error {
 		s.warnings = append(s.warnings, fmt.Sprintf("%s is unfinished or damaged%s; playing what is readable (for "+
 			"details: converter info)", path, damage(info)))
 	}
+	for _, e := range info.Events {
+		if e.Kind == codec.EventLabel {
+			s.warnings = append(s.warnings, path+": "+e.Text)
+		}
+	}
 	for _, err := range left {
 		s.warnings = append(s.warnings, fmt.Sprintf("%s: not played: %v", path, err))
 	}

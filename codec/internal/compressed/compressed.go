@@ -1,5 +1,5 @@
-// Package compressed knows payloads that a recorder compressed one by one, as rosbag2's compression mode MESSAGE does, and
-// that are labelled as CDR nevertheless.
+// Package compressed knows payloads that a recorder compressed one by one, as rosbag2's compression mode MESSAGE does,
+// and that are labelled as CDR nevertheless.
 package compressed
 
 import (

@@ -386,6 +386,8 @@ func (p *Pass) findEvents() {
 			if f.Kind, f.Expected = Damage, "a complete recording"; damaged && e.Kind == codec.EventDamage {
 				continue
 			}
+		case codec.EventLabel:
+			f.Kind, f.Expected = Payload, "what the recording says"
 		default:
 			continue
 		}

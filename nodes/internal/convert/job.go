@@ -150,6 +150,7 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs) (*Res
 			j.warn(in.path + " is incomplete; converting everything readable")
 		}
 		j.reportUnreadQoS(in, p)
+		j.reportLabels(in, &missing)
 		if len(in.still) > 0 {
 			j.warn("stamps can be found only in ROS 2 messages, not in those of " + human.List(in.still))
 		}
@@ -213,6 +214,18 @@ func (j *Job) reportUnreadQoS(in *input, p *plan) {
 			j.Damaged(errors.New(e.Text))
 		} else {
 			j.warn(in.path + ": " + e.Text)
+		}
+	}
+}
+
+// reportLabels reports what was not read as the recording says, and adds the messages of it that cannot be read to lost.
+func (j *Job) reportLabels(in *input, lost *losses) {
+	for _, e := range in.original.Events {
+		switch {
+		case e.Kind == codec.EventLabel:
+			j.warn(in.path + ": " + e.Text)
+		case e.Kind == codec.EventDamage && e.Count > 0 && e.Topic == "" && j.Damaged == nil:
+			lost.add(in.path+": "+e.Text, "", 0)
 		}
 	}
 }
