@@ -16,7 +16,8 @@ type Info struct {
 	Metadata     map[string]string // kept with the recording as a whole; may be nil
 	Records      []MetadataRecord  // metadata that other programs keep under names
 	Attachments  []Attachment
-	Extra        any // what more the format knows, ready for encoding/json; nil when nothing
+	Notes        []string // which files were read and which were not, where that may surprise
+	Extra        any      // what more the format knows, ready for encoding/json; nil when nothing
 }
 
 // FileInfo is one file of a recording.

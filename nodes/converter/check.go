@@ -47,6 +47,7 @@ func (o *checkOptions) check(ctx context.Context, paths []string, stdout, stderr
 	}
 	var suites junitSuites
 	failed, found := 0, 0
+	paths = known.Recordings(paths)
 	for i, path := range paths {
 		p, err := pass(ctx, path, expected, nil, stderr)
 		switch {
@@ -106,6 +107,7 @@ func pass(ctx context.Context, path string, expected *contract.Contract, watched
 		return nil, err
 	}
 	defer in.Close()
+	note(stderr, in.info)
 	p := contract.New(expected, in.info)
 	for topic, fields := range watched {
 		for _, field := range fields {
@@ -276,6 +278,7 @@ func (o *expectOptions) expect(ctx context.Context, paths []string, stdout, stde
 		}
 	}
 	var passes []*contract.Pass
+	paths = known.Recordings(paths)
 	for _, path := range paths {
 		p, err := pass(ctx, path, nil, watched, stderr)
 		if err != nil {

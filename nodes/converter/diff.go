@@ -62,6 +62,7 @@ func (o *diffOptions) compare(ctx context.Context, paths []string, stdout, stder
 			return err
 		}
 		defer in.Close()
+		note(stderr, in.info)
 		d.sides[i] = &side{input: in, topics: map[topicKey]*topicMessages{}}
 	}
 	report, err := d.run(ctx, o.Limit, stderr)

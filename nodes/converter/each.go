@@ -17,6 +17,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/blob"
+	"tapedeck/codec/series"
 	"tapedeck/nodes/internal/convert"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/manifest"
@@ -107,7 +108,18 @@ func search(paths []string, stdin io.Reader, except string) (r recordings, err e
 			r.paths, r.folders = append(r.paths, one), append(r.folders, folder)
 		}
 	}
-	return r, nil
+	return r.whole(), nil
+}
+
+// whole returns the recordings without further files of others.
+func (r recordings) whole() (w recordings) {
+	kept := known.Recordings(r.paths)
+	for i, path := range r.paths {
+		if slices.Contains(kept, path) {
+			w.paths, w.folders = append(w.paths, path), append(w.folders, r.folders[i])
+		}
+	}
+	return w
 }
 
 // absolute is filepath.Abs for a path that may be a URL.
@@ -152,13 +164,15 @@ func each(ctx context.Context, n, jobs int, do func(i int)) {
 
 // stateOf returns the state of a recording.
 func stateOf(path string) (manifest.State, error) {
-	state, err := manifest.Stat(path)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return state, err
+	if len(series.Names(path)) == 1 {
+		state, err := manifest.Stat(path)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return state, err
+		}
 	}
-	in, err := openInput(path) // it is several files
+	in, err := openInput(path) // it is several files, or may be
 	if err != nil {
-		return state, err
+		return manifest.State{}, err
 	}
 	defer in.Close()
 	var files []string

@@ -45,6 +45,7 @@ func (o *echoOptions) echo(ctx context.Context, args []string, stdout, stderr io
 		return err
 	}
 	defer in.Close()
+	note(stderr, in.info)
 	channels, err := in.topic(args[1], left)
 	if err != nil {
 		return err

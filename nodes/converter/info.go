@@ -32,6 +32,7 @@ func (o *infoOptions) info(ctx context.Context, paths []string, stdout, stderr i
 	if err := o.Check(o.JSON, o.ROS2); err != nil {
 		return err
 	}
+	paths = known.Recordings(paths)
 	failed, damaged := 0, 0
 	for i, path := range paths {
 		w := separated{Writer: stdout, pending: i > 0 && !o.JSON}

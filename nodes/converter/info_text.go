@@ -40,6 +40,9 @@ func writeInfoText(w io.Writer, path string, info *codec.Info, measured *measure
 	if len(info.Files) == 0 {
 		line(label, "%s", human.Printable(path))
 	}
+	for _, text := range info.Notes {
+		line("Note:", "%s", human.Printable(text))
+	}
 	line("Bag size:", "%s", exactSize(info.Size))
 	line("Format:", "%s", info.Format)
 	for _, d := range formats.Details(info) {

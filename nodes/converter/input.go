@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"io"
+
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/formats"
 )
@@ -37,6 +40,13 @@ func newInput(path string, reader codec.Reader) (*input, error) {
 		return nil, err
 	}
 	return &input{path: path, reader: reader, info: info}, nil
+}
+
+// note tells which files of a recording were read, where that may surprise.
+func note(stderr io.Writer, info *codec.Info) {
+	for _, text := range info.Notes {
+		fmt.Fprintln(stderr, "note:", text)
+	}
 }
 
 func (i *input) Close() error { return i.reader.Close() }

@@ -45,6 +45,7 @@ func (o *reportOptions) report(ctx context.Context, paths []string, stdout, stde
 	var pages []*page.Data
 	elsewhere := o.Plot // plots of topics that this recording may lack; the last one has what no other has
 	var found []string
+	paths = known.Recordings(paths)
 	for i, path := range paths {
 		if i == len(paths)-1 {
 			elsewhere = found
@@ -103,6 +104,7 @@ func (o *reportOptions) read(ctx context.Context, path string, elsewhere []strin
 		return nil, err
 	}
 	defer in.Close()
+	note(stderr, in.info)
 	bar := progress.Seconds(os.Stderr, "reading", describe.Span(in.info))
 	defer bar.Close()
 	if o.Mapping != "" {

@@ -104,6 +104,7 @@ func openSource(ctx context.Context, paths []string, offsets map[string]int64, a
 	wants func(*codec.Channel) bool, o formats.ReadOptions) (_ *source, err error) {
 	s := &source{wants: wants, options: o}
 	var opened []string
+	paths = allformats.List().Recordings(paths)
 	for i, path := range paths {
 		err := s.add(ctx, path)
 		switch {
@@ -151,6 +152,7 @@ func (s *source) add(ctx context.Context, path string) error {
 		return err
 	}
 	s.recordings[len(s.recordings)-1].info = info
+	s.warnings = append(s.warnings, info.Notes...)
 	if !info.Complete {
 		s.warnings = append(s.warnings, fmt.Sprintf("%s is unfinished or damaged%s; playing what is readable (for "+
 			"details: converter info)", path, damage(info)))

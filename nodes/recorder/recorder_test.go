@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -134,10 +136,13 @@ func (d *deck) publish(p bridge.Publisher, numbers ...uint32) {
 	require.Equal(d.t, before+uint64(len(numbers)), received())
 }
 
-// open opens a recording for the rest of the test.
+// open opens a file of a recording, or a recording without a file of that name, for the rest of the test.
 func open(t *testing.T, path string) codec.Reader {
 	t.Helper()
-	r, err := formats.PureGo().Open(path)
+	r, err := formats.PureGo().OpenFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		r, err = formats.PureGo().Open(path)
+	}
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
 	return r

@@ -62,7 +62,7 @@ func (o *options) checkUpload() error {
 func (o *transferOptions) queue(url string, overwrite bool) upload.Options {
 	return upload.Options{
 		URL: url, UploadOptions: blob.UploadOptions{Rate: int64(o.UploadRate), Overwrite: overwrite},
-		Delete: o.DeleteAfterUpload, Open: formats.PureGo().Open, Episodes: formats.PureGo().Episodic,
+		Delete: o.DeleteAfterUpload, Open: formats.PureGo().OpenFile, Episodes: formats.PureGo().Episodic,
 	}
 }
 

@@ -367,6 +367,9 @@ func takes(r codec.Reader) (*episode.Reader, bool) {
 // fromMessages returns the episodes in a recording of messages.
 func (w *episodeJob) fromMessages(ctx context.Context, i int, in *input) (*notedSource, error) {
 	p := w.plan
+	for _, text := range in.original.Notes {
+		w.warn(text)
+	}
 	if err := p.check([]*codec.Info{in.info}, w.warn); err != nil {
 		return nil, err
 	}

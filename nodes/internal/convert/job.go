@@ -75,6 +75,7 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	j.Inputs = j.Formats.Recordings(j.Inputs)
 	if t.format.Episodes != nil {
 		return j.runEpisodes(ctx, p, t.format)
 	}
@@ -143,6 +144,9 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs) (*Res
 	}
 	var missing losses
 	for _, in := range ins {
+		for _, text := range in.original.Notes {
+			j.warn(text)
+		}
 		if err := j.accept(in, p, &missing); err != nil {
 			return nil, err
 		}

@@ -31,6 +31,7 @@ type (
 		Events       []Event           `json:"events"`
 		Metadata     map[string]string `json:"metadata,omitempty"`
 		Attachments  []Attachment      `json:"attachments,omitempty"`
+		Notes        []string          `json:"notes,omitempty"` // which files were read and which were not
 		Extra        any               `json:"extra,omitempty"`
 	}
 	// Attachment describes an attachment; its size is in bytes.
@@ -101,6 +102,7 @@ func New(info *codec.Info, count Counter) *Recording {
 		Format: info.Format, Path: info.Path, Files: []File{}, Size: info.Size, MessageCount: info.MessageCount,
 		StartTime: info.StartTime, EndTime: info.EndTime, Duration: Span(info).Seconds(), Complete: info.Complete,
 		Topics: []Topic{}, Events: []Event{}, Metadata: info.AllMetadata(), Extra: info.Extra,
+		Notes: info.Notes,
 	}
 	for _, a := range info.Attachments {
 		out.Attachments = append(out.Attachments, Attachment{a.Name, a.MediaType, a.Size, a.LogTime, a.CreateTime})

@@ -21,6 +21,7 @@ import (
 	"tapedeck/codec/record"
 	"tapedeck/codec/rosbag"
 	"tapedeck/codec/rosbag2"
+	"tapedeck/codec/series"
 	"tapedeck/codec/session"
 	"tapedeck/codec/table"
 	"tapedeck/codec/tlog"
@@ -107,8 +108,17 @@ func (l List) Codecs() codec.Formats {
 	return codecs
 }
 
-// Open is codec.Formats.Open, but that a folder which holds other recordings beside the files of one is an error.
+// Open opens the recording that path means: by the name of its first file all of its files, see package series.
 func (l List) Open(path string) (codec.Reader, error) {
+	return series.Open(blob.Local(path), l.OpenFile)
+}
+
+// Recordings returns paths without further files of recordings whose first files are among them.
+func (l List) Recordings(paths []string) []string { return series.Recordings(paths, l.OpenFile) }
+
+// OpenFile is codec.Formats.Open, which opens one file of several alone, but that a folder which holds other recordings
+// beside the files of one is an error.
+func (l List) OpenFile(path string) (codec.Reader, error) {
 	r, err := l.Codecs().Open(path)
 	if several, ok := r.(interface{ Parts() []string }); ok && err == nil {
 		if err := l.checkFolder(blob.Clean(path), several.Parts()); err != nil {

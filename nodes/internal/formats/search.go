@@ -19,10 +19,11 @@ import (
 var numberedRecord = regexp.MustCompile(`^(.*\.record)\.\d{5}(\.\d{14})?$`)
 
 // Search returns the recordings in a folder and in those below it, in the order of their paths. These are files that
-// are named as formats name them, series of record files under the beginning of their names, and folders that are one
-// recording, whatever else they hold: bags with a metadata.yaml, sessions, data sets. What is hidden, and what is being
-// written (NAME.part, NAME.active), is left out. If folder is one recording or a file, it is the only result. An error
-// that wraps blob.ErrKey is about keys of a store alone; all others were searched.
+// are named as formats name them, of several that are one recording the first, series of record files under the
+// beginning of their names, and folders that are one recording, whatever else they hold: bags with a metadata.yaml,
+// sessions, data sets. What is hidden, and what is being written (NAME.part, NAME.active), is left out. If folder is
+// one recording or a file, it is the only result. An error that wraps blob.ErrKey is about keys of a store alone; all
+// others were searched.
 func (l List) Search(folder string) (paths []string, err error) {
 	stat, err := blob.Stat(folder)
 	if err != nil {
@@ -36,7 +37,7 @@ func (l List) Search(folder string) (paths []string, err error) {
 		return nil, fmt.Errorf("search %s: %w", folder, err)
 	}
 	slices.Sort(paths)
-	return slices.Compact(paths), errors.Join(odd...)
+	return l.Recordings(slices.Compact(paths)), errors.Join(odd...)
 }
 
 // checkFolder returns an error if a folder holds other recordings beside parts, the files that a reader reads.

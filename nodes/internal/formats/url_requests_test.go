@@ -29,7 +29,7 @@ func TestRequests(t *testing.T) {
 		trips  int    // for the first message; SQLite sends 35 requests, most of them together
 		first  int64  // bytes for it: three chunks, or pages and two payloads
 	}{
-		{"mcap", writes(t, "mcap", ""), "drive.mcap", 3, 1 << 20, 10, 16_000_000},
+		{"mcap", writes(t, "mcap", ""), "drive.mcap", 4, 1 << 20, 10, 16_000_000},
 		{"record", writes(t, "record", ""), "drive.record", 12, size / 1000, 10, 51_000_000},
 		{"bag", writes(t, "bag", ""), "drive.bag", 12, size / 1000, 10, 3_200_000},
 		{"db3", writes(t, "rosbag2", "sqlite3"), "drive/drive_0.db3", 0, size / 100, 17, 8_000_000},

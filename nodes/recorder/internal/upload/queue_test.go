@@ -29,7 +29,7 @@ const patient = time.Minute
 
 func newQueue(t *testing.T, s *blobtest.Server) *Queue {
 	return New(Options{
-		URL: s.URL("fleet"), Open: formats.PureGo().Open, Episodes: formats.PureGo().Episodic,
+		URL: s.URL("fleet"), Open: formats.PureGo().OpenFile, Episodes: formats.PureGo().Episodic,
 		Note: func(string, time.Time) {},
 		Log:  func(_ bridge.LogLevel, format string, args ...any) { t.Logf(format, args...) },
 	})

@@ -1,0 +1,155 @@
+package series
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tapedeck/codec"
+	"tapedeck/codec/blob"
+)
+
+// Name is the name of a file, taken apart.
+type Name struct {
+	Base   string // what the names of all files have in common: "drive.mcap", "drive.record"
+	Number int    // 0 for the first file
+	Time   string // of beginning, where the names of all files have one
+}
+
+// The names that recorders give to the files of a recording.
+var (
+	recordName   = regexp.MustCompile(`^(.+\.record)\.(\d{5})(\.\d{14})?$`)
+	datedName    = regexp.MustCompile(`^(\d+)_(.+)_(\d{4}_\d\d_\d\d-\d\d_\d\d_\d\d)` + extensions + `$`)
+	datedBag     = regexp.MustCompile(`^(.+_)?(\d{4}(?:-\d\d){5})_(\d+)(\.bag)$`)
+	numberedName = regexp.MustCompile(`^(.+)_(0|[1-9]\d*)` + extensions + `$`)
+)
+
+// extensions are those of files of a recording.
+const extensions = `((?:\.mcap|\.log|\.bag|\.db3)(?:\.zstd)?)`
+
+// Parse takes the name of a file apart. It is false for a name that has no number. NAME.mcap, NAME_0.mcap and
+// NAME_1.mcap have the base NAME.mcap, as 0_NAME_2026_01_31-08_15_00.mcap has.
+func Parse(name string) (Name, bool) {
+	name = strings.TrimSuffix(name, codec.ActiveSuffix)
+	var number string
+	var n Name
+	if m := recordName.FindStringSubmatch(name); m != nil {
+		n.Base, number = m[1], m[2]
+	} else if m := datedName.FindStringSubmatch(name); m != nil {
+		n.Base, number, n.Time = m[2]+m[4], m[1], m[3]
+	} else if m := datedBag.FindStringSubmatch(name); m != nil {
+		n.Base, number, n.Time = strings.TrimSuffix(m[1], "_")+m[4], m[3], m[2]
+	} else if m := numberedName.FindStringSubmatch(name); m != nil {
+		n.Base, number = m[1]+m[3], m[2]
+	}
+	var err error
+	if n.Number, err = strconv.Atoi(number); err != nil {
+		return Name{Base: name}, false
+	}
+	return n, true
+}
+
+// entry is a file of a folder.
+type entry struct {
+	Name
+	path string
+}
+
+// numbered returns the files in the folder of path whose names have the base, in order. Of a file that was completed
+// while it was looked for there is one.
+func numbered(path, base string) (all []entry) {
+	entries, err := blob.ReadDir(blob.Dir(path))
+	if err != nil && len(entries) == 0 { // as of a server that cannot list a folder
+		return nil
+	}
+	for _, e := range entries {
+		if n, ok := Parse(e.Name()); ok && n.Base == base && !e.IsDir() {
+			all = append(all, entry{n, blob.Join(blob.Dir(path), e.Name())})
+		}
+	}
+	slices.SortFunc(all, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Number, b.Number), cmp.Compare(a.path, b.path))
+	})
+	return slices.DeleteFunc(all, func(e entry) bool {
+		completed, ok := strings.CutSuffix(e.path, codec.ActiveSuffix)
+		return ok && slices.ContainsFunc(all, func(o entry) bool { return o.path == completed })
+	})
+}
+
+// following returns the files that follow the file at path by their names, in order. Nothing follows a file that is not
+// the first of its series.
+func following(path string) (all []entry) {
+	name := strings.TrimSuffix(blob.Base(path), codec.ActiveSuffix)
+	bases := []string{name} // NAME.mcap goes on as NAME_1.mcap
+	own, ok := Parse(name)
+	if ok && own.Number == 0 {
+		bases = append(bases, own.Base)
+	}
+	if !seriesName.MatchString(name) || blob.IsURL(path) && !followed(path, own, bases) {
+		return nil
+	}
+	for _, base := range bases {
+		begun := own.Time == ""
+		for _, e := range numbered(path, base) {
+			switch {
+			case (e.Time == "") != (own.Time == ""):
+			case blob.Base(e.path) == blob.Base(path):
+				begun = true
+			case begun && own.Time != "" && e.Number == 0: // another recording of the same name
+				return all
+			case begun && e.Number > 0:
+				all = append(all, e)
+			}
+		}
+	}
+	return all
+}
+
+// seriesName matches the names of files that others may follow.
+var seriesName = regexp.MustCompile(`(?:` + extensions + `|\.record(?:\.\d{5}(?:\.\d{14})?)?)$`)
+
+// followed reports whether it is worth listing the folder of a URL, which may have many objects: there is a second
+// file, or its name is not known.
+func followed(path string, own Name, bases []string) bool {
+	if own.Time != "" {
+		return own.Number == 0
+	}
+	for _, base := range bases {
+		second := base + ".00001"
+		if i := strings.LastIndexByte(base, '.'); !strings.HasSuffix(base, ".record") {
+			second = base[:i] + "_1" + base[i:]
+		}
+		if _, err := blob.Stat(blob.Join(blob.Dir(path), second)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// First returns the path of the file that, by their names, begins the series in which the file at path is a later one.
+// It is "" if there is none.
+func First(path string) string {
+	own, ok := Parse(blob.Base(path))
+	if !ok || own.Number == 0 {
+		return ""
+	}
+	first := ""
+	if own.Time == "" {
+		for _, base := range []string{own.Base, own.Base + codec.ActiveSuffix} {
+			if stat, err := blob.Stat(blob.Join(blob.Dir(path), base)); err == nil && !stat.IsDir() {
+				return blob.Join(blob.Dir(path), base)
+			}
+		}
+	}
+	for _, e := range numbered(path, own.Base) {
+		switch {
+		case e.path == path:
+			return first
+		case e.Number == 0 && (e.Time == "") == (own.Time == ""):
+			first = e.path
+		}
+	}
+	return ""
+}
