@@ -299,11 +299,7 @@ func (it *translating) Next() (*codec.Message, error) {
 		}
 		if it.ready, err = translate(m); err != nil {
 			err = &TranslationError{m.Channel, m.LogTime, err}
-			if it.query.Damaged == nil {
-				it.err = err
-				break
-			}
-			it.query.Damaged(err)
+			it.err = it.query.Damage(err)
 		}
 		it.reused = nil
 		if _, ok := become.by.(Reuser); ok && len(it.ready) == 1 {

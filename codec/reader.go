@@ -14,7 +14,17 @@ type Query struct {
 
 	// Damaged, unless nil, is called for each damaged place with an error that names the file and the place. Reading
 	// then continues after the place with everything readable. If it is nil, damage ends the reading with that error.
+	// Readers call Damage, which looks.
 	Damaged func(error)
+}
+
+// Damage calls Damaged with the error of a damaged place, or returns it if it is to end the reading.
+func (q *Query) Damage(err error) error {
+	if q.Damaged == nil {
+		return err
+	}
+	q.Damaged(err)
+	return nil
 }
 
 // Wants reports whether q selects the messages of c.

@@ -148,12 +148,13 @@ func (t *fromROS2) recorded() []*codec.Channel {
 	return all
 }
 
-// first returns the first payload of a channel in the recording, nil if there is none or it cannot be read.
+// first returns the first payload of a channel that can be read, nil if there is none.
 func (t *fromROS2) first(c *codec.Channel) []byte {
 	if t.reader == nil {
 		return nil
 	}
-	it, err := t.reader.Read(codec.Query{Topics: func(o *codec.Channel) bool { return o == c }})
+	q := codec.Query{Topics: func(o *codec.Channel) bool { return o == c }, Damaged: func(error) {}}
+	it, err := t.reader.Read(q)
 	if err != nil {
 		return nil
 	}

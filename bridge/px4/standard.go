@@ -173,11 +173,10 @@ func (it *iterator) Next() (*codec.Message, error) {
 		if from != nil {
 			if err := it.translate(from, m); err != nil {
 				err = &bridge.TranslationError{Channel: m.Channel, LogTime: m.LogTime, Err: err}
-				if it.query.Damaged == nil {
-					it.err = err
+				it.err = it.query.Damage(err)
+				if it.err != nil {
 					break
 				}
-				it.query.Damaged(err)
 			}
 		}
 		if from == nil || it.wanted[m.Channel] {

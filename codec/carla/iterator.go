@@ -27,10 +27,8 @@ func (it *iterator) Next() (*codec.Message, error) {
 		switch {
 		case errors.Is(err, errCut):
 			it.err = io.EOF
-		case errors.Is(err, ErrDamaged) && it.query.Damaged != nil:
-			it.query.Damaged(err)
 		case errors.Is(err, ErrDamaged):
-			it.err = err
+			it.err = it.query.Damage(err)
 		case err != nil:
 			it.err = err
 		case it.query.End != 0 && f.time >= it.query.End:

@@ -169,10 +169,8 @@ func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
 	}
 	it := r.iterator(q)
 	for _, err := range r.source.Damage() {
-		switch {
-		case q.Damaged != nil:
-			q.Damaged(err)
-		case errors.Is(it.end, io.EOF) && r.source.Complete():
+		err = q.Damage(err)
+		if err != nil && errors.Is(it.end, io.EOF) && r.source.Complete() {
 			it.end = err
 		}
 	}
@@ -277,11 +275,10 @@ func (it *iterator) Next() (*codec.Message, error) {
 			}
 			closed := errors.As(err, new(openError))
 			err = fmt.Errorf("read %s: %s at %d: %w", it.path, c.stream.channel.Topic, stamp, err)
-			if it.query.Damaged == nil {
-				it.err = err
+			it.err = it.query.Damage(err)
+			if it.err != nil {
 				break
 			}
-			it.query.Damaged(err)
 			if closed {
 				c.next = c.end - 1
 			}

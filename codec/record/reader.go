@@ -296,10 +296,8 @@ func (r *reader) read(q codec.Query) (*iterator, error) {
 		}
 	}
 	for _, d := range l.damage {
-		switch {
-		case q.Damaged != nil:
-			q.Damaged(d)
-		case it.end == nil && (d.pos != 0 || !l.finished): // without a header all the rest can be there
+		err := q.Damage(d)
+		if err != nil && it.end == nil && (d.pos != 0 || !l.finished) { // without a header all the rest can be there
 			it.end, end = d, d.pos
 		}
 	}

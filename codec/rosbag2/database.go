@@ -403,9 +403,7 @@ func (d *database) Read(q codec.Query) (codec.Iterator, error) {
 		return d.salvage.Read(q)
 	}
 	for _, text := range d.lacks {
-		if q.Damaged != nil { // else Info tells
-			q.Damaged(d.wrap(&lackError{text}))
-		}
+		_ = q.Damage(d.wrap(&lackError{text})) // which ends no reading: Info tells, too
 	}
 	where, args := window(q)
 	if d.remote() {
@@ -496,10 +494,10 @@ func (it *rowIterator) end(err error) (*codec.Message, error) {
 
 // continueWithSalvage has a salvage read the rest if damage may be met: SQLite cannot go on behind a damaged page.
 func (it *rowIterator) continueWithSalvage(cause error) {
-	if it.err = it.database.wrap(cause); it.query.Damaged == nil {
+	it.err = it.database.wrap(cause)
+	if it.query.Damage(it.err) != nil {
 		return
 	}
-	it.query.Damaged(it.err)
 	s, err := it.database.fallback(cause)
 	if err != nil {
 		it.err = err

@@ -14,7 +14,7 @@ type iterator struct {
 	path       string
 	unpacker   compressed.Unpacker
 	compressed bool // all messages are, by metadata.yaml; without it, those that look so
-	damaged    func(error)
+	query      codec.Query
 	labels     compressed.Labels
 	same       bool // the last message is as it was
 	msg        codec.Message
@@ -26,7 +26,7 @@ func (r *Reader) decompress(it codec.Iterator, err error, q codec.Query) (codec.
 	if err != nil || !r.compressedMessages && !r.databases { // package mcap decompresses what is not labelled
 		return it, err
 	}
-	return &iterator{Iterator: it, path: r.Path, compressed: r.compressedMessages, damaged: q.Damaged,
+	return &iterator{Iterator: it, path: r.Path, compressed: r.compressedMessages, query: q,
 		labels: compressed.Labels{}}, nil
 }
 
@@ -46,18 +46,14 @@ func (it *iterator) Next() (*codec.Message, error) {
 		data, err := it.unpacker.Unpack(m.Channel, m.Data)
 		if err == nil {
 			if !it.compressed {
-				it.labels.Tell(it.path, m.Channel, it.damaged)
+				it.labels.Tell(it.path, m.Channel, &it.query)
 			}
 			it.msg = *m
 			it.msg.Data = data
 			return &it.msg, nil
 		}
 		err = fmt.Errorf("read %s: message on %s at %d ns: %w", it.path, m.Channel.Topic, m.LogTime, err)
-		if it.damaged == nil {
-			it.err = err
-			break
-		}
-		it.damaged(err)
+		it.err = it.query.Damage(err)
 	}
 	return nil, it.err
 }

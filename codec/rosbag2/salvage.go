@@ -183,8 +183,8 @@ func (s *salvage) assign(found []salvaged, ids []int64) {
 func (s *salvage) Info() (*codec.Info, error) { return s.info, nil }
 
 func (s *salvage) Read(q codec.Query) (codec.Iterator, error) {
-	if s.damage != nil && q.Damaged != nil {
-		q.Damaged(s.damage)
+	if s.damage != nil {
+		_ = q.Damage(s.damage) // or the iterator ends with it
 	}
 	return s.from(q, nil), nil
 }
@@ -237,12 +237,7 @@ func (it *salvageIterator) Next() (*codec.Message, error) {
 			it.msg = codec.Message{Channel: m.channel, LogTime: m.time, Data: sqlite.Last(it.buf)}
 			return &it.msg, nil
 		}
-		err = fmt.Errorf("read %s: message %d: %w", it.salvage.path, m.id, err)
-		if it.query.Damaged == nil {
-			it.err = err
-			break
-		}
-		it.query.Damaged(err)
+		it.err = it.query.Damage(fmt.Errorf("read %s: message %d: %w", it.salvage.path, m.id, err))
 	}
 	return nil, it.err
 }

@@ -87,7 +87,7 @@ func (o *echoOptions) echo(ctx context.Context, args []string, stdout, stderr io
 		}
 		var payload *echo.PayloadError
 		if err := printer.Print(m); errors.As(err, &payload) {
-			q.Damaged(err)
+			_ = q.Damage(err)
 		} else if err != nil {
 			return err
 		}

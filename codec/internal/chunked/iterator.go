@@ -92,11 +92,10 @@ func (c *Contents) prepare(l Loader, q codec.Query) *iterator {
 	it := &iterator{Contents: c, q: q, loader: l, limit: openBytes, last: io.EOF, before: math.MaxInt64,
 		spare: new(spare)}
 	for _, d := range c.Damage {
-		if q.Damaged == nil {
-			it.before, it.last = d.Offset, d.Err
+		if err := q.Damage(d.Err); err != nil {
+			it.before, it.last = d.Offset, err
 			break
 		}
-		q.Damaged(d.Err)
 	}
 	it.pending = c.from(q.From())
 	return it
@@ -218,7 +217,7 @@ func (it *iterator) unpack() (bool, error) {
 	if it.labels == nil {
 		it.labels = compressed.Labels{}
 	}
-	it.labels.Tell(it.Path, it.msg.Channel, it.q.Damaged)
+	it.labels.Tell(it.Path, it.msg.Channel, &it.q)
 	it.msg.Data, it.own = data, true
 	return true, nil
 }
@@ -396,12 +395,7 @@ func UnknownChannel(id int) error {
 
 // report passes damage to Query.Damaged. Without that it returns the error, which ends the iteration.
 func (it *iterator) report(err error) error {
-	err = fmt.Errorf("read %s: %w", it.Path, err)
-	if it.q.Damaged == nil {
-		return err
-	}
-	it.q.Damaged(err)
-	return nil
+	return it.q.Damage(fmt.Errorf("read %s: %w", it.Path, err))
 }
 
 func (it *iterator) Close() error {

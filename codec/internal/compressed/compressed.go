@@ -91,13 +91,13 @@ func (e *LabelError) Error() string {
 		"compression mode MESSAGE; they are decompressed", e.Path, e.Channel.Topic, e.Channel.Encoding)
 }
 
-// Labels calls Query.Damaged with a LabelError for each topic once.
+// Labels reports a LabelError for each topic once.
 type Labels map[*codec.Channel]bool
 
 // Tell reports that messages of a channel are compressed.
-func (l Labels) Tell(path string, c *codec.Channel, damaged func(error)) {
-	if !l[c] && damaged != nil {
-		damaged(&LabelError{path, c})
+func (l Labels) Tell(path string, c *codec.Channel, q *codec.Query) {
+	if !l[c] {
+		_ = q.Damage(&LabelError{path, c}) // which ends no reading
 	}
 	l[c] = true
 }

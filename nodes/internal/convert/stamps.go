@@ -68,14 +68,14 @@ func (s *stamped) read(q codec.Query, read func(codec.Query) (codec.Iterator, er
 	if err != nil {
 		return nil, err
 	}
-	return &stamping{Iterator: it, stamped: s, damaged: q.Damaged}, nil
+	return &stamping{Iterator: it, stamped: s, query: q}, nil
 }
 
 // stamping is the iterator of stamped.
 type stamping struct {
 	codec.Iterator
 	stamped *stamped
-	damaged func(error)
+	query   codec.Query
 	message codec.Message
 	data    []byte
 }
@@ -91,7 +91,10 @@ func (it *stamping) Next() (*codec.Message, error) {
 			return m, nil
 		}
 		if err := it.stamp(stamps, m); err != nil {
-			it.damaged(&bridge.TranslationError{Channel: m.Channel, LogTime: m.LogTime, Err: err})
+			err = it.query.Damage(&bridge.TranslationError{Channel: m.Channel, LogTime: m.LogTime, Err: err})
+			if err != nil {
+				return nil, err
+			}
 			continue
 		}
 		return &it.message, nil

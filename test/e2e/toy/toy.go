@@ -91,10 +91,8 @@ func (r *reader) Read(q codec.Query) (codec.Iterator, error) {
 			it.messages = append(it.messages, m)
 		}
 	}
-	if r.damage != nil && q.Damaged == nil {
+	if r.damage != nil && q.Damage(r.damage) != nil {
 		it.end = r.damage
-	} else if r.damage != nil {
-		q.Damaged(r.damage)
 	}
 	return it, nil
 }
