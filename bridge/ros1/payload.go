@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 
 	"tapedeck/msgs/plural"
+	"tapedeck/msgs/wire"
 )
 
 var le = binary.LittleEndian
@@ -25,6 +27,7 @@ const (
 // aligned, and strings end with NUL. Those of ROS 1 are not aligned.
 type payload struct {
 	toROS2 bool
+	whole  []byte // with the CDR header, of ROS 2
 	src    []byte // without the CDR header
 	pos    int    // in src
 	out    []byte
@@ -50,7 +53,7 @@ func fromCDR(dst, src []byte, steps []step) ([]byte, uint64, error) {
 	case src[0] != 0 || src[1] != 1:
 		return dst[:0], 0, fmt.Errorf("CDR header % x; only little-endian plain CDR is understood", src[:cdrHeader])
 	}
-	p := payload{src: src[cdrHeader:], out: slices.Grow(dst[:0], len(src)+64)}
+	p := payload{whole: src, src: src[cdrHeader:], out: slices.Grow(dst[:0], len(src)+64)}
 	return p.translate(steps, maxPadding)
 }
 
@@ -271,31 +274,19 @@ func (p *payload) putWide(text []byte, bound int) error {
 	return nil
 }
 
-// wideToText translates a wstring of ROS 2 to a string of ROS 1.
+// wideToText translates a wstring of ROS 2, whose units have two or four bytes each, to a string of ROS 1.
 func (p *payload) wideToText(s *step) error {
-	n, err := p.length(4, 0)
-	if err != nil {
+	d := wire.NewDecoder(p.whole)
+	d.Skip(p.pos)
+	text := d.WString(0)
+	if err := d.Err(); err != nil {
 		return err
 	}
-	units, err := p.take(4, 4*n)
-	if err != nil {
-		return err
+	p.pos = d.Offset() - cdrHeader
+	if strings.ContainsRune(text, utf8.RuneError) {
+		p.lost |= s.lost
 	}
-	p.putLength(0)
-	start := len(p.out)
-	for i := 0; i < len(units); i += 4 {
-		r := rune(le.Uint32(units[i:]))
-		if utf16.IsSurrogate(r) && i+8 <= len(units) {
-			if pair := utf16.DecodeRune(r, rune(le.Uint32(units[i+4:]))); pair != utf8.RuneError {
-				r, i = pair, i+4
-			}
-		}
-		if !utf8.ValidRune(r) {
-			p.lost |= s.lost
-		}
-		p.out = utf8.AppendRune(p.out, r)
-	}
-	le.PutUint32(p.out[start-4:], uint32(len(p.out)-start))
+	p.putText([]byte(text))
 	return nil
 }
 

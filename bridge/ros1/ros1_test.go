@@ -491,3 +491,35 @@ func TestDefinitionsOfNoUse(t *testing.T) {
 	_, err := translator.Topics(codec.TopicInfo{Channel: channel2("/t", "a_msgs/msg/A", "B b")})
 	require.ErrorContains(t, err, "a_msgs/msg/B")
 }
+
+// TestWideUnits translates wstrings whose units have 2 bytes, as Fast CDR 2 writes them, or 4.
+func TestWideUnits(t *testing.T) {
+	library, err := rosidl.ParseConcatenated("my/msg/Word", "uint8 n\nwstring text\nuint16 after\n")
+	require.NoError(t, err)
+	one, err := newTo1(library, "my/msg/Word")
+	require.NoError(t, err)
+	schema, err := cdr.NewSchema(library, "my/msg/Word")
+	require.NoError(t, err)
+	for name, payload := range map[string]string{
+		"2 bytes": "\x00\x01\x00\x00\x05\x00\x00\x00\x05\x00\x00\x00h\x00e\x00=\xd8\x00\xde!\x00\x34\x12",
+		"4 bytes": "\x00\x01\x00\x00\x05\x00\x00\x00\x05\x00\x00\x00h\x00\x00\x00e\x00\x00\x00=\xd8\x00\x00\x00\xde" +
+			"\x00\x00!\x00\x00\x00\x34\x12",
+		"none": "\x00\x01\x00\x00\x05\x00\x00\x00\x00\x00\x00\x00\x34\x12",
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, err := schema.Decode([]byte(payload))
+			require.NoError(t, err)
+			text := m.Get("text").(string)
+			got, lost, err := fromCDR(nil, []byte(payload), one.steps)
+			require.NoError(t, err)
+			require.Zero(t, lost)
+			want := append(le.AppendUint32([]byte{5}, uint32(len(text))), text+"\x34\x12"...)
+			require.Equal(t, string(want), string(got))
+		})
+	}
+	for _, payload := range []string{"\x00\x01\x00\x00\x05\x00\x00\x00\x05\x00\x00\x00h\x00e\x00",
+		"\x00\x01\x00\x00\x05\x00\x00\x00\xff\xff\xff\xffh\x00e\x00"} {
+		_, _, err := fromCDR(nil, []byte(payload), one.steps)
+		require.ErrorContains(t, err, "text: ")
+	}
+}
