@@ -154,7 +154,7 @@ func (r *recorder) newSession(name string) (*session, error) {
 	}
 	s.writer = filewriter.New(r.queue, out.Writer, &s.journal, filewriter.Callbacks{
 		FileEvents: s.fileEvents, Latched: r.latched, OnSplit: s.onSplit, OnError: s.onError,
-		OnRefused: s.onRefused, OnLimit: s.endAt,
+		OnRefused: s.onRefused, OnLimit: s.endAt, OnRepeats: s.onRepeats,
 		OnEvent: func(e codec.Event) {
 			s.confirm(e)
 			r.page.note(e)
@@ -408,6 +408,12 @@ func (s *session) onRefused(t *queue.Topic, err error) {
 		s.recorder.refusals.Store(what, err.Error())
 	}
 	s.recorder.warn("refused "+what, "%v", err)
+}
+
+// onRepeats warns that much of each file are messages of files before.
+func (s *session) onRepeats(bytes int64) {
+	s.recorder.warn("repeats", "each file begins with %s of repeated latched messages, more than a tenth of "+
+		"max_bag_size, which does not count them; use a larger one, or --repeat-latched=false", human.Bytes(bytes))
 }
 
 // endAt ends the recording at a limit.

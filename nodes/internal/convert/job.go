@@ -177,6 +177,7 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs) (*Res
 	defer out.Close()
 	begin := time.Now()
 	w := newWriter(s, out, j.Progress)
+	w.warn = j.Warn
 	w.start, w.end = max(first, window.Start), last
 	if window.End > 0 {
 		w.end = min(last, window.End)

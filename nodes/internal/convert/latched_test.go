@@ -105,7 +105,7 @@ func TestLatched(t *testing.T) {
 	}
 }
 
-// Each further file begins with the state, which counts for its size, not for its messages.
+// Each further file begins with the state, which counts neither for its size nor for its messages.
 func TestLatchedInSplits(t *testing.T) {
 	in := write(t, "in.mcap", latchedDrive(t)...)
 	o := DefaultOptions()
@@ -119,6 +119,19 @@ func TestLatchedInSplits(t *testing.T) {
 	require.Len(t, messages, 3+7)
 	require.Equal(t, "latched messages at the start of files (3 messages on /tf_static, /map)",
 		result.Repeated.String())
+
+	// What is repeated is larger than a file may be.
+	var warnings []string
+	o.MaxBagMessages, o.MaxBagSize = 0, 4*(48+8+2)
+	o.Repeat = []string{"/n=20"}
+	job := Job{Formats: allformats.List(), Inputs: []string{in}, Output: filepath.Join(t.TempDir(), "out.mcap"),
+		Options: o, Warn: func(text string) { warnings = append(warnings, text) }}
+	result, err = job.Run(t.Context())
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(result.Files), 6)
+	require.Len(t, warnings, 1)
+	require.Contains(t, warnings[0], "repeated latched messages, more than a tenth of --max-bag-size")
+	o.MaxBagMessages, o.MaxBagSize, o.Repeat = 9, 0, nil
 
 	o.Latched = false
 	result, err = run(t, o, filepath.Join(t.TempDir(), "out.mcap"), in)

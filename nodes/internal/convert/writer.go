@@ -11,6 +11,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/readahead"
 	"tapedeck/nodes/internal/split"
 )
@@ -21,8 +22,10 @@ type writer struct {
 	out      *output
 	result   Result
 	progress func(done, total time.Duration)
-	start    int64 // LogTime of the first message that there may be, ns since the Unix epoch
-	end      int64 // of the last one
+	warn     func(text string) // may be nil
+	warned   bool              // about repeated messages
+	start    int64             // LogTime of the first message that there may be, ns since the Unix epoch
+	end      int64             // of the last one
 
 	writer    codec.Writer
 	composing formats.ComposingWriter // the writer if it composes messages; else nil
@@ -251,7 +254,7 @@ func (w *writer) split(m *codec.Message) error {
 		}
 	}
 	w.file.Begin(&w.limits, at)
-	w.file.Add(1, size)
+	w.file.Add(size)
 	return nil
 }
 
@@ -260,6 +263,7 @@ func (w *writer) repeat(t int64) error {
 	if w.latched == nil {
 		return nil
 	}
+	var bytes int64 // they do not count for the limits of the file, which they could fill
 	for _, m := range w.latched.messages() {
 		if !w.source.plan.Latched {
 			w.lost.add(leftLatched, m.Channel.Topic, 1)
@@ -269,8 +273,13 @@ func (w *writer) repeat(t int64) error {
 		if err := w.put(&m); err != nil {
 			return err
 		}
-		w.file.Add(0, split.Size(m.Channel.Topic, m.Data))
+		bytes += split.Size(m.Channel.Topic, m.Data)
 		w.repeated.add(repeatedLatched, m.Channel.Topic, 1)
+	}
+	if split.Repeats(&w.limits, bytes) && !w.warned && w.warn != nil {
+		w.warned = true
+		w.warn(fmt.Sprintf("each file begins with %s of repeated latched messages, more than a tenth of "+
+			"--max-bag-size, which does not count them; use a larger one, or --latched=false", human.Bytes(bytes)))
 	}
 	return nil
 }

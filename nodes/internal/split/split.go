@@ -31,6 +31,10 @@ func (f *File) Full(l *Limits, t, size int64) bool {
 			l.Duration > 0 && (t >= f.until || t < f.start-int64(l.Duration)))
 }
 
+// Repeats reports whether messages that a file repeats from files before, which do not count for its limits, are much
+// of it: more than a tenth of the size that the limits allow.
+func Repeats(l *Limits, bytes int64) bool { return l.Bytes > 0 && bytes > l.Bytes/10 }
+
 // Begin is called with the time of each message before it is written.
 func (f *File) Begin(l *Limits, t int64) {
 	if f.messages > 0 {
@@ -45,9 +49,9 @@ func (f *File) Begin(l *Limits, t int64) {
 	}
 }
 
-// Add counts messages that were written, and bytes.
-func (f *File) Add(messages uint64, bytes int64) {
-	f.messages += messages
+// Add counts a message that was written, of so many bytes.
+func (f *File) Add(bytes int64) {
+	f.messages++
 	f.bytes += bytes
 }
 

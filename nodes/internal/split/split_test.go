@@ -35,7 +35,7 @@ func TestFile(t *testing.T) {
 					files = append(files, at)
 				}
 				f.Begin(&c.limits, at)
-				f.Add(1, 10)
+				f.Add(10)
 			}
 			require.Equal(t, c.files, files)
 		})

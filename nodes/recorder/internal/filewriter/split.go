@@ -138,11 +138,23 @@ func (w *Writer) follow(t int64) {
 	w.callbacks.OnSplit(closed, w.File(), t)
 }
 
-// repeat writes latched messages with the log time t.
+// repeat writes latched messages with the log time t. They count as bytes of the recording, not as those of the file:
+// else a file that they fill would end with its first message.
 func (w *Writer) repeat(list []*queue.Item, t int64) {
 	defer queue.Release(list...)
+	var repeated int64
 	for _, it := range list {
-		w.check(w.Output.Write(w.message(it, t)))
-		w.file.Add(0, w.grown(sizeOf(it)))
+		m := w.message(it, t)
+		err := w.Output.Write(m)
+		if w.check(err); err != nil {
+			continue
+		}
+		w.payload += uint64(len(m.Data))
+		bytes := w.grown(sizeOf(it))
+		w.stored += bytes
+		repeated += bytes
+	}
+	if split.Repeats(&w.Files, repeated) {
+		w.callbacks.OnRepeats(repeated)
 	}
 }

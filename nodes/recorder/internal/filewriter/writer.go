@@ -36,7 +36,7 @@ type Writer struct {
 	// Set before Run.
 	Guard       *diskguard.Guard // nil: the first error of the disk ends everything
 	Files       split.Limits     // of one file
-	MaxBytes    int64            // of all files, roughly; 0: no limit
+	MaxBytes    int64            // of all files, with what they repeat, roughly; 0: no limit
 	MaxMessages uint64           // likewise
 	Reorder     time.Duration    // how long messages wait at most for earlier ones of other topics
 	Delivered   func() int64     // the queue has all that was received before; nil: that is not known
@@ -50,7 +50,7 @@ type Writer struct {
 	requests chan splitRequest
 	splitAt  atomic.Pointer[schedule.Deadline] // when a message begins another file; nil: never
 	position atomic.Int64                      // receive time until which everything is written
-	bytes    atomic.Uint64                     // of payloads that were written
+	bytes    atomic.Uint64                     // of payloads that were written, repeated ones too
 	path     atomic.Pointer[string]            // of the file that is being written
 
 	mu       sync.Mutex
@@ -98,6 +98,8 @@ type Callbacks struct {
 	OnRefused func(*queue.Topic, error)
 	// OnLimit is called with the limit of the recording that is reached.
 	OnLimit func(limit string)
+	// OnRepeats is called when a file begins with so many bytes of repeated messages that they are much of it.
+	OnRepeats func(bytes int64)
 }
 
 // New returns a Writer from q to output. It also writes the events that are noted in events.
@@ -126,7 +128,7 @@ func (w *Writer) updateFile() {
 // Position returns the receive time until which everything is written.
 func (w *Writer) Position() int64 { return w.position.Load() }
 
-// PayloadBytes returns how many bytes of payloads were written.
+// PayloadBytes returns how many bytes of payloads were written, with those that further files repeat.
 func (w *Writer) PayloadBytes() uint64 { return w.bytes.Load() }
 
 // output returns Output for other goroutines than that of Run.
@@ -294,7 +296,7 @@ func (w *Writer) put(it *queue.Item) bool {
 		w.payload += uint64(len(m.Data))
 		bytes := w.grown(sizeOf(it))
 		w.stored += bytes
-		w.file.Add(1, bytes)
+		w.file.Add(bytes)
 	case isDiskError(err):
 		w.fail(err)
 		return false

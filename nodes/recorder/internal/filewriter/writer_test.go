@@ -125,6 +125,7 @@ func (c *calls) callbacks() Callbacks {
 		OnError:   func(err error) { c.add("error %v", err) },
 		OnRefused: func(_ *queue.Topic, err error) { c.add("refused %v", err) },
 		OnLimit:   func(limit string) { c.add("limit: %s", limit) },
+		OnRepeats: func(bytes int64) { c.add("repeats %d bytes", bytes) },
 	}
 }
 
@@ -348,6 +349,28 @@ func TestRepeatsWhatIsLatched(t *testing.T) {
 	require.Zero(t, latched.Topic.Written.Load())
 	queue.Release(latched)
 	require.Equal(t, 1, *freed)
+}
+
+// Repeated messages do not fill the files that begin with them, but they count as bytes of the recording.
+func TestRepeatsFillNoFile(t *testing.T) {
+	w, m, c, a := newWriter(1 << 30)
+	large := newTopic("/map", w.queue)
+	latched, _ := large.item(1)
+	c.repeat = slices.Repeat([]*queue.Item{latched}, 20)
+	size := sizeOf(latched)
+	w.Files.Bytes, w.MaxBytes = 4*size, 40*size
+	for i := range int64(12) {
+		a.feed(5 + i)
+	}
+	w.round(true)
+	var messages []int
+	for _, f := range m.files {
+		messages = append(messages, len(slices.DeleteFunc(f, func(text string) bool { return text[:2] != "/a" })))
+	}
+	require.Equal(t, []int{4, 4, 0}, messages, "the third file begins beyond the limit of the recording")
+	require.True(t, w.full)
+	require.Contains(t, c.list, fmt.Sprintf("repeats %d bytes", 20*size))
+	require.Equal(t, uint64((8+2*20)*len(latched.Payload.Data)), w.payload)
 }
 
 func TestSplitsOnRequest(t *testing.T) {
