@@ -109,8 +109,8 @@ func TestOpen(t *testing.T) {
 		"numbered by a person": {[]file{{name: "run_0.mcap", to: 1}, {name: "run_1.mcap", from: 9, to: 10}},
 			"run_1.mcap", "9", "", ""},
 		"orig": {plain("x.bag", "x.orig.bag"), "x.bag", "0", "", ""},
-		"snapshot": {plain("d_snapshot_2026_01_31-08_15_00.mcap", "d_snapshot_2026_01_31-08_15_01.mcap"),
-			"d_snapshot_2026_01_31-08_15_00.mcap", "0", "", ""},
+		"snapshot": {plain("snapshot_d_2026_01_31-08_15_00.mcap", "snapshot_d_2026_01_31-08_15_01.mcap"),
+			"snapshot_d_2026_01_31-08_15_00.mcap", "0", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

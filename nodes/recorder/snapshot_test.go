@@ -225,10 +225,10 @@ func (d *deck) snapshotFiles(n int) []string {
 	d.t.Helper()
 	var found []string
 	require.Eventually(d.t, func() bool {
-		found, _ = filepath.Glob("*_snapshot_*")
+		found, _ = filepath.Glob("snapshot_*")
 		return len(found) >= n && d.snapshots.Writing() == 0
 	}, patient, 5*time.Millisecond)
-	found, _ = filepath.Glob("*_snapshot_*") // by the names that they have now
+	found, _ = filepath.Glob("snapshot_*") // by the names that they have now
 	require.Len(d.t, found, n)
 	return found
 }
@@ -261,7 +261,7 @@ func TestSnapshotServices(t *testing.T) {
 		d.call("/snapshot", "std_srvs/srv/Trigger", &std_srvs.Trigger_Request{}, &trigger)
 		require.GreaterOrEqual(t, time.Since(began), o.SnapshotAfter, "the answer comes when the file is complete")
 		require.True(t, trigger.Success, trigger.Message)
-		require.Regexp(t, `^/.*/saved/here/drive_snapshot_\d{4}(_\d\d){2}-\d\d(_\d\d){2}$`, trigger.Message)
+		require.Regexp(t, `^/.*/saved/here/snapshot_drive_\d{4}(_\d\d){2}-\d\d(_\d\d){2}$`, trigger.Message)
 		list, info := contents(t, trigger.Message)
 		require.Len(t, list, 3)
 		require.Equal(t, "service /snapshot", info.Metadata["cause"])
@@ -405,7 +405,7 @@ func TestTriggerStorm(t *testing.T) {
 		require.False(t, answer.Success)
 		require.Contains(t, answer.Message, "32 snapshots are being written already")
 		require.NoError(t, d.end())
-		found, err := filepath.Glob("*_snapshot_*")
+		found, err := filepath.Glob("snapshot_*")
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, len(found), snapshot.MaxWriting)
 		require.Less(t, len(found), 3*snapshot.MaxWriting, "some more while the first ones are completed")

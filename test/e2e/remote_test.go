@@ -99,7 +99,7 @@ func TestRecorderCommands(t *testing.T) {
 		{"/recorder: resumed\n", []string{"resume"}},
 		{"/recorder: split\n", []string{"split"}},
 		{"/recorder: continues in " + g.path("mission.record.00000") + "\n", []string{"split", "--output", "mission"}},
-		{"mission_snapshot_", []string{"snapshot"}},
+		{"snapshot_mission_", []string{"snapshot"}},
 		{"crash.record.00000\n", []string{"trigger", "--output", "crash", "--node", "/recorder"}},
 		{"/recorder: stopped\n", []string{"stop"}},
 		{"/recorder: recording\n", []string{"record", "second"}},

@@ -185,7 +185,7 @@ func TestOverlappingSnapshots(t *testing.T) {
 					mu.Lock()
 					defer mu.Unlock()
 					if path := strings.TrimSpace(p.Stdout()); !strings.HasPrefix(path,
-						g.path("snapshots/drive_snapshot_")) {
+						g.path("snapshots/snapshot_drive_")) {
 						t.Errorf("%s printed %s", cause, p.Output())
 					}
 				})

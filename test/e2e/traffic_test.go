@@ -242,7 +242,7 @@ func TestSnapshotWhileTheRecordingStops(t *testing.T) {
 	}()
 	var found []string
 	require.Eventually(t, func() bool {
-		found, _ = filepath.Glob(g.path("drive_snapshot_*"))
+		found, _ = filepath.Glob(g.path("snapshot_drive_*"))
 		return len(found) == 1
 	}, patient, 100*time.Microsecond, "it is being written")
 	recorder.Interrupt()

@@ -22,7 +22,7 @@ func TestOurs(t *testing.T) {
 func TestTrigger(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
 		recorder := s.other().ours("recorder", "-o", "drive", "--snapshot-mode", "/n", "--allow-unmatched")
-		require.Contains(t, s.ours("recorder", "trigger").Wait(0), "drive_snapshot_")
+		require.Contains(t, s.ours("recorder", "trigger").Wait(0), "snapshot_drive_")
 		recorder.Interrupt()
 	})
 }

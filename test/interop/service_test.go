@@ -46,7 +46,7 @@ func TestServiceCall(t *testing.T) {
 				"message_count=20")
 		}
 		converter.Interrupt()
-		for _, pattern := range []string{"drive.record.00000", "drive_snapshot_*", "crash*"} {
+		for _, pattern := range []string{"drive.record.00000", "snapshot_drive_*", "crash*"} {
 			found, err := filepath.Glob(s.path(pattern))
 			require.NoError(t, err)
 			require.Len(t, found, 1, pattern)

@@ -30,7 +30,7 @@ class TestRecorder(unittest.TestCase):
         proc_output.assertWaitFor('recording /chatter', timeout=stack.PATIENT)
         answer = stack.run('ros2', 'service', 'call', '/snapshot', 'std_srvs/srv/Trigger')
         self.assertIn('success=True', answer)
-        snapshots = glob.glob(DRIVE + '_snapshot_*')
+        snapshots = glob.glob(os.path.join(os.path.dirname(DRIVE), 'snapshot_drive_*'))
         self.assertEqual(1, len(snapshots), answer)
         self.assertTrue(stack.info(snapshots[0])['complete'])
 

@@ -112,22 +112,24 @@ func (n *Snapshot) create() (err error) {
 	return err
 }
 
-// unusedName returns a name by the time of the trigger.
+// unusedName returns a name by the time of the trigger. It does not begin with that of the recording, whose files
+// drive* means.
 func (n *Snapshot) unusedName() string {
 	base := n.set.BaseName()
 	if n.set.Folder != "" {
 		base = filepath.Join(n.set.Folder, filepath.Base(base))
 	}
-	base += "_snapshot_" + time.Unix(0, n.trigger.Time).Format("2006_01_02-15_04_05")
+	folder, recording := filepath.Split(base)
+	base = folder + "snapshot_" + recording + "_" + time.Unix(0, n.trigger.Time).Format("2006_01_02-15_04_05")
 	name := base
-	for i := 1; ; i++ {
+	for i := 2; ; i++ {
 		path := n.set.Live.Path(name)
 		_, active := os.Lstat(path + codec.ActiveSuffix) // at first: it may be completed meanwhile
 		_, err := os.Lstat(path)
 		if err != nil && active != nil {
 			return name
 		}
-		name = fmt.Sprintf("%s_%d", base, i)
+		name = fmt.Sprintf("%s_no%d", base, i) // "_2" would be a file of the same recording
 	}
 }
 

@@ -85,7 +85,7 @@ func newSpool(url, folder, path string) *spool {
 		name = strings.TrimSuffix(path, extension)
 	}
 	return &spool{URL: url, Path: path, Name: name, folder: folder, unsaved: true,
-		Snapshot: strings.Contains(path, "_snapshot_")}
+		Snapshot: strings.HasPrefix(filepath.Base(path), "snapshot_")}
 }
 
 // waiting returns the files that are to be sent, or the manifest if all are.
