@@ -1,10 +1,5 @@
 package codec
 
-import (
-	"tapedeck/codec/cdr"
-	"tapedeck/msgs/rosidl"
-)
-
 // Encodings of message payloads, as Channel.Encoding names them.
 const (
 	EncodingCDR      = "cdr"      // XCDR version 1 with its 4-byte encapsulation header, as ROS 2 sends it
@@ -48,24 +43,4 @@ type Message struct {
 	LogTime     int64 // ns since the Unix epoch, when it was received
 	PublishTime int64 // ns since the Unix epoch, when it was sent; 0 if the format does not keep it
 	Data        []byte
-}
-
-// Library returns the definitions of ROS 2 that c comes with, or else another library.
-func (c *Channel) Library(other *rosidl.Library) *rosidl.Library {
-	if c.Schema.Encoding == SchemaROS2Msg {
-		if own, err := rosidl.ParseConcatenated(c.Type, string(c.Schema.Data)); err == nil {
-			return own
-		}
-	}
-	return other
-}
-
-// Stamps returns the stamps in the messages of ROS 2 that c has, of the type as Library finds it. They are nil if there
-// are none, or the type is not known.
-func (c *Channel) Stamps(other *rosidl.Library) *cdr.Stamps {
-	schema, err := cdr.NewSchema(c.Library(other), c.Type)
-	if err != nil {
-		return nil
-	}
-	return schema.Stamps()
 }

@@ -108,8 +108,11 @@ func (t *fromROS2) outgoingChannel(c *codec.Channel) (*outgoingChannel, error) {
 	library := t.library
 	if c.Schema.Encoding == codec.SchemaROS2Msg && len(c.Schema.Data) > 0 {
 		var err error
-		if library, err = rosidl.ParseConcatenated(c.Type, string(c.Schema.Data)); err != nil {
+		if library, err = c.Definitions(); err != nil {
 			return nil, err
+		}
+		if m, err := library.Message(c.Type); err == nil && m.Unproven {
+			return nil, fmt.Errorf("the definition of %s %w", c.Type, codec.ErrEmptyDefinition)
 		}
 	}
 	if c.Metadata[MetadataType] != "" {

@@ -1,6 +1,7 @@
 package ros1
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,15 +31,12 @@ func FromROS2(codec.Reader) (bridge.Translator, error) {
 
 // ownTo1 returns the ROS 1 type of a channel by its own definition, or else by that of the library.
 func ownTo1(library *rosidl.Library, c *codec.Channel) (*to1, error) {
-	if c.Schema.Encoding != codec.SchemaROS2Msg || len(c.Schema.Data) == 0 {
-		return newTo1(library, c.Type)
-	}
-	own, err := rosidl.ParseConcatenated(c.Type, string(c.Schema.Data))
+	t, err := newTo1(c.Library(library), c.Type)
 	if err == nil {
-		var t *to1
-		if t, err = newTo1(own, c.Type); err == nil {
-			return t, nil
-		}
+		return t, nil
+	}
+	if _, own := c.Definitions(); errors.Is(own, codec.ErrEmptyDefinition) {
+		return nil, err // another definition of that name may be another type's
 	}
 	if t, failed := newTo1(library, c.Type); failed == nil {
 		return t, nil
@@ -69,8 +67,11 @@ func newTo1(library *rosidl.Library, name string) (*to1, error) {
 	}
 	t := &to1{
 		name: root, text: text(r.definitions[root]), md5: rosbag.MD5(r.definitions, root),
-		plan:   plan{found.steps, m.losses},
+		plan:   plan{steps: found.steps, losses: m.losses},
 		schema: sync.OnceValues(func() (*cdr.Schema, error) { return cdr.NewSchema(library, name) }),
+	}
+	if message, err := library.Message(name); err == nil {
+		t.unproven = message.Unproven
 	}
 	for _, contained := range slices.Sorted(maps.Keys(r.definitions)) {
 		if contained != root {

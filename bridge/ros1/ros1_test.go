@@ -440,7 +440,8 @@ func TestSamples(t *testing.T) {
 
 func TestUntranslatable(t *testing.T) {
 	for _, c := range []codec.Channel{
-		{Topic: "/a", Type: "std_msgs/String", Encoding: codec.EncodingROS1},
+		{Topic: "/a", Type: "my_msgs/String", Encoding: codec.EncodingROS1},
+		{Topic: "/a", Type: "std_msgs/String", Encoding: codec.EncodingROS1, Metadata: map[string]string{"md5sum": "0"}},
 		{Topic: "/a", Type: "std_msgs/String", Encoding: "other",
 			Schema: codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte("string data\n")}},
 	} {
@@ -522,4 +523,58 @@ func TestWideUnits(t *testing.T) {
 		_, _, err := fromCDR(nil, []byte(payload), one.steps)
 		require.ErrorContains(t, err, "text: ")
 	}
+}
+
+// TestEmptyDefinition translates messages whose definition is empty or missing.
+func TestEmptyDefinition(t *testing.T) {
+	const float64Sum, emptySum = "fdb28210bfa9d7c91146260178d9a584", "d41d8cd98f00b204e9800998ecf8427e"
+	for _, test := range []struct {
+		name, typ, text, sum string
+		want                 string // type, or error
+	}{
+		{"by sum", "std_msgs/Float64", "", float64Sum, "std_msgs/msg/Float64"},
+		{"comment", "std_msgs/Float64", "# x\n", float64Sum, "std_msgs/msg/Float64"},
+		{"by name", "std_msgs/Float64", "", "", "std_msgs/msg/Float64"},
+		{"any sum", "std_msgs/Float64", "", "*", "std_msgs/msg/Float64"},
+		{"other sum", "std_msgs/Float64", "", "4a842b65f413084dc2b10fb484ea7f17",
+			"the definition of std_msgs/Float64 is empty"},
+		{"unknown", "my/Float64", "", float64Sum, "the definition of my/Float64 is empty"},
+		{"nested", "my/A", "B b\n===========\nMSG: my/B\n", float64Sum, "the definition of my/A is empty"},
+		{"truly empty", "std_msgs/Empty", "", emptySum, "std_msgs/msg/Empty"},
+		{"truly empty, unknown", "my/Ping", "", emptySum, "my/msg/Ping"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			translator, err := ToROS2(nil)
+			require.NoError(t, err)
+			c := &codec.Channel{Topic: "/a", Type: test.typ, Encoding: codec.EncodingROS1,
+				Schema:   codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte(test.text)},
+				Metadata: map[string]string{"md5sum": test.sum}}
+			topics, err := translator.Topics(codec.TopicInfo{Channel: c})
+			if !strings.Contains(test.want, "/msg/") {
+				require.EqualError(t, err, test.want)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, test.want, topics[0].Channel.Type)
+			payload := make([]byte, 8)
+			if strings.HasPrefix(test.name, "truly") {
+				payload = nil
+			}
+			out, err := translator.Begin(nil)(&codec.Message{Channel: c, Data: payload})
+			require.NoError(t, err)
+			require.Len(t, out, 1)
+		})
+	}
+
+	// Of a type that nobody knows, payloads prove that it has no fields.
+	back, err := FromROS2(nil)
+	require.NoError(t, err)
+	c := channel2("/a", "my/msg/A", "")
+	_, err = back.Topics(codec.TopicInfo{Channel: c})
+	require.NoError(t, err)
+	translate := back.Begin(nil)
+	_, err = translate(&codec.Message{Channel: c, Data: []byte{0, 1, 0, 0, 0}})
+	require.NoError(t, err)
+	_, err = translate(&codec.Message{Channel: c, Data: []byte{0, 1, 0, 0, 5}})
+	require.ErrorContains(t, err, "the definition is empty, but the payload is not")
 }

@@ -27,8 +27,9 @@ type translation struct {
 
 // plan is the translation of a type's payloads.
 type plan struct {
-	steps  []step
-	losses []string // by bits of steps
+	steps    []step
+	losses   []string // by bits of steps
+	unproven bool     // see rosidl.Message
 }
 
 func newTranslation(topic string, becomes *codec.Channel, p *plan) *translation {
@@ -57,12 +58,37 @@ func newTranslator(
 func ToROS2(codec.Reader) (bridge.Translator, error) {
 	library := msgs.Library()
 	return newTranslator(toCDR, func(c *codec.Channel) (func(*codec.Channel) *translation, error) {
-		if c.Encoding != codec.EncodingROS1 || c.Schema.Encoding != codec.SchemaROS1Msg {
+		if c.Encoding != codec.EncodingROS1 || c.Schema.Encoding != codec.SchemaROS1Msg && len(c.Schema.Data) > 0 {
 			return nil, errors.New("it has no ROS 1 definition")
 		}
-		t, err := newTo2(library, c.Type, string(c.Schema.Data))
+		text, err := definition(c, library, msgs.Release("humble"))
+		if err != nil {
+			return nil, err
+		}
+		t, err := newTo2(library, c.Type, text)
 		return t.channel, err
 	}), nil
+}
+
+// definition returns the definition of a ROS 1 type: that of the channel, or if it has none, or one without fields, that
+// of libraries with the same MD5 sum or, where the channel has no sum, the same name.
+func definition(c *codec.Channel, libraries ...*rosidl.Library) (string, error) {
+	text := string(c.Schema.Data)
+	if !rosbag.LacksFields(c) {
+		return text, nil
+	}
+	name := successors[c.Type]
+	if name == "" {
+		name = strings.Replace(c.Type, "/", "/msg/", 1)
+	}
+	sum := c.Metadata["md5sum"]
+	for _, library := range libraries {
+		t, err := newTo1(library, name)
+		if err == nil && t.name == c.Type && (sum == "" || sum == "*" || sum == t.md5) {
+			return t.text, nil
+		}
+	}
+	return "", fmt.Errorf("the definition of %s %w", c.Type, codec.ErrEmptyDefinition)
 }
 
 // to2 is the ROS 2 type for a ROS 1 type.
@@ -91,7 +117,7 @@ func newTo2(library *rosidl.Library, name, definition string) (*to2, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &to2{name: found.name, plan: plan{found.steps, m.losses}}
+	t := &to2{name: found.name, plan: plan{steps: found.steps, losses: m.losses}}
 	if t.text, err = own.Concatenated(t.name); err == nil {
 		t.hash, err = own.Hash(t.name)
 	}
@@ -113,7 +139,8 @@ func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 	known := t.known[topic.Channel]
 	if known == nil {
 		c := topic.Channel
-		key := strings.Join([]string{c.Encoding, c.Type, c.Schema.Encoding, string(c.Schema.Data)}, "\n")
+		key := strings.Join([]string{c.Encoding, c.Type, c.Schema.Encoding, c.Metadata["md5sum"],
+			string(c.Schema.Data)}, "\n")
 		if t.types[key] == nil {
 			convert, err := t.convert(c)
 			if err != nil {
@@ -135,6 +162,11 @@ func (t *translator) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]co
 			return nil, errors.New("its channel is unknown")
 		}
 		payload := m.Data
+		if known.unproven {
+			if err := known.prove(payload); err != nil {
+				return nil, err
+			}
+		}
 		if known.schema != nil && bytes.HasPrefix(payload, bigEndian) {
 			var err error
 			if payload, err = known.little(payload); err != nil {
@@ -160,6 +192,15 @@ var _ bridge.Reuser = (*translator)(nil)
 
 // bigEndian is the beginning of big-endian payloads of plain CDR.
 var bigEndian = []byte{0, 0}
+
+// prove returns an error if a payload of ROS 2 shows that its definition, without fields, is not that of the type.
+func (t *translation) prove(payload []byte) error {
+	schema, err := t.schema()
+	if err == nil {
+		_, err = schema.Decode(payload)
+	}
+	return err
+}
 
 // little returns a big-endian payload in little-endian order. It is slow, because few robots need it.
 func (t *translation) little(payload []byte) ([]byte, error) {

@@ -4,6 +4,7 @@
 package cdr
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
@@ -56,6 +57,17 @@ func Unmarshal(payload []byte, m msgs.Message) error {
 	m.UnmarshalCDR(d)
 	if err := finish(d); err != nil {
 		return fmt.Errorf("decode %s: %w", m.TypeName(), err)
+	}
+	return nil
+}
+
+// finish is finish for a message, whose payload may show that its definition is not that of the type.
+func (l *layout) finish(d *wire.Decoder) error {
+	if err := finish(d); err != nil {
+		return err
+	}
+	if l.unproven && !d.Zero() {
+		return errors.New("the definition is empty, but the payload is not")
 	}
 	return nil
 }

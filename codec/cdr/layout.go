@@ -15,10 +15,12 @@ const maxLeast = 1 << 30
 type layout struct {
 	name   string
 	fields []field
-	least  int // fewest bytes it takes
-	fixed  bool
-	spans  spans // if fixed
-	align  int   // of its first byte
+	// unproven is that of a rosidl.Message.
+	unproven bool
+	least    int // fewest bytes it takes
+	fixed    bool
+	spans    spans // if fixed
+	align    int   // of its first byte
 }
 
 // field is a field of a layout. least, fixed, spans and align are those of one element.
@@ -89,7 +91,7 @@ func (c compiler) layout(name string) (*layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &layout{name: m.Name, fixed: true, fields: make([]field, len(m.Fields))}
+	l := &layout{name: m.Name, unproven: m.Unproven, fixed: true, fields: make([]field, len(m.Fields))}
 	for i, def := range m.Fields {
 		f := &l.fields[i]
 		if *f, err = c.field(def); err != nil {

@@ -35,7 +35,7 @@ func (s *Schema) Decode(payload []byte) (*Struct, error) {
 	d := wire.NewDecoder(payload)
 	v, err := s.root.decode(d)
 	if err == nil {
-		err = finish(d)
+		err = s.root.finish(d)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("decode %s: %w", s.root.name, err)

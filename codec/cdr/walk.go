@@ -59,7 +59,7 @@ func (f FieldType) Skip(d *wire.Decoder, n int) { f.field.skip(d, n) }
 
 // Finish returns an error if fields that d was to read are not in the payload, or if more is left than padding.
 func (s *Schema) Finish(d *wire.Decoder) error {
-	if err := finish(d); err != nil {
+	if err := s.root.finish(d); err != nil {
 		return fmt.Errorf("decode %s: %w", s.root.name, err)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/foxglove/mcap/go/mcap"
@@ -192,9 +193,10 @@ func (r *reader) Describe() *codec.Info {
 			chunks[cmp.Or(s.Compression, "none")]++
 		}
 	}
+	labels := codec.DefineAll(r.Contents.Channels)
 	info := r.Contents.Info(Name, r.Size, r.loader())
 	unread := codec.UnreadQoSEvents(r.Contents.Channels)
-	info.Events = append(unread, info.Events...)
+	info.Events = slices.Concat(unread, labels, info.Events)
 	info.Complete = r.complete && len(unread) == 0
 	info.Extra = Extra{
 		Profile: r.profile, Library: r.library, Chunks: chunks, Attachments: len(r.attachments), Rosbag2: r.rosbag2,

@@ -54,6 +54,9 @@ func describeChannel(c *codec.Channel) (messageType string, files fileSet) {
 		}
 	case codec.SchemaROS2Msg, codec.SchemaROS1Msg:
 		library, err := rosidl.ParseConcatenated(c.Type, string(c.Schema.Data))
+		if c.Schema.Encoding == codec.SchemaROS2Msg {
+			library, err = c.Definitions()
+		}
 		if err != nil {
 			break
 		}

@@ -7,6 +7,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"tapedeck/codec"
+	"tapedeck/msgs"
+	"tapedeck/msgs/rosidl"
 )
 
 // Definition is the definition of a type of ROS 1, http://wiki.ros.org/msg.
@@ -213,4 +217,38 @@ func sum(all map[string]*Definition, name string, known map[string]string) strin
 	text := strings.TrimSpace(strings.Join(append(constants, fields...), "\n"))
 	known[name] = fmt.Sprintf("%x", md5.Sum([]byte(text)))
 	return known[name]
+}
+
+// LacksFields reports whether the definition of a channel, or of a message in it, is missing or has no fields although
+// the type has some, or may have.
+func LacksFields(c *codec.Channel) bool {
+	text := string(c.Schema.Data)
+	if !rosidl.HasEmpty(text) {
+		return false
+	}
+	all, err := ParseDefinitions(c.Type, text)
+	if err != nil {
+		return text == ""
+	}
+	if sum := c.Metadata[keyMD5]; sum != "" && sum != "*" {
+		return sum != MD5(all, c.Type)
+	}
+	if c.Schema.Encoding == "" {
+		return true
+	}
+	// A payload of any byte shows that there are fields.
+	known, err := msgs.Library().Message(c.Type)
+	return err == nil && len(known.Fields) > 0
+}
+
+// emptyDefinitions returns an event for each channel whose definition LacksFields.
+func emptyDefinitions(channels []*codec.Channel) (events []codec.Event) {
+	for _, c := range channels {
+		if c != nil && LacksFields(c) {
+			events = append(events, codec.Event{Kind: codec.EventLabel, Topic: c.Topic, Text: fmt.Sprintf(
+				"the definition of %s %v; that of tapedeck is used if its MD5 sum is the same", c.Type,
+				codec.ErrEmptyDefinition)})
+		}
+	}
+	return events
 }

@@ -44,6 +44,7 @@ type database struct {
 	salvage  *salvage         // reads what SQLite cannot; nil until that is needed
 	broken   bool             // SQLite could not count the messages: salvage reads everything
 	events   []codec.Event    // about the write-ahead log, profiles of QoS, and lacks
+	labels   []codec.Event    // about definitions
 	lacks    []string         // about rows that are no messages, once they are counted
 }
 
@@ -240,9 +241,7 @@ func (d *database) readTopics() error {
 		if c.QoS, err = codec.ParseQoSProfiles(profiles); err != nil {
 			d.events = append(d.events, codec.UnreadQoSEvent(c.Topic, err))
 		}
-		if text, err := library.Concatenated(c.Type); err == nil {
-			c.Schema = codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}
-		}
+		c.Define(library)
 		d.channels[id] = c
 	}
 	if err := rows.Err(); err != nil {
@@ -255,6 +254,7 @@ func (d *database) readTopics() error {
 	if err := d.readDefinitions(guessed); err != nil {
 		return err
 	}
+	d.labels = codec.DefineAll(slices.Collect(maps.Values(d.channels)))
 	maps.DeleteFunc(guessed, func(_ int64, is bool) bool { return !is })
 	_ = d.checkDefinitions(guessed) // what cannot be read says so when it is asked for
 	return nil
@@ -331,7 +331,7 @@ func (d *database) Info() (*codec.Info, error) {
 		err = d.readEvents()
 	}
 	if err == nil {
-		d.info.Events = append(d.events, d.info.Events...)
+		d.info.Events = slices.Concat(d.labels, d.events, d.info.Events)
 		d.info.Complete = d.info.Complete && len(d.events) == 0
 		return d.info, nil
 	}

@@ -126,9 +126,10 @@ func (s *salvage) scan() error {
 			continue
 		}
 		c.Schema = definitions[c.Type]
-		if text, err := library.Concatenated(c.Type); err == nil && len(c.Schema.Data) == 0 {
-			c.Schema = codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}
+		if len(c.Schema.Data) == 0 {
+			c.Schema = codec.Schema{}
 		}
+		c.Define(library)
 		s.channels[id] = c
 		if err := unread[id]; err != nil {
 			s.info.Events = append(s.info.Events, codec.UnreadQoSEvent(c.Topic, err))

@@ -139,3 +139,52 @@ func (l *Library) appendContained(b *strings.Builder, fields []Field, seen map[s
 	}
 	return nil
 }
+
+// Empty returns the first message without fields and constants of those that the named type consists of, "" if there is
+// none, and whether that is the type itself. The parts of services and actions do not count: many have no fields.
+func (l *Library) Empty(name string) (empty string, itself bool, err error) {
+	root, err := l.described(name)
+	if err != nil {
+		return "", false, err
+	}
+	seen := map[string]bool{root.Name: true}
+	for queue := []*Message{root}; len(queue) > 0; queue = queue[1:] {
+		m := queue[0]
+		_, _, service := cutService(m.Name)
+		_, _, action := cutAction(m.Name)
+		if len(m.Fields) == 0 && len(m.Constants) == 0 && !service && !action {
+			return m.Name, m == root, nil
+		}
+		for _, f := range m.Fields {
+			if f.Type.Kind != Nested || seen[f.Type.Message] {
+				continue
+			}
+			seen[f.Type.Message] = true
+			nested, err := l.Message(f.Type.Message)
+			if err != nil {
+				return "", false, err
+			}
+			queue = append(queue, nested)
+		}
+	}
+	return "", false, nil
+}
+
+// HasEmpty reports whether a concatenated definition may have a message that Empty finds, without parsing it.
+func HasEmpty(text string) bool {
+	for {
+		body, rest, _, found := cutSeparator(text)
+		content := false
+		for line := range strings.SplitSeq(body, "\n") {
+			line = strings.TrimSpace(line)
+			content = content || line != "" && line[0] != '#'
+		}
+		if !content && (body != "" || !found) {
+			return true
+		}
+		if !found {
+			return false
+		}
+		_, text, _ = strings.Cut(rest, "\n")
+	}
+}

@@ -31,6 +31,7 @@ var implied = map[string]string{
 type Library struct {
 	fsys  []fs.FS
 	texts map[string]string // by path, before fsys
+	why   string            // ends the error about an unknown type
 
 	mu       sync.Mutex
 	messages map[string]*Message
@@ -42,6 +43,13 @@ type Library struct {
 // is taken from the first.
 func NewLibrary(fsys ...fs.FS) *Library {
 	return &Library{fsys: fsys, messages: map[string]*Message{}, services: map[string]*Service{}}
+}
+
+// Lacking returns a library of the definitions of l, whose errors about unknown types end with the reason why.
+func (l *Library) Lacking(why string) *Library {
+	other := NewLibrary(l.fsys...)
+	other.texts, other.why = l.texts, why
+	return other
 }
 
 // Message returns the definition of a message: "std_msgs/msg/String", "std_srvs/srv/Trigger_Request", "…_Response", or
@@ -217,7 +225,7 @@ func (l *Library) actionService(name string) (string, error) {
 
 // header returns what a bare "Header" means in a package: its own message if it has one.
 func (l *Library) header(pkg, text string) string {
-	if own := pkg + "/msg/Header"; strings.Contains(text, "Header") {
+	if own := pkg + "/msg/Header"; pkg != "" && strings.Contains(text, "Header") {
 		if _, err := l.find(own, ".msg"); err == nil {
 			return own
 		}
@@ -240,6 +248,9 @@ func (l *Library) find(name, ext string) (string, error) {
 	}
 	if text, ok := implied[name+ext]; ok {
 		return text, nil
+	}
+	if l.why != "" {
+		return "", fmt.Errorf("%w %s: %s", ErrUnknownType, name, l.why)
 	}
 	return "", fmt.Errorf("%w %s", ErrUnknownType, name)
 }

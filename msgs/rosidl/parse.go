@@ -178,6 +178,8 @@ func (p parser) fieldType(pkg, text string) (Type, error) {
 		t.Message = "builtin_interfaces/msg/Time"
 	case base == "duration":
 		t.Message = "builtin_interfaces/msg/Duration"
+	case len(parts) == 1 && isName(base) && pkg == "":
+		t.Message = base
 	case len(parts) == 1 && isName(base):
 		t.Message = pkg + "/msg/" + base
 	case len(parts) == 2 && isName(parts[0]) && isName(parts[1]):
@@ -201,8 +203,11 @@ func parseBound(s string) (int, error) {
 	return int(n), nil
 }
 
-// splitName returns the first two parts of "pkg/msg/Type".
+// splitName returns the first two parts of "pkg/msg/Type". A message without a package, "Type", has the package "".
 func splitName(name string) (pkg, kind string, err error) {
+	if isName(name) {
+		return "", "msg", nil
+	}
 	parts := strings.Split(name, "/")
 	if len(parts) == 3 && isName(parts[0]) && isName(parts[2]) {
 		switch parts[1] {

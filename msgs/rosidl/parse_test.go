@@ -107,7 +107,7 @@ func TestParseMessageErrors(t *testing.T) {
 			require.EqualError(t, err, "parse my_msgs/msg/Bad.msg:3: "+tt.want)
 		})
 	}
-	for _, name := range []string{"", "String", "std_msgs/String", "std_msgs/msgs/String", "../msg/String",
+	for _, name := range []string{"", "9", "std_msgs/String", "std_msgs/msgs/String", "../msg/String",
 		"a/msg/b/c"} {
 		_, err := ParseMessage(name, "")
 		require.ErrorContains(t, err, "is not a type name", name)

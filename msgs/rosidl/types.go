@@ -93,6 +93,9 @@ type Message struct {
 	Fields    []Field
 	Constants []Constant
 	Text      string // the definition as it was read
+	// Unproven is set if the text has no fields and nothing proves that the type has none. Its payloads do if they hold
+	// anything but zeros.
+	Unproven bool
 }
 
 // Service is the definition of a service.

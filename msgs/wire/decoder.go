@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"unicode/utf16"
 
 	"tapedeck/msgs/plural"
@@ -57,6 +58,11 @@ func (d *Decoder) Fail(format string, args ...any) {
 
 // BigEndian reports whether the payload is big-endian.
 func (d *Decoder) BigEndian() bool { return d.big }
+
+// Zero reports whether all bytes behind the header are zero.
+func (d *Decoder) Zero() bool {
+	return !slices.ContainsFunc(d.body, func(b byte) bool { return b != 0 })
+}
 
 // Offset returns how many bytes of the payload, header included, have been read.
 func (d *Decoder) Offset() int { return d.pos + HeaderSize }

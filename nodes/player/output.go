@@ -131,8 +131,8 @@ func define(node bridge.Node, typeName string, channels []*codec.Channel) {
 		return
 	}
 	for _, c := range channels {
-		library := c.Library(nil)
-		if library == nil {
+		library, err := c.Definitions()
+		if err != nil {
 			continue
 		}
 		if err := definer.Define(typeName, library); err != nil {

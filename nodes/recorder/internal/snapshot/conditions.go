@@ -7,7 +7,6 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
-	"tapedeck/msgs/rosidl"
 	"tapedeck/nodes/internal/condition"
 	"tapedeck/nodes/recorder/internal/intake"
 )
@@ -58,7 +57,7 @@ func schemaOf(c *codec.Channel) (*cdr.Schema, error) {
 	if c.Schema.Encoding != codec.SchemaROS2Msg {
 		return nil, errors.New("the definition of its type, " + c.Type + ", is not known")
 	}
-	library, err := rosidl.ParseConcatenated(c.Type, string(c.Schema.Data))
+	library, err := c.Definitions()
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,139 @@
+package codec
+
+import (
+	"errors"
+	"fmt"
+
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
+	"tapedeck/msgs/rosidl"
+)
+
+// ErrEmptyDefinition is wrapped by the errors about a definition without fields of a type that has some, or may have.
+var ErrEmptyDefinition = errors.New("is empty")
+
+// Hints of errors about unknown types.
+const (
+	definitionHint = "name a folder with its package by --definition-paths or AMENT_PREFIX_PATH"
+	undefinedHint  = "the recording does not define it; " + definitionHint
+)
+
+// Definitions returns the definitions of ROS 2 that c comes with. A definition without fields is an error if the hash or
+// the name of the type tells that it has some; if neither tells, payloads must prove that it has none.
+func (c *Channel) Definitions() (*rosidl.Library, error) {
+	if c.Schema.Encoding != SchemaROS2Msg {
+		return nil, fmt.Errorf("it has no definition of the encoding %s", SchemaROS2Msg)
+	}
+	own, err := rosidl.ParseConcatenated(c.Type, string(c.Schema.Data))
+	if err != nil {
+		return nil, err
+	}
+	empty, itself, err := own.Empty(c.Type)
+	if err != nil || empty == "" {
+		return own, err
+	}
+	if c.TypeHash != "" {
+		if hash, err := own.Hash(c.Type); err == nil && hash == c.TypeHash {
+			return own, nil
+		}
+		return nil, fmt.Errorf("the definition of %s %w", empty, ErrEmptyDefinition)
+	}
+	known, err := msgs.Library().Message(empty) // without a hash, the name tells
+	if err == nil && len(known.Fields) > 0 {
+		return nil, fmt.Errorf("the definition of %s %w", empty, ErrEmptyDefinition)
+	}
+	if m, found := own.Message(empty); err != nil && itself && found == nil {
+		m.Unproven = true
+	}
+	return own, nil
+}
+
+// Library returns the definitions of ROS 2 that c comes with, or else another library. The errors of the library about
+// an unknown type say what to do.
+func (c *Channel) Library(other *rosidl.Library) *rosidl.Library {
+	own, err := c.Definitions()
+	if err == nil {
+		return own
+	}
+	if fits(other, c) {
+		return other
+	}
+	_, unknown := other.Message(c.Type)
+	switch {
+	case unknown == nil && c.TypeHash != "" && c.Schema.Encoding != SchemaROS2Msg:
+		return rosidl.NewLibrary().Lacking("the definition at hand has another type hash; " + definitionHint)
+	case errors.Is(err, ErrEmptyDefinition):
+		return rosidl.NewLibrary().Lacking(fmt.Sprintf("%v; %s", err, definitionHint))
+	case c.Schema.Encoding == "" || len(c.Schema.Data) == 0:
+		return other.Lacking(undefinedHint)
+	case c.Schema.Encoding != SchemaROS2Msg:
+		return other.Lacking(fmt.Sprintf("the recording defines it by %s, which is not read; %s", c.Schema.Encoding,
+			definitionHint))
+	}
+	return other.Lacking(err.Error())
+}
+
+// fits reports whether a library has the type of c, by its hash if that is known.
+func fits(library *rosidl.Library, c *Channel) bool {
+	if c.TypeHash == "" {
+		_, err := library.Concatenated(c.Type)
+		return err == nil
+	}
+	hash, err := library.Hash(c.Type)
+	return err == nil && hash == c.TypeHash
+}
+
+// Define gives c the definition of its type that libraries have, if it comes with none or with an empty one. It returns
+// the event that tells of that, or of an empty definition without a substitute; nil if there is nothing to tell. The
+// hash of the type, or else its name, must be the same.
+func (c *Channel) Define(libraries ...*rosidl.Library) *Event {
+	missing := c.Encoding == EncodingCDR && c.Schema.Encoding == "" && c.Type != ""
+	_, err := c.Definitions()
+	if !missing && !errors.Is(err, ErrEmptyDefinition) {
+		return nil
+	}
+	for _, library := range libraries {
+		if !fits(library, c) {
+			continue
+		}
+		text, found := library.Concatenated(c.Type)
+		if found != nil {
+			continue
+		}
+		c.Schema = Schema{Encoding: SchemaROS2Msg, Data: []byte(text)}
+		if missing {
+			return nil
+		}
+		return &Event{Kind: EventLabel, Topic: c.Topic, Text: fmt.Sprintf("%v; another definition of the type is used",
+			err)}
+	}
+	if missing {
+		return nil
+	}
+	return &Event{Kind: EventLabel, Topic: c.Topic, Text: fmt.Sprintf("%v, so that values of %s cannot be read; %s", err,
+		c.Topic, definitionHint)}
+}
+
+// DefineAll calls Define with tapedeck's definitions and those of the environment for channels whose definitions are
+// empty, and returns the events.
+func DefineAll(channels []*Channel) (events []Event) {
+	for _, c := range channels {
+		if c == nil || c.Schema.Encoding != SchemaROS2Msg || !rosidl.HasEmpty(string(c.Schema.Data)) {
+			continue
+		}
+		if e := c.Define(msgs.Library(), msgs.Release(""), msgs.Release("humble")); e != nil {
+			events = append(events, *e)
+		}
+	}
+	return events
+}
+
+// Stamps returns the stamps in the messages of ROS 2 that c has, of the type as Library finds it. They are nil if there
+// are none, or the type is not known.
+func (c *Channel) Stamps(other *rosidl.Library) *cdr.Stamps {
+	schema, err := cdr.NewSchema(c.Library(other), c.Type)
+	if err != nil {
+		return nil
+	}
+	return schema.Stamps()
+}
