@@ -88,7 +88,12 @@ func fits(library *rosidl.Library, c *Channel) bool {
 // hash of the type, or else its name, must be the same.
 func (c *Channel) Define(libraries ...*rosidl.Library) *Event {
 	missing := c.Encoding == EncodingCDR && c.Schema.Encoding == "" && c.Type != ""
-	_, err := c.Definitions()
+	own, err := c.Definitions()
+	if err == nil {
+		if m, found := own.Message(c.Type); found == nil && m.Unproven {
+			err = fmt.Errorf("the definition of %s %w", c.Type, ErrEmptyDefinition)
+		}
+	}
 	if !missing && !errors.Is(err, ErrEmptyDefinition) {
 		return nil
 	}
@@ -107,7 +112,7 @@ func (c *Channel) Define(libraries ...*rosidl.Library) *Event {
 		return &Event{Kind: EventLabel, Topic: c.Topic, Text: fmt.Sprintf("%v; another definition of the type is used",
 			err)}
 	}
-	if missing {
+	if missing || own != nil { // payloads may prove that the type has no fields
 		return nil
 	}
 	return &Event{Kind: EventLabel, Topic: c.Topic, Text: fmt.Sprintf("%v, so that values of %s cannot be read; %s", err,

@@ -173,8 +173,9 @@ func (s *server) job(ctx context.Context, request *tapedeck.Convert_Request) (*c
 	for i := range j.Inputs {
 		paths = append(paths, &j.Inputs[i])
 	}
+	own := s.options.Paths()
 	for i, path := range j.Options.Paths() {
-		if *path != "" && *path != *s.options.Paths()[i] {
+		if *path != "" && (i >= len(own) || *path != *own[i]) {
 			paths = append(paths, path)
 		}
 	}

@@ -39,9 +39,11 @@ type Options struct {
 	Restamp bool          `param:"restamp" group:"Changes" help:"apply offset and align_starts to the stamps inside messages, too"`
 	Order   string        `param:"message_order" group:"Changes" options:"received|sent|header" help:"time to store as the log time of a message: when it was received, when it was sent, or the stamp in its header"`
 
-	Encoding  string `param:"encoding" group:"Messages" options:"auto|keep|cdr|ros1|protobuf" help:"encoding of messages in the output: the one that suits the format (auto), unchanged (keep), ROS 2 (cdr), ROS 1 (ros1) or Apollo (protobuf)"`
-	Unmatched string `param:"unmatched" group:"Messages" options:"skip|raw|fail" help:"topics whose messages cannot be translated: leave them out (skip), keep their bytes unchanged if the format can (raw), or convert nothing (fail)"`
-	Strict    bool   `param:"strict" group:"Messages" help:"write nothing if anything would be lost"`
+	Encoding        string   `param:"encoding" group:"Messages" options:"auto|keep|cdr|ros1|protobuf" help:"encoding of messages in the output: the one that suits the format (auto), unchanged (keep), ROS 2 (cdr), ROS 1 (ros1) or Apollo (protobuf)"`
+	Unmatched       string   `param:"unmatched" group:"Messages" options:"skip|raw|fail" help:"topics whose messages cannot be translated: leave them out (skip), keep their bytes unchanged if the format can (raw), or convert nothing (fail)"`
+	DefinitionPaths []string `param:"definition_paths" group:"Messages" value:"FOLDER" help:"FOLDER to search for definitions of types that a recording does not hold, before AMENT_PREFIX_PATH"`
+
+	Strict bool `param:"strict" group:"Messages" help:"write nothing if anything would be lost"`
 
 	To          string      `param:"to" group:"Output" value:"FORMAT" help:"format to write: record, mcap, rosbag2, bag, carla, session, hdf5, lerobot, parquet, csv, jsonl, images, mp4, pcd, ply, gpx, geojson, kml or tum; by default chosen by the name of the output"`
 	ChunkSize   config.Size `param:"chunk_size" group:"Output" min:"0" max:"1073741824" help:"close a chunk after this many payload bytes; 0 uses the format's default"`
@@ -69,7 +71,13 @@ func DefaultOptions() Options {
 }
 
 // Paths returns the options that name files.
-func (o *Options) Paths() []*string { return []*string{&o.Mapping, &o.CARLAMapping, &o.LinkFile} }
+func (o *Options) Paths() []*string {
+	paths := []*string{&o.Mapping, &o.CARLAMapping, &o.LinkFile}
+	for i := range o.DefinitionPaths {
+		paths = append(paths, &o.DefinitionPaths[i])
+	}
+	return paths
+}
 
 // Changed returns the options that are not the defaults, without those that do not change the output, and the
 // content of files that they name.

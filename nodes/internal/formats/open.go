@@ -15,6 +15,7 @@ import (
 	"tapedeck/codec"
 	layout "tapedeck/codec/carla"
 	"tapedeck/codec/tlog"
+	"tapedeck/msgs"
 )
 
 // newTranslator makes the translator of a recording.
@@ -60,6 +61,9 @@ func (l List) OpenROS2(path string, o ReadOptions) (r codec.Reader, left []error
 // ROS2 returns the recording that r reads as one of ROS 2 messages, as OpenROS2 does, but for messages of encodings
 // that stay. The reader returned owns r.
 func (o ReadOptions) ROS2(r codec.Reader, stay ...string) (codec.Reader, []error, error) {
+	if err := Define(r, o.DefinitionPaths); err != nil {
+		return nil, nil, err
+	}
 	translators := map[string]newTranslator{}
 	for encoding, t := range translations {
 		translators[encoding] = t.toROS2
@@ -76,6 +80,28 @@ func (o ReadOptions) ROS2(r codec.Reader, stay ...string) (codec.Reader, []error
 		r, err = px4.Standard(r)
 	}
 	return r, left, err
+}
+
+// Define gives channels that come without a definition, or with an empty one, those in folders, as msgs.Library has
+// them. Nothing was read of r before.
+func Define(r codec.Reader, folders []string) error {
+	if len(folders) == 0 {
+		return nil
+	}
+	info, err := r.Info()
+	if err != nil {
+		return err
+	}
+	library := msgs.Library(folders...)
+	for _, t := range info.Topics {
+		empty := len(t.Channel.Schema.Data) == 0
+		if t.Channel.Define(library); empty != (len(t.Channel.Schema.Data) == 0) {
+			info.Events = slices.DeleteFunc(info.Events, func(e codec.Event) bool {
+				return e.Kind == codec.EventLabel && e.Topic == t.Channel.Topic
+			})
+		}
+	}
+	return nil
 }
 
 // FromROS2 returns the recording that r reads with its messages of ROS 2 in another encoding, as ROS2 does the reverse.

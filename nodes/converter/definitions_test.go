@@ -1,0 +1,59 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+)
+
+// TestDefinitionPaths reads a recording that does not hold the definition of its type, or an empty one.
+func TestDefinitionPaths(t *testing.T) {
+	t.Setenv("AMENT_PREFIX_PATH", "")
+	prefix := t.TempDir()
+	folder := filepath.Join(prefix, "share/car_msgs/msg")
+	require.NoError(t, os.MkdirAll(folder, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "Wheel.msg"), []byte("uint8 turns\n"), 0o666))
+	for name, schema := range map[string]codec.Schema{"missing": {}, "empty": {Encoding: codec.SchemaROS2Msg}} {
+		t.Run(name, func(t *testing.T) {
+			c := &codec.Channel{Topic: "/wheel", Type: "car_msgs/msg/Wheel", Encoding: codec.EncodingCDR, Schema: schema}
+			in := filepath.Join(t.TempDir(), "in.mcap")
+			w, err := known.Codecs().Create(in, codec.CreateOptions{})
+			require.NoError(t, err)
+			require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: 1, Data: []byte{0, 1, 0, 0, 5}}))
+			require.NoError(t, w.Close())
+
+			table, bag := filepath.Join(t.TempDir(), "out.csv"), filepath.Join(t.TempDir(), "out.bag")
+			for _, out := range []string{table, bag} {
+				_, _, err := run(t, in, out)
+				if name == "missing" {
+					require.ErrorContains(t, err, "name a folder with its package by --definition-paths", out)
+				} else {
+					require.ErrorContains(t, err, "is empty", out)
+				}
+				stdout, _, err := run(t, in, out, "--definition-paths", prefix, "--overwrite")
+				require.NoError(t, err, out)
+				require.Contains(t, stdout, "1 message, ", out)
+				require.NotContains(t, stdout, "lost: ", out)
+			}
+			text, err := os.ReadFile(table)
+			require.NoError(t, err)
+			require.Equal(t, "log_time,publish_time,turns\r\n1,1,5\r\n", string(text))
+			stdout, stderr, err := run(t, "echo", in, "/wheel", "--definition-paths", prefix)
+			require.NoError(t, err)
+			require.Empty(t, stderr)
+			require.Equal(t, "turns: 5\n---\n", stdout)
+
+			// The copy holds it.
+			out := filepath.Join(t.TempDir(), "out.mcap")
+			_, _, err = run(t, in, out, "--definition-paths", prefix)
+			require.NoError(t, err)
+			stdout, _, err = run(t, "echo", out, "/wheel")
+			require.NoError(t, err)
+			require.Equal(t, "turns: 5\n---\n", stdout)
+		})
+	}
+}
