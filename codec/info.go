@@ -33,4 +33,5 @@ type FileInfo struct {
 type TopicInfo struct {
 	Channel      *Channel
 	MessageCount uint64
+	Repeated     uint64 // latched messages that further files begin with; not among MessageCount, and not read
 }

@@ -352,9 +352,12 @@ func (r *Reader) addMetadata(info *codec.Info) {
 				Encoding: t.Encoding, TypeHash: t.TypeHash, QoS: t.QoS}})
 		}
 	}
-	if m.Messages > info.MessageCount {
-		text := fmt.Sprintf("metadata.yaml counts %s, the files hold %d", plural.Count(m.Messages, "message"),
-			info.MessageCount)
+	var held uint64 // with what files repeat
+	for _, f := range info.Files {
+		held += f.MessageCount
+	}
+	if m.Messages > held {
+		text := fmt.Sprintf("metadata.yaml counts %s, the files hold %d", plural.Count(m.Messages, "message"), held)
 		info.Events = append(info.Events, codec.Event{Kind: codec.EventDamage, Text: text})
 		slices.SortStableFunc(info.Events, func(a, b codec.Event) int { return cmp.Compare(a.Time, b.Time) })
 		info.Complete = false

@@ -90,6 +90,11 @@ func following(path string) (all []entry) {
 	if !seriesName.MatchString(name) || blob.IsURL(path) && !followed(path, own, bases) {
 		return nil
 	}
+	if strings.HasSuffix(name, ".record") { // without a file of that name its format opens all files
+		if stat, err := blob.Stat(path); err != nil || stat.IsDir() {
+			return nil
+		}
+	}
 	for _, base := range bases {
 		begun := own.Time == ""
 		for _, e := range numbered(path, base) {

@@ -123,6 +123,7 @@ func TestOpen(t *testing.T) {
 			info, err := r.Info()
 			require.NoError(t, err)
 			require.Equal(t, test.want, seconds(t, r))
+			require.EqualValues(t, 10*len(test.want), messages(info), "none is there twice")
 			notes := strings.ReplaceAll(strings.Join(info.Notes, "\n"), dir, "DIR")
 			require.Contains(t, notes, test.note)
 			require.Equal(t, test.note == "", notes == "", notes)
@@ -133,6 +134,16 @@ func TestOpen(t *testing.T) {
 			}
 		})
 	}
+}
+
+// messages returns how many messages of the tests there are.
+func messages(info *codec.Info) (n uint64) {
+	for _, t := range info.Topics {
+		if !codec.IsEvents(t.Channel) {
+			n += t.MessageCount
+		}
+	}
+	return n
 }
 
 // seconds returns the last digits of the seconds in which a recording has messages.

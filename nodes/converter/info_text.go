@@ -59,6 +59,10 @@ func writeInfoText(w io.Writer, path string, info *codec.Info, measured *measure
 		line("End:", "%s", human.Clock(info.EndTime))
 	}
 	line("Messages:", "%d", info.MessageCount)
+	if n := repeated(info); measured != nil && n > 0 {
+		line("", "%s at the start of files, which repeat latched ones, not counted and not read",
+			human.Count(n, "message"))
+	}
 	if measured != nil {
 		line("Payload:", "%s", exactSize(measured.total))
 	}
@@ -106,6 +110,14 @@ func writeInfoText(w io.Writer, path string, info *codec.Info, measured *measure
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// repeated returns how many latched messages the files of a recording repeat.
+func repeated(info *codec.Info) (n uint64) {
+	for _, t := range info.Topics {
+		n += t.Repeated
+	}
+	return n
 }
 
 // The most lines of metadata that are shown, the most characters of each, and how many objects deep they are in JSON.

@@ -15,6 +15,9 @@ import (
 // Reader implements codec.Reader and codec.LatestReader for several files that are one recording. It calls Info
 // of the files once, when one of its methods first needs that, and reads from each only what a Query selects, when its
 // time comes. A file that cannot be read is closed and becomes an event; if none can, the errors are returned.
+//
+// Read and Info leave out the messages of latched topics that a file repeats of the file before it. Latest does not:
+// they are what it looks for, near the time that is asked for.
 type Reader struct {
 	Format string // for Info, as the next two
 	Path   string
@@ -46,6 +49,7 @@ type part struct {
 	rank     int                               // among the parts
 	channels map[*codec.Channel]*codec.Channel // those of the file to those of the recording
 	holds    map[*codec.Channel]bool           // those of the recording that have messages in it
+	repeats  *repeats                          // of the file before; nil: none
 }
 
 // Event adds an event that has no time.
@@ -106,6 +110,7 @@ func (r *Reader) join(info *codec.Info) error {
 	for i, p := range r.parts {
 		p.rank = i
 	}
+	r.countRepeats(info)
 	return nil
 }
 
@@ -182,7 +187,13 @@ func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
 			return want || !known && topics(c) // one that was found behind damage
 		}
 	}
-	return merge(r.partsIn(q), func(p *part) (codec.Iterator, error) { return p.Read(p.query(q)) }), nil
+	return merge(r.partsIn(q), func(p *part) (codec.Iterator, error) {
+		it, err := p.Read(p.query(q))
+		if err != nil {
+			return nil, err
+		}
+		return p.leaveOut(it), nil
+	}), nil
 }
 
 // partsIn returns the files that may have messages in the time range of q.

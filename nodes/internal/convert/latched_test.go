@@ -120,6 +120,24 @@ func TestLatchedInSplits(t *testing.T) {
 	require.Equal(t, "latched messages at the start of files (3 messages on /tf_static, /map)",
 		result.Repeated.String())
 
+	// The files together are what was there before.
+	r, err := allformats.List().Open(result.Path)
+	require.NoError(t, err)
+	defer r.Close()
+	whole, err := r.Info()
+	require.NoError(t, err)
+	it, err := r.Read(codec.Query{})
+	require.NoError(t, err)
+	var together []codec.Message
+	for m, err := it.Next(); err == nil; m, err = it.Next() {
+		kept := *m
+		kept.Data = slices.Clone(m.Data)
+		together = append(together, kept)
+	}
+	require.NoError(t, it.Close())
+	require.Equal(t, lines(latchedDrive(t)), lines(together))
+	require.Len(t, together, int(whole.MessageCount))
+
 	// What is repeated is larger than a file may be.
 	var warnings []string
 	o.MaxBagMessages, o.MaxBagSize = 0, 4*(48+8+2)

@@ -57,6 +57,7 @@ type (
 		Type         string            `json:"type"`
 		Encoding     string            `json:"encoding"`
 		MessageCount uint64            `json:"message_count"`
+		Repeated     uint64            `json:"repeated,omitempty"` // not counted: files begin with them again
 		Bytes        *int64            `json:"bytes,omitempty"`
 		Share        *float64          `json:"share,omitempty"`
 		WorstGap     *Gap              `json:"worst_gap,omitempty"`
@@ -115,6 +116,7 @@ func New(info *codec.Info, count Counter) *Recording {
 		c := t.Channel
 		topic := Topic{
 			Name: c.Topic, Type: c.Type, Encoding: c.Encoding, MessageCount: t.MessageCount,
+			Repeated:  t.Repeated,
 			Frequency: Frequency(info, t), QoS: human.NewQoSJSON(c.QoS), TypeHash: c.TypeHash,
 			Schema: c.Schema.Encoding, Metadata: c.Metadata,
 		}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs/std_msgs"
+)
+
+// TestSeries names the first of several files to each command, which then reads all of them.
+func TestSeries(t *testing.T) {
+	for _, extension := range []string{".mcap", ".record", ".bag"} {
+		t.Run(extension, func(t *testing.T) {
+			dir := t.TempDir()
+			t.Chdir(dir)
+			numbers := &codec.Channel{Topic: "/n", Type: "std_msgs/msg/UInt32", Encoding: codec.EncodingCDR,
+				QoS: []codec.QoS{codec.DefaultQoS()}}
+			plan := &codec.Channel{Topic: "/map", Type: "std_msgs/msg/UInt32", Encoding: codec.EncodingCDR,
+				QoS: []codec.QoS{codec.DefaultQoS()}}
+			plan.QoS[0].Durability = codec.TransientLocal
+			var messages []codec.Message
+			for i := range 60 {
+				data, err := cdr.Marshal(&std_msgs.UInt32{Data: uint32(i)})
+				require.NoError(t, err)
+				c := numbers
+				if i == 1 {
+					c = plan
+				}
+				ns := 1_700_000_000_000_000_000 + int64(i)*1e9
+				messages = append(messages, codec.Message{Channel: c, LogTime: ns, PublishTime: ns - 1000, Data: data})
+			}
+			in, first := writeLines(t, "all.lines", messages), "d"+extension
+			_, stderr, err := run(t, in, first, "--max-bag-messages", "20")
+			require.NoError(t, err, stderr)
+			if extension == ".record" {
+				first = "d.record.00000"
+			}
+			files, err := filepath.Glob("d*")
+			require.NoError(t, err)
+			require.Len(t, files, 3)
+
+			for _, args := range [][]string{{first}, files, slices.Concat([]string{"./" + first}, files[1:])} {
+				stdout, stderr, err := run(t, slices.Concat([]string{"info", "-v"}, args)...)
+				require.NoError(t, err, stderr)
+				require.Equal(t, 1, strings.Count(stdout, "Bag size:"), stdout)
+				require.Regexp(t, `Messages: +60\n +2 messages at the start of files`, stdout)
+				for _, name := range files {
+					require.Contains(t, stdout, name)
+				}
+				out := filepath.Join(t.TempDir(), "all.mcap")
+				stdout, stderr, err = run(t, append(slices.Clone(args), out)...)
+				require.NoError(t, err, stderr)
+				require.Contains(t, stdout, ": 60 messages")
+				require.Empty(t, stderr)
+				if extension != ".bag" { // whose payloads differ
+					stdout, stderr, err = run(t, "diff", "--as", "raw", out, first)
+					require.NoError(t, err, stdout+stderr)
+				}
+			}
+			stdout, stderr, err := run(t, "echo", first, "/n")
+			require.NoError(t, err, stderr)
+			require.Equal(t, 59, strings.Count(stdout, "data: "))
+			stdout, stderr, err = run(t, "recover", first, "saved.mcap")
+			require.NoError(t, err, stderr)
+			require.Contains(t, stdout, ": 60 messages")
+			stdout, stderr, err = run(t, "check", first)
+			require.NoError(t, err, stdout+stderr)
+			_, stderr, err = run(t, slices.Concat([]string{"report", "-o", "page.html"}, files)...)
+			require.NoError(t, err, stderr)
+
+			_, stderr, err = run(t, slices.Concat([]string{"index", "-o", "catalogue"}, files)...)
+			require.NoError(t, err, stderr)
+			stdout, stderr, err = run(t, "find", "catalogue", "/n data > 57", "--clip", "clips", "--before", "40s")
+			require.NoError(t, err, stderr)
+			require.Contains(t, stdout, "found 1 time in 1 of 1 recording", stdout)
+			clips, err := filepath.Glob("clips/d*")
+			require.NoError(t, err)
+			require.Len(t, clips, 1)
+			stdout, _, err = run(t, "info", clips[0])
+			require.NoError(t, err)
+			require.Contains(t, stdout, "Duration:   41.", stdout)
+			stdout, stderr, err = run(t, "index", ".", "-o", "catalogue")
+			require.NoError(t, err, stderr)
+			if extension != ".record" { // which is found as d.record
+				require.Contains(t, stdout, "1 recording unchanged", stdout)
+			}
+
+			stdout, stderr, err = run(t, "info", files[1])
+			require.NoError(t, err, stderr)
+			require.Contains(t, stdout, fmt.Sprintf("Note:       %s is a part of the recording %s", files[1], first))
+			_, stderr, err = run(t, files[1], "part.mcap")
+			require.NoError(t, err, stderr)
+			require.Contains(t, stderr, "is a part of the recording "+first)
+		})
+	}
+}
