@@ -55,6 +55,9 @@ func (c *Channel) Library(other *rosidl.Library) *rosidl.Library {
 	if err == nil {
 		return own
 	}
+	if other == nil {
+		other = rosidl.NewLibrary()
+	}
 	if fits(other, c) {
 		return other
 	}

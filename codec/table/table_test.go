@@ -449,3 +449,31 @@ func TestOverwrite(t *testing.T) {
 	require.NoError(t, overwrite(file))
 	require.NoFileExists(t, file)
 }
+
+// TestManyTopics writes more tables than files may be open.
+func TestManyTopics(t *testing.T) {
+	const topics = 300
+	folder := filepath.Join(t.TempDir(), "tables")
+	w, err := CSV.Create(folder, codec.CreateOptions{})
+	require.NoError(t, err)
+	var channels []*codec.Channel
+	for i := range topics {
+		channels = append(channels, channel(fmt.Sprintf("/t%d", i), "p/msg/T", "int32 x\n"))
+		require.NoError(t, w.Declare(channels[i]))
+	}
+	for k := range 2 {
+		for _, c := range channels {
+			m := codec.Message{Channel: c, LogTime: int64(k), Data: encode(t, c)}
+			require.NoError(t, w.Write(&m))
+		}
+	}
+	open, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	require.Less(t, len(open), topics)
+	require.NoError(t, w.Close())
+	for i := range topics {
+		text, err := os.ReadFile(filepath.Join(folder, fmt.Sprintf("t%d.csv", i)))
+		require.NoError(t, err)
+		require.Equal(t, "log_time,publish_time,x\r\n0,,0\r\n1,,0\r\n", string(text))
+	}
+}

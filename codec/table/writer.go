@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/files"
 	"tapedeck/codec/internal/naming"
 )
 
@@ -40,6 +41,7 @@ type writer struct {
 	byKey    map[string]*table
 	channels map[*codec.Channel]*table
 	files    []*file
+	disk     files.Set
 	waiting  int // bytes in all tables
 	most     int // of them
 	losses   codec.LossCounts
@@ -160,13 +162,21 @@ func (w *writer) open(topic string) (*file, error) {
 		f.out = bufio.NewWriter(w.stream)
 	} else {
 		var err error
-		if f.disk, err = os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666); err != nil {
+		if f.disk, err = w.disk.Create(path, false); err != nil {
 			return nil, &codec.MissingError{Path: path, Err: codec.Pathless(err)}
 		}
-		f.out = bufio.NewWriterSize(f.disk, 1<<16)
+		f.out = bufio.NewWriterSize(f.disk, bufferSize(len(w.files)))
 	}
 	w.files = append(w.files, f)
 	return f, nil
+}
+
+// bufferSize returns the size of the buffer of another file beside so many.
+func bufferSize(others int) int {
+	if others < 100 {
+		return 64 << 10
+	}
+	return 4 << 10
 }
 
 // Write implements codec.Writer.
@@ -257,7 +267,7 @@ func (w *writer) Close() error {
 type file struct {
 	info  codec.FileInfo
 	topic string
-	disk  *os.File // nil for a stream
+	disk  *files.File // nil for a stream
 	out   *bufio.Writer
 
 	mu  sync.Mutex

@@ -12,6 +12,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
+	"tapedeck/codec/internal/files"
 	"tapedeck/codec/internal/naming"
 	"tapedeck/codec/pixel"
 	"tapedeck/msgs"
@@ -115,13 +116,16 @@ func (c *Channel[T]) Read(m *codec.Message) (Message, error) {
 // Folder is the folder of a topic.
 type Folder struct {
 	path  string
-	file  *os.File
+	file  *files.File
 	table *csv.Writer
 	again int // files with a stamp that another one has
 }
 
 // Folders are the folders of a recording. They implement a part of codec.Writer.
-type Folders struct{ all map[string]*Folder }
+type Folders struct {
+	all    map[string]*Folder
+	tables files.Set
+}
 
 // Folder returns the folder at path. The first time it creates it, with a table that has these columns beside those
 // that all have.
@@ -132,7 +136,7 @@ func (f *Folders) Folder(path string, columns ...string) (*Folder, error) {
 	folder := &Folder{path: path}
 	err := os.MkdirAll(path, 0o777)
 	if err == nil {
-		folder.file, err = os.Create(filepath.Join(path, Table))
+		folder.file, err = f.tables.Create(filepath.Join(path, Table), true)
 	}
 	if err != nil {
 		return nil, missing(path, err)
