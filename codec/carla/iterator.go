@@ -1,6 +1,7 @@
 package carla
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -13,12 +14,13 @@ import (
 
 // iterator implements codec.Iterator.
 type iterator struct {
-	walker  walker
-	query   codec.Query
-	channel *codec.Channel
-	state   []byte // packets for the first message
-	message codec.Message
-	err     error
+	walker   walker
+	query    codec.Query
+	channel  *codec.Channel
+	state    []byte // packets for the first message
+	repeated []byte // packets that the first message has, to be left out
+	message  codec.Message
+	err      error
 }
 
 func (it *iterator) Next() (*codec.Message, error) {
@@ -37,6 +39,13 @@ func (it *iterator) Next() (*codec.Message, error) {
 			if it.state != nil {
 				f.data = slices.Insert(slices.Clone(f.data), afterStart(f.data), it.state...)
 				it.state = nil
+			}
+			if it.repeated != nil {
+				at := afterStart(f.data)
+				if bytes.HasPrefix(f.data[at:], it.repeated) {
+					f.data = slices.Delete(slices.Clone(f.data), at, at+len(it.repeated))
+				}
+				it.repeated = nil
 			}
 			it.message = codec.Message{Channel: it.channel, LogTime: f.time, Data: f.data}
 			return &it.message, nil

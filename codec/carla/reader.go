@@ -39,7 +39,10 @@ type Reader struct {
 	profile Profile
 	channel *codec.Channel
 	index   *index // nil before it is needed
-	info    *codec.Info
+
+	repeated []byte // packets of the state at the end of a log that this one continues, with which it begins
+	behind   int64  // LogTime of the last frame of that log
+	info     *codec.Info
 }
 
 // Open opens the log at path.
@@ -153,6 +156,9 @@ func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
 	if !q.Wants(it.channel) {
 		it.err = io.EOF
 		return it, nil
+	}
+	if q.From() <= r.behind {
+		it.repeated = r.repeated
 	}
 	if q.Start <= r.header.logTime(&FrameStart{}) {
 		return it, nil

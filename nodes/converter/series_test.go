@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,7 +14,46 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs/std_msgs"
+	"tapedeck/test/samples"
 )
+
+// A log of CARLA that was split is the same log when it is read together: without the state that each file begins with.
+func TestSeriesOfCARLA(t *testing.T) {
+	for _, name := range []string{"scenario_runner_DistanceToLaneCenter.log", "sr2020_DistanceToLaneCenter.log"} {
+		path := samples.Path(t, "carla/"+name)
+		t.Chdir(t.TempDir())
+		_, stderr, err := run(t, path, "d.log", "--max-bag-messages", "20")
+		require.NoError(t, err, stderr)
+		require.FileExists(t, "d_2.log")
+		stdout, stderr, err := run(t, "diff", "--bytes", path, "d.log")
+		require.NoError(t, err, stdout+stderr)
+		_, stderr, err = run(t, "d.log", "again.log")
+		require.NoError(t, err, stderr)
+		want, err := os.ReadFile(path)
+		require.NoError(t, err)
+		got, err := os.ReadFile("again.log")
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(want, got), "the same bytes")
+
+		whole, _, err := run(t, "info", "--json", path)
+		require.NoError(t, err)
+		together, _, err := run(t, "info", "--json", "d.log")
+		require.NoError(t, err)
+		extra := func(text string) string { return text[strings.Index(text, `"extra"`):] }
+		require.Equal(t, extra(whole), extra(together))
+		_, stderr, err = run(t, "info", "--carla", "d.log")
+		require.NoError(t, err)
+		require.Contains(t, stderr, "this is about d.log alone")
+
+		// Reading from the middle of it begins with the state there.
+		_, stderr, err = run(t, path, "a.log", "--begin", "3", "--end", "5")
+		require.NoError(t, err, stderr)
+		_, stderr, err = run(t, "d.log", "b.log", "--begin", "3", "--end", "5")
+		require.NoError(t, err, stderr)
+		stdout, stderr, err = run(t, "diff", "--bytes", "a.log", "b.log")
+		require.NoError(t, err, stdout+stderr)
+	}
+}
 
 // TestSeries names the first of several files to each command, which then reads all of them.
 func TestSeries(t *testing.T) {

@@ -35,6 +35,14 @@ type Reader struct {
 
 var _ codec.LatestReader = (*Reader)(nil)
 
+// continuer is a reader of files that begin with what the file before them says.
+type continuer interface {
+	// Continue makes the reader leave that out of what it reads behind the end of before, the file in front of it.
+	Continue(before codec.Reader)
+	// JoinExtra returns the Info.Extra of the files before and this one.
+	JoinExtra(before any) any
+}
+
 // File is a file of a recording.
 type File struct {
 	Path   string
@@ -109,6 +117,10 @@ func (r *Reader) join(info *codec.Info) error {
 	slices.SortStableFunc(r.parts, func(a, b *part) int { return cmp.Compare(a.info.StartTime, b.info.StartTime) })
 	for i, p := range r.parts {
 		p.rank = i
+		if c, ok := p.Reader.(continuer); ok && i > 0 {
+			c.Continue(r.parts[i-1].Reader)
+			info.Extra = c.JoinExtra(info.Extra)
+		}
 	}
 	r.countRepeats(info)
 	return nil

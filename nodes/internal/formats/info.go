@@ -9,7 +9,9 @@ import (
 
 	"tapedeck/codec/carla"
 	"tapedeck/codec/carla/query"
+	"tapedeck/codec/series"
 	"tapedeck/config"
+	"tapedeck/nodes/internal/human"
 )
 
 // InfoOptions ask for what a format's own tools print of a recording. They are parameters of info.
@@ -46,7 +48,15 @@ func (o *InfoOptions) Check(asJSON, ros2 bool) error {
 
 // Write writes what the options ask for about the recording at path.
 func (o *InfoOptions) Write(l List, path string, asJSON bool, stdout, stderr io.Writer) error {
-	r, err := l.Open(path)
+	open := l.Open
+	if o.asCARLA() { // CARLA's tools know single logs
+		open = l.OpenFile
+		if more := len(series.Names(path)) - 1; more > 0 {
+			fmt.Fprintf(stderr, "note: this is about %s alone, not about %s that its recording may go on in\n", path,
+				human.Count(more, "further file"))
+		}
+	}
+	r, err := open(path)
 	if err != nil {
 		return err
 	}

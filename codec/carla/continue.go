@@ -1,0 +1,61 @@
+package carla
+
+import (
+	"bytes"
+	"maps"
+
+	"tapedeck/codec"
+)
+
+// Continue makes r leave out the state at the end of before, another log that was read in front of it, from its first
+// message. Writers begin a further log of a recording with that state.
+func (r *Reader) Continue(before codec.Reader) {
+	first, ok := before.(*Reader)
+	if !ok || first.profile != r.profile || first.header.Date != r.header.Date {
+		return
+	}
+	x, err := first.indexed()
+	if err != nil || len(x.frames) == 0 {
+		return
+	}
+	state, err := x.state(first.walker(), first.profile, len(x.frames))
+	if err != nil {
+		return
+	}
+	packets, err := state.AppendPackets(nil)
+	f, frameErr := r.walker().next()
+	if err != nil || frameErr != nil || len(packets) == 0 || !bytes.HasPrefix(f.data[afterStart(f.data):], packets) {
+		return
+	}
+	r.repeated, r.behind = packets, x.last.time
+}
+
+// JoinExtra returns the Details of the logs before r and of r together, without what r repeats.
+func (r *Reader) JoinExtra(before any) any {
+	all, ok := before.(Details)
+	info, err := r.Info()
+	if !ok || err != nil {
+		return before
+	}
+	own := info.Extra.(Details)
+	var repeated index
+	repeated.count(r.profile, r.repeated)
+	all.Duration, all.Packets, all.Actors = own.Duration, maps.Clone(all.Packets), maps.Clone(all.Actors)
+	for name, n := range own.Packets {
+		all.Packets[name] += n
+	}
+	for name, n := range own.Actors {
+		all.Actors[name] += n
+	}
+	for id, n := range repeated.packets {
+		if n > 0 {
+			all.Packets[r.profile.PacketName(uint8(id))] -= n
+		}
+	}
+	for t, n := range repeated.actors {
+		if n > 0 {
+			all.Actors[ActorType(t).Name()] -= n
+		}
+	}
+	return all
+}
