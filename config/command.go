@@ -22,6 +22,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -87,6 +88,16 @@ func New(use, short, long string, opts any, run func(ctx context.Context, in *In
 		if err != nil {
 			return err
 		}
+		line, _ := cmd.Context().Value(commandLineKey{}).(*commandLine)
+		if line != nil && line.parsed != nil {
+			*line.parsed = in
+			return nil
+		}
+		if line != nil {
+			for _, text := range line.letterTexts(cmd.Flags()) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", cmd.Root().Name(), text)
+			}
+		}
 		if err := run(cmd.Context(), in); err != nil {
 			err = l.typed(err)
 			if errors.Is(err, ErrUsage) && len(in.Warnings) > 0 { // an unknown parameter may be the reason
@@ -99,11 +110,30 @@ func New(use, short, long string, opts any, run func(ctx context.Context, in *In
 	return cmd
 }
 
-type rosArgsKey struct{}
+// commandLine is what is known of a command line besides its flags. It is a value of the command's context.
+type commandLine struct {
+	ros     ROSArgs
+	letters string  // of the flags that were given by one letter
+	parsed  **Input // of Parse, which runs nothing; else nil
+}
+
+// commandLineKey is the key of a *commandLine in a context.
+type commandLineKey struct{}
 
 // Execute runs the command named by argv, a command line without program name. Errors in the command line wrap
 // ErrUsage; those of the command are returned unchanged.
 func Execute(ctx context.Context, root *cobra.Command, argv []string) error {
+	return interpret(ctx, root, argv, nil)
+}
+
+// Parse returns what Execute would call the command named by argv with, and calls nothing. The command's options are
+// set. Errors are those that Execute returns of a command line.
+func Parse(ctx context.Context, root *cobra.Command, argv []string) (in *Input, err error) {
+	err = interpret(ctx, root, argv, &in)
+	return in, err
+}
+
+func interpret(ctx context.Context, root *cobra.Command, argv []string, parsed **Input) error {
 	ros, args, err := SplitROSArgs(argv)
 	if err != nil {
 		return err
@@ -112,8 +142,12 @@ func Execute(ctx context.Context, root *cobra.Command, argv []string) error {
 	if err != nil {
 		cmd = root // executing it returns the error
 	}
-	root.SetArgs(completeFlags(cmd.Flags(), args))
-	err = root.ExecuteContext(context.WithValue(ctx, rosArgsKey{}, ros))
+	line := &commandLine{ros: ros, parsed: parsed}
+	if args, err = line.completeFlags(cmd.Flags(), args); err != nil {
+		return err
+	}
+	root.SetArgs(args)
+	err = root.ExecuteContext(context.WithValue(ctx, commandLineKey{}, line))
 	var f *failure
 	if errors.As(err, &f) {
 		return f.error
@@ -125,51 +159,164 @@ func Execute(ctx context.Context, root *cobra.Command, argv []string) error {
 }
 
 // completeFlags returns args with "=VALUE" added to flags without a value that allow it (Parameter.Bare), and with a
-// flag before each further value of a flag that takes several (Parameter.Several).
-func completeFlags(flags *pflag.FlagSet, args []string) []string {
-	out := []string{}
+// flag before each further value of a flag that takes several (Parameter.Several). It notes the letters that are used.
+func (l *commandLine) completeFlags(flags *pflag.FlagSet, args []string) (out []string, err error) {
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
 		if arg == "--" {
-			return append(out, args[i:]...)
+			return append(out, args[i:]...), nil
 		}
 		out = append(out, arg)
-		flag := flags.Lookup(strings.TrimPrefix(arg, "--"))
-		if len(arg) == 2 && arg[0] == '-' {
-			flag = flags.ShorthandLookup(arg[1:])
-		} else if !strings.HasPrefix(arg, "--") {
-			continue
-		}
-		if flag == nil {
+		flag, attached := l.flagOf(flags, arg)
+		if flag == nil || attached {
 			continue
 		}
 		v, ok := flag.Value.(*flagValue)
-		switch {
-		case !ok:
-		case v.Several && i+1 < len(args):
-			i++
-			out = append(out, args[i])
-			for i+1 < len(args) && isName(args[i+1]) {
-				i++
-				out = append(out, "--"+flag.Name+"="+args[i])
-			}
-		case v.Bare != "" && len(arg) > 2:
+		if !ok {
+			v = &flagValue{}
+		}
+		if v.Bare != "" {
 			if i+1 < len(args) {
 				if _, err := v.field.parseText(args[i+1]); err == nil {
 					continue
 				}
 			}
-			out[len(out)-1] += "=" + v.Bare
+			out[len(out)-1] = "--" + flag.Name + "=" + v.Bare
+			continue
+		}
+		if i+1 == len(args) || flag.NoOptDefVal != "" {
+			continue
+		}
+		i++
+		if isFlag(flags, args[i]) {
+			return nil, withLetter(Usagef("flag needs an argument: %s, before %s", arg, args[i]), flag, arg[1:])
+		}
+		out = append(out, args[i])
+		for i+1 < len(args) && v.takes(args[i+1]) {
+			i++
+			if v.Several != severalStorage {
+				out = append(out, "--"+flag.Name+"="+args[i])
+			}
 		}
 	}
-	return out
+	return out, nil
+}
+
+// flagOf returns the flag that an argument is, nil if it is none, and whether its value is attached to it. Of several
+// letters it is the last one. The letters are noted.
+func (l *commandLine) flagOf(flags *pflag.FlagSet, arg string) (flag *pflag.Flag, attached bool) {
+	if name, long := strings.CutPrefix(arg, "--"); long {
+		name, _, attached = strings.Cut(name, "=")
+		return flags.Lookup(name), attached
+	}
+	if len(arg) < 2 || arg[0] != '-' {
+		return nil, false
+	}
+	for j := 1; j < len(arg); j++ {
+		if flag = flags.ShorthandLookup(arg[j : j+1]); flag == nil {
+			return nil, false
+		}
+		l.letters += arg[j : j+1]
+		if flag.NoOptDefVal == "" {
+			return flag, j+1 < len(arg)
+		}
+	}
+	return flag, false
+}
+
+// isFlag reports whether an argument is a flag, and not a value that begins with a dash.
+func isFlag(flags *pflag.FlagSet, arg string) bool {
+	if name, long := strings.CutPrefix(arg, "--"); long {
+		name, _, _ = strings.Cut(name, "=")
+		return name == "" || flags.Lookup(name) != nil
+	}
+	return len(arg) == 2 && arg[0] == '-' && flags.ShorthandLookup(arg[1:]) != nil
+}
+
+// explain adds to an error about a value what the letter means by which its flag was given.
+func (l *commandLine) explain(flags *pflag.FlagSet, err error) error {
+	for _, letter := range l.letters {
+		v := letterOf(flags.ShorthandLookup(string(letter)))
+		if v != nil && strings.HasPrefix(err.Error(), "parameter "+v.Name+" from flag ") {
+			return Usagef("%w; %s", err, v.letterText())
+		}
+	}
+	return err
+}
+
+// withLetter adds to an error about a flag what its letter means if that is how the flag was given.
+func withLetter(err error, flag *pflag.Flag, letters string) error {
+	if v := letterOf(flag); v != nil && strings.Contains(letters, v.Short) && !strings.HasPrefix(letters, "-") {
+		return fmt.Errorf("%w; %s", err, v.letterText())
+	}
+	return err
+}
+
+// letterOf returns the option of a flag whose letter other programs use otherwise, nil if it has no such letter.
+func letterOf(flag *pflag.Flag) *flagValue {
+	if flag == nil {
+		return nil
+	}
+	if v, ok := flag.Value.(*flagValue); ok && v.Letter != "" {
+		return v
+	}
+	return nil
+}
+
+// letterText says which option the one-letter flag is.
+func (v *flagValue) letterText() string {
+	return fmt.Sprintf("-%s is --%s, %s", v.Short, v.Flag, v.Letter)
+}
+
+// letterTexts returns what to print about the letters that were used.
+func (l *commandLine) letterTexts(flags *pflag.FlagSet) (texts []string) {
+	for _, letter := range l.letters {
+		v := letterOf(flags.ShorthandLookup(string(letter)))
+		if v != nil && !slices.Contains(texts, v.letterText()) {
+			texts = append(texts, v.letterText())
+		}
+	}
+	return texts
+}
+
+// Values of Parameter.Several.
+const (
+	severalNames   = "names"
+	severalRules   = "rules"
+	severalWords   = "words"
+	severalStorage = "storage"
+)
+
+// storageForm matches storages of rosbag2, which may follow the name of an input.
+var storageForm = regexp.MustCompile(`^(mcap|sqlite3)$`)
+
+// takes reports whether an argument that follows a value of the flag belongs to it, too.
+func (p *Parameter) takes(arg string) bool {
+	switch p.Several {
+	case severalNames:
+		return IsName(arg)
+	case severalRules:
+		return strings.Contains(arg, ":=") && !strings.HasPrefix(arg, "-")
+	case severalWords:
+		return !strings.HasPrefix(arg, "-")
+	case severalStorage:
+		return IsStorage(arg)
+	}
+	return false
+}
+
+// IsStorage reports whether an argument is a storage of rosbag2, which ros2 bag lets follow the name of a bag, and no
+// file.
+func IsStorage(arg string) bool {
+	_, err := os.Stat(arg)
+	return storageForm.MatchString(arg) && err != nil
 }
 
 var nameForm = regexp.MustCompile(`^/[A-Za-z0-9_/*]+$|^[a-zA-Z]\w*/(msg|srv|action)/[a-zA-Z]\w*$`)
 
-// isName reports whether an argument is the name of a topic, a service or a type, and not a path: neither it nor the
+// IsName reports whether an argument is the name of a topic, a service or a type, and not a path: neither it nor the
 // folder in which it would be exists.
-func isName(arg string) bool {
+func IsName(arg string) bool {
 	if !nameForm.MatchString(arg) {
 		return false
 	}
@@ -262,6 +409,7 @@ func Main(root *cobra.Command, stderr io.Writer) {
 
 // Run runs the command named by argv, prints its error to stderr as Main does, and returns the exit code.
 func Run(ctx context.Context, root *cobra.Command, argv []string, stderr io.Writer) (code int) {
+	root.SetErr(stderr)
 	err := Execute(ctx, root, argv)
 	if err == nil {
 		return 0

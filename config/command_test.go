@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -670,6 +671,93 @@ func TestNodeName(t *testing.T) {
 	require.Equal(t, "slow", o.Mode)
 }
 
+// The words behind a value of a flag that takes several are values as far as they can be.
+func TestListsEnd(t *testing.T) {
+	for line, want := range map[string][2]string{
+		"--words /a b c.mcap -q d":            {"/a b c.mcap", "d"},
+		"--words a -- b":                      {"a", "b"},
+		"--words a --words b c":               {"a b c", ""},
+		"--rules /a:=/b c:=d in":              {"/a:=/b c:=d", "in"},
+		"-r /a:=/b in c:=d":                   {"/a:=/b", "in c:=d"},
+		"-qr /a:=/b /c:=/d":                   {"/a:=/b /c:=/d", ""},
+		"-i a sqlite3 -i b mcap in":           {"a b", "in"},
+		"-i a b sqlite3":                      {"a", "b sqlite3"},
+		"--offset -1s in":                     {"-1s", "in"},
+		"--offset -q in":                      {"! flag needs an argument: --offset, before -q", ""},
+		"--words --rules a:=b":                {"! flag needs an argument: --words, before --rules", ""},
+		"-i --offset=1s":                      {"! before --offset=1s; -i is --input, as in ros2 bag", ""},
+		"-i":                                  {"! flag needs an argument: 'i' in -i; -i is --input, as in ros2 bag", ""},
+		"-l x":                                {"! -l is --limit, not the other one", ""},
+		"--limit x":                           {`! parameter limit from flag --limit: "x" is not allowed`, ""},
+		"--wait 1500 in":                      {"1.5s", "in"},
+		"--wait 2s":                           {"2s", ""},
+		"--until-sec 5 --offset=x":            {"x @5", ""},
+		"--until-nsec 5 --offset x":           {"x @5ns", ""},
+		"--until-nsec -5 --offset x --wait=0": {"x -5", ""},
+	} {
+		t.Run(line, func(t *testing.T) {
+			opts := &struct {
+				Words  []string      `param:"words" several:"words"`
+				Rules  []string      `param:"rules" short:"r" several:"rules"`
+				Input  []string      `param:"input" short:"i" several:"storage" letter:"as in ros2 bag"`
+				Limit  int           `param:"limit" short:"l" letter:"not the other one"`
+				Quiet  bool          `param:"quiet" short:"q"`
+				Offset string        `param:"offset"`
+				Wait   time.Duration `param:"wait" unit:"ms"`
+				Until  string        `param:"until" alias:"until-sec:@%,until-nsec:@%ns"`
+			}{}
+			root := New("player", "play", "", opts, nil)
+			Hint(root, nil)
+			in, err := Parse(t.Context(), root, strings.Fields(line))
+			if text, failing := strings.CutPrefix(want[0], "! "); failing {
+				require.ErrorIs(t, err, ErrUsage)
+				require.ErrorContains(t, err, text)
+				require.Equal(t, strings.HasPrefix(text, "-l") || strings.HasPrefix(line, "-i"),
+					strings.Contains(err.Error(), "; -"), "letters are explained: %v", err)
+				return
+			}
+			require.NoError(t, err)
+			got := slices.Concat(opts.Words, opts.Rules, opts.Input)
+			if opts.Offset != "" {
+				got = append(got, opts.Offset)
+			}
+			if opts.Until != "" {
+				got = append(got, opts.Until)
+			}
+			if opts.Wait > 0 {
+				got = append([]string{opts.Wait.String()}, got...)
+			}
+			require.Equal(t, want, [2]string{strings.Join(got, " "), strings.Join(in.Args, " ")})
+		})
+	}
+}
+
+// A letter that other programs use otherwise is explained before the command runs, once.
+func TestLettersAreExplained(t *testing.T) {
+	for line, want := range map[string]string{
+		"-d 60": "recorder: -d is --max-bag-duration, as in ros2 bag\nruns\n",
+		"-qd60": "recorder: -d is --max-bag-duration, as in ros2 bag\nruns\n", "-q": "runs\n",
+		"-d 1 -d 2": "recorder: -d is --max-bag-duration, as in ros2 bag\nruns\n", "--max-bag-duration 60": "runs\n",
+		"-n -d": "runs\n", "-- -d": "runs\n",
+	} {
+		var out bytes.Buffer
+		root := New("recorder", "record", "", &struct {
+			Split time.Duration `param:"max_bag_duration" short:"d" letter:"as in ros2 bag"`
+			Quiet bool          `param:"quiet" short:"q"`
+			Name  string        `param:"name" short:"n" pattern:"-d|"`
+		}{}, func(context.Context, *Input) error {
+			_, err := out.WriteString("runs\n")
+			return err
+		})
+		if line == "-n -d" {
+			require.Equal(t, 2, Run(t.Context(), root, strings.Fields(line), &out), "-d is a flag")
+			continue
+		}
+		require.Zero(t, Run(t.Context(), root, strings.Fields(line), &out), out.String())
+		require.Equal(t, want, out.String(), line)
+	}
+}
+
 // Names behind a value of a flag that takes several are values, paths are not.
 func TestSeveralValues(t *testing.T) {
 	folder := t.TempDir()
@@ -684,7 +772,7 @@ func TestSeveralValues(t *testing.T) {
 	} {
 		t.Run(line, func(t *testing.T) {
 			opts := &struct {
-				Topics []string `param:"topics" short:"t" several:"true"`
+				Topics []string `param:"topics" short:"t" several:"names"`
 				Word   string   `param:"word"`
 			}{}
 			var args []string

@@ -10,21 +10,32 @@ import (
 )
 
 // Hint adds to errors about unknown flags of a command what hints has for them, by name ("lz4") or letter ("j"): what
-// to use instead of a flag of another program. An error of a subcommand says so if cmd itself has the flag.
+// to use instead of a flag of another program. Those of a subcommand follow its name: "info y". An error of a
+// subcommand says so if only cmd itself has the flag. An error about a flag without a value explains its letter. An
+// error of cmd.Args about the arguments before the flag comes first: the flag may be that of another command.
 func Hint(cmd *cobra.Command, hints map[string]string) {
 	cmd.SetFlagErrorFunc(func(at *cobra.Command, err error) error {
+		if at == cmd && at.Args != nil {
+			if word := at.Args(at, at.Flags().Args()); word != nil {
+				return word
+			}
+		}
 		var unknown *pflag.NotExistError
-		if !errors.As(err, &unknown) {
+		var empty *pflag.ValueRequiredError
+		switch {
+		case errors.As(err, &empty):
+			return withLetter(err, empty.GetFlag(), empty.GetSpecifiedShortnames())
+		case !errors.As(err, &unknown):
 			return err
 		}
-		name := unknown.GetSpecifiedName()
-		hint := hints[strings.ReplaceAll(name, "_", "-")]
-		switch {
-		case at == cmd:
-		case cmd.Flags().Lookup(name) != nil || len(name) == 1 && cmd.Flags().ShorthandLookup(name) != nil:
-			hint = fmt.Sprintf("only %s without %q has it", cmd.Name(), at.Name())
-		default:
-			hint = ""
+		name := strings.ReplaceAll(unknown.GetSpecifiedName(), "_", "-")
+		hint := hints[name]
+		if at != cmd {
+			hint = hints[at.Name()+" "+name]
+			if hint == "" && (cmd.Flags().Lookup(name) != nil ||
+				len(name) == 1 && cmd.Flags().ShorthandLookup(name) != nil) {
+				hint = fmt.Sprintf("only %s without %q has it", cmd.Name(), at.Name())
+			}
 		}
 		if hint == "" {
 			return err

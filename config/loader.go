@@ -29,6 +29,8 @@ type Input struct {
 	// int64, float64, string, or a slice of one of these.
 	Extra map[string]any
 
+	Letters string // of the flags that were given by one letter
+
 	// Warnings are lines for the log: unknown parameters, and sections of parameter files for a node of this name in
 	// another namespace. Those left are added to an error of wrong usage that the command returns.
 	Warnings []string
@@ -92,8 +94,14 @@ func (v *flagValue) Set(text string) error {
 	if v.Parameter.Type != "string array" {
 		v.given.texts = nil
 	}
-	if _, err := parseFloat(text); err == nil {
-		text += v.alias.Unit
+	if x, err := parseFloat(text); err == nil {
+		before, unit, found := strings.Cut(v.alias.Unit, "%")
+		switch {
+		case !found:
+			text += v.alias.Unit
+		case x >= 0: // rosbag2 ignores negative times
+			text = before + text + unit
+		}
 	}
 	v.given.texts, v.given.flag = append(v.given.texts, text), "--"+v.alias.Name
 	return nil
@@ -125,7 +133,8 @@ func newLoader(cmd *cobra.Command, opts any) *loader {
 		set.SortFlags = false
 		l.groups = append(l.groups, set)
 		for _, p := range group {
-			v := &flagValue{Parameter: p, field: byName[p.Name], alias: Alias{Name: p.Flag}, given: &given{}}
+			v := &flagValue{Parameter: p, field: byName[p.Name], alias: Alias{Name: p.Flag, Unit: p.Unit},
+				given: &given{}}
 			flag := set.VarPF(v, cmp.Or(p.Flag, noFlag+p.Name), p.Short, p.helpText())
 			if p.Flag == "" {
 				continue
@@ -164,14 +173,18 @@ func newLoader(cmd *cobra.Command, opts any) *loader {
 
 // load fills the options from all sources. Viper orders them: file, environment, command line.
 func (l *loader) load(cmd *cobra.Command, args []string) (*Input, error) {
-	ros, _ := cmd.Context().Value(rosArgsKey{}).(ROSArgs)
+	line, _ := cmd.Context().Value(commandLineKey{}).(*commandLine)
+	if line == nil {
+		line = &commandLine{}
+	}
+	ros := line.ros
 	node := cmp.Or(cmd.Annotations[NodeName], strings.ReplaceAll(cmd.CommandPath(), " ", "_"))
 	name, namespace, err := ros.identity(node)
 	if err != nil {
 		return nil, err
 	}
 	in := newInput(name, namespace, l.opts)
-	in.Args, in.ROS = args, ros
+	in.Args, in.ROS, in.Letters = args, ros, line.letters
 	v := viper.NewWithOptions(viper.KeyDelimiter("/"))
 	if file := cmp.Or(l.config, installedFile(node)); file != "" {
 		if err := in.readFile(file, v.SetDefault); err != nil {
@@ -216,7 +229,10 @@ func (l *loader) load(cmd *cobra.Command, args []string) (*Input, error) {
 			}
 		}
 	}
-	return in, in.assign(given, node)
+	if err := in.assign(given, node); err != nil {
+		return in, line.explain(cmd.Flags(), err)
+	}
+	return in, nil
 }
 
 // typed returns an error with the flags that were typed in place of their names without aliases, and in place of names

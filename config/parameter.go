@@ -22,7 +22,9 @@ type Parameter struct {
 	Type        string // as ROS 2 calls it: boolean, integer, double, string, string array
 	Placeholder string // of the value in the help text: "DURATION"; "" for a boolean
 	Default     string // as written after the flag; a list with commas
-	Several     bool   // names that follow a value of the flag are values, too
+	Several     string // which words that follow a value of the flag are values, too, see Parameters; "": none
+	Unit        string // of a plain number behind the flag, "ms" for instance; "": as in a parameter file
+	Letter      string // what tells Short from the same letter of other programs; "" if none uses it otherwise
 	Bare        string // value of the flag without a value; "" if it must have one
 	Options     []string
 	Min, Max    string
@@ -33,7 +35,9 @@ type Parameter struct {
 // Alias is a further name of a flag, as other programs call it.
 type Alias struct {
 	Name string
-	Unit string // of a plain number after this name, "MiB" for instance; "": as for the flag
+	// Unit of a plain number after this name, "MiB" for instance, "": that of a parameter file. What stands up to a % is
+	// put in front of the number: "@%ns".
+	Unit string
 }
 
 // Parameters returns the options in opts, a pointer to a struct, in the order of its fields. The fields' contents are
@@ -53,7 +57,12 @@ type Alias struct {
 //	pattern:"[0-9]+:[0-9]" regular expression that a whole text must match
 //	bare:"40"              what the flag means without a value; texts need a pattern for that, because else the next
 //	                       argument would be the value
-//	several:"true"         the names of topics, types or services that follow a value of the flag are values, too
+//	several:"names"        what follows a value of the flag is a value, too: names of topics, types or services up to
+//	                       the next flag or anything else (names), rules from:=to (rules), or all words up to the next
+//	                       flag (words); a storage of rosbag2 that follows (storage) is left out
+//	unit:"ms"              unit of a plain number behind the flag; a parameter is in seconds all the same
+//	letter:"as in ros2 bag; --max-duration stops"  printed when the one-letter flag is used, because other programs
+//	                       give it another meaning
 //
 // A field may be a bool, string, int, int64, uint64, float64, []string, time.Duration, Size, or a struct: an
 // embedded one is as if its fields were in its place, one with a param tag puts its name and a dot before theirs.
@@ -140,7 +149,9 @@ func newField(v reflect.Value, name string, tag reflect.StructTag) field {
 		Max:   tag.Get("max"),
 		Zero:  tag.Get("zero") == "true",
 
-		Several: tag.Get("several") == "true",
+		Several: tag.Get("several"),
+		Unit:    tag.Get("unit"),
+		Letter:  tag.Get("letter"),
 	}}
 	if name == "" || name != strings.ToLower(name) || strings.ContainsAny(name, "/: ") {
 		panic(fmt.Sprintf("config: invalid parameter name %q", name))

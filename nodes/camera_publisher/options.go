@@ -22,7 +22,7 @@ type options struct {
 
 	Loop          bool          `param:"loop" short:"l" group:"Files" help:"start again at the end of a folder or file"`
 	MatchPatience time.Duration `param:"match_patience" group:"Files" min:"0" help:"wait at most this long for existing subscribers to match their publishers; 0 does not wait"`
-	AckTimeout    time.Duration `param:"wait_for_all_acked" group:"Files" min:"0" help:"wait at most this long at the end for reliable subscribers to acknowledge all messages; 0 does not wait"`
+	AckTimeout    time.Duration `param:"wait_for_all_acked" unit:"ms" group:"Files" help:"wait at most this long at the end for reliable subscribers to acknowledge all messages; 0 waits for ever, less than 0 not at all; as in rosbag2, a number behind the flag is in milliseconds"`
 
 	List bool `param:"list" group:"Status" help:"list the connected cameras and their formats, then exit"`
 

@@ -250,7 +250,7 @@ func (o *checkOptions) writeJUnit(suites junitSuites) error {
 
 // expectOptions are the options of expect.
 type expectOptions struct {
-	Output    string   `param:"output" short:"o" group:"Output" value:"FILE" help:"write the contract to FILE; by default to standard output"`
+	Output    string   `param:"output" short:"o" group:"Output" value:"FILE" help:"write the contract to FILE, which may also be the last name without a flag if it ends with .yaml; by default to standard output"`
 	Overwrite bool     `param:"overwrite" group:"Output" help:"replace FILE if it exists"`
 	Field     []string `param:"field" group:"Contract" value:"TOPIC.FIELD" help:"also learn the range of this field, such as /imu.linear_acceleration.z; repeat it, or separate several by commas"`
 	Tolerance float64  `param:"tolerance" group:"Contract" min:"0" max:"0.9" help:"how much rates, gaps and ranges may differ from those of the recordings: 0.2 is 20 %"`
@@ -269,12 +269,16 @@ func (o *expectOptions) expect(ctx context.Context, paths []string, stdout, stde
 			watched[topic] = append(watched[topic], field)
 		}
 	}
-	if stat, err := os.Stat(o.Output); err == nil {
+	output, paths, err := namedOutput(o.Output, paths, ".yaml", ".yml")
+	if err != nil {
+		return err
+	}
+	if stat, err := os.Stat(output); err == nil {
 		if !o.Overwrite {
-			return fmt.Errorf("%s exists; --overwrite replaces it", o.Output)
+			return fmt.Errorf("%s exists; --overwrite replaces it", output)
 		}
 		if !stat.Mode().IsRegular() {
-			return fmt.Errorf("%s is no regular file; name another one", o.Output)
+			return fmt.Errorf("%s is no regular file; name another one", output)
 		}
 	}
 	var passes []*contract.Pass
@@ -298,15 +302,15 @@ func (o *expectOptions) expect(ctx context.Context, paths []string, stdout, stde
 			}
 		}
 	}
-	if o.Output == "" {
+	if output == "" {
 		_, err = learnt.WriteTo(stdout)
 		return err
 	}
-	if err = writeFile(o.Output, func(w io.Writer) error {
+	if err = writeFile(output, func(w io.Writer) error {
 		_, err := learnt.WriteTo(w)
 		return err
 	}); err == nil {
-		fmt.Fprintf(stdout, "%s: %s, learnt from %s\n", o.Output, human.Count(len(learnt.Topics), "topic"),
+		fmt.Fprintf(stdout, "%s: %s, learnt from %s\n", output, human.Count(len(learnt.Topics), "topic"),
 			human.Count(len(paths), "recording"))
 	}
 	return err

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,10 +24,13 @@ import (
 type convertOptions struct {
 	convert.Options
 
+	Inputs []string `param:"input_paths" flag:"input" short:"i" several:"storage" alias:"file" group:"Paths" value:"FILE" help:"convert this FILE, like one named without a flag"`
+	Output string   `param:"output_path" flag:"output" short:"o" alias:"output-file" group:"Paths" value:"OUT" help:"write to OUT, like the last of the names without a flag"`
+
 	OutputFolder string `param:"output_folder" group:"Several recordings" value:"FOLDER" help:"convert each recording separately, into FOLDER and the format given by --to"`
 	Shard        string `param:"shard" group:"Several recordings" value:"I/N|auto|auto/N" bare:"auto" pattern:"|auto(/[0-9]+)?|[0-9]+/[0-9]+" help:"with output_folder: convert only part I of N, from 0/N on, of the recordings; auto takes I and N from the environment of a Slurm or AWS Batch array, auto/N takes I from that of a Kubernetes Indexed Job, too"`
 	JSON         bool   `param:"json" group:"Several recordings" help:"with output_folder: print one line of JSON for each recording"`
-	Jobs         int    `param:"jobs" short:"j" group:"Several recordings" min:"0" help:"number of recordings to convert at once with output_folder, or of episodes to write at once; 0 is one per processor"`
+	Jobs         int    `param:"jobs" short:"j" letter:"how many at once; rosbag's -j is --compression bz2" group:"Several recordings" min:"0" help:"number of recordings to convert at once with output_folder, or of episodes to write at once; 0 is one per processor"`
 }
 
 func defaultConvertOptions() *convertOptions {
@@ -34,6 +39,10 @@ func defaultConvertOptions() *convertOptions {
 
 // convert converts all paths but the last to one recording at the last, or each path on its own into OutputFolder.
 func (o *convertOptions) convert(ctx context.Context, paths []string, stdout, stderr io.Writer) error {
+	paths = append(slices.Clone(o.Inputs), paths...)
+	if o.OutputFolder != "" && o.Output != "" {
+		return config.Usagef("output_path, output_folder: give one of them")
+	}
 	if o.OutputFolder != "" {
 		return o.convertEach(ctx, paths, stdout, stderr)
 	}
@@ -41,10 +50,18 @@ func (o *convertOptions) convert(ctx context.Context, paths []string, stdout, st
 		return config.Usagef("--shard and --json are for recordings that are converted each by itself: give " +
 			"--output-folder FOLDER --to FORMAT, too")
 	}
+	if o.Output != "" {
+		paths = append(paths, o.Output)
+	}
 	last := len(paths) - 1
 	if last < 1 {
-		return config.Usagef("got 1 path; the usage is: converter IN... OUT, or converter IN... --output-folder " +
-			"FOLDER --to FORMAT")
+		return config.Usagef("got %s; the usage is: converter IN... OUT, or converter IN... --output-folder "+
+			"FOLDER --to FORMAT", human.Count(len(paths), "path"))
+	}
+	if ext := filepath.Ext(paths[last]); ext == ".yaml" || ext == ".yml" {
+		return config.Usagef("%s: the output is a recording, not a file with options of it as in ros2 bag convert; "+
+			"name the recording: converter IN... -o OUT, with --storage, --compression-mode, --topics and the like "+
+			"as flags", paths[last])
 	}
 	job := convert.Job{Formats: known, Inputs: paths[:last], Output: paths[last], Options: o.Options, Workers: o.Jobs,
 		Stdout: human.Data(stdout)}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"tapedeck/codec"
+	"tapedeck/config"
 	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/describe"
 	"tapedeck/nodes/internal/formats"
@@ -17,20 +18,28 @@ import (
 
 // infoOptions are the options of info.
 type infoOptions struct {
-	JSON    bool `param:"json" group:"Output" help:"print one JSON object for each recording; times are ns since 1970"`
-	Verbose bool `param:"verbose" short:"v" group:"Output" help:"read all messages, and show the bytes of each topic, its share of the recording, its longest gap, and of ROS 2 messages the latency from stamp to receipt"`
-	ROS2    bool `param:"ros2" group:"Output" help:"list the topics as ROS 2 messages, as the player publishes them"`
+	JSON    bool   `param:"json" group:"Output" help:"print one JSON object for each recording; times are ns since 1970"`
+	Verbose bool   `param:"verbose" short:"v" group:"Output" help:"read all messages, and show the bytes of each topic, its share of the recording, its longest gap, and of ROS 2 messages the latency from stamp to receipt"`
+	ROS2    bool   `param:"ros2" group:"Output" help:"list the topics as ROS 2 messages, as the player publishes them"`
+	Names   bool   `param:"topic_name" short:"t" group:"Output" help:"print only the names of the topics"`
+	Sort    string `param:"sort" group:"Output" options:"name|type|count" help:"order of the topics: by name, by type, or by number of messages, the most last"`
 	formats.InfoOptions
 }
 
 func defaultInfoOptions() *infoOptions {
-	return &infoOptions{InfoOptions: formats.DefaultInfoOptions()}
+	return &infoOptions{Sort: sortName, InfoOptions: formats.DefaultInfoOptions()}
 }
 
 // info describes the recordings at paths. It continues after one that cannot be read.
 func (o *infoOptions) info(ctx context.Context, paths []string, stdout, stderr io.Writer) error {
 	if err := o.Check(o.JSON, o.ROS2); err != nil {
 		return err
+	}
+	switch {
+	case o.Names && o.Verbose:
+		return config.Usagef("topic_name, verbose: give one of them")
+	case (o.Names || o.Sort != sortName) && (o.JSON || o.Wanted()):
+		return config.Usagef("topic_name, sort: they are for text")
 	}
 	paths = known.Recordings(paths)
 	failed, damaged := 0, 0
@@ -117,9 +126,12 @@ func (o *infoOptions) describe(ctx context.Context, path string, stdout, stderr 
 			return err
 		}
 	}
-	write := func() error { return writeInfoText(stdout, path, info, measured) }
+	write := func() error { return writeInfoText(stdout, path, info, measured, o.Sort) }
 	if o.JSON {
 		write = func() error { return writeInfoJSON(stdout, info, measured) }
+	}
+	if o.Names {
+		write = func() error { return writeNames(stdout, mergedTopics(info, o.Sort)) }
 	}
 	if err := write(); err != nil {
 		return err

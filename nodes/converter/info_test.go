@@ -42,7 +42,7 @@ func sampleInfo() *codec.Info {
 
 func TestInfoText(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, writeInfoText(&out, "drive", sampleInfo(), nil))
+	require.NoError(t, writeInfoText(&out, "drive", sampleInfo(), nil, sortName))
 	require.Equal(t, `
 Files:      drive/drive_0.mcap  (4.0 MiB, 300 messages)
             drive/drive_1.mcap  (1.0 MiB, 1 message)
@@ -93,7 +93,7 @@ func recordedInfo() *codec.Info {
 
 func TestInfoTextOfEvents(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, writeInfoText(&out, "drive", recordedInfo(), nil))
+	require.NoError(t, writeInfoText(&out, "drive", recordedInfo(), nil, sortName))
 	_, text, _ := strings.Cut(out.String(), "Topics:")
 	require.Equal(t, `     3
   Topic       Type                    Count  Received  Written  Dropped  Lost     Hz  Encoding  QoS
@@ -138,7 +138,7 @@ func TestInfoTextOfChannels(t *testing.T) {
 	require.NoError(t, writeInfoText(&out, "a.bag", &codec.Info{
 		EndTime: 2e9, Topics: []codec.TopicInfo{channel("/b", 1, latched), channel("/a", 3), channel("/b", 4, latched),
 			channel("/b", 9)},
-	}, nil))
+	}, nil, sortName))
 	_, text, _ := strings.Cut(out.String(), "Topics:")
 	require.Equal(t, `     3
   Topic  Type             Count  Channels    Hz  Encoding  QoS
@@ -151,7 +151,7 @@ func TestInfoTextOfChannels(t *testing.T) {
 func TestInfoTextOfNothing(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, writeInfoText(&out, "empty.mcap",
-		&codec.Info{Format: "mcap", Complete: true, Events: make([]codec.Event, 25)}, nil))
+		&codec.Info{Format: "mcap", Complete: true, Events: make([]codec.Event, 25)}, nil, sortName))
 	require.True(t, strings.HasPrefix(out.String(), `Files:      empty.mcap
 Bag size:   0 B
 Format:     mcap
@@ -360,7 +360,7 @@ func TestInfoMetadataOfEpisodes(t *testing.T) {
 		for _, extra := range []any{nil, details} {
 			i.Extra = extra
 			var out bytes.Buffer
-			require.NoError(t, writeInfoText(&out, "drive", i, nil))
+			require.NoError(t, writeInfoText(&out, "drive", i, nil, sortName))
 			require.Contains(t, out.String(), fmt.Sprintf("\nEpisodes:   %d\n  one: ", len(episodes)))
 			require.Contains(t, out.String(), "\n"+strings.ReplaceAll(lines, "PRE", name)+"Topics: ")
 		}
@@ -372,7 +372,7 @@ func TestInfoMetadata(t *testing.T) {
 	i.Metadata = map[string]string{"ros_distro": "jazzy", "vehicle": "mkz", "notes": "two\nlines",
 		"long": strings.Repeat("x", 205)}
 	var out bytes.Buffer
-	require.NoError(t, writeInfoText(&out, "drive", i, nil))
+	require.NoError(t, writeInfoText(&out, "drive", i, nil, sortName))
 	require.Contains(t, out.String(), "\nMetadata:   long = "+strings.Repeat("x", 200)+
 		"... and 5 more characters; --json "+
 		"shows all\n            notes = \"two\\nlines\"\n            vehicle = mkz\nTopics: ")
@@ -382,7 +382,7 @@ func TestInfoMetadata(t *testing.T) {
 		{Name: "map.bin", Size: 2048, LogTime: 7}, {Name: "two\nlines", MediaType: "text/plain", CreateTime: 5},
 	}
 	out.Reset()
-	require.NoError(t, writeInfoText(&out, "drive", i, nil))
+	require.NoError(t, writeInfoText(&out, "drive", i, nil, sortName))
 	require.Contains(t, out.String(), "\nMetadata:   a = b\n            car/plate = 1\nAttached:   map.bin  (2.0 "+
 		"KiB, -)\n            \"two\\nlines\"  (0 B, text/plain)\nTopics: ")
 	out.Reset()
@@ -399,7 +399,7 @@ func TestInfoMetadata(t *testing.T) {
 		i.Metadata[fmt.Sprintf("%02d", n)] = "x"
 	}
 	out.Reset()
-	require.NoError(t, writeInfoText(&out, "drive", i, nil))
+	require.NoError(t, writeInfoText(&out, "drive", i, nil, sortName))
 	require.Contains(t, out.String(), "            29 = x\n            and 10 more; --json shows all\n")
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -22,7 +23,8 @@ import (
 const shownEvents = 20
 
 // writeInfoText writes info as text, similar to "ros2 bag info" and "rosbag info", with measures unless they are nil.
-func writeInfoText(w io.Writer, path string, info *codec.Info, measured *measures) error {
+// order is a value of --sort.
+func writeInfoText(w io.Writer, path string, info *codec.Info, measured *measures, order string) error {
 	var b strings.Builder
 	line := func(label, format string, args ...any) {
 		text := fmt.Sprintf(format, args...)
@@ -91,7 +93,7 @@ func writeInfoText(w io.Writer, path string, info *codec.Info, measured *measure
 			human.OrDash(human.Printable(a.MediaType)))
 		label = ""
 	}
-	topics := mergedTopics(info)
+	topics := mergedTopics(info, order)
 	line("Topics:", "%d", len(topics))
 	if len(topics) > 0 {
 		writeTopics(&b, info, topics, measured)
@@ -208,8 +210,15 @@ type rowKey [4]string
 
 func keyOfRow(c *codec.Channel) rowKey { return rowKey{c.Topic, c.Type, c.Encoding, human.QoS(c.QoS)} }
 
-// mergedTopics returns the rows of a recording's topics, in the order of their names.
-func mergedTopics(info *codec.Info) []topicRow {
+// Values of --sort.
+const (
+	sortName  = "name"
+	sortType  = "type"
+	sortCount = "count"
+)
+
+// mergedTopics returns the rows of a recording's topics, in the order of their names but for another value of --sort.
+func mergedTopics(info *codec.Info, order string) []topicRow {
 	var rows []topicRow
 	known := map[rowKey]int{}
 	for _, t := range describe.SortedTopics(info) {
@@ -223,7 +232,28 @@ func mergedTopics(info *codec.Info) []topicRow {
 		known[key] = len(rows)
 		rows = append(rows, row)
 	}
+	slices.SortStableFunc(rows, func(a, b topicRow) int {
+		switch order {
+		case sortType:
+			return strings.Compare(a.Channel.Type, b.Channel.Type)
+		case sortCount:
+			return cmp.Compare(a.MessageCount, b.MessageCount)
+		}
+		return 0
+	})
 	return rows
+}
+
+// writeNames writes the names of topics, one a line.
+func writeNames(w io.Writer, rows []topicRow) error {
+	var b strings.Builder
+	for i, row := range rows {
+		if i == 0 || row.Channel.Topic != rows[i-1].Channel.Topic {
+			fmt.Fprintln(&b, human.Printable(row.Channel.Topic))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 // column is a column of the table of topics.

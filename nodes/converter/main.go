@@ -6,8 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,21 +13,61 @@ import (
 	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/formats/allformats"
 	"tapedeck/nodes/internal/human"
+	"tapedeck/nodes/internal/othertools"
 )
 
 // known are the formats that the commands read and write.
 var known = allformats.List()
 
-// hints are what to use instead of flags of ros2 bag, mcap and cyber_recorder.
+// hints are what to use instead of flags of ros2 bag, rosbag, mcap and cyber_recorder.
 var hints = map[string]string{
-	"i": hintPaths, "input": hintPaths, "o": hintPaths, "output": hintPaths, "output-options": hintPaths,
-	"f": hintPaths, "file": hintPaths,
-	"j": "use --compression bz2", "bz2": "use --compression bz2", "lz4": "use --compression lz4",
+	"input-options": hintPaths, "output-options": hintPaths, "f": hintPaths,
+	"bz2": "use --compression bz2", "lz4": "use --compression lz4",
 	"c": "use --topics TOPIC", "white-channel": "use --topics TOPIC",
 	"k": "use --exclude TOPIC", "black-channel": "use --exclude TOPIC",
+	"e": "use --end TIME", "q": "it says little anyway; leave it out", "output-dir": "use --output-folder FOLDER",
+	"force": "use --overwrite",
+	"y":     hintInclude, "include-topic-regex": hintInclude, "n": hintExclude, "exclude-topic-regex": hintExclude,
+	"l": hintLatched, "last-per-channel-topic-regex": hintLatched,
+	"include-metadata": hintKept, "include-attachments": hintKept,
+	"exclude-metadata": hintAlways, "exclude-attachments": hintAlways,
+	"order": hintOrder, "no-crc": hintChunks, "no-chunks": hintChunks, "unchunked": hintChunks,
+	"coalesce-channels": hintMerge, "allow-duplicate-metadata": hintMerge,
+
+	"info y": "use --json", "info yaml": "use --json", "info k": "use --json", "info key": "use --json",
+	"info freq": "use -v", "info s": hintContent, "info storage": hintContent, "info o": hintPrints,
+	"info output": hintPrints, "info f": hintNoFlag, "info file": hintNoFlag,
+	"echo t": hintTopic, "echo topics": hintTopic, "echo topic": hintTopic, "echo format": "use --json or --csv",
+	"echo o": hintPrints, "echo output": hintPrints,
+	"check g": hintRules, "check genrules": hintRules, "check a": hintRules, "check append": hintRules,
+	"check n": hintRules, "check noplugins": hintRules, "check o": "use --junit FILE",
+	"check output": "use --junit FILE", "check strict-message-order": "the order is checked anyway; leave it out",
+	"diff strict": "use --bytes", "diff o": hintPrints, "diff output": hintPrints,
+	"find o": "use --clip FOLDER, or write > FILE behind it", "find output": "use --clip FOLDER",
+	"reindex s": hintContent, "reindex storage": hintContent, "reindex o": hintInPlace,
+	"reindex output": hintInPlace, "reindex output-dir": hintInPlace, "reindex f": hintForce,
+	"reindex force": hintForce, "reindex q": "it says little anyway; leave it out",
+	"recover f": hintNoFlag, "recover file": hintNoFlag, "recover a": "all that can be read is recovered; leave it out",
 }
 
-const hintPaths = "name the inputs, and the output behind them, without flags: converter IN... OUT"
+const (
+	hintPaths   = "name the inputs, and the output behind them or behind --output: converter IN... OUT"
+	hintNoFlag  = "name the recording without a flag"
+	hintInclude = "use --topics REGEX"
+	hintExclude = "use --exclude REGEX"
+	hintLatched = "a part of a recording begins with the last messages of latched topics; --repeat TOPIC adds others"
+	hintKept    = "metadata and attachments are kept if the format can; leave it out"
+	hintAlways  = "metadata and attachments are always kept if the format can; leave it out"
+	hintOrder   = "messages are written in the order of their times; --message-order says of which"
+	hintChunks  = "the output has chunks with checksums; leave it out"
+	hintMerge   = "inputs are merged topic by topic; leave it out"
+	hintContent = "the format is recognised by the content; leave it out"
+	hintPrints  = "it prints to standard output; write > FILE behind it"
+	hintTopic   = "name the topic without a flag: converter echo IN TOPIC"
+	hintRules   = "no rules are needed: definitions are in the recording; use --expect FILE to check for topics and rates"
+	hintInPlace = "the bag itself gets an index; use converter recover IN -o OUT for a copy"
+	hintForce   = "replaced files are kept as NAME.damaged; leave it out"
+)
 
 func main() {
 	allformats.Main()
@@ -75,18 +113,11 @@ episodes), name.csv, .jsonl or .parquet (tables), name.mp4 (videos), name.gpx
 (tracks), or a name without extension for a ROS 2 bag folder; - is standard
 output, for tables. Messages are translated to the encoding that suits the
 format. At the end the converter prints what the output does not keep.`,
-		1, 0, conversion, conversion.convert)
+		0, 0, conversion, conversion.convert)
 	config.Hint(root, hints)
-	comparison := command("diff A B", "Compare two recordings message by message",
-		`Compares two recordings of any formats message by message: topics, types, the
-payloads of each topic and their order. Damaged places are skipped and noted.
-Exits with 0 if they are the same, with 1 if they differ and with 2 if
-they cannot be compared, or if damage hides whether they differ.`,
-		2, 2, &diff, diff.diff)
-	config.Hint(comparison, map[string]string{"strict": "use --bytes"})
 	wants := root.Args
 	root.Args = func(cmd *cobra.Command, args []string) error {
-		if err := misspelled(cmd, args); err != nil {
+		if err := othertools.Command(cmd, args, "recording"); err != nil {
 			return err
 		}
 		return wants(cmd, args)
@@ -107,15 +138,16 @@ contract expects of them, and in any case what is suspicious by itself, such
 as clocks that were set, frozen images, NaN, or topics that end early. Exits
 with 3 if anything is found.`,
 			1, 0, &check, check.check),
-		command("expect FILE...", "Learn from recordings what check expects",
+		command("expect FILE... [CONTRACT.yaml]", "Learn from recordings what check expects",
 			`Writes a contract that good recordings meet: topics, types, rates, gaps,
 latencies, frames, sizes of images, QoS. It is a short file to be edited by
 hand, for 'converter check --expect' and 'recorder --expect'.`,
 			1, 0, &expect, expect.expect),
-		command("report IN... -o FILE.html", "Show recordings on a page for the browser",
+		command("report IN... [FILE.html]", "Show recordings on a page for the browser",
 			`Writes a page of HTML that shows recordings: topics over time with gaps and
 losses, pictures, curves, tracks, point clouds, logs, and the episodes of data
-sets. The page is one file that needs no network.`,
+sets. The page is one file that needs no network. Without a name it is called
+like the first recording: drive.html.`,
 			1, 0, page, page.report),
 		command("index IN... -o FOLDER", "Add recordings to a catalogue",
 			`Adds recordings to a catalogue: Parquet tables of recordings, topics, events and
@@ -138,28 +170,11 @@ is that of IN with .recover in it.`,
 Damaged and unfinished files are replaced by complete ones with everything
 that can be read; the old files are kept as NAME.damaged.`,
 			1, 0, &struct{}{}, reindex),
-		comparison)
+		command("diff A B", "Compare two recordings message by message",
+			`Compares two recordings of any formats message by message: topics, types, the
+payloads of each topic and their order. Damaged places are skipped and noted.
+Exits with 0 if they are the same, with 1 if they differ and with 2 if
+they cannot be compared, or if damage hides whether they differ.`,
+			2, 2, &diff, diff.diff))
 	return root
-}
-
-// misspelled returns an error if the first argument is no file, but almost the name of a command.
-func misspelled(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 || strings.ContainsAny(args[0], "./") {
-		return nil
-	}
-	if _, err := os.Stat(args[0]); err == nil {
-		return nil
-	}
-	if args[0] == "convert" {
-		return config.Usagef("%q is neither a command nor a recording; leave it out: %s", args[0], cmd.UseLine())
-	}
-	var names []string
-	for _, c := range cmd.Commands() {
-		names = append(names, c.Name())
-	}
-	if near := human.Near(args[0], names); len(near) > 0 {
-		return config.Usagef("%q is neither a command nor a recording; did you mean %s %s?", args[0], cmd.Name(),
-			strings.Join(near, " or "))
-	}
-	return nil
 }

@@ -133,7 +133,7 @@ func TestExitCodes(t *testing.T) {
 		"misspelled command": {[]string{"inof", a}, 2,
 			`"inof" is neither a command nor a recording; did you mean converter info?`},
 		"word of rosbag2": {[]string{"convert", a, out("c.lines")}, 2, "leave it out: converter IN... OUT"},
-		"other word":      {[]string{"frobnicate", a}, 1, "no such file or directory"},
+		"other word":      {[]string{"frobnicate", a}, 2, `"frobnicate" is neither a command nor a recording`},
 		"no output":       {[]string{a}, 2, "got 1 path; the usage is: converter IN... OUT"},
 		"unknown format by name": {[]string{a, out("c.xyz")}, 2,
 			`the name "c.xyz" does not say in which format to write; use --to`},

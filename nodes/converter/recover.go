@@ -25,6 +25,7 @@ const shownDamage = 20
 
 // recoverOptions are the options of recover.
 type recoverOptions struct {
+	Output      string      `param:"output_path" flag:"output" short:"o" group:"Output" value:"OUT" help:"write to OUT, like the second name without a flag"`
 	To          string      `param:"to" group:"Output" help:"format to write: record, mcap, rosbag2, bag, carla, session, hdf5 or lerobot; by default chosen by the name of the output"`
 	ChunkSize   config.Size `param:"chunk_size" group:"Output" min:"0" max:"1073741824" help:"close a chunk after this many payload bytes; 0 uses the format's default"`
 	Compression string      `param:"compression" group:"Output" help:"compression of chunks, if the format has it: none, lz4, zstd or bz2; by default the format's own choice"`
@@ -33,6 +34,12 @@ type recoverOptions struct {
 
 // salvage writes a complete copy of everything readable in the recording at paths[0], to paths[1] if given.
 func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, stderr io.Writer) error {
+	switch {
+	case o.Output != "" && len(paths) > 1:
+		return config.Usagef("got %s and --output %s; name one output", paths[1], o.Output)
+	case o.Output != "":
+		paths = append(paths, o.Output)
+	}
 	in, err := openInput(paths[0])
 	if err != nil {
 		return err
@@ -151,6 +158,9 @@ func named(path string) bool {
 
 // reindex rebuilds the metadata.yaml of bags, and their damaged files.
 func reindex(ctx context.Context, paths []string, stdout, _ io.Writer) error {
+	if last := len(paths) - 1; last > 0 && config.IsStorage(paths[last]) { // which ros2 bag reindex takes
+		paths = paths[:last]
+	}
 	for _, path := range paths {
 		if blob.IsURL(path) {
 			return fmt.Errorf("reindex %s: only a bag on a disk is repaired in place; 'converter recover' makes a "+

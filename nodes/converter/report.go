@@ -13,6 +13,7 @@ import (
 
 	"tapedeck/bridge/robot"
 	"tapedeck/codec"
+	"tapedeck/codec/blob"
 	"tapedeck/codec/episode"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/contract"
@@ -25,7 +26,7 @@ import (
 
 // reportOptions are the options of report.
 type reportOptions struct {
-	Output  string      `param:"output" short:"o" value:"FILE.html" help:"write the page to this file; it is replaced only once the page is complete"`
+	Output  string      `param:"output" short:"o" value:"FILE.html" help:"write the page to this file, which may also be the last name without a flag; a page that is there is replaced once the new one is complete; by default it is called like the first recording and must not exist"`
 	Plot    []string    `param:"plot" value:"/TOPIC.FIELD" help:"draw this number too, such as /odom.pose.pose.position.z or /joints.effort[2]; repeat it for more"`
 	MaxSize config.Size `param:"max_size" min:"64kB" help:"most bytes of a recording's data in the page; pictures, clouds and resolution are reduced to fit"`
 	Expect  string      `param:"expect" value:"FILE" help:"show where recordings do not meet this contract, which expect writes"`
@@ -36,10 +37,8 @@ func defaultReportOptions() *reportOptions { return &reportOptions{MaxSize: 5e6}
 
 // report writes a page that shows the recordings at paths.
 func (o *reportOptions) report(ctx context.Context, paths []string, stdout, stderr io.Writer) error {
-	if o.Output == "" {
-		return config.Usagef("name the page to be written with --output FILE.html")
-	}
-	if err := checkOutput(o.Output, "<!doctype html>"); err != nil {
+	output, paths, err := o.outputOf(paths)
+	if err != nil {
 		return err
 	}
 	var pages []*page.Data
@@ -63,7 +62,7 @@ func (o *reportOptions) report(ctx context.Context, paths []string, stdout, stde
 			}
 		}
 	}
-	if err := writeFile(o.Output, func(w io.Writer) error { return page.Write(w, pages) }); err != nil {
+	if err := writeFile(output, func(w io.Writer) error { return page.Write(w, pages) }); err != nil {
 		return err
 	}
 	for _, p := range pages {
@@ -71,11 +70,47 @@ func (o *reportOptions) report(ctx context.Context, paths []string, stdout, stde
 			fmt.Fprintf(stderr, "%s: not shown: %s\n", human.Printable(p.Name), human.Printable(text))
 		}
 	}
-	stat, err := os.Stat(o.Output)
+	stat, err := os.Stat(output)
 	if err == nil {
-		_, err = fmt.Fprintf(stdout, "%s: %s\n", o.Output, human.Bytes(stat.Size()))
+		_, err = fmt.Fprintf(stdout, "%s: %s\n", output, human.Bytes(stat.Size()))
 	}
 	return err
+}
+
+// outputOf returns the name of the page, and the recordings among paths.
+func (o *reportOptions) outputOf(paths []string) (output string, recordings []string, err error) {
+	output, paths, err = namedOutput(o.Output, paths, ".html", ".htm")
+	if err != nil || output != "" {
+		return output, paths, errors.Join(err, checkOutput(output, "<!doctype html>"))
+	}
+	name := strings.TrimRight(blob.Base(blob.Clean(paths[0])), "/")
+	if !blob.IsURL(paths[0]) {
+		name = strings.TrimRight(paths[0], "/")
+	}
+	if stat, err := os.Stat(name); err != nil || !stat.IsDir() {
+		name = strings.TrimSuffix(name, filepath.Ext(name))
+	}
+	output = name + ".html"
+	if _, err := os.Stat(output); !errors.Is(err, fs.ErrNotExist) {
+		return "", nil, fmt.Errorf("%s exists; --output %[1]s replaces it", output)
+	}
+	return output, paths, nil
+}
+
+// namedOutput returns the file that a command writes, which is named by --output or is the last of its paths if that has
+// one of the endings, and the other paths. It is "" if neither names it.
+func namedOutput(output string, paths []string, endings ...string) (string, []string, error) {
+	last := len(paths) - 1
+	if last < 0 || !slices.Contains(endings, strings.ToLower(filepath.Ext(paths[last]))) {
+		return output, paths, nil
+	}
+	switch {
+	case output != "":
+		return "", nil, config.Usagef("got %s and --output %s; name one output", paths[last], output)
+	case last == 0:
+		return "", nil, config.Usagef("name a recording before %s", paths[last])
+	}
+	return paths[last], paths[:last], nil
 }
 
 // read gathers what the page shows of a recording.

@@ -113,7 +113,8 @@ func TestReportPageFails(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"report", sample}, "--output"},
+		{[]string{"report", sample, out, "-o", out}, "name one output"},
+		{[]string{"report", out}, "name a recording before"},
 		{[]string{"report", "-o", out, sample, "--plot", "/nothing.x"}, "--plot /nothing.x"},
 		{[]string{"report", "-o", out, filepath.Join(folder, "none.bag")}, "none.bag"},
 		{[]string{"report", "-o", filepath.Join(folder, "no", "out.html"), sample}, "no/out.html"},

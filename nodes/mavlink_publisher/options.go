@@ -25,7 +25,7 @@ type options struct {
 
 	AwaitSubs     bool          `param:"wait_for_subscribers" group:"Subscribers" help:"wait until every topic has a subscriber before reading a .tlog file"`
 	MatchPatience time.Duration `param:"match_patience" group:"Subscribers" min:"0" help:"wait at most this long for existing subscribers to match their publishers before reading a .tlog file; 0 does not wait"`
-	AckTimeout    time.Duration `param:"wait_for_all_acked" group:"Subscribers" min:"0" help:"wait at most this long at the end of a .tlog file for reliable subscribers to acknowledge all messages; 0 does not wait"`
+	AckTimeout    time.Duration `param:"wait_for_all_acked" unit:"ms" group:"Subscribers" help:"wait at most this long at the end of a .tlog file for reliable subscribers to acknowledge all messages; 0 waits for ever, less than 0 not at all; as in rosbag2, a number behind the flag is in milliseconds"`
 
 	Clock       float64 `param:"clock" alias:"hz" group:"Status" min:"0" max:"10000" bare:"40" help:"publish the time of a .tlog file on /clock this many times per recorded second; 0 is never"`
 	Diagnostics bool    `param:"diagnostics" group:"Status" help:"publish the state of links and vehicles on /diagnostics"`

@@ -7,13 +7,17 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"tapedeck/bridge"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats/allformats"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/human"
+	"tapedeck/nodes/internal/othertools"
 	"tapedeck/nodes/internal/progress"
 )
 
@@ -25,46 +29,81 @@ name of a command.`
 // hints are what to use instead of flags of ros2 bag, rosbag and cyber_recorder.
 var hints = map[string]string{
 	"s": hintStorage, "storage": hintStorage, "storage-config-file": "reading needs no configuration; leave it out",
-	"f": hintName, "file": hintName, "input": hintName, "bags": hintName,
+	"f": "name the recordings without a flag, or behind --input",
 	"a": "all topics are played unless --topics names some", "all": "all topics are played unless --topics names some",
 	"c": "use --topics TOPIC", "b": "use --begin TIME",
+	"n": hintBurst, "num-messages": hintBurst,
 	"read-ahead-queue-size": hintMemory, "queue": hintMemory, "preload": hintMemory,
-	"disable-loan-message": "messages are never loaned; leave it out",
-	"rate-control-topic":   "use --lock-step DURATION and --lock-step-topic TOPIC",
+	"disable-loan-message":          "messages are never loaned; leave it out",
+	"progress-bar-separation-lines": "the status line keeps itself apart; leave it out",
+	"rate-control-topic":            hintLockStep, "rate-control-max-delay": hintLockStep,
+	"try-future-version": "all versions of bags are played; leave it out",
 }
 
 const (
-	hintName    = "name the recordings without a flag: player FILE..."
-	hintStorage = "the format is recognised by the content; to skip the beginning use --start-offset SECONDS"
-	hintMemory  = "use --read-ahead-size SIZE, in bytes"
+	hintStorage  = "the format is recognised by the content; to skip the beginning use --start-offset SECONDS"
+	hintMemory   = "use --read-ahead-size SIZE, in bytes"
+	hintLockStep = "use --lock-step DURATION and --lock-step-topic TOPIC"
+	hintBurst    = "start with --start-paused, and use player burst N"
 )
 
 func main() {
 	allformats.Main()
+	config.Main(newCommand(), human.Stderr)
+}
+
+// newCommand returns the command with its subcommands.
+func newCommand() *cobra.Command {
 	o := defaultOptions()
 	root := config.New("player FILE...", "play recordings", long, &o,
 		func(ctx context.Context, in *config.Input) error {
 			return play(ctx, in, &o)
 		})
+	root.Args = func(cmd *cobra.Command, args []string) error {
+		if err := othertools.Command(cmd, args, "recording"); err != nil {
+			return err
+		}
+		return noTopics(args)
+	}
 	graph.ShowMiddleware(root)
 	config.Hint(root, hints)
 	root.AddCommand(newRemotes()...)
-	config.Main(root, human.Stderr)
+	return root
+}
+
+// noTopics returns a usage error if an argument is the name of a topic and no file.
+func noTopics(args []string) error {
+	for _, arg := range args {
+		if config.IsName(arg) && strings.HasPrefix(arg, "/") {
+			return config.Usagef("%s is no recording; name a topic behind a flag: --topics %[1]s plays only it, "+
+				"--exclude-topics %[1]s leaves it out", arg)
+		}
+	}
+	return nil
+}
+
+// named returns the recordings that are named, by the command line or else by a parameter, and the rules for topics
+// among the arguments, /from:=/to, as of rosbag play.
+func named(in *config.Input, o *options) (paths, rules []string) {
+	for _, arg := range in.Args {
+		if _, err := os.Stat(arg); err != nil && strings.Contains(arg, ":=") {
+			rules = append(rules, arg)
+		} else {
+			paths = append(paths, arg)
+		}
+	}
+	if len(paths) == 0 || in.Flag("files") {
+		paths = append(paths, o.Files...)
+	}
+	return paths, rules
 }
 
 func play(ctx context.Context, in *config.Input, o *options) (err error) {
-	paths := in.Args
-	if len(paths) == 0 {
-		paths = o.Files
-	}
+	paths, rules := named(in, o)
 	if len(paths) == 0 {
 		return config.Usagef("name a recording to play")
 	}
-	if paths[0] == "play" {
-		if _, err := os.Stat(paths[0]); err != nil {
-			return config.Usagef(`"play" is neither a command nor a recording; leave it out: player FILE... [flags]`)
-		}
-	}
+	o.Remap = append(o.Remap, rules...)
 	if err := o.check(); err != nil {
 		return err
 	}

@@ -14,22 +14,22 @@ import (
 
 // options are the player's parameters, each at once a flag, a ROS parameter and a line of config/player.yaml.
 type options struct {
-	Files       []string `param:"files" flag:"-" group:"Input" help:"recordings to play if the command line names none; several are merged in time"`
+	Files       []string `param:"files" flag:"input" short:"i" several:"storage" letter:"as in ros2 bag; rosbag's -i is --immediate" alias:"file,bags" group:"Input" value:"FILE" help:"play this FILE, like one named without a flag; several are merged in time; those of a parameter file only if the command line names none"`
 	InputOffset []string `param:"input_offset" group:"Input" value:"FILE=DURATION" help:"shift the messages of FILE in time, later or earlier: drive2.mcap=-1.5s"`
 	AlignStarts bool     `param:"align_starts" group:"Input" help:"shift recordings in time so that all begin with the earliest one; input_offset counts from there"`
 
-	Topics            []string `param:"topics" several:"true" group:"Topics" alias:"white-channel" value:"TOPIC" help:"play only this TOPIC: a name, a name in which * matches anything, or a regular expression that must match the whole name"`
-	Services          []string `param:"services" several:"true" group:"Topics" value:"SERVICE" help:"of services, play only this SERVICE; same syntax as topics"`
-	Actions           []string `param:"actions" several:"true" group:"Topics" value:"ACTION" help:"of actions, play only this ACTION; same syntax as topics"`
-	Regex             string   `param:"regex" short:"e" group:"Topics" help:"play topics whose name contains a match of this regular expression"`
-	ExcludeTopics     []string `param:"exclude_topics" several:"true" group:"Topics" alias:"black-channel" value:"TOPIC" help:"leave out this TOPIC; same syntax as topics"`
-	TopicTypes        []string `param:"topic_types" several:"true" group:"Topics" value:"TYPE" help:"play topics of this TYPE, such as sensor_msgs/msg/Imu, and those of topics; same syntax as topics"`
-	ExcludeTopicTypes []string `param:"exclude_topic_types" several:"true" group:"Topics" value:"TYPE" help:"leave out topics of this TYPE; same syntax as topics"`
+	Topics            []string `param:"topics" several:"names" group:"Topics" alias:"white-channel" value:"TOPIC" help:"play only this TOPIC: a name, a name in which * matches anything, or a regular expression that must match the whole name"`
+	Services          []string `param:"services" several:"names" group:"Topics" value:"SERVICE" help:"of services, play only this SERVICE; same syntax as topics"`
+	Actions           []string `param:"actions" several:"names" group:"Topics" value:"ACTION" help:"of actions, play only this ACTION; same syntax as topics"`
+	Regex             string   `param:"regex" short:"e" letter:"as in ros2 bag; cyber_recorder's -e is --end" group:"Topics" help:"play topics whose name contains a match of this regular expression"`
+	ExcludeTopics     []string `param:"exclude_topics" several:"names" group:"Topics" alias:"black-channel" value:"TOPIC" help:"leave out this TOPIC; same syntax as topics"`
+	TopicTypes        []string `param:"topic_types" several:"names" group:"Topics" value:"TYPE" help:"play topics of this TYPE, such as sensor_msgs/msg/Imu, and those of topics; same syntax as topics"`
+	ExcludeTopicTypes []string `param:"exclude_topic_types" several:"names" group:"Topics" value:"TYPE" help:"leave out topics of this TYPE; same syntax as topics"`
 	AllowUnmatched    bool     `param:"allow_unmatched" group:"Topics" help:"accept options that name topics which no recording has"`
-	ExcludeServices   []string `param:"exclude_services" several:"true" group:"Topics" value:"SERVICE" help:"leave out this SERVICE; same syntax as topics"`
-	ExcludeActions    []string `param:"exclude_actions" several:"true" group:"Topics" value:"ACTION" help:"leave out this ACTION; same syntax as topics"`
+	ExcludeServices   []string `param:"exclude_services" several:"names" group:"Topics" value:"SERVICE" help:"leave out this SERVICE; same syntax as topics"`
+	ExcludeActions    []string `param:"exclude_actions" several:"names" group:"Topics" value:"ACTION" help:"leave out this ACTION; same syntax as topics"`
 	ExcludeRegex      string   `param:"exclude_regex" short:"x" group:"Topics" help:"leave out topics whose name contains a match of this regular expression"`
-	Remap             []string `param:"remap" short:"m" group:"Topics" value:"/from:=/to" help:"rename a topic: /from:=/to"`
+	Remap             []string `param:"remap" short:"m" several:"rules" group:"Topics" value:"/from:=/to" help:"rename a topic: /from:=/to"`
 	Prefix            string   `param:"prefix" group:"Topics" value:"/PREFIX" help:"put this in front of all topic names"`
 	QoSOverrides      string   `param:"qos_profile_overrides_path" group:"Topics" value:"FILE" help:"YAML FILE with the QoS to publish with, by topic, in the format of rosbag2"`
 
@@ -43,16 +43,16 @@ type options struct {
 	LoopCount uint64 `param:"loop_count" group:"Time range" help:"number of times to play; 0 is once, or without end with loop"`
 
 	Rate        float64       `param:"rate" short:"r" group:"Time" min:"0.001" max:"1000000" help:"recorded seconds to play per second"`
-	Immediate   bool          `param:"immediate" short:"i" group:"Time" help:"play as fast as subscribers accept messages; ignores rate"`
+	Immediate   bool          `param:"immediate" group:"Time" help:"play as fast as subscribers accept messages; ignores rate"`
 	Order       string        `param:"message_order" group:"Time" options:"received|sent|header" help:"order messages by when they were received, when they were sent, or the stamp in their header"`
 	Restamp     bool          `param:"restamp" group:"Time" help:"shift the stamps inside messages to the time at which they are played"`
 	SkipEmpty   time.Duration `param:"skip_empty" group:"Time" min:"0" help:"skip gaps without messages that last longer than this; 0 skips none"`
-	StartPaused bool          `param:"start_paused" short:"p" alias:"pause" group:"Time" help:"begin paused"`
-	PauseTopics []string      `param:"pause_topics" group:"Time" value:"TOPIC" help:"pause before each message of this TOPIC"`
-	KeepAlive   bool          `param:"keep_alive" short:"k" group:"Time" help:"keep running at the end"`
+	StartPaused bool          `param:"start_paused" short:"p" letter:"as in ros2 bag; rosbag's -p is --prefix, cyber_recorder's is --read-ahead-size" alias:"pause" group:"Time" help:"begin paused"`
+	PauseTopics []string      `param:"pause_topics" several:"names" group:"Time" value:"TOPIC" help:"pause before each message of this TOPIC"`
+	KeepAlive   bool          `param:"keep_alive" short:"k" letter:"as in rosbag; cyber_recorder's -k is --exclude-topics" group:"Time" help:"keep running at the end"`
 
 	Clock          float64  `param:"clock" alias:"hz" group:"Clock" min:"0" max:"10000" bare:"40" help:"publish recorded time on /clock this many times per second; 0 is never"`
-	ClockTopics    []string `param:"clock_topics" group:"Clock" value:"TOPIC" help:"publish /clock before each message of this TOPIC"`
+	ClockTopics    []string `param:"clock_topics" several:"names" group:"Clock" value:"TOPIC" help:"publish /clock before each message of this TOPIC"`
 	ClockTopicsAll bool     `param:"clock_topics_all" group:"Clock" help:"publish /clock before each message"`
 	RestartClock   bool     `param:"restart_clock" group:"Clock" help:"let /clock jump back at each round of a loop"`
 
@@ -62,7 +62,7 @@ type options struct {
 	Delay         time.Duration `param:"delay" short:"d" group:"Subscribers" min:"0" help:"wait this long before playing begins"`
 	AwaitSubs     bool          `param:"wait_for_subscribers" group:"Subscribers" help:"wait until every topic has a subscriber, and until services to which requests are sent exist"`
 	MatchPatience time.Duration `param:"match_patience" group:"Subscribers" min:"0" help:"wait at most this long for existing subscribers to match their publishers; 0 does not wait"`
-	AckTimeout    time.Duration `param:"wait_for_all_acked" group:"Subscribers" min:"0" help:"wait at most this long at the end for reliable subscribers to acknowledge all messages; 0 does not wait"`
+	AckTimeout    time.Duration `param:"wait_for_all_acked" unit:"ms" group:"Subscribers" help:"wait at most this long at the end for reliable subscribers to acknowledge all messages; 0 waits for ever, less than 0 not at all; as in rosbag2, a number behind the flag is in milliseconds"`
 
 	formats.ReadOptions
 

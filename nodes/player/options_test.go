@@ -52,6 +52,21 @@ func TestTableOfOptions(t *testing.T) {
 	require.Equal(t, flags, slices.Compact(named))
 }
 
+// Recordings are named without a flag or behind -i, and rules for names as of rosbag play.
+func TestRecordingsAreNamed(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile("x:=y", nil, 0o600))
+	for line, want := range map[string]string{
+		"a.bag /a:=/b -i b.bag sqlite3 c:=d": "a.bag b.bag; /a:=/b c:=d", "x:=y": "x:=y; ", "-i a.bag": "a.bag; ",
+	} {
+		o := defaultOptions()
+		in, err := config.Parse(t.Context(), config.New("player", "", "", &o, nil), strings.Fields(line))
+		require.NoError(t, err)
+		paths, rules := named(in, &o)
+		require.Equal(t, want, strings.Join(paths, " ")+"; "+strings.Join(rules, " "), line)
+	}
+}
+
 func TestHintsAreForUnknownFlags(t *testing.T) {
 	o := defaultOptions()
 	for _, p := range config.Parameters(&o) {
@@ -59,13 +74,6 @@ func TestHintsAreForUnknownFlags(t *testing.T) {
 			require.NotContains(t, hints, name)
 		}
 	}
-}
-
-func TestWordOfRosbag2(t *testing.T) {
-	o := defaultOptions()
-	err := play(t.Context(), &config.Input{Args: []string{"play", "drive"}}, &o)
-	require.ErrorIs(t, err, config.ErrUsage)
-	require.ErrorContains(t, err, "leave it out: player FILE...")
 }
 
 func TestPlan(t *testing.T) {

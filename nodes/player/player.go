@@ -118,7 +118,7 @@ func (p *player) run(ctx context.Context) (err error) {
 	defer context.AfterFunc(ctx, end)()
 	p.timer.lockThread()
 	err = p.engine.run(ctx)
-	settled, stop := context.WithTimeout(ctx, p.options.AckTimeout)
+	settled, stop := rospub.Patient(ctx, p.options.AckTimeout)
 	defer stop()
 	p.callers.finish(settled)
 	if ctx.Err() != nil {

@@ -7,11 +7,14 @@ import (
 	"os"
 	"slices"
 
+	"github.com/spf13/cobra"
+
 	"tapedeck/bridge"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/human"
+	"tapedeck/nodes/internal/othertools"
 	"tapedeck/nodes/internal/progress"
 	"tapedeck/nodes/recorder/internal/selection"
 )
@@ -25,8 +28,8 @@ write /pause to record a topic with the name of a command.`
 // hints are what to use instead of flags of ros2 bag, rosbag and cyber_recorder.
 var hints = map[string]string{
 	"O": "use -o NAME", "node-name": "use --ros-args -r __node:=NAME",
-	"storage-config-file":          "use --chunk-size, --chunk-duration and --compression",
-	"storage-preset-profile":       "use --chunk-size, --chunk-duration and --compression",
+	"storage-config-file":          hintStorage,
+	"storage-preset-profile":       hintStorage,
 	"compression-mode":             hintCompress,
 	"compression-queue-size":       hintCompress,
 	"compression-threads":          hintCompress,
@@ -34,29 +37,41 @@ var hints = map[string]string{
 	"j":                            "use --compression zstd", "bz2": "use --compression zstd",
 	"lz4": "use --compression lz4",
 	"f":   hintAsSent, "serialization-format": hintAsSent,
-	"polling-interval": "the graph tells of new topics, nothing is polled; leave it out",
-	"c":                "name the topics without a flag", "white-channel": "name the topics without a flag",
+	"p":                          hintPolling + "; rosbag's -p is --publish",
+	"polling-interval":           hintPolling,
+	"repeat-all-transient-local": "every file begins with the last messages of latched topics; leave it out",
+	"tcpnodelay":                 hintTransport, "udp": hintTransport,
+	"c": "name the topics without a flag, or behind --topics", "white-channel": "use --topics TOPIC",
 	"k": "use --exclude-topics TOPIC", "black-channel": "use --exclude-topics TOPIC",
 	"i": "use --max-bag-duration SECONDS to split", "segment-interval": "use --max-bag-duration SECONDS",
 	"m": "use --max-bag-size SIZE to split", "segment-size": "use --max-bag-size SIZE",
+	"C": hintProfile, "cpu-profile": hintProfile, "H": hintProfile, "heap-profile": hintProfile,
 }
 
 const (
-	hintAsSent   = "messages are kept as they are sent; leave it out"
-	hintCompress = "--compression zstd compresses chunks; for compressed files convert the recording: " +
+	hintAsSent    = "messages are kept as they are sent; leave it out"
+	hintPolling   = "ros2 bag polls the graph this often; here nothing is polled, leave it out"
+	hintTransport = "DDS has no such choice; leave it out"
+	hintStorage   = "use --chunk-size, --chunk-duration and --compression"
+	hintProfile   = "the recorder writes no profiles; leave it out"
+	hintCompress  = "--compression zstd compresses chunks; for compressed files convert the recording: " +
 		"converter NAME OUT --compression-mode file"
 )
 
-func main() {
+func main() { config.Main(newCommand(), human.Stderr) }
+
+// newCommand returns the command with its subcommands.
+func newCommand() *cobra.Command {
 	o := defaultOptions()
 	root := config.New("recorder [TOPIC...]", "record topics", long, &o,
 		func(ctx context.Context, in *config.Input) error {
 			return record(ctx, in, &o)
 		})
+	root.Args = othertools.Topics
 	graph.ShowMiddleware(root)
 	config.Hint(root, hints)
 	root.AddCommand(append(newRemotes(), newTrigger(), newEcho(), newTopics(), newUpload())...)
-	config.Main(root, human.Stderr)
+	return root
 }
 
 // named returns the topics that are named: by the command line, or else by a parameter.

@@ -2,9 +2,11 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"tapedeck/bridge/robot"
@@ -14,6 +16,7 @@ import (
 	"tapedeck/nodes/internal/contract"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/graph"
+	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/pattern"
 	"tapedeck/nodes/internal/throttle"
 	"tapedeck/nodes/recorder/internal/diskguard"
@@ -54,16 +57,16 @@ const (
 
 // outputOptions are name, format and settings of the files.
 type outputOptions struct {
-	Output        string        `param:"output" short:"o" alias:"output-name" group:"Output" value:"NAME" help:"NAME of the recording, whose end may say the format, such as drive.mcap; by default tapedeck_ and the time"`
+	Output        string        `param:"output" short:"o" letter:"as in ros2 bag; rosbag's -o is --output-prefix" alias:"output-name" group:"Output" value:"NAME" help:"NAME of the recording, whose end may say the format, such as drive.mcap; by default tapedeck_ and the time"`
 	OutputPrefix  string        `param:"output_prefix" group:"Output" value:"NAME" help:"name the recording NAME_ and the time"`
 	Storage       string        `param:"storage" short:"s" group:"Output" value:"FORMAT" help:"FORMAT of the recording: auto (what the end of NAME says, else record), record (Apollo record files), mcap or rosbag2 (a ROS 2 bag folder with MCAP files), mcap-file (MCAP files without a folder), carla (a log that CARLA replays), or session (folders of a robot with cameras and arms)"`
 	Overwrite     bool          `param:"overwrite" group:"Output" help:"replace an existing recording of that name"`
-	Compression   string        `param:"compression" alias:"compression-format" group:"Output" options:"none|lz4|zstd" help:"compression of chunks; mcap only"`
+	Compression   string        `param:"compression" alias:"compression-format" group:"Output" options:"none|lz4|zstd" help:"compression of chunks; mcap, rosbag2 and mcap-file only"`
 	ChunkSize     config.Size   `param:"chunk_size" alias:"chunksize:KiB" group:"Output" min:"0" max:"1GiB" help:"write a chunk after this many payload bytes; 0 uses the format's default: 16 MiB for record, 4 MiB for mcap"`
 	ChunkDuration time.Duration `param:"chunk_duration" group:"Output" min:"1ms" help:"write a chunk after this long"`
 	Sync          string        `param:"sync" group:"Output" options:"none|interval|always" help:"when to flush written data to the disk (fsync): never (none), every sync_interval, or always, which is every 10 ms"`
 	SyncInterval  time.Duration `param:"sync_interval" group:"Output" min:"10ms" help:"how often to flush written data; about as much can be lost in a power failure"`
-	CustomData    []string      `param:"custom_data" group:"Output" value:"KEY=VALUE" help:"store KEY=VALUE in the recording; mcap and session only"`
+	CustomData    []string      `param:"custom_data" several:"words" group:"Output" value:"KEY=VALUE" help:"store KEY=VALUE in the recording; mcap, rosbag2, mcap-file and session only"`
 	ServiceRoot   string        `param:"service_root" group:"Output" value:"FOLDER" help:"FOLDER that services write recordings and named snapshots to; names are relative to it and cannot leave it by .. or links; / allows any path; by default the folder of the recording"`
 }
 
@@ -83,19 +86,19 @@ func (o *outputOptions) serviceRoot(name string) confine.Folder {
 
 // splitOptions limit the files of a recording.
 type splitOptions struct {
-	MaxBagSize           config.Size   `param:"max_bag_size" short:"b" alias:"size:MiB" group:"Splits" min:"64kB" zero:"true" help:"start another file before one exceeds this size; 0 is never"`
-	MaxBagDuration       time.Duration `param:"max_bag_duration" group:"Splits" min:"0" help:"start another file each time this much has passed since the first message; 0 is never"`
+	MaxBagSize           config.Size   `param:"max_bag_size" short:"b" letter:"as in ros2 bag, and splits the recording; rosbag's -b is --buffsize" alias:"size:MiB" group:"Splits" min:"64kB" zero:"true" help:"start another file before one exceeds this size; 0 is never"`
+	MaxBagDuration       time.Duration `param:"max_bag_duration" short:"d" letter:"as in ros2 bag, and splits the recording; --max-duration stops it" group:"Splits" min:"0" help:"start another file each time this much has passed since the first message; 0 is never"`
 	MaxBagMessages       uint64        `param:"max_bag_messages" group:"Splits" help:"start another file after this many messages; 0 is never"`
 	Split                bool          `param:"split" group:"Splits" help:"let max_duration limit each file instead of the recording, as rosbag does"`
 	MaxBagFiles          int           `param:"max_bag_files" alias:"max-splits" group:"Splits" min:"0" help:"keep at most this many files of the recording, deleting the oldest; 0 keeps all"`
 	SplitNames           string        `param:"split_names" group:"Splits" options:"number|time" help:"names of files: number, as NAME_1, or time, as 1_NAME_2026_01_31-08_15_00, which ROS 2 Lyrical writes; those of record are NAME.record.00001, with time followed by .20260131081500"`
 	RepeatLatched        bool          `param:"repeat_latched" group:"Splits" help:"begin each file with the last messages of latched (transient local) topics"`
-	RepeatTransientLocal []string      `param:"repeat_transient_local" group:"Splits" value:"TOPIC[=N]" help:"begin each file with the last N messages of each publisher of TOPIC, latched or not; * in TOPIC matches anything; by default N is the history depth of the publisher, or 1"`
+	RepeatTransientLocal []string      `param:"repeat_transient_local" several:"words" group:"Splits" value:"TOPIC[=N]" help:"begin each file with the last N messages of each publisher of TOPIC, latched or not; * in TOPIC matches anything; by default N is the history depth of the publisher, or 1"`
 }
 
 // limitOptions limit a recording.
 type limitOptions struct {
-	MaxDuration          time.Duration `param:"max_duration" short:"d" alias:"max-recording-duration,duration" group:"Limits" min:"0" help:"stop after this long; 0 is never"`
+	MaxDuration          time.Duration `param:"max_duration" alias:"max-recording-duration,duration" group:"Limits" min:"0" help:"stop after this long; 0 is never"`
 	MaxRecordingSize     config.Size   `param:"max_recording_size" group:"Limits" help:"stop before all files together exceed this size; 0 is never"`
 	MaxRecordingMessages uint64        `param:"max_recording_messages" group:"Limits" help:"stop after this many messages; 0 is never"`
 	Limit                uint64        `param:"limit" short:"l" group:"Limits" help:"record this many messages of each topic, and stop when all named topics have reached it; 0 is no limit"`
@@ -152,7 +155,8 @@ func (o *options) check(topics []string) error {
 		return err
 	}
 	if !format.Live.Compresses && o.Compression != "none" {
-		return config.Usagef("compression: the format %s has none; use --storage mcap", format.Name)
+		return config.Usagef("compression: the format %s has none; use %s", format.Name,
+			formats.PureGo().Live(func(l *formats.Live) bool { return l.Compresses }))
 	}
 	if format.Composer == nil && o.CARLAOptions != (formats.CARLAOptions{}) {
 		return config.Usagef("carla_mapping, carla_profile: they are for --storage carla")
@@ -178,12 +182,36 @@ func (o *options) check(topics []string) error {
 		return err
 	}
 	if len(o.CustomData) > 0 && !format.Live.Metadata {
-		return config.Usagef("custom_data: the format %s keeps none; use --storage mcap", format.Name)
+		return config.Usagef("custom_data: the format %s keeps none; use %s", format.Name,
+			formats.PureGo().Live(func(l *formats.Live) bool { return l.Metadata }))
 	}
 	if o.Nothing(topics) {
 		return config.Usagef("nothing to record: name topics, or use --all, --regex, --node or --topic-types")
 	}
 	return nil
+}
+
+// intent returns what the recorder is going to do, for the log: "recording to drive.mcap; splits each 1m0s".
+func (o *options) intent(path string) string {
+	list := []string{"recording to " + path}
+	if o.SnapshotMode {
+		list[0] = "recording snapshots only"
+	}
+	add := func(wanted bool, format string, args ...any) {
+		if wanted {
+			list = append(list, fmt.Sprintf(format, args...))
+		}
+	}
+	add(o.StartPaused, "paused until resumed")
+	add(o.MaxBagDuration > 0, "splits each %v", o.MaxBagDuration)
+	add(o.MaxBagSize > 0, "splits before %v", o.MaxBagSize)
+	add(o.MaxBagMessages > 0, "splits after %s", human.Count(o.MaxBagMessages, "message"))
+	add(o.MaxBagFiles > 0, "keeps the last %s", human.Count(o.MaxBagFiles, "file"))
+	add(o.MaxDuration > 0, "stops after %v", o.MaxDuration)
+	add(o.MaxRecordingSize > 0, "stops before %v", o.MaxRecordingSize)
+	add(o.MaxRecordingMessages > 0, "stops after %s", human.Count(o.MaxRecordingMessages, "message"))
+	add(o.Limit > 0, "records %s of each topic", human.Count(o.Limit, "message"))
+	return strings.Join(list, "; ")
 }
 
 // unsplit returns a warning about options that delete the oldest files of a recording which only services split, "" if
@@ -266,6 +294,6 @@ func defaultOptions() options {
 
 // announceOptions are what other nodes are notified of.
 type announceOptions struct {
-	Publish                bool    `param:"publish" short:"p" group:"Status" help:"publish the name of each new file on begin_write"`
+	Publish                bool    `param:"publish" group:"Status" help:"publish the name of each new file on begin_write"`
 	StatsMaxPublishingRate float64 `param:"stats_max_publishing_rate" group:"Status" min:"0" max:"1000" help:"publish lost messages on events/rosbag2_messages_lost at most this often per second; 0 is never"`
 }

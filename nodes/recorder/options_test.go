@@ -29,7 +29,7 @@ func TestTopicsOfTheCommandLine(t *testing.T) {
 	for argv, want := range map[string][]string{
 		"":                       {"/a"},
 		"/b":                     {"/b"},
-		"--topics /b /c":         {"/c", "/b"},
+		"--topics /b /c":         {"/b", "/c"},
 		"/c --topics /b":         {"/c", "/b"},
 		"--topics /b --topics c": {"/b", "c"},
 	} {
@@ -123,6 +123,43 @@ func TestFilesAreDeletedOfSplitRecordings(t *testing.T) {
 				require.Contains(t, text, want)
 			}
 		}
+	}
+}
+
+// The recorder says at the start what it is going to do.
+func TestIntent(t *testing.T) {
+	for line, want := range map[string]string{
+		"-a":       "recording to x",
+		"-a -d 60": "recording to x; splits each 1m0s", "-a --max-duration 60": "recording to x; stops after 1m0s",
+		"-a -b 1MB --max-bag-files 3 --start-paused": "recording to x; paused until resumed; splits before 1MB; " +
+			"keeps the last 3 files",
+		"-a --snapshot-mode": "recording snapshots only",
+		"/a -l 1":            "recording to x; records 1 message of each topic",
+	} {
+		o := defaultOptions()
+		cmd := config.New("recorder", "", "", &o, nil)
+		_, err := config.Parse(t.Context(), cmd, strings.Fields(line))
+		require.NoError(t, err)
+		require.Equal(t, want, o.intent("x"), line)
+	}
+}
+
+// What the default format does not have is refused before anything begins, with the formats that have it.
+func TestOptionsOfFormats(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for line, want := range map[string]string{
+		"-a --custom-data a=1": "--custom-data: the format record keeps none; use --storage mcap, mcap-file, " +
+			"rosbag2 or session",
+		"-a --compression zstd": "--compression: the format record has none; use --storage mcap, mcap-file or rosbag2",
+		"-a -o x.log --compression-format lz4": "--compression-format: the format carla has none; use --storage mcap, " +
+			"mcap-file or rosbag2",
+	} {
+		err := config.Execute(t.Context(), newCommand(), strings.Fields(line))
+		require.ErrorIs(t, err, config.ErrUsage)
+		require.EqualError(t, err, want)
+		entries, err := os.ReadDir(".")
+		require.NoError(t, err)
+		require.Empty(t, entries)
 	}
 }
 

@@ -59,6 +59,7 @@ func (r *recorder) beginFirst() {
 	r.lifecycle.Lock()
 	defer r.lifecycle.Unlock()
 	if s := r.session.Load(); !s.begun && r.recording() {
+		r.node.Log(bridge.Info, "%s", r.options.intent(s.path()))
 		r.begin(s)
 	}
 }

@@ -38,7 +38,7 @@ func TestRecorderSelects(t *testing.T) {
 		"all": {[]string{"--all", "-x", own}, []string{"/a", "/b", "/camera/a"}},
 		"hidden": {[]string{"--all", "-x", own, "--include-hidden-topics"},
 			[]string{"/_hidden", "/a", "/b", "/camera/a"}},
-		"named":    {[]string{"a", "/_hidden", "/typo"}, []string{"/_hidden", "/a"}},
+		"named":    {[]string{"--topics", "a", "/_hidden", "/typo"}, []string{"/_hidden", "/a"}},
 		"regex":    {[]string{"-e", "a$", "--exclude-topics", "/camera/a"}, []string{"/a"}},
 		"excluded": {[]string{"/a", "/b", "-x", "a"}, []string{"/b"}},
 		"node":     {[]string{"--node", "/source", "-x", own}, []string{"/a", "/camera/a"}},
@@ -77,7 +77,7 @@ func TestRecorderRemaps(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
 	node := g.open("source")
-	recorder := g.start("recorder", "-o", "remapped", "/a", "relative", "--ros-args", "-r", "/a:=/b", "-r",
+	recorder := g.start("recorder", "-o", "remapped", "--topics", "/a", "relative", "--ros-args", "-r", "/a:=/b", "-r",
 		"__ns:=/robot", "-r", "__node:=drive")
 	b := g.advertise(node, "/b", "std_msgs/msg/UInt32", keepAll())
 	relative := g.advertise(node, "/robot/relative", "std_msgs/msg/UInt32", keepAll())

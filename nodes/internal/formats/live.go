@@ -55,6 +55,22 @@ func (l List) Storages() []string {
 	return slices.Compact(names)
 }
 
+// Live returns flags of the recorder for the formats of which has is true: "--storage mcap, mcap-file or session".
+func (l List) Live(has func(*Live) bool) string {
+	var names []string
+	for _, f := range l {
+		if f.Live != nil && has(f.Live) {
+			names = append(append(names, f.Live.Storage), f.Live.Names...)
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if last := len(names) - 1; last > 0 {
+		return "--storage " + strings.Join(names[:last], ", ") + " or " + names[last]
+	}
+	return "--storage " + strings.Join(names, "")
+}
+
 // Recorded returns the format in which the recorder writes a recording: the one that storage, a value of --storage,
 // means, of several the one that the end of the recording's name says.
 func (l List) Recorded(storage, name string) (Format, error) {

@@ -47,7 +47,7 @@ func TestFlush(t *testing.T) {
 	defer node.Close()
 	said := &lines{Node: node}
 	list := []Offer{{Publisher: deaf{}}}
-	Flush(t.Context(), said, list, 0)
+	Flush(t.Context(), said, list, -1)
 	require.Zero(t, said.count, "nobody waits")
 	Flush(t.Context(), said, list, time.Millisecond)
 	require.Equal(t, 1, said.count)
@@ -55,6 +55,11 @@ func TestFlush(t *testing.T) {
 	time.AfterFunc(time.Millisecond, cancel)
 	Flush(ctx, said, list, time.Hour)
 	require.Equal(t, 1, said.count, "it was ended")
+	ctx, cancel = context.WithCancel(t.Context())
+	time.AfterFunc(time.Millisecond, cancel)
+	Flush(ctx, said, list, 0)
+	require.Error(t, ctx.Err(), "0 is for ever")
+	require.Equal(t, 1, said.count)
 }
 
 // lingering is a publisher that closes once others do, too.

@@ -106,13 +106,21 @@ func AwaitSubscribers(ctx context.Context, node bridge.Node, list []Offer) error
 	}
 }
 
-// Flush waits, at most for patience, until reliable subscribers have acknowledged everything, and warns if they have
-// not.
+// Patient returns a context that ends after patience, never if that is 0, and at once if it is less.
+func Patient(ctx context.Context, patience time.Duration) (context.Context, context.CancelFunc) {
+	if patience == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, patience)
+}
+
+// Flush waits, as long as Patient says, until reliable subscribers have acknowledged everything, and warns if they have
+// not. It does not wait if patience is less than 0.
 func Flush(ctx context.Context, node bridge.Node, list []Offer, patience time.Duration) {
-	if patience <= 0 || ctx.Err() != nil {
+	if patience < 0 || ctx.Err() != nil {
 		return
 	}
-	limited, cancel := context.WithTimeout(ctx, patience)
+	limited, cancel := Patient(ctx, patience)
 	defer cancel()
 	for _, p := range list {
 		if err := p.Flush(limited); err != nil {

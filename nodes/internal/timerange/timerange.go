@@ -15,8 +15,8 @@ import (
 
 // Range is the options that select a part of a recording.
 type Range struct {
-	Begin       string        `param:"begin" alias:"start" group:"Time range" value:"TIME" help:"begin at this TIME: seconds from the start (12.5), 10:31:05, 2026-11-21 10:31:05.2, or seconds or nanoseconds since 1970"`
-	End         string        `param:"end" group:"Time range" alias:"until,playback-until,playback-until-sec,playback-until-nsec" value:"TIME" help:"end at this TIME, including messages of exactly this time"`
+	Begin       string        `param:"begin" short:"S" alias:"start,start-secs:@%,start-nsecs:@%ns" group:"Time range" value:"TIME" help:"begin at this TIME: seconds from the start (12.5), 10:31:05, 2026-11-21 10:31:05.2, or seconds or nanoseconds since 1970"`
+	End         string        `param:"end" short:"E" group:"Time range" alias:"until,playback-until,playback-until-sec:@%,playback-until-nsec:@%ns,end-secs:@%,end-nsecs:@%ns" value:"TIME" help:"end at this TIME, including messages of exactly this time"`
 	StartOffset time.Duration `param:"start_offset" group:"Time range" help:"skip this much, except for latched messages; negative: begin this long before the end"`
 	Duration    time.Duration `param:"playback_duration" short:"u" group:"Time range" alias:"duration" help:"take this much of the recording; 0 or less takes all of it"`
 }
@@ -118,12 +118,18 @@ var layouts = []string{
 
 // Parse parses a time that is about a recording from first to last, and returns ns since the Unix epoch. It may be
 // seconds (12.5) or a duration (1m30s) from the start of the recording, a time of day within it, a date, or seconds or
-// nanoseconds since 1970. The size of a number tells what it is.
+// nanoseconds since 1970. The size of a number tells what it is; one behind @ is seconds since 1970, or nanoseconds if
+// ns follows, whatever its size.
 func Parse(text string, first, last int64) (int64, error) {
 	if t, offset, err := parseNumber(text); err == nil && offset {
 		return Later(first, t), nil
 	} else if err == nil {
 		return t, nil
+	}
+	if since, absolute := strings.CutPrefix(text, "@"); absolute {
+		if t, err := parseSince(since); err == nil {
+			return t, nil
+		}
 	}
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
 		return Later(first, int64(d)), nil
@@ -153,6 +159,30 @@ func Parse(text string, first, last int64) (int64, error) {
 	}
 	return 0, fmt.Errorf("%q is no time; want seconds from the start (12.5), 10:31:05, 2026-11-21 10:31:05.2, or "+
 		"seconds or nanoseconds since 1970", text)
+}
+
+// parseSince parses a time since 1970: seconds, or nanoseconds with ns behind them.
+func parseSince(text string) (ns int64, err error) {
+	if digits, nanoseconds := strings.CutSuffix(text, "ns"); nanoseconds {
+		return strconv.ParseInt(digits, 10, 64)
+	}
+	if strings.ContainsAny(text, "eE") {
+		seconds, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsNaN(seconds) || math.Abs(seconds) > math.MaxInt64/1e9 {
+			return 0, strconv.ErrRange
+		}
+		return int64(seconds * 1e9), nil
+	}
+	whole, fraction, _ := strings.Cut(text, ".")
+	seconds, err := strconv.ParseUint(whole, 10, 63)
+	if err != nil || strings.Trim(fraction, "0123456789") != "" {
+		return 0, strconv.ErrSyntax
+	}
+	if seconds > math.MaxInt64/1_000_000_000-1 {
+		return 0, strconv.ErrRange
+	}
+	ns, err = strconv.ParseInt((fraction + "000000000")[:9], 10, 64)
+	return int64(seconds)*1e9 + ns, err
 }
 
 const (

@@ -1,0 +1,54 @@
+// Package othertoolstest checks, in tests, that the flags and commands of other programs work here, or that an error
+// says what does.
+package othertoolstest
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/config"
+)
+
+//go:embed flags.txt
+var table string
+
+// Run parses the lines of the table that are for an executable, with a new command for each. It calls no command.
+func Run(t *testing.T, newCommand func() *cobra.Command) {
+	t.Chdir(t.TempDir()) // so that no word is a file
+	name, n := newCommand().Name(), 0
+	for line := range strings.Lines(table) {
+		columns := strings.SplitN(strings.TrimSpace(line), " | ", 3)
+		if strings.HasPrefix(line, "#") || len(columns) < 3 {
+			continue
+		}
+		typed, want := strings.Fields(columns[1]), columns[2]
+		if typed[0] != name {
+			continue
+		}
+		n++
+		in, err := config.Parse(t.Context(), newCommand(), typed[1:])
+		if text, failing := strings.CutPrefix(want, "! "); failing {
+			require.ErrorIs(t, err, config.ErrUsage, line)
+			require.ErrorContains(t, err, text, line)
+			continue
+		}
+		require.NoError(t, err, line)
+		values := in.Values()
+		values["args"] = in.Args
+		for pair := range strings.FieldsSeq(want) {
+			parameter, value, _ := strings.Cut(pair, "=")
+			require.Contains(t, values, parameter, line)
+			got := fmt.Sprint(values[parameter])
+			if list, ok := values[parameter].([]string); ok {
+				got = strings.Join(list, ",")
+			}
+			require.Equal(t, value, got, line)
+		}
+	}
+	require.NotZero(t, n)
+}

@@ -1,0 +1,9 @@
+package main
+
+import (
+	"testing"
+
+	"tapedeck/nodes/internal/othertools/othertoolstest"
+)
+
+func TestFlagsOfOtherTools(t *testing.T) { othertoolstest.Run(t, newCommand) }
