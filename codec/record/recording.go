@@ -4,29 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"tapedeck/codec"
 	"tapedeck/codec/blob"
 	"tapedeck/codec/internal/joined"
+	"tapedeck/codec/series"
 )
-
-// numberedName is the name of one file of several: that of the recording, the number and, since Apollo 10, the time
-// of opening.
-var numberedName = regexp.MustCompile(`^(.*)\.(\d{5})(\.\d{14})?$`)
-
-// cutNumber splits the name of a file.
-func cutNumber(name string) (base string, number int, ok bool) {
-	m := numberedName.FindStringSubmatch(name)
-	if m == nil {
-		return "", 0, false
-	}
-	number, err := strconv.Atoi(m[2])
-	return m[1], number, err == nil
-}
 
 // parts returns the names of the record files in the folder at path or, where there is nothing, of those that are
 // called like path but for what a recorder adds when it splits: NAME.record.00000 and on, or NAME.record and then
@@ -46,8 +31,8 @@ func parts(path string) []string {
 	split := prefix == "" // else there must be a numbered file
 	for _, entry := range entries {
 		name := strings.TrimSuffix(entry.Name(), codec.ActiveSuffix)
-		base, _, ok := cutNumber(name)
-		wanted := ok && (prefix == "" || base == prefix || base == prefix+".record")
+		n, ok := series.Parse(name)
+		wanted := ok && (prefix == "" || n.Base == prefix || n.Base == prefix+".record")
 		split = split || wanted
 		wanted = wanted || strings.HasSuffix(name, ".record") && (prefix == "" || name == prefix+".record")
 		if wanted && names.MatchString(name) && entry.Type().IsRegular() {
@@ -84,14 +69,14 @@ func openParts(path string) (codec.Reader, error) {
 	var errs []error
 	base, number := "", 0
 	for _, name := range r.Names {
-		if b, n, ok := cutNumber(strings.TrimSuffix(blob.Base(name), codec.ActiveSuffix)); ok {
+		if n, ok := series.Parse(blob.Base(name)); ok {
 			switch {
-			case b == base && n == number+2:
-				r.Event(codec.EventDamage, fmt.Sprintf("%s.%05d is missing", base, n-1))
-			case b == base && n > number+2:
-				r.Event(codec.EventDamage, fmt.Sprintf("%s.%05d to %05d are missing", base, number+1, n-1))
+			case n.Base == base && n.Number == number+2:
+				r.Event(codec.EventDamage, fmt.Sprintf("%s.%05d is missing", base, n.Number-1))
+			case n.Base == base && n.Number > number+2:
+				r.Event(codec.EventDamage, fmt.Sprintf("%s.%05d to %05d are missing", base, number+1, n.Number-1))
 			}
-			base, number = b, n
+			base, number = n.Base, n.Number
 		}
 		part, err := open(name)
 		if err == nil && !isRecord(name) {

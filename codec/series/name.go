@@ -18,6 +18,9 @@ type Name struct {
 	Time   string // of beginning, where the names of all files have one
 }
 
+// Record reports whether the name is that of a file of Apollo's recorder, which no other file has.
+func (n Name) Record() bool { return strings.HasSuffix(n.Base, ".record") }
+
 // The names that recorders give to the files of a recording.
 var (
 	recordName   = regexp.MustCompile(`^(.+\.record)\.(\d{5})(\.\d{14})?$`)

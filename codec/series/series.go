@@ -184,8 +184,8 @@ func (s *series) refuse(e entry, info *codec.Info) string {
 	if info.Format != last.Format {
 		return fmt.Sprintf("has another format, %s", info.Format)
 	}
-	if recordName.MatchString(blob.Base(strings.TrimSuffix(e.path, codec.ActiveSuffix))) {
-		return "" // nothing else has such a name
+	if e.Record() {
+		return ""
 	}
 	for key, value := range s.infos[0].Metadata {
 		if other, ok := info.Metadata[key]; ok && other != value && !strings.HasSuffix(key, ".profile") {

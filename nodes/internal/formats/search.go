@@ -6,17 +6,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"tapedeck/codec"
 	"tapedeck/codec/blob"
+	"tapedeck/codec/series"
 	"tapedeck/nodes/internal/human"
 )
-
-// numberedRecord matches the name of one of several record files: NAME.record.00000 and on.
-var numberedRecord = regexp.MustCompile(`^(.*\.record)\.\d{5}(\.\d{14})?$`)
 
 // Search returns the recordings in a folder and in those below it, in the order of their paths. These are files that
 // are named as formats name them, of several that are one recording the first, series of record files under the
@@ -48,8 +45,8 @@ func (l List) checkFolder(folder string, parts []string) error {
 	}
 	others := slices.DeleteFunc(found, func(path string) bool {
 		return slices.ContainsFunc(parts, func(part string) bool {
-			series := numberedRecord.FindStringSubmatch(part)
-			return part == path || series != nil && series[1] == path
+			n, ok := series.Parse(blob.Base(part))
+			return part == path || ok && n.Record() && blob.Join(blob.Dir(part), n.Base) == path
 		})
 	})
 	if len(others) == 0 {
@@ -92,8 +89,9 @@ func (l List) search(folder string, odd *[]error) (paths []string, err error) {
 		return []string{folder}, nil
 	}
 	for name := range names {
-		if match := numberedRecord.FindStringSubmatch(name); match != nil && !names[match[1]] {
-			paths = append(paths, blob.Join(folder, match[1]))
+		n, ok := series.Parse(name)
+		if ok && n.Record() && !names[n.Base] && !strings.HasSuffix(name, codec.ActiveSuffix) {
+			paths = append(paths, blob.Join(folder, n.Base))
 		} else if path := blob.Join(folder, name); l.named(path) {
 			paths = append(paths, path)
 		}

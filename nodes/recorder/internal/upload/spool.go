@@ -9,13 +9,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"tapedeck/codec"
 	"tapedeck/codec/blob"
+	"tapedeck/codec/series"
 )
 
 // spoolSuffix is what the name of a spool has behind that of its recording.
@@ -310,29 +310,19 @@ func regularFiles(folder string) (map[string]fs.FileInfo, error) {
 	return files, nil
 }
 
-var (
-	recordFile   = regexp.MustCompile(`^(.+\.record)\.\d{5}(\.\d{14})?$`)
-	datedFile    = regexp.MustCompile(`^\d+_(.+)_\d{4}_\d\d_\d\d-\d\d_\d\d_\d\d(\.\w+)$`)
-	numberedFile = regexp.MustCompile(`^(.+)_\d+(\.mcap|\.log)$`)
-)
-
-// seriesOf returns what the names of the files of a recording have in common, without their numbers.
+// seriesOf returns what the names of the files of a recording have in common, without their numbers. Of names without
+// times that have a number, as that of a recording may have one by itself, there must be the first file, or its spool.
 func seriesOf(name string, others map[string]fs.FileInfo) string {
 	name = strings.TrimSuffix(name, codec.ActiveSuffix)
-	if m := recordFile.FindStringSubmatch(name); m != nil {
-		return m[1]
+	n, ok := series.Parse(name)
+	if !ok || n.Time != "" || n.Record() {
+		return n.Base
 	}
-	if m := datedFile.FindStringSubmatch(name); m != nil {
-		return m[1] + m[2]
-	}
-	if m := numberedFile.FindStringSubmatch(name); m != nil {
-		first := m[1] + m[2]
-		_, complete := others[first]
-		_, active := others[first+codec.ActiveSuffix]
-		_, uploaded := others[first+spoolSuffix] // and perhaps deleted after that
-		if complete || active || uploaded {
-			return first
-		}
+	_, complete := others[n.Base]
+	_, active := others[n.Base+codec.ActiveSuffix]
+	_, uploaded := others[n.Base+spoolSuffix] // and perhaps deleted after that
+	if complete || active || uploaded {
+		return n.Base
 	}
 	return name
 }
