@@ -186,6 +186,27 @@ func TestEpisodesByNames(t *testing.T) {
 	require.Equal(t, align.Column{Name: "rx", Unit: "rad", Interp: align.Euler}, second.Pose.Columns[3])
 }
 
+// Joints of one name are told apart by their position, whether messages or a mapping name them.
+func TestJointsOfOneName(t *testing.T) {
+	for _, m := range []*Mapping{
+		nil, {Arms: []Arm{{Name: "arm_0", Joint: &Stream{Topic: "/arm_0/joint_states",
+			Names: []string{"x", "finger", "finger"}}}}},
+		{Arms: []Arm{{Name: "arm_0", Joint: &Stream{Topic: "/arm_0/joint_states",
+			Names: []string{"x", "finger:finger", "finger:finger"}}}}},
+	} {
+		p := newTape(t)
+		for i := range 3 {
+			now := 1000 + 100*i
+			p.add("/arm_0/joint_states", now, joints(now, []string{"x", "finger", "finger"}, 1, 2, float64(i)))
+		}
+		joint := p.episodes(m)[0].Arms[0].Joint
+		require.Equal(t, []float64{1, 2, 0, 1, 2, 1, 1, 2, 2}, joint.Values)
+		for i, name := range []string{"x", "finger", "finger"} {
+			require.Equal(t, name, joint.Columns[i].Name)
+		}
+	}
+}
+
 func TestEpisodesByMapping(t *testing.T) {
 	p := newTape(t)
 	for i := range 4 {

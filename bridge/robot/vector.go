@@ -23,23 +23,51 @@ type vector struct {
 	role    episode.Role
 	stream  *Stream
 	columns []align.Column
-	index   map[string]int // of columns, by their names in messages
+	index   map[string]int // of columns, by their names in messages; of several with one name, the first
+	next    []int          // by column, the next one with the same name in messages; 0: none
 	labels  []string       // of numbers
 	numbers []float64      // of a message
 	values  []float64      // of its sample
+	set     []bool         // columns of the sample that have a value
 }
 
 func newVector(arm int, r episode.Role, s *Stream) *vector {
 	v := &vector{arm: arm, role: r, stream: s, index: map[string]int{}}
-	for i, name := range s.Names {
+	for _, name := range s.Names {
 		label, column, renamed := strings.Cut(name, ":")
 		if !renamed {
 			column = label
 		}
-		v.index[label] = i
-		v.columns = append(v.columns, v.column(column))
+		v.add(label, column)
 	}
 	return v
+}
+
+// add adds a column with a name, and its label in messages, and returns its index.
+func (v *vector) add(label, name string) int {
+	i := len(v.columns)
+	v.columns, v.next, v.set = append(v.columns, v.column(name)), append(v.next, 0), append(v.set, false)
+	at, known := v.index[label]
+	if !known {
+		v.index[strings.Clone(label)] = i
+		return i
+	}
+	for v.next[at] > 0 {
+		at = v.next[at]
+	}
+	v.next[at] = i
+	return i
+}
+
+// find returns the index of the column of a label in messages, and false if there is none. Of several columns with one
+// name it is the first that has no value in this sample.
+func (v *vector) find(label string) (int, bool) {
+	at, ok := v.index[label]
+	for ok && v.set[at] {
+		at = v.next[at]
+		ok = at > 0
+	}
+	return at, ok
 }
 
 // fieldsIn returns the fields of v in messages of a type.
@@ -90,9 +118,10 @@ func (v *vector) sample(fields []*numbers, payload []byte) ([]float64, error) {
 	for range v.columns {
 		v.values = append(v.values, align.Missing())
 	}
+	clear(v.set)
 	some := false
 	for i, x := range v.numbers {
-		at, ok := v.index[v.labels[i]]
+		at, ok := v.find(v.labels[i])
 		switch {
 		case ok:
 		case v.stream.Names != nil:
@@ -100,12 +129,10 @@ func (v *vector) sample(fields []*numbers, payload []byte) ([]float64, error) {
 		case len(v.columns) == maxColumns:
 			return nil, fmt.Errorf("more than %d columns", maxColumns)
 		default:
-			at = len(v.columns)
-			v.index[strings.Clone(v.labels[i])] = at
-			v.columns = append(v.columns, v.column(v.labels[i]))
+			at = v.add(v.labels[i], v.labels[i])
 			v.values = append(v.values, 0)
 		}
-		v.values[at] = x
+		v.values[at], v.set[at] = x, true
 		some = true
 	}
 	if !some {

@@ -22,6 +22,23 @@ type Column struct {
 	Interp Interp
 }
 
+// Places returns for each of columns its index in others, -1 if it is not there. Columns are found by their names; of
+// several with one name, the first is the first of that name, the second is the second.
+func Places(columns, others []Column) []int {
+	byName := make(map[string][]int, len(others))
+	for i, c := range others {
+		byName[c.Name] = append(byName[c.Name], i)
+	}
+	places := make([]int, len(columns))
+	for i, c := range columns {
+		places[i] = -1
+		if left := byName[c.Name]; len(left) > 0 {
+			places[i], byName[c.Name] = left[0], left[1:]
+		}
+	}
+	return places
+}
+
 // Track is a stream whose items are not interpolated: the frames of a camera.
 type Track struct {
 	Name      string  // "camera_0"

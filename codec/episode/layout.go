@@ -61,16 +61,16 @@ func (l *Layout) arm(name string) *layoutArm {
 func merge(a, b []align.Column) ([]align.Column, error) {
 	byName := func(a, b align.Column) int { return compareColumns(a.Name, b.Name) }
 	all := slices.Clone(a)
-	for _, c := range b {
-		i := slices.IndexFunc(a, func(d align.Column) bool { return d.Name == c.Name })
+	for k, i := range align.Places(b, a) {
+		c := b[k]
 		if i < 0 {
 			all = append(all, c)
 		} else if radiansOf(c.Unit) != radiansOf(a[i].Unit) {
-			return nil, fmt.Errorf("%s is in %q, elsewhere in %q", c.Name, c.Unit, a[i].Unit)
+			return nil, fmt.Errorf("%s is in %s, elsewhere in %s", c.Name, unitText(c.Unit), unitText(a[i].Unit))
 		}
 	}
 	if slices.IsSortedFunc(a, byName) && slices.IsSortedFunc(b, byName) {
-		slices.SortFunc(all, byName)
+		slices.SortStableFunc(all, byName)
 	}
 	return all, nil
 }
@@ -81,6 +81,14 @@ func radiansOf(unit string) string {
 		return "rad" + rest
 	}
 	return unit
+}
+
+// unitText names a unit in an error.
+func unitText(unit string) string {
+	if unit == "" {
+		return "an unknown unit"
+	}
+	return strconv.Quote(unit)
 }
 
 // compareColumns compares names of columns: numbers by value and before words, words byte by byte.
@@ -149,11 +157,10 @@ func spread(v *align.Vector, columns []align.Column) *align.Vector {
 	}) {
 		return v
 	}
-	from, factor := make([]int, len(columns)), make([]float64, len(columns))
+	from, factor := align.Places(columns, v.Columns), make([]float64, len(columns))
 	wide := *v
 	wide.Columns = slices.Clone(columns)
 	for i, c := range columns {
-		from[i] = slices.IndexFunc(v.Columns, func(d align.Column) bool { return d.Name == c.Name })
 		if from[i] >= 0 {
 			wide.Columns[i] = v.Columns[from[i]]
 			wide.Columns[i].Unit = c.Unit

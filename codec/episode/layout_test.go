@@ -17,6 +17,37 @@ func names(columns []align.Column) (list []string) {
 	return list
 }
 
+// Columns of one name are told apart by their position.
+func TestColumnsOfOneName(t *testing.T) {
+	joint := vector("arm_0/joint", 30, func(int) float64 { return 0 }, "x", "finger", "finger")
+	command := vector("arm_0/command/joint", 30, func(int) float64 { return 0 }, "finger", "x", "finger")
+	for i := range joint.Values {
+		joint.Values[i], command.Values[i] = float64(i%3), float64(i%3)
+	}
+	e := &Episode{Name: "one", Cameras: []*Camera{camera("camera_0", 10)},
+		Arms: []*Arm{{Name: "arm_0", Joint: joint, CommandJoint: command}}}
+	more := &Episode{Name: "more", Arms: []*Arm{{Name: "arm_0",
+		Joint: vector("arm_0/joint", 30, func(int) float64 { return 0 }, "x", "finger", "finger", "finger", "y")}}}
+	var l Layout
+	require.NoError(t, l.Add(e))
+	require.NoError(t, l.Add(more))
+	rows, err := Align(l.Apply(e), align.Options{Gaps: align.GapsNaN})
+	require.NoError(t, err)
+	require.Equal(t, []string{"x", "finger", "finger", "finger", "y"}, names(rows.Arms[0].Joint.Columns))
+	require.Equal(t, []float64{0, 1, 2}, rows.Arms[0].Joint.Row(1)[:3])
+	rows, err = Align(e, align.Options{})
+	require.NoError(t, err)
+	q, err := rows.QPos()
+	require.NoError(t, err)
+	require.Equal(t, []float64{0, 1, 2}, q.Row(1))
+	action, err := rows.Action()
+	require.NoError(t, err)
+	require.Equal(t, []float64{1, 0, 2}, action.Row(1))
+	require.Equal(t, []int{1, -1, 0, 2, -1}, align.Places(
+		[]align.Column{{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "a"}, {Name: "a"}},
+		[]align.Column{{Name: "c"}, {Name: "a"}, {Name: "a"}}))
+}
+
 func TestLayout(t *testing.T) {
 	half := func(i int) float64 { return float64(i) + 0.5 }
 	one := &Episode{Name: "one", Cameras: []*Camera{camera("camera_0", 30)}, Arms: []*Arm{

@@ -10,8 +10,9 @@ import (
 	"tapedeck/msgs/plural"
 )
 
-// QPos returns the positions of all arms in one vector: for each arm its joints in rad, then the opening of its
-// gripper, 0 (closed) to 1, as far as it has them. Columns are named "arm_0.joint_0" and "arm_0.gripper".
+// QPos returns the positions of all arms in one vector: for each arm its joints, then the opening of its gripper, 0
+// (closed) to 1, as far as it has them. Columns are named "arm_0.joint_0" and "arm_0.gripper". Joints in degrees become
+// rad; those in an unknown unit stay as they are, and so does their unit.
 func (r *Rows) QPos() (*align.Rows, error) {
 	return r.compose("qpos", func(a *ArmRows) ([]part, error) { return a.positions(a.Joint, a.Gripper) })
 }
@@ -21,8 +22,8 @@ func (r *Rows) Action() (*align.Rows, error) {
 	return r.compose("action", func(a *ArmRows) ([]part, error) { return a.positions(a.ActionJoint, a.ActionGripper) })
 }
 
-// QVel returns the velocities of all arms, with the columns of QPos, in rad/s and 1/s: those of the driver, or else
-// from the rows before and after. If alignment was causal they are from the row before alone, and 0 in the first row.
+// QVel returns the velocities of all arms, with the columns of QPos, in the units of QPos for each second: those of the
+// driver, or else from the rows before and after. If alignment was causal they are from the row before alone, and 0 in the first row.
 func (r *Rows) QVel() (*align.Rows, error) {
 	q, err := r.QPos()
 	if err != nil {
@@ -44,7 +45,9 @@ func (r *Rows) QVel() (*align.Rows, error) {
 		}
 	}
 	for c := range v.Columns {
-		v.Columns[c].Unit += "/s"
+		if unit := &v.Columns[c].Unit; *unit != "" {
+			*unit += "/s"
+		}
 	}
 	at := 0
 	for _, a := range r.Arms {
@@ -54,8 +57,10 @@ func (r *Rows) QVel() (*align.Rows, error) {
 				return nil, fmt.Errorf("qvel of %s: %w", a.Arm.Name, err)
 			}
 			for c, from := range order {
+				unit := a.Velocity.Columns[from].Unit
+				v.Columns[at+c].Unit = radiansOf(unit)
 				for i := range n {
-					v.Row(i)[at+c] = a.Velocity.Row(i)[from] * radians(a.Velocity.Columns[from].Unit)
+					v.Row(i)[at+c] = a.Velocity.Row(i)[from] * radians(unit)
 				}
 			}
 		}
@@ -148,9 +153,10 @@ func (a *ArmRows) positions(joint, gripper *align.Rows) ([]part, error) {
 		}
 		for i, c := range a.Joint.Columns {
 			from := order[i]
+			unit := joint.Columns[from].Unit
 			parts = append(parts, part{
-				name: a.Arm.Name + "." + c.Name, unit: "rad", rows: joint, column: from,
-				factor: radians(joint.Columns[from].Unit), divisor: 1,
+				name: a.Arm.Name + "." + c.Name, unit: radiansOf(unit), rows: joint, column: from,
+				factor: radians(unit), divisor: 1,
 			})
 		}
 	}
@@ -167,20 +173,19 @@ func (a *ArmRows) positions(joint, gripper *align.Rows) ([]part, error) {
 	return parts, nil
 }
 
-// match returns for each joint the index of its column among others: by name if all names match, else by position.
+// match returns for each joint the index of its column among others: by name, as align.Places, if all names match, else
+// by position.
 func match(joints []align.Column, what string, others []align.Column) ([]int, error) {
 	if len(joints) != len(others) {
 		return nil, fmt.Errorf("%s, but %s of %d", plural.Count(len(joints), "joint"), what, len(others))
 	}
-	named, placed := make([]int, len(joints)), make([]int, len(joints))
-	for i, joint := range joints {
-		placed[i] = i
-		named[i] = slices.IndexFunc(others, func(c align.Column) bool { return c.Name == joint.Name })
+	places := align.Places(joints, others)
+	if slices.Contains(places, -1) {
+		for i := range places {
+			places[i] = i
+		}
 	}
-	if slices.Contains(named, -1) {
-		return placed, nil
-	}
-	return named, nil
+	return places, nil
 }
 
 // radians returns the factor from a unit of angles to rad.

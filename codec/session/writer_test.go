@@ -266,7 +266,7 @@ func TestRefused(t *testing.T) {
 		"write "+path+": x at 1.000: it is not a vector of arm_0")
 	require.EqualError(t, w.Sample(a, v, 1e9, []float64{1, 2}),
 		"write "+path+": arm_0/gripper at 1.000: 2 values for 1 column")
-	for _, name := range []string{"", "a,b", "a\nb", "a", "2000"} {
+	for _, name := range []string{"", "a,b", "a\nb", "2000"} {
 		v.Columns = []align.Column{{Name: "a"}, {Name: name}}
 		require.EqualError(t, w.Sample(a, v, 1e9, []float64{1, 2}),
 			fmt.Sprintf("write %s: arm_0/gripper at 1.000: a column cannot be called %q", path, name))
@@ -276,6 +276,20 @@ func TestRefused(t *testing.T) {
 	require.Empty(t, s.Damage())
 	require.Equal(t, []int64{1e9, 2e9}, e.Cameras[0].Stamps)
 	require.Empty(t, e.Arms)
+}
+
+// A table has one number for each stamp and index, so that columns of one name get different ones.
+func TestColumnsOfOneName(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	w, err := Create(path, Options{})
+	require.NoError(t, err)
+	v := &align.Vector{Name: "arm_0/gripper", Columns: []align.Column{{Name: "position"}, {Name: "position"}}}
+	a := &episode.Arm{Name: "arm_0", Gripper: v}
+	require.NoError(t, w.Sample(a, v, 1e9, []float64{1, 2}))
+	require.NoError(t, w.Complete(false))
+	_, e := read(t, path)
+	require.Equal(t, []align.Column{{Name: "position"}, {Name: "position_2"}}, e.Arms[0].Gripper.Columns)
+	require.Equal(t, []float64{1, 2}, e.Arms[0].Gripper.Values)
 }
 
 // When the disk fails the error says what is missing of what had been taken.

@@ -39,11 +39,11 @@ func (out *vectorWriter) settle(columns []align.Column, euler bool) error {
 	}
 	seen := map[string]bool{}
 	for i := range columns {
-		k := key{text: indexOf(out.stream, i, &columns[i]),
+		k := key{text: unlike(indexOf(out.stream, i, &columns[i]), seen),
 			whole:  out.stream.Base() == episode.Gripper && (i >= len(out.fractions) || !out.fractions[i]),
 			factor: out.factor(columns[i].Unit)}
 		if n, ok := wholeIndex(k.text); k.text == "" || strings.ContainsAny(k.text, ",\"\r\n") ||
-			strings.TrimSpace(k.text) != k.text || ok && n > maxIndex || seen[k.text] {
+			strings.TrimSpace(k.text) != k.text || ok && n > maxIndex {
 			return fmt.Errorf("a column cannot be called %q", k.text)
 		}
 		seen[k.text] = true
@@ -53,6 +53,16 @@ func (out *vectorWriter) settle(columns []align.Column, euler bool) error {
 		out.keys = append(out.keys, k)
 	}
 	return nil
+}
+
+// unlike returns an index that no other column of the table has: position_2 for the second column that is called
+// position. A table has one number for each stamp and index.
+func unlike(index string, seen map[string]bool) string {
+	unique := index
+	for n := 2; seen[unique]; n++ {
+		unique = fmt.Sprintf("%s_%d", index, n)
+	}
+	return unique
 }
 
 // factor returns what numbers of a unit are to be multiplied with.
