@@ -49,6 +49,7 @@ const (
 	EventUnfinished = "unfinished" // the writer did not complete the file
 	// a name, a definition or an encoding is not what the recording says; Text says what was read in place of it.
 	EventLabel = "label"
+	EventNote  = "note" // what a person should know although every message is read, as an unknown unit
 )
 
 // eventType is the ROS 2 type of what is on EventTopic, and eventType1 that of ROS 1.

@@ -398,6 +398,7 @@ func (r *Recording) complete() {
 			}
 		}
 	}
+	r.forgetUnits()
 	for i := len(r.m.Cameras) - 1; i >= 0; i-- {
 		if !slices.ContainsFunc(r.episodes, func(e *episode.Episode) bool { return len(e.Cameras[i].Stamps) > 0 }) {
 			for _, e := range r.episodes {
@@ -409,6 +410,28 @@ func (r *Recording) complete() {
 		if !slices.ContainsFunc(r.episodes, func(e *episode.Episode) bool { return moved(e.Arms[i]) }) {
 			for _, e := range r.episodes {
 				e.Arms = slices.Delete(e.Arms, i, i+1)
+			}
+		}
+	}
+}
+
+// forgetUnits takes the units off streams that were recorded from joints in an unknown unit, as metadata tells.
+func (r *Recording) forgetUnits() {
+	unknown := map[string]bool{}
+	for _, e := range r.recorded {
+		for _, s := range e.Streams {
+			unknown[s.Name] = unknown[s.Name] || s.Unit == episode.UnitUnknown
+		}
+	}
+	for _, v := range r.topics.vectors {
+		for _, e := range r.episodes {
+			of := *v.role.Of(e.Arms[v.arm])
+			if of == nil || v.stream.Unit != "" || !unknown[of.Name] {
+				continue
+			}
+			of.Columns = slices.Clone(of.Columns)
+			for i := range of.Columns {
+				of.Columns[i].Unit = ""
 			}
 		}
 	}

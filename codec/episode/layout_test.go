@@ -93,7 +93,7 @@ func TestLayout(t *testing.T) {
 	require.Equal(t, align.ActionNextState, rows.ActionSource)
 
 	one.Arms[0].Joint.Columns = []align.Column{{Name: "joint_0", Unit: "deg"}}
-	require.EqualError(t, l.Add(one), `one: arm_1/joint: joint_0 is in "deg", elsewhere in ""`)
+	require.EqualError(t, l.Add(one), `one: arm_1/joint: joint_0 is in "deg", elsewhere in an unknown unit`)
 }
 
 func TestLayoutUnits(t *testing.T) {

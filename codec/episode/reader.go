@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"slices"
 	"sort"
+	"strings"
 
 	"tapedeck/codec"
 	"tapedeck/codec/blob"
@@ -18,6 +20,8 @@ import (
 // Details is Info.Extra of a Reader.
 type Details struct {
 	Episodes []Summary `json:"episodes"`
+	// Unread is what the recording has and the reader does not read, "features that are not read: next.reward".
+	Unread []string `json:"unread,omitempty"`
 }
 
 // MetadataKey is the key in Info.Metadata of Details as JSON.
@@ -49,12 +53,7 @@ func NewReader(format, path string, s Source) *Reader {
 func (r *Reader) Source() Source { return r.source }
 
 // Losses implements codec.Lossy.
-func (r *Reader) Losses() []codec.Loss {
-	if lossy, ok := r.source.(codec.Lossy); ok {
-		return lossy.Losses()
-	}
-	return nil
-}
+func (r *Reader) Losses() []codec.Loss { return losses(r.source) }
 
 // Info implements codec.Reader.
 func (r *Reader) Info() (*codec.Info, error) {
@@ -101,11 +100,15 @@ func (r *Reader) Info() (*codec.Info, error) {
 	for _, e := range episodes {
 		details.Episodes = append(details.Episodes, Summarize(e))
 	}
-	info.Extra = details
 	if text, err := json.Marshal(details); err == nil {
 		info.Metadata = map[string]string{MetadataKey: string(text)}
 	}
+	details.Unread = unread(losses(r.source))
+	info.Extra = details
 	info.Events = slices.Clone(r.source.Events())
+	if len(r.streams) == 0 && len(details.Unread) > 0 {
+		info.Complete = false
+	}
 	for _, err := range r.source.Damage() {
 		e := codec.Event{Kind: codec.EventDamage, Text: err.Error()}
 		if m := (*MissingError)(nil); errors.As(err, &m) {
@@ -115,9 +118,36 @@ func (r *Reader) Info() (*codec.Info, error) {
 		}
 		info.Events = append(info.Events, e)
 	}
+	info.Events = append(info.Events, r.notes(episodes, details.Unread)...)
 	slices.SortStableFunc(info.Events, func(a, b codec.Event) int { return cmp.Compare(a.Time, b.Time) })
 	r.info = info
 	return info, nil
+}
+
+// unread returns a line for each kind of losses, with what is lost.
+func unread(lost []codec.Loss) (lines []string) {
+	topics := map[string][]string{}
+	for _, l := range lost {
+		topics[l.What] = append(topics[l.What], l.Topic)
+	}
+	for _, what := range slices.Sorted(maps.Keys(topics)) {
+		lines = append(lines, what+": "+strings.Join(topics[what], ", "))
+	}
+	return lines
+}
+
+// notes returns what is to be known of the episodes beside their damage.
+func (r *Reader) notes(episodes []*Episode, unread []string) (notes []codec.Event) {
+	if names := unknownUnits(episodes); len(names) > 0 {
+		notes = append(notes, codec.Event{Kind: codec.EventNote, Text: fmt.Sprintf("nothing says in which unit %s "+
+			"are: their numbers stay as they are; name it with --joint-unit when you convert",
+			strings.Join(names, ", "))})
+	}
+	if len(r.streams) == 0 && len(unread) > 0 {
+		notes = append(notes, codec.Event{Kind: codec.EventDamage, Text: fmt.Sprintf("nothing of it is understood; "+
+			"it has %s", strings.Join(unread, "; "))})
+	}
+	return notes
 }
 
 // size returns the size of the file or folder at path in bytes.

@@ -315,7 +315,7 @@ func TestReaderMissing(t *testing.T) {
 	require.Equal(t, "/top/image_raw", last.Channel.Topic)
 	require.Zero(t, last.MessageCount)
 	require.Equal(t, []codec.Event{{Kind: codec.EventMissing, Topic: "/top/image_raw",
-		Text: "7 images of top are missing: videos/top.mp4: file does not exist"}}, info.Events)
+		Text: "7 images of top are missing: videos/top.mp4: file does not exist"}}, info.Events[:1])
 	require.Equal(t, []*MissingError{missing}, r.Missing())
 	require.Same(t, last.Channel, missing.Channel)
 }

@@ -25,6 +25,7 @@ type StreamSummary struct {
 	Name       string   `json:"name"`
 	Topic      string   `json:"topic,omitempty"`
 	Columns    []string `json:"columns,omitempty"`
+	Unit       string   `json:"unit,omitempty"` // of all columns; "": several, or none
 	Count      int      `json:"count"`
 	Rate       float64  `json:"rate"`        // Hz, from the median period; 0 with fewer than two samples
 	Gaps       int      `json:"gaps"`        // distances longer than five periods and 100 ms
@@ -76,11 +77,12 @@ func Summarize(e *Episode) Summary {
 		device(c.Name, c.Device)
 	}
 	for _, a := range e.Arms {
-		for _, v := range a.Vectors() {
+		for i, v := range a.Vectors() {
 			if absent(v) {
 				continue
 			}
 			t := summarize(v.Name, v.Topic, v.Stamps)
+			t.Unit = unitOf(Role(i), v)
 			for _, c := range v.Columns {
 				t.Columns = append(t.Columns, c.Name)
 			}

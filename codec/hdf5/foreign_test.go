@@ -259,3 +259,43 @@ func TestForeignFiles(t *testing.T) {
 		require.ErrorContains(t, err, path)
 	}
 }
+
+// A folder with a file for each episode is one recording, in the order of the files' numbers. A file that cannot be read
+// is told.
+func TestFolder(t *testing.T) {
+	folder := t.TempDir()
+	for _, n := range []int{10, 2} {
+		require.NoError(t, os.Rename(aloha(t, n, n, 14), filepath.Join(folder, fmt.Sprintf("episode_%d.hdf5", n))))
+	}
+	formats := codec.Formats{Format}
+	info := func() *codec.Info {
+		r, err := formats.Open(folder)
+		require.NoError(t, err)
+		defer r.Close()
+		info, err := r.Info()
+		require.NoError(t, err)
+		return info
+	}
+	whole := info()
+	require.True(t, whole.Complete)
+	episodes := whole.Extra.(episode.Details).Episodes
+	require.Equal(t, []string{"episode_2", "episode_10"}, []string{episodes[0].Name, episodes[1].Name})
+	require.Equal(t, int64(20_000_000), episodes[0].End)
+	require.Equal(t, int64(40_000_000), episodes[1].Start, "episodes without times follow one another")
+
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "episode_3.hdf5"), []byte("no HDF5"), 0o666))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "notes.txt"), nil, 0o666))
+	part := info()
+	require.False(t, part.Complete)
+	require.Equal(t, whole.MessageCount, part.MessageCount)
+	require.Len(t, part.Events, 1)
+	require.Contains(t, part.Events[0].Text, "episode_3.hdf5: ")
+	for _, n := range []int{10, 2} {
+		require.NoError(t, os.Remove(filepath.Join(folder, fmt.Sprintf("episode_%d.hdf5", n))))
+	}
+	r, err := formats.Open(folder)
+	require.NoError(t, err)
+	defer r.Close()
+	_, err = r.Info()
+	require.ErrorContains(t, err, "no file of it can be read: ")
+}

@@ -25,10 +25,13 @@ import (
 // return in a process that was started to read one.
 func Main() { child.Main() }
 
-// Format is that of HDF5 files with episodes.
+// Format is that of HDF5 files with episodes, and of folders with a file for each episode, episode_0.hdf5 and on.
 var Format = codec.Format{
 	Name: "hdf5",
-	Sniff: func(_ string, head []byte) bool {
+	Sniff: func(path string, head []byte) bool {
+		if head == nil {
+			return len(episodeFiles(path)) > 0
+		}
 		ok, err := isHDF5(bytes.NewReader(head), int64(len(head)))
 		return ok && err == nil
 	},

@@ -29,6 +29,7 @@ type source struct {
 	lost    codec.LossCounts
 	release func() // releases the file that Open acquired
 	remove  func() // the file, if it is temporary
+	base    int64  // time of the next row without a time
 }
 
 var _ episode.Source = (*source)(nil)
@@ -41,8 +42,11 @@ type stored struct {
 	start int64 // time of the first row; 0 if unknown
 }
 
-// Open opens a file. Its errors name the file.
+// Open opens a file, or a folder of files that are named as episodes. Its errors name the file.
 func Open(path string) (episode.Source, error) {
+	if paths := episodeFiles(path); len(paths) > 0 {
+		return &folder{path: path, paths: paths, lost: codec.LossCounts{}}, nil
+	}
 	s, err := open(path)
 	if err != nil {
 		return nil, err

@@ -71,8 +71,9 @@ func (s *source) episode(root string) (*stored, error) {
 	if stamps == nil {
 		stamps = make([]int64, e.rows)
 		for i := range stamps {
-			stamps[i] = int64(i) * period
+			stamps[i] = s.base + int64(i)*period
 		}
+		s.base += int64(e.rows) * period
 	}
 	stamps = stamps[:e.rows]
 	e.Table.Stamps = stamps

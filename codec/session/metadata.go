@@ -129,23 +129,41 @@ type armInfo struct {
 	GripperRange [2]float64 `json:"gripper_range"`
 }
 
-// parseArm reads the description of an arm. With an error it returns the defaults.
-func parseArm(info json.RawMessage) (armInfo, error) {
+// parseArm reads the description of an arm, which has a unit unless it is described. With an error it returns the
+// defaults.
+func parseArm(info json.RawMessage, unit string) (armInfo, error) {
 	var a armInfo
 	if info != nil {
 		if err := json.Unmarshal(info, &a); err != nil {
-			return armInfo{JointUnit: "deg"}, err
+			return armInfo{JointUnit: unit}, err
 		}
 	}
 	switch a.JointUnit {
-	case "", "deg", "degree", "degrees":
-		a.JointUnit = "deg"
+	case "":
+		a.JointUnit = unit
+	case "deg", "degree", "degrees":
+		a.JointUnit = unitOfEasyTeleop
 	case "rad", "radian", "radians":
 		a.JointUnit = "rad"
+	case episode.UnitUnknown:
 	default:
-		return armInfo{JointUnit: "deg"}, fmt.Errorf(`joint_unit %.40q: want "deg" or "rad"`, a.JointUnit)
+		return armInfo{JointUnit: unit}, fmt.Errorf(`joint_unit %.40q: want "deg", "rad" or %q`, a.JointUnit,
+			episode.UnitUnknown)
 	}
 	return a, nil
+}
+
+// unitOfEasyTeleop is the unit of joints in sessions that do not name it.
+const unitOfEasyTeleop = "deg"
+
+// defaultUnit returns the unit in which the joints of an arm are written.
+func defaultUnit(a *episode.Arm) string {
+	for _, r := range []episode.Role{episode.Joint, episode.CommandJoint, episode.Velocity} {
+		if v := *r.Of(a); v != nil && len(v.Columns) > 0 && v.Columns[0].Unit == "" {
+			return episode.UnitUnknown
+		}
+	}
+	return unitOfEasyTeleop
 }
 
 // describe returns metadata.json for what was written so far.
@@ -217,7 +235,7 @@ func revised(metadata json.RawMessage, e *episode.Episode) json.RawMessage {
 		robots = grouped
 	}
 	for _, a := range e.Arms {
-		known, _ := parseArm(was.devices[a.Name])
+		known, _ := parseArm(was.devices[a.Name], unitOfEasyTeleop)
 		if a.GripperRange == known.GripperRange || a.GripperRange == [2]float64{} {
 			continue
 		}

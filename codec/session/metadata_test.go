@@ -77,18 +77,18 @@ func TestMetadata(t *testing.T) {
 func TestArmInfo(t *testing.T) {
 	for text, want := range map[string]armInfo{
 		"": {JointUnit: "deg"}, `{"joint_unit": "rad", "gripper_range": [0, 1000]}`: {"rad", [2]float64{0, 1000}},
-		`{"joint_unit": "degrees"}`: {JointUnit: "deg"},
+		`{"joint_unit": "degrees"}`: {JointUnit: "deg"}, `{"joint_unit": "unknown"}`: {JointUnit: "unknown"},
 	} {
 		var device json.RawMessage
 		if text != "" {
 			device = json.RawMessage(text)
 		}
-		got, err := parseArm(device)
+		got, err := parseArm(device, unitOfEasyTeleop)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
-	got, err := parseArm(json.RawMessage(`{"joint_unit": "turns", "gripper_range": [0, 1]}`))
-	require.EqualError(t, err, `joint_unit "turns": want "deg" or "rad"`)
+	got, err := parseArm(json.RawMessage(`{"joint_unit": "turns", "gripper_range": [0, 1]}`), unitOfEasyTeleop)
+	require.EqualError(t, err, `joint_unit "turns": want "deg", "rad" or "unknown"`)
 	require.Equal(t, armInfo{JointUnit: "deg"}, got)
 }
 
@@ -106,7 +106,7 @@ func FuzzMetadata(f *testing.F) {
 		}
 		for _, info := range m.devices {
 			require.True(t, json.Valid(info))
-			_, _ = parseArm(info)
+			_, _ = parseArm(info, unitOfEasyTeleop)
 		}
 	})
 }

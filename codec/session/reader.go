@@ -245,7 +245,7 @@ func (s *Source) metadata(folder string) (m *metadata, complete bool, err error)
 func (s *Source) arm(folder string, m *metadata, complete bool) (*episode.Arm, error) {
 	arm := &episode.Arm{Name: filepath.Base(folder)}
 	arm.Device = m.devices[arm.Name]
-	info, err := parseArm(arm.Device)
+	info, err := parseArm(arm.Device, unitOfEasyTeleop)
 	arm.GripperRange = info.GripperRange
 	if err != nil {
 		s.damaged(fmt.Errorf("%s: device %.40q: %.100s", blob.Join(blob.Dir(folder), metadataName), arm.Name,

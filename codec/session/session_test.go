@@ -187,7 +187,7 @@ func TestDamage(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{
 		"a/metadata.json: session_id: json: cannot unmarshal number into Go value of type string",
-		`a/metadata.json: device "arm_0": joint_unit "turns": want "deg" or "rad"`,
+		`a/metadata.json: device "arm_0": joint_unit "turns": want "deg", "rad" or "unknown"`,
 		"images of camera_3 are missing: a/frames/camera_3: the folder has no images",
 		"a/frames/camera_2/Thumbs.db: not a frame: want frame_<seconds>.png or .jpg",
 		`a/frames/camera_2/frame_x.png: time "x" is not a number of seconds since 1970, such as 1764000000.033`,

@@ -32,10 +32,11 @@ func columnOf(r episode.Role, i, n int, index, jointUnit string) align.Column {
 		return align.Column{Name: index}
 	}
 	unit := ""
-	switch r.Base() {
-	case episode.Joint:
+	switch base := r.Base(); {
+	case jointUnit == episode.UnitUnknown:
+	case base == episode.Joint:
 		unit = jointUnit
-	case episode.Velocity:
+	case base == episode.Velocity:
 		unit = jointUnit + "/s"
 	}
 	return r.Column(r.ColumnName(i, n), unit)

@@ -372,7 +372,7 @@ func (w *Writer) arm(a *episode.Arm) (*armWriter, error) {
 		w.arms[a.Name] = arm
 	}
 	if arm.info.JointUnit == "" || arm.device == nil && a.Device != nil {
-		info, err := parseArm(a.Device)
+		info, err := parseArm(a.Device, defaultUnit(a))
 		if err != nil {
 			return nil, fmt.Errorf("device %s: %w", a.Name, err)
 		}

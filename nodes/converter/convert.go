@@ -254,6 +254,7 @@ func report(r *convert.Result) []string {
 	if r.Throttled.Messages > 0 {
 		lines = append(lines, "left out: "+r.Throttled.String())
 	}
+	lines = append(lines, reportLeftOut(r)...)
 	if r.Repeated.Messages > 0 {
 		lines = append(lines, "repeated: "+r.Repeated.String())
 	}
@@ -288,7 +289,15 @@ func reportEpisodes(r *convert.Result) []string {
 		total += ", " + human.Count(rows, "row")
 	}
 	lines = append(lines, fmt.Sprintf("%s; written in %.3f s", total, r.Took.Seconds()))
-	return printableLines(append(lines, reportLosses(r)...))
+	return printableLines(slices.Concat(lines, reportLeftOut(r), reportLosses(r)))
+}
+
+// reportLeftOut returns a line about episodes that were not selected.
+func reportLeftOut(r *convert.Result) []string {
+	if r.LeftOut == "" {
+		return nil
+	}
+	return []string{"left out: " + r.LeftOut}
 }
 
 // reportLosses returns lines about what was lost.

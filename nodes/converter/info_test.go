@@ -261,15 +261,15 @@ func TestInfoOfEpisodes(t *testing.T) {
 		Cameras: []episode.StreamSummary{{Name: "camera_0", Count: 75, Rate: 30, Gaps: 1, LongestGap: 0.5},
 			{Name: "camera_1", Count: 1}},
 		Streams: []episode.StreamSummary{{Name: "arm_0/joint", Count: 250, Rate: 100, LongestGap: 0.02,
-			Columns: []string{"a", "b"}}},
+			Unit: episode.UnitUnknown, Columns: []string{"a", "b"}}},
 	}
 	var b strings.Builder
 	writeEpisodes(&b, []episode.Summary{one})
 	require.Equal(t, `  a: 2.500 s, pick, success: true
-    stream       count      rate  gaps  longest  columns
-    camera_0        75   30.0 Hz     1  0.500 s  -
-    camera_1         1         -     0  0.000 s  -
-    arm_0/joint    250  100.0 Hz     0  0.020 s  a b
+    stream       count      rate  gaps  longest  unit     columns
+    camera_0        75   30.0 Hz     1  0.500 s  -        -
+    camera_1         1         -     0  0.000 s  -        -
+    arm_0/joint    250  100.0 Hz     0  0.020 s  unknown  a b
 `, b.String())
 
 	b.Reset()
@@ -279,8 +279,8 @@ func TestInfoOfEpisodes(t *testing.T) {
 	}
 	writeEpisodes(&b, many)
 	lines := strings.Split(b.String(), "\n")
-	require.Equal(t, "  episode  duration  frames  slowest camera  gaps  longest  task", lines[0])
-	require.Equal(t, "  a         2.500 s      76               -     1  0.500 s  pick", lines[50])
+	require.Equal(t, "  number  episode  duration  frames  slowest camera  gaps  longest  task", lines[0])
+	require.Equal(t, "      49  a         2.500 s      76               -     1  0.500 s  pick", lines[50])
 	require.Equal(t, "  and 2 more; --json shows all", lines[51])
 }
 
@@ -361,7 +361,7 @@ func TestInfoMetadataOfEpisodes(t *testing.T) {
 			i.Extra = extra
 			var out bytes.Buffer
 			require.NoError(t, writeInfoText(&out, "drive", i, nil, sortName))
-			require.Contains(t, out.String(), fmt.Sprintf("\nEpisodes:   %d\n  one: ", len(episodes)))
+			require.Contains(t, out.String(), fmt.Sprintf("\nEpisodes:   %d\n  ", len(episodes)))
 			require.Contains(t, out.String(), "\n"+strings.ReplaceAll(lines, "PRE", name)+"Topics: ")
 		}
 	}

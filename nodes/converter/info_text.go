@@ -354,8 +354,12 @@ func writeEpisodes(b *strings.Builder, list []episode.Summary) {
 		writeManyEpisodes(b, list)
 		return
 	}
-	for _, e := range list {
-		fmt.Fprintf(b, "  %s: %.3f s", human.Printable(e.Name), e.Duration)
+	for i, e := range list {
+		b.WriteString("  ")
+		if len(list) > 1 {
+			fmt.Fprintf(b, "%d ", i)
+		}
+		fmt.Fprintf(b, "%s: %.3f s", human.Printable(e.Name), e.Duration)
 		if e.Task != "" {
 			fmt.Fprintf(b, ", %s", human.Printable(e.Task))
 		}
@@ -363,22 +367,23 @@ func writeEpisodes(b *strings.Builder, list []episode.Summary) {
 			fmt.Fprintf(b, ", success: %v", *e.Success)
 		}
 		b.WriteByte('\n')
-		rows := [][]string{{"  stream", "count", "rate", "gaps", "longest", "columns"}}
+		rows := [][]string{{"  stream", "count", "rate", "gaps", "longest", "unit", "columns"}}
 		for _, s := range append(e.Cameras[:len(e.Cameras):len(e.Cameras)], e.Streams...) {
 			rows = append(rows, []string{"  " + human.Printable(s.Name), fmt.Sprint(s.Count), rate(s.Rate),
-				fmt.Sprint(s.Gaps), fmt.Sprintf("%.3f s", s.LongestGap), human.OrDash(strings.Join(s.Columns, " "))})
+				fmt.Sprint(s.Gaps), fmt.Sprintf("%.3f s", s.LongestGap), human.OrDash(s.Unit),
+				human.OrDash(strings.Join(s.Columns, " "))})
 		}
 		human.Table(b, rows, map[int]bool{1: true, 2: true, 3: true, 4: true})
 	}
 }
 
 func writeManyEpisodes(b *strings.Builder, list []episode.Summary) {
-	rows := [][]string{{"episode", "duration", "frames", "slowest camera", "gaps", "longest", "task"}}
-	for _, e := range list[:min(len(list), shownEpisodes)] {
+	rows := [][]string{{"number", "episode", "duration", "frames", "slowest camera", "gaps", "longest", "task"}}
+	for i, e := range list[:min(len(list), shownEpisodes)] {
 		frames, gaps, longest, slowest := 0, 0, 0.0, 0.0
-		for i, c := range e.Cameras {
+		for k, c := range e.Cameras {
 			frames += c.Count
-			if i == 0 || c.Rate < slowest {
+			if k == 0 || c.Rate < slowest {
 				slowest = c.Rate
 			}
 		}
@@ -386,10 +391,11 @@ func writeManyEpisodes(b *strings.Builder, list []episode.Summary) {
 			gaps += s.Gaps
 			longest = max(longest, s.LongestGap)
 		}
-		rows = append(rows, []string{human.Printable(e.Name), fmt.Sprintf("%.3f s", e.Duration), fmt.Sprint(frames),
+		rows = append(rows, []string{strconv.Itoa(i), human.Printable(e.Name), fmt.Sprintf("%.3f s", e.Duration),
+			fmt.Sprint(frames),
 			rate(slowest), fmt.Sprint(gaps), fmt.Sprintf("%.3f s", longest), human.OrDash(e.Task)})
 	}
-	human.Table(b, rows, map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true})
+	human.Table(b, rows, map[int]bool{0: true, 2: true, 3: true, 4: true, 5: true, 6: true})
 	if n := len(list) - shownEpisodes; n > 0 {
 		fmt.Fprintf(b, "  and %d more; --json shows all\n", n)
 	}

@@ -158,7 +158,7 @@ func (s *source) add(ctx context.Context, path string) error {
 			"details: converter info)", path, damage(info)))
 	}
 	for _, e := range info.Events {
-		if e.Kind == codec.EventLabel {
+		if e.Kind == codec.EventLabel || e.Kind == codec.EventNote {
 			s.warnings = append(s.warnings, path+": "+e.Text)
 		}
 	}

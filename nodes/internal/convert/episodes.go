@@ -170,6 +170,10 @@ func (w *episodeJob) run(ctx context.Context, out *output) error {
 			tasks = append(tasks, task{len(tasks), i, (1 - surveying) / float64(len(episodes)), e})
 		}
 	}
+	if err := w.plan.checkEpisodes(); err != nil {
+		return err
+	}
+	w.result.LeftOut = w.plan.episodes.String()
 	if err := w.refuse(); err != nil {
 		return err
 	}
@@ -268,14 +272,34 @@ func (w *episodeJob) writeAll(ctx context.Context, tasks []task) error {
 	return context.Cause(ctx)
 }
 
+// checkEpisodes returns an error if episodes are selected that the inputs do not have.
+func (p *plan) checkEpisodes() error {
+	err := p.episodes.Check()
+	switch {
+	case err == nil && p.Unit() != "" && p.episodes.Total() == 0:
+		return config.Usagef("--joint-unit is the unit of joints in episodes, which no input has")
+	case err == nil:
+		return nil
+	case p.Only != "":
+		return config.Usagef("--episodes %s: %w", p.Only, err)
+	case p.LeftOut != "":
+		return config.Usagef("--leave-out-episodes %s: %w", p.LeftOut, err)
+	}
+	return err
+}
+
 // read opens an input and finds its episodes.
 func (w *episodeJob) read(ctx context.Context, i int, path string) (episode.Source, []*episode.Episode, error) {
+	before := w.plan.episodes.Total()
 	source, err := w.source(ctx, i, path)
 	if err != nil {
 		return nil, nil, err
 	}
 	episodes, err := source.Episodes()
-	if err == nil && len(episodes) == 0 {
+	if err == nil && !source.chosen {
+		episodes = w.plan.episodes.Select(episodes)
+	}
+	if err == nil && w.plan.episodes.Total() == before {
 		err = fmt.Errorf("there are no episodes in %s", path)
 	}
 	if cause := context.Cause(ctx); cause != nil {
@@ -322,6 +346,7 @@ type notedSource struct {
 	notes    []string
 	messages *source // in which they are; nil: it was not read as messages
 	keeps    bool    // rows are kept as they are: it is to be recovered in the same format
+	chosen   bool    // it has only the episodes that are selected
 }
 
 // source opens an input.
@@ -330,8 +355,9 @@ func (w *episodeJob) source(ctx context.Context, i int, path string) (*notedSour
 	if err != nil {
 		return nil, err
 	}
+	w.reportLabels(in, &w.lost)
 	if r, ok := takes(in.reader); ok && !w.plan.editsMessages() {
-		s := &notedSource{Source: r.Source(), keeps: w.Damaged != nil && in.info.Format == w.format.Name}
+		s := &notedSource{Source: r.Source(), chosen: true, keeps: w.Damaged != nil && in.info.Format == w.format.Name}
 		if !in.info.Complete {
 			s.notes = append(s.notes, "it is incomplete; converting everything readable")
 		}
@@ -378,6 +404,7 @@ func (w *episodeJob) fromMessages(ctx context.Context, i int, in *input) (*noted
 		return nil, err
 	}
 	s := &notedSource{}
+	_, s.chosen = takes(in.source)
 	if !in.original.Complete && w.Damaged == nil {
 		s.notes = append(s.notes, "it is incomplete; converting everything readable")
 	}

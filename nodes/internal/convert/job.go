@@ -56,6 +56,7 @@ type Result struct {
 	Took      time.Duration // from opening the output to its end
 	Losses    []Loss        // what was selected but is not in the output
 	Throttled Loss          // what Options.Throttle left out
+	LeftOut   string        // episodes that were not selected, and how the others are numbered; "": none
 	Repeated  Loss          // latched messages that files begin with; among Messages
 	Episodes  []Episode     // in formats that keep episodes; Messages is then 0
 }
@@ -88,7 +89,14 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 		}
 		ins = append(ins, in)
 	}
-	return j.convert(ctx, p, t, ins)
+	if err := p.checkEpisodes(); err != nil {
+		return nil, err
+	}
+	result, err := j.convert(ctx, p, t, ins)
+	if err == nil {
+		result.LeftOut = p.episodes.String()
+	}
+	return result, err
 }
 
 // Check returns an error about the options that Run would return before it opens an input.
@@ -227,7 +235,7 @@ func (j *Job) reportUnreadQoS(in *input, p *plan) {
 func (j *Job) reportLabels(in *input, lost *losses) {
 	for _, e := range in.original.Events {
 		switch {
-		case e.Kind == codec.EventLabel:
+		case e.Kind == codec.EventLabel, e.Kind == codec.EventNote:
 			j.warn(in.path + ": " + e.Text)
 		case e.Kind == codec.EventDamage && e.Count > 0 && e.Topic == "" && j.Damaged == nil:
 			lost.add(in.path+": "+e.Text, "", 0)
@@ -252,6 +260,9 @@ func (j *Job) open(ctx context.Context, path string, p *plan, t *target) (*input
 	source, err := open(path)
 	if err != nil {
 		return nil, err
+	}
+	if r, ok := takes(source); ok {
+		r.Choose(p.episodes.Select)
 	}
 	return newInput(path, formats.Opened{Reader: source, Context: ctx, Intact: j.Damaged == nil}, p, t)
 }

@@ -9,6 +9,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/codec/episode"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/pattern"
@@ -104,6 +105,7 @@ type plan struct {
 	names     *bridge.Names
 	throttles []throttle.Rule
 	repeats   []pattern.Numbered
+	episodes  *episode.Selection
 }
 
 // parse parses the options that are texts.
@@ -131,6 +133,9 @@ func (o *Options) parse() (*plan, error) {
 	}
 	if p.repeats, err = pattern.ParseNumbered(formats.Split(o.Repeat), 0, 0); err != nil {
 		return nil, config.Usagef("--repeat: %w", err)
+	}
+	if p.episodes, err = o.Selection(); err != nil {
+		return nil, err
 	}
 	if p.Prefix != "" && (!strings.HasPrefix(p.Prefix, "/") || strings.HasSuffix(p.Prefix, "/")) {
 		return nil, config.Usagef("--prefix %s: want /PREFIX, without / at its end", p.Prefix)

@@ -9,6 +9,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/carla"
+	"tapedeck/codec/episode"
 	"tapedeck/codec/mcap"
 	"tapedeck/codec/record"
 	"tapedeck/codec/rosbag"
@@ -59,6 +60,8 @@ func Details(info *codec.Info) (list []Detail) {
 		if !e.Stamped {
 			add("Times:", "those in messages; the stream has none")
 		}
+	case episode.Details:
+		add("Not read:", human.Printable(strings.Join(e.Unread, "; ")))
 	case ulog.Details:
 		add("PX4:", human.OrDash(strings.Join(strings.Fields(human.Printable(e.System+" "+e.Hardware+" "+e.Software)),
 			" ")))

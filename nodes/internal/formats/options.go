@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"tapedeck/codec"
+	"tapedeck/codec/episode"
 	"tapedeck/codec/lerobot"
 	"tapedeck/codec/mp4"
 	"tapedeck/codec/rosbag2"
@@ -15,6 +16,7 @@ import (
 // Options are those that belong to one format each. They are parameters of each node that can use them.
 type Options struct {
 	Rosbag2Options
+	EpisodeOptions
 	HDF5Options
 	LeRobotOptions
 	CARLAOptions
@@ -29,7 +31,8 @@ type TableOptions = table.Options
 // DefaultOptions are the defaults of Options.
 func DefaultOptions() Options {
 	return Options{
-		HDF5Options:    HDF5Options{Images: "vlen", JointUnit: "rad", Quality: 95},
+		EpisodeOptions: EpisodeOptions{JointUnit: unitAuto},
+		HDF5Options:    HDF5Options{Images: "vlen", Quality: 95},
 		LeRobotOptions: LeRobotOptions{Holes: lerobot.HolesRefuse, State: lerobot.StateJoint},
 		TableOptions:   table.DefaultOptions(),
 	}
@@ -50,10 +53,45 @@ type TrackOptions = track.Options
 
 func (o *Options) mp4() codec.Format { return mp4.Options{Codec: o.VideoCodec}.Format() }
 
+// EpisodeOptions are about the episodes of the inputs, whatever the format of the output.
+type EpisodeOptions struct {
+	Only      string `param:"episodes" group:"Episodes" value:"LIST" help:"convert only the episodes with these numbers, such as 0,2-5; they count from 0 through all inputs, as info lists them"`
+	LeftOut   string `param:"leave_out_episodes" group:"Episodes" value:"LIST" help:"leave out the episodes with these numbers; same syntax as episodes"`
+	JointUnit string `param:"joint_unit" group:"Episodes" options:"auto|rad|deg" help:"unit of joints where an input does not tell it, as most datasets of LeRobot; for hdf5 also the unit of joints in the state and actions of arms (auto is rad, EasyTeleop uses deg); qpos, qvel and action are never in deg"`
+}
+
+// unitAuto leaves units of joints unknown that are, and writes HDF5 files in rad.
+const unitAuto = "auto"
+
+// Unit returns the unit of joints that is chosen, "" if none is.
+func (o *EpisodeOptions) Unit() string {
+	if o.JointUnit == unitAuto {
+		return ""
+	}
+	return o.JointUnit
+}
+
+// Selection returns which episodes are selected.
+func (o *EpisodeOptions) Selection() (*episode.Selection, error) {
+	s := &episode.Selection{JointUnit: o.Unit()}
+	for flag, list := range map[string]struct {
+		text string
+		to   *episode.Numbers
+	}{"episodes": {o.Only, &s.Only}, "leave-out-episodes": {o.LeftOut, &s.LeftOut}} {
+		if list.text == "" {
+			continue
+		}
+		var err error
+		if *list.to, err = episode.ParseNumbers(list.text); err != nil {
+			return nil, config.Usagef("--%s: %w", flag, err)
+		}
+	}
+	return s, nil
+}
+
 // HDF5Options are those of package hdf5.
 type HDF5Options struct {
 	Images      string   `param:"images" group:"HDF5" options:"vlen|padded|raw" help:"store JPEGs unchanged (vlen), JPEGs padded to the longest (padded), or pixels, as the original ACT reads them (raw)"`
-	JointUnit   string   `param:"joint_unit" group:"HDF5" options:"rad|deg" help:"unit of joints in the state and actions of arms (EasyTeleop uses deg); qpos, qvel and action are always in rad"`
 	SwapRB      bool     `param:"swap_rb" group:"HDF5" help:"swap red and blue, for training code that decodes with OpenCV and expects RGB"`
 	Quality     int      `param:"quality" group:"HDF5" min:"1" max:"100" help:"quality of images that must be encoded as JPEG; existing JPEGs are kept as they are"`
 	CameraLinks []string `param:"camera_links" group:"HDF5" value:"LINK=CAMERA" help:"further names of cameras, for example cam_high=camera_1; by default cam_high, cam_low, cam_left_wrist and cam_right_wrist link to camera_1, 2, 0 and 0"`

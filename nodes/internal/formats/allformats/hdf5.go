@@ -23,20 +23,20 @@ func hdf5Format() formats.Format {
 }
 
 // options returns the options of HDF5 as its package has them.
-func options(o *formats.HDF5Options) (hdf5.Options, error) {
-	h := hdf5.Options{Images: o.Images, JointUnit: o.JointUnit, SwapRB: o.SwapRB, Quality: o.Quality}
+func options(o *formats.Options) (hdf5.Options, error) {
+	h := hdf5.Options{Images: o.Images, JointUnit: o.Unit(), SwapRB: o.SwapRB, Quality: o.Quality}
 	var err error
 	h.Links, err = formats.Pairs("camera-links", "LINK=CAMERA", o.CameraLinks, false)
 	return h, err
 }
 
 func checkHDF5(o *formats.Options) error {
-	_, err := options(&o.HDF5Options)
+	_, err := options(o)
 	return err
 }
 
 func newHDF5(o *formats.Options, path string, file, _ bool, layout *episode.Layout) (formats.EpisodeWriter, error) {
-	h, err := options(&o.HDF5Options)
+	h, err := options(o)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,213 @@
+package episode
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tapedeck/codec"
+	"tapedeck/codec/align"
+)
+
+// UnitUnknown is the unit of joints in a Summary whose unit nothing tells.
+const UnitUnknown = "unknown"
+
+// Numbers are numbers of episodes, as ranges whose last number belongs to them.
+type Numbers [][2]int
+
+// ParseNumbers parses "0,2-5".
+func ParseNumbers(text string) (Numbers, error) {
+	var all Numbers
+	for part := range strings.SplitSeq(text, ",") {
+		first, last, many := strings.Cut(strings.TrimSpace(part), "-")
+		if !many {
+			last = first
+		}
+		from, err1 := strconv.Atoi(first)
+		to, err2 := strconv.Atoi(last)
+		if errors.Join(err1, err2) != nil || from < 0 || to < from {
+			return nil, fmt.Errorf("%q are no numbers of episodes: want a list such as 0,2-5", text)
+		}
+		all = append(all, [2]int{from, to})
+	}
+	return all, nil
+}
+
+// Has reports whether a number is among them.
+func (n Numbers) Has(i int) bool {
+	return slices.ContainsFunc(n, func(r [2]int) bool { return r[0] <= i && i <= r[1] })
+}
+
+// numbersOf returns sorted numbers as ranges.
+func numbersOf(sorted []int) (n Numbers) {
+	for _, i := range sorted {
+		if last := len(n) - 1; last >= 0 && n[last][1] == i-1 {
+			n[last][1] = i
+		} else {
+			n = append(n, [2]int{i, i})
+		}
+	}
+	return n
+}
+
+// String returns a list such as 0,2-5.
+func (n Numbers) String() string {
+	var parts []string
+	for _, r := range n {
+		part := strconv.Itoa(r[0])
+		if r[1] > r[0] {
+			part += "-" + strconv.Itoa(r[1])
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, ",")
+}
+
+// Selection selects the episodes of one or more recordings. They are numbered from 0 on through all of them, in the
+// order in which the recordings are read.
+type Selection struct {
+	Only    Numbers // nil: all
+	LeftOut Numbers
+	// JointUnit is the unit of joints whose source does not tell it: "rad" or "deg"; "" leaves it unknown.
+	JointUnit string
+
+	total int
+	left  []int // numbers of those that are left out
+}
+
+// Select returns the episodes of a recording that are selected.
+func (s *Selection) Select(all []*Episode) (selected []*Episode) {
+	for _, e := range all {
+		number := s.total
+		s.total++
+		if s.Only != nil && !s.Only.Has(number) || s.LeftOut.Has(number) {
+			s.left = append(s.left, number)
+			continue
+		}
+		e.setUnits(s.JointUnit)
+		selected = append(selected, e)
+	}
+	return selected
+}
+
+// Total returns how many episodes there are, with those that are left out.
+func (s *Selection) Total() int { return s.total }
+
+// Check returns an error if the numbers are not those of episodes, once all recordings are read.
+func (s *Selection) Check() error {
+	for _, n := range []Numbers{s.Only, s.LeftOut} {
+		for _, r := range n {
+			switch {
+			case s.total == 0:
+				return errors.New("no input has episodes; select a time with --start and --end")
+			case r[1] >= s.total:
+				return fmt.Errorf("there is no episode %d; there are %v", r[1], Numbers{{0, s.total - 1}})
+			}
+		}
+	}
+	if s.total > 0 && len(s.left) == s.total {
+		return errors.New("all episodes are left out")
+	}
+	return nil
+}
+
+// String tells which episodes were left out, "" for none.
+func (s *Selection) String() string {
+	if len(s.left) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("episodes %v of %v; the others are numbered %v now", numbersOf(s.left),
+		Numbers{{0, s.total - 1}}, Numbers{{0, s.total - len(s.left) - 1}})
+}
+
+// Choose has the reader read only the episodes that choose returns of all. It is to be called before anything is read.
+func (r *Reader) Choose(choose func([]*Episode) []*Episode) {
+	r.source = &chosen{Source: r.source, choose: choose}
+}
+
+// chosen is a source of some episodes of another one.
+type chosen struct {
+	Source
+	choose   func([]*Episode) []*Episode
+	episodes []*Episode
+	done     bool
+}
+
+func (c *chosen) Episodes() ([]*Episode, error) {
+	all, err := c.Source.Episodes()
+	if !c.done && err == nil {
+		c.done, c.episodes = true, c.choose(all)
+	}
+	return c.episodes, err
+}
+
+// Losses implements codec.Lossy.
+func (c *chosen) Losses() []codec.Loss { return losses(c.Source) }
+
+// losses returns the losses of a source.
+func losses(s Source) []codec.Loss {
+	if lossy, ok := s.(codec.Lossy); ok {
+		return lossy.Losses()
+	}
+	return nil
+}
+
+// angles are the roles of streams whose numbers are angles or change with them.
+var angles = []Role{Joint, Velocity, CommandJoint}
+
+// setUnits sets the unit of joints in which it is unknown; "" leaves it so.
+func (e *Episode) setUnits(unit string) {
+	for _, a := range e.Arms {
+		for _, r := range angles {
+			v := *r.Of(a)
+			if v == nil || unit == "" || !slices.ContainsFunc(v.Columns, unitless) {
+				continue
+			}
+			known := *v
+			known.Columns = slices.Clone(v.Columns)
+			for i := range known.Columns {
+				if c := &known.Columns[i]; unitless(*c) {
+					c.Unit = unit
+					if r == Velocity {
+						c.Unit += "/s"
+					}
+				}
+			}
+			*r.Of(a) = &known
+		}
+	}
+}
+
+func unitless(c align.Column) bool { return c.Unit == "" }
+
+// unknownUnits returns the names of the streams of joints whose unit nothing tells.
+func unknownUnits(episodes []*Episode) (names []string) {
+	for _, e := range episodes {
+		for _, a := range e.Arms {
+			for _, r := range angles {
+				if v := *r.Of(a); !absent(v) && slices.ContainsFunc(v.Columns, unitless) &&
+					!slices.Contains(names, v.Name) {
+					names = append(names, v.Name)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// unitOf returns the unit of all columns of a stream, UnitUnknown for joints without one, and "" for several or none.
+func unitOf(r Role, v *align.Vector) string {
+	if len(v.Columns) == 0 {
+		return ""
+	}
+	unit := v.Columns[0].Unit
+	switch {
+	case slices.ContainsFunc(v.Columns, func(c align.Column) bool { return c.Unit != unit }):
+		return ""
+	case unit == "" && slices.Contains(angles, r):
+		return UnitUnknown
+	}
+	return unit
+}

@@ -1,0 +1,86 @@
+package episode
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/codec/align"
+)
+
+func TestSelection(t *testing.T) {
+	recordings := [][]*Episode{{{Name: "0"}, {Name: "1"}, {Name: "2"}}, {{Name: "3"}, {Name: "4"}}}
+	for _, c := range []struct{ only, without, want, told, err string }{
+		{want: "01234"},
+		{only: "0,2-3", want: "023", told: "episodes 1,4 of 0-4; the others are numbered 0-2 now"},
+		{without: "0-1, 3", want: "24", told: "episodes 0-1,3 of 0-4; the others are numbered 0-1 now"},
+		{only: "0-3", without: "1", want: "023", told: "episodes 1,4 of 0-4; the others are numbered 0-2 now"},
+		{only: "4-5", err: "there is no episode 5; there are 0-4"},
+		{without: "7", err: "there is no episode 7; there are 0-4"},
+		{without: "0-4", err: "all episodes are left out"},
+	} {
+		var s Selection
+		var err error
+		if c.only != "" {
+			s.Only, err = ParseNumbers(c.only)
+			require.NoError(t, err)
+		}
+		if c.without != "" {
+			s.LeftOut, err = ParseNumbers(c.without)
+			require.NoError(t, err)
+		}
+		got := ""
+		for _, all := range recordings {
+			for _, e := range s.Select(all) {
+				got += e.Name
+			}
+		}
+		if c.err != "" {
+			require.EqualError(t, s.Check(), c.err)
+			continue
+		}
+		require.NoError(t, s.Check())
+		require.Equal(t, c.want, got)
+		require.Equal(t, c.told, s.String())
+	}
+	for _, text := range []string{"", "a", "1-", "-1", "3-2", "1,,2"} {
+		_, err := ParseNumbers(text)
+		require.ErrorContains(t, err, "are no numbers of episodes: want a list such as 0,2-5", text)
+	}
+	require.ErrorContains(t, (&Selection{Only: Numbers{{0, 0}}}).Check(), "no input has episodes")
+}
+
+// The numbers of joints have no unit that nothing tells.
+func TestUnknownUnits(t *testing.T) {
+	ones := func(int) float64 { return 1 }
+	arm := &Arm{Name: "arm_0", Joint: vector("arm_0/joint", 30, ones, "a", "b"),
+		Velocity: vector("arm_0/velocity", 30, ones, "a", "b")}
+	e := &Episode{Name: "e", Cameras: []*Camera{camera("camera_0", 10)}, Arms: []*Arm{arm}}
+	units := func() (list []string) {
+		rows, err := Align(e, align.Options{})
+		require.NoError(t, err)
+		for _, of := range []func() (*align.Rows, error){rows.QPos, rows.QVel, rows.Action} {
+			r, err := of()
+			require.NoError(t, err)
+			list = append(list, r.Columns[0].Unit)
+		}
+		return list
+	}
+	require.Equal(t, []string{"", "", ""}, units())
+	require.Equal(t, UnitUnknown, Summarize(e).Streams[0].Unit)
+	r := NewReader("x", t.TempDir(), &takes{episodes: []*Episode{e}})
+	info, err := r.Info()
+	require.NoError(t, err)
+	require.Len(t, info.Events, 1)
+	require.Equal(t, codec.EventNote, info.Events[0].Kind)
+	require.Contains(t, info.Events[0].Text, "arm_0/joint, arm_0/velocity are: their numbers stay as they are")
+	require.True(t, info.Complete)
+
+	(&Selection{JointUnit: "deg"}).Select([]*Episode{e})
+	require.Equal(t, []string{"rad", "rad/s", "rad"}, units())
+	require.Equal(t, "deg/s", Summarize(e).Streams[1].Unit)
+	info, err = NewReader("x", t.TempDir(), &takes{episodes: []*Episode{e}}).Info()
+	require.NoError(t, err)
+	require.Empty(t, info.Events)
+}

@@ -1,0 +1,168 @@
+package convert
+
+import (
+	"math"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/codec/align"
+	"tapedeck/codec/cdr"
+	"tapedeck/codec/episode"
+	"tapedeck/msgs/sensor_msgs"
+	"tapedeck/nodes/internal/formats/allformats"
+	"tapedeck/test/samples"
+)
+
+// rewrite converts to out.
+func rewrite(t *testing.T, out string, o Options, ins ...string) (*Result, []string, error) {
+	var warnings []string
+	j := Job{Formats: allformats.List(), Inputs: ins, Output: out, Options: o,
+		Warn: func(text string) { warnings = append(warnings, text) }}
+	r, err := j.Run(t.Context())
+	return r, warnings, err
+}
+
+// jointsIn returns the positions of the first message on a topic with joints.
+func jointsIn(t *testing.T, path, topic string) []float64 {
+	r, err := allformats.List().Open(path)
+	require.NoError(t, err)
+	defer r.Close()
+	it, err := r.Read(codec.Query{Topics: func(c *codec.Channel) bool { return c.Topic == topic }})
+	require.NoError(t, err)
+	defer it.Close()
+	m, err := it.Next()
+	require.NoError(t, err)
+	var joints sensor_msgs.JointState
+	require.NoError(t, cdr.Unmarshal(m.Data, &joints))
+	return joints.Position
+}
+
+// The numbers of a dataset with two columns of one name stay apart, through each format.
+func TestColumnsOfOneName(t *testing.T) {
+	in := samples.Path(t, "faults/lerobot_dup_names")
+	want := episodesOf(t, in)[0].Arms[0].Joint.Values
+	require.NotEqual(t, want[1], want[2])
+	for _, to := range []string{"mcap", "hdf5", "session", "lerobot"} {
+		o := DefaultOptions()
+		o.To, o.Partial, o.Timeline = to, true, "topic:arm_0/joint"
+		if to == "mcap" {
+			o.Timeline, o.Partial = "auto", false
+		}
+		if to == "lerobot" {
+			o.Timeline = "fixed:10"
+		}
+		if to == "session" {
+			o.Timeline = "auto"
+		}
+		out := filepath.Join(t.TempDir(), "out")
+		_, _, err := rewrite(t, out, o, in)
+		require.NoError(t, err, to)
+		got := jointsIn(t, out, "/arm_0/joint_states")
+		require.InDeltaSlice(t, want[:3], got, 1e-6, to)
+	}
+}
+
+// Joints of a dataset that does not tell their unit have none in other formats either, until an option names it.
+func TestUnknownJointUnit(t *testing.T) {
+	in := samples.Path(t, "faults/lerobot_degrees")
+	first := episodesOf(t, in)[0].Arms[0].Joint.Values[0]
+	for _, to := range []string{"mcap", "hdf5", "session", "lerobot"} {
+		for _, unit := range []string{"auto", "deg", "rad"} {
+			o := DefaultOptions()
+			o.To, o.JointUnit = to, unit
+			switch to {
+			case "hdf5":
+				o.Partial, o.Timeline = true, "topic:arm_0/joint"
+			case "lerobot":
+				o.Partial, o.Timeline = true, "fixed:10"
+			case "session":
+				o.Partial = true
+			}
+			out := filepath.Join(t.TempDir(), "out")
+			_, warnings, err := rewrite(t, out, o, in)
+			require.NoError(t, err, to)
+			want := first
+			if unit == "deg" {
+				want *= math.Pi / 180
+			}
+			require.InDelta(t, want, jointsIn(t, out, "/arm_0/joint_states")[0], 1e-6)
+			if unit == "auto" {
+				require.Contains(t, warnings, in+": nothing says in which unit arm_0/joint, arm_0/command/joint are: "+
+					"their numbers stay as they are; name it with --joint-unit when you convert")
+			}
+			if to != "mcap" {
+				known := episodesOf(t, out)[0].Arms[0].Joint.Columns[0].Unit
+				require.Equal(t, unit == "auto", known == "", "%s: %q", to, known)
+			}
+		}
+	}
+	// What MCAP says of it comes back, although JointState is in rad.
+	mcap, back := filepath.Join(t.TempDir(), "x.mcap"), filepath.Join(t.TempDir(), "session")
+	o := DefaultOptions()
+	_, _, err := rewrite(t, mcap, o, in)
+	require.NoError(t, err)
+	o.To, o.Partial = "session", true
+	_, _, err = rewrite(t, back, o, mcap)
+	require.NoError(t, err)
+	require.Equal(t, []align.Column{{Name: "joint_0", Interp: align.Linear}, {Name: "joint_1", Interp: align.Linear},
+		{Name: "joint_2", Interp: align.Linear}}, episodesOf(t, back)[0].Arms[0].Joint.Columns)
+}
+
+func TestSelectedEpisodes(t *testing.T) {
+	in := robotRecording(t, "x.mcap")
+	o := DefaultOptions()
+	o.To, o.Mapping = "session", mappingFile(t, robotMapping)
+	sessions := filepath.Join(t.TempDir(), "sessions")
+	_, _, err := rewrite(t, sessions, o, in)
+	require.NoError(t, err)
+	names := func(path string) (list []string) {
+		for _, e := range episodesOf(t, path) {
+			list = append(list, e.Task)
+		}
+		return list
+	}
+	require.Equal(t, []string{"pick", "place"}, names(sessions))
+	for _, c := range []struct {
+		in, to, only, without string
+		want                  []string
+		err                   string
+	}{
+		{in, "session", "1", "", []string{"place"}, ""},
+		{sessions, "session", "1", "", []string{"place"}, ""},
+		{sessions, "hdf5", "", "1", []string{"pick"}, ""},
+		{sessions, "lerobot", "1", "", []string{"place"}, ""},
+		{sessions, "mcap", "0", "", []string{"pick"}, ""},
+		{sessions, "mcap", "0,2", "", nil, "--episodes 0,2: there is no episode 2; there are 0-1"},
+		{sessions, "hdf5", "", "0-1", nil, "--leave-out-episodes 0-1: all episodes are left out"},
+		{in, "mcap", "0", "", nil, "--episodes 0: no input has episodes; select a time with --start and --end"},
+		{sessions, "mcap", "x", "", nil, "want a list such as 0,2-5"},
+	} {
+		o := DefaultOptions()
+		o.To, o.Only, o.LeftOut = c.to, c.only, c.without
+		if c.in == in && c.to != "mcap" {
+			o.Mapping = mappingFile(t, robotMapping)
+		}
+		out := filepath.Join(t.TempDir(), "out")
+		r, _, err := rewrite(t, out, o, c.in)
+		if c.err != "" {
+			require.ErrorContains(t, err, c.err)
+			continue
+		}
+		require.NoError(t, err)
+		require.Contains(t, r.LeftOut, "of 0-1; the others are numbered 0 now")
+		if c.to != "mcap" {
+			require.Equal(t, c.want, names(out))
+			continue
+		}
+		reader, err := allformats.List().Open(out)
+		require.NoError(t, err)
+		info, err := reader.Info()
+		require.NoError(t, err)
+		require.Contains(t, info.Metadata[episode.MetadataKey], "pick")
+		require.NotContains(t, info.Metadata[episode.MetadataKey], "place")
+		require.NoError(t, reader.Close())
+	}
+}
