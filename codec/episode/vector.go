@@ -23,7 +23,8 @@ func (r *Rows) Action() (*align.Rows, error) {
 }
 
 // QVel returns the velocities of all arms, with the columns of QPos, in the units of QPos for each second: those of the
-// driver, or else from the rows before and after. If alignment was causal they are from the row before alone, and 0 in the first row.
+// driver, or else from the rows before and after. If alignment was causal they are from the row before alone, and 0 in
+// the first row.
 func (r *Rows) QVel() (*align.Rows, error) {
 	q, err := r.QPos()
 	if err != nil {
