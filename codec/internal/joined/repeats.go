@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"io"
 	"slices"
+	"time"
 
 	"tapedeck/codec"
 )
@@ -37,15 +38,17 @@ func (p *part) keyOf(m *codec.Message) key {
 // findRepeats finds what p repeats of the file before it. It takes a message for a repetition only if it is on a
 // latched topic, has the time of the beginning of p, and equals a message of the file before it in payload and publish
 // time. Where publish times are not known the last message of that time is none: the repeated ones precede the one
-// whose time they have. The result is nil if there are none, or if they cannot be read.
+// whose time they have. A recorder may repeat topics that are not latched: if it notes that p continues another file,
+// they are looked at, too, and must have been sent before. The result is nil if there are none, or if they cannot be
+// read.
 func (p *part) findRepeats(before *part) *repeats {
 	wanted := map[*codec.Channel]bool{}
+	start, continued := p.info.StartTime, continues(p.info)
 	for c := range p.holds {
-		if before.holds[c] && codec.LatchedDepth(c) > 0 {
+		if before.holds[c] && (continued || codec.LatchedDepth(c) > 0) {
 			wanted[c] = true
 		}
 	}
-	start := p.info.StartTime
 	if len(wanted) == 0 || start == before.info.StartTime {
 		return nil
 	}
@@ -54,7 +57,9 @@ func (p *part) findRepeats(before *part) *repeats {
 	q := codec.Query{Start: start, End: start + 1, Damaged: func(error) {}}
 	err := each(p.Reader, q, func(m *codec.Message) {
 		var k key
-		if c := p.channels[m.Channel]; wanted[c] {
+		c := p.channels[m.Channel]
+		early := m.PublishTime != 0 && m.PublishTime <= before.info.EndTime
+		if wanted[c] && (early || codec.LatchedDepth(c) > 0) {
 			k = p.keyOf(m)
 			number[c]++
 		}
@@ -80,6 +85,13 @@ func (p *part) findRepeats(before *part) *repeats {
 		return nil
 	}
 	return r
+}
+
+// continues reports whether the recorder of a file noted that it continues another one.
+func continues(info *codec.Info) bool {
+	return slices.ContainsFunc(info.Events, func(e codec.Event) bool {
+		return e.Kind == codec.EventSplit && e.Time <= info.StartTime+int64(time.Millisecond)
+	})
 }
 
 // sent is a message that may have been repeated.
