@@ -16,6 +16,19 @@ type Query struct {
 	// then continues after the place with everything readable. If it is nil, damage ends the reading with that error.
 	// Readers call Damage, which looks.
 	Damaged func(error)
+
+	// Mislabelled is called once for each topic whose payloads are not what the recording says, and that are read
+	// nevertheless. If it is nil, Damaged is called, if that is not nil.
+	Mislabelled func(error)
+}
+
+// Mislabel reports payloads of a topic that are not what the recording says.
+func (q *Query) Mislabel(err error) {
+	if q.Mislabelled != nil {
+		q.Mislabelled(err)
+		return
+	}
+	_ = q.Damage(err) // which ends no reading
 }
 
 // Damage calls Damaged with the error of a damaged place, or returns it if it is to end the reading.

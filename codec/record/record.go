@@ -121,6 +121,7 @@ var Format = codec.Format{
 	Open:      openAny,
 	Check:     check,
 	Splits:    true,
+	Accepts:   accepts,
 	Create:    func(path string, o codec.CreateOptions) (codec.Writer, error) { return createOn(output.OS{}, path, o) },
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -106,10 +107,8 @@ func (e *encoder) declare(c *codec.Channel) (*writerChannel, error) {
 	if own := e.channels[c]; own != nil {
 		return own, nil
 	}
-	path := e.path
-	if c.Topic == "" || len(c.Topic) > maxName-8 {
-		return nil, fmt.Errorf("write %s: a channel has a topic of %d bytes; it takes 1 to %d", path, len(c.Topic),
-			maxName-8)
+	if err := acceptsTopic(c.Topic); err != nil {
+		return nil, fmt.Errorf("write %s: %w", e.path, err)
 	}
 	name := c.Topic
 	for i := 2; ; i++ {
@@ -127,13 +126,37 @@ func (e *encoder) declare(c *codec.Channel) (*writerChannel, error) {
 	}
 	own := &writerChannel{Topic: output.Topic{Channel: c}, wire: wireChannel(c, name)}
 	own.prefix = append(appendBytes(nil, 1, name), timeTag)
-	if size := proto.Size(own.wire); size > maxChannel {
-		return nil, fmt.Errorf("write %s: the definition of %s takes %d bytes; at most %d fit", path, c.Topic, size,
-			maxChannel)
+	if err := acceptsDefinition(c, own.wire); err != nil {
+		return nil, fmt.Errorf("write %s: %w", e.path, err)
 	}
 	e.add(own)
 	e.channels[c] = own
 	return own, nil
+}
+
+// accepts returns why recordings cannot hold a channel.
+func accepts(c *codec.Channel) error {
+	if err := acceptsTopic(c.Topic); err != nil {
+		return err
+	}
+	return acceptsDefinition(c, wireChannel(c, c.Topic))
+}
+
+func acceptsTopic(topic string) error {
+	switch {
+	case topic == "":
+		return errors.New("a topic without a name")
+	case len(topic) > maxName-8:
+		return fmt.Errorf("a topic has a name of %d bytes; at most %d fit", len(topic), maxName-8)
+	}
+	return nil
+}
+
+func acceptsDefinition(c *codec.Channel, wire *recordpb.Channel) error {
+	if size := proto.Size(wire); size > maxChannel {
+		return fmt.Errorf("the definition of %s takes %d bytes; at most %d fit", c.Topic, size, maxChannel)
+	}
+	return nil
 }
 
 // add adds a channel. It comes into the file with the next chunk.

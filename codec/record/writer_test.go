@@ -163,8 +163,9 @@ func TestCreateErrors(t *testing.T) {
 
 	w, err := codec.Formats{Format}.Create(path, codec.CreateOptions{Overwrite: true})
 	require.NoError(t, err)
-	require.ErrorContains(t, w.Declare(&codec.Channel{}), "topic of 0 bytes")
-	require.ErrorContains(t, w.Declare(&codec.Channel{Topic: strings.Repeat("x", 5000)}), "topic of 5000 bytes")
+	require.ErrorContains(t, w.Declare(&codec.Channel{}), "a topic without a name")
+	long := &codec.Channel{Topic: strings.Repeat("x", 5000)}
+	require.ErrorContains(t, w.Declare(long), "a topic has a name of 5000 bytes")
 	require.NoError(t, w.Close())
 	r, b := reopen(t, path)
 	require.EqualValues(t, len(b), r.header.GetSize())

@@ -80,7 +80,7 @@ func (u *Unpacker) Close() {
 }
 
 // LabelError tells that messages of a topic are compressed although nothing in the recording says so. They are read
-// nevertheless. It is given to Query.Damaged once per reading and topic, and ends no reading.
+// nevertheless. It is given to Query.Mislabelled.
 type LabelError struct {
 	Path    string // of the recording
 	Channel *codec.Channel
@@ -97,7 +97,7 @@ type Labels map[*codec.Channel]bool
 // Tell reports that messages of a channel are compressed.
 func (l Labels) Tell(path string, c *codec.Channel, q *codec.Query) {
 	if !l[c] {
-		_ = q.Damage(&LabelError{path, c}) // which ends no reading
+		q.Mislabel(&LabelError{path, c})
 	}
 	l[c] = true
 }

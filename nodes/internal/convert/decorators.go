@@ -54,8 +54,9 @@ func (s *source) read(q codec.Query) (codec.Iterator, error) {
 		}
 	}
 	window.Topics = func(c *codec.Channel) bool { return s.wants(c) && q.Wants(s.channel(c)) }
-	if window.Damaged = s.observer.onDamage; s.again {
-		window.Damaged = func(error) {}
+	window.Damaged, window.Mislabelled = s.observer.onDamage, s.observer.labels
+	if s.again {
+		window.Damaged, window.Mislabelled = func(error) {}, func(error) {}
 	}
 	it, err := s.ins.Read(window)
 	if err != nil {

@@ -168,7 +168,7 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs) (*Res
 		}
 	}
 	s := newSource(p, t, ins, window)
-	s.observer.damaged = j.Damaged
+	s.observer.damaged, s.observer.labels = j.Damaged, func(err error) { j.warn(err.Error()) }
 	s.observer.known = append(s.observer.known, missing...)
 	if window.Start > first {
 		if err := s.readState(ctx, window.Start); err != nil {

@@ -84,6 +84,7 @@ type observer struct {
 	known    losses // other losses that are known before reading
 	channels map[*codec.Channel]*counts
 	damaged  func(error) // see Job.Damaged
+	labels   func(error) // see codec.Query.Mislabelled
 }
 
 // counts are the counts of an input channel since the last reset.

@@ -1,8 +1,10 @@
 package convert
 
 import (
+	"slices"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
@@ -27,4 +29,30 @@ func TestShortFirstMessage(t *testing.T) {
 		Options: o, Damaged: func(error) {}}).Run(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, 1, result.Messages)
+}
+
+// TestCompressedPayloads converts messages that were compressed one by one, and says so.
+func TestCompressedPayloads(t *testing.T) {
+	encoder, err := zstd.NewWriter(nil)
+	require.NoError(t, err)
+	c := channel(t, "/n", "std_msgs/msg/UInt32")
+	want := numbers(t, c, 3)
+	packed := slices.Clone(want)
+	for i := range packed {
+		packed[i].Data = encoder.EncodeAll(want[i].Data, nil)
+	}
+	in, out := write(t, "in.mcap", packed...), t.TempDir()+"/out.mcap"
+	o := DefaultOptions()
+	o.Strict = true
+	var warnings []string
+	_, err = (&Job{Formats: allformats.List(), Inputs: []string{in}, Output: out, Options: o,
+		Warn: func(text string) { warnings = append(warnings, text) }}).Run(t.Context())
+	require.NoError(t, err)
+	require.Len(t, warnings, 1)
+	require.Contains(t, warnings[0], "messages of /n are called cdr and are compressed with zstd")
+	got, _ := readAll(t, out)
+	for i := range got {
+		require.Equal(t, want[i].Data, got[i].Data)
+	}
+	require.Len(t, got, 3)
 }

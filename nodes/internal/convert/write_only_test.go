@@ -137,3 +137,17 @@ func TestStandardOutput(t *testing.T) {
 		})
 	}
 }
+
+// TestTopicWithoutName leaves out what a format cannot name.
+func TestTopicWithoutName(t *testing.T) {
+	a, none := channel(t, "/a", "std_msgs/msg/UInt32"), channel(t, "", "std_msgs/msg/UInt32")
+	in := write(t, "in.mcap", append(numbers(t, a, 2), numbers(t, none, 3)...)...)
+	result, err := run(t, DefaultOptions(), filepath.Join(t.TempDir(), "out.record"), in)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, result.Messages)
+	require.Contains(t, texts(result.Losses), "topics that record cannot hold: a topic without a name (3 messages")
+	result, err = run(t, DefaultOptions(), filepath.Join(t.TempDir(), "out.mcap"), in)
+	require.NoError(t, err)
+	require.EqualValues(t, 5, result.Messages)
+	require.Empty(t, result.Losses)
+}
