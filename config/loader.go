@@ -29,8 +29,6 @@ type Input struct {
 	// int64, float64, string, or a slice of one of these.
 	Extra map[string]any
 
-	Letters string // of the flags that were given by one letter
-
 	// Warnings are lines for the log: unknown parameters, and sections of parameter files for a node of this name in
 	// another namespace. Those left are added to an error of wrong usage that the command returns.
 	Warnings []string
@@ -184,7 +182,7 @@ func (l *loader) load(cmd *cobra.Command, args []string) (*Input, error) {
 		return nil, err
 	}
 	in := newInput(name, namespace, l.opts)
-	in.Args, in.ROS, in.Letters = args, ros, line.letters
+	in.Args, in.ROS = args, ros
 	v := viper.NewWithOptions(viper.KeyDelimiter("/"))
 	if file := cmp.Or(l.config, installedFile(node)); file != "" {
 		if err := in.readFile(file, v.SetDefault); err != nil {

@@ -42,8 +42,9 @@ def yes(text):
 def start(context):
     value = {name: LaunchConfiguration(name).perform(context) for name, _, _ in ARGUMENTS}
     value['output'] = os.path.expanduser(value['output'])
-    arguments = value['topics'].split()
-    if not arguments and not value['params_file']:
+    topics = value['topics'].split()
+    arguments = ['--topics'] + topics if topics else []
+    if not topics and not value['params_file']:
         arguments = ['--all']
     for name in ('output', 'storage', 'snapshot', 'snapshot_duration', 'middleware'):
         if value[name]:

@@ -24,8 +24,8 @@ import (
 
 // diffOptions are the options of diff.
 type diffOptions struct {
-	Topics         []string `param:"topics" short:"t" group:"Selection" help:"compare only these topics: names, or regular expressions that must match the whole name; separate several by commas"`
-	Exclude        []string `param:"exclude" alias:"ignore-topics" short:"x" group:"Selection" help:"leave out these topics; same syntax as topics"`
+	Topics         []string `param:"topics" short:"t" several:"names" group:"Selection" help:"compare only these topics: names, or regular expressions that must match the whole name; separate several by commas"`
+	Exclude        []string `param:"exclude" alias:"ignore-topics" short:"x" several:"names" group:"Selection" help:"leave out these topics; same syntax as topics"`
 	AllowUnmatched bool     `param:"allow_unmatched" group:"Selection" help:"accept options that name topics which neither recording has"`
 	As             string   `param:"as" group:"Comparison" options:"auto|ros2|raw" help:"compare all messages as ROS 2 field by field (ros2), or all payloads byte by byte (raw); auto compares topics that the recordings encode differently as ROS 2, and of other payloads the bytes, then the fields of those that differ"`
 	Tolerance      []string `param:"tolerance" group:"Comparison" value:"[[TOPIC:]FIELD=]NUMBER" help:"treat floats, and times in seconds, as equal if they differ by at most this: 1e-5, or 0.1% of the larger one; with FIELD, such as header.stamp or pose, all numbers inside it; the last rule that matches applies; separate several by commas; implies --as ros2"`

@@ -117,8 +117,10 @@ format. At the end the converter prints what the output does not keep.`,
 	config.Hint(root, hints)
 	wants := root.Args
 	root.Args = func(cmd *cobra.Command, args []string) error {
-		if err := othertools.Command(cmd, args, "recording"); err != nil {
-			return err
+		if !cmd.Flags().Changed("input") { // else it is another input, or the output
+			if err := othertools.Command(cmd, args, "recording"); err != nil {
+				return err
+			}
 		}
 		return wants(cmd, args)
 	}

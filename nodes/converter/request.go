@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tapedeck/config"
 	"tapedeck/msgs/printable"
 	"tapedeck/msgs/tapedeck"
 	"tapedeck/nodes/internal/human"
@@ -17,17 +18,22 @@ import (
 type requestOptions struct {
 	Option []string `param:"option" short:"O" group:"Conversion" value:"NAME=VALUE" help:"an option of the conversion, such as strict=true or max-bag-size=1GB"`
 
+	Output string `param:"output_path" flag:"output" short:"o" group:"Conversion" value:"OUT" help:"write to OUT, like the last of the names without a flag"`
+
 	remote.Options
 }
 
 // newRequest returns the command that lets a running node convert.
 func newRequest() *cobra.Command {
 	o := &requestOptions{Options: remote.DefaultOptions()}
-	return remote.Converter.Command("request IN... OUT", "Let a running 'converter serve' convert recordings",
+	cmd := remote.Converter.Command("request IN... OUT", "Let a running 'converter serve' convert recordings",
 		`Lets a node that 'converter serve' started convert recordings, waits until it
 has done so and prints what the output does not keep. Paths begin at the folder
-service_root of that node.`, 2, math.MaxInt, o, &o.Options,
+service_root of that node.`, 1, math.MaxInt, o, &o.Options,
 		func(ctx context.Context, args []string, p *remote.Peer) error {
+			if o.Output != "" {
+				args = append(args, o.Output)
+			}
 			request := tapedeck.Convert_Request{Options: o.Option}
 			last := len(args) - 1
 			request.Inputs, request.Output = args[:last], args[last]
@@ -46,4 +52,12 @@ service_root of that node.`, 2, math.MaxInt, o, &o.Options,
 			}
 			return printable.Err(human.Stdout)
 		})
+	least := cmd.Args
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 && !cmd.Flags().Changed("output") {
+			return config.Usagef("got 1 path; the usage is: %s", cmd.UseLine())
+		}
+		return least(cmd, args)
+	}
+	return cmd
 }

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"tapedeck/config"
 	srv "tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/msgs/std_srvs"
 	"tapedeck/msgs/tapedeck"
@@ -17,6 +19,26 @@ func newRemotes() []*cobra.Command {
 	) *cobra.Command {
 		o := remote.DefaultOptions()
 		return remote.Recorder.Command(use, short, short+".", 0, most, &o, &o, run)
+	}
+	next := command("record [NAME]", "Begin another recording after stop", 1,
+		func(ctx context.Context, args []string, p *remote.Peer) error {
+			var request srv.Record_Request
+			if len(args) == 1 {
+				request.Uri = args[0]
+			}
+			var response srv.Record_Response
+			if err := p.Call(ctx, "record", &request, &response); err != nil {
+				return err
+			}
+			return p.Conclude(response.ReturnCode == 0, response.ErrorString, "recording")
+		})
+	count := next.Args
+	next.Args = func(cmd *cobra.Command, args []string) error { // as of ros2 bag record TOPIC...
+		if len(args) > 0 && config.IsName(args[0]) {
+			return config.Usagef("%s is no name of a recording, which a running recorder is to begin; to record "+
+				"topics leave out record: recorder %s", args[0], strings.Join(args, " "))
+		}
+		return count(cmd, args)
 	}
 	return []*cobra.Command{
 		command("pause", "Pause a running recorder", 0, remote.Pause),
@@ -31,18 +53,7 @@ func newRemotes() []*cobra.Command {
 				return p.Conclude(response.Success, response.Message, response.Message)
 			}),
 		command("stop", "End the recording; the recorder keeps running", 0, remote.Stop),
-		command("record [NAME]", "Begin another recording after stop", 1,
-			func(ctx context.Context, args []string, p *remote.Peer) error {
-				var request srv.Record_Request
-				if len(args) == 1 {
-					request.Uri = args[0]
-				}
-				var response srv.Record_Response
-				if err := p.Call(ctx, "record", &request, &response); err != nil {
-					return err
-				}
-				return p.Conclude(response.ReturnCode == 0, response.ErrorString, "recording")
-			}),
+		next,
 	}
 }
 

@@ -56,7 +56,7 @@ type Options struct {
 	formats.Options
 
 	MaxBagSize     config.Size   `param:"max_bag_size" short:"b" letter:"as in ros2 bag; cyber_recorder's -b is --begin" group:"Splits" min:"64kB" zero:"true" help:"start another file before one exceeds this size; 0 is never"`
-	MaxBagDuration time.Duration `param:"max_bag_duration" group:"Splits" min:"0" help:"start another file each time this much has passed since the first message; 0 is never"`
+	MaxBagDuration time.Duration `param:"max_bag_duration" short:"d" group:"Splits" min:"0" help:"start another file each time this much has passed since the first message; 0 is never"`
 	MaxBagMessages uint64        `param:"max_bag_messages" group:"Splits" help:"start another file after this many messages; 0 is never"`
 	Latched        bool          `param:"latched" alias:"repeat-latched" group:"Splits" help:"begin a part of a recording, and each further file, with the last messages of latched (transient local) topics"`
 	Repeat         []string      `param:"repeat" several:"names" alias:"repeat-transient-local" group:"Splits" value:"TOPIC[=N]" help:"begin them with the last N messages of TOPIC, too, latched or not; TOPIC has the syntax of topics; by default N is the depth of its history, or 1"`

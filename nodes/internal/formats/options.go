@@ -41,7 +41,7 @@ func DefaultOptions() Options {
 // Rosbag2Options are those of ROS 2 bags.
 type Rosbag2Options struct {
 	CompressionMode string `param:"compression_mode" group:"Output" help:"rosbag2: what to compress, file or message; by default chunks of MCAP files"`
-	Storage         string `param:"storage" short:"s" group:"Output" help:"rosbag2: storage of the bag, mcap or sqlite3"`
+	Storage         string `param:"storage" short:"s" letter:"as in ros2 bag; mcap's -s is --start-secs" group:"Output" help:"rosbag2: storage of the bag, mcap or sqlite3"`
 	Version         int    `param:"metadata_version" group:"Output" min:"0" help:"rosbag2: version of metadata.yaml; 0 is the default version"`
 }
 

@@ -126,6 +126,9 @@ func Topics(cmd *cobra.Command, args []string) error {
 		if _, err := os.Stat(word); err == nil {
 			return config.Usagef("%s; a file is played by: player %s", what, word)
 		}
+		if strings.Contains(word, ".") {
+			return config.Usagef("%s; a recording is named by: --output %s", what, word)
+		}
 		err := unknown(cmd, word, what)
 		if strings.Contains(err.Error(), "; ") {
 			return err

@@ -16,7 +16,7 @@ import (
 // Range is the options that select a part of a recording.
 type Range struct {
 	Begin       string        `param:"begin" short:"S" alias:"start,start-secs:@%,start-nsecs:@%ns" group:"Time range" value:"TIME" help:"begin at this TIME: seconds from the start (12.5), 10:31:05, 2026-11-21 10:31:05.2, or seconds or nanoseconds since 1970"`
-	End         string        `param:"end" short:"E" group:"Time range" alias:"until,playback-until,playback-until-sec:@%,playback-until-nsec:@%ns,end-secs:@%,end-nsecs:@%ns" value:"TIME" help:"end at this TIME, including messages of exactly this time"`
+	End         string        `param:"end" short:"E" letter:"and includes messages of exactly this time, which mcap leaves out" group:"Time range" alias:"until,playback-until,playback-until-sec:@%,playback-until-nsec:@%ns,end-secs:@%,end-nsecs:@%ns" value:"TIME" help:"end at this TIME, including messages of exactly this time"`
 	StartOffset time.Duration `param:"start_offset" group:"Time range" help:"skip this much, except for latched messages; negative: begin this long before the end"`
 	Duration    time.Duration `param:"playback_duration" short:"u" group:"Time range" alias:"duration" help:"take this much of the recording; 0 or less takes all of it"`
 }
