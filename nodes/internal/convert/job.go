@@ -123,13 +123,33 @@ func (j *Job) prepare() (*plan, *target, error) {
 		return nil, nil, err
 	case format.Episodes == nil:
 		t, err := newTarget(format, p)
-		return p, t, err
+		return p, t, compressing(err, format, p.Compression, j.Formats)
 	case format.Episodes.Check != nil:
 		if err := format.Episodes.Check(&p.Options.Options); err != nil {
 			return nil, nil, config.Usagef("%w", err)
 		}
 	}
 	return p, &target{format: format}, nil
+}
+
+// compressing adds to an error of a format that lacks a compression which formats have it.
+func compressing(err error, format formats.Format, compression string, known formats.List) error {
+	refuses := func(f *formats.Format) bool {
+		return f.Check != nil && f.Check(codec.CreateOptions{Compression: compression}) != nil
+	}
+	if err == nil || compression == "" || !refuses(&format) {
+		return err
+	}
+	var names []string
+	for i := range known {
+		if f := &known[i]; f.Create != nil && f.Check != nil && !refuses(f) {
+			names = append(names, f.Name)
+		}
+	}
+	if names == nil {
+		return err
+	}
+	return fmt.Errorf("%w; %s is for --to %s", err, compression, strings.Join(names, ", --to "))
 }
 
 func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs) (*Result, error) {

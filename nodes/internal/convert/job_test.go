@@ -886,7 +886,7 @@ func TestUsageOfFormats(t *testing.T) {
 	}{
 		{"out.mcap", compression("bz2"), `MCAP has no compression "bz2"; it has none, lz4 and zstd`},
 		{"out.bag", compression("zstd"), `a bag has no compression "zstd"; it has none, lz4 and bz2`},
-		{"out.record", compression("lz4"), `format record has no compression "lz4"`},
+		{"out.record", compression("lz4"), `format record has no compression "lz4"; lz4 is for --to `},
 		{"out.log", compression("lz4"), `format carla has no compression "lz4"`},
 		{"out.parquet", compression("bz2"), `parquet has no compression "bz2", only `},
 		{"out.mp4", compression("zstd"), `format mp4 has no compression "zstd"`},
@@ -896,7 +896,7 @@ func TestUsageOfFormats(t *testing.T) {
 		{"out", compression("bz2"), `MCAP has no compression "bz2"; it has none, lz4 and zstd`},
 		{"out", mode("files"), `compression mode "files" is not one of none, file and message`},
 		{"out", mode("message"), "rosbag2 does not compress messages in MCAP files"},
-		{"out.mcap", mode("file"), `format mcap has no compression mode "file"`},
+		{"out.mcap", mode("file"), `format mcap has no compression mode "file"; use --to rosbag2`},
 		{"out", func(o *Options) { o.Version = 3 }, "version 3 of metadata.yaml is not one of 4 to 9"},
 		{"out.bag", func(o *Options) { o.Version = 3 }, "format bag has no choice of version, and so none of 3"},
 		{"out", func(o *Options) { o.Storage = "tape" }, `storage "tape" is not one of mcap and sqlite3`},

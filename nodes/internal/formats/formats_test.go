@@ -23,7 +23,7 @@ func TestConfigured(t *testing.T) {
 		if test.want == "" {
 			require.NoError(t, err)
 		} else {
-			require.EqualError(t, err, test.want)
+			require.EqualError(t, err, test.want+"; use --to rosbag2")
 		}
 	}
 	f, err := Format{With: (*Options).rosbag2, Storages: true}.Configured(&Options{Rosbag2Options: Rosbag2Options{Storage: "sqlite3"}})
