@@ -134,6 +134,13 @@ func openSource(ctx context.Context, paths []string, offsets map[string]int64, a
 	for _, text := range timerange.FarApart(s.infos()) {
 		s.warnings = append(s.warnings, text+", --skip-empty skips the time between")
 	}
+	if !alignStarts {
+		readers := make([]codec.Reader, len(s.recordings))
+		for i, r := range s.recordings {
+			readers[i] = r.Reader
+		}
+		s.warnings = append(s.warnings, timerange.Doubled(readers)...)
+	}
 	return s, nil
 }
 

@@ -117,6 +117,14 @@ func (ins inputs) originals() []*codec.Info {
 	return infos
 }
 
+func (ins inputs) sources() []codec.Reader {
+	var sources []codec.Reader
+	for _, in := range ins {
+		sources = append(sources, in.source)
+	}
+	return sources
+}
+
 // window returns the times of the first and the last message; both are 0 without messages.
 func (ins inputs) window() (start, end int64) {
 	some := false

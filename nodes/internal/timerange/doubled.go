@@ -1,0 +1,87 @@
+package timerange
+
+import (
+	"bytes"
+	"fmt"
+
+	"tapedeck/codec"
+)
+
+const (
+	comparedMessages = 32 // of a recording that are looked for in another
+	comparedPairs    = 200
+)
+
+// Doubled returns a warning for each two of the recordings that are merged in which the same messages were found, as in
+// a recording and a snapshot of it. It looks for some messages of one, at the beginning of the time that both have, in
+// the other. What cannot be read is not compared.
+func Doubled(recordings []codec.Reader) (warnings []string) {
+	pairs := 0
+	for i, a := range recordings {
+		for _, b := range recordings[i+1:] {
+			first, err := a.Info()
+			second, secondErr := b.Info()
+			if err != nil || secondErr != nil || pairs == comparedPairs {
+				return warnings
+			}
+			start := max(first.StartTime, second.StartTime)
+			if start > min(first.EndTime, second.EndTime) || !shareTopic(first, second) {
+				continue
+			}
+			if pairs++; haveSame(a, b, start) {
+				warnings = append(warnings, fmt.Sprintf("%s and %s have messages in common, which are read twice; "+
+					"leave one of them out", first.Path, second.Path))
+			}
+		}
+	}
+	return warnings
+}
+
+func shareTopic(a, b *codec.Info) bool {
+	topics := map[string]bool{}
+	for _, t := range a.Topics {
+		topics[t.Channel.Topic] = t.MessageCount > 0
+	}
+	for _, t := range b.Topics {
+		if topics[t.Channel.Topic] && t.MessageCount > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// haveSame reports whether a message of a, from start on, is in b.
+func haveSame(a, b codec.Reader, start int64) bool {
+	in := first(a, codec.Query{Start: start, Damaged: func(error) {}}, comparedMessages)
+	for _, m := range in {
+		q := codec.Query{Start: m.LogTime, End: m.LogTime + 1, Damaged: func(error) {},
+			Topics: func(c *codec.Channel) bool { return c.Topic == m.Channel.Topic }}
+		for _, o := range first(b, q, comparedMessages) {
+			if o.PublishTime == m.PublishTime && bytes.Equal(o.Data, m.Data) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// first returns the first messages that q selects, but for events, at most n.
+func first(r codec.Reader, q codec.Query, n int) (all []codec.Message) {
+	it, err := r.Read(q)
+	if err != nil {
+		return nil
+	}
+	defer it.Close()
+	for len(all) < n {
+		m, err := it.Next()
+		if err != nil {
+			break
+		}
+		if !codec.IsEvents(m.Channel) {
+			kept := *m
+			kept.Data = bytes.Clone(m.Data)
+			all = append(all, kept)
+		}
+	}
+	return all
+}
