@@ -168,6 +168,7 @@ func (s *several) run(ctx context.Context, job *convert.Job, folder, name string
 	default:
 		line.Status, line.Messages, line.Bytes, line.Seconds = "converted", result.Messages, result.Bytes,
 			result.Took.Seconds()
+		line.Damaged = result.Damaged
 		for _, loss := range result.Losses {
 			line.Losses = append(line.Losses, loss.String())
 		}

@@ -97,7 +97,7 @@ func TestFailureLeavesNothing(t *testing.T) {
 	for name, args := range map[string][]string{
 		"write":   {in, "--compression", "fail"},
 		"close":   {in, "--compression", "fail late"},
-		"damaged": {damaged},
+		"damaged": {damaged, "--strict"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
@@ -138,7 +138,7 @@ func TestEachOnItsOwn(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "new")
 	for _, jobs := range []string{"0", "1", "7"} {
 		stdout, stderr, err := run(t, a, damaged, b, "--output-folder", folder, "--to", "mcap", "--jobs", jobs,
-			"--overwrite")
+			"--overwrite", "--strict")
 		require.EqualError(t, err, "not converted: 1 of 3 recordings")
 		require.Equal(t, 2, strings.Count(stderr, "\n"), stderr)
 		require.Contains(t, stderr, "warning: "+damaged+" is incomplete")

@@ -33,6 +33,7 @@ type eachLine struct {
 	Bytes    int64    `json:"bytes,omitempty"` // of payloads
 	Seconds  float64  `json:"seconds,omitempty"`
 	Losses   []string `json:"losses,omitempty"`
+	Damaged  int      `json:"damaged,omitempty"` // places that were left out
 }
 
 // listed replaces @FILE by the lines of a file, and - by those of stdin.

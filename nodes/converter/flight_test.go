@@ -65,6 +65,11 @@ func TestULog(t *testing.T) {
 	require.NoError(t, err, stderr)
 	require.Contains(t, stdout, "132 messages, 12 topics")
 
+	stdout, stderr, err = run(t, log, filepath.Join(t.TempDir(), "track.gpx"))
+	require.NoError(t, err, "tracks need standard messages")
+	require.Contains(t, stderr, "converting them as with --standard-messages")
+	require.Contains(t, stdout, "track.gpx: 20 messages")
+
 	broken := log + ".broken.ulg"
 	require.NoError(t, os.WriteFile(broken, append(generate.Flight(), "noise"...), 0o666))
 	stdout, _, err = run(t, "recover", broken)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,7 +76,10 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 			job.Options.KeepPixels()
 		}
 	} else {
-		job.Options.Encoding, job.Options.Unmatched = "keep", "raw"
+		job.Options.Unmatched = "raw"
+		if holdsAll(target.Format, in.info) {
+			job.Options.Encoding = "keep"
+		}
 	}
 	bar := progress.Seconds(os.Stderr, "recovering", describe.Span(in.info))
 	job.Progress = func(done, _ time.Duration) { bar.Set(int64(done)) }
@@ -118,6 +122,13 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 		fmt.Fprintf(stdout, "%d of %s lost\n", lost, human.Count(in.info.MessageCount, "message"))
 	}
 	return nil
+}
+
+// holdsAll reports whether a format holds the messages of a recording as they are.
+func holdsAll(f codec.Format, info *codec.Info) bool {
+	return f.Keeps.Encodings == nil || !slices.ContainsFunc(info.Topics, func(t codec.TopicInfo) bool {
+		return !slices.Contains(f.Keeps.Encodings, t.Channel.Encoding)
+	})
 }
 
 // recoveredName returns the default name of the copy of path: "drive.record.00000.recover", as Apollo's cyber_recorder

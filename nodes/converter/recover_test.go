@@ -16,7 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/cdr"
 	"tapedeck/codec/episode"
+	"tapedeck/msgs/std_msgs"
 	"tapedeck/test/samples"
 	"tapedeck/test/samples/generate"
 )
@@ -242,13 +244,52 @@ func TestReindexOfFile(t *testing.T) {
 	require.ErrorContains(t, err, "reindex s3://fleet/drive: only a bag on a disk is repaired in place")
 }
 
-// A flight log is read whole before anything is written.
-func TestConvertDamagedFlight(t *testing.T) {
-	out := filepath.Join(t.TempDir(), "a.mcap")
-	_, _, err := run(t, beginning(t, samples.Path(t, "mavlink/dronekit_flight.tlog"), 100_000), out)
-	require.ErrorContains(t, err, "with a bad checksum")
-	require.ErrorContains(t, err, "; 'converter recover' saves what follows the damage")
-	require.NoFileExists(t, out)
+// Everything readable is converted, and the rest is named; only --strict refuses.
+func TestConvertDamaged(t *testing.T) {
+	flight := beginning(t, samples.Path(t, "mavlink/dronekit_flight.tlog"), 400_000)
+	// An MCAP with a byte changed in one of its chunks.
+	drive := filepath.Join(t.TempDir(), "drive.mcap")
+	w, err := known.Codecs().Create(drive, codec.CreateOptions{ChunkSize: 10_000, Compression: "none"})
+	require.NoError(t, err)
+	text := &codec.Channel{Topic: "/text", Type: "std_msgs/msg/String", Encoding: codec.EncodingCDR,
+		Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("string data\n")}}
+	payload, err := cdr.Marshal(&std_msgs.String{Data: strings.Repeat("x", 1000)})
+	require.NoError(t, err)
+	for i := range 100 {
+		require.NoError(t, w.Write(&codec.Message{Channel: text, LogTime: int64(i+1) * 1e9, Data: payload}))
+	}
+	require.NoError(t, w.Close())
+	data, err := os.ReadFile(drive)
+	require.NoError(t, err)
+	data[bytes.Index(data, payload)+30_000] ^= 1
+	require.NoError(t, os.WriteFile(drive, data, 0o666))
+
+	for _, c := range []struct{ in, out, says string }{
+		{flight, "a.mcap", "with a bad checksum"},
+		{flight, "a.gpx", "with a bad checksum"},
+		{drive, "b.mcap", "checksum"},
+		{drive, "b.parquet", "checksum"},
+	} {
+		t.Run(filepath.Base(c.in)+" to "+c.out, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), c.out)
+			_, _, err := run(t, c.in, out, "--strict")
+			require.ErrorContains(t, err, c.says)
+			require.ErrorContains(t, err, "without --strict everything around the damage is converted")
+			require.NoFileExists(t, out)
+			stdout, stderr, err := run(t, c.in, out)
+			require.NoError(t, err)
+			require.Contains(t, stderr, "warning: left out what is damaged: read "+c.in)
+			require.Contains(t, stderr, c.says)
+			require.NotContains(t, stdout, ": 0 messages")
+			folder := t.TempDir()
+			stdout, _, err = run(t, c.in, "--output-folder", folder, "--to", strings.TrimPrefix(filepath.Ext(out), "."),
+				"--json")
+			require.NoError(t, err)
+			require.Contains(t, stdout, `"damaged":1`)
+			_, _, err = run(t, "recover", c.in, filepath.Join(folder, "r"+filepath.Ext(out)))
+			require.NoError(t, err)
+		})
+	}
 }
 
 // TestRecoverEpisodes recovers a session that has a damaged image and lacks a camera, and files of episodes.

@@ -216,7 +216,7 @@ func TestMergedMetadata(t *testing.T) {
 	require.Equal(t, map[string]string{"cause": "crash", "cause (2)": "button", "car": "a"}, info.Metadata)
 }
 
-// TestDamagedAttachment has an attachment with a wrong checksum, which only recovering keeps.
+// TestDamagedAttachment has an attachment with a wrong checksum, which only --strict refuses.
 func TestDamagedAttachment(t *testing.T) {
 	for _, n := range []int{0, 4} {
 		in := writeExtras(t, max(n, 1), []attachment{{name: "car.urdf", data: "<robot/>"}})
@@ -230,10 +230,12 @@ func TestDamagedAttachment(t *testing.T) {
 		require.NoError(t, os.WriteFile(in, data, 0o666))
 		output := filepath.Join(t.TempDir(), "out.mcap")
 		if n > 0 {
-			_, err = run(t, DefaultOptions(), output, in)
+			o := DefaultOptions()
+			o.Strict = true
+			_, err = run(t, o, output, in)
 			require.ErrorContains(t, err, "create "+output+": read "+in+`: attachment "car.urdf" at 0x`)
 			require.ErrorContains(t, err, ": the checksum is wrong: some of its bytes may be damaged; "+
-				"'converter recover' saves it nevertheless")
+				"without --strict it is kept nevertheless")
 			entries, err := os.ReadDir(filepath.Dir(output))
 			require.NoError(t, err)
 			require.Empty(t, entries)

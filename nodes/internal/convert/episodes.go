@@ -27,12 +27,13 @@ import (
 // episodeJob converts recordings to a format that keeps episodes.
 type episodeJob struct {
 	*Job
-	plan    *plan
-	format  formats.Format
-	mapping *robot.Mapping // nil: derived from topic names and types
-	align   align.Options
-	ranges  []gripperRange
-	target  formats.EpisodeWriter
+	onDamage func(error)
+	plan     *plan
+	format   formats.Format
+	mapping  *robot.Mapping // nil: derived from topic names and types
+	align    align.Options
+	ranges   []gripperRange
+	target   formats.EpisodeWriter
 
 	mu        sync.Mutex
 	result    Result
@@ -45,8 +46,9 @@ type episodeJob struct {
 const surveying = 0.3
 
 // runEpisodes writes what is in the inputs, one after the other, as episodes.
-func (j *Job) runEpisodes(ctx context.Context, p *plan, format formats.Format) (*Result, error) {
-	w := &episodeJob{Job: j, plan: p, format: format, parts: make([]float64, len(j.Inputs))}
+func (j *Job) runEpisodes(ctx context.Context, p *plan, t *target, d *damage) (*Result, error) {
+	format := t.format
+	w := &episodeJob{Job: j, plan: p, format: format, parts: make([]float64, len(j.Inputs)), onDamage: j.onDamage(d)}
 	var err error
 	if w.mapping, err = p.mapping(); err != nil {
 		return nil, err
@@ -366,10 +368,11 @@ func (w *episodeJob) source(ctx context.Context, i int, path string) (*notedSour
 		}
 		for _, err := range s.Damage() {
 			switch {
-			case w.Damaged != nil:
-				w.Damaged(err)
-			case !errors.As(err, new(*episode.MissingError)): // which accept has handled
-				s.notes = append(s.notes, err.Error())
+			case w.Damaged == nil && errors.As(err, new(*episode.MissingError)): // which accept has handled
+			case w.plan.Strict:
+				return nil, errors.Join(w.plan.damaged(err), in.reader.Close())
+			default:
+				w.onDamage(err)
 			}
 		}
 		return s, nil
@@ -413,7 +416,7 @@ func (w *episodeJob) fromMessages(ctx context.Context, i int, in *input) (*noted
 	if err := w.accept(in, p, &w.lost); err != nil {
 		return nil, err
 	}
-	r.observer.damaged, s.messages = w.Damaged, r
+	r.observer.damaged, s.messages = w.onDamage, r
 	r.info.Path, r.info.Metadata = in.path, movedEpisodes(in.original.AllMetadata(), int64(p.Offset))
 	r.info.StartTime, r.info.EndTime = timerange.Later(in.original.StartTime, int64(p.Offset)),
 		timerange.Later(in.original.EndTime, int64(p.Offset))

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
@@ -24,6 +25,7 @@ type input struct {
 	reader codec.Reader // translated
 	info   *codec.Info
 
+	standard bool                     // it has standard messages of PX4's, because the output needs them
 	original *codec.Info              // before translation
 	left     map[*codec.Channel]error // why channels cannot be translated
 	shift    int64                    // ns by which align moved it
@@ -50,10 +52,13 @@ func (in *input) prepare(p *plan, t *target) (err error) {
 	var left []error
 	if t.to != "" {
 		o := formats.ReadOptions{FlightOptions: p.FlightOptions}
+		if t.format.Standard && !o.Standard && slices.ContainsFunc(in.original.Topics, ofPX4) {
+			o.Standard, in.standard = true, true
+		}
 		if in.reader, left, err = o.ROS2(in.reader, t.kept()...); errors.Is(err, context.Canceled) {
 			return err
 		} else if err != nil { // some logs are read whole to know their topics
-			return recoverable(err)
+			return p.damaged(err)
 		}
 		in.note(left)
 	}
@@ -71,6 +76,11 @@ func (in *input) prepare(p *plan, t *target) (err error) {
 	}
 	in.info, err = in.reader.Info()
 	return err
+}
+
+// ofPX4 reports whether a topic has messages of PX4.
+func ofPX4(t codec.TopicInfo) bool {
+	return strings.HasPrefix(t.Channel.Type, "px4_msgs/") || strings.HasPrefix(t.Channel.Type, "ulog/")
 }
 
 func (in *input) note(left []error) {
@@ -222,7 +232,7 @@ func (a *attached) Read(b []byte) (int, error) {
 	}
 	n, err := a.Reader.Read(b)
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = fmt.Errorf("%w; 'converter recover' saves it nevertheless", err)
+		err = fmt.Errorf("%w; without --strict it is kept nevertheless", err)
 	}
 	return n, err
 }

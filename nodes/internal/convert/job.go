@@ -29,8 +29,10 @@ type Job struct {
 	// Stdout, if not nil, is where the output named StandardOutput goes.
 	Stdout io.Writer
 
-	// Damaged, if not nil, is called with each damaged place in the inputs, and reading continues after it. It is
-	// called from another goroutine than Progress. The job then fails if no message can be read.
+	// Damaged, if not nil, is called with each damaged place in the inputs, from another goroutine than Progress, and
+	// the job also saves what a conversion refuses: episodes without some of their files. It then fails if no message
+	// can be read. If it is nil, Warn is called with the first damaged places at the end, or the job fails at the first
+	// one if Options.Strict.
 	Damaged func(error)
 	// Open opens an input; nil is Formats.Open.
 	Open func(path string) (codec.Reader, error)
@@ -58,6 +60,7 @@ type Result struct {
 	Throttled Loss          // what Options.Throttle left out
 	LeftOut   string        // episodes that were not selected, and how the others are numbered; "": none
 	Repeated  Loss          // latched messages that files begin with; among Messages
+	Damaged   int           // damaged places in the inputs that were left out, if Job.Damaged is nil
 	Episodes  []Episode     // in formats that keep episodes; Messages is then 0
 }
 
@@ -77,9 +80,23 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	j.Inputs = j.Formats.Recordings(j.Inputs)
+	var d damage
+	run := j.runMessages
 	if t.format.Episodes != nil {
-		return j.runEpisodes(ctx, p, t.format)
+		run = j.runEpisodes
 	}
+	result, err := run(ctx, p, t, &d)
+	for _, text := range d.texts() {
+		j.warn(text)
+	}
+	if result != nil {
+		result.Damaged = d.count
+	}
+	return result, err
+}
+
+// runMessages converts the inputs to a format that keeps messages.
+func (j *Job) runMessages(ctx context.Context, p *plan, t *target, d *damage) (*Result, error) {
 	var ins inputs
 	defer func() { ins.Close() }()
 	for _, path := range j.Inputs {
@@ -92,7 +109,7 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 	if err := p.checkEpisodes(); err != nil {
 		return nil, err
 	}
-	result, err := j.convert(ctx, p, t, ins)
+	result, err := j.convert(ctx, p, t, ins, d)
 	if err == nil {
 		result.LeftOut = p.episodes.String()
 	}
@@ -152,7 +169,7 @@ func compressing(err error, format formats.Format, compression string, known for
 	return fmt.Errorf("%w; %s is for --to %s", err, compression, strings.Join(names, ", --to "))
 }
 
-func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs) (*Result, error) {
+func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs, d *damage) (*Result, error) {
 	if err := p.check(ins.infos(), j.warn); err != nil {
 		return nil, err
 	}
@@ -181,6 +198,9 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs) (*Res
 		if !in.original.Complete && j.Damaged == nil {
 			j.warn(in.path + " is incomplete; converting everything readable")
 		}
+		if in.standard {
+			j.warn(in.path + " has messages of PX4: converting them as with --standard-messages")
+		}
 		j.reportUnreadQoS(in, p)
 		j.reportLabels(in, &missing)
 		if len(in.still) > 0 {
@@ -188,7 +208,8 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs) (*Res
 		}
 	}
 	s := newSource(p, t, ins, window)
-	s.observer.damaged, s.observer.labels = j.Damaged, func(err error) { j.warn(err.Error()) }
+	s.observer.damaged, s.observer.salvages = j.onDamage(d), j.Damaged != nil
+	s.observer.labels = func(err error) { j.warn(err.Error()) }
 	s.observer.known = append(s.observer.known, missing...)
 	if window.Start > first {
 		if err := s.readState(ctx, window.Start); err != nil {
@@ -222,7 +243,11 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs) (*Res
 	options := p.create(metadata)
 	options.Salvaged = j.Damaged != nil
 	if t.format.Keeps.Attachments {
-		ins.attach(ctx, &options, int64(p.Offset), j.Damaged)
+		damaged := s.observer.damaged
+		if p.Strict {
+			damaged = nil
+		}
+		ins.attach(ctx, &options, int64(p.Offset), damaged)
 	}
 	if err := w.run(ctx, options); err != nil {
 		return nil, err
@@ -289,7 +314,15 @@ func (j *Job) open(ctx context.Context, path string, p *plan, t *target) (*input
 	if r, ok := takes(source); ok {
 		r.Choose(p.episodes.Select)
 	}
-	return newInput(path, formats.Opened{Reader: source, Context: ctx, Intact: j.Damaged == nil}, p, t)
+	return newInput(path, formats.Opened{Reader: source, Context: ctx, Intact: p.Strict}, p, t)
+}
+
+// onDamage returns what is called with damaged places: Job.Damaged, or what adds them to d.
+func (j *Job) onDamage(d *damage) func(error) {
+	if j.Damaged != nil {
+		return j.Damaged
+	}
+	return d.add
 }
 
 // accept adds files that the input lacks to what is lost; without --partial they are an error. Job.Damaged is called

@@ -83,8 +83,9 @@ type observer struct {
 	left     losses // topics that the output cannot hold
 	known    losses // other losses that are known before reading
 	channels map[*codec.Channel]*counts
-	damaged  func(error) // see Job.Damaged
+	damaged  func(error) // called with damaged places
 	labels   func(error) // see codec.Query.Mislabelled
+	salvages bool        // Job.Damaged is set
 }
 
 // counts are the counts of an input channel since the last reset.

@@ -68,7 +68,7 @@ func (w *writer) run(ctx context.Context, options codec.CreateOptions) error {
 		return err
 	case w.result.Messages == 0 && cmp.Or(w.refused, s.observer.failure()) != nil:
 		return cmp.Or(w.refused, s.observer.failure())
-	case w.result.Messages == 0 && s.observer.damaged != nil && len(options.Attachments) == 0:
+	case w.result.Messages == 0 && s.observer.salvages && len(options.Attachments) == 0:
 		return errors.New("no message could be saved")
 	}
 	if s.composed {
@@ -81,7 +81,7 @@ func (w *writer) run(ctx context.Context, options codec.CreateOptions) error {
 		lost.addAll(lossy.Losses())
 	}
 	w.result.Losses = lost
-	if w.result.Messages == 0 && s.observer.damaged == nil || w.composing != nil && w.composing.Empty() {
+	if w.result.Messages == 0 && !s.observer.salvages || w.composing != nil && w.composing.Empty() {
 		return w.nothing()
 	}
 	for _, m := range s.state {
@@ -151,7 +151,15 @@ func (w *writer) copy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return copyMessages(ctx, it, w.write)
+	wrote := error(nil)
+	err = copyMessages(ctx, it, func(m *codec.Message) error {
+		wrote = w.write(m)
+		return wrote
+	})
+	if wrote == nil && ctx.Err() == nil {
+		return s.plan.damaged(err)
+	}
+	return err
 }
 
 // readAheadSize is how many bytes of messages are read ahead of the message being written.
@@ -159,20 +167,7 @@ const readAheadSize = 4 << 20
 
 // copyMessages calls write with each message of it, which another goroutine reads, and closes it.
 func copyMessages(ctx context.Context, it codec.Iterator, write func(*codec.Message) error) error {
-	wrote := error(nil)
-	err := readahead.Each(ctx, it, readAheadSize, func(m *codec.Message) error {
-		wrote = write(m)
-		return wrote
-	})
-	if err != nil && wrote == nil && ctx.Err() == nil {
-		return recoverable(err)
-	}
-	return err
-}
-
-// recoverable returns an error of reading with what to do about it.
-func recoverable(err error) error {
-	return fmt.Errorf("%w; 'converter recover' saves what follows the damage", err)
+	return readahead.Each(ctx, it, readAheadSize, write)
 }
 
 // write writes a message.

@@ -37,6 +37,9 @@ type Format struct {
 	With func(*Options) codec.Format
 	// Group is the group of the options that only formats of its kind use, and Also another option that it uses.
 	Group, Also string
+	// Standard reports that only standard messages are written, so that logs of PX4 are read with
+	// FlightOptions.Standard.
+	Standard bool
 	// Storages reports that Rosbag2Options apply.
 	Storages bool
 	// Native are the encodings in which messages are kept as they are unless the user asks for another one. The others
@@ -92,10 +95,10 @@ func PureGo() List {
 		{Format: mp4.Options{}.Format(), With: (*Options).mp4, Also: "video_codec"},
 		{Format: cloud.PCD},
 		{Format: cloud.PLY},
-		{Format: track.Options{}.GPX(), With: (*Options).GPX, Group: "Tracks"},
-		{Format: track.Options{}.GeoJSON(), With: (*Options).GeoJSON, Group: "Tracks"},
-		{Format: track.Options{}.KML(), With: (*Options).KML, Group: "Tracks"},
-		{Format: track.Options{}.TUM(), With: (*Options).TUM, Group: "Tracks"},
+		{Format: track.Options{}.GPX(), With: (*Options).GPX, Group: "Tracks", Standard: true},
+		{Format: track.Options{}.GeoJSON(), With: (*Options).GeoJSON, Group: "Tracks", Standard: true},
+		{Format: track.Options{}.KML(), With: (*Options).KML, Group: "Tracks", Standard: true},
+		{Format: track.Options{}.TUM(), With: (*Options).TUM, Group: "Tracks", Standard: true},
 	}
 }
 
