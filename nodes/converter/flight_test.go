@@ -68,7 +68,7 @@ func TestULog(t *testing.T) {
 	stdout, stderr, err = run(t, log, filepath.Join(t.TempDir(), "track.gpx"))
 	require.NoError(t, err, "tracks need standard messages")
 	require.Contains(t, stderr, "converting them as with --standard-messages")
-	require.Contains(t, stdout, "track.gpx: 20 messages")
+	require.Contains(t, stdout, "track.gpx: 2 messages")
 
 	broken := log + ".broken.ulg"
 	require.NoError(t, os.WriteFile(broken, append(generate.Flight(), "noise"...), 0o666))
