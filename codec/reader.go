@@ -17,8 +17,8 @@ type Query struct {
 	// Readers call Damage, which looks.
 	Damaged func(error)
 
-	// Mislabelled is called once for each topic whose payloads are not what the recording says, and that are read
-	// nevertheless. If it is nil, Damaged is called, if that is not nil.
+	// Mislabelled, unless nil, is called once for each topic whose payloads are not what the recording says, and that
+	// are read nevertheless. Readers call Mislabel, which looks.
 	Mislabelled func(error)
 }
 
@@ -26,9 +26,7 @@ type Query struct {
 func (q *Query) Mislabel(err error) {
 	if q.Mislabelled != nil {
 		q.Mislabelled(err)
-		return
 	}
-	_ = q.Damage(err) // which ends no reading
 }
 
 // Damage calls Damaged with the error of a damaged place, or returns it if it is to end the reading.

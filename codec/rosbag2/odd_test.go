@@ -132,7 +132,8 @@ func TestUnlabelledCompression(t *testing.T) {
 				defer r.Close()
 				var told []string
 				got := ""
-				for _, m := range read(t, r, codec.Query{Damaged: func(err error) { told = append(told, err.Error()) }}) {
+				q := codec.Query{Mislabelled: func(err error) { told = append(told, err.Error()) }}
+				for _, m := range read(t, r, q) {
 					got += string(m.Data[8:9])
 					require.Equal(t, cdrString(got[len(got)-1:]), m.Data)
 				}

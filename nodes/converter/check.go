@@ -116,8 +116,9 @@ func pass(ctx context.Context, path string, expected *contract.Contract, watched
 			}
 		}
 	}
-	var damage []error // belongs to the goroutine that reads until that has ended
-	it, err := reader.Read(codec.Query{Damaged: func(err error) { damage = append(damage, err) }})
+	var damage, labels []error // belong to the goroutine that reads until that has ended
+	it, err := reader.Read(codec.Query{Damaged: func(err error) { damage = append(damage, err) },
+		Mislabelled: func(err error) { labels = append(labels, err) }})
 	if err != nil {
 		return nil, err
 	}
@@ -130,6 +131,9 @@ func pass(ctx context.Context, path string, expected *contract.Contract, watched
 	})
 	for _, err := range damage {
 		p.Damaged(err)
+	}
+	for _, err := range labels {
+		p.Mislabelled(err)
 	}
 	return p, err
 }

@@ -3,8 +3,10 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
@@ -56,4 +58,38 @@ func TestDefinitionPaths(t *testing.T) {
 			require.Equal(t, "turns: 5\n---\n", stdout)
 		})
 	}
+}
+
+// TestLabels has a topic whose payloads are compressed, and one whose definition is empty: they are read, and told.
+func TestLabels(t *testing.T) {
+	encoder, err := zstd.NewWriter(nil)
+	require.NoError(t, err)
+	five := []byte{0, 1, 0, 0, 5}
+	in := filepath.Join(t.TempDir(), "in.mcap")
+	w, err := known.Codecs().Create(in, codec.CreateOptions{})
+	require.NoError(t, err)
+	empty := codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("# a number\n")}
+	packed := &codec.Channel{Topic: "/packed", Type: "std_msgs/msg/Int8", Encoding: codec.EncodingCDR,
+		Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("int8 data\n")}}
+	undefined := &codec.Channel{Topic: "/empty", Type: "std_msgs/msg/Int8", Encoding: codec.EncodingCDR, Schema: empty}
+	for i := range int64(2) {
+		require.NoError(t, w.Write(&codec.Message{Channel: packed, LogTime: 1 + i, Data: encoder.EncodeAll(five, nil)}))
+		require.NoError(t, w.Write(&codec.Message{Channel: undefined, LogTime: 1 + i, Data: five}))
+	}
+	require.NoError(t, w.Close())
+	stdout, _, err := run(t, "check", in)
+	require.Error(t, err)
+	require.Contains(t, stdout, "2 findings")
+	require.Contains(t, stdout, "messages of /packed are called cdr and are compressed with zstd")
+	require.Contains(t, stdout, "the definition of std_msgs/msg/Int8 is empty; another definition of the type is used")
+	for topic, note := range map[string]string{"/packed": "note: read ", "/empty": ""} {
+		stdout, stderr, err := run(t, "echo", in, topic)
+		require.NoError(t, err)
+		require.Equal(t, "data: 5\n---\ndata: 5\n---\n", stdout)
+		require.Contains(t, stderr, note)
+	}
+	stdout, stderr, err := run(t, in, filepath.Join(t.TempDir(), "out.mcap"), "--strict")
+	require.NoError(t, err)
+	require.Contains(t, stdout, "4 messages")
+	require.Equal(t, 2, strings.Count(stderr, "warning: "), stderr)
 }

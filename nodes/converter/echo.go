@@ -71,6 +71,7 @@ func (o *echoOptions) echo(ctx context.Context, args []string, stdout, stderr io
 			fmt.Fprintln(stderr, "damaged:", err)
 		}
 	}
+	q.Mislabelled = func(err error) { fmt.Fprintln(stderr, "note:", err) }
 	it, err := reader.Read(q)
 	if err != nil {
 		return err

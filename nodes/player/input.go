@@ -26,7 +26,8 @@ type sourceInput struct {
 	stamps     map[*codec.Channel]*cdr.Stamps // for order by header
 	readAhead  int64
 	damaged    func(error)
-	ready      func() // called when more was read
+	labels     func(error) // see codec.Query.Mislabelled
+	ready      func()      // called when more was read
 }
 
 func (r *sourceInput) from(t, end int64) (feed, error) {
@@ -38,7 +39,8 @@ func (r *sourceInput) from(t, end int64) (feed, error) {
 }
 
 func (r *sourceInput) read(t, end int64) (codec.Iterator, error) {
-	q := codec.Query{Start: t, End: end, Topics: r.published, Damaged: r.damaged}
+	q := codec.Query{Start: t, End: end, Topics: r.published, Damaged: r.damaged,
+		Mislabelled: r.labels}
 	time := sendTime
 	switch r.order {
 	case byReceipt:

@@ -68,6 +68,12 @@ func newPlayer(o options, s *source, node bridge.Node, line *progress.Line) (*pl
 	if !o.DamagedError {
 		input.damaged = func(err error) { node.Log(bridge.Warn, "continuing behind a damaged place: %v", err) }
 	}
+	var told sync.Map // texts: a loop reads again
+	input.labels = func(err error) {
+		if _, known := told.LoadOrStore(err.Error(), true); !known {
+			node.Log(bridge.Warn, "%v", err)
+		}
+	}
 	if o.Order == byHeader || o.Restamp {
 		input.stamps = stampsOfAll(s.channels)
 	}

@@ -241,6 +241,14 @@ func (p *Pass) Damaged(err error) {
 	p.found.add(Finding{"", 0, 0, Damage, "a recording without damage", err.Error()})
 }
 
+// Mislabelled takes an error about payloads that are not what the recording says.
+func (p *Pass) Mislabelled(err error) {
+	p.found.add(Finding{"", 0, 0, Payload, labelled, err.Error()})
+}
+
+// labelled is expected of a recording that was read otherwise than it says.
+const labelled = "what the recording says"
+
 // Times returns the log times of the first and of the last message.
 func (p *Pass) Times() (start, end int64) { return p.start, p.end }
 
@@ -387,7 +395,7 @@ func (p *Pass) findEvents() {
 				continue
 			}
 		case codec.EventLabel:
-			f.Kind, f.Expected = Payload, "what the recording says"
+			f.Kind, f.Expected = Payload, labelled
 		default:
 			continue
 		}
