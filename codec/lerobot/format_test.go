@@ -242,6 +242,109 @@ func TestLanguage(t *testing.T) {
 	require.Equal(t, "place", read[1].Task)
 }
 
+// Features are states or actions by their names; the others are named as not read.
+func TestRolesOfFeatures(t *testing.T) {
+	vector := func(key string) *feature { return &feature{key: key, DType: "float32", Shape: []int{2}} }
+	for _, c := range []struct {
+		key, want string
+		beside    string // another feature; "": none
+	}{
+		{"state", "arm_0 joint", ""}, {"actions", "arm_0 joint command", ""},
+		{"observation.state", "arm_0 joint", "state"}, {"state", "", "observation.state"},
+		{"observation.states.effector.position", "effector joint", ""},
+		{"observation.state.joint_velocity", "joint velocity", ""},
+		{"action.joint_velocity", "joint_velocity joint command", ""},
+		{"actions.joint.position", "joint joint command", "action"},
+		{"observation.states.end.orientation", "end.orientation joint", ""},
+		{"observation.states.a_pos", "a_pos joint", "observation.states.a.pos"},
+		{"next.reward", "", ""}, {"observation.images.top", "", ""}, {"action.text", "", ""},
+	} {
+		all := features{vector(c.key)}
+		if c.beside != "" {
+			all = append(features{vector(c.beside)}, all...)
+		}
+		f := all[len(all)-1]
+		switch c.key {
+		case "observation.images.top":
+			f.DType = "video"
+		case "action.text":
+			f.DType = "string"
+		}
+		got := ""
+		if p, ok := placesOf(all)[c.key]; ok {
+			got = p.arm + " " + p.stream
+			if p.command {
+				got += " command"
+			}
+		}
+		require.Equal(t, c.want, got, c.key)
+	}
+}
+
+// A feature that is in no table, or that nothing reads, is no reason to refuse the others.
+func TestUnreadFeatures(t *testing.T) {
+	change := func(path, from, to string) {
+		name := filepath.Join(path, infoPath)
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(name, []byte(strings.ReplaceAll(string(text), from, to)), 0o666))
+	}
+	path := foreign(t)
+	change(path, `"next.reward"`, `"action.gripper"`)
+	r, err := Format.Open(path)
+	require.NoError(t, err)
+	defer r.Close()
+	info, err := r.Info()
+	require.NoError(t, err)
+	require.True(t, info.Complete)
+	require.Equal(t, []string{"features that tables lack, which are not read: action.gripper"},
+		info.Extra.(episode.Details).Unread)
+
+	path = foreign(t)
+	change(path, `"observation.state"`, `"a"`)
+	change(path, `"action"`, `"b"`)
+	r, err = Format.Open(path)
+	require.NoError(t, err)
+	defer r.Close()
+	info, err = r.Info()
+	require.NoError(t, err)
+	require.False(t, info.Complete, "nothing is understood")
+	require.Contains(t, info.Events[0].Text, "it has features that are not read: a, b, next.reward")
+}
+
+// Rows of an episode that are not where the list of episodes says are found.
+func TestStaleIndex(t *testing.T) {
+	path := foreign(t)
+	table := func(n int) string { return filepath.Join(path, fmt.Sprintf("data/chunk-000/episode_%06d.parquet", n)) }
+	require.NoError(t, os.Rename(table(0), table(9)))
+	require.NoError(t, os.Rename(table(1), table(0)))
+	require.NoError(t, os.Rename(table(9), table(1)))
+	s, err := Open(path)
+	require.NoError(t, err)
+	read, err := s.Episodes()
+	require.NoError(t, err)
+	require.Equal(t, 0.0, read[0].Arms[0].Joint.Values[0])
+	require.Equal(t, 100.0, read[1].Arms[0].Joint.Values[0])
+	require.Len(t, s.Events(), 2)
+	require.Equal(t, "meta/episodes lists data/chunk-000/episode_000000.parquet for episode 0, whose rows are in "+
+		"data/chunk-000/episode_000001.parquet, which was read", s.Events()[0].Text)
+
+	require.NoError(t, os.WriteFile(filepath.Join(path, "meta/episodes.jsonl"), []byte(`{"episode_index": 0}
+{"episode_index": 1}
+{"episode_index": 7}
+`), 0o666))
+	content, err := os.ReadFile(table(0))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(table(7), content, 0o666))
+	s, err = Open(path)
+	require.NoError(t, err)
+	read, err = s.Episodes()
+	require.NoError(t, err)
+	require.Len(t, read, 2)
+	require.False(t, s.Complete())
+	require.ErrorContains(t, s.Damage()[0], "no table has rows of episode 7")
+}
+
 func TestDamaged(t *testing.T) {
 	const data = "data/chunk-000/episode_000001.parquet"
 	for _, c := range []struct{ name, file, text, want string }{

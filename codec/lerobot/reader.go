@@ -24,6 +24,8 @@ type Source struct {
 	episode.Intact
 	path     string
 	info     info
+	absent   map[string]bool  // features that a table lacks
+	places   map[string]place // of the features that are read
 	notes    notes
 	unknown  int // episodes without a note, where there are some
 	rowCount int
@@ -33,13 +35,15 @@ type Source struct {
 	files    videoFiles
 	checked  sync.Map                // of tables with images
 	check    func(path string) error // returns why the contents of a file are not there
+	tables   map[int]string          // by episode, the paths of tables; nil: not looked for yet
+	labels   []codec.Event           // where the list of episodes is wrong
 }
 
 var _ episode.Source = (*Source)(nil)
 
 // Open opens the dataset in the folder path.
 func Open(path string) (*Source, error) {
-	s := &Source{path: path, videos: map[string]*episode.MissingError{}, check: codec.CheckContents}
+	s := &Source{path: path, absent: map[string]bool{}, videos: map[string]*episode.MissingError{}, check: codec.CheckContents}
 	s.episodes = sync.OnceValues(s.readEpisodes)
 	if err := s.load(infoPath, &s.info); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
@@ -51,6 +55,7 @@ func Open(path string) (*Source, error) {
 	case !(i.FPS >= 0.001 && i.FPS <= 1e6):
 		return nil, fmt.Errorf("open %s: %s: fps is %v", path, infoPath, i.FPS)
 	}
+	s.places = placesOf(i.Features)
 	if err := s.load(notesPath, &s.notes); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
@@ -90,20 +95,23 @@ func (s *Source) Losses() []codec.Loss {
 			plural.Count(s.unknown, "episode"), 0)
 	}
 	for _, f := range s.info.Features {
-		_, read := places[f.key]
+		_, read := s.places[f.key]
 		for _, s := range standard {
 			read = read || f.key == s.key
 		}
-		if !read && !f.isPicture() {
+		switch {
+		case s.absent[f.key]:
+			lost.Add(f.key, "features that tables lack, which are not read", 0)
+		case !read && !f.isPicture():
 			lost.Add(f.key, "features that are not read", 0)
 		}
 	}
 	return lost.Losses()
 }
 
-// Episodes implements episode.Source. Streams come from the features that this package writes. Without
-// meta/tapedeck.json, all numbers are joints of arm_0 in an unknown unit, and the episodes follow one another from the
-// time 0 on.
+// Episodes implements episode.Source. Streams come from the features whose names say that they are states or actions, as
+// placesOf has it. Without meta/tapedeck.json, numbers are joints in an unknown unit, and the episodes follow one
+// another from the time 0 on.
 func (s *Source) Episodes() ([]*episode.Episode, error) { return s.episodes() }
 
 // entry is an episode in the dataset's list.
@@ -139,13 +147,64 @@ func (s *Source) readEpisodes() (all []*episode.Episode, err error) {
 		}
 		r, ok := open.episodes[e.index]
 		if !ok {
-			return all, fmt.Errorf("%s: no row of episode %d", e.data, e.index)
+			listed := e.data
+			if e.data, err = s.tableOf(e.index); err != nil {
+				return all, err
+			}
+			if e.data == "" {
+				s.missing = append(s.missing, &episode.MissingError{Path: blob.Join(s.path, listed),
+					Err: fmt.Errorf("no table has rows of episode %d", e.index)})
+				continue
+			}
+			s.labels = append(s.labels, codec.Event{Kind: codec.EventLabel, Text: fmt.Sprintf("meta/episodes lists "+
+				"%s for episode %d, whose rows are in %s, which was read", listed, e.index, e.data)})
+			if open, err = s.rows(e.data); err != nil {
+				return all, err
+			}
+			r = open.episodes[e.index]
 		}
 		s.rowCount += r.n
 		all = append(all, s.episode(e, open, r))
 	}
 	return all, nil
 }
+
+// tableOf returns the path of the table that has the rows of an episode, "" if none has. It looks for it where the list
+// of episodes is wrong.
+func (s *Source) tableOf(index int) (string, error) {
+	if s.tables == nil {
+		s.tables = map[int]string{}
+		paths, err := blob.Glob(s.path, "data/chunk-*/*.parquet")
+		if err != nil {
+			return "", err
+		}
+		for _, path := range paths {
+			if err := s.listTable(path); err != nil {
+				return "", err
+			}
+		}
+	}
+	return s.tables[index], nil
+}
+
+// listTable adds the episodes in a table to tables.
+func (s *Source) listTable(path string) (err error) {
+	t, err := openTable(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.close()) }()
+	numbers, err := t.numbers("episode_index", 1)
+	for _, x := range numbers {
+		if _, known := s.tables[int(x)]; !known {
+			s.tables[int(x)] = strings.TrimPrefix(strings.TrimPrefix(path, s.path), "/")
+		}
+	}
+	return err
+}
+
+// Events implements episode.Source: where the list of episodes is wrong.
+func (s *Source) Events() []codec.Event { return s.labels }
 
 // entries lists the episodes of v3.0.
 func (s *Source) entries() ([]*entry, error) {
@@ -288,7 +347,11 @@ func (s *Source) rows(path string) (r *rows, err error) {
 	defer func() { err = errors.Join(err, t.close()) }()
 	r = &rows{path: path, numbers: map[string][]float64{}, episodes: map[int]span{}}
 	for _, f := range s.info.Features {
-		if _, known := places[f.key]; !known {
+		if _, known := s.places[f.key]; !known {
+			continue
+		}
+		if t.leaf(f.key) < 0 {
+			s.absent[f.key] = true
 			continue
 		}
 		if r.numbers[f.key], err = t.numbers(f.key, f.width()); err != nil {
@@ -313,17 +376,6 @@ func (s *Source) rows(path string) (r *rows, err error) {
 		r.episodes[e] = at
 	}
 	return r, nil
-}
-
-// places are the features of numbers: whether they are commands, and their stream without meta/tapedeck.json.
-var places = map[string]struct {
-	command bool
-	stream  string
-}{
-	stateKey: {false, "joint"}, actionKey: {true, "joint"},
-	"observation.pose": {false, "pose"}, "observation.velocity": {false, "velocity"},
-	"observation.effort": {false, "effort"},
-	"action.pose":        {true, "pose"},
 }
 
 // episode returns an episode with the numbers of its rows.
@@ -398,6 +450,9 @@ func (s *Source) camera(e *entry, f *feature, at span) *episode.Camera {
 	name := s.notes.Cameras[f.key]
 	if name == "" {
 		name = strings.TrimPrefix(f.key, imagePrefix)
+		if name != f.key && s.info.Features.get(name) != nil {
+			name = f.key
+		}
 	}
 	c := &episode.Camera{Track: align.Track{Name: name, Topic: f.key}}
 	if f.DType == "video" {
@@ -435,12 +490,12 @@ func (s *Source) video(path, camera string) *episode.MissingError {
 
 // arms adds the numbers of a feature to the arms of an episode.
 func (s *Source) arms(ep *episode.Episode, f *feature, numbers []float64, stamps []int64) {
-	place, width, names := places[f.key], f.width(), f.names()
+	place, width, names := s.places[f.key], f.width(), f.names()
 	columns := s.notes.Columns[f.key]
 	if len(columns) != width {
 		columns = make([]noteColumn, width)
 		for i := range columns {
-			columns[i] = noteColumn{Arm: "arm_0", Stream: place.stream, Name: names[i]}
+			columns[i] = noteColumn{Arm: place.arm, Stream: place.stream, Name: names[i]}
 		}
 	}
 	type stream struct{ arm, name string }
