@@ -1,9 +1,12 @@
 package hdf5
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,6 +15,7 @@ import (
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
 	"tapedeck/codec/hdf5/internal/h5"
+	"tapedeck/test/samples"
 	"tapedeck/test/samples/generate"
 )
 
@@ -260,8 +264,8 @@ func TestForeignFiles(t *testing.T) {
 	}
 }
 
-// A folder with a file for each episode is one recording, in the order of the files' numbers. A file that cannot be read
-// is told.
+// A folder with a file for each episode is one recording, in the order of the files' numbers. A file that cannot be
+// read is told.
 func TestFolder(t *testing.T) {
 	folder := t.TempDir()
 	for _, n := range []int{10, 2} {
@@ -298,4 +302,108 @@ func TestFolder(t *testing.T) {
 	defer r.Close()
 	_, err = r.Info()
 	require.ErrorContains(t, err, "no file of it can be read: ")
+}
+
+// What cannot be read of an episode is left out, and told; the rest is read.
+func TestPartsThatCannotBeRead(t *testing.T) {
+	for _, c := range []struct {
+		put  func(f *h5.File) error
+		want string
+	}{
+		{func(f *h5.File) error {
+			d, err := f.CreateSequences("/observations/images/cam_low", 0)
+			return errors.Join(err, d.Close())
+		}, "/observations/images/cam_low is left out: it has no images"},
+		{func(f *h5.File) error {
+			return h5.Put(f, "/observations/images/cam_low", make([]float32, 8), 2, 4)
+		}, "/cam_low is left out: /observations/images/cam_low: [2 4] elements of 4 bytes are no known"},
+		{func(f *h5.File) error { return h5.Put(f, "/observations/effort", []float32{}, 0, 14) },
+			"/observations/effort is left out: it has no rows"},
+		{func(f *h5.File) error { return f.PutStrings("/action", []string{"a"}) },
+			"/action is left out: read /action: not numbers"},
+	} {
+		path := filepath.Join(t.TempDir(), "a.hdf5")
+		f, err := h5.Create(path)
+		require.NoError(t, err)
+		require.NoError(t, f.MakeGroup("/observations/images"))
+		require.NoError(t, h5.Put(f, "/observations/qpos", make([]float32, 42), 3, 14))
+		require.NoError(t, c.put(f))
+		require.NoError(t, f.Close())
+		r, err := codec.Formats{Format}.Open(path)
+		require.NoError(t, err)
+		defer r.Close()
+		info, err := r.Info()
+		require.NoError(t, err)
+		require.False(t, info.Complete)
+		require.Equal(t, uint64(12), info.MessageCount)
+		require.Len(t, info.Events, 1)
+		require.Contains(t, info.Events[0].Text, c.want)
+	}
+}
+
+// Colours and depths of one camera have the same name in files of others.
+func TestColourAndDepthOfOneName(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.hdf5")
+	f, err := h5.Create(path)
+	require.NoError(t, err)
+	require.NoError(t, f.MakeGroup("/observations/images"))
+	require.NoError(t, f.MakeGroup("/observations/images_depth"))
+	require.NoError(t, h5.Put(f, "/observations/qpos", make([]float32, 42), 3, 14))
+	require.NoError(t, h5.Put(f, "/observations/images/cam_high", make([]uint8, 3*4*6*3), 3, 4, 6, 3))
+	require.NoError(t, h5.Put(f, "/observations/images_depth/cam_high", make([]uint16, 3*4*6), 3, 4, 6))
+	require.NoError(t, f.Close())
+	e := readTakes(t, path)[0]
+	require.Equal(t, []string{"cam_high", "cam_high_depth"}, []string{e.Cameras[0].Name, e.Cameras[1].Name})
+	back := writeTakes(t, Options{}, aligned(t, e, align.Options{}))
+	e = readTakes(t, back)[0]
+	require.Equal(t, []string{"cam_high", "cam_high_depth"}, []string{e.Cameras[0].Name, e.Cameras[1].Name})
+}
+
+// Layouts of other projects are named.
+func TestLayoutsOfOthers(t *testing.T) {
+	for group, want := range map[string]string{"/data/demo_0/obs": "that of robomimic and LIBERO",
+		"/joint_action": "RoboTwin", "/other": "of an unknown layout, with /other; what is read"} {
+		path := filepath.Join(t.TempDir(), "a.hdf5")
+		f, err := h5.Create(path)
+		require.NoError(t, err)
+		require.NoError(t, f.MakeGroup(group))
+		require.NoError(t, f.Close())
+		s, err := Open(path)
+		require.NoError(t, err)
+		_, err = s.Episodes()
+		require.ErrorContains(t, err, want)
+		require.NoError(t, s.Close())
+	}
+}
+
+// LZF, a filter of h5py's, is built in. Bytes that are not LZF are damage of their image.
+func TestLZF(t *testing.T) {
+	content, err := os.ReadFile(samples.Path(t, "faults/hdf5_lzf.hdf5"))
+	require.NoError(t, err)
+	black := []byte{1, 0, 0, 0xe0, 0x3b, 0, 1, 0, 0}
+	require.Equal(t, 3, bytes.Count(content, black))
+	for want, packed := range map[string][]byte{
+		strings.Repeat("\x00", 72):          black,
+		strings.Repeat("abcde", 15)[:72]:    append([]byte("\x04abcde"), 0xe0, 0x3a, 4),
+		"cut off":                           append([]byte("\x05abcdef"), 0xe0, 0x39)[:9],
+		"back before the beginning":         {1, 0, 0, 0xe0, 0x3b, 9, 1, 0, 0},
+		"longer than a chunk":               {1, 0, 0, 0xe0, 0xff, 0, 1, 0, 0},
+		"more as it is than there is of it": {20, 0, 0, 0xe0, 0x3b, 0, 1, 0, 0},
+	} {
+		path := filepath.Join(t.TempDir(), "a.hdf5")
+		require.NoError(t, os.WriteFile(path, bytes.Replace(content, black, packed, 1), 0o666))
+		e := readTakes(t, path)[0]
+		frames, err := e.Cameras[0].Open()
+		require.NoError(t, err)
+		f, err := frames.Frame(0)
+		if len(want) == 72 {
+			require.NoError(t, err, want)
+			require.Equal(t, want, string(f.Data))
+		} else {
+			require.Error(t, err, want)
+		}
+		_, err = frames.Frame(1)
+		require.NoError(t, err)
+		require.NoError(t, frames.Close())
+	}
 }

@@ -29,10 +29,13 @@ type pictures struct {
 	raw    bool // as in episode.Camera
 }
 
+// depthGroup is the group of depths in an episode.
+const depthGroup = "/observations/images_depth/"
+
 // pictures finds the images of all cameras.
 func (s *source) pictures(root string, lengths map[string]int) ([]*pictures, error) {
 	var all []*pictures
-	for _, group := range []string{"/observations/images/", "/observations/images_depth/"} {
+	for _, group := range []string{"/observations/images/", depthGroup} {
 		if s.file.Type(root+group) != h5.Group {
 			continue
 		}
@@ -59,8 +62,15 @@ func (s *source) pictures(root string, lengths map[string]int) ([]*pictures, err
 				p.order = order
 			}
 			n, err := p.readable()
-			if err != nil {
+			if s.file.Err() != nil {
 				return nil, err
+			}
+			if n == 0 && err == nil {
+				err = errors.New("it has no images")
+			}
+			if err != nil {
+				s.leave(p.path, "cameras", err)
+				continue
 			}
 			lengths[p.path] = n
 			all = append(all, p)

@@ -27,9 +27,11 @@ type source struct {
 	stored  func() ([]*stored, error) // reads the numbers of all episodes, once, but no pictures
 	damage  []error
 	lost    codec.LossCounts
-	release func() // releases the file that Open acquired
-	remove  func() // the file, if it is temporary
-	base    int64  // time of the next row without a time
+	release func()           // releases the file that Open acquired
+	remove  func()           // the file, if it is temporary
+	base    int64            // time of the next row without a time
+	at      string           // group of the episode that is read
+	leftOut map[string]error // why the first dataset of an episode is left out
 }
 
 var _ episode.Source = (*source)(nil)
@@ -64,7 +66,8 @@ func open(path string) (*source, error) {
 		remove()
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	s := &source{file: child.New(local, path), path: path, remove: remove, lost: codec.LossCounts{}}
+	s := &source{file: child.New(local, path), path: path, remove: remove, lost: codec.LossCounts{},
+		leftOut: map[string]error{}}
 	if err := s.file.Acquire(); err != nil {
 		remove()
 		if s.file.Err() == nil {
@@ -148,8 +151,7 @@ func (s *source) readEpisodes() (all []*stored, err error) {
 	defer s.release()
 	roots, err := s.roots()
 	if err == nil && len(roots) == 0 {
-		err = errors.New("it has no /episodes, /observations/state or /observations/qpos: not a robot's, or of an " +
-			"unknown layout")
+		err = s.unknownLayout()
 	}
 	for _, root := range roots {
 		var e *stored
@@ -165,6 +167,34 @@ func (s *source) readEpisodes() (all []*stored, err error) {
 		err = fmt.Errorf("read %s: %w", s.path, err)
 	}
 	return all, err
+}
+
+// layouts are those of other projects that are known and not read, by a group of theirs.
+var layouts = []struct{ group, name string }{
+	{"/data/demo_0", "robomimic and LIBERO (/data/demo_0 with obs and actions)"},
+	{"/data/demo_1", "robomimic and LIBERO (/data/demo_1 with obs and actions)"},
+	{"/observation/robot_state", "DROID (/observation/robot_state)"},
+	{"/joint_action", "RoboTwin (/joint_action)"},
+}
+
+// unknownLayout returns the error about a file without episodes.
+func (s *source) unknownLayout() error {
+	const expected = "; what is read are EasyTeleop's (/episodes or /observations/state) and ALOHA's " +
+		"(/observations/qpos, /observations/images, /action): convert it to one of them, or to a dataset of LeRobot"
+	for _, l := range layouts {
+		if s.file.Type(l.group) != h5.None {
+			return errors.New("its layout is that of " + l.name + ", which is not read" + expected)
+		}
+	}
+	names, err := s.file.List("/")
+	if err != nil {
+		return err
+	}
+	for i := range names {
+		names[i] = "/" + names[i]
+	}
+	return fmt.Errorf("it is not a robot's, or of an unknown layout, with %s%s",
+		cmp.Or(strings.Join(names[:min(len(names), 8)], ", "), "nothing in it"), expected)
 }
 
 // roots returns the groups of the episodes, in order; "" is the root group.

@@ -39,9 +39,13 @@ func (s *source) episode(root string) (*stored, error) {
 		json.Unmarshal([]byte(text), &devices) //nolint:errcheck // ignored unless it is JSON
 	}
 
+	s.at = at
 	stamps, err := s.stamps(root)
 	if err != nil {
 		return nil, err
+	}
+	if len(stamps) == 0 {
+		stamps = nil
 	}
 	lengths := map[string]int{}
 	if stamps != nil {
@@ -51,6 +55,9 @@ func (s *source) episode(root string) (*stored, error) {
 		return nil, err
 	}
 	pictures, err := s.pictures(root, lengths)
+	if err == nil && len(pictures) == 0 && len(e.Arms) == 0 {
+		err = s.leftOut[at]
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -89,12 +96,51 @@ func (s *source) episode(root string) (*stored, error) {
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(e.Cameras, func(other *episode.Camera) bool { return other.Name == c.Name }) {
-			c.Name = p.name
-		}
+		c.Name = p.unlike(e.Cameras)
 		e.Cameras, e.Table.Frames = append(e.Cameras, c), append(e.Table.Frames, frames)
 	}
 	return e, nil
+}
+
+// leave leaves out a dataset, because of err, and tells it.
+func (s *source) leave(path, what string, err error) {
+	s.damage = append(s.damage, fmt.Errorf("read %s: %s is left out: %w", s.path, path, err))
+	s.lost.Add(path, what+" that cannot be read", 0)
+	s.leftOut[s.at] = cmp.Or(s.leftOut[s.at], err)
+}
+
+// stream reads the numbers of a stream, and their rows. columns is 0 if they are left out.
+func (s *source) stream(path string, lengths map[string]int) (values []float64, columns int, err error) {
+	values, rows, columns, err := s.numbers(path)
+	if failed := s.file.Err(); failed != nil {
+		return nil, 0, failed
+	}
+	if err == nil && rows == 0 {
+		err = errors.New("it has no rows")
+	}
+	if err != nil {
+		s.leave(path, "datasets", err)
+		return nil, 0, nil
+	}
+	lengths[path] = rows
+	return values, columns, nil
+}
+
+// unlike returns a name of a camera that no other of its episode has. Colours and depths of one camera often have the
+// same.
+func (p *pictures) unlike(others []*episode.Camera) string {
+	names := []string{p.label, p.name}
+	if strings.Contains(p.path, depthGroup) {
+		names = append(names, p.name+"_depth")
+	}
+	for i := 0; ; i++ {
+		if i >= len(names) {
+			names = append(names, fmt.Sprintf("%s_%d", p.name, i))
+		}
+		if !slices.ContainsFunc(others, func(c *episode.Camera) bool { return c.Name == names[i] }) {
+			return names[i]
+		}
+	}
 }
 
 // object returns a JSON object, or nil.
@@ -257,11 +303,10 @@ func (s *source) vector(owner, path, kind string, lengths map[string]int) (*alig
 	if s.file.Type(path) != h5.Set {
 		return nil, nil
 	}
-	values, rows, columns, err := s.numbers(path)
-	if err != nil {
+	values, columns, err := s.stream(path, lengths)
+	if err != nil || columns == 0 {
 		return nil, err
 	}
-	lengths[path] = rows
 	v := &align.Vector{Name: owner + "/" + kind, Topic: s.text(path, "topic"), Columns: standard(kind, columns),
 		Values: values}
 	var names []string
@@ -321,10 +366,7 @@ func (s *source) aloha(e *stored, root string, lengths map[string]int) error {
 		if s.file.Type(path) != h5.Set {
 			return nil, 0, nil
 		}
-		values, rows, columns, err := s.numbers(path)
-		if err == nil {
-			lengths[path] = rows
-		}
+		values, columns, err := s.stream(path, lengths)
 		missing(values)
 		return values, columns, err
 	}

@@ -238,6 +238,7 @@ hid_t open_set(hid_t file, const char *path, struct shape *s) {
 	if (type >= 0 && space >= 0 && plist >= 0) {
 		describe(type, space, s);
 		s->chunked = H5Pget_layout(plist) == H5D_CHUNKED;
+		s->lacks = lacking_filter(plist);
 		s->stored = H5Dget_storage_size(set);
 		// A dataset in external files has no data in this one.
 		if (H5Pget_external_count(plist) > 0)

@@ -19,6 +19,7 @@ struct shape {
 	size_t size; // of an element, in bytes
 	hsize_t stored; // bytes in the file; 0 for an attribute
 	int chunked;
+	int lacks; // a filter that libhdf5 lacks; 0: none
 };
 
 void quiet(void);
@@ -28,6 +29,11 @@ ssize_t open_objects(hid_t file);
 hid_t open_guarded(const char *path, bool anew);
 // The errno of a failed write since the last call, on this thread; libhdf5 loses it.
 int write_error(void);
+
+// Adds the filters that are built into this program.
+void register_filters(void);
+// The first filter of a dataset with these properties that cannot be used; 0: none.
+int lacking_filter(hid_t plist);
 
 herr_t link_soft(hid_t file, const char *target, const char *path);
 herr_t link_external(hid_t file, const char *other, const char *target, const char *path);

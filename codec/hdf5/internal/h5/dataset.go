@@ -220,6 +220,11 @@ func (f *File) Dataset(path string) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
+	if shape.lacks != 0 {
+		d.Close()
+		return nil, fmt.Errorf("open %s: it is packed by %s, which libhdf5 lacks here: install its plugin, or unpack the "+
+			"file with 'h5repack -f NONE' where it is installed", path, filterName(int(shape.lacks)))
+	}
 	d.Kind, d.Size, d.Variable = Kind(shape.kind), int(shape.size), shape.variable != 0
 	d.stored, d.chunks = int64(shape.stored), shape.chunked != 0
 	for _, dim := range shape.dims[:shape.rank] {
@@ -239,6 +244,16 @@ func (f *File) Dataset(path string) (*Dataset, error) {
 	}
 	d.row = row * d.Size
 	return d, nil
+}
+
+// filterName names a filter by its number in the registry of The HDF Group.
+func filterName(id int) string {
+	name := map[int]string{4: "szip", 305: "LZO", 307: "bzip2", 32000: "LZF", 32001: "Blosc", 32004: "LZ4",
+		32008: "Bitshuffle", 32013: "ZFP", 32015: "Zstandard", 32017: "SZ", 32026: "Blosc2"}[id]
+	if name == "" {
+		return fmt.Sprintf("filter %d", id)
+	}
+	return fmt.Sprintf("%s (filter %d)", name, id)
 }
 
 // Close closes d.

@@ -225,6 +225,7 @@ hid_t open_guarded(const char *path, bool anew) {
 		hid_t driver = H5FDregister(&class), plist = H5Pcreate(H5P_FILE_ACCESS);
 		if (driver < 0 || H5Pset_driver(plist, driver, NULL) < 0)
 			return -1;
+		register_filters();
 		access_list = plist;
 	}
 	return anew ? H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access_list) : H5Fopen(path, H5F_ACC_RDONLY, access_list);

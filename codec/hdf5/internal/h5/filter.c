@@ -1,0 +1,77 @@
+// Filters of datasets: that of h5py's LZF, which libhdf5 lacks, and which of others it lacks.
+#include "complement.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LZF = 32000, MOST_PACKED = 264 }; // a reference of three bytes is at most that long
+
+// Unpacks LZF, and returns how many bytes that made; 0 for what is not LZF, or is more than there is room for.
+static size_t unpack(const unsigned char *in, size_t n, unsigned char *out, size_t room) {
+	size_t i = 0, o = 0;
+	while (i < n) {
+		size_t control = in[i++];
+		if (control < 32) { // that many bytes and one follow as they are
+			size_t length = control + 1;
+			if (length > n - i || length > room - o)
+				return 0;
+			memcpy(out + o, in + i, length);
+			i += length;
+			o += length;
+			continue;
+		}
+		size_t length = control >> 5, back = (control & 31) << 8;
+		if (length == 7) {
+			if (i == n)
+				return 0;
+			length += in[i++];
+		}
+		if (i == n)
+			return 0;
+		back += in[i++] + 1;
+		length += 2;
+		if (back > o || length > room - o)
+			return 0;
+		for (; length > 0; length--, o++) // they may overlap
+			out[o] = out[o - back];
+	}
+	return o;
+}
+
+static size_t filter_lzf(unsigned flags, size_t count, const unsigned values[], size_t bytes, size_t *size, void **buffer) {
+	if (!(flags & H5Z_FLAG_REVERSE))
+		return 0;
+	size_t room = count >= 3 && values[2] > 0 ? values[2] : bytes * MOST_PACKED;
+	if (bytes == 0 || room / MOST_PACKED > bytes)
+		return 0;
+	unsigned char *out = malloc(room);
+	if (!out)
+		return 0;
+	size_t n = unpack(*buffer, bytes, out, room);
+	if (n == 0) {
+		free(out);
+		return 0;
+	}
+	free(*buffer);
+	*buffer = out;
+	*size = room;
+	return n;
+}
+
+static const H5Z_class2_t lzf = {
+	.version = H5Z_CLASS_T_VERS, .id = LZF, .encoder_present = 0, .decoder_present = 1, .name = "lzf", .filter = filter_lzf,
+};
+
+void register_filters(void) { H5Zregister(&lzf); }
+
+int lacking_filter(hid_t plist) {
+	int n = H5Pget_nfilters(plist);
+	for (int i = 0; i < n; i++) {
+		unsigned flags, info;
+		size_t count = 0;
+		H5Z_filter_t id = H5Pget_filter2(plist, i, &flags, &count, NULL, 0, NULL, &info);
+		if (id >= 0 && H5Zfilter_avail(id) <= 0)
+			return id;
+	}
+	return 0;
+}
