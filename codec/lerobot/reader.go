@@ -43,7 +43,8 @@ var _ episode.Source = (*Source)(nil)
 
 // Open opens the dataset in the folder path.
 func Open(path string) (*Source, error) {
-	s := &Source{path: path, absent: map[string]bool{}, videos: map[string]*episode.MissingError{}, check: codec.CheckContents}
+	s := &Source{path: path, absent: map[string]bool{}, videos: map[string]*episode.MissingError{},
+		check: codec.CheckContents}
 	s.episodes = sync.OnceValues(s.readEpisodes)
 	if err := s.load(infoPath, &s.info); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)

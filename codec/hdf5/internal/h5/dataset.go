@@ -222,8 +222,8 @@ func (f *File) Dataset(path string) (*Dataset, error) {
 	}
 	if shape.lacks != 0 {
 		d.Close()
-		return nil, fmt.Errorf("open %s: it is packed by %s, which libhdf5 lacks here: install its plugin, or unpack the "+
-			"file with 'h5repack -f NONE' where it is installed", path, filterName(int(shape.lacks)))
+		return nil, fmt.Errorf("open %s: it is packed by %s, which libhdf5 lacks here: install its plugin, or unpack "+
+			"the file with 'h5repack -f NONE' where it is installed", path, filterName(int(shape.lacks)))
 	}
 	d.Kind, d.Size, d.Variable = Kind(shape.kind), int(shape.size), shape.variable != 0
 	d.stored, d.chunks = int64(shape.stored), shape.chunked != 0

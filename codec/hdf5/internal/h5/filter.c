@@ -38,7 +38,8 @@ static size_t unpack(const unsigned char *in, size_t n, unsigned char *out, size
 	return o;
 }
 
-static size_t filter_lzf(unsigned flags, size_t count, const unsigned values[], size_t bytes, size_t *size, void **buffer) {
+static size_t filter_lzf(unsigned flags, size_t count, const unsigned values[], size_t bytes, size_t *size,
+		void **buffer) {
 	if (!(flags & H5Z_FLAG_REVERSE))
 		return 0;
 	size_t room = count >= 3 && values[2] > 0 ? values[2] : bytes * MOST_PACKED;
@@ -59,7 +60,11 @@ static size_t filter_lzf(unsigned flags, size_t count, const unsigned values[], 
 }
 
 static const H5Z_class2_t lzf = {
-	.version = H5Z_CLASS_T_VERS, .id = LZF, .encoder_present = 0, .decoder_present = 1, .name = "lzf", .filter = filter_lzf,
+	.version = H5Z_CLASS_T_VERS,
+	.id = LZF,
+	.decoder_present = 1,
+	.name = "lzf",
+	.filter = filter_lzf,
 };
 
 void register_filters(void) { H5Zregister(&lzf); }
