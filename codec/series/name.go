@@ -2,6 +2,8 @@ package series
 
 import (
 	"cmp"
+	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -64,8 +66,8 @@ type entry struct {
 // while it was looked for there is one.
 func numbered(path, base string) (all []entry) {
 	entries, err := blob.ReadDir(blob.Dir(path))
-	if err != nil && len(entries) == 0 { // as of a server that cannot list a folder
-		return nil
+	if err != nil && len(entries) == 0 && blob.IsURL(path) {
+		return probed(path, base)
 	}
 	for _, e := range entries {
 		if n, ok := Parse(e.Name()); ok && n.Base == base && !e.IsDir() {
@@ -124,16 +126,34 @@ func followed(path string, own Name, bases []string) bool {
 	if own.Time != "" {
 		return own.Number == 0
 	}
-	for _, base := range bases {
-		second := base + ".00001"
-		if i := strings.LastIndexByte(base, '.'); !strings.HasSuffix(base, ".record") {
-			second = base[:i] + "_1" + base[i:]
-		}
-		if _, err := blob.Stat(blob.Join(blob.Dir(path), second)); err == nil {
-			return true
-		}
+	return slices.ContainsFunc(bases, func(base string) bool {
+		_, err := blob.Stat(nth(path, base, 1))
+		return err == nil
+	})
+}
+
+// nth returns the path of the n-th further file beside path, with that base and without a time.
+func nth(path, base string, n int) string {
+	name := fmt.Sprintf("%s.%05d", base, n)
+	if i := strings.LastIndexByte(base, '.'); !strings.HasSuffix(base, ".record") && i >= 0 {
+		name = fmt.Sprintf("%s_%d%s", base[:i], n, base[i:])
 	}
-	return false
+	return blob.Join(blob.Dir(path), name)
+}
+
+// probed returns the files of numbered from the first on without a gap, for a server that does not list folders. A
+// server that has files of all names has none.
+func probed(path, base string) (all []entry) {
+	if _, err := blob.Stat(nth(path, base, math.MaxInt32)); err == nil {
+		return nil
+	}
+	for n := 1; ; n++ {
+		further := nth(path, base, n)
+		if _, err := blob.Stat(further); err != nil {
+			return all
+		}
+		all = append(all, entry{Name{Base: base, Number: n}, further})
+	}
 }
 
 // First returns the path of the file that, by their names, begins the series in which the file at path is a later one.

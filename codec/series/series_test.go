@@ -3,6 +3,8 @@ package series_test
 import (
 	"errors"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/blob/blobtest"
 	"tapedeck/codec/mcap"
 	"tapedeck/codec/record"
 	"tapedeck/codec/rosbag"
@@ -180,6 +183,41 @@ func TestDamagedFile(t *testing.T) {
 	info, err := r.Info()
 	require.NoError(t, err)
 	require.Contains(t, info.Events[0].Text, "not a recording of a known format")
+}
+
+// In a store, and on a server that cannot list folders, all files are found, too.
+func TestURLs(t *testing.T) {
+	dir := t.TempDir()
+	store := blobtest.New(t)
+	for i, name := range []string{"d.mcap", "d_1.mcap", "d_2.mcap", "e.mcap"} {
+		file{name: name, from: int64(i), to: int64(i + 1)}.write(t, dir)
+		content, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		store.Put("drives/"+name, content)
+	}
+	serve := func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/" {
+			http.NotFound(w, r)
+			return
+		}
+		http.ServeFile(w, r, filepath.Join(dir, filepath.Base(r.URL.Path)))
+	}
+	web := httptest.NewServer(http.HandlerFunc(serve))
+	defer web.Close()
+	lax := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := os.Stat(filepath.Join(dir, filepath.Base(r.URL.Path))); err != nil {
+			r.URL.Path = "/e.mcap"
+		}
+		serve(w, r)
+	}))
+	defer lax.Close()
+	for url, want := range map[string]string{store.URL("drives/d.mcap"): "012", web.URL + "/d.mcap": "012",
+		lax.URL + "/d.mcap": "0", store.URL("drives/e.mcap"): "3", store.URL("drives/d_1.mcap"): "1"} {
+		r, err := series.Open(url, formats.Open)
+		require.NoError(t, err)
+		require.Equal(t, want, seconds(t, r), url)
+		require.NoError(t, r.Close())
+	}
 }
 
 func TestRecordings(t *testing.T) {

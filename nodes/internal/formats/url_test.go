@@ -14,6 +14,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/blob/blobtest"
+	"tapedeck/codec/series"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/test/samples"
 )
@@ -35,6 +36,9 @@ func TestURLs(t *testing.T) {
 			require.NoError(t, err)
 			if put(t, server, path, key) > 300_000 && testing.Short() {
 				continue
+			}
+			for _, further := range series.Names(path)[1:] {
+				put(t, server, further, filepath.Join(filepath.Dir(key), filepath.Base(further)))
 			}
 			format, want := contents(path)
 			_, got := contents(server.URL(key))
