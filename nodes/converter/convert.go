@@ -58,6 +58,11 @@ func (o *convertOptions) convert(ctx context.Context, paths []string, stdout, st
 		return config.Usagef("got %s; the usage is: converter IN... OUT, or converter IN... --output-folder "+
 			"FOLDER --to FORMAT", human.Count(len(paths), "path"))
 	}
+	for _, path := range paths {
+		if _, err := os.Stat(path); err != nil && strings.Contains(path, ":=") {
+			return config.Usagef("%s is no recording; to rename a topic use --remap %[1]s", path)
+		}
+	}
 	if ext := filepath.Ext(paths[last]); ext == ".yaml" || ext == ".yml" {
 		return config.Usagef("%s: the output is a recording, not a file with options of it as in ros2 bag convert; "+
 			"name the recording: converter IN... -o OUT, with --storage, --compression-mode, --topics and the like "+

@@ -18,6 +18,10 @@ func TestFlagsOfOtherTools(t *testing.T) {
 	othertoolstest.Run(t, func() *cobra.Command { return newCommand(io.Discard, io.Discard) })
 }
 
+func TestHintsAreForUnknownFlags(t *testing.T) {
+	othertoolstest.Hints(t, newCommand(io.Discard, io.Discard), hints)
+}
+
 // The output may be named by -o beside the positional one, and reports and contracts have it last, too.
 func TestOutputsAreNamed(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -35,6 +39,7 @@ func TestOutputsAreNamed(t *testing.T) {
 		{"-o g.mcap", "", "got 1 path; the usage is: converter IN... OUT"},
 		{"", "", "got 0 paths; the usage is: converter IN... OUT"},
 		{"-i a.mcap -o taken.yaml", "", "taken.yaml: the output is a recording, not a file with options"},
+		{"a.mcap z.mcap /a:=/b", "", "/a:=/b is no recording; to rename a topic use --remap /a:=/b"},
 		{"a.mcap new.yml", "", "new.yml: the output is a recording"},
 		{"a.mcap -o h.mcap --output-folder x", "", "--output, --output-folder: give one of them"},
 		{"recover a.mcap -o i.mcap", "i.mcap", ""},

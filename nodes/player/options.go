@@ -21,14 +21,14 @@ type options struct {
 	Topics            []string `param:"topics" several:"names" group:"Topics" alias:"white-channel" value:"TOPIC" help:"play only this TOPIC: a name, a name in which * matches anything, or a regular expression that must match the whole name"`
 	Services          []string `param:"services" several:"names" group:"Topics" value:"SERVICE" help:"of services, play only this SERVICE; same syntax as topics"`
 	Actions           []string `param:"actions" several:"names" group:"Topics" value:"ACTION" help:"of actions, play only this ACTION; same syntax as topics"`
-	Regex             string   `param:"regex" short:"e" letter:"as in ros2 bag; cyber_recorder's -e is --end" group:"Topics" help:"play topics whose name contains a match of this regular expression"`
+	Regex             string   `param:"regex" short:"e" letter:"as in ros2 bag; cyber_recorder's -e is --end" group:"Topics" help:"play topics whose whole name matches this regular expression"`
 	ExcludeTopics     []string `param:"exclude_topics" several:"names" group:"Topics" alias:"black-channel" value:"TOPIC" help:"leave out this TOPIC; same syntax as topics"`
 	TopicTypes        []string `param:"topic_types" several:"names" group:"Topics" value:"TYPE" help:"play topics of this TYPE, such as sensor_msgs/msg/Imu, and those of topics; same syntax as topics"`
 	ExcludeTopicTypes []string `param:"exclude_topic_types" several:"names" group:"Topics" value:"TYPE" help:"leave out topics of this TYPE; same syntax as topics"`
 	AllowUnmatched    bool     `param:"allow_unmatched" group:"Topics" help:"accept options that name topics which no recording has"`
 	ExcludeServices   []string `param:"exclude_services" several:"names" group:"Topics" value:"SERVICE" help:"leave out this SERVICE; same syntax as topics"`
 	ExcludeActions    []string `param:"exclude_actions" several:"names" group:"Topics" value:"ACTION" help:"leave out this ACTION; same syntax as topics"`
-	ExcludeRegex      string   `param:"exclude_regex" short:"x" group:"Topics" help:"leave out topics whose name contains a match of this regular expression"`
+	ExcludeRegex      string   `param:"exclude_regex" short:"x" group:"Topics" help:"leave out topics whose whole name matches this regular expression"`
 	Remap             []string `param:"remap" short:"m" several:"rules" group:"Topics" value:"/from:=/to" help:"rename a topic: /from:=/to"`
 	Prefix            string   `param:"prefix" group:"Topics" value:"/PREFIX" help:"put this in front of all topic names"`
 	QoSOverrides      string   `param:"qos_profile_overrides_path" group:"Topics" value:"FILE" help:"YAML FILE with the QoS to publish with, by topic, in the format of rosbag2"`

@@ -67,15 +67,6 @@ func TestRecordingsAreNamed(t *testing.T) {
 	}
 }
 
-func TestHintsAreForUnknownFlags(t *testing.T) {
-	o := defaultOptions()
-	for _, p := range config.Parameters(&o) {
-		for _, name := range []string{p.Flag, p.Short} {
-			require.NotContains(t, hints, name)
-		}
-	}
-}
-
 func TestPlan(t *testing.T) {
 	start, end := int64(1000), int64(2000)
 	for name, test := range map[string]struct {

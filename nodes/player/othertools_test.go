@@ -7,3 +7,5 @@ import (
 )
 
 func TestFlagsOfOtherTools(t *testing.T) { othertoolstest.Run(t, newCommand) }
+
+func TestHintsAreForUnknownFlags(t *testing.T) { othertoolstest.Hints(t, newCommand(), hints) }

@@ -55,6 +55,7 @@ func (o *options) selectors() (all []selector, err error) {
 		if re, failed := graph.Regexp(r.option, r.text); failed != nil {
 			return nil, failed
 		} else if re != nil {
+			re = regexp.MustCompile("^(?:" + r.text + ")$") // as in rosbag2's player, but not its recorder
 			all = append(all, selector{r.option, r.text, strings.HasPrefix(r.option, "exclude"),
 				func(c *codec.Channel) bool { return re.MatchString(c.Topic) }})
 		}
@@ -110,7 +111,11 @@ func (o *options) unmatched(channels []*codec.Channel) error {
 	var missing []string
 	for _, s := range selectors {
 		if !slices.ContainsFunc(channels, s.match) {
-			missing = append(missing, "--"+strings.ReplaceAll(s.option, "_", "-")+" "+s.text)
+			text := "--" + strings.ReplaceAll(s.option, "_", "-") + " " + s.text
+			if strings.HasSuffix(s.option, "regex") {
+				text += " (as a whole; .* stands for anything)"
+			}
+			missing = append(missing, text)
 		}
 	}
 	for _, list := range []struct {

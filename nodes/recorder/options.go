@@ -202,6 +202,8 @@ func (o *options) intent(path string) string {
 			list = append(list, fmt.Sprintf(format, args...))
 		}
 	}
+	add(o.All && !o.AllServices && !o.AllActions,
+		"all topics, without the services and actions that --all-services and --all-actions add")
 	add(o.StartPaused, "paused until resumed")
 	add(o.MaxBagDuration > 0, "splits each %v", o.MaxBagDuration)
 	add(o.MaxBagSize > 0, "splits before %v", o.MaxBagSize)

@@ -129,11 +129,14 @@ func TestFilesAreDeletedOfSplitRecordings(t *testing.T) {
 // The recorder says at the start what it is going to do.
 func TestIntent(t *testing.T) {
 	for line, want := range map[string]string{
-		"-a":       "recording to x",
-		"-a -d 60": "recording to x; splits each 1m0s", "-a --max-duration 60": "recording to x; stops after 1m0s",
-		"-a -b 1MB --max-bag-files 3 --start-paused": "recording to x; paused until resumed; splits before 1MB; " +
+		"-a": "recording to x; all topics, without the services and actions that --all-services and " +
+			"--all-actions add",
+		"-a --all-services":    "recording to x",
+		"/a -d 60":             "recording to x; splits each 1m0s",
+		"/a --max-duration 60": "recording to x; stops after 1m0s",
+		"/a -b 1MB --max-bag-files 3 --start-paused": "recording to x; paused until resumed; splits before 1MB; " +
 			"keeps the last 3 files",
-		"-a --snapshot-mode": "recording snapshots only",
+		"/a --snapshot-mode": "recording snapshots only",
 		"/a -l 1":            "recording to x; records 1 message of each topic",
 	} {
 		o := defaultOptions()
@@ -160,18 +163,6 @@ func TestOptionsOfFormats(t *testing.T) {
 		entries, err := os.ReadDir(".")
 		require.NoError(t, err)
 		require.Empty(t, entries)
-	}
-}
-
-func TestHintsAreForUnknownFlags(t *testing.T) {
-	o := defaultOptions()
-	for _, p := range config.Parameters(&o) {
-		for _, name := range []string{p.Flag, p.Short} {
-			require.NotContains(t, hints, name)
-		}
-		for _, alias := range p.Aliases {
-			require.NotContains(t, hints, alias.Name)
-		}
 	}
 }
 

@@ -52,3 +52,21 @@ func Run(t *testing.T, newCommand func() *cobra.Command) {
 	}
 	require.NotZero(t, n)
 }
+
+// Hints checks that hints about unknown flags, as for config.Hint, are about flags that the commands do not have.
+func Hints(t *testing.T, root *cobra.Command, hints map[string]string) {
+	for key := range hints {
+		cmd, flag := root, key
+		if name, rest, ok := strings.Cut(key, " "); ok {
+			var err error
+			cmd, _, err = root.Find([]string{name})
+			require.NoError(t, err)
+			require.Equal(t, name, cmd.Name())
+			flag = rest
+		}
+		require.Nil(t, cmd.Flags().Lookup(flag), key)
+		if len(flag) == 1 {
+			require.Nil(t, cmd.Flags().ShorthandLookup(flag), key)
+		}
+	}
+}
