@@ -38,10 +38,14 @@ func reasonText(why string) string {
 
 // Report counts what Align kept and dropped.
 type Report struct {
-	Points  int             `json:"points"`  // of the timeline
-	Rows    int             `json:"rows"`    // kept
-	Dropped int             `json:"dropped"` // not kept
-	Holes   int             `json:"holes"`   // places between kept rows where some were dropped
+	Points  int `json:"points"`  // of the timeline
+	Rows    int `json:"rows"`    // kept
+	Dropped int `json:"dropped"` // not kept
+	Holes   int `json:"holes"`   // places between kept rows where some were dropped
+	// Split is how many episodes a writer made of the rows between holes; 0: it did not split them. Single is how many
+	// rows became none, as there is none beside them.
+	Split   int             `json:"split,omitempty"`
+	Single  int             `json:"single,omitempty"`
 	Vectors []*VectorReport `json:"vectors,omitempty"`
 	Cameras []*TrackReport  `json:"cameras,omitempty"`
 }
@@ -94,6 +98,20 @@ func (s *StreamReport) drop(why string) {
 	s.Dropped[why]++
 }
 
+// Written returns how many rows are in episodes.
+func (r *Report) Written() int { return r.Rows - r.Single }
+
+// Episodes returns how many episodes the rows became.
+func (r *Report) Episodes() int { return max(1, r.Split) }
+
+// Frames returns how many frames of all cameras are in rows.
+func (r *Report) Frames() (n int) {
+	for _, c := range r.Cameras {
+		n += c.Used
+	}
+	return n
+}
+
 // String returns a few lines of text.
 func (r *Report) String() string {
 	var b strings.Builder
@@ -103,6 +121,9 @@ func (r *Report) String() string {
 	}
 	if r.Holes > 0 {
 		fmt.Fprintf(&b, ", %s", plural.Count(r.Holes, "hole"))
+	}
+	if r.Split > 0 {
+		fmt.Fprintf(&b, ", %s in %s", plural.Count(r.Written(), "row"), plural.Count(r.Split, "episode"))
 	}
 	b.WriteByte('\n')
 	for _, c := range r.Cameras {

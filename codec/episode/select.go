@@ -118,8 +118,7 @@ func (s *Selection) String() string {
 	if len(s.left) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("episodes %v of %v; the others are numbered %v now", numbersOf(s.left),
-		Numbers{{0, s.total - 1}}, Numbers{{0, s.total - len(s.left) - 1}})
+	return fmt.Sprintf("episodes %v of %v", numbersOf(s.left), Numbers{{0, s.total - 1}})
 }
 
 // Choose has the reader read only the episodes that choose returns of all. It is to be called before anything is read.

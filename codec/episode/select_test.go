@@ -13,9 +13,9 @@ func TestSelection(t *testing.T) {
 	recordings := [][]*Episode{{{Name: "0"}, {Name: "1"}, {Name: "2"}}, {{Name: "3"}, {Name: "4"}}}
 	for _, c := range []struct{ only, without, want, told, err string }{
 		{want: "01234"},
-		{only: "0,2-3", want: "023", told: "episodes 1,4 of 0-4; the others are numbered 0-2 now"},
-		{without: "0-1, 3", want: "24", told: "episodes 0-1,3 of 0-4; the others are numbered 0-1 now"},
-		{only: "0-3", without: "1", want: "023", told: "episodes 1,4 of 0-4; the others are numbered 0-2 now"},
+		{only: "0,2-3", want: "023", told: "episodes 1,4 of 0-4"},
+		{without: "0-1, 3", want: "24", told: "episodes 0-1,3 of 0-4"},
+		{only: "0-3", without: "1", want: "023", told: "episodes 1,4 of 0-4"},
 		{only: "4-5", err: "there is no episode 5; there are 0-4"},
 		{without: "7", err: "there is no episode 7; there are 0-4"},
 		{without: "0-4", err: "all episodes are left out"},

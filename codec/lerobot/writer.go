@@ -121,6 +121,7 @@ func (w *Writer) Write(r *episode.Rows) error {
 		if single := len(stretches) - len(kept); single > 0 {
 			w.lost.Add(r.Episode.Name, "rows with none before and after them, too few for an episode", uint64(single))
 		}
+		r.Report.Split, r.Report.Single = len(kept), len(stretches)-len(kept)
 		stretches = kept
 	}
 	vectors, err := vectors(r, w.options.State)

@@ -15,11 +15,20 @@ import (
 	"tapedeck/codec/episode"
 )
 
+// unknownTask is the task of episodes that have none; LeRobot wants one.
+const (
+	unknownTask = "unknown"
+	noTask      = "nothing says which task the episodes show: it is called \"" + unknownTask + "\"; name it with --task"
+)
+
 // put writes an episode.
 func (w *Writer) put(t *prepared) error {
 	e := t.rows.Episode
-	row := &episodeRow{task: cmp.Or(e.Task, "unknown"), length: t.span.n, from: w.info.TotalFrames,
+	row := &episodeRow{task: cmp.Or(e.Task, unknownTask), length: t.span.n, from: w.info.TotalFrames,
 		videos: map[string]videoPlace{}, stats: map[string]*stats{}}
+	if e.Task == "" && !slices.Contains(w.remarks, noTask) {
+		w.remarks = append(w.remarks, noTask)
+	}
 	task := slices.Index(w.tasks, row.task)
 	if task < 0 {
 		task = len(w.tasks)

@@ -256,3 +256,19 @@ func TestVideoWithoutFFmpeg(t *testing.T) {
 	_, err := Create(filepath.Join(t.TempDir(), "set"), Options{Video: true})
 	require.ErrorContains(t, err, "cannot find ffmpeg, which encodes videos: install it (Debian: ffmpeg)")
 }
+
+// The report tells what was made of an episode with holes; a task that nothing tells is remarked, once.
+func TestReportOfHoles(t *testing.T) {
+	w, err := Create(filepath.Join(t.TempDir(), "set"), Options{Holes: HolesSplit})
+	require.NoError(t, err)
+	e := recording(t, "episode", "", 1e18, 20)
+	without(e.Cameras[0], 13, 16)
+	without(e.Cameras[0], 11, 12)
+	rows := aligned(t, e, align.Options{})
+	require.NoError(t, w.Write(rows))
+	require.Equal(t, w.info.TotalEpisodes, rows.Report.Episodes())
+	require.Equal(t, w.info.TotalFrames, rows.Report.Written())
+	require.Equal(t, 1, rows.Report.Single)
+	require.Equal(t, []string{noTask}, w.Notes())
+	require.NoError(t, w.Close())
+}

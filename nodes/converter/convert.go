@@ -277,25 +277,30 @@ func printableLines(lines []string) []string {
 
 // reportEpisodes returns lines about the episodes that were written.
 func reportEpisodes(r *convert.Result) []string {
-	frames, rows, aligned := 0, 0, false
+	episodes, frames, rows, aligned := 0, 0, 0, false
 	var lines []string
 	for _, e := range r.Episodes {
-		frames += e.Frames
 		what := fmt.Sprintf("%s: %s s, %s", human.Printable(e.Name), human.Seconds(e.End-e.Start),
 			human.Count(e.Frames, "frame"))
-		if e.Report != nil {
+		if e.Report == nil {
+			episodes, frames = episodes+1, frames+e.Frames
+		} else {
 			aligned = true
-			rows += e.Report.Rows
+			episodes, frames, rows = episodes+e.Report.Episodes(), frames+e.Report.Frames(), rows+e.Report.Written()
 			what += "; " + strings.TrimRight(e.Report.String(), "\n")
 		}
 		lines = append(lines, strings.Split(what, "\n")...)
 	}
-	total := fmt.Sprintf("%s: %s, %s", r.Path, human.Count(len(r.Episodes), "episode"), human.Count(frames, "frame"))
+	total := fmt.Sprintf("%s: %s, %s", r.Path, human.Count(episodes, "episode"), human.Count(frames, "frame"))
 	if aligned {
 		total += ", " + human.Count(rows, "row")
 	}
 	lines = append(lines, fmt.Sprintf("%s; written in %.3f s", total, r.Took.Seconds()))
-	return printableLines(slices.Concat(lines, reportLeftOut(r), reportLosses(r)))
+	left := reportLeftOut(r)
+	for i := range left {
+		left[i] += fmt.Sprintf("; the output has episodes 0 to %d", episodes-1)
+	}
+	return printableLines(slices.Concat(lines, left, reportLosses(r)))
 }
 
 // reportLeftOut returns a line about episodes that were not selected.

@@ -13,7 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	rows "tapedeck/codec/align"
 	"tapedeck/config"
+	"tapedeck/nodes/internal/convert"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/test/samples"
 )
@@ -252,4 +254,16 @@ func TestTables(t *testing.T) {
 		_, _, err = run(t, path, out, "--to", to, "--overwrite")
 		require.NoError(t, err)
 	}
+}
+
+// The numbers of the last line are those of the output: an episode may be split, and frames may be in no row.
+func TestReportOfEpisodes(t *testing.T) {
+	lines := reportEpisodes(&convert.Result{Path: "set", LeftOut: "episodes 1 of 0-2", Episodes: []convert.Episode{
+		{Name: "a", Frames: 30, Report: &rows.Report{Points: 30, Rows: 25, Dropped: 5, Holes: 3, Split: 3, Single: 1,
+			Cameras: []*rows.TrackReport{{StreamReport: rows.StreamReport{Name: "camera_0", Samples: 30}, Used: 24}}}},
+		{Name: "b", Frames: 30, Report: &rows.Report{Points: 30, Rows: 30}},
+	}})
+	require.Contains(t, lines[0], "25 rows of 30, 5 dropped, 3 holes, 24 rows in 3 episodes")
+	require.Contains(t, strings.Join(lines, "\n"), "\nset: 4 episodes, 24 frames, 54 rows; written in ")
+	require.Contains(t, lines, "left out: episodes 1 of 0-2; the output has episodes 0 to 3")
 }

@@ -291,7 +291,7 @@ func TestConvertEpisodes(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, stdout, "20261121_082214: 1.100000000 s, 88 frames; 27 rows of 30, 3 dropped, 1 hole\n  "+
 		"camera_0: 30 frames, 27 used, worst skew 0s of 16.5ms\n")
-	require.Contains(t, stdout, out+": 2 episodes, 176 frames, 54 rows; written in ")
+	require.Contains(t, stdout, out+": 2 episodes, 162 frames, 54 rows; written in ")
 	stdout, _, err = run(t, "info", out)
 	require.NoError(t, err)
 	require.Contains(t, stdout, "Format:     hdf5\nEpisodes:   2\n")

@@ -58,7 +58,7 @@ type Result struct {
 	Took      time.Duration // from opening the output to its end
 	Losses    []Loss        // what was selected but is not in the output
 	Throttled Loss          // what Options.Throttle left out
-	LeftOut   string        // episodes that were not selected, and how the others are numbered; "": none
+	LeftOut   string        // episodes that were not selected; "": none
 	Repeated  Loss          // latched messages that files begin with; among Messages
 	Damaged   int           // damaged places in the inputs that were left out, if Job.Damaged is nil
 	Episodes  []Episode     // in formats that keep episodes; Messages is then 0
