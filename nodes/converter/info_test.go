@@ -302,7 +302,7 @@ func TestConvertEpisodes(t *testing.T) {
 	folder := t.TempDir()
 	stdout, _, err = run(t, in, "--output-folder", folder, "--to", "hdf5", "--timeline", "fixed:20")
 	require.NoError(t, err)
-	require.Contains(t, stdout, folder+"/20261121_082214.hdf5: 1 episode, 88 frames, ")
+	require.Contains(t, stdout, folder+"/20261121_082214.hdf5: 1 episode, 54 frames, ")
 }
 
 func TestInfoMeasures(t *testing.T) {
