@@ -3,6 +3,7 @@ package codec
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
@@ -122,10 +123,31 @@ func (c *Channel) Define(libraries ...*rosidl.Library) *Event {
 		c.Topic, definitionHint)}
 }
 
+// emptyMD5 is the MD5 sum of a ROS 1 type without fields.
+const emptyMD5 = "d41d8cd98f00b204e9800998ecf8427e"
+
+// emptyROS1 reports whether the definition of a ROS 1 type is empty although the type has fields. Package bridge/ros1
+// looks for another one.
+func (c *Channel) emptyROS1() bool {
+	root, _, _ := strings.Cut("\n"+string(c.Schema.Data), "\n==")
+	if c.Schema.Encoding != SchemaROS1Msg || !rosidl.HasEmpty(root) {
+		return false
+	}
+	if sum := c.Metadata["md5sum"]; sum != "" && sum != "*" {
+		return sum != emptyMD5
+	}
+	known, err := msgs.Library().Message(c.Type)
+	return err == nil && len(known.Fields) > 0
+}
+
 // DefineAll calls Define with tapedeck's definitions and those of the environment for channels whose definitions are
 // empty, and returns the events.
 func DefineAll(channels []*Channel) (events []Event) {
 	for _, c := range channels {
+		if c != nil && c.emptyROS1() {
+			events = append(events, Event{Kind: EventLabel, Topic: c.Topic, Text: fmt.Sprintf("the definition of %s %v; "+
+				"that of tapedeck is used if it has the same MD5 sum", c.Type, ErrEmptyDefinition)})
+		}
 		if c == nil || c.Schema.Encoding != SchemaROS2Msg || !rosidl.HasEmpty(string(c.Schema.Data)) {
 			continue
 		}

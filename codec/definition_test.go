@@ -43,6 +43,8 @@ func TestDefine(t *testing.T) {
 			"unknown type a/msg/A: the definition of std_msgs/msg/Int8 is empty; name a folder", 0},
 		{"nobody knows", "a/msg/A", "", "", five, "", "the definition is empty, but the payload is not", 0},
 		{"nobody knows, zero", "a/msg/A", "", "", zero, "", "", 0},
+		{"nobody knows, zeros", "a/msg/A", "", "", make([]byte, 4+8), "",
+			"the definition is empty, but the payload is not", 0},
 		{"truly empty", "std_msgs/msg/Empty", "", "", five, "", "", 0},
 		{"truly empty by hash", "a/msg/A", "", hash("std_msgs/msg/Empty"), five,
 			"the definition of a/msg/A is empty, so that values of /t cannot be read",
@@ -81,6 +83,15 @@ func TestDefine(t *testing.T) {
 				require.ErrorContains(t, err, test.want)
 			}
 		})
+	}
+
+	for sum, told := range map[string]int{"": 1, "*": 1, "1": 1, emptyMD5: 0} {
+		for text, empty := range map[string]int{"": 1, "# x\n": 1, "string data\n": 0,
+			"\n=====\nMSG: a/B\nint8 x\n": 1} {
+			c := &Channel{Topic: "/t", Type: "std_msgs/String", Encoding: EncodingROS1, Metadata: map[string]string{
+				"md5sum": sum}, Schema: Schema{Encoding: SchemaROS1Msg, Data: []byte(text)}}
+			require.Len(t, DefineAll([]*Channel{c}), told*empty, "%q %q", sum, text)
+		}
 	}
 
 	missing := &Channel{Topic: "/t", Type: "a/msg/A", Encoding: EncodingCDR}

@@ -111,7 +111,12 @@ func (r *definer) define(name string) (string, error) {
 	target := predecessors[name]
 	if target == "" {
 		pkg, base, found := strings.Cut(name, "/msg/")
-		if !found {
+		switch {
+		case name == "":
+			return "", errors.New("the recording does not name the type of the messages")
+		case !strings.Contains(name, "/"):
+			return "", fmt.Errorf("%s has no package; types of ROS 1 have one", name)
+		case !found:
 			return "", fmt.Errorf("%s is not a message; ROS 1 has no counterpart", name)
 		}
 		target = pkg + "/" + base

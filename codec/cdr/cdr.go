@@ -66,7 +66,7 @@ func (l *layout) finish(d *wire.Decoder) error {
 	if err := finish(d); err != nil {
 		return err
 	}
-	if l.unproven && !d.Zero() {
+	if l.unproven && (!d.Zero() || d.Remaining() > 3) { // one byte, padded to four
 		return errors.New("the definition is empty, but the payload is not")
 	}
 	return nil

@@ -19,6 +19,9 @@ type Schema struct {
 // NewSchema returns the schema of a type, "sensor_msgs/msg/Imu". The error wraps rosidl.ErrUnknownType if the type, or
 // one that it contains, is not in the library.
 func NewSchema(lib *rosidl.Library, typeName string) (*Schema, error) {
+	if typeName == "" {
+		return nil, errors.New("the recording does not name the type of the messages")
+	}
 	root, err := compiler{lib, map[string]*layout{}}.layout(typeName)
 	if err != nil {
 		return nil, fmt.Errorf("schema of %s: %w", typeName, err)

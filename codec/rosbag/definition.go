@@ -240,15 +240,3 @@ func LacksFields(c *codec.Channel) bool {
 	known, err := msgs.Library().Message(c.Type)
 	return err == nil && len(known.Fields) > 0
 }
-
-// emptyDefinitions returns an event for each channel whose definition LacksFields.
-func emptyDefinitions(channels []*codec.Channel) (events []codec.Event) {
-	for _, c := range channels {
-		if c != nil && LacksFields(c) {
-			events = append(events, codec.Event{Kind: codec.EventLabel, Topic: c.Topic, Text: fmt.Sprintf(
-				"the definition of %s %v; that of tapedeck is used if its MD5 sum is the same", c.Type,
-				codec.ErrEmptyDefinition)})
-		}
-	}
-	return events
-}

@@ -100,7 +100,7 @@ func (r *reader) Describe() *codec.Info {
 		}
 	}
 	info := r.Contents.Info(Name, r.Size, r.loader())
-	info.Events = append(emptyDefinitions(r.Contents.Channels), info.Events...)
+	info.Events = append(codec.DefineAll(r.Contents.Channels), info.Events...)
 	info.Complete, info.Extra = r.complete, extra
 	return info
 }

@@ -60,7 +60,7 @@ func TestDefinitionPaths(t *testing.T) {
 	}
 }
 
-// TestLabels has a topic whose payloads are compressed, and one whose definition is empty: they are read, and told.
+// TestLabels has a topic whose payloads are compressed, and two whose definition is empty: they are read, and told.
 func TestLabels(t *testing.T) {
 	encoder, err := zstd.NewWriter(nil)
 	require.NoError(t, err)
@@ -72,16 +72,19 @@ func TestLabels(t *testing.T) {
 	packed := &codec.Channel{Topic: "/packed", Type: "std_msgs/msg/Int8", Encoding: codec.EncodingCDR,
 		Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("int8 data\n")}}
 	undefined := &codec.Channel{Topic: "/empty", Type: "std_msgs/msg/Int8", Encoding: codec.EncodingCDR, Schema: empty}
+	unknown := &codec.Channel{Topic: "/unknown", Type: "x/msg/A", Encoding: codec.EncodingCDR, Schema: empty}
 	for i := range int64(2) {
 		require.NoError(t, w.Write(&codec.Message{Channel: packed, LogTime: 1 + i, Data: encoder.EncodeAll(five, nil)}))
 		require.NoError(t, w.Write(&codec.Message{Channel: undefined, LogTime: 1 + i, Data: five}))
+		require.NoError(t, w.Write(&codec.Message{Channel: unknown, LogTime: 1 + i, Data: five}))
 	}
 	require.NoError(t, w.Close())
 	stdout, _, err := run(t, "check", in)
 	require.Error(t, err)
-	require.Contains(t, stdout, "2 findings")
+	require.Contains(t, stdout, "3 findings")
 	require.Contains(t, stdout, "messages of /packed are called cdr and are compressed with zstd")
 	require.Contains(t, stdout, "the definition of std_msgs/msg/Int8 is empty; another definition of the type is used")
+	require.Contains(t, stdout, "decode x/msg/A: the definition is empty, but the payload is not")
 	for topic, note := range map[string]string{"/packed": "note: read ", "/empty": ""} {
 		stdout, stderr, err := run(t, "echo", in, topic)
 		require.NoError(t, err)
@@ -90,6 +93,6 @@ func TestLabels(t *testing.T) {
 	}
 	stdout, stderr, err := run(t, in, filepath.Join(t.TempDir(), "out.mcap"), "--strict")
 	require.NoError(t, err)
-	require.Contains(t, stdout, "4 messages")
+	require.Contains(t, stdout, "6 messages")
 	require.Equal(t, 2, strings.Count(stderr, "warning: "), stderr)
 }

@@ -27,6 +27,7 @@ type stream struct {
 	*topic
 	channel *codec.Channel
 	schema  *cdr.Schema // nil: messages cannot be decoded
+	empty   bool        // schema has no fields
 	stamps  *cdr.Stamps
 	frame   *cdr.Path
 	frameAt int        // in payloads of the shape of the last one; 0: not looked for
@@ -57,7 +58,7 @@ func newStream(c *codec.Channel) *stream {
 	if err != nil {
 		return s
 	}
-	s.schema, s.stamps = schema, schema.Stamps()
+	s.schema, s.stamps, s.empty = schema, schema.Stamps(), len(schema.Fields()) == 0
 	if frame, err := schema.Path("header.frame_id"); err == nil && frame.Type().Kind == rosidl.String {
 		s.frame = frame
 	}
@@ -103,6 +104,10 @@ func (s *stream) message(p *Pass, m *codec.Message) {
 }
 
 func (s *stream) read(p *Pass, m *codec.Message) error {
+	if s.empty {
+		_, err := s.schema.Decode(m.Data)
+		return err
+	}
 	if s.tree != nil {
 		return s.addTransforms(m)
 	}
