@@ -248,12 +248,15 @@ func TestFlagsOfROS(t *testing.T) {
 func TestHint(t *testing.T) {
 	root := New("recorder", "", "", defaults(), nil)
 	root.AddCommand(New("trigger", "", "", nil, nil))
-	Hint(root, map[string]string{"storage-config-file": "use --storage", "j": "use --rate"})
+	Hint(root, map[string]string{"storage-config-file": "use --storage", "j": "use --rate",
+		"trigger y": "use -z", "* q": "leave it out", "* y": "no"})
 	for argv, want := range map[string]string{
 		"--storage-config-file x": "unknown flag: --storage-config-file: use --storage",
 		"--storage_config_file=x": "unknown flag: --storage_config_file: use --storage",
 		"-aj":                     "unknown shorthand flag: 'j' in -j: use --rate",
 		"--other":                 "unknown flag: --other",
+		"trigger -y":              "unknown shorthand flag: 'y' in -y: use -z",
+		"trigger -q":              "unknown shorthand flag: 'q' in -q: leave it out",
 		"trigger -j":              "unknown shorthand flag: 'j' in -j",
 		"trigger -s mcap":         `unknown shorthand flag: 's' in -s: only recorder without "trigger" has it`,
 		"trigger --storage mcap":  `unknown flag: --storage: only recorder without "trigger" has it`,

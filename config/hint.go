@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,7 +11,8 @@ import (
 )
 
 // Hint adds to errors about unknown flags of a command what hints has for them, by name ("lz4") or letter ("j"): what
-// to use instead of a flag of another program. Those of a subcommand follow its name: "info y". An error of a
+// to use instead of a flag of another program. Those of a subcommand follow its name, "info y", or a * if all
+// subcommands have them. An error of a
 // subcommand says so if only cmd itself has the flag. An error about a flag without a value explains its letter. An
 // error of cmd.Args about the arguments before the flag comes first: the flag may be that of another command.
 func Hint(cmd *cobra.Command, hints map[string]string) {
@@ -31,7 +33,7 @@ func Hint(cmd *cobra.Command, hints map[string]string) {
 		name := strings.ReplaceAll(unknown.GetSpecifiedName(), "_", "-")
 		hint := hints[name]
 		if at != cmd {
-			hint = hints[at.Name()+" "+name]
+			hint = cmp.Or(hints[at.Name()+" "+name], hints["* "+name])
 			if hint == "" && (cmd.Flags().Lookup(name) != nil ||
 				len(name) == 1 && cmd.Flags().ShorthandLookup(name) != nil) {
 				hint = fmt.Sprintf("only %s without %q has it", cmd.Name(), at.Name())

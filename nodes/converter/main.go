@@ -36,6 +36,11 @@ var hints = map[string]string{
 	"order": hintOrder, "no-crc": hintChunks, "no-chunks": hintChunks, "unchunked": hintChunks,
 	"coalesce-channels": hintMerge, "allow-duplicate-metadata": hintMerge,
 
+	"color": hintColour, "* color": hintColour, "* c": hintColour,
+	"allow-remote-scan": hintStores, "* allow-remote-scan": hintStores,
+	"time-format": hintTimes, "* time-format": hintTimes,
+	"v": "it says what matters anyway; leave it out", "verbose": "it says what matters anyway; leave it out",
+
 	"info y": "use --json", "info yaml": "use --json", "info k": "use --json", "info key": "use --json",
 	"info freq": "use -v", "info s": hintContent, "info storage": hintContent, "info o": hintPrints,
 	"info output": hintPrints, "info f": hintNoFlag, "info file": hintNoFlag,
@@ -54,6 +59,9 @@ var hints = map[string]string{
 
 const (
 	hintPaths   = "name the inputs, and the output behind them or behind --output: converter IN... OUT"
+	hintColour  = "nothing is coloured; leave it out"
+	hintStores  = "stores are read by parts; leave it out"
+	hintTimes   = "times are local ones, in JSON ns since 1970; leave it out"
 	hintNoFlag  = "name the recording without a flag"
 	hintInclude = "use --topics REGEX"
 	hintExclude = "use --exclude REGEX"

@@ -56,8 +56,8 @@ func Run(t *testing.T, newCommand func() *cobra.Command) {
 // Hints checks that hints about unknown flags, as for config.Hint, are about flags that the commands do not have.
 func Hints(t *testing.T, root *cobra.Command, hints map[string]string) {
 	for key := range hints {
-		cmd, flag := root, key
-		if name, rest, ok := strings.Cut(key, " "); ok {
+		cmd, flag := root, strings.TrimPrefix(key, "* ")
+		if name, rest, ok := strings.Cut(flag, " "); ok {
 			var err error
 			cmd, _, err = root.Find([]string{name})
 			require.NoError(t, err)
