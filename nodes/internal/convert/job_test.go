@@ -969,6 +969,26 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// A recording of several files is replaced as a whole, but not a file that is only called like one of it.
+func TestOverwriteSeries(t *testing.T) {
+	in := write(t, "in.mcap", numbers(t, channel(t, "/n", "std_msgs/msg/UInt32"), 30)...)
+	o := DefaultOptions()
+	o.MaxBagMessages = 10
+	out := filepath.Join(t.TempDir(), "out.mcap")
+	_, err := run(t, o, out, in)
+	require.NoError(t, err)
+	later := filepath.Join(filepath.Dir(out), "out_3.mcap")
+	o.MaxBagMessages, o.Offset = 0, time.Hour
+	_, err = run(t, o, later, in)
+	require.NoError(t, err)
+	o.Offset, o.Overwrite, o.End = 0, true, "10"
+	_, err = run(t, o, out, in)
+	require.NoError(t, err)
+	left, err := filepath.Glob(filepath.Join(filepath.Dir(out), "*"))
+	require.NoError(t, err)
+	require.Equal(t, []string{out, later}, left)
+}
+
 // Messages that are in two of the recordings which are merged, as in one and a snapshot of it, are written twice with a
 // warning.
 func TestDoubled(t *testing.T) {

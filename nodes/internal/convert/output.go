@@ -16,6 +16,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/blob"
+	"tapedeck/codec/series"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
@@ -34,6 +35,7 @@ type output struct {
 	keep      bool          // keep the folder: its content is complete but could not be moved
 	stream    io.Writer     // where the recording goes instead of to path; else nil
 	stored    bool          // path is a URL; part is not beside it
+	replaced  []string      // further files of the recording that is at path
 }
 
 // newStream returns the output that is written to w, which path stands for.
@@ -65,6 +67,7 @@ func newOutput(path string, known formats.List, format formats.Format, overwrite
 	if err := cmp.Or(o.checkExisting(), o.checkSeries()); err != nil {
 		return nil, err
 	}
+	o.findReplaced()
 	err := os.Mkdir(o.part, 0o755)
 	if errors.Is(err, fs.ErrExist) {
 		if !overwrite {
@@ -345,6 +348,11 @@ func (o *output) removeRest(ctx context.Context, written []string) error {
 		}
 		return err
 	}
+	for _, path := range o.replaced {
+		if _, err := o.remove(ctx, path, written); err != nil {
+			return err
+		}
+	}
 	for _, path := range written {
 		name := numbered.FindStringSubmatch(blob.Base(path))
 		if path == o.path || name == nil { // later numbers belong to other recordings
@@ -361,6 +369,24 @@ func (o *output) removeRest(ctx context.Context, written []string) error {
 		}
 	}
 	return nil
+}
+
+// findReplaced finds the further files of the recording that is at the path and is to be replaced, which would be taken
+// for files of the new one.
+func (o *output) findReplaced() {
+	if !o.overwrite || len(series.Names(o.path)) == 1 {
+		return
+	}
+	old, err := o.known.Open(o.path)
+	if err != nil {
+		return
+	}
+	defer old.Close()
+	if info, err := old.Info(); err == nil && len(info.Files) > 1 {
+		for _, f := range info.Files[1:] {
+			o.replaced = append(o.replaced, blob.Clean(f.Path))
+		}
+	}
 }
 
 // remove removes a file that was neither written nor read, and reports whether there was one.

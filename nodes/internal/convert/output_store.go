@@ -45,6 +45,7 @@ func newStored(path string, known formats.List, format formats.Format, overwrite
 	if err != nil {
 		return nil, err
 	}
+	o.findReplaced()
 	if o.part, err = os.MkdirTemp("", "tapedeck-*"); err != nil {
 		return nil, fmt.Errorf("create a temporary folder for %s: %w", o.path, err)
 	}
