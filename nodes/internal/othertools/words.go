@@ -131,7 +131,7 @@ func Topics(cmd *cobra.Command, args []string) error {
 		}
 		err := unknown(cmd, word, what)
 		if strings.Contains(err.Error(), "; ") {
-			return err
+			return config.Usagef("%s, or /%s for the topic", strings.TrimSuffix(err.Error(), "?"), word)
 		}
 		return config.Usagef("%s; did you mean /%s? --topics %[2]s takes it as a name in the namespace of the node",
 			what, word)
