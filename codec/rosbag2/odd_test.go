@@ -238,3 +238,41 @@ func TestFaults(t *testing.T) {
 		})
 	}
 }
+
+// TestRenamedSplit has one of several files under another name, and several.
+func TestRenamedSplit(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "drive")
+	w, err := Options{}.Create(dir, codec.CreateOptions{})
+	require.NoError(t, err)
+	want := testMessages(3, testChannels()[0])
+	for i := range want {
+		if i > 0 {
+			require.NoError(t, w.Split())
+		}
+		require.NoError(t, w.Write(&want[i]))
+	}
+	require.NoError(t, w.Close())
+	files := listed(t, dir).Paths
+	rename := func(from, to string) {
+		require.NoError(t, os.Rename(filepath.Join(dir, from), filepath.Join(dir, to)))
+	}
+	rename(files[1], "night_0.mcap")
+	r := open(t, dir)
+	info, err := r.Info()
+	require.NoError(t, err)
+	require.True(t, info.Complete)
+	require.Equal(t, "metadata.yaml lists drive_1.mcap; read night_0.mcap, as that is what there is", info.Events[0].Text)
+	requireMessages(t, want, read(t, r, codec.Query{}))
+
+	rename(files[2], "x.mcap")
+	info, err = open(t, dir).Info()
+	require.NoError(t, err)
+	require.False(t, info.Complete)
+	require.EqualValues(t, 1, info.MessageCount)
+	require.Contains(t, info.Events[0].Text, "metadata.yaml lists drive_1.mcap, drive_2.mcap, which are not there; it "+
+		"does not list ")
+
+	rename(files[0], "y.mcap")
+	_, err = Open(dir)
+	require.ErrorContains(t, err, "none of the bag's files is there: metadata.yaml lists drive_0.mcap, drive_1.mcap, ")
+}

@@ -70,7 +70,13 @@ func Open(path string) (*Reader, error) {
 		}
 	}
 	if len(r.Files) == 0 {
-		return nil, cmp.Or(first, fmt.Errorf("read %s: none of the bag's files is there", path))
+		err := fmt.Errorf("read %s: none of the bag's files is there", path)
+		for _, e := range r.Events {
+			if e.Kind == codec.EventDamage && strings.HasPrefix(e.Text, metadataFile) {
+				err = fmt.Errorf("%w: %s; name them", err, e.Text)
+			}
+		}
+		return nil, cmp.Or(first, err)
 	}
 	return r, nil
 }
@@ -111,11 +117,6 @@ func (r *Reader) files(dir string) ([]string, error) {
 			r.Path, r.metadata.Storage)
 	default:
 		names = r.listed(dir, present)
-		for _, name := range r.notListedYet(present) {
-			if !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
 		r.compressedMessages = strings.EqualFold(r.metadata.Mode, "message")
 		if r.metadata.Mode != "" && r.metadata.Compression != "zstd" && !strings.EqualFold(r.metadata.Mode, "none") {
 			return nil, fmt.Errorf("read %s: it is compressed with %q; only zstd is known", r.Path,
@@ -128,8 +129,9 @@ func (r *Reader) files(dir string) ([]string, error) {
 	return names, nil
 }
 
-// listed returns which of the present files metadata.yaml lists. Where none of them is there, but files of one other
-// name are, these are the bag's: somebody renamed them.
+// listed returns which of the present files are the bag's: those that metadata.yaml lists, and those that a recorder had
+// no time to list. Where none of those listed is there, but files of one other name are, or where one is missing and
+// one other is there, somebody renamed them.
 func (r *Reader) listed(dir string, present []string) []string {
 	var names, missing []string
 	for _, path := range r.metadata.Paths {
@@ -144,13 +146,29 @@ func (r *Reader) listed(dir string, present []string) []string {
 		}
 		names = append(names, candidates[i])
 	}
-	if renamed := unlisted(present); len(names) == 0 && len(renamed) > 0 && oneRecording(dir, renamed, nil) == nil {
+	others := slices.DeleteFunc(unlisted(present), func(name string) bool { return slices.Contains(names, name) })
+	taken := r.notListedYet(present)
+	others = slices.DeleteFunc(others, func(name string) bool { return slices.Contains(taken, name) })
+	one := len(names) == 0 && oneRecording(dir, others, nil) == nil || len(missing) == 1 && len(others) == 1
+	switch {
+	case len(missing) == 0:
+	case len(others) > 0 && one:
 		r.Event(codec.EventLabel, fmt.Sprintf("metadata.yaml lists %s; read %s, as that is what there is",
-			strings.Join(missing, ", "), strings.Join(renamed, ", ")))
-		return renamed
+			strings.Join(missing, ", "), strings.Join(others, ", ")))
+		names = append(names, others...)
+	case len(others) > 0:
+		r.Event(codec.EventDamage, fmt.Sprintf("metadata.yaml lists %s, which are not there; it does not list %s, which "+
+			"are not read", strings.Join(missing, ", "), strings.Join(others, ", ")))
+	default:
+		for _, name := range missing {
+			r.Event(codec.EventDamage, name+" is missing")
+		}
 	}
-	for _, name := range missing {
-		r.Event(codec.EventDamage, name+" is missing")
+	for _, name := range taken {
+		names = append(names, name)
+		if !strings.HasSuffix(name, codec.ActiveSuffix) {
+			r.Event(codec.EventUnfinished, fmt.Sprintf("%s is not in metadata.yaml", name))
+		}
 	}
 	return names
 }
@@ -168,9 +186,6 @@ func (r *Reader) notListedYet(present []string) []string {
 		if base, n := cutNumber(name); active || base == last && n > number &&
 			!slices.Contains(r.metadata.Paths, name) {
 			names = append(names, name)
-			if !active {
-				r.Event(codec.EventUnfinished, fmt.Sprintf("%s is not in metadata.yaml", name))
-			}
 		}
 	}
 	return names
