@@ -49,6 +49,40 @@ func writeRecording(t *testing.T, name, topic string, closed bool, times ...int6
 	return path
 }
 
+// The first of several files means all of them, also where all are named. A later one is played alone, and a recording
+// beside another that has the same messages with a warning.
+func TestSourceReadsSeries(t *testing.T) {
+	folder := t.TempDir()
+	place := func(name string, times ...int64) string {
+		path := filepath.Join(folder, name)
+		require.NoError(t, os.Rename(writeRecording(t, name, "/a", true, times...), path))
+		return path
+	}
+	first, second := place("d.mcap", 1, 2), place("d_1.mcap", 3, 4)
+	snapshot := place("snapshot_d.mcap", 2, 3)
+	for _, test := range []struct {
+		paths    []string
+		messages uint64
+		warning  string
+	}{
+		{[]string{first}, 4, ""},
+		{[]string{first, second}, 4, ""},
+		{[]string{second}, 2, second + " is a part of the recording " + first},
+		{[]string{first, second, snapshot}, 6, first + " and " + snapshot + " have messages in common"},
+	} {
+		s, err := openSource(t.Context(), test.paths, nil, false, everything, formats.ReadOptions{})
+		require.NoError(t, err)
+		require.Equal(t, test.messages, s.messages)
+		if test.warning == "" {
+			require.Empty(t, s.warnings)
+		} else {
+			require.Len(t, s.warnings, 1)
+			require.Contains(t, s.warnings[0], test.warning)
+		}
+		require.NoError(t, s.close())
+	}
+}
+
 func TestSourceMergesRecordings(t *testing.T) {
 	s, err := openSource(t.Context(), []string{
 		writeRecording(t, "none.record", "/none", true), writeRecording(t, "a.record", "/a", true, 100, 300),
