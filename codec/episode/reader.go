@@ -40,6 +40,22 @@ type Reader struct {
 	info         *codec.Info
 	streams      []*stream // of all episodes; nil before they are known
 	channels     *channels
+	quality      int // of JPEGs of the frames of videos; 0: they are pixels
+}
+
+// CompressVideos has the frames of colour videos be JPEGs of a quality, 1 to 100, in place of pixels, which take a
+// hundred times as many bytes as the videos. It is to be called before anything is read.
+func (r *Reader) CompressVideos(quality int) { r.quality = quality }
+
+// Pixels returns the size in bytes of all frames of colour videos as pixels.
+func (r *Reader) Pixels() (bytes int64, err error) {
+	episodes, err := r.load()
+	for _, e := range episodes {
+		for _, c := range e.Cameras {
+			bytes += int64(c.Decoded) * int64(len(c.Stamps))
+		}
+	}
+	return bytes, err
 }
 
 // NewReader returns the episodes of s, which is at path and of a format, as messages. Closing it closes s. Reading
@@ -53,7 +69,21 @@ func NewReader(format, path string, s Source) *Reader {
 func (r *Reader) Source() Source { return r.source }
 
 // Losses implements codec.Lossy.
-func (r *Reader) Losses() []codec.Loss { return losses(r.source) }
+func (r *Reader) Losses() []codec.Loss {
+	lost := codec.LossCounts{}
+	for _, loss := range losses(r.source) {
+		lost.Add(loss.Topic, loss.What, loss.Messages)
+	}
+	if r.channels != nil {
+		for topic, n := range r.channels.encoded {
+			if count := n.Load(); count > 0 {
+				lost.Add(topic, fmt.Sprintf("pixels of videos, as JPEGs of quality %d; --images raw keeps them",
+					r.quality), count)
+			}
+		}
+	}
+	return lost.Losses()
+}
 
 // Info implements codec.Reader.
 func (r *Reader) Info() (*codec.Info, error) {
@@ -175,6 +205,7 @@ func (r *Reader) load() ([]*Episode, error) {
 		return episodes, err
 	}
 	c := newChannels()
+	c.quality = r.quality
 	var all []*stream
 	for _, e := range episodes {
 		streams, err := c.streams(e)
@@ -185,7 +216,7 @@ func (r *Reader) load() ([]*Episode, error) {
 	}
 	for _, m := range r.Missing() {
 		if m.Camera != "" {
-			m.Channel = c.images(m.Camera, m.Raw)
+			m.Channel = c.images(m.Camera, m.Raw && r.quality == 0)
 		}
 	}
 	r.channels, r.streams = c, all

@@ -7,10 +7,12 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"tapedeck/codec"
 	"tapedeck/codec/align"
 	"tapedeck/codec/cdr"
+	"tapedeck/codec/pixel"
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/geometry_msgs"
@@ -38,10 +40,14 @@ type encoder interface {
 type channels struct {
 	known map[[2]string]*codec.Channel // by topic and type
 	names map[string]string            // in topics, of cameras and arms
+
+	quality int                       // as in Reader
+	encoded map[string]*atomic.Uint64 // frames that became JPEGs, by topic
 }
 
 func newChannels() *channels {
-	return &channels{known: map[[2]string]*codec.Channel{}, names: map[string]string{}}
+	return &channels{known: map[[2]string]*codec.Channel{}, names: map[string]string{},
+		encoded: map[string]*atomic.Uint64{}}
 }
 
 func (c *channels) get(topic string, m msgs.Message) *codec.Channel {
@@ -153,10 +159,19 @@ func (c *channels) images(camera string, raw bool) *codec.Channel {
 
 // camera returns the images of a camera. It opens none of them.
 func (c *channels) camera(camera *Camera) *stream {
-	s := &stream{channel: c.images(camera.Name, camera.Raw)}
+	compressed := c.quality > 0 && camera.Decoded > 0
+	s := &stream{channel: c.images(camera.Name, camera.Raw && !compressed)}
 	var indices []int
 	indices, s.stamps = order(camera.Stamps)
-	s.encoder = func() encoder { return &frameEncoder{camera: camera, order: indices, stamps: s.stamps} }
+	e := frameEncoder{camera: camera, order: indices, stamps: s.stamps}
+	if compressed {
+		topic := s.channel.Topic
+		if c.encoded[topic] == nil {
+			c.encoded[topic] = &atomic.Uint64{}
+		}
+		e.quality, e.encoded = c.quality, c.encoded[topic]
+	}
+	s.encoder = func() encoder { e := e; return &e }
 	return s
 }
 
@@ -171,6 +186,10 @@ type frameEncoder struct {
 	order  []int
 	stamps []int64
 	frames Frames // nil before the first message
+
+	quality int            // of JPEGs that pixels become; 0: they stay
+	encoded *atomic.Uint64 // counts them
+	jpeg    []byte
 }
 
 func (e *frameEncoder) append(dst []byte, i int) ([]byte, error) {
@@ -186,6 +205,17 @@ func (e *frameEncoder) append(dst []byte, i int) ([]byte, error) {
 		return dst, err
 	}
 	h := header(e.stamps[i], e.camera.Name)
+	if e.quality > 0 && !f.Compressed() {
+		picture, err := f.Decode()
+		if err == nil {
+			e.jpeg, err = pixel.AppendJPEG(e.jpeg[:0], picture, e.quality)
+		}
+		if err != nil {
+			return dst, fmt.Errorf("frame %d of %s: %w", e.order[i], e.camera.Name, err)
+		}
+		e.encoded.Add(1)
+		return cdr.Append(dst, &sensor_msgs.CompressedImage{Header: h, Format: "jpeg", Data: e.jpeg})
+	}
 	switch {
 	case f.Compressed() == e.camera.Raw:
 		return dst, fmt.Errorf("frame %d of %s is %s, unlike other frames", e.order[i], e.camera.Name, f.Encoding)

@@ -463,6 +463,9 @@ func (s *Source) camera(e *entry, f *feature, at span) *episode.Camera {
 			return nil
 		}
 		c.Raw = true
+		if !f.isDepth() {
+			c.Decoded = f.width()
+		}
 		c.Open = func() (episode.Frames, error) {
 			return openVideo(&s.files, path, f, s.info.FPS, e.starts[f.key], at.n)
 		}

@@ -130,6 +130,8 @@ func (p *plan) fits(format formats.Format, known formats.List) error {
 		}
 		about := func(f formats.Format) bool { return f.Group == o.Group }
 		switch {
+		case format.TakesOfFrames(o.Name, o.Default):
+			continue
 		case o.Group == "Robot" && format.Episodes == nil:
 			return config.Usagef("--%s does not apply to %s, which keeps no episodes", o.Flag, format.Name)
 		case o.Group == "Alignment" && o.Name != "partial" && (format.Episodes == nil || !format.Episodes.Rows):

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"math"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -164,5 +165,53 @@ func TestSelectedEpisodes(t *testing.T) {
 		require.Contains(t, info.Metadata[episode.MetadataKey], "pick")
 		require.NotContains(t, info.Metadata[episode.MetadataKey], "place")
 		require.NoError(t, reader.Close())
+	}
+}
+
+// Frames of a dataset's videos become JPEGs in a recording, which is a loss, or pixels if an option wants them.
+func TestVideosBecomeJPEGs(t *testing.T) {
+	if _, err := exec.LookPath("ffmpeg"); err != nil {
+		t.Skip("ffmpeg is not installed")
+	}
+	in := filepath.Join(t.TempDir(), "set")
+	set := DefaultOptions()
+	set.To, set.Video = "lerobot", true
+	image, joints := channel(t, "/camera_0/image_raw", "sensor_msgs/msg/Image"),
+		channel(t, "/arm_0/joint_states", "sensor_msgs/msg/JointState")
+	var all []codec.Message
+	for i := range 5 {
+		now := int64(1_000_000_000_000 + 100_000_000*i)
+		all = append(all, codec.Message{Channel: image, LogTime: now, Data: payload(t, &sensor_msgs.Image{
+			Width: 64, Height: 64, Step: 192, Encoding: "rgb8", Data: make([]byte, 192*64)})},
+			codec.Message{Channel: joints, LogTime: now, Data: payload(t, &sensor_msgs.JointState{
+				Name: []string{"a"}, Position: []float64{float64(i)}})})
+	}
+	_, _, err := rewrite(t, in, set, write(t, "x.mcap", all...))
+	require.NoError(t, err)
+	for images, want := range map[string]string{"vlen": "sensor_msgs/msg/CompressedImage",
+		"raw": "sensor_msgs/msg/Image"} {
+		o := DefaultOptions()
+		o.Images = images
+		out := filepath.Join(t.TempDir(), "x.mcap")
+		result, _, err := rewrite(t, out, o, in)
+		require.NoError(t, err)
+		kinds := map[string]bool{}
+		r, err := allformats.List().Open(out)
+		require.NoError(t, err)
+		info, err := r.Info()
+		require.NoError(t, err)
+		for _, topic := range info.Topics {
+			kinds[topic.Channel.Type] = true
+		}
+		require.NoError(t, r.Close())
+		require.True(t, kinds[want])
+		require.Equal(t, images == "raw", len(result.Losses) == 0)
+		o.Strict, o.Overwrite = true, true
+		_, _, err = rewrite(t, out, o, in)
+		if images == "raw" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, "pixels of videos, as JPEGs of quality 95; --images raw keeps them")
+		}
 	}
 }

@@ -311,8 +311,12 @@ func (j *Job) open(ctx context.Context, path string, p *plan, t *target) (*input
 	if err != nil {
 		return nil, err
 	}
-	if r, ok := takes(source); ok {
+	r, ok := takes(source)
+	if ok {
 		r.Choose(p.episodes.Select)
+		if err := j.videos(path, r, p, t); err != nil {
+			return nil, errors.Join(err, source.Close())
+		}
 	}
 	return newInput(path, formats.Opened{Reader: source, Context: ctx, Intact: p.Strict}, p, t)
 }
@@ -324,6 +328,34 @@ func (j *Job) onDamage(d *damage) func(error) {
 	}
 	return d.add
 }
+
+// videos has the frames of an input's colour videos become JPEGs in recordings, unless pixels are wanted, and tells how
+// much they become.
+func (j *Job) videos(path string, r *episode.Reader, p *plan, t *target) error {
+	if !t.format.KeepsFrames() {
+		return nil
+	}
+	if p.Images != formats.ImagesRaw {
+		r.CompressVideos(p.Quality)
+	}
+	bytes, err := r.Pixels()
+	if err != nil || bytes < tellPixels {
+		return err
+	}
+	if p.Images == formats.ImagesRaw {
+		j.warn(fmt.Sprintf("%s: its videos become about %s of pixels; without --images raw they become JPEGs", path,
+			human.Bytes(bytes)))
+	} else {
+		j.warn(fmt.Sprintf("%s: its videos become JPEGs of about %s; --images raw keeps their pixels, about %s", path,
+			human.Bytes(bytes/pixelsPerJPEG), human.Bytes(bytes)))
+	}
+	return nil
+}
+
+const (
+	tellPixels    = 100 << 20 // from so many bytes on, it is told what videos become
+	pixelsPerJPEG = 10        // bytes of pixels for a byte of a JPEG, as a rule
+)
 
 // accept adds files that the input lacks to what is lost; without --partial they are an error. Job.Damaged is called
 // with them anyway.

@@ -846,7 +846,7 @@ func TestUsage(t *testing.T) {
 		"--task does not apply to mcap":     func(o *Options) { o.Task = "pick" },
 		"--timeline does not apply to mcap": func(o *Options) { o.Timeline = "union" },
 		"--link-file does not apply":        func(o *Options) { o.LinkFile = "all.hdf5" },
-		"--images does not apply to mcap":   func(o *Options) { o.Images = "raw" },
+		"--images does not apply to mcap":   func(o *Options) { o.Images = "padded" },
 		"--video does not apply to mcap":    func(o *Options) { o.Video = true },
 		"--video-codec does not apply":      func(o *Options) { o.VideoCodec = "libx264" },
 		"--table-bytes does not apply":      func(o *Options) { o.Bytes = true },

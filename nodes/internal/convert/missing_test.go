@@ -84,7 +84,7 @@ func TestMissingFiles(t *testing.T) {
 	}{
 		"lerobot": {withoutVideos, []string{"lacks 2 files: videos/observation.images.camera_0/0.mp4, " +
 			"videos/observation.images.camera_0/1.mp4 (", "images of camera_0)", "'git lfs pull', or use --partial"},
-			"messages on /camera_0/image_raw)", "/camera_0/image_raw"},
+			"messages on /camera_0/image", "/camera_0/image*"},
 		"pointers": {withPointers, []string{"lacks 2 files: ", "/frames/camera_0", "(15 images of camera_0)",
 			"this is a Git LFS pointer, not the file itself; run 'git lfs pull' first, or use --partial"},
 			"images whose files are missing (15 messages on /camera_0/image/compressed)", "/camera_0/image/compressed"},

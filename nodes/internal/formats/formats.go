@@ -158,6 +158,14 @@ func (f Format) Configured(o *Options) (Format, error) {
 	return f, nil
 }
 
+// KeepsFrames reports whether recordings of a format have each frame of a video as a message.
+func (f *Format) KeepsFrames() bool { return f.Open != nil && f.Create != nil && f.Episodes == nil }
+
+// TakesOfFrames reports whether an option with a value says how the frames of videos are kept in the format.
+func (f *Format) TakesOfFrames(option, value string) bool {
+	return f.KeepsFrames() && (option == "images" && value == ImagesRaw || option == "quality")
+}
+
 // Writes reports whether recordings of a format can be written.
 func (f *Format) Writes() bool { return f.Create != nil || f.Episodes != nil }
 

@@ -60,6 +60,9 @@ type EpisodeOptions struct {
 	JointUnit string `param:"joint_unit" group:"Episodes" options:"auto|rad|deg" help:"unit of joints where an input does not tell it, as most datasets of LeRobot; for hdf5 also the unit of joints in the state and actions of arms (auto is rad, EasyTeleop uses deg); qpos, qvel and action are never in deg"`
 }
 
+// ImagesRaw is the value of HDF5Options.Images for pixels, also in recordings of messages.
+const ImagesRaw = "raw"
+
 // unitAuto leaves units of joints unknown that are, and writes HDF5 files in rad.
 const unitAuto = "auto"
 
@@ -91,7 +94,7 @@ func (o *EpisodeOptions) Selection() (*episode.Selection, error) {
 
 // HDF5Options are those of package hdf5.
 type HDF5Options struct {
-	Images      string   `param:"images" group:"HDF5" options:"vlen|padded|raw" help:"store JPEGs unchanged (vlen), JPEGs padded to the longest (padded), or pixels, as the original ACT reads them (raw)"`
+	Images      string   `param:"images" group:"HDF5" options:"vlen|padded|raw" help:"store JPEGs unchanged (vlen), JPEGs padded to the longest (padded), or pixels, as the original ACT reads them (raw); in recordings of messages, frames of videos become JPEGs, or pixels (raw)"`
 	SwapRB      bool     `param:"swap_rb" group:"HDF5" help:"swap red and blue, for training code that decodes with OpenCV and expects RGB"`
 	Quality     int      `param:"quality" group:"HDF5" min:"1" max:"100" help:"quality of images that must be encoded as JPEG; existing JPEGs are kept as they are"`
 	CameraLinks []string `param:"camera_links" group:"HDF5" value:"LINK=CAMERA" help:"further names of cameras, for example cam_high=camera_1; by default cam_high, cam_low, cam_left_wrist and cam_right_wrist link to camera_1, 2, 0 and 0"`
