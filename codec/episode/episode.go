@@ -35,7 +35,7 @@ type Camera struct {
 	Device json.RawMessage // description of the camera as a JSON object; nil: none
 	// Raw reports whether frames are pixels rather than JPEG or PNG files. Only a Reader needs it.
 	Raw bool
-	// Decoded is the size in bytes of a frame that is decoded from a video of colours; 0: frames are stored by themselves.
+	// Decoded is the size in bytes of a frame that is decoded from a video of colours; 0: it is not in a video.
 	Decoded int
 	// Open opens the frames. Several may be open at a time.
 	Open func() (Frames, error)
