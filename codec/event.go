@@ -47,6 +47,7 @@ const (
 	EventDamage     = "damage"     // bytes that can't be read
 	EventMissing    = "missing"    // a file of the recording is not there
 	EventUnfinished = "unfinished" // the writer did not complete the file
+	EventTimes      = "times"      // times that stand out; Count messages have them
 	// a name, a definition or an encoding is not what the recording says; Text says what was read in place of it.
 	EventLabel = "label"
 	EventNote  = "note" // what a person should know although every message is read, as an unknown unit

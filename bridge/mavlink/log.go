@@ -66,7 +66,9 @@ type logReader struct {
 	scan   *tlog.Scanner
 	counts *connection
 	chunk  []byte
-	err    error // of source
+	// of the last frame with a time, ns since the Unix epoch
+	received int64
+	err      error // of source
 }
 
 func newLogReader(r io.Reader, total *statistics, t *tracker) *logReader {
@@ -86,7 +88,10 @@ func (l *logReader) next() (*Frame, error) {
 		record, h, ok := l.scan.Next(l.err != nil)
 		l.counts.damage()
 		if ok {
-			received := int64(l.order.Uint64(record)) * 1e3
+			if l.scan.Stamped(record) {
+				l.received = int64(l.order.Uint64(record)) * 1e3
+			}
+			received := l.received // or that of the frame before
 			f, err := l.decode(record[tlog.StampSize:], h, received)
 			if err == nil {
 				l.counts.frame(h, received)

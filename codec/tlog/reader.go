@@ -27,7 +27,7 @@ const (
 // log is what the scan of a log has found.
 type log struct {
 	details  Details
-	clocks   map[int64]clock // at the beginning of segments, of a stream without times
+	clocks   map[int64]clock // at the beginning of segments
 	offset   int64           // ns from boot to UTC, likewise
 	complete bool
 }
@@ -48,6 +48,14 @@ func newReader(file codec.File, size int64, path string) (*reader, error) {
 	r := &reader{Reader: chunked.Reader{File: file, Path: path, Size: size}, order: order, formats: formats,
 		channel: &codec.Channel{Topic: Topic, Type: Type, Encoding: Encoding}}
 	r.Layout = r
+	s := newLogScanner(formats, order)
+	s.Write(head)
+	for record, _, ok := s.Next(true); ok && order != nil; record, _, ok = s.Next(true) {
+		if s.Stamped(record) {
+			r.first = int64(order.Uint64(record)) * 1e3
+			break
+		}
+	}
 	return r, nil
 }
 
@@ -63,7 +71,7 @@ func (r *reader) Index() error {
 	r.log = &log{complete: true, clocks: map[int64]clock{}, details: Details{Stamped: r.order != nil,
 		Components: map[string]uint64{}, Messages: map[string]uint64{}}}
 	r.Contents = chunked.Contents{Path: r.Path, Channels: []*codec.Channel{r.channel}, Scanned: true}
-	s := scan{reader: r, scanner: newLogScanner(r.formats, r.order)}
+	s := scan{reader: r, scanner: newLogScanner(r.formats, r.order), clock: clock{now: r.first}}
 	buf := make([]byte, readSize)
 	for pos := int64(0); pos < r.Size; {
 		n, err := r.File.ReadAt(buf[:min(readSize, r.Size-pos)], pos)
@@ -97,7 +105,7 @@ type scan struct {
 // add takes a frame in.
 func (s *scan) add(record []byte, h *Header) {
 	offset := s.scanner.Offset - int64(len(record))
-	if offset > s.end {
+	if offset > s.end && !s.text(offset) {
 		s.gap(offset)
 	}
 	s.end = s.scanner.Offset
@@ -109,9 +117,7 @@ func (s *scan) add(record []byte, h *Header) {
 	}
 	if g.Size == 0 {
 		*g = chunked.Segment{Offset: offset, Start: t, End: t, Channels: []int{0}, Reported: true}
-		if s.order == nil {
-			s.log.clocks[offset] = before
-		}
+		s.log.clocks[offset] = before
 	}
 	g.Unsorted = g.Unsorted || t < g.End
 	g.Size = s.end - g.Offset
@@ -119,6 +125,9 @@ func (s *scan) add(record []byte, h *Header) {
 	s.frames++
 
 	d := &s.log.details
+	if s.order != nil && !s.scanner.Stamped(record) {
+		d.BadTime++
+	}
 	if h.V2 {
 		d.V2++
 	} else {
@@ -136,6 +145,22 @@ func (r *reader) name(id uint32) string {
 		return f.Name
 	}
 	return fmt.Sprintf("UNKNOWN_%d", id)
+}
+
+// text reports whether text is between the last frame and the one at to, as an autopilot sends while it boots, or where
+// frames have no times. It counts it.
+func (s *scan) text(to int64) bool {
+	const longest = 1 << 20
+	if s.order != nil && s.end > 0 || to-s.end > longest {
+		return false
+	}
+	b := make([]byte, to-s.end)
+	if _, err := s.File.ReadAt(b, s.end); err != nil || textSize(b) < len(b) {
+		return false
+	}
+	s.scanner.Found.Garbage = s.garbage
+	s.log.details.Text += uint64(len(b))
+	return true
 }
 
 // gap takes in what is between the last frame and the one at to.
@@ -174,13 +199,28 @@ func (s *scan) finish() error {
 		if _, err := s.File.ReadAt(b, s.end); err != nil {
 			return chunked.Unexpected(err)
 		}
-		if s.isBeginning(b) {
+		content, err := chunked.ContentEnd(s.File, s.Size)
+		if err != nil {
+			return err
+		}
+		begun := max(content-s.end, 0) // bytes before the zeros
+		zeros := begun == 0 || rest-begun > longestRecord && s.isBeginning(b[:min(begun, longestRecord)])
+		switch {
+		case zeros || s.isBeginning(b):
 			s.log.complete = false
 			found.Garbage = s.garbage
-			s.Contents.Event(codec.EventUnfinished, "the log ends within a frame; everything before it was read")
-		} else {
+			what := "within a frame"
+			if zeros {
+				what = "in zeros"
+			}
+			s.Contents.Event(codec.EventUnfinished, "the log ends "+what+"; everything before it was read")
+		case !s.text(s.Size):
 			s.gap(s.Size)
 		}
+	}
+	if n := s.log.details.BadTime; n > 0 {
+		s.Contents.Event(codec.EventTimes, plural.Count(n, "frame")+" behind a time that is none, read with the time of "+
+			"the frame before")
 	}
 	s.log.details.BadChecksum, s.log.details.Garbage = found.BadChecksum, found.Garbage
 	if s.bad > 0 {
@@ -215,7 +255,10 @@ func (s *scan) isBeginning(b []byte) bool {
 // time returns the time of a frame in ns: of a stream without times by its clock, and without log.offset.
 func (r *reader) time(c *clock, record []byte, h *Header) int64 {
 	if r.order != nil {
-		return int64(r.order.Uint64(record)) * 1e3
+		if t := r.order.Uint64(record); t < LatestStamp {
+			c.now = int64(t) * 1e3
+		}
+		return c.now
 	}
 	if f, ok := r.formats[h.ID]; ok && f.unit != 0 && (!c.known || c.system == h.System && c.component == h.Component) {
 		raw := &message.MessageRaw{ID: h.ID, Payload: record[h.Start:h.End:h.End]}
@@ -278,6 +321,7 @@ func (l *loader) Load(g *chunked.Segment, buf []byte) ([]byte, []error) {
 		return nil, []error{err}
 	}
 	s := newLogScanner(r.formats, r.order)
+	s.Anchored = true
 	s.Write(l.buf)
 	clock, records, before := r.log.clocks[g.Offset], buf[:0], int64(math.MinInt64)
 	for record, h, ok := s.Next(true); ok; record, h, ok = s.Next(true) {

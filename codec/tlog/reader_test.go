@@ -133,10 +133,56 @@ func TestStream(t *testing.T) {
 	}
 	t.Run("text at the beginning", func(t *testing.T) {
 		stream, _, _ := records(t, attitude(1000), attitude(2000))
-		times, _, damage := frames(t, write(t, "port.rlog", append([]byte("Boot\r\n"), stream...)), codec.Query{})
-		require.Len(t, times, 2)
-		require.ErrorContains(t, damage[0], "no whole record in 6 bytes")
+		for _, name := range []string{"port.rlog", "mav.tlog.raw", "port"} {
+			r := write(t, name, append([]byte("\n\nBoot\r\n"), stream...))
+			times, _, damage := frames(t, r, codec.Query{})
+			require.Len(t, times, 2)
+			require.Empty(t, damage)
+			info, err := r.Info()
+			require.NoError(t, err)
+			require.True(t, info.Complete)
+			require.EqualValues(t, 8, info.Extra.(Details).Text)
+			require.Zero(t, info.Extra.(Details).Garbage)
+		}
 	})
+}
+
+// A frame behind a time that is none has that of the frame before, or of the first one that has a time.
+func TestBrokenStamp(t *testing.T) {
+	for _, order := range []binary.ByteOrder{binary.BigEndian, binary.LittleEndian} {
+		for i, want := range [][]int64{{1e8, 1e8, 2e8, 3e8}, {0, 0, 2e8, 3e8}, {0, 1e8, 2e8, 2e8}} {
+			broken := []int{0, 1, 3}[i]
+			var log []byte
+			_, _, parts := records(t, attitude(1), attitude(2), attitude(3), attitude(4))
+			for k, part := range parts {
+				order.PutUint64(part, binary.BigEndian.Uint64(part))
+				if k == broken {
+					copy(part, bytes.Repeat([]byte{0xff}, StampSize))
+				}
+				log = append(log, part...)
+			}
+			r := write(t, "x.tlog", log)
+			times, _, damage := frames(t, r, codec.Query{})
+			require.Empty(t, damage)
+			for k := range want {
+				want[k] += someTime
+			}
+			require.Equal(t, want, times)
+			info, err := r.Info()
+			require.NoError(t, err)
+			require.EqualValues(t, 1, info.Extra.(Details).BadTime)
+			require.Equal(t, codec.EventTimes, info.Events[0].Kind)
+		}
+	}
+}
+
+// A byte too many in a time costs the time, not the frame.
+func TestLongStamp(t *testing.T) {
+	_, _, parts := records(t, attitude(1), attitude(2), attitude(3), attitude(4))
+	parts[2] = slices.Insert(parts[2], 6, '\r')
+	times, _, damage := frames(t, write(t, "x.tlog", slices.Concat(parts...)), codec.Query{})
+	require.Equal(t, []int64{someTime, someTime + 1e8, someTime + 1e8, someTime + 3e8}, times)
+	require.ErrorContains(t, damage[0], "no whole record in 1 byte")
 }
 
 func TestDamagedLog(t *testing.T) {
@@ -155,7 +201,11 @@ func TestDamagedLog(t *testing.T) {
 		"noise": {slices.Insert(bytes.Clone(log), len(parts[0]), []byte("noise noise noise")...), 4,
 			"in 17 bytes"},
 		"bad checksum":     {slices.Concat(broken...), 3, "left out 1 frame with a bad checksum"},
-		"noise at the end": {append(bytes.Clone(log), make([]byte, 5000)...), 4, "no whole record in 5000 bytes"},
+		"noise at the end": {append(bytes.Clone(log), bytes.Repeat([]byte{1}, 5000)...), 4,
+			"no whole record in 5000 bytes"},
+		"zeros at the end":         {append(bytes.Clone(log), make([]byte, 5000)...), 4, ""},
+		"cut, with zeros":          {append(bytes.Clone(log[:len(log)-3]), make([]byte, 5000)...), 3, ""},
+		"cut in a time, and zeros": {append(bytes.Clone(log[:len(log)-len(parts[3])+5]), make([]byte, 5000)...), 3, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := write(t, "x.tlog", test.log)

@@ -73,9 +73,13 @@ func ParseHeader(data []byte) (h Header, ok bool) {
 type Scanner struct {
 	Formats map[uint32]MessageFormat
 
-	// Prefix is the number of bytes before each frame, and Stamped reports whether they are plausible.
+	// Prefix is the number of bytes before each frame, and Stamped reports whether they are plausible. Where a frame
+	// must begin, and anywhere once Anchored, a frame of a known message is returned behind any prefix.
 	Prefix  int
 	Stamped func([]byte) bool
+
+	// Anchored reports that a frame with a plausible prefix was found.
+	Anchored bool
 
 	// Found counts damage.
 	Found struct {
@@ -159,7 +163,8 @@ const (
 
 // check classifies the beginning of data; end means that no more bytes will follow.
 func (s *Scanner) check(data []byte, end bool) (Header, verdict) {
-	if s.Prefix > 0 && !s.Stamped(data[:s.Prefix]) {
+	stamped := s.Prefix == 0 || s.Stamped(data[:s.Prefix])
+	if !stamped && s.edge != 0 && !s.Anchored {
 		return Header{}, none
 	}
 	data = data[s.Prefix:]
@@ -174,7 +179,7 @@ func (s *Scanner) check(data []byte, end bool) (Header, verdict) {
 	lengthFits := h.V2 || h.End-h.Start == f.Length
 	// Among garbage, only frames that can be checked count; otherwise bytes that look like a header would make us wait
 	// for a frame that never comes, and hide those that do.
-	if s.edge != 0 && (!known || !lengthFits) {
+	if (s.edge != 0 || !stamped) && (!known || !lengthFits) {
 		return h, none
 	}
 	if len(data) < h.Size {
@@ -186,11 +191,14 @@ func (s *Scanner) check(data []byte, end bool) (Header, verdict) {
 	s.crc.Reset()
 	s.crc.Write(data[1:h.End])
 	s.crc.Write([]byte{f.Codec.CRCExtra()})
-	if !lengthFits || s.crc.Sum16() != binary.LittleEndian.Uint16(data[h.End:]) {
+	switch matches := s.crc.Sum16() == binary.LittleEndian.Uint16(data[h.End:]); {
+	case !stamped && !matches:
+		return h, none
+	case !lengthFits || !matches:
 		return h, bad
 	}
 	// Among garbage, one plausible prefix may be chance, but not two: frames without prefixes must not match.
-	if after := data[h.Size:]; s.Prefix > 0 && s.edge != 0 {
+	if after := data[h.Size:]; s.Prefix > 0 && s.edge != 0 && !s.Anchored {
 		if len(after) < s.Prefix && !end {
 			return h, short
 		}
@@ -198,6 +206,7 @@ func (s *Scanner) check(data []byte, end bool) (Header, verdict) {
 			return h, none
 		}
 	}
+	s.Anchored = s.Anchored || stamped
 	return h, good
 }
 

@@ -13,10 +13,13 @@
 package tlog
 
 import (
+	"bytes"
 	"encoding/binary"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/bluenviron/gomavlib/v3/pkg/frame"
 
 	"tapedeck/codec"
 	"tapedeck/codec/internal/chunked"
@@ -40,7 +43,8 @@ var Format = codec.Format{
 	Name:      Name,
 	Sniff:     sniff,
 	Named: func(path string) bool {
-		return slices.Contains([]string{".tlog", ".rlog", ".mavlink"}, strings.ToLower(filepath.Ext(path)))
+		path = strings.TrimSuffix(strings.ToLower(path), ".raw")
+		return slices.Contains([]string{".tlog", ".rlog", ".mavlink"}, filepath.Ext(path))
 	},
 	Open: func(path string) (codec.Reader, error) { return chunked.Open(path, newReader) },
 }
@@ -52,6 +56,8 @@ type Details struct {
 	V2          uint64            `json:"v2"`      // frames of MAVLink 2
 	Signed      uint64            `json:"signed"`
 	BadChecksum uint64            `json:"bad_checksum"` // frames
+	BadTime     uint64            `json:"bad_time"`     // frames behind a time that is none; they have that of the frame before
+	Text        uint64            `json:"text"`         // bytes of text outside frames, as an autopilot sends while it boots
 	Garbage     uint64            `json:"garbage"`      // bytes outside frames
 	Components  map[string]uint64 `json:"components"`   // frames by "system/component"
 	Messages    map[string]uint64 `json:"messages"`     // frames by the name of the message; UNKNOWN_ID for other ids
@@ -61,6 +67,7 @@ type Details struct {
 type reader struct {
 	chunked.Reader
 	order   binary.ByteOrder // of the times; nil: there are none
+	first   int64            // time of the first frame that has one, in ns
 	formats map[uint32]MessageFormat
 	channel *codec.Channel
 	log     *log // nil before it is scanned
@@ -76,29 +83,33 @@ func newLogScanner(formats map[uint32]MessageFormat, order binary.ByteOrder) *Sc
 	return NewRecordScanner(formats, order)
 }
 
-// detect returns the layout in which most of the beginning of a log are frames of known messages, with their bytes,
-// their number, and whether one is at the very beginning.
-func detect(head []byte) (order binary.ByteOrder, bytes, frames int, first bool) {
+// detect returns the layout in which most of the beginning of a log are frames of known messages, with the size and
+// number of these, and whether one is at the very beginning or behind text.
+func detect(head []byte) (order binary.ByteOrder, total, frames int, first bool) {
 	formats, err := Formats()
 	if err != nil {
 		return nil, 0, 0, false
 	}
+	text := int64(textSize(head))
 	for _, layout := range layouts {
 		s := newLogScanner(formats, layout)
 		s.Write(head)
-		size, n, atOnce := 0, 0, false
+		size, n, stamped, atOnce := 0, 0, 0, false
 		for record, h, ok := s.Next(true); ok; record, h, ok = s.Next(true) {
 			if _, known := formats[h.ID]; !known {
 				continue
 			}
-			atOnce = atOnce || s.Offset == int64(len(record))
+			if layout == nil || s.Stamped(record) {
+				stamped++
+			}
+			atOnce = atOnce || s.Offset-int64(len(record)) <= text
 			size, n = size+len(record), n+1
 		}
-		if size > bytes {
-			order, bytes, frames, first = layout, size, n, atOnce
+		if size > total && 2*stamped > n {
+			order, total, frames, first = layout, size, n, atOnce
 		}
 	}
-	return order, bytes, frames, first
+	return order, total, frames, first
 }
 
 // Order returns the order of bytes of the times in a log that begins with head. It is big-endian, as ground stations
@@ -111,10 +122,20 @@ func Order(head []byte) binary.ByteOrder {
 }
 
 func sniff(_ string, head []byte) bool {
-	magic := func(i int) bool { return len(head) > i && (head[i] == 0xfe || head[i] == 0xfd) }
-	if !magic(0) && !magic(StampSize) {
+	text := textSize(head)
+	beginning := head[text:min(len(head), text+StampSize+1)]
+	if bytes.IndexByte(beginning, frame.V1MagicByte) < 0 && bytes.IndexByte(beginning, frame.V2MagicByte) < 0 {
 		return false // without making the formats
 	}
 	_, size, frames, first := detect(head)
 	return first && (frames > 1 || size == len(head))
+}
+
+// textSize returns how many bytes at the beginning of b are text.
+func textSize(b []byte) int {
+	i := bytes.IndexFunc(b, func(r rune) bool { return r > '~' || r < ' ' && !strings.ContainsRune("\t\n\r\x1b", r) })
+	if i < 0 {
+		return len(b)
+	}
+	return i
 }

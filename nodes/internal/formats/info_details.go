@@ -51,6 +51,9 @@ func Details(info *codec.Info) (list []Detail) {
 		add("ROS:", human.Printable(e.ROSDistro))
 	case tlog.Details:
 		frames := fmt.Sprintf("%d of MAVLink 1, %d of MAVLink 2, %d signed", e.V1, e.V2, e.Signed)
+		if e.Text > 0 {
+			frames += fmt.Sprintf("; %s of text between them", human.Count(e.Text, "byte"))
+		}
 		if e.BadChecksum > 0 {
 			frames += fmt.Sprintf("; %d with a bad checksum", e.BadChecksum)
 		}
