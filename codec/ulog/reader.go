@@ -34,6 +34,29 @@ const (
 // appendedData is the one incompatible flag that this package knows.
 const appendedData = 1
 
+// state is how far the times of a log are known at a place in it.
+type state struct {
+	clock
+	// invented are times of the last messages of channels whose messages had none, in ns without offset: the next
+	// messages of the channel are not earlier.
+	invented map[int]int64
+}
+
+// untimed returns the time of a message of a channel that has none: that of the message before, of any channel.
+func (s *state) untimed(channel int) int64 {
+	t := s.ordered(channel, s.now())
+	s.invented[channel] = t
+	return t
+}
+
+// ordered returns t, or the invented time of the channel's last message if that is a little later.
+func (s *state) ordered(channel int, t int64) int64 {
+	if last, ok := s.invented[channel]; ok && t < last && t > last-longestGap {
+		return last
+	}
+	return t
+}
+
 // Numbers of the channels that are no topics of PX4.
 const (
 	logChannel = iota
@@ -49,7 +72,7 @@ type log struct {
 	subscribed  map[uint16][]subscription
 	ends        []int64
 	offset      int64           // ns added to all times
-	before      map[int64]clock // at the beginning of segments, by their offset
+	before      map[int64]state // at the beginning of segments, by their offset
 	parameters  []rcl_interfaces.Parameter
 	records     []codec.MetadataRecord
 	attachments []codec.Attachment
@@ -89,7 +112,7 @@ func (r *reader) Index() error {
 func newScan(r *reader) *scan {
 	return &scan{reader: r, topics: map[instance]int{}, formats: formats{}, multi: map[string][][]byte{},
 		info: map[string]string{}, defaults: map[string][]byte{}, binary: map[string][][]byte{},
-		misfits: map[uint16]misfits{}}
+		misfits: map[uint16]misfits{}, state: state{invented: map[int]int64{}}}
 }
 
 func (r *reader) Describe() *codec.Info {
@@ -114,12 +137,12 @@ type misfits struct {
 // scan scans a log.
 type scan struct {
 	*reader
-	w           walker
-	topics      map[instance]int // numbers of channels
-	formats     formats
-	planner     planner
-	clock       clock
-	before      clock // before the present message
+	w       walker
+	topics  map[instance]int // numbers of channels
+	formats formats
+	planner planner
+	state
+	before      state // before the present message, if a segment begins with it
 	latest      int64 // the latest time at which a message was published, in ns
 	segment     chunked.Segment
 	counts      map[int]uint64
@@ -137,7 +160,7 @@ type scan struct {
 }
 
 func (s *scan) run() error {
-	l := &log{subscribed: map[uint16][]subscription{}, before: map[int64]clock{}, complete: true}
+	l := &log{subscribed: map[uint16][]subscription{}, before: map[int64]state{}, complete: true}
 	s.log = l
 	s.Contents = chunked.Contents{Path: s.Path, Scanned: true}
 	s.planner = planner{formats: s.formats, plans: map[string]*plan{}, failed: map[string]*failure{}}
@@ -238,7 +261,9 @@ func (s *scan) report(at int64, err error) {
 
 // add takes a message of the log in. The error is that the log cannot be read at all.
 func (s *scan) add(m *message) error {
-	s.before = s.clock
+	if s.segment.Size == 0 || s.leaves(m) {
+		s.before = state{s.clock, maps.Clone(s.invented)}
+	}
 	if strings.IndexByte("ALCD", m.kind) >= 0 && s.log.definitions == 0 {
 		s.log.definitions = m.pos
 	}
@@ -268,13 +293,13 @@ func (s *scan) add(m *message) error {
 			s.log.parameters = append(s.log.parameters, p)
 		default:
 			s.log.details.Changes++
-			s.message(m, parameterChannel, s.clock.now())
+			s.message(m, parameterChannel, s.untimed(parameterChannel))
 		}
 	case 'O':
 		ms := binary.LittleEndian.Uint16(m.data)
 		s.log.details.Dropouts++
 		s.log.details.DropoutTime += float64(ms) / 1e3
-		s.message(m, eventChannel, s.clock.now())
+		s.message(m, eventChannel, s.untimed(eventChannel))
 	case 'L', 'C', 'D':
 		strays, pending := s.clock.strays, s.clock.pending
 		channel, t, _, err := s.timed(m)
@@ -362,11 +387,15 @@ func (s *scan) timed(m *message) (channel int, t, published int64, err error) {
 		return channel, 0, 0, fmt.Errorf("a time of %d µs", micros)
 	}
 	if micros == 0 {
-		return channel, s.clock.now(), 0, nil
+		return channel, s.untimed(channel), 0, nil
 	}
 	published = int64(micros) * 1e3
 	s.latest = max(s.latest, published)
-	return channel, s.clock.observe(published), published, nil
+	t = s.ordered(channel, s.clock.observe(published))
+	if t != s.invented[channel] {
+		delete(s.invented, channel)
+	}
+	return channel, t, published, nil
 }
 
 // tagSize returns the size of the tag before the time of a text.
@@ -397,11 +426,16 @@ func (s *scan) noteUTC(p *plan, data []byte, micros uint64) {
 	}
 }
 
+// leaves reports whether a message does not fit into the segment that is read.
+func (s *scan) leaves(m *message) bool {
+	return m.end()-s.segment.Offset > segmentSize || s.w.limit(s.segment.Offset) != s.w.limit(m.pos)
+}
+
 // message adds a message to the segment that is read.
 func (s *scan) message(m *message, channel int, t int64) {
 	g := &s.segment
-	end := m.pos + messageHead + int64(len(m.data))
-	if g.Size > 0 && (end-g.Offset > segmentSize || s.w.limit(g.Offset) != s.w.limit(m.pos)) {
+	end := m.end()
+	if g.Size > 0 && s.leaves(m) {
 		s.flush()
 	}
 	if g.Size == 0 {
@@ -452,7 +486,7 @@ func (s *scan) finish() {
 	}
 	if n := s.clock.strays; n > 0 {
 		// It is what PX4 wrote, and nothing is missing.
-		s.Contents.Event(codec.EventCheck, fmt.Sprintf("%s, the first at 0x%x, with times more than %d s ahead of "+
+		s.Contents.Event(codec.EventTimes, fmt.Sprintf("%s, the first at 0x%x, with times more than %d s ahead of "+
 			"the others", plural.Count(n, "message"), s.strayAt, int64(longestGap/1e9)))
 	}
 	for _, topic := range slices.Sorted(maps.Keys(s.planner.failed)) {
@@ -505,6 +539,10 @@ func (s *scan) records() {
 	}
 }
 
+// linesKey begins the names of information, such as perf_counter_preflight, that PX4 continues with a line for each
+// message. Others are continued where a message was full.
+const linesKey = "perf_"
+
 // keep keeps information and default parameters.
 func (s *scan) keep(m *message) {
 	data, first := m.data, byte(0)
@@ -527,6 +565,9 @@ func (s *scan) keep(m *message) {
 	case m.kind == 'I' && printable:
 		s.info[key] = text
 	case printable:
+		if strings.HasPrefix(key, linesKey) && first&1 != 0 && len(s.multi[key]) > 0 {
+			text = "\n" + text
+		}
 		addPart(s.multi, key, []byte(text), first)
 	default:
 		addPart(s.binary, key, value, first)
@@ -549,7 +590,7 @@ func keyed(data []byte) (kind, key string, value []byte, ok bool) {
 		return "", "", nil, false
 	}
 	kind, key, ok = strings.Cut(string(data[1:n]), " ")
-	return kind, key, data[n:], ok && isName(key, "-/.")
+	return kind, strings.ToValidUTF8(key, "�"), data[n:], ok && key != "" && isName(kind, "[]")
 }
 
 // format returns a value of a basic type or a text as text; printable is false for other bytes.
@@ -607,11 +648,13 @@ func (l *loader) Load(g *chunked.Segment, buf []byte) ([]byte, []error) {
 		return l.append(records, parameterChannel, g.Start, 0, &rcl_interfaces.ParameterEvent{Stamp: stamp(g.Start),
 			Node: strings.TrimSuffix(namespace, "/"), NewParameters: r.log.parameters})
 	}
-	s := scan{reader: r, clock: r.log.before[g.Offset], fixed: true, misfits: map[uint16]misfits{}}
+	before := r.log.before[g.Offset]
+	s := scan{reader: r, state: state{before.clock, maps.Clone(before.invented)}, fixed: true,
+		misfits: map[uint16]misfits{}}
 	s.w = walker{Window: chunked.Window{File: r.File, Size: r.Size}, subscribed: r.log.subscribed,
 		ends: r.log.ends, pos: g.Offset}
 	var errs []error
-	before := int64(math.MinInt64)
+	last := int64(math.MinInt64)
 	for s.w.pos < g.Offset+g.Size {
 		m, err := s.w.next()
 		var gap *chunked.GapError
@@ -646,12 +689,12 @@ func (l *loader) Load(g *chunked.Segment, buf []byte) ([]byte, []error) {
 			if !ok {
 				continue
 			}
-			t = s.clock.now() + r.log.offset
+			t = s.untimed(parameterChannel) + r.log.offset
 			records, more = l.append(records, parameterChannel, t, 0, &rcl_interfaces.ParameterEvent{Stamp: stamp(t),
 				Node: strings.TrimSuffix(namespace, "/"), ChangedParameters: []rcl_interfaces.Parameter{p}})
 		case 'O':
 			ms := binary.LittleEndian.Uint16(m.data)
-			t = s.clock.now() + r.log.offset
+			t = s.untimed(eventChannel) + r.log.offset
 			event, err := codec.EventMessage(codec.Event{Kind: codec.EventDrop, Time: t, Until: t + int64(ms)*1e6,
 				Text: "PX4's logger dropped messages"})
 			if err != nil {
@@ -665,8 +708,8 @@ func (l *loader) Load(g *chunked.Segment, buf []byte) ([]byte, []error) {
 			continue
 		}
 		errs = append(errs, more...)
-		g.Unsorted = g.Unsorted || t < before
-		before = t
+		g.Unsorted = g.Unsorted || t < last
+		last = t
 	}
 	return records, errs
 }

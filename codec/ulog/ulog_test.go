@@ -435,3 +435,67 @@ func TestSamples(t *testing.T) {
 		})
 	}
 }
+
+// TestUntimed has messages without times between those of two sensors that alternate, one of them late: each topic
+// keeps its order.
+func TestUntimed(t *testing.T) {
+	l := generate.NewULog(1_000_000).Add('F', "a:uint64_t timestamp;").Add('F', "zero:uint64_t timestamp;uint32_t n;")
+	l.Add('A', uint8(0), uint16(0), "a").Add('A', uint8(0), uint16(1), "zero")
+	const n = 60_000 // of which several segments are made
+	for i := range n {
+		l.Add('D', uint16(0), uint64(1_000_000+1000*i-5000*(i%2)))
+		at := uint64(0)
+		if i%7 == 3 { // a message with a time, before that of the last one without
+			at = uint64(1_000_000 + 1000*i - 3000)
+		}
+		l.Add('D', uint16(1), at, uint32(i))
+		if i%10 == 0 {
+			l.Keyed('P', "", "int32_t P", int32(i))
+		}
+	}
+	r := open(t, l.Bytes())
+	all, damage := read(t, r)
+	require.Empty(t, damage)
+	for i, m := range all["/px4/zero"] {
+		require.EqualValues(t, i, binary.LittleEndian.Uint32(m.data[12:]))
+	}
+	require.Len(t, all["/px4/zero"], n)
+	require.Greater(t, len(r.Contents.Segments), 1)
+	last := int64(0)
+	for i, m := range all["/px4/parameter_events"] {
+		var e rcl_interfaces.ParameterEvent
+		require.NoError(t, cdr.Unmarshal(m.data, &e))
+		require.EqualValues(t, 10*i, e.ChangedParameters[0].Value.IntegerValue)
+		require.LessOrEqual(t, last, m.time)
+		last = m.time
+	}
+}
+
+// Each message that continues performance counters is a line; other text is continued where a message was full.
+func TestLinesOfInformation(t *testing.T) {
+	l := generate.NewULog(0)
+	for i, line := range []string{"rate: 1", "load: 2", "time: 3"} {
+		l.Keyed('M', string([]byte{byte(min(i, 1))}), "char[7] perf_counter_preflight", line)
+		l.Keyed('M', string([]byte{byte(min(i, 1))}), "char[7] boot_console_output", line)
+	}
+	info, err := open(t, l.Bytes()).Info()
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"perf_counter_preflight": "rate: 1\nload: 2\ntime: 3",
+		"boot_console_output": "rate: 1load: 2time: 3"}, info.Records[0].Values)
+}
+
+// A name that is not UTF-8 is no damage.
+func TestNamesNotUTF8(t *testing.T) {
+	l := generate.NewULog(0).Keyed('P', "", "int32_t P\xff\xfe", int32(1)).Keyed('I', "", "char[1] K\xff", "v")
+	l.Keyed('Q', "\x01", "int32_t Q\xff", int32(2))
+	r := open(t, l.Bytes())
+	info, err := r.Info()
+	require.NoError(t, err)
+	require.True(t, info.Complete)
+	require.Equal(t, "v", info.Records[0].Values["K�"])
+	require.Equal(t, "Q�=2\n", info.Records[1].Values["system"])
+	all, _ := read(t, r)
+	var e rcl_interfaces.ParameterEvent
+	require.NoError(t, cdr.Unmarshal(all["/px4/parameter_events"][0].data, &e))
+	require.Equal(t, "P�", e.NewParameters[0].Name)
+}

@@ -29,6 +29,9 @@ type message struct {
 	misfit bool
 }
 
+// end returns where the message ends in the file.
+func (m *message) end() int64 { return m.pos + messageHead + int64(len(m.data)) }
+
 // subscription is a topic whose data have an id in a log, from a position on.
 type subscription struct {
 	from    int64
