@@ -200,7 +200,7 @@ func TestDamagedLog(t *testing.T) {
 		"bytes missing":   {slices.Delete(bytes.Clone(log), len(parts[0])+12, len(parts[0])+15), 3, "0x"},
 		"noise": {slices.Insert(bytes.Clone(log), len(parts[0]), []byte("noise noise noise")...), 4,
 			"in 17 bytes"},
-		"bad checksum":     {slices.Concat(broken...), 3, "left out 1 frame with a bad checksum"},
+		"bad checksum": {slices.Concat(broken...), 3, "left out 1 frame with a bad checksum"},
 		"noise at the end": {append(bytes.Clone(log), bytes.Repeat([]byte{1}, 5000)...), 4,
 			"no whole record in 5000 bytes"},
 		"zeros at the end":         {append(bytes.Clone(log), make([]byte, 5000)...), 4, ""},
