@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/test/samples"
 	"tapedeck/test/samples/generate"
 )
 
@@ -79,4 +80,25 @@ func TestULog(t *testing.T) {
 	require.NoError(t, err, "what cannot be written as it was becomes MCAP")
 	_, _, err = run(t, log, "x.ulg")
 	require.ErrorContains(t, err, "does not say in which format to write")
+}
+
+// Times that stand out are an event and a finding, in every format.
+func TestOutlyingTimes(t *testing.T) {
+	for name, want := range map[string]string{
+		"clock_set.tlog": "the times of 10 messages are 19676 days before", "one_bad_time.tlog": "1 message are 19676 days",
+		"first_message_at_0s.mcap": "the times of 2 messages are 19676 days before",
+		"time_beyond_int64.mcap":   "the times of 1 message are 87076 days before",
+	} {
+		path := samples.Path(t, "faults/"+name)
+		stdout, _, err := run(t, "info", path)
+		require.NoError(t, err)
+		require.Contains(t, stdout, want)
+		stdout, _, err = run(t, "check", path)
+		require.Error(t, err)
+		require.Contains(t, stdout, want)
+		require.Contains(t, stdout, "1 finding\n")
+	}
+	stdout, _, err := run(t, samples.Path(t, "faults/time_beyond_int64.mcap"), filepath.Join(t.TempDir(), "a.mcap"))
+	require.NoError(t, err)
+	require.Contains(t, stdout, "lost: messages beyond 2262 (2 messages on /a)")
 }

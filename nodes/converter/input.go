@@ -6,6 +6,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/timerange"
 )
 
 // input is a recording opened for reading.
@@ -35,6 +36,9 @@ func openROS2(path string) (*input, error) {
 // newInput owns reader, and closes it after an error.
 func newInput(path string, reader codec.Reader) (*input, error) {
 	info, err := reader.Info()
+	if err == nil {
+		info, err = timerange.WithOutlying(reader, info)
+	}
 	if err != nil {
 		reader.Close()
 		return nil, err

@@ -161,6 +161,16 @@ func (s *source) add(ctx context.Context, path string) error {
 		return err
 	}
 	s.recordings[len(s.recordings)-1].info = info
+	told, err := timerange.WithOutlying(r, info)
+	if err != nil {
+		return err
+	}
+	for _, e := range told.Events {
+		if e.Kind == codec.EventTimes {
+			s.warnings = append(s.warnings, path+": "+e.Text+"; the player waits as long as times are apart, "+
+				"--skip-empty skips that")
+		}
+	}
 	s.warnings = append(s.warnings, info.Notes...)
 	if !info.Complete {
 		s.warnings = append(s.warnings, fmt.Sprintf("%s is unfinished or damaged%s; playing what is readable (for "+
@@ -205,7 +215,7 @@ func (s *source) cover(info *codec.Info) {
 // last returns where playback ends that is to end before a time, 0 for none.
 func (s *source) last(end int64) int64 {
 	if end == 0 || end > s.end {
-		return s.end + 1
+		return max(s.end, s.end+1) // of a time beyond 2262 there is no later one
 	}
 	return end
 }

@@ -369,3 +369,16 @@ func TestSourceEnds(t *testing.T) {
 	_, err = it.Next()
 	require.ErrorIs(t, err, context.Canceled)
 }
+
+// The player says at once that it waits for times that stand out.
+func TestOutlyingTimes(t *testing.T) {
+	for _, name := range []string{"clock_set.tlog", "first_message_at_0s.mcap"} {
+		path := samples.Path(t, "faults/"+name)
+		s, err := openSource(t.Context(), []string{path}, nil, false, everything, formats.ReadOptions{})
+		require.NoError(t, err)
+		require.Len(t, s.warnings, 1)
+		require.Regexp(t, `: the times of \d+ messages are 19676 days before .*; the player waits as long as times are `+
+			`apart, --skip-empty skips that$`, s.warnings[0])
+		require.NoError(t, s.close())
+	}
+}

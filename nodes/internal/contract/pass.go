@@ -390,6 +390,8 @@ func (p *Pass) findEvents() {
 			if e.Count > 0 {
 				f.Seen = human.Count(e.Count, "message") + ": " + f.Seen
 			}
+		case codec.EventTimes:
+			f.Kind, f.Expected = Clock, "times near those of the others"
 		case codec.EventDamage, codec.EventMissing, codec.EventUnfinished:
 			if f.Kind, f.Expected = Damage, "a complete recording"; damaged && e.Kind == codec.EventDamage {
 				continue

@@ -667,12 +667,12 @@ func TestAfter2262(t *testing.T) {
 	output := filepath.Join(t.TempDir(), "out.mcap")
 	result, err := run(t, o, output, in)
 	require.NoError(t, err)
-	require.Equal(t, "messages after 2262 (3 messages on /n)\n", texts(result.Losses))
+	require.Equal(t, "messages beyond 2262 (3 messages on /n)\n", texts(result.Losses))
 	messages, _ := readAll(t, output)
 	require.Len(t, messages, 2)
 	o.Offset, o.Overwrite = math.MaxInt64, true
 	_, err = run(t, o, output, in)
-	require.ErrorContains(t, err, "all messages are after 2262")
+	require.ErrorContains(t, err, "all messages are beyond 2262")
 }
 
 func TestNothingThatCanBeWritten(t *testing.T) {

@@ -176,8 +176,8 @@ func (w *writer) write(m *codec.Message) error {
 		w.refuse(m, "messages before 1970", errors.New("all messages are before 1970"))
 		return nil
 	}
-	if w.source.plan.Offset > 0 && m.LogTime == math.MaxInt64 { // where timerange.Later ends
-		w.refuse(m, "messages after 2262", errors.New("all messages are after 2262"))
+	if m.LogTime == math.MaxInt64 { // where codec.Time and timerange.Later end
+		w.refuse(m, "messages beyond 2262", errors.New("all messages are beyond 2262"))
 		return nil
 	}
 	if err := w.split(m); err != nil {

@@ -1,0 +1,139 @@
+package timerange
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"time"
+
+	"tapedeck/codec"
+	"tapedeck/codec/episode"
+	"tapedeck/nodes/internal/human"
+)
+
+const (
+	// outlying is how far messages must be from all others, in ns, to be certainly found by WithOutlying. Pauses of a
+	// recorder are shorter.
+	outlying = int64(48 * time.Hour)
+	// mostProbes bounds the searches in a recording, and mostCounted the messages that are counted of those that stand
+	// out.
+	mostProbes  = 100
+	mostCounted = 1000
+	// shownOutlying is the most groups of messages that are reported.
+	shownOutlying = 5
+)
+
+// group is messages that are far from those before them.
+type group struct {
+	start, end int64 // ns; end is that of the last message that was counted
+	count      uint64
+	all        bool // all of them were counted
+}
+
+// WithOutlying returns info, that of r, with an event for each group of messages whose times stand out because the
+// clock of a recorder was set, or because a time is damaged. It reads a few messages of recordings that are longer than
+// that, by their index, and nothing of others. Episodes may be as far apart as they like.
+func WithOutlying(r codec.Reader, info *codec.Info) (*codec.Info, error) {
+	if info.MessageCount < 2 || within(info.StartTime, info.EndTime, outlying) ||
+		info.Metadata[episode.MetadataKey] != "" {
+		return info, nil
+	}
+	groups, err := findGroups(r, info)
+	if err != nil || len(groups) < 2 {
+		return info, err
+	}
+	most := len(groups) - 1
+	for i, g := range slices.Backward(groups) {
+		if g.count > groups[most].count {
+			most = i
+		}
+	}
+	told := *info
+	told.Events = slices.Clone(info.Events)
+	shown := 0
+	for i, g := range groups {
+		if shown < shownOutlying && i != most {
+			shown++
+			told.Events = append(told.Events, g.event(groups[most], groups[max(i, most)].start))
+		}
+	}
+	slices.SortStableFunc(told.Events, func(a, b codec.Event) int { return cmp.Compare(a.Time, b.Time) })
+	return &told, nil
+}
+
+// within reports whether b is at most d after a.
+func within(a, b, d int64) bool { return uint64(b)-uint64(a) <= uint64(d) }
+
+// findGroups returns groups of messages of r that are at least outlying apart, in the order of time.
+func findGroups(r codec.Reader, info *codec.Info) (groups []group, err error) {
+	starts := []int64{info.StartTime}
+	for at, probes := info.StartTime, 0; probes < mostProbes && !within(at, info.EndTime, outlying/2); probes++ {
+		probe := at + outlying/2
+		first, err := count(r, codec.Query{Start: cmp.Or(probe, 1)}, 1)
+		if err != nil {
+			return nil, err
+		}
+		if first.count == 0 {
+			break
+		}
+		if at = first.start; !within(probe, at, outlying/2) {
+			starts = append(starts, at)
+		}
+	}
+	for i, start := range starts {
+		q := codec.Query{Start: start}
+		if i+1 < len(starts) {
+			q.End = starts[i+1]
+		}
+		g, err := count(r, q, mostCounted)
+		if err != nil {
+			return nil, err
+		}
+		g.start = start
+		groups = append(groups, g)
+	}
+	return groups, nil
+}
+
+// count counts at most so many messages that q selects.
+func count(r codec.Reader, q codec.Query, most uint64) (g group, err error) {
+	q.Damaged = func(error) {}
+	it, err := r.Read(q)
+	if err != nil {
+		return g, err
+	}
+	defer it.Close()
+	for g.start = math.MaxInt64; g.count < most; g.count++ {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			g.all = true
+			return g, nil
+		}
+		if err != nil {
+			return g, err
+		}
+		g.start, g.end = min(g.start, m.LogTime), m.LogTime
+	}
+	return g, nil
+}
+
+// event returns the event about g, whose times stand out from those of most; from is the later start of both.
+func (g *group) event(most group, from int64) codec.Event {
+	e := codec.Event{Kind: codec.EventTimes, Time: g.start}
+	what := "at least " + human.Count(mostCounted, "message")
+	if g.all {
+		e.Until, e.Count = g.end, g.count
+		what = human.Count(g.count, "message")
+	}
+	side, apart := "before", uint64(from)-uint64(g.end)
+	if from == g.start {
+		side, apart = "after", uint64(from)-uint64(most.start)
+	}
+	days := float64(apart) / float64(24*time.Hour)
+	e.Text = fmt.Sprintf("the times of %s are %.0f days %s those of the others: a clock was set, or the times are wrong",
+		what, days, side)
+	return e
+}
