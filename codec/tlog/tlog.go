@@ -56,8 +56,8 @@ type Details struct {
 	V2          uint64            `json:"v2"`      // frames of MAVLink 2
 	Signed      uint64            `json:"signed"`
 	BadChecksum uint64            `json:"bad_checksum"` // frames
-	BadTime     uint64            `json:"bad_time"`     // frames behind a time that is none; they have that of the frame before
-	Text        uint64            `json:"text"`         // bytes of text outside frames, as an autopilot sends while it boots
+	BadTime     uint64            `json:"bad_time"`     // frames behind a time that is none
+	Text        uint64            `json:"text"`         // bytes of text outside frames
 	Garbage     uint64            `json:"garbage"`      // bytes outside frames
 	Components  map[string]uint64 `json:"components"`   // frames by "system/component"
 	Messages    map[string]uint64 `json:"messages"`     // frames by the name of the message; UNKNOWN_ID for other ids

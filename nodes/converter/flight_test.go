@@ -85,7 +85,8 @@ func TestULog(t *testing.T) {
 // Times that stand out are an event and a finding, in every format.
 func TestOutlyingTimes(t *testing.T) {
 	for name, want := range map[string]string{
-		"clock_set.tlog": "the times of 10 messages are 19676 days before", "one_bad_time.tlog": "1 message are 19676 days",
+		"clock_set.tlog":           "the times of 10 messages are 19676 days before",
+		"one_bad_time.tlog":        "the times of 1 message are 19676 days before",
 		"first_message_at_0s.mcap": "the times of 2 messages are 19676 days before",
 		"time_beyond_int64.mcap":   "the times of 1 message are 87076 days before",
 	} {
