@@ -92,7 +92,7 @@ func following(path string) (all []entry) {
 	if ok && own.Number == 0 {
 		bases = append(bases, own.Base)
 	}
-	if !seriesName.MatchString(name) || blob.IsURL(path) && !followed(path, own, bases) {
+	if !seriesName.MatchString(name) || !followed(path, own, bases) {
 		return nil
 	}
 	if strings.HasSuffix(name, ".record") { // without a file of that name its format opens all files
@@ -120,26 +120,49 @@ func following(path string) (all []entry) {
 // seriesName matches the names of files that others may follow.
 var seriesName = regexp.MustCompile(`(?:` + extensions + `|\.record(?:\.\d{5}(?:\.\d{14})?)?)$`)
 
-// followed reports whether it is worth listing the folder of a URL, which may have many objects: there is a second
-// file, or its name is not known.
+// probedFiles is how many names of further files are looked for before a folder is listed.
+const probedFiles = 16
+
+// followed reports whether it is worth listing the folder of path, which may have many files: there is one of the next
+// files, or their names are not known. Each request for a URL takes time: only the second file is looked for.
 func followed(path string, own Name, bases []string) bool {
 	if own.Time != "" {
 		return own.Number == 0
 	}
 	return slices.ContainsFunc(bases, func(base string) bool {
-		_, err := blob.Stat(nth(path, base, 1))
-		return err == nil
+		if blob.IsURL(path) {
+			_, err := blob.Stat(nth(path, base, 1))
+			return err == nil
+		}
+		for n := 1; n <= probedFiles; n++ {
+			if existing(nth(path, base, n)) != "" {
+				return true
+			}
+		}
+		return strings.HasSuffix(base, ".record") // whose further files may have times in their names
 	})
+}
+
+// existing returns path, or that of the file while it is written; "" if there is none.
+func existing(path string) string {
+	for _, name := range []string{path, path + codec.ActiveSuffix} {
+		if stat, err := blob.Stat(name); err == nil && !stat.IsDir() {
+			return name
+		}
+	}
+	return ""
 }
 
 // nth returns the path of the n-th further file beside path, with that base and without a time.
 func nth(path, base string, n int) string {
 	name := fmt.Sprintf("%s.%05d", base, n)
-	if i := strings.LastIndexByte(base, '.'); !strings.HasSuffix(base, ".record") && i >= 0 {
-		name = fmt.Sprintf("%s_%d%s", base[:i], n, base[i:])
+	if i := extension.FindStringIndex(base); i != nil {
+		name = fmt.Sprintf("%s_%d%s", base[:i[0]], n, base[i[0]:])
 	}
 	return blob.Join(blob.Dir(path), name)
 }
+
+var extension = regexp.MustCompile(extensions + `$`)
 
 // probed returns the files of numbered from the first on without a gap, for a server that does not list folders. A
 // server that has files of all names has none.
@@ -163,14 +186,13 @@ func First(path string) string {
 	if !ok || own.Number == 0 {
 		return ""
 	}
-	first := ""
 	if own.Time == "" {
-		for _, base := range []string{own.Base, own.Base + codec.ActiveSuffix} {
-			if stat, err := blob.Stat(blob.Join(blob.Dir(path), base)); err == nil && !stat.IsDir() {
-				return blob.Join(blob.Dir(path), base)
-			}
+		first := existing(blob.Join(blob.Dir(path), own.Base))
+		if first != "" || !own.Record() {
+			return cmp.Or(first, existing(nth(path, own.Base, 0)))
 		}
 	}
+	first := ""
 	for _, e := range numbered(path, own.Base) {
 		switch {
 		case e.path == path:
@@ -180,4 +202,23 @@ func First(path string) string {
 		}
 	}
 	return ""
+}
+
+// before returns the path of the file in front of a later one whose first file is that of First.
+func before(path, first string) string {
+	own, _ := Parse(blob.Base(path))
+	if own.Time == "" && !own.Record() {
+		if own.Number == 1 {
+			return first
+		}
+		return existing(nth(path, own.Base, own.Number-1))
+	}
+	last := first
+	for _, e := range numbered(path, own.Base) {
+		if blob.Base(e.path) == blob.Base(path) {
+			break
+		}
+		last = e.path
+	}
+	return last
 }

@@ -82,11 +82,26 @@ func alone(path string, r codec.Reader, open func(path string) (codec.Reader, er
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	if continues(info) != "" || slices.Contains(files(first, open), blob.Clean(path)) {
+	if continues(info) != "" || follows(path, before(path, first), info, open) {
 		info.Notes = append(info.Notes, fmt.Sprintf("%s is a part of the recording %s, which was not read whole: name "+
 			"that file to read all of it", path, first))
 	}
 	return r, nil
+}
+
+// follows reports whether the file at path continues the one at before.
+func follows(path, before string, info *codec.Info, open func(path string) (codec.Reader, error)) bool {
+	if before == "" {
+		return false
+	}
+	r, err := open(before)
+	if err != nil {
+		return false
+	}
+	defer r.Close()
+	s, err := newSeries(before, r)
+	own, _ := Parse(blob.Base(path))
+	return err == nil && s.refuse(entry{own, path}, info) == ""
 }
 
 // leftOut returns the note that files are not read.
