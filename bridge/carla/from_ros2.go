@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"tapedeck/bridge"
@@ -240,7 +241,7 @@ func (w *Writer) catchUp() error {
 // end ends the frame that is collected.
 func (w *Writer) end() error {
 	w.number++
-	frame := []carla.Body{&carla.FrameStart{Frame: w.number, Duration: -1, Elapsed: elapsed(w.now)}}
+	frame := []carla.Body{&carla.FrameStart{Frame: w.number, Duration: w.lastDuration(), Elapsed: elapsed(w.now)}}
 	frame = append(append(frame, w.bodies()...), &carla.FrameEnd{})
 	data := w.spare[:0]
 	w.spare = nil
@@ -255,6 +256,21 @@ func (w *Writer) end() error {
 		return nil
 	}
 	return w.flush()
+}
+
+// lastDuration returns the duration of the frame that is collected, in s: -1 unless the recording ends with the frame
+// and a CarlaStatus has its duration. The next frame sets that of every other one.
+func (w *Writer) lastDuration() float64 {
+	step := w.untilNext
+	w.untilNext = 0
+	if w.begun || step <= 0 {
+		return -1
+	}
+	d, err := strconv.ParseFloat(strconv.FormatFloat(float64(step), 'g', -1, 32), 64) // 0.1 and not 0.10000000149
+	if err != nil {
+		return -1
+	}
+	return d
 }
 
 // elapsed returns the seconds of simulation that Stamp turns into t.

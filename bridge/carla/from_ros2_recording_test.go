@@ -56,7 +56,7 @@ func TestThereAndBack(t *testing.T) {
 				}
 				there := openROS2(t, sample(t, name))
 				path, left := write(t, there, WriteOptions{Profile: p})
-				require.ElementsMatch(t, []string{"/carla/status", "/carla/markers"}, left)
+				require.ElementsMatch(t, []string{"/carla/markers"}, left)
 				back := openROS2(t, path)
 				source, err := there.Info()
 				require.NoError(t, err)

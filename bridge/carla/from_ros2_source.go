@@ -49,6 +49,7 @@ var messageTypes = []messageType{
 	newMessageType(messageType{}, (*Writer).takeVehicleInfo, nil),
 	newMessageType(messageType{}, (*Writer).takeWorldInfo, nil),
 	newMessageType(messageType{}, (*Writer).takeActorList, nil),
+	newMessageType(messageType{replaces: true}, (*Writer).takeStatus, nil),
 	newMessageType(messageType{replaces: true}, (*Writer).takeWeather, nil),
 	newMessageType(messageType{}, (*Writer).takeTrafficLights, nil),
 	newMessageType(messageType{replaces: true}, (*Writer).takeTrafficLightStates, nil),

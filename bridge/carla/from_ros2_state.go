@@ -38,7 +38,8 @@ type logState struct {
 	filled     bool                                 // a frame had an actor, a traffic light, a collision or the weather
 	states     []carla_msgs.CarlaTrafficLightStatus // also those of earlier frames
 
-	collided uint32 // how many collisions there were
+	collided  uint32  // how many collisions there were
+	untilNext float32 // s until the next frame, by the last CarlaStatus of the frame; 0: unknown
 }
 
 // collision is a collision of an actor with another, by its id in lists.
@@ -152,7 +153,27 @@ func (s *logState) takeActorList(_ *source, m *carla_msgs.CarlaActorList) {
 		f := s.listed[info.Id]
 		f.alive, f.parent = true, s.listed[info.ParentId]
 	}
+	s.order(list)
 	s.rename()
+}
+
+// order puts the actors of a list first, in its order, which is that of the packets of the log.
+func (s *logState) order(list []carla_msgs.CarlaActorInfo) {
+	position := map[*logActor]int{}
+	for i, info := range list {
+		position[s.listed[info.Id]] = i
+	}
+	slices.SortStableFunc(s.actors, func(a, b *logActor) int {
+		i, listed := position[a]
+		j, otherListed := position[b]
+		if !listed {
+			i = len(list)
+		}
+		if !otherListed {
+			j = len(list)
+		}
+		return cmp.Compare(i, j)
+	})
 }
 
 // numbered matches names with the id of an actor.
@@ -307,6 +328,11 @@ func (s *logState) takeTrafficLightStates(_ *source, m *carla_msgs.CarlaTrafficL
 	s.states = append(s.states[:0], m.TrafficLights...)
 }
 
+// takeStatus takes the time to the next frame, which the last frame of the log keeps.
+func (s *logState) takeStatus(_ *source, m *carla_msgs.CarlaStatus) {
+	s.untilNext = m.FixedDeltaSeconds
+}
+
 func (s *logState) takeWeather(_ *source, m *carla_msgs.CarlaWeatherParameters) {
 	s.weather = weatherOf(m)
 }
@@ -396,7 +422,6 @@ func (s *logState) bodies() []carla.Body {
 			s.number(f)
 		}
 	}
-	slices.SortFunc(shown, func(a, b *logActor) int { return cmp.Compare(a.Actor, b.Actor) })
 	for _, f := range shown {
 		if !f.written {
 			f.written, f.attached = true, nil

@@ -205,11 +205,11 @@ func TestActorsAppear(t *testing.T) {
 	log := l.done()
 
 	adds := packets[carla.EventAddList](t, log)
-	require.Equal(t, [][]uint32{nil, {77, 1000, 1001}, {1, 43, 1002}, nil}, ids(adds))
+	require.Equal(t, [][]uint32{nil, {1000, 77, 1001}, {1, 43, 1002}, nil}, ids(adds))
 	require.Equal(t, carla.EventAddList{
-		{Actor: 77, Type: carla.ActorVehicle, BlueprintID: anyVehicle, Location: vector{X: 700}},
 		{Actor: 1000, Type: carla.ActorVehicle, BlueprintID: anyVehicle, Location: vector{X: 100},
 			Attributes: role("hero")},
+		{Actor: 77, Type: carla.ActorVehicle, BlueprintID: anyVehicle, Location: vector{X: 700}},
 		{Actor: 1001, Type: carla.ActorVehicle, BlueprintID: "vehicle.man.tgs", Location: vector{X: 200},
 			Attributes: append(role("truck"), carla.Attribute{Type: carla.AttributeInt, ID: "number_of_wheels",
 				Value: "6"})},
@@ -220,9 +220,24 @@ func TestActorsAppear(t *testing.T) {
 	require.Equal(t, carla.CollisionList{{Number: 1, Actor1: 43, Actor2: 1000, Hero2: true}},
 		packets[carla.CollisionList](t, log)[2])
 	positions := packets[carla.PositionList](t, log)
-	require.Equal(t, vector{X: 400}, positions[2][1+1].Location)
+	require.Contains(t, positions[2], carla.Position{Actor: 1000, Location: vector{X: 400}})
 	require.Len(t, positions[3], 3) // actor77, the hero and the truck
-	require.EqualValues(t, 1, packets[carla.AnimVehicleList](t, log)[1][1].Throttle)
+	require.EqualValues(t, 1, packets[carla.AnimVehicleList](t, log)[1][0].Throttle)
+	require.Empty(t, l.Left())
+}
+
+// Actors are in the order of lists, and the last frame has the duration that a CarlaStatus has.
+func TestOrderAndLastDuration(t *testing.T) {
+	l := newLive(t, WriteOptions{Map: "Town01"})
+	for i := range 2 {
+		l.tick(float64(i))
+		l.write("/carla/status", &carla_msgs.CarlaStatus{FixedDeltaSeconds: 0.1})
+		l.list(actorInfo(9, "static.prop.box", ""), actorInfo(3, "static.prop.bin", ""))
+	}
+	log := l.done()
+	require.Equal(t, [][]uint32{{9, 3}, nil}, ids(packets[carla.EventAddList](t, log)))
+	frames := packets[carla.FrameStart](t, log)
+	require.Equal(t, []float64{-1, 0.1}, []float64{frames[0].Duration, frames[1].Duration})
 	require.Empty(t, l.Left())
 }
 
@@ -241,7 +256,7 @@ func TestIDsUsedAgain(t *testing.T) {
 	l.list(actorInfo(6, "static.prop.bin", ""))
 	log := l.done()
 	require.Equal(t, [][]uint32{{5, 6}, {1000}, nil, {6}}, ids(packets[carla.EventAddList](t, log)))
-	require.Equal(t, []carla.EventDelList{nil, {5}, {6, 1000}, nil}, packets[carla.EventDelList](t, log))
+	require.Equal(t, []carla.EventDelList{nil, {5}, {1000, 6}, nil}, packets[carla.EventDelList](t, log))
 }
 
 // TestTransforms checks that the place of a robot follows from its transforms, over any number of frames.

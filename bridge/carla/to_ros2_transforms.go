@@ -178,9 +178,10 @@ func (t *track) move(p carla.Position, f *carla.FrameStart, before float64) {
 	}
 }
 
-// drive takes the velocities from a frame.
+// drive takes the velocities from a frame. Zero in the first frame of an actor may mean that the velocity was unknown.
 func (t *track) drive(k *carla.Kinematics) {
-	t.linear, t.angular, t.known = Velocity(k.LinearVelocity), Rate(k.AngularVelocity), true
+	t.known = t.known || k.LinearVelocity != carla.Vector{}
+	t.linear, t.angular = Velocity(k.LinearVelocity), Rate(k.AngularVelocity)
 }
 
 // acceleration returns the change of the velocity since the frame before, in m/s²; zero if it is unknown.

@@ -114,14 +114,19 @@ func TestCheckSamples(t *testing.T) {
 		"carla/scenario_runner_DistanceToLaneCenter.log", "apollo/example.record.00000"}
 	for name, want := range map[string][]string{
 		"apollo/example.record.00000": nil,
-		// Its pictures are all the same, and its transforms have two roots.
-		"apollo/apollo_cpp_sensors.record":               {"/tf ", "/image/compressed", "/image "},
+		// Its pictures are all the same and lack their end, and its transforms have two roots.
+		"apollo/apollo_cpp_sensors.record":               {"/tf ", "/image/compressed", "/image/compressed", "/image "},
 		"apollo/multichunk.record":                       nil,
 		"bag/cruise_example.bag":                         nil,
 		"bag/cruise_example-lz4.bag":                     nil,
 		"bag/py_none.bag":                                nil,
 		"carla/scenario_runner_DistanceToLaneCenter.log": nil,
 		"carla/sr2020_DistanceToLaneCenter.log":          nil,
+		"faults/carla_destroyed_actor.log":               nil,
+		"faults/carla_no_kinematics.log":                 nil,
+		"faults/carla_order_of_actors.log":               nil,
+		"faults/check_payload/badlong.mcap":              {"32 bytes left behind the last field"},
+		"faults/check_payload/badstr.mcap":               {"string of 2147483647 bytes, but only 3 are left"},
 		"mavlink/synthetic_px4_v2.tlog":                  nil,
 		"rosbag2/humble_py/talker":                       nil,
 		"rosbag2/rolling_py/mcap/wbag":                   nil,

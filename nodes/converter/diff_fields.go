@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tapedeck/codec"
+	"tapedeck/codec/carla"
 	"tapedeck/nodes/internal/describe"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
@@ -109,7 +110,10 @@ func (d *comparison) readPairs(ctx context.Context, c *topicComparison, pairs []
 		q := codec.Query{Topics: func(channel *codec.Channel) bool { return d.key(i, channel) == c.key },
 			Damaged: func(error) {}}
 		first := 0
-		if len(d.sides[i].damaged) == 0 { // else what is read may depend on where reading begins
+		// Velocities that a CARLA log lacks follow from the frame before: what is read depends on where reading begins,
+		// as it does in a damaged recording.
+		_, carlaLog := d.sides[i].info.Metadata[carla.KeyProfile]
+		if !carlaLog && len(d.sides[i].damaged) == 0 {
 			first = [...]int{pairs[0].a, pairs[0].b}[i]
 			for first > 0 && messages[first-1].log == messages[first].log {
 				first--

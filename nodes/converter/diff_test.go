@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/test/samples"
 )
 
 // sequence returns messages of a channel 1 ms apart, one for each letter.
@@ -314,4 +316,21 @@ func TestDiffOfBareNames(t *testing.T) {
 func TestDiffHasNoStrict(t *testing.T) {
 	_, _, err := run(t, "diff", "a.mcap", "b.mcap", "--strict")
 	require.ErrorContains(t, err, "use --bytes")
+}
+
+// A CARLA log that is converted to ROS 2 and back has the same messages.
+func TestDiffOfCARLARoundTrips(t *testing.T) {
+	for _, name := range []string{"carla_no_kinematics.log", "carla_order_of_actors.log", "carla_destroyed_actor.log"} {
+		t.Run(name, func(t *testing.T) {
+			from := samples.Path(t, filepath.Join("faults", name))
+			there, back := filepath.Join(t.TempDir(), "there.mcap"), filepath.Join(t.TempDir(), "back.log")
+			_, _, err := run(t, from, there)
+			require.NoError(t, err)
+			_, stderr, err := run(t, there, back)
+			require.NoError(t, err)
+			require.NotContains(t, stderr, "lost:")
+			stdout, _, err := run(t, "diff", from, back, "--as", "ros2", "--tolerance", "1e-5")
+			require.NoError(t, err, stdout)
+		})
+	}
 }

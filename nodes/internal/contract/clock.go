@@ -111,7 +111,7 @@ func (p *Pass) findSteps() {
 			log = log || same && s.log
 			return same
 		})
-		f := Finding{"", first.time, 0, Clock, "clocks that are not set", ""}
+		f := Finding{"", first.time, 0, Clock, "stamps and log times that advance alike", ""}
 		what := "stamps"
 		if log {
 			what = "log times"

@@ -436,6 +436,7 @@ func TestLatched(t *testing.T) {
 	latched := []codec.QoS{{Durability: codec.TransientLocal}}
 	for _, c := range []struct {
 		topic string
+		kind  string // its type
 		qos   []codec.QoS
 		gap   float64
 		want  []Kind
@@ -448,10 +449,12 @@ func TestLatched(t *testing.T) {
 		{topic: "/px4/parameter_events"},
 		{topic: "/rosout"},
 		{topic: "/rosout", gap: 5, want: []Kind{Gap, End}},
+		{topic: "/fmu/out/vehicle_command_ack", kind: "px4_msgs/msg/VehicleCommandAck"},
+		{topic: "/fmu/out/vehicle_attitude", kind: "px4_msgs/msg/VehicleAttitude", want: []Kind{Gap, End}},
 	} {
 		info := &codec.Info{Complete: true}
 		p := New(&Contract{Topics: map[string]*Topic{c.topic: {Gap: c.gap}}}, info)
-		topic := &codec.Channel{Topic: c.topic, QoS: c.qos}
+		topic := &codec.Channel{Topic: c.topic, Type: c.kind, QoS: c.qos}
 		other := &codec.Channel{Topic: "/other"}
 		for i := range int64(1000) {
 			if i < 20 || i >= 100 && i < 120 {

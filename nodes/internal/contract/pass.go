@@ -24,6 +24,7 @@ type Pass struct {
 	streams  map[*codec.Channel]*stream
 	last     *stream          // of the message before
 	trees    map[string]*tree // of /tf, by namespace
+	actors   actors
 	steps    []clockStep
 	found    findings
 	pauses   []codec.Event
@@ -166,7 +167,7 @@ func (t *topic) time(p *Pass, now int64) {
 	interval := now - t.last
 	// Several messages of one time, as those that were latched before a file began, tell of no rhythm.
 	silent := interval != 0 && t.rhythm.Observe(now)
-	paused := p.paused(t.last, now)
+	paused := p.paused(t.last, now) || p.actors.gone(t.name, t.last)
 	if !paused {
 		t.worst = max(t.worst, interval)
 	}
@@ -176,7 +177,7 @@ func (t *topic) time(p *Pass, now int64) {
 	case most > 0 && float64(interval) > most*1e9:
 		p.found.add(Finding{t.name, t.last, now, Gap, "at most " + number(most) + " s", seconds(interval)})
 		t.window.silent = true
-	case most == 0 && silent && !Latched(t.name, t.qos):
+	case most == 0 && silent && !t.seldom():
 		p.found.add(Finding{t.name, t.last, now, Gap, "a message every " + seconds(int64(t.rhythm.Usual)),
 			"nothing for " + seconds(interval)})
 		t.window.silent = true
@@ -235,6 +236,25 @@ func Latched(name string, publishers []codec.QoS) bool {
 			return q.Durability != codec.TransientLocal
 		})
 }
+
+// seldom reports whether the topic has messages when there is something to say.
+func (t *topic) seldom() bool {
+	return Latched(t.name, t.qos) ||
+		slices.ContainsFunc(t.types, func(name string) bool { return slices.Contains(px4Events, name) })
+}
+
+// px4Events are types of messages that PX4 sends when something happens, and not at a rate.
+var px4Events = func() []string {
+	var all []string
+	for name := range strings.FieldsSeq(`ActionRequest CameraCapture CameraTrigger Event FollowTarget GeofenceResult
+		GimbalManagerSetManualControl GpsInjectData HomePosition LedControl LogMessage LoggerStatus MavlinkLog Mission
+		MissionResult ModeCompleted NavigatorMissionItem ObstacleDistance OrbitStatus ParameterUpdate
+		PositionSetpointTriplet RegisterExtComponentReply RegisterExtComponentRequest TransponderReport TuneControl
+		UlogStream UlogStreamAck VehicleCommand VehicleCommandAck VehicleRoi VtolVehicleStatus`) {
+		all = append(all, "px4_msgs/msg/"+name)
+	}
+	return all
+}()
 
 // Damaged takes an error that reading came across.
 func (p *Pass) Damaged(err error) {
@@ -368,13 +388,13 @@ const silentBefore = 5
 // findEnd finds that a topic ends before those that go on until the end.
 func (p *Pass) findEnd(t *topic, end int64) {
 	silent := end - t.last
-	if t.count == 0 || silent <= int64(shortEnd) || p.paused(t.last, end) {
+	if t.count == 0 || silent <= int64(shortEnd) || p.paused(t.last, end) || p.actors.gone(t.name, t.last) {
 		return
 	}
 	expected := "messages until the end"
 	switch most := t.expected.Gap; {
 	case most > 0 && float64(silent) > most*1e9,
-		most == 0 && !Latched(t.name, t.qos) && t.rhythm.IsGap(float64(silent)) && silent > silentBefore*t.worst:
+		most == 0 && !t.seldom() && t.rhythm.IsGap(float64(silent)) && silent > silentBefore*t.worst:
 		p.found.add(Finding{t.name, t.last, end, End, expected, "none in the last " + seconds(silent)})
 	}
 }

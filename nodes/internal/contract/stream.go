@@ -15,6 +15,7 @@ import (
 	"tapedeck/codec/field"
 	"tapedeck/codec/pixel"
 	"tapedeck/msgs"
+	"tapedeck/msgs/carla_msgs"
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/tf2_msgs"
@@ -36,6 +37,7 @@ type stream struct {
 	floats  *floats
 	ranges  []*fieldRange
 	tree    *tree // nil unless these are transforms
+	lists   bool  // these are lists of CARLA's actors
 
 	lastFrame string // noFrame before the first message
 
@@ -43,6 +45,7 @@ type stream struct {
 	still   repeats // stamps
 	frozen  repeats // pictures
 	sample  uint64  // of the last one
+	cut     bool    // the last picture was not whole
 	damaged bool    // the last message did not match its definition
 }
 
@@ -65,8 +68,16 @@ func newStream(c *codec.Channel) *stream {
 	if images, err := pixel.NewLocator(schema); err == nil {
 		s.images = images
 	}
-	s.floats, s.shape = newFloats(schema), schema.Shape()
+	if s.shape = schema.Shape(); !nanIsUnset(schema.Name()) {
+		s.floats = newFloats(schema)
+	}
 	return s
+}
+
+// nanIsUnset reports whether NaN means in messages of a type that a value is not known, by the definition of the type.
+func nanIsUnset(name string) bool {
+	return strings.HasPrefix(name, "px4_msgs/") ||
+		slices.Contains([]string{"sensor_msgs/msg/BatteryState", "sensor_msgs/msg/NavSatFix"}, name)
 }
 
 // watch prepares what depends on the pass.
@@ -82,6 +93,7 @@ func (s *stream) watch(p *Pass) {
 		}
 		s.ranges = append(s.ranges, r)
 	}
+	s.lists = s.schema.Name() == (*carla_msgs.CarlaActorList)(nil).TypeName()
 	if s.schema.Name() == (*tf2_msgs.TFMessage)(nil).TypeName() {
 		namespace := path.Dir(s.name)
 		if s.tree = p.trees[namespace]; s.tree == nil {
@@ -111,6 +123,9 @@ func (s *stream) read(p *Pass, m *codec.Message) error {
 	if s.tree != nil {
 		return s.addTransforms(m)
 	}
+	if s.lists {
+		return p.actors.add(s.name, m)
+	}
 	if s.stamps != nil {
 		stamp, ok, err := s.stamps.First(m.Data)
 		if err != nil {
@@ -120,7 +135,12 @@ func (s *stream) read(p *Pass, m *codec.Message) error {
 			s.stamp(p, m, stamp)
 		}
 	}
-	same := (s.frame != nil || s.floats != nil) && s.shape.Same(m.Data)
+	same := s.shape.Same(m.Data)
+	if !same || s.damaged {
+		if err := s.whole(m.Data); err != nil {
+			return err
+		}
+	}
 	if s.frame != nil {
 		if err := s.checkFrame(p, m, same); err != nil {
 			return err
@@ -133,6 +153,15 @@ func (s *stream) read(p *Pass, m *codec.Message) error {
 		r.add(p, s, m)
 	}
 	return s.floats.add(p, s, m, same)
+}
+
+// whole returns an error unless the payload has a known header and all fields, and nothing more than padding.
+func (s *stream) whole(payload []byte) error {
+	var d wire.Decoder
+	d.Reset(payload)
+	f := s.schema.Field()
+	f.Skip(&d, f.Count(&d))
+	return s.schema.Finish(&d)
 }
 
 func (s *stream) stamp(p *Pass, m *codec.Message, stamp int64) {
@@ -208,6 +237,14 @@ func (s *stream) image(p *Pass, m *codec.Message) {
 		if s.wrongSize = ""; size != want {
 			s.wrongSize = size
 		}
+	}
+	if image.Compressed() {
+		// A topic that never had a header of JPEG or PNG has something else.
+		err := image.CheckWhole()
+		if err != nil && !s.cut && len(s.sizes) > 0 {
+			p.found.add(Finding{s.name, m.LogTime, 0, Payload, "whole pictures", err.Error()})
+		}
+		s.cut = err != nil
 	}
 	before := s.sample
 	if s.sample = sampleOf(image.Data); s.sample != before || s.frozen.count == 0 {
