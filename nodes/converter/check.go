@@ -132,6 +132,10 @@ func pass(ctx context.Context, path string, expected *contract.Contract, watched
 	for _, err := range damage {
 		p.Damaged(err)
 	}
+	if topics := p.TimesOnly(); len(topics) > 0 {
+		fmt.Fprintf(stderr, "warning: %s: only the times are checked of what has no definition: %s\n", path,
+			human.List(topics))
+	}
 	for _, err := range labels {
 		p.Mislabelled(err)
 	}

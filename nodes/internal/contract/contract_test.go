@@ -189,6 +189,12 @@ func TestFaults(t *testing.T) {
 			m.left = m.left || m.topic == "/camera" && int(m.value)%2 == 1 && m.at > 10*time.Second &&
 				m.at < 20*time.Second
 		}, both(Finding{Topic: "/camera", Time: 10 * s, Until: 15 * s, Kind: Rate, Seen: "5"}), nil},
+		"throttled": {func(s *sample) { s.left = s.left || s.topic == "/camera" && int(s.value)%5 != 0 },
+			both(Finding{Topic: "/camera", Time: 0, Until: 5 * s, Kind: Rate, Seen: "2"}), nil},
+		"throttled for a while": {func(m *sample) {
+			m.left = m.left || m.topic == "/camera" && int(m.value)%5 != 0 && m.at > 10*time.Second &&
+				m.at < 20*time.Second
+		}, both(Finding{Topic: "/camera", Time: 10 * s, Until: 15 * s, Kind: Rate, Seen: "2"}), nil},
 		"gap": {of("/imu", 10*time.Second, 13*time.Second, leave),
 			both(Finding{Topic: "/imu", Time: 10*s - 10e6, Until: 13 * s, Kind: Gap, Seen: "3.01 s"}),
 			both(Finding{Topic: "/imu", Time: 10*s - 10e6, Until: 13 * s, Kind: Gap, Seen: "nothing for 3.01 s"})},

@@ -173,3 +173,13 @@ func TestActorsThatAreDestroyed(t *testing.T) {
 		})
 	}
 }
+
+func TestTimesOnly(t *testing.T) {
+	p := New(nil, &codec.Info{Complete: true})
+	for i, name := range []string{"std_msgs/msg/String", "unknown/msg/A"} {
+		p.Add(&codec.Message{Channel: &codec.Channel{Topic: "/a", Type: name, Encoding: codec.EncodingCDR},
+			LogTime: begin + int64(i), Data: payloadOf(t, &std_msgs.String{})})
+	}
+	require.Empty(t, p.Findings())
+	require.Equal(t, []string{"/a [unknown/msg/A]"}, p.TimesOnly())
+}

@@ -84,6 +84,7 @@ type topic struct {
 	worst      int64 // gap, ns
 	rhythm     gap.Detector
 	window     window
+	long       []Finding // intervals in the window that are longer than the expected gap
 	latencies  Latencies
 	late       int64 // log time of the first message beyond the expected latency
 	frames     map[string]bool
@@ -175,7 +176,7 @@ func (t *topic) time(p *Pass, now int64) {
 	case paused:
 		t.window.silent = true
 	case most > 0 && float64(interval) > most*1e9:
-		p.found.add(Finding{t.name, t.last, now, Gap, "at most " + number(most) + " s", seconds(interval)})
+		t.long = append(t.long, Finding{t.name, t.last, now, Gap, "at most " + number(most) + " s", seconds(interval)})
 		t.window.silent = true
 	case most == 0 && silent && !t.seldom():
 		p.found.add(Finding{t.name, t.last, now, Gap, "a message every " + seconds(int64(t.rhythm.Usual)),
@@ -213,13 +214,45 @@ func (w *window) close(now int64) (rate float64, ok bool) {
 
 func (t *topic) closeWindow(p *Pass, now int64) {
 	w, expected := &t.window, t.expected.Rate
-	begin := w.begin
+	begin, count := w.begin, w.count
 	rate, ok := w.close(now)
+	if !ok && len(t.long) >= fewGaps && !expected.none() && now > begin {
+		rate = float64(count) * 1e9 / float64(now-begin)
+		ok = !expected.holds(rate)
+		if ok { // the topic is slow, which one finding says
+			t.long = nil
+		}
+	}
+	t.addLong(p)
 	wrong := ok && !expected.none() && !expected.holds(rate)
 	if wrong && !w.wrong {
 		p.found.add(Finding{t.name, begin, now, Rate, expected.text(" messages/s"), fmt.Sprintf("%.4g", rate)})
 	}
 	w.wrong = wrong
+}
+
+// fewGaps is the least number of gaps in a window that make it one of a slow topic.
+const fewGaps = 3
+
+// addLong adds the findings about long intervals that no finding about the rate replaces.
+func (t *topic) addLong(p *Pass) {
+	for _, f := range t.long {
+		p.found.add(f)
+	}
+	t.long = nil
+}
+
+// TimesOnly returns the topics of ROS 2 messages of which only the times were checked, with their types: there is no
+// definition with which they could be decoded.
+func (p *Pass) TimesOnly() []string {
+	var all []string
+	for c, s := range p.streams {
+		if s.schema == nil && c.Encoding == codec.EncodingCDR {
+			all = append(all, fmt.Sprintf("%s [%s]", human.Printable(c.Topic), human.Printable(c.Type)))
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // paused reports whether the recording was paused at some time from one to another.
@@ -310,10 +343,12 @@ func (p *Pass) finish() {
 	var ends int64 // when the last topic with a rhythm did
 	for _, name := range slices.Sorted(maps.Keys(p.topics)) {
 		t := p.topics[name]
-		if w := t.window; w.unfinished(t.last) {
+		w, long := t.window, t.long
+		if w.unfinished(t.last) {
 			t.closeWindow(p, t.last)
-			t.window = w
 		}
+		t.addLong(p)
+		t.window, t.long = w, long
 		if t.rhythm.IsGap(1e18) {
 			ends = max(ends, t.last)
 		}
