@@ -183,3 +183,30 @@ func TestTimesOnly(t *testing.T) {
 	require.Empty(t, p.Findings())
 	require.Equal(t, []string{"/a [unknown/msg/A]"}, p.TimesOnly())
 }
+
+// Bursts of messages have no rhythm: the silence behind them is neither a gap nor an end.
+func TestBursts(t *testing.T) {
+	for name, c := range map[string]struct {
+		length int64 // of a burst, in messages 20 ms apart
+		want   []Kind
+	}{
+		"bursts":  {20, nil},
+		"streams": {200, []Kind{Gap, End}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := New(nil, &codec.Info{Complete: true})
+			topic, other := &codec.Channel{Topic: "/a"}, &codec.Channel{Topic: "/other"}
+			for i := range int64(10000) {
+				if i < c.length || i >= 1000 && i < 1000+c.length {
+					p.Add(&codec.Message{Channel: topic, LogTime: begin + i*20e6})
+				}
+				p.Add(&codec.Message{Channel: other, LogTime: begin + i*20e6})
+			}
+			var got []Kind
+			for _, f := range p.Findings() {
+				got = append(got, f.Kind)
+			}
+			require.Equal(t, c.want, got)
+		})
+	}
+}

@@ -83,6 +83,7 @@ type topic struct {
 	last       int64
 	worst      int64 // gap, ns
 	rhythm     gap.Detector
+	steady     int64 // log time since which there was no silence
 	window     window
 	long       []Finding // intervals in the window that are longer than the expected gap
 	latencies  Latencies
@@ -161,13 +162,17 @@ func (p *Pass) stream(c *codec.Channel) *stream {
 func (t *topic) time(p *Pass, now int64) {
 	t.count++
 	if t.count == 1 {
-		t.first, t.last, t.window.begin = now, now, now
+		t.first, t.last, t.steady, t.window.begin = now, now, now, now
 		t.rhythm.Observe(now)
 		return
 	}
 	interval := now - t.last
 	// Several messages of one time, as those that were latched before a file began, tell of no rhythm.
 	silent := interval != 0 && t.rhythm.Observe(now)
+	if silent {
+		silent = !t.burst()
+		t.steady = now
+	}
 	paused := p.paused(t.last, now) || p.actors.gone(t.name, t.last)
 	if !paused {
 		t.worst = max(t.worst, interval)
@@ -230,6 +235,9 @@ func (t *topic) closeWindow(p *Pass, now int64) {
 	}
 	w.wrong = wrong
 }
+
+// burst reports whether the messages since the last silence are a burst: too short for a rhythm that ends.
+func (t *topic) burst() bool { return t.last-t.steady < int64(time.Second) }
 
 // fewGaps is the least number of gaps in a window that make it one of a slow topic.
 const fewGaps = 3
@@ -429,7 +437,8 @@ func (p *Pass) findEnd(t *topic, end int64) {
 	expected := "messages until the end"
 	switch most := t.expected.Gap; {
 	case most > 0 && float64(silent) > most*1e9,
-		most == 0 && !t.seldom() && t.rhythm.IsGap(float64(silent)) && silent > silentBefore*t.worst:
+		most == 0 && !t.seldom() && t.rhythm.IsGap(float64(silent)) && !t.burst() &&
+			silent > silentBefore*t.worst:
 		p.found.add(Finding{t.name, t.last, end, End, expected, "none in the last " + seconds(silent)})
 	}
 }
