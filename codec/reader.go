@@ -38,10 +38,6 @@ func (q *Query) Damage(err error) error {
 	return nil
 }
 
-// Time returns a time in ns since the Unix epoch, as files have it without a sign. Times beyond 2262-04-11, which
-// LogTime cannot hold, become the latest one that it can.
-func Time(ns uint64) int64 { return int64(min(ns, math.MaxInt64)) }
-
 // Wants reports whether q selects the messages of c.
 func (q *Query) Wants(c *Channel) bool { return q.Topics == nil || q.Topics(c) }
 

@@ -190,7 +190,7 @@ func TestSeekInDisorder(t *testing.T) {
 			random := rand.New(rand.NewPCG(3, 4))
 			const n = 2000
 			for i := range int64(n) {
-				m := codec.Message{Channel: channels[random.IntN(2)], LogTime: 10_000 + 10*i + random.Int64N(30),
+				m := codec.Message{Channel: channels[random.IntN(2)], LogTime: 1000 + 10*i + random.Int64N(30),
 					Data: fmt.Append(nil, i)}
 				switch {
 				case i%400 == 399:

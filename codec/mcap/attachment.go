@@ -36,8 +36,7 @@ func (r *reader) attach(rec record, content []byte) error {
 		return errors.New("it has no size")
 	}
 	head += 8
-	a.LogTime = codec.Time(binary.LittleEndian.Uint64(content))
-	a.CreateTime = codec.Time(binary.LittleEndian.Uint64(content[8:]))
+	a.LogTime, a.CreateTime = int64(binary.LittleEndian.Uint64(content)), int64(binary.LittleEndian.Uint64(content[8:]))
 	size := binary.LittleEndian.Uint64(rest)
 	if size > uint64(max(rec.size-head-crcSize, 0)) {
 		return fmt.Errorf("an attachment of %s in a record of %d", plural.Count(size, "byte"), rec.size)

@@ -13,7 +13,6 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
 
-	"tapedeck/codec"
 	"tapedeck/codec/internal/chunked"
 	"tapedeck/msgs/plural"
 )
@@ -148,7 +147,7 @@ func (l *loader) Cut(records []byte, off int, m *chunked.Message) int {
 		return -1
 	}
 	m.Channel = int(messageChannel(content))
-	m.Time, m.Publish = messageTime(content), codec.Time(binary.LittleEndian.Uint64(content[14:]))
+	m.Time, m.Publish = messageTime(content), int64(binary.LittleEndian.Uint64(content[14:]))
 	m.Data = content[messageHead:]
 	return next
 }
@@ -371,7 +370,7 @@ func (l *loader) Find(s *chunked.Segment, found func(channel int, time, off int6
 				return false
 			}
 			for ; pass == 1 && len(entries) > 0; entries = entries[entry:] {
-				found(int(id), codec.Time(binary.LittleEndian.Uint64(entries)),
+				found(int(id), int64(binary.LittleEndian.Uint64(entries)),
 					int64(binary.LittleEndian.Uint64(entries[8:])))
 			}
 			off = next

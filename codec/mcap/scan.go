@@ -183,4 +183,4 @@ func (b *builder) add(rec record, content []byte) error {
 
 func messageChannel(content []byte) uint16 { return binary.LittleEndian.Uint16(content) }
 
-func messageTime(content []byte) int64 { return codec.Time(binary.LittleEndian.Uint64(content[6:])) }
+func messageTime(content []byte) int64 { return int64(binary.LittleEndian.Uint64(content[6:])) }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/foxglove/mcap/go/mcap"
 
-	"tapedeck/codec"
 	"tapedeck/codec/blob"
 	"tapedeck/codec/internal/chunked"
 	"tapedeck/msgs/plural"
@@ -82,7 +81,7 @@ func (r *reader) readSummary() error {
 		}
 	}
 	if _, _, ok := r.Contents.Covered(); !ok && statistics.MessageCount > 0 {
-		r.Contents.Cover(codec.Time(statistics.MessageStartTime), codec.Time(statistics.MessageEndTime))
+		r.Contents.Cover(int64(statistics.MessageStartTime), int64(statistics.MessageEndTime))
 	}
 	r.complete = true
 	return nil
@@ -139,7 +138,7 @@ func (r *reader) addChunk(c *mcap.ChunkIndex, end int64) error {
 	s := chunked.Segment{
 		Offset: int64(c.ChunkStartOffset), Size: int64(c.ChunkLength), Index: int64(c.MessageIndexLength),
 		Chunk: true, Compression: c.Compression.String(),
-		Start: codec.Time(c.MessageStartTime), End: codec.Time(c.MessageEndTime),
+		Start: int64(c.MessageStartTime), End: int64(c.MessageEndTime),
 	}
 	if c.MessageIndexLength > 0 {
 		s.Channels = []int{}

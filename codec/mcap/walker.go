@@ -8,7 +8,6 @@ import (
 
 	"github.com/foxglove/mcap/go/mcap"
 
-	"tapedeck/codec"
 	"tapedeck/codec/internal/chunked"
 )
 
@@ -243,7 +242,7 @@ func (w *walker) resync(off int64) int64 {
 }
 
 // time returns the time at off.
-func (w *walker) time(off int64) int64 { return codec.Time(binary.LittleEndian.Uint64(w.At(off, 8))) }
+func (w *walker) time(off int64) int64 { return int64(binary.LittleEndian.Uint64(w.At(off, 8))) }
 
 // near reports whether two times may be of messages of one chunk.
 func near(a, b int64) bool {

@@ -103,7 +103,7 @@ func readPlain(b []byte, pos int64, m *singleMessage) bool {
 		return false
 	}
 	m.pos, m.end = pos, pos+int64(end)
-	m.time = codec.Time(time)
+	m.time = int64(time)
 	m.content, m.size = pos+int64(i), int(content)
 	return true
 }

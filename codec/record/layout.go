@@ -254,7 +254,7 @@ func (w *walk) body(header *recordpb.ChunkHeader, start, size int64) error {
 	p.chunk = w.chunk
 	if header != nil {
 		p.count = header.GetMessageNumber()
-		begin, end := codec.Time(header.GetBeginTime()), codec.Time(header.GetEndTime())
+		begin, end := int64(header.GetBeginTime()), int64(header.GetEndTime())
 		if header.BeginTime != nil && header.EndTime != nil && begin <= end {
 			p.min, p.max = begin, end
 		}

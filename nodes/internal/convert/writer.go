@@ -173,10 +173,16 @@ func copyMessages(ctx context.Context, it codec.Iterator, write func(*codec.Mess
 // write writes a message.
 func (w *writer) write(m *codec.Message) error {
 	if m.LogTime < 0 { // no reader would find it
-		w.refuse(m, "messages before 1970", errors.New("all messages are before 1970"))
+		when := "before 1970"
+		if w.source.plan.Offset >= 0 && !slices.ContainsFunc(w.source.ins, func(in *input) bool {
+			return !formats.Unsigned(in.original)
+		}) {
+			when = "beyond 2262"
+		}
+		w.refuse(m, "messages "+when, errors.New("all messages are "+when))
 		return nil
 	}
-	if m.LogTime == math.MaxInt64 { // where codec.Time and timerange.Later end
+	if w.source.plan.Offset > 0 && m.LogTime == math.MaxInt64 { // where timerange.Later ends
 		w.refuse(m, "messages beyond 2262", errors.New("all messages are beyond 2262"))
 		return nil
 	}

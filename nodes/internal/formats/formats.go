@@ -102,6 +102,11 @@ func PureGo() List {
 	}
 }
 
+// Unsigned reports whether times in a recording have no sign, so that those before 1970 mean times beyond 2262.
+func Unsigned(info *codec.Info) bool {
+	return info.Format == mcap.Name || info.Format == record.Format.Name
+}
+
 // Codecs returns the formats as package codec knows them.
 func (l List) Codecs() codec.Formats {
 	codecs := make(codec.Formats, len(l))

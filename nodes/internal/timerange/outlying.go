@@ -11,6 +11,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/episode"
+	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
 )
 
@@ -57,7 +58,11 @@ func WithOutlying(r codec.Reader, info *codec.Info) (*codec.Info, error) {
 	for i, g := range groups {
 		if shown < shownOutlying && i != most {
 			shown++
-			told.Events = append(told.Events, g.event(groups[most], groups[max(i, most)].start))
+			e := g.event(groups[most], groups[max(i, most)].start)
+			if g.start < 0 && formats.Unsigned(info) {
+				e.Text = fmt.Sprintf("the times of %s are beyond 2262: they are wrong", human.Count(g.count, "message"))
+			}
+			told.Events = append(told.Events, e)
 		}
 	}
 	slices.SortStableFunc(told.Events, func(a, b codec.Event) int { return cmp.Compare(a.Time, b.Time) })
