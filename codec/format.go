@@ -107,6 +107,14 @@ func (formats Formats) Open(path string) (Reader, error) {
 	if r := formats.openDamaged(path, head); r != nil {
 		return r, nil
 	}
+	if head == nil {
+		for _, name := range describing {
+			err := CheckContents(blob.Join(path, name))
+			if errors.Is(err, ErrLFSPointer) || errors.Is(err, ErrEmpty) {
+				return nil, fmt.Errorf("open %s: %w: %w", blob.Join(path, name), ErrUnknownFormat, err)
+			}
+		}
+	}
 	for _, f := range formats {
 		if f.Open == nil && f.wrote(path, head) {
 			return nil, fmt.Errorf("open %s: %w: it looks like an output of the format %s, which can only be written",
@@ -224,7 +232,13 @@ const lfsPointer = "version https://git-lfs"
 // ErrLFSPointer is wrapped by errors about such files.
 var ErrLFSPointer = errors.New("this is a Git LFS pointer, not the file itself; run 'git lfs pull' first")
 
-// CheckContents returns an error if there is no file at path, or only a pointer of Git LFS.
+// ErrEmpty is wrapped by errors about files without a byte, as a download leaves them that was cut off.
+var ErrEmpty = errors.New("the file is empty; copy or download it again")
+
+// describing are the files that say what is in a folder.
+var describing = []string{"meta/info.json", "metadata.yaml", "metadata.json"}
+
+// CheckContents returns an error if there is no file at path, an empty one, or only a pointer of Git LFS.
 func CheckContents(path string) error {
 	file, err := blob.Open(path)
 	if err != nil {
@@ -232,7 +246,10 @@ func CheckContents(path string) error {
 	}
 	defer file.Close()
 	head := make([]byte, len(lfsPointer))
-	if _, err := io.ReadFull(file, head); err == nil && string(head) == lfsPointer {
+	switch _, err := io.ReadFull(file, head); {
+	case errors.Is(err, io.EOF):
+		return ErrEmpty
+	case err == nil && string(head) == lfsPointer:
 		return ErrLFSPointer
 	}
 	return nil
@@ -245,12 +262,24 @@ func diagnose(head []byte) error {
 	case head == nil:
 		return fmt.Errorf("%w: the folder holds no metadata.yaml and no .mcap file", ErrUnknownFormat)
 	case len(head) == 0:
-		return fmt.Errorf("%w: the file is empty", ErrUnknownFormat)
+		return fmt.Errorf("%w: %w", ErrUnknownFormat, ErrEmpty)
 	case strings.HasPrefix(text, lfsPointer):
 		return fmt.Errorf("%w: %w", ErrUnknownFormat, ErrLFSPointer)
 	case strings.HasPrefix(text, "\x1f\x8b"), strings.HasPrefix(text, "\x28\xb5\x2f\xfd"),
 		strings.HasPrefix(text, "BZh"), strings.HasPrefix(text, "PK\x03\x04"), strings.HasPrefix(text, "\xfd7zXZ"):
 		return fmt.Errorf("%w: the file is an archive or a compressed file; unpack it first", ErrUnknownFormat)
+	case strings.HasPrefix(text, "\x04\x22\x4d\x18"), len(text) > 262 && text[257:262] == "ustar":
+		return fmt.Errorf("%w: the file is an archive or a compressed file; unpack it first", ErrUnknownFormat)
+	case strings.HasPrefix(text, "\xa3\x95"):
+		return fmt.Errorf("%w: it is a DataFlash log of ArduPilot; tapedeck reads the telemetry log (.tlog) of the "+
+			"flight, or convert it with 'mavlogdump.py' of pymavlink", ErrUnknownFormat)
+	case strings.HasPrefix(strings.ToLower(strings.TrimSpace(text)), "<!doctype html"),
+		strings.HasPrefix(strings.ToLower(strings.TrimSpace(text)), "<html"):
+		return fmt.Errorf("%w: it is a web page, such as one that a server sends in place of a file; download the "+
+			"file itself", ErrUnknownFormat)
+	case strings.Trim(text, "\x00") == "":
+		return fmt.Errorf("%w: it begins with zeros, as a copy or a download that was cut off; get it again",
+			ErrUnknownFormat)
 	}
 	return fmt.Errorf("%w: it begins with %q", ErrUnknownFormat, head[:min(len(head), 16)])
 }

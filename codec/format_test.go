@@ -3,6 +3,7 @@ package codec
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -37,5 +38,39 @@ func TestCheckFiles(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, nil, 0o666))
 		}
 		require.Equal(t, c.ok, f.CheckFiles(folder, nil) == nil, c.files)
+	}
+}
+
+// What is no recording is named, with what to do.
+func TestNoRecordings(t *testing.T) {
+	pointer := "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n"
+	for content, want := range map[string]string{
+		"":                                     "the file is empty; copy or download it again",
+		pointer:                                "run 'git lfs pull' first",
+		"\xa3\x95\x80\x80FMT":                  "DataFlash log of ArduPilot",
+		"\n<!DOCTYPE html><html>":              "it is a web page",
+		"<HTML><body>404</body>":               "it is a web page",
+		"\x1f\x8b\x08rest":                     "unpack it first",
+		"\x04\x22\x4d\x18rest":                 "unpack it first",
+		strings.Repeat("a", 257) + "ustar\x00": "unpack it first",
+		strings.Repeat("\x00", 600):            "it begins with zeros",
+	} {
+		path := filepath.Join(t.TempDir(), "drive")
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o666))
+		_, err := Formats{}.Open(path)
+		require.ErrorIs(t, err, ErrUnknownFormat)
+		require.ErrorContains(t, err, want)
+	}
+	for _, name := range []string{"meta/info.json", "metadata.yaml"} {
+		for content, want := range map[string]string{"": "the file is empty", pointer: "run 'git lfs pull' first"} {
+			folder := t.TempDir()
+			file := filepath.Join(folder, name)
+			require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o777))
+			require.NoError(t, os.WriteFile(file, []byte(content), 0o666))
+			_, err := Formats{}.Open(folder)
+			require.ErrorIs(t, err, ErrUnknownFormat)
+			require.ErrorContains(t, err, file)
+			require.ErrorContains(t, err, want)
+		}
 	}
 }

@@ -64,6 +64,10 @@ func Open(path string) (*Source, error) {
 }
 
 func (s *Source) load(path string, value any) error {
+	if err := codec.CheckContents(blob.Join(s.path, path)); errors.Is(err, codec.ErrEmpty) ||
+		errors.Is(err, codec.ErrLFSPointer) {
+		return fmt.Errorf("read %s: %w", blob.Join(s.path, path), err)
+	}
 	text, err := blob.ReadFile(blob.Join(s.path, path))
 	if err != nil {
 		return err
