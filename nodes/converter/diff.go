@@ -15,6 +15,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/config"
+	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/convert"
 	"tapedeck/nodes/internal/describe"
 	"tapedeck/nodes/internal/human"
@@ -94,9 +95,20 @@ func (d *comparison) run(ctx context.Context, limit int, stderr io.Writer) (*dif
 	if err := d.view(); err != nil {
 		return nil, err
 	}
-	if err := d.selection.Check([]*codec.Info{d.sides[0].info, d.sides[1].info},
-		d.allowUnmatched, func(text string) { fmt.Fprintln(stderr, "warning:", text) }); err != nil {
+	infos := []*codec.Info{d.sides[0].info, d.sides[1].info}
+	var channels []*codec.Channel
+	for _, info := range infos {
+		for _, t := range info.Topics {
+			channels = append(channels, t.Channel)
+		}
+	}
+	warn := func(text string) { fmt.Fprintln(stderr, "warning:", printable.Line(text)) }
+	topics, fields := d.schemas.unmatched(d.rules, channels)
+	if err := d.selection.Check(infos, d.allowUnmatched, warn, topics...); err != nil {
 		return nil, err
+	}
+	for _, option := range fields {
+		warn("no message has the field of " + option)
 	}
 	d.matchBare()
 	for i := range d.sides {

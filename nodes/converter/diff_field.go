@@ -280,6 +280,7 @@ type rule struct {
 	field []string // consecutive parts of the field's path; empty matches all floats and times
 	limit float64  // of the difference; infinite for ignored fields
 	share bool     // limit is relative to the larger value
+	text  string   // the option that it is of
 }
 
 // parseTolerances reads rules such as 1e-5, 0.1%, header.stamp=1e-6 and /odom:pose.position=0.01.
@@ -291,6 +292,7 @@ func parseTolerances(texts []string) ([]rule, error) {
 			name, value = "", text
 		}
 		r := fieldRule(name)
+		r.text = "--tolerance " + text
 		number, share := strings.CutSuffix(value, "%")
 		var err error
 		r.limit, err = strconv.ParseFloat(number, 64)
@@ -315,7 +317,7 @@ func parseIgnored(texts []string) ([]rule, error) {
 			return nil, config.Usagef("--ignore-fields %q is not valid; want a FIELD such as header.stamp, or "+
 				"TOPIC:FIELD", text)
 		}
-		r.limit = math.Inf(1)
+		r.limit, r.text = math.Inf(1), "--ignore-fields "+text
 		rules = append(rules, r)
 	}
 	return rules, nil
@@ -342,6 +344,40 @@ func (r *rule) of(path []string) bool {
 		}
 	}
 	return false
+}
+
+// within reports whether r matches a field of the list, or one inside it. above is the path of the fields.
+func (r *rule) within(above []string, list []cdr.FieldType) bool {
+	for _, f := range list {
+		path := append(slices.Clip(above), f.Name)
+		if r.of(path) || r.within(path, f.Fields()) {
+			return true
+		}
+	}
+	return false
+}
+
+// unmatched returns the options whose rules name a topic that no channel has, and those whose rules match no field of
+// the channels.
+func (s schemas) unmatched(rules []rule, channels []*codec.Channel) (topics, fields []string) {
+	for _, r := range rules {
+		there, matches := r.topic == "", len(r.field) == 0
+		for _, c := range channels {
+			if r.topic != "" && r.topic != c.Topic {
+				continue
+			}
+			there = true
+			schema := s.of(c)
+			matches = matches || schema == nil || r.within(nil, schema.Fields())
+		}
+		switch {
+		case !there:
+			topics = append(topics, r.text)
+		case !matches:
+			fields = append(fields, r.text)
+		}
+	}
+	return topics, fields
 }
 
 // allows reports whether r allows the difference of two values, which are NaN if they are not numbers.

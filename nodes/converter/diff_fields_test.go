@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -132,7 +133,7 @@ func TestDiffOfFields(t *testing.T) {
 			says: []string{"20 messages\n"},
 		},
 		"tolerance of another field": {
-			a: base, b: near, args: []string{"--tolerance", "point.y=1e-5,/else:x=1"},
+			a: base, b: near, args: []string{"--tolerance", "point.y=1e-5,/else:x=1", "--allow-unmatched"},
 			says: []string{"different: 1 of 1 topic, 20 messages changed\n"},
 		},
 		"the last tolerance counts": {
@@ -153,7 +154,7 @@ func TestDiffOfFields(t *testing.T) {
 			says: []string{"20 messages\n"},
 		},
 		"another ignored": {
-			a: base, b: framed, args: []string{"--ignore-fields", "/else:header,point"},
+			a: base, b: framed, args: []string{"--ignore-fields", "/else:header,point", "--allow-unmatched"},
 			says: []string{"1 field: header.frame_id is \"map\" in A, \"odom\" in B\n",
 				"different: 1 of 1 topic, 20 messages changed\n"},
 		},
@@ -320,5 +321,19 @@ func TestDiffOfFieldsThatOneLacks(t *testing.T) {
 			require.NoError(t, err)
 			require.Contains(t, stdout, note)
 		})
+	}
+}
+
+// Rules about a topic that is nowhere are an error, those about such a field a warning.
+func TestRulesAboutNothing(t *testing.T) {
+	a := filepath.Join(t.TempDir(), "a.mcap")
+	drive(t, a, 1, 2)
+	for _, option := range []string{"--ignore-fields", "--tolerance"} {
+		value := map[string]string{"--tolerance": "=1"}[option]
+		_, _, err := run(t, "diff", a, a, option, "/nosuch:data"+value)
+		require.ErrorContains(t, err, "no topic matches "+option+" /nosuch:data"+value+"; there are /map, /n.")
+		_, stderr, err := run(t, "diff", a, a, option, "/n:header.stamp"+value+",data"+value)
+		require.NoError(t, err)
+		require.Equal(t, "warning: no message has the field of "+option+" /n:header.stamp"+value+"\n", stderr)
 	}
 }

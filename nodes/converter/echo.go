@@ -142,9 +142,8 @@ func (i *input) topic(name string, left []error) ([]*codec.Channel, error) {
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)
-	if near := human.Near(name, names); len(near) > 0 {
-		return nil, fmt.Errorf("%s has no topic %s; did you mean %s?", i.path, human.Printable(name),
-			strings.Join(near, " or "))
+	if hint := human.DidYouMean(name, names); hint != "" {
+		return nil, fmt.Errorf("%s has no topic %s%s", i.path, human.Printable(name), hint)
 	}
-	return nil, fmt.Errorf("%s has no topic %s; there are %s", i.path, human.Printable(name), strings.Join(names, ", "))
+	return nil, fmt.Errorf("%s has no topic %s; there are %s", i.path, human.Printable(name), human.List(names))
 }

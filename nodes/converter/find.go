@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -54,7 +55,11 @@ type found struct {
 	lines    []foundLine
 	warnings []string
 	err      error
-	read     bool // else the catalogue was enough
+	read     bool     // else the catalogue was enough
+	topics   []string // of the recording
+	topic    bool     // the condition's topic is among them
+	fits     bool     // the topic is known to have the fields of the condition
+	unfit    error    // why it does not
 }
 
 // find prints when messages of the recordings of the catalogue args[0] meet the condition args[1].
@@ -116,7 +121,10 @@ func (o *findOptions) find(ctx context.Context, args []string, stdout, stderr io
 		fmt.Fprintf(stdout, "found %s in %d of %s; %d of them had to be read\n", human.Count(runs, "time"), with,
 			human.Count(len(rows), "recording"), read)
 	}
-	if failed > 0 {
+	switch err := o.unknown(rows, results, cond); {
+	case failed == 0 && err != nil:
+		return err
+	case failed > 0:
 		what := "searched"
 		if o.Clip != "" {
 			what += " and clipped"
@@ -125,6 +133,64 @@ func (o *findOptions) find(ctx context.Context, args []string, stdout, stderr io
 			human.Count(len(rows), "recording")))
 	}
 	return nil
+}
+
+// unknown returns an error if no recording has the topic of the condition, or none that has it has the fields.
+func (o *findOptions) unknown(rows []catalogue.Recording, results []*found, cond *condition.Condition) error {
+	var topics []string
+	var unfit error
+	there := false
+	for _, f := range results {
+		if f.fits {
+			return nil
+		}
+		there = there || f.topic
+		unfit = cmp.Or(unfit, f.unfit)
+		for _, topic := range f.topics {
+			topics = append(topics, human.Printable(topic))
+		}
+	}
+	if !there && len(rows) > 0 {
+		slices.Sort(topics)
+		topics = slices.Compact(topics)
+		hint := human.DidYouMean(cond.Topic, topics)
+		if hint == "" {
+			hint = "; there are " + human.List(topics)
+		}
+		return fmt.Errorf("no recording has the topic %s%s", human.Printable(cond.Topic), hint)
+	}
+	for i, f := range results { // the tables have ruled these out by other fields
+		if !f.topic || f.read {
+			continue
+		}
+		in, err := openROS2(rows[i].Recording)
+		if err != nil {
+			return nil // so it stays unknown
+		}
+		f.compare(in, cond)
+		in.Close()
+		if f.fits {
+			return nil
+		}
+		unfit = cmp.Or(unfit, f.unfit)
+	}
+	return unfit
+}
+
+// compare finds out whether the topic of the condition has its fields.
+func (f *found) compare(in *input, cond *condition.Condition) {
+	for _, t := range in.info.Topics {
+		f.topics = append(f.topics, t.Channel.Topic)
+		if !catalogue.SameTopic(t.Channel.Topic, cond.Topic) {
+			continue
+		}
+		f.topic = true
+		if _, err := catalogue.Detector(cond, t.Channel); err != nil {
+			f.unfit = err
+		} else {
+			f.fits = true
+		}
+	}
 }
 
 func (o *findOptions) text(line foundLine) string {
@@ -158,9 +224,10 @@ func (o *findOptions) one(ctx context.Context, c *catalogue.Catalogue, row catal
 	windows := []catalogue.Window{{}}
 	if !row.Same(catalogue.Recording{Size: state.Size, Modified: state.Modified.UnixNano(), ETag: state.ETag}) {
 		warn(fmt.Errorf("it has changed since it was indexed, and is read whole; run 'converter index' again"))
-	} else if windows, err = c.Windows(row.Recording, cond); err != nil {
+	} else if s, err := c.Search(row.Recording, cond); err != nil {
 		warn(err)
-		windows = []catalogue.Window{{}}
+	} else {
+		windows, f.topics, f.topic, f.fits = s.Windows, s.Topics, s.Topic, s.Fields
 	}
 	if len(windows) == 0 {
 		return f
@@ -173,6 +240,7 @@ func (o *findOptions) one(ctx context.Context, c *catalogue.Catalogue, row catal
 		f.err = err
 		return f
 	}
+	f.compare(in, cond)
 	runs, err := catalogue.Find(ctx, in.reader, cond, windows, warn)
 	in.Close()
 	if err != nil {

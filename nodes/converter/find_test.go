@@ -76,7 +76,6 @@ func TestFind(t *testing.T) {
 		a+": 2023-11-14 22:13:50 to 2023-11-14 22:13:50 (0.000 s, 1 message): data = 10\n"+
 		"found 2 times in 1 of 3 recordings; 1 of them had to be read\n", find("/n data > 5"))
 	require.Equal(t, "found 0 times in 0 of 3 recordings; 0 of them had to be read\n", find("/n data > 10"))
-	require.Equal(t, "found 0 times in 0 of 3 recordings; 0 of them had to be read\n", find("/other data > 10"))
 
 	// A clip has the latched message before it, and times that are near each other share one.
 	clips := filepath.Join(folder, "clips")
@@ -131,11 +130,12 @@ func TestFind(t *testing.T) {
 	require.Contains(t, find("/n data < -20"), "; 0 of them had to be read\n")
 	_, stderr, err = run(t, "index", filepath.Join(folder, "logs"), "-o", catalog, "--fields", "/m data")
 	require.NoError(t, err, stderr)
+	require.Contains(t, stderr, "warning: --fields: no recording has numbers of /m data; did you mean /n?")
 	require.Contains(t, find("/n data > 20"), "found 1 time in 1 of 3 recordings; 3 of them had to be read\n")
 
 	// What cannot be compared is a warning, what cannot be read a failure.
 	stdout, stderr, err = run(t, "find", catalog, "/n speed > 20")
-	require.NoError(t, err)
+	require.Error(t, err)
 	require.Contains(t, stderr, `car1/a.mcap: condition "/n speed > 20": `)
 	require.Contains(t, stdout, "found 0 times in 0 of 3")
 	require.NoError(t, os.Remove(a))
@@ -212,4 +212,33 @@ func TestIndexAtOnce(t *testing.T) {
 	entries, err := os.ReadDir(filepath.Join(other, "recordings"))
 	require.NoError(t, err)
 	require.Len(t, entries, recordings)
+}
+
+// A condition on what is nowhere is an error, whether the tables rule it out or a recording is read.
+func TestFindWhatIsNowhere(t *testing.T) {
+	folder := t.TempDir()
+	catalog := fleet(t, folder)
+	for condition, want := range map[string]string{
+		"/nosuch x > 1":                "no recording has the topic /nosuch; there are /map, /n",
+		"/mapp *":                      "no recording has the topic /mapp; did you mean /map?",
+		"/n speed > 1":                 `std_msgs/msg/Float64 has no field "speed"; it has data`,
+		"/n data > 1e9 and speed > 1":  `std_msgs/msg/Float64 has no field "speed"; it has data`,
+		"/n data > 1e9 and data.x > 1": "data has no fields",
+		"/n data > 1e9":                "",
+		"n data > 1e9":                 "",
+		"/map *":                       "",
+	} {
+		_, _, err := run(t, "find", catalog, condition)
+		if want == "" {
+			require.NoError(t, err, condition)
+		} else {
+			require.ErrorContains(t, err, want, condition)
+		}
+	}
+	wide := filepath.Join(folder, "more")
+	require.NoError(t, os.Mkdir(wide, 0o777))
+	drive(t, filepath.Join(wide, "c.mcap"), 1)
+	_, stderr, err := run(t, "index", wide, "-o", catalog, "--fields", "/n data", "--fields", "/map x")
+	require.NoError(t, err)
+	require.Equal(t, "warning: --fields: no recording has numbers of /map x\n", stderr)
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"tapedeck/codec/blob"
@@ -70,11 +72,21 @@ func (o *indexOptions) index(ctx context.Context, paths []string, stdout, stderr
 	s := several{stdout: stdout, stderr: stderr, json: o.JSON,
 		bar: progress.Bytes(os.Stderr, "indexing", int64(len(paths))*whole)}
 	skipped := 0
+	missing, topics := fields, []string(nil)
 	each(ctx, len(paths), o.Jobs, func(i int) {
 		line := indexLine{Recording: paths[i], Status: "indexed"}
 		begin, advance := time.Now(), s.share()
 		row, known, err := addTo(ctx, c, paths[i], fields, advance)
 		advance(1, 1)
+		if err == nil && len(fields) > 0 {
+			lacking, there, err := c.Unindexed(paths[i], fields)
+			s.mu.Lock()
+			missing = slices.DeleteFunc(slices.Clone(missing), func(text string) bool {
+				return err == nil && !slices.Contains(lacking, text)
+			})
+			topics = append(topics, there...)
+			s.mu.Unlock()
+		}
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return // interrupted, as end says
@@ -102,7 +114,19 @@ func (o *indexOptions) index(ctx context.Context, paths []string, stdout, stderr
 	if skipped > 0 {
 		s.say(s.stdout, human.Count(skipped, "recording")+" unchanged")
 	}
+	for _, text := range missing {
+		topic, _, _ := strings.Cut(text, " ")
+		s.say(s.stderr, printable.Line(fmt.Sprintf("warning: --fields: no recording has numbers of %s%s", text,
+			human.DidYouMean(topic, others(topic, topics)))))
+	}
 	return s.end(ctx, len(paths), "indexed")
+}
+
+// others returns the names that differ from one, each once.
+func others(name string, names []string) []string {
+	slices.Sort(names)
+	names = slices.Compact(names)
+	return slices.DeleteFunc(names, func(other string) bool { return catalogue.SameTopic(name, other) })
 }
 
 // addTo adds a recording to a catalogue, unless it is known there as it is now.

@@ -10,6 +10,7 @@ import (
 	"tapedeck/config"
 	"tapedeck/nodes/internal/calls"
 	"tapedeck/nodes/internal/graph"
+	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/pattern"
 )
 
@@ -146,5 +147,5 @@ func (o *options) unmatched(channels []*codec.Channel) error {
 	}
 	slices.Sort(names)
 	return fmt.Errorf("no topic matches %s; there are %s. Correct it, or use --allow-unmatched",
-		strings.Join(missing, ", "), strings.Join(slices.Compact(names), ", "))
+		strings.Join(missing, ", "), human.List(slices.Compact(names)))
 }

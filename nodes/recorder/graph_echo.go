@@ -255,5 +255,5 @@ func (e *echoer) reason() string {
 			others = append(others, human.Printable(t.Name))
 		}
 	}
-	return ", which nobody publishes" + suggestion(e.topic, others)
+	return ", which nobody publishes" + human.DidYouMean(e.topic, others)
 }

@@ -166,7 +166,7 @@ func (o *topicsOptions) rows(node bridge.Node, named []string) (rows []*topicRow
 	}
 	if len(missing) > 0 {
 		return rows, fmt.Errorf("nobody publishes or subscribes to %s%s", human.Printable(missing[0]),
-			suggestion(missing[0], others))
+			human.DidYouMean(missing[0], others))
 	}
 	if len(rows) == 0 {
 		return nil, fmt.Errorf("no topics were found within %v; is a node running with the same ROS_DOMAIN_ID "+
@@ -188,14 +188,6 @@ func nodesOf(list []bridge.Endpoint) string {
 	}
 	slices.Sort(names)
 	return human.List(slices.Compact(names))
-}
-
-// suggestion asks whether one of the names was meant.
-func suggestion(name string, names []string) string {
-	if near := human.Near(name, names); len(near) > 0 {
-		return "; did you mean " + strings.Join(near, " or ") + "?"
-	}
-	return ""
 }
 
 func endpointsJSON(list []bridge.Endpoint) []endpointJSON {

@@ -129,8 +129,9 @@ func index(t *testing.T, c *Catalogue, path string, fields Fields) {
 
 // find returns what the catalogue leads to, and whether it left anything out.
 func find(t *testing.T, c *Catalogue, path string, cond *condition.Condition) (runs []Run, left bool) {
-	windows, err := c.Windows(path, cond)
+	search, err := c.Search(path, cond)
 	require.NoError(t, err)
+	windows := search.Windows
 	if len(windows) == 0 {
 		return nil, true
 	}

@@ -7,11 +7,13 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
 	"tapedeck/nodes/internal/condition"
+	"tapedeck/nodes/internal/signals"
 )
 
 // Window is a time in which messages may meet a condition: Start ≤ t < End, where 0 is no bound.
@@ -24,6 +26,14 @@ type Window struct {
 
 // near is the time between windows that are read as one: to begin anew costs more.
 const near = 10 * nanos
+
+// Search is what the tables of a catalogue say about a condition in a recording.
+type Search struct {
+	Windows []Window // in which messages may meet the condition: nothing if none does
+	Topics  []string // of the recording
+	Topic   bool     // the condition's topic is among them
+	Fields  bool     // the topic has all fields of the condition; false: unknown
+}
 
 // searchedTopic has the columns of Topic that a search needs.
 type searchedTopic struct {
@@ -46,20 +56,47 @@ type searchedSignal struct {
 	Infinite uint64   `parquet:"infinite"`
 }
 
-// Windows returns when messages of a recording may meet a condition, by the tables alone: nothing if none does.
-func (c *Catalogue) Windows(recording string, cond *condition.Condition) ([]Window, error) {
+// Search looks at the tables alone to find out when messages of a recording may meet a condition.
+func (c *Catalogue) Search(recording string, cond *condition.Condition) (s Search, err error) {
 	var topics []searchedTopic
 	if err := read(c.file(topicsTable, recording), func(t searchedTopic) {
-		if t.Messages > 0 && bare(t.Topic) == bare(cond.Topic) {
+		s.Topics = append(s.Topics, t.Topic)
+		if !SameTopic(t.Topic, cond.Topic) {
+			return
+		}
+		s.Topic = true
+		if t.Messages > 0 {
 			topics = append(topics, t)
 		}
-	}); err != nil {
-		return nil, err
+	}); err != nil || len(topics) == 0 {
+		return s, err
 	}
+	s.Fields = !slices.ContainsFunc(cond.Fields(), func(field string) bool {
+		return !slices.Contains(topics[0].Fields, field)
+	})
+	s.Windows, err = c.windows(recording, cond, topics)
+	return s, err
+}
+
+// Unindexed returns the fields that no topic of a recording has signals of, and the topics of the recording.
+func (c *Catalogue) Unindexed(recording string, fields Fields) (missing Fields, topics []string, err error) {
+	missing = slices.Clone(fields)
+	err = read(c.file(topicsTable, recording), func(t searchedTopic) {
+		topics = append(topics, t.Topic)
+		missing = slices.DeleteFunc(missing, func(text string) bool {
+			words := strings.Fields(text)
+			return SameTopic(words[0], t.Topic) && slices.ContainsFunc(t.Fields, func(path string) bool {
+				return path == words[1] || signals.Within(path, words[1])
+			})
+		})
+	})
+	return missing, topics, err
+}
+
+// windows returns the windows of a search in the channels of its topic.
+func (c *Catalogue) windows(recording string, cond *condition.Condition, topics []searchedTopic) ([]Window, error) {
 	indexed := func(field string) bool { return slices.Contains(topics[0].Fields, field) }
 	switch {
-	case len(topics) == 0:
-		return nil, nil
 	case len(topics) > 1: // rows of signals do not tell channels apart
 		return []Window{{}}, nil
 	case !slices.ContainsFunc(cond.Fields(), indexed):
@@ -121,7 +158,7 @@ type Run struct {
 }
 
 // Find reads the messages of a recording in windows, which are in order, and returns the runs that meet a condition.
-// warn is called with what cannot be read or compared.
+// warn is called with what cannot be read, and with why a channel of the topic cannot be compared.
 func Find(ctx context.Context, r codec.Reader, cond *condition.Condition, windows []Window,
 	warn func(error)) ([]Run, error) {
 	type state struct {
@@ -131,14 +168,14 @@ func Find(ctx context.Context, r codec.Reader, cond *condition.Condition, window
 	states := map[*codec.Channel]*state{}
 	var runs []*Run
 	wanted := func(c *codec.Channel) bool {
-		if bare(c.Topic) != bare(cond.Topic) {
+		if !SameTopic(c.Topic, cond.Topic) {
 			return false
 		}
 		if s, asked := states[c]; asked {
 			return s != nil
 		}
 		states[c] = nil
-		d, err := detector(cond, c)
+		d, err := Detector(cond, c)
 		if err != nil {
 			warn(err)
 			return false
@@ -179,8 +216,8 @@ func Find(ctx context.Context, r codec.Reader, cond *condition.Condition, window
 	return all, nil
 }
 
-// detector prepares a condition for the messages of a channel.
-func detector(cond *condition.Condition, c *codec.Channel) (*condition.Detector, error) {
+// Detector prepares a condition for the messages of a channel.
+func Detector(cond *condition.Condition, c *codec.Channel) (*condition.Detector, error) {
 	if cond.MatchesAny() {
 		return condition.NewDetector(cond, nil)
 	}

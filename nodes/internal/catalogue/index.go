@@ -50,7 +50,7 @@ func (f Fields) chosen(c *codec.Channel, schema *cdr.Schema, payload []byte) (co
 	var wanted []string
 	for _, text := range f {
 		words := strings.Fields(text)
-		if bare(words[0]) == bare(c.Topic) {
+		if SameTopic(words[0], c.Topic) {
 			wanted = append(wanted, words[1])
 		}
 	}
@@ -75,6 +75,9 @@ func (f Fields) chosen(c *codec.Channel, schema *cdr.Schema, payload []byte) (co
 
 // bare returns a topic without the slash in front, which may be left out.
 func bare(topic string) string { return strings.TrimPrefix(topic, "/") }
+
+// SameTopic reports whether two names are those of one topic.
+func SameTopic(a, b string) bool { return bare(a) == bare(b) }
 
 // channel gathers what the tables have of a channel.
 type channel struct {

@@ -27,7 +27,7 @@ func TestRequests(t *testing.T) {
 		{"replace", 8, func() error { index(t, c, path, nil); return nil }},
 		{"look up", 1, func() error { _, err := c.Recording(path); return err }},
 		{"list", 2, func() error { _, err := c.Recordings(); return err }},
-		{"search", 2, func() error { _, err := c.Windows(path, cond); return err }},
+		{"search", 2, func() error { _, err := c.Search(path, cond); return err }},
 	} {
 		s.Reset()
 		require.NoError(t, step.do(), step.name)

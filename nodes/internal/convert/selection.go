@@ -85,7 +85,7 @@ func topicNames(infos []*codec.Info) string {
 		}
 	}
 	slices.Sort(names)
-	return strings.Join(slices.Compact(names), ", ")
+	return human.List(slices.Compact(names))
 }
 
 // check returns an error if the recordings have nothing that is selected, or nothing for an option that names topics.

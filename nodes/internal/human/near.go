@@ -38,6 +38,14 @@ func Near(name string, names []string) []string {
 	return all
 }
 
+// DidYouMean asks, behind "; ", whether one of the names was meant. It returns "" if none is near.
+func DidYouMean(name string, names []string) string {
+	if near := Near(name, names); len(near) > 0 {
+		return "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return ""
+}
+
 // distance returns the fewest insertions, deletions, replacements and swaps of neighbours that make b of a.
 func distance(a, b string) int {
 	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
