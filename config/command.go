@@ -160,7 +160,9 @@ func interpret(ctx context.Context, root *cobra.Command, argv []string, parsed *
 
 // completeFlags returns args with "=VALUE" added to flags without a value that allow it (Parameter.Bare), and with a
 // flag before each further value of a flag that takes several (Parameter.Several). It notes the letters that are used.
+// The result is never nil: cobra takes nil for the arguments of the process.
 func (l *commandLine) completeFlags(flags *pflag.FlagSet, args []string) (out []string, err error) {
+	out = []string{}
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
 		if arg == "--" {

@@ -39,6 +39,15 @@ func execute(t *testing.T, opts any, argv ...string) (*Input, error) {
 	return got, err
 }
 
+// Cobra takes the arguments of the process if it is given nil, so that --ros-args would reach it.
+func TestNoArgumentsButROS(t *testing.T) {
+	for _, argv := range [][]string{nil, {}} {
+		args, err := (&commandLine{}).completeFlags(New("recorder", "", "", nil, nil).Flags(), argv)
+		require.NoError(t, err)
+		require.NotNil(t, args)
+	}
+}
+
 func TestPrecedence(t *testing.T) {
 	config := write(t, "/**:\n  ros__parameters:\n    rate: 2\n")
 	file1 := write(t, "/**:\n  ros__parameters:\n    rate: 5\n")
