@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"tapedeck/codec"
-	"tapedeck/codec/carla"
 	"tapedeck/nodes/internal/describe"
+	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
 )
@@ -110,10 +110,8 @@ func (d *comparison) readPairs(ctx context.Context, c *topicComparison, pairs []
 		q := codec.Query{Topics: func(channel *codec.Channel) bool { return d.key(i, channel) == c.key },
 			Damaged: func(error) {}}
 		first := 0
-		// Velocities that a CARLA log lacks follow from the frame before: what is read depends on where reading begins,
-		// as it does in a damaged recording.
-		_, carlaLog := d.sides[i].info.Metadata[carla.KeyProfile]
-		if !carlaLog && len(d.sides[i].damaged) == 0 {
+		// What is read of a damaged recording depends on where reading begins, too.
+		if !formats.FromStart(d.sides[i].info) && len(d.sides[i].damaged) == 0 {
 			first = [...]int{pairs[0].a, pairs[0].b}[i]
 			for first > 0 && messages[first-1].log == messages[first].log {
 				first--

@@ -107,6 +107,13 @@ func Unsigned(info *codec.Info) bool {
 	return info.Format == mcap.Name || info.Format == record.Format.Name
 }
 
+// FromStart reports whether messages depend on where reading begins: velocities that a CARLA log lacks follow from the
+// frame before.
+func FromStart(info *codec.Info) bool {
+	_, carlaLog := info.Metadata[carla.KeyProfile]
+	return carlaLog
+}
+
 // Codecs returns the formats as package codec knows them.
 func (l List) Codecs() codec.Formats {
 	codecs := make(codec.Formats, len(l))
