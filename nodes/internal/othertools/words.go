@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -101,6 +102,12 @@ func unknown(cmd *cobra.Command, word, what string) error {
 		near = near[:min(len(near), 3)]
 	}
 	if near == nil {
+		similar := slices.DeleteFunc(slices.Sorted(maps.Keys(Words)), func(other string) bool {
+			return max(len(other)-len(word), len(word)-len(other)) > 1
+		})
+		if others := human.Near(word, similar); others != nil && others[0] != word {
+			return unknown(cmd, others[0], fmt.Sprintf("%s; did you mean %s", what, others[0]))
+		}
 		return config.Usagef("%s", what)
 	}
 	return config.Usagef("%s; did you mean %s?", what, strings.Join(near, " or "))

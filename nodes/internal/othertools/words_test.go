@@ -25,6 +25,7 @@ func TestFirstWord(t *testing.T) {
 		"merge":    `"merge" is neither a command nor a recording; leave it out: converter IN... OUT`,
 		"stop":     `; use: recorder stop or player stop, for a node that is running`,
 		"inof":     `; did you mean converter info?`,
+		"fliter":   `; did you mean filter; use: converter IN OUT --topics`,
 		"trip":     `; did you mean trip.bag?`,
 		"nothing":  `"nothing" is neither a command nor a recording`,
 		"a\x1b[2J": `"\"a\\x1b[2J\"" is neither`,
