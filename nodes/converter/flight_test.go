@@ -98,7 +98,19 @@ func TestOutlyingTimes(t *testing.T) {
 		require.Contains(t, stdout, want)
 		require.Contains(t, stdout, "1 finding\n")
 	}
-	stdout, _, err := run(t, samples.Path(t, "faults/time_beyond_int64.mcap"), filepath.Join(t.TempDir(), "a.mcap"))
+	beyond := samples.Path(t, "faults/time_beyond_int64.mcap")
+	folder := t.TempDir() // a bag of ROS 2
+	text, err := os.ReadFile(beyond)
 	require.NoError(t, err)
-	require.Contains(t, stdout, "lost: messages beyond 2262 (2 messages on /a)")
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "a.mcap"), text, 0o666))
+	for _, path := range []string{beyond, folder} {
+		stdout, _, err := run(t, path, filepath.Join(t.TempDir(), "a.mcap"))
+		require.NoError(t, err)
+		require.Contains(t, stdout, "lost: messages beyond 2262 (2 messages on /a)")
+		stdout, _, _ = run(t, "info", path)
+		require.Contains(t, stdout, "Start:      beyond 2262 (9223372036.854775808)\n")
+		require.Contains(t, stdout, "the times of 1 message are beyond 2262")
+		require.NotContains(t, stdout, "1677")
+		require.NotContains(t, stdout, "1969")
+	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/describe"
+	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
 )
 
@@ -32,7 +33,7 @@ func eventRows(events []codec.Event) []*eventRow {
 		}
 		h := known[key{e.Kind, e.Topic}]
 		if h == nil {
-			h = &eventRow{first: e, longest: e}
+			h = &eventRow{first: e, until: e.Time, longest: e}
 			list = append(list, h)
 			switch e.Kind {
 			case codec.EventLost, codec.EventDrop, codec.EventThrottle, codec.EventGap:
@@ -52,12 +53,12 @@ func eventRows(events []codec.Event) []*eventRow {
 // length returns the duration of an event, in ns.
 func length(e codec.Event) int64 { return max(0, e.Until-e.Time) }
 
-// when formats the time and the duration of the event.
-func (h *eventRow) when() (from, to string) {
+// when formats the time and the duration of the event of the recording that info describes.
+func (h *eventRow) when(info *codec.Info) (from, to string) {
 	if h.first.Time == 0 {
 		return "-", ""
 	}
-	from = human.ShortClock(h.first.Time)
+	from = shortClock(info, h.first.Time)
 	if h.until > h.first.Time {
 		took := time.Duration(h.until - h.first.Time).Round(time.Millisecond)
 		to = fmt.Sprintf("to %s (%.3f s)", time.Unix(0, h.until).Format("15:04:05.000"), took.Seconds())
@@ -84,11 +85,29 @@ func (h *eventRow) text() string {
 	return human.Printable(text)
 }
 
-func writeEvents(b *strings.Builder, events []*eventRow) {
+// shortClock formats a time in the recording that info describes.
+func shortClock(info *codec.Info, ns int64) string {
+	if ns < 0 && formats.Unsigned(info) {
+		return "beyond 2262"
+	}
+	return human.ShortClock(ns)
+}
+
+// clock formats a time in the recording that info describes, and its Unix seconds.
+func clock(info *codec.Info, ns int64) string {
+	seconds := human.Seconds(ns)
+	if formats.Unsigned(info) {
+		seconds = human.UnsignedSeconds(uint64(ns))
+	}
+	return fmt.Sprintf("%s (%s)", shortClock(info, ns), seconds)
+}
+
+// writeEvents writes a table of events of the recording that info describes.
+func writeEvents(b *strings.Builder, info *codec.Info, events []*eventRow) {
 	var rows [][]string
 	long := false
 	for _, h := range events[:min(len(events), shownEvents)] {
-		from, to := h.when()
+		from, to := h.when(info)
 		rows = append(rows, []string{from, to, human.OrDash(h.first.Kind), human.OrDash(h.first.Topic), h.text()})
 		long = long || to != ""
 	}

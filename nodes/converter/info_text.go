@@ -57,8 +57,8 @@ func writeInfoText(w io.Writer, path string, info *codec.Info, measured *measure
 	}
 	line("Duration:", "%s s", human.Seconds(int64(describe.Span(info))))
 	if info.MessageCount > 0 {
-		line("Start:", "%s", human.Clock(info.StartTime))
-		line("End:", "%s", human.Clock(info.EndTime))
+		line("Start:", "%s", clock(info, info.StartTime))
+		line("End:", "%s", clock(info, info.EndTime))
 	}
 	line("Messages:", "%d", info.MessageCount)
 	if n := repeated(info); measured != nil && n > 0 {
@@ -108,7 +108,7 @@ func writeInfoText(w io.Writer, path string, info *codec.Info, measured *measure
 	}
 	if events := eventRows(info.Events); len(events) > 0 {
 		line("Events:", "%d", len(events))
-		writeEvents(&b, events)
+		writeEvents(&b, info, events)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -8,7 +8,9 @@ package formats
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"tapedeck/codec"
 	"tapedeck/codec/blob"
@@ -104,7 +106,8 @@ func PureGo() List {
 
 // Unsigned reports whether times in a recording have no sign, so that those before 1970 mean times beyond 2262.
 func Unsigned(info *codec.Info) bool {
-	return info.Format == mcap.Name || info.Format == record.Format.Name
+	return info.Format == mcap.Name || info.Format == record.Format.Name || info.Format == rosbag2.Name &&
+		len(info.Files) > 0 && strings.Contains(filepath.Base(info.Files[0].Path), ".mcap")
 }
 
 // FromStart reports whether messages depend on where reading begins: velocities that a CARLA log lacks follow from the

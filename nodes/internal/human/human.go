@@ -50,12 +50,14 @@ func ShortClock(ns int64) string { return time.Unix(0, ns).Format("2006-01-02 15
 
 // Seconds writes ns as seconds with all nine decimals.
 func Seconds(ns int64) string {
-	sign, u := "", uint64(ns)
 	if ns < 0 {
-		sign, u = "-", -u
+		return "-" + UnsignedSeconds(-uint64(ns))
 	}
-	return fmt.Sprintf("%s%d.%09d", sign, u/1e9, u%1e9)
+	return UnsignedSeconds(uint64(ns))
 }
+
+// UnsignedSeconds writes ns as seconds with all nine decimals.
+func UnsignedSeconds(ns uint64) string { return fmt.Sprintf("%d.%09d", ns/1e9, ns%1e9) }
 
 // Count writes a number with its noun: "1 message", "2 messages".
 func Count[N plural.Number](n N, noun string) string { return plural.Count(n, noun) }
