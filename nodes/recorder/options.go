@@ -57,7 +57,7 @@ const (
 
 // outputOptions are name, format and settings of the files.
 type outputOptions struct {
-	Output        string        `param:"output" short:"o" letter:"as in ros2 bag; rosbag's -o is --output-prefix" alias:"output-name" group:"Output" value:"NAME" help:"NAME of the recording, whose end may say the format, such as drive.mcap; by default tapedeck_ and the time"`
+	Output        string        `param:"output" short:"o" alias:"output-name" group:"Output" value:"NAME" help:"NAME of the recording, whose end may say the format, such as drive.mcap; by default tapedeck_ and the time"`
 	OutputPrefix  string        `param:"output_prefix" group:"Output" value:"NAME" help:"name the recording NAME_ and the time"`
 	Storage       string        `param:"storage" short:"s" group:"Output" value:"FORMAT" help:"FORMAT of the recording: auto (what the end of NAME says, else record), record (Apollo record files), mcap or rosbag2 (a ROS 2 bag folder with MCAP files), mcap-file (MCAP files without a folder), carla (a log that CARLA replays), or session (folders of a robot with cameras and arms)"`
 	Overwrite     bool          `param:"overwrite" group:"Output" help:"replace an existing recording of that name"`
