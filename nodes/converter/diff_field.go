@@ -185,7 +185,7 @@ func (f *fieldComparison) values(a, b any) {
 	x, float := numeric(v)
 	y, other := numeric(w)
 	continuous := float || other
-	same := x == y || math.IsNaN(x) && math.IsNaN(y)
+	same := x == y || float && other && math.IsNaN(x) && math.IsNaN(y)
 	if !continuous {
 		same = v.Kind() != reflect.Slice && w.Kind() != reflect.Slice && (a == b || fmt.Sprint(a) == fmt.Sprint(b))
 	}

@@ -67,6 +67,9 @@ func TestDiffOfFields(t *testing.T) {
 	nan := func(bits uint64) []codec.Message {
 		return drive(1000, 0, func(m *geometry_msgs.PointStamped) { m.Point.Z = math.Float64frombits(bits) })
 	}
+	zero := func(sign int) []codec.Message {
+		return drive(1000, 0, func(m *geometry_msgs.PointStamped) { m.Point.Z = math.Copysign(0, float64(sign)) })
+	}
 	narrow := *points
 	narrow.Schema = codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("Header header\nP point\n" +
 		"===\nMSG: std_msgs/Header\nbuiltin_interfaces/Time stamp\nstring frame_id\n===\nMSG: " +
@@ -78,6 +81,13 @@ func TestDiffOfFields(t *testing.T) {
 		}
 		return messages
 	}
+
+	textual := *points // z is a string
+	textual.Schema = codec.Schema{Encoding: codec.SchemaROS2Msg, Data: append(
+		slices.Clone(narrow.Schema.Data), "\nstring z"...)}
+	words := []codec.Message{base[0]}
+	words[0].Channel, words[0].Data = &textual, append(slices.Clone(base[0].Data[:len(base[0].Data)-8]),
+		"\x04\x00\x00\x00NaN\x00"...)
 
 	tests := map[string]struct {
 		a, b []codec.Message
@@ -161,6 +171,22 @@ func TestDiffOfFields(t *testing.T) {
 		"NaN": {
 			a: nan(0x7ff8000000000000), b: nan(0x7ff8000000000001), args: []string{"--as", "ros2"}, same: true,
 			says: []string{"20 messages\n"},
+		},
+		"NaN without being asked": {
+			a: nan(0x7ff8000000000000), b: nan(0xfff8000000000001), same: true,
+			says: []string{"not byte by byte: 20 messages\n", "identical: 1 topic, 20 messages\n"},
+		},
+		"NaN and a text": {
+			a: nan(0x7ff8000000000000)[:1], b: words, args: []string{"--as", "ros2"},
+			says: []string{"point.z is NaN in A, \"NaN\" in B\n", "different: 1 of 1 topic, 1 message changed\n"},
+		},
+		"negative zero": {
+			a: zero(1), b: zero(-1), same: true,
+			says: []string{"not byte by byte: 20 messages\n", "identical: 1 topic, 20 messages\n"},
+		},
+		"bytes of negative zero": {
+			a: zero(1), b: zero(-1), args: []string{"--as", "raw"},
+			says: []string{"different: 1 of 1 topic, 20 messages changed\n"},
 		},
 		"NaN and a number": {
 			a: nan(0x7ff8000000000000), b: base, args: []string{"--tolerance", "1e300"},

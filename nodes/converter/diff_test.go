@@ -239,6 +239,27 @@ func TestDiffOfSimultaneousMessages(t *testing.T) {
 		"byte 6: 0x66 and 0x58")
 }
 
+// Messages of one time come in any order of topics, but in one order within a topic.
+func TestDiffOfOrderAtOneTime(t *testing.T) {
+	a := []codec.Message{at(imu, 7, "aaaa"), at(imu, 7, "bbbb"), at(odom, 7, "cccc"), at(imu, 9, "dddd")}
+	for _, test := range []struct {
+		order   []int
+		verdict string
+	}{
+		{[]int{0, 1, 2, 3}, "identical: 2 topics, 4 messages\n"},
+		{[]int{2, 0, 1, 3}, "identical: 2 topics, 4 messages\n"},
+		{[]int{0, 2, 1, 3}, "identical: 2 topics, 4 messages\n"},
+		{[]int{1, 0, 2, 3}, "different: 1 of 2 topics, "},
+	} {
+		var b []codec.Message
+		for _, i := range test.order {
+			b = append(b, a[i])
+		}
+		stdout, _, _ := run(t, "diff", writeLines(t, "a.lines", a), writeLines(t, "b.lines", b))
+		require.Contains(t, stdout, test.verdict, test.order)
+	}
+}
+
 // Damage is skipped: what follows it is compared.
 func TestDiffOfDamaged(t *testing.T) {
 	whole := writeLines(t, "whole.lines", sequence(imu, 1, "abcd"))
