@@ -29,6 +29,7 @@ import (
 type Reader struct {
 	joined.Reader
 	metadata           *metadata // nil when it is missing or cannot be read
+	bare               bool      // it is missing
 	compressedMessages bool      // by metadata.yaml
 	databases          bool      // some of the files are
 	plain, packed      pool
@@ -107,11 +108,9 @@ func (r *Reader) files(dir string) ([]string, error) {
 		if several := oneRecording(dir, names, nil); several != nil {
 			return nil, fmt.Errorf("read %w", several)
 		}
-		kind := codec.EventDamage
-		if errors.Is(err, fs.ErrNotExist) {
-			kind, err = codec.EventUnfinished, errors.New("there is none")
+		if r.bare = errors.Is(err, fs.ErrNotExist); !r.bare {
+			r.Event(codec.EventDamage, fmt.Sprintf("without metadata.yaml (%v): every file of the folder was read", err))
 		}
-		r.Event(kind, fmt.Sprintf("without metadata.yaml (%v): every file of the folder was read", err))
 	case !slices.Contains([]string{"", storageMCAP, storageSQLite}, r.metadata.Storage):
 		return nil, fmt.Errorf("read %s: storage %q is not known; convert the bag to mcap with 'ros2 bag convert'",
 			r.Path, r.metadata.Storage)
@@ -303,6 +302,9 @@ func (r *Reader) openFile(path string, compressed, sql bool) (codec.Reader, erro
 
 // amend adds what metadata.yaml says and the files do not.
 func (r *Reader) amend(info *codec.Info) error {
+	if r.bare {
+		r.noteBare(info)
+	}
 	if r.metadata != nil {
 		r.addMetadata(info)
 	}
@@ -310,6 +312,19 @@ func (r *Reader) amend(info *codec.Info) error {
 		return r.addEvents(info)
 	}
 	return nil
+}
+
+// noteBare adds to info that there is no metadata.yaml. A recorder writes it last, so the bag was not finished. A single
+// file of MCAP says itself whether it is complete; a database cannot, and behind several files there may have been more.
+func (r *Reader) noteBare(info *codec.Info) {
+	const text = "without metadata.yaml (there is none): every file of the folder was read"
+	if info.Complete && !r.databases && len(r.Names) == 1 {
+		info.Notes = append(info.Notes, text)
+		return
+	}
+	info.Events = slices.Insert(info.Events, 0, codec.Event{Kind: codec.EventUnfinished, Text: text})
+	slices.SortStableFunc(info.Events, func(a, b codec.Event) int { return cmp.Compare(a.Time, b.Time) })
+	info.Complete = false
 }
 
 // addEvents adds the events that a recorder stored, which are compressed like any message.

@@ -403,6 +403,24 @@ func TestSeveralFiles(t *testing.T) {
 	require.False(t, info.Complete)
 	require.Equal(t, "unfinished", info.Events[0].Kind)
 	require.Equal(t, filepath.Join(dir, "bag_10.mcap"), info.Files[10].Path)
+
+	// One that is complete by itself was finished.
+	for i := range 11 {
+		require.NoError(t, os.Remove(filepath.Join(dir, fmt.Sprintf("bag_%d.mcap", i))))
+	}
+	info, err = open(t, dir).Info()
+	require.NoError(t, err)
+	require.True(t, info.Complete)
+	require.Empty(t, info.Events)
+	require.Equal(t, []string{"without metadata.yaml (there is none): every file of the folder was read"}, info.Notes)
+	last := filepath.Join(dir, "bag_11.mcap")
+	text, err := os.ReadFile(last)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(last, text[:len(text)-20], 0o666))
+	info, err = open(t, dir).Info()
+	require.NoError(t, err)
+	require.False(t, info.Complete)
+	require.Equal(t, codec.EventUnfinished, info.Events[0].Kind)
 }
 
 func TestMissingAndDamagedParts(t *testing.T) {
