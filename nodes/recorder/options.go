@@ -191,11 +191,20 @@ func (o *options) check(topics []string) error {
 	return nil
 }
 
-// intent returns what the recorder is going to do, for the log: "recording to drive.mcap; splits each 1m0s".
+// intent returns what the recorder is going to do, for the log: "recording to drive.mcap in the format mcap; splits
+// each 1m0s".
 func (o *options) intent(path string) string {
 	list := []string{"recording to " + path}
 	if o.SnapshotMode {
-		list[0] = "recording snapshots only"
+		list[0] = "recording snapshots only,"
+	}
+	list[0] += " in the format " + o.format().Name
+	if o.Storage == formats.AutoStorage && (filepath.Ext(o.Output) == "" || !o.format().Named(o.Output)) {
+		how := "--storage mcap-file"
+		if o.Output != "" {
+			how = "-o " + o.Output + ".mcap"
+		}
+		list[0] += " (Apollo's; for MCAP: " + how + ")"
 	}
 	add := func(wanted bool, format string, args ...any) {
 		if wanted {

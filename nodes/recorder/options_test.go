@@ -128,16 +128,23 @@ func TestFilesAreDeletedOfSplitRecordings(t *testing.T) {
 
 // The recorder says at the start what it is going to do.
 func TestIntent(t *testing.T) {
+	const unnamed = " (Apollo's; for MCAP: --storage mcap-file)"
 	for line, want := range map[string]string{
-		"-a": "recording to x; all topics, without the services and actions that --all-services and " +
-			"--all-actions add",
-		"-a --all-services":    "recording to x",
-		"/a -d 60":             "recording to x; splits each 1m0s",
-		"/a --max-duration 60": "recording to x; stops after 1m0s",
-		"/a -b 1MB --max-bag-files 3 --start-paused": "recording to x; paused until resumed; splits before 1MB; " +
-			"keeps the last 3 files",
-		"/a --snapshot-mode": "recording snapshots only",
-		"/a -l 1":            "recording to x; records 1 message of each topic",
+		"-a -o drive": "recording to x in the format record (Apollo's; for MCAP: -o drive.mcap); all topics, " +
+			"without the services and actions that --all-services and --all-actions add",
+		"/a":                             "recording to x in the format record" + unnamed,
+		"/a -o drive.v2":                 "recording to x in the format record (Apollo's; for MCAP: -o drive.v2.mcap)",
+		"/a --snapshot-mode":             "recording snapshots only, in the format record" + unnamed,
+		"/a -o drive.record":             "recording to x in the format record",
+		"/a -o drive.mcap":               "recording to x in the format mcap",
+		"/a -s mcap":                     "recording to x in the format rosbag2",
+		"/a -s record -o drive":          "recording to x in the format record",
+		"-a --all-services -s record":    "recording to x in the format record",
+		"/a -o x.log -d 60":              "recording to x in the format carla; splits each 1m0s",
+		"/a -o x.mcap --max-duration 60": "recording to x in the format mcap; stops after 1m0s",
+		"/a -s mcap -b 1MB --max-bag-files 3 --start-paused": "recording to x in the format rosbag2; " +
+			"paused until resumed; splits before 1MB; keeps the last 3 files",
+		"/a -s mcap -l 1": "recording to x in the format rosbag2; records 1 message of each topic",
 	} {
 		o := defaultOptions()
 		cmd := config.New("recorder", "", "", &o, nil)
