@@ -201,6 +201,7 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs, d *da
 		if in.standard {
 			j.warn(in.path + " has messages of PX4: converting them as with --standard-messages")
 		}
+		j.reportApollo(in, p, t)
 		j.reportUnreadQoS(in, p)
 		j.reportLabels(in, &missing)
 		if len(in.still) > 0 {
@@ -278,6 +279,25 @@ func (j *Job) reportUnreadQoS(in *input, p *plan) {
 		} else {
 			j.warn(in.path + ": " + e.Text)
 		}
+	}
+}
+
+// reportApollo says how messages that were Apollo's become Apollo's again in a record.
+func (j *Job) reportApollo(in *input, p *plan, t *target) {
+	if p.Encoding != "auto" || in.original.Format == t.format.Name ||
+		!slices.Contains(t.format.Native, codec.EncodingProtobuf) {
+		return
+	}
+	var topics []string
+	for _, topic := range in.info.Topics {
+		if c := topic.Channel; formats.WasApollo(c) && p.selection.Wants(c) {
+			topics = append(topics, c.Topic)
+		}
+	}
+	if topics != nil {
+		slices.Sort(topics)
+		j.warn(fmt.Sprintf("%s: messages that came from Apollo stay ROS 2's on %s; --encoding protobuf makes them "+
+			"Apollo's again", in.path, human.List(slices.Compact(topics))))
 	}
 }
 

@@ -300,6 +300,42 @@ func TestApolloTransformsSurviveJoinedChannels(t *testing.T) {
 	}
 }
 
+// A record of messages that came from Apollo has them as ROS 2's, which is said, unless the user chose that.
+func TestMessagesThatWereApollos(t *testing.T) {
+	in := generate.Path(t, "apollo/apollo_cpp_sensors.record")
+	bag := filepath.Join(t.TempDir(), "a.bag")
+	_, err := run(t, DefaultOptions(), bag, in)
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		input, output, encoding string
+		says                    bool
+	}{
+		"from a bag":          {bag, "back.record", "auto", true},
+		"Apollo's again":      {bag, "back.record", "protobuf", false},
+		"ROS 2, as chosen":    {bag, "back.record", "cdr", false},
+		"to a format without": {bag, "back.mcap", "auto", false},
+		"Apollo's":            {in, "back.record", "auto", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := DefaultOptions()
+			o.Encoding = c.encoding
+			var warnings []string
+			job := Job{Formats: allformats.List(), Inputs: []string{c.input}, Options: o,
+				Output: filepath.Join(t.TempDir(), c.output),
+				Warn:   func(text string) { warnings = append(warnings, text) }}
+			_, err := job.Run(t.Context())
+			require.NoError(t, err)
+			hints := slices.DeleteFunc(warnings, func(text string) bool {
+				return !strings.Contains(text, "--encoding protobuf makes them Apollo's again")
+			})
+			require.Equal(t, c.says, len(hints) == 1, hints)
+			if c.says {
+				require.Contains(t, hints[0], " on /apollo/canbus/chassis, ")
+			}
+		})
+	}
+}
+
 // A database holds one definition of a type, with an old metadata.yaml none.
 func TestDefinitionsInDatabases(t *testing.T) {
 	one, same := channel(t, "/one", "std_msgs/msg/UInt32"), channel(t, "/same", "std_msgs/msg/UInt32")

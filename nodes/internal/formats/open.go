@@ -45,6 +45,11 @@ func Bound(encoding string) bool { return translations[encoding].bound }
 // HasFromROS2 reports whether single messages of ROS 2 can become those of an encoding.
 func HasFromROS2(encoding string) bool { return translations[encoding].fromROS2 != nil }
 
+// WasApollo reports whether the messages of a channel were Apollo's before a translation.
+func WasApollo(c *codec.Channel) bool {
+	return c.Encoding != codec.EncodingProtobuf && c.Metadata[apollo.MetadataType] != ""
+}
+
 // OpenROS2 opens a recording as one of ROS 2 messages. About each channel that has no translation there is an error in
 // left; its messages stay as they are.
 func (l List) OpenROS2(path string, o ReadOptions) (r codec.Reader, left []error, err error) {
