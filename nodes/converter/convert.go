@@ -27,6 +27,8 @@ type convertOptions struct {
 	Inputs []string `param:"input_paths" flag:"input" short:"i" several:"storage" alias:"file" group:"Paths" value:"FILE" help:"convert this FILE, like one named without a flag"`
 	Output string   `param:"output_path" flag:"output" short:"o" alias:"output-file" group:"Paths" value:"OUT" help:"write to OUT, like the last of the names without a flag"`
 
+	Verbose bool `param:"verbose" short:"v" group:"Messages" help:"list each loss with its topics"`
+
 	OutputFolder string `param:"output_folder" group:"Several recordings" value:"FOLDER" help:"convert each recording separately, into FOLDER and the format given by --to"`
 	Shard        string `param:"shard" group:"Several recordings" value:"I/N|auto|auto/N" bare:"auto" pattern:"|auto(/[0-9]+)?|[0-9]+/[0-9]+" help:"with output_folder: convert only part I of N, from 0/N on, of the recordings; auto takes I and N from the environment of a Slurm or AWS Batch array, auto/N takes I from that of a Kubernetes Indexed Job, too"`
 	JSON         bool   `param:"json" group:"Several recordings" help:"with output_folder: print one line of JSON for each recording"`
@@ -91,7 +93,7 @@ func (o *convertOptions) convert(ctx context.Context, paths []string, stdout, st
 	if err != nil {
 		return err
 	}
-	for _, line := range report(result) {
+	for _, line := range report(result, o.Verbose) {
 		fmt.Fprintln(reports, line)
 	}
 	return nil
@@ -130,7 +132,7 @@ func (o *convertOptions) convertEach(ctx context.Context, paths []string, stdout
 		return err
 	}
 	paths, names = part.of(all.paths, names)
-	s := several{stdout: stdout, stderr: stderr, json: o.JSON,
+	s := several{stdout: stdout, stderr: stderr, json: o.JSON, verbose: o.Verbose,
 		bar: progress.Bytes(os.Stderr, "converting", int64(len(paths))*whole)}
 	each(ctx, len(paths), o.Jobs, func(i int) {
 		s.run(ctx, &convert.Job{Formats: known, Inputs: paths[i : i+1], Options: o.Options, Workers: 1}, o.OutputFolder,
@@ -150,6 +152,7 @@ type several struct {
 	mu             sync.Mutex
 	stdout, stderr io.Writer
 	json           bool // print JSON instead of text to stdout
+	verbose        bool // list each loss
 	bar            *progress.Bar
 	done           int64 // of the bar
 	failed         int
@@ -183,7 +186,7 @@ func (s *several) run(ctx context.Context, job *convert.Job, folder, name string
 		text, _ := json.Marshal(&line) // which has nothing that JSON does not
 		s.say(s.stdout, string(text))
 	case result != nil:
-		s.say(s.stdout, report(result)...)
+		s.say(s.stdout, report(result, s.verbose)...)
 	case err == nil:
 		s.say(s.stdout, printable.Line(line.Output+": converted before"))
 	}
@@ -244,10 +247,10 @@ func (s *several) say(to io.Writer, lines ...string) {
 	}
 }
 
-// report returns lines about what was written, and what was lost.
-func report(r *convert.Result) []string {
+// report returns lines about what was written and what was lost: each loss if verbose.
+func report(r *convert.Result, verbose bool) []string {
 	if r.Episodes != nil {
-		return reportEpisodes(r)
+		return reportEpisodes(r, verbose)
 	}
 	speed := int64(float64(r.Bytes) / max(r.Took.Seconds(), 1e-9))
 	lines := []string{fmt.Sprintf("%s: %s, %s, %s of payload, %s s; written in %.3f s (%s/s)", r.Path,
@@ -264,7 +267,7 @@ func report(r *convert.Result) []string {
 	if r.Repeated.Messages > 0 {
 		lines = append(lines, "repeated: "+r.Repeated.String())
 	}
-	return printableLines(append(lines, reportLosses(r)...))
+	return printableLines(append(lines, reportLosses(r, verbose)...))
 }
 
 // printableLines makes each text a line.
@@ -276,7 +279,7 @@ func printableLines(lines []string) []string {
 }
 
 // reportEpisodes returns lines about the episodes that were written.
-func reportEpisodes(r *convert.Result) []string {
+func reportEpisodes(r *convert.Result, verbose bool) []string {
 	episodes, frames, rows, aligned := 0, 0, 0, false
 	var lines []string
 	for _, e := range r.Episodes {
@@ -300,7 +303,7 @@ func reportEpisodes(r *convert.Result) []string {
 	for i := range left {
 		left[i] += fmt.Sprintf("; the output has episodes 0 to %d", episodes-1)
 	}
-	return printableLines(slices.Concat(lines, left, reportLosses(r)))
+	return printableLines(slices.Concat(lines, left, reportLosses(r, verbose)))
 }
 
 // reportLeftOut returns a line about episodes that were not selected.
@@ -312,9 +315,16 @@ func reportLeftOut(r *convert.Result) []string {
 }
 
 // reportLosses returns lines about what was lost.
-func reportLosses(r *convert.Result) (lines []string) {
-	for _, loss := range r.Losses {
-		lines = append(lines, "lost: "+loss.String())
+func reportLosses(r *convert.Result, verbose bool) (lines []string) {
+	if !verbose {
+		lines = r.Summary()
+	} else {
+		for _, loss := range r.Losses {
+			lines = append(lines, loss.String())
+		}
+	}
+	for i := range lines {
+		lines[i] = "lost: " + lines[i]
 	}
 	return lines
 }

@@ -262,8 +262,33 @@ func TestReportOfEpisodes(t *testing.T) {
 		{Name: "a", Frames: 30, Report: &rows.Report{Points: 30, Rows: 25, Dropped: 5, Holes: 3, Split: 3, Single: 1,
 			Cameras: []*rows.TrackReport{{StreamReport: rows.StreamReport{Name: "camera_0", Samples: 30}, Used: 24}}}},
 		{Name: "b", Frames: 30, Report: &rows.Report{Points: 30, Rows: 30}},
-	}})
+	}}, false)
 	require.Contains(t, lines[0], "25 rows of 30, 5 dropped, 3 holes, 24 rows in 3 episodes")
 	require.Contains(t, strings.Join(lines, "\n"), "\nset: 4 episodes, 24 frames, 54 rows; written in ")
 	require.Contains(t, lines, "left out: episodes 1 of 0-2; the output has episodes 0 to 3")
+}
+
+// Losses that the format causes by itself are one line, and so are many losses of one topic, unless all are asked for.
+func TestReportOfLosses(t *testing.T) {
+	result := &convert.Result{Losses: []convert.Loss{
+		{What: "quality of service, except durability", Topics: []string{"/imu", "/tf"}, Format: true},
+		{What: "AHRS", Topics: []string{"/log"}, Messages: 5},
+		{What: "header.seq", Topics: []string{"/imu"}, Messages: 7},
+		{What: "EKF", Topics: []string{"/log"}, Messages: 6},
+		{What: "publish times", Topics: []string{"/imu"}, Messages: 7, Format: true},
+		{What: "TERRAIN", Topics: []string{"/log"}, Messages: 1},
+		{What: "2 attachments", Messages: 0},
+	}}
+	require.Equal(t, []string{
+		"lost: AHRS, EKF, TERRAIN (on /log); -v lists them",
+		"lost: header.seq (7 messages on /imu)",
+		"lost: 2 attachments",
+		"lost: what the format has no place for: quality of service, except durability; publish times; " +
+			"-v lists the topics",
+	}, reportLosses(result, false))
+	require.Equal(t, []string{
+		"lost: quality of service, except durability (/imu, /tf)", "lost: AHRS (5 messages on /log)",
+		"lost: header.seq (7 messages on /imu)", "lost: EKF (6 messages on /log)",
+		"lost: publish times (7 messages on /imu)", "lost: TERRAIN (1 message on /log)", "lost: 2 attachments",
+	}, reportLosses(result, true))
 }

@@ -102,7 +102,7 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 	if err != nil {
 		return fmt.Errorf("recover %s: %w", in.path, err)
 	}
-	for _, line := range report(result) {
+	for _, line := range report(result, true) {
 		fmt.Fprintln(stdout, line)
 	}
 	for _, loss := range result.Losses {

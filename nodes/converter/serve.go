@@ -150,7 +150,7 @@ func (s *server) convert(ctx context.Context, request *tapedeck.Convert_Request)
 	if err != nil {
 		return nil, fmt.Errorf("convert to %s: %w", job.Output, err)
 	}
-	for _, line := range report(result) {
+	for _, line := range report(result, false) {
 		s.node.Log(bridge.Info, "%s", line)
 	}
 	return result, nil

@@ -18,6 +18,7 @@ type Loss struct {
 	What     string
 	Topics   []string
 	Messages uint64 // affected; 0 if the loss is not about messages
+	Format   bool   // the format of the output has no place for it, whatever is in the messages
 }
 
 // String returns it as one line.
@@ -36,16 +37,29 @@ func (l Loss) String() string {
 // losses are losses that differ in What.
 type losses []Loss
 
-func (l *losses) add(what, topic string, messages uint64) {
+func (l *losses) add(what, topic string, messages uint64) { l.of(what).add(topic, messages) }
+
+// addFormat adds a loss of something that the format of the output has no place for.
+func (l *losses) addFormat(what, topic string, messages uint64) {
+	known := l.of(what)
+	known.Format = true
+	known.add(topic, messages)
+}
+
+// of returns the loss of what, which it adds if there is none.
+func (l *losses) of(what string) *Loss {
 	i := slices.IndexFunc(*l, func(known Loss) bool { return known.What == what })
 	if i < 0 {
 		i = len(*l)
 		*l = append(*l, Loss{What: what})
 	}
-	known := &(*l)[i]
-	known.Messages += messages
-	if topic != "" && !slices.Contains(known.Topics, topic) {
-		known.Topics = append(known.Topics, topic)
+	return &(*l)[i]
+}
+
+func (l *Loss) add(topic string, messages uint64) {
+	l.Messages += messages
+	if topic != "" && !slices.Contains(l.Topics, topic) {
+		l.Topics = append(l.Topics, topic)
 	}
 }
 
@@ -59,11 +73,41 @@ func (l *losses) addAll(lost []bridge.Loss) {
 // join adds other losses.
 func (l *losses) join(others losses) {
 	for _, other := range others {
-		l.add(other.What, "", other.Messages)
+		known := l.of(other.What)
+		known.Format = other.Format
+		known.add("", other.Messages)
 		for _, topic := range other.Topics {
-			l.add(other.What, topic, 0)
+			known.add(topic, 0)
 		}
 	}
+}
+
+// Summary returns a line for each loss, but one line for all that the format of the output has no place for, and one for
+// three and more losses of one topic, such as kinds of packets without a message of ROS 2.
+func (r *Result) Summary() (lines []string) {
+	var format []string
+	for i, loss := range r.Losses {
+		alike := func(other Loss) bool { return !other.Format && slices.Equal(other.Topics, loss.Topics) }
+		var group []string
+		for _, other := range r.Losses {
+			if len(loss.Topics) > 0 && alike(other) {
+				group = append(group, other.What)
+			}
+		}
+		switch {
+		case loss.Format:
+			format = append(format, loss.What)
+		case len(group) < 3:
+			lines = append(lines, loss.String())
+		case slices.IndexFunc(r.Losses, alike) == i:
+			lines = append(lines, fmt.Sprintf("%s (on %s); -v lists them", human.List(group), human.List(loss.Topics)))
+		}
+	}
+	if len(format) > 0 {
+		lines = append(lines, fmt.Sprintf("what the format has no place for: %s; -v lists the topics",
+			strings.Join(format, "; ")))
+	}
+	return lines
 }
 
 // strict returns the error of --strict, nil if nothing is lost.
@@ -129,7 +173,7 @@ func (o *observer) finish(ins inputs) (lost losses, throttled Loss) {
 	o.addFailed(&lost)
 	for _, c := range o.sorted() {
 		if n := o.channels[c]; n.published > 0 {
-			lost.add("publish times", c.Topic, n.published)
+			lost.addFormat("publish times", c.Topic, n.published)
 		}
 		if n := o.channels[c]; n.throttled > 0 {
 			cut.add("throttled", c.Topic, n.throttled)

@@ -44,7 +44,7 @@ type Options struct {
 	Unmatched       string   `param:"unmatched" group:"Messages" options:"skip|raw|fail" help:"topics whose messages cannot be translated: leave them out (skip), keep their bytes unchanged if the format can (raw), or convert nothing (fail)"`
 	DefinitionPaths []string `param:"definition_paths" group:"Messages" value:"FOLDER" help:"FOLDER to search for definitions of types that a recording does not hold, before AMENT_PREFIX_PATH"`
 
-	Strict bool `param:"strict" group:"Messages" help:"write nothing if anything would be lost"`
+	Strict bool `param:"strict" group:"Messages" help:"write nothing if anything would be lost or cannot be read"`
 
 	To          string      `param:"to" group:"Output" value:"FORMAT" help:"format to write: record, mcap, rosbag2, bag, carla, session, hdf5, lerobot, parquet, csv, jsonl, images, mp4, pcd, ply, gpx, geojson, kml or tum; by default chosen by the name of the output"`
 	ChunkSize   config.Size `param:"chunk_size" group:"Output" min:"0" max:"1073741824" help:"close a chunk after this many payload bytes; 0 uses the format's default"`

@@ -113,7 +113,7 @@ func (s *source) compare(wants map[*codec.Channel]bool) {
 	if !keeps.QoS {
 		for _, t := range s.info.Topics {
 			if slices.ContainsFunc(t.Channel.QoS, special) {
-				known.add("quality of service, except durability", t.Channel.Topic, 0)
+				known.addFormat("quality of service, except durability", t.Channel.Topic, 0)
 			}
 		}
 	}
@@ -123,7 +123,7 @@ func (s *source) compare(wants map[*codec.Channel]bool) {
 	if keeps.NoDefinitions {
 		for _, t := range s.info.Topics {
 			if !released(t.Channel) {
-				known.add("definitions of types", t.Channel.Topic, 0)
+				known.addFormat("definitions of types", t.Channel.Topic, 0)
 			}
 		}
 	}
@@ -148,7 +148,7 @@ func (s *source) compare(wants map[*codec.Channel]bool) {
 		})
 	}
 	if !keeps.Metadata && len(metadata) > 0 && !s.frames {
-		known.add("metadata of the recording", "", 0)
+		known.addFormat("metadata of the recording", "", 0)
 	}
 }
 
@@ -159,7 +159,7 @@ func (s *source) compareChannels(wants map[*codec.Channel]bool) {
 		for _, t := range in.info.Topics {
 			for key := range t.Channel.Metadata {
 				if wants[t.Channel] && own[key] {
-					s.observer.known.add("metadata of topics", s.to[t.Channel].Topic, 0)
+					s.observer.known.addFormat("metadata of topics", s.to[t.Channel].Topic, 0)
 				}
 			}
 		}
@@ -216,7 +216,7 @@ func (s *source) join() {
 					continue
 				}
 				if own[key] {
-					s.observer.known.add("metadata of topics", b.Topic, 0)
+					s.observer.known.addFormat("metadata of topics", b.Topic, 0)
 				}
 				if !formats.Bound(a.Encoding) {
 					delete(a.Metadata, key)
