@@ -511,6 +511,47 @@ func TestLearntIsMet(t *testing.T) {
 	require.Empty(t, p.Findings())
 }
 
+// What is learnt of topics that have messages when something happens is met by recordings in which it happens at other
+// times.
+func TestLearnEvents(t *testing.T) {
+	latched := []codec.QoS{{Durability: codec.TransientLocal}}
+	seconds := func(at ...int64) []int64 { return at }
+	for name, c := range map[string]struct {
+		qos         []codec.QoS
+		length      int64 // of a burst, in messages 20 ms apart
+		good, other []int64
+		rate, found bool // the topic has a rate and a gap; the other recording does not meet them
+	}{
+		"latched":              {qos: latched, length: 1, good: seconds(0), other: seconds(3)},
+		"latched, sent again":  {qos: latched, length: 1, good: seconds(0, 50), other: seconds(0, 10, 20, 90)},
+		"single events":        {length: 1, good: seconds(5, 20, 70), other: seconds(1, 2, 90)},
+		"bursts":               {length: 25, good: seconds(5, 20, 40, 55, 80), other: seconds(1, 50)},
+		"bursts of 4 s":        {length: 200, good: seconds(5, 15, 25, 35, 45, 55, 75), other: seconds(2, 50, 95)},
+		"a stream":             {length: 5000, good: seconds(0), other: seconds(0), rate: true},
+		"a stream that pauses": {length: 2000, good: seconds(0, 42), other: seconds(0, 60), rate: true, found: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			record := func(of *Contract, starts []int64) *Pass {
+				p := New(of, &codec.Info{Complete: true})
+				topic := &codec.Channel{Topic: "/a", QoS: c.qos}
+				other := &codec.Channel{Topic: "/other", QoS: []codec.QoS{codec.DefaultQoS()}}
+				for i := range int64(5000) {
+					if slices.ContainsFunc(starts, func(s int64) bool { return i >= s*50 && i < s*50+c.length }) {
+						p.Add(&codec.Message{Channel: topic, LogTime: begin + i*20e6})
+					}
+					p.Add(&codec.Message{Channel: other, LogTime: begin + i*20e6})
+				}
+				return p
+			}
+			learnt := Learn(0.2, record(nil, c.good))
+			require.Equal(t, c.rate, learnt.Topics["/a"].Gap > 0)
+			require.Equal(t, c.rate, !learnt.Topics["/a"].Rate.none())
+			require.Empty(t, record(learnt, c.good).Findings())
+			require.Equal(t, c.found, len(record(learnt, c.other).Findings()) > 0)
+		})
+	}
+}
+
 func TestRangeOfInfiniteValues(t *testing.T) {
 	of := func(values ...float64) Limits {
 		return Learn(0.2, passOf(t, nil, func(s *sample) {

@@ -90,7 +90,7 @@ func (l *Topic) learn(seen []*topic, steady bool, tolerance float64) {
 		}
 		lowest, highest = min(lowest, w.lowest), max(highest, w.highest)
 		worst = max(worst, float64(t.worst)/1e9)
-		regular = regular && t.count >= fewMessages && w.lowest > w.highest/2
+		regular = regular && t.count >= fewMessages && w.lowest > w.highest/2 && t.silences < fewGaps
 		if n := t.latencies.Count(); n > 0 {
 			median := float64(t.latencies.Quantile(0.5)) / 1e9
 			synchronous = synchronous && math.Abs(median) < 10

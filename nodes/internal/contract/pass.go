@@ -84,6 +84,7 @@ type topic struct {
 	worst      int64 // gap, ns
 	rhythm     gap.Detector
 	steady     int64 // log time since which there was no silence
+	silences   int   // intervals far longer than is usual
 	window     window
 	long       []Finding // intervals in the window that are longer than the expected gap
 	latencies  Latencies
@@ -168,6 +169,7 @@ func (t *topic) time(p *Pass, now int64) {
 	}
 	interval := now - t.last
 	// Several messages of one time, as those that were latched before a file began, tell of no rhythm.
+	silence := t.rhythm.IsSilence(float64(interval))
 	silent := interval != 0 && t.rhythm.Observe(now)
 	if silent {
 		silent = !t.burst()
@@ -176,6 +178,9 @@ func (t *topic) time(p *Pass, now int64) {
 	paused := p.paused(t.last, now) || p.actors.gone(t.name, t.last)
 	if !paused {
 		t.worst = max(t.worst, interval)
+		if silence {
+			t.silences++
+		}
 	}
 	switch most := t.expected.Gap; {
 	case paused:
@@ -183,9 +188,11 @@ func (t *topic) time(p *Pass, now int64) {
 	case most > 0 && float64(interval) > most*1e9:
 		t.long = append(t.long, Finding{t.name, t.last, now, Gap, "at most " + number(most) + " s", seconds(interval)})
 		t.window.silent = true
-	case most == 0 && silent && !t.seldom():
-		p.found.add(Finding{t.name, t.last, now, Gap, "a message every " + seconds(int64(t.rhythm.Usual)),
-			"nothing for " + seconds(interval)})
+	case silent && !t.seldom():
+		if most == 0 {
+			p.found.add(Finding{t.name, t.last, now, Gap, "a message every " + seconds(int64(t.rhythm.Usual)),
+				"nothing for " + seconds(interval)})
+		}
 		t.window.silent = true
 	}
 	t.last = now

@@ -48,6 +48,10 @@ func (r *Detector) Observe(t int64) bool {
 
 // IsGap reports whether an interval, ns, is a gap.
 func (r *Detector) IsGap(interval float64) bool {
-	return interval > float64(Min) && interval > silentPeriods*r.Usual && r.count >= rhythmCount &&
-		interval > silentLately*max(r.lately, r.before)
+	return r.IsSilence(interval) && interval > silentLately*max(r.lately, r.before)
+}
+
+// IsSilence reports whether an interval, ns, is far longer than is usual, though there may have been such lately.
+func (r *Detector) IsSilence(interval float64) bool {
+	return interval > float64(Min) && interval > silentPeriods*r.Usual && r.count >= rhythmCount
 }
