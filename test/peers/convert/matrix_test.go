@@ -70,7 +70,7 @@ var targets = map[string]target{
 func (to target) convert(t *testing.T, folder, from string) (path, output string) {
 	t.Helper()
 	path = filepath.Join(folder, to.name)
-	return path, run(t, 0, append([]string{from, path}, to.args...)...)
+	return path, run(t, 0, append([]string{"-v", from, path}, to.args...)...)
 }
 
 // TestMatrix converts each recording into every format and back. What is there then is what was there, but for what the
