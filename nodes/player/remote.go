@@ -158,6 +158,8 @@ func count(list ...bool) (n int) {
 func playback(ctx context.Context, p *remote.Peer) (s state, err error) {
 	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
+	ctx, end := p.Offering(ctx, "seek", "rosbag2_interfaces/srv/Seek")
+	defer end()
 	heard := make(chan state, 1)
 	_, err = p.Subscribe(rospub.DiagnosticsTopic, "diagnostic_msgs/msg/DiagnosticArray", codec.DefaultQoS(),
 		func(batch []bridge.Sample) {
@@ -187,7 +189,7 @@ func playback(ctx context.Context, p *remote.Peer) (s state, err error) {
 			return s, fmt.Errorf("%s published no position on %s within %v; seek needs it, and a player without "+
 				"--diagnostics=false publishes it", p.Name, rospub.DiagnosticsTopic, p.Timeout)
 		}
-		return s, ctx.Err()
+		return s, context.Cause(ctx)
 	}
 }
 

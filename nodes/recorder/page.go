@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -219,7 +218,7 @@ func (p *page) Do(_ context.Context, c livepage.Command) error {
 		return err
 	case "snapshot":
 		if r.snapshots == nil {
-			return errors.New("the recorder was started without --snapshot")
+			return errNoSnapshots
 		}
 		_, err := r.snapshots.Take(snapshot.Trigger{Time: time.Now().UnixNano(), After: r.options.SnapshotAfter,
 			Cause: "button of the page"})

@@ -105,6 +105,8 @@ func (r *recorder) run(ctx context.Context) error {
 		r.beginFirst()
 		if r.snapshots != nil {
 			err = r.serveSnapshots()
+		} else {
+			r.refuseSnapshots()
 		}
 		if err == nil {
 			err = r.servePage(ctx)

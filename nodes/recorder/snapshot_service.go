@@ -22,6 +22,18 @@ import (
 	"tapedeck/nodes/recorder/internal/snapshot"
 )
 
+var errNoSnapshots = errors.New("the recorder was started without --snapshot or --snapshot-mode")
+
+// refuseSnapshots offers the service that takes snapshots, which says why there are none.
+func (r *recorder) refuseSnapshots() {
+	_, err := r.node.Serve("~/take_snapshot", "tapedeck/srv/TakeSnapshot", func(context.Context, []byte) ([]byte, error) {
+		return cdr.Marshal(&tapedeck.TakeSnapshot_Response{Message: errNoSnapshots.Error()})
+	})
+	if err != nil && !errors.Is(err, rosidl.ErrUnknownType) {
+		r.node.Log(bridge.Warn, "no service take_snapshot: %v", err)
+	}
+}
+
 // serveSnapshots offers the services that take snapshots, and listens to the topic that does.
 func (r *recorder) serveSnapshots() error {
 	o := &r.options

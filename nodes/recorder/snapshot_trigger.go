@@ -37,8 +37,11 @@ type triggerOptions struct {
 	remote.Options
 }
 
+// answerTime is how long the answer may take unless the user says something else.
+const answerTime = time.Minute
+
 func newTrigger() *cobra.Command {
-	o := triggerOptions{After: -time.Second, Options: remote.Options{Timeout: time.Minute}}
+	o := triggerOptions{After: -time.Second, Options: remote.Options{Timeout: answerTime}}
 	const long = "Makes a running recorder write a snapshot, and prints its path."
 	cmd := config.New("trigger", "Make a running recorder write a snapshot", long, &o,
 		func(ctx context.Context, in *config.Input) (err error) {
@@ -74,57 +77,36 @@ func takeSnapshot(ctx context.Context, node bridge.Node, o *triggerOptions) (pat
 		return result(answer.Success, answer.Message, answer.Message, err)
 	}
 	find := o.Options
-	find.Timeout = min(find.Timeout, remote.DefaultOptions().Timeout) // only the answer may take longer
+	if find.Timeout <= answerTime { // only the answer may take longer
+		find.Timeout = min(find.Timeout, remote.DefaultOptions().Timeout)
+	}
 	p, err := remote.Recorder.Find(ctx, node, &find)
 	if err != nil {
 		return "", err
 	}
+	p.Timeout, p.Advice = o.Timeout+max(o.After, 0), advice
 	request := tapedeck.TakeSnapshot_Request{Before: o.Before.Seconds(), After: o.After.Seconds(), Path: o.Output,
 		Cause: o.Cause}
 	var answer tapedeck.TakeSnapshot_Response
-	own, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go lookForRosbag2(own, node, p.Name, cancel)
-	err = remote.Call(own, node, p.Name+"/take_snapshot", &request, &answer, advice)
-	if !errors.Is(err, errRosbag2) && !errors.Is(err, rosidl.ErrUnknownType) {
+	rosbag2, err := node.Client(p.Name+"/snapshot", "rosbag2_interfaces/srv/Snapshot")
+	if err != nil && !errors.Is(err, rosidl.ErrUnknownType) {
+		return "", err
+	}
+	err = p.Call(ctx, "take_snapshot", &request, &answer)
+	lacks, unknown := errors.Is(err, remote.ErrLacks), errors.Is(err, rosidl.ErrUnknownType)
+	switch {
+	case !lacks && !unknown:
 		return result(answer.Success, answer.Message, answer.Path, err)
+	case lacks && (rosbag2 == nil || !rosbag2.Available()):
+		return "", fmt.Errorf("%w; was the recorder started with --snapshot or --snapshot-mode?", err)
+	case o.Before != 0 || o.After >= 0 || o.Cause+o.Output != "":
+		return "", errors.New("the recorder offers only rosbag2's service snapshot, which takes no --before, --after, " +
+			"--cause and --output")
 	}
-	if o.Before != 0 || o.After >= 0 || o.Cause+o.Output != "" {
-		return "", fmt.Errorf("%w, which takes no --before, --after, --cause and --output", err)
-	}
-	var other rosbag2_interfaces.Snapshot_Response
-	err = remote.Call(ctx, node, p.Name+"/snapshot", &rosbag2_interfaces.Snapshot_Request{}, &other, advice)
-	return result(other.Success, "the recorder gave no reason",
+	var old rosbag2_interfaces.Snapshot_Response
+	err = p.Call(ctx, "snapshot", &rosbag2_interfaces.Snapshot_Request{}, &old)
+	return result(old.Success, "the recorder gave no reason",
 		p.Name+": wrote a snapshot; rosbag2's service does not return its path", err)
-}
-
-// errRosbag2 is that a recorder does not offer take_snapshot: rosbag2's own, or one on a ROS 2 without tapedeck's
-// interfaces.
-var errRosbag2 = errors.New("the recorder offers only rosbag2's service snapshot")
-
-// lookForRosbag2 calls found with errRosbag2 if that is so.
-func lookForRosbag2(ctx context.Context, node bridge.Node, name string, found func(error)) {
-	const together = 5 * time.Second // both services of a recorder are found within it
-	own, err := node.Client(name+"/take_snapshot", "tapedeck/srv/TakeSnapshot")
-	other, err2 := node.Client(name+"/snapshot", "rosbag2_interfaces/srv/Snapshot")
-	if err != nil || err2 != nil {
-		return // the call fails, or nothing else is left
-	}
-	since := time.Now()
-	for tick := time.Tick(10 * time.Millisecond); !own.Available(); {
-		switch {
-		case !other.Available():
-			since = time.Now()
-		case time.Since(since) > together:
-			found(errRosbag2)
-			return
-		}
-		select {
-		case <-tick:
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 func result(success bool, message, path string, err error) (string, error) {

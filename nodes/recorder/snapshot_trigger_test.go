@@ -10,6 +10,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
+	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/msgs/tapedeck"
@@ -26,6 +27,8 @@ func TestTriggerWithoutTakeSnapshot(t *testing.T) {
 		client, err := net.Open(bridge.Options{Name: "client"})
 		require.NoError(t, err)
 		defer client.Close()
+		_, err = recorder.Advertise("events/write_split", remote.Recorder.Publishes, codec.DefaultQoS())
+		require.NoError(t, err)
 		success := true
 		serve := func(name, typeName string, answer func() ([]byte, error)) {
 			_, err := recorder.Serve("~/"+name, typeName, func(context.Context, []byte) ([]byte, error) {
@@ -53,9 +56,7 @@ func TestTriggerWithoutTakeSnapshot(t *testing.T) {
 		_, err = trigger(func(o *triggerOptions) { o.Cause = "crash" })
 		require.ErrorContains(t, err, "the recorder offers only rosbag2's service snapshot, which takes no --before")
 		_, err = trigger(func(o *triggerOptions) { o.Node = "/nobody" })
-		require.ErrorContains(t, err, "no answer on /nobody/take_snapshot within 1m0s; is a recorder running")
-		_, err = trigger(func(o *triggerOptions) { o.Node = "" })
-		require.ErrorContains(t, err, "no recorder was found within 10s")
+		require.ErrorContains(t, err, "no recorder /nobody was found within 3s")
 
 		serve("take_snapshot", "tapedeck/srv/TakeSnapshot", func() ([]byte, error) {
 			return cdr.Marshal(&tapedeck.TakeSnapshot_Response{Success: true, Path: "/a"})
@@ -63,6 +64,37 @@ func TestTriggerWithoutTakeSnapshot(t *testing.T) {
 		path, err = trigger(func(o *triggerOptions) { o.Cause = "crash" })
 		require.NoError(t, err)
 		require.Equal(t, "/a", path)
+	})
+}
+
+// A trigger of a recorder without snapshots is refused at once by tapedeck's and, once its services must be known, by
+// rosbag2's.
+func TestTriggerWithoutSnapshots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		newest(t)
+		d := newDeck(t, testOptions("mcap"), "/n")
+		o := triggerOptions{After: -time.Second, Options: remote.Options{Timeout: time.Minute}}
+		began := time.Now()
+		_, err := takeSnapshot(t.Context(), d.source, &o)
+		require.ErrorContains(t, err, "the recorder was started without --snapshot")
+		require.Less(t, time.Since(began), time.Second)
+		require.NoError(t, d.end())
+
+		net := &bridgetest.Network{}
+		client, err := net.Open(bridge.Options{Name: "client"})
+		require.NoError(t, err)
+		defer client.Close()
+		_, err = takeSnapshot(t.Context(), client, &o)
+		require.ErrorContains(t, err, "no recorder was found within 3s")
+		recorder, err := net.Open(bridge.Options{Name: "recorder"})
+		require.NoError(t, err)
+		defer recorder.Close()
+		_, err = recorder.Advertise("events/write_split", remote.Recorder.Publishes, codec.DefaultQoS())
+		require.NoError(t, err)
+		began = time.Now()
+		_, err = takeSnapshot(t.Context(), client, &o)
+		require.ErrorContains(t, err, "no service /recorder/take_snapshot: the node does not offer it; was the recorder")
+		require.Less(t, time.Since(began), 10*time.Second)
 	})
 }
 

@@ -23,8 +23,14 @@ import (
 	"tapedeck/nodes/internal/rosbag2compat"
 )
 
-// quiet is how long no further node of the kind must appear before the only one is taken.
-const quiet = 500 * time.Millisecond
+const (
+	quiet   = 500 * time.Millisecond // no further node of the kind must appear before the only one is taken
+	absent  = 3 * time.Second        // the graph must not change before a node that is not in it is not running
+	lacking = 5 * time.Second        // the graph must not change before a node in it does not offer a service
+)
+
+// ErrLacks is that a node does not offer a service.
+var ErrLacks = errors.New("the node does not offer it")
 
 // Options are those of commands that control a node.
 type Options struct {
@@ -55,8 +61,10 @@ type Peer struct {
 	bridge.Node               // of the command
 	Name        string        // "/robot/player"
 	Timeout     time.Duration // of its answers; 0: none while the node runs
+	Advice      string        // for who gets no answer in time; "": a general one
 
-	kind Kind
+	kind     Kind
+	patience time.Duration // with a graph without the node
 }
 
 // Command returns a command with least to most arguments that runs for the only node of the kind, or for the one that o
@@ -107,8 +115,12 @@ func Command(executable, use, short, long string, least, most int, opts any,
 
 // Find returns the only running node of the kind, or the one that o names.
 func (k Kind) Find(ctx context.Context, node bridge.Node, o *Options) (*Peer, error) {
+	patience := absent
+	if o.Timeout > DefaultOptions().Timeout { // it was asked for, for a node that is being started
+		patience = o.Timeout
+	}
 	peer := func(name string) (*Peer, error) {
-		return &Peer{Node: node, Name: name, Timeout: o.Timeout, kind: k}, nil
+		return &Peer{Node: node, Name: name, Timeout: o.Timeout, kind: k, patience: patience}, nil
 	}
 	if o.Node != "" {
 		return peer("/" + strings.TrimPrefix(o.Node, "/"))
@@ -119,7 +131,9 @@ func (k Kind) Find(ctx context.Context, node bridge.Node, o *Options) (*Peer, er
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	var found []string
-	changed := time.Now()
+	began := time.Now()
+	changed := began
+	rest := newRest(node)
 	for {
 		if now := k.running(node); !slices.Equal(now, found) {
 			found, changed = now, time.Now()
@@ -129,6 +143,8 @@ func (k Kind) Find(ctx context.Context, node bridge.Node, o *Options) (*Peer, er
 			return nil, fmt.Errorf("several nodes are running: %s; name one with --node", strings.Join(found, ", "))
 		case len(found) == 1 && time.Since(changed) > quiet:
 			return peer(found[0])
+		case len(found) == 0 && rest.time() > patience:
+			return nil, k.missing(k.Name, time.Since(began))
 		}
 		select {
 		case <-tick.C:
@@ -139,10 +155,42 @@ func (k Kind) Find(ctx context.Context, node bridge.Node, o *Options) (*Peer, er
 			if len(found) == 1 {
 				return peer(found[0])
 			}
-			return nil, fmt.Errorf("no %s was found within %v; is one running with the same ROS_DOMAIN_ID (here %s)?",
-				k.Name, o.Timeout, cmp.Or(os.Getenv("ROS_DOMAIN_ID"), "0"))
+			return nil, k.missing(k.Name, o.Timeout)
 		}
 	}
+}
+
+// missing returns an error for a node that was not found.
+func (k Kind) missing(what string, within time.Duration) error {
+	return fmt.Errorf("no %s was found within %v; is one running with the same ROS_DOMAIN_ID (here %s)?",
+		what, within.Round(time.Second/10), cmp.Or(os.Getenv("ROS_DOMAIN_ID"), "0"))
+}
+
+// rest measures for how long the graph has not changed.
+type rest struct {
+	node    bridge.Node
+	graph   [2]int // topics and endpoints whose node is known
+	changed time.Time
+}
+
+func newRest(node bridge.Node) *rest { return &rest{node: node, changed: time.Now()} }
+
+func (r *rest) time() time.Duration {
+	var graph [2]int
+	for _, topic := range r.node.Topics() {
+		graph[0]++
+		for _, list := range [][]bridge.Endpoint{topic.Publishers, topic.Subscribers} {
+			for i := range list {
+				if list[i].Node != "" {
+					graph[1]++
+				}
+			}
+		}
+	}
+	if graph != r.graph {
+		r.graph, r.changed = graph, time.Now()
+	}
+	return time.Since(r.changed)
 }
 
 // running returns the names of the nodes of the kind that are known now, in order.
@@ -170,8 +218,44 @@ func (p *Peer) Call(ctx context.Context, service string, request, response msgs.
 		go p.awaitEnd(limited, cancel)
 		ctx = limited
 	}
-	return Call(ctx, p.Node, p.Name+"/"+service, request, response,
+	ctx, cancel := p.Offering(ctx, service, strings.TrimSuffix(request.TypeName(), "_Request"))
+	defer cancel()
+	advice := cmp.Or(p.Advice,
 		fmt.Sprintf("is a %s with this name running, and does it offer this service?", p.kind.Name))
+	return Call(ctx, p.Node, p.Name+"/"+service, request, response, advice)
+}
+
+// Offering returns a context that ends, with the reason as its cause, once the graph shows that the node is not there
+// or does not offer the service.
+func (p *Peer) Offering(ctx context.Context, service, typeName string) (context.Context, context.CancelFunc) {
+	ctx, end := context.WithCancelCause(ctx)
+	if client, err := p.Client(p.Name+"/"+service, typeName); err == nil { // else calls fail
+		go p.awaitService(ctx, client, end)
+	}
+	return ctx, func() { end(nil) }
+}
+
+// awaitService waits until the service of a client is there. It calls lacks if that is not to be expected.
+func (p *Peer) awaitService(ctx context.Context, client bridge.Client, lacks context.CancelCauseFunc) {
+	began := time.Now()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for rest := newRest(p.Node); !client.Available(); {
+		there := slices.Contains(p.kind.running(p.Node), p.Name)
+		switch unchanged := rest.time(); {
+		case there && unchanged > max(lacking, p.patience):
+			lacks(fmt.Errorf("no service %s: %w", client.Service(), ErrLacks))
+			return
+		case !there && unchanged > p.patience:
+			lacks(p.kind.missing(p.kind.Name+" "+p.Name, time.Since(began)))
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // awaitEnd calls ended if the node leaves the graph before ctx is done.
