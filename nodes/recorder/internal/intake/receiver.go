@@ -59,6 +59,8 @@ type Receiver struct {
 	replaced   int64                // receive time at which a subscription replaced another; 0: never
 	heard      int64                // log time of the last message, ns since the Unix epoch
 	arrived    int64                // its receive time
+	sent       int64                // its source time, or that if it has none
+	simulated  bool                 // rhythm is by the simulated clock
 	loss       accounting.TimeRange // of messages that were lost since it was last asked for
 }
 
@@ -160,14 +162,29 @@ func (r *Receiver) annotate(from *publisher, sample *bridge.Sample, received, st
 	if sent == 0 {
 		sent = received
 	}
-	// Latched topics are silent while there is nothing to say. A clock that was set is no gap, nor is a message that
-	// came late.
-	silent := !from.transientLocal && r.rhythm.Observe(sent) && received-r.arrived > int64(gap.Min)/2
+	// Latched topics are silent while there is nothing to say.
+	silent := !from.transientLocal && r.silent(sent, received, stamp, stamp != sample.ReceiveTime)
 	if silent && !lost && r.options.Events != nil {
 		r.options.Events.Note(r.gap(stamp))
 	}
-	r.heard, r.arrived = stamp, received
+	r.heard, r.arrived, r.sent = stamp, received, sent
 }
+
+// silent follows the rhythm of messages, and reports whether a gap precedes one: by the times of sending, or by the
+// simulated clock, which may run at any rate. A clock that was set is no gap, nor is a message that came late.
+func (r *Receiver) silent(sent, received, stamp int64, simulated bool) bool {
+	if simulated != r.simulated {
+		r.simulated, r.rhythm = simulated, gap.Detector{}
+	}
+	if simulated {
+		return r.rhythm.Observe(stamp) && min(received-r.arrived, sent-r.sent) > int64(leastSimulated)
+	}
+	return r.rhythm.Observe(sent) && received-r.arrived > int64(gap.Min)/2
+}
+
+// leastSimulated is the shortest time between two messages, by the machine's clock, that may be a gap by the simulated
+// one. In a shorter time that clock was set.
+const leastSimulated = gap.Min / 20
 
 // route makes an item of a message, with one reference for each list and cache that it goes to.
 func (r *Receiver) route(from *publisher, sample *bridge.Sample, received, stamp int64) {
@@ -278,7 +295,11 @@ func brief(ns int64) time.Duration {
 func (r *Receiver) NoteGap(now, t int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.arrived != 0 && r.options.Events != nil && r.rhythm.IsGap(float64(now-r.arrived)) {
+	silence, simulated := now-r.arrived, r.options.Clock.Stamp(now) != now
+	if simulated {
+		silence = t - r.heard
+	}
+	if r.arrived != 0 && r.options.Events != nil && simulated == r.simulated && r.rhythm.IsGap(float64(silence)) {
 		r.options.Events.Note(r.gap(t))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,7 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs/rosgraph_msgs"
+	"tapedeck/nodes/internal/rospub"
 	"tapedeck/nodes/recorder/internal/accounting"
 	"tapedeck/nodes/recorder/internal/queue"
 )
@@ -104,6 +109,80 @@ func TestGapsAreNoted(t *testing.T) {
 				}
 				require.Len(t, list, 1)
 				require.Equal(t, sample.ReceiveTime, list[0].Time)
+			})
+		})
+	}
+}
+
+// With use_sim_time, silence and usual interval are by the simulated clock, whatever its rate.
+func TestGapsBySimulatedTime(t *testing.T) {
+	const ms = time.Millisecond
+	for name, c := range map[string]struct {
+		usual, usualSim time.Duration // between messages
+		last, lastSim   time.Duration // before the last one
+		want            []string
+	}{
+		"paused":                     {50 * ms, 50 * ms, 20 * time.Second, 28 * ms, nil},
+		"half speed, not silent":     {100 * ms, 50 * ms, 1600 * ms, 800 * ms, nil},
+		"half speed":                 {100 * ms, 50 * ms, 4 * time.Second, 2 * time.Second, []string{"2s"}},
+		"ten times as fast":          {10 * ms, 100 * ms, 400 * ms, 4 * time.Second, []string{"4s"}},
+		"a seek":                     {10 * ms, 10 * ms, 10 * ms, 100 * time.Second, nil},
+		"a seek back":                {10 * ms, 10 * ms, 10 * ms, -time.Second, nil},
+		"at the rate of the machine": {100 * ms, 100 * ms, 3 * time.Second, 3 * time.Second, []string{"3s"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				net := &bridgetest.Network{}
+				node, err := net.Open(bridge.Options{Name: "n", Parameters: map[string]any{"use_sim_time": true}})
+				require.NoError(t, err)
+				defer node.Close()
+				clock, err := bridge.NewSimTime(node)
+				require.NoError(t, err)
+				ticks, err := node.Advertise("/clock", "rosgraph_msgs/msg/Clock", bridge.ClockQoS())
+				require.NoError(t, err)
+				events := &accounting.EventLog{}
+				r := NewReceiver(&codec.Channel{Topic: "/n"}, Options{Clock: clock, Events: events})
+				sample := bridge.Sample{Data: []byte("x"), Publisher: bridge.GUID{1}}
+				at := int64(1000e9)
+				pass := func(wall, sim time.Duration) {
+					time.Sleep(wall)
+					at += int64(sim)
+					data, err := cdr.Marshal(&rosgraph_msgs.Clock{Clock: rospub.Time(at)})
+					require.NoError(t, err)
+					require.NoError(t, ticks.Publish(data))
+					synctest.Wait()
+					require.Equal(t, at, clock.Now())
+					sample.SourceTime = time.Now().UnixNano()
+					sample.ReceiveTime = sample.SourceTime
+					sample.Sequence++
+					r.Take([]bridge.Sample{sample})
+				}
+				for range 10 { // as before the first /clock
+					sample.SourceTime, sample.ReceiveTime = time.Now().UnixNano(), time.Now().UnixNano()
+					sample.Sequence++
+					time.Sleep(c.usual)
+					r.Take([]bridge.Sample{sample})
+				}
+				for range 200 {
+					pass(c.usual, c.usualSim)
+				}
+				require.Empty(t, events.Take(time.Now(), true))
+				pass(c.last, c.lastSim)
+				var got []string
+				for _, e := range events.Take(time.Now(), true) {
+					silence, usual, _ := strings.Cut(e.Text, ", is usually heard every ")
+					got = append(got, strings.TrimPrefix(silence, "silent for "))
+					d, err := time.ParseDuration(usual)
+					require.NoError(t, err)
+					require.InEpsilon(t, c.usualSim, d, 0.1)
+				}
+				require.Equal(t, c.want, got)
+
+				now := queue.Now()
+				r.NoteGap(now+int64(time.Minute), at+int64(10*ms))
+				require.Empty(t, events.Take(time.Now(), true))
+				r.NoteGap(now+int64(ms), at+int64(time.Hour))
+				require.Len(t, events.Take(time.Now(), true), 1)
 			})
 		})
 	}
