@@ -13,6 +13,7 @@ import (
 	"tapedeck/msgs/rosidl"
 	"tapedeck/nodes/internal/keyboard"
 	"tapedeck/nodes/internal/progress"
+	"tapedeck/nodes/internal/remote"
 	"tapedeck/nodes/internal/rospub"
 	"tapedeck/nodes/internal/timerange"
 )
@@ -100,6 +101,7 @@ func (p *player) run(ctx context.Context) (err error) {
 	defer cancel()
 	library := msgs.Library()
 	control{p.engine, p.timeRangeOf}.serve(p.node, library)
+	remote.ServeStatus(p.node, p.remoteStatus)
 	if topic := p.options.LockStepTopic; topic != "" {
 		p.acknowledge(ctx, topic, &workers)
 	}

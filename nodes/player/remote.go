@@ -31,6 +31,7 @@ func newRemotes() []*cobra.Command {
 		return remote.Player.Command(use, short, short+".", least, most, &o, &o, run)
 	}
 	return []*cobra.Command{
+		remote.Player.NewStatus(),
 		command("pause", "Pause a running player", 0, 0, remote.Pause),
 		command("resume", "Let a paused player go on", 0, 0, remote.Resume),
 		command("toggle-paused", "Pause a running player, or let it go on", 0, 0, togglePaused),

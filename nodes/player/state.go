@@ -6,6 +6,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/nodes/internal/human"
+	"tapedeck/nodes/internal/remote"
 	"tapedeck/nodes/internal/rospub"
 )
 
@@ -66,6 +67,17 @@ func (e *engine) state() state {
 		s.state.position = min(s.line.at(e.timer.now()), s.due)
 	}
 	return s.state
+}
+
+// remoteStatus returns how the player is, for its service status.
+func (p *player) remoteStatus() remote.Status {
+	s := p.state()
+	status := remote.Status{State: s.word, Text: s.String(), Seconds: float64(s.position-s.start) / 1e9,
+		Duration: float64(s.end-s.start) / 1e9, Rate: rateText(s.rate), Messages: s.played}
+	for i := range p.source.recordings {
+		status.Paths = append(status.Paths, p.source.recordings[i].info.Path)
+	}
+	return status
 }
 
 const (

@@ -41,6 +41,7 @@ func newRemotes() []*cobra.Command {
 		return count(cmd, args)
 	}
 	return []*cobra.Command{
+		remote.Recorder.NewStatus(),
 		command("pause", "Pause a running recorder", 0, remote.Pause),
 		command("resume", "Let a paused recorder go on", 0, remote.Resume),
 		newSplit(),

@@ -13,6 +13,7 @@ import (
 	srv "tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/msgs/tapedeck"
 	"tapedeck/nodes/internal/human"
+	"tapedeck/nodes/internal/remote"
 	"tapedeck/nodes/internal/rosbag2compat"
 	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/schedule"
@@ -59,6 +60,7 @@ func (r *recorder) serveControl(ctx context.Context) {
 		}),
 	}.Serve(r.node, r.library)
 	r.serveUploads()
+	remote.ServeStatus(r.node, r.remoteStatus)
 	_, err := r.node.Serve("~/split", "tapedeck/srv/Split", func(_ context.Context, payload []byte) ([]byte, error) {
 		response, err := rosbag2compat.Answer(c.onSplit)(payload)
 		if err != nil {

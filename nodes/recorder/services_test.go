@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,7 +17,9 @@ import (
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	srv "tapedeck/msgs/rosbag2_interfaces"
+	"tapedeck/msgs/std_srvs"
 	"tapedeck/msgs/tapedeck"
+	"tapedeck/nodes/internal/remote"
 	"tapedeck/nodes/internal/rospub"
 	"tapedeck/nodes/recorder/internal/schedule"
 )
@@ -73,6 +76,27 @@ func TestServicesPauseAndSplit(t *testing.T) {
 		require.Equal(t, []uint32{1, 3}, numbers(t, "drive/drive_0.mcap", "/n"))
 		require.Equal(t, []uint32{4}, numbers(t, "drive/drive_1.mcap", "/n"))
 		require.Contains(t, events(t, "drive"), "pause  0 recording was paused")
+	})
+}
+
+func TestServiceStatus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDeck(t, testOptions("mcap"), "/n")
+		d.publish(d.advertise("/n", codec.DefaultQoS()), 1)
+		status := func() (s remote.Status) {
+			var answer std_srvs.Trigger_Response
+			d.call("/recorder/status", "std_srvs/srv/Trigger", &std_srvs.Trigger_Request{}, &answer)
+			require.NoError(t, json.Unmarshal([]byte(answer.Message), &s))
+			return s
+		}
+		s := status()
+		require.Equal(t, []any{"/recorder", "RECORDING", "rosbag2", []string{absolute("drive")}, false},
+			[]any{s.Node, s.State, s.Format, s.Paths, s.Snapshots})
+		require.Equal(t, []remote.TopicStatus{{Topic: "/n", Type: "std_msgs/msg/UInt32", Received: 1}}, s.Topics)
+		require.Contains(t, s.String(), "state:     RECORDING\n")
+		d.ask("stop", "Stop", &srv.Stop_Request{}, &srv.Stop_Response{})
+		require.Equal(t, "STOPPED", status().State)
+		require.NoError(t, d.end())
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
+	"tapedeck/nodes/internal/remote"
 	"tapedeck/nodes/recorder/internal/subscription"
 )
 
@@ -109,6 +110,33 @@ func (r *recorder) state() string {
 		return "PAUSED"
 	}
 	return "RECORDING"
+}
+
+// remoteStatus returns how the recorder is, for its service status.
+func (r *recorder) remoteStatus() remote.Status {
+	s, t := r.session.Load(), r.totals()
+	missing, _ := r.topics.Unheard()
+	status := remote.Status{State: r.state(), Text: t.progress(), Alert: t.trouble(missing),
+		Format: r.options.format().Name, Snapshots: r.snapshots != nil, Disk: r.left(), Uploads: r.uploadProgress(),
+		Seconds: t.elapsed.Seconds(), Messages: t.messages, Bytes: t.bytes, Waiting: t.waiting, Dropped: t.dropped,
+		Lost: t.lost}
+	for _, text := range []string{s.contractTrouble(), r.uploadTrouble()} {
+		if text != "" {
+			status.Alert = strings.TrimPrefix(status.Alert+", "+text, ", ")
+		}
+	}
+	if path := s.path(); path != "" && r.recording() {
+		status.Paths, status.File = []string{absolute(path)}, absolute(r.file())
+	}
+	if s.guard != nil {
+		status.FreeBytes = int64(s.guard.Free.Load())
+	}
+	for _, rec := range r.topics.Topics() {
+		channel, c := rec.Channel.Load(), rec.Counts()
+		status.Topics = append(status.Topics, remote.TopicStatus{Topic: channel.Topic, Type: channel.Type,
+			Received: c.Received, Dropped: c.Dropped, Lost: c.Lost})
+	}
+	return status
 }
 
 // left returns for how long there is space on the disk, "" if it is not foreseeable.

@@ -1,0 +1,134 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tapedeck/bridge"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs/printable"
+	"tapedeck/msgs/std_srvs"
+	"tapedeck/nodes/internal/human"
+)
+
+// Status is how a node is. Its service status answers with it as JSON.
+type Status struct {
+	Node  string `json:"node"`
+	State string `json:"state"`           // in a word: "RECORDING"
+	Text  string `json:"text"`            // further, as on the terminal
+	Alert string `json:"alert,omitempty"` // what is missing or wrong
+
+	Paths     []string `json:"paths,omitempty"` // of the recordings
+	File      string   `json:"file,omitempty"`  // that is being written
+	Format    string   `json:"format,omitempty"`
+	Snapshots bool     `json:"snapshots"` // can be taken
+	Disk      string   `json:"disk,omitempty"`
+	FreeBytes int64    `json:"free_bytes,omitempty"`
+	Uploads   string   `json:"uploads,omitempty"` // what waits to be uploaded
+
+	Seconds  float64 `json:"seconds"` // recorded, or the position of a playback since its beginning
+	Duration float64 `json:"duration,omitempty"`
+	Rate     string  `json:"rate,omitempty"`
+	Messages uint64  `json:"messages"`
+	Bytes    uint64  `json:"bytes,omitempty"`
+	Waiting  int64   `json:"waiting_bytes,omitempty"`
+	Dropped  uint64  `json:"dropped"`
+	Lost     uint64  `json:"lost"`
+
+	Topics []TopicStatus `json:"topics,omitempty"`
+}
+
+// TopicStatus is how the recording of a topic goes.
+type TopicStatus struct {
+	Topic    string `json:"topic"`
+	Type     string `json:"type"`
+	Received uint64 `json:"received"`
+	Dropped  uint64 `json:"dropped"`
+	Lost     uint64 `json:"lost"`
+}
+
+// ServeStatus offers the service status of a node.
+func ServeStatus(node bridge.Node, status func() Status) {
+	_, err := node.Serve("~/status", "std_srvs/srv/Trigger", func(context.Context, []byte) ([]byte, error) {
+		s := status()
+		s.Node = node.Name()
+		text, err := json.Marshal(s)
+		if err != nil {
+			return nil, err
+		}
+		return cdr.Marshal(&std_srvs.Trigger_Response{Success: true, Message: string(text)})
+	})
+	if err != nil {
+		node.Log(bridge.Warn, "no service status: %v", err)
+	}
+}
+
+// statusOptions are the options of the command status.
+type statusOptions struct {
+	JSON bool `param:"json" group:"Output" help:"print JSON, with all topics"`
+
+	Options
+}
+
+// NewStatus returns the command that shows how a node of the kind is.
+func (k Kind) NewStatus() *cobra.Command {
+	o := &statusOptions{Options: DefaultOptions()}
+	short := "Show how a running " + k.Name + " is"
+	return k.Command("status", short, short+".", 0, 0, o, &o.Options,
+		func(ctx context.Context, _ []string, p *Peer) error {
+			var response std_srvs.Trigger_Response
+			if err := p.Call(ctx, "status", &std_srvs.Trigger_Request{}, &response); err != nil {
+				return err
+			}
+			var s Status
+			if err := json.Unmarshal([]byte(response.Message), &s); err != nil {
+				return fmt.Errorf("read the answer of %s: %w", p.Name, err)
+			}
+			text := s.String()
+			if o.JSON {
+				indented, err := json.MarshalIndent(s, "", "  ")
+				if err != nil {
+					return err
+				}
+				text = string(indented) + "\n"
+			}
+			_, err := fmt.Fprint(human.Stdout, text)
+			return err
+		})
+}
+
+// String returns the lines that the command prints.
+func (s Status) String() string {
+	var b strings.Builder
+	line := func(name, text string) {
+		if text != "" {
+			fmt.Fprintf(&b, "%-10s %s\n", name+":", printable.Line(text))
+		}
+	}
+	line("node", s.Node)
+	line("state", s.State)
+	line("progress", s.Text)
+	line("alert", s.Alert)
+	for _, path := range s.Paths {
+		line("recording", path)
+	}
+	line("file", s.File)
+	line("format", s.Format)
+	if s.Snapshots {
+		line("snapshots", "recorder trigger saves one")
+	}
+	line("disk", s.Disk)
+	line("uploads", s.Uploads)
+	for _, t := range s.Topics {
+		text := t.Topic + ", " + human.Count(t.Received, "message")
+		if t.Dropped+t.Lost > 0 {
+			text += fmt.Sprintf(", %d dropped, %d lost in transport", t.Dropped, t.Lost)
+		}
+		line("topic", text)
+	}
+	return b.String()
+}
