@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"tapedeck/codec"
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
 	"tapedeck/codec/hdf5/internal/h5"
@@ -12,6 +13,7 @@ import (
 
 // episodeWriter writes an episode to its group.
 type episodeWriter struct {
+	lost    codec.LossCounts
 	file    *h5.File
 	options *Options
 	rows    *episode.Rows

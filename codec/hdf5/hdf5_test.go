@@ -560,3 +560,31 @@ func TestURL(t *testing.T) {
 		require.NotContains(t, err.Error(), os.TempDir())
 	}
 }
+
+// Images that become JPEGs lose pixels, which is counted, but images that are JPEGs or remain pixels do not.
+func TestLostPixels(t *testing.T) {
+	for _, c := range []struct {
+		images, encoding string
+		swap, lost       bool
+	}{
+		{ImagesVLen, "png", false, true},
+		{ImagesPadded, "rgb8", false, true},
+		{ImagesVLen, "jpeg", false, false},
+		{ImagesVLen, "jpeg", true, true},
+		{ImagesRaw, "png", false, false},
+		{ImagesKeep, "rgb8", false, false},
+		{ImagesVLen, "16UC1", false, false},
+	} {
+		e := take(3)
+		e.Cameras = []*episode.Camera{camera("cam", shots(c.encoding, 3, 16, 16)...)}
+		w, err := Create(filepath.Join(t.TempDir(), "x.hdf5"), Options{Images: c.images, SwapRB: c.swap})
+		require.NoError(t, err)
+		require.NoError(t, w.Write(aligned(t, e, align.Options{})))
+		require.NoError(t, w.Close())
+		require.Equal(t, c.lost, len(w.Losses()) == 1, c)
+		if c.lost {
+			require.Contains(t, w.Losses()[0].What, "--images raw", c)
+			require.Positive(t, w.Losses()[0].Messages, c)
+		}
+	}
+}

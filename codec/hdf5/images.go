@@ -2,6 +2,7 @@ package hdf5
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -128,6 +129,9 @@ func (w *episodeWriter) camera(i int, name string, black size) (size, error) {
 	err = errors.Join(err, end(err == nil))
 	if err != nil {
 		return size{}, err
+	}
+	if n := p.remade.Load(); n > 0 {
+		w.lost.Add(cmp.Or(c.Topic, c.Name), "pixels of images that become JPEGs, which --images raw keeps", uint64(n))
 	}
 	return p.size, setAttributes(w.file, path, map[string]any{
 		"camera": c.Name, "topic": c.Topic, "device": string(c.Device), "encoding": p.encoding(), "color": p.color(),

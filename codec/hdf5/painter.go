@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"sync/atomic"
 
 	"tapedeck/codec/episode"
 	"tapedeck/codec/pixel"
@@ -16,6 +17,8 @@ type painter struct {
 	quality int
 	size    size
 	depth   bool // images are distances of 16 bits
+
+	remade atomic.Int64 // images whose pixels JPEG changed
 }
 
 // measure takes the size and kind of the images from a frame.
@@ -71,6 +74,9 @@ func (p *painter) paint(dst []byte, f *episode.Frame) ([]byte, error) {
 	picture, err := f.Decode()
 	if err != nil {
 		return nil, err
+	}
+	if !p.depth && p.images != ImagesRaw {
+		p.remade.Add(1)
 	}
 	return p.encode(dst, picture)
 }

@@ -32,6 +32,7 @@ type Writer struct {
 
 	episodes []*written
 	summary  summary
+	lost     codec.LossCounts
 	err      error
 }
 
@@ -61,8 +62,11 @@ func Create(path string, o Options) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Writer{file: file, path: path, options: o}, nil
+	return &Writer{file: file, path: path, options: o, lost: codec.LossCounts{}}, nil
 }
+
+// Losses implements codec.Lossy: pixels that JPEG changed.
+func (w *Writer) Losses() []codec.Loss { return w.lost.Losses() }
 
 // Write appends an episode. Rows without a frame get a black image. After an error nothing more can be written, unless
 // it is episode.DamagedFrames.
@@ -87,7 +91,7 @@ func (w *Writer) write(rows *episode.Rows) error {
 	e := &episodeWriter{
 		file: w.file, options: &w.options, rows: rows, n: len(rows.Stamps),
 		root: fmt.Sprintf("/episodes/episode_%d", len(w.episodes)), written: &written{cameras: map[string]int{}},
-		lengths: map[string][]int{},
+		lengths: map[string][]int{}, lost: w.lost,
 	}
 	if e.n == 0 {
 		return errors.New("no rows")

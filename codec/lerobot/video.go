@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"tapedeck/codec"
@@ -90,6 +91,11 @@ func (v *video) write(c *camera, lost codec.LossCounts) error {
 		return fmt.Errorf("encode %s: %w", v.path, err)
 	}
 	v.frames += len(c.frames)
+	filled := slices.DeleteFunc(slices.Clone(c.frames), func(frame int) bool { return frame < 0 })
+	if !p.Deep && len(filled) > 0 {
+		lost.Add(depths.topic, "pixels of images that become video, which are kept without --video",
+			uint64(len(slices.Compact(filled))))
+	}
 	stat, err := v.raw.Stat()
 	if err != nil {
 		return err

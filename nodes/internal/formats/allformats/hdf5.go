@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 
+	"tapedeck/codec"
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
 	"tapedeck/codec/hdf5"
@@ -41,7 +43,7 @@ func newHDF5(o *formats.Options, path string, file, _ bool, layout *episode.Layo
 		return nil, err
 	}
 	if !file {
-		return &hdf5Folder{path, h, layout}, os.Mkdir(path, 0o777)
+		return &hdf5Folder{path: path, options: h, layout: layout, lost: codec.LossCounts{}}, os.Mkdir(path, 0o777)
 	}
 	w, err := hdf5.Create(path, h)
 	return &hdf5File{w, layout}, err
@@ -66,6 +68,9 @@ func (t *hdf5File) Write(_ int, e *episode.Episode, o align.Options) (*align.Rep
 	return t.layout.Write(e, o, t.w.Write)
 }
 
+// Losses implements codec.Lossy.
+func (t *hdf5File) Losses() []codec.Loss { return t.w.Losses() }
+
 func (t *hdf5File) Parallel() bool { return false }
 func (t *hdf5File) Close() error   { return t.w.Close() }
 func (t *hdf5File) Abort()         { t.w.Abort() }
@@ -78,6 +83,9 @@ type hdf5Folder struct {
 	path    string
 	options hdf5.Options
 	layout  *episode.Layout
+
+	mu   sync.Mutex
+	lost codec.LossCounts
 }
 
 func (t *hdf5Folder) Write(index int, e *episode.Episode, o align.Options) (*align.Report, error) {
@@ -90,8 +98,16 @@ func (t *hdf5Folder) Write(index int, e *episode.Episode, o align.Options) (*ali
 		w.Abort()
 		return nil, err
 	}
+	t.mu.Lock()
+	for _, l := range w.Losses() {
+		t.lost.Add(l.Topic, l.What, l.Messages)
+	}
+	t.mu.Unlock()
 	return report, w.Close()
 }
+
+// Losses implements codec.Lossy.
+func (t *hdf5Folder) Losses() []codec.Loss { return t.lost.Losses() }
 
 func (t *hdf5Folder) Parallel() bool { return true }
 func (t *hdf5Folder) Close() error   { return nil }
