@@ -39,7 +39,6 @@ var hints = map[string]string{
 	"color": hintColour, "* color": hintColour, "* c": hintColour,
 	"allow-remote-scan": hintStores, "* allow-remote-scan": hintStores,
 	"time-format": hintTimes, "* time-format": hintTimes,
-	"v": "it says what matters anyway; leave it out", "verbose": "it says what matters anyway; leave it out",
 
 	"info y": "use --json", "info yaml": "use --json", "info k": "use --json", "info key": "use --json",
 	"info freq": "use -v", "info s": hintContent, "info storage": hintContent, "info o": hintPrints,

@@ -58,7 +58,8 @@ func TestNewFormat(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(g.path("a.toy"), bytes.Replace(text, []byte(`"Data":"AA`), []byte(`"Data":"??`), 1),
 		0o666))
-	require.Contains(t, g.run(1, "converter", "a.toy", "c.mcap"), "converter recover")
+	require.Contains(t, g.run(0, "converter", "a.toy", "c.mcap"), "left out what is damaged: read a.toy: line ")
+	require.Contains(t, g.run(1, "converter", "a.toy", "d.mcap", "--strict"), "read a.toy: line ")
 	require.Contains(t, g.run(0, "converter", "recover", "a.toy", "saved.toy"), "1 damaged place")
 	info := func(path string) *codec.Info {
 		r, err := codec.Formats{toy.Format}.Open(g.path(path))

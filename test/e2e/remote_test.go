@@ -134,6 +134,6 @@ func TestConverterRequest(t *testing.T) {
 		require.Contains(t, g.remote(1, "converter", append([]string{"request"}, paths...)...),
 			"is not below .: services take relative paths without .., unless service_root is /")
 	}
-	require.Contains(t, g.remote(2, "converter", "request", "in.record"), "got 1 argument")
+	require.Contains(t, g.remote(2, "converter", "request", "in.record"), "got 1 path")
 	converter.Interrupt()
 }

@@ -71,7 +71,7 @@ string name
 `
 
 func channel() *codec.Channel {
-	return &codec.Channel{Topic: "/all", Type: "p/msg/All", Encoding: codec.EncodingCDR, TypeHash: "RIHS01_0",
+	return &codec.Channel{Topic: "/all", Type: "p/msg/All", Encoding: codec.EncodingCDR,
 		QoS:    []codec.QoS{codec.DefaultQoS()},
 		Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(definition)}}
 }

@@ -3,6 +3,7 @@ package recorder
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -97,6 +98,13 @@ func (g *graph) repair(r *recording, kept contents) {
 	t := g.t
 	found, saved := 0, 0
 	for i, path := range r.paths {
+		if r.storage == "record" { // in whose folder the first file means all of them
+			alone := g.path(fmt.Sprintf("alone%d", i))
+			require.NoError(t, os.Mkdir(alone, 0o777))
+			alone = filepath.Join(alone, filepath.Base(path))
+			require.NoError(t, os.Link(path, alone))
+			path = alone
+		}
 		reader := r.open(path)
 		if reader == nil {
 			continue
