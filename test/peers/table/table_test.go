@@ -296,7 +296,7 @@ func TestHyparquet(t *testing.T) {
 		peer(t, &got, dir, "node", script(t, "peer.js"), "hyparquet", path)
 		require.Greater(t, len(got.Groups), 1, "ChunkSize bounds row groups")
 		require.Len(t, got.Rows, 10)
-		require.Equal(t, map[string]string{"topic": "/all", "type": "p/msg/All", "type_hash": "RIHS01_0",
+		require.Equal(t, map[string]string{"topic": "/all", "type": "p/msg/All", "type_hash": "",
 			"definition": definition, "definition_encoding": "ros2msg", "recording.place": "here",
 			"offered_qos_profiles": strings.TrimSpace(codec.FormatQoSProfiles(c.QoS))}, got.Keys)
 		for _, row := range got.Rows {
