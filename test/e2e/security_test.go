@@ -132,7 +132,7 @@ func TestSecurity(t *testing.T) {
 		require.Contains(t, process.Start(t, cmd).Wait(1), want)
 	}
 	require.Contains(t, g.in(ours, "/recorder").remote(0, "player", "rate", "--node", "/player"), "/player: rate 1")
-	pause(strangers["foreign"], "no answer on /player/pause within 5")
+	pause(strangers["foreign"], "no player /player was found within ")
 	pause(strangers["narrow"], "permissions.p7s does not allow to publish the DDS topic rq/player/pauseRequest")
 	recorder.Wait(0)
 	require.Len(t, messages(t, g.path("good.record.00000"))["/secret"], 100)
