@@ -19,8 +19,8 @@ const (
 	undefinedHint  = "the recording does not define it; " + definitionHint
 )
 
-// Definitions returns the definitions of ROS 2 that c comes with. A definition without fields is an error if the hash or
-// the name of the type tells that it has some; if neither tells, payloads must prove that it has none.
+// Definitions returns the definitions of ROS 2 that c comes with. A definition without fields is an error if the hash
+// or the name of the type tells that it has some; if neither tells, payloads must prove that it has none.
 func (c *Channel) Definitions() (*rosidl.Library, error) {
 	if c.Schema.Encoding != SchemaROS2Msg {
 		return nil, fmt.Errorf("it has no definition of the encoding %s", SchemaROS2Msg)
@@ -119,8 +119,8 @@ func (c *Channel) Define(libraries ...*rosidl.Library) *Event {
 	if missing || own != nil { // payloads may prove that the type has no fields
 		return nil
 	}
-	return &Event{Kind: EventLabel, Topic: c.Topic, Text: fmt.Sprintf("%v, so that values of %s cannot be read; %s", err,
-		c.Topic, definitionHint)}
+	return &Event{Kind: EventLabel, Topic: c.Topic, Text: fmt.Sprintf("%v, so that values of %s cannot be read; %s",
+		err, c.Topic, definitionHint)}
 }
 
 // emptyMD5 is the MD5 sum of a ROS 1 type without fields.
@@ -145,8 +145,8 @@ func (c *Channel) emptyROS1() bool {
 func DefineAll(channels []*Channel) (events []Event) {
 	for _, c := range channels {
 		if c != nil && c.emptyROS1() {
-			events = append(events, Event{Kind: EventLabel, Topic: c.Topic, Text: fmt.Sprintf("the definition of %s %v; "+
-				"that of tapedeck is used if it has the same MD5 sum", c.Type, ErrEmptyDefinition)})
+			events = append(events, Event{Kind: EventLabel, Topic: c.Topic, Text: fmt.Sprintf("the definition of %s %v"+
+				"; that of tapedeck is used if it has the same MD5 sum", c.Type, ErrEmptyDefinition)})
 		}
 		if c == nil || c.Schema.Encoding != SchemaROS2Msg || !rosidl.HasEmpty(string(c.Schema.Data)) {
 			continue

@@ -185,7 +185,8 @@ func TestReadLog(t *testing.T) {
 		{"garbage", [][]byte{[]byte("log of a flight"), a, b, {0xfe, 9}, c}, []int64{0, 1, 2}, 0, 17},
 		{"the end is cut", [][]byte{a, b, c[:len(c)-1]}, []int64{0, 1}, 0, len(c) - 1},
 		{"stamps go back", [][]byte{c, a}, []int64{2, 0}, 0, 0},
-		{"an impossible stamp", [][]byte{a, append(bytes.Repeat([]byte{0xff}, 8), b[8:]...), c}, []int64{0, 0, 2}, 0, 0},
+		{"an impossible stamp", [][]byte{a, append(bytes.Repeat([]byte{0xff}, 8), b[8:]...), c}, []int64{0, 0, 2},
+			0, 0},
 		{"signed, bad", [][]byte{a, signed, c}, []int64{0, 2}, 1, 0},
 		{"frames without stamps", [][]byte{a[8:], b[8:], c[8:]}, nil, 0, len(a) + len(b) + len(c) - 24},
 	} {

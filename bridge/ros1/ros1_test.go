@@ -441,7 +441,8 @@ func TestSamples(t *testing.T) {
 func TestUntranslatable(t *testing.T) {
 	for _, c := range []codec.Channel{
 		{Topic: "/a", Type: "my_msgs/String", Encoding: codec.EncodingROS1},
-		{Topic: "/a", Type: "std_msgs/String", Encoding: codec.EncodingROS1, Metadata: map[string]string{"md5sum": "0"}},
+		{Topic: "/a", Type: "std_msgs/String", Encoding: codec.EncodingROS1,
+			Metadata: map[string]string{"md5sum": "0"}},
 		{Topic: "/a", Type: "std_msgs/String", Encoding: "other",
 			Schema: codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte("string data\n")}},
 	} {

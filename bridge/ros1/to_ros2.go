@@ -70,7 +70,7 @@ func ToROS2(codec.Reader) (bridge.Translator, error) {
 	}), nil
 }
 
-// definition returns the definition of a ROS 1 type: that of the channel, or if it has none, or one without fields, that
+// definition returns the definition of a ROS 1 type: that of the channel or, if it has none or one without fields, that
 // of libraries with the same MD5 sum or, where the channel has no sum, the same name.
 func definition(c *codec.Channel, libraries ...*rosidl.Library) (string, error) {
 	text := string(c.Schema.Data)

@@ -114,8 +114,8 @@ func (s *Source) Losses() []codec.Loss {
 	return lost.Losses()
 }
 
-// Episodes implements episode.Source. Streams come from the features whose names say that they are states or actions, as
-// placesOf has it. Without meta/tapedeck.json, numbers are joints in an unknown unit, and the episodes follow one
+// Episodes implements episode.Source. Streams come from the features whose names say that they are states or actions,
+// as placesOf has it. Without meta/tapedeck.json, numbers are joints in an unknown unit, and the episodes follow one
 // another from the time 0 on.
 func (s *Source) Episodes() ([]*episode.Episode, error) { return s.episodes() }
 

@@ -83,7 +83,8 @@ func TestNull(t *testing.T) {
 			require.Empty(t, info.Topics[0].Channel.QoS)
 			var damage []string
 			got := ""
-			for _, m := range read(t, r, codec.Query{Damaged: func(err error) { damage = append(damage, err.Error()) }}) {
+			damaged := func(err error) { damage = append(damage, err.Error()) }
+			for _, m := range read(t, r, codec.Query{Damaged: damaged}) {
 				got += string(m.Data[8:9])
 			}
 			require.Equal(t, test.want, got)
@@ -122,7 +123,8 @@ func TestUnlabelledCompression(t *testing.T) {
 				require.NoError(t, err)
 				c := &codec.Channel{Topic: "/chatter", Type: "std_msgs/msg/String", Encoding: codec.EncodingCDR}
 				for i, text := range []string{"a", "b", "c"} {
-					require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: 1000 + int64(i), Data: packed(text)}))
+					m := &codec.Message{Channel: c, LogTime: 1000 + int64(i), Data: packed(text)}
+					require.NoError(t, w.Write(m))
 				}
 				require.NoError(t, w.Close())
 			}
@@ -261,7 +263,8 @@ func TestRenamedSplit(t *testing.T) {
 	info, err := r.Info()
 	require.NoError(t, err)
 	require.True(t, info.Complete)
-	require.Equal(t, "metadata.yaml lists drive_1.mcap; read night_0.mcap, as that is what there is", info.Events[0].Text)
+	require.Equal(t, "metadata.yaml lists drive_1.mcap; read night_0.mcap, as that is what there is",
+		info.Events[0].Text)
 	requireMessages(t, want, read(t, r, codec.Query{}))
 
 	rename(files[2], "x.mcap")

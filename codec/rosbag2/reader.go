@@ -109,7 +109,8 @@ func (r *Reader) files(dir string) ([]string, error) {
 			return nil, fmt.Errorf("read %w", several)
 		}
 		if r.bare = errors.Is(err, fs.ErrNotExist); !r.bare {
-			r.Event(codec.EventDamage, fmt.Sprintf("without metadata.yaml (%v): every file of the folder was read", err))
+			r.Event(codec.EventDamage,
+				fmt.Sprintf("without metadata.yaml (%v): every file of the folder was read", err))
 		}
 	case !slices.Contains([]string{"", storageMCAP, storageSQLite}, r.metadata.Storage):
 		return nil, fmt.Errorf("read %s: storage %q is not known; convert the bag to mcap with 'ros2 bag convert'",
@@ -128,9 +129,9 @@ func (r *Reader) files(dir string) ([]string, error) {
 	return names, nil
 }
 
-// listed returns which of the present files are the bag's: those that metadata.yaml lists, and those that a recorder had
-// no time to list. Where none of those listed is there, but files of one other name are, or where one is missing and
-// one other is there, somebody renamed them.
+// listed returns which of the present files are the bag's: those that metadata.yaml lists, and those that a recorder
+// had no time to list. Where none of those listed is there, but files of one other name are, or where one is missing
+// and one other is there, somebody renamed them.
 func (r *Reader) listed(dir string, present []string) []string {
 	var names, missing []string
 	for _, path := range r.metadata.Paths {
@@ -156,8 +157,8 @@ func (r *Reader) listed(dir string, present []string) []string {
 			strings.Join(missing, ", "), strings.Join(others, ", ")))
 		names = append(names, others...)
 	case len(others) > 0:
-		r.Event(codec.EventDamage, fmt.Sprintf("metadata.yaml lists %s, which are not there; it does not list %s, which "+
-			"are not read", strings.Join(missing, ", "), strings.Join(others, ", ")))
+		r.Event(codec.EventDamage, fmt.Sprintf("metadata.yaml lists %s, which are not there; it does not list %s, "+
+			"which are not read", strings.Join(missing, ", "), strings.Join(others, ", ")))
 	default:
 		for _, name := range missing {
 			r.Event(codec.EventDamage, name+" is missing")
@@ -314,8 +315,9 @@ func (r *Reader) amend(info *codec.Info) error {
 	return nil
 }
 
-// noteBare adds to info that there is no metadata.yaml. A recorder writes it last, so the bag was not finished. A single
-// file of MCAP says itself whether it is complete; a database cannot, and behind several files there may have been more.
+// noteBare adds to info that there is no metadata.yaml. A recorder writes it last, so the bag was not finished. A
+// single file of MCAP says itself whether it is complete; a database cannot, and behind several files there may have
+// been more.
 func (r *Reader) noteBare(info *codec.Info) {
 	const text = "without metadata.yaml (there is none): every file of the folder was read"
 	if info.Complete && !r.databases && len(r.Names) == 1 {

@@ -219,7 +219,8 @@ func (s *scan) finish() error {
 		}
 	}
 	if n := s.log.details.BadTime; n > 0 {
-		s.Contents.Event(codec.EventTimes, plural.Count(n, "frame")+" behind a time that is none, read with the time of "+
+		s.Contents.Event(codec.EventTimes, plural.Count(n, "frame")+" behind a time that is none, read with the time "+
+			"of "+
 			"the frame before")
 	}
 	s.log.details.BadChecksum, s.log.details.Garbage = found.BadChecksum, found.Garbage

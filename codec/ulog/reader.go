@@ -238,7 +238,7 @@ func (s *scan) header() error {
 	if s.ignoreStart {
 		s.log.start = 0
 	}
-	s.clock.start = int64(min(s.log.start, latestTime)) * 1e3
+	s.start = int64(min(s.log.start, latestTime)) * 1e3
 	s.w.pos = headerSize
 	return nil
 }
@@ -301,12 +301,12 @@ func (s *scan) add(m *message) error {
 		s.log.details.DropoutTime += float64(ms) / 1e3
 		s.message(m, eventChannel, s.untimed(eventChannel))
 	case 'L', 'C', 'D':
-		strays, pending := s.clock.strays, s.clock.pending
+		strays, pending := s.strays, s.pending
 		channel, t, _, err := s.timed(m)
-		if strays == 0 && s.clock.strays > 0 {
+		if strays == 0 && s.strays > 0 {
 			s.strayAt = s.pendingAt
 		}
-		if pending == 0 && s.clock.pending > 0 {
+		if pending == 0 && s.pending > 0 {
 			s.pendingAt = m.pos
 		}
 		if err != nil {
@@ -484,7 +484,7 @@ func (s *scan) finish() {
 		s.report(m.at, fmt.Errorf("damaged at 0x%x: left out %s with the id %d, which fit no topic of the log", m.at,
 			plural.Count(m.count, "message"), id))
 	}
-	if n := s.clock.strays; n > 0 {
+	if n := s.strays; n > 0 {
 		// It is what PX4 wrote, and nothing is missing.
 		s.Contents.Event(codec.EventTimes, fmt.Sprintf("%s, the first at 0x%x, with times more than %d s ahead of "+
 			"the others", plural.Count(n, "message"), s.strayAt, int64(longestGap/1e9)))

@@ -21,7 +21,8 @@ func TestDefinitionPaths(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "Wheel.msg"), []byte("uint8 turns\n"), 0o666))
 	for name, schema := range map[string]codec.Schema{"missing": {}, "empty": {Encoding: codec.SchemaROS2Msg}} {
 		t.Run(name, func(t *testing.T) {
-			c := &codec.Channel{Topic: "/wheel", Type: "car_msgs/msg/Wheel", Encoding: codec.EncodingCDR, Schema: schema}
+			c := &codec.Channel{Topic: "/wheel", Type: "car_msgs/msg/Wheel", Encoding: codec.EncodingCDR,
+				Schema: schema}
 			in := filepath.Join(t.TempDir(), "in.mcap")
 			w, err := known.Codecs().Create(in, codec.CreateOptions{})
 			require.NoError(t, err)

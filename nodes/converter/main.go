@@ -73,7 +73,7 @@ const (
 	hintContent = "the format is recognised by the content; leave it out"
 	hintPrints  = "it prints to standard output; write > FILE behind it"
 	hintTopic   = "name the topic without a flag: converter echo IN TOPIC"
-	hintRules   = "no rules are needed: definitions are in the recording; use --expect FILE to check for topics and rates"
+	hintRules   = "no rules are needed: definitions are in the recording; --expect FILE checks for topics and rates"
 	hintInPlace = "the bag itself gets an index; use converter recover IN -o OUT for a copy"
 	hintForce   = "replaced files are kept as NAME.damaged; leave it out"
 )

@@ -97,8 +97,8 @@ func (o *reportOptions) outputOf(paths []string) (output string, recordings []st
 	return output, paths, nil
 }
 
-// namedOutput returns the file that a command writes, which is named by --output or is the last of its paths if that has
-// one of the endings, and the other paths. It is "" if neither names it.
+// namedOutput returns the file that a command writes, which is named by --output or is the last of its paths if that
+// has one of the endings, and the other paths. It is "" if neither names it.
 func namedOutput(output string, paths []string, endings ...string) (string, []string, error) {
 	last := len(paths) - 1
 	if last < 0 || !slices.Contains(endings, strings.ToLower(filepath.Ext(paths[last]))) {

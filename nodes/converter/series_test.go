@@ -39,7 +39,11 @@ func TestSeriesOfCARLA(t *testing.T) {
 		require.NoError(t, err)
 		together, _, err := run(t, "info", "--json", "d.log")
 		require.NoError(t, err)
-		extra := func(text string) string { return text[strings.Index(text, `"extra"`):] }
+		extra := func(text string) string {
+			_, behind, found := strings.Cut(text, `"extra"`)
+			require.True(t, found)
+			return behind
+		}
 		require.Equal(t, extra(whole), extra(together))
 		_, stderr, err = run(t, "info", "--carla", "d.log")
 		require.NoError(t, err)

@@ -377,7 +377,8 @@ func TestOutlyingTimes(t *testing.T) {
 		s, err := openSource(t.Context(), []string{path}, nil, false, everything, formats.ReadOptions{})
 		require.NoError(t, err)
 		require.Len(t, s.warnings, 1)
-		require.Regexp(t, `: the times of \d+ messages are 19676 days before .*; the player waits as long as times are `+
+		require.Regexp(t, `: the times of \d+ messages are 19676 days before .*; the player waits as long as times `+
+			`are `+
 			`apart, --skip-empty skips that$`, s.warnings[0])
 		require.NoError(t, s.close())
 	}

@@ -161,7 +161,8 @@ func TestOptionsOfFormats(t *testing.T) {
 		"-a --custom-data a=1": "--custom-data: the format record keeps none; use --storage mcap, mcap-file, " +
 			"rosbag2 or session",
 		"-a --compression zstd": "--compression: the format record has none; use --storage mcap, mcap-file or rosbag2",
-		"-a -o x.log --compression-format lz4": "--compression-format: the format carla has none; use --storage mcap, " +
+		"-a -o x.log --compression-format lz4": "--compression-format: the format carla has none; use --storage " +
+			"mcap, " +
 			"mcap-file or rosbag2",
 	} {
 		err := config.Execute(t.Context(), newCommand(), strings.Fields(line))

@@ -26,7 +26,8 @@ var errNoSnapshots = errors.New("the recorder was started without --snapshot or 
 
 // refuseSnapshots offers the service that takes snapshots, which says why there are none.
 func (r *recorder) refuseSnapshots() {
-	_, err := r.node.Serve("~/take_snapshot", "tapedeck/srv/TakeSnapshot", func(context.Context, []byte) ([]byte, error) {
+	const service = "tapedeck/srv/TakeSnapshot"
+	_, err := r.node.Serve("~/take_snapshot", service, func(context.Context, []byte) ([]byte, error) {
 		return cdr.Marshal(&tapedeck.TakeSnapshot_Response{Message: errNoSnapshots.Error()})
 	})
 	if err != nil && !errors.Is(err, rosidl.ErrUnknownType) {

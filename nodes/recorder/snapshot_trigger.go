@@ -100,7 +100,8 @@ func takeSnapshot(ctx context.Context, node bridge.Node, o *triggerOptions) (pat
 	case lacks && (rosbag2 == nil || !rosbag2.Available()):
 		return "", fmt.Errorf("%w; was the recorder started with --snapshot or --snapshot-mode?", err)
 	case o.Before != 0 || o.After >= 0 || o.Cause+o.Output != "":
-		return "", errors.New("the recorder offers only rosbag2's service snapshot, which takes no --before, --after, " +
+		return "", errors.New("the recorder offers only rosbag2's service snapshot, which takes no --before, " +
+			"--after, " +
 			"--cause and --output")
 	}
 	var old rosbag2_interfaces.Snapshot_Response

@@ -93,7 +93,8 @@ func TestTriggerWithoutSnapshots(t *testing.T) {
 		require.NoError(t, err)
 		began = time.Now()
 		_, err = takeSnapshot(t.Context(), client, &o)
-		require.ErrorContains(t, err, "no service /recorder/take_snapshot: the node does not offer it; was the recorder")
+		require.ErrorContains(t, err, "no service /recorder/take_snapshot: the node does not offer it; was "+
+			"the recorder")
 		require.Less(t, time.Since(began), 10*time.Second)
 	})
 }

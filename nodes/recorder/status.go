@@ -129,7 +129,7 @@ func (r *recorder) remoteStatus() remote.Status {
 		status.Paths, status.File = []string{absolute(path)}, absolute(r.file())
 	}
 	if s.guard != nil {
-		status.FreeBytes = int64(s.guard.Free.Load())
+		status.FreeBytes = s.guard.Free.Load()
 	}
 	for _, rec := range r.topics.Topics() {
 		channel, c := rec.Channel.Load(), rec.Counts()

@@ -87,8 +87,8 @@ type LabelError struct {
 }
 
 func (e *LabelError) Error() string {
-	return fmt.Sprintf("read %s: messages of %s are called %s and are compressed with zstd, one by one, as by rosbag2's "+
-		"compression mode MESSAGE; they are decompressed", e.Path, e.Channel.Topic, e.Channel.Encoding)
+	return fmt.Sprintf("read %s: messages of %s are called %s and are compressed with zstd, one by one, as by "+
+		"rosbag2's compression mode MESSAGE; they are decompressed", e.Path, e.Channel.Topic, e.Channel.Encoding)
 }
 
 // Labels reports a LabelError for each topic once.

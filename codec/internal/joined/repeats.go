@@ -102,7 +102,7 @@ type sent struct {
 
 // is reports whether k is that of a repetition.
 func (s *sent) is(k key) bool {
-	return s.channel == k.channel && s.payload == k.payload && (s.key.sent == k.sent || s.publish == k.sent)
+	return s.channel == k.channel && s.payload == k.payload && (s.sent == k.sent || s.publish == k.sent)
 }
 
 // had returns the last messages of channels in p: more than number has, as publishers may have sent more since.

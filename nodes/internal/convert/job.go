@@ -301,7 +301,8 @@ func (j *Job) reportApollo(in *input, p *plan, t *target) {
 	}
 }
 
-// reportLabels reports what was not read as the recording says, and adds the messages of it that cannot be read to lost.
+// reportLabels reports what was not read as the recording says, and adds the messages of it that cannot be read to
+// lost.
 func (j *Job) reportLabels(in *input, lost *losses) {
 	for _, e := range in.original.Events {
 		switch {

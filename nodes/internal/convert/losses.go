@@ -82,8 +82,8 @@ func (l *losses) join(others losses) {
 	}
 }
 
-// Summary returns a line for each loss, but one line for all that the format of the output has no place for, and one for
-// three and more losses of one topic, such as kinds of packets without a message of ROS 2.
+// Summary returns a line for each loss, but one line for all that the format of the output has no place for, and one
+// for three and more losses of one topic, such as kinds of packets without a message of ROS 2.
 func (r *Result) Summary() (lines []string) {
 	var format []string
 	for i, loss := range r.Losses {

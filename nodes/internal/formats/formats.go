@@ -164,9 +164,11 @@ func (f Format) Configured(o *Options) (Format, error) {
 	switch {
 	case f.Storages:
 	case o.Storage != "" && o.Storage != f.Name:
-		return f, fmt.Errorf("format %s has no choice of storage, and so none of %q; use --to rosbag2", f.Name, o.Storage)
+		return f, fmt.Errorf("format %s has no choice of storage, and so none of %q; use --to rosbag2", f.Name,
+			o.Storage)
 	case o.Version != 0:
-		return f, fmt.Errorf("format %s has no choice of version, and so none of %d; use --to rosbag2", f.Name, o.Version)
+		return f, fmt.Errorf("format %s has no choice of version, and so none of %d; use --to rosbag2", f.Name,
+			o.Version)
 	case o.CompressionMode != "" && o.CompressionMode != "none":
 		return f, fmt.Errorf("format %s has no compression mode %q; use --to rosbag2", f.Name, o.CompressionMode)
 	}

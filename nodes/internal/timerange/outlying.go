@@ -138,7 +138,7 @@ func (g *group) event(most group, from int64) codec.Event {
 		side, apart = "after", uint64(from)-uint64(most.start)
 	}
 	days := float64(apart) / float64(24*time.Hour)
-	e.Text = fmt.Sprintf("the times of %s are %.0f days %s those of the others: a clock was set, or the times are wrong",
+	e.Text = fmt.Sprintf("the times of %s are %.0f days %s those of the others: a clock was set, or times are wrong",
 		what, days, side)
 	return e
 }
