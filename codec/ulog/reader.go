@@ -391,7 +391,7 @@ func (s *scan) timed(m *message) (channel int, t, published int64, err error) {
 	}
 	published = int64(micros) * 1e3
 	s.latest = max(s.latest, published)
-	t = s.ordered(channel, s.clock.observe(published))
+	t = s.ordered(channel, s.observe(published))
 	if t != s.invented[channel] {
 		delete(s.invented, channel)
 	}
