@@ -74,7 +74,8 @@ func (d *database) tally() (tallies map[int64]tally, unset uint64, err error) {
 	}
 	rows, err := d.db.Query("SELECT CASE WHEN timestamp NOTNULL AND data NOTNULL THEN topic_id END AS topic, " +
 		"count(*), coalesce(min(timestamp), 0), coalesce(max(timestamp), 0), " +
-		"sum(typeof(timestamp) NOT IN ('integer', 'null') OR typeof(data) NOT IN ('blob', 'null')) FROM messages GROUP BY topic")
+		"sum(typeof(timestamp) NOT IN ('integer', 'null') OR typeof(data) NOT IN ('blob', 'null')) " +
+		"FROM messages GROUP BY topic")
 	if err != nil {
 		return nil, 0, err
 	}
