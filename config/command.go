@@ -215,7 +215,8 @@ func (l *commandLine) flagOf(flags *pflag.FlagSet, arg string) (flag *pflag.Flag
 		return nil, false
 	}
 	for j := 1; j < len(arg); j++ {
-		if flag = flags.ShorthandLookup(arg[j : j+1]); flag == nil {
+		flag = flags.ShorthandLookup(arg[j : j+1])
+		if flag == nil {
 			return nil, false
 		}
 		l.letters += arg[j : j+1]

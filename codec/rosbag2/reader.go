@@ -108,7 +108,8 @@ func (r *Reader) files(dir string) ([]string, error) {
 		if several := oneRecording(dir, names, nil); several != nil {
 			return nil, fmt.Errorf("read %w", several)
 		}
-		if r.bare = errors.Is(err, fs.ErrNotExist); !r.bare {
+		r.bare = errors.Is(err, fs.ErrNotExist)
+		if !r.bare {
 			r.Event(codec.EventDamage,
 				fmt.Sprintf("without metadata.yaml (%v): every file of the folder was read", err))
 		}

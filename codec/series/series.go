@@ -36,7 +36,8 @@ func Open(path string, open func(path string) (codec.Reader, error)) (codec.Read
 	first, err := open(path)
 	rest := following(path)
 	if errors.Is(err, fs.ErrNotExist) && seriesName.MatchString(path) {
-		if rest = remaining(path); len(rest) > 0 {
+		rest = remaining(path)
+		if len(rest) > 0 {
 			first, err = open(rest[0].path)
 			path, rest = rest[0].path, rest[1:]
 		}
@@ -154,8 +155,10 @@ func (s *series) add(e entry, open func(string) (codec.Reader, error)) (why stri
 	}
 	if err == nil {
 		info, infoErr := r.Info()
-		if err = infoErr; err == nil {
-			if why = s.refuse(e, info); why != "" {
+		err = infoErr
+		if err == nil {
+			why = s.refuse(e, info)
+			if why != "" {
 				_ = r.Close()
 				return why
 			}

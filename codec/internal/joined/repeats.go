@@ -144,7 +144,8 @@ func iterate(it codec.Iterator, do func(*codec.Message)) error {
 func (r *Reader) countRepeats(info *codec.Info) {
 	for i := 1; i < len(r.parts); i++ {
 		p := r.parts[i]
-		if p.repeats = p.findRepeats(r.parts[i-1]); p.repeats == nil {
+		p.repeats = p.findRepeats(r.parts[i-1])
+		if p.repeats == nil {
 			continue
 		}
 		for i := range r.topics {

@@ -68,7 +68,8 @@ func newStream(c *codec.Channel) *stream {
 	if images, err := pixel.NewLocator(schema); err == nil {
 		s.images = images
 	}
-	if s.shape = schema.Shape(); !nanIsUnset(schema.Name()) {
+	s.shape = schema.Shape()
+	if !nanIsUnset(schema.Name()) {
 		s.floats = newFloats(schema)
 	}
 	return s

@@ -28,7 +28,8 @@ func Doubled(recordings []codec.Reader) (warnings []string) {
 			if start > min(first.EndTime, second.EndTime) || !shareTopic(first, second) {
 				continue
 			}
-			if pairs++; haveSame(a, b, start) {
+			pairs++
+			if haveSame(a, b, start) {
 				warnings = append(warnings, fmt.Sprintf("%s and %s have messages in common, which are read twice; "+
 					"leave one of them out", first.Path, second.Path))
 			}

@@ -84,7 +84,8 @@ func findGroups(r codec.Reader, info *codec.Info) (groups []group, err error) {
 		if first.count == 0 {
 			break
 		}
-		if at = first.start; !within(probe, at, outlying/2) {
+		at = first.start
+		if !within(probe, at, outlying/2) {
 			starts = append(starts, at)
 		}
 	}
