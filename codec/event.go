@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 	"sync"
+	"time"
 
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
@@ -134,13 +135,32 @@ func parseEvent1(b []byte) (e Event, ok bool) {
 	}
 	ok = true
 	number := func() uint32 { return binary.LittleEndian.Uint32(take(4)) }
-	time := func() int64 { return nanoseconds(builtin_interfaces.Time{Sec: int32(number()), Nanosec: number()}) }
+	stamp := func() int64 { return nanoseconds(builtin_interfaces.Time{Sec: int32(number()), Nanosec: number()}) }
 	text := func() string { return string(take(uint64(number()))) }
-	e.Time, e.Until = time(), time()
+	e.Time, e.Until = stamp(), stamp()
 	e.Kind, e.Topic = text(), text()
 	e.Count = binary.LittleEndian.Uint64(take(8))
 	e.Text = text()
 	return e, ok
+}
+
+// continues begins the text of an EventSplit.
+const continues = "continues "
+
+// SplitEvent returns the event that a file, which begins at the time t, continues the file called before.
+func SplitEvent(before string, t int64) Event {
+	return Event{Kind: EventSplit, Time: t, Text: continues + before}
+}
+
+// Continues returns the file that a file says it continues by its SplitEvent, "" if there is none.
+func Continues(info *Info) string {
+	for _, e := range info.Events {
+		before, ok := strings.CutPrefix(e.Text, continues)
+		if ok && e.Kind == EventSplit && e.Time <= info.StartTime+int64(time.Millisecond) {
+			return before
+		}
+	}
+	return ""
 }
 
 // IsEvents reports whether a channel is that of a recording's events.

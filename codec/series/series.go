@@ -83,7 +83,7 @@ func alone(path string, r codec.Reader, open func(path string) (codec.Reader, er
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	if continues(info) != "" || follows(path, before(path, first), info, open) {
+	if codec.Continues(info) != "" || follows(path, before(path, first), info, open) {
 		info.Notes = append(info.Notes, fmt.Sprintf("%s is a part of the recording %s, which was not read whole: name "+
 			"that file to read all of it", path, first))
 	}
@@ -213,7 +213,7 @@ func (s *series) refuse(e entry, info *codec.Info) string {
 	if info.MessageCount == 0 || last.MessageCount == 0 {
 		return ""
 	}
-	before := strings.TrimSuffix(blob.Base(continues(info)), codec.ActiveSuffix)
+	before := strings.TrimSuffix(blob.Base(codec.Continues(info)), codec.ActiveSuffix)
 	if before == strings.TrimSuffix(blob.Base(last.Path), codec.ActiveSuffix) {
 		return ""
 	}
@@ -222,7 +222,7 @@ func (s *series) refuse(e entry, info *codec.Info) string {
 	if gap < -min(overlap, span/10, (info.EndTime-info.StartTime)/10) {
 		return fmt.Sprintf("begins %v before the file in front of it ends", time.Duration(-gap))
 	}
-	if continues(info) != "" {
+	if codec.Continues(info) != "" {
 		return ""
 	}
 	for _, event := range info.Events {
@@ -240,23 +240,16 @@ func (s *series) refuse(e entry, info *codec.Info) string {
 	return ""
 }
 
+// Adjoin reports whether a file that begins at the time t, in ns, follows one that ends at end without a pause: then it
+// need not say that it continues that one.
+func Adjoin(end, t int64) bool { return t >= end && t-end <= shortPause }
+
 // longest returns how many ns the longest file has.
 func (s *series) longest() (span int64) {
 	for _, info := range s.infos {
 		span = max(span, info.EndTime-info.StartTime)
 	}
 	return span
-}
-
-// continues returns the file that a file says it continues, "" if it does not.
-func continues(info *codec.Info) string {
-	for _, e := range info.Events {
-		before, ok := strings.CutPrefix(e.Text, "continues ")
-		if ok && e.Kind == codec.EventSplit && e.Time <= info.StartTime+int64(time.Millisecond) {
-			return before
-		}
-	}
-	return ""
 }
 
 // reader returns the reader of all files.

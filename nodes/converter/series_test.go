@@ -146,3 +146,53 @@ func TestSeries(t *testing.T) {
 		})
 	}
 }
+
+// The files of a split recording are one recording even if nothing was received for long where one ends, or if they
+// repeat messages that are not latched.
+func TestSplitAtPause(t *testing.T) {
+	for _, test := range []struct {
+		output, first string
+		pause         int64 // s
+		repeat        bool
+		marked        bool
+	}{
+		{"d.mcap", "d.mcap", 600, false, true},
+		{"d.bag", "d.bag", 600, false, true},
+		{"d.record", "d.record.00000", 600, false, false},
+		{"d", "d", 600, false, false}, // which has a metadata.yaml
+		{"d.mcap", "d.mcap", 1, false, false},
+		{"d.mcap", "d.mcap", 1, true, true},
+		{"d", "d", 1, true, true},
+		{"d.record", "d.record.00000", 1, true, true},
+	} {
+		t.Run(fmt.Sprint(test), func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			c := &codec.Channel{Topic: "/n", Type: "std_msgs/msg/UInt32", Encoding: codec.EncodingCDR}
+			var messages []codec.Message
+			ns := int64(1_700_000_000_000_000_000)
+			for i := range 40 {
+				data, err := cdr.Marshal(&std_msgs.UInt32{Data: uint32(i)})
+				require.NoError(t, err)
+				messages = append(messages, codec.Message{Channel: c, LogTime: ns, PublishTime: ns - 1000, Data: data})
+				ns += 1e9
+				if i == 19 {
+					ns += (test.pause - 1) * 1e9
+				}
+			}
+			args := []string{writeLines(t, "all.lines", messages), test.output, "--max-bag-messages", "20"}
+			if test.repeat {
+				args = append(args, "--repeat", "/n")
+			}
+			stdout, stderr, err := run(t, args...)
+			require.NoError(t, err, stdout+stderr)
+			require.Empty(t, stderr)
+			stdout, stderr, err = run(t, "info", "-v", test.first)
+			require.NoError(t, err, stderr)
+			require.NotContains(t, stdout, "Note:")
+			require.Equal(t, test.marked, strings.Contains(stdout, "continues "+test.output), stdout)
+			stdout, stderr, err = run(t, "echo", test.first, "/n")
+			require.NoError(t, err, stderr)
+			require.Equal(t, 40, strings.Count(stdout, "data: "))
+		})
+	}
+}

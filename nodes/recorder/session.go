@@ -353,8 +353,7 @@ func (s *session) onSplit(closed, opened string, t int64) {
 	} else {
 		s.replace(list, t)
 	}
-	s.journal.Note(codec.Event{Kind: codec.EventSplit, Time: cmp.Or(t, s.recorder.clock.Now()),
-		Text: "continues " + closed})
+	s.journal.Note(codec.SplitEvent(closed, cmp.Or(t, s.recorder.clock.Now())))
 	s.recorder.node.Log(bridge.Info, "recording continues in %s", opened)
 	s.recorder.announceSplit(closed, opened)
 }

@@ -5,7 +5,6 @@ import (
 	"hash/maphash"
 	"io"
 	"slices"
-	"time"
 
 	"tapedeck/codec"
 )
@@ -43,7 +42,7 @@ func (p *part) keyOf(m *codec.Message) key {
 // read.
 func (p *part) findRepeats(before *part) *repeats {
 	wanted := map[*codec.Channel]bool{}
-	start, continued := p.info.StartTime, continues(p.info)
+	start, continued := p.info.StartTime, codec.Continues(p.info) != ""
 	for c := range p.holds {
 		if before.holds[c] && (continued || codec.LatchedDepth(c) > 0) {
 			wanted[c] = true
@@ -85,13 +84,6 @@ func (p *part) findRepeats(before *part) *repeats {
 		return nil
 	}
 	return r
-}
-
-// continues reports whether the recorder of a file noted that it continues another one.
-func continues(info *codec.Info) bool {
-	return slices.ContainsFunc(info.Events, func(e codec.Event) bool {
-		return e.Kind == codec.EventSplit && e.Time <= info.StartTime+int64(time.Millisecond)
-	})
 }
 
 // sent is a message that may have been repeated.

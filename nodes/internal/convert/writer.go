@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"tapedeck/codec"
+	"tapedeck/codec/blob"
+	"tapedeck/codec/series"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/readahead"
@@ -243,6 +245,7 @@ func (w *writer) split(m *codec.Message) error {
 	size := split.Size(m.Channel.Topic, m.Data)
 	at := max(m.LogTime, w.result.End) // an early time begins no file: with --message-order many may
 	if w.file.Full(&w.limits, at, size) {
+		closed := w.splitter.File()
 		if err := w.splitter.Split(); err != nil {
 			return err
 		}
@@ -250,6 +253,9 @@ func (w *writer) split(m *codec.Message) error {
 			return err
 		}
 		w.file.Next()
+		if err := w.mark(blob.Base(closed), m.LogTime); err != nil {
+			return err
+		}
 		if err := w.repeat(m.LogTime); err != nil {
 			return err
 		}
@@ -257,6 +263,30 @@ func (w *writer) split(m *codec.Message) error {
 	w.file.Begin(&w.limits, at)
 	w.file.Add(size)
 	return nil
+}
+
+// mark notes in a file, which begins at the log time t, that it continues the file called closed. Without the note
+// readers would not know it behind a pause, unless metadata.yaml lists the files or their names are those of a record,
+// nor that messages of topics are repeated that are not latched.
+func (w *writer) mark(closed string, t int64) error {
+	name, _ := series.Parse(closed)
+	listed := name.Record() || blob.Dir(w.splitter.File()) != w.out.part
+	if (listed || series.Adjoin(w.result.End, t)) && len(w.source.plan.repeats) == 0 {
+		return nil
+	}
+	e := codec.SplitEvent(closed, t)
+	switch target := w.source.target; {
+	case target.can(codec.EncodingCDR):
+	case target.can(codec.EncodingROS1):
+		return w.writer.Write(codec.EventMessage1(e))
+	default:
+		return nil
+	}
+	m, err := codec.EventMessage(e)
+	if err == nil {
+		err = w.writer.Write(m)
+	}
+	return err
 }
 
 // repeat writes the last messages of latched topics, with the log time t of the first message of a file.
