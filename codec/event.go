@@ -31,7 +31,7 @@ type Event struct {
 
 // The kinds of events. Those that a recorder writes are messages on EventTopic; the others are found in reading.
 const (
-	EventLost = "lost" // Count messages were lost in transport between a publisher and the recorder
+	EventLost = "lost" // Count messages were lost between a publisher and the recorder, or to damage of a file
 	// Count messages were received and not written, as the disk or what makes pictures did not keep up, or as they do
 	// not fit.
 	EventDrop = "drop"
@@ -44,6 +44,7 @@ const (
 	EventSnapshot   = "snapshot"   // a snapshot was taken; Text names its cause
 	EventTotals     = "totals"     // counts of one topic, or of all of them; see Totals
 	EventUpload     = "upload"     // files were not uploaded meanwhile, or were deleted once they were
+	EventSuspect    = "suspect"    // Count messages may be damaged: a checksum was wrong when they were recovered
 	EventCheck      = "check"      // the recording did not meet a contract meanwhile; or the verdict, without a topic
 	EventDamage     = "damage"     // bytes that can't be read
 	EventMissing    = "missing"    // a file of the recording is not there

@@ -14,12 +14,16 @@ type Query struct {
 
 	// Damaged, unless nil, is called for each damaged place with an error that names the file and the place. Reading
 	// then continues after the place with everything readable. If it is nil, damage ends the reading with that error.
-	// Readers call Damage, which looks.
+	// The error is a *DamageError where the messages of the place are known. Readers call Damage, which looks.
 	Damaged func(error)
 
 	// Mislabelled, unless nil, is called once for each topic whose payloads are not what the recording says, and that
 	// are read nevertheless. Readers call Mislabel, which looks.
 	Mislabelled func(error)
+
+	// Verify has a reader compare every checksum of what it reads, also where it could do without. Sound does, too,
+	// and leaves out the messages of places that do not match.
+	Verify, Sound bool
 }
 
 // Mislabel reports payloads of a topic that are not what the recording says.

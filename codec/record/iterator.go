@@ -68,6 +68,7 @@ type iterator struct {
 	end     error  // what follows the pieces, if not io.EOF
 	wanted  []bool // by channel, as far as they were met
 	tails   *tails // of which messages are wanted; nil: all
+	suspect []int  // chunks whose checksum is wrong, which was reported
 	found   singleMessage
 	message codec.Message
 
@@ -152,7 +153,14 @@ func (it *iterator) fill() {
 			it.err = it.split(used)
 			continue
 		}
-		it.err = it.collect(p)
+		sound := true
+		if it.query.Verify || it.query.Sound {
+			sound, it.err = it.verify(p.chunk)
+		}
+		p.last = key{math.MinInt64, math.MinInt64}
+		if it.err == nil && (sound || !it.query.Sound) {
+			it.err = it.collect(p)
+		}
 		used++
 	}
 	// Damage that the index does not tell of, where the caller wants what is around it.
@@ -238,7 +246,6 @@ func (it *iterator) countBefore(k key) int {
 
 // collect adds the messages of p that are wanted, at or behind p.from and before limit, to the entries.
 func (it *iterator) collect(p *piece) error {
-	p.last = key{math.MinInt64, math.MinInt64}
 	m := &it.found
 	count := uint64(0)
 	sparse, tails := it.sparse(), it.tails
@@ -285,8 +292,8 @@ func (it *iterator) collect(p *piece) error {
 		}
 	}
 	if count < p.count && !p.cut && !sparse {
-		return &damage{it.path, p.end, p.chunk, fmt.Sprintf("the chunk has %d fewer messages than its header says",
-			p.count-count)}
+		return &damage{path: it.path, pos: p.end, chunk: p.chunk,
+			text: fmt.Sprintf("the chunk has %d fewer messages than its header says", p.count-count)}
 	}
 	return nil
 }
@@ -326,7 +333,7 @@ func (it *iterator) read(p *piece, pos int64) error {
 	if ends {
 		return io.EOF
 	}
-	return &damage{it.path, pos, p.chunk, err.Error()}
+	return &damage{path: it.path, pos: pos, chunk: p.chunk, text: err.Error()}
 }
 
 // splits reports whether p is to be split before it is collected.

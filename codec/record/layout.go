@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -18,6 +19,8 @@ import (
 const (
 	// maxChannel bounds a Channel section and an entry of the index, which are read as a whole.
 	maxChannel = 16 << 20
+
+	wrongSum = "the checksum of the chunk is wrong: some of its messages may be damaged"
 
 	// Pieces end behind the message that reaches one of these.
 	maxPieceSize  = 4 << 20
@@ -45,8 +48,16 @@ type layout struct {
 	// where messages of located channels are; all of them, when they are as many as counts says
 	places   map[int][]int64
 	damage   []*damage
-	finished bool // there is an index at the end
-	cut      bool // the file of a killed writer ends in the midst of a section
+	bodies   map[int]body // by chunk, of those that have a checksum
+	indexed  []uint64     // messages by channel, as the index has them; nil without one
+	finished bool         // there is an index at the end
+	cut      bool         // the file of a killed writer ends in the midst of a section
+}
+
+// body is where a chunk's body is, and the checksum that it should have.
+type body struct {
+	start, end int64
+	sum        uint32
 }
 
 // add adds a message behind the others.
@@ -80,6 +91,7 @@ type walk struct {
 	lost    bool                  // bodyEnd is not known because of damage
 	count   uint64                // of the messages of the body
 	last    lastMessage           // that was added
+	open    expected              // of the chunk
 }
 
 // lastMessage is where a message was found, to be taken back: its length may have been damaged.
@@ -88,8 +100,90 @@ type lastMessage struct {
 	channel           int
 }
 
+// expected is what a chunk should have by its header.
+type expected struct {
+	messages, found uint64
+	start, end      int64 // LogTime of the first and the last message
+}
+
+// endChunk notes how many messages a damaged chunk lacks, of topics that are not known.
+func (w *walk) endChunk() {
+	e := w.open
+	w.open = expected{}
+	if e.messages <= e.found {
+		return
+	}
+	for _, d := range slices.Backward(w.damage) {
+		if d.chunk == w.chunk {
+			lost := codec.AffectedMessages{Count: e.messages - e.found}
+			if e.start != math.MinInt64 { // the header has times
+				lost.Start, lost.End = e.start, e.end
+			}
+			d.lost = codec.Affected{lost}
+			return
+		}
+	}
+}
+
+// endFile notes how many messages of a damaged file are lost, as the index or else the header of a closed file counts
+// them.
+func (w *walk) endFile() {
+	w.endChunk()
+	if len(w.damage) == 0 || w.unfinished() || w.headerError != nil {
+		return
+	}
+	last := w.damage[len(w.damage)-1]
+	var ofChunks codec.Affected
+	for _, d := range w.damage {
+		for _, m := range d.lost {
+			ofChunks.Join(m, -1)
+		}
+	}
+	during := w.aroundDamage()
+	found := uint64(0)
+	for i, n := range w.counts {
+		found += n
+		if i < len(w.indexed) && w.indexed[i] > n {
+			during.Topic, during.Count = w.channels[i].Topic, w.indexed[i]-n
+			last.lost = append(last.lost, during)
+		}
+	}
+	switch all := w.reader.header.GetMessageNumber(); {
+	case w.indexed != nil: // in place of those without topics
+		for _, d := range w.damage {
+			d.lost = slices.DeleteFunc(d.lost, func(m codec.AffectedMessages) bool { return m.Topic == "" })
+		}
+	case all > found+ofChunks.Count():
+		during.Topic, during.Count = "", all-found-ofChunks.Count()
+		last.lost.Join(during, -1)
+	}
+}
+
+// aroundDamage returns the times of the last message before the first damage and of the first one behind the last
+// damage, or those of the header where there is none.
+func (w *walk) aroundDamage() codec.AffectedMessages {
+	var around codec.AffectedMessages
+	around.Start, around.End = int64(w.reader.header.GetBeginTime()), int64(w.reader.header.GetEndTime())
+	first, last := w.damage[0].pos, w.damage[0].pos
+	for _, d := range w.damage {
+		first, last = min(first, d.pos), max(last, d.pos)
+	}
+	behind := false
+	for _, p := range w.pieces {
+		if p.end <= first {
+			around.Start = p.max
+		}
+		if p.start >= last && !behind {
+			behind, around.End = true, p.min
+		}
+	}
+	around.End = max(around.Start, around.End)
+	return around
+}
+
 func (r *reader) walk(deep bool) (*layout, error) {
-	w := &walk{reader: r, deep: deep, pos: firstSection, layout: layout{places: map[int][]int64{}}}
+	w := &walk{reader: r, deep: deep, pos: firstSection,
+		layout: layout{places: map[int][]int64{}, bodies: map[int]body{}}}
 	if deep {
 		w.counts = []uint64{}
 	}
@@ -112,12 +206,19 @@ func (r *reader) walk(deep bool) (*layout, error) {
 		if !isProblem(err) {
 			return nil, fmt.Errorf("read %s: at %#x: %w", r.path, w.pos, err)
 		}
-		if more, err := w.recover(err); err != nil || !more {
+		more, err := w.recover(err)
+		if !more && deep {
+			w.endFile()
+		}
+		if err != nil || !more {
 			return &w.layout, err
 		}
 	}
 	if !w.finished && !r.unfinished() {
 		w.report("the file is cut off here: it says that it is complete, but has no index")
+	}
+	if deep {
+		w.endFile()
 	}
 	return &w.layout, nil
 }
@@ -250,8 +351,12 @@ func (w *walk) body(header *recordpb.ChunkHeader, start, size int64) error {
 	if !p.cut {
 		p.end = start + size
 	}
+	w.endChunk()
 	w.chunk++
 	p.chunk = w.chunk
+	if header != nil && header.Checksum != nil && !p.cut {
+		w.bodies[w.chunk] = body{start, p.end, header.GetChecksum()}
+	}
 	if header != nil {
 		p.count = header.GetMessageNumber()
 		begin, end := int64(header.GetBeginTime()), int64(header.GetEndTime())
@@ -260,6 +365,7 @@ func (w *walk) body(header *recordpb.ChunkHeader, start, size int64) error {
 		}
 	}
 	if w.deep {
+		w.open = expected{messages: p.count, start: p.min, end: p.max}
 		w.inBody, w.pos, w.bodyEnd, w.bodyCut, w.lost, w.count = true, start, p.end, p.cut, false, p.count
 		return w.check(header)
 	}
@@ -288,8 +394,10 @@ func (w *walk) check(header *recordpb.ChunkHeader) error {
 	}
 	if w.torn(content) {
 		w.bodyEnd, w.bodyCut = max(w.pos, content), true
+		delete(w.bodies, w.chunk)
 	} else {
-		w.report("the checksum of the chunk is wrong: some of its messages may be damaged")
+		w.report(wrongSum)
+		w.damage[len(w.damage)-1].sum = true
 	}
 	return nil
 }
@@ -340,6 +448,7 @@ func (w *walk) messages() error {
 		if w.count > 0 {
 			w.count--
 		}
+		w.open.found++
 		w.pos = m.end
 	}
 	if w.count > 0 && !w.lost && !w.bodyCut && w.pos < w.size {
@@ -412,6 +521,7 @@ func (w *walk) recover(problem error) (more bool, err error) {
 func (w *walk) removeLast() {
 	w.pos = w.last.pos
 	w.counts[w.last.channel]--
+	w.open.found--
 	if places := w.places[w.last.channel]; len(places) > 0 && places[len(places)-1] == w.pos {
 		w.places[w.last.channel] = places[:len(places)-1]
 	}
@@ -431,6 +541,7 @@ func (w *walk) continueAt(next int64, message bool) {
 		return
 	}
 	if !w.inBody {
+		w.endChunk()
 		w.inBody = true
 		w.chunk++
 		w.bodyEnd, w.lost, w.count = w.size, true, 0
@@ -464,6 +575,7 @@ func (w *walk) index(start, end int64) error {
 	}); err != nil {
 		return err
 	}
+	w.indexed = counts
 	if w.deep {
 		return nil
 	}

@@ -65,6 +65,7 @@ type reader struct {
 	unwalked   bool                   // shallow is what the index says
 	deep       *layout                // nil before it is needed
 	pieceCache map[extent]cachedPiece // of pieces that were scanned
+	sums       map[int]bool           // whether the checksums of chunks are right that were compared
 	info       *codec.Info
 }
 
@@ -99,8 +100,8 @@ func open(path string) (*reader, error) {
 func newReader(path string, file codec.File, size int64, head []byte) (*reader, error) {
 	r := &reader{
 		path: path, file: file, size: size, byName: map[string]int{}, eventChannel: -1,
-		pieceCache: map[extent]cachedPiece{},
-		window:     chunked.Window{File: file, Size: size}, probe: chunked.Window{File: file, Size: size},
+		pieceCache: map[extent]cachedPiece{}, sums: map[int]bool{},
+		window: chunked.Window{File: file, Size: size}, probe: chunked.Window{File: file, Size: size},
 	}
 	r.headerError = r.parseHeader(head)
 	var err error
@@ -210,7 +211,7 @@ func (r *reader) Info() (*codec.Info, error) {
 	}
 	info.Events = append(unread, r.storedEvents(l)...)
 	for _, d := range l.damage {
-		info.Events = append(info.Events, codec.Event{Kind: codec.EventDamage, Text: d.Error()})
+		info.Events = append(info.Events, codec.Event{Kind: codec.EventDamage, Count: d.lost.Count(), Text: d.Error()})
 	}
 	if !l.finished && len(l.damage) == 0 {
 		text := "the recording was not closed: it ends behind the last chunk that was written"
@@ -289,14 +290,17 @@ func (r *reader) read(q codec.Query) (*iterator, error) {
 		data:   newWindows(r.file, r.size),
 	}
 	l, end := r.shallow, int64(math.MaxInt64)
-	if q.Damaged != nil && (!r.unwalked || r.deep != nil) || r.unfinished() {
+	if q.Damaged != nil && (!r.unwalked || r.deep != nil) || r.unfinished() || q.Verify || q.Sound {
 		var err error
 		if l, err = r.survey(); err != nil {
 			return nil, err
 		}
 	}
 	for _, d := range l.damage {
-		err := q.Damage(d)
+		if d.sum && (q.Verify || q.Sound) { // the iterator meets it
+			continue
+		}
+		err := q.Damage(d.known())
 		if err != nil && it.end == nil && (d.pos != 0 || !l.finished) { // without a header all the rest can be there
 			it.end, end = d, d.pos
 		}

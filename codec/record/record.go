@@ -57,7 +57,7 @@
 // A message with a PublishTime has it in a fixed64 field 51001 of its SingleMessage, in front of the content.
 //
 // A ChunkHeader has the CRC-32 (IEEE) of the chunk's body in a fixed32 field 51001, unless all channels are protobuf.
-// It is checked in files that were not closed, where a crash may have left other data.
+// It is compared in files that were not closed, where a crash may have left other data, and for Query.Verify.
 //
 // The ChannelCache of the channel of events, and of each channel with latched messages (codec.LatchedDepth), has the
 // positions of its messages in a bytes field 51001, as one fixed64 each, so that they are found without reading the
@@ -97,6 +97,16 @@ type damage struct {
 	pos   int64
 	chunk int // counted from 1; 0 outside of chunks
 	text  string
+	sum   bool           // it is a wrong checksum, which verification finds, too
+	lost  codec.Affected // messages that a header or the index counts and that were not found
+}
+
+// known returns the damage with what is known of its messages.
+func (d *damage) known() error {
+	if d.lost == nil {
+		return d
+	}
+	return &codec.DamageError{Err: d, Lost: d.lost}
 }
 
 func (d *damage) Error() string {

@@ -9,6 +9,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/internal/chunked"
+	"tapedeck/msgs/plural"
 )
 
 // scan finds the segments by going through the whole file. closed says that the writer closed it.
@@ -99,10 +100,30 @@ func (r *reader) scan(closed bool) error {
 	r.Contents.Scanned = true
 	r.complete = closed && !cut && len(r.Contents.Damage) == 0
 	if !closed || cut {
-		r.Contents.Event(codec.EventUnfinished, "the bag was not closed by its writer; everything up to its end was "+
-			"read")
+		text := "the bag was not closed by its writer; everything up to its end was read"
+		if all, found := r.chunks(); all > found {
+			text = fmt.Sprintf("the bag is cut off: its header counts %s, %d were found; nothing tells how many "+
+				"messages the others had", plural.Count(all, "chunk"), found)
+		}
+		r.Contents.Event(codec.EventUnfinished, text)
 	}
 	return nil
+}
+
+// chunks returns how many chunks the file header counts, 0 in a bag that was not closed, and how many were found.
+func (r *reader) chunks() (all, found int) {
+	w := walker{Window: chunked.Window{File: r.File, Size: r.Size}, to: r.Size}
+	rec, _ := w.record(int64(len(version2)))
+	if position, _ := rec.uint64("index_pos"); rec.op == opFile && position > 0 {
+		n, _ := rec.uint32("chunk_count")
+		all = int(n)
+	}
+	for _, s := range r.Contents.Segments {
+		if s.Chunk {
+			found++
+		}
+	}
+	return all, found
 }
 
 // unfilled reports whether the header of a chunk was written before its content, which is compressed: otherwise

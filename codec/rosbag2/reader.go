@@ -391,7 +391,14 @@ func (r *Reader) addMetadata(info *codec.Info) {
 	}
 	if m.Messages > held {
 		text := fmt.Sprintf("metadata.yaml counts %s, the files hold %d", plural.Count(m.Messages, "message"), held)
-		info.Events = append(info.Events, codec.Event{Kind: codec.EventDamage, Text: text})
+		if fewer := m.fewer(info); fewer != nil {
+			text += "; fewer than it counts on " + strings.Join(fewer, ", ")
+		}
+		e := codec.Event{Kind: codec.EventDamage, Count: m.Messages - held, Text: text}
+		if end := m.Start.Nanoseconds + m.Duration.Nanoseconds; end > info.EndTime {
+			e.Time, e.Until = info.EndTime, end
+		}
+		info.Events = append(info.Events, e)
 		slices.SortStableFunc(info.Events, func(a, b codec.Event) int { return cmp.Compare(a.Time, b.Time) })
 		info.Complete = false
 	}
@@ -401,6 +408,20 @@ func (r *Reader) addMetadata(info *codec.Info) {
 	}
 	extra, _ := info.Extra.(mcap.Extra)
 	info.Extra = Extra{Extra: extra, Version: m.Version, ROSDistro: m.Distro, CompressionMode: m.Mode}
+}
+
+// fewer returns the topics of which info has fewer messages than m says, with the difference.
+func (m *metadata) fewer(info *codec.Info) (topics []string) {
+	found := map[string]uint64{}
+	for _, t := range info.Topics {
+		found[t.Channel.Topic] += t.MessageCount
+	}
+	for _, t := range m.Topics {
+		if n := found[t.Topic.Name]; n < t.Messages {
+			topics = append(topics, fmt.Sprintf("%s (%d)", t.Topic.Name, t.Messages-n))
+		}
+	}
+	return topics
 }
 
 // Read implements codec.Reader.

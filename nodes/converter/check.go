@@ -118,7 +118,7 @@ func pass(ctx context.Context, path string, expected *contract.Contract, watched
 	}
 	var damage, labels []error // belong to the goroutine that reads until that has ended
 	it, err := reader.Read(codec.Query{Damaged: func(err error) { damage = append(damage, err) },
-		Mislabelled: func(err error) { labels = append(labels, err) }})
+		Mislabelled: func(err error) { labels = append(labels, err) }, Verify: true})
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,8 @@ func eventRows(events []codec.Event) []*eventRow {
 			h = &eventRow{first: e, until: e.Time, longest: e}
 			list = append(list, h)
 			switch e.Kind {
-			case codec.EventLost, codec.EventDrop, codec.EventThrottle, codec.EventGap:
+			case codec.EventLost, codec.EventDrop, codec.EventThrottle, codec.EventGap,
+				codec.EventSuspect:
 				known[key{e.Kind, e.Topic}] = h
 			}
 		}

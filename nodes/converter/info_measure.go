@@ -102,7 +102,7 @@ func (i *input) measure(ctx context.Context) (*measures, *codec.Info, error) {
 	}
 	info := *i.info
 	info.Events = slices.Clone(info.Events)
-	it, err := i.reader.Read(codec.Query{Damaged: func(err error) {
+	it, err := i.reader.Read(codec.Query{Verify: true, Damaged: func(err error) {
 		info.Complete = false
 		e := codec.Event{Kind: codec.EventDamage, Text: err.Error()}
 		if !slices.ContainsFunc(info.Events, func(known codec.Event) bool { return known.Text == e.Text }) {

@@ -31,6 +31,7 @@ type recoverOptions struct {
 	ChunkSize   config.Size `param:"chunk_size" group:"Output" min:"0" max:"1073741824" help:"close a chunk after this many payload bytes; 0 uses the format's default"`
 	Compression string      `param:"compression" group:"Output" help:"compression of chunks, if the format has it: none, lz4, zstd or bz2; by default the format's own choice"`
 	Overwrite   bool        `param:"overwrite" group:"Output" help:"replace an existing output"`
+	Sound       bool        `param:"leave_out_damaged" group:"Output" help:"leave out messages that may be damaged, because the checksum of their place in the file is wrong; by default they are kept and listed"`
 }
 
 // salvage writes a complete copy of everything readable in the recording at paths[0], to paths[1] if given.
@@ -58,8 +59,10 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 		return errors.Join(err, in.reader.Close())
 	}
 	taken := false
+	found := findings{sound: o.Sound, info: in.info}
 	job := convert.Job{
-		Formats: known, Inputs: paths[:1], Output: path, Options: convert.DefaultOptions(),
+		Formats: known, Inputs: paths[:1], Output: path, Options: convert.DefaultOptions(), Sound: o.Sound,
+		Events: found.events,
 		Open: func(string) (codec.Reader, error) {
 			taken = true
 			return in.reader, nil
@@ -83,10 +86,8 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 	}
 	bar := progress.Seconds(os.Stderr, "recovering", describe.Span(in.info))
 	job.Progress = func(done, _ time.Duration) { bar.Set(int64(done)) }
-	damaged := 0
 	job.Damaged = func(err error) {
-		damaged++
-		if damaged <= shownDamage {
+		if found.add(err) && found.places <= shownDamage {
 			bar.Hide()
 			fmt.Fprintln(stderr, "damaged:", err)
 		}
@@ -96,8 +97,8 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 	if !taken {
 		in.Close()
 	}
-	if damaged > shownDamage {
-		fmt.Fprintf(stderr, "damaged: and %d more places\n", damaged-shownDamage)
+	if found.places > shownDamage {
+		fmt.Fprintf(stderr, "damaged: and %d more places\n", found.places-shownDamage)
 	}
 	if err != nil {
 		return fmt.Errorf("recover %s: %w", in.path, err)
@@ -107,19 +108,15 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 	}
 	for _, loss := range result.Losses {
 		if strings.HasPrefix(loss.What, formats.DamagedImages("")) {
-			damaged += int(loss.Messages)
+			found.places += int(loss.Messages)
 		}
 	}
-	switch {
-	case damaged > 0:
-		fmt.Fprintln(stdout, human.Count(damaged, "damaged place"))
-	case in.info.Complete:
-		fmt.Fprintln(stdout, "nothing was damaged")
-	default:
-		fmt.Fprintln(stdout, "the recording was incomplete; everything readable is saved")
+	saved := int64(result.Messages)
+	if target.Episodes != nil {
+		saved = -1
 	}
-	if lost := int64(in.info.MessageCount) - int64(result.Messages); lost > 0 && target.Episodes == nil {
-		fmt.Fprintf(stdout, "%d of %s lost\n", lost, human.Count(in.info.MessageCount, "message"))
+	for _, line := range found.report(saved) {
+		fmt.Fprintln(stdout, line)
 	}
 	return nil
 }

@@ -264,11 +264,12 @@ func TestConvertDamaged(t *testing.T) {
 	data[bytes.Index(data, payload)+30_000] ^= 1
 	require.NoError(t, os.WriteFile(drive, data, 0o666))
 
-	for _, c := range []struct{ in, out, says string }{
-		{flight, "a.mcap", "with a bad checksum"},
-		{flight, "a.gpx", "with a bad checksum"},
-		{drive, "b.mcap", "checksum"},
-		{drive, "b.parquet", "checksum"},
+	const left, kept = "left out what is damaged", "kept 1 message that may be damaged"
+	for _, c := range []struct{ in, out, what, says string }{
+		{flight, "a.mcap", left, "with a bad checksum"},
+		{flight, "a.gpx", left, "with a bad checksum"},
+		{drive, "b.mcap", kept, "checksum"},
+		{drive, "b.parquet", kept, "checksum"},
 	} {
 		t.Run(filepath.Base(c.in)+" to "+c.out, func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), c.out)
@@ -278,7 +279,7 @@ func TestConvertDamaged(t *testing.T) {
 			require.NoFileExists(t, out)
 			stdout, stderr, err := run(t, c.in, out)
 			require.NoError(t, err)
-			require.Contains(t, stderr, "warning: left out what is damaged: read "+c.in)
+			require.Contains(t, stderr, "warning: "+c.what+": read "+c.in)
 			require.Contains(t, stderr, c.says)
 			require.NotContains(t, stdout, ": 0 messages")
 			folder := t.TempDir()
@@ -289,6 +290,95 @@ func TestConvertDamaged(t *testing.T) {
 			_, _, err = run(t, "recover", c.in, filepath.Join(folder, "r"+filepath.Ext(out)))
 			require.NoError(t, err)
 		})
+	}
+}
+
+// TestRecoverSuspect recovers recordings in which payloads were overwritten, or that were cut. Messages of a chunk
+// whose checksum is wrong are listed, and marked in the output. Missing messages are counted where the file tells.
+func TestRecoverSuspect(t *testing.T) {
+	const count = 400
+	payload := func(i int) []byte { return bytes.Repeat([]byte{byte(i), byte(i >> 8), 7, 1}, 50) }
+	write := func(t *testing.T, name string) (path string, data []byte) {
+		path = filepath.Join(t.TempDir(), name)
+		w, err := known.Codecs().Create(path, codec.CreateOptions{ChunkSize: 8000})
+		require.NoError(t, err)
+		c := *imu
+		if filepath.Ext(name) == ".bag" {
+			c.Encoding, c.Schema = codec.EncodingROS1, codec.Schema{Encoding: codec.SchemaROS1Msg,
+				Data: []byte("uint8[200] data\n")}
+		}
+		for i := range count {
+			require.NoError(t, w.Write(&codec.Message{Channel: &c, LogTime: 1e18 + int64(i)*1e6, Data: payload(i)}))
+		}
+		require.NoError(t, w.Close())
+		data, err = os.ReadFile(path)
+		require.NoError(t, err)
+		return path, data
+	}
+	for _, name := range []string{"drive.mcap", "drive.bag", "drive.record"} {
+		for _, c := range []struct {
+			name    string
+			do      func(data []byte) []byte
+			suspect bool
+			counted bool // lost messages are
+		}{
+			{"overwritten payload", func(b []byte) []byte {
+				b[bytes.Index(b, payload(200))+102] ^= 0x55
+				return b
+			}, true, true},
+			{"overwritten messages", func(b []byte) []byte {
+				clear(b[bytes.Index(b, payload(200))+102:][:2000])
+				return b
+			}, true, true},
+			{"cut off", func(b []byte) []byte { return b[:bytes.Index(b, payload(300))+50] }, false,
+				name == "drive.record"}, // whose header counts them
+		} {
+			t.Run(name+" "+c.name, func(t *testing.T) {
+				path, data := write(t, name)
+				require.NoError(t, os.WriteFile(path, c.do(data), 0o644))
+				saved := map[bool][]codec.Message{}
+				for _, sound := range []bool{false, true} {
+					out := filepath.Join(t.TempDir(), "saved"+filepath.Ext(name))
+					stdout, _, err := run(t, "recover", path, out, fmt.Sprintf("--leave-out-damaged=%v", sound))
+					require.NoError(t, err)
+					require.Equal(t, c.suspect, strings.Contains(stdout, "may be damaged, "), stdout)
+					r, err := known.Open(out)
+					require.NoError(t, err)
+					info, err := r.Info()
+					require.NoError(t, err)
+					require.NoError(t, r.Close())
+					kinds := map[string]uint64{}
+					for _, e := range info.Events {
+						kinds[e.Kind] += e.Count
+						require.GreaterOrEqual(t, e.Time, int64(1e18))
+						require.LessOrEqual(t, e.Until, int64(1e18+count*1e6))
+					}
+					_, messages := readAll(t, out)
+					messages = slices.DeleteFunc(messages, func(m codec.Message) bool {
+						return codec.IsEvents(m.Channel)
+					})
+					saved[sound] = messages
+					require.Equal(t, c.suspect && !sound, kinds[codec.EventSuspect] > 0, info.Events)
+					if c.counted {
+						require.EqualValues(t, count, uint64(len(messages))+kinds[codec.EventLost], info.Events)
+					}
+					stdout, _, _ = run(t, "check", out)
+					found := strings.Contains(stdout, "messages as they were written")
+					require.Equal(t, c.suspect && !sound, found, stdout)
+				}
+				_, _, err := run(t, path, filepath.Join(t.TempDir(), "strict"+filepath.Ext(name)), "--strict")
+				require.Equal(t, c.suspect || c.counted, err != nil, err)
+				whole := func(m codec.Message) bool {
+					return bytes.Equal(m.Data, payload(int((m.LogTime-1e18)/1e6)))
+				}
+				require.Equal(t, c.suspect, slices.ContainsFunc(saved[false], func(m codec.Message) bool {
+					return !whole(m)
+				}) || len(saved[true]) < len(saved[false]))
+				for _, m := range saved[true] {
+					require.True(t, whole(m), m.LogTime)
+				}
+			})
+		}
 	}
 }
 

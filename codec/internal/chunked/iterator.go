@@ -212,7 +212,7 @@ func (it *iterator) move() error {
 func (it *iterator) unpack() (bool, error) {
 	data, err := it.packed.Unpack(it.msg.Channel, it.msg.Data)
 	if err != nil {
-		return false, it.report(fmt.Errorf("message on %s at %d ns: %w", it.msg.Channel.Topic, it.msg.LogTime, err))
+		return false, it.damage(fmt.Errorf("message on %s at %d ns: %w", it.msg.Channel.Topic, it.msg.LogTime, err))
 	}
 	if it.labels == nil {
 		it.labels = compressed.Labels{}
@@ -229,13 +229,24 @@ func (it *iterator) changed(s *source) error {
 // start opens s.
 func (it *iterator) start(s *source) error {
 	errs := it.load(s)
+	suspect := s.suspect(errs)
 	if s.Reported {
 		errs = nil
 	}
-	for _, err := range errs {
-		if err := it.report(err); err != nil {
+	for i, err := range errs {
+		err = fmt.Errorf("read %s: %w", it.Path, err)
+		if i == 0 {
+			err = it.affected(it.loader, s.Segment, s.records, err, suspect, func(id int, t int64) bool {
+				return it.wants(id) && it.q.Covers(t)
+			})
+		}
+		if err := it.q.Damage(err); err != nil {
 			return err
 		}
+	}
+	if suspect && it.q.Sound {
+		it.release(s)
+		return nil
 	}
 	if s.Unsorted {
 		s.order = it.orderByTime(s.records)
@@ -250,7 +261,7 @@ func (it *iterator) start(s *source) error {
 	}
 	it.open.Push(s)
 	if s.current.Time < s.Start {
-		return it.report(fmt.Errorf("%v: a message is earlier than the index says", s))
+		return it.damage(fmt.Errorf("%v: a message is earlier than the index says", s))
 	}
 	return nil
 }
@@ -378,7 +389,7 @@ func (it *iterator) reportUnknown(id int) error {
 		return nil
 	}
 	it.want(id).asked = true
-	return it.report(UnknownChannel(id))
+	return it.damage(UnknownChannel(id))
 }
 
 func (it *iterator) want(id int) *want {
@@ -393,8 +404,8 @@ func UnknownChannel(id int) error {
 	return fmt.Errorf("left out messages of channel %d, which the file does not describe", id)
 }
 
-// report passes damage to Query.Damaged. Without that it returns the error, which ends the iteration.
-func (it *iterator) report(err error) error {
+// damage passes damage to Query.Damaged. Without that it returns the error, which ends the iteration.
+func (it *iterator) damage(err error) error {
 	return it.q.Damage(fmt.Errorf("read %s: %w", it.Path, err))
 }
 

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"tapedeck/codec"
 )
 
 // runSize is about how many bytes of messages outside of chunks make a segment.
@@ -35,8 +37,11 @@ func (s *Segment) String() string {
 // messages, adds its damage to c and returns the number of messages by channel.
 func (c *Contents) LoadNew(l Loader, s *Segment, buf []byte) (records []byte, counts map[int]uint64) {
 	records, errs := l.Load(s, buf)
-	for _, err := range errs {
-		c.Damaged(s.Offset, err)
+	for i, err := range errs {
+		if c.Damaged(s.Offset, err); i == 0 {
+			last := &c.Damage[len(c.Damage)-1].Err
+			*last = c.affected(l, s, records, *last, s.suspect(errs), func(id int, _ int64) bool { return c.Known(id) })
+		}
 	}
 	s.Reported = true
 	s.Start, s.End = math.MaxInt64, math.MinInt64
@@ -47,6 +52,41 @@ func (c *Contents) LoadNew(l Loader, s *Segment, buf []byte) (records []byte, co
 	}
 	s.Channels = append([]int{}, slices.Sorted(maps.Keys(counts))...)
 	return records, counts
+}
+
+// suspect reports whether the messages of s may be damaged, by the errors of loading it: a chunk has one checksum, if
+// any. Of one that the file ends within nothing but the end is missing.
+func (s *Segment) suspect(errs []error) bool { return s.Chunk && !s.Cut && len(errs) > 0 }
+
+// affected adds to an error what is known of the messages of the damaged segment s: those in records, if they are
+// suspect, and those that its index lists and that are not there.
+func (c *Contents) affected(l Loader, s *Segment, records []byte, err error, suspect bool,
+	wants func(channel int, t int64) bool) error {
+	d := &codec.DamageError{Err: err}
+	type key struct {
+		channel int
+		time    int64
+	}
+	read := map[key]int{}
+	for _, m := range Messages(l, records) {
+		read[key{m.Channel, m.Time}]++
+		if suspect && wants(m.Channel, m.Time) {
+			d.Suspect.Add(c.Channels[m.Channel].Topic, m.Time)
+		}
+	}
+	if f, ok := l.(Finder); ok {
+		f.Find(s, func(channel int, t, _ int64) {
+			if k := (key{channel, t}); read[k] > 0 {
+				read[k]--
+			} else if wants(channel, t) {
+				d.Lost.Add(c.Channels[channel].Topic, t)
+			}
+		})
+	}
+	if d.Suspect == nil && d.Lost == nil {
+		return err
+	}
+	return d
 }
 
 // Run makes segments of the messages outside of chunks.

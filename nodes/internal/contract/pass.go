@@ -467,6 +467,8 @@ func (p *Pass) findEvents() {
 			if f.Kind, f.Expected = Damage, "a complete recording"; damaged && e.Kind == codec.EventDamage {
 				continue
 			}
+		case codec.EventSuspect:
+			f.Kind, f.Expected = Damage, "messages as they were written"
 		case codec.EventLabel:
 			f.Kind, f.Expected = Payload, labelled
 		default:

@@ -1,9 +1,11 @@
 package convert
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
+	"tapedeck/codec"
 	"tapedeck/nodes/internal/human"
 )
 
@@ -13,8 +15,8 @@ const shownDamage = 5
 // damage collects the damaged places that a conversion leaves out.
 type damage struct {
 	mu    sync.Mutex
-	count int // of different places
-	first []string
+	count int      // of different places
+	first []string // a warning about each
 	known map[string]bool
 }
 
@@ -34,7 +36,11 @@ func (d *damage) add(err error) {
 	}
 	d.count++
 	if len(d.first) < shownDamage {
-		d.first = append(d.first, text)
+		what := "left out what is damaged: "
+		if known := new(codec.DamageError); errors.As(err, &known) && known.Suspect != nil {
+			what = fmt.Sprintf("kept %s that may be damaged: ", human.Count(known.Suspect.Count(), "message"))
+		}
+		d.first = append(d.first, what+text)
 	}
 }
 
@@ -43,11 +49,9 @@ func (d *damage) texts() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var texts []string
-	for _, text := range d.first {
-		texts = append(texts, "left out what is damaged: "+text)
-	}
+	texts = append(texts, d.first...)
 	if more := d.count - len(texts); more > 0 {
-		texts = append(texts, fmt.Sprintf("left out what is damaged: and %s more; 'converter info' lists what is known",
+		texts = append(texts, fmt.Sprintf("and %s more that are damaged; 'converter info' lists what is known",
 			human.Count(more, "place")))
 	}
 	return texts

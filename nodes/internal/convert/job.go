@@ -29,11 +29,16 @@ type Job struct {
 	// Stdout, if not nil, is where the output named StandardOutput goes.
 	Stdout io.Writer
 
-	// Damaged, if not nil, is called with each damaged place in the inputs, from another goroutine than Progress, and
-	// the job also saves what a conversion refuses: episodes without some of their files. It then fails if no message
-	// can be read. If it is nil, Warn is called with the first damaged places at the end, or the job fails at the first
-	// one if Options.Strict.
+	// Damaged, if not nil, is called with each damaged place in the inputs, from another goroutine than Progress; all
+	// checksums are compared. The job then also saves what a conversion refuses: episodes without some of their files.
+	// It fails if no message can be read. If it is nil, Warn is called with the first damaged places at the end, or the
+	// job fails at the first one if Options.Strict.
 	Damaged func(error)
+	// Sound leaves out messages that may be damaged, as a checksum is wrong.
+	Sound bool
+	// Events, if not nil, is called once all messages are written, and returns events that the output keeps as well, if
+	// its format can.
+	Events func() []codec.Event
 	// Open opens an input; nil is Formats.Open.
 	Open func(path string) (codec.Reader, error)
 
@@ -232,7 +237,7 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs, d *da
 	}
 	begin := time.Now()
 	w := newWriter(s, out, j.Progress)
-	w.warn = j.Warn
+	w.warn, w.events = j.Warn, j.Events
 	w.start, w.end = max(first, window.Start), last
 	if window.End > 0 {
 		w.end = min(last, window.End)
@@ -339,7 +344,8 @@ func (j *Job) open(ctx context.Context, path string, p *plan, t *target) (*input
 			return nil, errors.Join(err, source.Close())
 		}
 	}
-	return newInput(path, formats.Opened{Reader: source, Context: ctx, Intact: p.Strict}, p, t)
+	return newInput(path, formats.Opened{Reader: source, Context: ctx, Intact: p.Strict,
+		Verify: j.Damaged != nil, Sound: j.Sound}, p, t)
 }
 
 // onDamage returns what is called with damaged places: Job.Damaged, or what adds them to d.

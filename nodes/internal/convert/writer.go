@@ -24,10 +24,11 @@ type writer struct {
 	out      *output
 	result   Result
 	progress func(done, total time.Duration)
-	warn     func(text string) // may be nil
-	warned   bool              // about repeated messages
-	start    int64             // LogTime of the first message that there may be, ns since the Unix epoch
-	end      int64             // of the last one
+	warn     func(text string)    // may be nil
+	events   func() []codec.Event // Job.Events
+	warned   bool                 // about repeated messages
+	start    int64                // LogTime of the first message that there may be, ns since the Unix epoch
+	end      int64                // of the last one
 
 	writer    codec.Writer
 	composing formats.ComposingWriter // the writer if it composes messages; else nil
@@ -57,7 +58,9 @@ func (w *writer) run(ctx context.Context, options codec.CreateOptions) error {
 	if err != nil {
 		return err
 	}
-	err = w.copy(ctx)
+	if err = w.copy(ctx); err == nil {
+		err = w.note()
+	}
 	if closing := w.writer.Close(); err == nil {
 		err = closing
 	}
@@ -162,6 +165,31 @@ func (w *writer) copy(ctx context.Context) error {
 		return s.plan.damaged(err)
 	}
 	return err
+}
+
+// note writes the events of the job behind the messages, if the format can hold them.
+func (w *writer) note() error {
+	t := w.source.target
+	if w.events == nil || w.source.composed || t.format.Open == nil {
+		return nil
+	}
+	for _, e := range w.events() {
+		m, err := codec.EventMessage(e)
+		if err != nil {
+			return err
+		}
+		if !t.can(m.Channel.Encoding) {
+			m = codec.EventMessage1(e)
+		}
+		if w.source.unfit(m.Channel, nil) != "" {
+			return nil
+		}
+		m.LogTime = w.result.End
+		if err := w.writer.Write(m); err != nil {
+			return w.out.renamed(err)
+		}
+	}
+	return nil
 }
 
 // readAheadSize is how many bytes of messages are read ahead of the message being written.

@@ -115,11 +115,11 @@ func FromROS2(r codec.Reader, to string) (codec.Reader, []error, error) {
 }
 
 // Opened is a recording whose reading ends with a context and, if Intact, at damage, although translations above it
-// report errors to Query.Damaged.
+// report errors to Query.Damaged. Verify and Sound are as in codec.Query.
 type Opened struct {
 	codec.Reader
-	Context context.Context
-	Intact  bool
+	Context               context.Context
+	Intact, Verify, Sound bool
 }
 
 func (r Opened) Read(q codec.Query) (codec.Iterator, error) { return r.read(q, r.Reader.Read) }
@@ -136,6 +136,7 @@ func (r Opened) read(q codec.Query, read func(codec.Query) (codec.Iterator, erro
 	if r.Intact {
 		q.Damaged = nil
 	}
+	q.Verify, q.Sound = q.Verify || r.Intact || r.Verify, q.Sound || r.Sound
 	it, err := read(q)
 	if err != nil {
 		return nil, err

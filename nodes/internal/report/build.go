@@ -329,7 +329,7 @@ func (b *builder) verdict(info *codec.Info, findings int) (good bool, parts []st
 		parts = append(parts, "not complete")
 	}
 	for _, kind := range []struct{ name, text string }{
-		{codec.EventDrop, "dropped"}, {codec.EventLost, "lost in transport"},
+		{codec.EventDrop, "dropped"}, {codec.EventLost, "lost"},
 		{codec.EventDisk, "not written by the disk"},
 	} {
 		if n := messages[kind.name]; n > 0 {

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"tapedeck/codec"
+	"tapedeck/nodes/internal/human"
+)
+
+const (
+	// joinedDamage is how far apart, in ns, damaged places of a topic may be to be listed as one.
+	joinedDamage = int64(time.Second)
+	// shownRanges is the most ranges of messages that are listed.
+	shownRanges = 20
+	// knownPlaces is the most damaged places that are told apart.
+	knownPlaces = 10_000
+)
+
+// findings collects what a recovery finds damaged. One goroutine at a time may use it.
+type findings struct {
+	sound   bool        // suspect messages are left out
+	info    *codec.Info // of the recording
+	places  int
+	known   map[string]bool
+	suspect codec.Affected
+	lost    codec.Affected
+}
+
+// add adds a damaged place. It returns false if the place is known: a recording may be read several times.
+func (f *findings) add(err error) bool {
+	text := err.Error()
+	if f.known[text] {
+		return false
+	}
+	if f.known == nil {
+		f.known = map[string]bool{}
+	}
+	if len(f.known) < knownPlaces {
+		f.known[text] = true
+	}
+	f.places++
+	if place := new(codec.DamageError); errors.As(err, &place) {
+		for _, m := range place.Suspect {
+			f.suspect.Join(m, joinedDamage)
+		}
+		for _, m := range place.Lost {
+			f.lost.Join(m, joinedDamage)
+		}
+	}
+	return true
+}
+
+// events returns what the saved recording tells of the damage.
+func (f *findings) events() (events []codec.Event) {
+	add := func(kind, text string, all codec.Affected) {
+		for _, m := range all {
+			events = append(events, codec.Event{Kind: kind, Topic: m.Topic, Time: m.Start, Until: m.End, Count: m.Count,
+				Text: text})
+		}
+	}
+	if f.sound {
+		add(codec.EventLost, "left out, as a checksum was wrong in "+f.info.Path, f.suspect)
+	} else {
+		add(codec.EventSuspect, "may be damaged, as a checksum was wrong in "+f.info.Path, f.suspect)
+	}
+	add(codec.EventLost, "could not be read from "+f.info.Path, f.lost)
+	for _, e := range f.counted() {
+		e.Kind = codec.EventLost
+		events = append(events, e)
+	}
+	return events
+}
+
+// counted returns events of the recording that tell how many messages it lacks, and that reading did not report.
+func (f *findings) counted() (events []codec.Event) {
+	for _, e := range f.info.Events {
+		if e.Kind == codec.EventDamage && e.Topic == "" && e.Count > 0 && !f.known[e.Text] {
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+// report describes the damage, in lines. saved is how many messages of the recording are in the output; -1 if these are
+// others.
+func (f *findings) report(saved int64) (lines []string) {
+	suspect := "may be damaged, kept: "
+	if f.sound {
+		suspect = "may be damaged, left out: "
+	}
+	lines = append(ranges(suspect, f.suspect), ranges("lost: ", f.lost)...)
+	if f.suspect != nil && !f.sound {
+		lines = append(lines, fmt.Sprintf("%s may be damaged; --leave-out-damaged leaves them out",
+			human.Count(f.suspect.Count(), "message")))
+	}
+	lost := f.lost.Count()
+	for _, e := range f.counted() {
+		lost += e.Count
+		line := fmt.Sprintf("lost: %s: %s", human.Count(e.Count, "message"), human.Printable(e.Text))
+		if e.Until > e.Time {
+			line += ", " + period(e.Time, e.Until)
+		}
+		lines = append(lines, line)
+	}
+	broken := f.places > 0 || slices.ContainsFunc(f.info.Events, func(e codec.Event) bool {
+		return e.Kind == codec.EventDamage
+	})
+	switch {
+	case f.places > 0:
+		lines = append(lines, human.Count(f.places, "damaged place"))
+	case f.info.Complete:
+		return append(lines, "nothing was damaged")
+	default:
+		for _, e := range f.info.Events {
+			if e.Kind == codec.EventUnfinished {
+				lines = append(lines, "not finished: "+human.Printable(e.Text))
+			}
+		}
+		lines = append(lines, "the recording was incomplete; everything readable is saved")
+	}
+	if left := int64(f.info.MessageCount) - saved; f.info.Indexed && saved >= 0 && left > 0 {
+		if f.sound {
+			left -= int64(f.suspect.Count())
+		}
+		lost = max(lost, uint64(max(left, 0))) // of a place without an index of its own
+	}
+	switch {
+	case lost > 0 && f.info.Indexed:
+		lines = append(lines, fmt.Sprintf("%d of %s lost", lost, human.Count(f.info.MessageCount, "message")))
+	case lost > 0:
+		lines = append(lines, human.Count(lost, "message")+" lost, as far as headers tell")
+	case !f.info.Indexed && broken:
+		lines = append(lines, "how many messages are lost is unknown: no index lists them")
+	}
+	return lines
+}
+
+// ranges lists messages by topic and time, a line each.
+func ranges(what string, all codec.Affected) (lines []string) {
+	slices.SortFunc(all, func(a, b codec.AffectedMessages) int {
+		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Start, b.Start))
+	})
+	for _, m := range all[:min(len(all), shownRanges)] {
+		topic := "unknown topics"
+		if m.Topic != "" {
+			topic = human.Printable(m.Topic)
+		}
+		lines = append(lines, fmt.Sprintf("%s%s on %s, %s", what, human.Count(m.Count, "message"), topic,
+			period(m.Start, m.End)))
+	}
+	if more := len(all) - shownRanges; more > 0 {
+		lines = append(lines, fmt.Sprintf("%sand %d more ranges", what, more))
+	}
+	return lines
+}
+
+// period formats a period of time, in milliseconds.
+func period(start, end int64) string {
+	const format = "2006-01-02 15:04:05.000"
+	from, to := time.Unix(0, start).Format(format), time.Unix(0, end).Format(format)
+	if from == to {
+		return from
+	}
+	return from + " to " + to
+}
