@@ -26,6 +26,11 @@ func (c LossCounts) Add(topic, what string, messages uint64) {
 	c[Loss{Topic: topic, What: what}] += messages
 }
 
+// Of returns a function that counts messages on a topic.
+func (c LossCounts) Of(topic string) func(what string, messages uint64) {
+	return func(what string, messages uint64) { c.Add(topic, what, messages) }
+}
+
 // Losses returns the losses by topic and content.
 func (c LossCounts) Losses() []Loss {
 	var all []Loss

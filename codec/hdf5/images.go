@@ -130,8 +130,10 @@ func (w *episodeWriter) camera(i int, name string, black size) (size, error) {
 	if err != nil {
 		return size{}, err
 	}
+	add := w.lost.Of(cmp.Or(c.Topic, c.Name))
+	p.lost.Each(add)
 	if n := p.remade.Load(); n > 0 {
-		w.lost.Add(cmp.Or(c.Topic, c.Name), "pixels of images that become JPEGs, which --images raw keeps", uint64(n))
+		add("pixels of images that become JPEGs, which --images raw keeps", uint64(n))
 	}
 	return p.size, setAttributes(w.file, path, map[string]any{
 		"camera": c.Name, "topic": c.Topic, "device": string(c.Device), "encoding": p.encoding(), "color": p.color(),

@@ -19,6 +19,7 @@ type painter struct {
 	depth   bool // images are distances of 16 bits
 
 	remade atomic.Int64 // images whose pixels JPEG changed
+	lost   pixel.LossCounter
 }
 
 // measure takes the size and kind of the images from a frame.
@@ -75,6 +76,7 @@ func (p *painter) paint(dst []byte, f *episode.Frame) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.lost.Add(f.RGBLosses(picture))
 	if !p.depth && p.images != ImagesRaw {
 		p.remade.Add(1)
 	}

@@ -98,6 +98,7 @@ func (w *writer) Write(message *codec.Message) error {
 		return err
 	}
 	encoding := image.Encoding
+	taken := image // encode may replace it
 	extension, content, err := w.encode(&image)
 	if err != nil {
 		return err
@@ -106,9 +107,7 @@ func (w *writer) Write(message *codec.Message) error {
 	if err != nil {
 		return err
 	}
-	if encoding == "32FC1" {
-		w.lost.Add(t.Topic, "parts of millimetres, and distances of 65.535 m or more, as 16 bits have none", 1)
-	}
+	taken.PNGLosses().Each(w.lost.Of(t.Topic))
 	f, err := w.Folder(filepath.Join(w.path, t.Name), "width", "height", "encoding")
 	if err != nil {
 		return err

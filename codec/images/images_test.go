@@ -74,8 +74,8 @@ func TestImages(t *testing.T) {
 		message("/../x", 25, raw(8, "hologram", 1, 1, 3, 1, 2, 3)),
 		message("/../x", 26, raw(9, "nv12", 2, 2, 2, 128, 128, 128, 128, 128, 128)),
 	)
-	require.Equal(t, []codec.Loss{{Topic: "/cam/camera_info", What: "binning and region of interest of a camera",
-		Messages: 1}}, lost)
+	require.Equal(t, []codec.Loss{{Topic: "/../x", What: "colours of YUV, which RGB rounds", Messages: 1},
+		{Topic: "/cam/camera_info", What: "binning and region of interest of a camera", Messages: 1}}, lost)
 	require.Len(t, refused, 5)
 	for i, want := range []string{"neither a JPEG nor a PNG", "4 bytes of data cannot hold 1 row of 6",
 		"row of 3 bytes", "cannot hold", "hologram"} {
@@ -134,9 +134,10 @@ projection_matrix:
 func TestDistances(t *testing.T) {
 	topics := codectest.Topics{}
 	path := filepath.Join(t.TempDir(), "out")
-	half := []byte{0, 0, 0, 0x3f}
+	half, near := []byte{0, 0, 0, 0x3f}, []byte{0, 1, 0, 0x3f} // 0.5 m, and a little more
 	lost, refused := codectest.Export(t, images.Format, path,
 		topics.Message(t, "/depth", 1, raw(1, "32FC1", 1, 1, 4, half...)),
+		topics.Message(t, "/depth", 1, raw(3, "32FC1", 1, 1, 4, near...)),
 		topics.Message(t, "/depth", 2, raw(2, "16UC1", 1, 1, 2, 1, 2)))
 	require.Empty(t, refused)
 	require.Len(t, lost, 1)

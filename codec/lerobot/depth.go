@@ -129,6 +129,9 @@ func translate(pixels []byte, table []uint16) {
 // usualCodes are those of the usual quantizer.
 var usualCodes = sync.OnceValue(usualQuantizer.codes)
 
+// usualDepths are the depths of those codes.
+var usualDepths = sync.OnceValue(usualQuantizer.depths)
+
 // depthCoder makes frames of videos of the depths of a camera, and counts those that lose something.
 type depthCoder struct {
 	topic  string
@@ -142,20 +145,25 @@ func (d *depthCoder) write(to io.Writer, f *episode.Frame) error {
 	if err != nil {
 		return err
 	}
+	f.RGBLosses(m).Each(d.lost.Of(d.topic))
 	mm, err := millimeters(d.pixels[:0], m)
 	if err != nil {
 		return err
 	}
 	d.pixels = mm.Data
-	unknown, near, far := false, false, false
+	unknown, near, far, rounded := false, false, false, false
+	codes, depths := usualCodes(), usualDepths()
 	for p := d.pixels; len(p) >= 2; p = p[2:] {
-		switch mm := float64(binary.LittleEndian.Uint16(p)) / 1000; {
+		i := binary.LittleEndian.Uint16(p)
+		switch mm := float64(i) / 1000; {
 		case mm == 0:
 			unknown = true
 		case mm <= usualQuantizer.min:
 			near = true
 		case mm > usualQuantizer.max:
 			far = true
+		case depths[codes[i]] != i:
+			rounded = true
 		}
 	}
 	if unknown {
@@ -167,7 +175,11 @@ func (d *depthCoder) write(to io.Writer, f *episode.Frame) error {
 	if far {
 		d.lost.Add(d.topic, "depths beyond 10 m, which are 10 m in videos of LeRobot and are kept without --video", 1)
 	}
-	translate(d.pixels, usualCodes()[:])
+	if rounded {
+		d.lost.Add(d.topic, "millimetres of depths, as videos of LeRobot have 12 bits, which are kept without "+
+			"--video", 1)
+	}
+	translate(d.pixels, codes[:])
 	_, err = to.Write(d.pixels)
 	return err
 }

@@ -167,13 +167,15 @@ func TestDepthVideo(t *testing.T) {
 		t.Skip("ffmpeg is not installed (Debian: ffmpeg); videos are not tested")
 	}
 	path, losses := writeDepths(t, Options{Video: true, Codec: "libx264"}, "16UC1")
-	require.Len(t, losses, 3)
+	require.Len(t, losses, 4)
+	require.Equal(t, codec.Loss{Topic: "camera_0", Messages: 12,
+		What: "millimetres of depths, as videos of LeRobot have 12 bits, which are kept without --video"}, losses[1])
 	require.Equal(t, codec.Loss{Topic: "camera_0", Messages: 16 - 4,
 		What: "depths beyond 10 m, which are 10 m in videos of LeRobot and are kept without --video"}, losses[0])
 	require.Equal(t, codec.Loss{Topic: "camera_0", Messages: 16,
-		What: "unknown depths, which are 10 mm in videos of LeRobot and are kept without --video"}, losses[1])
+		What: "unknown depths, which are 10 mm in videos of LeRobot and are kept without --video"}, losses[2])
 	require.Equal(t, codec.Loss{Topic: "camera_1", Messages: 16,
-		What: "pixels of images that become video, which are kept without --video"}, losses[2])
+		What: "pixels of images that become video, which are kept without --video"}, losses[3])
 	f := depthInfo(t, path)
 	require.Equal(t, "video", f.DType)
 	require.Equal(t, []int{height, width, 1}, f.Shape)

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/image/tiff"
 
 	"tapedeck/codec/episode"
+	"tapedeck/codec/pixel"
 )
 
 // unknownTask is the task of episodes that have none; LeRobot wants one.
@@ -178,6 +179,7 @@ func (w *Writer) pictures(c *camera, _ *episodeRow) error {
 	if !kept && !c.picture.Deep {
 		extension = "png"
 	}
+	var lost pixel.LossCounter
 	encode := func(dst []byte, f *episode.Frame) ([]byte, error) {
 		switch {
 		case kept && f == nil:
@@ -191,6 +193,7 @@ func (w *Writer) pictures(c *camera, _ *episodeRow) error {
 		if err != nil {
 			return nil, err
 		}
+		lost.Add(f.RGBLosses(m))
 		out := bytes.NewBuffer(dst)
 		if c.picture.Deep {
 			err = tiff.Encode(out, m, nil)
@@ -210,6 +213,7 @@ func (w *Writer) pictures(c *camera, _ *episodeRow) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.camera.Name, err)
 	}
+	lost.Each(w.lost.Of(cmp.Or(c.camera.Topic, c.camera.Name)))
 	return nil
 }
 

@@ -75,6 +75,8 @@ type camera struct {
 	video  *video // nil before the first frame
 	pixels []byte // of the last frame, where they are converted
 	err    error  // of ffmpeg, which ended too early
+
+	frames, fractions uint64 // that were written, and those of them whose time is no whole number of µs
 }
 
 func create(path string, o Options) (codec.Writer, error) {
@@ -149,6 +151,10 @@ func (w *writer) Write(message *codec.Message) error {
 		c.err = &codec.MissingError{Path: c.path, Err: cmp.Or(c.video.Close(), err)}
 		return c.err
 	}
+	c.frames++
+	if at%microsecond != 0 {
+		c.fractions++
+	}
 	return nil
 }
 
@@ -182,9 +188,16 @@ func (c *camera) prepare(m *pixel.Image) error {
 
 var errDeep = errors.New("images of 16 bits, such as depths, have no place in a video; write images instead")
 
-// Losses implements codec.Lossy: frames that ffmpeg could not decode.
+// Losses implements codec.Lossy: pixels, which all encoders change, parts of times, and frames that ffmpeg could not
+// decode.
 func (w *writer) Losses() (all []codec.Loss) {
 	for _, c := range w.topics.List {
+		if n := c.Of.frames; n > 0 {
+			all = append(all, codec.Loss{Topic: c.Topic, What: "pixels of images that become video", Messages: n})
+		}
+		if n := c.Of.fractions; n > 0 {
+			all = append(all, codec.Loss{Topic: c.Topic, What: "ns of times, as videos have µs", Messages: n})
+		}
 		if c.Of.video != nil && c.Of.video.Said() != "" {
 			all = append(all, codec.Loss{Topic: c.Topic, What: "what ffmpeg reports of frames: " + c.Of.video.Said()})
 		}

@@ -119,7 +119,8 @@ func TestVideos(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "cam.mp4")
 			lost, refused := codectest.Export(t, mp4.Options{Codec: c.codec}.Format(), path, messages...)
 			require.Empty(t, refused)
-			require.Empty(t, lost)
+			require.Equal(t, []codec.Loss{{Topic: "/cam", What: "pixels of images that become video",
+				Messages: 6}}, lost)
 			got, size := probe(t, path)
 			require.Equal(t, c.size, size)
 			require.Equal(t, []string{"0.000000", "0.033000", "0.034000", "1.234567", "1.300000", "20.000000"}, got)
@@ -152,7 +153,10 @@ func TestWrongFrames(t *testing.T) {
 		at(3, gray(5e8, "rgb8", 64, 48, 50)),
 		at(4, gray(1e9+1e6, "rgb8", 48, 64, 50)), at(4, gray(1e9+1e6, "mono8", 64, 48, 50)),
 		at(5, gray(1e9+3601e9, "rgb8", 64, 48, 50)), at(6, gray(1e9+2e6, "rgb8", 64, 48, 50)))
-	require.Empty(t, lost)
+	pixels := "pixels of images that become video"
+	require.Equal(t, []codec.Loss{{Topic: "/lens", What: pixels, Messages: 1},
+		{Topic: "/lens", What: "ns of times, as videos have µs", Messages: 1},
+		{Topic: "/cam", What: pixels, Messages: 2}}, lost)
 	for i, want := range []string{"16 bits", "bytes of data cannot hold|unsupported image encoding \"fog\"",
 		"at least 2", "odd width", "cut off", "not after", "not after",
 		"rgb8 image of 48×64 pixels in a video of rgb8",

@@ -30,6 +30,7 @@ type picture struct {
 	path   string
 	stamp  int64
 	frame  episode.Frame // its Data is the picture's own
+	lost   *pixel.LossCounter
 }
 
 func newPictures(workers int, done func(*picture, int64, error)) *pictures {
@@ -44,8 +45,8 @@ func newPictures(workers int, done func(*picture, int64, error)) *pictures {
 	return p
 }
 
-// take copies a frame to be written to path, and reports whether it had to wait.
-func (p *pictures) take(topic, path string, stamp int64, f *episode.Frame) (late bool) {
+// take copies a frame of a camera to be written to path, and reports whether it had to wait.
+func (p *pictures) take(c *cameraWriter, path string, stamp int64, f *episode.Frame) (late bool) {
 	var next *picture
 	select {
 	case next = <-p.free:
@@ -57,7 +58,7 @@ func (p *pictures) take(topic, path string, stamp int64, f *episode.Frame) (late
 	p.mu.Lock()
 	p.taken++
 	p.pending = append(p.pending, p.taken)
-	*next = picture{number: p.taken, topic: topic, path: path, stamp: stamp, frame: *f}
+	*next = picture{number: p.taken, topic: c.topic, path: path, stamp: stamp, frame: *f, lost: &c.lost}
 	p.mu.Unlock()
 	next.frame.Data = data
 	p.todo <- next
@@ -70,6 +71,7 @@ func (p *pictures) work() {
 	for next := range p.todo {
 		data, err := e.Encode(&next.frame)
 		if err == nil {
+			next.lost.Add(next.frame.PNGLosses())
 			err = writePicture(next.path, data)
 		}
 		p.done(next, int64(len(data)), err)

@@ -2,6 +2,7 @@ package session
 
 import (
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 
 	"tapedeck/codec"
@@ -18,15 +19,26 @@ type Recording struct {
 	task    string                 // of the next session
 	writer  atomic.Pointer[Writer] // of the session that is written, or was at last
 	bytes   int64                  // of the sessions before
+
+	mu   sync.Mutex
+	lost codec.LossCounts
 }
 
-var _ codec.Splitter = (*Recording)(nil)
+var (
+	_ codec.Splitter = (*Recording)(nil)
+	_ codec.Lossy    = (*Recording)(nil)
+)
 
 // Record begins a recording with the session in the folder path. Only that may exist with o.Overwrite. completed is
 // codec.CreateOptions.Completed.
 func Record(path string, o Options, completed func(codec.FileInfo, error)) (*Recording, error) {
 	path = filepath.Clean(path)
-	r := &Recording{options: o, task: o.Task}
+	r := &Recording{options: o, task: o.Task, lost: codec.LossCounts{}}
+	r.options.Lost = func(topic, what string, images uint64) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.lost.Add(topic, what, images)
+	}
 	format := output.Format{Open: r.open, Name: output.Names(path, "", o.Dated)}
 	if o.Dated != nil {
 		path = format.Name(0)
@@ -86,6 +98,13 @@ func (r *Recording) SplitTask(task string) error {
 
 // Size returns how many bytes were written to all sessions.
 func (r *Recording) Size() int64 { return r.bytes + r.writer.Load().Size() }
+
+// Losses implements codec.Lossy: what images of the sessions that are complete lost.
+func (r *Recording) Losses() []codec.Loss {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lost.Losses()
+}
 
 // Late is Writer.Late of the session that is written. It may be called beside all other methods.
 func (r *Recording) Late() uint64 { return r.writer.Load().Late() }

@@ -41,6 +41,8 @@ type Options struct {
 	Metadata    json.RawMessage  // a JSON object with more members of metadata.json; nil: none
 	// Damaged is called by Write with the error of a damaged frame, which it leaves out; nil: Write returns the error.
 	Damaged func(*episode.Camera, error)
+	// Lost is called by Complete with what images on a topic, or of a camera without one, lost as PNGs; nil: it is not.
+	Lost func(topic, what string, images uint64)
 }
 
 // flushPace is the longest time that samples wait to be written.
@@ -95,6 +97,7 @@ type cameraWriter struct {
 	topic  string
 	folder string
 	latest int64
+	lost   pixel.LossCounter
 }
 
 // armWriter writes the tables of an arm.
@@ -271,7 +274,7 @@ func (w *Writer) frame(c *episode.Camera, stamp int64, f *episode.Frame) error {
 		if _, err := f.Config(); err != nil {
 			return err
 		}
-		if w.pictures.take(camera.topic, name+".png", stamp, f) {
+		if w.pictures.take(camera, name+".png", stamp, f) {
 			w.late.Add(1)
 		}
 	}

@@ -159,6 +159,7 @@ func (w *Writer) Complete(bool) error {
 	close(w.stop)
 	w.ticking.Wait()
 	w.pictures.close()
+	w.reportLosses()
 	for _, table := range w.tables {
 		w.failed(table.close())
 	}
@@ -178,6 +179,16 @@ func (w *Writer) Complete(bool) error {
 	w.closed = true
 	w.folder.Close()
 	return err
+}
+
+// reportLosses calls Options.Lost.
+func (w *Writer) reportLosses() {
+	if w.options.Lost == nil {
+		return
+	}
+	for _, c := range w.cameras {
+		c.lost.Each(func(what string, images uint64) { w.options.Lost(c.topic, what, images) })
+	}
 }
 
 // Info describes what was taken. It does not list the topics.

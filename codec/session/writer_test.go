@@ -532,3 +532,21 @@ func TestQuaternionByNames(t *testing.T) {
 		})
 	}
 }
+
+// TestRecordingLosses counts what frames of all sessions lose as PNGs.
+func TestRecordingLosses(t *testing.T) {
+	r, err := Record(filepath.Join(t.TempDir(), "take"), Options{}, nil)
+	require.NoError(t, err)
+	c := camera("camera_0")
+	c.Topic = "/wrist"
+	frame := func(stamp int64, encoding string) {
+		require.NoError(t, r.Frame(c, stamp, episode.Frame{Encoding: encoding, Width: 2, Height: 1,
+			Data: []byte{1, 2, 3, 4, 5, 6, 7, 8}}))
+	}
+	frame(1, "yuv422")
+	frame(2, "rgba8")
+	require.NoError(t, r.Split())
+	frame(3, "yuv422_yuy2")
+	require.NoError(t, r.Close())
+	require.Equal(t, []codec.Loss{{Topic: "/wrist", What: "colours of YUV, which RGB rounds", Messages: 2}}, r.Losses())
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,7 +42,8 @@ type EpisodeWriter interface {
 }
 
 func newSessions(_ *Options, path string, _, single bool, _ *episode.Layout) (EpisodeWriter, error) {
-	t := &sessions{path: path, single: single, names: map[string]bool{}, damaged: map[*episode.Camera][]error{}}
+	t := &sessions{path: path, single: single, names: map[string]bool{}, damaged: map[*episode.Camera][]error{},
+		lost: codec.LossCounts{}}
 	if single {
 		return t, nil
 	}
@@ -92,6 +94,7 @@ type sessions struct {
 	names  map[string]bool
 
 	damaged map[*episode.Camera][]error
+	lost    codec.LossCounts
 }
 
 func (t *sessions) Write(_ int, e *episode.Episode, _ align.Options) (*align.Report, error) {
@@ -99,11 +102,18 @@ func (t *sessions) Write(_ int, e *episode.Episode, _ align.Options) (*align.Rep
 	if !t.single {
 		path = filepath.Join(path, t.name(e.Name))
 	}
-	return nil, session.Write(path, e, session.Options{Damaged: func(c *episode.Camera, err error) {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.damaged[c] = append(t.damaged[c], err)
-	}})
+	return nil, session.Write(path, e, session.Options{
+		Damaged: func(c *episode.Camera, err error) {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.damaged[c] = append(t.damaged[c], err)
+		},
+		Lost: func(topic, what string, images uint64) {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.lost.Add(topic, what, images)
+		},
+	})
 }
 
 // name returns a name of a folder that no other session has.
@@ -129,7 +139,7 @@ func (t *sessions) name(name string) string {
 
 // Losses implements codec.Lossy.
 func (t *sessions) Losses() []codec.Loss {
-	counts := codec.LossCounts{}
+	counts := maps.Clone(t.lost)
 	for c, errs := range t.damaged {
 		counts.Add(cmp.Or(c.Topic, c.Name), DamagedImages(errs[0].Error()), uint64(len(errs)))
 	}
