@@ -2,7 +2,7 @@ package codec
 
 import "slices"
 
-// DamageError is a damaged place of a recording, with what is known of its messages. Readers pass it to
+// DamageError is a damaged place of a recording, with the messages that it affects. Readers pass it to
 // Query.Damaged.
 type DamageError struct {
 	Err     error    // names the file and the place
@@ -29,7 +29,8 @@ func (a *Affected) Add(topic string, logTime int64) {
 	a.Join(AffectedMessages{Topic: topic, Count: 1, Start: logTime, End: logTime}, -1)
 }
 
-// Join adds messages. They join those of their topic, unless more than gap ns are between them; a negative gap is any.
+// Join adds messages. They join known messages of their topic, unless more than gap ns are between them. A negative gap
+// joins all.
 func (a *Affected) Join(m AffectedMessages, gap int64) {
 	i := slices.IndexFunc(*a, func(known AffectedMessages) bool {
 		return known.Topic == m.Topic && (gap < 0 || m.Start <= known.End+gap && known.Start <= m.End+gap)

@@ -140,7 +140,7 @@ func (c *Channel) emptyROS1() bool {
 	return err == nil && len(known.Fields) > 0
 }
 
-// DefineAll calls Define with tapedeck's definitions and those of the environment for channels whose definitions are
+// DefineAll calls Define, with definitions of tapedeck and of the environment, for channels whose definitions are
 // empty, and returns the events.
 func DefineAll(channels []*Channel) (events []Event) {
 	for _, c := range channels {

@@ -235,7 +235,7 @@ var ErrLFSPointer = errors.New("this is a Git LFS pointer, not the file itself; 
 // ErrEmpty is wrapped by errors about files without a byte, as a download leaves them that was cut off.
 var ErrEmpty = errors.New("the file is empty; copy or download it again")
 
-// describing are the files that say what is in a folder.
+// describing are the files that describe the content of a folder.
 var describing = []string{"meta/info.json", "metadata.yaml", "metadata.json"}
 
 // CheckContents returns an error if there is no file at path, an empty one, or only a pointer of Git LFS.

@@ -110,7 +110,7 @@ func New(use, short, long string, opts any, run func(ctx context.Context, in *In
 	return cmd
 }
 
-// commandLine is what is known of a command line besides its flags. It is a value of the command's context.
+// commandLine describes a command line besides its flags. It is a value of the command's context.
 type commandLine struct {
 	ros     ROSArgs
 	letters string  // of the flags that were given by one letter

@@ -11,10 +11,10 @@ import (
 )
 
 // Hint adds to errors about unknown flags of a command what hints has for them, by name ("lz4") or letter ("j"): what
-// to use instead of a flag of another program. Those of a subcommand follow its name, "info y", or a * if all
-// subcommands have them. An error of a
-// subcommand says so if only cmd itself has the flag. An error about a flag without a value explains its letter. An
-// error of cmd.Args about the arguments before the flag comes first: the flag may be that of another command.
+// to use instead of a flag of another program. Keys for a subcommand begin with its name, "info y", or with a * if all
+// subcommands have them. An error of a subcommand says so if only cmd itself has the flag. An error about a flag
+// without a value explains its letter. An error of cmd.Args about the arguments before the flag comes first: the flag
+// may belong to another command.
 func Hint(cmd *cobra.Command, hints map[string]string) {
 	cmd.SetFlagErrorFunc(func(at *cobra.Command, err error) error {
 		if at == cmd && at.Args != nil {

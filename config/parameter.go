@@ -35,8 +35,8 @@ type Parameter struct {
 // Alias is a further name of a flag, as other programs call it.
 type Alias struct {
 	Name string
-	// Unit of a plain number after this name, "MiB" for instance, "": that of a parameter file. What stands up to a %
-	// is put in front of the number: "@%ns".
+	// Unit of a plain number after this name, "MiB" for instance; "": the unit that parameter files have. Text up to
+	// a % is put in front of the number: "@%ns".
 	Unit string
 }
 

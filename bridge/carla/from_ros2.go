@@ -259,7 +259,7 @@ func (w *Writer) end() error {
 }
 
 // lastDuration returns the duration of the frame that is collected, in s: -1 unless the recording ends with the frame
-// and a CarlaStatus has its duration. The next frame sets that of every other one.
+// and a CarlaStatus has its duration. Any other frame gets its duration from the next one.
 func (w *Writer) lastDuration() float64 {
 	step := w.untilNext
 	w.untilNext = 0

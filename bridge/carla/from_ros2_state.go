@@ -157,7 +157,7 @@ func (s *logState) takeActorList(_ *source, m *carla_msgs.CarlaActorList) {
 	s.rename()
 }
 
-// order puts the actors of a list first, in its order, which is that of the packets of the log.
+// order puts the actors of a list first, in the order of the list, in which the log had its packets.
 func (s *logState) order(list []carla_msgs.CarlaActorInfo) {
 	position := map[*logActor]int{}
 	for i, info := range list {

@@ -91,7 +91,7 @@ func (l *logReader) next() (*Frame, error) {
 			if l.scan.Stamped(record) {
 				l.received = int64(l.order.Uint64(record)) * 1e3
 			}
-			received := l.received // or that of the frame before
+			received := l.received // of this frame, or else of the frame before
 			f, err := l.decode(record[tlog.StampSize:], h, received)
 			if err == nil {
 				l.counts.frame(h, received)

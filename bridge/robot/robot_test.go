@@ -186,7 +186,7 @@ func TestEpisodesByNames(t *testing.T) {
 	require.Equal(t, align.Column{Name: "rx", Unit: "rad", Interp: align.Euler}, second.Pose.Columns[3])
 }
 
-// Joints of one name are told apart by their position, whether messages or a mapping name them.
+// Position distinguishes joints of one name, whether messages or a mapping name them.
 func TestJointsOfOneName(t *testing.T) {
 	for _, m := range []*Mapping{
 		nil, {Arms: []Arm{{Name: "arm_0", Joint: &Stream{Topic: "/arm_0/joint_states",

@@ -70,8 +70,8 @@ func ToROS2(codec.Reader) (bridge.Translator, error) {
 	}), nil
 }
 
-// definition returns the definition of a ROS 1 type: that of the channel or, if it has none or one without fields, that
-// of libraries with the same MD5 sum or, where the channel has no sum, the same name.
+// definition returns the definition of a ROS 1 type. If the channel has none, or one without fields, it is taken from
+// libraries by the MD5 sum or, where the channel has no sum, by the name of the type.
 func definition(c *codec.Channel, libraries ...*rosidl.Library) (string, error) {
 	text := string(c.Schema.Data)
 	if !rosbag.LacksFields(c) {
@@ -193,7 +193,7 @@ var _ bridge.Reuser = (*translator)(nil)
 // bigEndian is the beginning of big-endian payloads of plain CDR.
 var bigEndian = []byte{0, 0}
 
-// prove returns an error if a payload of ROS 2 shows that its definition, without fields, is not that of the type.
+// prove returns an error if a payload of ROS 2 shows that its type has fields, although the definition has none.
 func (t *translation) prove(payload []byte) error {
 	schema, err := t.schema()
 	if err == nil {

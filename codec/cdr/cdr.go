@@ -61,7 +61,7 @@ func Unmarshal(payload []byte, m msgs.Message) error {
 	return nil
 }
 
-// finish is finish for a message, whose payload may show that its definition is not that of the type.
+// finish is finish for a message, whose payload may show that the definition does not belong to the type.
 func (l *layout) finish(d *wire.Decoder) error {
 	if err := finish(d); err != nil {
 		return err

@@ -15,7 +15,7 @@ const maxLeast = 1 << 30
 type layout struct {
 	name   string
 	fields []field
-	// unproven is that of a rosidl.Message.
+	// unproven is copied from the rosidl.Message.
 	unproven bool
 	least    int // fewest bytes it takes
 	fixed    bool

@@ -17,7 +17,7 @@ func names(columns []align.Column) (list []string) {
 	return list
 }
 
-// Columns of one name are told apart by their position.
+// Position distinguishes columns of one name.
 func TestColumnsOfOneName(t *testing.T) {
 	joint := vector("arm_0/joint", 30, func(int) float64 { return 0 }, "x", "finger", "finger")
 	command := vector("arm_0/command/joint", 30, func(int) float64 { return 0 }, "finger", "x", "finger")

@@ -154,7 +154,7 @@ func (r *Reader) Info() (*codec.Info, error) {
 	return info, nil
 }
 
-// unread returns a line for each kind of losses, with what is lost.
+// unread returns a line for each kind of losses, with its topics.
 func unread(lost []codec.Loss) (lines []string) {
 	topics := map[string][]string{}
 	for _, l := range lost {
@@ -166,7 +166,7 @@ func unread(lost []codec.Loss) (lines []string) {
 	return lines
 }
 
-// notes returns what is to be known of the episodes beside their damage.
+// notes returns remarks on the episodes beside their damage.
 func (r *Reader) notes(episodes []*Episode, unread []string) (notes []codec.Event) {
 	if names := unknownUnits(episodes); len(names) > 0 {
 		notes = append(notes, codec.Event{Kind: codec.EventNote, Text: fmt.Sprintf("nothing says in which unit %s "+

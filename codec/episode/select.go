@@ -95,7 +95,7 @@ func (s *Selection) Select(all []*Episode) (selected []*Episode) {
 // Total returns how many episodes there are, with those that are left out.
 func (s *Selection) Total() int { return s.total }
 
-// Check returns an error if the numbers are not those of episodes, once all recordings are read.
+// Check returns an error if there are numbers without an episode, once all recordings are read.
 func (s *Selection) Check() error {
 	for _, n := range []Numbers{s.Only, s.LeftOut} {
 		for _, r := range n {

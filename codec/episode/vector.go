@@ -22,9 +22,9 @@ func (r *Rows) Action() (*align.Rows, error) {
 	return r.compose("action", func(a *ArmRows) ([]part, error) { return a.positions(a.ActionJoint, a.ActionGripper) })
 }
 
-// QVel returns the velocities of all arms, with the columns of QPos, in the units of QPos for each second: those of the
-// driver, or else from the rows before and after. If alignment was causal they are from the row before alone, and 0 in
-// the first row.
+// QVel returns the velocities of all arms, with the columns of QPos, in the units of QPos for each second. The
+// driver measured them, or they are computed from the rows before and after. If alignment was causal they are computed
+// from the row before alone, and 0 in the first row.
 func (r *Rows) QVel() (*align.Rows, error) {
 	q, err := r.QPos()
 	if err != nil {

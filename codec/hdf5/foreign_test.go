@@ -264,8 +264,8 @@ func TestForeignFiles(t *testing.T) {
 	}
 }
 
-// A folder with a file for each episode is one recording, in the order of the files' numbers. A file that cannot be
-// read is told.
+// A folder with a file for each episode is one recording, in the order of the files' numbers. A note names a
+// file that cannot be read.
 func TestFolder(t *testing.T) {
 	folder := t.TempDir()
 	for _, n := range []int{10, 2} {

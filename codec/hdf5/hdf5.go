@@ -25,7 +25,7 @@ import (
 // return in a process that was started to read one.
 func Main() { child.Main() }
 
-// Format is that of HDF5 files with episodes, and of folders with a file for each episode, episode_0.hdf5 and on.
+// Format is the format of HDF5 files with episodes, and of folders with a file for each episode, episode_0.hdf5 and on.
 var Format = codec.Format{
 	Name: "hdf5",
 	Sniff: func(path string, head []byte) bool {

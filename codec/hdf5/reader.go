@@ -169,7 +169,7 @@ func (s *source) readEpisodes() (all []*stored, err error) {
 	return all, err
 }
 
-// layouts are those of other projects that are known and not read, by a group of theirs.
+// layouts are layouts of other projects that are recognised by a group, but not read.
 var layouts = []struct{ group, name string }{
 	{"/data/demo_0", "robomimic and LIBERO (/data/demo_0 with obs and actions)"},
 	{"/data/demo_1", "robomimic and LIBERO (/data/demo_1 with obs and actions)"},

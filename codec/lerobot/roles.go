@@ -12,7 +12,7 @@ type place struct {
 	stream  string // as in episode.Arm.Stream
 }
 
-// usual are the features of numbers that this package writes, and those of openpi. Their numbers are of arm_0.
+// usual are the features of numbers that this package and openpi write. Their numbers are of arm_0.
 var usual = map[string]place{
 	stateKey: {stream: "joint"}, actionKey: {command: true, stream: "joint"},
 	"state": {stream: "joint"}, "actions": {command: true, stream: "joint"},
@@ -21,7 +21,7 @@ var usual = map[string]place{
 	"action.pose":        {command: true, stream: "pose"},
 }
 
-// prefixes are those of features that have a part of the states or of the actions: "action.gripper.position".
+// prefixes are prefixes of features that have a part of the states or of the actions: "action.gripper.position".
 var prefixes = []struct {
 	text    string
 	command bool
@@ -37,7 +37,7 @@ var streamOf = map[string]string{
 }
 
 // placesOf returns the places of all features of numbers, by what their names say. A part of the states or the actions
-// is an arm with its name. Each place is that of one feature only.
+// is an arm with its name. Each place belongs to one feature only.
 func placesOf(all features) map[string]place {
 	places := map[string]place{}
 	for _, f := range all {

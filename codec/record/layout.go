@@ -160,7 +160,7 @@ func (w *walk) endFile() {
 }
 
 // aroundDamage returns the times of the last message before the first damage and of the first one behind the last
-// damage, or those of the header where there is none.
+// damage, or the times of the header where there is no such message.
 func (w *walk) aroundDamage() codec.AffectedMessages {
 	var around codec.AffectedMessages
 	around.Start, around.End = int64(w.reader.header.GetBeginTime()), int64(w.reader.header.GetEndTime())

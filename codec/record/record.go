@@ -101,7 +101,7 @@ type damage struct {
 	lost  codec.Affected // messages that a header or the index counts and that were not found
 }
 
-// known returns the damage with what is known of its messages.
+// known returns the damage with the messages that it affects.
 func (d *damage) known() error {
 	if d.lost == nil {
 		return d

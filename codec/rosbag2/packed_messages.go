@@ -23,7 +23,7 @@ type iterator struct {
 
 // decompress returns an iterator that decompresses the messages of it that are compressed. err is that of making it.
 func (r *Reader) decompress(it codec.Iterator, err error, q codec.Query) (codec.Iterator, error) {
-	if err != nil || !r.compressedMessages && !r.databases { // package mcap decompresses what is not labelled
+	if err != nil || !r.compressedMessages && !r.databases { // package mcap decompresses payloads without a label
 		return it, err
 	}
 	return &iterator{Iterator: it, path: r.Path, compressed: r.compressedMessages, query: q,

@@ -20,7 +20,7 @@ type Name struct {
 	Time   string // of beginning, where the names of all files have one
 }
 
-// Record reports whether the name is that of a file of Apollo's recorder, which no other file has.
+// Record reports whether Apollo's recorder gives such a name to a file; no other file has one.
 func (n Name) Record() bool { return strings.HasSuffix(n.Base, ".record") }
 
 // The names that recorders give to the files of a recording.
@@ -31,7 +31,7 @@ var (
 	numberedName = regexp.MustCompile(`^(.+)_(0|[1-9]\d*)` + extensions + `$`)
 )
 
-// extensions are those of files of a recording.
+// extensions are the extensions of files of a recording.
 const extensions = `((?:\.mcap|\.log|\.bag|\.db3)(?:\.zstd)?)`
 
 // Parse takes the name of a file apart. It is false for a name that has no number. NAME.mcap, NAME_0.mcap and
@@ -143,7 +143,7 @@ func followed(path string, own Name, bases []string) bool {
 	})
 }
 
-// existing returns path, or that of the file while it is written; "" if there is none.
+// existing returns path, or the path of the file while it is written; "" if there is none.
 func existing(path string) string {
 	for _, name := range []string{path, path + codec.ActiveSuffix} {
 		if stat, err := blob.Stat(name); err == nil && !stat.IsDir() {
@@ -204,7 +204,7 @@ func First(path string) string {
 	return ""
 }
 
-// before returns the path of the file in front of a later one whose first file is that of First.
+// before returns the path of the file in front of a later one, whose recording begins with the file first.
 func before(path, first string) string {
 	own, _ := Parse(blob.Base(path))
 	if own.Time == "" && !own.Record() {

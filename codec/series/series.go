@@ -279,7 +279,7 @@ func Names(path string) []string {
 	return names
 }
 
-// Recordings returns paths without those of files that others of them mean, too.
+// Recordings returns paths without files that belong to the recording of another path.
 func Recordings(paths []string, open func(path string) (codec.Reader, error)) []string {
 	given, taken := map[string]bool{}, map[string]bool{}
 	for _, path := range paths {

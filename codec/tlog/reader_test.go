@@ -147,7 +147,7 @@ func TestStream(t *testing.T) {
 	})
 }
 
-// A frame behind a time that is none has that of the frame before, or of the first one that has a time.
+// A frame behind an invalid time gets the time of the frame before, or of the first frame that has one.
 func TestBrokenStamp(t *testing.T) {
 	for _, order := range []binary.ByteOrder{binary.BigEndian, binary.LittleEndian} {
 		for i, want := range [][]int64{{1e8, 1e8, 2e8, 3e8}, {0, 0, 2e8, 3e8}, {0, 1e8, 2e8, 2e8}} {

@@ -84,7 +84,7 @@ func newLogScanner(formats map[uint32]MessageFormat, order binary.ByteOrder) *Sc
 }
 
 // detect returns the layout in which most of the beginning of a log are frames of known messages, with the size and
-// number of these, and whether one is at the very beginning or behind text.
+// number of such frames, and whether one is at the very beginning or behind text.
 func detect(head []byte) (order binary.ByteOrder, total, frames int, first bool) {
 	formats, err := Formats()
 	if err != nil {

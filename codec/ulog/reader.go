@@ -42,7 +42,7 @@ type state struct {
 	invented map[int]int64
 }
 
-// untimed returns the time of a message of a channel that has none: that of the message before, of any channel.
+// untimed returns the time of a message of a channel that has none: the time of the message before, of any channel.
 func (s *state) untimed(channel int) int64 {
 	t := s.ordered(channel, s.now())
 	s.invented[channel] = t

@@ -436,7 +436,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// TestUntimed has messages without times between those of two sensors that alternate, one of them late: each topic
+// TestUntimed has messages without times between messages of two sensors that alternate, one of them late: each topic
 // keeps its order.
 func TestUntimed(t *testing.T) {
 	l := generate.NewULog(1_000_000).Add('F', "a:uint64_t timestamp;").Add('F', "zero:uint64_t timestamp;uint32_t n;")
@@ -445,7 +445,7 @@ func TestUntimed(t *testing.T) {
 	for i := range n {
 		l.Add('D', uint16(0), uint64(1_000_000+1000*i-5000*(i%2)))
 		at := uint64(0)
-		if i%7 == 3 { // a message with a time, before that of the last one without
+		if i%7 == 3 { // a message with a time, earlier than the last one without
 			at = uint64(1_000_000 + 1000*i - 3000)
 		}
 		l.Add('D', uint16(1), at, uint32(i))

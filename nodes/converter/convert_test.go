@@ -256,7 +256,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// The numbers of the last line are those of the output: an episode may be split, and frames may be in no row.
+// The last line counts the output, not the input: an episode may be split, and frames may be in no row.
 func TestReportOfEpisodes(t *testing.T) {
 	lines := reportEpisodes(&convert.Result{Path: "set", LeftOut: "episodes 1 of 0-2", Episodes: []convert.Episode{
 		{Name: "a", Frames: 30, Report: &rows.Report{Points: 30, Rows: 25, Dropped: 5, Holes: 3, Split: 3, Single: 1,

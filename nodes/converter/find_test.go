@@ -214,7 +214,7 @@ func TestIndexAtOnce(t *testing.T) {
 	require.Len(t, entries, recordings)
 }
 
-// A condition on what is nowhere is an error, whether the tables rule it out or a recording is read.
+// A condition on a topic or field that is nowhere is an error, whether the tables rule it out or a recording is read.
 func TestFindWhatIsNowhere(t *testing.T) {
 	folder := t.TempDir()
 	catalog := fleet(t, folder)

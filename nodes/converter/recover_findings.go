@@ -16,7 +16,7 @@ const (
 	joinedDamage = int64(time.Second)
 	// shownRanges is the most ranges of messages that are listed.
 	shownRanges = 20
-	// knownPlaces is the most damaged places that are told apart.
+	// knownPlaces is the most damaged places that are remembered, so that none is counted twice.
 	knownPlaces = 10_000
 )
 

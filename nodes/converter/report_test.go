@@ -66,7 +66,7 @@ func TestReportPage(t *testing.T) {
 		}},
 	} {
 		if testing.Short() && c.name == "rosbag2/rosbags_rs/test_bag_sqlite3" {
-			continue // a large bag, whose page shows what that of the small one shows
+			continue // a large bag, whose page shows nothing that the page of the small one lacks
 		}
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "out.html")

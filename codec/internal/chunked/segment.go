@@ -58,7 +58,7 @@ func (c *Contents) LoadNew(l Loader, s *Segment, buf []byte) (records []byte, co
 // any. Of one that the file ends within nothing but the end is missing.
 func (s *Segment) suspect(errs []error) bool { return s.Chunk && !s.Cut && len(errs) > 0 }
 
-// affected adds to an error what is known of the messages of the damaged segment s: those in records, if they are
+// affected adds to an error the affected messages of the damaged segment s: the messages in records, if they are
 // suspect, and those that its index lists and that are not there.
 func (c *Contents) affected(l Loader, s *Segment, records []byte, err error, suspect bool,
 	wants func(channel int, t int64) bool) error {

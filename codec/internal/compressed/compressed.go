@@ -16,7 +16,7 @@ import (
 // maxMessage is the largest message that is decompressed, in bytes.
 const maxMessage = 1 << 30
 
-// The first bytes of what is compressed. No CDR begins like that: its first byte is 0.
+// The first bytes of compressed payloads. No CDR begins like that: its first byte is 0.
 var (
 	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 	lz4Magic  = []byte{0x04, 0x22, 0x4d, 0x18}

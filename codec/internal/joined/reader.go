@@ -21,7 +21,7 @@ import (
 type Reader struct {
 	Format string // for Info, as the next two
 	Path   string
-	Events []codec.Event // that make the recording incomplete, but for those of codec.EventLabel
+	Events []codec.Event // that make the recording incomplete, except codec.EventLabel
 	Files  []File
 	Names  []string // paths of all files in the folder, also of those that cannot be opened
 	// Amend, unless nil, adds to info what the files do not say.

@@ -23,7 +23,7 @@ type key struct {
 	payload uint64         // hash
 }
 
-// seed is that of all hashes of payloads.
+// seed is the seed of all hashes of payloads.
 var seed = maphash.MakeSeed()
 
 func (p *part) keyOf(m *codec.Message) key {
@@ -92,7 +92,7 @@ type sent struct {
 	publish int64 // PublishTime
 }
 
-// is reports whether k is that of a repetition.
+// is reports whether k is the key of a repetition.
 func (s *sent) is(k key) bool {
 	return s.channel == k.channel && s.payload == k.payload && (s.sent == k.sent || s.publish == k.sent)
 }

@@ -76,7 +76,7 @@ func (f Fields) chosen(c *codec.Channel, schema *cdr.Schema, payload []byte) (co
 // bare returns a topic without the slash in front, which may be left out.
 func bare(topic string) string { return strings.TrimPrefix(topic, "/") }
 
-// SameTopic reports whether two names are those of one topic.
+// SameTopic reports whether two names mean one topic.
 func SameTopic(a, b string) bool { return bare(a) == bare(b) }
 
 // channel gathers what the tables have of a channel.

@@ -348,7 +348,7 @@ func (j *Job) open(ctx context.Context, path string, p *plan, t *target) (*input
 		Verify: j.Damaged != nil, Sound: j.Sound}, p, t)
 }
 
-// onDamage returns what is called with damaged places: Job.Damaged, or what adds them to d.
+// onDamage returns the function that is called with damaged places: Job.Damaged, or one that adds them to d.
 func (j *Job) onDamage(d *damage) func(error) {
 	if j.Damaged != nil {
 		return j.Damaged
@@ -380,7 +380,7 @@ func (j *Job) videos(path string, r *episode.Reader, p *plan, t *target) error {
 }
 
 const (
-	tellPixels    = 100 << 20 // from so many bytes on, it is told what videos become
+	tellPixels    = 100 << 20 // from so many bytes on, a warning says how large videos become
 	pixelsPerJPEG = 10        // bytes of pixels for a byte of a JPEG, as a rule
 )
 

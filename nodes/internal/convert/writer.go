@@ -294,8 +294,8 @@ func (w *writer) split(m *codec.Message) error {
 }
 
 // mark notes in a file, which begins at the log time t, that it continues the file called closed. Without the note
-// readers would not know it behind a pause, unless metadata.yaml lists the files or their names are those of a record,
-// nor that messages of topics are repeated that are not latched.
+// readers would take a file behind a pause for another recording, unless metadata.yaml lists the files or Apollo's
+// recorder names files so, and would not know that messages of topics are repeated that are not latched.
 func (w *writer) mark(closed string, t int64) error {
 	name, _ := series.Parse(closed)
 	listed := name.Record() || blob.Dir(w.splitter.File()) != w.out.part

@@ -18,7 +18,7 @@ import (
 // Search returns the recordings in a folder and in those below it, in the order of their paths. These are files that
 // are named as formats name them, of several that are one recording the first, series of record files under the
 // beginning of their names, and folders that are one recording, whatever else they hold: bags with a metadata.yaml,
-// sessions, data sets. What is hidden, and what is being written (NAME.part, NAME.active), is left out. If folder is
+// sessions, data sets. Hidden files, and files being written (NAME.part, NAME.active), are left out. If folder is
 // one recording or a file, it is the only result. An error that wraps blob.ErrKey is about keys of a store alone; all
 // others were searched.
 func (l List) Search(folder string) (paths []string, err error) {

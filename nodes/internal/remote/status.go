@@ -20,7 +20,7 @@ type Status struct {
 	Node  string `json:"node"`
 	State string `json:"state"`           // in a word: "RECORDING"
 	Text  string `json:"text"`            // further, as on the terminal
-	Alert string `json:"alert,omitempty"` // what is missing or wrong
+	Alert string `json:"alert,omitempty"` // a fault, in a sentence; "" without one
 
 	Paths     []string `json:"paths,omitempty"` // of the recordings
 	File      string   `json:"file,omitempty"`  // that is being written

@@ -29,14 +29,14 @@ const (
 
 // group is messages that are far from those before them.
 type group struct {
-	start, end int64 // ns; end is that of the last message that was counted
+	start, end int64 // ns; end is the time of the last message that was counted
 	count      uint64
 	all        bool // all of them were counted
 }
 
-// WithOutlying returns info, that of r, with an event for each group of messages whose times stand out because the
-// clock of a recorder was set, or because a time is damaged. It reads a few messages of recordings that are longer than
-// that, by their index, and nothing of others. Episodes may be as far apart as they like.
+// WithOutlying returns info, which r returned, with an event for each group of messages whose times stand out because
+// the clock of a recorder was set, or because a time is damaged. It reads a few messages, by the index, and none of
+// recordings that are shorter than such a step. Episodes may be as far apart as they like.
 func WithOutlying(r codec.Reader, info *codec.Info) (*codec.Info, error) {
 	if info.MessageCount < 2 || within(info.StartTime, info.EndTime, outlying) ||
 		info.Metadata[episode.MetadataKey] != "" {
@@ -126,7 +126,7 @@ func count(r codec.Reader, q codec.Query, most uint64) (g group, err error) {
 	return g, nil
 }
 
-// event returns the event about g, whose times stand out from those of most; from is the later start of both.
+// event returns the event about g, whose times are far from the times of most; from is the later start of both.
 func (g *group) event(most group, from int64) codec.Event {
 	e := codec.Event{Kind: codec.EventTimes, Time: g.start}
 	what := "at least " + human.Count(mostCounted, "message")

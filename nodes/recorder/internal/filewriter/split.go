@@ -138,7 +138,7 @@ func (w *Writer) follow(t int64) {
 	w.callbacks.OnSplit(closed, w.File(), t)
 }
 
-// repeat writes latched messages with the log time t. They count as bytes of the recording, not as those of the file:
+// repeat writes latched messages with the log time t. They count as bytes of the recording, not of the file:
 // else a file that they fill would end with its first message.
 func (w *Writer) repeat(list []*queue.Item, t int64) {
 	defer queue.Release(list...)

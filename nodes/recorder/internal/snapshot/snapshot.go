@@ -112,8 +112,8 @@ func (n *Snapshot) create() (err error) {
 	return err
 }
 
-// unusedName returns a name by the time of the trigger. It does not begin with that of the recording, whose files
-// drive* means.
+// unusedName returns a name by the time of the trigger. It does not begin with the recording's name, so that drive*
+// does not include it.
 func (n *Snapshot) unusedName() string {
 	base := n.set.BaseName()
 	if n.set.Folder != "" {

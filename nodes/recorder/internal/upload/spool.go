@@ -311,7 +311,7 @@ func regularFiles(folder string) (map[string]fs.FileInfo, error) {
 }
 
 // seriesOf returns what the names of the files of a recording have in common, without their numbers. Of names without
-// times that have a number, as that of a recording may have one by itself, there must be the first file, or its spool.
+// times that have a number, there must be the first file, or its spool: a recording's own name may end with a number.
 func seriesOf(name string, others map[string]fs.FileInfo) string {
 	name = strings.TrimSuffix(name, codec.ActiveSuffix)
 	n, ok := series.Parse(name)
