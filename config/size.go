@@ -13,10 +13,10 @@ import (
 // B) are powers of 1000, Ki, Mi, Gi and Ti powers of 1024.
 type Size int64
 
-// ParseSize reads a Size. Fractions are allowed ("1.5GB"), negative sizes are not.
+// ParseSize reads a Size. Fractions are allowed ("1.5GB"), negative sizes and commas are not: "1,5GB" would be 15 GB.
 func ParseSize(text string) (Size, error) {
 	n, err := humanize.ParseBytes(strings.TrimSpace(text))
-	if err != nil || n > math.MaxInt64 {
+	if err != nil || n > math.MaxInt64 || strings.Contains(text, ",") {
 		return 0, fmt.Errorf("%q is not a size", text)
 	}
 	return Size(n), nil

@@ -37,8 +37,7 @@ func TestParseSize(t *testing.T) {
 		})
 	}
 	for _, text := range []string{"", "-1", "MB", "1XB", "1.2.3", "1e3", "9223372036854775808", "9000000TiB", "1 2",
-		".",
-		"nan", "0x10"} {
+		".", "nan", "0x10", "1,5GB", "1,000"} {
 		t.Run("bad "+text, func(t *testing.T) {
 			_, err := ParseSize(text)
 			require.Error(t, err)
