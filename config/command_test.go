@@ -258,12 +258,21 @@ func TestHint(t *testing.T) {
 	root := New("recorder", "", "", defaults(), nil)
 	root.AddCommand(New("trigger", "", "", nil, nil))
 	Hint(root, map[string]string{"storage-config-file": "use --storage", "j": "use --rate",
-		"trigger y": "use -z", "* q": "leave it out", "* y": "no"})
+		"trigger y": "use -z", "* q": "leave it out", "* y": "no"}, func(name string, flags []string) string {
+		i := slices.IndexFunc(flags, func(flag string) bool { return strings.HasPrefix(flag, name) })
+		if i < 0 {
+			return ""
+		}
+		return "; did you mean " + flags[i] + "?"
+	})
 	for argv, want := range map[string]string{
 		"--storage-config-file x": "unknown flag: --storage-config-file: use --storage",
 		"--storage_config_file=x": "unknown flag: --storage_config_file: use --storage",
 		"-aj":                     "unknown shorthand flag: 'j' in -j: use --rate",
 		"--other":                 "unknown flag: --other",
+		"--max_dur 5":             "unknown flag: --max_dur; did you mean --max-duration?",
+		"--storag x":              "unknown flag: --storag; did you mean --storage?",
+		"trigger --storag x":      "unknown flag: --storag",
 		"trigger -y":              "unknown shorthand flag: 'y' in -y: use -z",
 		"trigger -q":              "unknown shorthand flag: 'q' in -q: leave it out",
 		"trigger -j":              "unknown shorthand flag: 'j' in -j",
@@ -719,7 +728,7 @@ func TestListsEnd(t *testing.T) {
 				Until  string        `param:"until" alias:"until-sec:@%,until-nsec:@%ns"`
 			}{}
 			root := New("player", "play", "", opts, nil)
-			Hint(root, nil)
+			Hint(root, nil, nil)
 			in, err := Parse(t.Context(), root, strings.Fields(line))
 			if text, failing := strings.CutPrefix(want[0], "! "); failing {
 				require.ErrorIs(t, err, ErrUsage)

@@ -12,10 +12,11 @@ import (
 
 // Hint adds to errors about unknown flags of a command what hints has for them, by name ("lz4") or letter ("j"): what
 // to use instead of a flag of another program. Keys for a subcommand begin with its name, "info y", or with a * if all
-// subcommands have them. An error of a subcommand says so if only cmd itself has the flag. An error about a flag
-// without a value explains its letter. An error of cmd.Args about the arguments before the flag comes first: the flag
-// may belong to another command.
-func Hint(cmd *cobra.Command, hints map[string]string) {
+// subcommands have them. An error of a subcommand says so if only cmd itself has the flag. For other names didYouMean
+// returns what to add to the error, given the name and those of all flags. An error about a flag without a value
+// explains its letter. An error of cmd.Args about the arguments before the flag comes first: the flag may belong to
+// another command.
+func Hint(cmd *cobra.Command, hints map[string]string, didYouMean func(name string, flags []string) string) {
 	cmd.SetFlagErrorFunc(func(at *cobra.Command, err error) error {
 		if at == cmd && at.Args != nil {
 			if word := at.Args(at, at.Flags().Args()); word != nil {
@@ -38,6 +39,15 @@ func Hint(cmd *cobra.Command, hints map[string]string) {
 				len(name) == 1 && cmd.Flags().ShorthandLookup(name) != nil) {
 				hint = fmt.Sprintf("only %s without %q has it", cmd.Name(), at.Name())
 			}
+		}
+		if hint == "" && len(name) > 1 {
+			var flags []string
+			at.Flags().VisitAll(func(f *pflag.Flag) {
+				if !f.Hidden {
+					flags = append(flags, "--"+f.Name)
+				}
+			})
+			return fmt.Errorf("%w%s", err, didYouMean("--"+name, flags))
 		}
 		if hint == "" {
 			return err

@@ -123,7 +123,7 @@ episodes), name.csv, .jsonl or .parquet (tables), name.mp4 (videos), name.gpx
 output, for tables. Messages are translated to the encoding that suits the
 format. At the end the converter prints what the output does not keep.`,
 		0, 0, conversion, conversion.convert)
-	config.Hint(root, hints)
+	config.Hint(root, hints, human.DidYouMean)
 	wants := root.Args
 	root.Args = func(cmd *cobra.Command, args []string) error {
 		if !cmd.Flags().Changed("input") { // else it is another input, or the output

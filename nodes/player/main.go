@@ -31,8 +31,9 @@ var hints = map[string]string{
 	"s": hintStorage, "storage": hintStorage, "storage-config-file": "reading needs no configuration; leave it out",
 	"f": "name the recordings without a flag, or behind --input",
 	"a": "all topics are played unless --topics names some", "all": "all topics are played unless --topics names some",
-	"c": "use --topics TOPIC", "b": "use --begin TIME",
-	"n": hintBurst, "num-messages": hintBurst,
+	"c": "use --topics TOPIC", "t": "use --topics TOPIC", "b": "use --begin TIME",
+	"n": hintBurst, "num-messages": hintBurst, "burst n": hintBurst, "burst num-messages": hintBurst,
+	"time-factor":           "use --rate",
 	"read-ahead-queue-size": hintMemory, "queue": hintMemory, "preload": hintMemory,
 	"disable-loan-message":          "messages are never loaned; leave it out",
 	"progress-bar-separation-lines": "the status line keeps itself apart; leave it out",
@@ -66,7 +67,7 @@ func newCommand() *cobra.Command {
 		return noTopics(args)
 	}
 	graph.ShowMiddleware(root)
-	config.Hint(root, hints)
+	config.Hint(root, hints, human.DidYouMean)
 	root.AddCommand(newRemotes()...)
 	return root
 }

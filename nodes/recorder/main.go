@@ -69,7 +69,7 @@ func newCommand() *cobra.Command {
 		})
 	root.Args = othertools.Topics
 	graph.ShowMiddleware(root)
-	config.Hint(root, hints)
+	config.Hint(root, hints, human.DidYouMean)
 	root.AddCommand(append(newRemotes(), newTrigger(), newEcho(), newTopics(), newUpload())...)
 	return root
 }

@@ -145,6 +145,11 @@ func (o *options) check(topics []string) error {
 		return config.Usagef("output: %s is a URL; record into a folder, and let --upload send the files to a store",
 			o.Output)
 	}
+	if strings.HasSuffix(o.Output, "/") {
+		if _, err := os.Stat(o.Output); err == nil {
+			return config.Usagef("output: %s is a folder; name the recording in it: -o %[1]sNAME", o.Output)
+		}
+	}
 	if o.Page != "" {
 		if _, err := net.ResolveTCPAddr("tcp", o.Page); err != nil {
 			return config.Usagef("page: %w; want :PORT or ADDRESS:PORT", err)
@@ -202,7 +207,7 @@ func (o *options) intent(path string) string {
 	if o.Storage == formats.AutoStorage && (filepath.Ext(o.Output) == "" || !o.format().Named(o.Output)) {
 		how := "--storage mcap-file"
 		if o.Output != "" {
-			how = "-o " + o.Output + ".mcap"
+			how = "-o " + filepath.Clean(o.Output) + ".mcap"
 		}
 		list[0] += " (Apollo's; for MCAP: " + how + ")"
 	}

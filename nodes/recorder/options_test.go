@@ -133,6 +133,7 @@ func TestIntent(t *testing.T) {
 		"-a -o drive": "recording to x in the format record (Apollo's; for MCAP: -o drive.mcap); all topics, " +
 			"without the services and actions that --all-services and --all-actions add",
 		"/a":                             "recording to x in the format record" + unnamed,
+		"/a -o drive/":                   "recording to x in the format record (Apollo's; for MCAP: -o drive.mcap)",
 		"/a -o drive.v2":                 "recording to x in the format record (Apollo's; for MCAP: -o drive.v2.mcap)",
 		"/a --snapshot-mode":             "recording snapshots only, in the format record" + unnamed,
 		"/a -o drive.record":             "recording to x in the format record",
@@ -164,6 +165,7 @@ func TestOptionsOfFormats(t *testing.T) {
 		"-a -o x.log --compression-format lz4": "--compression-format: the format carla has none; use --storage " +
 			"mcap, " +
 			"mcap-file or rosbag2",
+		"-a -o ../": "--output: ../ is a folder; name the recording in it: -o ../NAME",
 	} {
 		err := config.Execute(t.Context(), newCommand(), strings.Fields(line))
 		require.ErrorIs(t, err, config.ErrUsage)

@@ -73,11 +73,14 @@ func Command(cmd *cobra.Command, args []string, wants string) error {
 	if _, err := os.Stat(word); !errors.Is(err, fs.ErrNotExist) || beginsSeries(word) {
 		return nil
 	}
-	return unknown(cmd, word, fmt.Sprintf("%q is neither a command nor a %s", human.Printable(word), wants))
+	files, _ := filepath.Glob(word + ".*")
+	files = slices.DeleteFunc(files, func(name string) bool { return strings.HasSuffix(name, ".part") })
+	what := fmt.Sprintf("%q is neither a command nor a %s", human.Printable(word), wants)
+	return unknown(cmd, word, what, files[:min(len(files), 3)])
 }
 
-// unknown returns an error about a word that is no command, with what else to type.
-func unknown(cmd *cobra.Command, word, what string) error {
+// unknown returns an error about a word that is no command, with what else to type: maybe one of the files.
+func unknown(cmd *cobra.Command, word, what string, files []string) error {
 	if answer := Words[strings.ToLower(word)]; answer != "" {
 		if strings.Contains(answer, "%") {
 			answer = fmt.Sprintf(answer, word)
@@ -98,16 +101,14 @@ func unknown(cmd *cobra.Command, word, what string) error {
 		near[i] = cmd.Name() + " " + near[i]
 	}
 	if near == nil {
-		near, _ = filepath.Glob(word + ".*")
-		near = slices.DeleteFunc(near, func(name string) bool { return strings.HasSuffix(name, ".part") })
-		near = near[:min(len(near), 3)]
+		near = files
 	}
 	if near == nil {
 		similar := slices.DeleteFunc(slices.Sorted(maps.Keys(Words)), func(other string) bool {
 			return max(len(other)-len(word), len(word)-len(other)) > 1
 		})
 		if others := human.Near(word, similar); others != nil && others[0] != word {
-			return unknown(cmd, others[0], fmt.Sprintf("%s; did you mean %s", what, others[0]))
+			return unknown(cmd, others[0], fmt.Sprintf("%s; did you mean %s", what, others[0]), files)
 		}
 		return config.Usagef("%s", what)
 	}
@@ -137,7 +138,7 @@ func Topics(cmd *cobra.Command, args []string) error {
 		if strings.Contains(word, ".") {
 			return config.Usagef("%s; a recording is named by: --output %s", what, word)
 		}
-		err := unknown(cmd, word, what)
+		err := unknown(cmd, word, what, nil)
 		if strings.Contains(err.Error(), "; ") {
 			return config.Usagef("%s, or /%s for the topic", strings.TrimSuffix(err.Error(), "?"), word)
 		}

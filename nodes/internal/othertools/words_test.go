@@ -48,3 +48,20 @@ func TestAnswers(t *testing.T) {
 		require.Regexp(t, `^(converter|recorder|player|rosbag|--version|a file system)\b`, answer+" ")
 	}
 }
+
+func TestTopics(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile("drive.bag", nil, 0o600))
+	cmd := &cobra.Command{Use: "recorder [TOPIC...]"}
+	require.NoError(t, Topics(cmd, []string{"/a", "robot/odom"}))
+	for word, want := range map[string]string{
+		"drive":     `"drive" is neither a command nor a topic, whose name begins with /; did you mean /drive?`,
+		"drive.bag": `; a file is played by: player drive.bag`,
+		"a.mcap":    `; a recording is named by: --output a.mcap`,
+		"filter":    `, or /filter for the topic`,
+	} {
+		err := Topics(cmd, []string{word})
+		require.ErrorIs(t, err, config.ErrUsage)
+		require.ErrorContains(t, err, want)
+	}
+}
