@@ -271,7 +271,7 @@ func (s *survey) follow(logTime int64) {
 // describe fills in what the metadata recorded about an episode.
 func (s *survey) describe(e *episode.Episode) {
 	t := s.recorded[s.at]
-	e.Name, e.Success, e.Metadata = t.Name, t.Success, t.Metadata
+	e.Name, e.Success, e.Discarded, e.Metadata = t.Name, t.Success, t.Discarded, t.Metadata
 	if t.Task != "" {
 		e.Task = t.Task
 	}

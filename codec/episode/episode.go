@@ -20,8 +20,10 @@ type Episode struct {
 	Start   int64  // ns since the Unix epoch; 0: unknown
 	End     int64  // likewise
 	Success *bool  // whether the task succeeded; nil: unknown
-	Cameras []*Camera
-	Arms    []*Arm
+	// Discarded reports that whoever recorded the episode does not want it. Conversions leave it out.
+	Discarded bool
+	Cameras   []*Camera
+	Arms      []*Arm
 
 	// Metadata is further data as a JSON object; nil: none.
 	Metadata json.RawMessage

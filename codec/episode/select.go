@@ -66,25 +66,39 @@ func (n Numbers) String() string {
 }
 
 // Selection selects the episodes of one or more recordings. They are numbered from 0 on through all of them, in the
-// order in which the recordings are read.
+// order in which the recordings are read. Discarded episodes are left out, unless Only has their numbers: then they are
+// not discarded any more.
 type Selection struct {
 	Only    Numbers // nil: all
 	LeftOut Numbers
 	// JointUnit is the unit of joints whose source does not tell it: "rad" or "deg"; "" leaves it unknown.
 	JointUnit string
+	// KeepDiscarded selects discarded episodes, too. They stay discarded.
+	KeepDiscarded bool
 
-	total int
-	left  []int // numbers of those that are left out
+	total     int
+	left      []int // numbers of those that are left out
+	discarded []int // those in left that were discarded, and that neither Only nor LeftOut leaves out
 }
+
+// ErrDiscarded is that all episodes were discarded.
+var ErrDiscarded = errors.New("no episode is left, as all were discarded while they were recorded")
 
 // Select returns the episodes of a recording that are selected.
 func (s *Selection) Select(all []*Episode) (selected []*Episode) {
 	for _, e := range all {
 		number := s.total
 		s.total++
-		if s.Only != nil && !s.Only.Has(number) || s.LeftOut.Has(number) {
+		switch {
+		case s.Only != nil && !s.Only.Has(number), s.LeftOut.Has(number):
 			s.left = append(s.left, number)
 			continue
+		case s.KeepDiscarded:
+		case e.Discarded && s.Only == nil:
+			s.left, s.discarded = append(s.left, number), append(s.discarded, number)
+			continue
+		default:
+			e.Discarded = false
 		}
 		e.setUnits(s.JointUnit)
 		selected = append(selected, e)
@@ -107,10 +121,15 @@ func (s *Selection) Check() error {
 			}
 		}
 	}
-	if s.total > 0 && len(s.left) == s.total {
-		return errors.New("all episodes are left out")
+	switch {
+	case s.total == 0 || len(s.left) < s.total:
+		return nil
+	case len(s.discarded) == s.total:
+		return fmt.Errorf("%w; --episodes %v of a conversion takes them", ErrDiscarded, numbersOf(s.discarded))
+	case len(s.discarded) > 0:
+		return fmt.Errorf("all episodes are left out; %s", s.whyDiscarded())
 	}
-	return nil
+	return errors.New("all episodes are left out")
 }
 
 // String tells which episodes were left out, "" for none.
@@ -118,7 +137,17 @@ func (s *Selection) String() string {
 	if len(s.left) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("episodes %v of %v", numbersOf(s.left), Numbers{{0, s.total - 1}})
+	text := fmt.Sprintf("episodes %v of %v", numbersOf(s.left), Numbers{{0, s.total - 1}})
+	if len(s.discarded) > 0 {
+		text += " (" + s.whyDiscarded() + ")"
+	}
+	return text
+}
+
+// whyDiscarded tells which episodes were left out because they were discarded.
+func (s *Selection) whyDiscarded() string {
+	numbers := numbersOf(s.discarded)
+	return fmt.Sprintf("discarded while recording: %v; --episodes %[1]v takes them", numbers)
 }
 
 // Choose has the reader read only the episodes that choose returns of all. It is to be called before anything is read.

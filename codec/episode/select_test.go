@@ -1,6 +1,7 @@
 package episode
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,8 +12,22 @@ import (
 
 func TestSelection(t *testing.T) {
 	recordings := [][]*Episode{{{Name: "0"}, {Name: "1"}, {Name: "2"}}, {{Name: "3"}, {Name: "4"}}}
-	for _, c := range []struct{ only, without, want, told, err string }{
+	for _, c := range []struct {
+		only, without, discarded string
+		keep                     bool
+		want, told, err          string
+	}{
 		{want: "01234"},
+		{discarded: "13", want: "024",
+			told: "episodes 1,3 of 0-4 (discarded while recording: 1,3; --episodes 1,3 takes them)"},
+		{discarded: "13", without: "0,1", want: "24",
+			told: "episodes 0-1,3 of 0-4 (discarded while recording: 3; --episodes 3 takes them)"},
+		{discarded: "13", only: "0-1", want: "01", told: "episodes 2-4 of 0-4"},
+		{discarded: "13", keep: true, want: "01!23!4"},
+		{discarded: "01234", err: "no episode is left, as all were discarded while they were recorded; --episodes 0-4 " +
+			"of a conversion takes them"},
+		{discarded: "0134", without: "2", err: "all episodes are left out; discarded while recording: 0-1,3-4; " +
+			"--episodes 0-1,3-4 takes them"},
 		{only: "0,2-3", want: "023", told: "episodes 1,4 of 0-4"},
 		{without: "0-1, 3", want: "24", told: "episodes 0-1,3 of 0-4"},
 		{only: "0-3", without: "1", want: "023", told: "episodes 1,4 of 0-4"},
@@ -20,7 +35,7 @@ func TestSelection(t *testing.T) {
 		{without: "7", err: "there is no episode 7; there are 0-4"},
 		{without: "0-4", err: "all episodes are left out"},
 	} {
-		var s Selection
+		s := Selection{KeepDiscarded: c.keep}
 		var err error
 		if c.only != "" {
 			s.Only, err = ParseNumbers(c.only)
@@ -32,8 +47,13 @@ func TestSelection(t *testing.T) {
 		}
 		got := ""
 		for _, all := range recordings {
+			for _, e := range all {
+				e.Discarded = strings.Contains(c.discarded, e.Name)
+			}
 			for _, e := range s.Select(all) {
-				got += e.Name
+				if got += e.Name; e.Discarded {
+					got += "!"
+				}
 			}
 		}
 		if c.err != "" {

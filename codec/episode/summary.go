@@ -8,16 +8,17 @@ import (
 
 // Summary describes an Episode.
 type Summary struct {
-	Name     string                     `json:"name"`
-	Task     string                     `json:"task,omitempty"`
-	Success  *bool                      `json:"success,omitempty"`
-	Start    int64                      `json:"start_time"` // ns since the Unix epoch, of the first sample
-	End      int64                      `json:"end_time"`   // of the last one
-	Duration float64                    `json:"duration"`   // s
-	Cameras  []StreamSummary            `json:"cameras"`
-	Streams  []StreamSummary            `json:"streams"`
-	Devices  map[string]json.RawMessage `json:"devices,omitempty"`
-	Metadata json.RawMessage            `json:"metadata,omitempty"`
+	Name      string                     `json:"name"`
+	Task      string                     `json:"task,omitempty"`
+	Success   *bool                      `json:"success,omitempty"`
+	Discarded bool                       `json:"discarded,omitempty"`
+	Start     int64                      `json:"start_time"` // ns since the Unix epoch, of the first sample
+	End       int64                      `json:"end_time"`   // of the last one
+	Duration  float64                    `json:"duration"`   // s
+	Cameras   []StreamSummary            `json:"cameras"`
+	Streams   []StreamSummary            `json:"streams"`
+	Devices   map[string]json.RawMessage `json:"devices,omitempty"`
+	Metadata  json.RawMessage            `json:"metadata,omitempty"`
 }
 
 // StreamSummary describes the samples of a stream.
@@ -34,8 +35,8 @@ type StreamSummary struct {
 
 // Summarize describes e.
 func Summarize(e *Episode) Summary {
-	s := Summary{Name: e.Name, Task: e.Task, Success: e.Success, Devices: map[string]json.RawMessage{},
-		Metadata: e.Metadata}
+	s := Summary{Name: e.Name, Task: e.Task, Success: e.Success, Discarded: e.Discarded,
+		Devices: map[string]json.RawMessage{}, Metadata: e.Metadata}
 	device := func(name string, d json.RawMessage) {
 		if d != nil {
 			s.Devices[name] = d

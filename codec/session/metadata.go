@@ -23,6 +23,7 @@ const maxMetadata = 16 << 20
 type metadata struct {
 	id, task   string
 	success    *bool
+	discarded  bool
 	start, end int64 // ns since the Unix epoch; 0 is unknown
 	devices    map[string]json.RawMessage
 	events     []codec.Event
@@ -67,6 +68,7 @@ func readMetadata(r io.Reader, wrong func(error)) *metadata {
 	get("session_id", &m.id)
 	get("task", &m.task)
 	get("success", &m.success)
+	get("discarded", &m.discarded)
 	for key, to := range map[string]*int64{"start_time": &m.start, "end_time": &m.end} {
 		var value json.RawMessage
 		if get(key, &value); value != nil {
@@ -166,8 +168,9 @@ func defaultUnit(a *episode.Arm) string {
 	return unitOfEasyTeleop
 }
 
-// describe returns metadata.json for what was written so far.
-func (w *Writer) describe() []byte {
+// describe returns metadata.json for what was written so far: all of it, or without devices and times, which reading
+// takes from the files of an unfinished session. w.describing is held.
+func (w *Writer) describe(finished bool) []byte {
 	if w.given != nil {
 		return w.given
 	}
@@ -178,14 +181,22 @@ func (w *Writer) describe() []byte {
 	if w.options.Success != nil {
 		all["success"] = *w.options.Success
 	}
+	if w.discarded {
+		all["discarded"] = true
+	}
 	if len(w.events) > 0 {
 		all["events"] = w.events
 	}
 	cameras, robots := map[string]any{}, map[string]any{}
 	for name, c := range w.cameras {
-		cameras[name] = members(c.device, map[string]any{})
+		if finished {
+			cameras[name] = members(c.device, map[string]any{})
+		}
 	}
 	for name, a := range w.arms {
+		if !finished {
+			continue
+		}
 		device := members(a.device, map[string]any{"joint_unit": a.info.JointUnit})
 		if a.grip != [2]float64{} {
 			device["gripper_range"] = a.grip // which may have been changed since
@@ -200,7 +211,7 @@ func (w *Writer) describe() []byte {
 		all["session_id"] = filepath.Base(absolute)
 		all["devices"] = map[string]any{"cameras": cameras, "robots": robots}
 	}
-	if w.taken > 0 {
+	if w.taken > 0 && finished {
 		all["end_time"] = json.RawMessage(align.FormatStamp(w.end))
 		if !w.options.EasyTeleop {
 			all["start_time"] = json.RawMessage(align.FormatStamp(w.start))
@@ -219,7 +230,8 @@ func marshal(all map[string]any) []byte {
 	return b.Bytes()
 }
 
-// revised returns the metadata of a session with the task, success and gripper ranges of e where these have changed.
+// revised returns the metadata of a session with the task, success, mark and gripper ranges of e where these have
+// changed.
 func revised(metadata json.RawMessage, e *episode.Episode) json.RawMessage {
 	was := readMetadata(bytes.NewReader(metadata), func(error) {})
 	all, changed := members(metadata, map[string]any{}), false
@@ -229,6 +241,13 @@ func revised(metadata json.RawMessage, e *episode.Episode) json.RawMessage {
 	}
 	if e.Success != nil && (was.success == nil || *was.success != *e.Success) {
 		set(all, "success", *e.Success)
+	}
+	switch {
+	case e.Discarded && !was.discarded:
+		set(all, "discarded", true)
+	case was.discarded && !e.Discarded:
+		delete(all, "discarded")
+		changed = true
 	}
 	robots, _ := all["devices"].(map[string]any)
 	if grouped, ok := robots["robots"].(map[string]any); ok {

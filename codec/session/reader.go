@@ -187,7 +187,7 @@ func (s *Source) episode(folder string) (*episode.Episode, error) {
 		name, _ = filepath.Abs(folder)
 	}
 	e := &episode.Episode{Name: cmp.Or(m.id, blob.Base(name)), Task: m.task, Start: m.start, End: m.end,
-		Success: m.success, Metadata: m.raw}
+		Success: m.success, Discarded: m.discarded, Metadata: m.raw}
 	entries, err := blob.ReadDir(folder)
 	if err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ func Write(path string, e *episode.Episode, o Options) error {
 	} else {
 		o.Metadata = e.Metadata
 	}
-	o.Task, o.Success = cmp.Or(o.Task, e.Task), cmp.Or(o.Success, e.Success)
+	o.Task, o.Success, o.Discarded = cmp.Or(o.Task, e.Task), cmp.Or(o.Success, e.Success), e.Discarded
 	w, err := Create(path, o)
 	if err != nil {
 		return err

@@ -38,6 +38,7 @@ type Options struct {
 	Workers     int              // goroutines that encode PNGs; 0: one for each processor
 	Task        string           // what is done, in words
 	Success     *bool            // whether it was done; nil: unknown
+	Discarded   bool             // the mark that Discard sets
 	Metadata    json.RawMessage  // a JSON object with more members of metadata.json; nil: none
 	// Damaged is called by Write with the error of a damaged frame, which it leaves out; nil: Write returns the error.
 	Damaged func(*episode.Camera, error)
@@ -67,7 +68,9 @@ type Writer struct {
 	events  []event
 	given   json.RawMessage // metadata.json; nil: describe makes it
 
-	complete bool // metadata.json is written
+	describing sync.Mutex // held while metadata.json is written; locked before mu
+	discarded  bool
+	complete   bool // metadata.json is written
 
 	pictures *pictures
 	stop     chan struct{}
@@ -112,7 +115,7 @@ type armWriter struct {
 // Create begins a session in the folder path, which must not exist unless o.Overwrite is set and it is a session.
 func Create(path string, o Options) (*Writer, error) {
 	w := &Writer{
-		path: filepath.Clean(path), options: o, stop: make(chan struct{}), syncfs: unix.Syncfs,
+		path: filepath.Clean(path), options: o, stop: make(chan struct{}), syncfs: unix.Syncfs, discarded: o.Discarded,
 		channels: map[string]*codec.Channel{}, lost: map[[2]string]*lostError{},
 		cameras: map[string]*cameraWriter{}, arms: map[string]*armWriter{}, vectors: map[*align.Vector]*vectorWriter{},
 	}
@@ -148,7 +151,7 @@ func (w *Writer) create() error {
 	w.folder = folder
 	err = os.Mkdir(filepath.Join(w.path, framesName), 0o777)
 	if err == nil {
-		err = os.WriteFile(w.metadataPath()+partSuffix, w.describe(), 0o666)
+		err = os.WriteFile(w.metadataPath()+partSuffix, w.describe(false), 0o666)
 	}
 	if err == nil && w.options.EasyTeleop {
 		err = w.createPair()

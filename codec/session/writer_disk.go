@@ -169,8 +169,6 @@ func (w *Writer) Complete(bool) error {
 	}
 	if metadataErr := w.finish(); metadataErr != nil {
 		err = cmp.Or(err, metadataErr)
-	} else {
-		w.complete = true
 	}
 	w.syncing.Lock()
 	defer w.syncing.Unlock()
@@ -206,13 +204,46 @@ func (w *Writer) Info() *codec.Info {
 
 // finish writes metadata.json.
 func (w *Writer) finish() error {
+	w.describing.Lock()
+	defer w.describing.Unlock()
+	part := w.metadataPath() + partSuffix
+	err := w.replace(part, true, func(*os.File) error {
+		return w.syncfs(int(w.folder.Fd())) // metadata.json says that everything before is there
+	})
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(part, w.metadataPath()); err != nil {
+		return fmt.Errorf("write %s: %w", w.metadataPath(), codec.Pathless(err))
+	}
+	codec.SyncFolder(w.path)
+	w.complete = true
+	return nil
+}
+
+// Discard marks the episode as discarded, also after Complete. The mark is on the disk when Discard returns.
+func (w *Writer) Discard() error {
+	w.describing.Lock()
+	defer w.describing.Unlock()
+	w.discarded = true // also if only finish can write it
 	path := w.metadataPath()
-	err := os.WriteFile(path+partSuffix, w.describe(), 0o666)
+	if !w.complete {
+		path += partSuffix
+	}
+	return w.replace(path, w.complete, (*os.File).Sync)
+}
+
+// replace replaces the metadata at path, which is whole at any time. w.describing is held.
+func (w *Writer) replace(path string, finished bool, sync func(*os.File) error) error {
+	fresh := w.metadataPath() + newSuffix
+	file, err := os.Create(fresh)
 	if err == nil {
-		err = w.syncfs(int(w.folder.Fd())) // metadata.json says that everything before is there
+		_, err = file.Write(w.describe(finished))
+		err = cmp.Or(err, sync(file))
+		err = cmp.Or(err, file.Close())
 	}
 	if err == nil {
-		err = os.Rename(path+partSuffix, path)
+		err = os.Rename(fresh, path)
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, codec.Pathless(err))

@@ -186,6 +186,70 @@ func TestKilled(t *testing.T) {
 	require.NoError(t, w.Complete(false))
 }
 
+// The mark of a discarded episode is there from the moment on in which Discard returns, whatever becomes of the writer.
+func TestDiscard(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	w, err := Create(path, Options{Task: "fold"})
+	require.NoError(t, err)
+	c := camera("camera_0")
+	c.Device = json.RawMessage(`{"fps": 30}`)
+	require.NoError(t, w.Frame(c, 1e9, jpegOf(t, 1)))
+	// A disk that fails leaves the metadata whole. The mark is written with the next one.
+	fresh := filepath.Join(path, metadataName+newSuffix)
+	require.NoError(t, os.MkdirAll(fresh, 0o777))
+	require.ErrorContains(t, w.Discard(), metadataName+partSuffix)
+	s, e := read(t, path)
+	require.False(t, s.Complete())
+	require.False(t, e.Discarded)
+	require.Equal(t, "fold", e.Task)
+	require.NoError(t, os.Remove(fresh))
+	require.NoError(t, w.Discard())
+	require.NoError(t, w.Discard())
+	s, e = read(t, path) // as after kill -9
+	require.False(t, s.Complete())
+	require.Empty(t, s.Damage())
+	require.True(t, e.Discarded)
+	require.Equal(t, "fold", e.Task)
+	require.Len(t, e.Cameras[0].Stamps, 1)
+	require.NoError(t, w.Frame(c, 2e9, jpegOf(t, 2)))
+	require.NoError(t, w.Complete(false))
+	require.NoFileExists(t, filepath.Join(path, metadataName+partSuffix))
+	s, e = read(t, path)
+	require.True(t, s.Complete())
+	require.True(t, e.Discarded)
+	require.EqualValues(t, 2e9, e.End)
+
+	// A copy of the episode has the mark as long as the episode has it.
+	for _, discarded := range []bool{true, false} {
+		e.Discarded = discarded
+		copied := filepath.Join(t.TempDir(), "copy")
+		require.NoError(t, Write(copied, e, Options{}))
+		_, again := read(t, copied)
+		require.Equal(t, discarded, again.Discarded)
+		require.Equal(t, discarded, episode.Summarize(again).Discarded)
+		require.JSONEq(t, `{"fps": 30}`, string(again.Cameras[0].Device))
+		again.Metadata = json.RawMessage(`{"operator": "left"}`) // of another format
+		require.NoError(t, Write(copied+"2", again, Options{}))
+		_, again = read(t, copied+"2")
+		require.Equal(t, discarded, again.Discarded)
+	}
+
+	// An episode that has ended is discarded as well.
+	path = filepath.Join(t.TempDir(), "b")
+	w, err = Create(path, Options{})
+	require.NoError(t, err)
+	require.NoError(t, w.Frame(c, 1e9, jpegOf(t, 1)))
+	require.NoError(t, w.Complete(false))
+	require.NoError(t, w.Discard())
+	s, e = read(t, path)
+	require.True(t, s.Complete())
+	require.True(t, e.Discarded)
+	require.EqualValues(t, 1e9, e.End)
+	require.JSONEq(t, `{"fps": 30}`, string(e.Cameras[0].Device))
+	require.NoFileExists(t, filepath.Join(path, metadataName+partSuffix))
+	require.NoFileExists(t, filepath.Join(path, metadataName+newSuffix))
+}
+
 // Whoever sees metadata.json after a power cut finds all that it describes: that is on the disk before it has its name.
 func TestMetadataComesLast(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"tapedeck/codec/blob"
+	"tapedeck/codec/episode"
 	"tapedeck/config"
 	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/convert"
@@ -168,6 +170,8 @@ func (s *several) run(ctx context.Context, job *convert.Job, folder, name string
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return // interrupted, as end says
+	case errors.Is(err, episode.ErrDiscarded):
+		line.Status, line.Error = discarded, err.Error()
 	case err != nil:
 		s.fail(line.Input, err)
 		line.Status, line.Error = "failed", err.Error()
@@ -187,6 +191,8 @@ func (s *several) run(ctx context.Context, job *convert.Job, folder, name string
 		s.say(s.stdout, string(text))
 	case result != nil:
 		s.say(s.stdout, report(result, s.verbose)...)
+	case line.Status == discarded:
+		s.say(s.stdout, printable.Line("left out: "+about(line.Input, line.Error)))
 	case err == nil:
 		s.say(s.stdout, printable.Line(line.Output+": converted before"))
 	}

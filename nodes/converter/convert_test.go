@@ -14,6 +14,8 @@ import (
 
 	"tapedeck/codec"
 	rows "tapedeck/codec/align"
+	"tapedeck/codec/episode"
+	"tapedeck/codec/session"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/convert"
 	"tapedeck/nodes/internal/human"
@@ -166,6 +168,31 @@ func TestEachOnItsOwn(t *testing.T) {
 	require.ErrorIs(t, err, config.ErrUsage)
 	_, _, err = run(t, a, b, "--output-folder", a, "--to", "mcap")
 	require.ErrorContains(t, err, "create "+a)
+}
+
+// Converting recordings by themselves does not fail because of one that was discarded.
+func TestEachLeavesOutDiscarded(t *testing.T) {
+	folder := t.TempDir()
+	var ins []string
+	for _, name := range []string{"a", "b"} {
+		joint := &rows.Vector{Name: "arm_0/joint", Columns: []rows.Column{{Name: "0", Unit: "deg"}},
+			Stamps: []int64{2e9}, Values: []float64{1}}
+		ins = append(ins, filepath.Join(folder, name))
+		require.NoError(t, session.Write(ins[len(ins)-1], &episode.Episode{Discarded: name == "b",
+			Arms: []*episode.Arm{{Name: "arm_0", Joint: joint}}}, session.Options{}))
+	}
+	for _, json := range []bool{false, true} {
+		args := append(slices.Clone(ins), "--output-folder", filepath.Join(t.TempDir(), "out"), "--to", "mcap")
+		want := "left out: " + ins[1] + ": no episode is left, as all were discarded while they were recorded"
+		if json {
+			args, want = append(args, "--json"), `"status":"discarded","error":"no episode is left`
+		}
+		stdout, stderr, err := run(t, args...)
+		require.NoError(t, err)
+		require.Empty(t, stderr)
+		require.Contains(t, stdout, want)
+		require.Contains(t, stdout, "a.mcap")
+	}
 }
 
 func TestReport(t *testing.T) {

@@ -27,7 +27,7 @@ import (
 type eachLine struct {
 	Input    string   `json:"input"`
 	Output   string   `json:"output"`
-	Status   string   `json:"status"` // converted, skipped because it was before, or failed
+	Status   string   `json:"status"` // converted, skipped because it was before, discarded while recording, or failed
 	Error    string   `json:"error,omitempty"`
 	Messages uint64   `json:"messages,omitempty"`
 	Bytes    int64    `json:"bytes,omitempty"` // of payloads

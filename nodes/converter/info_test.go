@@ -273,14 +273,22 @@ func TestInfoOfEpisodes(t *testing.T) {
 `, b.String())
 
 	b.Reset()
+	one.Discarded = true
+	writeEpisodes(&b, []episode.Summary{one})
+	require.Contains(t, b.String(), "  a: 2.500 s, pick, success: true, discarded\n")
+
+	b.Reset()
 	var many []episode.Summary
-	for range 52 {
+	for i := range 52 {
+		one.Discarded = i == 51
 		many = append(many, one)
 	}
+	many[3].Discarded = true
 	writeEpisodes(&b, many)
 	lines := strings.Split(b.String(), "\n")
-	require.Equal(t, "  number  episode  duration  frames  slowest camera  gaps  longest  task", lines[0])
-	require.Equal(t, "      49  a         2.500 s      76               -     1  0.500 s  pick", lines[50])
+	require.Equal(t, "  number  episode        duration  frames  slowest camera  gaps  longest  task", lines[0])
+	require.Equal(t, "       3  a (discarded)   2.500 s      76               -     1  0.500 s  pick", lines[4])
+	require.Equal(t, "      49  a               2.500 s      76               -     1  0.500 s  pick", lines[50])
 	require.Equal(t, "  and 2 more; --json shows all", lines[51])
 }
 

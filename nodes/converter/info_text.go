@@ -345,6 +345,9 @@ const (
 	shownEpisodes    = 50
 )
 
+// discarded tells that an episode is Discarded.
+const discarded = "discarded"
+
 // writeEpisodes writes a table for each of a few episodes, or a line for each of many.
 func writeEpisodes(b *strings.Builder, list []episode.Summary) {
 	if len(list) == 0 {
@@ -365,6 +368,9 @@ func writeEpisodes(b *strings.Builder, list []episode.Summary) {
 		}
 		if e.Success != nil {
 			fmt.Fprintf(b, ", success: %v", *e.Success)
+		}
+		if e.Discarded {
+			b.WriteString(", " + discarded)
 		}
 		b.WriteByte('\n')
 		rows := [][]string{{"  stream", "count", "rate", "gaps", "longest", "unit", "columns"}}
@@ -394,6 +400,9 @@ func writeManyEpisodes(b *strings.Builder, list []episode.Summary) {
 		rows = append(rows, []string{strconv.Itoa(i), human.Printable(e.Name), fmt.Sprintf("%.3f s", e.Duration),
 			fmt.Sprint(frames),
 			rate(slowest), fmt.Sprint(gaps), fmt.Sprintf("%.3f s", longest), human.OrDash(e.Task)})
+		if e.Discarded {
+			rows[len(rows)-1][1] += " (" + discarded + ")"
+		}
 	}
 	human.Table(b, rows, map[int]bool{0: true, 2: true, 3: true, 4: true, 5: true, 6: true})
 	if n := len(list) - shownEpisodes; n > 0 {

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"encoding/json"
 	"math"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"tapedeck/codec/align"
 	"tapedeck/codec/cdr"
 	"tapedeck/codec/episode"
+	"tapedeck/codec/session"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/nodes/internal/formats/allformats"
 	"tapedeck/test/samples"
@@ -165,6 +167,100 @@ func TestSelectedEpisodes(t *testing.T) {
 		require.Contains(t, info.Metadata[episode.MetadataKey], "pick")
 		require.NotContains(t, info.Metadata[episode.MetadataKey], "place")
 		require.NoError(t, reader.Close())
+	}
+}
+
+// discardedTakes writes the folder of a session that is kept, and of one that was discarded.
+func discardedTakes(t *testing.T) (kept, discarded string) {
+	folder := t.TempDir()
+	for i, task := range []string{"pick", "place"} {
+		arm := &episode.Arm{Name: "arm_0", Joint: &align.Vector{Name: "arm_0/joint", Stamps: []int64{2e9, 3e9, 4e9},
+			Values: []float64{1, 2, 3}, Columns: []align.Column{{Name: "0", Unit: "deg"}}}}
+		for k := range arm.Joint.Stamps {
+			arm.Joint.Stamps[k] += int64(i) * 10e9
+		}
+		require.NoError(t, session.Write(filepath.Join(folder, task), &episode.Episode{Task: task, Discarded: i == 1,
+			Arms: []*episode.Arm{arm}}, session.Options{}))
+	}
+	return filepath.Join(folder, "pick"), filepath.Join(folder, "place")
+}
+
+// A discarded episode is in no output, unless --episodes names it, and stays where nothing else may be lost.
+func TestDiscardedEpisodes(t *testing.T) {
+	kept, discarded := discardedTakes(t)
+	folder := filepath.Dir(kept)
+	tasks := func(path string) (list []string) {
+		r, err := allformats.List().Open(path)
+		require.NoError(t, err)
+		defer r.Close()
+		info, err := r.Info()
+		require.NoError(t, err)
+		details, ok := info.Extra.(episode.Details)
+		if !ok {
+			require.NoError(t, json.Unmarshal([]byte(info.Metadata[episode.MetadataKey]), &details))
+		}
+		for _, e := range details.Episodes {
+			text := e.Task
+			if e.Discarded {
+				text += ", discarded"
+			}
+			list = append(list, text)
+		}
+		return list
+	}
+	const told = "episodes 1 of 0-1 (discarded while recording: 1; --episodes 1 takes them)"
+	all := []string{"pick", "place"}
+	for _, c := range []struct {
+		ins  []string
+		only string
+		save bool // as recover does
+		want []string
+		told string
+		err  string
+	}{
+		{ins: []string{folder}, want: all[:1], told: told},
+		{ins: []string{kept, discarded}, want: all[:1], told: told},
+		{ins: []string{folder}, only: "0-1", want: all},
+		{ins: []string{folder}, only: "1", want: all[1:], told: "episodes 0 of 0-1"},
+		{ins: []string{discarded}, err: "as all were discarded while they were recorded; --episodes 0 of a conversion"},
+		{ins: []string{folder}, save: true, want: []string{"pick", "place, discarded"}},
+	} {
+		for _, to := range []string{"session", "hdf5", "lerobot", "mcap", "rosbag2"} {
+			o := DefaultOptions()
+			o.To, o.Only, o.Partial = to, c.only, true
+			if to == "hdf5" || to == "lerobot" {
+				o.Timeline = "fixed:1"
+			}
+			out := filepath.Join(t.TempDir(), "out")
+			j := Job{Formats: allformats.List(), Inputs: c.ins, Output: out, Options: o}
+			want, left := c.want, c.told
+			if c.save {
+				j.Damaged = func(err error) { require.NoError(t, err) }
+			}
+			if c.save && (to == "hdf5" || to == "lerobot") { // they hold no mark
+				want, left = all[:1], told
+			}
+			r, err := j.Run(t.Context())
+			if c.err != "" {
+				require.ErrorIs(t, err, episode.ErrDiscarded)
+				require.ErrorContains(t, err, c.err)
+				continue
+			}
+			require.NoError(t, err)
+			require.Equal(t, left, r.LeftOut)
+			if to == "mcap" && len(c.ins) > 1 { // whose metadata have the names of both
+				continue
+			}
+			require.Equal(t, want, tasks(out), to)
+			if !c.save || to != "mcap" {
+				continue
+			}
+			o.To, o.Stamps = "session", "auto"
+			again, _, err := do(t, out+".again", o, out) // out of the messages
+			require.NoError(t, err)
+			require.Equal(t, told, again.LeftOut)
+			require.Equal(t, all[:1], tasks(out+".again"))
+		}
 	}
 }
 

@@ -30,9 +30,10 @@ type Job struct {
 	Stdout io.Writer
 
 	// Damaged, if not nil, is called with each damaged place in the inputs, from another goroutine than Progress; all
-	// checksums are compared. The job then also saves what a conversion refuses: episodes without some of their files.
-	// It fails if no message can be read. If it is nil, Warn is called with the first damaged places at the end, or the
-	// job fails at the first one if Options.Strict.
+	// checksums are compared. The job then also saves what a conversion refuses, episodes without some of their files,
+	// and discarded episodes unless the output holds rows to train on. It fails if no message can be read. If it is
+	// nil, Warn is called with the first damaged places at the end, or the job fails at the first one if
+	// Options.Strict.
 	Damaged func(error)
 	// Sound leaves out messages that may be damaged, as a checksum is wrong.
 	Sound bool
@@ -85,6 +86,7 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	j.Inputs = j.Formats.Recordings(j.Inputs)
+	p.episodes.KeepDiscarded = j.Damaged != nil && (t.format.Episodes == nil || !t.format.Episodes.Rows) // marks, too
 	var d damage
 	run := j.runMessages
 	if t.format.Episodes != nil {

@@ -55,7 +55,7 @@ func (o *Options) mp4() codec.Format { return mp4.Options{Codec: o.VideoCodec}.F
 
 // EpisodeOptions are about the episodes of the inputs, whatever the format of the output.
 type EpisodeOptions struct {
-	Only      string `param:"episodes" group:"Episodes" value:"LIST" help:"convert only the episodes with these numbers, such as 0,2-5; they count from 0 through all inputs, as info lists them"`
+	Only      string `param:"episodes" group:"Episodes" value:"LIST" help:"convert only the episodes with these numbers, such as 0,2-5; they count from 0 through all inputs, as info lists them; discarded ones are converted only if they are named here"`
 	LeftOut   string `param:"leave_out_episodes" group:"Episodes" value:"LIST" help:"leave out the episodes with these numbers; same syntax as episodes"`
 	JointUnit string `param:"joint_unit" group:"Episodes" options:"auto|rad|deg" help:"unit of joints where an input does not tell it, as most datasets of LeRobot; for hdf5 also the unit of joints in the state and actions of arms (auto is rad, EasyTeleop uses deg); qpos, qvel and action are never in deg"`
 }

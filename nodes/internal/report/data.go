@@ -143,18 +143,19 @@ type Parameter struct {
 
 // Episode is one of those of a data set.
 type Episode struct {
-	Name    string       `json:"name"`
-	Task    string       `json:"task"`
-	Success *bool        `json:"success"` // nil: nobody said
-	From    float64      `json:"from"`
-	Until   float64      `json:"until"`
-	Good    bool         `json:"good"`
-	Verdict []string     `json:"verdict"`
-	Rows    int          `json:"rows"`    // to train on
-	Points  int          `json:"points"`  // of the timeline, of which some make no row
-	Dropped [][2]float64 `json:"dropped"` // times that make no rows
-	Cameras []Camera     `json:"cameras"`
-	Panels  []Panel      `json:"panels"`
+	Name      string       `json:"name"`
+	Task      string       `json:"task"`
+	Success   *bool        `json:"success"`   // nil: nobody said
+	Discarded bool         `json:"discarded"` // while it was recorded
+	From      float64      `json:"from"`
+	Until     float64      `json:"until"`
+	Good      bool         `json:"good"`
+	Verdict   []string     `json:"verdict"`
+	Rows      int          `json:"rows"`    // to train on
+	Points    int          `json:"points"`  // of the timeline, of which some make no row
+	Dropped   [][2]float64 `json:"dropped"` // times that make no rows
+	Cameras   []Camera     `json:"cameras"`
+	Panels    []Panel      `json:"panels"`
 }
 
 // Panel is what an arm did and was told to do.

@@ -114,7 +114,8 @@ func newStream(stamps []int64, start, end int64) stream {
 func (b *builder) episode(e *episode.Episode, thumbs int) Episode {
 	summary := episode.Summarize(e)
 	start, end := summary.Start, summary.End
-	out := Episode{Name: e.Name, Task: e.Task, Success: e.Success, From: b.seconds(start), Until: b.seconds(end)}
+	out := Episode{Name: e.Name, Task: e.Task, Success: e.Success, Discarded: e.Discarded,
+		From: b.seconds(start), Until: b.seconds(end)}
 	var wrong []string
 	gaps := 0
 	for i, c := range e.Cameras {

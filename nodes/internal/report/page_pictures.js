@@ -60,7 +60,8 @@ function strip(camera, scope) {
 // ---- Episodes ----------------------------------------------------------------------------------------------------
 
 function episodes(data) {
-  const box = el("div"), result = e => e.success == null ? "–" : e.success ? "✓ success" : "✗ failure";
+  const box = el("div"), result = e => e.discarded ? "✗ discarded" :
+    e.success == null ? "–" : e.success ? "✓ success" : "✗ failure";
   const length = e => finite(e.until) - finite(e.from);
   const mine = new Set(); // the boards and followers of the episode that is shown
   const choose = e => {
