@@ -77,6 +77,11 @@ func (p *player) remoteStatus() remote.Status {
 	for i := range p.source.recordings {
 		status.Paths = append(status.Paths, p.source.recordings[i].info.Path)
 	}
+	for _, offer := range p.publishers.offers() {
+		n := offer.Subscribers()
+		status.Topics = append(status.Topics, remote.TopicStatus{Topic: offer.Topic(), Type: offer.Type,
+			Subscribers: &n})
+	}
 	return status
 }
 

@@ -71,6 +71,7 @@ type recorder struct {
 	session   atomic.Pointer[session]
 	lifecycle sync.Mutex         // held while a recording starts or stops
 	pausing   sync.Mutex         // held while topics and session are paused or resumed
+	metering  sync.Mutex         // held while Meter of topics changes
 	over      bool               // none may start any more
 	failed    error              // what recordings that were stopped failed with, or lack
 	quit      context.CancelFunc // ends run

@@ -90,12 +90,42 @@ func TestServiceStatus(t *testing.T) {
 			return s
 		}
 		s := status()
-		require.Equal(t, []any{"/recorder", "RECORDING", "rosbag2", []string{absolute("drive")}, false},
-			[]any{s.Node, s.State, s.Format, s.Paths, s.Snapshots})
-		require.Equal(t, []remote.TopicStatus{{Topic: "/n", Type: "std_msgs/msg/UInt32", Received: 1}}, s.Topics)
+		require.Equal(t, []any{"/recorder", "RECORDING", "rosbag2", []string{absolute("drive")}},
+			[]any{s.Node, s.State, s.Format, s.Paths})
+		require.Nil(t, s.Snapshots)
+		require.Len(t, s.Topics, 1)
+		require.EqualValues(t, 1, s.Topics[0].Received)
 		require.Contains(t, s.String(), "state:     RECORDING\n")
 		d.ask("stop", "Stop", &srv.Stop_Request{}, &srv.Stop_Response{})
 		require.Equal(t, "STOPPED", status().State)
+		require.NoError(t, d.end())
+	})
+}
+
+// The service status knows the snapshots, and the rates of topics also without a status line.
+func TestServiceStatusOfSnapshots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := withSnapshots("mcap")
+		o.Quiet, o.Diagnostics = true, false
+		d := newDeck(t, o, "/n")
+		flow := d.flow("/n", 10*time.Millisecond, 1000)
+		time.Sleep(20 * time.Second)
+		var answer std_srvs.Trigger_Response
+		status := func() (s remote.Status) {
+			d.call("/recorder/status", "std_srvs/srv/Trigger", &std_srvs.Trigger_Request{}, &answer)
+			require.NoError(t, json.Unmarshal([]byte(answer.Message), &s))
+			return s
+		}
+		require.Equal(t, &remote.SnapshotStatus{}, status().Snapshots)
+		require.Contains(t, status().String(), "snapshots: 0 taken\n")
+		path := d.takeSnapshot(tapedeck.TakeSnapshot_Request{}).Path
+		s := status()
+		require.Equal(t, &remote.SnapshotStatus{Taken: 1, Last: path}, s.Snapshots)
+		require.InDelta(t, 100, s.Topics[0].MessageRate, 2)
+		require.InDelta(t, 100_000, s.Topics[0].ByteRate, 2000)
+		require.Contains(t, s.String(), "snapshots: 1 taken, the last one is "+path)
+		require.Contains(t, s.String(), "MB/s\n")
+		flow.end()
 		require.NoError(t, d.end())
 	})
 }

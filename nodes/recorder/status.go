@@ -33,13 +33,8 @@ type status struct {
 // update shows the state at now.
 func (s *status) update(now time.Time) {
 	r := s.recorder
-	if r.options.Quiet && s.diagnostics == nil {
-		return
-	}
 	list := r.topics.Topics()
-	for _, rec := range list {
-		rec.Meter.Update(now, rec.Received.Load(), rec.Bytes.Load())
-	}
+	r.measure(now, list)
 	if s.diagnostics != nil && now.Sub(s.published) >= diagnosticsPace {
 		s.published = now
 		s.diagnostics.publish(now, list)
@@ -97,6 +92,15 @@ func (s *status) update(now time.Time) {
 	}
 }
 
+// measure takes the rates of topics at now.
+func (r *recorder) measure(now time.Time, list []*subscription.Topic) {
+	r.metering.Lock()
+	defer r.metering.Unlock()
+	for _, rec := range list {
+		rec.Meter.Update(now, rec.Received.Load(), rec.Bytes.Load())
+	}
+}
+
 // state returns in a word what the recorder does.
 func (r *recorder) state() string {
 	switch s := r.session.Load(); {
@@ -117,7 +121,7 @@ func (r *recorder) remoteStatus() remote.Status {
 	s, t := r.session.Load(), r.totals()
 	missing, _ := r.topics.Unheard()
 	status := remote.Status{State: r.state(), Text: t.progress(), Alert: t.trouble(missing),
-		Format: r.options.format().Name, Snapshots: r.snapshots != nil, Disk: r.left(), Uploads: r.uploadProgress(),
+		Format: r.options.format().Name, Disk: r.left(), Uploads: r.uploadProgress(),
 		Seconds: t.elapsed.Seconds(), Messages: t.messages, Bytes: t.bytes, Waiting: t.waiting, Dropped: t.dropped,
 		Lost: t.lost}
 	for _, text := range []string{s.contractTrouble(), r.uploadTrouble()} {
@@ -131,10 +135,21 @@ func (r *recorder) remoteStatus() remote.Status {
 	if s.guard != nil {
 		status.FreeBytes = s.guard.Free.Load()
 	}
+	if r.snapshots != nil {
+		n, last := r.snapshots.Taken()
+		if last != "" {
+			last = absolute(last)
+		}
+		status.Snapshots = &remote.SnapshotStatus{Taken: n, Writing: r.snapshots.Writing(), Last: last}
+	}
 	for _, rec := range r.topics.Topics() {
 		channel, c := rec.Channel.Load(), rec.Counts()
+		r.metering.Lock()
+		rate := rec.Meter
+		r.metering.Unlock()
 		status.Topics = append(status.Topics, remote.TopicStatus{Topic: channel.Topic, Type: channel.Type,
-			Received: c.Received, Dropped: c.Dropped, Lost: c.Lost})
+			TopicCounts: &remote.TopicCounts{Received: c.Received, Dropped: c.Dropped, Lost: c.Lost,
+				MessageRate: rate.Messages, ByteRate: rate.Bytes}})
 	}
 	return status
 }

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -136,4 +137,67 @@ func TestConverterRequest(t *testing.T) {
 	}
 	require.Contains(t, g.remote(2, "converter", "request", "in.record"), "got 1 path")
 	converter.Interrupt()
+}
+
+// status is what a node says of itself.
+type status struct {
+	Node, State, Format string
+	Paths               []string
+	FreeBytes           int64 `json:"free_bytes"`
+	Duration            float64
+	Messages            uint64
+	Snapshots           struct {
+		Taken int
+		Last  string
+	}
+	Topics []struct {
+		Topic, Type string
+		Received    uint64
+		Subscribers *int
+	}
+}
+
+// TestStatus asks nodes how they are, and finds soon that there is none.
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	g := isolate(t)
+	for _, name := range []string{"recorder", "player"} {
+		none := process.Start(t, g.command(filepath.Join(g.bin, name), "status")).Wait(1)
+		require.Regexp(t, "no "+name+` was found within \d`, none)
+	}
+	player := g.start("player", g.writeNumbers("numbers.mcap", "/n", epoch, 0, 1000), "--start-paused")
+	recorder := g.start("recorder", "-o", "drive.mcap", "/n", "--snapshot")
+	decode := func(name string) (s status) {
+		stdout := g.remote(0, name, "status", "--json")
+		require.NoError(t, json.Unmarshal([]byte(stdout[strings.Index(stdout, "{"):]), &s), stdout)
+		return s
+	}
+	await(t, func() bool { return len(decode("recorder").Topics) == 1 })
+	await(t, func() bool { return *decode("player").Topics[0].Subscribers == 1 })
+	require.Contains(t, g.remote(0, "player", "play-next"), "played 1 message")
+	await(t, func() bool { return decode("recorder").Topics[0].Received == 1 })
+	require.Contains(t, g.remote(0, "recorder", "trigger"), "snapshot_drive_")
+
+	s := decode("recorder")
+	require.Equal(t, []any{"/recorder", "RECORDING", "mcap", []string{g.path("drive.mcap")}, "/n",
+		"std_msgs/msg/UInt32"}, []any{s.Node, s.State, s.Format, s.Paths, s.Topics[0].Topic, s.Topics[0].Type})
+	require.Equal(t, 1, s.Snapshots.Taken)
+	require.Positive(t, s.FreeBytes)
+	text := g.remote(0, "recorder", "status")
+	for _, line := range []string{"node:      /recorder\n", "state:     RECORDING\n", "recording: " +
+		g.path("drive.mcap") + "\n", "snapshots: 1 taken, the last one is " + s.Snapshots.Last + "\n",
+		"topic:     /n, 1 message, "} {
+		require.Contains(t, text, line)
+	}
+
+	s = decode("player")
+	require.Equal(t, []any{"/player", "PAUSED", uint64(1), "/n"},
+		[]any{s.Node, s.State, s.Messages, s.Topics[0].Topic})
+	require.InDelta(t, 1, s.Duration, 1e-6)
+	text = g.remote(0, "player", "status")
+	for _, line := range []string{"node:      /player\n", "state:     PAUSED\n", "topic:     /n, 1 subscriber\n"} {
+		require.Contains(t, text, line)
+	}
+	player.Interrupt()
+	recorder.Interrupt()
 }

@@ -25,7 +25,6 @@ type Status struct {
 	Paths     []string `json:"paths,omitempty"` // of the recordings
 	File      string   `json:"file,omitempty"`  // that is being written
 	Format    string   `json:"format,omitempty"`
-	Snapshots bool     `json:"snapshots"` // can be taken
 	Disk      string   `json:"disk,omitempty"`
 	FreeBytes int64    `json:"free_bytes,omitempty"`
 	Uploads   string   `json:"uploads,omitempty"` // what waits to be uploaded
@@ -39,16 +38,32 @@ type Status struct {
 	Dropped  uint64  `json:"dropped"`
 	Lost     uint64  `json:"lost"`
 
-	Topics []TopicStatus `json:"topics,omitempty"`
+	Snapshots *SnapshotStatus `json:"snapshots,omitempty"` // nil if none can be taken
+	Topics    []TopicStatus   `json:"topics,omitempty"`
 }
 
-// TopicStatus is how the recording of a topic goes.
+// SnapshotStatus is how many snapshots a recorder has taken.
+type SnapshotStatus struct {
+	Taken   int    `json:"taken"`          // that are complete
+	Writing int    `json:"writing"`        // that are being written
+	Last    string `json:"last,omitempty"` // path of the last complete one
+}
+
+// TopicStatus is how a topic is recorded or played.
 type TopicStatus struct {
-	Topic    string `json:"topic"`
-	Type     string `json:"type"`
-	Received uint64 `json:"received"`
-	Dropped  uint64 `json:"dropped"`
-	Lost     uint64 `json:"lost"`
+	Topic        string `json:"topic"`
+	Type         string `json:"type"`
+	*TopicCounts        // of a recorder
+	Subscribers  *int   `json:"subscribers,omitempty"` // of a player
+}
+
+// TopicCounts is what a recorder counts of a topic.
+type TopicCounts struct {
+	Received    uint64  `json:"received"`
+	Dropped     uint64  `json:"dropped"`
+	Lost        uint64  `json:"lost"`
+	MessageRate float64 `json:"messages_per_second"` // over the last seconds
+	ByteRate    float64 `json:"bytes_per_second"`
 }
 
 // ServeStatus offers the service status of a node.
@@ -118,17 +133,41 @@ func (s Status) String() string {
 	}
 	line("file", s.File)
 	line("format", s.Format)
-	if s.Snapshots {
-		line("snapshots", "recorder trigger saves one")
+	if n := s.Snapshots; n != nil {
+		line("snapshots", n.String())
 	}
 	line("disk", s.Disk)
 	line("uploads", s.Uploads)
 	for _, t := range s.Topics {
-		text := t.Topic + ", " + human.Count(t.Received, "message")
-		if t.Dropped+t.Lost > 0 {
-			text += fmt.Sprintf(", %d dropped, %d lost in transport", t.Dropped, t.Lost)
-		}
-		line("topic", text)
+		line("topic", t.String())
 	}
 	return b.String()
+}
+
+// String returns "2 taken, 1 being written, the last one is /data/snapshot_drive.mcap".
+func (s *SnapshotStatus) String() string {
+	text := fmt.Sprintf("%d taken", s.Taken)
+	if s.Writing > 0 {
+		text += fmt.Sprintf(", %d being written", s.Writing)
+	}
+	if s.Last != "" {
+		text += ", the last one is " + s.Last
+	}
+	return text
+}
+
+// String returns "/imu, 1234 messages, 100.0/s, 0.03 MB/s".
+func (t *TopicStatus) String() string {
+	text := t.Topic
+	if c := t.TopicCounts; c != nil {
+		text += fmt.Sprintf(", %s, %.1f/s, %.2f MB/s", human.Count(c.Received, "message"), c.MessageRate,
+			c.ByteRate/1e6)
+		if c.Dropped+c.Lost > 0 {
+			text += fmt.Sprintf(", %d dropped, %d lost in transport", c.Dropped, c.Lost)
+		}
+	}
+	if t.Subscribers != nil {
+		text += ", " + human.Count(*t.Subscribers, "subscriber")
+	}
+	return text
 }

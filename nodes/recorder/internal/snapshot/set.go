@@ -74,6 +74,8 @@ type Set struct {
 	ended   bool
 	failure error // of a condition
 	writing []*Snapshot
+	taken   int    // snapshots that are complete
+	last    string // path of the last one
 	latest  map[*condition.Condition]*Snapshot
 	refused int // snapshots, since that was last logged
 }
@@ -157,6 +159,13 @@ func (s *Set) Writing() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.writing)
+}
+
+// Taken returns how many snapshots are complete, and the path of the last one.
+func (s *Set) Taken() (n int, last string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.taken, s.last
 }
 
 // Run removes old items from the ring, and logs how many snapshots were refused, until stop is closed.

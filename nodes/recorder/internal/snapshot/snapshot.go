@@ -64,6 +64,10 @@ func (n *Snapshot) run() {
 	}
 	s.mu.Lock()
 	s.writing = slices.DeleteFunc(s.writing, func(other *Snapshot) bool { return other == n })
+	if n.err == nil {
+		s.taken++
+		s.last = n.Path
+	}
 	s.mu.Unlock()
 	close(n.done)
 }

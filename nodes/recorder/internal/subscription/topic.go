@@ -16,7 +16,7 @@ import (
 type Topic struct {
 	*intake.Receiver
 	Accounting accounting.Topic // guarded by the lock of the recording
-	Meter      accounting.Rate  // of received messages, for the status
+	Meter      accounting.Rate  // of received messages; guarded by recorder.metering
 
 	// Guarded by the set's lock.
 	qos       codec.QoS // subscribed with
