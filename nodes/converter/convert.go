@@ -181,7 +181,7 @@ func (s *several) run(ctx context.Context, job *convert.Job, folder, name string
 		line.Status, line.Messages, line.Bytes, line.Seconds = "converted", result.Messages, result.Bytes,
 			result.Took.Seconds()
 		line.Damaged = result.Damaged
-		for _, loss := range result.Losses {
+		for _, loss := range result.All() {
 			line.Losses = append(line.Losses, loss.String())
 		}
 	}
@@ -320,7 +320,7 @@ func reportLeftOut(r *convert.Result) []string {
 	return []string{"left out: " + r.LeftOut}
 }
 
-// reportLosses returns lines about what was lost.
+// reportLosses returns lines about what was lost, and what a format without messages has no place for.
 func reportLosses(r *convert.Result, verbose bool) (lines []string) {
 	if !verbose {
 		lines = r.Summary()
@@ -331,6 +331,12 @@ func reportLosses(r *convert.Result, verbose bool) (lines []string) {
 	}
 	for i := range lines {
 		lines[i] = "lost: " + lines[i]
+	}
+	if !verbose && len(r.Unplaced) > 0 {
+		return append(lines, "left out: "+r.UnplacedSummary())
+	}
+	for _, loss := range r.Unplaced {
+		lines = append(lines, "left out: "+loss.String())
 	}
 	return lines
 }

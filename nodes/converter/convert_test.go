@@ -305,6 +305,9 @@ func TestReportOfLosses(t *testing.T) {
 		{What: "publish times", Topics: []string{"/imu"}, Messages: 7, Format: true},
 		{What: "TERRAIN", Topics: []string{"/log"}, Messages: 1},
 		{What: "2 attachments", Messages: 0},
+	}, Unplaced: []convert.Loss{
+		{What: "metadata of topics", Topics: []string{"/imu", "/tf"}, Format: true},
+		{What: "metadata of the recording", Format: true},
 	}}
 	require.Equal(t, []string{
 		"lost: AHRS, EKF, TERRAIN (on /log); -v lists them",
@@ -312,10 +315,13 @@ func TestReportOfLosses(t *testing.T) {
 		"lost: 2 attachments",
 		"lost: what the format has no place for: quality of service, except durability; publish times; " +
 			"-v lists the topics",
+		"left out: what the format has no place for: metadata of topics; metadata of the recording; " +
+			"-v lists the topics",
 	}, reportLosses(result, false))
 	require.Equal(t, []string{
 		"lost: quality of service, except durability (/imu, /tf)", "lost: AHRS (5 messages on /log)",
 		"lost: header.seq (7 messages on /imu)", "lost: EKF (6 messages on /log)",
 		"lost: publish times (7 messages on /imu)", "lost: TERRAIN (1 message on /log)", "lost: 2 attachments",
+		"left out: metadata of topics (/imu, /tf)", "left out: metadata of the recording",
 	}, reportLosses(result, true))
 }

@@ -125,7 +125,7 @@ func (s *server) answer(ctx context.Context, payload []byte) ([]byte, error) {
 	response.Success, response.Files = true, result.Files
 	response.MessageCount, response.TopicCount = result.Messages, uint32(result.Topics)
 	response.Start, response.End = rospub.Time(result.Start), rospub.Time(result.End)
-	for _, loss := range result.Losses {
+	for _, loss := range result.All() {
 		response.Losses = append(response.Losses, loss.String())
 	}
 	return cdr.Marshal(&response)

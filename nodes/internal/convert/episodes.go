@@ -213,7 +213,7 @@ func (w *episodeJob) run(ctx context.Context, out *output) error {
 	for _, i := range slices.Backward(slices.Sorted(slices.Values(w.unwritten))) {
 		w.result.Episodes = slices.Delete(w.result.Episodes, i, i+1)
 	}
-	w.result.Losses = w.lost
+	w.result.Losses, w.result.Unplaced = w.lost.divide(w.format)
 	if noted, ok := target.(interface{ Notes() []string }); ok {
 		for _, note := range noted.Notes() {
 			w.warn(note)
@@ -227,7 +227,7 @@ func (w *episodeJob) refuse() error {
 	if !w.plan.Strict {
 		return nil
 	}
-	return w.lost.strict(w.result.Path)
+	return w.lost.strict(w.result.Path, w.format)
 }
 
 // fix sets the timeline to the rate of the first camera, or of rows that are kept.
@@ -355,7 +355,7 @@ type notedSource struct {
 
 // source opens an input.
 func (w *episodeJob) source(ctx context.Context, i int, path string) (*notedSource, error) {
-	in, err := w.open(ctx, path, w.plan, ros2Target())
+	in, err := w.open(ctx, path, w.plan, ros2Target(w.format))
 	if err != nil {
 		return nil, err
 	}
@@ -413,8 +413,7 @@ func (w *episodeJob) fromMessages(ctx context.Context, i int, in *input) (*noted
 	if !in.original.Complete && w.Damaged == nil {
 		s.notes = append(s.notes, "it is incomplete; converting everything readable")
 	}
-	r := newSource(p, ros2Target(), inputs{in}, window)
-	in.leaveAttachments(&w.lost)
+	r := newSource(p, ros2Target(w.format), inputs{in}, window)
 	if err := w.accept(in, p, &w.lost); err != nil {
 		return nil, err
 	}

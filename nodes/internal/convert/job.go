@@ -63,6 +63,7 @@ type Result struct {
 	End       int64         // latest one
 	Took      time.Duration // from opening the output to its end
 	Losses    []Loss        // what was selected but is not in the output
+	Unplaced  []Loss        // what else is not, as a format without messages has no place for it
 	Throttled Loss          // what Options.Throttle left out
 	LeftOut   string        // episodes that were not selected; "": none
 	Repeated  Loss          // latched messages that files begin with; among Messages
@@ -261,7 +262,7 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs, d *da
 		return nil, err
 	}
 	if p.Strict {
-		if err := losses(w.result.Losses).strict(out.path); err != nil {
+		if err := losses(w.result.Losses).strict(out.path, t.format); err != nil {
 			return nil, err
 		}
 	}
@@ -361,7 +362,7 @@ func (j *Job) onDamage(d *damage) func(error) {
 // videos has the frames of an input's colour videos become JPEGs in recordings, unless pixels are wanted, and tells how
 // much they become.
 func (j *Job) videos(path string, r *episode.Reader, p *plan, t *target) error {
-	if !t.format.KeepsFrames() {
+	if !t.format.KeepsMessages() {
 		return nil
 	}
 	if p.Images != formats.ImagesRaw {

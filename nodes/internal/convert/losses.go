@@ -10,6 +10,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
 )
 
@@ -104,19 +105,53 @@ func (r *Result) Summary() (lines []string) {
 		}
 	}
 	if len(format) > 0 {
-		lines = append(lines, fmt.Sprintf("what the format has no place for: %s; -v lists the topics",
-			strings.Join(format, "; ")))
+		lines = append(lines, noPlace(format))
 	}
 	return lines
 }
 
+// UnplacedSummary returns a line for all of Unplaced, "" if there is nothing.
+func (r *Result) UnplacedSummary() string {
+	var all []string
+	for _, loss := range r.Unplaced {
+		all = append(all, loss.What)
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return noPlace(all)
+}
+
+// noPlace returns a line about what a format has no place for.
+func noPlace(what []string) string {
+	return fmt.Sprintf("what the format has no place for: %s; -v lists the topics", strings.Join(what, "; "))
+}
+
+// All returns Losses and Unplaced.
+func (r *Result) All() []Loss { return slices.Concat(r.Losses, r.Unplaced) }
+
+// divide returns what a conversion to a format loses, and what is no loss: that a format without messages has no place
+// for what belongs to messages, such as publish times and quality of service. Nobody who wants a training set, a table
+// or a video expects it there.
+func (l losses) divide(format formats.Format) (lost, unplaced losses) {
+	for _, loss := range l {
+		if loss.Format && !format.KeepsMessages() {
+			unplaced = append(unplaced, loss)
+		} else {
+			lost = append(lost, loss)
+		}
+	}
+	return lost, unplaced
+}
+
 // strict returns the error of --strict, nil if nothing is lost.
-func (l losses) strict(path string) error {
-	if len(l) == 0 {
+func (l losses) strict(path string, format formats.Format) error {
+	lost, _ := l.divide(format)
+	if len(lost) == 0 {
 		return nil
 	}
 	var texts []string
-	for _, loss := range l {
+	for _, loss := range lost {
 		texts = append(texts, loss.String())
 	}
 	return fmt.Errorf("%s is not written because of --strict: it would lose %s", path, strings.Join(texts, "; "))
@@ -170,11 +205,8 @@ func (o *observer) before() losses { return slices.Concat(o.left, o.known) }
 func (o *observer) finish(ins inputs) (lost losses, throttled Loss) {
 	lost = o.before()
 	var cut losses
-	o.addFailed(&lost)
+	o.addCounts(&lost)
 	for _, c := range o.sorted() {
-		if n := o.channels[c]; n.published > 0 {
-			lost.addFormat("publish times", c.Topic, n.published)
-		}
 		if n := o.channels[c]; n.throttled > 0 {
 			cut.add("throttled", c.Topic, n.throttled)
 		}
@@ -192,15 +224,22 @@ func (o *observer) finish(ins inputs) (lost losses, throttled Loss) {
 
 // finishEpisodes returns the losses of reading a recording for its episodes.
 func (o *observer) finishEpisodes() losses {
-	lost := slices.Clone(o.left)
-	o.addFailed(&lost)
+	lost := o.before()
+	o.addCounts(&lost)
 	return lost
 }
 
-func (o *observer) addFailed(lost *losses) {
-	for _, c := range o.sorted() {
+// addCounts adds the losses of the messages that were read.
+func (o *observer) addCounts(lost *losses) {
+	all := o.sorted()
+	for _, c := range all {
 		if n := o.channels[c]; n.failed > 0 {
 			lost.add("messages that cannot be translated: "+n.why.Error(), c.Topic, n.failed)
+		}
+	}
+	for _, c := range all {
+		if n := o.channels[c]; n.published > 0 {
+			lost.addFormat("publish times", c.Topic, n.published)
 		}
 	}
 }

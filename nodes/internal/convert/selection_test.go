@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/formats/allformats"
 )
 
@@ -177,7 +178,7 @@ func TestThrottledChannelsOfOneTopic(t *testing.T) {
 	p, err := o.parse()
 	require.NoError(t, err)
 	j := &Job{Formats: allformats.List()}
-	target := ros2Target()
+	target := ros2Target(formats.Format{})
 	in, err := j.open(t.Context(), inputs[0], p, target)
 	require.NoError(t, err)
 	defer in.reader.Close()

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"tapedeck/codec"
+	"tapedeck/codec/episode"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/nodes/internal/formats"
@@ -139,6 +140,9 @@ func (s *source) compare(wants map[*codec.Channel]bool) {
 	if s.composed {
 		maps.DeleteFunc(metadata, func(key, _ string) bool { return s.target.composer.HoldsKey(key) })
 	}
+	if s.target.format.Episodes != nil {
+		delete(metadata, episode.MetadataKey) // the episodes have it
+	}
 	if keeps.ChannelMetadata { // where logs of CARLA have it, too
 		maps.DeleteFunc(metadata, func(key, value string) bool {
 			return slices.ContainsFunc(s.info.Topics, func(t codec.TopicInfo) bool {
@@ -260,7 +264,7 @@ func (s *source) refuse(path string) error {
 	case s.plan.Unmatched == "fail" && len(left) > 0:
 		return fmt.Errorf("%s is not written because of --unmatched fail: %s", path, left[0])
 	case s.plan.Strict:
-		return s.observer.before().strict(path)
+		return s.observer.before().strict(path, s.target.format)
 	case len(s.info.Topics) == 0 && len(left) > 0:
 		return fmt.Errorf("%s is not written, because nothing could be stored in it: %s", path, left[0])
 	}

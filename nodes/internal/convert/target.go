@@ -54,9 +54,9 @@ func newTarget(format formats.Format, p *plan) (*target, error) {
 	return t, nil
 }
 
-// ros2Target is a target that holds ROS 2 messages only.
-func ros2Target() *target {
-	return &target{to: codec.EncodingCDR, keeps: func(string) bool { return false }}
+// ros2Target is a target that holds ROS 2 messages only, for a format that is made of them.
+func ros2Target(format formats.Format) *target {
+	return &target{format: format, to: codec.EncodingCDR, keeps: func(string) bool { return false }}
 }
 
 // can reports whether the format can hold messages of an encoding.

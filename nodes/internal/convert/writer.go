@@ -85,7 +85,7 @@ func (w *writer) run(ctx context.Context, options codec.CreateOptions) error {
 	if lossy, ok := w.writer.(codec.Lossy); ok {
 		lost.addAll(lossy.Losses())
 	}
-	w.result.Losses = lost
+	w.result.Losses, w.result.Unplaced = lost.divide(s.target.format)
 	if w.result.Messages == 0 && !s.observer.salvages || w.composing != nil && w.composing.Empty() {
 		return w.nothing()
 	}

@@ -175,12 +175,13 @@ func (f Format) Configured(o *Options) (Format, error) {
 	return f, nil
 }
 
-// KeepsFrames reports whether recordings of a format have each frame of a video as a message.
-func (f *Format) KeepsFrames() bool { return f.Open != nil && f.Create != nil && f.Episodes == nil }
+// KeepsMessages reports whether recordings of a format have messages, and thus each frame of a video as one, rather
+// than episodes or what is made of messages: tables, pictures, clouds and tracks.
+func (f *Format) KeepsMessages() bool { return f.Open != nil && f.Create != nil && f.Episodes == nil }
 
 // TakesOfFrames reports whether an option with a value says how the frames of videos are kept in the format.
 func (f *Format) TakesOfFrames(option, value string) bool {
-	return f.KeepsFrames() && (option == "images" && value == ImagesRaw || option == "quality")
+	return f.KeepsMessages() && (option == "images" && value == ImagesRaw || option == "quality")
 }
 
 // Writes reports whether recordings of a format can be written.
