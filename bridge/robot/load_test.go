@@ -12,7 +12,7 @@ func TestLoadMapping(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, &Mapping{
 		Task:     "put the red cube into the box",
-		Episodes: Boundaries{Topic: "/episode", Field: "data"},
+		Episodes: Boundaries{Topic: "/episode", Field: "data", Discard: "discard"},
 		Cameras: []Camera{
 			{Name: "camera_0", Topic: "/wrist/color/image_raw/compressed"},
 			{Name: "camera_1", Topic: "/overhead/image_raw",
@@ -46,6 +46,8 @@ func TestParseMapping(t *testing.T) {
 		{"cameras: {a: {topics: /x}}", "cameras: a: line 1: yaml: unmarshal errors"},
 		{"episodes: {pause: -1s}", "episodes: pause: -1s is negative"},
 		{"episodes: {field: x}", "episodes: field x has no topic"},
+		{"episodes: {discard: x}", "episodes: discard x has no topic"},
+		{"episodes: {topic: /x, discard: -1}", ""},
 		{"cameras: {a: {topic: /x, device: {1: {2: 3}}}}", "cameras: a: device: json: unsupported type"},
 		{"arms: {a: {device: 1}}", "arms: a: device: line 1: yaml: unmarshal errors"},
 		{"arms: {a: {device: {lens: {2: 3}}}}", "arms: a: device: json: unsupported type"},

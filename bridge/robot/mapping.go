@@ -30,8 +30,12 @@ type Boundaries struct {
 	// Topic, unless it is "", is that of a trigger. A value of its field other than false, 0 and "" begins an episode,
 	// and the next other value ends it; a text is the task. Each message without fields begins another episode.
 	Topic string
-	Field string        // of the trigger; "" is "data"
-	Pause time.Duration // a longer time without messages of cameras and arms ends an episode; 0: no such time
+	Field string // of the trigger; "" is "data"
+	// Discard is a field of the trigger: a value other than false, 0 and "" discards the episode that is recorded, or
+	// else the one that ended last. If the trigger has no such field, it is the value of Field that ends an episode and
+	// discards it. "" is "discard".
+	Discard string
+	Pause   time.Duration // a longer time without messages of cameras and arms ends an episode; 0: no such time
 }
 
 // Camera is a topic with images: sensor_msgs/msg/Image or CompressedImage, or another type with the same fields.
@@ -130,8 +134,10 @@ func (m *Mapping) check() error {
 	if m.Episodes.Pause < 0 {
 		return fmt.Errorf("episodes: pause: %v is negative", m.Episodes.Pause)
 	}
-	if m.Episodes.Field != "" && m.Episodes.Topic == "" {
-		return fmt.Errorf("episodes: field %s has no topic", m.Episodes.Field)
+	for key, value := range map[string]string{"field": m.Episodes.Field, "discard": m.Episodes.Discard} {
+		if value != "" && m.Episodes.Topic == "" {
+			return fmt.Errorf("episodes: %s %s has no topic", key, value)
+		}
 	}
 	names := map[string]bool{}
 	for _, c := range m.Cameras {

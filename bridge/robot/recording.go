@@ -190,9 +190,10 @@ type survey struct {
 	*Recording
 	*boundary
 	task   string
-	take   *take
-	frames []instant // the latest frames of cameras
-	at     int       // of recorded
+	take   *take            // nil: none has begun
+	last   *episode.Episode // that of take, or the one that ended last
+	frames []instant        // the latest frames of cameras
+	at     int              // of recorded
 }
 
 // instant counts the frames of a camera with the same LogTime.
@@ -214,14 +215,17 @@ func (s *survey) add(m *codec.Message) error {
 	if err != nil || t == nil {
 		return err
 	}
-	if t.triggers {
-		ended, task, err := s.trigger(t, m)
+	if t.trigger != nil {
+		c, err := s.trigger(t.trigger, m)
 		if err != nil {
 			s.spoilt(m, err)
 		}
-		if ended {
+		if c.discarded {
+			s.last.Discarded = true
+		}
+		if c.ended {
 			s.end()
-			s.task = task
+			s.task = c.task
 		}
 	}
 	if t.cameras == nil && t.vectors == nil {
@@ -309,6 +313,8 @@ func (s *survey) begin() {
 	for i := range s.m.Arms {
 		s.take.Arms = append(s.take.Arms, s.m.Arms[i].empty())
 	}
+	s.last = s.take.Episode
+	s.last.Discarded = s.boundary.sample()
 }
 
 // frame adds a frame to the cameras of a topic.
@@ -445,46 +451,4 @@ func moved(a *episode.Arm) bool {
 		}
 	}
 	return false
-}
-
-// boundary decides where episodes begin and end.
-type boundary struct {
-	Boundaries
-	active bool
-	value  string // of the trigger
-	latest int64  // LogTime of the latest message of a camera or an arm; 0 is none
-}
-
-func newBoundary(b Boundaries) *boundary {
-	return &boundary{Boundaries: b, active: b.Topic == ""}
-}
-
-// trigger handles a message of the trigger. It reports whether the episode before has ended, and returns the task from
-// now on, "" if unknown.
-func (b *boundary) trigger(t *topic, m *codec.Message) (ended bool, task string, err error) {
-	if t.trigger == nil {
-		b.active = true
-		return true, "", nil
-	}
-	v, err := t.trigger.Get(m.Data)
-	if err != nil {
-		return false, "", err
-	}
-	value := fmt.Sprint(v)
-	if value == b.value {
-		return false, "", nil
-	}
-	b.value = value
-	b.active = value != "" && value != "0" && value != "false"
-	if text, ok := v.(string); ok && b.active {
-		task = text
-	}
-	return true, task, nil
-}
-
-// pause reports whether a message of a camera or an arm comes after a pause, and so begins another episode.
-func (b *boundary) pause(logTime int64) bool {
-	late := b.Pause > 0 && b.latest != 0 && logTime-b.latest > int64(b.Pause)
-	b.latest = logTime
-	return late
 }

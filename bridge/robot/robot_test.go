@@ -8,7 +8,10 @@ import (
 	"image/color"
 	"image/png"
 	"math"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,6 +26,7 @@ import (
 	"tapedeck/codec/session"
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
+	"tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
@@ -492,4 +496,192 @@ func TestWriterSplits(t *testing.T) {
 	require.Len(t, all, 2)
 	require.Equal(t, ms(1101, 1201), all[0].Arms[0].Joint.Stamps)
 	require.Equal(t, ms(1401), all[1].Arms[0].Joint.Stamps)
+}
+
+// The trigger discards the episode that is recorded, or the one that ended last, in a recording of messages and in
+// sessions alike.
+func TestTriggerDiscards(t *testing.T) {
+	type text = std_msgs.String
+	key := func(value, discard string) msgs.Message { return &diagnostic_msgs.KeyValue{Key: value, Value: discard} }
+	number := func(n int32) msgs.Message { return &std_msgs.Int32{Data: n} }
+	for name, c := range map[string]struct {
+		b        Boundaries
+		triggers []msgs.Message // with a message of the arm behind each
+		silent   []int          // triggers without a message of the arm behind them
+		want     string         // samples of the episodes, and whether they are discarded
+	}{
+		"text": {triggers: []msgs.Message{&text{Data: "a"}, &text{Data: "discard"}, &text{Data: "a"}}, want: "0! 2"},
+		"ended": {triggers: []msgs.Message{&text{Data: "a"}, &text{}, &text{Data: "discard"},
+			&text{Data: "b"}}, want: "0! 3"},
+		"before": {triggers: []msgs.Message{&text{Data: "discard"}, &text{Data: "a"}, &text{Data: "b"}}, want: "1 2"},
+		"nothing was recorded": {triggers: []msgs.Message{&text{Data: "a"}, &text{Data: "b"}, &text{Data: "discard"},
+			&text{Data: "c"}}, silent: []int{1}, want: "0 3"},
+		"nothing was recorded of the last": {triggers: []msgs.Message{&text{Data: "a"}, &text{Data: "b"}, &text{},
+			&text{Data: "discard"}, &text{Data: "c"}}, silent: []int{1}, want: "0 4"},
+		"other text": {b: Boundaries{Discard: "bad"}, triggers: []msgs.Message{&text{Data: "discard"},
+			&text{Data: "bad"}, &text{Data: "bad"}, &text{Data: "c"}}, want: "0! 3"},
+		"number": {b: Boundaries{Discard: "-1"}, triggers: []msgs.Message{number(1), number(2), number(-1), number(-1),
+			number(3)}, want: "0 1! 4"},
+		"number that begins": {triggers: []msgs.Message{number(1), number(-1), number(0)}, want: "0 1"},
+		"field": {b: Boundaries{Field: "key", Discard: "value"}, triggers: []msgs.Message{key("a", ""), key("a", "1"),
+			key("a", "1"), key("b", ""), key("", "0"), key("", "1"), key("c", "1"), key("d", "1")},
+			want: "0,1,2! 3! 6! 7"},
+		"field before messages": {b: Boundaries{Field: "key", Discard: "value"}, triggers: []msgs.Message{key("a", ""),
+			key("a", "1"), key("b", "")}, silent: []int{0}, want: "1! 2"},
+		"no value is left": {triggers: []msgs.Message{&std_msgs.Bool{Data: true}, &std_msgs.Bool{},
+			&std_msgs.Bool{Data: true}}, want: "0 2"},
+		"empty": {triggers: []msgs.Message{&std_msgs.Empty{}, &std_msgs.Empty{}}, want: "0 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newTape(t)
+			for i, trigger := range c.triggers {
+				p.add("/task", 1000+10*i, trigger)
+				if !slices.Contains(c.silent, i) {
+					p.add("/arm_0/joint_states", 1005+10*i, joints(1005+10*i, []string{"a"}, float64(i)))
+				}
+			}
+			m := &Mapping{Episodes: c.b, Arms: []Arm{{Name: "arm_0", Joint: &Stream{Topic: "/arm_0/joint_states"}}}}
+			m.Episodes.Topic = "/task"
+			show := func(all []*episode.Episode) string {
+				var list []string
+				for _, e := range all {
+					var samples []string
+					for _, stamp := range e.Arms[0].Joint.Stamps {
+						samples = append(samples, fmt.Sprint((stamp/1e6-1005)/10))
+					}
+					one := strings.Join(samples, ",")
+					if e.Discarded {
+						one += "!"
+					}
+					list = append(list, one)
+				}
+				return strings.Join(list, " ")
+			}
+			require.Equal(t, c.want, show(p.episodes(m)))
+			require.Equal(t, c.want, show(p.record(m)))
+		})
+	}
+	for name, c := range map[string]struct {
+		b       Boundaries
+		message msgs.Message
+		want    string
+	}{
+		"bool": {Boundaries{Discard: "x"}, &std_msgs.Bool{},
+			`"x" is no field of std_msgs/msg/Bool, and no value is left`},
+		"zero": {Boundaries{Discard: "0"}, number(1),
+			`"0" is no field of std_msgs/msg/Int32, and no number that discards`},
+		"number": {Boundaries{Discard: "x"}, number(1),
+			`"x" is no field of std_msgs/msg/Int32, and no number that discards`},
+		"empty": {Boundaries{Discard: "x"}, &std_msgs.Empty{},
+			`"x" is no field of std_msgs/msg/Empty, and no value is left`},
+		"nested": {Boundaries{Field: "frame_id", Discard: "stamp"}, &std_msgs.Header{}, ""}, // which is a text
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newTape(t)
+			p.add("/task", 1000, c.message)
+			p.add("/arm_0/joint_states", 1000, joints(1000, []string{"a"}, 1))
+			m := &Mapping{Episodes: c.b, Arms: []Arm{{Name: "arm_0", Joint: &Stream{Topic: "/arm_0/joint_states"}}}}
+			m.Episodes.Topic = "/task"
+			r, err := Episodes(p.write(), m)
+			if c.want == "" {
+				require.NoError(t, err)
+				require.NoError(t, r.Close())
+				return
+			}
+			require.ErrorContains(t, err, "/task")
+			require.ErrorContains(t, err, "trigger of episodes: discard: "+c.want)
+		})
+	}
+}
+
+// Discard tells which episode it marks, and marks all of its sessions.
+func TestWriterDiscards(t *testing.T) {
+	folder := t.TempDir()
+	path := func(n int) string {
+		if n == 0 {
+			return filepath.Join(folder, "take")
+		}
+		return filepath.Join(folder, fmt.Sprint("take_", n))
+	}
+	create := func(m *Mapping) *Writer {
+		r, err := session.Record(path(0), session.Options{Overwrite: true}, nil)
+		require.NoError(t, err)
+		return NewWriter(r, m)
+	}
+	m := &Mapping{Episodes: Boundaries{Topic: "/task"},
+		Arms: []Arm{{Name: "arm_0", Joint: &Stream{Topic: "/arm_0/joint_states"}}}}
+	p, now := newTape(t), 1000
+	w := create(m)
+	write := func(topic string, message msgs.Message) {
+		now++
+		p.add(topic, now, message)
+		require.NoError(t, w.Write(&p.messages[len(p.messages)-1]))
+	}
+	sample := func() { write("/arm_0/joint_states", joints(now+1, []string{"a"}, 1)) }
+	task := func(name string) { write("/task", &std_msgs.String{Data: name}) }
+	discards := func(want string, paths ...int) {
+		t.Helper()
+		what, err := w.Discard()
+		require.NoError(t, err)
+		for _, n := range paths {
+			want += ", " + path(n)
+		}
+		require.Equal(t, want, what)
+	}
+	discarded := func(n int) bool {
+		s, err := session.Open(path(n))
+		require.NoError(t, err)
+		all, err := s.Episodes()
+		require.NoError(t, err)
+		require.Len(t, all, 1)
+		return all[0].Discarded
+	}
+	sample()
+	_, err := w.Discard()
+	require.EqualError(t, err, "no episode has begun; a message on /task begins one")
+	task("a")
+	discards("the episode that has begun, of which nothing is recorded yet")
+	require.False(t, discarded(0))
+	sample()
+	require.True(t, discarded(0)) // before the recorder ends
+	task("")
+	task("b")
+	sample()
+	require.NoError(t, w.Split()) // a limit
+	sample()
+	discards("the episode that is being recorded", 1, 2)
+	require.NoError(t, w.Split())
+	sample()
+	for n := 1; n <= 3; n++ {
+		require.True(t, discarded(n))
+	}
+	task("")
+	task("c")
+	sample()
+	require.Equal(t, path(4), w.File())
+	require.False(t, discarded(4))
+	task("")
+	discards("the episode that ended last", 4)
+	discards("the episode that ended last", 4)
+	require.True(t, discarded(4))
+	require.Equal(t, 3, w.Discarded())
+	task("d")
+	sample()
+	require.NoError(t, w.Close())
+	require.False(t, discarded(5))
+	discards("the episode that ended last", 5)
+	require.True(t, discarded(5))
+	require.NoError(t, os.RemoveAll(path(5)))
+	_, err = w.Discard()
+	require.ErrorContains(t, err, "discard "+path(5)+": file does not exist")
+
+	// Without boundaries each session is an episode.
+	m.Episodes = Boundaries{}
+	w = create(m)
+	sample()
+	require.NoError(t, w.Split())
+	sample()
+	discards("the episode that is being recorded", 5) // behind those that are there
+	require.NoError(t, w.Close())
+	require.False(t, discarded(0))
 }

@@ -10,7 +10,6 @@ import (
 	"tapedeck/codec/episode"
 	"tapedeck/codec/pixel"
 	"tapedeck/msgs"
-	"tapedeck/msgs/rosidl"
 )
 
 // topics are the channels of a recording, with what a mapping takes from their messages.
@@ -22,13 +21,12 @@ type topics struct {
 
 // topic is what a mapping takes from the messages of a channel.
 type topic struct {
-	cameras  []int // of the mapping
-	picture  *pixel.Locator
-	vectors  []part
-	triggers bool
-	trigger  *cdr.Path // its field; nil: each message is a trigger
-	receive  bool
-	stamps   *cdr.Stamps // nil: there are none
+	cameras []int // of the mapping
+	picture *pixel.Locator
+	vectors []part
+	trigger *trigger // nil: none
+	receive bool
+	stamps  *cdr.Stamps // nil: there are none
 }
 
 // part is a vector with its fields in the messages of a type.
@@ -109,8 +107,7 @@ func (t *topics) bind(c *codec.Channel) (*topic, error) {
 		b.vectors = append(b.vectors, part{v, fields})
 	}
 	if t.m.Episodes.Topic == c.Topic {
-		b.triggers = true
-		b.trigger, err = triggerField(s, t.m.Episodes.Field)
+		b.trigger, err = newTrigger(s, t.m.Episodes)
 	}
 	return b, err
 }
@@ -154,22 +151,6 @@ func (t *topics) implied(topic string) {
 			t.vectors = append(t.vectors, newVector(i, r, s))
 		}
 	}
-}
-
-// triggerField returns the path to the field of a trigger, nil if its type has no fields.
-func triggerField(s *cdr.Schema, path string) (*cdr.Path, error) {
-	p, err := s.Path(cmp.Or(path, "data"))
-	if err != nil && path == "" && s.Name() == "std_msgs/msg/Empty" {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("trigger of episodes: %w", err)
-	}
-	if t := p.Type(); t.Kind == rosidl.Nested || t.Shape != rosidl.Single {
-		return nil, fmt.Errorf("trigger of episodes: %q in %s is neither a number nor a text", cmp.Or(path, "data"),
-			s.Name())
-	}
-	return p, nil
 }
 
 // stamp returns the time of a message. own is false if it should be, and is not, that of its header.

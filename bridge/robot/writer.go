@@ -1,7 +1,9 @@
 package robot
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 
 	"tapedeck/codec"
 	"tapedeck/codec/align"
@@ -18,7 +20,6 @@ type Writer struct {
 	byNames  bool
 	topics   *topics
 	boundary *boundary
-	began    bool // an episode
 	split    bool // the next message is in another episode
 	task     string
 	cameras  []*episode.Camera
@@ -90,20 +91,25 @@ func (w *Writer) Write(m *codec.Message) error {
 	case t == nil:
 		return nil
 	}
-	if t.triggers {
-		ended, task, err := w.boundary.trigger(t, m)
+	if t.trigger != nil {
+		c, err := w.boundary.trigger(t.trigger, m)
 		if err != nil {
 			return w.of(m, err)
 		}
-		if ended {
-			w.split, w.task = w.began || task != "", task
+		if c.ended {
+			w.split, w.task = w.boundary.began || c.task != "", c.task
+		}
+		if c.discarded {
+			if _, err := w.Recording.Discard(); err != nil {
+				return w.of(m, err)
+			}
 		}
 	}
 	if t.cameras == nil && t.vectors == nil {
 		return nil
 	}
 	if w.boundary.pause(m.LogTime) {
-		w.split = w.began
+		w.split = w.boundary.began
 	}
 	if !w.boundary.active {
 		return nil
@@ -113,8 +119,50 @@ func (w *Writer) Write(m *codec.Message) error {
 			return err
 		}
 	}
-	w.began, w.split = true, false
+	w.split = false
+	if w.boundary.sample() {
+		if _, err := w.Recording.Discard(); err != nil {
+			return w.of(m, err)
+		}
+	}
 	return w.write(t, m)
+}
+
+// Split implements codec.Splitter. The episode goes on in another session, unless nothing divides the recording into
+// episodes: then the session is another one.
+func (w *Writer) Split() error {
+	if w.m.Episodes == (Boundaries{}) {
+		return w.SplitTask("")
+	}
+	return w.Recording.Split()
+}
+
+// Close implements codec.Writer. Discard may be called after it.
+func (w *Writer) Close() error {
+	w.boundary.active = false
+	return w.Recording.Close()
+}
+
+// Discard marks the episode that is being recorded, or else the one that ended last, as discarded. It returns which one
+// that is, in words. The mark is on the disk then.
+func (w *Writer) Discard() (what string, err error) {
+	switch err := w.boundary.discards(); {
+	case errors.Is(err, errDoomed):
+		return "the episode that has begun, of which nothing is recorded yet", nil
+	case errors.Is(err, errNotBegun) && w.m.Episodes.Topic != "":
+		return "", fmt.Errorf("%w; a message on %s begins one", err, w.m.Episodes.Topic)
+	case err != nil:
+		return "", err
+	}
+	paths, err := w.Recording.Discard()
+	if err != nil {
+		return "", err
+	}
+	what = "the episode that is being recorded"
+	if !w.boundary.active {
+		what = "the episode that ended last"
+	}
+	return what + ", " + strings.Join(paths, ", "), nil
 }
 
 func (w *Writer) write(t *topic, m *codec.Message) error {

@@ -1,6 +1,9 @@
 package session
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -15,10 +18,14 @@ import (
 // Its other methods are those of Writer and of codec.Splitter.
 type Recording struct {
 	*output.Recording
-	options Options
-	task    string                 // of the next session
-	writer  atomic.Pointer[Writer] // of the session that is written, or was at last
-	bytes   int64                  // of the sessions before
+	options  Options
+	task     string                 // of the next session
+	another  bool                   // the next session is of another episode
+	sessions []*Writer              // of the sessions of the episode that is written, or was at last
+	writer   atomic.Pointer[Writer] // of the session that is written, or was at last
+	bytes    int64                  // of the sessions before
+
+	discarded atomic.Int64
 
 	mu   sync.Mutex
 	lost codec.LossCounts
@@ -60,6 +67,7 @@ func (folders) Remove(path string) error { return remove(path) }
 func (r *Recording) open(path string, _ output.Part) (output.Part, error) {
 	o, before := r.options, r.writer.Load()
 	o.Task, o.Overwrite = r.task, before == nil && o.Overwrite
+	o.Discarded = before != nil && !r.another && before.discarded
 	w, err := Create(path, o)
 	if err != nil {
 		return nil, err
@@ -68,9 +76,37 @@ func (r *Recording) open(path string, _ output.Part) (output.Part, error) {
 		w.channels = before.declared()
 		r.bytes += before.Size()
 	}
+	if r.another {
+		r.sessions = nil
+	}
+	r.sessions = append(r.sessions, w)
 	r.writer.Store(w)
 	return w, nil
 }
+
+// Discard marks the episode that is written, or was at last, as discarded, and returns the paths of its sessions. Those
+// that were removed are left out. It may be called after Close.
+func (r *Recording) Discard() (paths []string, err error) {
+	before := r.writer.Load().discarded
+	for _, w := range r.sessions {
+		switch err := w.Discard(); {
+		case err == nil:
+			paths = append(paths, w.path)
+		case !errors.Is(err, fs.ErrNotExist):
+			return paths, err
+		}
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("discard %s: %w", r.File(), fs.ErrNotExist)
+	}
+	if !before {
+		r.discarded.Add(1)
+	}
+	return paths, nil
+}
+
+// Discarded returns how many episodes were discarded. It may be called beside all other methods.
+func (r *Recording) Discarded() int { return int(r.discarded.Load()) }
 
 // Frame is Writer.Frame.
 func (r *Recording) Frame(c *episode.Camera, stamp int64, f episode.Frame) error {
@@ -82,10 +118,11 @@ func (r *Recording) Sample(a *episode.Arm, v *align.Vector, stamp int64, values 
 	return r.Check(r.writer.Load().Sample(a, v, stamp, values))
 }
 
-// SplitTask is Split with the task of the next session; "" is that of the options. A session that has neither frames
-// nor samples gets the task itself.
+// SplitTask is Split with the task of the next session, which is of another episode; "" is that of the options. A
+// session that has neither frames nor samples, and does not continue an episode, gets the task itself.
 func (r *Recording) SplitTask(task string) error {
-	if w := r.writer.Load(); task != "" && w.taken == 0 {
+	w := r.writer.Load()
+	if task != "" && w.taken == 0 && len(r.sessions) == 1 && !w.discarded {
 		w.options.Task = task
 		return nil
 	}
@@ -93,6 +130,8 @@ func (r *Recording) SplitTask(task string) error {
 		r.task = task
 		defer func() { r.task = r.options.Task }()
 	}
+	r.another = true
+	defer func() { r.another = false }()
 	return r.Split()
 }
 
