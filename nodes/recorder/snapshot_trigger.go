@@ -72,8 +72,15 @@ func takeSnapshot(ctx context.Context, node bridge.Node, o *triggerOptions) (pat
 	const advice = "is a recorder running with --snapshot or --snapshot-mode, in this ROS_DOMAIN_ID? It answers when " +
 		"the snapshot is complete: --timeout must be longer than its snapshot_after"
 	if o.SnapshotService != "" {
+		client, err := node.Client(o.SnapshotService, "std_srvs/srv/Trigger")
+		if err != nil {
+			return "", err
+		}
+		if err := o.await(ctx, node, "node offered "+client.Service(), client.Available); err != nil {
+			return "", err
+		}
 		var answer std_srvs.Trigger_Response
-		err := remote.Call(ctx, node, o.SnapshotService, &std_srvs.Trigger_Request{}, &answer, advice)
+		err = remote.Call(ctx, node, o.SnapshotService, &std_srvs.Trigger_Request{}, &answer, advice)
 		return result(answer.Success, answer.Message, answer.Message, err)
 	}
 	find := o.Options
@@ -117,22 +124,30 @@ func result(success bool, message, path string, err error) (string, error) {
 	return path, err
 }
 
+// await waits until a recorder is there. Its error says what was not: "recorder listened on /trigger".
+func (o *triggerOptions) await(ctx context.Context, node bridge.Node, what string, there func() bool) error {
+	var patience time.Duration
+	if o.Timeout > answerTime { // it was asked for, for a node that is being started
+		patience = o.Timeout
+	}
+	began := time.Now()
+	err := remote.Await(ctx, node, patience, there)
+	if err == nil || errors.Is(ctx.Err(), context.Canceled) {
+		return err
+	}
+	return fmt.Errorf("no %s within %v; is a recorder running with --snapshot or --snapshot-mode, in this "+
+		"ROS_DOMAIN_ID?", what, time.Since(began).Round(time.Millisecond))
+}
+
 // publishTrigger publishes one message for the recorders that listen.
 func publishTrigger(ctx context.Context, node bridge.Node, o *triggerOptions) error {
 	p, err := node.Advertise(o.Topic, "std_msgs/msg/Empty", codec.DefaultQoS())
 	if err != nil {
 		return err
 	}
-	for tick := time.Tick(10 * time.Millisecond); p.Subscribers() == 0; {
-		select {
-		case <-tick:
-		case <-ctx.Done():
-			if errors.Is(ctx.Err(), context.Canceled) {
-				return ctx.Err()
-			}
-			return fmt.Errorf("no recorder listened on %s within %v; is one running with --snapshot or "+
-				"--snapshot-mode, in this ROS_DOMAIN_ID?", p.Topic(), o.Timeout)
-		}
+	listens := func() bool { return p.Subscribers() > 0 }
+	if err := o.await(ctx, node, "recorder listened on "+p.Topic(), listens); err != nil {
+		return err
 	}
 	data, err := cdr.Marshal(&std_msgs.Empty{})
 	if err != nil {

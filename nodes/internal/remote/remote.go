@@ -230,32 +230,55 @@ func (p *Peer) Call(ctx context.Context, service string, request, response msgs.
 func (p *Peer) Offering(ctx context.Context, service, typeName string) (context.Context, context.CancelFunc) {
 	ctx, end := context.WithCancelCause(ctx)
 	if client, err := p.Client(p.Name+"/"+service, typeName); err == nil { // else calls fail
-		go p.awaitService(ctx, client, end)
+		began := time.Now()
+		go func() {
+			err := await(ctx, p.Node, client.Available, func(unchanged time.Duration) error {
+				there := slices.Contains(p.kind.running(p.Node), p.Name)
+				switch {
+				case there && unchanged > max(lacking, p.patience):
+					return fmt.Errorf("no service %s: %w", client.Service(), ErrLacks)
+				case !there && unchanged > p.patience:
+					return p.kind.missing(p.kind.Name+" "+p.Name, time.Since(began))
+				}
+				return nil
+			})
+			if err != nil {
+				end(err)
+			}
+		}()
 	}
 	return ctx, func() { end(nil) }
 }
 
-// awaitService waits until the service of a client is there. It calls lacks if that is not to be expected.
-func (p *Peer) awaitService(ctx context.Context, client bridge.Client, lacks context.CancelCauseFunc) {
-	began := time.Now()
+// await waits until there is true. It returns an error of lacks, which is called with the time for which the graph has
+// not changed, or of ctx.
+func await(ctx context.Context, node bridge.Node, there func() bool, lacks func(unchanged time.Duration) error) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for rest := newRest(p.Node); !client.Available(); {
-		there := slices.Contains(p.kind.running(p.Node), p.Name)
-		switch unchanged := rest.time(); {
-		case there && unchanged > max(lacking, p.patience):
-			lacks(fmt.Errorf("no service %s: %w", client.Service(), ErrLacks))
-			return
-		case !there && unchanged > p.patience:
-			lacks(p.kind.missing(p.kind.Name+" "+p.Name, time.Since(began)))
-			return
+	for rest := newRest(node); !there(); {
+		if err := lacks(rest.time()); err != nil {
+			return err
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return
+			return context.Cause(ctx)
 		}
 	}
+	return nil
+}
+
+var errAbsent = errors.New("it is not there")
+
+// Await waits until there is true. It returns an error once the graph has not changed for 3 s, or for patience if that
+// is longer, or when ctx ends.
+func Await(ctx context.Context, node bridge.Node, patience time.Duration, there func() bool) error {
+	return await(ctx, node, there, func(unchanged time.Duration) error {
+		if unchanged > max(absent, patience) {
+			return errAbsent
+		}
+		return nil
+	})
 }
 
 // awaitEnd calls ended if the node leaves the graph before ctx is done.
