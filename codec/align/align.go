@@ -95,7 +95,7 @@ func (a *aligner) table(points []int64) (*Table, error) {
 		for i, point := range points {
 			var why string
 			if t.Frames[c][i], why = f.frame(point); why != "" {
-				f.report.drop(why)
+				f.report.Drop(why, i, point)
 				dropped[i] = true
 			}
 		}
@@ -159,7 +159,7 @@ func (a *aligner) rows(x *series, points []int64, dropped []bool) *Rows {
 		why := x.sample(point, r.Row(i))
 		nan := x.optional || why == WhyEmpty || a.options.Gaps == GapsNaN && (why == WhyGap || why == WhyIncomplete)
 		if why != "" && !nan {
-			x.report.drop(why)
+			x.report.Drop(why, i, point)
 			dropped[i] = true
 		}
 	}

@@ -2,6 +2,7 @@ package align
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -66,7 +67,24 @@ type StreamReport struct {
 
 	// Dropped counts the rows that this stream dropped, by reason. Several streams may count the same row.
 	Dropped map[string]int `json:"dropped,omitempty"`
+	times   map[string]*stretches
 }
+
+// stretches are the times of rows that were dropped for one reason.
+type stretches struct {
+	first []stretch // at most maxStretches
+	count int       // all of them
+	next  int       // the row that would lengthen the last one
+}
+
+// stretch is rows without one between them that was not dropped.
+type stretch struct {
+	rows     int
+	from, to int64 // ns since the Unix epoch
+}
+
+// maxStretches is how many are kept of a stream and a reason; the others are counted.
+const maxStretches = 20
 
 // VectorReport is the report of a Vector.
 type VectorReport struct {
@@ -91,11 +109,65 @@ type TrackReport struct {
 	Damage  string `json:"damage,omitempty"`  // why the first of them was
 }
 
-func (s *StreamReport) drop(why string) {
+// Drop counts a row that the stream dropped, by its index and time. The rows of a reason must come in order.
+func (s *StreamReport) Drop(why string, row int, stamp int64) {
 	if s.Dropped == nil {
 		s.Dropped = map[string]int{}
 	}
+	if s.times == nil {
+		s.times = map[string]*stretches{}
+	}
 	s.Dropped[why]++
+	all := s.times[why]
+	if all == nil {
+		all = &stretches{}
+		s.times[why] = all
+	}
+	if all.count == 0 || row != all.next {
+		all.count++
+		if len(all.first) < maxStretches {
+			all.first = append(all.first, stretch{from: stamp})
+		}
+	}
+	if all.count <= maxStretches {
+		last := &all.first[len(all.first)-1]
+		last.rows, last.to = last.rows+1, stamp
+	}
+	all.next = row + 1
+}
+
+// DroppedTimes returns a line for each stream and reason of dropped rows, with the times of the first ones.
+func (r *Report) DroppedTimes() (lines []string) {
+	add := func(s *StreamReport) {
+		for _, why := range slices.Sorted(maps.Keys(s.times)) {
+			lines = append(lines, fmt.Sprintf("%s: %s dropped at %v: %s", printable.Name(s.Name),
+				plural.Count(s.Dropped[why], "row"), s.times[why], reasonText(why)))
+		}
+	}
+	for _, c := range r.Cameras {
+		add(&c.StreamReport)
+	}
+	for _, v := range r.Vectors {
+		add(&v.StreamReport)
+	}
+	return lines
+}
+
+// String returns the times in s, and how many rows are at each unless it is one.
+func (s *stretches) String() string {
+	var texts []string
+	for _, p := range s.first {
+		text := FormatStamp(p.from)
+		if p.rows > 1 {
+			text += fmt.Sprintf(" to %s (%d)", FormatStamp(p.to), p.rows)
+		}
+		texts = append(texts, text)
+	}
+	text := strings.Join(texts, ", ")
+	if more := s.count - len(s.first); more > 0 {
+		text += fmt.Sprintf(" … and %d more", more)
+	}
+	return text
 }
 
 // Written returns how many rows are in episodes.

@@ -33,10 +33,7 @@ func (t *Table) rows(e *Episode, o align.Options) (*Rows, error) {
 	var lacking []nanRow
 	dropped := make([]bool, n)
 	drop := func(s *align.StreamReport, row int, why string) {
-		if s.Dropped == nil {
-			s.Dropped = map[string]int{}
-		}
-		s.Dropped[why]++
+		s.Drop(why, row, t.Stamps[row])
 		dropped[row] = true
 	}
 	for i, c := range e.Cameras {

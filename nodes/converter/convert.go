@@ -297,6 +297,11 @@ func reportEpisodes(r *convert.Result, verbose bool) []string {
 			aligned = true
 			episodes, frames, rows = episodes+e.Report.Episodes(), frames+e.Report.Frames(), rows+e.Report.Written()
 			what += "; " + strings.TrimRight(e.Report.String(), "\n")
+			if verbose {
+				for _, line := range e.Report.DroppedTimes() {
+					what += "\n  " + line
+				}
+			}
 		}
 		lines = append(lines, strings.Split(what, "\n")...)
 	}

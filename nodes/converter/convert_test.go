@@ -285,14 +285,22 @@ func TestTables(t *testing.T) {
 
 // The last line counts the output, not the input: an episode may be split, and frames may be in no row.
 func TestReportOfEpisodes(t *testing.T) {
-	lines := reportEpisodes(&convert.Result{Path: "set", LeftOut: "episodes 1 of 0-2", Episodes: []convert.Episode{
+	camera := &rows.TrackReport{StreamReport: rows.StreamReport{Name: "camera_0", Samples: 30}, Used: 24}
+	for row := range 5 {
+		camera.Drop(rows.WhyNoFrame, row, int64(row)*1e9)
+	}
+	result := &convert.Result{Path: "set", LeftOut: "episodes 1 of 0-2", Episodes: []convert.Episode{
 		{Name: "a", Frames: 30, Report: &rows.Report{Points: 30, Rows: 25, Dropped: 5, Holes: 3, Split: 3, Single: 1,
-			Cameras: []*rows.TrackReport{{StreamReport: rows.StreamReport{Name: "camera_0", Samples: 30}, Used: 24}}}},
+			Cameras: []*rows.TrackReport{camera}}},
 		{Name: "b", Frames: 30, Report: &rows.Report{Points: 30, Rows: 30}},
-	}}, false)
+	}}
+	lines := reportEpisodes(result, false)
 	require.Contains(t, lines[0], "25 rows of 30, 5 dropped, 3 holes, 24 rows in 3 episodes")
 	require.Contains(t, strings.Join(lines, "\n"), "\nset: 4 episodes, 24 frames, 54 rows; written in ")
 	require.Contains(t, lines, "left out: episodes 1 of 0-2; the output has episodes 0 to 3")
+	const times = "  camera_0: 5 rows dropped at 0.000 to 4.000 (5): no frame near enough"
+	require.NotContains(t, lines, times)
+	require.Contains(t, reportEpisodes(result, true), times)
 }
 
 // Losses that the format causes by itself are one line, and so are many losses of one topic, unless all are asked for.
