@@ -26,6 +26,8 @@ type checkOptions struct {
 	Expect string `param:"expect" group:"Check" value:"FILE" help:"check against this contract, which expect writes; without it only what is suspicious by itself is found"`
 	JSON   bool   `param:"json" group:"Output" help:"print one JSON object for each recording; times are ns since 1970"`
 	JUnit  string `param:"junit" group:"Output" value:"FILE" help:"also write the findings to FILE as JUnit XML, with a test case for each topic"`
+
+	formats.DefinitionOptions
 }
 
 // notMet is the exit code if recordings do not meet what is expected of them.
@@ -49,7 +51,7 @@ func (o *checkOptions) check(ctx context.Context, paths []string, stdout, stderr
 	failed, found := 0, 0
 	paths = known.Recordings(paths)
 	for i, path := range paths {
-		p, err := pass(ctx, path, expected, nil, stderr)
+		p, err := pass(ctx, path, o.DefinitionOptions, expected, nil, stderr)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -93,9 +95,9 @@ func (o *checkOptions) check(ctx context.Context, paths []string, stdout, stderr
 }
 
 // pass reads the recording at path, to check it against a contract, which may be nil. watched are fields, by topic.
-func pass(ctx context.Context, path string, expected *contract.Contract, watched map[string][]string,
-	stderr io.Writer) (*contract.Pass, error) {
-	reader, left, err := known.OpenROS2(path, formats.ReadOptions{})
+func pass(ctx context.Context, path string, definitions formats.DefinitionOptions, expected *contract.Contract,
+	watched map[string][]string, stderr io.Writer) (*contract.Pass, error) {
+	reader, left, err := known.OpenROS2(path, formats.ReadOptions{DefinitionOptions: definitions})
 	if err != nil {
 		return nil, err
 	}
@@ -262,6 +264,8 @@ type expectOptions struct {
 	Overwrite bool     `param:"overwrite" group:"Output" help:"replace FILE if it exists"`
 	Field     []string `param:"field" group:"Contract" value:"TOPIC.FIELD" help:"also learn the range of this field, such as /imu.linear_acceleration.z; repeat it, or separate several by commas"`
 	Tolerance float64  `param:"tolerance" group:"Contract" min:"0" max:"0.9" help:"how much rates, gaps and ranges may differ from those of the recordings: 0.2 is 20 %"`
+
+	formats.DefinitionOptions
 }
 
 // expect writes a contract that the recordings at paths meet.
@@ -292,7 +296,7 @@ func (o *expectOptions) expect(ctx context.Context, paths []string, stdout, stde
 	var passes []*contract.Pass
 	paths = known.Recordings(paths)
 	for _, path := range paths {
-		p, err := pass(ctx, path, nil, watched, stderr)
+		p, err := pass(ctx, path, o.DefinitionOptions, nil, watched, stderr)
 		if err != nil {
 			return err
 		}

@@ -61,6 +61,47 @@ func TestDefinitionPaths(t *testing.T) {
 	}
 }
 
+// Commands that show values take --definition-paths: without it they fail, or say that they lack the definition.
+func TestDefinitionPathsOfCommands(t *testing.T) {
+	t.Setenv("AMENT_PREFIX_PATH", "")
+	prefix := t.TempDir()
+	folder := filepath.Join(prefix, "share/car_msgs/msg")
+	require.NoError(t, os.MkdirAll(folder, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "Wheel.msg"), []byte("uint8 turns\n"), 0o666))
+	t.Chdir(t.TempDir())
+	c := &codec.Channel{Topic: "/wheel", Type: "car_msgs/msg/Wheel", Encoding: codec.EncodingCDR}
+	for name, first := range map[string]byte{"a.mcap": 5, "b.mcap": 50} {
+		w, err := known.Codecs().Create(name, codec.CreateOptions{})
+		require.NoError(t, err)
+		for i := range byte(3) {
+			require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: 1 + int64(i)*1e9,
+				Data: []byte{0, 1, 0, 0, first + i}}))
+		}
+		require.NoError(t, w.Close())
+	}
+	_, stderr, err := run(t, "index", "a.mcap", "-o", "bare")
+	require.NoError(t, err, stderr)
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"report", "a.mcap", "-o", "page.html", "--plot", "/wheel.turns"}, "page.html: "},
+		{[]string{"check", "a.mcap"}, "nothing suspicious"},
+		{[]string{"expect", "a.mcap", "--field", "/wheel.turns"}, "turns: {"},
+		{[]string{"index", "a.mcap", "-o", "full", "--fields", "/wheel turns"}, "a.mcap: 3 messages"},
+		{[]string{"find", "bare", "/wheel turns == 6", "--clip", "clips", "--to", "bag"}, "turns = 6; clips/a_"},
+		{[]string{"diff", "a.mcap", "b.mcap", "--ignore-fields", "turns"}, "the same as far as"},
+		{[]string{"recover", "a.mcap", "saved.bag"}, "saved.bag: 3 messages"},
+	} {
+		stdout, stderr, err := run(t, test.args...)
+		require.True(t, err != nil || stderr != "", test.args, stdout)
+		stdout, stderr, err = run(t, append(test.args, "--definition-paths", prefix)...)
+		require.NoError(t, err, test.args, stdout)
+		require.Empty(t, stderr, test.args)
+		require.Contains(t, stdout, test.want, test.args)
+	}
+}
+
 // TestLabels has a topic whose payloads are compressed, and two whose definition is empty: they are read, and told.
 func TestLabels(t *testing.T) {
 	encoder, err := zstd.NewWriter(nil)

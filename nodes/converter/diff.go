@@ -18,6 +18,7 @@ import (
 	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/convert"
 	"tapedeck/nodes/internal/describe"
+	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
 	"tapedeck/nodes/internal/readahead"
@@ -36,6 +37,8 @@ type diffOptions struct {
 	Limit          int      `param:"limit" group:"Output" min:"0" help:"number of differences to show"`
 	JSON           bool     `param:"json" group:"Output" help:"print one JSON object"`
 	Brief          bool     `param:"brief" short:"q" group:"Output" help:"print only the verdict"`
+
+	formats.DefinitionOptions
 }
 
 var errDifferent = errors.New("the recordings differ")
@@ -58,7 +61,7 @@ func (o *diffOptions) compare(ctx context.Context, paths []string, stdout, stder
 		return err
 	}
 	for i, path := range paths {
-		in, err := openInput(path)
+		in, err := openInput(path, o.DefinitionOptions)
 		if err != nil {
 			return err
 		}

@@ -19,6 +19,7 @@ import (
 	"tapedeck/codec/blob"
 	"tapedeck/codec/series"
 	"tapedeck/nodes/internal/convert"
+	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/manifest"
 )
@@ -171,7 +172,7 @@ func stateOf(path string) (manifest.State, error) {
 			return state, err
 		}
 	}
-	in, err := openInput(path) // it is several files, or may be
+	in, err := openInput(path, formats.DefinitionOptions{}) // it is several files, or may be
 	if err != nil {
 		return manifest.State{}, err
 	}

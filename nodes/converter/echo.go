@@ -21,8 +21,7 @@ import (
 type echoOptions struct {
 	timerange.Range
 	echo.Options
-
-	DefinitionPaths []string `param:"definition_paths" group:"Messages" value:"FOLDER" help:"FOLDER to search for definitions of types that a recording does not hold, before AMENT_PREFIX_PATH"`
+	formats.DefinitionOptions
 }
 
 func defaultEchoOptions() *echoOptions { return &echoOptions{Options: echo.DefaultOptions()} }
@@ -38,7 +37,7 @@ func (o *echoOptions) echo(ctx context.Context, args []string, stdout, stderr io
 	if err != nil {
 		return err
 	}
-	reader, left, err := known.OpenROS2(args[0], formats.ReadOptions{DefinitionPaths: o.DefinitionPaths})
+	reader, left, err := known.OpenROS2(args[0], formats.ReadOptions{DefinitionOptions: o.DefinitionOptions})
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,12 @@ type findOptions struct {
 	JSON bool `param:"json" group:"Output" help:"print one line of JSON for each run of messages; times are ns since 1970"`
 	Jobs int  `param:"jobs" short:"j" group:"Output" min:"0" help:"number of recordings to read at once; 0 is one per processor"`
 
+	clipOptions
+	formats.DefinitionOptions
+}
+
+// clipOptions are the options of clips.
+type clipOptions struct {
 	Clip      string        `param:"clip" group:"Clips" value:"FOLDER" help:"cut out what is found, with the latched messages before it, into FOLDER; clips that are there already are kept"`
 	Before    time.Duration `param:"before" group:"Clips" min:"0" help:"begin a clip this long before the first message that is found"`
 	After     time.Duration `param:"after" group:"Clips" min:"0" help:"end a clip this long after the last message that is found"`
@@ -36,7 +42,7 @@ type findOptions struct {
 }
 
 func defaultFindOptions() *findOptions {
-	return &findOptions{Before: 5 * time.Second, After: 5 * time.Second}
+	return &findOptions{clipOptions: clipOptions{Before: 5 * time.Second, After: 5 * time.Second}}
 }
 
 // foundLine is the line of JSON about a run of messages.
@@ -68,8 +74,7 @@ func (o *findOptions) find(ctx context.Context, args []string, stdout, stderr io
 	if err != nil {
 		return config.Usagef("%w", err)
 	}
-	usual := defaultFindOptions()
-	if usual.JSON, usual.Jobs = o.JSON, o.Jobs; o.Clip == "" && *o != *usual {
+	if o.Clip == "" && o.clipOptions != defaultFindOptions().clipOptions {
 		return config.Usagef("--before, --after, --to and --overwrite are for clips; add --clip FOLDER")
 	}
 	c, err := catalogue.Open(args[0])
@@ -163,7 +168,7 @@ func (o *findOptions) unknown(rows []catalogue.Recording, results []*found, cond
 		if !f.topic || f.read {
 			continue
 		}
-		in, err := openROS2(rows[i].Recording)
+		in, err := openROS2(rows[i].Recording, o.DefinitionOptions)
 		if err != nil {
 			return nil // so it stays unknown
 		}
@@ -235,7 +240,7 @@ func (o *findOptions) one(ctx context.Context, c *catalogue.Catalogue, row catal
 	reading <- struct{}{}
 	defer func() { <-reading }()
 	f.read = true
-	in, err := openROS2(row.Recording)
+	in, err := openROS2(row.Recording, o.DefinitionOptions)
 	if err != nil {
 		f.err = err
 		return f
@@ -293,6 +298,7 @@ func (o *findOptions) clip(ctx context.Context, lines []foundLine, in *input, na
 		}
 		options := convert.DefaultOptions()
 		options.To, options.Overwrite = format.Name, o.Overwrite
+		options.DefinitionOptions = o.DefinitionOptions
 		options.Begin = exactTime(max(begin, in.info.StartTime))
 		options.End = exactTime(min(end, in.info.EndTime))
 		job := &convert.Job{Formats: known, Inputs: []string{in.path}, Options: options, Workers: 1,

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/formats"
 )
 
 // linesFormat is for these tests: a file of JSON objects, one a line, of which the last is {"End":true}.
@@ -201,7 +202,7 @@ func writeLines(t *testing.T, name string, messages []codec.Message, declare ...
 
 // readAll returns the channels and messages of the recording at path.
 func readAll(t *testing.T, path string) ([]*codec.Channel, []codec.Message) {
-	in, err := openInput(path)
+	in, err := openInput(path, formats.DefinitionOptions{})
 	require.NoError(t, err)
 	defer in.Close()
 	var channels []*codec.Channel

@@ -15,6 +15,7 @@ import (
 	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/catalogue"
 	"tapedeck/nodes/internal/describe"
+	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
 )
@@ -26,6 +27,8 @@ type indexOptions struct {
 	Shard  string   `param:"shard" value:"I/N|auto|auto/N" bare:"auto" pattern:"|auto(/[0-9]+)?|[0-9]+/[0-9]+" help:"index only part I of N, from 0/N on, of the recordings; as --shard of a conversion"`
 	JSON   bool     `param:"json" help:"print one line of JSON for each recording"`
 	Jobs   int      `param:"jobs" short:"j" min:"0" help:"number of recordings to read at once; 0 is one per processor"`
+
+	formats.DefinitionOptions
 }
 
 // indexLine is the line of JSON about a recording that was to be indexed.
@@ -76,7 +79,7 @@ func (o *indexOptions) index(ctx context.Context, paths []string, stdout, stderr
 	each(ctx, len(paths), o.Jobs, func(i int) {
 		line := indexLine{Recording: paths[i], Status: "indexed"}
 		begin, advance := time.Now(), s.share()
-		row, known, err := addTo(ctx, c, paths[i], fields, advance)
+		row, known, err := o.addTo(ctx, c, paths[i], fields, advance)
 		advance(1, 1)
 		if err == nil && len(fields) > 0 {
 			lacking, there, err := c.Unindexed(paths[i], fields)
@@ -130,18 +133,19 @@ func others(name string, names []string) []string {
 }
 
 // addTo adds a recording to a catalogue, unless it is known there as it is now.
-func addTo(ctx context.Context, c *catalogue.Catalogue, path string, fields catalogue.Fields,
+func (o *indexOptions) addTo(ctx context.Context, c *catalogue.Catalogue, path string, fields catalogue.Fields,
 	advance func(now, total time.Duration)) (row catalogue.Recording, unchanged bool, err error) {
 	state, err := stateOf(path)
 	if err != nil {
 		return row, false, err
 	}
-	row = catalogue.Recording{Recording: path, Size: state.Size, Modified: state.Modified.UnixNano(), ETag: state.ETag}
+	row = catalogue.Recording{Recording: path, Size: state.Size, Modified: state.Modified.UnixNano(), ETag: state.ETag,
+		Fields: strings.Join(append(slices.Clone(fields), o.DefinitionPaths...), "\n")}
 	// One that cannot be read is replaced.
-	if was, err := c.Recording(path); err == nil && was.Same(row) && was.Fields == fields.String() {
+	if was, err := c.Recording(path); err == nil && was.Same(row) && was.Fields == row.Fields {
 		return was, true, nil
 	}
-	in, err := openROS2(path)
+	in, err := openROS2(path, o.DefinitionOptions)
 	if err != nil {
 		return row, false, err
 	}

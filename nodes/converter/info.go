@@ -24,6 +24,7 @@ type infoOptions struct {
 	Names   bool   `param:"topic_name" short:"t" group:"Output" help:"print only the names of the topics"`
 	Sort    string `param:"sort" group:"Output" options:"name|type|count" help:"order of the topics: by name, by type, or by number of messages, the most last"`
 	formats.InfoOptions
+	formats.DefinitionOptions
 }
 
 func defaultInfoOptions() *infoOptions {
@@ -111,11 +112,7 @@ func (o *infoOptions) describe(ctx context.Context, path string, stdout, stderr 
 	if o.Wanted() {
 		return o.Write(known, path, o.JSON, stdout, stderr)
 	}
-	r, err := o.open(path, stderr)
-	if err != nil {
-		return err
-	}
-	in, err := newInput(path, r)
+	in, err := o.open(path, stderr)
 	if err != nil {
 		return err
 	}
@@ -139,15 +136,18 @@ func (o *infoOptions) describe(ctx context.Context, path string, stdout, stderr 
 	return checkComplete(path, info)
 }
 
-func (o *infoOptions) open(path string, stderr io.Writer) (codec.Reader, error) {
+func (o *infoOptions) open(path string, stderr io.Writer) (*input, error) {
 	if !o.ROS2 {
-		return known.Open(path)
+		return openInput(path, o.DefinitionOptions)
 	}
-	r, left, err := known.OpenROS2(path, formats.ReadOptions{})
+	r, left, err := known.OpenROS2(path, formats.ReadOptions{DefinitionOptions: o.DefinitionOptions})
 	for _, err := range left {
 		fmt.Fprintln(stderr, "warning: not translated to ROS 2:", err)
 	}
-	return r, err
+	if err != nil {
+		return nil, err
+	}
+	return newInput(path, r)
 }
 
 // writeInfoJSON writes info, with measures unless they are nil.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -16,17 +17,21 @@ type input struct {
 	info   *codec.Info
 }
 
-func openInput(path string) (*input, error) {
+// openInput opens a recording with the definitions that it may lack.
+func openInput(path string, o formats.DefinitionOptions) (*input, error) {
 	reader, err := known.Open(path)
 	if err != nil {
 		return nil, err
+	}
+	if err := o.Define(reader); err != nil {
+		return nil, errors.Join(err, reader.Close())
 	}
 	return newInput(path, reader)
 }
 
 // openROS2 opens a recording as one of ROS 2 messages. What is not translated stays as it is.
-func openROS2(path string) (*input, error) {
-	reader, _, err := known.OpenROS2(path, formats.ReadOptions{})
+func openROS2(path string, o formats.DefinitionOptions) (*input, error) {
+	reader, _, err := known.OpenROS2(path, formats.ReadOptions{DefinitionOptions: o})
 	if err != nil {
 		return nil, err
 	}

@@ -32,6 +32,8 @@ type recoverOptions struct {
 	Compression string      `param:"compression" group:"Output" help:"compression of chunks, if the format has it: none, lz4, zstd or bz2; by default the format's own choice"`
 	Overwrite   bool        `param:"overwrite" group:"Output" help:"replace an existing output"`
 	Sound       bool        `param:"leave_out_damaged" group:"Output" help:"leave out messages that may be damaged, because the checksum of their place in the file is wrong; by default they are kept and listed"`
+
+	formats.DefinitionOptions
 }
 
 // salvage writes a complete copy of everything readable in the recording at paths[0], to paths[1] if given.
@@ -42,7 +44,7 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 	case o.Output != "":
 		paths = append(paths, o.Output)
 	}
-	in, err := openInput(paths[0])
+	in, err := openInput(paths[0], o.DefinitionOptions)
 	if err != nil {
 		return err
 	}

@@ -31,6 +31,8 @@ type reportOptions struct {
 	MaxSize config.Size `param:"max_size" min:"64kB" help:"most bytes of a recording's data in the page; pictures, clouds and resolution are reduced to fit"`
 	Expect  string      `param:"expect" value:"FILE" help:"show where recordings do not meet this contract, which expect writes"`
 	Mapping string      `param:"mapping" value:"FILE" help:"show recordings as episodes: YAML FILE that says which topics are cameras and arms (see config/robot_mapping.yaml)"`
+
+	formats.DefinitionOptions
 }
 
 func defaultReportOptions() *reportOptions { return &reportOptions{MaxSize: 5e6} }
@@ -130,7 +132,7 @@ func (o *reportOptions) read(ctx context.Context, path string, elsewhere []strin
 	if err := reader.Close(); err != nil {
 		return nil, err
 	}
-	r, left, err := known.OpenROS2(path, formats.ReadOptions{})
+	r, left, err := known.OpenROS2(path, formats.ReadOptions{DefinitionOptions: o.DefinitionOptions})
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/msgs/tapedeck"
 	"tapedeck/nodes/internal/convert"
+	"tapedeck/nodes/internal/formats"
 )
 
 func newTestServer(t *testing.T, change func(*serveOptions)) *server {
@@ -59,7 +60,8 @@ func TestCallsStayInTheirFolder(t *testing.T) {
 	require.Equal(t, mapping, job.Options.Mapping, "what the node's user gave is not limited")
 
 	files := fileOptions(reflect.TypeFor[convert.Options]())
-	require.Len(t, files, len((&convert.Options{DefinitionPaths: []string{"a"}}).Paths()))
+	folders := formats.DefinitionOptions{DefinitionPaths: []string{"a"}}
+	require.Len(t, files, len((&convert.Options{DefinitionOptions: folders}).Paths()))
 	for _, path := range []string{"/etc/passwd", "../mapping.yaml"} {
 		requests := []tapedeck.Convert_Request{
 			{Inputs: []string{"bag", path}, Output: "a.mcap"}, {Inputs: []string{"bag"}, Output: path},

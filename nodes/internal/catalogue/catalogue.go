@@ -48,7 +48,7 @@ type Recording struct {
 	Bytes     uint64            `parquet:"bytes"`    // of payloads
 	Complete  bool              `parquet:"complete"` // it was completed, and nothing of it is damaged
 	Metadata  map[string]string `parquet:"metadata"`
-	Fields    string            `parquet:"fields"` // that were asked for
+	Fields    string            `parquet:"fields"` // that were asked for, and folders of definitions
 }
 
 // identity has the columns of Recording that tell whether a recording has changed. Each column takes time to read.

@@ -322,7 +322,7 @@ func TestFields(t *testing.T) {
 	}
 	fields, err := Parse([]string{"/imu a", "/n b"})
 	require.NoError(t, err)
-	require.Equal(t, "/imu a\n/n b", fields.String())
+	require.Equal(t, Fields{"/imu a", "/n b"}, fields)
 }
 
 func TestOpen(t *testing.T) {

@@ -34,9 +34,6 @@ func Parse(texts []string) (Fields, error) {
 	return texts, nil
 }
 
-// String returns the fields as the table of recordings has them.
-func (f Fields) String() string { return strings.Join(f, "\n") }
-
 // chosen returns the numbers that a message of a topic has signals of.
 func (f Fields) chosen(c *codec.Channel, schema *cdr.Schema, payload []byte) (columns []column) {
 	add := func(path string) {
@@ -162,7 +159,7 @@ func (c *Catalogue) Add(ctx context.Context, row Recording, fields Fields, r cod
 	for _, e := range events {
 		happened = append(happened, Event{row.Recording, e.Kind, e.Topic, e.Time, e.Until, e.Count, e.Text})
 	}
-	row.Format, row.Metadata, row.Fields = info.Format, info.AllMetadata(), fields.String()
+	row.Format, row.Metadata = info.Format, info.AllMetadata()
 	row.Duration = float64(row.End-row.Start) / nanos
 	add := func(t *table, err error) error {
 		if t != nil {

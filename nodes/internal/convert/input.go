@@ -43,7 +43,7 @@ func newInput(path string, source codec.Reader, p *plan, t *target) (*input, err
 }
 
 func (in *input) prepare(p *plan, t *target) (err error) {
-	if err := formats.Define(in.reader, p.DefinitionPaths); err != nil {
+	if err := p.Define(in.reader); err != nil {
 		return err
 	}
 	if in.original, err = in.reader.Info(); err != nil {

@@ -40,9 +40,10 @@ type Options struct {
 	Restamp bool          `param:"restamp" group:"Changes" help:"apply offset and align_starts to the stamps inside messages, too"`
 	Order   string        `param:"message_order" group:"Changes" options:"received|sent|header" help:"time to store as the log time of a message: when it was received, when it was sent, or the stamp in its header"`
 
-	Encoding        string   `param:"encoding" group:"Messages" options:"auto|keep|cdr|ros1|protobuf" help:"encoding of messages in the output: the one that suits the format (auto), unchanged (keep), ROS 2 (cdr), ROS 1 (ros1) or Apollo (protobuf)"`
-	Unmatched       string   `param:"unmatched" group:"Messages" options:"skip|raw|fail" help:"topics whose messages cannot be translated: leave them out (skip), keep their bytes unchanged if the format can (raw), or convert nothing (fail)"`
-	DefinitionPaths []string `param:"definition_paths" group:"Messages" value:"FOLDER" help:"FOLDER to search for definitions of types that a recording does not hold, before AMENT_PREFIX_PATH"`
+	Encoding  string `param:"encoding" group:"Messages" options:"auto|keep|cdr|ros1|protobuf" help:"encoding of messages in the output: the one that suits the format (auto), unchanged (keep), ROS 2 (cdr), ROS 1 (ros1) or Apollo (protobuf)"`
+	Unmatched string `param:"unmatched" group:"Messages" options:"skip|raw|fail" help:"topics whose messages cannot be translated: leave them out (skip), keep their bytes unchanged if the format can (raw), or convert nothing (fail)"`
+
+	formats.DefinitionOptions
 
 	Strict bool `param:"strict" group:"Messages" help:"write nothing if anything would be lost or cannot be read"`
 

@@ -48,7 +48,7 @@ type ReadOptions struct {
 	IgnoreHero      bool    `param:"ignore_hero" group:"CARLA" help:"CARLA logs: leave out vehicles with the role_name hero"`
 	IgnoreSpectator bool    `param:"ignore_spectator" group:"CARLA" help:"CARLA logs: leave out the position of the spectator"`
 	FlightOptions
-	DefinitionPaths []string `param:"definition_paths" group:"Reading" value:"FOLDER" help:"FOLDER to search for definitions of types that a recording does not hold, before AMENT_PREFIX_PATH"`
+	DefinitionOptions
 }
 
 // carlaComposer writes logs of CARLA.

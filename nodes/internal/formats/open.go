@@ -66,7 +66,7 @@ func (l List) OpenROS2(path string, o ReadOptions) (r codec.Reader, left []error
 // ROS2 returns the recording that r reads as one of ROS 2 messages, as OpenROS2 does, but for messages of encodings
 // that stay. The reader returned owns r.
 func (o ReadOptions) ROS2(r codec.Reader, stay ...string) (codec.Reader, []error, error) {
-	if err := Define(r, o.DefinitionPaths); err != nil {
+	if err := o.Define(r); err != nil {
 		return nil, nil, err
 	}
 	translators := map[string]newTranslator{}
@@ -87,17 +87,17 @@ func (o ReadOptions) ROS2(r codec.Reader, stay ...string) (codec.Reader, []error
 	return r, left, err
 }
 
-// Define gives channels that come without a definition, or with an empty one, those in folders, as msgs.Library has
+// Define gives channels that come without a definition, or with an empty one, those in the folders, as msgs.Library has
 // them. Nothing was read of r before.
-func Define(r codec.Reader, folders []string) error {
-	if len(folders) == 0 {
+func (o *DefinitionOptions) Define(r codec.Reader) error {
+	if len(o.DefinitionPaths) == 0 {
 		return nil
 	}
 	info, err := r.Info()
 	if err != nil {
 		return err
 	}
-	library := msgs.Library(folders...)
+	library := msgs.Library(o.DefinitionPaths...)
 	for _, t := range info.Topics {
 		empty := len(t.Channel.Schema.Data) == 0
 		if t.Channel.Define(library); empty != (len(t.Channel.Schema.Data) == 0) {

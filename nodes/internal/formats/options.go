@@ -130,6 +130,11 @@ func (o *LeRobotOptions) options() (lerobot.Options, error) {
 	return l, err
 }
 
+// DefinitionOptions say where commands find definitions that recordings lack.
+type DefinitionOptions struct {
+	DefinitionPaths []string `param:"definition_paths" group:"Messages" value:"FOLDER" help:"FOLDER to search for definitions of types that a recording does not hold, before AMENT_PREFIX_PATH"`
+}
+
 // FlightOptions say how flight logs become ROS 2 messages.
 type FlightOptions struct {
 	Raw      bool `param:"raw" group:"Flight logs" help:"MAVLink logs: make a topic of each kind of message, too, such as /mavlink/uas1/comp1/ATTITUDE, with the fields as they are"`
