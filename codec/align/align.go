@@ -136,6 +136,7 @@ func (a *aligner) table(points []int64) (*Table, error) {
 	finish := func(x *series, r *Rows) {
 		r.Values = r.Values[:kept*len(r.Columns)]
 		x.finish(r)
+		x.report.Between = between(x.stamps, t.Stamps)
 		t.Report.Vectors = append(t.Report.Vectors, x.report)
 	}
 	for i, x := range a.vectors {
@@ -164,6 +165,19 @@ func (a *aligner) rows(x *series, points []int64, dropped []bool) *Rows {
 		}
 	}
 	return r
+}
+
+// between returns how many of sorted stamps are not among rows, which are sorted, too.
+func between(stamps, rows []int64) (n int) {
+	for _, stamp := range stamps {
+		for len(rows) > 0 && rows[0] < stamp {
+			rows = rows[1:]
+		}
+		if len(rows) == 0 || rows[0] != stamp {
+			n++
+		}
+	}
+	return n
 }
 
 // finish counts the rows with NaN, and makes quaternions continuous: of the two that are the same rotation it takes the

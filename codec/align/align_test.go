@@ -211,7 +211,7 @@ func TestClean(t *testing.T) {
 		StreamReport: StreamReport{
 			Name: "v", Samples: 10, Duplicates: 2, OutOfOrder: 4, Invalid: 3, Unstamped: 3, First: 0, Last: 60 * ms,
 			Period: 10 * ms,
-		}, Carried: 2, MaxGap: 100 * ms, LongestGap: 30 * ms, NaN: 1,
+		}, Carried: 2, Between: 2, MaxGap: 100 * ms, LongestGap: 30 * ms, NaN: 1,
 	}, *r)
 	c := table.Report.Cameras[0]
 	require.Equal(t, TrackReport{

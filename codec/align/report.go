@@ -94,6 +94,8 @@ type VectorReport struct {
 	Gaps       int   `json:"gaps"`        // number of gaps
 	LongestGap int64 `json:"longest_gap"` // ns between two samples
 	NaN        int   `json:"nan"`         // rows with NaN
+
+	Between int `json:"-"` // samples whose time no row has
 }
 
 // TrackReport is the report of a Track.

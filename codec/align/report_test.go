@@ -35,11 +35,18 @@ func TestDroppedTimes(t *testing.T) {
 	require.Equal(t, map[string]int{WhyNoFrame: 5, WhyDamaged: 1}, camera.Dropped)
 }
 
+func TestBetween(t *testing.T) {
+	require.Equal(t, 0, between([]int64{2, 4}, []int64{1, 2, 3, 4}))
+	require.Equal(t, 3, between([]int64{1, 2, 5, 8}, []int64{2, 3, 6}))
+	require.Equal(t, 2, between([]int64{1, 2}, nil))
+}
+
 // TestAlignTellsDroppedTimes looks at the times of rows that Align drops.
 func TestAlignTellsDroppedTimes(t *testing.T) {
 	table, err := Align(Streams{Cameras: []*Track{frameTrack(10, 12)},
 		Vectors: []*Vector{numbers("a", 10, ramp(10)...)}}, Options{})
 	require.NoError(t, err)
+	require.Zero(t, table.Report.Vectors[0].Between)
 	lines := table.Report.DroppedTimes()
 	require.Len(t, lines, 1)
 	require.Regexp(t, `^a: 2 rows dropped at \d+\.\d+ to \d+\.\d+ \(2\): after its last sample$`, lines[0])

@@ -514,13 +514,13 @@ func (w *episodeJob) write(ctx context.Context, t *task) error {
 		return err
 	}
 	s := episode.Summarize(&e)
-	w.addFrames(&e, report)
+	w.addRows(&e, report)
 	w.result.Episodes[t.index] = Episode{Name: s.Name, Start: s.Start, End: s.End, Frames: all, Report: report}
 	return nil
 }
 
-// addFrames adds the frames that no row has to what is lost.
-func (w *episodeJob) addFrames(e *episode.Episode, report *align.Report) {
+// addRows adds to what is lost the frames that no row has, and what rows do not keep of numbers by nature.
+func (w *episodeJob) addRows(e *episode.Episode, report *align.Report) {
 	if report == nil {
 		return
 	}
@@ -538,6 +538,31 @@ func (w *episodeJob) addFrames(e *episode.Episode, report *align.Report) {
 			w.lost.add("frames that no row has", name, uint64(unused))
 		}
 	}
+	for _, a := range e.Arms {
+		for _, v := range a.Vectors() {
+			if v == nil || e.Table != nil { // rows that are kept
+				continue
+			}
+			topic := cmp.Or(v.Topic, v.Name)
+			i := slices.IndexFunc(report.Vectors, func(r *align.VectorReport) bool { return r.Name == v.Name })
+			if i >= 0 && report.Vectors[i].Between > 0 {
+				w.lost.addFormat("samples between rows", topic, uint64(report.Vectors[i].Between))
+			}
+			if n := longNumbers(v); n > 0 {
+				w.lost.addFormat("digits of numbers beyond 32 bits", topic, n)
+			}
+		}
+	}
+}
+
+// longNumbers returns how many samples have a number that float32 cannot hold.
+func longNumbers(v *align.Vector) (samples uint64) {
+	for sample := range slices.Chunk(v.Values, max(len(v.Columns), 1)) {
+		if slices.ContainsFunc(sample, func(x float64) bool { return x == x && float64(float32(x)) != x }) {
+			samples++
+		}
+	}
+	return samples
 }
 
 // surveyed sets how much of an input was searched for episodes, 0 to 1.

@@ -65,7 +65,7 @@ func lossyRecording(t *testing.T, attached bool) string {
 			msgs.Message
 		}{
 			{"/arm/joint_states", &sensor_msgs.JointState{Header: header, Name: []string{"a"},
-				Position: []float64{1}}},
+				Position: []float64{0.1}}},
 			{"/cam/depth", pixels("32FC1", 4, distances)},
 			{"/cam/gray", compressed("png", file(png.Encode, gray))},
 			{"/cam/jpeg", compressed("jpeg", photo)},
@@ -127,6 +127,7 @@ func TestLossesOfFormats(t *testing.T) {
 	whole, parts := lossyRecording(t, true), lossyRecording(t, false)
 	envelope := []string{"quality of service", "metadata of topics", "metadata of the recording"}
 	times := append(slices.Clone(envelope), "publish times")
+	rows := append(slices.Clone(times), "digits of numbers beyond 32 bits")
 	plain := func(*Options) {}
 	images := func(images string) func(*Options) { return func(o *Options) { o.Images = images } }
 	withoutYUV := func(o *Options) { o.Exclude = []string{"/cam/yuv"} }
@@ -175,22 +176,22 @@ func TestLossesOfFormats(t *testing.T) {
 		{"out.tum", "tum", "/fix", plain, "all but times and poses (3 messages on /fix)\n",
 			times},
 		{"out.hdf5", "hdf5", "", plain, unmapped + attachment + metres + jpegs + shades + transparent + yuv,
-			times},
+			rows},
 		{"out", "hdf5", "", images("padded"), unmapped + attachment + metres + jpegs + shades + transparent + yuv,
-			times},
+			rows},
 		{"out.hdf5", "hdf5", "", images("raw"), unmapped + attachment + metres + shades + transparent + yuv,
-			times},
+			rows},
 		{"out", "hdf5", joints + ",/cam/jpeg", plain, "",
-			times},
+			rows},
 		{"out.hdf5", "hdf5", joints + ",/cam/gray", images("raw"), "",
-			times},
+			rows},
 		{"out", "lerobot", "", withoutYUV, unmapped + attachment + metres + "transparency (3 messages on /cam/rgba)\n",
-			times},
+			rows},
 		{"out", "lerobot", joints + ",/cam/png16,/cam/png_clear,/cam/jpeg", plain, "",
-			times},
+			rows},
 		{"out", "lerobot", joints + ",/cam/jpeg,/cam/png_clear", func(o *Options) { o.Video = true },
 			"pixels of images that become video, which are kept without --video (6 messages on /cam/jpeg, " +
-				"/cam/png_clear)\n", times},
+				"/cam/png_clear)\n", rows},
 		{"out", "session", "", plain, unmapped + attachment + metres + yuv,
 			times},
 		{"out", "session", joints + ",/cam/png16,/cam/rgba,/cam/jpeg", plain, "",
