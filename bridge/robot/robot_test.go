@@ -621,12 +621,14 @@ func TestWriterDiscards(t *testing.T) {
 	task := func(name string) { write("/task", &std_msgs.String{Data: name}) }
 	discards := func(want string, paths ...int) {
 		t.Helper()
-		what, err := w.Discard()
+		what, got, err := w.Discard()
 		require.NoError(t, err)
+		var all []string
 		for _, n := range paths {
-			want += ", " + path(n)
+			all = append(all, path(n))
 		}
 		require.Equal(t, want, what)
+		require.Equal(t, all, got)
 	}
 	discarded := func(n int) bool {
 		s, err := session.Open(path(n))
@@ -637,7 +639,7 @@ func TestWriterDiscards(t *testing.T) {
 		return all[0].Discarded
 	}
 	sample()
-	_, err := w.Discard()
+	_, _, err := w.Discard()
 	require.EqualError(t, err, "no episode has begun; a message on /task begins one")
 	task("a")
 	discards("the episode that has begun, of which nothing is recorded yet")
@@ -672,7 +674,7 @@ func TestWriterDiscards(t *testing.T) {
 	discards("the episode that ended last", 5)
 	require.True(t, discarded(5))
 	require.NoError(t, os.RemoveAll(path(5)))
-	_, err = w.Discard()
+	_, _, err = w.Discard()
 	require.ErrorContains(t, err, "discard "+path(5)+": file does not exist")
 
 	// Without boundaries each session is an episode.

@@ -3,7 +3,6 @@ package robot
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"tapedeck/codec"
 	"tapedeck/codec/align"
@@ -144,25 +143,23 @@ func (w *Writer) Close() error {
 }
 
 // Discard marks the episode that is being recorded, or else the one that ended last, as discarded. It returns which one
-// that is, in words. The mark is on the disk then.
-func (w *Writer) Discard() (what string, err error) {
+// that is, in words, and the paths of its sessions. The mark is on the disk then. It may be called after Close.
+func (w *Writer) Discard() (what string, paths []string, err error) {
 	switch err := w.boundary.discards(); {
 	case errors.Is(err, errDoomed):
-		return "the episode that has begun, of which nothing is recorded yet", nil
+		return "the episode that has begun, of which nothing is recorded yet", nil, nil
 	case errors.Is(err, errNotBegun) && w.m.Episodes.Topic != "":
-		return "", fmt.Errorf("%w; a message on %s begins one", err, w.m.Episodes.Topic)
+		return "", nil, fmt.Errorf("%w; a message on %s begins one", err, w.m.Episodes.Topic)
 	case err != nil:
-		return "", err
+		return "", nil, err
 	}
-	paths, err := w.Recording.Discard()
-	if err != nil {
-		return "", err
+	if paths, err = w.Recording.Discard(); err != nil {
+		return "", nil, err
 	}
-	what = "the episode that is being recorded"
-	if !w.boundary.active {
-		what = "the episode that ended last"
+	if w.boundary.active {
+		return "the episode that is being recorded", paths, nil
 	}
-	return what + ", " + strings.Join(paths, ", "), nil
+	return "the episode that ended last", paths, nil
 }
 
 func (w *Writer) write(t *topic, m *codec.Message) error {

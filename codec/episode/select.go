@@ -1,6 +1,7 @@
 package episode
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -97,13 +98,26 @@ func (s *Selection) Select(all []*Episode) (selected []*Episode) {
 		case e.Discarded && s.Only == nil:
 			s.left, s.discarded = append(s.left, number), append(s.discarded, number)
 			continue
-		default:
-			e.Discarded = false
+		case e.Discarded:
+			e.keep()
 		}
 		e.setUnits(s.JointUnit)
 		selected = append(selected, e)
 	}
 	return selected
+}
+
+// keep takes back that the episode was discarded.
+func (e *Episode) keep() {
+	e.Discarded = false
+	var members map[string]json.RawMessage
+	if json.Unmarshal(e.Metadata, &members) != nil || members["discarded"] == nil {
+		return
+	}
+	delete(members, "discarded") // of a session
+	if text, err := json.MarshalIndent(members, "", "  "); err == nil {
+		e.Metadata = text
+	}
 }
 
 // Total returns how many episodes there are, with those that are left out.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/human"
+	"tapedeck/nodes/recorder/internal/filewriter"
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
@@ -147,6 +149,57 @@ func (r *recorder) continueIn(name string) (closed, opened string, err error) {
 		return "", "", errors.New("each split of a session is a folder of its own already; leave out the name")
 	}
 	return s.writer.Continue(s.ctx, queue.Now(), func() (codec.Writer, error) { return s.beginNext(name) })
+}
+
+// discard marks the episode that is being recorded, or else the one that ended last, as discarded. It returns which one
+// that is. What was received before belongs to it. Nothing is deleted.
+func (r *recorder) discard() (string, error) {
+	if r.options.SnapshotMode {
+		return "", errors.New("snapshots have no episodes; record without --snapshot-mode, with --storage session")
+	}
+	if r.options.format().Live.Robot == nil {
+		return "", fmt.Errorf("recordings of %s have no episodes; record with --storage session, which has",
+			r.options.format().Name)
+	}
+	s := r.session.Load()
+	what, paths, err := "", []string(nil), errNotRecording
+	if r.recording() {
+		what, paths, err = s.writer.DiscardEpisode(s.ctx, queue.Now())
+	}
+	if errors.Is(err, errNotRecording) { // by now
+		r.lifecycle.Lock()
+		defer r.lifecycle.Unlock()
+		if s != r.session.Load() || r.recording() {
+			return "", errors.New("another recording has begun meanwhile; nothing is discarded")
+		}
+		what, paths, err = s.output.Load().Writer.(filewriter.Discarder).Discard()
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w; it was moved or deleted", err)
+	}
+	if err != nil {
+		return "", err
+	}
+	text, complete := what, false
+	for _, path := range paths {
+		text += ", " + absolute(path)
+		complete = complete || !r.recording() || path != r.file()
+	}
+	if complete && r.uploads != nil {
+		text += "; a copy that is uploaded already is not marked, 'recorder upload --overwrite' replaces it"
+	}
+	r.node.Log(bridge.Info, "discarded %s", text)
+	return text, nil
+}
+
+// discarded returns how many episodes of the recording were discarded.
+func (r *recorder) discarded() int {
+	if out := r.session.Load().output.Load(); out != nil {
+		if d, ok := out.Writer.(filewriter.Discarder); ok {
+			return d.Discarded()
+		}
+	}
+	return 0
 }
 
 // announceSplit calls onSplit: a file was closed and another one opened, "" at the end of a recording.

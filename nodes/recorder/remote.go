@@ -45,16 +45,22 @@ func newRemotes() []*cobra.Command {
 		command("pause", "Pause a running recorder", 0, remote.Pause),
 		command("resume", "Let a paused recorder go on", 0, remote.Resume),
 		newSplit(),
-		command("uploads", "Show what a running recorder has to upload", 0,
-			func(ctx context.Context, _ []string, p *remote.Peer) error {
-				var response std_srvs.Trigger_Response
-				if err := p.Call(ctx, "uploads", &std_srvs.Trigger_Request{}, &response); err != nil {
-					return err
-				}
-				return p.Conclude(response.Success, response.Message, response.Message)
-			}),
+		command("discard", "Discard the episode that is being recorded, or that ended last; nothing is deleted", 0,
+			asks("discard")),
+		command("uploads", "Show what a running recorder has to upload", 0, asks("uploads")),
 		command("stop", "End the recording; the recorder keeps running", 0, remote.Stop),
 		next,
+	}
+}
+
+// asks returns what calls a service of a recorder and prints its answer.
+func asks(service string) func(ctx context.Context, args []string, p *remote.Peer) error {
+	return func(ctx context.Context, _ []string, p *remote.Peer) error {
+		var response std_srvs.Trigger_Response
+		if err := p.Call(ctx, service, &std_srvs.Trigger_Request{}, &response); err != nil {
+			return err
+		}
+		return p.Conclude(response.Success, response.Message, response.Message)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
 	srv "tapedeck/msgs/rosbag2_interfaces"
+	"tapedeck/msgs/std_srvs"
 	"tapedeck/msgs/tapedeck"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/remote"
@@ -60,6 +61,7 @@ func (r *recorder) serveControl(ctx context.Context) {
 		}),
 	}.Serve(r.node, r.library)
 	r.serveUploads()
+	r.serveDiscard()
 	remote.ServeStatus(r.node, r.remoteStatus)
 	_, err := r.node.Serve("~/split", "tapedeck/srv/Split", func(_ context.Context, payload []byte) ([]byte, error) {
 		response, err := rosbag2compat.Answer(c.onSplit)(payload)
@@ -70,6 +72,20 @@ func (r *recorder) serveControl(ctx context.Context) {
 	})
 	if err != nil {
 		r.node.Log(bridge.Warn, "no service split: %v", err)
+	}
+}
+
+// serveDiscard offers the service that discards an episode.
+func (r *recorder) serveDiscard() {
+	_, err := r.node.Serve("~/discard", "std_srvs/srv/Trigger", func(context.Context, []byte) ([]byte, error) {
+		what, err := r.discard()
+		if err != nil {
+			return cdr.Marshal(&std_srvs.Trigger_Response{Message: err.Error()})
+		}
+		return cdr.Marshal(&std_srvs.Trigger_Response{Success: true, Message: "discarded " + what})
+	})
+	if err != nil {
+		r.node.Log(bridge.Warn, "no service discard: %v", err)
 	}
 }
 

@@ -123,7 +123,7 @@ func (r *recorder) remoteStatus() remote.Status {
 	status := remote.Status{State: r.state(), Text: t.progress(), Alert: t.trouble(missing),
 		Format: r.options.format().Name, Disk: r.left(), Uploads: r.uploadProgress(),
 		Seconds: t.elapsed.Seconds(), Messages: t.messages, Bytes: t.bytes, Waiting: t.waiting, Dropped: t.dropped,
-		Lost: t.lost}
+		Lost: t.lost, Discarded: t.discarded}
 	for _, text := range []string{s.contractTrouble(), r.uploadTrouble()} {
 		if text != "" {
 			status.Alert = strings.TrimPrefix(status.Alert+", "+text, ", ")
@@ -203,6 +203,7 @@ type totals struct {
 	bytes          uint64 // written
 	dropped, lost  uint64 // messages
 	throttled      uint64 // messages
+	discarded      int    // episodes
 	waiting        int64  // bytes in the queue
 	snapshotsOnly  bool
 	droppedByTopic []string
@@ -212,6 +213,7 @@ func (r *recorder) totals() (t totals) {
 	s := r.session.Load()
 	t.elapsed = time.Since(s.started)
 	t.snapshotsOnly = s.writer == nil
+	t.discarded = r.discarded()
 	for _, rec := range r.topics.Topics() {
 		t.topics++
 		c := rec.Counts()
@@ -267,6 +269,9 @@ func (t totals) progress() string {
 	}
 	if t.throttled > 0 {
 		text += fmt.Sprintf(", %d throttled", t.throttled)
+	}
+	if t.discarded > 0 {
+		text += fmt.Sprintf(", %s discarded", human.Count(t.discarded, "episode"))
 	}
 	return text
 }

@@ -109,3 +109,39 @@ func TestSessionOverDDS(t *testing.T) {
 	require.EqualValues(t, 3*frames+frames*perFrame, info.MessageCount)
 	require.Contains(t, g.run(0, "converter", "info", "take"), "session")
 }
+
+// An episode that was discarded stays so if the recorder is killed, until a conversion is told to take it.
+func TestDiscardedEpisode(t *testing.T) {
+	t.Parallel()
+	g := isolate(t)
+	recorder := g.start("recorder", "-s", "session", "-o", "take", "/arm_0/joint_states")
+	node := g.open("robot")
+	joints := g.advertise(node, "/arm_0/joint_states", "sensor_msgs/msg/JointState", keepAll())
+	require.NoError(t, joints.Publish(marshal(t, &sensor_msgs.JointState{Header: std_msgs.Header{
+		Stamp: builtin_interfaces.Time{Sec: 1764000000}}, Name: []string{"a"}, Position: []float64{1}})))
+	await(t, func() bool {
+		s, err := session.Open(g.path("take"))
+		if err != nil {
+			return false
+		}
+		defer s.Close()
+		list, err := s.Episodes()
+		require.NoError(t, err)
+		return len(list[0].Arms) == 1
+	})
+	require.Contains(t, g.remote(0, "recorder", "discard"),
+		"/recorder: discarded the episode that is being recorded, "+g.path("take")+"\n")
+	require.Contains(t, g.remote(0, "recorder", "status"), ", 1 episode discarded\n")
+	recorder.Kill()
+	require.Contains(t, g.run(1, "converter", "info", "take"), ", discarded\n")
+	require.Contains(t, g.run(1, "converter", "take", "take.mcap"),
+		"no episode is left, as all were discarded while they were recorded; --episodes 0")
+	g.run(0, "converter", "recover", "take")
+	require.Contains(t, g.run(0, "converter", "info", "take.recover"), ", discarded\n")
+	g.run(0, "converter", "take.recover", "take.mcap", "--episodes", "0")
+	require.NotContains(t, g.run(0, "converter", "info", "take.mcap"), "discarded")
+
+	recorder = g.start("recorder", "-o", "drive", "/n", "--allow-unmatched")
+	require.Contains(t, g.remote(1, "recorder", "discard"), "have no episodes; record with --storage session")
+	recorder.Interrupt()
+}

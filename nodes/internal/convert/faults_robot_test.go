@@ -252,6 +252,11 @@ func TestDiscardedEpisodes(t *testing.T) {
 				continue
 			}
 			require.Equal(t, want, tasks(out), to)
+			if !c.save && to != "mcap" && to != "rosbag2" {
+				for _, e := range episodesOf(t, out) {
+					require.NotContains(t, string(e.Metadata), "discarded", to)
+				}
+			}
 			if !c.save || to != "mcap" {
 				continue
 			}

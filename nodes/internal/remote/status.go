@@ -38,6 +38,8 @@ type Status struct {
 	Dropped  uint64  `json:"dropped"`
 	Lost     uint64  `json:"lost"`
 
+	Discarded int `json:"discarded_episodes,omitempty"`
+
 	Snapshots *SnapshotStatus `json:"snapshots,omitempty"` // nil if none can be taken
 	Topics    []TopicStatus   `json:"topics,omitempty"`
 }

@@ -64,7 +64,7 @@ func (w *Writer) ready(stopping bool) bool {
 		return true
 	}
 	if w.request != nil {
-		w.answer(splitResult{err: errors.Join(errors.New("cannot write at present"), w.broken)})
+		w.answer(errors.Join(errors.New("cannot write at present"), w.broken))
 	}
 	return false
 }

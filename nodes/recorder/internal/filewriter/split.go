@@ -12,11 +12,11 @@ import (
 	"tapedeck/nodes/recorder/internal/schedule"
 )
 
-// splitRequest asks for a split behind what was received until a time.
-type splitRequest struct {
+// request asks Run to do something behind what was received until a time.
+type request struct {
 	until  int64
-	begin  func() (codec.Writer, error) // begins the recording to go on in; nil: the same
-	answer chan<- splitResult           // has room
+	do     func(t, received int64) error // what comes then has the log time t and was received at received
+	answer chan<- error                  // has room
 }
 
 type splitResult struct {
@@ -33,25 +33,63 @@ func (w *Writer) Split(ctx context.Context, until int64) (closed, opened string,
 // Continue is Split with another Output, which Run begins with begin. The one before belongs to OnSplit then.
 func (w *Writer) Continue(ctx context.Context, until int64, begin func() (codec.Writer, error),
 ) (closed, opened string, err error) {
-	answer := make(chan splitResult, 1)
+	var r splitResult
+	err = w.ask(ctx, until, func(t, received int64) error {
+		r = w.split(t, received, begin)
+		return r.err
+	})
+	if err != nil {
+		return "", "", err
+	}
+	return r.closed, r.opened, nil
+}
+
+// Discarder is an output that holds episodes.
+type Discarder interface {
+	// Discard marks the episode that is being recorded, or else the one that ended last, as discarded. It returns which
+	// one that is, in words, and the paths of its files. It may be called after Close.
+	Discard() (what string, paths []string, err error)
+	// Discarded returns how many episodes were discarded. It may be called beside all other methods.
+	Discarded() int
+}
+
+// DiscardEpisode calls Discard of Output, which is a Discarder, behind what was received until then.
+func (w *Writer) DiscardEpisode(ctx context.Context, until int64) (what string, paths []string, err error) {
+	var r struct {
+		what  string
+		paths []string
+	}
+	err = w.ask(ctx, until, func(int64, int64) (err error) {
+		r.what, r.paths, err = w.Output.(Discarder).Discard()
+		return err
+	})
+	if err != nil {
+		return "", nil, err
+	}
+	return r.what, r.paths, nil
+}
+
+// ask has Run do something behind what was received until then. If ctx ends before that is done, it returns the cause.
+func (w *Writer) ask(ctx context.Context, until int64, do func(t, received int64) error) error {
+	answer := make(chan error, 1)
 	select {
-	case w.requests <- splitRequest{until, begin, answer}:
+	case w.requests <- request{until, do, answer}:
 	case <-ctx.Done():
-		return "", "", context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 	select {
-	case a := <-answer:
-		return a.closed, a.opened, a.err
+	case err := <-answer:
+		return err
 	case <-ctx.Done():
-		return "", "", context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 }
 
 // SplitAt starts a new file with the first message that reaches a deadline; nil: with none.
 func (w *Writer) SplitAt(d *schedule.Deadline) { w.splitAt.Store(d) }
 
-func (w *Writer) answer(r splitResult) {
-	w.request.answer <- r
+func (w *Writer) answer(err error) {
+	w.request.answer <- err
 	w.request = nil
 }
 
@@ -60,7 +98,7 @@ func (w *Writer) prepare(it *queue.Item) bool {
 	switch {
 	case w.broken != nil || w.full:
 	case w.request != nil && it.ReceiveTime > w.request.until:
-		w.answer(w.split(it.LogTime, it.ReceiveTime, w.request.begin))
+		w.answer(w.request.do(it.LogTime, it.ReceiveTime))
 	case w.splitDue(it):
 		if r := w.split(it.LogTime, it.ReceiveTime, nil); r.err != nil {
 			w.check(r.err)

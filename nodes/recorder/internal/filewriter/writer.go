@@ -47,7 +47,7 @@ type Writer struct {
 	events    *accounting.EventLog
 	callbacks Callbacks
 
-	requests chan splitRequest
+	requests chan request
 	splitAt  atomic.Pointer[schedule.Deadline] // when a message begins another file; nil: never
 	position atomic.Int64                      // receive time until which everything is written
 	bytes    atomic.Uint64                     // of payloads that were written, repeated ones too
@@ -70,7 +70,7 @@ type Writer struct {
 	known   []*codec.Channel // that were declared
 	file    split.File       // that is being written
 	end     int64            // log time of the last message
-	request *splitRequest    // nil: none waits
+	request *request         // nil: none waits
 	retry   time.Time        // no other file is tried before
 	broken  error            // of the disk: nothing is written until there is another file
 	missing *codec.MissingError
@@ -106,7 +106,7 @@ type Callbacks struct {
 func New(q *queue.Queue, output codec.Writer, events *accounting.EventLog, c Callbacks) *Writer {
 	w := &Writer{
 		Output: output, Reorder: queue.Reorder, queue: q, events: events, callbacks: c,
-		requests: make(chan splitRequest),
+		requests: make(chan request),
 	}
 	w.path.Store(new(string))
 	w.updateFile()
@@ -222,7 +222,7 @@ func (w *Writer) round(stopping bool) (more bool) {
 	}
 	if w.request != nil && !more && queue.Now()-int64(w.Reorder) > w.request.until &&
 		(len(w.pending) == 0 || w.pending[0].ReceiveTime > w.request.until) {
-		w.answer(w.split(w.end, w.request.until+1, w.request.begin))
+		w.answer(w.request.do(w.end, w.request.until+1))
 	}
 	w.writeEvents(w.events.Take(time.Now(), false))
 	if stopping && w.broken == nil {
