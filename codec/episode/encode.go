@@ -13,12 +13,13 @@ const (
 )
 
 // Encoder returns the bytes that are stored of a frame, which is nil for index -1: the data of the frame, or what it
-// appends to dst.
-type Encoder func(dst []byte, f *Frame) ([]byte, error)
+// appends to dst. again reports whether it is the frame of the position before, too.
+type Encoder func(dst []byte, f *Frame, again bool) ([]byte, error)
 
 // slot is a frame in memory.
 type slot struct {
 	index        int
+	again        bool // the index is that of the position before
 	frame        *Frame
 	size         int // bytes that are counted
 	data, buffer []byte
@@ -42,7 +43,7 @@ func (c *Camera) Encode(indices []int, workers int, encode Encoder, write func(a
 		group.Go(func() {
 			for s := range todo {
 				if s.err == nil {
-					s.out, s.err = encode(s.buffer[:0], s.frame)
+					s.out, s.err = encode(s.buffer[:0], s.frame, s.again)
 				}
 				if len(s.out) > 0 && (len(s.data) == 0 || &s.out[0] != &s.data[0]) {
 					s.buffer = s.out
@@ -55,7 +56,7 @@ func (c *Camera) Encode(indices []int, workers int, encode Encoder, write func(a
 		defer close(todo)
 		defer close(ordered)
 		slots, bytes := 0, 0
-		for _, index := range indices {
+		for i, index := range indices {
 			if len(free) == 0 && (slots < workers+2 || bytes < framesBytes && slots < cap(free)) {
 				free <- &slot{done: make(chan struct{}, 1)}
 				slots++
@@ -64,6 +65,7 @@ func (c *Camera) Encode(indices []int, workers int, encode Encoder, write func(a
 			case s := <-free:
 				bytes -= s.size
 				s.read(frames, index)
+				s.again = i > 0 && indices[i-1] == index
 				s.size = cap(s.data) + cap(s.buffer)
 				bytes += s.size
 				ordered <- s

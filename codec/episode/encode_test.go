@@ -50,7 +50,7 @@ func TestEncodeBoundsFrames(t *testing.T) {
 		}
 		read.Store(0)
 		at := 0
-		err := c.Encode(indices, workers, func(dst []byte, f *Frame) ([]byte, error) {
+		err := c.Encode(indices, workers, func(dst []byte, f *Frame, _ bool) ([]byte, error) {
 			switch {
 			case f == nil:
 				return append(dst, "none"...), nil
@@ -90,7 +90,7 @@ func TestEncodeBoundsBytes(t *testing.T) {
 			return Frame{Encoding: "test", Data: large}, nil
 		}), nil
 	}
-	require.NoError(t, c.Encode(make([]int, 20), workers, func(dst []byte, _ *Frame) ([]byte, error) {
+	require.NoError(t, c.Encode(make([]int, 20), workers, func(dst []byte, _ *Frame, _ bool) ([]byte, error) {
 		return append(dst, 1), nil
 	}, func(_ int, items [][]byte) error {
 		written.Add(int64(len(items)))
@@ -123,7 +123,7 @@ func TestEncodeUsesAllWorkers(t *testing.T) {
 		indices[i] = i
 	}
 	written := 0
-	require.NoError(t, c.Encode(indices, workers, func(_ []byte, f *Frame) ([]byte, error) {
+	require.NoError(t, c.Encode(indices, workers, func(_ []byte, f *Frame, _ bool) ([]byte, error) {
 		if f.Data[0] < workers {
 			together.Done()
 			together.Wait()
@@ -156,7 +156,7 @@ func TestEncodeFails(t *testing.T) {
 		"frame 90: bad": at("read", 90), "frame 91: bad": at("encode", 91), "bad": at("write", 0),
 	} {
 		c := countedCamera(func(i int) error { return fail("read", i) })
-		err := c.Encode(indices, 3, func(_ []byte, f *Frame) ([]byte, error) {
+		err := c.Encode(indices, 3, func(_ []byte, f *Frame, _ bool) ([]byte, error) {
 			return f.Data, fail("encode", int(binary.LittleEndian.Uint32(f.Data)))
 		}, func(from int, _ [][]byte) error { return fail("write", from) })
 		require.EqualError(t, err, want)

@@ -55,7 +55,7 @@ func (p *painter) color() string {
 }
 
 // paint is the episode.Encoder of images in the file.
-func (p *painter) paint(dst []byte, f *episode.Frame) ([]byte, error) {
+func (p *painter) paint(dst []byte, f *episode.Frame, again bool) ([]byte, error) {
 	if f == nil {
 		return p.black(dst)
 	}
@@ -76,8 +76,10 @@ func (p *painter) paint(dst []byte, f *episode.Frame) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.lost.Add(f.RGBLosses(picture))
-	if !p.depth && p.images != ImagesRaw {
+	if !again {
+		p.lost.Add(f.RGBLosses(picture))
+	}
+	if !again && !p.depth && p.images != ImagesRaw {
 		p.remade.Add(1)
 	}
 	return p.encode(dst, picture)

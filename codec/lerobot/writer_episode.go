@@ -180,7 +180,7 @@ func (w *Writer) pictures(c *camera, _ *episodeRow) error {
 		extension = "png"
 	}
 	var lost pixel.LossCounter
-	encode := func(dst []byte, f *episode.Frame) ([]byte, error) {
+	encode := func(dst []byte, f *episode.Frame, again bool) ([]byte, error) {
 		switch {
 		case kept && f == nil:
 			return append(dst, c.black.Data...), nil
@@ -193,7 +193,9 @@ func (w *Writer) pictures(c *camera, _ *episodeRow) error {
 		if err != nil {
 			return nil, err
 		}
-		lost.Add(f.RGBLosses(m))
+		if !again {
+			lost.Add(f.RGBLosses(m))
+		}
 		out := bytes.NewBuffer(dst)
 		if c.picture.Deep {
 			err = tiff.Encode(out, m, nil)
