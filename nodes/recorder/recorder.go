@@ -341,6 +341,9 @@ func newRecorder(o options, chosen *selection.Selection, node bridge.Node, line 
 		if err = r.newSnapshots(); err != nil {
 			return nil, err
 		}
+		for topic := range r.snapshots.Conditions {
+			r.named[topic] = true
+		}
 	}
 	if r.settings, err = o.settle(); err != nil {
 		return nil, err

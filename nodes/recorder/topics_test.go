@@ -93,6 +93,16 @@ func TestUnheardTopicsAreErrors(t *testing.T) {
 		"type": {"mcap", []string{"/silent"},
 			func(o *options) { o.ExcludeTopicTypes = []string{"std_msgs/msg/UInt32"} },
 			"/silent: its type is excluded"},
+		"condition": {"mcap", nil, func(o *options) {
+			o.Snapshot, o.SnapshotCondition = true, []string{"/bump data > 1", "/silent data > 1"}
+		}, "of /bump: nobody published it, and a snapshot condition is about it (--allow-unmatched"},
+		"condition on a silent topic": {"mcap", nil, func(o *options) {
+			o.Snapshot, o.SnapshotCondition = true, []string{"/silent data > 1"}
+		}, ""},
+		"condition on an excluded topic": {"mcap", []string{"/silent"}, func(o *options) {
+			o.Snapshot, o.SnapshotCondition = true, []string{"/silent data > 1"}
+			o.ExcludeTopicTypes = []string{"std_msgs/msg/UInt32"}
+		}, "/silent: its type is excluded"},
 		"allowed":  {"mcap", []string{"/typo"}, func(o *options) { o.AllowUnmatched = true }, ""},
 		"excluded": {"mcap", []string{"/typo"}, func(o *options) { o.ExcludeRegex = "typo" }, ""},
 		"pattern":  {"mcap", nil, func(o *options) { o.Regex = "typo" }, ""},

@@ -594,11 +594,16 @@ func (s *Set) Topics() []*Topic {
 // Unfit is the reason that Unheard returns for topics that the format cannot hold, which Warn was called for.
 const Unfit = "the format cannot hold it"
 
-// Unheard returns the named topics that received no messages, and named actions of which there is no topic, and why.
+// Unheard returns the named topics that received no messages, and why. It also returns topics of conditions and named
+// actions that were never there.
 func (s *Set) Unheard() (topics []string, why map[string]string) {
 	s.mu.Lock()
 	named := slices.Sorted(maps.Keys(s.Selection.Topics))
 	unfit := maps.Clone(s.unfit)
+	watched := selection.Names{}
+	for k := range s.watches {
+		watched[k.topic] = true
+	}
 	s.mu.Unlock()
 	heard, there, actions := selection.Names{}, selection.Names{}, selection.Names{}
 	for _, t := range s.Topics() {
@@ -628,6 +633,14 @@ func (s *Set) Unheard() (topics []string, why map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(s.Selection.Actions)) { // an action need not be given goals
 		if !actions[name] {
 			topics, why[name] = append(topics, name), "nobody served this action"
+		}
+	}
+	if s.Snapshots == nil {
+		return topics, why
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Snapshots.Conditions)) { // their messages may be rare
+		if why[name] == "" && !there[name] && !watched[name] {
+			topics, why[name] = append(topics, name), "nobody published it, and a snapshot condition is about it"
 		}
 	}
 	return topics, why
