@@ -1,21 +1,18 @@
 // Package blob reads files and folders whose path may be a URL of an object store: the functions are those of package
 // os, and give local paths to them. A prefix of a bucket that ends at a slash is a folder.
 //
-//	s3://bucket/key        S3 and stores that speak it (AWS_ENDPOINT_URL)
-//	gs://bucket/key        Google's store, by its S3 interface, with HMAC keys
-//	azblob://container/key Azure Blob Storage (AZURE_STORAGE_ACCOUNT), only for reading
-//	https://host/path      a server that answers requests for ranges; others are fetched to a temporary file
-//	file:///path           a local path
+//	s3://bucket/key   S3 and stores that speak it (AWS_ENDPOINT_URL)
+//	gs://bucket/key   Google's store, by its S3 interface, with HMAC keys
+//	https://host/path a server that answers requests for ranges; others are fetched to a temporary file
+//	file:///path      a local path
 //
-// Credentials, region and endpoint come from the environment and the files that the tools of AWS take them from; for
-// azblob:// from AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN, AZURE_STORAGE_DOMAIN, AZURE_STORAGE_SERVICE_ENDPOINT and
-// AZURE_STORAGE_CONNECTION_STRING, which replaces all of them. Without any credentials requests are anonymous.
+// Credentials, region and endpoint come from the environment and the files that the tools of AWS take them from.
+// Without any credentials requests are anonymous.
 //
-// A File of a URL begins with one request for its last 256 kB, which also returns its size and its ETag; one of Azure,
-// which has no such ranges, with one for its first 256 kB, and, if it is larger, one for the last. The rest is read in
-// blocks: adjacent ones by one request, more of them ahead while reading goes on in order. All Files of a URL that are
-// open share its blocks, and all URLs a bounded cache. The ETag is pinned: reading an object that was replaced since it
-// was opened is an error. Requests that fail and bodies that are cut are repeated.
+// A File of a URL begins with one request for its last 256 kB, which also returns its size and its ETag. The rest is
+// read in blocks: adjacent ones by one request, more of them ahead while reading goes on in order. All Files of a URL
+// that are open share its blocks, and all URLs a bounded cache. The ETag is pinned: reading an object that was replaced
+// since it was opened is an error. Requests that fail and bodies that are cut are repeated.
 package blob
 
 import (
@@ -267,11 +264,8 @@ func pathError(op, path string, err error) error {
 
 // newSource returns how the object at a URL is read.
 func newSource(path string) (source, error) {
-	switch scheme, _, _ := strings.Cut(path, "://"); {
-	case web(scheme):
+	if scheme, _, _ := strings.Cut(path, "://"); web(scheme) {
 		return newWebSource(path)
-	case scheme == "azblob":
-		return newAzureSource(path)
 	}
 	return newS3Source(path)
 }

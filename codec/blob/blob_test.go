@@ -43,22 +43,14 @@ var most = sync.OnceValue(func() []byte {
 })
 
 // newStore starts an S3 server, whose clients wait for hardly anything.
-func newStore(t *testing.T) *blobtest.Server { return hurried(t, blobtest.New(t)) }
-
-func hurried(t *testing.T, s *blobtest.Server) *blobtest.Server {
+func newStore(t *testing.T) *blobtest.Server {
+	s := blobtest.New(t)
 	blob.Hurry(t, s.URL(""))
 	return s
 }
 
-// eachStore passes a test with a server of each kind.
-func eachStore(t *testing.T, test func(t *testing.T, s *blobtest.Server)) {
-	t.Run("S3", func(t *testing.T) { test(t, newStore(t)) })
-	t.Run("Azure", func(t *testing.T) { test(t, hurried(t, blobtest.NewAzure(t))) })
-}
-
-func TestOpen(t *testing.T) { eachStore(t, testOpen) }
-
-func testOpen(t *testing.T, s *blobtest.Server) {
+func TestOpen(t *testing.T) {
+	s := newStore(t)
 	for _, size := range []int{0, 1, 5000, 256 << 10, 256<<10 + 1, 1<<20 - 1, 9 << 20} {
 		want := content(size)
 		s.Put("a b/ü?#%20.bin", want)
@@ -87,9 +79,8 @@ func testOpen(t *testing.T, s *blobtest.Server) {
 	}
 }
 
-func TestRequests(t *testing.T) { eachStore(t, testRequests) }
-
-func testRequests(t *testing.T, s *blobtest.Server) {
+func TestRequests(t *testing.T) {
+	s := newStore(t)
 	want := content(20 << 20)
 	s.Put("f", want)
 	f, err := blob.Open(s.URL("f"))
@@ -123,9 +114,8 @@ func testRequests(t *testing.T, s *blobtest.Server) {
 }
 
 // TestRandomReads reads more than the cache holds, so that memory is used again, while connections break.
-func TestRandomReads(t *testing.T) { eachStore(t, testRandomReads) }
-
-func testRandomReads(t *testing.T, s *blobtest.Server) {
+func TestRandomReads(t *testing.T) {
+	s := newStore(t)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	blob.LimitCache(t, 12<<20)
@@ -207,9 +197,8 @@ func TestCloseWhileReading(t *testing.T) {
 	group.Wait()
 }
 
-func TestChanged(t *testing.T) { eachStore(t, testChanged) }
-
-func testChanged(t *testing.T, s *blobtest.Server) {
+func TestChanged(t *testing.T) {
+	s := newStore(t)
 	s.Put("f", content(4<<20))
 	f, err := blob.Open(s.URL("f"))
 	require.NoError(t, err)
@@ -225,9 +214,8 @@ func testChanged(t *testing.T, s *blobtest.Server) {
 	require.NoError(t, err)
 }
 
-func TestUnavailable(t *testing.T) { eachStore(t, testUnavailable) }
-
-func testUnavailable(t *testing.T, s *blobtest.Server) {
+func TestUnavailable(t *testing.T) {
+	s := newStore(t)
 	s.Put("f", content(1000))
 	left := 2
 	s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -307,9 +295,8 @@ func TestRestartingStore(t *testing.T) {
 	})
 }
 
-func TestMissing(t *testing.T) { eachStore(t, testMissing) }
-
-func testMissing(t *testing.T, s *blobtest.Server) {
+func TestMissing(t *testing.T) {
+	s := newStore(t)
 	s.Put("dir/f", nil)
 	for _, path := range []string{
 		s.URL("missing"), s.URL("di"), strings.ReplaceAll(s.URL("x"), blobtest.Bucket, "other"), s.URL("missing/"),
@@ -383,9 +370,8 @@ func TestRole(t *testing.T) {
 	require.Eventually(t, func() bool { return !anonymous() }, time.Minute, time.Millisecond)
 }
 
-func TestFolders(t *testing.T) { eachStore(t, testFolders) }
-
-func testFolders(t *testing.T, s *blobtest.Server) {
+func TestFolders(t *testing.T) {
+	s := newStore(t)
 	local := t.TempDir()
 	for _, key := range []string{"d/a.txt", "d/sub/b.txt", "d/sub/deep/c.txt", "d.x", "d/z"} {
 		s.Put(key, []byte(key))
@@ -418,9 +404,8 @@ func testFolders(t *testing.T, s *blobtest.Server) {
 }
 
 // What cannot be a path is an error, beside which the rest is there.
-func TestKeysThatAreNoPaths(t *testing.T) { eachStore(t, testKeysThatAreNoPaths) }
-
-func testKeysThatAreNoPaths(t *testing.T, s *blobtest.Server) {
+func TestKeysThatAreNoPaths(t *testing.T) {
+	s := newStore(t)
 	for _, key := range []string{"d//b", "d/./b", "d/../b", "d/.."} {
 		s.Put("d/a", nil)
 		s.Put("d/", nil)

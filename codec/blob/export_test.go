@@ -21,9 +21,7 @@ func HurryBodies(t testing.TB, url string, idle time.Duration) {
 	p := patience{time.Millisecond, idle, time.Millisecond}
 	root := split(url).root
 	var err error
-	switch scheme, name, _ := strings.Cut(root, "://"); scheme {
-	case "azblob":
-		_, err = azureClients.get(name, func() (*azureContainer, error) { return newAzureContainer(name, p) })
+	switch scheme, _, _ := strings.Cut(root, "://"); scheme {
 	case "s3":
 		_, err = s3Clients.get(scheme, func() (*s3.Client, error) {
 			client, err := newClient(t.Context(), false, p)
@@ -67,12 +65,3 @@ func LimitCache(t testing.TB, bytes int64) {
 
 // SetPartSize has larger files sent in parts of so many bytes.
 func (u *Uploader) SetPartSize(bytes int64) { u.part = bytes }
-
-// AzureURL returns the URL of the container of an azblob:// URL.
-func AzureURL(path string) (string, error) {
-	s, err := newAzureSource(path)
-	if err != nil {
-		return "", err
-	}
-	return s.(azureSource).client.URL(), nil
-}

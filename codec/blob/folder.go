@@ -136,7 +136,7 @@ func (c *clients[C]) get(name string, create func() (C, error)) (C, error) {
 	environ := os.Environ()
 	slices.Sort(environ)
 	for _, e := range environ {
-		if strings.HasPrefix(e, "AWS_") || strings.HasPrefix(e, "AZURE_") || strings.HasPrefix(e, "HOME=") {
+		if strings.HasPrefix(e, "AWS_") || strings.HasPrefix(e, "HOME=") {
 			settings += "\n" + e
 		}
 	}

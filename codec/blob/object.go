@@ -24,7 +24,7 @@ var errChanged = errors.New("it was replaced while it was read; open it again")
 
 // source reads one object. Those of the same object are equal.
 type source interface {
-	// get returns the bytes from start to end, or the last -start bytes; a store without such ranges may return the
+	// get returns the bytes from start to end, or the last -start bytes; a server without such ranges may return the
 	// first -start instead. It fails with errChanged if etag, unless it is empty, is not that of the object.
 	get(ctx context.Context, etag string, start, end int64) (*body, error)
 	waits() patience

@@ -71,8 +71,6 @@ type Uploader struct {
 func CanUpload(url string) error {
 	scheme, _, _ := strings.Cut(url, "://")
 	switch root := split(url).root; {
-	case IsURL(url) && scheme == "azblob":
-		return fmt.Errorf("%s can only be read; write to s3://BUCKET/FOLDER, gs://BUCKET/FOLDER or a local folder", url)
 	case !IsURL(url) || scheme != "s3" && scheme != "gs":
 		return fmt.Errorf("%s is no URL of a store that can be written to, such as s3://bucket/folder", url)
 	case root == scheme+"://":

@@ -55,9 +55,6 @@ func (e absentError) Unwrap() error { return e.error }
 // RetryableError tells the SDK of AWS.
 func (absentError) RetryableError() bool { return false }
 
-// NonRetriable tells the SDK of Azure.
-func (absentError) NonRetriable() {}
-
 // uploading returns a client for large bodies of requests.
 func (p *paced) uploading(rate int64) *paced {
 	next := p.next

@@ -9,10 +9,10 @@ import (
 )
 
 // schemes are those of the URLs that this package reads.
-var schemes = []string{"s3", "gs", "azblob", "http", "https"}
+var schemes = []string{"s3", "gs", "http", "https"}
 
-// IsURL reports whether path is a URL of a store: it begins with s3://, gs://, azblob://, http:// or https://. A path
-// that went through filepath.Clean never is one, as its slashes are single. A file:// URL is a local path, see Local.
+// IsURL reports whether path is a URL of a store: it begins with s3://, gs://, http:// or https://. A path that went
+// through filepath.Clean never is one, as its slashes are single. A file:// URL is a local path, see Local.
 func IsURL(path string) bool {
 	scheme, _, ok := strings.Cut(path, "://")
 	return ok && slices.Contains(schemes, scheme)

@@ -47,7 +47,7 @@ func Open(path string) (*Reader, error) {
 	}
 	r := newReader(path)
 	files := []string{path}
-	if stat.IsDir() || !isStorage(path) {
+	if stat.IsDir() || !isStorage(blob.Base(path)) {
 		if files, err = r.files(dir); err != nil {
 			return nil, err
 		}
@@ -232,13 +232,14 @@ func (r *Reader) open(path string) error {
 		return err
 	}
 	p := joined.File{Path: path, Size: stat.Size()}
-	bare := unpackedName(path)
-	sql := filepath.Ext(bareName(path)) == ".db3"
+	name := blob.Base(path) // a URL may have a query
+	packed := unpackedName(name) != name
+	sql := filepath.Ext(bareName(name)) == ".db3"
 	r.databases = r.databases || sql
-	if bare == path && sql {
+	if !packed && sql {
 		p.Reader, err = openDatabase(path, r.whole())
 	} else {
-		p.Reader, err = r.openFile(path, bare != path, sql)
+		p.Reader, err = r.openFile(path, packed, sql)
 	}
 	if err != nil {
 		return err
@@ -247,7 +248,7 @@ func (r *Reader) open(path string) error {
 		m, _ := d.ownMetadata() // Info returns the error
 		r.compressedMessages = r.compressedMessages || m != nil && strings.EqualFold(m.Mode, "message")
 	}
-	if bare != path {
+	if packed {
 		// While it is in memory. An error comes again.
 		_, _ = p.Reader.Info()
 	}

@@ -62,8 +62,9 @@ func (b Options) Format() codec.Format {
 func sniff(path string, head []byte) bool {
 	if head != nil {
 		database := bytes.HasPrefix(head, []byte(sqlite.Magic)) || len(head) >= sqlite.PageSize
-		packed := isStorage(path) && unpackedName(path) != path && compressed.IsZstd(head)
-		return isMetadata(head) || packed || filepath.Ext(bareName(path)) == ".db3" && database
+		name := blob.Base(path)
+		packed := isStorage(name) && unpackedName(name) != name && compressed.IsZstd(head)
+		return isMetadata(head) || packed || filepath.Ext(bareName(name)) == ".db3" && database
 	}
 	if text, err := blob.ReadFile(blob.Join(path, metadataFile)); err == nil && isMetadata(text) {
 		return true
@@ -112,9 +113,9 @@ func unpackedName(name string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(name, packedSuffix), ".zst")
 }
 
-// isStorage reports whether the file at path is named like one of a bag.
-func isStorage(path string) bool {
-	ext := filepath.Ext(bareName(path))
+// isStorage reports whether a file of that name is named like one of a bag.
+func isStorage(name string) bool {
+	ext := filepath.Ext(bareName(name))
 	return ext == ".mcap" || ext == ".db3"
 }
 

@@ -1,5 +1,5 @@
-// Package blobtest is an S3 server, or a server of Azure Blob Storage, in the process of a test. It counts requests,
-// and can answer late, slowly, wrongly or not at all.
+// Package blobtest is an S3 server in the process of a test. It counts requests, and can answer late, slowly, wrongly
+// or not at all.
 package blobtest
 
 import (
@@ -32,13 +32,11 @@ const (
 	secretKey = "secretsecret"
 )
 
-// Server is an S3 server, which checks ETags, If-Match, If-None-Match, multipart uploads and signatures; or a server of
-// Azure, which can only be read and believes every signature.
+// Server is an S3 server, which checks ETags, If-Match, If-None-Match, multipart uploads and signatures.
 type Server struct {
 	Endpoint string // http://127.0.0.1:PORT
 	Close    func() // refuses connections from now on
 
-	scheme  string
 	t       testing.TB
 	backend *s3mem.Backend
 
@@ -73,36 +71,24 @@ type object struct {
 // New starts an S3 server until the test ends, and sets the environment that clients, also of child processes, take
 // their settings from.
 func New(t testing.TB) *Server {
-	s := newServer(t, "s3")
-	s.start(gofakes3.New(s.backend, gofakes3.WithV4Auth(map[string]string{accessKey: secretKey})).Server())
-	setenv(t, map[string]string{
+	s := &Server{t: t, backend: s3mem.New(), objects: map[string]object{}}
+	require.NoError(t, s.backend.CreateBucket(context.Background(), Bucket))
+	fake := gofakes3.New(s.backend, gofakes3.WithV4Auth(map[string]string{accessKey: secretKey}))
+	server := httptest.NewServer(s.handler(fake.Server()))
+	t.Cleanup(server.Close)
+	s.Endpoint, s.Close = server.URL, server.Close
+	for name, value := range map[string]string{
 		"AWS_ENDPOINT_URL": s.Endpoint, "AWS_ACCESS_KEY_ID": accessKey, "AWS_SECRET_ACCESS_KEY": secretKey,
 		"AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": "/dev/null",
 		"AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
-	})
-	return s
-}
-
-func newServer(t testing.TB, scheme string) *Server {
-	s := &Server{scheme: scheme, t: t, backend: s3mem.New(), objects: map[string]object{}}
-	require.NoError(t, s.backend.CreateBucket(context.Background(), Bucket))
-	return s
-}
-
-func (s *Server) start(fake http.Handler) {
-	server := httptest.NewServer(s.handler(fake))
-	s.t.Cleanup(server.Close)
-	s.Endpoint, s.Close = server.URL, server.Close
-}
-
-func setenv(t testing.TB, environ map[string]string) {
-	for name, value := range environ {
+	} {
 		t.Setenv(name, value)
 	}
+	return s
 }
 
 // URL returns the URL of a key in the bucket.
-func (s *Server) URL(key string) string { return s.scheme + "://" + Bucket + "/" + key }
+func (s *Server) URL(key string) string { return "s3://" + Bucket + "/" + key }
 
 // Put stores an object.
 func (s *Server) Put(key string, content []byte) {
@@ -248,9 +234,6 @@ func (s *Server) handler(fake http.Handler) http.Handler {
 		s.mu.Unlock()
 		begun := time.Now()
 		time.Sleep(delay)
-		if azure := r.Header.Get("X-Ms-Range"); azure != "" {
-			r.Header.Set("Range", azure)
-		}
 		request := &Request{begun: begun, Method: r.Method, Key: key(r), Range: r.Header.Get("Range"),
 			Query: r.URL.RawQuery}
 		s.mu.Lock()
@@ -283,6 +266,22 @@ func (s *Server) short(r *http.Request) (o object, ok bool) {
 		return o, false
 	}
 	return object{stored{s, key(r)}, head.Size, strconv.Quote(hex.EncodeToString(head.Hash))}, true
+}
+
+// stored reads an object without copying all of it.
+type stored struct {
+	server *Server
+	key    string
+}
+
+func (f stored) ReadAt(b []byte, off int64) (int, error) {
+	o, err := f.server.backend.GetObject(context.Background(), Bucket, f.key,
+		&gofakes3.ObjectRangeRequest{Start: off, End: off + int64(len(b)) - 1})
+	if err != nil {
+		return 0, err
+	}
+	defer o.Contents.Close()
+	return io.ReadFull(o.Contents, b)
 }
 
 func key(r *http.Request) string {
