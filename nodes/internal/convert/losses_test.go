@@ -127,7 +127,8 @@ func TestLossesOfFormats(t *testing.T) {
 	whole, parts := lossyRecording(t, true), lossyRecording(t, false)
 	envelope := []string{"quality of service", "metadata of topics", "metadata of the recording"}
 	times := append(slices.Clone(envelope), "publish times")
-	rows := append(slices.Clone(times), "digits of numbers beyond 32 bits")
+	streamed := []string{"quality of service", "metadata of topics", "publish times"}
+	rows := append(slices.Clone(streamed), "digits of numbers beyond 32 bits")
 	plain := func(*Options) {}
 	images := func(images string) func(*Options) { return func(o *Options) { o.Images = images } }
 	withoutYUV := func(o *Options) { o.Exclude = []string{"/cam/yuv"} }
@@ -193,9 +194,9 @@ func TestLossesOfFormats(t *testing.T) {
 			"pixels of images that become video, which are kept without --video (6 messages on /cam/jpeg, " +
 				"/cam/png_clear)\n", rows},
 		{"out", "session", "", plain, unmapped + attachment + metres + yuv,
-			times},
+			streamed},
 		{"out", "session", joints + ",/cam/png16,/cam/rgba,/cam/jpeg", plain, "",
-			times},
+			streamed},
 	} {
 		covered[c.to] = true
 		t.Run(c.to, func(t *testing.T) {
@@ -222,6 +223,9 @@ func TestLossesOfFormats(t *testing.T) {
 			require.Len(t, r.Unplaced, len(c.unplaced))
 			for i, what := range c.unplaced {
 				require.True(t, strings.HasPrefix(r.Unplaced[i].What, what), r.Unplaced[i].What)
+			}
+			if c.unplaced != nil && !slices.Contains(c.unplaced, "metadata of the recording") {
+				require.Regexp(t, `"driver": *"nobody"`, string(episodesOf(t, r.Path)[0].Metadata))
 			}
 			folder := t.TempDir()
 			o.Strict = true

@@ -140,8 +140,11 @@ func (s *source) compare(wants map[*codec.Channel]bool) {
 	if s.composed {
 		maps.DeleteFunc(metadata, func(key, _ string) bool { return s.target.composer.HoldsKey(key) })
 	}
-	if s.target.format.Episodes != nil {
-		delete(metadata, episode.MetadataKey) // the episodes have it
+	if s.target.format.Episodes != nil { // each episode has all, or its own if the recording was made of episodes
+		if metadata[episode.MetadataKey] == "" {
+			clear(metadata)
+		}
+		delete(metadata, episode.MetadataKey)
 	}
 	if keeps.ChannelMetadata { // where logs of CARLA have it, too
 		maps.DeleteFunc(metadata, func(key, value string) bool {
