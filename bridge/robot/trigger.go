@@ -122,7 +122,8 @@ func (b *boundary) trigger(t *trigger, m *codec.Message) (c change, err error) {
 	if value == b.value && discard == b.discard {
 		return c, nil
 	}
-	if b.discard = discard; discard {
+	b.discard = discard
+	if discard {
 		c.discarded = b.discards() == nil
 	}
 	if value == b.value {

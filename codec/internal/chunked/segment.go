@@ -38,7 +38,8 @@ func (s *Segment) String() string {
 func (c *Contents) LoadNew(l Loader, s *Segment, buf []byte) (records []byte, counts map[int]uint64) {
 	records, errs := l.Load(s, buf)
 	for i, err := range errs {
-		if c.Damaged(s.Offset, err); i == 0 {
+		c.Damaged(s.Offset, err)
+		if i == 0 {
 			last := &c.Damage[len(c.Damage)-1].Err
 			*last = c.affected(l, s, records, *last, s.suspect(errs), func(id int, _ int64) bool { return c.Known(id) })
 		}
