@@ -44,8 +44,14 @@ type Reader struct {
 }
 
 // CompressVideos has the frames of colour videos be JPEGs of a quality, 1 to 100, in place of pixels, which take a
-// hundred times as many bytes as the videos. It is to be called before anything is read.
-func (r *Reader) CompressVideos(quality int) { r.quality = quality }
+// hundred times as many bytes as the videos. What Info returned before does not hold any more.
+func (r *Reader) CompressVideos(quality int) {
+	r.quality = quality
+	r.forget()
+}
+
+// forget forgets what was found out about the episodes.
+func (r *Reader) forget() { r.info, r.streams, r.channels = nil, nil, nil }
 
 // Pixels returns the size in bytes of all frames of colour videos as pixels.
 func (r *Reader) Pixels() (bytes int64, err error) {

@@ -164,9 +164,11 @@ func (s *Selection) whyDiscarded() string {
 	return fmt.Sprintf("discarded while recording: %v; --episodes %[1]v takes them", numbers)
 }
 
-// Choose has the reader read only the episodes that choose returns of all. It is to be called before anything is read.
+// Choose has the reader read only the episodes that choose returns of all. What Info returned before does not hold any
+// more.
 func (r *Reader) Choose(choose func([]*Episode) []*Episode) {
 	r.source = &chosen{Source: r.source, choose: choose}
+	r.forget()
 }
 
 // chosen is a source of some episodes of another one.

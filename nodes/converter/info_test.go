@@ -285,6 +285,8 @@ func TestInfoOfEpisodes(t *testing.T) {
 	}
 	many[3].Discarded = true
 	writeEpisodes(&b, many)
+	require.Equal(t, "52, 2 of them discarded", episodeCount(many))
+	require.Equal(t, "2", episodeCount(many[:2]))
 	lines := strings.Split(b.String(), "\n")
 	require.Equal(t, "  number  episode        duration  frames  slowest camera  gaps  longest  task", lines[0])
 	require.Equal(t, "       3  a (discarded)   2.500 s      76               -     1  0.500 s  pick", lines[4])

@@ -52,7 +52,7 @@ func writeInfoText(w io.Writer, path string, info *codec.Info, measured *measure
 	}
 	episodes, ok := knownEpisodes(info)
 	if ok {
-		line("Episodes:", "%d", len(episodes))
+		line("Episodes:", "%s", episodeCount(episodes))
 		writeEpisodes(&b, episodes)
 	}
 	line("Duration:", "%s s", human.Seconds(int64(describe.Span(info))))
@@ -347,6 +347,21 @@ const (
 
 // discarded tells that an episode is Discarded.
 const discarded = "discarded"
+
+// episodeCount returns "12, 3 of them discarded".
+func episodeCount(list []episode.Summary) string {
+	n := 0
+	for _, e := range list {
+		if e.Discarded {
+			n++
+		}
+	}
+	text := strconv.Itoa(len(list))
+	if n > 0 {
+		text += fmt.Sprintf(", %d of them %s", n, discarded)
+	}
+	return text
+}
 
 // writeEpisodes writes a table for each of a few episodes, or a line for each of many.
 func writeEpisodes(b *strings.Builder, list []episode.Summary) {

@@ -14,6 +14,9 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
+	rows "tapedeck/codec/align"
+	"tapedeck/codec/episode"
+	"tapedeck/codec/session"
 	"tapedeck/msgs/tapedeck"
 	"tapedeck/nodes/internal/convert"
 	"tapedeck/nodes/internal/formats"
@@ -110,6 +113,33 @@ func TestCallsDoNotFollowRecordingsOutOfTheirFolder(t *testing.T) {
 		}
 		require.ErrorContains(t, err, want)
 		require.NoFileExists(t, filepath.Join(root, "a.mcap"))
+	}
+}
+
+// A call selects episodes as the command does.
+func TestCallsSelectEpisodes(t *testing.T) {
+	root := t.TempDir()
+	for i, name := range []string{"takes/0", "takes/1", "takes/2"} {
+		joint := &rows.Vector{Name: "arm_0/joint", Columns: []rows.Column{{Name: "0", Unit: "deg"}},
+			Stamps: []int64{int64(i+1) * 1e9}, Values: []float64{1}}
+		require.NoError(t, os.MkdirAll(filepath.Join(root, "takes"), 0o777))
+		require.NoError(t, session.Write(filepath.Join(root, name), &episode.Episode{Discarded: i == 1,
+			Arms: []*episode.Arm{{Name: "arm_0", Joint: joint}}}, session.Options{}))
+	}
+	s := newTestServer(t, func(o *serveOptions) { o.ServiceRoot = root })
+	for only, want := range map[string][]int64{"": {1e9, 3e9}, "1": {2e9}} {
+		request := tapedeck.Convert_Request{Inputs: []string{"takes"}, Output: "out" + only + ".mcap"}
+		if only != "" {
+			request.Options = []string{"episodes=" + only}
+		}
+		_, err := s.convert(t.Context(), &request)
+		require.NoError(t, err)
+		_, got := readAll(t, filepath.Join(root, request.Output))
+		var stamps []int64
+		for _, m := range got {
+			stamps = append(stamps, m.LogTime)
+		}
+		require.Equal(t, want, stamps)
 	}
 }
 
