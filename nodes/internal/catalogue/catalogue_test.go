@@ -281,6 +281,30 @@ func TestSignals(t *testing.T) {
 		Bytes: 68, First: start * 1e9, Last: (start + 7) * 1e9, Frequency: 5.0 / 7, Fields: []string{"data"}}}, topics)
 }
 
+// Times that stand out are among the events.
+func TestOutlyingTimes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "drive.mcap")
+	w, err := formats.PureGo().Codecs().Create(path, codec.CreateOptions{})
+	require.NoError(t, err)
+	c := &codec.Channel{Topic: "/n", Type: "std_msgs/msg/UInt8", Encoding: codec.EncodingCDR}
+	for i := range int64(10) {
+		m := codec.Message{Channel: c, LogTime: 1_700_000_000_000_000_000 + i*1e9, Data: []byte{0, 1, 0, 0, 5}}
+		if i == 0 {
+			m.LogTime = 1e9
+		}
+		require.NoError(t, w.Write(&m))
+	}
+	require.NoError(t, w.Close())
+	catalogue, err := Create(t.Context(), t.TempDir())
+	require.NoError(t, err)
+	index(t, catalogue, path, nil)
+	var got []Event
+	require.NoError(t, read(catalogue.file(eventsTable, path), func(e Event) { got = append(got, e) }))
+	require.Len(t, got, 1)
+	require.Equal(t, codec.EventTimes, got[0].Kind)
+	require.EqualValues(t, 1, got[0].Count)
+}
+
 // Rows of several row groups are sorted within each, and none is lost.
 func TestManySignals(t *testing.T) {
 	c, err := Create(t.Context(), t.TempDir())

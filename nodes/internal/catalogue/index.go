@@ -17,6 +17,7 @@ import (
 	"tapedeck/msgs"
 	"tapedeck/nodes/internal/condition"
 	"tapedeck/nodes/internal/signals"
+	"tapedeck/nodes/internal/timerange"
 )
 
 // Fields says of which numbers there are signals: "/imu linear_acceleration" is all numbers in a field of a topic,
@@ -116,6 +117,9 @@ type indexer struct {
 func (c *Catalogue) Add(ctx context.Context, row Recording, fields Fields, r codec.Reader,
 	reading func(ns int64)) (Recording, error) {
 	info, err := r.Info()
+	if err == nil {
+		info, err = timerange.WithOutlying(r, info)
+	}
 	if err != nil {
 		return row, err
 	}

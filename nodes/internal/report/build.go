@@ -17,6 +17,7 @@ import (
 	"tapedeck/nodes/internal/contract"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/readahead"
+	"tapedeck/nodes/internal/timerange"
 )
 
 // Options say what of a recording a page shows.
@@ -73,6 +74,9 @@ type topic struct {
 // Build reads a recording of ROS 2 messages. left says which messages are none, and why.
 func Build(ctx context.Context, r codec.Reader, left []error, o Options) (*Data, error) {
 	info, err := r.Info()
+	if err == nil {
+		info, err = timerange.WithOutlying(r, info)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -284,6 +288,10 @@ func (b *builder) finish(info *codec.Info) {
 
 // event returns an event as the page has it.
 func (b *builder) event(e codec.Event) Event {
+	if e.Kind == codec.EventTimes { // it may be outside of what is shown
+		e.Time = min(max(e.Time, b.density.start), b.density.end)
+		e.Until = min(e.Until, b.density.end)
+	}
 	out := Event{Kind: e.Kind, Topic: e.Topic, From: b.seconds(cmp.Or(e.Time, b.density.end)), Count: e.Count,
 		Text: e.Text}
 	out.Until = max(out.From, b.seconds(max(e.Until, e.Time, b.density.start)))
@@ -295,6 +303,11 @@ func (b *builder) findings() (n int) {
 	for _, f := range b.pass.Findings() {
 		if f.Kind == contract.Damage || f.Kind == contract.Lost || f.Kind == contract.Gap && b.options.Expect == nil {
 			continue // the events of the recorder and Topic.Gaps tell
+		}
+		if f.Kind == contract.Clock && slices.ContainsFunc(b.Events, func(e Event) bool {
+			return e.Kind == codec.EventTimes && e.Text == f.Seen
+		}) {
+			continue
 		}
 		n++
 		event := Event{Kind: "check", Topic: f.Topic, Until: b.Duration, Text: f.Text()}
@@ -311,7 +324,7 @@ func (b *builder) findings() (n int) {
 func explained(events []codec.Event, topic string, gap interval) bool {
 	return slices.ContainsFunc(events, func(e codec.Event) bool {
 		covered := min(e.Until, gap.to) - max(e.Time, gap.from)
-		return (e.Topic == "" || e.Topic == topic) && e.Kind != codec.EventSnapshot &&
+		return (e.Topic == "" || e.Topic == topic) && e.Kind != codec.EventSnapshot && e.Kind != codec.EventTimes &&
 			float64(covered) > 0.8*float64(gap.length())
 	})
 }
@@ -355,6 +368,8 @@ func (b *builder) verdict(info *codec.Info, findings int) (good bool, parts []st
 	}
 	if n := b.density.outside; n > 0 {
 		parts = append(parts, human.Count(n, "message")+" at times far from the others")
+	} else if counts[codec.EventTimes] > 0 {
+		parts = append(parts, "times that stand out")
 	}
 	if len(parts) > 0 {
 		return false, parts

@@ -287,6 +287,11 @@ func TestBuildOdd(t *testing.T) {
 	require.NoError(t, err)
 	require.Less(t, data.Duration, 1e7)
 	require.Contains(t, data.Verdict[len(data.Verdict)-1], "1 message at times far from the others")
+	require.Len(t, data.Events, 1)
+	require.Equal(t, codec.EventTimes, data.Events[0].Kind)
+	require.Contains(t, data.Events[0].Text, "the times of 1 message are ")
+	require.Zero(t, data.Events[0].From)
+	require.LessOrEqual(t, data.Events[0].Until, data.Duration)
 	require.Nil(t, data.Topics[0].Latency)
 }
 
