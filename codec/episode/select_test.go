@@ -51,7 +51,8 @@ func TestSelection(t *testing.T) {
 				e.Discarded = strings.Contains(c.discarded, e.Name)
 			}
 			for _, e := range s.Select(all) {
-				if got += e.Name; e.Discarded {
+				got += e.Name
+				if e.Discarded {
 					got += "!"
 				}
 			}
