@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,6 +20,7 @@ import (
 	"tapedeck/msgs"
 	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/catalogue"
+	"tapedeck/test/samples"
 )
 
 // drive writes an MCAP of /n [Float64], a message every 100 ms, after a latched message on /map.
@@ -241,4 +243,45 @@ func TestFindWhatIsNowhere(t *testing.T) {
 	_, stderr, err := run(t, "index", wide, "-o", catalog, "--fields", "/n data", "--fields", "/map x")
 	require.NoError(t, err)
 	require.Equal(t, "warning: --fields: no recording has numbers of /map x\n", stderr)
+}
+
+// index and report say what is damaged, unfinished or not as the recording says.
+func TestWarningsOfIndexAndReport(t *testing.T) {
+	folder := t.TempDir()
+	sound, cut := filepath.Join(folder, "sound.mcap"), filepath.Join(folder, "cut.mcap")
+	drive(t, sound, 1, 2)
+	drive(t, cut, 1, 2)
+	stat, err := os.Stat(cut)
+	require.NoError(t, err)
+	require.NoError(t, os.Truncate(cut, stat.Size()-20))
+	cases := map[string]string{sound: "", cut: "the file was not closed by its writer"}
+	for name, want := range map[string]string{
+		"orphan_rows.db3":                     "1 message of topic id 7",
+		"one_bad_time.tlog":                   "1 message are 19676 days before",
+		"time_beyond_int64.mcap":              "beyond 2262",
+		"zero_tail.tlog":                      "the log ends in zeros",
+		"empty_ros2msg_definition.mcap":       "the definition of std_msgs/msg/Int8 is empty",
+		"reindex_msgzstd_db3":                 "are called cdr and are compressed",
+		"hdf5_one_camera_without_images.hdf5": "/observations/images/cam_low is left out",
+		"lerobot_stale_file_index":            "whose rows are in data/chunk-000/file-001.parquet",
+	} {
+		if path, ok := samples.Find("faults/" + name); ok {
+			cases[path] = want
+		}
+	}
+	for path, want := range cases {
+		catalog, page := filepath.Join(t.TempDir(), "catalog"), filepath.Join(t.TempDir(), "page.html")
+		for _, args := range [][]string{{"index", path, "-o", catalog}, {"report", path, "-o", page}} {
+			_, stderr, err := run(t, args...)
+			require.NoError(t, err, stderr)
+			if want == "" {
+				require.Empty(t, stderr)
+				continue
+			}
+			require.Regexp(t, `(?m)^warning: .*`+regexp.QuoteMeta(want), stderr, path)
+		}
+	}
+	stdout, _, err := run(t, "index", cut, "-o", filepath.Join(folder, "json"), "--json")
+	require.NoError(t, err)
+	require.Contains(t, stdout, `"warnings":["`)
 }

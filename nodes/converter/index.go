@@ -38,6 +38,8 @@ type indexLine struct {
 	Error     string  `json:"error,omitempty"`
 	Messages  uint64  `json:"messages,omitempty"`
 	Seconds   float64 `json:"seconds,omitempty"`
+
+	Warnings []string `json:"warnings,omitempty"` // what is damaged, missing or wrong
 }
 
 // index adds the recordings at paths to a catalogue.
@@ -79,7 +81,7 @@ func (o *indexOptions) index(ctx context.Context, paths []string, stdout, stderr
 	each(ctx, len(paths), o.Jobs, func(i int) {
 		line := indexLine{Recording: paths[i], Status: "indexed"}
 		begin, advance := time.Now(), s.share()
-		row, known, err := o.addTo(ctx, c, paths[i], fields, advance)
+		row, warnings, known, err := o.addTo(ctx, c, paths[i], fields, advance)
 		advance(1, 1)
 		if err == nil && len(fields) > 0 {
 			lacking, there, err := c.Unindexed(paths[i], fields)
@@ -99,7 +101,7 @@ func (o *indexOptions) index(ctx context.Context, paths []string, stdout, stderr
 		case known:
 			line.Status = "skipped"
 		default:
-			line.Messages, line.Seconds = row.Messages, time.Since(begin).Seconds()
+			line.Messages, line.Seconds, line.Warnings = row.Messages, time.Since(begin).Seconds(), warnings
 		}
 		switch {
 		case o.JSON:
@@ -111,7 +113,14 @@ func (o *indexOptions) index(ctx context.Context, paths []string, stdout, stderr
 			s.mu.Unlock()
 		case err == nil:
 			s.say(s.stdout, printable.Line(fmt.Sprintf("%s: %s, %s s", paths[i], human.Count(row.Messages, "message"),
-				human.Seconds(row.End-row.Start))))
+				human.UnsignedSeconds(uint64(row.End)-uint64(row.Start)))))
+			if len(warnings) > 0 {
+				more := ""
+				if len(warnings) > 1 {
+					more = fmt.Sprintf("; and %d more, which 'converter info' lists", len(warnings)-1)
+				}
+				s.say(s.stderr, printable.Line(fmt.Sprintf("warning: %s: %s%s", paths[i], warnings[0], more)))
+			}
 		}
 	})
 	if skipped > 0 {
@@ -132,26 +141,31 @@ func others(name string, names []string) []string {
 	return slices.DeleteFunc(names, func(other string) bool { return catalogue.SameTopic(name, other) })
 }
 
-// addTo adds a recording to a catalogue, unless it is known there as it is now.
+// addTo adds a recording to a catalogue, unless it is known there as it is now. warnings are what is damaged, missing
+// or wrong in it.
 func (o *indexOptions) addTo(ctx context.Context, c *catalogue.Catalogue, path string, fields catalogue.Fields,
-	advance func(now, total time.Duration)) (row catalogue.Recording, unchanged bool, err error) {
+	advance func(now, total time.Duration)) (row catalogue.Recording, warnings []string, unchanged bool, err error) {
 	state, err := stateOf(path)
 	if err != nil {
-		return row, false, err
+		return row, nil, false, err
 	}
 	row = catalogue.Recording{Recording: path, Size: state.Size, Modified: state.Modified.UnixNano(), ETag: state.ETag,
 		Fields: strings.Join(append(slices.Clone(fields), o.DefinitionPaths...), "\n")}
 	// One that cannot be read is replaced.
 	if was, err := c.Recording(path); err == nil && was.Same(row) && was.Fields == row.Fields {
-		return was, true, nil
+		return was, nil, true, nil
 	}
 	in, err := openROS2(path, o.DefinitionOptions)
 	if err != nil {
-		return row, false, err
+		return row, nil, false, err
 	}
 	defer in.Close()
-	row, err = c.Add(ctx, row, fields, in.reader, func(ns int64) {
+	row, events, err := c.Add(ctx, row, fields, in.reader, func(ns int64) {
 		advance(time.Duration(ns-in.info.StartTime), describe.Span(in.info))
 	})
-	return row, false, err
+	warnings = slices.Concat(in.info.Notes, warningsOf(events))
+	if !in.info.Complete && len(warnings) == 0 {
+		warnings = append(warnings, "it was not finished")
+	}
+	return row, warnings, false, err
 }

@@ -58,4 +58,15 @@ func note(stderr io.Writer, info *codec.Info) {
 	}
 }
 
+// warningsOf returns the texts of events about what is damaged, missing, unfinished or not as the recording says.
+func warningsOf(events []codec.Event) (texts []string) {
+	for _, e := range events {
+		switch e.Kind {
+		case codec.EventDamage, codec.EventMissing, codec.EventUnfinished, codec.EventTimes, codec.EventLabel:
+			texts = append(texts, e.Text)
+		}
+	}
+	return texts
+}
+
 func (i *input) Close() error { return i.reader.Close() }

@@ -124,8 +124,13 @@ func (o *reportOptions) read(ctx context.Context, path string, elsewhere []strin
 	}
 	if r, ok := reader.(*episode.Reader); ok && o.Mapping == "" {
 		defer r.Close()
-		for _, missing := range r.Missing() {
-			fmt.Fprintln(stderr, "warning:", missing)
+		info, err := r.Info()
+		if err != nil {
+			return nil, err
+		}
+		warnings := warningsOf(info.Events)
+		for _, text := range warnings[:min(len(warnings), shownDamage)] {
+			fmt.Fprintln(stderr, "warning:", text)
 		}
 		return o.episodes(ctx, r, r.Source())
 	}
@@ -142,6 +147,13 @@ func (o *reportOptions) read(ctx context.Context, path string, elsewhere []strin
 	}
 	defer in.Close()
 	note(stderr, in.info)
+	for _, e := range in.info.Events {
+		if e.Kind != codec.EventDamage { // which reading finds
+			for _, text := range warningsOf([]codec.Event{e}) {
+				fmt.Fprintln(stderr, "warning:", text)
+			}
+		}
+	}
 	bar := progress.Seconds(os.Stderr, "reading", describe.Span(in.info))
 	defer bar.Close()
 	if o.Mapping != "" {
@@ -165,13 +177,13 @@ func (o *reportOptions) read(ctx context.Context, path string, elsewhere []strin
 			return nil, err
 		}
 	}
-	damaged := 0
+	found := 0
 	return page.Build(ctx, r, left, page.Options{Plots: o.Plot, Elsewhere: elsewhere, MaxSize: int64(o.MaxSize),
 		Expect: expected, Reading: func(ns int64) { bar.Set(ns - in.info.StartTime) },
-		Damaged: func(err error) {
-			if damaged++; damaged <= shownDamage {
+		Found: func(text string) {
+			if found++; found <= shownDamage {
 				bar.Hide()
-				fmt.Fprintln(stderr, "warning:", err)
+				fmt.Fprintln(stderr, "warning:", text)
 			}
 		}})
 }

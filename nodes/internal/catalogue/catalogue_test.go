@@ -123,7 +123,7 @@ func random(t *testing.T, random *rand.Rand) string {
 }
 
 func index(t *testing.T, c *Catalogue, path string, fields Fields) {
-	_, err := c.Add(t.Context(), Recording{Recording: path, Size: 1, Modified: 1}, fields, open(t, path), nil)
+	_, _, err := c.Add(t.Context(), Recording{Recording: path, Size: 1, Modified: 1}, fields, open(t, path), nil)
 	require.NoError(t, err)
 }
 
@@ -210,7 +210,7 @@ func TestFindInSamples(t *testing.T) {
 		if err != nil {
 			continue // samples may be broken on purpose
 		}
-		_, err = c.Add(t.Context(), Recording{Recording: path}, nil, r, nil)
+		_, _, err = c.Add(t.Context(), Recording{Recording: path}, nil, r, nil)
 		if err != nil {
 			r.Close()
 			continue
@@ -233,6 +233,49 @@ func TestFindInSamples(t *testing.T) {
 		r.Close()
 	}
 	require.Greater(t, tried, 30)
+}
+
+// fixed reads messages once, in their order.
+type fixed []*codec.Message
+
+func (f *fixed) Info() (*codec.Info, error)               { return &codec.Info{}, nil }
+func (f *fixed) Read(codec.Query) (codec.Iterator, error) { return f, nil }
+func (f *fixed) Close() error                             { return nil }
+func (f *fixed) Next() (*codec.Message, error) {
+	if len(*f) == 0 {
+		return nil, io.EOF
+	}
+	m := (*f)[0]
+	*f = (*f)[1:]
+	return m, nil
+}
+
+// A recording lasts from its first message to its last one, whatever the times are.
+func TestSpan(t *testing.T) {
+	for name, c := range map[string]struct {
+		times      []int64 // of a topic each, in ns
+		start, end int64
+		duration   float64 // s
+	}{
+		"begins at 0":   {[]int64{0, 5e9}, 0, 5e9, 5},
+		"before 1970":   {[]int64{-7e9, -5e9}, -7e9, -5e9, 2},
+		"all of time":   {[]int64{math.MinInt64, math.MaxInt64}, math.MinInt64, math.MaxInt64, math.MaxUint64 / 1e9},
+		"no message":    {nil, 0, 0, 0},
+		"latest before": {[]int64{9e9, 1e9}, 1e9, 9e9, 8},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var r fixed
+			for i, at := range c.times {
+				r = append(r, &codec.Message{Channel: &codec.Channel{Topic: "/" + strconv.Itoa(i)}, LogTime: at})
+			}
+			catalog, err := Create(t.Context(), t.TempDir())
+			require.NoError(t, err)
+			row, _, err := catalog.Add(t.Context(), Recording{Recording: name}, nil, &r, nil)
+			require.NoError(t, err)
+			require.Equal(t, []int64{c.start, c.end}, []int64{row.Start, row.End})
+			require.InDelta(t, c.duration, row.Duration, 1)
+		})
+	}
 }
 
 // The rows of signals are what the messages of each second say.

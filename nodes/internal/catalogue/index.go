@@ -113,19 +113,20 @@ type indexer struct {
 }
 
 // Add reads a recording and adds it to the catalogue, or replaces it there. row has its path, size, time and fields.
-// reading, which may be nil, is called with the log time that is read.
+// reading, which may be nil, is called with the log time that is read. The events that Add returns are those that the
+// recording has, times that stand out, and damage.
 func (c *Catalogue) Add(ctx context.Context, row Recording, fields Fields, r codec.Reader,
-	reading func(ns int64)) (Recording, error) {
+	reading func(ns int64)) (Recording, []codec.Event, error) {
 	info, err := r.Info()
 	if err == nil {
 		info, err = timerange.WithOutlying(r, info)
 	}
 	if err != nil {
-		return row, err
+		return row, nil, err
 	}
 	out, signals, err := create[Signal](c, signalsTable, row.Recording)
 	if err != nil {
-		return row, err
+		return row, nil, err
 	}
 	tables := []*table{signals}
 	defer func() {
@@ -136,25 +137,31 @@ func (c *Catalogue) Add(ctx context.Context, row Recording, fields Fields, r cod
 	x := &indexer{recording: row.Recording, fields: fields, channels: map[*codec.Channel]*channel{}, out: out}
 	events := slices.Clone(info.Events)
 	row.Complete = info.Complete
-	err = x.read(ctx, r, info, reading, func(err error) {
-		row.Complete = false
-		e := codec.Event{Kind: codec.EventDamage, Text: err.Error()}
-		if !slices.ContainsFunc(events, func(known codec.Event) bool { return known.Text == e.Text }) {
-			events = append(events, e)
+	found := func(kind, text string) {
+		if !slices.ContainsFunc(events, func(known codec.Event) bool { return strings.HasSuffix(text, known.Text) }) {
+			events = append(events, codec.Event{Kind: kind, Text: text})
 		}
+	}
+	err = x.read(ctx, r, info, reading, codec.Query{
+		Damaged: func(err error) {
+			row.Complete = false
+			found(codec.EventDamage, err.Error())
+		},
+		Mislabelled: func(err error) { found(codec.EventLabel, err.Error()) },
 	})
 	if err != nil {
-		return row, err
+		return row, nil, err
 	}
 	var topics []Topic
+	begin, end := int64(math.MaxInt64), int64(math.MinInt64)
 	for _, t := range x.order {
 		row.Messages += t.row.Messages
 		row.Bytes += t.row.Bytes
-		if t.row.Messages > 0 && (row.Start == 0 || t.row.First < row.Start) {
-			row.Start = t.row.First
+		if t.row.Messages > 0 {
+			begin, end = min(begin, t.row.First), max(end, t.row.Last)
+			row.Start, row.End = begin, end
 		}
-		row.End = max(row.End, t.row.Last)
-		if s := float64(t.row.Last-t.row.First) / nanos; s > 0 {
+		if s := seconds(t.row.First, t.row.Last); s > 0 {
 			t.row.Frequency = float64(t.row.Messages-1) / s
 		}
 		topics = append(topics, t.row)
@@ -164,7 +171,7 @@ func (c *Catalogue) Add(ctx context.Context, row Recording, fields Fields, r cod
 		happened = append(happened, Event{row.Recording, e.Kind, e.Topic, e.Time, e.Until, e.Count, e.Text})
 	}
 	row.Format, row.Metadata = info.Format, info.AllMetadata()
-	row.Duration = float64(row.End-row.Start) / nanos
+	row.Duration = seconds(row.Start, row.End)
 	add := func(t *table, err error) error {
 		if t != nil {
 			tables = append(tables, t)
@@ -175,27 +182,30 @@ func (c *Catalogue) Add(ctx context.Context, row Recording, fields Fields, r cod
 		add(write(c, eventsTable, row.Recording, happened)),
 		add(write(c, recordingsTable, row.Recording, []Recording{row})))
 	if err != nil {
-		return row, err
+		return row, nil, err
 	}
 	for _, t := range tables {
 		if err := t.complete(ctx); err != nil {
-			return row, err
+			return row, nil, err
 		}
 	}
 	for _, t := range tables {
 		if err := t.commit(ctx); err != nil {
-			return row, err
+			return row, nil, err
 		}
 	}
-	return row, nil
+	return row, events, nil
 }
 
+// seconds returns the time from start to end, both in ns, which may be more than 292 years apart.
+func seconds(start, end int64) float64 { return float64(uint64(end)-uint64(start)) / nanos }
+
 func (x *indexer) read(ctx context.Context, r codec.Reader, info *codec.Info, reading func(ns int64),
-	damaged func(error)) error {
+	query codec.Query) error {
 	for _, t := range info.Topics {
 		x.channel(t.Channel)
 	}
-	err := each(ctx, r, codec.Query{Damaged: damaged}, func(n int, m *codec.Message) error {
+	err := each(ctx, r, query, func(n int, m *codec.Message) error {
 		if n%checkEvery == 0 && reading != nil {
 			reading(m.LogTime)
 		}

@@ -26,7 +26,7 @@ type Options struct {
 	Elsewhere []string           // those of Plots whose topic the recording may lack
 	MaxSize   int64              // bytes of the page's data, about
 	Reading   func(ns int64)     // is called with the log time that is read; may be nil
-	Damaged   func(error)        // is called for each damaged place; may be nil
+	Found     func(text string)  // is called for what is damaged or mislabelled; may be nil
 	Expect    *contract.Contract // that the recording must meet; nil: only what is suspicious is shown
 }
 
@@ -121,8 +121,11 @@ func build(ctx context.Context, r codec.Reader, info *codec.Info, d *density, o 
 	for _, t := range info.Topics {
 		b.topic(t.Channel) // those without messages, too
 	}
-	var damage []error // belongs to the goroutine that reads until that has ended
-	messages, err := r.Read(codec.Query{Damaged: func(err error) { damage = append(damage, err) }})
+	var found []Event // belongs to the goroutine that reads until that has ended
+	note := func(kind string) func(error) {
+		return func(err error) { found = append(found, Event{Kind: kind, Text: err.Error()}) }
+	}
+	messages, err := r.Read(codec.Query{Damaged: note(codec.EventDamage), Mislabelled: note(codec.EventLabel)})
 	if err != nil {
 		return nil, err
 	}
@@ -138,10 +141,10 @@ func build(ctx context.Context, r codec.Reader, info *codec.Info, d *density, o 
 	}); err != nil {
 		return nil, err
 	}
-	for _, err := range damage {
-		b.Events = append(b.Events, Event{Kind: codec.EventDamage, Text: err.Error()})
-		if o.Damaged != nil {
-			o.Damaged(err)
+	b.Events = append(b.Events, found...)
+	if o.Found != nil {
+		for _, e := range found {
+			o.Found(e.Text)
 		}
 	}
 	return b, nil
