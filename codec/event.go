@@ -47,7 +47,7 @@ const (
 	EventSuspect    = "suspect"    // Count messages may be damaged: a checksum was wrong when they were recovered
 	EventCheck      = "check"      // the recording did not meet a contract meanwhile; or the verdict, without a topic
 	EventDamage     = "damage"     // bytes that can't be read
-	EventMissing    = "missing"    // a file of the recording is not there
+	EventMissing    = "missing"    // a file of the recording is not there, or is not what it should be
 	EventUnfinished = "unfinished" // the writer did not complete the file
 	EventTimes      = "times"      // times that stand out; Count messages have them
 	// a name, a definition or an encoding is not what the recording says; Text says what was read in place of it.

@@ -72,9 +72,9 @@ func openParts(path string) (codec.Reader, error) {
 		if n, ok := series.Parse(blob.Base(name)); ok {
 			switch {
 			case n.Base == base && n.Number == number+2:
-				r.Event(codec.EventDamage, fmt.Sprintf("%s.%05d is missing", base, n.Number-1))
+				r.Event(codec.EventMissing, fmt.Sprintf("%s.%05d is missing", base, n.Number-1))
 			case n.Base == base && n.Number > number+2:
-				r.Event(codec.EventDamage, fmt.Sprintf("%s.%05d to %05d are missing", base, number+1, n.Number-1))
+				r.Event(codec.EventMissing, fmt.Sprintf("%s.%05d to %05d are missing", base, number+1, n.Number-1))
 			}
 			base, number = n.Base, n.Number
 		}
@@ -83,7 +83,7 @@ func openParts(path string) (codec.Reader, error) {
 			err = errors.Join(fmt.Errorf("open %s: it is not a record file", name), part.Close())
 		}
 		if err != nil {
-			r.Event(codec.EventDamage, err.Error())
+			r.Event(codec.EventMissing, err.Error())
 			errs = append(errs, err)
 			continue
 		}

@@ -17,6 +17,7 @@ import (
 	"tapedeck/codec/internal/chunked"
 	"tapedeck/codec/internal/joined"
 	"tapedeck/codec/mcap"
+	"tapedeck/codec/series"
 	"tapedeck/msgs/plural"
 )
 
@@ -55,7 +56,7 @@ func Open(path string) (*Reader, error) {
 	var first error
 	for _, file := range files {
 		if err := r.open(file); err != nil {
-			kind := codec.EventDamage
+			kind := codec.EventMissing
 			if strings.HasSuffix(file, codec.ActiveSuffix) {
 				kind = codec.EventUnfinished // there is nothing in it yet
 			}
@@ -73,7 +74,7 @@ func Open(path string) (*Reader, error) {
 	if len(r.Files) == 0 {
 		err := fmt.Errorf("read %s: none of the bag's files is there", path)
 		for _, e := range r.Events {
-			if e.Kind == codec.EventDamage && strings.HasPrefix(e.Text, metadataFile) {
+			if e.Kind == codec.EventMissing && strings.HasPrefix(e.Text, metadataFile) {
 				err = fmt.Errorf("%w: %s; name them", err, e.Text)
 			}
 		}
@@ -107,6 +108,9 @@ func (r *Reader) files(dir string) ([]string, error) {
 		names = unlisted(present)
 		if several := oneRecording(dir, names, nil); several != nil {
 			return nil, fmt.Errorf("read %w", several)
+		}
+		for _, text := range series.Gaps(names) {
+			r.Event(codec.EventMissing, text)
 		}
 		r.bare = errors.Is(err, fs.ErrNotExist)
 		if !r.bare {
@@ -158,11 +162,11 @@ func (r *Reader) listed(dir string, present []string) []string {
 			strings.Join(missing, ", "), strings.Join(others, ", ")))
 		names = append(names, others...)
 	case len(others) > 0:
-		r.Event(codec.EventDamage, fmt.Sprintf("metadata.yaml lists %s, which are not there; it does not list %s, "+
+		r.Event(codec.EventMissing, fmt.Sprintf("metadata.yaml lists %s, which are not there; it does not list %s, "+
 			"which are not read", strings.Join(missing, ", "), strings.Join(others, ", ")))
 	default:
 		for _, name := range missing {
-			r.Event(codec.EventDamage, name+" is missing")
+			r.Event(codec.EventMissing, name+" is missing")
 		}
 	}
 	for _, name := range taken {

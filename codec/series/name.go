@@ -56,6 +56,37 @@ func Parse(name string) (Name, bool) {
 	return n, true
 }
 
+// Gaps returns texts about the files that are missing between files of these names, by their numbers.
+func Gaps(names []string) (texts []string) {
+	var all []entry
+	for _, name := range names {
+		if n, ok := Parse(name); ok {
+			all = append(all, entry{n, name})
+		}
+	}
+	slices.SortFunc(all, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.Base, b.Base), cmp.Compare(a.Number, b.Number))
+	})
+	for i := 1; i < len(all); i++ {
+		if last, e := all[i-1], all[i]; e.Base == last.Base && e.Number > last.Number+1 {
+			texts = append(texts, gap(last.Number, e.Number, e.path))
+		}
+	}
+	return texts
+}
+
+// gap returns a text about the files that are missing between those with the numbers last and next, whose name is
+// before. It is "" if there are none.
+func gap(last, next int, before string) string {
+	switch first, n := last+1, next-last-1; {
+	case n == 1:
+		return fmt.Sprintf("file number %d of the recording, before %s, is missing", first, before)
+	case n > 1:
+		return fmt.Sprintf("files number %d to %d of the recording, before %s, are missing", first, next-1, before)
+	}
+	return ""
+}
+
 // entry is a file of a folder.
 type entry struct {
 	Name

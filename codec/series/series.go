@@ -169,7 +169,7 @@ func (s *series) add(e entry, open func(string) (codec.Reader, error)) (why stri
 	s.miss(e)
 	s.number = e.Number
 	if err != nil {
-		s.event(codec.EventDamage, err.Error())
+		s.event(codec.EventMissing, err.Error())
 		return ""
 	}
 	_ = s.append(r) // Info has succeeded
@@ -187,12 +187,8 @@ func (s *series) event(kind, text string) {
 
 // miss notes the files that are missing before e.
 func (s *series) miss(e entry) {
-	if first, n := s.number+1, e.Number-s.number-1; n == 1 {
-		s.event(codec.EventDamage, fmt.Sprintf("file number %d of the recording, before %s, is missing", first,
-			blob.Base(e.path)))
-	} else if n > 1 {
-		s.event(codec.EventDamage, fmt.Sprintf("files number %d to %d of the recording, before %s, are missing", first,
-			e.Number-1, blob.Base(e.path)))
+	if text := gap(s.number, e.Number, blob.Base(e.path)); text != "" {
+		s.event(codec.EventMissing, text)
 	}
 }
 

@@ -132,7 +132,7 @@ func TestOpen(t *testing.T) {
 			require.Equal(t, test.note == "", notes == "", notes)
 			require.Equal(t, test.event == "", info.Complete)
 			if test.event != "" {
-				require.Equal(t, codec.EventDamage, info.Events[0].Kind)
+				require.Equal(t, codec.EventMissing, info.Events[0].Kind)
 				require.Equal(t, test.event, info.Events[0].Text)
 			}
 		})

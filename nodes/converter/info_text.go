@@ -74,7 +74,7 @@ func writeInfoText(w io.Writer, path string, info *codec.Info, measured *measure
 	case info.Complete:
 		line("Complete:", "yes")
 	case slices.ContainsFunc(info.Events, func(e codec.Event) bool { return e.Kind == codec.EventMissing }):
-		line("Complete:", "no, files of it are missing; in a Git clone, 'git lfs pull' gets them")
+		line("Complete:", "no, files of it are missing or cannot be read; in a Git clone, 'git lfs pull' gets them")
 	case slices.ContainsFunc(info.Events, func(e codec.Event) bool { return e.Kind == "damage" }):
 		line("Complete:", "no, it is damaged; 'converter recover %s' saves everything that can be read",
 			human.Printable(path))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"tapedeck/codec"
@@ -85,6 +86,16 @@ func (f *findings) counted() (events []codec.Event) {
 	return events
 }
 
+// reported reports whether reading has reported damage that the recording tells of.
+func (f *findings) reported(text string) bool {
+	for known := range f.known {
+		if strings.HasSuffix(known, text) {
+			return true
+		}
+	}
+	return false
+}
+
 // report describes the damage, in lines. saved is how many messages of the recording are in the output; -1 if these are
 // others.
 func (f *findings) report(saved int64) (lines []string) {
@@ -106,8 +117,17 @@ func (f *findings) report(saved int64) (lines []string) {
 		}
 		lines = append(lines, line)
 	}
+	for _, e := range f.info.Events {
+		switch {
+		case e.Topic != "" || e.Count > 0 || f.reported(e.Text):
+		case e.Kind == codec.EventDamage:
+			lines = append(lines, "damaged: "+human.Printable(e.Text))
+		case e.Kind == codec.EventMissing:
+			lines = append(lines, "missing: "+human.Printable(e.Text))
+		}
+	}
 	broken := f.places > 0 || slices.ContainsFunc(f.info.Events, func(e codec.Event) bool {
-		return e.Kind == codec.EventDamage
+		return e.Kind == codec.EventDamage || e.Kind == codec.EventMissing
 	})
 	switch {
 	case f.places > 0:
@@ -130,7 +150,8 @@ func (f *findings) report(saved int64) (lines []string) {
 	}
 	switch {
 	case lost > 0 && f.info.Indexed:
-		lines = append(lines, fmt.Sprintf("%d of %s lost", lost, human.Count(f.info.MessageCount, "message")))
+		total := max(f.info.MessageCount, uint64(max(saved, 0))+lost) // a file that is missing is in no index
+		lines = append(lines, fmt.Sprintf("%d of %s lost", lost, human.Count(total, "message")))
 	case lost > 0:
 		lines = append(lines, human.Count(lost, "message")+" lost, as far as headers tell")
 	case !f.info.Indexed && broken:

@@ -147,12 +147,9 @@ func (o *reportOptions) read(ctx context.Context, path string, elsewhere []strin
 	}
 	defer in.Close()
 	note(stderr, in.info)
-	for _, e := range in.info.Events {
-		if e.Kind != codec.EventDamage { // which reading finds
-			for _, text := range warningsOf([]codec.Event{e}) {
-				fmt.Fprintln(stderr, "warning:", text)
-			}
-		}
+	warnings := warningsOf(in.info.Events)
+	for _, text := range warnings[:min(len(warnings), shownDamage)] {
+		fmt.Fprintln(stderr, "warning:", text)
 	}
 	bar := progress.Seconds(os.Stderr, "reading", describe.Span(in.info))
 	defer bar.Close()
@@ -181,6 +178,9 @@ func (o *reportOptions) read(ctx context.Context, path string, elsewhere []strin
 	return page.Build(ctx, r, left, page.Options{Plots: o.Plot, Elsewhere: elsewhere, MaxSize: int64(o.MaxSize),
 		Expect: expected, Reading: func(ns int64) { bar.Set(ns - in.info.StartTime) },
 		Found: func(text string) {
+			if slices.ContainsFunc(warnings, func(known string) bool { return strings.HasSuffix(text, known) }) {
+				return
+			}
 			if found++; found <= shownDamage {
 				bar.Hide()
 				fmt.Fprintln(stderr, "warning:", text)

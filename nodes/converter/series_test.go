@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -193,6 +194,75 @@ func TestSplitAtPause(t *testing.T) {
 			stdout, stderr, err = run(t, "echo", test.first, "/n")
 			require.NoError(t, err, stderr)
 			require.Equal(t, 40, strings.Count(stdout, "data: "))
+		})
+	}
+}
+
+// A file that is missing in the middle of a recording, or that cannot be read, is named by each command.
+func TestMissingSplit(t *testing.T) {
+	text := &codec.Channel{Topic: "/text", Type: "std_msgs/msg/String", Encoding: codec.EncodingCDR,
+		QoS: []codec.QoS{codec.DefaultQoS()}}
+	var messages []codec.Message
+	for i := range 40 {
+		data, err := cdr.Marshal(&std_msgs.String{Data: fmt.Sprint(i)})
+		require.NoError(t, err)
+		messages = append(messages, codec.Message{Channel: text, LogTime: 1e18 + int64(i)*1e8, Data: data})
+	}
+	lines := writeLines(t, "a.lines", messages)
+	remove := func(name string) func(*testing.T) {
+		return func(t *testing.T) { require.NoError(t, os.Remove(name)) }
+	}
+	both := func(a, b func(*testing.T)) func(*testing.T) {
+		return func(t *testing.T) {
+			a(t)
+			b(t)
+		}
+	}
+	const mcap, sqlite = "d --storage mcap", "d --storage sqlite3"
+	empty := func(t *testing.T) { require.NoError(t, os.Truncate("d/d_1.db3", 0)) }
+	const numbered = "file number 1 of the recording, before d_2."
+	for name, c := range map[string]struct {
+		flags, path string
+		change      func(*testing.T)
+		want        string
+	}{
+		"mcap":           {"d.mcap", "d.mcap", remove("d_1.mcap"), numbered + "mcap, is missing"},
+		"record":         {"d.record", "d.record", remove("d.record.00001"), "d.record.00001 is missing"},
+		"first record":   {"d.record", "d.record.00000", remove("d.record.00001"), "before d.record.00002, is missing"},
+		"ROS 1":          {"d.bag", "d.bag", remove("d_1.bag"), numbered + "bag, is missing"},
+		"bag":            {mcap, "d", remove("d/d_1.mcap"), "d_1.mcap is missing"},
+		"database":       {sqlite, "d", remove("d/d_1.db3"), "d_1.db3 is missing"},
+		"bare bag":       {mcap, "d", both(remove("d/d_1.mcap"), remove("d/metadata.yaml")), numbered + "mcap"},
+		"bare database":  {sqlite, "d", both(remove("d/d_1.db3"), remove("d/metadata.yaml")), numbered + "db3"},
+		"cut to 0 bytes": {sqlite, "d", empty, "d_1.db3: it is not a bag"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			_, stderr, err := run(t, append([]string{lines, "--max-bag-messages", "10"}, strings.Fields(c.flags)...)...)
+			require.NoError(t, err, stderr)
+			c.change(t)
+			for _, command := range [][]string{
+				{c.path, "out.mcap"}, {"report", c.path, "-o", "page.html"}, {"index", c.path, "-o", "catalog"},
+			} {
+				stdout, stderr, err := run(t, command...)
+				require.NoError(t, err, stderr)
+				require.Regexp(t, "(?m)^warning: .*"+regexp.QuoteMeta(c.want), stderr, "%v: %s", command, stdout)
+			}
+			_, stderr, err = run(t, c.path, "strict.mcap", "--strict")
+			require.ErrorContains(t, err, c.want, stderr)
+			require.NoFileExists(t, "strict.mcap")
+			stdout, _, err := run(t, "info", c.path)
+			require.ErrorIs(t, err, errDamaged)
+			require.Contains(t, stdout, c.want)
+			stdout, _, err = run(t, "check", c.path)
+			require.Error(t, err)
+			require.Contains(t, stdout, c.want)
+			stdout, stderr, err = run(t, "recover", c.path, "saved.mcap")
+			require.NoError(t, err)
+			require.Contains(t, stdout+stderr, c.want)
+			if strings.Contains(stdout, "10 messages:") { // metadata.yaml counts them
+				require.Contains(t, stdout, "10 of 40 messages lost")
+			}
 		})
 	}
 }

@@ -94,7 +94,7 @@ func (r *Reader) join(info *codec.Info) error {
 	for _, f := range r.Files {
 		held, err := f.Reader.Info()
 		if err != nil {
-			info.Events = append(info.Events, codec.Event{Kind: codec.EventDamage, Text: err.Error()})
+			info.Events = append(info.Events, codec.Event{Kind: codec.EventMissing, Text: err.Error()})
 			info.Complete = false
 			unreadable = append(unreadable, err, f.Reader.Close())
 			continue

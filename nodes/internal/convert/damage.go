@@ -3,6 +3,8 @@ package convert
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"tapedeck/codec"
@@ -18,6 +20,23 @@ type damage struct {
 	count int      // of different places
 	first []string // a warning about each
 	known map[string]bool
+	told  []string // by a recording before it is read
+}
+
+// tell adds damage that the recording at path tells of, unless reading it reports that, too.
+func (d *damage) tell(path, text string) {
+	d.add(inRecording(path, text))
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.told = append(d.told, text)
+}
+
+// inRecording returns an error of what the recording at path tells of itself.
+func inRecording(path, text string) error {
+	if strings.HasPrefix(text, path) || strings.HasPrefix(text, "read "+path) {
+		return errors.New(text)
+	}
+	return fmt.Errorf("read %s: %s", path, text)
 }
 
 // add adds a place, unless it is known: a recording may be read several times.
@@ -25,7 +44,7 @@ func (d *damage) add(err error) {
 	text := err.Error()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.known[text] {
+	if d.known[text] || slices.ContainsFunc(d.told, func(told string) bool { return strings.HasSuffix(text, told) }) {
 		return
 	}
 	if d.known == nil {

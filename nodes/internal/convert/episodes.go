@@ -27,6 +27,7 @@ import (
 // episodeJob converts recordings to a format that keeps episodes.
 type episodeJob struct {
 	*Job
+	damage   *damage
 	onDamage func(error)
 	plan     *plan
 	format   formats.Format
@@ -48,7 +49,8 @@ const surveying = 0.3
 // runEpisodes writes what is in the inputs, one after the other, as episodes.
 func (j *Job) runEpisodes(ctx context.Context, p *plan, t *target, d *damage) (*Result, error) {
 	format := t.format
-	w := &episodeJob{Job: j, plan: p, format: format, parts: make([]float64, len(j.Inputs)), onDamage: j.onDamage(d)}
+	w := &episodeJob{Job: j, plan: p, format: format, parts: make([]float64, len(j.Inputs)), damage: d,
+		onDamage: j.onDamage(d)}
 	var err error
 	if w.mapping, err = p.mapping(); err != nil {
 		return nil, err
@@ -414,7 +416,7 @@ func (w *episodeJob) fromMessages(ctx context.Context, i int, in *input) (*noted
 		s.notes = append(s.notes, "it is incomplete; converting everything readable")
 	}
 	r := newSource(p, ros2Target(w.format), inputs{in}, window)
-	if err := w.accept(in, p, &w.lost); err != nil {
+	if err := cmp.Or(w.accept(in, p, &w.lost), w.reportDamage(in, p, w.damage)); err != nil {
 		return nil, err
 	}
 	r.observer.damaged, s.messages = w.onDamage, r

@@ -13,6 +13,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/align"
+	"tapedeck/codec/blob"
 	"tapedeck/codec/episode"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
@@ -212,6 +213,9 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs, d *da
 		j.reportApollo(in, p, t)
 		j.reportUnreadQoS(in, p)
 		j.reportLabels(in, &missing)
+		if err := j.reportDamage(in, p, d); err != nil {
+			return nil, err
+		}
 		if len(in.still) > 0 {
 			j.warn("stamps can be found only in ROS 2 messages, not in those of " + human.List(in.still))
 		}
@@ -317,9 +321,27 @@ func (j *Job) reportLabels(in *input, lost *losses) {
 		case e.Kind == codec.EventLabel, e.Kind == codec.EventNote:
 			j.warn(in.path + ": " + e.Text)
 		case e.Kind == codec.EventDamage && e.Count > 0 && e.Topic == "" && j.Damaged == nil:
-			lost.add(in.path+": "+e.Text, "", 0)
+			lost.add(in.path+": "+strings.TrimPrefix(e.Text, blob.Base(in.path)+": "), "", 0)
 		}
 	}
+}
+
+// reportDamage reports damage that a recording is known to have and that reading it may not meet. Files of it that are
+// missing are an error with --strict. Those of episodes are for accept.
+func (j *Job) reportDamage(in *input, p *plan, d *damage) error {
+	if _, episodes := takes(in.source); episodes {
+		return nil
+	}
+	for _, e := range in.original.Events {
+		switch {
+		case e.Topic != "" || e.Count > 0 || j.Damaged != nil:
+		case e.Kind == codec.EventMissing && p.Strict:
+			return p.damaged(inRecording(in.path, e.Text))
+		case e.Kind == codec.EventMissing || e.Kind == codec.EventDamage && !p.Strict:
+			d.tell(in.path, e.Text)
+		}
+	}
+	return nil
 }
 
 // output returns where the recording is written.
