@@ -13,6 +13,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/blob"
 	"tapedeck/codec/internal/chunked"
+	"tapedeck/codec/internal/compressed"
 	"tapedeck/codec/internal/tail"
 )
 
@@ -70,6 +71,8 @@ type iterator struct {
 	tails   *tails // of which messages are wanted; nil: all
 	suspect []int  // chunks whose checksum is wrong, which was reported
 	found   singleMessage
+	packed  compressed.Unpacker // of payloads that are not what their channel says
+	labels  compressed.Labels   // what was told of them
 	message codec.Message
 
 	// Of the entries being collected:
@@ -79,6 +82,27 @@ type iterator struct {
 }
 
 func (it *iterator) Next() (*codec.Message, error) {
+	for {
+		m, err := it.advance()
+		if err != nil || !compressed.Is(m.Data) || m.Channel.Encoding != codec.EncodingCDR {
+			return m, err
+		}
+		data, err := it.packed.Unpack(m.Channel, m.Data)
+		if err == nil {
+			it.labels.Tell(it.path, m.Channel, &it.query)
+			m.Data = data
+			return m, nil
+		}
+		err = fmt.Errorf("read %s: message on %s at %d ns: %w", it.path, m.Channel.Topic, m.LogTime, err)
+		if err := it.query.Damage(err); err != nil {
+			it.entries, it.next, it.err = nil, 0, err
+			return nil, err
+		}
+	}
+}
+
+// advance returns the next message as it is in the file.
+func (it *iterator) advance() (*codec.Message, error) {
 	for it.next == len(it.entries) {
 		if it.err != nil {
 			return nil, it.err
@@ -101,6 +125,7 @@ func (it *iterator) Next() (*codec.Message, error) {
 func (it *iterator) Close() error {
 	it.entries, it.next, it.pieces = nil, 0, nil
 	it.data = nil
+	it.packed.Close()
 	it.err = fmt.Errorf("read %s: %w", it.path, os.ErrClosed)
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/blob"
 	"tapedeck/codec/internal/chunked"
+	"tapedeck/codec/internal/compressed"
 	"tapedeck/codec/record/internal/recordpb"
 )
 
@@ -286,6 +287,7 @@ func (r *reader) read(q codec.Query) (*iterator, error) {
 	it := &iterator{
 		reader: r,
 		query:  q,
+		labels: compressed.Labels{},
 		scan:   chunked.Window{File: r.file, Size: r.size},
 		data:   newWindows(r.file, r.size),
 	}
