@@ -67,7 +67,9 @@ func (folders) Remove(path string) error { return remove(path) }
 func (r *Recording) open(path string, _ output.Part) (output.Part, error) {
 	o, before := r.options, r.writer.Load()
 	o.Task, o.Overwrite = r.task, before == nil && o.Overwrite
-	o.Discarded = before != nil && !r.another && before.discarded
+	if before != nil && !r.another { // the same episode goes on
+		o.Task, o.Discarded = before.options.Task, before.discarded
+	}
 	w, err := Create(path, o)
 	if err != nil {
 		return nil, err

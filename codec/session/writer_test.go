@@ -559,6 +559,25 @@ func TestTaskOfTheFirstTake(t *testing.T) {
 	require.NoDirExists(t, path+"_1")
 }
 
+// An episode that a limit splits keeps its task in the next session.
+func TestSplitKeepsTask(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "take")
+	s, err := Record(path, Options{Task: "any"}, nil)
+	require.NoError(t, err)
+	require.NoError(t, s.SplitTask("fold"))
+	for i := range int64(3) {
+		require.NoError(t, s.Frame(camera("camera_0"), i*1e9, jpegOf(t, 0)))
+		if i < 2 {
+			require.NoError(t, s.Split())
+		}
+	}
+	require.NoError(t, s.Close())
+	for _, name := range []string{path, path + "_1", path + "_2"} {
+		_, e := read(t, name)
+		require.Equal(t, "fold", e.Task, name)
+	}
+}
+
 // After an error of the disk another session can be written; the error is not told again.
 func TestRecordingGoesOn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "take")
