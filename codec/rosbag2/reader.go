@@ -9,7 +9,6 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"tapedeck/codec"
@@ -181,39 +180,21 @@ func (r *Reader) listed(dir string, present []string) []string {
 // notListedYet returns which of the present files a recorder had no time to list: those that it wrote, and the one
 // that it had just completed, which is called as the last of those listed but for a higher number.
 func (r *Reader) notListedYet(present []string) []string {
-	last, number := "", -1
-	if n := len(r.metadata.Paths); n > 0 {
-		last, number = cutNumber(r.metadata.Paths[n-1])
+	var last series.Name
+	listed := len(r.metadata.Paths)
+	if listed > 0 {
+		last, _ = series.Parse(unpackedName(r.metadata.Paths[listed-1]))
 	}
 	var names []string
 	for _, name := range unlisted(present) {
 		active := strings.HasSuffix(name, codec.ActiveSuffix)
-		if base, n := cutNumber(name); active || base == last && n > number &&
+		n, ok := series.Parse(unpackedName(name))
+		if active || ok && listed > 0 && n.Base == last.Base && n.Number > last.Number &&
 			!slices.Contains(r.metadata.Paths, name) {
 			names = append(names, name)
 		}
 	}
 	return names
-}
-
-// cutNumber splits NAME_7.mcap, or 7_NAME_TIME.mcap, into NAME and 7, be it compressed or not. The number is -1 where
-// there is none.
-func cutNumber(name string) (string, int) {
-	bare, ok := strings.CutSuffix(unpackedName(name), ".mcap")
-	if !ok {
-		bare, ok = strings.CutSuffix(bare, ".db3")
-	}
-	if match := dated.FindStringSubmatch(bare); ok && match != nil {
-		n, err := strconv.Atoi(match[1])
-		if err == nil {
-			return match[2], n
-		}
-	}
-	i := strings.LastIndexByte(bare, '_')
-	if n, err := strconv.Atoi(bare[i+1:]); ok && i > 0 && err == nil {
-		return bare[:i], n
-	}
-	return name, -1
 }
 
 // unlisted returns the files that are parts of a bag without metadata.yaml. A compressed file is none when what rosbag2

@@ -11,9 +11,7 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"tapedeck/codec"
@@ -21,6 +19,7 @@ import (
 	"tapedeck/codec/internal/compressed"
 	"tapedeck/codec/mcap"
 	"tapedeck/codec/rosbag2/internal/sqlite"
+	"tapedeck/codec/series"
 )
 
 // Name is the name of the format.
@@ -119,9 +118,6 @@ func isStorage(name string) bool {
 	return ext == ".mcap" || ext == ".db3"
 }
 
-// dated are names of splits that begin with their number and end with a time, as newer releases of rosbag2 have them.
-var dated = regexp.MustCompile(`^(\d+)_(.+)_\d{4}[-_]\d\d[-_]\d\d[-_T]\d\d[-_]\d\d[-_]\d\d$`)
-
 // stem returns what the names of all files of a recording have in common: NAME.mcap of NAME.mcap and NAME_7.mcap.
 func stem(name string) string {
 	name = bareName(name)
@@ -130,15 +126,8 @@ func stem(name string) string {
 	if i := strings.LastIndex(base, againMark); i > 0 {
 		base = base[:i]
 	}
-	if match := dated.FindStringSubmatch(base); match != nil {
-		return match[2] + ext
-	}
-	if i := strings.LastIndexByte(base, '_'); i > 0 {
-		if n, err := strconv.Atoi(base[i+1:]); err == nil && strconv.Itoa(n) == base[i+1:] {
-			base = base[:i]
-		}
-	}
-	return base + ext
+	n, _ := series.Parse(base + ext)
+	return n.Base
 }
 
 // oneRecording returns an error if the files of these names are several recordings: they have other names than each

@@ -667,23 +667,3 @@ func TestKilledWhileCompressing(t *testing.T) {
 		require.EqualValues(t, 3, count(), "not compressed")
 	}
 }
-
-// A file that was complete before metadata.yaml could list it belongs to the bag, whatever its kind of name.
-func TestNumbersOfNames(t *testing.T) {
-	for name, want := range map[string]struct {
-		base   string
-		number int
-	}{
-		"a_7.mcap":                       {"a", 7},
-		"a_b_12.db3":                     {"a_b", 12},
-		"a_b_12.db3.zstd":                {"a_b", 12},
-		"7_a_2026_01_31-08_15_00.mcap":   {"a", 7},
-		"10_a_b_2026_01_31-08_15_00.db3": {"a_b", 10},
-		"a.mcap":                         {"a.mcap", -1},
-		"7_a_2026_01_31-08_15_00.txt":    {"7_a_2026_01_31-08_15_00.txt", -1},
-	} {
-		base, number := cutNumber(name)
-		require.Equal(t, want.base, base, name)
-		require.Equal(t, want.number, number, name)
-	}
-}

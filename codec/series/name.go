@@ -26,7 +26,7 @@ func (n Name) Record() bool { return strings.HasSuffix(n.Base, ".record") }
 // The names that recorders give to the files of a recording.
 var (
 	recordName   = regexp.MustCompile(`^(.+\.record)\.(\d{5})(\.\d{14})?$`)
-	datedName    = regexp.MustCompile(`^(\d+)_(.+)_(\d{4}_\d\d_\d\d-\d\d_\d\d_\d\d)` + extensions + `$`)
+	datedName    = regexp.MustCompile(`^(\d+)_(.+)_(\d{4}(?:[-_]\d\d){2}[-_T]\d\d(?:[-_]\d\d){2})` + extensions + `$`)
 	datedBag     = regexp.MustCompile(`^(.+_)?(\d{4}(?:-\d\d){5})_(\d+)(\.bag)$`)
 	numberedName = regexp.MustCompile(`^(.+)_(0|[1-9]\d*)` + extensions + `$`)
 )

@@ -233,3 +233,24 @@ func TestRecordings(t *testing.T) {
 	require.Equal(t, []string{"d_1.mcap", "d_2.mcap"}, series.Recordings([]string{"d_1.mcap", "d_2.mcap"},
 		formats.Open))
 }
+
+func TestParse(t *testing.T) {
+	for name, want := range map[string]series.Name{
+		"a_7.mcap":                            {Base: "a.mcap", Number: 7},
+		"a_b_12.db3":                          {Base: "a_b.db3", Number: 12},
+		"a_0.bag.active":                      {Base: "a.bag"},
+		"7_a_2026_01_31-08_15_00.mcap":        {Base: "a.mcap", Number: 7, Time: "2026_01_31-08_15_00"},
+		"10_a_b_2026-01-31T08-15-00.db3":      {Base: "a_b.db3", Number: 10, Time: "2026-01-31T08-15-00"},
+		"a_2026-01-31-08-15-00_3.bag":         {Base: "a.bag", Number: 3, Time: "2026-01-31-08-15-00"},
+		"a.record.00004":                      {Base: "a.record", Number: 4},
+		"a.record.00004.20260131081500":       {Base: "a.record", Number: 4},
+		"a_07.mcap":                           {Base: "a_07.mcap"},
+		"a.mcap":                              {Base: "a.mcap"},
+		"7_a_2026_01_31-08_15_00.txt":         {Base: "7_a_2026_01_31-08_15_00.txt"},
+		"snapshot_a_2026_01_31-08_15_00.mcap": {Base: "snapshot_a_2026_01_31-08_15_00.mcap"},
+	} {
+		got, ok := series.Parse(name)
+		require.Equal(t, want, got, name)
+		require.Equal(t, want.Base != name, ok, name)
+	}
+}
