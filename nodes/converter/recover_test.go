@@ -382,6 +382,36 @@ func TestRecoverSuspect(t *testing.T) {
 	}
 }
 
+// TestRecoverSeries loses messages of one of several files, and counts them once.
+func TestRecoverSeries(t *testing.T) {
+	const count = 300
+	path := filepath.Join(t.TempDir(), "drive.record.00000")
+	w, err := known.Codecs().Create(path, codec.CreateOptions{ChunkSize: 8000})
+	require.NoError(t, err)
+	payload := func(i int) []byte { return bytes.Repeat([]byte{byte(i), byte(i >> 8), 7, 1}, 50) }
+	for i := range count {
+		if i == 100 || i == 200 {
+			require.NoError(t, w.(codec.Splitter).Split())
+		}
+		require.NoError(t, w.Write(&codec.Message{Channel: imu, LogTime: int64(i+1) * 1e6, Data: payload(i)}))
+	}
+	require.NoError(t, w.Close())
+	second := strings.Replace(path, "00000", "00001", 1)
+	data, err := os.ReadFile(second)
+	require.NoError(t, err)
+	clear(data[bytes.Index(data, payload(140)):][:2000])
+	require.NoError(t, os.WriteFile(second, data, 0o644))
+	out := filepath.Join(t.TempDir(), "saved.mcap")
+	stdout, _, err := run(t, "recover", path, out)
+	require.NoError(t, err)
+	_, messages := readAll(t, out)
+	messages = slices.DeleteFunc(messages, func(m codec.Message) bool { return codec.IsEvents(m.Channel) })
+	lost := count - len(messages)
+	require.Positive(t, lost)
+	require.Contains(t, stdout, fmt.Sprintf("\nlost: %d messages on /imu, ", lost))
+	require.Contains(t, stdout, fmt.Sprintf("\n%d of %d messages lost\n", lost, count), stdout)
+}
+
 // TestRecoverEpisodes recovers a session that has a damaged image and lacks a camera, and files of episodes.
 func TestRecoverEpisodes(t *testing.T) {
 	session := filepath.Join(t.TempDir(), "take")
