@@ -49,8 +49,8 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 		return err
 	}
 	format := o.To
-	if format == "" && (len(paths) == 1 || !named(paths[1])) {
-		format = known.Saved(in.info.Format)
+	if format == "" && (len(paths) == 1 || !named(paths[1]) || isFolder(in.path) && filepath.Ext(paths[1]) == "") {
+		format = known.Saved(in.info.Format) // a name without extension fits any folder
 	}
 	path := recoveredName(in.path, format)
 	if len(paths) > 1 {
@@ -154,6 +154,12 @@ func namedAs(path, format string) bool {
 		}
 	}
 	return false
+}
+
+// isFolder reports whether path is a local folder.
+func isFolder(path string) bool {
+	stat, err := os.Stat(path)
+	return err == nil && stat.IsDir()
 }
 
 // named reports whether a format can be chosen by the name of path.

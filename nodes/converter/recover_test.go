@@ -429,12 +429,18 @@ func TestRecoverEpisodes(t *testing.T) {
 		require.Contains(t, stderr, "camera_1")
 		require.NotContains(t, stdout, " lost\n")
 		again := filepath.Join(folder, "again."+out)
+		if out == "take.recover" { // a folder becomes a folder of the same format
+			again = filepath.Join(folder, "again")
+		}
 		_, _, err = run(t, "recover", path, again)
 		require.NoError(t, err)
 		_, messages := readAll(t, again)
 		require.True(t, slices.ContainsFunc(messages, func(m codec.Message) bool {
 			return m.Channel.Topic == "/camera_0/image/compressed"
 		}))
+		if out == "take.recover" {
+			require.FileExists(t, filepath.Join(again, "metadata.json"))
+		}
 	}
 }
 
