@@ -191,3 +191,18 @@ func TestWordsOfReports(t *testing.T) {
 		})
 	}
 }
+
+// Topics that --remap gives the name of a topic of another type are named.
+func TestRemapOntoAnotherType(t *testing.T) {
+	dir := t.TempDir()
+	drive(t, filepath.Join(dir, "a.mcap"), 1, 2) // /n and /map
+	for rule, want := range map[string]string{
+		"/n:=/map": "warning: --remap: /map has messages of several types: std_msgs/msg/Empty, std_msgs/msg/Float64\n",
+		"/n:=/m":   "",
+	} {
+		_, stderr, err := run(t, filepath.Join(dir, "a.mcap"), filepath.Join(dir, "b.mcap"), "--remap", rule,
+			"--overwrite")
+		require.NoError(t, err)
+		require.Equal(t, want, stderr)
+	}
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -92,7 +93,12 @@ func advertise(node bridge.Node, channels []*codec.Channel, readers map[*codec.C
 		byKey[k] = append(byKey[k], c)
 	}
 	all, called := o.openCallers(node, readers)
+	types := map[string]string{} // by topic
 	for _, k := range order {
+		if k.typeName == "" {
+			node.Log(bridge.Warn, "%s is not played: the recording does not name its type", cmp.Or(k.topic, `""`))
+			continue
+		}
 		qos, ok := overrides[full(k.topic)]
 		if !ok {
 			qos = offer(byKey[k])
@@ -101,9 +107,14 @@ func advertise(node bridge.Node, channels []*codec.Channel, readers map[*codec.C
 		define(node, k.typeName, byKey[k])
 		own, err := node.Advertise(topic, k.typeName, qos)
 		if err != nil {
-			node.Log(bridge.Warn, "%s is not played: %v", k.topic, err)
+			node.Log(bridge.Warn, "%s is not played: %v", cmp.Or(k.topic, `""`), err)
 			continue
 		}
+		if other := types[own.Topic()]; other != "" && other != k.typeName {
+			node.Log(bridge.Warn, "%s is played with two types, %s and %s; a subscriber gets one of them", own.Topic(),
+				other, k.typeName)
+		}
+		types[own.Topic()] = k.typeName
 		shared := &publisher{Offer: rospub.Offer{Publisher: own, Type: k.typeName, QoS: qos}}
 		for _, c := range byKey[k] {
 			all[c] = shared

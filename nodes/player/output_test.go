@@ -1,11 +1,14 @@
 package main
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
@@ -41,4 +44,53 @@ func TestSendMovesStampsBehindAnUnsetOne(t *testing.T) {
 	require.NoError(t, cdr.Unmarshal(out.data, &message))
 	require.Zero(t, message.Transforms[0].Header.Stamp)
 	require.Equal(t, rospub.Time(epoch+3e9), message.Transforms[1].Header.Stamp)
+}
+
+// Topics that nobody can subscribe to, or that subscribers of one type miss a part of, are named.
+func TestAdvertiseOddTypes(t *testing.T) {
+	for name, c := range map[string]struct {
+		topics []string // and types
+		remaps []string
+		warns  string
+	}{
+		"two types": {[]string{"/a", "std_msgs/msg/String", "/b", "std_msgs/msg/Int8"}, nil, ""},
+		"same name": {[]string{"/a", "std_msgs/msg/String", "/a", "std_msgs/msg/Int8"}, nil,
+			"/a is played with two types, std_msgs/msg/String and std_msgs/msg/Int8"},
+		"one type": {[]string{"/a", "std_msgs/msg/Int8", "/b", "std_msgs/msg/Int8"}, []string{"/a:=/b"}, ""},
+		"renamed": {[]string{"/a", "std_msgs/msg/String", "/b", "std_msgs/msg/Int8"}, []string{"/a:=/b"},
+			"/b is played with two"},
+		"without type": {[]string{"/a", "std_msgs/msg/String", "/c", ""}, nil,
+			"/c is not played: the recording does not name its type"},
+		"without name": {[]string{"/a", "std_msgs/msg/String", "", "std_msgs/msg/Int8"}, nil, `"" is not played: `},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node, err := (&bridgetest.Network{}).Open(bridge.Options{Name: "player", Remaps: c.remaps})
+			require.NoError(t, err)
+			defer node.Close()
+			logged := &logged{Node: node}
+			var channels []*codec.Channel
+			for pair := range slices.Chunk(c.topics, 2) {
+				channels = append(channels, &codec.Channel{Topic: pair[0], Type: pair[1], Encoding: codec.EncodingCDR})
+			}
+			o := defaultOptions()
+			_, _, err = advertise(logged, channels, nil, &o)
+			require.NoError(t, err)
+			if c.warns == "" {
+				require.Empty(t, logged.texts)
+				return
+			}
+			require.Len(t, logged.texts, 1)
+			require.Contains(t, logged.texts[0], c.warns)
+		})
+	}
+}
+
+// logged is a node that keeps what is logged.
+type logged struct {
+	bridge.Node
+	texts []string
+}
+
+func (l *logged) Log(_ bridge.LogLevel, format string, args ...any) {
+	l.texts = append(l.texts, fmt.Sprintf(format, args...))
 }

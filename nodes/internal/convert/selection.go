@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -118,5 +119,30 @@ func (p *plan) check(infos []*codec.Info, warn func(string)) error {
 			unmatched = append(unmatched, "--remap "+rule)
 		}
 	}
+	p.checkTypes(infos, warn)
 	return p.selection.Check(infos, p.AllowUnmatched, warn, unmatched...)
+}
+
+// checkTypes warns of topics that --remap gives a name under which messages of another type are.
+func (p *plan) checkTypes(infos []*codec.Info, warn func(string)) {
+	if len(p.Remap) == 0 {
+		return
+	}
+	types := map[string][]string{} // by name in the output
+	renamed := map[string]bool{}
+	for _, info := range infos {
+		for _, t := range info.Topics {
+			if c := t.Channel; p.selection.Wants(c) {
+				name := p.rename(c.Topic)
+				types[name] = append(types[name], c.Type)
+				renamed[name] = renamed[name] || name != c.Topic
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(types)) {
+		slices.Sort(types[name])
+		if list := slices.Compact(types[name]); renamed[name] && len(list) > 1 {
+			warn(fmt.Sprintf("--remap: %s has messages of several types: %s", human.Printable(name), human.List(list)))
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -53,7 +54,7 @@ func (r *Range) Select(first, last int64) (start, end int64, outside string, err
 		end = Later(start, int64(r.Duration))
 		to = end - 1
 	}
-	if r.End != "" && !strings.HasPrefix(r.End, "-") { // rosbag2 ignores negative times
+	if r.End != "" && !endless(r.End) {
 		until, err := parse("end", r.End, first, last)
 		switch {
 		case err != nil:
@@ -76,7 +77,7 @@ func (r *Range) Select(first, last int64) (start, end int64, outside string, err
 // CheckTimes returns a usage error for a time that no recording can make sense of.
 func (r *Range) CheckTimes() error {
 	for option, text := range map[string]string{"begin": r.Begin, "end": r.End} {
-		if text != "" && (option == "begin" || !strings.HasPrefix(text, "-")) {
+		if text != "" && (option == "begin" || !endless(text)) {
 			if _, err := parse(option, text, 0, 0); err != nil {
 				return err
 			}
@@ -84,6 +85,10 @@ func (r *Range) CheckTimes() error {
 	}
 	return nil
 }
+
+// endless reports whether a text for End is -1, which is rosbag2's default and means no end. Other negative numbers
+// could as well mean a time before the end of the recording.
+func endless(text string) bool { return slices.Contains([]string{"-1", "-1.0", "-1ns"}, text) }
 
 func parse(option, text string, first, last int64) (int64, error) {
 	t, err := Parse(text, first, last)

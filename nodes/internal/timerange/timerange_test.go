@@ -75,6 +75,7 @@ func TestSelect(t *testing.T) {
 		"a time and offset":  {Range: Range{Begin: "1700000004", StartOffset: time.Second}, start: 5000 * ms},
 		"until late":         {Range: Range{End: "1700000011"}, end: 11000*ms + 1, outside: true},
 		"until nothing":      {Range: Range{End: "-1"}},
+		"no last nanosecond": {Range: Range{End: "-1ns"}},
 		"whichever is first": {Range: Range{End: "4", Duration: 3e9}, end: 3000 * ms},
 		"and the other":      {Range: Range{End: "2", Duration: 3e9}, end: 2000*ms + 1},
 		"behind the end": {Range: Range{StartOffset: time.Hour},
@@ -85,6 +86,7 @@ func TestSelect(t *testing.T) {
 		"end before the part": {Range: Range{Begin: "3", End: "2"}, err: "--end 2 is before the beginning at 2023-11-"},
 		"no time":             {Range: Range{Begin: "later"}, err: `--begin "later" is no time`},
 		"no end":              {Range: Range{End: "never"}, err: `--end "never" is no time`},
+		"before the end":      {Range: Range{End: "-2"}, err: `--end "-2" is no time`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			start, end, outside, err := test.Select(first, last)
