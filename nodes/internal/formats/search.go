@@ -55,8 +55,9 @@ func (l List) checkFolder(folder string, parts []string) error {
 	for i, path := range others {
 		others[i] = strings.TrimPrefix(strings.TrimPrefix(path, folder), "/")
 	}
-	return fmt.Errorf("open %s: the folder holds other recordings beside %s: %s; name the ones to read, or convert "+
-		"each by itself with --output-folder", folder, blob.Base(parts[0]), human.List(others))
+	return fmt.Errorf("open %s: the folder holds other recordings beside %s: %s; name the ones to read; "+
+		"'converter %[1]s --output-folder FOLDER --to FORMAT' converts each by itself",
+		folder, blob.Base(parts[0]), human.List(others))
 }
 
 func (l List) search(folder string, odd *[]error) (paths []string, err error) {

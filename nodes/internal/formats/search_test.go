@@ -85,7 +85,8 @@ func TestOpenFolder(t *testing.T) {
 			continue
 		}
 		require.EqualError(t, err, "open "+dir+": the folder holds other recordings beside "+test.want+
-			"; name the ones to read, or convert each by itself with --output-folder", test.files)
+			"; name the ones to read; 'converter "+dir+" --output-folder FOLDER --to FORMAT' converts each by itself",
+			test.files)
 	}
 }
 
