@@ -90,6 +90,7 @@ func TestUnheardTopicsAreErrors(t *testing.T) {
 		"action": {"mcap", nil,
 			func(o *options) { o.Actions, o.ExcludeActions = []string{"dock", "fly"}, []string{"/fly"} },
 			"of /dock: nobody served this action (--allow-unmatched"},
+		"service": {"mcap", nil, func(o *options) { o.Services = []string{"/add"} }, "nobody served this service"},
 		"type": {"mcap", []string{"/silent"},
 			func(o *options) { o.ExcludeTopicTypes = []string{"std_msgs/msg/UInt32"} },
 			"/silent: its type is excluded"},

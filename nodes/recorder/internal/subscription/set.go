@@ -625,6 +625,8 @@ func (s *Set) Unheard() (topics []string, why map[string]string) {
 			why[name] = "no message came"
 		case s.excluded(name):
 			why[name] = "its type is excluded"
+		case events:
+			why[name] = "nobody served this service"
 		default:
 			why[name] = "nobody published it"
 		}
