@@ -191,7 +191,7 @@ type survey struct {
 	*boundary
 	task   string
 	take   *take            // nil: none has begun
-	last   *episode.Episode // that of take, or the one that ended last
+	last   *episode.Episode // the episode of take, or the one that ended last
 	frames []instant        // the latest frames of cameras
 	at     int              // of recorded
 }

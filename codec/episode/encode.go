@@ -19,7 +19,7 @@ type Encoder func(dst []byte, f *Frame, again bool) ([]byte, error)
 // slot is a frame in memory.
 type slot struct {
 	index        int
-	again        bool // the index is that of the position before
+	again        bool // the position before has the same index
 	frame        *Frame
 	size         int // bytes that are counted
 	data, buffer []byte

@@ -76,7 +76,7 @@ type camera struct {
 	pixels []byte // of the last frame, where they are converted
 	err    error  // of ffmpeg, which ended too early
 
-	frames, fractions uint64 // that were written, and those of them whose time is no whole number of µs
+	frames, fractions uint64 // written frames, and frames whose time is no whole number of µs
 }
 
 func create(path string, o Options) (codec.Writer, error) {

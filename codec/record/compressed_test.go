@@ -10,7 +10,7 @@ import (
 	"tapedeck/codec"
 )
 
-// Payloads that are compressed, though they are labelled as CDR, are decompressed, and that is told once.
+// Compressed payloads that are labelled as CDR are decompressed, and reported once.
 func TestCompressedPayloads(t *testing.T) {
 	encoder, err := zstd.NewWriter(nil)
 	require.NoError(t, err)

@@ -56,7 +56,7 @@ func Parse(name string) (Name, bool) {
 	return n, true
 }
 
-// Gaps returns texts about the files that are missing between files of these names, by their numbers.
+// Gaps describes the files that are missing between files with these names, by their numbers.
 func Gaps(names []string) (texts []string) {
 	var all []entry
 	for _, name := range names {

@@ -120,7 +120,7 @@ func (r *Recording) Sample(a *episode.Arm, v *align.Vector, stamp int64, values 
 	return r.Check(r.writer.Load().Sample(a, v, stamp, values))
 }
 
-// SplitTask is Split with the task of the next session, which is of another episode; "" is that of the options. A
+// SplitTask is Split with the task of the next session, which is of another episode; "" is the task of the options. A
 // session that has neither frames nor samples, and does not continue an episode, gets the task itself.
 func (r *Recording) SplitTask(task string) error {
 	w := r.writer.Load()

@@ -245,7 +245,7 @@ func TestFindWhatIsNowhere(t *testing.T) {
 	require.Equal(t, "warning: --fields: no recording has numbers of /map x\n", stderr)
 }
 
-// index and report say what is damaged, unfinished or not as the recording says.
+// index and report warn of damage, unfinished files and wrong labels.
 func TestWarningsOfIndexAndReport(t *testing.T) {
 	folder := t.TempDir()
 	sound, cut := filepath.Join(folder, "sound.mcap"), filepath.Join(folder, "cut.mcap")

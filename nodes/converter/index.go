@@ -39,7 +39,7 @@ type indexLine struct {
 	Messages  uint64  `json:"messages,omitempty"`
 	Seconds   float64 `json:"seconds,omitempty"`
 
-	Warnings []string `json:"warnings,omitempty"` // what is damaged, missing or wrong
+	Warnings []string `json:"warnings,omitempty"` // about damage, missing files and wrong labels
 }
 
 // index adds the recordings at paths to a catalogue.
@@ -141,8 +141,8 @@ func others(name string, names []string) []string {
 	return slices.DeleteFunc(names, func(other string) bool { return catalogue.SameTopic(name, other) })
 }
 
-// addTo adds a recording to a catalogue, unless it is known there as it is now. warnings are what is damaged, missing
-// or wrong in it.
+// addTo adds a recording to a catalogue, unless it is known there as it is now. warnings are about damage, missing
+// files and wrong labels.
 func (o *indexOptions) addTo(ctx context.Context, c *catalogue.Catalogue, path string, fields catalogue.Fields,
 	advance func(now, total time.Duration)) (row catalogue.Recording, warnings []string, unchanged bool, err error) {
 	state, err := stateOf(path)

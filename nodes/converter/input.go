@@ -58,7 +58,7 @@ func note(stderr io.Writer, info *codec.Info) {
 	}
 }
 
-// warningsOf returns the texts of events about what is damaged, missing, unfinished or not as the recording says.
+// warningsOf returns the texts of events about damage, missing and unfinished files, times and wrong labels.
 func warningsOf(events []codec.Event) (texts []string) {
 	for _, e := range events {
 		switch e.Kind {

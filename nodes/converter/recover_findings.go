@@ -55,7 +55,7 @@ func (f *findings) add(err error) bool {
 	return true
 }
 
-// events returns what the saved recording tells of the damage.
+// events returns the events about the damage, for the saved recording.
 func (f *findings) events() (events []codec.Event) {
 	add := func(kind, text string, all codec.Affected) {
 		for _, m := range all {
@@ -76,21 +76,21 @@ func (f *findings) events() (events []codec.Event) {
 	return events
 }
 
-// counted returns events of the recording that tell how many messages it lacks, and that reading did not report.
+// counted returns events of the recording with the number of lost messages that reading did not report.
 func (f *findings) counted() (events []codec.Event) {
 	for _, e := range f.info.Events {
-		_, text, _ := strings.Cut(e.Text, ": ") // without the name of one of several files
-		if e.Kind == codec.EventDamage && e.Topic == "" && e.Count > 0 && !f.known[e.Text] && !f.known[text] {
+		if e.Kind == codec.EventDamage && e.Topic == "" && e.Count > 0 && !f.reported(e.Text) {
 			events = append(events, e)
 		}
 	}
 	return events
 }
 
-// reported reports whether reading has reported damage that the recording tells of.
+// reported reports whether reading has reported the damage of an event with this text. One of the two may have the name
+// of a file in front.
 func (f *findings) reported(text string) bool {
 	for known := range f.known {
-		if strings.HasSuffix(known, text) {
+		if strings.HasSuffix(known, text) || strings.HasSuffix(text, known) {
 			return true
 		}
 	}

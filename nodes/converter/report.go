@@ -181,7 +181,8 @@ func (o *reportOptions) read(ctx context.Context, path string, elsewhere []strin
 			if slices.ContainsFunc(warnings, func(known string) bool { return strings.HasSuffix(text, known) }) {
 				return
 			}
-			if found++; found <= shownDamage {
+			found++
+			if found <= shownDamage {
 				bar.Hide()
 				fmt.Fprintln(stderr, "warning:", text)
 			}

@@ -229,7 +229,7 @@ func TestSalvage(t *testing.T) {
 						}
 						continue
 					}
-					told := false // the saved recording tells of the damage, too
+					told := false // the saved recording has events about the damage
 					_, messages := readAll(t, out)
 					messages = slices.DeleteFunc(messages, func(m codec.Message) bool {
 						events := codec.IsEvents(m.Channel)

@@ -85,7 +85,7 @@ func TestAdvertiseOddTypes(t *testing.T) {
 	}
 }
 
-// logged is a node that keeps what is logged.
+// logged is a node that keeps its log.
 type logged struct {
 	bridge.Node
 	texts []string

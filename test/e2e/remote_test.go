@@ -169,7 +169,8 @@ func TestStatus(t *testing.T) {
 	recorder := g.start("recorder", "-o", "drive.mcap", "/n", "--snapshot")
 	decode := func(name string) (s status) {
 		stdout := g.remote(0, name, "status", "--json")
-		require.NoError(t, json.Unmarshal([]byte(stdout[strings.Index(stdout, "{"):]), &s), stdout)
+		_, object, _ := strings.Cut(stdout, "{") // behind what is logged
+		require.NoError(t, json.Unmarshal([]byte("{"+object), &s), stdout)
 		return s
 	}
 	await(t, func() bool { return len(decode("recorder").Topics) == 1 })

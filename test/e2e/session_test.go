@@ -110,7 +110,7 @@ func TestSessionOverDDS(t *testing.T) {
 	require.Contains(t, g.run(0, "converter", "info", "take"), "session")
 }
 
-// An episode that was discarded stays so if the recorder is killed, until a conversion is told to take it.
+// An episode that was discarded stays so if the recorder is killed, until a conversion names it.
 func TestDiscardedEpisode(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)

@@ -23,7 +23,7 @@ type damage struct {
 	told  []string // by a recording before it is read
 }
 
-// tell adds damage that the recording at path tells of, unless reading it reports that, too.
+// tell adds damage that Info of the recording at path lists, unless reading reports it, too.
 func (d *damage) tell(path, text string) {
 	d.add(inRecording(path, text))
 	d.mu.Lock()
@@ -31,7 +31,7 @@ func (d *damage) tell(path, text string) {
 	d.told = append(d.told, text)
 }
 
-// inRecording returns an error of what the recording at path tells of itself.
+// inRecording returns an error with the text of an event in the recording at path.
 func inRecording(path, text string) error {
 	if strings.HasPrefix(text, path) || strings.HasPrefix(text, "read "+path) {
 		return errors.New(text)

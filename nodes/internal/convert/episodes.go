@@ -521,7 +521,7 @@ func (w *episodeJob) write(ctx context.Context, t *task) error {
 	return nil
 }
 
-// addRows adds to what is lost the frames that no row has, and what rows do not keep of numbers by nature.
+// addRows adds the frames that no row has to the losses, and the samples and digits for which rows have no place.
 func (w *episodeJob) addRows(e *episode.Episode, report *align.Report) {
 	if report == nil {
 		return

@@ -130,9 +130,8 @@ func noPlace(what []string) string {
 // All returns Losses and Unplaced.
 func (r *Result) All() []Loss { return slices.Concat(r.Losses, r.Unplaced) }
 
-// divide returns what a conversion to a format loses, and what is no loss: that a format without messages has no place
-// for what belongs to messages, such as publish times and quality of service. Nobody who wants a training set, a table
-// or a video expects it there.
+// divide separates losses of a conversion from properties of messages, such as publish times and quality of service,
+// for which a format without messages has no place: nobody expects them in a training set, a table or a video.
 func (l losses) divide(format formats.Format) (lost, unplaced losses) {
 	for _, loss := range l {
 		if loss.Format && !format.KeepsMessages() {

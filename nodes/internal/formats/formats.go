@@ -176,7 +176,7 @@ func (f Format) Configured(o *Options) (Format, error) {
 }
 
 // KeepsMessages reports whether recordings of a format have messages, and thus each frame of a video as one, rather
-// than episodes or what is made of messages: tables, pictures, clouds and tracks.
+// than episodes, tables, pictures, clouds or tracks.
 func (f *Format) KeepsMessages() bool { return f.Open != nil && f.Create != nil && f.Episodes == nil }
 
 // TakesOfFrames reports whether an option with a value says how the frames of videos are kept in the format.

@@ -26,7 +26,7 @@ type Options struct {
 	Elsewhere []string           // those of Plots whose topic the recording may lack
 	MaxSize   int64              // bytes of the page's data, about
 	Reading   func(ns int64)     // is called with the log time that is read; may be nil
-	Found     func(text string)  // is called for what is damaged or mislabelled; may be nil
+	Found     func(text string)  // is called with damage and wrong labels; may be nil
 	Expect    *contract.Contract // that the recording must meet; nil: only what is suspicious is shown
 }
 
@@ -291,7 +291,7 @@ func (b *builder) finish(info *codec.Info) {
 
 // event returns an event as the page has it.
 func (b *builder) event(e codec.Event) Event {
-	if e.Kind == codec.EventTimes { // it may be outside of what is shown
+	if e.Kind == codec.EventTimes { // it may be outside of the shown time
 		e.Time = min(max(e.Time, b.density.start), b.density.end)
 		e.Until = min(e.Until, b.density.end)
 	}
