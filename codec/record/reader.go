@@ -292,7 +292,8 @@ func (r *reader) read(q codec.Query) (*iterator, error) {
 		data:   newWindows(r.file, r.size),
 	}
 	l, end := r.shallow, int64(math.MaxInt64)
-	if q.Damaged != nil && (!r.unwalked || r.deep != nil) || r.unfinished() || q.Verify || q.Sound {
+	damaged := len(r.shallow.damage) > 0 || r.deep != nil // the iterator meets damage that no header shows
+	if q.Damaged != nil && damaged || r.unfinished() || q.Verify || q.Sound {
 		var err error
 		if l, err = r.survey(); err != nil {
 			return nil, err

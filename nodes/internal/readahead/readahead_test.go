@@ -249,6 +249,7 @@ func TestReadAheadEndsAtOnce(t *testing.T) {
 					ended = true
 				}()
 				it.may <- struct{}{}
+				synctest.Wait() // the next message is waited for
 				cancel()
 				synctest.Wait()
 				require.False(t, ended)
