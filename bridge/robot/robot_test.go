@@ -642,7 +642,7 @@ func TestWriterDiscards(t *testing.T) {
 	_, _, err := w.Discard()
 	require.EqualError(t, err, "no episode has begun; a message on /task begins one")
 	task("a")
-	discards("the episode that has begun, of which nothing is recorded yet")
+	discards("the episode that has begun; nothing of it is recorded yet")
 	require.False(t, discarded(0))
 	sample()
 	require.True(t, discarded(0)) // before the recorder ends

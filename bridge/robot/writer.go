@@ -147,7 +147,7 @@ func (w *Writer) Close() error {
 func (w *Writer) Discard() (what string, paths []string, err error) {
 	switch err := w.boundary.discards(); {
 	case errors.Is(err, errDoomed):
-		return "the episode that has begun, of which nothing is recorded yet", nil, nil
+		return "the episode that has begun; nothing of it is recorded yet", nil, nil
 	case errors.Is(err, errNotBegun) && w.m.Episodes.Topic != "":
 		return "", nil, fmt.Errorf("%w; a message on %s begins one", err, w.m.Episodes.Topic)
 	case err != nil:

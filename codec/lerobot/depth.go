@@ -126,10 +126,10 @@ func translate(pixels []byte, table []uint16) {
 	}
 }
 
-// usualCodes are those of the usual quantizer.
+// usualCodes are the codes of the usual quantizer.
 var usualCodes = sync.OnceValue(usualQuantizer.codes)
 
-// usualDepths are the depths of those codes.
+// usualDepths are the depths that the usual quantizer has for its codes.
 var usualDepths = sync.OnceValue(usualQuantizer.depths)
 
 // depthCoder makes frames of videos of the depths of a camera, and counts those that lose something.

@@ -134,8 +134,8 @@ func (r *Reader) files(dir string) ([]string, error) {
 }
 
 // listed returns which of the present files are the bag's: those that metadata.yaml lists, and those that a recorder
-// had no time to list. Where none of those listed is there, but files of one other name are, or where one is missing
-// and one other is there, somebody renamed them.
+// had no time to list. Somebody renamed files if no listed file is there but files of one other name are, or if one
+// listed file is missing and one other file is there.
 func (r *Reader) listed(dir string, present []string) []string {
 	var names, missing []string
 	for _, path := range r.metadata.Paths {

@@ -12,13 +12,19 @@ import (
 	"tapedeck/codec"
 )
 
-// TestDefinitionPaths reads a recording that does not hold the definition of its type, or an empty one.
-func TestDefinitionPaths(t *testing.T) {
+// wheelDefinition returns a folder for --definition-paths with car_msgs/msg/Wheel, which nothing else defines.
+func wheelDefinition(t *testing.T) (prefix string) {
 	t.Setenv("AMENT_PREFIX_PATH", "")
-	prefix := t.TempDir()
+	prefix = t.TempDir()
 	folder := filepath.Join(prefix, "share/car_msgs/msg")
 	require.NoError(t, os.MkdirAll(folder, 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "Wheel.msg"), []byte("uint8 turns\n"), 0o666))
+	return prefix
+}
+
+// TestDefinitionPaths reads a recording that does not hold the definition of its type, or an empty one.
+func TestDefinitionPaths(t *testing.T) {
+	prefix := wheelDefinition(t)
 	for name, schema := range map[string]codec.Schema{"missing": {}, "empty": {Encoding: codec.SchemaROS2Msg}} {
 		t.Run(name, func(t *testing.T) {
 			c := &codec.Channel{Topic: "/wheel", Type: "car_msgs/msg/Wheel", Encoding: codec.EncodingCDR,
@@ -63,11 +69,7 @@ func TestDefinitionPaths(t *testing.T) {
 
 // Commands that show values take --definition-paths: without it they fail, or say that they lack the definition.
 func TestDefinitionPathsOfCommands(t *testing.T) {
-	t.Setenv("AMENT_PREFIX_PATH", "")
-	prefix := t.TempDir()
-	folder := filepath.Join(prefix, "share/car_msgs/msg")
-	require.NoError(t, os.MkdirAll(folder, 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "Wheel.msg"), []byte("uint8 turns\n"), 0o666))
+	prefix := wheelDefinition(t)
 	t.Chdir(t.TempDir())
 	c := &codec.Channel{Topic: "/wheel", Type: "car_msgs/msg/Wheel", Encoding: codec.EncodingCDR}
 	for name, first := range map[string]byte{"a.mcap": 5, "b.mcap": 50} {

@@ -67,7 +67,7 @@ func TestServiceDiscard(t *testing.T) {
 		episode("")
 		discards("ended last, " + absolute("drive_1"))
 		episode("c")
-		discards("has begun, of which nothing is recorded yet")
+		discards("has begun; nothing of it is recorded yet")
 		episode("d") // of c nothing is recorded
 		sample()
 		episode("discard")

@@ -58,7 +58,8 @@ func (w *writer) run(ctx context.Context, options codec.CreateOptions) error {
 	if err != nil {
 		return err
 	}
-	if err = w.copy(ctx); err == nil {
+	err = w.copy(ctx)
+	if err == nil {
 		err = w.note()
 	}
 	if closing := w.writer.Close(); err == nil {
