@@ -177,7 +177,7 @@ func (w *Writer) rate(r *episode.Rows) (int, error) {
 	return int(rate), nil
 }
 
-// Close completes the dataset, reads it back and renames it to its path. A dataset without episodes is an error.
+// Close completes the dataset and renames it to its path. A dataset without episodes is an error.
 func (w *Writer) Close() error {
 	if err := w.complete(); err != nil {
 		w.Abort()
@@ -221,9 +221,6 @@ func (w *Writer) complete() error {
 	}
 	if err := w.meta(); err != nil {
 		return err
-	}
-	if err := verify(w.part, w.options.Video, len(w.rows), w.info.TotalFrames); err != nil {
-		return fmt.Errorf("read back: %w", err)
 	}
 	if err := w.sync(); err != nil {
 		return err
