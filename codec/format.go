@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"tapedeck/codec/blob"
+	"tapedeck/codec/store"
 )
 
 // Format is one way to keep a recording. Its package exports it as Format.
@@ -76,10 +76,10 @@ const sniffSize = 4096
 // recording the numbered files whose names begin with path. Errors name the path and wrap fs.ErrNotExist,
 // fs.ErrPermission or ErrUnknownFormat where they apply.
 //
-// The path may be a URL, see package blob. The file stays open until the format has opened it too, so that a store is
+// The path may be a URL, see package store. The file stays open until the format has opened it too, so that a store is
 // asked once.
 func (formats Formats) Open(path string) (Reader, error) {
-	path = blob.Local(path)
+	path = store.Local(path)
 	head, file, err := readHead(path)
 	defer func() { file.Close() }()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -109,9 +109,9 @@ func (formats Formats) Open(path string) (Reader, error) {
 	}
 	if head == nil {
 		for _, name := range describing {
-			err := CheckContents(blob.Join(path, name))
+			err := CheckContents(store.Join(path, name))
 			if errors.Is(err, ErrLFSPointer) || errors.Is(err, ErrEmpty) {
-				return nil, fmt.Errorf("open %s: %w: %w", blob.Join(path, name), ErrUnknownFormat, err)
+				return nil, fmt.Errorf("open %s: %w: %w", store.Join(path, name), ErrUnknownFormat, err)
 			}
 		}
 	}
@@ -200,7 +200,7 @@ func anyMessage(r Reader) bool {
 // too.
 func readHead(path string) ([]byte, io.Closer, error) {
 	none := io.NopCloser(nil)
-	if !blob.IsURL(path) { // to open a pipe would wait for its writer
+	if !store.IsURL(path) { // to open a pipe would wait for its writer
 		stat, err := os.Stat(path)
 		if err == nil && !stat.IsDir() && !stat.Mode().IsRegular() {
 			err = errors.New("neither a file nor a folder")
@@ -209,7 +209,7 @@ func readHead(path string) ([]byte, io.Closer, error) {
 			return nil, none, Pathless(err)
 		}
 	}
-	file, err := blob.Open(path)
+	file, err := store.Open(path)
 	if err != nil {
 		return nil, none, Pathless(err)
 	}
@@ -240,7 +240,7 @@ var describing = []string{"meta/info.json", "metadata.yaml", "metadata.json"}
 
 // CheckContents returns an error if there is no file at path, an empty one, or only a pointer of Git LFS.
 func CheckContents(path string) error {
-	file, err := blob.Open(path)
+	file, err := store.Open(path)
 	if err != nil {
 		return Pathless(err)
 	}

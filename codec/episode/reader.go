@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
 	"tapedeck/codec/heap"
+	"tapedeck/codec/store"
 )
 
 // Details is Info.Extra of a Reader.
@@ -188,7 +188,7 @@ func (r *Reader) notes(episodes []*Episode, unread []string) (notes []codec.Even
 
 // size returns the size of the file or folder at path in bytes.
 func size(path string) (bytes int64, err error) {
-	err = blob.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+	err = store.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}

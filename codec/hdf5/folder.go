@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
 	"tapedeck/codec/episode"
+	"tapedeck/codec/store"
 )
 
 // episodeFile matches the names of files in a folder that is one recording, each file with an episode.
@@ -19,13 +19,13 @@ var episodeFile = regexp.MustCompile(`^episode_\d+\.(hdf5|h5)$`)
 
 // episodeFiles returns the files of episodes in a folder, in the order of their numbers.
 func episodeFiles(folder string) (paths []string) {
-	entries, err := blob.ReadDir(folder)
+	entries, err := store.ReadDir(folder)
 	if err != nil {
 		return nil
 	}
 	for _, e := range entries {
 		if !e.IsDir() && episodeFile.MatchString(e.Name()) {
-			paths = append(paths, blob.Join(folder, e.Name()))
+			paths = append(paths, store.Join(folder, e.Name()))
 		}
 	}
 	order := func(path string) int { return number(strings.TrimSuffix(path, filepath.Ext(path))) }

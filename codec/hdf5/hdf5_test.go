@@ -18,11 +18,11 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/align"
-	"tapedeck/codec/blob/blobtest"
 	"tapedeck/codec/episode"
 	"tapedeck/codec/hdf5/internal/child"
 	"tapedeck/codec/internal/codectest"
 	"tapedeck/codec/pixel"
+	"tapedeck/codec/store/storetest"
 )
 
 // recorded are frames in memory.
@@ -552,7 +552,7 @@ func TestCodec(t *testing.T) {
 
 // TestURL opens a file in a store, which is fetched. Errors name the URL.
 func TestURL(t *testing.T) {
-	s := blobtest.New(t)
+	s := storetest.New(t)
 	for key, content := range map[string]string{"none.hdf5": "no HDF5", "cut.hdf5": "\x89HDF\r\n\x1a\n cut"} {
 		s.Put(key, []byte(content))
 		_, err := Open(s.URL(key))

@@ -13,10 +13,10 @@ import (
 	"sync"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
 	"tapedeck/codec/episode"
 	"tapedeck/codec/hdf5/internal/child"
 	"tapedeck/codec/hdf5/internal/h5"
+	"tapedeck/codec/store"
 )
 
 // source is an open file.
@@ -58,7 +58,7 @@ func Open(path string) (episode.Source, error) {
 
 // open opens a file. One in a store is fetched: libhdf5 reads local files.
 func open(path string) (*source, error) {
-	local, remove, err := blob.Fetch(path)
+	local, remove, err := store.Fetch(path)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, codec.Pathless(err))
 	}

@@ -3,7 +3,7 @@ package lerobot
 import (
 	"sync"
 
-	"tapedeck/codec/blob"
+	"tapedeck/codec/store"
 )
 
 // videoFiles are local files of videos, those of a store fetched. The last one of each camera is kept, as most hold
@@ -30,7 +30,7 @@ func (v *videoFiles) use(camera, path string) (local string, release func(), err
 		v.drop(camera)
 		f = &videoFile{path: path, remove: func() {}, kept: true}
 		f.fetch = sync.OnceValues(func() (string, error) {
-			local, remove, err := blob.Fetch(path)
+			local, remove, err := store.Fetch(path)
 			if err == nil {
 				f.remove = remove
 			}

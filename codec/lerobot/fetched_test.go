@@ -7,11 +7,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/codec/blob/blobtest"
+	"tapedeck/codec/store/storetest"
 )
 
 func TestVideoFiles(t *testing.T) {
-	s := blobtest.New(t)
+	s := storetest.New(t)
 	s.Put("a.mp4", []byte("a"))
 	s.Put("b.mp4", []byte("b"))
 	var files videoFiles

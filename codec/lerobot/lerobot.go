@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
 	"tapedeck/codec/episode"
+	"tapedeck/codec/store"
 )
 
 // Name is the name of the format.
@@ -28,7 +28,7 @@ var Format = codec.Format{
 		if head != nil {
 			return false
 		}
-		text, err := blob.ReadFile(blob.Join(path, infoPath))
+		text, err := store.ReadFile(store.Join(path, infoPath))
 		if err != nil {
 			return false
 		}

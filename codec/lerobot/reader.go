@@ -14,8 +14,8 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/align"
-	"tapedeck/codec/blob"
 	"tapedeck/codec/episode"
+	"tapedeck/codec/store"
 	"tapedeck/msgs/plural"
 )
 
@@ -64,11 +64,11 @@ func Open(path string) (*Source, error) {
 }
 
 func (s *Source) load(path string, value any) error {
-	if err := codec.CheckContents(blob.Join(s.path, path)); errors.Is(err, codec.ErrEmpty) ||
+	if err := codec.CheckContents(store.Join(s.path, path)); errors.Is(err, codec.ErrEmpty) ||
 		errors.Is(err, codec.ErrLFSPointer) {
-		return fmt.Errorf("read %s: %w", blob.Join(s.path, path), err)
+		return fmt.Errorf("read %s: %w", store.Join(s.path, path), err)
 	}
-	text, err := blob.ReadFile(blob.Join(s.path, path))
+	text, err := store.ReadFile(store.Join(s.path, path))
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (s *Source) readEpisodes() (all []*episode.Episode, err error) {
 				return all, err
 			}
 			if e.data == "" {
-				s.missing = append(s.missing, &episode.MissingError{Path: blob.Join(s.path, listed),
+				s.missing = append(s.missing, &episode.MissingError{Path: store.Join(s.path, listed),
 					Err: fmt.Errorf("no table has rows of episode %d", e.index)})
 				continue
 			}
@@ -179,7 +179,7 @@ func (s *Source) readEpisodes() (all []*episode.Episode, err error) {
 func (s *Source) tableOf(index int) (string, error) {
 	if s.tables == nil {
 		s.tables = map[int]string{}
-		paths, err := blob.Glob(s.path, "data/chunk-*/*.parquet")
+		paths, err := store.Glob(s.path, "data/chunk-*/*.parquet")
 		if err != nil {
 			return "", err
 		}
@@ -213,7 +213,7 @@ func (s *Source) Events() []codec.Event { return s.labels }
 
 // entries lists the episodes of v3.0.
 func (s *Source) entries() ([]*entry, error) {
-	paths, err := blob.Glob(s.path, "meta/episodes/chunk-*/file-*.parquet")
+	paths, err := store.Glob(s.path, "meta/episodes/chunk-*/file-*.parquet")
 	if err != nil || len(paths) == 0 {
 		return nil, errors.New("no meta/episodes/chunk-000/file-000.parquet")
 	}
@@ -292,7 +292,7 @@ func (s *Source) videoPath(values map[string]any) (string, error) {
 // entriesV2 lists the episodes of v2.1, which has a file for each.
 func (s *Source) entriesV2() ([]*entry, error) {
 	const name = "meta/episodes.jsonl"
-	text, err := blob.ReadFile(blob.Join(s.path, name))
+	text, err := store.ReadFile(store.Join(s.path, name))
 	if err != nil {
 		return nil, err
 	}
@@ -345,7 +345,7 @@ type rows struct {
 
 // rows reads the numbers of a table.
 func (s *Source) rows(path string) (r *rows, err error) {
-	t, err := openTable(blob.Join(s.path, path))
+	t, err := openTable(store.Join(s.path, path))
 	if err != nil {
 		return nil, err
 	}
@@ -461,7 +461,7 @@ func (s *Source) camera(e *entry, f *feature, at span) *episode.Camera {
 	}
 	c := &episode.Camera{Track: align.Track{Name: name, Topic: f.key}}
 	if f.DType == "video" {
-		path := blob.Join(s.path, e.videos[f.key])
+		path := store.Join(s.path, e.videos[f.key])
 		if missing := s.video(path, name); missing != nil {
 			missing.Images += at.n
 			return nil
@@ -477,7 +477,7 @@ func (s *Source) camera(e *entry, f *feature, at span) *episode.Camera {
 	}
 	c.Raw = f.isDepth()
 	c.Open = func() (episode.Frames, error) {
-		return openImages(blob.Join(s.path, e.data), f, at.from, at.n, &s.checked)
+		return openImages(store.Join(s.path, e.data), f, at.from, at.n, &s.checked)
 	}
 	return c
 }

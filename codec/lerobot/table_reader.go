@@ -11,21 +11,21 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
+	"tapedeck/codec/store"
 	"tapedeck/msgs/plural"
 )
 
 // tableReader reads a Parquet file.
 type tableReader struct {
 	path    string
-	file    blob.File
+	file    store.File
 	in      *parquet.File
 	checked *sync.Map // pages that need not be checked again; nil: none
 }
 
 // openTable opens a file.
 func openTable(path string) (t *tableReader, err error) {
-	file, err := blob.Open(path)
+	file, err := store.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/codec/blob"
+	"tapedeck/codec/store"
 )
 
 // TestImagesOnce looks whether a table has each image once.
@@ -54,7 +54,7 @@ func TestPagesOnce(t *testing.T) {
 }
 
 type countedFile struct {
-	blob.File
+	store.File
 	reads int
 }
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/foxglove/mcap/go/mcap"
 
-	"tapedeck/codec/blob"
 	"tapedeck/codec/internal/chunked"
+	"tapedeck/codec/store"
 	"tapedeck/msgs/plural"
 )
 
@@ -31,7 +31,7 @@ func (r *reader) readSummary() error {
 	if start < int64(len(mcap.Magic)) || start > end {
 		return chunked.Wrong("the footer says that the summary begins at 0x%x", start)
 	}
-	blob.Prefetch(r.File, start, r.Size-start)
+	store.Prefetch(r.File, start, r.Size-start)
 	if footer.SummaryCRC != 0 {
 		crc := crc32.NewIEEE()
 		if _, err := io.Copy(crc, io.NewSectionReader(r.File, start, end+footerSize-4-start)); err != nil {

@@ -8,10 +8,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
 	"tapedeck/codec/internal/chunked"
 	"tapedeck/codec/internal/output"
 	"tapedeck/codec/record/internal/recordpb"
+	"tapedeck/codec/store"
 )
 
 // Upper bounds of entries in bytes, without names and definitions.
@@ -167,7 +167,7 @@ func (r *reader) layoutOfIndex() (*layout, error) {
 	if err != nil || end != r.size || end-start > maxIndex {
 		return nil, err
 	}
-	blob.Prefetch(r.file, start, end-start)
+	store.Prefetch(r.file, start, end-start)
 	var sections []*recordpb.SingleIndex
 	if err := readIndex(&r.window, start, end, func(e *recordpb.SingleIndex) error {
 		e.ChannelCache = nil // the second pass takes these

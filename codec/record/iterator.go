@@ -11,10 +11,10 @@ import (
 	"sort"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
 	"tapedeck/codec/internal/chunked"
 	"tapedeck/codec/internal/compressed"
 	"tapedeck/codec/internal/tail"
+	"tapedeck/codec/store"
 )
 
 const (
@@ -239,7 +239,7 @@ func (it *iterator) prefetch(p *piece, pos int64) {
 		it.fetched = pos
 	}
 	if n := min(p.end-it.fetched, prefetchSize); n > 0 && it.fetched < pos+prefetchSize/2 {
-		blob.Prefetch(it.file, it.fetched, n)
+		store.Prefetch(it.file, it.fetched, n)
 		it.fetched += n
 	}
 }
@@ -248,7 +248,7 @@ func (it *iterator) prefetch(p *piece, pos int64) {
 func (it *iterator) prefetchNext(i int) {
 	if i < len(it.pieces) {
 		p := &it.pieces[i]
-		blob.Prefetch(it.file, p.start, min(p.end-p.start, prefetchSize))
+		store.Prefetch(it.file, p.start, min(p.end-p.start, prefetchSize))
 	}
 }
 

@@ -12,10 +12,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
 	"tapedeck/codec/internal/chunked"
 	"tapedeck/codec/internal/compressed"
 	"tapedeck/codec/record/internal/recordpb"
+	"tapedeck/codec/store"
 )
 
 // maxEvent is the size of the largest payload that is parsed as an event.
@@ -71,7 +71,7 @@ type reader struct {
 }
 
 func open(path string) (*reader, error) {
-	file, err := blob.Open(path)
+	file, err := store.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, codec.Pathless(err))
 	}
@@ -106,7 +106,7 @@ func newReader(path string, file codec.File, size int64, head []byte) (*reader, 
 	}
 	r.headerError = r.parseHeader(head)
 	var err error
-	if blob.IsURL(path) {
+	if store.IsURL(path) {
 		if r.shallow, err = r.layoutOfIndex(); err != nil {
 			return nil, fmt.Errorf("read %s: index: %w", path, codec.Pathless(err))
 		}

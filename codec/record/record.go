@@ -76,9 +76,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
 	"tapedeck/codec/internal/output"
 	"tapedeck/codec/record/internal/recordpb"
+	"tapedeck/codec/store"
 )
 
 const (
@@ -137,7 +137,7 @@ var Format = codec.Format{
 
 // openAny opens a file, or several as one.
 func openAny(path string) (codec.Reader, error) {
-	if stat, err := blob.Stat(path); err == nil && !stat.IsDir() {
+	if stat, err := store.Stat(path); err == nil && !stat.IsDir() {
 		return open(path)
 	}
 	return openParts(path)

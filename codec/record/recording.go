@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
 	"tapedeck/codec/internal/joined"
 	"tapedeck/codec/series"
+	"tapedeck/codec/store"
 )
 
 // parts returns the names of the record files in the folder at path or, where there is nothing, of those that are
@@ -18,12 +18,12 @@ import (
 // NAME.record.00001. Those that were not completed are among them.
 func parts(path string) []string {
 	dir, prefix := path, ""
-	if _, err := blob.Stat(path); err != nil {
-		dir, prefix = blob.Dir(path), blob.Base(path)
-	} else if _, err := blob.Stat(blob.Join(path, "metadata.yaml")); err == nil {
+	if _, err := store.Stat(path); err != nil {
+		dir, prefix = store.Dir(path), store.Base(path)
+	} else if _, err := store.Stat(store.Join(path, "metadata.yaml")); err == nil {
 		return nil // it is a bag
 	}
-	entries, err := blob.ReadDir(dir)
+	entries, err := store.ReadDir(dir)
 	if err != nil {
 		return nil
 	}
@@ -36,7 +36,7 @@ func parts(path string) []string {
 		split = split || wanted
 		wanted = wanted || strings.HasSuffix(name, ".record") && (prefix == "" || name == prefix+".record")
 		if wanted && names.MatchString(name) && entry.Type().IsRegular() {
-			paths = append(paths, blob.Join(dir, entry.Name()))
+			paths = append(paths, store.Join(dir, entry.Name()))
 		}
 	}
 	if !split {
@@ -52,7 +52,7 @@ func parts(path string) []string {
 
 // isRecord reports whether the file at path looks like a record file.
 func isRecord(path string) bool {
-	file, err := blob.Open(path)
+	file, err := store.Open(path)
 	if err != nil {
 		return false
 	}
@@ -69,7 +69,7 @@ func openParts(path string) (codec.Reader, error) {
 	var errs []error
 	base, number := "", 0
 	for _, name := range r.Names {
-		if n, ok := series.Parse(blob.Base(name)); ok {
+		if n, ok := series.Parse(store.Base(name)); ok {
 			switch {
 			case n.Base == base && n.Number == number+2:
 				r.Event(codec.EventMissing, fmt.Sprintf("%s.%05d is missing", base, n.Number-1))

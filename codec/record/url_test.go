@@ -8,13 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob/blobtest"
 	"tapedeck/codec/internal/codectest"
+	"tapedeck/codec/store/storetest"
 )
 
 // TestIndexInStore opens records in a store, which are not gone through chunk by chunk if their index is sound.
 func TestIndexInStore(t *testing.T) {
-	s := blobtest.New(t)
+	s := storetest.New(t)
 	camera := &codec.Channel{Topic: "/camera", Type: "sensor_msgs/msg/Image", Encoding: codec.EncodingCDR}
 	imu := &codec.Channel{Topic: "/imu", Type: "sensor_msgs/msg/Imu", Encoding: codec.EncodingCDR}
 	var messages []codec.Message

@@ -7,8 +7,8 @@ import (
 	"io"
 	"slices"
 
-	"tapedeck/codec/blob"
 	"tapedeck/codec/internal/chunked"
+	"tapedeck/codec/store"
 )
 
 // fileHeader reads the first record and returns where the index begins.
@@ -45,7 +45,7 @@ func (r *reader) readIndex() error {
 	if r.version1 {
 		return chunked.Missing("the index of version 1.2 is not used")
 	}
-	blob.Prefetch(r.File, start, r.Size-start)
+	store.Prefetch(r.File, start, r.Size-start)
 	w := walker{Window: chunked.Window{File: r.File, Size: r.Size}, off: start, to: r.Size}
 	for {
 		rec, err := w.next()

@@ -19,9 +19,9 @@ import (
 	"modernc.org/sqlite/vfs"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
 	"tapedeck/codec/cdr"
 	"tapedeck/codec/rosbag2/internal/sqlite"
+	"tapedeck/codec/store"
 	"tapedeck/msgs"
 	"tapedeck/msgs/plural"
 	"tapedeck/msgs/rosidl"
@@ -54,7 +54,7 @@ var errNoBag = errors.New("it is not a bag: there is no table of topics")
 // openDatabase opens the database at path. Damaged and incomplete ones are salvaged. Nothing is written beside it, as
 // SQLite does to read a database that has a write-ahead log.
 func openDatabase(path string, whole *metadata) (codec.Reader, error) {
-	f, err := blob.Open(path)
+	f, err := store.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func openDatabase(path string, whole *metadata) (codec.Reader, error) {
 			return nil, errors.Join(d.wrap(err), f.Close())
 		}
 	}
-	if file == nil && blob.IsURL(path) {
+	if file == nil && store.IsURL(path) {
 		file = f
 	}
 	if file != nil {
@@ -88,18 +88,18 @@ func openDatabase(path string, whole *metadata) (codec.Reader, error) {
 // logged is a database with its write-ahead log.
 type logged struct {
 	*sqlite.Logged
-	file, log blob.File
+	file, log store.File
 }
 
 func (l *logged) Close() error { return errors.Join(l.file.Close(), l.log.Close()) }
 
 // openLog returns the database in f with the messages in its write-ahead log, and owns f then; nil if there are none.
-func (d *database) openLog(f blob.File) (codec.File, error) {
+func (d *database) openLog(f store.File) (codec.File, error) {
 	path := d.path
-	if target, err := filepath.EvalSymlinks(path); err == nil && !blob.IsURL(path) {
+	if target, err := filepath.EvalSymlinks(path); err == nil && !store.IsURL(path) {
 		path = target
 	}
-	log, err := blob.Open(path + "-wal")
+	log, err := store.Open(path + "-wal")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -174,7 +174,7 @@ func (d *database) salvaged(cause error) (*salvage, error) {
 	var f codec.File = keptOpen{d.file}
 	if d.file == nil {
 		var err error
-		if f, err = blob.Open(d.path); err != nil {
+		if f, err = store.Open(d.path); err != nil {
 			return nil, err
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
 	"tapedeck/codec/rosbag2/internal/sqlite"
+	"tapedeck/codec/store"
 )
 
 // maxRare bounds the messages of a topic whose places are remembered.
@@ -88,7 +88,7 @@ func (d *database) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.I
 	}
 	slices.SortFunc(it.rows, compareRows)
 	for _, r := range it.rows {
-		blob.Prefetch(d.file, r.place.Off, r.place.Size)
+		store.Prefetch(d.file, r.place.Off, r.place.Size)
 	}
 	return it, nil
 }

@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
 	"tapedeck/codec/rosbag2/internal/sqlite"
+	"tapedeck/codec/store"
 )
 
 const (
@@ -32,7 +32,7 @@ var errOddRow = errors.New("a row cannot be a message")
 // remote reports whether the file is in a store, and SQLite reads it as it is there.
 func (d *database) remote() bool {
 	_, packed := d.file.(*file)
-	return blob.IsURL(d.path) && d.file != nil && !packed
+	return store.IsURL(d.path) && d.file != nil && !packed
 }
 
 // openPages returns the pages of a file in a store.
@@ -247,7 +247,7 @@ func (p *pages) first(n int, do func(topic int64, payload []byte)) error {
 		m, ok := p.message(r)
 		if _, known := found[m.topic]; ok && !known {
 			found[m.topic] = first{m.place, r.Columns[p.data]}
-			blob.Prefetch(p.file, m.place.Off, m.place.Size)
+			store.Prefetch(p.file, m.place.Off, m.place.Size)
 		}
 	})
 	for topic, m := range found {
@@ -273,6 +273,6 @@ func (p *pages) prefetch(from int64) {
 		return // SQLite says what there is
 	}
 	if rows, err := p.rows(entries[:1]); err == nil {
-		blob.Prefetch(p.file, rows[0].place.Off, rows[0].place.Size)
+		store.Prefetch(p.file, rows[0].place.Off, rows[0].place.Size)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob/blobtest"
 	"tapedeck/codec/internal/codectest"
+	"tapedeck/codec/store/storetest"
 )
 
 // unsearched hides that a reader can find the last messages by itself.
@@ -19,7 +19,7 @@ type unsearched struct{ codec.Reader }
 
 // TestLatestInStore compares what is found in a store with what reading everything finds.
 func TestLatestInStore(t *testing.T) {
-	s := blobtest.New(t)
+	s := storetest.New(t)
 	seed := rand.Uint64()
 	t.Log("seed", seed)
 	random := rand.New(rand.NewPCG(seed, 0))

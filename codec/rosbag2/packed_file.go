@@ -10,7 +10,7 @@ import (
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
 
-	"tapedeck/codec/blob"
+	"tapedeck/codec/store"
 )
 
 const (
@@ -48,7 +48,7 @@ var errPart = errors.New("read up to there")
 // unpack decompresses the file at path into up to limit bytes. With an error that wraps errPart it returns what there
 // is of it.
 func unpack(path string, limit int64) (*packed, error) {
-	file, err := blob.Open(path)
+	file, err := store.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
+	"tapedeck/codec/store"
 )
 
 // maxOpen bounds the files that a bag has open: it may have thousands.
@@ -18,7 +18,7 @@ type content interface {
 }
 
 // plain is a file as it is on the disk.
-type plain struct{ blob.File }
+type plain struct{ store.File }
 
 func (plain) weight() int64 { return 1 }
 
@@ -77,11 +77,11 @@ func (f *file) ReadAt(b []byte, off int64) (int, error) {
 	return f.content.ReadAt(b, off)
 }
 
-// Prefetch is blob.Prefetch.
+// Prefetch is store.Prefetch.
 func (f *file) Prefetch(off, n int64) {
 	if f.use() == nil {
 		if p, ok := f.content.(plain); ok {
-			blob.Prefetch(p.File, off, n)
+			store.Prefetch(p.File, off, n)
 		}
 	}
 }

@@ -12,11 +12,11 @@ import (
 	"strings"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
 	"tapedeck/codec/internal/chunked"
 	"tapedeck/codec/internal/joined"
 	"tapedeck/codec/mcap"
 	"tapedeck/codec/series"
+	"tapedeck/codec/store"
 	"tapedeck/msgs/plural"
 )
 
@@ -37,17 +37,17 @@ type Reader struct {
 
 // Open opens the bag at path, its folder or its metadata.yaml.
 func Open(path string) (*Reader, error) {
-	stat, err := blob.Stat(path)
+	stat, err := store.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	dir := path
 	if !stat.IsDir() {
-		dir = blob.Dir(path)
+		dir = store.Dir(path)
 	}
 	r := newReader(path)
 	files := []string{path}
-	if stat.IsDir() || !isStorage(blob.Base(path)) {
+	if stat.IsDir() || !isStorage(store.Base(path)) {
 		if files, err = r.files(dir); err != nil {
 			return nil, err
 		}
@@ -95,9 +95,9 @@ func (r *Reader) files(dir string) ([]string, error) {
 		return nil, err
 	}
 	for _, name := range present {
-		r.Names = append(r.Names, blob.Join(dir, name))
+		r.Names = append(r.Names, store.Join(dir, name))
 	}
-	text, err := blob.ReadFile(blob.Join(dir, metadataFile))
+	text, err := store.ReadFile(store.Join(dir, metadataFile))
 	if err == nil {
 		r.metadata, err = parseMetadata(text)
 	}
@@ -128,7 +128,7 @@ func (r *Reader) files(dir string) ([]string, error) {
 		}
 	}
 	for i := range names {
-		names[i] = blob.Join(dir, names[i])
+		names[i] = store.Join(dir, names[i])
 	}
 	return names, nil
 }
@@ -212,12 +212,12 @@ func unlisted(present []string) []string {
 
 // open adds the file at path.
 func (r *Reader) open(path string) error {
-	stat, err := blob.Stat(path)
+	stat, err := store.Stat(path)
 	if err != nil {
 		return err
 	}
 	p := joined.File{Path: path, Size: stat.Size()}
-	name := blob.Base(path) // a URL may have a query
+	name := store.Base(path) // a URL may have a query
 	packed := unpackedName(name) != name
 	sql := filepath.Ext(bareName(name)) == ".db3"
 	r.databases = r.databases || sql
@@ -252,7 +252,7 @@ func (r *Reader) whole() *metadata {
 // openFile opens a file through a pool.
 func (r *Reader) openFile(path string, compressed, sql bool) (codec.Reader, error) {
 	f := &file{pool: &r.plain, begin: func() (content, error) {
-		file, err := blob.Open(path)
+		file, err := store.Open(path)
 		return plain{file}, err
 	}}
 	if compressed {

@@ -15,11 +15,11 @@ import (
 	"strings"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
 	"tapedeck/codec/internal/compressed"
 	"tapedeck/codec/mcap"
 	"tapedeck/codec/rosbag2/internal/sqlite"
 	"tapedeck/codec/series"
+	"tapedeck/codec/store"
 )
 
 // Name is the name of the format.
@@ -61,11 +61,11 @@ func (b Options) Format() codec.Format {
 func sniff(path string, head []byte) bool {
 	if head != nil {
 		database := bytes.HasPrefix(head, []byte(sqlite.Magic)) || len(head) >= sqlite.PageSize
-		name := blob.Base(path)
+		name := store.Base(path)
 		packed := isStorage(name) && unpackedName(name) != name && compressed.IsZstd(head)
 		return isMetadata(head) || packed || filepath.Ext(bareName(name)) == ".db3" && database
 	}
-	if text, err := blob.ReadFile(blob.Join(path, metadataFile)); err == nil && isMetadata(text) {
+	if text, err := store.ReadFile(store.Join(path, metadataFile)); err == nil && isMetadata(text) {
 		return true
 	}
 	files, err := storageFiles(path)
@@ -84,7 +84,7 @@ func named(path string) bool {
 // storageFiles returns the names of the files in a folder that can be parts of a bag, by their number. Those that were
 // not completed are among them, with codec.ActiveSuffix.
 func storageFiles(dir string) ([]string, error) {
-	entries, err := blob.ReadDir(dir)
+	entries, err := store.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
+	"tapedeck/codec/store"
 )
 
 // Name is the name of a file, taken apart.
@@ -96,13 +96,13 @@ type entry struct {
 // numbered returns the files in the folder of path whose names have the base, in order. Of a file that was completed
 // while it was looked for there is one.
 func numbered(path, base string) (all []entry) {
-	entries, err := blob.ReadDir(blob.Dir(path))
-	if err != nil && len(entries) == 0 && blob.IsURL(path) {
+	entries, err := store.ReadDir(store.Dir(path))
+	if err != nil && len(entries) == 0 && store.IsURL(path) {
 		return probed(path, base)
 	}
 	for _, e := range entries {
 		if n, ok := Parse(e.Name()); ok && n.Base == base && !e.IsDir() {
-			all = append(all, entry{n, blob.Join(blob.Dir(path), e.Name())})
+			all = append(all, entry{n, store.Join(store.Dir(path), e.Name())})
 		}
 	}
 	slices.SortFunc(all, func(a, b entry) int {
@@ -117,7 +117,7 @@ func numbered(path, base string) (all []entry) {
 // following returns the files that follow the file at path by their names, in order. Nothing follows a file that is not
 // the first of its series.
 func following(path string) (all []entry) {
-	name := strings.TrimSuffix(blob.Base(path), codec.ActiveSuffix)
+	name := strings.TrimSuffix(store.Base(path), codec.ActiveSuffix)
 	bases := []string{name} // NAME.mcap goes on as NAME_1.mcap
 	own, ok := Parse(name)
 	if ok && own.Number == 0 {
@@ -127,7 +127,7 @@ func following(path string) (all []entry) {
 		return nil
 	}
 	if strings.HasSuffix(name, ".record") { // without a file of that name its format opens all files
-		if stat, err := blob.Stat(path); err != nil || stat.IsDir() {
+		if stat, err := store.Stat(path); err != nil || stat.IsDir() {
 			return nil
 		}
 	}
@@ -136,7 +136,7 @@ func following(path string) (all []entry) {
 		for _, e := range numbered(path, base) {
 			switch {
 			case (e.Time == "") != (own.Time == ""):
-			case blob.Base(e.path) == blob.Base(path):
+			case store.Base(e.path) == store.Base(path):
 				begun = true
 			case begun && own.Time != "" && e.Number == 0: // another recording of the same name
 				return all
@@ -161,8 +161,8 @@ func followed(path string, own Name, bases []string) bool {
 		return own.Number == 0
 	}
 	return slices.ContainsFunc(bases, func(base string) bool {
-		if blob.IsURL(path) {
-			_, err := blob.Stat(nth(path, base, 1))
+		if store.IsURL(path) {
+			_, err := store.Stat(nth(path, base, 1))
 			return err == nil
 		}
 		for n := 1; n <= probedFiles; n++ {
@@ -177,7 +177,7 @@ func followed(path string, own Name, bases []string) bool {
 // existing returns path, or the path of the file while it is written; "" if there is none.
 func existing(path string) string {
 	for _, name := range []string{path, path + codec.ActiveSuffix} {
-		if stat, err := blob.Stat(name); err == nil && !stat.IsDir() {
+		if stat, err := store.Stat(name); err == nil && !stat.IsDir() {
 			return name
 		}
 	}
@@ -190,7 +190,7 @@ func nth(path, base string, n int) string {
 	if i := extension.FindStringIndex(base); i != nil {
 		name = fmt.Sprintf("%s_%d%s", base[:i[0]], n, base[i[0]:])
 	}
-	return blob.Join(blob.Dir(path), name)
+	return store.Join(store.Dir(path), name)
 }
 
 var extension = regexp.MustCompile(extensions + `$`)
@@ -198,12 +198,12 @@ var extension = regexp.MustCompile(extensions + `$`)
 // probed returns the files of numbered from the first on without a gap, for a server that does not list folders. A
 // server that has files of all names has none.
 func probed(path, base string) (all []entry) {
-	if _, err := blob.Stat(nth(path, base, math.MaxInt32)); err == nil {
+	if _, err := store.Stat(nth(path, base, math.MaxInt32)); err == nil {
 		return nil
 	}
 	for n := 1; ; n++ {
 		further := nth(path, base, n)
-		if _, err := blob.Stat(further); err != nil {
+		if _, err := store.Stat(further); err != nil {
 			return all
 		}
 		all = append(all, entry{Name{Base: base, Number: n}, further})
@@ -213,12 +213,12 @@ func probed(path, base string) (all []entry) {
 // First returns the path of the file that, by their names, begins the series in which the file at path is a later one.
 // It is "" if there is none.
 func First(path string) string {
-	own, ok := Parse(blob.Base(path))
+	own, ok := Parse(store.Base(path))
 	if !ok || own.Number == 0 {
 		return ""
 	}
 	if own.Time == "" {
-		first := existing(blob.Join(blob.Dir(path), own.Base))
+		first := existing(store.Join(store.Dir(path), own.Base))
 		if first != "" || !own.Record() {
 			return cmp.Or(first, existing(nth(path, own.Base, 0)))
 		}
@@ -237,7 +237,7 @@ func First(path string) string {
 
 // before returns the path of the file in front of a later one, whose recording begins with the file first.
 func before(path, first string) string {
-	own, _ := Parse(blob.Base(path))
+	own, _ := Parse(store.Base(path))
 	if own.Time == "" && !own.Record() {
 		if own.Number == 1 {
 			return first
@@ -246,7 +246,7 @@ func before(path, first string) string {
 	}
 	last := first
 	for _, e := range numbered(path, own.Base) {
-		if blob.Base(e.path) == blob.Base(path) {
+		if store.Base(e.path) == store.Base(path) {
 			break
 		}
 		last = e.path

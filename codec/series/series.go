@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
 	"tapedeck/codec/internal/joined"
+	"tapedeck/codec/store"
 	"tapedeck/msgs/plural"
 )
 
@@ -64,7 +64,7 @@ func Open(path string, open func(path string) (codec.Reader, error)) (codec.Read
 // remaining returns the files that are left of a recording of that name: all files of the last one, if their names have
 // times.
 func remaining(path string) []entry {
-	all := numbered(path, strings.TrimSuffix(blob.Base(path), codec.ActiveSuffix))
+	all := numbered(path, strings.TrimSuffix(store.Base(path), codec.ActiveSuffix))
 	for i := len(all) - 1; i > 0; i-- {
 		if all[i].Time != "" && all[i].Number == 0 {
 			return all[i:]
@@ -101,15 +101,15 @@ func follows(path, before string, info *codec.Info, open func(path string) (code
 	}
 	defer r.Close()
 	s, err := newSeries(before, r)
-	own, _ := Parse(blob.Base(path))
+	own, _ := Parse(store.Base(path))
 	return err == nil && s.refuse(entry{own, path}, info) == ""
 }
 
 // leftOut returns the note that files are not read.
 func leftOut(files []entry, why string) string {
-	text := blob.Base(files[0].path) + " is not read"
+	text := store.Base(files[0].path) + " is not read"
 	if more := len(files) - 1; more > 0 {
-		text = fmt.Sprintf("%s and %s behind it are not read", blob.Base(files[0].path), plural.Count(more, "file"))
+		text = fmt.Sprintf("%s and %s behind it are not read", store.Base(files[0].path), plural.Count(more, "file"))
 	}
 	return text + ": it " + why + "; name it, too, if it is of this recording"
 }
@@ -125,7 +125,7 @@ type series struct {
 }
 
 func newSeries(path string, first codec.Reader) (*series, error) {
-	own, ok := Parse(blob.Base(path))
+	own, ok := Parse(store.Base(path))
 	if !ok {
 		own.Number = 0
 	}
@@ -147,7 +147,7 @@ func (s *series) append(r codec.Reader) error {
 func (s *series) add(e entry, open func(string) (codec.Reader, error)) (why string) {
 	r, err := open(e.path)
 	if errors.Is(err, codec.ErrUnwritten) || err == nil && isEmpty(r) && strings.HasSuffix(e.path, codec.ActiveSuffix) {
-		s.event(codec.EventUnfinished, blob.Base(e.path)+" holds nothing yet")
+		s.event(codec.EventUnfinished, store.Base(e.path)+" holds nothing yet")
 		if err == nil {
 			_ = r.Close()
 		}
@@ -187,7 +187,7 @@ func (s *series) event(kind, text string) {
 
 // miss notes the files that are missing before e.
 func (s *series) miss(e entry) {
-	if text := gap(s.number, e.Number, blob.Base(e.path)); text != "" {
+	if text := gap(s.number, e.Number, store.Base(e.path)); text != "" {
 		s.event(codec.EventMissing, text)
 	}
 }
@@ -209,8 +209,8 @@ func (s *series) refuse(e entry, info *codec.Info) string {
 	if info.MessageCount == 0 || last.MessageCount == 0 {
 		return ""
 	}
-	before := strings.TrimSuffix(blob.Base(codec.Continues(info)), codec.ActiveSuffix)
-	if before == strings.TrimSuffix(blob.Base(last.Path), codec.ActiveSuffix) {
+	before := strings.TrimSuffix(store.Base(codec.Continues(info)), codec.ActiveSuffix)
+	if before == strings.TrimSuffix(store.Base(last.Path), codec.ActiveSuffix) {
 		return ""
 	}
 	gap := info.StartTime - last.EndTime
@@ -279,21 +279,21 @@ func Names(path string) []string {
 func Recordings(paths []string, open func(path string) (codec.Reader, error)) []string {
 	given, taken := map[string]bool{}, map[string]bool{}
 	for _, path := range paths {
-		given[blob.Clean(path)] = true
+		given[store.Clean(path)] = true
 	}
 	for _, path := range paths {
-		if slices.ContainsFunc(following(path), func(e entry) bool { return given[blob.Clean(e.path)] }) {
+		if slices.ContainsFunc(following(path), func(e entry) bool { return given[store.Clean(e.path)] }) {
 			for _, f := range files(path, open)[1:] {
 				taken[f] = true
 			}
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return taken[blob.Clean(path)] })
+	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return taken[store.Clean(path)] })
 }
 
 // files returns the paths of the files of a recording, that at path first.
 func files(path string, open func(path string) (codec.Reader, error)) []string {
-	names := []string{blob.Clean(path)}
+	names := []string{store.Clean(path)}
 	r, err := Open(path, open)
 	if err != nil {
 		return names
@@ -301,7 +301,7 @@ func files(path string, open func(path string) (codec.Reader, error)) []string {
 	defer r.Close()
 	if j, ok := r.(*joined.Reader); ok {
 		for _, f := range j.Files[1:] {
-			names = append(names, blob.Clean(f.Path))
+			names = append(names, store.Clean(f.Path))
 		}
 	}
 	return names

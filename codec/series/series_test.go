@@ -13,11 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob/blobtest"
 	"tapedeck/codec/mcap"
 	"tapedeck/codec/record"
 	"tapedeck/codec/rosbag"
 	"tapedeck/codec/series"
+	"tapedeck/codec/store/storetest"
 )
 
 var formats = codec.Formats{mcap.Format, record.Format, rosbag.Format}
@@ -188,12 +188,12 @@ func TestDamagedFile(t *testing.T) {
 // In a store, and on a server that cannot list folders, all files are found, too.
 func TestURLs(t *testing.T) {
 	dir := t.TempDir()
-	store := blobtest.New(t)
+	bucket := storetest.New(t)
 	for i, name := range []string{"d.mcap", "d_1.mcap", "d_2.mcap", "e.mcap"} {
 		file{name: name, from: int64(i), to: int64(i + 1)}.write(t, dir)
 		content, err := os.ReadFile(filepath.Join(dir, name))
 		require.NoError(t, err)
-		store.Put("drives/"+name, content)
+		bucket.Put("drives/"+name, content)
 	}
 	serve := func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/" {
@@ -211,8 +211,8 @@ func TestURLs(t *testing.T) {
 		serve(w, r)
 	}))
 	defer lax.Close()
-	for url, want := range map[string]string{store.URL("drives/d.mcap"): "012", web.URL + "/d.mcap": "012",
-		lax.URL + "/d.mcap": "0", store.URL("drives/e.mcap"): "3", store.URL("drives/d_1.mcap"): "1"} {
+	for url, want := range map[string]string{bucket.URL("drives/d.mcap"): "012", web.URL + "/d.mcap": "012",
+		lax.URL + "/d.mcap": "0", bucket.URL("drives/e.mcap"): "3", bucket.URL("drives/d_1.mcap"): "1"} {
 		r, err := series.Open(url, formats.Open)
 		require.NoError(t, err)
 		require.Equal(t, want, seconds(t, r), url)

@@ -12,9 +12,9 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/align"
-	"tapedeck/codec/blob"
 	"tapedeck/codec/episode"
 	"tapedeck/codec/pixel"
+	"tapedeck/codec/store"
 )
 
 // maxFrame is how many bytes of a picture are read at most.
@@ -22,7 +22,7 @@ const maxFrame = 1 << 30
 
 // cameras lists the cameras and their frames.
 func (s *Source) cameras(folder string, m *metadata) ([]*episode.Camera, error) {
-	entries, err := blob.ReadDir(folder)
+	entries, err := store.ReadDir(folder)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func (s *Source) cameras(folder string, m *metadata) ([]*episode.Camera, error) 
 		if !isFolder(folder, e) {
 			continue
 		}
-		f := &frames{folder: blob.Join(folder, e.Name())}
+		f := &frames{folder: store.Join(folder, e.Name())}
 		if err := f.find(s.damaged); err != nil {
 			return nil, err
 		}
@@ -42,7 +42,7 @@ func (s *Source) cameras(folder string, m *metadata) ([]*episode.Camera, error) 
 			continue
 		}
 		// Git gets all images of a camera, or none.
-		if err := codec.CheckContents(blob.Join(f.folder, f.list[0].name)); errors.Is(err, codec.ErrLFSPointer) {
+		if err := codec.CheckContents(store.Join(f.folder, f.list[0].name)); errors.Is(err, codec.ErrLFSPointer) {
 			s.missing(f.folder, e.Name(), len(f.list), err)
 			continue
 		}
@@ -74,7 +74,7 @@ type frameFile struct {
 
 // find lists the frames by their stamps.
 func (f *frames) find(damaged func(error)) error {
-	entries, err := blob.ReadDir(f.folder)
+	entries, err := store.ReadDir(f.folder)
 	if err != nil {
 		return err
 	}
@@ -92,13 +92,13 @@ func (f *frames) find(damaged func(error)) error {
 			ok = false
 		}
 		if !ok {
-			damaged(fmt.Errorf("%s: not a frame: want %s<seconds>.png or .jpg", blob.Join(f.folder, name),
+			damaged(fmt.Errorf("%s: not a frame: want %s<seconds>.png or .jpg", store.Join(f.folder, name),
 				framePrefix))
 			continue
 		}
 		stamp, err := parseStamp(text)
 		if err != nil {
-			damaged(fmt.Errorf("%s: %w", blob.Join(f.folder, name), err))
+			damaged(fmt.Errorf("%s: %w", store.Join(f.folder, name), err))
 			continue
 		}
 		f.list = append(f.list, frameFile{stamp, name})
@@ -112,7 +112,7 @@ func (f *frames) Frame(i int) (episode.Frame, error) {
 	if i < 0 || i >= len(f.list) {
 		return episode.Frame{}, fmt.Errorf("read %s: no frame %d of %d", f.folder, i, len(f.list))
 	}
-	path := blob.Join(f.folder, f.list[i].name)
+	path := store.Join(f.folder, f.list[i].name)
 	frame, err := f.read(path)
 	if err != nil {
 		return episode.Frame{}, fmt.Errorf("read %s: %w", path, codec.Pathless(err))
@@ -121,7 +121,7 @@ func (f *frames) Frame(i int) (episode.Frame, error) {
 }
 
 func (f *frames) read(path string) (episode.Frame, error) {
-	file, err := blob.Open(path)
+	file, err := store.Open(path)
 	if err != nil {
 		return episode.Frame{}, err
 	}

@@ -14,8 +14,8 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/align"
-	"tapedeck/codec/blob"
 	"tapedeck/codec/episode"
+	"tapedeck/codec/store"
 )
 
 // maxDamage is how many damaged places are reported, each as an error of its own.
@@ -51,7 +51,7 @@ func Open(path string) (*Source, error) {
 
 // sessions returns the folders of the sessions at path: path itself, or folders in it.
 func sessions(path string) ([]string, error) {
-	entries, err := blob.ReadDir(path)
+	entries, err := store.ReadDir(path)
 	if err != nil {
 		return nil, codec.Pathless(err)
 	}
@@ -60,11 +60,11 @@ func sessions(path string) ([]string, error) {
 	}
 	var folders []string
 	for _, e := range entries {
-		inner := blob.Join(path, e.Name())
+		inner := store.Join(path, e.Name())
 		if !isFolder(path, e) || strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
-		if entries, err := blob.ReadDir(inner); err == nil && isSession(inner, entries) {
+		if entries, err := store.ReadDir(inner); err == nil && isSession(inner, entries) {
 			folders = append(folders, inner)
 		}
 	}
@@ -77,18 +77,18 @@ func isSession(path string, entries []os.DirEntry) bool {
 	for _, e := range entries {
 		switch name := e.Name(); {
 		case name == metadataName, name == metadataName+partSuffix:
-			if isMetadata(blob.Join(path, name)) {
+			if isMetadata(store.Join(path, name)) {
 				return true
 			}
 		case name == framesName:
-			if inner, err := blob.ReadDir(blob.Join(path, name)); err == nil &&
+			if inner, err := store.ReadDir(store.Join(path, name)); err == nil &&
 				slices.ContainsFunc(inner, func(e os.DirEntry) bool {
 					return strings.HasPrefix(e.Name(), cameraPrefix)
 				}) {
 				return true
 			}
 		case isFolder(path, e):
-			if isArm(blob.Join(path, name)) {
+			if isArm(store.Join(path, name)) {
 				return true
 			}
 		}
@@ -98,7 +98,7 @@ func isSession(path string, entries []os.DirEntry) bool {
 
 // isMetadata reports whether a file is the metadata of a session.
 func isMetadata(path string) bool {
-	file, err := blob.Open(path)
+	file, err := store.Open(path)
 	if err != nil {
 		return false
 	}
@@ -111,7 +111,7 @@ func isMetadata(path string) bool {
 // isArm reports whether a folder has a table of an arm.
 func isArm(path string) bool {
 	for _, name := range append(fileNames[:], endEffector) {
-		if stat, err := blob.Stat(blob.Join(path, name)); err == nil && stat.Mode().IsRegular() {
+		if stat, err := store.Stat(store.Join(path, name)); err == nil && stat.Mode().IsRegular() {
 			return true
 		}
 	}
@@ -123,7 +123,7 @@ func isFolder(path string, e os.DirEntry) bool {
 	if e.Type()&fs.ModeSymlink == 0 {
 		return e.IsDir()
 	}
-	stat, err := blob.Stat(blob.Join(path, e.Name()))
+	stat, err := store.Stat(store.Join(path, e.Name()))
 	return err == nil && stat.IsDir()
 }
 
@@ -183,17 +183,17 @@ func (s *Source) episode(folder string) (*episode.Episode, error) {
 	s.complete = s.complete && complete
 	s.events = append(s.events, m.events...)
 	name := folder
-	if !blob.IsURL(folder) {
+	if !store.IsURL(folder) {
 		name, _ = filepath.Abs(folder)
 	}
-	e := &episode.Episode{Name: cmp.Or(m.id, blob.Base(name)), Task: m.task, Start: m.start, End: m.end,
+	e := &episode.Episode{Name: cmp.Or(m.id, store.Base(name)), Task: m.task, Start: m.start, End: m.end,
 		Success: m.success, Discarded: m.discarded, Metadata: m.raw}
-	entries, err := blob.ReadDir(folder)
+	entries, err := store.ReadDir(folder)
 	if err != nil {
 		return nil, err
 	}
 	for _, entry := range entries {
-		path := blob.Join(folder, entry.Name())
+		path := store.Join(folder, entry.Name())
 		switch {
 		case !isFolder(folder, entry):
 		case entry.Name() == framesName:
@@ -211,8 +211,8 @@ func (s *Source) episode(folder string) (*episode.Episode, error) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.devices)) {
-		path := blob.Join(folder, framesName, name)
-		if _, err := blob.Stat(path); strings.HasPrefix(name, cameraPrefix) && err != nil {
+		path := store.Join(folder, framesName, name)
+		if _, err := store.Stat(path); strings.HasPrefix(name, cameraPrefix) && err != nil {
 			s.missing(path, name, 0, codec.Pathless(err))
 		}
 	}
@@ -223,8 +223,8 @@ func (s *Source) episode(folder string) (*episode.Episode, error) {
 // metadata reads the metadata of a session, and reports whether the session was closed.
 func (s *Source) metadata(folder string) (m *metadata, complete bool, err error) {
 	for _, name := range []string{metadataName, metadataName + partSuffix} {
-		path := blob.Join(folder, name)
-		file, err := blob.Open(path)
+		path := store.Join(folder, name)
+		file, err := store.Open(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -248,7 +248,7 @@ func (s *Source) arm(folder string, m *metadata, complete bool) (*episode.Arm, e
 	info, err := parseArm(arm.Device, unitOfEasyTeleop)
 	arm.GripperRange = info.GripperRange
 	if err != nil {
-		s.damaged(fmt.Errorf("%s: device %.40q: %.100s", blob.Join(blob.Dir(folder), metadataName), arm.Name,
+		s.damaged(fmt.Errorf("%s: device %.40q: %.100s", store.Join(store.Dir(folder), metadataName), arm.Name,
 			err.Error()))
 	}
 	found := false
@@ -272,16 +272,16 @@ func (s *Source) arm(folder string, m *metadata, complete bool) (*episode.Arm, e
 // vector reads a table of an arm, nil if it is empty or does not exist.
 func (s *Source) vector(folder string, stream episode.Role, unit string, complete bool) (*align.Vector, error) {
 	column := func(i, n int, index string) align.Column { return columnOf(stream, i, n, index, unit) }
-	v, err := readVector(blob.Join(folder, fileNames[stream]), complete, column, s.damaged)
+	v, err := readVector(store.Join(folder, fileNames[stream]), complete, column, s.damaged)
 	if err != nil || stream != episode.Gripper {
 		return v, err
 	}
-	other, err := readVector(blob.Join(folder, endEffector), complete, column, s.damaged)
+	other, err := readVector(store.Join(folder, endEffector), complete, column, s.damaged)
 	if v == nil || err != nil {
 		return other, err
 	}
 	if other != nil {
-		s.damaged(fmt.Errorf("%s: not used, as there is a %s", blob.Join(folder, endEffector),
+		s.damaged(fmt.Errorf("%s: not used, as there is a %s", store.Join(folder, endEffector),
 			fileNames[episode.Gripper]))
 	}
 	return v, nil

@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"tapedeck/codec/align"
-	"tapedeck/codec/blob"
 	"tapedeck/codec/episode"
+	"tapedeck/codec/store"
 	"tapedeck/msgs/plural"
 )
 
@@ -195,7 +195,7 @@ func wholeIndex(s string) (int, bool) {
 // readVector reads the table at path, nil if it has no rows. It reports damage.
 func readVector(path string, complete bool, name func(i, n int, index string) align.Column,
 	damaged func(error)) (*align.Vector, error) {
-	file, err := blob.Open(path)
+	file, err := store.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

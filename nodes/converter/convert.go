@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"tapedeck/codec/blob"
 	"tapedeck/codec/episode"
+	"tapedeck/codec/store"
 	"tapedeck/config"
 	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/convert"
@@ -113,8 +113,8 @@ func (o *convertOptions) convertEach(ctx context.Context, paths []string, stdout
 	if err := (&convert.Job{Formats: known, Options: o.Options}).Check(); err != nil {
 		return err
 	}
-	if blob.IsURL(o.OutputFolder) {
-		if err := blob.CanUpload(o.OutputFolder); err != nil {
+	if store.IsURL(o.OutputFolder) {
+		if err := store.CanUpload(o.OutputFolder); err != nil {
 			return config.Usagef("--output-folder: %w", err)
 		}
 	} else if err := os.MkdirAll(o.OutputFolder, 0o777); err != nil {
@@ -164,7 +164,7 @@ type several struct {
 func (s *several) run(ctx context.Context, job *convert.Job, folder, name string) {
 	job.Warn = func(text string) { s.say(s.stderr, "warning: "+about(job.Inputs[0], text)) }
 	job.Progress = s.share()
-	line := eachLine{Input: job.Inputs[0], Output: blob.Join(folder, name)}
+	line := eachLine{Input: job.Inputs[0], Output: store.Join(folder, name)}
 	result, err := runClaimed(ctx, job, folder, name)
 	job.Progress(1, 1)
 	switch {

@@ -16,8 +16,8 @@ import (
 	"sync/atomic"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
 	"tapedeck/codec/series"
+	"tapedeck/codec/store"
 	"tapedeck/nodes/internal/convert"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
@@ -86,12 +86,12 @@ func search(paths []string, stdin io.Reader, except string) (r recordings, err e
 	}
 	seen := map[string]bool{}
 	for _, path := range paths {
-		path = blob.Clean(path)
+		path = store.Clean(path)
 		found, err := known.Search(path)
 		if errors.Is(err, fs.ErrNotExist) { // perhaps the beginning of the names of several files
 			found, err = []string{path}, nil
 		}
-		if errors.Is(err, blob.ErrKey) {
+		if errors.Is(err, store.ErrKey) {
 			fmt.Fprintln(human.Stderr, "warning:", err)
 			err = nil
 		}
@@ -105,7 +105,7 @@ func search(paths []string, stdin io.Reader, except string) (r recordings, err e
 			seen[one] = true
 			folder := ""
 			if one != path {
-				folder = strings.Trim(strings.TrimPrefix(blob.Dir(one), path), "/")
+				folder = strings.Trim(strings.TrimPrefix(store.Dir(one), path), "/")
 			}
 			r.paths, r.folders = append(r.paths, one), append(r.folders, folder)
 		}
@@ -126,10 +126,10 @@ func (r recordings) whole() (w recordings) {
 
 // absolute is filepath.Abs for a path that may be a URL.
 func absolute(path string) (string, error) {
-	if blob.IsURL(path) {
-		return blob.Clean(path), nil
+	if store.IsURL(path) {
+		return store.Clean(path), nil
 	}
-	return filepath.Abs(blob.Local(path))
+	return filepath.Abs(store.Local(path))
 }
 
 // of returns the recordings of the shard with the names of their outputs, in the order of the names.
@@ -191,8 +191,8 @@ func runClaimed(ctx context.Context, job *convert.Job, folder, name string) (*co
 	if err != nil {
 		return nil, err
 	}
-	job.Output = blob.Join(folder, name)
-	if !blob.IsURL(folder) {
+	job.Output = store.Join(folder, name)
+	if !store.IsURL(folder) {
 		if err := os.MkdirAll(filepath.Dir(job.Output), 0o777); err != nil {
 			return nil, fmt.Errorf("create %s: %w", job.Output, err)
 		}

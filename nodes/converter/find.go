@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"tapedeck/codec/blob"
+	"tapedeck/codec/store"
 	"tapedeck/config"
 	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/catalogue"
@@ -308,7 +308,7 @@ func (o *findOptions) clip(ctx context.Context, lines []foundLine, in *input, na
 			return err
 		}
 		for ; i < n; i++ {
-			lines[i].Clip = blob.Join(o.Clip, clip)
+			lines[i].Clip = store.Join(o.Clip, clip)
 		}
 	}
 	return nil

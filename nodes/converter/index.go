@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"tapedeck/codec/blob"
+	"tapedeck/codec/store"
 	"tapedeck/config"
 	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/catalogue"
@@ -47,8 +47,8 @@ func (o *indexOptions) index(ctx context.Context, paths []string, stdout, stderr
 	if o.Output == "" {
 		return config.Usagef("name the folder of the catalogue with --output FOLDER")
 	}
-	if blob.IsURL(o.Output) {
-		if err := blob.CanUpload(o.Output); err != nil {
+	if store.IsURL(o.Output) {
+		if err := store.CanUpload(o.Output); err != nil {
 			return config.Usagef("--output: %w", err)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
+	"tapedeck/codec/store"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/convert"
 	"tapedeck/nodes/internal/describe"
@@ -133,9 +133,9 @@ func holdsAll(f codec.Format, info *codec.Info) bool {
 // recoveredName returns the default name of the copy of path: "drive.record.00000.recover", as Apollo's cyber_recorder
 // has it, or "drive.recover.mcap" where that would not name the format. For a URL it is a name in the working folder.
 func recoveredName(path, format string) string {
-	path = strings.TrimSuffix(blob.Clean(path), codec.ActiveSuffix)
-	if blob.IsURL(path) {
-		path = blob.Base(path)
+	path = strings.TrimSuffix(store.Clean(path), codec.ActiveSuffix)
+	if store.IsURL(path) {
+		path = store.Base(path)
 	}
 	ext := filepath.Ext(path)
 	for _, name := range []string{path + ".recover", strings.TrimSuffix(path, ext) + ".recover" + ext, path +
@@ -178,7 +178,7 @@ func reindex(ctx context.Context, paths []string, stdout, _ io.Writer) error {
 		paths = paths[:last]
 	}
 	for _, path := range paths {
-		if blob.IsURL(path) {
+		if store.IsURL(path) {
 			return fmt.Errorf("reindex %s: only a bag on a disk is repaired in place; 'converter recover' makes a "+
 				"complete copy of one in a store", path)
 		}

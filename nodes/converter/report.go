@@ -13,8 +13,8 @@ import (
 
 	"tapedeck/bridge/robot"
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
 	"tapedeck/codec/episode"
+	"tapedeck/codec/store"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/contract"
 	"tapedeck/nodes/internal/describe"
@@ -85,8 +85,8 @@ func (o *reportOptions) outputOf(paths []string) (output string, recordings []st
 	if err != nil || output != "" {
 		return output, paths, errors.Join(err, checkOutput(output, "<!doctype html>"))
 	}
-	name := strings.TrimRight(blob.Base(blob.Clean(paths[0])), "/")
-	if !blob.IsURL(paths[0]) {
+	name := strings.TrimRight(store.Base(store.Clean(paths[0])), "/")
+	if !store.IsURL(paths[0]) {
 		name = strings.TrimRight(paths[0], "/")
 	}
 	if stat, err := os.Stat(name); err != nil || !stat.IsDir() {

@@ -12,13 +12,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/codec/blob/blobtest"
+	"tapedeck/codec/store/storetest"
 	"tapedeck/nodes/internal/describe"
 )
 
 // TestInputsInStore names recordings in a store wherever a command takes one.
 func TestInputsInStore(t *testing.T) {
-	server := blobtest.New(t)
+	server := storetest.New(t)
 	dir := t.TempDir()
 	t.Chdir(dir)
 	const drive = "drive.mcap"
@@ -73,7 +73,7 @@ func TestInputsInStore(t *testing.T) {
 
 // TestFleetInStore converts, indexes and searches a prefix of a store, and writes to it.
 func TestFleetInStore(t *testing.T) {
-	server := blobtest.New(t)
+	server := storetest.New(t)
 	t.Chdir(t.TempDir())
 	putOf := func(frame, key string) {
 		_, _, err := run(t, imuDrive(t, "drive", 20, frame), "drive.mcap", "--overwrite", "--compression", "none")

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"tapedeck/bridge/robot"
-	"tapedeck/codec/blob"
+	"tapedeck/codec/store"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/confine"
 	"tapedeck/nodes/internal/contract"
@@ -141,7 +141,7 @@ func (o *options) splitByDuration() error {
 
 // check returns a usage error for options that do not go together.
 func (o *options) check(topics []string) error {
-	if blob.IsURL(o.Output) {
+	if store.IsURL(o.Output) {
 		return config.Usagef("output: %s is a URL; record into a folder, and let --upload send the files to a store",
 			o.Output)
 	}

@@ -12,8 +12,8 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
 	"tapedeck/codec/cdr"
+	"tapedeck/codec/store"
 	"tapedeck/config"
 	diag "tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/msgs/std_srvs"
@@ -46,7 +46,7 @@ type transferOptions struct {
 func (o *options) checkUpload() error {
 	switch {
 	case o.Upload != "":
-		if err := blob.CanUpload(o.Upload); err != nil {
+		if err := store.CanUpload(o.Upload); err != nil {
 			return config.Usagef("upload: %w", err)
 		}
 	case o.LowSpaceAction == diskguard.DeleteUploaded:
@@ -61,7 +61,7 @@ func (o *options) checkUpload() error {
 
 func (o *transferOptions) queue(url string, overwrite bool) upload.Options {
 	return upload.Options{
-		URL: url, UploadOptions: blob.UploadOptions{Rate: int64(o.UploadRate), Overwrite: overwrite},
+		URL: url, UploadOptions: store.UploadOptions{Rate: int64(o.UploadRate), Overwrite: overwrite},
 		Delete: o.DeleteAfterUpload, Open: formats.PureGo().OpenFile, Episodes: formats.PureGo().Episodic,
 	}
 }

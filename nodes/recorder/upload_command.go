@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tapedeck/bridge"
-	"tapedeck/codec/blob"
+	"tapedeck/codec/store"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
@@ -58,7 +58,7 @@ func (o *uploadCommandOptions) upload(ctx context.Context, args []string) error 
 		}
 		url = urls[0]
 	}
-	if err := blob.CanUpload(url); err != nil {
+	if err := store.CanUpload(url); err != nil {
 		return config.Usagef("%w", err)
 	}
 	options := o.queue(url, o.Overwrite)

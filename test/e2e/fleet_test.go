@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob/blobtest"
+	"tapedeck/codec/store/storetest"
 	"tapedeck/test/internal/process"
 )
 
@@ -204,9 +204,9 @@ var ofTask = regexp.MustCompile(`task (\d+) of 8 on \S+, process (\d+)\n`)
 // them, then the node, whose tasks Slurm requeues. It submits the job again. The outputs are those of one process, and
 // no task converts what another one has converted.
 func TestSlurm(t *testing.T) {
-	store := blobtest.New(t) // before the cluster takes the environment
+	bucket := storetest.New(t) // before the cluster takes the environment
 	c := newCluster(t)
-	for name, server := range map[string]*blobtest.Server{"folders": nil, "store": store} {
+	for name, server := range map[string]*storetest.Server{"folders": nil, "store": bucket} {
 		t.Run(name, func(t *testing.T) {
 			run := *c
 			run.t, run.dir = t, t.TempDir()
@@ -218,7 +218,7 @@ func TestSlurm(t *testing.T) {
 var recordings = flag.Int("recordings", 40, "how many recordings are converted with Slurm")
 
 // convertLogs converts with Slurm; with a server, from it and to it.
-func (c *cluster) convertLogs(server *blobtest.Server) {
+func (c *cluster) convertLogs(server *storetest.Server) {
 	t := c.t
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -346,7 +346,7 @@ func (c *cluster) convertLogs(server *blobtest.Server) {
 }
 
 // upload puts the files in a folder into a store.
-func (c *cluster) upload(server *blobtest.Server, folder string) {
+func (c *cluster) upload(server *storetest.Server, folder string) {
 	for path, content := range c.contents(folder) {
 		server.Put(folder+"/"+path, []byte(content))
 	}

@@ -8,16 +8,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/codec/blob/blobtest"
+	"tapedeck/codec/store/storetest"
 )
 
 // TestPlayFromStore plays a recording in a store, whose connections break now and then, and records what is played.
 func TestPlayFromStore(t *testing.T) {
-	server := blobtest.New(t)
+	server := storetest.New(t)
 	var requests atomic.Int64
 	server.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		if requests.Add(1)%2 == 0 {
-			blobtest.Cut(w, r, next, 1000)
+			storetest.Cut(w, r, next, 1000)
 			return
 		}
 		next.ServeHTTP(w, r)

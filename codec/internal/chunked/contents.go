@@ -33,7 +33,7 @@ type Contents struct {
 	byEnd   []*Segment // the latest first; nil until they are needed
 }
 
-// prefetcher is a file of which parts may be fetched before they are read, as blob.Prefetch does.
+// prefetcher is a file of which parts may be fetched before they are read, as store.Prefetch does.
 type prefetcher interface{ Prefetch(off, n int64) }
 
 // Damage is damage to a chunk, or to the records between segments.

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
+	"tapedeck/codec/store"
 	"tapedeck/msgs/plural"
 )
 
@@ -42,7 +42,7 @@ type Layout interface {
 // Open opens the file at path with one of the functions that take a file over.
 func Open[R any](path string, newReader func(file codec.File, size int64, path string) (R, error)) (R, error) {
 	var r R
-	file, err := blob.Open(path)
+	file, err := store.Open(path)
 	if err != nil {
 		return r, err
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/parquet-go/parquet-go/compress/zstd"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
+	"tapedeck/codec/store"
 )
 
 // The tables, in the order in which files of a recording are replaced. A recording that is in the last one is complete.
@@ -110,14 +110,14 @@ type Signal struct {
 
 // Catalogue is a folder with tables.
 type Catalogue struct {
-	folder   string         // or a URL
-	uploader *blob.Uploader // to a URL; nil: nothing is added, or to a local folder
+	folder   string          // or a URL
+	uploader *store.Uploader // to a URL; nil: nothing is added, or to a local folder
 }
 
 // Create returns the catalogue in a folder, which is created if it does not exist, or at a URL of a store.
 func Create(ctx context.Context, folder string) (*Catalogue, error) {
-	if blob.IsURL(folder) {
-		u, err := blob.NewUploader(ctx, folder, blob.UploadOptions{Overwrite: true})
+	if store.IsURL(folder) {
+		u, err := store.NewUploader(ctx, folder, store.UploadOptions{Overwrite: true})
 		return &Catalogue{folder, u}, err
 	}
 	for _, table := range []string{signalsTable, topicsTable, eventsTable, recordingsTable} {
@@ -130,7 +130,7 @@ func Create(ctx context.Context, folder string) (*Catalogue, error) {
 
 // Open returns the catalogue in a folder or at a URL, to be read.
 func Open(folder string) (*Catalogue, error) {
-	stat, err := blob.Stat(blob.Join(folder, recordingsTable))
+	stat, err := store.Stat(store.Join(folder, recordingsTable))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("open the catalogue %s: %w", folder, codec.Pathless(err))
 	}
@@ -147,7 +147,7 @@ func (c *Catalogue) Recording(path string) (Recording, error) {
 
 // Recordings returns the rows of all recordings, by the names of their files, with nothing but what Same compares.
 func (c *Catalogue) Recordings() ([]Recording, error) {
-	files, err := blob.Glob(blob.Join(c.folder, recordingsTable), "*.parquet")
+	files, err := store.Glob(store.Join(c.folder, recordingsTable), "*.parquet")
 	if err != nil {
 		return nil, fmt.Errorf("read the catalogue %s: %w", c.folder, codec.Pathless(err))
 	}
@@ -185,7 +185,7 @@ var unusual = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 func (c *Catalogue) file(table, recording string) string {
 	base := unusual.ReplaceAllString(filepath.Base(recording), "_")
 	sum := sha256.Sum256([]byte(recording))
-	return blob.Join(c.folder, table, fmt.Sprintf("%.100s-%x.parquet", base, sum[:8]))
+	return store.Join(c.folder, table, fmt.Sprintf("%.100s-%x.parquet", base, sum[:8]))
 }
 
 // read calls do with each row of a file. Rows may have fewer columns than the file.
@@ -195,7 +195,7 @@ func read[T any](path string, do func(T)) (err error) {
 			err = fmt.Errorf("read %s: %w", path, codec.Pathless(err))
 		}
 	}()
-	f, err := blob.Open(path)
+	f, err := store.Open(path)
 	if err != nil {
 		return err
 	}
@@ -230,8 +230,8 @@ func read[T any](path string, do func(T)) (err error) {
 type table struct {
 	io.Closer // the writer of rows
 	path      string
-	file      *os.File       // under a temporary name
-	send      *blob.Transfer // to the store; nil: the file is renamed
+	file      *os.File        // under a temporary name
+	send      *store.Transfer // to the store; nil: the file is renamed
 }
 
 func create[T any](c *Catalogue, name, recording string) (*parquet.GenericWriter[T], *table, error) {
@@ -242,15 +242,15 @@ func create[T any](c *Catalogue, name, recording string) (*parquet.GenericWriter
 	}
 	var err error
 	// The name must not end like those of tables.
-	if t.file, err = os.CreateTemp(folder, "."+blob.Base(t.path)+".part"); err != nil {
+	if t.file, err = os.CreateTemp(folder, "."+store.Base(t.path)+".part"); err != nil {
 		return nil, nil, t.failed(err)
 	}
 	w := parquet.NewGenericWriter[T](t.file, parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}),
 		parquet.CreatedBy("tapedeck", "1", "0"))
 	t.Closer = w
 	if c.uploader != nil {
-		t.send = &blob.Transfer{Uploader: c.uploader, Key: name + "/" + blob.Base(t.path), File: t.file,
-			State: &blob.TransferState{}}
+		t.send = &store.Transfer{Uploader: c.uploader, Key: name + "/" + store.Base(t.path), File: t.file,
+			State: &store.TransferState{}}
 	}
 	return w, t, nil
 }

@@ -6,13 +6,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/codec/blob/blobtest"
+	"tapedeck/codec/store/storetest"
 	"tapedeck/nodes/internal/condition"
 )
 
 // Each recording of a catalogue in a store costs few requests.
 func TestRequests(t *testing.T) {
-	s := blobtest.New(t)
+	s := storetest.New(t)
 	path := random(t, rand.New(rand.NewPCG(1, 1)))
 	cond, err := condition.Parse("/imu linear_acceleration.z > 5")
 	require.NoError(t, err)

@@ -17,8 +17,8 @@ import (
 	"tapedeck/bridge/robot"
 	"tapedeck/codec"
 	"tapedeck/codec/align"
-	"tapedeck/codec/blob"
 	"tapedeck/codec/episode"
+	"tapedeck/codec/store"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/timerange"
@@ -61,7 +61,7 @@ func (j *Job) runEpisodes(ctx context.Context, p *plan, t *target, d *damage) (*
 	if w.ranges, err = p.gripperRanges(); err != nil {
 		return nil, err
 	}
-	if p.LinkFile != "" && (format.Named(j.Output) || blob.IsURL(j.Output)) {
+	if p.LinkFile != "" && (format.Named(j.Output) || store.IsURL(j.Output)) {
 		return nil, config.Usagef("--link-file needs a folder of HDF5 files as output, and %s is none", j.Output)
 	}
 	var read []*codec.Info
@@ -194,7 +194,7 @@ func (w *episodeJob) run(ctx context.Context, out *output) error {
 			return err
 		}
 	}
-	path := filepath.Join(out.part, blob.Base(out.path))
+	path := filepath.Join(out.part, store.Base(out.path))
 	begin := out.format.Episodes.New
 	target, err := begin(&w.plan.Options.Options, path, out.format.Named(out.path), len(tasks) == 1, &layout)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/align"
-	"tapedeck/codec/blob"
 	"tapedeck/codec/episode"
+	"tapedeck/codec/store"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
@@ -321,7 +321,7 @@ func (j *Job) reportLabels(in *input, lost *losses) {
 		case e.Kind == codec.EventLabel, e.Kind == codec.EventNote:
 			j.warn(in.path + ": " + e.Text)
 		case e.Kind == codec.EventDamage && e.Count > 0 && e.Topic == "" && j.Damaged == nil:
-			lost.add(in.path+": "+strings.TrimPrefix(e.Text, blob.Base(in.path)+": "), "", 0)
+			lost.add(in.path+": "+strings.TrimPrefix(e.Text, store.Base(in.path)+": "), "", 0)
 		}
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"strings"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
 	"tapedeck/codec/series"
+	"tapedeck/codec/store"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
@@ -56,7 +56,7 @@ func newStream(w io.Writer, path string, known formats.List, format formats.Form
 // newOutput prepares writing path, unless it exists or is an input. The caller must call Close.
 func newOutput(path string, known formats.List, format formats.Format, overwrite bool,
 	read []*codec.Info) (*output, error) {
-	if blob.IsURL(path) {
+	if store.IsURL(path) {
 		return newStored(path, known, format, overwrite, read)
 	}
 	o := &output{path: filepath.Clean(path), known: known, format: format, overwrite: overwrite, read: read}
@@ -120,7 +120,7 @@ func within(info *codec.Info, path string) bool {
 	for _, f := range info.Files {
 		files = append(files, f.Path)
 	}
-	if blob.IsURL(path) {
+	if store.IsURL(path) {
 		return slices.ContainsFunc(files, func(file string) bool { return strings.HasPrefix(file+"/", path+"/") })
 	}
 	target, err := os.Stat(path)
@@ -238,7 +238,7 @@ func (o *output) checkFile(path string) error {
 	case o.overwrite:
 		return nil
 	}
-	if _, err := blob.Lstat(path); err != nil {
+	if _, err := store.Lstat(path); err != nil {
 		return nil
 	}
 	return fmt.Errorf("%s exists; name another output or use --overwrite", path)
@@ -249,7 +249,7 @@ func (o *output) checkSplit(part string) error {
 	if o.stored && !o.overwrite { // send replaces nothing
 		return nil
 	}
-	return o.checkFile(blob.Join(blob.Dir(o.path), strings.TrimPrefix(part, o.part+"/")))
+	return o.checkFile(store.Join(store.Dir(o.path), strings.TrimPrefix(part, o.part+"/")))
 }
 
 // number gives the first of several files its number.
@@ -260,7 +260,7 @@ func (o *output) number() error {
 	}
 	entries, err := os.ReadDir(o.part)
 	if err == nil && len(entries) > 1 {
-		err = os.Rename(filepath.Join(o.part, blob.Base(o.path)), filepath.Join(o.part, blob.Base(first)))
+		err = os.Rename(filepath.Join(o.part, store.Base(o.path)), filepath.Join(o.part, store.Base(first)))
 	}
 	return err
 }
@@ -271,7 +271,7 @@ func (o *output) create(options codec.CreateOptions) (codec.Writer, error) {
 		return o.format.Stream(o.stream, options)
 	}
 	options.Format = o.format.Name
-	return codec.Formats{o.format.Format}.Create(filepath.Join(o.part, blob.Base(o.path)), options)
+	return codec.Formats{o.format.Format}.Create(filepath.Join(o.part, store.Base(o.path)), options)
 }
 
 // renamed returns an error whose text names the output instead of its temporary folder.
@@ -279,7 +279,7 @@ func (o *output) renamed(err error) error {
 	if o.stream != nil {
 		return err
 	}
-	folder := strings.TrimSuffix(o.path, blob.Base(o.path))
+	folder := strings.TrimSuffix(o.path, store.Base(o.path))
 	return &renamedError{err, strings.ReplaceAll(err.Error(), o.part+"/", folder)}
 }
 
@@ -354,7 +354,7 @@ func (o *output) removeRest(ctx context.Context, written []string) error {
 		}
 	}
 	for _, path := range written {
-		name := numbered.FindStringSubmatch(blob.Base(path))
+		name := numbered.FindStringSubmatch(store.Base(path))
 		if path == o.path || name == nil { // later numbers belong to other recordings
 			continue
 		}
@@ -362,7 +362,7 @@ func (o *output) removeRest(ctx context.Context, written []string) error {
 		for removed := true; err == nil && removed; {
 			number++
 			next := fmt.Sprintf("%s%0*d%s", name[1], len(name[2]), number, name[3])
-			removed, err = o.remove(ctx, blob.Join(blob.Dir(path), next), written)
+			removed, err = o.remove(ctx, store.Join(store.Dir(path), next), written)
 		}
 		if err != nil {
 			return err
@@ -384,7 +384,7 @@ func (o *output) findReplaced() {
 	defer old.Close()
 	if info, err := old.Info(); err == nil && len(info.Files) > 1 {
 		for _, f := range info.Files[1:] {
-			o.replaced = append(o.replaced, blob.Clean(f.Path))
+			o.replaced = append(o.replaced, store.Clean(f.Path))
 		}
 	}
 }
@@ -394,11 +394,11 @@ func (o *output) remove(ctx context.Context, path string, written []string) (boo
 	if slices.Contains(written, path) || o.reads(path) {
 		return false, nil
 	}
-	stat, err := blob.Lstat(path)
+	stat, err := store.Lstat(path)
 	if err != nil || !stat.Mode().IsRegular() {
 		return false, nil
 	}
-	if err := blob.Remove(ctx, path); err != nil {
+	if err := store.Remove(ctx, path); err != nil {
 		return false, fmt.Errorf("replace %s: %w", path, codec.Pathless(err))
 	}
 	return true, nil
@@ -444,7 +444,7 @@ func Names(paths, folders []string, format formats.Format, split bool) ([]string
 	names, bases := make([]string, len(paths)), make([]string, len(paths))
 	same := map[string][]int{}
 	for i, path := range paths {
-		bases[i] = strings.TrimSuffix(blob.Base(path), codec.ActiveSuffix)
+		bases[i] = strings.TrimSuffix(store.Base(path), codec.ActiveSuffix)
 		names[i] = filepath.Join(folders[i], extension.ReplaceAllString(bases[i], ""))
 		same[names[i]] = append(same[names[i]], i)
 	}
@@ -481,10 +481,10 @@ func belowCommon(paths []string, list []int) []string {
 	var folders [][]string
 	for _, i := range list {
 		path, err := filepath.Abs(paths[i])
-		if err != nil || blob.IsURL(paths[i]) {
-			path = blob.Clean(paths[i])
+		if err != nil || store.IsURL(paths[i]) {
+			path = store.Clean(paths[i])
 		}
-		folders = append(folders, strings.Split(blob.Dir(path), "/"))
+		folders = append(folders, strings.Split(store.Dir(path), "/"))
 	}
 	common := len(folders[0])
 	for _, folder := range folders {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
+	"tapedeck/codec/store"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
 )
@@ -24,14 +24,14 @@ const (
 // newStored prepares writing to a URL. The recording is written to a temporary folder and sent when it is complete.
 func newStored(path string, known formats.List, format formats.Format, overwrite bool,
 	read []*codec.Info) (*output, error) {
-	o := &output{path: blob.Clean(path), known: known, format: format, overwrite: overwrite, read: read, stored: true}
-	if err := blob.CanUpload(o.path); err != nil {
+	o := &output{path: store.Clean(path), known: known, format: format, overwrite: overwrite, read: read, stored: true}
+	if err := store.CanUpload(o.path); err != nil {
 		return nil, config.Usagef("%w", err)
 	}
-	if o.path == blob.Dir(o.path) {
+	if o.path == store.Dir(o.path) {
 		return nil, config.Usagef("%s is a bucket; name what to write in it", path)
 	}
-	switch stat, err := blob.Stat(o.path); {
+	switch stat, err := store.Stat(o.path); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return nil, fmt.Errorf("create %s: %w", o.path, codec.Pathless(err))
@@ -55,13 +55,13 @@ func newStored(path string, known formats.List, format formats.Format, overwrite
 // send sends the recording, and returns the URLs of its files or its folder. No object exists before all are sent. If
 // it fails, it leaves nothing.
 func (o *output) send(ctx context.Context) (urls []string, err error) {
-	u, err := blob.NewUploader(ctx, blob.Dir(o.path), blob.UploadOptions{
+	u, err := store.NewUploader(ctx, store.Dir(o.path), store.UploadOptions{
 		Parallel: parallelParts, Overwrite: o.overwrite,
 	})
 	if err != nil {
 		return nil, err
 	}
-	var transfers []*blob.Transfer
+	var transfers []*store.Transfer
 	defer func() {
 		if err == nil {
 			return
@@ -70,7 +70,7 @@ func (o *output) send(ctx context.Context) (urls []string, err error) {
 		defer cancel()
 		for _, t := range transfers {
 			if removeErr := t.Undo(ctx); removeErr != nil {
-				err = fmt.Errorf("%w; %s is left: %w", err, blob.Join(blob.Dir(o.path), t.Key), removeErr)
+				err = fmt.Errorf("%w; %s is left: %w", err, store.Join(store.Dir(o.path), t.Key), removeErr)
 			}
 		}
 	}()
@@ -84,8 +84,8 @@ func (o *output) send(ctx context.Context) (urls []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		t := &blob.Transfer{Uploader: u, Key: filepath.ToSlash(name), File: writtenFile(path), Size: stat.Size(),
-			State: &blob.TransferState{}, Keep: true}
+		t := &store.Transfer{Uploader: u, Key: filepath.ToSlash(name), File: writtenFile(path), Size: stat.Size(),
+			State: &store.TransferState{}, Keep: true}
 		transfers = append(transfers, t)
 		if err := t.Send(ctx); err != nil {
 			return nil, err
@@ -98,7 +98,7 @@ func (o *output) send(ctx context.Context) (urls []string, err error) {
 	}
 	entries, err := os.ReadDir(o.part)
 	for _, e := range entries {
-		urls = append(urls, blob.Join(blob.Dir(o.path), e.Name()))
+		urls = append(urls, store.Join(store.Dir(o.path), e.Name()))
 	}
 	return urls, err
 }

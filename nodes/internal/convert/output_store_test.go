@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob/blobtest"
+	"tapedeck/codec/store/storetest"
 	"tapedeck/nodes/internal/formats/allformats"
 )
 
@@ -41,7 +41,7 @@ func manyBytes(t *testing.T, path string, size int) {
 func TestConvertToAStore(t *testing.T) {
 	for name, size := range map[string]int{"out.mcap": inParts, "folder": inOne} {
 		t.Run(name, func(t *testing.T) {
-			s, dir := blobtest.New(t), t.TempDir()
+			s, dir := storetest.New(t), t.TempDir()
 			t.Setenv("TMPDIR", t.TempDir())
 			in := filepath.Join(dir, "in.record.00000")
 			manyBytes(t, in, size)
@@ -88,7 +88,7 @@ func TestFailedConversionToAStore(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, dir := blobtest.New(t), t.TempDir()
+			s, dir := storetest.New(t), t.TempDir()
 			t.Setenv("TMPDIR", t.TempDir())
 			in := filepath.Join(dir, "in.record.00000")
 			manyBytes(t, in, inParts)
@@ -98,7 +98,7 @@ func TestFailedConversionToAStore(t *testing.T) {
 			s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 				if fail(r) {
 					cancel()
-					blobtest.Unavailable(w)
+					storetest.Unavailable(w)
 					return
 				}
 				if r.Method == http.MethodDelete {
@@ -124,11 +124,11 @@ func TestFailedConversionRemovesItsOwn(t *testing.T) {
 	const key = "new/folder/folder_0.mcap"
 	in := filepath.Join(t.TempDir(), "in.record.00000")
 	manyBytes(t, in, inParts)
-	to := func(s *blobtest.Server) *Job {
+	to := func(s *storetest.Server) *Job {
 		return &Job{Formats: allformats.List(), Inputs: []string{in}, Output: s.URL("new/folder"),
 			Options: DefaultOptions()}
 	}
-	first := blobtest.New(t)
+	first := storetest.New(t)
 	_, err := to(first).Run(t.Context())
 	require.NoError(t, err)
 	content, ok := first.Content(key)
@@ -138,7 +138,7 @@ func TestFailedConversionRemovesItsOwn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			theirs := method != "" // their object comes to be at our first request of this method
-			s := blobtest.New(t)
+			s := storetest.New(t)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -150,7 +150,7 @@ func TestFailedConversionRemovesItsOwn(t *testing.T) {
 				case !theirs && object && r.Method == http.MethodHead && made,
 					r.Method == http.MethodPut && strings.Contains(r.URL.Path, "metadata"):
 					cancel()
-					blobtest.Unavailable(w)
+					storetest.Unavailable(w)
 					return
 				}
 				next.ServeHTTP(w, r)
@@ -165,7 +165,7 @@ func TestFailedConversionRemovesItsOwn(t *testing.T) {
 
 // Files that an earlier recording of the same name leaves are removed. None of them may be an input.
 func TestOverwriteInAStore(t *testing.T) {
-	s, dir := blobtest.New(t), t.TempDir()
+	s, dir := storetest.New(t), t.TempDir()
 	in := filepath.Join(dir, "in.record.00000")
 	manyBytes(t, in, inOne)
 	content, err := os.ReadFile(in)
@@ -203,7 +203,7 @@ func TestOverwriteInAStore(t *testing.T) {
 
 // A conversion that fails leaves the objects that were there and are the same.
 func TestFailedOverwriteInAStore(t *testing.T) {
-	s, dir := blobtest.New(t), t.TempDir()
+	s, dir := storetest.New(t), t.TempDir()
 	in := filepath.Join(dir, "in.record.00000")
 	manyBytes(t, in, inOne)
 	j := &Job{Formats: allformats.List(), Inputs: []string{in}, Output: s.URL("new/drive.record"),
@@ -218,7 +218,7 @@ func TestFailedOverwriteInAStore(t *testing.T) {
 	s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, keys[1]) {
 			cancel()
-			blobtest.Unavailable(w)
+			storetest.Unavailable(w)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -230,7 +230,7 @@ func TestFailedOverwriteInAStore(t *testing.T) {
 
 // Files are only open while they are read, as there may be more of them than a process may open.
 func TestConvertManyFilesToAStore(t *testing.T) {
-	s, dir := blobtest.New(t), t.TempDir()
+	s, dir := storetest.New(t), t.TempDir()
 	t.Setenv("TMPDIR", t.TempDir())
 	in := filepath.Join(dir, "in.record.00000")
 	manyBytes(t, in, inOne)

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob/blobtest"
+	"tapedeck/codec/store/storetest"
 	"tapedeck/nodes/internal/formats"
 )
 
@@ -34,7 +34,7 @@ func BenchmarkStore(b *testing.B) {
 }
 
 func benchmarkStore(b *testing.B, format formats.Format, payload, n int) {
-	s := blobtest.New(b)
+	s := storetest.New(b)
 	name := "drive" + format.Extension
 	path := filepath.Join(b.TempDir(), name)
 	w, err := format.Create(path, codec.CreateOptions{Compression: "none"})
@@ -62,7 +62,7 @@ func benchmarkStore(b *testing.B, format formats.Format, payload, n int) {
 		})
 	}
 	run("link", func(b *testing.B) {
-		response, err := http.Get(s.Endpoint + "/" + blobtest.Bucket + "/" + name)
+		response, err := http.Get(s.Endpoint + "/" + storetest.Bucket + "/" + name)
 		require.NoError(b, err)
 		defer response.Body.Close()
 		_, err = io.Copy(io.Discard, response.Body)

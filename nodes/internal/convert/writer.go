@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
 	"tapedeck/codec/series"
+	"tapedeck/codec/store"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/readahead"
@@ -282,7 +282,7 @@ func (w *writer) split(m *codec.Message) error {
 			return err
 		}
 		w.file.Next()
-		if err := w.mark(blob.Base(closed), m.LogTime); err != nil {
+		if err := w.mark(store.Base(closed), m.LogTime); err != nil {
 			return err
 		}
 		if err := w.repeat(m.LogTime); err != nil {
@@ -299,7 +299,7 @@ func (w *writer) split(m *codec.Message) error {
 // recorder names files so, and would not know that messages of topics are repeated that are not latched.
 func (w *writer) mark(closed string, t int64) error {
 	name, _ := series.Parse(closed)
-	listed := name.Record() || blob.Dir(w.splitter.File()) != w.out.part
+	listed := name.Record() || store.Dir(w.splitter.File()) != w.out.part
 	if (listed || series.Adjoin(w.result.End, t)) && len(w.source.plan.repeats) == 0 {
 		return nil
 	}

@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
 	"tapedeck/codec/carla"
 	"tapedeck/codec/cloud"
 	"tapedeck/codec/images"
@@ -25,6 +24,7 @@ import (
 	"tapedeck/codec/rosbag2"
 	"tapedeck/codec/series"
 	"tapedeck/codec/session"
+	"tapedeck/codec/store"
 	"tapedeck/codec/table"
 	"tapedeck/codec/tlog"
 	"tapedeck/codec/track"
@@ -128,7 +128,7 @@ func (l List) Codecs() codec.Formats {
 
 // Open opens the recording that path means: by the name of its first file all of its files, see package series.
 func (l List) Open(path string) (codec.Reader, error) {
-	return series.Open(blob.Local(path), l.OpenFile)
+	return series.Open(store.Local(path), l.OpenFile)
 }
 
 // Recordings returns paths without further files of recordings whose first files are among them.
@@ -139,7 +139,7 @@ func (l List) Recordings(paths []string) []string { return series.Recordings(pat
 func (l List) OpenFile(path string) (codec.Reader, error) {
 	r, err := l.Codecs().Open(path)
 	if several, ok := r.(interface{ Parts() []string }); ok && err == nil {
-		if err := l.checkFolder(blob.Clean(path), several.Parts()); err != nil {
+		if err := l.checkFolder(store.Clean(path), several.Parts()); err != nil {
 			return nil, errors.Join(err, r.Close())
 		}
 	}

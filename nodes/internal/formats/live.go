@@ -10,7 +10,7 @@ import (
 
 	"tapedeck/bridge/robot"
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
+	"tapedeck/codec/store"
 	"tapedeck/config"
 )
 
@@ -137,12 +137,12 @@ func (l *Live) Rest(name string) (paths []string, err error) {
 	if l.Others == "" {
 		return nil, nil
 	}
-	entries, err := blob.ReadDir(blob.Dir(name))
+	entries, err := store.ReadDir(store.Dir(name))
 	others := regexp.MustCompile(`^(?:` + l.Others + `)$`)
 	for _, entry := range entries {
-		rest, found := strings.CutPrefix(strings.TrimSuffix(entry.Name(), codec.ActiveSuffix), blob.Base(name))
+		rest, found := strings.CutPrefix(strings.TrimSuffix(entry.Name(), codec.ActiveSuffix), store.Base(name))
 		if found && others.MatchString(rest) {
-			paths = append(paths, blob.Join(blob.Dir(name), entry.Name()))
+			paths = append(paths, store.Join(store.Dir(name), entry.Name()))
 		}
 	}
 	return paths, err

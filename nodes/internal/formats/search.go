@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
 	"tapedeck/codec/series"
+	"tapedeck/codec/store"
 	"tapedeck/nodes/internal/human"
 )
 
@@ -19,10 +19,10 @@ import (
 // are named as formats name them, of several that are one recording the first, series of record files under the
 // beginning of their names, and folders that are one recording, whatever else they hold: bags with a metadata.yaml,
 // sessions, data sets. Hidden files, and files being written (NAME.part, NAME.active), are left out. If folder is
-// one recording or a file, it is the only result. An error that wraps blob.ErrKey is about keys of a store alone; all
+// one recording or a file, it is the only result. An error that wraps store.ErrKey is about keys of a store alone; all
 // others were searched.
 func (l List) Search(folder string) (paths []string, err error) {
-	stat, err := blob.Stat(folder)
+	stat, err := store.Stat(folder)
 	if err != nil {
 		return nil, fmt.Errorf("search %s: %w", folder, codec.Pathless(err))
 	}
@@ -40,13 +40,13 @@ func (l List) Search(folder string) (paths []string, err error) {
 // checkFolder returns an error if a folder holds other recordings beside parts, the files that a reader reads.
 func (l List) checkFolder(folder string, parts []string) error {
 	found, err := l.Search(folder)
-	if err != nil && !errors.Is(err, blob.ErrKey) || slices.Equal(found, []string{folder}) {
+	if err != nil && !errors.Is(err, store.ErrKey) || slices.Equal(found, []string{folder}) {
 		return nil // it is the beginning of the parts' names, or one recording whatever else it holds
 	}
 	others := slices.DeleteFunc(found, func(path string) bool {
 		return slices.ContainsFunc(parts, func(part string) bool {
-			n, ok := series.Parse(blob.Base(part))
-			return part == path || ok && n.Record() && blob.Join(blob.Dir(part), n.Base) == path
+			n, ok := series.Parse(store.Base(part))
+			return part == path || ok && n.Record() && store.Join(store.Dir(part), n.Base) == path
 		})
 	})
 	if len(others) == 0 {
@@ -57,12 +57,12 @@ func (l List) checkFolder(folder string, parts []string) error {
 	}
 	return fmt.Errorf("open %s: the folder holds other recordings beside %s: %s; name the ones to read; "+
 		"'converter %[1]s --output-folder FOLDER --to FORMAT' converts each by itself",
-		folder, blob.Base(parts[0]), human.List(others))
+		folder, store.Base(parts[0]), human.List(others))
 }
 
 func (l List) search(folder string, odd *[]error) (paths []string, err error) {
-	entries, err := blob.ReadDir(folder)
-	if errors.Is(err, blob.ErrKey) {
+	entries, err := store.ReadDir(folder)
+	if errors.Is(err, store.ErrKey) {
 		*odd, err = append(*odd, fmt.Errorf("search %s: %w", folder, codec.Pathless(err))), nil
 	}
 	if err != nil {
@@ -71,7 +71,7 @@ func (l List) search(folder string, odd *[]error) (paths []string, err error) {
 	var folders []string
 	names := map[string]bool{}
 	for _, e := range entries {
-		path := blob.Join(folder, e.Name())
+		path := store.Join(folder, e.Name())
 		if strings.HasPrefix(e.Name(), ".") || strings.HasSuffix(e.Name(), ".part") {
 			continue
 		}
@@ -92,8 +92,8 @@ func (l List) search(folder string, odd *[]error) (paths []string, err error) {
 	for name := range names {
 		n, ok := series.Parse(name)
 		if ok && n.Record() && !names[n.Base] && !strings.HasSuffix(name, codec.ActiveSuffix) {
-			paths = append(paths, blob.Join(folder, n.Base))
-		} else if path := blob.Join(folder, name); l.named(path) {
+			paths = append(paths, store.Join(folder, n.Base))
+		} else if path := store.Join(folder, name); l.named(path) {
 			paths = append(paths, path)
 		}
 	}
@@ -133,7 +133,7 @@ func (l List) named(path string) bool {
 
 // sniffs reports whether a file begins like a recording of the format.
 func (f *Format) sniffs(path string) bool {
-	file, err := blob.Open(path)
+	file, err := store.Open(path)
 	if err != nil {
 		return false
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
-	"tapedeck/codec/blob/blobtest"
+	"tapedeck/codec/store"
+	"tapedeck/codec/store/storetest"
 )
 
 func TestSearch(t *testing.T) {
@@ -92,13 +92,13 @@ func TestOpenFolder(t *testing.T) {
 
 // A key that cannot be a path is named; the rest is found.
 func TestSearchBesideOddKeys(t *testing.T) {
-	s := blobtest.New(t)
+	s := storetest.New(t)
 	for _, key := range []string{"d/a.mcap", "d//b.mcap", "d/e/c.mcap", "d/e/../f.mcap", "d/z.mcap"} {
 		s.Put(key, nil)
 	}
 	paths, err := PureGo().Search(s.URL("d"))
 	require.Equal(t, []string{s.URL("d/a.mcap"), s.URL("d/e/c.mcap"), s.URL("d/z.mcap")}, paths)
-	require.ErrorIs(t, err, blob.ErrKey)
+	require.ErrorIs(t, err, store.ErrKey)
 	require.ErrorContains(t, err, `search `+s.URL("d")+`: "d//" is in it, which cannot be a path`)
 	require.ErrorContains(t, err, `search `+s.URL("d/e")+`: "d/e/../" is in it, which cannot be a path`)
 }

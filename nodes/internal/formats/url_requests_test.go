@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob/blobtest"
+	"tapedeck/codec/store/storetest"
 	"tapedeck/nodes/internal/formats"
 )
 
@@ -36,7 +36,7 @@ func TestRequests(t *testing.T) {
 		{"rosbag2", writes(t, "rosbag2", "sqlite3"), "drive", 0, size / 100, 17, 8_000_000},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := blobtest.New(t)
+			s := storetest.New(t)
 			writeDrive(t, s, test.format, size)
 			r, err := formats.PureGo().Open(s.URL(test.key))
 			require.NoError(t, err)
@@ -94,7 +94,7 @@ const payloadSize = 1_000_000
 
 // writeDrive writes a recording of so many bytes of images, which have 1 MB each, and of an IMU and a latched
 // transform, and puts it into a store.
-func writeDrive(t testing.TB, s *blobtest.Server, format codec.Format, size int64) {
+func writeDrive(t testing.TB, s *storetest.Server, format codec.Format, size int64) {
 	dir := t.TempDir()
 	w, err := format.Create(filepath.Join(dir, "drive"+format.Extension), codec.CreateOptions{Compression: "none"})
 	require.NoError(t, err)

@@ -13,15 +13,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob/blobtest"
 	"tapedeck/codec/series"
+	"tapedeck/codec/store/storetest"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/test/samples"
 )
 
 // TestURLs reads recordings of each format from the disk and from a store: what they hold is the same.
 func TestURLs(t *testing.T) {
-	server := blobtest.New(t)
+	server := storetest.New(t)
 	read := map[string]int{} // recordings, by format
 	samples.Path(t, "bag")   // skips the test where there is none
 	for _, pattern := range []string{"apollo/*", "bag/*", "carla/*", "mavlink/*", "rosbag2/*_*/*", "rosbag2/*_*/*/*",
@@ -55,7 +55,7 @@ func TestURLs(t *testing.T) {
 }
 
 // put uploads a file or the files of a folder.
-func put(t *testing.T, server *blobtest.Server, path, key string) (size int) {
+func put(t *testing.T, server *storetest.Server, path, key string) (size int) {
 	require.NoError(t, filepath.WalkDir(path, func(file string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err

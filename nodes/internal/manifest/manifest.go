@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
+	"tapedeck/codec/store"
 )
 
 // Folder is the name of the folder of a manifest.
@@ -33,7 +33,7 @@ type State struct {
 
 // Stat returns the state of the file or folder at path or, if files are given, of these files under the name of path.
 func Stat(path string, files ...string) (State, error) {
-	s := State{Name: blob.Base(path)}
+	s := State{Name: store.Base(path)}
 	if len(files) == 0 {
 		files = []string{path}
 	}
@@ -41,7 +41,7 @@ func Stat(path string, files ...string) (State, error) {
 		if target, err := filepath.EvalSymlinks(file); err == nil {
 			file = target
 		}
-		if err := blob.WalkDir(file, s.add); err != nil {
+		if err := store.WalkDir(file, s.add); err != nil {
 			return s, err
 		}
 	}
@@ -59,7 +59,7 @@ func (s *State) add(path string, d fs.DirEntry, err error) error {
 	if target, err := os.Stat(path); err == nil && !target.IsDir() {
 		stat = target // that of a link
 	}
-	if e := blob.ETag(stat); s.ETag == "" {
+	if e := store.ETag(stat); s.ETag == "" {
 		s.ETag = e
 	} else if e != "" {
 		s.ETag = fmt.Sprintf("%x", sha256.Sum256([]byte(s.ETag+e)))
@@ -128,7 +128,7 @@ func (f fileEntry) replace(content []byte) error {
 type objectEntry string
 
 func (o objectEntry) read() ([]byte, error) {
-	content, err := blob.ReadFile(string(o))
+	content, err := store.ReadFile(string(o))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -137,9 +137,9 @@ func (o objectEntry) read() ([]byte, error) {
 
 func (o objectEntry) replace(content []byte) error {
 	if len(content) == 0 {
-		return blob.Remove(context.Background(), string(o))
+		return store.Remove(context.Background(), string(o))
 	}
-	return blob.WriteFile(context.Background(), string(o), content)
+	return store.WriteFile(context.Background(), string(o), content)
 }
 
 func (objectEntry) Close() error { return nil }
@@ -148,9 +148,9 @@ func (objectEntry) Close() error { return nil }
 // process has claimed it, unless the file system has no locks: then only shards that have nothing in common keep
 // processes apart. With again, it ignores what was done before.
 func Take(folder, name string, want Conversion, again bool) (*Claim, error) {
-	path := blob.Join(folder, Folder, name+".json")
+	path := store.Join(folder, Folder, name+".json")
 	c := &Claim{folder: folder, entry: objectEntry(path), want: want}
-	if !blob.IsURL(path) {
+	if !store.IsURL(path) {
 		err := os.MkdirAll(filepath.Dir(path), 0o777)
 		var file *os.File
 		if err == nil {
@@ -164,7 +164,7 @@ func Take(folder, name string, want Conversion, again bool) (*Claim, error) {
 			return nil, errors.Join(fmt.Errorf("claim %s: %w", path, err), file.Close())
 		}
 	}
-	if err := c.take(blob.Join(folder, name), again); err != nil {
+	if err := c.take(store.Join(folder, name), again); err != nil {
 		return nil, errors.Join(err, c.entry.Close())
 	}
 	return c, nil
@@ -194,7 +194,7 @@ func (c *Claim) take(output string, again bool) (err error) {
 		return nil
 	}
 	for _, path := range []string{output, output + ".part"} {
-		if _, err := blob.Lstat(path); err == nil && !c.Ours && !again {
+		if _, err := store.Lstat(path); err == nil && !c.Ours && !again {
 			return nil // it is of others, so that it must not become ours
 		}
 	}
@@ -204,7 +204,7 @@ func (c *Claim) take(output string, again bool) (err error) {
 // compare reports whether outputs are missing, and names one that has changed.
 func (c *Claim) compare(outputs []State) (missing bool, changed string) {
 	for _, o := range outputs {
-		path := blob.Join(c.folder, o.Name)
+		path := store.Join(c.folder, o.Name)
 		now, err := Stat(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -231,8 +231,8 @@ func (c *Claim) Finish(files []string) error {
 	entry.Done = true
 	for _, path := range files {
 		state, err := Stat(path)
-		if blob.IsURL(path) {
-			state.Name = strings.TrimPrefix(path, blob.Clean(c.folder)+"/")
+		if store.IsURL(path) {
+			state.Name = strings.TrimPrefix(path, store.Clean(c.folder)+"/")
 		} else if err == nil {
 			if state.Name, err = filepath.Rel(c.folder, path); err == nil {
 				err = filepath.WalkDir(path, syncEntry)

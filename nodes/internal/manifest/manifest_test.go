@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
-	"tapedeck/codec/blob/blobtest"
+	"tapedeck/codec/store"
+	"tapedeck/codec/store/storetest"
 )
 
 func TestClaims(t *testing.T) {
@@ -92,7 +92,7 @@ func TestLongEntry(t *testing.T) {
 
 // TestStore keeps the manifest and the outputs in a store.
 func TestStore(t *testing.T) {
-	s := blobtest.New(t)
+	s := storetest.New(t)
 	folder, out := s.URL("new"), s.URL("new/sub/a.mcap")
 	s.Put("logs/a.bag", []byte("bag"))
 	claim := func(done, ours bool) *Claim {
@@ -107,7 +107,7 @@ func TestStore(t *testing.T) {
 	s.Put("new/sub/a.mcap", []byte("of somebody else"))
 	require.NoError(t, claim(false, false).Release())
 	require.NoError(t, claim(false, false).Release(), "a failure makes nothing ours")
-	require.NoError(t, blob.Remove(t.Context(), out))
+	require.NoError(t, store.Remove(t.Context(), out))
 	claim(false, false) // as if the process was killed
 	s.Put("new/sub/a.mcap", []byte("whole"))
 	require.NoError(t, claim(false, true).Finish([]string{out}))
@@ -119,7 +119,7 @@ func TestStore(t *testing.T) {
 	s.Put("new/sub/a.mcap", []byte("cut"))
 	_, err := Take(folder, "sub/a.mcap", Conversion{}, false)
 	require.ErrorContains(t, err, out+" is not as the conversion left it")
-	require.NoError(t, blob.Remove(t.Context(), out))
+	require.NoError(t, store.Remove(t.Context(), out))
 	require.NoError(t, claim(false, true).Release())
 	require.Equal(t, []string{"logs/a.bag", "new/" + Folder + "/sub/a.mcap.json"}, s.Keys())
 }

@@ -6,7 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"tapedeck/codec/blob/blobtest"
+	"tapedeck/codec/store/storetest"
 )
 
 // uploading returns our recorder with --upload: it sends complete splits to a store in the memory of this process, as
@@ -18,9 +18,9 @@ func (b *bench) uploading() contender {
 		command: func(l load) *exec.Cmd {
 			end() // and forget what the last one has uploaded
 			_ = os.Remove(filepath.Join(b.folder, "bench.upload.json"))
-			store := blobtest.New(storeSetup{setup: setup{folder: b.folder}, end: &end})
+			bucket := storetest.New(storeSetup{setup: setup{folder: b.folder}, end: &end})
 			cmd := b.tapedeck("mcap")(l)
-			cmd.Args = append(cmd.Args, "--max-bag-size", fmt.Sprint(l.bytes(b.span)/20), "--upload", store.URL(""))
+			cmd.Args = append(cmd.Args, "--max-bag-size", fmt.Sprint(l.bytes(b.span)/20), "--upload", bucket.URL(""))
 			return cmd
 		}}
 }

@@ -18,7 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/codec/blob"
+	"tapedeck/codec/store"
 	"tapedeck/test/internal/process"
 	"tapedeck/test/samples"
 )
@@ -31,13 +31,13 @@ var bin string
 
 func TestMain(m *testing.M) { os.Exit(process.Main(m, &bin, "converter")) }
 
-// store is a running Azurite with one container, fleet.
-type store struct {
+// azurite is a running Azurite with one container, fleet.
+type azurite struct {
 	t       *testing.T
 	address string // of the container
 }
 
-func newStore(t *testing.T) *store {
+func newStore(t *testing.T) *azurite {
 	modules := process.Modules(t, "Azure is not tried on a server of its own")
 	port := process.Port(t)
 	cmd := exec.Command("node", modules+"/node_modules/azurite/dist/src/blob/main.js", "--blobHost", "127.0.0.1",
@@ -51,13 +51,13 @@ func newStore(t *testing.T) *store {
 		}
 		return err == nil
 	})
-	s := &store{t: t, address: "http://127.0.0.1:" + port + "/" + account + "/fleet"}
+	s := &azurite{t: t, address: "http://127.0.0.1:" + port + "/" + account + "/fleet"}
 	s.do(s.address+"?restype=container&"+s.token("rwcl"), nil)
 	return s
 }
 
 // token returns a shared access signature of the account.
-func (s *store) token(permissions string) string {
+func (s *azurite) token(permissions string) string {
 	const version, services, resources, protocol = "2019-12-12", "b", "sco", "https,http"
 	expiry := time.Now().UTC().Add(time.Hour).Format(time.RFC3339)
 	secret, err := base64.StdEncoding.DecodeString(key)
@@ -70,7 +70,7 @@ func (s *store) token(permissions string) string {
 }
 
 // do sends a request to put something there.
-func (s *store) do(url string, content []byte) {
+func (s *azurite) do(url string, content []byte) {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPut, url, bytes.NewReader(content))
 	require.NoError(s.t, err)
@@ -83,7 +83,7 @@ func (s *store) do(url string, content []byte) {
 }
 
 // put stores a blob and returns the URL that reads it.
-func (s *store) put(name string, content []byte) string {
+func (s *azurite) put(name string, content []byte) string {
 	s.do(s.address+"/"+name+"?"+s.token("rwcl"), content)
 	return s.address + "/" + name + "?" + s.token("r")
 }
@@ -136,7 +136,7 @@ func TestRefused(t *testing.T) {
 func TestChanged(t *testing.T) {
 	s := newStore(t)
 	content := make([]byte, 3<<20)
-	f, err := blob.Open(s.put("f", content))
+	f, err := store.Open(s.put("f", content))
 	require.NoError(t, err)
 	defer f.Close()
 	b := make([]byte, 1<<10)
@@ -148,7 +148,7 @@ func TestChanged(t *testing.T) {
 	require.ErrorContains(t, err, "was replaced while it was read")
 
 	// Empty blobs have no ranges.
-	empty, err := blob.Open(s.put("empty", nil))
+	empty, err := store.Open(s.put("empty", nil))
 	require.NoError(t, err)
 	defer empty.Close()
 	info, err := empty.Stat()

@@ -24,15 +24,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob/blobtest"
 	"tapedeck/codec/mcap"
+	"tapedeck/codec/store/storetest"
 	"tapedeck/test/internal/disk"
 	"tapedeck/test/internal/process"
 )
 
 // requireUploaded compares the objects with the files and with the manifests of their recordings. Files that are not
 // there any more are in the store, and no object was made twice.
-func requireUploaded(t *testing.T, s *blobtest.Server, dir string, recordings int) {
+func requireUploaded(t *testing.T, s *storetest.Server, dir string, recordings int) {
 	made := map[string]int{}
 	for _, r := range s.Requests() {
 		parts := strings.Contains(r.Query, "partNumber=")
@@ -101,7 +101,7 @@ func unreliable(seed uint64) func(w http.ResponseWriter, r *http.Request, next h
 		mu.Unlock()
 		switch fate {
 		case 0:
-			blobtest.Unavailable(w)
+			storetest.Unavailable(w)
 		case 1:
 			_, _ = io.CopyN(io.Discard, r.Body, 10_000)
 			panic(http.ErrAbortHandler)
@@ -131,7 +131,7 @@ func setBack(t *testing.T, g *graph) {
 func TestUploadOfKilledRecorders(t *testing.T) {
 	for name, flags := range map[string][]string{"kept": nil, "deleted": {"--delete-after-upload"}} {
 		t.Run(name, func(t *testing.T) {
-			s := blobtest.New(t)
+			s := storetest.New(t)
 			s.Slow(5*time.Millisecond, 0)
 			s.Intercept(unreliable(*seed))
 			g := newGraph(t)
@@ -170,7 +170,7 @@ func TestUploadOfKilledRecorders(t *testing.T) {
 
 // TestKilledUpload kills 'recorder upload' while it sends parts of a file.
 func TestKilledUpload(t *testing.T) {
-	s := blobtest.New(t)
+	s := storetest.New(t)
 	g := newGraph(t)
 	w, err := codec.Formats{mcap.Format}.Create(g.path("large.mcap"), codec.CreateOptions{})
 	require.NoError(t, err)
@@ -195,7 +195,7 @@ func TestKilledUpload(t *testing.T) {
 	requireUploaded(t, s, g.dir, 1)
 }
 
-func objectExists(s *blobtest.Server, key string) bool {
+func objectExists(s *storetest.Server, key string) bool {
 	_, ok := s.Content(key)
 	return ok
 }
@@ -203,7 +203,7 @@ func objectExists(s *blobtest.Server, key string) bool {
 // TestUploadAfterTheRecording interrupts recorders, which then send the rest. What a store does not take within
 // upload_timeout stays for later.
 func TestUploadAfterTheRecording(t *testing.T) {
-	s := blobtest.New(t)
+	s := storetest.New(t)
 	g := newGraph(t)
 	g.publish(load{mixed, time.Hour})
 	record := func(name string, flags ...string) *process.Process {
@@ -220,7 +220,7 @@ func TestUploadAfterTheRecording(t *testing.T) {
 	recorder.Interrupt()
 	requireUploaded(t, s, g.dir, 1)
 
-	s.Intercept(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { blobtest.Unavailable(w) })
+	s.Intercept(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { storetest.Unavailable(w) })
 	text := record("second", "--upload-timeout", "1s").Stop()
 	require.Contains(t, text, "recorded second")
 	require.Contains(t, text, "not uploaded: ")

@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"tapedeck/codec/blob"
+	"tapedeck/codec/store"
 )
 
 // errTree says that a tree is damaged.
@@ -121,7 +121,7 @@ func (d *Database) descend(root int64, w *descent) error {
 		}
 		var below []node
 		next := 0
-		err := blob.ReadPages(d.file, offs, d.pageSize, func(_ int64, page []byte) (err error) {
+		err := store.ReadPages(d.file, offs, d.pageSize, func(_ int64, page []byte) (err error) {
 			below, err = d.visit(w, level[next], page[:d.usable], below)
 			next++
 			return err

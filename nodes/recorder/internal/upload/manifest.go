@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
+	"tapedeck/codec/store"
 	"tapedeck/nodes/internal/describe"
 )
 
@@ -180,11 +180,11 @@ func (q *Queue) begin(ctx context.Context, s *spool, f *file) error {
 			m.Lost = append(m.Lost, f.Path)
 		}
 		if err != nil || !slices.ContainsFunc(m.Lost, func(name string) bool { return known[name] }) {
-			err = blob.ErrDiffers // files that both have are compared when they are sent
+			err = store.ErrDiffers // files that both have are compared when they are sent
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("upload %s: %w", blob.Join(s.URL, key), err)
+		return fmt.Errorf("upload %s: %w", store.Join(s.URL, key), err)
 	}
 	s.begun = true
 	return nil
@@ -208,8 +208,8 @@ func (q *Queue) sendManifest(ctx context.Context, s *spool) error {
 	}
 	ours := *q.uploader
 	ours.Overwrite, ours.Progress = true, nil // it is made of the same files
-	t := blob.Transfer{Uploader: &ours, Key: s.Name + "/" + manifestName, File: bytes.NewReader(text),
-		Size: int64(len(text)), State: &blob.TransferState{}}
+	t := store.Transfer{Uploader: &ours, Key: s.Name + "/" + manifestName, File: bytes.NewReader(text),
+		Size: int64(len(text)), State: &store.TransferState{}}
 	_, err = t.Run(ctx)
 	return err
 }

@@ -19,7 +19,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
+	"tapedeck/codec/store"
 )
 
 const (
@@ -38,7 +38,7 @@ var (
 
 // Options are where recordings are sent, and how. No function may be nil.
 type Options struct {
-	blob.UploadOptions
+	store.UploadOptions
 	URL    string
 	Delete bool // delete files once they are proven to be in the store
 
@@ -75,12 +75,12 @@ type Queue struct {
 	failed    time.Time // when failures began
 	why       string    // the last failure
 	broken    string    // what is not uploaded as its spool cannot be read
-	uploader  *blob.Uploader
+	uploader  *store.Uploader
 }
 
 // New returns a queue without recordings.
 func New(o Options) *Queue {
-	o.URL = blob.Clean(o.URL)
+	o.URL = store.Clean(o.URL)
 	q := &Queue{Options: o, wake: make(chan struct{}, 1)}
 	q.Attempts = 2 // Run goes on after that
 	q.Progress = func(n int64) { q.locked(func() { q.sent += n }) }
@@ -312,7 +312,7 @@ func (q *Queue) scan(s *spool) error {
 		case !ok:
 			f.Deleted = true
 		case !f.is(now):
-			f.Proof, f.Deleted = blob.Proof{}, false
+			f.Proof, f.Deleted = store.Proof{}, false
 		default:
 			f.Deleted = false // the process ended before it was
 		}
@@ -341,7 +341,7 @@ func (q *Queue) next(now time.Time) (s *spool, f *file, wait time.Duration) {
 				}
 				wait = min(wait, due)
 				over = over && f.refused != nil
-				if errors.Is(f.refused, blob.ErrDiffers) || errors.Is(f.refused, codec.ErrLocked) {
+				if errors.Is(f.refused, store.ErrDiffers) || errors.Is(f.refused, codec.ErrLocked) {
 					break // nothing is added to another recording of this name, or to what another process sends
 				}
 			}
@@ -356,7 +356,7 @@ func (q *Queue) next(now time.Time) (s *spool, f *file, wait time.Duration) {
 // attempt sends a file, or completes a recording with its manifest.
 func (q *Queue) attempt(ctx context.Context, s *spool, f *file) error {
 	if q.uploader == nil {
-		u, err := blob.NewUploader(ctx, q.URL, q.UploadOptions)
+		u, err := store.NewUploader(ctx, q.URL, q.UploadOptions)
 		if err != nil {
 			return err
 		}
@@ -405,7 +405,7 @@ func (q *Queue) complete(ctx context.Context, s *spool) error {
 		if err := q.sendManifest(ctx, s); err != nil {
 			return err
 		}
-		q.Log(bridge.Info, "uploaded %s to %s", filepath.Join(s.folder, s.Path), blob.Join(s.URL, s.Name))
+		q.Log(bridge.Info, "uploaded %s to %s", filepath.Join(s.folder, s.Path), store.Join(s.URL, s.Name))
 	}
 	if !done {
 		for _, path := range s.links {
@@ -449,7 +449,7 @@ func (q *Queue) send(ctx context.Context, s *spool, f *file) error {
 	f.Size = stat.Size()
 	state := f.TransferState
 	q.mu.Unlock()
-	t := blob.Transfer{Uploader: q.uploader, Key: s.key(f), File: in, Size: stat.Size(), State: &state, Save: func() {
+	t := store.Transfer{Uploader: q.uploader, Key: s.key(f), File: in, Size: stat.Size(), State: &state, Save: func() {
 		q.locked(func() { f.TransferState, s.unsaved = state, true })
 		_ = q.save(s)
 	}}
@@ -457,14 +457,14 @@ func (q *Queue) send(ctx context.Context, s *spool, f *file) error {
 	if err == nil {
 		proven := file{Size: stat.Size(), Modified: stat.ModTime()}
 		if now, changed := os.Stat(s.local(f)); changed != nil || !proven.is(now) {
-			err = cmp.Or(changed, fmt.Errorf("upload %s: %w", s.local(f), blob.ErrChanged))
+			err = cmp.Or(changed, fmt.Errorf("upload %s: %w", s.local(f), store.ErrChanged))
 		}
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	f.TransferState, s.unsaved = state, true
 	if err == nil {
-		f.Proof, f.Modified, f.TransferState, f.refused = proof, stat.ModTime(), blob.TransferState{}, nil
+		f.Proof, f.Modified, f.TransferState, f.refused = proof, stat.ModTime(), store.TransferState{}, nil
 	}
 	return err
 }
@@ -476,8 +476,8 @@ func (q *Queue) ended(err error, s *spool, f *file) {
 	lost := f != &s.manifest && errors.Is(err, fs.ErrNotExist) && errors.Is(statErr, fs.ErrNotExist)
 	refused := lost || refusal(err)
 	// What fails here says nothing about the store.
-	answers := err == nil || errors.Is(err, blob.ErrDiffers) || errors.Is(err, blob.ErrUnproven)
-	if errors.Is(err, blob.ErrDiffers) {
+	answers := err == nil || errors.Is(err, store.ErrDiffers) || errors.Is(err, store.ErrUnproven)
+	if errors.Is(err, store.ErrDiffers) {
 		err = fmt.Errorf("%w: 'recorder upload --overwrite' replaces it, another URL keeps both", err)
 	}
 	q.mu.Lock()
@@ -498,7 +498,7 @@ func (q *Queue) ended(err error, s *spool, f *file) {
 	default:
 		q.failures++
 		q.retry, q.why = now.Add(pause(q.failures, mostPause)), err.Error()
-		if errors.Is(err, blob.ErrAnonymous) {
+		if errors.Is(err, store.ErrAnonymous) {
 			q.uploader = nil // the next one may find credentials
 		}
 		if first = q.failures == 1; first {
@@ -523,7 +523,7 @@ func (q *Queue) ended(err error, s *spool, f *file) {
 // refusal reports whether an error is about one file, and will probably come again.
 func refusal(err error) bool {
 	var local *fs.PathError
-	return errors.Is(err, blob.ErrDiffers) || errors.Is(err, blob.ErrUnproven) || errors.Is(err, blob.ErrChanged) ||
+	return errors.Is(err, store.ErrDiffers) || errors.Is(err, store.ErrUnproven) || errors.Is(err, store.ErrChanged) ||
 		errors.Is(err, errActive) || errors.Is(err, codec.ErrLocked) || errors.As(err, &local)
 }
 

@@ -21,13 +21,13 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/codec/blob/blobtest"
+	"tapedeck/codec/store/storetest"
 	"tapedeck/nodes/internal/formats"
 )
 
 const patient = time.Minute
 
-func newQueue(t *testing.T, s *blobtest.Server) *Queue {
+func newQueue(t *testing.T, s *storetest.Server) *Queue {
 	return New(Options{
 		URL: s.URL("fleet"), Open: formats.PureGo().OpenFile, Episodes: formats.PureGo().Episodic,
 		Note: func(string, time.Time) {},
@@ -77,7 +77,7 @@ func await(t *testing.T, condition func() bool) {
 	require.Eventually(t, condition, patient, time.Millisecond)
 }
 
-func readManifest(t *testing.T, s *blobtest.Server, folder string) (m manifest) {
+func readManifest(t *testing.T, s *storetest.Server, folder string) (m manifest) {
 	text, ok := s.Content(folder + "/" + manifestName)
 	require.True(t, ok, folder)
 	require.NoError(t, json.Unmarshal(text, &m))
@@ -85,7 +85,7 @@ func readManifest(t *testing.T, s *blobtest.Server, folder string) (m manifest) 
 }
 
 // objects returns the keys of the objects that were made, in order.
-func objects(s *blobtest.Server) (keys []string) {
+func objects(s *storetest.Server) (keys []string) {
 	for _, r := range s.Requests() {
 		if r.Method == http.MethodPut && (r.Status == 0 || r.Status == http.StatusOK) {
 			keys = append(keys, r.Key)
@@ -94,7 +94,7 @@ func objects(s *blobtest.Server) (keys []string) {
 	return keys
 }
 
-func requireSame(t *testing.T, s *blobtest.Server, path, key string) {
+func requireSame(t *testing.T, s *storetest.Server, path, key string) {
 	want, err := os.ReadFile(path)
 	require.NoError(t, err)
 	got, ok := s.Content(key)
@@ -104,7 +104,7 @@ func requireSame(t *testing.T, s *blobtest.Server, path, key string) {
 
 // Snapshots go first, then files in their order, the list of a bag behind them and the manifest last.
 func TestOrder(t *testing.T) {
-	s, dir := blobtest.New(t), t.TempDir()
+	s, dir := storetest.New(t), t.TempDir()
 	q := newQueue(t, s)
 	bag := filepath.Join(dir, "drive")
 	require.NoError(t, os.Mkdir(bag, 0o777))
@@ -148,8 +148,8 @@ func TestOrder(t *testing.T) {
 
 // What one process leaves, another one sends, though the store failed and the clock was set back.
 func TestResume(t *testing.T) {
-	s, dir := blobtest.New(t), t.TempDir()
-	s.Intercept(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { blobtest.Unavailable(w) })
+	s, dir := storetest.New(t), t.TempDir()
+	s.Intercept(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { storetest.Unavailable(w) })
 	q := newQueue(t, s)
 	stop := run(t, q)
 	first := record(t, filepath.Join(dir, "drive.record.00000"), 0)
@@ -182,7 +182,7 @@ func TestResume(t *testing.T) {
 
 // Credentials that come late are found.
 func TestLateCredentials(t *testing.T) {
-	s, dir := blobtest.New(t), t.TempDir()
+	s, dir := storetest.New(t), t.TempDir()
 	key, secret := os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY")
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
@@ -198,7 +198,7 @@ func TestLateCredentials(t *testing.T) {
 
 // Links are named, as what they lead to is not sent.
 func TestLinks(t *testing.T) {
-	s, dir := blobtest.New(t), t.TempDir()
+	s, dir := storetest.New(t), t.TempDir()
 	bag := filepath.Join(dir, "drive")
 	require.NoError(t, os.Mkdir(bag, 0o777))
 	record(t, filepath.Join(bag, "drive_0.mcap"), 0)
@@ -226,7 +226,7 @@ func TestLinks(t *testing.T) {
 
 // A file of a recording that has the name of its description does not take its place.
 func TestFileNamedLikeTheManifest(t *testing.T) {
-	s, dir := blobtest.New(t), t.TempDir()
+	s, dir := storetest.New(t), t.TempDir()
 	bag := filepath.Join(dir, "drive")
 	require.NoError(t, os.MkdirAll(filepath.Join(bag, "deep"), 0o777))
 	record(t, filepath.Join(bag, "drive_0.mcap"), 0)
@@ -253,7 +253,7 @@ func TestFileNamedLikeTheManifest(t *testing.T) {
 
 // What is recorded is known after a power cut, though the store takes long for something else.
 func TestBegunIsSaved(t *testing.T) {
-	s, dir := blobtest.New(t), t.TempDir()
+	s, dir := storetest.New(t), t.TempDir()
 	q := newQueue(t, s)
 	first := record(t, filepath.Join(dir, "first.record.00000"), 0)
 	asked, answer := make(chan struct{}, 100), make(chan struct{})
@@ -277,7 +277,7 @@ func TestBegunIsSaved(t *testing.T) {
 
 // Another recording of the same name is not mixed with this one, which says so. Others go on.
 func TestSameName(t *testing.T) {
-	s, dir := blobtest.New(t), t.TempDir()
+	s, dir := storetest.New(t), t.TempDir()
 	s.Put("fleet/drive/drive.record.00000", []byte("another one"))
 	q := newQueue(t, s)
 	first := record(t, filepath.Join(dir, "drive.record.00000"), 0)
@@ -303,7 +303,7 @@ func TestSameName(t *testing.T) {
 
 // A manifest that could not be sent is sent by the next one that looks at the folder.
 func TestManifestIsSentLater(t *testing.T) {
-	s, dir := blobtest.New(t), t.TempDir()
+	s, dir := storetest.New(t), t.TempDir()
 	refused := make(chan struct{}, 100)
 	s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/"+manifestName) {
@@ -330,7 +330,7 @@ func TestManifestIsSentLater(t *testing.T) {
 
 // A spool that cannot be read does not keep others from being uploaded.
 func TestDamagedSpool(t *testing.T) {
-	s, dir := blobtest.New(t), t.TempDir()
+	s, dir := storetest.New(t), t.TempDir()
 	first := record(t, filepath.Join(dir, "drive.record.00000"), 0)
 	q := newQueue(t, s)
 	q.Begin(first.Path, false)
@@ -363,7 +363,7 @@ func TestDamagedSpool(t *testing.T) {
 
 // Two processes share a folder, each with its own recordings.
 func TestTwoQueues(t *testing.T) {
-	s, dir := blobtest.New(t), t.TempDir()
+	s, dir := storetest.New(t), t.TempDir()
 	first := record(t, filepath.Join(dir, "first.record.00000"), 0)
 	q := newQueue(t, s)
 	stop := run(t, q)
@@ -390,7 +390,7 @@ func TestTwoQueues(t *testing.T) {
 
 // Finish interrupts a file that is sent part by part. It goes on with several parts at once.
 func TestFinish(t *testing.T) {
-	s, dir := blobtest.New(t), t.TempDir()
+	s, dir := storetest.New(t), t.TempDir()
 	path := filepath.Join(dir, "drive.mcap")
 	require.NoError(t, os.WriteFile(path, make([]byte, 16<<20+1), 0o666)) // three parts
 	const parallel = 3
@@ -437,7 +437,7 @@ func TestFinish(t *testing.T) {
 
 // A recording that is being written is not sent before it is complete, also if that begins after it was found.
 func TestBeingWritten(t *testing.T) {
-	s, dir := blobtest.New(t), t.TempDir()
+	s, dir := storetest.New(t), t.TempDir()
 	done := record(t, filepath.Join(dir, "done.record.00000"), 0)
 	record(t, filepath.Join(dir, "drive.record.00000"), 3)
 	path := filepath.Join(dir, "drive.record.00001")
@@ -478,7 +478,7 @@ func TestBeingWritten(t *testing.T) {
 func TestMovedRecording(t *testing.T) {
 	for name, inside := range map[string]bool{"with its spool": true, "alone": false} {
 		t.Run(name, func(t *testing.T) {
-			s, dir := blobtest.New(t), t.TempDir()
+			s, dir := storetest.New(t), t.TempDir()
 			bag := filepath.Join(dir, "here", "drive")
 			require.NoError(t, os.MkdirAll(bag, 0o777))
 			q := newQueue(t, s)
@@ -521,7 +521,7 @@ func TestMovedRecording(t *testing.T) {
 
 // Uploads go on where the spool cannot be written, as on a full disk.
 func TestSpoolThatCannotBeWritten(t *testing.T) {
-	s, dir := blobtest.New(t), t.TempDir()
+	s, dir := storetest.New(t), t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "drive.record"+spoolSuffix+".tmp", "x"), 0o777))
 	q := newQueue(t, s)
 	first := record(t, filepath.Join(dir, "drive.record.00000"), 0)
@@ -532,7 +532,7 @@ func TestSpoolThatCannotBeWritten(t *testing.T) {
 
 // One process alone sends a recording whose spool cannot be written, also if both have found it.
 func TestTwoQueuesWithoutSpool(t *testing.T) {
-	s, dir := blobtest.New(t), t.TempDir()
+	s, dir := storetest.New(t), t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "drive.record"+spoolSuffix+".tmp", "x"), 0o777))
 	record(t, filepath.Join(dir, "drive.record.00000"), 0)
 	record(t, filepath.Join(dir, "drive.record.00001"), 3)
@@ -608,7 +608,7 @@ func TestFirstSaves(t *testing.T) {
 
 // A recording that another process uploads is not sent, also if that began after it was found.
 func TestUploadedByAnother(t *testing.T) {
-	s, dir := blobtest.New(t), t.TempDir()
+	s, dir := storetest.New(t), t.TempDir()
 	first := record(t, filepath.Join(dir, "drive.record.00000"), 0)
 	record(t, filepath.Join(dir, "drive.record.00001"), 3)
 	other := newQueue(t, s)
@@ -639,7 +639,7 @@ func TestSeries(t *testing.T) {
 
 // Files of a recording belong to it even if the one that has its name was deleted after it was uploaded.
 func TestSeriesWithoutItsFirst(t *testing.T) {
-	s, dir := blobtest.New(t), t.TempDir()
+	s, dir := storetest.New(t), t.TempDir()
 	q := newQueue(t, s)
 	q.Delete = true
 	first := record(t, filepath.Join(dir, "drive.mcap"), 0)
@@ -670,7 +670,7 @@ func TestSeriesWithoutItsFirst(t *testing.T) {
 
 // Local failures say nothing about the network: one outage is noted once.
 func TestOutageWithLocalFailures(t *testing.T) {
-	s, dir := blobtest.New(t), t.TempDir()
+	s, dir := storetest.New(t), t.TempDir()
 	q := newQueue(t, s)
 	var lines []string
 	q.Log = func(_ bridge.LogLevel, format string, args ...any) {
@@ -706,7 +706,7 @@ func TestHostileSpool(t *testing.T) {
 		"other file":  {"drive", `{"recording":"drive","name":"drive","files":[{"name":"drive/../../secret"}]}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, dir := blobtest.New(t), t.TempDir()
+			s, dir := storetest.New(t), t.TempDir()
 			secret, folder := filepath.Join(dir, "secret"), filepath.Join(dir, "disk")
 			require.NoError(t, os.WriteFile(secret, []byte("secret"), 0o666))
 			require.NoError(t, os.MkdirAll(filepath.Join(folder, "drive"), 0o777))
@@ -729,7 +729,7 @@ func TestHostileSpool(t *testing.T) {
 
 // A recording of the same name whose files have other names is another one, too.
 func TestSameNameOtherFiles(t *testing.T) {
-	s, dir, later := blobtest.New(t), t.TempDir(), t.TempDir()
+	s, dir, later := storetest.New(t), t.TempDir(), t.TempDir()
 	q := newQueue(t, s)
 	q.Begin(record(t, filepath.Join(dir, "drive.record.00000.20260131081500"), 0).Path, false).End()
 	finish(t, q)
@@ -752,7 +752,7 @@ func TestSameNameOtherFiles(t *testing.T) {
 
 // While a recording is replaced, the store has no manifest of it.
 func TestOverwriteWithoutItsEnd(t *testing.T) {
-	s, dir, later := blobtest.New(t), t.TempDir(), t.TempDir()
+	s, dir, later := storetest.New(t), t.TempDir(), t.TempDir()
 	q := newQueue(t, s)
 	q.Begin(record(t, filepath.Join(dir, "drive.record.00000"), 0).Path, false).End()
 	finish(t, q)

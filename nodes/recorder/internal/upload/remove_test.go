@@ -13,19 +13,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
-	"tapedeck/codec/blob/blobtest"
+	"tapedeck/codec/store"
+	"tapedeck/codec/store/storetest"
 )
 
 // liar changes what is put into a store, or what it says of it.
-func liar(s *blobtest.Server, checksum bool) func(http.ResponseWriter, *http.Request, http.Handler) {
+func liar(s *storetest.Server, checksum bool) func(http.ResponseWriter, *http.Request, http.Handler) {
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		if checksum && r.Method == http.MethodHead {
 			w.Header().Set("X-Amz-Checksum-Crc32c", "AAAAAA==")
 		}
 		next.ServeHTTP(w, r)
 		if r.Method == http.MethodPut {
-			key := strings.TrimPrefix(r.URL.Path, "/"+blobtest.Bucket+"/")
+			key := strings.TrimPrefix(r.URL.Path, "/"+storetest.Bucket+"/")
 			content, _ := s.Content(key)
 			content = append([]byte(nil), content...)
 			content[0]++
@@ -38,7 +38,7 @@ func liar(s *blobtest.Server, checksum bool) func(http.ResponseWriter, *http.Req
 func TestDelete(t *testing.T) {
 	for name, lies := range map[string][]bool{"proven": nil, "other content": {false}, "and checksum": {true}} {
 		t.Run(name, func(t *testing.T) {
-			s, dir := blobtest.New(t), t.TempDir()
+			s, dir := storetest.New(t), t.TempDir()
 			if lies != nil {
 				s.Intercept(liar(s, lies[0]))
 			}
@@ -77,21 +77,21 @@ func TestDelete(t *testing.T) {
 func TestRemoveOldest(t *testing.T) {
 	const key = "fleet/drive/drive.record.00000"
 	for name, c := range map[string]struct {
-		meanwhile func(t *testing.T, s *blobtest.Server, path string)
+		meanwhile func(t *testing.T, s *storetest.Server, path string)
 		deleted   bool
 	}{
-		"nothing": {func(*testing.T, *blobtest.Server, string) {}, true},
-		"file changed": {func(t *testing.T, _ *blobtest.Server, path string) {
+		"nothing": {func(*testing.T, *storetest.Server, string) {}, true},
+		"file changed": {func(t *testing.T, _ *storetest.Server, path string) {
 			require.NoError(t, os.WriteFile(path, []byte("other"), 0o666))
 		}, false},
-		"object changed": {func(_ *testing.T, s *blobtest.Server, _ string) { s.Put(key, []byte("other")) }, false},
-		"object deleted": {func(_ *testing.T, s *blobtest.Server, _ string) { s.Remove(key) }, false},
-		"no network": {func(_ *testing.T, s *blobtest.Server, _ string) {
-			s.Intercept(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { blobtest.Unavailable(w) })
+		"object changed": {func(_ *testing.T, s *storetest.Server, _ string) { s.Put(key, []byte("other")) }, false},
+		"object deleted": {func(_ *testing.T, s *storetest.Server, _ string) { s.Remove(key) }, false},
+		"no network": {func(_ *testing.T, s *storetest.Server, _ string) {
+			s.Intercept(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { storetest.Unavailable(w) })
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, dir := blobtest.New(t), t.TempDir()
+			s, dir := storetest.New(t), t.TempDir()
 			q := newQueue(t, s)
 			first := record(t, filepath.Join(dir, "drive.record.00000"), 0)
 			r := q.Begin(first.Path, false)
@@ -124,12 +124,12 @@ func TestRemoveOldest(t *testing.T) {
 
 // With Delete a file is kept while the store does not say that it still has it.
 func TestDeleteWithoutAnAnswer(t *testing.T) {
-	s, dir := blobtest.New(t), t.TempDir()
+	s, dir := storetest.New(t), t.TempDir()
 	first := record(t, filepath.Join(dir, "drive.record.00000"), 0)
 	q := newQueue(t, s)
 	q.Begin(first.Path, false).End()
 	finish(t, q)
-	s.Intercept(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { blobtest.Unavailable(w) })
+	s.Intercept(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { storetest.Unavailable(w) })
 	q = newQueue(t, s)
 	q.Delete = true
 	q.Resume(dir)
@@ -144,7 +144,7 @@ func TestDeleteWithoutAnAnswer(t *testing.T) {
 
 // Nothing is deleted where a link leads to elsewhere.
 func TestDeleteThroughALink(t *testing.T) {
-	s, dir, elsewhere := blobtest.New(t), t.TempDir(), t.TempDir()
+	s, dir, elsewhere := storetest.New(t), t.TempDir(), t.TempDir()
 	secret := filepath.Join(elsewhere, "secret")
 	require.NoError(t, os.WriteFile(secret, []byte("secret"), 0o666))
 	stat, err := os.Stat(secret)
@@ -154,7 +154,7 @@ func TestDeleteThroughALink(t *testing.T) {
 	left := newSpool(s.URL("fleet"), dir, "drive")
 	left.Ended, left.Done = true, true
 	left.Files = []*file{{Name: "drive/out/secret", Size: stat.Size(), Modified: stat.ModTime(),
-		Proof: blob.Proof{CRC32C: "AAAAAA=="}}}
+		Proof: store.Proof{CRC32C: "AAAAAA=="}}}
 	text, err := json.Marshal(left)
 	require.NoError(t, err)
 	require.NoError(t, left.write(text, false))
@@ -177,7 +177,7 @@ func TestDeleteGoesOn(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, dir := blobtest.New(t), t.TempDir()
+			s, dir := storetest.New(t), t.TempDir()
 			first := record(t, filepath.Join(dir, "drive.record.00000"), 0)
 			q := newQueue(t, s)
 			q.Begin(first.Path, false).End()
@@ -213,7 +213,7 @@ func TestDeleteGoesOn(t *testing.T) {
 
 // A file can be deleted for want of space while the store is slow to say whether it still has another one.
 func TestRemoveOldestMeanwhile(t *testing.T) {
-	s, dir := blobtest.New(t), t.TempDir()
+	s, dir := storetest.New(t), t.TempDir()
 	q := newQueue(t, s)
 	first := record(t, filepath.Join(dir, "drive.record.00000"), 0)
 	q.Begin(first.Path, false).End()

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"tapedeck/codec"
-	"tapedeck/codec/blob"
 	"tapedeck/codec/series"
+	"tapedeck/codec/store"
 )
 
 // spoolSuffix is what the name of a spool has behind that of its recording.
@@ -55,9 +55,9 @@ type file struct {
 	Added time.Time `json:"added"`
 	Size  int64     `json:"size"`
 
-	blob.TransferState
-	blob.Proof           // that it is in the store
-	Modified   time.Time `json:"modified,omitzero"` // then
+	store.TransferState
+	store.Proof           // that it is in the store
+	Modified    time.Time `json:"modified,omitzero"` // then
 
 	Deleted   bool `json:"deleted,omitempty"`   // after that
 	Described bool `json:"described,omitempty"` // in Info
@@ -166,7 +166,7 @@ func readSpool(in io.Reader, path string) (*spool, error) {
 	if slices.ContainsFunc(s.Files, func(f *file) bool { return f == nil || !filepath.IsLocal(f.Name) }) {
 		return nil, errors.New("it names files elsewhere")
 	}
-	s.URL = blob.Clean(s.URL)
+	s.URL = store.Clean(s.URL)
 	return s, nil
 }
 

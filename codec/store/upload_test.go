@@ -1,4 +1,4 @@
-package blob_test
+package store_test
 
 import (
 	"bytes"
@@ -15,8 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/codec/blob"
-	"tapedeck/codec/blob/blobtest"
+	"tapedeck/codec/store"
+	"tapedeck/codec/store/storetest"
 )
 
 // testPart is smaller than stores allow, but for that of the tests.
@@ -29,20 +29,21 @@ func random(n int) []byte {
 	return b
 }
 
-func newUploader(t *testing.T, s *blobtest.Server, o blob.UploadOptions) *blob.Uploader {
+func newUploader(t *testing.T, s *storetest.Server, o store.UploadOptions) *store.Uploader {
 	o.Attempts = 1
-	u, err := blob.NewUploader(t.Context(), s.URL("fleet/car"), o)
+	u, err := store.NewUploader(t.Context(), s.URL("fleet/car"), o)
 	require.NoError(t, err)
 	u.SetPartSize(testPart)
 	return u
 }
 
-func transfer(u *blob.Uploader, key string, content []byte, state *blob.TransferState) *blob.Transfer {
-	return &blob.Transfer{Uploader: u, Key: key, File: bytes.NewReader(content), Size: int64(len(content)), State: state}
+func transfer(u *store.Uploader, key string, content []byte, state *store.TransferState) *store.Transfer {
+	return &store.Transfer{Uploader: u, Key: key, File: bytes.NewReader(content), Size: int64(len(content)),
+		State: state}
 }
 
 // sent returns the bytes of bodies that were sent to the store, and how many objects were made.
-func sent(s *blobtest.Server) (requests map[string]int) {
+func sent(s *storetest.Server) (requests map[string]int) {
 	requests = map[string]int{}
 	for _, r := range s.Requests() {
 		if r.Status != 0 && r.Status != http.StatusOK {
@@ -66,9 +67,9 @@ func TestUpload(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				s := newStore(t)
 				var done atomic.Int64
-				u := newUploader(t, s, blob.UploadOptions{Parallel: parallel, Progress: func(n int64) { done.Add(n) }})
+				u := newUploader(t, s, store.UploadOptions{Parallel: parallel, Progress: func(n int64) { done.Add(n) }})
 				content := random(size)
-				sum, err := transfer(u, "a/b", content, &blob.TransferState{}).Run(t.Context())
+				sum, err := transfer(u, "a/b", content, &store.TransferState{}).Run(t.Context())
 				require.NoError(t, err)
 				got, ok := s.Content("fleet/car/a/b")
 				require.True(t, ok)
@@ -76,17 +77,17 @@ func TestUpload(t *testing.T) {
 				require.EqualValues(t, size, done.Load())
 				require.Equal(t, 1, sent(s)["object"])
 
-				again, err := transfer(u, "a/b", content, &blob.TransferState{}).Run(t.Context())
+				again, err := transfer(u, "a/b", content, &store.TransferState{}).Run(t.Context())
 				require.NoError(t, err)
 				require.Equal(t, sum, again)
 				require.Equal(t, 1, sent(s)["object"], "it is not sent twice")
 
 				if size > 0 {
 					content[size-1]++
-					_, err = transfer(u, "a/b", content, &blob.TransferState{}).Run(t.Context())
-					require.ErrorIs(t, err, blob.ErrDiffers)
+					_, err = transfer(u, "a/b", content, &store.TransferState{}).Run(t.Context())
+					require.ErrorIs(t, err, store.ErrDiffers)
 					u.Overwrite = true
-					_, err = transfer(u, "a/b", content, &blob.TransferState{}).Run(t.Context())
+					_, err = transfer(u, "a/b", content, &store.TransferState{}).Run(t.Context())
 					require.NoError(t, err)
 					got, _ = s.Content("fleet/car/a/b")
 					require.True(t, bytes.Equal(content, got))
@@ -106,9 +107,9 @@ func TestUploadBesideAnother(t *testing.T) {
 		}
 		next.ServeHTTP(w, r)
 	})
-	u := newUploader(t, s, blob.UploadOptions{Parallel: 1})
-	_, err := transfer(u, "a/b", random(2*testPart), &blob.TransferState{}).Run(t.Context())
-	require.ErrorIs(t, err, blob.ErrDiffers)
+	u := newUploader(t, s, store.UploadOptions{Parallel: 1})
+	_, err := transfer(u, "a/b", random(2*testPart), &store.TransferState{}).Run(t.Context())
+	require.ErrorIs(t, err, store.ErrDiffers)
 	got, _ := s.Content("fleet/car/a/b")
 	require.Equal(t, theirs, got)
 }
@@ -117,7 +118,7 @@ func TestUploadBesideAnother(t *testing.T) {
 func TestUploadHeld(t *testing.T) {
 	s := newStore(t)
 	free, held := make(chan struct{}), make(chan struct{}, 10)
-	u := newUploader(t, s, blob.UploadOptions{Hold: func(ctx context.Context) {
+	u := newUploader(t, s, store.UploadOptions{Hold: func(ctx context.Context) {
 		held <- struct{}{}
 		select {
 		case <-free:
@@ -128,7 +129,7 @@ func TestUploadHeld(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error)
 	go func() {
-		_, err := transfer(u, "a", content, &blob.TransferState{}).Run(ctx)
+		_, err := transfer(u, "a", content, &store.TransferState{}).Run(ctx)
 		failed <- err
 	}()
 	<-held
@@ -138,7 +139,7 @@ func TestUploadHeld(t *testing.T) {
 	cancel()
 	require.ErrorIs(t, <-failed, context.Canceled)
 	close(free)
-	_, err := transfer(u, "a", content, &blob.TransferState{}).Run(t.Context())
+	_, err := transfer(u, "a", content, &store.TransferState{}).Run(t.Context())
 	require.NoError(t, err)
 	got, _ := s.Content("fleet/car/a")
 	require.True(t, bytes.Equal(content, got))
@@ -147,26 +148,28 @@ func TestUploadHeld(t *testing.T) {
 // An upload that was interrupted goes on; parts that the store has are not sent again unless they differ.
 func TestUploadResumes(t *testing.T) {
 	for name, c := range map[string]struct {
-		meanwhile func(s *blobtest.Server, content []byte, state *blob.TransferState)
+		meanwhile func(s *storetest.Server, content []byte, state *store.TransferState)
 		parts     int // that are sent after that
 	}{
-		"as it was":        {func(*blobtest.Server, []byte, *blob.TransferState) {}, 1},
-		"other file":       {func(_ *blobtest.Server, content []byte, _ *blob.TransferState) { content[0]++ }, 2},
-		"lost id":          {func(_ *blobtest.Server, _ []byte, state *blob.TransferState) { state.UploadID = "" }, 3},
-		"id of the unborn": {func(_ *blobtest.Server, _ []byte, state *blob.TransferState) { state.UploadID = "7" }, 3},
+		"as it was":  {func(*storetest.Server, []byte, *store.TransferState) {}, 1},
+		"other file": {func(_ *storetest.Server, content []byte, _ *store.TransferState) { content[0]++ }, 2},
+		"lost id":    {func(_ *storetest.Server, _ []byte, state *store.TransferState) { state.UploadID = "" }, 3},
+		"id of the unborn": {func(_ *storetest.Server, _ []byte, state *store.TransferState) {
+			state.UploadID = "7"
+		}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t)
-			u := newUploader(t, s, blob.UploadOptions{})
+			u := newUploader(t, s, store.UploadOptions{})
 			content := random(5 * testPart / 2)
 			s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 				if strings.Contains(r.URL.RawQuery, "partNumber=3") {
-					blobtest.Unavailable(w)
+					storetest.Unavailable(w)
 					return
 				}
 				next.ServeHTTP(w, r)
 			})
-			var state blob.TransferState
+			var state store.TransferState
 			_, err := transfer(u, "a", content, &state).Run(t.Context())
 			require.Error(t, err)
 			require.Empty(t, s.Keys())
@@ -186,8 +189,8 @@ func TestUploadResumes(t *testing.T) {
 }
 
 // uploads returns the answer to a listing of unfinished uploads.
-func uploads(t *testing.T, s *blobtest.Server) []string {
-	client, bucket, _, err := blob.S3(t.Context(), s.URL(""))
+func uploads(t *testing.T, s *storetest.Server) []string {
+	client, bucket, _, err := store.S3(t.Context(), s.URL(""))
 	require.NoError(t, err)
 	out, err := client.ListMultipartUploads(t.Context(), &s3.ListMultipartUploadsInput{Bucket: &bucket})
 	require.NoError(t, err)
@@ -202,7 +205,7 @@ func uploads(t *testing.T, s *blobtest.Server) []string {
 func TestUploadToAStoreThatLies(t *testing.T) {
 	for _, size := range []int{1000, 5 * testPart / 2} {
 		s := newStore(t)
-		u := newUploader(t, s, blob.UploadOptions{})
+		u := newUploader(t, s, store.UploadOptions{})
 		s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if r.Method == http.MethodHead {
 				foreign := &foreignETag{ResponseWriter: w}
@@ -215,17 +218,17 @@ func TestUploadToAStoreThatLies(t *testing.T) {
 			next.ServeHTTP(w, r)
 		})
 		content := random(size)
-		_, err := transfer(u, "a", content, &blob.TransferState{}).Run(t.Context())
-		require.ErrorIs(t, err, blob.ErrUnproven)
-		_, err = transfer(u, "a", content, &blob.TransferState{}).Run(t.Context())
-		require.ErrorIs(t, err, blob.ErrDiffers)
+		_, err := transfer(u, "a", content, &store.TransferState{}).Run(t.Context())
+		require.ErrorIs(t, err, store.ErrUnproven)
+		_, err = transfer(u, "a", content, &store.TransferState{}).Run(t.Context())
+		require.ErrorIs(t, err, store.ErrDiffers)
 	}
 }
 
 // A store without checksums is read.
 func TestUploadIsReadBack(t *testing.T) {
 	s := newStore(t)
-	u := newUploader(t, s, blob.UploadOptions{})
+	u := newUploader(t, s, store.UploadOptions{})
 	s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		if r.Method == http.MethodHead {
 			foreign := &foreignETag{ResponseWriter: w}
@@ -234,7 +237,7 @@ func TestUploadIsReadBack(t *testing.T) {
 		}
 		next.ServeHTTP(w, r)
 	})
-	_, err := transfer(u, "a", random(1000), &blob.TransferState{}).Run(t.Context())
+	_, err := transfer(u, "a", random(1000), &store.TransferState{}).Run(t.Context())
 	require.NoError(t, err)
 	var gets int
 	for _, r := range s.Requests() {
@@ -291,7 +294,7 @@ func TestUploadWithoutAnAnswer(t *testing.T) {
 		{1000, 1}, {5 * testPart / 2, 1}, {1000, 2}, {5 * testPart / 2, 2},
 	} {
 		s := newStore(t)
-		u, err := blob.NewUploader(t.Context(), s.URL("fleet/car"), blob.UploadOptions{Attempts: c.attempts})
+		u, err := store.NewUploader(t.Context(), s.URL("fleet/car"), store.UploadOptions{Attempts: c.attempts})
 		require.NoError(t, err)
 		u.SetPartSize(testPart)
 		var lost atomic.Bool
@@ -310,7 +313,7 @@ func TestUploadWithoutAnAnswer(t *testing.T) {
 			next.ServeHTTP(w, r)
 		})
 		content := random(c.size)
-		var state blob.TransferState
+		var state store.TransferState
 		_, err = transfer(u, "a", content, &state).Run(t.Context())
 		if err != nil && c.attempts == 1 {
 			_, err = transfer(u, "a", content, &state).Run(t.Context())
@@ -330,27 +333,27 @@ func (d discard) WriteHeader(int)             {}
 
 func TestUploadOfAFileThatShrinks(t *testing.T) {
 	s := newStore(t)
-	u := newUploader(t, s, blob.UploadOptions{})
+	u := newUploader(t, s, store.UploadOptions{})
 	for _, size := range []int64{1000, 5 * testPart / 2} {
-		tr := transfer(u, "a", nil, &blob.TransferState{})
+		tr := transfer(u, "a", nil, &store.TransferState{})
 		tr.File, tr.Size = bytes.NewReader(random(int(size)-1)), size
 		_, err := tr.Run(t.Context())
-		require.ErrorIs(t, err, blob.ErrChanged)
+		require.ErrorIs(t, err, store.ErrChanged)
 	}
 	require.Empty(t, s.Keys())
 }
 
 func TestUploadRate(t *testing.T) {
 	s := newStore(t)
-	u := newUploader(t, s, blob.UploadOptions{Rate: 4 * testPart, Parallel: 2})
+	u := newUploader(t, s, store.UploadOptions{Rate: 4 * testPart, Parallel: 2})
 	began := time.Now()
-	_, err := transfer(u, "a", random(2*testPart), &blob.TransferState{}).Run(t.Context())
+	_, err := transfer(u, "a", random(2*testPart), &store.TransferState{}).Run(t.Context())
 	require.NoError(t, err)
 	require.Greater(t, time.Since(began), 400*time.Millisecond)
 
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err = transfer(u, "b", random(8*testPart), &blob.TransferState{}).Run(ctx)
+	_, err = transfer(u, "b", random(8*testPart), &store.TransferState{}).Run(ctx)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
@@ -368,9 +371,9 @@ func TestUploadWithAWrongClock(t *testing.T) {
 		}
 		w.WriteHeader(http.StatusNotFound)
 	})
-	u := newUploader(t, s, blob.UploadOptions{})
-	require.ErrorIs(t, u.Holds(t.Context(), "a", blob.Proof{}), fs.ErrPermission)
-	require.ErrorIs(t, u.Holds(t.Context(), "a", blob.Proof{}), fs.ErrNotExist)
+	u := newUploader(t, s, store.UploadOptions{})
+	require.ErrorIs(t, u.Holds(t.Context(), "a", store.Proof{}), fs.ErrPermission)
+	require.ErrorIs(t, u.Holds(t.Context(), "a", store.Proof{}), fs.ErrNotExist)
 }
 
 func TestUploadURLs(t *testing.T) {
@@ -378,7 +381,7 @@ func TestUploadURLs(t *testing.T) {
 		"s3://bucket": "", "gs://bucket/a": "", "s3://": "names no bucket", "s3:/bucket": "no URL of a store",
 		"https://host/a": "no URL of a store", "bucket": "no URL of a store",
 	} {
-		err := blob.CanUpload(url)
+		err := store.CanUpload(url)
 		if want == "" {
 			require.NoError(t, err, url)
 		} else {
@@ -401,18 +404,18 @@ func TestStalled(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	}
-	s := blobtest.New(t)
-	blob.HurryBodies(t, s.URL(""), time.Second)
+	s := storetest.New(t)
+	store.HurryBodies(t, s.URL(""), time.Second)
 	s.Intercept(stall)
-	u := newUploader(t, s, blob.UploadOptions{})
+	u := newUploader(t, s, store.UploadOptions{})
 	failed := make(chan error)
 	actions := []func() error{
 		func() error {
-			_, err := transfer(u, "a", random(1000), &blob.TransferState{}).Run(t.Context())
+			_, err := transfer(u, "a", random(1000), &store.TransferState{}).Run(t.Context())
 			return err
 		},
 		func() error { _, err := u.Get(t.Context(), "a"); return err },
-		func() error { _, err := blob.ReadDir(s.URL("")); return err },
+		func() error { _, err := store.ReadDir(s.URL("")); return err },
 	}
 	for _, act := range actions {
 		go func() { failed <- act() }()

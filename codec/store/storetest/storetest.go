@@ -1,6 +1,6 @@
-// Package blobtest is an S3 server in the process of a test. It counts requests, and can answer late, slowly, wrongly
+// Package storetest is an S3 server in the process of a test. It counts requests, and can answer late, slowly, wrongly
 // or not at all.
-package blobtest
+package storetest
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package blob_test
+package store_test
 
 import (
 	"bytes"
@@ -27,8 +27,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/codec/blob"
-	"tapedeck/codec/blob/blobtest"
+	"tapedeck/codec/store"
+	"tapedeck/codec/store/storetest"
 )
 
 // content returns bytes that differ everywhere. Nobody may change them.
@@ -43,9 +43,9 @@ var most = sync.OnceValue(func() []byte {
 })
 
 // newStore starts an S3 server, whose clients wait for hardly anything.
-func newStore(t *testing.T) *blobtest.Server {
-	s := blobtest.New(t)
-	blob.Hurry(t, s.URL(""))
+func newStore(t *testing.T) *storetest.Server {
+	s := storetest.New(t)
+	store.Hurry(t, s.URL(""))
 	return s
 }
 
@@ -55,13 +55,13 @@ func TestOpen(t *testing.T) {
 		want := content(size)
 		s.Put("a b/ü?#%20.bin", want)
 		s.Reset()
-		f, err := blob.Open(s.URL("a b/ü?#%20.bin"))
+		f, err := store.Open(s.URL("a b/ü?#%20.bin"))
 		require.NoError(t, err)
 		info, err := f.Stat()
 		require.NoError(t, err)
 		require.Equal(t, int64(size), info.Size())
 		require.Equal(t, "ü?#%20.bin", info.Name())
-		require.NotEmpty(t, blob.ETag(info))
+		require.NotEmpty(t, store.ETag(info))
 		got, err := io.ReadAll(f)
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(want, got))
@@ -83,13 +83,13 @@ func TestRequests(t *testing.T) {
 	s := newStore(t)
 	want := content(20 << 20)
 	s.Put("f", want)
-	f, err := blob.Open(s.URL("f"))
+	f, err := store.Open(s.URL("f"))
 	require.NoError(t, err)
-	g, err := blob.Open(s.URL("f"))
+	g, err := store.Open(s.URL("f"))
 	require.NoError(t, err)
 	defer g.Close()
 	b := make([]byte, 4096)
-	for _, f := range []blob.File{f, g} {
+	for _, f := range []store.File{f, g} {
 		_, err = f.ReadAt(b, 0)
 		require.NoError(t, err)
 		require.Equal(t, want[:4096], b)
@@ -102,7 +102,7 @@ func TestRequests(t *testing.T) {
 	require.Equal(t, 2, n, "the tail and the head, once for both")
 	require.LessOrEqual(t, size, int64(512<<10))
 
-	blob.Prefetch(g, 10<<20, 3<<20)
+	store.Prefetch(g, 10<<20, 3<<20)
 	for off := 10 << 20; off < 13<<20; off += 4096 {
 		_, err = g.ReadAt(b, int64(off))
 		require.NoError(t, err)
@@ -118,18 +118,18 @@ func TestRandomReads(t *testing.T) {
 	s := newStore(t)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	blob.LimitCache(t, 12<<20)
+	store.LimitCache(t, 12<<20)
 	want := content(17<<20 + 77)
 	s.Put("f", want)
 	var calls atomic.Int64
 	s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		if calls.Add(1)%9 == 0 {
-			blobtest.Cut(w, r, next, 100_000)
+			storetest.Cut(w, r, next, 100_000)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
-	f, err := blob.Open(s.URL("f"))
+	f, err := store.Open(s.URL("f"))
 	require.NoError(t, err)
 	defer f.Close()
 	var group sync.WaitGroup
@@ -168,7 +168,7 @@ func TestCloseWhileReading(t *testing.T) {
 	}
 	var group sync.WaitGroup
 	for i, name := range []string{"0", "1"} {
-		read := func(f blob.File, n int) error {
+		read := func(f store.File, n int) error {
 			b := make([]byte, n)
 			n, err := f.ReadAt(b, 0)
 			if !bytes.Equal(want[i][:n], b[:n]) {
@@ -178,7 +178,7 @@ func TestCloseWhileReading(t *testing.T) {
 		}
 		group.Go(func() {
 			for range 20 {
-				f, err := blob.Open(s.URL(name))
+				f, err := store.Open(s.URL(name))
 				if err != nil {
 					t.Error(err)
 					return
@@ -200,14 +200,14 @@ func TestCloseWhileReading(t *testing.T) {
 func TestChanged(t *testing.T) {
 	s := newStore(t)
 	s.Put("f", content(4<<20))
-	f, err := blob.Open(s.URL("f"))
+	f, err := store.Open(s.URL("f"))
 	require.NoError(t, err)
 	defer f.Close()
 	s.Put("f", content(5<<20))
 	_, err = f.ReadAt(make([]byte, 10), 1<<20)
 	require.ErrorContains(t, err, s.URL("f"))
 	require.ErrorContains(t, err, "replaced while it was read")
-	g, err := blob.Open(s.URL("f"))
+	g, err := store.Open(s.URL("f"))
 	require.NoError(t, err)
 	defer g.Close()
 	_, err = g.ReadAt(make([]byte, 10), 1<<20)
@@ -220,12 +220,12 @@ func TestUnavailable(t *testing.T) {
 	left := 2
 	s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		if left--; left >= 0 {
-			blobtest.Unavailable(w)
+			storetest.Unavailable(w)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
-	b, err := blob.ReadFile(s.URL("f"))
+	b, err := store.ReadFile(s.URL("f"))
 	require.NoError(t, err)
 	require.Equal(t, content(1000), b)
 }
@@ -236,19 +236,19 @@ func TestAbsentStore(t *testing.T) {
 	s.Put("f", content(10))
 	endpoint := os.Getenv("AWS_ENDPOINT_URL")
 	repeated := func() int64 {
-		before := blob.Repeated.Load()
-		_, err := blob.Open(s.URL("f"))
+		before := store.Repeated.Load()
+		_, err := store.Open(s.URL("f"))
 		require.ErrorIs(t, err, syscall.ECONNREFUSED)
-		return blob.Repeated.Load() - before
+		return store.Repeated.Load() - before
 	}
 	t.Setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
-	blob.Hurry(t, s.URL(""))
+	store.Hurry(t, s.URL(""))
 	require.Zero(t, repeated())
 	require.Zero(t, repeated())
 
 	t.Setenv("AWS_ENDPOINT_URL", endpoint)
-	blob.Hurry(t, s.URL(""))
-	f, err := blob.Open(s.URL("f"))
+	store.Hurry(t, s.URL(""))
+	f, err := store.Open(s.URL("f"))
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
 	s.Close()
@@ -259,7 +259,7 @@ func TestAbsentStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, down := range []error{syscall.ECONNREFUSED, unknown} {
 			answers, answered := true, false
-			client := blob.Paced(func(*http.Request) (*http.Response, error) {
+			client := store.Paced(func(*http.Request) (*http.Response, error) {
 				if !answers {
 					return nil, down
 				}
@@ -283,7 +283,7 @@ func TestAbsentStore(t *testing.T) {
 func TestRestartingStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refusals := 0
-		client := blob.Paced(func(*http.Request) (*http.Response, error) {
+		client := store.Paced(func(*http.Request) (*http.Response, error) {
 			if refusals++; refusals < 10 {
 				return nil, syscall.ECONNREFUSED
 			}
@@ -299,16 +299,16 @@ func TestMissing(t *testing.T) {
 	s := newStore(t)
 	s.Put("dir/f", nil)
 	for _, path := range []string{
-		s.URL("missing"), s.URL("di"), strings.ReplaceAll(s.URL("x"), blobtest.Bucket, "other"), s.URL("missing/"),
+		s.URL("missing"), s.URL("di"), strings.ReplaceAll(s.URL("x"), storetest.Bucket, "other"), s.URL("missing/"),
 		"file:///no/such/file",
 	} {
-		_, err := blob.Open(path)
+		_, err := store.Open(path)
 		require.ErrorIs(t, err, fs.ErrNotExist, path)
-		_, err = blob.Stat(path)
+		_, err = store.Stat(path)
 		require.ErrorIs(t, err, fs.ErrNotExist, path)
-		_, err = blob.ReadDir(path)
+		_, err = store.ReadDir(path)
 		require.ErrorIs(t, err, fs.ErrNotExist, path)
-		_, err = blob.ReadFile(path)
+		_, err = store.ReadFile(path)
 		require.ErrorIs(t, err, fs.ErrNotExist, path)
 	}
 }
@@ -317,15 +317,15 @@ func TestErrors(t *testing.T) {
 	s := newStore(t)
 	s.Put("dir/f", nil)
 	for path, want := range map[string]string{"s3://": "names no bucket", "s3:///x": "names no bucket"} {
-		_, err := blob.Open(path)
+		_, err := store.Open(path)
 		require.ErrorContains(t, err, want)
 	}
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "wrong")
-	_, err := blob.Open(s.URL("dir/f"))
+	_, err := store.Open(s.URL("dir/f"))
 	require.ErrorIs(t, err, fs.ErrPermission)
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
-	_, err = blob.Open(s.URL("dir/f"))
+	_, err = store.Open(s.URL("dir/f"))
 	require.ErrorIs(t, err, fs.ErrPermission)
 	require.ErrorContains(t, err, "there are no credentials")
 	require.ErrorContains(t, err, "if nothing is there")
@@ -358,12 +358,12 @@ func TestRole(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	// EC2 may be too late on a busy machine.
-	require.Eventually(t, func() bool { blob.Hurry(t, "s3://bucket"); return asked.Load() }, time.Minute,
+	require.Eventually(t, func() bool { store.Hurry(t, "s3://bucket"); return asked.Load() }, time.Minute,
 		time.Millisecond)
 	known.Store(true)
 	anonymous := func() bool {
-		blob.Hurry(t, "s3://bucket")
-		client, _, _, err := blob.S3(t.Context(), "s3://bucket/key")
+		store.Hurry(t, "s3://bucket")
+		client, _, _, err := store.S3(t.Context(), "s3://bucket/key")
 		require.NoError(t, err)
 		return client.Options().Credentials == nil
 	}
@@ -381,13 +381,13 @@ func TestFolders(t *testing.T) {
 	}
 	tree := func(root string) []string {
 		var found []string
-		require.NoError(t, blob.WalkDir(blob.Join(root, "d"), func(path string, d fs.DirEntry, err error) error {
+		require.NoError(t, store.WalkDir(store.Join(root, "d"), func(path string, d fs.DirEntry, err error) error {
 			require.NoError(t, err)
 			info, err := d.Info()
 			require.NoError(t, err)
 			kind := "/"
 			if !info.IsDir() {
-				text, err := blob.ReadFile(path)
+				text, err := store.ReadFile(path)
 				require.NoError(t, err)
 				require.Equal(t, int64(len(text)), info.Size())
 				kind = "=" + string(text)
@@ -400,7 +400,7 @@ func TestFolders(t *testing.T) {
 		}))
 		return found
 	}
-	require.Equal(t, tree(local), tree(blob.Clean(s.URL(""))))
+	require.Equal(t, tree(local), tree(store.Clean(s.URL(""))))
 }
 
 // What cannot be a path is an error, beside which the rest is there.
@@ -410,11 +410,11 @@ func TestKeysThatAreNoPaths(t *testing.T) {
 		s.Put("d/a", nil)
 		s.Put("d/", nil)
 		s.Put(key, nil)
-		_, err := blob.ReadDir(s.URL("d"))
+		_, err := store.ReadDir(s.URL("d"))
 		require.ErrorContains(t, err, "cannot be a path", key)
 		var found []string
 		var failed error
-		require.NoError(t, blob.WalkDir(s.URL("d"), func(path string, _ fs.DirEntry, err error) error {
+		require.NoError(t, store.WalkDir(s.URL("d"), func(path string, _ fs.DirEntry, err error) error {
 			found, failed = append(found, path), errors.Join(failed, err)
 			return nil
 		}))
@@ -422,7 +422,7 @@ func TestKeysThatAreNoPaths(t *testing.T) {
 		require.Equal(t, []string{s.URL("d"), s.URL("d"), s.URL("d/a")}, found, key)
 		s.Remove(key)
 	}
-	entries, err := blob.ReadDir(s.URL("d"))
+	entries, err := store.ReadDir(s.URL("d"))
 	require.NoError(t, err)
 	require.Len(t, entries, 1)
 }
@@ -437,17 +437,17 @@ func TestNames(t *testing.T) {
 		{"file:///a%20b/c", "c", "/a b", "/a b/c/x/y"},
 		{"a/b", "b", "a", "a/b/x/y"},
 	} {
-		require.Equal(t, c.base, blob.Base(c.path), c.path)
-		require.Equal(t, c.dir, blob.Dir(c.path), c.path)
-		require.Equal(t, c.joined, blob.Join(c.path, "x", "y"), c.path)
+		require.Equal(t, c.base, store.Base(c.path), c.path)
+		require.Equal(t, c.dir, store.Dir(c.path), c.path)
+		require.Equal(t, c.joined, store.Join(c.path, "x", "y"), c.path)
 	}
-	require.Equal(t, "s3://b/k/y", blob.Join("s3://b/k", "../../x/..", "y"))
-	require.Equal(t, "https://h/a%20b%3F", blob.Join("https://h", "a b?"))
-	require.False(t, blob.IsURL(blob.Join(".", "https://evil/x")))
-	require.False(t, blob.IsURL("s3:/b/k"))
-	require.False(t, blob.IsURL("x://y"))
-	require.False(t, blob.IsURL("./s3://b"))
-	require.Equal(t, "s3://b/k", blob.Clean("s3://b/k//"))
+	require.Equal(t, "s3://b/k/y", store.Join("s3://b/k", "../../x/..", "y"))
+	require.Equal(t, "https://h/a%20b%3F", store.Join("https://h", "a b?"))
+	require.False(t, store.IsURL(store.Join(".", "https://evil/x")))
+	require.False(t, store.IsURL("s3:/b/k"))
+	require.False(t, store.IsURL("x://y"))
+	require.False(t, store.IsURL("./s3://b"))
+	require.Equal(t, "s3://b/k", store.Clean("s3://b/k//"))
 }
 
 func TestWeb(t *testing.T) {
@@ -484,7 +484,7 @@ func TestWeb(t *testing.T) {
 			var n atomic.Int64
 			return func(w http.ResponseWriter, r *http.Request) {
 				if n.Add(1)%2 == 1 {
-					blobtest.Unavailable(w)
+					storetest.Unavailable(w)
 					return
 				}
 				plain(w, r)
@@ -494,8 +494,8 @@ func TestWeb(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(handler)
 			defer server.Close()
-			blob.Hurry(t, server.URL)
-			f, err := blob.Open(server.URL + "/x?y")
+			store.Hurry(t, server.URL)
+			f, err := store.Open(server.URL + "/x?y")
 			require.NoError(t, err)
 			defer f.Close()
 			sum := sha256.New()
@@ -507,7 +507,7 @@ func TestWeb(t *testing.T) {
 	}
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
-	_, err := blob.Open(server.URL + "/x")
+	_, err := store.Open(server.URL + "/x")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 
 	liar := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -521,7 +521,7 @@ func TestWeb(t *testing.T) {
 		_, _ = w.Write(make([]byte, 256<<10))
 	}))
 	defer liar.Close()
-	_, err = blob.ReadFile(liar.URL + "/x")
+	_, err = store.ReadFile(liar.URL + "/x")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
@@ -531,7 +531,7 @@ func TestSlowBody(t *testing.T) {
 		20 * time.Second: "", time.Hour: "the connection to the store does not go on",
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			client := blob.Paced(func(r *http.Request) (*http.Response, error) {
+			client := store.Paced(func(r *http.Request) (*http.Response, error) {
 				return &http.Response{Body: &slowBody{r.Context(), pause, 10}}, nil
 			})
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://host", nil)
@@ -577,7 +577,7 @@ func TestReadPages(t *testing.T) {
 	const size = 1000
 	want := content(10 << 20)
 	s.Put("f", want)
-	remote, err := blob.Open(s.URL("f"))
+	remote, err := store.Open(s.URL("f"))
 	require.NoError(t, err)
 	defer remote.Close()
 	var offs []int64
@@ -587,14 +587,14 @@ func TestReadPages(t *testing.T) {
 	s.Reset()
 	for _, f := range []io.ReaderAt{bytes.NewReader(want), remote} {
 		n := 0
-		require.NoError(t, blob.ReadPages(f, offs, size, func(off int64, page []byte) error {
+		require.NoError(t, store.ReadPages(f, offs, size, func(off int64, page []byte) error {
 			require.Equal(t, offs[n], off)
 			require.Equal(t, want[off:off+size], page)
 			n++
 			return nil
 		}))
 		require.Len(t, offs, n)
-		require.Error(t, blob.ReadPages(f, []int64{int64(len(want))}, size, func(int64, []byte) error { return nil }))
+		require.Error(t, store.ReadPages(f, []int64{int64(len(want))}, size, func(int64, []byte) error { return nil }))
 	}
 	_, n := s.Count()
 	require.LessOrEqual(t, n, int64(len(offs)*size), "pages alone are fetched")

@@ -1,4 +1,4 @@
-// Package blob reads files and folders whose path may be a URL of an object store: the functions are those of package
+// Package store reads files and folders whose path may be a URL of an object store: the functions are those of package
 // os, and give local paths to them. A prefix of a bucket that ends at a slash is a folder.
 //
 //	s3://bucket/key   S3 and stores that speak it (AWS_ENDPOINT_URL)
@@ -13,7 +13,7 @@
 // read in blocks: adjacent ones by one request, more of them ahead while reading goes on in order. All Files of a URL
 // that are open share its blocks, and all URLs a bounded cache. The ETag is pinned: reading an object that was replaced
 // since it was opened is an error. Requests that fail and bodies that are cut are repeated.
-package blob
+package store
 
 import (
 	"errors"
