@@ -15,7 +15,6 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/internal/files"
-	"tapedeck/codec/internal/naming"
 )
 
 var (
@@ -34,7 +33,7 @@ type writer struct {
 	path    string
 	stream  io.Writer // nil for files
 	folder  bool
-	names   naming.Names
+	names   files.Names
 
 	mu       sync.Mutex
 	tables   []*table

@@ -1,4 +1,5 @@
-// Package files writes any number of files beside each other without opening all of them at once.
+// Package files names files after topics, and writes any number of files beside each other without opening all of them
+// at once.
 package files
 
 import (

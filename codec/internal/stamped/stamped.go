@@ -13,7 +13,6 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/codec/internal/files"
-	"tapedeck/codec/internal/naming"
 	"tapedeck/codec/pixel"
 	"tapedeck/msgs"
 )
@@ -44,7 +43,7 @@ func (m *Message) Time(stamp int64) int64 {
 // them. The zero value has none.
 type Topics[T any] struct {
 	List     []*Target[T]
-	names    naming.Names
+	names    files.Names
 	channels map[*codec.Channel]*Channel[T]
 }
 

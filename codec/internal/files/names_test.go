@@ -1,4 +1,4 @@
-package naming
+package files
 
 import (
 	"path/filepath"

@@ -1,5 +1,4 @@
-// Package naming names files after topics.
-package naming
+package files
 
 import (
 	"fmt"
