@@ -3,7 +3,6 @@ package apollo
 import (
 	"math"
 
-	"tapedeck/bridge/internal/quaternion"
 	"tapedeck/msgs/geometry_msgs"
 )
 
@@ -15,7 +14,7 @@ func toFLU(v geometry_msgs.Vector3) geometry_msgs.Vector3 {
 // orientationToFLU turns the orientation of a vehicle's frame with the axes right, forward, up into that of its frame
 // with forward, left, up.
 func orientationToFLU(q geometry_msgs.Quaternion) geometry_msgs.Quaternion {
-	return quaternion.Multiply(q, about(2, math.Pi/2))
+	return q.Times(about(2, math.Pi/2))
 }
 
 // about returns the rotation by an angle, in rad, about axis 0 (x), 1 (y) or 2 (z).
@@ -31,7 +30,7 @@ func addCovariance(covariance *[36]float64, place int, deviation geometry_msgs.V
 	for axis, d := range []float64{deviation.X, deviation.Y, deviation.Z} {
 		var unit [3]float64
 		unit[axis] = d
-		v := quaternion.Into(q, geometry_msgs.Vector3{X: unit[0], Y: unit[1], Z: unit[2]})
+		v := q.RotateBack(geometry_msgs.Vector3{X: unit[0], Y: unit[1], Z: unit[2]})
 		for i, a := range []float64{v.X, v.Y, v.Z} {
 			for j, b := range []float64{v.X, v.Y, v.Z} {
 				covariance[place+6*i+j] += a * b
@@ -55,7 +54,7 @@ func toRFU(v geometry_msgs.Vector3) geometry_msgs.Vector3 {
 
 // orientationToRFU is the inverse of orientationToFLU.
 func orientationToRFU(q geometry_msgs.Quaternion) geometry_msgs.Quaternion {
-	return quaternion.Multiply(q, about(2, -math.Pi/2))
+	return q.Times(about(2, -math.Pi/2))
 }
 
 // yaw returns the angle from the world's x axis to that of the frame with the orientation q, in rad.
@@ -66,9 +65,9 @@ func yaw(q geometry_msgs.Quaternion) float64 {
 // euler returns the Euler angles of Apollo, in rad, for the orientation of a frame with the axes right, forward, up:
 // roll about the forward axis as X, pitch about the right axis as Y, and the yaw, which is applied last, as Z.
 func euler(q geometry_msgs.Quaternion) geometry_msgs.Vector3 {
-	right := quaternion.Rotate(q, geometry_msgs.Vector3{X: 1})
-	forward := quaternion.Rotate(q, geometry_msgs.Vector3{Y: 1})
-	up := quaternion.Rotate(q, geometry_msgs.Vector3{Z: 1})
+	right := q.Rotate(geometry_msgs.Vector3{X: 1})
+	forward := q.Rotate(geometry_msgs.Vector3{Y: 1})
+	up := q.Rotate(geometry_msgs.Vector3{Z: 1})
 	pitch := math.Asin(max(-1, min(1, forward.Z)))
 	if math.Abs(forward.Z) > 1-1e-12 { // straight up or down, roll and yaw are about the same axis
 		return geometry_msgs.Vector3{Y: pitch, Z: math.Atan2(right.Y, right.X)}
@@ -92,7 +91,7 @@ func deviations(covariance *[36]float64, place int, q geometry_msgs.Quaternion) 
 	}
 	var axes [3]geometry_msgs.Vector3 // of the world, in the frame
 	for i, unit := range []geometry_msgs.Vector3{{X: 1}, {Y: 1}, {Z: 1}} {
-		axes[i] = quaternion.Into(q, unit)
+		axes[i] = q.RotateBack(unit)
 	}
 	for i := range world {
 		a := [3]float64{axes[i].X, axes[i].Y, axes[i].Z}

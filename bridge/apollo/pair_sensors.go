@@ -3,7 +3,6 @@ package apollo
 import (
 	"math"
 
-	"tapedeck/bridge/internal/quaternion"
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/nav_msgs"
 	"tapedeck/msgs/sensor_msgs"
@@ -44,8 +43,8 @@ func correctedIMU(x exchange, m *sensor_msgs.Imu) {
 		case x.toROS2 && x.in.has("euler_angles"):
 			// Roll is about the axis that looks forward, y, and pitch about the one that looks right, x.
 			angles := x.in.vector("euler_angles")
-			yawAndPitch := quaternion.Multiply(about(2, angles.Z), about(0, angles.Y))
-			m.Orientation = orientationToFLU(quaternion.Multiply(yawAndPitch, about(1, angles.X)))
+			yawAndPitch := about(2, angles.Z).Times(about(0, angles.Y))
+			m.Orientation = orientationToFLU(yawAndPitch.Times(about(1, angles.X)))
 		case x.toROS2:
 			setNoOrientation(m)
 		case hasOrientation(m):
@@ -110,16 +109,16 @@ func (x exchange) pose(m *nav_msgs.Odometry) {
 	if x.toROS2 {
 		m.ChildFrameId = vehicleFrame
 		pose.Orientation = orientationToFLU(x.in.orientation("orientation"))
-		twist.Linear = quaternion.Into(pose.Orientation, x.in.vector("linear_velocity"))
-		twist.Angular = quaternion.Into(pose.Orientation, x.in.vector("angular_velocity"))
+		twist.Linear = pose.Orientation.RotateBack(x.in.vector("linear_velocity"))
+		twist.Angular = pose.Orientation.RotateBack(x.in.vector("angular_velocity"))
 		if x.in.has("angular_velocity_vrf") {
 			twist.Angular = toFLU(x.in.vector("angular_velocity_vrf"))
 		}
 		return
 	}
 	x.out.orientation("orientation", orientationToRFU(pose.Orientation))
-	x.out.vector("linear_velocity", quaternion.Rotate(pose.Orientation, twist.Linear))
-	x.out.vector("angular_velocity", quaternion.Rotate(pose.Orientation, twist.Angular))
+	x.out.vector("linear_velocity", pose.Orientation.Rotate(twist.Linear))
+	x.out.vector("angular_velocity", pose.Orientation.Rotate(twist.Angular))
 	x.out.number("heading", yaw(pose.Orientation))
 	x.out.vector("angular_velocity_vrf", toRFU(twist.Angular))
 	x.lose(m.ChildFrameId != "" && m.ChildFrameId != vehicleFrame, "child_frame_id")

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/bridge/internal/quaternion"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
@@ -114,7 +113,7 @@ func TestThereAndBack(t *testing.T) {
 				LinearAcceleration: d.vector()}
 		}},
 		"imu that looks up": {"/imu", func() msgs.Message {
-			q := quaternion.Multiply(about(2, d.NormFloat64()), about(1, -math.Pi/2))
+			q := about(2, d.NormFloat64()).Times(about(1, -math.Pi/2))
 			return &sensor_msgs.Imu{Header: d.header(), Orientation: q, AngularVelocity: d.vector(),
 				LinearAcceleration: d.vector()}
 		}},

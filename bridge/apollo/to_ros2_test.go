@@ -16,7 +16,6 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
-	"tapedeck/bridge/internal/quaternion"
 	"tapedeck/codec"
 	"tapedeck/msgs/carla_msgs"
 	"tapedeck/msgs/geometry_msgs"
@@ -256,7 +255,7 @@ func TestFrames(t *testing.T) {
 	// A vehicle whose right is the world's x looks along y: that is a yaw of 90 degrees.
 	q := orientationToFLU(identity)
 	require.InDelta(t, math.Pi/2, 2*math.Atan2(q.Z, q.W), 1e-12)
-	v := quaternion.Into(q, geometry_msgs.Vector3{Y: 5})
+	v := q.RotateBack(geometry_msgs.Vector3{Y: 5})
 	require.InDelta(t, 5, v.X, 1e-12)
 	require.InDelta(t, 0, v.Y, 1e-12)
 	var covariance [36]float64

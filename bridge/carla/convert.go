@@ -3,7 +3,6 @@ package carla
 import (
 	"math"
 
-	"tapedeck/bridge/internal/quaternion"
 	"tapedeck/codec/carla"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/geometry_msgs"
@@ -104,8 +103,9 @@ func transform(p geometry_msgs.Pose) geometry_msgs.Transform {
 // relative returns a place in the world as seen from a pose.
 func relative(p geometry_msgs.Pose, location carla.Vector) geometry_msgs.Vector3 {
 	at := Point(location)
-	return quaternion.Into(p.Orientation, geometry_msgs.Vector3{X: at.X - p.Position.X, Y: at.Y - p.Position.Y,
+	return p.Orientation.RotateBack(geometry_msgs.Vector3{X: at.X - p.Position.X, Y: at.Y - p.Position.Y,
 		Z: at.Z - p.Position.Z})
+
 }
 
 // difference returns (a - b) / dt.
@@ -115,7 +115,7 @@ func difference(a, b geometry_msgs.Vector3, dt float64) geometry_msgs.Vector3 {
 
 // turning returns the angular velocity, in the world, that turns one orientation into another in dt.
 func turning(from, to geometry_msgs.Quaternion, dt float64) geometry_msgs.Vector3 {
-	q := quaternion.Multiply(to, quaternion.Conjugate(from))
+	q := to.Times(from.Conjugate())
 	sin := math.Sqrt(q.X*q.X + q.Y*q.Y + q.Z*q.Z)
 	if sin == 0 {
 		return geometry_msgs.Vector3{}

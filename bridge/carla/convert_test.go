@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/bridge/internal/quaternion"
 	"tapedeck/codec/carla"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/geometry_msgs"
@@ -67,10 +66,10 @@ func TestQuaternion(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			q := Quaternion(test.rotation)
 			requireClose(t, test.want, q)
-			requireClose(t, test.forward, quaternion.Rotate(q, vector3{X: 1}))
-			requireClose(t, test.left, quaternion.Rotate(q, vector3{Y: 1}))
-			requireClose(t, test.up, quaternion.Rotate(q, vector3{Z: 1}))
-			requireClose(t, vector3{X: 1}, quaternion.Into(q, test.forward))
+			requireClose(t, test.forward, q.Rotate(vector3{X: 1}))
+			requireClose(t, test.left, q.Rotate(vector3{Y: 1}))
+			requireClose(t, test.up, q.Rotate(vector3{Z: 1}))
+			requireClose(t, vector3{X: 1}, q.RotateBack(test.forward))
 			requireClose(t, test.rotation, Rotation(q))
 		})
 	}

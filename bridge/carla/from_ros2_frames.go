@@ -1,7 +1,6 @@
 package carla
 
 import (
-	"tapedeck/bridge/internal/quaternion"
 	"tapedeck/msgs/geometry_msgs"
 )
 
@@ -60,10 +59,10 @@ func (f frames) resolve(name string, at geometry_msgs.Pose, stop func(string) bo
 
 // compose transforms a pose from a frame to the parent of the frame.
 func compose(frame, at geometry_msgs.Pose) geometry_msgs.Pose {
-	p := quaternion.Rotate(frame.Orientation, geometry_msgs.Vector3(at.Position))
+	p := frame.Orientation.Rotate(geometry_msgs.Vector3(at.Position))
 	return geometry_msgs.Pose{
 		Position: geometry_msgs.Point{X: frame.Position.X + p.X, Y: frame.Position.Y + p.Y,
 			Z: frame.Position.Z + p.Z},
-		Orientation: quaternion.Multiply(frame.Orientation, at.Orientation),
+		Orientation: frame.Orientation.Times(at.Orientation),
 	}
 }

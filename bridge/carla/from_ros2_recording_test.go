@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge/bridgetest"
-	"tapedeck/bridge/internal/quaternion"
 	"tapedeck/codec"
 	"tapedeck/codec/carla"
 	"tapedeck/msgs"
@@ -102,7 +101,7 @@ func requireNear(t *testing.T, want, got msgs.Message) {
 	vector := func(a, b vector3) { t.Helper(); near(a.X, b.X); near(a.Y, b.Y); near(a.Z, b.Z) }
 	orientation := func(a, b rotation) {
 		t.Helper()
-		q := quaternion.Multiply(quaternion.Conjugate(a), b)
+		q := a.Conjugate().Times(b)
 		require.Less(t, 2*math.Sqrt(q.X*q.X+q.Y*q.Y+q.Z*q.Z), 1e-5)
 	}
 	header := func(a, b std_msgs.Header) {

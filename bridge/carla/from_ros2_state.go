@@ -9,7 +9,6 @@ import (
 	"strconv"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/internal/quaternion"
 	"tapedeck/codec/carla"
 	"tapedeck/msgs/carla_msgs"
 	"tapedeck/msgs/geometry_msgs"
@@ -356,8 +355,8 @@ func (s *logState) settle(f *logActor) {
 	if o := &f.odometry; o.update > f.settled {
 		at, _, _ := s.resolve(o.frame, o.pose, nil)
 		f.put(at)
-		f.motion.LinearVelocity = LinearVelocity(quaternion.Rotate(at.Orientation, o.twist.Linear))
-		f.motion.AngularVelocity = AngularVelocity(quaternion.Rotate(at.Orientation, o.twist.Angular))
+		f.motion.LinearVelocity = LinearVelocity(at.Orientation.Rotate(o.twist.Linear))
+		f.motion.AngularVelocity = AngularVelocity(at.Orientation.Rotate(o.twist.Angular))
 		f.moved = true
 		return
 	}

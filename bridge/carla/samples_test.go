@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge/bridgetest"
-	"tapedeck/bridge/internal/quaternion"
 	"tapedeck/codec"
 	"tapedeck/codec/carla"
 	"tapedeck/msgs/builtin_interfaces"
@@ -192,10 +191,12 @@ func TestSampleVelocities(t *testing.T) {
 				if a.ChildFrameId == "" || seconds(a.Header.Stamp) < 3 {
 					return // it falls from where it was put
 				}
-				linear := quaternion.Into(b.Pose.Pose.Orientation,
+				linear := b.Pose.Pose.Orientation.RotateBack(
 					difference(vector3(b.Pose.Pose.Position), vector3(a.Pose.Pose.Position), dt))
-				angular := quaternion.Into(b.Pose.Pose.Orientation,
+
+				angular := b.Pose.Pose.Orientation.RotateBack(
 					turning(a.Pose.Pose.Orientation, b.Pose.Pose.Orientation, dt))
+
 				for i, pair := range [][2]float64{
 					{linear.X, b.Twist.Twist.Linear.X}, {linear.Y, b.Twist.Twist.Linear.Y},
 					{linear.Z, b.Twist.Twist.Linear.Z},

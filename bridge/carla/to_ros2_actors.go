@@ -3,7 +3,6 @@ package carla
 import (
 	"regexp"
 
-	"tapedeck/bridge/internal/quaternion"
 	"tapedeck/codec/carla"
 	"tapedeck/msgs/carla_msgs"
 	"tapedeck/msgs/geometry_msgs"
@@ -31,7 +30,7 @@ func (r *reading) translateActors() {
 			if n == nil || t == nil {
 				continue
 			}
-			r.scratch.walker.Direction = quaternion.Rotate(t.pose.Orientation, geometry_msgs.Vector3{X: 1})
+			r.scratch.walker.Direction = t.pose.Orientation.Rotate(geometry_msgs.Vector3{X: 1})
 			r.scratch.walker.Speed = w.Speed / metre
 			r.emit(n.walking, &r.scratch.walker)
 		}
@@ -50,7 +49,7 @@ func (r *reading) translateOdometry(n *actorTopics, m motion) {
 	r.scratch.odometry = nav_msgs.Odometry{Header: r.header(), ChildFrameId: n.name}
 	r.scratch.odometry.Pose.Pose = m.pose
 	r.scratch.odometry.Twist.Twist = geometry_msgs.Twist{
-		Linear: quaternion.Into(m.pose.Orientation, m.linear), Angular: quaternion.Into(m.pose.Orientation, m.angular),
+		Linear: m.pose.Orientation.RotateBack(m.linear), Angular: m.pose.Orientation.RotateBack(m.angular),
 	}
 	r.emit(n.odometry, &r.scratch.odometry)
 }
@@ -127,7 +126,7 @@ func boxed(k kind, b *carla.BoundingBox) bool {
 func (r *reading) marker(a *actorSurvey, extension carla.Vector, at geometry_msgs.Pose) visualization_msgs.Marker {
 	color := walkerColor
 	if a.kind == vehicle {
-		up := quaternion.Rotate(at.Orientation, geometry_msgs.Vector3{Z: extension.Z / metre})
+		up := at.Orientation.Rotate(geometry_msgs.Vector3{Z: extension.Z / metre})
 		at.Position.X, at.Position.Y, at.Position.Z = at.Position.X+up.X, at.Position.Y+up.Y, at.Position.Z+up.Z
 		color = vehicleColor
 		if ego.MatchString(a.role) {

@@ -3,7 +3,6 @@ package px4
 import (
 	"math"
 
-	rotation "tapedeck/bridge/internal/quaternion"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
@@ -287,7 +286,7 @@ func (s *state) turn(m *nav_msgs.Odometry, q quaternion, velocity vector) {
 		return
 	}
 	m.Pose.Pose.Orientation = q.message()
-	m.Twist.Twist.Linear = rotation.Into(q.message(), velocity.vector3())
+	m.Twist.Twist.Linear = q.message().RotateBack(velocity.vector3())
 	if s.hasRates {
 		m.Twist.Twist.Angular = s.rates.vector3()
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	rotation "tapedeck/bridge/internal/quaternion"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/codec/ulog"
@@ -323,7 +322,7 @@ func TestSample(t *testing.T) {
 			yaw := math.Atan2(2*(q[0]*q[3]+q[1]*q[2]), 1-2*(q[2]*q[2]+q[3]*q[3]))
 			heading := float64(source.Get("heading").(float32))
 			require.InDelta(t, 0, math.Remainder(yaw-(math.Pi/2-heading), 2*math.Pi), 0.1)
-			v := rotation.Rotate(o.Pose.Pose.Orientation, o.Twist.Twist.Linear)
+			v := o.Pose.Pose.Orientation.Rotate(o.Twist.Twist.Linear)
 			require.InDelta(t, float64(source.Get("vy").(float32)), v.X, 1e-5)
 			require.InDelta(t, float64(source.Get("vx").(float32)), v.Y, 1e-5)
 			require.InDelta(t, -float64(source.Get("vz").(float32)), v.Z, 1e-5)
