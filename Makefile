@@ -9,7 +9,7 @@
 # make lint   runs gofmt and the linters, among them go vet and staticcheck
 # make fuzz   runs each fuzz test for FUZZTIME, 1m: can damaged input upset what reads it? About an hour in all
 # make bench  measures recording, writing and reading beside a baseline
-# make bench-recorder  measures recording beside the recorders of ROS 1 and ROS 2 that are installed, in about 25 minutes;
+# make bench-recorder  measures recording beside the recorders of ROS 2 that are installed, in about 25 minutes;
 #                      with BENCH="-rounds 1 -only 50k" less, and -help for what else
 # make bench-player    measures playing so, in about 10 minutes; BENCH as there
 # make bench-convert   measures converting beside the programs of others that are installed, in about 5 minutes; BENCH as there

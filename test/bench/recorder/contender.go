@@ -31,19 +31,19 @@ type contender struct {
 	needsRate bool   // it cannot publish as much as is taken
 	file      string // what it writes, in the folder of the bench: a file, or a folder of its own
 	command   func(load) *exec.Cmd
-	source    func(load) (*source, error)
-	// sets recorded and again, of messages sent, and took if the source cannot tell
+	// of it and of the source, beside that of the benchmark
+	environment []string
+	// sets recorded and again, of messages sent
 	count func(path string, r *result) error
 }
 
 // contenders returns the recorders that are here, after the process that only receives, and says which are not.
 func (b *bench) contenders() ([]contender, error) {
 	list := []contender{
-		{name: alone, file: "count", command: b.sink, source: b.source, count: readCount},
+		{name: alone, file: "count", command: b.sink, count: readCount},
 		{name: "tapedeck record", ours: true, file: "bench.record.00000", command: b.tapedeck("record"),
-			source: b.source,
-			count:  readRecording},
-		{name: "tapedeck mcap", ours: true, file: "bench", command: b.tapedeck("mcap"), source: b.source,
+			count: readRecording},
+		{name: "tapedeck mcap", ours: true, file: "bench", command: b.tapedeck("mcap"),
 			count: readRecording},
 		b.uploading(),
 	}
@@ -58,14 +58,14 @@ func (b *bench) contenders() ([]contender, error) {
 	}
 	for _, bag := range bags {
 		list = append(list, contender{
-			name: bag.Name + " " + bag.Middleware, file: "rosbag2", source: b.source, count: readRecording,
+			name: bag.Name + " " + bag.Middleware, file: "rosbag2", count: readRecording,
 			command: func(load) *exec.Cmd {
 				return bag.Command("record", "-s", "mcap", "-o", "rosbag2", "-e",
 					"^"+prefix)
 			},
 		})
 	}
-	return append(list, b.ros1()...), nil
+	return list, nil
 }
 
 // sink returns the process that receives and does nothing.
@@ -90,13 +90,14 @@ func (b *bench) self(role string, args ...string) *exec.Cmd {
 
 // measure has a contender record a load.
 func (b *bench) measure(c contender, l load) (r result, err error) {
-	from, err := c.source(l)
+	from, err := b.source(l, c.environment)
 	if err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, from.kill(err)) }()
+	defer func() { err = errors.Join(err, from.Kill(err)) }()
 	cmd := c.command(l)
 	cmd.Dir = b.folder
+	cmd.Env = append(cmd.Environ(), c.environment...)
 	recorder, err := harness.Start(cmd)
 	if err != nil {
 		return r, err

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"strconv"
 	"testing"
 
@@ -31,15 +30,8 @@ func (b *bench) secured(list []contender) (all []contender, err error) {
 		keys := bridgetest.NewKeystore(setup{folder: b.folder}, domain)
 		keys.Govern(kind.protection)
 		keys.Add("/bench", bridgetest.Enclave{})
-		in := func(cmd *exec.Cmd) *exec.Cmd {
-			cmd.Env = append(os.Environ(), keys.Environment("/bench")...)
-			return cmd
-		}
 		for _, c := range list {
-			command := c.command
-			c.name, c.keys = c.name+", "+kind.name, kind.name
-			c.command = func(l load) *exec.Cmd { return in(command(l)) }
-			c.source = func(l load) (*source, error) { return b.start(in(b.self("source", l.name))) }
+			c.name, c.keys, c.environment = c.name+", "+kind.name, kind.name, keys.Environment("/bench")
 			all = append(all, c)
 		}
 	}

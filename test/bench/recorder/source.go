@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"strings"
 	"time"
 
@@ -21,16 +20,14 @@ import (
 // source is a process that publishes a load.
 type source struct {
 	*harness.Process
-	in      io.WriteCloser
-	out     *bufio.Reader
-	waiting string // in the line that it prints when all topics have a subscriber
-	key     string // what has it begin
-	// waits until it has published, and returns how many messages in how long
-	end  func(*source) (int, time.Duration, error)
-	also *harness.Process // that it needs, or nil
+	in  io.WriteCloser
+	out *bufio.Reader
 }
 
-func startSource(cmd *exec.Cmd) (*source, error) {
+// source starts a source, with an environment beside that of the benchmark.
+func (b *bench) source(l load, environment []string) (*source, error) {
+	cmd := b.self("source", l.name)
+	cmd.Env = append(os.Environ(), environment...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -51,46 +48,23 @@ func (s *source) ready() error {
 	defer late.Stop()
 	for {
 		line, err := s.out.ReadString('\n')
-		if err != nil || strings.Contains(line, s.waiting) {
+		if err != nil || strings.Contains(line, "ready") {
 			return err
 		}
 	}
 }
 
+// publish has the source publish, and returns how many messages in how long.
 func (s *source) publish() (int, time.Duration, error) {
-	if _, err := io.WriteString(s.in, s.key); err != nil {
+	if _, err := io.WriteString(s.in, "\n"); err != nil {
 		return 0, 0, err
 	}
-	return s.end(s)
+	var did published
+	err := json.NewDecoder(s.out).Decode(&did)
+	return did.Sent, did.Took, err
 }
 
-func (s *source) kill(why error) error {
-	err := s.Kill(why)
-	if s.also != nil {
-		err = errors.Join(err, s.also.Kill(why))
-	}
-	return err
-}
-
-// source starts a source on DDS.
-func (b *bench) source(l load) (*source, error) {
-	return b.start(b.self("source", l.name))
-}
-
-func (b *bench) start(cmd *exec.Cmd) (*source, error) {
-	s, err := startSource(cmd)
-	if err != nil {
-		return nil, err
-	}
-	s.waiting, s.key, s.end = "ready", "\n", func(s *source) (int, time.Duration, error) {
-		var did published
-		err := json.NewDecoder(s.out).Decode(&did)
-		return did.Sent, did.Took, err
-	}
-	return s, nil
-}
-
-// published is what a source on DDS did.
+// published is what a source did.
 type published struct {
 	Sent int
 	Took time.Duration

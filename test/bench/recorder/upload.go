@@ -13,8 +13,8 @@ import (
 // fast as the store takes them. Its processor time counts until all splits are there.
 func (b *bench) uploading() contender {
 	end := func() {}
-	return contender{name: "tapedeck mcap, uploading", ours: true, file: "bench", source: b.source,
-		count: readRecording, needsRate: true,
+	return contender{name: "tapedeck mcap, uploading", ours: true, file: "bench", count: readRecording,
+		needsRate: true,
 		command: func(l load) *exec.Cmd {
 			end() // and forget what the last one has uploaded
 			_ = os.Remove(filepath.Join(b.folder, "bench.upload.json"))
