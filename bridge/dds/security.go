@@ -29,16 +29,13 @@ func (n *node) createParticipant(announced string) error {
 	userData := C.CString(announced)
 	defer C.free(unsafe.Pointer(userData))
 	C.dds_qset_userdata(qos, unsafe.Pointer(userData), C.size_t(len(announced)))
-	keys := credentials{folder: n.security.Keys, now: time.Now()}
-	var wrong error
-	if n.security.Keys != "" {
-		setProperties(qos, n.security.Keys)
-		if wrong = keys.check(n.domain.id); wrong == nil {
-			if err := keys.checkPrivateKey(); err != nil {
-				return fmt.Errorf("security: %w", err)
-			}
-			n.expiring, n.expires = keys.expiring, keys.expires
+	keys := credentials{folder: n.security.Keys}
+	if keys.folder != "" {
+		setProperties(qos, keys.folder)
+		if err := keys.check(); err != nil {
+			return err
 		}
+		n.expiring, n.expires = keys.expiring, keys.expires
 	}
 	domains.Lock() // as the log is that of the process
 	C.begin_log()
@@ -51,12 +48,9 @@ func (n *node) createParticipant(announced string) error {
 		for line := range strings.Lines(log) {
 			fmt.Fprintln(os.Stderr, printable.Line(line))
 		}
-		if wrong != nil {
-			n.warnings = append(n.warnings, fmt.Sprintf("security: others may not accept this node: %v", wrong))
-		}
 		return nil
-	case wrong != nil:
-		return fmt.Errorf("security: %w", wrong)
+	case keys.folder != "" && log != "":
+		return keys.refused(log)
 	case log != "":
 		err = fmt.Errorf("%w: %s", err, strings.ReplaceAll(strings.TrimSpace(log), "\n", "; "))
 	}

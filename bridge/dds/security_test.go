@@ -152,9 +152,11 @@ func revoke(t *testing.T, k *bridgetest.Keystore, dir string) {
 func TestWrongKeys(t *testing.T) {
 	domain := domainOf(t)
 	k, other := bridgetest.NewKeystore(t, domain), bridgetest.NewKeystore(t, domain)
-	elsewhere := bridgetest.NewKeystore(t, domain+1)
 	foreign := other.Add("/talker", bridgetest.Enclave{})
-	elsewhere.Add("/talker", bridgetest.Enclave{})
+	governance, err := os.ReadFile(filepath.Join(k.Path, "enclaves/governance.p7s.xml"))
+	require.NoError(t, err)
+	k.Sign(filepath.Join(k.Path, "elsewhere.p7s"), strings.Replace(string(governance), fmt.Sprintf("<id>%d<", domain),
+		fmt.Sprintf("<id>%d<", domain+1), 1))
 	replace := func(name, from string) func(string) {
 		return func(dir string) {
 			data, err := os.ReadFile(from)
@@ -176,44 +178,43 @@ func TestWrongKeys(t *testing.T) {
 		name    string
 		enclave bridgetest.Enclave
 		break_  func(dir string)
-		want    string
+		want    []string
 	}{
-		{"expired certificate", bridgetest.Enclave{Days: -1}, nil, "DIR/cert.pem expired at "},
+		{"expired certificate", bridgetest.Enclave{Days: -1}, nil,
+			[]string{"refuses cert.pem, identity_ca.cert.pem in DIR", "certificate has expired"}},
 		{"expired permissions", bridgetest.Enclave{NotAfter: time.Now().Add(-time.Hour)}, nil,
-			"DIR/permissions.p7s expired at "},
+			[]string{"refuses permissions.p7s, cert.pem in DIR", "validity period expired for CN=NAME"}},
 		{"other name", bridgetest.Enclave{Subject: "/other"}, nil,
-			"DIR/permissions.p7s grants nothing to CN=NAME, the subject of DIR/cert.pem, but to CN=/other"},
-		{"certificate of another CA", bridgetest.Enclave{}, replace("cert.pem", foreign+"/cert.pem"),
-			"DIR/cert.pem was not signed by the CA of DIR/identity_ca.cert.pem"},
+			[]string{"refuses permissions.p7s, cert.pem in DIR", "Subject name is invalid"}},
+		{"certificate of another CA", bridgetest.Enclave{}, func(dir string) {
+			replace("cert.pem", foreign+"/cert.pem")(dir)
+			replace("key.pem", foreign+"/key.pem")(dir)
+		}, []string{"refuses cert.pem, identity_ca.cert.pem in DIR", "certificate signature failure"}},
 		{"key of another certificate", bridgetest.Enclave{}, replace("key.pem", foreign+"/key.pem"),
-			"DIR/key.pem is not the key of DIR/cert.pem"},
+			[]string{"DIR/cert.pem with DIR/key.pem: ", "private key does not match public key"}},
 		{"no key", bridgetest.Enclave{}, replace("key.pem", foreign+"/cert.pem"),
-			`DIR/key.pem holds no PEM block "PRIVATE KEY"`},
+			[]string{"DIR/cert.pem with DIR/key.pem: ", "found a certificate rather than a key"}},
 		{"permissions of another CA", bridgetest.Enclave{}, replace("permissions.p7s", foreign+"/permissions.p7s"),
-			"DIR/permissions.p7s: it was not signed by that CA (DIR/permissions_ca.cert.pem)"},
+			[]string{"refuses governance.p7s, permissions.p7s, permissions_ca.cert.pem in DIR", "certificate verify"}},
 		{"governance of another CA", bridgetest.Enclave{}, replace("governance.p7s", foreign+"/governance.p7s"),
-			"DIR/governance.p7s: it was not signed by that CA (DIR/permissions_ca.cert.pem)"},
+			[]string{"refuses governance.p7s, permissions.p7s, permissions_ca.cert.pem in DIR", "certificate verify"}},
 		{"changed permissions", bridgetest.Enclave{}, edit("permissions.p7s", "rt/*", "rt/x"),
-			"DIR/permissions.p7s: it was changed after it was signed (DIR/permissions_ca.cert.pem)"},
+			[]string{"refuses governance.p7s, permissions.p7s, permissions_ca.cert.pem in DIR", "digest failure"}},
 		{"no signature", bridgetest.Enclave{}, replace("permissions.p7s", foreign+"/permissions.p7s.xml"),
-			"DIR/permissions.p7s: not a text with a detached signature (openssl smime -sign -text)"},
+			[]string{"refuses governance.p7s, permissions.p7s, permissions_ca.cert.pem in DIR", "PKCS7"}},
 		{"other domain", bridgetest.Enclave{}, func(dir string) {
-			for name, from := range map[string]string{
-				"governance.p7s": "enclaves/governance.p7s", "permissions_ca.cert.pem": "ca.cert.pem",
-			} {
-				replace(name, filepath.Join(elsewhere.Path, from))(dir)
-			}
-		}, fmt.Sprintf("DIR/governance.p7s has no rule for the domain %d (ROS_DOMAIN_ID)", domain)},
+			replace("governance.p7s", filepath.Join(k.Path, "elsewhere.p7s"))(dir)
+		}, []string{"refuses governance.p7s in DIR", fmt.Sprintf("Could not find domain %d in governance", domain)}},
 		{"no certificate", bridgetest.Enclave{}, replace("cert.pem", "/dev/null"),
-			`DIR/cert.pem holds no PEM block "CERTIFICATE"`},
+			[]string{"DIR/cert.pem with DIR/key.pem: ", "failed to find any PEM data in certificate input"}},
 		{"revoked", bridgetest.Enclave{}, func(dir string) { revoke(t, k, dir) },
-			"DIR/cert.pem was revoked by DIR/crl.pem"},
+			[]string{"refuses cert.pem, crl.pem in DIR", "certificate revoked"}},
 		{"broken list of revocations", bridgetest.Enclave{}, func(dir string) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "crl.pem"), nil, 0o600))
-		}, `DIR/crl.pem: DIR/crl.pem holds no PEM block "CRL"`},
+		}, []string{"refuses crl.pem in DIR", "Failed to read CRL"}},
 		{"list of revocations that is not there", bridgetest.Enclave{}, func(dir string) {
 			require.NoError(t, os.Symlink("none", filepath.Join(dir, "crl.pem")))
-		}, "DIR/crl.pem: open DIR/crl.pem: no such file or directory"},
+		}, []string{"refuses the keys in DIR", "File could not be found, opened or is empty, path: DIR/crl.pem"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			name := fmt.Sprint("/enclave", i)
@@ -222,8 +223,10 @@ func TestWrongKeys(t *testing.T) {
 				test.break_(dir)
 			}
 			_, _, err := openSecured(t, k, domain, "talker", name)
-			want := strings.NewReplacer("DIR", dir, "NAME", name).Replace(test.want)
-			require.ErrorContains(t, err, "open node /test/talker: security: "+want)
+			require.ErrorContains(t, err, "open node /test/talker: security: ")
+			for _, want := range test.want {
+				require.ErrorContains(t, err, strings.NewReplacer("DIR", dir, "NAME", name).Replace(want))
+			}
 			require.NotContains(t, domains.byID, domain)
 		})
 	}
@@ -250,14 +253,23 @@ func TestKeysExpire(t *testing.T) {
 	require.Contains(t, log.String(), dir+"/permissions.p7s expires in ")
 }
 
+// TestNodesEndWithTheirOwnKeys finds what expires first: the certificate or its permissions.
 func TestNodesEndWithTheirOwnKeys(t *testing.T) {
-	now := time.Now()
-	c := credentials{folder: "/k", now: now}
-	for i, name := range []string{
-		bridge.IdentityCAFile, bridge.RevocationFile, bridge.PermissionsFile, bridge.CertificateFile,
+	k := bridgetest.NewKeystore(t, domainOf(t))
+	soon := time.Now().Add(3 * time.Hour).UTC().Truncate(time.Second)
+	for i, test := range []struct {
+		enclave  bridgetest.Enclave
+		expiring string
+		within   time.Duration
+	}{
+		{bridgetest.Enclave{Days: 1}, bridge.CertificateFile, 24 * time.Hour},
+		{bridgetest.Enclave{NotAfter: soon}, bridge.PermissionsFile, 3 * time.Hour},
+		{bridgetest.Enclave{NotAfter: soon, Subject: "/other"}, bridge.CertificateFile, 3650 * 24 * time.Hour},
 	} {
-		require.NoError(t, c.checkTime(name, now, now.Add(time.Duration(i+1)*time.Hour)))
+		dir := k.Add(fmt.Sprint("/talker", i), test.enclave)
+		c := credentials{folder: dir}
+		require.NoError(t, c.check())
+		require.Equal(t, filepath.Join(dir, test.expiring), c.expiring)
+		require.WithinDuration(t, time.Now().Add(test.within), c.expires, time.Minute)
 	}
-	require.Equal(t, "/k/"+bridge.PermissionsFile, c.expiring)
-	require.Equal(t, now.Add(3*time.Hour), c.expires)
 }
