@@ -19,12 +19,13 @@ type Format struct {
 
 	// Sniff reports whether a recording is of this format. head is the beginning of the file, up to 4096 bytes. It is
 	// nil for a folder, and if nothing exists at path, which may be the common beginning of the names of several files.
-	// It is not set if Open is not.
-	Sniff func(path string, head []byte) bool
+	// It is not set if OpenFrom is not.
+	Sniff func(files *store.Files, path string, head []byte) bool
 	// Named reports whether the name of a new recording asks for this format.
 	Named func(path string) bool
-	// Open opens a recording that Sniff accepted; nil if the format can only be written.
-	Open func(path string) (Reader, error)
+	// OpenFrom opens a recording that Sniff accepted; nil if the format can only be written. Readers read the files of
+	// the recording by files, which are local ones if that is nil.
+	OpenFrom func(files *store.Files, path string) (Reader, error)
 	// Create begins a recording; nil if the format is read only. The path exists only when o.Overwrite is set.
 	Create func(path string, o CreateOptions) (Writer, error)
 	// Stream begins a recording that goes to w, such as standard output; nil if recordings need files.
@@ -66,36 +67,42 @@ var ErrUnknownFormat = errors.New("not a recording of a known format")
 // ErrUnwritten is wrapped by the errors of Formats for files whose writer ended before it wrote anything.
 var ErrUnwritten = errors.New("the file is empty, its writer ended too early")
 
+// Open opens a recording at a local path as OpenFrom does.
+func (f *Format) Open(path string) (Reader, error) { return f.OpenFrom(nil, path) }
+
 // Formats are the formats that a program knows. The first that claims a recording opens it.
 type Formats []Format
 
 const sniffSize = 4096
 
-// Open opens the recording at path, a file or a folder. The format is recognised by content; the name matters only
+// Open opens the recording at a local path as OpenFrom does.
+func (formats Formats) Open(path string) (Reader, error) { return formats.OpenFrom(nil, path) }
+
+// OpenFrom opens the recording at path, a file or a folder. The format is recognised by content; the name matters only
 // where the beginning of a file is damaged. If nothing is at path, it opens the file with ActiveSuffix, or as one
 // recording the numbered files whose names begin with path. Errors name the path and wrap fs.ErrNotExist,
 // fs.ErrPermission or ErrUnknownFormat where they apply.
 //
-// The path may be a URL, see package store. The file stays open until the format has opened it too, so that a store is
-// asked once.
-func (formats Formats) Open(path string) (Reader, error) {
+// The path may be a URL of one of the stores of files. The file stays open until the format has opened it too, so that
+// a store is asked once.
+func (formats Formats) OpenFrom(files *store.Files, path string) (Reader, error) {
 	path = store.Local(path)
-	head, file, err := readHead(path)
+	head, file, err := readHead(files, path)
 	defer func() { file.Close() }()
 	if errors.Is(err, fs.ErrNotExist) {
 		active := path + ActiveSuffix
-		if activeHead, activeFile, activeErr := readHead(active); activeErr == nil {
+		if activeHead, activeFile, activeErr := readHead(files, active); activeErr == nil {
 			path, head, file, err = active, activeHead, activeFile, nil
 		} else {
-			head, file, err = readHead(path) // it may have been completed meanwhile
+			head, file, err = readHead(files, path) // it may have been completed meanwhile
 		}
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	for _, f := range formats {
-		if f.Open != nil && f.Sniff(path, head) {
-			return f.Open(path)
+		if f.OpenFrom != nil && f.Sniff(files, path, head) {
+			return f.OpenFrom(files, path)
 		}
 	}
 	if err != nil {
@@ -104,19 +111,19 @@ func (formats Formats) Open(path string) (Reader, error) {
 	if len(head) == 0 && head != nil && strings.HasSuffix(path, ActiveSuffix) {
 		return nil, fmt.Errorf("open %s: %w: %w", path, ErrUnknownFormat, ErrUnwritten)
 	}
-	if r := formats.openDamaged(path, head); r != nil {
+	if r := formats.openDamaged(files, path, head); r != nil {
 		return r, nil
 	}
 	if head == nil {
 		for _, name := range describing {
-			err := CheckContents(store.Join(path, name))
+			err := CheckContents(files, store.Join(path, name))
 			if errors.Is(err, ErrLFSPointer) || errors.Is(err, ErrEmpty) {
 				return nil, fmt.Errorf("open %s: %w: %w", store.Join(path, name), ErrUnknownFormat, err)
 			}
 		}
 	}
 	for _, f := range formats {
-		if f.Open == nil && f.wrote(path, head) {
+		if f.OpenFrom == nil && f.wrote(path, head) {
 			return nil, fmt.Errorf("open %s: %w: it looks like an output of the format %s, which can only be written",
 				path, ErrUnknownFormat, f.Name)
 		}
@@ -147,7 +154,7 @@ func (f *Format) CheckFiles(path string, found func(path string)) error {
 		switch {
 		case err != nil || name == path:
 			return err
-		case d.IsDir() && f.Open != nil:
+		case d.IsDir() && f.OpenFrom != nil:
 			return nil
 		case d.IsDir():
 			for _, table := range []string{"index.csv", "camera_info.yaml"} {
@@ -156,7 +163,7 @@ func (f *Format) CheckFiles(path string, found func(path string)) error {
 				}
 			}
 			return fmt.Errorf("%s: %w", name, errOtherFile)
-		case !slices.Contains(f.Files, filepath.Ext(name)) || f.Open == nil && (at > 2 || depth >= 0 && at != depth):
+		case !slices.Contains(f.Files, filepath.Ext(name)) || f.OpenFrom == nil && (at > 2 || depth >= 0 && at != depth):
 			return fmt.Errorf("%s: %w", name, errOtherFile)
 		case found != nil:
 			found(name)
@@ -168,12 +175,12 @@ func (f *Format) CheckFiles(path string, found func(path string)) error {
 
 // openDamaged opens a file whose beginning is damaged, in a format that it is named like. It returns nil if no message
 // can be read.
-func (formats Formats) openDamaged(path string, head []byte) Reader {
+func (formats Formats) openDamaged(files *store.Files, path string, head []byte) Reader {
 	for _, f := range formats {
-		if len(head) == 0 || f.Open == nil || f.Extension == "" || !f.Named(strings.TrimSuffix(path, ActiveSuffix)) {
+		if len(head) == 0 || f.OpenFrom == nil || f.Extension == "" || !f.Named(strings.TrimSuffix(path, ActiveSuffix)) {
 			continue
 		}
-		r, err := f.Open(path)
+		r, err := f.OpenFrom(files, path)
 		if err != nil {
 			continue
 		}
@@ -198,7 +205,7 @@ func anyMessage(r Reader) bool {
 
 // readHead returns how the file at path begins, nil for a folder, and the file, which can be closed after an error
 // too.
-func readHead(path string) ([]byte, io.Closer, error) {
+func readHead(files *store.Files, path string) ([]byte, io.Closer, error) {
 	none := io.NopCloser(nil)
 	if !store.IsURL(path) { // to open a pipe would wait for its writer
 		stat, err := os.Stat(path)
@@ -209,7 +216,7 @@ func readHead(path string) ([]byte, io.Closer, error) {
 			return nil, none, Pathless(err)
 		}
 	}
-	file, err := store.Open(path)
+	file, err := files.Open(path)
 	if err != nil {
 		return nil, none, Pathless(err)
 	}
@@ -239,8 +246,8 @@ var ErrEmpty = errors.New("the file is empty; copy or download it again")
 var describing = []string{"meta/info.json", "metadata.yaml", "metadata.json"}
 
 // CheckContents returns an error if there is no file at path, an empty one, or only a pointer of Git LFS.
-func CheckContents(path string) error {
-	file, err := store.Open(path)
+func CheckContents(files *store.Files, path string) error {
+	file, err := files.Open(path)
 	if err != nil {
 		return Pathless(err)
 	}

@@ -224,7 +224,7 @@ func TestWriteCar(t *testing.T) {
 		},
 	})
 	require.Equal(t, []string{"/imu"}, left)
-	r, err := carla.Open(path)
+	r, err := carla.Open(nil, path)
 	require.NoError(t, err)
 	defer r.Close()
 	require.Equal(t, carla.Header{Version: 1, Date: 1_700_000_000, Map: "Town10HD"}, r.Header())

@@ -22,7 +22,7 @@ import (
 
 // openROS2 opens a log as a recording of ROS 2 messages.
 func openROS2(t testing.TB, path string) codec.Reader {
-	source, err := carla.Open(path)
+	source, err := carla.Open(nil, path)
 	require.NoError(t, err)
 	return bridgetest.Translate(t, source, carla.Encoding, codec.EncodingCDR, ToROS2)
 }

@@ -130,7 +130,7 @@ func TestSlerp(t *testing.T) {
 func TestInterpolateSamples(t *testing.T) {
 	for _, name := range []string{"scenario_runner_DistanceToLaneCenter.log", "sr2020_DistanceToLaneCenter.log"} {
 		path := sample(t, name)
-		source, err := carla.Open(path)
+		source, err := carla.Open(nil, path)
 		require.NoError(t, err)
 		r := ReadOptions{Rate: 200}.read(t, source)
 		info, err := r.Info()

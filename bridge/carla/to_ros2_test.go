@@ -338,7 +338,7 @@ func TestFromTheMidst(t *testing.T) {
 		log = append(log, m.Data...)
 	}
 	require.NoError(t, os.WriteFile(path, log, 0o600))
-	r, err := carla.Open(path)
+	r, err := carla.Open(nil, path)
 	require.NoError(t, err)
 	defer r.Close()
 	whole := translated(t, source, codec.Query{})

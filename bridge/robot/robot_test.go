@@ -439,7 +439,7 @@ func (p *tape) record(m *Mapping) []*episode.Episode {
 		require.NoError(p.t, w.Write(&p.messages[i]))
 	}
 	require.NoError(p.t, w.Close())
-	s, err := session.Open(folder)
+	s, err := session.Open(nil, folder)
 	require.NoError(p.t, err)
 	all, err := s.Episodes()
 	require.NoError(p.t, err)
@@ -631,7 +631,7 @@ func TestWriterDiscards(t *testing.T) {
 		require.Equal(t, all, got)
 	}
 	discarded := func(n int) bool {
-		s, err := session.Open(path(n))
+		s, err := session.Open(nil, path(n))
 		require.NoError(t, err)
 		all, err := s.Episodes()
 		require.NoError(t, err)

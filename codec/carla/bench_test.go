@@ -73,7 +73,7 @@ func BenchmarkRead(b *testing.B) {
 	b.Run("frames", func(b *testing.B) {
 		b.SetBytes(stat.Size())
 		for b.Loop() {
-			r, err := Open(path)
+			r, err := Open(nil, path)
 			require.NoError(b, err)
 			it, err := r.Read(codec.Query{})
 			for err == nil {
@@ -86,7 +86,7 @@ func BenchmarkRead(b *testing.B) {
 	b.Run("values", func(b *testing.B) { // of all packets
 		b.SetBytes(stat.Size())
 		for b.Loop() {
-			r, err := Open(path)
+			r, err := Open(nil, path)
 			require.NoError(b, err)
 			d := Decoder{Profile: r.Profile()}
 			it, err := r.Read(codec.Query{})
@@ -112,7 +112,7 @@ func BenchmarkRead(b *testing.B) {
 	b.Run("index", func(b *testing.B) {
 		b.SetBytes(stat.Size())
 		for b.Loop() {
-			r, err := Open(path)
+			r, err := Open(nil, path)
 			require.NoError(b, err)
 			_, err = r.Info()
 			require.NoError(b, err)
@@ -124,7 +124,7 @@ func BenchmarkRead(b *testing.B) {
 // BenchmarkSeek begins to read somewhere in an hour of 100 vehicles, whose index is made.
 func BenchmarkSeek(b *testing.B) {
 	const frames = 3600 * 20
-	r, err := Open(benchmarkLog(b, frames))
+	r, err := Open(nil, benchmarkLog(b, frames))
 	require.NoError(b, err)
 	_, err = r.Info()
 	require.NoError(b, err)

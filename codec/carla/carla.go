@@ -38,6 +38,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/internal/output"
+	"tapedeck/codec/store"
 )
 
 // Name is the name of the format.
@@ -68,12 +69,14 @@ var Format = codec.Format{
 	Extension: ".log",
 	Keeps:     codec.Keeps{Encodings: []string{Encoding}},
 	Name:      Name,
-	Sniff:     func(_ string, head []byte) bool { return len(head) > 2 && bytes.HasPrefix(head[2:], magicString) },
-	Named:     func(path string) bool { return filepath.Ext(path) == ".log" },
-	Open:      func(path string) (codec.Reader, error) { return Open(path) },
-	Check:     check,
-	Splits:    true,
-	Create:    func(path string, o codec.CreateOptions) (codec.Writer, error) { return createOn(output.OS{}, path, o) },
+	Sniff: func(_ *store.Files, _ string, head []byte) bool {
+		return len(head) > 2 && bytes.HasPrefix(head[2:], magicString)
+	},
+	Named:    func(path string) bool { return filepath.Ext(path) == ".log" },
+	OpenFrom: func(files *store.Files, path string) (codec.Reader, error) { return Open(files, path) },
+	Check:    check,
+	Splits:   true,
+	Create:   func(path string, o codec.CreateOptions) (codec.Writer, error) { return createOn(output.OS{}, path, o) },
 }
 
 // damage is one damaged place of a log, from pos up to end.

@@ -8,6 +8,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/internal/chunked"
+	"tapedeck/codec/store"
 )
 
 // Limits of the frames from which the profile is detected.
@@ -46,7 +47,9 @@ type Reader struct {
 }
 
 // Open opens the log at path.
-func Open(path string) (*Reader, error) { return chunked.Open(path, newReader) }
+func Open(files *store.Files, path string) (*Reader, error) {
+	return chunked.Open(files, path, newReader)
+}
 
 func newReader(file codec.File, size int64, path string) (*Reader, error) {
 	r := &Reader{path: path, file: file, size: size}

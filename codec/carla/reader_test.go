@@ -478,7 +478,7 @@ func TestPacketsBetweenFrames(t *testing.T) {
 }
 
 func TestOpenErrors(t *testing.T) {
-	_, err := Open("missing.log")
+	_, err := Open(nil, "missing.log")
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.EqualError(t, err, "open missing.log: no such file or directory")
 	r := readerOf(t, newLog(t, UE4).frame(1).data)

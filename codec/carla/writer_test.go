@@ -372,7 +372,7 @@ func TestSyncBeside(t *testing.T) {
 }
 
 func BenchmarkWrite(b *testing.B) {
-	r, err := Open(benchmarkLog(b, 5000))
+	r, err := Open(nil, benchmarkLog(b, 5000))
 	require.NoError(b, err)
 	path := filepath.Join(b.TempDir(), "b.log")
 	b.SetBytes(r.size)

@@ -35,6 +35,7 @@ var _ codec.LatestReader = (*Reader)(nil)
 // with column names as names and values as positions), and commands on /arm_0/command/pose, joint_states and gripper.
 // Stamps also serve as times of reception.
 type Reader struct {
+	files        *store.Files
 	format, path string
 	source       Source
 	info         *codec.Info
@@ -67,8 +68,8 @@ func (r *Reader) Pixels() (bytes int64, err error) {
 // NewReader returns the episodes of s, which is at path and of a format, as messages. Closing it closes s. Reading
 // reports the Damage of s to Query.Damaged; without that, damage of a complete source is an error after the last
 // message.
-func NewReader(format, path string, s Source) *Reader {
-	return &Reader{format: format, path: path, source: s}
+func NewReader(files *store.Files, format, path string, s Source) *Reader {
+	return &Reader{files: files, format: format, path: path, source: s}
 }
 
 // Source returns the source of the episodes, which the reader closes.
@@ -101,7 +102,7 @@ func (r *Reader) Info() (*codec.Info, error) {
 		return nil, err
 	}
 	info := &codec.Info{Format: r.format, Path: r.path, Complete: r.source.Complete()}
-	if info.Size, err = size(r.path); err != nil {
+	if info.Size, err = size(r.files, r.path); err != nil {
 		return nil, err
 	}
 	counts := map[*codec.Channel]int{}
@@ -187,8 +188,8 @@ func (r *Reader) notes(episodes []*Episode, unread []string) (notes []codec.Even
 }
 
 // size returns the size of the file or folder at path in bytes.
-func size(path string) (bytes int64, err error) {
-	err = store.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+func size(files *store.Files, path string) (bytes int64, err error) {
+	err = files.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}

@@ -100,7 +100,7 @@ func TestReader(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, make([]byte, 1234), 0o600))
 	open := 0
 	source := &takes{episodes: recording(&open)}
-	r := NewReader("session", path, source)
+	r := NewReader(nil, "session", path, source)
 	list, payloads := read(t, r, codec.Query{})
 	require.Equal(t, []string{
 		"/camera_0/image/compressed 0", "/camera_1/image_raw 0", "/arm_0/pose 0", "/arm_0/joint_states 0",
@@ -162,7 +162,7 @@ func TestReader(t *testing.T) {
 
 func TestReaderQuery(t *testing.T) {
 	open := 0
-	r := NewReader("session", t.TempDir(), &takes{episodes: recording(&open)})
+	r := NewReader(nil, "session", t.TempDir(), &takes{episodes: recording(&open)})
 	list, _ := read(t, r, codec.Query{
 		Start: 1e9 + 1e7, End: 1e9 + 3e7, Topics: func(c *codec.Channel) bool { return c.Topic != "/arm_0/pose" },
 	})
@@ -192,7 +192,7 @@ func TestReaderQuery(t *testing.T) {
 
 func TestReaderValues(t *testing.T) {
 	open := 0
-	r := NewReader("session", t.TempDir(), &takes{episodes: recording(&open)})
+	r := NewReader(nil, "session", t.TempDir(), &takes{episodes: recording(&open)})
 	_, payloads := read(t, r, codec.Query{End: 1e9 + 2e7})
 	var joints, gripper sensor_msgs.JointState
 	require.NoError(t, cdr.Unmarshal(payloads["/arm_0/joint_states sensor_msgs/msg/JointState"], &joints))
@@ -209,7 +209,7 @@ func TestReaderDamage(t *testing.T) {
 	broken := &Episode{Name: "broken", Cameras: []*Camera{withPictures(camera("camera_0", 4),
 		pictures{"jpeg", 2, &open})}}
 	source := &takes{episodes: []*Episode{broken}, damage: []error{errors.New("a table is broken")}}
-	r := NewReader("session", t.TempDir(), source)
+	r := NewReader(nil, "session", t.TempDir(), source)
 
 	var told []string
 	list, _ := read(t, r, codec.Query{Damaged: func(err error) { told = append(told, err.Error()) }})
@@ -232,7 +232,7 @@ func TestReaderDamage(t *testing.T) {
 	require.Zero(t, open)
 
 	broken.Cameras = broken.Cameras[:0]
-	it, err = NewReader("session", t.TempDir(), source).Read(codec.Query{})
+	it, err = NewReader(nil, "session", t.TempDir(), source).Read(codec.Query{})
 	require.NoError(t, err)
 	_, err = it.Next()
 	require.ErrorContains(t, err, "a table is broken")
@@ -253,7 +253,7 @@ func TestReaderPoses(t *testing.T) {
 	degrees.Columns[5].Unit = "deg"
 	degrees.Values[5] = 90
 	e := &Episode{Name: "one", Arms: []*Arm{{Name: "left tool", Pose: turned, CommandPose: degrees}}}
-	r := NewReader("session", t.TempDir(), &takes{episodes: []*Episode{e}})
+	r := NewReader(nil, "session", t.TempDir(), &takes{episodes: []*Episode{e}})
 	list, payloads := read(t, r, codec.Query{Start: math.MinInt64})
 	require.Equal(t, []string{"/left_tool/pose -1000000005", "/left_tool/command/pose 0", "/left_tool/pose 2000000000",
 		"/left_tool/pose 3999999999000000000"}, list)
@@ -268,7 +268,7 @@ func TestReaderPoses(t *testing.T) {
 	require.Equal(t, geometry_msgs.Point{X: 0, Y: 1, Z: 1}, m.Pose.Position, "x of the sample before")
 
 	turned.Values = turned.Values[:20]
-	_, err := NewReader("session", "take", &takes{episodes: []*Episode{e}}).Info()
+	_, err := NewReader(nil, "session", "take", &takes{episodes: []*Episode{e}}).Info()
 	require.EqualError(t, err, "read take: one: stream tool/pose has 20 numbers for 3 samples of 7 columns")
 }
 
@@ -283,7 +283,7 @@ func TestReaderEndOfImages(t *testing.T) {
 	open := 0
 	e := recording(&open)[0]
 	e.Cameras[0].Open = func() (Frames, error) { return torn{}, nil }
-	r := NewReader("session", t.TempDir(), &takes{episodes: []*Episode{e}})
+	r := NewReader(nil, "session", t.TempDir(), &takes{episodes: []*Episode{e}})
 	it, err := r.Read(codec.Query{})
 	require.NoError(t, err)
 	_, err = it.Next()
@@ -308,7 +308,7 @@ func TestReaderMissing(t *testing.T) {
 		c.Open = func() (Frames, error) { t.Error(c.Name + " is opened"); return nil, io.EOF }
 	}
 	missing := &MissingError{Path: "videos/top.mp4", Camera: "top", Raw: true, Images: 7, Err: os.ErrNotExist}
-	r := NewReader("lerobot", t.TempDir(), &takes{episodes: episodes, damage: []error{missing}})
+	r := NewReader(nil, "lerobot", t.TempDir(), &takes{episodes: episodes, damage: []error{missing}})
 	info, err := r.Info()
 	require.NoError(t, err)
 	last := info.Topics[len(info.Topics)-1]
@@ -328,7 +328,7 @@ func TestReaderNames(t *testing.T) {
 		first.Cameras = append(first.Cameras, withPictures(camera(name, 1), pictures{"jpeg", 0, &open}))
 	}
 	second.Cameras = []*Camera{first.Cameras[3], first.Cameras[2]}
-	r := NewReader("x", "", &takes{episodes: []*Episode{first, second}})
+	r := NewReader(nil, "x", "", &takes{episodes: []*Episode{first, second}})
 	list, _ := read(t, r, codec.Query{})
 	require.Equal(t, []string{
 		"/device__/image/compressed 0", "/left_cam/image/compressed 0", "/left_cam_2/image/compressed 0",

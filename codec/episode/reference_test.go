@@ -14,7 +14,7 @@ import (
 
 // reference returns the episode that EasyTeleop recorded and converted.
 func reference(t *testing.T) *episode.Episode {
-	source, err := session.Open(samples.Path(t, "session/easyteleop_reference/temp/20261121_082214"))
+	source, err := session.Open(nil, samples.Path(t, "session/easyteleop_reference/temp/20261121_082214"))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, source.Close()) })
 	episodes, err := source.Episodes()

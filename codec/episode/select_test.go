@@ -90,7 +90,7 @@ func TestUnknownUnits(t *testing.T) {
 	}
 	require.Equal(t, []string{"", "", ""}, units())
 	require.Equal(t, UnitUnknown, Summarize(e).Streams[0].Unit)
-	r := NewReader("x", t.TempDir(), &takes{episodes: []*Episode{e}})
+	r := NewReader(nil, "x", t.TempDir(), &takes{episodes: []*Episode{e}})
 	info, err := r.Info()
 	require.NoError(t, err)
 	require.Len(t, info.Events, 1)
@@ -101,7 +101,7 @@ func TestUnknownUnits(t *testing.T) {
 	(&Selection{JointUnit: "deg"}).Select([]*Episode{e})
 	require.Equal(t, []string{"rad", "rad/s", "rad"}, units())
 	require.Equal(t, "deg/s", Summarize(e).Streams[1].Unit)
-	info, err = NewReader("x", t.TempDir(), &takes{episodes: []*Episode{e}}).Info()
+	info, err = NewReader(nil, "x", t.TempDir(), &takes{episodes: []*Episode{e}}).Info()
 	require.NoError(t, err)
 	require.Empty(t, info.Events)
 }

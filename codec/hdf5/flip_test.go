@@ -58,7 +58,7 @@ func content(t testing.TB, path string) []byte {
 
 // readAll reads all numbers and images of a file, and returns the first error.
 func readAll(path string) error {
-	s, err := Open(path)
+	s, err := Open(nil, path)
 	if err != nil {
 		return err
 	}

@@ -18,8 +18,8 @@ import (
 var episodeFile = regexp.MustCompile(`^episode_\d+\.(hdf5|h5)$`)
 
 // episodeFiles returns the files of episodes in a folder, in the order of their numbers.
-func episodeFiles(folder string) (paths []string) {
-	entries, err := store.ReadDir(folder)
+func episodeFiles(files *store.Files, folder string) (paths []string) {
+	entries, err := files.ReadDir(folder)
 	if err != nil {
 		return nil
 	}
@@ -35,6 +35,7 @@ func episodeFiles(folder string) (paths []string) {
 
 // folder is a folder of files with episodes, which are opened one after the other: each takes a process.
 type folder struct {
+	files    *store.Files
 	path     string
 	paths    []string
 	sources  []*source
@@ -58,7 +59,7 @@ func (f *folder) Episodes() ([]*episode.Episode, error) {
 func (f *folder) read() error {
 	base := int64(0)
 	for _, path := range f.paths {
-		s, err := open(path)
+		s, err := open(f.files, path)
 		if err != nil {
 			f.unreadable(err)
 			continue

@@ -116,7 +116,7 @@ func TestUnreadNumbers(t *testing.T) {
 		require.NoError(t, err)
 		put(f)
 		require.NoError(t, f.Close())
-		s, err := Open(path)
+		s, err := Open(nil, path)
 		require.NoError(t, err)
 		defer s.Close()
 		_, err = s.Episodes()
@@ -150,7 +150,7 @@ func TestUnreadNumbers(t *testing.T) {
 		numbers(f, "/observations/qpos", 7)
 	}))
 	path := writeTakes(t, Options{}, aligned(t, take(5), align.Options{}))
-	s, err := Open(path)
+	s, err := Open(nil, path)
 	require.NoError(t, err)
 	defer s.Close()
 	_, err = s.Episodes()
@@ -171,7 +171,7 @@ func TestEmptyState(t *testing.T) {
 
 // Of a file whose writer was killed, what all streams have is read.
 func TestLengthsThatDiffer(t *testing.T) {
-	s, err := Open(aloha(t, 5, 3, 14))
+	s, err := Open(nil, aloha(t, 5, 3, 14))
 	require.NoError(t, err)
 	defer s.Close()
 	episodes, err := s.Episodes()
@@ -254,7 +254,7 @@ func TestForeignFiles(t *testing.T) {
 			h5.Put(f, "/observations/timestamps", []float64{1, 1e300}, 2)
 		}): "row 1 has the time 1e+300",
 	} {
-		s, err := Open(path)
+		s, err := Open(nil, path)
 		if err == nil {
 			_, err = s.Episodes()
 			require.NoError(t, s.Close())
@@ -368,7 +368,7 @@ func TestLayoutsOfOthers(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, f.MakeGroup(group))
 		require.NoError(t, f.Close())
-		s, err := Open(path)
+		s, err := Open(nil, path)
 		require.NoError(t, err)
 		_, err = s.Episodes()
 		require.ErrorContains(t, err, want)

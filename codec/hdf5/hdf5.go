@@ -19,6 +19,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/episode"
 	"tapedeck/codec/hdf5/internal/child"
+	"tapedeck/codec/store"
 )
 
 // Main must be called before anything else in main of an executable that reads HDF5 files, and in TestMain. It does not
@@ -28,9 +29,9 @@ func Main() { child.Main() }
 // Format is the format of HDF5 files with episodes, and of folders with a file for each episode, episode_0.hdf5 and on.
 var Format = codec.Format{
 	Name: "hdf5",
-	Sniff: func(path string, head []byte) bool {
+	Sniff: func(files *store.Files, path string, head []byte) bool {
 		if head == nil {
-			return len(episodeFiles(path)) > 0
+			return len(episodeFiles(files, path)) > 0
 		}
 		ok, err := isHDF5(bytes.NewReader(head), int64(len(head)))
 		return ok && err == nil
@@ -38,12 +39,12 @@ var Format = codec.Format{
 	Named:     named,
 	Extension: ".hdf5",
 	Files:     []string{".hdf5"},
-	Open: func(path string) (codec.Reader, error) {
-		source, err := Open(path)
+	OpenFrom: func(files *store.Files, path string) (codec.Reader, error) {
+		source, err := Open(files, path)
 		if err != nil {
 			return nil, err
 		}
-		return episode.NewReader("hdf5", path, source), nil
+		return episode.NewReader(files, "hdf5", path, source), nil
 	},
 }
 

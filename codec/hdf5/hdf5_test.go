@@ -170,7 +170,7 @@ func writeTakes(t *testing.T, o Options, takes ...*episode.Rows) string {
 }
 
 func readTakes(t *testing.T, path string) []*episode.Episode {
-	s, err := Open(path)
+	s, err := Open(nil, path)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	episodes, err := s.Episodes()
@@ -555,7 +555,7 @@ func TestURL(t *testing.T) {
 	s := storetest.New(t)
 	for key, content := range map[string]string{"none.hdf5": "no HDF5", "cut.hdf5": "\x89HDF\r\n\x1a\n cut"} {
 		s.Put(key, []byte(content))
-		_, err := Open(s.URL(key))
+		_, err := Open(s.Files(), s.URL(key))
 		require.ErrorContains(t, err, s.URL(key))
 		require.NotContains(t, err.Error(), os.TempDir())
 	}

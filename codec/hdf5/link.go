@@ -63,7 +63,7 @@ func (s *summary) link(f *h5.File, folder, name string) error {
 	if err != nil {
 		return err
 	}
-	source, err := open(name)
+	source, err := open(nil, name)
 	if err != nil {
 		return err
 	}

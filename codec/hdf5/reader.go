@@ -45,11 +45,11 @@ type stored struct {
 }
 
 // Open opens a file, or a folder of files that are named as episodes. Its errors name the file.
-func Open(path string) (episode.Source, error) {
-	if paths := episodeFiles(path); len(paths) > 0 {
-		return &folder{path: path, paths: paths, lost: codec.LossCounts{}}, nil
+func Open(files *store.Files, path string) (episode.Source, error) {
+	if paths := episodeFiles(files, path); len(paths) > 0 {
+		return &folder{files: files, path: path, paths: paths, lost: codec.LossCounts{}}, nil
 	}
-	s, err := open(path)
+	s, err := open(files, path)
 	if err != nil {
 		return nil, err
 	}
@@ -57,8 +57,8 @@ func Open(path string) (episode.Source, error) {
 }
 
 // open opens a file. One in a store is fetched: libhdf5 reads local files.
-func open(path string) (*source, error) {
-	local, remove, err := store.Fetch(path)
+func open(files *store.Files, path string) (*source, error) {
+	local, remove, err := files.Fetch(path)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, codec.Pathless(err))
 	}

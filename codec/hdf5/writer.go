@@ -238,7 +238,7 @@ func (s *summary) write(f *h5.File) error {
 
 // verify compares a file with what was written.
 func (w *Writer) verify(path string) error {
-	source, err := open(path)
+	source, err := open(nil, path)
 	if err != nil {
 		return err
 	}

@@ -95,7 +95,7 @@ func depthInfo(t *testing.T, path string) *feature {
 
 // requireDepths compares the depths of the dataset with what was written; unknown ones must be so again.
 func requireDepths(t *testing.T, path string, tolerance func(mm uint16) float64) {
-	s, err := Open(path)
+	s, err := Open(nil, path)
 	require.NoError(t, err)
 	episodes, err := s.Episodes()
 	require.NoError(t, err)
@@ -301,7 +301,7 @@ func TestSmallVideo(t *testing.T) {
 	require.NoError(t, w.Close())
 	require.Equal(t, []string{"camera_0: 32×24 pixels are too small for libsvtav1, libx264 makes the video"},
 		w.Notes())
-	s, err := Open(path)
+	s, err := Open(nil, path)
 	require.NoError(t, err)
 	f := s.info.Features.get(imagePrefix + "camera_0")
 	require.Equal(t, []any{"h264", 23., "veryfast"},

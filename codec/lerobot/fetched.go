@@ -9,6 +9,8 @@ import (
 // videoFiles are local files of videos, those of a store fetched. The last one of each camera is kept, as most hold
 // many episodes.
 type videoFiles struct {
+	files *store.Files
+
 	mu   sync.Mutex
 	last map[string]*videoFile // by camera
 }
@@ -30,7 +32,7 @@ func (v *videoFiles) use(camera, path string) (local string, release func(), err
 		v.drop(camera)
 		f = &videoFile{path: path, remove: func() {}, kept: true}
 		f.fetch = sync.OnceValues(func() (string, error) {
-			local, remove, err := store.Fetch(path)
+			local, remove, err := v.files.Fetch(path)
 			if err == nil {
 				f.remove = remove
 			}

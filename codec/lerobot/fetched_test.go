@@ -14,7 +14,7 @@ func TestVideoFiles(t *testing.T) {
 	s := storetest.New(t)
 	s.Put("a.mp4", []byte("a"))
 	s.Put("b.mp4", []byte("b"))
-	var files videoFiles
+	files := videoFiles{files: s.Files()}
 	use := func(key string) (string, func()) {
 		local, release, err := files.use("camera", s.URL(key))
 		require.NoError(t, err)

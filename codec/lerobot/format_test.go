@@ -55,7 +55,7 @@ func TestFormat(t *testing.T) {
 
 	for i, name := range []string{"data/chunk-000/file-000.parquet", "data/chunk-000/file-001.parquet",
 		"data/chunk-001/file-000.parquet"} {
-		table, err := openTable(filepath.Join(path, name))
+		table, err := openTable(nil, filepath.Join(path, name))
 		require.NoError(t, err)
 		require.Len(t, table.in.RowGroups(), 1)
 		features, ok := table.in.Lookup("huggingface")
@@ -98,7 +98,7 @@ func TestFormat(t *testing.T) {
 		require.NoError(t, table.close())
 	}
 
-	tasks, err := openTable(filepath.Join(path, tasksPath))
+	tasks, err := openTable(nil, filepath.Join(path, tasksPath))
 	require.NoError(t, err)
 	defer tasks.close()
 	pandas, ok := tasks.in.Lookup("pandas")
@@ -112,7 +112,7 @@ func TestFormat(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, [][]string{{"pick"}}, names)
 
-	episodes, err := openTable(filepath.Join(path, episodesPath))
+	episodes, err := openTable(nil, filepath.Join(path, episodesPath))
 	require.NoError(t, err)
 	defer episodes.close()
 	for name, want := range map[string][]float64{
@@ -130,7 +130,7 @@ func TestFormat(t *testing.T) {
 	_, err = episodes.numbers("stats/observation.images.camera_0/q99", 3)
 	require.NoError(t, err)
 
-	s, err := Open(path)
+	s, err := Open(nil, path)
 	require.NoError(t, err)
 	read, err := s.Episodes()
 	require.NoError(t, err)
@@ -172,7 +172,7 @@ func foreign(t testing.TB) string {
 }
 
 func TestForeign(t *testing.T) {
-	s, err := Open(foreign(t))
+	s, err := Open(nil, foreign(t))
 	require.NoError(t, err)
 	read, err := s.Episodes()
 	require.NoError(t, err)
@@ -234,7 +234,7 @@ func TestLanguage(t *testing.T) {
 		require.NoError(t, parquet.WriteFile(
 			filepath.Join(path, fmt.Sprintf("data/chunk-000/episode_%06d.parquet", e)), rows))
 	}
-	s, err := Open(path)
+	s, err := Open(nil, path)
 	require.NoError(t, err)
 	read, err := s.Episodes()
 	require.NoError(t, err)
@@ -319,7 +319,7 @@ func TestStaleIndex(t *testing.T) {
 	require.NoError(t, os.Rename(table(0), table(9)))
 	require.NoError(t, os.Rename(table(1), table(0)))
 	require.NoError(t, os.Rename(table(9), table(1)))
-	s, err := Open(path)
+	s, err := Open(nil, path)
 	require.NoError(t, err)
 	read, err := s.Episodes()
 	require.NoError(t, err)
@@ -336,7 +336,7 @@ func TestStaleIndex(t *testing.T) {
 	content, err := os.ReadFile(table(0))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(table(7), content, 0o666))
-	s, err = Open(path)
+	s, err = Open(nil, path)
 	require.NoError(t, err)
 	read, err = s.Episodes()
 	require.NoError(t, err)
@@ -368,7 +368,7 @@ func TestDamaged(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			path := foreign(t)
 			require.NoError(t, os.WriteFile(filepath.Join(path, c.file), []byte(c.text), 0o666))
-			s, err := Open(path)
+			s, err := Open(nil, path)
 			if err == nil {
 				_, err = s.Episodes()
 			}
@@ -388,7 +388,7 @@ func TestFlippedBytes(t *testing.T) {
 		damaged := append([]byte{}, whole...)
 		damaged[at] ^= 0x5a
 		require.NoError(t, os.WriteFile(name, damaged, 0o666))
-		s, err := Open(path)
+		s, err := Open(nil, path)
 		require.NoError(t, err)
 		episodes, err := s.Episodes()
 		if err == nil {
@@ -433,7 +433,7 @@ func TestEditedByOthers(t *testing.T) {
 		edited, err := json.Marshal(all)
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(path, notesPath), edited, 0o666))
-		s, err := Open(path)
+		s, err := Open(nil, path)
 		require.NoError(t, err)
 		episodes, err := s.Episodes()
 		require.NoError(t, err)

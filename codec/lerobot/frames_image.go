@@ -10,6 +10,7 @@ import (
 
 	"tapedeck/codec/episode"
 	"tapedeck/codec/pixel"
+	"tapedeck/codec/store"
 )
 
 // imageFrames reads images from a table.
@@ -31,9 +32,10 @@ type imageFrames struct {
 }
 
 // openImages opens the images of a feature in a table. checked has the pages that were checked, of all tables.
-func openImages(path string, feature *feature, from, count int, checked *sync.Map) (*imageFrames, error) {
+func openImages(files *store.Files, path string, feature *feature, from, count int,
+	checked *sync.Map) (*imageFrames, error) {
 	column := feature.key
-	t, err := openTable(path)
+	t, err := openTable(files, path)
 	if err != nil {
 		return nil, err
 	}

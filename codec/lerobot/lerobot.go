@@ -24,11 +24,11 @@ const Version = "v3.0"
 // Format is that of datasets of LeRobot.
 var Format = codec.Format{
 	Name: Name,
-	Sniff: func(path string, head []byte) bool {
+	Sniff: func(files *store.Files, path string, head []byte) bool {
 		if head != nil {
 			return false
 		}
-		text, err := store.ReadFile(store.Join(path, infoPath))
+		text, err := files.ReadFile(store.Join(path, infoPath))
 		if err != nil {
 			return false
 		}
@@ -40,12 +40,12 @@ var Format = codec.Format{
 	// What is written are folders, which any name may mean.
 	Named: func(string) bool { return false },
 	Files: []string{".json", ".mp4", ".parquet"},
-	Open: func(path string) (codec.Reader, error) {
-		s, err := Open(path)
+	OpenFrom: func(files *store.Files, path string) (codec.Reader, error) {
+		s, err := Open(files, path)
 		if err != nil {
 			return nil, err
 		}
-		return episode.NewReader(Name, path, s), nil
+		return episode.NewReader(files, Name, path, s), nil
 	},
 }
 

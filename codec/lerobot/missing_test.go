@@ -63,14 +63,14 @@ func TestMissingVideos(t *testing.T) {
 				}
 			}
 			calls := fakeFFmpeg(t)
-			s, err := Open(path)
+			s, err := Open(nil, path)
 			require.NoError(t, err)
 			looked := map[string]int{}
 			s.check = func(path string) error {
 				looked[path]++
-				return codec.CheckContents(path)
+				return codec.CheckContents(nil, path)
 			}
-			r := episode.NewReader(Name, path, s)
+			r := episode.NewReader(nil, Name, path, s)
 			info, err := r.Info()
 			require.NoError(t, err)
 			require.False(t, info.Complete)
@@ -133,7 +133,7 @@ func TestTableIsAPointer(t *testing.T) {
 	path := foreign(t)
 	name := filepath.Join(path, "data/chunk-000/episode_000001.parquet")
 	require.NoError(t, os.WriteFile(name, []byte("version https://git-lfs.github.com/spec/v1\n"), 0o666))
-	s, err := Open(path)
+	s, err := Open(nil, path)
 	require.NoError(t, err)
 	_, err = s.Episodes()
 	require.ErrorContains(t, err, name)

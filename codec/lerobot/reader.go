@@ -22,6 +22,7 @@ import (
 // Source reads a dataset of v3.0 or v2.1.
 type Source struct {
 	episode.Intact
+	files    *store.Files
 	path     string
 	info     info
 	absent   map[string]bool  // features that a table lacks
@@ -32,7 +33,7 @@ type Source struct {
 	episodes func() ([]*episode.Episode, error) // reads the numbers, once
 	videos   map[string]*episode.MissingError   // by path; nil: the video is there
 	missing  []error                            // those of videos that are not nil
-	files    videoFiles
+	cached   videoFiles
 	checked  sync.Map                // of tables with images
 	check    func(path string) error // returns why the contents of a file are not there
 	tables   map[int]string          // by episode, the paths of tables; nil: not looked for yet
@@ -42,9 +43,10 @@ type Source struct {
 var _ episode.Source = (*Source)(nil)
 
 // Open opens the dataset in the folder path.
-func Open(path string) (*Source, error) {
-	s := &Source{path: path, absent: map[string]bool{}, videos: map[string]*episode.MissingError{},
-		check: codec.CheckContents}
+func Open(files *store.Files, path string) (*Source, error) {
+	s := &Source{files: files, path: path, absent: map[string]bool{}, videos: map[string]*episode.MissingError{},
+		cached: videoFiles{files: files},
+		check:  func(path string) error { return codec.CheckContents(files, path) }}
 	s.episodes = sync.OnceValues(s.readEpisodes)
 	if err := s.load(infoPath, &s.info); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
@@ -64,11 +66,11 @@ func Open(path string) (*Source, error) {
 }
 
 func (s *Source) load(path string, value any) error {
-	if err := codec.CheckContents(store.Join(s.path, path)); errors.Is(err, codec.ErrEmpty) ||
+	if err := codec.CheckContents(s.files, store.Join(s.path, path)); errors.Is(err, codec.ErrEmpty) ||
 		errors.Is(err, codec.ErrLFSPointer) {
 		return fmt.Errorf("read %s: %w", store.Join(s.path, path), err)
 	}
-	text, err := store.ReadFile(store.Join(s.path, path))
+	text, err := s.files.ReadFile(store.Join(s.path, path))
 	if err != nil {
 		return err
 	}
@@ -82,7 +84,7 @@ func (s *Source) isV2() bool { return strings.HasPrefix(s.info.Version, "v2.") }
 
 // Close implements episode.Source.
 func (s *Source) Close() error {
-	s.files.close()
+	s.cached.close()
 	return nil
 }
 
@@ -179,7 +181,7 @@ func (s *Source) readEpisodes() (all []*episode.Episode, err error) {
 func (s *Source) tableOf(index int) (string, error) {
 	if s.tables == nil {
 		s.tables = map[int]string{}
-		paths, err := store.Glob(s.path, "data/chunk-*/*.parquet")
+		paths, err := s.files.Glob(s.path, "data/chunk-*/*.parquet")
 		if err != nil {
 			return "", err
 		}
@@ -194,7 +196,7 @@ func (s *Source) tableOf(index int) (string, error) {
 
 // listTable adds the episodes in a table to tables.
 func (s *Source) listTable(path string) (err error) {
-	t, err := openTable(path)
+	t, err := openTable(s.files, path)
 	if err != nil {
 		return err
 	}
@@ -213,13 +215,13 @@ func (s *Source) Events() []codec.Event { return s.labels }
 
 // entries lists the episodes of v3.0.
 func (s *Source) entries() ([]*entry, error) {
-	paths, err := store.Glob(s.path, "meta/episodes/chunk-*/file-*.parquet")
+	paths, err := s.files.Glob(s.path, "meta/episodes/chunk-*/file-*.parquet")
 	if err != nil || len(paths) == 0 {
 		return nil, errors.New("no meta/episodes/chunk-000/file-000.parquet")
 	}
 	var all []*entry
 	for _, path := range paths {
-		t, err := openTable(path)
+		t, err := openTable(s.files, path)
 		if err != nil {
 			return nil, err
 		}
@@ -292,7 +294,7 @@ func (s *Source) videoPath(values map[string]any) (string, error) {
 // entriesV2 lists the episodes of v2.1, which has a file for each.
 func (s *Source) entriesV2() ([]*entry, error) {
 	const name = "meta/episodes.jsonl"
-	text, err := store.ReadFile(store.Join(s.path, name))
+	text, err := s.files.ReadFile(store.Join(s.path, name))
 	if err != nil {
 		return nil, err
 	}
@@ -345,7 +347,7 @@ type rows struct {
 
 // rows reads the numbers of a table.
 func (s *Source) rows(path string) (r *rows, err error) {
-	t, err := openTable(store.Join(s.path, path))
+	t, err := openTable(s.files, store.Join(s.path, path))
 	if err != nil {
 		return nil, err
 	}
@@ -471,13 +473,13 @@ func (s *Source) camera(e *entry, f *feature, at span) *episode.Camera {
 			c.Decoded = f.width()
 		}
 		c.Open = func() (episode.Frames, error) {
-			return openVideo(&s.files, path, f, s.info.FPS, e.starts[f.key], at.n)
+			return openVideo(&s.cached, path, f, s.info.FPS, e.starts[f.key], at.n)
 		}
 		return c
 	}
 	c.Raw = f.isDepth()
 	c.Open = func() (episode.Frames, error) {
-		return openImages(store.Join(s.path, e.data), f, at.from, at.n, &s.checked)
+		return openImages(s.files, store.Join(s.path, e.data), f, at.from, at.n, &s.checked)
 	}
 	return c
 }

@@ -176,7 +176,7 @@ func TestSplitEpisode(t *testing.T) {
 	without(e.Cameras[0], 10, 11) // one row alone between
 	require.NoError(t, w.Write(aligned(t, e, align.Options{})))
 	require.NoError(t, w.Close())
-	s, err := Open(path)
+	s, err := Open(nil, path)
 	require.NoError(t, err)
 	episodes, err := s.Episodes()
 	require.NoError(t, err)
@@ -229,7 +229,7 @@ func TestPictures(t *testing.T) {
 			without(e.Cameras[0], 3, 5)
 			require.NoError(t, w.Write(aligned(t, e, align.Options{MissingImage: align.MissingBlack})))
 			require.NoError(t, w.Close())
-			s, err := Open(path)
+			s, err := Open(nil, path)
 			require.NoError(t, err)
 			episodes, err := s.Episodes()
 			require.NoError(t, err)

@@ -56,7 +56,7 @@ func TestLongColumn(t *testing.T) {
 	stat, err := os.Stat(path)
 	require.NoError(t, err)
 	require.Less(t, stat.Size(), int64(2000))
-	table, err := openTable(path)
+	table, err := openTable(nil, path)
 	require.NoError(t, err)
 	defer table.close()
 	_, err = table.numbers("n", 1)
@@ -74,7 +74,7 @@ func TestFooter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.parquet")
 			require.NoError(t, os.WriteFile(path, []byte(c.text), 0o666))
-			_, err := openTable(path)
+			_, err := openTable(nil, path)
 			require.EqualError(t, err, "read "+path+": "+c.want)
 		})
 	}

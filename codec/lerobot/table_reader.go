@@ -24,8 +24,8 @@ type tableReader struct {
 }
 
 // openTable opens a file.
-func openTable(path string) (t *tableReader, err error) {
-	file, err := store.Open(path)
+func openTable(files *store.Files, path string) (t *tableReader, err error) {
+	file, err := files.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func openTable(path string) (t *tableReader, err error) {
 		return nil, err
 	}
 	t = &tableReader{path: path, file: file}
-	if err := codec.CheckContents(path); err != nil {
+	if err := codec.CheckContents(files, path); err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	err = guard(path, func() error {

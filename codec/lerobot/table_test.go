@@ -40,7 +40,7 @@ func TestPagesOnce(t *testing.T) {
 	require.NoError(t, table.close())
 	var checked sync.Map
 	for _, want := range []bool{true, false} {
-		f, err := openImages(path, &feature{key: "image"}, 0, 2, &checked)
+		f, err := openImages(nil, path, &feature{key: "image"}, 0, 2, &checked)
 		require.NoError(t, err)
 		counted := &countedFile{File: f.table.file}
 		f.table.file = counted

@@ -147,7 +147,7 @@ func TestRoundTrip(t *testing.T) {
 	require.NoError(t, w.Close())
 	require.NoDirExists(t, path+partSuffix)
 
-	s, err := Open(path)
+	s, err := Open(nil, path)
 	require.NoError(t, err)
 	read, err := s.Episodes()
 	require.NoError(t, err)
@@ -222,7 +222,7 @@ func TestVideo(t *testing.T) {
 	other.Abort()
 	require.NoError(t, w.Close())
 	require.FileExists(t, filepath.Join(path, "videos/observation.images.camera_1/chunk-000/file-001.mp4"))
-	s, err := Open(path)
+	s, err := Open(nil, path)
 	require.NoError(t, err)
 	read, err := s.Episodes()
 	require.NoError(t, err)

@@ -17,6 +17,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/internal/chunked"
 	"tapedeck/codec/internal/output"
+	"tapedeck/codec/store"
 )
 
 // Name is the name of the format.
@@ -27,9 +28,11 @@ var Format = codec.Format{
 	Extension: ".mcap",
 	Keeps:     codec.Keeps{PublishTime: true, QoS: true, Metadata: true, Attachments: true, ChannelMetadata: true},
 	Name:      Name,
-	Sniff:     func(_ string, head []byte) bool { return bytes.HasPrefix(head, mcap.Magic[:5]) },
+	Sniff:     func(_ *store.Files, _ string, head []byte) bool { return bytes.HasPrefix(head, mcap.Magic[:5]) },
 	Named:     func(path string) bool { return filepath.Ext(path) == ".mcap" },
-	Open:      func(path string) (codec.Reader, error) { return chunked.Open(path, NewReader) },
+	OpenFrom: func(files *store.Files, path string) (codec.Reader, error) {
+		return chunked.Open(files, path, NewReader)
+	},
 	Check: func(o codec.CreateOptions) error {
 		_, err := newPacker(o.Compression)
 		return err

@@ -29,7 +29,7 @@ func TestNoAllocations(t *testing.T) {
 	require.NoError(t, w.Write(m))
 	require.Zero(t, testing.AllocsPerRun(10_000, func() { w.Write(m) }))
 	require.NoError(t, w.Close())
-	r, err := open(path)
+	r, err := open(nil, path)
 	require.NoError(t, err)
 	defer r.Close()
 	it, err := r.Read(codec.Query{})

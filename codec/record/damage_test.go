@@ -37,7 +37,7 @@ func TestTruncated(t *testing.T) {
 				continue // padding
 			}
 			b := whole[:size]
-			require.True(t, sniff("", b[:min(size, 4096)]), size)
+			require.True(t, sniff(nil, "", b[:min(size, 4096)]), size)
 			want := 0
 			for _, end := range ends {
 				if end <= int64(size) {

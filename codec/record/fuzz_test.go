@@ -26,7 +26,7 @@ func FuzzRead(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		sniff("", b[:min(len(b), 4096)])
+		sniff(nil, "", b[:min(len(b), 4096)])
 		r, err := newReader("fuzz.record", codectest.NewFile(b), int64(len(b)), b[:min(len(b), firstSection)])
 		require.NoError(t, err)
 		read := func(q codec.Query) (count int, end error) {

@@ -94,7 +94,7 @@ func TestPaddingIsIgnored(t *testing.T) {
 			binary.LittleEndian.PutUint32(b[pos+4:], 0xdeadbeef)
 		}
 	}
-	require.True(t, sniff("", b[:min(len(b), 4096)]))
+	require.True(t, sniff(nil, "", b[:min(len(b), 4096)]))
 	all, err := readAll(t, memory(t, b), codec.Query{})
 	require.NoError(t, err)
 	require.Equal(t, smallMessages(), all)
@@ -156,7 +156,7 @@ func TestDamage(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			b := smallFile(t, true)
 			b = test.spoil(b, sections(b))
-			require.True(t, sniff("", b[:min(len(b), 4096)]))
+			require.True(t, sniff(nil, "", b[:min(len(b), 4096)]))
 			r := memory(t, b)
 			plain, err := readAll(t, r, codec.Query{})
 			if test.name == "no header" { // which hides nothing

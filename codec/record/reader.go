@@ -70,8 +70,8 @@ type reader struct {
 	info       *codec.Info
 }
 
-func open(path string) (*reader, error) {
-	file, err := store.Open(path)
+func open(files *store.Files, path string) (*reader, error) {
+	file, err := files.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, codec.Pathless(err))
 	}

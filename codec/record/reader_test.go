@@ -184,12 +184,12 @@ func TestOpenErrors(t *testing.T) {
 			require.ErrorContains(t, err, test.path)
 		})
 	}
-	_, err := open(filepath.Join(dir, "none.record"))
+	_, err := open(nil, filepath.Join(dir, "none.record"))
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
 func TestReadAfterClose(t *testing.T) {
-	r, err := open(sample(t, "multichunk.record"))
+	r, err := open(nil, sample(t, "multichunk.record"))
 	require.NoError(t, err)
 	it, err := r.Read(codec.Query{})
 	require.NoError(t, err)
@@ -298,7 +298,7 @@ func TestMapAndVehicle(t *testing.T) {
 	copy(b, sectionOf(headerSection, &h))
 	path := filepath.Join(t.TempDir(), "a.record")
 	require.NoError(t, os.WriteFile(path, b, 0o644))
-	r, err := open(path)
+	r, err := open(nil, path)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
 	info, err := r.Info()

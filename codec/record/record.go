@@ -128,7 +128,7 @@ var Format = codec.Format{
 	Name:      formatName,
 	Sniff:     sniff,
 	Named:     names.MatchString,
-	Open:      openAny,
+	OpenFrom:  openAny,
 	Check:     check,
 	Splits:    true,
 	Accepts:   accepts,
@@ -136,18 +136,18 @@ var Format = codec.Format{
 }
 
 // openAny opens a file, or several as one.
-func openAny(path string) (codec.Reader, error) {
-	if stat, err := store.Stat(path); err == nil && !stat.IsDir() {
-		return open(path)
+func openAny(files *store.Files, path string) (codec.Reader, error) {
+	if stat, err := files.Stat(path); err == nil && !stat.IsDir() {
+		return open(files, path)
 	}
-	return openParts(path)
+	return openParts(files, path)
 }
 
 // sniff accepts what begins with a Header, whole or cut, and also a file whose Header is broken but not what follows
 // it; and several files by their names.
-func sniff(path string, head []byte) bool {
+func sniff(files *store.Files, path string, head []byte) bool {
 	if head == nil {
-		return slices.ContainsFunc(parts(path), isRecord)
+		return slices.ContainsFunc(parts(files, path), func(part string) bool { return isRecord(files, part) })
 	}
 	if len(head) >= sectionSize {
 		s := parseSection(head)
@@ -194,7 +194,7 @@ func createOn(s output.System, path string, o codec.CreateOptions) (*output.Reco
 		}
 		return name
 	}
-	if _, err := os.Lstat(base); err != nil && o.Dated != nil && !o.Overwrite && parts(base) != nil {
+	if _, err := os.Lstat(base); err != nil && o.Dated != nil && !o.Overwrite && parts(nil, base) != nil {
 		return nil, fmt.Errorf("create %s: %w; name another output or use --overwrite", base, fs.ErrExist)
 	}
 	return output.NewChunkRecording(s, formatName, path, o, name, func(path string) (output.Encoder, error) {

@@ -16,14 +16,14 @@ import (
 // parts returns the names of the record files in the folder at path or, where there is nothing, of those that are
 // called like path but for what a recorder adds when it splits: NAME.record.00000 and on, or NAME.record and then
 // NAME.record.00001. Those that were not completed are among them.
-func parts(path string) []string {
+func parts(files *store.Files, path string) []string {
 	dir, prefix := path, ""
-	if _, err := store.Stat(path); err != nil {
+	if _, err := files.Stat(path); err != nil {
 		dir, prefix = store.Dir(path), store.Base(path)
-	} else if _, err := store.Stat(store.Join(path, "metadata.yaml")); err == nil {
+	} else if _, err := files.Stat(store.Join(path, "metadata.yaml")); err == nil {
 		return nil // it is a bag
 	}
-	entries, err := store.ReadDir(dir)
+	entries, err := files.ReadDir(dir)
 	if err != nil {
 		return nil
 	}
@@ -51,21 +51,21 @@ func parts(path string) []string {
 }
 
 // isRecord reports whether the file at path looks like a record file.
-func isRecord(path string) bool {
-	file, err := store.Open(path)
+func isRecord(files *store.Files, path string) bool {
+	file, err := files.Open(path)
 	if err != nil {
 		return false
 	}
 	defer file.Close()
 	head := make([]byte, 4096)
 	n, err := io.ReadFull(file, head)
-	return (err == nil || errors.Is(err, io.ErrUnexpectedEOF)) && sniff(path, head[:n])
+	return (err == nil || errors.Is(err, io.ErrUnexpectedEOF)) && sniff(nil, path, head[:n])
 }
 
 // openParts opens several files as one recording: those in the folder at path, or those whose names begin with path.
 // Info has an event for each gap between their numbers.
-func openParts(path string) (codec.Reader, error) {
-	r := &joined.Reader{Format: formatName, Path: path, Names: parts(path)}
+func openParts(files *store.Files, path string) (codec.Reader, error) {
+	r := &joined.Reader{Format: formatName, Path: path, Names: parts(files, path)}
 	var errs []error
 	base, number := "", 0
 	for _, name := range r.Names {
@@ -78,8 +78,8 @@ func openParts(path string) (codec.Reader, error) {
 			}
 			base, number = n.Base, n.Number
 		}
-		part, err := open(name)
-		if err == nil && !isRecord(name) {
+		part, err := open(files, name)
+		if err == nil && !isRecord(files, name) {
 			err = errors.Join(fmt.Errorf("open %s: it is not a record file", name), part.Close())
 		}
 		if err != nil {

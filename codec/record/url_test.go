@@ -15,6 +15,7 @@ import (
 // TestIndexInStore opens records in a store, which are not gone through chunk by chunk if their index is sound.
 func TestIndexInStore(t *testing.T) {
 	s := storetest.New(t)
+	files := s.Files()
 	camera := &codec.Channel{Topic: "/camera", Type: "sensor_msgs/msg/Image", Encoding: codec.EncodingCDR}
 	imu := &codec.Channel{Topic: "/imu", Type: "sensor_msgs/msg/Imu", Encoding: codec.EncodingCDR}
 	var messages []codec.Message
@@ -40,7 +41,7 @@ func TestIndexInStore(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, content, 0o666))
 			s.Put("a.record", content)
 			read := func(path string) (all []codec.Message, damage int, unwalked bool) {
-				r, err := open(path)
+				r, err := open(files, path)
 				require.NoError(t, err)
 				defer r.Close()
 				all = codectest.Read(t, r, codec.Query{Damaged: func(error) { damage++ }})

@@ -21,7 +21,7 @@ func create(path string, o codec.CreateOptions) (*output.Recording, error) {
 }
 
 func reopen(t testing.TB, path string) (*reader, []byte) {
-	r, err := open(path)
+	r, err := open(nil, path)
 	require.NoError(t, err)
 	t.Cleanup(func() { r.Close() })
 	b, err := os.ReadFile(path)
@@ -106,7 +106,7 @@ func TestChunks(t *testing.T) {
 				require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: int64(i) * int64(test.step),
 					Data: data}))
 				// At no time more is missing than the open chunk.
-				r, err := open(path)
+				r, err := open(nil, path)
 				require.NoError(t, err)
 				all, err := readAll(t, r, codec.Query{})
 				require.NoError(t, err)

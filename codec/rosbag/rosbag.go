@@ -32,6 +32,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/internal/chunked"
 	"tapedeck/codec/internal/output"
+	"tapedeck/codec/store"
 )
 
 // Name is the name of the format.
@@ -48,9 +49,11 @@ var Format = codec.Format{
 	Extension: ".bag",
 	Keeps:     codec.Keeps{Encodings: []string{codec.EncodingROS1}, ChannelMetadata: true},
 	Name:      Name,
-	Sniff:     func(_ string, head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) },
+	Sniff:     func(_ *store.Files, _ string, head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) },
 	Named:     func(path string) bool { return filepath.Ext(path) == ".bag" },
-	Open:      func(path string) (codec.Reader, error) { return chunked.Open(path, newReader) },
+	OpenFrom: func(files *store.Files, path string) (codec.Reader, error) {
+		return chunked.Open(files, path, newReader)
+	},
 	Check: func(o codec.CreateOptions) error {
 		_, err := newPacker(o.Compression)
 		return err

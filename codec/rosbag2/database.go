@@ -30,6 +30,7 @@ import (
 // database reads one file of the storage sqlite3, of any schema that rosbag2_storage_sqlite3 has written: a table of
 // topics, one of messages and, since Iron, one of definitions.
 type database struct {
+	files    *store.Files
 	path     string
 	file     codec.File // what SQLite reads by way of vfs; nil if it reads the system's file
 	vfs      *vfs.FS
@@ -53,8 +54,8 @@ var errNoBag = errors.New("it is not a bag: there is no table of topics")
 
 // openDatabase opens the database at path. Damaged and incomplete ones are salvaged. Nothing is written beside it, as
 // SQLite does to read a database that has a write-ahead log.
-func openDatabase(path string, whole *metadata) (codec.Reader, error) {
-	f, err := store.Open(path)
+func openDatabase(files *store.Files, path string, whole *metadata) (codec.Reader, error) {
+	f, err := files.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +63,7 @@ func openDatabase(path string, whole *metadata) (codec.Reader, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	d := &database{path: path, size: stat.Size(), whole: whole}
+	d := &database{files: files, path: path, size: stat.Size(), whole: whole}
 	var file codec.File
 	query := "mode=ro"
 	if sqlite.UsesLog(f) {
@@ -99,7 +100,7 @@ func (d *database) openLog(f store.File) (codec.File, error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil && !store.IsURL(path) {
 		path = target
 	}
-	log, err := store.Open(path + "-wal")
+	log, err := d.files.Open(path + "-wal")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -174,7 +175,7 @@ func (d *database) salvaged(cause error) (*salvage, error) {
 	var f codec.File = keptOpen{d.file}
 	if d.file == nil {
 		var err error
-		if f, err = store.Open(d.path); err != nil {
+		if f, err = d.files.Open(d.path); err != nil {
 			return nil, err
 		}
 	}

@@ -70,7 +70,10 @@ func TestLatestInStore(t *testing.T) {
 			content, err := os.ReadFile(path)
 			require.NoError(t, err)
 			s.Put("a.db3", content)
-			local, remote := open(t, path), open(t, s.URL("a.db3"))
+			local := open(t, path)
+			remote, err := Format.OpenFrom(s.Files(), s.URL("a.db3"))
+			require.NoError(t, err)
+			defer remote.Close()
 			for range queries {
 				q := codec.Query{End: random.Int64N(n/2+100) + 1}
 				if random.IntN(3) == 0 {

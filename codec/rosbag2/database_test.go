@@ -165,7 +165,7 @@ func TestSQLiteDamaged(t *testing.T) {
 func requireSalvage(t *testing.T, name, path string, data []byte, most int) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(path, data, 0o666))
-	r, err := openDatabase(path, nil)
+	r, err := openDatabase(nil, path, nil)
 	if err != nil {
 		require.Less(t, len(data), 5*sqlite.PageSize, "%s: %v", name, err)
 		return

@@ -71,7 +71,7 @@ func TestNull(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "bag_0.db3")
 			oddDatabase(t, path, cdrString, test.change)
-			r, err := Open(path)
+			r, err := Open(nil, path)
 			require.NoError(t, err)
 			info, err := r.Info()
 			require.NoError(t, err)
@@ -183,7 +183,7 @@ func TestUnlabelledCompression(t *testing.T) {
 func TestLZ4Payload(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bag_0.db3")
 	oddDatabase(t, path, cdrString, "UPDATE messages SET data = x'04224d186440a700000000' WHERE id = 2")
-	r, err := Open(path)
+	r, err := Open(nil, path)
 	require.NoError(t, err)
 	defer r.Close()
 	var told []string
@@ -276,6 +276,6 @@ func TestRenamedSplit(t *testing.T) {
 		"does not list ")
 
 	rename(files[0], "y.mcap")
-	_, err = Open(dir)
+	_, err = Open(nil, dir)
 	require.ErrorContains(t, err, "none of the bag's files is there: metadata.yaml lists drive_0.mcap, drive_1.mcap, ")
 }

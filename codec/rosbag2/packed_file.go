@@ -47,8 +47,8 @@ var errPart = errors.New("read up to there")
 
 // unpack decompresses the file at path into up to limit bytes. With an error that wraps errPart it returns what there
 // is of it.
-func unpack(path string, limit int64) (*packed, error) {
-	file, err := store.Open(path)
+func unpack(files *store.Files, path string, limit int64) (*packed, error) {
+	file, err := files.Open(path)
 	if err != nil {
 		return nil, err
 	}

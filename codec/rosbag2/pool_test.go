@@ -33,7 +33,7 @@ func TestFewFilesAreOpen(t *testing.T) {
 	}
 	require.NoError(t, w.Close())
 
-	r, err := Open(dir)
+	r, err := Open(nil, dir)
 	require.NoError(t, err)
 	defer r.Close()
 	require.Len(t, r.Files, splits)
@@ -71,7 +71,7 @@ func TestPacked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bag.mcap.zstd")
 	compressed := pack(t, data)
 	require.NoError(t, os.WriteFile(path, compressed, 0o666))
-	p, err := unpack(path, maxPacked)
+	p, err := unpack(nil, path, maxPacked)
 	require.NoError(t, err)
 	require.EqualValues(t, len(data), p.size)
 	want := bytes.NewReader(data)
@@ -90,11 +90,11 @@ func TestPacked(t *testing.T) {
 	_, err = p.ReadAt(make([]byte, 1), -1)
 	require.Error(t, err)
 
-	_, err = unpack(path, p.held-1)
+	_, err = unpack(nil, path, p.held-1)
 	require.ErrorContains(t, err, "decompress it first: zstd -d "+path)
 
 	require.NoError(t, os.WriteFile(path, compressed[:len(compressed)/2], 0o666))
-	p, err = unpack(path, maxPacked)
+	p, err = unpack(nil, path, maxPacked)
 	require.ErrorIs(t, err, errPart)
 	part := make([]byte, p.size)
 	_, err = p.ReadAt(part, 0)
@@ -104,7 +104,7 @@ func TestPacked(t *testing.T) {
 	for name, content := range map[string][]byte{"empty": nil, "not compressed": data, "a cut head": compressed[:3]} {
 		t.Run(name, func(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, content, 0o666))
-			_, err := unpack(path, maxPacked)
+			_, err := unpack(nil, path, maxPacked)
 			if len(content) > 0 {
 				require.ErrorContains(t, err, "decompress "+path)
 			}
@@ -123,7 +123,7 @@ func TestPackedTakeTurns(t *testing.T) {
 		require.NoError(t, os.WriteFile(path+".zstd", pack(t, data), 0o666))
 	}
 	require.NoError(t, os.Remove(filepath.Join(dir, metadataFile)))
-	r, err := Open(dir)
+	r, err := Open(nil, dir)
 	require.NoError(t, err)
 	defer r.Close()
 	require.Len(t, r.packed.open, 12)
@@ -148,7 +148,7 @@ func TestBombs(t *testing.T) {
 	packed := bytes.Repeat(frame.Bytes(), mostUnpacked/size+1)
 	require.Less(t, len(packed), 100_000)
 	require.NoError(t, os.WriteFile(path, packed, 0o666))
-	_, err = unpack(path, maxPacked)
+	_, err = unpack(nil, path, maxPacked)
 	require.EqualError(t, err, "decompress "+path+": it takes more than 4096 MiB of memory, or more than 1000 times "+
 		"its size; decompress it first: zstd -d "+path)
 }

@@ -28,6 +28,7 @@ import (
 // Info.Extra is an Extra.
 type Reader struct {
 	joined.Reader
+	files              *store.Files
 	metadata           *metadata // nil when it is missing or cannot be read
 	bare               bool      // it is missing
 	compressedMessages bool      // by metadata.yaml
@@ -36,8 +37,8 @@ type Reader struct {
 }
 
 // Open opens the bag at path, its folder or its metadata.yaml.
-func Open(path string) (*Reader, error) {
-	stat, err := store.Stat(path)
+func Open(files *store.Files, path string) (*Reader, error) {
+	stat, err := files.Stat(path)
 	if err != nil {
 		return nil, err
 	}
@@ -45,15 +46,15 @@ func Open(path string) (*Reader, error) {
 	if !stat.IsDir() {
 		dir = store.Dir(path)
 	}
-	r := newReader(path)
-	files := []string{path}
+	r := newReader(files, path)
+	paths := []string{path}
 	if stat.IsDir() || !isStorage(store.Base(path)) {
-		if files, err = r.files(dir); err != nil {
+		if paths, err = r.paths(dir); err != nil {
 			return nil, err
 		}
 	}
 	var first error
-	for _, file := range files {
+	for _, file := range paths {
 		if err := r.open(file); err != nil {
 			kind := codec.EventMissing
 			if strings.HasSuffix(file, codec.ActiveSuffix) {
@@ -82,22 +83,22 @@ func Open(path string) (*Reader, error) {
 	return r, nil
 }
 
-func newReader(path string) *Reader {
-	r := &Reader{plain: pool{limit: maxOpen}, packed: pool{limit: maxPacked}}
+func newReader(files *store.Files, path string) *Reader {
+	r := &Reader{files: files, plain: pool{limit: maxOpen}, packed: pool{limit: maxPacked}}
 	r.Reader = joined.Reader{Format: Name, Path: path, Amend: r.amend}
 	return r
 }
 
-// files returns the paths of the bag's files.
-func (r *Reader) files(dir string) ([]string, error) {
-	present, err := storageFiles(dir)
+// paths returns the paths of the bag's files.
+func (r *Reader) paths(dir string) ([]string, error) {
+	present, err := storageFiles(r.files, dir)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range present {
 		r.Names = append(r.Names, store.Join(dir, name))
 	}
-	text, err := store.ReadFile(store.Join(dir, metadataFile))
+	text, err := r.files.ReadFile(store.Join(dir, metadataFile))
 	if err == nil {
 		r.metadata, err = parseMetadata(text)
 	}
@@ -212,7 +213,7 @@ func unlisted(present []string) []string {
 
 // open adds the file at path.
 func (r *Reader) open(path string) error {
-	stat, err := store.Stat(path)
+	stat, err := r.files.Stat(path)
 	if err != nil {
 		return err
 	}
@@ -222,7 +223,7 @@ func (r *Reader) open(path string) error {
 	sql := filepath.Ext(bareName(name)) == ".db3"
 	r.databases = r.databases || sql
 	if !packed && sql {
-		p.Reader, err = openDatabase(path, r.whole())
+		p.Reader, err = openDatabase(r.files, path, r.whole())
 	} else {
 		p.Reader, err = r.openFile(path, packed, sql)
 	}
@@ -252,14 +253,14 @@ func (r *Reader) whole() *metadata {
 // openFile opens a file through a pool.
 func (r *Reader) openFile(path string, compressed, sql bool) (codec.Reader, error) {
 	f := &file{pool: &r.plain, begin: func() (content, error) {
-		file, err := store.Open(path)
+		file, err := r.files.Open(path)
 		return plain{file}, err
 	}}
 	if compressed {
 		told := false
 		f.pool = &r.packed
 		f.begin = func() (content, error) {
-			p, err := unpack(path, maxPacked)
+			p, err := unpack(r.files, path, maxPacked)
 			if errors.Is(err, errPart) {
 				if !told {
 					r.Event(codec.EventDamage, err.Error())
@@ -275,7 +276,7 @@ func (r *Reader) openFile(path string, compressed, sql bool) (codec.Reader, erro
 	}
 	var reader codec.Reader
 	if sql {
-		reader, err = (&database{path: path, size: size, whole: r.whole()}).openFile(f)
+		reader, err = (&database{files: r.files, path: path, size: size, whole: r.whole()}).openFile(f)
 	} else {
 		reader, err = mcap.NewReader(f, size, path)
 		if s, ok := reader.(interface{ Stored() }); ok && r.compressedMessages {

@@ -34,7 +34,7 @@ func Reindex(dir string, report func(string)) (*codec.Info, error) {
 	err := x.run()
 	if err == nil {
 		var r *Reader
-		if r, err = Open(x.dir); err == nil {
+		if r, err = Open(nil, x.dir); err == nil {
 			defer r.Close()
 			return r.Info()
 		}
@@ -58,7 +58,7 @@ type reindexer struct {
 }
 
 func (x *reindexer) run() error {
-	present, err := storageFiles(x.dir)
+	present, err := storageFiles(nil, x.dir)
 	if err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func (x *reindexer) embedded(names []string) *metadata {
 
 // open opens a file by itself, whose messages stay compressed if they are.
 func (x *reindexer) open(name string) (codec.Reader, error) {
-	r := newReader(x.dir)
+	r := newReader(nil, x.dir)
 	r.compressedMessages = true
 	if err := r.open(filepath.Join(x.dir, name)); err != nil {
 		return nil, err

@@ -45,31 +45,31 @@ func (b Options) Format() codec.Format {
 		keeps = codec.Keeps{QoS: true, Metadata: !old, NoDefinitions: old}
 	}
 	return codec.Format{
-		Name:   Name,
-		Sniff:  sniff,
-		Named:  named,
-		Open:   func(path string) (codec.Reader, error) { return Open(path) },
-		Check:  b.check,
-		Splits: true,
-		Create: func(path string, o codec.CreateOptions) (codec.Writer, error) { return b.Create(path, o) },
-		Keeps:  keeps,
+		Name:     Name,
+		Sniff:    sniff,
+		Named:    named,
+		OpenFrom: func(files *store.Files, path string) (codec.Reader, error) { return Open(files, path) },
+		Check:    b.check,
+		Splits:   true,
+		Create:   func(path string, o codec.CreateOptions) (codec.Writer, error) { return b.Create(path, o) },
+		Keeps:    keeps,
 	}
 }
 
 // sniff recognises the folder, its metadata.yaml, a compressed file of a bag, and a database of SQLite, by its name
 // too: its beginning may be damaged.
-func sniff(path string, head []byte) bool {
+func sniff(files *store.Files, path string, head []byte) bool {
 	if head != nil {
 		database := bytes.HasPrefix(head, []byte(sqlite.Magic)) || len(head) >= sqlite.PageSize
 		name := store.Base(path)
 		packed := isStorage(name) && unpackedName(name) != name && compressed.IsZstd(head)
 		return isMetadata(head) || packed || filepath.Ext(bareName(name)) == ".db3" && database
 	}
-	if text, err := store.ReadFile(store.Join(path, metadataFile)); err == nil && isMetadata(text) {
+	if text, err := files.ReadFile(store.Join(path, metadataFile)); err == nil && isMetadata(text) {
 		return true
 	}
-	files, err := storageFiles(path)
-	return err == nil && len(files) > 0
+	names, err := storageFiles(files, path)
+	return err == nil && len(names) > 0
 }
 
 func isMetadata(text []byte) bool {
@@ -83,8 +83,8 @@ func named(path string) bool {
 
 // storageFiles returns the names of the files in a folder that can be parts of a bag, by their number. Those that were
 // not completed are among them, with codec.ActiveSuffix.
-func storageFiles(dir string) ([]string, error) {
-	entries, err := store.ReadDir(dir)
+func storageFiles(files *store.Files, dir string) ([]string, error) {
+	entries, err := files.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}

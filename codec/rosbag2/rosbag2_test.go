@@ -656,7 +656,7 @@ func TestKilledWhileCompressing(t *testing.T) {
 			return info.MessageCount
 		}
 		require.EqualValues(t, 3, count(), "compressed")
-		p, err := unpack(last, maxPacked)
+		p, err := unpack(nil, last, maxPacked)
 		require.NoError(t, err)
 		data := make([]byte, p.size)
 		_, err = p.ReadAt(data, 0)

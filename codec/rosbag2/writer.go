@@ -168,7 +168,7 @@ func remove(path string) error {
 	if err != nil {
 		return err
 	}
-	files, err := storageFiles(path)
+	files, err := storageFiles(nil, path)
 	if err != nil {
 		return err
 	}

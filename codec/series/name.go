@@ -95,10 +95,10 @@ type entry struct {
 
 // numbered returns the files in the folder of path whose names have the base, in order. Of a file that was completed
 // while it was looked for there is one.
-func numbered(path, base string) (all []entry) {
-	entries, err := store.ReadDir(store.Dir(path))
+func numbered(files *store.Files, path, base string) (all []entry) {
+	entries, err := files.ReadDir(store.Dir(path))
 	if err != nil && len(entries) == 0 && store.IsURL(path) {
-		return probed(path, base)
+		return probed(files, path, base)
 	}
 	for _, e := range entries {
 		if n, ok := Parse(e.Name()); ok && n.Base == base && !e.IsDir() {
@@ -116,24 +116,24 @@ func numbered(path, base string) (all []entry) {
 
 // following returns the files that follow the file at path by their names, in order. Nothing follows a file that is not
 // the first of its series.
-func following(path string) (all []entry) {
+func following(files *store.Files, path string) (all []entry) {
 	name := strings.TrimSuffix(store.Base(path), codec.ActiveSuffix)
 	bases := []string{name} // NAME.mcap goes on as NAME_1.mcap
 	own, ok := Parse(name)
 	if ok && own.Number == 0 {
 		bases = append(bases, own.Base)
 	}
-	if !seriesName.MatchString(name) || !followed(path, own, bases) {
+	if !seriesName.MatchString(name) || !followed(files, path, own, bases) {
 		return nil
 	}
 	if strings.HasSuffix(name, ".record") { // without a file of that name its format opens all files
-		if stat, err := store.Stat(path); err != nil || stat.IsDir() {
+		if stat, err := files.Stat(path); err != nil || stat.IsDir() {
 			return nil
 		}
 	}
 	for _, base := range bases {
 		begun := own.Time == ""
-		for _, e := range numbered(path, base) {
+		for _, e := range numbered(files, path, base) {
 			switch {
 			case (e.Time == "") != (own.Time == ""):
 			case store.Base(e.path) == store.Base(path):
@@ -156,17 +156,17 @@ const probedFiles = 16
 
 // followed reports whether it is worth listing the folder of path, which may have many files: there is one of the next
 // files, or their names are not known. Each request for a URL takes time: only the second file is looked for.
-func followed(path string, own Name, bases []string) bool {
+func followed(files *store.Files, path string, own Name, bases []string) bool {
 	if own.Time != "" {
 		return own.Number == 0
 	}
 	return slices.ContainsFunc(bases, func(base string) bool {
 		if store.IsURL(path) {
-			_, err := store.Stat(nth(path, base, 1))
+			_, err := files.Stat(nth(path, base, 1))
 			return err == nil
 		}
 		for n := 1; n <= probedFiles; n++ {
-			if existing(nth(path, base, n)) != "" {
+			if existing(files, nth(path, base, n)) != "" {
 				return true
 			}
 		}
@@ -175,9 +175,9 @@ func followed(path string, own Name, bases []string) bool {
 }
 
 // existing returns path, or the path of the file while it is written; "" if there is none.
-func existing(path string) string {
+func existing(files *store.Files, path string) string {
 	for _, name := range []string{path, path + codec.ActiveSuffix} {
-		if stat, err := store.Stat(name); err == nil && !stat.IsDir() {
+		if stat, err := files.Stat(name); err == nil && !stat.IsDir() {
 			return name
 		}
 	}
@@ -197,13 +197,13 @@ var extension = regexp.MustCompile(extensions + `$`)
 
 // probed returns the files of numbered from the first on without a gap, for a server that does not list folders. A
 // server that has files of all names has none.
-func probed(path, base string) (all []entry) {
-	if _, err := store.Stat(nth(path, base, math.MaxInt32)); err == nil {
+func probed(files *store.Files, path, base string) (all []entry) {
+	if _, err := files.Stat(nth(path, base, math.MaxInt32)); err == nil {
 		return nil
 	}
 	for n := 1; ; n++ {
 		further := nth(path, base, n)
-		if _, err := store.Stat(further); err != nil {
+		if _, err := files.Stat(further); err != nil {
 			return all
 		}
 		all = append(all, entry{Name{Base: base, Number: n}, further})
@@ -212,19 +212,19 @@ func probed(path, base string) (all []entry) {
 
 // First returns the path of the file that, by their names, begins the series in which the file at path is a later one.
 // It is "" if there is none.
-func First(path string) string {
+func First(files *store.Files, path string) string {
 	own, ok := Parse(store.Base(path))
 	if !ok || own.Number == 0 {
 		return ""
 	}
 	if own.Time == "" {
-		first := existing(store.Join(store.Dir(path), own.Base))
+		first := existing(files, store.Join(store.Dir(path), own.Base))
 		if first != "" || !own.Record() {
-			return cmp.Or(first, existing(nth(path, own.Base, 0)))
+			return cmp.Or(first, existing(files, nth(path, own.Base, 0)))
 		}
 	}
 	first := ""
-	for _, e := range numbered(path, own.Base) {
+	for _, e := range numbered(files, path, own.Base) {
 		switch {
 		case e.path == path:
 			return first
@@ -236,16 +236,16 @@ func First(path string) string {
 }
 
 // before returns the path of the file in front of a later one, whose recording begins with the file first.
-func before(path, first string) string {
+func before(files *store.Files, path, first string) string {
 	own, _ := Parse(store.Base(path))
 	if own.Time == "" && !own.Record() {
 		if own.Number == 1 {
 			return first
 		}
-		return existing(nth(path, own.Base, own.Number-1))
+		return existing(files, nth(path, own.Base, own.Number-1))
 	}
 	last := first
-	for _, e := range numbered(path, own.Base) {
+	for _, e := range numbered(files, path, own.Base) {
 		if store.Base(e.path) == store.Base(path) {
 			break
 		}

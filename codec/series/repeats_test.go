@@ -49,7 +49,7 @@ func TestRepeatedMessages(t *testing.T) {
 			for i, file := range test.files {
 				writeMessages(t, filepath.Join(dir, fmt.Sprintf("d.record.%05d", i)), strings.Split(file, ", "))
 			}
-			r, err := series.Open(filepath.Join(dir, "d.record.00000"), formats.Open)
+			r, err := series.Open(nil, filepath.Join(dir, "d.record.00000"), formats.Open)
 			require.NoError(t, err)
 			defer r.Close()
 			info, err := r.Info()

@@ -32,11 +32,11 @@ const (
 
 // Open opens the recording that path means: the file at path, which open opens, and those that continue it. If there is
 // no file at path, it opens the files whose names have path in common.
-func Open(path string, open func(path string) (codec.Reader, error)) (codec.Reader, error) {
+func Open(files *store.Files, path string, open func(path string) (codec.Reader, error)) (codec.Reader, error) {
 	first, err := open(path)
-	rest := following(path)
+	rest := following(files, path)
 	if errors.Is(err, fs.ErrNotExist) && seriesName.MatchString(path) {
-		rest = remaining(path)
+		rest = remaining(files, path)
 		if len(rest) > 0 {
 			first, err = open(rest[0].path)
 			path, rest = rest[0].path, rest[1:]
@@ -46,7 +46,7 @@ func Open(path string, open func(path string) (codec.Reader, error)) (codec.Read
 		return nil, err
 	}
 	if len(rest) == 0 {
-		return alone(path, first, open)
+		return alone(files, path, first, open)
 	}
 	s, err := newSeries(path, first)
 	if err != nil {
@@ -63,8 +63,8 @@ func Open(path string, open func(path string) (codec.Reader, error)) (codec.Read
 
 // remaining returns the files that are left of a recording of that name: all files of the last one, if their names have
 // times.
-func remaining(path string) []entry {
-	all := numbered(path, strings.TrimSuffix(store.Base(path), codec.ActiveSuffix))
+func remaining(files *store.Files, path string) []entry {
+	all := numbered(files, path, strings.TrimSuffix(store.Base(path), codec.ActiveSuffix))
 	for i := len(all) - 1; i > 0; i-- {
 		if all[i].Time != "" && all[i].Number == 0 {
 			return all[i:]
@@ -74,8 +74,9 @@ func remaining(path string) []entry {
 }
 
 // alone returns the reader of a file that nothing continues. If the file continues another one, Info says so.
-func alone(path string, r codec.Reader, open func(path string) (codec.Reader, error)) (codec.Reader, error) {
-	first := First(path)
+func alone(files *store.Files, path string, r codec.Reader,
+	open func(path string) (codec.Reader, error)) (codec.Reader, error) {
+	first := First(files, path)
 	if first == "" {
 		return r, nil
 	}
@@ -83,7 +84,7 @@ func alone(path string, r codec.Reader, open func(path string) (codec.Reader, er
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	if codec.Continues(info) != "" || follows(path, before(path, first), info, open) {
+	if codec.Continues(info) != "" || follows(path, before(files, path, first), info, open) {
 		info.Notes = append(info.Notes, fmt.Sprintf("%s is a part of the recording %s, which was not read whole: name "+
 			"that file to read all of it", path, first))
 	}
@@ -267,23 +268,23 @@ func (s *series) reader() (codec.Reader, error) {
 }
 
 // Names returns path and the paths of the files that may continue it, by their names alone.
-func Names(path string) []string {
+func Names(files *store.Files, path string) []string {
 	names := []string{path}
-	for _, e := range following(path) {
+	for _, e := range following(files, path) {
 		names = append(names, e.path)
 	}
 	return names
 }
 
 // Recordings returns paths without files that belong to the recording of another path.
-func Recordings(paths []string, open func(path string) (codec.Reader, error)) []string {
+func Recordings(files *store.Files, paths []string, open func(path string) (codec.Reader, error)) []string {
 	given, taken := map[string]bool{}, map[string]bool{}
 	for _, path := range paths {
 		given[store.Clean(path)] = true
 	}
 	for _, path := range paths {
-		if slices.ContainsFunc(following(path), func(e entry) bool { return given[store.Clean(e.path)] }) {
-			for _, f := range files(path, open)[1:] {
+		if slices.ContainsFunc(following(files, path), func(e entry) bool { return given[store.Clean(e.path)] }) {
+			for _, f := range filesOf(files, path, open)[1:] {
 				taken[f] = true
 			}
 		}
@@ -291,10 +292,10 @@ func Recordings(paths []string, open func(path string) (codec.Reader, error)) []
 	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return taken[store.Clean(path)] })
 }
 
-// files returns the paths of the files of a recording, that at path first.
-func files(path string, open func(path string) (codec.Reader, error)) []string {
+// filesOf returns the paths of the files of a recording, that at path first.
+func filesOf(files *store.Files, path string, open func(path string) (codec.Reader, error)) []string {
 	names := []string{store.Clean(path)}
-	r, err := Open(path, open)
+	r, err := Open(files, path, open)
 	if err != nil {
 		return names
 	}

@@ -120,7 +120,7 @@ func TestOpen(t *testing.T) {
 			for _, f := range test.files {
 				f.write(t, dir)
 			}
-			r, err := series.Open(filepath.Join(dir, test.open), formats.Open)
+			r, err := series.Open(nil, filepath.Join(dir, test.open), formats.Open)
 			require.NoError(t, err)
 			defer r.Close()
 			info, err := r.Info()
@@ -176,7 +176,7 @@ func TestDamagedFile(t *testing.T) {
 		file{name: name, from: int64(2 * i), to: int64(2*i + 1)}.write(t, dir)
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "d_1.mcap"), []byte("no recording"), 0o666))
-	r, err := series.Open(filepath.Join(dir, "d.mcap"), formats.Open)
+	r, err := series.Open(nil, filepath.Join(dir, "d.mcap"), formats.Open)
 	require.NoError(t, err)
 	defer r.Close()
 	require.Equal(t, "02", seconds(t, r))
@@ -189,6 +189,8 @@ func TestDamagedFile(t *testing.T) {
 func TestURLs(t *testing.T) {
 	dir := t.TempDir()
 	bucket := storetest.New(t)
+	files := bucket.Files()
+	open := func(path string) (codec.Reader, error) { return formats.OpenFrom(files, path) }
 	for i, name := range []string{"d.mcap", "d_1.mcap", "d_2.mcap", "e.mcap"} {
 		file{name: name, from: int64(i), to: int64(i + 1)}.write(t, dir)
 		content, err := os.ReadFile(filepath.Join(dir, name))
@@ -213,7 +215,7 @@ func TestURLs(t *testing.T) {
 	defer lax.Close()
 	for url, want := range map[string]string{bucket.URL("drives/d.mcap"): "012", web.URL + "/d.mcap": "012",
 		lax.URL + "/d.mcap": "0", bucket.URL("drives/e.mcap"): "3", bucket.URL("drives/d_1.mcap"): "1"} {
-		r, err := series.Open(url, formats.Open)
+		r, err := series.Open(files, url, open)
 		require.NoError(t, err)
 		require.Equal(t, want, seconds(t, r), url)
 		require.NoError(t, r.Close())
@@ -228,9 +230,9 @@ func TestRecordings(t *testing.T) {
 	}
 	file{name: "e.mcap", to: 1}.write(t, dir)
 	file{name: "e_1.mcap", from: 50, to: 51}.write(t, dir)
-	require.Equal(t, []string{"./d.mcap", "e.mcap", "e_1.mcap"}, series.Recordings(
+	require.Equal(t, []string{"./d.mcap", "e.mcap", "e_1.mcap"}, series.Recordings(nil,
 		[]string{"./d.mcap", "d_1.mcap", "./d_2.mcap", "e.mcap", "e_1.mcap"}, formats.Open))
-	require.Equal(t, []string{"d_1.mcap", "d_2.mcap"}, series.Recordings([]string{"d_1.mcap", "d_2.mcap"},
+	require.Equal(t, []string{"d_1.mcap", "d_2.mcap"}, series.Recordings(nil, []string{"d_1.mcap", "d_2.mcap"},
 		formats.Open))
 }
 

@@ -22,16 +22,16 @@ const maxFrame = 1 << 30
 
 // cameras lists the cameras and their frames.
 func (s *Source) cameras(folder string, m *metadata) ([]*episode.Camera, error) {
-	entries, err := store.ReadDir(folder)
+	entries, err := s.files.ReadDir(folder)
 	if err != nil {
 		return nil, err
 	}
 	var cameras []*episode.Camera
 	for _, e := range entries {
-		if !isFolder(folder, e) {
+		if !isFolder(s.files, folder, e) {
 			continue
 		}
-		f := &frames{folder: store.Join(folder, e.Name())}
+		f := &frames{files: s.files, folder: store.Join(folder, e.Name())}
 		if err := f.find(s.damaged); err != nil {
 			return nil, err
 		}
@@ -42,13 +42,14 @@ func (s *Source) cameras(folder string, m *metadata) ([]*episode.Camera, error) 
 			continue
 		}
 		// Git gets all images of a camera, or none.
-		if err := codec.CheckContents(store.Join(f.folder, f.list[0].name)); errors.Is(err, codec.ErrLFSPointer) {
+		err := codec.CheckContents(s.files, store.Join(f.folder, f.list[0].name))
+		if errors.Is(err, codec.ErrLFSPointer) {
 			s.missing(f.folder, e.Name(), len(f.list), err)
 			continue
 		}
 		c := &episode.Camera{
 			Track: align.Track{Name: e.Name()}, Device: m.devices[e.Name()],
-			Open: func() (episode.Frames, error) { return &frames{folder: f.folder, list: f.list}, nil },
+			Open: func() (episode.Frames, error) { return &frames{files: f.files, folder: f.folder, list: f.list}, nil },
 		}
 		for _, frame := range f.list {
 			c.Stamps = append(c.Stamps, frame.stamp)
@@ -61,6 +62,7 @@ func (s *Source) cameras(folder string, m *metadata) ([]*episode.Camera, error) 
 
 // frames are those of a camera.
 type frames struct {
+	files  *store.Files
 	folder string
 	list   []frameFile
 	buffer bytes.Buffer
@@ -74,7 +76,7 @@ type frameFile struct {
 
 // find lists the frames by their stamps.
 func (f *frames) find(damaged func(error)) error {
-	entries, err := store.ReadDir(f.folder)
+	entries, err := f.files.ReadDir(f.folder)
 	if err != nil {
 		return err
 	}
@@ -121,7 +123,7 @@ func (f *frames) Frame(i int) (episode.Frame, error) {
 }
 
 func (f *frames) read(path string) (episode.Frame, error) {
-	file, err := store.Open(path)
+	file, err := f.files.Open(path)
 	if err != nil {
 		return episode.Frame{}, err
 	}

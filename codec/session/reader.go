@@ -23,6 +23,7 @@ const maxDamage = 100
 
 // Source reads a session, or a folder of sessions.
 type Source struct {
+	files    *store.Files
 	path     string
 	folders  []string
 	episodes func() ([]*episode.Episode, error) // reads the tables, once
@@ -35,8 +36,8 @@ type Source struct {
 var _ episode.Source = (*Source)(nil)
 
 // Open opens the session in the folder path, or the sessions in it.
-func Open(path string) (*Source, error) {
-	folders, err := sessions(path)
+func Open(files *store.Files, path string) (*Source, error) {
+	folders, err := sessions(files, path)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
@@ -44,27 +45,27 @@ func Open(path string) (*Source, error) {
 		return nil, fmt.Errorf("open %s: %w: a session has a %s, a folder %s, or an arm's folder with a %s", path,
 			codec.ErrUnknownFormat, metadataName, framesName, fileNames[episode.Joint])
 	}
-	s := &Source{path: path, folders: folders}
+	s := &Source{files: files, path: path, folders: folders}
 	s.episodes = sync.OnceValues(s.readEpisodes)
 	return s, nil
 }
 
 // sessions returns the folders of the sessions at path: path itself, or folders in it.
-func sessions(path string) ([]string, error) {
-	entries, err := store.ReadDir(path)
+func sessions(files *store.Files, path string) ([]string, error) {
+	entries, err := files.ReadDir(path)
 	if err != nil {
 		return nil, codec.Pathless(err)
 	}
-	if isSession(path, entries) {
+	if isSession(files, path, entries) {
 		return []string{path}, nil
 	}
 	var folders []string
 	for _, e := range entries {
 		inner := store.Join(path, e.Name())
-		if !isFolder(path, e) || strings.HasPrefix(e.Name(), ".") {
+		if !isFolder(files, path, e) || strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
-		if entries, err := store.ReadDir(inner); err == nil && isSession(inner, entries) {
+		if entries, err := files.ReadDir(inner); err == nil && isSession(files, inner, entries) {
 			folders = append(folders, inner)
 		}
 	}
@@ -73,22 +74,22 @@ func sessions(path string) ([]string, error) {
 }
 
 // isSession reports whether a folder is a session: it has frames, tables of an arm, or metadata of devices.
-func isSession(path string, entries []os.DirEntry) bool {
+func isSession(files *store.Files, path string, entries []os.DirEntry) bool {
 	for _, e := range entries {
 		switch name := e.Name(); {
 		case name == metadataName, name == metadataName+partSuffix:
-			if isMetadata(store.Join(path, name)) {
+			if isMetadata(files, store.Join(path, name)) {
 				return true
 			}
 		case name == framesName:
-			if inner, err := store.ReadDir(store.Join(path, name)); err == nil &&
+			if inner, err := files.ReadDir(store.Join(path, name)); err == nil &&
 				slices.ContainsFunc(inner, func(e os.DirEntry) bool {
 					return strings.HasPrefix(e.Name(), cameraPrefix)
 				}) {
 				return true
 			}
-		case isFolder(path, e):
-			if isArm(store.Join(path, name)) {
+		case isFolder(files, path, e):
+			if isArm(files, store.Join(path, name)) {
 				return true
 			}
 		}
@@ -97,8 +98,8 @@ func isSession(path string, entries []os.DirEntry) bool {
 }
 
 // isMetadata reports whether a file is the metadata of a session.
-func isMetadata(path string) bool {
-	file, err := store.Open(path)
+func isMetadata(files *store.Files, path string) bool {
+	file, err := files.Open(path)
 	if err != nil {
 		return false
 	}
@@ -109,9 +110,9 @@ func isMetadata(path string) bool {
 }
 
 // isArm reports whether a folder has a table of an arm.
-func isArm(path string) bool {
+func isArm(files *store.Files, path string) bool {
 	for _, name := range append(fileNames[:], endEffector) {
-		if stat, err := store.Stat(store.Join(path, name)); err == nil && stat.Mode().IsRegular() {
+		if stat, err := files.Stat(store.Join(path, name)); err == nil && stat.Mode().IsRegular() {
 			return true
 		}
 	}
@@ -119,11 +120,11 @@ func isArm(path string) bool {
 }
 
 // isFolder reports whether an entry of the folder path is a folder, or a link to one.
-func isFolder(path string, e os.DirEntry) bool {
+func isFolder(files *store.Files, path string, e os.DirEntry) bool {
 	if e.Type()&fs.ModeSymlink == 0 {
 		return e.IsDir()
 	}
-	stat, err := store.Stat(store.Join(path, e.Name()))
+	stat, err := files.Stat(store.Join(path, e.Name()))
 	return err == nil && stat.IsDir()
 }
 
@@ -188,19 +189,19 @@ func (s *Source) episode(folder string) (*episode.Episode, error) {
 	}
 	e := &episode.Episode{Name: cmp.Or(m.id, store.Base(name)), Task: m.task, Start: m.start, End: m.end,
 		Success: m.success, Discarded: m.discarded, Metadata: m.raw}
-	entries, err := store.ReadDir(folder)
+	entries, err := s.files.ReadDir(folder)
 	if err != nil {
 		return nil, err
 	}
 	for _, entry := range entries {
 		path := store.Join(folder, entry.Name())
 		switch {
-		case !isFolder(folder, entry):
+		case !isFolder(s.files, folder, entry):
 		case entry.Name() == framesName:
 			if e.Cameras, err = s.cameras(path, m); err != nil {
 				return nil, err
 			}
-		case isArm(path):
+		case isArm(s.files, path):
 			arm, err := s.arm(path, m, complete)
 			if err != nil {
 				return nil, err
@@ -212,7 +213,7 @@ func (s *Source) episode(folder string) (*episode.Episode, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.devices)) {
 		path := store.Join(folder, framesName, name)
-		if _, err := store.Stat(path); strings.HasPrefix(name, cameraPrefix) && err != nil {
+		if _, err := s.files.Stat(path); strings.HasPrefix(name, cameraPrefix) && err != nil {
 			s.missing(path, name, 0, codec.Pathless(err))
 		}
 	}
@@ -224,7 +225,7 @@ func (s *Source) episode(folder string) (*episode.Episode, error) {
 func (s *Source) metadata(folder string) (m *metadata, complete bool, err error) {
 	for _, name := range []string{metadataName, metadataName + partSuffix} {
 		path := store.Join(folder, name)
-		file, err := store.Open(path)
+		file, err := s.files.Open(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -272,11 +273,11 @@ func (s *Source) arm(folder string, m *metadata, complete bool) (*episode.Arm, e
 // vector reads a table of an arm, nil if it is empty or does not exist.
 func (s *Source) vector(folder string, stream episode.Role, unit string, complete bool) (*align.Vector, error) {
 	column := func(i, n int, index string) align.Column { return columnOf(stream, i, n, index, unit) }
-	v, err := readVector(store.Join(folder, fileNames[stream]), complete, column, s.damaged)
+	v, err := readVector(s.files, store.Join(folder, fileNames[stream]), complete, column, s.damaged)
 	if err != nil || stream != episode.Gripper {
 		return v, err
 	}
-	other, err := readVector(store.Join(folder, endEffector), complete, column, s.damaged)
+	other, err := readVector(s.files, store.Join(folder, endEffector), complete, column, s.damaged)
 	if v == nil || err != nil {
 		return other, err
 	}

@@ -20,6 +20,7 @@ package session
 import (
 	"tapedeck/codec"
 	"tapedeck/codec/episode"
+	"tapedeck/codec/store"
 )
 
 // Names in a session.
@@ -38,21 +39,21 @@ const Name = "session"
 // Format is the format of session folders.
 var Format = codec.Format{
 	Name: Name,
-	Sniff: func(path string, head []byte) bool {
+	Sniff: func(files *store.Files, path string, head []byte) bool {
 		if head != nil {
 			return false
 		}
-		folders, err := sessions(path)
+		folders, err := sessions(files, path)
 		return err == nil && len(folders) > 0
 	},
 	// Sessions are folders, which may have any name.
 	Named: func(string) bool { return false },
 	Files: []string{".csv", ".jpg", ".json", ".png"},
-	Open: func(path string) (codec.Reader, error) {
-		s, err := Open(path)
+	OpenFrom: func(files *store.Files, path string) (codec.Reader, error) {
+		s, err := Open(files, path)
 		if err != nil {
 			return nil, err
 		}
-		return episode.NewReader(Name, path, s), nil
+		return episode.NewReader(files, Name, path, s), nil
 	},
 }

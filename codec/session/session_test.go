@@ -28,7 +28,7 @@ func read(t *testing.T, path string) *episode.Episode {
 }
 
 func readAll(t *testing.T, path string) ([]*episode.Episode, []error) {
-	s, err := session.Open(path)
+	s, err := session.Open(nil, path)
 	require.NoError(t, err)
 	t.Cleanup(func() { s.Close() })
 	list, err := s.Episodes()
@@ -137,15 +137,15 @@ func put(t testing.TB, parts ...string) {
 
 func TestNoSession(t *testing.T) {
 	folder := t.TempDir()
-	_, err := session.Open(folder)
+	_, err := session.Open(nil, folder)
 	require.ErrorIs(t, err, codec.ErrUnknownFormat)
 	_, err = codec.Formats{session.Format}.Open(folder)
 	require.ErrorIs(t, err, codec.ErrUnknownFormat)
 	put(t, folder, "metadata.json", `{"name": "of something else"}`)
 	put(t, folder, "frames/0001.png", "")
-	_, err = session.Open(folder)
+	_, err = session.Open(nil, folder)
 	require.ErrorIs(t, err, codec.ErrUnknownFormat)
-	_, err = session.Open(filepath.Join(folder, "none"))
+	_, err = session.Open(nil, filepath.Join(folder, "none"))
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	_, err = codec.Formats{session.Format}.Create(filepath.Join(folder, "new"), codec.CreateOptions{Format: "session"})
 	require.ErrorContains(t, err, "can be read, not written")

@@ -193,9 +193,9 @@ func wholeIndex(s string) (int, bool) {
 }
 
 // readVector reads the table at path, nil if it has no rows. It reports damage.
-func readVector(path string, complete bool, name func(i, n int, index string) align.Column,
+func readVector(files *store.Files, path string, complete bool, name func(i, n int, index string) align.Column,
 	damaged func(error)) (*align.Vector, error) {
-	file, err := store.Open(path)
+	file, err := files.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -189,7 +189,7 @@ func remove(path string) error {
 	if err != nil {
 		return err
 	}
-	if len(entries) > 0 && !isSession(path, entries) {
+	if len(entries) > 0 && !isSession(nil, path, entries) {
 		return errors.New("not overwritten: the folder is not a session")
 	}
 	return os.RemoveAll(path)

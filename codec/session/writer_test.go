@@ -37,7 +37,7 @@ func jpegOf(t *testing.T, level byte) episode.Frame {
 }
 
 func read(t *testing.T, path string) (*Source, *episode.Episode) {
-	s, err := Open(path)
+	s, err := Open(nil, path)
 	require.NoError(t, err)
 	list, err := s.Episodes()
 	require.NoError(t, err)

@@ -17,7 +17,7 @@ const (
 	overlap   = 4 << 10  // bytes that it may read twice
 )
 
-// cache holds the blocks of all objects that are open.
+// cache holds the blocks of the open objects of a Files value.
 type cache struct {
 	mu      sync.Mutex
 	objects map[source]*object // those that are open
@@ -26,9 +26,6 @@ type cache struct {
 	ahead   int64              // bytes of blocks that were read ahead and not used yet, at most half of limit
 	limit   int64              // of size
 }
-
-// store is the cache of the process, as that of an operating system is for files.
-var store = cache{objects: map[source]*object{}, limit: cacheSize}
 
 // block is a part of an object. Its data does not change while it has users: the cache, its fetch, and readers. When
 // the last one is gone, the memory is used again: the first touch of fresh memory takes longer than all copies of it.
@@ -51,14 +48,14 @@ type block struct {
 var memories = sync.Pool{New: func() any { return new([blockSize]byte) }}
 
 // open returns the object at a URL, which release gives back.
-func open(path string) (*object, error) {
-	src, err := newSource(path)
+func (f *Files) open(path string) (*object, error) {
+	src, err := f.source(path)
 	if err != nil {
 		return nil, err
 	}
-	o := store.object(path, src)
+	o := f.cache.object(path, src)
 	if o.opened.Do(o.begin); o.err != nil {
-		store.release(o)
+		f.cache.release(o)
 		return nil, o.err
 	}
 	return o, nil
@@ -69,7 +66,7 @@ func (c *cache) object(path string, src source) *object {
 	defer c.mu.Unlock()
 	o := c.objects[src]
 	if o == nil || o.changed {
-		o = &object{path: path, source: src, blocks: map[int64]*block{}}
+		o = &object{cache: c, path: path, source: src, blocks: map[int64]*block{}}
 		o.ctx, o.cancel = context.WithCancel(context.Background())
 		c.objects[src] = o
 	}
@@ -288,7 +285,7 @@ func (h *handle) Close() error {
 		return &fs.PathError{Op: "close", Path: h.object.path, Err: fs.ErrClosed}
 	}
 	h.closed = true
-	store.release(h.object)
+	h.object.cache.release(h.object)
 	return nil
 }
 
@@ -297,7 +294,7 @@ func (h *handle) Prefetch(off, n int64) {
 	o := h.object
 	off, n = max(off, 0), min(n, cacheSize/4)
 	if end := min(off+n, o.size); off < end && o.local == nil && h.alive() == nil {
-		store.ask(o, off, end)
+		o.cache.ask(o, off, end)
 	}
 }
 
@@ -320,21 +317,21 @@ func (h *handle) readAt(b []byte, off int64) (int, error) {
 		return o.local.ReadAt(b, off)
 	}
 	end := off + int64(len(b))
-	if !store.asked(o, end-1) { // else the reader says what follows
+	if !o.cache.asked(o, end-1) { // else the reader says what follows
 		h.readAhead(off, end)
 	}
 	for pos, wanted := off, off; pos < end; {
 		if wanted-pos < window/2 && wanted < end {
 			wanted = min(pos+window, end)
-			store.want(o, pos, wanted, false)
+			o.cache.want(o, pos, wanted, false)
 		}
-		block := store.take(o, pos)
+		block := o.cache.take(o, pos)
 		<-block.ready
 		if block.err == nil {
 			start, _ := o.extent(block.index)
 			pos += int64(copy(b[pos-off:], block.data[pos-start:]))
 		}
-		store.done(block)
+		o.cache.done(block)
 		if block.err != nil {
 			return int(pos - off), block.err
 		}
@@ -362,7 +359,7 @@ func (h *handle) readAhead(off, end int64) {
 	s.next, s.ahead = max(s.next, end), max(s.ahead, end)
 	size := min(4*s.read, window)
 	if to := min(end+size, o.tail); inOrder && size > blockSize && s.ahead < min(end+size/2, to) {
-		store.want(o, s.ahead, to, true)
+		o.cache.want(o, s.ahead, to, true)
 		s.ahead = to
 	}
 	h.streams[0] = s

@@ -52,16 +52,8 @@ var Repeated atomic.Int64
 // Paced returns a client for web servers that sends requests by do.
 func Paced(do smithyhttp.ClientDoFunc) aws.HTTPClient { return newPaced(do, usualPatience()) }
 
-// LimitCache has the cache hold so many bytes until the test ends.
-func LimitCache(t testing.TB, bytes int64) {
-	set := func(limit int64) {
-		store.mu.Lock()
-		defer store.mu.Unlock()
-		store.limit = limit
-	}
-	set(bytes)
-	t.Cleanup(func() { set(cacheSize) })
-}
+// LimitCache has the cache hold so many bytes.
+func (f *Files) LimitCache(bytes int64) { f.cache.limit = bytes }
 
 // SetPartSize has larger files sent in parts of so many bytes.
 func (u *Uploader) SetPartSize(bytes int64) { u.part = bytes }

@@ -34,18 +34,18 @@ type lister interface {
 }
 
 // stat describes the object at a URL by one request.
-func stat(path string) (*fileInfo, error) {
-	src, err := newSource(path)
+func (f *Files) stat(path string) (*fileInfo, error) {
+	src, err := f.source(path)
 	if err != nil {
 		return nil, err
 	}
 	s, ok := src.(lister)
 	if !ok {
-		o, err := open(path)
+		o, err := f.open(path)
 		if err != nil {
 			return nil, err
 		}
-		defer store.release(o)
+		defer f.cache.release(o)
 		return o.info(), nil
 	}
 	info, err := s.stat(context.Background())
@@ -55,9 +55,9 @@ func stat(path string) (*fileInfo, error) {
 	return info, err
 }
 
-// newLister returns how to list the folder at a URL, and the beginning of its keys.
-func newLister(path string) (s lister, prefix string, err error) {
-	src, err := newSource(path)
+// lister returns how to list the folder at a URL, and the beginning of its keys.
+func (f *Files) lister(path string) (s lister, prefix string, err error) {
+	src, err := f.source(path)
 	if err != nil {
 		return nil, "", err
 	}
@@ -73,14 +73,14 @@ func newLister(path string) (s lister, prefix string, err error) {
 
 // probe returns an error unless anything is in the folder at a URL. missing is why there is no object; nil if that was
 // not looked for.
-func probe(path string, missing error) error {
+func (f *Files) probe(path string, missing error) error {
 	switch {
 	case errors.Is(missing, fs.ErrPermission):
 		return fmt.Errorf("%w (which stores may also answer if nothing is there)", missing)
 	case missing != nil && !errors.Is(missing, fs.ErrNotExist):
 		return missing
 	}
-	s, prefix, err := newLister(path)
+	s, prefix, err := f.lister(path)
 	if err != nil {
 		return err
 	}
@@ -95,8 +95,8 @@ func probe(path string, missing error) error {
 }
 
 // readFolder returns the entries of the folder at a URL, also with an error.
-func readFolder(path string) ([]fs.DirEntry, error) {
-	s, prefix, err := newLister(path)
+func (f *Files) readFolder(path string) ([]fs.DirEntry, error) {
+	s, prefix, err := f.lister(path)
 	if err != nil {
 		return nil, err
 	}

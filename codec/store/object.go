@@ -53,6 +53,7 @@ func (b *body) parse(text string) error {
 
 // object is an object of a store, or a file of a web server, that Files are open on.
 type object struct {
+	cache  *cache
 	path   string
 	source source
 	ctx    context.Context // of its requests
@@ -114,7 +115,7 @@ func (o *object) load(r *resuming, index int64) error {
 	b.allocate(int(end - start))
 	_, err := io.ReadFull(r, b.data)
 	if err == nil {
-		store.loaded(b)
+		o.cache.loaded(b)
 	}
 	return err
 }
@@ -167,10 +168,10 @@ func (o *object) fetch(blocks []*block) {
 		start, end := o.extent(b.index)
 		b.allocate(int(end - start))
 		if _, err := io.ReadFull(r, b.data); err != nil {
-			store.fail(blocks[i:], pathError("read", o.path, err))
+			o.cache.fail(blocks[i:], pathError("read", o.path, err))
 			return
 		}
-		store.loaded(b)
+		o.cache.loaded(b)
 	}
 }
 

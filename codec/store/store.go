@@ -1,5 +1,5 @@
-// Package store reads files and folders whose path may be a URL of an object store: the functions are those of package
-// os, and give local paths to them. A prefix of a bucket that ends at a slash is a folder.
+// Package store reads files and folders whose path may be a URL of an object store: the methods of Files are the
+// functions of package os, and give local paths to them. A prefix of a bucket that ends at a slash is a folder.
 //
 //	s3://bucket/key   S3 and stores that speak it (AWS_ENDPOINT_URL)
 //	gs://bucket/key   Google's store, by its S3 interface, with HMAC keys
@@ -10,9 +10,9 @@
 // Without any credentials requests are anonymous.
 //
 // A File of a URL begins with one request for its last 256 kB, which also returns its size and its ETag. The rest is
-// read in blocks: adjacent ones by one request, more of them ahead while reading goes on in order. All Files of a URL
-// that are open share its blocks, and all URLs a bounded cache. The ETag is pinned: reading an object that was replaced
-// since it was opened is an error. Requests that fail and bodies that are cut are repeated.
+// read in blocks: adjacent ones by one request, more of them ahead while reading goes on in order. All open Files of a
+// URL share its blocks, and all URLs of a Files value a bounded cache. The ETag is pinned: reading an object that was
+// replaced since it was opened is an error. Requests that fail and bodies that are cut are repeated.
 package store
 
 import (
@@ -29,6 +29,9 @@ import (
 // ErrKey is returned for keys of a store that cannot be paths.
 var ErrKey = errors.New("cannot be a path; rename what begins with it in the store")
 
+// errLocal is returned for URLs where Files is nil.
+var errLocal = errors.New("only local files are read here; download it first")
+
 // File is an open file: an *os.File for a local path.
 type File interface {
 	fs.File
@@ -36,53 +39,60 @@ type File interface {
 	io.Seeker
 }
 
+// Files reads files and folders by paths that may be URLs. A nil *Files reads local files alone. The methods may be
+// called by several goroutines.
+type Files struct{ cache cache }
+
+// New returns files that are local or in stores.
+func New() *Files { return &Files{cache: cache{objects: map[source]*object{}, limit: cacheSize}} }
+
 // Open opens the file or folder at path. Errors are *fs.PathError, and wrap fs.ErrNotExist and fs.ErrPermission where
 // they apply.
-func Open(path string) (File, error) {
+func (f *Files) Open(path string) (File, error) {
 	if !IsURL(path) {
-		f, err := os.Open(Local(path))
+		file, err := os.Open(Local(path))
 		if err != nil {
 			return nil, err
 		}
-		return f, nil
+		return file, nil
 	}
 	var missing error
 	if !isFolder(path) {
 		var o *object
-		if o, missing = open(path); missing == nil {
+		if o, missing = f.open(path); missing == nil {
 			return newHandle(o), nil
 		}
 	}
-	if err := probe(path, missing); err != nil {
+	if err := f.probe(path, missing); err != nil {
 		return nil, pathError("open", path, err)
 	}
 	return &folder{info: fileInfo{path: path, dir: true}}, nil
 }
 
 // Stat describes the file or folder at path. Of a URL it makes a request.
-func Stat(path string) (fs.FileInfo, error) {
+func (f *Files) Stat(path string) (fs.FileInfo, error) {
 	if !IsURL(path) {
 		return os.Stat(Local(path))
 	}
 	var missing error
 	if !isFolder(path) {
 		var info *fileInfo
-		if info, missing = stat(path); missing == nil {
+		if info, missing = f.stat(path); missing == nil {
 			return info, nil
 		}
 	}
-	if err := probe(path, missing); err != nil {
+	if err := f.probe(path, missing); err != nil {
 		return nil, pathError("stat", path, err)
 	}
 	return &fileInfo{path: path, dir: true}, nil
 }
 
 // Lstat is Stat, but describes a local link itself.
-func Lstat(path string) (fs.FileInfo, error) {
+func (f *Files) Lstat(path string) (fs.FileInfo, error) {
 	if !IsURL(path) {
 		return os.Lstat(Local(path))
 	}
-	return Stat(path)
+	return f.Stat(path)
 }
 
 // isFolder reports whether a URL can only be a folder: a bucket, or a prefix that ends with a slash.
@@ -93,25 +103,25 @@ func isFolder(path string) bool {
 }
 
 // ReadFile returns the content of the file at path.
-func ReadFile(path string) ([]byte, error) {
+func (f *Files) ReadFile(path string) ([]byte, error) {
 	if !IsURL(path) {
 		return os.ReadFile(Local(path))
 	}
-	f, err := Open(path)
+	file, err := f.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	return io.ReadAll(f) // a server may promise any size
+	defer file.Close()
+	return io.ReadAll(file) // a server may promise any size
 }
 
 // ReadDir returns the entries of the folder at path by name, those that were read also with an error: all but those of
 // keys that cannot be paths if that is ErrKey. Info of an entry makes no request.
-func ReadDir(path string) ([]fs.DirEntry, error) {
+func (f *Files) ReadDir(path string) ([]fs.DirEntry, error) {
 	if !IsURL(path) {
 		return os.ReadDir(Local(path))
 	}
-	entries, err := readFolder(path)
+	entries, err := f.readFolder(path)
 	if err != nil {
 		err = pathError("open", path, err)
 	}
@@ -119,15 +129,15 @@ func ReadDir(path string) ([]fs.DirEntry, error) {
 }
 
 // WalkDir is filepath.WalkDir for a path that may be a URL.
-func WalkDir(root string, fn fs.WalkDirFunc) error {
+func (f *Files) WalkDir(root string, fn fs.WalkDirFunc) error {
 	if !IsURL(root) {
 		return filepath.WalkDir(Local(root), fn)
 	}
-	info, err := Stat(root)
+	info, err := f.Stat(root)
 	if err != nil {
 		err = fn(root, nil, err)
 	} else {
-		err = walk(root, fs.FileInfoToDirEntry(info), fn)
+		err = f.walk(root, fs.FileInfoToDirEntry(info), fn)
 	}
 	if errors.Is(err, fs.SkipDir) || errors.Is(err, fs.SkipAll) {
 		return nil
@@ -135,21 +145,21 @@ func WalkDir(root string, fn fs.WalkDirFunc) error {
 	return err
 }
 
-func walk(path string, d fs.DirEntry, fn fs.WalkDirFunc) error {
+func (f *Files) walk(path string, d fs.DirEntry, fn fs.WalkDirFunc) error {
 	if err := fn(path, d, nil); err != nil || !d.IsDir() {
 		if errors.Is(err, fs.SkipDir) && d.IsDir() {
 			err = nil
 		}
 		return err
 	}
-	entries, err := ReadDir(path)
+	entries, err := f.ReadDir(path)
 	if err != nil {
 		if err := fn(path, d, err); err != nil && !errors.Is(err, fs.SkipDir) {
 			return err
 		}
 	}
 	for _, e := range entries {
-		if err := walk(Join(path, e.Name()), e, fn); err != nil {
+		if err := f.walk(Join(path, e.Name()), e, fn); err != nil {
 			if errors.Is(err, fs.SkipDir) {
 				break
 			}
@@ -160,9 +170,9 @@ func walk(path string, d fs.DirEntry, fn fs.WalkDirFunc) error {
 }
 
 // Glob returns the paths below a folder that match a pattern of path.Match, in order.
-func Glob(folder, pattern string) ([]string, error) {
+func (f *Files) Glob(folder, pattern string) ([]string, error) {
 	first, rest, more := strings.Cut(pattern, "/")
-	entries, err := ReadDir(folder)
+	entries, err := f.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -177,7 +187,7 @@ func Glob(folder, pattern string) ([]string, error) {
 		case !more:
 			found = append(found, name)
 		default:
-			below, err := Glob(name, rest)
+			below, err := f.Glob(name, rest)
 			if err != nil {
 				return nil, err
 			}
@@ -189,11 +199,11 @@ func Glob(folder, pattern string) ([]string, error) {
 
 // Fetch returns the path of a local file with the content of that at path, for libraries and programs that read nothing
 // else: path itself, or a temporary file if that is a URL. remove must be called in the end.
-func Fetch(path string) (local string, remove func(), err error) {
+func (f *Files) Fetch(path string) (local string, remove func(), err error) {
 	if !IsURL(path) {
 		return Local(path), func() {}, nil
 	}
-	from, err := Open(path)
+	from, err := f.Open(path)
 	if err != nil {
 		return "", nil, err
 	}
@@ -216,9 +226,9 @@ func Fetch(path string) (local string, remove func(), err error) {
 
 // Prefetch begins to read n bytes at off of a File, so that reading them soon takes no further request. It does
 // nothing for local files.
-func Prefetch(f io.ReaderAt, off, n int64) {
-	if f, ok := f.(interface{ Prefetch(off, n int64) }); ok {
-		f.Prefetch(off, n)
+func Prefetch(file io.ReaderAt, off, n int64) {
+	if h, ok := file.(interface{ Prefetch(off, n int64) }); ok {
+		h.Prefetch(off, n)
 	}
 }
 
@@ -262,8 +272,11 @@ func pathError(op, path string, err error) error {
 	return &fs.PathError{Op: op, Path: path, Err: err}
 }
 
-// newSource returns how the object at a URL is read.
-func newSource(path string) (source, error) {
+// source returns how the object at a URL is read.
+func (f *Files) source(path string) (source, error) {
+	if f == nil {
+		return nil, errLocal
+	}
 	if scheme, _, _ := strings.Cut(path, "://"); web(scheme) {
 		return newWebSource(path)
 	}

@@ -50,12 +50,13 @@ func newStore(t *testing.T) *storetest.Server {
 }
 
 func TestOpen(t *testing.T) {
+	files := store.New()
 	s := newStore(t)
 	for _, size := range []int{0, 1, 5000, 256 << 10, 256<<10 + 1, 1<<20 - 1, 9 << 20} {
 		want := content(size)
 		s.Put("a b/ü?#%20.bin", want)
 		s.Reset()
-		f, err := store.Open(s.URL("a b/ü?#%20.bin"))
+		f, err := files.Open(s.URL("a b/ü?#%20.bin"))
 		require.NoError(t, err)
 		info, err := f.Stat()
 		require.NoError(t, err)
@@ -80,12 +81,13 @@ func TestOpen(t *testing.T) {
 }
 
 func TestRequests(t *testing.T) {
+	files := store.New()
 	s := newStore(t)
 	want := content(20 << 20)
 	s.Put("f", want)
-	f, err := store.Open(s.URL("f"))
+	f, err := files.Open(s.URL("f"))
 	require.NoError(t, err)
-	g, err := store.Open(s.URL("f"))
+	g, err := files.Open(s.URL("f"))
 	require.NoError(t, err)
 	defer g.Close()
 	b := make([]byte, 4096)
@@ -115,10 +117,11 @@ func TestRequests(t *testing.T) {
 
 // TestRandomReads reads more than the cache holds, so that memory is used again, while connections break.
 func TestRandomReads(t *testing.T) {
+	files := store.New()
 	s := newStore(t)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	store.LimitCache(t, 12<<20)
+	files.LimitCache(12 << 20)
 	want := content(17<<20 + 77)
 	s.Put("f", want)
 	var calls atomic.Int64
@@ -129,7 +132,7 @@ func TestRandomReads(t *testing.T) {
 		}
 		next.ServeHTTP(w, r)
 	})
-	f, err := store.Open(s.URL("f"))
+	f, err := files.Open(s.URL("f"))
 	require.NoError(t, err)
 	defer f.Close()
 	var group sync.WaitGroup
@@ -160,6 +163,7 @@ func TestRandomReads(t *testing.T) {
 
 // TestCloseWhileReading proves that memory is not used again as long as a reader copies from it.
 func TestCloseWhileReading(t *testing.T) {
+	files := store.New()
 	s := newStore(t)
 	whole := content(4 << 20)
 	want := [][]byte{whole[:2<<20], whole[2<<20:]}
@@ -178,7 +182,7 @@ func TestCloseWhileReading(t *testing.T) {
 		}
 		group.Go(func() {
 			for range 20 {
-				f, err := store.Open(s.URL(name))
+				f, err := files.Open(s.URL(name))
 				if err != nil {
 					t.Error(err)
 					return
@@ -198,16 +202,17 @@ func TestCloseWhileReading(t *testing.T) {
 }
 
 func TestChanged(t *testing.T) {
+	files := store.New()
 	s := newStore(t)
 	s.Put("f", content(4<<20))
-	f, err := store.Open(s.URL("f"))
+	f, err := files.Open(s.URL("f"))
 	require.NoError(t, err)
 	defer f.Close()
 	s.Put("f", content(5<<20))
 	_, err = f.ReadAt(make([]byte, 10), 1<<20)
 	require.ErrorContains(t, err, s.URL("f"))
 	require.ErrorContains(t, err, "replaced while it was read")
-	g, err := store.Open(s.URL("f"))
+	g, err := files.Open(s.URL("f"))
 	require.NoError(t, err)
 	defer g.Close()
 	_, err = g.ReadAt(make([]byte, 10), 1<<20)
@@ -215,6 +220,7 @@ func TestChanged(t *testing.T) {
 }
 
 func TestUnavailable(t *testing.T) {
+	files := store.New()
 	s := newStore(t)
 	s.Put("f", content(1000))
 	left := 2
@@ -225,19 +231,20 @@ func TestUnavailable(t *testing.T) {
 		}
 		next.ServeHTTP(w, r)
 	})
-	b, err := store.ReadFile(s.URL("f"))
+	b, err := files.ReadFile(s.URL("f"))
 	require.NoError(t, err)
 	require.Equal(t, content(1000), b)
 }
 
 // TestAbsentStore expects that a store which refuses connections is asked again only if it has ever answered.
 func TestAbsentStore(t *testing.T) {
+	files := store.New()
 	s := newStore(t)
 	s.Put("f", content(10))
 	endpoint := os.Getenv("AWS_ENDPOINT_URL")
 	repeated := func() int64 {
 		before := store.Repeated.Load()
-		_, err := store.Open(s.URL("f"))
+		_, err := files.Open(s.URL("f"))
 		require.ErrorIs(t, err, syscall.ECONNREFUSED)
 		return store.Repeated.Load() - before
 	}
@@ -248,7 +255,7 @@ func TestAbsentStore(t *testing.T) {
 
 	t.Setenv("AWS_ENDPOINT_URL", endpoint)
 	store.Hurry(t, s.URL(""))
-	f, err := store.Open(s.URL("f"))
+	f, err := files.Open(s.URL("f"))
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
 	s.Close()
@@ -296,36 +303,38 @@ func TestRestartingStore(t *testing.T) {
 }
 
 func TestMissing(t *testing.T) {
+	files := store.New()
 	s := newStore(t)
 	s.Put("dir/f", nil)
 	for _, path := range []string{
 		s.URL("missing"), s.URL("di"), strings.ReplaceAll(s.URL("x"), storetest.Bucket, "other"), s.URL("missing/"),
 		"file:///no/such/file",
 	} {
-		_, err := store.Open(path)
+		_, err := files.Open(path)
 		require.ErrorIs(t, err, fs.ErrNotExist, path)
-		_, err = store.Stat(path)
+		_, err = files.Stat(path)
 		require.ErrorIs(t, err, fs.ErrNotExist, path)
-		_, err = store.ReadDir(path)
+		_, err = files.ReadDir(path)
 		require.ErrorIs(t, err, fs.ErrNotExist, path)
-		_, err = store.ReadFile(path)
+		_, err = files.ReadFile(path)
 		require.ErrorIs(t, err, fs.ErrNotExist, path)
 	}
 }
 
 func TestErrors(t *testing.T) {
+	files := store.New()
 	s := newStore(t)
 	s.Put("dir/f", nil)
 	for path, want := range map[string]string{"s3://": "names no bucket", "s3:///x": "names no bucket"} {
-		_, err := store.Open(path)
+		_, err := files.Open(path)
 		require.ErrorContains(t, err, want)
 	}
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "wrong")
-	_, err := store.Open(s.URL("dir/f"))
+	_, err := files.Open(s.URL("dir/f"))
 	require.ErrorIs(t, err, fs.ErrPermission)
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
-	_, err = store.Open(s.URL("dir/f"))
+	_, err = files.Open(s.URL("dir/f"))
 	require.ErrorIs(t, err, fs.ErrPermission)
 	require.ErrorContains(t, err, "there are no credentials")
 	require.ErrorContains(t, err, "if nothing is there")
@@ -371,6 +380,7 @@ func TestRole(t *testing.T) {
 }
 
 func TestFolders(t *testing.T) {
+	files := store.New()
 	s := newStore(t)
 	local := t.TempDir()
 	for _, key := range []string{"d/a.txt", "d/sub/b.txt", "d/sub/deep/c.txt", "d.x", "d/z"} {
@@ -381,13 +391,13 @@ func TestFolders(t *testing.T) {
 	}
 	tree := func(root string) []string {
 		var found []string
-		require.NoError(t, store.WalkDir(store.Join(root, "d"), func(path string, d fs.DirEntry, err error) error {
+		require.NoError(t, files.WalkDir(store.Join(root, "d"), func(path string, d fs.DirEntry, err error) error {
 			require.NoError(t, err)
 			info, err := d.Info()
 			require.NoError(t, err)
 			kind := "/"
 			if !info.IsDir() {
-				text, err := store.ReadFile(path)
+				text, err := files.ReadFile(path)
 				require.NoError(t, err)
 				require.Equal(t, int64(len(text)), info.Size())
 				kind = "=" + string(text)
@@ -405,16 +415,17 @@ func TestFolders(t *testing.T) {
 
 // What cannot be a path is an error, beside which the rest is there.
 func TestKeysThatAreNoPaths(t *testing.T) {
+	files := store.New()
 	s := newStore(t)
 	for _, key := range []string{"d//b", "d/./b", "d/../b", "d/.."} {
 		s.Put("d/a", nil)
 		s.Put("d/", nil)
 		s.Put(key, nil)
-		_, err := store.ReadDir(s.URL("d"))
+		_, err := files.ReadDir(s.URL("d"))
 		require.ErrorContains(t, err, "cannot be a path", key)
 		var found []string
 		var failed error
-		require.NoError(t, store.WalkDir(s.URL("d"), func(path string, _ fs.DirEntry, err error) error {
+		require.NoError(t, files.WalkDir(s.URL("d"), func(path string, _ fs.DirEntry, err error) error {
 			found, failed = append(found, path), errors.Join(failed, err)
 			return nil
 		}))
@@ -422,7 +433,7 @@ func TestKeysThatAreNoPaths(t *testing.T) {
 		require.Equal(t, []string{s.URL("d"), s.URL("d"), s.URL("d/a")}, found, key)
 		s.Remove(key)
 	}
-	entries, err := store.ReadDir(s.URL("d"))
+	entries, err := files.ReadDir(s.URL("d"))
 	require.NoError(t, err)
 	require.Len(t, entries, 1)
 }
@@ -451,6 +462,7 @@ func TestNames(t *testing.T) {
 }
 
 func TestWeb(t *testing.T) {
+	files := store.New()
 	want := content(3 << 20)
 	modified := time.Unix(1e9, 0)
 	plain := func(w http.ResponseWriter, r *http.Request) {
@@ -495,7 +507,7 @@ func TestWeb(t *testing.T) {
 			server := httptest.NewServer(handler)
 			defer server.Close()
 			store.Hurry(t, server.URL)
-			f, err := store.Open(server.URL + "/x?y")
+			f, err := files.Open(server.URL + "/x?y")
 			require.NoError(t, err)
 			defer f.Close()
 			sum := sha256.New()
@@ -507,7 +519,7 @@ func TestWeb(t *testing.T) {
 	}
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
-	_, err := store.Open(server.URL + "/x")
+	_, err := files.Open(server.URL + "/x")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 
 	liar := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -521,7 +533,7 @@ func TestWeb(t *testing.T) {
 		_, _ = w.Write(make([]byte, 256<<10))
 	}))
 	defer liar.Close()
-	_, err = store.ReadFile(liar.URL + "/x")
+	_, err = files.ReadFile(liar.URL + "/x")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
@@ -573,11 +585,12 @@ func (s *slowBody) Read(b []byte) (int, error) {
 func (s *slowBody) Close() error { return nil }
 
 func TestReadPages(t *testing.T) {
+	files := store.New()
 	s := newStore(t)
 	const size = 1000
 	want := content(10 << 20)
 	s.Put("f", want)
-	remote, err := store.Open(s.URL("f"))
+	remote, err := files.Open(s.URL("f"))
 	require.NoError(t, err)
 	defer remote.Close()
 	var offs []int64

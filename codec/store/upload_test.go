@@ -415,7 +415,7 @@ func TestStalled(t *testing.T) {
 			return err
 		},
 		func() error { _, err := u.Get(t.Context(), "a"); return err },
-		func() error { _, err := store.ReadDir(s.URL("")); return err },
+		func() error { _, err := store.New().ReadDir(s.URL("")); return err },
 	}
 	for _, act := range actions {
 		go func() { failed <- act() }()

@@ -10,7 +10,7 @@ import (
 
 // WriteFile writes a small file whose path may be a URL of a store. The object appears when it is complete, and
 // replaces one of its name.
-func WriteFile(ctx context.Context, path string, content []byte) error {
+func (f *Files) WriteFile(ctx context.Context, path string, content []byte) error {
 	if !IsURL(path) {
 		return os.WriteFile(Local(path), content, 0o666)
 	}
@@ -27,7 +27,7 @@ func WriteFile(ctx context.Context, path string, content []byte) error {
 }
 
 // Remove removes the file at path, which may be a URL of a store.
-func Remove(ctx context.Context, path string) error {
+func (f *Files) Remove(ctx context.Context, path string) error {
 	if !IsURL(path) {
 		return os.Remove(Local(path))
 	}

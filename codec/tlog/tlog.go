@@ -23,6 +23,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/internal/chunked"
+	"tapedeck/codec/store"
 )
 
 // Name is the name of the format.
@@ -46,7 +47,9 @@ var Format = codec.Format{
 		path = strings.TrimSuffix(strings.ToLower(path), ".raw")
 		return slices.Contains([]string{".tlog", ".rlog", ".mavlink"}, filepath.Ext(path))
 	},
-	Open: func(path string) (codec.Reader, error) { return chunked.Open(path, newReader) },
+	OpenFrom: func(files *store.Files, path string) (codec.Reader, error) {
+		return chunked.Open(files, path, newReader)
+	},
 }
 
 // Details is Info.Extra of a log.
@@ -121,7 +124,7 @@ func Order(head []byte) binary.ByteOrder {
 	return binary.BigEndian
 }
 
-func sniff(_ string, head []byte) bool {
+func sniff(_ *store.Files, _ string, head []byte) bool {
 	text := textSize(head)
 	beginning := head[text:min(len(head), text+StampSize+1)]
 	if bytes.IndexByte(beginning, frame.V1MagicByte) < 0 && bytes.IndexByte(beginning, frame.V2MagicByte) < 0 {

@@ -22,6 +22,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/internal/chunked"
+	"tapedeck/codec/store"
 )
 
 // Name is the name of the format.
@@ -49,11 +50,13 @@ var ErrEncrypted = errors.New("the log is encrypted; decrypt it with decrypt_log
 var Format = codec.Format{
 	Extension: ".ulg",
 	Name:      Name,
-	Sniff: func(_ string, head []byte) bool {
+	Sniff: func(_ *store.Files, _ string, head []byte) bool {
 		return bytes.HasPrefix(head, []byte(magic)) || isEncrypted(head)
 	},
 	Named: func(path string) bool { return strings.EqualFold(filepath.Ext(path), ".ulg") },
-	Open:  func(path string) (codec.Reader, error) { return chunked.Open(path, newReader) },
+	OpenFrom: func(files *store.Files, path string) (codec.Reader, error) {
+		return chunked.Open(files, path, newReader)
+	},
 }
 
 func isEncrypted(head []byte) bool {

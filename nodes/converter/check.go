@@ -49,7 +49,7 @@ func (o *checkOptions) check(ctx context.Context, paths []string, stdout, stderr
 	}
 	var suites junitSuites
 	failed, found := 0, 0
-	paths = known.Recordings(paths)
+	paths = known.Recordings(allFiles, paths)
 	for i, path := range paths {
 		p, err := pass(ctx, path, o.DefinitionOptions, expected, nil, stderr)
 		switch {
@@ -97,7 +97,7 @@ func (o *checkOptions) check(ctx context.Context, paths []string, stdout, stderr
 // pass reads the recording at path, to check it against a contract, which may be nil. watched are fields, by topic.
 func pass(ctx context.Context, path string, definitions formats.DefinitionOptions, expected *contract.Contract,
 	watched map[string][]string, stderr io.Writer) (*contract.Pass, error) {
-	reader, left, err := known.OpenROS2(path, formats.ReadOptions{DefinitionOptions: definitions})
+	reader, left, err := known.OpenROS2(allFiles, path, formats.ReadOptions{DefinitionOptions: definitions})
 	if err != nil {
 		return nil, err
 	}
@@ -294,7 +294,7 @@ func (o *expectOptions) expect(ctx context.Context, paths []string, stdout, stde
 		}
 	}
 	var passes []*contract.Pass
-	paths = known.Recordings(paths)
+	paths = known.Recordings(allFiles, paths)
 	for _, path := range paths {
 		p, err := pass(ctx, path, o.DefinitionOptions, nil, watched, stderr)
 		if err != nil {

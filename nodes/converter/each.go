@@ -87,7 +87,7 @@ func search(paths []string, stdin io.Reader, except string) (r recordings, err e
 	seen := map[string]bool{}
 	for _, path := range paths {
 		path = store.Clean(path)
-		found, err := known.Search(path)
+		found, err := known.Search(allFiles, path)
 		if errors.Is(err, fs.ErrNotExist) { // perhaps the beginning of the names of several files
 			found, err = []string{path}, nil
 		}
@@ -115,7 +115,7 @@ func search(paths []string, stdin io.Reader, except string) (r recordings, err e
 
 // whole returns the recordings without further files of others.
 func (r recordings) whole() (w recordings) {
-	kept := known.Recordings(r.paths)
+	kept := known.Recordings(allFiles, r.paths)
 	for i, path := range r.paths {
 		if slices.Contains(kept, path) {
 			w.paths, w.folders = append(w.paths, path), append(w.folders, r.folders[i])
@@ -166,8 +166,8 @@ func each(ctx context.Context, n, jobs int, do func(i int)) {
 
 // stateOf returns the state of a recording.
 func stateOf(path string) (manifest.State, error) {
-	if len(series.Names(path)) == 1 {
-		state, err := manifest.Stat(path)
+	if len(series.Names(allFiles, path)) == 1 {
+		state, err := manifest.Stat(allFiles, path)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return state, err
 		}
@@ -181,7 +181,7 @@ func stateOf(path string) (manifest.State, error) {
 	for _, f := range in.info.Files {
 		files = append(files, f.Path)
 	}
-	return manifest.Stat(path, files...)
+	return manifest.Stat(allFiles, path, files...)
 }
 
 // runClaimed runs a job, whose output is called name in folder, unless another process does, or has done so. The result
@@ -197,8 +197,8 @@ func runClaimed(ctx context.Context, job *convert.Job, folder, name string) (*co
 			return nil, fmt.Errorf("create %s: %w", job.Output, err)
 		}
 	}
-	claim, err := manifest.Take(folder, name, manifest.Conversion{Input: state, Options: job.Options.Changed()},
-		job.Options.Overwrite)
+	claim, err := manifest.Take(allFiles, folder, name,
+		manifest.Conversion{Input: state, Options: job.Options.Changed()}, job.Options.Overwrite)
 	if err != nil {
 		return nil, err
 	}

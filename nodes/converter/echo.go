@@ -37,7 +37,7 @@ func (o *echoOptions) echo(ctx context.Context, args []string, stdout, stderr io
 	if err != nil {
 		return err
 	}
-	reader, left, err := known.OpenROS2(args[0], formats.ReadOptions{DefinitionOptions: o.DefinitionOptions})
+	reader, left, err := known.OpenROS2(allFiles, args[0], formats.ReadOptions{DefinitionOptions: o.DefinitionOptions})
 	if err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ func (o *findOptions) find(ctx context.Context, args []string, stdout, stderr io
 	if o.Clip == "" && o.clipOptions != defaultFindOptions().clipOptions {
 		return config.Usagef("--before, --after, --to and --overwrite are for clips; add --clip FOLDER")
 	}
-	c, err := catalogue.Open(args[0])
+	c, err := catalogue.Open(allFiles, args[0])
 	if err != nil {
 		return err
 	}
@@ -301,7 +301,7 @@ func (o *findOptions) clip(ctx context.Context, lines []foundLine, in *input, na
 		options.DefinitionOptions = o.DefinitionOptions
 		options.Begin = exactTime(max(begin, in.info.StartTime))
 		options.End = exactTime(min(end, in.info.EndTime))
-		job := &convert.Job{Formats: known, Inputs: []string{in.path}, Options: options, Workers: 1,
+		job := &convert.Job{Files: allFiles, Formats: known, Inputs: []string{in.path}, Options: options, Workers: 1,
 			Damaged: warn, Warn: func(text string) { warn(errors.New(text)) }}
 		clip := name + time.Unix(0, first).UTC().Format("_20060102T150405.000000Z") + format.Extension
 		if _, err := runClaimed(ctx, job, o.Clip, clip); err != nil {

@@ -188,7 +188,7 @@ func TestIndexAtOnce(t *testing.T) {
 		})
 	}
 	running.Wait()
-	c, err := catalogue.Open(catalog)
+	c, err := catalogue.Open(nil, catalog)
 	require.NoError(t, err)
 	rows, err := c.Recordings()
 	require.NoError(t, err)

@@ -15,17 +15,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/store"
 	"tapedeck/nodes/internal/formats"
 )
 
 // linesFormat is for these tests: a file of JSON objects, one a line, of which the last is {"End":true}.
 var linesFormat = codec.Format{
-	Name:   "lines",
-	Sniff:  func(_ string, head []byte) bool { return bytes.HasPrefix(head, []byte(`{"Lines":1`)) },
-	Named:  func(path string) bool { return strings.HasSuffix(path, ".lines") },
-	Open:   openLines,
-	Create: createLines,
-	Keeps:  codec.Keeps{PublishTime: true, QoS: true, Metadata: true},
+	Name:     "lines",
+	Sniff:    func(_ *store.Files, _ string, head []byte) bool { return bytes.HasPrefix(head, []byte(`{"Lines":1`)) },
+	Named:    func(path string) bool { return strings.HasSuffix(path, ".lines") },
+	OpenFrom: openLines,
+	Create:   createLines,
+	Keeps:    codec.Keeps{PublishTime: true, QoS: true, Metadata: true},
 }
 
 // line is one of such a file: a channel, a message or the end.
@@ -44,7 +45,7 @@ type linesReader struct {
 	damage   map[int]error // before the message of this index
 }
 
-func openLines(path string) (codec.Reader, error) {
+func openLines(_ *store.Files, path string) (codec.Reader, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ func (o *infoOptions) info(ctx context.Context, paths []string, stdout, stderr i
 	case (o.Names || o.Sort != sortName) && (o.JSON || o.Wanted()):
 		return config.Usagef("topic_name, sort: they are for text")
 	}
-	paths = known.Recordings(paths)
+	paths = known.Recordings(allFiles, paths)
 	failed, damaged := 0, 0
 	for i, path := range paths {
 		w := separated{Writer: stdout, pending: i > 0 && !o.JSON}
@@ -110,7 +110,7 @@ func (s *separated) Write(b []byte) (int, error) {
 // describe writes the description of the recording at path.
 func (o *infoOptions) describe(ctx context.Context, path string, stdout, stderr io.Writer) error {
 	if o.Wanted() {
-		return o.Write(known, path, o.JSON, stdout, stderr)
+		return o.Write(allFiles, known, path, o.JSON, stdout, stderr)
 	}
 	in, err := o.open(path, stderr)
 	if err != nil {
@@ -140,7 +140,7 @@ func (o *infoOptions) open(path string, stderr io.Writer) (*input, error) {
 	if !o.ROS2 {
 		return openInput(path, o.DefinitionOptions)
 	}
-	r, left, err := known.OpenROS2(path, formats.ReadOptions{DefinitionOptions: o.DefinitionOptions})
+	r, left, err := known.OpenROS2(allFiles, path, formats.ReadOptions{DefinitionOptions: o.DefinitionOptions})
 	for _, err := range left {
 		fmt.Fprintln(stderr, "warning: not translated to ROS 2:", err)
 	}

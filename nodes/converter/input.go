@@ -19,7 +19,7 @@ type input struct {
 
 // openInput opens a recording with the definitions that it may lack.
 func openInput(path string, o formats.DefinitionOptions) (*input, error) {
-	reader, err := known.Open(path)
+	reader, err := known.Open(allFiles, path)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func openInput(path string, o formats.DefinitionOptions) (*input, error) {
 
 // openROS2 opens a recording as one of ROS 2 messages. What is not translated stays as it is.
 func openROS2(path string, o formats.DefinitionOptions) (*input, error) {
-	reader, _, err := known.OpenROS2(path, formats.ReadOptions{DefinitionOptions: o})
+	reader, _, err := known.OpenROS2(allFiles, path, formats.ReadOptions{DefinitionOptions: o})
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tapedeck/codec/store"
 	"tapedeck/config"
 	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/formats/allformats"
@@ -18,6 +19,9 @@ import (
 
 // known are the formats that the commands read and write.
 var known = allformats.List()
+
+// allFiles are the files that the commands read, local ones and those in stores.
+var allFiles = store.New()
 
 // hints are what to use instead of flags of ros2 bag, rosbag, mcap and cyber_recorder.
 var hints = map[string]string{

@@ -342,7 +342,7 @@ func TestRecoverSuspect(t *testing.T) {
 					stdout, _, err := run(t, "recover", path, out, fmt.Sprintf("--leave-out-damaged=%v", sound))
 					require.NoError(t, err)
 					require.Equal(t, c.suspect, strings.Contains(stdout, "may be damaged, "), stdout)
-					r, err := known.Open(out)
+					r, err := known.Open(nil, out)
 					require.NoError(t, err)
 					info, err := r.Info()
 					require.NoError(t, err)
@@ -448,7 +448,7 @@ func TestRecoverEpisodes(t *testing.T) {
 
 // episodesOf returns the episodes of a training set.
 func episodesOf(t *testing.T, path string) []*episode.Episode {
-	r, err := known.Open(path)
+	r, err := known.Open(nil, path)
 	require.NoError(t, err)
 	defer r.Close()
 	episodes, err := r.(*episode.Reader).Source().Episodes()

@@ -46,7 +46,7 @@ func (o *reportOptions) report(ctx context.Context, paths []string, stdout, stde
 	var pages []*page.Data
 	elsewhere := o.Plot // plots of topics that this recording may lack; the last one has what no other has
 	var found []string
-	paths = known.Recordings(paths)
+	paths = known.Recordings(allFiles, paths)
 	for i, path := range paths {
 		if i == len(paths)-1 {
 			elsewhere = found
@@ -118,7 +118,7 @@ func namedOutput(output string, paths []string, endings ...string) (string, []st
 // read gathers what the page shows of a recording.
 func (o *reportOptions) read(ctx context.Context, path string, elsewhere []string, stderr io.Writer) (*page.Data,
 	error) {
-	reader, err := known.Open(path)
+	reader, err := known.Open(allFiles, path)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func (o *reportOptions) read(ctx context.Context, path string, elsewhere []strin
 	if err := reader.Close(); err != nil {
 		return nil, err
 	}
-	r, left, err := known.OpenROS2(path, formats.ReadOptions{DefinitionOptions: o.DefinitionOptions})
+	r, left, err := known.OpenROS2(allFiles, path, formats.ReadOptions{DefinitionOptions: o.DefinitionOptions})
 	if err != nil {
 		return nil, err
 	}

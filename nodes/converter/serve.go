@@ -158,7 +158,8 @@ func (s *server) convert(ctx context.Context, request *tapedeck.Convert_Request)
 
 // job returns the conversion that is asked for. It stays in the folder of the service.
 func (s *server) job(ctx context.Context, request *tapedeck.Convert_Request) (*convert.Job, error) {
-	j := &convert.Job{Formats: known, Inputs: request.Inputs, Output: request.Output, Options: s.options}
+	j := &convert.Job{Files: allFiles, Formats: known, Inputs: request.Inputs, Output: request.Output,
+		Options: s.options}
 	j.Open = func(path string) (codec.Reader, error) { return s.open(ctx, path) }
 	switch {
 	case len(j.Inputs) == 0 || j.Output == "":
@@ -190,7 +191,7 @@ func (s *server) job(ctx context.Context, request *tapedeck.Convert_Request) (*c
 
 // open opens an input, none of whose files may be elsewhere.
 func (s *server) open(ctx context.Context, path string) (codec.Reader, error) {
-	r, err := known.Open(path)
+	r, err := known.Open(allFiles, path)
 	if err != nil {
 		return nil, err
 	}

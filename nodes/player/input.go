@@ -11,6 +11,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
+	"tapedeck/codec/store"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/formats/allformats"
@@ -83,6 +84,7 @@ func (r *sourceInput) latched(t int64, publish func(*codec.Message) error) error
 
 // source is the recordings to be played, merged in time.
 type source struct {
+	files      *store.Files
 	recordings []recording
 	channels   []*codec.Channel // selected by the filter, in the order of the files
 	all        []*codec.Channel // with those that are not selected
@@ -102,11 +104,11 @@ type recording struct {
 
 // openSource opens the recordings at paths. offsets are by path, in ns that a recording is played later; with
 // alignStarts they count from the earliest start. Reading the source ends with ctx. The caller closes it.
-func openSource(ctx context.Context, paths []string, offsets map[string]int64, alignStarts bool,
+func openSource(ctx context.Context, files *store.Files, paths []string, offsets map[string]int64, alignStarts bool,
 	wants func(*codec.Channel) bool, o formats.ReadOptions) (_ *source, err error) {
-	s := &source{wants: wants, options: o}
+	s := &source{files: files, wants: wants, options: o}
 	var opened []string
-	paths = allformats.List().Recordings(paths)
+	paths = allformats.List().Recordings(files, paths)
 	for i, path := range paths {
 		err := s.add(ctx, path)
 		switch {
@@ -147,7 +149,7 @@ func openSource(ctx context.Context, paths []string, offsets map[string]int64, a
 }
 
 func (s *source) add(ctx context.Context, path string) error {
-	opened, err := allformats.List().Open(path)
+	opened, err := allformats.List().Open(s.files, path)
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func TestSourceReadsSeries(t *testing.T) {
 		{[]string{second}, 2, second + " is a part of the recording " + first},
 		{[]string{first, second, snapshot}, 6, first + " and " + snapshot + " have messages in common"},
 	} {
-		s, err := openSource(t.Context(), test.paths, nil, false, everything, formats.ReadOptions{})
+		s, err := openSource(t.Context(), nil, test.paths, nil, false, everything, formats.ReadOptions{})
 		require.NoError(t, err)
 		require.Equal(t, test.messages, s.messages)
 		if test.warning == "" {
@@ -84,7 +84,7 @@ func TestSourceReadsSeries(t *testing.T) {
 }
 
 func TestSourceMergesRecordings(t *testing.T) {
-	s, err := openSource(t.Context(), []string{
+	s, err := openSource(t.Context(), nil, []string{
 		writeRecording(t, "none.record", "/none", true), writeRecording(t, "a.record", "/a", true, 100, 300),
 		writeRecording(t, "b.mcap", "/b", true, 0, 200),
 	}, nil, false, everything, formats.ReadOptions{})
@@ -121,7 +121,7 @@ func TestSourceNamesWhatIsMissing(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(folder, fmt.Sprintf("a.record.%05d", n)), data, 0o644))
 	}
-	s, err := openSource(t.Context(), []string{folder}, nil, false, everything, formats.ReadOptions{})
+	s, err := openSource(t.Context(), nil, []string{folder}, nil, false, everything, formats.ReadOptions{})
 	require.NoError(t, err)
 	defer s.close()
 	require.EqualValues(t, 2, s.messages)
@@ -131,7 +131,7 @@ func TestSourceNamesWhatIsMissing(t *testing.T) {
 
 func TestSourceTellsOfUnfinishedRecordings(t *testing.T) {
 	path := writeRecording(t, "killed.record", "/a", false, 1, 2)
-	s, err := openSource(t.Context(), []string{path}, nil, false, everything, formats.ReadOptions{})
+	s, err := openSource(t.Context(), nil, []string{path}, nil, false, everything, formats.ReadOptions{})
 	require.NoError(t, err)
 	defer s.close()
 	require.Len(t, s.warnings, 1)
@@ -140,7 +140,7 @@ func TestSourceTellsOfUnfinishedRecordings(t *testing.T) {
 }
 
 func TestSourceFailsWithOneOfItsRecordings(t *testing.T) {
-	_, err := openSource(t.Context(), []string{writeRecording(t, "a.record", "/a", true, 1), "nowhere.record"}, nil,
+	_, err := openSource(t.Context(), nil, []string{writeRecording(t, "a.record", "/a", true, 1), "nowhere.record"}, nil,
 		false, everything, formats.ReadOptions{})
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
@@ -264,7 +264,7 @@ func TestAlignStarts(t *testing.T) {
 	b := writeRecording(t, "b.record", "/b", true, 10, 20)
 	empty := writeRecording(t, "c.record", "/c", true)
 	open := func(align bool) *source {
-		s, err := openSource(t.Context(), []string{a, b, empty}, map[string]int64{b: 3}, align, everything,
+		s, err := openSource(t.Context(), nil, []string{a, b, empty}, map[string]int64{b: 3}, align, everything,
 			formats.ReadOptions{})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, s.close()) })
@@ -299,7 +299,7 @@ func TestMissingFiles(t *testing.T) {
 			folder := filepath.Join(t.TempDir(), "take")
 			c.make(t, folder)
 			open := func(wants func(*codec.Channel) bool) *source {
-				s, err := openSource(t.Context(), []string{folder}, nil, false, wants, formats.ReadOptions{})
+				s, err := openSource(t.Context(), nil, []string{folder}, nil, false, wants, formats.ReadOptions{})
 				require.NoError(t, err)
 				t.Cleanup(func() { require.NoError(t, s.close()) })
 				require.Contains(t, strings.Join(s.warnings, "\n"), c.what)
@@ -314,7 +314,7 @@ func TestMissingFiles(t *testing.T) {
 
 // withoutVideo makes a dataset of LeRobot of ten rows of a session, whose video of camera_0 is not there.
 func withoutVideo(t *testing.T, sample, folder string) {
-	s, err := session.Open(sample)
+	s, err := session.Open(nil, sample)
 	require.NoError(t, err)
 	episodes, err := s.Episodes()
 	require.NoError(t, err)
@@ -344,9 +344,9 @@ func TestSourceSkipsUnwritten(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "drive.mcap"+codec.ActiveSuffix)
 	require.NoError(t, os.WriteFile(empty, nil, 0o666))
 	wants := func(*codec.Channel) bool { return true }
-	_, err := openSource(t.Context(), []string{empty}, nil, false, wants, formats.ReadOptions{})
+	_, err := openSource(t.Context(), nil, []string{empty}, nil, false, wants, formats.ReadOptions{})
 	require.ErrorIs(t, err, codec.ErrUnwritten)
-	_, err = openSource(t.Context(), []string{empty, empty}, nil, false, wants, formats.ReadOptions{})
+	_, err = openSource(t.Context(), nil, []string{empty, empty}, nil, false, wants, formats.ReadOptions{})
 	require.ErrorIs(t, err, codec.ErrUnwritten)
 }
 
@@ -354,7 +354,7 @@ func TestSourceSkipsUnwritten(t *testing.T) {
 func TestSourceEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	log := generate.Path(t, "mavlink/synthetic_px4_v2.tlog")
-	s, err := openSource(ctx, []string{log}, nil, false, everything, formats.ReadOptions{})
+	s, err := openSource(ctx, nil, []string{log}, nil, false, everything, formats.ReadOptions{})
 	require.NoError(t, err)
 	defer s.close()
 	r := &sourceInput{source: s, publishers: publishers{}}
@@ -374,7 +374,7 @@ func TestSourceEnds(t *testing.T) {
 func TestOutlyingTimes(t *testing.T) {
 	for _, name := range []string{"clock_set.tlog", "first_message_at_0s.mcap"} {
 		path := samples.Path(t, "faults/"+name)
-		s, err := openSource(t.Context(), []string{path}, nil, false, everything, formats.ReadOptions{})
+		s, err := openSource(t.Context(), nil, []string{path}, nil, false, everything, formats.ReadOptions{})
 		require.NoError(t, err)
 		require.Len(t, s.warnings, 1)
 		require.Regexp(t, `: the times of \d+ messages are 19676 days before .*; the player waits as long as times `+

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tapedeck/bridge"
+	"tapedeck/codec/store"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats/allformats"
 	"tapedeck/nodes/internal/graph"
@@ -124,7 +125,7 @@ func play(ctx context.Context, in *config.Input, o *options) (err error) {
 	if _, err := names.Topic(o.prefixed("/topic")); err != nil {
 		return config.Usagef("prefix: %w", err)
 	}
-	s, err := openSource(ctx, paths, offsets, o.AlignStarts, wants, o.ReadOptions)
+	s, err := openSource(ctx, store.New(), paths, offsets, o.AlignStarts, wants, o.ReadOptions)
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,8 @@ func (p *player) servePage(ctx context.Context, paths []string) (close func() er
 		return nil, err
 	}
 	g := &page{player: p}
-	if g.source, err = openSource(ctx, paths, offsets, o.AlignStarts, p.source.wants, o.ReadOptions); err != nil {
+	g.source, err = openSource(ctx, p.source.files, paths, offsets, o.AlignStarts, p.source.wants, o.ReadOptions)
+	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
 	if g.server, err = livepage.Serve(listener, "player", g); err != nil {

@@ -64,7 +64,7 @@ func newFixture(t *testing.T, o options, paths ...string) *fixture {
 	require.NoError(t, err)
 	offsets, err := o.offsets(paths)
 	require.NoError(t, err)
-	s, err := openSource(t.Context(), paths, offsets, false, wants, o.ReadOptions)
+	s, err := openSource(t.Context(), nil, paths, offsets, false, wants, o.ReadOptions)
 	require.NoError(t, err)
 	null, err := os.Open(os.DevNull)
 	require.NoError(t, err)

@@ -46,7 +46,7 @@ func TestServiceDiscard(t *testing.T) {
 				d.discardEpisode())
 		}
 		marked := func(path string) bool {
-			s, err := format.Open(path)
+			s, err := format.Open(nil, path)
 			require.NoError(t, err)
 			list, err := s.Episodes()
 			require.NoError(t, err)

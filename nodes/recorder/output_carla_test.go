@@ -39,7 +39,7 @@ func (d *deck) offer(topic, typeName string, qos codec.QoS) bridge.Publisher {
 
 // drives returns the places of the one vehicle in a log, its id and the map.
 func drives(t *testing.T, path string) (places []float64, id uint32, world string) {
-	r, err := carla.Open(path)
+	r, err := carla.Open(nil, path)
 	require.NoError(t, err)
 	defer r.Close()
 	it, err := r.Read(codec.Query{})
@@ -105,7 +105,7 @@ func TestRecordingForCARLA(t *testing.T) {
 		require.Equal(t, "Town05", name)
 		places, _, _ = drives(t, taken.Path)
 		require.Equal(t, []float64{0, 1, 2, 3, 4}, places)
-		r, err := carla.Open("drive_1.log")
+		r, err := carla.Open(nil, "drive_1.log")
 		require.NoError(t, err)
 		defer r.Close()
 		require.Equal(t, carla.UE5, r.Profile())
@@ -188,7 +188,7 @@ type framePackets struct {
 
 // packetsOf returns what each frame of a log says of the state.
 func packetsOf(t *testing.T, path string) (frames []framePackets) {
-	r, err := carla.Open(path)
+	r, err := carla.Open(nil, path)
 	require.NoError(t, err)
 	defer r.Close()
 	it, err := r.Read(codec.Query{})
@@ -241,7 +241,7 @@ func TestSizeOfRecordingForCARLA(t *testing.T) {
 		require.NoError(t, d.end())
 		require.FileExists(t, "drive_1.log")
 		require.NoFileExists(t, "drive_3.log") // there were messages of more than 15000 bytes
-		r, err := formats.PureGo().OpenFile("drive.log")
+		r, err := formats.PureGo().OpenFile(nil, "drive.log")
 		require.NoError(t, err)
 		defer r.Close()
 		info, err := r.Info()

@@ -38,7 +38,7 @@ func picture(t *testing.T) []byte {
 
 // take returns what is in a session.
 func take(t *testing.T, path string) *episode.Episode {
-	s, err := format.Open(path)
+	s, err := format.Open(nil, path)
 	require.NoError(t, err)
 	defer s.Close()
 	list, err := s.Episodes()

@@ -62,7 +62,8 @@ func (o *options) checkUpload() error {
 func (o *transferOptions) queue(url string, overwrite bool) upload.Options {
 	return upload.Options{
 		URL: url, UploadOptions: store.UploadOptions{Rate: int64(o.UploadRate), Overwrite: overwrite},
-		Delete: o.DeleteAfterUpload, Open: formats.PureGo().OpenFile, Episodes: formats.PureGo().Episodic,
+		Delete: o.DeleteAfterUpload, Episodes: formats.PureGo().Episodic,
+		Open: func(path string) (codec.Reader, error) { return formats.PureGo().OpenFile(nil, path) },
 	}
 }
 

@@ -24,7 +24,7 @@ type world struct {
 
 // worldOf reads a log.
 func worldOf(t *testing.T, path string) world {
-	r, err := carla.Open(path)
+	r, err := carla.Open(nil, path)
 	require.NoError(t, err)
 	defer r.Close()
 	info, err := r.Info()

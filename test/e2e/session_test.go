@@ -62,7 +62,7 @@ func TestSessionOverDDS(t *testing.T) {
 	}
 	// What is not whole yet is there, too.
 	await(t, func() bool {
-		s, err := session.Open(g.path("take"))
+		s, err := session.Open(nil, g.path("take"))
 		if err != nil {
 			return false
 		}
@@ -78,7 +78,7 @@ func TestSessionOverDDS(t *testing.T) {
 	})
 	recorder.Interrupt()
 
-	s, err := session.Open(g.path("take"))
+	s, err := session.Open(nil, g.path("take"))
 	require.NoError(t, err)
 	defer s.Close()
 	list, err := s.Episodes()
@@ -120,7 +120,7 @@ func TestDiscardedEpisode(t *testing.T) {
 	require.NoError(t, joints.Publish(marshal(t, &sensor_msgs.JointState{Header: std_msgs.Header{
 		Stamp: builtin_interfaces.Time{Sec: 1764000000}}, Name: []string{"a"}, Position: []float64{1}})))
 	await(t, func() bool {
-		s, err := session.Open(g.path("take"))
+		s, err := session.Open(nil, g.path("take"))
 		if err != nil {
 			return false
 		}

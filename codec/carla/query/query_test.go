@@ -20,7 +20,7 @@ import (
 )
 
 func openSample(t testing.TB, name string) *carla.Reader {
-	r, err := carla.Open(samples.Path(t, "carla/"+name))
+	r, err := carla.Open(nil, samples.Path(t, "carla/"+name))
 	require.NoError(t, err)
 	t.Cleanup(func() { r.Close() })
 	return r
@@ -43,7 +43,7 @@ func made(t testing.TB, p carla.Profile, frames ...[]carla.Body) *carla.Reader {
 	}
 	path := filepath.Join(t.TempDir(), "a.log")
 	require.NoError(t, os.WriteFile(path, log, 0o600))
-	r, err := carla.Open(path)
+	r, err := carla.Open(nil, path)
 	require.NoError(t, err)
 	t.Cleanup(func() { r.Close() })
 	return r
@@ -462,7 +462,7 @@ func FuzzQueries(f *testing.F) {
 	f.Fuzz(func(t *testing.T, log []byte) {
 		path := filepath.Join(folder, "fuzz.log")
 		require.NoError(t, os.WriteFile(path, log, 0o600))
-		r, err := carla.Open(path)
+		r, err := carla.Open(nil, path)
 		if err != nil {
 			return
 		}

@@ -40,9 +40,10 @@ type Layout interface {
 }
 
 // Open opens the file at path with one of the functions that take a file over.
-func Open[R any](path string, newReader func(file codec.File, size int64, path string) (R, error)) (R, error) {
+func Open[R any](files *store.Files, path string,
+	newReader func(file codec.File, size int64, path string) (R, error)) (R, error) {
 	var r R
-	file, err := store.Open(path)
+	file, err := files.Open(path)
 	if err != nil {
 		return r, err
 	}

@@ -19,6 +19,8 @@ import (
 	"github.com/rclone/gofakes3"
 	"github.com/rclone/gofakes3/s3mem"
 	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec/store"
 )
 
 // Bucket is the bucket that every server has.
@@ -86,6 +88,9 @@ func New(t testing.TB) *Server {
 	}
 	return s
 }
+
+// Files returns the files of the process, of this server and of all web servers.
+func (s *Server) Files() *store.Files { return store.New() }
 
 // URL returns the URL of a key in the bucket.
 func (s *Server) URL(key string) string { return "s3://" + Bucket + "/" + key }

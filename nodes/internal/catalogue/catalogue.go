@@ -110,44 +110,45 @@ type Signal struct {
 
 // Catalogue is a folder with tables.
 type Catalogue struct {
+	files    *store.Files
 	folder   string          // or a URL
 	uploader *store.Uploader // to a URL; nil: nothing is added, or to a local folder
 }
 
 // Create returns the catalogue in a folder, which is created if it does not exist, or at a URL of a store.
-func Create(ctx context.Context, folder string) (*Catalogue, error) {
+func Create(ctx context.Context, files *store.Files, folder string) (*Catalogue, error) {
 	if store.IsURL(folder) {
 		u, err := store.NewUploader(ctx, folder, store.UploadOptions{Overwrite: true})
-		return &Catalogue{folder, u}, err
+		return &Catalogue{files, folder, u}, err
 	}
 	for _, table := range []string{signalsTable, topicsTable, eventsTable, recordingsTable} {
 		if err := os.MkdirAll(filepath.Join(folder, table), 0o777); err != nil {
 			return nil, fmt.Errorf("create the catalogue %s: %w", folder, codec.Pathless(err))
 		}
 	}
-	return &Catalogue{folder: folder}, nil
+	return &Catalogue{files: files, folder: folder}, nil
 }
 
 // Open returns the catalogue in a folder or at a URL, to be read.
-func Open(folder string) (*Catalogue, error) {
-	stat, err := store.Stat(store.Join(folder, recordingsTable))
+func Open(files *store.Files, folder string) (*Catalogue, error) {
+	stat, err := files.Stat(store.Join(folder, recordingsTable))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("open the catalogue %s: %w", folder, codec.Pathless(err))
 	}
 	if err != nil || !stat.IsDir() {
 		return nil, fmt.Errorf("%s is no catalogue; 'converter index' makes one", folder)
 	}
-	return &Catalogue{folder: folder}, nil
+	return &Catalogue{files: files, folder: folder}, nil
 }
 
 // Recording returns the row of the recording at a path. The error wraps fs.ErrNotExist if there is none.
 func (c *Catalogue) Recording(path string) (Recording, error) {
-	return first[Recording](c.file(recordingsTable, path))
+	return first[Recording](c.files, c.file(recordingsTable, path))
 }
 
 // Recordings returns the rows of all recordings, by the names of their files, with nothing but what Same compares.
 func (c *Catalogue) Recordings() ([]Recording, error) {
-	files, err := store.Glob(store.Join(c.folder, recordingsTable), "*.parquet")
+	files, err := c.files.Glob(store.Join(c.folder, recordingsTable), "*.parquet")
 	if err != nil {
 		return nil, fmt.Errorf("read the catalogue %s: %w", c.folder, codec.Pathless(err))
 	}
@@ -158,7 +159,7 @@ func (c *Catalogue) Recordings() ([]Recording, error) {
 		free <- struct{}{}
 		running.Go(func() {
 			var row identity
-			row, failed[i] = first[identity](file)
+			row, failed[i] = first[identity](c.files, file)
 			all[i] = Recording{Recording: row.Recording, Size: row.Size, Modified: row.Modified, ETag: row.ETag}
 			<-free
 		})
@@ -170,9 +171,9 @@ func (c *Catalogue) Recordings() ([]Recording, error) {
 	return all, nil
 }
 
-func first[T any](file string) (r T, err error) {
+func first[T any](files *store.Files, file string) (r T, err error) {
 	found := false
-	err = read(file, func(row T) { r, found = row, true })
+	err = read(files, file, func(row T) { r, found = row, true })
 	if err == nil && !found {
 		err = fmt.Errorf("read %s: there is no row", file)
 	}
@@ -189,13 +190,13 @@ func (c *Catalogue) file(table, recording string) string {
 }
 
 // read calls do with each row of a file. Rows may have fewer columns than the file.
-func read[T any](path string, do func(T)) (err error) {
+func read[T any](files *store.Files, path string, do func(T)) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("read %s: %w", path, codec.Pathless(err))
 		}
 	}()
-	f, err := store.Open(path)
+	f, err := files.Open(path)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ import (
 )
 
 func open(t *testing.T, path string) codec.Reader {
-	r, _, err := formats.PureGo().OpenROS2(path, formats.ReadOptions{})
+	r, _, err := formats.PureGo().OpenROS2(nil, path, formats.ReadOptions{})
 	require.NoError(t, err)
 	t.Cleanup(func() { r.Close() })
 	return r
@@ -149,7 +149,7 @@ func TestFindEqualsScan(t *testing.T) {
 	}
 	t.Logf("TAPEDECK_SEED=%d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
-	c, err := Create(t.Context(), t.TempDir())
+	c, err := Create(t.Context(), nil, t.TempDir())
 	require.NoError(t, err)
 	operands := []string{"/imu linear_acceleration.z", "/imu abs(linear_acceleration.z)", "/imu linear_acceleration.x",
 		"/narrow data", "/list data[0]", "/list data[1]", "/list len(data)", "/two data", "/imu header.stamp.sec",
@@ -195,18 +195,18 @@ func TestFindInSamples(t *testing.T) {
 	paths := []string{generate.Path(t, "apollo/example.record.00000"), generate.Path(t, "apollo/multichunk.record"),
 		generate.Path(t, "apollo/apollo_cpp_sensors.record"), generate.Path(t, "mavlink/synthetic_px4_v2.tlog"),
 		generate.Path(t, "rosbag2/rosbags_rs/test_bag_mcap")}
-	if found, err := formats.PureGo().Search(samples.Folder()); err == nil {
+	if found, err := formats.PureGo().Search(nil, samples.Folder()); err == nil {
 		for i, path := range found {
 			if i%4 == 0 { // many are alike
 				paths = append(paths, path)
 			}
 		}
 	}
-	c, err := Create(t.Context(), t.TempDir())
+	c, err := Create(t.Context(), nil, t.TempDir())
 	require.NoError(t, err)
 	tried := 0
 	for _, path := range paths {
-		r, _, err := formats.PureGo().OpenROS2(path, formats.ReadOptions{})
+		r, _, err := formats.PureGo().OpenROS2(nil, path, formats.ReadOptions{})
 		if err != nil {
 			continue // samples may be broken on purpose
 		}
@@ -216,7 +216,7 @@ func TestFindInSamples(t *testing.T) {
 			continue
 		}
 		var rows []Signal
-		require.NoError(t, read(c.file(signalsTable, path), func(s Signal) {
+		require.NoError(t, read(nil, c.file(signalsTable, path), func(s Signal) {
 			if s.Max != nil && (len(rows) == 0 || rows[len(rows)-1].Field != s.Field) {
 				rows = append(rows, s)
 			}
@@ -268,7 +268,7 @@ func TestSpan(t *testing.T) {
 			for i, at := range c.times {
 				r = append(r, &codec.Message{Channel: &codec.Channel{Topic: "/" + strconv.Itoa(i)}, LogTime: at})
 			}
-			catalog, err := Create(t.Context(), t.TempDir())
+			catalog, err := Create(t.Context(), nil, t.TempDir())
 			require.NoError(t, err)
 			row, _, err := catalog.Add(t.Context(), Recording{Recording: name}, nil, &r, nil)
 			require.NoError(t, err)
@@ -298,11 +298,11 @@ func TestSignals(t *testing.T) {
 		require.NoError(t, w.Write(&codec.Message{Channel: channel, LogTime: start*1e9 + at, Data: data}))
 	}
 	require.NoError(t, w.Close())
-	c, err := Create(t.Context(), t.TempDir())
+	c, err := Create(t.Context(), nil, t.TempDir())
 	require.NoError(t, err)
 	index(t, c, path, nil)
 	var got []Signal
-	require.NoError(t, read(c.file(signalsTable, path), func(s Signal) { got = append(got, s) }))
+	require.NoError(t, read(nil, c.file(signalsTable, path), func(s Signal) { got = append(got, s) }))
 	number := func(v float64) *float64 { return &v }
 	row := Signal{Recording: path, Topic: "/n", Field: "data"}
 	first, second, third := row, row, row
@@ -319,7 +319,7 @@ func TestSignals(t *testing.T) {
 	require.Equal(t, Recording{Recording: path, Format: "mcap", Size: 1, Modified: 1, Start: start * 1e9,
 		End: (start + 7) * 1e9, Duration: 7, Messages: 6, Bytes: 5*12 + 8, Complete: true}, recording)
 	var topics []Topic
-	require.NoError(t, read(c.file(topicsTable, path), func(row Topic) { topics = append(topics, row) }))
+	require.NoError(t, read(nil, c.file(topicsTable, path), func(row Topic) { topics = append(topics, row) }))
 	require.Equal(t, []Topic{{Recording: path, Topic: "/n", Type: "std_msgs/msg/Float64", Encoding: "cdr", Messages: 6,
 		Bytes: 68, First: start * 1e9, Last: (start + 7) * 1e9, Frequency: 5.0 / 7, Fields: []string{"data"}}}, topics)
 }
@@ -338,11 +338,11 @@ func TestOutlyingTimes(t *testing.T) {
 		require.NoError(t, w.Write(&m))
 	}
 	require.NoError(t, w.Close())
-	catalogue, err := Create(t.Context(), t.TempDir())
+	catalogue, err := Create(t.Context(), nil, t.TempDir())
 	require.NoError(t, err)
 	index(t, catalogue, path, nil)
 	var got []Event
-	require.NoError(t, read(catalogue.file(eventsTable, path), func(e Event) { got = append(got, e) }))
+	require.NoError(t, read(nil, catalogue.file(eventsTable, path), func(e Event) { got = append(got, e) }))
 	require.Len(t, got, 1)
 	require.Equal(t, codec.EventTimes, got[0].Kind)
 	require.EqualValues(t, 1, got[0].Count)
@@ -350,7 +350,7 @@ func TestOutlyingTimes(t *testing.T) {
 
 // Rows of several row groups are sorted within each, and none is lost.
 func TestManySignals(t *testing.T) {
-	c, err := Create(t.Context(), t.TempDir())
+	c, err := Create(t.Context(), nil, t.TempDir())
 	require.NoError(t, err)
 	out, file, err := create[Signal](c, signalsTable, "x")
 	require.NoError(t, err)
@@ -367,7 +367,7 @@ func TestManySignals(t *testing.T) {
 	require.NoError(t, file.complete(t.Context()))
 	require.NoError(t, file.commit(t.Context()))
 	counts := map[string][]int64{}
-	require.NoError(t, read(c.file(signalsTable, "x"), func(s Signal) {
+	require.NoError(t, read(nil, c.file(signalsTable, "x"), func(s Signal) {
 		counts[s.Field] = append(counts[s.Field], s.Second)
 		if (s.Field == "b") != (s.Count == 1) {
 			require.Fail(t, "another count", "%+v", s)
@@ -393,13 +393,13 @@ func TestFields(t *testing.T) {
 }
 
 func TestOpen(t *testing.T) {
-	_, err := Open(t.TempDir())
+	_, err := Open(nil, t.TempDir())
 	require.ErrorContains(t, err, "is no catalogue; 'converter index' makes one")
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o666))
-	_, err = Create(t.Context(), file)
+	_, err = Create(t.Context(), nil, file)
 	require.ErrorContains(t, err, "create the catalogue "+file)
-	c, err := Create(t.Context(), filepath.Join(t.TempDir(), "odd [name]"))
+	c, err := Create(t.Context(), nil, filepath.Join(t.TempDir(), "odd [name]"))
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "..", "n ü.mcap")
 	require.NoError(t, os.WriteFile(c.file(recordingsTable, path), []byte("PAR1 damaged"), 0o666))
@@ -411,7 +411,7 @@ func TestOpen(t *testing.T) {
 
 // What an index with other fields left when it was killed hides nothing.
 func TestTablesOfDifferentRuns(t *testing.T) {
-	c, err := Create(t.Context(), t.TempDir())
+	c, err := Create(t.Context(), nil, t.TempDir())
 	require.NoError(t, err)
 	path := random(t, rand.New(rand.NewPCG(1, 1)))
 	cond, err := condition.Parse("/imu linear_acceleration.z < 1e300")

@@ -59,7 +59,7 @@ type searchedSignal struct {
 // Search looks at the tables alone to find out when messages of a recording may meet a condition.
 func (c *Catalogue) Search(recording string, cond *condition.Condition) (s Search, err error) {
 	var topics []searchedTopic
-	if err := read(c.file(topicsTable, recording), func(t searchedTopic) {
+	if err := read(c.files, c.file(topicsTable, recording), func(t searchedTopic) {
 		s.Topics = append(s.Topics, t.Topic)
 		if !SameTopic(t.Topic, cond.Topic) {
 			return
@@ -81,7 +81,7 @@ func (c *Catalogue) Search(recording string, cond *condition.Condition) (s Searc
 // Unindexed returns the fields that no topic of a recording has signals of, and the topics of the recording.
 func (c *Catalogue) Unindexed(recording string, fields Fields) (missing Fields, topics []string, err error) {
 	missing = slices.Clone(fields)
-	err = read(c.file(topicsTable, recording), func(t searchedTopic) {
+	err = read(c.files, c.file(topicsTable, recording), func(t searchedTopic) {
 		topics = append(topics, t.Topic)
 		missing = slices.DeleteFunc(missing, func(text string) bool {
 			words := strings.Fields(text)
@@ -105,7 +105,7 @@ func (c *Catalogue) windows(recording string, cond *condition.Condition, topics 
 		return []Window{{}}, nil
 	}
 	seconds, there := map[int64]map[string]*condition.Statistics{}, map[string]bool{}
-	if err := read(c.file(signalsTable, recording), func(s searchedSignal) {
+	if err := read(c.files, c.file(signalsTable, recording), func(s searchedSignal) {
 		if s.Topic != topics[0].Topic || !slices.Contains(cond.Fields(), s.Field) {
 			return
 		}

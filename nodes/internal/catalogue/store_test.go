@@ -16,7 +16,7 @@ func TestRequests(t *testing.T) {
 	path := random(t, rand.New(rand.NewPCG(1, 1)))
 	cond, err := condition.Parse("/imu linear_acceleration.z > 5")
 	require.NoError(t, err)
-	c, err := Create(t.Context(), s.URL("catalogue"))
+	c, err := Create(t.Context(), s.Files(), s.URL("catalogue"))
 	require.NoError(t, err)
 	for _, step := range []struct {
 		name     string

@@ -86,7 +86,7 @@ func mappingFile(t *testing.T, text string) string {
 
 // episodesOf returns the episodes at path, which is of an episode format.
 func episodesOf(t *testing.T, path string) []*episode.Episode {
-	r, err := allformats.List().Open(path)
+	r, err := allformats.List().Open(nil, path)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
 	all, err := r.(*episode.Reader).Source().Episodes()

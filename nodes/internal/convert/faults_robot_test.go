@@ -30,7 +30,7 @@ func rewrite(t *testing.T, out string, o Options, ins ...string) (*Result, []str
 
 // jointsIn returns the positions of the first message on a topic with joints.
 func jointsIn(t *testing.T, path, topic string) []float64 {
-	r, err := allformats.List().Open(path)
+	r, err := allformats.List().Open(nil, path)
 	require.NoError(t, err)
 	defer r.Close()
 	it, err := r.Read(codec.Query{Topics: func(c *codec.Channel) bool { return c.Topic == topic }})
@@ -160,7 +160,7 @@ func TestSelectedEpisodes(t *testing.T) {
 			require.Equal(t, c.want, names(out))
 			continue
 		}
-		reader, err := allformats.List().Open(out)
+		reader, err := allformats.List().Open(nil, out)
 		require.NoError(t, err)
 		info, err := reader.Info()
 		require.NoError(t, err)
@@ -190,7 +190,7 @@ func TestDiscardedEpisodes(t *testing.T) {
 	kept, discarded := discardedTakes(t)
 	folder := filepath.Dir(kept)
 	tasks := func(path string) (list []string) {
-		r, err := allformats.List().Open(path)
+		r, err := allformats.List().Open(nil, path)
 		require.NoError(t, err)
 		defer r.Close()
 		info, err := r.Info()
@@ -297,7 +297,7 @@ func TestVideosBecomeJPEGs(t *testing.T) {
 		result, _, err := rewrite(t, out, o, in)
 		require.NoError(t, err)
 		kinds := map[string]bool{}
-		r, err := allformats.List().Open(out)
+		r, err := allformats.List().Open(nil, out)
 		require.NoError(t, err)
 		info, err := r.Info()
 		require.NoError(t, err)

@@ -23,6 +23,7 @@ import (
 
 // Job is a conversion of one or several recordings, merged in time, to one recording.
 type Job struct {
+	Files   *store.Files // where recordings are; nil: local files
 	Formats formats.List // known ones
 	Inputs  []string
 	Output  string
@@ -87,7 +88,7 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.Inputs = j.Formats.Recordings(j.Inputs)
+	j.Inputs = j.Formats.Recordings(j.Files, j.Inputs)
 	p.episodes.KeepDiscarded = j.Damaged != nil && (t.format.Episodes == nil || !t.format.Episodes.Rows) // marks, too
 	var d damage
 	run := j.runMessages
@@ -349,14 +350,14 @@ func (j *Job) output(p *plan, t *target, ins inputs) (*output, error) {
 	if j.Stdout != nil && j.Output == StandardOutput {
 		return newStream(j.Stdout, j.Output, j.Formats, t.format)
 	}
-	return newOutput(j.Output, j.Formats, t.format, p.Overwrite, ins.originals())
+	return newOutput(j.Files, j.Output, j.Formats, t.format, p.Overwrite, ins.originals())
 }
 
 // open opens an input.
 func (j *Job) open(ctx context.Context, path string, p *plan, t *target) (*input, error) {
 	open := j.Open
 	if open == nil {
-		open = j.Formats.Open
+		open = func(path string) (codec.Reader, error) { return j.Formats.Open(j.Files, path) }
 	}
 	source, err := open(path)
 	if err != nil {

@@ -84,7 +84,7 @@ func run(t *testing.T, o Options, output string, inputs ...string) (*Result, err
 
 // readAll returns the messages of a recording.
 func readAll(t *testing.T, path string) (all []codec.Message, info *codec.Info) {
-	r, err := allformats.List().OpenFile(path)
+	r, err := allformats.List().OpenFile(nil, path)
 	require.NoError(t, err)
 	defer r.Close()
 	info, err = r.Info()

@@ -121,7 +121,7 @@ func TestLatchedInSplits(t *testing.T) {
 		result.Repeated.String())
 
 	// The files together are what was there before.
-	r, err := allformats.List().Open(result.Path)
+	r, err := allformats.List().Open(nil, result.Path)
 	require.NoError(t, err)
 	defer r.Close()
 	whole, err := r.Info()
@@ -208,7 +208,7 @@ func TestLatchedSearch(t *testing.T) {
 			j := Job{Formats: allformats.List(), Inputs: []string{write(t, "in.mcap", latchedDrive(t)...)},
 				Output: filepath.Join(t.TempDir(), "out.mcap"), Options: o}
 			j.Open = func(path string) (codec.Reader, error) {
-				r, err := j.Formats.Open(path)
+				r, err := j.Formats.Open(nil, path)
 				return slow{r, cancel, &read}, err
 			}
 			_, err := j.Run(ctx)

@@ -26,6 +26,7 @@ import (
 // complete, so that an unfinished recording never looks finished. In the folder it already has its final name, because
 // some formats name files after it.
 type output struct {
+	files     *store.Files
 	path      string
 	known     formats.List
 	format    formats.Format
@@ -54,12 +55,13 @@ func newStream(w io.Writer, path string, known formats.List, format formats.Form
 }
 
 // newOutput prepares writing path, unless it exists or is an input. The caller must call Close.
-func newOutput(path string, known formats.List, format formats.Format, overwrite bool,
+func newOutput(files *store.Files, path string, known formats.List, format formats.Format, overwrite bool,
 	read []*codec.Info) (*output, error) {
 	if store.IsURL(path) {
-		return newStored(path, known, format, overwrite, read)
+		return newStored(files, path, known, format, overwrite, read)
 	}
-	o := &output{path: filepath.Clean(path), known: known, format: format, overwrite: overwrite, read: read}
+	o := &output{files: files, path: filepath.Clean(path), known: known, format: format, overwrite: overwrite,
+		read: read}
 	o.part = o.path + ".part"
 	if o.reads(o.path) {
 		return nil, fmt.Errorf("%s is an input; name another output", path)
@@ -172,7 +174,7 @@ func (o *output) checkExisting() error {
 		}
 		return nil
 	}
-	old, err := o.known.Open(o.path)
+	old, err := o.known.Open(o.files, o.path)
 	if err != nil {
 		return keep
 	}
@@ -205,7 +207,7 @@ func (o *output) series() string {
 
 // earlier returns the files of an earlier recording that the path means, all of those that series is the first of.
 func (o *output) earlier() ([]string, error) {
-	files, err := o.format.Live.Rest(o.format.Live.BareName(o.path))
+	files, err := o.format.Live.Rest(o.files, o.format.Live.BareName(o.path))
 	if errors.Is(err, fs.ErrNotExist) { // a folder of a store that has no object yet
 		return nil, nil
 	}
@@ -238,7 +240,7 @@ func (o *output) checkFile(path string) error {
 	case o.overwrite:
 		return nil
 	}
-	if _, err := store.Lstat(path); err != nil {
+	if _, err := o.files.Lstat(path); err != nil {
 		return nil
 	}
 	return fmt.Errorf("%s exists; name another output or use --overwrite", path)
@@ -374,10 +376,10 @@ func (o *output) removeRest(ctx context.Context, written []string) error {
 // findReplaced finds the further files of the recording that is at the path and is to be replaced, which would be taken
 // for files of the new one.
 func (o *output) findReplaced() {
-	if !o.overwrite || len(series.Names(o.path)) == 1 {
+	if !o.overwrite || len(series.Names(o.files, o.path)) == 1 {
 		return
 	}
-	old, err := o.known.Open(o.path)
+	old, err := o.known.Open(o.files, o.path)
 	if err != nil {
 		return
 	}
@@ -394,11 +396,11 @@ func (o *output) remove(ctx context.Context, path string, written []string) (boo
 	if slices.Contains(written, path) || o.reads(path) {
 		return false, nil
 	}
-	stat, err := store.Lstat(path)
+	stat, err := o.files.Lstat(path)
 	if err != nil || !stat.Mode().IsRegular() {
 		return false, nil
 	}
-	if err := store.Remove(ctx, path); err != nil {
+	if err := o.files.Remove(ctx, path); err != nil {
 		return false, fmt.Errorf("replace %s: %w", path, codec.Pathless(err))
 	}
 	return true, nil

@@ -22,16 +22,17 @@ const (
 )
 
 // newStored prepares writing to a URL. The recording is written to a temporary folder and sent when it is complete.
-func newStored(path string, known formats.List, format formats.Format, overwrite bool,
+func newStored(files *store.Files, path string, known formats.List, format formats.Format, overwrite bool,
 	read []*codec.Info) (*output, error) {
-	o := &output{path: store.Clean(path), known: known, format: format, overwrite: overwrite, read: read, stored: true}
+	o := &output{files: files, path: store.Clean(path), known: known, format: format, overwrite: overwrite, read: read,
+		stored: true}
 	if err := store.CanUpload(o.path); err != nil {
 		return nil, config.Usagef("%w", err)
 	}
 	if o.path == store.Dir(o.path) {
 		return nil, config.Usagef("%s is a bucket; name what to write in it", path)
 	}
-	switch stat, err := store.Stat(o.path); {
+	switch stat, err := files.Stat(o.path); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return nil, fmt.Errorf("create %s: %w", o.path, codec.Pathless(err))

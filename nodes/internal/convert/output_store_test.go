@@ -45,11 +45,13 @@ func TestConvertToAStore(t *testing.T) {
 			t.Setenv("TMPDIR", t.TempDir())
 			in := filepath.Join(dir, "in.record.00000")
 			manyBytes(t, in, size)
-			local := &Job{Formats: allformats.List(), Inputs: []string{in}, Output: filepath.Join(dir, name),
+			local := &Job{Files: s.Files(), Formats: allformats.List(),
+				Inputs: []string{in}, Output: filepath.Join(dir, name),
 				Options: DefaultOptions()}
 			_, err := local.Run(t.Context())
 			require.NoError(t, err)
-			j := &Job{Formats: allformats.List(), Inputs: []string{in}, Output: s.URL("new/" + name),
+			j := &Job{Files: s.Files(), Formats: allformats.List(),
+				Inputs: []string{in}, Output: s.URL("new/" + name),
 				Options: DefaultOptions()}
 			result, err := j.Run(t.Context())
 			require.NoError(t, err)
@@ -106,7 +108,8 @@ func TestFailedConversionToAStore(t *testing.T) {
 				}
 				next.ServeHTTP(w, r)
 			})
-			j := &Job{Formats: allformats.List(), Inputs: []string{in}, Output: s.URL("new/folder"),
+			j := &Job{Files: s.Files(), Formats: allformats.List(),
+				Inputs: []string{in}, Output: s.URL("new/folder"),
 				Options: DefaultOptions()}
 			_, err := j.Run(ctx)
 			require.Error(t, err)
@@ -125,7 +128,8 @@ func TestFailedConversionRemovesItsOwn(t *testing.T) {
 	in := filepath.Join(t.TempDir(), "in.record.00000")
 	manyBytes(t, in, inParts)
 	to := func(s *storetest.Server) *Job {
-		return &Job{Formats: allformats.List(), Inputs: []string{in}, Output: s.URL("new/folder"),
+		return &Job{Files: s.Files(), Formats: allformats.List(),
+			Inputs: []string{in}, Output: s.URL("new/folder"),
 			Options: DefaultOptions()}
 	}
 	first := storetest.New(t)
@@ -174,7 +178,8 @@ func TestOverwriteInAStore(t *testing.T) {
 	const other = "new/other.record.00009"
 	s.Put(other, content)
 	convert := func(messages uint64, input string) *Result {
-		j := &Job{Formats: allformats.List(), Inputs: []string{input}, Output: s.URL("new/drive.record"),
+		j := &Job{Files: s.Files(), Formats: allformats.List(),
+			Inputs: []string{input}, Output: s.URL("new/drive.record"),
 			Options: DefaultOptions()}
 		j.Options.MaxBagMessages, j.Options.Overwrite = messages, true
 		result, err := j.Run(t.Context())
@@ -192,7 +197,8 @@ func TestOverwriteInAStore(t *testing.T) {
 
 	s.Put("new/a_1.mcap", content)
 	for output, input := range map[string]string{"new/drive.record": name(1), "new/a.mcap": "new/a_1.mcap"} {
-		j := &Job{Formats: allformats.List(), Inputs: []string{s.URL(input)}, Output: s.URL(output),
+		j := &Job{Files: s.Files(), Formats: allformats.List(),
+			Inputs: []string{s.URL(input)}, Output: s.URL(output),
 			Options: DefaultOptions()}
 		j.Options.MaxBagMessages, j.Options.Overwrite = 1, true
 		_, err = j.Run(t.Context())
@@ -206,7 +212,8 @@ func TestFailedOverwriteInAStore(t *testing.T) {
 	s, dir := storetest.New(t), t.TempDir()
 	in := filepath.Join(dir, "in.record.00000")
 	manyBytes(t, in, inOne)
-	j := &Job{Formats: allformats.List(), Inputs: []string{in}, Output: s.URL("new/drive.record"),
+	j := &Job{Files: s.Files(), Formats: allformats.List(),
+		Inputs: []string{in}, Output: s.URL("new/drive.record"),
 		Options: DefaultOptions()}
 	j.Options.MaxBagMessages, j.Options.Overwrite = 6, true
 	_, err := j.Run(t.Context())
@@ -248,7 +255,8 @@ func TestConvertManyFilesToAStore(t *testing.T) {
 		}
 		next.ServeHTTP(w, r)
 	})
-	j := &Job{Formats: allformats.List(), Inputs: []string{in}, Output: s.URL("new/folder"), Options: DefaultOptions()}
+	j := &Job{Files: s.Files(), Formats: allformats.List(),
+		Inputs: []string{in}, Output: s.URL("new/folder"), Options: DefaultOptions()}
 	j.Options.MaxBagMessages = 1
 	_, err := j.Run(t.Context())
 	require.NoError(t, err)

@@ -82,7 +82,7 @@ func TestWriteOnly(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "0\n1\n2\n", string(text))
 
-		_, err = list.Open(c.output)
+		_, err = list.Open(nil, c.output)
 		require.ErrorIs(t, err, codec.ErrUnknownFormat)
 		require.ErrorContains(t, err, "looks like an output of the format list, which can only be written")
 		again := job(c.output, c.to)
@@ -94,7 +94,7 @@ func TestWriteOnly(t *testing.T) {
 	}
 
 	require.NoError(t, os.WriteFile(out+"/other.txt", nil, 0o666))
-	_, err := list.Open(out)
+	_, err := list.Open(nil, out)
 	require.ErrorContains(t, err, "the folder holds no metadata.yaml")
 	again := job(out, "list")
 	again.Options.Overwrite = true

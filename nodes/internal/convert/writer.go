@@ -171,7 +171,7 @@ func (w *writer) copy(ctx context.Context) error {
 // note writes the events of the job behind the messages, if the format can hold them.
 func (w *writer) note() error {
 	t := w.source.target
-	if w.events == nil || w.source.composed || t.format.Open == nil {
+	if w.events == nil || w.source.composed || t.format.OpenFrom == nil {
 		return nil
 	}
 	for _, e := range w.events() {

@@ -127,19 +127,25 @@ func (l List) Codecs() codec.Formats {
 }
 
 // Open opens the recording that path means: by the name of its first file all of its files, see package series.
-func (l List) Open(path string) (codec.Reader, error) {
-	return series.Open(store.Local(path), l.OpenFile)
+func (l List) Open(files *store.Files, path string) (codec.Reader, error) {
+	return series.Open(files, store.Local(path), l.opener(files))
+}
+
+func (l List) opener(files *store.Files) func(path string) (codec.Reader, error) {
+	return func(path string) (codec.Reader, error) { return l.OpenFile(files, path) }
 }
 
 // Recordings returns paths without further files of recordings whose first files are among them.
-func (l List) Recordings(paths []string) []string { return series.Recordings(paths, l.OpenFile) }
+func (l List) Recordings(files *store.Files, paths []string) []string {
+	return series.Recordings(files, paths, l.opener(files))
+}
 
-// OpenFile is codec.Formats.Open, which opens one file of several alone, but that a folder which holds other recordings
-// beside the files of one is an error.
-func (l List) OpenFile(path string) (codec.Reader, error) {
-	r, err := l.Codecs().Open(path)
+// OpenFile is codec.Formats.OpenFrom, which opens one file of several alone, but that a folder which holds other
+// recordings beside the files of one is an error.
+func (l List) OpenFile(files *store.Files, path string) (codec.Reader, error) {
+	r, err := l.Codecs().OpenFrom(files, path)
 	if several, ok := r.(interface{ Parts() []string }); ok && err == nil {
-		if err := l.checkFolder(store.Clean(path), several.Parts()); err != nil {
+		if err := l.checkFolder(files, store.Clean(path), several.Parts()); err != nil {
 			return nil, errors.Join(err, r.Close())
 		}
 	}
@@ -177,7 +183,9 @@ func (f Format) Configured(o *Options) (Format, error) {
 
 // KeepsMessages reports whether recordings of a format have messages, and thus each frame of a video as one, rather
 // than episodes, tables, pictures, clouds or tracks.
-func (f *Format) KeepsMessages() bool { return f.Open != nil && f.Create != nil && f.Episodes == nil }
+func (f *Format) KeepsMessages() bool {
+	return f.OpenFrom != nil && f.Create != nil && f.Episodes == nil
+}
 
 // TakesOfFrames reports whether an option with a value says how the frames of videos are kept in the format.
 func (f *Format) TakesOfFrames(option, value string) bool {

@@ -72,9 +72,10 @@ func fuzz(f *testing.F, name string, patterns ...string) {
 		require.NoError(t, os.WriteFile(path, b, 0o666))
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		read(t, path, PureGo().Open)
+		read(t, path, func(path string) (codec.Reader, error) { return PureGo().Open(nil, path) })
 		read(t, path, func(path string) (codec.Reader, error) {
-			r, _, err := PureGo().OpenROS2(path, ReadOptions{FlightOptions: FlightOptions{Raw: true, Standard: true}})
+			r, _, err := PureGo().OpenROS2(nil, path,
+				ReadOptions{FlightOptions: FlightOptions{Raw: true, Standard: true}})
 			return r, err
 		})
 		runtime.ReadMemStats(&after)

@@ -10,6 +10,7 @@ import (
 	"tapedeck/codec/carla"
 	"tapedeck/codec/carla/query"
 	"tapedeck/codec/series"
+	"tapedeck/codec/store"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/human"
 )
@@ -47,16 +48,16 @@ func (o *InfoOptions) Check(asJSON, ros2 bool) error {
 }
 
 // Write writes what the options ask for about the recording at path.
-func (o *InfoOptions) Write(l List, path string, asJSON bool, stdout, stderr io.Writer) error {
+func (o *InfoOptions) Write(files *store.Files, l List, path string, asJSON bool, stdout, stderr io.Writer) error {
 	open := l.Open
 	if o.asCARLA() { // CARLA's tools know single logs
 		open = l.OpenFile
-		if more := len(series.Names(path)) - 1; more > 0 {
+		if more := len(series.Names(files, path)) - 1; more > 0 {
 			fmt.Fprintf(stderr, "note: this is about %s alone, not about %s that its recording may go on in\n", path,
 				human.Count(more, "further file"))
 		}
 	}
-	r, err := open(path)
+	r, err := open(files, path)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func TestKeptPayloads(t *testing.T) {
 				require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: int64(i + 1), Data: payload(i)}))
 			}
 			require.NoError(t, w.Close())
-			r, err := formats.PureGo().Open(path)
+			r, err := formats.PureGo().Open(nil, path)
 			require.NoError(t, err)
 			defer r.Close()
 			it, err := r.Read(codec.Query{})

@@ -133,11 +133,11 @@ func (l *Live) BareName(name string) string {
 }
 
 // Rest returns the paths of the files behind the first one of a recording of that bare name, which may be a URL.
-func (l *Live) Rest(name string) (paths []string, err error) {
+func (l *Live) Rest(files *store.Files, name string) (paths []string, err error) {
 	if l.Others == "" {
 		return nil, nil
 	}
-	entries, err := store.ReadDir(store.Dir(name))
+	entries, err := files.ReadDir(store.Dir(name))
 	others := regexp.MustCompile(`^(?:` + l.Others + `)$`)
 	for _, entry := range entries {
 		rest, found := strings.CutPrefix(strings.TrimSuffix(entry.Name(), codec.ActiveSuffix), store.Base(name))
@@ -150,7 +150,7 @@ func (l *Live) Rest(name string) (paths []string, err error) {
 
 // RemoveRest deletes those files, so that they do not look like those of the recording that takes its place.
 func (l *Live) RemoveRest(name string) error {
-	rest, _ := l.Rest(name) // codec.Formats.Create reports a folder that cannot be read
+	rest, _ := l.Rest(nil, name) // codec.Formats.Create reports a folder that cannot be read
 	for _, path := range rest {
 		if err := os.Remove(path); err != nil {
 			return fmt.Errorf("overwrite: %w", err)

@@ -14,6 +14,7 @@ import (
 	"tapedeck/bridge/ros1"
 	"tapedeck/codec"
 	layout "tapedeck/codec/carla"
+	"tapedeck/codec/store"
 	"tapedeck/codec/tlog"
 	"tapedeck/msgs"
 )
@@ -52,8 +53,9 @@ func WasApollo(c *codec.Channel) bool {
 
 // OpenROS2 opens a recording as one of ROS 2 messages. About each channel that has no translation there is an error in
 // left; its messages stay as they are.
-func (l List) OpenROS2(path string, o ReadOptions) (r codec.Reader, left []error, err error) {
-	source, err := l.Open(path)
+func (l List) OpenROS2(files *store.Files, path string,
+	o ReadOptions) (r codec.Reader, left []error, err error) {
+	source, err := l.Open(files, path)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -36,7 +36,7 @@ func TestZeroQuery(t *testing.T) {
 					Data: []byte{0, 1, 0, 0, 1, 0, 0, 0, 0}}))
 			}
 			require.NoError(t, w.Close())
-			r, err := formats.PureGo().Open(path)
+			r, err := formats.PureGo().Open(nil, path)
 			require.NoError(t, err)
 			defer r.Close()
 			for _, q := range []struct {

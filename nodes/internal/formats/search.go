@@ -21,8 +21,8 @@ import (
 // sessions, data sets. Hidden files, and files being written (NAME.part, NAME.active), are left out. If folder is
 // one recording or a file, it is the only result. An error that wraps store.ErrKey is about keys of a store alone; all
 // others were searched.
-func (l List) Search(folder string) (paths []string, err error) {
-	stat, err := store.Stat(folder)
+func (l List) Search(files *store.Files, folder string) (paths []string, err error) {
+	stat, err := files.Stat(folder)
 	if err != nil {
 		return nil, fmt.Errorf("search %s: %w", folder, codec.Pathless(err))
 	}
@@ -30,16 +30,16 @@ func (l List) Search(folder string) (paths []string, err error) {
 		return []string{folder}, nil
 	}
 	var odd []error
-	if paths, err = l.search(folder, &odd); err != nil {
+	if paths, err = l.search(files, folder, &odd); err != nil {
 		return nil, fmt.Errorf("search %s: %w", folder, err)
 	}
 	slices.Sort(paths)
-	return l.Recordings(slices.Compact(paths)), errors.Join(odd...)
+	return l.Recordings(files, slices.Compact(paths)), errors.Join(odd...)
 }
 
 // checkFolder returns an error if a folder holds other recordings beside parts, the files that a reader reads.
-func (l List) checkFolder(folder string, parts []string) error {
-	found, err := l.Search(folder)
+func (l List) checkFolder(files *store.Files, folder string, parts []string) error {
+	found, err := l.Search(files, folder)
 	if err != nil && !errors.Is(err, store.ErrKey) || slices.Equal(found, []string{folder}) {
 		return nil // it is the beginning of the parts' names, or one recording whatever else it holds
 	}
@@ -60,8 +60,8 @@ func (l List) checkFolder(folder string, parts []string) error {
 		folder, store.Base(parts[0]), human.List(others))
 }
 
-func (l List) search(folder string, odd *[]error) (paths []string, err error) {
-	entries, err := store.ReadDir(folder)
+func (l List) search(files *store.Files, folder string, odd *[]error) (paths []string, err error) {
+	entries, err := files.ReadDir(folder)
 	if errors.Is(err, store.ErrKey) {
 		*odd, err = append(*odd, fmt.Errorf("search %s: %w", folder, codec.Pathless(err))), nil
 	}
@@ -86,19 +86,20 @@ func (l List) search(folder string, odd *[]error) (paths []string, err error) {
 			names[e.Name()] = true
 		}
 	}
-	if names["metadata.yaml"] || l.hasEpisodes(folder) && !slices.ContainsFunc(folders, l.hasEpisodes) {
+	if names["metadata.yaml"] || l.hasEpisodes(files, folder) &&
+		!slices.ContainsFunc(folders, func(inner string) bool { return l.hasEpisodes(files, inner) }) {
 		return []string{folder}, nil
 	}
 	for name := range names {
 		n, ok := series.Parse(name)
 		if ok && n.Record() && !names[n.Base] && !strings.HasSuffix(name, codec.ActiveSuffix) {
 			paths = append(paths, store.Join(folder, n.Base))
-		} else if path := store.Join(folder, name); l.named(path) {
+		} else if path := store.Join(folder, name); l.named(files, path) {
 			paths = append(paths, path)
 		}
 	}
 	for _, inner := range folders {
-		found, err := l.search(inner, odd)
+		found, err := l.search(files, inner, odd)
 		if err != nil {
 			return nil, err
 		}
@@ -108,14 +109,14 @@ func (l List) search(folder string, odd *[]error) (paths []string, err error) {
 }
 
 // hasEpisodes reports whether a folder is a recording of a format of episodes.
-func (l List) hasEpisodes(folder string) bool {
+func (l List) hasEpisodes(files *store.Files, folder string) bool {
 	return slices.ContainsFunc(l, func(f Format) bool {
-		return f.Episodes != nil && f.Open != nil && f.Sniff(folder, nil)
+		return f.Episodes != nil && f.OpenFrom != nil && f.Sniff(files, folder, nil)
 	})
 }
 
 // named reports whether a file is named like a recording. Names that are usual elsewhere are not enough.
-func (l List) named(path string) bool {
+func (l List) named(files *store.Files, path string) bool {
 	name := strings.TrimSuffix(path, ".zstd")
 	switch filepath.Ext(name) {
 	case "":
@@ -124,21 +125,21 @@ func (l List) named(path string) bool {
 		return true
 	}
 	return slices.ContainsFunc(l, func(f Format) bool {
-		if f.Open == nil || !f.Named(name) {
+		if f.OpenFrom == nil || !f.Named(name) {
 			return false
 		}
-		return filepath.Ext(name) != ".log" || f.sniffs(path)
+		return filepath.Ext(name) != ".log" || f.sniffs(files, path)
 	})
 }
 
 // sniffs reports whether a file begins like a recording of the format.
-func (f *Format) sniffs(path string) bool {
-	file, err := store.Open(path)
+func (f *Format) sniffs(files *store.Files, path string) bool {
+	file, err := files.Open(path)
 	if err != nil {
 		return false
 	}
 	defer file.Close()
 	head := make([]byte, 4096)
 	n, _ := file.ReadAt(head, 0) // the file may be short
-	return f.Sniff(path, head[:n])
+	return f.Sniff(files, path, head[:n])
 }

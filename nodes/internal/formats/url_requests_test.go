@@ -38,7 +38,7 @@ func TestRequests(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := storetest.New(t)
 			writeDrive(t, s, test.format, size)
-			r, err := formats.PureGo().Open(s.URL(test.key))
+			r, err := formats.PureGo().Open(s.Files(), s.URL(test.key))
 			require.NoError(t, err)
 			defer r.Close()
 			info, err := r.Info()

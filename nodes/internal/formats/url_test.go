@@ -14,6 +14,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/series"
+	"tapedeck/codec/store"
 	"tapedeck/codec/store/storetest"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/test/samples"
@@ -22,6 +23,7 @@ import (
 // TestURLs reads recordings of each format from the disk and from a store: what they hold is the same.
 func TestURLs(t *testing.T) {
 	server := storetest.New(t)
+	files := server.Files()
 	read := map[string]int{} // recordings, by format
 	samples.Path(t, "bag")   // skips the test where there is none
 	for _, pattern := range []string{"apollo/*", "bag/*", "carla/*", "mavlink/*", "rosbag2/*_*/*", "rosbag2/*_*/*/*",
@@ -37,11 +39,11 @@ func TestURLs(t *testing.T) {
 			if put(t, server, path, key) > 300_000 && testing.Short() {
 				continue
 			}
-			for _, further := range series.Names(path)[1:] {
+			for _, further := range series.Names(nil, path)[1:] {
 				put(t, server, further, filepath.Join(filepath.Dir(key), filepath.Base(further)))
 			}
-			format, want := contents(path)
-			_, got := contents(server.URL(key))
+			format, want := contents(nil, path)
+			_, got := contents(files, server.URL(key))
 			got = strings.ReplaceAll(got, server.URL(key), path)
 			require.Equal(t, want, got, path)
 			read[format]++
@@ -70,8 +72,8 @@ func put(t *testing.T, server *storetest.Server, path, key string) (size int) {
 
 // contents returns the format of a recording, and a text that is the same for recordings that hold the same. An error
 // is one of these texts.
-func contents(path string) (format, text string) {
-	r, err := formats.PureGo().Open(path)
+func contents(files *store.Files, path string) (format, text string) {
+	r, err := formats.PureGo().Open(files, path)
 	if err != nil {
 		return "", err.Error()
 	}

@@ -31,17 +31,17 @@ type State struct {
 	ETag     string    `json:"etag,omitempty"` // in a store; of several objects, a sum of theirs
 }
 
-// Stat returns the state of the file or folder at path or, if files are given, of these files under the name of path.
-func Stat(path string, files ...string) (State, error) {
+// Stat returns the state of the file or folder at path or, if parts are given, of these files under the name of path.
+func Stat(files *store.Files, path string, parts ...string) (State, error) {
 	s := State{Name: store.Base(path)}
-	if len(files) == 0 {
-		files = []string{path}
+	if len(parts) == 0 {
+		parts = []string{path}
 	}
-	for _, file := range files {
+	for _, file := range parts {
 		if target, err := filepath.EvalSymlinks(file); err == nil {
 			file = target
 		}
-		if err := store.WalkDir(file, s.add); err != nil {
+		if err := files.WalkDir(file, s.add); err != nil {
 			return s, err
 		}
 	}
@@ -95,6 +95,7 @@ type Claim struct {
 	// Ours reports that whatever is at the output is left from an earlier conversion and may be replaced.
 	Ours bool
 
+	files  *store.Files
 	folder string // of the outputs
 	entry  entry
 	before []byte
@@ -124,11 +125,14 @@ func (f fileEntry) replace(content []byte) error {
 	return f.Sync()
 }
 
-// objectEntry is the URL of an output's entry in a store, which has no locks.
-type objectEntry string
+// objectEntry is an output's entry in a store, which has no locks.
+type objectEntry struct {
+	files *store.Files
+	url   string
+}
 
 func (o objectEntry) read() ([]byte, error) {
-	content, err := store.ReadFile(string(o))
+	content, err := o.files.ReadFile(o.url)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -137,9 +141,9 @@ func (o objectEntry) read() ([]byte, error) {
 
 func (o objectEntry) replace(content []byte) error {
 	if len(content) == 0 {
-		return store.Remove(context.Background(), string(o))
+		return o.files.Remove(context.Background(), o.url)
 	}
-	return store.WriteFile(context.Background(), string(o), content)
+	return o.files.WriteFile(context.Background(), o.url, content)
 }
 
 func (objectEntry) Close() error { return nil }
@@ -147,9 +151,9 @@ func (objectEntry) Close() error { return nil }
 // Take claims the output name in folder, which may be a URL, for a conversion. It returns codec.ErrLocked if another
 // process has claimed it, unless the file system has no locks: then only shards that have nothing in common keep
 // processes apart. With again, it ignores what was done before.
-func Take(folder, name string, want Conversion, again bool) (*Claim, error) {
+func Take(files *store.Files, folder, name string, want Conversion, again bool) (*Claim, error) {
 	path := store.Join(folder, Folder, name+".json")
-	c := &Claim{folder: folder, entry: objectEntry(path), want: want}
+	c := &Claim{files: files, folder: folder, entry: objectEntry{files, path}, want: want}
 	if !store.IsURL(path) {
 		err := os.MkdirAll(filepath.Dir(path), 0o777)
 		var file *os.File
@@ -194,7 +198,7 @@ func (c *Claim) take(output string, again bool) (err error) {
 		return nil
 	}
 	for _, path := range []string{output, output + ".part"} {
-		if _, err := store.Lstat(path); err == nil && !c.Ours && !again {
+		if _, err := c.files.Lstat(path); err == nil && !c.Ours && !again {
 			return nil // it is of others, so that it must not become ours
 		}
 	}
@@ -205,7 +209,7 @@ func (c *Claim) take(output string, again bool) (err error) {
 func (c *Claim) compare(outputs []State) (missing bool, changed string) {
 	for _, o := range outputs {
 		path := store.Join(c.folder, o.Name)
-		now, err := Stat(path)
+		now, err := Stat(c.files, path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			missing = true
@@ -226,11 +230,11 @@ func (c *Claim) write(entry Conversion) error {
 
 // Finish notes that files, or folders, were written, and ends the claim. They are on the disk, or in the store, before
 // the note is.
-func (c *Claim) Finish(files []string) error {
+func (c *Claim) Finish(outputs []string) error {
 	entry := c.want
 	entry.Done = true
-	for _, path := range files {
-		state, err := Stat(path)
+	for _, path := range outputs {
+		state, err := Stat(c.files, path)
 		if store.IsURL(path) {
 			state.Name = strings.TrimPrefix(path, store.Clean(c.folder)+"/")
 		} else if err == nil {

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/store"
 	"tapedeck/codec/store/storetest"
 )
 
@@ -23,9 +22,9 @@ func TestClaims(t *testing.T) {
 	write(in, "bag")
 	options := map[string]string{"to": "mcap"}
 	take := func() (*Claim, error) {
-		state, err := Stat(in)
+		state, err := Stat(nil, in)
 		require.NoError(t, err)
-		return Take(folder, "sub/a.mcap", Conversion{Input: state, Options: options}, false)
+		return Take(nil, folder, "sub/a.mcap", Conversion{Input: state, Options: options}, false)
 	}
 	claim := func(done, ours bool) *Claim {
 		c, err := take()
@@ -80,11 +79,11 @@ func TestLongEntry(t *testing.T) {
 	folder := t.TempDir()
 	out := filepath.Join(folder, "a.mcap")
 	want := Conversion{Options: map[string]string{"topics": strings.Repeat("/a ", 1<<20)}}
-	c, err := Take(folder, "a.mcap", want, false)
+	c, err := Take(nil, folder, "a.mcap", want, false)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(out, []byte("whole"), 0o666))
 	require.NoError(t, c.Finish([]string{out}))
-	c, err = Take(folder, "a.mcap", want, false)
+	c, err = Take(nil, folder, "a.mcap", want, false)
 	require.NoError(t, err)
 	require.True(t, c.Done)
 	require.NoError(t, c.Release())
@@ -93,13 +92,14 @@ func TestLongEntry(t *testing.T) {
 // TestStore keeps the manifest and the outputs in a store.
 func TestStore(t *testing.T) {
 	s := storetest.New(t)
+	files := s.Files()
 	folder, out := s.URL("new"), s.URL("new/sub/a.mcap")
 	s.Put("logs/a.bag", []byte("bag"))
 	claim := func(done, ours bool) *Claim {
-		state, err := Stat(s.URL("logs/a.bag"))
+		state, err := Stat(files, s.URL("logs/a.bag"))
 		require.NoError(t, err)
 		require.NotEmpty(t, state.ETag)
-		c, err := Take(folder, "sub/a.mcap", Conversion{Input: state}, false)
+		c, err := Take(files, folder, "sub/a.mcap", Conversion{Input: state}, false)
 		require.NoError(t, err)
 		require.Equal(t, []bool{done, ours}, []bool{c.Done, c.Ours})
 		return c
@@ -107,7 +107,7 @@ func TestStore(t *testing.T) {
 	s.Put("new/sub/a.mcap", []byte("of somebody else"))
 	require.NoError(t, claim(false, false).Release())
 	require.NoError(t, claim(false, false).Release(), "a failure makes nothing ours")
-	require.NoError(t, store.Remove(t.Context(), out))
+	require.NoError(t, files.Remove(t.Context(), out))
 	claim(false, false) // as if the process was killed
 	s.Put("new/sub/a.mcap", []byte("whole"))
 	require.NoError(t, claim(false, true).Finish([]string{out}))
@@ -117,9 +117,9 @@ func TestStore(t *testing.T) {
 	s.Put("logs/a.bag", []byte("gab")) // another time, the same content
 	require.NoError(t, claim(true, true).Release())
 	s.Put("new/sub/a.mcap", []byte("cut"))
-	_, err := Take(folder, "sub/a.mcap", Conversion{}, false)
+	_, err := Take(files, folder, "sub/a.mcap", Conversion{}, false)
 	require.ErrorContains(t, err, out+" is not as the conversion left it")
-	require.NoError(t, store.Remove(t.Context(), out))
+	require.NoError(t, files.Remove(t.Context(), out))
 	require.NoError(t, claim(false, true).Release())
 	require.Equal(t, []string{"logs/a.bag", "new/" + Folder + "/sub/a.mcap.json"}, s.Keys())
 }
@@ -127,7 +127,7 @@ func TestStore(t *testing.T) {
 // Folders with links are noted, and links are followed to inputs.
 func TestLinks(t *testing.T) {
 	folder := t.TempDir()
-	c, err := Take(folder, "out", Conversion{}, false)
+	c, err := Take(nil, folder, "out", Conversion{}, false)
 	require.NoError(t, err)
 	out := filepath.Join(folder, "out")
 	require.NoError(t, os.MkdirAll(filepath.Join(out, "images"), 0o777))
@@ -136,27 +136,27 @@ func TestLinks(t *testing.T) {
 	require.NoError(t, os.Symlink("0.png", filepath.Join(out, "images/1.png")))
 	require.NoError(t, os.Symlink("nowhere", filepath.Join(out, "images/2.png")))
 	require.NoError(t, c.Finish([]string{out}))
-	c, err = Take(folder, "out", Conversion{}, false)
+	c, err = Take(nil, folder, "out", Conversion{}, false)
 	require.NoError(t, err)
 	require.True(t, c.Done)
 	require.NoError(t, c.Release())
 
 	require.NoError(t, os.Symlink(image, link))
-	state, err := Stat(link)
+	state, err := Stat(nil, link)
 	require.NoError(t, err)
 	require.Equal(t, []any{"link", int64(4)}, []any{state.Name, state.Size})
 	require.NoError(t, os.Remove(link))
 	require.NoError(t, os.Symlink(filepath.Dir(image), link))
-	state, err = Stat(link)
+	state, err = Stat(nil, link)
 	require.NoError(t, err)
 	require.Equal(t, int64(4+4+len("nowhere")), state.Size)
-	several, err := Stat("series", image, image)
+	several, err := Stat(nil, "series", image, image)
 	require.NoError(t, err)
 	require.Equal(t, []any{"series", int64(8)}, []any{several.Name, several.Size})
 	again := several
 	require.True(t, several.Equal(again))
 	require.False(t, several.Equal(state))
-	_, err = Stat(filepath.Join(folder, "missing"))
+	_, err = Stat(nil, filepath.Join(folder, "missing"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 

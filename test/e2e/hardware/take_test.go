@@ -31,7 +31,7 @@ func TestTake(t *testing.T) {
 		g.start("arm_publisher", "--ros-args", "--params-file", "hardware.yaml"),
 	}
 	process.Await(t, func() bool {
-		s, err := session.Open(g.path("take"))
+		s, err := session.Open(nil, g.path("take"))
 		if err != nil {
 			return false
 		}
@@ -44,7 +44,7 @@ func TestTake(t *testing.T) {
 		require.NotContains(t, p.Interrupt(), "not one that")
 	}
 
-	s, err := session.Open(g.path("take"))
+	s, err := session.Open(nil, g.path("take"))
 	require.NoError(t, err)
 	defer s.Close()
 	list, err := s.Episodes()

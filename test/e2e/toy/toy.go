@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"tapedeck/codec"
+	"tapedeck/codec/store"
 )
 
 const magic = `{"toy":1}` + "\n"
@@ -19,11 +20,11 @@ const magic = `{"toy":1}` + "\n"
 // Format describes these files.
 var Format = codec.Format{
 	Name: "toy", Extension: ".toy",
-	Keeps:  codec.Keeps{PublishTime: true, QoS: true},
-	Sniff:  func(_ string, head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) },
-	Named:  func(path string) bool { return filepath.Ext(path) == ".toy" },
-	Open:   open,
-	Create: create,
+	Keeps:    codec.Keeps{PublishTime: true, QoS: true},
+	Sniff:    func(_ *store.Files, _ string, head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) },
+	Named:    func(path string) bool { return filepath.Ext(path) == ".toy" },
+	OpenFrom: open,
+	Create:   create,
 }
 
 type writer struct{ *os.File }
@@ -45,8 +46,8 @@ type reader struct {
 	damage   error
 }
 
-func open(path string) (codec.Reader, error) {
-	text, err := os.ReadFile(path)
+func open(files *store.Files, path string) (codec.Reader, error) {
+	text, err := files.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}

@@ -134,9 +134,10 @@ func TestRefused(t *testing.T) {
 
 // TestChanged changes a blob that is being read.
 func TestChanged(t *testing.T) {
+	files := store.New()
 	s := newStore(t)
 	content := make([]byte, 3<<20)
-	f, err := store.Open(s.put("f", content))
+	f, err := files.Open(s.put("f", content))
 	require.NoError(t, err)
 	defer f.Close()
 	b := make([]byte, 1<<10)
@@ -148,7 +149,7 @@ func TestChanged(t *testing.T) {
 	require.ErrorContains(t, err, "was replaced while it was read")
 
 	// Empty blobs have no ranges.
-	empty, err := store.Open(s.put("empty", nil))
+	empty, err := files.Open(s.put("empty", nil))
 	require.NoError(t, err)
 	defer empty.Close()
 	info, err := empty.Stat()

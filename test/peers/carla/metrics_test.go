@@ -87,7 +87,7 @@ func TestMetrics(t *testing.T) {
 	}
 	for _, name := range []string{"scenario_runner_DistanceToLaneCenter.log", "sr2020_DistanceToLaneCenter.log"} {
 		t.Run(name, func(t *testing.T) {
-			r, err := carla.Open(samples.Path(t, "carla/"+name))
+			r, err := carla.Open(nil, samples.Path(t, "carla/"+name))
 			require.NoError(t, err)
 			defer r.Close()
 			var text, out bytes.Buffer

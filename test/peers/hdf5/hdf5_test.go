@@ -316,7 +316,7 @@ func TestDump(t *testing.T) {
 func TestReference(t *testing.T) {
 	reference := samples.Path(t, "session/easyteleop_reference")
 	folder := filepath.Join(reference, "temp", "20261121_082214")
-	source, err := session.Open(folder)
+	source, err := session.Open(nil, folder)
 	require.NoError(t, err)
 	episodes, err := source.Episodes()
 	require.NoError(t, err)

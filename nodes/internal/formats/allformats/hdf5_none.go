@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"tapedeck/codec"
+	"tapedeck/codec/store"
 	"tapedeck/nodes/internal/formats"
 )
 
@@ -26,7 +27,7 @@ func hdf5Format() formats.Format {
 	const signature = "\x89HDF\r\n\x1a\n"
 	return formats.Format{Absent: errBuiltWithout, Format: codec.Format{
 		Name: "hdf5",
-		Sniff: func(_ string, head []byte) bool {
+		Sniff: func(_ *store.Files, _ string, head []byte) bool {
 			return slices.ContainsFunc([]int{0, 512, 1024, 2048}, func(at int) bool {
 				return len(head) > at && bytes.HasPrefix(head[at:], []byte(signature))
 			})
@@ -35,7 +36,7 @@ func hdf5Format() formats.Format {
 			return slices.Contains([]string{".hdf5", ".h5"}, strings.ToLower(filepath.Ext(path)))
 		},
 		Extension: ".hdf5",
-		Open: func(path string) (codec.Reader, error) {
+		OpenFrom: func(_ *store.Files, path string) (codec.Reader, error) {
 			return nil, fmt.Errorf("open %s: %w", path, errBuiltWithout)
 		},
 	}}

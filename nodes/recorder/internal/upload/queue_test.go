@@ -29,7 +29,8 @@ const patient = time.Minute
 
 func newQueue(t *testing.T, s *storetest.Server) *Queue {
 	return New(Options{
-		URL: s.URL("fleet"), Open: formats.PureGo().OpenFile, Episodes: formats.PureGo().Episodic,
+		URL: s.URL("fleet"), Episodes: formats.PureGo().Episodic,
+		Open: func(path string) (codec.Reader, error) { return formats.PureGo().OpenFile(nil, path) },
 		Note: func(string, time.Time) {},
 		Log:  func(_ bridge.LogLevel, format string, args ...any) { t.Logf(format, args...) },
 	})
