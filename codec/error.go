@@ -16,7 +16,6 @@ import (
 type MissingError struct {
 	Path       string      // of the file
 	Topics     []TopicInfo // the channels that miss messages, and how many
-	Events     []Event     // the recorder's own messages among them
 	Start, End int64       // LogTime of the earliest and the latest of these, ns since the Unix epoch; 0 without any
 	Err        error       // of the disk
 }

@@ -190,6 +190,16 @@ type Totals struct {
 	Lost     uint64 // in transport
 }
 
+// Plus returns the sum of t and o.
+func (t Totals) Plus(o Totals) Totals {
+	return Totals{t.Received + o.Received, t.Written + o.Written, t.Dropped + o.Dropped, t.Lost + o.Lost}
+}
+
+// Since returns what was counted after o.
+func (t Totals) Since(o Totals) Totals {
+	return Totals{t.Received - o.Received, t.Written - o.Written, t.Dropped - o.Dropped, t.Lost - o.Lost}
+}
+
 // The texts of EventTotals, with which a reader begins.
 const (
 	totalsText = "received %d, written %d, dropped %d, lost %d"

@@ -77,10 +77,11 @@ type CreateOptions struct {
 	// writer before Close returns, and must not call the writer.
 	Completed func(FileInfo, error)
 
-	// Ending, when it is set, returns the events to be written at the end of a file that a *MissingError ended, behind
-	// the event of that. Those without a Time get the times of the file. Some are left out if they take more space than
-	// is kept for totals of each topic. It is called as Completed is, before that, by formats that have events.
-	Ending func(*MissingError) []Event
+	// Ending, unless nil, returns the events at the end of a file, such as its totals. Formats that have events call it
+	// as they call Completed, before that, when it is known which messages are in the file: missing is nil, or the
+	// error that ended the file. An event without a Time gets the times of the file. On a full disk there is room for
+	// totals of each topic; events beyond that are left out.
+	Ending func(path string, missing *MissingError) []Event
 }
 
 // CheckUncompressed returns an error if o asks for compression, which the format of that name does not have.

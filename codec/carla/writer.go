@@ -26,7 +26,6 @@ func createOn(s output.System, path string, o codec.CreateOptions) (*output.Reco
 	if err := check(o); err != nil {
 		return nil, fmt.Errorf("create %s: %w", path, err)
 	}
-	o.Ending = nil // a log cannot hold events
 	extension := filepath.Ext(path)
 	base := strings.TrimSuffix(path, extension)
 	name := output.Names(base, extension, o.Dated)

@@ -44,6 +44,8 @@ type Options struct {
 	Damaged func(*episode.Camera, error)
 	// Lost is called by Complete with what images on a topic, or of a camera without one, lost as PNGs; nil: it is not.
 	Lost func(topic, what string, images uint64)
+	// Ending is codec.CreateOptions.Ending.
+	Ending func(path string, missing *codec.MissingError) []codec.Event
 }
 
 // flushPace is the longest time that samples wait to be written.

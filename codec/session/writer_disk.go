@@ -164,6 +164,7 @@ func (w *Writer) Complete(bool) error {
 		w.failed(table.close())
 	}
 	err := w.failure()
+	w.appendEnding(err)
 	if returned != nil {
 		err = nil
 	}
@@ -177,6 +178,24 @@ func (w *Writer) Complete(bool) error {
 	w.closed = true
 	w.folder.Close()
 	return err
+}
+
+// appendEnding adds the events of Options.Ending. ended is what ended the session before its end.
+func (w *Writer) appendEnding(ended error) {
+	if w.options.Ending == nil {
+		return
+	}
+	var missing *codec.MissingError
+	errors.As(ended, &missing)
+	events := w.options.Ending(w.path, missing)
+	w.describing.Lock()
+	defer w.describing.Unlock()
+	for _, e := range events {
+		if e.Time == 0 && e.Until == 0 {
+			e.Time, e.Until = w.start, w.end
+		}
+		w.events = append(w.events, event(e))
+	}
 }
 
 // reportLosses calls Options.Lost.

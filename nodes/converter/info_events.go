@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"tapedeck/codec"
-	"tapedeck/nodes/internal/describe"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
 )
@@ -127,7 +126,7 @@ func writeEvents(b *strings.Builder, info *codec.Info, events []*eventRow) {
 func sum(topics map[string]codec.Totals) codec.Totals {
 	var all codec.Totals
 	for _, t := range topics {
-		all = describe.Plus(all, t)
+		all = all.Plus(t)
 	}
 	return all
 }

@@ -21,6 +21,10 @@ func (nowhere) Write(*codec.Message) error   { return nil }
 func (nowhere) Sync() error                  { return nil }
 func (nowhere) Close() error                 { return nil }
 
+func newTestReceiver(topic string, q *queue.Queue) *intake.Receiver {
+	return intake.NewReceiver(&codec.Channel{Topic: topic}, intake.Options{Clock: new(bridge.SimTime), Queue: q})
+}
+
 // BenchmarkMessage passes messages of 100 bytes from subscriptions through the queue to a writer, in batches as they
 // come from the middleware.
 func BenchmarkMessage(b *testing.B) {
@@ -29,6 +33,8 @@ func BenchmarkMessage(b *testing.B) {
 			q := queue.New(256 << 20)
 			w := filewriter.New(q, nowhere{}, new(accounting.EventLog), filewriter.Callbacks{
 				FileEvents: func(int64, int64, bool) []codec.Event { return nil },
+				Recorded:   func() []filewriter.Counted { return nil },
+				Now:        func() int64 { return 1 },
 			})
 			stop := make(chan struct{})
 			close(stop)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,15 +51,14 @@ type session struct {
 	workers  sync.WaitGroup
 
 	mu        sync.Mutex
-	err       error         // the first
-	reason    string        // why it ends
-	began     int64         // log time of now, at the start
-	collected int64         // log time until which losses and drops are noted
-	paused    int64         // log time since which recording is paused; 0: it is not
-	closed    []string      // paths of outputs
-	losses    []bridge.Loss // of these
-
-	fileTotals
+	err       error          // the first
+	reason    string         // why it ends
+	began     int64          // log time of now, at the start
+	collected int64          // log time until which losses and drops are noted
+	paused    int64          // log time since which recording is paused; 0: it is not
+	closed    []string       // paths of outputs
+	losses    []bridge.Loss  // of these
+	reported  map[error]bool // errors of files, each a *codec.MissingError
 }
 
 // output is a recording that is written: one after the other, if the session goes on in another one.
@@ -85,7 +83,8 @@ func (s *session) create(o *options, name string) (out *output, err error) {
 		return nil // or it was deleted once it was uploaded
 	})
 	completed := func(f codec.FileInfo, err error) { s.completed(out, f, err) }
-	options := codec.CreateOptions{Metadata: r.metadata, Completed: completed, Ending: s.ending}
+	options := codec.CreateOptions{Metadata: r.metadata, Completed: completed,
+		Ending: func(path string, missing *codec.MissingError) []codec.Event { return s.writer.Ending(path, missing) }}
 	if r.options.SplitNames == namesTime {
 		options.Dated = time.Now
 	}
@@ -125,7 +124,7 @@ func (s *session) path() string {
 func (r *recorder) newSession(name string) (*session, error) {
 	s := &session{
 		recorder: r, recorded: r.topics.Topics, name: name, started: time.Now(), stopping: make(chan struct{}),
-		fileTotals: newFileTotals(),
+		reported: map[error]bool{},
 	}
 	s.ctx, s.end = context.WithCancelCause(context.Background())
 	if r.expected != nil {
@@ -153,14 +152,10 @@ func (r *recorder) newSession(name string) (*session, error) {
 		s.guard.RemoveOldest = r.uploads.RemoveOldest
 	}
 	s.writer = filewriter.New(r.queue, out.Writer, &s.journal, filewriter.Callbacks{
-		FileEvents: s.fileEvents, Latched: r.latched, OnSplit: s.onSplit, OnError: s.onError,
-		OnRefused: s.onRefused, OnLimit: s.endAt, OnRepeats: s.onRepeats,
-		OnEvent: func(e codec.Event) {
-			s.confirm(e)
-			r.page.note(e)
-		},
+		FileEvents: s.fileEvents, Recorded: s.counted, Now: r.clock.Now, Latched: r.latched,
+		OnSplit: s.onSplit, OnError: s.onError, OnRefused: s.onRefused, OnLimit: s.endAt, OnRepeats: s.onRepeats,
+		OnEvent: r.page.note,
 	})
-	s.open = s.writer.File()
 	s.writer.Guard, s.writer.KeepsState = s.guard, r.composer != nil
 	if d, ok := r.node.(bridge.Deliverer); ok {
 		s.writer.Delivered = func() int64 { return queue.Now() - time.Now().UnixNano() + d.Delivered() }
@@ -252,11 +247,6 @@ func (s *session) watch() {
 
 // completed is codec.CreateOptions.Completed of an output.
 func (s *session) completed(out *output, f codec.FileInfo, err error) {
-	defer func() {
-		s.mu.Lock()
-		delete(s.late, strings.TrimSuffix(f.Path, codec.ActiveSuffix))
-		s.mu.Unlock()
-	}()
 	if err != nil {
 		s.onError(fmt.Errorf("complete %s: %w", f.Path, err))
 	} else {
@@ -344,30 +334,23 @@ func (s *session) final(err error) error {
 
 // onSplit is called when the writer has begun another file, at the log time t.
 func (s *session) onSplit(closed, opened string, t int64) {
-	list := s.recorded()
-	s.mu.Lock()
-	s.nextTotals(list, opened)
-	s.mu.Unlock()
 	if s.next == nil {
 		s.output.Load().files.Begun()
 	} else {
-		s.replace(list, t)
+		s.replace(t)
 	}
-	s.journal.Note(codec.SplitEvent(closed, cmp.Or(t, s.recorder.clock.Now())))
+	s.journal.Note(codec.SplitEvent(closed, t))
 	s.recorder.node.Log(bridge.Info, "recording continues in %s", opened)
 	s.recorder.announceSplit(closed, opened)
 }
 
 // replace puts the next output, which begins at the log time t, in the place of the present one.
-func (s *session) replace(list []*subscription.Topic, t int64) {
+func (s *session) replace(t int64) {
 	s.mu.Lock()
 	began := s.began
-	s.began = cmp.Or(t, s.recorder.clock.Now())
+	s.began = t
 	if s.live != nil {
 		s.live.Restart(s.recorder.contractTime(time.Now()), began, s.began)
-	}
-	for _, rec := range list {
-		rec.Accounting.Begun = rec.Counts()
 	}
 	s.mu.Unlock()
 	s.guard.Move(filepath.Dir(s.next.path))
@@ -379,19 +362,19 @@ func (s *session) replace(list []*subscription.Topic, t int64) {
 	})
 }
 
-// onError counts and reports an error of writing or completing files.
+// onError reports an error of writing or completing files.
 func (s *session) onError(err error) {
 	r := s.recorder
-	list := s.recorded()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var missing *codec.MissingError
-	if !errors.As(err, &missing) {
+	switch {
+	case !errors.As(err, &missing):
 		s.journal.Note(codec.Event{Kind: codec.EventDisk, Time: r.clock.Now(), Text: err.Error()})
-	} else if m := s.countMissing(list, missing); m.reported { // the file itself says what is missing
+	case s.reported[missing]:
 		return
-	} else {
-		m.reported = true
+	default: // the file itself says what is missing
+		s.reported[missing] = true
 	}
 	if s.guard.Waits(err) { // else it is what the recording ends with
 		r.node.Log(bridge.Error, "%v", err)

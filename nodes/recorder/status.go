@@ -175,7 +175,7 @@ func (r *recorder) left() string {
 func (r *recorder) table(list []*subscription.Topic) *progress.Table {
 	table := &progress.Table{Columns: []string{"topic", "messages/s", "MB/s", "received", "dropped", "lost",
 		"MB waiting"}}
-	trouble := func(rec *subscription.Topic) int { return min(1, int(rec.Dropped.Load()+rec.Lost())) }
+	trouble := func(rec *subscription.Topic) int { return min(1, int(rec.Counts().Dropped+rec.Lost())) }
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b *subscription.Topic) int {
 		return cmp.Or(cmp.Compare(trouble(b), trouble(a)), cmp.Compare(b.Meter.Bytes, a.Meter.Bytes))

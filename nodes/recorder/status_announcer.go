@@ -237,7 +237,8 @@ type losses struct {
 func (r *recorder) losses() []losses {
 	var list []losses
 	for _, rec := range r.topics.Topics() {
-		l := losses{rec.Channel.Load().Topic, rec.Lost(), rec.Dropped.Load()}
+		c := rec.Counts()
+		l := losses{rec.Channel.Load().Topic, c.Lost, c.Dropped}
 		if n := len(list); n > 0 && list[n-1].topic == l.topic { // with another type
 			list[n-1].transport += l.transport
 			list[n-1].recorder += l.recorder

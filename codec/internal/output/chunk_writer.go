@@ -124,8 +124,9 @@ type ChunkWriter struct {
 	format  string
 	file    *File
 	encoder Encoder
-	ending  func(*codec.MissingError) []codec.Event // CreateOptions.Ending
-	due     bool                                    // of Write: a piece of the open chunk is to be written
+	due     bool // of Write: a piece of the open chunk is to be written
+
+	ending func(path string, missing *codec.MissingError) []codec.Event // CreateOptions.Ending
 
 	disk sync.Mutex // held while chunks are written; locked before mu
 
@@ -138,6 +139,7 @@ type ChunkWriter struct {
 
 	events      []codec.Event // that were appended and are not in the file
 	takenEvents int           // of these: in the chunk that is being written
+	lostEvents  []codec.Event // that were appended before the error which ended the writing, and are written again
 }
 
 var _ Part = (*ChunkWriter)(nil)
@@ -396,8 +398,9 @@ func (w *ChunkWriter) settle(c Chunk, err error) {
 // fail ends the writing: all messages that are not in the file, those of lost, are missing.
 func (w *ChunkWriter) fail(cause error, lost Span) {
 	missing := &codec.MissingError{
-		Path: w.file.Path(), Err: cause, Events: w.events, Start: lost.Start, End: lost.End,
+		Path: w.file.Path(), Err: cause, Start: lost.Start, End: lost.End,
 	}
+	w.lostEvents = append(w.lostEvents, w.events...)
 	w.events, w.takenEvents = nil, 0
 	for _, t := range w.encoder.Topics() {
 		if n := t.Messages - t.written; n > 0 {
@@ -431,10 +434,13 @@ func (w *ChunkWriter) Complete(durable bool) error {
 	_, last := w.reopen()
 	w.file.End()
 	defer w.file.Settle()
-	w.appendLosses(before, last)
+	unwritten := w.appendEnding(before, last)
 	err := last
 	if err == nil && !reported {
 		err = before
+	}
+	if cmp.Or(before, last) == nil {
+		err = unwritten
 	}
 	if unable := w.finish(durable, cmp.Or(before, last)); unable != nil {
 		return errors.Join(err, fmt.Errorf("complete %s: %w; it is readable nevertheless", w.file.Path(), unable))
@@ -450,28 +456,27 @@ func (w *ChunkWriter) reopen() (reported bool, err error) {
 	return w.reported, err
 }
 
-// appendLosses appends the event of missing messages, and those of CreateOptions.Ending. These need not succeed: the
-// errors are returned, too. At most one of them has missing messages: after that of a chunk there is nothing more to
-// write.
-func (w *ChunkWriter) appendLosses(before, last error) {
+// appendEnding appends the event of missing messages, and the events of CreateOptions.Ending. It returns the error of
+// appending them. At most one of before and last, the errors that ended the file, has missing messages: after that of a
+// chunk there is nothing more to write.
+func (w *ChunkWriter) appendEnding(before, last error) error {
 	var missing, other *codec.MissingError
 	errors.As(before, &missing)
 	if errors.As(last, &other) && (missing == nil || len(other.Topics) > 0) {
 		missing = other
 	}
-	if missing == nil {
-		return
+	var err error
+	if missing != nil && missing.Count() > 0 {
+		err = w.appendEvents([]codec.Event{missing.Event()})
 	}
-	if missing.Count() > 0 {
-		w.appendEvents([]codec.Event{missing.Event()})
+	if w.ending == nil {
+		return err
 	}
-	if w.ending != nil {
-		w.appendEvents(w.endingEvents(missing))
-	}
+	return errors.Join(err, w.appendEvents(w.endingEvents(missing)))
 }
 
 // appendEvents writes a chunk of events.
-func (w *ChunkWriter) appendEvents(events []codec.Event) {
+func (w *ChunkWriter) appendEvents(events []codec.Event) error {
 	w.mu.Lock()
 	w.err = nil
 	if s, ok := w.encoder.(streamer); ok && s.Body() != nil {
@@ -488,6 +493,8 @@ func (w *ChunkWriter) appendEvents(events []codec.Event) {
 	}
 	w.mu.Unlock()
 	w.flushChunk(false)
+	_, err := w.reopen()
+	return err
 }
 
 // Sizes of events in a file, without their texts and topics, in bytes.
@@ -508,25 +515,30 @@ func (w *ChunkWriter) eventReserve() int64 {
 	return n
 }
 
-// endingEvents returns the events of CreateOptions.Ending, as many as there is room for. Those without a time have that
-// of the file.
+// endingEvents returns the events of CreateOptions.Ending, and the recorder's own messages that are missing: as many as
+// there is room for if the disk failed.
 func (w *ChunkWriter) endingEvents(missing *codec.MissingError) []codec.Event {
 	w.mu.Lock()
 	room, start, end := w.eventReserve()+eventsRoom, w.kept.Start, w.kept.End
-	if w.kept.Messages == 0 {
+	if w.kept.Messages == 0 && missing != nil {
 		start, end = missing.Start, missing.End
 	}
+	lost := w.lostEvents
 	w.mu.Unlock()
-	var events []codec.Event
-	for _, e := range w.ending(missing) {
-		if e.Time == 0 {
+	events := append(w.ending(w.file.Path(), missing), lost...)
+	fits := 0
+	for i := range events {
+		e := &events[i]
+		if e.Time == 0 && e.Until == 0 {
 			e.Time, e.Until = start, end
 		}
-		if room -= int64(len(e.Text)+2*len(e.Topic)) + eventSize; room >= 0 && e.Time != 0 {
-			events = append(events, e)
+		room -= int64(len(e.Text)+2*len(e.Topic)) + eventSize
+		if missing == nil || room >= 0 && e.Time != 0 {
+			events[fits] = *e
+			fits++
 		}
 	}
-	return events
+	return events[:fits]
 }
 
 // finish writes what precedes and follows the chunks and closes the file. ended is what ended the writing. disk is

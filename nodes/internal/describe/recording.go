@@ -162,16 +162,10 @@ func TotalsOf(info *codec.Info) (files, whole map[string]codec.Totals) {
 		if all {
 			whole[e.Topic] = t
 		} else {
-			files[e.Topic] = Plus(files[e.Topic], t)
+			files[e.Topic] = files[e.Topic].Plus(t)
 		}
 	}
 	return files, whole
-}
-
-// Plus adds two counts.
-func Plus(a, b codec.Totals) codec.Totals {
-	return codec.Totals{Received: a.Received + b.Received, Written: a.Written + b.Written, Dropped: a.Dropped +
-		b.Dropped, Lost: a.Lost + b.Lost}
 }
 
 // Span returns the duration of a recording, 0 if it is empty.

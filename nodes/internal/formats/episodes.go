@@ -69,7 +69,7 @@ func newLeRobot(o *Options, path string, _, _ bool, layout *episode.Layout) (Epi
 
 // recordSessions is Live.Robot of sessions.
 func recordSessions(path string, o codec.CreateOptions, m *robot.Mapping) (codec.Writer, error) {
-	s := session.Options{Overwrite: o.Overwrite, Dated: o.Dated}
+	s := session.Options{Overwrite: o.Overwrite, Dated: o.Dated, Ending: o.Ending}
 	if m != nil {
 		s.Task = m.Task
 	}

@@ -1,6 +1,7 @@
 package filewriter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -137,8 +138,16 @@ func (w *Writer) split(t, received int64, begin func() (codec.Writer, error)) sp
 			return splitResult{err: w.broken}
 		}
 	}
+	if w.broken == nil {
+		w.totals.end(w.file.Start(), w.end, next != nil)
+	} else {
+		w.totals.end(0, 0, false) // its messages may be missing
+	}
 	closed := w.File()
+	recording := w.totals.open.recording
+	begins := cmp.Or(t, w.callbacks.Now())
 	if next != nil {
+		recording = &recordingTotals{began: begins}
 		w.replace(next)
 	} else if err := splitter.Split(); err != nil {
 		return splitResult{err: fmt.Errorf("start another file after %s: %w", closed, err)}
@@ -147,7 +156,8 @@ func (w *Writer) split(t, received int64, begin func() (codec.Writer, error)) sp
 	}
 	w.updateFile()
 	w.broken = nil
-	w.callbacks.OnSplit(closed, w.File(), t)
+	w.totals.begin(w.File(), recording)
+	w.callbacks.OnSplit(closed, w.File(), begins)
 	if next != nil || !w.KeepsState {
 		w.repeat(w.callbacks.Latched(received), t)
 	}
@@ -171,6 +181,7 @@ func (w *Writer) follow(t int64) {
 	if w.updateFile(); w.File() == closed {
 		return
 	}
+	w.totals.begin(w.File(), w.totals.open.recording)
 	w.file.Next()
 	w.file.Begin(&w.Files, t)
 	w.callbacks.OnSplit(closed, w.File(), t)

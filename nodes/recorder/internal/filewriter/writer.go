@@ -51,7 +51,8 @@ type Writer struct {
 	splitAt  atomic.Pointer[schedule.Deadline] // when a message begins another file; nil: never
 	position atomic.Int64                      // receive time until which everything is written
 	bytes    atomic.Uint64                     // of payloads that were written, repeated ones too
-	path     atomic.Pointer[string]            // of the file that is being written
+	totals   totals
+	path     atomic.Pointer[string] // of the file that is being written
 
 	mu       sync.Mutex
 	declared []*codec.Channel // to be declared, in order
@@ -83,12 +84,16 @@ type Callbacks struct {
 	// FileEvents returns the events for the end of a file, the last one of a recording or not, whose messages have log
 	// times from start to end.
 	FileEvents func(start, end int64, last bool) []codec.Event
+	// Recorded returns the topics of the recording. It may be called by the goroutines that complete files.
+	Recorded func() []Counted
+	// Now returns the log time of now.
+	Now func() int64
 	// Latched returns the messages to repeat in a file that begins with what was received at that time, each with a
 	// reference for the caller.
 	Latched func(received int64) []*queue.Item
 	// OnEvent is called for each event that was written.
 	OnEvent func(codec.Event)
-	// OnSplit is called when a file was closed and another one opened at the log time t.
+	// OnSplit is called when a file was closed and another one opened, which begins at the log time t.
 	OnSplit func(closed, opened string, t int64)
 	// OnError is called with an error of the disk: a *codec.MissingError if messages that were counted as written are
 	// not in the file.
@@ -106,10 +111,11 @@ type Callbacks struct {
 func New(q *queue.Queue, output codec.Writer, events *accounting.EventLog, c Callbacks) *Writer {
 	w := &Writer{
 		Output: output, Reorder: queue.Reorder, queue: q, events: events, callbacks: c,
-		requests: make(chan request),
+		requests: make(chan request), totals: totals{recorded: c.Recorded},
 	}
 	w.path.Store(new(string))
 	w.updateFile()
+	w.totals.begin(w.File(), new(recordingTotals))
 	return w
 }
 
@@ -163,6 +169,7 @@ func (w *Writer) Sync() {
 // Run writes until stop is closed and everything queued before is written, or until an error of the disk that Guard
 // does not wait for. It leaves Output open.
 func (w *Writer) Run(stop <-chan struct{}) error {
+	w.totals.open.recording.began = w.callbacks.Now()
 	pace := time.NewTicker(Pace)
 	defer pace.Stop()
 	now := make(chan time.Time)
@@ -227,6 +234,7 @@ func (w *Writer) round(stopping bool) (more bool) {
 	w.writeEvents(w.events.Take(time.Now(), false))
 	if stopping && w.broken == nil {
 		w.writeEvents(w.callbacks.FileEvents(w.file.Start(), w.end, true))
+		w.totals.end(w.file.Start(), w.end, true)
 	}
 	deletes := w.Guard != nil && w.Guard.Action == diskguard.Delete
 	if w.broken == nil && (w.SyncAlways && w.written > before || stopping && deletes) {

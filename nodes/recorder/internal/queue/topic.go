@@ -16,8 +16,9 @@ const DefinitionWait = time.Second
 // Topic is a topic with one type, as the queue and the writer of its items know it.
 type Topic struct {
 	Channel atomic.Pointer[codec.Channel] // replaced when a publisher or the definition of the type becomes known
-	Written atomic.Uint64                 // messages
-	Dropped atomic.Uint64                 // messages that did not get into the recording
+	Written atomic.Uint64                 // messages, with Missing
+	Dropped atomic.Uint64                 // messages that did not get into the recording, without Missing
+	Missing atomic.Uint64                 // messages that the disk lost after they were written
 
 	// Set before the first item.
 	Priority int    // how much of the queue the topic may take, against 1 for others

@@ -15,8 +15,8 @@ import (
 // while one takes the place of the other.
 type Topic struct {
 	*intake.Receiver
-	Accounting accounting.Topic // guarded by the lock of the recording
-	Meter      accounting.Rate  // of received messages; guarded by recorder.metering
+	Noted accounting.Counts // of which the recording has events; guarded by its lock
+	Meter accounting.Rate   // of received messages; guarded by recorder.metering
 
 	// Guarded by the set's lock.
 	qos       codec.QoS // subscribed with
@@ -76,9 +76,11 @@ func (t *Topic) Lost() uint64 {
 
 // Counts returns what was counted since the recording began.
 func (t *Topic) Counts() accounting.Counts {
+	missing := t.Missing.Load()
 	return accounting.Counts{
 		Totals: codec.Totals{
-			Received: t.Received.Load(), Written: t.Written.Load(), Dropped: t.Dropped.Load(), Lost: t.Lost(),
+			Received: t.Received.Load(), Written: t.Written.Load() - missing, Dropped: t.Dropped.Load() + missing,
+			Lost: t.Lost(),
 		},
 		Skipped: t.Skipped.Load(), Throttled: t.Throttled.Load(),
 	}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"time"
+
+	"tapedeck/codec"
+	"tapedeck/nodes/recorder/internal/accounting"
+	"tapedeck/nodes/recorder/internal/filewriter"
+	"tapedeck/nodes/recorder/internal/queue"
+)
+
+// fileEvents returns the events for the end of a file that were not written yet.
+func (s *session) fileEvents(start, end int64, last bool) []codec.Event {
+	s.noteLosses()
+	list := s.recorded()
+	if last {
+		s.notePause(s.recorder.clock.Now(), true)
+		for _, rec := range list {
+			rec.NoteGap(queue.Now(), s.recorder.clock.Now())
+		}
+		s.noteVerdict()
+	}
+	events := s.journal.Take(time.Now(), true)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, rec := range list {
+		throttled := rec.Throttled.Load()
+		if n := throttled - rec.Noted.Throttled; n > 0 {
+			events = append(events, codec.Event{Kind: codec.EventThrottle, Topic: rec.Name(), Time: start, Until: end,
+				Count: n, Text: "left out by throttle"})
+		}
+		rec.Noted.Throttled = throttled
+	}
+	return events
+}
+
+// counted returns the topics of the recording for their totals.
+func (s *session) counted() (list []filewriter.Counted) {
+	for _, rec := range s.recorded() {
+		list = append(list, filewriter.Counted{Topic: rec.Topic, Lost: rec.Lost()})
+	}
+	return list
+}
+
+// noteLosses notes what was lost and dropped since it was called last. A file itself says what the disk lost of it.
+func (s *session) noteLosses() {
+	now := s.recorder.clock.Now()
+	list := s.recorded()
+	why := "dropped, as the disk did not keep up"
+	if s.writer.Late() {
+		why = "dropped because PNG encoding could not keep up"
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, rec := range list {
+		lost, dropped := rec.Lost(), rec.Dropped.Load()
+		if n := lost - rec.Noted.Lost; n > 0 {
+			when := rec.LossRange()
+			if when == (accounting.TimeRange{}) {
+				when = accounting.TimeRange{From: s.collected, Until: now}
+			}
+			s.journal.Note(codec.Event{Kind: codec.EventLost, Topic: rec.Name(), Time: when.From, Until: when.Until,
+				Count: n, Text: "lost in transport from a publisher"})
+		}
+		if n := dropped - rec.Noted.Dropped; n > 0 {
+			text := why
+			if reason, ok := s.recorder.refusals.Load(rec.Name()); ok {
+				text = "dropped: " + reason.(string)
+			}
+			s.journal.Note(codec.Event{Kind: codec.EventDrop, Topic: rec.Name(), Time: s.collected, Until: now,
+				Count: n, Text: text})
+		}
+		rec.Noted.Lost, rec.Noted.Dropped = lost, dropped
+	}
+	s.collected = now
+}
+
+// notePause notes that the recording was paused until t, if it was, and whether it still is.
+func (s *session) notePause(t int64, still bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.paused != 0 {
+		s.journal.Note(codec.Event{Kind: codec.EventPause, Time: s.paused, Until: t, Text: "recording was paused"})
+		s.paused = 0
+		if still {
+			s.paused = t
+		}
+	}
+}
