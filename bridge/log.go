@@ -79,7 +79,7 @@ func (l *Logger) Log(level LogLevel, format string, args ...any) {
 	l.mu.Unlock()
 
 	line := rcl_interfaces.Log{
-		Stamp: builtin_interfaces.Time{Sec: int32(now.Unix()), Nanosec: uint32(now.Nanosecond())},
+		Stamp: builtin_interfaces.TimeAt(now.UnixNano()),
 		Level: uint8(level), Name: l.name, Msg: text,
 	}
 	if pc, file, number, ok := runtime.Caller(2); ok {

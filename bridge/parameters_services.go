@@ -37,7 +37,7 @@ func (p *Parameters) Serve(n Node, declare []Parameter) error {
 	p.event = func(added, changed []Parameter) {
 		now := time.Now()
 		event := rcl_interfaces.ParameterEvent{
-			Stamp:             builtin_interfaces.Time{Sec: int32(now.Unix()), Nanosec: uint32(now.Nanosecond())},
+			Stamp:             builtin_interfaces.TimeAt(now.UnixNano()),
 			Node:              p.node,
 			NewParameters:     toMessages(added),
 			ChangedParameters: toMessages(changed),

@@ -64,7 +64,7 @@ func (c *SimTime) handle(batch []Sample) {
 	var clock rosgraph_msgs.Clock
 	for _, s := range batch {
 		if cdr.Unmarshal(s.Data, &clock) == nil {
-			c.now.Store(int64(clock.Clock.Sec)*int64(time.Second) + int64(clock.Clock.Nanosec))
+			c.now.Store(clock.Clock.Nanoseconds())
 		}
 	}
 }

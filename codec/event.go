@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
-	"math"
 	"strings"
 	"sync"
 	"time"
@@ -83,7 +82,8 @@ func EventMessage(e Event) (*Message, error) {
 	m := &Message{Channel: eventChannel(), LogTime: cmp.Or(e.Until, e.Time)}
 	var err error
 	m.Data, err = cdr.Marshal(&tapedeck.RecordingEvent{
-		Stamp: rosTime(e.Time), Until: rosTime(e.Until), Kind: e.Kind, Topic: e.Topic, Count: e.Count, Text: e.Text,
+		Stamp: builtin_interfaces.TimeAt(e.Time), Until: builtin_interfaces.TimeAt(e.Until), Kind: e.Kind,
+		Topic: e.Topic, Count: e.Count, Text: e.Text,
 	})
 	return m, err
 }
@@ -99,7 +99,7 @@ func EventMessage1(e Event) *Message {
 	m := &Message{Channel: eventChannel1(), LogTime: cmp.Or(e.Until, e.Time)}
 	text := func(s string) { m.Data = append(binary.LittleEndian.AppendUint32(m.Data, uint32(len(s))), s...) }
 	for _, ns := range []int64{e.Time, e.Until} {
-		t := rosTime(ns)
+		t := builtin_interfaces.TimeAt(ns)
 		m.Data = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(m.Data, uint32(t.Sec)), t.Nanosec)
 	}
 	text(e.Kind)
@@ -121,7 +121,7 @@ func ParseEvent(m *Message) (Event, bool) {
 	if cdr.Unmarshal(m.Data, &e) != nil {
 		return Event{}, false
 	}
-	return Event{Kind: e.Kind, Topic: e.Topic, Time: nanoseconds(e.Stamp), Until: nanoseconds(e.Until), Count: e.Count,
+	return Event{Kind: e.Kind, Topic: e.Topic, Time: e.Stamp.Nanoseconds(), Until: e.Until.Nanoseconds(), Count: e.Count,
 		Text: e.Text}, true
 }
 
@@ -136,7 +136,7 @@ func parseEvent1(b []byte) (e Event, ok bool) {
 	}
 	ok = true
 	number := func() uint32 { return binary.LittleEndian.Uint32(take(4)) }
-	stamp := func() int64 { return nanoseconds(builtin_interfaces.Time{Sec: int32(number()), Nanosec: number()}) }
+	stamp := func() int64 { return builtin_interfaces.Time{Sec: int32(number()), Nanosec: number()}.Nanoseconds() }
 	text := func() string { return string(take(uint64(number()))) }
 	e.Time, e.Until = stamp(), stamp()
 	e.Kind, e.Topic = text(), text()
@@ -169,16 +169,6 @@ func IsEvents(c *Channel) bool {
 	return c.Topic == EventTopic && (c.Type == eventType && c.Encoding == EncodingCDR || c.Type == eventType1 &&
 		c.Encoding == EncodingROS1)
 }
-
-func rosTime(ns int64) builtin_interfaces.Time {
-	sec, rest := ns/1e9, ns%1e9
-	if rest < 0 {
-		sec, rest = sec-1, rest+1e9
-	}
-	return builtin_interfaces.Time{Sec: int32(min(max(sec, math.MinInt32), math.MaxInt32)), Nanosec: uint32(rest)}
-}
-
-func nanoseconds(t builtin_interfaces.Time) int64 { return int64(t.Sec)*1e9 + int64(t.Nanosec) }
 
 // Totals are counts of the messages of one topic, or of all topics. A recorder keeps them as events of the kind
 // EventTotals, one for each topic at the end of each file, and at the end of a recording of several files also those of

@@ -229,11 +229,7 @@ func (m message) header(frame string) std_msgs.Header {
 			break
 		}
 	}
-	return std_msgs.Header{Stamp: stamp(ns), FrameId: frame}
-}
-
-func stamp(ns int64) builtin_interfaces.Time {
-	return builtin_interfaces.Time{Sec: int32(ns / 1e9), Nanosec: uint32(ns % 1e9)}
+	return std_msgs.Header{Stamp: builtin_interfaces.TimeAt(ns), FrameId: frame}
 }
 
 // vector returns a Point3D.

@@ -335,7 +335,7 @@ func (x exchange) header(h *std_msgs.Header, frame string, sensor string) {
 // header writes a header. sensor is the field that keeps the stamp in ns, or "".
 func (r *outgoing) header(w writer, h *std_msgs.Header, sensor string) {
 	w.message("header", func(w writer) {
-		ns := nanoseconds(h.Stamp)
+		ns := h.Stamp.Nanoseconds()
 		w.number("timestamp_sec", seconds(ns))
 		w.integer("sequence_num", int64(r.sequence))
 		if sensor != "" {
@@ -348,7 +348,7 @@ func (r *outgoing) header(w writer, h *std_msgs.Header, sensor string) {
 // measured writes the stamp as measurement_time, in s since the Unix epoch. Reading uses the header instead.
 func (x exchange) measured(h *std_msgs.Header) {
 	if !x.toROS2 {
-		x.out.number("measurement_time", seconds(nanoseconds(h.Stamp)))
+		x.out.number("measurement_time", seconds(h.Stamp.Nanoseconds()))
 	}
 }
 

@@ -101,7 +101,7 @@ func (x exchange) writeClasses(o *vision_msgs.Detection3D) {
 		}
 		x.lose(!ok, "classes that Apollo does not have")
 	}
-	x.out.number("timestamp", seconds(nanoseconds(o.Header.Stamp)))
+	x.out.number("timestamp", seconds(o.Header.Stamp.Nanoseconds()))
 	if len(o.Results) == 0 {
 		return
 	}

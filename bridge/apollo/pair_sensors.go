@@ -22,7 +22,7 @@ const (
 func imu(x exchange, m *sensor_msgs.Imu) {
 	x.header(&m.Header, imuFrame, "")
 	if !x.toROS2 {
-		x.out.number("measurement_time", gpsSeconds(nanoseconds(m.Header.Stamp)))
+		x.out.number("measurement_time", gpsSeconds(m.Header.Stamp.Nanoseconds()))
 	}
 	x.vehicleVector("linear_acceleration", &m.LinearAcceleration)
 	x.vehicleVector("angular_velocity", &m.AngularVelocity)
@@ -163,7 +163,7 @@ func bestPose(x exchange, m *sensor_msgs.NavSatFix) {
 
 func (x exchange) writeBestPose(m *sensor_msgs.NavSatFix) {
 	w := x.out
-	w.number("measurement_time", gpsSeconds(nanoseconds(m.Header.Stamp)))
+	w.number("measurement_time", gpsSeconds(m.Header.Stamp.Nanoseconds()))
 	solution, known := solutionTypes[m.Status.Status]
 	status := int64(solutionComputed)
 	if solution == 0 {

@@ -78,7 +78,7 @@ func (d draw) cloud(points int) *sensor_msgs.PointCloud2 {
 		}
 		m.Fields = append(m.Fields, f)
 	}
-	stamp := seconds(nanoseconds(m.Header.Stamp)) + 1e8
+	stamp := seconds(m.Header.Stamp.Nanoseconds()) + 1e8
 	for i := range points {
 		b := make([]byte, 32)
 		for j := range 3 {
@@ -154,7 +154,7 @@ func TestThereAndBack(t *testing.T) {
 			m := &nav_msgs.Path{Header: d.header()}
 			for range d.IntN(4) {
 				h := m.Header
-				h.Stamp = stamp(nanoseconds(h.Stamp)/2 + d.Int64N(1e15))
+				h.Stamp = builtin_interfaces.TimeAt(h.Stamp.Nanoseconds()/2 + d.Int64N(1e15))
 				m.Poses = append(m.Poses, geometry_msgs.PoseStamped{Header: h,
 					Pose: geometry_msgs.Pose{Position: geometry_msgs.Point(d.vector()),
 						Orientation: about(2, d.NormFloat64())}})
@@ -235,7 +235,7 @@ func requireNear(t *testing.T, path string, want, got reflect.Value) {
 	t.Helper()
 	switch v := want.Interface().(type) {
 	case builtin_interfaces.Time:
-		require.InDelta(t, nanoseconds(v), nanoseconds(got.Interface().(builtin_interfaces.Time)), 600, path)
+		require.InDelta(t, v.Nanoseconds(), got.Interface().(builtin_interfaces.Time).Nanoseconds(), 600, path)
 		return
 	case geometry_msgs.Quaternion: // -q is the same
 		w := got.Interface().(geometry_msgs.Quaternion)

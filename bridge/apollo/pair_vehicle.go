@@ -3,6 +3,7 @@ package apollo
 import (
 	"math"
 
+	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/carla_msgs"
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/nav_msgs"
@@ -20,7 +21,7 @@ func chassis(x exchange, m *geometry_msgs.TwistStamped) {
 // trajectory adds the length of the path, in m, and its duration, in s, to Apollo's message.
 func trajectory(x exchange, m *nav_msgs.Path) {
 	x.header(&m.Header, worldFrame, "")
-	start := nanoseconds(m.Header.Stamp)
+	start := m.Header.Stamp.Nanoseconds()
 	var length, last float64
 	elements(x, "trajectory_point", &m.Poses, func(x exchange, i int) {
 		p := &m.Poses[i]
@@ -31,7 +32,7 @@ func trajectory(x exchange, m *nav_msgs.Path) {
 				length += math.Hypot(at.X-before.X, at.Y-before.Y)
 			}
 			last = 0
-			if ns := nanoseconds(p.Header.Stamp); ns != 0 {
+			if ns := p.Header.Stamp.Nanoseconds(); ns != 0 {
 				last = seconds(ns - start)
 			}
 			x.lose(p.Header.FrameId != "" && p.Header.FrameId != m.Header.FrameId, "frame_id of poses")
@@ -49,7 +50,7 @@ func trajectory(x exchange, m *nav_msgs.Path) {
 		x.number("relative_time", &last)
 		if x.toROS2 {
 			p.Header = m.Header
-			p.Header.Stamp = stamp(start + int64(math.Round(last*1e9)))
+			p.Header.Stamp = builtin_interfaces.TimeAt(start + int64(math.Round(last*1e9)))
 		}
 	})
 	if !x.toROS2 {

@@ -133,7 +133,7 @@ func pointCloudOf(r *outgoing, d protoreflect.MessageDescriptor) translation {
 		r.header(w, &m.Header, "lidar_timestamp")
 		w.text("frame_id", m.Header.FrameId)
 		w.bool("is_dense", m.IsDense)
-		w.number("measurement_time", seconds(nanoseconds(m.Header.Stamp)))
+		w.number("measurement_time", seconds(m.Header.Stamp.Nanoseconds()))
 		w.integer("width", int64(m.Width))
 		w.integer("height", int64(m.Height))
 		return c.points(out)
@@ -183,7 +183,7 @@ func (c *clouds) points(out *[]byte) error {
 	for _, lost := range c.lost {
 		c.lose(true, lost)
 	}
-	stamp := nanoseconds(m.Header.Stamp)
+	stamp := m.Header.Stamp.Nanoseconds()
 	tag := protowire.AppendVarint(nil, c.point.tag)
 	inexact := false
 	var swapped [8]byte

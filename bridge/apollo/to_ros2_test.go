@@ -17,6 +17,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
+	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/carla_msgs"
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/nav_msgs"
@@ -224,7 +225,7 @@ func TestByName(t *testing.T) {
 		out, _ := translated(t, c, encodedText(t, c, test.text))
 		require.Len(t, out, 2)
 		got := bridgetest.Decode[carla_msgs.CarlaEgoVehicleControl](t, &out[0])
-		require.Equal(t, stamp(5e9), got.Header.Stamp)
+		require.Equal(t, builtin_interfaces.TimeAt(5e9), got.Header.Stamp)
 		got.Header = test.want.Header
 		require.Equal(t, test.want, got)
 	}
@@ -389,7 +390,7 @@ func TestRadar(t *testing.T) {
 	require.Len(t, out, 2)
 	tracks := bridgetest.Decode[radar_msgs.RadarTracks](t, &out[0])
 	require.Equal(t, "radar", tracks.Header.FrameId)
-	require.Equal(t, stamp(2e9+7), tracks.Header.Stamp)
+	require.Equal(t, builtin_interfaces.TimeAt(2e9+7), tracks.Header.Stamp)
 	require.Len(t, tracks.Tracks, 2)
 	want := radar_msgs.RadarTrack{
 		Position: geometry_msgs.Point{X: 30, Y: -2}, Velocity: geometry_msgs.Vector3{X: -5, Y: 1},

@@ -13,7 +13,6 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/codec/carla"
-	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/carla_msgs"
 	"tapedeck/msgs/rosgraph_msgs"
 )
@@ -112,7 +111,7 @@ func (w *Writer) Write(m *codec.Message) error {
 	}
 	var err error
 	if clock, ok := s.message.(*rosgraph_msgs.Clock); ok {
-		err = w.tick(duration(clock.Clock), m.LogTime)
+		err = w.tick(time.Duration(clock.Clock.Nanoseconds()), m.LogTime)
 	} else if !w.clocked {
 		err = w.pass(m.LogTime)
 	}
@@ -176,10 +175,6 @@ func (w *Writer) takeWorldInfo(src *source, v *carla_msgs.CarlaWorldInfo) {
 		return
 	}
 	w.mapName, w.patience = v.MapName, 0
-}
-
-func duration(t builtin_interfaces.Time) time.Duration {
-	return time.Duration(t.Sec)*time.Second + time.Duration(t.Nanosec)
 }
 
 // pass ends the frame that is collected if log time is a step behind it, as there is no clock.
@@ -277,7 +272,7 @@ func (w *Writer) lastDuration() float64 {
 func elapsed(t time.Duration) float64 {
 	s := t.Seconds()
 	for range 4 { // Stamp drops fractions of 1 ns
-		if duration(Stamp(s)) >= t {
+		if time.Duration(Stamp(s).Nanoseconds()) >= t {
 			break
 		}
 		s = math.Nextafter(s, math.Inf(1))

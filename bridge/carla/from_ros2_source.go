@@ -127,5 +127,5 @@ func (s *source) time() time.Duration {
 	if s.stamp == nil {
 		return math.MaxInt64 / 2
 	}
-	return duration(s.stamp(s.message))
+	return time.Duration(s.stamp(s.message).Nanoseconds())
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge/mavlink"
+	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/mavros_msgs"
 	"tapedeck/msgs/nav_msgs"
@@ -39,7 +40,7 @@ func TestKnownLog(t *testing.T) {
 	}, counts)
 
 	for i := range 500 {
-		at := stampOf(began + int64(i)*20e6)
+		at := builtin_interfaces.TimeAt(began + int64(i)*20e6)
 		var raw, imu sensor_msgs.Imu
 		s.message(imuRaw, i, &raw)
 		require.Equal(t, std_msgs.Header{Stamp: at, FrameId: "base_link"}, raw.Header)
@@ -70,7 +71,7 @@ func TestKnownLog(t *testing.T) {
 
 	for i := range 250 {
 		yaw := math.Pi/2 - 0.02*float64(i) // in ENU
-		at := stampOf(began + int64(i)*40e6)
+		at := builtin_interfaces.TimeAt(began + int64(i)*40e6)
 		var odometry, local nav_msgs.Odometry
 		s.message(odometryIn, i, &odometry)
 		require.Equal(t, std_msgs.Header{Stamp: at, FrameId: "odom"}, odometry.Header)
@@ -108,7 +109,7 @@ func TestKnownLog(t *testing.T) {
 	}
 
 	for i := range 50 {
-		at := stampOf(began + int64(i)*200e6)
+		at := builtin_interfaces.TimeAt(began + int64(i)*200e6)
 		fix := published[sensor_msgs.NavSatFix](s, gpsFix, i)
 		want := sensor_msgs.NavSatFix{
 			Header:   std_msgs.Header{Stamp: at, FrameId: "base_link"},
@@ -159,7 +160,7 @@ func TestKnownLog(t *testing.T) {
 
 	for i := range 10 {
 		at := began + int64(i)*1e9
-		header := std_msgs.Header{Stamp: stampOf(at)}
+		header := std_msgs.Header{Stamp: builtin_interfaces.TimeAt(at)}
 		state := published[mavros_msgs.State](s, vehicleState, i)
 		require.Equal(t, mavros_msgs.State{Header: header, Connected: true, Armed: true, Mode: "POSCTL",
 			SystemStatus: 4},
@@ -183,7 +184,7 @@ func TestKnownLog(t *testing.T) {
 		require.Equal(t, mavros_msgs.RCIn{Header: header, Rssi: 200,
 			Channels: []uint16{1500, 1500, 1100, 1500, 2000, 1000, 65535, 1500}}, radio)
 		reference := published[sensor_msgs.TimeReference](s, timeReference, i)
-		require.Equal(t, sensor_msgs.TimeReference{Header: header, TimeRef: stampOf(at), Source: "fcu"}, reference)
+		require.Equal(t, sensor_msgs.TimeReference{Header: header, TimeRef: header.Stamp, Source: "fcu"}, reference)
 		sync := published[mavros_msgs.TimesyncStatus](s, timesyncStatus, i)
 		require.Equal(t, mavros_msgs.TimesyncStatus{
 			Header: header, RemoteTimestampNs: uint64(5e9 + float64(i)*1e9), ObservedOffsetNs: began - 5e9 - 1e6,

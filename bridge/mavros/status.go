@@ -138,8 +138,7 @@ func (v *Vehicle) systemTime(m *common.MessageSystemTime) {
 		return
 	}
 	v.reference.Header, v.reference.Source = v.header(""), "fcu"
-	v.reference.TimeRef = builtin_interfaces.Time{Sec: int32(m.TimeUnixUsec / 1e6),
-		Nanosec: uint32(m.TimeUnixUsec % 1e6 * 1e3)}
+	v.reference.TimeRef = builtin_interfaces.TimeAt(int64(m.TimeUnixUsec) * 1e3)
 	v.out.Send(timeReference, &v.reference)
 }
 

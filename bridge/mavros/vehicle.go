@@ -81,7 +81,7 @@ func NewVehicle(o *Options, out Output, g *Geoid, clock func() mavlink.VehicleCl
 // Handle publishes a frame of the autopilot. It reports whether there are topics for such messages.
 func (v *Vehicle) Handle(f *mavlink.Frame) bool {
 	v.Tick(f.Received)
-	v.now, v.stamp = f.Received, stampOf(f.Stamp)
+	v.now, v.stamp = f.Received, builtin_interfaces.TimeAt(f.Stamp)
 	switch m := f.Message.(type) {
 	case *ardupilotmega.MessageHeartbeat:
 		v.heartbeatFrom(m)
@@ -190,7 +190,7 @@ func (v *Vehicle) Tick(now int64) {
 // Disconnect publishes that the vehicle is not connected, and forgets which messages it sent: the next vehicle may send
 // fewer.
 func (v *Vehicle) Disconnect(now int64) {
-	v.state = mavros_msgs.State{Header: std_msgs.Header{Stamp: stampOf(now)}}
+	v.state = mavros_msgs.State{Header: std_msgs.Header{Stamp: builtin_interfaces.TimeAt(now)}}
 	v.out.Send(vehicleState, &v.state)
 	v.source, v.highresBaro, v.quaternions, v.plain, v.covariant, v.detailed = 0, 0, 0, 0, 0, 0
 	v.radioState = radioState{}
@@ -210,11 +210,6 @@ func (v *Vehicle) logOnce(level bridge.LogLevel, format string, args ...any) {
 		v.logged[format] = true
 		v.out.Log(level, format, args...)
 	}
-}
-
-// stampOf returns a time in ns since the Unix epoch, from 1970 on, as ROS 2 has it, which ends in 2038.
-func stampOf(ns int64) builtin_interfaces.Time {
-	return builtin_interfaces.Time{Sec: int32(min(ns/1e9, math.MaxInt32)), Nanosec: uint32(ns % 1e9)}
 }
 
 // Health is what diagnostics report of a vehicle.

@@ -147,7 +147,7 @@ func (s *state) begin(m *codec.Message, own bool) {
 	if t == 0 {
 		t = m.LogTime
 	}
-	s.stamp, s.own = builtin_interfaces.Time{Sec: int32(min(t/1e9, math.MaxInt32)), Nanosec: uint32(t % 1e9)}, own
+	s.stamp, s.own = builtin_interfaces.TimeAt(t), own
 }
 
 func (s *state) header(frame string) std_msgs.Header {

@@ -138,14 +138,9 @@ func order(stamps []int64) ([]int, []int64) {
 	return indices, sorted
 }
 
-// header returns the header of a message. Its time is limited to 1901 to 2038.
+// header returns the header of a message.
 func header(ns int64, frame string) std_msgs.Header {
-	sec, rest := ns/1e9, ns%1e9
-	if rest < 0 {
-		sec, rest = sec-1, rest+1e9
-	}
-	sec = min(max(sec, math.MinInt32), math.MaxInt32)
-	return std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: int32(sec), Nanosec: uint32(rest)}, FrameId: frame}
+	return std_msgs.Header{Stamp: builtin_interfaces.TimeAt(ns), FrameId: frame}
 }
 
 // images returns the channel of the images of a camera: sensor_msgs/msg/CompressedImage, or Image if they are pixels.

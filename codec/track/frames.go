@@ -59,7 +59,7 @@ func (w *writer) transforms(d *tf2_msgs.TFMessage, m *stamped.Message) error {
 			if !f.moves(frame, child) {
 				continue
 			}
-			at := w.time(m, int64(t.Header.Stamp.Sec)*1e9+int64(t.Header.Stamp.Nanosec))
+			at := w.time(m, t.Header.Stamp.Nanoseconds())
 			pose, err := f.find(frame)
 			if err == nil {
 				err = w.pose(w.topics.Add(frame.name), at, &pose)

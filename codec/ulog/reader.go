@@ -645,8 +645,10 @@ func (l *loader) Load(g *chunked.Segment, buf []byte) ([]byte, []error) {
 	r := l.reader
 	records := buf[:0]
 	if g.Offset == 0 { // made by finish
-		return l.append(records, parameterChannel, g.Start, 0, &rcl_interfaces.ParameterEvent{Stamp: stamp(g.Start),
-			Node: strings.TrimSuffix(namespace, "/"), NewParameters: r.log.parameters})
+		return l.append(records, parameterChannel, g.Start, 0, &rcl_interfaces.ParameterEvent{
+			Stamp: builtin_interfaces.TimeAt(g.Start), Node: strings.TrimSuffix(namespace, "/"),
+			NewParameters: r.log.parameters,
+		})
 	}
 	before := r.log.before[g.Offset]
 	s := scan{reader: r, state: state{before.clock, maps.Clone(before.invented)}, fixed: true,
@@ -690,8 +692,10 @@ func (l *loader) Load(g *chunked.Segment, buf []byte) ([]byte, []error) {
 				continue
 			}
 			t = s.untimed(parameterChannel) + r.log.offset
-			records, more = l.append(records, parameterChannel, t, 0, &rcl_interfaces.ParameterEvent{Stamp: stamp(t),
-				Node: strings.TrimSuffix(namespace, "/"), ChangedParameters: []rcl_interfaces.Parameter{p}})
+			records, more = l.append(records, parameterChannel, t, 0, &rcl_interfaces.ParameterEvent{
+				Stamp: builtin_interfaces.TimeAt(t), Node: strings.TrimSuffix(namespace, "/"),
+				ChangedParameters: []rcl_interfaces.Parameter{p},
+			})
 		case 'O':
 			ms := binary.LittleEndian.Uint16(m.data)
 			t = s.untimed(eventChannel) + r.log.offset
@@ -719,16 +723,12 @@ func text(m *message, t int64) *rcl_interfaces.Log {
 	levels := [...]uint8{rcl_interfaces.Log_FATAL, rcl_interfaces.Log_FATAL, rcl_interfaces.Log_FATAL,
 		rcl_interfaces.Log_ERROR, rcl_interfaces.Log_WARN, rcl_interfaces.Log_INFO, rcl_interfaces.Log_INFO,
 		rcl_interfaces.Log_DEBUG}
-	out := &rcl_interfaces.Log{Stamp: stamp(t), Level: levels[m.data[0]-'0'], Name: "px4"}
+	out := &rcl_interfaces.Log{Stamp: builtin_interfaces.TimeAt(t), Level: levels[m.data[0]-'0'], Name: "px4"}
 	if m.kind == 'C' {
 		out.Name = fmt.Sprintf("px4.tag_%d", binary.LittleEndian.Uint16(m.data[1:]))
 	}
 	out.Msg = strings.ToValidUTF8(string(bytes.TrimRight(m.data[9+tagSize(m):], "\x00")), "�")
 	return out
-}
-
-func stamp(ns int64) builtin_interfaces.Time {
-	return builtin_interfaces.Time{Sec: int32(min(ns/1e9, math.MaxInt32)), Nanosec: uint32(ns % 1e9)}
 }
 
 func (l *loader) append(records []byte, channel int, t, published int64, m msgs.Message) ([]byte, []error) {

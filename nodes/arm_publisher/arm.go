@@ -11,6 +11,7 @@ import (
 	"tapedeck/bridge/realman"
 	"tapedeck/codec"
 	"tapedeck/msgs"
+	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
@@ -164,7 +165,7 @@ func (a *arm) handle(u *realman.Update) {
 	a.mu.Lock()
 	a.latest.update(u)
 	a.mu.Unlock()
-	stamp := rospub.Time(u.Stamp.UnixNano())
+	stamp := builtin_interfaces.TimeAt(u.Stamp.UnixNano())
 	if u.Joints != nil {
 		a.setJoints(u)
 		a.jointStates.Header.Stamp = stamp

@@ -15,11 +15,11 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/config"
+	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/tapedeck"
 	"tapedeck/nodes/internal/confine"
 	"tapedeck/nodes/internal/convert"
 	"tapedeck/nodes/internal/graph"
-	"tapedeck/nodes/internal/rospub"
 )
 
 const (
@@ -124,7 +124,7 @@ func (s *server) answer(ctx context.Context, payload []byte) ([]byte, error) {
 	}
 	response.Success, response.Files = true, result.Files
 	response.MessageCount, response.TopicCount = result.Messages, uint32(result.Topics)
-	response.Start, response.End = rospub.Time(result.Start), rospub.Time(result.End)
+	response.Start, response.End = builtin_interfaces.TimeAt(result.Start), builtin_interfaces.TimeAt(result.End)
 	for _, loss := range result.All() {
 		response.Losses = append(response.Losses, loss.String())
 	}

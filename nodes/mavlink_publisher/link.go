@@ -13,6 +13,7 @@ import (
 	"tapedeck/bridge/mavros"
 	"tapedeck/codec"
 	"tapedeck/config"
+	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/rosgraph_msgs"
 	"tapedeck/nodes/internal/hardware"
 	"tapedeck/nodes/internal/human"
@@ -200,7 +201,7 @@ func (l *link) publishClock(now int64) {
 		return
 	}
 	l.tick = now
-	if err := l.clock.Send(&rosgraph_msgs.Clock{Clock: rospub.Time(now)}); err != nil {
+	if err := l.clock.Send(&rosgraph_msgs.Clock{Clock: builtin_interfaces.TimeAt(now)}); err != nil {
 		l.node.Log(bridge.Error, "publish /clock: %v", err)
 	}
 }

@@ -23,13 +23,13 @@ import (
 	diag "tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/msgs/mavros_msgs"
 	"tapedeck/msgs/rosgraph_msgs"
-	"tapedeck/nodes/internal/rospub"
 
 	"github.com/bluenviron/gomavlib/v3/pkg/dialect"
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
 	"github.com/bluenviron/gomavlib/v3/pkg/frame"
 	"github.com/bluenviron/gomavlib/v3/pkg/message"
+	"tapedeck/msgs/builtin_interfaces"
 )
 
 const began = int64(1764000000e9) // ns since the Unix epoch
@@ -230,7 +230,7 @@ func TestLogSilence(t *testing.T) {
 	require.Equal(t, []bool{true, false, true, false}, connected)
 	var clock rosgraph_msgs.Clock
 	require.NoError(t, cdr.Unmarshal(heard["/clock"][0], &clock))
-	require.Equal(t, rospub.Time(began), clock.Clock)
+	require.Equal(t, builtin_interfaces.TimeAt(began), clock.Clock)
 
 	levels := map[string]byte{}
 	for _, s := range w.statuses {

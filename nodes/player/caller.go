@@ -12,10 +12,10 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs/action_msgs"
+	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/wire"
 	"tapedeck/nodes/internal/calls"
 	"tapedeck/nodes/internal/human"
-	"tapedeck/nodes/internal/rospub"
 )
 
 // replyPatience is how long a reply is waited for.
@@ -190,7 +190,7 @@ func (a *action) send(c *caller, part string, request []byte, playingTime func(i
 			return fmt.Errorf("%w: %w", errMismatch, err)
 		}
 		if t := &m.GoalInfo.Stamp; t.Sec != 0 || t.Nanosec != 0 {
-			*t = rospub.Time(playingTime(int64(t.Sec)*1e9 + int64(t.Nanosec)))
+			*t = builtin_interfaces.TimeAt(playingTime(t.Nanoseconds()))
 		}
 		request, _ = cdr.Marshal(&m)
 		if recorded == (goalID{}) { // all goals, or those up to the stamp

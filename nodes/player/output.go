@@ -10,6 +10,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
+	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/rosgraph_msgs"
 	"tapedeck/msgs/wire"
 	"tapedeck/nodes/internal/graph"
@@ -53,7 +54,7 @@ func (s *graphOutput) publish(m *codec.Message, buffer *codec.Buffer) error {
 }
 
 func (s *graphOutput) publishClock(clock int64) error {
-	return s.clock.Send(&rosgraph_msgs.Clock{Clock: rospub.Time(clock)})
+	return s.clock.Send(&rosgraph_msgs.Clock{Clock: builtin_interfaces.TimeAt(clock)})
 }
 
 // publishers publish the messages of channels.

@@ -12,6 +12,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
+	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/tf2_msgs"
 	"tapedeck/nodes/internal/rospub"
@@ -31,7 +32,7 @@ func (s *sent) Publish(data []byte) error {
 // TestSendMovesStampsBehindAnUnsetOne plays twice as fast as it was recorded.
 func TestSendMovesStampsBehindAnUnsetOne(t *testing.T) {
 	message := tf2_msgs.TFMessage{Transforms: make([]geometry_msgs.TransformStamped, 2)}
-	message.Transforms[1].Header.Stamp = rospub.Time(epoch)
+	message.Transforms[1].Header.Stamp = builtin_interfaces.TimeAt(epoch)
 	data, err := cdr.Marshal(&message)
 	require.NoError(t, err)
 	schema, err := cdr.NewSchema(msgs.Library(), message.TypeName())
@@ -43,7 +44,7 @@ func TestSendMovesStampsBehindAnUnsetOne(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, cdr.Unmarshal(out.data, &message))
 	require.Zero(t, message.Transforms[0].Header.Stamp)
-	require.Equal(t, rospub.Time(epoch+3e9), message.Transforms[1].Header.Stamp)
+	require.Equal(t, builtin_interfaces.TimeAt(epoch+3e9), message.Transforms[1].Header.Stamp)
 }
 
 // Topics that nobody can subscribe to, or that subscribers of one type miss a part of, are named.

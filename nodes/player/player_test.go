@@ -17,6 +17,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
+	"tapedeck/msgs/builtin_interfaces"
 	srv "tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/msgs/rosgraph_msgs"
 	"tapedeck/msgs/std_msgs"
@@ -24,7 +25,6 @@ import (
 	"tapedeck/nodes/internal/formats/allformats"
 	"tapedeck/nodes/internal/livepage"
 	"tapedeck/nodes/internal/progress"
-	"tapedeck/nodes/internal/rospub"
 )
 
 const (
@@ -253,7 +253,7 @@ func TestPlayerServices(t *testing.T) {
 	}
 	seek := func(ms int64) bool {
 		var response srv.Seek_Response
-		h.ask("seek", "Seek", &srv.Seek_Request{Time: rospub.Time(epoch + ms*1e6)}, &response)
+		h.ask("seek", "Seek", &srv.Seek_Request{Time: builtin_interfaces.TimeAt(epoch + ms*1e6)}, &response)
 		return response.Success
 	}
 	require.Eventually(t, func() bool { return h.state().word == "PAUSED" }, patient, time.Millisecond)
@@ -284,12 +284,13 @@ func TestPlayerServices(t *testing.T) {
 	require.Eventually(t, func() bool { return h.state().word == "ENDED" }, patient, time.Millisecond)
 
 	var played srv.Play_Response
-	play := srv.Play_Request{StartOffset: rospub.Time(4e9), PlaybackUntilTimestamp: rospub.Time(epoch + 5e9)}
+	play := srv.Play_Request{StartOffset: builtin_interfaces.TimeAt(4e9),
+		PlaybackUntilTimestamp: builtin_interfaces.TimeAt(epoch + 5e9)}
 	play.PlaybackDuration.Sec = -1
 	h.ask("play", "Play", &play, &played)
 	require.True(t, played.Success)
 	h.plays("/n", 0, 1, 2, 7, 1, 8, 9, 4, 5)
-	h.ask("play", "Play", &srv.Play_Request{StartOffset: rospub.Time(3600e9)}, &played)
+	h.ask("play", "Play", &srv.Play_Request{StartOffset: builtin_interfaces.TimeAt(3600e9)}, &played)
 	require.False(t, played.Success, "it is behind the end")
 	require.True(t, setRate(1))
 	h.ask("pause", "Pause", &srv.Pause_Request{}, &srv.Pause_Response{})
@@ -357,7 +358,8 @@ func TestPlayerOffsets(t *testing.T) {
 
 // stamped is a message with a header.
 func stamped(ms, received, sent int64, frame string) entry {
-	return entry{"/" + frame[:1], received, sent, &std_msgs.Header{Stamp: rospub.Time(epoch + ms*1e6), FrameId: frame}}
+	stamp := builtin_interfaces.TimeAt(epoch + ms*1e6)
+	return entry{"/" + frame[:1], received, sent, &std_msgs.Header{Stamp: stamp, FrameId: frame}}
 }
 
 func TestPlayerOrders(t *testing.T) {
@@ -406,7 +408,7 @@ func TestPlayerRestamps(t *testing.T) {
 			for i, data := range append(h.of("/a"), h.of("/b")...) {
 				var m std_msgs.Header
 				require.NoError(t, cdr.Unmarshal(data, &m))
-				stamps[i] = nanosecondsOf(m.Stamp)
+				stamps[i] = m.Stamp.Nanoseconds()
 			}
 			require.Equal(t, stamps[0], stamps[4], "what had the same stamp has it still")
 			require.Equal(t, stamps[2], stamps[5])
@@ -435,7 +437,7 @@ func TestPlayerLatchedAfterASeek(t *testing.T) {
 	h.plays("/map", 2)
 	seek := func(ms int64) {
 		var response srv.Seek_Response
-		h.ask("seek", "Seek", &srv.Seek_Request{Time: rospub.Time(epoch + ms*1e6)}, &response)
+		h.ask("seek", "Seek", &srv.Seek_Request{Time: builtin_interfaces.TimeAt(epoch + ms*1e6)}, &response)
 		require.True(t, response.Success)
 	}
 	seek(60)
@@ -471,7 +473,7 @@ func TestPlayerLockStep(t *testing.T) {
 	for i, data := range h.of("/clock")[:3] {
 		var m rosgraph_msgs.Clock
 		require.NoError(t, cdr.Unmarshal(data, &m))
-		require.Equal(t, epoch+int64(i)*10e6, nanosecondsOf(m.Clock))
+		require.Equal(t, epoch+int64(i)*10e6, m.Clock.Nanoseconds())
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/config"
+	"tapedeck/msgs/builtin_interfaces"
 	diag "tapedeck/msgs/diagnostic_msgs"
 	srv "tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/msgs/std_srvs"
@@ -138,7 +139,7 @@ func newRemoteSeek() *cobra.Command {
 					timerange.Text(now.start), timerange.Text(now.end))
 			}
 			var response srv.Seek_Response
-			if err := p.Call(ctx, "seek", &srv.Seek_Request{Time: rospub.Time(t)}, &response); err != nil {
+			if err := p.Call(ctx, "seek", &srv.Seek_Request{Time: builtin_interfaces.TimeAt(t)}, &response); err != nil {
 				return err
 			}
 			return p.Conclude(response.Success, errOver.Error(), "at "+timerange.Text(t))

@@ -9,7 +9,6 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
-	"tapedeck/msgs/builtin_interfaces"
 	srv "tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/std_srvs"
@@ -53,7 +52,7 @@ func (c control) serve(node bridge.Node, library *rosidl.Library) {
 		}),
 		"seek": rosbag2compat.Answer(func(request *srv.Seek_Request) msgs.Message {
 			response := &srv.Seek_Response{}
-			c.do(func() { response.Success = c.seek(nanosecondsOf(request.Time)) })
+			c.do(func() { response.Success = c.seek(request.Time.Nanoseconds()) })
 			return response
 		}),
 		"stop": rosbag2compat.Reply(c.onStop),
@@ -74,8 +73,8 @@ func (c control) onResume() msgs.Message {
 
 func (c control) onPlay(request *srv.Play_Request) msgs.Message {
 	offset, duration, until := request.StartOffset, request.PlaybackDuration, request.PlaybackUntilTimestamp
-	start, end, err := c.timeRange(time.Duration(nanosecondsOf(offset)),
-		time.Duration(int64(duration.Sec)*1e9+int64(duration.Nanosec)), nanosecondsOf(until))
+	start, end, err := c.timeRange(time.Duration(offset.Nanoseconds()),
+		time.Duration(duration.Nanoseconds()), until.Nanoseconds())
 	response := &srv.Play_Response{}
 	if err == nil { // else there is no such part
 		c.do(func() { response.Success = c.again(start, end) })
@@ -118,5 +117,3 @@ func (c control) onStep(context.Context, []byte) ([]byte, error) {
 }
 
 var errOver = errors.New("the playback is over")
-
-func nanosecondsOf(t builtin_interfaces.Time) int64 { return int64(t.Sec)*1e9 + int64(t.Nanosec) }

@@ -20,7 +20,6 @@ import (
 	"tapedeck/msgs/std_srvs"
 	"tapedeck/msgs/tapedeck"
 	"tapedeck/nodes/internal/remote"
-	"tapedeck/nodes/internal/rospub"
 	"tapedeck/nodes/recorder/internal/schedule"
 )
 
@@ -52,7 +51,7 @@ func (d *deck) isPaused() bool {
 	return response.Paused
 }
 
-func rosTimeOf(t time.Time) builtin_interfaces.Time { return rospub.Time(t.UnixNano()) }
+func rosTimeOf(t time.Time) builtin_interfaces.Time { return builtin_interfaces.TimeAt(t.UnixNano()) }
 
 func TestServicesPauseAndSplit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -13,12 +13,12 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
+	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/std_srvs"
 	"tapedeck/msgs/tapedeck"
 	"tapedeck/nodes/internal/confine"
-	"tapedeck/nodes/internal/rospub"
 	"tapedeck/nodes/recorder/internal/snapshot"
 )
 
@@ -115,8 +115,8 @@ func (r *recorder) answerTakeSnapshot(ctx context.Context, name string, data []b
 		return &tapedeck.TakeSnapshot_Response{Message: err.Error()}, nil
 	}
 	return &tapedeck.TakeSnapshot_Response{
-		Success: true, Path: absolute(n.Path), MessageCount: n.Messages, Start: rospub.Time(n.Start),
-		End: rospub.Time(n.End),
+		Success: true, Path: absolute(n.Path), MessageCount: n.Messages, Start: builtin_interfaces.TimeAt(n.Start),
+		End: builtin_interfaces.TimeAt(n.End),
 	}, nil
 }
 

@@ -19,12 +19,12 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
+	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/msgs/rosgraph_msgs"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/msgs/std_srvs"
 	"tapedeck/msgs/tapedeck"
-	"tapedeck/nodes/internal/rospub"
 	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/snapshot"
 )
@@ -315,7 +315,7 @@ func TestSnapshotServicesAwaitTime(t *testing.T) {
 
 		clock, err := d.source.Advertise("/clock", "rosgraph_msgs/msg/Clock", codec.DefaultQoS())
 		require.NoError(t, err)
-		data, err := cdr.Marshal(&rosgraph_msgs.Clock{Clock: rospub.Time(42e9)})
+		data, err := cdr.Marshal(&rosgraph_msgs.Clock{Clock: builtin_interfaces.TimeAt(42e9)})
 		require.NoError(t, err)
 		require.NoError(t, clock.Publish(data))
 		answer := d.takeSnapshot(tapedeck.TakeSnapshot_Request{Path: "first"})

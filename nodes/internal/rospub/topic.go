@@ -4,7 +4,6 @@ package rospub
 
 import (
 	"fmt"
-	"math"
 	"sync"
 
 	"tapedeck/bridge"
@@ -44,15 +43,6 @@ func (t *Topic) Send(m msgs.Message) error {
 	return t.Publish(t.buf)
 }
 
-// Time returns a time in ns since the Unix epoch as ROS 2 has it, limited to 1901 to 2038.
-func Time(ns int64) builtin_interfaces.Time {
-	sec, rest := ns/1e9, ns%1e9
-	if rest < 0 {
-		sec, rest = sec-1, rest+1e9
-	}
-	return builtin_interfaces.Time{Sec: int32(min(max(sec, math.MinInt32), math.MaxInt32)), Nanosec: uint32(rest)}
-}
-
 // DiagnosticsTopic is where ROS 2 nodes report their health.
 const DiagnosticsTopic = "/diagnostics"
 
@@ -83,7 +73,8 @@ func (d *Diagnostics) Send(stamp int64, statuses ...diag.DiagnosticStatus) error
 	if n, ok := d.node.(bridge.Secured); ok && len(statuses) > 0 {
 		statuses[0].Values = append(statuses[0].Values, diag.KeyValue{Key: "security", Value: n.Security().String()})
 	}
-	return d.topic.Send(&diag.DiagnosticArray{Header: std_msgs.Header{Stamp: Time(stamp)}, Status: statuses})
+	header := std_msgs.Header{Stamp: builtin_interfaces.TimeAt(stamp)}
+	return d.topic.Send(&diag.DiagnosticArray{Header: header, Status: statuses})
 }
 
 // Values returns pairs of a name and a value.

@@ -16,8 +16,8 @@ import (
 	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
+	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/rosgraph_msgs"
-	"tapedeck/nodes/internal/rospub"
 	"tapedeck/nodes/recorder/internal/accounting"
 	"tapedeck/nodes/recorder/internal/queue"
 )
@@ -147,7 +147,7 @@ func TestGapsBySimulatedTime(t *testing.T) {
 				pass := func(wall, sim time.Duration) {
 					time.Sleep(wall)
 					at += int64(sim)
-					data, err := cdr.Marshal(&rosgraph_msgs.Clock{Clock: rospub.Time(at)})
+					data, err := cdr.Marshal(&rosgraph_msgs.Clock{Clock: builtin_interfaces.TimeAt(at)})
 					require.NoError(t, err)
 					require.NoError(t, ticks.Publish(data))
 					synctest.Wait()

@@ -32,7 +32,7 @@ func NewDeadline(t builtin_interfaces.Time, mode int32) (Deadline, error) {
 		return Deadline{}, fmt.Errorf("unknown mode %d: want 0 for the node's clock, 1 for publish times or 2 for "+
 			"receive times", mode)
 	}
-	return Deadline{Mode: mode, Time: int64(t.Sec)*1e9 + int64(t.Nanosec)}, nil
+	return Deadline{Mode: mode, Time: t.Nanoseconds()}, nil
 }
 
 // Reached reports whether the deadline has come at now, the time of the node's clock. Deadlines by publish time are
