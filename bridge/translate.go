@@ -24,13 +24,6 @@ type Translator interface {
 	Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error)
 }
 
-// Reuser is a Translator that makes one message of each, and puts the payload of the next one into the memory of its
-// Data, or into new memory if that is nil or too small. Whoever replaces Data keeps the payload.
-type Reuser interface {
-	Translator
-	Reuses()
-}
-
 // Sifter is a Translator that makes the messages of a topic from only some messages of a channel: the last message of
 // the topic may come from one long before the last ones of the channel.
 type Sifter interface {
@@ -227,7 +220,7 @@ func (l latest) Read(q codec.Query) (codec.Iterator, error) {
 func (t *translated) translate(q codec.Query, read func(codec.Query) (codec.Iterator, error)) (codec.Iterator, error) {
 	it := &translating{
 		becomes: t.becomes, query: q, wanted: map[*codec.Channel]bool{},
-		begun: map[Translator]func(*codec.Message) ([]codec.Message, error){}, spare: make(chan []byte, spares),
+		begun: map[Translator]func(*codec.Message) ([]codec.Message, error){},
 	}
 	q.Topics = it.wantsSource
 	var err error
@@ -244,18 +237,7 @@ type translating struct {
 	begun   map[Translator]func(*codec.Message) ([]codec.Message, error)
 	ready   []codec.Message
 	err     error
-
-	// Of the message that Next returned last:
-	same    bool           // it was not translated
-	message codec.Message  // else: a copy of it
-	reused  *codec.Message // that of a Reuser, whose memory it is in; nil: there is none
-	kept    *codec.Buffer  // has taken that memory; nil: it has not
-
-	spare chan []byte // memory of payloads that are not kept any more
 }
-
-// spares is how much memory of payloads waits to be used again. A read-ahead keeps a few large ones.
-const spares = 4
 
 // wantsSource reports whether any channel that c is translated to is wanted.
 func (it *translating) wantsSource(c *codec.Channel) bool {
@@ -272,14 +254,12 @@ func (it *translating) wantsSource(c *codec.Channel) bool {
 }
 
 func (it *translating) Next() (*codec.Message, error) {
-	it.forget()
 	for it.err == nil {
 		for len(it.ready) > 0 {
 			m := &it.ready[0]
 			it.ready = it.ready[1:]
 			if it.wanted[m.Channel] && it.query.Covers(m.LogTime) {
-				it.message = *m
-				return &it.message, nil
+				return m, nil
 			}
 		}
 		m, err := it.source.Next()
@@ -289,7 +269,6 @@ func (it *translating) Next() (*codec.Message, error) {
 		}
 		become := it.becomes[m.Channel]
 		if become == nil {
-			it.same = true
 			return m, nil
 		}
 		translate := it.begun[become.by]
@@ -301,50 +280,12 @@ func (it *translating) Next() (*codec.Message, error) {
 			err = &TranslationError{m.Channel, m.LogTime, err}
 			it.err = it.query.Damage(err)
 		}
-		it.reused = nil
-		if _, ok := become.by.(Reuser); ok && len(it.ready) == 1 {
-			it.reused = &it.ready[0]
-		}
 	}
 	return nil, it.err
 }
 
-// Keep implements codec.Keeper, for messages that are not translated, and for those of a Reuser.
-func (it *translating) Keep() *codec.Buffer {
-	switch {
-	case it.same:
-		return codec.Keep(it.source)
-	case it.kept != nil:
-	case it.reused == nil || len(it.message.Data) < cap(it.message.Data)/2: // a copy takes less memory
-		return nil
-	default:
-		it.kept = codec.NewBuffer(it.reused.Data, func(memory []byte) {
-			select {
-			case it.spare <- memory:
-			default:
-			}
-		})
-		it.reused.Data = nil
-		select {
-		case it.reused.Data = <-it.spare:
-		default:
-		}
-	}
-	return it.kept.Retain()
-}
-
-// forget gives up the message that Next returned last.
-func (it *translating) forget() {
-	it.same = false
-	if it.kept != nil {
-		it.kept.Release()
-		it.kept = nil
-	}
-}
-
 func (it *translating) Close() error {
-	it.forget()
-	it.ready, it.reused = nil, nil
+	it.ready = nil
 	if it.err == nil {
 		it.err = io.EOF
 	}

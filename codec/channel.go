@@ -1,5 +1,7 @@
 package codec
 
+import "bytes"
+
 // Encodings of message payloads, as Channel.Encoding names them.
 const (
 	EncodingCDR      = "cdr"      // XCDR version 1 with its 4-byte encapsulation header, as ROS 2 sends it
@@ -37,10 +39,19 @@ type Channel struct {
 }
 
 // Message is one payload as recorded. A Message, its Data included, is valid until the next call of the iterator that
-// yielded it; a Writer keeps neither beyond Write.
+// yielded it; a Writer keeps neither beyond Write. Data is lent: whoever needs it longer copies it or, if Buffer is
+// set, calls Buffer.Retain. Whoever replaces Data replaces Buffer too.
 type Message struct {
 	Channel     *Channel
 	LogTime     int64 // ns since the Unix epoch, when it was received
 	PublishTime int64 // ns since the Unix epoch, when it was sent; 0 if the format does not keep it
 	Data        []byte
+	Buffer      *Buffer // holds Data; nil: Data cannot be retained
+}
+
+// Clone returns a copy of m that owns its Data.
+func (m *Message) Clone() Message {
+	kept := *m
+	kept.Data, kept.Buffer = bytes.Clone(m.Data), nil
+	return kept
 }

@@ -95,8 +95,6 @@ func (m *merge) advance() error {
 	return nil
 }
 
-func (m *merge) Keep() *Buffer { return Keep(m.open[0].it) }
-
 // start opens the first pending input and reads its first message.
 func (m *merge) start() (err error) {
 	in := m.pending[0]

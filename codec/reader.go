@@ -59,7 +59,7 @@ func (q *Query) Covers(t int64) bool { return t >= q.From() && (q.End == 0 || t 
 // Iterator yields messages in the order of LogTime; messages of equal time keep the order of the file.
 type Iterator interface {
 	// Next returns the next message, or io.EOF behind the last one. After an error it returns that error again.
-	// The message is valid until the next call of Next or Close; a Keeper can keep its payload.
+	// The message is valid until the next call of Next or Close; its Buffer may be retained beyond that.
 	Next() (*Message, error)
 	// Close ends the iteration and frees what it holds.
 	Close() error

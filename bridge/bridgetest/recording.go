@@ -106,9 +106,7 @@ func ByTopic(t testing.TB, r codec.Reader) map[string][]codec.Message {
 	t.Helper()
 	all := map[string][]codec.Message{}
 	Each(t, r, codec.Query{}, func(m *codec.Message) {
-		kept := *m
-		kept.Data = slices.Clone(m.Data)
-		all[m.Channel.Topic] = append(all[m.Channel.Topic], kept)
+		all[m.Channel.Topic] = append(all[m.Channel.Topic], m.Clone())
 	})
 	return all
 }

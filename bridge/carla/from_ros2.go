@@ -426,8 +426,7 @@ type batch struct {
 
 // add keeps a copy of a message, and returns its size.
 func (b *batch) add(m *codec.Message) int {
-	b.list = append(b.list, *m)
-	b.list[len(b.list)-1].Data = slices.Clone(m.Data)
+	b.list = append(b.list, m.Clone())
 	return len(m.Data)
 }
 

@@ -81,7 +81,7 @@ func (t *Transcoder) Write(m *codec.Message) error {
 		t.losses.Add(m.Channel.Topic, what, 1)
 	}
 	other := *m
-	other.Channel, other.Data = l.channel, t.data
+	other.Channel, other.Data, other.Buffer = l.channel, t.data, nil
 	return t.w.Write(&other)
 }
 

@@ -152,13 +152,11 @@ type iterator struct {
 	wanted  map[*codec.Channel]bool // of the channels in sources and those made of them
 	states  map[string]*state       // of vehicles, by the namespaces of their topics
 	ready   []codec.Message
-	same    bool // Next returned a message of source last
 	err     error
 }
 
 func (it *iterator) Next() (*codec.Message, error) {
 	for it.err == nil {
-		it.same = false
 		if len(it.ready) > 0 {
 			m := &it.ready[0]
 			it.ready = it.ready[1:]
@@ -180,7 +178,6 @@ func (it *iterator) Next() (*codec.Message, error) {
 			}
 		}
 		if from == nil || it.wanted[m.Channel] {
-			it.same = true
 			return m, nil
 		}
 	}
@@ -211,14 +208,6 @@ func (it *iterator) translate(from *source, m *codec.Message) error {
 			Data: data})
 	}
 	return nil
-}
-
-// Keep implements codec.Keeper, for messages of PX4.
-func (it *iterator) Keep() *codec.Buffer {
-	if !it.same {
-		return nil
-	}
-	return codec.Keep(it.source)
 }
 
 func (it *iterator) Close() error {

@@ -156,6 +156,7 @@ func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 
 func (t *translator) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
 	var out [1]codec.Message
+	var pool codec.Pool
 	return func(m *codec.Message) ([]codec.Message, error) {
 		known := t.known[m.Channel]
 		if known == nil {
@@ -173,8 +174,9 @@ func (t *translator) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]co
 				return nil, err
 			}
 		}
-		data, lost, err := t.payload(out[0].Data, payload, known.steps)
-		out[0] = codec.Message{Channel: known.channel, LogTime: m.LogTime, PublishTime: m.PublishTime, Data: data}
+		data, lost, err := t.payload(pool.Take(), payload, known.steps)
+		out[0] = codec.Message{Channel: known.channel, LogTime: m.LogTime, PublishTime: m.PublishTime, Data: data,
+			Buffer: pool.Lend(data)}
 		if err != nil {
 			return nil, err
 		}
@@ -184,11 +186,6 @@ func (t *translator) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]co
 		return out[:], nil
 	}
 }
-
-// Reuses implements bridge.Reuser.
-func (t *translator) Reuses() {}
-
-var _ bridge.Reuser = (*translator)(nil)
 
 // bigEndian is the beginning of big-endian payloads of plain CDR.
 var bigEndian = []byte{0, 0}

@@ -16,7 +16,6 @@ type iterator struct {
 	compressed bool // all messages are, by metadata.yaml; without it, those that look so
 	query      codec.Query
 	labels     compressed.Labels
-	same       bool // the last message is as it was
 	msg        codec.Message
 	err        error
 }
@@ -39,8 +38,7 @@ func (it *iterator) Next() (*codec.Message, error) {
 		}
 		// What a writer notes of a failing disk is not compressed.
 		plain := !it.compressed || codec.IsEvents(m.Channel)
-		it.same = plain && (!compressed.Is(m.Data) || m.Channel.Encoding != codec.EncodingCDR)
-		if it.same {
+		if plain && (!compressed.Is(m.Data) || m.Channel.Encoding != codec.EncodingCDR) {
 			return m, nil
 		}
 		data, err := it.unpacker.Unpack(m.Channel, m.Data)
@@ -49,21 +47,13 @@ func (it *iterator) Next() (*codec.Message, error) {
 				it.labels.Tell(it.path, m.Channel, &it.query)
 			}
 			it.msg = *m
-			it.msg.Data = data
+			it.msg.Data, it.msg.Buffer = data, nil
 			return &it.msg, nil
 		}
 		err = fmt.Errorf("read %s: message on %s at %d ns: %w", it.path, m.Channel.Topic, m.LogTime, err)
 		it.err = it.query.Damage(err)
 	}
 	return nil, it.err
-}
-
-// Keep implements codec.Keeper.
-func (it *iterator) Keep() *codec.Buffer {
-	if it.same {
-		return codec.Keep(it.Iterator)
-	}
-	return nil
 }
 
 func (it *iterator) Close() error {

@@ -34,8 +34,8 @@ type nowhere struct {
 	ready func()
 }
 
-func (n *nowhere) publish(*codec.Message, *codec.Buffer) error { return nil }
-func (n *nowhere) publishClock(int64) error                    { return nil }
+func (n *nowhere) publish(*codec.Message) error { return nil }
+func (n *nowhere) publishClock(int64) error     { return nil }
 
 func (n *nowhere) from(int64, int64) (feed, error) {
 	it := &numbered{count: n.count, message: codec.Message{Channel: &codec.Channel{}, Data: make([]byte, n.size)}}

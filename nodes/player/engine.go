@@ -22,15 +22,12 @@ type input interface {
 type feed interface {
 	// Next returns the next message, which is valid until the next call; nil while none is read yet; io.EOF at the end.
 	Next() (*codec.Message, error)
-	// Keep does what codec.Keeper says of it.
-	Keep() *codec.Buffer
 	Close() error
 }
 
 // output is where an engine publishes.
 type output interface {
-	// publish publishes a message. buffer is what its payload lies in; nil: that is the caller's again afterwards.
-	publish(m *codec.Message, buffer *codec.Buffer) error
+	publish(m *codec.Message) error
 	publishClock(clock int64) error
 }
 
@@ -283,11 +280,7 @@ func (e *engine) play(now int64) error {
 	}
 	e.played++
 	e.playedRound++
-	buffer := e.feed.Keep()
-	if buffer != nil {
-		defer buffer.Release()
-	}
-	return e.output.publish(m, buffer)
+	return e.output.publish(m)
 }
 
 // playBurst plays one message of a burst.
@@ -332,8 +325,7 @@ func (e *engine) moveTo(t int64) error {
 	if err := e.publishClock(t); err != nil {
 		return err
 	}
-	publish := func(m *codec.Message) error { return e.output.publish(m, nil) }
-	if err := e.input.latched(t, publish); err != nil {
+	if err := e.input.latched(t, e.output.publish); err != nil {
 		return err
 	}
 	var err error

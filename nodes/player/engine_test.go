@@ -126,8 +126,6 @@ func (f *memoryFeed) Next() (*codec.Message, error) {
 	return m, nil
 }
 
-func (f *memoryFeed) Keep() *codec.Buffer { return nil }
-
 func (f *memoryFeed) Close() error { return nil }
 
 // testRun collects what was played, each with the time by the timer: "a@10+10" is a message, "clock 10+10" a /clock.
@@ -141,7 +139,7 @@ type testRun struct {
 	busy   int64 // ns that it takes to publish
 }
 
-func (s *testRun) publish(m *codec.Message, _ *codec.Buffer) error {
+func (s *testRun) publish(m *codec.Message) error {
 	s.events = append(s.events, fmt.Sprintf("%s+%d", m.Data, s.clock.time/1e6))
 	s.clock.time += s.busy
 	return s.fail

@@ -75,7 +75,7 @@ func (o *ordered) take() {
 	}
 	data := append(kept.Data[:0], m.Data...)
 	kept.Message, kept.time, kept.number = *m, t, o.count
-	kept.LogTime, kept.Data = min(max(t, o.first), o.last), data
+	kept.LogTime, kept.Data, kept.Buffer = min(max(t, o.first), o.last), data, nil
 	o.count++
 	o.waiting.Push(kept)
 }

@@ -40,9 +40,9 @@ func newGraphOutput(node bridge.Node, p publishers, clocked bool) (*graphOutput,
 	return s, nil
 }
 
-func (s *graphOutput) publish(m *codec.Message, buffer *codec.Buffer) error {
+func (s *graphOutput) publish(m *codec.Message) error {
 	p := s.publishers[m.Channel]
-	err := p.send(m, buffer, s.playingTime)
+	err := p.send(m, s.playingTime)
 	if errors.Is(err, errMismatch) {
 		if !p.warned {
 			p.warned = true
@@ -194,9 +194,8 @@ func (p publishers) offers() []rospub.Offer {
 	return list
 }
 
-// send publishes a message, whose payload lies in buffer unless that is nil. Its stamps, if they are to be moved, are
-// moved by playingTime.
-func (p *publisher) send(m *codec.Message, buffer *codec.Buffer, playingTime func(int64) int64) error {
+// send publishes a message. Its stamps, if they are to be moved, are moved by playingTime.
+func (p *publisher) send(m *codec.Message, playingTime func(int64) int64) error {
 	if len(m.Data) < wire.HeaderSize {
 		return errMismatch
 	}
@@ -206,8 +205,8 @@ func (p *publisher) send(m *codec.Message, buffer *codec.Buffer, playingTime fun
 	if err := p.restamp(m, playingTime); err != nil {
 		return err
 	}
-	if lender, ok := p.Publisher.(bridge.Lender); ok && buffer != nil {
-		return lender.Lend(m.Data, buffer)
+	if lender, ok := p.Publisher.(bridge.Lender); ok && m.Buffer != nil {
+		return lender.Lend(m.Data, m.Buffer)
 	}
 	return p.Publish(m.Data)
 }

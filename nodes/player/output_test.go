@@ -39,7 +39,7 @@ func TestSendMovesStampsBehindAnUnsetOne(t *testing.T) {
 	require.NoError(t, err)
 	out := &sent{}
 	p := publisher{Offer: rospub.Offer{Publisher: out}, stamps: schema.Stamps()}
-	err = p.send(&codec.Message{LogTime: epoch, Data: data}, nil,
+	err = p.send(&codec.Message{LogTime: epoch, Data: data},
 		func(t int64) int64 { return epoch + 3e9 + (t-epoch)/2 })
 	require.NoError(t, err)
 	require.NoError(t, cdr.Unmarshal(out.data, &message))

@@ -43,7 +43,6 @@ type iterator struct {
 	keep    func(*codec.Channel) int // unless nil, how many of the last messages of a channel are wanted
 	packed  compressed.Unpacker      // of payloads that are not what their channel says
 	labels  compressed.Labels        // what was told of them
-	own     bool                     // msg.Data is memory of packed
 	msg     codec.Message
 	err     error
 	last    error // what ends the iteration
@@ -204,7 +203,7 @@ func (it *iterator) move() error {
 	m := &s.current
 	// Field by field: a whole message would be read back from the stack, which waits for all stores before it.
 	it.msg.Channel, it.msg.LogTime, it.msg.PublishTime = it.wanted[m.Channel].channel, m.Time, m.Publish
-	it.msg.Data, it.own = m.Data, false
+	it.msg.Data, it.msg.Buffer = m.Data, s.buffer
 	return nil
 }
 
@@ -218,7 +217,7 @@ func (it *iterator) unpack() (bool, error) {
 		it.labels = compressed.Labels{}
 	}
 	it.labels.Tell(it.Path, it.msg.Channel, &it.q)
-	it.msg.Data, it.own = data, true
+	it.msg.Data, it.msg.Buffer = data, nil
 	return true, nil
 }
 
@@ -293,14 +292,6 @@ func (it *iterator) release(s *source) {
 	it.held -= cap(s.records)
 	s.buffer.Release()
 	s.records, s.buffer, s.current.Data = nil, nil, nil
-}
-
-// Keep implements codec.Keeper.
-func (it *iterator) Keep() *codec.Buffer {
-	if it.own {
-		return nil
-	}
-	return it.open[0].buffer.Retain()
 }
 
 // advanceRoot moves the source at the root to its next message.

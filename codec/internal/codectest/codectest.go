@@ -52,9 +52,7 @@ func Collect(it codec.Iterator) ([]codec.Message, error) {
 		if err != nil {
 			return all, err
 		}
-		kept := *m
-		kept.Data = slices.Clone(m.Data)
-		all = append(all, kept)
+		all = append(all, m.Clone())
 	}
 }
 

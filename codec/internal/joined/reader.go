@@ -260,9 +260,6 @@ func (it *partIterator) Next() (*codec.Message, error) {
 	return &it.msg, nil
 }
 
-// Keep implements codec.Keeper.
-func (it *partIterator) Keep() *codec.Buffer { return codec.Keep(it.Iterator) }
-
 // Close closes the files.
 func (r *Reader) Close() error {
 	var errs []error

@@ -183,6 +183,3 @@ func (it *unrepeated) Next() (*codec.Message, error) {
 		it.left[k]--
 	}
 }
-
-// Keep implements codec.Keeper.
-func (it *unrepeated) Keep() *codec.Buffer { return codec.Keep(it.Iterator) }

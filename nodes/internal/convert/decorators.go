@@ -9,7 +9,7 @@ import (
 // changed iterates over the messages of a reader and changes them or leaves them out.
 type changed struct {
 	codec.Iterator
-	change  func(*codec.Message) bool // changes a copy of a message; false leaves the message out
+	change  func(*codec.Message) bool // changes a copy of a message, but not its payload; false leaves the message out
 	message codec.Message
 }
 
@@ -25,9 +25,6 @@ func (it *changed) Next() (*codec.Message, error) {
 		}
 	}
 }
-
-// Keep implements codec.Keeper: no change replaces a payload.
-func (it *changed) Keep() *codec.Buffer { return codec.Keep(it.Iterator) }
 
 // channel returns the output channel for an input channel. A channel that Info does not have gets one of its own.
 func (s *source) channel(from *codec.Channel) *codec.Channel {

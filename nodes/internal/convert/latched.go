@@ -54,9 +54,7 @@ func (s *state) add(m *codec.Message) {
 	case len(*kept) >= depth:
 		*kept = slices.Delete(*kept, 0, len(*kept)-depth+1)
 	}
-	added := *m
-	added.Data = bytes.Clone(m.Data)
-	*kept = append(*kept, added)
+	*kept = append(*kept, m.Clone())
 }
 
 // messages returns all messages in time order.

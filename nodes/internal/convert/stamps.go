@@ -116,6 +116,6 @@ func (it *stamping) stamp(stamps *cdr.Stamps, m *codec.Message) error {
 		return nil
 	}
 	it.data = append(it.data[:0], m.Data...)
-	it.message.Data = it.data
+	it.message.Data, it.message.Buffer = it.data, nil
 	return stamps.Add(it.data, it.stamped.add)
 }

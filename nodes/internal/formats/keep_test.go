@@ -66,8 +66,8 @@ func TestKeptPayloads(t *testing.T) {
 					break
 				}
 				require.NoError(t, err)
-				buffer := codec.Keep(it)
-				require.NotNil(t, buffer)
+				require.NotNil(t, m.Buffer)
+				buffer := m.Buffer.Retain()
 				require.GreaterOrEqual(t, buffer.Size(), size)
 				if all = append(all, kept{i, m.Data, buffer}); i%5 > 0 {
 					check(all[len(all)/2])

@@ -166,6 +166,3 @@ func (it *ending) Next() (*codec.Message, error) {
 	}
 	return it.Iterator.Next()
 }
-
-// Keep implements codec.Keeper.
-func (it *ending) Keep() *codec.Buffer { return codec.Keep(it.Iterator) }

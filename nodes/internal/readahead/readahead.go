@@ -25,7 +25,6 @@ const Enough = 4 << 20
 // block is a run of messages with the memory that their payloads lie in.
 type block struct {
 	messages []codec.Message
-	buffers  []*codec.Buffer // of each message; nil if its payload is copied
 	data     []byte          // copies of payloads; if there is more than one piece of memory, the last one
 	copied   int             // bytes of them
 	kept     []*codec.Buffer // the others
@@ -35,36 +34,32 @@ type block struct {
 
 // reset empties the block, to be filled again.
 func (b *block) reset() {
-	b.messages, b.buffers, b.data = b.messages[:0], b.buffers[:0], b.data[:0]
+	b.messages, b.data = b.messages[:0], b.data[:0]
 	b.copied, b.size, b.err = 0, 0, nil
 }
 
-// add takes in the message that it has yielded. A large payload is kept where it is; before are the buffers that the
-// block before this one keeps, which are counted there.
-func (b *block) add(m *codec.Message, it codec.Iterator, before []*codec.Buffer) {
+// add takes in a message. A large payload is kept where it is; before are the buffers that the block before this one
+// keeps, which are counted there.
+func (b *block) add(m *codec.Message, before []*codec.Buffer) {
 	b.size += messageCost
 	b.messages = append(b.messages, *m)
-	var buffer *codec.Buffer
-	if len(m.Data) >= keptSize {
-		buffer = codec.Keep(it)
+	if m.Buffer != nil && len(m.Data) >= keptSize {
+		b.keep(m.Buffer, before)
+		return
 	}
-	if b.buffers = append(b.buffers, buffer); buffer != nil {
-		b.keep(buffer, before)
-	} else {
-		b.messages[len(b.messages)-1].Data = b.copy(m.Data)
-	}
+	added := &b.messages[len(b.messages)-1]
+	added.Data, added.Buffer = b.copy(m.Data), nil
 }
 
-// keep takes over a reference to the buffer of a payload.
+// keep retains the buffer of a payload, once for all payloads of the block.
 func (b *block) keep(buffer *codec.Buffer, before []*codec.Buffer) {
 	if slices.Contains(b.kept, buffer) {
-		buffer.Release()
 		return
 	}
 	if !slices.Contains(before, buffer) {
 		b.size += int64(buffer.Size())
 	}
-	b.kept = append(b.kept, buffer)
+	b.kept = append(b.kept, buffer.Retain())
 }
 
 // copy copies a payload.
@@ -136,7 +131,7 @@ func (r *Reader) run() {
 			b = next()
 		}
 		if b.err = err; err == nil {
-			b.add(m, r.it, before)
+			b.add(m, before)
 			kept = append(kept, b.kept[len(kept):]...)
 		}
 		switch {
@@ -234,14 +229,6 @@ func (r *Reader) next(part bool) (*codec.Message, error) {
 	m := &r.current.messages[r.at]
 	r.at++
 	return m, nil
-}
-
-// Keep does what codec.Keeper says of it.
-func (r *Reader) Keep() *codec.Buffer {
-	if buffer := r.current.buffers[r.at-1]; buffer != nil {
-		return buffer.Retain()
-	}
-	return nil
 }
 
 // Close stops reading, once the iterator has found another message, and closes it.

@@ -151,11 +151,9 @@ func (c *chunks) Next() (*codec.Message, error) {
 		c.buffer = codec.NewBuffer(c.rest, func(b []byte) { c.spare <- b })
 	}
 	n := copy(c.rest, m.Data)
-	m.Data, c.rest = c.rest[:n], c.rest[n:]
+	m.Data, m.Buffer, c.rest = c.rest[:n], c.buffer, c.rest[n:]
 	return m, nil
 }
-
-func (c *chunks) Keep() *codec.Buffer { return c.buffer.Retain() }
 
 func TestReadAheadKeepsLargePayloads(t *testing.T) {
 	const count, bound = 160, 8 << 20

@@ -125,6 +125,3 @@ func (s *shifting) Next() (*codec.Message, error) {
 	}
 	return &s.message, nil
 }
-
-// Keep implements codec.Keeper.
-func (s *shifting) Keep() *codec.Buffer { return codec.Keep(s.Iterator) }

@@ -79,9 +79,7 @@ func first(r codec.Reader, q codec.Query, n int) (all []codec.Message) {
 			break
 		}
 		if !codec.IsEvents(m.Channel) {
-			kept := *m
-			kept.Data = bytes.Clone(m.Data)
-			all = append(all, kept)
+			all = append(all, m.Clone())
 		}
 	}
 	return all
