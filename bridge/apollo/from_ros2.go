@@ -24,7 +24,7 @@ import (
 //
 // The first message of a channel in r, which may be nil, decides what Imu and PointCloud2 become.
 func FromROS2(r codec.Reader) (bridge.Translator, error) {
-	schema, err := parseSchema(schemaText)
+	schema, err := readSchema()
 	if err != nil {
 		return nil, fmt.Errorf("read the schema of Apollo's types: %w", err)
 	}

@@ -1,7 +1,10 @@
 package apollo
 
 import (
+	"io/fs"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,10 +16,29 @@ import (
 	"tapedeck/test/samples"
 )
 
+// TestCompiledSchema compiles the files of the schema: apollo.binpb must be what go generate makes of them.
+func TestCompiledSchema(t *testing.T) {
+	protoc, err := exec.LookPath("protoc")
+	if err != nil {
+		t.Skip("protoc is not there; test/install test installs it: ", err)
+	}
+	files, err := fs.Glob(os.DirFS("proto"), "modules/common_msgs/*/*.proto")
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "compiled.binpb")
+	output, err := exec.Command(protoc, append([]string{"-I", "proto", "-o", path}, files...)...).CombinedOutput()
+	require.NoError(t, err, string(output))
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var compiled, committed descriptorpb.FileDescriptorSet
+	require.NoError(t, proto.Unmarshal(data, &compiled))
+	require.NoError(t, proto.Unmarshal(schemaFiles, &committed))
+	require.True(t, proto.Equal(&compiled, &committed), "the schema has changed: run go generate ./bridge/apollo")
+}
+
 // TestSchema compares tapedeck's schema of Apollo's types with the descriptors in Apollo's own recordings, or with the
 // FileDescriptorSet of a whole Apollo that APOLLO_DESCRIPTORS names.
 func TestSchema(t *testing.T) {
-	schema, err := parseSchema(schemaText)
+	schema, err := readSchema()
 	require.NoError(t, err)
 	own, err := protodesc.NewFiles(schema)
 	require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"tapedeck/bridge"
@@ -266,10 +267,21 @@ func TestFrames(t *testing.T) {
 	require.InDelta(t, 9, covariance[35], 1e-12)
 }
 
-// channelOfSchema returns a channel of a type that a text like schemaText describes.
-func channelOfSchema(t testing.TB, text, typeName string) *codec.Channel {
-	set, err := parseSchema(text)
+// ownChannel returns a channel of a type in tapedeck's schema.
+func ownChannel(t testing.TB, typeName string) *codec.Channel {
+	set, err := readSchema()
 	require.NoError(t, err)
+	return channelOfSet(t, set, typeName)
+}
+
+// channelOfSchema returns a channel of a type. text is a FileDescriptorSet in the text format of Protocol Buffers.
+func channelOfSchema(t testing.TB, text, typeName string) *codec.Channel {
+	set := new(descriptorpb.FileDescriptorSet)
+	require.NoError(t, prototext.Unmarshal([]byte(text), set))
+	return channelOfSet(t, set, typeName)
+}
+
+func channelOfSet(t testing.TB, set *descriptorpb.FileDescriptorSet, typeName string) *codec.Channel {
 	schema, err := proto.Marshal(set)
 	require.NoError(t, err)
 	return &codec.Channel{Topic: "/topic", Type: typeName, Encoding: codec.EncodingProtobuf,
@@ -376,7 +388,7 @@ file {
 }
 
 func TestRadar(t *testing.T) {
-	c := channelOfSchema(t, schemaText, "apollo.drivers.ContiRadar")
+	c := ownChannel(t, "apollo.drivers.ContiRadar")
 	out, losses := translated(t, c, encodedText(t, c, `
 		header { timestamp_sec: 1.5 radar_timestamp: 2000000007 }
 		contiobs {
@@ -404,7 +416,7 @@ func TestRadar(t *testing.T) {
 
 // TestChannels checks the properties of the channels that a channel becomes.
 func TestChannels(t *testing.T) {
-	c := channelOfSchema(t, schemaText, "apollo.canbus.Chassis")
+	c := ownChannel(t, "apollo.canbus.Chassis")
 	c.Metadata = map[string]string{"car": "7", MetadataTopic: "wrong"}
 	c.QoS = []codec.QoS{codec.DefaultQoS()}
 	c.QoS[0].Durability = codec.TransientLocal
@@ -463,7 +475,7 @@ func TestReads(t *testing.T) {
 	defer r.Close()
 	info, err := r.Info()
 	require.NoError(t, err)
-	channels := []*codec.Channel{channelOfSchema(t, schemaText, "apollo.localization.CorrectedImu")}
+	channels := []*codec.Channel{ownChannel(t, "apollo.localization.CorrectedImu")}
 	for _, topic := range info.Topics {
 		channels = append(channels, topic.Channel)
 	}
@@ -518,10 +530,10 @@ func TestReads(t *testing.T) {
 func TestUndescribed(t *testing.T) {
 	unknown := protowire.AppendVarint(protowire.AppendTag(nil, 99, protowire.VarintType), 0)
 	message := append(protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), unknown), unknown...)
-	_, losses := translated(t, channelOfSchema(t, schemaText, "apollo.drivers.Image"), message)
+	_, losses := translated(t, ownChannel(t, "apollo.drivers.Image"), message)
 	require.Equal(t, []bridge.Loss{{Topic: "/topic", What: "fields that the recording does not describe", Messages: 1}},
 		losses)
-	_, losses = translated(t, channelOfSchema(t, schemaText, "apollo.control.ControlCommand"), message)
+	_, losses = translated(t, ownChannel(t, "apollo.control.ControlCommand"), message)
 	require.Equal(t, []bridge.Loss{
 		{Topic: "/topic", What: "fields that the recording does not describe, of apollo.common.Header", Messages: 1},
 		{Topic: "/topic", What: "fields that the recording does not describe", Messages: 1},
@@ -530,7 +542,7 @@ func TestUndescribed(t *testing.T) {
 
 // TestDamagedMessage cuts a message at every byte.
 func TestDamagedMessage(t *testing.T) {
-	c := channelOfSchema(t, schemaText, "apollo.localization.CorrectedImu")
+	c := ownChannel(t, "apollo.localization.CorrectedImu")
 	data := encodedText(t, c, `header { timestamp_sec: 2 } imu { linear_acceleration { x: 1 y: 2 z: 3 } }`)
 	translator, _ := bridgetest.Announce(t, nil, ToROS2, c)
 	translate := translator.Begin(nil)
@@ -554,7 +566,7 @@ func TestDamagedMessage(t *testing.T) {
 
 // TestWanted translates only to wanted channels.
 func TestWanted(t *testing.T) {
-	c := channelOfSchema(t, schemaText, "apollo.localization.LocalizationEstimate")
+	c := ownChannel(t, "apollo.localization.LocalizationEstimate")
 	data := encodedText(t, c, `header { timestamp_sec: 2 } pose { position { x: 1 } }`)
 	translator, topics := bridgetest.Announce(t, nil, ToROS2, c)
 	require.Len(t, topics, 3)
