@@ -16,6 +16,7 @@ import (
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/std_msgs"
+	"tapedeck/nodes/internal/diff"
 )
 
 var points = &codec.Channel{Topic: "/points", Type: "geometry_msgs/msg/PointStamped", Encoding: codec.EncodingCDR}
@@ -236,7 +237,7 @@ func TestDiffOfFields(t *testing.T) {
 			if test.same {
 				require.NoError(t, err, stdout)
 			} else {
-				require.ErrorIs(t, err, errDifferent)
+				require.ErrorIs(t, err, diff.ErrDifferent)
 			}
 			for _, says := range test.says {
 				require.Contains(t, stdout, says)
@@ -271,14 +272,14 @@ func TestDiffOfEncodings(t *testing.T) {
 	require.Contains(t, stdout, "identical: 1 topic, 2 messages\n")
 
 	stdout, err = compare(a, b, "--as", "raw")
-	require.ErrorIs(t, err, errDifferent)
+	require.ErrorIs(t, err, diff.ErrDifferent)
 	require.Contains(t, stdout, "different: 2 of 2 topics, 1 topic missing in B, 1 topic only in B\n")
 
 	// What both have is compared as it is, though another topic is not.
 	a, b = append(a, message(other, 3, math.Float64frombits(0x7ff8000000000000))), append(b,
 		message(other, 3, math.Float64frombits(0x7ff8000000000001)))
 	stdout, err = compare(a, b)
-	require.ErrorIs(t, err, errDifferent)
+	require.ErrorIs(t, err, diff.ErrDifferent)
 	require.Contains(t, stdout, "/y [std_msgs/Float64]: 1 message in A, 1 in B\n  message 0 differs, log times "+
 		"0.000000003 and 0.000000003, 8 and 8 bytes, first at byte 0: 0x00 and 0x01\n")
 	require.Contains(t, stdout, "different: 1 of 2 topics, 1 message changed\n")
@@ -288,8 +289,8 @@ func TestDiffOfEncodings(t *testing.T) {
 
 	b[1].Data[11] ^= 1
 	stdout, err = compare(a, b, "--json", "--topics", "/x")
-	require.ErrorIs(t, err, errDifferent)
-	var got diffReport
+	require.ErrorIs(t, err, diff.ErrDifferent)
+	var got diff.Report
 	require.NoError(t, json.Unmarshal([]byte(stdout), &got))
 	require.False(t, got.Same)
 	require.Equal(t, 2, got.A.Messages)
@@ -339,7 +340,7 @@ func TestDiffOfFieldsThatOneLacks(t *testing.T) {
 			stdout, _, err := run(t, append([]string{"diff", a, b}, test.args...)...)
 			require.Contains(t, stdout, test.says)
 			if !test.same {
-				require.ErrorIs(t, err, errDifferent)
+				require.ErrorIs(t, err, diff.ErrDifferent)
 				return
 			}
 			require.NoError(t, err)

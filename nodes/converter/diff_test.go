@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/diff"
 	"tapedeck/test/samples"
 )
 
@@ -212,7 +213,7 @@ func TestDiff(t *testing.T) {
 			if test.same {
 				require.NoError(t, err)
 			} else {
-				require.ErrorIs(t, err, errDifferent)
+				require.ErrorIs(t, err, diff.ErrDifferent)
 			}
 			for _, says := range test.says {
 				require.Contains(t, stdout, says)
@@ -234,7 +235,7 @@ func TestDiffOfSimultaneousMessages(t *testing.T) {
 	b := slices.Clone(a)
 	b[5] = at(imu, 7, "ffXf")
 	stdout, _, err := run(t, "diff", writeLines(t, "a.lines", a), writeLines(t, "b.lines", b))
-	require.ErrorIs(t, err, errDifferent)
+	require.ErrorIs(t, err, diff.ErrDifferent)
 	require.Contains(t, stdout, "message 5 differs, log times 0.000000007 and 0.000000007, 8 and 8 bytes, first at "+
 		"byte 6: 0x66 and 0x58")
 }
@@ -301,7 +302,7 @@ func TestDiffOfDamaged(t *testing.T) {
 	}
 	stdout, _, err := run(t, "diff", "--json", damaged, lacking)
 	require.Error(t, err)
-	var report diffReport
+	var report diff.Report
 	require.NoError(t, json.Unmarshal([]byte(stdout), &report))
 	require.False(t, report.Same)
 	require.Len(t, report.A.Damaged, 1)
@@ -324,12 +325,12 @@ func TestDiffOfBareNames(t *testing.T) {
 	both := writeLines(t, "both.lines", append(slices.Clone(full), named...))
 	for _, path := range []string{both, writeLines(t, "c.lines", sequence(&other, 1, "abc"))} {
 		stdout, _, err := run(t, "diff", a, path)
-		require.ErrorIs(t, err, errDifferent)
+		require.ErrorIs(t, err, diff.ErrDifferent)
 		require.NotContains(t, stdout, "compared though")
 	}
 	changed := writeLines(t, "d.lines", sequence(&bare, 1, "abd"))
 	stdout, _, err := run(t, "diff", a, changed, "--as", "ros2")
-	require.ErrorIs(t, err, errDifferent)
+	require.ErrorIs(t, err, diff.ErrDifferent)
 	require.Contains(t, stdout, "message 2 differs")
 }
 

@@ -12,6 +12,7 @@ import (
 	"tapedeck/codec/store"
 	"tapedeck/config"
 	"tapedeck/msgs/printable"
+	"tapedeck/nodes/internal/diff"
 	"tapedeck/nodes/internal/formats/allformats"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/othertools"
@@ -111,7 +112,7 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 	conversion := defaultConvertOptions()
 	info := defaultInfoOptions()
 	var salvage recoverOptions
-	diff := diffOptions{Limit: 10, As: viewAuto}
+	compared := diffOptions{Options: diff.DefaultOptions()}
 	echo := defaultEchoOptions()
 	var check checkOptions
 	expect := expectOptions{Tolerance: 0.2}
@@ -190,6 +191,6 @@ that can be read; the old files are kept as NAME.damaged.`,
 payloads of each topic and their order. Damaged places are skipped and noted.
 Exits with 0 if they are the same, with 1 if they differ and with 2 if
 they cannot be compared, or if damage hides whether they differ.`,
-			2, 2, &diff, diff.diff))
+			2, 2, &compared, compared.diff))
 	return root
 }

@@ -20,6 +20,7 @@ import (
 	"tapedeck/config/configtest"
 	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/describe"
+	"tapedeck/nodes/internal/diff"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/formats/allformats"
 	"tapedeck/nodes/internal/human"
@@ -252,7 +253,7 @@ func TestEveryOptionIsDocumented(t *testing.T) {
 	for _, o := range []any{&service, defaultConvertOptions(), defaultInfoOptions(), defaultEchoOptions(),
 		&recoverOptions{}, &checkOptions{}, &expectOptions{Tolerance: 0.2},
 		defaultReportOptions(), &indexOptions{}, defaultFindOptions(),
-		&diffOptions{Limit: 10, As: viewAuto}} {
+		&diffOptions{Options: diff.DefaultOptions()}} {
 		require.NoError(t, configtest.CheckTable("../../docs/reference/options.md", o))
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"tapedeck/nodes/internal/diff"
 	"tapedeck/test/samples"
 	"tapedeck/test/samples/generate"
 )
@@ -134,7 +135,7 @@ func TestRecoverDamagedSamples(t *testing.T) {
 				require.Contains(t, stdout, "out")
 				stdout, _, err = run(t, "diff", in, out)
 				if err != nil {
-					require.ErrorIs(t, err, errDifferent)
+					require.ErrorIs(t, err, diff.ErrDifferent)
 					if i%2 == 0 {
 						require.NotContains(t, stdout, "changed", "truncation changes no message")
 						require.NotContains(t, stdout, "only in B")

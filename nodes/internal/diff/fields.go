@@ -1,4 +1,4 @@
-package main
+package diff
 
 import (
 	"fmt"
@@ -10,15 +10,13 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
-	"tapedeck/config"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
-	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
 )
 
-// fieldDifference is a field that differs between two messages.
-type fieldDifference struct {
+// Field is a field that differs between two messages.
+type Field struct {
 	Path string `json:"path"`
 	A    string `json:"a"`
 	B    string `json:"b"`
@@ -35,11 +33,11 @@ type fieldComparison struct {
 	names  []string // the path without elements
 	types  [2]*schema
 
-	count  int               // of fields that differ
-	first  []fieldDifference // up to keptDifferences
-	passed float64           // largest difference that a rule allowed
-	at     string            // path of that field
-	unset  []string          // fields that one message lacks and the other has at their default
+	count  int      // of fields that differ
+	first  []Field  // up to keptDifferences
+	passed float64  // largest difference that a rule allowed
+	at     string   // path of that field
+	unset  []string // fields that one message lacks and the other has at their default
 }
 
 // schema decodes the messages of a channel.
@@ -103,30 +101,41 @@ func (f *fieldComparison) structs(a, b *cdr.Struct) {
 		f.times(a, b)
 		return
 	}
-	in := func(name string, v, w any) {
-		f.path, f.names = append(f.path, name), append(f.names, name)
-		switch {
-		case v == nil && f.isUnset(1, b.Type, name, w), w == nil && f.isUnset(0, a.Type, name, v):
-			if field := strings.Join(f.names, "."); !slices.Contains(f.unset, field) {
-				f.unset = append(f.unset, field)
-			}
-		default:
-			f.values(v, w)
-		}
-		f.path, f.names = f.path[:len(f.path)-1], f.names[:len(f.names)-1]
-	}
 	for i, field := range a.Fields {
-		if i < len(b.Fields) && b.Fields[i].Name == field.Name {
-			in(field.Name, field.Value, b.Fields[i].Value)
-		} else {
-			in(field.Name, field.Value, b.Get(field.Name))
-		}
+		f.field(a, b, field.Name, field.Value, valueAt(b, i, field.Name))
 	}
 	for i, field := range b.Fields {
-		if (i >= len(a.Fields) || a.Fields[i].Name != field.Name) && a.Get(field.Name) == nil {
-			in(field.Name, nil, field.Value)
+		if valueAt(a, i, field.Name) == nil {
+			f.field(a, b, field.Name, nil, field.Value)
 		}
 	}
+}
+
+// valueAt returns the value of a field, which is most likely the i-th, or nil if s lacks the field.
+func valueAt(s *cdr.Struct, i int, name string) any {
+	if i < len(s.Fields) && s.Fields[i].Name == name {
+		return s.Fields[i].Value
+	}
+	return s.Get(name)
+}
+
+// field compares the values v and w of a field of a and b.
+func (f *fieldComparison) field(a, b *cdr.Struct, name string, v, w any) {
+	f.path, f.names = append(f.path, name), append(f.names, name)
+	if v == nil && f.isUnset(1, b.Type, name, w) || w == nil && f.isUnset(0, a.Type, name, v) {
+		f.unset = appendNew(f.unset, strings.Join(f.names, "."))
+	} else {
+		f.values(v, w)
+	}
+	f.path, f.names = f.path[:len(f.path)-1], f.names[:len(f.names)-1]
+}
+
+// appendNew appends a name that is not in the list yet.
+func appendNew(list []string, name string) []string {
+	if slices.Contains(list, name) {
+		return list
+	}
+	return append(list, name)
 }
 
 // isUnset reports whether a field that only one side has is at its default.
@@ -227,7 +236,7 @@ func (f *fieldComparison) allowed(a, b float64, continuous bool) bool {
 func (f *fieldComparison) differ(a, b string) {
 	f.count++
 	if len(f.first) < keptDifferences {
-		f.first = append(f.first, fieldDifference{f.where(), a, b})
+		f.first = append(f.first, Field{f.where(), a, b})
 	}
 }
 
@@ -272,119 +281,4 @@ func (f *fieldComparison) text() string {
 		parts = append(parts, fmt.Sprintf("and %d more", rest))
 	}
 	return parts[0] + ": " + strings.Join(parts[1:], "; ")
-}
-
-// rule allows values of some fields to differ. Of several rules that match a field the last one applies.
-type rule struct {
-	topic string   // "" matches all
-	field []string // consecutive parts of the field's path; empty matches all floats and times
-	limit float64  // of the difference; infinite for ignored fields
-	share bool     // limit is relative to the larger value
-	text  string   // the option that it is of
-}
-
-// parseTolerances reads rules such as 1e-5, 0.1%, header.stamp=1e-6 and /odom:pose.position=0.01.
-func parseTolerances(texts []string) ([]rule, error) {
-	var rules []rule
-	for _, text := range formats.Split(texts) {
-		name, value, named := strings.Cut(text, "=")
-		if !named {
-			name, value = "", text
-		}
-		r := fieldRule(name)
-		r.text = "--tolerance " + text
-		number, share := strings.CutSuffix(value, "%")
-		var err error
-		r.limit, err = strconv.ParseFloat(number, 64)
-		if err != nil || !(r.limit >= 0) || math.IsInf(r.limit, 0) || named && len(r.field) == 0 {
-			return nil, config.Usagef("--tolerance %q is not valid; want a number (1e-5), a share (0.1%%), "+
-				"FIELD=NUMBER or TOPIC:FIELD=NUMBER", text)
-		}
-		if r.share = share; share {
-			r.limit /= 100
-		}
-		rules = append(rules, r)
-	}
-	return rules, nil
-}
-
-// parseIgnored reads fields such as header.seq and /odom:pose.covariance.
-func parseIgnored(texts []string) ([]rule, error) {
-	var rules []rule
-	for _, text := range formats.Split(texts) {
-		r := fieldRule(text)
-		if len(r.field) == 0 {
-			return nil, config.Usagef("--ignore-fields %q is not valid; want a FIELD such as header.stamp, or "+
-				"TOPIC:FIELD", text)
-		}
-		r.limit, r.text = math.Inf(1), "--ignore-fields "+text
-		rules = append(rules, r)
-	}
-	return rules, nil
-}
-
-// fieldRule reads FIELD or TOPIC:FIELD.
-func fieldRule(text string) rule {
-	topic, field, ok := strings.Cut(text, ":")
-	if !ok {
-		topic, field = "", text
-	}
-	if field == "" {
-		return rule{}
-	}
-	return rule{topic: topic, field: strings.Split(field, ".")}
-}
-
-// of reports whether r matches the field of a path without elements.
-func (r *rule) of(path []string) bool {
-	n := len(r.field)
-	for i := 0; i+n <= len(path); i++ {
-		if slices.Equal(path[i:i+n], r.field) {
-			return true
-		}
-	}
-	return false
-}
-
-// within reports whether r matches a field of the list, or one inside it. above is the path of the fields.
-func (r *rule) within(above []string, list []cdr.FieldType) bool {
-	for _, f := range list {
-		path := append(slices.Clip(above), f.Name)
-		if r.of(path) || r.within(path, f.Fields()) {
-			return true
-		}
-	}
-	return false
-}
-
-// unmatched returns the options whose rules name a topic that no channel has, and those whose rules match no field of
-// the channels.
-func (s schemas) unmatched(rules []rule, channels []*codec.Channel) (topics, fields []string) {
-	for _, r := range rules {
-		there, matches := r.topic == "", len(r.field) == 0
-		for _, c := range channels {
-			if r.topic != "" && r.topic != c.Topic {
-				continue
-			}
-			there = true
-			schema := s.of(c)
-			matches = matches || schema == nil || r.within(nil, schema.Fields())
-		}
-		switch {
-		case !there:
-			topics = append(topics, r.text)
-		case !matches:
-			fields = append(fields, r.text)
-		}
-	}
-	return topics, fields
-}
-
-// allows reports whether r allows the difference of two values, which are NaN if they are not numbers.
-func (r *rule) allows(a, b float64) bool {
-	limit, off := r.limit, math.Abs(a-b)
-	if r.share {
-		limit *= max(math.Abs(a), math.Abs(b))
-	}
-	return math.IsInf(r.limit, 0) || off <= limit && !math.IsInf(off, 0)
 }

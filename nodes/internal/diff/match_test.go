@@ -1,22 +1,62 @@
-package main
+package diff
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// stamps makes a sequence of payloads, one for each letter.
-func stamps(letters string) []stamp {
-	var s []stamp
+// matched returns the differences that match finds, and those that are left once place has found partners by time.
+func matched(a, b []message, offset int64) (found, placed []hunk) {
+	repeats := match(a, b, false)
+	found = slices.Collect(differences(a, b))
+	for _, run := range repeats {
+		place(a, b, run, offset)
+	}
+	return found, slices.Collect(differences(a, b))
+}
+
+// joined joins hunks that touch.
+func joined(hunks []hunk) (all []hunk) {
+	for _, h := range hunks {
+		if last := len(all) - 1; last >= 0 && all[last].a1 == h.a0 && all[last].b1 == h.b0 {
+			all[last].a1, all[last].b1 = h.a1, h.b1
+		} else {
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
+// weight counts the differences in hunks.
+func weight(hunks []hunk) (n int) {
+	for _, h := range hunks {
+		n += h.changed() + h.missing() + h.extra()
+	}
+	return n
+}
+
+// payloads makes a sequence of payloads, one for each letter.
+func payloads(letters string) []message {
+	var s []message
 	for _, l := range letters {
-		s = append(s, stamp{hash: uint64(l)})
+		s = append(s, message{hash: uint64(l)})
 	}
 	return s
 }
 
-func TestAlign(t *testing.T) {
+// at makes a sequence of payloads with log times.
+func at(letters string, times ...int64) []message {
+	s := payloads(letters)
+	for i, t := range times {
+		s[i].log = t
+	}
+	return s
+}
+
+func TestMatch(t *testing.T) {
 	tests := map[string]struct {
 		a, b string
 		want []hunk
@@ -42,25 +82,26 @@ func TestAlign(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, test.want, align(stamps(test.a), stamps(test.b)))
+			found, _ := matched(payloads(test.a), payloads(test.b), 0)
+			require.Equal(t, test.want, joined(found))
 		})
 	}
 }
 
-// TestAlignIsSound checks with random sequences that what lies between the hunks is the same and nothing is left out.
-func TestAlignIsSound(t *testing.T) {
+// TestMatchIsSound checks with random sequences that what lies between the hunks is the same and nothing is left out.
+func TestMatchIsSound(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 500 {
 		kinds := uint64(1 + random.IntN(1+random.IntN(300)))
-		sequence := func(n int) []stamp {
-			s := make([]stamp, n)
+		sequence := func(n int) []message {
+			s := make([]message, n)
 			for i := range s {
-				s[i] = stamp{hash: random.Uint64N(kinds), log: int64(10*i + random.IntN(30))}
+				s[i] = message{hash: random.Uint64N(kinds), log: int64(10*i + random.IntN(30))}
 			}
 			return s
 		}
 		a := sequence(random.IntN(200))
-		var b []stamp
+		var b []message
 		for _, s := range a {
 			switch random.IntN(20) {
 			case 0: // lost
@@ -70,10 +111,9 @@ func TestAlignIsSound(t *testing.T) {
 				b = append(b, s)
 			}
 		}
-		hunks := align(a, b)
-		moved := byTime(a, b, hunks, equalRuns(a, b, hunks), random.Int64N(100))
-		require.Equal(t, weight(hunks), weight(moved))
-		for _, hunks := range [][]hunk{hunks, moved} {
+		found, placed := matched(a, b, random.Int64N(100))
+		require.Equal(t, weight(found), weight(placed))
+		for _, hunks := range [][]hunk{found, placed} {
 			i, j := 0, 0
 			for _, h := range append(hunks, hunk{len(a), len(a), len(b), len(b)}) {
 				require.Equal(t, h.a0-i, h.b0-j)
@@ -90,33 +130,28 @@ func TestAlignIsSound(t *testing.T) {
 	}
 }
 
-func TestAlignFindsLossesInLongSequences(t *testing.T) {
+func TestMatchFindsLossesInLongSequences(t *testing.T) {
 	const n = 300_000
-	a := make([]stamp, n)
+	a := make([]message, n)
 	for i := range a {
 		a[i].hash = uint64(i)
 	}
-	b := append(append([]stamp{}, a[:1000]...), a[50_000:]...)
-	require.Equal(t, []hunk{{1000, 50_000, 1000, 1000}}, align(a, b))
+	b := append(append([]message{}, a[:1000]...), a[50_000:]...)
+	found, _ := matched(a, b, 0)
+	require.Equal(t, []hunk{{1000, 50_000, 1000, 1000}}, found)
 
-	other := make([]stamp, n)
+	other := make([]message, n)
 	for i := range other {
 		other[i].hash = uint64(n + i)
 	}
-	require.Equal(t, []hunk{{0, n, 0, n}}, align(a, other))
+	found, _ = matched(a, other, 0)
+	require.Equal(t, []hunk{{0, n, 0, n}}, joined(found))
 }
 
 // Where payloads repeat, log times tell which message is missing.
-func TestByTime(t *testing.T) {
-	at := func(letters string, times ...int64) []stamp {
-		s := stamps(letters)
-		for i, t := range times {
-			s[i].log = t
-		}
-		return s
-	}
+func TestPlace(t *testing.T) {
 	for name, test := range map[string]struct {
-		a, b   []stamp
+		a, b   []message
 		offset int64
 		want   []hunk
 	}{
@@ -131,15 +166,33 @@ func TestByTime(t *testing.T) {
 		"no choice":       {at("cc", 0, 10), at(""), 0, []hunk{{0, 2, 0, 0}}},
 		"changed as well": {at("abc", 0, 10, 20), at("xc", 10, 20), 0, []hunk{{0, 2, 0, 1}}},
 	} {
-		hunks := align(test.a, test.b)
-		require.Equal(t, test.want, byTime(test.a, test.b, hunks, equalRuns(test.a, test.b, hunks), test.offset), name)
+		_, placed := matched(test.a, test.b, test.offset)
+		require.Equal(t, test.want, joined(placed), name)
 	}
 }
 
 // What repeats without end at one time takes no longer than other messages: the square of it would take hours.
-func TestByTimeOfOneTime(t *testing.T) {
-	a := make([]stamp, 2_000_000)
-	run := hunk{0, len(a), 0, len(a) / 2}
-	require.Equal(t, []hunk{{len(a) / 2, len(a), len(a) / 2, len(a) / 2}},
-		byTime(a, a[:len(a)/2], []hunk{{len(a) / 2, len(a), len(a) / 2, len(a) / 2}}, []hunk{run}, 0))
+func TestPlaceOfOneTime(t *testing.T) {
+	a := make([]message, 2_000_000)
+	b := make([]message, len(a)/2)
+	place(a, b, hunk{0, len(a), 0, len(b)}, 0)
+	require.Equal(t, []hunk{{len(b), len(a), len(b), len(b)}}, slices.Collect(differences(a, b)))
+}
+
+// Where one side has more changed messages than the other, log times tell which of them are missing.
+func TestMatchByTime(t *testing.T) {
+	for name, test := range map[string]struct {
+		a, b []message
+		want []hunk
+	}{
+		"one missing": {at("abc", 0, 10, 20), at("xy", 0, 20), []hunk{{0, 1, 0, 1}, {1, 2, 1, 1}, {2, 3, 1, 2}}},
+		"both missing": {at("abc", 0, 10, 20), at("xy", 5, 10),
+			[]hunk{{0, 1, 0, 0}, {1, 1, 0, 1}, {1, 2, 1, 2}, {2, 3, 2, 2}}},
+		"other times":    {at("abc", 0, 10, 20), at("xy", 1, 11), []hunk{{0, 1, 0, 1}, {1, 2, 1, 2}, {2, 3, 2, 2}}},
+		"as many":        {at("ab", 0, 10), at("xy", 10, 20), []hunk{{0, 1, 0, 1}, {1, 2, 1, 2}}},
+		"between others": {at("-ab-", 0, 1, 2, 3), at("-y-", 0, 2, 3), []hunk{{1, 2, 1, 1}, {2, 3, 1, 2}}},
+	} {
+		match(test.a, test.b, true)
+		require.Equal(t, test.want, slices.Collect(differences(test.a, test.b)), name)
+	}
 }

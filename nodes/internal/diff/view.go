@@ -1,4 +1,4 @@
-package main
+package diff
 
 import (
 	"errors"
@@ -15,50 +15,50 @@ const (
 	viewRaw  = "raw"  // all as they are
 )
 
-// topicForm is a topic with its type and encoding.
-type topicForm struct{ topic, typeName, encoding string }
+// form is a topic with its type and encoding.
+type form struct{ topic, typeName, encoding string }
 
-func formOf(c *codec.Channel) topicForm { return topicForm{c.Topic, c.Type, c.Encoding} }
+func formOf(c *codec.Channel) form { return form{c.Topic, c.Type, c.Encoding} }
 
 // view translates the topics that are compared as ROS 2.
-func (d *comparison) view() error {
-	if d.as == viewRaw {
+func (c *comparison) view() error {
+	if c.as == viewRaw {
 		return nil
 	}
-	var forms [2]map[topicForm]bool
-	for i, s := range d.sides {
-		forms[i] = map[topicForm]bool{}
-		for _, t := range s.info.Topics {
+	var forms [2]map[form]bool
+	for i, s := range c.sides {
+		forms[i] = map[form]bool{}
+		for _, t := range s.Info.Topics {
 			if !codec.IsEvents(t.Channel) {
 				forms[i][formOf(t.Channel)] = true
 			}
 		}
 	}
-	if d.as == viewAuto && !encodedOtherwise(forms[0], forms[1]) {
+	if c.as == viewAuto && !encodedOtherwise(forms[0], forms[1]) {
 		return nil
 	}
-	for i, s := range d.sides {
+	for i, s := range c.sides {
 		stays := map[*codec.Channel]bool{}
-		for _, t := range s.info.Topics {
+		for _, t := range s.Info.Topics {
 			f := formOf(t.Channel)
-			stays[t.Channel] = f.encoding == codec.EncodingCDR || d.as == viewAuto && forms[0][f] && forms[1][f]
+			stays[t.Channel] = f.encoding == codec.EncodingCDR || c.as == viewAuto && forms[0][f] && forms[1][f]
 		}
 		left, err := s.translate(stays)
 		if err != nil {
 			return err
 		}
 		for _, err := range left {
-			d.notes = append(d.notes, string(rune('A'+i))+": "+err.Error())
+			c.note("%c: %v", 'A'+i, err)
 		}
-		for _, t := range s.info.Topics {
-			d.translated[t.Channel] = !stays[t.Channel]
+		for _, t := range s.Info.Topics {
+			c.translated[t.Channel] = !stays[t.Channel]
 		}
 	}
 	return nil
 }
 
 // encodedOtherwise reports whether a topic of one recording may be a topic of the other in another encoding.
-func encodedOtherwise(a, b map[topicForm]bool) bool {
+func encodedOtherwise(a, b map[form]bool) bool {
 	for f := range a {
 		for g := range b {
 			if !b[f] && !a[g] && f.encoding != g.encoding {
@@ -70,19 +70,19 @@ func encodedOtherwise(a, b map[topicForm]bool) bool {
 }
 
 // translate reads all channels but those that stay as ROS 2. It returns errors for channels that cannot be translated.
-func (i *input) translate(stays map[*codec.Channel]bool) (left []error, err error) {
-	others, left, err := formats.ReadOptions{}.ROS2(&channelsOf{i.reader, func(c *codec.Channel) bool {
+func (s *side) translate(stays map[*codec.Channel]bool) (left []error, err error) {
+	others, left, err := formats.ReadOptions{}.ROS2(&channelsOf{s.Reader, func(c *codec.Channel) bool {
 		return !stays[c]
 	}})
 	if err != nil {
 		return nil, err
 	}
-	m := &mixed{others, &channelsOf{i.reader, func(c *codec.Channel) bool { return stays[c] }}}
+	m := &mixed{others, &channelsOf{s.Reader, func(c *codec.Channel) bool { return stays[c] }}}
 	info, err := m.Info()
 	if err != nil {
 		return nil, err
 	}
-	i.reader, i.info = m, info
+	s.Reader, s.Info = m, info
 	return left, nil
 }
 

@@ -1,0 +1,487 @@
+// Package diff compares two recordings message by message.
+package diff
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"tapedeck/codec"
+	"tapedeck/config"
+	"tapedeck/nodes/internal/convert"
+	"tapedeck/nodes/internal/describe"
+	"tapedeck/nodes/internal/human"
+	"tapedeck/nodes/internal/progress"
+	"tapedeck/nodes/internal/readahead"
+)
+
+// Options say what is compared, and how.
+type Options struct {
+	Topics         []string `param:"topics" short:"t" several:"names" group:"Selection" help:"compare only these topics: names, or regular expressions that must match the whole name; separate several by commas"`
+	Exclude        []string `param:"exclude" alias:"ignore-topics" short:"x" several:"names" group:"Selection" help:"leave out these topics; same syntax as topics"`
+	AllowUnmatched bool     `param:"allow_unmatched" group:"Selection" help:"accept options that name topics which neither recording has"`
+	As             string   `param:"as" group:"Comparison" options:"auto|ros2|raw" help:"compare all messages as ROS 2 field by field (ros2), or all payloads byte by byte (raw); auto compares topics that the recordings encode differently as ROS 2, and of other payloads the bytes, then the fields of those that differ"`
+	Tolerance      []string `param:"tolerance" group:"Comparison" value:"[[TOPIC:]FIELD=]NUMBER" help:"treat floats, and times in seconds, as equal if they differ by at most this: 1e-5, or 0.1% of the larger one; with FIELD, such as header.stamp or pose, all numbers inside it; the last rule that matches applies; separate several by commas; implies --as ros2"`
+	IgnoreFields   []string `param:"ignore_fields" group:"Comparison" value:"[TOPIC:]FIELD" help:"do not compare these fields or anything inside them; separate several by commas; implies --as ros2"`
+	Times          string   `param:"times" group:"Comparison" value:"DURATION" help:"also report log times that differ by more than DURATION once the offset that all have in common is subtracted; by default a note sums up how times differ"`
+	Bytes          bool     `param:"bytes" group:"Comparison" help:"also report padding inside payloads and at their end, which DDS may add, and fields that only one side defines, even at their default value"`
+	Limit          int      `param:"limit" group:"Output" min:"0" help:"number of differences to show"`
+}
+
+// DefaultOptions returns the default options.
+func DefaultOptions() Options { return Options{Limit: 10, As: viewAuto} }
+
+// Recording is a recording that is compared.
+type Recording struct {
+	Path   string
+	Reader codec.Reader
+	Info   *codec.Info // of Reader
+}
+
+// Job is a comparison of two recordings.
+type Job struct {
+	A, B    Recording
+	Options Options
+
+	Warn func(text string) // called with warnings; may be nil
+	// Bar returns a progress bar for reading a recording of that span; may be nil.
+	Bar func(doing string, span time.Duration) *progress.Bar
+}
+
+// Run compares the recordings. It keeps 24 bytes of each message in memory.
+func (j *Job) Run(ctx context.Context) (*Report, error) {
+	c, err := j.Options.parse()
+	if err != nil {
+		return nil, err
+	}
+	c.Job = j
+	for i, r := range []Recording{j.A, j.B} {
+		c.sides[i] = &side{Recording: r, topics: map[key]*messages{}, slashed: map[key]bool{}}
+	}
+	if err := c.view(); err != nil {
+		return nil, err
+	}
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	c.matchBare()
+	for _, s := range c.sides {
+		if err := c.read(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	c.matchTopics()
+	for _, t := range c.topics {
+		if err := c.compareMessages(ctx, t); err != nil {
+			return nil, err
+		}
+		t.count()
+	}
+	c.compareTimes()
+	c.noteDamage()
+	c.noteFields()
+	return c.report(), nil
+}
+
+// comparison is the state of a Job.
+type comparison struct {
+	*Job
+	as        string // what the recordings are read as
+	selection convert.Selection
+	tolerance time.Duration // of log times; negative if times do not count
+	rules     []rule        // about fields
+	seed      maphash.Seed
+
+	schemas    schemas
+	translated map[*codec.Channel]bool // those that the recordings do not have as they are
+
+	sides          [2]*side
+	topics         []*topic // that both recordings have, in order
+	missing, extra []key    // only in the first or the second recording
+	notes          []string
+	times          times
+}
+
+// Check returns the error that Run would return about options before it reads anything.
+func (o *Options) Check() error {
+	_, err := o.parse()
+	return err
+}
+
+func (o *Options) parse() (c *comparison, err error) {
+	c = &comparison{as: o.As, tolerance: -1, seed: maphash.MakeSeed(), schemas: schemas{},
+		translated: map[*codec.Channel]bool{}}
+	if c.selection.Include, err = convert.ParsePatterns("topics", o.Topics); err != nil {
+		return nil, err
+	}
+	excluded := o.Exclude
+	if len(o.Topics) == 0 {
+		excluded = append(slices.Clone(excluded), codec.EventTopic) // what a recording says about itself
+	}
+	if c.selection.Exclude, err = convert.ParsePatterns("exclude", excluded); err != nil {
+		return nil, err
+	}
+	if o.Times != "" {
+		if c.tolerance, err = time.ParseDuration(o.Times); err != nil {
+			c.tolerance, err = time.ParseDuration(o.Times + "s")
+		}
+		if err != nil || c.tolerance < 0 {
+			return nil, config.Usagef("--times %q is not a duration such as 5ms, or a number of seconds", o.Times)
+		}
+	}
+	if c.rules, err = parseRules(o.Tolerance, o.IgnoreFields); err != nil {
+		return nil, err
+	}
+	if len(c.rules) > 0 {
+		if c.as == viewRaw {
+			return nil, config.Usagef("--tolerance and --ignore-fields compare fields and do not go with --as raw")
+		}
+		c.as = viewROS2
+	}
+	return c, nil
+}
+
+// check returns an error about options that name topics which neither recording has, and warns of those that name
+// fields which no message has.
+func (c *comparison) check() error {
+	warn := c.Warn
+	if warn == nil {
+		warn = func(string) {}
+	}
+	var infos []*codec.Info
+	var channels []*codec.Channel
+	for _, s := range c.sides {
+		infos = append(infos, s.Info)
+		for _, t := range s.Info.Topics {
+			channels = append(channels, t.Channel)
+		}
+	}
+	topics, fields := c.schemas.unmatched(c.rules, channels)
+	if err := c.selection.Check(infos, c.Options.AllowUnmatched, warn, topics...); err != nil {
+		return err
+	}
+	for _, option := range fields {
+		warn("no message has the field of " + option)
+	}
+	return nil
+}
+
+// bar returns a progress bar for reading a recording.
+func (c *comparison) bar(doing string, info *codec.Info) *progress.Bar {
+	if c.Bar == nil {
+		return nil
+	}
+	return c.Bar(doing, describe.Span(info))
+}
+
+// key identifies a topic: messages of equal keys are compared with each other.
+type key struct{ topic, typeName string }
+
+func (k key) String() string {
+	return fmt.Sprintf("%s [%s]", human.Printable(k.topic), human.Printable(k.typeName))
+}
+
+func (k key) compare(o key) int {
+	return cmp.Or(strings.Compare(k.topic, o.topic), strings.Compare(k.typeName, o.typeName))
+}
+
+// side is one of the two recordings.
+type side struct {
+	Recording
+	slashed map[key]bool // topics that the other recording has with a leading '/'
+	topics  map[key]*messages
+	count   int      // of messages
+	damaged []string // the first places that were skipped, up to shownDamage
+	more    bool     // there are more
+}
+
+// shownDamage is the most damaged places of a recording that are reported.
+const shownDamage = 20
+
+// passOver keeps a damaged place, once.
+func (s *side) passOver(err error) {
+	text := err.Error()
+	switch {
+	case slices.Contains(s.damaged, text):
+	case len(s.damaged) == shownDamage:
+		s.more = true
+	default:
+		s.damaged = append(s.damaged, text)
+	}
+}
+
+// key returns the key of a channel, with the leading '/' that matchBare found.
+func (s *side) key(c *codec.Channel) key {
+	k := key{c.Topic, c.Type}
+	if s.slashed[k] {
+		k.topic = "/" + k.topic
+	}
+	return k
+}
+
+// matchBare finds topics without a leading '/' that the other recording has with one, as happens with ROS 1.
+func (c *comparison) matchBare() {
+	var keys [2]map[key]bool
+	for i, s := range c.sides {
+		keys[i] = map[key]bool{}
+		for _, t := range s.Info.Topics {
+			keys[i][s.key(t.Channel)] = true
+		}
+	}
+	var names []string
+	for i, s := range c.sides {
+		for k := range keys[i] {
+			full := key{"/" + k.topic, k.typeName}
+			if !strings.HasPrefix(k.topic, "/") && keys[1-i][full] && !keys[i][full] && !keys[1-i][k] {
+				s.slashed[k] = true
+				names = append(names, human.Printable(k.topic))
+			}
+		}
+	}
+	if len(names) > 0 {
+		slices.Sort(names)
+		c.note("compared though only one side has a '/' in front of their names: %s", strings.Join(names, ", "))
+	}
+}
+
+func (c *comparison) note(format string, args ...any) {
+	c.notes = append(c.notes, fmt.Sprintf(format, args...))
+}
+
+// messages holds the messages of a topic in one recording, in order.
+type messages struct {
+	channels []*codec.Channel
+	list     []message
+}
+
+// encodings returns the encodings of the payloads, in alphabetical order.
+func (m *messages) encodings() string {
+	var names []string
+	for _, c := range m.channels {
+		names = append(names, c.Encoding)
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), "+")
+}
+
+// read reads all messages of a recording.
+func (c *comparison) read(ctx context.Context, s *side) error {
+	of := map[*codec.Channel]*messages{}
+	add := func(channel *codec.Channel) *messages {
+		key := s.key(channel)
+		m := s.topics[key]
+		if m == nil {
+			m = &messages{}
+			s.topics[key] = m
+		}
+		m.channels = append(m.channels, channel)
+		of[channel] = m
+		return m
+	}
+	for _, t := range s.Info.Topics {
+		if c.selection.Wants(t.Channel) {
+			m := add(t.Channel)
+			// A damaged file may claim any number, but each message takes some bytes.
+			m.list = slices.Grow(m.list, int(min(t.MessageCount, uint64(s.Info.Size)/8)))
+		}
+	}
+	it, err := s.Reader.Read(codec.Query{Topics: c.selection.Wants, Damaged: s.passOver})
+	if err != nil {
+		return err
+	}
+	bar := c.bar("reading", s.Info)
+	defer bar.Close()
+	var hash maphash.Hash
+	hash.SetSeed(c.seed)
+	return readahead.Each(ctx, it, readahead.Enough, func(msg *codec.Message) error {
+		m := of[msg.Channel]
+		if m == nil {
+			m = add(msg.Channel)
+		}
+		m.list = append(m.list, c.message(&hash, msg))
+		s.count++
+		bar.Set(msg.LogTime - s.Info.StartTime)
+		return nil
+	})
+}
+
+// message returns what is kept of a message. The hash is that of the payload, without padding at its end unless bytes
+// count: RTPS 2.3, 10.2 counts it in two bits of the encapsulation header, and Cyclone DDS sends multiples of 4 bytes,
+// unlike Fast DDS.
+func (c *comparison) message(h *maphash.Hash, msg *codec.Message) message {
+	m := message{log: msg.LogTime}
+	h.Reset()
+	if data := msg.Data; c.Options.Bytes || msg.Channel.Encoding != codec.EncodingCDR || len(data) < 4 {
+		h.Write(data)
+	} else {
+		m.padding = uint8(-len(data) & 3)
+		h.Write(data[:3])
+		h.WriteByte(data[3] &^ 3)
+		h.Write(data[4:])
+		h.Write(make([]byte, 3)[:m.padding])
+	}
+	m.hash = h.Sum64()
+	return m
+}
+
+// topic is a topic that both recordings have, and how its messages differ.
+type topic struct {
+	key   key
+	sides [2]*messages
+	a, b  []message // of sides
+
+	encodings               string // how they differ, or ""; then no messages are compared
+	changed, missing, extra int    // messages
+	padded                  int    // messages that differ in padding at their end only
+	late                    []int  // messages of a beyond the tolerance of times
+
+	alike   int                // messages of which the fields are the same, but not the bytes
+	unset   []string           // fields that one definition lacks, at their default where they are
+	passed  passed             // the largest difference that rules allowed
+	details map[int]Difference // how the first changed messages of a differ
+}
+
+// passed is a difference that a rule allows.
+type passed struct {
+	size    float64
+	field   string // its path
+	message int    // of a
+}
+
+func (t *topic) differs() bool {
+	return t.encodings != "" || t.changed+t.missing+t.extra+len(t.late) > 0
+}
+
+// count counts the differences.
+func (t *topic) count() {
+	for h := range differences(t.a, t.b) {
+		t.changed += h.changed()
+		t.missing += h.missing()
+		t.extra += h.extra()
+	}
+}
+
+func (c *comparison) differs() bool {
+	return len(c.missing)+len(c.extra) > 0 || slices.ContainsFunc(c.topics, (*topic).differs)
+}
+
+// matchTopics finds the topics that both recordings have, and the partners of their messages.
+func (c *comparison) matchTopics() {
+	a, b := c.sides[0].topics, c.sides[1].topics
+	for _, key := range slices.SortedFunc(maps.Keys(a), key.compare) {
+		if b[key] == nil {
+			c.missing = append(c.missing, key)
+			continue
+		}
+		t := &topic{key: key, sides: [2]*messages{a[key], b[key]}}
+		c.topics = append(c.topics, t)
+		if from, to := a[key].encodings(), b[key].encodings(); from != to {
+			t.encodings = fmt.Sprintf("encoding %s in A, %s in B", human.OrDash(from), human.OrDash(to))
+			continue
+		}
+		t.a, t.b = a[key].list, b[key].list
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(b), key.compare) {
+		if a[key] == nil {
+			c.extra = append(c.extra, key)
+		}
+	}
+	repeats := make([][]hunk, len(c.topics))
+	var offsets []int64 // of the log times of messages that payloads alone make partners
+	for n, t := range c.topics {
+		repeats[n] = match(t.a, t.b, c.byField(t))
+		k := 0
+		for i, m := range t.a {
+			for k < len(repeats[n]) && repeats[n][k].a1 <= i {
+				k++
+			}
+			if m.same && (k == len(repeats[n]) || i < repeats[n][k].a0) {
+				offsets = append(offsets, t.b[m.partner].log-m.log)
+			}
+		}
+	}
+	offset := median(offsets)
+	for n, t := range c.topics {
+		for _, run := range repeats[n] {
+			place(t.a, t.b, run, offset)
+		}
+		for _, m := range t.a {
+			if m.same && m.padding != t.b[m.partner].padding {
+				t.padded++
+			}
+		}
+	}
+}
+
+// median sorts numbers and returns their median, 0 if there are none.
+func median(n []int64) int64 {
+	if len(n) == 0 {
+		return 0
+	}
+	slices.Sort(n)
+	return n[len(n)/2]
+}
+
+// times describes how the times of messages that are the same differ.
+type times struct {
+	matched   int   // messages
+	offset    int64 // log time in the second recording minus that in the first, the median
+	mean, max float64
+	worst     *topic // where max is
+	at        int    // its message of a
+}
+
+// compareTimes fills in c.times, and finds the messages that are late.
+func (c *comparison) compareTimes() {
+	var offsets []int64
+	for _, t := range c.topics {
+		for _, m := range t.a {
+			if m.same {
+				offsets = append(offsets, t.b[m.partner].log-m.log)
+			}
+		}
+	}
+	all := &c.times
+	all.matched, all.offset = len(offsets), median(offsets)
+	sum := 0.0
+	for _, t := range c.topics {
+		for i, m := range t.a {
+			if !m.same {
+				continue
+			}
+			off := abs(t.b[m.partner].log - m.log - all.offset)
+			sum += float64(off)
+			if float64(off) > all.max {
+				all.max, all.worst, all.at = float64(off), t, i
+			}
+			if c.tolerance >= 0 && time.Duration(off) > c.tolerance {
+				t.late = append(t.late, i)
+			}
+		}
+	}
+	all.mean = sum / float64(max(all.matched, 1))
+}
+
+// noteDamage notes what of the recordings could not be read.
+func (c *comparison) noteDamage() {
+	for i, s := range c.sides {
+		if !s.Info.Complete && len(s.damaged) == 0 {
+			c.note("%c is not complete", 'A'+i)
+		}
+		for _, text := range s.damaged {
+			c.note("%c is damaged: %s", 'A'+i, text)
+		}
+		if s.more {
+			c.note("%c is damaged at more places", 'A'+i)
+		}
+	}
+}
+
+// ErrDifferent is the error of Report.Err if the recordings differ.
+var ErrDifferent = errors.New("the recordings differ")
