@@ -99,7 +99,7 @@ type CallLister interface {
 
 // Deliverer is a Node that knows how far its handlers are.
 type Deliverer interface {
-	// Delivered returns a time in ns since the Unix epoch: handlers have returned from all samples that were received
+	// Delivered returns a time by the clock of Monotonic: handlers have returned from all samples that were received
 	// before. It must not be called after Close.
 	Delivered() int64
 }

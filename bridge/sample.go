@@ -8,8 +8,10 @@ type Sample struct {
 	Data        []byte // CDR with its 4-byte encapsulation header
 	SourceTime  int64  // ns since the Unix epoch, by the publisher's clock
 	ReceiveTime int64  // ns since the Unix epoch, by this machine's clock
+	Received    int64  // the same moment, by the clock of Monotonic
 	Publisher   GUID   // zero if the middleware does not report it
 	Sequence    uint64 // the publisher's sequence number, from 1; 0 if the middleware does not report it
+	Lost        uint64 // samples of the publisher that are missing before this one
 
 	Memory Memory  // holds Data; nil when Data is ordinary Go memory
 	Ref    uintptr // identifies Data to Memory

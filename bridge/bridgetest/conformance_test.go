@@ -166,6 +166,8 @@ func keepAll() codec.QoS {
 type received struct {
 	data      []byte
 	sent, got int64
+	monotonic int64 // the time of got by the clock of bridge.Monotonic
+	lost      uint64
 	publisher bridge.GUID
 	sequence  uint64
 }
@@ -183,7 +185,7 @@ func (b *inbox) handle(batch []bridge.Sample) {
 	defer b.mu.Unlock()
 	for _, s := range batch {
 		b.samples = append(b.samples, received{
-			data: bytes.Clone(s.Data), sent: s.SourceTime, got: s.ReceiveTime,
+			data: bytes.Clone(s.Data), sent: s.SourceTime, got: s.ReceiveTime, monotonic: s.Received, lost: s.Lost,
 			publisher: s.Publisher, sequence: s.Sequence,
 		})
 	}

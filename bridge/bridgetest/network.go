@@ -374,8 +374,9 @@ func (p *memoryPublisher) PublishAt(data []byte, sourceTime int64) error {
 		return fmt.Errorf("publish on %s: the publisher is closed", p.topic)
 	}
 	p.sequence++
+	now := time.Now()
 	sample := bridge.Sample{
-		Data: slices.Clone(data), SourceTime: sourceTime, ReceiveTime: time.Now().UnixNano(),
+		Data: slices.Clone(data), SourceTime: sourceTime, ReceiveTime: now.UnixNano(), Received: bridge.Monotonic(now),
 		Publisher: p.endpoint.GUID, Sequence: p.sequence,
 	}
 	if qos := p.endpoint.QoS; qos.Durability == codec.TransientLocal {

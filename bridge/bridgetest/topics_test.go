@@ -58,7 +58,8 @@ func testOrder(t *testing.T, open Open) {
 	matched(t, out, 1, listener)
 
 	const n = 2000
-	begin := time.Now().UnixNano()
+	start := time.Now()
+	begin := start.UnixNano()
 	buf := number(0)
 	for i := range n {
 		copy(buf, number(i)) // the buffer is the caller's again after each call
@@ -66,7 +67,8 @@ func testOrder(t *testing.T, open Open) {
 	}
 	require.NoError(t, out.Flush(patient(t)))
 	samples := in.wait(t, n)
-	end := time.Now().UnixNano()
+	last := time.Now()
+	end := last.UnixNano()
 
 	require.Equal(t, count(0, n), numbers(t, samples))
 	require.Zero(t, in.Lost())
@@ -78,6 +80,9 @@ func testOrder(t *testing.T, open Open) {
 		require.LessOrEqual(t, s.sent, end, "source time of sample %d", i)
 		require.GreaterOrEqual(t, s.got, begin, "receive time of sample %d", i)
 		require.LessOrEqual(t, s.got, end, "receive time of sample %d", i)
+		require.GreaterOrEqual(t, s.monotonic, bridge.Monotonic(start), "monotonic receive time of sample %d", i)
+		require.LessOrEqual(t, s.monotonic, bridge.Monotonic(last), "monotonic receive time of sample %d", i)
+		require.Zero(t, s.lost)
 		if s.publisher != (bridge.GUID{}) {
 			require.Equal(t, publisher, s.publisher)
 		}

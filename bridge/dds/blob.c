@@ -77,7 +77,7 @@ static void init(struct blob *b, const struct ddsi_sertype *type, enum ddsi_serd
 	ddsi_serdata_init(&b->c, type, kind);
 	b->c.hash = type->serdata_basehash;
 	b->sequence = 0;
-	b->received = 0;
+	b->received = b->received_monotonic = 0;
 	b->size = (uint32_t)size;
 	memset(b->publisher, 0, sizeof(b->publisher));
 	b->pooled = 0;
@@ -196,6 +196,7 @@ static struct ddsi_serdata *from_ser(const struct ddsi_sertype *type, enum ddsi_
 		return NULL;
 	}
 	b->received = dds_time(); // after the copy: queue_delivered allows only STORING from here until it is stored
+	b->received_monotonic = ddsrt_time_monotonic().v;
 	return &b->c;
 }
 

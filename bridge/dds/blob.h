@@ -22,6 +22,7 @@ struct blob {
 	struct ddsi_serdata c;
 	uint64_t sequence; // RTPS sequence number, 0 if not known
 	int64_t received; // ns since the Unix epoch; for samples of this process, when they were written
+	int64_t received_monotonic; // the same moment by the monotonic clock
 	uint32_t size; // of the payload in bytes
 	uint8_t publisher[16]; // GUID in wire order, zero if not known
 	uint32_t pooled; // size class in the pool of large samples, 0 for none

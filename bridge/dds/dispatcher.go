@@ -5,6 +5,7 @@ package dds
 import "C"
 
 import (
+	"math"
 	"runtime"
 	"sync"
 	"time"
@@ -20,6 +21,7 @@ const handlerPatience = 10 * time.Millisecond
 // samples occupies a thread. When a handler does not return, another goroutine continues with the other subscriptions.
 type dispatcher struct {
 	queue   *C.struct_queue
+	ahead   int64 // ns by which the clock of bridge.Monotonic is ahead of monotonic_now
 	workers sync.WaitGroup
 
 	mu            sync.Mutex
@@ -33,7 +35,18 @@ type dispatcher struct {
 }
 
 func newDispatcher() *dispatcher {
-	return &dispatcher{queue: C.queue_new(), subscriptions: make(map[*C.struct_inbox]*subscription)}
+	return &dispatcher{queue: C.queue_new(), ahead: ahead(), subscriptions: make(map[*C.struct_inbox]*subscription)}
+}
+
+// ahead returns by how many ns the clock of bridge.Monotonic is ahead of monotonic_now. The thread may lose its
+// processor between the two, but hardly each time.
+func ahead() int64 {
+	least := int64(math.MaxInt64)
+	for range 10 {
+		before := int64(C.monotonic_now())
+		least = min(least, bridge.Monotonic(time.Now())-before)
+	}
+	return least
 }
 
 // add returns a new inbox for a subscription that is about to get a reader. It

@@ -85,7 +85,7 @@ func TestDelivered(t *testing.T) {
 	received, goOn := make(chan int64, 1), make(chan struct{})
 	defer close(goOn)
 	_, err := listener.Subscribe("bytes", bridgetest.BytesType, bridgetest.KeepAll(), func(batch []bridge.Sample) {
-		received <- batch[0].ReceiveTime
+		received <- batch[0].Received
 		<-goOn
 	})
 	require.NoError(t, err)
@@ -93,7 +93,7 @@ func TestDelivered(t *testing.T) {
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return p.Subscribers() == 1 }, patience, time.Millisecond)
 	for range 3 {
-		before := time.Now().UnixNano()
+		before := bridge.Now()
 		require.Eventually(t, func() bool { return listener.Delivered() > before }, patience, time.Millisecond)
 		worker := listener.worker()
 		require.NoError(t, p.Publish(bridgetest.Pattern(100, 0)))

@@ -177,6 +177,7 @@ dds_return_t write_blob(dds_entity_t writer, const struct ddsi_sertype *type, co
 	memcpy(b->publisher, publisher, sizeof(b->publisher));
 	b->sequence = sequence;
 	b->received = dds_time();
+	b->received_monotonic = ddsrt_time_monotonic().v;
 	b->c.timestamp.v = source_time >= 0 ? source_time : b->received;
 	dds_return_t rc = dds_forwardcdr(writer, &b->c);
 	// The reference is used up, unless the writer was deleted meanwhile.

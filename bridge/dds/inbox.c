@@ -277,7 +277,7 @@ void queue_give(struct queue *q, struct delivery *d) {
 // note_delivered is called with the mutex held.
 static void note_delivered(struct queue *q) {
 	if (q->first == NULL && q->out == 0)
-		q->delivered = dds_time() - STORING;
+		q->delivered = ddsrt_time_monotonic().v - STORING;
 }
 
 int64_t queue_delivered(struct queue *q) {
@@ -341,3 +341,5 @@ bool queue_take(struct queue *q, struct delivery *d) {
 	d->end = d->inbox != NULL && d->closed && d->rest.count == 0;
 	return d->inbox != NULL;
 }
+
+int64_t monotonic_now(void) { return ddsrt_time_monotonic().v; }

@@ -16,9 +16,12 @@ void queue_stop(struct queue *q);
 // queue_free frees a queue from which nobody takes any more, and whose inboxes are all freed.
 void queue_free(struct queue *q);
 
-// queue_delivered returns a time in ns since the Unix epoch: what was received before has been handled, for all inboxes. It
-// stays behind while a delivery is out.
+// queue_delivered returns a time by the monotonic clock, in ns: what was received before has been handled, for all
+// inboxes. It stays behind while a delivery is out.
 int64_t queue_delivered(struct queue *q);
+
+// monotonic_now returns the time by the monotonic clock, in ns.
+int64_t monotonic_now(void);
 
 // inbox is the history cache of a reader of blobs, in place of the one that Cyclone DDS has. It keeps samples in the order of
 // arrival until they are taken.

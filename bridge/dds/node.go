@@ -344,7 +344,9 @@ func (n *node) Define(typeName string, library *rosidl.Library) error {
 }
 
 // Delivered implements bridge.Deliverer.
-func (n *node) Delivered() int64 { return int64(C.queue_delivered(n.dispatcher.queue)) }
+func (n *node) Delivered() int64 {
+	return int64(C.queue_delivered(n.dispatcher.queue)) + n.dispatcher.ahead
+}
 
 func (n *node) Close() error {
 	err := n.owned.Close(func() error {

@@ -26,9 +26,9 @@ type subscription struct {
 	inbox    *C.struct_inbox
 	attached C.dds_attach_t
 	handle   func([]bridge.Sample)
-	created  int64   // ns since the Unix epoch; what this process latched before is received then
-	calls    bool    // it is of a service's requests or replies
-	replier  *writer // if it is of requests: one of replies, which writes none
+	created  time.Time // what this process latched before is received then
+	calls    bool      // it is of a service's requests or replies
+	replier  *writer   // if it is of requests: one of replies, which writes none
 
 	losses endpoints.Gaps
 	lost   atomic.Uint64
@@ -38,7 +38,7 @@ type subscription struct {
 
 func (n *node) newSubscription(topic, typeName string, qos codec.QoS,
 	handle func([]bridge.Sample)) (*subscription, error) {
-	s := &subscription{node: n, topic: topic, handle: handle, created: time.Now().UnixNano(), done: make(chan struct{})}
+	s := &subscription{node: n, topic: topic, handle: handle, created: time.Now(), done: make(chan struct{})}
 	q := toC(qos)
 	depth := q.depth
 	if qos.History != codec.KeepLast { // of a history that is not known nothing is to be missed
@@ -94,21 +94,28 @@ func (s *subscription) balance(typeName string) (err error) {
 // it sees first.
 func (s *subscription) deliver(blobs []*C.struct_blob, samples []bridge.Sample, kept []bool) {
 	var lost uint64
+	ahead, created := s.node.dispatcher.ahead, bridge.Monotonic(s.created)
 	for i, b := range blobs {
 		samples[i] = bridge.Sample{
 			Data:        payload(b),
 			SourceTime:  int64(b.c.timestamp.v),
-			ReceiveTime: s.received(int64(b.received)),
+			ReceiveTime: int64(b.received),
+			Received:    int64(b.received_monotonic) + ahead,
 			Publisher:   publisherOf(b),
 			Sequence:    uint64(b.sequence),
 			Memory:      memory{},
 			Ref:         uintptr(unsafe.Pointer(b)),
 			Kept:        &kept[i],
 		}
-		lost += s.losses.Count(samples[i].Publisher, samples[i].Sequence)
-		if s.calls && !s.node.isFastDDS(samples[i].Publisher) {
-			if _, message, err := cutCallHeader(samples[i].Data); err == nil {
-				samples[i].Data = message
+		sample := &samples[i]
+		if sample.Received < created {
+			sample.Received, sample.ReceiveTime = created, s.created.UnixNano()
+		}
+		sample.Lost = s.losses.Count(sample.Publisher, sample.Sequence)
+		lost += sample.Lost
+		if s.calls && !s.node.isFastDDS(sample.Publisher) {
+			if _, message, err := cutCallHeader(sample.Data); err == nil {
+				sample.Data = message
 			}
 		}
 	}
@@ -116,14 +123,6 @@ func (s *subscription) deliver(blobs []*C.struct_blob, samples []bridge.Sample, 
 		s.lost.Add(lost)
 	}
 	s.handle(samples)
-}
-
-// received returns when the subscription received a sample of which DDS says that it was received at t.
-func (s *subscription) received(t int64) int64 {
-	if t < s.created && time.Now().UnixNano() < s.created { // the clock was set back
-		s.created = 0
-	}
-	return max(t, s.created)
 }
 
 func (s *subscription) Topic() string { return s.topic }

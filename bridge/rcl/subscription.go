@@ -33,7 +33,7 @@ type subscription struct {
 	spin     *spin
 	batch    *C.struct_batch
 	drained  time.Time // last
-	received int64     // when the last sample was, ns since the Unix epoch
+	received int64     // when the last sample was, by the clock of bridge.Monotonic
 	losses   endpoints.Gaps
 	gaps     atomic.Uint64 // samples that are missing between sequence numbers
 	counts   atomic.Bool   // there are sequence numbers
@@ -124,22 +124,27 @@ func (s *subscription) take(until int64) int {
 		return 0
 	}
 	samples := s.batch.samples[:n]
-	now := time.Now().UnixNano()
+	now := time.Now()
+	wallAhead := now.UnixNano() - bridge.Monotonic(now)
 	var gaps uint64
 	s.mu.Lock()
 	for i := range samples {
 		c := &samples[i]
-		s.received = inOrder(s.received, int64(c.received), now)
+		// Fast DDS gives out the samples of a publisher in order, but the one of which a part had to be sent again may
+		// be received after the next one.
+		s.received = max(s.received, bridge.MonotonicOf(int64(c.received), now))
 		sample := bridge.Sample{
 			Data:        unsafe.Slice((*byte)(c.data), int(c.size)),
 			SourceTime:  int64(c.sent),
-			ReceiveTime: s.received,
+			ReceiveTime: s.received + wallAhead,
+			Received:    s.received,
 			Publisher:   *(*bridge.GUID)(unsafe.Pointer(&c.publisher)),
 			Sequence:    uint64(c.sequence),
 			Memory:      memory{},
 			Ref:         uintptr(unsafe.Pointer(c.data)),
 		}
-		gaps += s.losses.Count(sample.Publisher, sample.Sequence)
+		sample.Lost = s.losses.Count(sample.Publisher, sample.Sequence)
+		gaps += sample.Lost
 		s.arrived = append(s.arrived, sample)
 	}
 	s.mu.Unlock()
@@ -154,16 +159,6 @@ func (s *subscription) take(until int64) int {
 		return 0
 	}
 	return n
-}
-
-// inOrder returns when a sample was received, from what the middleware says of it, after one that was received at the
-// time last. Fast DDS gives out the samples of a publisher in order, but the one of which a part had to be sent again
-// may be received after the next one. Times ahead of now are from before the clock was set back.
-func inOrder(last, received, now int64) int64 {
-	if last > now {
-		return received
-	}
-	return max(last, received)
 }
 
 func (s *subscription) notify() {

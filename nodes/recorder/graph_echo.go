@@ -217,7 +217,7 @@ func (e *echoer) print() (more bool, err error) {
 		e.waiting = e.queue.Pop(echoBatch, e.waiting)
 	}
 	for i, it := range e.waiting {
-		undefined := it.Topic.AwaitsDefinition() && queue.Now()-it.ReceiveTime < int64(echoWait)
+		undefined := it.Topic.AwaitsDefinition() && bridge.Now()-it.ReceiveTime < int64(echoWait)
 		if undefined || e.printer.Done() {
 			e.waiting = e.waiting[i:]
 			return false, nil

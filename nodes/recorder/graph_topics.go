@@ -207,7 +207,7 @@ type meter struct {
 
 	mu          sync.Mutex
 	bytes       int
-	first, last int64 // receive times, ns since the Unix epoch
+	first, last int64 // receive times, by the clock of bridge.Monotonic
 }
 
 func (m *meter) take(samples []bridge.Sample) {
@@ -215,11 +215,11 @@ func (m *meter) take(samples []bridge.Sample) {
 	defer m.mu.Unlock()
 	for i := range samples {
 		if m.Count == 0 {
-			m.first = samples[i].ReceiveTime
+			m.first = samples[i].Received
 		}
 		m.Count++
 		m.bytes += len(samples[i].Data)
-		m.last = max(m.last, samples[i].ReceiveTime)
+		m.last = max(m.last, samples[i].Received)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/livepage"
@@ -220,8 +221,9 @@ func (p *page) Do(_ context.Context, c livepage.Command) error {
 		if r.snapshots == nil {
 			return errNoSnapshots
 		}
-		_, err := r.snapshots.Take(snapshot.Trigger{Time: time.Now().UnixNano(), After: r.options.SnapshotAfter,
-			Cause: "button of the page"})
+		now := time.Now()
+		_, err := r.snapshots.Take(snapshot.Trigger{Time: now.UnixNano(), At: bridge.Monotonic(now),
+			After: r.options.SnapshotAfter, Cause: "button of the page"})
 		return err
 	}
 	return livepage.ErrUnknown

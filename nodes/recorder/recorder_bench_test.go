@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
@@ -43,15 +42,15 @@ func BenchmarkMessage(b *testing.B) {
 				streams[i] = newTestReceiver(fmt.Sprintf("/topic%d", i), q)
 			}
 			batch := make([]bridge.Sample, 64)
-			sequence, now := uint64(0), time.Now().UnixNano()
+			sequence, now := uint64(0), bridge.Now()
 			data := make([]byte, 100)
 			b.ReportAllocs()
 			b.ResetTimer()
 			for i := 0; i < b.N; i += len(batch) {
 				for j := range batch {
 					sequence++
-					batch[j] = bridge.Sample{Data: data, ReceiveTime: now + int64(sequence), Publisher: bridge.GUID{1},
-						Sequence: sequence}
+					batch[j] = bridge.Sample{Data: data, ReceiveTime: now + int64(sequence),
+						Received: now + int64(sequence), Publisher: bridge.GUID{1}, Sequence: sequence}
 				}
 				streams[i/len(batch)%topics].Take(batch)
 				if i/len(batch)%16 == 15 {
@@ -81,8 +80,8 @@ func BenchmarkOverload(b *testing.B) {
 			for i := 0; i < b.N; i += len(batch) {
 				for j := range batch {
 					sequence++
-					batch[j] = bridge.Sample{Data: data, ReceiveTime: int64(sequence), Publisher: bridge.GUID{1},
-						Sequence: sequence}
+					batch[j] = bridge.Sample{Data: data, ReceiveTime: int64(sequence),
+						Received: int64(sequence), Publisher: bridge.GUID{1}, Sequence: sequence}
 				}
 				streams[i/len(batch)%topics].Take(batch)
 			}

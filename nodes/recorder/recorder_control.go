@@ -15,7 +15,6 @@ import (
 	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/recorder/internal/filewriter"
-	"tapedeck/nodes/recorder/internal/queue"
 )
 
 // start begins a recording of that name, "" for one by the time, after stop.
@@ -144,11 +143,11 @@ func (r *recorder) continueIn(name string) (closed, opened string, err error) {
 	case !r.recording() || s.writer == nil:
 		return "", "", errNotRecording
 	case name == "":
-		return s.writer.Split(s.ctx, queue.Now())
+		return s.writer.Split(s.ctx, bridge.Now())
 	case r.options.format().Live.Robot != nil:
 		return "", "", errors.New("each split of a session is a folder of its own already; leave out the name")
 	}
-	return s.writer.Continue(s.ctx, queue.Now(), func() (codec.Writer, error) { return s.beginNext(name) })
+	return s.writer.Continue(s.ctx, bridge.Now(), func() (codec.Writer, error) { return s.beginNext(name) })
 }
 
 // discard marks the episode that is being recorded, or else the one that ended last, as discarded. It returns which one
@@ -164,7 +163,7 @@ func (r *recorder) discard() (string, error) {
 	s := r.session.Load()
 	what, paths, err := "", []string(nil), errNotRecording
 	if r.recording() {
-		what, paths, err = s.writer.DiscardEpisode(s.ctx, queue.Now())
+		what, paths, err = s.writer.DiscardEpisode(s.ctx, bridge.Now())
 	}
 	if errors.Is(err, errNotRecording) { // by now
 		r.lifecycle.Lock()

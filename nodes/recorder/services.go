@@ -16,7 +16,6 @@ import (
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/remote"
 	"tapedeck/nodes/internal/rosbag2compat"
-	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/schedule"
 )
 
@@ -174,7 +173,7 @@ func (c control) splitAt(m schedule.Deadline) error {
 			if c.clock.Stamp(until) == until { // the clock is no simulated one
 				until = m.Time - 1
 			}
-			if _, _, err := s.writer.Split(s.ctx, queue.Received(until, now)); err != nil {
+			if _, _, err := s.writer.Split(s.ctx, bridge.MonotonicOf(until, now)); err != nil {
 				c.node.Log(bridge.Error, "split: %v", err)
 			}
 		})

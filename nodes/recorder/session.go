@@ -158,7 +158,7 @@ func (r *recorder) newSession(name string) (*session, error) {
 	})
 	s.writer.Guard, s.writer.KeepsState = s.guard, r.composer != nil
 	if d, ok := r.node.(bridge.Deliverer); ok {
-		s.writer.Delivered = func() int64 { return queue.Now() - time.Now().UnixNano() + d.Delivered() }
+		s.writer.Delivered = d.Delivered
 	}
 	s.writer.Files = split.Limits{Bytes: int64(o.MaxBagSize), Duration: o.MaxBagDuration, Messages: o.MaxBagMessages}
 	s.writer.MaxBytes, s.writer.MaxMessages = int64(o.MaxRecordingSize), o.MaxRecordingMessages

@@ -3,10 +3,10 @@ package main
 import (
 	"time"
 
+	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/nodes/recorder/internal/accounting"
 	"tapedeck/nodes/recorder/internal/filewriter"
-	"tapedeck/nodes/recorder/internal/queue"
 )
 
 // fileEvents returns the events for the end of a file that were not written yet.
@@ -16,7 +16,7 @@ func (s *session) fileEvents(start, end int64, last bool) []codec.Event {
 	if last {
 		s.notePause(s.recorder.clock.Now(), true)
 		for _, rec := range list {
-			rec.NoteGap(queue.Now(), s.recorder.clock.Now())
+			rec.NoteGap(bridge.Now(), s.recorder.clock.Now())
 		}
 		s.noteVerdict()
 	}

@@ -70,8 +70,8 @@ func (r *recorder) serveSnapshots() error {
 	_, err := node.Subscribe(o.SnapshotTopic, "std_msgs/msg/Empty", codec.DefaultQoS(), func(samples []bridge.Sample) {
 		for i := range samples {
 			_, _ = r.snapshots.Take(snapshot.Trigger{
-				Time: samples[i].ReceiveTime, After: o.SnapshotAfter, Cause: "message on " + o.SnapshotTopic,
-				Topic: o.SnapshotTopic,
+				Time: samples[i].ReceiveTime, At: samples[i].Received, After: o.SnapshotAfter,
+				Cause: "message on " + o.SnapshotTopic, Topic: o.SnapshotTopic,
 			})
 		}
 	})

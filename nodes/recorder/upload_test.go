@@ -18,7 +18,7 @@ import (
 func TestHoldUpload(t *testing.T) {
 	r := &recorder{queue: queue.New(2000)}
 	topic := queue.NewTopic(&codec.Channel{Topic: "/a"})
-	it := topic.NewItem(&bridge.Sample{Data: make([]byte, 1500)}, 1, 1)
+	it := topic.NewItem(&bridge.Sample{Data: make([]byte, 1500), Received: 1}, 1)
 	require.Empty(t, r.queue.Push(topic, []*queue.Item{it}, nil))
 	began := time.Now()
 	r.holdUpload(t.Context())

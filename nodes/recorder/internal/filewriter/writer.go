@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/human"
@@ -227,7 +228,7 @@ func (w *Writer) round(stopping bool) (more bool) {
 		more = len(w.pending) > first
 		w.write(stopping && !more)
 	}
-	if w.request != nil && !more && queue.Now()-int64(w.Reorder) > w.request.until &&
+	if w.request != nil && !more && bridge.Now()-int64(w.Reorder) > w.request.until &&
 		(len(w.pending) == 0 || w.pending[0].ReceiveTime > w.request.until) {
 		w.answer(w.request.do(w.end, w.request.until+1))
 	}
@@ -257,7 +258,7 @@ func (w *Writer) declareAll() {
 // write writes the pending items that nothing earlier can overtake any more, or all.
 func (w *Writer) write(all bool) {
 	queue.Sort(w.pending, w.sorted)
-	now := queue.Now()
+	now := bridge.Now()
 	var bytes int64
 	n := 0
 	for ; n < len(w.pending); n++ {

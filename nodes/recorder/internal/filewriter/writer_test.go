@@ -165,7 +165,7 @@ func newTopic(name string, q *queue.Queue) *topic {
 // item returns a message received at t.
 func (t *topic) item(at int64) (it *queue.Item, freed *int) {
 	freed = new(int)
-	return t.NewItem(&bridge.Sample{Data: []byte("payload"), Memory: countFrees{freed}}, at, at), freed
+	return t.NewItem(&bridge.Sample{Data: []byte("payload"), Received: at, Memory: countFrees{freed}}, at), freed
 }
 
 // feed pushes a message received at t.

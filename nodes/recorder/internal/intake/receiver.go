@@ -103,27 +103,25 @@ func (r *Receiver) Take(samples []bridge.Sample) {
 
 // takeAll accepts, annotates and routes messages.
 func (r *Receiver) takeAll(samples []bridge.Sample) {
-	now := time.Now()
 	for i := range samples {
 		sample := &samples[i]
-		received := queue.Received(sample.ReceiveTime, now)
 		from, freed := r.publishers.of(sample.Publisher)
 		if freed > 0 {
 			r.options.Cache.bytes.Add(-freed)
 		}
-		if !r.accept(from, sample, received) {
+		if !r.accept(from, sample) {
 			continue
 		}
 		stamp := r.options.Clock.Stamp(sample.ReceiveTime)
-		r.annotate(from, sample, received, stamp)
-		r.route(from, sample, received, stamp)
+		r.annotate(from, sample, stamp)
+		r.route(from, sample, stamp)
 	}
 	r.deliver()
 }
 
 // accept reports whether anything is to be done with a message, and checks its conditions.
-func (r *Receiver) accept(from *publisher, sample *bridge.Sample, received int64) bool {
-	if received <= r.replaced && from.heardBefore(sample) {
+func (r *Receiver) accept(from *publisher, sample *bridge.Sample) bool {
+	if sample.Received <= r.replaced && from.heardBefore(sample) {
 		return false // by the subscription before this one
 	}
 	if r.check != nil {
@@ -151,20 +149,19 @@ func (r *Receiver) room() uint64 {
 	return o.Limit - min(o.Limit, r.Received.Load()+uint64(len(r.batch.recorded)))
 }
 
-// annotate follows the sequence numbers and times of messages. stamp is the log time of this one.
-func (r *Receiver) annotate(from *publisher, sample *bridge.Sample, received, stamp int64) {
-	lost := from.sequence != 0 && sample.Sequence > from.sequence+1
-	if lost {
+// annotate follows losses and times of messages. stamp is the log time of this one.
+func (r *Receiver) annotate(from *publisher, sample *bridge.Sample, stamp int64) {
+	if sample.Lost > 0 {
 		r.loss.Extend(from.heard, stamp)
 	}
 	from.note(sample, stamp)
-	sent := sample.SourceTime
+	received, sent := sample.Received, sample.SourceTime
 	if sent == 0 {
 		sent = received
 	}
 	// Latched topics are silent while there is nothing to say.
 	silent := !from.transientLocal && r.silent(sent, received, stamp, stamp != sample.ReceiveTime)
-	if silent && !lost && r.options.Events != nil {
+	if silent && sample.Lost == 0 && r.options.Events != nil {
 		r.options.Events.Note(r.gap(stamp))
 	}
 	r.heard, r.arrived, r.sent = stamp, received, sent
@@ -187,13 +184,13 @@ func (r *Receiver) silent(sent, received, stamp int64, simulated bool) bool {
 const leastSimulated = gap.Min / 20
 
 // route makes an item of a message, with one reference for each list and cache that it goes to.
-func (r *Receiver) route(from *publisher, sample *bridge.Sample, received, stamp int64) {
+func (r *Receiver) route(from *publisher, sample *bridge.Sample, stamp int64) {
 	o, b := &r.options, &r.batch
 	record, keep, latch := r.records(from, stamp), o.Ring != nil, from.depth > 0 && o.Cache != nil
 	if !record && !keep && !latch {
 		return
 	}
-	it := r.NewItem(sample, received, stamp) // with one reference
+	it := r.NewItem(sample, stamp) // with one reference
 	it.Skipped = r.paused && !r.Complete.Load()
 	if o.Sample != nil && !r.paused {
 		o.Sample.offer(it)
@@ -331,7 +328,7 @@ func (r *Receiver) resume() {
 	if r.options.Queue == nil || r.options.Cache == nil {
 		return
 	}
-	list := slices.DeleteFunc(r.publishers.latched(queue.Now(), nil), func(it *queue.Item) bool {
+	list := slices.DeleteFunc(r.publishers.latched(bridge.Now(), nil), func(it *queue.Item) bool {
 		recorded := !it.Skipped
 		it.Skipped = false
 		if recorded {

@@ -37,19 +37,19 @@ func TestReceiverTakesOnce(t *testing.T) {
 					for i := from; i <= to; i++ {
 						sample := bridge.Sample{Data: []byte{byte(i)}, Publisher: bridge.GUID{publisher},
 							Sequence:   number(i),
-							SourceTime: now + int64(i), ReceiveTime: now + int64(i)}
+							SourceTime: now + int64(i), ReceiveTime: now + int64(i), Received: now + int64(i)}
 						r.Take([]bridge.Sample{sample})
 					}
 				}
 				take(1, 1, 5)
 				take(2, 1, 3)
 				take(3, 4, 6)
-				r.Replace(queue.Received(now+6, time.Now()))
+				r.Replace(now + 6)
 				take(1, 3, 8)
 				take(2, 3, 4)
 				take(3, 2, 6) // two of them were latched before the first subscription
 				require.Equal(t, uint64(8+4+5), r.Received.Load())
-				r.Replace(queue.Received(now+9, time.Now()))
+				r.Replace(now + 9)
 				take(3, 2, 7)
 				require.Equal(t, uint64(8+4+6), r.Received.Load())
 			})
@@ -81,8 +81,9 @@ func TestGapsAreNoted(t *testing.T) {
 				pass := func(sent, received time.Duration, n uint64) {
 					time.Sleep(received)
 					sample.SourceTime += int64(sent)
-					sample.ReceiveTime = time.Now().UnixNano()
+					sample.ReceiveTime, sample.Received = time.Now().UnixNano(), bridge.Now()
 					sample.Sequence += n
+					sample.Lost = n - 1
 					r.Take([]bridge.Sample{sample})
 				}
 				for range 200 {
@@ -153,12 +154,13 @@ func TestGapsBySimulatedTime(t *testing.T) {
 					synctest.Wait()
 					require.Equal(t, at, clock.Now())
 					sample.SourceTime = time.Now().UnixNano()
-					sample.ReceiveTime = sample.SourceTime
+					sample.ReceiveTime, sample.Received = sample.SourceTime, bridge.Now()
 					sample.Sequence++
 					r.Take([]bridge.Sample{sample})
 				}
 				for range 10 { // as before the first /clock
 					sample.SourceTime, sample.ReceiveTime = time.Now().UnixNano(), time.Now().UnixNano()
+					sample.Received = bridge.Now()
 					sample.Sequence++
 					time.Sleep(c.usual)
 					r.Take([]bridge.Sample{sample})
@@ -178,7 +180,7 @@ func TestGapsBySimulatedTime(t *testing.T) {
 				}
 				require.Equal(t, c.want, got)
 
-				now := queue.Now()
+				now := bridge.Now()
 				r.NoteGap(now+int64(time.Minute), at+int64(10*ms))
 				require.Empty(t, events.Take(time.Now(), true))
 				r.NoteGap(now+int64(ms), at+int64(time.Hour))
@@ -204,7 +206,8 @@ func TestPauseKeepsMessagesOnce(t *testing.T) {
 	qos := codec.QoS{Durability: codec.TransientLocal, Depth: 1, Lifespan: codec.Infinite}
 	r.SetPublishers([]bridge.Endpoint{{GUID: bridge.GUID{1}, Type: "T", QoS: qos}}, "T")
 	take := func(i byte) {
-		r.Take([]bridge.Sample{{Data: []byte{i}, Publisher: bridge.GUID{1}, ReceiveTime: time.Now().UnixNano()}})
+		r.Take([]bridge.Sample{{Data: []byte{i}, Publisher: bridge.GUID{1}, ReceiveTime: time.Now().UnixNano(),
+			Received: bridge.Now()}})
 	}
 	take(1)
 	take(2)
@@ -231,7 +234,7 @@ func TestManyPublishers(t *testing.T) {
 	qos := codec.QoS{Durability: codec.TransientLocal, Depth: 1, Lifespan: codec.Infinite}
 	r.SetPublishers([]bridge.Endpoint{{GUID: bridge.GUID{1}, Type: "T", QoS: qos}}, "T")
 	take := func(from bridge.GUID) {
-		r.Take([]bridge.Sample{{Data: make([]byte, 4), Publisher: from, ReceiveTime: 1, Sequence: 1}})
+		r.Take([]bridge.Sample{{Data: make([]byte, 4), Publisher: from, Received: bridge.Now(), Sequence: 1}})
 		for _, it := range q.Pop(1<<20, nil) {
 			q.Done(it.Size())
 			queue.Release(it)
@@ -246,7 +249,7 @@ func TestManyPublishers(t *testing.T) {
 			require.LessOrEqual(t, len(r.publishers.all), mostPublishers+1)
 		}
 	}
-	require.Len(t, r.Latched(queue.Now()+1, nil), 1)
+	require.Len(t, r.Latched(bridge.Now()+1, nil), 1)
 	require.Equal(t, kept, r.options.Cache.bytes.Load())
 	require.EqualValues(t, 6*mostPublishers+1, r.Received.Load())
 }
@@ -262,8 +265,8 @@ func TestLatchedByAPublisherThatIsGone(t *testing.T) {
 	for i := range byte(10) {
 		guid := bridge.GUID{i + 1}
 		r.SetPublishers([]bridge.Endpoint{{GUID: guid, Type: "T", QoS: qos}}, "T")
-		r.Take([]bridge.Sample{{Data: []byte{i}, Publisher: guid, ReceiveTime: 1, Sequence: 1}})
-		list := r.Latched(queue.Now()+1, nil)
+		r.Take([]bridge.Sample{{Data: []byte{i}, Publisher: guid, Received: bridge.Now(), Sequence: 1}})
+		list := r.Latched(bridge.Now()+1, nil)
 		require.LessOrEqual(t, len(list), 3)
 		require.True(t, slices.ContainsFunc(list, func(it *queue.Item) bool { return it.Payload.Data[0] == i }))
 		queue.Release(list...)
@@ -277,11 +280,11 @@ func TestLatchedMessagesExpire(t *testing.T) {
 	q := queue.New(1 << 20)
 	r := NewReceiver(&codec.Channel{Topic: "/rosout"}, Options{Clock: new(bridge.SimTime), Queue: q,
 		Cache: &LatchedCache{MaxBytes: 1 << 20, Since: func() int64 { return since }}})
-	start := queue.Now()
+	start := bridge.Now()
 	qos := codec.QoS{Durability: codec.TransientLocal, Depth: 1000, Lifespan: 10 * time.Second}
 	announce := func(guid bridge.GUID) { r.SetPublishers([]bridge.Endpoint{{GUID: guid, Type: "T", QoS: qos}}, "T") }
 	take := func(guid bridge.GUID) {
-		r.Take([]bridge.Sample{{Data: []byte{1}, Publisher: guid, ReceiveTime: 1, Sequence: 1}})
+		r.Take([]bridge.Sample{{Data: []byte{1}, Publisher: guid, Received: bridge.Now(), Sequence: 1}})
 	}
 	const size = 1 + queue.Overhead
 	announce(bridge.GUID{1})
@@ -305,11 +308,12 @@ func TestLatchedWhileReceiving(t *testing.T) {
 	var receiving sync.WaitGroup
 	receiving.Go(func() {
 		for i := range byte(100) {
-			r.Take([]bridge.Sample{{Data: []byte{i}, Publisher: bridge.GUID{1}, ReceiveTime: 1, Sequence: uint64(i) + 1}})
+			r.Take([]bridge.Sample{{Data: []byte{i}, Publisher: bridge.GUID{1}, Received: bridge.Now(),
+				Sequence: uint64(i) + 1}})
 		}
 	})
 	for range 100 {
-		list := r.Latched(queue.Now()+1, nil)
+		list := r.Latched(bridge.Now()+1, nil)
 		require.LessOrEqual(t, len(list), 3)
 		queue.Release(list...)
 	}
@@ -325,7 +329,8 @@ func TestLimit(t *testing.T) {
 	r.SetPublishers([]bridge.Endpoint{{GUID: bridge.GUID{1}, Type: "T", QoS: qos}}, "T")
 	take := func(list ...byte) {
 		for _, i := range list {
-			r.Take([]bridge.Sample{{Data: []byte{i}, Publisher: bridge.GUID{1}, ReceiveTime: time.Now().UnixNano()}})
+			r.Take([]bridge.Sample{{Data: []byte{i}, Publisher: bridge.GUID{1}, ReceiveTime: time.Now().UnixNano(),
+				Received: bridge.Now()}})
 		}
 	}
 	take(1, 2)

@@ -25,7 +25,7 @@ func TestSample(t *testing.T) {
 		for range count {
 			n++
 			r.Take([]bridge.Sample{{Data: []byte{byte(n)}, Publisher: bridge.GUID{1}, Sequence: uint64(n),
-				SourceTime: int64(n), ReceiveTime: int64(n), Memory: freed, Ref: uintptr(n)}})
+				SourceTime: int64(n), ReceiveTime: int64(n), Received: int64(n), Memory: freed, Ref: uintptr(n)}})
 		}
 		for _, it := range q.Pop(1<<20, nil) { // they are written
 			q.Done(it.Size())

@@ -18,7 +18,7 @@ import (
 // last one frees the payload.
 type Item struct {
 	Topic       *Topic
-	ReceiveTime int64 // by the clock of Now
+	ReceiveTime int64 // ns, by the clock of bridge.Monotonic
 	Payload     bridge.Payload
 	LogTime     int64 // ns since the Unix epoch, by the wall clock, or simulated time
 	PublishTime int64 // ns since the Unix epoch, by the publisher's clock

@@ -11,8 +11,8 @@ func newTopic(name string) *Topic { return NewTopic(&codec.Channel{Topic: name})
 // testItem returns an item of size bytes received at t, and a count of how often its payload was given back.
 func testItem(topic *Topic, t int64, size int) (*Item, *int) {
 	freed := new(int)
-	sample := bridge.Sample{Data: make([]byte, size), Memory: countFrees{freed}}
-	return topic.NewItem(&sample, t, t), freed
+	sample := bridge.Sample{Data: make([]byte, size), Received: t, Memory: countFrees{freed}}
+	return topic.NewItem(&sample, t), freed
 }
 
 type countFrees struct{ n *int }

@@ -50,10 +50,10 @@ func NewTopic(c *codec.Channel) *Topic {
 }
 
 // NewItem returns an item for a sample, with one reference. It is called by one goroutine at a time.
-func (t *Topic) NewItem(sample *bridge.Sample, receiveTime, logTime int64) *Item {
+func (t *Topic) NewItem(sample *bridge.Sample, logTime int64) *Item {
 	it := t.free.take()
 	it.Topic = t
-	it.ReceiveTime = receiveTime
+	it.ReceiveTime = sample.Received
 	it.LogTime = logTime
 	it.PublishTime = sample.SourceTime
 	it.Payload = sample.Retain()

@@ -53,6 +53,7 @@ type Options struct {
 // Trigger is the cause of a snapshot, and the time range that it covers.
 type Trigger struct {
 	Time   int64         // ns since the Unix epoch, by the wall clock
+	At     int64         // the same moment, by the clock of bridge.Monotonic
 	Before time.Duration // 0: as far as the limits
 	After  time.Duration
 	Cause  string
@@ -92,7 +93,8 @@ func (s *Set) Take(t Trigger) (*Snapshot, error) {
 
 // TakeNow takes a snapshot with the present as its trigger time, and waits until it is written.
 func (s *Set) TakeNow(ctx context.Context, t Trigger) (*Snapshot, error) {
-	t.Time = time.Now().UnixNano()
+	now := time.Now()
+	t.Time, t.At = now.UnixNano(), bridge.Monotonic(now)
 	n, err := s.Take(t)
 	if err != nil {
 		return nil, err
@@ -122,9 +124,8 @@ func (s *Set) begin(t Trigger) (*Snapshot, error) {
 
 // open returns a snapshot with a view of the ring.
 func (s *Set) open(t Trigger) *Snapshot {
-	at := queue.Received(t.Time, time.Now())
 	return &Snapshot{
-		set: s, trigger: t, at: at, logTime: s.Stamp(t.Time), view: s.Ring.Open(at, t.Before, at+int64(t.After)),
+		set: s, trigger: t, logTime: s.Stamp(t.Time), view: s.Ring.Open(t.At, t.Before, t.At+int64(t.After)),
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
 }
@@ -133,14 +134,14 @@ func (s *Set) open(t Trigger) *Snapshot {
 // one is extended instead, unless it is over.
 func (s *Set) fire(d *condition.Detector, sample *bridge.Sample) {
 	t := Trigger{
-		Time: sample.ReceiveTime, After: s.After,
+		Time: sample.ReceiveTime, At: sample.Received, After: s.After,
 		Cause: "condition " + d.Text, Topic: d.Topic, Value: d.Values(sample.Data),
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if last := s.latest[d.Condition]; last != nil {
-		if at := queue.Received(t.Time, time.Now()); at-last.at < int64(s.Cooldown) {
-			if last.view.Extend(at + int64(t.After)) {
+		if t.At-last.trigger.At < int64(s.Cooldown) {
+			if last.view.Extend(t.At + int64(t.After)) {
 				last.firings++
 			} else {
 				last.ignored++
@@ -177,7 +178,7 @@ func (s *Set) Run(stop <-chan struct{}) {
 		case <-stop:
 			return
 		case <-tick.C:
-			s.Ring.Expire(queue.Now())
+			s.Ring.Expire(bridge.Now())
 		}
 		s.mu.Lock()
 		refused := s.refused

@@ -23,7 +23,6 @@ type Snapshot struct {
 
 	set     *Set
 	trigger Trigger
-	at      int64 // receive time of the trigger
 	logTime int64 // of the trigger
 	view    *queue.View
 	stop    chan struct{} // closed when nothing more will come
@@ -172,7 +171,7 @@ func (n *Snapshot) fill() error {
 		stopped := n.stops(0)
 		var more bool
 		n.pending, more = n.view.Read(n.pending)
-		now := queue.Now()
+		now := bridge.Now()
 		until, past := n.view.End(now)
 		horizon := now - int64(queue.Reorder)
 		if more && len(n.pending) > 0 {
@@ -225,7 +224,7 @@ func (n *Snapshot) writeUntil(horizon int64) (err error) {
 	i := 0
 	for ; i < len(n.pending) && n.pending[i].ReceiveTime <= horizon && err == nil; i++ {
 		it := n.pending[i]
-		if it.ReceiveTime > n.at {
+		if it.ReceiveTime > n.trigger.At {
 			err = n.noteTrigger()
 		}
 		if err == nil {
@@ -285,8 +284,8 @@ func (n *Snapshot) noteTrigger() error {
 	n.noted = true
 	reach := n.reach()
 	text := fmt.Sprintf("%s (%v before, %v after)", n.reason(), reach, n.trigger.After)
-	if cut := n.view.Cut(); reach > 0 && cut >= n.at-int64(reach) {
-		text += "; " + n.remark("it reaches back %v of %v, as snapshot_size is used up", tenths(n.at-cut), reach)
+	if cut := n.view.Cut(); reach > 0 && cut >= n.trigger.At-int64(reach) {
+		text += "; " + n.remark("it reaches back %v of %v, as snapshot_size is used up", tenths(n.trigger.At-cut), reach)
 	}
 	return n.writeEvent(n.event(text))
 }

@@ -76,7 +76,8 @@ func (f *fixture) receive(n int) {
 	for range n {
 		f.number++
 		data := binary.LittleEndian.AppendUint64(nil, f.number)
-		f.topic.Take([]bridge.Sample{{Data: append(data, make([]byte, f.size-8)...), ReceiveTime: f.wall()}})
+		f.topic.Take([]bridge.Sample{{Data: append(data, make([]byte, f.size-8)...), ReceiveTime: f.wall(),
+			Received: bridge.Now()}})
 	}
 }
 
@@ -87,7 +88,7 @@ func TestSlowDisk(t *testing.T) {
 		s := newFixture(t, w, size, 10*(size+queue.Overhead))
 		s.receive(5)
 		time.Sleep(2 * queue.Reorder)
-		n, err := s.Take(Trigger{Time: time.Now().UnixNano(), After: time.Hour})
+		n, err := s.Take(Trigger{Time: time.Now().UnixNano(), At: bridge.Now(), After: time.Hour})
 		require.NoError(t, err)
 		w.let <- struct{}{} // it has read the first five
 		s.receive(100)      // ten stay within the limits, ten beyond them
@@ -134,7 +135,7 @@ func TestCooldownWithAClockThatIsSet(t *testing.T) {
 		s.OnWritten = func(string) { paths.Add(1) }
 		for _, step := range []time.Duration{0, -time.Hour, time.Hour, 0, -time.Hour} {
 			s.ahead += step
-			s.fire(d, &bridge.Sample{ReceiveTime: s.wall()})
+			s.fire(d, &bridge.Sample{ReceiveTime: s.wall(), Received: bridge.Now()})
 			time.Sleep(25 * time.Second)
 		}
 		require.NoError(t, s.End())
@@ -159,7 +160,7 @@ func TestSnapshotWithAClockThatIsSet(t *testing.T) {
 				time.Sleep(2 * time.Second)
 				s.receive(1)
 				begin := time.Now()
-				n, err := s.Take(Trigger{Time: s.wall(), After: 10 * time.Second})
+				n, err := s.Take(Trigger{Time: s.wall(), At: bridge.Now(), After: 10 * time.Second})
 				require.NoError(t, err)
 				time.Sleep(5*time.Second + pace/2)
 				s.receive(1)
@@ -191,7 +192,7 @@ func TestConditionMetAgain(t *testing.T) {
 		d, err := condition.NewDetector(c, nil)
 		require.NoError(t, err)
 		for range 3 { // at 0, 6 and 12 s
-			s.fire(d, &bridge.Sample{ReceiveTime: s.wall()})
+			s.fire(d, &bridge.Sample{ReceiveTime: s.wall(), Received: bridge.Now()})
 			time.Sleep(6 * time.Second)
 		}
 		s.receive(1) // at 18 s

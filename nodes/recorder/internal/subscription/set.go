@@ -18,7 +18,6 @@ import (
 	"tapedeck/msgs/rosidl"
 	"tapedeck/nodes/internal/calls"
 	"tapedeck/nodes/recorder/internal/intake"
-	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/selection"
 	"tapedeck/nodes/recorder/internal/snapshot"
 )
@@ -576,7 +575,7 @@ func (s *Set) adapt(t *Topic, info *bridge.Topic) {
 		case <-time.After(overlap):
 		}
 		t.drop(current[0])
-		t.Replace(queue.Now())
+		t.Replace(bridge.Now())
 		close(ready)
 	})
 }
