@@ -129,13 +129,13 @@ func (m *Mapping) addArms(all []codec.TopicInfo) {
 			arms[key] = &Arm{}
 			keys = append(keys, key)
 		}
-		if s := arms[key].stream(r); *s == nil {
+		if s := &arms[key].Streams[r]; *s == nil {
 			*s = &Stream{Topic: t.Channel.Topic}
 		}
 	}
 	keys = slices.DeleteFunc(keys, func(key string) bool {
 		a := arms[key]
-		return a.Joint == nil && !numbered(key[strings.LastIndex(key, "/")+1:], armPrefix)
+		return a.Streams[episode.Joint] == nil && !numbered(key[strings.LastIndex(key, "/")+1:], armPrefix)
 	})
 	slices.Sort(keys)
 	for i, name := range nameAll(keys, armPrefix, map[string]bool{}) {
@@ -206,7 +206,7 @@ func (m *Mapping) extend(other *Mapping) (more bool) {
 			continue
 		}
 		for r, s := range a.streams() {
-			if to := m.Arms[i].stream(r); *to == nil {
+			if to := &m.Arms[i].Streams[r]; *to == nil {
 				*to, more = s, true
 			}
 		}
@@ -225,7 +225,7 @@ func (a *Arm) topic() string {
 // shares reports whether two arms have the same topic in a role.
 func (a *Arm) shares(b *Arm) bool {
 	for r, s := range a.streams() {
-		if t := *b.stream(r); t != nil && s.Topic == t.Topic {
+		if t := b.Streams[r]; t != nil && s.Topic == t.Topic {
 			return true
 		}
 	}

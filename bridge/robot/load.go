@@ -123,7 +123,7 @@ func parseArm(a *Arm, n *yaml.Node, prefix string) error {
 				"device, and below command the first three", n.Line, name)
 		}
 		s := &Stream{Topic: n.Value}
-		*a.stream(episode.Role(r)) = s
+		a.Streams[r] = s
 		return decode(n, s)
 	})
 }

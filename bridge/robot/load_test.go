@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec/episode"
 )
 
 func TestLoadMapping(t *testing.T) {
@@ -21,13 +23,14 @@ func TestLoadMapping(t *testing.T) {
 		Arms: []Arm{{
 			Name:   "arm_0",
 			Device: map[string]any{"type": "RealMan", "ip": "192.168.1.18", "port": 8080, "joints": 6},
-			Joint: &Stream{Topic: "/joint_states", Names: []string{"shoulder", "elbow", "wrist_3_joint:wrist"},
+			Streams: Streams{episode.Joint: {Topic: "/joint_states", Names: []string{"shoulder", "elbow",
+				"wrist_3_joint:wrist"},
 				Unit: "rad"},
-			Pose: &Stream{Topic: "/tool_pose"},
-			Gripper: &Stream{Topic: "/gripper/state", Fields: []string{"position", "current_force"},
-				Names: []string{"position", "force"}, Range: [2]float64{0, 0.085}, Scale: 1},
-			CommandJoint: &Stream{Topic: "/joint_commands", Fields: []string{"data"},
-				Names: []string{"shoulder", "elbow", "wrist"}},
+				episode.Pose: {Topic: "/tool_pose"},
+				episode.Gripper: {Topic: "/gripper/state", Fields: []string{"position", "current_force"},
+					Names: []string{"position", "force"}, Range: [2]float64{0, 0.085}, Scale: 1},
+				episode.CommandJoint: {Topic: "/joint_commands", Fields: []string{"data"},
+					Names: []string{"shoulder", "elbow", "wrist"}}},
 		}},
 	}, got)
 }
@@ -83,8 +86,8 @@ func TestMappingOfParameters(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, &Mapping{
 		Task: "stack", Episodes: Boundaries{Pause: 2 * time.Second}, Cameras: []Camera{{Name: "eye", Topic: "/eye"}},
-		Arms: []Arm{{Name: "left", Joint: &Stream{Topic: "/joint_states", Names: []string{"a", "b"}},
-			Gripper: &Stream{Topic: "/gripper"}}},
+		Arms: []Arm{{Name: "left", Streams: Streams{episode.Joint: {Topic: "/joint_states", Names: []string{"a", "b"}},
+			episode.Gripper: {Topic: "/gripper"}}}},
 	}, m)
 	m, err = MappingOf(map[string]any{"storage": "session"}, "robot.")
 	require.NoError(t, err)

@@ -45,15 +45,16 @@ type Camera struct {
 	Device map[string]any // its description; nil: none
 }
 
-// Arm is an arm with its topics. Streams that it does not have are nil.
+// Arm is an arm with its topics.
 type Arm struct {
-	Name                 string         // "arm_0"
-	Device               map[string]any // its description; nil: none
-	Pose, Joint, Gripper *Stream
-	// Of the joints. If both are nil, they are those in the JointState of Joint.
-	Velocity, Effort                          *Stream
-	CommandPose, CommandJoint, CommandGripper *Stream // the commands to it
+	Name    string         // "arm_0"
+	Device  map[string]any // its description; nil: none
+	Streams Streams
 }
+
+// Streams are the streams of an arm by their roles; nil: it does not have them. Velocities and efforts, if both are
+// nil, are those in the JointState of the joints.
+type Streams [episode.Roles]*Stream
 
 // empty returns the arm without samples.
 func (a *Arm) empty() *episode.Arm {
@@ -64,8 +65,8 @@ func (a *Arm) empty() *episode.Arm {
 		}
 	}
 	arm := &episode.Arm{Name: a.Name, Device: device(a.Device, topics...)}
-	if a.Gripper != nil {
-		arm.GripperRange = a.Gripper.Range
+	if a.Streams[episode.Gripper] != nil {
+		arm.GripperRange = a.Streams[episode.Gripper].Range
 	}
 	return arm
 }
@@ -83,18 +84,11 @@ func device(known map[string]any, topics ...string) json.RawMessage {
 	return text
 }
 
-// stream returns where an arm has the stream of a role.
-func (a *Arm) stream(r episode.Role) **Stream {
-	return [episode.Roles]**Stream{
-		&a.Pose, &a.Joint, &a.Gripper, &a.Velocity, &a.Effort, &a.CommandPose, &a.CommandJoint, &a.CommandGripper,
-	}[r]
-}
-
 // streams returns the streams of an arm that there are, with their roles.
 func (a *Arm) streams() iter.Seq2[episode.Role, *Stream] {
 	return func(yield func(episode.Role, *Stream) bool) {
-		for r := range episode.Roles {
-			if s := *a.stream(r); s != nil && !yield(r, s) {
+		for r, s := range a.Streams {
+			if s != nil && !yield(episode.Role(r), s) {
 				return
 			}
 		}

@@ -13,7 +13,6 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
 )
 
@@ -206,7 +205,6 @@ type instant struct {
 type take struct {
 	*episode.Episode
 	cameras []*frameList
-	vectors map[*vector]*align.Vector
 }
 
 // add takes a message.
@@ -299,7 +297,7 @@ func (s *survey) spoilt(m *codec.Message, err error) {
 
 // begin begins an episode.
 func (s *survey) begin() {
-	s.take = &take{Episode: &episode.Episode{Task: s.task}, vectors: map[*vector]*align.Vector{}}
+	s.take = &take{Episode: &episode.Episode{Task: s.task}}
 	if s.task == "" {
 		s.take.Task = s.m.Task
 	}
@@ -338,13 +336,10 @@ func (s *survey) frame(t *topic, logTime, stamp int64, own bool) {
 
 // sample adds a sample to a vector.
 func (s *survey) sample(v *vector, values []float64, stamp int64, own bool) {
-	to := s.take.vectors[v]
-	if to == nil {
-		to = &align.Vector{Name: s.m.Arms[v.arm].Name + "/" + v.role.String(), Topic: v.stream.Topic}
-		s.take.vectors[v] = to
-		*v.role.Of(s.take.Arms[v.arm]) = to
+	to := v.of(s.take.Arms)
+	if len(to.Columns) < len(v.columns) {
+		*to = *episode.Spread(to, v.columns)
 	}
-	widen(to, v.columns)
 	to.Stamps = append(to.Stamps, stamp)
 	to.Values = append(to.Values, values...)
 	if !own {
@@ -363,8 +358,12 @@ func (s *survey) end() {
 	for _, c := range e.Cameras {
 		span(e, c.Stamps)
 	}
-	for _, v := range take.vectors {
-		span(e, v.Stamps)
+	for _, a := range e.Arms {
+		for _, v := range a.Streams {
+			if v != nil {
+				span(e, v.Stamps)
+			}
+		}
 	}
 	if e.Start == 0 {
 		return // there is nothing in it
@@ -399,8 +398,8 @@ func span(e *episode.Episode, stamps []int64) {
 func (r *Recording) complete() {
 	for _, v := range r.topics.vectors {
 		for _, e := range r.episodes {
-			if of := *v.role.Of(e.Arms[v.arm]); of != nil {
-				widen(of, v.columns)
+			if of := e.Arms[v.arm].Streams[v.role]; of != nil {
+				*of = *episode.Spread(of, v.columns)
 			}
 		}
 	}
@@ -413,7 +412,9 @@ func (r *Recording) complete() {
 		}
 	}
 	for i := len(r.m.Arms) - 1; i >= 0; i-- {
-		if !slices.ContainsFunc(r.episodes, func(e *episode.Episode) bool { return moved(e.Arms[i]) }) {
+		if !slices.ContainsFunc(r.episodes, func(e *episode.Episode) bool {
+			return e.Arms[i].Streams != episode.Streams{}
+		}) {
 			for _, e := range r.episodes {
 				e.Arms = slices.Delete(e.Arms, i, i+1)
 			}
@@ -431,7 +432,7 @@ func (r *Recording) forgetUnits() {
 	}
 	for _, v := range r.topics.vectors {
 		for _, e := range r.episodes {
-			of := *v.role.Of(e.Arms[v.arm])
+			of := e.Arms[v.arm].Streams[v.role]
 			if of == nil || v.stream.Unit != "" || !unknown[of.Name] {
 				continue
 			}
@@ -441,14 +442,4 @@ func (r *Recording) forgetUnits() {
 			}
 		}
 	}
-}
-
-// moved reports whether an arm has a stream.
-func moved(a *episode.Arm) bool {
-	for r := range episode.Roles {
-		if *r.Of(a) != nil {
-			return true
-		}
-	}
-	return false
 }

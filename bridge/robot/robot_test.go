@@ -175,35 +175,36 @@ func TestEpisodesByNames(t *testing.T) {
 	require.Len(t, e.Arms, 2)
 	first, second := e.Arms[0], e.Arms[1]
 	require.Equal(t, "arm_0", first.Name)
-	require.Equal(t, "/arm_0/joint_states", first.Joint.Topic)
+	require.Equal(t, "/arm_0/joint_states", first.Streams[episode.Joint].Topic)
 	require.Equal(t, []align.Column{{Name: "a", Unit: "rad", Interp: align.Linear},
-		{Name: "b", Unit: "rad", Interp: align.Linear}}, first.Joint.Columns)
-	require.Equal(t, []float64{3, 4}, first.Velocity.Values[:2])
-	require.Equal(t, []float64{5, 6}, first.Effort.Values[:2])
+		{Name: "b", Unit: "rad", Interp: align.Linear}}, first.Streams[episode.Joint].Columns)
+	require.Equal(t, []float64{3, 4}, first.Streams[episode.Velocity].Values[:2])
+	require.Equal(t, []float64{5, 6}, first.Streams[episode.Effort].Values[:2])
 	require.Equal(t, "arm_1", second.Name)
-	require.Nil(t, second.Velocity)
-	require.Equal(t, "arm_1/command/joint", second.CommandJoint.Name)
-	require.Equal(t, []float64{1, 3, 2, 3}, second.CommandJoint.Values[:4])
-	require.Equal(t, []float64{0, 0.1}, second.Gripper.Values[:2])
-	require.Equal(t, ms(1030, 1130, 1230, 1330, 1430), second.Pose.Stamps)
-	require.InDeltaSlice(t, []float64{1, 2, 3, 0, 0, 0.5}, second.Pose.Values[6:12], 1e-12)
-	require.Equal(t, align.Column{Name: "rx", Unit: "rad", Interp: align.Euler}, second.Pose.Columns[3])
+	require.Nil(t, second.Streams[episode.Velocity])
+	require.Equal(t, "arm_1/command/joint", second.Streams[episode.CommandJoint].Name)
+	require.Equal(t, []float64{1, 3, 2, 3}, second.Streams[episode.CommandJoint].Values[:4])
+	require.Equal(t, []float64{0, 0.1}, second.Streams[episode.Gripper].Values[:2])
+	require.Equal(t, ms(1030, 1130, 1230, 1330, 1430), second.Streams[episode.Pose].Stamps)
+	require.InDeltaSlice(t, []float64{1, 2, 3, 0, 0, 0.5}, second.Streams[episode.Pose].Values[6:12], 1e-12)
+	require.Equal(t, align.Column{Name: "rx", Unit: "rad", Interp: align.Euler},
+		second.Streams[episode.Pose].Columns[3])
 }
 
 // Position distinguishes joints of one name, whether messages or a mapping name them.
 func TestJointsOfOneName(t *testing.T) {
 	for _, m := range []*Mapping{
-		nil, {Arms: []Arm{{Name: "arm_0", Joint: &Stream{Topic: "/arm_0/joint_states",
-			Names: []string{"x", "finger", "finger"}}}}},
-		{Arms: []Arm{{Name: "arm_0", Joint: &Stream{Topic: "/arm_0/joint_states",
-			Names: []string{"x", "finger:finger", "finger:finger"}}}}},
+		nil, {Arms: []Arm{{Name: "arm_0", Streams: Streams{episode.Joint: {Topic: "/arm_0/joint_states",
+			Names: []string{"x", "finger", "finger"}}}}}},
+		{Arms: []Arm{{Name: "arm_0", Streams: Streams{episode.Joint: {Topic: "/arm_0/joint_states",
+			Names: []string{"x", "finger:finger", "finger:finger"}}}}}},
 	} {
 		p := newTape(t)
 		for i := range 3 {
 			now := 1000 + 100*i
 			p.add("/arm_0/joint_states", now, joints(now, []string{"x", "finger", "finger"}, 1, 2, float64(i)))
 		}
-		joint := p.episodes(m)[0].Arms[0].Joint
+		joint := p.episodes(m)[0].Arms[0].Streams[episode.Joint]
 		require.Equal(t, []float64{1, 2, 0, 1, 2, 1, 1, 2, 2}, joint.Values)
 		for i, name := range []string{"x", "finger", "finger"} {
 			require.Equal(t, name, joint.Columns[i].Name)
@@ -250,17 +251,17 @@ arms:
 	require.JSONEq(t, `{"topics": ["/state", "/joint_states", "/open"], "ip": "192.168.1.18", "lens": {"wide": true}}`,
 		string(a.Device))
 	require.Equal(t, []align.Column{{Name: "s", Unit: "deg", Interp: align.Linear},
-		{Name: "elbow", Unit: "deg", Interp: align.Linear}}, a.Joint.Columns)
-	require.Equal(t, []float64{90, 0, 90, 1, 90, 2, 90, 3}, a.Joint.Values[:8])
-	require.Len(t, a.Joint.Stamps, 5)
-	require.True(t, align.IsMissing(a.Joint.Values[8]))
-	require.Equal(t, 7.0, a.Joint.Values[9])
+		{Name: "elbow", Unit: "deg", Interp: align.Linear}}, a.Streams[episode.Joint].Columns)
+	require.Equal(t, []float64{90, 0, 90, 1, 90, 2, 90, 3}, a.Streams[episode.Joint].Values[:8])
+	require.Len(t, a.Streams[episode.Joint].Stamps, 5)
+	require.True(t, align.IsMissing(a.Streams[episode.Joint].Values[8]))
+	require.Equal(t, 7.0, a.Streams[episode.Joint].Values[9])
 	require.Equal(t, [2]float64{0, 0.08}, a.GripperRange)
-	require.Equal(t, []float64{0.04, 0.04, 0.04, 0.04}, a.Gripper.Values)
-	require.Equal(t, []float64{0.1, 0.2, 0.3, 0, 0, 1}, a.Pose.Values[:6])
-	require.Equal(t, 4, a.Pose.Unstamped)
-	require.Equal(t, ms(1001, 1101, 1201, 1301), a.Pose.Stamps)
-	require.Equal(t, []float64{0, 0, 1, 1}, a.CommandGripper.Values)
+	require.Equal(t, []float64{0.04, 0.04, 0.04, 0.04}, a.Streams[episode.Gripper].Values)
+	require.Equal(t, []float64{0.1, 0.2, 0.3, 0, 0, 1}, a.Streams[episode.Pose].Values[:6])
+	require.Equal(t, 4, a.Streams[episode.Pose].Unstamped)
+	require.Equal(t, ms(1001, 1101, 1201, 1301), a.Streams[episode.Pose].Stamps)
+	require.Equal(t, []float64{0, 0, 1, 1}, a.Streams[episode.CommandGripper].Values)
 }
 
 func TestEpisodesOfATrigger(t *testing.T) {
@@ -289,7 +290,7 @@ func TestEpisodesOfATrigger(t *testing.T) {
 	require.Equal(t, ms(1300, 1400, 1500), all[0].Cameras[0].Stamps)
 	require.Equal(t, "place", all[1].Task)
 	require.Equal(t, "19700101_000001_1", all[1].Name)
-	require.Equal(t, []float64{1600, 1700}, all[1].Arms[0].Joint.Values)
+	require.Equal(t, []float64{1600, 1700}, all[1].Arms[0].Streams[episode.Joint].Values)
 	f, err := all[1].Cameras[0].Open()
 	require.NoError(t, err)
 	require.Equal(t, picture1x1(1700), frame(t, f, 1))
@@ -314,7 +315,7 @@ func TestEpisodesBetweenPauses(t *testing.T) {
 	m.Episodes.Pause = 2 * time.Second
 	var lengths []int
 	for _, e := range p.episodes(m) {
-		lengths = append(lengths, len(e.Arms[0].Joint.Stamps))
+		lengths = append(lengths, len(e.Arms[0].Streams[episode.Joint].Stamps))
 	}
 	require.Equal(t, []int{3, 2, 1}, lengths)
 }
@@ -461,12 +462,13 @@ func TestWriter(t *testing.T) {
 	require.Equal(t, ms(1000), all[0].Cameras[0].Stamps)
 	require.Equal(t, ms(1020), all[0].Cameras[1].Stamps)
 	a := all[0].Arms[0]
-	require.Equal(t, ms(1030, 1040), a.Joint.Stamps)
+	require.Equal(t, ms(1030, 1040), a.Streams[episode.Joint].Stamps)
 	require.InDeltaSlice(t, []float64{90, 180, -180},
-		[]float64{a.Joint.Values[0], a.Joint.Values[2], a.Joint.Values[3]},
+		[]float64{a.Streams[episode.Joint].Values[0], a.Streams[episode.Joint].Values[2],
+			a.Streams[episode.Joint].Values[3]},
 		0)
-	require.True(t, align.IsMissing(a.Joint.Values[1]))
-	require.Equal(t, []float64{1, 2, 3, 0, 0, 0}, a.Pose.Values)
+	require.True(t, align.IsMissing(a.Streams[episode.Joint].Values[1]))
+	require.Equal(t, []float64{1, 2, 3, 0, 0, 0}, a.Streams[episode.Pose].Values)
 }
 
 func TestWriterRefusesWhatIsNoRobots(t *testing.T) {
@@ -492,10 +494,10 @@ func TestWriterSplits(t *testing.T) {
 		p.add("/arm_0/joint_states", now+1, joints(now+1, []string{"a"}, 1))
 	}
 	all := p.record(&Mapping{Episodes: Boundaries{Topic: "/go"},
-		Arms: []Arm{{Name: "arm_0", Joint: &Stream{Topic: "/arm_0/joint_states"}}}})
+		Arms: []Arm{{Name: "arm_0", Streams: Streams{episode.Joint: {Topic: "/arm_0/joint_states"}}}}})
 	require.Len(t, all, 2)
-	require.Equal(t, ms(1101, 1201), all[0].Arms[0].Joint.Stamps)
-	require.Equal(t, ms(1401), all[1].Arms[0].Joint.Stamps)
+	require.Equal(t, ms(1101, 1201), all[0].Arms[0].Streams[episode.Joint].Stamps)
+	require.Equal(t, ms(1401), all[1].Arms[0].Streams[episode.Joint].Stamps)
 }
 
 // The trigger discards the episode that is recorded, or the one that ended last, in a recording of messages and in
@@ -540,13 +542,14 @@ func TestTriggerDiscards(t *testing.T) {
 					p.add("/arm_0/joint_states", 1005+10*i, joints(1005+10*i, []string{"a"}, float64(i)))
 				}
 			}
-			m := &Mapping{Episodes: c.b, Arms: []Arm{{Name: "arm_0", Joint: &Stream{Topic: "/arm_0/joint_states"}}}}
+			m := &Mapping{Episodes: c.b, Arms: []Arm{{Name: "arm_0",
+				Streams: Streams{episode.Joint: {Topic: "/arm_0/joint_states"}}}}}
 			m.Episodes.Topic = "/task"
 			show := func(all []*episode.Episode) string {
 				var list []string
 				for _, e := range all {
 					var samples []string
-					for _, stamp := range e.Arms[0].Joint.Stamps {
+					for _, stamp := range e.Arms[0].Streams[episode.Joint].Stamps {
 						samples = append(samples, fmt.Sprint((stamp/1e6-1005)/10))
 					}
 					one := strings.Join(samples, ",")
@@ -580,7 +583,8 @@ func TestTriggerDiscards(t *testing.T) {
 			p := newTape(t)
 			p.add("/task", 1000, c.message)
 			p.add("/arm_0/joint_states", 1000, joints(1000, []string{"a"}, 1))
-			m := &Mapping{Episodes: c.b, Arms: []Arm{{Name: "arm_0", Joint: &Stream{Topic: "/arm_0/joint_states"}}}}
+			m := &Mapping{Episodes: c.b, Arms: []Arm{{Name: "arm_0",
+				Streams: Streams{episode.Joint: {Topic: "/arm_0/joint_states"}}}}}
 			m.Episodes.Topic = "/task"
 			r, err := Episodes(p.write(), m)
 			if c.want == "" {
@@ -609,7 +613,7 @@ func TestWriterDiscards(t *testing.T) {
 		return NewWriter(r, m)
 	}
 	m := &Mapping{Episodes: Boundaries{Topic: "/task"},
-		Arms: []Arm{{Name: "arm_0", Joint: &Stream{Topic: "/arm_0/joint_states"}}}}
+		Arms: []Arm{{Name: "arm_0", Streams: Streams{episode.Joint: {Topic: "/arm_0/joint_states"}}}}}
 	p, now := newTape(t), 1000
 	w := create(m)
 	write := func(topic string, message msgs.Message) {

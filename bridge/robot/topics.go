@@ -136,18 +136,16 @@ func (m *Mapping) topics() []string {
 func (t *topics) implied(topic string) {
 	for i := range t.m.Arms {
 		a := &t.m.Arms[i]
-		if a.Joint == nil || a.Joint.Topic != topic || a.Joint.Fields != nil || a.Joint.Scale != 0 ||
-			a.Velocity != nil || a.Effort != nil {
+		joint := a.Streams[episode.Joint]
+		if joint == nil || joint.Topic != topic || joint.Fields != nil || joint.Scale != 0 ||
+			a.Streams[episode.Velocity] != nil || a.Streams[episode.Effort] != nil {
 			continue
 		}
 		for _, r := range []episode.Role{episode.Velocity, episode.Effort} {
 			if t.has(i, r) {
 				continue
 			}
-			s := &Stream{Topic: topic, Names: a.Joint.Names}
-			if a.Joint.Unit == "deg" && r == episode.Velocity {
-				s.Unit = "deg/s"
-			}
+			s := &Stream{Topic: topic, Names: joint.Names, Unit: r.Unit(joint.Unit)}
 			t.vectors = append(t.vectors, newVector(i, r, s))
 		}
 	}

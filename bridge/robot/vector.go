@@ -43,6 +43,15 @@ func newVector(arm int, r episode.Role, s *Stream) *vector {
 	return v
 }
 
+// of returns where the arms have the stream, which it begins if they do not.
+func (v *vector) of(arms []*episode.Arm) *align.Vector {
+	a := arms[v.arm]
+	if a.Streams[v.role] == nil {
+		a.Streams[v.role] = &align.Vector{Name: a.Name + "/" + v.role.String(), Topic: v.stream.Topic}
+	}
+	return a.Streams[v.role]
+}
+
 // add adds a column with a name, and its label in messages, and returns its index.
 func (v *vector) add(label, name string) int {
 	i := len(v.columns)
@@ -201,29 +210,5 @@ func (v *vector) label(fields []*numbers) error {
 
 // column returns the column of a name.
 func (v *vector) column(name string) align.Column {
-	unit := v.stream.Unit
-	switch v.role.Base() {
-	case episode.Joint:
-		unit = cmp.Or(unit, "rad")
-	case episode.Velocity:
-		unit = cmp.Or(unit, "rad/s")
-	}
-	return v.role.Column(name, unit)
-}
-
-// widen appends columns to a vector.
-func widen(v *align.Vector, columns []align.Column) {
-	old := len(v.Columns)
-	v.Columns = columns
-	if old == len(columns) {
-		return
-	}
-	values := make([]float64, 0, len(v.Stamps)*len(columns))
-	for i := range v.Stamps {
-		values = append(values, v.Values[i*old:(i+1)*old]...)
-		for range columns[old:] {
-			values = append(values, align.Missing())
-		}
-	}
-	v.Values = values
+	return v.role.Column(name, cmp.Or(v.stream.Unit, v.role.Unit("rad")))
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"tapedeck/codec"
-	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
 	"tapedeck/codec/session"
 )
@@ -184,13 +183,8 @@ func (w *Writer) write(t *topic, m *codec.Message) error {
 			continue
 		}
 		a := w.arms[p.arm]
-		v := *p.role.Of(a)
-		if v == nil {
-			v = &align.Vector{Name: a.Name + "/" + p.role.String(), Topic: p.stream.Topic}
-			*p.role.Of(a) = v
-		}
-		v.Columns = p.columns
-		if err := w.Sample(a, v, stamp, values); err != nil {
+		p.of(w.arms).Columns = p.columns
+		if err := w.Sample(a, p.role, stamp, values); err != nil {
 			return err
 		}
 	}

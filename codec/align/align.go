@@ -15,26 +15,12 @@ type Streams struct {
 	Commands []*Vector // a row holds the last command before it
 }
 
-// Rows are the values of a Vector, one row per point of the timeline.
-type Rows struct {
-	Name    string   // of the Vector
-	Topic   string   // likewise
-	Columns []Column // no Interp is Auto
-	Values  []float64
-}
-
-// Row returns the numbers of the i-th row.
-func (r *Rows) Row(i int) []float64 {
-	n := len(r.Columns)
-	return r.Values[i*n : (i+1)*n : (i+1)*n]
-}
-
-// Table is the result of Align: rows in time order.
+// Table is the result of Align: rows in time order. Its vectors have a sample for each row, and columns without Auto.
 type Table struct {
-	Stamps   []int64 // ns since the Unix epoch, each later than the one before
-	Frames   [][]int // per camera and row, the index of the frame in its Track; -1 is none
-	Vectors  []*Rows // as Streams.Vectors
-	Commands []*Rows // as Streams.Commands
+	Stamps   []int64   // ns since the Unix epoch, each later than the one before
+	Frames   [][]int   // per camera and row, the index of the frame in its Track; -1 is none
+	Vectors  []*Vector // as Streams.Vectors
+	Commands []*Vector // as Streams.Commands
 	Report   Report
 }
 
@@ -133,8 +119,8 @@ func (a *aligner) table(points []int64) (*Table, error) {
 		f.count(t.Stamps, t.Frames[c])
 		t.Report.Cameras = append(t.Report.Cameras, f.report)
 	}
-	finish := func(x *series, r *Rows) {
-		r.Values = r.Values[:kept*len(r.Columns)]
+	finish := func(x *series, r *Vector) {
+		r.Stamps, r.Values = t.Stamps, r.Values[:kept*len(r.Columns)]
 		x.finish(r)
 		x.report.Between = between(x.stamps, t.Stamps)
 		t.Report.Vectors = append(t.Report.Vectors, x.report)
@@ -153,8 +139,8 @@ func (a *aligner) table(points []int64) (*Table, error) {
 }
 
 // rows samples a stream at all points and marks the rows that it drops.
-func (a *aligner) rows(x *series, points []int64, dropped []bool) *Rows {
-	r := &Rows{Name: x.vector.Name, Topic: x.vector.Topic, Columns: x.columns()}
+func (a *aligner) rows(x *series, points []int64, dropped []bool) *Vector {
+	r := &Vector{Name: x.vector.Name, Topic: x.vector.Topic, Columns: x.columns()}
 	r.Values = make([]float64, len(points)*len(r.Columns))
 	for i, point := range points {
 		why := x.sample(point, r.Row(i))
@@ -182,7 +168,7 @@ func between(stamps, rows []int64) (n int) {
 
 // finish counts the rows with NaN, and makes quaternions continuous: of the two that are the same rotation it takes the
 // one nearer to the row before.
-func (x *series) finish(r *Rows) {
+func (x *series) finish(r *Vector) {
 	n := len(r.Columns)
 	if n == 0 {
 		return

@@ -129,7 +129,7 @@ func check(t *testing.T, s Streams, o Options, table *Table) {
 			}
 		}
 	}
-	for k, rows := range append(append([]*Rows{}, table.Vectors...), table.Commands...) {
+	for k, rows := range append(append([]*Vector{}, table.Vectors...), table.Commands...) {
 		if len(rows.Values) != n*len(rows.Columns) {
 			t.Fatalf("%d numbers for %d rows of %d columns", len(rows.Values), n, len(rows.Columns))
 		}

@@ -125,7 +125,7 @@ func TestRandomStreams(t *testing.T) {
 }
 
 // requireRow compares the i-th row of a stream: numbers as such, rotations as matrices.
-func requireRow(t *testing.T, want []float64, rows *Rows, i int, at string) {
+func requireRow(t *testing.T, want []float64, rows *Vector, i int, at string) {
 	got := rows.Row(i)
 	for c := 0; c < len(want); c++ {
 		if rows.Columns[c].Name == "rx" {

@@ -6,8 +6,6 @@ import (
 	"math"
 	"slices"
 	"time"
-
-	"tapedeck/msgs/plural"
 )
 
 const (
@@ -37,11 +35,10 @@ type series struct {
 
 // newSeries cleans v without changing it, and copies it only if needed.
 func newSeries(v *Vector, o *Options, command bool) (*series, error) {
-	width := len(v.Columns)
-	if len(v.Values) != len(v.Stamps)*width {
-		return nil, fmt.Errorf("stream %s has %s for %s of %s, want %d", v.Name, plural.Count(len(v.Values), "number"),
-			plural.Count(len(v.Stamps), "sample"), plural.Count(width, "column"), len(v.Stamps)*width)
+	if err := v.Check(); err != nil {
+		return nil, err
 	}
+	width := len(v.Columns)
 	s := &series{vector: v, optional: named(o.Optional, v.Name, v.Topic), asOf: o.Causal || command, forever: command,
 		at: -1}
 	s.report = &VectorReport{StreamReport: StreamReport{Name: v.Name, Samples: len(v.Stamps), Unstamped: v.Unstamped}}
@@ -227,9 +224,8 @@ func (s *series) valid(i int) bool {
 	if t := s.vector.Stamps[i]; t <= -unlimited || t >= unlimited {
 		return false
 	}
-	width := len(s.kinds)
-	sample := s.vector.Values[i*width : (i+1)*width]
-	for c := 0; c < width; c++ {
+	sample, width := s.vector.Row(i), len(s.kinds)
+	for c := range width {
 		if x := sample[c]; x-x != 0 && !IsMissing(x) {
 			return false
 		}
@@ -259,7 +255,7 @@ func (s *series) sort() {
 	r.OutOfOrder = inOrder(order, v.Stamps)
 	s.stamps, s.values = make([]int64, 0, len(order)), make([]float64, 0, len(order)*width)
 	for _, i := range order {
-		sample := v.Values[i*width : (i+1)*width]
+		sample := v.Row(i)
 		if n := len(s.stamps); n > 0 && s.stamps[n-1] == v.Stamps[i] {
 			r.Duplicates++
 			for c, x := range sample {

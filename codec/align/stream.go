@@ -2,7 +2,12 @@
 // nor robots. Options has every choice, and Report the result.
 package align
 
-import "math"
+import (
+	"fmt"
+	"math"
+
+	"tapedeck/msgs/plural"
+)
 
 // Vector is a stream of numbers: joints, a pose, a gripper.
 type Vector struct {
@@ -15,11 +20,26 @@ type Vector struct {
 	Unstamped int
 }
 
+// Check returns an error unless v has a value for each column of each sample.
+func (v *Vector) Check() error {
+	if n := len(v.Stamps) * len(v.Columns); len(v.Values) != n {
+		return fmt.Errorf("stream %s has %s for %s of %s, want %d", v.Name, plural.Count(len(v.Values), "number"),
+			plural.Count(len(v.Stamps), "sample"), plural.Count(len(v.Columns), "column"), n)
+	}
+	return nil
+}
+
+// Row returns the numbers of the i-th sample.
+func (v *Vector) Row(i int) []float64 {
+	n := len(v.Columns)
+	return v.Values[i*n : (i+1)*n : (i+1)*n]
+}
+
 // Column is one of the numbers of a Vector.
 type Column struct {
-	Name   string // "joint_0", "rx", "status"
-	Unit   string // "rad", "deg", "m"; "" is unknown or none
-	Interp Interp
+	Name   string `json:"name"`           // "joint_0", "rx", "status"
+	Unit   string `json:"unit,omitempty"` // "rad", "deg", "m"; "" is unknown or none
+	Interp Interp `json:"interp"`
 }
 
 // Places returns for each of columns its index in others, -1 if it is not there. Columns are found by their names; of

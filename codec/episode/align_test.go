@@ -38,7 +38,7 @@ func TestAlign(t *testing.T) {
 	joint.Columns[0].Unit, joint.Columns[1].Unit = "deg", "rad"
 	gripper := vector("arm_0/gripper", 100, func(i int) float64 { return float64(i * 10) }, "force", "position")
 	e := &Episode{Name: "take", Cameras: []*Camera{camera("camera_0", 30)},
-		Arms: []*Arm{{Name: "arm_0", Joint: joint, Gripper: gripper}}}
+		Arms: []*Arm{{Name: "arm_0", Streams: Streams{Joint: joint, Gripper: gripper}}}}
 	rows, err := Align(e, align.Options{})
 	require.NoError(t, err)
 	require.Len(t, rows.Stamps, 30)
@@ -68,10 +68,11 @@ func TestActions(t *testing.T) {
 	half := func(i int) float64 { return float64(i)/1000 + 0.0005 }
 	make := func() *Episode {
 		return &Episode{Name: "take", Cameras: []*Camera{camera("camera_0", 30)}, Arms: []*Arm{{
-			Name: "arm_0", Joint: vector("arm_0/joint", 100, half, "joint_0", "joint_1"),
-			Gripper: vector("arm_0/gripper", 100, half, "position"),
-			CommandJoint: vector("arm_0/command/joint", 100, func(i int) float64 { return 5 + float64(i) }, "joint_1",
-				"joint_0"),
+			Name: "arm_0", Streams: Streams{Joint: vector("arm_0/joint", 100, half, "joint_0", "joint_1"),
+				Gripper: vector("arm_0/gripper", 100, half, "position"),
+				CommandJoint: vector("arm_0/command/joint", 100, func(i int) float64 { return 5 + float64(i) },
+					"joint_1",
+					"joint_0")},
 		}}}
 	}
 	tests := []struct {
@@ -85,16 +86,18 @@ func TestActions(t *testing.T) {
 		{align.ActionCommand, nil, "command, next-state for arm_0/gripper", []float64{8, 8, 0.0065}, ""},
 		{align.ActionNextState, nil, "next-state", []float64{0.0065, 0.0065, 0.0065}, ""},
 		{align.ActionCopy, nil, "copy", []float64{0.0035, 0.0035, 0.0035}, ""},
-		{align.ActionAuto, func(a *Arm) { a.CommandJoint.Stamps[3] += 1 }, "command, next-state for arm_0/gripper",
+		{align.ActionAuto, func(a *Arm) { a.Streams[CommandJoint].Stamps[3] += 1 },
+			"command, next-state for arm_0/gripper",
 			[]float64{7, 7, 0.0065}, ""},
-		{align.ActionAuto, func(a *Arm) { a.CommandJoint.Values[6] = 1 }, "command, next-state for arm_0/gripper",
+		{align.ActionAuto, func(a *Arm) { a.Streams[CommandJoint].Values[6] = 1 },
+			"command, next-state for arm_0/gripper",
 			[]float64{8, 1, 0.0065}, ""},
-		{align.ActionAuto, func(a *Arm) { a.CommandJoint = vector("c", 0, half, "a") }, "next-state",
+		{align.ActionAuto, func(a *Arm) { a.Streams[CommandJoint] = vector("c", 0, half, "a") }, "next-state",
 			[]float64{0.0065, 0.0065, 0.0065}, ""},
-		{align.ActionCommand, func(a *Arm) { a.CommandJoint = nil }, "", nil,
+		{align.ActionCommand, func(a *Arm) { a.Streams[CommandJoint] = nil }, "", nil,
 			"align take: there are no commands for actions; choose next-state or copy"},
 		{
-			align.ActionAuto, func(a *Arm) { a.CommandJoint = vector("c", 100, half, "joint_1") },
+			align.ActionAuto, func(a *Arm) { a.Streams[CommandJoint] = vector("c", 100, half, "joint_1") },
 			"command, next-state for arm_0/gripper", nil,
 			"action of arm_0: 2 joints, but actions of 1",
 		},
@@ -126,7 +129,7 @@ func TestActions(t *testing.T) {
 
 func TestNothingToAlign(t *testing.T) {
 	half := func(i int) float64 { return float64(i) + 0.5 }
-	arm := &Arm{Name: "arm_0", Joint: vector("arm_0/joint", 100, half, "joint_0")}
+	arm := &Arm{Name: "arm_0", Streams: Streams{Joint: vector("arm_0/joint", 100, half, "joint_0")}}
 	_, err := Align(&Episode{Name: "take", Cameras: []*Camera{camera("camera_0", 30)}}, align.Options{})
 	require.EqualError(t, err, "align take: there are no arms; if that is right, use --partial")
 	_, err = Align(&Episode{Name: "take", Arms: []*Arm{arm}}, align.Options{})
@@ -161,14 +164,16 @@ func TestRewards(t *testing.T) {
 func TestVelocityAndEffort(t *testing.T) {
 	joint := vector("arm_0/joint", 100, func(i int) float64 { return float64(i * i) }, "a", "b")
 	e := &Episode{Name: "take", Cameras: []*Camera{camera("camera_0", 30)}, Arms: []*Arm{
-		{Name: "arm_0", Joint: joint, Gripper: vector("arm_0/gripper", 100, func(int) float64 { return 0.5 },
-			"position")},
+		{Name: "arm_0", Streams: Streams{Joint: joint, Gripper: vector("arm_0/gripper", 100,
+			func(int) float64 { return 0.5 },
+			"position")}},
 		{Name: "arm_1"},
 	}}
-	e.Arms[0].Velocity = vector("arm_0/velocity", 100, func(i int) float64 { return float64(i) + 0.5 }, "b", "a")
-	for i := range e.Arms[0].Velocity.Columns {
-		e.Arms[0].Velocity.Columns[i].Unit = "deg/s"
-		e.Arms[0].Velocity.Values[i] = 180 * float64(i)
+	e.Arms[0].Streams[Velocity] = vector("arm_0/velocity", 100, func(i int) float64 { return float64(i) + 0.5 }, "b",
+		"a")
+	for i := range e.Arms[0].Streams[Velocity].Columns {
+		e.Arms[0].Streams[Velocity].Columns[i].Unit = "deg/s"
+		e.Arms[0].Streams[Velocity].Values[i] = 180 * float64(i)
 	}
 	rows, err := Align(e, align.Options{})
 	require.NoError(t, err)
@@ -179,8 +184,8 @@ func TestVelocityAndEffort(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, effort)
 
-	e.Arms[0].Effort = e.Arms[0].Velocity
-	e.Arms[0].Velocity = nil
+	e.Arms[0].Streams[Effort] = e.Arms[0].Streams[Velocity]
+	e.Arms[0].Streams[Velocity] = nil
 	for _, causal := range []bool{false, true} {
 		rows, err = Align(e, align.Options{Causal: causal})
 		require.NoError(t, err)
@@ -224,7 +229,7 @@ func TestGripperRange(t *testing.T) {
 		for i := range test.positions {
 			v.Values[2*i] = 77.7
 		}
-		closed, open, err := (&Arm{Gripper: v, GripperRange: test.set}).gripperRange()
+		closed, open, err := (&Arm{Streams: Streams{Gripper: v}, GripperRange: test.set}).gripperRange()
 		if test.err != "" {
 			require.EqualError(t, err, test.err)
 			continue
@@ -237,22 +242,23 @@ func TestGripperRange(t *testing.T) {
 func TestContinuousJoints(t *testing.T) {
 	joint := vector("arm_0/joint", 100, func(i int) float64 { return math.Remainder(float64(i)*30, 360) }, "joint_0")
 	joint.Columns[0].Unit = "deg"
-	e := &Episode{Name: "take", Cameras: []*Camera{camera("camera_0", 30)}, Arms: []*Arm{{Name: "arm_0", Joint: joint}}}
+	e := &Episode{Name: "take", Cameras: []*Camera{camera("camera_0", 30)}, Arms: []*Arm{{Name: "arm_0",
+		Streams: Streams{Joint: joint}}}}
 	rows, err := Align(e, align.Options{ContinuousJoints: true})
 	require.NoError(t, err)
-	require.InDelta(t, 90*29, rows.Arms[0].Joint.Values[29], 1e-9)
+	require.InDelta(t, 90*29, rows.Arms[0].Streams[Joint].Values[29], 1e-9)
 	require.Equal(t, align.Auto, joint.Columns[0].Interp)
 
 	command := vector("arm_0/command/joint", 100, func(i int) float64 {
 		return math.Remainder(float64(i)*30+10,
 			360) * math.Pi / 180
 	}, "joint_0")
-	e.Arms[0].CommandJoint = command
+	e.Arms[0].Streams[CommandJoint] = command
 	rows, err = Align(e, align.Options{ContinuousJoints: true})
 	require.NoError(t, err)
-	require.InDelta(t, (90*29+10)*math.Pi/180, rows.Arms[0].ActionJoint.Values[29], 1e-9)
-	e.Arms[0].CommandJoint = nil
+	require.InDelta(t, (90*29+10)*math.Pi/180, rows.Arms[0].Streams[CommandJoint].Values[29], 1e-9)
+	e.Arms[0].Streams[CommandJoint] = nil
 	rows, err = Align(e, align.Options{})
 	require.NoError(t, err)
-	require.LessOrEqual(t, slices.Max(rows.Arms[0].Joint.Values), 180.0)
+	require.LessOrEqual(t, slices.Max(rows.Arms[0].Streams[Joint].Values), 180.0)
 }

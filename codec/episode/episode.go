@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"tapedeck/codec"
 	"tapedeck/codec/align"
@@ -89,24 +88,17 @@ type Frames interface {
 // Frame is an image of a camera.
 type Frame = pixel.Image
 
-// Arm is one robot arm with its gripper. Streams that were not recorded are nil.
+// Arm is one robot arm with its gripper.
 type Arm struct {
 	Name    string          // "arm_0"
 	Device  json.RawMessage // description of the arm as a JSON object; nil: none
-	Pose    *align.Vector   // of the tool: x, y, z in m and rx, ry, rz in rad, or a quaternion
-	Joint   *align.Vector   // in the unit of its columns
-	Gripper *align.Vector   // its columns are the device's own
-	// Further values of the driver, in the order of Joint.
-	Velocity *align.Vector
-	Effort   *align.Vector
+	Streams Streams
 	// GripperRange is the closed and the open position of the gripper, in its unit; both 0: unknown.
 	GripperRange [2]float64
-
-	// The commands to the arm.
-	CommandPose    *align.Vector
-	CommandJoint   *align.Vector
-	CommandGripper *align.Vector
 }
+
+// Streams are the streams of an arm by their roles; nil: not recorded.
+type Streams [Roles]*align.Vector
 
 // Source is a recording that holds episodes.
 type Source interface {
@@ -133,30 +125,3 @@ func (Intact) Events() []codec.Event { return nil }
 
 // Damage returns nil.
 func (Intact) Damage() []error { return nil }
-
-// Stream returns the field of the stream of a kind, "pose", "joint", "gripper", "velocity" or "effort", or of the
-// commands of that kind; nil if there is no such field.
-func (a *Arm) Stream(kind string, command bool) **align.Vector {
-	i := slices.Index(RoleNames[:CommandPose], kind)
-	if i < 0 {
-		return nil
-	}
-	if command && i < int(Velocity) {
-		i += int(CommandPose)
-	}
-	return a.streams()[i]
-}
-
-// streams returns the fields of all streams, by their roles.
-func (a *Arm) streams() [Roles]**align.Vector {
-	return [...]**align.Vector{&a.Pose, &a.Joint, &a.Gripper, &a.Velocity, &a.Effort, &a.CommandPose, &a.CommandJoint,
-		&a.CommandGripper}
-}
-
-// Vectors returns all streams, by their roles; those that were not recorded are nil.
-func (a *Arm) Vectors() (list [Roles]*align.Vector) {
-	for i, v := range a.streams() {
-		list[i] = *v
-	}
-	return list
-}

@@ -12,49 +12,43 @@ import (
 
 // Layout is the union of the arms of several episodes, and of the columns of their streams. The zero value is empty.
 type Layout struct {
-	arms []*layoutArm
-}
-
-// layoutArm is an arm of a Layout.
-type layoutArm struct {
-	name    string
-	streams [Roles]*align.Vector // without samples; nil: none
+	arms []*Arm // their streams have no samples
 }
 
 // Add adds the arms of e. If units mix degrees and radians, the layout has the first one; any other change of unit is
 // an error that names the stream.
 func (l *Layout) Add(e *Episode) error {
 	for _, a := range e.Arms {
-		arm := l.arm(a.Name)
+		arm := named(l.arms, a.Name)
 		if arm == nil {
-			arm = &layoutArm{name: a.Name}
+			arm = &Arm{Name: a.Name}
 			l.arms = append(l.arms, arm)
-			slices.SortFunc(l.arms, func(a, b *layoutArm) int { return compareArms(a.name, b.name) })
+			slices.SortFunc(l.arms, func(a, b *Arm) int { return compareArms(a.Name, b.Name) })
 		}
-		for i, v := range a.Vectors() {
+		for role, v := range a.Streams {
 			if v == nil {
 				continue
 			}
-			if arm.streams[i] == nil {
-				arm.streams[i] = &align.Vector{Name: v.Name, Topic: v.Topic}
+			if arm.Streams[role] == nil {
+				arm.Streams[role] = &align.Vector{Name: v.Name, Topic: v.Topic}
 			}
-			columns, err := merge(arm.streams[i].Columns, v.Columns)
+			columns, err := merge(arm.Streams[role].Columns, v.Columns)
 			if err != nil {
 				return fmt.Errorf("%s: %s: %w", e.Name, v.Name, err)
 			}
-			arm.streams[i].Columns = columns
+			arm.Streams[role].Columns = columns
 		}
 	}
 	return nil
 }
 
-func (l *Layout) arm(name string) *layoutArm {
-	for _, a := range l.arms {
-		if a.name == name {
-			return a
-		}
+// named returns the arm of a name, nil if there is none.
+func named(arms []*Arm, name string) *Arm {
+	i := slices.IndexFunc(arms, func(a *Arm) bool { return a.Name == name })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return arms[i]
 }
 
 // merge returns the columns of both, sorted by name if both are, else those of a before those of b.
@@ -73,14 +67,6 @@ func merge(a, b []align.Column) ([]align.Column, error) {
 		slices.SortStableFunc(all, byName)
 	}
 	return all, nil
-}
-
-// radiansOf returns a unit with radians for degrees: "rad/s" for "deg/s".
-func radiansOf(unit string) string {
-	if rest, ok := strings.CutPrefix(unit, "deg"); ok {
-		return "rad" + rest
-	}
-	return unit
 }
 
 // unitText names a unit in an error.
@@ -130,19 +116,19 @@ func (l *Layout) Apply(e *Episode) *Episode {
 	applied := *e
 	applied.Arms = nil
 	for _, arm := range l.arms {
-		a := &Arm{Name: arm.name}
-		if i := slices.IndexFunc(e.Arms, func(b *Arm) bool { return b.Name == arm.name }); i >= 0 {
-			*a = *e.Arms[i]
+		a := &Arm{Name: arm.Name}
+		if known := named(e.Arms, arm.Name); known != nil {
+			*a = *known
 		}
-		for i, stream := range a.streams() {
-			command := i >= int(CommandPose)
+		for role, stream := range arm.Streams {
+			v := &a.Streams[role]
 			switch {
-			case arm.streams[i] == nil, *stream == nil && command:
-			case *stream == nil:
-				empty := *arm.streams[i]
-				*stream = &empty
+			case stream == nil, *v == nil && Role(role) >= CommandPose:
+			case *v == nil:
+				empty := *stream
+				*v = &empty
 			default:
-				*stream = spread(*stream, arm.streams[i].Columns)
+				*v = Spread(*v, stream.Columns)
 			}
 		}
 		applied.Arms = append(applied.Arms, a)
@@ -150,8 +136,8 @@ func (l *Layout) Apply(e *Episode) *Episode {
 	return &applied
 }
 
-// spread returns v with the given columns and units.
-func spread(v *align.Vector, columns []align.Column) *align.Vector {
+// Spread returns v with the given columns and units, without values in those that it lacks.
+func Spread(v *align.Vector, columns []align.Column) *align.Vector {
 	if slices.EqualFunc(v.Columns, columns, func(a, b align.Column) bool {
 		return a.Name == b.Name && a.Unit == b.Unit
 	}) {
@@ -164,7 +150,7 @@ func spread(v *align.Vector, columns []align.Column) *align.Vector {
 		if from[i] >= 0 {
 			wide.Columns[i] = v.Columns[from[i]]
 			wide.Columns[i].Unit = c.Unit
-			factor[i] = radians(v.Columns[from[i]].Unit) / radians(c.Unit)
+			factor[i] = UnitFactor(v.Columns[from[i]].Unit, c.Unit)
 		}
 	}
 	wide.Values = make([]float64, 0, len(v.Stamps)*len(columns))
@@ -172,7 +158,7 @@ func spread(v *align.Vector, columns []align.Column) *align.Vector {
 		for k, c := range from {
 			x := align.Missing()
 			if c >= 0 {
-				x = v.Values[i*len(v.Columns)+c]
+				x = v.Row(i)[c]
 				if factor[k] != 1 { // keeps the bits of align.Missing
 					x *= factor[k]
 				}

@@ -71,10 +71,10 @@ func recording(open *int) []*Episode {
 			Name: "first",
 			Cameras: []*Camera{withPictures(camera("camera_0", 3), pictures{"jpeg", 0, open}),
 				withPictures(camera("camera_1", 2), pictures{"rgb8", 0, open})},
-			Arms: []*Arm{{Name: "arm_0", Pose: pose, Joint: joint, Effort: effort, Gripper: gripper,
-				CommandJoint: command}},
+			Arms: []*Arm{{Name: "arm_0", Streams: Streams{Pose: pose, Joint: joint, Effort: effort, Gripper: gripper,
+				CommandJoint: command}}},
 		},
-		{Name: "second", Arms: []*Arm{{Name: "arm_0", Pose: backwards}}},
+		{Name: "second", Arms: []*Arm{{Name: "arm_0", Streams: Streams{Pose: backwards}}}},
 	}
 }
 
@@ -252,7 +252,7 @@ func TestReaderPoses(t *testing.T) {
 	degrees := vector("tool/command/pose", 1, func(int) float64 { return 0 }, "x", "y", "z", "rx", "ry", "rz")
 	degrees.Columns[5].Unit = "deg"
 	degrees.Values[5] = 90
-	e := &Episode{Name: "one", Arms: []*Arm{{Name: "left tool", Pose: turned, CommandPose: degrees}}}
+	e := &Episode{Name: "one", Arms: []*Arm{{Name: "left tool", Streams: Streams{Pose: turned, CommandPose: degrees}}}}
 	r := NewReader(nil, "session", t.TempDir(), &takes{episodes: []*Episode{e}})
 	list, payloads := read(t, r, codec.Query{Start: math.MinInt64})
 	require.Equal(t, []string{"/left_tool/pose -1000000005", "/left_tool/command/pose 0", "/left_tool/pose 2000000000",
@@ -269,7 +269,7 @@ func TestReaderPoses(t *testing.T) {
 
 	turned.Values = turned.Values[:20]
 	_, err := NewReader(nil, "session", "take", &takes{episodes: []*Episode{e}}).Info()
-	require.EqualError(t, err, "read take: one: stream tool/pose has 20 numbers for 3 samples of 7 columns")
+	require.EqualError(t, err, "read take: one: stream tool/pose has 20 numbers for 3 samples of 7 columns, want 21")
 }
 
 // torn are frames of a file that ends too early.

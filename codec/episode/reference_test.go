@@ -70,11 +70,13 @@ func TestReferenceAsEasyTeleop(t *testing.T) {
 	require.Equal(t, "copy", rows.ActionSource)
 	for _, want := range easyTeleop {
 		// Its times are floating point: they are off by up to 1e-7 s.
-		require.InDeltaSlice(t, want.joint, rows.Arms[0].Joint.Row(want.row), 1e-4, "row %d", want.row)
-		require.InDeltaSlice(t, want.pose, rows.Arms[0].Pose.Row(want.row), 1e-6, "row %d", want.row)
-		require.InDeltaSlice(t, want.gripper, rows.Arms[0].Gripper.Row(want.row), 1e-4, "row %d", want.row)
-		require.InDelta(t, want.other, rows.Arms[1].Gripper.Row(want.row)[0], 1e-4, "row %d", want.row)
-		require.Equal(t, rows.Arms[0].Joint.Row(want.row), rows.Arms[0].ActionJoint.Row(want.row))
+		require.InDeltaSlice(t, want.joint, rows.Arms[0].Streams[episode.Joint].Row(want.row), 1e-4, "row %d", want.row)
+		require.InDeltaSlice(t, want.pose, rows.Arms[0].Streams[episode.Pose].Row(want.row), 1e-6, "row %d", want.row)
+		require.InDeltaSlice(t, want.gripper, rows.Arms[0].Streams[episode.Gripper].Row(want.row), 1e-4, "row %d",
+			want.row)
+		require.InDelta(t, want.other, rows.Arms[1].Streams[episode.Gripper].Row(want.row)[0], 1e-4, "row %d", want.row)
+		require.Equal(t, rows.Arms[0].Streams[episode.Joint].Row(want.row),
+			rows.Arms[0].Streams[episode.CommandJoint].Row(want.row))
 	}
 	for i := range rows.Stamps {
 		require.Equal(t, i, rows.Frames[0][i])
@@ -98,22 +100,23 @@ func TestReference(t *testing.T) {
 			if stamp != e.Cameras[0].Stamps[want.row] {
 				continue
 			}
-			require.InDeltaSlice(t, want.joint, rows.Arms[0].Joint.Row(i), 1e-4)
-			require.InDeltaSlice(t, want.pose, rows.Arms[0].Pose.Row(i), 1e-6)
-			gripper := rows.Arms[0].Gripper.Row(i)
+			require.InDeltaSlice(t, want.joint, rows.Arms[0].Streams[episode.Joint].Row(i), 1e-4)
+			require.InDeltaSlice(t, want.pose, rows.Arms[0].Streams[episode.Pose].Row(i), 1e-6)
+			gripper := rows.Arms[0].Streams[episode.Gripper].Row(i)
 			require.InDeltaSlice(t, want.gripper[:2], gripper[:2], 1e-4)
 			require.Equal(t, math.Floor(want.gripper[2]), gripper[2], "status is held, not interpolated")
 		}
 		if i > 0 {
-			require.Equal(t, rows.Arms[0].Joint.Row(i), rows.Arms[0].ActionJoint.Row(i-1))
+			require.Equal(t, rows.Arms[0].Streams[episode.Joint].Row(i),
+				rows.Arms[0].Streams[episode.CommandJoint].Row(i-1))
 		}
 	}
 	q, err := rows.QPos()
 	require.NoError(t, err)
 	require.Len(t, q.Columns, 14)
 	for i := range rows.Stamps {
-		require.InDelta(t, rows.Arms[0].Joint.Row(i)[2]*math.Pi/180, q.Row(i)[2], 1e-12)
-		require.Equal(t, rows.Arms[0].Gripper.Row(i)[1], q.Row(i)[6])
-		require.Equal(t, rows.Arms[1].Gripper.Row(i)[0]/1000, q.Row(i)[13])
+		require.InDelta(t, rows.Arms[0].Streams[episode.Joint].Row(i)[2]*math.Pi/180, q.Row(i)[2], 1e-12)
+		require.Equal(t, rows.Arms[0].Streams[episode.Gripper].Row(i)[1], q.Row(i)[6])
+		require.Equal(t, rows.Arms[1].Streams[episode.Gripper].Row(i)[0]/1000, q.Row(i)[13])
 	}
 }

@@ -1,6 +1,7 @@
 package episode
 
 import (
+	"slices"
 	"strconv"
 
 	"tapedeck/codec/align"
@@ -11,11 +12,12 @@ type Role uint8
 
 // The roles, in the order in which streams of arms are listed.
 const (
-	Pose Role = iota
-	Joint
-	Gripper
-	Velocity
-	Effort
+	Pose     Role = iota // of the tool: x, y, z in m and rx, ry, rz in rad, or a quaternion
+	Joint                // in the unit of its columns
+	Gripper              // its columns are the device's own
+	Velocity             // of the joints, in the order of Joint
+	Effort               // of the joints, in the order of Joint
+	// The commands to the arm. In rows they are its actions.
 	CommandPose
 	CommandJoint
 	CommandGripper
@@ -38,8 +40,32 @@ func (r Role) Base() Role {
 	return r
 }
 
-// Of returns where a has its stream of that role.
-func (r Role) Of(a *Arm) **align.Vector { return a.streams()[r] }
+// MarshalText implements encoding.TextMarshaler.
+func (r Role) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler. A name that is not known becomes Roles.
+func (r *Role) UnmarshalText(name []byte) error {
+	*r = Roles
+	if i := slices.Index(RoleNames[:], string(name)); i >= 0 {
+		*r = Role(i)
+	}
+	return nil
+}
+
+// Command returns the role of the commands for r, and false if there is none.
+func (r Role) Command() (Role, bool) { return r + CommandPose, r < Velocity }
+
+// Unit returns the unit of the numbers of that role if angles have the given unit; "" if they are not angles.
+func (r Role) Unit(angle string) string {
+	switch {
+	case angle == "":
+	case r.Base() == Joint:
+		return angle
+	case r == Velocity:
+		return angle + "/s"
+	}
+	return ""
+}
 
 // Column returns the column of a name in a stream of that role. Poses are in m and rad.
 func (r Role) Column(name, unit string) align.Column {

@@ -26,31 +26,12 @@ type Rows struct {
 	Report    align.Report
 }
 
-// ArmRows is the rows of an Arm. Streams that were not recorded are nil; those with columns but no samples have rows of
+// ArmRows is the rows of an Arm: streams with a sample for each row. Those with columns but no samples have rows of
 // NaN.
 type ArmRows struct {
-	Arm                                    *Arm
-	Pose, Joint, Gripper, Velocity, Effort *align.Rows
-	ActionPose, ActionJoint, ActionGripper *align.Rows
-	PoseSource, JointSource, GripperSource string // of these actions: "command", "next-state" or "copy"
-}
-
-// fields returns the rows of all streams by their roles; commands become actions.
-func (a *ArmRows) fields() [Roles]**align.Rows {
-	return [...]**align.Rows{&a.Pose, &a.Joint, &a.Gripper, &a.Velocity, &a.Effort, &a.ActionPose, &a.ActionJoint,
-		&a.ActionGripper}
-}
-
-func (a *ArmRows) sources() [3]*string {
-	return [3]*string{&a.PoseSource, &a.JointSource, &a.GripperSource}
-}
-
-// Stream returns the rows of a stream, nil if there are none. Commands are the actions, with their source.
-func (a *ArmRows) Stream(r Role) (rows *align.Rows, source string) {
-	if r >= CommandPose {
-		source = *a.sources()[r.Base()]
-	}
-	return *a.fields()[r], source
+	Arm     *Arm
+	Streams Streams       // commands become actions
+	Sources [Roles]string // of actions, by the roles of commands: "command", "next-state" or "copy"
 }
 
 // Align puts the streams of an episode on one timeline. An error names the episode.
@@ -81,9 +62,8 @@ func alignEpisode(e *Episode, o align.Options) (*Rows, error) {
 		return role < CommandPose && v != nil || role >= CommandPose && useCommands && !absent(v)
 	}
 	for _, a := range e.Arms {
-		for i, v := range a.Vectors() {
-			role := Role(i)
-			switch {
+		for role := range Roles {
+			switch v := a.Streams[role]; {
 			case !has(role, v):
 			case role >= CommandPose:
 				streams.Commands = append(streams.Commands, v)
@@ -105,20 +85,17 @@ func alignEpisode(e *Episode, o align.Options) (*Rows, error) {
 	r := &Rows{Episode: e, Options: o, Stamps: t.Stamps, Frames: t.Frames, Report: t.Report}
 	for _, a := range e.Arms {
 		rows := ArmRows{Arm: a}
-		for i, to := range rows.fields() {
+		for role := range Roles {
 			from := &t.Vectors
-			if Role(i) >= CommandPose {
+			if role >= CommandPose {
 				from = &t.Commands
 			}
-			if has(Role(i), *Role(i).Of(a)) {
-				*to, *from = (*from)[0], (*from)[1:]
+			if has(role, a.Streams[role]) {
+				rows.Streams[role], *from = (*from)[0], (*from)[1:]
 			}
 		}
-		for i, source := range rows.sources() {
-			state, command := rows.fields()[i], rows.fields()[i+int(CommandPose)]
-			*command, *source = action(*state, *command, o.Action)
-		}
-		if o.ContinuousJoints && rows.Joint != nil && rows.JointSource == align.ActionCommand {
+		rows.setActions(o.Action)
+		if o.ContinuousJoints && rows.Streams[Joint] != nil && rows.Sources[CommandJoint] == align.ActionCommand {
 			rows.sameTurn()
 		}
 		r.Arms = append(r.Arms, rows)
@@ -153,22 +130,29 @@ func continuous(v *align.Vector) *align.Vector {
 
 // sameTurn changes commanded angles by whole turns to be nearest to the continuous angles of the joints.
 func (a *ArmRows) sameTurn() {
-	order, err := match(a.Joint.Columns, "actions", a.ActionJoint.Columns)
+	order, err := match(a.Streams[Joint].Columns, "actions", a.Streams[CommandJoint].Columns)
 	if err != nil {
 		return // Action returns the error
 	}
 	for state, command := range order {
-		unit := radians(a.ActionJoint.Columns[command].Unit)
-		turn, scale := 2*math.Pi/unit, radians(a.Joint.Columns[state].Unit)/unit
-		for i := range len(a.ActionJoint.Values) / len(order) {
-			angle := &a.ActionJoint.Row(i)[command]
-			*angle += turn * math.Round((a.Joint.Row(i)[state]*scale-*angle)/turn)
+		unit := radians(a.Streams[CommandJoint].Columns[command].Unit)
+		turn, scale := 2*math.Pi/unit, radians(a.Streams[Joint].Columns[state].Unit)/unit
+		for i := range len(a.Streams[CommandJoint].Values) / len(order) {
+			angle := &a.Streams[CommandJoint].Row(i)[command]
+			*angle += turn * math.Round((a.Streams[Joint].Row(i)[state]*scale-*angle)/turn)
 		}
 	}
 }
 
+// setActions sets the actions that there are no commands for.
+func (a *ArmRows) setActions(how string) {
+	for role := CommandPose; role < Roles; role++ {
+		a.Streams[role], a.Sources[role] = action(a.Streams[role.Base()], a.Streams[role], how)
+	}
+}
+
 // action returns the actions for states, and their source.
-func action(state, command *align.Rows, how string) (*align.Rows, string) {
+func action(state, command *align.Vector, how string) (*align.Vector, string) {
 	switch {
 	case command != nil:
 		return command, align.ActionCommand
@@ -190,9 +174,9 @@ func action(state, command *align.Rows, how string) (*align.Rows, string) {
 func (r *Rows) source() string {
 	streams := map[string][]string{}
 	for _, a := range r.Arms {
-		for i, source := range a.sources() {
-			if *source != "" {
-				streams[*source] = append(streams[*source], a.Arm.Name+"/"+RoleNames[i])
+		for role, source := range a.Sources {
+			if source != "" {
+				streams[source] = append(streams[source], a.Arm.Name+"/"+Role(role).Base().String())
 			}
 		}
 	}

@@ -12,9 +12,6 @@ import (
 	"tapedeck/codec/align"
 )
 
-// UnitUnknown is the unit of joints in a Summary whose unit nothing tells.
-const UnitUnknown = "unknown"
-
 // Numbers are numbers of episodes, as ranges whose last number belongs to them.
 type Numbers [][2]int
 
@@ -205,7 +202,7 @@ var angles = []Role{Joint, Velocity, CommandJoint}
 func (e *Episode) setUnits(unit string) {
 	for _, a := range e.Arms {
 		for _, r := range angles {
-			v := *r.Of(a)
+			v := a.Streams[r]
 			if v == nil || unit == "" || !slices.ContainsFunc(v.Columns, unitless) {
 				continue
 			}
@@ -213,13 +210,10 @@ func (e *Episode) setUnits(unit string) {
 			known.Columns = slices.Clone(v.Columns)
 			for i := range known.Columns {
 				if c := &known.Columns[i]; unitless(*c) {
-					c.Unit = unit
-					if r == Velocity {
-						c.Unit += "/s"
-					}
+					c.Unit = r.Unit(unit)
 				}
 			}
-			*r.Of(a) = &known
+			a.Streams[r] = &known
 		}
 	}
 }
@@ -231,7 +225,7 @@ func unknownUnits(episodes []*Episode) (names []string) {
 	for _, e := range episodes {
 		for _, a := range e.Arms {
 			for _, r := range angles {
-				if v := *r.Of(a); !absent(v) && slices.ContainsFunc(v.Columns, unitless) &&
+				if v := a.Streams[r]; !absent(v) && slices.ContainsFunc(v.Columns, unitless) &&
 					!slices.Contains(names, v.Name) {
 					names = append(names, v.Name)
 				}

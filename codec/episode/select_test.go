@@ -75,13 +75,13 @@ func TestSelection(t *testing.T) {
 // The numbers of joints have no unit that nothing tells.
 func TestUnknownUnits(t *testing.T) {
 	ones := func(int) float64 { return 1 }
-	arm := &Arm{Name: "arm_0", Joint: vector("arm_0/joint", 30, ones, "a", "b"),
-		Velocity: vector("arm_0/velocity", 30, ones, "a", "b")}
+	arm := &Arm{Name: "arm_0", Streams: Streams{Joint: vector("arm_0/joint", 30, ones, "a", "b"),
+		Velocity: vector("arm_0/velocity", 30, ones, "a", "b")}}
 	e := &Episode{Name: "e", Cameras: []*Camera{camera("camera_0", 10)}, Arms: []*Arm{arm}}
 	units := func() (list []string) {
 		rows, err := Align(e, align.Options{})
 		require.NoError(t, err)
-		for _, of := range []func() (*align.Rows, error){rows.QPos, rows.QVel, rows.Action} {
+		for _, of := range []func() (*align.Vector, error){rows.QPos, rows.QVel, rows.Action} {
 			r, err := of()
 			require.NoError(t, err)
 			list = append(list, r.Columns[0].Unit)

@@ -16,7 +16,6 @@ import (
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/geometry_msgs"
-	"tapedeck/msgs/plural"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
 )
@@ -75,20 +74,22 @@ func (c *channels) streams(e *Episode) ([]*stream, error) {
 		}
 	}
 	for _, a := range e.Arms {
-		for _, v := range a.Vectors() {
-			if v != nil && len(v.Values) != len(v.Stamps)*len(v.Columns) {
-				return nil, fmt.Errorf("stream %s has %s for %s of %s", v.Name, plural.Count(len(v.Values), "number"),
-					plural.Count(len(v.Stamps), "sample"), plural.Count(len(v.Columns), "column"))
+		for _, v := range a.Streams {
+			if v == nil {
+				continue
+			}
+			if err := v.Check(); err != nil {
+				return nil, err
 			}
 		}
 		name := c.topic(a.Name)
 		for _, s := range []*stream{
-			c.pose(name+"/pose", a.Name, a.Pose),
-			c.joints(name+"/joint_states", a.Name, a.Joint, a.Velocity, a.Effort),
-			c.joints(name+"/gripper", a.Name, a.Gripper, nil, nil),
-			c.pose(name+"/command/pose", a.Name, a.CommandPose),
-			c.joints(name+"/command/joint_states", a.Name, a.CommandJoint, nil, nil),
-			c.joints(name+"/command/gripper", a.Name, a.CommandGripper, nil, nil),
+			c.pose(name+"/pose", a.Name, a.Streams[Pose]),
+			c.joints(name+"/joint_states", a.Name, a.Streams[Joint], a.Streams[Velocity], a.Streams[Effort]),
+			c.joints(name+"/gripper", a.Name, a.Streams[Gripper], nil, nil),
+			c.pose(name+"/command/pose", a.Name, a.Streams[CommandPose]),
+			c.joints(name+"/command/joint_states", a.Name, a.Streams[CommandJoint], nil, nil),
+			c.joints(name+"/command/gripper", a.Name, a.Streams[CommandGripper], nil, nil),
 		} {
 			if s != nil {
 				all = append(all, s)
@@ -277,15 +278,11 @@ type poseEncoder struct {
 
 // know advances known to the i-th sample. i never decreases.
 func (e *poseEncoder) know(i int) {
-	n := len(e.vector.Columns)
 	if e.known == nil {
-		e.known = make([]float64, n)
-		for c := range e.known {
-			e.known[c] = math.NaN()
-		}
+		e.known = slices.Repeat([]float64{math.NaN()}, len(e.vector.Columns))
 	}
 	for ; e.next <= i; e.next++ {
-		for c, x := range e.vector.Values[e.order[e.next]*n:][:n] {
+		for c, x := range e.vector.Row(e.order[e.next]) {
 			if !align.IsMissing(x) {
 				e.known[c] = x
 			}
@@ -384,12 +381,12 @@ func (e *jointEncoder) append(dst []byte, i int) ([]byte, error) {
 		if names < 0 {
 			names = k
 		}
-		leading := e.vectors[names]
+		leading, row := e.vectors[names].Row(e.samples[i][names]), v.Row(sample)
 		for c, column := range v.Columns {
-			if align.IsMissing(leading.Values[e.samples[i][names]*len(leading.Columns)+c]) {
+			if align.IsMissing(leading[c]) {
 				continue
 			}
-			x := v.Values[sample*len(v.Columns)+c]
+			x := row[c]
 			if k < 2 {
 				x *= radians(column.Unit)
 			}

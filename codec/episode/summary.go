@@ -78,12 +78,12 @@ func Summarize(e *Episode) Summary {
 		device(c.Name, c.Device)
 	}
 	for _, a := range e.Arms {
-		for i, v := range a.Vectors() {
+		for role, v := range a.Streams {
 			if absent(v) {
 				continue
 			}
 			t := summarize(v.Name, v.Topic, v.Stamps)
-			t.Unit = unitOf(Role(i), v)
+			t.Unit = unitOf(Role(role), v)
 			for _, c := range v.Columns {
 				t.Columns = append(t.Columns, c.Name)
 			}

@@ -48,15 +48,15 @@ func (t *Table) rows(e *Episode, o align.Options) (*Rows, error) {
 	}
 	for _, a := range e.Arms {
 		rows := ArmRows{Arm: a}
-		for i, v := range a.Vectors() {
-			if v == nil || absent(v) && Role(i) >= CommandPose {
+		for role, v := range a.Streams {
+			if v == nil || absent(v) && Role(role) >= CommandPose {
 				continue
 			}
-			all := &align.Rows{Name: v.Name, Topic: v.Topic, Columns: v.Columns, Values: v.Values}
+			all := &align.Vector{Name: v.Name, Topic: v.Topic, Columns: v.Columns, Values: v.Values}
 			if absent(v) {
 				all.Values = slices.Repeat([]float64{math.NaN()}, n*len(v.Columns))
 			}
-			*rows.fields()[i] = all
+			rows.Streams[role] = all
 			report := &align.VectorReport{StreamReport: align.StreamReport{Name: v.Name, Samples: len(v.Stamps)}}
 			known := make([]bool, len(v.Columns))
 			for k, x := range all.Values {
@@ -76,10 +76,7 @@ func (t *Table) rows(e *Episode, o align.Options) (*Rows, error) {
 			}
 			r.Report.Vectors = append(r.Report.Vectors, report)
 		}
-		for i, source := range rows.sources() {
-			state, command := rows.fields()[i], rows.fields()[i+int(CommandPose)]
-			*command, *source = action(*state, *command, t.Action)
-		}
+		rows.setActions(t.Action)
 		r.Arms = append(r.Arms, rows)
 	}
 	for _, l := range lacking {
@@ -122,16 +119,16 @@ func (r *Rows) drop(t *Table, dropped []bool) error {
 		r.Frames = append(r.Frames, frames)
 	}
 	for i := range r.Arms {
-		for _, rows := range r.Arms[i].fields() {
-			if *rows == nil {
+		for role, all := range r.Arms[i].Streams {
+			if all == nil {
 				continue
 			}
-			left := **rows
-			left.Values = make([]float64, 0, len(kept)*len(left.Columns))
+			left := *all
+			left.Stamps, left.Values = r.Stamps, make([]float64, 0, len(kept)*len(left.Columns))
 			for _, row := range kept {
-				left.Values = append(left.Values, (*rows).Row(row)...)
+				left.Values = append(left.Values, all.Row(row)...)
 			}
-			*rows = &left
+			r.Arms[i].Streams[role] = &left
 		}
 	}
 	r.finish()

@@ -16,7 +16,8 @@ func TestKeepRows(t *testing.T) {
 	joint := &align.Vector{Name: "arm_0/joint", Columns: []align.Column{{Name: "joint_0"}, {Name: "joint_1"}},
 		Stamps: stamps, Values: []float64{1, nan, 2, nan, 3, nan, nan, nan, 5, nan, 6, nan}}
 	c := &Camera{Track: align.Track{Name: "camera_0", Stamps: []int64{11, 35, 58}}}
-	e := &Episode{Name: "take", Success: &done, Cameras: []*Camera{c}, Arms: []*Arm{{Name: "arm_0", Joint: joint}},
+	e := &Episode{Name: "take", Success: &done, Cameras: []*Camera{c}, Arms: []*Arm{{Name: "arm_0",
+		Streams: Streams{Joint: joint}}},
 		Table: &Table{Stamps: stamps, Frames: [][]int{{0, 0, -1, 1, 2, 2}}}}
 	keep := align.Options{KeepRows: true, Gaps: align.GapsNaN}
 
@@ -26,7 +27,7 @@ func TestKeepRows(t *testing.T) {
 	require.Equal(t, [][]int{{0, 0, -1, 1, 2, 2}}, rows.Frames)
 	require.Equal(t, []float64{0, 0, 0, 0, 0, 1}, rows.Rewards)
 	require.Equal(t, "next-state", rows.ActionSource)
-	first := func(r *align.Rows) (list []float64) {
+	first := func(r *align.Vector) (list []float64) {
 		for i := range len(r.Values) / 2 {
 			x := r.Row(i)[0]
 			if math.IsNaN(x) {
@@ -37,8 +38,8 @@ func TestKeepRows(t *testing.T) {
 		}
 		return list
 	}
-	require.Equal(t, []float64{1, 2, 3, -1, 5, 6}, first(rows.Arms[0].Joint))
-	require.Equal(t, []float64{2, 3, -1, 5, 6, 6}, first(rows.Arms[0].ActionJoint))
+	require.Equal(t, []float64{1, 2, 3, -1, 5, 6}, first(rows.Arms[0].Streams[Joint]))
+	require.Equal(t, []float64{2, 3, -1, 5, 6, 6}, first(rows.Arms[0].Streams[CommandJoint]))
 	require.Equal(t, 6, rows.Report.Vectors[0].NaN)
 	require.Equal(t, 3, rows.Report.Cameras[0].Used)
 	require.Equal(t, 1, rows.Report.Cameras[0].Missing)
@@ -50,8 +51,8 @@ func TestKeepRows(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []int64{30, 50, 60}, rows.Stamps)
 	require.Equal(t, [][]int{{-1, 1, 1}}, rows.Frames)
-	require.Equal(t, []float64{3, 5, 6}, first(rows.Arms[0].Joint))
-	require.Equal(t, []float64{-1, 6, 6}, first(rows.Arms[0].ActionJoint))
+	require.Equal(t, []float64{3, 5, 6}, first(rows.Arms[0].Streams[Joint]))
+	require.Equal(t, []float64{-1, 6, 6}, first(rows.Arms[0].Streams[CommandJoint]))
 	require.Equal(t, "3 rows of 6, 3 dropped, 1 hole\n  camera_0: 2 frames, 1 used, 2 rows dropped: its image is "+
 		"damaged, 1 damaged: frame 0: <nil>, 1 row without a frame\n  arm_0/joint: 6 samples, 1 row dropped: a number "+
 		"is missing, 3 rows with NaN\n", rows.Report.String())
@@ -60,7 +61,7 @@ func TestKeepRows(t *testing.T) {
 	rows, err = Align(e, keep)
 	require.NoError(t, err)
 	require.Equal(t, "copy", rows.ActionSource)
-	require.Equal(t, []float64{1, 2, 3, -1, 5, 6}, first(rows.Arms[0].ActionJoint))
+	require.Equal(t, []float64{1, 2, 3, -1, 5, 6}, first(rows.Arms[0].Streams[CommandJoint]))
 
 	e.Table.Frames = [][]int{{-2, -2, -2, -2, -2, -2}}
 	_, err = Align(e, keep)

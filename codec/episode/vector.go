@@ -13,24 +13,27 @@ import (
 // QPos returns the positions of all arms in one vector: for each arm its joints, then the opening of its gripper, 0
 // (closed) to 1, as far as it has them. Columns are named "arm_0.joint_0" and "arm_0.gripper". Joints in degrees become
 // rad; those in an unknown unit stay as they are, and so does their unit.
-func (r *Rows) QPos() (*align.Rows, error) {
-	return r.compose("qpos", func(a *ArmRows) ([]part, error) { return a.positions(a.Joint, a.Gripper) })
+func (r *Rows) QPos() (*align.Vector, error) {
+	v, _, err := r.Join("qpos", Joint, Gripper)
+	return v, err
 }
 
 // Action returns the actions of all arms, with the columns of QPos.
-func (r *Rows) Action() (*align.Rows, error) {
-	return r.compose("action", func(a *ArmRows) ([]part, error) { return a.positions(a.ActionJoint, a.ActionGripper) })
+func (r *Rows) Action() (*align.Vector, error) {
+	v, _, err := r.Join("action", CommandJoint, CommandGripper)
+	return v, err
 }
 
 // QVel returns the velocities of all arms, with the columns of QPos, in the units of QPos for each second. The
 // driver measured them, or they are computed from the rows before and after. If alignment was causal they are computed
 // from the row before alone, and 0 in the first row.
-func (r *Rows) QVel() (*align.Rows, error) {
-	q, err := r.QPos()
+func (r *Rows) QVel() (*align.Vector, error) {
+	q, origins, err := r.Join("qpos", Joint, Gripper)
 	if err != nil {
 		return nil, err
 	}
-	v := &align.Rows{Name: "qvel", Columns: slices.Clone(q.Columns), Values: make([]float64, len(q.Values))}
+	v := &align.Vector{Name: "qvel", Columns: slices.Clone(q.Columns), Stamps: r.Stamps,
+		Values: make([]float64, len(q.Values))}
 	n := len(r.Stamps)
 	for i := range n {
 		from, to := max(i-1, 0), min(i+1, n-1)
@@ -50,128 +53,147 @@ func (r *Rows) QVel() (*align.Rows, error) {
 			*unit += "/s"
 		}
 	}
-	at := 0
-	for _, a := range r.Arms {
-		if a.Joint != nil && !absent(a.Arm.Velocity) {
-			order, err := match(a.Joint.Columns, "velocities", a.Velocity.Columns)
-			if err != nil {
-				return nil, fmt.Errorf("qvel of %s: %w", a.Arm.Name, err)
-			}
-			for c, from := range order {
-				unit := a.Velocity.Columns[from].Unit
-				v.Columns[at+c].Unit = radiansOf(unit)
-				for i := range n {
-					v.Row(i)[at+c] = a.Velocity.Row(i)[from] * radians(unit)
-				}
+	for i := range r.Arms {
+		if a := &r.Arms[i]; a.Streams[Joint] != nil && !absent(a.Arm.Streams[Velocity]) {
+			if err := a.replaceJoints(v, origins, Velocity, "velocities"); err != nil {
+				return nil, err
 			}
 		}
-		at += a.width()
 	}
 	return v, nil
 }
 
 // Effort returns the efforts of all joints as reported by the driver, with the columns of QPos, NaN for grippers. It is
 // nil if an arm has joints without efforts.
-func (r *Rows) Effort() (*align.Rows, error) {
+func (r *Rows) Effort() (*align.Vector, error) {
 	for _, a := range r.Arms {
-		if a.Joint != nil && a.Effort == nil {
+		if a.Streams[Joint] != nil && a.Streams[Effort] == nil {
 			return nil, nil
 		}
 	}
-	return r.compose("effort", func(a *ArmRows) ([]part, error) {
-		parts, err := a.positions(a.Joint, a.Gripper)
-		if err != nil {
-			return nil, err
+	v, origins, err := r.Join("effort", Joint, Gripper)
+	if err != nil {
+		return nil, err
+	}
+	for c, o := range origins {
+		if o.Role != Gripper {
+			continue
 		}
-		var order []int
-		if a.Joint != nil {
-			if order, err = match(a.Joint.Columns, "efforts", a.Effort.Columns); err != nil {
+		v.Columns[c].Unit = ""
+		for i := range r.Stamps {
+			v.Row(i)[c] = math.NaN()
+		}
+	}
+	for i := range r.Arms {
+		if a := &r.Arms[i]; a.Streams[Joint] != nil {
+			if err := a.replaceJoints(v, origins, Effort, "efforts"); err != nil {
 				return nil, err
 			}
-		}
-		for i := range parts {
-			if p := &parts[i]; p.gripper {
-				p.factor, p.unit = math.NaN(), ""
-			} else {
-				p.rows, p.column, p.factor, p.unit = a.Effort, order[i], 1, a.Effort.Columns[order[i]].Unit
-			}
-		}
-		return parts, nil
-	})
-}
-
-// part is a column of a vector of all arms: (x - offset) * factor / divisor of a column of an arm.
-type part struct {
-	name                    string
-	unit                    string
-	rows                    *align.Rows
-	column                  int
-	offset, factor, divisor float64
-	gripper                 bool
-}
-
-// compose returns a vector of the parts of all arms.
-func (r *Rows) compose(name string, of func(*ArmRows) ([]part, error)) (*align.Rows, error) {
-	var parts []part
-	for i := range r.Arms {
-		p, err := of(&r.Arms[i])
-		if err != nil {
-			return nil, fmt.Errorf("%s of %s: %w", name, r.Arms[i].Arm.Name, err)
-		}
-		parts = append(parts, p...)
-	}
-	v := &align.Rows{Name: name, Values: make([]float64, len(r.Stamps)*len(parts))}
-	for _, p := range parts {
-		v.Columns = append(v.Columns, align.Column{Name: p.name, Unit: p.unit, Interp: p.rows.Columns[p.column].Interp})
-	}
-	for c, p := range parts {
-		for i := range r.Stamps {
-			v.Row(i)[c] = (p.rows.Row(i)[p.column] - p.offset) * p.factor / p.divisor
 		}
 	}
 	return v, nil
 }
 
-// width returns the number of columns of an arm in QPos.
-func (a *ArmRows) width() int {
-	n := 0
-	if a.Joint != nil {
-		n = len(a.Joint.Columns)
+// replaceJoints puts the columns of another stream in place of the joints of the arm in v, as match pairs them.
+func (a *ArmRows) replaceJoints(v *align.Vector, origins []Origin, role Role, what string) error {
+	stream := a.Streams[role]
+	order, err := match(a.Streams[Joint].Columns, what, stream.Columns)
+	if err != nil {
+		return fmt.Errorf("%s of %s: %w", v.Name, a.Arm.Name, err)
 	}
-	if a.Gripper != nil {
-		n++
+	first := slices.Index(origins, Origin{a.Arm.Name, Joint})
+	for c, from := range order {
+		unit, factor := stream.Columns[from].Unit, 1.0
+		if role == Velocity {
+			unit, factor = radiansOf(unit), radians(unit)
+		}
+		column := &v.Columns[first+c]
+		column.Unit, column.Interp = unit, stream.Columns[from].Interp
+		for i := range v.Stamps {
+			v.Row(i)[first+c] = stream.Row(i)[from] * factor
+		}
 	}
-	return n
+	return nil
 }
 
-// positions returns the parts for joints and a gripper, of states or of actions.
-func (a *ArmRows) positions(joint, gripper *align.Rows) ([]part, error) {
-	var parts []part
-	if a.Joint != nil {
-		order, err := match(a.Joint.Columns, "actions", joint.Columns)
+// Origin is where a column of Rows.Join comes from.
+type Origin struct {
+	Arm  string `json:"arm"`
+	Role Role   `json:"stream"` // the action of a role has that of the state
+}
+
+// source is a column of Rows.Join: (x - offset) * factor / divisor of a column of rows.
+type source struct {
+	Origin
+	align.Column
+	rows                    *align.Vector
+	from                    int
+	offset, factor, divisor float64
+}
+
+// Join returns the streams of all arms in some roles as one vector, arm by arm, and the origins of its columns. Their
+// names begin with that of the arm: "arm_0.joint_0". Joints become rad and come in the order of the states; a gripper
+// is one column, its opening from 0 (closed) to 1. Other streams stay as they are.
+func (r *Rows) Join(name string, roles ...Role) (*align.Vector, []Origin, error) {
+	var sources []source
+	for i := range r.Arms {
+		for _, role := range roles {
+			of, err := r.Arms[i].sources(role)
+			if err != nil {
+				return nil, nil, fmt.Errorf("%s of %s: %w", name, r.Arms[i].Arm.Name, err)
+			}
+			sources = append(sources, of...)
+		}
+	}
+	v := &align.Vector{Name: name, Stamps: r.Stamps, Values: make([]float64, len(r.Stamps)*len(sources))}
+	var origins []Origin
+	for _, s := range sources {
+		s.Name = s.Arm + "." + s.Name
+		v.Columns, origins = append(v.Columns, s.Column), append(origins, s.Origin)
+	}
+	for c, s := range sources {
+		for i := range r.Stamps {
+			v.Row(i)[c] = (s.rows.Row(i)[s.from] - s.offset) * s.factor / s.divisor
+		}
+	}
+	return v, origins, nil
+}
+
+// sources returns the columns of a role for Rows.Join.
+func (a *ArmRows) sources(role Role) ([]source, error) {
+	rows, origin := a.Streams[role], Origin{a.Arm.Name, role.Base()}
+	if rows == nil || (origin.Role == Joint || origin.Role == Gripper) && a.Streams[origin.Role] == nil {
+		return nil, nil
+	}
+	var list []source
+	switch origin.Role {
+	case Joint:
+		joints := a.Streams[Joint].Columns
+		order, err := match(joints, "actions", rows.Columns)
 		if err != nil {
 			return nil, err
 		}
-		for i, c := range a.Joint.Columns {
-			from := order[i]
-			unit := joint.Columns[from].Unit
-			parts = append(parts, part{
-				name: a.Arm.Name + "." + c.Name, unit: radiansOf(unit), rows: joint, column: from,
-				factor: radians(unit), divisor: 1,
-			})
+		for i, from := range order {
+			c := rows.Columns[from]
+			factor := radians(c.Unit)
+			c.Name, c.Unit = joints[i].Name, radiansOf(c.Unit)
+			list = append(list, source{origin, c, rows, from, 0, factor, 1})
 		}
-	}
-	if a.Gripper != nil {
+	case Gripper:
 		closed, open, err := a.Arm.gripperRange()
 		if err != nil {
 			return nil, err
 		}
-		parts = append(parts, part{
-			name: a.Arm.Name + ".gripper", unit: "1", rows: gripper, column: gripperColumn(gripper.Columns),
-			offset: closed, factor: 1, divisor: open - closed, gripper: true,
-		})
+		from := gripperColumn(rows.Columns)
+		c := align.Column{Name: "gripper", Unit: "1", Interp: rows.Columns[from].Interp}
+		list = append(list, source{origin, c, rows, from, closed, 1, open - closed})
+	default:
+		for from, c := range rows.Columns {
+			c.Name = strings.TrimPrefix(c.Name, a.Arm.Name+".")
+			list = append(list, source{origin, c, rows, from, 0, 1, 1})
+		}
 	}
-	return parts, nil
+	return list, nil
 }
 
 // match returns for each joint the index of its column among others: by name, as align.Places, if all names match, else
@@ -187,14 +209,6 @@ func match(joints []align.Column, what string, others []align.Column) ([]int, er
 		}
 	}
 	return places, nil
-}
-
-// radians returns the factor from a unit of angles to rad.
-func radians(unit string) float64 {
-	if strings.HasPrefix(unit, "deg") {
-		return math.Pi / 180
-	}
-	return 1
 }
 
 // gripperColumn returns the index of the position of a gripper: a column of a known name, else the first one.
@@ -219,7 +233,7 @@ func (a *Arm) gripperRange() (closed, open float64, err error) {
 		return r[0], r[1], nil
 	}
 	low, high, whole := math.Inf(1), math.Inf(-1), true
-	for _, v := range []*align.Vector{a.Gripper, a.CommandGripper} {
+	for _, v := range []*align.Vector{a.Streams[Gripper], a.Streams[CommandGripper]} {
 		if absent(v) || len(v.Columns) == 0 {
 			continue
 		}

@@ -36,8 +36,8 @@ func (a again) Close() error { return nil }
 // long returns a take of three cameras, with the frames over and over.
 func long(b *testing.B, frames int, shots again) *episode.Rows {
 	e := &episode.Episode{Name: "long", Arms: []*episode.Arm{arm("arm_0", 2*frames)}}
-	for i := range e.Arms[0].Gripper.Values {
-		e.Arms[0].Gripper.Values[i] = 0.5
+	for i := range e.Arms[0].Streams[episode.Gripper].Values {
+		e.Arms[0].Streams[episode.Gripper].Values[i] = 0.5
 	}
 	for i := range 3 {
 		c := &episode.Camera{Track: align.Track{Name: fmt.Sprintf("camera_%d", i)},

@@ -66,7 +66,7 @@ func (w *episodeWriter) times() error {
 		w.file.SetAttribute(rewards, "synthetic", w.rows.Synthetic))
 }
 
-// states writes states and actions of each arm.
+// states writes states and actions of each arm, joints in the unit of the options.
 func (w *episodeWriter) states() error {
 	names := map[string]bool{}
 	for i := range w.rows.Arms {
@@ -86,25 +86,31 @@ func (w *episodeWriter) states() error {
 				return err
 			}
 		}
-		for role := range episode.Roles {
-			rows, source := a.Stream(role)
+		for r, rows := range a.Streams {
 			if rows == nil {
 				continue
 			}
+			role := episode.Role(r)
 			path := state + "/" + role.String()
 			if role != role.Base() {
 				path = actions + "/" + role.Base().String()
 			}
-			if err := w.vector(path, rows); err != nil {
+			factor, units := 1.0, unit(rows.Columns)
+			if role.Base() == episode.Joint {
+				if factor = episode.UnitFactor(units, w.options.JointUnit); factor != 1 {
+					units = w.options.JointUnit
+				}
+			}
+			if err := w.put(path, rows, factor, units); err != nil {
 				return err
 			}
-			if source != "" {
+			if source := a.Sources[role]; source != "" {
 				if err := w.file.SetAttribute(path, "action_source", source); err != nil {
 					return err
 				}
 			}
 		}
-		if r := a.Arm.GripperRange; r != [2]float64{} && a.Gripper != nil {
+		if r := a.Arm.GripperRange; r != [2]float64{} && a.Streams[episode.Gripper] != nil {
 			if err := w.file.SetAttribute(state+"/gripper", "range", marshal(r)); err != nil {
 				return err
 			}
@@ -113,22 +119,8 @@ func (w *episodeWriter) states() error {
 	return nil
 }
 
-// vector writes the numbers of a stream, joints in the unit of the options.
-func (w *episodeWriter) vector(path string, rows *align.Rows) error {
-	factor, units := 1.0, unit(rows.Columns)
-	if strings.HasSuffix(path, "/joint") {
-		switch {
-		case units == "deg" && w.options.JointUnit == JointRad:
-			factor, units = 1/degrees, JointRad
-		case units == "rad" && w.options.JointUnit == JointDeg:
-			factor, units = degrees, JointDeg
-		}
-	}
-	return w.put(path, rows, factor, units)
-}
-
 // put writes numbers with attributes about them.
-func (w *episodeWriter) put(path string, rows *align.Rows, factor float64, units string) error {
+func (w *episodeWriter) put(path string, rows *align.Vector, factor float64, units string) error {
 	names, interp := make([]string, len(rows.Columns)), make([]string, len(rows.Columns))
 	for i, c := range rows.Columns {
 		names[i], interp[i] = c.Name, c.Interp.String()
@@ -146,7 +138,7 @@ func (w *episodeWriter) put(path string, rows *align.Rows, factor float64, units
 func (w *episodeWriter) vectors() error {
 	for _, v := range []struct {
 		path string
-		of   func() (*align.Rows, error)
+		of   func() (*align.Vector, error)
 	}{
 		{"/observations/qpos", w.rows.QPos}, {"/observations/qvel", w.rows.QVel},
 		{"/observations/effort", w.rows.Effort},

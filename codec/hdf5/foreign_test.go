@@ -43,10 +43,10 @@ func TestEasyTeleop(t *testing.T) {
 	require.Len(t, e.Arms, 2)
 	a := e.Arms[0]
 	require.JSONEq(t, `{"type": "RealMan", "ip": "192.168.0.18", "port": 8080, "joints": 6}`, string(a.Device))
-	require.Equal(t, "deg", a.Joint.Columns[5].Unit)
-	require.Equal(t, align.Euler, a.Pose.Columns[5].Interp)
-	require.Equal(t, "position", a.Gripper.Columns[1].Name)
-	require.Nil(t, a.CommandPose, "EasyTeleop's actions are copies")
+	require.Equal(t, "deg", a.Streams[episode.Joint].Columns[5].Unit)
+	require.Equal(t, align.Euler, a.Streams[episode.Pose].Columns[5].Interp)
+	require.Equal(t, "position", a.Streams[episode.Gripper].Columns[1].Name)
+	require.Nil(t, a.Streams[episode.CommandPose], "EasyTeleop's actions are copies")
 	_, err := episode.Align(e, align.Options{})
 	require.NoError(t, err)
 
@@ -88,11 +88,11 @@ func TestALOHA(t *testing.T) {
 	e := readTakes(t, aloha(t, 5, 5, 14))[0]
 	require.Len(t, e.Arms, 2)
 	right := e.Arms[1]
-	require.Equal(t, []float64{7, 8, 9, 10, 11, 12, 21, 22}, right.Joint.Values[:8])
-	require.Equal(t, []float64{13, 27, 41, 55, 69}, right.Gripper.Values)
-	require.Equal(t, right.Joint.Values, right.CommandJoint.Values)
-	require.Equal(t, "rad", right.Joint.Columns[0].Unit)
-	require.Equal(t, []int64{0, 20_000_000, 40_000_000, 60_000_000, 80_000_000}, right.Joint.Stamps)
+	require.Equal(t, []float64{7, 8, 9, 10, 11, 12, 21, 22}, right.Streams[episode.Joint].Values[:8])
+	require.Equal(t, []float64{13, 27, 41, 55, 69}, right.Streams[episode.Gripper].Values)
+	require.Equal(t, right.Streams[episode.Joint].Values, right.Streams[episode.CommandJoint].Values)
+	require.Equal(t, "rad", right.Streams[episode.Joint].Columns[0].Unit)
+	require.Equal(t, []int64{0, 20_000_000, 40_000_000, 60_000_000, 80_000_000}, right.Streams[episode.Joint].Stamps)
 	require.Equal(t, "cam_high", e.Cameras[0].Name)
 	frames, err := e.Cameras[0].Open()
 	require.NoError(t, err)
@@ -103,8 +103,8 @@ func TestALOHA(t *testing.T) {
 	for width, want := range map[int][]int{7: {6, 1}, 8: {7, 1}, 6: {6, 0}} {
 		e := readTakes(t, aloha(t, 5, 5, width))[0]
 		require.Len(t, e.Arms, 1)
-		require.Len(t, e.Arms[0].Joint.Columns, want[0])
-		require.Equal(t, want[1] == 1, e.Arms[0].Gripper != nil)
+		require.Len(t, e.Arms[0].Streams[episode.Joint].Columns, want[0])
+		require.Equal(t, want[1] == 1, e.Arms[0].Streams[episode.Gripper] != nil)
 	}
 }
 
@@ -177,8 +177,8 @@ func TestLengthsThatDiffer(t *testing.T) {
 	episodes, err := s.Episodes()
 	require.NoError(t, err)
 	require.Len(t, episodes[0].Cameras[0].Stamps, 3)
-	require.Len(t, episodes[0].Arms[0].Joint.Stamps, 3)
-	require.Len(t, episodes[0].Arms[0].Joint.Values, 3*6)
+	require.Len(t, episodes[0].Arms[0].Streams[episode.Joint].Stamps, 3)
+	require.Len(t, episodes[0].Arms[0].Streams[episode.Joint].Values, 3*6)
 	damage := s.Damage()
 	require.Len(t, damage, 3)
 	require.ErrorContains(t, damage[0], "/action of / has 5 rows, others only 3")

@@ -125,13 +125,15 @@ var joints = columns("deg", "joint_0", "joint_1", "joint_2", "joint_3", "joint_4
 func arm(name string, rows int) *episode.Arm {
 	return &episode.Arm{
 		Name: name, Device: json.RawMessage(`{"type":"RealMan"}`),
-		Pose: vector(name+"/pose", rows, 0.01, append(columns("m", "x", "y", "z"),
+		Streams: episode.Streams{episode.Pose: vector(name+"/pose", rows, 0.01, append(columns("m", "x", "y", "z"),
 			align.Column{Name: "rx", Unit: "rad", Interp: align.Euler},
 			align.Column{Name: "ry", Unit: "rad", Interp: align.Euler},
 			align.Column{Name: "rz", Unit: "rad", Interp: align.Euler})...),
-		Joint: vector(name+"/joint", rows, 1, joints...),
-		Gripper: vector(name+"/gripper", rows, 0.01, align.Column{Name: "force", Unit: "N", Interp: align.Linear},
-			align.Column{Name: "position", Interp: align.Linear}, align.Column{Name: "status", Interp: align.Hold}),
+			episode.Joint: vector(name+"/joint", rows, 1, joints...),
+			episode.Gripper: vector(name+"/gripper", rows, 0.01, align.Column{Name: "force", Unit: "N",
+				Interp: align.Linear},
+				align.Column{Name: "position", Interp: align.Linear}, align.Column{Name: "status",
+					Interp: align.Hold})},
 	}
 }
 
@@ -206,21 +208,21 @@ func TestRoundTrip(t *testing.T) {
 				want := rows.Arms[i]
 				require.Equal(t, want.Arm.Name, a.Name)
 				require.JSONEq(t, string(want.Arm.Device), string(a.Device))
-				require.Equal(t, rows.Stamps, a.Pose.Stamps)
-				require.Equal(t, want.Arm.Pose.Columns, a.Pose.Columns)
-				require.Equal(t, "/"+a.Name+"/pose", a.Pose.Topic)
-				near(t, want.Pose.Values, a.Pose.Values)
-				near(t, want.Gripper.Values, a.Gripper.Values)
-				require.Equal(t, want.Arm.Gripper.Columns, a.Gripper.Columns)
+				require.Equal(t, rows.Stamps, a.Streams[episode.Pose].Stamps)
+				require.Equal(t, want.Arm.Streams[episode.Pose].Columns, a.Streams[episode.Pose].Columns)
+				require.Equal(t, "/"+a.Name+"/pose", a.Streams[episode.Pose].Topic)
+				near(t, want.Streams[episode.Pose].Values, a.Streams[episode.Pose].Values)
+				near(t, want.Streams[episode.Gripper].Values, a.Streams[episode.Gripper].Values)
+				require.Equal(t, want.Arm.Streams[episode.Gripper].Columns, a.Streams[episode.Gripper].Columns)
 				scale, unit := math.Pi/180, "rad"
 				if o.JointUnit == JointDeg {
 					scale, unit = 1, "deg"
 				}
-				require.Equal(t, columns(unit, "joint_0")[0], a.Joint.Columns[0])
-				for k, v := range want.Joint.Values {
-					require.InDelta(t, v*scale, a.Joint.Values[k], 1e-5)
+				require.Equal(t, columns(unit, "joint_0")[0], a.Streams[episode.Joint].Columns[0])
+				for k, v := range want.Streams[episode.Joint].Values {
+					require.InDelta(t, v*scale, a.Streams[episode.Joint].Values[k], 1e-5)
 				}
-				require.Nil(t, a.CommandJoint, "what was made of states is no command")
+				require.Nil(t, a.Streams[episode.CommandJoint], "what was made of states is no command")
 			}
 
 			require.Len(t, got.Cameras, 3)
@@ -257,13 +259,13 @@ func TestRoundTrip(t *testing.T) {
 // What is read gives the same rows again.
 func TestReadAgain(t *testing.T) {
 	e := take(10)
-	e.Arms[0].CommandJoint = vector("arm_0/command/joint", 20, 2, joints...)
+	e.Arms[0].Streams[episode.CommandJoint] = vector("arm_0/command/joint", 20, 2, joints...)
 	rows := aligned(t, e, align.Options{})
 	again := aligned(t, readTakes(t, writeTakes(t, Options{}, rows))[0], align.Options{})
 	require.Equal(t, rows.Stamps, again.Stamps)
 	require.Equal(t, rows.Frames, again.Frames)
 	require.Equal(t, rows.ActionSource, again.ActionSource)
-	for _, of := range []func(*episode.Rows) (*align.Rows, error){(*episode.Rows).QPos, (*episode.Rows).Action} {
+	for _, of := range []func(*episode.Rows) (*align.Vector, error){(*episode.Rows).QPos, (*episode.Rows).Action} {
 		want, err := of(rows)
 		require.NoError(t, err)
 		got, err := of(again)
@@ -430,8 +432,8 @@ func TestRefused(t *testing.T) {
 		"arms alike": {func(e *episode.Episode) { e.Arms[1].Name = "/arm_0" }, Options{},
 			"two arms have the name arm_0"},
 		"gripper's range": {func(e *episode.Episode) {
-			for i := range e.Arms[0].Gripper.Values {
-				e.Arms[0].Gripper.Values[i] = 1.5
+			for i := range e.Arms[0].Streams[episode.Gripper].Values {
+				e.Arms[0].Streams[episode.Gripper].Values[i] = 1.5
 			}
 		}, Options{}, "set the gripper's range"},
 	} {

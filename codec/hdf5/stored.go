@@ -85,7 +85,7 @@ func (s *source) episode(root string) (*stored, error) {
 	stamps = stamps[:e.rows]
 	e.Table.Stamps = stamps
 	for _, a := range e.Arms {
-		for _, v := range a.Vectors() {
+		for _, v := range a.Streams {
 			if v != nil {
 				v.Stamps, v.Values = stamps, v.Values[:e.rows*len(v.Columns)]
 			}
@@ -219,6 +219,15 @@ func (s *source) numbers(path string) (values []float64, rows, columns int, err 
 	return values, rows, columns, err
 }
 
+// armSets are the datasets of an arm that are read. The first of a role counts.
+var armSets = []struct {
+	name string
+	role episode.Role
+}{
+	{"pose", episode.Pose}, {"joint", episode.Joint}, {"gripper", episode.Gripper},
+	{"end_effector", episode.Gripper}, {"velocity", episode.Velocity}, {"effort", episode.Effort},
+}
+
 // arms reads states and commands of the arms.
 func (s *source) arms(e *stored, root string, devices map[string]json.RawMessage, lengths map[string]int) error {
 	state := root + "/observations/state"
@@ -233,9 +242,12 @@ func (s *source) arms(e *stored, root string, devices map[string]json.RawMessage
 	if len(names) == 0 {
 		return s.aloha(e, root, lengths)
 	}
-	sets := []string{"pose", "joint", "gripper", "end_effector", "velocity", "effort"}
+	var known []string
+	for _, set := range armSets {
+		known = append(known, set.name)
+	}
 	for _, name := range names {
-		if err := s.unread(state+"/"+name, sets...); err != nil {
+		if err := s.unread(state+"/"+name, known...); err != nil {
 			return err
 		}
 		a := &episode.Arm{Name: name, Device: devices[name]}
@@ -245,33 +257,31 @@ func (s *source) arms(e *stored, root string, devices map[string]json.RawMessage
 		if device := object(s.text(state+"/"+name, "device")); device != nil {
 			a.Device = device
 		}
-		for _, set := range sets {
-			kind, path := set, "/"+name+"/"+set
-			if set == "end_effector" {
-				kind = "gripper"
-			}
-			to, command := a.Stream(kind, false), a.Stream(kind, true)
+		for _, set := range armSets {
+			path := "/" + name + "/" + set.name
+			to := &a.Streams[set.role]
 			if *to == nil {
-				if *to, err = s.vector(a.Name, state+path, kind, lengths); err != nil {
+				if *to, err = s.vector(a.Name, state+path, set.role, lengths); err != nil {
 					return err
 				}
 			}
-			actions := root + "/actions" + path
-			source := s.text(actions, "action_source")
-			if command == to || *command != nil {
+			command, ok := set.role.Command()
+			if !ok || a.Streams[command] != nil {
 				continue
 			}
+			actions := root + "/actions" + path
+			source := s.text(actions, "action_source")
 			if source != "" && source != align.ActionCommand {
 				e.Table.Action = source
 				continue
 			}
-			told, err := s.vector(a.Name+"/command", actions, kind, lengths)
+			told, err := s.vector(a.Name, actions, command, lengths)
 			if err != nil {
 				return err
 			}
 			// Actions that equal the states are copies of them, unless action_source says otherwise.
 			if told != nil && (source != "" || *to == nil || !slices.Equal(told.Values, (*to).Values)) {
-				*command = told
+				a.Streams[command] = told
 			} else if told != nil {
 				e.Table.Action = align.ActionCopy
 			}
@@ -299,7 +309,7 @@ func (s *source) unread(group string, read ...string) error {
 }
 
 // vector reads a stream; nil if it is missing.
-func (s *source) vector(owner, path, kind string, lengths map[string]int) (*align.Vector, error) {
+func (s *source) vector(arm, path string, role episode.Role, lengths map[string]int) (*align.Vector, error) {
 	if s.file.Type(path) != h5.Set {
 		return nil, nil
 	}
@@ -307,8 +317,8 @@ func (s *source) vector(owner, path, kind string, lengths map[string]int) (*alig
 	if err != nil || columns == 0 {
 		return nil, err
 	}
-	v := &align.Vector{Name: owner + "/" + kind, Topic: s.text(path, "topic"), Columns: standard(kind, columns),
-		Values: values}
+	v := &align.Vector{Name: arm + "/" + role.String(), Topic: s.text(path, "topic"),
+		Columns: standard(role, columns, "deg"), Values: values}
 	var names []string
 	if json.Unmarshal([]byte(s.text(path, "columns")), &names) == nil && len(names) == columns {
 		for i, name := range names {
@@ -344,18 +354,16 @@ func missing(values []float64) {
 }
 
 // standard returns the columns of a stream that the file does not describe: those of EasyTeleop, for grippers in
-// alphabetical order.
-func standard(kind string, n int) []align.Column {
+// alphabetical order. angle is the unit of angles.
+func standard(role episode.Role, n int, angle string) []align.Column {
 	columns := make([]align.Column, n)
-	role := episode.Role(slices.Index(episode.RoleNames[:], kind))
-	unit := map[episode.Role]string{episode.Joint: "deg", episode.Velocity: "deg/s"}[role]
 	names := map[int][]string{1: {"position"}, 3: {"force", "position", "status"}}[n]
 	for i := range columns {
 		name := role.ColumnName(i, n)
-		if role == episode.Gripper && names != nil {
+		if role.Base() == episode.Gripper && names != nil {
 			name = names[i]
 		}
-		columns[i] = role.Column(name, unit)
+		columns[i] = role.Column(name, role.Unit(angle))
 	}
 	return columns
 }
@@ -400,27 +408,21 @@ func (s *source) aloha(e *stored, root string, lengths map[string]int) error {
 	}
 	for k := range arms {
 		a := &episode.Arm{Name: fmt.Sprintf("arm_%d", k)}
-		part := func(name string, values []float64, from, n int, unit string, columns []align.Column) *align.Vector {
-			if values == nil {
-				return nil
+		for role, values := range map[episode.Role][]float64{episode.Joint: qpos, episode.Gripper: qpos,
+			episode.Velocity: others["/observations/qvel"], episode.Effort: others["/observations/effort"],
+			episode.CommandJoint: others["/action"], episode.CommandGripper: others["/action"]} {
+			from, n, ofGripper := k*(width/arms), joints, role.Base() == episode.Gripper
+			if values == nil || ofGripper && !gripper {
+				continue
 			}
-			v := &align.Vector{Name: a.Name + "/" + name, Columns: columns}
-			for i := range v.Columns {
-				v.Columns[i].Unit = unit
+			if ofGripper {
+				from, n = from+joints, 1
 			}
+			v := &align.Vector{Name: a.Name + "/" + role.String(), Columns: standard(role, n, "rad")}
 			for row := from; row < len(values); row += width {
 				v.Values = append(v.Values, values[row:row+n]...)
 			}
-			return v
-		}
-		from := k * (width / arms)
-		a.Joint = part("joint", qpos, from, joints, "rad", standard("joint", joints))
-		a.Velocity = part("velocity", others["/observations/qvel"], from, joints, "rad/s", standard("velocity", joints))
-		a.Effort = part("effort", others["/observations/effort"], from, joints, "", standard("effort", joints))
-		a.CommandJoint = part("command/joint", others["/action"], from, joints, "rad", standard("joint", joints))
-		if gripper {
-			a.Gripper = part("gripper", qpos, from+joints, 1, "", standard("gripper", 1))
-			a.CommandGripper = part("command/gripper", others["/action"], from+joints, 1, "", standard("gripper", 1))
+			a.Streams[role] = v
 		}
 		e.Arms = append(e.Arms, a)
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -317,5 +316,3 @@ func float32s(values []float64, factor float64) []float32 {
 	}
 	return out
 }
-
-const degrees = 180 / math.Pi

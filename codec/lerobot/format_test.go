@@ -25,8 +25,8 @@ func TestFormat(t *testing.T) {
 	require.NoError(t, err)
 	for i := range 3 {
 		e := recording(t, "episode", "pick", 1e18+int64(i)*1e11, 4)
-		joint := e.Arms[0].Joint
-		e.Arms = []*episode.Arm{{Name: "arm_0", Joint: joint}}
+		joint := e.Arms[0].Streams[episode.Joint]
+		e.Arms = []*episode.Arm{{Name: "arm_0", Streams: episode.Streams{episode.Joint: joint}}}
 		e.Cameras = e.Cameras[:1]
 		require.NoError(t, w.Write(aligned(t, e, align.Options{})))
 	}
@@ -180,10 +180,11 @@ func TestForeign(t *testing.T) {
 	e := read[1]
 	require.Equal(t, "episode_1", e.Name)
 	require.Equal(t, "place", e.Task)
-	require.Equal(t, []int64{3e8, 4e8, 5e8}, e.Arms[0].Joint.Stamps)
-	require.Equal(t, []float64{100, 101, 110, 111, 120, 121}, e.Arms[0].Joint.Values)
-	require.Equal(t, []align.Column{{Name: "shoulder"}, {Name: "elbow"}}, e.Arms[0].Joint.Columns)
-	require.Equal(t, []align.Column{{Name: "action_0"}, {Name: "action_1"}}, e.Arms[0].CommandJoint.Columns)
+	require.Equal(t, []int64{3e8, 4e8, 5e8}, e.Arms[0].Streams[episode.Joint].Stamps)
+	require.Equal(t, []float64{100, 101, 110, 111, 120, 121}, e.Arms[0].Streams[episode.Joint].Values)
+	require.Equal(t, []align.Column{{Name: "shoulder"}, {Name: "elbow"}}, e.Arms[0].Streams[episode.Joint].Columns)
+	require.Equal(t, []align.Column{{Name: "action_0"}, {Name: "action_1"}},
+		e.Arms[0].Streams[episode.CommandJoint].Columns)
 }
 
 // languageRow is a row of a table with the columns of languages of LeRobot, beside others that are not read.
@@ -238,7 +239,7 @@ func TestLanguage(t *testing.T) {
 	require.NoError(t, err)
 	read, err := s.Episodes()
 	require.NoError(t, err)
-	require.Equal(t, []float64{1, 0, 1, 1, 1, 2}, read[1].Arms[0].Joint.Values)
+	require.Equal(t, []float64{1, 0, 1, 1, 1, 2}, read[1].Arms[0].Streams[episode.Joint].Values)
 	require.Equal(t, "place", read[1].Task)
 }
 
@@ -271,9 +272,9 @@ func TestRolesOfFeatures(t *testing.T) {
 			f.DType = "string"
 		}
 		got := ""
-		if p, ok := placesOf(all)[c.key]; ok {
-			got = p.arm + " " + p.stream
-			if p.command {
+		if o, ok := originsOf(all)[c.key]; ok {
+			got = o.Arm + " " + o.Role.Base().String()
+			if o.Role != o.Role.Base() {
 				got += " command"
 			}
 		}
@@ -323,8 +324,8 @@ func TestStaleIndex(t *testing.T) {
 	require.NoError(t, err)
 	read, err := s.Episodes()
 	require.NoError(t, err)
-	require.Equal(t, 0.0, read[0].Arms[0].Joint.Values[0])
-	require.Equal(t, 100.0, read[1].Arms[0].Joint.Values[0])
+	require.Equal(t, 0.0, read[0].Arms[0].Streams[episode.Joint].Values[0])
+	require.Equal(t, 100.0, read[1].Arms[0].Streams[episode.Joint].Values[0])
 	require.Len(t, s.Events(), 2)
 	require.Equal(t, "meta/episodes lists data/chunk-000/episode_000000.parquet for episode 0, whose rows are in "+
 		"data/chunk-000/episode_000001.parquet, which was read", s.Events()[0].Text)

@@ -51,9 +51,13 @@ var Format = codec.Format{
 
 // Names of features.
 const (
-	stateKey    = "observation.state"
-	actionKey   = "action"
-	imagePrefix = "observation.images."
+	stateKey      = "observation.state"
+	poseKey       = "observation.pose"
+	velocityKey   = "observation.velocity"
+	effortKey     = "observation.effort"
+	actionKey     = "action"
+	actionPoseKey = "action.pose"
+	imagePrefix   = "observation.images."
 )
 
 // Paths in a dataset.

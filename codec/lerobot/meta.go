@@ -18,6 +18,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"tapedeck/codec/align"
+	"tapedeck/codec/episode"
 )
 
 // fileIndex identifies a file of a dataset.
@@ -196,14 +197,10 @@ type notes struct {
 	Episodes []noteEpisode           `json:"episodes"`
 }
 
-// noteColumn describes a number of a feature.
+// noteColumn describes a number of a feature: where it comes from, and what it is there.
 type noteColumn struct {
-	Arm    string `json:"arm"`
-	Stream string `json:"stream"` // "joint", "gripper", "pose", "velocity" or "effort"
-	Name   string `json:"name"`
-	Unit   string `json:"unit,omitempty"`
-	// Interp is the interpolation between samples.
-	Interp align.Interp `json:"interp"`
+	episode.Origin
+	align.Column
 }
 
 // noteEpisode describes the origin of an episode.

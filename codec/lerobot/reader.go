@@ -25,8 +25,8 @@ type Source struct {
 	files    *store.Files
 	path     string
 	info     info
-	absent   map[string]bool  // features that a table lacks
-	places   map[string]place // of the features that are read
+	absent   map[string]bool           // features that a table lacks
+	origins  map[string]episode.Origin // of the features that are read
 	notes    notes
 	unknown  int // episodes without a note, where there are some
 	rowCount int
@@ -58,7 +58,7 @@ func Open(files *store.Files, path string) (*Source, error) {
 	case !(i.FPS >= 0.001 && i.FPS <= 1e6):
 		return nil, fmt.Errorf("open %s: %s: fps is %v", path, infoPath, i.FPS)
 	}
-	s.places = placesOf(i.Features)
+	s.origins = originsOf(i.Features)
 	if err := s.load(notesPath, &s.notes); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
@@ -102,7 +102,7 @@ func (s *Source) Losses() []codec.Loss {
 			plural.Count(s.unknown, "episode"), 0)
 	}
 	for _, f := range s.info.Features {
-		_, read := s.places[f.key]
+		_, read := s.origins[f.key]
 		for _, s := range standard {
 			read = read || f.key == s.key
 		}
@@ -117,7 +117,7 @@ func (s *Source) Losses() []codec.Loss {
 }
 
 // Episodes implements episode.Source. Streams come from the features whose names say that they are states or actions,
-// as placesOf has it. Without meta/tapedeck.json, numbers are joints in an unknown unit, and the episodes follow one
+// as originsOf has it. Without meta/tapedeck.json, numbers are joints in an unknown unit, and the episodes follow one
 // another from the time 0 on.
 func (s *Source) Episodes() ([]*episode.Episode, error) { return s.episodes() }
 
@@ -354,7 +354,7 @@ func (s *Source) rows(path string) (r *rows, err error) {
 	defer func() { err = errors.Join(err, t.close()) }()
 	r = &rows{path: path, numbers: map[string][]float64{}, episodes: map[int]span{}}
 	for _, f := range s.info.Features {
-		if _, known := s.places[f.key]; !known {
+		if _, known := s.origins[f.key]; !known {
 			continue
 		}
 		if t.leaf(f.key) < 0 {
@@ -500,46 +500,45 @@ func (s *Source) video(path, camera string) *episode.MissingError {
 
 // arms adds the numbers of a feature to the arms of an episode.
 func (s *Source) arms(ep *episode.Episode, f *feature, numbers []float64, stamps []int64) {
-	place, width, names := s.places[f.key], f.width(), f.names()
+	origin, width, names := s.origins[f.key], f.width(), f.names()
 	columns := s.notes.Columns[f.key]
 	if len(columns) != width {
 		columns = make([]noteColumn, width)
 		for i := range columns {
-			columns[i] = noteColumn{Arm: place.arm, Stream: place.stream, Name: names[i]}
+			columns[i] = noteColumn{episode.Origin{Arm: origin.Arm, Role: origin.Role.Base()},
+				align.Column{Name: names[i]}}
 		}
 	}
-	type stream struct{ arm, name string }
-	vectors := map[stream]*align.Vector{}
-	indices := map[stream][]int{}
+	indices := map[*align.Vector][]int{} // of their columns
 	for i, c := range columns {
-		key := stream{c.Arm, c.Stream}
-		v := vectors[key]
-		if v == nil {
-			v = &align.Vector{Name: c.Arm + "/" + c.Stream, Topic: f.key, Stamps: stamps}
-			if place.command {
-				v.Name = c.Arm + "/command/" + c.Stream
-			}
-			vectors[key] = v
-			i := slices.IndexFunc(ep.Arms, func(a *episode.Arm) bool { return a.Name == c.Arm })
-			if i < 0 {
-				i = len(ep.Arms)
-				ep.Arms = append(ep.Arms, &episode.Arm{Name: c.Arm})
-			}
-			arm := ep.Arms[i]
-			if to := arm.Stream(c.Stream, place.command); to != nil {
-				*to = v
-			}
-			if c.Stream == "gripper" {
-				arm.GripperRange = [2]float64{0, 1}
-			}
+		role := c.Role
+		if origin.Role != origin.Role.Base() {
+			role, _ = role.Command()
 		}
-		v.Columns = append(v.Columns, align.Column{Name: c.Name, Unit: c.Unit, Interp: c.Interp})
-		indices[key] = append(indices[key], i)
+		if role >= episode.Roles {
+			continue
+		}
+		at := slices.IndexFunc(ep.Arms, func(a *episode.Arm) bool { return a.Name == c.Arm })
+		if at < 0 {
+			at = len(ep.Arms)
+			ep.Arms = append(ep.Arms, &episode.Arm{Name: c.Arm})
+		}
+		arm := ep.Arms[at]
+		v := arm.Streams[role]
+		if v == nil || v.Topic != f.key {
+			v = &align.Vector{Name: c.Arm + "/" + role.String(), Topic: f.key, Stamps: stamps}
+			arm.Streams[role] = v
+		}
+		if c.Role == episode.Gripper {
+			arm.GripperRange = [2]float64{0, 1}
+		}
+		v.Columns = append(v.Columns, c.Column)
+		indices[v] = append(indices[v], i)
 	}
-	for key, v := range vectors {
+	for v, places := range indices {
 		v.Values = make([]float64, 0, len(stamps)*len(v.Columns))
 		for row := range stamps {
-			for _, i := range indices[key] {
+			for _, i := range places {
 				v.Values = append(v.Values, numbers[row*width+i])
 			}
 		}

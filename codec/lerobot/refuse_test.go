@@ -53,7 +53,7 @@ func TestRefused(t *testing.T) {
 			name: "NaN", align: align.Options{Gaps: align.GapsNaN},
 			change: func(e *episode.Episode) {
 				for i := range 5 {
-					e.Arms[0].Joint.Values[i*3+1] = align.Missing()
+					e.Arms[0].Streams[episode.Joint].Values[i*3+1] = align.Missing()
 				}
 			},
 			want: "row 0: arm_0.joint_1 of observation.state is NaN",
@@ -146,8 +146,8 @@ func TestOthers(t *testing.T) {
 	require.NoError(t, w.Write(aligned(t, recording(t, "first", "pick", 1e18, 20), align.Options{})))
 	for name, change := range map[string]func(e *episode.Episode){
 		"observation.state has": func(e *episode.Episode) {
-			e.Arms[0].Joint.Columns[1].Name = "elbow"
-			e.Arms[0].CommandJoint = nil
+			e.Arms[0].Streams[episode.Joint].Columns[1].Name = "elbow"
+			e.Arms[0].Streams[episode.CommandJoint] = nil
 		},
 		"it lacks":                               func(e *episode.Episode) { e.Cameras = e.Cameras[:1] },
 		"it has observation.images.other, which": func(e *episode.Episode) { e.Cameras[0].Name = "other" },

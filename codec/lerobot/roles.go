@@ -3,87 +3,83 @@ package lerobot
 import (
 	"slices"
 	"strings"
+
+	"tapedeck/codec/episode"
 )
 
-// place is what the numbers of a feature are without meta/tapedeck.json.
-type place struct {
-	command bool
-	arm     string
-	stream  string // as in episode.Arm.Stream
-}
-
 // usual are the features of numbers that this package and openpi write. Their numbers are of arm_0.
-var usual = map[string]place{
-	stateKey: {stream: "joint"}, actionKey: {command: true, stream: "joint"},
-	"state": {stream: "joint"}, "actions": {command: true, stream: "joint"},
-	"observation.pose": {stream: "pose"}, "observation.velocity": {stream: "velocity"},
-	"observation.effort": {stream: "effort"},
-	"action.pose":        {command: true, stream: "pose"},
+var usual = map[string]episode.Role{
+	stateKey: episode.Joint, "state": episode.Joint, actionKey: episode.CommandJoint, "actions": episode.CommandJoint,
+	poseKey: episode.Pose, velocityKey: episode.Velocity, effortKey: episode.Effort,
+	actionPoseKey: episode.CommandPose,
 }
 
 // prefixes are prefixes of features that have a part of the states or of the actions: "action.gripper.position".
 var prefixes = []struct {
-	text    string
-	command bool
+	text   string
+	joints episode.Role
 }{
-	{"observation.states.", false}, {"observation.state.", false}, {"states.", false}, {"state.", false},
-	{"actions.", true}, {"action.", true},
+	{"observation.states.", episode.Joint}, {"observation.state.", episode.Joint}, {"states.", episode.Joint},
+	{"state.", episode.Joint}, {"actions.", episode.CommandJoint}, {"action.", episode.CommandJoint},
 }
 
-// streamOf are the streams of states by the last word of a feature's name.
-var streamOf = map[string]string{
-	"position": "joint", "positions": "joint", "pos": "joint", "velocity": "velocity", "velocities": "velocity",
-	"vel": "velocity", "effort": "effort", "efforts": "effort", "torque": "effort", "torques": "effort",
+// roleOf are the roles of states by the last word of a feature's name.
+var roleOf = map[string]episode.Role{
+	"position": episode.Joint, "positions": episode.Joint, "pos": episode.Joint, "velocity": episode.Velocity,
+	"velocities": episode.Velocity, "vel": episode.Velocity, "effort": episode.Effort, "efforts": episode.Effort,
+	"torque": episode.Effort, "torques": episode.Effort,
 }
 
-// placesOf returns the places of all features of numbers, by what their names say. A part of the states or the actions
-// is an arm with its name. Each place belongs to one feature only.
-func placesOf(all features) map[string]place {
-	places := map[string]place{}
+// originsOf returns the origins of all features of numbers, by what their names say, for datasets without
+// meta/tapedeck.json. A part of the states or the actions is an arm with its name. Each origin belongs to one feature
+// only.
+func originsOf(all features) map[string]episode.Origin {
+	origins := map[string]episode.Origin{}
 	for _, f := range all {
-		if p, ok := usual[f.key]; ok && !f.isPicture() {
-			p.arm = "arm_0"
-			places[f.key] = p
+		if role, ok := usual[f.key]; ok && !f.isPicture() {
+			origins[f.key] = episode.Origin{Arm: "arm_0", Role: role}
 		}
 	}
-	if places[stateKey].arm != "" { // the others are copies, or parts
-		delete(places, "state")
+	if _, ok := origins[stateKey]; ok { // the others are copies, or parts
+		delete(origins, "state")
 	}
-	if places[actionKey].arm != "" {
-		delete(places, "actions")
+	if _, ok := origins[actionKey]; ok {
+		delete(origins, "actions")
 	}
-	taken := map[place]bool{}
-	for _, p := range places {
+	taken := map[episode.Origin]bool{}
+	for _, p := range origins {
 		taken[p] = true
 	}
 	for _, f := range all {
-		if _, known := places[f.key]; known || !f.isNumbers() {
+		if _, known := origins[f.key]; known || !f.isNumbers() {
 			continue
 		}
 		for _, p := range partsOf(f.key) {
 			if !taken[p] {
-				places[f.key], taken[p] = p, true
+				origins[f.key], taken[p] = p, true
 				break
 			}
 		}
 	}
-	return places
+	return origins
 }
 
-// partsOf returns the places that a feature with a part of the states or the actions may have, the best first.
-func partsOf(key string) (list []place) {
+// partsOf returns the origins that a feature with a part of the states or the actions may have, the best first.
+func partsOf(key string) (list []episode.Origin) {
 	for _, prefix := range prefixes {
 		name, ok := strings.CutPrefix(key, prefix.text)
 		if !ok || name == "" {
 			continue
 		}
 		if i := strings.LastIndexAny(name, "._"); i > 0 {
-			stream := streamOf[name[i+1:]]
-			if stream == "joint" || stream != "" && !prefix.command {
-				list = append(list, place{prefix.command, name[:i], stream})
+			switch role, known := roleOf[name[i+1:]]; {
+			case known && role == episode.Joint:
+				list = append(list, episode.Origin{Arm: name[:i], Role: prefix.joints})
+			case known && prefix.joints == episode.Joint:
+				list = append(list, episode.Origin{Arm: name[:i], Role: role})
 			}
 		}
-		return append(list, place{prefix.command, name, "joint"})
+		return append(list, episode.Origin{Arm: name, Role: prefix.joints})
 	}
 	return nil
 }

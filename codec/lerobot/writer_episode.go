@@ -64,7 +64,7 @@ func (w *Writer) put(t *prepared) error {
 			continue
 		}
 		for i := range row.length {
-			for c := range v.parts {
+			for c := range v.Columns {
 				numbers.add(v.at(t.span.from+i, c))
 			}
 		}
@@ -144,7 +144,7 @@ func (w *Writer) file(template, video string, at fileIndex) (string, error) {
 func (w *Writer) numbers(t *prepared, row *episodeRow, task int) error {
 	n := row.length
 	for _, v := range t.vectors {
-		key, width := v.feature.key, len(v.parts)
+		key, width := v.feature.key, len(v.Columns)
 		value := func(i, c int) parquet.Value { return parquet.FloatValue(v.at(t.span.from+i, c)) }
 		if err := w.data.lists(key, min(width-1, 1), n, width, value); err != nil {
 			return err

@@ -109,7 +109,7 @@ func (w *Writer) begin(fps int, t *prepared) {
 	w.info.FPS = float64(fps)
 	for _, v := range t.vectors {
 		w.info.Features = append(w.info.Features, v.feature)
-		w.notes.Columns[v.feature.key] = v.columns
+		w.notes.Columns[v.feature.key] = v.notes()
 	}
 	for _, c := range t.cameras {
 		w.info.Features = append(w.info.Features, w.imageFeature(c, fps))

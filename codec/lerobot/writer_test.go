@@ -83,11 +83,15 @@ func recording(t testing.TB, name, task string, start int64, n int) *episode.Epi
 		return func(i, c int) float64 { return k * math.Sin(float64(i)/9+float64(c)) }
 	}
 	a := &episode.Arm{Name: "arm_0", Device: json.RawMessage(`{"model":"RM65"}`), GripperRange: [2]float64{0, 1000}}
-	a.Joint = stream("arm_0/joint", start, n, 30, wave(90), columns("deg", "joint_0", "joint_1", "joint_2")...)
-	a.Pose = stream("arm_0/pose", start, n, 30, wave(0.5), columns("m", "x", "y", "z")...)
-	a.Gripper = stream("arm_0/gripper", start, n, 30, func(i, c int) float64 { return float64((i*13 + c) % 1000) },
+	a.Streams[episode.Joint] = stream("arm_0/joint", start, n, 30, wave(90), columns("deg", "joint_0", "joint_1",
+		"joint_2")...)
+	a.Streams[episode.Pose] = stream("arm_0/pose", start, n, 30, wave(0.5), columns("m", "x", "y", "z")...)
+	a.Streams[episode.Gripper] = stream("arm_0/gripper", start, n, 30, func(i,
+		c int) float64 {
+		return float64((i*13 + c) % 1000)
+	},
 		columns("", "force", "position")...)
-	a.CommandJoint = stream("arm_0/command/joint", start, n, 30, wave(80),
+	a.Streams[episode.CommandJoint] = stream("arm_0/command/joint", start, n, 30, wave(80),
 		columns("deg", "joint_0", "joint_1", "joint_2")...)
 	done := true
 	return &episode.Episode{
@@ -118,7 +122,7 @@ func float32s(numbers []float64) []float64 {
 // requireEqualRows has rows of what was read be those that were written.
 func requireEqualRows(t *testing.T, want, got *episode.Rows) {
 	require.Equal(t, want.Stamps, got.Stamps)
-	for i, of := range []func(*episode.Rows) (*align.Rows, error){(*episode.Rows).QPos, (*episode.Rows).Action} {
+	for i, of := range []func(*episode.Rows) (*align.Vector, error){(*episode.Rows).QPos, (*episode.Rows).Action} {
 		w, err := of(want)
 		require.NoError(t, err)
 		g, err := of(got)
@@ -128,7 +132,7 @@ func requireEqualRows(t *testing.T, want, got *episode.Rows) {
 		}
 		require.Equal(t, float32s(w.Values), g.Values)
 	}
-	require.Equal(t, float32s(want.Arms[0].Pose.Values), got.Arms[0].Pose.Values)
+	require.Equal(t, float32s(want.Arms[0].Streams[episode.Pose].Values), got.Arms[0].Streams[episode.Pose].Values)
 	require.Equal(t, want.Rewards, got.Rewards)
 }
 

@@ -18,108 +18,66 @@ const tolerance = 100 * time.Microsecond
 
 // vector is a feature of numbers.
 type vector struct {
+	*align.Vector
 	feature *feature
-	columns []noteColumn
-	parts   []part
+	origins []episode.Origin // of its columns
 }
 
-// part is the source of a column of a vector.
-type part struct {
-	rows   *align.Rows
-	column int
-}
+// at returns a number as the dataset has it.
+func (v *vector) at(row, i int) float32 { return float32(v.Row(row)[i]) }
 
-func (v *vector) at(row, i int) float32 {
-	p := v.parts[i]
-	return float32(p.rows.Values[row*len(p.rows.Columns)+p.column])
-}
-
-// add adds n columns of an arm from a column on. In the vectors of all arms, their names begin with that of the arm.
-func (v *vector) add(arm *episode.Arm, stream string, rows *align.Rows, from, n int) {
-	for i := from; i < from+n; i++ {
-		c := rows.Columns[i]
-		name := strings.TrimPrefix(c.Name, arm.Name+".")
-		v.columns = append(v.columns, noteColumn{Arm: arm.Name, Stream: stream, Name: name, Unit: c.Unit,
-			Interp: c.Interp})
-		v.parts = append(v.parts, part{rows, i})
+// notes describes the columns.
+func (v *vector) notes() []noteColumn {
+	notes := make([]noteColumn, len(v.Columns))
+	for i, c := range v.Columns {
+		c.Name = strings.TrimPrefix(c.Name, v.origins[i].Arm+".")
+		notes[i] = noteColumn{v.origins[i], c}
 	}
-}
-
-// addAll adds all columns of a stream, if there is one.
-func (v *vector) addAll(arm *episode.Arm, stream string, rows *align.Rows) {
-	if rows != nil {
-		v.add(arm, stream, rows, 0, len(rows.Columns))
-	}
-}
-
-// complete sets the feature.
-func (v *vector) complete(key string) *vector {
-	names := make([]any, len(v.columns))
-	for i, c := range v.columns {
-		name := c.Arm + "." + c.Name
-		if c.Stream == "gripper" {
-			name = c.Arm + ".gripper"
-		}
-		names[i] = name
-	}
-	v.feature = &feature{key: key, DType: "float32", Shape: []int{len(names)}, Names: names}
-	return v
+	return notes
 }
 
 // vectors returns the features of numbers of an episode.
 func vectors(r *episode.Rows, state string) ([]*vector, error) {
-	joints, err := r.QPos()
-	if err != nil {
-		return nil, err
+	states := []episode.Role{episode.Joint, episode.Gripper}
+	actions := []episode.Role{episode.CommandJoint, episode.CommandGripper}
+	commanded := *r // only arms with commands of poses
+	commanded.Arms = slices.DeleteFunc(slices.Clone(r.Arms), func(a episode.ArmRows) bool {
+		return a.Sources[episode.CommandPose] != align.ActionCommand
+	})
+	var pose, actionPose []episode.Role
+	if state == StatePose || !slices.ContainsFunc(r.Arms, func(a episode.ArmRows) bool {
+		return a.Streams[episode.Joint] != nil
+	}) {
+		states[0], actions[0] = episode.Pose, episode.CommandPose
+	} else {
+		pose, actionPose = []episode.Role{episode.Pose}, []episode.Role{episode.CommandPose}
 	}
-	actions, err := r.Action()
-	if err != nil {
-		return nil, err
-	}
-	if !slices.ContainsFunc(r.Arms, func(a episode.ArmRows) bool { return a.Joint != nil }) {
-		state = StatePose
-	}
-	var observed, action, pose, velocity, effort, actionPose vector
-	at := 0 // column of joints
-	for i := range r.Arms {
-		a := &r.Arms[i]
-		if a.Joint != nil {
-			n := len(a.Joint.Columns)
-			if state == StateJoint {
-				observed.add(a.Arm, "joint", joints, at, n)
-				action.add(a.Arm, "joint", actions, at, n)
-			}
-			at += n
-		}
-		if state == StatePose {
-			observed.addAll(a.Arm, "pose", a.Pose)
-			action.addAll(a.Arm, "pose", a.ActionPose)
-		} else {
-			pose.addAll(a.Arm, "pose", a.Pose)
-			if a.PoseSource == align.ActionCommand {
-				actionPose.addAll(a.Arm, "pose", a.ActionPose)
-			}
-		}
-		if a.Gripper != nil {
-			observed.add(a.Arm, "gripper", joints, at, 1)
-			action.add(a.Arm, "gripper", actions, at, 1)
-			at++
-		}
-		velocity.addAll(a.Arm, "velocity", a.Velocity)
-		effort.addAll(a.Arm, "effort", a.Effort)
-	}
-	if len(observed.parts) == 0 {
-		return nil, errors.New("no joints and no poses for " + stateKey + "")
-	}
-	all := []*vector{observed.complete(stateKey), action.complete(actionKey)}
-	for _, v := range []*vector{
-		pose.complete("observation.pose"), velocity.complete("observation.velocity"),
-		effort.complete("observation.effort"),
-		actionPose.complete("action.pose"),
+	var all []*vector
+	for _, f := range []struct {
+		key, name string
+		rows      *episode.Rows
+		roles     []episode.Role
+	}{
+		{stateKey, "qpos", r, states}, {actionKey, "action", r, actions}, {poseKey, "pose", r, pose},
+		{velocityKey, "velocity", r, []episode.Role{episode.Velocity}},
+		{effortKey, "effort", r, []episode.Role{episode.Effort}},
+		{actionPoseKey, "action", &commanded, actionPose},
 	} {
-		if len(v.parts) > 0 {
-			all = append(all, v)
+		numbers, origins, err := f.rows.Join(f.name, f.roles...)
+		if err != nil {
+			return nil, err
 		}
+		names := make([]any, len(origins))
+		for i, c := range numbers.Columns {
+			names[i] = c.Name
+		}
+		if len(names) > 0 || f.key == actionKey {
+			all = append(all, &vector{numbers, &feature{key: f.key, DType: "float32", Shape: []int{len(names)},
+				Names: names}, origins})
+		}
+	}
+	if len(all) == 0 || all[0].feature.key != stateKey {
+		return nil, errors.New("no joints and no poses for " + stateKey)
 	}
 	return all, nil
 }
@@ -127,7 +85,7 @@ func vectors(r *episode.Rows, state string) ([]*vector, error) {
 // check returns an error for numbers that are NaN or infinite.
 func (v *vector) check(from, n int) error {
 	for row := from; row < from+n; row++ {
-		for i := range v.parts {
+		for i := range v.Columns {
 			if x := v.at(row, i); x-x != 0 {
 				return fmt.Errorf("row %d: %s of %s is %v, which is useless for training: align so that such rows "+
 					"are dropped",

@@ -60,12 +60,12 @@ func BenchmarkSample(b *testing.B) {
 	}
 	defer w.Complete(false)
 	v := &align.Vector{Name: "arm_0/joint", Columns: make([]align.Column, 6)}
-	a := &episode.Arm{Name: "arm_0", Joint: v}
+	a := &episode.Arm{Name: "arm_0", Streams: episode.Streams{episode.Joint: v}}
 	values := []float64{8.414709848078965, 0, -9.869151692846454, 1.5, 3, 1e-7}
 	i := 0
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := w.Sample(a, v, int64(i)*1e6, values); err != nil {
+		if err := w.Sample(a, episode.Joint, int64(i)*1e6, values); err != nil {
 			b.Fatal(err)
 		}
 		i++

@@ -161,7 +161,7 @@ const unitOfEasyTeleop = "deg"
 // defaultUnit returns the unit in which the joints of an arm are written.
 func defaultUnit(a *episode.Arm) string {
 	for _, r := range []episode.Role{episode.Joint, episode.CommandJoint, episode.Velocity} {
-		if v := *r.Of(a); v != nil && len(v.Columns) > 0 && v.Columns[0].Unit == "" {
+		if v := a.Streams[r]; v != nil && len(v.Columns) > 0 && v.Columns[0].Unit == "" {
 			return episode.UnitUnknown
 		}
 	}

@@ -260,7 +260,7 @@ func (s *Source) arm(folder string, m *metadata, complete bool) (*episode.Arm, e
 		}
 		if v != nil {
 			v.Name = arm.Name + "/" + stream.String()
-			*stream.Of(arm) = v
+			arm.Streams[stream] = v
 			found = true
 		}
 	}

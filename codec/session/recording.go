@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"tapedeck/codec"
-	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
 	"tapedeck/codec/internal/output"
 )
@@ -116,8 +115,8 @@ func (r *Recording) Frame(c *episode.Camera, stamp int64, f episode.Frame) error
 }
 
 // Sample is Writer.Sample.
-func (r *Recording) Sample(a *episode.Arm, v *align.Vector, stamp int64, values []float64) error {
-	return r.Check(r.writer.Load().Sample(a, v, stamp, values))
+func (r *Recording) Sample(a *episode.Arm, role episode.Role, stamp int64, values []float64) error {
+	return r.Check(r.writer.Load().Sample(a, role, stamp, values))
 }
 
 // SplitTask is Split with the task of the next session, which is of another episode; "" is the task of the options. A

@@ -31,15 +31,10 @@ func columnOf(r episode.Role, i, n int, index, jointUnit string) align.Column {
 	if _, numbered := wholeIndex(index); !numbered {
 		return align.Column{Name: index}
 	}
-	unit := ""
-	switch base := r.Base(); {
-	case jointUnit == episode.UnitUnknown:
-	case base == episode.Joint:
-		unit = jointUnit
-	case base == episode.Velocity:
-		unit = jointUnit + "/s"
+	if jointUnit == episode.UnitUnknown {
+		jointUnit = ""
 	}
-	return r.Column(r.ColumnName(i, n), unit)
+	return r.Column(r.ColumnName(i, n), r.Unit(jointUnit))
 }
 
 // indexOf returns the index in a table of the i-th column, c.

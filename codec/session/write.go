@@ -9,7 +9,6 @@ import (
 
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
-	"tapedeck/msgs/plural"
 )
 
 // Write writes an episode as a session. One that was read from a session keeps its metadata.json, but for what has
@@ -41,12 +40,11 @@ func Write(path string, e *episode.Episode, o Options) error {
 // episode writes the streams of an episode.
 func (w *Writer) episode(e *episode.Episode) error {
 	for _, a := range e.Arms {
-		for s := range episode.Roles {
-			v := *s.Of(a)
+		for role, v := range a.Streams {
 			if v == nil {
 				continue
 			}
-			if err := w.all(a, v); err != nil {
+			if err := w.all(a, episode.Role(role)); err != nil {
 				return err
 			}
 		}
@@ -59,27 +57,27 @@ func (w *Writer) episode(e *episode.Episode) error {
 	return nil
 }
 
-// all writes a vector. Columns of a gripper are ints if all their numbers are whole.
-func (w *Writer) all(a *episode.Arm, v *align.Vector) error {
-	n := len(v.Columns)
-	if len(v.Values) != n*len(v.Stamps) {
-		return fmt.Errorf("write %s: %s has %s for %s of %s", w.path, v.Name, plural.Count(len(v.Values), "value"),
-			plural.Count(len(v.Stamps), "sample"), plural.Count(n, "column"))
+// all writes a stream of an arm. Columns of a gripper are ints if all their numbers are whole.
+func (w *Writer) all(a *episode.Arm, role episode.Role) error {
+	v := a.Streams[role]
+	if err := v.Check(); err != nil {
+		return fmt.Errorf("write %s: %w", w.path, err)
 	}
 	if len(v.Stamps) == 0 {
 		return nil
 	}
-	out, err := w.vector(a, v)
+	out, err := w.stream(a, role)
 	if err != nil {
 		return w.refuse(err, "%s", v.Name)
 	}
-	out.fractions = make([]bool, n)
-	for i, x := range v.Values {
-		out.fractions[i%n] = out.fractions[i%n] || x != math.Trunc(x) && !align.IsMissing(x)
+	out.fractions = make([]bool, len(v.Columns))
+	for i := range v.Stamps {
+		for c, x := range v.Row(i) {
+			out.fractions[c] = out.fractions[c] || x != math.Trunc(x) && !align.IsMissing(x)
+		}
 	}
-	w.vectors[v] = out
 	for i, stamp := range v.Stamps {
-		if err := w.Sample(a, v, stamp, v.Values[i*n:][:n]); err != nil {
+		if err := w.Sample(a, role, stamp, v.Row(i)); err != nil {
 			return err
 		}
 	}

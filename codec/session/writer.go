@@ -63,7 +63,6 @@ type Writer struct {
 	options Options
 	cameras map[string]*cameraWriter
 	arms    map[string]*armWriter
-	vectors map[*align.Vector]*vectorWriter
 	start   int64  // earliest stamp
 	end     int64  // latest
 	taken   uint64 // frames and samples
@@ -111,7 +110,7 @@ type armWriter struct {
 	info   armInfo
 	grip   [2]float64
 	folder string
-	tables [episode.Roles]*csvFile
+	tables [episode.Roles]*tableWriter
 }
 
 // Create begins a session in the folder path, which must not exist unless o.Overwrite is set and it is a session.
@@ -119,7 +118,7 @@ func Create(path string, o Options) (*Writer, error) {
 	w := &Writer{
 		path: filepath.Clean(path), options: o, stop: make(chan struct{}), syncfs: unix.Syncfs, discarded: o.Discarded,
 		channels: map[string]*codec.Channel{}, lost: map[[2]string]*lostError{},
-		cameras: map[string]*cameraWriter{}, arms: map[string]*armWriter{}, vectors: map[*align.Vector]*vectorWriter{},
+		cameras: map[string]*cameraWriter{}, arms: map[string]*armWriter{},
 	}
 	if o.Metadata != nil {
 		var object map[string]json.RawMessage
@@ -173,8 +172,8 @@ func (w *Writer) createPair() error {
 		if err != nil {
 			return err
 		}
-		for _, s := range []episode.Role{episode.Pose, episode.Joint, episode.Gripper} {
-			if _, err := w.table(a, name, s); err != nil {
+		for _, role := range []episode.Role{episode.Pose, episode.Joint, episode.Gripper} {
+			if _, err := w.table(a, name, role); err != nil {
 				return err
 			}
 		}
@@ -306,61 +305,55 @@ func (w *Writer) took(stamp int64) {
 	w.taken++
 }
 
-// Sample adds a sample of a vector of the arm, with a value for each column that the vector has now; later it may have
-// more. Values that align.IsMissing reports are left out. Angles are converted from the units of the columns to that of
-// the table. values are the caller's again when Sample returns.
-func (w *Writer) Sample(a *episode.Arm, v *align.Vector, stamp int64, values []float64) error {
+// Sample adds a sample of the arm's stream in a role, with a value for each column that the stream has now; later it
+// may have more. Values that align.IsMissing reports are left out. Angles are converted from the units of the columns
+// to that of the table. values are the caller's again when Sample returns.
+func (w *Writer) Sample(a *episode.Arm, role episode.Role, stamp int64, values []float64) error {
 	if err := w.failure(); err != nil {
 		return err
 	}
-	if err := w.sample(a, v, stamp, values); err != nil {
-		return w.refuse(err, "%s at %s", v.Name, align.FormatStamp(stamp))
+	if err := w.sample(a, role, stamp, values); err != nil {
+		return w.refuse(err, "%s at %s", a.Streams[role].Name, align.FormatStamp(stamp))
 	}
 	return nil
 }
 
-func (w *Writer) sample(a *episode.Arm, v *align.Vector, stamp int64, values []float64) error {
-	out := w.vectors[v]
-	if out == nil {
-		var err error
-		if out, err = w.vector(a, v); err != nil {
-			return err
-		}
-		w.vectors[v] = out
+func (w *Writer) sample(a *episode.Arm, role episode.Role, stamp int64, values []float64) error {
+	out, err := w.stream(a, role)
+	if err != nil {
+		return err
 	}
-	if len(values) != len(v.Columns) {
-		return fmt.Errorf("%s for %s", plural.Count(len(values), "value"), plural.Count(len(v.Columns), "column"))
+	columns := a.Streams[role].Columns
+	if len(values) != len(columns) {
+		return fmt.Errorf("%s for %s", plural.Count(len(values), "value"), plural.Count(len(columns), "column"))
 	}
-	if err := out.settle(v.Columns, !w.options.Quaternions); err != nil {
+	if err := out.settle(columns, !w.options.Quaternions); err != nil {
 		return err
 	}
 	if out.quaternion {
 		values = out.euler(values)
 	}
-	if err := out.table.append(stamp, out.keys, values); err != nil {
+	if err := out.append(stamp, out.keys, values); err != nil {
 		w.failed(err)
 	}
 	w.took(stamp)
 	return nil
 }
 
-// vector begins to write a vector of an arm.
-func (w *Writer) vector(a *episode.Arm, v *align.Vector) (*vectorWriter, error) {
+// stream returns the table of an arm's stream.
+func (w *Writer) stream(a *episode.Arm, role episode.Role) (*tableWriter, error) {
+	if arm := w.arms[a.Name]; arm != nil && arm.tables[role] != nil && arm.tables[role].unit != "" {
+		return arm.tables[role], nil
+	}
 	arm, err := w.arm(a)
 	if err != nil {
 		return nil, err
 	}
-	for s := range episode.Roles {
-		if *s.Of(a) != v {
-			continue
-		}
-		table, err := w.table(arm, cmp.Or(v.Topic, a.Name+"/"+s.String()), s)
-		if err != nil {
-			return nil, err
-		}
-		return &vectorWriter{table: table, stream: s, unit: arm.info.JointUnit}, nil
+	out, err := w.table(arm, cmp.Or(a.Streams[role].Topic, a.Name+"/"+role.String()), role)
+	if err == nil {
+		out.unit = arm.info.JointUnit
 	}
-	return nil, fmt.Errorf("it is not a vector of %s", a.Name)
+	return out, err
 }
 
 // arm returns the writer of an arm.
@@ -392,24 +385,24 @@ func (w *Writer) arm(a *episode.Arm) (*armWriter, error) {
 	return arm, nil
 }
 
-// table returns the table of a stream.
-func (w *Writer) table(arm *armWriter, name string, s episode.Role) (*csvFile, error) {
-	if arm.tables[s] == nil {
-		file := fileNames[s]
-		if s == episode.Gripper && w.options.EasyTeleop {
+// table returns the table of a role, which belongs to the stream of a name.
+func (w *Writer) table(arm *armWriter, name string, role episode.Role) (*tableWriter, error) {
+	if arm.tables[role] == nil {
+		file := fileNames[role]
+		if role == episode.Gripper && w.options.EasyTeleop {
 			file = endEffector
 		}
 		table, err := createTable(filepath.Join(arm.folder, file), name, &w.bytes)
 		if err != nil {
 			return nil, err
 		}
-		arm.tables[s] = table
+		arm.tables[role] = &tableWriter{csvFile: table, role: role}
 		w.mu.Lock()
 		w.tables = append(w.tables, table)
 		w.mu.Unlock()
 	}
-	arm.tables[s].name = name
-	return arm.tables[s], nil
+	arm.tables[role].name = name
+	return arm.tables[role], nil
 }
 
 // nameForm matches names of cameras and arms.

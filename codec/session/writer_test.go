@@ -68,14 +68,15 @@ func TestLive(t *testing.T) {
 		{Name: "qx"},
 		{Name: "qy"}, {Name: "qz"}, {Name: "qw"}}}
 	command := &align.Vector{Name: "arm_0/command/joint", Columns: joint.Columns}
-	arm := &episode.Arm{Name: "arm_0", Joint: joint, Gripper: gripper, Pose: pose, CommandJoint: command,
+	arm := &episode.Arm{Name: "arm_0", Streams: episode.Streams{episode.Joint: joint, episode.Gripper: gripper,
+		episode.Pose: pose, episode.CommandJoint: command},
 		GripperRange: [2]float64{0, 90}}
-	require.NoError(t, w.Sample(arm, joint, 1764000000_000_000_000, []float64{math.Pi / 2, 7}))
-	require.NoError(t, w.Sample(arm, gripper, 1764000000_010_000_000, []float64{40}))
+	require.NoError(t, w.Sample(arm, episode.Joint, 1764000000_000_000_000, []float64{math.Pi / 2, 7}))
+	require.NoError(t, w.Sample(arm, episode.Gripper, 1764000000_010_000_000, []float64{40}))
 	gripper.Columns = append(gripper.Columns, align.Column{Name: "force"})
-	require.NoError(t, w.Sample(arm, gripper, 1764000000_020_000_000, []float64{align.Missing(), 0.5}))
-	require.NoError(t, w.Sample(arm, pose, 1764000000_020_000_000, []float64{1, 2, 3, 0, 0, 2, 2}))
-	require.NoError(t, w.Sample(arm, command, 1764000000_020_000_000, []float64{0, 8}))
+	require.NoError(t, w.Sample(arm, episode.Gripper, 1764000000_020_000_000, []float64{align.Missing(), 0.5}))
+	require.NoError(t, w.Sample(arm, episode.Pose, 1764000000_020_000_000, []float64{1, 2, 3, 0, 0, 2, 2}))
+	require.NoError(t, w.Sample(arm, episode.CommandJoint, 1764000000_020_000_000, []float64{0, 8}))
 	note, err := codec.EventMessage(codec.Event{Kind: codec.EventDrop, Topic: "/a", Time: 5, Count: 2, Text: "dropped"})
 	require.NoError(t, err)
 	require.NoError(t, w.Write(note))
@@ -88,7 +89,7 @@ func TestLive(t *testing.T) {
 	require.Equal(t, "20260114_120000", e.Name)
 	require.Empty(t, s.Damage())
 	require.Len(t, e.Cameras[0].Stamps, 2)
-	require.Len(t, e.Arms[0].Gripper.Stamps, 2)
+	require.Len(t, e.Arms[0].Streams[episode.Gripper].Stamps, 2)
 
 	size := int64(0)
 	for _, name := range []string{"frames/camera_0/*", "arm_0/*"} {
@@ -128,11 +129,12 @@ func TestLive(t *testing.T) {
 		text(t, path, "arm_0/joints.csv"))
 	require.Equal(t, "timestamp,index,value\r\n1764000000.010,position,40\r\n1764000000.020,force,0.5\r\n",
 		text(t, path, "arm_0/grippers.csv"))
-	require.Equal(t, "force position | 1764000000.010: - 40| 1764000000.020: 0.5 -", show(e.Arms[0].Gripper))
-	p := e.Arms[0].Pose
+	require.Equal(t, "force position | 1764000000.010: - 40| 1764000000.020: 0.5 -",
+		show(e.Arms[0].Streams[episode.Gripper]))
+	p := e.Arms[0].Streams[episode.Pose]
 	require.Len(t, p.Columns, 6)
 	require.InDeltaSlice(t, []float64{1, 2, 3, 0, 0, math.Pi / 2}, p.Values, 1e-12)
-	require.Equal(t, []float64{0, 8}, e.Arms[0].CommandJoint.Values)
+	require.Equal(t, []float64{0, 8}, e.Arms[0].Streams[episode.CommandJoint].Values)
 }
 
 // What an episode has by now replaces what its metadata and the descriptions of its devices said.
@@ -147,8 +149,9 @@ func TestRevisedMetadata(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			gripper := &align.Vector{Columns: []align.Column{{Name: "position"}}, Stamps: []int64{5e9},
 				Values: []float64{0.5}}
-			arm := &episode.Arm{Name: "arm_0", Gripper: gripper, GripperRange: [2]float64{0, 1},
-				Device: json.RawMessage(`{"gripper_range": [0, 1000], "ip": "::1"}`)}
+			arm := &episode.Arm{Name: "arm_0", Streams: episode.Streams{episode.Gripper: gripper},
+				GripperRange: [2]float64{0, 1},
+				Device:       json.RawMessage(`{"gripper_range": [0, 1000], "ip": "::1"}`)}
 			path := filepath.Join(t.TempDir(), "take")
 			require.NoError(t, Write(path, &episode.Episode{Task: "new", Success: &done, Arms: []*episode.Arm{arm},
 				Metadata: json.RawMessage(metadata)}, Options{}))
@@ -256,7 +259,8 @@ func TestMetadataComesLast(t *testing.T) {
 	w, err := Create(path, Options{})
 	require.NoError(t, err)
 	v := &align.Vector{Name: "arm_0/joint", Columns: make([]align.Column, 1)}
-	require.NoError(t, w.Sample(&episode.Arm{Name: "arm_0", Joint: v}, v, 1e9, []float64{1}))
+	require.NoError(t, w.Sample(&episode.Arm{Name: "arm_0", Streams: episode.Streams{episode.Joint: v}}, episode.Joint,
+		1e9, []float64{1}))
 	require.NoError(t, w.Frame(camera("camera_0"), 1e9, jpegOf(t, 1)))
 	synced := 0
 	w.syncfs = func(int) error {
@@ -279,7 +283,8 @@ func TestFlush(t *testing.T) {
 		w, err := Create(path, Options{})
 		require.NoError(t, err)
 		v := &align.Vector{Name: "arm_0/joint", Columns: make([]align.Column, 1)}
-		require.NoError(t, w.Sample(&episode.Arm{Name: "arm_0", Joint: v}, v, 1e9, []float64{1}))
+		require.NoError(t, w.Sample(&episode.Arm{Name: "arm_0", Streams: episode.Streams{episode.Joint: v}},
+			episode.Joint, 1e9, []float64{1}))
 		require.Empty(t, text(t, path, "arm_0/joints.csv"))
 		time.Sleep(flushPace + time.Millisecond)
 		synctest.Wait()
@@ -325,14 +330,12 @@ func TestRefused(t *testing.T) {
 		require.EqualError(t, w.Frame(camera(r.camera), r.stamp, r.frame), "write "+path+": "+r.want)
 	}
 	v := &align.Vector{Name: "arm_0/gripper", Columns: []align.Column{{Name: "a"}}}
-	a := &episode.Arm{Name: "arm_0", Gripper: v}
-	require.EqualError(t, w.Sample(a, &align.Vector{Name: "x"}, 1e9, nil),
-		"write "+path+": x at 1.000: it is not a vector of arm_0")
-	require.EqualError(t, w.Sample(a, v, 1e9, []float64{1, 2}),
+	a := &episode.Arm{Name: "arm_0", Streams: episode.Streams{episode.Gripper: v}}
+	require.EqualError(t, w.Sample(a, episode.Gripper, 1e9, []float64{1, 2}),
 		"write "+path+": arm_0/gripper at 1.000: 2 values for 1 column")
 	for _, name := range []string{"", "a,b", "a\nb", "2000"} {
 		v.Columns = []align.Column{{Name: "a"}, {Name: name}}
-		require.EqualError(t, w.Sample(a, v, 1e9, []float64{1, 2}),
+		require.EqualError(t, w.Sample(a, episode.Gripper, 1e9, []float64{1, 2}),
 			fmt.Sprintf("write %s: arm_0/gripper at 1.000: a column cannot be called %q", path, name))
 	}
 	require.NoError(t, w.Complete(false))
@@ -348,12 +351,13 @@ func TestColumnsOfOneName(t *testing.T) {
 	w, err := Create(path, Options{})
 	require.NoError(t, err)
 	v := &align.Vector{Name: "arm_0/gripper", Columns: []align.Column{{Name: "position"}, {Name: "position"}}}
-	a := &episode.Arm{Name: "arm_0", Gripper: v}
-	require.NoError(t, w.Sample(a, v, 1e9, []float64{1, 2}))
+	a := &episode.Arm{Name: "arm_0", Streams: episode.Streams{episode.Gripper: v}}
+	require.NoError(t, w.Sample(a, episode.Gripper, 1e9, []float64{1, 2}))
 	require.NoError(t, w.Complete(false))
 	_, e := read(t, path)
-	require.Equal(t, []align.Column{{Name: "position"}, {Name: "position_2"}}, e.Arms[0].Gripper.Columns)
-	require.Equal(t, []float64{1, 2}, e.Arms[0].Gripper.Values)
+	require.Equal(t, []align.Column{{Name: "position"}, {Name: "position_2"}},
+		e.Arms[0].Streams[episode.Gripper].Columns)
+	require.Equal(t, []float64{1, 2}, e.Arms[0].Streams[episode.Gripper].Values)
 }
 
 // When the disk fails the error says what is missing of what had been taken.
@@ -362,11 +366,11 @@ func TestDiskFails(t *testing.T) {
 	w, err := Create(path, Options{})
 	require.NoError(t, err)
 	v := &align.Vector{Name: "arm_0/joint", Topic: "/joint_states", Columns: make([]align.Column, 1)}
-	a := &episode.Arm{Name: "arm_0", Joint: v}
-	require.NoError(t, w.Sample(a, v, 1e9, []float64{1}))
+	a := &episode.Arm{Name: "arm_0", Streams: episode.Streams{episode.Joint: v}}
+	require.NoError(t, w.Sample(a, episode.Joint, 1e9, []float64{1}))
 	require.NoError(t, w.Sync())
-	require.NoError(t, w.Sample(a, v, 2e9, []float64{2}))
-	require.NoError(t, w.Sample(a, v, 3e9, []float64{3}))
+	require.NoError(t, w.Sample(a, episode.Joint, 2e9, []float64{2}))
+	require.NoError(t, w.Sample(a, episode.Joint, 3e9, []float64{3}))
 	table := w.tables[0]
 	require.NoError(t, table.file.Close())
 	table.file, err = os.OpenFile("/dev/full", os.O_WRONLY, 0)
@@ -380,11 +384,11 @@ func TestDiskFails(t *testing.T) {
 	require.Equal(t, "/joint_states", missing.Topics[0].Channel.Topic)
 	require.EqualValues(t, 2e9, missing.Start)
 	require.EqualValues(t, 3e9, missing.End)
-	require.Equal(t, failure, w.Sample(a, v, 4e9, []float64{4}))
+	require.Equal(t, failure, w.Sample(a, episode.Joint, 4e9, []float64{4}))
 	require.Equal(t, failure, w.Frame(camera("camera_0"), 4e9, jpegOf(t, 0)))
 	require.NoError(t, w.Complete(false)) // which was returned
 	_, e := read(t, path)
-	require.Equal(t, []int64{1e9}, e.Arms[0].Joint.Stamps)
+	require.Equal(t, []int64{1e9}, e.Arms[0].Streams[episode.Joint].Stamps)
 }
 
 // A picture that cannot be written is missing, although Frame had taken it.
@@ -451,7 +455,7 @@ func TestRandomTakes(t *testing.T) {
 			a := &episode.Arm{Name: fmt.Sprint("arm_", i)}
 			e.Arms = append(e.Arms, a)
 			for s := range episode.Roles {
-				*s.Of(a) = randomVector(random, a.Name, s)
+				a.Streams[s] = randomVector(random, a.Name, s)
 			}
 		}
 		path := filepath.Join(t.TempDir(), "a")
@@ -469,7 +473,7 @@ func TestRandomTakes(t *testing.T) {
 		}
 		for i, a := range e.Arms {
 			for s := range episode.Roles {
-				require.Equal(t, show(*s.Of(a)), show(*s.Of(back.Arms[i])), "%s/%v", a.Name, s)
+				require.Equal(t, show(a.Streams[s]), show(back.Arms[i].Streams[s]), "%s/%v", a.Name, s)
 			}
 		}
 	}
@@ -519,14 +523,14 @@ func TestRecording(t *testing.T) {
 	require.NoError(t, err)
 	c := camera("camera_0")
 	v := &align.Vector{Name: "arm_0/joint", Columns: make([]align.Column, 1)}
-	a := &episode.Arm{Name: "arm_0", Joint: v}
+	a := &episode.Arm{Name: "arm_0", Streams: episode.Streams{episode.Joint: v}}
 	raw := episode.Frame{Encoding: "mono8", Width: 1, Height: 1, Data: []byte{1}}
 	for i := range int64(6) {
 		if i == 2 || i == 4 {
 			require.NoError(t, s.SplitTask(map[int64]string{2: "", 4: "unfold"}[i]))
 		}
 		require.NoError(t, s.Frame(c, i*1e9, raw))
-		require.NoError(t, s.Sample(a, v, i*1e9, []float64{float64(i)}))
+		require.NoError(t, s.Sample(a, episode.Joint, i*1e9, []float64{float64(i)}))
 	}
 	require.Equal(t, path+"_3", s.File())
 	require.NoError(t, s.Sync())
@@ -539,7 +543,7 @@ func TestRecording(t *testing.T) {
 		_, e := read(t, path+name)
 		require.Equal(t, task, e.Task)
 		require.Len(t, e.Cameras[0].Stamps, 2)
-		require.Len(t, e.Arms[0].Joint.Stamps, 2)
+		require.Len(t, e.Arms[0].Streams[episode.Joint].Stamps, 2)
 	}
 	require.NoError(t, s.Remove(path))
 	require.NoDirExists(t, path)
@@ -608,10 +612,11 @@ func TestQuaternionByNames(t *testing.T) {
 			for _, column := range append([]string{"x", "y", "z"}, strings.Fields(name)...) {
 				pose.Columns = append(pose.Columns, align.Column{Name: column, Interp: align.Quaternion})
 			}
-			require.NoError(t, w.Sample(&episode.Arm{Name: "arm_0", Pose: pose}, pose, 1764000000_000_000_000, values))
+			require.NoError(t, w.Sample(&episode.Arm{Name: "arm_0", Streams: episode.Streams{episode.Pose: pose}},
+				episode.Pose, 1764000000_000_000_000, values))
 			require.NoError(t, w.Complete(false))
 			_, e := read(t, path)
-			require.InDeltaSlice(t, []float64{1, 2, 3, 0, 0, math.Pi / 2}, e.Arms[0].Pose.Values, 1e-9)
+			require.InDeltaSlice(t, []float64{1, 2, 3, 0, 0, math.Pi / 2}, e.Arms[0].Streams[episode.Pose].Values, 1e-9)
 		})
 	}
 }

@@ -179,7 +179,7 @@ func TestEachLeavesOutDiscarded(t *testing.T) {
 			Stamps: []int64{2e9}, Values: []float64{1}}
 		ins = append(ins, filepath.Join(folder, name))
 		require.NoError(t, session.Write(ins[len(ins)-1], &episode.Episode{Discarded: name == "b",
-			Arms: []*episode.Arm{{Name: "arm_0", Joint: joint}}}, session.Options{}))
+			Arms: []*episode.Arm{{Name: "arm_0", Streams: episode.Streams{episode.Joint: joint}}}}, session.Options{}))
 	}
 	for _, json := range []bool{false, true} {
 		args := append(slices.Clone(ins), "--output-folder", filepath.Join(t.TempDir(), "out"), "--to", "mcap")

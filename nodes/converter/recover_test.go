@@ -488,8 +488,8 @@ func TestRecoverRows(t *testing.T) {
 		require.Len(t, got, 1)
 		require.Equal(t, want[0].Table, got[0].Table, c)
 		for i, a := range want[0].Arms {
-			vectors := got[0].Arms[i].Vectors()
-			for k, v := range a.Vectors() {
+			vectors := got[0].Arms[i].Streams
+			for k, v := range a.Streams {
 				require.Equal(t, fmt.Sprintf("%+v", v), fmt.Sprintf("%+v", vectors[k]), c)
 			}
 		}

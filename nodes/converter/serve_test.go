@@ -124,7 +124,7 @@ func TestCallsSelectEpisodes(t *testing.T) {
 			Stamps: []int64{int64(i+1) * 1e9}, Values: []float64{1}}
 		require.NoError(t, os.MkdirAll(filepath.Join(root, "takes"), 0o777))
 		require.NoError(t, session.Write(filepath.Join(root, name), &episode.Episode{Discarded: i == 1,
-			Arms: []*episode.Arm{{Name: "arm_0", Joint: joint}}}, session.Options{}))
+			Arms: []*episode.Arm{{Name: "arm_0", Streams: episode.Streams{episode.Joint: joint}}}}, session.Options{}))
 	}
 	s := newTestServer(t, func(o *serveOptions) { o.ServiceRoot = root })
 	for only, want := range map[string][]int64{"": {1e9, 3e9}, "1": {2e9}} {

@@ -86,13 +86,14 @@ func TestRecordingSessions(t *testing.T) {
 		for _, c := range first.Cameras {
 			require.Equal(t, stamps(0, 3), c.Stamps)
 		}
-		require.Equal(t, stamps(0, 3), first.Arms[0].Joint.Stamps)
-		require.Equal(t, stamps(0, 3), first.Arms[0].Pose.Stamps)
-		require.InDeltaSlice(t, []float64{57.29577951308232, 114.59155902616465}, first.Arms[0].Joint.Values[4:], 1e-12)
-		require.Equal(t, []float64{2, 0, 0, 0, 0, 0}, first.Arms[0].Pose.Values[12:])
+		require.Equal(t, stamps(0, 3), first.Arms[0].Streams[episode.Joint].Stamps)
+		require.Equal(t, stamps(0, 3), first.Arms[0].Streams[episode.Pose].Stamps)
+		require.InDeltaSlice(t, []float64{57.29577951308232, 114.59155902616465},
+			first.Arms[0].Streams[episode.Joint].Values[4:], 1e-12)
+		require.Equal(t, []float64{2, 0, 0, 0, 0, 0}, first.Arms[0].Streams[episode.Pose].Values[12:])
 		require.Contains(t, string(first.Metadata), `"operator": "left hand"`)
 		require.Equal(t, stamps(3, 5), second.Cameras[1].Stamps)
-		require.Equal(t, stamps(3, 5), second.Arms[0].Pose.Stamps)
+		require.Equal(t, stamps(3, 5), second.Arms[0].Streams[episode.Pose].Stamps)
 		pngs, err := filepath.Glob("drive*/frames/*/*.png")
 		require.NoError(t, err)
 		require.Len(t, pngs, 5)
@@ -146,7 +147,7 @@ func TestMappedSessions(t *testing.T) {
 		require.Equal(t, []string{"fold it", "unfold it"}, []string{first.Task, second.Task})
 		require.Equal(t, stamps(2, 4), first.Cameras[0].Stamps)
 		require.Equal(t, stamps(4, 6), second.Cameras[0].Stamps)
-		require.Equal(t, []float64{4, 5}, second.Arms[0].Gripper.Values)
+		require.Equal(t, []float64{4, 5}, second.Arms[0].Streams[episode.Gripper].Values)
 	})
 }
 

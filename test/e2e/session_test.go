@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/codec/episode"
 	"tapedeck/codec/session"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/sensor_msgs"
@@ -70,9 +71,10 @@ func TestSessionOverDDS(t *testing.T) {
 		list, err := s.Episodes()
 		require.NoError(t, err)
 		require.False(t, s.Complete())
-		return len(list[0].Arms) == 1 && list[0].Arms[0].Joint != nil &&
-			len(list[0].Arms[0].Joint.Stamps) == len(jointStamps) &&
-			list[0].Arms[0].Gripper != nil && len(list[0].Arms[0].Gripper.Stamps) == frames &&
+		return len(list[0].Arms) == 1 && list[0].Arms[0].Streams[episode.Joint] != nil &&
+			len(list[0].Arms[0].Streams[episode.Joint].Stamps) == len(jointStamps) &&
+			list[0].Arms[0].Streams[episode.Gripper] != nil &&
+			len(list[0].Arms[0].Streams[episode.Gripper].Stamps) == frames &&
 			len(list[0].Cameras) == 2 && len(list[0].Cameras[0].Stamps) == frames &&
 			len(list[0].Cameras[1].Stamps) == frames
 	})
@@ -89,8 +91,8 @@ func TestSessionOverDDS(t *testing.T) {
 	require.Equal(t, "pick up the cube", e.Task)
 	require.Equal(t, frameStamps, e.Cameras[0].Stamps)
 	require.Equal(t, frameStamps, e.Cameras[1].Stamps)
-	require.Equal(t, jointStamps, e.Arms[0].Joint.Stamps)
-	require.Equal(t, frameStamps, e.Arms[0].Gripper.Stamps)
+	require.Equal(t, jointStamps, e.Arms[0].Streams[episode.Joint].Stamps)
+	require.Equal(t, frameStamps, e.Arms[0].Streams[episode.Gripper].Stamps)
 	require.Equal(t, [2]float64{0, 1000}, e.Arms[0].GripperRange)
 	pictures, err := e.Cameras[0].Open()
 	require.NoError(t, err)

@@ -541,7 +541,7 @@ func (w *episodeJob) addRows(e *episode.Episode, report *align.Report) {
 		}
 	}
 	for _, a := range e.Arms {
-		for _, v := range a.Vectors() {
+		for _, v := range a.Streams {
 			if v == nil || e.Table != nil { // rows that are kept
 				continue
 			}

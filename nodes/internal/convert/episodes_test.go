@@ -139,7 +139,7 @@ func TestRecordingsBecomeEpisodes(t *testing.T) {
 			require.Len(t, all[0].Cameras[0].Stamps, 5)
 			require.Len(t, all[1].Cameras[0].Stamps, 10)
 			require.Equal(t, int64(1_000_501)*1e6, all[0].Cameras[0].Stamps[0])
-			require.InDelta(t, 10*57.29577951308232, all[0].Arms[0].Joint.Values[0], 1e-9)
+			require.InDelta(t, 10*57.29577951308232, all[0].Arms[0].Streams[episode.Joint].Values[0], 1e-9)
 			if name != "x.mcap" {
 				return // of the other outputs the format of the input is no matter
 			}
@@ -151,7 +151,7 @@ func TestRecordingsBecomeEpisodes(t *testing.T) {
 			all = episodesOf(t, filepath.Join(folder, "all.hdf5"))
 			require.Len(t, all, 2)
 			require.Equal(t, "place", all[1].Task)
-			require.InDelta(t, 12.02, all[0].Arms[0].Joint.Values[0], 1e-5,
+			require.InDelta(t, 12.02, all[0].Arms[0].Streams[episode.Joint].Values[0], 1e-5,
 				"the gripper, which has no stamps, is later than the first frame")
 
 			o.To = "hdf5"
@@ -175,7 +175,7 @@ func TestRecordingsBecomeEpisodes(t *testing.T) {
 			require.Len(t, all, 2)
 			for i, task := range []string{"pick", "place"} {
 				require.Equal(t, task, all[i].Task)
-				camera, joint := all[i].Cameras[0], all[i].Arms[0].Joint
+				camera, joint := all[i].Cameras[0], all[i].Arms[0].Streams[episode.Joint]
 				require.Len(t, camera.Stamps, r.Episodes[i].Report.Rows)
 				require.Equal(t, int64(1e8), camera.Stamps[1]-camera.Stamps[0], "rows are at the rate of the camera")
 				at := float64(joint.Stamps[0]-1_000_000*1e6) / 50e6
@@ -636,8 +636,9 @@ func TestReferenceSession(t *testing.T) {
 		}
 		require.Len(t, got.Arms, len(want.Arms))
 		for i, a := range want.Arms {
-			for _, v := range [][2]*align.Vector{{a.Pose, got.Arms[i].Pose}, {a.Joint, got.Arms[i].Joint},
-				{a.Gripper, got.Arms[i].Gripper}} {
+			for _, v := range [][2]*align.Vector{{a.Streams[episode.Pose], got.Arms[i].Streams[episode.Pose]},
+				{a.Streams[episode.Joint], got.Arms[i].Streams[episode.Joint]},
+				{a.Streams[episode.Gripper], got.Arms[i].Streams[episode.Gripper]}} {
 				require.Equal(t, v[0].Columns, v[1].Columns)
 				require.Equal(t, v[0].Stamps, v[1].Stamps)
 				for k, x := range v[0].Values {
@@ -690,7 +691,8 @@ func TestReferenceSession(t *testing.T) {
 	require.NoError(t, err)
 	all := episodesOf(t, path("mixed.hdf5"))
 	require.Len(t, all, 2)
-	require.InDeltaSlice(t, all[0].Arms[0].Joint.Values, all[1].Arms[0].Joint.Values, 1e-6)
+	require.InDeltaSlice(t, all[0].Arms[0].Streams[episode.Joint].Values, all[1].Arms[0].Streams[episode.Joint].Values,
+		1e-6)
 	// Two at once are two.
 	o = DefaultOptions()
 	o.To = "session"

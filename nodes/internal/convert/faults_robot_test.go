@@ -46,7 +46,7 @@ func jointsIn(t *testing.T, path, topic string) []float64 {
 // The numbers of a dataset with two columns of one name stay apart, through each format.
 func TestColumnsOfOneName(t *testing.T) {
 	in := samples.Path(t, "faults/lerobot_dup_names")
-	want := episodesOf(t, in)[0].Arms[0].Joint.Values
+	want := episodesOf(t, in)[0].Arms[0].Streams[episode.Joint].Values
 	require.NotEqual(t, want[1], want[2])
 	for _, to := range []string{"mcap", "hdf5", "session", "lerobot"} {
 		o := DefaultOptions()
@@ -71,7 +71,7 @@ func TestColumnsOfOneName(t *testing.T) {
 // Joints of a dataset that does not tell their unit have none in other formats either, until an option names it.
 func TestUnknownJointUnit(t *testing.T) {
 	in := samples.Path(t, "faults/lerobot_degrees")
-	first := episodesOf(t, in)[0].Arms[0].Joint.Values[0]
+	first := episodesOf(t, in)[0].Arms[0].Streams[episode.Joint].Values[0]
 	for _, to := range []string{"mcap", "hdf5", "session", "lerobot"} {
 		for _, unit := range []string{"auto", "deg", "rad"} {
 			o := DefaultOptions()
@@ -97,7 +97,7 @@ func TestUnknownJointUnit(t *testing.T) {
 					"their numbers stay as they are; name it with --joint-unit when you convert")
 			}
 			if to != "mcap" {
-				known := episodesOf(t, out)[0].Arms[0].Joint.Columns[0].Unit
+				known := episodesOf(t, out)[0].Arms[0].Streams[episode.Joint].Columns[0].Unit
 				require.Equal(t, unit == "auto", known == "", "%s: %q", to, known)
 			}
 		}
@@ -111,7 +111,7 @@ func TestUnknownJointUnit(t *testing.T) {
 	_, _, err = rewrite(t, back, o, mcap)
 	require.NoError(t, err)
 	require.Equal(t, []align.Column{{Name: "joint_0", Interp: align.Linear}, {Name: "joint_1", Interp: align.Linear},
-		{Name: "joint_2", Interp: align.Linear}}, episodesOf(t, back)[0].Arms[0].Joint.Columns)
+		{Name: "joint_2", Interp: align.Linear}}, episodesOf(t, back)[0].Arms[0].Streams[episode.Joint].Columns)
 }
 
 func TestSelectedEpisodes(t *testing.T) {
@@ -174,10 +174,11 @@ func TestSelectedEpisodes(t *testing.T) {
 func discardedTakes(t *testing.T) (kept, discarded string) {
 	folder := t.TempDir()
 	for i, task := range []string{"pick", "place"} {
-		arm := &episode.Arm{Name: "arm_0", Joint: &align.Vector{Name: "arm_0/joint", Stamps: []int64{2e9, 3e9, 4e9},
-			Values: []float64{1, 2, 3}, Columns: []align.Column{{Name: "0", Unit: "deg"}}}}
-		for k := range arm.Joint.Stamps {
-			arm.Joint.Stamps[k] += int64(i) * 10e9
+		arm := &episode.Arm{Name: "arm_0", Streams: episode.Streams{episode.Joint: &align.Vector{Name: "arm_0/joint",
+			Stamps: []int64{2e9, 3e9, 4e9},
+			Values: []float64{1, 2, 3}, Columns: []align.Column{{Name: "0", Unit: "deg"}}}}}
+		for k := range arm.Streams[episode.Joint].Stamps {
+			arm.Streams[episode.Joint].Stamps[k] += int64(i) * 10e9
 		}
 		require.NoError(t, session.Write(filepath.Join(folder, task), &episode.Episode{Task: task, Discarded: i == 1,
 			Arms: []*episode.Arm{arm}}, session.Options{}))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/codec/episode"
 	"tapedeck/nodes/internal/formats/allformats"
 )
 
@@ -131,7 +132,7 @@ func TestMissingFiles(t *testing.T) {
 				if format == "mcap" {
 					require.NotZero(t, r.Messages)
 				} else {
-					require.NotEmpty(t, episodesOf(t, out)[0].Arms[0].Joint.Values)
+					require.NotEmpty(t, episodesOf(t, out)[0].Arms[0].Streams[episode.Joint].Values)
 				}
 			}
 		})

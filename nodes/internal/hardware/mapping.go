@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"tapedeck/bridge/robot"
+	"tapedeck/codec/episode"
 	"tapedeck/config"
 )
 
@@ -50,8 +51,9 @@ func Mapping(file, namespace string) (*robot.Mapping, error) {
 		gripper := topic("gripper")
 		gripper.Range = arms.Arms[name].Positions()
 		m.Arms = append(m.Arms, robot.Arm{
-			Name: name, Device: arms.Arms[name].metadata(), Joint: topic("joint_states"), Pose: topic("tool_pose"),
-			Gripper: gripper,
+			Name: name, Device: arms.Arms[name].metadata(),
+			Streams: robot.Streams{episode.Joint: topic("joint_states"), episode.Pose: topic("tool_pose"),
+				episode.Gripper: gripper},
 		})
 	}
 	if len(m.Cameras)+len(m.Arms) == 0 {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge/robot"
+	"tapedeck/codec/episode"
 )
 
 func TestMapping(t *testing.T) {
@@ -37,8 +38,9 @@ func TestMapping(t *testing.T) {
 		},
 		Arms: []robot.Arm{{
 			Name: "arm_0", Device: map[string]any{"type": "RealMan", "ip": "192.168.1.18", "port": 8080, "joints": 6},
-			Joint: &robot.Stream{Topic: "/lab/arm_0/joint_states"}, Pose: &robot.Stream{Topic: "/lab/arm_0/tool_pose"},
-			Gripper: &robot.Stream{Topic: "/lab/arm_0/gripper", Range: [2]float64{0, 1000}},
+			Streams: robot.Streams{episode.Joint: {Topic: "/lab/arm_0/joint_states"},
+				episode.Pose:    {Topic: "/lab/arm_0/tool_pose"},
+				episode.Gripper: {Topic: "/lab/arm_0/gripper", Range: [2]float64{0, 1000}}},
 		}},
 	}, m)
 
@@ -47,7 +49,7 @@ func TestMapping(t *testing.T) {
 	m, err = Mapping(file, "")
 	require.NoError(t, err)
 	require.Equal(t, "/camera_0/image_raw/compressed", m.Cameras[0].Topic)
-	require.Equal(t, "/arm_0/joint_states", m.Arms[0].Joint.Topic)
+	require.Equal(t, "/arm_0/joint_states", m.Arms[0].Streams[episode.Joint].Topic)
 	require.NoError(t, os.WriteFile(file, []byte("camera_publisher: {ros__parameters: {cameras: {wrist: {device: "+
 		"/dev/video0, format: ''}}}}"), 0o666))
 	_, err = Mapping(file, "")

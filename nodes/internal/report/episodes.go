@@ -137,8 +137,9 @@ func (b *builder) episode(e *episode.Episode, thumbs int) Episode {
 		for _, p := range []struct {
 			name   string
 			vector *align.Vector
-		}{{"joints", a.Joint}, {"gripper", a.Gripper}, {"pose", a.Pose}} {
-			if p.vector == nil || p.name == "pose" && a.Joint != nil {
+		}{{"joints", a.Streams[episode.Joint]}, {"gripper", a.Streams[episode.Gripper]}, {"pose",
+			a.Streams[episode.Pose]}} {
+			if p.vector == nil || p.name == "pose" && a.Streams[episode.Joint] != nil {
 				continue
 			}
 			panel := b.panel(a.Name+" "+p.name, p.vector, start, end)

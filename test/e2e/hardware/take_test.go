@@ -74,7 +74,9 @@ func complete(e *episode.Episode) bool {
 	few := func(v *align.Vector) bool { return v == nil || len(v.Stamps) < enough }
 	return len(e.Cameras) == 3 && len(e.Arms) == 2 &&
 		!slices.ContainsFunc(e.Cameras, func(c *episode.Camera) bool { return len(c.Stamps) < enough }) &&
-		!slices.ContainsFunc(e.Arms, func(a *episode.Arm) bool { return few(a.Joint) || few(a.Pose) || few(a.Gripper) })
+		!slices.ContainsFunc(e.Arms, func(a *episode.Arm) bool {
+			return few(a.Streams[episode.Joint]) || few(a.Streams[episode.Pose]) || few(a.Streams[episode.Gripper])
+		})
 }
 
 // checkPictures requires the images of the tests, in order, repeated from the beginning.
@@ -110,7 +112,8 @@ func (g *graph) checkPictures(c *episode.Camera, pixels bool) {
 
 // check requires that the recorded postures are those of the arm, each once and complete.
 func (a *arm) check(t *testing.T, recorded *episode.Arm) {
-	joint, pose, gripper := recorded.Joint, recorded.Pose, recorded.Gripper
+	joint, pose, gripper := recorded.Streams[episode.Joint], recorded.Streams[episode.Pose],
+		recorded.Streams[episode.Gripper]
 	require.Len(t, joint.Columns, a.joints)
 	postures, seen := map[int64]int{}, map[int]bool{} // numbers by stamp, and all
 	for i, stamp := range joint.Stamps {

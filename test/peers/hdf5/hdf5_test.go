@@ -72,9 +72,10 @@ func take(t *testing.T) *episode.Episode {
 		position := align.Column{Name: "position", Interp: align.Linear}
 		e.Arms = append(e.Arms, &episode.Arm{
 			Name: name, Device: json.RawMessage(`{"type":"RealMan"}`),
-			Joint: stream(name+"/joint", float64(10*i), joints...), Gripper: stream(name+"/gripper", 0, position),
-			Effort:       stream(name+"/effort", 5, joints...),
-			CommandJoint: stream(name+"/command/joint", float64(10*i)+0.5, joints...),
+			Streams: episode.Streams{episode.Joint: stream(name+"/joint", float64(10*i), joints...),
+				episode.Gripper:      stream(name+"/gripper", 0, position),
+				episode.Effort:       stream(name+"/effort", 5, joints...),
+				episode.CommandJoint: stream(name+"/command/joint", float64(10*i)+0.5, joints...)},
 		})
 	}
 	return e
@@ -227,7 +228,7 @@ func TestH5py(t *testing.T) {
 			require.JSONEq(t, `{"name":"arm_1","source":"arm_1","device":{"type":"RealMan"}}`, robots[1])
 
 			// Numbers, as float32 has them.
-			for path, of := range map[string]func() (*align.Rows, error){
+			for path, of := range map[string]func() (*align.Vector, error){
 				"/observations/qpos": want.QPos, "/observations/qvel": want.QVel, "/action": want.Action,
 			} {
 				v, err := of()

@@ -72,7 +72,8 @@ func take(t *testing.T, task string, start int64, n int) *episode.Rows {
 	camera.Stamps = joint.Stamps
 	depth := &episode.Camera{Track: align.Track{Name: "depth", Stamps: joint.Stamps},
 		Open: func() (episode.Frames, error) { return depths{}, nil }}
-	e.Arms, e.Cameras = []*episode.Arm{{Name: "arm_0", Joint: joint}}, []*episode.Camera{camera, depth}
+	e.Arms, e.Cameras = []*episode.Arm{{Name: "arm_0", Streams: episode.Streams{episode.Joint: joint}}},
+		[]*episode.Camera{camera, depth}
 	r, err := episode.Align(e, align.Options{Timeline: "fixed:" + strconv.Itoa(fps)})
 	require.NoError(t, err)
 	require.Len(t, r.Stamps, n)

@@ -79,8 +79,10 @@ func teleoperation(path string) error {
 		force := func(k int64, column int) float64 { return []float64{10 + float64(k), float64(k) / 16}[column] }
 		e.Arms = append(e.Arms, &episode.Arm{
 			Name: name, Device: json.RawMessage(`{"type": "RealMan", "joints": 6}`),
-			Pose: stream("pose", 50, 20, 20, wave, pose...), Joint: stream("joint", 50, 20, 20, wave, joints...),
-			Gripper: stream("gripper", 12, 0, 100, force, align.Column{Name: "force"}, align.Column{Name: "position"}),
+			Streams: episode.Streams{episode.Pose: stream("pose", 50, 20, 20, wave, pose...),
+				episode.Joint: stream("joint", 50, 20, 20, wave, joints...),
+				episode.Gripper: stream("gripper", 12, 0, 100, force, align.Column{Name: "force"},
+					align.Column{Name: "position"})},
 		})
 	}
 	return session.Write(path, e, session.Options{EasyTeleop: true})

@@ -78,7 +78,7 @@ func TestFramesInMemory(t *testing.T) {
 				}
 				c.Stamps = joint.Stamps
 				e := &episode.Episode{Name: fmt.Sprint("episode_", k), Cameras: []*episode.Camera{c},
-					Arms: []*episode.Arm{{Name: "arm_0", Joint: joint}}}
+					Arms: []*episode.Arm{{Name: "arm_0", Streams: episode.Streams{episode.Joint: joint}}}}
 				require.NoError(t, layout.Add(e))
 				episodes = append(episodes, e)
 			}

@@ -2,7 +2,6 @@ package session
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -10,11 +9,11 @@ import (
 	"tapedeck/codec/episode"
 )
 
-// vectorWriter writes the samples of a vector.
-type vectorWriter struct {
-	table      *csvFile
-	stream     episode.Role
-	unit       string // of joints
+// tableWriter writes the samples of a stream.
+type tableWriter struct {
+	*csvFile
+	role       episode.Role
+	unit       string // of joints in the table; "": no stream is written yet
 	keys       []key
 	fractions  []bool // columns with numbers that are not whole; nil: unknown
 	quaternion bool   // of the pose
@@ -23,7 +22,7 @@ type vectorWriter struct {
 }
 
 // settle decides how columns are written, unless that is known.
-func (out *vectorWriter) settle(columns []align.Column, euler bool) error {
+func (out *tableWriter) settle(columns []align.Column, euler bool) error {
 	if len(out.keys) == len(columns) || out.quaternion && len(columns) == 7 {
 		return nil
 	}
@@ -31,7 +30,7 @@ func (out *vectorWriter) settle(columns []align.Column, euler bool) error {
 		return fmt.Errorf("%d columns are too many", len(columns))
 	}
 	out.keys = out.keys[:0]
-	if out.quaternion = euler && out.stream.Base() == episode.Pose && len(columns) == 7; out.quaternion {
+	if out.quaternion = euler && out.role.Base() == episode.Pose && len(columns) == 7; out.quaternion {
 		out.turn, out.quaternion = quaternionOf(columns)
 	}
 	if out.quaternion {
@@ -39,8 +38,8 @@ func (out *vectorWriter) settle(columns []align.Column, euler bool) error {
 	}
 	seen := map[string]bool{}
 	for i := range columns {
-		k := key{text: unlike(indexOf(out.stream, i, &columns[i]), seen),
-			whole:  out.stream.Base() == episode.Gripper && (i >= len(out.fractions) || !out.fractions[i]),
+		k := key{text: unlike(indexOf(out.role, i, &columns[i]), seen),
+			whole:  out.role.Base() == episode.Gripper && (i >= len(out.fractions) || !out.fractions[i]),
 			factor: out.factor(columns[i].Unit)}
 		if n, ok := wholeIndex(k.text); k.text == "" || strings.ContainsAny(k.text, ",\"\r\n") ||
 			strings.TrimSpace(k.text) != k.text || ok && n > maxIndex {
@@ -66,21 +65,11 @@ func unlike(index string, seen map[string]bool) string {
 }
 
 // factor returns what numbers of a unit are to be multiplied with.
-func (out *vectorWriter) factor(unit string) float64 {
-	to := out.unit
-	switch {
-	case out.stream.Base() == episode.Gripper, out.stream == episode.Effort:
-		return 1
-	case out.stream.Base() == episode.Pose:
-		to = "rad"
+func (out *tableWriter) factor(unit string) float64 {
+	if out.role.Base() == episode.Pose {
+		return episode.UnitFactor(unit, "rad")
 	}
-	switch degrees := strings.HasPrefix(unit, "deg"); {
-	case degrees && to == "rad":
-		return math.Pi / 180
-	case strings.HasPrefix(unit, "rad") && to == "deg":
-		return 180 / math.Pi
-	}
-	return 1
+	return episode.UnitFactor(unit, out.role.Unit(out.unit))
 }
 
 // quaternionOf returns where x, y, z and w of the quaternion of a pose are, by the names of columns if these tell, and
@@ -103,7 +92,7 @@ func quaternionOf(pose []align.Column) (turn [4]int, ok bool) {
 }
 
 // euler returns a pose with its quaternion as roll, pitch and yaw about fixed axes.
-func (out *vectorWriter) euler(pose []float64) []float64 {
+func (out *tableWriter) euler(pose []float64) []float64 {
 	copy(out.values[:], pose[:3])
 	out.values[3], out.values[4], out.values[5] = align.ToEuler(pose[out.turn[0]], pose[out.turn[1]],
 		pose[out.turn[2]], pose[out.turn[3]])
