@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -35,18 +36,18 @@ type arm struct {
 	wrench      geometry_msgs.WrenchStamped
 	gripper     sensor_msgs.JointState
 
-	mu         sync.Mutex // for all below
-	advertised map[string]*rospub.Topic
-	closed     bool
-	latest     latest
-	watch      watch
-	problems   problemLog
+	topics *rospub.Topics
+
+	mu       sync.Mutex // for all below
+	latest   latest
+	watch    watch
+	problems problemLog
 }
 
 // newArm prepares an arm and advertises the topics that every arm has.
 func newArm(name string, o *hardware.Arm, node bridge.Node) (*arm, error) {
 	a := &arm{
-		name: name, options: o, node: node, advertised: map[string]*rospub.Topic{},
+		name: name, options: o, node: node, topics: rospub.NewTopics(node, name),
 		base:   cmp.Or(o.BaseFrame, name+"_base_link"),
 		tool:   cmp.Or(o.ToolFrame, name+"_tool"),
 		sensor: cmp.Or(o.ForceFrame, name+"_force_sensor"),
@@ -62,7 +63,7 @@ func newArm(name string, o *hardware.Arm, node bridge.Node) (*arm, error) {
 			Fields: o.PushFields}
 	}
 	for topic, m := range map[string]msgs.Message{"joint_states": &a.jointStates, "tool_pose": &a.toolPose} {
-		if _, err := a.topic(topic, m); err != nil {
+		if _, err := a.topics.Topic(topic, m, codec.DefaultQoS()); err != nil {
 			return nil, err
 		}
 	}
@@ -117,45 +118,13 @@ func period(rate float64) time.Duration {
 	return time.Duration(min(1/rate, longest.Seconds()) * float64(time.Second))
 }
 
-// topic returns a topic below the arm's name; the first call advertises it.
-func (a *arm) topic(name string, m msgs.Message) (*rospub.Topic, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if t := a.advertised[name]; t != nil {
-		return t, nil
-	}
-	if a.closed {
-		return nil, context.Canceled
-	}
-	t, err := rospub.Advertise(a.node, a.name+"/"+name, m, codec.DefaultQoS())
-	if err == nil {
-		a.advertised[name] = t
-	}
-	return t, err
-}
-
-// topics returns the advertised topics, and prevents more.
-func (a *arm) topics() []*rospub.Topic {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.closed = true
-	var all []*rospub.Topic
-	for _, t := range a.advertised {
-		all = append(all, t)
-	}
-	return all
-}
-
 // send publishes m on a topic.
 func (a *arm) send(topic string, m msgs.Message) {
-	t, err := a.topic(topic, m)
+	t, err := a.topics.Topic(topic, m, codec.DefaultQoS())
 	if err == nil {
 		err = t.Send(m)
 	}
-	a.mu.Lock()
-	ending := a.closed
-	a.mu.Unlock()
-	if err != nil && !ending {
+	if err != nil && !errors.Is(err, context.Canceled) {
 		a.problem(fmt.Errorf("publish %s/%s: %w", a.name, topic, err))
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net"
 	"slices"
-	"sync"
 	"time"
 
 	"tapedeck/bridge"
@@ -16,9 +15,6 @@ import (
 	"tapedeck/nodes/internal/hardware"
 	"tapedeck/nodes/internal/rospub"
 )
-
-// diagnosticsPace is the period of diagnostics.
-const diagnosticsPace = time.Second
 
 // publisher publishes arms on the graph of a node.
 type publisher struct {
@@ -32,7 +28,9 @@ type publisher struct {
 func newPublisher(arms map[string]*hardware.Arm, node bridge.Node) (*publisher, error) {
 	p := &publisher{node: node, listeners: map[*realman.Listener][]*realman.Arm{}}
 	if err := p.prepare(arms); err != nil {
-		p.closeListeners()
+		for l := range p.listeners {
+			p.closeListener(l)
+		}
 		return nil, err
 	}
 	return p, nil
@@ -86,62 +84,33 @@ func (p *publisher) listen(a *arm, ports map[int]*realman.Listener) error {
 
 // run publishes until ctx ends.
 func (p *publisher) run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	// Closing unblocks reliable publishers that wait for slow subscribers.
-	defer context.AfterFunc(ctx, p.close)()
-	var running sync.WaitGroup
-	failures := make(chan error, len(p.arms)+len(p.listeners))
-	fail := func(err error) {
-		failures <- err
-		cancel()
-	}
+	var devices []rospub.Device
 	for _, a := range p.arms {
-		running.Go(func() {
+		devices = append(devices, rospub.Device{Topics: a.topics, Run: func(ctx context.Context) error {
 			if err := a.arm.Run(ctx); err != nil {
-				fail(fmt.Errorf("arm %s: %w", a.name, err))
+				return fmt.Errorf("arm %s: %w", a.name, err)
 			}
-		})
+			return nil
+		}})
 	}
 	for l, arms := range p.listeners {
-		running.Go(func() {
+		devices = append(devices, rospub.Device{Run: func(ctx context.Context) error {
+			defer context.AfterFunc(ctx, func() { p.closeListener(l) })()
 			if err := l.Serve(arms...); ctx.Err() == nil {
-				fail(err)
+				return err
 			}
-		})
+			return nil
+		}})
 	}
-	running.Go(func() { p.diagnose(ctx) })
-	<-ctx.Done()
-	p.closeListeners()
-	running.Wait()
-	select {
-	case err := <-failures:
-		return err
-	default:
-		return nil
-	}
-}
-
-// diagnose publishes diagnostics until ctx ends.
-func (p *publisher) diagnose(ctx context.Context) {
-	tick := time.NewTicker(diagnosticsPace)
-	defer tick.Stop()
 	strangers := map[string]bool{}
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-tick.C:
-			var all []diag.DiagnosticStatus
-			for _, a := range p.arms {
-				all = append(all, a.status(now, p.diagnostics))
-			}
-			if err := p.diagnostics.Send(now.UnixNano(), all...); err != nil && ctx.Err() == nil {
-				p.node.Log(bridge.Warn, "%v", err)
-			}
-			p.warnOfStrangers(strangers)
+	return rospub.Run(ctx, devices, func(now time.Time) {
+		var all []diag.DiagnosticStatus
+		for _, a := range p.arms {
+			all = append(all, a.status(now, p.diagnostics))
 		}
-	}
+		p.diagnostics.Report(ctx, now, all...)
+		p.warnOfStrangers(strangers)
+	})
 }
 
 // warnOfStrangers warns once of each address that pushes without being an arm of this node.
@@ -157,21 +126,8 @@ func (p *publisher) warnOfStrangers(warned map[string]bool) {
 	}
 }
 
-func (p *publisher) closeListeners() {
-	for l := range p.listeners {
-		if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-			p.node.Log(bridge.Warn, "%v", err)
-		}
+func (p *publisher) closeListener(l *realman.Listener) {
+	if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		p.node.Log(bridge.Warn, "%v", err)
 	}
-}
-
-// close closes all topics. Publishers that block fail.
-func (p *publisher) close() {
-	var closing sync.WaitGroup
-	for _, a := range p.arms {
-		for _, t := range a.topics() {
-			closing.Go(func() { _ = t.Close() })
-		}
-	}
-	closing.Wait()
 }

@@ -4,25 +4,21 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"image"
 	"image/jpeg"
 	"io/fs"
-	"path"
-	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/v4l2"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
 	"tapedeck/codec/pixel"
 	"tapedeck/config"
 	"tapedeck/msgs"
+	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/nodes/internal/hardware"
@@ -39,10 +35,15 @@ type camera struct {
 	source      source
 	calibration *calibration // nil: none
 
-	mu                  sync.Mutex // held while topics are advertised or read by others
-	info, jpegs, pixels topic
+	topics              *rospub.Topics
+	info, jpegs, pixels *rospub.Topic // nil: not advertised
 
-	format     v4l2.Format // that topics are prepared for
+	// Messages, without what differs from image to image.
+	cameraInfo sensor_msgs.CameraInfo
+	compressed sensor_msgs.CompressedImage
+	raw        sensor_msgs.Image
+
+	format     v4l2.Format // that the messages are prepared for
 	conversion *conversion // to raw images; nil: not published
 	scratch    []byte      // for a JPEG without Huffman tables
 	canvas     *image.RGBA // for a decoded JPEG
@@ -56,15 +57,10 @@ type camera struct {
 	trouble    atomic.Pointer[string] // why the last image was not published; nil: it was
 }
 
-// topic is a topic of a camera, advertised when it is needed.
-type topic struct {
-	*rospub.Offer
-	payload payload
-}
-
 // newCamera opens a camera, and advertises the topics that are known to be needed.
 func newCamera(name string, c *hardware.Camera, o *options, node bridge.Node, system v4l2.System) (*camera, error) {
-	a := &camera{name: name, frame: cmp.Or(c.FrameID, name+"_optical_frame"), options: c, node: node}
+	a := &camera{name: name, frame: cmp.Or(c.FrameID, name+"_optical_frame"), options: c, node: node,
+		topics: rospub.NewTopics(node, name)}
 	var err error
 	if a.calibration, err = a.calibrate(); err != nil {
 		return nil, err
@@ -123,40 +119,20 @@ func (a *camera) prepareKnown() error {
 			return config.Usagef("%w", err)
 		}
 	}
-	err := a.advertise(&a.info, "camera_info", &sensor_msgs.CameraInfo{})
+	err := a.advertise(&a.info, "camera_info", &a.cameraInfo)
 	if err == nil && jpegs {
-		err = a.advertise(&a.jpegs, "image_raw/compressed", &sensor_msgs.CompressedImage{})
+		err = a.advertise(&a.jpegs, "image_raw/compressed", &a.compressed)
 	}
 	if err == nil && (pixels || jpegs && a.options.Encoding != "") {
-		err = a.advertise(&a.pixels, "image_raw", &sensor_msgs.Image{})
+		err = a.advertise(&a.pixels, "image_raw", &a.raw)
 	}
 	return err
 }
 
-// advertise creates the publisher of a topic, unless it exists.
-func (a *camera) advertise(t *topic, name string, m msgs.Message) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if t.Offer != nil {
-		return nil
-	}
-	p, err := a.node.Advertise(path.Join(a.name, name), m.TypeName(), a.qos)
-	if err == nil {
-		t.Offer = &rospub.Offer{Publisher: p, Type: m.TypeName(), QoS: a.qos}
-	}
+// advertise sets t to a topic for messages of the type of m.
+func (a *camera) advertise(t **rospub.Topic, name string, m msgs.Message) (err error) {
+	*t, err = a.topics.Topic(name, m, a.qos)
 	return err
-}
-
-// offers returns the publishers.
-func (a *camera) offers() (list []rospub.Offer) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, t := range []*topic{&a.info, &a.jpegs, &a.pixels} {
-		if t.Offer != nil {
-			list = append(list, *t.Offer)
-		}
-	}
-	return list
 }
 
 // run publishes until the source ends or ctx does, and closes the source.
@@ -213,60 +189,45 @@ func (a *camera) publish(f *v4l2.Frame) error {
 	if err != nil {
 		return err
 	}
-	if err := a.info.send(f.Stamp); err != nil {
+	if err := a.publishInfo(f); err != nil {
 		return err
 	}
 	return a.publishPixels(f, size)
 }
 
-// prepare prepares the topics for frames of a format.
+// prepare prepares topics and messages for frames of a format.
 func (a *camera) prepare(f v4l2.Format) error {
 	a.format, a.conversion = v4l2.Format{}, nil
 	header := std_msgs.Header{FrameId: a.frame}
-	info := &sensor_msgs.CameraInfo{Width: uint32(f.Width), Height: uint32(f.Height)}
+	a.cameraInfo = sensor_msgs.CameraInfo{Width: uint32(f.Width), Height: uint32(f.Height)}
 	if a.calibration != nil {
-		info = &a.calibration.info
-		if !a.mismatch && (int(info.Width) != f.Width || int(info.Height) != f.Height) {
+		a.cameraInfo = a.calibration.info
+		if info := &a.cameraInfo; !a.mismatch && (int(info.Width) != f.Width || int(info.Height) != f.Height) {
 			a.mismatch = true
 			a.node.Log(bridge.Warn, "%s: the calibration is for images of %d×%d pixels, not %d×%d; publishing it "+
 				"unchanged", a.name, info.Width, info.Height, f.Width, f.Height)
 		}
 	}
-	info.Header = header
-	if err := a.encode(&a.info, "camera_info", info); err != nil {
-		return err
-	}
+	a.cameraInfo.Header = header
 	if isJPEG(f.FourCC) {
-		m := &sensor_msgs.CompressedImage{Header: header, Format: "jpeg"}
-		if err := a.encode(&a.jpegs, "image_raw/compressed", m); err != nil || a.options.Encoding == "" {
+		a.compressed = sensor_msgs.CompressedImage{Header: header, Format: "jpeg"}
+		if err := a.advertise(&a.jpegs, "image_raw/compressed", &a.compressed); err != nil || a.options.Encoding == "" {
 			return err
 		}
 	}
-	c, err := findConversion(f.FourCC, a.options.Encoding, a.options.DepthScale)
-	if err != nil {
-		return err
-	}
-	a.conversion = c
-	return a.encode(&a.pixels, "image_raw", &sensor_msgs.Image{
-		Header: header, Width: uint32(f.Width), Height: uint32(f.Height), Encoding: c.encoding,
-		Step: uint32(f.Width * c.To.Bytes),
-	})
-}
-
-// encode advertises a topic if necessary, and encodes what its messages have in common.
-func (a *camera) encode(t *topic, name string, m msgs.Message) error {
-	if err := a.advertise(t, name, m); err != nil {
-		return err
-	}
 	var err error
-	t.payload, err = newPayload(m)
-	return err
+	if a.conversion, err = findConversion(f.FourCC, a.options.Encoding, a.options.DepthScale); err != nil {
+		return err
+	}
+	a.raw = sensor_msgs.Image{Header: header, Width: uint32(f.Width), Height: uint32(f.Height),
+		Encoding: a.conversion.encoding, Step: uint32(f.Width * a.conversion.To.Bytes)}
+	return a.advertise(&a.pixels, "image_raw", &a.raw)
 }
 
-// send publishes the payload.
-func (t *topic) send(stamp int64) error {
-	t.payload.stamp(stamp)
-	return t.Publish(t.payload.buf)
+// publishInfo publishes the calibration for a frame.
+func (a *camera) publishInfo(f *v4l2.Frame) error {
+	a.cameraInfo.Header.Stamp = builtin_interfaces.TimeAt(f.Stamp)
+	return a.info.Send(&a.cameraInfo)
 }
 
 // publishJPEG publishes a JPEG unchanged, and decoded if there are subscribers.
@@ -278,8 +239,8 @@ func (a *camera) publishJPEG(f *v4l2.Frame) error {
 	if len(data) > len(f.Data) {
 		a.scratch = data
 	}
-	copy(a.jpegs.payload.room(len(data)), data)
-	if err := errors.Join(a.info.send(f.Stamp), a.jpegs.send(f.Stamp)); err != nil {
+	a.compressed.Header.Stamp, a.compressed.Data = builtin_interfaces.TimeAt(f.Stamp), data
+	if err := errors.Join(a.publishInfo(f), a.jpegs.Send(&a.compressed)); err != nil {
 		return err
 	}
 	if a.conversion == nil || a.pixels.Subscribers() == 0 {
@@ -312,31 +273,6 @@ func (a *camera) publishPixels(f *v4l2.Frame, size int) error {
 	if a.pixels.Subscribers() == 0 {
 		return nil
 	}
-	a.conversion.convert(a.pixels.payload.room(size), f)
-	return a.pixels.send(f.Stamp)
-}
-
-// payload is a message whose header stands first, and maybe bytes of data last. What is between them is encoded once.
-type payload struct {
-	buf  []byte
-	head int // bytes before data
-}
-
-// newPayload returns the payload of m, without data.
-func newPayload(m msgs.Message) (payload, error) {
-	buf, err := cdr.Marshal(m)
-	return payload{buf: buf, head: len(buf)}, err
-}
-
-// stamp sets the time in the header, ns since the Unix epoch, from 1970 to 2038.
-func (p *payload) stamp(ns int64) {
-	binary.LittleEndian.PutUint32(p.buf[4:], uint32(ns/1e9))
-	binary.LittleEndian.PutUint32(p.buf[8:], uint32(ns%1e9))
-}
-
-// room makes place for n bytes of data, with which the message ends, and returns it.
-func (p *payload) room(n int) []byte {
-	p.buf = slices.Grow(p.buf[:p.head], n)[:p.head+n]
-	binary.LittleEndian.PutUint32(p.buf[p.head-4:], uint32(n))
-	return p.buf[p.head:]
+	a.raw.Header.Stamp = builtin_interfaces.TimeAt(f.Stamp)
+	return a.pixels.SendData(&a.raw, size, func(data []byte) { a.conversion.convert(data, f) })
 }

@@ -181,7 +181,7 @@ func (s *fixture) awaitMatches() {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {
 		for _, c := range s.cameras {
-			for _, offer := range c.offers() {
+			for _, offer := range c.topics.Offers() {
 				if offer.Subscribers() == 0 {
 					return false
 				}

@@ -27,15 +27,13 @@ type link struct {
 	opened time.Time // when the node joined the graph
 	source string
 	link   *mavlink.Link
-	clock  *rospub.Topic // of /clock; nil: none
-	tick   int64         // time published last on clock
+	topics *rospub.Topics // of all vehicles
+	clock  *rospub.Topic  // of /clock; nil: none
+	tick   int64          // time published last on clock
 
 	mu       sync.Mutex // guards the fields below; held while publishing waits for a subscriber
 	vehicles []*publishedVehicle
 	ignored  map[uint8]bool // systems that no option names
-
-	adding sync.Mutex         // guards out
-	out    []*topicPublishers // of vehicles
 }
 
 // publishedVehicle is a vehicle of a link with its publishers.
@@ -50,7 +48,8 @@ type publishedVehicle struct {
 
 // newLink opens a source and advertises the topics of its vehicles.
 func newLink(node bridge.Node, opened time.Time, o *options, entries []entry) (*link, error) {
-	l := &link{node: node, o: o, opened: opened, source: entries[0].Source, ignored: map[uint8]bool{}}
+	l := &link{node: node, o: o, opened: opened, source: entries[0].Source, ignored: map[uint8]bool{},
+		topics: rospub.NewTopics(node, "")}
 	how, err := linkOptions(entries[0].Vehicle)
 	if err != nil {
 		return nil, err
@@ -76,7 +75,7 @@ func newLink(node bridge.Node, opened time.Time, o *options, entries []entry) (*
 
 // add adds a vehicle and advertises its topics.
 func (l *link) add(name string, o *hardware.Vehicle) (*publishedVehicle, error) {
-	out, err := newTopicPublishers(l.node, name, o.Reliable, l.link.IsLog() && o.Rate == 0)
+	out, err := newTopicPublishers(l.node, l.topics, name, o.Reliable, l.link.IsLog() && o.Rate == 0)
 	if err != nil {
 		return nil, err
 	}
@@ -92,16 +91,11 @@ func (l *link) add(name string, o *hardware.Vehicle) (*publishedVehicle, error) 
 		s.Disconnect(time.Now().UnixNano())
 	}
 	l.vehicles = append(l.vehicles, s)
-	l.adding.Lock()
-	defer l.adding.Unlock()
-	l.out = append(l.out, out)
 	return s, nil
 }
 
 // run publishes until ctx or the log ends.
 func (l *link) run(ctx context.Context) error {
-	// Publishing a log waits for slow subscribers, possibly for ever.
-	defer context.AfterFunc(ctx, l.closePublishers)()
 	if l.link.IsLog() {
 		if err := l.awaitSubscribers(ctx, l.vehicles); err != nil {
 			return err
@@ -111,40 +105,20 @@ func (l *link) run(ctx context.Context) error {
 		return err
 	}
 	if l.link.IsLog() {
-		rospub.Flush(ctx, l.node, l.offers(), l.o.AckTimeout)
+		rospub.Flush(ctx, l.node, l.topics.Offers(), l.o.AckTimeout)
 	}
 	return nil
 }
 
-// offers returns the publishers of all vehicles.
-func (l *link) offers() (list []rospub.Offer) {
-	l.adding.Lock()
-	defer l.adding.Unlock()
-	for _, o := range l.out {
-		list = append(list, o.offers()...)
-	}
-	return list
-}
-
-// closePublishers makes publishing fail, so that run can end.
-func (l *link) closePublishers() {
-	l.adding.Lock()
-	for _, o := range l.out {
-		o.failed.Store(true) // on purpose
-	}
-	l.adding.Unlock()
-	rospub.Close(l.offers())
-}
-
 // summary describes what was read and published.
 func (l *link) summary() string {
-	s := l.link.Statistics()
+	counts := l.link.Statistics()
 	var published uint64
-	for _, o := range l.out {
-		published += o.sent
+	for _, s := range l.vehicles {
+		published += s.out.sent
 	}
-	return fmt.Sprintf("%s: %s, %d with a bad checksum, %s published", l.source, human.Count(s.Received, "frame"),
-		s.BadChecksum, human.Count(published, "message"))
+	return fmt.Sprintf("%s: %s, %d with a bad checksum, %s published", l.source, human.Count(counts.Received, "frame"),
+		counts.BadChecksum, human.Count(published, "message"))
 }
 
 // awaitSubscribers waits for the subscribers of new vehicles.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"tapedeck/bridge"
@@ -37,49 +36,22 @@ func newPublisher(node bridge.Node, opened time.Time, o *options, groups [][]ent
 
 // run publishes until ctx ends, a source fails, or all logs have ended. The end of ctx is not an error.
 func (p *publisher) run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	errs := make([]error, len(p.links))
-	var working sync.WaitGroup
-	for i, l := range p.links {
-		working.Go(func() {
-			errs[i] = l.run(ctx)
-			switch {
-			case errors.Is(errs[i], context.Canceled):
-				errs[i] = nil
-			case errs[i] != nil:
-				cancel()
-			}
-		})
+	var devices []rospub.Device
+	for _, l := range p.links {
+		devices = append(devices, rospub.Device{Run: l.run, Topics: l.topics})
 	}
-	ended := make(chan struct{})
-	go func() {
-		working.Wait()
-		close(ended)
-	}()
-	every := time.NewTicker(time.Second)
-	defer every.Stop()
-	for {
-		select {
-		case <-ended:
-			p.tick(time.Now())
-			return errors.Join(errs...)
-		case now := <-every.C:
-			p.tick(now)
-		}
-	}
+	err := rospub.Run(ctx, devices, func(now time.Time) { p.tick(ctx, now) })
+	p.tick(context.WithoutCancel(ctx), time.Now())
+	return err
 }
 
 // tick does what is due each second.
-func (p *publisher) tick(now time.Time) {
+func (p *publisher) tick(ctx context.Context, now time.Time) {
 	for _, l := range p.links {
 		l.checkConnections(now.UnixNano())
 	}
-	if p.diagnostics == nil {
-		return
-	}
-	if err := p.diagnostics.Send(now.UnixNano(), p.statuses()...); err != nil {
-		p.node.Log(bridge.Warn, "publish on %s: %v", rospub.DiagnosticsTopic, err)
+	if p.diagnostics != nil {
+		p.diagnostics.Report(ctx, now, p.statuses()...)
 	}
 }
 

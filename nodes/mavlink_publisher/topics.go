@@ -1,11 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path"
 	"strings"
-	"sync/atomic"
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/mavros"
@@ -20,14 +20,15 @@ type topicPublishers struct {
 	node   bridge.Node
 	name   string                           // of the vehicle
 	topics [mavros.TopicCount]*rospub.Topic // nil: ROS 2 does not define the type
-	failed atomic.Bool                      // a failure to publish was logged
+	failed bool                             // a failure to publish was logged
 	sent   uint64                           // messages
 }
 
-// newTopicPublishers advertises the topics of a vehicle, all of them reliable if reliable is set. With whole,
-// publishing waits for reliable subscribers, so that they miss nothing. Topics whose type ROS 2's libraries do not
+// newTopicPublishers advertises the topics of a vehicle among those of its link. With reliable they are reliable; with
+// whole publishing also waits for subscribers, so that they miss nothing. Topics whose type ROS 2's libraries do not
 // define are left out, with a warning.
-func newTopicPublishers(node bridge.Node, name string, reliable, whole bool) (*topicPublishers, error) {
+func newTopicPublishers(node bridge.Node, all *rospub.Topics, name string,
+	reliable, whole bool) (*topicPublishers, error) {
 	o := &topicPublishers{node: node, name: name}
 	var missing []string
 	var cause error
@@ -40,7 +41,7 @@ func newTopicPublishers(node bridge.Node, name string, reliable, whole bool) (*t
 			qos.History, qos.Depth = codec.KeepAll, 0
 		}
 		var err error
-		o.topics[i], err = rospub.Advertise(node, path.Join(name, t.Name), t.Message, qos)
+		o.topics[i], err = all.Topic(path.Join(name, t.Name), t.Message, qos)
 		switch {
 		case errors.Is(err, rosidl.ErrUnknownType):
 			missing, cause = append(missing, t.Name), err
@@ -60,9 +61,11 @@ func (o *topicPublishers) Send(t mavros.Topic, m msgs.Message) {
 	if o.topics[t] == nil {
 		return
 	}
-	if err := o.topics[t].Send(m); err == nil {
+	err := o.topics[t].Send(m)
+	if err == nil {
 		o.sent++
-	} else if !o.failed.Swap(true) {
+	} else if !o.failed && !errors.Is(err, context.Canceled) {
+		o.failed = true
 		o.Log(bridge.Error, "%v", err)
 	}
 }

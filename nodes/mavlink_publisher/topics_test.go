@@ -14,6 +14,7 @@ import (
 	"tapedeck/msgs/mavros_msgs"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/sensor_msgs"
+	"tapedeck/nodes/internal/rospub"
 )
 
 // bare is a node of a ROS 2 without mavros_msgs.
@@ -38,7 +39,7 @@ func TestMissingTypes(t *testing.T) {
 	node, err := network.Open(bridge.Options{Name: "mavlink_publisher"})
 	require.NoError(t, err)
 	n := &bare{Node: node}
-	o, err := newTopicPublishers(n, "mavros", true, false)
+	o, err := newTopicPublishers(n, rospub.NewTopics(n, ""), "mavros", true, false)
 	require.NoError(t, err)
 	require.Contains(t, n.said, "mavros: not publishing gpsstatus/gps1/raw, altitude, state")
 	require.Len(t, o.offers(), mavros.TopicCount-12)
@@ -50,6 +51,6 @@ func TestMissingTypes(t *testing.T) {
 			o.Send(mavros.Topic(i), &sensor_msgs.Imu{})
 		}
 	}
-	require.False(t, o.failed.Load())
+	require.False(t, o.failed)
 	require.EqualValues(t, 1, o.sent)
 }

@@ -3,8 +3,13 @@
 package rospub
 
 import (
+	"context"
+	"encoding/binary"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
@@ -18,6 +23,8 @@ import (
 // Topic publishes messages of one type. Its methods may be called from several goroutines at once.
 type Topic struct {
 	Offer
+
+	closed *atomic.Bool // nil: it is not one of Topics
 
 	mu  sync.Mutex
 	buf []byte
@@ -40,7 +47,29 @@ func (t *Topic) Send(m msgs.Message) error {
 	if t.buf, err = cdr.Append(t.buf[:0], m); err != nil {
 		return err
 	}
-	return t.Publish(t.buf)
+	return t.publish()
+}
+
+// SendData publishes m, whose last field is a sequence of bytes and empty, with n bytes in it that fill sets.
+func (t *Topic) SendData(m msgs.Message, n int, fill func([]byte)) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	head, err := cdr.Append(t.buf[:0], m)
+	if err != nil {
+		return err
+	}
+	t.buf = slices.Grow(head, n)[:len(head)+n]
+	binary.LittleEndian.PutUint32(t.buf[len(head)-4:], uint32(n))
+	fill(t.buf[len(head):])
+	return t.publish()
+}
+
+func (t *Topic) publish() error {
+	err := t.Publish(t.buf)
+	if err != nil && t.closed != nil && t.closed.Load() {
+		return context.Canceled
+	}
+	return err
 }
 
 // DiagnosticsTopic is where ROS 2 nodes report their health.
@@ -75,6 +104,13 @@ func (d *Diagnostics) Send(stamp int64, statuses ...diag.DiagnosticStatus) error
 	}
 	header := std_msgs.Header{Stamp: builtin_interfaces.TimeAt(stamp)}
 	return d.topic.Send(&diag.DiagnosticArray{Header: header, Status: statuses})
+}
+
+// Report sends statuses at now, and logs a failure unless ctx has ended.
+func (d *Diagnostics) Report(ctx context.Context, now time.Time, statuses ...diag.DiagnosticStatus) {
+	if err := d.Send(now.UnixNano(), statuses...); err != nil && ctx.Err() == nil {
+		d.node.Log(bridge.Warn, "%v", err)
+	}
 }
 
 // Values returns pairs of a name and a value.
