@@ -139,15 +139,43 @@ type translation struct {
 	topics []codec.TopicInfo
 }
 
-var (
-	_ codec.LatestReader = (*translated)(nil)
-	_ Lossy              = (*translated)(nil)
-)
+var _ Lossy = (*translated)(nil)
 
 func (t *translated) Info() (*codec.Info, error) { return &t.info, nil }
 
+// Read translates, for a Query with Last, the last messages of the channels that are translated to the requested ones,
+// or all messages if a translator is a Sifter.
 func (t *translated) Read(q codec.Query) (codec.Iterator, error) {
-	return t.translate(q, t.Reader.Read)
+	if q.Last == nil {
+		return t.translate(q, nil)
+	}
+	quiet, sifts := *t, false
+	quiet.becomes = maps.Clone(t.becomes)
+	for c, become := range t.becomes {
+		if by, ok := become.by.(Sifter); ok {
+			quiet.becomes[c], sifts = &translation{by.Quiet(), become.topics}, true
+		}
+	}
+	last := t.sourceLast(q.Last)
+	if sifts {
+		last = nil
+	}
+	return codec.ReadLast(q, func(q codec.Query) (codec.Iterator, error) { return quiet.translate(q, last) })
+}
+
+// sourceLast returns how many of the last messages of a source channel are translated to those that last asks for.
+func (t *translated) sourceLast(last func(*codec.Channel) int) func(*codec.Channel) int {
+	return func(c *codec.Channel) int {
+		become := t.becomes[c]
+		if become == nil {
+			return last(c)
+		}
+		n := 0
+		for _, topic := range become.topics {
+			n = max(n, last(topic.Channel))
+		}
+		return n
+	}
 }
 
 // Close also closes the translators that have something to close.
@@ -174,57 +202,15 @@ func (t *translated) Losses() []Loss {
 	return all
 }
 
-// Latest translates the last messages of the channels that are translated to the requested ones, or all messages if a
-// translator is a Sifter.
-func (t *translated) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
-	all, sifts := *t, false
-	all.becomes = maps.Clone(t.becomes)
-	for c, become := range t.becomes {
-		if by, ok := become.by.(Sifter); ok {
-			all.becomes[c], sifts = &translation{by.Quiet(), become.topics}, true
-		}
-	}
-	if sifts {
-		return codec.Latest(struct{ codec.Reader }{&all}, q, keep) // which is no LatestReader
-	}
-	return codec.Latest(latest{t, keep}, q, keep)
-}
-
-// latest is a reader of only those source messages whose translations Latest may return.
-type latest struct {
-	translated *translated
-	keep       func(*codec.Channel) int
-}
-
-func (l latest) Info() (*codec.Info, error) { return l.translated.Info() }
-
-func (l latest) Close() error { return nil }
-
-func (l latest) Read(q codec.Query) (codec.Iterator, error) {
-	return l.translated.translate(q, func(q codec.Query) (codec.Iterator, error) {
-		return codec.Latest(l.translated.Reader, q, func(c *codec.Channel) int {
-			become := l.translated.becomes[c]
-			if become == nil {
-				return l.keep(c)
-			}
-			n := 0
-			for _, topic := range become.topics {
-				n = max(n, l.keep(topic.Channel))
-			}
-			return n
-		})
-	})
-}
-
-// translate returns the translations of the messages that read yields.
-func (t *translated) translate(q codec.Query, read func(codec.Query) (codec.Iterator, error)) (codec.Iterator, error) {
+// translate returns the translations that q selects of messages that last, as Query.Last of the source, asks for.
+func (t *translated) translate(q codec.Query, last func(*codec.Channel) int) (codec.Iterator, error) {
 	it := &translating{
 		becomes: t.becomes, query: q, wanted: map[*codec.Channel]bool{},
 		begun: map[Translator]func(*codec.Message) ([]codec.Message, error){},
 	}
-	q.Topics = it.wantsSource
+	q.Topics, q.Last = it.wantsSource, last
 	var err error
-	it.source, err = read(q)
+	it.source, err = t.Reader.Read(q)
 	return it, err
 }
 

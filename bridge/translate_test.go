@@ -23,6 +23,9 @@ func (t *tape) Info() (*codec.Info, error) { return &t.info, nil }
 func (t *tape) Close() error               { t.closed = true; return nil }
 
 func (t *tape) Read(q codec.Query) (codec.Iterator, error) {
+	if q.Last != nil {
+		return codec.ReadLast(q, t.Read)
+	}
 	it := &tapeIterator{}
 	for _, m := range t.messages {
 		if q.Wants(m.Channel) && q.Covers(m.LogTime) {
@@ -143,9 +146,9 @@ func TestTranslate(t *testing.T) {
 		})
 	}
 
-	last, err := codec.Latest(r, codec.Query{End: 31, Damaged: func(error) {}}, func(c *codec.Channel) int {
+	last, err := r.Read(codec.Query{End: 31, Damaged: func(error) {}, Last: func(c *codec.Channel) int {
 		return map[*codec.Channel]int{one: 2, plain: 1}[c]
-	})
+	}})
 	require.NoError(t, err)
 	for _, want := range []got{{"/plain", 15, "\x02"}, {"/one", 30, "\x01"}} {
 		m, err := last.Next()

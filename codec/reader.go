@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"context"
 	"io"
 	"math"
 )
@@ -11,6 +12,18 @@ type Query struct {
 
 	// Topics, unless nil, reports whether the messages of a channel are wanted. It is asked once a channel.
 	Topics func(*Channel) bool
+
+	// Last, unless nil, returns how many of the last messages of a channel in the window are wanted: none, a number, or
+	// All. The messages come as they would among the others: in time order, those of equal time in the order of the
+	// file, which also decides which of them are the last. With the time of a seek as End, this is the state in which
+	// the recording is by then. The publishers of a channel are not known: for several of them Last has to allow for
+	// all, as LatchedDepth does. Readers with an index find the messages by it, the others call ReadLast. Damage is met
+	// only where something is read.
+	Last func(*Channel) int
+
+	// Context, unless nil, ends the reading early with its error. Reading messages that are not returned looks at it;
+	// whoever sets it looks at it between the calls of Next.
+	Context context.Context
 
 	// Damaged, unless nil, is called for each damaged place with an error that names the file and the place. Reading
 	// then continues after the place with everything readable. If it is nil, damage ends the reading with that error.
@@ -44,6 +57,25 @@ func (q *Query) Damage(err error) error {
 
 // Wants reports whether q selects the messages of c.
 func (q *Query) Wants(c *Channel) bool { return q.Topics == nil || q.Topics(c) }
+
+// Depth returns how many of the last messages of c are wanted: 0 if Topics does not want c.
+func (q *Query) Depth(c *Channel) int {
+	switch {
+	case !q.Wants(c):
+		return 0
+	case q.Last == nil:
+		return All
+	}
+	return max(q.Last(c), 0)
+}
+
+// Err returns the error of Context, if there is one.
+func (q *Query) Err() error {
+	if q.Context == nil {
+		return nil
+	}
+	return q.Context.Err()
+}
 
 // From returns the earliest LogTime that q selects.
 func (q *Query) From() int64 {

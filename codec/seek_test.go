@@ -116,7 +116,7 @@ func seek(t *testing.T, r codec.Reader, times int) {
 	whole := read(t, codec.All, it, err)
 	require.True(t, slices.IsSortedFunc(whole, func(a, b seen) int { return cmp.Compare(a.logTime, b.logTime) }))
 	if len(whole) == 0 {
-		it, err := codec.Latest(r, codec.Query{}, func(*codec.Channel) int { return 1 })
+		it, err := r.Read(codec.Query{Last: func(*codec.Channel) int { return 1 }})
 		require.Empty(t, read(t, codec.All, it, err))
 		return
 	}
@@ -155,8 +155,8 @@ func seek(t *testing.T, r codec.Reader, times int) {
 			}
 		}
 		slices.Reverse(want)
-		it, err = codec.Latest(r, codec.Query{End: at, Damaged: damaged},
-			func(c *codec.Channel) int { return depths[c] })
+		it, err = r.Read(codec.Query{End: at, Damaged: damaged,
+			Last: func(c *codec.Channel) int { return depths[c] }})
 		same(t, want, read(t, codec.All, it, err), "before %d", at)
 	}
 }

@@ -47,6 +47,9 @@ func (r *Recording) Info() (*codec.Info, error) {
 
 // Read implements codec.Reader.
 func (r *Recording) Read(q codec.Query) (codec.Iterator, error) {
+	if q.Last != nil {
+		return codec.ReadLast(q, r.Read)
+	}
 	it := new(recordingIterator)
 	for _, m := range r.Messages {
 		if q.Wants(m.Channel) && q.Covers(m.LogTime) {

@@ -399,7 +399,7 @@ func TestLatest(t *testing.T) {
 	r := openROS2(t, sample(t, "scenario_runner_DistanceToLaneCenter.log"))
 	info, err := r.Info()
 	require.NoError(t, err)
-	it, err := codec.Latest(r, codec.Query{End: info.StartTime + 5e9}, codec.LatchedDepth)
+	it, err := r.Read(codec.Query{End: info.StartTime + 5e9, Last: codec.LatchedDepth})
 	require.NoError(t, err)
 	var topics []string
 	for {

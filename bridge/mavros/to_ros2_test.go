@@ -164,7 +164,8 @@ func TestLatestOfLog(t *testing.T) {
 	}
 	losses := r.(bridge.Lossy).Losses()
 	got := map[string][]message{}
-	for _, m := range read(codec.Latest(r, q, codec.LatchedDepth)) {
+	q.Last = codec.LatchedDepth
+	for _, m := range read(r.Read(q)) {
 		got[m.topic] = append(got[m.topic], m)
 	}
 	require.Equal(t, losses, r.(bridge.Lossy).Losses())

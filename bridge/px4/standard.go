@@ -124,6 +124,12 @@ func (s *standard) Losses() []bridge.Loss {
 }
 
 func (s *standard) Read(q codec.Query) (codec.Iterator, error) {
+	if q.Last != nil {
+		if s.wantsMade(&q) {
+			return codec.ReadLast(q, s.Read)
+		}
+		return s.Reader.Read(q)
+	}
 	it := &iterator{query: q, sources: s.sources, wanted: map[*codec.Channel]bool{}, states: map[string]*state{}}
 	any := false
 	for c, from := range s.sources {
@@ -142,6 +148,16 @@ func (s *standard) Read(q codec.Query) (codec.Iterator, error) {
 	var err error
 	it.source, err = s.Reader.Read(inner)
 	return it, err
+}
+
+// wantsMade reports whether q wants any of the messages that are made.
+func (s *standard) wantsMade(q *codec.Query) bool {
+	for _, from := range s.sources {
+		if slices.ContainsFunc(from.to, func(to *codec.Channel) bool { return q.Depth(to) > 0 }) {
+			return true
+		}
+	}
+	return false
 }
 
 // iterator yields messages of PX4, each followed by those that are made of it.

@@ -28,7 +28,7 @@ type Details struct {
 	Actors   map[string]uint64 `json:"actors"`   // number that appeared, by ActorType.Name
 }
 
-var _ codec.LatestReader = (*Reader)(nil)
+var _ codec.Reader = (*Reader)(nil)
 
 // Reader reads a log. It implements codec.Reader.
 type Reader struct {
@@ -156,9 +156,12 @@ func (r *Reader) Info() (*codec.Info, error) {
 // Read implements codec.Reader.
 func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
 	it := &iterator{walker: *r.walker(), query: q, channel: r.channel}
-	if !q.Wants(it.channel) {
+	if q.Depth(it.channel) == 0 {
 		it.err = io.EOF
 		return it, nil
+	}
+	if q.Last != nil {
+		return r.fromLast(it)
 	}
 	if q.From() <= r.behind {
 		it.repeated = r.repeated
@@ -193,21 +196,16 @@ func (r *Reader) from(it *iterator, n int) (codec.Iterator, error) {
 	return it, nil
 }
 
-// Latest implements codec.LatestReader. It yields only the last frame of the window, with the state before it, for any
-// number that is asked for.
-func (r *Reader) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
-	it := &iterator{walker: *r.walker(), query: q, channel: r.channel}
-	if !q.Wants(it.channel) || keep(it.channel) == 0 {
-		it.err = io.EOF
-		return it, nil
-	}
+// fromLast returns it, with only the last frame of the window and the state before it, for any number that Query.Last
+// asks for.
+func (r *Reader) fromLast(it *iterator) (codec.Iterator, error) {
 	x, err := r.indexed()
 	if err != nil {
 		return nil, err
 	}
 	n := len(x.frames) - 1
-	if q.End != 0 {
-		n = x.seek(q.End) - 1
+	if it.query.End != 0 {
+		n = x.seek(it.query.End) - 1
 	}
 	return r.from(it, n)
 }

@@ -321,8 +321,8 @@ func TestSeek(t *testing.T) {
 				requireSame(t, state, fresh)
 			}
 			for _, n := range []int{0, 7, len(messages) - 1} {
-				q := codec.Query{End: messages[n].time + 1}
-				it, err := codec.Latest(r, q, func(*codec.Channel) int { return codec.All })
+				q := codec.Query{End: messages[n].time + 1, Last: func(*codec.Channel) int { return codec.All }}
+				it, err := r.Read(q)
 				require.NoError(t, err)
 				m, err := it.Next()
 				require.NoError(t, err)
@@ -336,7 +336,8 @@ func TestSeek(t *testing.T) {
 				require.Equal(t, io.EOF, err)
 			}
 			for _, q := range []codec.Query{{End: 1}, {Start: messages[3].time + 1, End: messages[3].time + 2}} {
-				it, err := r.Latest(q, func(*codec.Channel) int { return 1 })
+				q.Last = func(*codec.Channel) int { return 1 }
+				it, err := r.Read(q)
 				require.NoError(t, err)
 				_, err = it.Next()
 				require.Equal(t, io.EOF, err)

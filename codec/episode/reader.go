@@ -27,7 +27,7 @@ type Details struct {
 // MetadataKey is the key in Info.Metadata of Details as JSON.
 const MetadataKey = "episodes"
 
-var _ codec.LatestReader = (*Reader)(nil)
+var _ codec.Reader = (*Reader)(nil)
 
 // Reader reads episodes as messages of ROS 2: frames on /camera_0/image/compressed (sensor_msgs/msg/CompressedImage) or
 // /camera_0/image_raw (Image), poses on /arm_0/pose (geometry_msgs/msg/PoseStamped), joints in rad with their
@@ -236,6 +236,9 @@ func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
 		return nil, err
 	}
 	it := r.iterator(q)
+	if q.Last != nil {
+		return it, nil
+	}
 	for _, err := range r.source.Damage() {
 		err = q.Damage(err)
 		if err != nil && errors.Is(it.end, io.EOF) && r.source.Complete() {
@@ -245,43 +248,19 @@ func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
 	return it, nil
 }
 
-// Latest implements codec.LatestReader.
-func (r *Reader) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
-	if _, err := r.load(); err != nil {
-		return nil, err
-	}
-	kept := map[*codec.Channel]int{}
-	selected := q
-	q.Topics = func(c *codec.Channel) bool {
-		if selected.Wants(c) {
-			kept[c] = keep(c)
-		}
-		return kept[c] > 0
-	}
-	counts := map[*codec.Channel]int{}
-	it := r.iterator(q)
-	for _, c := range it.cursors {
-		counts[c.stream.channel] += c.end - c.next
-	}
-	for c, n := range counts {
-		it.skip[c] = n - min(n, kept[c])
-	}
-	return it, nil
-}
-
 // Close implements codec.Reader.
 func (r *Reader) Close() error { return r.source.Close() }
 
 func (r *Reader) iterator(q codec.Query) *iterator {
 	it := &iterator{path: r.path, query: q, skip: map[*codec.Channel]int{}, end: io.EOF}
-	wanted := map[*codec.Channel]bool{}
+	wanted, counts := map[*codec.Channel]int{}, map[*codec.Channel]int{}
 	for i, s := range r.streams {
-		wants, asked := wanted[s.channel]
+		n, asked := wanted[s.channel]
 		if !asked {
-			wants = q.Wants(s.channel)
-			wanted[s.channel] = wants
+			n = q.Depth(s.channel)
+			wanted[s.channel] = n
 		}
-		if !wants {
+		if n == 0 {
 			continue
 		}
 		c := &cursor{stream: s, order: i, end: len(s.stamps)}
@@ -291,7 +270,11 @@ func (r *Reader) iterator(q codec.Query) *iterator {
 		}
 		if c.next < c.end {
 			it.cursors.Push(c)
+			counts[s.channel] += c.end - c.next
 		}
+	}
+	for c, n := range counts {
+		it.skip[c] = max(n-wanted[c], 0)
 	}
 	return it
 }

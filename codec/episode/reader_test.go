@@ -171,12 +171,12 @@ func TestReaderQuery(t *testing.T) {
 		"/arm_0/gripper 20000000",
 	}, list)
 
-	it, err := codec.Latest(r, codec.Query{End: 1e9 + 3e7}, func(c *codec.Channel) int {
+	it, err := r.Read(codec.Query{End: 1e9 + 3e7, Last: func(c *codec.Channel) int {
 		if c.Topic == "/camera_0/image/compressed" {
 			return 0
 		}
 		return 1
-	})
+	}})
 	require.NoError(t, err)
 	defer it.Close()
 	var latest []string

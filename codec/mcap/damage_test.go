@@ -95,7 +95,8 @@ func tryRead(t testing.TB, path string, data []byte, tolerate bool) (result, err
 			q.Damaged = func(error) {}
 		}
 		q.End = got.messages[len(got.messages)/2].LogTime
-		it, err := codec.Latest(r, q, func(*codec.Channel) int { return 2 })
+		q.Last = func(*codec.Channel) int { return 2 }
+		it, err := r.Read(q)
 		require.NoError(t, err)
 		last, _ := collect(it)
 		requireSubset(t, got.messages, last)

@@ -442,9 +442,10 @@ func (it *iterator) wants(channel int) bool {
 func (it *iterator) ask(channel int) {
 	for channel >= len(it.wanted) {
 		c := it.channels[len(it.wanted)]
-		wanted := it.query.Wants(c)
+		n := it.query.Depth(c)
+		wanted := n > 0
 		if it.tails != nil {
-			wanted = it.tails.add(c, wanted, it.layout.counts)
+			wanted = it.tails.add(n, it.layout.counts)
 		}
 		it.wanted = append(it.wanted, wanted)
 	}

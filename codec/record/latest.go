@@ -48,35 +48,31 @@ func (l *layout) checkPlaces() {
 	}
 }
 
-// tails are the ends of channels that Latest is to return.
+// tails are the ends of channels that Query.Last asks for.
 type tails struct {
-	keep   func(*codec.Channel) int
 	list   []*tail.Tail // by channel
 	sparse bool         // the places of all their messages are known
 }
 
-// add adds a channel, of which counts may know how many messages there are. It reports whether any of them are kept.
-func (t *tails) add(c *codec.Channel, wanted bool, counts []uint64) bool {
-	n := 0
-	if wanted {
-		n = t.keep(c)
-	}
+// add adds a channel of which n messages are wanted. counts may know how many there are. It reports whether any of them
+// are kept.
+func (t *tails) add(n int, counts []uint64) bool {
 	if i := len(t.list); n != codec.All && i < len(counts) {
-		n = int(min(uint64(max(n, 0)), counts[i]))
+		n = int(min(uint64(n), counts[i]))
 	}
 	t.list = append(t.list, tail.New(n))
 	return n > 0
 }
 
-// Latest implements codec.LatestReader. It goes back from the last piece until every channel has the messages that
-// keep asks for. Our own files index the positions of latched messages; in others it reads pieces, and remembers which
+// readLast serves a Query with Last. It goes back from the last piece until every channel has the messages that Last
+// asks for. Our own files index the positions of latched messages; in others it reads pieces, and remembers which
 // channels each has.
-func (r *reader) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
+func (r *reader) readLast(q codec.Query) (codec.Iterator, error) {
 	it, err := r.read(q)
 	if err != nil {
 		return nil, err
 	}
-	it.tails = &tails{keep: keep, sparse: true}
+	it.tails = &tails{sparse: true}
 	for i := range r.channels {
 		if it.wants(i) && !it.layout.knowsPlaces(i) {
 			it.tails.sparse = false
@@ -84,7 +80,7 @@ func (r *reader) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Ite
 	}
 	if err := it.goBack(); errors.Is(err, errPlaces) {
 		it.layout.places = nil
-		return r.Latest(q, keep)
+		return r.readLast(q)
 	} else if err != nil {
 		return nil, err
 	}
@@ -138,7 +134,7 @@ func (it *iterator) skip(p *piece, pos int64) int64 {
 	return next
 }
 
-// lacks reports whether p may still hold messages that Latest must return.
+// lacks reports whether p may still hold messages that are among the last of their channel.
 func (it *iterator) lacks(p *piece) bool {
 	known := it.pieceCache[p.extent()].channels
 	for channel := range it.channels {

@@ -34,13 +34,12 @@ func openCounted(t testing.TB, b []byte) (*reader, *int64) {
 	return r, n
 }
 
-// slow hides the index.
-type slow struct{ codec.Reader }
-
 // latest returns what a reader says of the state, and what going through everything says.
 func latest(t testing.TB, r codec.Reader, q codec.Query, keep func(*codec.Channel) int) (got, want []string) {
-	for _, from := range []codec.Reader{r, slow{r}} {
-		it, err := codec.Latest(from, q, keep)
+	q.Last = keep
+	byAll := func(q codec.Query) (codec.Iterator, error) { return codec.ReadLast(q, r.Read) }
+	for _, read := range []func(codec.Query) (codec.Iterator, error){r.Read, byAll} {
+		it, err := read(q)
 		require.NoError(t, err)
 		got, want = want, nil
 		for m, err := it.Next(); err == nil; m, err = it.Next() {
@@ -76,7 +75,7 @@ func TestLatestByPlaces(t *testing.T) {
 	r, n := openCounted(t, b)
 	for _, end := range []int64{1, 2, 10, 11, 1000, 2800, 0} {
 		*n = 0
-		it, err := r.Latest(codec.Query{End: end}, codec.LatchedDepth)
+		it, err := r.Read(codec.Query{End: end, Last: codec.LatchedDepth})
 		require.NoError(t, err)
 		for err == nil {
 			_, err = it.Next()
@@ -120,7 +119,7 @@ func TestLatestByPlaces(t *testing.T) {
 			for range 2 {
 				*n = 0
 				for _, end := range []int64{2, 1000, 0} {
-					it, err := r.Latest(codec.Query{End: end}, codec.LatchedDepth)
+					it, err := r.Read(codec.Query{End: end, Last: codec.LatchedDepth})
 					require.NoError(t, err)
 					require.NoError(t, it.Close())
 				}

@@ -276,6 +276,9 @@ func nameOf(b []byte) string {
 }
 
 func (r *reader) Read(q codec.Query) (codec.Iterator, error) {
+	if q.Last != nil {
+		return r.readLast(q)
+	}
 	it, err := r.read(q)
 	if err != nil {
 		return nil, err

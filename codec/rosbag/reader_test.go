@@ -337,7 +337,7 @@ func TestHugeClaims(t *testing.T) {
 			r := openMemory(t, content)
 			if _, err := r.Info(); err == nil {
 				readAll(t, r, codec.Query{Damaged: func(error) {}})
-				it, err := r.Latest(codec.Query{Damaged: func(error) {}}, func(*codec.Channel) int { return 1 })
+				it, err := r.Read(codec.Query{Damaged: func(error) {}, Last: func(*codec.Channel) int { return 1 }})
 				require.NoError(t, err)
 				_, _ = collect(it)
 			}

@@ -91,19 +91,16 @@ func testTails(t *testing.T, r codec.Reader, all []codec.Message) {
 	}
 }
 
-// unindexed hides what a reader has beside codec.Reader.
-type unindexed struct{ codec.Reader }
-
 // testLatest compares the last messages before some times with what is found by reading everything.
 func testLatest(t *testing.T, r codec.Reader, all []codec.Message) {
 	keep := func(c *codec.Channel) int { return max(codec.LatchedDepth(c), len(c.Topic)%4) }
 	for i := 0; i < len(all); i += 1 + len(all)/3 {
-		q := codec.Query{End: all[i].LogTime}
-		it, err := codec.Latest(r, q, keep)
+		q := codec.Query{End: all[i].LogTime, Last: keep}
+		it, err := r.Read(q)
 		require.NoError(t, err)
 		got, err := collect(it)
 		require.NoError(t, err)
-		it, err = codec.Latest(unindexed{r}, q, keep)
+		it, err = codec.ReadLast(q, r.Read)
 		require.NoError(t, err)
 		want, err := collect(it)
 		require.NoError(t, err)

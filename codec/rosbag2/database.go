@@ -39,7 +39,7 @@ type database struct {
 	channels map[int64]*codec.Channel // by topic id
 	info     *codec.Info
 	counts   map[int64]uint64 // messages by topic id; known with info
-	rare     map[int64][]row  // all messages of topics with few, once Latest has looked for them
+	rare     map[int64][]row  // all messages of topics with few, once a Query with Last has looked for them
 	whole    *metadata        // of a bag that consists of this file alone; nil: not known
 	pages    *pages           // of a file in a store, once they are needed
 	salvage  *salvage         // reads what SQLite cannot; nil until that is needed
@@ -402,6 +402,9 @@ func (d *database) ids() []int64 { return slices.Sorted(maps.Keys(d.channels)) }
 func (d *database) Read(q codec.Query) (codec.Iterator, error) {
 	if d.broken {
 		return d.salvage.Read(q)
+	}
+	if q.Last != nil {
+		return d.readLast(q)
 	}
 	for _, text := range d.lacks {
 		_ = q.Damage(d.wrap(&lackError{text})) // which ends no reading: Info tells, too

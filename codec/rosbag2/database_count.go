@@ -135,13 +135,10 @@ func (d *database) readEvents() error {
 		return nil
 	}
 	q := codec.Query{Start: math.MinInt64, Topics: codec.IsEvents}
-	read := func() (codec.Iterator, error) { return d.Read(q) }
-	if d.remote() { // where Read takes a request for many messages of other topics
-		read = func() (codec.Iterator, error) {
-			return d.Latest(q, func(*codec.Channel) int { return codec.All })
-		}
+	if d.remote() { // where reading all takes a request for many messages of other topics
+		q.Last = func(*codec.Channel) int { return codec.All }
 	}
-	it, err := read()
+	it, err := d.Read(q)
 	if err != nil {
 		return fmt.Errorf("events: %w", err)
 	}

@@ -25,23 +25,23 @@ type row struct {
 func (r row) entry() sqlite.Entry { return sqlite.Entry{Value: r.time, ID: r.id} }
 func compareRows(a, b row) int    { return a.entry().Compare(b.entry()) }
 
-// Latest implements codec.LatestReader. There is no index by topic: the database is read once for the topics
-// with few messages, and from the end of the window back for the others. A file in a store is searched from both ends
-// of the window, as latched messages are mostly the first ones of a recording.
-func (d *database) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
+// readLast serves a Query with Last. There is no index by topic: the database is read once for the topics with few
+// messages, and from the end of the window back for the others. A file in a store is searched from both ends of the
+// window, as latched messages are mostly the first ones of a recording.
+func (d *database) readLast(q codec.Query) (codec.Iterator, error) {
 	if _, err := d.Info(); err != nil {
 		return nil, err
 	}
 	if d.broken {
-		return codec.Latest(d.salvage, q, keep)
+		return d.salvage.Read(q)
 	}
 	depths := map[int64]int{}
 	var rare, unknown []int64 // to be looked for: all of their messages; where they are
 	for _, id := range d.ids() {
-		if !q.Wants(d.channels[id]) || d.counts[id] == 0 {
+		if d.counts[id] == 0 {
 			continue
 		}
-		if n := keep(d.channels[id]); n > 0 {
+		if n := q.Depth(d.channels[id]); n > 0 {
 			depths[id] = n
 			if d.rare[id] != nil {
 				continue

@@ -88,7 +88,7 @@ func (p *pages) message(r *sqlite.Row) (row, bool) {
 	return row{r.ID, c[p.topic].Int, c[p.time].Int, r.Place}, true
 }
 
-// tallyPages counts the messages. It remembers where those are that Latest is asked for.
+// tallyPages counts the messages. It remembers the places that a Query with Last looks for.
 func (d *database) tallyPages(tallies map[int64]tally) error {
 	p, err := d.openPages()
 	if err != nil {

@@ -14,9 +14,6 @@ import (
 	"tapedeck/codec/store/storetest"
 )
 
-// unsearched hides that a reader can find the last messages by itself.
-type unsearched struct{ codec.Reader }
-
 // TestLatestInStore compares what is found in a store with what reading everything finds.
 func TestLatestInStore(t *testing.T) {
 	s := storetest.New(t)
@@ -82,15 +79,16 @@ func TestLatestInStore(t *testing.T) {
 				if random.IntN(5) == 0 {
 					q.End = 0
 				}
-				it, err := codec.Latest(unsearched{local}, q, codec.LatchedDepth)
+				q.Last = codec.LatchedDepth
+				it, err := codec.ReadLast(q, local.Read)
 				require.NoError(t, err)
 				want, err := codectest.Collect(it)
 				require.NoError(t, err)
-				it, err = codec.Latest(remote, q, codec.LatchedDepth)
+				it, err = remote.Read(q)
 				require.NoError(t, err)
 				got, err := codectest.Collect(it)
 				require.NoError(t, err)
-				require.Len(t, got, len(want), "%+v", q)
+				require.Len(t, got, len(want), "from %d to %d", q.Start, q.End)
 				for i := range want {
 					require.Equal(t, want[i].Channel.Topic, got[i].Channel.Topic)
 					require.Equal(t, want[i].LogTime, got[i].LogTime)

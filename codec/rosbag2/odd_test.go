@@ -144,7 +144,7 @@ func TestUnlabelledCompression(t *testing.T) {
 				if labels > 0 {
 					require.Contains(t, told[0], "messages of /chatter are called cdr and are compressed with zstd")
 				}
-				it, err := codec.Latest(r, codec.Query{}, func(*codec.Channel) int { return 1 })
+				it, err := r.Read(codec.Query{Last: func(*codec.Channel) int { return 1 }})
 				require.NoError(t, err)
 				defer it.Close()
 				m, err := it.Next()

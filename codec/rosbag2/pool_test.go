@@ -51,7 +51,7 @@ func TestFewFilesAreOpen(t *testing.T) {
 		require.Equal(t, at, m.LogTime)
 		require.LessOrEqual(t, len(r.plain.open), 2)
 
-		it, err = r.Latest(codec.Query{End: at}, func(*codec.Channel) int { return 1 })
+		it, err = r.Read(codec.Query{End: at, Last: func(*codec.Channel) int { return 1 }})
 		require.NoError(t, err)
 		m, err = it.Next()
 		require.NoError(t, err)

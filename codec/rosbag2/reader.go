@@ -416,9 +416,3 @@ func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
 	it, err := r.Reader.Read(q)
 	return r.decompress(it, err, q)
 }
-
-// Latest implements codec.LatestReader.
-func (r *Reader) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
-	it, err := r.Reader.Latest(q, keep)
-	return r.decompress(it, err, q)
-}

@@ -184,6 +184,9 @@ func (s *salvage) assign(found []salvaged, ids []int64) {
 func (s *salvage) Info() (*codec.Info, error) { return s.info, nil }
 
 func (s *salvage) Read(q codec.Query) (codec.Iterator, error) {
+	if q.Last != nil {
+		return codec.ReadLast(q, s.Read)
+	}
 	if s.damage != nil {
 		_ = q.Damage(s.damage) // or the iterator ends with it
 	}

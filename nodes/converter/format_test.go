@@ -89,6 +89,9 @@ func (r *linesReader) Info() (*codec.Info, error) { return &r.info, nil }
 func (r *linesReader) Close() error               { return nil }
 
 func (r *linesReader) Read(q codec.Query) (codec.Iterator, error) {
+	if q.Last != nil {
+		return codec.ReadLast(q, r.Read)
+	}
 	it := &linesIterator{}
 	for i, m := range r.messages {
 		if err := r.damage[i]; err != nil {

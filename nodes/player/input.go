@@ -62,9 +62,8 @@ func (r *sourceInput) latched(t int64, publish func(*codec.Message) error) error
 		return nil
 	}
 	published := func(c *codec.Channel) bool { return r.published(c) && r.publishers[c].caller == nil }
-	it, err := r.source.latest(codec.Query{End: t, Topics: published, Damaged: r.damaged}, func(c *codec.Channel) int {
-		return r.publishers[c].latchedDepth(c)
-	})
+	it, err := r.source.read(codec.Query{End: t, Topics: published, Damaged: r.damaged,
+		Last: func(c *codec.Channel) int { return r.publishers[c].latchedDepth(c) }})
 	if err != nil {
 		return err
 	}
@@ -247,21 +246,11 @@ func (s *source) lacks() error {
 
 // read returns the messages that q and the filter select, in time order.
 func (s *source) read(q codec.Query) (codec.Iterator, error) {
-	return s.merge(q, func(r codec.Reader, q codec.Query) (codec.Iterator, error) { return r.Read(q) })
-}
-
-// latest returns the last messages that q and the filter select: keep(c) of each channel c.
-func (s *source) latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
-	return s.merge(q, func(r codec.Reader, q codec.Query) (codec.Iterator, error) { return codec.Latest(r, q, keep) })
-}
-
-func (s *source) merge(q codec.Query, read func(codec.Reader,
-	codec.Query) (codec.Iterator, error)) (codec.Iterator, error) {
 	selected := q
 	q.Topics = func(c *codec.Channel) bool { return s.wants(c) && selected.Wants(c) }
 	var its []codec.Iterator
 	for _, r := range s.recordings {
-		it, err := read(r.Reader, q)
+		it, err := r.Read(q)
 		if err != nil {
 			return nil, errors.Join(err, codec.Merge(its...).Close())
 		}

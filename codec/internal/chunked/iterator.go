@@ -33,16 +33,15 @@ type iterator struct {
 	next    *Segment   // of pending, the first one that is wanted; nil when there is none
 	before  int64      // segments at or behind this offset are not read
 	open    heap.Heap[*source]
-	ahead   int64                    // bytes to be fetched ahead
-	used    bool                     // the message at the root was handed out
-	begun   bool                     // a message was handed out
-	held    int                      // bytes that open holds
-	limit   int                      // of held, unless one source alone has more
-	spare   *spare                   // memory to load segments into
-	wanted  []want                   // by channel
-	keep    func(*codec.Channel) int // unless nil, how many of the last messages of a channel are wanted
-	packed  compressed.Unpacker      // of payloads that are not what their channel says
-	labels  compressed.Labels        // what was told of them
+	ahead   int64               // bytes to be fetched ahead
+	used    bool                // the message at the root was handed out
+	begun   bool                // a message was handed out
+	held    int                 // bytes that open holds
+	limit   int                 // of held, unless one source alone has more
+	spare   *spare              // memory to load segments into
+	wanted  []want              // by channel
+	packed  compressed.Unpacker // of payloads that are not what their channel says
+	labels  compressed.Labels   // what was told of them
 	msg     codec.Message
 	err     error
 	last    error // what ends the iteration
@@ -73,6 +72,10 @@ func (s *source) Before(o *source) bool {
 // Read returns the messages that q selects, in time order; the iterator closes l. Sort was called before.
 func (c *Contents) Read(l Loader, q codec.Query) codec.Iterator {
 	it := c.prepare(l, q)
+	if q.Last != nil {
+		it.findLast()
+		return it
+	}
 	if s, ok := l.(Skipper); ok {
 		unwanted := make([]bool, len(c.Channels))
 		for id := range unwanted {
@@ -123,7 +126,7 @@ func (it *iterator) prefetch() {
 	it.file.Prefetch(it.next.Offset, it.next.Size)
 	ahead := it.next.Size
 	switch {
-	case it.keep != nil: // all segments are needed
+	case it.q.Last != nil: // all segments are needed
 		it.ahead = aheadBytes
 	case it.begun: // else the first message is waited for
 		it.ahead = min(2*it.ahead+ahead, aheadBytes)
@@ -360,14 +363,14 @@ func (it *iterator) wants(id int) bool {
 	}
 	w, channel := it.want(id), it.Channels[id]
 	w.asked = true
-	if !it.q.Wants(channel) {
+	n := it.q.Depth(channel)
+	if n != codec.All {
+		n = int(min(uint64(n), it.count(id)))
+	}
+	if n == 0 {
 		return false
 	}
-	if it.keep != nil {
-		n := it.keepOf(id)
-		if n == 0 {
-			return false
-		}
+	if it.q.Last != nil {
 		w.tail = tail.New(n)
 	}
 	w.channel = channel

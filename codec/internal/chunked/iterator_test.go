@@ -168,7 +168,8 @@ func TestLatest(t *testing.T) {
 		{0, codec.Query{}, []int64{}, 0},
 	} {
 		l.loads = nil
-		got, err := times(c.Latest(l, test.query, func(*codec.Channel) int { return test.keep }))
+		test.query.Last = func(*codec.Channel) int { return test.keep }
+		got, err := times(c.Read(l, test.query))
 		require.NoError(t, err)
 		require.Equal(t, test.want, got)
 		require.Len(t, l.loads, test.loads)

@@ -4,20 +4,17 @@ import (
 	"iter"
 	"slices"
 
-	"tapedeck/codec"
 	"tapedeck/codec/internal/tail"
 )
 
-// Latest implements codec.LatestReader. It goes back from the last segment until every channel has the messages that
-// keep asks for, by the message indexes if l is a Finder. The iterator closes l. Sort was called before.
-func (c *Contents) Latest(l Loader, q codec.Query, keep func(*codec.Channel) int) codec.Iterator {
-	it := c.prepare(l, q)
-	it.keep = keep
-	for id := range c.Channels {
+// findLast prepares the iteration over the messages that Query.Last asks for. It goes back from the last segment until
+// every channel has them, by the message indexes if the loader is a Finder.
+func (it *iterator) findLast() {
+	for id := range it.Channels {
 		it.wants(id)
 	}
 	var found []*Segment
-	for _, s := range c.fromEnd() {
+	for _, s := range it.fromEnd() {
 		if it.selects(s) && it.lacks(s) {
 			it.find(s)
 			found = append(found, s)
@@ -27,19 +24,9 @@ func (c *Contents) Latest(l Loader, q codec.Query, keep func(*codec.Channel) int
 	it.pending = slices.DeleteFunc(found, func(s *Segment) bool { return !it.lacks(s) })
 	slices.SortStableFunc(it.pending, byStart)
 	it.pick()
-	return it
 }
 
-// keepOf returns how many messages of a channel are kept.
-func (it *iterator) keepOf(id int) int {
-	n := it.keep(it.Channels[id])
-	if n == codec.All {
-		return n
-	}
-	return int(min(uint64(max(n, 0)), it.count(id)))
-}
-
-// lacks reports whether s may still hold messages that Latest must return.
+// lacks reports whether s may still hold messages that are among the last of their channel.
 func (it *iterator) lacks(s *Segment) bool {
 	lacking := func(w want) bool { return w.channel != nil && !w.tail.Full(s.End) }
 	if s.Channels == nil {

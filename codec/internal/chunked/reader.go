@@ -10,7 +10,7 @@ import (
 	"tapedeck/msgs/plural"
 )
 
-// Reader implements codec.Reader and codec.LatestReader for a format that describes its files by a Layout. It indexes
+// Reader implements codec.Reader for a format that describes its files by a Layout. It indexes
 // the file once, when one of its methods first needs that.
 type Reader struct {
 	File     codec.File
@@ -27,7 +27,7 @@ type Reader struct {
 // Stored makes the Reader return payloads that are compressed one by one as they are. It is called before the others.
 func (r *Reader) Stored() { r.stored = true }
 
-var _ codec.LatestReader = (*Reader)(nil)
+var _ codec.Reader = (*Reader)(nil)
 
 // Layout knows the format of a Reader's file.
 type Layout interface {
@@ -87,14 +87,6 @@ func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
 		return nil, err
 	}
 	return r.Contents.Read(r.Layout.Loader(), q), nil
-}
-
-// Latest implements codec.LatestReader.
-func (r *Reader) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
-	if err := r.Load(); err != nil {
-		return nil, err
-	}
-	return r.Contents.Latest(r.Layout.Loader(), q, keep), nil
 }
 
 // Close implements codec.Reader.

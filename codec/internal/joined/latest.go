@@ -17,19 +17,13 @@ type latest struct {
 	tails map[*codec.Channel]*tail.Tail
 }
 
-// Latest implements codec.LatestReader. It asks the files that have messages of the channels, from the last one back.
-func (r *Reader) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
-	if err := r.load(); err != nil {
-		return nil, err
-	}
+// latest serves a Query with Last. It asks the files that have messages of the channels, from the last one back.
+func (r *Reader) latest(q codec.Query) (codec.Iterator, error) {
 	l := &latest{q, map[*codec.Channel]int{}, map[*codec.Channel]*tail.Tail{}}
 	for _, t := range r.topics {
-		if !q.Wants(t.Channel) {
-			continue
-		}
-		n := keep(t.Channel)
+		n := q.Depth(t.Channel)
 		if n != codec.All {
-			n = int(min(uint64(max(n, 0)), t.MessageCount))
+			n = int(min(uint64(n), t.MessageCount))
 		}
 		if n > 0 {
 			l.keep[t.Channel], l.tails[t.Channel] = n, tail.New(n)
@@ -86,7 +80,8 @@ func (l *latest) locate(p *part) error {
 
 // of returns the last messages of p alone that are among the last of all.
 func (l *latest) of(p *part, q codec.Query) (*latestOfPart, error) {
-	it, err := codec.Latest(p.Reader, q, func(c *codec.Channel) int { return l.keep[p.channels[c]] })
+	q.Last = func(c *codec.Channel) int { return l.keep[p.channels[c]] }
+	it, err := p.Reader.Read(q)
 	return &latestOfPart{it, l, p, map[*codec.Channel]int64{}}, err
 }
 

@@ -12,12 +12,12 @@ import (
 	"tapedeck/codec"
 )
 
-// Reader implements codec.Reader and codec.LatestReader for several files that are one recording. It calls Info
+// Reader implements codec.Reader for several files that are one recording. It calls Info
 // of the files once, when one of its methods first needs that, and reads from each only what a Query selects, when its
 // time comes. A file that cannot be read is closed and becomes an event; if none can, the errors are returned.
 //
-// Read and Info leave out the messages of latched topics that a file repeats of the file before it. Latest does not:
-// they are what it looks for, near the time that is asked for.
+// Read and Info leave out the messages of latched topics that a file repeats of the file before it. A Query with Last
+// gets them: it looks for them, near the time that is asked for.
 type Reader struct {
 	Format string // for Info, as the next two
 	Path   string
@@ -33,7 +33,7 @@ type Reader struct {
 	err    error
 }
 
-var _ codec.LatestReader = (*Reader)(nil)
+var _ codec.Reader = (*Reader)(nil)
 
 // continuer is a reader of files that begin with what the file before them says.
 type continuer interface {
@@ -188,6 +188,9 @@ func (r *Reader) Info() (*codec.Info, error) {
 func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
 	if err := r.load(); err != nil {
 		return nil, err
+	}
+	if q.Last != nil {
+		return r.latest(q)
 	}
 	if topics := q.Topics; topics != nil {
 		wanted := map[*codec.Channel]bool{}

@@ -100,7 +100,9 @@ func (s *sent) is(k key) bool {
 // had returns the last messages of channels in p: more than number has, as publishers may have sent more since.
 func (p *part) had(number map[*codec.Channel]int) (all []sent) {
 	q := codec.Query{Damaged: func(error) {}, Topics: func(c *codec.Channel) bool { return number[c] > 0 }}
-	it, err := codec.Latest(p.Reader, p.query(q), func(c *codec.Channel) int { return 2*number[p.channels[c]] + 8 })
+	q = p.query(q)
+	q.Last = func(c *codec.Channel) int { return 2*number[p.channels[c]] + 8 }
+	it, err := p.Reader.Read(q)
 	if err != nil {
 		return nil
 	}

@@ -250,18 +250,9 @@ func (in *input) leaveAttachments(lost *losses) {
 
 // Read returns the messages of all recordings in time order.
 func (ins inputs) Read(q codec.Query) (codec.Iterator, error) {
-	return ins.merge(func(r codec.Reader) (codec.Iterator, error) { return r.Read(q) })
-}
-
-// latest returns the last messages of all recordings as codec.Latest does, in time order.
-func (ins inputs) latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
-	return ins.merge(func(r codec.Reader) (codec.Iterator, error) { return codec.Latest(r, q, keep) })
-}
-
-func (ins inputs) merge(read func(codec.Reader) (codec.Iterator, error)) (codec.Iterator, error) {
 	var its []codec.Iterator
 	for _, in := range ins {
-		it, err := read(in.reader)
+		it, err := in.reader.Read(q)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("read %s: %w", in.path, err), codec.Merge(its...).Close())
 		}

@@ -70,13 +70,15 @@ func (s *state) messages() (all []codec.Message) {
 func (s *source) readState(ctx context.Context, start int64) error {
 	state := newState(s.plan)
 	known := &s.observer.known
-	it, err := s.ins.latest(codec.Query{End: start, Topics: s.wants, Damaged: func(err error) {
+	damaged := func(err error) {
 		var failed *bridge.TranslationError
 		if errors.As(err, &failed) {
 			known.add("latched messages from before the start that cannot be translated: "+failed.Err.Error(),
 				failed.Channel.Topic, 1)
 		}
-	}}, func(c *codec.Channel) int { return s.plan.latchedDepth(s.channel(c)) })
+	}
+	it, err := s.ins.Read(codec.Query{End: start, Topics: s.wants, Damaged: damaged,
+		Last: func(c *codec.Channel) int { return s.plan.latchedDepth(s.channel(c)) }})
 	for err == nil && ctx.Err() == nil {
 		var m *codec.Message
 		if m, err = it.Next(); err == nil && s.wants(m.Channel) {

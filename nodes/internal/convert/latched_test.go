@@ -170,6 +170,9 @@ type slow struct {
 }
 
 func (r slow) Read(q codec.Query) (codec.Iterator, error) {
+	if q.Last != nil {
+		return codec.ReadLast(q, r.Read)
+	}
 	it, err := r.Reader.Read(q)
 	return &slowIterator{it, r, nil}, err
 }

@@ -10,8 +10,6 @@ import (
 	"tapedeck/msgs"
 )
 
-var _ codec.LatestReader = (*stamped)(nil)
-
 // stamped applies --message-order header and --restamp to a recording. Both need ROS 2 messages.
 type stamped struct {
 	codec.Reader
@@ -54,17 +52,9 @@ func (s *stamped) Losses() []bridge.Loss {
 	return nil
 }
 
+// Read implements codec.Reader. For a Query with Last, a message whose stamp is damaged counts as one of the last.
 func (s *stamped) Read(q codec.Query) (codec.Iterator, error) {
-	return s.read(q, s.Reader.Read)
-}
-
-// Latest implements codec.LatestReader. A message whose stamp is damaged counts as one of the last.
-func (s *stamped) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
-	return s.read(q, func(q codec.Query) (codec.Iterator, error) { return codec.Latest(s.Reader, q, keep) })
-}
-
-func (s *stamped) read(q codec.Query, read func(codec.Query) (codec.Iterator, error)) (codec.Iterator, error) {
-	it, err := read(q)
+	it, err := s.Reader.Read(q)
 	if err != nil {
 		return nil, err
 	}

@@ -124,22 +124,13 @@ type Opened struct {
 	Intact, Verify, Sound bool
 }
 
-func (r Opened) Read(q codec.Query) (codec.Iterator, error) { return r.read(q, r.Reader.Read) }
-
-// Latest implements codec.LatestReader.
-func (r Opened) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
-	if latest, ok := r.Reader.(codec.LatestReader); ok {
-		return r.read(q, func(q codec.Query) (codec.Iterator, error) { return latest.Latest(q, keep) })
-	}
-	return codec.Latest(struct{ codec.Reader }{r}, q, keep) // which reads all of it
-}
-
-func (r Opened) read(q codec.Query, read func(codec.Query) (codec.Iterator, error)) (codec.Iterator, error) {
+func (r Opened) Read(q codec.Query) (codec.Iterator, error) {
+	q.Context = r.Context
 	if r.Intact {
 		q.Damaged = nil
 	}
 	q.Verify, q.Sound = q.Verify || r.Intact || r.Verify, q.Sound || r.Sound
-	it, err := read(q)
+	it, err := r.Reader.Read(q)
 	if err != nil {
 		return nil, err
 	}

@@ -56,8 +56,8 @@ func TestRequests(t *testing.T) {
 			middle := (info.StartTime + info.EndTime) / 2
 			all := func(*codec.Channel) bool { return true }
 			damaged := func(err error) { require.NoError(t, err) }
-			latest, err := codec.Latest(r, codec.Query{End: middle, Topics: all, Damaged: damaged},
-				codec.LatchedDepth)
+			latest, err := r.Read(codec.Query{End: middle, Topics: all, Damaged: damaged,
+				Last: codec.LatchedDepth})
 			require.NoError(t, err)
 			m, err := latest.Next()
 			require.NoError(t, err)

@@ -70,10 +70,7 @@ type shifted struct {
 	info *codec.Info
 }
 
-var (
-	_ codec.LatestReader = (*shifted)(nil)
-	_ bridge.Lossy       = (*shifted)(nil)
-)
+var _ bridge.Lossy = (*shifted)(nil)
 
 func (s *shifted) Info() (*codec.Info, error) { return s.info, nil }
 
@@ -84,13 +81,7 @@ func (s *shifted) Losses() []bridge.Loss {
 	return nil
 }
 
-func (s *shifted) Read(q codec.Query) (codec.Iterator, error) { return s.read(q, s.Reader.Read) }
-
-func (s *shifted) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
-	return s.read(q, func(q codec.Query) (codec.Iterator, error) { return codec.Latest(s.Reader, q, keep) })
-}
-
-func (s *shifted) read(q codec.Query, read func(codec.Query) (codec.Iterator, error)) (codec.Iterator, error) {
+func (s *shifted) Read(q codec.Query) (codec.Iterator, error) {
 	if q.Start != 0 {
 		q.Start = Later(q.Start, -s.by)
 	}
@@ -99,7 +90,7 @@ func (s *shifted) read(q codec.Query, read func(codec.Query) (codec.Iterator, er
 			return codec.Merge(), nil // 0 would be no end
 		}
 	}
-	it, err := read(q)
+	it, err := s.Reader.Read(q)
 	if err != nil {
 		return nil, err
 	}

@@ -57,7 +57,7 @@ func TestShift(t *testing.T) {
 		require.NoError(t, err, name)
 		require.Equal(t, test.want, times(t, it), name)
 	}
-	it, err := codec.Latest(shifted, codec.Query{End: 12}, func(*codec.Channel) int { return 1 })
+	it, err := shifted.Read(codec.Query{End: 12, Last: func(*codec.Channel) int { return 1 }})
 	require.NoError(t, err)
 	require.Equal(t, [][2]int64{{11, -89}}, times(t, it))
 	later, err := Shift(r, 200)
@@ -89,6 +89,9 @@ type list struct {
 func (l *list) Info() (*codec.Info, error) { return &l.info, nil }
 func (l *list) Close() error               { return nil }
 func (l *list) Read(q codec.Query) (codec.Iterator, error) {
+	if q.Last != nil {
+		return codec.ReadLast(q, l.Read)
+	}
 	it := &listIterator{}
 	for i := range l.messages {
 		if q.Covers(l.messages[i].LogTime) && q.Wants(l.messages[i].Channel) {

@@ -172,7 +172,7 @@ func measure(kind, path string, seeks int) (err error) {
 			return err
 		}
 		began = time.Now()
-		if it, err = codec.Latest(r, codec.Query{End: at}, codec.LatchedDepth); err != nil {
+		if it, err = r.Read(codec.Query{End: at, Last: codec.LatchedDepth}); err != nil {
 			return err
 		}
 		n := 0

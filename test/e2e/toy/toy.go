@@ -86,6 +86,9 @@ func (r *reader) Info() (*codec.Info, error) { return &r.info, nil }
 func (r *reader) Close() error               { return nil }
 
 func (r *reader) Read(q codec.Query) (codec.Iterator, error) {
+	if q.Last != nil {
+		return codec.ReadLast(q, r.Read)
+	}
 	it := &iterator{end: io.EOF}
 	for _, m := range r.messages {
 		if q.Wants(m.Channel) && q.Covers(m.LogTime) {

@@ -19,6 +19,9 @@ func (r *memory) Info() (*Info, error) { return &Info{}, nil }
 func (r *memory) Close() error         { return nil }
 
 func (r *memory) Read(q Query) (Iterator, error) {
+	if q.Last != nil {
+		return ReadLast(q, r.Read)
+	}
 	if r.damage != nil && q.Damaged != nil {
 		q.Damaged(r.damage)
 	}
@@ -50,7 +53,7 @@ func (it *memoryIterator) Next() (*Message, error) {
 	return m, nil
 }
 
-func TestLatestWithoutAnIndex(t *testing.T) {
+func TestReadLast(t *testing.T) {
 	a, b, c, d := &Channel{Topic: "/a"}, &Channel{Topic: "/b"}, &Channel{Topic: "/c"}, &Channel{Topic: "/d"}
 	r := &memory{damage: errors.New("damage")}
 	for i := range int64(20) {
@@ -61,11 +64,12 @@ func TestLatestWithoutAnIndex(t *testing.T) {
 	r.messages = append([]Message{{Channel: d, LogTime: -7}}, r.messages...)
 	read := func(q Query) (got []Message, end error) {
 		asked := map[*Channel]int{}
-		it, err := Latest(r, q, func(c *Channel) int {
+		q.Last = func(c *Channel) int {
 			asked[c]++
 			require.Equal(t, 1, asked[c])
 			return map[*Channel]int{a: 1, b: 3, d: All}[c]
-		})
+		}
+		it, err := r.Read(q)
 		require.NoError(t, err)
 		for {
 			m, err := it.Next()
