@@ -12,7 +12,6 @@ require (
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.23.0
 	github.com/dsnet/compress v0.0.1
-	github.com/dustin/go-humanize v1.1.0
 	github.com/foxglove/mcap/go/mcap v1.9.0
 	github.com/klauspost/compress v1.18.0
 	github.com/parquet-go/parquet-go v0.28.0
@@ -49,6 +48,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/ssooidc v1.42.0 // indirect
 	github.com/aws/aws-sdk-go-v2/service/sts v1.49.0 // indirect
 	github.com/creack/goselect v0.1.2 // indirect
+	github.com/dustin/go-humanize v1.1.0 // indirect
 	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 	github.com/minio/xxml v0.0.3 // indirect
 	github.com/parquet-go/bitpack v1.0.0 // indirect

@@ -86,16 +86,18 @@ func Plain(err error) error {
 		return nil
 	}
 	if text, ok := strings.CutPrefix(err.Error(), "proto:"); ok {
-		return &plainError{strings.TrimLeft(text, " \u00a0"), err}
+		return WithText(err, strings.TrimLeft(text, " \u00a0"))
 	}
 	return err
 }
 
-// plainError is an error with another text.
-type plainError struct {
-	text string
+// WithText returns an error that wraps err and has another text.
+func WithText(err error, text string) error { return &textError{err, text} }
+
+type textError struct {
 	error
+	text string
 }
 
-func (e *plainError) Error() string { return e.text }
-func (e *plainError) Unwrap() error { return e.error }
+func (e *textError) Error() string { return e.text }
+func (e *textError) Unwrap() error { return e.error }

@@ -24,6 +24,8 @@ func TestParseSize(t *testing.T) {
 		{"1.5GB", 1.5e9, "1500MB"},
 		{"2TiB", 2 << 40, "2TiB"},
 		{"12B", 12, "12"},
+		{"3PiB", 3 << 50, "3PiB"},
+		{"2 e", 2e18, "1953125000000000KiB"},
 		{"9223372036854775807", 1<<63 - 1, "9223372036854775807"},
 	} {
 		t.Run(c.text, func(t *testing.T) {
@@ -36,7 +38,7 @@ func TestParseSize(t *testing.T) {
 			require.Equal(t, got, again)
 		})
 	}
-	for _, text := range []string{"", "-1", "MB", "1XB", "1.2.3", "1e3", "9223372036854775808", "9000000TiB", "1 2",
+	for _, text := range []string{"", "-1", "MB", "1XB", "1.2.3", "1e3", "9223372036854775808", "9000000TiB", "1 2", "1i", "1BB", "9223372036854775808B", "8EiB",
 		".", "nan", "0x10", "1,5GB", "1,000"} {
 		t.Run("bad "+text, func(t *testing.T) {
 			_, err := ParseSize(text)

@@ -282,17 +282,8 @@ func (o *output) renamed(err error) error {
 		return err
 	}
 	folder := strings.TrimSuffix(o.path, store.Base(o.path))
-	return &renamedError{err, strings.ReplaceAll(err.Error(), o.part+"/", folder)}
+	return codec.WithText(err, strings.ReplaceAll(err.Error(), o.part+"/", folder))
 }
-
-// renamedError is an error whose text names the output instead of its temporary path.
-type renamedError struct {
-	error
-	text string
-}
-
-func (e *renamedError) Error() string { return e.text }
-func (e *renamedError) Unwrap() error { return e.error }
 
 // commit moves the recording, whose writer is closed, to its path. It returns the paths of its files or its folder.
 func (o *output) commit(ctx context.Context) ([]string, error) {
