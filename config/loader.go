@@ -33,16 +33,15 @@ type Input struct {
 	// another namespace. Those left are added to an error of wrong usage that the command returns.
 	Warnings []string
 
-	opts    any
-	fields  []field
-	entries map[string]setting // of entry maps
-	unknown map[string]string  // sources of unknown parameters
-	flags   map[string]bool    // parameters that flags set
+	opts   any
+	fields []field
+	others map[string]setting // parameters that are not fields: of entry maps, or unknown
+	flags  map[string]bool    // parameters that flags set
 }
 
 func newInput(node, namespace string, opts any) *Input {
 	return &Input{Node: node, Namespace: namespace, Extra: map[string]any{}, opts: opts, fields: fields(opts),
-		entries: map[string]setting{}, unknown: map[string]string{}, flags: map[string]bool{}}
+		others: map[string]setting{}, flags: map[string]bool{}}
 }
 
 // Flag reports whether a flag of the command line set a parameter.
@@ -189,8 +188,11 @@ func (l *loader) load(cmd *cobra.Command, args []string) (*Input, error) {
 			return nil, err
 		}
 	}
-	if l.config == "" {
-		clear(in.unknown) // several commands may share an installed file
+	if l.config == "" { // several commands may share an installed file: what only others know is no reason to warn
+		for name, s := range in.others {
+			s.source = ""
+			in.others[name] = s
+		}
 	}
 	for _, f := range in.fields {
 		if err := v.BindEnv(append([]string{f.Name}, environment(node, f.Name)...)...); err != nil {
@@ -214,7 +216,7 @@ func (l *loader) load(cmd *cobra.Command, args []string) (*Input, error) {
 		}
 	}
 	if l.simTime {
-		in.Extra["use_sim_time"] = true
+		in.others["use_sim_time"] = setting{value: true}
 	}
 	given := map[string]setting{}
 	for _, f := range in.fields {
@@ -338,16 +340,12 @@ func (in *Input) readROS(p ROSParameter, set func(name string, s any)) error {
 	return nil
 }
 
-// add calls set for a setting of an option. It keeps those of entry maps and of other parameters in in.
+// add calls set for a setting of an option, and keeps one of another parameter.
 func (in *Input) add(s setting, set func(name string, s any)) {
-	switch {
-	case slices.ContainsFunc(in.fields, func(f field) bool { return f.Name == s.name }):
+	if slices.ContainsFunc(in.fields, func(f field) bool { return f.Name == s.name }) {
 		set(s.name, s)
-	case slices.ContainsFunc(entryMaps(in.opts), func(m entryMap) bool { return m.entry(s.name) != "" }):
-		in.entries[s.name] = s
-	default:
-		in.Extra[s.name] = s.value
-		in.unknown[s.name] = s.source
+	} else {
+		in.others[s.name] = s
 	}
 }
 
@@ -356,26 +354,24 @@ func (in *Input) assign(given map[string]setting, node string) error {
 	if err := apply(in.fields, given); err != nil {
 		return err
 	}
-	for parameter := range in.entries {
-		for _, m := range entryMaps(in.opts) {
-			if name := m.entry(parameter); name != "" {
-				m.add(name)
-			}
+	all := entryMaps(in.opts)
+	for _, parameter := range slices.Sorted(maps.Keys(in.others)) {
+		s := in.others[parameter]
+		if i := slices.IndexFunc(all, func(m entryMap) bool { return m.entry(parameter) != "" }); i >= 0 {
+			all[i].add(all[i].entry(parameter))
+			given[parameter] = s
+			continue
 		}
-	}
-	in.fields = fields(in.opts)
-	if err := apply(in.fields, in.entries); err != nil {
-		return err
-	}
-	for _, name := range slices.Sorted(maps.Keys(in.unknown)) {
-		if name == "use_sim_time" || name == "start_type_description_service" ||
-			strings.HasPrefix(name, "qos_overrides.") {
-			continue // parameters of every ROS 2 node
+		in.Extra[parameter] = s.value
+		if s.source == "" || parameter == "use_sim_time" || parameter == "start_type_description_service" ||
+			strings.HasPrefix(parameter, "qos_overrides.") { // parameters of every ROS 2 node
+			continue
 		}
 		in.Warnings = append(in.Warnings,
-			fmt.Sprintf("parameter %s from %s is not one that %s knows", name, in.unknown[name], node))
+			fmt.Sprintf("parameter %s from %s is not one that %s knows", parameter, s.source, node))
 	}
-	return nil
+	in.fields = fields(in.opts)
+	return apply(in.fields, given)
 }
 
 // ReadFile sets options, given by a pointer to their struct, from the sections of a ROS 2 parameter file for a node of
