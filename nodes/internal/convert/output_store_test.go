@@ -263,3 +263,15 @@ func TestConvertManyFilesToAStore(t *testing.T) {
 	require.Len(t, s.Keys(), 11)
 	require.LessOrEqual(t, most.Load(), int64(1))
 }
+
+// An input in a store is not replaced, be it the output or in its folder.
+func TestInputInAStore(t *testing.T) {
+	s := storetest.New(t)
+	format, err := FormatOf(allformats.List(), "", "rosbag2")
+	require.NoError(t, err)
+	for _, input := range []string{"drive", "drive/drive_0.mcap"} {
+		_, err = newOutput(s.Files(), s.URL("drive"), allformats.List(), format, true,
+			[]*codec.Info{{Path: s.URL(input)}})
+		require.EqualError(t, err, s.URL("drive")+" is an input; name another output")
+	}
+}
