@@ -38,8 +38,8 @@ func TestParseSize(t *testing.T) {
 			require.Equal(t, got, again)
 		})
 	}
-	for _, text := range []string{"", "-1", "MB", "1XB", "1.2.3", "1e3", "9223372036854775808", "9000000TiB", "1 2", "1i", "1BB", "9223372036854775808B", "8EiB",
-		".", "nan", "0x10", "1,5GB", "1,000"} {
+	for _, text := range []string{"", "-1", "MB", "1XB", "1.2.3", "1e3", "9223372036854775808", "9000000TiB", "1 2",
+		"1i", "1BB", "9223372036854775808B", "8EiB", ".", "nan", "0x10", "1,5GB", "1,000"} {
 		t.Run("bad "+text, func(t *testing.T) {
 			_, err := ParseSize(text)
 			require.Error(t, err)
