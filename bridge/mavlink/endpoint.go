@@ -88,11 +88,11 @@ func (e *endpoint) dial(ctx context.Context) (net.Conn, error) {
 	}
 }
 
-// wrap returns a connection that reads whole frames from c.
+// wrap returns a connection that reads whole frames from c, and closes it when the link ends.
 func (e *endpoint) wrap(c net.Conn) net.Conn {
 	// The beginning of a frame is unknown until the first one was found.
-	scan := tlog.NewScanner(e.link.formats)
-	return newConn(e.ctx, c, newConnection(e.link.counts, scan))
+	return &conn{Conn: c, counts: newConnection(e.link.counts, e.link.formats), scan: tlog.NewScanner(e.link.formats),
+		received: make([]byte, datagram), release: context.AfterFunc(e.ctx, func() { _ = c.Close() })}
 }
 
 // listen listens for connections as a server. Each UDP sender is a connection.
@@ -143,29 +143,30 @@ const datagram = 8 << 10
 type conn struct {
 	net.Conn
 	counts   *connection
+	scan     *tlog.Scanner
 	received []byte
 	frame    []byte // unread rest of the last frame
 	release  func() bool
 }
 
-// newConn wraps c, and closes it when ctx ends.
-func newConn(ctx context.Context, c net.Conn, counts *connection) *conn {
-	return &conn{Conn: c, counts: counts, received: make([]byte, datagram),
-		release: context.AfterFunc(ctx, func() { _ = c.Close() })}
-}
-
 // Read reads the next frame, or as much of it as fits.
 func (c *conn) Read(b []byte) (int, error) {
 	for len(c.frame) == 0 {
-		frame, h, ok := c.counts.scan.Next(false)
-		c.counts.damage()
+		before := c.scan.Found
+		frame, h, ok := c.scan.Next(false)
+		if now := c.scan.Found; now != before {
+			c.counts.total.change(func(s *Statistics) {
+				s.BadChecksum += now.BadChecksum - before.BadChecksum
+				s.Garbage += now.Garbage - before.Garbage
+			})
+		}
 		if ok {
 			c.frame = frame
 			c.counts.frame(h, time.Now().UnixNano())
 			break
 		}
 		n, err := c.Conn.Read(c.received)
-		c.counts.scan.Write(c.received[:n])
+		c.scan.Write(c.received[:n])
 		if err != nil && n == 0 {
 			return 0, err
 		}

@@ -2,21 +2,17 @@
 // (.tlog). It decodes messages with gomavlib's dialect ardupilotmega (which includes common, standard and minimal),
 // identifies the autopilot of each system, maps the clocks of autopilots to this computer's, and counts losses.
 //
-// gomavlib runs the connections. The scanner beside it finds frames and records of logs, as gomavlib loses good frames
-// after damage, and everything beyond 512 bytes of a datagram: see TestGomavlibLosesFrames and
-// TestGomavlibLosesRecords. conn puts the scanner between gomavlib and each port, and therefore the ports are opened
-// here, not by gomavlib. That also allows hardware flow control of serial ports and a shared broadcast port, for which
-// gomavlib has no options.
+// gomavlib runs the connections. The scanner of codec/tlog finds frames, as gomavlib loses good frames after damage,
+// and everything beyond 512 bytes of a datagram: see TestGomavlibLosesFrames and TestGomavlibLosesRecords. conn puts
+// the scanner between gomavlib and each port, and therefore the ports are opened here, not by gomavlib. That also
+// allows hardware flow control of serial ports and a shared broadcast port, for which gomavlib has no options.
 //
 // Nothing is sent unless Options ask for it.
 package mavlink
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"sync"
 	"time"
 
@@ -136,33 +132,6 @@ func (l *Link) receive(node *gomavlib.Node, s *sender, queue chan *Frame) {
 			}
 			queue <- f
 		}
-	}
-}
-
-// runLog reads a log to its end.
-func (l *Link) runLog(ctx context.Context, handle func(*Frame)) error {
-	file, err := os.Open(l.source.path)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = file.Close() }()
-	log := newLogReader(file, l.counts, l.tracker)
-	pace := pacer{rate: l.options.Rate}
-	for frames := 0; ; frames++ {
-		f, err := log.next()
-		if errors.Is(err, io.EOF) {
-			if frames == 0 {
-				return fmt.Errorf("read %s: no MAVLink frame with a time found: not a telemetry log", l.name)
-			}
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("read %s: %w", l.name, err)
-		}
-		if pace.wait(ctx, f.Received) != nil {
-			return nil
-		}
-		handle(f)
 	}
 }
 

@@ -1,14 +1,16 @@
 package mavlink
 
 import (
-	"bufio"
-	"encoding/binary"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/bluenviron/gomavlib/v3/pkg/message"
 
+	"tapedeck/codec"
 	"tapedeck/codec/tlog"
 )
 
@@ -33,10 +35,6 @@ func (d *Decoder) Decode(data []byte, received int64) (*Frame, error) {
 	if !ok {
 		return nil, fmt.Errorf("not a frame of MAVLink: %d bytes", len(data))
 	}
-	return d.decode(data, h, received)
-}
-
-func (d *Decoder) decode(data []byte, h tlog.Header, received int64) (*Frame, error) {
 	f := &Frame{System: h.System, Component: h.Component, Sequence: h.Sequence, V2: h.V2, Received: received}
 	// Capacity is limited, as gomavlib appends to payloads shorter than the message.
 	raw := &message.MessageRaw{ID: h.ID, Payload: data[h.Start:h.End:h.End]}
@@ -57,52 +55,86 @@ func (d *Decoder) decode(data []byte, h tlog.Header, received int64) (*Frame, er
 // Vehicles returns the systems that have an autopilot, by system id.
 func (d *Decoder) Vehicles() []Vehicle { return d.tracker.snapshot(d.tracker.latest()) }
 
-// logReader reads a telemetry log (.tlog) as written by ground stations: each frame after 8 bytes of time, µs since
-// the Unix epoch, in either order of bytes. Damage is skipped and counted. Signatures are not checked.
-type logReader struct {
-	Decoder
-	source *bufio.Reader
-	order  binary.ByteOrder
-	scan   *tlog.Scanner
-	counts *connection
-	chunk  []byte
-	// of the last frame with a time, ns since the Unix epoch
-	received int64
-	err      error // of source
-}
-
-func newLogReader(r io.Reader, total *statistics, t *tracker) *logReader {
-	const size = 64 << 10
-	source := bufio.NewReaderSize(r, size)
-	_, _ = source.Peek(1) // reads once, as a pipe may be slow; an error is met again later
-	head, _ := source.Peek(source.Buffered())
-	order := tlog.Order(head)
-	scan := tlog.NewRecordScanner(t.formats, order)
-	return &logReader{Decoder: Decoder{t.formats, t}, source: source, order: order, scan: scan,
-		counts: newConnection(total, scan), chunk: make([]byte, size)}
-}
-
-// next returns the next good frame, io.EOF after the last.
-func (l *logReader) next() (*Frame, error) {
+// runLog plays a log to its end.
+func (l *Link) runLog(ctx context.Context, handle func(*Frame)) error {
+	log, err := tlog.Format.Open(l.source.path)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	info, err := log.Info()
+	if err != nil {
+		return err
+	}
+	found := info.Extra.(tlog.Details)
+	if !found.Stamped {
+		return fmt.Errorf("read %s: no MAVLink frame with a time found: not a telemetry log", l.name)
+	}
+	l.counts.change(func(s *Statistics) { s.BadChecksum, s.Garbage = found.BadChecksum, found.Garbage })
+	frames, err := log.Read(codec.Query{Damaged: func(error) {}}) // damage is counted
+	if err != nil {
+		return err
+	}
+	defer frames.Close()
+	decoder := Decoder{l.formats, l.tracker}
+	counts := newConnection(l.counts, l.formats)
+	pace := pacer{rate: l.options.Rate}
 	for {
-		record, h, ok := l.scan.Next(l.err != nil)
-		l.counts.damage()
-		if ok {
-			if l.scan.Stamped(record) {
-				l.received = int64(l.order.Uint64(record)) * 1e3
-			}
-			received := l.received // of this frame, or else of the frame before
-			f, err := l.decode(record[tlog.StampSize:], h, received)
-			if err == nil {
-				l.counts.frame(h, received)
-			}
-			return f, err
+		m, err := frames.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
 		}
-		if l.err != nil {
-			return nil, l.err
+		var f *Frame
+		if err == nil {
+			f, err = decoder.Decode(m.Data, m.LogTime)
 		}
-		var n int
-		n, l.err = l.source.Read(l.chunk)
-		l.scan.Write(l.chunk[:n])
+		if err != nil {
+			return fmt.Errorf("read %s: %w", l.name, err)
+		}
+		if h, ok := tlog.ParseHeader(m.Data); ok {
+			counts.frame(h, m.LogTime)
+		}
+		if pace.wait(ctx, f.Received) != nil {
+			return nil
+		}
+		handle(f)
+	}
+}
+
+// maxPause is the longest pause in a log that is kept; longer ones mean another day rather than silence.
+const maxPause = int64(time.Minute)
+
+// pacer replays the time of a log at rate times real speed.
+type pacer struct {
+	rate float64 // 0: without waiting
+
+	started bool
+	began   time.Time
+	first   int64 // stamp due at began, in ns
+	last    int64 // stamp of the last frame, in ns
+}
+
+// wait waits until the frame with this stamp is due.
+func (p *pacer) wait(ctx context.Context, stamp int64) error {
+	if p.rate == 0 {
+		return ctx.Err()
+	}
+	if !p.started || stamp-p.last > maxPause {
+		p.started, p.began, p.first = true, time.Now(), stamp
+	}
+	p.last = stamp
+	return sleep(ctx, time.Until(p.began.Add(time.Duration(float64(stamp-p.first)/p.rate))))
+}
+
+// sleep returns after d, or early with ctx's error when ctx ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }

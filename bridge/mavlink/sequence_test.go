@@ -72,8 +72,8 @@ func TestSequence(t *testing.T) {
 
 func TestStatistics(t *testing.T) {
 	total := newStatistics()
-	a := newConnection(total, tlog.NewScanner(knownFormats(t)))
-	b := newConnection(total, tlog.NewScanner(knownFormats(t)))
+	a := newConnection(total, knownFormats(t))
+	b := newConnection(total, knownFormats(t))
 	h := tlog.Header{System: 1, Component: 1, Size: 20}
 	now := someTime + 1
 	for i := range 20 * 50 { // 20 s at 50 Hz, of which every fifth frame is lost
@@ -121,7 +121,7 @@ func TestStatistics(t *testing.T) {
 // A late frame no longer counts as lost.
 func TestStatisticsOfLateFrames(t *testing.T) {
 	total := newStatistics()
-	c := newConnection(total, tlog.NewScanner(knownFormats(t)))
+	c := newConnection(total, knownFormats(t))
 	for i, number := range []uint8{1, 2, 5, 4, 3, 6} {
 		c.frame(tlog.Header{System: 1, Component: 1, Sequence: number, Size: 20}, someTime+int64(i)*1e6)
 	}

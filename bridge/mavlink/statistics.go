@@ -72,13 +72,12 @@ func newStatistics() *statistics {
 // connection counts the frames of one port, connection or log.
 type connection struct {
 	total     *statistics
-	scan      *tlog.Scanner
-	reported  struct{ BadChecksum, Garbage uint64 } // of scan.found
+	formats   map[uint32]tlog.MessageFormat
 	sequences map[address]*sequence
 }
 
-func newConnection(total *statistics, scan *tlog.Scanner) *connection {
-	return &connection{total: total, scan: scan, sequences: make(map[address]*sequence)}
+func newConnection(total *statistics, formats map[uint32]tlog.MessageFormat) *connection {
+	return &connection{total: total, formats: formats, sequences: make(map[address]*sequence)}
 }
 
 // frame counts a frame received at now.
@@ -93,7 +92,7 @@ func (c *connection) frame(h tlog.Header, now int64) {
 
 	c.total.mu.Lock()
 	defer c.total.mu.Unlock()
-	if _, known := c.scan.Formats[h.ID]; !known {
+	if _, known := c.formats[h.ID]; !known {
 		c.total.link.Unknown++
 		ids := c.total.link.UnknownIDs
 		if ids[h.ID] > 0 || len(ids) < mostUnknownIDs {
@@ -124,18 +123,6 @@ func (c *connection) frame(h tlog.Header, now int64) {
 		to.counts.Lost += uint64(lost)
 	}
 	to.recent.add(now, 1, int64(lost), int64(h.Size))
-}
-
-// damage adds the damage that the scanner found.
-func (c *connection) damage() {
-	if c.reported == c.scan.Found {
-		return
-	}
-	c.total.mu.Lock()
-	defer c.total.mu.Unlock()
-	c.total.link.BadChecksum += c.scan.Found.BadChecksum - c.reported.BadChecksum
-	c.total.link.Garbage += c.scan.Found.Garbage - c.reported.Garbage
-	c.reported = c.scan.Found
 }
 
 // change updates the statistics of the link.

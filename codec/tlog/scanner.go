@@ -104,9 +104,12 @@ func NewScanner(formats map[uint32]MessageFormat) *Scanner {
 	return &Scanner{Formats: formats, edge: -1}
 }
 
-// NewRecordScanner returns a scanner of the records of a telemetry log, frames after 8 bytes of time: µs since the
-// Unix epoch in an order of bytes.
-func NewRecordScanner(formats map[uint32]MessageFormat, order binary.ByteOrder) *Scanner {
+// newLogScanner returns a scanner of the records of a log: frames behind 8 bytes of time, µs since the Unix epoch, in
+// an order of bytes; nil: without times.
+func newLogScanner(formats map[uint32]MessageFormat, order binary.ByteOrder) *Scanner {
+	if order == nil {
+		return &Scanner{Formats: formats}
+	}
 	return &Scanner{Formats: formats, Prefix: StampSize,
 		Stamped: func(b []byte) bool { return order.Uint64(b) < LatestStamp }}
 }

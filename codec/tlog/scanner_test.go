@@ -119,7 +119,7 @@ func FuzzScanner(f *testing.F) {
 	known := knownFormats(f)
 	f.Fuzz(func(t *testing.T, data []byte, part uint16) {
 		for _, prefix := range []int{0, StampSize} {
-			s := NewRecordScanner(known, binary.BigEndian)
+			s := newLogScanner(known, binary.BigEndian)
 			s.Prefix, s.edge = prefix, -1
 			frames := uint64(0)
 			for chunk := range slices.Chunk(data, int(part)+1) {

@@ -79,13 +79,6 @@ type reader struct {
 // layouts are those of logs: the orders of bytes of times, and none.
 var layouts = []binary.ByteOrder{binary.BigEndian, binary.LittleEndian, nil}
 
-func newLogScanner(formats map[uint32]MessageFormat, order binary.ByteOrder) *Scanner {
-	if order == nil {
-		return &Scanner{Formats: formats}
-	}
-	return NewRecordScanner(formats, order)
-}
-
 // detect returns the layout in which most of the beginning of a log are frames of known messages, with the size and
 // number of such frames, and whether one is at the very beginning or behind text.
 func detect(head []byte) (order binary.ByteOrder, total, frames int, first bool) {
@@ -113,15 +106,6 @@ func detect(head []byte) (order binary.ByteOrder, total, frames int, first bool)
 		}
 	}
 	return order, total, frames, first
-}
-
-// Order returns the order of bytes of the times in a log that begins with head. It is big-endian, as ground stations
-// write it, unless the frames say otherwise.
-func Order(head []byte) binary.ByteOrder {
-	if order, _, _, _ := detect(head); order != nil {
-		return order
-	}
-	return binary.BigEndian
 }
 
 func sniff(_ *store.Files, _ string, head []byte) bool {
