@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,6 +21,7 @@ import (
 	"tapedeck/nodes/internal/remote"
 	"tapedeck/nodes/recorder/internal/filewriter"
 	"tapedeck/nodes/recorder/internal/intake"
+	"tapedeck/nodes/recorder/internal/owner"
 	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/selection"
 	"tapedeck/nodes/recorder/internal/subscription"
@@ -96,7 +96,6 @@ type echoer struct {
 	waiting []*queue.Item
 	broken  uint64 // messages that do not match their definition
 
-	mu     sync.Mutex
 	failed error // the definition cannot be had, or the topic cannot be subscribed to
 }
 
@@ -118,7 +117,8 @@ func newEchoer(o *echoOptions, node bridge.Node, topic string, stdout, stderr io
 		return nil, err
 	}
 	e.topics = subscription.New(subscription.Options{
-		Node: node, Clock: clock, Selection: chosen, Library: msgs.Library(o.DefinitionPaths...), Discovery: true,
+		Owner: owner.New(), Node: node, Clock: clock, Selection: chosen, Discovery: true,
+		Library: msgs.Library(o.DefinitionPaths...),
 		NewReceiver: func(c *codec.Channel) *intake.Receiver {
 			return intake.NewReceiver(c, intake.Options{Clock: clock, Queue: e.queue})
 		},
@@ -143,8 +143,6 @@ func (e *echoer) say(text string) { fmt.Fprintln(e.stderr, human.Printable(text)
 
 // fail ends run with an error.
 func (e *echoer) fail(err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	if e.failed == nil {
 		e.failed = errors.New(human.Printable(err.Error())) // other nodes have a say in it
 	}
@@ -180,12 +178,9 @@ func (e *echoer) run(parent context.Context) (err error) {
 }
 
 // update prints what came, or says why nothing does.
-func (e *echoer) update(now time.Time) error {
-	e.mu.Lock()
-	err := e.failed
-	e.mu.Unlock()
-	if err != nil {
-		return err
+func (e *echoer) update(now time.Time) (err error) {
+	if e.failed != nil {
+		return e.failed
 	}
 	for more := true; more && !e.printer.Done(); {
 		if more, err = e.print(); err != nil {

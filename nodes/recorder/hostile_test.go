@@ -18,6 +18,7 @@ import (
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs/rcl_interfaces"
 	"tapedeck/msgs/std_srvs"
+	"tapedeck/nodes/recorder/internal/owner"
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
@@ -127,7 +128,7 @@ func TestTopicsAreBounded(t *testing.T) {
 		p := d.advertise("/z", codec.DefaultQoS())
 		d.publish(p, 1, 2, 3)
 		require.InDelta(t, most, len(d.topics.Topics()), 1)
-		_, _, err = d.topics.Subscribe(slices.Repeat([]string{"/x"}, most+1), nil)
+		_, _, err = d.subscribe(slices.Repeat([]string{"/x"}, most+1), nil)
 		require.ErrorContains(t, err, "topics would be named")
 		require.NoError(t, d.end())
 		require.Equal(t, []uint32{1, 2, 3}, numbers(t, d.path(), "/z"))
@@ -144,7 +145,8 @@ func TestWarningsAreBounded(t *testing.T) {
 		for i := range 3 * mostWarnings {
 			d.warn(fmt.Sprint("topic ", i), "strange: %d", i)
 		}
-		require.Len(t, d.warned, mostWarnings)
+		require.EqualValues(t, mostWarnings, d.ofPeers.Load())
+		require.True(t, d.do(func() {}), "all are logged")
 		require.LessOrEqual(t, strings.Count(log(), "\n"), mostWarnings+20)
 		require.Equal(t, 1, strings.Count(log(), "further ones are not"))
 	})
@@ -163,22 +165,20 @@ func (n logNode) Log(_ bridge.LogLevel, format string, args ...any) {
 // A handler of messages neither logs nor waits for a log, and warnings about topics leave room for those of the disk.
 func TestWarningsDoNotDelayMessages(t *testing.T) {
 	var logged []string
-	r := &recorder{warned: map[string]bool{}, queue: queue.New(1)}
-	r.node = logNode{log: func(text string) {
-		require.True(t, r.warning.TryLock(), "a handler of messages would wait for the log")
-		r.warning.Unlock()
-		logged = append(logged, text)
-	}}
+	r := &recorder{owner: owner.New(), queue: queue.New(1)}
+	r.node = logNode{log: func(text string) { logged = append(logged, text) }}
 	r.onTooLarge(queue.NewTopic(&codec.Channel{Topic: "/a"}), 5)
 	require.Empty(t, logged)
-	r.logWarnings()
+	r.owner.Turn()
 	require.Len(t, logged, 1)
 	require.Contains(t, logged[0], "/a: messages are dropped")
 	for i := range 2 * mostWarnings {
 		r.warn(fmt.Sprint("large /", i), "large: %d", i)
 	}
+	r.owner.Turn()
 	require.Len(t, logged, mostWarnings+1)
 	r.warn("dropped", "messages are dropped")
+	r.owner.Turn()
 	require.Equal(t, "messages are dropped", logged[len(logged)-1])
 }
 

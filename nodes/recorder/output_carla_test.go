@@ -76,7 +76,7 @@ func TestRecordingForCARLA(t *testing.T) {
 		odometry := d.offer("/carla/hero/odometry", "nav_msgs/msg/Odometry", codec.DefaultQoS())
 		other := d.offer("/n", "std_msgs/msg/UInt32", codec.DefaultQoS())
 		require.Zero(t, other.Subscribers())
-		require.True(t, d.warned["unfit /nstd_msgs/msg/UInt32"])
+		require.True(t, d.hasWarned("unfit /nstd_msgs/msg/UInt32"))
 
 		d.say(world, &carla_msgs.CarlaWorldInfo{MapName: "Town05"})
 		d.say(list, &carla_msgs.CarlaActorList{Actors: []carla_msgs.CarlaActorInfo{{Id: 42, Type: "vehicle.audi.tt",

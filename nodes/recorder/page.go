@@ -51,9 +51,15 @@ type page struct {
 	asked    time.Time // when a page last asked
 	pictured time.Time // when the latest pictures were made
 
-	noting sync.Mutex // guards events; no other lock is taken under it
-	events []codec.Event
+	events chan codec.Event // that the recording has
 }
+
+func newPage(r *recorder, listener net.Listener) *page {
+	return &page{recorder: r, listener: listener, events: make(chan codec.Event, mostEvents)}
+}
+
+// mostEvents wait for update; further ones are not shown.
+const mostEvents = 1000
 
 // pageTopic is a topic on the page.
 type pageTopic struct {
@@ -117,10 +123,9 @@ func (p *page) note(e codec.Event) {
 	if p == nil {
 		return
 	}
-	p.noting.Lock()
-	defer p.noting.Unlock()
-	if len(p.events) < mostWarnings { // else nobody takes them
-		p.events = append(p.events, e)
+	select {
+	case p.events <- e:
+	default: // nobody takes them
 	}
 }
 
@@ -132,19 +137,17 @@ func (p *page) update() {
 	now := time.Now()
 	s := r.session.Load()
 	if s != p.session {
-		s.mu.Lock()
-		began := s.began
-		s.mu.Unlock()
+		began := s.began.Load()
 		if began == 0 {
 			began = r.clock.Now()
 		}
 		p.session, p.topics = s, map[*subscription.Topic]*pageTopic{}
 		p.live = report.NewLive(filepath.Base(s.name), r.options.format().Name, began)
 	}
-	p.noting.Lock()
-	events := p.events
-	p.events = nil
-	p.noting.Unlock()
+	var events []codec.Event
+	for n := len(p.events); n > 0; n-- {
+		events = append(events, <-p.events)
+	}
 	if !r.recording() {
 		return
 	}
@@ -196,7 +199,7 @@ func (p *page) look(rec *subscription.Topic, now time.Time) {
 func (p *page) Update(version string) (*livepage.Update, error) {
 	r := p.recorder
 	totals, word := r.totals(), r.state()
-	missing, _ := r.topics.Unheard()
+	missing, _ := r.unheard()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asked = time.Now()
@@ -212,7 +215,7 @@ func (p *page) Do(_ context.Context, c livepage.Command) error {
 	r := p.recorder
 	switch c.Name {
 	case "pause", "resume":
-		r.setPaused(c.Name == "pause")
+		r.do(func() { r.setPaused(c.Name == "pause") })
 		return nil
 	case "split":
 		_, _, err := r.split()

@@ -28,6 +28,7 @@ import (
 	"tapedeck/nodes/internal/throttle"
 	"tapedeck/nodes/recorder/internal/diskguard"
 	"tapedeck/nodes/recorder/internal/intake"
+	"tapedeck/nodes/recorder/internal/owner"
 	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/schedule"
 	"tapedeck/nodes/recorder/internal/selection"
@@ -37,7 +38,11 @@ import (
 )
 
 // recorder subscribes to the selected topics of a node's graph and writes what they carry.
+//
+// One goroutine owns what changes while it runs: topics, pause, announcer and status. Other goroutines request changes
+// with do, or with owner.Post if they must not wait. The owner waits neither for the disk nor for the file writer.
 type recorder struct {
+	owner     *owner.Owner
 	options   options
 	node      bridge.Node
 	line      *progress.Line
@@ -55,8 +60,8 @@ type recorder struct {
 
 	settings
 
-	// onSplit are called when a file was closed and another one opened, "" at the end of a recording. They are added
-	// before run, and called from the goroutine that writes: they return at once.
+	// onSplit are called by the owner when a file was closed and another one opened, "" at the end of a recording.
+	// They are added before run.
 	onSplit []func(closed, opened string)
 
 	topics    *subscription.Set
@@ -68,18 +73,16 @@ type recorder struct {
 	page       *page                             // nil: there is none
 	resumption atomic.Pointer[schedule.Deadline] // when a pause ends by a message; nil: never
 
-	session   atomic.Pointer[session]
-	lifecycle sync.Mutex         // held while a recording starts or stops
-	pausing   sync.Mutex         // held while topics and session are paused or resumed
-	metering  sync.Mutex         // held while Meter of topics changes
-	over      bool               // none may start any more
-	failed    error              // what recordings that were stopped failed with, or lack
-	quit      context.CancelFunc // ends run
+	session atomic.Pointer[session] // set by the owner
+	serving bool                    // services are there, and the status is shown; the owner's
+	quit    context.CancelFunc      // ends run
 
-	warning  sync.Mutex      // is not held while anything is logged
-	warned   map[string]bool // what was said already
-	ofPeers  int             // how many of these name a topic or type
-	unlogged []string        // warnings
+	lifecycle sync.Mutex // held while a recording starts or stops, which waits for the disk; for what follows
+	over      bool       // none may start any more
+	failed    error      // what recordings that were stopped failed with, or lack
+
+	warned  sync.Map     // what was said already
+	ofPeers atomic.Int32 // how many warnings name a topic or type
 
 	refused  atomic.Uint64 // messages that were dropped because they are too large or do not fit the format
 	refusals sync.Map      // by topic the latest reason, a string
@@ -96,6 +99,12 @@ func (r *recorder) run(ctx context.Context) error {
 	ctx, r.quit = context.WithCancel(ctx)
 	defer r.quit()
 	uploaded := r.startUploads(insisted)
+	over, owned := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(owned)
+		r.follow(ctx)
+		r.owner.Run(over)
+	}()
 	var err error
 	if r.snapshots != nil {
 		stop := make(chan struct{})
@@ -115,22 +124,27 @@ func (r *recorder) run(ctx context.Context) error {
 		if err == nil {
 			r.serveControl(ctx)
 			defer r.listen(ctx)()
-			r.follow(ctx)
+			r.do(func() { r.serving = true })
+			<-ctx.Done()
 		}
 	}
-	r.line.Clear()
 	r.quit()
+	r.do(r.line.Clear)
 	r.page.close()
 	r.finish()
-	r.logWarnings()
 	r.announcer.end()
+	close(over)
+	<-owned
 	if r.snapshots != nil {
 		err = errors.Join(err, r.snapshots.End())
 	}
 	return errors.Join(err, r.failed, uploaded())
 }
 
-// follow keeps the subscriptions in step with the graph, and shows the status, until ctx ends.
+// do has the owner call f, and waits for that. It reports false after the end.
+func (r *recorder) do(f func()) bool { return r.owner.Do(f) }
+
+// follow keeps the subscriptions in step with the graph, and shows the status, until ctx ends. The owner calls it.
 func (r *recorder) follow(ctx context.Context) {
 	status := status{recorder: r, logged: time.Now()}
 	if r.options.Diagnostics {
@@ -139,8 +153,13 @@ func (r *recorder) follow(ctx context.Context) {
 			r.warn("diagnostics", "cannot publish diagnostics: %v", err)
 		}
 	}
+	if r.announcer.pace > 0 {
+		go r.announcer.watchLosses(ctx)
+	}
 	r.topics.Run(ctx, statusPace, func(now time.Time) {
-		r.logWarnings()
+		if !r.serving || ctx.Err() != nil {
+			return
+		}
 		if r.options.Limit > 0 && r.topics.EndComplete() {
 			r.session.Load().endAt(human.Count(r.options.Limit, "message") + " of each topic recorded")
 		}
@@ -158,7 +177,7 @@ func (r *recorder) listen(ctx context.Context) (restore func()) {
 	}
 	restore, ok := keyboard.Listen(ctx, func(key string) {
 		if key == " " {
-			r.setPaused(!r.topics.Paused())
+			r.do(func() { r.setPaused(!r.topics.Paused()) })
 		}
 	})
 	if !ok {
@@ -244,7 +263,7 @@ func (r *recorder) onTooLarge(t *queue.Topic, bytes int64) {
 		human.Bytes(r.queue.MaxBytes), human.Bytes(bytes))
 	r.refused.Add(1)
 	r.refusals.Store(t.Name(), why)
-	r.warnLater("large "+t.Name(), "%s", why)
+	r.warn("large "+t.Name(), "%s", why)
 }
 
 // unfit returns why the format cannot hold a topic, "" if it can.
@@ -283,49 +302,33 @@ func (r *recorder) subscribedTopics() (names []string) {
 	return slices.Compact(names)
 }
 
-// warn logs a warning the first time it is about what, unless there were too many. What is a word, which the name of a
-// topic or type may follow after a space: only these can be too many.
+// warn has the owner log a warning the first time it is about what, unless there were too many. What is a word, which
+// the name of a topic or type may follow after a space: only these can be too many. Any goroutine may call it, also a
+// handler of messages, which a slow log must not delay.
 func (r *recorder) warn(what, format string, args ...any) {
-	r.warnLater(what, format, args...)
-	r.logWarnings()
-}
-
-// warnLater is warn for handlers of messages, which a slow log must not delay: logWarnings logs the warning.
-func (r *recorder) warnLater(what, format string, args ...any) {
 	_, name, _ := strings.Cut(what, " ")
-	r.warning.Lock()
-	defer r.warning.Unlock()
-	if r.warned[what] || name != "" && r.ofPeers >= mostWarnings {
+	if name != "" && r.ofPeers.Load() >= mostWarnings {
 		return
 	}
-	r.warned[what] = true
-	r.unlogged = append(r.unlogged, fmt.Sprintf(format, args...))
-	if name == "" {
+	if _, said := r.warned.LoadOrStore(what, true); said {
 		return
 	}
-	if r.ofPeers++; r.ofPeers == mostWarnings {
-		r.unlogged = append(r.unlogged,
-			fmt.Sprintf("%d warnings about topics and types were logged; further ones are not", mostWarnings))
-	}
-}
-
-// logWarnings logs the warnings that wait for it.
-func (r *recorder) logWarnings() {
-	r.warning.Lock()
-	list := r.unlogged
-	r.unlogged = nil
-	r.warning.Unlock()
-	for _, text := range list {
+	last := name != "" && r.ofPeers.Add(1) == mostWarnings
+	text := fmt.Sprintf(format, args...)
+	r.owner.Post(func() {
 		r.node.Log(bridge.Warn, "%s", text)
-	}
+		if last {
+			r.node.Log(bridge.Warn, "%d warnings about topics and types were logged; further ones are not", mostWarnings)
+		}
+	})
 }
 
 // newRecorder checks the options and sets up what run needs. Nothing is created when they are wrong.
 func newRecorder(o options, chosen *selection.Selection, node bridge.Node, line *progress.Line) (*recorder, error) {
 	r := &recorder{
-		options: o, selection: chosen, named: maps.Clone(chosen.Topics),
+		owner: owner.New(), options: o, selection: chosen, named: maps.Clone(chosen.Topics),
 		node: node, line: line, out: line.Above(human.Stdout), name: recordingName(&o, time.Now()),
-		library: msgs.Library(o.DefinitionPaths...), disk: diskguard.System{}, warned: map[string]bool{},
+		library: msgs.Library(o.DefinitionPaths...), disk: diskguard.System{},
 	}
 	r.root = o.serviceRoot(r.name)
 	maps.Copy(r.named, chosen.Actions)
@@ -349,7 +352,7 @@ func newRecorder(o options, chosen *selection.Selection, node bridge.Node, line 
 		return nil, err
 	}
 	r.topics = subscription.New(subscription.Options{
-		Node: node, Clock: r.clock, Selection: chosen, Library: r.library, Overrides: overrides,
+		Owner: r.owner, Node: node, Clock: r.clock, Selection: chosen, Library: r.library, Overrides: overrides,
 		Discovery: !o.NoDiscovery, Snapshots: r.snapshots,
 		NewReceiver: r.newReceiver, Unfit: r.unfit, Declare: r.declare, Undefined: r.undefined,
 		Warn: r.warn,
@@ -364,7 +367,7 @@ func newRecorder(o options, chosen *selection.Selection, node bridge.Node, line 
 	}
 	r.latchedCache = &intake.LatchedCache{MaxBytes: latchedBytes, Since: r.neededSince, OnFull: func(t *queue.Topic) {
 		topic := t.Name()
-		r.warnLater("latched "+topic,
+		r.warn("latched "+topic,
 			"%s: its latched messages take too much memory; new files repeat only some of them", topic)
 	}}
 	if o.Page != "" { // a port that is taken leaves no empty recording
@@ -372,7 +375,7 @@ func newRecorder(o options, chosen *selection.Selection, node bridge.Node, line 
 		if err != nil {
 			return nil, err
 		}
-		r.page = &page{recorder: r, listener: listener}
+		r.page = newPage(r, listener)
 	}
 	s, err := r.newSession(r.name)
 	if err != nil {

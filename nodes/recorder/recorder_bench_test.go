@@ -32,6 +32,7 @@ func BenchmarkMessage(b *testing.B) {
 			q := queue.New(256 << 20)
 			w := filewriter.New(q, nowhere{}, new(accounting.EventLog), filewriter.Callbacks{
 				FileEvents: func(int64, int64, bool) []codec.Event { return nil },
+				NoteLosses: func() {},
 				Recorded:   func() []filewriter.Counted { return nil },
 				Now:        func() int64 { return 1 },
 			})

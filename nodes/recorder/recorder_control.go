@@ -40,18 +40,16 @@ func (r *recorder) start(name string) error {
 	if err != nil {
 		return err
 	}
-	r.topics.Reset()
-	r.pausing.Lock()
-	r.topics.Pause(r.options.StartPaused) // a pause ends with its recording, as in rosbag2
-	r.pausing.Unlock()
-	r.refused.Store(0)
-	r.refusals.Clear()
-	r.warning.Lock()
-	clear(r.warned)
-	r.ofPeers = 0
-	r.warning.Unlock()
-	r.session.Store(s)
-	r.begin(s)
+	r.do(func() {
+		r.topics.Reset()
+		r.topics.Pause(r.options.StartPaused) // a pause ends with its recording, as in rosbag2
+		r.refused.Store(0)
+		r.refusals.Clear()
+		r.warned.Clear()
+		r.ofPeers.Store(0)
+		r.session.Store(s)
+		r.begin(s)
+	})
 	return nil
 }
 
@@ -61,11 +59,11 @@ func (r *recorder) beginFirst() {
 	defer r.lifecycle.Unlock()
 	if s := r.session.Load(); !s.begun && r.recording() {
 		r.node.Log(bridge.Info, "%s", r.options.intent(s.path()))
-		r.begin(s)
+		r.do(func() { r.begin(s) })
 	}
 }
 
-// begin subscribes and writes for a new session. r.lifecycle is held.
+// begin subscribes and writes for a new session. The owner calls it while r.lifecycle is held.
 func (r *recorder) begin(s *session) {
 	s.begun = true
 	s.run()
@@ -97,8 +95,10 @@ func (r *recorder) finish() {
 // end ends the recording. r.lifecycle is held.
 func (r *recorder) end(reason string) error {
 	s := r.session.Load()
-	s.end(errNotRecording)
-	r.topics.Stop()
+	r.do(func() {
+		s.end(errNotRecording)
+		r.topics.Stop()
+	})
 	err := s.close()
 	r.failed = errors.Join(r.failed, err)
 	if r.snapshots != nil {
@@ -107,7 +107,7 @@ func (r *recorder) end(reason string) error {
 	if closed := r.file(); closed != "" {
 		r.announceSplit(closed, "")
 	}
-	r.report(s, reason)
+	r.do(func() { r.report(s, reason) })
 	return err
 }
 
@@ -201,14 +201,16 @@ func (r *recorder) discarded() int {
 	return 0
 }
 
-// announceSplit calls onSplit: a file was closed and another one opened, "" at the end of a recording.
+// announceSplit has the owner call onSplit: a file was closed and another one opened, "" at the end of a recording.
 func (r *recorder) announceSplit(closed, opened string) {
-	for _, hook := range r.onSplit {
-		hook(closed, opened)
-	}
+	r.owner.Post(func() {
+		for _, hook := range r.onSplit {
+			hook(closed, opened)
+		}
+	})
 }
 
-// report logs and prints what became of a session that was closed.
+// report logs and prints what became of a session that was closed. The owner calls it while r.lifecycle is held.
 func (r *recorder) report(s *session, reason string) {
 	t := r.totals()
 	for _, text := range t.droppedByTopic {
@@ -216,15 +218,23 @@ func (r *recorder) report(s *session, reason string) {
 	}
 	r.reportUnheard()
 	r.reportContract(s)
-	s.mu.Lock()
-	reason = cmp.Or(reason, s.reason) // max_duration may be over at this moment
-	s.mu.Unlock()
+	if limit := s.limit.Load(); limit != nil {
+		reason = cmp.Or(reason, *limit) // max_duration may be over at this moment
+	}
 	if reason != "" {
 		r.node.Log(bridge.Info, "stopped: %s", reason)
 	}
 	if s.writer != nil {
-		fmt.Fprintf(r.out, "recorded %s: %s\n", strings.Join(s.closed, ", "), t)
-		for _, line := range lossLines(s.losses) {
+		var paths []string
+		var losses []bridge.Loss
+		for _, out := range s.outputs {
+			paths = append(paths, out.path)
+			if w, ok := out.Writer.(bridge.Lossy); ok {
+				losses = append(losses, w.Losses()...)
+			}
+		}
+		fmt.Fprintf(r.out, "recorded %s: %s\n", strings.Join(paths, ", "), t)
+		for _, line := range lossLines(losses) {
 			fmt.Fprintln(r.out, printable.Line(line))
 		}
 	} else {
@@ -272,21 +282,18 @@ func lossLines(list []bridge.Loss) (lines []string) {
 }
 
 // pause stops recording what is received. Subscriptions and the ring for snapshots go on.
-func (r *recorder) pause() { r.setPaused(true) }
+func (r *recorder) pause() { r.do(func() { r.setPaused(true) }) }
 
 // resume records again what is received, and what was latched meanwhile.
-func (r *recorder) resume() { r.setPaused(false) }
+func (r *recorder) resume() { r.do(func() { r.setPaused(false) }) }
 
+// setPaused pauses or resumes topics and session. The owner calls it.
 func (r *recorder) setPaused(on bool) {
-	r.pausing.Lock()
-	defer r.pausing.Unlock()
 	if !r.topics.Pause(on) {
 		return
 	}
 	if s := r.session.Load(); on {
-		s.mu.Lock()
-		s.paused = r.clock.Now()
-		s.mu.Unlock()
+		s.paused.Store(r.clock.Now())
 	} else {
 		s.notePause(r.clock.Now(), false)
 	}

@@ -96,6 +96,18 @@ func newDeckOf(t *testing.T, net *bridgetest.Network, node bridge.Node, o option
 	return d
 }
 
+// hasWarned reports whether the recorder has warned of something.
+func (d *deck) hasWarned(what string) bool {
+	_, said := d.warned.Load(what)
+	return said
+}
+
+// subscribe is Subscribe of topics.
+func (d *deck) subscribe(topics, types []string) (subscribed, unavailable []string, err error) {
+	d.do(func() { subscribed, unavailable, err = d.topics.Subscribe(topics, types) })
+	return subscribed, unavailable, err
+}
+
 // advertise creates a publisher of numbers and waits until it is heard.
 func (d *deck) advertise(topic string, qos codec.QoS) bridge.Publisher {
 	p, err := d.source.Advertise(topic, "std_msgs/msg/UInt32", qos)
@@ -215,7 +227,7 @@ func TestRecorderStopsAndStartsAgain(t *testing.T) {
 			require.Equal(t, []uint32{1, 2}, numbers(t, first, "/n"), "it is complete while the recorder runs on")
 			_, _, err := d.split()
 			require.ErrorIs(t, err, errNotRecording)
-			_, _, err = d.topics.Subscribe([]string{"/n"}, nil)
+			_, _, err = d.subscribe([]string{"/n"}, nil)
 			require.ErrorIs(t, err, errNotRecording)
 
 			d.pause() // which a new recording does not keep
@@ -258,9 +270,7 @@ func TestRecorderPausesOnceAtATime(t *testing.T) {
 			}
 			clients.Wait()
 			s := d.session.Load()
-			s.mu.Lock()
-			paused := s.paused != 0
-			s.mu.Unlock()
+			paused := s.paused.Load() != 0
 			require.Equal(t, d.topics.Paused(), paused)
 		}
 	})
@@ -272,13 +282,13 @@ func TestRecorderDiscovery(t *testing.T) {
 		o.All = true
 		d := newDeck(t, o)
 		d.advertise("/a", codec.DefaultQoS())
-		d.topics.Discover(false)
+		d.do(func() { d.topics.Discover(false) })
 		require.False(t, d.topics.Discovering())
 		p, err := d.source.Advertise("/b", "std_msgs/msg/UInt32", codec.DefaultQoS())
 		require.NoError(t, err)
 		require.Never(t, func() bool { return p.Subscribers() > 0 }, 200*time.Millisecond, 10*time.Millisecond)
 
-		subscribed, unavailable, err := d.topics.Subscribe([]string{"/b", "/c", "/d"},
+		subscribed, unavailable, err := d.subscribe([]string{"/b", "/c", "/d"},
 			[]string{"", "std_msgs/msg/UInt32"})
 		require.NoError(t, err)
 		require.Equal(t, []string{"/b", "/c"}, subscribed)
@@ -286,7 +296,7 @@ func TestRecorderDiscovery(t *testing.T) {
 		d.advertise("/c", codec.DefaultQoS())
 		require.Subset(t, d.subscribedTopics(), []string{"/a", "/b", "/c"})
 
-		d.topics.Discover(true)
+		d.do(func() { d.topics.Discover(true) })
 		require.True(t, d.topics.Discovering())
 		d.advertise("/d", codec.DefaultQoS())
 		require.NoError(t, d.end())

@@ -237,7 +237,7 @@ func (c control) onStartDiscovery() msgs.Message {
 	case c.topics.Discovering():
 		err = errors.New("discovery is running")
 	default:
-		c.topics.Discover(true)
+		c.do(func() { c.topics.Discover(true) })
 	}
 	code, text := outcome(err)
 	return &srv.StartDiscovery_Response{ReturnCode: code, ErrorString: text}
@@ -246,7 +246,7 @@ func (c control) onStartDiscovery() msgs.Message {
 func (c control) onStopDiscovery() msgs.Message {
 	var err error
 	if c.recording() && c.topics.Discovering() {
-		c.topics.Discover(false)
+		c.do(func() { c.topics.Discover(false) })
 	} else {
 		err = errors.New("discovery is not running")
 	}
@@ -256,12 +256,14 @@ func (c control) onStopDiscovery() msgs.Message {
 
 func (c control) onSubscribeToTopics(request *srv.SubscribeToTopics_Request) msgs.Message {
 	response := &srv.SubscribeToTopics_Response{}
-	var err error
+	err := errNotRecording
 	if n := len(request.TopicTypes); n != 0 && n != len(request.Topics) {
 		err = fmt.Errorf("got %s but %s", human.Count(len(request.Topics), "topic"), human.Count(n, "type"))
 	} else {
-		response.SubscribedTopics, response.UnavailableTopics, err = c.topics.Subscribe(request.Topics,
-			request.TopicTypes)
+		c.do(func() {
+			response.SubscribedTopics, response.UnavailableTopics, err = c.topics.Subscribe(request.Topics,
+				request.TopicTypes)
+		})
 	}
 	if err != nil {
 		response.UnavailableTopics = request.Topics

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,9 +38,10 @@ type session struct {
 	ctx      context.Context // is done when the recording ends, with errNotRecording
 	end      context.CancelCauseFunc
 
-	writer  *filewriter.Writer // nil in snapshot mode, as what follows
-	output  atomic.Pointer[output]
-	next    *output // that onSplit puts in place; for the goroutine that writes
+	writer  *filewriter.Writer     // nil in snapshot mode, as what follows
+	output  atomic.Pointer[output] // set by the goroutine of writer
+	outputs []*output              // all of them; belongs to the goroutine of writer, and at the end to report
+	next    *output                // that onSplit puts in place; belongs to the goroutine of writer
 	guard   *diskguard.Guard
 	journal accounting.EventLog
 	live    *contract.Live // nil: nothing is expected
@@ -50,16 +50,16 @@ type session struct {
 	stopping chan struct{} // closed to end workers
 	workers  sync.WaitGroup
 
-	mu        sync.Mutex
-	err       error          // the first
-	reason    string         // why it ends
-	began     int64          // log time of now, at the start
-	collected int64          // log time until which losses and drops are noted
-	paused    int64          // log time since which recording is paused; 0: it is not
-	closed    []string       // paths of outputs
-	losses    []bridge.Loss  // of these
-	reported  map[error]bool // errors of files, each a *codec.MissingError
+	err       atomic.Pointer[error]  // the first
+	limit     atomic.Pointer[string] // that is reached and ends it; nil: none is
+	began     atomic.Int64           // log time at which the recording begins that is written; 0: it was not begun
+	paused    atomic.Int64           // log time since which recording is paused; 0: it is not
+	collected int64                  // log time until which losses are noted; belongs to the goroutine of writer
+	reported  sync.Map               // errors of files, each a *codec.MissingError
 }
+
+// trimPace is how often trim looks whether another recording is written.
+const trimPace = time.Second
 
 // output is a recording that is written: one after the other, if the session goes on in another one.
 type output struct {
@@ -124,7 +124,6 @@ func (s *session) path() string {
 func (r *recorder) newSession(name string) (*session, error) {
 	s := &session{
 		recorder: r, recorded: r.topics.Topics, name: name, started: time.Now(), stopping: make(chan struct{}),
-		reported: map[error]bool{},
 	}
 	s.ctx, s.end = context.WithCancelCause(context.Background())
 	if r.expected != nil {
@@ -147,12 +146,14 @@ func (r *recorder) newSession(name string) (*session, error) {
 		return nil, err
 	}
 	s.output.Store(out)
+	s.outputs = []*output{out}
 	s.guard.RemoveOldest = func() (string, bool, error) { return s.output.Load().files.RemoveOldest() }
 	if o.LowSpaceAction == diskguard.DeleteUploaded {
 		s.guard.RemoveOldest = r.uploads.RemoveOldest
 	}
 	s.writer = filewriter.New(r.queue, out.Writer, &s.journal, filewriter.Callbacks{
-		FileEvents: s.fileEvents, Recorded: s.counted, Now: r.clock.Now, Latched: r.latched,
+		FileEvents: s.fileEvents, Recorded: s.counted, NoteLosses: s.noteLosses, Now: r.clock.Now,
+		Latched: r.latched,
 		OnSplit: s.onSplit, OnError: s.onError, OnRefused: s.onRefused, OnLimit: s.endAt, OnRepeats: s.onRepeats,
 		OnEvent: r.page.note,
 	})
@@ -171,19 +172,15 @@ func (r *recorder) newSession(name string) (*session, error) {
 	return s, nil
 }
 
-// run starts what writes.
+// run starts what writes. The owner calls it.
 func (s *session) run() {
 	r := s.recorder
-	r.pausing.Lock()
-	paused := r.topics.Paused()
-	s.mu.Lock()
-	s.began = r.clock.Now()
-	s.collected = s.began
-	if paused {
-		s.paused = s.began
+	now := r.clock.Now()
+	s.began.Store(now)
+	s.collected = now
+	if r.topics.Paused() {
+		s.paused.Store(now)
 	}
-	s.mu.Unlock()
-	r.pausing.Unlock()
 	if limit := r.options.MaxDuration; limit > 0 {
 		timer := time.AfterFunc(limit, func() { s.endAt(fmt.Sprintf("%v are over", limit)) })
 		context.AfterFunc(s.ctx, func() { timer.Stop() })
@@ -200,17 +197,21 @@ func (s *session) run() {
 		s.workers.Go(s.syncRegularly)
 	}
 	s.workers.Go(func() { s.guard.Run(s.stopping) })
-	s.workers.Go(s.watch)
+	s.workers.Go(s.trim)
 }
 
 // fail ends the recording for an error; the first one counts.
 func (s *session) fail(err error) {
-	s.mu.Lock()
-	if s.err == nil {
-		s.err = err
-	}
-	s.mu.Unlock()
+	s.err.CompareAndSwap(nil, &err)
 	s.recorder.quit()
+}
+
+// failure returns the error that ended the recording, nil if none has.
+func (s *session) failure() error {
+	if err := s.err.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // syncRegularly syncs so often that a message is on the disk sync_interval after it was received.
@@ -228,9 +229,9 @@ func (s *session) syncRegularly() {
 	}
 }
 
-// watch notes losses and drops, and deletes files beyond max_bag_files.
-func (s *session) watch() {
-	tick := time.NewTicker(accounting.MergeTime)
+// trim deletes files beyond max_bag_files.
+func (s *session) trim() {
+	tick := time.NewTicker(trimPace)
 	defer tick.Stop()
 	for {
 		files := s.output.Load().files
@@ -240,7 +241,6 @@ func (s *session) watch() {
 		case <-files.Changed:
 			files.Trim(s.deleted)
 		case <-tick.C:
-			s.noteLosses()
 		}
 	}
 }
@@ -261,7 +261,7 @@ func (s *session) completed(out *output, f codec.FileInfo, err error) {
 		uploads.Begin(f.Path, false).End()
 	}
 	out.files.Completed(f.Path)
-	s.recorder.announcer.fileCompleted(f.Path, err)
+	s.recorder.owner.Post(func() { s.recorder.announcer.fileCompleted(f.Path, err) })
 }
 
 // deleted is called for each file that was to be deleted because of max_bag_files.
@@ -278,40 +278,28 @@ func (s *session) close() error {
 	if s.writer != nil {
 		s.writer.Discard()
 		s.output.Load().files.Settle(s.deleted)
-		if s.complete(s.output.Load()); s.err != nil {
+		s.complete(s.output.Load())
+		if s.failure() != nil {
 			s.recorder.quit()
 		}
 	}
-	return s.err
+	return s.failure()
 }
 
 // complete closes an output, and keeps the first error.
 func (s *session) complete(out *output) {
-	failed := func() error {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.err
-	}
 	finish := func(err error) {
-		if err != nil && !errors.Is(failed(), err) {
+		if err != nil && !errors.Is(s.failure(), err) {
 			s.onError(err)
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.err = cmp.Or(s.err, err)
+			s.err.CompareAndSwap(nil, &err)
 		}
 	}
-	if failed() == nil && s.recorder.options.Sync != syncNone {
+	if s.failure() == nil && s.recorder.options.Sync != syncNone {
 		finish(out.Sync()) // Close then keeps to it
 	}
 	finish(s.final(out.Close()))
 	if out.sent != nil {
 		out.sent.End()
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = append(s.closed, out.path)
-	if w, ok := out.Writer.(bridge.Lossy); ok {
-		s.losses = append(s.losses, w.Losses()...)
 	}
 }
 
@@ -346,15 +334,13 @@ func (s *session) onSplit(closed, opened string, t int64) {
 
 // replace puts the next output, which begins at the log time t, in the place of the present one.
 func (s *session) replace(t int64) {
-	s.mu.Lock()
-	began := s.began
-	s.began = t
+	began := s.began.Swap(t)
 	if s.live != nil {
-		s.live.Restart(s.recorder.contractTime(time.Now()), began, s.began)
+		s.live.Restart(s.recorder.contractTime(time.Now()), began, t)
 	}
-	s.mu.Unlock()
 	s.guard.Move(filepath.Dir(s.next.path))
 	before := s.output.Swap(s.next)
+	s.outputs = append(s.outputs, s.next)
 	s.next = nil
 	s.workers.Go(func() {
 		s.complete(before)
@@ -365,16 +351,11 @@ func (s *session) replace(t int64) {
 // onError reports an error of writing or completing files.
 func (s *session) onError(err error) {
 	r := s.recorder
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	var missing *codec.MissingError
-	switch {
-	case !errors.As(err, &missing):
+	if !errors.As(err, &missing) {
 		s.journal.Note(codec.Event{Kind: codec.EventDisk, Time: r.clock.Now(), Text: err.Error()})
-	case s.reported[missing]:
+	} else if _, reported := s.reported.LoadOrStore(missing, true); reported { // the file itself says what is missing
 		return
-	default: // the file itself says what is missing
-		s.reported[missing] = true
 	}
 	if s.guard.Waits(err) { // else it is what the recording ends with
 		r.node.Log(bridge.Error, "%v", err)
@@ -400,8 +381,6 @@ func (s *session) onRepeats(bytes int64) {
 
 // endAt ends the recording at a limit.
 func (s *session) endAt(limit string) {
-	s.mu.Lock()
-	s.reason = limit
-	s.mu.Unlock()
+	s.limit.Store(&limit)
 	s.recorder.quit()
 }

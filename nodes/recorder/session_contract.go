@@ -77,11 +77,8 @@ func (s *session) noteVerdict() {
 		return
 	}
 	s.checkContract(time.Now())
-	s.mu.Lock()
-	began := s.began
-	s.mu.Unlock()
 	now := s.recorder.clock.Now()
-	open, all := s.live.Finish(began, now)
+	open, all := s.live.Finish(s.began.Load(), now)
 	for _, f := range open {
 		s.journal.Note(checkEvent(f))
 	}
@@ -102,7 +99,7 @@ func (r *recorder) reportContract(s *session) {
 	if s.live == nil {
 		return
 	}
-	_, all := s.live.Finish(s.began, r.clock.Now())
+	_, all := s.live.Finish(s.began.Load(), r.clock.Now())
 	all = append(s.live.Before(), all...)
 	text := s.verdict(all)
 	switch {

@@ -21,8 +21,6 @@ func (s *session) fileEvents(start, end int64, last bool) []codec.Event {
 		s.noteVerdict()
 	}
 	events := s.journal.Take(time.Now(), true)
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	for _, rec := range list {
 		throttled := rec.Throttled.Load()
 		if n := throttled - rec.Noted.Throttled; n > 0 {
@@ -42,7 +40,8 @@ func (s *session) counted() (list []filewriter.Counted) {
 	return list
 }
 
-// noteLosses notes what was lost and dropped since it was called last. A file itself says what the disk lost of it.
+// noteLosses notes what was lost and dropped since it was called last. A file itself says what the disk lost of it. The
+// goroutine of writer calls it.
 func (s *session) noteLosses() {
 	now := s.recorder.clock.Now()
 	list := s.recorded()
@@ -50,8 +49,6 @@ func (s *session) noteLosses() {
 	if s.writer.Late() {
 		why = "dropped because PNG encoding could not keep up"
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	for _, rec := range list {
 		lost, dropped := rec.Lost(), rec.Dropped.Load()
 		if n := lost - rec.Noted.Lost; n > 0 {
@@ -77,13 +74,11 @@ func (s *session) noteLosses() {
 
 // notePause notes that the recording was paused until t, if it was, and whether it still is.
 func (s *session) notePause(t int64, still bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.paused != 0 {
-		s.journal.Note(codec.Event{Kind: codec.EventPause, Time: s.paused, Until: t, Text: "recording was paused"})
-		s.paused = 0
-		if still {
-			s.paused = t
-		}
+	next := int64(0)
+	if still {
+		next = t
+	}
+	if since := s.paused.Load(); since != 0 && s.paused.CompareAndSwap(since, next) {
+		s.journal.Note(codec.Event{Kind: codec.EventPause, Time: since, Until: t, Text: "recording was paused"})
 	}
 }

@@ -160,7 +160,7 @@ func TestRecordingContinuesInAnother(t *testing.T) {
 			time.Sleep(time.Second)
 			f.end()
 			require.NoError(t, d.end())
-			require.True(t, d.warned["splits"])
+			require.True(t, d.hasWarned("splits"))
 			require.Contains(t, d.said.String(), "recorded "+first+", ")
 
 			var all []uint64
@@ -207,7 +207,7 @@ func TestOldFilesAreDeleted(t *testing.T) {
 			d.publish(p, i)
 		}
 		require.NoError(t, d.end())
-		require.False(t, d.warned["splits"])
+		require.False(t, d.hasWarned("splits"))
 		found, err := filepath.Glob("drive.record.*")
 		require.NoError(t, err)
 		require.Equal(t, []string{"drive.record.00017", "drive.record.00018", "drive.record.00019"}, found)
@@ -253,7 +253,7 @@ func TestLimits(t *testing.T) {
 				require.Equal(t, c.a, got)
 				require.Equal(t, c.b, numbers(t, d.path(), "/b"))
 			}
-			require.Contains(t, d.session.Load().reason, c.reason)
+			require.Contains(t, *d.session.Load().limit.Load(), c.reason)
 		})
 	}
 }

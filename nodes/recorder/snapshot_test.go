@@ -518,8 +518,8 @@ func TestConditionsThatCannotBeMet(t *testing.T) {
 	})
 	inBubble(t, "later", func(t *testing.T) {
 		d := newDeck(t, withSnapshots("record", "/load speed > 10", "/load data > 10"), "/n")
-		synctest.Wait()         // until topics are subscribed to
-		d.topics.Discover(true) // which ends the time of the start
+		synctest.Wait()                          // until topics are subscribed to
+		d.do(func() { d.topics.Discover(true) }) // which ends the time of the start
 		p := d.advertiseType("/load", "std_msgs/msg/Float64")
 		d.publishFloat(p, 11)
 		d.snapshotFiles(1)
@@ -539,7 +539,7 @@ func TestConditionTopicsThatAreRecordedLater(t *testing.T) {
 		o := withSnapshots("record", "/load data > 10")
 		d := newDeck(t, o, "/n")
 		p := d.advertiseType("/load", "std_msgs/msg/Float64")
-		_, _, err := d.topics.Subscribe([]string{"/load"}, nil)
+		_, _, err := d.subscribe([]string{"/load"}, nil)
 		require.NoError(t, err)
 		d.topics.Look()
 		synctest.Wait()

@@ -34,7 +34,9 @@ type status struct {
 func (s *status) update(now time.Time) {
 	r := s.recorder
 	list := r.topics.Topics()
-	r.measure(now, list)
+	for _, rec := range list {
+		rec.Measure(now)
+	}
 	if s.diagnostics != nil && now.Sub(s.published) >= diagnosticsPace {
 		s.published = now
 		s.diagnostics.publish(now, list)
@@ -92,13 +94,10 @@ func (s *status) update(now time.Time) {
 	}
 }
 
-// measure takes the rates of topics at now.
-func (r *recorder) measure(now time.Time, list []*subscription.Topic) {
-	r.metering.Lock()
-	defer r.metering.Unlock()
-	for _, rec := range list {
-		rec.Meter.Update(now, rec.Received.Load(), rec.Bytes.Load())
-	}
+// unheard returns what topics.Unheard does, for other goroutines than the owner.
+func (r *recorder) unheard() (topics []string, why map[string]string) {
+	r.do(func() { topics, why = r.topics.Unheard() })
+	return topics, why
 }
 
 // state returns in a word what the recorder does.
@@ -119,7 +118,7 @@ func (r *recorder) state() string {
 // remoteStatus returns how the recorder is, for its service status.
 func (r *recorder) remoteStatus() remote.Status {
 	s, t := r.session.Load(), r.totals()
-	missing, _ := r.topics.Unheard()
+	missing, _ := r.unheard()
 	status := remote.Status{State: r.state(), Text: t.progress(), Alert: t.trouble(missing),
 		Format: r.options.format().Name, Disk: r.left(), Uploads: r.uploadProgress(),
 		Seconds: t.elapsed.Seconds(), Messages: t.messages, Bytes: t.bytes, Waiting: t.waiting, Dropped: t.dropped,
@@ -143,10 +142,7 @@ func (r *recorder) remoteStatus() remote.Status {
 		status.Snapshots = &remote.SnapshotStatus{Taken: n, Writing: r.snapshots.Writing(), Last: last}
 	}
 	for _, rec := range r.topics.Topics() {
-		channel, c := rec.Channel.Load(), rec.Counts()
-		r.metering.Lock()
-		rate := rec.Meter
-		r.metering.Unlock()
+		channel, c, rate := rec.Channel.Load(), rec.Counts(), rec.Rate()
 		status.Topics = append(status.Topics, remote.TopicStatus{Topic: channel.Topic, Type: channel.Type,
 			TopicCounts: &remote.TopicCounts{Received: c.Received, Dropped: c.Dropped, Lost: c.Lost,
 				MessageRate: rate.Messages, ByteRate: rate.Bytes}})
@@ -178,16 +174,16 @@ func (r *recorder) table(list []*subscription.Topic) *progress.Table {
 	trouble := func(rec *subscription.Topic) int { return min(1, int(rec.Counts().Dropped+rec.Lost())) }
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b *subscription.Topic) int {
-		return cmp.Or(cmp.Compare(trouble(b), trouble(a)), cmp.Compare(b.Meter.Bytes, a.Meter.Bytes))
+		return cmp.Or(cmp.Compare(trouble(b), trouble(a)), cmp.Compare(b.Rate().Bytes, a.Rate().Bytes))
 	})
 	for _, rec := range list {
-		c := rec.Counts()
+		c, rate := rec.Counts(), rec.Rate()
 		waiting := int64(0)
 		if r.queue != nil {
 			waiting = r.queue.Waiting(rec.Topic)
 		}
 		table.Rows = append(table.Rows, []string{
-			rec.Channel.Load().Topic, fmt.Sprintf("%.1f", rec.Meter.Messages), fmt.Sprintf("%.2f", rec.Meter.Bytes/1e6),
+			rec.Channel.Load().Topic, fmt.Sprintf("%.1f", rate.Messages), fmt.Sprintf("%.2f", rate.Bytes/1e6),
 			fmt.Sprint(c.Received), fmt.Sprint(c.Dropped), fmt.Sprint(c.Lost),
 			fmt.Sprintf("%.1f", float64(waiting)/1e6),
 		})

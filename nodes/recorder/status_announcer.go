@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"tapedeck/bridge"
@@ -16,17 +15,12 @@ import (
 )
 
 // announcer publishes what happens to recordings: on events/write_split and events/rosbag2_messages_lost, as rosbag2
-// does, and on begin_write, as ROS 1's recorder does. It publishes in a goroutine of its own, so that nobody waits.
+// does, and on begin_write, as ROS 1's recorder does. The owner of the recorder owns it.
 type announcer struct {
 	recorder           *recorder
-	split, lost, begin *eventTopic // nil: not published
+	split, lost, begin *eventTopic   // nil: not published
+	pace               time.Duration // between events of losses; 0: there are none
 
-	wake chan struct{} // has a value when there is something to publish
-	done chan struct{} // closed when all is published
-
-	mu       sync.Mutex
-	queue    []event
-	over     bool              // nothing is added to the queue any more
 	opened   map[string]string // the file after one that is not complete yet
 	complete map[string]bool   // files whose next one is not known yet
 	session  *session          // whose losses are these:
@@ -39,33 +33,25 @@ type eventTopic struct {
 	forms     rosbag2compat.Forms
 }
 
-// event is a message to be published.
-type event struct {
-	topic   *eventTopic
-	message msgs.Message
-}
-
 // flushTime is how long subscribers may take to receive the last events.
 const flushTime = time.Second
 
 // newAnnouncer begins to publish what happens to the recordings of r.
 func newAnnouncer(r *recorder) *announcer {
 	a := &announcer{
-		recorder: r, wake: make(chan struct{}, 1), done: make(chan struct{}),
-		opened: map[string]string{}, complete: map[string]bool{},
+		recorder: r,
+		opened:   map[string]string{}, complete: map[string]bool{},
 	}
 	a.split = a.advertise("events/write_split", "rosbag2_interfaces/msg/WriteSplitEvent", codec.DefaultQoS())
-	var pace <-chan time.Time
 	if rate := r.options.StatsMaxPublishingRate; rate > 0 {
 		a.lost = a.advertise("events/rosbag2_messages_lost", "rosbag2_interfaces/msg/MessagesLostEvent",
 			codec.DefaultQoS())
-		pace = time.Tick(time.Duration(float64(time.Second) / rate))
+		a.pace = time.Duration(float64(time.Second) / rate)
 	}
 	if r.options.Publish {
 		a.begin = a.advertise("begin_write", "std_msgs/msg/String", bridge.LatchedQoS())
 	}
 	r.onSplit = append(r.onSplit, a.fileSplit)
-	go a.run(pace)
 	return a
 }
 
@@ -89,55 +75,38 @@ func (a *announcer) advertise(topic, typeName string, qos codec.QoS) *eventTopic
 	return t
 }
 
-// run publishes the queue, and looks for losses at each tick of pace, until end.
-func (a *announcer) run(pace <-chan time.Time) {
-	defer close(a.done)
+// watchLosses looks for losses until ctx ends.
+func (a *announcer) watchLosses(ctx context.Context) {
+	tick := time.NewTicker(a.pace)
+	defer tick.Stop()
 	for {
 		select {
-		case <-pace:
-			a.addLosses()
-		case <-a.wake:
-		}
-		a.mu.Lock()
-		events, over := a.queue, a.over
-		a.queue = nil
-		a.mu.Unlock()
-		for _, e := range events {
-			data, err := e.topic.forms.Marshal(e.message)
-			if err == nil {
-				err = e.topic.publisher.Publish(data)
-			}
-			if err != nil {
-				a.recorder.warn("event "+e.message.TypeName(), "publish on %s: %v", e.topic.publisher.Topic(), err)
-			}
-		}
-		if over {
+		case <-ctx.Done():
 			return
+		case <-tick.C:
+			a.recorder.owner.Post(a.addLosses)
 		}
 	}
 }
 
-// add adds a message to the queue, unless t is nil. a.mu is held.
-func (a *announcer) add(t *eventTopic, m msgs.Message) {
-	if t != nil {
-		a.queue = append(a.queue, event{t, m})
-		a.notify()
+// publish publishes a message, unless t is nil.
+func (a *announcer) publish(t *eventTopic, m msgs.Message) {
+	if t == nil {
+		return
 	}
-}
-
-func (a *announcer) notify() {
-	select {
-	case a.wake <- struct{}{}:
-	default:
+	data, err := t.forms.Marshal(m)
+	if err == nil {
+		err = t.publisher.Publish(data)
+	}
+	if err != nil {
+		a.recorder.warn("event "+m.TypeName(), "publish on %s: %v", t.publisher.Topic(), err)
 	}
 }
 
 // fileOpened is called with the path of each file that is begun, "" in snapshot mode.
 func (a *announcer) fileOpened(path string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	if path != "" {
-		a.add(a.begin, &std_msgs.String{Data: path})
+		a.publish(a.begin, &std_msgs.String{Data: path})
 	}
 }
 
@@ -149,8 +118,6 @@ func (a *announcer) fileSplit(closed, opened string) {
 	} else {
 		a.fileOpened(opened)
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	if opened != "" && !a.complete[closed] {
 		a.opened[closed] = opened
 		return
@@ -161,8 +128,6 @@ func (a *announcer) fileSplit(closed, opened string) {
 
 // fileCompleted is called for each file that is complete, or could not be completed.
 func (a *announcer) fileCompleted(path string, err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	opened, known := a.opened[path]
 	delete(a.opened, path)
 	switch {
@@ -175,7 +140,8 @@ func (a *announcer) fileCompleted(path string, err error) {
 }
 
 func (a *announcer) addSplit(closed, opened string) {
-	a.add(a.split, &rosbag2.WriteSplitEvent{ClosedFile: closed, OpenedFile: opened, NodeName: a.recorder.node.Name()})
+	a.publish(a.split, &rosbag2.WriteSplitEvent{ClosedFile: closed, OpenedFile: opened,
+		NodeName: a.recorder.node.Name()})
 }
 
 // addLosses adds an event of what was lost since it was called last.
@@ -185,8 +151,6 @@ func (a *announcer) addLosses() {
 	}
 	r := a.recorder
 	s, list := r.session.Load(), r.losses()
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	if s != a.session {
 		a.session, a.losses = s, map[string]losses{}
 	}
@@ -205,18 +169,13 @@ func (a *announcer) addLosses() {
 		})
 	}
 	if message.MessagesLostStatistics != nil {
-		a.add(a.lost, message)
+		a.publish(a.lost, message)
 	}
 }
 
-// end publishes what is left, and waits a moment for subscribers to receive it.
+// end publishes the last losses, and waits a moment for subscribers to receive all. The owner does not call it.
 func (a *announcer) end() {
-	a.addLosses()
-	a.mu.Lock()
-	a.over = true
-	a.notify()
-	a.mu.Unlock()
-	<-a.done
+	a.recorder.do(a.addLosses)
 	ctx, cancel := context.WithTimeout(context.Background(), flushTime)
 	defer cancel()
 	for _, t := range []*eventTopic{a.split, a.lost, a.begin} {

@@ -109,15 +109,17 @@ func TestAnnouncerAwaitsCompleteFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeck(t, testOptions("record"), "/n")
 		ear := d.hear("/events/write_split", "rosbag2_interfaces/msg/WriteSplitEvent", codec.DefaultQoS())
-		a := d.announcer
-		a.fileSplit("0", "1")
-		a.fileSplit("1", "2")
-		a.fileCompleted("1", nil)
-		a.fileCompleted("2", nil)
-		a.fileSplit("2", "3")
-		a.fileCompleted("0", errors.New("no space"))
-		a.fileSplit("3", "4")
-		a.fileCompleted("3", nil)
+		d.do(func() {
+			a := d.announcer
+			a.fileSplit("0", "1")
+			a.fileSplit("1", "2")
+			a.fileCompleted("1", nil)
+			a.fileCompleted("2", nil)
+			a.fileSplit("2", "3")
+			a.fileCompleted("0", errors.New("no space"))
+			a.fileSplit("3", "4")
+			a.fileCompleted("3", nil)
+		})
 		for i, payload := range ear.await(t, 3) {
 			var e rosbag2.WriteSplitEvent
 			require.NoError(t, cdr.Unmarshal(payload, &e))

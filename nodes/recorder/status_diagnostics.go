@@ -62,7 +62,7 @@ func (d *diagnostics) publish(now time.Time, list []*subscription.Topic) {
 			status := d.Status(rec.Channel.Load().Topic,
 				fmt.Sprintf("messages are missing: %d dropped, %d lost in transport", c.Dropped, c.Lost),
 				"received", c.Received, "written", c.Written, "dropped", c.Dropped, "lost", c.Lost, "messages/s",
-				fmt.Sprintf("%.1f", rec.Meter.Messages))
+				fmt.Sprintf("%.1f", rec.Rate().Messages))
 			status.Level = diag.DiagnosticStatus_WARN
 			topics = append(topics, status)
 		}

@@ -21,10 +21,10 @@ func TestTableShowsTroubleFirst(t *testing.T) {
 		require.NoError(t, d.end()) // so that nothing is measured meanwhile
 		list := d.topics.Topics()
 		for _, rec := range list {
-			rec.Meter = accounting.Rate{}
+			rec.Measured.Store(nil)
 			switch rec.Channel.Load().Topic {
 			case "/loud":
-				rec.Meter.Messages, rec.Meter.Bytes = 100, 5e6
+				rec.Measured.Store(&accounting.Rate{Messages: 100, Bytes: 5e6})
 			case "/lossy":
 				rec.Dropped.Add(3)
 			}

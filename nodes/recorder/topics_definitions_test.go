@@ -163,7 +163,7 @@ func TestDefinitionOfAnotherVersion(t *testing.T) {
 			require.Len(t, list, 1)
 			require.Equal(t, c.want, string(list[0].Schema.Data))
 			require.Equal(t, hash, list[0].TypeHash)
-			require.Equal(t, !c.served, d.warned["type std_msgs/msg/UInt32"])
+			require.Equal(t, !c.served, d.hasWarned("type std_msgs/msg/UInt32"))
 			require.Equal(t, []uint32{1, 2}, numbers(t, d.path(), "/n"))
 		})
 	}

@@ -68,7 +68,7 @@ func TestUnheardTopics(t *testing.T) {
 		d := newDeck(t, testOptions("mcap"), "/loud", "/silent", "/typo")
 		d.advertise("/silent", codec.DefaultQoS())
 		d.publish(d.advertise("/loud", codec.DefaultQoS()), 1)
-		topics, why := d.topics.Unheard()
+		topics, why := d.unheard()
 		require.Equal(t, []string{"/silent", "/typo"}, topics)
 		require.Equal(t, map[string]string{"/silent": "no message came", "/typo": "nobody published it"}, why)
 	})
@@ -116,7 +116,7 @@ func TestUnheardTopicsAreErrors(t *testing.T) {
 			_, err := d.source.Advertise("/silent", "std_msgs/msg/UInt32", codec.DefaultQoS())
 			require.NoError(t, err)
 			synctest.Wait()
-			_, _, err = d.topics.Subscribe([]string{"/of_a_service"}, nil)
+			_, _, err = d.subscribe([]string{"/of_a_service"}, nil)
 			require.NoError(t, err)
 			err = d.end()
 			if c.want == "" {

@@ -73,6 +73,7 @@ type Writer struct {
 	file    split.File       // that is being written
 	end     int64            // log time of the last message
 	request *request         // nil: none waits
+	noted   time.Time        // losses, last
 	retry   time.Time        // no other file is tried before
 	broken  error            // of the disk: nothing is written until there is another file
 	missing *codec.MissingError
@@ -85,6 +86,8 @@ type Callbacks struct {
 	// FileEvents returns the events for the end of a file, the last one of a recording or not, whose messages have log
 	// times from start to end.
 	FileEvents func(start, end int64, last bool) []codec.Event
+	// NoteLosses is called now and then to note losses among the events.
+	NoteLosses func()
 	// Recorded returns the topics of the recording. It may be called by the goroutines that complete files.
 	Recorded func() []Counted
 	// Now returns the log time of now.
@@ -232,7 +235,12 @@ func (w *Writer) round(stopping bool) (more bool) {
 		(len(w.pending) == 0 || w.pending[0].ReceiveTime > w.request.until) {
 		w.answer(w.request.do(w.end, w.request.until+1))
 	}
-	w.writeEvents(w.events.Take(time.Now(), false))
+	now := time.Now()
+	if now.Sub(w.noted) >= accounting.MergeTime {
+		w.noted = now
+		w.callbacks.NoteLosses()
+	}
+	w.writeEvents(w.events.Take(now, false))
 	if stopping && w.broken == nil {
 		w.writeEvents(w.callbacks.FileEvents(w.file.Start(), w.end, true))
 		w.totals.end(w.file.Start(), w.end, true)

@@ -114,6 +114,7 @@ func (c *calls) add(format string, args ...any) {
 func (c *calls) callbacks() Callbacks {
 	return Callbacks{
 		FileEvents: func(int64, int64, bool) []codec.Event { return []codec.Event{{Kind: "end"}} },
+		NoteLosses: func() {},
 		Recorded:   func() []Counted { return nil },
 		Now:        func() int64 { return 1 },
 		Latched: func(int64) []*queue.Item {

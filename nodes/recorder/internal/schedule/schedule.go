@@ -59,13 +59,12 @@ type Schedule struct {
 	ctx   context.Context // ends all
 	clock *bridge.SimTime
 
-	mu      sync.Mutex
-	pending map[string]context.CancelFunc
+	pending sync.Map // by name a context.CancelFunc
 }
 
 // New returns an empty Schedule that runs until ctx ends. Deadlines are times of clock.
 func New(ctx context.Context, clock *bridge.SimTime) *Schedule {
-	return &Schedule{ctx: ctx, clock: clock, pending: map[string]context.CancelFunc{}}
+	return &Schedule{ctx: ctx, clock: clock}
 }
 
 // Ended reports whether functions set now will never be called.
@@ -73,11 +72,10 @@ func (p *Schedule) Ended() bool { return p.ctx.Err() != nil }
 
 // Set calls do at t, ns since the Unix epoch, on a goroutine of its own.
 func (p *Schedule) Set(name string, t int64, do func()) {
-	p.Cancel(name)
 	ctx, cancel := context.WithCancel(p.ctx)
-	p.mu.Lock()
-	p.pending[name] = cancel
-	p.mu.Unlock()
+	if before, set := p.pending.Swap(name, cancel); set {
+		before.(context.CancelFunc)()
+	}
 	go func() {
 		defer cancel()
 		tick := time.NewTicker(pace)
@@ -95,9 +93,7 @@ func (p *Schedule) Set(name string, t int64, do func()) {
 
 // Cancel removes a function, unless it is running already.
 func (p *Schedule) Cancel(name string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if cancel := p.pending[name]; cancel != nil {
-		cancel()
+	if cancel, set := p.pending.Load(name); set {
+		cancel.(context.CancelFunc)()
 	}
 }

@@ -19,14 +19,13 @@ const fetchTime = 10 * time.Second
 
 // definitions fetches definitions that are not at hand from the nodes that publish their types.
 type definitions struct {
-	node bridge.Node
-
-	mu      sync.Mutex
-	fetched map[string]*definition // by type hash
+	node     bridge.Node
+	fetching map[string]*fetch // by type hash; what failed is fetched anew. The owner's
+	fetched  sync.Map          // texts by type hash
 }
 
-// definition is one that is being fetched, or was.
-type definition struct {
+// fetch is a definition that is being fetched, or was.
+type fetch struct {
 	ready chan struct{} // closed when it was
 	text  string
 	err   error
@@ -34,42 +33,40 @@ type definition struct {
 
 // known returns the definition with that hash if it was fetched before.
 func (d *definitions) known(hash string) string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if f := d.fetched[hash]; f != nil {
-		select {
-		case <-f.ready:
-			return f.text
-		default:
-		}
-	}
-	return ""
+	text, _ := d.fetched.Load(hash)
+	known, _ := text.(string)
+	return known
 }
 
 // fetch asks the node of e for the definition of e's type, once for all that want it at the same time.
-func (d *definitions) fetch(e bridge.Endpoint) (string, error) {
-	d.mu.Lock()
-	f := d.fetched[e.TypeHash]
-	if f == nil {
-		f = &definition{ready: make(chan struct{})}
-		d.fetched[e.TypeHash] = f
-		go func() {
-			ctx, cancel := context.WithTimeout(context.Background(), fetchTime)
-			defer cancel()
-			f.text, f.err = bridge.FetchDefinition(ctx, d.node, e)
-			if f.err == nil {
-				d.node.Log(bridge.Info, "fetched the definition of %s from %s", e.Type, e.Node)
-			} else { // another node may know better
-				d.mu.Lock()
-				delete(d.fetched, e.TypeHash)
-				d.mu.Unlock()
-			}
-			close(f.ready)
-		}()
+func (d *definitions) fetch(e bridge.Endpoint) *fetch {
+	f := d.fetching[e.TypeHash]
+	if f != nil && !f.failed() {
+		return f
 	}
-	d.mu.Unlock()
-	<-f.ready
-	return f.text, f.err
+	f = &fetch{ready: make(chan struct{})}
+	d.fetching[e.TypeHash] = f
+	go func() {
+		defer close(f.ready)
+		ctx, cancel := context.WithTimeout(context.Background(), fetchTime)
+		defer cancel()
+		f.text, f.err = bridge.FetchDefinition(ctx, d.node, e)
+		if f.err == nil {
+			d.fetched.Store(e.TypeHash, f.text)
+			d.node.Log(bridge.Info, "fetched the definition of %s from %s", e.Type, e.Node)
+		}
+	}()
+	return f
+}
+
+// failed reports whether the definition was not to be had: another node may know better.
+func (f *fetch) failed() bool {
+	select {
+	case <-f.ready:
+		return f.err != nil
+	default:
+		return false
+	}
 }
 
 // errOtherVersion is returned for types that a publisher has with other fields than the definition that is at hand.
@@ -93,7 +90,7 @@ func (s *Set) schemaOf(topic, typeName, hash string) (codec.Schema, error) {
 	return codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}, nil
 }
 
-// define fetches the definition of a topic's type from one of its publishers, where it is not at hand. s.mu is held.
+// define fetches the definition of a topic's type from one of its publishers, where it is not at hand.
 func (s *Set) define(t *Topic, info *bridge.Topic) {
 	c := t.Channel.Load()
 	if t.fetching || !t.AwaitsDefinition() {
@@ -107,7 +104,8 @@ func (s *Set) define(t *Topic, info *bridge.Topic) {
 		hashed = true
 		if p.Node != "" {
 			t.fetching = true
-			go s.fetch(t, p)
+			f := s.definitions.fetch(p)
+			go s.await(t, f)
 			return
 		}
 	}
@@ -129,35 +127,37 @@ var errUnknownNode = errors.New("its publisher's node is not known")
 // while it waits.
 func (s *Set) expectNode(t *Topic) {
 	time.AfterFunc(queue.DefinitionWait, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		c := t.Channel.Load()
-		switch {
-		case !t.expecting || t.fetching || c.Schema.Encoding != "":
-		case t.AwaitsDefinition() && s.recording != nil && s.topics[key{c.Topic, c.Type}] == t:
-			s.expectNode(t)
-		default:
-			s.leaveUndefined(t, errUnknownNode)
-		}
+		s.Owner.Post(func() {
+			c := t.Channel.Load()
+			switch {
+			case !t.expecting || t.fetching || c.Schema.Encoding != "":
+			case t.AwaitsDefinition() && s.recording != nil && s.topics[key{c.Topic, c.Type}] == t:
+				s.expectNode(t)
+			default:
+				s.leaveUndefined(t, errUnknownNode)
+			}
+		})
 	})
 }
 
-func (s *Set) fetch(t *Topic, e bridge.Endpoint) {
-	text, err := s.definitions.fetch(e)
-	if err == nil && !t.Define(codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}) {
+// await gives a topic the definition once it was fetched.
+func (s *Set) await(t *Topic, f *fetch) {
+	<-f.ready
+	err := f.err
+	if err == nil && !t.Define(codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(f.text)}) {
 		err = errors.New("its publisher sent it too late for this file")
 	}
-	defer s.Look() // conditions may want to know
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err != nil {
-		s.leaveUndefined(t, err)
-	} else {
-		s.declare(t)
-	}
+	s.Owner.Post(func() {
+		if err != nil {
+			s.leaveUndefined(t, err)
+		} else {
+			s.declare(t)
+		}
+		s.Look() // conditions may want to know
+	})
 }
 
-// leaveUndefined takes in a topic without the definition of its type. s.mu is held.
+// leaveUndefined takes in a topic without the definition of its type.
 func (s *Set) leaveUndefined(t *Topic, err error) {
 	t.StopAwaiting()
 	t.expecting = false

@@ -11,6 +11,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/msgs"
 	"tapedeck/nodes/recorder/internal/intake"
+	"tapedeck/nodes/recorder/internal/owner"
 	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/selection"
 )
@@ -26,7 +27,9 @@ func TestDefinitionOfAnUnknownNode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				undefined := make(chan *codec.Channel, 2)
-				s := New(Options{Library: msgs.Library(), Selection: &selection.Selection{},
+				stop := make(chan struct{})
+				defer close(stop)
+				s := New(Options{Owner: owner.New(), Library: msgs.Library(), Selection: &selection.Selection{},
 					Declare:   func(*codec.Channel) {},
 					Undefined: func(c *codec.Channel, _ error) { undefined <- c }})
 				channel := &codec.Channel{Topic: "/a", Type: "robot/msg/Count", Encoding: codec.EncodingCDR}
@@ -35,9 +38,11 @@ func TestDefinitionOfAnUnknownNode(t *testing.T) {
 				s.recording = t.Context()
 				if c.recorded {
 					s.topics[key{"/a", channel.Type}] = topic
+					s.sort()
 				}
 				s.define(topic, &bridge.Topic{Name: "/a",
 					Publishers: []bridge.Endpoint{{Type: channel.Type, TypeHash: "RIHS01_0"}}})
+				go s.Owner.Run(stop)
 				time.Sleep(queue.DefinitionWait - 1)
 				require.True(t, topic.AwaitsDefinition())
 				if c.recorded {
@@ -48,7 +53,7 @@ func TestDefinitionOfAnUnknownNode(t *testing.T) {
 				if c.written {
 					topic.StopAwaiting() // as the writer does
 				} else if c.recorded {
-					s.Stop()
+					require.True(t, s.Owner.Do(s.Stop))
 					require.Len(t, undefined, 1)
 				}
 				time.Sleep(queue.DefinitionWait)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tapedeck/bridge"
@@ -18,6 +19,7 @@ import (
 	"tapedeck/msgs/rosidl"
 	"tapedeck/nodes/internal/calls"
 	"tapedeck/nodes/recorder/internal/intake"
+	"tapedeck/nodes/recorder/internal/owner"
 	"tapedeck/nodes/recorder/internal/selection"
 	"tapedeck/nodes/recorder/internal/snapshot"
 )
@@ -41,6 +43,7 @@ const mostTopics = 10_000
 
 // Options are what a Set needs of the recorder. The functions must not call the Set.
 type Options struct {
+	Owner     *owner.Owner // owns the Set
 	Node      bridge.Node
 	Clock     *bridge.SimTime
 	Selection *selection.Selection
@@ -56,7 +59,8 @@ type Options struct {
 	Warn        func(what, format string, args ...any)
 }
 
-// Set is the topics that are recorded, and those that are only watched for conditions.
+// Set is the topics that are recorded, and those that are only watched for conditions. The goroutine of Owner owns it:
+// no other one calls its methods, except Look, Topics, Paused and Discovering.
 type Set struct {
 	Options
 	definitions  definitions
@@ -64,29 +68,34 @@ type Set struct {
 	replacements sync.WaitGroup  // of subscriptions, while both listen
 	named        selection.Names // at the start
 
-	mu         sync.Mutex
 	recording  context.Context // nil: nothing may be subscribed to
-	paused     bool
-	discovery  bool      // to topics that are not recorded yet
-	discovered time.Time // until when it may even without discovery
+	discovered time.Time       // until when topics are subscribed to even without discovery
 	topics     map[key]*Topic
 	watches    map[key]*Topic  // with conditions, not recorded
 	unfit      selection.Names // named topics that the format cannot hold
+
+	// Set by the owner, for all.
+	sorted    atomic.Pointer[[]*Topic] // topics, in order
+	paused    atomic.Bool
+	discovery atomic.Bool // to topics that are not recorded yet
 }
 
 type key struct{ topic, typeName string }
 
 // New returns a set without topics.
 func New(o Options) *Set {
-	return &Set{
-		Options: o, definitions: definitions{node: o.Node, fetched: map[string]*definition{}},
-		lookAgain: make(chan struct{}, 1), discovery: o.Discovery,
-		named:  maps.Clone(o.Selection.Topics),
-		topics: map[key]*Topic{}, watches: map[key]*Topic{}, unfit: selection.Names{},
+	s := &Set{
+		Options: o, definitions: definitions{node: o.Node, fetching: map[string]*fetch{}},
+		lookAgain: make(chan struct{}, 1),
+		named:     maps.Clone(o.Selection.Topics),
+		topics:    map[key]*Topic{}, watches: map[key]*Topic{}, unfit: selection.Names{},
 	}
+	s.discovery.Store(o.Discovery)
+	s.sorted.Store(new([]*Topic))
+	return s
 }
 
-// Run follows the graph until ctx ends, and calls tick every pace on the same goroutine.
+// Run is the owner until ctx ends: it follows the graph, calls tick every pace, and does what the owner is asked for.
 func (s *Set) Run(ctx context.Context, pace time.Duration, tick func(now time.Time)) {
 	changes := s.Node.Watch(ctx)
 	ticker := time.NewTicker(pace)
@@ -108,6 +117,8 @@ func (s *Set) Run(ctx context.Context, pace time.Duration, tick func(now time.Ti
 		case start := <-due.C:
 			s.update()
 			rested = time.Now().Add(updateRest * time.Since(start))
+		case <-s.Owner.Wake():
+			s.Owner.Turn()
 		case now := <-ticker.C:
 			tick(now)
 		}
@@ -124,31 +135,25 @@ func (s *Set) Look() {
 
 // Reset forgets the topics of the last recording.
 func (s *Set) Reset() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	for _, t := range s.topics {
 		t.Forget()
 	}
 	s.topics = map[key]*Topic{}
+	s.sort()
 }
 
 // Start subscribes from now on, for a recording that ends with ctx.
 func (s *Set) Start(ctx context.Context) {
-	s.mu.Lock()
 	s.recording, s.discovered = ctx, time.Now().Add(DiscoveryTime)
-	s.mu.Unlock()
 	s.Look()
 }
 
 // Stop closes all subscriptions of the recording, whose context has ended.
 func (s *Set) Stop() {
-	s.mu.Lock()
 	s.recording = nil
-	s.mu.Unlock()
 	s.replacements.Wait()
 	for _, t := range s.Topics() {
 		t.close()
-		s.mu.Lock()
 		switch {
 		case t.Channel.Load().Schema.Encoding != "":
 		case t.fetching:
@@ -156,36 +161,27 @@ func (s *Set) Stop() {
 		case t.expecting:
 			s.leaveUndefined(t, errUnknownNode)
 		}
-		s.mu.Unlock()
 	}
 }
 
 // Discover subscribes to topics that appear from now on, if they are selected, or leaves it at those recorded now.
 func (s *Set) Discover(on bool) {
-	s.mu.Lock()
-	s.discovery, s.discovered = on, time.Time{}
-	s.mu.Unlock()
+	s.discovery.Store(on)
+	s.discovered = time.Time{}
 	s.Look()
 }
 
 // Discovering reports whether topics that appear are subscribed to.
-func (s *Set) Discovering() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.discovery
-}
+func (s *Set) Discovering() bool { return s.discovery.Load() }
 
-// starting reports whether the graph may still be becoming known. s.mu is held.
+// starting reports whether the graph may still be becoming known.
 func (s *Set) starting() bool { return time.Now().Before(s.discovered) }
 
 // Pause pauses or resumes all topics. It reports false if they are already.
 func (s *Set) Pause(on bool) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if on == s.paused {
+	if s.paused.Swap(on) == on {
 		return false
 	}
-	s.paused = on
 	for _, t := range s.topics {
 		t.Pause(on)
 	}
@@ -193,16 +189,10 @@ func (s *Set) Pause(on bool) bool {
 }
 
 // Paused reports whether topics are paused.
-func (s *Set) Paused() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.paused
-}
+func (s *Set) Paused() bool { return s.paused.Load() }
 
 // update subscribes to selected topics that are new, and replaces subscriptions that no longer suit the publishers.
 func (s *Set) update() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.recording == nil {
 		return
 	}
@@ -227,7 +217,7 @@ func (s *Set) update() {
 				s.listenAgain(t)
 				s.adapt(t, info)
 				s.define(t, info)
-			} else if s.discovery || s.starting() {
+			} else if s.discovery.Load() || s.starting() {
 				s.subscribe(info, typeName)
 			}
 		}
@@ -296,8 +286,6 @@ func (s *Set) info(name string) bridge.Topic {
 // EndComplete closes subscriptions of topics that have reached their limit, unless snapshots need more messages. It
 // reports whether all topics that are named have.
 func (s *Set) EndComplete() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.recording == nil {
 		return false
 	}
@@ -332,8 +320,6 @@ func (s *Set) Subscribe(topics, types []string) (subscribed, unavailable []strin
 		}
 		full = append(full, name)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.recording == nil {
 		return nil, nil, ErrInactive
 	}
@@ -372,7 +358,7 @@ func OffersOf(info *bridge.Topic, typeName string) (offers []codec.QoS) {
 	return offers
 }
 
-// subscribe records a topic with that type from now on, and reports whether it could. s.mu is held.
+// subscribe records a topic with that type from now on, and reports whether it could.
 func (s *Set) subscribe(info *bridge.Topic, typeName string) bool {
 	if reason := s.Unfit(info.Name, typeName); reason != "" {
 		if s.Selection.Topics[info.Name] {
@@ -391,6 +377,7 @@ func (s *Set) subscribe(info *bridge.Topic, typeName string) bool {
 		return false
 	}
 	s.topics[key{info.Name, typeName}] = t
+	s.sort()
 	s.define(t, info)
 	s.declare(t)
 	s.Node.Log(bridge.Info, "recording %s [%s]", info.Name, typeName)
@@ -406,7 +393,7 @@ func (s *Set) newTopic(info *bridge.Topic, typeName string, receiver func(*codec
 		t.AwaitDefinition()
 	}
 	t.SetPublishers(info.Publishers, typeName)
-	t.Pause(s.paused)
+	t.Pause(s.Paused())
 	if s.Snapshots != nil {
 		s.Snapshots.Check(t.Receiver, &t.checks, s.starting())
 	}
@@ -447,8 +434,8 @@ func (s *Set) checkConditions(graph []bridge.Topic) {
 }
 
 // handler returns the handler of a subscription of t. Where no publisher is known yet, it looks at the graph when the
-// first message comes: a message can be faster than the news of its publisher. It must not lock s.mu, under which
-// subscriptions are closed.
+// first message comes: a message can be faster than the news of its publisher. It must not wait for the owner, which
+// closes subscriptions.
 func (s *Set) handler(t *Topic) func([]bridge.Sample) {
 	c := t.Channel.Load()
 	if c.QoS != nil {
@@ -492,7 +479,7 @@ func (s *Set) meet(t *Topic, info *bridge.Topic) {
 }
 
 // declare puts the channel into the file even if no message follows, once its publishers' QoS and its definition are
-// known, unless it is not recorded (any more). s.mu is held.
+// known, unless it is not recorded (any more).
 func (s *Set) declare(t *Topic) {
 	c := t.Channel.Load()
 	if !t.declared && c.QoS != nil && !t.AwaitsDefinition() && s.topics[key{c.Topic, c.Type}] == t {
@@ -580,14 +567,16 @@ func (s *Set) adapt(t *Topic, info *bridge.Topic) {
 	})
 }
 
-// Topics returns the recorded topics by name and type.
-func (s *Set) Topics() []*Topic {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.SortedFunc(maps.Values(s.topics), func(a, b *Topic) int {
+// Topics returns the recorded topics by name and type. The caller must not change the list.
+func (s *Set) Topics() []*Topic { return *s.sorted.Load() }
+
+// sort renews what Topics returns.
+func (s *Set) sort() {
+	list := slices.SortedFunc(maps.Values(s.topics), func(a, b *Topic) int {
 		c, d := a.Channel.Load(), b.Channel.Load()
 		return cmp.Or(strings.Compare(c.Topic, d.Topic), strings.Compare(c.Type, d.Type))
 	})
+	s.sorted.Store(&list)
 }
 
 // Unfit is the reason that Unheard returns for topics that the format cannot hold, which Warn was called for.
@@ -596,14 +585,11 @@ const Unfit = "the format cannot hold it"
 // Unheard returns the named topics that received no messages, and why. It also returns topics of conditions and named
 // actions that were never there.
 func (s *Set) Unheard() (topics []string, why map[string]string) {
-	s.mu.Lock()
 	named := slices.Sorted(maps.Keys(s.Selection.Topics))
-	unfit := maps.Clone(s.unfit)
 	watched := selection.Names{}
 	for k := range s.watches {
 		watched[k.topic] = true
 	}
-	s.mu.Unlock()
 	heard, there, actions := selection.Names{}, selection.Names{}, selection.Names{}
 	for _, t := range s.Topics() {
 		topic, n := t.Name(), t.Counts()
@@ -618,7 +604,7 @@ func (s *Set) Unheard() (topics []string, why map[string]string) {
 		switch {
 		case heard[name], events && (there[name] || there[service+bridge.CallReplies]): // a service need not be called
 			continue
-		case unfit[name]:
+		case s.unfit[name]:
 			why[name] = Unfit
 		case there[name]:
 			why[name] = "no message came"

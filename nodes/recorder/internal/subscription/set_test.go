@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
+	"tapedeck/nodes/recorder/internal/owner"
 	"tapedeck/nodes/recorder/internal/selection"
 )
 
@@ -39,7 +40,7 @@ func TestRunWithClosedNode(t *testing.T) {
 				cancel()
 			}
 		}}
-		s := New(Options{Node: n, Selection: &selection.Selection{}})
+		s := New(Options{Owner: owner.New(), Node: n, Selection: &selection.Selection{}})
 		s.Start(ctx)
 		s.Run(ctx, time.Second, func(time.Time) {
 			if ticks++; ticks == 3 {

@@ -2,7 +2,8 @@ package subscription
 
 import (
 	"slices"
-	"sync"
+	"sync/atomic"
+	"time"
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
@@ -15,10 +16,11 @@ import (
 // while one takes the place of the other.
 type Topic struct {
 	*intake.Receiver
-	Noted accounting.Counts // of which the recording has events; guarded by its lock
-	Meter accounting.Rate   // of received messages; guarded by recorder.metering
+	Noted accounting.Counts // of which the recording has events; belongs to the goroutine that writes
+	// Measured is the rate of received messages; nil: it was not measured yet.
+	Measured atomic.Pointer[accounting.Rate]
 
-	// Guarded by the set's lock.
+	// These are the owner's.
 	qos       codec.QoS // subscribed with
 	ended     bool      // the limit is reached and nothing is subscribed any more
 	checks    snapshot.Checks
@@ -26,27 +28,44 @@ type Topic struct {
 	expecting bool // a node that can return the definition of the type
 	fetching  bool // that definition
 
-	mu            sync.Mutex
+	listening atomic.Pointer[listening] // replaced as a whole; nil: there was no subscription yet
+}
+
+// listening is what a topic is heard with.
+type listening struct {
 	subscriptions []bridge.Subscription
 	lost          uint64 // messages lost by subscriptions that were closed
 }
 
+// change replaces what the topic is heard with. change gets a copy.
+func (t *Topic) change(change func(*listening)) {
+	for {
+		old := t.listening.Load()
+		var next listening
+		if old != nil {
+			next = listening{slices.Clone(old.subscriptions), old.lost}
+		}
+		change(&next)
+		if t.listening.CompareAndSwap(old, &next) {
+			return
+		}
+	}
+}
+
 // Add adds another subscription.
 func (t *Topic) Add(s bridge.Subscription) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.subscriptions = append(t.subscriptions, s)
+	t.change(func(l *listening) { l.subscriptions = append(l.subscriptions, s) })
 }
 
 // drop closes a subscription, unless that was done before.
 func (t *Topic) drop(s bridge.Subscription) {
 	_ = s.Close()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if i := slices.Index(t.subscriptions, s); i >= 0 {
-		t.lost += s.Lost()
-		t.subscriptions = slices.Delete(t.subscriptions, i, i+1)
-	}
+	t.change(func(l *listening) {
+		if i := slices.Index(l.subscriptions, s); i >= 0 {
+			l.lost += s.Lost()
+			l.subscriptions = slices.Delete(l.subscriptions, i, i+1)
+		}
+	})
 }
 
 // close closes all subscriptions.
@@ -56,22 +75,40 @@ func (t *Topic) close() {
 	}
 }
 
-// Subscriptions returns the subscriptions, the latest last.
+// Subscriptions returns the subscriptions, the latest last. The caller must not change the list.
 func (t *Topic) Subscriptions() []bridge.Subscription {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.Clone(t.subscriptions)
+	if l := t.listening.Load(); l != nil {
+		return l.subscriptions
+	}
+	return nil
 }
 
 // Lost returns how many messages were lost in transport.
 func (t *Topic) Lost() uint64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	n := t.lost
-	for _, s := range t.subscriptions {
+	l := t.listening.Load()
+	if l == nil {
+		return 0
+	}
+	n := l.lost
+	for _, s := range l.subscriptions {
 		n += s.Lost()
 	}
 	return n
+}
+
+// Measure measures the rate of received messages at now. One goroutine calls it, now and then.
+func (t *Topic) Measure(now time.Time) {
+	rate := t.Rate()
+	rate.Update(now, t.Received.Load(), t.Bytes.Load())
+	t.Measured.Store(&rate)
+}
+
+// Rate returns the rate of received messages that was measured last.
+func (t *Topic) Rate() accounting.Rate {
+	if rate := t.Measured.Load(); rate != nil {
+		return *rate
+	}
+	return accounting.Rate{}
 }
 
 // Counts returns what was counted since the recording began.
