@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"sync"
+	"time"
 )
 
 const (
@@ -20,11 +21,12 @@ const (
 // cache holds the blocks of the open objects of a Files value.
 type cache struct {
 	mu      sync.Mutex
-	objects map[source]*object // those that are open
+	objects map[string]*object // those that are open, by URL
 	recent  list.List          // of *block, those with data: the last one used is in front
 	size    int64              // bytes of recent
 	ahead   int64              // bytes of blocks that were read ahead and not used yet, at most half of limit
 	limit   int64              // of size
+	pause   time.Duration      // before a request is repeated; longer each time
 }
 
 // block is a part of an object. Its data does not change while it has users: the cache, its fetch, and readers. When
@@ -49,11 +51,11 @@ var memories = sync.Pool{New: func() any { return new([blockSize]byte) }}
 
 // open returns the object at a URL, which release gives back.
 func (f *Files) open(path string) (*object, error) {
-	src, err := f.source(path)
+	s, err := f.store(path)
 	if err != nil {
 		return nil, err
 	}
-	o := f.cache.object(path, src)
+	o := f.cache.object(path, s)
 	if o.opened.Do(o.begin); o.err != nil {
 		f.cache.release(o)
 		return nil, o.err
@@ -61,14 +63,14 @@ func (f *Files) open(path string) (*object, error) {
 	return o, nil
 }
 
-func (c *cache) object(path string, src source) *object {
+func (c *cache) object(path string, s Store) *object {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	o := c.objects[src]
+	o := c.objects[path]
 	if o == nil || o.changed {
-		o = &object{cache: c, path: path, source: src, blocks: map[int64]*block{}}
+		o = &object{cache: c, path: path, store: s, blocks: map[int64]*block{}}
 		o.ctx, o.cancel = context.WithCancel(context.Background())
-		c.objects[src] = o
+		c.objects[path] = o
 	}
 	o.files++
 	return o
@@ -82,8 +84,8 @@ func (c *cache) release(o *object) {
 		return
 	}
 	o.cancel()
-	if c.objects[o.source] == o {
-		delete(c.objects, o.source)
+	if c.objects[o.path] == o {
+		delete(c.objects, o.path)
 	}
 	for _, b := range o.blocks {
 		c.drop(b)
@@ -158,7 +160,7 @@ func (c *cache) fail(blocks []*block, err error) {
 	defer c.mu.Unlock()
 	for _, b := range blocks {
 		b.data, b.err = nil, err
-		b.object.changed = b.object.changed || errors.Is(err, errChanged)
+		b.object.changed = b.object.changed || errors.Is(err, ErrReplaced)
 		c.drop(b)
 		b.leave()
 		close(b.ready)

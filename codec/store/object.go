@@ -17,45 +17,15 @@ const (
 	mostFetch = 4 << 20 // bytes of a request; more are several requests at once
 
 	mostBreaks = 6 // of a body without a byte between them
+	shortPause = 100 * time.Millisecond
 	mostPause  = 5 * time.Second
 )
-
-var errChanged = errors.New("it was replaced while it was read; open it again")
-
-// source reads one object. Those of the same object are equal.
-type source interface {
-	// get returns the bytes from start to end, or the last -start bytes; a server without such ranges may return the
-	// first -start instead. It fails with errChanged if etag, unless it is empty, is not that of the object.
-	get(ctx context.Context, etag string, start, end int64) (*body, error)
-	waits() patience
-}
-
-// body is an answer with bytes of an object.
-type body struct {
-	io.ReadCloser
-	start, end int64 // of the bytes
-	size       int64 // of the object; -1: unknown
-	etag       string
-	modified   time.Time
-	whole      bool // the server has no ranges: these are all bytes
-}
-
-// parse takes over the header Content-Range.
-func (b *body) parse(text string) error {
-	var last int64
-	if _, err := fmt.Sscanf(text, "bytes %d-%d/%d", &b.start, &last, &b.size); err != nil || b.start < 0 ||
-		last < b.start || b.size <= last {
-		return fmt.Errorf("the server returned the range %q", text)
-	}
-	b.end = last + 1
-	return nil
-}
 
 // object is an object of a store, or a file of a web server, that Files are open on.
 type object struct {
 	cache  *cache
 	path   string
-	source source
+	store  Store
 	ctx    context.Context // of its requests
 	cancel func()
 	files  int // that are open; the cache's
@@ -74,7 +44,7 @@ type object struct {
 }
 
 func (o *object) info() *fileInfo {
-	return &fileInfo{path: o.path, size: o.size, etag: o.etag, modified: o.modified}
+	return &fileInfo{o.path, &Object{Size: o.size, ETag: o.etag, Modified: o.modified}}
 }
 
 // begin fetches the last bytes, and with them the size and the ETag.
@@ -85,18 +55,18 @@ func (o *object) begin() {
 		return
 	}
 	b := r.body
-	o.size, o.etag, o.modified = b.size, b.etag, b.modified
-	if b.whole && (b.size < 0 || b.size > tailSize) {
+	o.size, o.etag, o.modified = b.Size, b.ETag, b.Modified
+	if b.Whole && (b.Size < 0 || b.Size > tailSize) {
 		o.err = o.spool(b)
 		return
 	}
 	// A server may have sent more than was asked for, or from the start.
 	o.tail = max(0, o.size-tailSize)
-	r.off, r.end = b.start, b.end
-	if b.start != o.tail || b.end < o.size {
-		if b.start == 0 && b.end < o.size {
-			o.tail = max(o.tail, b.end)
-			for i := int64(0); (i+1)*blockSize <= b.end && o.err == nil; i++ {
+	r.off, r.end = b.Start, b.End
+	if b.Start != o.tail || b.End < o.size {
+		if b.Start == 0 && b.End < o.size {
+			o.tail = max(o.tail, b.End)
+			for i := int64(0); (i+1)*blockSize <= b.End && o.err == nil; i++ {
 				o.err = o.load(r, i) // readers need the beginning, too
 			}
 		}
@@ -121,7 +91,7 @@ func (o *object) load(r *resuming, index int64) error {
 }
 
 // spool fetches the object to a temporary file that has no name.
-func (o *object) spool(b *body) error {
+func (o *object) spool(b *Body) error {
 	file, err := os.CreateTemp("", "tapedeck-*")
 	if err != nil {
 		return err
@@ -179,19 +149,19 @@ func (o *object) fetch(blocks []*block) {
 type resuming struct {
 	*object
 	off, end int64
-	body     *body
+	body     *Body
 	breaks   int // since the last byte
 }
 
 // request sends the request for what is left.
 func (r *resuming) request() error {
 	for {
-		body, err := r.source.get(r.ctx, r.etag, r.off, r.end)
+		body, err := r.store.Get(r.ctx, r.path, r.etag, r.off, r.end)
 		if err == nil {
 			r.body = body
 			return r.check()
 		}
-		if again := (temporary{}); !errors.As(err, &again) || !r.pause() {
+		if again := (temporaryError{}); !errors.As(err, &again) || !r.pause() {
 			return err
 		}
 	}
@@ -203,10 +173,10 @@ func (r *resuming) check() error {
 	switch {
 	case r.off < 0: // the first one
 		return nil
-	case b.etag != r.etag || b.size != r.size || b.etag == "" && !b.modified.Equal(r.modified):
-		return errChanged
-	case b.start != r.off || b.end > r.end:
-		return fmt.Errorf("the server returned bytes %d to %d instead of %d to %d", b.start, b.end, r.off, r.end)
+	case b.ETag != r.etag || b.Size != r.size || b.ETag == "" && !b.Modified.Equal(r.modified):
+		return ErrReplaced
+	case b.Start != r.off || b.End > r.end:
+		return fmt.Errorf("the server returned bytes %d to %d instead of %d to %d", b.Start, b.End, r.off, r.end)
 	}
 	return nil
 }
@@ -216,7 +186,7 @@ func (r *resuming) pause() bool {
 	if r.breaks++; r.breaks >= mostBreaks {
 		return false
 	}
-	pause := min(r.source.waits().pause<<r.breaks, mostPause)
+	pause := min(r.cache.pause<<r.breaks, mostPause)
 	select {
 	case <-time.After(pause/2 + rand.N(pause/2)):
 		return true

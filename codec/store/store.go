@@ -1,13 +1,12 @@
 // Package store reads files and folders whose path may be a URL of an object store: the methods of Files are the
 // functions of package os, and give local paths to them. A prefix of a bucket that ends at a slash is a folder.
 //
-//	s3://bucket/key   S3 and stores that speak it (AWS_ENDPOINT_URL)
-//	gs://bucket/key   Google's store, by its S3 interface, with HMAC keys
-//	https://host/path a server that answers requests for ranges; others are fetched to a temporary file
+//	s3://bucket/key   S3 and stores that speak it (AWS_ENDPOINT_URL): package s3
+//	gs://bucket/key   Google's store, by its S3 interface, with HMAC keys: package s3
+//	https://host/path a server that answers requests for ranges; others are fetched to a temporary file: package http
 //	file:///path      a local path
 //
-// Credentials, region and endpoint come from the environment and the files that the tools of AWS take them from.
-// Without any credentials requests are anonymous.
+// This package knows no protocol: a program gives the stores that it links to New.
 //
 // A File of a URL begins with one request for its last 256 kB, which also returns its size and its ETag. The rest is
 // read in blocks: adjacent ones by one request, more of them ahead while reading goes on in order. All open Files of a
@@ -41,10 +40,33 @@ type File interface {
 
 // Files reads files and folders by paths that may be URLs. A nil *Files reads local files alone. The methods may be
 // called by several goroutines.
-type Files struct{ cache cache }
+type Files struct {
+	stores map[string]Store // by scheme
+	cache  cache
+}
 
-// New returns files that are local or in stores.
-func New() *Files { return &Files{cache: cache{objects: map[source]*object{}, limit: cacheSize}} }
+// New returns files that are local or in the stores.
+func New(stores ...Store) *Files {
+	f := &Files{stores: map[string]Store{},
+		cache: cache{objects: map[string]*object{}, limit: cacheSize, pause: shortPause}}
+	for _, s := range stores {
+		for _, scheme := range s.Schemes() {
+			f.stores[scheme] = s
+		}
+	}
+	return f
+}
+
+// store returns the store of a URL.
+func (f *Files) store(url string) (Store, error) {
+	if f != nil {
+		scheme, _, _ := strings.Cut(url, "://")
+		if s := f.stores[scheme]; s != nil {
+			return s, nil
+		}
+	}
+	return nil, errLocal
+}
 
 // Open opens the file or folder at path. Errors are *fs.PathError, and wrap fs.ErrNotExist and fs.ErrPermission where
 // they apply.
@@ -66,7 +88,7 @@ func (f *Files) Open(path string) (File, error) {
 	if err := f.probe(path, missing); err != nil {
 		return nil, pathError("open", path, err)
 	}
-	return &folder{info: fileInfo{path: path, dir: true}}, nil
+	return &folder{info: fileInfo{path, &Object{Folder: true}}}, nil
 }
 
 // Stat describes the file or folder at path. Of a URL it makes a request.
@@ -84,7 +106,7 @@ func (f *Files) Stat(path string) (fs.FileInfo, error) {
 	if err := f.probe(path, missing); err != nil {
 		return nil, pathError("stat", path, err)
 	}
-	return &fileInfo{path: path, dir: true}, nil
+	return &fileInfo{path, &Object{Folder: true}}, nil
 }
 
 // Lstat is Stat, but describes a local link itself.
@@ -235,30 +257,27 @@ func Prefetch(file io.ReaderAt, off, n int64) {
 // ETag returns the ETag of the object that info describes, with its quotes; "" for local files and folders.
 func ETag(info fs.FileInfo) string {
 	if info, ok := info.(*fileInfo); ok {
-		return info.etag
+		return info.object.ETag
 	}
 	return ""
 }
 
 // fileInfo describes an object or a folder of them. It implements fs.FileInfo and fs.DirEntry.
 type fileInfo struct {
-	path     string
-	size     int64
-	etag     string
-	modified time.Time
-	dir      bool
+	path   string
+	object *Object
 }
 
 func (i *fileInfo) Name() string               { return Base(i.path) }
-func (i *fileInfo) Size() int64                { return i.size }
-func (i *fileInfo) ModTime() time.Time         { return i.modified }
-func (i *fileInfo) IsDir() bool                { return i.dir }
+func (i *fileInfo) Size() int64                { return i.object.Size }
+func (i *fileInfo) ModTime() time.Time         { return i.object.Modified }
+func (i *fileInfo) IsDir() bool                { return i.object.Folder }
 func (i *fileInfo) Sys() any                   { return nil }
 func (i *fileInfo) Type() fs.FileMode          { return i.Mode().Type() }
 func (i *fileInfo) Info() (fs.FileInfo, error) { return i, nil }
 
 func (i *fileInfo) Mode() fs.FileMode {
-	if i.dir {
+	if i.object.Folder {
 		return fs.ModeDir | 0o555
 	}
 	return 0o444
@@ -270,15 +289,4 @@ func pathError(op, path string, err error) error {
 		return err
 	}
 	return &fs.PathError{Op: op, Path: path, Err: err}
-}
-
-// source returns how the object at a URL is read.
-func (f *Files) source(path string) (source, error) {
-	if f == nil {
-		return nil, errLocal
-	}
-	if scheme, _, _ := strings.Cut(path, "://"); web(scheme) {
-		return newWebSource(path)
-	}
-	return newS3Source(path)
 }

@@ -2,27 +2,19 @@ package store_test
 
 import (
 	"bytes"
-	"context"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"math/rand/v2"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"testing/iotest"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -42,16 +34,10 @@ var most = sync.OnceValue(func() []byte {
 	return b
 })
 
-// newStore starts an S3 server, whose clients wait for hardly anything.
-func newStore(t *testing.T) *storetest.Server {
-	s := storetest.New(t)
-	store.Hurry(t, s.URL(""))
-	return s
-}
-
 func TestOpen(t *testing.T) {
-	files := store.New()
-	s := newStore(t)
+	s := storetest.New(t)
+	files := s.Files()
+	files.Hurry()
 	for _, size := range []int{0, 1, 5000, 256 << 10, 256<<10 + 1, 1<<20 - 1, 9 << 20} {
 		want := content(size)
 		s.Put("a b/ü?#%20.bin", want)
@@ -81,8 +67,9 @@ func TestOpen(t *testing.T) {
 }
 
 func TestRequests(t *testing.T) {
-	files := store.New()
-	s := newStore(t)
+	s := storetest.New(t)
+	files := s.Files()
+	files.Hurry()
 	want := content(20 << 20)
 	s.Put("f", want)
 	f, err := files.Open(s.URL("f"))
@@ -117,8 +104,9 @@ func TestRequests(t *testing.T) {
 
 // TestRandomReads reads more than the cache holds, so that memory is used again, while connections break.
 func TestRandomReads(t *testing.T) {
-	files := store.New()
-	s := newStore(t)
+	s := storetest.New(t)
+	files := s.Files()
+	files.Hurry()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	files.LimitCache(12 << 20)
@@ -163,8 +151,9 @@ func TestRandomReads(t *testing.T) {
 
 // TestCloseWhileReading proves that memory is not used again as long as a reader copies from it.
 func TestCloseWhileReading(t *testing.T) {
-	files := store.New()
-	s := newStore(t)
+	s := storetest.New(t)
+	files := s.Files()
+	files.Hurry()
 	whole := content(4 << 20)
 	want := [][]byte{whole[:2<<20], whole[2<<20:]}
 	for i, name := range []string{"0", "1"} {
@@ -202,8 +191,9 @@ func TestCloseWhileReading(t *testing.T) {
 }
 
 func TestChanged(t *testing.T) {
-	files := store.New()
-	s := newStore(t)
+	s := storetest.New(t)
+	files := s.Files()
+	files.Hurry()
 	s.Put("f", content(4<<20))
 	f, err := files.Open(s.URL("f"))
 	require.NoError(t, err)
@@ -219,92 +209,10 @@ func TestChanged(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestUnavailable(t *testing.T) {
-	files := store.New()
-	s := newStore(t)
-	s.Put("f", content(1000))
-	left := 2
-	s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		if left--; left >= 0 {
-			storetest.Unavailable(w)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-	b, err := files.ReadFile(s.URL("f"))
-	require.NoError(t, err)
-	require.Equal(t, content(1000), b)
-}
-
-// TestAbsentStore expects that a store which refuses connections is asked again only if it has ever answered.
-func TestAbsentStore(t *testing.T) {
-	files := store.New()
-	s := newStore(t)
-	s.Put("f", content(10))
-	endpoint := os.Getenv("AWS_ENDPOINT_URL")
-	repeated := func() int64 {
-		before := store.Repeated.Load()
-		_, err := files.Open(s.URL("f"))
-		require.ErrorIs(t, err, syscall.ECONNREFUSED)
-		return store.Repeated.Load() - before
-	}
-	t.Setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
-	store.Hurry(t, s.URL(""))
-	require.Zero(t, repeated())
-	require.Zero(t, repeated())
-
-	t.Setenv("AWS_ENDPOINT_URL", endpoint)
-	store.Hurry(t, s.URL(""))
-	f, err := files.Open(s.URL("f"))
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
-	s.Close()
-	require.NotZero(t, repeated())
-
-	// All clients return an error that says so.
-	unknown := &net.DNSError{Name: "no.such.host.invalid", IsNotFound: true}
-	synctest.Test(t, func(t *testing.T) {
-		for _, down := range []error{syscall.ECONNREFUSED, unknown} {
-			answers, answered := true, false
-			client := store.Paced(func(*http.Request) (*http.Response, error) {
-				if !answers {
-					return nil, down
-				}
-				return &http.Response{Body: http.NoBody}, nil
-			})
-			for _, answers = range []bool{false, true, false} {
-				response, err := client.Do(httptest.NewRequest(http.MethodGet, "/", nil))
-				var retryable interface{ RetryableError() bool }
-				final := errors.As(err, &retryable) && !retryable.RetryableError()
-				require.Equal(t, !answered && err != nil, final)
-				if err == nil {
-					answered = true
-					require.NoError(t, response.Body.Close())
-				}
-			}
-		}
-	})
-}
-
-// A store may be restarting when it is asked for the first time.
-func TestRestartingStore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		refusals := 0
-		client := store.Paced(func(*http.Request) (*http.Response, error) {
-			if refusals++; refusals < 10 {
-				return nil, syscall.ECONNREFUSED
-			}
-			return &http.Response{Body: http.NoBody}, nil
-		})
-		response, err := client.Do(httptest.NewRequest(http.MethodGet, "/", nil))
-		require.NoError(t, err)
-		require.NoError(t, response.Body.Close())
-	})
-}
-
 func TestMissing(t *testing.T) {
-	files := store.New()
-	s := newStore(t)
+	s := storetest.New(t)
+	files := s.Files()
+	files.Hurry()
 	s.Put("dir/f", nil)
 	for _, path := range []string{
 		s.URL("missing"), s.URL("di"), strings.ReplaceAll(s.URL("x"), storetest.Bucket, "other"), s.URL("missing/"),
@@ -321,67 +229,10 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-func TestErrors(t *testing.T) {
-	files := store.New()
-	s := newStore(t)
-	s.Put("dir/f", nil)
-	for path, want := range map[string]string{"s3://": "names no bucket", "s3:///x": "names no bucket"} {
-		_, err := files.Open(path)
-		require.ErrorContains(t, err, want)
-	}
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "wrong")
-	_, err := files.Open(s.URL("dir/f"))
-	require.ErrorIs(t, err, fs.ErrPermission)
-	t.Setenv("AWS_ACCESS_KEY_ID", "")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
-	_, err = files.Open(s.URL("dir/f"))
-	require.ErrorIs(t, err, fs.ErrPermission)
-	require.ErrorContains(t, err, "there are no credentials")
-	require.ErrorContains(t, err, "if nothing is there")
-}
-
-// A role without credentials is asked for again.
-func TestRole(t *testing.T) {
-	var known, asked atomic.Bool
-	metadata := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case !known.Load():
-			asked.Store(true)
-			http.NotFound(w, r)
-		case r.Method == http.MethodPut:
-			w.Header().Set("X-Aws-Ec2-Metadata-Token-Ttl-Seconds", "60")
-			_, _ = io.WriteString(w, "token")
-		case strings.HasSuffix(r.URL.Path, "/robot"):
-			_, _ = io.WriteString(w, `{"Code":"Success","AccessKeyId":"a","SecretAccessKey":"b","Token":"c",`+
-				`"Expiration":"2100-01-01T00:00:00Z"}`)
-		default:
-			_, _ = io.WriteString(w, "robot")
-		}
-	}))
-	defer metadata.Close()
-	for name, value := range map[string]string{
-		"AWS_EC2_METADATA_SERVICE_ENDPOINT": metadata.URL, "AWS_CONFIG_FILE": "/dev/null", "AWS_ENDPOINT_URL": "",
-		"AWS_SHARED_CREDENTIALS_FILE": "/dev/null", "AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "",
-		"AWS_REGION": "eu-west-1", "AWS_EC2_METADATA_DISABLED": "",
-	} {
-		t.Setenv(name, value)
-	}
-	// EC2 may be too late on a busy machine.
-	require.Eventually(t, func() bool { store.Hurry(t, "s3://bucket"); return asked.Load() }, time.Minute,
-		time.Millisecond)
-	known.Store(true)
-	anonymous := func() bool {
-		store.Hurry(t, "s3://bucket")
-		client, _, _, err := store.S3(t.Context(), "s3://bucket/key")
-		require.NoError(t, err)
-		return client.Options().Credentials == nil
-	}
-	require.Eventually(t, func() bool { return !anonymous() }, time.Minute, time.Millisecond)
-}
-
 func TestFolders(t *testing.T) {
-	files := store.New()
-	s := newStore(t)
+	s := storetest.New(t)
+	files := s.Files()
+	files.Hurry()
 	local := t.TempDir()
 	for _, key := range []string{"d/a.txt", "d/sub/b.txt", "d/sub/deep/c.txt", "d.x", "d/z"} {
 		s.Put(key, []byte(key))
@@ -415,8 +266,9 @@ func TestFolders(t *testing.T) {
 
 // What cannot be a path is an error, beside which the rest is there.
 func TestKeysThatAreNoPaths(t *testing.T) {
-	files := store.New()
-	s := newStore(t)
+	s := storetest.New(t)
+	files := s.Files()
+	files.Hurry()
 	for _, key := range []string{"d//b", "d/./b", "d/../b", "d/.."} {
 		s.Put("d/a", nil)
 		s.Put("d/", nil)
@@ -461,132 +313,24 @@ func TestNames(t *testing.T) {
 	require.Equal(t, "s3://b/k", store.Clean("s3://b/k//"))
 }
 
-func TestWeb(t *testing.T) {
-	files := store.New()
-	want := content(3 << 20)
-	modified := time.Unix(1e9, 0)
-	plain := func(w http.ResponseWriter, r *http.Request) {
-		http.ServeContent(w, r, "", modified, bytes.NewReader(want))
-	}
-	for name, handler := range map[string]http.HandlerFunc{
-		"ranges": plain,
-		"no ranges": func(w http.ResponseWriter, r *http.Request) {
-			r.Header.Del("Range")
-			plain(w, r)
-		},
-		"no suffix ranges": func(w http.ResponseWriter, r *http.Request) {
-			if strings.HasPrefix(r.Header.Get("Range"), "bytes=-") {
-				r.Header.Del("Range")
-			}
-			plain(w, r)
-		},
-		"length unknown": func(w http.ResponseWriter, _ *http.Request) {
-			_ = http.NewResponseController(w).Flush()
-			_, _ = w.Write(want)
-		},
-		"etag": func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("ETag", `"x"`)
-			plain(w, r)
-		},
-		"weak etag": func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("ETag", `W/"x"`)
-			plain(w, r)
-		},
-		"often unavailable": func() http.HandlerFunc {
-			var n atomic.Int64
-			return func(w http.ResponseWriter, r *http.Request) {
-				if n.Add(1)%2 == 1 {
-					storetest.Unavailable(w)
-					return
-				}
-				plain(w, r)
-			}
-		}(),
+func TestCanUpload(t *testing.T) {
+	for url, want := range map[string]string{
+		"s3://bucket": "", "gs://bucket/a": "", "s3://": "names no bucket", "s3:/bucket": "no URL of a store",
+		"https://host/a": "no URL of a store", "bucket": "no URL of a store",
 	} {
-		t.Run(name, func(t *testing.T) {
-			server := httptest.NewServer(handler)
-			defer server.Close()
-			store.Hurry(t, server.URL)
-			f, err := files.Open(server.URL + "/x?y")
-			require.NoError(t, err)
-			defer f.Close()
-			sum := sha256.New()
-			_, err = io.Copy(sum, f)
-			require.NoError(t, err)
-			expected := sha256.Sum256(want)
-			require.Equal(t, expected[:], sum.Sum(nil))
-		})
-	}
-	server := httptest.NewServer(http.NotFoundHandler())
-	defer server.Close()
-	_, err := files.Open(server.URL + "/x")
-	require.ErrorIs(t, err, fs.ErrNotExist)
-
-	liar := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		const size = int64(math.MaxInt64)
-		if !strings.HasPrefix(r.Header.Get("Range"), "bytes=-") {
-			w.WriteHeader(http.StatusNotFound)
-			return
+		err := store.CanUpload(url)
+		if want == "" {
+			require.NoError(t, err, url)
+		} else {
+			require.ErrorContains(t, err, want, url)
 		}
-		w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", size-256<<10, size-1, size))
-		w.WriteHeader(http.StatusPartialContent)
-		_, _ = w.Write(make([]byte, 256<<10))
-	}))
-	defer liar.Close()
-	_, err = files.ReadFile(liar.URL + "/x")
-	require.ErrorIs(t, err, fs.ErrNotExist)
-}
-
-// The body of an answer may take long, as long as it goes on.
-func TestSlowBody(t *testing.T) {
-	for pause, want := range map[time.Duration]string{
-		20 * time.Second: "", time.Hour: "the connection to the store does not go on",
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			client := store.Paced(func(r *http.Request) (*http.Response, error) {
-				return &http.Response{Body: &slowBody{r.Context(), pause, 10}}, nil
-			})
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://host", nil)
-			require.NoError(t, err)
-			answer, err := client.Do(r)
-			require.NoError(t, err)
-			got, err := io.ReadAll(answer.Body)
-			require.NoError(t, answer.Body.Close())
-			if want != "" {
-				require.EqualError(t, err, want)
-				return
-			}
-			require.NoError(t, err)
-			require.Len(t, got, 10)
-		})
 	}
 }
-
-// slowBody has a byte after each pause.
-type slowBody struct {
-	ctx   context.Context
-	pause time.Duration
-	left  int
-}
-
-func (s *slowBody) Read(b []byte) (int, error) {
-	if s.left == 0 {
-		return 0, io.EOF
-	}
-	select {
-	case <-time.After(s.pause):
-		s.left--
-		return 1, nil
-	case <-s.ctx.Done():
-		return 0, s.ctx.Err()
-	}
-}
-
-func (s *slowBody) Close() error { return nil }
 
 func TestReadPages(t *testing.T) {
-	files := store.New()
-	s := newStore(t)
+	s := storetest.New(t)
+	files := s.Files()
+	files.Hurry()
 	const size = 1000
 	want := content(10 << 20)
 	s.Put("f", want)

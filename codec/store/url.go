@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"net/url"
 	"path"
 	"path/filepath"
@@ -16,6 +17,18 @@ var schemes = []string{"s3", "gs", "http", "https"}
 func IsURL(path string) bool {
 	scheme, _, ok := strings.Cut(path, "://")
 	return ok && slices.Contains(schemes, scheme)
+}
+
+// CanUpload returns an error unless url is that of a store that can be written to.
+func CanUpload(url string) error {
+	scheme, _, _ := strings.Cut(url, "://")
+	switch root := split(url).root; {
+	case !IsURL(url) || web(scheme):
+		return fmt.Errorf("%s is no URL of a store that can be written to, such as s3://bucket/folder", url)
+	case root == scheme+"://":
+		return fmt.Errorf("%s names no bucket: write %s://BUCKET/FOLDER", url, scheme)
+	}
+	return nil
 }
 
 // Local returns the path that a file:// URL means, and every other path as it is.

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -14,13 +13,11 @@ func (f *Files) WriteFile(ctx context.Context, path string, content []byte) erro
 	if !IsURL(path) {
 		return os.WriteFile(Local(path), content, 0o666)
 	}
-	u, err := NewUploader(ctx, Dir(path), UploadOptions{Overwrite: true})
-	if err != nil {
-		return pathError("write", path, err)
+	s, err := f.store(path)
+	if err == nil {
+		err = s.Write(ctx, path, content)
 	}
-	t := Transfer{Uploader: u, Key: Base(path), File: bytes.NewReader(content), Size: int64(len(content)),
-		State: &TransferState{}}
-	if _, err := t.Run(ctx); err != nil {
+	if err != nil {
 		return pathError("write", path, err)
 	}
 	return nil
@@ -31,9 +28,9 @@ func (f *Files) Remove(ctx context.Context, path string) error {
 	if !IsURL(path) {
 		return os.Remove(Local(path))
 	}
-	u, err := NewUploader(ctx, Dir(path), UploadOptions{})
+	s, err := f.store(path)
 	if err == nil {
-		err = u.Remove(ctx, Base(path))
+		err = s.Remove(ctx, path)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return pathError("remove", path, err)

@@ -301,8 +301,8 @@ func (o *findOptions) clip(ctx context.Context, lines []foundLine, in *input, na
 		options.DefinitionOptions = o.DefinitionOptions
 		options.Begin = exactTime(max(begin, in.info.StartTime))
 		options.End = exactTime(min(end, in.info.EndTime))
-		job := &convert.Job{Files: allFiles, Formats: known, Inputs: []string{in.path}, Options: options, Workers: 1,
-			Damaged: warn, Warn: func(text string) { warn(errors.New(text)) }}
+		job := &convert.Job{Files: allFiles, Store: bucket, Formats: known, Inputs: []string{in.path},
+			Options: options, Workers: 1, Damaged: warn, Warn: func(text string) { warn(errors.New(text)) }}
 		clip := name + time.Unix(0, first).UTC().Format("_20060102T150405.000000Z") + format.Extension
 		if _, err := runClaimed(ctx, job, o.Clip, clip); err != nil {
 			return err

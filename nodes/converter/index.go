@@ -70,7 +70,7 @@ func (o *indexOptions) index(ctx context.Context, paths []string, stdout, stderr
 		}
 	}
 	paths, _ = part.of(all.paths, all.paths)
-	c, err := catalogue.Create(ctx, allFiles, o.Output)
+	c, err := catalogue.Create(ctx, allFiles, bucket, o.Output)
 	if err != nil {
 		return err
 	}

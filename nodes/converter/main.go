@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"tapedeck/codec/store"
+	"tapedeck/codec/store/http"
+	"tapedeck/codec/store/s3"
 	"tapedeck/config"
 	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/diff"
@@ -21,8 +23,11 @@ import (
 // known are the formats that the commands read and write.
 var known = allformats.List()
 
-// allFiles are the files that the commands read, local ones and those in stores.
-var allFiles = store.New()
+// bucket is the store that the commands write to, and allFiles are the files that they read.
+var (
+	bucket   = s3.New()
+	allFiles = store.New(bucket, http.New())
+)
 
 // hints are what to use instead of flags of ros2 bag, rosbag, mcap and cyber_recorder.
 var hints = map[string]string{

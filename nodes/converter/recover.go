@@ -63,8 +63,8 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 	taken := false
 	found := findings{sound: o.Sound, info: in.info}
 	job := convert.Job{
-		Files: allFiles, Formats: known, Inputs: paths[:1], Output: path, Options: convert.DefaultOptions(),
-		Sound: o.Sound, Events: found.events,
+		Files: allFiles, Store: bucket, Formats: known, Inputs: paths[:1], Output: path,
+		Options: convert.DefaultOptions(), Sound: o.Sound, Events: found.events,
 		Open: func(string) (codec.Reader, error) {
 			taken = true
 			return in.reader, nil

@@ -158,7 +158,7 @@ func (s *server) convert(ctx context.Context, request *tapedeck.Convert_Request)
 
 // job returns the conversion that is asked for. It stays in the folder of the service.
 func (s *server) job(ctx context.Context, request *tapedeck.Convert_Request) (*convert.Job, error) {
-	j := &convert.Job{Files: allFiles, Formats: known, Inputs: request.Inputs, Output: request.Output,
+	j := &convert.Job{Files: allFiles, Store: bucket, Formats: known, Inputs: request.Inputs, Output: request.Output,
 		Options: s.options}
 	j.Open = func(path string) (codec.Reader, error) { return s.open(ctx, path) }
 	switch {

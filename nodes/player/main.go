@@ -14,6 +14,8 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec/store"
+	"tapedeck/codec/store/http"
+	"tapedeck/codec/store/s3"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats/allformats"
 	"tapedeck/nodes/internal/graph"
@@ -125,7 +127,7 @@ func play(ctx context.Context, in *config.Input, o *options) (err error) {
 	if _, err := names.Topic(o.prefixed("/topic")); err != nil {
 		return config.Usagef("prefix: %w", err)
 	}
-	s, err := openSource(ctx, store.New(), paths, offsets, o.AlignStarts, wants, o.ReadOptions)
+	s, err := openSource(ctx, store.New(s3.New(), http.New()), paths, offsets, o.AlignStarts, wants, o.ReadOptions)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/codec/store"
+	"tapedeck/codec/store/s3"
 	"tapedeck/config"
 	diag "tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/msgs/std_srvs"
@@ -61,7 +62,7 @@ func (o *options) checkUpload() error {
 
 func (o *transferOptions) queue(url string, overwrite bool) upload.Options {
 	return upload.Options{
-		URL: url, UploadOptions: store.UploadOptions{Rate: int64(o.UploadRate), Overwrite: overwrite},
+		Store: s3.New(), URL: url, UploadOptions: s3.UploadOptions{Rate: int64(o.UploadRate), Overwrite: overwrite},
 		Delete: o.DeleteAfterUpload, Episodes: formats.PureGo().Episodic,
 		Open: func(path string) (codec.Reader, error) { return formats.PureGo().OpenFile(nil, path) },
 	}

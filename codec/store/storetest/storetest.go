@@ -21,6 +21,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec/store"
+	web "tapedeck/codec/store/http"
+	"tapedeck/codec/store/s3"
 )
 
 // Bucket is the bucket that every server has.
@@ -89,8 +91,8 @@ func New(t testing.TB) *Server {
 	return s
 }
 
-// Files returns the files of the process, of this server and of all web servers.
-func (s *Server) Files() *store.Files { return store.New() }
+// Files returns files that are local, on the server, or on web servers.
+func (s *Server) Files() *store.Files { return store.New(s3.New(), web.New()) }
 
 // URL returns the URL of a key in the bucket.
 func (s *Server) URL(key string) string { return "s3://" + Bucket + "/" + key }

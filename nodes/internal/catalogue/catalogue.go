@@ -21,6 +21,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/store"
+	"tapedeck/codec/store/s3"
 )
 
 // The tables, in the order in which files of a recording are replaced. A recording that is in the last one is complete.
@@ -111,14 +112,14 @@ type Signal struct {
 // Catalogue is a folder with tables.
 type Catalogue struct {
 	files    *store.Files
-	folder   string          // or a URL
-	uploader *store.Uploader // to a URL; nil: nothing is added, or to a local folder
+	folder   string       // or a URL
+	uploader *s3.Uploader // to a URL; nil: nothing is added, or to a local folder
 }
 
 // Create returns the catalogue in a folder, which is created if it does not exist, or at a URL of a store.
-func Create(ctx context.Context, files *store.Files, folder string) (*Catalogue, error) {
+func Create(ctx context.Context, files *store.Files, bucket *s3.Store, folder string) (*Catalogue, error) {
 	if store.IsURL(folder) {
-		u, err := store.NewUploader(ctx, folder, store.UploadOptions{Overwrite: true})
+		u, err := bucket.NewUploader(ctx, folder, s3.UploadOptions{Overwrite: true})
 		return &Catalogue{files, folder, u}, err
 	}
 	for _, table := range []string{signalsTable, topicsTable, eventsTable, recordingsTable} {
@@ -231,8 +232,8 @@ func read[T any](files *store.Files, path string, do func(T)) (err error) {
 type table struct {
 	io.Closer // the writer of rows
 	path      string
-	file      *os.File        // under a temporary name
-	send      *store.Transfer // to the store; nil: the file is renamed
+	file      *os.File     // under a temporary name
+	send      *s3.Transfer // to the store; nil: the file is renamed
 }
 
 func create[T any](c *Catalogue, name, recording string) (*parquet.GenericWriter[T], *table, error) {
@@ -250,8 +251,8 @@ func create[T any](c *Catalogue, name, recording string) (*parquet.GenericWriter
 		parquet.CreatedBy("tapedeck", "1", "0"))
 	t.Closer = w
 	if c.uploader != nil {
-		t.send = &store.Transfer{Uploader: c.uploader, Key: name + "/" + store.Base(t.path), File: t.file,
-			State: &store.TransferState{}}
+		t.send = &s3.Transfer{Uploader: c.uploader, Key: name + "/" + store.Base(t.path), File: t.file,
+			State: &s3.TransferState{}}
 	}
 	return w, t, nil
 }

@@ -149,7 +149,7 @@ func TestFindEqualsScan(t *testing.T) {
 	}
 	t.Logf("TAPEDECK_SEED=%d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
-	c, err := Create(t.Context(), nil, t.TempDir())
+	c, err := Create(t.Context(), nil, nil, t.TempDir())
 	require.NoError(t, err)
 	operands := []string{"/imu linear_acceleration.z", "/imu abs(linear_acceleration.z)", "/imu linear_acceleration.x",
 		"/narrow data", "/list data[0]", "/list data[1]", "/list len(data)", "/two data", "/imu header.stamp.sec",
@@ -202,7 +202,7 @@ func TestFindInSamples(t *testing.T) {
 			}
 		}
 	}
-	c, err := Create(t.Context(), nil, t.TempDir())
+	c, err := Create(t.Context(), nil, nil, t.TempDir())
 	require.NoError(t, err)
 	tried := 0
 	for _, path := range paths {
@@ -268,7 +268,7 @@ func TestSpan(t *testing.T) {
 			for i, at := range c.times {
 				r = append(r, &codec.Message{Channel: &codec.Channel{Topic: "/" + strconv.Itoa(i)}, LogTime: at})
 			}
-			catalog, err := Create(t.Context(), nil, t.TempDir())
+			catalog, err := Create(t.Context(), nil, nil, t.TempDir())
 			require.NoError(t, err)
 			row, _, err := catalog.Add(t.Context(), Recording{Recording: name}, nil, &r, nil)
 			require.NoError(t, err)
@@ -298,7 +298,7 @@ func TestSignals(t *testing.T) {
 		require.NoError(t, w.Write(&codec.Message{Channel: channel, LogTime: start*1e9 + at, Data: data}))
 	}
 	require.NoError(t, w.Close())
-	c, err := Create(t.Context(), nil, t.TempDir())
+	c, err := Create(t.Context(), nil, nil, t.TempDir())
 	require.NoError(t, err)
 	index(t, c, path, nil)
 	var got []Signal
@@ -338,7 +338,7 @@ func TestOutlyingTimes(t *testing.T) {
 		require.NoError(t, w.Write(&m))
 	}
 	require.NoError(t, w.Close())
-	catalogue, err := Create(t.Context(), nil, t.TempDir())
+	catalogue, err := Create(t.Context(), nil, nil, t.TempDir())
 	require.NoError(t, err)
 	index(t, catalogue, path, nil)
 	var got []Event
@@ -350,7 +350,7 @@ func TestOutlyingTimes(t *testing.T) {
 
 // Rows of several row groups are sorted within each, and none is lost.
 func TestManySignals(t *testing.T) {
-	c, err := Create(t.Context(), nil, t.TempDir())
+	c, err := Create(t.Context(), nil, nil, t.TempDir())
 	require.NoError(t, err)
 	out, file, err := create[Signal](c, signalsTable, "x")
 	require.NoError(t, err)
@@ -397,9 +397,9 @@ func TestOpen(t *testing.T) {
 	require.ErrorContains(t, err, "is no catalogue; 'converter index' makes one")
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o666))
-	_, err = Create(t.Context(), nil, file)
+	_, err = Create(t.Context(), nil, nil, file)
 	require.ErrorContains(t, err, "create the catalogue "+file)
-	c, err := Create(t.Context(), nil, filepath.Join(t.TempDir(), "odd [name]"))
+	c, err := Create(t.Context(), nil, nil, filepath.Join(t.TempDir(), "odd [name]"))
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "..", "n ü.mcap")
 	require.NoError(t, os.WriteFile(c.file(recordingsTable, path), []byte("PAR1 damaged"), 0o666))
@@ -411,7 +411,7 @@ func TestOpen(t *testing.T) {
 
 // What an index with other fields left when it was killed hides nothing.
 func TestTablesOfDifferentRuns(t *testing.T) {
-	c, err := Create(t.Context(), nil, t.TempDir())
+	c, err := Create(t.Context(), nil, nil, t.TempDir())
 	require.NoError(t, err)
 	path := random(t, rand.New(rand.NewPCG(1, 1)))
 	cond, err := condition.Parse("/imu linear_acceleration.z < 1e300")

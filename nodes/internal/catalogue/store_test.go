@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/codec/store/s3"
 	"tapedeck/codec/store/storetest"
 	"tapedeck/nodes/internal/condition"
 )
@@ -16,7 +17,7 @@ func TestRequests(t *testing.T) {
 	path := random(t, rand.New(rand.NewPCG(1, 1)))
 	cond, err := condition.Parse("/imu linear_acceleration.z > 5")
 	require.NoError(t, err)
-	c, err := Create(t.Context(), s.Files(), s.URL("catalogue"))
+	c, err := Create(t.Context(), s.Files(), s3.New(), s.URL("catalogue"))
 	require.NoError(t, err)
 	for _, step := range []struct {
 		name     string

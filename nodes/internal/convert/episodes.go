@@ -68,7 +68,7 @@ func (j *Job) runEpisodes(ctx context.Context, p *plan, t *target, d *damage) (*
 	for _, path := range j.Inputs {
 		read = append(read, &codec.Info{Path: path})
 	}
-	out, err := newOutput(j.Files, j.Output, j.Formats, format, p.Overwrite, read)
+	out, err := newOutput(j, format, p.Overwrite, read)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
 	"tapedeck/codec/store"
+	"tapedeck/codec/store/s3"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
@@ -24,6 +25,7 @@ import (
 // Job is a conversion of one or several recordings, merged in time, to one recording.
 type Job struct {
 	Files   *store.Files // where recordings are; nil: local files
+	Store   *s3.Store    // where an output goes that is a URL; nil: there is no such output
 	Formats formats.List // known ones
 	Inputs  []string
 	Output  string
@@ -350,7 +352,7 @@ func (j *Job) output(p *plan, t *target, ins inputs) (*output, error) {
 	if j.Stdout != nil && j.Output == StandardOutput {
 		return newStream(j.Stdout, j.Output, j.Formats, t.format)
 	}
-	return newOutput(j.Files, j.Output, j.Formats, t.format, p.Overwrite, ins.originals())
+	return newOutput(j, t.format, p.Overwrite, ins.originals())
 }
 
 // open opens an input.

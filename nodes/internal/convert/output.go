@@ -12,6 +12,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/store"
+	"tapedeck/codec/store/s3"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
@@ -22,6 +23,7 @@ import (
 // some formats name files after it.
 type output struct {
 	destination
+	bucket *s3.Store // of path, if that is a URL
 	part   string    // the folder, beside a local path
 	keep   bool      // keep the folder: its content is complete but could not be moved
 	stream io.Writer // where the recording goes instead of to path; else nil
@@ -42,12 +44,11 @@ func newStream(w io.Writer, path string, known formats.List, format formats.Form
 	return &output{destination: destination{path: path, format: format}, stream: w}, nil
 }
 
-// newOutput prepares writing path, unless it exists or is an input. The caller must call Close.
-func newOutput(files *store.Files, path string, known formats.List, format formats.Format, overwrite bool,
-	read []*codec.Info) (*output, error) {
-	o := &output{destination: destination{files: files, path: store.Clean(path), format: format, overwrite: overwrite,
-		read: read}}
-	if err := o.check(known); err != nil {
+// newOutput prepares writing the output of a job, unless it exists or is an input. The caller must call Close.
+func newOutput(j *Job, format formats.Format, overwrite bool, read []*codec.Info) (*output, error) {
+	o := &output{destination: destination{files: j.Files, path: store.Clean(j.Output), format: format,
+		overwrite: overwrite, read: read}, bucket: j.Store}
+	if err := o.check(j.Formats); err != nil {
 		return nil, err
 	}
 	if o.stored() {
@@ -69,7 +70,7 @@ func newOutput(files *store.Files, path string, known formats.List, format forma
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("create %s: %w", path, codec.Pathless(err))
+		return nil, fmt.Errorf("create %s: %w", j.Output, codec.Pathless(err))
 	}
 	return o, nil
 }

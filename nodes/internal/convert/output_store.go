@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tapedeck/codec/store"
+	"tapedeck/codec/store/s3"
 )
 
 const (
@@ -19,13 +20,13 @@ const (
 
 // send sends the files of the recording. No object exists before all are sent. If it fails, it leaves nothing.
 func (o *output) send(ctx context.Context) (err error) {
-	u, err := store.NewUploader(ctx, store.Dir(o.path), store.UploadOptions{
+	u, err := o.bucket.NewUploader(ctx, store.Dir(o.path), s3.UploadOptions{
 		Parallel: parallelParts, Overwrite: o.overwrite,
 	})
 	if err != nil {
 		return err
 	}
-	var transfers []*store.Transfer
+	var transfers []*s3.Transfer
 	defer func() {
 		if err == nil {
 			return
@@ -48,8 +49,8 @@ func (o *output) send(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		t := &store.Transfer{Uploader: u, Key: filepath.ToSlash(name), File: writtenFile(path), Size: stat.Size(),
-			State: &store.TransferState{}, Keep: true}
+		t := &s3.Transfer{Uploader: u, Key: filepath.ToSlash(name), File: writtenFile(path), Size: stat.Size(),
+			State: &s3.TransferState{}, Keep: true}
 		transfers = append(transfers, t)
 		if err := t.Send(ctx); err != nil {
 			return err

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/store/s3"
 	"tapedeck/codec/store/storetest"
 	"tapedeck/nodes/internal/formats/allformats"
 )
@@ -45,12 +46,12 @@ func TestConvertToAStore(t *testing.T) {
 			t.Setenv("TMPDIR", t.TempDir())
 			in := filepath.Join(dir, "in.record.00000")
 			manyBytes(t, in, size)
-			local := &Job{Files: s.Files(), Formats: allformats.List(),
+			local := &Job{Files: s.Files(), Store: s3.New(), Formats: allformats.List(),
 				Inputs: []string{in}, Output: filepath.Join(dir, name),
 				Options: DefaultOptions()}
 			_, err := local.Run(t.Context())
 			require.NoError(t, err)
-			j := &Job{Files: s.Files(), Formats: allformats.List(),
+			j := &Job{Files: s.Files(), Store: s3.New(), Formats: allformats.List(),
 				Inputs: []string{in}, Output: s.URL("new/" + name),
 				Options: DefaultOptions()}
 			result, err := j.Run(t.Context())
@@ -108,7 +109,7 @@ func TestFailedConversionToAStore(t *testing.T) {
 				}
 				next.ServeHTTP(w, r)
 			})
-			j := &Job{Files: s.Files(), Formats: allformats.List(),
+			j := &Job{Files: s.Files(), Store: s3.New(), Formats: allformats.List(),
 				Inputs: []string{in}, Output: s.URL("new/folder"),
 				Options: DefaultOptions()}
 			_, err := j.Run(ctx)
@@ -128,7 +129,7 @@ func TestFailedConversionRemovesItsOwn(t *testing.T) {
 	in := filepath.Join(t.TempDir(), "in.record.00000")
 	manyBytes(t, in, inParts)
 	to := func(s *storetest.Server) *Job {
-		return &Job{Files: s.Files(), Formats: allformats.List(),
+		return &Job{Files: s.Files(), Store: s3.New(), Formats: allformats.List(),
 			Inputs: []string{in}, Output: s.URL("new/folder"),
 			Options: DefaultOptions()}
 	}
@@ -178,7 +179,7 @@ func TestOverwriteInAStore(t *testing.T) {
 	const other = "new/other.record.00009"
 	s.Put(other, content)
 	convert := func(messages uint64, input string) *Result {
-		j := &Job{Files: s.Files(), Formats: allformats.List(),
+		j := &Job{Files: s.Files(), Store: s3.New(), Formats: allformats.List(),
 			Inputs: []string{input}, Output: s.URL("new/drive.record"),
 			Options: DefaultOptions()}
 		j.Options.MaxBagMessages, j.Options.Overwrite = messages, true
@@ -197,7 +198,7 @@ func TestOverwriteInAStore(t *testing.T) {
 
 	s.Put("new/a_1.mcap", content)
 	for output, input := range map[string]string{"new/drive.record": name(1), "new/a.mcap": "new/a_1.mcap"} {
-		j := &Job{Files: s.Files(), Formats: allformats.List(),
+		j := &Job{Files: s.Files(), Store: s3.New(), Formats: allformats.List(),
 			Inputs: []string{s.URL(input)}, Output: s.URL(output),
 			Options: DefaultOptions()}
 		j.Options.MaxBagMessages, j.Options.Overwrite = 1, true
@@ -212,7 +213,7 @@ func TestFailedOverwriteInAStore(t *testing.T) {
 	s, dir := storetest.New(t), t.TempDir()
 	in := filepath.Join(dir, "in.record.00000")
 	manyBytes(t, in, inOne)
-	j := &Job{Files: s.Files(), Formats: allformats.List(),
+	j := &Job{Files: s.Files(), Store: s3.New(), Formats: allformats.List(),
 		Inputs: []string{in}, Output: s.URL("new/drive.record"),
 		Options: DefaultOptions()}
 	j.Options.MaxBagMessages, j.Options.Overwrite = 6, true
@@ -255,7 +256,7 @@ func TestConvertManyFilesToAStore(t *testing.T) {
 		}
 		next.ServeHTTP(w, r)
 	})
-	j := &Job{Files: s.Files(), Formats: allformats.List(),
+	j := &Job{Files: s.Files(), Store: s3.New(), Formats: allformats.List(),
 		Inputs: []string{in}, Output: s.URL("new/folder"), Options: DefaultOptions()}
 	j.Options.MaxBagMessages = 1
 	_, err := j.Run(t.Context())
@@ -270,8 +271,8 @@ func TestInputInAStore(t *testing.T) {
 	format, err := FormatOf(allformats.List(), "", "rosbag2")
 	require.NoError(t, err)
 	for _, input := range []string{"drive", "drive/drive_0.mcap"} {
-		_, err = newOutput(s.Files(), s.URL("drive"), allformats.List(), format, true,
-			[]*codec.Info{{Path: s.URL(input)}})
+		job := &Job{Files: s.Files(), Formats: allformats.List(), Output: s.URL("drive")}
+		_, err = newOutput(job, format, true, []*codec.Info{{Path: s.URL(input)}})
 		require.EqualError(t, err, s.URL("drive")+" is an input; name another output")
 	}
 }

@@ -19,7 +19,7 @@ func TestOutputThatAppearsMeanwhile(t *testing.T) {
 			path := filepath.Join(folder, "out.mcap")
 			format, err := FormatOf(allformats.List(), path, "")
 			require.NoError(t, err)
-			out, err := newOutput(nil, path, allformats.List(), format, false, nil)
+			out, err := newOutput(&Job{Output: path, Formats: allformats.List()}, format, false, nil)
 			require.NoError(t, err)
 			w, err := out.create(codec.CreateOptions{})
 			require.NoError(t, err)
@@ -47,7 +47,7 @@ func TestOverwriteSparesFolders(t *testing.T) {
 	path := filepath.Join(folder, "out.mcap")
 	format, err := FormatOf(allformats.List(), path, "")
 	require.NoError(t, err)
-	out, err := newOutput(nil, path, allformats.List(), format, true, nil)
+	out, err := newOutput(&Job{Output: path, Formats: allformats.List()}, format, true, nil)
 	require.NoError(t, err)
 	w, err := out.create(codec.CreateOptions{})
 	require.NoError(t, err)
@@ -69,7 +69,7 @@ func TestOverwriteShorter(t *testing.T) {
 	format, err := FormatOf(allformats.List(), path, "")
 	require.NoError(t, err)
 	create := func(splits int, read ...*codec.Info) ([]string, error) {
-		out, err := newOutput(nil, path, allformats.List(), format, true, read)
+		out, err := newOutput(&Job{Output: path, Formats: allformats.List()}, format, true, read)
 		require.NoError(t, err)
 		defer out.Close()
 		w, err := out.create(codec.CreateOptions{})
@@ -112,17 +112,17 @@ func TestOverwriteShorter(t *testing.T) {
 	}
 	_, err = create(1)
 	require.NoError(t, err)
-	_, err = newOutput(nil, path, allformats.List(), format, false, nil)
+	_, err = newOutput(&Job{Output: path, Formats: allformats.List()}, format, false, nil)
 	require.EqualError(t, err, path+".00000 exists; name another output or use --overwrite")
 	for _, name := range short {
-		_, err = newOutput(nil, path, allformats.List(), format, true, []*codec.Info{{Path: name}})
+		_, err = newOutput(&Job{Output: path, Formats: allformats.List()}, format, true, []*codec.Info{{Path: name}})
 		require.EqualError(t, err, name+" is an input; name another output")
 	}
 	active, err := os.Create(path + ".00002.active")
 	require.NoError(t, err)
 	defer active.Close()
 	require.NoError(t, codec.Lock(active))
-	_, err = newOutput(nil, path, allformats.List(), format, true, nil)
+	_, err = newOutput(&Job{Output: path, Formats: allformats.List()}, format, true, nil)
 	require.EqualError(t, err, active.Name()+" is being written; name another output")
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec/store"
+	web "tapedeck/codec/store/http"
 	"tapedeck/test/internal/process"
 	"tapedeck/test/samples"
 )
@@ -134,7 +135,7 @@ func TestRefused(t *testing.T) {
 
 // TestChanged changes a blob that is being read.
 func TestChanged(t *testing.T) {
-	files := store.New()
+	files := store.New(web.New())
 	s := newStore(t)
 	content := make([]byte, 3<<20)
 	f, err := files.Open(s.put("f", content))

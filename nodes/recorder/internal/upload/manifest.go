@@ -16,6 +16,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/store"
+	"tapedeck/codec/store/s3"
 	"tapedeck/nodes/internal/describe"
 )
 
@@ -180,7 +181,7 @@ func (q *Queue) begin(ctx context.Context, s *spool, f *file) error {
 			m.Lost = append(m.Lost, f.Path)
 		}
 		if err != nil || !slices.ContainsFunc(m.Lost, func(name string) bool { return known[name] }) {
-			err = store.ErrDiffers // files that both have are compared when they are sent
+			err = s3.ErrDiffers // files that both have are compared when they are sent
 		}
 	}
 	if err != nil {
@@ -208,8 +209,8 @@ func (q *Queue) sendManifest(ctx context.Context, s *spool) error {
 	}
 	ours := *q.uploader
 	ours.Overwrite, ours.Progress = true, nil // it is made of the same files
-	t := store.Transfer{Uploader: &ours, Key: s.Name + "/" + manifestName, File: bytes.NewReader(text),
-		Size: int64(len(text)), State: &store.TransferState{}}
+	t := s3.Transfer{Uploader: &ours, Key: s.Name + "/" + manifestName, File: bytes.NewReader(text),
+		Size: int64(len(text)), State: &s3.TransferState{}}
 	_, err = t.Run(ctx)
 	return err
 }

@@ -20,6 +20,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/codec/store"
+	"tapedeck/codec/store/s3"
 )
 
 const (
@@ -38,7 +39,8 @@ var (
 
 // Options are where recordings are sent, and how. No function may be nil.
 type Options struct {
-	store.UploadOptions
+	s3.UploadOptions
+	Store  *s3.Store
 	URL    string
 	Delete bool // delete files once they are proven to be in the store
 
@@ -75,7 +77,7 @@ type Queue struct {
 	failed    time.Time // when failures began
 	why       string    // the last failure
 	broken    string    // what is not uploaded as its spool cannot be read
-	uploader  *store.Uploader
+	uploader  *s3.Uploader
 }
 
 // New returns a queue without recordings.
@@ -312,7 +314,7 @@ func (q *Queue) scan(s *spool) error {
 		case !ok:
 			f.Deleted = true
 		case !f.is(now):
-			f.Proof, f.Deleted = store.Proof{}, false
+			f.Proof, f.Deleted = s3.Proof{}, false
 		default:
 			f.Deleted = false // the process ended before it was
 		}
@@ -341,7 +343,7 @@ func (q *Queue) next(now time.Time) (s *spool, f *file, wait time.Duration) {
 				}
 				wait = min(wait, due)
 				over = over && f.refused != nil
-				if errors.Is(f.refused, store.ErrDiffers) || errors.Is(f.refused, codec.ErrLocked) {
+				if errors.Is(f.refused, s3.ErrDiffers) || errors.Is(f.refused, codec.ErrLocked) {
 					break // nothing is added to another recording of this name, or to what another process sends
 				}
 			}
@@ -356,7 +358,7 @@ func (q *Queue) next(now time.Time) (s *spool, f *file, wait time.Duration) {
 // attempt sends a file, or completes a recording with its manifest.
 func (q *Queue) attempt(ctx context.Context, s *spool, f *file) error {
 	if q.uploader == nil {
-		u, err := store.NewUploader(ctx, q.URL, q.UploadOptions)
+		u, err := q.Store.NewUploader(ctx, q.URL, q.UploadOptions)
 		if err != nil {
 			return err
 		}
@@ -449,7 +451,7 @@ func (q *Queue) send(ctx context.Context, s *spool, f *file) error {
 	f.Size = stat.Size()
 	state := f.TransferState
 	q.mu.Unlock()
-	t := store.Transfer{Uploader: q.uploader, Key: s.key(f), File: in, Size: stat.Size(), State: &state, Save: func() {
+	t := s3.Transfer{Uploader: q.uploader, Key: s.key(f), File: in, Size: stat.Size(), State: &state, Save: func() {
 		q.locked(func() { f.TransferState, s.unsaved = state, true })
 		_ = q.save(s)
 	}}
@@ -457,14 +459,14 @@ func (q *Queue) send(ctx context.Context, s *spool, f *file) error {
 	if err == nil {
 		proven := file{Size: stat.Size(), Modified: stat.ModTime()}
 		if now, changed := os.Stat(s.local(f)); changed != nil || !proven.is(now) {
-			err = cmp.Or(changed, fmt.Errorf("upload %s: %w", s.local(f), store.ErrChanged))
+			err = cmp.Or(changed, fmt.Errorf("upload %s: %w", s.local(f), s3.ErrChanged))
 		}
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	f.TransferState, s.unsaved = state, true
 	if err == nil {
-		f.Proof, f.Modified, f.TransferState, f.refused = proof, stat.ModTime(), store.TransferState{}, nil
+		f.Proof, f.Modified, f.TransferState, f.refused = proof, stat.ModTime(), s3.TransferState{}, nil
 	}
 	return err
 }
@@ -476,8 +478,8 @@ func (q *Queue) ended(err error, s *spool, f *file) {
 	lost := f != &s.manifest && errors.Is(err, fs.ErrNotExist) && errors.Is(statErr, fs.ErrNotExist)
 	refused := lost || refusal(err)
 	// What fails here says nothing about the store.
-	answers := err == nil || errors.Is(err, store.ErrDiffers) || errors.Is(err, store.ErrUnproven)
-	if errors.Is(err, store.ErrDiffers) {
+	answers := err == nil || errors.Is(err, s3.ErrDiffers) || errors.Is(err, s3.ErrUnproven)
+	if errors.Is(err, s3.ErrDiffers) {
 		err = fmt.Errorf("%w: 'recorder upload --overwrite' replaces it, another URL keeps both", err)
 	}
 	q.mu.Lock()
@@ -498,7 +500,7 @@ func (q *Queue) ended(err error, s *spool, f *file) {
 	default:
 		q.failures++
 		q.retry, q.why = now.Add(pause(q.failures, mostPause)), err.Error()
-		if errors.Is(err, store.ErrAnonymous) {
+		if errors.Is(err, s3.ErrAnonymous) {
 			q.uploader = nil // the next one may find credentials
 		}
 		if first = q.failures == 1; first {
@@ -523,7 +525,7 @@ func (q *Queue) ended(err error, s *spool, f *file) {
 // refusal reports whether an error is about one file, and will probably come again.
 func refusal(err error) bool {
 	var local *fs.PathError
-	return errors.Is(err, store.ErrDiffers) || errors.Is(err, store.ErrUnproven) || errors.Is(err, store.ErrChanged) ||
+	return errors.Is(err, s3.ErrDiffers) || errors.Is(err, s3.ErrUnproven) || errors.Is(err, s3.ErrChanged) ||
 		errors.Is(err, errActive) || errors.Is(err, codec.ErrLocked) || errors.As(err, &local)
 }
 

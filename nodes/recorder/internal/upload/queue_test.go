@@ -21,6 +21,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/codec/store/s3"
 	"tapedeck/codec/store/storetest"
 	"tapedeck/nodes/internal/formats"
 )
@@ -29,7 +30,7 @@ const patient = time.Minute
 
 func newQueue(t *testing.T, s *storetest.Server) *Queue {
 	return New(Options{
-		URL: s.URL("fleet"), Episodes: formats.PureGo().Episodic,
+		Store: s3.New(), URL: s.URL("fleet"), Episodes: formats.PureGo().Episodic,
 		Open: func(path string) (codec.Reader, error) { return formats.PureGo().OpenFile(nil, path) },
 		Note: func(string, time.Time) {},
 		Log:  func(_ bridge.LogLevel, format string, args ...any) { t.Logf(format, args...) },

@@ -11,7 +11,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/codec/store"
+	"tapedeck/codec/store/s3"
 )
 
 // checkTime is how long a store may take to say that it still has a file, where the disk cannot wait.
@@ -55,7 +55,7 @@ func (q *Queue) removable(s *spool) *file {
 func (q *Queue) remove(ctx context.Context, s *spool, f *file, trust bool) (string, error) {
 	path := s.local(f)
 	var was file
-	var uploader *store.Uploader
+	var uploader *s3.Uploader
 	reachable, done := false, false
 	q.locked(func() { was, uploader, reachable = *f, q.uploader, q.failures == 0 })
 	if was.CRC32C == "" || was.Deleted {
@@ -64,7 +64,7 @@ func (q *Queue) remove(ctx context.Context, s *spool, f *file, trust bool) (stri
 	changed := false
 	if uploader != nil && (reachable || !trust) {
 		err := uploader.Holds(ctx, s.key(f), was.Proof)
-		changed = errors.Is(err, store.ErrDiffers) || errors.Is(err, fs.ErrNotExist)
+		changed = errors.Is(err, s3.ErrDiffers) || errors.Is(err, fs.ErrNotExist)
 		if err != nil && !changed && !trust {
 			return "", err
 		}
@@ -92,7 +92,7 @@ func (q *Queue) remove(ctx context.Context, s *spool, f *file, trust bool) (stri
 	}
 	if changed || !was.is(stat) {
 		q.Log(bridge.Warn, "upload: %s is not what is in the store any more; it is not deleted", path)
-		q.locked(func() { f.Proof, s.Done, s.unsaved = store.Proof{}, false, true })
+		q.locked(func() { f.Proof, s.Done, s.unsaved = s3.Proof{}, false, true })
 		return "", nil
 	}
 	if !done && !was.Described {

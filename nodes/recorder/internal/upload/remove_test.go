@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/store"
+	"tapedeck/codec/store/s3"
 	"tapedeck/codec/store/storetest"
 )
 
@@ -154,7 +154,7 @@ func TestDeleteThroughALink(t *testing.T) {
 	left := newSpool(s.URL("fleet"), dir, "drive")
 	left.Ended, left.Done = true, true
 	left.Files = []*file{{Name: "drive/out/secret", Size: stat.Size(), Modified: stat.ModTime(),
-		Proof: store.Proof{CRC32C: "AAAAAA=="}}}
+		Proof: s3.Proof{CRC32C: "AAAAAA=="}}}
 	text, err := json.Marshal(left)
 	require.NoError(t, err)
 	require.NoError(t, left.write(text, false))

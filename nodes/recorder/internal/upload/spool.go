@@ -16,6 +16,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/series"
 	"tapedeck/codec/store"
+	"tapedeck/codec/store/s3"
 )
 
 // spoolSuffix is what the name of a spool has behind that of its recording.
@@ -55,9 +56,9 @@ type file struct {
 	Added time.Time `json:"added"`
 	Size  int64     `json:"size"`
 
-	store.TransferState
-	store.Proof           // that it is in the store
-	Modified    time.Time `json:"modified,omitzero"` // then
+	s3.TransferState
+	s3.Proof           // that it is in the store
+	Modified time.Time `json:"modified,omitzero"` // then
 
 	Deleted   bool `json:"deleted,omitempty"`   // after that
 	Described bool `json:"described,omitempty"` // in Info

@@ -1,4 +1,4 @@
-package store_test
+package s3_test
 
 import (
 	"bytes"
@@ -12,12 +12,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/s3"
+	aws "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec/store"
+	"tapedeck/codec/store/s3"
 	"tapedeck/codec/store/storetest"
 )
+
+// hurried returns a store that waits for nothing but the bodies of answers: a busy machine sends them late.
+func hurried(t *testing.T) *s3.Store { return s3.Hurried(t, 30*time.Second) }
 
 // testPart is smaller than stores allow, but for that of the tests.
 const testPart = 80_000
@@ -29,16 +33,16 @@ func random(n int) []byte {
 	return b
 }
 
-func newUploader(t *testing.T, s *storetest.Server, o store.UploadOptions) *store.Uploader {
+func newUploader(t *testing.T, s *storetest.Server, o s3.UploadOptions) *s3.Uploader {
 	o.Attempts = 1
-	u, err := store.NewUploader(t.Context(), s.URL("fleet/car"), o)
+	u, err := hurried(t).NewUploader(t.Context(), s.URL("fleet/car"), o)
 	require.NoError(t, err)
 	u.SetPartSize(testPart)
 	return u
 }
 
-func transfer(u *store.Uploader, key string, content []byte, state *store.TransferState) *store.Transfer {
-	return &store.Transfer{Uploader: u, Key: key, File: bytes.NewReader(content), Size: int64(len(content)),
+func transfer(u *s3.Uploader, key string, content []byte, state *s3.TransferState) *s3.Transfer {
+	return &s3.Transfer{Uploader: u, Key: key, File: bytes.NewReader(content), Size: int64(len(content)),
 		State: state}
 }
 
@@ -65,11 +69,11 @@ func TestUpload(t *testing.T) {
 	for name, size := range map[string]int{"empty": 0, "small": 1000, "a part": testPart, "parts": 5 * testPart / 2} {
 		for _, parallel := range []int{1, 4} {
 			t.Run(name, func(t *testing.T) {
-				s := newStore(t)
+				s := storetest.New(t)
 				var done atomic.Int64
-				u := newUploader(t, s, store.UploadOptions{Parallel: parallel, Progress: func(n int64) { done.Add(n) }})
+				u := newUploader(t, s, s3.UploadOptions{Parallel: parallel, Progress: func(n int64) { done.Add(n) }})
 				content := random(size)
-				sum, err := transfer(u, "a/b", content, &store.TransferState{}).Run(t.Context())
+				sum, err := transfer(u, "a/b", content, &s3.TransferState{}).Run(t.Context())
 				require.NoError(t, err)
 				got, ok := s.Content("fleet/car/a/b")
 				require.True(t, ok)
@@ -77,17 +81,17 @@ func TestUpload(t *testing.T) {
 				require.EqualValues(t, size, done.Load())
 				require.Equal(t, 1, sent(s)["object"])
 
-				again, err := transfer(u, "a/b", content, &store.TransferState{}).Run(t.Context())
+				again, err := transfer(u, "a/b", content, &s3.TransferState{}).Run(t.Context())
 				require.NoError(t, err)
 				require.Equal(t, sum, again)
 				require.Equal(t, 1, sent(s)["object"], "it is not sent twice")
 
 				if size > 0 {
 					content[size-1]++
-					_, err = transfer(u, "a/b", content, &store.TransferState{}).Run(t.Context())
-					require.ErrorIs(t, err, store.ErrDiffers)
+					_, err = transfer(u, "a/b", content, &s3.TransferState{}).Run(t.Context())
+					require.ErrorIs(t, err, s3.ErrDiffers)
 					u.Overwrite = true
-					_, err = transfer(u, "a/b", content, &store.TransferState{}).Run(t.Context())
+					_, err = transfer(u, "a/b", content, &s3.TransferState{}).Run(t.Context())
 					require.NoError(t, err)
 					got, _ = s.Content("fleet/car/a/b")
 					require.True(t, bytes.Equal(content, got))
@@ -99,7 +103,7 @@ func TestUpload(t *testing.T) {
 
 // An object that another one makes while parts are sent is not replaced.
 func TestUploadBesideAnother(t *testing.T) {
-	s := newStore(t)
+	s := storetest.New(t)
 	theirs := []byte("theirs")
 	s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		if r.Method == http.MethodPost && r.URL.Query().Has("uploadId") {
@@ -107,18 +111,18 @@ func TestUploadBesideAnother(t *testing.T) {
 		}
 		next.ServeHTTP(w, r)
 	})
-	u := newUploader(t, s, store.UploadOptions{Parallel: 1})
-	_, err := transfer(u, "a/b", random(2*testPart), &store.TransferState{}).Run(t.Context())
-	require.ErrorIs(t, err, store.ErrDiffers)
+	u := newUploader(t, s, s3.UploadOptions{Parallel: 1})
+	_, err := transfer(u, "a/b", random(2*testPart), &s3.TransferState{}).Run(t.Context())
+	require.ErrorIs(t, err, s3.ErrDiffers)
 	got, _ := s.Content("fleet/car/a/b")
 	require.Equal(t, theirs, got)
 }
 
 // Nothing is sent while it is held.
 func TestUploadHeld(t *testing.T) {
-	s := newStore(t)
+	s := storetest.New(t)
 	free, held := make(chan struct{}), make(chan struct{}, 10)
-	u := newUploader(t, s, store.UploadOptions{Hold: func(ctx context.Context) {
+	u := newUploader(t, s, s3.UploadOptions{Hold: func(ctx context.Context) {
 		held <- struct{}{}
 		select {
 		case <-free:
@@ -129,7 +133,7 @@ func TestUploadHeld(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error)
 	go func() {
-		_, err := transfer(u, "a", content, &store.TransferState{}).Run(ctx)
+		_, err := transfer(u, "a", content, &s3.TransferState{}).Run(ctx)
 		failed <- err
 	}()
 	<-held
@@ -139,7 +143,7 @@ func TestUploadHeld(t *testing.T) {
 	cancel()
 	require.ErrorIs(t, <-failed, context.Canceled)
 	close(free)
-	_, err := transfer(u, "a", content, &store.TransferState{}).Run(t.Context())
+	_, err := transfer(u, "a", content, &s3.TransferState{}).Run(t.Context())
 	require.NoError(t, err)
 	got, _ := s.Content("fleet/car/a")
 	require.True(t, bytes.Equal(content, got))
@@ -148,19 +152,19 @@ func TestUploadHeld(t *testing.T) {
 // An upload that was interrupted goes on; parts that the store has are not sent again unless they differ.
 func TestUploadResumes(t *testing.T) {
 	for name, c := range map[string]struct {
-		meanwhile func(s *storetest.Server, content []byte, state *store.TransferState)
+		meanwhile func(s *storetest.Server, content []byte, state *s3.TransferState)
 		parts     int // that are sent after that
 	}{
-		"as it was":  {func(*storetest.Server, []byte, *store.TransferState) {}, 1},
-		"other file": {func(_ *storetest.Server, content []byte, _ *store.TransferState) { content[0]++ }, 2},
-		"lost id":    {func(_ *storetest.Server, _ []byte, state *store.TransferState) { state.UploadID = "" }, 3},
-		"id of the unborn": {func(_ *storetest.Server, _ []byte, state *store.TransferState) {
+		"as it was":  {func(*storetest.Server, []byte, *s3.TransferState) {}, 1},
+		"other file": {func(_ *storetest.Server, content []byte, _ *s3.TransferState) { content[0]++ }, 2},
+		"lost id":    {func(_ *storetest.Server, _ []byte, state *s3.TransferState) { state.UploadID = "" }, 3},
+		"id of the unborn": {func(_ *storetest.Server, _ []byte, state *s3.TransferState) {
 			state.UploadID = "7"
 		}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStore(t)
-			u := newUploader(t, s, store.UploadOptions{})
+			s := storetest.New(t)
+			u := newUploader(t, s, s3.UploadOptions{})
 			content := random(5 * testPart / 2)
 			s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 				if strings.Contains(r.URL.RawQuery, "partNumber=3") {
@@ -169,7 +173,7 @@ func TestUploadResumes(t *testing.T) {
 				}
 				next.ServeHTTP(w, r)
 			})
-			var state store.TransferState
+			var state s3.TransferState
 			_, err := transfer(u, "a", content, &state).Run(t.Context())
 			require.Error(t, err)
 			require.Empty(t, s.Keys())
@@ -190,9 +194,9 @@ func TestUploadResumes(t *testing.T) {
 
 // uploads returns the answer to a listing of unfinished uploads.
 func uploads(t *testing.T, s *storetest.Server) []string {
-	client, bucket, _, err := store.S3(t.Context(), s.URL(""))
-	require.NoError(t, err)
-	out, err := client.ListMultipartUploads(t.Context(), &s3.ListMultipartUploadsInput{Bucket: &bucket})
+	bucket := storetest.Bucket
+	out, err := s3.New().Client(t, s.URL("")).ListMultipartUploads(t.Context(),
+		&aws.ListMultipartUploadsInput{Bucket: &bucket})
 	require.NoError(t, err)
 	var keys []string
 	for _, u := range out.Uploads {
@@ -204,8 +208,8 @@ func uploads(t *testing.T, s *storetest.Server) []string {
 // A store that does not return what was sent to it proves nothing.
 func TestUploadToAStoreThatLies(t *testing.T) {
 	for _, size := range []int{1000, 5 * testPart / 2} {
-		s := newStore(t)
-		u := newUploader(t, s, store.UploadOptions{})
+		s := storetest.New(t)
+		u := newUploader(t, s, s3.UploadOptions{})
 		s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if r.Method == http.MethodHead {
 				foreign := &foreignETag{ResponseWriter: w}
@@ -218,17 +222,17 @@ func TestUploadToAStoreThatLies(t *testing.T) {
 			next.ServeHTTP(w, r)
 		})
 		content := random(size)
-		_, err := transfer(u, "a", content, &store.TransferState{}).Run(t.Context())
-		require.ErrorIs(t, err, store.ErrUnproven)
-		_, err = transfer(u, "a", content, &store.TransferState{}).Run(t.Context())
-		require.ErrorIs(t, err, store.ErrDiffers)
+		_, err := transfer(u, "a", content, &s3.TransferState{}).Run(t.Context())
+		require.ErrorIs(t, err, s3.ErrUnproven)
+		_, err = transfer(u, "a", content, &s3.TransferState{}).Run(t.Context())
+		require.ErrorIs(t, err, s3.ErrDiffers)
 	}
 }
 
 // A store without checksums is read.
 func TestUploadIsReadBack(t *testing.T) {
-	s := newStore(t)
-	u := newUploader(t, s, store.UploadOptions{})
+	s := storetest.New(t)
+	u := newUploader(t, s, s3.UploadOptions{})
 	s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		if r.Method == http.MethodHead {
 			foreign := &foreignETag{ResponseWriter: w}
@@ -237,7 +241,7 @@ func TestUploadIsReadBack(t *testing.T) {
 		}
 		next.ServeHTTP(w, r)
 	})
-	_, err := transfer(u, "a", random(1000), &store.TransferState{}).Run(t.Context())
+	_, err := transfer(u, "a", random(1000), &s3.TransferState{}).Run(t.Context())
 	require.NoError(t, err)
 	var gets int
 	for _, r := range s.Requests() {
@@ -293,8 +297,8 @@ func TestUploadWithoutAnAnswer(t *testing.T) {
 	for _, c := range []struct{ size, attempts int }{
 		{1000, 1}, {5 * testPart / 2, 1}, {1000, 2}, {5 * testPart / 2, 2},
 	} {
-		s := newStore(t)
-		u, err := store.NewUploader(t.Context(), s.URL("fleet/car"), store.UploadOptions{Attempts: c.attempts})
+		s := storetest.New(t)
+		u, err := hurried(t).NewUploader(t.Context(), s.URL("fleet/car"), s3.UploadOptions{Attempts: c.attempts})
 		require.NoError(t, err)
 		u.SetPartSize(testPart)
 		var lost atomic.Bool
@@ -313,7 +317,7 @@ func TestUploadWithoutAnAnswer(t *testing.T) {
 			next.ServeHTTP(w, r)
 		})
 		content := random(c.size)
-		var state store.TransferState
+		var state s3.TransferState
 		_, err = transfer(u, "a", content, &state).Run(t.Context())
 		if err != nil && c.attempts == 1 {
 			_, err = transfer(u, "a", content, &state).Run(t.Context())
@@ -332,34 +336,34 @@ func (d discard) Write(b []byte) (int, error) { return len(b), nil }
 func (d discard) WriteHeader(int)             {}
 
 func TestUploadOfAFileThatShrinks(t *testing.T) {
-	s := newStore(t)
-	u := newUploader(t, s, store.UploadOptions{})
+	s := storetest.New(t)
+	u := newUploader(t, s, s3.UploadOptions{})
 	for _, size := range []int64{1000, 5 * testPart / 2} {
-		tr := transfer(u, "a", nil, &store.TransferState{})
+		tr := transfer(u, "a", nil, &s3.TransferState{})
 		tr.File, tr.Size = bytes.NewReader(random(int(size)-1)), size
 		_, err := tr.Run(t.Context())
-		require.ErrorIs(t, err, store.ErrChanged)
+		require.ErrorIs(t, err, s3.ErrChanged)
 	}
 	require.Empty(t, s.Keys())
 }
 
 func TestUploadRate(t *testing.T) {
-	s := newStore(t)
-	u := newUploader(t, s, store.UploadOptions{Rate: 4 * testPart, Parallel: 2})
+	s := storetest.New(t)
+	u := newUploader(t, s, s3.UploadOptions{Rate: 4 * testPart, Parallel: 2})
 	began := time.Now()
-	_, err := transfer(u, "a", random(2*testPart), &store.TransferState{}).Run(t.Context())
+	_, err := transfer(u, "a", random(2*testPart), &s3.TransferState{}).Run(t.Context())
 	require.NoError(t, err)
 	require.Greater(t, time.Since(began), 400*time.Millisecond)
 
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err = transfer(u, "b", random(8*testPart), &store.TransferState{}).Run(ctx)
+	_, err = transfer(u, "b", random(8*testPart), &s3.TransferState{}).Run(ctx)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
 // After a refusal requests have the time of the store.
 func TestUploadWithAWrongClock(t *testing.T) {
-	s := newStore(t)
+	s := storetest.New(t)
 	const ahead = 2 * time.Hour
 	s.Intercept(func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 		now := time.Now().Add(ahead)
@@ -371,23 +375,9 @@ func TestUploadWithAWrongClock(t *testing.T) {
 		}
 		w.WriteHeader(http.StatusNotFound)
 	})
-	u := newUploader(t, s, store.UploadOptions{})
-	require.ErrorIs(t, u.Holds(t.Context(), "a", store.Proof{}), fs.ErrPermission)
-	require.ErrorIs(t, u.Holds(t.Context(), "a", store.Proof{}), fs.ErrNotExist)
-}
-
-func TestUploadURLs(t *testing.T) {
-	for url, want := range map[string]string{
-		"s3://bucket": "", "gs://bucket/a": "", "s3://": "names no bucket", "s3:/bucket": "no URL of a store",
-		"https://host/a": "no URL of a store", "bucket": "no URL of a store",
-	} {
-		err := store.CanUpload(url)
-		if want == "" {
-			require.NoError(t, err, url)
-		} else {
-			require.ErrorContains(t, err, want, url)
-		}
-	}
+	u := newUploader(t, s, s3.UploadOptions{})
+	require.ErrorIs(t, u.Holds(t.Context(), "a", s3.Proof{}), fs.ErrPermission)
+	require.ErrorIs(t, u.Holds(t.Context(), "a", s3.Proof{}), fs.ErrNotExist)
 }
 
 // Bodies of answers that do not go on hang nothing.
@@ -405,17 +395,18 @@ func TestStalled(t *testing.T) {
 		<-r.Context().Done()
 	}
 	s := storetest.New(t)
-	store.HurryBodies(t, s.URL(""), time.Second)
 	s.Intercept(stall)
-	u := newUploader(t, s, store.UploadOptions{})
+	stored := s3.Hurried(t, time.Second)
+	u, err := stored.NewUploader(t.Context(), s.URL("fleet/car"), s3.UploadOptions{Attempts: 1})
+	require.NoError(t, err)
 	failed := make(chan error)
 	actions := []func() error{
 		func() error {
-			_, err := transfer(u, "a", random(1000), &store.TransferState{}).Run(t.Context())
+			_, err := transfer(u, "a", random(1000), &s3.TransferState{}).Run(t.Context())
 			return err
 		},
 		func() error { _, err := u.Get(t.Context(), "a"); return err },
-		func() error { _, err := store.New().ReadDir(s.URL("")); return err },
+		func() error { _, err := store.New(stored).ReadDir(s.URL("")); return err },
 	}
 	for _, act := range actions {
 		go func() { failed <- act() }()

@@ -1,4 +1,4 @@
-package store
+package s3
 
 import (
 	"bytes"
@@ -24,6 +24,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
+
+	"tapedeck/codec/store"
 )
 
 const (
@@ -59,44 +61,32 @@ type UploadOptions struct {
 // Uploader sends files to a folder of a store. Its methods may be called by several goroutines.
 type Uploader struct {
 	UploadOptions
-	store  s3Source
-	prefix string // of keys, with a slash at its end
-	url    string
-	part   int64 // larger files are sent in several parts of this size, or more
+	at   *location // of the folder; its key has a slash at its end, unless it is empty
+	url  string
+	part int64 // larger files are sent in several parts of this size, or more
 
 	buffers *sync.Pool // of parts, as *[]byte
 }
 
-// CanUpload returns an error unless files can be sent to url.
-func CanUpload(url string) error {
-	scheme, _, _ := strings.Cut(url, "://")
-	switch root := split(url).root; {
-	case !IsURL(url) || scheme != "s3" && scheme != "gs":
-		return fmt.Errorf("%s is no URL of a store that can be written to, such as s3://bucket/folder", url)
-	case root == scheme+"://":
-		return fmt.Errorf("%s names no bucket: write %s://BUCKET/FOLDER", url, scheme)
-	}
-	return nil
-}
-
-// NewUploader returns an uploader to the folder at url, whose settings S3 takes from the environment.
-func NewUploader(ctx context.Context, url string, o UploadOptions) (*Uploader, error) {
-	if err := CanUpload(url); err != nil {
+// NewUploader returns an uploader to the folder at url.
+func (s *Store) NewUploader(ctx context.Context, url string, o UploadOptions) (*Uploader, error) {
+	if err := store.CanUpload(url); err != nil {
 		return nil, err
 	}
-	client, bucket, prefix, err := S3(ctx, url)
+	l, err := s.locate(ctx, url)
 	if err != nil {
 		return nil, err
 	}
-	if prefix != "" && !strings.HasSuffix(prefix, "/") {
-		prefix += "/"
+	if l.key != "" && !strings.HasSuffix(l.key, "/") {
+		l.key += "/"
 	}
-	settings := client.Options()
-	settings.ExpressCredentials = nil // New would change those of client, which others use meanwhile
+	settings := l.client.Options()
+	settings.ExpressCredentials = nil // New would change those of the client, which others use meanwhile
 	encrypted := settings.BaseEndpoint == nil || strings.HasPrefix(*settings.BaseEndpoint, "https:")
 	rate, attempts := o.Rate, o.Attempts
-	client = s3.New(settings, func(o *s3.Options) {
-		o.HTTPClient = o.HTTPClient.(*paced).uploading(rate)
+	uploads := *l.client
+	uploads.Client = s3.New(settings, func(o *s3.Options) {
+		o.HTTPClient = uploads.over(s.dialer.Uploading(rate))
 		if attempts > 0 {
 			o.RetryMaxAttempts = attempts
 		}
@@ -104,8 +94,8 @@ func NewUploader(ctx context.Context, url string, o UploadOptions) (*Uploader, e
 			o.APIOptions = append(slices.Clone(o.APIOptions), v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware)
 		}
 	})
-	return &Uploader{UploadOptions: o, store: s3Source{client: client, bucket: bucket}, prefix: prefix, url: url,
-		part: partSize, buffers: &sync.Pool{}}, nil
+	l.client = &uploads
+	return &Uploader{UploadOptions: o, at: l, url: url, part: partSize, buffers: &sync.Pool{}}, nil
 }
 
 // TransferState is what another process needs to go on with an upload.
@@ -213,7 +203,7 @@ func (t *Transfer) resume(ctx context.Context) (map[int32]types.Part, error) {
 		return nil, nil
 	}
 	sent := map[int32]types.Part{}
-	pages := s3.NewListPartsPaginator(u.store.client, &s3.ListPartsInput{Bucket: &u.store.bucket, Key: t.key(),
+	pages := s3.NewListPartsPaginator(u.at.client, &s3.ListPartsInput{Bucket: &u.at.bucket, Key: t.key(),
 		UploadId: &t.State.UploadID})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -234,8 +224,8 @@ func (t *Transfer) resume(ctx context.Context) (map[int32]types.Part, error) {
 // begin begins to send the file in parts.
 func (t *Transfer) begin(ctx context.Context) error {
 	u := t.Uploader
-	out, err := u.store.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{
-		Bucket: &u.store.bucket, Key: t.key(), ChecksumAlgorithm: types.ChecksumAlgorithmCrc32c,
+	out, err := u.at.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{
+		Bucket: &u.at.bucket, Key: t.key(), ChecksumAlgorithm: types.ChecksumAlgorithmCrc32c,
 	})
 	if err != nil {
 		return err
@@ -274,8 +264,8 @@ func (p *part) sum(data []byte) {
 
 func (t *Transfer) sendPart(ctx context.Context, i int, data []byte) error {
 	u := t.Uploader
-	out, err := u.store.client.UploadPart(ctx, &s3.UploadPartInput{
-		Bucket: &u.store.bucket, Key: t.key(), UploadId: &t.State.UploadID, PartNumber: aws.Int32(int32(i + 1)),
+	out, err := u.at.client.UploadPart(ctx, &s3.UploadPartInput{
+		Bucket: &u.at.bucket, Key: t.key(), UploadId: &t.State.UploadID, PartNumber: aws.Int32(int32(i + 1)),
 		Body: bytes.NewReader(data), ContentLength: aws.Int64(int64(len(data))),
 		ChecksumCRC32C: aws.String(encoded(t.parts[i].crc)),
 	})
@@ -384,8 +374,8 @@ func (t *Transfer) create(ctx context.Context) error {
 	}
 	if t.State.UploadID == "" {
 		return t.each(ctx, func(ctx context.Context, _ int, data []byte) error {
-			_, err := u.store.client.PutObject(ctx, &s3.PutObjectInput{
-				Bucket: &u.store.bucket, Key: t.key(), IfNoneMatch: absent, Body: bytes.NewReader(data),
+			_, err := u.at.client.PutObject(ctx, &s3.PutObjectInput{
+				Bucket: &u.at.bucket, Key: t.key(), IfNoneMatch: absent, Body: bytes.NewReader(data),
 				ContentLength: &t.Size, ChecksumCRC32C: aws.String(encoded(t.whole)),
 			})
 			if err == nil {
@@ -399,8 +389,8 @@ func (t *Transfer) create(ctx context.Context) error {
 		list[i] = types.CompletedPart{ETag: p.etag, PartNumber: aws.Int32(int32(i + 1)),
 			ChecksumCRC32C: aws.String(encoded(p.crc))}
 	}
-	_, err := u.store.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
-		Bucket: &u.store.bucket, Key: t.key(), UploadId: &t.State.UploadID, IfNoneMatch: absent,
+	_, err := u.at.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
+		Bucket: &u.at.bucket, Key: t.key(), UploadId: &t.State.UploadID, IfNoneMatch: absent,
 		MultipartUpload: &types.CompletedMultipartUpload{Parts: list},
 	})
 	return err
@@ -412,7 +402,7 @@ func (t *Transfer) Abort(ctx context.Context) {
 	if t.State.UploadID != "" && !t.same {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 		defer cancel()
-		_, _ = u.store.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &u.store.bucket,
+		_, _ = u.at.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &u.at.bucket,
 			Key: t.key(), UploadId: &t.State.UploadID})
 	}
 	*t.State = TransferState{}
@@ -433,14 +423,14 @@ func (t *Transfer) abortOthers(ctx context.Context) {
 	if t.State.UploadID == "" {
 		return
 	}
-	out, err := u.store.client.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{Bucket: &u.store.bucket,
+	out, err := u.at.client.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{Bucket: &u.at.bucket,
 		Prefix: t.key()})
 	if err != nil {
 		return
 	}
 	for _, other := range out.Uploads {
 		if aws.ToString(other.Key) == *t.key() {
-			_, _ = u.store.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &u.store.bucket,
+			_, _ = u.at.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &u.at.bucket,
 				Key: t.key(), UploadId: other.UploadId})
 		}
 	}
@@ -449,10 +439,10 @@ func (t *Transfer) abortOthers(ctx context.Context) {
 // Get returns the content of a small object, and of others the first 64 MiB. The error wraps fs.ErrNotExist if there is
 // none.
 func (u *Uploader) Get(ctx context.Context, key string) ([]byte, error) {
-	out, err := u.store.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &u.store.bucket,
-		Key: aws.String(u.prefix + key)})
+	out, err := u.at.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &u.at.bucket,
+		Key: aws.String(u.at.key + key)})
 	if err != nil {
-		return nil, u.store.plain(err)
+		return nil, u.at.plain(err)
 	}
 	defer out.Body.Close()
 	return io.ReadAll(io.LimitReader(out.Body, mostSmall))
@@ -460,9 +450,9 @@ func (u *Uploader) Get(ctx context.Context, key string) ([]byte, error) {
 
 // Remove deletes an object.
 func (u *Uploader) Remove(ctx context.Context, key string) error {
-	key = u.prefix + key
-	_, err := u.store.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &u.store.bucket, Key: &key})
-	return u.store.plain(err)
+	key = u.at.key + key
+	_, err := u.at.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &u.at.bucket, Key: &key})
+	return u.at.plain(err)
 }
 
 // Holds returns an error unless the object is still the one that was proven.
@@ -475,8 +465,8 @@ func (u *Uploader) Holds(ctx context.Context, key string, p Proof) error {
 }
 
 func (u *Uploader) head(ctx context.Context, key string) (*s3.HeadObjectOutput, error) {
-	out, err := u.store.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &u.store.bucket,
-		Key: aws.String(u.prefix + key), ChecksumMode: types.ChecksumModeEnabled})
+	out, err := u.at.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &u.at.bucket,
+		Key: aws.String(u.at.key + key), ChecksumMode: types.ChecksumModeEnabled})
 	if isStatus(err, http.StatusNotFound) {
 		return nil, fs.ErrNotExist
 	}
@@ -499,7 +489,7 @@ func (t *Transfer) prove(ctx context.Context, head *s3.HeadObjectOutput) (err er
 		}
 	}
 	u := t.Uploader
-	out, err := u.store.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &u.store.bucket, Key: t.key()})
+	out, err := u.at.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &u.at.bucket, Key: t.key()})
 	if err != nil {
 		return err
 	}
@@ -547,7 +537,7 @@ func (t *Transfer) md5Matches(etag string) (bool, error) {
 	return etag == fmt.Sprintf("%x-%d", all, len(t.parts)), nil
 }
 
-func (t *Transfer) key() *string { return aws.String(t.Uploader.prefix + t.Key) }
+func (t *Transfer) key() *string { return aws.String(t.Uploader.at.key + t.Key) }
 
 func (t *Transfer) progress(n int64) {
 	if t.Uploader.Progress != nil {
@@ -562,7 +552,7 @@ func (u *Uploader) failed(what, key string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s %s: %w", what, Join(u.url, key), u.store.plain(err))
+	return fmt.Errorf("%s %s: %w", what, store.Join(u.url, key), u.at.plain(err))
 }
 
 // encoded returns a CRC32C as S3 writes it.
