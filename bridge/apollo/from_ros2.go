@@ -53,7 +53,12 @@ type outgoingChannel struct {
 }
 
 // translation appends the translation of a payload to out.
-type translation func(out *[]byte, payload []byte) error
+type translation func(out, payload []byte) ([]byte, error)
+
+// outgoing returns the translation of a channel to messages that have the plan.
+func (p *pair) outgoing(target *codec.Channel, plan *plan) *outgoingChannel {
+	return &outgoingChannel{target: target, begin: func(r *outgoing) translation { return p.fromROS2(r, plan) }}
+}
 
 // outgoing is a reading of a channel.
 type outgoing struct {
@@ -191,7 +196,7 @@ func (t *fromROS2) paired(p *pair, library *rosidl.Library, c *codec.Channel) (*
 	if err != nil {
 		return nil, err
 	}
-	return &outgoingChannel{target: target, begin: func(r *outgoing) translation { return p.fromROS2(r, d) }}, nil
+	return p.outgoing(target, describe(d).root()), nil
 }
 
 func (t *fromROS2) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
@@ -217,7 +222,8 @@ func (t *fromROS2) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]code
 			readings[m.Channel] = r
 		}
 		data, r.lost = data[:0], r.lost[:0]
-		if err := r.translate(&data, m.Data); err != nil {
+		var err error
+		if data, err = r.translate(data, m.Data); err != nil {
 			return nil, err
 		}
 		t.count(m.Channel.Topic, r.lost)

@@ -22,10 +22,7 @@ func (t *fromROS2) original(c *codec.Channel, library *rosidl.Library) *outgoing
 	if err != nil {
 		return nil
 	}
-	plans, err := plansOf(d)
-	if err != nil {
-		return nil
-	}
+	plans := describe(d)
 	p := pairBetween(c.Type, target.Type)
 	generated := plans.root().name
 	otherHas := func(better func(typeName string) bool) bool {
@@ -43,7 +40,7 @@ func (t *fromROS2) original(c *codec.Channel, library *rosidl.Library) *outgoing
 		return &outgoingChannel{}
 	case p != nil && sameType(library, t.own, c.Type):
 		target.Topic = strings.TrimSuffix(c.Topic, p.suffix)
-		return &outgoingChannel{target: target, begin: func(r *outgoing) translation { return p.fromROS2(r, d) }}
+		return p.outgoing(target, plans.root())
 	}
 	return nil
 }

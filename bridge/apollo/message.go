@@ -15,125 +15,89 @@ import (
 	"tapedeck/msgs/std_msgs"
 )
 
-// message reads the fields of an encoded message by name. A field that is not set has its default, which is NaN for
-// most numbers of Apollo. A field that the descriptor does not have is zero.
+// parser reads the messages of a reading of a recording, one after the other. It is for one goroutine.
+type parser struct {
+	logTime int64  // of the current message, in ns since the Unix epoch
+	stack   []slot // of the messages in it
+	damage  error  // the first that was found in it
+}
+
+// begin begins with a message.
+func (r *parser) begin(p *plan, b []byte, logTime int64) message {
+	r.logTime, r.stack, r.damage = logTime, r.stack[:0], nil
+	return r.message(p, b)
+}
+
+// message scans an encoded message.
+func (r *parser) message(p *plan, b []byte) message {
+	first := len(r.stack)
+	r.stack = append(r.stack, p.unset...)
+	m := message{r, p, b, r.stack[first:]}
+	m.damaged(p.scan(m.slots, b, func(*plan) {}))
+	return m
+}
+
+// message has the fields of an encoded message by name. A field that is not set has its default, which is NaN for most
+// numbers of Apollo. A field that the description does not have is zero.
 type message struct {
-	d       protoreflect.MessageDescriptor // nil if the message is not set
-	b       []byte
-	logTime int64  // ns since the Unix epoch
-	damage  *error // the first that was found
+	*parser
+	plan  *plan // nil if the message is not set
+	b     []byte
+	slots []slot
 }
 
-// read calls use with a message, and returns the first damage that use met.
-func read(d protoreflect.MessageDescriptor, data []byte, logTime int64, use func(message)) (err error) {
-	use(message{d, data, logTime, &err})
-	return err
-}
-
-// field returns the field with a name, nil if the descriptor does not have it with one of the kinds, which are all if
-// none are given.
-func (m message) field(name string, kinds ...protoreflect.Kind) protoreflect.FieldDescriptor {
-	if m.d == nil {
-		return nil
-	}
-	f := m.d.Fields().ByName(protoreflect.Name(name))
-	if f == nil || f.IsMap() || len(kinds) > 0 && !slices.Contains(kinds, f.Kind()) {
-		return nil
-	}
-	return f
-}
-
-// each calls found with all values of a field, if there is one: with the bits of a number, or the content of any other
-// kind.
-func (m message) each(f protoreflect.FieldDescriptor, found func(bits uint64, content []byte)) {
-	if f == nil {
-		return
-	}
-	wanted, want := f.Number(), protowire.BytesType
-	if number := numberKinds[f.Kind()]; number.width > 0 {
-		want = number.wire
-	}
-	for at := 0; at < len(m.b); {
-		number, kind, n := consumeTag(m.b[at:])
-		if n < 0 {
-			m.damaged(at, n)
-			return
-		}
-		bits, content, size := consume(number, kind, m.b[at+n:])
-		if size < 0 {
-			m.damaged(at, size)
-			return
-		}
-		switch {
-		case number != wanted:
-		case kind == want:
-			found(bits, content)
-		case kind == protowire.BytesType && f.IsList(): // packed
-			for len(content) > 0 {
-				bits, _, n := consume(number, want, content)
-				if n < 0 {
-					m.damaged(at, n)
-					return
-				}
-				found(bits, nil)
-				content = content[n:]
-			}
-		}
-		at += n + size
+func (m message) damaged(err error) {
+	if err != nil && m.damage == nil {
+		m.damage = fmt.Errorf("%s: %w", m.plan.descriptor.FullName(), err)
 	}
 }
 
-func (m message) damaged(at, code int) {
-	if *m.damage == nil {
-		*m.damage = fmt.Errorf("%s: byte %d: %w", m.d.FullName(), at, parseError(code))
+// field returns the field with a name and its place. It is nil if the description does not have it with one of the
+// kinds, which are all if none are given.
+func (m message) field(name string, list bool, kinds ...protoreflect.Kind) (*planField, slot) {
+	if m.plan == nil {
+		return nil, slot{}
 	}
-}
-
-// one returns the last value of a field. ok reports whether it is set.
-func (m message) one(f protoreflect.FieldDescriptor) (bits uint64, content []byte, ok bool) {
-	m.each(f, func(b uint64, c []byte) { bits, content, ok = b, c, true })
-	return bits, content, ok
+	f := m.plan.find(name, 0)
+	if f == nil || f.list != list || len(kinds) > 0 && !slices.Contains(kinds, f.kind) {
+		return nil, slot{}
+	}
+	return f, m.slots[f.index]
 }
 
 func (m message) has(name string) bool {
-	_, _, ok := m.one(m.field(name))
-	return ok
+	_, place := m.field(name, false)
+	return place.count > 0
 }
 
 // sub returns a message in the message, empty if it is not set.
 func (m message) sub(name string) message {
-	inner := message{logTime: m.logTime, damage: m.damage}
-	f := m.field(name, protoreflect.MessageKind)
-	m.each(f, func(_ uint64, content []byte) {
-		if inner.d != nil { // in parts
-			content = slices.Concat(inner.b, content)
-		}
-		inner.d, inner.b = f.Message(), content
-	})
-	return inner
+	f, place := m.field(name, false, protoreflect.MessageKind)
+	if place.count == 0 || f.message == nil {
+		return message{parser: m.parser}
+	}
+	content := m.b[place.at:][:place.n]
+	if place.count > 1 {
+		var err error
+		content, err = merged(f, place, m.b)
+		m.damaged(err)
+	}
+	return m.parser.message(f.message, content)
 }
 
-// list returns the messages of a repeated field.
-func (m message) list(name string) []message {
-	var list []message
-	f := m.field(name, protoreflect.MessageKind)
-	m.each(f, func(_ uint64, content []byte) {
-		list = append(list, message{f.Message(), content, m.logTime, m.damage})
-	})
-	return list
+// occurrences returns an iterator over the values of a list of a kind, and how often they occur in the message.
+func (m message) occurrences(name string, kind protoreflect.Kind) (occurrences, int) {
+	f, place := m.field(name, true, kind)
+	return occurrences{f, m.b, place.at, place.count}, place.count
 }
 
 // number returns the bits of a number as planField has them, or of its default, if the field is of one of the kinds.
 func (m message) number(name string, kinds ...protoreflect.Kind) (bits uint64, kind protoreflect.Kind) {
-	f := m.field(name, kinds...)
+	f, place := m.field(name, false, kinds...)
 	if f == nil {
 		return 0, 0
 	}
-	bits, _, ok := m.one(f)
-	if !ok {
-		bits = defaultBits(f)
-	}
-	return bits, f.Kind()
+	return place.bits, f.kind
 }
 
 func (m message) float(name string) float64 {
@@ -168,18 +132,17 @@ func (m message) bool(name string) bool {
 }
 
 func (m message) text(name string) string {
-	f := m.field(name, protoreflect.StringKind)
-	_, content, ok := m.one(f)
-	if f != nil && !ok {
-		return f.Default().String()
+	f, place := m.field(name, false, protoreflect.StringKind)
+	if f != nil && place.count == 0 {
+		return f.text
 	}
-	return string(content)
+	return string(m.b[place.at:][:place.n])
 }
 
 // bytes returns a part of the encoded message itself.
 func (m message) bytes(name string) []byte {
-	_, content, _ := m.one(m.field(name, protoreflect.BytesKind))
-	return content
+	_, place := m.field(name, false, protoreflect.BytesKind)
+	return m.b[place.at:][:place.n]
 }
 
 func (m message) enum(name string) int {
@@ -189,23 +152,35 @@ func (m message) enum(name string) int {
 
 // enumName returns the name of the value of an enumeration, or its number if it has none.
 func (m message) enumName(name string) string {
-	f := m.field(name, protoreflect.EnumKind)
+	f, place := m.field(name, false, protoreflect.EnumKind)
 	if f == nil {
 		return ""
 	}
-	n := m.enum(name)
-	if v := f.Enum().Values().ByNumber(protoreflect.EnumNumber(n)); v != nil {
+	n := protoreflect.EnumNumber(place.bits)
+	if v := f.descriptor.Enum().Values().ByNumber(n); v != nil {
 		return string(v.Name())
 	}
-	return strconv.Itoa(n)
+	return strconv.Itoa(int(n))
 }
 
 // floats returns the numbers of a list.
 func (m message) floats(name string) []float64 {
 	var list []float64
-	m.each(m.field(name, protoreflect.DoubleKind), func(bits uint64, _ []byte) {
-		list = append(list, math.Float64frombits(bits))
-	})
+	all, _ := m.occurrences(name, protoreflect.DoubleKind)
+	for all.next() {
+		_, kind, bits, packed := all.one()
+		if kind != protowire.BytesType {
+			list = append(list, math.Float64frombits(bits))
+		}
+		for len(packed) > 0 {
+			v, n := protowire.ConsumeFixed64(packed)
+			if n < 0 {
+				m.damaged(fmt.Errorf("%s: %w", name, parseError(n)))
+				break
+			}
+			list, packed = append(list, math.Float64frombits(v)), packed[n:]
+		}
+	}
 	return list
 }
 

@@ -28,8 +28,8 @@ type pair struct {
 	oneWay bool // only to ROS 2
 
 	targets  []target // all that Apollo's messages become, the generated message last
-	toROS2   func(d protoreflect.MessageDescriptor, source *codec.Message, emit func(target int, m msgs.Message)) error
-	fromROS2 func(*outgoing, protoreflect.MessageDescriptor) translation
+	toROS2   func(r *parser, p *plan, source *codec.Message, emit func(target int, m msgs.Message)) error
+	fromROS2 func(*outgoing, *plan) translation
 }
 
 // target is one message that a message becomes.
@@ -131,25 +131,28 @@ func newPair[T any, P interface {
 	case p.reads == nil:
 		p.targets = append(p.targets, target{"", generated})
 	}
-	p.toROS2 = func(d protoreflect.MessageDescriptor, source *codec.Message, emit func(int, msgs.Message)) error {
-		return read(d, source.Data, source.LogTime, func(m message) {
-			made := P(new(T))
-			var also []msgs.Message
-			fields(exchange{toROS2: true, in: m, also: &also}, made)
-			emit(0, made)
-			for i, m := range also {
-				emit(1+i, m)
-			}
-		})
+	p.toROS2 = func(r *parser, plan *plan, source *codec.Message, emit func(int, msgs.Message)) error {
+		made := P(new(T))
+		var also []msgs.Message
+		fields(exchange{toROS2: true, in: r.begin(plan, source.Data, source.LogTime), also: &also}, made)
+		if r.damage != nil {
+			return r.damage
+		}
+		emit(0, made)
+		for i, m := range also {
+			emit(1+i, m)
+		}
+		return nil
 	}
-	p.fromROS2 = func(r *outgoing, d protoreflect.MessageDescriptor) translation {
-		m, written := P(new(T)), writtenTypeOf(d, map[protoreflect.FullName]*writtenType{})
-		return func(out *[]byte, payload []byte) error {
+	p.fromROS2 = func(r *outgoing, plan *plan) translation {
+		m, w := P(new(T)), new(writer)
+		return func(out, payload []byte) ([]byte, error) {
 			if err := cdr.Unmarshal(payload, m); err != nil {
-				return err
+				return out, err
 			}
-			fields(exchange{out: writer{out, written}, outgoing: r}, m)
-			return nil
+			w.out, w.plan, w.next = out, plan, 0
+			fields(exchange{out: w, outgoing: r}, m)
+			return w.out, nil
 		}
 	}
 	return &p
@@ -200,7 +203,7 @@ type exchange struct {
 	toROS2 bool
 	in     message         // toROS2: the fields of Apollo's message
 	also   *[]msgs.Message // toROS2: becomes the messages on the further topics of the pair
-	out    writer          // otherwise: writes Apollo's message
+	out    *writer         // otherwise: writes Apollo's message
 	*outgoing
 }
 
@@ -211,10 +214,7 @@ func (x exchange) message(name string, fields func(x exchange)) {
 		fields(x)
 		return
 	}
-	x.out.message(name, func(w writer) {
-		x.out = w
-		fields(x)
-	})
+	x.out.message(name, func() { fields(x) })
 }
 
 // elements exchanges those of a repeated message. fields is called with the index of each.
@@ -225,17 +225,20 @@ func elements[T any](x exchange, name string, all *[]T, fields func(x exchange, 
 		}
 		return
 	}
-	messages := x.in.list(name)
-	*all = make([]T, len(messages))
-	for i := range messages {
-		x.in = messages[i]
+	list, count := x.in.occurrences(name, protoreflect.MessageKind)
+	*all = make([]T, count)
+	top := len(x.in.stack)
+	for i := 0; list.next(); i++ {
+		_, _, _, content := list.one()
+		x.in = x.in.parser.message(list.field.message, content)
 		fields(x, i)
+		x.in.stack = x.in.stack[:top] // for the next element
 	}
 }
 
 // exchangeField exchanges a field by a function for each direction.
 func exchangeField[T any](
-	x exchange, name string, v *T, read func(message, string) T, write func(writer, string, T),
+	x exchange, name string, v *T, read func(message, string) T, write func(*writer, string, T),
 ) {
 	if x.toROS2 {
 		*v = read(x.in, name)
@@ -245,24 +248,26 @@ func exchangeField[T any](
 }
 
 func (x exchange) number(name string, v *float64) {
-	exchangeField(x, name, v, message.known, writer.number)
+	exchangeField(x, name, v, message.known, (*writer).number)
 }
 
-func (x exchange) bool(name string, v *bool) { exchangeField(x, name, v, message.bool, writer.bool) }
+func (x exchange) bool(name string, v *bool) { exchangeField(x, name, v, message.bool, (*writer).bool) }
 
-func (x exchange) text(name string, v *string) { exchangeField(x, name, v, message.text, writer.text) }
+func (x exchange) text(name string, v *string) {
+	exchangeField(x, name, v, message.text, (*writer).text)
+}
 
 func (x exchange) bytes(name string, v *[]byte) {
-	exchangeField(x, name, v, message.bytes, writer.bytes)
+	exchangeField(x, name, v, message.bytes, (*writer).bytes)
 }
 
 // vector exchanges a Point3D or PointENU.
 func (x exchange) vector(name string, v *geometry_msgs.Vector3) {
-	exchangeField(x, name, v, message.vector, writer.vector)
+	exchangeField(x, name, v, message.vector, (*writer).vector)
 }
 
 func (x exchange) orientation(name string, q *geometry_msgs.Quaternion) {
-	exchangeField(x, name, q, message.orientation, writer.orientation)
+	exchangeField(x, name, q, message.orientation, (*writer).orientation)
 }
 
 // scaled exchanges a number that is unit times as large in Apollo.
@@ -333,8 +338,8 @@ func (x exchange) header(h *std_msgs.Header, frame string, sensor string) {
 }
 
 // header writes a header. sensor is the field that keeps the stamp in ns, or "".
-func (r *outgoing) header(w writer, h *std_msgs.Header, sensor string) {
-	w.message("header", func(w writer) {
+func (r *outgoing) header(w *writer, h *std_msgs.Header, sensor string) {
+	w.message("header", func() {
 		ns := h.Stamp.Nanoseconds()
 		w.number("timestamp_sec", seconds(ns))
 		w.integer("sequence_num", int64(r.sequence))

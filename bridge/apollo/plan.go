@@ -30,13 +30,14 @@ type plan struct {
 // planField is a field of a plan.
 type planField struct {
 	rosidl.Type
-	name    string
-	message *plan // of Nested
-	index   int   // in the plan
-	width   int   // of a number in ROS 2, in bytes; 0 if bytes is set
-	list    bool  // an array or sequence that is a repeated field
-	bytes   bool  // an array or sequence that is one field of bytes
-	raw     bool  // such a sequence, which holds encoded fields
+	name    string // in ROS 2
+	source  string // in Protocol Buffers
+	message *plan  // of Nested
+	index   int    // in the plan
+	width   int    // of a number in ROS 2, in bytes; 0 if bytes is set
+	list    bool   // an array or sequence that is a repeated field
+	bytes   bool   // an array or sequence that is one field of bytes
+	raw     bool   // such a sequence, which holds encoded fields
 
 	descriptor protoreflect.FieldDescriptor // nil for "data" in a byte string
 	number     protowire.Number
@@ -55,6 +56,7 @@ type planField struct {
 // describe sets how the field is encoded in Protocol Buffers.
 func (f *planField) describe(d protoreflect.FieldDescriptor) {
 	f.descriptor, f.number, f.kind, f.packed = d, d.Number(), d.Kind(), d.IsPacked()
+	f.source = string(d.Name())
 	f.wire = numberKinds[f.kind].wire
 	switch f.kind {
 	case protoreflect.StringKind, protoreflect.BytesKind, protoreflect.MessageKind:
@@ -111,6 +113,20 @@ func (p *plan) finish() {
 		p.least = min(p.least, maxLeast)
 	}
 	p.least = max(p.least, 1)
+}
+
+// find returns the field with a name in Protocol Buffers, nil if there is none. It looks from an index on.
+func (p *plan) find(name string, from int) *planField {
+	for range p.fields {
+		if from >= len(p.fields) {
+			from = 0
+		}
+		if f := &p.fields[from]; f.source == name {
+			return f
+		}
+		from++
+	}
+	return nil
 }
 
 // byNumber has fields by their numbers. Low numbers are looked up without a map.

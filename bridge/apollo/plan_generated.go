@@ -22,62 +22,72 @@ type plans struct {
 	all    []*plan // the type itself is the last
 	byName map[protoreflect.FullName]*plan
 	taken  map[string]bool // names of ROS 2 types
-	size   int             // of all blanks
 }
 
 // maxBlanks bounds the size of all messages with nothing set, in bytes. Each type of a description can double it.
 const maxBlanks = 32 << 20
 
-// plansOf returns the plans of a type. They depend on the description alone.
-func plansOf(d protoreflect.MessageDescriptor) (*plans, error) {
+// describe returns the plans of a type. They depend on the description alone.
+func describe(d protoreflect.MessageDescriptor) *plans {
 	all := &plans{byName: map[protoreflect.FullName]*plan{}, taken: map[string]bool{}}
-	_, err := all.plan(d)
-	return all, err
+	all.plan(d)
+	return all
+}
+
+// plansOf returns the plans of a type whose messages are generated.
+func plansOf(d protoreflect.MessageDescriptor) (*plans, error) {
+	all := describe(d)
+	return all, all.encodeBlanks()
 }
 
 func (all *plans) root() *plan { return all.all[len(all.all)-1] }
 
-func (all *plans) plan(d protoreflect.MessageDescriptor) (*plan, error) {
+func (all *plans) plan(d protoreflect.MessageDescriptor) *plan {
 	if p := all.byName[d.FullName()]; p != nil {
-		return p, nil
+		return p
 	}
 	p := &plan{name: all.name(d, ""), descriptor: d, open: true}
 	all.byName[d.FullName()] = p
 	names := map[string]bool{}
 	p.fields = make([]planField, d.Fields().Len())
 	for i := range p.fields {
-		f := &p.fields[i]
-		var err error
-		if *f, err = all.field(d.Fields().Get(i)); err != nil {
-			return nil, err
-		}
-		f.name = untaken(names, fieldName(string(f.descriptor.Name())), "_")
+		p.fields[i] = all.field(d.Fields().Get(i))
+		p.fields[i].name = untaken(names, fieldName(p.fields[i].source), "_")
 	}
 	p.open = false
-	return p, all.add(p)
+	all.add(p)
+	return p
 }
 
 // add adds a plan whose fields are complete.
-func (all *plans) add(p *plan) error {
+func (all *plans) add(p *plan) {
 	p.finish()
 	p.index = len(all.all)
 	all.all = append(all.all, p)
-	for offset := range p.blank {
-		blank, err := blankOf(p, offset)
-		if err != nil {
-			return err
-		}
-		p.blank[offset] = blank
-		if all.size += len(blank); all.size > maxBlanks {
-			return fmt.Errorf(
-				"messages of its type are too large for ROS 2, even when nothing is set: %s takes %d bytes", p.name,
-				len(blank))
+}
+
+// encodeBlanks sets the payloads with nothing set.
+func (all *plans) encodeBlanks() error {
+	size := 0
+	for _, p := range all.all {
+		for offset := range p.blank {
+			blank, err := blankOf(p, offset)
+			if err != nil {
+				return err
+			}
+			p.blank[offset] = blank
+			size += len(blank)
+			if size > maxBlanks {
+				return fmt.Errorf(
+					"messages of its type are too large for ROS 2, even when nothing is set: %s takes %d bytes",
+					p.name, len(blank))
+			}
 		}
 	}
 	return nil
 }
 
-func (all *plans) field(d protoreflect.FieldDescriptor) (f planField, err error) {
+func (all *plans) field(d protoreflect.FieldDescriptor) (f planField) {
 	f.describe(d)
 	f.list, f.optional = d.Cardinality() == protoreflect.Repeated, d.Cardinality() == protoreflect.Optional
 	if one := d.ContainingOneof(); one != nil {
@@ -99,7 +109,7 @@ func (all *plans) field(d protoreflect.FieldDescriptor) (f planField, err error)
 			f.Kind = rosidl.Nested
 			f.message = &plan{name: all.name(d.ContainingMessage(), typeName(string(d.Name()))),
 				fields: []planField{data}}
-			err = all.add(f.message)
+			all.add(f.message)
 			break
 		}
 		f.Kind, f.bytes, f.text = rosidl.Uint8, true, string(d.Default().Bytes())
@@ -110,7 +120,7 @@ func (all *plans) field(d protoreflect.FieldDescriptor) (f planField, err error)
 			break
 		}
 		f.Kind = rosidl.Nested
-		f.message, err = all.plan(d.Message())
+		f.message = all.plan(d.Message())
 	default:
 		f.Kind, f.width = numberKinds[f.kind].kind, numberKinds[f.kind].width
 		if !f.list {
@@ -120,7 +130,7 @@ func (all *plans) field(d protoreflect.FieldDescriptor) (f planField, err error)
 	if f.list || f.bytes {
 		f.Shape = rosidl.Sequence
 	}
-	return f, err
+	return f
 }
 
 // library returns the definitions of all generated types.

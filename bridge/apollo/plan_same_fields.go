@@ -56,10 +56,7 @@ func remember(target *codec.Channel, library *rosidl.Library, c *codec.Channel) 
 
 func (p *plan) begin(*outgoing) translation {
 	d := new(wire.Decoder)
-	return func(out *[]byte, payload []byte) (err error) {
-		*out, err = p.encodePayload(*out, d, payload)
-		return err
-	}
+	return func(out, payload []byte) ([]byte, error) { return p.encodePayload(out, d, payload) }
 }
 
 // planOf returns the plan for a ROS 2 type and the messages of a channel, which must have the same fields.

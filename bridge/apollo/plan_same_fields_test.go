@@ -142,8 +142,8 @@ func TestGenerated(t *testing.T) {
 				require.NoError(t, err)
 				payload, err := schema.Encode(message)
 				require.NoError(t, err)
-				var encoded []byte
-				require.NoError(t, translate(&encoded, payload))
+				encoded, err := translate(nil, payload)
+				require.NoError(t, err)
 
 				read := dynamicpb.NewMessage(d)
 				require.NoError(t, proto.Unmarshal(encoded, read))

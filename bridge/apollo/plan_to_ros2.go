@@ -66,7 +66,7 @@ func (e *planEncoder) message(p *plan, b []byte) error {
 	}
 	base := len(e.slots)
 	e.slots = append(e.slots, p.unset...)
-	if err := e.scan(p, e.slots[base:], b); err != nil {
+	if err := p.scan(e.slots[base:], b, e.unknown); err != nil {
 		return err
 	}
 	for i := range p.fields {
@@ -81,8 +81,9 @@ func (e *planEncoder) message(p *plan, b []byte) error {
 	return e.Err()
 }
 
-// scan finds the places of the fields.
-func (e *planEncoder) scan(p *plan, slots []slot, b []byte) error {
+// scan finds the places of the fields in an encoded message. slots begin as p.unset. For unknown see
+// planEncoder.append.
+func (p *plan) scan(slots []slot, b []byte, unknown func(*plan)) error {
 	for at := 0; at < len(b); {
 		number, kind, n := consumeTag(b[at:])
 		if n < 0 {
@@ -96,8 +97,8 @@ func (e *planEncoder) scan(p *plan, slots []slot, b []byte) error {
 				return fmt.Errorf("byte %d: %w", at, parseError(size))
 			}
 			switch {
-			case e.unknown != nil:
-				e.unknown(p)
+			case unknown != nil:
+				unknown(p)
 			case field != nil:
 				return inField(field.name, fmt.Errorf("wire type %d is not that of the field", kind))
 			}

@@ -95,7 +95,7 @@ func pointFieldName(name string) string {
 
 // column is a field of the points of a cloud that becomes a field in Apollo.
 type column struct {
-	*writtenField
+	*planField
 	offset   int
 	datatype uint8
 	tag      []byte
@@ -105,38 +105,37 @@ type column struct {
 type clouds struct {
 	*outgoing
 	cloud   sensor_msgs.PointCloud2
-	point   *writtenField // nil if the recording's clouds have no points
+	point   *planField // nil if the recording's clouds have no points
 	columns []column
 	of      []sensor_msgs.PointField // the fields that columns were made for
 	lost    []string                 // the fields among them that have no column
 }
 
 // pointCloudOf returns a translation of clouds.
-func pointCloudOf(r *outgoing, d protoreflect.MessageDescriptor) translation {
-	c := &clouds{outgoing: r}
-	written := writtenTypeOf(d, map[protoreflect.FullName]*writtenType{})
-	if f := written.field("point"); f != nil && f.inner != nil {
+func pointCloudOf(r *outgoing, p *plan) translation {
+	c, w := &clouds{outgoing: r}, new(writer)
+	if f := p.find("point", 0); f != nil && f.message != nil {
 		c.point = f
 	}
-	return func(out *[]byte, payload []byte) error {
+	return func(out, payload []byte) ([]byte, error) {
 		m := &c.cloud
 		if err := cdr.Unmarshal(payload, m); err != nil {
-			return err
+			return out, err
 		}
 		if c.point == nil {
-			return fmt.Errorf("%s of the recording has no points", pointCloudType)
+			return out, fmt.Errorf("%s of the recording has no points", pointCloudType)
 		}
 		if err := c.layOut(); err != nil {
-			return err
+			return out, err
 		}
-		w := writer{out, written}
+		w.out, w.plan, w.next = out, p, 0
 		r.header(w, &m.Header, "lidar_timestamp")
 		w.text("frame_id", m.Header.FrameId)
 		w.bool("is_dense", m.IsDense)
 		w.number("measurement_time", seconds(m.Header.Stamp.Nanoseconds()))
 		w.integer("width", int64(m.Width))
 		w.integer("height", int64(m.Height))
-		return c.points(out)
+		return c.points(w.out)
 	}
 }
 
@@ -147,10 +146,10 @@ func (c *clouds) layOut() error {
 	}
 	c.of, c.columns, c.lost = append(c.of[:0], c.cloud.Fields...), c.columns[:0], nil
 	for _, f := range c.of {
-		to := c.point.inner.field(pointFieldName(f.Name))
-		taken := slices.ContainsFunc(c.columns, func(o column) bool { return o.writtenField == to })
-		if to == nil || numberKinds[to.kind].width == 0 || !supported(&f) || taken ||
-			to.name == "timestamp" && to.kind != protoreflect.Uint64Kind {
+		to := c.point.message.find(pointFieldName(f.Name), 0)
+		taken := slices.ContainsFunc(c.columns, func(o column) bool { return o.planField == to })
+		if to == nil || to.width == 0 || !supported(&f) || taken ||
+			to.source == "timestamp" && to.kind != protoreflect.Uint64Kind {
 			if f.Name != "_" && f.Name != "" { // these are padding
 				c.lost = append(c.lost, fmt.Sprintf("field %s of the points", f.Name))
 			}
@@ -169,15 +168,15 @@ func (c *clouds) layOut() error {
 }
 
 // points appends the points of the cloud.
-func (c *clouds) points(out *[]byte) error {
+func (c *clouds) points(out []byte) ([]byte, error) {
 	m := &c.cloud
 	if m.Width == 0 || m.Height == 0 {
-		return nil
+		return out, nil
 	}
 	row := max(uint64(m.RowStep), uint64(m.Width)*uint64(m.PointStep)) // some drivers leave RowStep 0
 	if m.PointStep == 0 || row > uint64(len(m.Data)) ||
 		uint64(m.Height-1) > (uint64(len(m.Data))-uint64(m.Width)*uint64(m.PointStep))/row {
-		return fmt.Errorf("%s cannot hold %s of %s of %s", plural.Count(len(m.Data), "byte"),
+		return out, fmt.Errorf("%s cannot hold %s of %s of %s", plural.Count(len(m.Data), "byte"),
 			plural.Count(m.Height, "row"), plural.Count(m.Width, "point"), plural.Count(m.PointStep, "byte"))
 	}
 	for _, lost := range c.lost {
@@ -187,7 +186,7 @@ func (c *clouds) points(out *[]byte) error {
 	tag := protowire.AppendVarint(nil, c.point.tag)
 	inexact := false
 	var swapped [8]byte
-	b := slices.Grow(*out, int(m.Height)*int(m.Width)*(len(tag)+1+8*len(c.columns)))
+	b := slices.Grow(out, int(m.Height)*int(m.Width)*(len(tag)+1+8*len(c.columns)))
 	for y := range uint64(m.Height) {
 		for x := range uint64(m.Width) {
 			point := m.Data[y*row+x*uint64(m.PointStep):][:m.PointStep]
@@ -206,7 +205,7 @@ func (c *clouds) points(out *[]byte) error {
 					continue
 				}
 				v := f.value(number)
-				if f.name == "timestamp" {
+				if f.source == "timestamp" {
 					b = protowire.AppendVarint(b, f.time(v, stamp))
 					continue
 				}
@@ -217,9 +216,8 @@ func (c *clouds) points(out *[]byte) error {
 			b = closeLength(b, start)
 		}
 	}
-	*out = b
 	c.lose(inexact, "fractions and signs of point fields that are unsigned integers in Apollo")
-	return nil
+	return b, nil
 }
 
 var le = binary.LittleEndian

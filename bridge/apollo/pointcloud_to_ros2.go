@@ -85,12 +85,12 @@ type cloudBuffer struct {
 var cloudBuffers = sync.Pool{New: func() any { return new(cloudBuffer) }}
 
 // pointCloud translates a cloud without decoding a message for each point.
-func pointCloud(d protoreflect.MessageDescriptor, source *codec.Message, emit func(int, msgs.Message)) error {
-	points := d.Fields().ByName("point")
-	if points == nil || points.Kind() != protoreflect.MessageKind || !points.IsList() {
-		return fmt.Errorf("%s has no points", d.FullName())
+func pointCloud(r *parser, p *plan, source *codec.Message, emit func(int, msgs.Message)) error {
+	points := p.find("point", 0)
+	if points == nil || points.kind != protoreflect.MessageKind || !points.list {
+		return fmt.Errorf("%s has no points", p.descriptor.FullName())
 	}
-	l := layoutOf(points.Message())
+	l := layoutOf(points.descriptor.Message())
 	buffer := cloudBuffers.Get().(*cloudBuffer)
 	defer cloudBuffers.Put(buffer)
 	rest, cloud := buffer.rest[:0], buffer.points[:0]
@@ -103,7 +103,7 @@ func pointCloud(d protoreflect.MessageDescriptor, source *codec.Message, emit fu
 		if size < 0 {
 			return fmt.Errorf("at byte %d: %w", len(source.Data)-len(b), parseError(size))
 		}
-		if number == points.Number() && kind == protowire.BytesType {
+		if number == points.number && kind == protowire.BytesType {
 			point, _ := protowire.ConsumeBytes(b[n:])
 			var err error
 			if cloud, err = l.append(cloud, point); err != nil {
@@ -115,18 +115,21 @@ func pointCloud(d protoreflect.MessageDescriptor, source *codec.Message, emit fu
 		b = b[n+size:]
 	}
 	buffer.rest, buffer.points = rest, cloud
-	return read(d, rest, source.LogTime, func(m message) {
-		out := &sensor_msgs.PointCloud2{
-			Header: m.header(""), Width: uint32(m.uint("width")), Height: uint32(m.uint("height")),
-			Fields: l.list, PointStep: uint32(len(l.blank)), Data: cloud, IsDense: m.bool("is_dense"),
-		}
-		count := len(cloud) / max(1, len(l.blank))
-		if uint64(out.Width)*uint64(out.Height) != uint64(count) {
-			out.Width, out.Height = uint32(count), 1
-		}
-		out.RowStep = out.Width * out.PointStep
-		emit(0, out)
-	})
+	m := r.begin(p, rest, source.LogTime)
+	out := &sensor_msgs.PointCloud2{
+		Header: m.header(""), Width: uint32(m.uint("width")), Height: uint32(m.uint("height")),
+		Fields: l.list, PointStep: uint32(len(l.blank)), Data: cloud, IsDense: m.bool("is_dense"),
+	}
+	count := len(cloud) / max(1, len(l.blank))
+	if uint64(out.Width)*uint64(out.Height) != uint64(count) {
+		out.Width, out.Height = uint32(count), 1
+	}
+	out.RowStep = out.Width * out.PointStep
+	if r.damage != nil {
+		return r.damage
+	}
+	emit(0, out)
+	return nil
 }
 
 // pointCloudPaths returns the paths of the fields that are read: all of a point at once, unless its type has fields

@@ -54,11 +54,11 @@ type toROS2 struct {
 
 // channel is the translation of an Apollo channel.
 type channel struct {
-	pair       *pair
-	descriptor protoreflect.MessageDescriptor
-	plans      *plans // nil if nothing is generated
-	targets    []*codec.Channel
-	losses     *losses
+	pair      *pair
+	plans     *plans
+	generates bool // the last target is of the generated type
+	targets   []*codec.Channel
+	losses    *losses
 }
 
 func (t *toROS2) Topics(topic codec.TopicInfo) (become []codec.TopicInfo, err error) {
@@ -67,21 +67,20 @@ func (t *toROS2) Topics(topic codec.TopicInfo) (become []codec.TopicInfo, err er
 	if c.pair == nil {
 		c.pair = unmapped
 	}
-	if c.descriptor, err = descriptorOf(source); err != nil {
+	d, err := descriptorOf(source)
+	if err != nil {
 		return nil, err
 	}
 	whole := ""
-	for _, target := range c.pair.targets {
-		if target.typeName == generated {
-			whole = source.Topic + target.topic
-			if c.plans, err = plansOf(c.descriptor); err != nil {
-				return nil, err
-			}
-			c.losses = unknownFields(source.Topic, c.plans)
+	if last := c.pair.targets[len(c.pair.targets)-1]; last.typeName == generated {
+		c.generates, whole = true, source.Topic+last.topic
+		if c.plans, err = plansOf(d); err != nil {
+			return nil, err
 		}
-	}
-	if c.plans == nil {
-		c.losses = unreadFields(source.Topic, c.descriptor, c.pair.reads(c.descriptor))
+		c.losses = unknownFields(source.Topic, c.plans)
+	} else {
+		c.plans = describe(d)
+		c.losses = unreadFields(source.Topic, d, c.pair.reads(d))
 	}
 	for _, target := range c.pair.targets {
 		to, err := c.target(source, target)
@@ -173,6 +172,7 @@ func (t *toROS2) Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([
 type reading struct {
 	wanted  func(*codec.Channel) bool
 	encoder planEncoder
+	parser  parser
 	lost    map[*channel]*lost
 	ready   []codec.Message
 	data    [][]byte // of ready
@@ -205,18 +205,18 @@ func (r *reading) translate(c *channel, source *codec.Message) ([]codec.Message,
 		})
 	}
 	mapped := c.targets
-	if c.plans != nil {
+	if c.generates {
 		mapped = mapped[:len(mapped)-1]
 	}
 	if slices.ContainsFunc(mapped, r.wanted) {
-		failed := c.pair.toROS2(c.descriptor, source, func(target int, m msgs.Message) {
+		failed := c.pair.toROS2(&r.parser, c.plans.root(), source, func(target int, m msgs.Message) {
 			emit(target, func(dst []byte) ([]byte, error) { return cdr.Append(dst, m) })
 		})
 		if failed != nil {
 			return nil, failed
 		}
 	}
-	if c.plans != nil {
+	if c.generates {
 		emit(len(c.targets)-1, func(dst []byte) ([]byte, error) {
 			return r.encoder.append(dst, c.plans.root(), source.Data, func(p *plan) { lost.field(p.index) })
 		})

@@ -10,77 +10,43 @@ import (
 	"tapedeck/msgs/geometry_msgs"
 )
 
-// writtenType is an Apollo type that is written. It is for one goroutine.
-type writtenType struct {
-	fields []writtenField
-	next   int // after the field that was found last: fields are written in about the same order each time
-}
-
-type writtenField struct {
-	planField
-	inner *writtenType // of a message
-}
-
-// writtenTypeOf returns the type that d describes. known has the types so far, because types may contain themselves.
-func writtenTypeOf(d protoreflect.MessageDescriptor, known map[protoreflect.FullName]*writtenType) *writtenType {
-	t := known[d.FullName()]
-	if t != nil {
-		return t
-	}
-	t = &writtenType{fields: make([]writtenField, d.Fields().Len())}
-	known[d.FullName()] = t
-	for i := range t.fields {
-		f := &t.fields[i]
-		f.describe(d.Fields().Get(i))
-		f.name = string(f.descriptor.Name())
-		if f.kind == protoreflect.MessageKind {
-			f.inner = writtenTypeOf(f.descriptor.Message(), known)
-		}
-	}
-	return t
-}
-
-// writer appends a message of Apollo to a slice, field by field. Fields that the descriptor does not have are not
-// written.
+// writer appends a message of Apollo to out, field by field. Fields that the plan does not have are not written.
 type writer struct {
-	out *[]byte
-	*writtenType
+	out  []byte
+	plan *plan
+	next int // after the field that was found last: fields are written in about the order of the description
 }
 
 // field returns the field with a name, nil if there is none.
-func (t *writtenType) field(name string) *writtenField {
-	for i, n := t.next, len(t.fields); n > 0; i, n = i+1, n-1 {
-		if i >= len(t.fields) {
-			i = 0
-		}
-		if f := &t.fields[i]; f.name == name {
-			t.next = i + 1
-			return f
-		}
+func (w *writer) field(name string) *planField {
+	f := w.plan.find(name, w.next)
+	if f != nil {
+		w.next = f.index + 1
 	}
-	return nil
+	return f
 }
 
 // number writes a number into a field of any numeric kind.
-func (w writer) number(name string, v float64) {
-	if f := w.field(name); f != nil && numberKinds[f.kind].width > 0 {
+func (w *writer) number(name string, v float64) {
+	if f := w.field(name); f != nil && f.width > 0 {
 		w.put(f, f.bitsOf(v))
 	}
 }
 
 // integer writes an integer, a bool or the number of an enum into a field of any numeric kind.
-func (w writer) integer(name string, v int64) {
-	if f := w.field(name); f != nil && numberKinds[f.kind].width > 0 {
-		if f.kind == protoreflect.FloatKind || f.kind == protoreflect.DoubleKind {
-			w.put(f, f.bitsOf(float64(v)))
-		} else {
-			w.put(f, uint64(v))
-		}
+func (w *writer) integer(name string, v int64) {
+	f := w.field(name)
+	switch {
+	case f == nil || f.width == 0:
+	case f.kind == protoreflect.FloatKind || f.kind == protoreflect.DoubleKind:
+		w.put(f, f.bitsOf(float64(v)))
+	default:
+		w.put(f, uint64(v))
 	}
 }
 
-func (w writer) put(f *writtenField, bits uint64) {
-	*w.out = f.appendNumber(protowire.AppendVarint(*w.out, f.tag), bits)
+func (w *writer) put(f *planField, bits uint64) {
+	w.out = f.appendNumber(protowire.AppendVarint(w.out, f.tag), bits)
 }
 
 // bitsOf returns the bits of a number in the field: integers have 64 bits, with their sign.
@@ -94,44 +60,44 @@ func (f *planField) bitsOf(v float64) uint64 {
 	return uint64(int64(v))
 }
 
-func (w writer) bool(name string, v bool) { w.integer(name, int64(protowire.EncodeBool(v))) }
+func (w *writer) bool(name string, v bool) { w.integer(name, int64(protowire.EncodeBool(v))) }
 
-func (w writer) text(name, v string) {
+func (w *writer) text(name, v string) {
 	if f := w.field(name); f != nil && (f.kind == protoreflect.StringKind || f.kind == protoreflect.BytesKind) {
-		*w.out = protowire.AppendString(protowire.AppendVarint(*w.out, f.tag), v)
+		w.out = protowire.AppendString(protowire.AppendVarint(w.out, f.tag), v)
 	}
 }
 
-func (w writer) bytes(name string, v []byte) {
+func (w *writer) bytes(name string, v []byte) {
 	if f := w.field(name); f != nil && f.kind == protoreflect.BytesKind {
-		*w.out = protowire.AppendBytes(protowire.AppendVarint(*w.out, f.tag), v)
+		w.out = protowire.AppendBytes(protowire.AppendVarint(w.out, f.tag), v)
 	}
 }
 
 // numbers writes a repeated field of doubles.
-func (w writer) numbers(name string, list []float64) {
+func (w *writer) numbers(name string, list []float64) {
 	f := w.field(name)
 	if f == nil || f.kind != protoreflect.DoubleKind {
 		return
 	}
-	*w.out = protowire.AppendTag(*w.out, f.number, protowire.BytesType)
-	*w.out = protowire.AppendVarint(*w.out, uint64(8*len(list)))
+	w.out = protowire.AppendTag(w.out, f.number, protowire.BytesType)
+	w.out = protowire.AppendVarint(w.out, uint64(8*len(list)))
 	for _, v := range list {
-		*w.out = protowire.AppendFixed64(*w.out, math.Float64bits(v))
+		w.out = protowire.AppendFixed64(w.out, math.Float64bits(v))
 	}
 }
 
-// message writes a message in the message, or one more of a repeated field.
-func (w writer) message(name string, write func(w writer)) {
+// message writes a message in the message, or one more of a repeated field: what write writes.
+func (w *writer) message(name string, write func()) {
 	f := w.field(name)
-	if f == nil || f.inner == nil {
+	if f == nil || f.kind != protoreflect.MessageKind || f.message == nil {
 		return
 	}
-	*w.out = append(protowire.AppendVarint(*w.out, f.tag), 0)
-	start := len(*w.out)
-	f.inner.next = 0
-	write(writer{w.out, f.inner})
-	*w.out = closeLength(*w.out, start)
+	w.out = append(protowire.AppendVarint(w.out, f.tag), 0)
+	start, outer, next := len(w.out), w.plan, w.next
+	w.plan, w.next = f.message, 0
+	write()
+	w.out, w.plan, w.next = closeLength(w.out, start), outer, next
 }
 
 // closeLength writes the length of out[start:] in front of it, where one byte is reserved.
@@ -149,16 +115,16 @@ func closeLength(out []byte, start int) []byte {
 	return out
 }
 
-func (w writer) vector(name string, v geometry_msgs.Vector3) {
-	w.message(name, func(w writer) {
+func (w *writer) vector(name string, v geometry_msgs.Vector3) {
+	w.message(name, func() {
 		w.number("x", v.X)
 		w.number("y", v.Y)
 		w.number("z", v.Z)
 	})
 }
 
-func (w writer) orientation(name string, q geometry_msgs.Quaternion) {
-	w.message(name, func(w writer) {
+func (w *writer) orientation(name string, q geometry_msgs.Quaternion) {
+	w.message(name, func() {
 		w.number("qx", q.X)
 		w.number("qy", q.Y)
 		w.number("qz", q.Z)
