@@ -11,14 +11,13 @@ import (
 	"sync"
 	"time"
 
-	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/codec/episode"
 )
 
 // Recording reads a recording of ROS 2 messages as episodes.
 type Recording struct {
-	episode.Intact
+	episode.Findings // what is damaged is an error
 
 	// Progress, unless nil, is called with the LogTime of each message that Episodes reads. Its error ends that.
 	Progress func(logTime int64) error
@@ -35,7 +34,6 @@ type Recording struct {
 	err      error
 	missing  []string       // what the mapping names and the recording has not
 	bad      map[string]int // messages that cannot be used, by their errors
-	lost     bridge.LossCounts
 }
 
 var _ episode.Source = (*Recording)(nil)
@@ -47,7 +45,8 @@ func Episodes(r codec.Reader, m *Mapping) (*Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	rec := &Recording{reader: r, info: info, m: m, bad: map[string]int{}, lost: bridge.LossCounts{}}
+	rec := &Recording{reader: r, info: info, m: m, bad: map[string]int{},
+		Findings: episode.Findings{Lost: codec.LossCounts{}}}
 	if m == nil {
 		rec.m = Default(info)
 	}
@@ -72,7 +71,7 @@ func (r *Recording) bind(byNames bool) error {
 		}
 		there[t.Channel.Topic] = true
 		if !r.m.names(t.Channel.Topic) && t.MessageCount > 0 {
-			r.lost.Add(t.Channel.Topic, "topics that the mapping does not name", t.MessageCount)
+			r.Lost.Add(t.Channel.Topic, "topics that the mapping does not name", t.MessageCount)
 		}
 		found = found || bound != nil && (bound.cameras != nil || bound.vectors != nil)
 	}
@@ -115,9 +114,6 @@ func (r *Recording) Mapping() *Mapping { return r.m }
 
 // Missing returns the lines of the mapping whose topics the recording has not.
 func (r *Recording) Missing() []string { return r.missing }
-
-// Losses implements bridge.Lossy: it returns what is in no episode. Episodes finds most of it.
-func (r *Recording) Losses() []bridge.Loss { return r.lost.Losses() }
 
 // Notes returns remarks on the recording, one line each. Episodes finds most of them.
 func (r *Recording) Notes() (notes []string) {
@@ -239,7 +235,7 @@ func (s *survey) add(m *codec.Message) error {
 		s.begin()
 	}
 	if !s.active {
-		s.lost.Add(m.Channel.Topic, "messages outside of episodes", 1)
+		s.Lost.Add(m.Channel.Topic, "messages outside of episodes", 1)
 	}
 	stamp, own := t.stamp(m)
 	var bad error
@@ -292,7 +288,7 @@ func (s *survey) describe(e *episode.Episode) {
 // spoilt notes that a message cannot be used.
 func (s *survey) spoilt(m *codec.Message, err error) {
 	s.bad[fmt.Sprintf("%s [%s]: %v", m.Channel.Topic, m.Channel.Type, err)]++
-	s.lost.Add(m.Channel.Topic, "messages that cannot be used: "+err.Error(), 1)
+	s.Lost.Add(m.Channel.Topic, "messages that cannot be used: "+err.Error(), 1)
 }
 
 // begin begins an episode.

@@ -364,7 +364,7 @@ func TestDamagedPictures(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, ms(1000, 1001, 1003, 1004), all[0].Cameras[0].Stamps)
 	require.Equal(t, []bridge.Loss{{Topic: "/camera_0/image/compressed", Messages: 1,
-		What: "messages that cannot be used: the JPEG is cut off: its end is missing"}}, r.Losses())
+		What: "messages that cannot be used: the JPEG is cut off: its end is missing"}}, r.Lost.Losses())
 	f, err := all[0].Cameras[0].Open()
 	require.NoError(t, err)
 	defer f.Close()
@@ -444,7 +444,7 @@ func (p *tape) record(m *Mapping) []*episode.Episode {
 	require.NoError(p.t, err)
 	all, err := s.Episodes()
 	require.NoError(p.t, err)
-	require.Empty(p.t, s.Damage())
+	require.Empty(p.t, s.Damage)
 	return all
 }
 

@@ -104,24 +104,18 @@ type Streams [Roles]*align.Vector
 type Source interface {
 	// Episodes returns the episodes, in order. Their cameras can be opened until Close.
 	Episodes() ([]*Episode, error)
-
-	// These describe what Episodes has found.
-
-	Complete() bool        // false: a writer was killed, or something is damaged
-	Events() []codec.Event // that a recorder kept
-	Damage() []error       // what was left out, each naming its place
-
+	// Found returns what else Episodes has found. A Source embeds Findings, which implement it.
+	Found() *Findings
 	Close() error
 }
 
-// Intact is embedded by a Source that is always complete and has no events: what is damaged is an error.
-type Intact struct{}
+// Findings are what a Source has found besides its episodes.
+type Findings struct {
+	Incomplete bool             // a writer was killed, or something is missing or damaged
+	Events     []codec.Event    // that a recorder kept
+	Damage     []error          // what was left out, each naming its place
+	Lost       codec.LossCounts // what is in no episode; nil: nothing
+}
 
-// Complete returns true.
-func (Intact) Complete() bool { return true }
-
-// Events returns nil.
-func (Intact) Events() []codec.Event { return nil }
-
-// Damage returns nil.
-func (Intact) Damage() []error { return nil }
+// Found implements Source.
+func (f *Findings) Found() *Findings { return f }

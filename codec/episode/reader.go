@@ -78,9 +78,7 @@ func (r *Reader) Source() Source { return r.source }
 // Losses implements codec.Lossy.
 func (r *Reader) Losses() []codec.Loss {
 	lost := codec.LossCounts{}
-	for _, loss := range losses(r.source) {
-		lost.Add(loss.Topic, loss.What, loss.Messages)
-	}
+	maps.Copy(lost, r.source.Found().Lost)
 	if r.channels != nil {
 		for topic, n := range r.channels.encoded {
 			if count := n.Load(); count > 0 {
@@ -101,7 +99,7 @@ func (r *Reader) Info() (*codec.Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	info := &codec.Info{Format: r.format, Path: r.path, Complete: r.source.Complete()}
+	info := &codec.Info{Format: r.format, Path: r.path, Complete: !r.source.Found().Incomplete}
 	if info.Size, err = size(r.files, r.path); err != nil {
 		return nil, err
 	}
@@ -140,13 +138,13 @@ func (r *Reader) Info() (*codec.Info, error) {
 	if text, err := json.Marshal(details); err == nil {
 		info.Metadata = map[string]string{MetadataKey: string(text)}
 	}
-	details.Unread = unread(losses(r.source))
+	details.Unread = unread(r.source.Found().Lost.Losses())
 	info.Extra = details
-	info.Events = slices.Clone(r.source.Events())
+	info.Events = slices.Clone(r.source.Found().Events)
 	if len(r.streams) == 0 && len(details.Unread) > 0 {
 		info.Complete = false
 	}
-	for _, err := range r.source.Damage() {
+	for _, err := range r.source.Found().Damage {
 		e := codec.Event{Kind: codec.EventDamage, Text: err.Error()}
 		if m := (*MissingError)(nil); errors.As(err, &m) {
 			if e.Kind = codec.EventMissing; m.Channel != nil {
@@ -239,9 +237,9 @@ func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
 	if q.Last != nil {
 		return it, nil
 	}
-	for _, err := range r.source.Damage() {
+	for _, err := range r.source.Found().Damage {
 		err = q.Damage(err)
-		if err != nil && errors.Is(it.end, io.EOF) && r.source.Complete() {
+		if err != nil && errors.Is(it.end, io.EOF) && !r.source.Found().Incomplete {
 			it.end = err
 		}
 	}

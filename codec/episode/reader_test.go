@@ -20,15 +20,13 @@ import (
 
 // takes is a Source of episodes in memory.
 type takes struct {
-	Intact
+	Findings
 	episodes []*Episode
 	closed   bool
-	damage   []error
 }
 
 func (s *takes) Episodes() ([]*Episode, error) { return s.episodes, nil }
 func (s *takes) Close() error                  { s.closed = true; return nil }
-func (s *takes) Damage() []error               { return s.damage }
 
 // pictures are frames in memory with their numbers as data.
 type pictures struct {
@@ -208,7 +206,7 @@ func TestReaderDamage(t *testing.T) {
 	open := 0
 	broken := &Episode{Name: "broken", Cameras: []*Camera{withPictures(camera("camera_0", 4),
 		pictures{"jpeg", 2, &open})}}
-	source := &takes{episodes: []*Episode{broken}, damage: []error{errors.New("a table is broken")}}
+	source := &takes{episodes: []*Episode{broken}, Findings: Findings{Damage: []error{errors.New("a table is broken")}}}
 	r := NewReader(nil, "session", t.TempDir(), source)
 
 	var told []string
@@ -308,7 +306,8 @@ func TestReaderMissing(t *testing.T) {
 		c.Open = func() (Frames, error) { t.Error(c.Name + " is opened"); return nil, io.EOF }
 	}
 	missing := &MissingError{Path: "videos/top.mp4", Camera: "top", Raw: true, Images: 7, Err: os.ErrNotExist}
-	r := NewReader(nil, "lerobot", t.TempDir(), &takes{episodes: episodes, damage: []error{missing}})
+	r := NewReader(nil, "lerobot", t.TempDir(), &takes{episodes: episodes,
+		Findings: Findings{Damage: []error{missing}}})
 	info, err := r.Info()
 	require.NoError(t, err)
 	last := info.Topics[len(info.Topics)-1]

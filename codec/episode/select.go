@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"tapedeck/codec"
 	"tapedeck/codec/align"
 )
 
@@ -182,17 +181,6 @@ func (c *chosen) Episodes() ([]*Episode, error) {
 		c.done, c.episodes = true, c.choose(all)
 	}
 	return c.episodes, err
-}
-
-// Losses implements codec.Lossy.
-func (c *chosen) Losses() []codec.Loss { return losses(c.Source) }
-
-// losses returns the losses of a source.
-func losses(s Source) []codec.Loss {
-	if lossy, ok := s.(codec.Lossy); ok {
-		return lossy.Losses()
-	}
-	return nil
 }
 
 // angles are the roles of streams whose numbers are angles or change with them.

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
-	"tapedeck/codec"
 	"tapedeck/codec/episode"
 	"tapedeck/codec/store"
 )
@@ -35,6 +35,7 @@ func episodeFiles(files *store.Files, folder string) (paths []string) {
 
 // folder is a folder of files with episodes, which are opened one after the other: each takes a process.
 type folder struct {
+	episode.Findings
 	files    *store.Files
 	path     string
 	paths    []string
@@ -42,8 +43,6 @@ type folder struct {
 	episodes []*episode.Episode
 	done     bool
 	err      error
-	damage   []error
-	lost     codec.LossCounts
 }
 
 var _ episode.Source = (*folder)(nil)
@@ -73,20 +72,19 @@ func (f *folder) read() error {
 			continue
 		}
 		f.episodes = append(f.episodes, episodes...)
-		f.damage = append(f.damage, s.damage...)
-		for loss, n := range s.lost {
-			f.lost[loss] += n
-		}
+		f.Damage = append(f.Damage, s.Damage...)
+		maps.Copy(f.Lost, s.Lost)
 	}
+	f.Incomplete = len(f.Damage) > 0
 	if len(f.episodes) == 0 {
-		return fmt.Errorf("read %s: no file of it can be read: %w", f.path, errors.Join(f.damage...))
+		return fmt.Errorf("read %s: no file of it can be read: %w", f.path, errors.Join(f.Damage...))
 	}
 	return nil
 }
 
 func (f *folder) unreadable(err error) {
-	f.damage = append(f.damage, err)
-	f.lost.Add(f.path, "files of episodes that cannot be read", 0)
+	f.Damage = append(f.Damage, err)
+	f.Lost.Add(f.path, "files of episodes that cannot be read", 0)
 }
 
 // Close implements episode.Source.
@@ -96,15 +94,3 @@ func (f *folder) Close() error {
 	}
 	return nil
 }
-
-// Complete implements episode.Source.
-func (f *folder) Complete() bool { return len(f.damage) == 0 }
-
-// Events implements episode.Source.
-func (f *folder) Events() []codec.Event { return nil }
-
-// Damage implements episode.Source.
-func (f *folder) Damage() []error { return f.damage }
-
-// Losses implements codec.Lossy.
-func (f *folder) Losses() []codec.Loss { return f.lost.Losses() }

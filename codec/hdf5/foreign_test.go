@@ -122,7 +122,7 @@ func TestUnreadNumbers(t *testing.T) {
 		_, err = s.Episodes()
 		require.NoError(t, err)
 		lost := map[string]string{}
-		for _, l := range s.(codec.Lossy).Losses() {
+		for _, l := range s.Found().Lost.Losses() {
 			lost[l.Topic] = l.What
 		}
 		return lost
@@ -155,7 +155,7 @@ func TestUnreadNumbers(t *testing.T) {
 	defer s.Close()
 	_, err = s.Episodes()
 	require.NoError(t, err)
-	require.Empty(t, s.(codec.Lossy).Losses())
+	require.Empty(t, s.Found().Lost.Losses())
 }
 
 // An empty group of states does not hide vectors.
@@ -179,10 +179,10 @@ func TestLengthsThatDiffer(t *testing.T) {
 	require.Len(t, episodes[0].Cameras[0].Stamps, 3)
 	require.Len(t, episodes[0].Arms[0].Streams[episode.Joint].Stamps, 3)
 	require.Len(t, episodes[0].Arms[0].Streams[episode.Joint].Values, 3*6)
-	damage := s.Damage()
+	damage := s.Found().Damage
 	require.Len(t, damage, 3)
 	require.ErrorContains(t, damage[0], "/action of / has 5 rows, others only 3")
-	require.False(t, s.Complete())
+	require.True(t, s.Found().Incomplete)
 }
 
 // Rows after the last written image have no images.

@@ -49,7 +49,7 @@ func (s *source) pictures(root string, lengths map[string]int) ([]*pictures, err
 			switch s.file.Type(p.path) {
 			case h5.Set:
 			case h5.None:
-				s.damage = append(s.damage, &episode.MissingError{Path: s.path + ":" + p.path, Camera: p.label,
+				s.Damage = append(s.Damage, &episode.MissingError{Path: s.path + ":" + p.path, Camera: p.label,
 					Err: errDangling})
 				continue
 			default:
@@ -118,7 +118,7 @@ func (p *pictures) readable() (int, error) {
 		_, err := f.stored(0)
 		return 0, err
 	}
-	p.source.damage = append(p.source.damage, fmt.Errorf("read %s: %s is unreadable from row %d of %d on",
+	p.source.Damage = append(p.source.Damage, fmt.Errorf("read %s: %s is unreadable from row %d of %d on",
 		p.source.path, p.path, readable, n))
 	return readable, nil
 }

@@ -21,17 +21,15 @@ import (
 
 // source is an open file.
 type source struct {
-	episode.Intact
+	episode.Findings
 	file    *child.File // acquired until the episodes are read, and by open cameras
 	path    string
 	stored  func() ([]*stored, error) // reads the numbers of all episodes, once, but no pictures
-	damage  []error
-	lost    codec.LossCounts
-	release func()           // releases the file that Open acquired
-	remove  func()           // the file, if it is temporary
-	base    int64            // time of the next row without a time
-	at      string           // group of the episode that is read
-	leftOut map[string]error // why the first dataset of an episode is left out
+	release func()                    // releases the file that Open acquired
+	remove  func()                    // the file, if it is temporary
+	base    int64                     // time of the next row without a time
+	at      string                    // group of the episode that is read
+	leftOut map[string]error          // why the first dataset of an episode is left out
 }
 
 var _ episode.Source = (*source)(nil)
@@ -47,7 +45,8 @@ type stored struct {
 // Open opens a file, or a folder of files that are named as episodes. Its errors name the file.
 func Open(files *store.Files, path string) (episode.Source, error) {
 	if paths := episodeFiles(files, path); len(paths) > 0 {
-		return &folder{files: files, path: path, paths: paths, lost: codec.LossCounts{}}, nil
+		return &folder{files: files, path: path, paths: paths, Findings: episode.Findings{Lost: codec.LossCounts{}}},
+			nil
 	}
 	s, err := open(files, path)
 	if err != nil {
@@ -66,8 +65,9 @@ func open(files *store.Files, path string) (*source, error) {
 		remove()
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	s := &source{file: child.New(local, path), path: path, remove: remove, lost: codec.LossCounts{},
-		leftOut: map[string]error{}}
+	s := &source{file: child.New(local, path), path: path, remove: remove,
+		Findings: episode.Findings{Lost: codec.LossCounts{}},
+		leftOut:  map[string]error{}}
 	if err := s.file.Acquire(); err != nil {
 		remove()
 		if s.file.Err() == nil {
@@ -128,15 +128,6 @@ func (s *source) Close() error {
 	return nil
 }
 
-// Damage implements episode.Source.
-func (s *source) Damage() []error { return s.damage }
-
-// Complete implements episode.Source.
-func (s *source) Complete() bool { return len(s.damage) == 0 }
-
-// Losses implements codec.Lossy: datasets that Episodes did not read.
-func (s *source) Losses() []codec.Loss { return s.lost.Losses() }
-
 // Episodes implements episode.Source.
 func (s *source) Episodes() ([]*episode.Episode, error) {
 	stored, err := s.stored()
@@ -160,6 +151,7 @@ func (s *source) readEpisodes() (all []*stored, err error) {
 		}
 		all = append(all, e)
 	}
+	s.Incomplete = len(s.Damage) > 0
 	if failed := s.file.Err(); failed != nil {
 		err = failed
 	}
@@ -209,7 +201,7 @@ func (s *source) roots() ([]string, error) {
 		for _, name := range names {
 			root := "/episodes/" + name
 			if s.file.Type(root) != h5.Group {
-				s.damage = append(s.damage, &episode.MissingError{Path: s.path + ":" + root, Err: errDangling})
+				s.Damage = append(s.Damage, &episode.MissingError{Path: s.path + ":" + root, Err: errDangling})
 				continue
 			}
 			roots = append(roots, root)
@@ -223,7 +215,7 @@ func (s *source) roots() ([]string, error) {
 			return []string{""}, nil
 		}
 	}
-	return nil, errors.Join(s.damage...)
+	return nil, errors.Join(s.Damage...)
 }
 
 // number returns the number at the end of a name, or -1.

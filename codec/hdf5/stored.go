@@ -66,11 +66,11 @@ func (s *source) episode(root string) (*stored, error) {
 	}
 	for path, n := range lengths {
 		if n > e.rows {
-			s.damage = append(s.damage, fmt.Errorf("read %s: %s of %s has %s, others only %d, which are read", s.path,
+			s.Damage = append(s.Damage, fmt.Errorf("read %s: %s of %s has %s, others only %d, which are read", s.path,
 				path, at, plural.Count(n, "row"), e.rows))
 		}
 	}
-	slices.SortFunc(s.damage, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
+	slices.SortFunc(s.Damage, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
 
 	if len(stamps) > 0 {
 		e.start = stamps[0]
@@ -104,8 +104,8 @@ func (s *source) episode(root string) (*stored, error) {
 
 // leave leaves out a dataset, because of err, and tells it.
 func (s *source) leave(path, what string, err error) {
-	s.damage = append(s.damage, fmt.Errorf("read %s: %s is left out: %w", s.path, path, err))
-	s.lost.Add(path, what+" that cannot be read", 0)
+	s.Damage = append(s.Damage, fmt.Errorf("read %s: %s is left out: %w", s.path, path, err))
+	s.Lost.Add(path, what+" that cannot be read", 0)
 	s.leftOut[s.at] = cmp.Or(s.leftOut[s.at], err)
 }
 
@@ -302,7 +302,7 @@ func (s *source) unread(group string, read ...string) error {
 	names, err := s.file.List(rootOf(group))
 	for _, name := range names {
 		if path := group + "/" + name; !slices.Contains(read, name) && s.file.Type(path) == h5.Set {
-			s.lost.Add(path, "datasets that are not read", 0)
+			s.Lost.Add(path, "datasets that are not read", 0)
 		}
 	}
 	return err
@@ -403,7 +403,7 @@ func (s *source) aloha(e *stored, root string, lengths map[string]int) error {
 		if columns == width {
 			others[path] = values
 		} else if columns > 0 {
-			s.lost.Add(root+path, "datasets of another width than qpos, which are not read", 0)
+			s.Lost.Add(root+path, "datasets of another width than qpos, which are not read", 0)
 		}
 	}
 	for k := range arms {

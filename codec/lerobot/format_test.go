@@ -326,9 +326,9 @@ func TestStaleIndex(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 0.0, read[0].Arms[0].Streams[episode.Joint].Values[0])
 	require.Equal(t, 100.0, read[1].Arms[0].Streams[episode.Joint].Values[0])
-	require.Len(t, s.Events(), 2)
+	require.Len(t, s.Events, 2)
 	require.Equal(t, "meta/episodes lists data/chunk-000/episode_000000.parquet for episode 0, whose rows are in "+
-		"data/chunk-000/episode_000001.parquet, which was read", s.Events()[0].Text)
+		"data/chunk-000/episode_000001.parquet, which was read", s.Events[0].Text)
 
 	require.NoError(t, os.WriteFile(filepath.Join(path, "meta/episodes.jsonl"), []byte(`{"episode_index": 0}
 {"episode_index": 1}
@@ -342,8 +342,8 @@ func TestStaleIndex(t *testing.T) {
 	read, err = s.Episodes()
 	require.NoError(t, err)
 	require.Len(t, read, 2)
-	require.False(t, s.Complete())
-	require.ErrorContains(t, s.Damage()[0], "no table has rows of episode 7")
+	require.True(t, s.Incomplete)
+	require.ErrorContains(t, s.Damage[0], "no table has rows of episode 7")
 }
 
 func TestDamaged(t *testing.T) {
@@ -445,9 +445,9 @@ func TestEditedByOthers(t *testing.T) {
 			}
 		}
 		if c.loss == "" {
-			require.Empty(t, s.Losses())
+			require.Empty(t, s.Lost.Losses())
 		} else {
-			require.Contains(t, s.Losses()[0].What, c.loss)
+			require.Contains(t, s.Lost.Losses()[0].What, c.loss)
 		}
 	}
 }

@@ -21,23 +21,21 @@ import (
 
 // Source reads a dataset of v3.0 or v2.1.
 type Source struct {
-	episode.Intact
-	files    *store.Files
-	path     string
-	info     info
-	absent   map[string]bool           // features that a table lacks
-	origins  map[string]episode.Origin // of the features that are read
-	notes    notes
-	unknown  int // episodes without a note, where there are some
-	rowCount int
-	episodes func() ([]*episode.Episode, error) // reads the numbers, once
-	videos   map[string]*episode.MissingError   // by path; nil: the video is there
-	missing  []error                            // those of videos that are not nil
-	cached   videoFiles
-	checked  sync.Map                // of tables with images
-	check    func(path string) error // returns why the contents of a file are not there
-	tables   map[int]string          // by episode, the paths of tables; nil: not looked for yet
-	labels   []codec.Event           // where the list of episodes is wrong
+	episode.Findings // any other damage than videos that are missing is an error
+	files            *store.Files
+	path             string
+	info             info
+	absent           map[string]bool           // features that a table lacks
+	origins          map[string]episode.Origin // of the features that are read
+	notes            notes
+	unknown          int // episodes without a note, where there are some
+	rowCount         int
+	episodes         func() ([]*episode.Episode, error) // reads the numbers, once
+	videos           map[string]*episode.MissingError   // by path; nil: the video is there
+	cached           videoFiles
+	checked          sync.Map                // of tables with images
+	check            func(path string) error // returns why the contents of a file are not there
+	tables           map[int]string          // by episode, the paths of tables; nil: not looked for yet
 }
 
 var _ episode.Source = (*Source)(nil)
@@ -88,34 +86,6 @@ func (s *Source) Close() error {
 	return nil
 }
 
-// Complete implements episode.Source: false if videos are missing.
-func (s *Source) Complete() bool { return len(s.missing) == 0 }
-
-// Damage implements episode.Source: the videos that are missing. Anything else that is damaged is an error.
-func (s *Source) Damage() []error { return s.missing }
-
-// Losses implements codec.Lossy: features that are not read, and notes that fit no episode.
-func (s *Source) Losses() []codec.Loss {
-	lost := codec.LossCounts{}
-	if s.unknown > 0 {
-		lost.Add(notesPath, "times, names and devices of episodes whose numbers others have changed: "+
-			plural.Count(s.unknown, "episode"), 0)
-	}
-	for _, f := range s.info.Features {
-		_, read := s.origins[f.key]
-		for _, s := range standard {
-			read = read || f.key == s.key
-		}
-		switch {
-		case s.absent[f.key]:
-			lost.Add(f.key, "features that tables lack, which are not read", 0)
-		case !read && !f.isPicture():
-			lost.Add(f.key, "features that are not read", 0)
-		}
-	}
-	return lost.Losses()
-}
-
 // Episodes implements episode.Source. Streams come from the features whose names say that they are states or actions,
 // as originsOf has it. Without meta/tapedeck.json, numbers are joints in an unknown unit, and the episodes follow one
 // another from the time 0 on.
@@ -159,11 +129,11 @@ func (s *Source) readEpisodes() (all []*episode.Episode, err error) {
 				return all, err
 			}
 			if e.data == "" {
-				s.missing = append(s.missing, &episode.MissingError{Path: store.Join(s.path, listed),
+				s.Damage = append(s.Damage, &episode.MissingError{Path: store.Join(s.path, listed),
 					Err: fmt.Errorf("no table has rows of episode %d", e.index)})
 				continue
 			}
-			s.labels = append(s.labels, codec.Event{Kind: codec.EventLabel, Text: fmt.Sprintf("meta/episodes lists "+
+			s.Events = append(s.Events, codec.Event{Kind: codec.EventLabel, Text: fmt.Sprintf("meta/episodes lists "+
 				"%s for episode %d, whose rows are in %s, which was read", listed, e.index, e.data)})
 			if open, err = s.rows(e.data); err != nil {
 				return all, err
@@ -173,7 +143,30 @@ func (s *Source) readEpisodes() (all []*episode.Episode, err error) {
 		s.rowCount += r.n
 		all = append(all, s.episode(e, open, r))
 	}
+	s.Incomplete = len(s.Damage) > 0
+	s.lose()
 	return all, nil
+}
+
+// lose finds the features that are not read, and the notes that fit no episode.
+func (s *Source) lose() {
+	s.Lost = codec.LossCounts{}
+	if s.unknown > 0 {
+		s.Lost.Add(notesPath, "times, names and devices of episodes whose numbers others have changed: "+
+			plural.Count(s.unknown, "episode"), 0)
+	}
+	for _, f := range s.info.Features {
+		_, read := s.origins[f.key]
+		for _, s := range standard {
+			read = read || f.key == s.key
+		}
+		switch {
+		case s.absent[f.key]:
+			s.Lost.Add(f.key, "features that tables lack, which are not read", 0)
+		case !read && !f.isPicture():
+			s.Lost.Add(f.key, "features that are not read", 0)
+		}
+	}
 }
 
 // tableOf returns the path of the table that has the rows of an episode, "" if none has. It looks for it where the list
@@ -209,9 +202,6 @@ func (s *Source) listTable(path string) (err error) {
 	}
 	return err
 }
-
-// Events implements episode.Source: where the list of episodes is wrong.
-func (s *Source) Events() []codec.Event { return s.labels }
 
 // entries lists the episodes of v3.0.
 func (s *Source) entries() ([]*entry, error) {
@@ -492,7 +482,7 @@ func (s *Source) video(path, camera string) *episode.MissingError {
 	}
 	if err := s.check(path); err != nil {
 		missing = &episode.MissingError{Path: path, Camera: camera, Raw: true, Err: err}
-		s.missing = append(s.missing, missing)
+		s.Damage = append(s.Damage, missing)
 	}
 	s.videos[path] = missing
 	return missing

@@ -23,14 +23,12 @@ const maxDamage = 100
 
 // Source reads a session, or a folder of sessions.
 type Source struct {
+	episode.Findings
 	files    *store.Files
 	path     string
 	folders  []string
 	episodes func() ([]*episode.Episode, error) // reads the tables, once
-	complete bool
-	events   []codec.Event
-	damage   []error
-	more     int // damaged places that are not reported
+	more     int                                // damaged places that are not reported
 }
 
 var _ episode.Source = (*Source)(nil)
@@ -133,7 +131,6 @@ func isFolder(files *store.Files, path string, e os.DirEntry) bool {
 func (s *Source) Episodes() ([]*episode.Episode, error) { return s.episodes() }
 
 func (s *Source) readEpisodes() (all []*episode.Episode, err error) {
-	s.complete = true
 	for _, folder := range s.folders {
 		e, err := s.episode(folder)
 		if err != nil {
@@ -141,20 +138,15 @@ func (s *Source) readEpisodes() (all []*episode.Episode, err error) {
 		}
 		all = append(all, e)
 	}
+	if s.more > 0 {
+		s.Damage = append(s.Damage, fmt.Errorf("read %s: %d more damaged places", s.path, s.more))
+	}
 	return all, nil
 }
 
-// Damage returns what Episodes has found damaged, each as an error that names the file and the line.
-func (s *Source) Damage() []error {
-	if s.more == 0 {
-		return s.damage
-	}
-	return append(slices.Clip(s.damage), fmt.Errorf("read %s: %d more damaged places", s.path, s.more))
-}
-
 func (s *Source) damaged(err error) {
-	if len(s.damage) < maxDamage {
-		s.damage = append(s.damage, err)
+	if len(s.Damage) < maxDamage {
+		s.Damage = append(s.Damage, err)
 	} else {
 		s.more++
 	}
@@ -163,14 +155,8 @@ func (s *Source) damaged(err error) {
 // missing reports images of a camera that are not there.
 func (s *Source) missing(folder, camera string, images int, err error) {
 	s.damaged(&episode.MissingError{Path: folder, Camera: camera, Images: images, Err: err})
-	s.complete = false
+	s.Incomplete = true
 }
-
-// Complete reports whether all sessions were closed by who wrote them. Episodes finds that out.
-func (s *Source) Complete() bool { return s.complete }
-
-// Events returns what a recorder kept of what happened to the sessions. Episodes finds that out.
-func (s *Source) Events() []codec.Event { return s.events }
 
 // Close implements episode.Source.
 func (s *Source) Close() error { return nil }
@@ -181,8 +167,8 @@ func (s *Source) episode(folder string) (*episode.Episode, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.complete = s.complete && complete
-	s.events = append(s.events, m.events...)
+	s.Incomplete = s.Incomplete || !complete
+	s.Events = append(s.Events, m.events...)
 	name := folder
 	if !store.IsURL(folder) {
 		name, _ = filepath.Abs(folder)

@@ -33,7 +33,7 @@ func readAll(t *testing.T, path string) ([]*episode.Episode, []error) {
 	t.Cleanup(func() { s.Close() })
 	list, err := s.Episodes()
 	require.NoError(t, err)
-	return list, s.Damage()
+	return list, s.Damage
 }
 
 // content returns all files below a folder.

@@ -43,8 +43,8 @@ func take(t *testing.T, path string) *episode.Episode {
 	defer s.Close()
 	list, err := s.Episodes()
 	require.NoError(t, err)
-	require.Empty(t, s.Damage())
-	require.True(t, s.Complete())
+	require.Empty(t, s.Damage)
+	require.False(t, s.Incomplete)
 	require.Len(t, list, 1)
 	return list[0]
 }

@@ -70,7 +70,7 @@ func TestSessionOverDDS(t *testing.T) {
 		defer s.Close()
 		list, err := s.Episodes()
 		require.NoError(t, err)
-		require.False(t, s.Complete())
+		require.True(t, s.Incomplete)
 		return len(list[0].Arms) == 1 && list[0].Arms[0].Streams[episode.Joint] != nil &&
 			len(list[0].Arms[0].Streams[episode.Joint].Stamps) == len(jointStamps) &&
 			list[0].Arms[0].Streams[episode.Gripper] != nil &&
@@ -85,8 +85,8 @@ func TestSessionOverDDS(t *testing.T) {
 	defer s.Close()
 	list, err := s.Episodes()
 	require.NoError(t, err)
-	require.Empty(t, s.Damage())
-	require.True(t, s.Complete())
+	require.Empty(t, s.Damage)
+	require.False(t, s.Incomplete)
 	e := list[0]
 	require.Equal(t, "pick up the cube", e.Task)
 	require.Equal(t, frameStamps, e.Cameras[0].Stamps)

@@ -316,9 +316,7 @@ func (w *episodeJob) read(ctx context.Context, i int, path string) (episode.Sour
 	}
 	w.surveyed(i, 1)
 	notes := source.notes
-	if lossy, ok := source.Source.(codec.Lossy); ok {
-		w.lost.addAll(lossy.Losses())
-	}
+	w.lost.addAll(source.Found().Lost.Losses())
 	if source.messages != nil {
 		w.lost.join(source.messages.observer.finishEpisodes())
 		source.messages.again = true
@@ -370,7 +368,7 @@ func (w *episodeJob) source(ctx context.Context, i int, path string) (*notedSour
 		if err := w.accept(in, w.plan, &w.lost); err != nil {
 			return nil, errors.Join(err, in.reader.Close())
 		}
-		for _, err := range s.Damage() {
+		for _, err := range s.Found().Damage {
 			switch {
 			case w.Damaged == nil && errors.As(err, new(*episode.MissingError)): // which accept has handled
 			case w.plan.Strict:

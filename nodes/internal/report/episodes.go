@@ -60,14 +60,15 @@ func BuildEpisodes(source episode.Source, info *codec.Info, o Options, read func
 		}
 		b.Topics, b.Messages = append(b.Topics, t), b.Messages+r.count
 	}
-	b.Good, b.Verdict = bad == 0 && source.Complete(), []string{human.Count(len(list), "episode")}
+	found := source.Found()
+	b.Good, b.Verdict = bad == 0 && !found.Incomplete, []string{human.Count(len(list), "episode")}
 	if bad > 0 {
 		b.Verdict = append(b.Verdict, fmt.Sprintf("%d with faults", bad))
 	}
-	if !source.Complete() {
+	if found.Incomplete {
 		b.Verdict = append(b.Verdict, "not complete")
 	}
-	for _, err := range source.Damage() {
+	for _, err := range found.Damage {
 		b.Events = append(b.Events, Event{Kind: codec.EventDamage, Text: err.Error()})
 		b.Good = false
 	}

@@ -49,8 +49,8 @@ func TestTake(t *testing.T) {
 	defer s.Close()
 	list, err := s.Episodes()
 	require.NoError(t, err)
-	require.Empty(t, s.Damage())
-	require.True(t, s.Complete())
+	require.Empty(t, s.Damage)
+	require.False(t, s.Incomplete)
 	e := list[0]
 	require.Equal(t, "pick up the cube", e.Task)
 	for i, c := range e.Cameras {
