@@ -10,7 +10,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -205,14 +204,12 @@ type meter struct {
 	Bandwidth float64 `json:"bytes_per_second"` // likewise
 	Lost      uint64  `json:"lost"`             // in transport
 
-	mu          sync.Mutex
 	bytes       int
 	first, last int64 // receive times, by the clock of bridge.Monotonic
 }
 
+// take is the handler of a subscription.
 func (m *meter) take(samples []bridge.Sample) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	for i := range samples {
 		if m.Count == 0 {
 			m.first = samples[i].Received
@@ -223,10 +220,19 @@ func (m *meter) take(samples []bridge.Sample) {
 	}
 }
 
+// add adds the messages of one type of the topic.
+func (m *meter) add(o *meter) {
+	if m.Count == 0 || o.Count > 0 && o.first < m.first {
+		m.first = o.first
+	}
+	m.last = max(m.last, o.last)
+	m.Count += o.Count
+	m.bytes += o.bytes
+	m.Lost += o.Lost
+}
+
 // finish computes the rates, from the first message to the last one.
 func (m *meter) finish() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	if span := float64(m.last-m.first) / 1e9; m.Count > 1 && span > 0 {
 		m.Frequency = float64(m.Count-1) / span
 		m.Bandwidth = m.Frequency * float64(m.bytes) / float64(m.Count)
@@ -235,8 +241,12 @@ func (m *meter) finish() {
 
 // measure counts the messages of the topics, without those that were latched before.
 func (o *topicsOptions) measure(ctx context.Context, node bridge.Node, rows []*topicRow) (err error) {
-	var subscriptions []bridge.Subscription
-	var meters []*meter
+	type measured struct {
+		bridge.Subscription
+		row   *topicRow
+		meter *meter
+	}
+	var subscriptions []measured
 	for _, row := range rows {
 		row.meter = &meter{}
 		for _, typeName := range row.Types {
@@ -246,21 +256,23 @@ func (o *topicsOptions) measure(ctx context.Context, node bridge.Node, rows []*t
 			}
 			qos, _ := bridge.AdaptQoS(offers)
 			qos.Durability = codec.Volatile
-			s, failed := node.Subscribe(row.Name, typeName, qos, row.take)
+			m := &meter{}
+			s, failed := node.Subscribe(row.Name, typeName, qos, m.take)
 			if failed != nil {
 				err = errors.Join(err, fmt.Errorf("cannot measure %s: %w", human.Printable(row.Name), failed))
 				continue
 			}
-			subscriptions, meters = append(subscriptions, s), append(meters, row.meter)
+			subscriptions = append(subscriptions, measured{s, row, m})
 		}
 	}
 	select {
 	case <-ctx.Done():
 	case <-time.After(o.Duration):
 	}
-	for i, s := range subscriptions {
+	for _, s := range subscriptions {
 		err = errors.Join(err, s.Close())
-		meters[i].Lost += s.Lost()
+		s.meter.Lost = s.Lost()
+		s.row.add(s.meter)
 	}
 	for _, row := range rows {
 		row.finish()

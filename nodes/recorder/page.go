@@ -7,7 +7,6 @@ import (
 	"net"
 	"path/filepath"
 	"runtime"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,6 +17,7 @@ import (
 	"tapedeck/nodes/internal/livepage"
 	"tapedeck/nodes/internal/report"
 	"tapedeck/nodes/recorder/internal/accounting"
+	"tapedeck/nodes/recorder/internal/owner"
 	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/snapshot"
 	"tapedeck/nodes/recorder/internal/subscription"
@@ -44,7 +44,7 @@ type page struct {
 	server   *livepage.Server // nil until servePage
 	done     chan struct{}    // closed when run has ended
 
-	mu       sync.Mutex // guards what follows; the recorder's other locks may be taken under it
+	owner    *owner.Owner // run; of what follows
 	live     *report.Live
 	session  *session
 	topics   map[*subscription.Topic]*pageTopic
@@ -55,7 +55,7 @@ type page struct {
 }
 
 func newPage(r *recorder, listener net.Listener) *page {
-	return &page{recorder: r, listener: listener, events: make(chan codec.Event, mostEvents)}
+	return &page{recorder: r, listener: listener, owner: owner.New(), events: make(chan codec.Event, mostEvents)}
 }
 
 // mostEvents wait for update; further ones are not shown.
@@ -106,15 +106,19 @@ func (p *page) run(ctx context.Context) {
 	defer close(p.done)
 	runtime.LockOSThread() // and not unlocked: the thread ends with the goroutine
 	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, pageNice)
-	for pause := pagePace; ; {
+	for next := time.After(pagePace); ; {
 		select {
 		case <-ctx.Done():
+			p.owner.Run(ctx.Done()) // which ends it
 			return
-		case <-time.After(pause):
+		case <-p.owner.Wake():
+			p.owner.Turn()
+			continue
+		case <-next:
 		}
 		began := time.Now()
 		p.update()
-		pause = max(pagePace, (pageShare-1)*time.Since(began))
+		next = time.After(max(pagePace, (pageShare-1)*time.Since(began)))
 	}
 }
 
@@ -132,8 +136,6 @@ func (p *page) note(e codec.Event) {
 // update takes what was counted and received since it was called last.
 func (p *page) update() {
 	r := p.recorder
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	now := time.Now()
 	s := r.session.Load()
 	if s != p.session {
@@ -200,14 +202,16 @@ func (p *page) Update(version string) (*livepage.Update, error) {
 	r := p.recorder
 	totals, word := r.totals(), r.state()
 	missing, _ := r.unheard()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.asked = time.Now()
-	growth, err := json.Marshal(p.live.Grown(version))
-	return &livepage.Update{Version: p.live.Version(), Growth: growth, State: livepage.State{
+	u := &livepage.Update{State: livepage.State{
 		Word: word, Text: totals.progress(), Alert: totals.trouble(missing), Paused: r.topics.Paused(), Rate: 1,
-		At: []float64{p.live.At()},
-	}}, err
+	}}
+	err := errEnds
+	p.owner.Do(func() {
+		p.asked = time.Now()
+		u.Growth, err = json.Marshal(p.live.Grown(version))
+		u.Version, u.State.At = p.live.Version(), []float64{p.live.At()}
+	})
+	return u, err
 }
 
 // Do does what a button asks for.

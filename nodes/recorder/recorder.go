@@ -235,7 +235,7 @@ func (r *recorder) neededSince() int64 {
 // newReceiver returns a receiver of a topic as the options want it.
 func (r *recorder) newReceiver(c *codec.Channel) *intake.Receiver {
 	o := intake.Options{
-		Clock: r.clock, Queue: r.queue, Events: &r.session.Load().journal, Limit: r.options.Limit,
+		Clock: r.clock, Queue: r.queue, Note: r.session.Load().note, Limit: r.options.Limit,
 		Throttle: throttle.Of(r.throttles, c.Topic), Resumption: &r.resumption, OnResume: r.resume,
 		OnTooLarge: r.onTooLarge,
 	}

@@ -6,7 +6,6 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/nodes/recorder/internal/accounting"
 	"tapedeck/nodes/recorder/internal/filewriter"
 	"tapedeck/nodes/recorder/internal/intake"
 	"tapedeck/nodes/recorder/internal/queue"
@@ -30,8 +29,8 @@ func BenchmarkMessage(b *testing.B) {
 	for _, topics := range []int{1, 500} {
 		b.Run(fmt.Sprintf("%d topics", topics), func(b *testing.B) {
 			q := queue.New(256 << 20)
-			w := filewriter.New(q, nowhere{}, new(accounting.EventLog), filewriter.Callbacks{
-				FileEvents: func(int64, int64, bool) []codec.Event { return nil },
+			w := filewriter.New(q, nowhere{}, filewriter.Callbacks{
+				OnFileEnd:  func(int64, int64, bool) {},
 				NoteLosses: func() {},
 				Recorded:   func() []filewriter.Counted { return nil },
 				Now:        func() int64 { return 1 },

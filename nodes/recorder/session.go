@@ -15,7 +15,6 @@ import (
 	"tapedeck/nodes/internal/contract"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/split"
-	"tapedeck/nodes/recorder/internal/accounting"
 	"tapedeck/nodes/recorder/internal/diskguard"
 	"tapedeck/nodes/recorder/internal/filewriter"
 	"tapedeck/nodes/recorder/internal/queue"
@@ -43,7 +42,6 @@ type session struct {
 	outputs []*output              // all of them; belongs to the goroutine of writer, and at the end to report
 	next    *output                // that onSplit puts in place; belongs to the goroutine of writer
 	guard   *diskguard.Guard
-	journal accounting.EventLog
 	live    *contract.Live // nil: nothing is expected
 
 	begun    bool          // under the recorder's lifecycle
@@ -136,7 +134,7 @@ func (r *recorder) newSession(name string) (*session, error) {
 	s.guard = &diskguard.Guard{
 		Disk: r.disk, Path: filepath.Dir(o.format().Live.Path(name)), Reserve: r.reserve,
 		Action: o.LowSpaceAction,
-		Log:    r.node.Log, Note: s.journal.Note, Stamp: r.clock.Now, Fail: s.fail,
+		Log:    r.node.Log, Note: s.note, Stamp: r.clock.Now, Fail: s.fail,
 	}
 	if err := s.guard.Begin(); err != nil {
 		return nil, err
@@ -151,8 +149,8 @@ func (r *recorder) newSession(name string) (*session, error) {
 	if o.LowSpaceAction == diskguard.DeleteUploaded {
 		s.guard.RemoveOldest = r.uploads.RemoveOldest
 	}
-	s.writer = filewriter.New(r.queue, out.Writer, &s.journal, filewriter.Callbacks{
-		FileEvents: s.fileEvents, Recorded: s.counted, NoteLosses: s.noteLosses, Now: r.clock.Now,
+	s.writer = filewriter.New(r.queue, out.Writer, filewriter.Callbacks{
+		OnFileEnd: s.onFileEnd, Recorded: s.counted, NoteLosses: s.noteLosses, Now: r.clock.Now,
 		Latched: r.latched,
 		OnSplit: s.onSplit, OnError: s.onError, OnRefused: s.onRefused, OnLimit: s.endAt, OnRepeats: s.onRepeats,
 		OnEvent: r.page.note,
@@ -327,7 +325,7 @@ func (s *session) onSplit(closed, opened string, t int64) {
 	} else {
 		s.replace(t)
 	}
-	s.journal.Note(codec.SplitEvent(closed, t))
+	s.note(codec.SplitEvent(closed, t))
 	s.recorder.node.Log(bridge.Info, "recording continues in %s", opened)
 	s.recorder.announceSplit(closed, opened)
 }
@@ -353,7 +351,7 @@ func (s *session) onError(err error) {
 	r := s.recorder
 	var missing *codec.MissingError
 	if !errors.As(err, &missing) {
-		s.journal.Note(codec.Event{Kind: codec.EventDisk, Time: r.clock.Now(), Text: err.Error()})
+		s.note(codec.Event{Kind: codec.EventDisk, Time: r.clock.Now(), Text: err.Error()})
 	} else if _, reported := s.reported.LoadOrStore(missing, true); reported { // the file itself says what is missing
 		return
 	}

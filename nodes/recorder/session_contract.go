@@ -62,7 +62,7 @@ func (s *session) checkContract(now time.Time) {
 		r.node.Log(bridge.Warn, "%v", f)
 	}
 	for _, f := range ended {
-		s.journal.Note(checkEvent(f))
+		s.note(checkEvent(f))
 		r.node.Log(bridge.Info, "no longer: %v", f)
 	}
 }
@@ -80,9 +80,9 @@ func (s *session) noteVerdict() {
 	now := s.recorder.clock.Now()
 	open, all := s.live.Finish(s.began.Load(), now)
 	for _, f := range open {
-		s.journal.Note(checkEvent(f))
+		s.note(checkEvent(f))
 	}
-	s.journal.Note(codec.Event{Kind: codec.EventCheck, Time: now, Text: s.verdict(all)})
+	s.note(codec.Event{Kind: codec.EventCheck, Time: now, Text: s.verdict(all)})
 }
 
 // verdict says whether a recording with these findings meets the contract.

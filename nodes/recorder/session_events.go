@@ -1,16 +1,21 @@
 package main
 
 import (
-	"time"
-
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/nodes/recorder/internal/accounting"
 	"tapedeck/nodes/recorder/internal/filewriter"
 )
 
-// fileEvents returns the events for the end of a file that were not written yet.
-func (s *session) fileEvents(start, end int64, last bool) []codec.Event {
+// note has the recording keep an event, unless it is in snapshot mode.
+func (s *session) note(e codec.Event) {
+	if s.writer != nil {
+		s.writer.Note(e)
+	}
+}
+
+// onFileEnd notes what a file is to have at its end.
+func (s *session) onFileEnd(start, end int64, last bool) {
 	s.noteLosses()
 	list := s.recorded()
 	if last {
@@ -20,16 +25,14 @@ func (s *session) fileEvents(start, end int64, last bool) []codec.Event {
 		}
 		s.noteVerdict()
 	}
-	events := s.journal.Take(time.Now(), true)
 	for _, rec := range list {
 		throttled := rec.Throttled.Load()
 		if n := throttled - rec.Noted.Throttled; n > 0 {
-			events = append(events, codec.Event{Kind: codec.EventThrottle, Topic: rec.Name(), Time: start, Until: end,
-				Count: n, Text: "left out by throttle"})
+			s.note(codec.Event{Kind: codec.EventThrottle, Topic: rec.Name(), Time: start, Until: end, Count: n,
+				Text: "left out by throttle"})
 		}
 		rec.Noted.Throttled = throttled
 	}
-	return events
 }
 
 // counted returns the topics of the recording for their totals.
@@ -56,7 +59,7 @@ func (s *session) noteLosses() {
 			if when == (accounting.TimeRange{}) {
 				when = accounting.TimeRange{From: s.collected, Until: now}
 			}
-			s.journal.Note(codec.Event{Kind: codec.EventLost, Topic: rec.Name(), Time: when.From, Until: when.Until,
+			s.note(codec.Event{Kind: codec.EventLost, Topic: rec.Name(), Time: when.From, Until: when.Until,
 				Count: n, Text: "lost in transport from a publisher"})
 		}
 		if n := dropped - rec.Noted.Dropped; n > 0 {
@@ -64,7 +67,7 @@ func (s *session) noteLosses() {
 			if reason, ok := s.recorder.refusals.Load(rec.Name()); ok {
 				text = "dropped: " + reason.(string)
 			}
-			s.journal.Note(codec.Event{Kind: codec.EventDrop, Topic: rec.Name(), Time: s.collected, Until: now,
+			s.note(codec.Event{Kind: codec.EventDrop, Topic: rec.Name(), Time: s.collected, Until: now,
 				Count: n, Text: text})
 		}
 		rec.Noted.Lost, rec.Noted.Dropped = lost, dropped
@@ -79,6 +82,6 @@ func (s *session) notePause(t int64, still bool) {
 		next = t
 	}
 	if since := s.paused.Load(); since != 0 && s.paused.CompareAndSwap(since, next) {
-		s.journal.Note(codec.Event{Kind: codec.EventPause, Time: since, Until: t, Text: "recording was paused"})
+		s.note(codec.Event{Kind: codec.EventPause, Time: since, Until: t, Text: "recording was paused"})
 	}
 }

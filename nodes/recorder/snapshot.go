@@ -49,11 +49,7 @@ func (r *recorder) newSnapshots() (err error) {
 			}
 			return list
 		},
-		OnEvent: func(e codec.Event) {
-			if s := r.session.Load(); s.writer != nil {
-				s.journal.Note(e)
-			}
-		},
+		OnEvent:   func(e codec.Event) { r.session.Load().note(e) },
 		OnWritten: r.uploadSnapshot,
 		Quit:      func() { r.quit() },
 		Warn:      r.warn, Log: r.node.Log,

@@ -75,7 +75,7 @@ func (r *recorder) newUploads() {
 	o.Note = func(text string, began time.Time) {
 		if s := r.session.Load(); r.recording() && s.writer != nil {
 			now := r.clock.Now()
-			s.journal.Note(codec.Event{Kind: codec.EventUpload, Time: now - int64(time.Since(began)), Until: now,
+			s.note(codec.Event{Kind: codec.EventUpload, Time: now - int64(time.Since(began)), Until: now,
 				Text: text})
 		}
 	}

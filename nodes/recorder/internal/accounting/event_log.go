@@ -4,15 +4,14 @@ package accounting
 import (
 	"cmp"
 	"slices"
-	"sync"
 	"time"
 
 	"tapedeck/codec"
 )
 
-// EventLog holds events of a recording until they are written into it. The zero value is ready.
+// EventLog holds events of a recording until they are written into it. The zero value is ready. It is not for
+// concurrent use.
 type EventLog struct {
-	mu      sync.Mutex
 	entries []entry
 }
 
@@ -28,8 +27,6 @@ const MergeTime = time.Second
 // Note adds an event. One that counts messages of a topic, and comes within MergeTime of another of its kind,
 // is merged with it.
 func (l *EventLog) Note(e codec.Event) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if e.Topic != "" && e.Count > 0 {
 		for i := range l.entries {
 			if f := &l.entries[i]; f.Kind == e.Kind && f.Topic == e.Topic {
@@ -45,8 +42,6 @@ func (l *EventLog) Note(e codec.Event) {
 
 // Take removes and returns the events that can no longer grow at now, or all of them, in the order in which they began.
 func (l *EventLog) Take(now time.Time, all bool) []codec.Event {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	var list []codec.Event
 	l.entries = slices.DeleteFunc(l.entries, func(e entry) bool {
 		due := all || e.Count == 0 || now.Sub(e.noted) >= MergeTime

@@ -36,7 +36,7 @@ func (w *Writer) fail(err error) {
 	}
 }
 
-// isDiskError reports whether an error of Output is one of the disk, not one about a single message.
+// isDiskError reports whether an error of the output is one of the disk, not one about a single message.
 func isDiskError(err error) bool {
 	var missing *codec.MissingError
 	var errno syscall.Errno
@@ -48,11 +48,7 @@ func (w *Writer) waits() bool { return w.Guard != nil && w.Guard.Waits(w.broken)
 
 // ready reports whether the disk takes what there is to write. After an error of the disk that needs another file.
 func (w *Writer) ready(stopping bool) bool {
-	w.mu.Lock()
-	syncErr := w.syncErr
-	w.syncErr = nil
-	w.mu.Unlock()
-	w.fail(syncErr)
+	w.owner.Turn()
 	// At the end the queue is written even so, if it can be: it is not large, and would be lost.
 	hold := w.Guard != nil && w.Guard.Holds() && !stopping
 	if w.broken != nil && !hold && w.waits() && (stopping || !time.Now().Before(w.retry)) {
@@ -74,6 +70,6 @@ func (w *Writer) makeRoom() bool {
 	if w.broken == nil || !w.waits() {
 		return false
 	}
-	_ = w.Output.Sync() // the files before are complete when it returns
+	_ = w.output.Sync() // the files before are complete when it returns
 	return w.Guard.MakeRoom(w.broken)
 }

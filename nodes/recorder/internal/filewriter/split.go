@@ -31,7 +31,7 @@ func (w *Writer) Split(ctx context.Context, until int64) (closed, opened string,
 	return w.Continue(ctx, until, nil)
 }
 
-// Continue is Split with another Output, which Run begins with begin. The one before belongs to OnSplit then.
+// Continue is Split with another output, which Run begins with begin. The one before belongs to OnSplit then.
 func (w *Writer) Continue(ctx context.Context, until int64, begin func() (codec.Writer, error),
 ) (closed, opened string, err error) {
 	var r splitResult
@@ -54,14 +54,14 @@ type Discarder interface {
 	Discarded() int
 }
 
-// DiscardEpisode calls Discard of Output, which is a Discarder, behind what was received until then.
+// DiscardEpisode calls Discard of the output, which is a Discarder, behind what was received until then.
 func (w *Writer) DiscardEpisode(ctx context.Context, until int64) (what string, paths []string, err error) {
 	var r struct {
 		what  string
 		paths []string
 	}
 	err = w.ask(ctx, until, func(int64, int64) (err error) {
-		r.what, r.paths, err = w.Output.(Discarder).Discard()
+		r.what, r.paths, err = w.output.(Discarder).Discard()
 		return err
 	})
 	if err != nil {
@@ -122,7 +122,7 @@ func (w *Writer) splitDue(it *queue.Item) bool {
 // split starts another file, which begins at the log time t with what was received at received: of the same recording,
 // or of the one that begin begins.
 func (w *Writer) split(t, received int64, begin func() (codec.Writer, error)) splitResult {
-	splitter, ok := w.Output.(codec.Splitter)
+	splitter, ok := w.output.(codec.Splitter)
 	var next codec.Writer
 	if begin != nil {
 		var err error
@@ -133,7 +133,7 @@ func (w *Writer) split(t, received int64, begin func() (codec.Writer, error)) sp
 		return splitResult{err: errors.New("recordings of this format cannot be split")}
 	}
 	if w.broken == nil {
-		w.writeEvents(w.callbacks.FileEvents(w.file.Start(), w.end, next != nil))
+		w.endFile(next != nil)
 		if w.broken != nil && next == nil {
 			return splitResult{err: w.broken}
 		}
@@ -166,16 +166,15 @@ func (w *Writer) split(t, received int64, begin func() (codec.Writer, error)) sp
 
 // replace goes on in another recording.
 func (w *Writer) replace(next codec.Writer) {
-	w.mu.Lock()
-	w.Output = next
-	w.mu.Unlock()
+	w.output = next
+	w.shared.Store(&next)
 	w.size, w.file = 0, split.File{}
 	for _, c := range w.known {
 		w.check(next.Declare(c))
 	}
 }
 
-// follow notes that Output has begun another file by itself, if it has, with a message of the log time t.
+// follow notes that the output has begun another file by itself, if it has, with a message of the log time t.
 func (w *Writer) follow(t int64) {
 	closed := w.File()
 	if w.updateFile(); w.File() == closed {
@@ -194,7 +193,7 @@ func (w *Writer) repeat(list []*queue.Item, t int64) {
 	var repeated int64
 	for _, it := range list {
 		m := w.message(it, t)
-		err := w.Output.Write(m)
+		err := w.output.Write(m)
 		if w.check(err); err != nil {
 			continue
 		}

@@ -4,7 +4,6 @@ package filewriter
 import (
 	"fmt"
 	"math"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"tapedeck/nodes/internal/split"
 	"tapedeck/nodes/recorder/internal/accounting"
 	"tapedeck/nodes/recorder/internal/diskguard"
+	"tapedeck/nodes/recorder/internal/owner"
 	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/schedule"
 )
@@ -29,11 +29,9 @@ const (
 
 // Writer takes items from a queue and writes them into a recording, in the order of their reception.
 //
-// One goroutine calls Run, which alone writes to Output and calls the callbacks, and then Discard. The other methods
-// may be called beside it. Times are ns since the Unix epoch, receive times those of the queue.
+// One goroutine calls Run, which alone writes to the output and calls the callbacks, and then Discard. The other
+// methods may be called beside it. Times are ns since the Unix epoch, receive times those of the queue.
 type Writer struct {
-	Output codec.Writer // Run replaces it with mu held
-
 	// Set before Run.
 	Guard       *diskguard.Guard // nil: the first error of the disk ends everything
 	Files       split.Limits     // of one file
@@ -42,10 +40,10 @@ type Writer struct {
 	Reorder     time.Duration    // how long messages wait at most for earlier ones of other topics
 	Delivered   func() int64     // the queue has all that was received before; nil: that is not known
 	SyncAlways  bool             // after each round everything is put on the disk
-	KeepsState  bool             // Output begins further files with the state by itself: nothing is repeated
+	KeepsState  bool             // the output begins further files with the state by itself: nothing is repeated
 
 	queue     *queue.Queue
-	events    *accounting.EventLog
+	owner     *owner.Owner // Run
 	callbacks Callbacks
 
 	requests chan request
@@ -53,13 +51,14 @@ type Writer struct {
 	position atomic.Int64                      // receive time until which everything is written
 	bytes    atomic.Uint64                     // of payloads that were written, repeated ones too
 	totals   totals
-	path     atomic.Pointer[string] // of the file that is being written
-
-	mu       sync.Mutex
-	declared []*codec.Channel // to be declared, in order
-	syncErr  error            // of Sync
+	path     atomic.Pointer[string]       // of the file that is being written
+	shared   atomic.Pointer[codec.Writer] // output, for all goroutines
 
 	// What follows belongs to Run.
+
+	output   codec.Writer
+	events   accounting.EventLog
+	declared []*codec.Channel // to be declared, in order
 
 	pending []*queue.Item    // taken from the queue, not yet written
 	sorted  int              // the first so many of them are in order
@@ -68,7 +67,7 @@ type Writer struct {
 	written uint64           // messages
 	payload uint64           // bytes of these
 	stored  int64            // the same in files, roughly
-	size    int64            // of the files, if Output is sized
+	size    int64            // of the files, if the output is sized
 	known   []*codec.Channel // that were declared
 	file    split.File       // that is being written
 	end     int64            // log time of the last message
@@ -83,10 +82,10 @@ type Writer struct {
 
 // Callbacks report what happens to a recording. All are set.
 type Callbacks struct {
-	// FileEvents returns the events for the end of a file, the last one of a recording or not, whose messages have log
-	// times from start to end.
-	FileEvents func(start, end int64, last bool) []codec.Event
-	// NoteLosses is called now and then to note losses among the events.
+	// OnFileEnd is called to note events at the end of a file, the last one of a recording or not, whose messages have
+	// log times from start to end.
+	OnFileEnd func(start, end int64, last bool)
+	// NoteLosses is called now and then to note losses.
 	NoteLosses func()
 	// Recorded returns the topics of the recording. It may be called by the goroutines that complete files.
 	Recorded func() []Counted
@@ -111,12 +110,13 @@ type Callbacks struct {
 	OnRepeats func(bytes int64)
 }
 
-// New returns a Writer from q to output. It also writes the events that are noted in events.
-func New(q *queue.Queue, output codec.Writer, events *accounting.EventLog, c Callbacks) *Writer {
+// New returns a Writer from q to output.
+func New(q *queue.Queue, output codec.Writer, c Callbacks) *Writer {
 	w := &Writer{
-		Output: output, Reorder: queue.Reorder, queue: q, events: events, callbacks: c,
+		output: output, Reorder: queue.Reorder, queue: q, owner: owner.New(), callbacks: c,
 		requests: make(chan request), totals: totals{recorded: c.Recorded},
 	}
+	w.shared.Store(&output)
 	w.path.Store(new(string))
 	w.updateFile()
 	w.totals.begin(w.File(), new(recordingTotals))
@@ -128,7 +128,7 @@ func (w *Writer) File() string { return *w.path.Load() }
 
 // updateFile updates what File returns.
 func (w *Writer) updateFile() {
-	if s, ok := w.Output.(codec.Splitter); ok {
+	if s, ok := w.output.(codec.Splitter); ok {
 		if path := s.File(); path != w.File() {
 			w.path.Store(&path)
 		}
@@ -141,37 +141,31 @@ func (w *Writer) Position() int64 { return w.position.Load() }
 // PayloadBytes returns how many bytes of payloads were written, with those that further files repeat.
 func (w *Writer) PayloadBytes() uint64 { return w.bytes.Load() }
 
-// output returns Output for other goroutines than that of Run.
-func (w *Writer) output() codec.Writer {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.Output
-}
-
 // Late reports whether encoding has held up the writing.
 func (w *Writer) Late() bool {
-	o, ok := w.output().(interface{ Late() uint64 })
+	o, ok := (*w.shared.Load()).(interface{ Late() uint64 })
 	return ok && o.Late() > 0
 }
 
-// Declare declares a channel before the next message is written.
+// Declare has a channel declared, in the order of calls. It waits for nothing.
 func (w *Writer) Declare(c *codec.Channel) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.declared = append(w.declared, c)
+	w.owner.Post(func() { w.declared = append(w.declared, c) })
+}
+
+// Note has an event written. It waits for nothing.
+func (w *Writer) Note(e codec.Event) {
+	w.owner.Post(func() { w.events.Note(e) })
 }
 
 // Sync puts what was written on the disk. Run handles its error.
 func (w *Writer) Sync() {
-	if err := w.output().Sync(); err != nil {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.syncErr = err
+	if err := (*w.shared.Load()).Sync(); err != nil {
+		w.owner.Post(func() { w.fail(err) })
 	}
 }
 
 // Run writes until stop is closed and everything queued before is written, or until an error of the disk that Guard
-// does not wait for. It leaves Output open.
+// does not wait for. It leaves the output open.
 func (w *Writer) Run(stop <-chan struct{}) error {
 	w.totals.open.recording.began = w.callbacks.Now()
 	pace := time.NewTicker(Pace)
@@ -242,25 +236,22 @@ func (w *Writer) round(stopping bool) (more bool) {
 	}
 	w.writeEvents(w.events.Take(now, false))
 	if stopping && w.broken == nil {
-		w.writeEvents(w.callbacks.FileEvents(w.file.Start(), w.end, true))
+		w.endFile(true)
 		w.totals.end(w.file.Start(), w.end, true)
 	}
 	deletes := w.Guard != nil && w.Guard.Action == diskguard.Delete
 	if w.broken == nil && (w.SyncAlways && w.written > before || stopping && deletes) {
-		w.fail(w.Output.Sync()) // while files can be deleted to make room
+		w.fail(w.output.Sync()) // while files can be deleted to make room
 	}
 	return more
 }
 
 func (w *Writer) declareAll() {
-	w.mu.Lock()
-	declared := w.declared
-	w.declared = nil
-	w.mu.Unlock()
-	w.known = append(w.known, declared...)
-	for _, c := range declared {
-		w.check(w.Output.Declare(c))
+	w.known = append(w.known, w.declared...)
+	for _, c := range w.declared {
+		w.check(w.output.Declare(c))
 	}
+	w.declared = nil
 }
 
 // write writes the pending items that nothing earlier can overtake any more, or all.
@@ -304,7 +295,7 @@ func (w *Writer) put(it *queue.Item) bool {
 	w.end = it.LogTime
 	it.Topic.StopAwaiting()
 	m := w.message(it, it.LogTime)
-	err := w.Output.Write(m)
+	err := w.output.Write(m)
 	w.follow(it.LogTime)
 	switch {
 	case err == nil:
@@ -346,7 +337,7 @@ type sized interface {
 
 // grown returns how many bytes a message of that size has added to the file.
 func (w *Writer) grown(size int64) int64 {
-	if o, ok := w.Output.(sized); ok {
+	if o, ok := w.output.(sized); ok {
 		size, w.size = o.Size()-w.size, o.Size()
 	}
 	return size
@@ -360,6 +351,15 @@ func (w *Writer) message(it *queue.Item, t int64) *codec.Message {
 	return &w.scratch
 }
 
+// endFile writes all events that the file is to have.
+func (w *Writer) endFile(last bool) {
+	w.callbacks.OnFileEnd(w.file.Start(), w.end, last)
+	w.owner.Turn()
+	if w.broken == nil {
+		w.writeEvents(w.events.Take(time.Now(), true))
+	}
+}
+
 // writeEvents writes events behind the messages.
 func (w *Writer) writeEvents(events []codec.Event) {
 	for _, e := range events {
@@ -368,7 +368,7 @@ func (w *Writer) writeEvents(events []codec.Event) {
 			if w.end != 0 {
 				m.LogTime = w.end
 			}
-			err = w.Output.Write(m)
+			err = w.output.Write(m)
 		}
 		if err == nil {
 			w.callbacks.OnEvent(e)

@@ -17,7 +17,6 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/split"
-	"tapedeck/nodes/recorder/internal/accounting"
 	"tapedeck/nodes/recorder/internal/diskguard"
 	"tapedeck/nodes/recorder/internal/queue"
 )
@@ -105,6 +104,7 @@ func (m *memory) written() []string {
 type calls struct {
 	list   []string
 	repeat []*queue.Item
+	note   func(codec.Event)
 }
 
 func (c *calls) add(format string, args ...any) {
@@ -113,7 +113,7 @@ func (c *calls) add(format string, args ...any) {
 
 func (c *calls) callbacks() Callbacks {
 	return Callbacks{
-		FileEvents: func(int64, int64, bool) []codec.Event { return []codec.Event{{Kind: "end"}} },
+		OnFileEnd:  func(int64, int64, bool) { c.note(codec.Event{Kind: "end"}) },
 		NoteLosses: func() {},
 		Recorded:   func() []Counted { return nil },
 		Now:        func() int64 { return 1 },
@@ -136,7 +136,9 @@ func (c *calls) callbacks() Callbacks {
 func newWriter(maxBytes int64) (w *Writer, m *memory, c *calls, a *topic) {
 	m, c = &memory{}, &calls{}
 	q := queue.New(maxBytes)
-	return New(q, m, new(accounting.EventLog), c.callbacks()), m, c, newTopic("/a", q)
+	w = New(q, m, c.callbacks())
+	c.note = w.Note
+	return w, m, c, newTopic("/a", q)
 }
 
 // start runs w until the function that it returns is called.
@@ -477,7 +479,7 @@ func TestWaitsForSpace(t *testing.T) {
 		require.Equal(t, "split file0 file1 at 2", c.list[1])
 		require.Equal(t, uint64(3), a.Written.Load())
 
-		w.Output = &memory{fail: w.missing}
+		w.output = &memory{fail: w.missing}
 		w.fail(w.missing)
 		require.NoError(t, w.broken, "what was said of the file before is not about this one")
 	})

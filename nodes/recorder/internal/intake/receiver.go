@@ -22,12 +22,12 @@ import (
 // Options are what a Receiver does with messages.
 type Options struct {
 	Clock  *bridge.SimTime
-	Queue  *queue.Queue         // nil: messages are not recorded
-	Ring   *queue.Ring          // nil: they are not kept for snapshots
-	Cache  *LatchedCache        // nil: latched messages are not kept
-	Sample *Sample              // for who looks at a message now and then; nil: nobody does
-	Events *accounting.EventLog // for gaps; nil: they are not noted
-	Limit  uint64               // messages to be recorded; 0: all
+	Queue  *queue.Queue      // nil: messages are not recorded
+	Ring   *queue.Ring       // nil: they are not kept for snapshots
+	Cache  *LatchedCache     // nil: latched messages are not kept
+	Sample *Sample           // for who looks at a message now and then; nil: nobody does
+	Note   func(codec.Event) // is called with gaps, and waits for nothing; nil: they are not noted
+	Limit  uint64            // messages to be recorded; 0: all
 
 	OnTooLarge func(t *queue.Topic, bytes int64) // is called when a message is larger than the queue; nil: it is not
 
@@ -136,7 +136,7 @@ func (r *Receiver) complete() bool {
 		return false
 	}
 	r.Complete.Store(true)
-	r.options.Events = nil // messages that are not recorded have no gaps
+	r.options.Note = nil // messages that are not recorded have no gaps
 	return true
 }
 
@@ -161,8 +161,8 @@ func (r *Receiver) annotate(from *publisher, sample *bridge.Sample, stamp int64)
 	}
 	// Latched topics are silent while there is nothing to say.
 	silent := !from.transientLocal && r.silent(sent, received, stamp, stamp != sample.ReceiveTime)
-	if silent && sample.Lost == 0 && r.options.Events != nil {
-		r.options.Events.Note(r.gap(stamp))
+	if silent && sample.Lost == 0 && r.options.Note != nil {
+		r.options.Note(r.gap(stamp))
 	}
 	r.heard, r.arrived, r.sent = stamp, received, sent
 }
@@ -296,8 +296,8 @@ func (r *Receiver) NoteGap(now, t int64) {
 	if simulated {
 		silence = t - r.heard
 	}
-	if r.arrived != 0 && r.options.Events != nil && simulated == r.simulated && r.rhythm.IsGap(float64(silence)) {
-		r.options.Events.Note(r.gap(t))
+	if r.arrived != 0 && r.options.Note != nil && simulated == r.simulated && r.rhythm.IsGap(float64(silence)) {
+		r.options.Note(r.gap(t))
 	}
 }
 

@@ -74,7 +74,7 @@ func TestGapsAreNoted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				events := &accounting.EventLog{}
-				r := NewReceiver(&codec.Channel{Topic: "/n"}, Options{Clock: new(bridge.SimTime), Events: events,
+				r := NewReceiver(&codec.Channel{Topic: "/n"}, Options{Clock: new(bridge.SimTime), Note: events.Note,
 					Cache: &LatchedCache{MaxBytes: 1 << 30, Since: func() int64 { return 0 }}})
 				r.SetPublishers([]bridge.Endpoint{{GUID: bridge.GUID{1}, QoS: codec.QoS{Durability: c.durability}}}, "")
 				sample := bridge.Sample{Data: []byte("x"), Publisher: bridge.GUID{1}, SourceTime: 5e9, Sequence: 1}
@@ -142,7 +142,7 @@ func TestGapsBySimulatedTime(t *testing.T) {
 				ticks, err := node.Advertise("/clock", "rosgraph_msgs/msg/Clock", bridge.ClockQoS())
 				require.NoError(t, err)
 				events := &accounting.EventLog{}
-				r := NewReceiver(&codec.Channel{Topic: "/n"}, Options{Clock: clock, Events: events})
+				r := NewReceiver(&codec.Channel{Topic: "/n"}, Options{Clock: clock, Note: events.Note})
 				sample := bridge.Sample{Data: []byte("x"), Publisher: bridge.GUID{1}}
 				at := int64(1000e9)
 				pass := func(wall, sim time.Duration) {

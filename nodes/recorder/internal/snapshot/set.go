@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -69,8 +70,6 @@ type Trigger struct {
 type Set struct {
 	Options
 
-	naming sync.Mutex // held while a file is created
-
 	mu      sync.Mutex
 	ended   bool
 	failure error // of a condition
@@ -78,11 +77,35 @@ type Set struct {
 	taken   int    // snapshots that are complete
 	last    string // path of the last one
 	latest  map[*condition.Condition]*Snapshot
-	refused int // snapshots, since that was last logged
+	names   map[string]bool // of snapshots that are being created
+	refused int             // snapshots, since that was last logged
 }
 
 // New returns a set without snapshots.
-func New(o Options) *Set { return &Set{Options: o, latest: map[*condition.Condition]*Snapshot{}} }
+func New(o Options) *Set {
+	return &Set{Options: o, latest: map[*condition.Condition]*Snapshot{}, names: map[string]bool{}}
+}
+
+// take takes a name that nothing has yet. It reports false if something has it.
+func (s *Set) take(name string) bool {
+	path := s.Live.Path(name)
+	_, active := os.Lstat(path + codec.ActiveSuffix) // at first: it may be completed meanwhile
+	_, complete := os.Lstat(path)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if active == nil || complete == nil || s.names[name] {
+		return false
+	}
+	s.names[name] = true
+	return true
+}
+
+// release gives up a name that was taken, when there is a file of that name, or none can be created.
+func (s *Set) release(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.names, name)
+}
 
 // Take begins a snapshot.
 func (s *Set) Take(t Trigger) (*Snapshot, error) {

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -88,14 +89,26 @@ func (n *Snapshot) reason() string {
 }
 
 // create creates the recording.
-func (n *Snapshot) create() (err error) {
-	s := n.set
-	s.naming.Lock()
-	defer s.naming.Unlock()
-	name := n.trigger.Name
-	if name == "" {
-		name = n.unusedName()
+func (n *Snapshot) create() error {
+	if n.trigger.Name != "" {
+		return n.createAs(n.trigger.Name)
 	}
+	for i := 1; ; i++ {
+		name := n.name(i)
+		if !n.set.take(name) {
+			continue
+		}
+		err := n.createAs(name)
+		n.set.release(name)
+		if !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+}
+
+// createAs creates the recording of that name.
+func (n *Snapshot) createAs(name string) (err error) {
+	s := n.set
 	if err := os.MkdirAll(filepath.Dir(s.Live.Path(name)), 0o777); err != nil {
 		return fmt.Errorf("create %s: %w", name, err)
 	}
@@ -115,25 +128,19 @@ func (n *Snapshot) create() (err error) {
 	return err
 }
 
-// unusedName returns a name by the time of the trigger. It does not begin with the recording's name, so that drive*
+// name returns the i-th name by the time of the trigger. It does not begin with the recording's name, so that drive*
 // does not include it.
-func (n *Snapshot) unusedName() string {
+func (n *Snapshot) name(i int) string {
 	base := n.set.BaseName()
 	if n.set.Folder != "" {
 		base = filepath.Join(n.set.Folder, filepath.Base(base))
 	}
 	folder, recording := filepath.Split(base)
 	base = folder + "snapshot_" + recording + "_" + time.Unix(0, n.trigger.Time).Format("2006_01_02-15_04_05")
-	name := base
-	for i := 2; ; i++ {
-		path := n.set.Live.Path(name)
-		_, active := os.Lstat(path + codec.ActiveSuffix) // at first: it may be completed meanwhile
-		_, err := os.Lstat(path)
-		if err != nil && active != nil {
-			return name
-		}
-		name = fmt.Sprintf("%s_no%d", base, i) // "_2" would be a file of the same recording
+	if i == 1 {
+		return base
 	}
+	return fmt.Sprintf("%s_no%d", base, i) // "_2" would be a file of the same recording
 }
 
 // reach returns how far back the snapshot reaches, but for topics that have limits of their own; 0 is everything.

@@ -59,9 +59,8 @@ type Options struct {
 type Queue struct {
 	Options
 
-	wake   chan struct{} // has a value when there is something to do
-	moving sync.Mutex    // held while files are deleted, before saving
-	saving sync.Mutex    // held while a spool is written, before mu
+	wake chan struct{} // has a value when there is something to do
+	disk sync.Mutex    // held while a file is deleted or a spool is written, before mu
 
 	// No file is touched while it is held.
 	mu        sync.Mutex
@@ -174,9 +173,9 @@ func (q *Queue) Run(ctx context.Context) {
 		saver.Wait()
 		q.saveAll()
 		for _, s := range q.list() {
-			q.saving.Lock()
+			q.disk.Lock()
 			s.release()
-			q.saving.Unlock()
+			q.disk.Unlock()
 			s.first.Close()
 		}
 	}()
@@ -220,8 +219,13 @@ func (q *Queue) saveAll() {
 // save writes a spool that changed. Uploads go on if that is not possible, as on a full disk, and it is tried again;
 // but not if the error is codec.ErrLocked, as another process uploads the recording.
 func (q *Queue) save(s *spool) error {
-	q.saving.Lock()
-	defer q.saving.Unlock()
+	q.disk.Lock()
+	defer q.disk.Unlock()
+	return q.saveSpool(s)
+}
+
+// saveSpool is save while q.disk is held.
+func (q *Queue) saveSpool(s *spool) error {
 	q.mu.Lock()
 	if s.forgotten || !s.unsaved {
 		q.mu.Unlock()

@@ -69,8 +69,8 @@ func (q *Queue) remove(ctx context.Context, s *spool, f *file, trust bool) (stri
 			return "", err
 		}
 	}
-	q.moving.Lock() // not before, as the store may take long to answer
-	defer q.moving.Unlock()
+	q.disk.Lock() // not before, as the store may take long to answer
+	defer q.disk.Unlock()
 	name := filepath.FromSlash(f.Name)
 	var stat fs.FileInfo
 	folder, err := os.OpenRoot(s.folder) // a spool may name what a link leads to elsewhere
@@ -100,7 +100,7 @@ func (q *Queue) remove(ctx context.Context, s *spool, f *file, trust bool) (stri
 		q.locked(func() { s.Info, f.Described = join(s.Info, info), true })
 	}
 	q.locked(func() { f.Deleted, s.unsaved = true, true })
-	_ = q.save(s)
+	_ = q.saveSpool(s)
 	if err := folder.Remove(name); err != nil {
 		q.stuck(s, f, err)
 		return "", nil
@@ -134,10 +134,10 @@ func (q *Queue) forget(s *spool) {
 	for _, folder := range slices.Backward(folders) {
 		_ = os.Remove(folder) // unless something else is in it
 	}
-	q.saving.Lock()
+	q.disk.Lock()
 	_ = os.Remove(s.file())
 	s.release()
 	s.forgotten = true
-	q.saving.Unlock()
+	q.disk.Unlock()
 	q.locked(func() { q.spools = slices.DeleteFunc(q.spools, func(o *spool) bool { return o == s }) })
 }
