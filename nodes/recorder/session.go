@@ -17,6 +17,7 @@ import (
 	"tapedeck/nodes/internal/split"
 	"tapedeck/nodes/recorder/internal/diskguard"
 	"tapedeck/nodes/recorder/internal/filewriter"
+	"tapedeck/nodes/recorder/internal/owner"
 	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/subscription"
 	"tapedeck/nodes/recorder/internal/upload"
@@ -47,6 +48,8 @@ type session struct {
 	begun    bool          // under the recorder's lifecycle
 	stopping chan struct{} // closed to end workers
 	workers  sync.WaitGroup
+	complete chan struct{} // closed when all files are complete
+	guarding sync.WaitGroup
 
 	err       atomic.Pointer[error]  // the first
 	limit     atomic.Pointer[string] // that is reached and ends it; nil: none is
@@ -55,9 +58,6 @@ type session struct {
 	collected int64                  // log time until which losses are noted; belongs to the goroutine of writer
 	reported  sync.Map               // errors of files, each a *codec.MissingError
 }
-
-// trimPace is how often trim looks whether another recording is written.
-const trimPace = time.Second
 
 // output is a recording that is written: one after the other, if the session goes on in another one.
 type output struct {
@@ -79,7 +79,7 @@ func (s *session) create(o *options, name string) (out *output, err error) {
 			}
 		}
 		return nil // or it was deleted once it was uploaded
-	})
+	}, s.deleted)
 	completed := func(f codec.FileInfo, err error) { s.completed(out, f, err) }
 	options := codec.CreateOptions{Metadata: r.metadata, Completed: completed,
 		Ending: func(path string, missing *codec.MissingError) []codec.Event { return s.writer.Ending(path, missing) }}
@@ -121,7 +121,8 @@ func (s *session) path() string {
 // newSession creates the recording of that name. It is not written to before run.
 func (r *recorder) newSession(name string) (*session, error) {
 	s := &session{
-		recorder: r, recorded: r.topics.Topics, name: name, started: time.Now(), stopping: make(chan struct{}),
+		recorder: r, recorded: r.topics.Topics, name: name, started: time.Now(),
+		stopping: make(chan struct{}), complete: make(chan struct{}),
 	}
 	s.ctx, s.end = context.WithCancelCause(context.Background())
 	if r.expected != nil {
@@ -132,7 +133,8 @@ func (r *recorder) newSession(name string) (*session, error) {
 	}
 	o := &r.options
 	s.guard = &diskguard.Guard{
-		Disk: r.disk, Path: filepath.Dir(o.format().Live.Path(name)), Reserve: r.reserve,
+		Owner: owner.New(),
+		Disk:  r.disk, Path: filepath.Dir(o.format().Live.Path(name)), Reserve: r.reserve,
 		Action: o.LowSpaceAction,
 		Log:    r.node.Log, Note: s.note, Stamp: r.clock.Now, Fail: s.fail,
 	}
@@ -194,8 +196,7 @@ func (s *session) run() {
 	if r.options.Sync == syncInterval {
 		s.workers.Go(s.syncRegularly)
 	}
-	s.workers.Go(func() { s.guard.Run(s.stopping) })
-	s.workers.Go(s.trim)
+	s.guarding.Go(func() { s.guard.Run(s.stopping, s.complete) })
 }
 
 // fail ends the recording for an error; the first one counts.
@@ -227,22 +228,6 @@ func (s *session) syncRegularly() {
 	}
 }
 
-// trim deletes files beyond max_bag_files.
-func (s *session) trim() {
-	tick := time.NewTicker(trimPace)
-	defer tick.Stop()
-	for {
-		files := s.output.Load().files
-		select {
-		case <-s.stopping:
-			return
-		case <-files.Changed:
-			files.Trim(s.deleted)
-		case <-tick.C:
-		}
-	}
-}
-
 // completed is codec.CreateOptions.Completed of an output.
 func (s *session) completed(out *output, f codec.FileInfo, err error) {
 	if err != nil {
@@ -258,7 +243,7 @@ func (s *session) completed(out *output, f codec.FileInfo, err error) {
 	default: // a session is complete by itself
 		uploads.Begin(f.Path, false).End()
 	}
-	out.files.Completed(f.Path)
+	s.guard.Owner.Post(func() { out.files.Completed(f.Path) })
 	s.recorder.owner.Post(func() { s.recorder.announcer.fileCompleted(f.Path, err) })
 }
 
@@ -275,8 +260,9 @@ func (s *session) close() error {
 	s.workers.Wait()
 	if s.writer != nil {
 		s.writer.Discard()
-		s.output.Load().files.Settle(s.deleted)
-		s.complete(s.output.Load())
+		s.finish(s.output.Load())
+		close(s.complete)
+		s.guarding.Wait()
 		if s.failure() != nil {
 			s.recorder.quit()
 		}
@@ -284,18 +270,18 @@ func (s *session) close() error {
 	return s.failure()
 }
 
-// complete closes an output, and keeps the first error.
-func (s *session) complete(out *output) {
-	finish := func(err error) {
+// finish closes an output, and keeps the first error.
+func (s *session) finish(out *output) {
+	note := func(err error) {
 		if err != nil && !errors.Is(s.failure(), err) {
 			s.onError(err)
 			s.err.CompareAndSwap(nil, &err)
 		}
 	}
 	if s.failure() == nil && s.recorder.options.Sync != syncNone {
-		finish(out.Sync()) // Close then keeps to it
+		note(out.Sync()) // Close then keeps to it
 	}
-	finish(s.final(out.Close()))
+	note(s.final(out.Close()))
 	if out.sent != nil {
 		out.sent.End()
 	}
@@ -321,7 +307,7 @@ func (s *session) final(err error) error {
 // onSplit is called when the writer has begun another file, at the log time t.
 func (s *session) onSplit(closed, opened string, t int64) {
 	if s.next == nil {
-		s.output.Load().files.Begun()
+		s.guard.Owner.Post(s.output.Load().files.Begun)
 	} else {
 		s.replace(t)
 	}
@@ -340,10 +326,7 @@ func (s *session) replace(t int64) {
 	before := s.output.Swap(s.next)
 	s.outputs = append(s.outputs, s.next)
 	s.next = nil
-	s.workers.Go(func() {
-		s.complete(before)
-		before.files.Trim(s.deleted)
-	})
+	s.workers.Go(func() { s.finish(before) })
 }
 
 // onError reports an error of writing or completing files.

@@ -7,13 +7,13 @@ import (
 	"io/fs"
 	"math"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/nodes/recorder/internal/owner"
 )
 
 // What is done when the disk is nearly full.
@@ -39,10 +39,11 @@ const (
 // NotInSight is the time left where the disk is not filling up.
 const NotInSight = time.Duration(math.MaxInt64)
 
-// Guard watches the disk that a recording is written to, and acts before it is full. The goroutine of Run watches;
-// other goroutines may call Hit, Waits, Holds and MakeRoom meanwhile. The fields up to RemoveOldest are set before
-// Begin.
+// Guard watches the disk that a recording is written to, and acts before it is full. The goroutine of Run watches, and
+// alone deletes files; other goroutines may call Hit, Waits, Holds and MakeRoom meanwhile. The fields up to
+// RemoveOldest are set before Begin.
 type Guard struct {
+	Owner   *owner.Owner // Run; nil if that is not called
 	Disk    Disk
 	Path    string // on that disk
 	Reserve Reserve
@@ -66,9 +67,7 @@ type Guard struct {
 	moved   atomic.Pointer[string] // the path that is watched instead of Path; nil: that one
 	refused atomic.Bool            // the disk was full for a write, but reports free space
 
-	// Held while the guard looks at the disk and acts, which may take seconds, for what follows.
-	acting sync.Mutex
-
+	// These belong to Run.
 	history              []sight // of the disk of watched
 	watched              string
 	retry                time.Time // after a write was refused: when the next one may be tried
@@ -82,14 +81,22 @@ type sight struct {
 	free int64
 }
 
-// Run watches until stop is closed.
-func (g *Guard) Run(stop <-chan struct{}) {
+// Run watches until stop is closed, and calls what is posted to Owner until end is closed.
+func (g *Guard) Run(stop, end <-chan struct{}) {
+	g.watch(stop)
+	g.Owner.Run(end)
+}
+
+func (g *Guard) watch(stop <-chan struct{}) {
 	timer := time.NewTimer(guardPace)
 	defer timer.Stop()
 	for {
 		select {
 		case <-stop:
 			return
+		case <-g.Owner.Wake():
+			g.Owner.Turn()
+			continue
 		case <-g.urgent:
 		case <-timer.C:
 		}
@@ -134,8 +141,6 @@ func (g *Guard) path() string {
 
 // Check looks at the disk, acts, and returns how long it may be until the next look.
 func (g *Guard) Check(now time.Time) time.Duration {
-	g.acting.Lock()
-	defer g.acting.Unlock()
 	if path := g.path(); path != g.watched {
 		g.watched, g.history = path, nil
 	}
@@ -287,12 +292,12 @@ func (g *Guard) MakeRoom(err error) bool {
 	if g.Action != Delete && g.Action != DeleteUploaded || !DiskFull(err) {
 		return false
 	}
-	g.acting.Lock()
-	defer g.acting.Unlock()
-	if g.failed {
-		return false
-	}
-	deleted, _ := g.deleteOldest()
+	deleted := false
+	g.Owner.Do(func() {
+		if !g.failed {
+			deleted, _ = g.deleteOldest()
+		}
+	})
 	return deleted
 }
 

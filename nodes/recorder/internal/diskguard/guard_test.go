@@ -36,7 +36,8 @@ func newTestGuard(t *testing.T, d Disk, action, leave string) (*Guard, *witness)
 	w := &witness{}
 	now := int64(100)
 	return &Guard{
-		Disk: d, Path: "folder", Reserve: r, Action: action, Log: w.log, RemoveOldest: NewSplits(0, nil).RemoveOldest,
+		Disk: d, Path: "folder", Reserve: r, Action: action, Log: w.log,
+		RemoveOldest: NewSplits(0, nil, nil).RemoveOldest,
 		Note: func(e codec.Event) {
 			require.Equal(t, codec.EventDisk, e.Kind)
 			w.events = append(w.events, fmt.Sprintf("%d-%d %s", e.Time, e.Until, e.Text))
@@ -181,7 +182,7 @@ func TestGuardDeletes(t *testing.T) {
 			return errors.New("it is held fast")
 		}
 		return nil
-	})
+	}, nil)
 	g.RemoveOldest = f.RemoveOldest
 	for _, path := range []string{"a", "b", "c"} {
 		f.Begun()
@@ -232,7 +233,7 @@ func TestGuardOfDiskThatReportsFreeSpace(t *testing.T) {
 		}
 		t.Run(name+" "+Delete, func(t *testing.T) {
 			g, w := newTestGuard(t, d, Delete, "1GB")
-			f := NewSplits(0, func(string) error { return nil })
+			f := NewSplits(0, func(string) error { return nil }, nil)
 			g.RemoveOldest = f.RemoveOldest
 			f.Begun()
 			f.Completed("a")

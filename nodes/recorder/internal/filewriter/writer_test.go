@@ -18,6 +18,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/split"
 	"tapedeck/nodes/recorder/internal/diskguard"
+	"tapedeck/nodes/recorder/internal/owner"
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
@@ -448,7 +449,8 @@ func (d *fakeDisk) Space(string) (free, total int64, err error) { return d.free,
 // guardOf returns a guard that leaves nothing free.
 func guardOf(d diskguard.Disk, action string) *diskguard.Guard {
 	return &diskguard.Guard{
-		Disk: d, Action: action, Log: func(bridge.LogLevel, string, ...any) {}, Note: func(codec.Event) {},
+		Owner: owner.New(), Disk: d, Action: action,
+		Log: func(bridge.LogLevel, string, ...any) {}, Note: func(codec.Event) {},
 		Stamp: func() int64 { return 0 }, Fail: func(error) {},
 	}
 }
@@ -553,12 +555,15 @@ func TestMakesRoomForTheEnd(t *testing.T) {
 						m.stuck = nil
 					}
 					return nil
-				})
+				}, nil)
 				for _, path := range c.older {
 					older.Begun()
 					older.Completed(path)
 				}
 				w.Guard.RemoveOldest = older.RemoveOldest
+				end := make(chan struct{})
+				defer close(end)
+				go w.Guard.Owner.Run(end)
 				a.feed(time.Now().UnixNano())
 				stop := make(chan struct{})
 				close(stop)
