@@ -21,14 +21,14 @@ const (
 )
 
 // rules are by the names of types: those of px4_msgs, and of topics that have types of their own in older logs.
-var rules map[string]*rule
+var rules = newRules()
 
-func init() {
+func newRules() map[string]*rule {
 	imu, fix := &sensor_msgs.Imu{}, &sensor_msgs.NavSatFix{}
 	odometry := &rule{fields: []string{"pose_frame", "position", "q", "velocity_frame", "velocity"},
 		topics: []output{{"odom", &nav_msgs.Odometry{}}}, make: (*state).odometry}
 	gps := &rule{fields: []string{"fix_type", "eph", "epv"}, topics: []output{{"fix", fix}}, make: (*state).gps}
-	rules = map[string]*rule{
+	return map[string]*rule{
 		"SensorCombined": {fields: []string{"gyro_rad", "accelerometer_m_s2"}, topics: []output{{"imu", imu}},
 			learns: true, make: (*state).sensors},
 		"VehicleAttitude": {fields: []string{"q"}, topics: []output{{"imu", imu}}, learns: true,
@@ -92,52 +92,50 @@ func (v values) list(name string, n int) []float64 {
 	return out
 }
 
-func (v values) vector(name string) vector { return vector(v.list(name, 3)) }
-
-// vector is x, y, z.
-type vector [3]float64
-
-// enu returns a vector in north, east, down as east, north, up.
-func (v vector) enu() vector { return vector{v[1], v[0], -v[2]} }
-
-// flu returns a vector in forward, right, down as forward, left, up.
-func (v vector) flu() vector { return vector{v[0], -v[1], -v[2]} }
-
-func (v vector) vector3() geometry_msgs.Vector3 {
-	return geometry_msgs.Vector3{X: v[0], Y: v[1], Z: v[2]}
+func (v values) vector(name string) geometry_msgs.Vector3 {
+	n := v.list(name, 3)
+	return geometry_msgs.Vector3{X: n[0], Y: n[1], Z: n[2]}
 }
 
-func (v vector) known() bool { return !math.IsNaN(v[0] + v[1] + v[2]) }
+func (v values) quaternion(name string) geometry_msgs.Quaternion {
+	n := v.list(name, 4)
+	return geometry_msgs.Quaternion{W: n[0], X: n[1], Y: n[2], Z: n[3]}
+}
 
-// quaternion is w, x, y, z.
-type quaternion [4]float64
+// toENU turns a vector in north, east, down into east, north, up.
+func toENU(v geometry_msgs.Vector3) geometry_msgs.Vector3 {
+	return geometry_msgs.Vector3{X: v.Y, Y: v.X, Z: -v.Z}
+}
 
-var unknownQuaternion = quaternion{math.NaN(), math.NaN(), math.NaN(), math.NaN()}
+// toFLU turns a vector in forward, right, down into forward, left, up.
+func toFLU(v geometry_msgs.Vector3) geometry_msgs.Vector3 {
+	return geometry_msgs.Vector3{X: v.X, Y: -v.Y, Z: -v.Z}
+}
 
-func (v values) quaternion(name string) quaternion { return quaternion(v.list(name, 4)) }
+func known(v geometry_msgs.Vector3) bool { return !math.IsNaN(v.X + v.Y + v.Z) }
 
-// enu returns PX4's attitude, of forward-right-down in north-east-down, as that of forward-left-up in east-north-up.
-func (q quaternion) enu() quaternion {
+var unknownAttitude = geometry_msgs.Quaternion{W: math.NaN(), X: math.NaN(), Y: math.NaN(), Z: math.NaN()}
+
+// attitudeInENU turns PX4's attitude, of forward-right-down in north-east-down, into that of forward-left-up in
+// east-north-up.
+func attitudeInENU(q geometry_msgs.Quaternion) geometry_msgs.Quaternion {
 	const half = math.Sqrt2 / 2
-	return quaternion{half * (q[0] + q[3]), half * (q[1] + q[2]), half * (q[1] - q[2]), half * (q[0] - q[3])}
+	return geometry_msgs.Quaternion{W: half * (q.W + q.Z), X: half * (q.X + q.Y), Y: half * (q.X - q.Y),
+		Z: half * (q.W - q.Z)}
 }
 
-// flu returns an attitude in a world of forward, right, down as that of forward-left-up in forward-left-up.
-func (q quaternion) flu() quaternion { return quaternion{q[0], q[1], -q[2], -q[3]} }
-
-func (q quaternion) known() bool { return !math.IsNaN(q[0] + q[1] + q[2] + q[3]) }
-
-func (q quaternion) message() geometry_msgs.Quaternion {
-	return geometry_msgs.Quaternion{W: q[0], X: q[1], Y: q[2], Z: q[3]}
+// attitudeInFLU turns an attitude in a world of forward, right, down into that of forward-left-up in forward-left-up.
+func attitudeInFLU(q geometry_msgs.Quaternion) geometry_msgs.Quaternion {
+	return geometry_msgs.Quaternion{W: q.W, X: q.X, Y: -q.Y, Z: -q.Z}
 }
 
 // state is what was learned from earlier messages.
 type state struct {
-	stamp    builtin_interfaces.Time // of the message
-	own      bool                    // it is of the vehicle's own estimate
-	attitude quaternion              // forward-left-up in east-north-up
+	stamp    builtin_interfaces.Time  // of the message
+	own      bool                     // it is of the vehicle's own estimate
+	attitude geometry_msgs.Quaternion // forward-left-up in east-north-up
 
-	rates, acceleration       vector // forward, left, up
+	rates, acceleration       geometry_msgs.Vector3 // forward, left, up
 	hasRates, hasAcceleration bool
 }
 
@@ -158,10 +156,10 @@ var unknown9 = [9]float64{-1}
 
 func (s *state) sensors(v values) []msgs.Message {
 	const invalid = math.MaxInt32
-	acceleration := v.vector("accelerometer_m_s2").flu()
-	s.rates, s.hasRates = v.vector("gyro_rad").flu(), true
+	acceleration := toFLU(v.vector("accelerometer_m_s2"))
+	s.rates, s.hasRates = toFLU(v.vector("gyro_rad")), true
 	m := &sensor_msgs.Imu{Header: s.header(baseFrame), Orientation: geometry_msgs.Quaternion{W: 1},
-		OrientationCovariance: unknown9, AngularVelocity: s.rates.vector3(), LinearAcceleration: acceleration.vector3()}
+		OrientationCovariance: unknown9, AngularVelocity: s.rates, LinearAcceleration: acceleration}
 	if v.number("accelerometer_timestamp_relative") == invalid {
 		m.LinearAccelerationCovariance = unknown9
 	} else {
@@ -172,34 +170,32 @@ func (s *state) sensors(v values) []msgs.Message {
 
 func (s *state) angularVelocity(v values) []msgs.Message {
 	if s.own {
-		s.rates, s.hasRates = v.vector("xyz").flu(), true
+		s.rates, s.hasRates = toFLU(v.vector("xyz")), true
 	}
 	return nil
 }
 
 func (s *state) imu(v values) []msgs.Message {
-	q := v.quaternion("q").enu()
+	q := attitudeInENU(v.quaternion("q"))
 	if s.own {
 		s.attitude = q
 	}
-	m := &sensor_msgs.Imu{Header: s.header(baseFrame), Orientation: q.message(), AngularVelocityCovariance: unknown9,
+	m := &sensor_msgs.Imu{Header: s.header(baseFrame), Orientation: q, AngularVelocityCovariance: unknown9,
 		LinearAccelerationCovariance: unknown9}
 	if s.hasRates {
-		m.AngularVelocity, m.AngularVelocityCovariance = s.rates.vector3(), [9]float64{}
+		m.AngularVelocity, m.AngularVelocityCovariance = s.rates, [9]float64{}
 	}
 	if s.hasAcceleration {
-		m.LinearAcceleration, m.LinearAccelerationCovariance = s.acceleration.vector3(), [9]float64{}
+		m.LinearAcceleration, m.LinearAccelerationCovariance = s.acceleration, [9]float64{}
 	}
 	return []msgs.Message{m}
 }
 
 func (s *state) magnetometer(v values) []msgs.Message {
 	const gauss = 1e-4 // T
-	field := v.vector("magnetometer_ga").flu()
-	for i := range field {
-		field[i] *= gauss
-	}
-	return []msgs.Message{&sensor_msgs.MagneticField{Header: s.header(baseFrame), MagneticField: field.vector3()}}
+	field := toFLU(v.vector("magnetometer_ga"))
+	field = geometry_msgs.Vector3{X: field.X * gauss, Y: field.Y * gauss, Z: field.Z * gauss}
+	return []msgs.Message{&sensor_msgs.MagneticField{Header: s.header(baseFrame), MagneticField: field}}
 }
 
 func (s *state) air(v values) []msgs.Message {
@@ -248,8 +244,8 @@ func (s *state) fix(latitude, longitude, altitude float64, v values) *sensor_msg
 }
 
 // diagonal sets three of the diagonal of a covariance, from the first on; an unknown variance makes it unknown.
-func diagonal(c *[36]float64, first int, variances vector) {
-	for i, v := range variances {
+func diagonal(c *[36]float64, first int, variances geometry_msgs.Vector3) {
+	for i, v := range []float64{variances.X, variances.Y, variances.Z} {
 		if math.IsNaN(v) {
 			c[0] = -1
 			return
@@ -262,13 +258,13 @@ func square(v float64) float64 { return v * v }
 
 func (s *state) localPosition(v values) []msgs.Message {
 	m := &nav_msgs.Odometry{Header: s.header(mapFrame), ChildFrameId: baseFrame}
-	position := vector{v.number("x"), v.number("y"), v.number("z")}.enu()
-	m.Pose.Pose.Position = geometry_msgs.Point(position.vector3())
-	velocity := vector{v.number("vx"), v.number("vy"), v.number("vz")}.enu()
+	position := geometry_msgs.Vector3{X: v.number("x"), Y: v.number("y"), Z: v.number("z")}
+	m.Pose.Pose.Position = geometry_msgs.Point(toENU(position))
+	velocity := toENU(geometry_msgs.Vector3{X: v.number("vx"), Y: v.number("vy"), Z: v.number("vz")})
 	h, up := square(v.number("eph")), square(v.number("epv"))
-	diagonal(&m.Pose.Covariance, 0, vector{h, h, up})
+	diagonal(&m.Pose.Covariance, 0, geometry_msgs.Vector3{X: h, Y: h, Z: up})
 	h, up = square(v.number("evh")), square(v.number("evv"))
-	diagonal(&m.Twist.Covariance, 0, vector{h, h, up})
+	diagonal(&m.Twist.Covariance, 0, geometry_msgs.Vector3{X: h, Y: h, Z: up})
 	s.turn(m, s.attitude, velocity)
 	if v.number("xy_valid") == 0 || v.number("z_valid") == 0 {
 		m.Pose.Covariance[0] = -1
@@ -280,15 +276,15 @@ func (s *state) localPosition(v values) []msgs.Message {
 }
 
 // turn sets attitude and velocity, which is given in the axes of the world. Without an attitude both are unknown.
-func (s *state) turn(m *nav_msgs.Odometry, q quaternion, velocity vector) {
-	if !q.known() {
+func (s *state) turn(m *nav_msgs.Odometry, q geometry_msgs.Quaternion, velocity geometry_msgs.Vector3) {
+	if math.IsNaN(q.W + q.X + q.Y + q.Z) {
 		m.Pose.Pose.Orientation, m.Pose.Covariance[0], m.Twist.Covariance[0] = geometry_msgs.Quaternion{W: 1}, -1, -1
 		return
 	}
-	m.Pose.Pose.Orientation = q.message()
-	m.Twist.Twist.Linear = q.message().RotateBack(velocity.vector3())
+	m.Pose.Pose.Orientation = q
+	m.Twist.Twist.Linear = q.RotateBack(velocity)
 	if s.hasRates {
-		m.Twist.Twist.Angular = s.rates.vector3()
+		m.Twist.Twist.Angular = s.rates
 	}
 }
 
@@ -307,32 +303,32 @@ func (s *state) odometry(v values) []msgs.Message {
 	frame, velocityFrame := v.number("pose_frame"), v.number("velocity_frame")
 	if frame == frameFRD {
 		m.Header.FrameId = odomFrame
-		position, q = position.flu(), q.flu()
+		position, q = toFLU(position), attitudeInFLU(q)
 	} else {
-		position, q = position.enu(), q.enu()
-		variance = vector{variance[1], variance[0], variance[2]}
+		position, q = toENU(position), attitudeInENU(q)
+		variance.X, variance.Y = variance.Y, variance.X
 	}
-	m.Pose.Pose.Position = geometry_msgs.Point(position.vector3())
+	m.Pose.Pose.Position = geometry_msgs.Point(position)
 	diagonal(&m.Pose.Covariance, 0, variance)
 	diagonal(&m.Pose.Covariance, 3, v.vector("orientation_variance"))
 	diagonal(&m.Twist.Covariance, 0, v.vector("velocity_variance"))
 	switch {
 	case velocityFrame == frameNED && frame == frameNED:
-		s.turn(m, q, velocity.enu())
+		s.turn(m, q, toENU(velocity))
 	case velocityFrame == frameFRD && frame == frameFRD:
-		s.turn(m, q, velocity.flu())
+		s.turn(m, q, toFLU(velocity))
 	case velocityFrame == frameBodyFRD: // needs no attitude
 		variance := m.Twist.Covariance[0]
-		s.turn(m, q, vector{})
-		m.Twist.Twist.Linear, m.Twist.Covariance[0] = velocity.flu().vector3(), variance
+		s.turn(m, q, geometry_msgs.Vector3{})
+		m.Twist.Twist.Linear, m.Twist.Covariance[0] = toFLU(velocity), variance
 	default: // unknown, or of another world than the attitude
-		s.turn(m, q, vector{})
+		s.turn(m, q, geometry_msgs.Vector3{})
 		m.Twist.Covariance[0] = -1
 	}
-	if rates := v.vector("angular_velocity").flu(); rates.known() {
-		m.Twist.Twist.Angular = rates.vector3()
+	if rates := toFLU(v.vector("angular_velocity")); known(rates) {
+		m.Twist.Twist.Angular = rates
 	}
-	if !position.known() || frame == frameUnknown {
+	if !known(position) || frame == frameUnknown {
 		m.Pose.Covariance[0] = -1
 	}
 	return []msgs.Message{m}

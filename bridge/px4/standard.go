@@ -208,7 +208,7 @@ func (it *iterator) translate(from *source, m *codec.Message) error {
 	}
 	vehicle := it.states[from.vehicle]
 	if vehicle == nil {
-		vehicle = &state{attitude: unknownQuaternion}
+		vehicle = &state{attitude: unknownAttitude}
 		it.states[from.vehicle] = vehicle
 	}
 	vehicle.begin(m, from.own)

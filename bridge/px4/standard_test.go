@@ -238,7 +238,7 @@ func TestOdometryFrames(t *testing.T) {
 		"velocity unknown":      {1, 0, level, true, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &state{attitude: unknownQuaternion}
+			s := &state{attitude: unknownAttitude}
 			one := []float32{1, 2, 3}
 			o := s.made((*state).odometry, map[string]any{"pose_frame": test.pose, "velocity_frame": test.velocity,
 				"q": test.q, "position": one, "velocity": one, "position_variance": one, "orientation_variance": one,
@@ -317,12 +317,11 @@ func TestSample(t *testing.T) {
 				return
 			}
 			odometries++
-			q := quaternion{o.Pose.Pose.Orientation.W, o.Pose.Pose.Orientation.X, o.Pose.Pose.Orientation.Y,
-				o.Pose.Pose.Orientation.Z}
-			yaw := math.Atan2(2*(q[0]*q[3]+q[1]*q[2]), 1-2*(q[2]*q[2]+q[3]*q[3]))
+			q := o.Pose.Pose.Orientation
+			yaw := math.Atan2(2*(q.W*q.Z+q.X*q.Y), 1-2*(q.Y*q.Y+q.Z*q.Z))
 			heading := float64(source.Get("heading").(float32))
 			require.InDelta(t, 0, math.Remainder(yaw-(math.Pi/2-heading), 2*math.Pi), 0.1)
-			v := o.Pose.Pose.Orientation.Rotate(o.Twist.Twist.Linear)
+			v := q.Rotate(o.Twist.Twist.Linear)
 			require.InDelta(t, float64(source.Get("vy").(float32)), v.X, 1e-5)
 			require.InDelta(t, float64(source.Get("vx").(float32)), v.Y, 1e-5)
 			require.InDelta(t, -float64(source.Get("vz").(float32)), v.Z, 1e-5)
