@@ -104,18 +104,7 @@ func (e *TranslationError) Unwrap() error { return e.Err }
 
 // NewChannel returns a channel of ROS 2 messages, of a type whose definition library has.
 func NewChannel(library *rosidl.Library, topic, typeName string, qos codec.QoS) (*codec.Channel, error) {
-	text, err := library.Concatenated(typeName)
-	if err != nil {
-		return nil, fmt.Errorf("channel %s [%s]: %w", topic, typeName, err)
-	}
-	hash, err := library.Hash(typeName)
-	if err != nil {
-		return nil, fmt.Errorf("channel %s [%s]: %w", topic, typeName, err)
-	}
-	return &codec.Channel{
-		Topic: topic, Type: typeName, Encoding: codec.EncodingCDR, TypeHash: hash, QoS: []codec.QoS{qos},
-		Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)},
-	}, nil
+	return codec.NewChannel(library, topic, typeName, qos)
 }
 
 func topicsOf(translator Translator, topic codec.TopicInfo, to string) ([]codec.TopicInfo, error) {

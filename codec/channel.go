@@ -1,6 +1,11 @@
 package codec
 
-import "bytes"
+import (
+	"bytes"
+	"fmt"
+
+	"tapedeck/msgs/rosidl"
+)
 
 // Encodings of message payloads, as Channel.Encoding names them.
 const (
@@ -36,6 +41,22 @@ type Channel struct {
 	// what its publishers offered, one entry each, without repetition; nil when the format does not keep it
 	QoS      []QoS
 	Metadata map[string]string // what else the format keeps for a channel and others may carry along; may be nil
+}
+
+// NewChannel returns a channel of ROS 2 messages, of a type whose definition library has.
+func NewChannel(library *rosidl.Library, topic, typeName string, qos ...QoS) (*Channel, error) {
+	text, err := library.Concatenated(typeName)
+	if err != nil {
+		return nil, fmt.Errorf("channel %s [%s]: %w", topic, typeName, err)
+	}
+	hash, err := library.Hash(typeName)
+	if err != nil {
+		return nil, fmt.Errorf("channel %s [%s]: %w", topic, typeName, err)
+	}
+	return &Channel{
+		Topic: topic, Type: typeName, Encoding: EncodingCDR, TypeHash: hash, QoS: qos,
+		Schema: Schema{Encoding: SchemaROS2Msg, Data: []byte(text)},
+	}, nil
 }
 
 // Message is one payload as recorded. A Message, its Data included, is valid until the next call of the iterator that

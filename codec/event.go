@@ -65,14 +65,7 @@ const eventText1 = "time stamp\ntime until\nstring kind\nstring topic\nuint64 co
 
 // eventChannel returns the channel of events, the same each time.
 var eventChannel = sync.OnceValue(func() *Channel {
-	c := &Channel{Topic: EventTopic, Type: eventType, Encoding: EncodingCDR, QoS: []QoS{DefaultQoS()}}
-	library := msgs.Library()
-	if text, err := library.Concatenated(eventType); err == nil {
-		c.Schema = Schema{Encoding: SchemaROS2Msg, Data: []byte(text)}
-	}
-	if hash, err := library.Hash(eventType); err == nil {
-		c.TypeHash = hash
-	}
+	c, _ := NewChannel(msgs.Library(), EventTopic, eventType, DefaultQoS()) // the library has the type
 	return c
 })
 

@@ -100,7 +100,7 @@ func (m *Mapping) addCameras(all []codec.TopicInfo) {
 	for i, name := range nameAll(keys, cameraPrefix, map[string]bool{}) {
 		m.Cameras = append(m.Cameras, Camera{Name: name, Topic: of[keys[i]]})
 	}
-	sortNames(m.Cameras, func(c Camera) string { return c.Name })
+	slices.SortFunc(m.Cameras, func(a, b Camera) int { return episode.CompareNames(a.Name, b.Name) })
 }
 
 // pictureOf returns a topic without the suffix of a compression.
@@ -143,14 +143,7 @@ func (m *Mapping) addArms(all []codec.TopicInfo) {
 		a.Name = name
 		m.Arms = append(m.Arms, *a)
 	}
-	sortNames(m.Arms, func(a Arm) string { return a.Name })
-}
-
-// sortNames sorts by name, with numbers by their value.
-func sortNames[T any](list []T, name func(T) string) {
-	slices.SortStableFunc(list, func(a, b T) int {
-		return cmp.Or(cmp.Compare(len(name(a)), len(name(b))), cmp.Compare(name(a), name(b)))
-	})
+	slices.SortFunc(m.Arms, func(a, b Arm) int { return episode.CompareNames(a.Name, b.Name) })
 }
 
 // roleOf returns the namespace of a topic, and its role for the arm of that namespace.

@@ -273,16 +273,7 @@ func (s *survey) describe(e *episode.Episode) {
 	if t.Task != "" {
 		e.Task = t.Task
 	}
-	for _, c := range e.Cameras {
-		if d, ok := t.Devices[c.Name]; ok {
-			c.Device = d
-		}
-	}
-	for _, a := range e.Arms {
-		if d, ok := t.Devices[a.Name]; ok {
-			a.Device = d
-		}
-	}
+	e.SetDevices(t.Devices)
 }
 
 // spoilt notes that a message cannot be used.

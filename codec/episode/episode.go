@@ -30,6 +30,36 @@ type Episode struct {
 	Table *Table
 }
 
+// Devices returns the descriptions of cameras and arms that have one, by their names.
+func (e *Episode) Devices() map[string]json.RawMessage {
+	devices := map[string]json.RawMessage{}
+	for _, c := range e.Cameras {
+		if c.Device != nil {
+			devices[c.Name] = c.Device
+		}
+	}
+	for _, a := range e.Arms {
+		if a.Device != nil {
+			devices[a.Name] = a.Device
+		}
+	}
+	return devices
+}
+
+// SetDevices sets the descriptions of cameras and arms that devices has, by their names.
+func (e *Episode) SetDevices(devices map[string]json.RawMessage) {
+	for _, c := range e.Cameras {
+		if device, ok := devices[c.Name]; ok {
+			c.Device = device
+		}
+	}
+	for _, a := range e.Arms {
+		if device, ok := devices[a.Name]; ok {
+			a.Device = device
+		}
+	}
+}
+
 // Camera is the stream of one camera.
 type Camera struct {
 	align.Track

@@ -23,7 +23,7 @@ func (l *Layout) Add(e *Episode) error {
 		if arm == nil {
 			arm = &Arm{Name: a.Name}
 			l.arms = append(l.arms, arm)
-			slices.SortFunc(l.arms, func(a, b *Arm) int { return compareArms(a.Name, b.Name) })
+			slices.SortFunc(l.arms, func(a, b *Arm) int { return CompareNames(a.Name, b.Name) })
 		}
 		for role, v := range a.Streams {
 			if v == nil {
@@ -79,35 +79,41 @@ func unitText(unit string) string {
 
 // compareColumns compares names of columns: numbers by value and before words, words byte by byte.
 func compareColumns(a, b string) int {
-	prefixA, numberA := number(a)
-	prefixB, numberB := number(b)
-	switch wholeA, wholeB := prefixA == "", prefixB == ""; {
-	case wholeA && wholeB:
-		return cmp.Or(cmp.Compare(numberA, numberB), cmp.Compare(a, b))
-	case wholeA:
+	m, wordA := strconv.Atoi(a)
+	n, wordB := strconv.Atoi(b)
+	switch {
+	case wordA == nil && wordB == nil:
+		return cmp.Or(cmp.Compare(m, n), cmp.Compare(a, b))
+	case wordA == nil:
 		return -1
-	case wholeB:
+	case wordB == nil:
 		return 1
 	}
 	return cmp.Compare(a, b)
 }
 
-// compareArms compares names of arms: by the number at the end if the rest is equal.
-func compareArms(a, b string) int {
-	prefixA, numberA := number(a)
-	prefixB, numberB := number(b)
-	return cmp.Or(cmp.Compare(prefixA, prefixB), cmp.Compare(numberA, numberB), cmp.Compare(a, b))
+// CompareNames compares names with their numbers by value: camera_2 is before camera_10.
+func CompareNames(a, b string) int {
+	for a != "" && b != "" {
+		i, j := digits(a), digits(b)
+		if i > 0 && j > 0 {
+			m, n := strings.TrimLeft(a[:i], "0"), strings.TrimLeft(b[:j], "0")
+			if c := cmp.Or(cmp.Compare(len(m), len(n)), cmp.Compare(m, n), cmp.Compare(i, j)); c != 0 {
+				return c
+			}
+			a, b = a[i:], b[j:]
+			continue
+		}
+		if a[0] != b[0] {
+			break
+		}
+		a, b = a[1:], b[1:]
+	}
+	return cmp.Compare(a, b)
 }
 
-// number splits a name into its text and the number at its end, which is -1 if there is none.
-func number(name string) (prefix string, n int) {
-	prefix = strings.TrimRight(name, "0123456789")
-	n, err := strconv.Atoi(name[len(prefix):])
-	if err != nil {
-		return name, -1
-	}
-	return prefix, n
-}
+// digits returns how many digits s begins with.
+func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
 // Apply returns e with the arms, columns and units of the layout, to which it was added. Values that it lacks are
 // missing and become NaN in rows. Commands get missing columns, but arms without commands do not get any. e is not

@@ -131,6 +131,6 @@ func TestCompare(t *testing.T) {
 
 	arms := []string{"arm", "arm_0", "arm_2", "arm_10", "left"}
 	shuffled = []string{"left", "arm_10", "arm_2", "arm", "arm_0"}
-	slices.SortFunc(shuffled, compareArms)
+	slices.SortFunc(shuffled, CompareNames)
 	require.Equal(t, arms, shuffled)
 }

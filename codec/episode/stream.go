@@ -49,18 +49,11 @@ func newChannels() *channels {
 		encoded: map[string]*atomic.Uint64{}}
 }
 
+// get returns the channel of a topic with messages of the type of m, a type of ROS 2.
 func (c *channels) get(topic string, m msgs.Message) *codec.Channel {
 	key := [2]string{topic, m.TypeName()}
 	if c.known[key] == nil {
-		channel := &codec.Channel{Topic: topic, Type: m.TypeName(), Encoding: codec.EncodingCDR}
-		library := msgs.Library()
-		if text, err := library.Concatenated(channel.Type); err == nil {
-			channel.Schema = codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}
-		}
-		if hash, err := library.Hash(channel.Type); err == nil {
-			channel.TypeHash = hash
-		}
-		c.known[key] = channel
+		c.known[key], _ = codec.NewChannel(msgs.Library(), topic, m.TypeName()) // the library has the type
 	}
 	return c.known[key]
 }

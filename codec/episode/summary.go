@@ -36,12 +36,7 @@ type StreamSummary struct {
 // Summarize describes e.
 func Summarize(e *Episode) Summary {
 	s := Summary{Name: e.Name, Task: e.Task, Success: e.Success, Discarded: e.Discarded,
-		Devices: map[string]json.RawMessage{}, Metadata: e.Metadata}
-	device := func(name string, d json.RawMessage) {
-		if d != nil {
-			s.Devices[name] = d
-		}
-	}
+		Devices: e.Devices(), Metadata: e.Metadata}
 	first := true
 	summarize := func(name, topic string, stamps []int64) StreamSummary {
 		t := StreamSummary{Name: name, Topic: topic, Count: len(stamps)}
@@ -75,7 +70,6 @@ func Summarize(e *Episode) Summary {
 	}
 	for _, c := range e.Cameras {
 		s.Cameras = append(s.Cameras, summarize(c.Name, c.Topic, c.Stamps))
-		device(c.Name, c.Device)
 	}
 	for _, a := range e.Arms {
 		for role, v := range a.Streams {
@@ -89,7 +83,6 @@ func Summarize(e *Episode) Summary {
 			}
 			s.Streams = append(s.Streams, t)
 		}
-		device(a.Name, a.Device)
 	}
 	s.Duration = time.Duration(s.End - s.Start).Seconds()
 	return s

@@ -380,7 +380,7 @@ func (s *Source) episode(e *entry, r *rows, at span) *episode.Episode {
 	period := 1e9 / s.info.FPS
 	start := int64(math.Round(e.from * period))
 	ep := &episode.Episode{Name: fmt.Sprintf("episode_%d", e.index), Task: strings.Join(e.tasks, "; ")}
-	devices := map[string]json.RawMessage{}
+	var devices map[string]json.RawMessage
 	if note := s.note(e.index, r, at); note != nil {
 		start = note.Start
 		ep.Success, ep.Metadata, devices = note.Success, note.Metadata, note.Devices
@@ -401,7 +401,7 @@ func (s *Source) episode(e *entry, r *rows, at span) *episode.Episode {
 	for _, f := range s.info.Features {
 		if f.isPicture() {
 			if c := s.camera(e, f, at); c != nil {
-				c.Stamps, c.Device = stamps, devices[c.Name]
+				c.Stamps = stamps
 				ep.Cameras, ep.Table.Frames = append(ep.Cameras, c), append(ep.Table.Frames, frames)
 			}
 		}
@@ -410,9 +410,7 @@ func (s *Source) episode(e *entry, r *rows, at span) *episode.Episode {
 			s.arms(ep, f, numbers[at.from*width:(at.from+at.n)*width], stamps)
 		}
 	}
-	for _, a := range ep.Arms {
-		a.Device = devices[a.Name]
-	}
+	ep.SetDevices(devices)
 	return ep
 }
 

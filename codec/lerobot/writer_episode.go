@@ -72,17 +72,7 @@ func (w *Writer) put(t *prepared) error {
 	note := noteEpisode{
 		Digest: numbers.String(), Name: t.name, Start: t.rows.Stamps[t.span.from], Success: e.Success,
 		ActionSource: t.rows.ActionSource, Alignment: t.rows.Options.Attributes(), Report: &t.rows.Report,
-		Metadata: e.Metadata, Devices: map[string]json.RawMessage{},
-	}
-	for _, c := range e.Cameras {
-		if c.Device != nil {
-			note.Devices[c.Name] = c.Device
-		}
-	}
-	for _, a := range e.Arms {
-		if a.Device != nil {
-			note.Devices[a.Name] = a.Device
-		}
+		Metadata: e.Metadata, Devices: e.Devices(),
 	}
 	w.notes.Episodes = append(w.notes.Episodes, note)
 	return nil

@@ -56,7 +56,7 @@ func (s *Source) cameras(folder string, m *metadata) ([]*episode.Camera, error) 
 		}
 		cameras = append(cameras, c)
 	}
-	slices.SortFunc(cameras, func(a, b *episode.Camera) int { return naturally(a.Name, b.Name) })
+	slices.SortFunc(cameras, func(a, b *episode.Camera) int { return episode.CompareNames(a.Name, b.Name) })
 	return cameras, nil
 }
 

@@ -75,4 +75,4 @@ func parseStamp(text string) (int64, error) {
 	return ns, nil
 }
 
-func allDigits(s string) bool { return digits(s) == len(s) }
+func allDigits(s string) bool { return strings.Trim(s, "0123456789") == "" }

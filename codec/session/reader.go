@@ -67,7 +67,7 @@ func sessions(files *store.Files, path string) ([]string, error) {
 			folders = append(folders, inner)
 		}
 	}
-	slices.SortFunc(folders, naturally)
+	slices.SortFunc(folders, episode.CompareNames)
 	return folders, nil
 }
 
@@ -203,7 +203,7 @@ func (s *Source) episode(folder string) (*episode.Episode, error) {
 			s.missing(path, name, 0, codec.Pathless(err))
 		}
 	}
-	slices.SortFunc(e.Arms, func(a, b *episode.Arm) int { return naturally(a.Name, b.Name) })
+	slices.SortFunc(e.Arms, func(a, b *episode.Arm) int { return episode.CompareNames(a.Name, b.Name) })
 	return e, nil
 }
 
@@ -273,26 +273,3 @@ func (s *Source) vector(folder string, stream episode.Role, unit string, complet
 	}
 	return v, nil
 }
-
-// naturally compares names with their numbers by value: camera_2 is before camera_10.
-func naturally(a, b string) int {
-	for a != "" && b != "" {
-		i, j := digits(a), digits(b)
-		if i > 0 && j > 0 {
-			m, n := strings.TrimLeft(a[:i], "0"), strings.TrimLeft(b[:j], "0")
-			if c := cmp.Or(cmp.Compare(len(m), len(n)), cmp.Compare(m, n), cmp.Compare(i, j)); c != 0 {
-				return c
-			}
-			a, b = a[i:], b[j:]
-			continue
-		}
-		if a[0] != b[0] {
-			break
-		}
-		a, b = a[1:], b[1:]
-	}
-	return cmp.Compare(a, b)
-}
-
-// digits returns how many digits s begins with.
-func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tapedeck/codec"
+	"tapedeck/codec/episode"
 )
 
 // refuse returns the error of a frame or a sample that was not written. One of the disk ends the session.
@@ -98,7 +99,7 @@ func (w *Writer) account() *codec.MissingError {
 		m.Start, m.End = min(m.Start, l.start), max(m.End, l.end)
 		counts[key[0]] = max(counts[key[0]], l.count)
 	}
-	for _, name := range slices.SortedFunc(maps.Keys(counts), naturally) {
+	for _, name := range slices.SortedFunc(maps.Keys(counts), episode.CompareNames) {
 		c := cmp.Or(w.channels[name], &codec.Channel{Topic: name})
 		m.Topics = append(m.Topics, codec.TopicInfo{Channel: c, MessageCount: counts[name]})
 	}

@@ -167,7 +167,7 @@ func (s *scan) run() error {
 	s.w = walker{Window: chunked.Window{File: s.File, Size: s.Size}, subscribed: l.subscribed, ends: []int64{s.Size}}
 	for _, c := range []struct{ topic, kind string }{{LogTopic, "rcl_interfaces/msg/Log"},
 		{ParameterTopic, "rcl_interfaces/msg/ParameterEvent"}} {
-		channel, err := standardChannel(c.topic, c.kind)
+		channel, err := codec.NewChannel(msgs.Release(""), c.topic, c.kind)
 		if err != nil {
 			return err
 		}
@@ -202,18 +202,6 @@ func (s *scan) run() error {
 			return err
 		}
 	}
-}
-
-// standardChannel returns a channel of a type of ROS 2.
-func standardChannel(topic, kind string) (*codec.Channel, error) {
-	library := msgs.Release("")
-	text, err := library.Concatenated(kind)
-	if err != nil {
-		return nil, err
-	}
-	hash, err := library.Hash(kind)
-	return &codec.Channel{Topic: topic, Type: kind, Encoding: codec.EncodingCDR, TypeHash: hash,
-		Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}}, err
 }
 
 // header reads the header.
