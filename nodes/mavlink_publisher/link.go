@@ -84,7 +84,7 @@ func (l *link) add(name string, o *hardware.Vehicle) (*publishedVehicle, error) 
 		return nil, err
 	}
 	s := &publishedVehicle{name: name, o: o, out: out, geoid: g}
-	translation := o.Translation()
+	translation := mavros.Options(o.Translation)
 	clock := func() mavlink.VehicleClock { return l.linkVehicle(s.system).Clock }
 	s.Vehicle = mavros.NewVehicle(&translation, out, g, clock)
 	if !l.link.IsLog() {

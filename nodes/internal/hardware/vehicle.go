@@ -16,11 +16,16 @@ type Vehicle struct {
 	OwnSystem    int      `param:"own_system" group:"Sending" min:"1" max:"255" help:"system id of messages that are sent"`
 	OwnComponent int      `param:"own_component" group:"Sending" min:"1" max:"255" help:"component id of messages that are sent"`
 
+	Translation
+	Geoid    string `param:"geoid" group:"Messages" value:"FILE" help:"GeographicLib FILE with geoid heights, for autopilots that report only altitudes above mean sea level; by default the egm96-5.pgm of GeographicLib, if installed"`
+	Reliable bool   `param:"reliable" group:"Messages" help:"publish all topics reliably, including sensor topics"`
+}
+
+// Translation says how messages are translated. It has the fields of mavros.Options.
+type Translation struct {
 	MapFrame  string `param:"map_frame" group:"Messages" value:"NAME" help:"coordinate frame of positions"`
 	OdomFrame string `param:"odom_frame" group:"Messages" value:"NAME" help:"coordinate frame of odometry/in"`
 	BaseFrame string `param:"base_frame" group:"Messages" value:"NAME" help:"coordinate frame of the vehicle"`
-	Geoid     string `param:"geoid" group:"Messages" value:"FILE" help:"GeographicLib FILE with geoid heights, for autopilots that report only altitudes above mean sea level; by default the egm96-5.pgm of GeographicLib, if installed"`
-	Reliable  bool   `param:"reliable" group:"Messages" help:"publish all topics reliably, including sensor topics"`
 
 	LinearAccelerationStdev float64 `param:"linear_acceleration_stdev" group:"Accuracy" min:"0" value:"M/S²" help:"standard deviation of accelerations; 0 means unknown, here and below"`
 	AngularVelocityStdev    float64 `param:"angular_velocity_stdev" group:"Accuracy" min:"0" value:"RAD/S" help:"standard deviation of angular velocities"`
@@ -32,22 +37,7 @@ type Vehicle struct {
 
 // DefaultVehicle returns what holds for a vehicle of which nothing else is said: what mavros has, and nothing is sent.
 func DefaultVehicle() Vehicle {
-	o := mavros.DefaultOptions()
 	return Vehicle{
-		Rate: 1, Stamps: "sync", OwnSystem: 255, OwnComponent: 191,
-		MapFrame: o.MapFrame, OdomFrame: o.OdomFrame, BaseFrame: o.BaseFrame,
-		LinearAccelerationStdev: o.LinearAccelerationStdev, AngularVelocityStdev: o.AngularVelocityStdev,
-		OrientationStdev: o.OrientationStdev, MagneticStdev: o.MagneticStdev,
-		RotationVariance: o.RotationVariance, GPSError: o.GPSError,
-	}
-}
-
-// Translation returns how messages are translated.
-func (v *Vehicle) Translation() mavros.Options {
-	return mavros.Options{
-		MapFrame: v.MapFrame, OdomFrame: v.OdomFrame, BaseFrame: v.BaseFrame,
-		LinearAccelerationStdev: v.LinearAccelerationStdev, AngularVelocityStdev: v.AngularVelocityStdev,
-		OrientationStdev: v.OrientationStdev, MagneticStdev: v.MagneticStdev,
-		RotationVariance: v.RotationVariance, GPSError: v.GPSError,
+		Rate: 1, Stamps: "sync", OwnSystem: 255, OwnComponent: 191, Translation: Translation(mavros.DefaultOptions()),
 	}
 }
