@@ -12,21 +12,19 @@ type vector [3]float64
 // matrix is a rotation, row by row.
 type matrix [3]vector
 
-// quaternion is a rotation: w, x, y, z.
-type quaternion [4]float64
-
 // axes is a rotation between two conventions of axes.
 type axes struct {
-	q quaternion
+	q geometry_msgs.Quaternion
 	m matrix
 }
 
 // MAVLink's world axes are north, east, down (NED) and its body axes forward, right, down (FRD). Those of ROS (REP 103)
 // are east, north, up (ENU) and forward, left, up (FLU).
 var (
-	same  = axes{quaternion{1, 0, 0, 0}, matrix{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}
-	toENU = axes{quaternion{0, math.Sqrt2 / 2, math.Sqrt2 / 2, 0}, matrix{{0, 1, 0}, {1, 0, 0}, {0, 0, -1}}}
-	toFLU = axes{quaternion{0, 1, 0, 0}, matrix{{1, 0, 0}, {0, -1, 0}, {0, 0, -1}}}
+	same  = axes{geometry_msgs.Quaternion{W: 1}, matrix{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}
+	toENU = axes{geometry_msgs.Quaternion{X: math.Sqrt2 / 2, Y: math.Sqrt2 / 2},
+		matrix{{0, 1, 0}, {1, 0, 0}, {0, 0, -1}}}
+	toFLU = axes{geometry_msgs.Quaternion{X: 1}, matrix{{1, 0, 0}, {0, -1, 0}, {0, 0, -1}}}
 )
 
 func newVector[T int16 | float32](x, y, z T) vector {
@@ -62,47 +60,32 @@ func (m matrix) times(n matrix) (p matrix) {
 	return p
 }
 
-func newQuaternion(w, x, y, z float32) quaternion {
-	return quaternion{float64(w), float64(x), float64(y), float64(z)}
+func newQuaternion(w, x, y, z float32) geometry_msgs.Quaternion {
+	return geometry_msgs.Quaternion{X: float64(x), Y: float64(y), Z: float64(z), W: float64(w)}
 }
 
 // fromEuler returns the rotation by MAVLink's roll, pitch and yaw, about the fixed axes x, y and z in this order.
-func fromEuler(roll, pitch, yaw float32) quaternion {
+func fromEuler(roll, pitch, yaw float32) geometry_msgs.Quaternion {
 	sr, cr := math.Sincos(float64(roll) / 2)
 	sp, cp := math.Sincos(float64(pitch) / 2)
 	sy, cy := math.Sincos(float64(yaw) / 2)
-	return quaternion{cr*cp*cy + sr*sp*sy, sr*cp*cy - cr*sp*sy, cr*sp*cy + sr*cp*sy, cr*cp*sy - sr*sp*cy}
-}
-
-func (q quaternion) inverse() quaternion { return quaternion{q[0], -q[1], -q[2], -q[3]} }
-
-// times returns the rotation by r and then by q.
-func (q quaternion) times(r quaternion) quaternion {
-	return quaternion{
-		q[0]*r[0] - q[1]*r[1] - q[2]*r[2] - q[3]*r[3],
-		q[0]*r[1] + q[1]*r[0] + q[2]*r[3] - q[3]*r[2],
-		q[0]*r[2] - q[1]*r[3] + q[2]*r[0] + q[3]*r[1],
-		q[0]*r[3] + q[1]*r[2] - q[2]*r[1] + q[3]*r[0],
-	}
+	return geometry_msgs.Quaternion{X: sr*cp*cy - cr*sp*sy, Y: cr*sp*cy + sr*cp*sy, Z: cr*cp*sy - sr*sp*cy,
+		W: cr*cp*cy + sr*sp*sy}
 }
 
 // between returns the attitude q of a body in the world for other axes of both.
-func (q quaternion) between(world, body axes) quaternion {
-	return world.q.times(q).times(body.q.inverse())
+func between(q geometry_msgs.Quaternion, world, body axes) geometry_msgs.Quaternion {
+	return world.q.Times(q).Times(body.q.Conjugate())
 }
 
-// matrix returns the rotation of a quaternion of length 1.
-func (q quaternion) matrix() matrix {
-	w, x, y, z := q[0], q[1], q[2], q[3]
+// rotation returns the matrix of a quaternion of length 1.
+func rotation(q geometry_msgs.Quaternion) matrix {
+	w, x, y, z := q.W, q.X, q.Y, q.Z
 	return matrix{
 		{1 - 2*(y*y+z*z), 2 * (x*y - w*z), 2 * (x*z + w*y)},
 		{2 * (x*y + w*z), 1 - 2*(x*x+z*z), 2 * (y*z - w*x)},
 		{2 * (x*z - w*y), 2 * (y*z + w*x), 1 - 2*(x*x+y*y)},
 	}
-}
-
-func (q quaternion) message() geometry_msgs.Quaternion {
-	return geometry_msgs.Quaternion{W: q[0], X: q[1], Y: q[2], Z: q[3]}
 }
 
 // covariance is 6×6, row by row: of position and rotation, or of velocity and angular rates.

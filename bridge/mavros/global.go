@@ -140,7 +140,7 @@ func (v *Vehicle) globalPositionInt(m *ardupilotmega.MessageGlobalPositionInt) {
 	o.Pose.Pose.Position = v.plane.place(fix.Latitude, fix.Longitude, float64(m.Alt)/1e3+v.planeGeoid).point()
 	o.Pose.Pose.Orientation = geometry_msgs.Quaternion{W: 1} // its covariance marks it as unknown
 	if v.oriented {
-		o.Pose.Pose.Orientation = v.orientation.message()
+		o.Pose.Pose.Orientation = v.orientation
 	}
 	o.Pose.Covariance = covariance{}
 	for i := range 3 {

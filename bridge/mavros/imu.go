@@ -2,6 +2,7 @@ package mavros
 
 import (
 	"tapedeck/bridge"
+	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/sensor_msgs"
 
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
@@ -37,9 +38,9 @@ type imuState struct {
 	highresBaro int64 // a pressure with HIGHRES_IMU
 	quaternions int64 // ATTITUDE_QUATERNION
 
-	oriented    bool       // an attitude was received
-	orientation quaternion // FLU in ENU
-	rates       vector     // FLU, rad/s
+	oriented    bool                     // an attitude was received
+	orientation geometry_msgs.Quaternion // FLU in ENU
+	rates       vector                   // FLU, rad/s
 
 	data, measured sensor_msgs.Imu
 	field          sensor_msgs.MagneticField
@@ -74,10 +75,10 @@ func (v *Vehicle) attitudeQuaternion(m *common.MessageAttitudeQuaternion) {
 	v.sendAttitude(newQuaternion(m.Q1, m.Q2, m.Q3, m.Q4), newVector(m.Rollspeed, m.Pitchspeed, m.Yawspeed))
 }
 
-func (v *Vehicle) sendAttitude(q quaternion, rates vector) {
-	v.orientation, v.rates, v.oriented = q.between(toENU, toFLU), toFLU.m.rotate(rates), true
+func (v *Vehicle) sendAttitude(q geometry_msgs.Quaternion, rates vector) {
+	v.orientation, v.rates, v.oriented = between(q, toENU, toFLU), toFLU.m.rotate(rates), true
 	v.data.Header = v.header(v.o.BaseFrame)
-	v.data.Orientation = v.orientation.message()
+	v.data.Orientation = v.orientation
 	v.data.AngularVelocity = v.rates.vector3()
 	v.out.Send(imuData, &v.data)
 }

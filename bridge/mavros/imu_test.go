@@ -39,12 +39,12 @@ func TestAttitude(t *testing.T) {
 			s.receive(&common.MessageAttitude{Roll: test.roll, Pitch: test.pitch, Yaw: test.yaw, Rollspeed: 1,
 				Pitchspeed: 2,
 				Yawspeed:   3},
-				&common.MessageAttitudeQuaternion{Q1: float32(q[0]), Q2: float32(q[1]), Q3: float32(q[2]),
-					Q4: float32(q[3])})
+				&common.MessageAttitudeQuaternion{Q1: float32(q.W), Q2: float32(q.X), Q3: float32(q.Y),
+					Q4: float32(q.Z)})
 			for i := range 2 {
 				imu := published[sensor_msgs.Imu](s, imuData, i)
 				o := imu.Orientation
-				m := quaternion{o.W, o.X, o.Y, o.Z}.matrix()
+				m := rotation(o)
 				for axis := range 3 {
 					require.InDelta(t, test.forward[axis], m[axis][0], 1e-6)
 					require.InDelta(t, test.up[axis], m[axis][2], 1e-6)

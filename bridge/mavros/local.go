@@ -44,7 +44,7 @@ func (v *Vehicle) localPositionNEDCov(m *common.MessageLocalPositionNedCov) {
 	v.covariant = v.now
 	o := &v.localState.odometry
 	c := &m.Covariance // the upper right triangle of 9×9: position, velocity, acceleration
-	toBody := v.orientation.inverse().matrix().times(toENU.m)
+	toBody := rotation(v.orientation.Conjugate()).times(toENU.m)
 	o.Pose.Covariance = fromBlock(c[0], c[1], c[2], c[9], c[10], c[17], v.o.OrientationStdev).rotated(toENU.m, same.m)
 	o.Twist.Covariance = fromBlock(c[24], c[25], c[26], c[30], c[31], c[35], v.o.AngularVelocityStdev).rotated(toBody,
 		same.m)
@@ -71,10 +71,10 @@ func (v *Vehicle) setLocal(position, velocity vector) bool {
 	}
 	o := &v.localState.odometry
 	o.Header, o.ChildFrameId = v.header(v.o.MapFrame), v.o.BaseFrame
-	o.Pose.Pose = geometry_msgs.Pose{Position: toENU.m.rotate(position).point(), Orientation: v.orientation.message()}
+	o.Pose.Pose = geometry_msgs.Pose{Position: toENU.m.rotate(position).point(), Orientation: v.orientation}
 	v.velocity.Twist.Linear = toENU.m.rotate(velocity).vector3()
-	v.velocity.Twist.Angular = v.orientation.matrix().rotate(v.rates).vector3()
-	o.Twist.Twist.Linear = v.orientation.inverse().matrix().rotate(toENU.m.rotate(velocity)).vector3()
+	v.velocity.Twist.Angular = rotation(v.orientation).rotate(v.rates).vector3()
+	o.Twist.Twist.Linear = rotation(v.orientation.Conjugate()).rotate(toENU.m.rotate(velocity)).vector3()
 	o.Twist.Twist.Angular = v.rates.vector3()
 	return true
 }
@@ -103,7 +103,7 @@ func (v *Vehicle) sendOdometry(m *common.MessageOdometry) {
 	switch m.ChildFrameId {
 	case common.MAV_FRAME_BODY_FRD, common.MAV_FRAME_BODY_NED:
 	case m.FrameId:
-		toBody = toFLU.m.times(q.inverse().matrix())
+		toBody = toFLU.m.times(rotation(q.Conjugate()))
 	default:
 		ok = false
 	}
@@ -115,7 +115,7 @@ func (v *Vehicle) sendOdometry(m *common.MessageOdometry) {
 	o := &v.external
 	o.Header, o.ChildFrameId = v.header(v.o.OdomFrame), v.o.BaseFrame
 	o.Pose.Pose.Position = world.m.rotate(newVector(m.X, m.Y, m.Z)).point()
-	o.Pose.Pose.Orientation = q.between(world, toFLU).message()
+	o.Pose.Pose.Orientation = between(q, world, toFLU)
 	o.Pose.Covariance = fromTriangle(&m.PoseCovariance).rotated(world.m, world.m)
 	o.Twist.Twist.Linear = toBody.rotate(newVector(m.Vx, m.Vy, m.Vz)).vector3()
 	o.Twist.Twist.Angular = toFLU.m.rotate(newVector(m.Rollspeed, m.Pitchspeed, m.Yawspeed)).vector3()
