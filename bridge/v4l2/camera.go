@@ -49,7 +49,7 @@ type Camera struct {
 	// is lost, or cannot be opened for a new reason. It is not called again while a lost device is missing.
 	Event func(Status)
 
-	count counter
+	count Counter
 
 	mutex  sync.Mutex
 	status Status
@@ -61,7 +61,7 @@ func (c *Camera) Run(ctx context.Context) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	c.count.begin(time.Now())
+	c.count.Begin(time.Now())
 	retry := time.NewTimer(0)
 	defer retry.Stop()
 	for {
@@ -123,7 +123,7 @@ func (c *Camera) capture(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.count.change(func(s *Stats) { s.Opened++ })
+	c.count.Change(func(s *Stats) { s.Opened++ })
 	c.set(func(s *Status) { *s = status })
 	c.event(status)
 	return stream.Run(ctx, cmp.Or(c.Silence, 10*time.Second), c.Frame)
@@ -249,4 +249,4 @@ func (c *Camera) Status() Status {
 }
 
 // Stats returns the counts, and begins a new Window. It may be called at any time, by any goroutine.
-func (c *Camera) Stats() Stats { return c.count.take(time.Now()) }
+func (c *Camera) Stats() Stats { return c.count.Take(time.Now()) }

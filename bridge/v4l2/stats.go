@@ -39,8 +39,8 @@ type Window struct {
 	MinLatency, MeanLatency, MaxLatency time.Duration
 }
 
-// counter counts for Stats.
-type counter struct {
+// Counter counts frames for Stats. Its methods may be called by any goroutine.
+type Counter struct {
 	mutex sync.Mutex
 	stats Stats
 
@@ -49,7 +49,8 @@ type counter struct {
 	latency time.Duration
 }
 
-func (c *counter) frame(f *Frame, dropped uint32) {
+// Frame counts a frame, and those that were dropped before it.
+func (c *Counter) Frame(f *Frame, dropped uint32) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	s := &c.stats
@@ -70,22 +71,22 @@ func (c *counter) frame(f *Frame, dropped uint32) {
 	c.latency += latency
 }
 
-// change changes the counts.
-func (c *counter) change(by func(*Stats)) {
+// Change changes the counts.
+func (c *Counter) Change(by func(*Stats)) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	by(&c.stats)
 }
 
-// begin begins the first window.
-func (c *counter) begin(now time.Time) {
+// Begin begins the first window.
+func (c *Counter) Begin(now time.Time) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.began = now
 }
 
-// take returns the counts, and begins a new window.
-func (c *counter) take(now time.Time) Stats {
+// Take returns the counts, and begins a new window.
+func (c *Counter) Take(now time.Time) Stats {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	s := c.stats

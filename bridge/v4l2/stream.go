@@ -26,7 +26,7 @@ var errSilent = errors.New("no frame came")
 type Stream struct {
 	capture *Capture
 	format  Format
-	count   *counter
+	count   *Counter
 	memory  [][]byte
 	given   []int64 // when the driver got each buffer, or earlier, on the monotonic clock
 	on      bool
@@ -42,10 +42,10 @@ type Stream struct {
 
 // Stream starts capturing into at least 2 buffers. A format must be set before.
 func (c *Capture) Stream(buffers int) (*Stream, error) {
-	return c.start(buffers, new(counter))
+	return c.start(buffers, new(Counter))
 }
 
-func (c *Capture) start(buffers int, count *counter) (*Stream, error) {
+func (c *Capture) start(buffers int, count *Counter) (*Stream, error) {
 	if c.format.FourCC == 0 || c.stream != nil {
 		return nil, fmt.Errorf("%s: set a format before capturing, and start only one stream", c.path)
 	}
@@ -153,7 +153,7 @@ func (s *Stream) Run(ctx context.Context, silence time.Duration, use func(*Frame
 		}
 		failures++
 		if !errors.Is(err, unix.EAGAIN) {
-			s.count.change(func(s *Stats) { s.Errors++ })
+			s.count.Change(func(s *Stats) { s.Errors++ })
 		}
 		if again := errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EIO); !again || failures == maxFailures {
 			return failed(s.capture.path, "dequeue a frame", err)
@@ -163,7 +163,7 @@ func (s *Stream) Run(ctx context.Context, silence time.Duration, use func(*Frame
 }
 
 // Stats returns the counts, and begins a new Window. It may be called at any time, by any goroutine.
-func (s *Stream) Stats() Stats { return s.count.take(time.Now()) }
+func (s *Stream) Stats() Stats { return s.count.Take(time.Now()) }
 
 // take passes the image in the dequeued buffer, if any, to use, and queues the buffer again.
 func (s *Stream) take(use func(*Frame)) error {
@@ -182,11 +182,11 @@ func (s *Stream) take(use func(*Frame)) error {
 	data, ok := s.picture(s.memory[index])
 	if ok {
 		f.Data = data
-		s.count.frame(f, dropped)
+		s.count.Frame(f, dropped)
 		use(f)
 		f.Data = nil
 	} else {
-		s.count.change(func(s *Stats) {
+		s.count.Change(func(s *Stats) {
 			s.Damaged++
 			s.Dropped += uint64(dropped)
 		})

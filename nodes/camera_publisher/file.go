@@ -38,17 +38,17 @@ type file struct {
 	period time.Duration
 	fixed  bool // use period even if the images have times
 	loop   bool
+	count  v4l2.Counter
 
 	mu     sync.Mutex
 	status v4l2.Status
-	stats  v4l2.Stats
-	since  time.Time // when the window began
 }
 
 // newFile returns a source of the images that open opens. warn receives the first unusable one.
 func newFile(path string, rate float64, loop bool, warn func(error),
 	open func(string, func(error)) (pictures, error)) (*file, error) {
-	s := &file{fixed: rate > 0, loop: loop, since: time.Now()}
+	s := &file{fixed: rate > 0, loop: loop}
+	s.count.Begin(time.Now())
 	if rate == 0 {
 		rate = defaultRate
 	}
@@ -57,9 +57,9 @@ func newFile(path string, rate float64, loop bool, warn func(error),
 	var err error
 	s.pictures, err = open(path, func(err error) {
 		var first bool
-		s.set(func() {
-			first = s.stats.Damaged == 0
-			s.stats.Damaged++
+		s.count.Change(func(n *v4l2.Stats) {
+			first = n.Damaged == 0
+			n.Damaged++
 		})
 		if first {
 			warn(err)
@@ -69,8 +69,9 @@ func newFile(path string, rate float64, loop bool, warn func(error),
 }
 
 func (s *file) run(ctx context.Context, give func(*v4l2.Frame)) error {
-	s.set(func() { s.status.Streaming, s.stats.Opened = true, 1 })
-	defer s.set(func() { s.status.Streaming = false })
+	s.count.Change(func(n *v4l2.Stats) { n.Opened = 1 })
+	s.set(func(status *v4l2.Status) { status.Streaming = true })
+	defer s.set(func(status *v4l2.Status) { status.Streaming = false })
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	var f v4l2.Frame
@@ -99,11 +100,8 @@ func (s *file) run(ctx context.Context, give func(*v4l2.Frame)) error {
 		f.Received = f.Stamp
 		give(&f)
 		f.Sequence++
-		s.set(func() {
-			s.status.Format = f.Format
-			s.stats.Frames++
-			s.stats.Window.Frames++
-		})
+		s.count.Frame(&f, 0)
+		s.set(func(status *v4l2.Status) { status.Format = f.Format })
 	}
 	return nil
 }
@@ -126,24 +124,16 @@ func (s *file) follow(f *v4l2.Frame) (time.Duration, error) {
 	return after, err
 }
 
-func (s *file) set(change func()) {
+func (s *file) set(change func(*v4l2.Status)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	change()
+	change(&s.status)
 }
 
-func (s *file) Status() (status v4l2.Status) {
-	s.set(func() { status = s.status })
-	return status
+func (s *file) Status() v4l2.Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.status
 }
 
-func (s *file) Stats() (stats v4l2.Stats) {
-	s.set(func() {
-		now := time.Now()
-		stats = s.stats
-		stats.Window.Duration = now.Sub(s.since)
-		stats.Window.Rate = float64(stats.Window.Frames) / max(stats.Window.Duration.Seconds(), 1e-9)
-		s.stats.Window, s.since = v4l2.Window{}, now
-	})
-	return stats
-}
+func (s *file) Stats() v4l2.Stats { return s.count.Take(time.Now()) }
