@@ -69,7 +69,7 @@ func benchmarkStore(b *testing.B, format formats.Format, payload, n int) {
 		require.NoError(b, err)
 	})
 	run("read", func(b *testing.B) {
-		r, err := format.Open(s.URL(name))
+		r, err := format.OpenFrom(s.Files(), s.URL(name))
 		require.NoError(b, err)
 		defer r.Close()
 		it, err := r.Read(codec.Query{})
@@ -83,8 +83,8 @@ func benchmarkStore(b *testing.B, format formats.Format, payload, n int) {
 	run("convert", func(b *testing.B) {
 		options := DefaultOptions()
 		options.Overwrite, options.Compression = true, "none"
-		job := Job{Formats: formats.PureGo(), Inputs: []string{s.URL(name)}, Output: filepath.Join(b.TempDir(), "out.mcap"),
-			Options: options}
+		job := Job{Files: s.Files(), Formats: formats.PureGo(), Inputs: []string{s.URL(name)},
+			Output: filepath.Join(b.TempDir(), "out.mcap"), Options: options}
 		_, err := job.Run(b.Context())
 		require.NoError(b, err)
 	})
