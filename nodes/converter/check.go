@@ -23,6 +23,7 @@ import (
 
 // checkOptions are the options of check.
 type checkOptions struct {
+	places
 	Expect string `param:"expect" group:"Check" value:"FILE" help:"check against this contract, which expect writes; without it only what is suspicious by itself is found"`
 	JSON   bool   `param:"json" group:"Output" help:"print one JSON object for each recording; times are ns since 1970"`
 	JUnit  string `param:"junit" group:"Output" value:"FILE" help:"also write the findings to FILE as JUnit XML, with a test case for each topic"`
@@ -49,9 +50,9 @@ func (o *checkOptions) check(ctx context.Context, paths []string, stdout, stderr
 	}
 	var suites junitSuites
 	failed, found := 0, 0
-	paths = known.Recordings(allFiles, paths)
+	paths = known.Recordings(o.files, paths)
 	for i, path := range paths {
-		p, err := pass(ctx, path, o.DefinitionOptions, expected, nil, stderr)
+		p, err := o.pass(ctx, path, o.DefinitionOptions, expected, nil, stderr)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -95,9 +96,9 @@ func (o *checkOptions) check(ctx context.Context, paths []string, stdout, stderr
 }
 
 // pass reads the recording at path, to check it against a contract, which may be nil. watched are fields, by topic.
-func pass(ctx context.Context, path string, definitions formats.DefinitionOptions, expected *contract.Contract,
-	watched map[string][]string, stderr io.Writer) (*contract.Pass, error) {
-	reader, left, err := known.OpenROS2(allFiles, path, formats.ReadOptions{DefinitionOptions: definitions})
+func (here places) pass(ctx context.Context, path string, definitions formats.DefinitionOptions,
+	expected *contract.Contract, watched map[string][]string, stderr io.Writer) (*contract.Pass, error) {
+	reader, left, err := known.OpenROS2(here.files, path, formats.ReadOptions{DefinitionOptions: definitions})
 	if err != nil {
 		return nil, err
 	}
@@ -260,6 +261,7 @@ func (o *checkOptions) writeJUnit(suites junitSuites) error {
 
 // expectOptions are the options of expect.
 type expectOptions struct {
+	places
 	Output    string   `param:"output" short:"o" group:"Output" value:"FILE" help:"write the contract to FILE, which may also be the last name without a flag if it ends with .yaml; by default to standard output"`
 	Overwrite bool     `param:"overwrite" group:"Output" help:"replace FILE if it exists"`
 	Field     []string `param:"field" group:"Contract" value:"TOPIC.FIELD" help:"also learn the range of this field, such as /imu.linear_acceleration.z; repeat it, or separate several by commas"`
@@ -294,9 +296,9 @@ func (o *expectOptions) expect(ctx context.Context, paths []string, stdout, stde
 		}
 	}
 	var passes []*contract.Pass
-	paths = known.Recordings(allFiles, paths)
+	paths = known.Recordings(o.files, paths)
 	for _, path := range paths {
-		p, err := pass(ctx, path, o.DefinitionOptions, nil, watched, stderr)
+		p, err := o.pass(ctx, path, o.DefinitionOptions, nil, watched, stderr)
 		if err != nil {
 			return err
 		}

@@ -24,6 +24,7 @@ import (
 
 // convertOptions are the options of the converter without a subcommand.
 type convertOptions struct {
+	places
 	convert.Options
 
 	Inputs []string `param:"input_paths" flag:"input" short:"i" several:"storage" alias:"file" group:"Paths" value:"FILE" help:"convert this FILE, like one named without a flag"`
@@ -72,7 +73,7 @@ func (o *convertOptions) convert(ctx context.Context, paths []string, stdout, st
 			"name the recording: converter IN... -o OUT, with --storage, --compression-mode, --topics and the like "+
 			"as flags", paths[last])
 	}
-	job := convert.Job{Files: allFiles, Store: bucket, Formats: known, Inputs: paths[:last], Output: paths[last],
+	job := convert.Job{Files: o.files, Store: o.bucket, Formats: known, Inputs: paths[:last], Output: paths[last],
 		Options: o.Options, Workers: o.Jobs, Stdout: human.Data(stdout)}
 	reports := stdout
 	if job.Output == convert.StandardOutput {
@@ -110,7 +111,7 @@ func (o *convertOptions) convertEach(ctx context.Context, paths []string, stdout
 	if err != nil {
 		return err
 	}
-	if err := (&convert.Job{Files: allFiles, Store: bucket, Formats: known, Options: o.Options}).Check(); err != nil {
+	if err := (&convert.Job{Files: o.files, Store: o.bucket, Formats: known, Options: o.Options}).Check(); err != nil {
 		return err
 	}
 	if store.IsURL(o.OutputFolder) {
@@ -124,7 +125,7 @@ func (o *convertOptions) convertEach(ctx context.Context, paths []string, stdout
 	if err != nil {
 		return err
 	}
-	all, err := search(paths, os.Stdin, o.OutputFolder)
+	all, err := o.search(paths, os.Stdin, o.OutputFolder)
 	if err != nil {
 		return err
 	}
@@ -134,10 +135,10 @@ func (o *convertOptions) convertEach(ctx context.Context, paths []string, stdout
 		return err
 	}
 	paths, names = part.of(all.paths, names)
-	s := several{stdout: stdout, stderr: stderr, json: o.JSON, verbose: o.Verbose,
+	s := several{places: o.places, stdout: stdout, stderr: stderr, json: o.JSON, verbose: o.Verbose,
 		bar: progress.Bytes(os.Stderr, "converting", int64(len(paths))*whole)}
 	each(ctx, len(paths), o.Jobs, func(i int) {
-		s.run(ctx, &convert.Job{Files: allFiles, Store: bucket, Formats: known, Inputs: paths[i : i+1],
+		s.run(ctx, &convert.Job{Files: o.files, Store: o.bucket, Formats: known, Inputs: paths[i : i+1],
 			Options: o.Options, Workers: 1}, o.OutputFolder,
 			names[i])
 	})
@@ -152,6 +153,7 @@ const whole = 1000
 
 // several is the output of a command that handles several recordings at once.
 type several struct {
+	places
 	mu             sync.Mutex
 	stdout, stderr io.Writer
 	json           bool // print JSON instead of text to stdout
@@ -166,7 +168,7 @@ func (s *several) run(ctx context.Context, job *convert.Job, folder, name string
 	job.Warn = func(text string) { s.say(s.stderr, "warning: "+about(job.Inputs[0], text)) }
 	job.Progress = s.share()
 	line := eachLine{Input: job.Inputs[0], Output: store.Join(folder, name)}
-	result, err := runClaimed(ctx, job, folder, name)
+	result, err := s.runClaimed(ctx, job, folder, name)
 	job.Progress(1, 1)
 	switch {
 	case err != nil && ctx.Err() != nil:

@@ -17,6 +17,7 @@ import (
 
 // diffOptions are the options of diff.
 type diffOptions struct {
+	places
 	diff.Options
 	JSON  bool `param:"json" group:"Output" help:"print one JSON object"`
 	Brief bool `param:"brief" short:"q" group:"Output" help:"print only the verdict"`
@@ -48,7 +49,7 @@ func (o *diffOptions) compare(ctx context.Context, paths []string, stdout, stder
 		},
 	}
 	for i, to := range []*diff.Recording{&job.A, &job.B} {
-		in, err := openInput(paths[i], o.DefinitionOptions)
+		in, err := o.openInput(paths[i], o.DefinitionOptions)
 		if err != nil {
 			return err
 		}

@@ -73,7 +73,7 @@ type recordings struct {
 }
 
 // search returns the recordings that paths name, or that lists and folders hold. What is below except is left out.
-func search(paths []string, stdin io.Reader, except string) (r recordings, err error) {
+func (here places) search(paths []string, stdin io.Reader, except string) (r recordings, err error) {
 	if paths, err = listed(paths, stdin); err != nil {
 		return r, err
 	}
@@ -87,7 +87,7 @@ func search(paths []string, stdin io.Reader, except string) (r recordings, err e
 	seen := map[string]bool{}
 	for _, path := range paths {
 		path = store.Clean(path)
-		found, err := known.Search(allFiles, path)
+		found, err := known.Search(here.files, path)
 		if errors.Is(err, fs.ErrNotExist) { // perhaps the beginning of the names of several files
 			found, err = []string{path}, nil
 		}
@@ -110,12 +110,12 @@ func search(paths []string, stdin io.Reader, except string) (r recordings, err e
 			r.paths, r.folders = append(r.paths, one), append(r.folders, folder)
 		}
 	}
-	return r.whole(), nil
+	return here.whole(r), nil
 }
 
 // whole returns the recordings without further files of others.
-func (r recordings) whole() (w recordings) {
-	kept := known.Recordings(allFiles, r.paths)
+func (here places) whole(r recordings) (w recordings) {
+	kept := known.Recordings(here.files, r.paths)
 	for i, path := range r.paths {
 		if slices.Contains(kept, path) {
 			w.paths, w.folders = append(w.paths, path), append(w.folders, r.folders[i])
@@ -165,14 +165,14 @@ func each(ctx context.Context, n, jobs int, do func(i int)) {
 }
 
 // stateOf returns the state of a recording.
-func stateOf(path string) (manifest.State, error) {
-	if len(series.Names(allFiles, path)) == 1 {
-		state, err := manifest.Stat(allFiles, path)
+func (here places) stateOf(path string) (manifest.State, error) {
+	if len(series.Names(here.files, path)) == 1 {
+		state, err := manifest.Stat(here.files, path)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return state, err
 		}
 	}
-	in, err := openInput(path, formats.DefinitionOptions{}) // it is several files, or may be
+	in, err := here.openInput(path, formats.DefinitionOptions{}) // it is several files, or may be
 	if err != nil {
 		return manifest.State{}, err
 	}
@@ -181,13 +181,13 @@ func stateOf(path string) (manifest.State, error) {
 	for _, f := range in.info.Files {
 		files = append(files, f.Path)
 	}
-	return manifest.Stat(allFiles, path, files...)
+	return manifest.Stat(here.files, path, files...)
 }
 
 // runClaimed runs a job, whose output is called name in folder, unless another process does, or has done so. The result
 // is nil if it was done before.
-func runClaimed(ctx context.Context, job *convert.Job, folder, name string) (*convert.Result, error) {
-	state, err := stateOf(job.Inputs[0])
+func (here places) runClaimed(ctx context.Context, job *convert.Job, folder, name string) (*convert.Result, error) {
+	state, err := here.stateOf(job.Inputs[0])
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +197,7 @@ func runClaimed(ctx context.Context, job *convert.Job, folder, name string) (*co
 			return nil, fmt.Errorf("create %s: %w", job.Output, err)
 		}
 	}
-	claim, err := manifest.Take(allFiles, folder, name,
+	claim, err := manifest.Take(here.files, folder, name,
 		manifest.Conversion{Input: state, Options: job.Options.Changed()}, job.Options.Overwrite)
 	if err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ import (
 
 // echoOptions are the options of echo.
 type echoOptions struct {
+	places
 	timerange.Range
 	echo.Options
 	formats.DefinitionOptions
@@ -37,7 +38,7 @@ func (o *echoOptions) echo(ctx context.Context, args []string, stdout, stderr io
 	if err != nil {
 		return err
 	}
-	reader, left, err := known.OpenROS2(allFiles, args[0], formats.ReadOptions{DefinitionOptions: o.DefinitionOptions})
+	reader, left, err := known.OpenROS2(o.files, args[0], formats.ReadOptions{DefinitionOptions: o.DefinitionOptions})
 	if err != nil {
 		return err
 	}

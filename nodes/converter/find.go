@@ -25,6 +25,7 @@ import (
 
 // findOptions are the options of find.
 type findOptions struct {
+	places
 	JSON bool `param:"json" group:"Output" help:"print one line of JSON for each run of messages; times are ns since 1970"`
 	Jobs int  `param:"jobs" short:"j" group:"Output" min:"0" help:"number of recordings to read at once; 0 is one per processor"`
 
@@ -77,7 +78,7 @@ func (o *findOptions) find(ctx context.Context, args []string, stdout, stderr io
 	if o.Clip == "" && o.clipOptions != defaultFindOptions().clipOptions {
 		return config.Usagef("--before, --after, --to and --overwrite are for clips; add --clip FOLDER")
 	}
-	c, err := catalogue.Open(allFiles, args[0])
+	c, err := catalogue.Open(o.files, args[0])
 	if err != nil {
 		return err
 	}
@@ -168,7 +169,7 @@ func (o *findOptions) unknown(rows []catalogue.Recording, results []*found, cond
 		if !f.topic || f.read {
 			continue
 		}
-		in, err := openROS2(rows[i].Recording, o.DefinitionOptions)
+		in, err := o.openROS2(rows[i].Recording, o.DefinitionOptions)
 		if err != nil {
 			return nil // so it stays unknown
 		}
@@ -221,7 +222,7 @@ func (o *findOptions) one(ctx context.Context, c *catalogue.Catalogue, row catal
 		defer mu.Unlock()
 		f.warnings = append(f.warnings, about(row.Recording, err.Error()))
 	}
-	state, err := stateOf(row.Recording)
+	state, err := o.stateOf(row.Recording)
 	if err != nil {
 		f.err = err
 		return f
@@ -240,7 +241,7 @@ func (o *findOptions) one(ctx context.Context, c *catalogue.Catalogue, row catal
 	reading <- struct{}{}
 	defer func() { <-reading }()
 	f.read = true
-	in, err := openROS2(row.Recording, o.DefinitionOptions)
+	in, err := o.openROS2(row.Recording, o.DefinitionOptions)
 	if err != nil {
 		f.err = err
 		return f
@@ -301,10 +302,10 @@ func (o *findOptions) clip(ctx context.Context, lines []foundLine, in *input, na
 		options.DefinitionOptions = o.DefinitionOptions
 		options.Begin = exactTime(max(begin, in.info.StartTime))
 		options.End = exactTime(min(end, in.info.EndTime))
-		job := &convert.Job{Files: allFiles, Store: bucket, Formats: known, Inputs: []string{in.path},
+		job := &convert.Job{Files: o.files, Store: o.bucket, Formats: known, Inputs: []string{in.path},
 			Options: options, Workers: 1, Damaged: warn, Warn: func(text string) { warn(errors.New(text)) }}
 		clip := name + time.Unix(0, first).UTC().Format("_20060102T150405.000000Z") + format.Extension
-		if _, err := runClaimed(ctx, job, o.Clip, clip); err != nil {
+		if _, err := o.runClaimed(ctx, job, o.Clip, clip); err != nil {
 			return err
 		}
 		for ; i < n; i++ {

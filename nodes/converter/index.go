@@ -22,6 +22,7 @@ import (
 
 // indexOptions are the options of index.
 type indexOptions struct {
+	places
 	Output string   `param:"output" short:"o" value:"FOLDER" help:"folder of the catalogue, or its URL in a store; recordings are added to what is there"`
 	Fields []string `param:"fields" value:"'/TOPIC FIELD'" help:"make signals of this number, or of all in this field, such as '/imu linear_acceleration' or '/joints position[]', instead of those that are usual for each type; repeat it for more"`
 	Shard  string   `param:"shard" value:"I/N|auto|auto/N" bare:"auto" pattern:"|auto(/[0-9]+)?|[0-9]+/[0-9]+" help:"index only part I of N, from 0/N on, of the recordings; as --shard of a conversion"`
@@ -60,7 +61,7 @@ func (o *indexOptions) index(ctx context.Context, paths []string, stdout, stderr
 	if err != nil {
 		return err
 	}
-	all, err := search(paths, os.Stdin, o.Output)
+	all, err := o.search(paths, os.Stdin, o.Output)
 	if err != nil {
 		return err
 	}
@@ -70,7 +71,7 @@ func (o *indexOptions) index(ctx context.Context, paths []string, stdout, stderr
 		}
 	}
 	paths, _ = part.of(all.paths, all.paths)
-	c, err := catalogue.Create(ctx, allFiles, bucket, o.Output)
+	c, err := catalogue.Create(ctx, o.files, o.bucket, o.Output)
 	if err != nil {
 		return err
 	}
@@ -145,7 +146,7 @@ func others(name string, names []string) []string {
 // files and wrong labels.
 func (o *indexOptions) addTo(ctx context.Context, c *catalogue.Catalogue, path string, fields catalogue.Fields,
 	advance func(now, total time.Duration)) (row catalogue.Recording, warnings []string, unchanged bool, err error) {
-	state, err := stateOf(path)
+	state, err := o.stateOf(path)
 	if err != nil {
 		return row, nil, false, err
 	}
@@ -155,7 +156,7 @@ func (o *indexOptions) addTo(ctx context.Context, c *catalogue.Catalogue, path s
 	if was, err := c.Recording(path); err == nil && was.Same(row) && was.Fields == row.Fields {
 		return was, nil, true, nil
 	}
-	in, err := openROS2(path, o.DefinitionOptions)
+	in, err := o.openROS2(path, o.DefinitionOptions)
 	if err != nil {
 		return row, nil, false, err
 	}

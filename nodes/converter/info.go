@@ -18,6 +18,7 @@ import (
 
 // infoOptions are the options of info.
 type infoOptions struct {
+	places
 	JSON    bool   `param:"json" group:"Output" help:"print one JSON object for each recording; times are ns since 1970"`
 	Verbose bool   `param:"verbose" short:"v" group:"Output" help:"read all messages, and show the bytes of each topic, its share of the recording, its longest gap, and of ROS 2 messages the latency from stamp to receipt"`
 	ROS2    bool   `param:"ros2" group:"Output" help:"list the topics as ROS 2 messages, as the player publishes them"`
@@ -42,7 +43,7 @@ func (o *infoOptions) info(ctx context.Context, paths []string, stdout, stderr i
 	case (o.Names || o.Sort != sortName) && (o.JSON || o.Wanted()):
 		return config.Usagef("topic_name, sort: they are for text")
 	}
-	paths = known.Recordings(allFiles, paths)
+	paths = known.Recordings(o.files, paths)
 	failed, damaged := 0, 0
 	for i, path := range paths {
 		w := separated{Writer: stdout, pending: i > 0 && !o.JSON}
@@ -110,7 +111,7 @@ func (s *separated) Write(b []byte) (int, error) {
 // describe writes the description of the recording at path.
 func (o *infoOptions) describe(ctx context.Context, path string, stdout, stderr io.Writer) error {
 	if o.Wanted() {
-		return o.Write(allFiles, known, path, o.JSON, stdout, stderr)
+		return o.Write(o.files, known, path, o.JSON, stdout, stderr)
 	}
 	in, err := o.open(path, stderr)
 	if err != nil {
@@ -138,9 +139,9 @@ func (o *infoOptions) describe(ctx context.Context, path string, stdout, stderr 
 
 func (o *infoOptions) open(path string, stderr io.Writer) (*input, error) {
 	if !o.ROS2 {
-		return openInput(path, o.DefinitionOptions)
+		return o.openInput(path, o.DefinitionOptions)
 	}
-	r, left, err := known.OpenROS2(allFiles, path, formats.ReadOptions{DefinitionOptions: o.DefinitionOptions})
+	r, left, err := known.OpenROS2(o.files, path, formats.ReadOptions{DefinitionOptions: o.DefinitionOptions})
 	for _, err := range left {
 		fmt.Fprintln(stderr, "warning: not translated to ROS 2:", err)
 	}

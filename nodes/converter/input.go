@@ -6,9 +6,24 @@ import (
 	"io"
 
 	"tapedeck/codec"
+	"tapedeck/codec/store"
+	"tapedeck/codec/store/http"
+	"tapedeck/codec/store/s3"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/timerange"
 )
+
+// places is where a command reads and writes recordings.
+type places struct {
+	files  *store.Files // local ones, and those in stores; nil: local ones alone
+	bucket *s3.Store    // for outputs that are URLs
+}
+
+// newPlaces returns the places that URLs and paths name.
+func newPlaces() places {
+	bucket := s3.New()
+	return places{store.New(bucket, http.New()), bucket}
+}
 
 // input is a recording opened for reading.
 type input struct {
@@ -18,8 +33,8 @@ type input struct {
 }
 
 // openInput opens a recording with the definitions that it may lack.
-func openInput(path string, o formats.DefinitionOptions) (*input, error) {
-	reader, err := known.Open(allFiles, path)
+func (here places) openInput(path string, o formats.DefinitionOptions) (*input, error) {
+	reader, err := known.Open(here.files, path)
 	if err != nil {
 		return nil, err
 	}
@@ -30,8 +45,8 @@ func openInput(path string, o formats.DefinitionOptions) (*input, error) {
 }
 
 // openROS2 opens a recording as one of ROS 2 messages. What is not translated stays as it is.
-func openROS2(path string, o formats.DefinitionOptions) (*input, error) {
-	reader, _, err := known.OpenROS2(allFiles, path, formats.ReadOptions{DefinitionOptions: o})
+func (here places) openROS2(path string, o formats.DefinitionOptions) (*input, error) {
+	reader, _, err := known.OpenROS2(here.files, path, formats.ReadOptions{DefinitionOptions: o})
 	if err != nil {
 		return nil, err
 	}

@@ -9,9 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tapedeck/codec/store"
-	"tapedeck/codec/store/http"
-	"tapedeck/codec/store/s3"
 	"tapedeck/config"
 	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/diff"
@@ -22,12 +19,6 @@ import (
 
 // known are the formats that the commands read and write.
 var known = allformats.List()
-
-// bucket is the store that the commands write to, and allFiles are the files that they read.
-var (
-	bucket   = s3.New()
-	allFiles = store.New(bucket, http.New())
-)
 
 // hints are what to use instead of flags of ros2 bag, rosbag, mcap and cyber_recorder.
 var hints = map[string]string{
@@ -114,16 +105,18 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 		}
 		return cmd
 	}
+	here := newPlaces()
 	conversion := defaultConvertOptions()
 	info := defaultInfoOptions()
-	var salvage recoverOptions
-	compared := diffOptions{Options: diff.DefaultOptions()}
+	salvage := recoverOptions{places: here}
+	compared := diffOptions{places: here, Options: diff.DefaultOptions()}
 	echo := defaultEchoOptions()
-	var check checkOptions
-	expect := expectOptions{Tolerance: 0.2}
+	check := checkOptions{places: here}
+	expect := expectOptions{places: here, Tolerance: 0.2}
 	page := defaultReportOptions()
-	var index indexOptions
+	index := indexOptions{places: here}
 	find := defaultFindOptions()
+	conversion.places, info.places, echo.places, page.places, find.places = here, here, here, here, here
 	root := command("converter IN... OUT", "Convert recordings from one format to another",
 		`Converts recordings from one format to another. Several inputs are merged in
 time. The format of the output is chosen by its name or by --to: name.record

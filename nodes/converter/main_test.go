@@ -16,9 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/store"
-	"tapedeck/codec/store/http"
-	"tapedeck/codec/store/s3"
 	"tapedeck/config"
 	"tapedeck/config/configtest"
 	"tapedeck/msgs/printable"
@@ -67,8 +64,6 @@ func spawn(t *testing.T, args ...string) (stdout, stderr string, code int) {
 // run runs the converter in this process.
 func run(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	var out, errOut bytes.Buffer
-	bucket = s3.New() // of the server of this test
-	allFiles = store.New(bucket, http.New())
 	err = config.Execute(t.Context(), newCommand(&out, &errOut), args)
 	return out.String(), errOut.String(), err
 }

@@ -26,6 +26,7 @@ const shownDamage = 20
 
 // recoverOptions are the options of recover.
 type recoverOptions struct {
+	places
 	Output      string      `param:"output_path" flag:"output" short:"o" group:"Output" value:"OUT" help:"write to OUT, like the second name without a flag"`
 	To          string      `param:"to" group:"Output" help:"format to write: record, mcap, rosbag2, bag, carla, session, hdf5 or lerobot; by default chosen by the name of the output"`
 	ChunkSize   config.Size `param:"chunk_size" group:"Output" min:"0" max:"1073741824" help:"close a chunk after this many payload bytes; 0 uses the format's default"`
@@ -44,7 +45,7 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 	case o.Output != "":
 		paths = append(paths, o.Output)
 	}
-	in, err := openInput(paths[0], o.DefinitionOptions)
+	in, err := o.openInput(paths[0], o.DefinitionOptions)
 	if err != nil {
 		return err
 	}
@@ -63,7 +64,7 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 	taken := false
 	found := findings{sound: o.Sound, info: in.info}
 	job := convert.Job{
-		Files: allFiles, Store: bucket, Formats: known, Inputs: paths[:1], Output: path,
+		Files: o.files, Store: o.bucket, Formats: known, Inputs: paths[:1], Output: path,
 		Options: convert.DefaultOptions(), Sound: o.Sound, Events: found.events,
 		Open: func(string) (codec.Reader, error) {
 			taken = true

@@ -26,6 +26,7 @@ import (
 
 // reportOptions are the options of report.
 type reportOptions struct {
+	places
 	Output  string      `param:"output" short:"o" value:"FILE.html" help:"write the page to this file, which may also be the last name without a flag; a page that is there is replaced once the new one is complete; by default it is called like the first recording and must not exist"`
 	Plot    []string    `param:"plot" value:"/TOPIC.FIELD" help:"draw this number too, such as /odom.pose.pose.position.z or /joints.effort[2]; repeat it for more"`
 	MaxSize config.Size `param:"max_size" min:"64kB" help:"most bytes of a recording's data in the page; pictures, clouds and resolution are reduced to fit"`
@@ -46,7 +47,7 @@ func (o *reportOptions) report(ctx context.Context, paths []string, stdout, stde
 	var pages []*page.Data
 	elsewhere := o.Plot // plots of topics that this recording may lack; the last one has what no other has
 	var found []string
-	paths = known.Recordings(allFiles, paths)
+	paths = known.Recordings(o.files, paths)
 	for i, path := range paths {
 		if i == len(paths)-1 {
 			elsewhere = found
@@ -118,7 +119,7 @@ func namedOutput(output string, paths []string, endings ...string) (string, []st
 // read gathers what the page shows of a recording.
 func (o *reportOptions) read(ctx context.Context, path string, elsewhere []string, stderr io.Writer) (*page.Data,
 	error) {
-	reader, err := known.Open(allFiles, path)
+	reader, err := known.Open(o.files, path)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +138,7 @@ func (o *reportOptions) read(ctx context.Context, path string, elsewhere []strin
 	if err := reader.Close(); err != nil {
 		return nil, err
 	}
-	r, left, err := known.OpenROS2(allFiles, path, formats.ReadOptions{DefinitionOptions: o.DefinitionOptions})
+	r, left, err := known.OpenROS2(o.files, path, formats.ReadOptions{DefinitionOptions: o.DefinitionOptions})
 	if err != nil {
 		return nil, err
 	}

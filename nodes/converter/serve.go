@@ -88,6 +88,7 @@ func serve(ctx context.Context, in *config.Input, o *serveOptions, console io.Wr
 
 // server performs conversions, one after the other.
 type server struct {
+	places
 	ctx      context.Context // ends with the node
 	node     bridge.Node
 	options  convert.Options // the defaults of calls
@@ -101,8 +102,8 @@ type server struct {
 func newServer(ctx context.Context, node bridge.Node, o *serveOptions) (*server, error) {
 	p, err := node.Advertise("~/progress", "tapedeck/msg/ConversionProgress", codec.DefaultQoS())
 	return &server{
-		ctx: ctx, node: node, options: o.Options, root: confine.ServiceRoot(o.ServiceRoot), progress: p,
-		turn: make(chan struct{}, 1), most: o.MaxWaiting,
+		places: newPlaces(), ctx: ctx, node: node, options: o.Options, root: confine.ServiceRoot(o.ServiceRoot),
+		progress: p, turn: make(chan struct{}, 1), most: o.MaxWaiting,
 	}, err
 }
 
@@ -158,7 +159,7 @@ func (s *server) convert(ctx context.Context, request *tapedeck.Convert_Request)
 
 // job returns the conversion that is asked for. It stays in the folder of the service.
 func (s *server) job(ctx context.Context, request *tapedeck.Convert_Request) (*convert.Job, error) {
-	j := &convert.Job{Files: allFiles, Store: bucket, Formats: known, Inputs: request.Inputs, Output: request.Output,
+	j := &convert.Job{Files: s.files, Store: s.bucket, Formats: known, Inputs: request.Inputs, Output: request.Output,
 		Options: s.options}
 	j.Open = func(path string) (codec.Reader, error) { return s.open(ctx, path) }
 	switch {
@@ -191,7 +192,7 @@ func (s *server) job(ctx context.Context, request *tapedeck.Convert_Request) (*c
 
 // open opens an input, none of whose files may be elsewhere.
 func (s *server) open(ctx context.Context, path string) (codec.Reader, error) {
-	r, err := known.Open(allFiles, path)
+	r, err := known.Open(s.files, path)
 	if err != nil {
 		return nil, err
 	}
