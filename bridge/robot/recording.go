@@ -30,8 +30,7 @@ type Recording struct {
 	// recorded are the episodes that the recording was converted from, by its metadata; nil: the mapping divides it.
 	recorded []episode.Summary
 	episodes []*episode.Episode
-	done     bool
-	err      error
+	surveyed func() error   // finds the episodes, once
 	missing  []string       // what the mapping names and the recording has not
 	bad      map[string]int // messages that cannot be used, by their errors
 }
@@ -53,7 +52,7 @@ func Episodes(r codec.Reader, m *Mapping) (*Recording, error) {
 	if rec.m.Episodes == (Boundaries{}) {
 		rec.recorded = recordedEpisodes(info)
 	}
-	rec.topics = newTopics(rec.m)
+	rec.topics, rec.surveyed = newTopics(rec.m), sync.OnceValue(rec.survey)
 	if err := rec.bind(m == nil); err != nil {
 		return nil, fmt.Errorf("episodes of %s: %w", info.Path, err)
 	}
@@ -132,13 +131,11 @@ func (r *Recording) Close() error { return r.reader.Close() }
 
 // Episodes implements episode.Source. It reads the recording once.
 func (r *Recording) Episodes() ([]*episode.Episode, error) {
-	if !r.done {
-		r.done = true
-		if err := r.survey(); err != nil {
-			r.err = fmt.Errorf("episodes of %s: %w", r.info.Path, err)
-		}
+	err := r.surveyed()
+	if err != nil {
+		err = fmt.Errorf("episodes of %s: %w", r.info.Path, err)
 	}
-	return r.episodes, r.err
+	return r.episodes, err
 }
 
 // wanted queries messages of some topics. It leaves out what is damaged, which the reader reports otherwise, and what

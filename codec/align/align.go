@@ -26,10 +26,9 @@ type Table struct {
 
 // aligner holds the cleaned streams of one alignment.
 type aligner struct {
-	options  Options
-	cameras  []*frames
-	vectors  []*series
-	commands []*series
+	options Options
+	cameras []*frames
+	series  []*series // of states, then of commands
 }
 
 // Align puts streams on a timeline. Streams without any sample drop no rows, unlike cameras without any frame; their
@@ -42,25 +41,19 @@ func Align(s Streams, o Options) (*Table, error) {
 	for _, t := range s.Cameras {
 		a.cameras = append(a.cameras, newFrames(t, &a.options))
 	}
-	for _, v := range s.Vectors {
-		x, err := newSeries(v, &a.options, false)
+	states := len(s.Vectors)
+	for i, v := range slices.Concat(s.Vectors, s.Commands) {
+		x, err := newSeries(v, &a.options, i >= states)
 		if err != nil {
 			return nil, err
 		}
-		a.vectors = append(a.vectors, x)
-	}
-	for _, v := range s.Commands {
-		x, err := newSeries(v, &a.options, true)
-		if err != nil {
-			return nil, err
-		}
-		a.commands = append(a.commands, x)
+		a.series = append(a.series, x)
 	}
 	if !a.options.Partial {
 		if len(s.Cameras) == 0 {
 			return nil, errors.New("there are no cameras; if that is right, use --partial")
 		}
-		if !slices.ContainsFunc(a.vectors, func(x *series) bool { return len(x.stamps) > 0 }) {
+		if !slices.ContainsFunc(a.series[:states], func(x *series) bool { return len(x.stamps) > 0 }) {
 			return nil, errors.New("there is no sample of a state; if that is right, use --partial")
 		}
 	}
@@ -68,11 +61,12 @@ func Align(s Streams, o Options) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.table(points)
+	return a.table(points, states)
 }
 
-// table samples every stream at points and drops the rows that a stream has nothing for.
-func (a *aligner) table(points []int64) (*Table, error) {
+// table samples every stream, of which the first are states, at points and drops the rows that a stream has nothing
+// for.
+func (a *aligner) table(points []int64, states int) (*Table, error) {
 	n := len(points)
 	dropped := make([]bool, n)
 	t := &Table{Frames: make([][]int, len(a.cameras))}
@@ -86,14 +80,11 @@ func (a *aligner) table(points []int64) (*Table, error) {
 			}
 		}
 	}
-	for _, x := range a.vectors {
-		t.Vectors = append(t.Vectors, a.rows(x, points, dropped))
+	var numbers []*Vector
+	for _, x := range a.series {
+		numbers = append(numbers, a.rows(x, points, dropped))
 	}
-	for _, x := range a.commands {
-		t.Commands = append(t.Commands, a.rows(x, points, dropped))
-	}
-
-	numbers := slices.Concat(t.Vectors, t.Commands)
+	t.Vectors, t.Commands = numbers[:states], numbers[states:]
 	t.Report.Points = n
 	kept := 0
 	t.Stamps = make([]int64, 0, n)
@@ -119,17 +110,12 @@ func (a *aligner) table(points []int64) (*Table, error) {
 		f.count(t.Stamps, t.Frames[c])
 		t.Report.Cameras = append(t.Report.Cameras, f.report)
 	}
-	finish := func(x *series, r *Vector) {
+	for i, x := range a.series {
+		r := numbers[i]
 		r.Stamps, r.Values = t.Stamps, r.Values[:kept*len(r.Columns)]
 		x.finish(r)
 		x.report.Between = between(x.stamps, t.Stamps)
 		t.Report.Vectors = append(t.Report.Vectors, x.report)
-	}
-	for i, x := range a.vectors {
-		finish(x, t.Vectors[i])
-	}
-	for i, x := range a.commands {
-		finish(x, t.Commands[i])
 	}
 	if kept < 2 {
 		return nil, fmt.Errorf("of %s only %d are left, at least 2 are needed: %s", plural.Count(n, "row"), kept,

@@ -173,7 +173,7 @@ func TestTimelines(t *testing.T) {
 		for _, v := range s.Vectors {
 			x, err := newSeries(v, &a.options, false)
 			require.NoError(t, err)
-			a.vectors = append(a.vectors, x)
+			a.series = append(a.series, x)
 		}
 		points, err := a.timeline()
 		require.NoError(t, err)

@@ -57,7 +57,7 @@ func (s *aligner) ofCamera(name string) ([]int64, error) {
 }
 
 func (s *aligner) ofStream(name string) ([]int64, error) {
-	for _, v := range slices.Concat(s.vectors, s.commands) {
+	for _, v := range s.series {
 		if name == v.vector.Name || name == v.vector.Topic {
 			return v.stamps, nil
 		}
@@ -76,7 +76,7 @@ func (s *aligner) names() string {
 	for _, f := range s.cameras {
 		names = append(names, f.track.Name)
 	}
-	for _, v := range slices.Concat(s.vectors, s.commands) {
+	for _, v := range s.series {
 		names = append(names, v.vector.Name)
 	}
 	return fmt.Sprintf("%q", names)
@@ -125,7 +125,7 @@ func (s *aligner) fixed(rate float64) ([]int64, error) {
 			from, to = max(from, f.report.First), min(to, f.report.Last)
 		}
 	}
-	for _, v := range slices.Concat(s.vectors, s.commands) {
+	for _, v := range s.series {
 		if len(v.stamps) == 0 {
 			continue
 		}

@@ -36,26 +36,19 @@ func episodeFiles(files *store.Files, folder string) (paths []string) {
 // folder is a folder of files with episodes, which are opened one after the other: each takes a process.
 type folder struct {
 	episode.Findings
-	files    *store.Files
-	path     string
-	paths    []string
-	sources  []*source
-	episodes []*episode.Episode
-	done     bool
-	err      error
+	files   *store.Files
+	path    string
+	paths   []string
+	sources []*source
+	read    func() ([]*episode.Episode, error) // readAll, once
 }
 
 var _ episode.Source = (*folder)(nil)
 
 // Episodes implements episode.Source. A file that cannot be read is Damage, unless none can.
-func (f *folder) Episodes() ([]*episode.Episode, error) {
-	if !f.done {
-		f.done, f.err = true, f.read()
-	}
-	return f.episodes, f.err
-}
+func (f *folder) Episodes() ([]*episode.Episode, error) { return f.read() }
 
-func (f *folder) read() error {
+func (f *folder) readAll() (all []*episode.Episode, err error) {
 	base := int64(0)
 	for _, path := range f.paths {
 		s, err := open(f.files, path)
@@ -71,15 +64,15 @@ func (f *folder) read() error {
 			f.unreadable(err)
 			continue
 		}
-		f.episodes = append(f.episodes, episodes...)
+		all = append(all, episodes...)
 		f.Damage = append(f.Damage, s.Damage...)
 		maps.Copy(f.Lost, s.Lost)
 	}
 	f.Incomplete = len(f.Damage) > 0
-	if len(f.episodes) == 0 {
-		return fmt.Errorf("read %s: no file of it can be read: %w", f.path, errors.Join(f.Damage...))
+	if len(all) == 0 {
+		return nil, fmt.Errorf("read %s: no file of it can be read: %w", f.path, errors.Join(f.Damage...))
 	}
-	return nil
+	return all, nil
 }
 
 func (f *folder) unreadable(err error) {

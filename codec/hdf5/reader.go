@@ -45,8 +45,9 @@ type stored struct {
 // Open opens a file, or a folder of files that are named as episodes. Its errors name the file.
 func Open(files *store.Files, path string) (episode.Source, error) {
 	if paths := episodeFiles(files, path); len(paths) > 0 {
-		return &folder{files: files, path: path, paths: paths, Findings: episode.Findings{Lost: codec.LossCounts{}}},
-			nil
+		f := &folder{files: files, path: path, paths: paths, Findings: episode.Findings{Lost: codec.LossCounts{}}}
+		f.read = sync.OnceValues(f.readAll)
+		return f, nil
 	}
 	s, err := open(files, path)
 	if err != nil {

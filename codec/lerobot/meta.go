@@ -181,11 +181,13 @@ type digest struct{ hash.Hash64 }
 
 func newDigest() digest { return digest{fnv.New64a()} }
 
-// add adds a number as a dataset has it.
-func (d digest) add(x float32) {
+// add adds numbers as a dataset has them.
+func (d digest) add(numbers []float64) {
 	var b [4]byte
-	binary.LittleEndian.PutUint32(b[:], math.Float32bits(x))
-	d.Write(b[:])
+	for _, x := range numbers {
+		binary.LittleEndian.PutUint32(b[:], math.Float32bits(float32(x)))
+		d.Write(b[:])
+	}
 }
 
 func (d digest) String() string { return fmt.Sprintf("%016x", d.Sum64()) }

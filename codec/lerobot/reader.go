@@ -424,9 +424,7 @@ func (s *Source) note(index int, r *rows, at span) *noteEpisode {
 	for _, key := range []string{stateKey, actionKey} {
 		if all, ok := r.numbers[key]; ok {
 			width := s.info.Features.get(key).width()
-			for _, x := range all[at.from*width : (at.from+at.n)*width] {
-				numbers.add(float32(x))
-			}
+			numbers.add(all[at.from*width : (at.from+at.n)*width])
 		}
 	}
 	fits := func(n noteEpisode) bool { return n.Digest == numbers.String() }

@@ -60,13 +60,8 @@ func (w *Writer) put(t *prepared) error {
 	w.info.TotalEpisodes, w.info.TotalFrames, w.info.TotalTasks = len(w.rows), row.from+row.length, len(w.tasks)
 	numbers := newDigest()
 	for _, v := range t.vectors {
-		if key := v.feature.key; key != stateKey && key != actionKey {
-			continue
-		}
-		for i := range row.length {
-			for c := range v.Columns {
-				numbers.add(v.at(t.span.from+i, c))
-			}
+		if key, width := v.feature.key, len(v.Columns); key == stateKey || key == actionKey {
+			numbers.add(v.Values[t.span.from*width : (t.span.from+row.length)*width])
 		}
 	}
 	note := noteEpisode{
