@@ -6,6 +6,7 @@
 # make stress runs all tests 5 times on a busy machine, in about an hour, and prints which failed how often; N=20 is more often
 # make build  puts the nodes into bin/
 # make static puts a converter into bin/static/ that needs no libraries: without HDF5 and `converter serve`
+# make reference  writes the options into docs/reference/options.md, and their defaults into config/*.yaml
 # make lint   runs gofmt and the linters, among them go vet and staticcheck
 # make fuzz   runs each fuzz test for FUZZTIME, 1m: can damaged input upset what reads it? About an hour in all
 # make bench  measures recording, writing and reading beside a baseline
@@ -36,7 +37,7 @@ N ?= 5
 
 SINCE ?= HEAD
 
-.PHONY: build static demo test test-all quick stress lint fuzz bench bench-recorder bench-player bench-seek bench-convert bench-hardware deps test-deps test-all-deps clean
+.PHONY: build static demo test test-all quick stress reference lint fuzz bench bench-recorder bench-player bench-seek bench-convert bench-hardware deps test-deps test-all-deps clean
 
 build: deps
 	$(GO) build -o bin/ ./nodes/...
@@ -63,6 +64,10 @@ stress: test-all-deps
 	test/lean -race $(GO) run ./test/stress -rounds $(N) -short $(TESTED)
 	$(GO) run ./test/stress -rounds $(N) ./test/...
 	$(GO) run ./test/stress -rounds $(N) $$(test/long)
+
+# The tests that compare these files write them, one node after the other.
+reference:
+	UPDATE_REFERENCE=1 test/lean $(GO) test -p 1 -count=1 -run '^TestEveryOption' $(dir $(wildcard ./nodes/*/main.go))
 
 lint: deps
 	$(GO) run $(GOLANGCI_LINT) run --build-tags "$(TAGS)"

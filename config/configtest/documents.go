@@ -1,4 +1,5 @@
 // Package configtest checks, in tests, that documentation and default parameter files list all options of a command.
+// With the environment variable UPDATE_REFERENCE, as 'make reference' sets it, it writes what they lack.
 package configtest
 
 import (
@@ -9,6 +10,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -57,31 +60,68 @@ func flagText(p config.Parameter) string {
 	return strings.TrimSpace(text + " " + p.Placeholder)
 }
 
-// CheckTable checks that a Markdown file has the Table of options, and names the lines that it lacks.
-func CheckTable(path string, opts any) error {
+// updating reports whether the checks write what files lack.
+func updating() bool { return os.Getenv("UPDATE_REFERENCE") != "" }
+
+// advise joins errors, and says what to do if there are any.
+func advise(errs ...error) error {
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("%w\n'make reference' writes what the options say", err)
+	}
+	return nil
+}
+
+// CheckTable checks that the section of a command in a Markdown file has the Table of options, and names the lines that
+// it lacks. The section may have text before and behind the table.
+func CheckTable(path, command string, opts any) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
+	head := "\n## " + command + "\n"
+	before, section, ok := strings.Cut(string(text), head)
+	if !ok {
+		return fmt.Errorf("%s has no section %s", path, command)
+	}
+	end := len(section)
+	if i := strings.Index(section, "\n## "); i >= 0 {
+		end = i
+	}
+	section, after := section[:end], section[end:]
+	introduction, have, _ := strings.Cut(section+"\n", "\n### ")
+	behind := ""
+	if i := strings.LastIndex(have, "\n|"); i >= 0 {
+		rows := i + 1 + strings.Index(have[i+1:], "\n") + 1
+		have, behind = "### "+have[:rows], strings.TrimSuffix(have[rows:], "\n")
+	}
 	table := Table(opts)
-	if strings.Contains(string(text), table) {
+	if have == table {
 		return nil
+	}
+	if updating() {
+		return os.WriteFile(path, []byte(before+head+strings.TrimRight(introduction, "\n")+"\n\n"+table+behind+after),
+			0o644)
 	}
 	var errs []error
 	for line := range strings.Lines(table) {
-		if !strings.Contains("\n"+string(text), "\n"+line) {
+		if !strings.Contains("\n"+have, "\n"+line) {
 			errs = append(errs, fmt.Errorf("%s lacks the line\n%s", path, line))
 		}
 	}
 	if errs == nil {
-		return fmt.Errorf("%s has the lines of the table in another order, or more of them", path)
+		errs = append(errs, fmt.Errorf("%s has the lines of the table in another order, or more of them", path))
 	}
-	return errors.Join(errs...)
+	return advise(errs...)
 }
 
 // CheckFile checks that a default parameter file lists every option for any node, each with its default, and nothing
 // else. The options must hold their defaults.
 func CheckFile(path string, opts any) error {
+	if updating() {
+		if err := updateFile(path, opts); err != nil {
+			return err
+		}
+	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -107,7 +147,79 @@ func CheckFile(path string, opts any) error {
 	for _, name := range slices.Sorted(maps.Keys(listed)) {
 		errs = append(errs, fmt.Errorf("%s: parameter %s is no option", path, name))
 	}
-	return errors.Join(errs...)
+	return advise(errs...)
+}
+
+// updateFile gives each option its default in a parameter file, and adds those that are missing.
+func updateFile(path string, opts any) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	got := reflect.New(reflect.TypeOf(opts).Elem()).Interface()
+	if err := config.ReadFile(path, "/node", got); err != nil {
+		return err
+	}
+	given := map[string]string{}
+	for _, p := range config.Parameters(got) {
+		given[p.Name] = p.Default
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	at := slices.Index(lines, "  ros__parameters:\n")
+	for _, p := range slices.Concat(config.Groups(opts)...) {
+		if p.Type == "any" { // options of entries have no defaults
+			continue
+		}
+		value, err := valueText(p)
+		if err != nil {
+			return err
+		}
+		line := fmt.Sprintf("    %s: %s\n", p.Name, value)
+		i := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "    "+p.Name+":") })
+		switch {
+		case i < 0:
+			lines = slices.Insert(lines, at+1, "\n", comment(p.Help), line)
+			at += 3
+		case given[p.Name] != p.Default:
+			lines[i] = line
+			fallthrough
+		default:
+			at = i
+		}
+	}
+	return os.WriteFile(path, []byte(strings.Join(lines, "")), 0o644)
+}
+
+// comment returns what stands above an option in a parameter file.
+func comment(help string) string {
+	first, size := utf8.DecodeRuneInString(help)
+	text, line := "", "    #"
+	for word := range strings.FieldsSeq(string(unicode.ToUpper(first)) + help[size:] + ".") {
+		if utf8.RuneCountInString(line+" "+word) > 120 {
+			text, line = text+line+"\n", "    #"
+		}
+		line += " " + word
+	}
+	return text + line + "\n"
+}
+
+// valueText returns the default of an option as YAML.
+func valueText(p config.Parameter) (string, error) {
+	node := &yaml.Node{Kind: yaml.ScalarNode, Value: p.Default}
+	var err error
+	switch p.Type {
+	case "string":
+		err = node.Encode(p.Default)
+	case "string array":
+		list := strings.FieldsFunc(p.Default, func(r rune) bool { return r == ',' })
+		err = node.Encode(append([]string{}, list...))
+		node.Style = yaml.FlowStyle
+	}
+	if err != nil {
+		return "", err
+	}
+	text, err := yaml.Marshal(node)
+	return strings.TrimSpace(string(text)), err
 }
 
 // list adds the names of parameters, those of nested ones with dots.

@@ -53,17 +53,40 @@ func TestCheckTable(t *testing.T) {
 	} {
 		require.Contains(t, table, want)
 	}
-	require.NoError(t, CheckTable(write(t, "# Options\n\n"+table+"\nMore.\n"), defaults()))
-	err := CheckTable(write(t, strings.Replace(table, row, "", 1)), defaults())
+	require.NoError(t, CheckTable(write(t, "# Options\n\n## play\n\n"+table+"\nMore.\n"), "play", defaults()))
+	section := "# Options\n\n## play\n\n" + table
+	err := CheckTable(write(t, strings.Replace(section, row, "", 1)), "play", defaults())
 	require.ErrorContains(t, err, "lacks the line\n"+row)
 	require.NotContains(t, err.Error(), "topics")
-	require.ErrorContains(t, CheckTable(write(t, strings.Replace(table, row, row+row, 1)), defaults()),
+	require.ErrorContains(t, CheckTable(write(t, strings.Replace(section, row, row+row, 1)), "play", defaults()),
 		"another order, or more of them")
-	require.ErrorContains(t, CheckTable(filepath.Join(t.TempDir(), "missing.md"), defaults()), "no such file")
+	require.ErrorContains(t, CheckTable(write(t, section), "record", defaults()), "has no section record")
+	require.ErrorContains(t, CheckTable(filepath.Join(t.TempDir(), "missing.md"), "play", defaults()), "no such file")
 }
 
-func TestCheckFile(t *testing.T) {
-	good := `/**:
+// What is written is what is checked, and text beside it stays.
+func TestUpdateTable(t *testing.T) {
+	table := Table(defaults())
+	const begin, end = "# Options\n\n## other\n\n### Topics\n\n| a |\n\n## play\n\nSee | there.\n\n",
+		"\nMore | text.\n\n## last\n\n### Topics\n\n| b |\n"
+	group, _, _ := strings.Cut(table, "\n### Output")
+	lines, _, _ := strings.Cut(table, "| `size`")
+	for name, have := range map[string]string{
+		"another line": strings.Replace(table, "| `all`", "| `none`", 1), "lines": lines, "one group": group,
+	} {
+		path := write(t, begin+have+end)
+		require.Error(t, CheckTable(path, "play", defaults()), name)
+		t.Setenv("UPDATE_REFERENCE", "1")
+		require.NoError(t, CheckTable(path, "play", defaults()), name)
+		t.Setenv("UPDATE_REFERENCE", "")
+		require.NoError(t, CheckTable(path, "play", defaults()), name)
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, begin+table+end, string(text), name)
+	}
+}
+
+const good = `/**:
   ros__parameters:
     topics: [/tf, /clock]
     all: false
@@ -75,6 +98,8 @@ func TestCheckFile(t *testing.T) {
     debug: no
     camera: {width: 0x280, debug: no}
 `
+
+func TestCheckFile(t *testing.T) {
 	opts := defaults()
 	opts.Camera.Width = 640
 	require.NoError(t, CheckFile(write(t, good), opts))
@@ -88,4 +113,29 @@ func TestCheckFile(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	require.ErrorContains(t, CheckFile(filepath.Join(t.TempDir(), "missing.yaml"), opts), "no such file")
+}
+
+// Defaults are set and options added with their help; everything else stays.
+func TestUpdateFile(t *testing.T) {
+	type one struct {
+		Topics []string      `param:"topics" help:"record these"`
+		Name   string        `param:"name" help:"name of the recording"`
+		Length time.Duration `param:"length" help:"stop after"`
+		Added  []string      `param:"added" help:"an option that was not there before, whose description is longer than one line of the file may be: it is broken here"`
+		Some   bool          `param:"some" help:"an option with - a dash"`
+	}
+	path := write(t, "# Head.\n/**:\n  ros__parameters:\n\n    # ── Options ──\n\n    # Record [these].\n"+
+		"    topics: []\n\n    name: \"\"\n\n    # Stop after, in s.\n    length: 60.0\n\n    some: true\n")
+	opts := &one{Topics: []string{"/a b", "*"}, Length: time.Minute, Added: []string{"x"}}
+	require.Error(t, CheckFile(path, opts))
+	t.Setenv("UPDATE_REFERENCE", "1")
+	require.NoError(t, CheckFile(path, opts))
+	t.Setenv("UPDATE_REFERENCE", "")
+	require.NoError(t, CheckFile(path, opts))
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "# Head.\n/**:\n  ros__parameters:\n\n    # ── Options ──\n\n    # Record [these].\n"+
+		"    topics: [/a b, '*']\n\n    name: \"\"\n\n    # Stop after, in s.\n    length: 60.0\n\n"+
+		"    # An option that was not there before, whose description is longer than one line of the file may be: it is broken\n"+
+		"    # here.\n    added: [x]\n\n    some: false\n", string(text))
 }

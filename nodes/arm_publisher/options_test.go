@@ -13,7 +13,7 @@ import (
 func TestEveryOptionIsDocumented(t *testing.T) {
 	o := defaultOptions()
 	require.NoError(t, configtest.CheckFile("../../config/arm_publisher.yaml", &o))
-	require.NoError(t, configtest.CheckTable("../../docs/reference/options.md", &o))
+	require.NoError(t, configtest.CheckTable("../../docs/reference/options.md", "arm_publisher", &o))
 }
 
 // entry returns the options of an arm with something changed.

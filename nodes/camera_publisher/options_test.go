@@ -15,7 +15,7 @@ import (
 func TestEveryOptionIsDocumented(t *testing.T) {
 	o := defaultOptions()
 	require.NoError(t, configtest.CheckFile("../../config/camera_publisher.yaml", &o))
-	require.NoError(t, configtest.CheckTable("../../docs/reference/options.md", &o))
+	require.NoError(t, configtest.CheckTable("../../docs/reference/options.md", "camera_publisher", &o))
 }
 
 func TestCameras(t *testing.T) {

@@ -250,10 +250,14 @@ func TestHuman(t *testing.T) {
 func TestEveryOptionIsDocumented(t *testing.T) {
 	require.NoError(t, configtest.CheckFile("../../config/converter.yaml", defaultConvertOptions()))
 	service := defaultNodeOptions()
-	for _, o := range []any{&service, defaultConvertOptions(), defaultInfoOptions(), defaultEchoOptions(),
-		&recoverOptions{}, &checkOptions{}, &expectOptions{Tolerance: 0.2},
-		defaultReportOptions(), &indexOptions{}, defaultFindOptions(),
-		&diffOptions{Options: diff.DefaultOptions()}} {
-		require.NoError(t, configtest.CheckTable("../../docs/reference/options.md", o))
+	for command, o := range map[string]any{
+		"converter IN… OUT": defaultConvertOptions(), "converter serve": &service,
+		"converter info": defaultInfoOptions(), "converter report": defaultReportOptions(),
+		"converter index": &indexOptions{}, "converter find": defaultFindOptions(),
+		"converter echo": defaultEchoOptions(), "converter check": &checkOptions{},
+		"converter expect": &expectOptions{Tolerance: 0.2}, "converter recover": &recoverOptions{},
+		"converter diff": &diffOptions{Options: diff.DefaultOptions()},
+	} {
+		require.NoError(t, configtest.CheckTable("../../docs/reference/options.md", command, o))
 	}
 }

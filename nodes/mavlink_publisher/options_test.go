@@ -14,7 +14,7 @@ import (
 func TestEveryOptionIsDocumented(t *testing.T) {
 	o := defaultOptions()
 	require.NoError(t, configtest.CheckFile("../../config/mavlink_publisher.yaml", &o))
-	require.NoError(t, configtest.CheckTable("../../docs/reference/options.md", &o))
+	require.NoError(t, configtest.CheckTable("../../docs/reference/options.md", "mavlink_publisher", &o))
 }
 
 func TestVehicles(t *testing.T) {

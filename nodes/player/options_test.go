@@ -19,7 +19,7 @@ import (
 func TestEveryOptionIsDocumented(t *testing.T) {
 	o := defaultOptions()
 	require.NoError(t, configtest.CheckFile("../../config/player.yaml", &o))
-	require.NoError(t, configtest.CheckTable("../../docs/reference/options.md", &o))
+	require.NoError(t, configtest.CheckTable("../../docs/reference/options.md", "player", &o))
 }
 
 // TestTableOfOptions has each option in the last column of the table beside those of other players, and nothing else

@@ -23,10 +23,10 @@ import (
 	tdi "tapedeck/msgs/type_description_interfaces"
 )
 
-func TestGraphOptionsAreDocumented(t *testing.T) {
+func TestEveryOptionOfTheGraphIsDocumented(t *testing.T) {
 	const path = "../../docs/reference/options.md"
-	require.NoError(t, configtest.CheckTable(path, defaultEchoOptions()))
-	require.NoError(t, configtest.CheckTable(path, defaultTopicsOptions()))
+	require.NoError(t, configtest.CheckTable(path, "recorder echo", defaultEchoOptions()))
+	require.NoError(t, configtest.CheckTable(path, "recorder topics", defaultTopicsOptions()))
 }
 
 // stage is a graph with a node that publishes, and the node of a command.

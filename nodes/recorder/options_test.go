@@ -20,7 +20,7 @@ import (
 func TestEveryOptionIsDocumented(t *testing.T) {
 	o := defaultOptions()
 	require.NoError(t, configtest.CheckFile("../../config/recorder.yaml", &o))
-	require.NoError(t, configtest.CheckTable("../../docs/reference/options.md", &o))
+	require.NoError(t, configtest.CheckTable("../../docs/reference/options.md", "recorder", &o))
 }
 
 func TestTopicsOfTheCommandLine(t *testing.T) {
