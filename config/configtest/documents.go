@@ -99,8 +99,10 @@ func CheckTable(path, command string, opts any) error {
 		return nil
 	}
 	if updating() {
-		return os.WriteFile(path, []byte(before+head+strings.TrimRight(introduction, "\n")+"\n\n"+table+behind+after),
-			0o644)
+		if introduction = strings.TrimRight(introduction, "\n"); introduction != "" {
+			introduction += "\n"
+		}
+		return os.WriteFile(path, []byte(before+head+introduction+"\n"+table+behind+after), 0o644)
 	}
 	var errs []error
 	for line := range strings.Lines(table) {

@@ -70,6 +70,14 @@ func TestUpdateTable(t *testing.T) {
 	const begin, end = "# Options\n\n## other\n\n### Topics\n\n| a |\n\n## play\n\nSee | there.\n\n",
 		"\nMore | text.\n\n## last\n\n### Topics\n\n| b |\n"
 	group, _, _ := strings.Cut(table, "\n### Output")
+	bare := "## play\n\n" + table
+	path := write(t, "\n"+strings.Replace(bare, "| `all`", "| `none`", 1))
+	t.Setenv("UPDATE_REFERENCE", "1")
+	require.NoError(t, CheckTable(path, "play", defaults()))
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "\n"+bare, string(text))
+	t.Setenv("UPDATE_REFERENCE", "")
 	lines, _, _ := strings.Cut(table, "| `size`")
 	for name, have := range map[string]string{
 		"another line": strings.Replace(table, "| `all`", "| `none`", 1), "lines": lines, "one group": group,
@@ -136,6 +144,6 @@ func TestUpdateFile(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "# Head.\n/**:\n  ros__parameters:\n\n    # ── Options ──\n\n    # Record [these].\n"+
 		"    topics: [/a b, '*']\n\n    name: \"\"\n\n    # Stop after, in s.\n    length: 60.0\n\n"+
-		"    # An option that was not there before, whose description is longer than one line of the file may be: it is broken\n"+
-		"    # here.\n    added: [x]\n\n    some: false\n", string(text))
+		"    # An option that was not there before, whose description is longer than one line of the file may be: it is "+
+		"broken\n    # here.\n    added: [x]\n\n    some: false\n", string(text))
 }
