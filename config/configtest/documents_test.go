@@ -144,6 +144,6 @@ func TestUpdateFile(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "# Head.\n/**:\n  ros__parameters:\n\n    # ── Options ──\n\n    # Record [these].\n"+
 		"    topics: [/a b, '*']\n\n    name: \"\"\n\n    # Stop after, in s.\n    length: 60.0\n\n"+
-		"    # An option that was not there before, whose description is longer than one line of the file may be: it is "+
-		"broken\n    # here.\n    added: [x]\n\n    some: false\n", string(text))
+		"    # An option that was not there before, whose description is longer than one line of the file may be: it "+
+		"is broken\n    # here.\n    added: [x]\n\n    some: false\n", string(text))
 }
