@@ -53,6 +53,9 @@ type CreateOptions struct {
 	Format    string // a format's name; "" takes it from the path's
 	Overwrite bool   // replace an existing recording; without it Create refuses, with fs.ErrExist
 
+	// Disk is where formats for recording that keep messages write; nil: OS. Others write on OS whatever it is.
+	Disk Disk
+
 	ChunkSize     int           // payload bytes after which a chunk is closed and written out; 0: the format's default
 	ChunkDuration time.Duration // time after which a chunk is closed and written out; 0: the format's default
 	Compression   string        // "none", "lz4", "zstd", "bz2", as far as the format has it; "" is the format's default
@@ -82,6 +85,14 @@ type CreateOptions struct {
 	// error that ended the file. An event without a Time gets the times of the file. On a full disk there is room for
 	// totals of each topic; events beyond that are left out.
 	Ending func(path string, missing *MissingError) []Event
+}
+
+// OnDisk returns Disk, or OS if that is nil.
+func (o *CreateOptions) OnDisk() Disk {
+	if o.Disk == nil {
+		return OS{}
+	}
+	return o.Disk
 }
 
 // CheckUncompressed returns an error if o asks for compression, which the format of that name does not have.

@@ -37,7 +37,6 @@ import (
 	"path/filepath"
 
 	"tapedeck/codec"
-	"tapedeck/codec/internal/output"
 	"tapedeck/codec/store"
 )
 
@@ -76,7 +75,7 @@ var Format = codec.Format{
 	OpenFrom: func(files *store.Files, path string) (codec.Reader, error) { return Open(files, path) },
 	Check:    check,
 	Splits:   true,
-	Create:   func(path string, o codec.CreateOptions) (codec.Writer, error) { return createOn(output.OS{}, path, o) },
+	Create:   func(path string, o codec.CreateOptions) (codec.Writer, error) { return createOn(o.OnDisk(), path, o) },
 }
 
 // damage is one damaged place of a log, from pos up to end.

@@ -22,7 +22,7 @@ const (
 func check(o codec.CreateOptions) error { return o.CheckUncompressed(Name) }
 
 // createOn begins a recording whose first file is path. The next file after NAME.log is NAME_1.log.
-func createOn(s output.System, path string, o codec.CreateOptions) (*output.Recording, error) {
+func createOn(s codec.Disk, path string, o codec.CreateOptions) (*output.Recording, error) {
 	if err := check(o); err != nil {
 		return nil, fmt.Errorf("create %s: %w", path, err)
 	}

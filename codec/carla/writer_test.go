@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/disktest"
 	"tapedeck/codec/internal/codectest"
-	"tapedeck/codec/internal/disktest"
 	"tapedeck/codec/internal/output"
 	"tapedeck/codec/mcap"
 	apollo "tapedeck/codec/record"
@@ -243,7 +243,7 @@ type fullDisk struct {
 	full bool
 }
 
-func (d *fullDisk) Create(path string, overwrite bool) (output.Handle, error) {
+func (d *fullDisk) Create(path string, overwrite bool) (codec.DiskFile, error) {
 	if d.full {
 		return nil, syscall.ENOSPC
 	}
@@ -332,7 +332,7 @@ func TestDiskErrors(t *testing.T) {
 	empty := newLog(t, UE4).data
 	f := disktest.Format{
 		First: "a.log",
-		Create: func(s output.System, path string, o codec.CreateOptions) (*output.Recording, error) {
+		Create: func(s codec.Disk, path string, o codec.CreateOptions) (*output.Recording, error) {
 			o.ChunkSize = 100
 			return createOn(s, path, o)
 		},
@@ -377,7 +377,7 @@ func BenchmarkWrite(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "b.log")
 	b.SetBytes(r.size)
 	for b.Loop() {
-		w, err := createOn(output.OS{}, path, codec.CreateOptions{Overwrite: true})
+		w, err := createOn(codec.OS{}, path, codec.CreateOptions{Overwrite: true})
 		require.NoError(b, err)
 		copyAll(b, w, r)
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/internal/output"
 )
 
 // attachment returns an attachment of data. Its bytes must be read in small pieces.
@@ -94,7 +93,7 @@ func TestAttachments(t *testing.T) {
 		{Name: "nothing", Values: map[string]string{}},
 	}
 	path := filepath.Join(t.TempDir(), "a.mcap")
-	w, err := createOn(output.OS{}, path, codec.CreateOptions{
+	w, err := createOn(codec.OS{}, path, codec.CreateOptions{
 		Attachments: want, Records: records, Metadata: map[string]string{"plate": "3"},
 	})
 	require.NoError(t, err)
@@ -138,7 +137,7 @@ func TestDamagedAttachments(t *testing.T) {
 	data := bytes.Repeat([]byte("attached"), 100)
 	path := filepath.Join(t.TempDir(), "a.mcap")
 	all := []codec.Attachment{attachment(t, "map.bin", data)}
-	w, err := createOn(output.OS{}, path, codec.CreateOptions{Attachments: all})
+	w, err := createOn(codec.OS{}, path, codec.CreateOptions{Attachments: all})
 	require.NoError(t, err)
 	require.NoError(t, w.Write(&codec.Message{Channel: testChannels()[0], LogTime: 1, PublishTime: 1, Data: []byte{0}}))
 	require.NoError(t, w.Close())

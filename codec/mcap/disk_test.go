@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"tapedeck/codec"
+	"tapedeck/codec/disktest"
 	"tapedeck/codec/internal/codectest"
-	"tapedeck/codec/internal/disktest"
 )
 
 // onDisk is the format on a disk that fails and forgets.

@@ -38,7 +38,7 @@ var Format = codec.Format{
 		return err
 	},
 	Splits: true,
-	Create: func(path string, o codec.CreateOptions) (codec.Writer, error) { return createOn(output.OS{}, path, o) },
+	Create: func(path string, o codec.CreateOptions) (codec.Writer, error) { return createOn(o.OnDisk(), path, o) },
 }
 
 // Keys of the channel metadata that rosbag2_storage_mcap writes.
@@ -55,7 +55,7 @@ const (
 )
 
 // createOn begins a recording whose first file is path. NAME.mcap and NAME_0.mcap go on as NAME_1.mcap.
-func createOn(s output.System, path string, o codec.CreateOptions) (*output.Recording, error) {
+func createOn(s codec.Disk, path string, o codec.CreateOptions) (*output.Recording, error) {
 	extension := filepath.Ext(path)
 	base := strings.TrimSuffix(strings.TrimSuffix(path, extension), "_0")
 	name := output.Names(base, extension, o.Dated)

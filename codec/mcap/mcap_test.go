@@ -222,7 +222,7 @@ func TestProfileIsThatOfAllChannels(t *testing.T) {
 		{[]string{"cdr", "protobuf", "cdr"}, ""},
 	} {
 		path := filepath.Join(t.TempDir(), "a.mcap")
-		w, err := createOn(output.OS{}, path, codec.CreateOptions{})
+		w, err := createOn(codec.OS{}, path, codec.CreateOptions{})
 		require.NoError(t, err)
 		for i, encoding := range c.encodings {
 			require.NoError(t, w.Declare(&codec.Channel{Topic: fmt.Sprint("/", i), Encoding: encoding}))
@@ -289,7 +289,7 @@ func TestInfoOfWriter(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.mcap")
 	e, err := NewEncoder(path, codec.CreateOptions{}, nil)
 	require.NoError(t, err)
-	w, err := output.NewSeries(output.OS{}).NewChunkWriter(Name, path, e, codec.CreateOptions{}, nil)
+	w, err := output.NewSeries(codec.OS{}).NewChunkWriter(Name, path, e, codec.CreateOptions{}, nil)
 	require.NoError(t, err)
 	for _, m := range testMessages(1000, testChannels()) {
 		require.NoError(t, w.Write(&m))
@@ -317,10 +317,10 @@ func TestCreateRefuses(t *testing.T) {
 
 func TestCreateFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.mcap")
-	_, err := createOn(output.OS{}, path, codec.CreateOptions{ChunkSize: -1})
+	_, err := createOn(codec.OS{}, path, codec.CreateOptions{ChunkSize: -1})
 	require.ErrorContains(t, err, "negative")
 	require.NoFileExists(t, path)
-	w, err := createOn(output.OS{}, path, codec.CreateOptions{ChunkSize: math.MaxInt})
+	w, err := createOn(codec.OS{}, path, codec.CreateOptions{ChunkSize: math.MaxInt})
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
 }

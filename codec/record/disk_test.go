@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/internal/disktest"
+	"tapedeck/codec/disktest"
 )
 
 // onDisk is the format on a disk that fails and forgets. Files are read in the folder dir.

@@ -132,7 +132,7 @@ var Format = codec.Format{
 	Check:     check,
 	Splits:    true,
 	Accepts:   accepts,
-	Create:    func(path string, o codec.CreateOptions) (codec.Writer, error) { return createOn(output.OS{}, path, o) },
+	Create:    func(path string, o codec.CreateOptions) (codec.Writer, error) { return createOn(o.OnDisk(), path, o) },
 }
 
 // openAny opens a file, or several as one.
@@ -182,7 +182,7 @@ var numbered = regexp.MustCompile(`\.\d{5}$`)
 func check(o codec.CreateOptions) error { return o.CheckUncompressed(formatName) }
 
 // createOn begins a recording whose first file is path. NAME.record.00000 goes on as NAME.record.00001.
-func createOn(s output.System, path string, o codec.CreateOptions) (*output.Recording, error) {
+func createOn(s codec.Disk, path string, o codec.CreateOptions) (*output.Recording, error) {
 	if err := check(o); err != nil {
 		return nil, fmt.Errorf("create %s: %w", path, err)
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 func create(path string, o codec.CreateOptions) (*output.Recording, error) {
-	return createOn(output.OS{}, path, o)
+	return createOn(codec.OS{}, path, o)
 }
 
 func reopen(t testing.TB, path string) (*reader, []byte) {
@@ -32,7 +32,7 @@ func reopen(t testing.TB, path string) (*reader, []byte) {
 // newPart begins a file without what is around it.
 func newPart(t testing.TB, path string, o codec.CreateOptions) (output.Part, *encoder) {
 	e := newEncoder(path, o)
-	w, err := output.NewSeries(output.OS{}).NewChunkWriter(formatName, path, e, o, nil)
+	w, err := output.NewSeries(codec.OS{}).NewChunkWriter(formatName, path, e, o, nil)
 	require.NoError(t, err)
 	return w, e
 }

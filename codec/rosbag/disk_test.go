@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/disktest"
 	"tapedeck/codec/internal/codectest"
-	"tapedeck/codec/internal/disktest"
 )
 
 // onDisk is the format on a disk that fails and forgets.

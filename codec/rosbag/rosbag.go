@@ -59,12 +59,12 @@ var Format = codec.Format{
 		return err
 	},
 	Splits: true,
-	Create: func(path string, o codec.CreateOptions) (codec.Writer, error) { return createOn(output.OS{}, path, o) },
+	Create: func(path string, o codec.CreateOptions) (codec.Writer, error) { return createOn(o.OnDisk(), path, o) },
 }
 
 // createOn begins a recording whose first file is path. NAME.bag and NAME_0.bag go on as NAME_1.bag, as those of rosbag
 // record do.
-func createOn(s output.System, path string, o codec.CreateOptions) (*output.Recording, error) {
+func createOn(s codec.Disk, path string, o codec.CreateOptions) (*output.Recording, error) {
 	extension := filepath.Ext(path)
 	base := strings.TrimSuffix(strings.TrimSuffix(path, extension), "_0")
 	name := output.Names(base, extension, o.Dated)

@@ -9,14 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/internal/disktest"
+	"tapedeck/codec/disktest"
 	"tapedeck/codec/internal/output"
 )
 
 func TestDiskErrors(t *testing.T) {
 	f := disktest.Format{
 		First: "a",
-		Create: func(s output.System, path string, o codec.CreateOptions) (*output.Recording, error) {
+		Create: func(s codec.Disk, path string, o codec.CreateOptions) (*output.Recording, error) {
 			o.ChunkSize = 8000
 			return Options{Storage: storageSQLite}.createOn(s, filepath.Join(t.TempDir(), path), o)
 		},

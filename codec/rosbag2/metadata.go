@@ -287,7 +287,7 @@ func scalar(text string) string {
 }
 
 // save replaces the metadata.yaml in dir. After a power failure there is the old one or the new one.
-func (m *metadata) save(s output.System, dir string) error {
+func (m *metadata) save(s codec.Disk, dir string) error {
 	path := filepath.Join(dir, metadataFile)
 	if err := output.Replace(s, path, m.format(true)); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)

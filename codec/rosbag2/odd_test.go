@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/internal/output"
 	"tapedeck/codec/mcap"
 	"tapedeck/test/samples"
 )
@@ -217,7 +216,7 @@ func TestEmptyStorageIdentifier(t *testing.T) {
 	want := write(t, dir, codec.CreateOptions{}, 3)
 	m := listed(t, dir)
 	m.Storage = ""
-	require.NoError(t, m.save(output.OS{}, dir))
+	require.NoError(t, m.save(codec.OS{}, dir))
 	r := open(t, dir)
 	info, err := r.Info()
 	require.NoError(t, err)

@@ -50,7 +50,7 @@ func (p *packedMessages) Write(m *codec.Message) error {
 // packedFile compresses a file once it is complete. Until the compressed one is complete, too, there are both.
 type packedFile struct {
 	output.Part
-	system    output.System
+	system    codec.Disk
 	files     *output.Series
 	overwrite bool
 	packed    string // path of the compressed file, once it is complete

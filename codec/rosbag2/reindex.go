@@ -14,7 +14,6 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/internal/compressed"
-	"tapedeck/codec/internal/output"
 	"tapedeck/codec/mcap"
 	"tapedeck/msgs/plural"
 )
@@ -162,7 +161,7 @@ func (x *reindexer) plan(names []string) error {
 		b.CompressionMode = "message"
 	}
 	var err error
-	x.layout, err = newLayout(output.OS{}, b, o)
+	x.layout, err = newLayout(codec.OS{}, b, o)
 	return err
 }
 

@@ -15,7 +15,6 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/internal/codectest"
-	"tapedeck/codec/internal/output"
 	"tapedeck/codec/mcap"
 	"tapedeck/test/samples"
 )
@@ -380,7 +379,7 @@ func parts(t testing.TB) (string, []codec.Message) {
 		require.NoError(t, w.Close())
 	}
 	m.Messages = uint64(len(want))
-	require.NoError(t, m.save(output.OS{}, dir))
+	require.NoError(t, m.save(codec.OS{}, dir))
 	slices.SortStableFunc(want, func(a, b codec.Message) int { return int(a.LogTime - b.LogTime) })
 	return dir, want
 }
@@ -519,7 +518,7 @@ func TestCompressedMessages(t *testing.T) {
 	m, err := parseMetadata(text)
 	require.NoError(t, err)
 	m.Mode, m.Compression = "MESSAGE", "zstd"
-	require.NoError(t, m.save(output.OS{}, dir))
+	require.NoError(t, m.save(codec.OS{}, dir))
 	r := open(t, dir)
 	it, err := r.Read(codec.Query{})
 	require.NoError(t, err)
@@ -536,7 +535,7 @@ func TestCompressedMessages(t *testing.T) {
 	requireMessages(t, slices.Delete(slices.Clone(want), 7, 8), got)
 
 	m.Compression = "brotli"
-	require.NoError(t, m.save(output.OS{}, dir))
+	require.NoError(t, m.save(codec.OS{}, dir))
 	_, err = codec.Formats{Format}.Open(dir)
 	require.ErrorContains(t, err, `it is compressed with "brotli"; only zstd is known`)
 

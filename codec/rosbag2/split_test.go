@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/internal/disktest"
+	"tapedeck/codec/disktest"
 	"tapedeck/codec/mcap"
 )
 

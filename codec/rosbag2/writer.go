@@ -23,12 +23,12 @@ import (
 // from there on. They are compressed only with a CompressionMode. Files are compressed when they are complete. An
 // existing folder is overwritten only when it is empty or holds a bag and nothing else.
 func (b Options) Create(path string, o codec.CreateOptions) (*output.Recording, error) {
-	return b.createOn(output.OS{}, path, o)
+	return b.createOn(o.OnDisk(), path, o)
 }
 
 // layout says how a bag is kept.
 type layout struct {
-	system  output.System
+	system  codec.Disk
 	files   *output.Series
 	options codec.CreateOptions
 	storage string
@@ -41,7 +41,7 @@ func (b Options) check(o codec.CreateOptions) error {
 	return err
 }
 
-func newLayout(s output.System, b Options, o codec.CreateOptions) (*layout, error) {
+func newLayout(s codec.Disk, b Options, o codec.CreateOptions) (*layout, error) {
 	l := &layout{
 		system: s, files: output.NewSeries(s), options: o,
 		storage: cmp.Or(b.Storage, storageMCAP), version: cmp.Or(b.Version, DefaultVersion),
@@ -128,7 +128,7 @@ func (l *layout) part(path string, before output.Part) (output.Part, error) {
 	return l.files.NewChunkWriter(mcap.Name, path, e, l.options, before)
 }
 
-func (b Options) createOn(s output.System, path string, o codec.CreateOptions) (*output.Recording, error) {
+func (b Options) createOn(s codec.Disk, path string, o codec.CreateOptions) (*output.Recording, error) {
 	l, err := newLayout(s, b, o)
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", path, err)
@@ -143,7 +143,7 @@ func (b Options) createOn(s output.System, path string, o codec.CreateOptions) (
 			return nil, fmt.Errorf("overwrite %s: %w", path, err)
 		}
 	}
-	if err := os.Mkdir(path, 0o777); err != nil {
+	if err := s.Mkdir(path); err != nil {
 		return nil, err
 	}
 	name := output.Names(filepath.Join(path, filepath.Base(absolute)), l.extension(), o.Dated)

@@ -57,9 +57,9 @@ func Record(path string, o Options, completed func(codec.FileInfo, error)) (*Rec
 }
 
 // folders is the operating system, with sessions, which are folders, in place of files.
-type folders struct{ output.OS }
+type folders struct{ codec.OS }
 
-// Remove implements output.System.
+// Remove implements codec.Disk.
 func (folders) Remove(path string) error { return remove(path) }
 
 // open is output.Format.Open.

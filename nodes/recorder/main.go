@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tapedeck/bridge"
+	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/graph"
@@ -117,7 +118,7 @@ func record(ctx context.Context, in *config.Input, o *options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, node.Close()) }()
-	r, err := newRecorder(*o, chosen, node, line)
+	r, err := newRecorder(*o, chosen, node, codec.OS{}, line)
 	if err != nil {
 		return err
 	}

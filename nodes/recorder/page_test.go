@@ -9,6 +9,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
+	"tapedeck/codec"
 	"tapedeck/nodes/internal/progress"
 	"tapedeck/nodes/recorder/internal/selection"
 )
@@ -33,7 +34,7 @@ func TestNoRecordingIsLeft(t *testing.T) {
 		require.NoError(t, err)
 		chosen, err := selection.New(&o.TopicOptions, nil, names.Topic)
 		require.NoError(t, err)
-		_, err = newRecorder(o, chosen, node, progress.NewLine(os.Stderr))
+		_, err = newRecorder(o, chosen, node, codec.OS{}, progress.NewLine(os.Stderr))
 		require.ErrorContains(t, err, want)
 		left, err := os.ReadDir(".")
 		require.NoError(t, err)

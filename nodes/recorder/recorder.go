@@ -26,7 +26,6 @@ import (
 	"tapedeck/nodes/internal/pattern"
 	"tapedeck/nodes/internal/progress"
 	"tapedeck/nodes/internal/throttle"
-	"tapedeck/nodes/recorder/internal/diskguard"
 	"tapedeck/nodes/recorder/internal/intake"
 	"tapedeck/nodes/recorder/internal/owner"
 	"tapedeck/nodes/recorder/internal/queue"
@@ -56,7 +55,7 @@ type recorder struct {
 
 	queue        *queue.Queue // nil in snapshot mode
 	latchedCache *intake.LatchedCache
-	disk         diskguard.Disk
+	disk         codec.Disk // all files of recordings are there, but those of sessions
 
 	settings
 
@@ -324,11 +323,12 @@ func (r *recorder) warn(what, format string, args ...any) {
 }
 
 // newRecorder checks the options and sets up what run needs. Nothing is created when they are wrong.
-func newRecorder(o options, chosen *selection.Selection, node bridge.Node, line *progress.Line) (*recorder, error) {
+func newRecorder(o options, chosen *selection.Selection, node bridge.Node, disk codec.Disk, line *progress.Line,
+) (*recorder, error) {
 	r := &recorder{
 		owner: owner.New(), options: o, selection: chosen, named: maps.Clone(chosen.Topics),
 		node: node, line: line, out: line.Above(human.Stdout), name: recordingName(&o, time.Now()),
-		library: msgs.Library(o.DefinitionPaths...), disk: diskguard.System{},
+		library: msgs.Library(o.DefinitionPaths...), disk: disk,
 	}
 	r.root = o.serviceRoot(r.name)
 	maps.Copy(r.named, chosen.Actions)

@@ -61,6 +61,12 @@ func newDeckOn(t *testing.T, net *bridgetest.Network, o options, topics ...strin
 
 // newDeckOf does what newDeckOn does, with a node of the network.
 func newDeckOf(t *testing.T, net *bridgetest.Network, node bridge.Node, o options, topics ...string) *deck {
+	return newDeckWith(t, net, node, codec.OS{}, o, topics...)
+}
+
+// newDeckWith does what newDeckOf does, and records to a disk.
+func newDeckWith(t *testing.T, net *bridgetest.Network, node bridge.Node, disk codec.Disk, o options,
+	topics ...string) *deck {
 	t.Chdir(t.TempDir())
 	source, err := net.Open(bridge.Options{Name: "source"})
 	require.NoError(t, err)
@@ -75,7 +81,7 @@ func newDeckOf(t *testing.T, net *bridgetest.Network, node bridge.Node, o option
 	null, err := os.Open(os.DevNull)
 	require.NoError(t, err)
 	t.Cleanup(func() { null.Close() })
-	r, err := newRecorder(o, chosen, node, progress.NewLine(null))
+	r, err := newRecorder(o, chosen, node, disk, progress.NewLine(null))
 	require.NoError(t, err)
 	d := &deck{recorder: r, t: t, source: source, net: net}
 	r.out = &d.said

@@ -81,7 +81,7 @@ func (s *session) create(o *options, name string) (out *output, err error) {
 		return nil // or it was deleted once it was uploaded
 	}, s.deleted)
 	completed := func(f codec.FileInfo, err error) { s.completed(out, f, err) }
-	options := codec.CreateOptions{Metadata: r.metadata, Completed: completed,
+	options := codec.CreateOptions{Disk: r.disk, Metadata: r.metadata, Completed: completed,
 		Ending: func(path string, missing *codec.MissingError) []codec.Event { return s.writer.Ending(path, missing) }}
 	if r.options.SplitNames == namesTime {
 		options.Dated = time.Now

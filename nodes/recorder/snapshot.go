@@ -35,7 +35,7 @@ func (r *recorder) newSnapshots() (err error) {
 	r.snapshots = snapshot.New(snapshot.Options{
 		Ring: queue.NewRing(int64(o.SnapshotSize)), Duration: o.SnapshotDuration, After: o.SnapshotAfter,
 		Cooldown: o.SnapshotCooldown, Folder: o.SnapshotFolder, Conditions: conditions,
-		Live:     o.format().Live,
+		Disk: r.disk, Live: o.format().Live,
 		BaseName: r.baseName, Create: r.createSnapshot, Stamp: r.clock.Stamp,
 		Topics: func() (list []*queue.Topic) {
 			for _, rec := range r.topics.Topics() {
@@ -78,5 +78,5 @@ func (r *recorder) createSnapshot(name string, metadata map[string]string) (code
 			return nil, "", err
 		}
 	}
-	return create(&o, &r.settings, name, codec.CreateOptions{Metadata: metadata})
+	return create(&o, &r.settings, name, codec.CreateOptions{Disk: r.disk, Metadata: metadata})
 }

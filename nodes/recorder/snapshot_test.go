@@ -325,7 +325,7 @@ func TestSnapshotServicesAwaitTime(t *testing.T) {
 	})
 }
 
-type fullDisk struct{}
+type fullDisk struct{ codec.OS }
 
 func (fullDisk) Space(string) (free, total int64, err error) { return 0, 1e9, nil }
 

@@ -84,7 +84,7 @@ func below(path string, folders ...string) bool {
 
 // helpers are packages that only tests import.
 var helpers = []string{"bridge/bridgetest", "bridge/realman/realmantest", "bridge/v4l2/v4l2test",
-	"codec/internal/codectest", "codec/internal/disktest", "codec/store/storetest", "codec/tlog/tlogtest",
+	"codec/internal/codectest", "codec/disktest", "codec/store/storetest", "codec/tlog/tlogtest",
 	"config/configtest", "nodes/internal/othertools/othertoolstest", "test"}
 
 // formats are the folders of formats.

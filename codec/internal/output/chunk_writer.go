@@ -146,7 +146,7 @@ var _ Part = (*ChunkWriter)(nil)
 
 // NewChunkRecording begins a recording of files that encoders of newEncoder encode. The first file is at path; name
 // returns the paths of the others, as Format.Name does.
-func NewChunkRecording(s System, format, path string, o codec.CreateOptions, name func(n int) string,
+func NewChunkRecording(s codec.Disk, format, path string, o codec.CreateOptions, name func(n int) string,
 	newEncoder func(path string) (Encoder, error)) (*Recording, error) {
 	if o.ChunkSize < 0 || o.ChunkDuration < 0 {
 		return nil, fmt.Errorf("create %s: size and duration of chunks must not be negative", path)

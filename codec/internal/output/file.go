@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -21,7 +22,7 @@ const atOnce = 1 << 20
 
 // Series creates the files of one recording. Only one of them at a time is at its end.
 type Series struct {
-	system System
+	disk codec.Disk
 
 	// A file that uses up its reserve locks space until its end is written. Its other files lock space for reading
 	// while they write, so that they do not take what it freed. It is locked behind what the layouts lock.
@@ -29,7 +30,7 @@ type Series struct {
 }
 
 // NewSeries returns a series of files on s.
-func NewSeries(s System) *Series { return &Series{system: s} }
+func NewSeries(s codec.Disk) *Series { return &Series{disk: s} }
 
 // File is a file of a recording while it is written. It has codec.ActiveSuffix behind its name until it is complete,
 // and some of the disk in reserve, so that it can be completed when the disk is full. Errors are bare: they have
@@ -38,7 +39,7 @@ func NewSeries(s System) *Series { return &Series{system: s} }
 type File struct {
 	series   *Series
 	path     string // of the complete file
-	handle   Handle
+	handle   codec.DiskFile
 	size     int64
 	reserve  []io.Closer
 	reserved int64 // bytes
@@ -55,12 +56,12 @@ type File struct {
 // Create begins the file that is called path once it is complete.
 func (s *Series) Create(path string, overwrite bool) (*File, error) {
 	f := &File{series: s, path: path}
-	err := s.system.Vacant(path, overwrite)
+	err := s.disk.Vacant(path, overwrite)
 	if err == nil {
 		err = f.Reserve(leastReserve)
 	}
 	if err == nil {
-		f.handle, err = s.system.Create(path+codec.ActiveSuffix, overwrite)
+		f.handle, err = s.disk.Create(path+codec.ActiveSuffix, overwrite)
 	}
 	if err != nil {
 		f.free()
@@ -145,7 +146,7 @@ func (f *File) Reserve(n int64) error {
 	f.series.space.RLock()
 	defer f.series.space.RUnlock()
 	n = max(n+n/2, leastReserve) - f.reserved
-	reserve, err := f.series.system.Reserve(f.path, n)
+	reserve, err := f.series.disk.Reserve(f.path, n)
 	if err != nil {
 		return codec.Pathless(err)
 	}
@@ -187,7 +188,7 @@ func (f *File) Sync() error {
 		return codec.Pathless(err)
 	}
 	if !f.placed {
-		f.series.system.SyncFolder(filepath.Dir(f.path))
+		f.series.disk.SyncFolder(filepath.Dir(f.path))
 		f.placed = true
 	}
 	return nil
@@ -205,10 +206,10 @@ func (f *File) Complete(durable bool) error {
 		err = closeErr
 	}
 	if err == nil {
-		err = codec.Pathless(f.series.system.Rename(f.path+codec.ActiveSuffix, f.path))
+		err = codec.Pathless(f.series.disk.Rename(f.path+codec.ActiveSuffix, f.path))
 	}
 	if err == nil && durable {
-		f.series.system.SyncFolder(filepath.Dir(f.path))
+		f.series.disk.SyncFolder(filepath.Dir(f.path))
 	}
 	return err
 }
@@ -225,5 +226,34 @@ func (f *File) Abandon() error {
 // Discard closes the file and removes it.
 func (f *File) Discard() {
 	_ = f.Abandon()
-	_ = f.series.system.Remove(f.path + codec.ActiveSuffix)
+	_ = f.series.disk.Remove(f.path + codec.ActiveSuffix)
+}
+
+// Replace writes the file at path anew. After a crash there is the old one or the new one, and in any case the new one
+// once it has returned.
+func Replace(d codec.Disk, path string, content []byte) error {
+	temporary := path + ".tmp"
+	err := write(d, temporary, content)
+	if err == nil {
+		err = d.Rename(temporary, path)
+	}
+	if err != nil {
+		_ = d.Remove(temporary)
+		return codec.Pathless(err)
+	}
+	d.SyncFolder(filepath.Dir(path))
+	return nil
+}
+
+// write writes a file and puts it on the disk.
+func write(d codec.Disk, path string, content []byte) error {
+	file, err := d.Create(path, true)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteAt(content, 0)
+	if err == nil {
+		err = file.Sync()
+	}
+	return cmp.Or(err, file.Close())
 }

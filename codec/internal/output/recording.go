@@ -44,7 +44,7 @@ type Format struct {
 
 // Recording implements codec.Splitter.
 type Recording struct {
-	system    System
+	disk      codec.Disk
 	format    Format
 	completed func(codec.FileInfo, error)
 
@@ -74,12 +74,12 @@ type unfinished struct {
 }
 
 // NewRecording begins a recording with the file at path. completed is codec.CreateOptions.Completed.
-func NewRecording(s System, f Format, path string, completed func(codec.FileInfo, error)) (*Recording, error) {
+func NewRecording(s codec.Disk, f Format, path string, completed func(codec.FileInfo, error)) (*Recording, error) {
 	part, err := f.Open(path, nil)
 	if err != nil {
 		return nil, err
 	}
-	return &Recording{system: s, format: f, completed: completed, path: path, part: part, last: part}, nil
+	return &Recording{disk: s, format: f, completed: completed, path: path, part: part, last: part}, nil
 }
 
 // Declare implements codec.Writer.
@@ -161,7 +161,7 @@ func (r *Recording) Split() error {
 }
 
 func (r *Recording) taken(path string) bool {
-	return errors.Is(r.system.Vacant(path, false), fs.ErrExist)
+	return errors.Is(r.disk.Vacant(path, false), fs.ErrExist)
 }
 
 // Remove implements codec.Splitter.
@@ -179,10 +179,10 @@ func (r *Recording) Remove(path string) error {
 	if err := r.updateList(); err != nil {
 		return fmt.Errorf("remove %s: %w", path, err)
 	}
-	if err := r.system.Remove(path); err != nil {
+	if err := r.disk.Remove(path); err != nil {
 		return fmt.Errorf("remove %s: %w", path, codec.Pathless(err))
 	}
-	r.system.SyncFolder(filepath.Dir(path))
+	r.disk.SyncFolder(filepath.Dir(path))
 	if r.unlisted != nil {
 		return r.updateList()
 	}

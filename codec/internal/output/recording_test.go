@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/internal/disktest"
+	"tapedeck/codec/disktest"
 	"tapedeck/codec/internal/output"
 )
 
@@ -221,9 +221,9 @@ func TestSplitFails(t *testing.T) {
 func TestFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a")
-	file, err := output.NewSeries(output.OS{}).Create(path, false)
+	file, err := output.NewSeries(codec.OS{}).Create(path, false)
 	require.NoError(t, err)
-	_, err = output.NewSeries(output.OS{}).Create(path, false)
+	_, err = output.NewSeries(codec.OS{}).Create(path, false)
 	require.ErrorIs(t, err, fs.ErrExist, "it is being written")
 	require.NoError(t, file.Reserve(1<<20))
 	require.NoError(t, file.Append([]byte("one "), nil, []byte("two ")))
@@ -241,9 +241,9 @@ func TestFile(t *testing.T) {
 	require.Equal(t, "ONE two three", string(content))
 	require.NoFileExists(t, path+codec.ActiveSuffix)
 
-	_, err = output.NewSeries(output.OS{}).Create(path, false)
+	_, err = output.NewSeries(codec.OS{}).Create(path, false)
 	require.ErrorIs(t, err, fs.ErrExist)
-	file, err = output.NewSeries(output.OS{}).Create(path, true)
+	file, err = output.NewSeries(codec.OS{}).Create(path, true)
 	require.NoError(t, err)
 	content, err = os.ReadFile(path)
 	require.NoError(t, err)
@@ -253,9 +253,9 @@ func TestFile(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, entries, 1)
 
-	_, err = output.NewSeries(output.OS{}).Create(dir, true)
+	_, err = output.NewSeries(codec.OS{}).Create(dir, true)
 	require.EqualError(t, err, "create "+dir+": is a directory")
-	_, err = output.NewSeries(output.OS{}).Create(filepath.Join(dir, "none", "a"), true)
+	_, err = output.NewSeries(codec.OS{}).Create(filepath.Join(dir, "none", "a"), true)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 

@@ -3,7 +3,7 @@
 // From a damaged database every intact page is read.
 //
 // SQLite itself (modernc.org/sqlite) reads databases here but does not write them, for three reasons. Its virtual file
-// system is read-only, so it cannot write to output.System, whose tests simulate crashes and failing writes. It cannot
+// system is read-only, so it cannot write to codec.Disk, whose tests simulate crashes and failing writes. It cannot
 // use the disk space that output.File reserves for the end of a file. It is slower. MB/s of payload, one transaction
 // and one prepared insert per 4 MiB, write-ahead log, two processors:
 //

@@ -5,27 +5,12 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"tapedeck/config"
 )
 
-// Disk reports the space of a disk.
+// Disk is the part of codec.Disk that a guard needs.
 type Disk interface {
-	// Space returns the bytes that may still be written to the disk that path is on, and those of the whole disk.
 	Space(path string) (free, total int64, err error)
-}
-
-// System asks the operating system.
-type System struct{}
-
-// Space returns how many bytes are free on the file system of path, and how many it has.
-func (System) Space(path string) (free, total int64, err error) {
-	var s unix.Statfs_t
-	if err := unix.Statfs(path, &s); err != nil {
-		return 0, 0, fmt.Errorf("get the free space on the disk of %s: %w", path, err)
-	}
-	return int64(s.Bavail) * s.Bsize, int64(s.Blocks) * s.Bsize, nil
 }
 
 // Reserve is how much of a disk is to be left free.

@@ -149,7 +149,7 @@ func TestGuardStops(t *testing.T) {
 }
 
 func TestGuardNamesAMissingFolder(t *testing.T) {
-	g := &Guard{Disk: System{}, Path: filepath.Join(t.TempDir(), "missing")}
+	g := &Guard{Disk: codec.OS{}, Path: filepath.Join(t.TempDir(), "missing")}
 	require.EqualError(t, g.Begin(), "the folder "+g.Path+" does not exist; create it first")
 }
 

@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"slices"
 	"sync"
 	"time"
@@ -33,6 +33,7 @@ type Options struct {
 	Folder     string                            // of snapshots without a name; "": beside the recording
 	Conditions map[string][]*condition.Condition // by topic
 
+	Disk     codec.Disk
 	Live     *formats.Live
 	BaseName func() string // of the recording
 	// Create creates a recording and returns its path.
@@ -89,11 +90,11 @@ func New(o Options) *Set {
 // take takes a name that nothing has yet. It reports false if something has it.
 func (s *Set) take(name string) bool {
 	path := s.Live.Path(name)
-	_, active := os.Lstat(path + codec.ActiveSuffix) // at first: it may be completed meanwhile
-	_, complete := os.Lstat(path)
+	active := s.Disk.Vacant(path+codec.ActiveSuffix, false) // at first: it may be completed meanwhile
+	complete := s.Disk.Vacant(path, false)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if active == nil || complete == nil || s.names[name] {
+	if errors.Is(active, fs.ErrExist) || errors.Is(complete, fs.ErrExist) || s.names[name] {
 		return false
 	}
 	s.names[name] = true

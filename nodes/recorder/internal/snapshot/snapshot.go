@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -109,7 +108,7 @@ func (n *Snapshot) create() error {
 // createAs creates the recording of that name.
 func (n *Snapshot) createAs(name string) (err error) {
 	s := n.set
-	if err := os.MkdirAll(filepath.Dir(s.Live.Path(name)), 0o777); err != nil {
+	if err := s.Disk.MkdirAll(filepath.Dir(s.Live.Path(name))); err != nil {
 		return fmt.Errorf("create %s: %w", name, err)
 	}
 	metadata := map[string]string{

@@ -54,7 +54,7 @@ func newFixture(t *testing.T, w codec.Writer, size, maxBytes int64) *fixture {
 	t.Chdir(t.TempDir())
 	clock := new(bridge.SimTime)
 	s := New(Options{
-		Ring: queue.NewRing(maxBytes), Live: &formats.Live{},
+		Ring: queue.NewRing(maxBytes), Disk: codec.OS{}, Live: &formats.Live{},
 		BaseName:  func() string { return "drive" },
 		Create:    func(name string, _ map[string]string) (codec.Writer, string, error) { return w, name, nil },
 		Stamp:     clock.Stamp,

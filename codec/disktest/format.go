@@ -25,7 +25,7 @@ type Format struct {
 	First    string           // name of the first file of a recording
 	Channels []*codec.Channel // of the recordings, two or more; another one is declared without messages
 	Silent   *codec.Channel
-	Create   func(s output.System, path string, o codec.CreateOptions) (*output.Recording, error)
+	Create   func(s codec.Disk, path string, o codec.CreateOptions) (*output.Recording, error)
 	Open     func(t testing.TB, name string, content []byte) (codec.Reader, error)
 	// Messages are what TestErrors writes, of one channel; by default there are 40 with 50 bytes each.
 	Messages []codec.Message

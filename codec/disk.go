@@ -1,47 +1,50 @@
-// Package output writes the files of recordings. A file gets its name only when it is complete, and keeps its complete
-// part if the disk fails. A recording may consist of several files.
-package output
+package codec
 
 import (
-	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
 	"time"
-
-	"tapedeck/codec"
 )
 
-// System is where files are. There is one besides OS, for tests: a disk that fails and forgets.
-type System interface {
+// Disk is where recordings are written. OS is the operating system's; package disktest has one for tests, which fails
+// and forgets.
+type Disk interface {
 	// Create creates a file, or with overwrite may empty an existing one, unless another writer has that open.
-	Create(path string, overwrite bool) (Handle, error)
+	Create(path string, overwrite bool) (DiskFile, error)
 	// Reserve takes n bytes of the disk that path is on until what it returns is closed, or until the process ends.
 	Reserve(path string, n int64) (io.Closer, error)
 	// Vacant returns an error if a file must not be put at path: there is one, or even with overwrite a folder.
 	Vacant(path string, overwrite bool) error
 	Rename(from, to string) error
 	Remove(path string) error
-	// SyncFolder is codec.SyncFolder.
+	// Mkdir creates a folder, which must not exist.
+	Mkdir(path string) error
+	// MkdirAll creates a folder and those that it is in, unless they exist.
+	MkdirAll(path string) error
+	// SyncFolder is the function SyncFolder.
 	SyncFolder(path string)
+	// Space returns the bytes that may still be written to the disk that path is on, and those of the whole disk.
+	Space(path string) (free, total int64, err error)
 }
 
-// Handle is an open file.
-type Handle interface {
+// DiskFile is an open file of a Disk.
+type DiskFile interface {
 	io.WriterAt
 	Truncate(size int64) error
 	Sync() error
 	Close() error
 }
 
-// OS is the operating system.
+// OS is the Disk of the operating system.
 type OS struct{}
 
-// Create implements System.
-func (OS) Create(path string, overwrite bool) (Handle, error) {
+// Create implements Disk.
+func (OS) Create(path string, overwrite bool) (DiskFile, error) {
 	flags := os.O_WRONLY | os.O_CREATE
 	if !overwrite {
 		flags |= os.O_EXCL
@@ -63,18 +66,18 @@ func (OS) Create(path string, overwrite bool) (Handle, error) {
 	return file, nil
 }
 
-// lock locks a file for codec.BeingWritten, whose own lock of the file lasts microseconds.
+// lock locks a file for BeingWritten, whose own lock of the file lasts microseconds.
 func lock(file *os.File) error {
 	for range 200 {
-		if !errors.Is(codec.Lock(file), codec.ErrLocked) {
+		if !errors.Is(Lock(file), ErrLocked) {
 			return nil // a disk may have no locks
 		}
 		time.Sleep(time.Millisecond)
 	}
-	return codec.ErrLocked
+	return ErrLocked
 }
 
-// Reserve implements System. The bytes are those of a file without a name.
+// Reserve implements Disk. The bytes are those of a file without a name.
 func (OS) Reserve(path string, n int64) (io.Closer, error) {
 	file, err := os.CreateTemp(filepath.Dir(path), ".reserve-*")
 	if err != nil {
@@ -117,7 +120,7 @@ func fill(file *os.File, n int64) error {
 	return nil
 }
 
-// Vacant implements System.
+// Vacant implements Disk.
 func (OS) Vacant(path string, overwrite bool) error {
 	stat, err := os.Lstat(path)
 	switch {
@@ -131,40 +134,26 @@ func (OS) Vacant(path string, overwrite bool) error {
 	return err
 }
 
-// Rename implements System.
+// Rename implements Disk.
 func (OS) Rename(from, to string) error { return os.Rename(from, to) }
 
-// Remove implements System.
+// Remove implements Disk.
 func (OS) Remove(path string) error { return os.Remove(path) }
 
-// SyncFolder implements System.
-func (OS) SyncFolder(path string) { codec.SyncFolder(path) }
+// Mkdir implements Disk.
+func (OS) Mkdir(path string) error { return os.Mkdir(path, 0o777) }
 
-// Replace writes the file at path anew. After a crash there is the old one or the new one, and in any case the new one
-// once it has returned.
-func Replace(s System, path string, content []byte) error {
-	temporary := path + ".tmp"
-	err := write(s, temporary, content)
-	if err == nil {
-		err = s.Rename(temporary, path)
-	}
-	if err != nil {
-		_ = s.Remove(temporary)
-		return codec.Pathless(err)
-	}
-	s.SyncFolder(filepath.Dir(path))
-	return nil
-}
+// MkdirAll implements Disk.
+func (OS) MkdirAll(path string) error { return os.MkdirAll(path, 0o777) }
 
-// write writes a file and puts it on the disk.
-func write(s System, path string, content []byte) error {
-	file, err := s.Create(path, true)
-	if err != nil {
-		return err
+// SyncFolder implements Disk.
+func (OS) SyncFolder(path string) { SyncFolder(path) }
+
+// Space implements Disk.
+func (OS) Space(path string) (free, total int64, err error) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(path, &s); err != nil {
+		return 0, 0, fmt.Errorf("get the free space on the disk of %s: %w", path, err)
 	}
-	_, err = file.WriteAt(content, 0)
-	if err == nil {
-		err = file.Sync()
-	}
-	return cmp.Or(err, file.Close())
+	return int64(s.Bavail) * s.Bsize, int64(s.Blocks) * s.Bsize, nil
 }

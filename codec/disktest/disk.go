@@ -9,10 +9,10 @@ import (
 	"sync"
 	"syscall"
 
-	"tapedeck/codec/internal/output"
+	"tapedeck/codec"
 )
 
-// Disk is an output.System in memory.
+// Disk is a codec.Disk in memory.
 type Disk struct {
 	// Fail, unless nil, is asked before n bytes are written to a file, or before it is synced, with n = -1. So many
 	// bytes are written before the error that it returns.
@@ -21,6 +21,7 @@ type Disk struct {
 	mu    sync.Mutex
 	log   []operation
 	files map[string]*file // by name
+	made  map[string]bool  // folders that were created; others exist, too
 	next  int
 }
 
@@ -64,8 +65,8 @@ func (d *Disk) add(o operation) {
 	d.log = append(d.log, o)
 }
 
-// Create implements output.System.
-func (d *Disk) Create(path string, overwrite bool) (output.Handle, error) {
+// Create implements codec.Disk.
+func (d *Disk) Create(path string, overwrite bool) (codec.DiskFile, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.files == nil {
@@ -87,10 +88,10 @@ func (d *Disk) Create(path string, overwrite bool) (output.Handle, error) {
 	return &handle{disk: d, file: f, path: path}, nil
 }
 
-// Reserve implements output.System. It takes nothing.
+// Reserve implements codec.Disk. It takes nothing.
 func (d *Disk) Reserve(string, int64) (io.Closer, error) { return io.NopCloser(nil), nil }
 
-// Vacant implements output.System.
+// Vacant implements codec.Disk.
 func (d *Disk) Vacant(path string, overwrite bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -100,7 +101,7 @@ func (d *Disk) Vacant(path string, overwrite bool) error {
 	return nil
 }
 
-// Rename implements output.System.
+// Rename implements codec.Disk.
 func (d *Disk) Rename(from, to string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -113,7 +114,7 @@ func (d *Disk) Rename(from, to string) error {
 	return nil
 }
 
-// Remove implements output.System.
+// Remove implements codec.Disk.
 func (d *Disk) Remove(path string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -125,10 +126,30 @@ func (d *Disk) Remove(path string) error {
 	return nil
 }
 
-// SyncFolder implements output.System.
+// SyncFolder implements codec.Disk.
 func (d *Disk) SyncFolder(path string) {
 	d.add(operation{kind: syncFolder, path: filepath.Clean(path)})
 }
+
+// Mkdir implements codec.Disk.
+func (d *Disk) Mkdir(path string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.made[filepath.Clean(path)] {
+		return fs.ErrExist
+	}
+	if d.made == nil {
+		d.made = map[string]bool{}
+	}
+	d.made[filepath.Clean(path)] = true
+	return nil
+}
+
+// MkdirAll implements codec.Disk.
+func (d *Disk) MkdirAll(string) error { return nil }
+
+// Space implements codec.Disk. There is always enough.
+func (d *Disk) Space(string) (free, total int64, err error) { return 1 << 40, 1 << 41, nil }
 
 // Files returns the contents of all files, by name.
 func (d *Disk) Files() map[string][]byte {
