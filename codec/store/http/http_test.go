@@ -3,6 +3,7 @@ package http_test
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"io/fs"
@@ -10,7 +11,10 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -101,4 +105,26 @@ func TestWeb(t *testing.T) {
 	defer liar.Close()
 	_, err = files.ReadFile(liar.URL + "/x")
 	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+// TestHTTP2 reads from a server that speaks HTTP/2, whose requests share a connection.
+func TestHTTP2(t *testing.T) {
+	want := random(9 << 20)
+	var protocols sync.Map
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		protocols.Store(r.Proto, true)
+		http.ServeContent(w, r, "", time.Unix(1e9, 0), bytes.NewReader(want))
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	certificate := filepath.Join(t.TempDir(), "ca.pem")
+	block := &pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}
+	require.NoError(t, os.WriteFile(certificate, pem.EncodeToMemory(block), 0o666))
+	t.Setenv("SSL_CERT_FILE", certificate) // no other test of the package needs certificates before
+	got, err := store.New(web.New()).ReadFile(server.URL + "/x")
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(want, got))
+	_, found := protocols.Load("HTTP/2.0")
+	require.True(t, found)
 }
