@@ -229,6 +229,36 @@ func TestMissing(t *testing.T) {
 	}
 }
 
+// TestWithoutStores uses local files where there are no stores. URLs are errors, not local names.
+func TestWithoutStores(t *testing.T) {
+	for name, files := range map[string]*store.Files{"nil": nil, "none": store.New()} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "f")
+			require.NoError(t, files.WriteFile(t.Context(), path, []byte("x")))
+			content, err := files.ReadFile("file://" + path)
+			require.NoError(t, err)
+			require.Equal(t, "x", string(content))
+			require.NoError(t, files.Remove(t.Context(), path))
+			require.NoFileExists(t, path)
+			t.Chdir(t.TempDir())
+			for _, url := range []string{"s3://bucket/key", "https://host/path"} {
+				_, openErr := files.Open(url)
+				_, statErr := files.Stat(url)
+				_, dirErr := files.ReadDir(url)
+				_, globErr := files.Glob(url, "*")
+				for _, err := range []error{openErr, statErr, dirErr, globErr,
+					files.WriteFile(t.Context(), url, nil), files.Remove(t.Context(), url)} {
+					require.ErrorContains(t, err, url)
+					require.ErrorContains(t, err, "only local files are read here")
+				}
+			}
+			entries, err := os.ReadDir(".")
+			require.NoError(t, err)
+			require.Empty(t, entries)
+		})
+	}
+}
+
 func TestFolders(t *testing.T) {
 	s := storetest.New(t)
 	files := s.Files()
