@@ -4,9 +4,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"tapedeck/msgs/rosidl"
 )
 
 // name returns the name of the ROS 2 type for d, or for a part of d: apollo.canbus.Chassis is
@@ -31,35 +32,6 @@ func untaken(taken map[string]bool, name, between string) string {
 	return free
 }
 
-// words splits a name of Protocol Buffers into words, at capitals and at characters other than letters and digits.
-func words(name string) []string {
-	var words []string
-	begin := 0
-	cut := func(end int) {
-		if end > begin {
-			words = append(words, name[begin:end])
-		}
-		begin = end
-	}
-	for i, c := range []byte(name) {
-		switch {
-		case !letter(c) && !digit(c):
-			cut(i)
-			begin = i + 1
-		case upper(c) && i > begin && (!upper(name[i-1]) || i+1 < len(name) && letter(name[i+1]) && !upper(name[i+1])):
-			cut(i)
-		}
-	}
-	cut(len(name))
-	return words
-}
-
-func letter(c byte) bool { return c >= 'a' && c <= 'z' || upper(c) }
-
-func upper(c byte) bool { return c >= 'A' && c <= 'Z' }
-
-func digit(c byte) bool { return c >= '0' && c <= '9' }
-
 // keywords are those of the languages that ROS generates code for, as far as fields could have them as names.
 var keywords = strings.Fields(`
 	alignas alignof and as asm assert async auto await bool break case catch char class const constexpr continue
@@ -70,38 +42,17 @@ var keywords = strings.Fields(`
 	yield
 `)
 
-// fieldName returns a valid name of a field or package of ROS 2: lower case with single underscores inside.
+// fieldName returns a valid name of a field or package of ROS 2.
 func fieldName(name string) string {
-	s := strings.ToLower(strings.Join(words(name), "_"))
-	switch {
-	case s == "" || digit(s[0]):
-		return "f" + s
-	case slices.Contains(keywords, s):
+	s := rosidl.SnakeCase(name, "f")
+	if slices.Contains(keywords, s) {
 		return s + "_field"
 	}
 	return s
 }
 
-// constantName is fieldName for constants.
-func constantName(name string) string {
-	s := strings.ToUpper(strings.Join(words(name), "_"))
-	if s == "" || digit(s[0]) {
-		s = "F" + s
-	}
-	return s
-}
+// constantName returns a valid name of a constant of ROS 2.
+func constantName(name string) string { return strings.ToUpper(rosidl.SnakeCase(name, "f")) }
 
-// typeName returns a valid name of a ROS 2 type: letters and digits.
-func typeName(name string) string {
-	var b strings.Builder
-	parts := strings.FieldsFunc(name, func(r rune) bool {
-		return r > unicode.MaxASCII || !letter(byte(r)) && !digit(byte(r))
-	})
-	for _, part := range parts {
-		b.WriteString(strings.ToUpper(part[:1]) + part[1:])
-	}
-	if s := b.String(); s != "" && !digit(s[0]) {
-		return s
-	}
-	return "T" + b.String()
-}
+// typeName returns a valid name of a ROS 2 type.
+func typeName(name string) string { return rosidl.CamelCase(name, "T") }

@@ -8,7 +8,11 @@
 // rules of ROS 2.
 package ros1
 
-import "strings"
+import (
+	"strings"
+
+	"tapedeck/msgs/rosidl"
+)
 
 // successors are the ROS 2 types whose names differ from those of ROS 1. Their fields must match, too.
 var successors = map[string]string{
@@ -68,53 +72,13 @@ const (
 // typeName returns the name of a ROS 1 type by the rules of ROS 2.
 func typeName(name string) string {
 	pkg, base, _ := strings.Cut(name, "/")
-	var camel strings.Builder
-	for part := range strings.SplitSeq(base, "_") {
-		if part != "" {
-			camel.WriteString(strings.ToUpper(part[:1]) + part[1:])
-		}
-	}
-	base = camel.String()
-	if base == "" || base[0] < 'A' || base[0] > 'Z' {
-		base = "X" + base
-	}
-	return fieldName(pkg) + "/msg/" + base
+	return fieldName(pkg) + "/msg/" + rosidl.CamelCase(base, "X")
 }
 
-// fieldName returns the name of a ROS 1 field or package by the rules of ROS 2: lower case, without two "_" in a row or
-// one at the end.
-func fieldName(name string) string {
-	b := make([]byte, 0, len(name)+4)
-	for i := range len(name) {
-		c := name[i]
-		upper := c >= 'A' && c <= 'Z'
-		if upper {
-			c += 'a' - 'A'
-			// aB, AAb
-			if i > 0 && (!isUpper(name[i-1]) || i+1 < len(name) && isLower(name[i+1])) {
-				b = append(b, '_')
-			}
-		}
-		if c == '-' {
-			c = '_'
-		}
-		b = append(b, c)
-	}
-	return tidy(string(b), "x")
-}
+// fieldName returns the name of a ROS 1 field or package by the rules of ROS 2.
+func fieldName(name string) string { return rosidl.SnakeCase(name, "x") }
 
-func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
-func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
-
-// constantName is fieldName for constants, in upper case.
-func constantName(name string) string { return strings.ToUpper(tidy(name, "X")) }
-
-// tidy removes "_" where ROS 2 does not allow it, and prefixes a name that does not begin with a letter with first.
-func tidy(name, first string) string {
-	parts := strings.FieldsFunc(name, func(r rune) bool { return r == '_' })
-	name = strings.Join(parts, "_")
-	if name == "" || name[0] >= '0' && name[0] <= '9' {
-		name = first + name
-	}
-	return name
+// constantName returns the name of a ROS 1 constant by the rules of ROS 2: words are what underscores separate.
+func constantName(name string) string {
+	return strings.ToUpper(rosidl.SnakeCase(strings.ToLower(name), "x"))
 }

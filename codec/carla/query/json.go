@@ -8,10 +8,9 @@ import (
 	"math"
 	"reflect"
 	"strconv"
-	"strings"
-	"unicode"
 
 	"tapedeck/codec/carla"
+	"tapedeck/msgs/rosidl"
 )
 
 // InfoJSON writes the content of Info as one JSON object: version, profile, date in s since the Unix epoch, map,
@@ -109,7 +108,7 @@ func (p *jsonPrinter) packet(k carla.Packet, b carla.Body) {
 		return
 	}
 	p.begin()
-	p.buf = append(append(append(p.buf, `,"`...), snake(p.profile.PacketName(k.ID))...), `":`...)
+	p.buf = append(append(append(p.buf, `,"`...), rosidl.SnakeCase(p.profile.PacketName(k.ID), "")...), `":`...)
 	p.value(v)
 }
 
@@ -135,7 +134,7 @@ func (p *jsonPrinter) value(v reflect.Value) {
 			if i > 0 {
 				p.buf = append(p.buf, ',')
 			}
-			p.buf = append(append(append(p.buf, '"'), snake(v.Type().Field(i).Name)...), `":`...)
+			p.buf = append(append(append(p.buf, '"'), rosidl.SnakeCase(v.Type().Field(i).Name, "")...), `":`...)
 			p.value(v.Field(i))
 		}
 		p.buf = append(p.buf, '}')
@@ -165,19 +164,4 @@ func (p *jsonPrinter) value(v reflect.Value) {
 	default:
 		p.buf = fmt.Append(p.buf, v.Interface())
 	}
-}
-
-// snake turns the name of a field, MaxRPM, into one of JSON, max_rpm.
-func snake(name string) string {
-	var b strings.Builder
-	runes := []rune(name)
-	for i, r := range runes {
-		begins := i > 0 && unicode.IsUpper(r) && (unicode.IsLower(runes[i-1]) || i+1 < len(runes) &&
-			unicode.IsLower(runes[i+1]))
-		if begins {
-			b.WriteByte('_')
-		}
-		b.WriteRune(unicode.ToLower(r))
-	}
-	return b.String()
 }
