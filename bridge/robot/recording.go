@@ -72,7 +72,7 @@ func (r *Recording) bind(byNames bool) error {
 		if !r.m.names(t.Channel.Topic) && t.MessageCount > 0 {
 			r.Lost.Add(t.Channel.Topic, "topics that the mapping does not name", t.MessageCount)
 		}
-		found = found || bound != nil && (bound.cameras != nil || bound.vectors != nil)
+		found = found || bound != nil && (bound.cameras != nil || bound.samplers != nil)
 	}
 	if t := r.m.Episodes.Topic; t != "" && !there[t] {
 		return fmt.Errorf("there is no topic %s, the trigger of episodes", t)
@@ -219,7 +219,7 @@ func (s *survey) add(m *codec.Message) error {
 			s.task = c.task
 		}
 	}
-	if t.cameras == nil && t.vectors == nil {
+	if t.cameras == nil && t.samplers == nil {
 		return nil
 	}
 	if s.recorded != nil {
@@ -241,10 +241,10 @@ func (s *survey) add(m *codec.Message) error {
 			s.frame(t, m.LogTime, stamp, own)
 		}
 	}
-	for _, p := range t.vectors {
+	for _, p := range t.samplers {
 		values, err := p.sample(p.fields, m.Data)
 		if err == nil && values != nil && s.active {
-			s.sample(p.vector, values, stamp, own)
+			s.sample(p.sampler, values, stamp, own)
 		}
 		bad = cmp.Or(bad, err)
 	}
@@ -318,8 +318,8 @@ func (s *survey) frame(t *topic, logTime, stamp int64, own bool) {
 	}
 }
 
-// sample adds a sample to a vector.
-func (s *survey) sample(v *vector, values []float64, stamp int64, own bool) {
+// sample adds what a sampler read to its stream.
+func (s *survey) sample(v *sampler, values []float64, stamp int64, own bool) {
 	to := v.of(s.take.Arms)
 	if len(to.Columns) < len(v.columns) {
 		*to = *episode.Spread(to, v.columns)
@@ -378,9 +378,9 @@ func span(e *episode.Episode, stamps []int64) {
 	}
 }
 
-// complete gives the vectors of all episodes the columns that any has, and removes cameras and arms that none has.
+// complete gives the streams of all episodes the columns that any has, and removes cameras and arms that none has.
 func (r *Recording) complete() {
-	for _, v := range r.topics.vectors {
+	for _, v := range r.topics.samplers {
 		for _, e := range r.episodes {
 			if of := e.Arms[v.arm].Streams[v.role]; of != nil {
 				*of = *episode.Spread(of, v.columns)
@@ -414,7 +414,7 @@ func (r *Recording) forgetUnits() {
 			unknown[s.Name] = unknown[s.Name] || s.Unit == episode.UnitUnknown
 		}
 	}
-	for _, v := range r.topics.vectors {
+	for _, v := range r.topics.samplers {
 		for _, e := range r.episodes {
 			of := e.Arms[v.arm].Streams[v.role]
 			if of == nil || v.stream.Unit != "" || !unknown[of.Name] {

@@ -14,24 +14,24 @@ import (
 
 // topics are the channels of a recording, with what a mapping takes from their messages.
 type topics struct {
-	m       *Mapping
-	vectors []*vector
-	known   map[*codec.Channel]*topic
+	m        *Mapping
+	samplers []*sampler
+	known    map[*codec.Channel]*topic
 }
 
 // topic is what a mapping takes from the messages of a channel.
 type topic struct {
-	cameras []int // of the mapping
-	picture *pixel.Locator
-	vectors []part
-	trigger *trigger // nil: none
-	receive bool
-	stamps  *cdr.Stamps // nil: there are none
+	cameras  []int // of the mapping
+	picture  *pixel.Locator
+	samplers []binding
+	trigger  *trigger // nil: none
+	receive  bool
+	stamps   *cdr.Stamps // nil: there are none
 }
 
-// part is a vector with its fields in the messages of a type.
-type part struct {
-	*vector
+// binding is a sampler with its fields in the messages of a type.
+type binding struct {
+	*sampler
 	fields []*numbers
 }
 
@@ -47,15 +47,15 @@ func (t *topics) extend() {
 	for i := range t.m.Arms {
 		for r, s := range t.m.Arms[i].streams() {
 			if !t.has(i, r) {
-				t.vectors = append(t.vectors, newVector(i, r, s))
+				t.samplers = append(t.samplers, newSampler(i, r, s))
 			}
 		}
 	}
 }
 
-// has reports whether an arm has a vector in a role.
+// has reports whether an arm has a sampler for a role.
 func (t *topics) has(arm int, r episode.Role) bool {
-	return slices.ContainsFunc(t.vectors, func(v *vector) bool { return v.arm == arm && v.role == r })
+	return slices.ContainsFunc(t.samplers, func(v *sampler) bool { return v.arm == arm && v.role == r })
 }
 
 // of returns what is taken of the messages of a channel, nil if that is nothing.
@@ -96,7 +96,7 @@ func (t *topics) bind(c *codec.Channel) (*topic, error) {
 	if c.Type == typeJointState {
 		t.implied(c.Topic)
 	}
-	for _, v := range t.vectors {
+	for _, v := range t.samplers {
 		if v.stream.Topic != c.Topic {
 			continue
 		}
@@ -104,7 +104,7 @@ func (t *topics) bind(c *codec.Channel) (*topic, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s/%s: %w", t.m.Arms[v.arm].Name, v.role.String(), err)
 		}
-		b.vectors = append(b.vectors, part{v, fields})
+		b.samplers = append(b.samplers, binding{v, fields})
 	}
 	if t.m.Episodes.Topic == c.Topic {
 		b.trigger, err = newTrigger(s, t.m.Episodes)
@@ -146,7 +146,7 @@ func (t *topics) implied(topic string) {
 				continue
 			}
 			s := &Stream{Topic: topic, Names: joint.Names, Unit: r.Unit(joint.Unit)}
-			t.vectors = append(t.vectors, newVector(i, r, s))
+			t.samplers = append(t.samplers, newSampler(i, r, s))
 		}
 	}
 }

@@ -103,7 +103,7 @@ func (w *Writer) Write(m *codec.Message) error {
 			}
 		}
 	}
-	if t.cameras == nil && t.vectors == nil {
+	if t.cameras == nil && t.samplers == nil {
 		return nil
 	}
 	if w.boundary.pause(m.LogTime) {
@@ -174,7 +174,7 @@ func (w *Writer) write(t *topic, m *codec.Message) error {
 			}
 		}
 	}
-	for _, p := range t.vectors {
+	for _, p := range t.samplers {
 		values, err := p.sample(p.fields, m.Data)
 		if err != nil {
 			return w.of(m, err)

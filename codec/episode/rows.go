@@ -53,24 +53,25 @@ func alignEpisode(e *Episode, o align.Options) (*Rows, error) {
 	if len(e.Arms) == 0 && !o.Partial {
 		return nil, errors.New("there are no arms; if that is right, use --partial")
 	}
+	r := &Rows{Episode: e, Options: o, Arms: make([]ArmRows, len(e.Arms))}
 	var streams align.Streams
 	for _, c := range e.Cameras {
 		streams.Cameras = append(streams.Cameras, &c.Track)
 	}
 	useCommands := o.Action == "" || o.Action == align.ActionAuto || o.Action == align.ActionCommand
-	has := func(role Role, v *align.Vector) bool {
-		return role < CommandPose && v != nil || role >= CommandPose && useCommands && !absent(v)
-	}
-	for _, a := range e.Arms {
-		for role := range Roles {
-			switch v := a.Streams[role]; {
-			case !has(role, v):
-			case role >= CommandPose:
-				streams.Commands = append(streams.Commands, v)
+	var states, commands []**align.Vector // where the rows of streams belong
+	for i, a := range e.Arms {
+		r.Arms[i].Arm = a
+		for role, v := range a.Streams {
+			to := &r.Arms[i].Streams[role]
+			switch role := Role(role); {
+			case role >= CommandPose && useCommands && !absent(v):
+				streams.Commands, commands = append(streams.Commands, v), append(commands, to)
+			case role >= CommandPose || v == nil:
 			case role == Joint && o.ContinuousJoints:
-				streams.Vectors = append(streams.Vectors, continuous(v))
+				streams.Vectors, states = append(streams.Vectors, continuous(v)), append(states, to)
 			default:
-				streams.Vectors = append(streams.Vectors, v)
+				streams.Vectors, states = append(streams.Vectors, v), append(states, to)
 			}
 		}
 	}
@@ -82,23 +83,19 @@ func alignEpisode(e *Episode, o align.Options) (*Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Rows{Episode: e, Options: o, Stamps: t.Stamps, Frames: t.Frames, Report: t.Report}
-	for _, a := range e.Arms {
-		rows := ArmRows{Arm: a}
-		for role := range Roles {
-			from := &t.Vectors
-			if role >= CommandPose {
-				from = &t.Commands
-			}
-			if has(role, a.Streams[role]) {
-				rows.Streams[role], *from = (*from)[0], (*from)[1:]
-			}
+	r.Stamps, r.Frames, r.Report = t.Stamps, t.Frames, t.Report
+	for i, to := range states {
+		*to = t.Vectors[i]
+	}
+	for i, to := range commands {
+		*to = t.Commands[i]
+	}
+	for i := range r.Arms {
+		a := &r.Arms[i]
+		a.setActions(o.Action)
+		if o.ContinuousJoints && a.Streams[Joint] != nil && a.Sources[CommandJoint] == align.ActionCommand {
+			a.sameTurn()
 		}
-		rows.setActions(o.Action)
-		if o.ContinuousJoints && rows.Streams[Joint] != nil && rows.Sources[CommandJoint] == align.ActionCommand {
-			rows.sameTurn()
-		}
-		r.Arms = append(r.Arms, rows)
 	}
 	r.finish()
 	return r, nil

@@ -230,19 +230,13 @@ func (c *channels) pose(topic, frame string, v *align.Vector) *stream {
 	if absent(v) {
 		return nil
 	}
-	p := &poseEncoder{vector: v, frame: frame}
-	for i, name := range []string{"x", "y", "z"} {
-		p.position[i] = column(v, name)
+	n := len(v.Columns)
+	named := make([]align.Column, n)
+	for i := range named {
+		named[i].Name = Pose.ColumnName(i, n)
 	}
-	for i, name := range []string{"rx", "ry", "rz"} {
-		p.euler[i] = column(v, name)
-	}
-	for i, name := range []string{"qx", "qy", "qz", "qw"} {
-		p.quaternion[i] = column(v, name)
-	}
-	turned := !slices.Contains(p.euler[:], -1) && len(v.Columns) == 6
-	p.turned = !slices.Contains(p.quaternion[:], -1) && len(v.Columns) == 7
-	if slices.Contains(p.position[:], -1) || !turned && !p.turned {
+	p := &poseEncoder{vector: v, frame: frame, at: align.Places(named, v.Columns)}
+	if n != 6 && n != 7 || slices.Contains(p.at, -1) {
 		return c.joints(topic, frame, v, nil, nil)
 	}
 	s := &stream{channel: c.get(topic, &geometry_msgs.PoseStamped{})}
@@ -251,22 +245,14 @@ func (c *channels) pose(topic, frame string, v *align.Vector) *stream {
 	return s
 }
 
-// column returns the index of a column by name, -1 for none.
-func column(v *align.Vector, name string) int {
-	return slices.IndexFunc(v.Columns, func(c align.Column) bool { return c.Name == name })
-}
-
 // poseEncoder encodes poses.
 type poseEncoder struct {
-	vector     *align.Vector
-	frame      string
-	order      []int
-	position   [3]int // indices of columns
-	euler      [3]int
-	quaternion [4]int
-	turned     bool // orientation is the quaternion
-	known      []float64
-	next       int // the first sample that known does not include
+	vector *align.Vector
+	frame  string
+	order  []int
+	at     []int // where the columns of a pose are, in the order of Role.ColumnName
+	known  []float64
+	next   int // the first sample that known does not include
 }
 
 // know advances known to the i-th sample. i never decreases.
@@ -286,14 +272,14 @@ func (e *poseEncoder) know(i int) {
 func (e *poseEncoder) append(dst []byte, i int) ([]byte, error) {
 	e.know(i)
 	m := geometry_msgs.PoseStamped{Header: header(e.vector.Stamps[e.order[i]], e.frame)}
+	value := func(k int) float64 { return e.known[e.at[k]] }
+	angle := func(k int) float64 { return value(k) * radians(e.vector.Columns[e.at[k]].Unit) }
 	p, q := &m.Pose.Position, &m.Pose.Orientation
-	p.X, p.Y, p.Z = e.known[e.position[0]], e.known[e.position[1]], e.known[e.position[2]]
-	if e.turned {
-		q.X, q.Y, q.Z, q.W = e.known[e.quaternion[0]], e.known[e.quaternion[1]], e.known[e.quaternion[2]],
-			e.known[e.quaternion[3]]
+	p.X, p.Y, p.Z = value(0), value(1), value(2)
+	if len(e.at) == 7 {
+		q.X, q.Y, q.Z, q.W = value(3), value(4), value(5), value(6)
 	} else {
-		angle := func(k int) float64 { return e.known[e.euler[k]] * radians(e.vector.Columns[e.euler[k]].Unit) }
-		q.X, q.Y, q.Z, q.W = align.ToQuaternion(angle(0), angle(1), angle(2))
+		q.X, q.Y, q.Z, q.W = align.ToQuaternion(angle(3), angle(4), angle(5))
 	}
 	return cdr.Append(dst, &m)
 }

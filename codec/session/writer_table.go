@@ -72,21 +72,20 @@ func (out *tableWriter) factor(unit string) float64 {
 	return episode.UnitFactor(unit, out.role.Unit(out.unit))
 }
 
-// quaternionOf returns where x, y, z and w of the quaternion of a pose are, by the names of columns if these tell, and
-// false if there is none.
+// quaternionOf returns where x, y, z and w of the quaternion of a pose of seven columns are, by their names if these
+// tell, and false if there is none.
 func quaternionOf(pose []align.Column) (turn [4]int, ok bool) {
-	turn = [4]int{3, 4, 5, 6}
-	named := turn
+	named := make([]align.Column, 4)
 	for i, c := range pose[3:] {
 		if c.Interp != align.Quaternion && !strings.HasPrefix(c.Name, "q") {
 			return turn, false
 		}
-		if k := slices.Index([]string{"qx", "qy", "qz", "qw"}, c.Name); k >= 0 {
-			named[k] = 3 + i
-		}
+		named[i].Name, turn[i] = episode.Pose.ColumnName(3+i, 7), 3+i
 	}
-	if sorted := slices.Sorted(slices.Values(named[:])); slices.Equal(sorted, turn[:]) {
-		turn = named
+	if places := align.Places(named, pose[3:]); !slices.Contains(places, -1) {
+		for i, place := range places {
+			turn[i] = 3 + place
+		}
 	}
 	return turn, true
 }

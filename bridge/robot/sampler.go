@@ -17,8 +17,8 @@ import (
 // maxColumns is how many numbers a sample has at most.
 const maxColumns = 1024
 
-// vector reads a stream of an arm from one message after the other.
-type vector struct {
+// sampler reads a stream of an arm from one message after the other.
+type sampler struct {
 	arm     int // of the mapping
 	role    episode.Role
 	stream  *Stream
@@ -31,8 +31,8 @@ type vector struct {
 	set     []bool         // columns of the sample that have a value
 }
 
-func newVector(arm int, r episode.Role, s *Stream) *vector {
-	v := &vector{arm: arm, role: r, stream: s, index: map[string]int{}}
+func newSampler(arm int, r episode.Role, s *Stream) *sampler {
+	v := &sampler{arm: arm, role: r, stream: s, index: map[string]int{}}
 	for _, name := range s.Names {
 		label, column, renamed := strings.Cut(name, ":")
 		if !renamed {
@@ -44,7 +44,7 @@ func newVector(arm int, r episode.Role, s *Stream) *vector {
 }
 
 // of returns where the arms have the stream, which it begins if they do not.
-func (v *vector) of(arms []*episode.Arm) *align.Vector {
+func (v *sampler) of(arms []*episode.Arm) *align.Vector {
 	a := arms[v.arm]
 	if a.Streams[v.role] == nil {
 		a.Streams[v.role] = &align.Vector{Name: a.Name + "/" + v.role.String(), Topic: v.stream.Topic}
@@ -53,7 +53,7 @@ func (v *vector) of(arms []*episode.Arm) *align.Vector {
 }
 
 // add adds a column with a name, and its label in messages, and returns its index.
-func (v *vector) add(label, name string) int {
+func (v *sampler) add(label, name string) int {
 	i := len(v.columns)
 	v.columns, v.next, v.set = append(v.columns, v.column(name)), append(v.next, 0), append(v.set, false)
 	at, known := v.index[label]
@@ -70,7 +70,7 @@ func (v *vector) add(label, name string) int {
 
 // find returns the index of the column of a label in messages, and false if there is none. Of several columns with one
 // name it is the first that has no value in this sample.
-func (v *vector) find(label string) (int, bool) {
+func (v *sampler) find(label string) (int, bool) {
 	at, ok := v.index[label]
 	for ok && v.set[at] {
 		at = v.next[at]
@@ -80,7 +80,7 @@ func (v *vector) find(label string) (int, bool) {
 }
 
 // fieldsIn returns the fields of v in messages of a type.
-func (v *vector) fieldsIn(s *cdr.Schema) ([]*numbers, error) {
+func (v *sampler) fieldsIn(s *cdr.Schema) ([]*numbers, error) {
 	paths := v.stream.Fields
 	if paths == nil {
 		paths = usualFields(v.role, s.Name())
@@ -98,7 +98,7 @@ func (v *vector) fieldsIn(s *cdr.Schema) ([]*numbers, error) {
 
 // sample returns the numbers of a message, one for each column; there may be more columns than before. The result is
 // valid until the next call, and nil if the message has no number of a column.
-func (v *vector) sample(fields []*numbers, payload []byte) ([]float64, error) {
+func (v *sampler) sample(fields []*numbers, payload []byte) ([]float64, error) {
 	v.numbers, v.labels = v.numbers[:0], v.labels[:0]
 	for _, f := range fields {
 		before := len(v.labels)
@@ -151,7 +151,7 @@ func (v *vector) sample(fields []*numbers, payload []byte) ([]float64, error) {
 }
 
 // scale converts the numbers to the unit and form of the columns.
-func (v *vector) scale() error {
+func (v *sampler) scale() error {
 	n := len(v.numbers)
 	if v.role.Base() == episode.Pose && v.stream.Quaternions && n == 6 {
 		return errors.New("the pose has 6 numbers, not a quaternion")
@@ -174,7 +174,7 @@ func (v *vector) scale() error {
 }
 
 // label names the numbers of messages that do not name them.
-func (v *vector) label(fields []*numbers) error {
+func (v *sampler) label(fields []*numbers) error {
 	n := len(v.numbers)
 	if slices.ContainsFunc(fields, func(f *numbers) bool { return f.labels != nil }) {
 		if len(v.labels) != n {
@@ -209,6 +209,6 @@ func (v *vector) label(fields []*numbers) error {
 }
 
 // column returns the column of a name.
-func (v *vector) column(name string) align.Column {
+func (v *sampler) column(name string) align.Column {
 	return v.role.Column(name, cmp.Or(v.stream.Unit, v.role.Unit("rad")))
 }
