@@ -22,7 +22,7 @@ const callHeaderSize = 16
 
 var errNoCallHeader = errors.New("the payload is too short for the header that rmw_cyclonedds sends")
 
-// byteOrder returns that of a payload with an encapsulation header.
+// byteOrder returns the byte order of a payload with an encapsulation header.
 func byteOrder(data []byte) binary.ByteOrder {
 	if data[1]&1 != 0 {
 		return binary.LittleEndian

@@ -118,7 +118,8 @@ func (d *dispatcher) watch() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	stuck := d.calling && d.calls == d.watched
-	if d.watching = d.calls != d.watched; d.watching {
+	d.watching = d.calls != d.watched
+	if d.watching {
 		d.watcher.Reset(handlerPatience)
 	}
 	d.watched = d.calls

@@ -49,7 +49,8 @@ func openDomain(id int) (d *domain, warnings []string, err error) {
 func (d *domain) leave() error {
 	domains.Lock()
 	defer domains.Unlock()
-	if d.users--; d.users > 0 {
+	d.users--
+	if d.users > 0 {
 		return nil
 	}
 	delete(domains.byID, d.id)

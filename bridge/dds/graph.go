@@ -258,7 +258,7 @@ func (g *graph) take() error {
 		if err != nil || len(blobs) == 0 {
 			return err
 		}
-		if err := g.takeParticipants(); err != nil { // those of the samples, before these are looked at
+		if err := g.takeParticipants(); err != nil { // the senders of the samples must be known first
 			return err
 		}
 		for _, b := range blobs {
@@ -318,7 +318,7 @@ func (g *graph) takeParticipants() error {
 	})
 }
 
-// userData returns a copy of that of what was discovered.
+// userData returns a copy of the user data of a discovered entity.
 func userData(d *C.struct_discovered) []byte {
 	return C.GoBytes(unsafe.Pointer(d.user_data), d.user_data_size)
 }

@@ -24,7 +24,7 @@ type end struct {
 	qos                  C.struct_qos
 }
 
-// ends returns those of a service.
+// ends returns the two ends of a service.
 func ends(service, typeName string) (request, reply end) {
 	requestType, replyType := bridge.ServiceTypeToDDS(typeName)
 	return end{bridge.ServiceRequestToDDS(service), requestType, typeName + "_Request", callQoS()},

@@ -24,19 +24,19 @@ func toC(q codec.QoS) C.struct_qos {
 	}
 }
 
-// callQoS is that of requests and replies. None may give way to a newer one; peers match whatever the history.
+// callQoS is the QoS of requests and replies. None may give way to a newer one; peers match whatever the history.
 func callQoS() C.struct_qos {
 	q := codec.DefaultQoS()
 	q.History = codec.KeepAll
 	return toC(q)
 }
 
-// replyQoS is that of a service's writer. As clients get the replies to others, too, one that does not acknowledge them
-// must not have them all kept. Fast DDS can even be unable to: when there is one it has not got, and there are as many
-// newer ones as its history holds, it accepts nothing more until the writer declares the missing one irrelevant.
+// replyQoS is the QoS of a service's writer. Clients get the replies to others, too, so it must not keep all replies
+// for a client that does not acknowledge. Fast DDS can even be unable to: if a reply is missing and its history is full
+// of newer ones, it accepts nothing more until the writer declares the missing reply irrelevant.
 func replyQoS() C.struct_qos { return toC(codec.DefaultQoS()) }
 
-// discoveryQoS is that of readers of ros_discovery_info.
+// discoveryQoS is the QoS of readers of ros_discovery_info.
 func discoveryQoS() C.struct_qos {
 	q := bridge.LatchedQoS()
 	q.History = codec.KeepAll

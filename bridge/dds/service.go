@@ -99,7 +99,7 @@ type caller struct {
 	request identity // instead of header, by Fast DDS's protocol
 }
 
-// has reports whether a reader is the caller's. id is that of the writer of the request.
+// has reports whether a reader is the caller's. id is the id of the writer of the request.
 func (c *caller) has(reader peer, id string) bool {
 	switch {
 	case !c.fastDDS:
@@ -138,7 +138,8 @@ func (s *service) call(c caller, request []byte) {
 func (s *service) reply(c caller, response []byte) error {
 	s.replying.Lock()
 	defer s.replying.Unlock()
-	if s.replies++; s.replies > replyBurst {
+	s.replies++
+	if s.replies > replyBurst {
 		patience := replyPatience
 		if s.stuck {
 			patience = stuckPatience

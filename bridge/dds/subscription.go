@@ -41,12 +41,13 @@ func (n *node) newSubscription(topic, typeName string, qos codec.QoS,
 	s := &subscription{node: n, topic: topic, handle: handle, created: time.Now(), done: make(chan struct{})}
 	q := toC(qos)
 	depth := q.depth
-	if qos.History != codec.KeepLast { // of a history that is not known nothing is to be missed
+	if qos.History != codec.KeepLast { // treat an unknown history as KeepAll
 		q.keep_all, depth = true, 0
 	}
 	s.inbox = n.dispatcher.add(s, depth)
 	name, calls := bridge.CallsToDDS(topic)
-	if s.calls = calls; !calls {
+	s.calls = calls
+	if !calls {
 		name = bridge.TopicToDDS(topic)
 	}
 	var err error

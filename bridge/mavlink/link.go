@@ -148,14 +148,15 @@ func (l *Link) closed(label string, err error) {
 		text += ": " + err.Error()
 	}
 	l.counts.change(func(s *Statistics) {
-		if s.Open--; s.Open == 0 {
+		s.Open--
+		if s.Open == 0 {
 			s.Problem = text
 		}
 	})
 	l.options.Report(text)
 }
 
-// failed reports that a port or connection could not be opened, unless the last report was the same.
+// failed reports that a port or connection could not be opened. It does not repeat the last report.
 func (l *Link) failed(err error) {
 	text := fmt.Sprintf("cannot open %s: %v", l.name, err)
 	news := false

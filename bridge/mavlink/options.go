@@ -48,7 +48,7 @@ type Options struct {
 	// REQUEST_DATA_STREAM when an autopilot connects, and every 30 s. A rate of 0 stops the stream.
 	Streams map[uint8]uint16
 
-	// Intervals are rates in Hz of messages by id, requested likewise with MAV_CMD_SET_MESSAGE_INTERVAL. A rate of 0 is
+	// Intervals are rates in Hz of messages by id, requested with MAV_CMD_SET_MESSAGE_INTERVAL as often. A rate of 0 is
 	// the autopilot's default, a negative one stops the message.
 	Intervals map[uint32]float64
 

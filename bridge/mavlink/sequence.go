@@ -39,7 +39,8 @@ func (s *sequence) next(number uint8, now int64) (lost int, a arrival) {
 		s.begin(number, now)
 		return 0, restart
 	case ahead == 0 || ahead > 256-64: // one of the last 64
-		if s.stuck++; s.stuck > stuckFrames {
+		s.stuck++
+		if s.stuck > stuckFrames {
 			s.begin(number, now)
 			return 0, restart
 		}

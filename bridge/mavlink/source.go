@@ -121,10 +121,12 @@ func (s *source) parseUDP(where string) (err error) {
 	if s.local, err = hostPort(own, "", defaultUDPOwn); err != nil {
 		return err
 	}
-	if s.kind = udpServer; other != "" {
-		s.kind, s.follow = udpBound, true
-		s.remote, err = hostPort(other, "", defaultUDPPort)
+	if other == "" {
+		s.kind = udpServer
+		return nil
 	}
+	s.kind, s.follow = udpBound, true
+	s.remote, err = hostPort(other, "", defaultUDPPort)
 	return err
 }
 

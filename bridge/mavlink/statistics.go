@@ -12,7 +12,7 @@ import (
 // Counts are frames and bytes since the link was opened.
 type Counts struct {
 	Received   uint64 // frames, with duplicates
-	Bytes      uint64 // of these frames
+	Bytes      uint64 // of received frames
 	Lost       uint64 // frames, by gaps in the sequence numbers, including those with a bad checksum
 	Duplicates uint64 // frames whose sequence number was received shortly before
 	Reordered  uint64 // frames received after later ones
@@ -39,7 +39,7 @@ type Statistics struct {
 	BadChecksum uint64            // frames
 	Garbage     uint64            // bytes outside frames
 	Unknown     uint64            // frames whose message id is not in the dialect
-	UnknownIDs  map[uint32]uint64 // the same by message id, of the first mostUnknownIDs
+	UnknownIDs  map[uint32]uint64 // Unknown by message id, for at most mostUnknownIDs
 	Dropped     uint64            // frames dropped because the handler was too slow
 
 	Open    int    // open ports and connections

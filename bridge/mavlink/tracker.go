@@ -190,7 +190,7 @@ type VehicleClock struct {
 	// Jumps counts jumps between the clocks: reboots, and steps of either clock.
 	Jumps int
 
-	// Synchronised reports whether the offset is that of TIMESYNC, which has converged.
+	// Synchronised reports whether TIMESYNC has converged and gives the offset.
 	Synchronised bool
 	// Exchanges is the number of TIMESYNC exchanges in the estimate.
 	Exchanges int

@@ -9,7 +9,7 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
 )
 
-// MAVLink's units in those of ROS.
+// MAVLink's units in units of ROS.
 const (
 	gauss        = 1e-4           // T
 	milligauss   = 1e-7           // T

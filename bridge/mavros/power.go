@@ -93,7 +93,7 @@ func (v *Vehicle) setBattery(current int16, percent int8) {
 	}
 }
 
-// setCells sets the voltages. A single one that is too high for a cell is that of the pack.
+// setCells sets the voltages. A single one that is too high for a cell belongs to the pack.
 func (v *Vehicle) setCells(m *common.MessageBatteryStatus) {
 	b := &v.battery
 	sum, carry := 0, 0 // mV

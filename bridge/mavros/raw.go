@@ -122,7 +122,7 @@ func (t *rawType) encode(to []byte, m message.Message) ([]byte, error) {
 	return e.Bytes(), e.Err()
 }
 
-// encodeValue encodes a value; those of enumerations are of other types than on the wire.
+// encodeValue encodes a value. An enumeration has another type than on the wire.
 func encodeValue(e *wire.Encoder, kind string, v reflect.Value) {
 	var bits uint64
 	switch {

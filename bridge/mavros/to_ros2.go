@@ -25,7 +25,7 @@ const TheVehicle = "mavros"
 // VehicleName returns the name of a system that is not the first one.
 func VehicleName(system uint8) string { return fmt.Sprintf("uas%d", system) }
 
-// Follows reports whether the frame of an autopilot is one of a vehicle, which those of ground stations are not.
+// Follows reports whether a frame comes from the autopilot of a vehicle, not from a ground station.
 func Follows(f *mavlink.Frame) bool {
 	m, ok := f.Message.(*ardupilotmega.MessageHeartbeat)
 	return f.Autopilot && (!ok || m.Autopilot != ardupilotmega.MAV_AUTOPILOT_INVALID)
@@ -210,7 +210,7 @@ func (s *sender) Send(t Topic, m msgs.Message) {
 	s.reading.send(name, create, func(to []byte) ([]byte, error) { return cdr.Append(to, m) })
 }
 
-// Log implements Output. What the autopilot says is on a topic, and what is lost is counted.
+// Log implements Output. Texts of the autopilot have a topic, and losses are counted.
 func (s *sender) Log(bridge.LogLevel, string, ...any) {}
 
 // send adds a message on a topic.
@@ -272,7 +272,7 @@ func (r *reading) translate(m *codec.Message) ([]codec.Message, error) {
 	return r.ready, r.fatal
 }
 
-// countLosses counts what a frame that a vehicle handled had and its topics have not.
+// countLosses counts values of a handled frame that no topic has.
 func (r *reading) countLosses(topic string, v *sender, f *mavlink.Frame) {
 	name := tlog.MessageName(f.Message)
 	switch m := f.Message.(type) {

@@ -39,7 +39,7 @@ type Options struct {
 	GPSError         float64 // m at a dilution of precision of 1, for receivers that report only the dilution
 }
 
-// DefaultOptions are those of mavros.
+// DefaultOptions returns mavros' defaults.
 func DefaultOptions() Options {
 	return Options{
 		MapFrame: "map", OdomFrame: "odom", BaseFrame: "base_link",
@@ -69,7 +69,7 @@ type Vehicle struct {
 	clockState
 }
 
-// NewVehicle returns a vehicle whose clock is that of its autopilot; g is nil without a geoid.
+// NewVehicle returns a vehicle. clock returns the clock of its autopilot; g is nil without a geoid.
 func NewVehicle(o *Options, out Output, g *Geoid, clock func() mavlink.VehicleClock) *Vehicle {
 	v := &Vehicle{o: o, out: out, geoid: g, clock: clock, logged: map[string]bool{}}
 	v.main = nan32

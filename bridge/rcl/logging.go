@@ -74,7 +74,8 @@ func endNodeLogging(end func() error) error {
 
 // endLogging takes one node off. With the last one the log file is complete.
 func endLogging() error {
-	if processLog.nodes--; processLog.nodes > 0 {
+	processLog.nodes--
+	if processLog.nodes > 0 {
 		return nil
 	}
 	if rc := C.rcl_logging_fini(); rc != C.RCL_RET_OK {

@@ -59,7 +59,7 @@ func (n *node) newSubscription(topic, typeName string, qos codec.QoS,
 	if err != nil {
 		return nil, err
 	}
-	if qos.History != codec.KeepLast { // of a history that is not known nothing is to be missed
+	if qos.History != codec.KeepLast { // treat an unknown history as KeepAll
 		qos.History = codec.KeepAll
 	}
 	s := &subscription{node: n, qos: qos, wake: make(chan struct{}, 1), done: make(chan struct{})}

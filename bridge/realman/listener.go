@@ -15,8 +15,8 @@ import (
 // maxPacket is the greatest length of a packet.
 const maxPacket = 64 << 10
 
-// Listener receives what arms push to a UDP port. Several arms may push to the same port;
-// the sender of a packet identifies the arm.
+// Listener receives the packets that arms push to a UDP port. Several arms may share it: the sender of a packet
+// identifies the arm.
 type Listener struct {
 	conn *net.UDPConn
 

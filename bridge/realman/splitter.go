@@ -59,7 +59,8 @@ func (s *splitter) inside(c byte) {
 	case c == '{':
 		s.depth++
 	case c == '}':
-		if s.depth--; s.depth == 0 {
+		s.depth--
+		if s.depth == 0 {
 			s.object(s.buf)
 			s.reset()
 		}

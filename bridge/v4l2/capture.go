@@ -27,7 +27,7 @@ type Capture struct {
 	stream     *Stream
 }
 
-// Open opens the capture device at path on a system; nil is Kernel. Errors wrap those of the system, such as
+// Open opens the capture device at path on a system; nil is Kernel. Errors wrap an error of the system, such as
 // unix.ENOENT or unix.EBUSY, and say what to do. A device that cannot stream video is an error.
 func Open(system System, path string) (*Capture, error) {
 	if system == nil {
@@ -257,7 +257,7 @@ func (c *Capture) SetRate(wanted float64) (float64, error) {
 	return rate(argument.TimePerFrame), nil
 }
 
-// interval returns the time between frames. It is exact for whole rates and for those of NTSC, such as 30000/1001.
+// interval returns the time between frames. It is exact for whole rates and for rates of NTSC, such as 30000/1001.
 func interval(rate float64) kernel.Fract {
 	if ntsc := math.Round(rate*1.001) * 1000; ntsc > 0 && math.Abs(rate-ntsc/1001) < 0.005 && rate != math.Round(rate) {
 		return kernel.Fract{Numerator: 1001, Denominator: uint32(ntsc)}

@@ -28,7 +28,7 @@ const (
 type log struct {
 	details  Details
 	clocks   map[int64]clock // at the beginning of segments
-	offset   int64           // ns from boot to UTC, likewise
+	offset   int64           // ns from boot to UTC
 	complete bool
 }
 
@@ -163,14 +163,16 @@ func (s *scan) text(to int64) bool {
 	return true
 }
 
-// gap takes in what is between the last frame and the one at to.
+// gap registers the bytes between the last frame and the frame at to as damage.
 func (s *scan) gap(to int64) {
 	s.log.complete = false
 	onlyBad := s.scanner.Found.Garbage == s.garbage
 	s.garbage = s.scanner.Found.Garbage
-	switch s.gaps++; {
+	s.gaps++
+	switch {
 	case onlyBad:
-		if s.bad++; s.bad == 1 {
+		s.bad++
+		if s.bad == 1 {
 			s.badAt = s.end
 		}
 	case s.gaps-s.bad < shownGaps:
@@ -276,7 +278,7 @@ const (
 	rebooted  = 10e9         // ns by which the time since boot falls if the autopilot has restarted
 )
 
-// clock is that of the component whose times are those of a stream.
+// clock is the clock of the component that gives a stream its times.
 type clock struct {
 	known             bool
 	system, component uint8

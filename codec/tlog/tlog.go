@@ -9,7 +9,7 @@
 // sense only the other way are read so. MAVProxy keeps the number of the link in the lowest two bits of the µs.
 //
 // In a stream without times, LogTime is the time that the first component sends which sends any: since boot, moved to
-// UTC if one of its SYSTEM_TIME messages knows that. Frames without a time have that of the frame before.
+// UTC if one of its SYSTEM_TIME messages knows that. Frames without a time have the time of the frame before.
 package tlog
 
 import (
@@ -38,7 +38,7 @@ const (
 	Type  = "mavlink.Frame"
 )
 
-// Format is that of logs of MAVLink.
+// Format describes logs of MAVLink.
 var Format = codec.Format{
 	Extension: ".tlog",
 	Name:      Name,
@@ -76,7 +76,7 @@ type reader struct {
 	log     *log // nil before it is scanned
 }
 
-// layouts are those of logs: the orders of bytes of times, and none.
+// layouts are the possible orders of bytes of times; nil: a log without times.
 var layouts = []binary.ByteOrder{binary.BigEndian, binary.LittleEndian, nil}
 
 // detect returns the layout in which most of the beginning of a log are frames of known messages, with the size and

@@ -105,7 +105,7 @@ func polls(o *hardware.Arm) []realman.Poll {
 	add(o.ForceRate, "get_force_data")
 	add(o.StatusRate, "get_controller_state", "get_joint_err_flag", "get_joint_en_state",
 		"get_current_joint_temperature", "get_current_joint_current", "get_current_joint_voltage")
-	// Controllers of the second generation know the second of these, others the first.
+	// Controllers of the second generation know only get_arm_software_version, others only get_arm_software_info.
 	add(1/longest.Seconds(), "get_arm_software_info", "get_arm_software_version")
 	return list
 }

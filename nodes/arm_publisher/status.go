@@ -38,7 +38,8 @@ func (a *arm) status(now time.Time, d *rospub.Diagnostics) diag.DiagnosticStatus
 		w.trouble = now.Add(troubleTime)
 	}
 	if own := k.troubles(); own != w.own {
-		if w.own = own; own != "" {
+		w.own = own
+		if own != "" {
 			a.node.Log(bridge.Error, "%s: %s", a.name, own)
 		} else {
 			a.node.Log(bridge.Info, "%s: all errors are gone", a.name)

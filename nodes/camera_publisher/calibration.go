@@ -89,7 +89,7 @@ func readCalibration(path string) (*calibration, error) {
 	return c, nil
 }
 
-// check returns what is wrong with the file.
+// check returns the errors of a file.
 func (f *calibrationFile) check() error {
 	var errs []error
 	if f.Width == 0 || f.Height == 0 {

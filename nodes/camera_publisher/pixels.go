@@ -15,7 +15,7 @@ import (
 type format struct {
 	code      v4l2.FourCC
 	pixels    string   // its encoding, as codec/pixel names it
-	encodings []string // those of a sensor_msgs/msg/Image; the first one is taken if none is asked for
+	encodings []string // of a sensor_msgs/msg/Image; the first one is the default
 }
 
 // formats are all that can be published.

@@ -18,7 +18,7 @@ type source interface {
 	// run calls give with each image, until there are no more or ctx ends. An image is valid during the call.
 	run(ctx context.Context, give func(*v4l2.Frame)) error
 
-	// carries reports what is known before run: whether there are JPEGs, and whether there are raw images.
+	// carries reports whether JPEGs and whether raw images are known to come.
 	carries() (jpegs, pixels bool)
 
 	// Status returns the state of the source, Stats its counts; the Window begins at the previous call. They may be

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Arm says where an arm is and what it has: an entry of arm_publisher's parameter arms.
+// Arm describes an arm: an entry of arm_publisher's parameter arms.
 type Arm struct {
 	Host         string   `param:"host" flag:"-" group:"Arm" help:"name or address of the arm's controller"`
 	Port         int      `param:"port" group:"Arm" min:"1" max:"65535" help:"TCP port of the arm's controller"`
@@ -37,7 +37,7 @@ type Arm struct {
 	SpeedUnit  string        `param:"speed_unit" group:"Push" options:"0.01deg/s|0.01rpm|0.02rpm" help:"unit of the speeds that the arm pushes, on which its documents disagree"`
 }
 
-// DefaultArm returns what holds for an arm of which nothing else is said.
+// DefaultArm returns the defaults of an arm.
 func DefaultArm() Arm {
 	return Arm{
 		Port: 8080, Wrench: "external", Effort: "none", GripperRange: "0:1000", Rate: 50, Query: "state",
@@ -47,7 +47,7 @@ func DefaultArm() Arm {
 	}
 }
 
-// Positions returns what the gripper tells when it is closed and when it is open.
+// Positions returns the reading of the closed and of the open gripper.
 func (a *Arm) Positions() [2]float64 {
 	closed, open, _ := strings.Cut(a.GripperRange, ":")
 	var r [2]float64
@@ -57,7 +57,7 @@ func (a *Arm) Positions() [2]float64 {
 	return r
 }
 
-// metadata returns what sessions tell of the arm, under the names that EasyTeleop has for it.
+// metadata returns the metadata of the arm in sessions, under EasyTeleop's names.
 func (a *Arm) metadata() map[string]any {
 	m := map[string]any{"type": "RealMan", "ip": a.Host, "port": a.Port}
 	if a.Joints > 0 {

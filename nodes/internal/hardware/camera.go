@@ -12,7 +12,7 @@ import (
 	"tapedeck/bridge/v4l2"
 )
 
-// Camera says which device a camera is and what is wanted of it: an entry of camera_publisher's parameter cameras.
+// Camera describes a camera: an entry of camera_publisher's parameter cameras.
 type Camera struct {
 	Device      string        `param:"device" flag:"-" group:"Camera" help:"path of a V4L2 device, of a folder of images, or of a file of concatenated JPEGs"`
 	Serial      string        `param:"serial" flag:"-" group:"Camera" help:"serial number of a USB camera, instead of a path"`
@@ -29,13 +29,13 @@ type Camera struct {
 	Model       string        `param:"model" group:"Camera" value:"TEXT" help:"camera model, for the metadata of sessions"`
 }
 
-// DefaultCamera returns what holds for a camera of which nothing else is said.
+// DefaultCamera returns the defaults of a camera.
 func DefaultCamera() Camera {
 	return Camera{Format: "MJPG", DepthScale: 1, Silence: 10 * time.Second, Model: "V4L2"}
 }
 
-// Topic returns the topic of a camera's pictures: relative, as they are published. The error is that it cannot be
-// known.
+// Topic returns the topic of a camera's pictures, relative to the namespace. It is an error if the format, which the
+// camera chooses, decides.
 func (c *Camera) Topic(name string) (string, error) {
 	compressed, err := c.compressed()
 	if compressed {
@@ -44,8 +44,8 @@ func (c *Camera) Topic(name string) (string, error) {
 	return path.Join(name, "image_raw"), err
 }
 
-// compressed says whether pictures are JPEGs: those of a folder by what is in it, those of a file always, others by
-// what is asked for.
+// compressed reports whether pictures are JPEGs: always in a file, else as the files of a folder or the options of a
+// device say.
 func (c *Camera) compressed() (bool, error) {
 	if files, err := Pictures(c.Device); err == nil && len(files) > 0 {
 		return slices.ContainsFunc(files, IsJPEG), nil
@@ -77,13 +77,13 @@ func Pictures(folder string) ([]string, error) {
 	return names, err
 }
 
-// IsJPEG says whether a file is called as JPEGs are.
+// IsJPEG reports whether a file has the extension of a JPEG.
 func IsJPEG(name string) bool {
 	ext := strings.ToLower(filepath.Ext(name))
 	return ext == ".jpg" || ext == ".jpeg"
 }
 
-// metadata returns what sessions tell of the camera, under the names that EasyTeleop has for it.
+// metadata returns the metadata of the camera in sessions, under EasyTeleop's names.
 func (c *Camera) metadata() map[string]any {
 	m := map[string]any{"type": c.Model}
 	for key, value := range map[string]string{"device": c.Device, "serial": c.Serial} {

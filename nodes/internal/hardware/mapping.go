@@ -13,7 +13,7 @@ import (
 )
 
 // Mapping returns the cameras and arms that a ROS 2 parameter file gives camera_publisher and arm_publisher of a
-// namespace, with the topics on which these publish, and what sessions tell of the devices.
+// namespace, with the topics on which these publish, and the metadata of the devices in sessions.
 func Mapping(file, namespace string) (*robot.Mapping, error) {
 	cameras := struct {
 		Camera

@@ -2,8 +2,7 @@ package hardware
 
 import "tapedeck/bridge/mavros"
 
-// Vehicle says how a vehicle is reached that speaks MAVLink, and how what it says is published: an entry of
-// mavlink_publisher's parameter vehicles.
+// Vehicle describes a vehicle that speaks MAVLink: an entry of mavlink_publisher's parameter vehicles.
 type Vehicle struct {
 	Source       string   `param:"source" group:"Link" value:"SOURCE" help:"serial:/dev/ttyACM0:57600, udp://:14550 (listens to any sender), udp://host:14550, tcp://host:5760, tcp-l://:5760 (as a server), udp-broadcast://192.168.5.255:14550, or a .tlog file"`
 	System       int      `param:"system" group:"Link" min:"0" max:"255" help:"system id of the vehicle; 0 is every vehicle with an autopilot"`
@@ -35,7 +34,7 @@ type Translation struct {
 	GPSError                float64 `param:"gps_uere" group:"Accuracy" min:"0" value:"M" help:"GPS error at a dilution of precision of 1, for receivers that report only the dilution"`
 }
 
-// DefaultVehicle returns what holds for a vehicle of which nothing else is said: what mavros has, and nothing is sent.
+// DefaultVehicle returns the defaults of a vehicle: mavros' translation, and nothing is sent.
 func DefaultVehicle() Vehicle {
 	return Vehicle{
 		Rate: 1, Stamps: "sync", OwnSystem: 255, OwnComponent: 191, Translation: Translation(mavros.DefaultOptions()),
