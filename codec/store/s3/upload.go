@@ -64,8 +64,6 @@ type Uploader struct {
 	at   *location // of the folder; its key has a slash at its end, unless it is empty
 	url  string
 	part int64 // larger files are sent in several parts of this size, or more
-
-	buffers *sync.Pool // of parts, as *[]byte
 }
 
 // NewUploader returns an uploader to the folder at url.
@@ -95,7 +93,7 @@ func (s *Store) NewUploader(ctx context.Context, url string, o UploadOptions) (*
 		}
 	})
 	l.client = &uploads
-	return &Uploader{UploadOptions: o, at: l, url: url, part: partSize, buffers: &sync.Pool{}}, nil
+	return &Uploader{UploadOptions: o, at: l, url: url, part: partSize}, nil
 }
 
 // TransferState is what another process needs to go on with an upload.
@@ -283,16 +281,10 @@ func (t *Transfer) sendPart(ctx context.Context, i int, data []byte) error {
 func (t *Transfer) each(ctx context.Context, do func(ctx context.Context, i int, data []byte) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	free := make(chan *[]byte, max(1, t.Uploader.Parallel))
+	free := make(chan []byte, max(1, t.Uploader.Parallel)) // memory for parts
 	for range cap(free) {
-		buf, _ := t.Uploader.buffers.Get().(*[]byte)
-		free <- buf
+		free <- nil
 	}
-	defer func() {
-		for range len(free) {
-			t.Uploader.buffers.Put(<-free)
-		}
-	}()
 	t.whole = 0
 	t.parts = make([]part, max(1, (t.Size+t.State.PartSize-1)/t.State.PartSize))
 	var running sync.WaitGroup
@@ -306,11 +298,10 @@ func (t *Transfer) each(ctx context.Context, do func(ctx context.Context, i int,
 			break
 		}
 		n := min(t.State.PartSize, t.Size-off)
-		if buf == nil || int64(len(*buf)) < n {
-			fresh := make([]byte, n)
-			buf = &fresh
+		if int64(len(buf)) < n {
+			buf = make([]byte, n)
 		}
-		data := (*buf)[:n]
+		data := buf[:n]
 		if n, err := t.File.ReadAt(data, off); n < len(data) {
 			if errors.Is(err, io.EOF) {
 				err = ErrChanged
