@@ -1,9 +1,7 @@
 package apollo
 
 import (
-	"errors"
 	"math"
-	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -198,25 +196,3 @@ func defaultBits(d protoreflect.FieldDescriptor) uint64 {
 		return uint64(v.Int())
 	}
 }
-
-// inField puts a name, of a field or "[index]", in front of the path of err.
-func inField(name string, err error) error {
-	var inner *fieldError
-	if !errors.As(err, &inner) {
-		return &fieldError{name, err}
-	}
-	if !strings.HasPrefix(inner.path, "[") {
-		name += "."
-	}
-	return &fieldError{name + inner.path, inner.err}
-}
-
-// fieldError is an error at the field that path leads to.
-type fieldError struct {
-	path string
-	err  error
-}
-
-func (e *fieldError) Error() string { return e.path + ": " + e.err.Error() }
-
-func (e *fieldError) Unwrap() error { return e.err }

@@ -7,13 +7,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"tapedeck/msgs/plural"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/wire"
 )
-
-// maxPadding is how many bytes may follow the last field of a payload: senders pad payloads.
-const maxPadding = 7
 
 // encode appends the message in d to out.
 func (p *plan) encode(out []byte, d *wire.Decoder) ([]byte, error) {
@@ -32,7 +28,7 @@ func (p *plan) encode(out []byte, d *wire.Decoder) ([]byte, error) {
 			err = d.Err()
 		}
 		if err != nil {
-			return out, inField(f.name, err)
+			return out, wire.InField(f.name, err)
 		}
 	}
 	return out, nil
@@ -46,11 +42,7 @@ func (p *plan) encodePayload(out []byte, d *wire.Decoder, payload []byte) ([]byt
 		out, err = p.encode(out, d)
 	}
 	if err == nil {
-		err = d.Err() // of a message without fields
-	}
-	if err == nil && d.Remaining() > maxPadding {
-		err = fmt.Errorf("%s left behind the last field; the payload does not fit the definition",
-			plural.Count(d.Remaining(), "byte"))
+		err = d.Finish()
 	}
 	if err != nil {
 		err = fmt.Errorf("decode %s: %w", p.name, err)
@@ -133,7 +125,7 @@ func (f *planField) encodeAll(out []byte, d *wire.Decoder) ([]byte, error) {
 			err = d.Err()
 		}
 		if err != nil {
-			return out, inField(fmt.Sprintf("[%d]", i), err)
+			return out, wire.InField(fmt.Sprintf("[%d]", i), err)
 		}
 	}
 	return out, nil

@@ -71,7 +71,7 @@ func (e *planEncoder) message(p *plan, b []byte) error {
 	}
 	for i := range p.fields {
 		if err := e.field(&p.fields[i], e.slots[base+i], b); err != nil {
-			return inField(p.fields[i].name, err)
+			return wire.InField(p.fields[i].name, err)
 		}
 	}
 	e.slots = e.slots[:base]
@@ -100,7 +100,7 @@ func (p *plan) scan(slots []slot, b []byte, unknown func(*plan)) error {
 			case unknown != nil:
 				unknown(p)
 			case field != nil:
-				return inField(field.name, fmt.Errorf("wire type %d is not that of the field", kind))
+				return wire.InField(field.name, fmt.Errorf("wire type %d is not that of the field", kind))
 			}
 			at += n + size
 			continue
@@ -263,7 +263,7 @@ func (e *planEncoder) list(f *planField, s slot, b []byte) error {
 			continue
 		}
 		if err := e.value(f, f.decode(bits), content); err != nil {
-			return inField(fmt.Sprintf("[%d]", length), err)
+			return wire.InField(fmt.Sprintf("[%d]", length), err)
 		}
 		length++
 	}
@@ -298,7 +298,7 @@ func (e *planEncoder) packed(f *planField, b []byte) (length int, err error) {
 			err = e.number(f, f.decode(bits))
 		}
 		if err != nil {
-			return 0, inField(fmt.Sprintf("[%d]", length), err)
+			return 0, wire.InField(fmt.Sprintf("[%d]", length), err)
 		}
 		b = b[n:]
 	}

@@ -18,9 +18,8 @@ import (
 var le = binary.LittleEndian
 
 const (
-	cdrHeader  = 4
-	maxEmpty   = 1 << 20 // the most messages without fields in a payload: they take no bytes of it
-	maxPadding = 7       // bytes behind the last field of a CDR payload: senders pad payloads
+	cdrHeader = 4
+	maxEmpty  = 1 << 20 // the most messages without fields in a payload: they take no bytes of it
 )
 
 // payload translates a payload from one side to the other. Payloads of ROS 2 are CDR behind its header: numbers are
@@ -54,7 +53,7 @@ func fromCDR(dst, src []byte, steps []step) ([]byte, uint64, error) {
 		return dst[:0], 0, fmt.Errorf("CDR header % x; only little-endian plain CDR is understood", src[:cdrHeader])
 	}
 	p := payload{whole: src, src: src[cdrHeader:], out: slices.Grow(dst[:0], len(src)+64)}
-	return p.translate(steps, maxPadding)
+	return p.translate(steps, wire.MaxPadding)
 }
 
 func (p *payload) translate(steps []step, padding int) ([]byte, uint64, error) {
@@ -82,7 +81,7 @@ func (p *payload) run(steps []step) error {
 			p.fill(s)
 		}
 		if err != nil {
-			return inField(s.field, err)
+			return wire.InField(s.field, err)
 		}
 	}
 	return nil
@@ -357,24 +356,6 @@ func (p *payload) fill(s *step) {
 			}
 		}
 	}
-}
-
-// fieldError is an error at a field of a payload.
-type fieldError struct {
-	field string
-	err   error
-}
-
-func (e *fieldError) Error() string { return e.field + ": " + e.err.Error() }
-
-func (e *fieldError) Unwrap() error { return e.err }
-
-// inField puts the name of a field in front of an error's.
-func inField(field string, err error) error {
-	if inner := (*fieldError)(nil); errors.As(err, &inner) {
-		return &fieldError{field + "." + inner.field, inner.err}
-	}
-	return &fieldError{field, err}
 }
 
 // levels are those of log messages: of ROS 2, by that of ROS 1. levels1 is the inverse.

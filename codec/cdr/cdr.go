@@ -9,12 +9,8 @@ import (
 	"sync"
 
 	"tapedeck/msgs"
-	"tapedeck/msgs/plural"
 	"tapedeck/msgs/wire"
 )
-
-// maxPadding is how many bytes may follow the last field: senders pad payloads to 4 bytes, old ones to 8.
-const maxPadding = 7
 
 var encoders = sync.Pool{New: func() any { return new(wire.Encoder) }}
 
@@ -55,28 +51,19 @@ func Unmarshal(payload []byte, m msgs.Message) error {
 	defer decoders.Put(d)
 	d.Reset(payload)
 	m.UnmarshalCDR(d)
-	if err := finish(d); err != nil {
+	if err := d.Finish(); err != nil {
 		return fmt.Errorf("decode %s: %w", m.TypeName(), err)
 	}
 	return nil
 }
 
-// finish is finish for a message, whose payload may show that the definition does not belong to the type.
+// finish is Decoder.Finish for a message, whose payload may show that the definition does not belong to the type.
 func (l *layout) finish(d *wire.Decoder) error {
-	if err := finish(d); err != nil {
+	if err := d.Finish(); err != nil {
 		return err
 	}
 	if l.unproven && (!d.Zero() || d.Remaining() > 3) { // one byte, padded to four
 		return errors.New("the definition is empty, but the payload is not")
 	}
 	return nil
-}
-
-// finish returns the error of d, or one if more than padding is left.
-func finish(d *wire.Decoder) error {
-	if d.Err() == nil && d.Remaining() > maxPadding {
-		return fmt.Errorf("%s left behind the last field; the payload does not fit the definition",
-			plural.Count(d.Remaining(), "byte"))
-	}
-	return d.Err()
 }

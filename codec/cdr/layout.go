@@ -95,7 +95,7 @@ func (c compiler) layout(name string) (*layout, error) {
 	for i, def := range m.Fields {
 		f := &l.fields[i]
 		if *f, err = c.field(def); err != nil {
-			return nil, inField(def.Name, err)
+			return nil, wire.InField(def.Name, err)
 		}
 		n := 1
 		switch f.Shape {
@@ -107,7 +107,7 @@ func (c compiler) layout(name string) (*layout, error) {
 			continue
 		}
 		if n > (maxLeast-l.least)/f.least {
-			return nil, inField(def.Name, fmt.Errorf("a message of %d bytes or more is not supported", maxLeast))
+			return nil, wire.InField(def.Name, fmt.Errorf("a message of %d bytes or more is not supported", maxLeast))
 		}
 		l.least += n * f.least
 		l.fixed = l.fixed && f.fixed

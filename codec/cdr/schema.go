@@ -73,7 +73,7 @@ func (l *layout) decode(d *wire.Decoder) (*Struct, error) {
 		f := &l.fields[i]
 		v, err := f.decode(d)
 		if err != nil {
-			return nil, inField(f.name, err)
+			return nil, wire.InField(f.name, err)
 		}
 		s.Fields[i] = Field{f.name, v}
 	}
@@ -95,7 +95,7 @@ func (f *field) decode(d *wire.Decoder) (any, error) {
 	for i := range all {
 		var err error
 		if all[i], err = f.message.decode(d); err != nil {
-			return nil, inField(fmt.Sprintf("[%d]", i), err)
+			return nil, wire.InField(fmt.Sprintf("[%d]", i), err)
 		}
 	}
 	return all, nil
@@ -135,7 +135,7 @@ func (l *layout) encode(e *wire.Encoder, v any) error {
 			used++
 		}
 		if err := f.encode(e, v); err != nil {
-			return inField(f.name, err)
+			return wire.InField(f.name, err)
 		}
 	}
 	if used < len(s.Fields) {
@@ -167,7 +167,7 @@ func (f *field) encode(e *wire.Encoder, v any) error {
 	begin(e, f, len(all))
 	for i := range all {
 		if err := f.message.encode(e, all[i]); err != nil {
-			return inField(fmt.Sprintf("[%d]", i), err)
+			return wire.InField(fmt.Sprintf("[%d]", i), err)
 		}
 	}
 	return e.Err()
@@ -188,28 +188,6 @@ func (l *layout) superfluous(s *Struct) error {
 		seen[f.Name] = true
 	}
 	return nil
-}
-
-// fieldError is an error at the field that path leads to.
-type fieldError struct {
-	path string
-	err  error
-}
-
-func (e *fieldError) Error() string { return e.path + ": " + e.err.Error() }
-
-func (e *fieldError) Unwrap() error { return e.err }
-
-// inField puts name, of a field or "[index]", in front of the path of err.
-func inField(name string, err error) error {
-	var inner *fieldError
-	switch {
-	case !errors.As(err, &inner):
-		return &fieldError{name, err}
-	case inner.path[0] == '[':
-		return &fieldError{name + inner.path, inner.err}
-	}
-	return &fieldError{name + "." + inner.path, inner.err}
 }
 
 // Struct is a message as a Schema decodes it: its fields in the order of the definition.

@@ -1,0 +1,43 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"tapedeck/msgs/plural"
+)
+
+// MaxPadding is how many bytes may follow the last field of a payload: senders pad payloads to 4 bytes, old ones to 8.
+const MaxPadding = 7
+
+// Finish returns the error of d, or one if more than padding is left.
+func (d *Decoder) Finish() error {
+	if d.err == nil && d.Remaining() > MaxPadding {
+		return fmt.Errorf("%s left behind the last field; the payload does not fit the definition",
+			plural.Count(d.Remaining(), "byte"))
+	}
+	return d.err
+}
+
+// InField puts a name, of a field or "[index]", in front of the path of err.
+func InField(name string, err error) error {
+	var inner *fieldError
+	if !errors.As(err, &inner) {
+		return &fieldError{name, err}
+	}
+	if !strings.HasPrefix(inner.path, "[") {
+		name += "."
+	}
+	return &fieldError{name + inner.path, inner.err}
+}
+
+// fieldError is an error at the field that path leads to.
+type fieldError struct {
+	path string
+	err  error
+}
+
+func (e *fieldError) Error() string { return e.path + ": " + e.err.Error() }
+
+func (e *fieldError) Unwrap() error { return e.err }
