@@ -20,6 +20,9 @@ func (e *DamagedError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *DamagedError) Unwrap() error { return e.Err }
 
+// DamagedImages is the loss of images, of which the first is damaged because of why.
+func DamagedImages(why string) string { return "damaged images, the first: " + why }
+
 // DamagedFrames is the error of a writer of rows about damaged frames. Nothing of the rows has been written.
 type DamagedFrames []DamagedFrame
 

@@ -91,10 +91,11 @@ func (w *Writer) film(c *episode.Camera) error {
 		return err
 	}
 	defer frames.Close()
+	var damaged []error
 	for i, stamp := range c.Stamps {
 		f, err := frames.Frame(i)
-		if w.options.Damaged != nil && errors.As(err, new(*episode.DamagedError)) {
-			w.options.Damaged(c, err)
+		if w.options.Lost != nil && errors.As(err, new(*episode.DamagedError)) {
+			damaged = append(damaged, err)
 			continue
 		}
 		if err != nil {
@@ -103,6 +104,9 @@ func (w *Writer) film(c *episode.Camera) error {
 		if err := w.Frame(c, stamp, f); err != nil {
 			return err
 		}
+	}
+	if len(damaged) > 0 {
+		w.options.Lost(cmp.Or(c.Topic, c.Name), episode.DamagedImages(damaged[0].Error()), uint64(len(damaged)))
 	}
 	return nil
 }

@@ -40,9 +40,9 @@ type Options struct {
 	Success     *bool            // whether it was done; nil: unknown
 	Discarded   bool             // the mark that Discard sets
 	Metadata    json.RawMessage  // a JSON object with more members of metadata.json; nil: none
-	// Damaged is called by Write with the error of a damaged frame, which it leaves out; nil: Write returns the error.
-	Damaged func(*episode.Camera, error)
-	// Lost is called by Complete with what images on a topic, or of a camera without one, lost as PNGs; nil: it is not.
+	// Lost, unless it is nil, is called by Complete with what images on a topic, or of a camera without one, lost as
+	// PNGs,
+	// and by Write with how many damaged images it leaves out. Without it Write returns the error of a damaged image.
 	Lost func(topic, what string, images uint64)
 	// Ending is codec.CreateOptions.Ending.
 	Ending func(path string, missing *codec.MissingError) []codec.Event

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tapedeck/codec"
+	"tapedeck/codec/episode"
 	"tapedeck/codec/store"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/convert"
@@ -110,7 +111,7 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 		fmt.Fprintln(stdout, line)
 	}
 	for _, loss := range result.Losses {
-		if strings.HasPrefix(loss.What, formats.DamagedImages("")) {
+		if strings.HasPrefix(loss.What, episode.DamagedImages("")) {
 			found.places += int(loss.Messages)
 		}
 	}

@@ -532,7 +532,7 @@ func (w *episodeJob) addRows(e *episode.Episode, report *align.Report) {
 			}
 		}
 		if c.Damaged > 0 {
-			w.lost.add(formats.DamagedImages(c.Damage), name, uint64(c.Damaged))
+			w.lost.add(episode.DamagedImages(c.Damage), name, uint64(c.Damaged))
 		}
 		if unused := c.Samples - c.Used; unused > 0 {
 			w.lost.add("frames that no row has", name, uint64(unused))

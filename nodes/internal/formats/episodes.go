@@ -1,10 +1,8 @@
 package formats
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,7 +40,7 @@ type EpisodeWriter interface {
 }
 
 func newSessions(_ *Options, path string, _, single bool, _ *episode.Layout) (EpisodeWriter, error) {
-	t := &sessions{path: path, single: single, names: map[string]bool{}, damaged: map[*episode.Camera][]error{},
+	t := &sessions{path: path, single: single, names: map[string]bool{},
 		lost: codec.LossCounts{}}
 	if single {
 		return t, nil
@@ -93,8 +91,7 @@ type sessions struct {
 	mu     sync.Mutex
 	names  map[string]bool
 
-	damaged map[*episode.Camera][]error
-	lost    codec.LossCounts
+	lost codec.LossCounts
 }
 
 func (t *sessions) Write(_ int, e *episode.Episode, _ align.Options) (*align.Report, error) {
@@ -102,18 +99,11 @@ func (t *sessions) Write(_ int, e *episode.Episode, _ align.Options) (*align.Rep
 	if !t.single {
 		path = filepath.Join(path, t.name(e.Name))
 	}
-	return nil, session.Write(path, e, session.Options{
-		Damaged: func(c *episode.Camera, err error) {
-			t.mu.Lock()
-			defer t.mu.Unlock()
-			t.damaged[c] = append(t.damaged[c], err)
-		},
-		Lost: func(topic, what string, images uint64) {
-			t.mu.Lock()
-			defer t.mu.Unlock()
-			t.lost.Add(topic, what, images)
-		},
-	})
+	return nil, session.Write(path, e, session.Options{Lost: func(topic, what string, images uint64) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.lost.Add(topic, what, images)
+	}})
 }
 
 // name returns a name of a folder that no other session has.
@@ -138,16 +128,7 @@ func (t *sessions) name(name string) string {
 }
 
 // Losses implements codec.Lossy.
-func (t *sessions) Losses() []codec.Loss {
-	counts := maps.Clone(t.lost)
-	for c, errs := range t.damaged {
-		counts.Add(cmp.Or(c.Topic, c.Name), DamagedImages(errs[0].Error()), uint64(len(errs)))
-	}
-	return counts.Losses()
-}
-
-// DamagedImages is the loss of images, of which the first is damaged because of why.
-func DamagedImages(why string) string { return "damaged images, the first: " + why }
+func (t *sessions) Losses() []codec.Loss { return t.lost.Losses() }
 
 func (t *sessions) Parallel() bool { return true }
 func (t *sessions) Close() error   { return nil }
