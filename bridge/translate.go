@@ -22,6 +22,8 @@ type Translator interface {
 	// until the next call. An error concerns that message alone. Messages on channels that wanted refuses may be left
 	// out; a nil wanted refuses none.
 	Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error)
+	// Losses returns what all messages so far had and their translations have not. It must not be called during one.
+	Losses() []Loss
 }
 
 // Sifter is a Translator that makes the messages of a topic from only some messages of a channel: the last message of
@@ -34,16 +36,15 @@ type Sifter interface {
 
 // Translate returns a reader of the recording that r reads, with messages in the encoding to. translators are by the
 // encoding that they translate. Channels without a translation stay as they are; left has an *Untranslated for each. A
-// message that cannot be translated is a damaged place, reported as a *TranslationError. The reader returned owns r and
-// is Lossy.
+// message that cannot be translated is a damaged place, reported as a *TranslationError. The reader returned owns r.
 func Translate(r codec.Reader, to string, translators map[string]func(codec.Reader) (Translator,
-	error)) (_ codec.Reader, left []error, err error) {
+	error)) (_ *Translated, left []error, err error) {
 	source, err := r.Info()
 	if err != nil {
 		return nil, nil, err
 	}
 	made := map[string]Translator{}
-	t := &translated{Reader: r, info: *source, becomes: map[*codec.Channel]*translation{}, by: made}
+	t := &Translated{Reader: r, info: *source, becomes: map[*codec.Channel]*translation{}, by: made}
 	t.info.Topics, t.info.MessageCount = nil, 0
 	for _, topic := range source.Topics {
 		c := topic.Channel
@@ -68,9 +69,6 @@ func Translate(r codec.Reader, to string, translators map[string]func(codec.Read
 			t.info.MessageCount += topic.MessageCount
 		}
 		t.info.Topics = append(t.info.Topics, become...)
-	}
-	if len(t.becomes) == 0 {
-		return r, left, nil
 	}
 	return t, left, nil
 }
@@ -114,8 +112,8 @@ func topicsOf(translator Translator, topic codec.TopicInfo, to string) ([]codec.
 	return translator.Topics(topic)
 }
 
-// translated is a recording whose messages are read in another encoding.
-type translated struct {
+// Translated is a recording whose messages are read in another encoding.
+type Translated struct {
 	codec.Reader
 	info    codec.Info
 	by      map[string]Translator
@@ -128,14 +126,16 @@ type translation struct {
 	topics []codec.TopicInfo
 }
 
-var _ Lossy = (*translated)(nil)
-
-func (t *translated) Info() (*codec.Info, error) { return &t.info, nil }
+// Info implements codec.Reader.
+func (t *Translated) Info() (*codec.Info, error) { return &t.info, nil }
 
 // Read translates, for a Query with Last, the last messages of the channels that are translated to the requested ones,
 // or all messages if a translator is a Sifter.
-func (t *translated) Read(q codec.Query) (codec.Iterator, error) {
-	if q.Last == nil {
+func (t *Translated) Read(q codec.Query) (codec.Iterator, error) {
+	switch {
+	case len(t.becomes) == 0:
+		return t.Reader.Read(q)
+	case q.Last == nil:
 		return t.translate(q, nil)
 	}
 	quiet, sifts := *t, false
@@ -153,7 +153,7 @@ func (t *translated) Read(q codec.Query) (codec.Iterator, error) {
 }
 
 // sourceLast returns how many of the last messages of a source channel are translated to those that last asks for.
-func (t *translated) sourceLast(last func(*codec.Channel) int) func(*codec.Channel) int {
+func (t *Translated) sourceLast(last func(*codec.Channel) int) func(*codec.Channel) int {
 	return func(c *codec.Channel) int {
 		become := t.becomes[c]
 		if become == nil {
@@ -168,7 +168,7 @@ func (t *translated) sourceLast(last func(*codec.Channel) int) func(*codec.Chann
 }
 
 // Close also closes the translators that have something to close.
-func (t *translated) Close() error {
+func (t *Translated) Close() error {
 	errs := []error{t.Reader.Close()}
 	for _, by := range t.by {
 		if c, ok := by.(io.Closer); ok {
@@ -178,21 +178,17 @@ func (t *translated) Close() error {
 	return errors.Join(errs...)
 }
 
-func (t *translated) Losses() []Loss {
+// Losses returns the losses of all readings so far. It must not be called during one.
+func (t *Translated) Losses() []Loss {
 	var all []Loss
-	if r, ok := t.Reader.(Lossy); ok {
-		all = r.Losses()
-	}
 	for _, encoding := range slices.Sorted(maps.Keys(t.by)) {
-		if by, ok := t.by[encoding].(Lossy); ok {
-			all = append(all, by.Losses()...)
-		}
+		all = append(all, t.by[encoding].Losses()...)
 	}
 	return all
 }
 
 // translate returns the translations that q selects of messages that last, as Query.Last of the source, asks for.
-func (t *translated) translate(q codec.Query, last func(*codec.Channel) int) (codec.Iterator, error) {
+func (t *Translated) translate(q codec.Query, last func(*codec.Channel) int) (codec.Iterator, error) {
 	it := &translating{
 		becomes: t.becomes, query: q, wanted: map[*codec.Channel]bool{},
 		begun: map[Translator]func(*codec.Message) ([]codec.Message, error){},

@@ -38,6 +38,8 @@ type Format struct {
 	// Files are the extensions of the files in folders that are written, ".csv", for formats whose Info does not list
 	// them: a folder with other files is not replaced.
 	Files []string
+	// Episodic reports that recordings hold episodes of a robot, each in a file or folder of its own.
+	Episodic bool
 	// Splits reports that Create returns a Splitter.
 	Splits bool
 	// Extension ends the names of new recordings, ".bag"; "" for folders.

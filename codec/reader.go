@@ -115,3 +115,15 @@ type Reader interface {
 	// Close closes the files. Iterators cannot be used after it.
 	Close() error
 }
+
+// Later returns t + ns, at most the last time there is and at least the first one.
+func Later(t, ns int64) int64 {
+	switch sum := t + ns; {
+	case ns > 0 && sum < t:
+		return math.MaxInt64
+	case ns < 0 && sum > t:
+		return math.MinInt64
+	default:
+		return sum
+	}
+}

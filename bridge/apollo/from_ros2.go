@@ -233,4 +233,4 @@ func (t *fromROS2) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]code
 	}
 }
 
-var _ bridge.Lossy = (*fromROS2)(nil)
+var _ bridge.Translator = (*fromROS2)(nil)

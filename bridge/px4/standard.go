@@ -48,8 +48,6 @@ type standard struct {
 	sources map[*codec.Channel]*source
 }
 
-var _ bridge.Lossy = (*standard)(nil)
-
 // Standard returns the recording that r reads with standard messages beside those of px4_msgs, on topics below theirs.
 // It is r itself if there are none. The reader returned owns r.
 func Standard(r codec.Reader) (codec.Reader, error) {
@@ -114,14 +112,6 @@ func newSource(c *codec.Channel, library, own *rosidl.Library) (*source, error) 
 }
 
 func (s *standard) Info() (*codec.Info, error) { return &s.info, nil }
-
-// Losses implements bridge.Lossy.
-func (s *standard) Losses() []bridge.Loss {
-	if r, ok := s.Reader.(bridge.Lossy); ok {
-		return r.Losses()
-	}
-	return nil
-}
 
 func (s *standard) Read(q codec.Query) (codec.Iterator, error) {
 	if q.Last != nil {

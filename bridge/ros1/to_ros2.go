@@ -224,4 +224,4 @@ func (t *translator) Losses() []bridge.Loss {
 	return counts.Losses()
 }
 
-var _ bridge.Lossy = (*translator)(nil)
+var _ bridge.Translator = (*translator)(nil)

@@ -28,7 +28,8 @@ func Main() { child.Main() }
 
 // Format is the format of HDF5 files with episodes, and of folders with a file for each episode, episode_0.hdf5 and on.
 var Format = codec.Format{
-	Name: "hdf5",
+	Name:     "hdf5",
+	Episodic: true,
 	Sniff: func(files *store.Files, path string, head []byte) bool {
 		if head == nil {
 			return len(episodeFiles(files, path)) > 0

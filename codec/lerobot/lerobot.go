@@ -23,7 +23,8 @@ const Version = "v3.0"
 
 // Format is that of datasets of LeRobot.
 var Format = codec.Format{
-	Name: Name,
+	Name:     Name,
+	Episodic: true,
 	Sniff: func(files *store.Files, path string, head []byte) bool {
 		if head != nil {
 			return false

@@ -38,7 +38,8 @@ const Name = "session"
 
 // Format is the format of session folders.
 var Format = codec.Format{
-	Name: Name,
+	Name:     Name,
+	Episodic: true,
 	Sniff: func(files *store.Files, path string, head []byte) bool {
 		if head != nil {
 			return false

@@ -1,7 +1,12 @@
 // Package plural writes numbers with their nouns. It is below msgs because that is what all other folders may import.
 package plural
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+
+	"tapedeck/msgs/printable"
+)
 
 // Number is the type of a number of things.
 type Number interface {
@@ -14,4 +19,21 @@ func Count[N Number](n N, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// shown is how many names a line has at most.
+const shown = 6
+
+// List names some things: "/a, /b and 3 more".
+func List(names []string) string {
+	more := ""
+	if len(names) > shown+1 {
+		more = fmt.Sprintf(" and %d more", len(names)-shown)
+		names = names[:shown]
+	}
+	var texts []string
+	for _, name := range names {
+		texts = append(texts, printable.Name(name))
+	}
+	return strings.Join(texts, ", ") + more
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/contract"
@@ -50,7 +51,7 @@ func (o *checkOptions) check(ctx context.Context, paths []string, stdout, stderr
 	}
 	var suites junitSuites
 	failed, found := 0, 0
-	paths = known.Recordings(o.files, paths)
+	paths = recordings.Firsts(o.files, known.Codecs(), paths)
 	for i, path := range paths {
 		p, err := o.pass(ctx, path, o.DefinitionOptions, expected, nil, stderr)
 		switch {
@@ -98,18 +99,14 @@ func (o *checkOptions) check(ctx context.Context, paths []string, stdout, stderr
 // pass reads the recording at path, to check it against a contract, which may be nil. watched are fields, by topic.
 func (here places) pass(ctx context.Context, path string, definitions formats.DefinitionOptions,
 	expected *contract.Contract, watched map[string][]string, stderr io.Writer) (*contract.Pass, error) {
-	reader, left, err := known.OpenROS2(here.files, path, formats.ReadOptions{DefinitionOptions: definitions})
-	if err != nil {
-		return nil, err
-	}
-	for _, err := range left {
-		fmt.Fprintln(stderr, "warning: only the times are checked of what is not translated to ROS 2:", err)
-	}
-	in, err := newInput(path, reader)
+	in, err := here.openROS2(path, definitions)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
+	for _, err := range in.left {
+		fmt.Fprintln(stderr, "warning: only the times are checked of what is not translated to ROS 2:", err)
+	}
 	note(stderr, in.info)
 	p := contract.New(expected, in.info)
 	for topic, fields := range watched {
@@ -120,7 +117,7 @@ func (here places) pass(ctx context.Context, path string, definitions formats.De
 		}
 	}
 	var damage, labels []error // belong to the goroutine that reads until that has ended
-	it, err := reader.Read(codec.Query{Damaged: func(err error) { damage = append(damage, err) },
+	it, err := in.reader.Read(codec.Query{Damaged: func(err error) { damage = append(damage, err) },
 		Mislabelled: func(err error) { labels = append(labels, err) }, Verify: true})
 	if err != nil {
 		return nil, err
@@ -296,7 +293,7 @@ func (o *expectOptions) expect(ctx context.Context, paths []string, stdout, stde
 		}
 	}
 	var passes []*contract.Pass
-	paths = known.Recordings(o.files, paths)
+	paths = recordings.Firsts(o.files, known.Codecs(), paths)
 	for _, path := range paths {
 		p, err := o.pass(ctx, path, o.DefinitionOptions, nil, watched, stderr)
 		if err != nil {

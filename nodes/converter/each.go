@@ -15,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
 	"tapedeck/codec/series"
 	"tapedeck/codec/store"
@@ -67,13 +68,13 @@ func listed(paths []string, stdin io.Reader) (all []string, err error) {
 }
 
 // recordings are several that are each handled by themselves, in an order that all shards agree on.
-type recordings struct {
+type foundRecordings struct {
 	paths   []string
 	folders []string // of each below the folder that was searched, "" for those that were named
 }
 
 // search returns the recordings that paths name, or that lists and folders hold. What is below except is left out.
-func (here places) search(paths []string, stdin io.Reader, except string) (r recordings, err error) {
+func (here places) search(paths []string, stdin io.Reader, except string) (r foundRecordings, err error) {
 	if paths, err = listed(paths, stdin); err != nil {
 		return r, err
 	}
@@ -87,7 +88,7 @@ func (here places) search(paths []string, stdin io.Reader, except string) (r rec
 	seen := map[string]bool{}
 	for _, path := range paths {
 		path = store.Clean(path)
-		found, err := known.Search(here.files, path)
+		found, err := recordings.Search(here.files, known.Codecs(), path)
 		if errors.Is(err, fs.ErrNotExist) { // perhaps the beginning of the names of several files
 			found, err = []string{path}, nil
 		}
@@ -114,8 +115,8 @@ func (here places) search(paths []string, stdin io.Reader, except string) (r rec
 }
 
 // whole returns the recordings without further files of others.
-func (here places) whole(r recordings) (w recordings) {
-	kept := known.Recordings(here.files, r.paths)
+func (here places) whole(r foundRecordings) (w foundRecordings) {
+	kept := recordings.Firsts(here.files, known.Codecs(), r.paths)
 	for i, path := range r.paths {
 		if slices.Contains(kept, path) {
 			w.paths, w.folders = append(w.paths, path), append(w.folders, r.folders[i])

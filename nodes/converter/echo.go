@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/echo"
 	"tapedeck/nodes/internal/formats"
@@ -38,17 +37,13 @@ func (o *echoOptions) echo(ctx context.Context, args []string, stdout, stderr io
 	if err != nil {
 		return err
 	}
-	reader, left, err := known.OpenROS2(o.files, args[0], formats.ReadOptions{DefinitionOptions: o.DefinitionOptions})
-	if err != nil {
-		return err
-	}
-	in, err := newInput(args[0], reader)
+	in, err := o.openROS2(args[0], o.DefinitionOptions)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
 	note(stderr, in.info)
-	channels, err := in.topic(args[1], left)
+	channels, err := in.topic(args[1])
 	if err != nil {
 		return err
 	}
@@ -72,7 +67,7 @@ func (o *echoOptions) echo(ctx context.Context, args []string, stdout, stderr io
 		}
 	}
 	q.Mislabelled = func(err error) { fmt.Fprintln(stderr, "note:", err) }
-	it, err := reader.Read(q)
+	it, err := in.reader.Read(q)
 	if err != nil {
 		return err
 	}
@@ -108,9 +103,8 @@ func (o *echoOptions) echo(ctx context.Context, args []string, stdout, stderr io
 	return nil
 }
 
-// topic returns the channels of a topic, which may be named without the '/' in front. left are those that could not
-// be translated.
-func (i *input) topic(name string, left []error) ([]*codec.Channel, error) {
+// topic returns the channels of a topic, which may be named without the '/' in front.
+func (i *input) topic(name string) ([]*codec.Channel, error) {
 	bare := func(topic string) string { return strings.TrimPrefix(topic, "/") }
 	var exact, found []*codec.Channel
 	var names []string
@@ -127,11 +121,9 @@ func (i *input) topic(name string, left []error) ([]*codec.Channel, error) {
 	if exact != nil {
 		found = exact
 	}
-	for _, err := range left {
-		var untranslated *bridge.Untranslated
-		if errors.As(err, &untranslated) && slices.Contains(found, untranslated.Channel) {
-			return nil, fmt.Errorf("%s: messages of %s cannot be shown: %w", i.path, human.Printable(name),
-				untranslated.Err)
+	for _, c := range found {
+		if err := i.reader.Parts[0].Untranslated(c); err != nil {
+			return nil, fmt.Errorf("%s: messages of %s cannot be shown: %w", i.path, human.Printable(name), err)
 		}
 	}
 	switch {

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"tapedeck/codec"
 	"tapedeck/codec/store"
 	"tapedeck/config"
 	"tapedeck/msgs/printable"
@@ -292,9 +293,9 @@ func (o *findOptions) clip(ctx context.Context, lines []foundLine, in *input, na
 	for i := 0; i < len(lines); {
 		first := lines[i].Start
 		n := i + 1
-		begin, end := timerange.Later(first, -int64(o.Before)), timerange.Later(lines[i].End, int64(o.After))
-		for n < len(lines) && timerange.Later(lines[n].Start, -int64(o.Before)) <= end {
-			end = max(end, timerange.Later(lines[n].End, int64(o.After)))
+		begin, end := codec.Later(first, -int64(o.Before)), codec.Later(lines[i].End, int64(o.After))
+		for n < len(lines) && codec.Later(lines[n].Start, -int64(o.Before)) <= end {
+			end = max(end, codec.Later(lines[n].End, int64(o.After)))
 			n++
 		}
 		options := convert.DefaultOptions()

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 
+	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/msgs/printable"
@@ -43,7 +44,7 @@ func (o *infoOptions) info(ctx context.Context, paths []string, stdout, stderr i
 	case (o.Names || o.Sort != sortName) && (o.JSON || o.Wanted()):
 		return config.Usagef("topic_name, sort: they are for text")
 	}
-	paths = known.Recordings(o.files, paths)
+	paths = recordings.Firsts(o.files, known.Codecs(), paths)
 	failed, damaged := 0, 0
 	for i, path := range paths {
 		w := separated{Writer: stdout, pending: i > 0 && !o.JSON}
@@ -141,14 +142,14 @@ func (o *infoOptions) open(path string, stderr io.Writer) (*input, error) {
 	if !o.ROS2 {
 		return o.openInput(path, o.DefinitionOptions)
 	}
-	r, left, err := known.OpenROS2(o.files, path, formats.ReadOptions{DefinitionOptions: o.DefinitionOptions})
-	for _, err := range left {
-		fmt.Fprintln(stderr, "warning: not translated to ROS 2:", err)
-	}
+	in, err := o.openROS2(path, o.DefinitionOptions)
 	if err != nil {
 		return nil, err
 	}
-	return newInput(path, r)
+	for _, err := range in.left {
+		fmt.Fprintln(stderr, "warning: not translated to ROS 2:", err)
+	}
+	return in, nil
 }
 
 // writeInfoJSON writes info, with measures unless they are nil.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
 	"tapedeck/codec/store"
 	"tapedeck/codec/store/http"
@@ -28,42 +29,37 @@ func newPlaces() places {
 // input is a recording opened for reading.
 type input struct {
 	path   string
-	reader codec.Reader
+	reader *recordings.Recording
 	info   *codec.Info
+	left   []error // about channels that are not translated
 }
 
-// openInput opens a recording with the definitions that it may lack.
+// openInput opens a recording as it is, with the definitions that it may lack.
 func (here places) openInput(path string, o formats.DefinitionOptions) (*input, error) {
-	reader, err := known.Open(here.files, path)
-	if err != nil {
-		return nil, err
-	}
-	if err := o.Define(reader); err != nil {
-		return nil, errors.Join(err, reader.Close())
-	}
-	return newInput(path, reader)
+	return here.open(path, o, true)
 }
 
 // openROS2 opens a recording as one of ROS 2 messages. What is not translated stays as it is.
 func (here places) openROS2(path string, o formats.DefinitionOptions) (*input, error) {
-	reader, _, err := known.OpenROS2(here.files, path, formats.ReadOptions{DefinitionOptions: o})
-	if err != nil {
-		return nil, err
-	}
-	return newInput(path, reader)
+	return here.open(path, o, false)
 }
 
-// newInput owns reader, and closes it after an error.
-func newInput(path string, reader codec.Reader) (*input, error) {
-	info, err := reader.Info()
-	if err == nil {
-		info, err = timerange.WithOutlying(reader, info)
-	}
+func (here places) open(path string, definitions formats.DefinitionOptions, asRecorded bool) (*input, error) {
+	read := formats.ReadOptions{DefinitionOptions: definitions}
+	o := read.Options(known, here.files)
+	o.AsRecorded = asRecorded
+	r, err := recordings.Open([]string{path}, o)
 	if err != nil {
-		reader.Close()
 		return nil, err
 	}
-	return &input{path: path, reader: reader, info: info}, nil
+	info, err := r.Info()
+	if err == nil {
+		info, err = timerange.WithOutlying(r, info)
+	}
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return &input{path: path, reader: r, info: info, left: r.Parts[0].Left}, nil
 }
 
 // note tells which files of a recording were read, where that may surprise.

@@ -69,7 +69,7 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 		Options: convert.DefaultOptions(), Sound: o.Sound, Events: found.events,
 		Open: func(string) (codec.Reader, error) {
 			taken = true
-			return in.reader, nil
+			return in.reader.Parts[0].Source, nil
 		},
 	}
 	job.Options.To, job.Options.Overwrite, job.Options.ChunkSize, job.Options.Compression = format, o.Overwrite,

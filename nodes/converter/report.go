@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"tapedeck/bridge/recordings"
 	"tapedeck/bridge/robot"
 	"tapedeck/codec"
 	"tapedeck/codec/episode"
@@ -47,7 +48,7 @@ func (o *reportOptions) report(ctx context.Context, paths []string, stdout, stde
 	var pages []*page.Data
 	elsewhere := o.Plot // plots of topics that this recording may lack; the last one has what no other has
 	var found []string
-	paths = known.Recordings(o.files, paths)
+	paths = recordings.Firsts(o.files, known.Codecs(), paths)
 	for i, path := range paths {
 		if i == len(paths)-1 {
 			elsewhere = found
@@ -81,7 +82,7 @@ func (o *reportOptions) report(ctx context.Context, paths []string, stdout, stde
 }
 
 // outputOf returns the name of the page, and the recordings among paths.
-func (o *reportOptions) outputOf(paths []string) (output string, recordings []string, err error) {
+func (o *reportOptions) outputOf(paths []string) (output string, inputs []string, err error) {
 	output, paths, err = namedOutput(o.Output, paths, ".html", ".htm")
 	if err != nil || output != "" {
 		return output, paths, errors.Join(err, checkOutput(output, "<!doctype html>"))
@@ -119,38 +120,24 @@ func namedOutput(output string, paths []string, endings ...string) (string, []st
 // read gathers what the page shows of a recording.
 func (o *reportOptions) read(ctx context.Context, path string, elsewhere []string, stderr io.Writer) (*page.Data,
 	error) {
-	reader, err := known.Open(o.files, path)
-	if err != nil {
-		return nil, err
-	}
-	if r, ok := reader.(*episode.Reader); ok && o.Mapping == "" {
-		defer r.Close()
-		info, err := r.Info()
-		if err != nil {
-			return nil, err
-		}
-		warnings := warningsOf(info.Events)
-		for _, text := range warnings[:min(len(warnings), shownDamage)] {
-			fmt.Fprintln(stderr, "warning:", text)
-		}
-		return o.episodes(ctx, r, r.Source())
-	}
-	if err := reader.Close(); err != nil {
-		return nil, err
-	}
-	r, left, err := known.OpenROS2(o.files, path, formats.ReadOptions{DefinitionOptions: o.DefinitionOptions})
-	if err != nil {
-		return nil, err
-	}
-	in, err := newInput(path, r)
+	in, err := o.openROS2(path, o.DefinitionOptions)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
-	note(stderr, in.info)
+	episodes := in.reader.Parts[0].Episodes
+	if o.Mapping != "" {
+		episodes = nil // they are found by the mapping
+	}
+	if episodes == nil {
+		note(stderr, in.info)
+	}
 	warnings := warningsOf(in.info.Events)
 	for _, text := range warnings[:min(len(warnings), shownDamage)] {
 		fmt.Fprintln(stderr, "warning:", text)
+	}
+	if episodes != nil {
+		return o.episodes(ctx, episodes, episodes.Source())
 	}
 	bar := progress.Seconds(os.Stderr, "reading", describe.Span(in.info))
 	defer bar.Close()
@@ -159,7 +146,7 @@ func (o *reportOptions) read(ctx context.Context, path string, elsewhere []strin
 		if err != nil {
 			return nil, err
 		}
-		source, err := robot.Episodes(r, mapping)
+		source, err := robot.Episodes(in.reader, mapping)
 		if err != nil {
 			return nil, err
 		}
@@ -167,7 +154,7 @@ func (o *reportOptions) read(ctx context.Context, path string, elsewhere []strin
 			bar.Set(t - in.info.StartTime)
 			return ctx.Err()
 		}
-		return o.episodes(ctx, r, source)
+		return o.episodes(ctx, in.reader, source)
 	}
 	var expected *contract.Contract
 	if o.Expect != "" {
@@ -176,7 +163,8 @@ func (o *reportOptions) read(ctx context.Context, path string, elsewhere []strin
 		}
 	}
 	found := 0
-	return page.Build(ctx, r, left, page.Options{Plots: o.Plot, Elsewhere: elsewhere, MaxSize: int64(o.MaxSize),
+	return page.Build(ctx, in.reader, in.left, page.Options{
+		Plots: o.Plot, Elsewhere: elsewhere, MaxSize: int64(o.MaxSize),
 		Expect: expected, Reading: func(ns int64) { bar.Set(ns - in.info.StartTime) },
 		Found: func(text string) {
 			if slices.ContainsFunc(warnings, func(known string) bool { return strings.HasSuffix(text, known) }) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/codec/store"
@@ -45,13 +46,13 @@ func (r *sourceInput) read(t, end int64) (codec.Iterator, error) {
 	time := sendTime
 	switch r.order {
 	case byReceipt:
-		return r.source.read(q)
+		return r.source.Read(q)
 	case byHeader:
 		time = func(m *codec.Message) int64 { return headerTime(r.stamps[m.Channel], m) }
 	}
 	q.Start -= disorder
 	q.End += disorder
-	it, err := r.source.read(q)
+	it, err := r.source.Read(q)
 	return &ordered{it: it, time: time, start: t, end: end, first: r.source.start, last: r.source.end}, err
 }
 
@@ -62,7 +63,7 @@ func (r *sourceInput) latched(t int64, publish func(*codec.Message) error) error
 		return nil
 	}
 	published := func(c *codec.Channel) bool { return r.published(c) && r.publishers[c].caller == nil }
-	it, err := r.source.read(codec.Query{End: t, Topics: published, Damaged: r.damaged,
+	it, err := r.source.Read(codec.Query{End: t, Topics: published, Damaged: r.damaged,
 		Last: func(c *codec.Channel) int { return r.publishers[c].latchedDepth(c) }})
 	if err != nil {
 		return err
@@ -83,134 +84,84 @@ func (r *sourceInput) latched(t int64, publish func(*codec.Message) error) error
 
 // source is the recordings to be played, merged in time.
 type source struct {
-	files      *store.Files
-	recordings []recording
-	channels   []*codec.Channel // selected by the filter, in the order of the files
-	all        []*codec.Channel // with those that are not selected
-	messages   uint64           // of all channels
-	start      int64            // ns since the Unix epoch, of the earliest message of all
-	end        int64            // of the latest
-	warnings   []string         // for the log
-	wants      func(*codec.Channel) bool
-	options    formats.ReadOptions
-}
-
-// recording is one of a source.
-type recording struct {
-	codec.Reader
-	info *codec.Info
+	*recordings.Recording
+	files    *store.Files
+	channels []*codec.Channel // selected by the filter, in the order of the files
+	all      []*codec.Channel // with those that are not selected
+	messages uint64           // of all channels
+	start    int64            // ns since the Unix epoch, of the earliest message of all
+	end      int64            // of the latest
+	warnings []string         // for the log
+	wants    func(*codec.Channel) bool
 }
 
 // openSource opens the recordings at paths. offsets are by path, in ns that a recording is played later; with
 // alignStarts they count from the earliest start. Reading the source ends with ctx. The caller closes it.
 func openSource(ctx context.Context, files *store.Files, paths []string, offsets map[string]int64, alignStarts bool,
-	wants func(*codec.Channel) bool, o formats.ReadOptions) (_ *source, err error) {
-	s := &source{files: files, wants: wants, options: o}
-	var opened []string
-	paths = allformats.List().Recordings(files, paths)
-	for i, path := range paths {
-		err := s.add(ctx, path)
-		switch {
-		case errors.Is(err, codec.ErrUnwritten) && (opened != nil || i < len(paths)-1):
-			s.warnings = append(s.warnings, path+" is unfinished and empty; nothing of it is played")
-		case err != nil:
-			return nil, errors.Join(err, s.close())
-		default:
-			opened = append(opened, path)
+	wants func(*codec.Channel) bool, o formats.ReadOptions) (*source, error) {
+	options := o.Options(allformats.List(), files)
+	options.Context, options.SkipUnwritten = ctx, true
+	options.Align, options.Shift = alignStarts, offsets
+	opened, err := recordings.Open(paths, options)
+	if err != nil {
+		return nil, err
+	}
+	s := &source{Recording: opened, files: files, wants: wants}
+	for _, path := range opened.Unwritten {
+		s.warnings = append(s.warnings, path+" is unfinished and empty; nothing of it is played")
+	}
+	for _, p := range opened.Parts {
+		if err := s.add(p); err != nil {
+			return nil, errors.Join(err, s.Close())
 		}
 	}
-	paths = opened
-	shifts := make([]int64, len(paths))
-	if alignStarts {
-		shifts = timerange.Aligned(s.infos())
-	}
-	for i := range s.recordings {
-		r := &s.recordings[i]
-		if r.Reader, err = timerange.Shift(r.Reader, shifts[i]+offsets[paths[i]]); err == nil {
-			r.info, err = r.Info()
-		}
-		if err != nil {
-			return nil, errors.Join(err, s.close())
-		}
-		s.cover(r.info)
-	}
-	for _, text := range timerange.FarApart(s.infos()) {
+	s.start, s.end = opened.Window()
+	for _, text := range recordings.FarApart(opened.Infos()) {
 		s.warnings = append(s.warnings, text+", --skip-empty skips the time between")
 	}
 	if !alignStarts {
-		readers := make([]codec.Reader, len(s.recordings))
-		for i, r := range s.recordings {
-			readers[i] = r.Reader
+		var readers []codec.Reader
+		for _, p := range opened.Parts {
+			readers = append(readers, p.Reader)
 		}
-		s.warnings = append(s.warnings, timerange.Doubled(readers)...)
+		s.warnings = append(s.warnings, recordings.Doubled(readers)...)
 	}
 	return s, nil
 }
 
-func (s *source) add(ctx context.Context, path string) error {
-	opened, err := allformats.List().Open(s.files, path)
-	if err != nil {
-		return err
-	}
-	r, left, err := s.options.ROS2(formats.Opened{Reader: opened, Context: ctx})
-	if err != nil {
-		return errors.Join(err, opened.Close())
-	}
-	s.recordings = append(s.recordings, recording{Reader: r})
-	info, err := r.Info()
-	if err != nil {
-		return err
-	}
-	s.recordings[len(s.recordings)-1].info = info
-	told, err := timerange.WithOutlying(r, info)
+// add adds the channels of a recording, and warnings about it.
+func (s *source) add(p *recordings.Part) error {
+	told, err := timerange.WithOutlying(p.Reader, p.Info)
 	if err != nil {
 		return err
 	}
 	for _, e := range told.Events {
 		if e.Kind == codec.EventTimes {
-			s.warnings = append(s.warnings, path+": "+e.Text+"; the player waits as long as times are apart, "+
+			s.warnings = append(s.warnings, p.Path+": "+e.Text+"; the player waits as long as times are apart, "+
 				"--skip-empty skips that")
 		}
 	}
-	s.warnings = append(s.warnings, info.Notes...)
-	if !info.Complete {
+	s.warnings = append(s.warnings, p.Info.Notes...)
+	if !p.Info.Complete {
 		s.warnings = append(s.warnings, fmt.Sprintf("%s is unfinished or damaged%s; playing what is readable (for "+
-			"details: converter info)", path, damage(info)))
+			"details: converter info)", p.Path, damage(p.Info)))
 	}
-	for _, e := range info.Events {
+	for _, e := range p.Info.Events {
 		if e.Kind == codec.EventLabel || e.Kind == codec.EventNote {
-			s.warnings = append(s.warnings, path+": "+e.Text)
+			s.warnings = append(s.warnings, p.Path+": "+e.Text)
 		}
 	}
-	for _, err := range left {
-		s.warnings = append(s.warnings, fmt.Sprintf("%s: not played: %v", path, err))
+	for _, err := range p.Left {
+		s.warnings = append(s.warnings, fmt.Sprintf("%s: not played: %v", p.Path, err))
 	}
-	for _, t := range info.Topics {
+	for _, t := range p.Info.Topics {
 		s.all = append(s.all, t.Channel)
 		if s.wants(t.Channel) {
 			s.channels = append(s.channels, t.Channel)
 		}
 	}
+	s.messages += p.Info.MessageCount
 	return nil
-}
-
-func (s *source) infos() (all []*codec.Info) {
-	for _, r := range s.recordings {
-		all = append(all, r.info)
-	}
-	return all
-}
-
-// cover extends the time of the source to a recording, the first one with messages if there are none yet.
-func (s *source) cover(info *codec.Info) {
-	if info.MessageCount == 0 {
-		return
-	}
-	if s.messages == 0 {
-		s.start, s.end = info.StartTime, info.EndTime
-	}
-	s.start, s.end = min(s.start, info.StartTime), max(s.end, info.EndTime)
-	s.messages += info.MessageCount
 }
 
 // last returns where playback ends that is to end before a time, 0 for none.
@@ -233,38 +184,22 @@ func damage(info *codec.Info) string {
 
 // lacks returns an error if a file of a recording is not there that would have messages to be played.
 func (s *source) lacks() error {
-	for _, r := range s.recordings {
-		for _, e := range r.info.Events {
+	for _, p := range s.Parts {
+		for _, e := range p.Info.Events {
 			if e.Kind == codec.EventMissing && (e.Topic == "" ||
 				slices.ContainsFunc(s.channels, func(c *codec.Channel) bool { return c.Topic == e.Topic })) {
-				return fmt.Errorf("%s: %s; without --stop-at-damage everything else is played", r.info.Path, e.Text)
+				return fmt.Errorf("%s: %s; without --stop-at-damage everything else is played", p.Info.Path, e.Text)
 			}
 		}
 	}
 	return nil
 }
 
-// read returns the messages that q and the filter select, in time order.
-func (s *source) read(q codec.Query) (codec.Iterator, error) {
+// Read returns the messages that q and the filter select, in time order.
+func (s *source) Read(q codec.Query) (codec.Iterator, error) {
 	selected := q
 	q.Topics = func(c *codec.Channel) bool { return s.wants(c) && selected.Wants(c) }
-	var its []codec.Iterator
-	for _, r := range s.recordings {
-		it, err := r.Read(q)
-		if err != nil {
-			return nil, errors.Join(err, codec.Merge(its...).Close())
-		}
-		its = append(its, it)
-	}
-	return codec.Merge(its...), nil
-}
-
-func (s *source) close() error {
-	var errs []error
-	for _, r := range s.recordings {
-		errs = append(errs, r.Close())
-	}
-	return errors.Join(errs...)
+	return s.Recording.Read(q)
 }
 
 // offsets parses input_offset: by path, by how many ns a recording is played later.

@@ -79,7 +79,7 @@ func TestSourceReadsSeries(t *testing.T) {
 			require.Len(t, s.warnings, 1)
 			require.Contains(t, s.warnings[0], test.warning)
 		}
-		require.NoError(t, s.close())
+		require.NoError(t, s.Close())
 	}
 }
 
@@ -89,12 +89,12 @@ func TestSourceMergesRecordings(t *testing.T) {
 		writeRecording(t, "b.mcap", "/b", true, 0, 200),
 	}, nil, false, everything, formats.ReadOptions{})
 	require.NoError(t, err)
-	defer s.close()
+	defer s.Close()
 	require.Equal(t, []int64{0, 300, 4}, []int64{s.start, s.end, int64(s.messages)}, "recorded time may begin at 0")
 	require.Empty(t, s.warnings)
 	require.Len(t, s.channels, 3)
 	read := func(q codec.Query) (times []int64) {
-		it, err := s.read(q)
+		it, err := s.Read(q)
 		require.NoError(t, err)
 		defer it.Close()
 		for {
@@ -123,7 +123,7 @@ func TestSourceNamesWhatIsMissing(t *testing.T) {
 	}
 	s, err := openSource(t.Context(), nil, []string{folder}, nil, false, everything, formats.ReadOptions{})
 	require.NoError(t, err)
-	defer s.close()
+	defer s.Close()
 	require.EqualValues(t, 2, s.messages)
 	require.Len(t, s.warnings, 1)
 	require.Contains(t, s.warnings[0], "a.record.00001 is missing")
@@ -133,7 +133,7 @@ func TestSourceTellsOfUnfinishedRecordings(t *testing.T) {
 	path := writeRecording(t, "killed.record", "/a", false, 1, 2)
 	s, err := openSource(t.Context(), nil, []string{path}, nil, false, everything, formats.ReadOptions{})
 	require.NoError(t, err)
-	defer s.close()
+	defer s.Close()
 	require.Len(t, s.warnings, 1)
 	require.Contains(t, s.warnings[0], path)
 	require.Equal(t, uint64(2), s.messages)
@@ -267,7 +267,7 @@ func TestAlignStarts(t *testing.T) {
 		s, err := openSource(t.Context(), nil, []string{a, b, empty}, map[string]int64{b: 3}, align, everything,
 			formats.ReadOptions{})
 		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, s.close()) })
+		t.Cleanup(func() { require.NoError(t, s.Close()) })
 		return s
 	}
 	s := open(false)
@@ -301,7 +301,7 @@ func TestMissingFiles(t *testing.T) {
 			open := func(wants func(*codec.Channel) bool) *source {
 				s, err := openSource(t.Context(), nil, []string{folder}, nil, false, wants, formats.ReadOptions{})
 				require.NoError(t, err)
-				t.Cleanup(func() { require.NoError(t, s.close()) })
+				t.Cleanup(func() { require.NoError(t, s.Close()) })
 				require.Contains(t, strings.Join(s.warnings, "\n"), c.what)
 				return s
 			}
@@ -356,12 +356,12 @@ func TestSourceEnds(t *testing.T) {
 	log := generate.Path(t, "mavlink/synthetic_px4_v2.tlog")
 	s, err := openSource(ctx, nil, []string{log}, nil, false, everything, formats.ReadOptions{})
 	require.NoError(t, err)
-	defer s.close()
+	defer s.Close()
 	r := &sourceInput{source: s, publishers: publishers{}}
 	for _, c := range s.channels {
 		r.publishers[c] = &publisher{Offer: rospub.Offer{QoS: codec.QoS{Durability: codec.TransientLocal}}}
 	}
-	it, err := s.read(codec.Query{Topics: func(c *codec.Channel) bool { return c.Topic == "/mavros/rc/out" }})
+	it, err := s.Read(codec.Query{Topics: func(c *codec.Channel) bool { return c.Topic == "/mavros/rc/out" }})
 	require.NoError(t, err)
 	defer it.Close()
 	cancel()
@@ -380,6 +380,6 @@ func TestOutlyingTimes(t *testing.T) {
 		require.Regexp(t, `: the times of \d+ messages are 19676 days before .*; the player waits as long as times `+
 			`are `+
 			`apart, --skip-empty skips that$`, s.warnings[0])
-		require.NoError(t, s.close())
+		require.NoError(t, s.Close())
 	}
 }

@@ -131,7 +131,7 @@ func play(ctx context.Context, in *config.Input, o *options) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.close()) }()
+	defer func() { err = errors.Join(err, s.Close()) }()
 	if o.DamagedError {
 		if err := s.lacks(); err != nil {
 			return err

@@ -52,7 +52,7 @@ func (p *player) servePage(ctx context.Context, paths []string) (close func() er
 		return nil, errors.Join(err, listener.Close())
 	}
 	if g.server, err = livepage.Serve(listener, "player", g); err != nil {
-		return nil, errors.Join(err, g.source.close())
+		return nil, errors.Join(err, g.source.Close())
 	}
 	fmt.Fprintf(p.line.Above(human.Stdout), "page: %s\n", g.server.URL) // not logged: others may read the log
 	ctx, cancel := context.WithCancel(ctx)
@@ -67,7 +67,7 @@ func (p *player) servePage(ctx context.Context, paths []string) (close func() er
 		cancel()
 		err := g.server.Close()
 		reading.Wait()
-		return errors.Join(err, g.source.close())
+		return errors.Join(err, g.source.Close())
 	}, nil
 }
 
@@ -81,17 +81,17 @@ func (g *page) say(note string) {
 func (g *page) read(ctx context.Context) error {
 	var all []*report.Data
 	var starts []int64
-	for i, r := range g.source.recordings {
+	for i, p := range g.source.Parts {
 		worked := time.Now()
 		last := int64(-1)
-		data, err := report.Build(ctx, r, nil, report.Options{MaxSize: pageData, Reading: func(ns int64) {
+		data, err := report.Build(ctx, p.Reader, nil, report.Options{MaxSize: pageData, Reading: func(ns int64) {
 			if d := time.Since(worked); d > pageBurst {
 				time.Sleep(d)
 				worked = time.Now()
 			}
-			if done := 100 * (ns - r.info.StartTime) / max(1, r.info.EndTime-r.info.StartTime); done != last {
+			if done := 100 * (ns - p.Info.StartTime) / max(1, p.Info.EndTime-p.Info.StartTime); done != last {
 				last = done
-				g.say(fmt.Sprintf("reading %d of %d: %d %%", i+1, len(g.source.recordings), done))
+				g.say(fmt.Sprintf("reading %d of %d: %d %%", i+1, len(g.source.Parts), done))
 			}
 		}})
 		if err != nil {

@@ -78,7 +78,7 @@ func newFixture(t *testing.T, o options, paths ...string) *fixture {
 		}
 		require.NoError(t, h.listener.Close())
 		require.NoError(t, node.Close())
-		require.NoError(t, s.close())
+		require.NoError(t, s.Close())
 		require.NoError(t, null.Close())
 	})
 	h.open = func() {

@@ -71,9 +71,9 @@ func (r *requestReader) read(data []byte) ([]byte, error) {
 // sent.
 func (s *source) readers(o *options) (all map[*codec.Channel]*requestReader, warnings []string, err error) {
 	all = map[*codec.Channel]*requestReader{}
-	for i := range s.recordings {
+	for _, p := range s.Parts {
 		services := map[string]*recordedService{}
-		for _, t := range s.recordings[i].info.Topics {
+		for _, t := range p.Info.Topics {
 			call, ok := calls.Of(t.Channel.Topic, t.Channel.Type)
 			if !ok || !s.wants(t.Channel) || !o.sends(call) {
 				continue
@@ -90,13 +90,13 @@ func (s *source) readers(o *options) (all map[*codec.Channel]*requestReader, war
 				service.events = append(service.events, t.Channel)
 			}
 		}
-		if err := s.recordings[i].findRequests(services, o.requestEvent()); err != nil {
+		if err := findRequests(p.Reader, services, o.requestEvent()); err != nil {
 			return nil, nil, err
 		}
 		for _, name := range slices.Sorted(maps.Keys(services)) {
 			if reason := services[name].choose(all, o.requestEvent()); reason != "" {
 				warnings = append(warnings,
-					fmt.Sprintf("%s: requests of %s are not sent: %s", s.recordings[i].info.Path, name, reason))
+					fmt.Sprintf("%s: requests of %s are not sent: %s", p.Info.Path, name, reason))
 			}
 		}
 	}
@@ -110,7 +110,7 @@ type recordedService struct {
 }
 
 // findRequests looks for events with requests, in as many messages as it takes.
-func (r *recording) findRequests(services map[string]*recordedService, event uint8) error {
+func findRequests(r codec.Reader, services map[string]*recordedService, event uint8) error {
 	open := map[*codec.Channel]*recordedService{}
 	for _, service := range services {
 		for _, c := range service.events {

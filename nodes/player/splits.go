@@ -33,8 +33,8 @@ func newSplits(node bridge.Node, library *rosidl.Library, s *source) *splits {
 		node.Log(bridge.Warn, "no events on events/read_split: %v", err)
 		return nil
 	}
-	for _, r := range s.recordings {
-		t.files = append(t.files, slices.DeleteFunc(slices.Clone(r.info.Files), func(f codec.FileInfo) bool {
+	for _, p := range s.Parts {
+		t.files = append(t.files, slices.DeleteFunc(slices.Clone(p.Info.Files), func(f codec.FileInfo) bool {
 			return f.MessageCount == 0
 		}))
 	}

@@ -74,8 +74,8 @@ func (p *player) remoteStatus() remote.Status {
 	s := p.state()
 	status := remote.Status{State: s.word, Text: s.String(), Seconds: float64(s.position-s.start) / 1e9,
 		Duration: float64(s.end-s.start) / 1e9, Rate: rateText(s.rate), Messages: s.played}
-	for i := range p.source.recordings {
-		status.Paths = append(status.Paths, p.source.recordings[i].info.Path)
+	for _, info := range p.source.Infos() {
+		status.Paths = append(status.Paths, info.Path)
 	}
 	for _, offer := range p.publishers.offers() {
 		n := offer.Subscribers()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
@@ -24,7 +25,7 @@ import (
 )
 
 func open(t *testing.T, path string) codec.Reader {
-	r, _, err := formats.PureGo().OpenROS2(nil, path, formats.ReadOptions{})
+	r, err := recordings.Open([]string{path}, recordings.Options{Formats: formats.PureGo().Codecs()})
 	require.NoError(t, err)
 	t.Cleanup(func() { r.Close() })
 	return r
@@ -195,7 +196,7 @@ func TestFindInSamples(t *testing.T) {
 	paths := []string{generate.Path(t, "apollo/example.record.00000"), generate.Path(t, "apollo/multichunk.record"),
 		generate.Path(t, "apollo/apollo_cpp_sensors.record"), generate.Path(t, "mavlink/synthetic_px4_v2.tlog"),
 		generate.Path(t, "rosbag2/rosbags_rs/test_bag_mcap")}
-	if found, err := formats.PureGo().Search(nil, samples.Folder()); err == nil {
+	if found, err := recordings.Search(nil, formats.PureGo().Codecs(), samples.Folder()); err == nil {
 		for i, path := range found {
 			if i%4 == 0 { // many are alike
 				paths = append(paths, path)
@@ -206,7 +207,7 @@ func TestFindInSamples(t *testing.T) {
 	require.NoError(t, err)
 	tried := 0
 	for _, path := range paths {
-		r, _, err := formats.PureGo().OpenROS2(nil, path, formats.ReadOptions{})
+		r, err := recordings.Open([]string{path}, recordings.Options{Formats: formats.PureGo().Codecs()})
 		if err != nil {
 			continue // samples may be broken on purpose
 		}

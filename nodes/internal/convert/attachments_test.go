@@ -12,6 +12,7 @@ import (
 	"github.com/foxglove/mcap/go/mcap"
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/formats/allformats"
 )
@@ -257,10 +258,10 @@ func TestInterruptedAttachment(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	o := codec.CreateOptions{}
-	in := &input{original: &codec.Info{Attachments: []codec.Attachment{
+	in := &recordings.Part{Original: &codec.Info{Attachments: []codec.Attachment{
 		{Open: func(func(error)) io.Reader { return bytes.NewReader([]byte("data")) }},
 	}}}
-	inputs{in}.attach(ctx, &o, 0, nil)
+	attach(ctx, &recordings.Recording{Parts: []*recordings.Part{in}}, &o, 0, nil)
 	_, err := io.ReadAll(o.Attachments[0].Open(nil))
 	require.ErrorIs(t, err, context.Canceled)
 }

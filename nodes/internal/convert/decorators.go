@@ -3,7 +3,6 @@ package convert
 import (
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/throttle"
-	"tapedeck/nodes/internal/timerange"
 )
 
 // changed iterates over the messages of a reader and changes them or leaves them out.
@@ -43,10 +42,10 @@ func (s *source) read(q codec.Query) (codec.Iterator, error) {
 	s.observer.reset()
 	window, offset := s.window, int64(s.plan.Offset)
 	if q.Start != 0 {
-		window.Start = max(window.Start, timerange.Later(q.Start, -offset))
+		window.Start = max(window.Start, codec.Later(q.Start, -offset))
 	}
 	if q.End != 0 {
-		if end := timerange.Later(q.End, -offset); end != 0 && (window.End == 0 || end < window.End) {
+		if end := codec.Later(q.End, -offset); end != 0 && (window.End == 0 || end < window.End) {
 			window.End = end
 		}
 	}
@@ -102,9 +101,9 @@ func (s *source) shift(m *codec.Message) {
 		s.observer.of(m.Channel).published++
 	}
 	if offset := int64(s.plan.Offset); offset != 0 {
-		m.LogTime = timerange.Later(m.LogTime, offset)
+		m.LogTime = codec.Later(m.LogTime, offset)
 		if m.PublishTime != 0 {
-			m.PublishTime = timerange.Later(m.PublishTime, offset)
+			m.PublishTime = codec.Later(m.PublishTime, offset)
 		}
 	}
 }

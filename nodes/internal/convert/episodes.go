@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"tapedeck/bridge/recordings"
 	"tapedeck/bridge/robot"
 	"tapedeck/codec"
 	"tapedeck/codec/align"
@@ -21,7 +22,6 @@ import (
 	"tapedeck/codec/store"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
-	"tapedeck/nodes/internal/timerange"
 )
 
 // episodeJob converts recordings to a format that keeps episodes.
@@ -49,6 +49,7 @@ const surveying = 0.3
 // runEpisodes writes what is in the inputs, one after the other, as episodes.
 func (j *Job) runEpisodes(ctx context.Context, p *plan, t *target, d *damage) (*Result, error) {
 	format := t.format
+	j.Inputs = recordings.Firsts(j.Files, j.Formats.Codecs(), j.Inputs)
 	w := &episodeJob{Job: j, plan: p, format: format, parts: make([]float64, len(j.Inputs)), damage: d,
 		onDamage: j.onDamage(d)}
 	var err error
@@ -151,7 +152,8 @@ func (p *plan) fits(format formats.Format, known formats.List) error {
 // editsMessages reports whether options select or change messages, so that episodes must be read as messages.
 func (p *plan) editsMessages() bool {
 	return p.Mapping != "" || len(p.Topics)+len(p.Exclude)+len(p.Types)+len(p.ExcludeTypes)+len(p.Remap) > 0 ||
-		p.Begin != "" || p.End != "" || p.StartOffset != 0 || p.Duration > 0 || p.Prefix != "" || p.Offset != 0
+		p.Begin != "" || p.End != "" || p.StartOffset != 0 || p.Duration > 0 || p.Prefix != "" || p.Offset != 0 ||
+		p.Order == "header" || p.Restamp
 }
 
 // task is an episode to be written.
@@ -355,72 +357,64 @@ type notedSource struct {
 
 // source opens an input.
 func (w *episodeJob) source(ctx context.Context, i int, path string) (*notedSource, error) {
-	in, err := w.open(ctx, path, w.plan, ros2Target(w.format))
+	opened, err := w.open(ctx, []string{path}, w.plan, ros2Target(w.format))
 	if err != nil {
 		return nil, err
 	}
+	in := opened.Parts[0]
 	w.reportLabels(in, &w.lost)
-	if r, ok := takes(in.reader); ok && !w.plan.editsMessages() {
-		s := &notedSource{Source: r.Source(), chosen: true, keeps: w.Damaged != nil && in.info.Format == w.format.Name}
-		if !in.info.Complete {
+	if in.Episodes != nil && !w.plan.editsMessages() {
+		s := &notedSource{Source: in.Episodes.Source(), chosen: true,
+			keeps: w.Damaged != nil && in.Info.Format == w.format.Name}
+		if !in.Info.Complete {
 			s.notes = append(s.notes, "it is incomplete; converting everything readable")
 		}
 		if err := w.accept(in, w.plan, &w.lost); err != nil {
-			return nil, errors.Join(err, in.reader.Close())
+			return nil, errors.Join(err, opened.Close())
 		}
 		for _, err := range s.Found().Damage {
 			switch {
 			case w.Damaged == nil && errors.As(err, new(*episode.MissingError)): // which accept has handled
 			case w.plan.Strict:
-				return nil, errors.Join(w.plan.damaged(err), in.reader.Close())
+				return nil, errors.Join(w.plan.damaged(err), opened.Close())
 			default:
 				w.onDamage(err)
 			}
 		}
 		return s, nil
 	}
-	s, err := w.fromMessages(ctx, i, in)
+	s, err := w.fromMessages(ctx, i, opened)
 	if err != nil {
-		return nil, errors.Join(err, in.reader.Close())
+		return nil, errors.Join(err, opened.Close())
 	}
 	return s, nil
 }
 
-// takes returns r as a reader of episodes if it is one.
-func takes(r codec.Reader) (*episode.Reader, bool) {
-	if o, ok := r.(formats.Opened); ok {
-		r = o.Reader
-	}
-	e, ok := r.(*episode.Reader)
-	return e, ok
-}
-
 // fromMessages returns the episodes in a recording of messages.
-func (w *episodeJob) fromMessages(ctx context.Context, i int, in *input) (*notedSource, error) {
-	p := w.plan
-	for _, text := range in.original.Notes {
+func (w *episodeJob) fromMessages(ctx context.Context, i int, opened *recordings.Recording) (*notedSource, error) {
+	p, in := w.plan, opened.Parts[0]
+	for _, text := range in.Original.Notes {
 		w.warn(text)
 	}
-	if err := p.check([]*codec.Info{in.info}, w.warn); err != nil {
+	if err := p.check([]*codec.Info{in.Info}, w.warn); err != nil {
 		return nil, err
 	}
-	window, err := p.window(in.original.StartTime, in.original.EndTime, w.warn)
+	window, err := p.window(in.Original.StartTime, in.Original.EndTime, w.warn)
 	if err != nil {
 		return nil, err
 	}
-	s := &notedSource{}
-	_, s.chosen = takes(in.source)
-	if !in.original.Complete && w.Damaged == nil {
+	s := &notedSource{chosen: in.Episodes != nil}
+	if !in.Original.Complete && w.Damaged == nil {
 		s.notes = append(s.notes, "it is incomplete; converting everything readable")
 	}
-	r := newSource(p, ros2Target(w.format), inputs{in}, window)
+	r := newSource(p, ros2Target(w.format), opened, window)
 	if err := cmp.Or(w.accept(in, p, &w.lost), w.reportDamage(in, p, w.damage)); err != nil {
 		return nil, err
 	}
 	r.observer.damaged, s.messages = w.onDamage, r
-	r.info.Path, r.info.Metadata = in.path, movedEpisodes(in.original.AllMetadata(), int64(p.Offset))
-	r.info.StartTime, r.info.EndTime = timerange.Later(in.original.StartTime, int64(p.Offset)),
-		timerange.Later(in.original.EndTime, int64(p.Offset))
+	r.info.Path, r.info.Metadata = in.Path, movedEpisodes(in.Original.AllMetadata(), int64(p.Offset))
+	r.info.StartTime, r.info.EndTime = codec.Later(in.Original.StartTime, int64(p.Offset)),
+		codec.Later(in.Original.EndTime, int64(p.Offset))
 	mapping := w.mapping
 	if p.Stamps != "auto" {
 		if mapping == nil {
@@ -431,12 +425,12 @@ func (w *episodeJob) fromMessages(ctx context.Context, i int, in *input) (*noted
 		}
 		mapping.Receive = p.Stamps == align.StampsReceive
 	}
-	recording, err := robot.Episodes(owner{r, in}, mapping)
+	recording, err := robot.Episodes(owner{r, opened}, mapping)
 	if err != nil {
 		return nil, err
 	}
 	if missing := recording.Missing(); len(missing) > 0 && w.mapping != nil && !p.Partial {
-		return nil, fmt.Errorf("%s lacks topics of --mapping: %s; correct the mapping, or use --partial", in.path,
+		return nil, fmt.Errorf("%s lacks topics of --mapping: %s; correct the mapping, or use --partial", in.Path,
 			strings.Join(missing, ", "))
 	}
 	for _, line := range recording.Missing() {
@@ -446,7 +440,7 @@ func (w *episodeJob) fromMessages(ctx context.Context, i int, in *input) (*noted
 		s.notes = append(s.notes, "mapping derived from topic names and types (see --mapping): "+
 			strings.Join(recording.Mapping().Lines(), ", "))
 	}
-	span := float64(max(in.original.EndTime-in.original.StartTime, 1))
+	span := float64(max(in.Original.EndTime-in.Original.StartTime, 1))
 	recording.Progress = func(t int64) error {
 		w.surveyed(i, min(max(float64(t-r.info.StartTime)/span, 0), 1))
 		return context.Cause(ctx)
@@ -458,10 +452,10 @@ func (w *episodeJob) fromMessages(ctx context.Context, i int, in *input) (*noted
 // owner is a source that closes its input.
 type owner struct {
 	*source
-	in *input
+	in *recordings.Recording
 }
 
-func (o owner) Close() error { return o.in.reader.Close() }
+func (o owner) Close() error { return o.in.Close() }
 
 // write writes an episode.
 func (w *episodeJob) write(ctx context.Context, t *task) error {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
@@ -19,7 +20,6 @@ import (
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
-	"tapedeck/nodes/internal/timerange"
 )
 
 // Job is a conversion of one or several recordings, merged in time, to one recording.
@@ -90,7 +90,6 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.Inputs = j.Formats.Recordings(j.Files, j.Inputs)
 	p.episodes.KeepDiscarded = j.Damaged != nil && (t.format.Episodes == nil || !t.format.Episodes.Rows) // marks, too
 	var d damage
 	run := j.runMessages
@@ -109,15 +108,11 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 
 // runMessages converts the inputs to a format that keeps messages.
 func (j *Job) runMessages(ctx context.Context, p *plan, t *target, d *damage) (*Result, error) {
-	var ins inputs
-	defer func() { ins.Close() }()
-	for _, path := range j.Inputs {
-		in, err := j.open(ctx, path, p, t)
-		if err != nil {
-			return nil, err
-		}
-		ins = append(ins, in)
+	ins, err := j.open(ctx, j.Inputs, p, t)
+	if err != nil {
+		return nil, err
 	}
+	defer ins.Close()
 	if err := p.checkEpisodes(); err != nil {
 		return nil, err
 	}
@@ -181,37 +176,33 @@ func compressing(err error, format formats.Format, compression string, known for
 	return fmt.Errorf("%w; %s is for --to %s", err, compression, strings.Join(names, ", --to "))
 }
 
-func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs, d *damage) (*Result, error) {
-	if err := p.check(ins.infos(), j.warn); err != nil {
+func (j *Job) convert(ctx context.Context, p *plan, t *target, ins *recordings.Recording, d *damage) (*Result, error) {
+	if err := p.check(ins.Infos(), j.warn); err != nil {
 		return nil, err
 	}
-	if p.AlignStarts {
-		if err := ins.align(p.Restamp); err != nil {
-			return nil, err
-		}
-	} else {
-		for _, text := range timerange.FarApart(ins.originals()) {
+	if !p.AlignStarts {
+		for _, text := range recordings.FarApart(ins.Originals()) {
 			j.warn(text)
 		}
 	}
-	first, last := ins.window()
+	first, last := ins.Window()
 	window, err := p.window(first, last, j.warn)
 	if err != nil {
 		return nil, err
 	}
 	var missing losses
-	for _, in := range ins {
-		for _, text := range in.original.Notes {
+	for _, in := range ins.Parts {
+		for _, text := range in.Original.Notes {
 			j.warn(text)
 		}
 		if err := j.accept(in, p, &missing); err != nil {
 			return nil, err
 		}
-		if !in.original.Complete && j.Damaged == nil {
-			j.warn(in.path + " is incomplete; converting everything readable")
+		if !in.Original.Complete && j.Damaged == nil {
+			j.warn(in.Path + " is incomplete; converting everything readable")
 		}
-		if in.standard {
-			j.warn(in.path + " has messages of PX4: converting them as with --standard-messages")
+		if in.Standard {
+			j.warn(in.Path + " has messages of PX4: converting them as with --standard-messages")
 		}
 		j.reportApollo(in, p, t)
 		j.reportUnreadQoS(in, p)
@@ -219,8 +210,8 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs, d *da
 		if err := j.reportDamage(in, p, d); err != nil {
 			return nil, err
 		}
-		if len(in.still) > 0 {
-			j.warn("stamps can be found only in ROS 2 messages, not in those of " + human.List(in.still))
+		if len(in.Still) > 0 {
+			j.warn("stamps can be found only in ROS 2 messages, not in those of " + human.List(in.Still))
 		}
 	}
 	s := newSource(p, t, ins, window)
@@ -241,7 +232,7 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs, d *da
 	}
 	defer out.Close()
 	if !p.AlignStarts {
-		for _, text := range timerange.Doubled(ins.sources()) {
+		for _, text := range recordings.Doubled(ins.Sources()) {
 			j.warn(text)
 		}
 	}
@@ -252,7 +243,7 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs, d *da
 	if window.End > 0 {
 		w.end = min(last, window.End)
 	}
-	metadata := ins.metadata(t, int64(p.Offset))
+	metadata := metadata(ins, t, int64(p.Offset))
 	if s.composed {
 		t.composer.SetDefaults(metadata)
 	}
@@ -263,7 +254,7 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs, d *da
 		if p.Strict {
 			damaged = nil
 		}
-		ins.attach(ctx, &options, int64(p.Offset), damaged)
+		attach(ctx, ins, &options, int64(p.Offset), damaged)
 	}
 	if err := w.run(ctx, options); err != nil {
 		return nil, err
@@ -279,10 +270,10 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs, d *da
 }
 
 // reportUnreadQoS reports, once for each selected topic, QoS that cannot be read.
-func (j *Job) reportUnreadQoS(in *input, p *plan) {
+func (j *Job) reportUnreadQoS(in *recordings.Part, p *plan) {
 	reported := map[string]bool{}
-	for _, e := range in.original.Events {
-		selected := slices.ContainsFunc(in.original.Topics, func(t codec.TopicInfo) bool {
+	for _, e := range in.Original.Events {
+		selected := slices.ContainsFunc(in.Original.Topics, func(t codec.TopicInfo) bool {
 			return t.Channel.Topic == e.Topic && p.selection.Wants(t.Channel)
 		})
 		if e.Kind != codec.EventDamage || !selected || reported[e.Topic] {
@@ -292,88 +283,67 @@ func (j *Job) reportUnreadQoS(in *input, p *plan) {
 		if j.Damaged != nil {
 			j.Damaged(errors.New(e.Text))
 		} else {
-			j.warn(in.path + ": " + e.Text)
+			j.warn(in.Path + ": " + e.Text)
 		}
 	}
 }
 
 // reportApollo says how messages that were Apollo's become Apollo's again in a record.
-func (j *Job) reportApollo(in *input, p *plan, t *target) {
-	if p.Encoding != "auto" || in.original.Format == t.format.Name ||
+func (j *Job) reportApollo(in *recordings.Part, p *plan, t *target) {
+	if p.Encoding != "auto" || in.Original.Format == t.format.Name ||
 		!slices.Contains(t.format.Native, codec.EncodingProtobuf) {
 		return
 	}
 	var topics []string
-	for _, topic := range in.info.Topics {
-		if c := topic.Channel; formats.WasApollo(c) && p.selection.Wants(c) {
+	for _, topic := range in.Info.Topics {
+		if c := topic.Channel; recordings.WasApollo(c) && p.selection.Wants(c) {
 			topics = append(topics, c.Topic)
 		}
 	}
 	if topics != nil {
 		slices.Sort(topics)
 		j.warn(fmt.Sprintf("%s: messages that came from Apollo stay ROS 2's on %s; --encoding protobuf makes them "+
-			"Apollo's again", in.path, human.List(slices.Compact(topics))))
+			"Apollo's again", in.Path, human.List(slices.Compact(topics))))
 	}
 }
 
 // reportLabels reports what was not read as the recording says, and adds the messages of it that cannot be read to
 // lost.
-func (j *Job) reportLabels(in *input, lost *losses) {
-	for _, e := range in.original.Events {
+func (j *Job) reportLabels(in *recordings.Part, lost *losses) {
+	for _, e := range in.Original.Events {
 		switch {
 		case e.Kind == codec.EventLabel, e.Kind == codec.EventNote:
-			j.warn(in.path + ": " + e.Text)
+			j.warn(in.Path + ": " + e.Text)
 		case e.Kind == codec.EventDamage && e.Count > 0 && e.Topic == "" && j.Damaged == nil:
-			lost.add(in.path+": "+strings.TrimPrefix(e.Text, store.Base(in.path)+": "), "", 0)
+			lost.add(in.Path+": "+strings.TrimPrefix(e.Text, store.Base(in.Path)+": "), "", 0)
 		}
 	}
 }
 
 // reportDamage reports damage that a recording is known to have and that reading it may not meet. Files of it that are
 // missing are an error with --strict. Those of episodes are for accept.
-func (j *Job) reportDamage(in *input, p *plan, d *damage) error {
-	if _, episodes := takes(in.source); episodes {
+func (j *Job) reportDamage(in *recordings.Part, p *plan, d *damage) error {
+	if in.Episodes != nil {
 		return nil
 	}
-	for _, e := range in.original.Events {
+	for _, e := range in.Original.Events {
 		switch {
 		case e.Topic != "" || e.Count > 0 || j.Damaged != nil:
 		case e.Kind == codec.EventMissing && p.Strict:
-			return p.damaged(inRecording(in.path, e.Text))
+			return p.damaged(inRecording(in.Path, e.Text))
 		case e.Kind == codec.EventMissing || e.Kind == codec.EventDamage && !p.Strict:
-			d.tell(in.path, e.Text)
+			d.tell(in.Path, e.Text)
 		}
 	}
 	return nil
 }
 
 // output returns where the recording is written.
-func (j *Job) output(p *plan, t *target, ins inputs) (*output, error) {
+func (j *Job) output(p *plan, t *target, ins *recordings.Recording) (*output, error) {
 	if j.Stdout != nil && j.Output == StandardOutput {
 		return newStream(j.Stdout, j.Output, j.Formats, t.format)
 	}
-	return newOutput(j, t.format, p.Overwrite, ins.originals())
-}
-
-// open opens an input.
-func (j *Job) open(ctx context.Context, path string, p *plan, t *target) (*input, error) {
-	open := j.Open
-	if open == nil {
-		open = func(path string) (codec.Reader, error) { return j.Formats.Open(j.Files, path) }
-	}
-	source, err := open(path)
-	if err != nil {
-		return nil, err
-	}
-	r, ok := takes(source)
-	if ok {
-		r.Choose(p.episodes.Select)
-		if err := j.videos(path, r, p, t); err != nil {
-			return nil, errors.Join(err, source.Close())
-		}
-	}
-	return newInput(path, formats.Opened{Reader: source, Context: ctx, Intact: p.Strict,
-		Verify: j.Damaged != nil, Sound: j.Sound}, p, t)
+	return newOutput(j, t.format, p.Overwrite, ins.Originals())
 }
 
 // onDamage returns the function that is called with damaged places: Job.Damaged, or one that adds them to d.
@@ -414,13 +384,13 @@ const (
 
 // accept adds files that the input lacks to what is lost; without --partial they are an error. Job.Damaged is called
 // with them anyway.
-func (j *Job) accept(in *input, p *plan, lost *losses) error {
-	missing := in.missing(p)
+func (j *Job) accept(in *recordings.Part, p *plan, lost *losses) error {
+	missing := missing(in, p)
 	if len(missing) == 0 || j.Damaged != nil {
 		return nil
 	}
 	if !p.Partial {
-		return lacks(in.path, missing)
+		return lacks(in.Path, missing)
 	}
 	for _, m := range missing {
 		if m.Channel == nil {

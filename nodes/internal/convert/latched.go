@@ -11,7 +11,6 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/pattern"
-	"tapedeck/nodes/internal/timerange"
 )
 
 // latchedDepth returns how many of the last messages of an output channel a file begins with.
@@ -85,7 +84,7 @@ func (s *source) readState(ctx context.Context, start int64) error {
 			moved := *m
 			moved.Channel = s.channel(m.Channel)
 			if offset := int64(s.plan.Offset); moved.PublishTime != 0 {
-				moved.PublishTime = timerange.Later(moved.PublishTime, offset)
+				moved.PublishTime = codec.Later(moved.PublishTime, offset)
 			}
 			state.add(&moved)
 		}

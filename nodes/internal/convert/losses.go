@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
@@ -201,7 +202,7 @@ func (o *observer) onDamage(err error) {
 func (o *observer) before() losses { return slices.Concat(o.left, o.known) }
 
 // finish returns all losses, and what --throttle dropped.
-func (o *observer) finish(ins inputs) (lost losses, throttled Loss) {
+func (o *observer) finish(ins *recordings.Recording) (lost losses, throttled Loss) {
 	lost = o.before()
 	var cut losses
 	o.addCounts(&lost)
@@ -210,11 +211,7 @@ func (o *observer) finish(ins inputs) (lost losses, throttled Loss) {
 			cut.add("throttled", c.Topic, n.throttled)
 		}
 	}
-	for _, in := range ins {
-		if lossy, ok := in.reader.(bridge.Lossy); ok {
-			lost.addAll(lossy.Losses())
-		}
-	}
+	lost.addAll(ins.Losses())
 	if len(cut) > 0 {
 		throttled = cut[0]
 	}

@@ -179,10 +179,10 @@ func TestThrottledChannelsOfOneTopic(t *testing.T) {
 	require.NoError(t, err)
 	j := &Job{Formats: allformats.List()}
 	target := ros2Target(formats.Format{})
-	in, err := j.open(t.Context(), inputs[0], p, target)
+	in, err := j.open(t.Context(), inputs[:1], p, target)
 	require.NoError(t, err)
-	defer in.reader.Close()
-	limited := newSource(p, target, []*input{in}, codec.Query{})
+	defer in.Close()
+	limited := newSource(p, target, in, codec.Query{})
 	for range 3 {
 		it, err := limited.Read(codec.Query{})
 		require.NoError(t, err)

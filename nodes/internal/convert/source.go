@@ -7,11 +7,11 @@ import (
 	"maps"
 	"slices"
 
+	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
 	"tapedeck/codec/episode"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
-	"tapedeck/nodes/internal/formats"
 )
 
 // source reads what is to be written: the inputs merged, selected, throttled, shifted in time and renamed.
@@ -20,7 +20,7 @@ type source struct {
 	to       map[*codec.Channel]*codec.Channel // channels of the output, by those of the inputs
 	plan     *plan
 	target   *target
-	ins      inputs
+	ins      *recordings.Recording
 	composed bool        // the target's composer writes ROS 2 messages
 	frames   bool        // there are messages that are bound to the target's format already
 	window   codec.Query // of times
@@ -30,7 +30,7 @@ type source struct {
 	again    bool // what is read was read before: damage is known
 }
 
-func newSource(p *plan, t *target, ins inputs, window codec.Query) *source {
+func newSource(p *plan, t *target, ins *recordings.Recording, window codec.Query) *source {
 	s := &source{plan: p, target: t, ins: ins, window: window, to: map[*codec.Channel]*codec.Channel{},
 		observer: observer{channels: map[*codec.Channel]*counts{}}}
 	s.frames = s.hasBound()
@@ -38,15 +38,15 @@ func newSource(p *plan, t *target, ins inputs, window codec.Query) *source {
 	all := channels{byKey: map[channelKey]*codec.Channel{}}
 	wants := map[*codec.Channel]bool{}
 	counts := map[*codec.Channel]uint64{}
-	for _, in := range ins {
+	for _, in := range ins.Parts {
 		of := all.recording(p.rename)
-		for _, topic := range in.info.Topics {
+		for _, topic := range in.Info.Topics {
 			c := topic.Channel
 			wants[c] = false
 			if !p.selection.Wants(c) {
 				continue
 			}
-			if what := s.unfit(c, in.left[c]); what != "" {
+			if what := s.unfit(c, in.Untranslated(c)); what != "" {
 				s.observer.left.add(what, c.Topic, topic.MessageCount)
 				continue
 			}
@@ -75,10 +75,10 @@ func newSource(p *plan, t *target, ins inputs, window codec.Query) *source {
 
 // hasBound reports whether messages are selected that are bound to the format of the output.
 func (s *source) hasBound() bool {
-	return slices.ContainsFunc(s.ins, func(in *input) bool {
-		return slices.ContainsFunc(in.info.Topics, func(t codec.TopicInfo) bool {
+	return slices.ContainsFunc(s.ins.Parts, func(in *recordings.Part) bool {
+		return slices.ContainsFunc(in.Info.Topics, func(t codec.TopicInfo) bool {
 			encoding := t.Channel.Encoding
-			return formats.Bound(encoding) && slices.Contains(s.target.format.Keeps.Encodings, encoding) &&
+			return recordings.Bound(encoding) && slices.Contains(s.target.format.Keeps.Encodings, encoding) &&
 				s.plan.selection.Wants(t.Channel)
 		})
 	})
@@ -132,11 +132,11 @@ func (s *source) compare(wants map[*codec.Channel]bool) {
 		s.join()
 	}
 	if !keeps.Attachments {
-		for _, in := range s.ins {
-			in.leaveAttachments(known)
+		for _, in := range s.ins.Parts {
+			leaveAttachments(in, known)
 		}
 	}
-	metadata := s.ins.metadata(s.target, 0)
+	metadata := metadata(s.ins, s.target, 0)
 	if s.composed {
 		maps.DeleteFunc(metadata, func(key, _ string) bool { return s.target.composer.HoldsKey(key) })
 	}
@@ -161,9 +161,9 @@ func (s *source) compare(wants map[*codec.Channel]bool) {
 
 // compareChannels notes channels whose metadata the format cannot hold, but for metadata that a translation added.
 func (s *source) compareChannels(wants map[*codec.Channel]bool) {
-	for _, in := range s.ins {
+	for _, in := range s.ins.Parts {
 		own := s.ownKeys(in)
-		for _, t := range in.info.Topics {
+		for _, t := range in.Info.Topics {
 			for key := range t.Channel.Metadata {
 				if wants[t.Channel] && own[key] {
 					s.observer.known.addFormat("metadata of topics", s.to[t.Channel].Topic, 0)
@@ -191,9 +191,9 @@ func released(c *codec.Channel) bool {
 }
 
 // ownKeys returns the metadata keys of a recording's channels with whether the output needs them to keep the values.
-func (s *source) ownKeys(in *input) map[string]bool {
+func (s *source) ownKeys(in *recordings.Part) map[string]bool {
 	own := map[string]bool{}
-	for _, t := range in.original.Topics {
+	for _, t := range in.Original.Topics {
 		for key := range t.Channel.Metadata {
 			own[key] = !s.needless(key)
 		}
@@ -205,7 +205,7 @@ func (s *source) ownKeys(in *input) map[string]bool {
 // the others, too. Where messages mean something only with the metadata, it is noted but kept.
 func (s *source) join() {
 	own := map[string]bool{}
-	for _, in := range s.ins {
+	for _, in := range s.ins.Parts {
 		maps.Copy(own, s.ownKeys(in))
 	}
 	for i, t := range s.info.Topics {
@@ -225,7 +225,7 @@ func (s *source) join() {
 				if own[key] {
 					s.observer.known.addFormat("metadata of topics", b.Topic, 0)
 				}
-				if !formats.Bound(a.Encoding) {
+				if !recordings.Bound(a.Encoding) {
 					delete(a.Metadata, key)
 					delete(b.Metadata, key)
 				}

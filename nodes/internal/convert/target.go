@@ -3,6 +3,7 @@ package convert
 import (
 	"slices"
 
+	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
@@ -40,7 +41,7 @@ func newTarget(format formats.Format, p *plan) (*target, error) {
 	case len(only) == 1:
 		t.to = only[0]
 	case format.Native == nil:
-		t.to, t.keeps = codec.EncodingCDR, func(encoding string) bool { return !formats.Bound(encoding) }
+		t.to, t.keeps = codec.EncodingCDR, func(encoding string) bool { return !recordings.Bound(encoding) }
 	default:
 		t.to, t.keeps = codec.EncodingCDR, func(encoding string) bool {
 			return slices.Contains(format.Native, encoding)
@@ -66,10 +67,3 @@ func (t *target) can(encoding string) bool {
 
 // takes reports whether messages of an encoding are written as they are.
 func (t *target) takes(encoding string) bool { return encoding == t.to || t.keeps(encoding) }
-
-// kept returns the encodings that are not translated to ROS 2.
-func (t *target) kept() []string {
-	return slices.DeleteFunc(formats.Encodings(), func(encoding string) bool {
-		return t.to != "" && !t.takes(encoding)
-	})
-}

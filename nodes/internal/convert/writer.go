@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
 	"tapedeck/codec/series"
 	"tapedeck/codec/store"
@@ -205,8 +206,8 @@ func copyMessages(ctx context.Context, it codec.Iterator, write func(*codec.Mess
 func (w *writer) write(m *codec.Message) error {
 	if m.LogTime < 0 { // no reader would find it
 		when := "before 1970"
-		if w.source.plan.Offset >= 0 && !slices.ContainsFunc(w.source.ins, func(in *input) bool {
-			return !formats.Unsigned(in.original)
+		if w.source.plan.Offset >= 0 && !slices.ContainsFunc(w.source.ins.Parts, func(in *recordings.Part) bool {
+			return !formats.Unsigned(in.Original)
 		}) {
 			when = "beyond 2262"
 		}

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"slices"
 
+	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
-	"tapedeck/nodes/internal/formats"
 )
 
 // The values of --as.
@@ -71,7 +71,7 @@ func encodedOtherwise(a, b map[form]bool) bool {
 
 // translate reads all channels but those that stay as ROS 2. It returns errors for channels that cannot be translated.
 func (s *side) translate(stays map[*codec.Channel]bool) (left []error, err error) {
-	others, left, err := formats.ReadOptions{}.ROS2(&channelsOf{s.Reader, func(c *codec.Channel) bool {
+	others, left, err := recordings.ToROS2{}.Translate(&channelsOf{s.Reader, func(c *codec.Channel) bool {
 		return !stays[c]
 	}})
 	if err != nil {

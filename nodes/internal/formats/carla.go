@@ -6,8 +6,11 @@ import (
 	"strings"
 
 	"tapedeck/bridge/carla"
+	"tapedeck/bridge/mavros"
+	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
 	layout "tapedeck/codec/carla"
+	"tapedeck/codec/store"
 )
 
 // Composer writes ROS 2 messages in a format whose own messages are each composed of several of them.
@@ -49,6 +52,16 @@ type ReadOptions struct {
 	IgnoreSpectator bool    `param:"ignore_spectator" group:"CARLA" help:"CARLA logs: leave out the position of the spectator"`
 	FlightOptions
 	DefinitionOptions
+}
+
+// Options returns the options of opening recordings of the formats l as ROS 2 messages.
+func (o *ReadOptions) Options(l List, files *store.Files) recordings.Options {
+	return recordings.Options{
+		Formats: l.Codecs(), Files: files, Definitions: o.DefinitionPaths, Standard: o.Standard,
+		CARLA: carla.ReadOptions{Rate: o.Interpolate, Follow: o.Follow, IgnoreHero: o.IgnoreHero,
+			IgnoreSpectator: o.IgnoreSpectator},
+		MAVLink: mavros.ReadOptions{Raw: o.Raw},
+	}
 }
 
 // carlaComposer writes logs of CARLA.

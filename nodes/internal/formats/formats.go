@@ -6,12 +6,12 @@
 package formats
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
 	"tapedeck/codec/carla"
 	"tapedeck/codec/cloud"
@@ -22,7 +22,6 @@ import (
 	"tapedeck/codec/record"
 	"tapedeck/codec/rosbag"
 	"tapedeck/codec/rosbag2"
-	"tapedeck/codec/series"
 	"tapedeck/codec/session"
 	"tapedeck/codec/store"
 	"tapedeck/codec/table"
@@ -128,28 +127,12 @@ func (l List) Codecs() codec.Formats {
 
 // Open opens the recording that path means: by the name of its first file all of its files, see package series.
 func (l List) Open(files *store.Files, path string) (codec.Reader, error) {
-	return series.Open(files, store.Local(path), l.opener(files))
+	return recordings.OpenSource(files, l.Codecs(), path)
 }
 
-func (l List) opener(files *store.Files) func(path string) (codec.Reader, error) {
-	return func(path string) (codec.Reader, error) { return l.OpenFile(files, path) }
-}
-
-// Recordings returns paths without further files of recordings whose first files are among them.
-func (l List) Recordings(files *store.Files, paths []string) []string {
-	return series.Recordings(files, paths, l.opener(files))
-}
-
-// OpenFile is codec.Formats.OpenFrom, which opens one file of several alone, but that a folder which holds other
-// recordings beside the files of one is an error.
+// OpenFile opens one file of several alone, see recordings.OpenFile.
 func (l List) OpenFile(files *store.Files, path string) (codec.Reader, error) {
-	r, err := l.Codecs().OpenFrom(files, path)
-	if several, ok := r.(interface{ Parts() []string }); ok && err == nil {
-		if err := l.checkFolder(files, store.Clean(path), several.Parts()); err != nil {
-			return nil, errors.Join(err, r.Close())
-		}
-	}
-	return r, err
+	return recordings.OpenFile(files, l.Codecs(), path)
 }
 
 // Reindex is that of the format which has it.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
 	"tapedeck/test/samples"
 	"tapedeck/test/samples/generate"
@@ -74,9 +75,12 @@ func fuzz(f *testing.F, name string, patterns ...string) {
 		runtime.ReadMemStats(&before)
 		read(t, path, func(path string) (codec.Reader, error) { return PureGo().Open(nil, path) })
 		read(t, path, func(path string) (codec.Reader, error) {
-			r, _, err := PureGo().OpenROS2(nil, path,
-				ReadOptions{FlightOptions: FlightOptions{Raw: true, Standard: true}})
-			return r, err
+			o := ReadOptions{FlightOptions: FlightOptions{Raw: true, Standard: true}}
+			r, err := recordings.Open([]string{path}, o.Options(PureGo(), nil))
+			if err != nil {
+				return nil, err
+			}
+			return r, nil
 		})
 		runtime.ReadMemStats(&after)
 		// Buffers and indices of each of six readings, and whatever is compressed, which is a part of what LZ4 can make

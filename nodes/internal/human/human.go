@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"tapedeck/msgs/plural"
@@ -73,19 +72,5 @@ func OrDash(s string) string {
 	return Printable(s)
 }
 
-// shown is how many names a line has at most.
-const shown = 6
-
 // List names some things: "/a, /b and 3 more".
-func List(names []string) string {
-	more := ""
-	if len(names) > shown+1 {
-		more = fmt.Sprintf(" and %d more", len(names)-shown)
-		names = names[:shown]
-	}
-	var texts []string
-	for _, name := range names {
-		texts = append(texts, Printable(name))
-	}
-	return strings.Join(texts, ", ") + more
-}
+func List(names []string) string { return plural.List(names) }

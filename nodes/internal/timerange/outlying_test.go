@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 	"tapedeck/codec/episode"
 )
@@ -47,25 +48,25 @@ func TestWithOutlying(t *testing.T) {
 			texts: []string{"the times of 1 message are 126428 days before"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			r := &list{}
+			r := &bridgetest.Recording{}
 			for _, times := range test.times {
 				for _, at := range times {
-					r.messages = append(r.messages, codec.Message{Channel: &codec.Channel{Topic: "/n"}, LogTime: at})
+					r.Messages = append(r.Messages, codec.Message{Channel: &codec.Channel{Topic: "/n"}, LogTime: at})
 				}
 			}
-			r.info = codec.Info{MessageCount: uint64(len(r.messages)), StartTime: r.messages[0].LogTime,
-				EndTime: r.messages[len(r.messages)-1].LogTime}
-			info, err := WithOutlying(r, &r.info)
+			plain := &codec.Info{MessageCount: uint64(len(r.Messages)), StartTime: r.Messages[0].LogTime,
+				EndTime: r.Messages[len(r.Messages)-1].LogTime}
+			info, err := WithOutlying(r, plain)
 			require.NoError(t, err)
 			require.Len(t, info.Events, len(test.texts))
-			require.Empty(t, r.info.Events)
+			require.Empty(t, plain.Events)
 			for i, text := range test.texts {
 				e := info.Events[i]
 				require.Contains(t, e.Text, text)
 				require.Equal(t, []any{codec.EventTimes, test.start, test.count}, []any{e.Kind, e.Time, e.Count})
 			}
-			r.info.Metadata = map[string]string{episode.MetadataKey: "{}"}
-			info, err = WithOutlying(r, &r.info)
+			plain.Metadata = map[string]string{episode.MetadataKey: "{}"}
+			info, err = WithOutlying(r, plain)
 			require.NoError(t, err)
 			require.Empty(t, info.Events, "episodes may be of different days")
 		})

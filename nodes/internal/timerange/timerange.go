@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/human"
 )
@@ -41,17 +42,17 @@ func (r *Range) Select(first, last int64) (start, end int64, outside string, err
 	}
 	switch {
 	case r.StartOffset > 0:
-		if from = Later(max(from, first), int64(r.StartOffset)); from > last {
+		if from = codec.Later(max(from, first), int64(r.StartOffset)); from > last {
 			return fail("start-offset", r.StartOffset, "beyond the end of")
 		}
 	case r.StartOffset < 0 && r.Begin == "":
-		from = Later(last, int64(r.StartOffset))
+		from = codec.Later(last, int64(r.StartOffset))
 	case r.StartOffset < 0:
-		from = max(from, Later(last, int64(r.StartOffset)))
+		from = max(from, codec.Later(last, int64(r.StartOffset)))
 	}
 	start = max(from, first)
 	if r.Duration > 0 {
-		end = Later(start, int64(r.Duration))
+		end = codec.Later(start, int64(r.Duration))
 		to = end - 1
 	}
 	if r.End != "" && !endless(r.End) {
@@ -64,7 +65,7 @@ func (r *Range) Select(first, last int64) (start, end int64, outside string, err
 		case until < start:
 			return 0, 0, "", config.Usagef("--end %s is before the beginning at %s", r.End, Text(start))
 		case end == 0 || until < to:
-			end, to = Later(until, 1), until
+			end, to = codec.Later(until, 1), until
 		}
 	}
 	if from < first || to > last {
@@ -98,18 +99,6 @@ func parse(option, text string, first, last int64) (int64, error) {
 	return t, nil
 }
 
-// Later returns t + ns, at most the last time there is and at least the first one.
-func Later(t, ns int64) int64 {
-	switch sum := t + ns; {
-	case ns > 0 && sum < t:
-		return math.MaxInt64
-	case ns < 0 && sum > t:
-		return math.MinInt64
-	default:
-		return sum
-	}
-}
-
 func span(from, to int64) string { return "from " + Text(from) + " to " + Text(to) }
 
 // Text returns a time in ns since the Unix epoch as a local date and time with ms.
@@ -127,7 +116,7 @@ var layouts = []string{
 // ns follows, whatever its size.
 func Parse(text string, first, last int64) (int64, error) {
 	if t, offset, err := parseNumber(text); err == nil && offset {
-		return Later(first, t), nil
+		return codec.Later(first, t), nil
 	} else if err == nil {
 		return t, nil
 	}
@@ -137,7 +126,7 @@ func Parse(text string, first, last int64) (int64, error) {
 		}
 	}
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
-		return Later(first, int64(d)), nil
+		return codec.Later(first, int64(d)), nil
 	}
 	for _, layout := range layouts {
 		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {

@@ -1,4 +1,4 @@
-package timerange
+package recordings
 
 import (
 	"cmp"
@@ -6,12 +6,11 @@ import (
 	"slices"
 	"time"
 
-	"tapedeck/bridge"
 	"tapedeck/codec"
 )
 
-// Aligned returns by how many ns each recording must move so that all begin with the earliest one.
-func Aligned(infos []*codec.Info) []int64 {
+// aligned returns by how many ns each recording must move so that all begin with the earliest one.
+func aligned(infos []*codec.Info) []int64 {
 	shifts, all := make([]int64, len(infos)), sorted(infos)
 	for i, info := range infos {
 		if info.MessageCount > 0 {
@@ -47,9 +46,9 @@ func sorted(infos []*codec.Info) []*codec.Info {
 	return some
 }
 
-// Shift returns the recording that r reads, moved by ns in time. What events and stamps say of times stays as it is.
+// shift returns the recording that r reads, moved by ns in time. What events and stamps say of times stays as it is.
 // The reader returned owns r.
-func Shift(r codec.Reader, ns int64) (codec.Reader, error) {
+func shift(r codec.Reader, ns int64) (codec.Reader, error) {
 	info, err := r.Info()
 	if err != nil || ns == 0 {
 		return r, err
@@ -70,23 +69,14 @@ type shifted struct {
 	info *codec.Info
 }
 
-var _ bridge.Lossy = (*shifted)(nil)
-
 func (s *shifted) Info() (*codec.Info, error) { return s.info, nil }
-
-func (s *shifted) Losses() []bridge.Loss {
-	if lossy, ok := s.Reader.(bridge.Lossy); ok {
-		return lossy.Losses()
-	}
-	return nil
-}
 
 func (s *shifted) Read(q codec.Query) (codec.Iterator, error) {
 	if q.Start != 0 {
-		q.Start = Later(q.Start, -s.by)
+		q.Start = codec.Later(q.Start, -s.by)
 	}
 	if q.End != 0 {
-		if q.End = Later(q.End, -s.by); q.End <= 0 {
+		if q.End = codec.Later(q.End, -s.by); q.End <= 0 {
 			return codec.Merge(), nil // 0 would be no end
 		}
 	}

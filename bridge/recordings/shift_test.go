@@ -1,4 +1,4 @@
-package timerange
+package recordings
 
 import (
 	"errors"
@@ -24,9 +24,9 @@ func TestAligned(t *testing.T) {
 	infos[1].EndTime = 2 * day
 	require.Equal(t, []string{"a begins 798.0 days after the end of b; --align-starts lets all recordings begin " +
 		"at the same time"}, FarApart(infos))
-	require.Equal(t, []int64{10 - 800*day, 0, -10, 0}, Aligned(infos))
+	require.Equal(t, []int64{10 - 800*day, 0, -10, 0}, aligned(infos))
 	require.Empty(t, FarApart(infos[1:]))
-	require.Equal(t, []int64{0}, Aligned(infos[3:]))
+	require.Equal(t, []int64{0}, aligned(infos[3:]))
 }
 
 func TestShift(t *testing.T) {
@@ -35,10 +35,10 @@ func TestShift(t *testing.T) {
 	for i := range int64(3) {
 		r.messages = append(r.messages, codec.Message{Channel: c, LogTime: 100 + i, PublishTime: i}) // one without
 	}
-	same, err := Shift(r, 0)
+	same, err := shift(r, 0)
 	require.NoError(t, err)
 	require.Same(t, r, same)
-	shifted, err := Shift(r, -90)
+	shifted, err := shift(r, -90)
 	require.NoError(t, err)
 	info, err := shifted.Info()
 	require.NoError(t, err)
@@ -60,7 +60,7 @@ func TestShift(t *testing.T) {
 	it, err := shifted.Read(codec.Query{End: 12, Last: func(*codec.Channel) int { return 1 }})
 	require.NoError(t, err)
 	require.Equal(t, [][2]int64{{11, -89}}, times(t, it))
-	later, err := Shift(r, 200)
+	later, err := shift(r, 200)
 	require.NoError(t, err)
 	it, err = later.Read(codec.Query{End: 200})
 	require.NoError(t, err)

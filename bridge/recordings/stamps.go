@@ -1,4 +1,4 @@
-package convert
+package recordings
 
 import (
 	"fmt"
@@ -10,46 +10,54 @@ import (
 	"tapedeck/msgs"
 )
 
-// stamped applies --message-order header and --restamp to a recording. Both need ROS 2 messages.
-type stamped struct {
-	codec.Reader
-	order  bool                           // LogTime becomes the first stamp
-	add    int64                          // ns, to all stamps
-	stamps map[*codec.Channel]*cdr.Stamps // nil for types without stamps
+// Stamps say what becomes of the stamps in ROS 2 messages.
+type Stamps struct {
+	Order   bool                      // the first stamp of a message becomes its LogTime
+	Restamp bool                      // stamps are moved as the recording is, and by Add, in ns
+	Add     int64                     // ns
+	Topics  func(*codec.Channel) bool // whose messages are concerned; nil: all
 }
 
-// stamp applies the options about stamps to a recording; without any it returns nil. It also returns topics whose
-// stamps cannot be found.
-func (p *plan) stamp(r codec.Reader) (_ *stamped, topics []string, err error) {
-	if p.Order != "header" && !p.Restamp {
+// apply returns r with its stamps as s says; nil if they stay as they are. It also returns topics whose stamps cannot
+// be found.
+func (s *Stamps) apply(r codec.Reader) (_ *stamped, still []string, err error) {
+	if !s.Order && !s.Restamp {
 		return nil, nil, nil
 	}
 	info, err := r.Info()
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &stamped{Reader: r, order: p.Order == "header", stamps: map[*codec.Channel]*cdr.Stamps{}}
-	if p.Restamp {
-		s.add = int64(p.Offset)
+	out := &stamped{Reader: r, order: s.Order, stamps: map[*codec.Channel]*cdr.Stamps{}}
+	if s.Restamp {
+		out.add = s.Add
 	}
 	library := msgs.Library()
 	for _, t := range info.Topics {
 		switch {
-		case !p.selection.Wants(t.Channel):
+		case s.Topics != nil && !s.Topics(t.Channel):
 		case t.Channel.Encoding == codec.EncodingCDR:
-			s.stamps[t.Channel] = t.Channel.Stamps(library)
-		case !slices.Contains(topics, t.Channel.Topic):
-			topics = append(topics, t.Channel.Topic)
+			out.stamps[t.Channel] = t.Channel.Stamps(library)
+		case !slices.Contains(still, t.Channel.Topic):
+			still = append(still, t.Channel.Topic)
 		}
 	}
-	return s, topics, nil
+	return out, still, nil
 }
 
-func (s *stamped) Losses() []bridge.Loss {
-	if lossy, ok := s.Reader.(bridge.Lossy); ok {
-		return lossy.Losses()
+// stampsFollow moves stamps with the recording by ns, if they are to follow.
+func (p *Part) stampsFollow(s Stamps, ns int64) {
+	if p.stamped != nil && s.Restamp {
+		p.stamped.add += ns
 	}
-	return nil
+}
+
+// stamped changes the stamps of a recording.
+type stamped struct {
+	codec.Reader
+	order  bool                           // LogTime becomes the first stamp
+	add    int64                          // ns, to all stamps
+	stamps map[*codec.Channel]*cdr.Stamps // nil for types without stamps
 }
 
 // Read implements codec.Reader. For a Query with Last, a message whose stamp is damaged counts as one of the last.

@@ -1,4 +1,4 @@
-package formats
+package recordings
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/series"
 	"tapedeck/codec/store"
-	"tapedeck/nodes/internal/human"
+	"tapedeck/msgs/plural"
 )
 
 // Search returns the recordings in a folder and in those below it, in the order of their paths. These are files that
@@ -21,7 +21,7 @@ import (
 // sessions, data sets. Hidden files, and files being written (NAME.part, NAME.active), are left out. If folder is
 // one recording or a file, it is the only result. An error that wraps store.ErrKey is about keys of a store alone; all
 // others were searched.
-func (l List) Search(files *store.Files, folder string) (paths []string, err error) {
+func Search(files *store.Files, formats codec.Formats, folder string) (paths []string, err error) {
 	stat, err := files.Stat(folder)
 	if err != nil {
 		return nil, fmt.Errorf("search %s: %w", folder, codec.Pathless(err))
@@ -30,16 +30,16 @@ func (l List) Search(files *store.Files, folder string) (paths []string, err err
 		return []string{folder}, nil
 	}
 	var odd []error
-	if paths, err = l.search(files, folder, &odd); err != nil {
+	if paths, err = search(files, formats, folder, &odd); err != nil {
 		return nil, fmt.Errorf("search %s: %w", folder, err)
 	}
 	slices.Sort(paths)
-	return l.Recordings(files, slices.Compact(paths)), errors.Join(odd...)
+	return Firsts(files, formats, slices.Compact(paths)), errors.Join(odd...)
 }
 
 // checkFolder returns an error if a folder holds other recordings beside parts, the files that a reader reads.
-func (l List) checkFolder(files *store.Files, folder string, parts []string) error {
-	found, err := l.Search(files, folder)
+func checkFolder(files *store.Files, formats codec.Formats, folder string, parts []string) error {
+	found, err := Search(files, formats, folder)
 	if err != nil && !errors.Is(err, store.ErrKey) || slices.Equal(found, []string{folder}) {
 		return nil // it is the beginning of the parts' names, or one recording whatever else it holds
 	}
@@ -57,10 +57,10 @@ func (l List) checkFolder(files *store.Files, folder string, parts []string) err
 	}
 	return fmt.Errorf("open %s: the folder holds other recordings beside %s: %s; name the ones to read; "+
 		"'converter %[1]s --output-folder FOLDER --to FORMAT' converts each by itself",
-		folder, store.Base(parts[0]), human.List(others))
+		folder, store.Base(parts[0]), plural.List(others))
 }
 
-func (l List) search(files *store.Files, folder string, odd *[]error) (paths []string, err error) {
+func search(files *store.Files, formats codec.Formats, folder string, odd *[]error) (paths []string, err error) {
 	entries, err := files.ReadDir(folder)
 	if errors.Is(err, store.ErrKey) {
 		*odd, err = append(*odd, fmt.Errorf("search %s: %w", folder, codec.Pathless(err))), nil
@@ -86,20 +86,20 @@ func (l List) search(files *store.Files, folder string, odd *[]error) (paths []s
 			names[e.Name()] = true
 		}
 	}
-	if names["metadata.yaml"] || l.hasEpisodes(files, folder) &&
-		!slices.ContainsFunc(folders, func(inner string) bool { return l.hasEpisodes(files, inner) }) {
+	if names["metadata.yaml"] || hasEpisodes(files, formats, folder) &&
+		!slices.ContainsFunc(folders, func(inner string) bool { return hasEpisodes(files, formats, inner) }) {
 		return []string{folder}, nil
 	}
 	for name := range names {
 		n, ok := series.Parse(name)
 		if ok && n.Record() && !names[n.Base] && !strings.HasSuffix(name, codec.ActiveSuffix) {
 			paths = append(paths, store.Join(folder, n.Base))
-		} else if path := store.Join(folder, name); l.named(files, path) {
+		} else if path := store.Join(folder, name); named(files, formats, path) {
 			paths = append(paths, path)
 		}
 	}
 	for _, inner := range folders {
-		found, err := l.search(files, inner, odd)
+		found, err := search(files, formats, inner, odd)
 		if err != nil {
 			return nil, err
 		}
@@ -109,14 +109,14 @@ func (l List) search(files *store.Files, folder string, odd *[]error) (paths []s
 }
 
 // hasEpisodes reports whether a folder is a recording of a format of episodes.
-func (l List) hasEpisodes(files *store.Files, folder string) bool {
-	return slices.ContainsFunc(l, func(f Format) bool {
-		return f.Episodes != nil && f.OpenFrom != nil && f.Sniff(files, folder, nil)
+func hasEpisodes(files *store.Files, formats codec.Formats, folder string) bool {
+	return slices.ContainsFunc(formats, func(f codec.Format) bool {
+		return f.Episodic && f.OpenFrom != nil && f.Sniff(files, folder, nil)
 	})
 }
 
 // named reports whether a file is named like a recording. Names that are usual elsewhere are not enough.
-func (l List) named(files *store.Files, path string) bool {
+func named(files *store.Files, formats codec.Formats, path string) bool {
 	name := strings.TrimSuffix(path, ".zstd")
 	switch filepath.Ext(name) {
 	case "":
@@ -124,16 +124,16 @@ func (l List) named(files *store.Files, path string) bool {
 	case ".db3":
 		return true
 	}
-	return slices.ContainsFunc(l, func(f Format) bool {
+	return slices.ContainsFunc(formats, func(f codec.Format) bool {
 		if f.OpenFrom == nil || !f.Named(name) {
 			return false
 		}
-		return filepath.Ext(name) != ".log" || f.sniffs(files, path)
+		return filepath.Ext(name) != ".log" || sniffs(&f, files, path)
 	})
 }
 
 // sniffs reports whether a file begins like a recording of the format.
-func (f *Format) sniffs(files *store.Files, path string) bool {
+func sniffs(f *codec.Format, files *store.Files, path string) bool {
 	file, err := files.Open(path)
 	if err != nil {
 		return false

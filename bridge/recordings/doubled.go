@@ -1,4 +1,4 @@
-package timerange
+package recordings
 
 import (
 	"bytes"

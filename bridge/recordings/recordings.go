@@ -1,0 +1,195 @@
+// Package recordings opens recordings of any format as one recording of ROS 2 messages: it finds the format of each and
+// all of its files, translates foreign messages, moves recordings and stamps in time, and merges them. All commands and
+// nodes read by it.
+package recordings
+
+import (
+	"context"
+	"errors"
+
+	"tapedeck/bridge/carla"
+	"tapedeck/bridge/mavros"
+	"tapedeck/codec"
+	"tapedeck/codec/store"
+)
+
+// Options say how recordings are opened. Formats are needed; the zero values of the others mean all messages as they
+// were recorded, translated to ROS 2.
+type Options struct {
+	Formats codec.Formats   // formats that may be found
+	Files   *store.Files    // reads URLs; nil: only local files are read
+	Context context.Context // ends opening and reading; nil: nothing does
+
+	// OpenFile opens the recording at a path; nil: Open of this package does.
+	OpenFile func(path string) (codec.Reader, error)
+	// Opened, unless nil, is called with each recording before anything of it is read.
+	Opened func(*Part) error
+	// SkipUnwritten leaves out files that are empty because their writer ended too early, unless there are no others.
+	SkipUnwritten bool
+
+	// Definitions are folders with definitions that recordings may lack.
+	Definitions []string
+	// AsRecorded leaves all messages as they are: none is translated.
+	AsRecorded bool
+	// Encoding is that of translated messages; "": cdr, that of ROS 2.
+	Encoding string
+	// Raw reports whether messages of an encoding stay as they are; nil: they are all translated.
+	Raw func(encoding string) bool
+	// CARLA and MAVLink say how messages of these become ROS 2 messages.
+	CARLA   carla.ReadOptions
+	MAVLink mavros.ReadOptions
+	// Standard adds standard messages to those of PX4. NeedStandard does it, too, and notes it as Part.Standard.
+	Standard, NeedStandard bool
+
+	// Align moves recordings so that all begin with the earliest one.
+	Align bool
+	// Shift are ns by which the recordings at these paths are moved, beside Align.
+	Shift map[string]int64
+	// Stamps say what becomes of the stamps in messages.
+	Stamps Stamps
+
+	// Intact ends the reading at damage. Verify and Sound are as in codec.Query.
+	Intact, Verify, Sound bool
+}
+
+var _ codec.Reader = (*Recording)(nil)
+
+// Recording is one or several recordings that are read as one.
+type Recording struct {
+	Parts     []*Part
+	Unwritten []string // paths of files that SkipUnwritten left out
+}
+
+// Open opens the recordings at paths. A path may be a URL, the first of the files of a recording, or a folder. Of paths
+// that are files of one recording, only the first is opened. The error names the recording.
+func Open(paths []string, o Options) (_ *Recording, err error) {
+	r := &Recording{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.Close())
+		}
+	}()
+	if len(paths) > 1 {
+		paths = Firsts(o.Files, o.Formats, paths)
+	}
+	for i, path := range paths {
+		p, err := o.open(path)
+		switch {
+		case o.SkipUnwritten && errors.Is(err, codec.ErrUnwritten) && (r.Parts != nil || i < len(paths)-1):
+			r.Unwritten = append(r.Unwritten, path)
+		case err != nil:
+			return nil, err
+		default:
+			r.Parts = append(r.Parts, p)
+		}
+	}
+	if o.Align {
+		for i, by := range aligned(r.Originals()) {
+			r.Parts[i].Shift = by
+			r.Parts[i].stampsFollow(o.Stamps, by)
+		}
+	}
+	for _, p := range r.Parts {
+		p.Shift += o.Shift[p.Path]
+		if err := p.move(); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// Infos returns the descriptions of the recordings as they are read.
+func (r *Recording) Infos() (all []*codec.Info) {
+	for _, p := range r.Parts {
+		all = append(all, p.Info)
+	}
+	return all
+}
+
+// Originals returns the descriptions of the recordings as they are in the files.
+func (r *Recording) Originals() (all []*codec.Info) {
+	for _, p := range r.Parts {
+		all = append(all, p.Original)
+	}
+	return all
+}
+
+// Sources returns the recordings as they are in the files.
+func (r *Recording) Sources() (all []codec.Reader) {
+	for _, p := range r.Parts {
+		all = append(all, p.Source)
+	}
+	return all
+}
+
+// Window returns the times of the first and the last message; both are 0 without messages.
+func (r *Recording) Window() (start, end int64) {
+	some := false
+	for _, p := range r.Parts {
+		if p.Original.MessageCount == 0 {
+			continue
+		}
+		if !some {
+			start, end, some = p.Info.StartTime, p.Info.EndTime, true
+		}
+		start, end = min(start, p.Info.StartTime), max(end, p.Info.EndTime)
+	}
+	return start, end
+}
+
+// Info implements codec.Reader. Of several recordings it describes what they have together.
+func (r *Recording) Info() (*codec.Info, error) {
+	if len(r.Parts) == 1 {
+		return r.Parts[0].Info, nil
+	}
+	all := &codec.Info{Complete: true, Metadata: map[string]string{}}
+	all.StartTime, all.EndTime = r.Window()
+	for _, p := range r.Parts {
+		all.Files = append(all.Files, p.Info.Files...)
+		all.Size += p.Info.Size
+		all.MessageCount += p.Info.MessageCount
+		all.Topics = append(all.Topics, p.Info.Topics...)
+		all.Events = append(all.Events, p.Info.Events...)
+		all.Notes = append(all.Notes, p.Info.Notes...)
+		all.Attachments = append(all.Attachments, p.Info.Attachments...)
+		all.Records = codec.JoinRecords(all.Records, p.Info.Records)
+		all.Complete = all.Complete && p.Info.Complete
+		codec.AddMetadata(all.Metadata, "", p.Info.Metadata)
+	}
+	return all, nil
+}
+
+// Read implements codec.Reader. It returns the messages of all recordings in time order.
+func (r *Recording) Read(q codec.Query) (codec.Iterator, error) {
+	var its []codec.Iterator
+	for _, p := range r.Parts {
+		it, err := p.Reader.Read(q)
+		if err != nil {
+			return nil, errors.Join(err, codec.Merge(its...).Close())
+		}
+		its = append(its, it)
+	}
+	if len(its) == 1 {
+		return its[0], nil
+	}
+	return codec.Merge(its...), nil
+}
+
+// Losses returns what the messages that were read had and lost by their translation. It must not be called while a
+// message is read.
+func (r *Recording) Losses() (all []codec.Loss) {
+	for _, p := range r.Parts {
+		all = append(all, p.losses()...)
+	}
+	return all
+}
+
+// Close implements codec.Reader.
+func (r *Recording) Close() error {
+	var errs []error
+	for _, p := range r.Parts {
+		errs = append(errs, p.Reader.Close())
+	}
+	r.Parts = nil
+	return errors.Join(errs...)
+}

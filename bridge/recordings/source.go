@@ -1,0 +1,36 @@
+package recordings
+
+import (
+	"errors"
+
+	"tapedeck/codec"
+	"tapedeck/codec/series"
+	"tapedeck/codec/store"
+)
+
+// OpenSource opens the recording that path means, as it is in the files: by the name of its first file all of its
+// files, see package series.
+func OpenSource(files *store.Files, formats codec.Formats, path string) (codec.Reader, error) {
+	return series.Open(files, store.Local(path), opener(files, formats))
+}
+
+func opener(files *store.Files, formats codec.Formats) func(path string) (codec.Reader, error) {
+	return func(path string) (codec.Reader, error) { return OpenFile(files, formats, path) }
+}
+
+// Firsts returns paths without further files of recordings whose first files are among them.
+func Firsts(files *store.Files, formats codec.Formats, paths []string) []string {
+	return series.Recordings(files, paths, opener(files, formats))
+}
+
+// OpenFile is codec.Formats.OpenFrom, which opens one file of several alone, but that a folder which holds other
+// recordings beside the files of one is an error.
+func OpenFile(files *store.Files, formats codec.Formats, path string) (codec.Reader, error) {
+	r, err := formats.OpenFrom(files, path)
+	if several, ok := r.(interface{ Parts() []string }); ok && err == nil {
+		if err := checkFolder(files, formats, store.Clean(path), several.Parts()); err != nil {
+			return nil, errors.Join(err, r.Close())
+		}
+	}
+	return r, err
+}

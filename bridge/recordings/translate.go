@@ -1,0 +1,94 @@
+package recordings
+
+import (
+	"maps"
+	"slices"
+
+	"tapedeck/bridge"
+	"tapedeck/bridge/apollo"
+	"tapedeck/bridge/carla"
+	"tapedeck/bridge/mavros"
+	"tapedeck/bridge/ros1"
+	"tapedeck/codec"
+	layout "tapedeck/codec/carla"
+	"tapedeck/codec/tlog"
+	"tapedeck/msgs"
+)
+
+// newTranslator makes the translator of a recording.
+type newTranslator = func(codec.Reader) (bridge.Translator, error)
+
+// translation is what makes messages of ROS 2 of those of an encoding, and the reverse.
+type translation struct {
+	toROS2, fromROS2 newTranslator // fromROS2 is nil where single messages cannot be translated
+	bound            bool
+}
+
+// translations are those that there are, by encoding.
+var translations = map[string]translation{
+	layout.Encoding:        {toROS2: carla.ToROS2, bound: true},
+	tlog.Encoding:          {toROS2: mavros.ToROS2, bound: true},
+	codec.EncodingProtobuf: {toROS2: apollo.ToROS2, fromROS2: apollo.FromROS2},
+	codec.EncodingROS1:     {toROS2: ros1.ToROS2, fromROS2: ros1.FromROS2},
+}
+
+// Bound reports whether messages of an encoding mean something only with the metadata of their channel, and so belong
+// into recordings of their own format alone.
+func Bound(encoding string) bool { return translations[encoding].bound }
+
+// HasFromROS2 reports whether single messages of ROS 2 can become those of an encoding.
+func HasFromROS2(encoding string) bool { return translations[encoding].fromROS2 != nil }
+
+// WasApollo reports whether the messages of a channel were Apollo's before a translation.
+func WasApollo(c *codec.Channel) bool {
+	return c.Encoding != codec.EncodingProtobuf && c.Metadata[apollo.MetadataType] != ""
+}
+
+// ToROS2 says how messages become ROS 2 messages. The fields are those of Options.
+type ToROS2 struct {
+	CARLA   carla.ReadOptions
+	MAVLink mavros.ReadOptions
+	Raw     func(encoding string) bool
+}
+
+// Translate returns the recording that r reads as one of ROS 2 messages. About each channel that has no translation
+// there is an error in left; its messages stay as they are. The reader returned owns r.
+func (o ToROS2) Translate(r codec.Reader) (_ *bridge.Translated, left []error, err error) {
+	translators := map[string]newTranslator{}
+	for encoding, t := range translations {
+		translators[encoding] = t.toROS2
+	}
+	translators[layout.Encoding] = o.CARLA.ToROS2
+	translators[tlog.Encoding] = o.MAVLink.ToROS2
+	if o.Raw != nil {
+		maps.DeleteFunc(translators, func(encoding string, _ newTranslator) bool { return o.Raw(encoding) })
+	}
+	return bridge.Translate(r, codec.EncodingCDR, translators)
+}
+
+// FromROS2 returns the recording that r reads with its messages of ROS 2 in another encoding.
+func FromROS2(r codec.Reader, to string) (*bridge.Translated, []error, error) {
+	return bridge.Translate(r, to, map[string]newTranslator{codec.EncodingCDR: translations[to].fromROS2})
+}
+
+// Define gives channels that come without a definition, or with an empty one, those in the folders, as msgs.Library has
+// them. Nothing was read of r before.
+func Define(r codec.Reader, folders []string) error {
+	if len(folders) == 0 {
+		return nil
+	}
+	info, err := r.Info()
+	if err != nil {
+		return err
+	}
+	library := msgs.Library(folders...)
+	for _, t := range info.Topics {
+		empty := len(t.Channel.Schema.Data) == 0
+		if t.Channel.Define(library); empty != (len(t.Channel.Schema.Data) == 0) {
+			info.Events = slices.DeleteFunc(info.Events, func(e codec.Event) bool {
+				return e.Kind == codec.EventLabel && e.Topic == t.Channel.Topic
+			})
+		}
+	}
+	return nil
+}
