@@ -85,7 +85,7 @@ func named(in *config.Input, o *options) []string {
 
 func record(ctx context.Context, in *config.Input, o *options) (err error) {
 	topics := named(in, o)
-	if _, err := formats.PureGo().Recorded(o.Storage, o.Output); err != nil {
+	if _, err := formats.Recorded().Recorded(o.Storage, o.Output); err != nil {
 		return err
 	}
 	if err := o.splitByDuration(); err != nil {

@@ -72,7 +72,7 @@ type outputOptions struct {
 
 // format returns the format of the recording. Options for which there is none do not pass check.
 func (o *outputOptions) format() formats.Format {
-	f, _ := formats.PureGo().Recorded(o.Storage, o.Output)
+	f, _ := formats.Recorded().Recorded(o.Storage, o.Output)
 	return f
 }
 
@@ -155,13 +155,13 @@ func (o *options) check(topics []string) error {
 			return config.Usagef("page: %w; want :PORT or ADDRESS:PORT", err)
 		}
 	}
-	format, err := formats.PureGo().Recorded(o.Storage, o.Output)
+	format, err := formats.Recorded().Recorded(o.Storage, o.Output)
 	if err != nil {
 		return err
 	}
 	if !format.Live.Compresses && o.Compression != "none" {
 		return config.Usagef("compression: the format %s has none; use %s", format.Name,
-			formats.PureGo().Live(func(l *formats.Live) bool { return l.Compresses }))
+			formats.Recorded().Live(func(l *formats.Live) bool { return l.Compresses }))
 	}
 	if format.Composer == nil && o.CARLAOptions != (formats.CARLAOptions{}) {
 		return config.Usagef("carla_mapping, carla_profile: they are for --storage carla")
@@ -188,7 +188,7 @@ func (o *options) check(topics []string) error {
 	}
 	if len(o.CustomData) > 0 && !format.Live.Metadata {
 		return config.Usagef("custom_data: the format %s keeps none; use %s", format.Name,
-			formats.PureGo().Live(func(l *formats.Live) bool { return l.Metadata }))
+			formats.Recorded().Live(func(l *formats.Live) bool { return l.Metadata }))
 	}
 	if o.Nothing(topics) {
 		return config.Usagef("nothing to record: name topics, or use --all, --regex, --node or --topic-types")

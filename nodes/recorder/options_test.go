@@ -217,7 +217,7 @@ func TestDefaultChunks(t *testing.T) {
 			require.NoError(t, w.Write(&m))
 		}
 		require.NoError(t, w.Close())
-		r, err := formats.PureGo().Open(nil, path)
+		r, err := formats.Recorded().Open(nil, path)
 		require.NoError(t, err)
 		info, err := r.Info()
 		require.NoError(t, err)

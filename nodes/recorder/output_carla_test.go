@@ -241,7 +241,7 @@ func TestSizeOfRecordingForCARLA(t *testing.T) {
 		require.NoError(t, d.end())
 		require.FileExists(t, "drive_1.log")
 		require.NoFileExists(t, "drive_3.log") // there were messages of more than 15000 bytes
-		r, err := formats.PureGo().OpenFile(nil, "drive.log")
+		r, err := formats.Recorded().OpenFile(nil, "drive.log")
 		require.NoError(t, err)
 		defer r.Close()
 		info, err := r.Info()

@@ -157,9 +157,9 @@ func (d *deck) publish(p bridge.Publisher, numbers ...uint32) {
 // open opens a file of a recording, or a recording without a file of that name, for the rest of the test.
 func open(t *testing.T, path string) codec.Reader {
 	t.Helper()
-	r, err := formats.PureGo().OpenFile(nil, path)
+	r, err := formats.Recorded().OpenFile(nil, path)
 	if errors.Is(err, fs.ErrNotExist) {
-		r, err = formats.PureGo().Open(nil, path)
+		r, err = formats.Recorded().Open(nil, path)
 	}
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })

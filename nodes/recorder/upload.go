@@ -63,8 +63,8 @@ func (o *options) checkUpload() error {
 func (o *transferOptions) queue(url string, overwrite bool) upload.Options {
 	return upload.Options{
 		Store: s3.New(), URL: url, UploadOptions: s3.UploadOptions{Rate: int64(o.UploadRate), Overwrite: overwrite},
-		Delete: o.DeleteAfterUpload, Episodes: formats.PureGo().Episodic,
-		Open: func(path string) (codec.Reader, error) { return formats.PureGo().OpenFile(nil, path) },
+		Delete: o.DeleteAfterUpload, Episodes: formats.Recorded().Episodic,
+		Open: func(path string) (codec.Reader, error) { return formats.Recorded().OpenFile(nil, path) },
 	}
 }
 

@@ -16,19 +16,27 @@ import (
 )
 
 // buildWithToy builds the commands with one format more and returns their folder. Beside its own package a format needs
-// one line in the list, and the import.
+// an entry in the list of all, and to be recorded one in those of the nodes.
 func buildWithToy(t *testing.T) string {
-	list := filepath.Join(process.Root(), "nodes/internal/formats/formats.go")
-	text, err := os.ReadFile(list)
-	require.NoError(t, err)
-	imports, formats := "\t\"tapedeck/codec/session\"\n", "\treturn List{\n"
-	require.Contains(t, string(text), imports)
-	require.Contains(t, string(text), formats)
-	edited := strings.NewReplacer(
-		imports, imports+"\t\"tapedeck/test/e2e/toy\"\n",
-		formats, formats+"\t\t{Format: toy.Format, Live: &Live{Storage: \"toy\", First: \".toy\"}},\n",
-	).Replace(string(text))
-	return process.BuildEdited(t, list, edited, "recorder", "player", "converter")
+	const list = "codec.Formats{carla.Format, "
+	edited := map[string]string{}
+	edit := func(name string, pairs ...string) {
+		path := filepath.Join(process.Root(), name)
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		for i := 0; i < len(pairs); i += 2 {
+			require.Contains(t, string(text), pairs[i])
+		}
+		edited[path] = strings.NewReplacer(pairs...).Replace(string(text))
+	}
+	const session = "\t\"tapedeck/codec/session\"\n"
+	edit("bridge/recordings/all/all.go", session, session+"\t\"tapedeck/test/e2e/toy\"\n", list, list+"toy.Format, ")
+	edit("nodes/internal/formats/formats.go",
+		session, session+"\t\"tapedeck/test/e2e/toy\"\n",
+		list, list+"toy.Format, ",
+		"\treturn map[string]Format{\n",
+		"\treturn map[string]Format{\n\t\t\"toy\": {Live: &Live{Storage: \"toy\", First: \".toy\"}},\n")
+	return process.BuildEdited(t, edited, "recorder", "player", "converter")
 }
 
 // TestNewFormat adds a format and has every command work on it: convert, diff, play, record, info and recover.

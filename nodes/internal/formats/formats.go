@@ -1,8 +1,8 @@
 // Package formats lists the formats of recordings that the nodes read and write. For each it has what nodes need beside
 // its reader and writer: options, translations, how the recorder writes it, how episodes are written to it.
 //
-// A new format needs its own package with a [codec.Format], and a line in PureGo, or in package allformats if it
-// needs a C library.
+// A new format needs its own package with a [codec.Format], and an entry in bridge/recordings/all. What nodes need to
+// know beside it is in properties; Recorded has the formats that the recorder writes.
 package formats
 
 import (
@@ -14,20 +14,12 @@ import (
 	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
 	"tapedeck/codec/carla"
-	"tapedeck/codec/cloud"
-	"tapedeck/codec/images"
 	"tapedeck/codec/lerobot"
 	"tapedeck/codec/mcap"
-	"tapedeck/codec/mp4"
 	"tapedeck/codec/record"
-	"tapedeck/codec/rosbag"
 	"tapedeck/codec/rosbag2"
 	"tapedeck/codec/session"
 	"tapedeck/codec/store"
-	"tapedeck/codec/table"
-	"tapedeck/codec/tlog"
-	"tapedeck/codec/track"
-	"tapedeck/codec/ulog"
 )
 
 // Format is what nodes know of a format.
@@ -63,43 +55,51 @@ type Format struct {
 // List are formats that a node knows.
 type List []Format
 
-// PureGo returns the formats that need no C library: those that are read in the order of their packages' names, then
-// those that are only written.
-func PureGo() List {
-	return List{
-		{Format: carla.Format, Composer: newCARLAComposer, Group: "CARLA",
+// Of returns formats with what nodes need to know of them.
+func Of(codecs codec.Formats) List {
+	known := properties()
+	list := make(List, len(codecs))
+	for i, f := range codecs {
+		list[i] = known[f.Name]
+		list[i].Format = f
+	}
+	return list
+}
+
+// Recorded returns the formats that the recorder writes.
+func Recorded() List {
+	return Of(codec.Formats{carla.Format, mcap.Format, record.Format, rosbag2.Format, session.Format})
+}
+
+// properties returns what nodes need to know of formats beside their Format, by their names.
+func properties() map[string]Format {
+	return map[string]Format{
+		carla.Format.Name: {Composer: newCARLAComposer, Group: "CARLA",
 			Live: &Live{Storage: "carla", First: ".log", Others: `_\d+\.log`}},
-		{Format: lerobot.Format, Group: "LeRobot",
+		lerobot.Format.Name: {Group: "LeRobot",
 			Episodes: &Episodes{Rows: true, FixedRate: true, Check: checkLeRobot, New: newLeRobot}},
-		{
-			Format: mcap.Format,
+		mcap.Format.Name: {
 			Live: &Live{Storage: "mcap-file", Names: []string{"mcap"}, First: ".mcap", Others: `_\d+\.mcap`,
 				Compresses: true, Metadata: true},
 		},
-		{
-			Format: record.Format, Native: []string{codec.EncodingCDR, codec.EncodingProtobuf},
+		record.Format.Name: {
+			Native: []string{codec.EncodingCDR, codec.EncodingProtobuf},
 			Live: &Live{Storage: "record", First: ".record.00000", Ending: `\.record(\.\d{5})?`,
 				Others: `\.record\.\d{5}(\.\d{14})?`},
 		},
-		{Format: rosbag.Format},
-		{Format: rosbag2.Format, With: (*Options).rosbag2, Storages: true, Native: []string{codec.EncodingCDR},
+		rosbag2.Format.Name: {With: (*Options).rosbag2, Storages: true, Native: []string{codec.EncodingCDR},
 			Live:    &Live{Storage: "mcap", Names: []string{"rosbag2"}, Compresses: true, Metadata: true},
 			Reindex: rosbag2.Reindex},
-		{Format: session.Format, Live: &Live{Storage: "session", Metadata: true, Robot: recordSessions},
+		session.Format.Name: {Live: &Live{Storage: "session", Metadata: true, Robot: recordSessions},
 			Episodes: &Episodes{New: newSessions}},
-		{Format: tlog.Format},
-		{Format: ulog.Format},
-		{Format: table.Parquet, With: (*Options).Parquet, Group: "Tables"},
-		{Format: table.CSV, With: (*Options).CSV, Group: "Tables"},
-		{Format: table.JSONL, With: (*Options).JSONL, Group: "Tables"},
-		{Format: images.Format},
-		{Format: mp4.Options{}.Format(), With: (*Options).mp4, Also: "video_codec"},
-		{Format: cloud.PCD},
-		{Format: cloud.PLY},
-		{Format: track.Options{}.GPX(), With: (*Options).GPX, Group: "Tracks", Standard: true},
-		{Format: track.Options{}.GeoJSON(), With: (*Options).GeoJSON, Group: "Tracks", Standard: true},
-		{Format: track.Options{}.KML(), With: (*Options).KML, Group: "Tracks", Standard: true},
-		{Format: track.Options{}.TUM(), With: (*Options).TUM, Group: "Tracks", Standard: true},
+		"parquet": {With: (*Options).Parquet, Group: "Tables"},
+		"csv":     {With: (*Options).CSV, Group: "Tables"},
+		"jsonl":   {With: (*Options).JSONL, Group: "Tables"},
+		"mp4":     {With: (*Options).mp4, Also: "video_codec"},
+		"gpx":     {With: (*Options).GPX, Group: "Tracks", Standard: true},
+		"geojson": {With: (*Options).GeoJSON, Group: "Tracks", Standard: true},
+		"kml":     {With: (*Options).KML, Group: "Tracks", Standard: true},
+		"tum":     {With: (*Options).TUM, Group: "Tracks", Standard: true},
 	}
 }
 

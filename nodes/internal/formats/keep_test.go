@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/bridge/recordings/all"
 	"tapedeck/codec"
 	"tapedeck/codec/mcap"
 	"tapedeck/codec/rosbag"
@@ -44,7 +45,7 @@ func TestKeptPayloads(t *testing.T) {
 				require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: int64(i + 1), Data: payload(i)}))
 			}
 			require.NoError(t, w.Close())
-			r, err := formats.PureGo().Open(nil, path)
+			r, err := formats.Of(all.Formats()).Open(nil, path)
 			require.NoError(t, err)
 			defer r.Close()
 			it, err := r.Read(codec.Query{})

@@ -43,6 +43,21 @@ var notLive = map[string]string{
 	"sqlite3": "--to rosbag2 -s sqlite3 OUT", "db3": "--to rosbag2 -s sqlite3 OUT",
 }
 
+// converted are the formats that only the converter writes, by the ends of the names of their recordings.
+var converted = map[string]string{
+	".bag": "bag", ".parquet": "parquet", ".csv": "csv", ".jsonl": "jsonl", ".mp4": "mp4", ".gpx": "gpx",
+	".geojson": "geojson", ".kml": "kml", ".tum": "tum",
+	".tlog": "tlog", ".rlog": "tlog", ".mavlink": "tlog", ".ulg": "ulog",
+}
+
+// convertedFolders are the formats that only the converter writes, and whose folders may have any name.
+var convertedFolders = []string{"lerobot", "images", "pcd", "ply"}
+
+// convertible reports whether the converter writes the format of a name that the recorder does not know.
+func convertible(name string) bool {
+	return slices.Contains(convertedFolders, name) || converted["."+name] == name && name != "tlog"
+}
+
 // Storages returns the values of --storage of the recorder.
 func (l List) Storages() []string {
 	names := []string{AutoStorage}
@@ -76,14 +91,15 @@ func (l List) Live(has func(*Live) bool) string {
 func (l List) Recorded(storage, name string) (Format, error) {
 	named := slices.IndexFunc(l, func(f Format) bool { return filepath.Ext(name) != "" && f.Named(name) })
 	auto := storage == AutoStorage
+	other := converted[strings.ToLower(filepath.Ext(strings.TrimSuffix(name, ".raw")))]
 	switch extension := filepath.Ext(name); {
 	case named < 0 && extension != "" && notLive[extension[1:]] != "":
 		return Format{}, cannotRecord("output", name, notLive[extension[1:]])
 	case !auto:
-	case named >= 0 && l[named].Live == nil:
-		return Format{}, cannotRecord("output", name, "--to "+l[named].Name+" OUT")
 	case named >= 0:
 		return l[named], nil
+	case other != "":
+		return Format{}, cannotRecord("output", name, "--to "+other+" OUT")
 	default:
 		storage = DefaultStorage
 	}
@@ -98,7 +114,7 @@ func (l List) Recorded(storage, name string) (Format, error) {
 		if how := notLive[storage]; how != "" {
 			return Format{}, cannotRecord("storage", storage, how)
 		}
-		if slices.ContainsFunc(l, func(f Format) bool { return f.Name == storage && f.Writes() }) {
+		if convertible(storage) {
 			return Format{}, cannotRecord("storage", storage, "--to "+storage+" OUT")
 		}
 		return Format{}, config.Usagef("storage: %q is unknown, want one of %s", storage,
@@ -106,8 +122,11 @@ func (l List) Recorded(storage, name string) (Format, error) {
 	case slices.Contains(meant, named):
 		return l[named], nil
 	case named >= 0:
+		other = l[named].Name
+	}
+	if other != "" {
 		return Format{}, config.Usagef("storage, output: %s is the name of a recording of the format %s, not %s; "+
-			"leave out the storage or change the name", name, l[named].Name, storage)
+			"leave out the storage or change the name", name, other, storage)
 	}
 	// Of several, the one of which storage is the first name.
 	i := slices.IndexFunc(meant, func(i int) bool { return l[i].Live.Storage == storage })

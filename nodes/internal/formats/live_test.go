@@ -26,7 +26,7 @@ func TestRecorded(t *testing.T) {
 		{"session", "take", "session", "take"},
 		{"carla", "drive", "carla", "drive.log"},
 	} {
-		f, err := PureGo().Recorded(c.storage, c.name)
+		f, err := Recorded().Recorded(c.storage, c.name)
 		require.NoError(t, err, c)
 		require.Equal(t, c.format, f.Name, c)
 		require.Equal(t, c.path, f.Live.Path(c.name), c)
@@ -47,7 +47,7 @@ func TestRecorded(t *testing.T) {
 			"record"},
 		{"rosbag2", "drive.bag", "drive.bag is the name of a recording of the format bag, not rosbag2"},
 	} {
-		_, err := PureGo().Recorded(c.storage, c.name)
+		_, err := Recorded().Recorded(c.storage, c.name)
 		require.ErrorIs(t, err, config.ErrUsage, c)
 		require.ErrorContains(t, err, c.want)
 	}

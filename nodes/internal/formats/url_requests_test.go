@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/bridge/recordings/all"
 	"tapedeck/codec"
 	"tapedeck/codec/store/storetest"
 	"tapedeck/nodes/internal/formats"
@@ -38,7 +39,7 @@ func TestRequests(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := storetest.New(t)
 			writeDrive(t, s, test.format, size)
-			r, err := formats.PureGo().Open(s.Files(), s.URL(test.key))
+			r, err := formats.Of(all.Formats()).Open(s.Files(), s.URL(test.key))
 			require.NoError(t, err)
 			defer r.Close()
 			info, err := r.Info()
@@ -79,7 +80,7 @@ func TestRequests(t *testing.T) {
 }
 
 func writes(t *testing.T, name, storage string) codec.Format {
-	for _, f := range formats.PureGo() {
+	for _, f := range formats.Of(all.Formats()) {
 		if f.Name == name {
 			f, err := f.Configured(&formats.Options{Rosbag2Options: formats.Rosbag2Options{Storage: storage}})
 			require.NoError(t, err)

@@ -81,15 +81,18 @@ func Short(tests ...string) {
 	}
 }
 
-// BuildEdited builds executables as Main does, but with another text of a file of this module. It returns the folder
-// of the executables, which is gone after the test.
-func BuildEdited(t *testing.T, file, text string, names ...string) string {
+// BuildEdited builds executables as Main does, but with other texts of files of this module, by their paths. It returns
+// the folder of the executables, which is gone after the test.
+func BuildEdited(t *testing.T, texts map[string]string, names ...string) string {
 	t.Helper()
 	overlay := filepath.Join(t.TempDir(), "overlay.json")
-	edited := filepath.Join(t.TempDir(), filepath.Base(file))
-	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{file: edited}})
+	edited := map[string]string{}
+	for file, text := range texts {
+		edited[file] = filepath.Join(t.TempDir(), filepath.Base(file))
+		require.NoError(t, os.WriteFile(edited[file], []byte(text), 0o666))
+	}
+	replace, err := json.Marshal(map[string]any{"Replace": edited})
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(edited, []byte(text), 0o666))
 	require.NoError(t, os.WriteFile(overlay, replace, 0o666))
 	dir := t.TempDir()
 	require.NoError(t, build(dir, []string{"-overlay", overlay, smaller}, names))

@@ -4,12 +4,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/formats"
 )
 
 func TestList(t *testing.T) {
@@ -58,4 +60,25 @@ func TestRecorderWithoutHDF5(t *testing.T) {
 	require.Contains(t, packages, "tapedeck/nodes/internal/formats")
 	require.NotContains(t, packages, "tapedeck/codec/hdf5")
 	require.NotContains(t, packages, "gonum.org/v1/hdf5")
+}
+
+// TestRecorderKnowsOthers records to each format that only the converter writes: the error names the way there.
+func TestRecorderKnowsOthers(t *testing.T) {
+	recorded := formats.Recorded()
+	known := func(name string) bool {
+		return slices.ContainsFunc(recorded, func(f formats.Format) bool { return f.Name == name })
+	}
+	for _, f := range List() {
+		if known(f.Name) || f.Name == "hdf5" { // which is named otherwise
+			continue
+		}
+		if f.Writes() {
+			_, err := recorded.Recorded(f.Name, "drive")
+			require.ErrorContains(t, err, "storage: "+f.Name+" cannot be written while recording", f.Name)
+		}
+		if name := "drive" + f.Extension; f.Extension != "" && f.Named(name) {
+			_, err := recorded.Recorded(formats.AutoStorage, name)
+			require.ErrorContains(t, err, "converter NAME --to "+f.Name+" OUT", f.Name)
+		}
+	}
 }

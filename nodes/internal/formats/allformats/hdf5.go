@@ -15,13 +15,10 @@ import (
 	"tapedeck/nodes/internal/formats"
 )
 
-// Main must be called before anything else in main of an executable that uses this package, and in TestMain. It does
-// not return in a process that was started to read an HDF5 file.
-func Main() { hdf5.Main() }
-
-func hdf5Format() formats.Format {
-	return formats.Format{Format: hdf5.Format, Group: "HDF5",
-		Episodes: &formats.Episodes{Rows: true, Link: link, Check: checkHDF5, New: newHDF5}}
+// writeHDF5 adds to the format how episodes are written.
+func writeHDF5(f *formats.Format) {
+	f.Group = "HDF5"
+	f.Episodes = &formats.Episodes{Rows: true, Link: link, Check: checkHDF5, New: newHDF5}
 }
 
 // options returns the options of HDF5 as its package has them.
