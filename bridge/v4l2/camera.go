@@ -119,7 +119,7 @@ func (c *Camera) capture(ctx context.Context) error {
 	if err := capture.Set(c.Controls); err != nil {
 		return err
 	}
-	stream, err := capture.start(cmp.Or(c.Buffers, 4), &c.count)
+	stream, err := capture.Stream(cmp.Or(c.Buffers, 4), &c.count)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func BenchmarkCamera(b *testing.B) {
 			require.NoError(b, err)
 			_, err = c.SetFormat(0, 0, 0)
 			require.NoError(b, err)
-			s, err := c.Stream(4)
+			s, err := c.Stream(4, new(v4l2.Counter))
 			require.NoError(b, err)
 			ctx, cancel := context.WithCancel(context.Background())
 			device.Shoot()

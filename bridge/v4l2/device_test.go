@@ -68,7 +68,8 @@ func TestDevice(t *testing.T) {
 				require.Positive(t, rate)
 			}
 			t.Log(f.Description, format, format.BytesPerLine, format.Size, sizes, rates)
-			s, err := c.Stream(4)
+			var count v4l2.Counter
+			s, err := c.Stream(4, &count)
 			require.NoError(t, err)
 			defer s.Close()
 			ctx, cancel := context.WithCancel(t.Context())
@@ -95,7 +96,7 @@ func TestDevice(t *testing.T) {
 				}
 			}), context.Canceled)
 			require.NoError(t, s.Close())
-			t.Logf("stamped by %v; %+v", last.Clock, s.Stats())
+			t.Logf("stamped by %v; %+v", last.Clock, count.Take(time.Now()))
 		})
 	}
 }

@@ -108,7 +108,7 @@ func FuzzDriver(f *testing.F) {
 		for _, control := range controls[:min(2, len(controls))] {
 			_ = c.Set([]v4l2.Setting{{Control: control.Name, Value: "1"}})
 		}
-		s, err := c.Stream(2)
+		s, err := c.Stream(2, new(v4l2.Counter))
 		if err == nil {
 			require.Error(t, s.Run(t.Context(), 0, func(f *v4l2.Frame) {
 				require.NotEmpty(t, f.Data)

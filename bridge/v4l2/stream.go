@@ -40,12 +40,8 @@ type Stream struct {
 	started bool // a frame was received; frame.Sequence is its number
 }
 
-// Stream starts capturing into at least 2 buffers. A format must be set before.
-func (c *Capture) Stream(buffers int) (*Stream, error) {
-	return c.start(buffers, new(Counter))
-}
-
-func (c *Capture) start(buffers int, count *Counter) (*Stream, error) {
+// Stream starts capturing into at least 2 buffers, and counts frames in count. A format must be set before.
+func (c *Capture) Stream(buffers int, count *Counter) (*Stream, error) {
 	if c.format.FourCC == 0 || c.stream != nil {
 		return nil, fmt.Errorf("%s: set a format before capturing, and start only one stream", c.path)
 	}
@@ -161,9 +157,6 @@ func (s *Stream) Run(ctx context.Context, silence time.Duration, use func(*Frame
 	}
 	return ctx.Err()
 }
-
-// Stats returns the counts, and begins a new Window. It may be called at any time, by any goroutine.
-func (s *Stream) Stats() Stats { return s.count.Take(time.Now()) }
 
 // take passes the image in the dequeued buffer, if any, to use, and queues the buffer again.
 func (s *Stream) take(use func(*Frame)) error {

@@ -27,7 +27,7 @@ func TestPictures(t *testing.T) {
 			format, err := c.SetFormat(0, 0, 0)
 			require.NoError(t, err)
 			require.Equal(t, f, format.FourCC)
-			s, err := c.Stream(4)
+			s, err := c.Stream(4, new(v4l2.Counter))
 			require.NoError(t, err)
 			camera.Shoot()
 			camera.Skip(255)
