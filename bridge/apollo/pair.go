@@ -55,7 +55,8 @@ const (
 	pointCloudType   = "apollo.drivers.PointCloud"
 )
 
-// pairs lists all pairs. For a ROS 2 type, the first pair that fits applies.
+// pairs lists all pairs. For a ROS 2 type, the first pair that fits applies. Apollo types that are written must be in
+// the folder proto, with the fields that are written.
 var pairs = []*pair{
 	newPair(correctedIMU, pair{
 		apollo: correctedIMUType, fits: isCorrectedIMU,
