@@ -13,11 +13,11 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	diag "tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/msgs/std_msgs"
+	"tapedeck/msgs/wire"
 )
 
 // Topic publishes messages of one type. Its methods may be called from several goroutines at once.
@@ -26,8 +26,9 @@ type Topic struct {
 
 	closed *atomic.Bool // nil: it is not one of Topics
 
-	mu  sync.Mutex
-	buf []byte
+	mu      sync.Mutex
+	encoder wire.Encoder // its own, so that sending does not allocate
+	buf     []byte
 }
 
 // Advertise creates the publisher of a topic for messages of the type of m.
@@ -43,8 +44,7 @@ func Advertise(node bridge.Node, topic string, m msgs.Message, qos codec.QoS) (*
 func (t *Topic) Send(m msgs.Message) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var err error
-	if t.buf, err = cdr.Append(t.buf[:0], m); err != nil {
+	if err := t.encode(m); err != nil {
 		return err
 	}
 	return t.publish()
@@ -54,14 +54,25 @@ func (t *Topic) Send(m msgs.Message) error {
 func (t *Topic) SendData(m msgs.Message, n int, fill func([]byte)) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	head, err := cdr.Append(t.buf[:0], m)
-	if err != nil {
+	if err := t.encode(m); err != nil {
 		return err
 	}
-	t.buf = slices.Grow(head, n)[:len(head)+n]
-	binary.LittleEndian.PutUint32(t.buf[len(head)-4:], uint32(n))
-	fill(t.buf[len(head):])
+	head := len(t.buf)
+	t.buf = slices.Grow(t.buf, n)[:head+n]
+	binary.LittleEndian.PutUint32(t.buf[head-4:], uint32(n))
+	fill(t.buf[head:])
 	return t.publish()
+}
+
+// encode sets buf to the payload of m.
+func (t *Topic) encode(m msgs.Message) error {
+	t.encoder.Reset(t.buf[:0])
+	m.MarshalCDR(&t.encoder)
+	if err := t.encoder.Err(); err != nil {
+		return fmt.Errorf("encode %s: %w", m.TypeName(), err)
+	}
+	t.buf = t.encoder.Bytes()
+	return nil
 }
 
 func (t *Topic) publish() error {
