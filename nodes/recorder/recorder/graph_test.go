@@ -1,0 +1,319 @@
+package recorder
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/config/configtest"
+	"tapedeck/msgs/printable"
+	"tapedeck/msgs/std_msgs"
+	tdi "tapedeck/msgs/type_description_interfaces"
+)
+
+func TestEveryOptionOfTheGraphIsDocumented(t *testing.T) {
+	const path = "../../../docs/reference/options.md"
+	require.NoError(t, configtest.CheckTable(path, "recorder echo", defaultEchoOptions()))
+	require.NoError(t, configtest.CheckTable(path, "recorder topics", defaultTopicsOptions()))
+}
+
+// stage is a graph with a node that publishes, and the node of a command.
+type stage struct {
+	t               *testing.T
+	source, command bridge.Node
+	stdout, stderr  bytes.Buffer // of a command that has ended
+}
+
+func newStage(t *testing.T, net *bridgetest.Network) *stage {
+	s := &stage{t: t}
+	for name, node := range map[string]*bridge.Node{"source": &s.source, "_recorder_echo": &s.command} {
+		var err error
+		*node, err = net.Open(bridge.Options{Name: name})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, (*node).Close()) })
+	}
+	return s
+}
+
+// echo starts the command echo. Its error comes when it has ended.
+func (s *stage) echo(topic string, set func(*echoOptions)) (interrupt func(), ended <-chan error) {
+	o := defaultEchoOptions()
+	o.Field = []string{"data"}
+	set(o)
+	e, err := newEchoer(o, s.command, topic, &s.stdout, &s.stderr)
+	require.NoError(s.t, err)
+	ctx, cancel := context.WithCancel(s.t.Context())
+	result := make(chan error, 1)
+	go func() { result <- e.run(ctx) }()
+	return cancel, result
+}
+
+// publish sends numbers when somebody listens.
+func (s *stage) publish(topic, typeName string, qos codec.QoS, numbers ...uint32) {
+	p, err := s.source.Advertise(topic, typeName, qos)
+	require.NoError(s.t, err)
+	require.Eventually(s.t, func() bool { return p.Subscribers() > 0 }, patient, time.Millisecond)
+	for _, n := range numbers {
+		payload, err := cdr.Marshal(number(n))
+		require.NoError(s.t, err)
+		require.NoError(s.t, p.Publish(payload))
+	}
+}
+
+const uint32Type = "std_msgs/msg/UInt32"
+
+// Whatever publishers offer, and one after the other, all messages are printed.
+func TestEchoAdaptsToPublishers(t *testing.T) {
+	bestEffort := codec.DefaultQoS()
+	bestEffort.Reliability = codec.BestEffort
+	for name, offers := range map[string][]codec.QoS{
+		"reliable": {codec.DefaultQoS()}, "best effort": {bestEffort}, "latched": {bridge.LatchedQoS()},
+		"mixed": {codec.DefaultQoS(), bestEffort},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			s := newStage(t, &bridgetest.Network{})
+			interrupt, ended := s.echo("/n", func(*echoOptions) {})
+			want := ""
+			for range offers {
+				want += "1\n---\n2\n---\n"
+			}
+			for _, qos := range offers {
+				s.publish("/n", uint32Type, qos, 1, 2)
+				time.Sleep(time.Minute)
+			}
+			interrupt()
+			require.NoError(t, <-ended)
+			require.Equal(t, want, s.stdout.String())
+		})
+	}
+}
+
+func TestEchoPrintsSoMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, &bridgetest.Network{})
+		_, ended := s.echo("/n", func(o *echoOptions) { o.Count, o.CSV = 2, true })
+		s.publish("/n", uint32Type, codec.DefaultQoS(), 7, 8, 9)
+		require.NoError(t, <-ended)
+		require.Regexp(t, `^log_time,publish_time,data\n\d+,\d+,7\n\d+,\d+,8\n$`, s.stdout.String())
+		require.Empty(t, s.stderr.String())
+	})
+}
+
+// A definition that is not at hand comes from the publisher, while messages wait.
+func TestEchoFetchesDefinitions(t *testing.T) {
+	library := robotTypes()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, &bridgetest.Network{Library: library})
+		bridgetest.ServeTypeDescriptions(t, s.source, library, func(*tdi.GetTypeDescription_Response) {
+			time.Sleep(5 * time.Second)
+		})
+		_, ended := s.echo("/a", func(o *echoOptions) { o.Once, o.Field = true, nil })
+		s.publish("/a", "robot/msg/Count", codec.DefaultQoS(), 5)
+		require.NoError(t, <-ended)
+		require.Equal(t, "count: 5\n---\n", s.stdout.String())
+	})
+}
+
+func TestEchoFails(t *testing.T) {
+	for want, c := range map[string]struct {
+		typeName string
+		set      func(*echoOptions)
+	}{
+		"messages of /a cannot be shown, the definition of robot/msg/Count is not known: ": {"robot/msg/Count",
+			func(*echoOptions) {}},
+		"; name the folder that has it with --definition-paths": {"robot/msg/Count", func(*echoOptions) {}},
+		`has no field "x"; it has data`: {uint32Type,
+			func(o *echoOptions) { o.Field = []string{"x"} }},
+		"1 message of /a did not match the definition and could not be shown": {"std_msgs/msg/Float64",
+			func(o *echoOptions) { o.Timeout = time.Second }},
+	} {
+		inBubble(t, want, func(t *testing.T) {
+			s := newStage(t, &bridgetest.Network{})
+			interrupt, ended := s.echo("/a", c.set)
+			s.publish("/a", c.typeName, codec.DefaultQoS(), 1)
+			time.Sleep(time.Minute)
+			interrupt()
+			require.ErrorContains(t, <-ended, want)
+			require.Empty(t, s.stdout.String())
+		})
+	}
+}
+
+func TestEchoWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, &bridgetest.Network{})
+		interrupt, ended := s.echo("/imuu", func(*echoOptions) {})
+		time.Sleep(5 * time.Second)
+		_, err := s.source.Advertise("/imu", uint32Type, codec.DefaultQoS())
+		require.NoError(t, err)
+		time.Sleep(5 * time.Second)
+		_, err = s.source.Advertise("/imuu", uint32Type, codec.DefaultQoS())
+		require.NoError(t, err)
+		time.Sleep(5 * time.Second)
+		interrupt()
+		require.NoError(t, <-ended)
+		require.Equal(t, "waiting for /imuu, which nobody publishes\n"+
+			"waiting for /imuu, which nobody publishes; did you mean /imu?\n"+
+			"waiting for /imuu, published by /source\n", s.stderr.String())
+	})
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, &bridgetest.Network{})
+		_, ended := s.echo("/imuu", func(o *echoOptions) { o.Timeout = 3 * time.Second })
+		require.EqualError(t, <-ended, "no message came within 3s on /imuu, which nobody publishes")
+	})
+}
+
+// Names and texts of the graph do not control the terminal.
+func TestGraphIsPrintedQuoted(t *testing.T) {
+	const evil = "\x1b[2J\u009b2J"
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, &bridgetest.Network{})
+		_, ended := s.echo("/s", func(o *echoOptions) { o.Once = true })
+		p, err := s.source.Advertise("/s", "std_msgs/msg/String", codec.DefaultQoS())
+		require.NoError(t, err)
+		require.Eventually(t, func() bool { return p.Subscribers() > 0 }, patient, time.Millisecond)
+		payload, err := cdr.Marshal(&std_msgs.String{Data: evil})
+		require.NoError(t, err)
+		require.NoError(t, p.Publish(payload))
+		require.NoError(t, <-ended)
+		require.Equal(t, `"\u001b[2J\u009b2J"`+"\n---\n", s.stdout.String())
+
+		rows := []*topicRow{{Name: evil, Types: []string{evil}, Publishers: []endpointJSON{{Node: evil}},
+			topic: bridge.Topic{Publishers: []bridge.Endpoint{{Node: evil, Type: evil}}}}}
+		for _, o := range []topicsOptions{{}, {Verbose: true}, {JSON: true}} {
+			var out bytes.Buffer
+			require.NoError(t, o.print(&out, rows))
+			require.NotContains(t, out.String(), "\x1b")
+			require.NotContains(t, out.String(), "\u009b")
+		}
+	})
+}
+
+// FuzzTopics checks that no name on the graph controls the terminal or makes lines.
+func FuzzTopics(f *testing.F) {
+	for _, s := range []string{"/imu", "", "/a\nb\r", "\x1b[2J\x9b\x7f", "\u202e\u200b\u0085", "\U000e0041",
+		strings.Repeat("/é\n", 16<<10)} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		endpoints := []bridge.Endpoint{{Node: s, Type: s, TypeHash: s},
+			{Node: "/b", Type: "b", QoS: codec.DefaultQoS()}}
+		row := &topicRow{Name: s, Types: []string{s, "b"}, Publishers: endpointsJSON(endpoints), meter: &meter{},
+			topic: bridge.Topic{Name: s, Publishers: endpoints, Subscribers: endpoints}}
+		for name, o := range map[string]topicsOptions{"table": {}, "verbose": {Verbose: true, Hz: true},
+			"JSON": {JSON: true}} {
+			var out bytes.Buffer
+			require.NoError(t, o.print(&out, []*topicRow{row}))
+			require.True(t, utf8.Valid(out.Bytes()), name)
+			hidden := func(r rune) bool { return printable.Hidden(r) && r != '\n' }
+			require.False(t, bytes.ContainsFunc(out.Bytes(), hidden), "%s: %q", name, out.String())
+			switch lines := bytes.Count(out.Bytes(), []byte("\n")); name {
+			case "table":
+				require.Equal(t, 2, lines)
+			case "verbose":
+				require.Equal(t, 5, lines)
+			default:
+				var back struct{ Topics []struct{ Name string } }
+				require.NoError(t, json.Unmarshal(out.Bytes(), &back))
+				require.Equal(t, []rune(s), []rune(back.Topics[0].Name))
+			}
+		}
+		require.False(t, strings.ContainsFunc(nodesOf(endpoints), printable.Hidden))
+	})
+}
+
+func TestTopics(t *testing.T) {
+	list := func(t *testing.T, s *stage, set func(*topicsOptions), named ...string) (string, error) {
+		o := defaultTopicsOptions()
+		set(o)
+		var out bytes.Buffer
+		err := o.list(t.Context(), s.command, named, &out)
+		return out.String(), err
+	}
+	inBubble(t, "rows", func(t *testing.T) {
+		s := newStage(t, &bridgetest.Network{})
+		for _, qos := range []codec.QoS{codec.DefaultQoS(), codec.DefaultQoS(), bridge.LatchedQoS()} {
+			_, err := s.source.Advertise("/n", uint32Type, qos)
+			require.NoError(t, err)
+		}
+		_, err := s.source.Advertise("/_hidden", uint32Type, codec.DefaultQoS())
+		require.NoError(t, err)
+		_, err = s.source.Subscribe("/wanted", uint32Type, codec.DefaultQoS(), func([]bridge.Sample) {})
+		require.NoError(t, err)
+		text, err := list(t, s, func(*topicsOptions) {})
+		require.NoError(t, err)
+		require.Regexp(t, `^  Topic +Type +Publishers  Subscribers  QoS\n`, text)
+		require.Regexp(t, `\n  /n +std_msgs/msg/UInt32 +3 +0  reliable volatile keep_last\(10\) \+ reliable `+
+			`transient_local keep_last\(1\)\n`, text)
+		require.Regexp(t, `\n  /wanted +std_msgs/msg/UInt32 +0 +1  -\n`, text)
+		require.NotContains(t, text, "hidden")
+		text, err = list(t, s, func(o *topicsOptions) { o.IncludeHiddenTopics = true })
+		require.NoError(t, err)
+		require.Contains(t, text, "/_hidden")
+		text, err = list(t, s, func(o *topicsOptions) { o.Verbose = true }, "/wanted")
+		require.NoError(t, err)
+		require.Equal(t, "/wanted [std_msgs/msg/UInt32]\n"+
+			"    subscriber  /source  reliable volatile keep_last(10)\n", text)
+		_, err = list(t, s, func(*topicsOptions) {}, "/n", "/wantd")
+		require.EqualError(t, err, "nobody publishes or subscribes to /wantd; did you mean /wanted?")
+	})
+	inBubble(t, "rates", func(t *testing.T) {
+		s := newStage(t, &bridgetest.Network{})
+		p, err := s.source.Advertise("/n", uint32Type, codec.DefaultQoS())
+		require.NoError(t, err)
+		latched, err := s.source.Advertise("/latched", uint32Type, bridge.LatchedQoS())
+		require.NoError(t, err)
+		payload, err := cdr.Marshal(number(1))
+		require.NoError(t, err)
+		require.NoError(t, latched.Publish(payload))
+		var publishing sync.WaitGroup
+		defer publishing.Wait()
+		publishing.Go(func() {
+			for range 60 {
+				_ = p.Publish(payload)
+				time.Sleep(250 * time.Millisecond)
+			}
+		})
+		text, err := list(t, s, func(o *topicsOptions) { o.JSON, o.Hz = true, true }, "/n", "/latched")
+		require.NoError(t, err)
+		var got struct {
+			Topics []struct {
+				Name       string
+				Count      int     `json:"message_count"`
+				Frequency  float64 `json:"frequency"`
+				Bandwidth  float64 `json:"bytes_per_second"`
+				Publishers []struct {
+					Node string
+					QoS  struct{ Durability string }
+				}
+			}
+		}
+		require.NoError(t, json.Unmarshal([]byte(text), &got))
+		require.Len(t, got.Topics, 2)
+		require.Equal(t, "/source", got.Topics[0].Publishers[0].Node)
+		require.Equal(t, "transient_local", got.Topics[0].Publishers[0].QoS.Durability)
+		require.Zero(t, got.Topics[0].Count, "what was latched before is no rate")
+		require.InDelta(t, 4, got.Topics[1].Frequency, 0.01)
+		require.InDelta(t, 32, got.Topics[1].Bandwidth, 0.1)
+		require.InDelta(t, 20, got.Topics[1].Count, 1)
+	})
+	inBubble(t, "nothing", func(t *testing.T) {
+		node, err := (&bridgetest.Network{}).Open(bridge.Options{Name: "alone"})
+		require.NoError(t, err)
+		defer node.Close()
+		err = defaultTopicsOptions().list(t.Context(), node, nil, &bytes.Buffer{})
+		require.ErrorContains(t, err, "no topics were found within 5s; is a node running with the same ROS_DOMAIN_ID")
+	})
+}

@@ -1,0 +1,315 @@
+package recorder
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"tapedeck/bridge/robot"
+	"tapedeck/codec/store"
+	"tapedeck/config"
+	"tapedeck/nodes/internal/confine"
+	"tapedeck/nodes/internal/contract"
+	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/graph"
+	"tapedeck/nodes/internal/human"
+	"tapedeck/nodes/internal/pattern"
+	"tapedeck/nodes/internal/throttle"
+	"tapedeck/nodes/recorder/internal/diskguard"
+	"tapedeck/nodes/recorder/internal/selection"
+)
+
+// options are the recorder's parameters, each at once a flag, a ROS parameter and a line of config/recorder.yaml.
+type options struct {
+	selection.TopicOptions
+	outputOptions
+	splitOptions
+	limitOptions
+	diskOptions
+	uploadOptions
+	memoryOptions
+	snapshotOptions
+	formats.CARLAOptions
+	sessionOptions
+	contractOptions
+	statusOptions
+	pageOptions
+	announceOptions
+	graph.Options
+}
+
+// Values of the option sync.
+const (
+	syncNone     = "none"
+	syncInterval = "interval"
+	syncAlways   = "always"
+)
+
+// Values of the option split_names.
+const (
+	namesNumber = "number"
+	namesTime   = "time"
+)
+
+// outputOptions are name, format and settings of the files.
+type outputOptions struct {
+	Output        string        `param:"output" short:"o" alias:"output-name" group:"Output" value:"NAME" help:"NAME of the recording, whose end may say the format, such as drive.mcap; by default tapedeck_ and the time"`
+	OutputPrefix  string        `param:"output_prefix" group:"Output" value:"NAME" help:"name the recording NAME_ and the time"`
+	Storage       string        `param:"storage" short:"s" group:"Output" value:"FORMAT" help:"FORMAT of the recording: auto (what the end of NAME says, else record), record (Apollo record files), mcap or rosbag2 (a ROS 2 bag folder with MCAP files), mcap-file (MCAP files without a folder), carla (a log that CARLA replays), or session (folders of a robot with cameras and arms)"`
+	Overwrite     bool          `param:"overwrite" group:"Output" help:"replace an existing recording of that name"`
+	Compression   string        `param:"compression" alias:"compression-format" group:"Output" options:"none|lz4|zstd" help:"compression of chunks; mcap, rosbag2 and mcap-file only"`
+	ChunkSize     config.Size   `param:"chunk_size" alias:"chunksize:KiB" group:"Output" min:"0" max:"1GiB" help:"write a chunk after this many payload bytes; 0 uses the format's default: 16 MiB for record, 4 MiB for mcap"`
+	ChunkDuration time.Duration `param:"chunk_duration" group:"Output" min:"1ms" help:"write a chunk after this long"`
+	Sync          string        `param:"sync" group:"Output" options:"none|interval|always" help:"when to flush written data to the disk (fsync): never (none), every sync_interval, or always, which is every 10 ms"`
+	SyncInterval  time.Duration `param:"sync_interval" group:"Output" min:"10ms" help:"how often to flush written data; about as much can be lost in a power failure"`
+	CustomData    []string      `param:"custom_data" several:"words" group:"Output" value:"KEY=VALUE" help:"store KEY=VALUE in the recording; mcap, rosbag2, mcap-file and session only"`
+	ServiceRoot   string        `param:"service_root" group:"Output" value:"FOLDER" help:"FOLDER that services write recordings and named snapshots to; names are relative to it and cannot leave it by .. or links; / allows any path; by default the folder of the recording"`
+}
+
+// format returns the format of the recording. Options for which there is none do not pass check.
+func (o *outputOptions) format() formats.Format {
+	f, _ := formats.Recorded().Recorded(o.Storage, o.Output)
+	return f
+}
+
+// serviceRoot returns the folder that services stay in, of a recording of that name.
+func (o *outputOptions) serviceRoot(name string) confine.Folder {
+	if o.ServiceRoot != "" {
+		return confine.ServiceRoot(o.ServiceRoot)
+	}
+	return confine.In(filepath.Dir(o.format().Live.Path(name)))
+}
+
+// splitOptions limit the files of a recording.
+type splitOptions struct {
+	MaxBagSize           config.Size   `param:"max_bag_size" short:"b" letter:"as in ros2 bag, and splits the recording; rosbag's -b is --buffsize" alias:"size:MiB" group:"Splits" min:"64kB" zero:"true" help:"start another file before one exceeds this size; 0 is never"`
+	MaxBagDuration       time.Duration `param:"max_bag_duration" short:"d" letter:"as in ros2 bag, and splits the recording; --max-duration stops it" group:"Splits" min:"0" help:"start another file each time this much has passed since the first message; 0 is never"`
+	MaxBagMessages       uint64        `param:"max_bag_messages" group:"Splits" help:"start another file after this many messages; 0 is never"`
+	Split                bool          `param:"split" group:"Splits" help:"let max_duration limit each file instead of the recording, as rosbag does"`
+	MaxBagFiles          int           `param:"max_bag_files" alias:"max-splits" group:"Splits" min:"0" help:"keep at most this many files of the recording, deleting the oldest; 0 keeps all"`
+	SplitNames           string        `param:"split_names" group:"Splits" options:"number|time" help:"names of files: number, as NAME_1, or time, as 1_NAME_2026_01_31-08_15_00, which ROS 2 Lyrical writes; those of record are NAME.record.00001, with time followed by .20260131081500"`
+	RepeatLatched        bool          `param:"repeat_latched" group:"Splits" help:"begin each file with the last messages of latched (transient local) topics"`
+	RepeatTransientLocal []string      `param:"repeat_transient_local" several:"words" group:"Splits" value:"TOPIC[=N]" help:"begin each file with the last N messages of each publisher of TOPIC, latched or not; * in TOPIC matches anything; by default N is the history depth of the publisher, or 1"`
+}
+
+// limitOptions limit a recording.
+type limitOptions struct {
+	MaxDuration          time.Duration `param:"max_duration" alias:"max-recording-duration,duration" group:"Limits" min:"0" help:"stop after this long; 0 is never"`
+	MaxRecordingSize     config.Size   `param:"max_recording_size" group:"Limits" help:"stop before all files together exceed this size; 0 is never"`
+	MaxRecordingMessages uint64        `param:"max_recording_messages" group:"Limits" help:"stop after this many messages; 0 is never"`
+	Limit                uint64        `param:"limit" short:"l" group:"Limits" help:"record this many messages of each topic, and stop when all named topics have reached it; 0 is no limit"`
+	StartPaused          bool          `param:"start_paused" group:"Limits" help:"start paused: record nothing until resumed"`
+}
+
+// diskOptions are what to do before the disk is full.
+type diskOptions struct {
+	MinSpace       string `param:"min_space" short:"L" alias:"min-free-space" group:"Disk" value:"SIZE" help:"keep this much of the disk free: a size, a percentage such as 5%, or auto, which is 1GiB, or 5% of a disk smaller than 20GiB; 0 is no limit"`
+	LowSpaceAction string `param:"low_space_action" alias:"low-free-space-action" group:"Disk" options:"stop|delete-oldest|pause|delete-uploaded" help:"when less is free: stop, delete the oldest files of this recording, pause until there is space again, or delete the oldest files that are uploaded, and pause while there are none"`
+}
+
+// memoryOptions limit the queue.
+type memoryOptions struct {
+	QueueSize config.Size `param:"queue_size" alias:"max-cache-size,buffsize:MiB" group:"Memory" min:"1MiB" help:"bytes that may wait for the disk; if there are more, the topics that use the most lose their oldest messages, which are counted"`
+	Priority  []string    `param:"priority" group:"Memory" value:"TOPIC=N" help:"share of queue_size that TOPIC may use before it loses messages, relative to 1 for other topics; * in TOPIC matches anything; the first rule that matches applies"`
+}
+
+// statusOptions are where the status is shown.
+type statusOptions struct {
+	KeyboardOff bool `param:"disable_keyboard_controls" group:"Status" help:"do not listen to the keyboard"`
+	Quiet       bool `param:"quiet" short:"q" group:"Status" help:"no status line, and only warnings and errors in the log"`
+	Diagnostics bool `param:"diagnostics" group:"Status" help:"publish the state of the recorder on /diagnostics"`
+}
+
+// splitByDuration carries out split.
+func (o *options) splitByDuration() error {
+	switch {
+	case !o.Split:
+		return nil
+	case o.MaxDuration > 0 && o.MaxBagDuration > 0:
+		return config.Usagef("max_duration, max_bag_duration: give one of them with --split")
+	case o.MaxDuration > 0:
+		o.MaxBagDuration, o.MaxDuration = o.MaxDuration, 0
+	case o.MaxBagSize == 0 && o.MaxBagDuration == 0 && o.MaxBagMessages == 0:
+		return config.Usagef("split: say when, by --max-bag-size, --max-bag-duration or --max-bag-messages")
+	}
+	return nil
+}
+
+// check returns a usage error for options that do not go together.
+func (o *options) check(topics []string) error {
+	if store.IsURL(o.Output) {
+		return config.Usagef("output: %s is a URL; record into a folder, and let --upload send the files to a store",
+			o.Output)
+	}
+	if strings.HasSuffix(o.Output, "/") {
+		if _, err := os.Stat(o.Output); err == nil {
+			return config.Usagef("output: %s is a folder; name the recording in it: -o %[1]sNAME", o.Output)
+		}
+	}
+	if o.Page != "" {
+		if _, err := net.ResolveTCPAddr("tcp", o.Page); err != nil {
+			return config.Usagef("page: %w; want :PORT or ADDRESS:PORT", err)
+		}
+	}
+	format, err := formats.Recorded().Recorded(o.Storage, o.Output)
+	if err != nil {
+		return err
+	}
+	if !format.Live.Compresses && o.Compression != "none" {
+		return config.Usagef("compression: the format %s has none; use %s", format.Name,
+			formats.Recorded().Live(func(l *formats.Live) bool { return l.Compresses }))
+	}
+	if format.Composer == nil && o.CARLAOptions != (formats.CARLAOptions{}) {
+		return config.Usagef("carla_mapping, carla_profile: they are for --storage carla")
+	}
+	if format.Live.Robot == nil && o.RobotMapping+o.Hardware != "" {
+		return config.Usagef("robot_mapping, hardware: they are for --storage session")
+	}
+	if o.Output != "" && o.OutputPrefix != "" {
+		return config.Usagef("output, output_prefix: give one of them")
+	}
+	for _, path := range o.DefinitionPaths {
+		if _, err := os.Stat(path); err != nil {
+			return config.Usagef("definition_paths: %w", err)
+		}
+	}
+	if err := cmp.Or(o.snapshotOptions.check(), o.checkLimits()); err != nil {
+		return err
+	}
+	if err := o.checkUpload(); err != nil {
+		return err
+	}
+	if _, err := o.settle(); err != nil { // a mapping that is wrong has no topics
+		return err
+	}
+	if len(o.CustomData) > 0 && !format.Live.Metadata {
+		return config.Usagef("custom_data: the format %s keeps none; use %s", format.Name,
+			formats.Recorded().Live(func(l *formats.Live) bool { return l.Metadata }))
+	}
+	if o.Nothing(topics) {
+		return config.Usagef("nothing to record: name topics, or use --all, --regex, --node or --topic-types")
+	}
+	return nil
+}
+
+// intent returns what the recorder is going to do, for the log: "recording to drive.mcap in the format mcap; splits
+// each 1m0s".
+func (o *options) intent(path string) string {
+	list := []string{"recording to " + path}
+	if o.SnapshotMode {
+		list[0] = "recording snapshots only,"
+	}
+	list[0] += " in the format " + o.format().Name
+	if o.Storage == formats.AutoStorage && (filepath.Ext(o.Output) == "" || !o.format().Named(o.Output)) {
+		how := "--storage mcap-file"
+		if o.Output != "" {
+			how = "-o " + filepath.Clean(o.Output) + ".mcap"
+		}
+		list[0] += " (Apollo's; for MCAP: " + how + ")"
+	}
+	add := func(wanted bool, format string, args ...any) {
+		if wanted {
+			list = append(list, fmt.Sprintf(format, args...))
+		}
+	}
+	add(o.All && !o.AllServices && !o.AllActions,
+		"all topics, without the services and actions that --all-services and --all-actions add")
+	add(o.StartPaused, "paused until resumed")
+	add(o.MaxBagDuration > 0, "splits each %v", o.MaxBagDuration)
+	add(o.MaxBagSize > 0, "splits before %v", o.MaxBagSize)
+	add(o.MaxBagMessages > 0, "splits after %s", human.Count(o.MaxBagMessages, "message"))
+	add(o.MaxBagFiles > 0, "keeps the last %s", human.Count(o.MaxBagFiles, "file"))
+	add(o.MaxDuration > 0, "stops after %v", o.MaxDuration)
+	add(o.MaxRecordingSize > 0, "stops before %v", o.MaxRecordingSize)
+	add(o.MaxRecordingMessages > 0, "stops after %s", human.Count(o.MaxRecordingMessages, "message"))
+	add(o.Limit > 0, "records %s of each topic", human.Count(o.Limit, "message"))
+	return strings.Join(list, "; ")
+}
+
+// unsplit returns a warning about options that delete the oldest files of a recording which only services split, "" if
+// there are none.
+func (o *options) unsplit() string {
+	if o.SnapshotMode || o.format().Live.Robot != nil || o.MaxBagSize > 0 || o.MaxBagDuration > 0 ||
+		o.MaxBagMessages > 0 {
+		return ""
+	}
+	var option string
+	switch {
+	case o.MaxBagFiles > 0:
+		option = "max_bag_files"
+	case o.LowSpaceAction == diskguard.Delete:
+		option = "low_space_action delete-oldest"
+	default:
+		return ""
+	}
+	return option + ": the recording is split only on request, and its only file is not deleted; add --max-bag-size, " +
+		"--max-bag-duration or --max-bag-messages"
+}
+
+// settings are the options that have to be parsed.
+type settings struct {
+	throttles  []throttle.Rule
+	priorities []pattern.Numbered // for memory
+	repeats    []pattern.Numbered // how many messages are repeated
+	reserve    diskguard.Reserve  // of the disk
+	metadata   map[string]string
+	composer   formats.Composer // of the storage; nil if ROS 2 messages are written one by one
+	expected   *contract.Contract
+	robot      *robot.Mapping // for sessions; nil: by names and types of topics
+}
+
+// settle parses options. It returns usage errors.
+func (o *options) settle() (s settings, err error) {
+	if s.throttles, err = throttle.Parse(o.Throttle); err != nil {
+		return s, config.Usagef("throttle: %w", err)
+	}
+	if s.priorities, err = pattern.ParseNumbered(o.Priority, 0, 1); err != nil {
+		return s, config.Usagef("priority: %w", err)
+	}
+	if s.repeats, err = pattern.ParseNumbered(o.RepeatTransientLocal, 0, 0); err != nil {
+		return s, config.Usagef("repeat_transient_local: %w", err)
+	}
+	if s.reserve, err = diskguard.ParseReserve(o.MinSpace); err != nil {
+		return s, config.Usagef("min_space: %w", err)
+	}
+	if composer := o.format().Composer; composer != nil {
+		if s.composer, err = composer(&formats.Options{CARLAOptions: o.CARLAOptions}); err != nil {
+			return s, config.Usagef("%w", err)
+		}
+	}
+	if s.expected, err = o.contract(); err != nil {
+		return s, config.Usagef("%w", err)
+	}
+	if s.robot, err = o.mapping(); err != nil {
+		return s, config.Usagef("%w", err)
+	}
+	if s.metadata, err = parseData(o.CustomData); err != nil {
+		return s, config.Usagef("custom_data: %w", err)
+	}
+	return s, nil
+}
+
+func defaultOptions() options {
+	return options{
+		outputOptions: outputOptions{
+			Storage: formats.AutoStorage, Compression: "none", ChunkDuration: time.Second,
+			Sync: syncInterval, SyncInterval: time.Second,
+		},
+		splitOptions:    splitOptions{RepeatLatched: true, SplitNames: namesNumber},
+		diskOptions:     diskOptions{MinSpace: "auto", LowSpaceAction: diskguard.Stop},
+		memoryOptions:   memoryOptions{QueueSize: 256 << 20},
+		snapshotOptions: defaultSnapshotOptions(),
+		statusOptions:   statusOptions{Diagnostics: true},
+		announceOptions: announceOptions{StatsMaxPublishingRate: 1},
+	}
+}
+
+// announceOptions are what other nodes are notified of.
+type announceOptions struct {
+	Publish                bool    `param:"publish" group:"Status" help:"publish the name of each new file on begin_write"`
+	StatsMaxPublishingRate float64 `param:"stats_max_publishing_rate" group:"Status" min:"0" max:"1000" help:"publish lost messages on events/rosbag2_messages_lost at most this often per second; 0 is never"`
+}

@@ -1,0 +1,80 @@
+package recorder
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tapedeck/bridge/robot"
+	"tapedeck/config"
+	"tapedeck/nodes/internal/hardware"
+)
+
+// robotPrefix begins the names of parameters of a mapping.
+const robotPrefix = "robot."
+
+// sessionOptions map topics to the cameras and arms of a robot.
+type sessionOptions struct {
+	RobotMapping string `param:"robot_mapping" group:"Sessions" value:"FILE" help:"session storage: YAML FILE that says which topics are cameras and arms of the robot, and what starts another session; by default the parameters below robot do, else topic names and types"`
+	Hardware     string `param:"hardware" group:"Sessions" value:"FILE" help:"session storage: instead of a mapping, the parameter FILE with the cameras and arms of camera_publisher and arm_publisher; their topics are recorded if none is named"`
+
+	parameters map[string]any // those of a mapping
+	namespace  string         // of the node
+}
+
+// takeParameters takes the parameters that are a mapping out of those that are not known. Other storages than sessions
+// have no use for them.
+func (o *options) takeParameters(in *config.Input) {
+	o.parameters, o.namespace = map[string]any{}, in.Namespace
+	for name, value := range in.Extra {
+		if strings.HasPrefix(name, robotPrefix) {
+			o.parameters[name] = value
+		}
+	}
+	in.Warnings = slices.DeleteFunc(in.Warnings,
+		func(text string) bool { return strings.HasPrefix(text, "parameter "+robotPrefix) })
+	if o.format().Live.Robot == nil && len(o.parameters) > 0 {
+		o.parameters = nil
+		in.Warnings = append(in.Warnings, "parameters "+robotPrefix+"* are for --storage session")
+	}
+}
+
+// mapping returns the mapping of topics, nil to decide by their names and types.
+func (o *sessionOptions) mapping() (*robot.Mapping, error) {
+	fromParameters, err := robot.MappingOf(o.parameters, robotPrefix)
+	switch {
+	case err != nil:
+		return nil, err
+	case o.RobotMapping != "" && o.Hardware != "":
+		return nil, errors.New("robot_mapping, hardware: give one of them")
+	case o.Hardware != "":
+		return o.fromHardware(fromParameters)
+	case o.RobotMapping != "" && fromParameters != nil:
+		return nil, fmt.Errorf("robot_mapping, %s*: give one of them", robotPrefix)
+	case o.RobotMapping == "":
+		return fromParameters, nil
+	}
+	m, err := robot.LoadMapping(o.RobotMapping)
+	if err != nil {
+		return nil, fmt.Errorf("robot_mapping: %w", err)
+	}
+	return m, nil
+}
+
+// fromHardware returns which topics are those of the hardware, and what of their messages is an episode, as parameters
+// say, of which there may be none.
+func (o *sessionOptions) fromHardware(parameters *robot.Mapping) (*robot.Mapping, error) {
+	m, err := hardware.Mapping(o.Hardware, o.namespace)
+	if err != nil {
+		return nil, fmt.Errorf("hardware: %w", err)
+	}
+	if parameters == nil {
+		return m, nil
+	}
+	if len(parameters.Cameras)+len(parameters.Arms) > 0 {
+		return nil, fmt.Errorf("hardware, %scameras and %[1]sarms: give one of them", robotPrefix)
+	}
+	m.Task, m.Episodes, m.Receive = parameters.Task, parameters.Episodes, parameters.Receive
+	return m, nil
+}

@@ -1,0 +1,175 @@
+package recorder
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"tapedeck/config"
+	"tapedeck/nodes/internal/condition"
+	"tapedeck/nodes/internal/pattern"
+	"tapedeck/nodes/recorder/internal/diskguard"
+	"tapedeck/nodes/recorder/internal/queue"
+	"tapedeck/nodes/recorder/internal/selection"
+)
+
+// snapshotOptions are what is kept in memory for snapshots, and when one is taken.
+type snapshotOptions struct {
+	Snapshot            bool          `param:"snapshot" group:"Snapshots" help:"keep the latest messages in memory beside the recording, to be written on request"`
+	SnapshotMode        bool          `param:"snapshot_mode" group:"Snapshots" help:"write only snapshots, and no recording"`
+	SnapshotDuration    time.Duration `param:"snapshot_duration" alias:"max-cache-duration" group:"Snapshots" min:"0" help:"how far back a snapshot reaches; 0 is as far as snapshot_size allows; without snapshots, another value than 30s limits how long messages wait for the disk before they are dropped"`
+	SnapshotAfter       time.Duration `param:"snapshot_after" group:"Snapshots" min:"0" max:"24h" help:"how long a snapshot continues after its trigger"`
+	MaxSnapshotAfter    time.Duration `param:"max_snapshot_after" group:"Snapshots" min:"0" max:"24h" help:"how long a service may let a snapshot continue after its trigger, if longer than snapshot_after"`
+	SnapshotSize        config.Size   `param:"snapshot_size" group:"Snapshots" min:"1MiB" help:"bytes of memory for messages kept for snapshots; while one is written, up to twice as many"`
+	SnapshotTopicLimits []string      `param:"snapshot_topic_limits" group:"Snapshots" value:"TOPIC=LIMITS" help:"limit how far back, and how many bytes, snapshots reach for a topic, /camera/image=5s,100MB for instance; * in TOPIC matches anything; the first rule that matches applies"`
+	SnapshotCondition   []string      `param:"snapshot_condition" group:"Snapshots" value:"CONDITION" help:"take a snapshot when a message meets this CONDITION: \"/imu linear_acceleration.x > 20\", \"/collision *\""`
+	SnapshotCooldown    time.Duration `param:"snapshot_cooldown" group:"Snapshots" min:"0" help:"for this long after a snapshot began, a condition extends it instead of starting another one"`
+	SnapshotFolder      string        `param:"snapshot_folder" group:"Snapshots" value:"FOLDER" help:"FOLDER for snapshots; by default they are put beside the recording, those that services name into service_root"`
+	SnapshotService     string        `param:"snapshot_service" group:"Snapshots" value:"SERVICE" help:"SERVICE (std_srvs/srv/Trigger) that takes a snapshot and returns its path"`
+	SnapshotTopic       string        `param:"snapshot_topic" group:"Snapshots" value:"TOPIC" help:"TOPIC (std_msgs/msg/Empty); each message on it takes a snapshot"`
+}
+
+func defaultSnapshotOptions() snapshotOptions {
+	return snapshotOptions{
+		SnapshotDuration: 30 * time.Second, MaxSnapshotAfter: time.Hour, SnapshotSize: 256 << 20,
+		SnapshotCooldown: 10 * time.Second,
+		SnapshotService:  "/snapshot", SnapshotTopic: "/snapshot_trigger",
+	}
+}
+
+// cacheForSnapshots gives the size of rosbag2's cache the meaning that it has there: with snapshot_mode nothing waits
+// for the disk, and it limits what is kept.
+func (o *options) cacheForSnapshots() {
+	usual := defaultOptions()
+	if o.SnapshotMode && o.QueueSize != usual.QueueSize && o.SnapshotSize == usual.SnapshotSize {
+		o.SnapshotSize = o.QueueSize
+	}
+}
+
+// maxWait returns how long messages may wait for the disk, 0 for any time. rosbag2's max-cache-duration limits that, or
+// what is kept for snapshots.
+func (o *options) maxWait() time.Duration {
+	if o.Snapshot || o.SnapshotMode || o.SnapshotDuration == defaultOptions().SnapshotDuration {
+		return 0
+	}
+	return o.SnapshotDuration
+}
+
+// check returns a usage error for options that do not go together, or cannot be read.
+func (o *snapshotOptions) check() error {
+	if _, err := o.topicLimits(func(topic string) (string, error) { return topic, nil }); err != nil {
+		return err
+	}
+	if _, err := o.conditions(func(topic string) (string, error) { return topic, nil }); err != nil {
+		return err
+	}
+	usual := defaultSnapshotOptions()
+	usual.SnapshotDuration = o.SnapshotDuration // see maxWait
+	if list := changed(o, &usual); list != nil && !o.Snapshot && !o.SnapshotMode {
+		return config.Usagef("%s: nothing is kept for snapshots; add --snapshot or --snapshot-mode",
+			strings.Join(list, ", "))
+	}
+	if o.SnapshotCooldown != usual.SnapshotCooldown && len(o.SnapshotCondition) == 0 {
+		return config.Usagef("snapshot_cooldown: it is for conditions; add --snapshot-condition")
+	}
+	return nil
+}
+
+// checkLimits returns a usage error for limits of a recording where there is none.
+func (o *options) checkLimits() error {
+	// What follows here holds for snapshots, too.
+	files := splitOptions{RepeatLatched: o.RepeatLatched, SplitNames: o.SplitNames,
+		RepeatTransientLocal: o.RepeatTransientLocal}
+	all := limitOptions{MaxDuration: o.MaxDuration, StartPaused: o.StartPaused}
+	disk := diskOptions{MinSpace: o.MinSpace, LowSpaceAction: diskguard.Stop}
+	memory := memoryOptions{QueueSize: o.QueueSize}
+	list := slices.Concat(changed(&o.splitOptions, &files), changed(&o.limitOptions, &all),
+		changed(&o.diskOptions, &disk), changed(&o.memoryOptions, &memory))
+	if len(o.Throttle) > 0 { // snapshots have all messages
+		list = append(list, "throttle")
+	}
+	if list != nil && o.SnapshotMode {
+		return config.Usagef("%s: snapshot_mode writes only snapshots, to which this does not apply; use --snapshot "+
+			"to record as well", strings.Join(list, ", "))
+	}
+	return nil
+}
+
+// changed returns the names of options that differ from usual.
+func changed(opts, usual any) (names []string) {
+	was := config.Parameters(usual)
+	for i, p := range config.Parameters(opts) {
+		if p.Default != was[i].Default { // the value
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// topicLimit is how much of each topic with a matching name the ring keeps.
+type topicLimit struct {
+	queue.Limits
+	topics pattern.Pattern
+}
+
+// topicLimits returns them in order. Relative names without a * are expanded by expand.
+func (o *snapshotOptions) topicLimits(expand func(string) (string, error)) (list []topicLimit, err error) {
+	known := selection.Names{}
+	for _, text := range o.SnapshotTopicLimits {
+		topic, values, ok := strings.Cut(text, "=")
+		duration, size, sized := strings.Cut(values, ",")
+		var l topicLimit
+		if l.Age, err = time.ParseDuration(strings.TrimSpace(duration)); !ok || err != nil || l.Age < 0 {
+			return nil, config.Usagef("snapshot_topic_limits: %q is not allowed, want TOPIC=DURATION or "+
+				"TOPIC=DURATION,SIZE such as /camera/image=5s,100MB", text)
+		}
+		if sized {
+			bytes, err := config.ParseSize(size)
+			if err != nil || bytes == 0 {
+				return nil, config.Usagef("snapshot_topic_limits: %q is not allowed, want a size such as 100MB "+
+					"behind the comma", text)
+			}
+			l.Bytes = int64(bytes)
+		}
+		if topic = strings.TrimSpace(topic); !strings.Contains(topic, "*") {
+			if topic, err = expand(topic); err != nil {
+				return nil, config.Usagef("snapshot_topic_limits: %w", err)
+			}
+		}
+		if known[topic] {
+			return nil, config.Usagef("snapshot_topic_limits: %s is there twice", topic)
+		}
+		known[topic] = true
+		if l.topics, err = pattern.Parse(topic); err != nil {
+			return nil, config.Usagef("snapshot_topic_limits: %w", err)
+		}
+		list = append(list, l)
+	}
+	return list, nil
+}
+
+// limitsOf returns the limits of a topic by the first of list that is for it, else those that all have.
+func limitsOf(list []topicLimit, topic string, all queue.Limits) queue.Limits {
+	for _, l := range list {
+		if l.topics.Match(topic) {
+			return l.Limits
+		}
+	}
+	return all
+}
+
+// conditions returns the conditions by topic. Relative names are expanded by expand.
+func (o *snapshotOptions) conditions(expand func(string) (string, error)) (map[string][]*condition.Condition, error) {
+	all := map[string][]*condition.Condition{}
+	for _, text := range o.SnapshotCondition {
+		c, err := condition.Parse(text)
+		if err == nil {
+			c.Topic, err = expand(c.Topic)
+		}
+		if err != nil {
+			return nil, config.Usagef("snapshot_condition: %w", err)
+		}
+		all[c.Topic] = append(all[c.Topic], c)
+	}
+	return all, nil
+}

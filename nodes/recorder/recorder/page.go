@@ -1,0 +1,239 @@
+package recorder
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/nodes/internal/human"
+	"tapedeck/nodes/internal/livepage"
+	"tapedeck/nodes/internal/report"
+	"tapedeck/nodes/recorder/internal/accounting"
+	"tapedeck/nodes/recorder/internal/owner"
+	"tapedeck/nodes/recorder/internal/queue"
+	"tapedeck/nodes/recorder/internal/snapshot"
+	"tapedeck/nodes/recorder/internal/subscription"
+)
+
+const (
+	pagePace   = 250 * time.Millisecond
+	pageShare  = 5                // it takes one of so many parts of a processor at most
+	picturePad = time.Second      // between latest pictures
+	watched    = 10 * time.Second // after a page has asked, latest pictures are made
+	pageNice   = 10
+)
+
+// pageOptions are those of the live page.
+type pageOptions struct {
+	Page string `param:"page" group:"Status" value:"ADDRESS" help:"serve a page that shows the recording while it is made, with buttons, at ADDRESS: :8080 for this machine only, 0.0.0.0:8080 for others too; the address with its token is printed"`
+}
+
+// page shows the recording while it is made. It reads what the recorder counts anyway, and looks at a message of each
+// topic now and then. A nil one does nothing.
+type page struct {
+	recorder *recorder
+	listener net.Listener
+	server   *livepage.Server // nil until servePage
+	done     chan struct{}    // closed when run has ended
+
+	owner    *owner.Owner // run; of what follows
+	live     *report.Live
+	session  *session
+	topics   map[*subscription.Topic]*pageTopic
+	asked    time.Time // when a page last asked
+	pictured time.Time // when the latest pictures were made
+
+	events chan codec.Event // that the recording has
+}
+
+func newPage(r *recorder, listener net.Listener) *page {
+	return &page{recorder: r, listener: listener, owner: owner.New(), events: make(chan codec.Event, mostEvents)}
+}
+
+// mostEvents wait for update; further ones are not shown.
+const mostEvents = 1000
+
+// pageTopic is a topic on the page.
+type pageTopic struct {
+	channel *codec.Channel // with its definition; nil until that is known
+	meter   accounting.Rate
+}
+
+// servePage serves the page, if it is wanted.
+func (r *recorder) servePage(ctx context.Context) error {
+	if r.page == nil {
+		return nil
+	}
+	kind := "recorder"
+	if r.snapshots != nil {
+		kind = "snapshots"
+	}
+	p := r.page
+	p.update()
+	server, err := livepage.Serve(p.listener, kind, p)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(r.out, "page: %s\n", server.URL) // not logged: others may read the log
+	p.server, p.done = server, make(chan struct{})
+	go p.run(ctx)
+	return nil
+}
+
+// close ends the page.
+func (p *page) close() {
+	switch {
+	case p == nil:
+		return
+	case p.server == nil:
+		_ = p.listener.Close()
+		return
+	}
+	_ = p.server.Close()
+	<-p.done
+}
+
+// run follows the recording until ctx ends.
+func (p *page) run(ctx context.Context) {
+	defer close(p.done)
+	runtime.LockOSThread() // and not unlocked: the thread ends with the goroutine
+	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, pageNice)
+	for next := time.After(pagePace); ; {
+		select {
+		case <-ctx.Done():
+			p.owner.Run(ctx.Done()) // which ends it
+			return
+		case <-p.owner.Wake():
+			p.owner.Turn()
+			continue
+		case <-next:
+		}
+		began := time.Now()
+		p.update()
+		next = time.After(max(pagePace, (pageShare-1)*time.Since(began)))
+	}
+}
+
+// note takes an event that the recording has. It is called by the goroutine that writes.
+func (p *page) note(e codec.Event) {
+	if p == nil {
+		return
+	}
+	select {
+	case p.events <- e:
+	default: // nobody takes them
+	}
+}
+
+// update takes what was counted and received since it was called last.
+func (p *page) update() {
+	r := p.recorder
+	now := time.Now()
+	s := r.session.Load()
+	if s != p.session {
+		began := s.began.Load()
+		if began == 0 {
+			began = r.clock.Now()
+		}
+		p.session, p.topics = s, map[*subscription.Topic]*pageTopic{}
+		p.live = report.NewLive(filepath.Base(s.name), r.options.format().Name, began)
+	}
+	var events []codec.Event
+	for n := len(p.events); n > 0; n-- {
+		events = append(events, <-p.events)
+	}
+	if !r.recording() {
+		return
+	}
+	p.live.Advance(r.clock.Now())
+	for _, e := range events {
+		p.live.Note(e)
+	}
+	pictures := now.Sub(p.asked) < watched && now.Sub(p.pictured) >= picturePad
+	if p.live.Pictures(pictures); pictures {
+		p.pictured = now
+	}
+	for _, rec := range r.topics.Topics() {
+		p.look(rec, now)
+	}
+}
+
+// look shows what is new of a topic.
+func (p *page) look(rec *subscription.Topic, now time.Time) {
+	t := p.topics[rec]
+	if t == nil {
+		t = &pageTopic{}
+		p.topics[rec] = t
+	}
+	c := rec.Channel.Load()
+	if t.channel == nil && c.Schema.Encoding != "" {
+		t.channel = c
+	}
+	counts := rec.Counts()
+	bytes := rec.Bytes.Load()
+	t.meter.Update(now, counts.Received, bytes)
+	qos := ""
+	if c.QoS != nil {
+		qos = human.QoS(c.QoS)
+	}
+	p.live.Count(c.Topic, c.Type, qos, report.Counts{Messages: counts.Received, Bytes: bytes, Dropped: counts.Dropped,
+		Lost: counts.Lost, Rate: t.meter.Messages})
+	it := rec.Sample()
+	if it == nil {
+		return
+	}
+	defer queue.Release(it)
+	if t.channel != nil {
+		p.live.Add(&codec.Message{Channel: t.channel, LogTime: it.LogTime, PublishTime: it.PublishTime,
+			Data: it.Payload.Data})
+	}
+}
+
+// Update returns what a page lacks.
+func (p *page) Update(version string) (*livepage.Update, error) {
+	r := p.recorder
+	totals, word := r.totals(), r.state()
+	missing, _ := r.unheard()
+	u := &livepage.Update{State: livepage.State{
+		Word: word, Text: totals.progress(), Alert: totals.trouble(missing), Paused: r.topics.Paused(), Rate: 1,
+	}}
+	err := errEnds
+	p.owner.Do(func() {
+		p.asked = time.Now()
+		u.Growth, err = json.Marshal(p.live.Grown(version))
+		u.Version, u.State.At = p.live.Version(), []float64{p.live.At()}
+	})
+	return u, err
+}
+
+// Do does what a button asks for.
+func (p *page) Do(_ context.Context, c livepage.Command) error {
+	r := p.recorder
+	switch c.Name {
+	case "pause", "resume":
+		r.do(func() { r.setPaused(c.Name == "pause") })
+		return nil
+	case "split":
+		_, _, err := r.split()
+		return err
+	case "snapshot":
+		if r.snapshots == nil {
+			return errNoSnapshots
+		}
+		now := time.Now()
+		_, err := r.snapshots.Take(snapshot.Trigger{Time: now.UnixNano(), At: bridge.Monotonic(now),
+			After: r.options.SnapshotAfter, Cause: "button of the page"})
+		return err
+	}
+	return livepage.ErrUnknown
+}
+
+var _ livepage.Source = (*page)(nil)

@@ -1,0 +1,300 @@
+package recorder
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/msgs/printable"
+	"tapedeck/nodes/internal/human"
+	"tapedeck/nodes/recorder/internal/filewriter"
+)
+
+// start begins a recording of that name, "" for one by the time, after stop.
+func (r *recorder) start(name string) error {
+	r.lifecycle.Lock()
+	defer r.lifecycle.Unlock()
+	if r.over {
+		return errEnds
+	}
+	if r.recording() {
+		if r.options.SnapshotMode {
+			return errors.New("messages are being kept for snapshots")
+		}
+		return fmt.Errorf("%s is being recorded", r.path())
+	}
+	if name == "" {
+		var err error
+		if name, err = r.root.Path(context.Background(), defaultName(time.Now())); err != nil {
+			return err
+		}
+	}
+	s, err := r.newSession(name)
+	if err != nil {
+		return err
+	}
+	r.do(func() {
+		r.topics.Reset()
+		r.topics.Pause(r.options.StartPaused) // a pause ends with its recording, as in rosbag2
+		r.refused.Store(0)
+		r.refusals.Clear()
+		r.warned.Clear()
+		r.ofPeers.Store(0)
+		r.session.Store(s)
+		r.begin(s)
+	})
+	return nil
+}
+
+// beginFirst begins the session that newRecorder created, unless it was stopped before.
+func (r *recorder) beginFirst() {
+	r.lifecycle.Lock()
+	defer r.lifecycle.Unlock()
+	if s := r.session.Load(); !s.begun && r.recording() {
+		r.node.Log(bridge.Info, "%s", r.options.intent(s.path()))
+		r.do(func() { r.begin(s) })
+	}
+}
+
+// begin subscribes and writes for a new session. The owner calls it while r.lifecycle is held.
+func (r *recorder) begin(s *session) {
+	s.begun = true
+	s.run()
+	r.announcer.fileOpened(r.file())
+	r.topics.Start(s.ctx)
+}
+
+// stop ends the recording: everything received by now is in its files when it returns. The node stays, and may start
+// another one. reason is logged.
+func (r *recorder) stop(reason string) error {
+	r.lifecycle.Lock()
+	defer r.lifecycle.Unlock()
+	if !r.recording() {
+		return errNotRecording
+	}
+	return r.end(reason)
+}
+
+// finish ends the recording, if there is one, for good.
+func (r *recorder) finish() {
+	r.lifecycle.Lock()
+	defer r.lifecycle.Unlock()
+	r.over = true
+	if r.recording() {
+		_ = r.end("") // which keeps the error
+	}
+}
+
+// end ends the recording. r.lifecycle is held.
+func (r *recorder) end(reason string) error {
+	s := r.session.Load()
+	r.do(func() {
+		s.end(errNotRecording)
+		r.topics.Stop()
+	})
+	err := s.close()
+	r.failed = errors.Join(r.failed, err)
+	if r.snapshots != nil {
+		r.snapshots.Finish()
+	}
+	if closed := r.file(); closed != "" {
+		r.announceSplit(closed, "")
+	}
+	r.do(func() { r.report(s, reason) })
+	return err
+}
+
+// recording reports whether there is a recording that was not stopped.
+func (r *recorder) recording() bool {
+	s := r.session.Load()
+	return s != nil && s.ctx.Err() == nil
+}
+
+// path returns the path of the recording, or after stop of the last one; "" in snapshot mode.
+func (r *recorder) path() string {
+	if s := r.session.Load(); s != nil {
+		return s.path()
+	}
+	return ""
+}
+
+// file returns the path of the file that is being written, as it is called once it is complete.
+func (r *recorder) file() string {
+	if s := r.session.Load(); s != nil && s.writer != nil {
+		return s.writer.File()
+	}
+	return ""
+}
+
+// split starts another file of the recording. What was received before is in the closed one.
+func (r *recorder) split() (closed, opened string, err error) { return r.continueIn("") }
+
+// continueIn goes on in another recording of that name, which fails before anything was changed; for "" it is split.
+func (r *recorder) continueIn(name string) (closed, opened string, err error) {
+	s := r.session.Load()
+	switch {
+	case !r.recording() || s.writer == nil:
+		return "", "", errNotRecording
+	case name == "":
+		return s.writer.Split(s.ctx, bridge.Now())
+	case r.options.format().Live.Robot != nil:
+		return "", "", errors.New("each split of a session is a folder of its own already; leave out the name")
+	}
+	return s.writer.Continue(s.ctx, bridge.Now(), func() (codec.Writer, error) { return s.beginNext(name) })
+}
+
+// discard marks the episode that is being recorded, or else the one that ended last, as discarded. It returns which one
+// that is. What was received before belongs to it. Nothing is deleted.
+func (r *recorder) discard() (string, error) {
+	if r.options.SnapshotMode {
+		return "", errors.New("snapshots have no episodes; record without --snapshot-mode, with --storage session")
+	}
+	if r.options.format().Live.Robot == nil {
+		return "", fmt.Errorf("recordings of %s have no episodes; record with --storage session, which has",
+			r.options.format().Name)
+	}
+	s := r.session.Load()
+	what, paths, err := "", []string(nil), errNotRecording
+	if r.recording() {
+		what, paths, err = s.writer.DiscardEpisode(s.ctx, bridge.Now())
+	}
+	if errors.Is(err, errNotRecording) { // by now
+		r.lifecycle.Lock()
+		defer r.lifecycle.Unlock()
+		if s != r.session.Load() || r.recording() {
+			return "", errors.New("another recording has begun meanwhile; nothing is discarded")
+		}
+		what, paths, err = s.output.Load().Writer.(filewriter.Discarder).Discard()
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w; it was moved or deleted", err)
+	}
+	if err != nil {
+		return "", err
+	}
+	text, complete := what, false
+	for _, path := range paths {
+		text += ", " + absolute(path)
+		complete = complete || !r.recording() || path != r.file()
+	}
+	if complete && r.uploads != nil {
+		text += "; a copy that is uploaded already is not marked, 'recorder upload --overwrite' replaces it"
+	}
+	r.node.Log(bridge.Info, "discarded %s", text)
+	return text, nil
+}
+
+// discarded returns how many episodes of the recording were discarded.
+func (r *recorder) discarded() int {
+	if out := r.session.Load().output.Load(); out != nil {
+		if d, ok := out.Writer.(filewriter.Discarder); ok {
+			return d.Discarded()
+		}
+	}
+	return 0
+}
+
+// announceSplit has the owner call onSplit: a file was closed and another one opened, "" at the end of a recording.
+func (r *recorder) announceSplit(closed, opened string) {
+	r.owner.Post(func() {
+		for _, hook := range r.onSplit {
+			hook(closed, opened)
+		}
+	})
+}
+
+// report logs and prints what became of a session that was closed. The owner calls it while r.lifecycle is held.
+func (r *recorder) report(s *session, reason string) {
+	t := r.totals()
+	for _, text := range t.droppedByTopic {
+		r.node.Log(bridge.Warn, "%s", text)
+	}
+	r.reportUnheard()
+	r.reportContract(s)
+	if limit := s.limit.Load(); limit != nil {
+		reason = cmp.Or(reason, *limit) // max_duration may be over at this moment
+	}
+	if reason != "" {
+		r.node.Log(bridge.Info, "stopped: %s", reason)
+	}
+	if s.writer != nil {
+		var paths []string
+		var losses []bridge.Loss
+		for _, out := range s.outputs {
+			paths = append(paths, out.path)
+			if w, ok := out.Writer.(bridge.Lossy); ok {
+				losses = append(losses, w.Losses()...)
+			}
+		}
+		fmt.Fprintf(r.out, "recorded %s: %s\n", strings.Join(paths, ", "), t)
+		for _, line := range lossLines(losses) {
+			fmt.Fprintln(r.out, printable.Line(line))
+		}
+	} else {
+		fmt.Fprintf(r.out, "kept for snapshots: %s\n", t)
+	}
+}
+
+// reportUnheard reports the named topics of which nothing was recorded: as an error those that were named at the start.
+func (r *recorder) reportUnheard() {
+	topics, why := r.topics.Unheard()
+	var list []string
+	for _, topic := range topics {
+		if text := topic + ": " + why[topic]; r.named[topic] && r.failed == nil && !r.options.AllowUnmatched {
+			list = append(list, text)
+		} else {
+			r.node.Log(bridge.Warn, "nothing was recorded of %s", text)
+		}
+	}
+	if list != nil {
+		r.failed = fmt.Errorf("nothing was recorded of %s (--allow-unmatched accepts that)", strings.Join(list, "; "))
+	}
+}
+
+// lossLines describes what of the messages a recording cannot hold, one line for each kind.
+func lossLines(list []bridge.Loss) (lines []string) {
+	var kinds []string
+	topics, messages := map[string][]string{}, map[string]uint64{}
+	for _, l := range list {
+		if messages[l.What] == 0 {
+			kinds = append(kinds, l.What)
+		}
+		if !slices.Contains(topics[l.What], l.Topic) {
+			topics[l.What] = append(topics[l.What], l.Topic)
+		}
+		messages[l.What] += l.Messages
+	}
+	for _, what := range kinds {
+		on := strings.Join(topics[what], ", ")
+		if n := len(topics[what]); n > 6 {
+			on = human.Count(n, "topic")
+		}
+		lines = append(lines, fmt.Sprintf("lost: %s (%s on %s)", what, human.Count(messages[what], "message"), on))
+	}
+	return lines
+}
+
+// pause stops recording what is received. Subscriptions and the ring for snapshots go on.
+func (r *recorder) pause() { r.do(func() { r.setPaused(true) }) }
+
+// resume records again what is received, and what was latched meanwhile.
+func (r *recorder) resume() { r.do(func() { r.setPaused(false) }) }
+
+// setPaused pauses or resumes topics and session. The owner calls it.
+func (r *recorder) setPaused(on bool) {
+	if !r.topics.Pause(on) {
+		return
+	}
+	if s := r.session.Load(); on {
+		s.paused.Store(r.clock.Now())
+	} else {
+		s.notePause(r.clock.Now(), false)
+	}
+}

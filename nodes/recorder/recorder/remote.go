@@ -1,0 +1,92 @@
+package recorder
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tapedeck/config"
+	srv "tapedeck/msgs/rosbag2_interfaces"
+	"tapedeck/msgs/std_srvs"
+	"tapedeck/msgs/tapedeck"
+	"tapedeck/nodes/internal/remote"
+)
+
+// newRemotes returns the commands that control a running recorder.
+func newRemotes() []*cobra.Command {
+	command := func(use, short string, most int, run func(ctx context.Context, args []string, p *remote.Peer) error,
+	) *cobra.Command {
+		o := remote.DefaultOptions()
+		return remote.Recorder.Command(use, short, short+".", 0, most, &o, &o, run)
+	}
+	next := command("record [NAME]", "Begin another recording after stop", 1,
+		func(ctx context.Context, args []string, p *remote.Peer) error {
+			var request srv.Record_Request
+			if len(args) == 1 {
+				request.Uri = args[0]
+			}
+			var response srv.Record_Response
+			if err := p.Call(ctx, "record", &request, &response); err != nil {
+				return err
+			}
+			return p.Conclude(response.ReturnCode == 0, response.ErrorString, "recording")
+		})
+	count := next.Args
+	next.Args = func(cmd *cobra.Command, args []string) error { // as of ros2 bag record TOPIC...
+		if len(args) > 0 && config.IsName(args[0]) {
+			return config.Usagef("%s is no name of a recording, which a running recorder is to begin; to record "+
+				"topics leave out record: recorder %s", args[0], strings.Join(args, " "))
+		}
+		return count(cmd, args)
+	}
+	return []*cobra.Command{
+		remote.Recorder.NewStatus(),
+		command("pause", "Pause a running recorder", 0, remote.Pause),
+		command("resume", "Let a paused recorder go on", 0, remote.Resume),
+		newSplit(),
+		command("discard", "Discard the episode that is being recorded, or that ended last; nothing is deleted", 0,
+			asks("discard")),
+		command("uploads", "Show what a running recorder has to upload", 0, asks("uploads")),
+		command("stop", "End the recording; the recorder keeps running", 0, remote.Stop),
+		next,
+	}
+}
+
+// asks returns what calls a service of a recorder and prints its answer.
+func asks(service string) func(ctx context.Context, args []string, p *remote.Peer) error {
+	return func(ctx context.Context, _ []string, p *remote.Peer) error {
+		var response std_srvs.Trigger_Response
+		if err := p.Call(ctx, service, &std_srvs.Trigger_Request{}, &response); err != nil {
+			return err
+		}
+		return p.Conclude(response.Success, response.Message, response.Message)
+	}
+}
+
+// splitCommandOptions are the parameters of the command split.
+type splitCommandOptions struct {
+	Output string `param:"output" short:"o" group:"Split" value:"NAME" help:"go on in another recording of this NAME, as that of recorder --output, without losing a message"`
+
+	remote.Options
+}
+
+func newSplit() *cobra.Command {
+	o := splitCommandOptions{Options: remote.DefaultOptions()}
+	const short = "Let a running recorder begin another file or recording"
+	return remote.Recorder.Command("split", short, short+".", 0, 0, &o, &o.Options,
+		func(ctx context.Context, _ []string, p *remote.Peer) error {
+			if o.Output == "" { // rosbag2's recorder has this one
+				var response srv.SplitBagfile_Response
+				if err := p.Call(ctx, "split_bagfile", &srv.SplitBagfile_Request{}, &response); err != nil {
+					return err
+				}
+				return p.Conclude(response.ReturnCode == 0, response.ErrorString, "split")
+			}
+			var response tapedeck.Split_Response
+			if err := p.Call(ctx, "split", &tapedeck.Split_Request{Output: o.Output}, &response); err != nil {
+				return err
+			}
+			return p.Conclude(response.Success, response.Message, "continues in "+response.OpenedFile)
+		})
+}
