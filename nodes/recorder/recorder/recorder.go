@@ -132,11 +132,11 @@ func (r *recorder) run(ctx context.Context) error {
 	r.page.close()
 	r.finish()
 	r.announcer.end()
-	close(over)
-	<-owned
 	if r.snapshots != nil {
 		err = errors.Join(err, r.snapshots.End())
 	}
+	close(over)
+	<-owned // which has logged all warnings
 	return errors.Join(err, r.failed, uploaded())
 }
 
