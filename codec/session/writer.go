@@ -41,8 +41,8 @@ type Options struct {
 	Discarded   bool             // the mark that Discard sets
 	Metadata    json.RawMessage  // a JSON object with more members of metadata.json; nil: none
 	// Lost, unless it is nil, is called by Complete with what images on a topic, or of a camera without one, lost as
-	// PNGs,
-	// and by Write with how many damaged images it leaves out. Without it Write returns the error of a damaged image.
+	// PNGs, and by Write with how many damaged images it leaves out. Without it Write returns the error of a damaged
+	// image.
 	Lost func(topic, what string, images uint64)
 	// Ending is codec.CreateOptions.Ending.
 	Ending func(path string, missing *codec.MissingError) []codec.Event
