@@ -12,9 +12,9 @@ type Loss struct {
 	Messages uint64 // how many had it; unset or empty values are no loss
 }
 
-// Lossy is a writer, a translator or a reader that uses one, that counts what it does not keep.
+// Lossy is a writer that counts what it does not keep.
 type Lossy interface {
-	// Losses returns the losses of all readings or writes so far. It must not be called during one.
+	// Losses returns the losses of all writes so far. It must not be called during one.
 	Losses() []Loss
 }
 

@@ -4,7 +4,7 @@
 // A ROS 1 message becomes the ROS 2 message with the same name, or with the name of its successor, if that has all of
 // its fields in the same order, with their names by ROS 2's rules. Fields that ROS 2 added get their defaults. The seq
 // of a header is dropped, and so are fields of rosgraph_msgs/Log that rcl_interfaces/msg/Log does not have; translators
-// count the messages that had values in them (bridge.Lossy). Any other type keeps its own definition, rewritten by the
+// count the messages that had values in them (Losses). Any other type keeps its own definition, rewritten by the
 // rules of ROS 2.
 package ros1
 
