@@ -115,6 +115,9 @@ const leftLatched = "latched messages that each file would begin with, because o
 
 // Read implements codec.Reader. The messages of latched topics from before the start come first, if any other follows.
 func (s *source) Read(q codec.Query) (codec.Iterator, error) {
+	if q.Last != nil {
+		return codec.ReadLast(q, s.Read)
+	}
 	it, err := s.read(q)
 	if err != nil || len(s.state) == 0 {
 		return it, err

@@ -183,15 +183,20 @@ func TestThrottledChannelsOfOneTopic(t *testing.T) {
 	require.NoError(t, err)
 	defer in.Close()
 	limited := newSource(p, target, in, codec.Query{})
-	for range 3 {
-		it, err := limited.Read(codec.Query{})
+	read := func(q codec.Query) []int64 {
+		it, err := limited.Read(q)
 		require.NoError(t, err)
 		var times []int64
 		for m, err := it.Next(); err == nil; m, err = it.Next() {
 			times = append(times, m.LogTime/int64(time.Second))
 		}
 		require.NoError(t, it.Close())
-		require.Equal(t, []int64{1000, 1007}, times)
+		return times
+	}
+	for range 3 {
+		require.Equal(t, []int64{1000, 1007}, read(codec.Query{}))
+		last := func(*codec.Channel) int { return 1 }
+		require.Equal(t, []int64{1007}, read(codec.Query{Last: last}))
 	}
 }
 
