@@ -3,9 +3,9 @@ package main
 import (
 	"strings"
 
+	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/msgs/service_msgs"
-	"tapedeck/nodes/internal/calls"
 	"tapedeck/nodes/internal/describe"
 	"tapedeck/nodes/internal/human"
 )
@@ -35,7 +35,7 @@ func (all *measures) counter() describe.Counter {
 }
 
 func (e *callEvents) add(m *codec.Message) {
-	info, _, err := calls.Event(m.Data)
+	info, _, err := bridge.ServiceEvent(m.Data)
 	if err != nil {
 		return
 	}

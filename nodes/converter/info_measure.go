@@ -6,10 +6,10 @@ import (
 	"os"
 	"slices"
 
+	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
-	"tapedeck/nodes/internal/calls"
 	"tapedeck/nodes/internal/contract"
 	"tapedeck/nodes/internal/describe"
 	"tapedeck/nodes/internal/progress"
@@ -89,7 +89,7 @@ func (i *input) measure(ctx context.Context) (*measures, *codec.Info, error) {
 			m.stamps = c.Stamps(msgs.Library())
 			m.row.stamps = m.stamps
 		}
-		if call, _ := calls.Of(c.Topic, c.Type); call.Ending == calls.Events {
+		if call, _ := bridge.CallTopicOf(c.Topic, c.Type); call.Ending == bridge.ServiceEvents {
 			if m.calls = all.calls[call.Service]; m.calls == nil {
 				m.calls = &callEvents{map[callID]bool{}, map[callID]bool{}}
 				all.calls[call.Service] = m.calls

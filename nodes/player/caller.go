@@ -14,7 +14,6 @@ import (
 	"tapedeck/msgs/action_msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/wire"
-	"tapedeck/nodes/internal/calls"
 	"tapedeck/nodes/internal/human"
 )
 
@@ -181,10 +180,10 @@ func (a *action) send(c *caller, part string, request []byte, playingTime func(i
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch part {
-	case calls.SendGoal:
+	case bridge.SendGoal:
 		a.sendGoal(c, recorded, request)
 		return nil
-	case calls.CancelGoal:
+	case bridge.CancelGoal:
 		var m action_msgs.CancelGoal_Request
 		if err := cdr.Unmarshal(request, &m); err != nil {
 			return fmt.Errorf("%w: %w", errMismatch, err)
@@ -207,7 +206,7 @@ func (a *action) send(c *caller, part string, request []byte, playingTime func(i
 	send := func() {
 		switch {
 		case g.accepted:
-			c.send(request, part == calls.GetResult, nil)
+			c.send(request, part == bridge.GetResult, nil)
 		case g.answered:
 			c.drop("its goal was not accepted")
 		default:
@@ -241,7 +240,7 @@ func (a *action) answer(c *caller, g *goal, response []byte) {
 	delete(a.open, g)
 	g.answered = true
 	if g.accepted = len(response) > wire.HeaderSize && response[wire.HeaderSize] != 0; !g.accepted {
-		c.node.Log(bridge.Warn, "a goal of %s was rejected", strings.TrimSuffix(c.client.Service(), calls.SendGoal))
+		c.node.Log(bridge.Warn, "a goal of %s was rejected", strings.TrimSuffix(c.client.Service(), bridge.SendGoal))
 	}
 	g.release()
 }

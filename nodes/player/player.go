@@ -11,7 +11,6 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
-	"tapedeck/nodes/internal/keyboard"
 	"tapedeck/nodes/internal/progress"
 	"tapedeck/nodes/internal/remote"
 	"tapedeck/nodes/internal/rospub"
@@ -106,7 +105,7 @@ func (p *player) run(ctx context.Context) (err error) {
 		p.acknowledge(ctx, topic, &workers)
 	}
 	if !p.options.KeyboardOff {
-		if restore, ok := keyboard.Listen(ctx, p.press); ok {
+		if restore, ok := progress.Listen(ctx, p.press); ok {
 			defer restore()
 			if p.line.Visible() && !p.options.Quiet {
 				fmt.Fprintln(p.line, keysHelp)

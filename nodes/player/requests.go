@@ -13,7 +13,6 @@ import (
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
 	"tapedeck/msgs/service_msgs"
-	"tapedeck/nodes/internal/calls"
 )
 
 // Values of the option service_requests_source.
@@ -23,7 +22,7 @@ const (
 )
 
 // sends reports whether requests of the service or action are sent, instead of what was recorded being published.
-func (o *options) sends(call calls.Topic) bool {
+func (o *options) sends(call bridge.CallTopic) bool {
 	if call.Action != "" {
 		return o.SendActions
 	}
@@ -40,7 +39,7 @@ func (o *options) requestEvent() uint8 {
 
 // requestReader reads the requests in the messages of a channel.
 type requestReader struct {
-	call    calls.Topic
+	call    bridge.CallTopic
 	event   uint8       // type of the events that hold requests
 	schema  *cdr.Schema // of the events; nil: the messages are requests
 	request *cdr.Schema
@@ -51,7 +50,7 @@ func (r *requestReader) read(data []byte) ([]byte, error) {
 	if r.schema == nil {
 		return data, nil
 	}
-	if info, there, err := calls.Event(data); err != nil || info.EventType != r.event || !there {
+	if info, there, err := bridge.ServiceEvent(data); err != nil || info.EventType != r.event || !there {
 		return nil, err
 	}
 	event, err := r.schema.Decode(data)
@@ -74,7 +73,7 @@ func (s *source) readers(o *options) (all map[*codec.Channel]*requestReader, war
 	for _, p := range s.Parts {
 		services := map[string]*recordedService{}
 		for _, t := range p.Info.Topics {
-			call, ok := calls.Of(t.Channel.Topic, t.Channel.Type)
+			call, ok := bridge.CallTopicOf(t.Channel.Topic, t.Channel.Type)
 			if !ok || !s.wants(t.Channel) || !o.sends(call) {
 				continue
 			}
@@ -86,7 +85,7 @@ func (s *source) readers(o *options) (all map[*codec.Channel]*requestReader, war
 			switch {
 			case call.Ending == bridge.CallRequests:
 				service.requests = append(service.requests, t.Channel)
-			case call.Ending == calls.Events && t.MessageCount > 0:
+			case call.Ending == bridge.ServiceEvents && t.MessageCount > 0:
 				service.events = append(service.events, t.Channel)
 			}
 		}
@@ -135,7 +134,7 @@ func findRequests(r codec.Reader, services map[string]*recordedService, event ui
 			return err
 		}
 		service := open[m.Channel]
-		info, there, err := calls.Event(m.Data)
+		info, there, err := bridge.ServiceEvent(m.Data)
 		if service == nil || err != nil || info.EventType != event || !there {
 			continue
 		}
@@ -150,7 +149,7 @@ func (s *recordedService) choose(all map[*codec.Channel]*requestReader, event ui
 	if s.whole {
 		for _, c := range s.events {
 			r := &requestReader{event: event}
-			r.call, _ = calls.Of(c.Topic, c.Type)
+			r.call, _ = bridge.CallTopicOf(c.Topic, c.Type)
 			library := c.Library(msgs.Library())
 			var err error
 			if r.schema, err = cdr.NewSchema(library, c.Type); err == nil {
@@ -167,7 +166,7 @@ func (s *recordedService) choose(all map[*codec.Channel]*requestReader, event ui
 		}
 	}
 	for _, c := range s.requests {
-		call, _ := calls.Of(c.Topic, c.Type)
+		call, _ := bridge.CallTopicOf(c.Topic, c.Type)
 		all[c] = &requestReader{call: call}
 	}
 	switch {

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/config"
-	"tapedeck/nodes/internal/calls"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/pattern"
@@ -37,11 +37,11 @@ func (o *options) selectors() (all []selector, err error) {
 	topics := func(p pattern.Patterns, c *codec.Channel) bool { return matches(p, c.Topic) }
 	types := func(p pattern.Patterns, c *codec.Channel) bool { return p.MatchType(c.Type) }
 	services := func(p pattern.Patterns, c *codec.Channel) bool {
-		call, _ := calls.Of(c.Topic, c.Type)
+		call, _ := bridge.CallTopicOf(c.Topic, c.Type)
 		return call.Service != "" && matches(p, call.Service)
 	}
 	actions := func(p pattern.Patterns, c *codec.Channel) bool {
-		call, _ := calls.Of(c.Topic, c.Type)
+		call, _ := bridge.CallTopicOf(c.Topic, c.Type)
 		return call.Action != "" && matches(p, call.Action)
 	}
 	add("topics", o.Topics, topics)
@@ -82,7 +82,7 @@ func topicFilter(o *options) (func(*codec.Channel) bool, error) {
 			return false
 		}
 		wants := !topicsNamed && !codec.IsEvents(c) // the recorder's own events topic is played only when it is named
-		switch call, ok := calls.Of(c.Topic, c.Type); {
+		switch call, ok := bridge.CallTopicOf(c.Topic, c.Type); {
 		case call.Action != "":
 			wants = wants && len(o.Actions) == 0
 		case ok:
@@ -132,7 +132,7 @@ func (o *options) unmatched(channels []*codec.Channel) error {
 	for _, rule := range o.Remap {
 		from, _, _ := strings.Cut(rule, ":=")
 		if !ownName.MatchString(full(from)) && !slices.ContainsFunc(channels, func(c *codec.Channel) bool {
-			call, _ := calls.Of(c.Topic, c.Type)
+			call, _ := bridge.CallTopicOf(c.Topic, c.Type)
 			return full(from) == full(c.Topic) || full(from) == full(call.Service)
 		}) {
 			missing = append(missing, "--remap "+rule)

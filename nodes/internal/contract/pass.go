@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"tapedeck/codec"
-	"tapedeck/nodes/internal/gap"
 	"tapedeck/nodes/internal/human"
 )
 
@@ -82,7 +81,7 @@ type topic struct {
 	first      int64 // log times
 	last       int64
 	worst      int64 // gap, ns
-	rhythm     gap.Detector
+	rhythm     GapDetector
 	steady     int64 // log time since which there was no silence
 	silences   int   // intervals far longer than is usual
 	window     window

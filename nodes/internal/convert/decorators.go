@@ -2,7 +2,7 @@ package convert
 
 import (
 	"tapedeck/codec"
-	"tapedeck/nodes/internal/throttle"
+	"tapedeck/nodes/internal/pattern"
 )
 
 // changed iterates over the messages of a reader and changes them or leaves them out.
@@ -65,8 +65,8 @@ func (s *source) read(q codec.Query) (codec.Iterator, error) {
 func (s *source) changes() func(m *codec.Message) bool {
 	var from, to *codec.Channel
 	var wanted bool // a reader may yield channels that its Info does not have
-	var limit *throttle.Throttle
-	throttles := map[string]*throttle.Throttle{} // nil for topics without a rule; all channels of a topic share one
+	var limit *pattern.Throttle
+	throttles := map[string]*pattern.Throttle{} // nil for topics without a rule; all channels of a topic share one
 	return func(m *codec.Message) bool {
 		if m.Channel != from {
 			from, wanted = m.Channel, s.wants(m.Channel)
@@ -74,7 +74,7 @@ func (s *source) changes() func(m *codec.Message) bool {
 				to = s.channel(from)
 				var known bool
 				if limit, known = throttles[to.Topic]; !known {
-					limit = throttle.Of(s.plan.throttles, to.Topic)
+					limit = pattern.ThrottleOf(s.plan.throttles, to.Topic)
 					throttles[to.Topic] = limit
 				}
 			}

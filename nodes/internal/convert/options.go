@@ -10,11 +10,10 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/codec/episode"
+	"tapedeck/codec/series"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/pattern"
-	"tapedeck/nodes/internal/split"
-	"tapedeck/nodes/internal/throttle"
 	"tapedeck/nodes/internal/timerange"
 )
 
@@ -104,7 +103,7 @@ type plan struct {
 	Options
 	selection Selection
 	names     *bridge.Names
-	throttles []throttle.Rule
+	throttles []pattern.ThrottleRule
 	repeats   []pattern.Numbered
 	episodes  *episode.Selection
 }
@@ -129,7 +128,7 @@ func (o *Options) parse() (*plan, error) {
 	if err := p.CheckTimes(); err != nil {
 		return nil, err
 	}
-	if p.throttles, err = throttle.Parse(o.Throttle); err != nil {
+	if p.throttles, err = pattern.ParseThrottles(o.Throttle); err != nil {
 		return nil, config.Usagef("--throttle: %w", err)
 	}
 	if p.repeats, err = pattern.ParseNumbered(formats.Split(o.Repeat), 0, 0); err != nil {
@@ -189,6 +188,6 @@ func (p *plan) create(metadata map[string]string) codec.CreateOptions {
 	}
 }
 
-func (p *plan) limits() split.Limits {
-	return split.Limits{Bytes: int64(p.MaxBagSize), Duration: p.MaxBagDuration, Messages: p.MaxBagMessages}
+func (p *plan) limits() series.SplitLimits {
+	return series.SplitLimits{Bytes: int64(p.MaxBagSize), Duration: p.MaxBagDuration, Messages: p.MaxBagMessages}
 }

@@ -16,7 +16,6 @@ import (
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/readahead"
-	"tapedeck/nodes/internal/split"
 )
 
 // writer writes the messages of a source to an output.
@@ -34,8 +33,8 @@ type writer struct {
 	writer    codec.Writer
 	composing formats.ComposingWriter // the writer if it composes messages; else nil
 	splitter  codec.Splitter          // nil unless there are limits
-	limits    split.Limits
-	file      split.File
+	limits    series.SplitLimits
+	file      series.Split
 	latched   *state           // with which further files begin; nil if there are none
 	refused   error            // of the first message that the format does not accept
 	refusals  map[string]error // likewise of each topic
@@ -126,7 +125,7 @@ func (w *writer) open(options codec.CreateOptions) (err error) {
 		composing := composer.Writer(w.writer)
 		w.composing, w.writer = composing, composing
 	}
-	if w.limits == (split.Limits{}) {
+	if w.limits == (series.SplitLimits{}) {
 		return nil
 	}
 	w.splitter = w.writer.(codec.Splitter) // by Format.Splits, which fits has checked
@@ -272,7 +271,7 @@ func (w *writer) split(m *codec.Message) error {
 	if w.splitter == nil {
 		return nil
 	}
-	size := split.Size(m.Channel.Topic, m.Data)
+	size := series.MessageSize(m.Channel.Topic, m.Data)
 	at := max(m.LogTime, w.result.End) // an early time begins no file: with --message-order many may
 	if w.file.Full(&w.limits, at, size) {
 		closed := w.splitter.File()
@@ -334,10 +333,10 @@ func (w *writer) repeat(t int64) error {
 		if err := w.put(&m); err != nil {
 			return err
 		}
-		bytes += split.Size(m.Channel.Topic, m.Data)
+		bytes += series.MessageSize(m.Channel.Topic, m.Data)
 		w.repeated.add(repeatedLatched, m.Channel.Topic, 1)
 	}
-	if split.Repeats(&w.limits, bytes) && !w.warned && w.warn != nil {
+	if series.Repeats(&w.limits, bytes) && !w.warned && w.warn != nil {
 		w.warned = true
 		w.warn(fmt.Sprintf("each file begins with %s of repeated latched messages, more than a tenth of "+
 			"--max-bag-size, which does not count them; use a larger one, or --latched=false", human.Bytes(bytes)))

@@ -7,7 +7,6 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/nodes/internal/calls"
 )
 
 // Counter returns how many requests and responses of a service there are among the recorded events.
@@ -39,9 +38,9 @@ type (
 // Calls returns the services and actions of a recording by their names. count may be nil.
 func Calls(info *codec.Info, count Counter) (services []Service, actions []Action) {
 	byService, byAction := map[string]*Service{}, map[string]*Action{}
-	parts := map[string]calls.Topic{} // by service
+	parts := map[string]bridge.CallTopic{} // by service
 	for _, t := range info.Topics {
-		call, ok := calls.Of(t.Channel.Topic, t.Channel.Type)
+		call, ok := bridge.CallTopicOf(t.Channel.Topic, t.Channel.Type)
 		if !ok {
 			continue
 		}
@@ -50,12 +49,12 @@ func Calls(info *codec.Info, count Counter) (services []Service, actions []Actio
 				a = &Action{Name: call.Action}
 				byAction[call.Action] = a
 			}
-			a.Type = cmp.Or(a.Type, calls.ActionType(t.Channel.Type))
+			a.Type = cmp.Or(a.Type, bridge.ActionType(t.Channel.Type))
 			switch call.Part {
-			case calls.Feedback:
+			case bridge.ActionFeedback:
 				a.Feedback += t.MessageCount
 				continue
-			case calls.Status:
+			case bridge.ActionStatus:
 				a.Status += t.MessageCount
 				continue
 			}
@@ -90,11 +89,11 @@ func Calls(info *codec.Info, count Counter) (services []Service, actions []Actio
 		}
 		a.Events += s.Events
 		switch part.Part {
-		case calls.SendGoal:
+		case bridge.SendGoal:
 			a.Goals = s.Requests
-		case calls.CancelGoal:
+		case bridge.CancelGoal:
 			a.Cancels = s.Requests
-		case calls.GetResult:
+		case bridge.GetResult:
 			a.Results = s.Responses
 		}
 	}

@@ -1,4 +1,4 @@
-// Package pattern has the patterns that options name topics by.
+// Package pattern has the patterns that options name topics by, and limits the rate of the topics that they name.
 package pattern
 
 import (

@@ -1,4 +1,5 @@
-// Package progress shows the progress of long work on a terminal. In a pipe or a log file it shows nothing.
+// Package progress shows the progress of long work on a terminal, and reads keys from it. In a pipe or a log file it
+// shows nothing.
 package progress
 
 import (

@@ -18,7 +18,6 @@ import (
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/pattern"
-	"tapedeck/nodes/internal/throttle"
 	"tapedeck/nodes/recorder/internal/diskguard"
 	"tapedeck/nodes/recorder/internal/selection"
 )
@@ -252,7 +251,7 @@ func (o *options) unsplit() string {
 
 // settings are the options that have to be parsed.
 type settings struct {
-	throttles  []throttle.Rule
+	throttles  []pattern.ThrottleRule
 	priorities []pattern.Numbered // for memory
 	repeats    []pattern.Numbered // how many messages are repeated
 	reserve    diskguard.Reserve  // of the disk
@@ -264,7 +263,7 @@ type settings struct {
 
 // settle parses options. It returns usage errors.
 func (o *options) settle() (s settings, err error) {
-	if s.throttles, err = throttle.Parse(o.Throttle); err != nil {
+	if s.throttles, err = pattern.ParseThrottles(o.Throttle); err != nil {
 		return s, config.Usagef("throttle: %w", err)
 	}
 	if s.priorities, err = pattern.ParseNumbered(o.Priority, 0, 1); err != nil {

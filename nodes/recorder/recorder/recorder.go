@@ -21,11 +21,9 @@ import (
 	"tapedeck/nodes/internal/confine"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/human"
-	"tapedeck/nodes/internal/keyboard"
 	"tapedeck/nodes/internal/livepage"
 	"tapedeck/nodes/internal/pattern"
 	"tapedeck/nodes/internal/progress"
-	"tapedeck/nodes/internal/throttle"
 	"tapedeck/nodes/recorder/internal/intake"
 	"tapedeck/nodes/recorder/internal/owner"
 	"tapedeck/nodes/recorder/internal/queue"
@@ -174,7 +172,7 @@ func (r *recorder) listen(ctx context.Context) (restore func()) {
 	if r.options.KeyboardOff {
 		return func() {}
 	}
-	restore, ok := keyboard.Listen(ctx, func(key string) {
+	restore, ok := progress.Listen(ctx, func(key string) {
 		if key == " " {
 			r.do(func() { r.setPaused(!r.topics.Paused()) })
 		}
@@ -235,7 +233,7 @@ func (r *recorder) neededSince() int64 {
 func (r *recorder) newReceiver(c *codec.Channel) *intake.Receiver {
 	o := intake.Options{
 		Clock: r.clock, Queue: r.queue, Note: r.session.Load().note, Limit: r.options.Limit,
-		Throttle: throttle.Of(r.throttles, c.Topic), Resumption: &r.resumption, OnResume: r.resume,
+		Throttle: pattern.ThrottleOf(r.throttles, c.Topic), Resumption: &r.resumption, OnResume: r.resume,
 		OnTooLarge: r.onTooLarge,
 	}
 	o.RepeatDepth, o.Repeat = pattern.NumberOf(r.repeats, c.Topic)

@@ -12,9 +12,9 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/codec/series"
 	"tapedeck/nodes/internal/contract"
 	"tapedeck/nodes/internal/human"
-	"tapedeck/nodes/internal/split"
 	"tapedeck/nodes/recorder/internal/diskguard"
 	"tapedeck/nodes/recorder/internal/filewriter"
 	"tapedeck/nodes/recorder/internal/owner"
@@ -161,7 +161,8 @@ func (r *recorder) newSession(name string) (*session, error) {
 	if d, ok := r.node.(bridge.Deliverer); ok {
 		s.writer.Delivered = d.Delivered
 	}
-	s.writer.Files = split.Limits{Bytes: int64(o.MaxBagSize), Duration: o.MaxBagDuration, Messages: o.MaxBagMessages}
+	s.writer.Files = series.SplitLimits{Bytes: int64(o.MaxBagSize), Duration: o.MaxBagDuration,
+		Messages: o.MaxBagMessages}
 	s.writer.MaxBytes, s.writer.MaxMessages = int64(o.MaxRecordingSize), o.MaxRecordingMessages
 	switch o.Sync {
 	case syncAlways:

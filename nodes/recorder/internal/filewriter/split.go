@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"tapedeck/codec"
-	"tapedeck/nodes/internal/split"
+	"tapedeck/codec/series"
 	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/schedule"
 )
@@ -168,7 +168,7 @@ func (w *Writer) split(t, received int64, begin func() (codec.Writer, error)) sp
 func (w *Writer) replace(next codec.Writer) {
 	w.output = next
 	w.shared.Store(&next)
-	w.size, w.file = 0, split.File{}
+	w.size, w.file = 0, series.Split{}
 	for _, c := range w.known {
 		w.check(next.Declare(c))
 	}
@@ -202,7 +202,7 @@ func (w *Writer) repeat(list []*queue.Item, t int64) {
 		w.stored += bytes
 		repeated += bytes
 	}
-	if split.Repeats(&w.Files, repeated) {
+	if series.Repeats(&w.Files, repeated) {
 		w.callbacks.OnRepeats(repeated)
 	}
 }

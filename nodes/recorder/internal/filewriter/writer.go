@@ -9,9 +9,9 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/codec/series"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/human"
-	"tapedeck/nodes/internal/split"
 	"tapedeck/nodes/recorder/internal/accounting"
 	"tapedeck/nodes/recorder/internal/diskguard"
 	"tapedeck/nodes/recorder/internal/owner"
@@ -33,14 +33,14 @@ const (
 // methods may be called beside it. Times are ns since the Unix epoch, receive times those of the queue.
 type Writer struct {
 	// Set before Run.
-	Guard       *diskguard.Guard // nil: the first error of the disk ends everything
-	Files       split.Limits     // of one file
-	MaxBytes    int64            // of all files, with what they repeat, roughly; 0: no limit
-	MaxMessages uint64           // likewise
-	Reorder     time.Duration    // how long messages wait at most for earlier ones of other topics
-	Delivered   func() int64     // the queue has all that was received before; nil: that is not known
-	SyncAlways  bool             // after each round everything is put on the disk
-	KeepsState  bool             // the output begins further files with the state by itself: nothing is repeated
+	Guard       *diskguard.Guard   // nil: the first error of the disk ends everything
+	Files       series.SplitLimits // of one file
+	MaxBytes    int64              // of all files, with what they repeat, roughly; 0: no limit
+	MaxMessages uint64             // likewise
+	Reorder     time.Duration      // how long messages wait at most for earlier ones of other topics
+	Delivered   func() int64       // the queue has all that was received before; nil: that is not known
+	SyncAlways  bool               // after each round everything is put on the disk
+	KeepsState  bool               // the output begins further files with the state by itself: nothing is repeated
 
 	queue     *queue.Queue
 	owner     *owner.Owner // Run
@@ -69,7 +69,7 @@ type Writer struct {
 	stored  int64            // the same in files, roughly
 	size    int64            // of the files, if the output is sized
 	known   []*codec.Channel // that were declared
-	file    split.File       // that is being written
+	file    series.Split     // that is being written
 	end     int64            // log time of the last message
 	request *request         // nil: none waits
 	noted   time.Time        // losses, last
@@ -327,7 +327,7 @@ func (w *Writer) limit(size int64) string {
 }
 
 // sizeOf returns how many bytes an item takes in a file, roughly.
-func sizeOf(it *queue.Item) int64 { return split.Size(it.Topic.Name(), it.Payload.Data) }
+func sizeOf(it *queue.Item) int64 { return series.MessageSize(it.Topic.Name(), it.Payload.Data) }
 
 // sized is a writer whose files are not about as large as the messages that are written.
 type sized interface {

@@ -16,7 +16,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/nodes/internal/split"
+	"tapedeck/codec/series"
 	"tapedeck/nodes/recorder/internal/diskguard"
 	"tapedeck/nodes/recorder/internal/owner"
 	"tapedeck/nodes/recorder/internal/queue"
@@ -309,19 +309,19 @@ func TestGoesOnAfterAMessageThatCannotBeWritten(t *testing.T) {
 
 func TestSplits(t *testing.T) {
 	const second = int64(time.Second)
-	size := split.Size("/a", []byte("payload"))
+	size := series.MessageSize("/a", []byte("payload"))
 	for name, c := range map[string]struct {
-		limits split.Limits
+		limits series.SplitLimits
 		times  []int64
 		want   []memoryFile
 	}{
-		"never": {split.Limits{}, []int64{1, 2, 3}, []memoryFile{{"/a 1", "/a 2", "/a 3"}}},
-		"messages": {split.Limits{Messages: 2}, []int64{1, 2, 3, 4, 5},
+		"never": {series.SplitLimits{}, []int64{1, 2, 3}, []memoryFile{{"/a 1", "/a 2", "/a 3"}}},
+		"messages": {series.SplitLimits{Messages: 2}, []int64{1, 2, 3, 4, 5},
 			[]memoryFile{{"/a 1", "/a 2", "end  0"}, {"/a 3", "/a 4", "end  0"}, {"/a 5"}}},
-		"size": {split.Limits{Bytes: 2*size + 1}, []int64{1, 2, 3, 4},
+		"size": {series.SplitLimits{Bytes: 2*size + 1}, []int64{1, 2, 3, 4},
 			[]memoryFile{{"/a 1", "/a 2", "end  0"}, {"/a 3", "/a 4"}}},
 		"duration, from the start on": {
-			split.Limits{Duration: 10 * time.Second},
+			series.SplitLimits{Duration: 10 * time.Second},
 			[]int64{3 * second, 12 * second, 13 * second, 22 * second, 23 * second},
 			[]memoryFile{{"/a 3000000000", "/a 12000000000", "end  0"}, {"/a 13000000000", "/a 22000000000", "end  0"},
 				{"/a 23000000000"}},
@@ -409,7 +409,7 @@ func TestStopsAtLimits(t *testing.T) {
 		want     string
 	}{
 		"messages": {2, 0, "limit: 2 messages recorded"},
-		"size":     {0, 3*split.Size("/a", []byte("payload")) - 1, "limit: 170 are recorded"},
+		"size":     {0, 3*series.MessageSize("/a", []byte("payload")) - 1, "limit: 170 are recorded"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, m, calls, a := newWriter(1 << 30)

@@ -12,8 +12,8 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/nodes/internal/gap"
-	"tapedeck/nodes/internal/throttle"
+	"tapedeck/nodes/internal/contract"
+	"tapedeck/nodes/internal/pattern"
 	"tapedeck/nodes/recorder/internal/accounting"
 	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/schedule"
@@ -31,7 +31,7 @@ type Options struct {
 
 	OnTooLarge func(t *queue.Topic, bytes int64) // is called when a message is larger than the queue; nil: it is not
 
-	Throttle   *throttle.Throttle                 // of recorded messages; nil: none
+	Throttle   *pattern.Throttle                  // of recorded messages; nil: none
 	Resumption *atomic.Pointer[schedule.Deadline] // when a message ends a pause; nil, or in it nil: never
 	OnResume   func()                             // is called, on a goroutine of its own, after a message ended a pause
 
@@ -54,7 +54,7 @@ type Receiver struct {
 	batch      batch
 	publishers publishers
 	check      func(*bridge.Sample) // looks for conditions; nil: there are none
-	rhythm     gap.Detector
+	rhythm     contract.GapDetector
 	paused     bool
 	replaced   int64                // receive time at which a subscription replaced another; 0: never
 	heard      int64                // log time of the last message, ns since the Unix epoch
@@ -171,17 +171,17 @@ func (r *Receiver) annotate(from *publisher, sample *bridge.Sample, stamp int64)
 // simulated clock, which may run at any rate. A clock that was set is no gap, nor is a message that came late.
 func (r *Receiver) silent(sent, received, stamp int64, simulated bool) bool {
 	if simulated != r.simulated {
-		r.simulated, r.rhythm = simulated, gap.Detector{}
+		r.simulated, r.rhythm = simulated, contract.GapDetector{}
 	}
 	if simulated {
 		return r.rhythm.Observe(stamp) && min(received-r.arrived, sent-r.sent) > int64(leastSimulated)
 	}
-	return r.rhythm.Observe(sent) && received-r.arrived > int64(gap.Min)/2
+	return r.rhythm.Observe(sent) && received-r.arrived > int64(contract.MinGap)/2
 }
 
 // leastSimulated is the shortest time between two messages, by the machine's clock, that may be a gap by the simulated
 // one. In a shorter time that clock was set.
-const leastSimulated = gap.Min / 20
+const leastSimulated = contract.MinGap / 20
 
 // route makes an item of a message, with one reference for each list and cache that it goes to.
 func (r *Receiver) route(from *publisher, sample *bridge.Sample, stamp int64) {

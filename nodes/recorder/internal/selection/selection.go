@@ -10,7 +10,6 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/config"
-	"tapedeck/nodes/internal/calls"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/rospub"
 )
@@ -71,10 +70,10 @@ func New(o *TopicOptions, topics []string, expand func(string) (string, error)) 
 		suffix string
 		to     Names
 	}{
-		{topics, "", s.Topics}, {o.Services, calls.Events, s.Topics}, {o.Services, bridge.CallRequests, s.calls},
+		{topics, "", s.Topics}, {o.Services, bridge.ServiceEvents, s.Topics}, {o.Services, bridge.CallRequests, s.calls},
 		{o.Services, bridge.CallReplies, s.calls}, {o.Actions, "", s.Actions}, {o.Node, "", s.nodes},
 		{o.ExcludeTopics, "", s.excluded}, {o.ExcludeActions, "", s.excludedActions},
-		{o.ExcludeServices, calls.Events, s.excluded},
+		{o.ExcludeServices, bridge.ServiceEvents, s.excluded},
 		{o.ExcludeServices, bridge.CallRequests, s.excluded}, {o.ExcludeServices, bridge.CallReplies, s.excluded},
 	} {
 		for _, name := range list.from {
@@ -121,7 +120,7 @@ func New(o *TopicOptions, topics []string, expand func(string) (string, error)) 
 // Wants reports whether a topic is recorded now, with one of its types.
 func (s *Selection) Wants(topic *bridge.Topic, typeName string) bool {
 	name := topic.Name
-	call, called := calls.Of(name, typeName)
+	call, called := bridge.CallTopicOf(name, typeName)
 	if s.excluded[name] || s.excludedActions[call.Action] || s.excludedTypes[typeName] ||
 		s.exclude != nil && s.exclude.MatchString(name) {
 		return false

@@ -17,7 +17,6 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/msgs/rosidl"
-	"tapedeck/nodes/internal/calls"
 	"tapedeck/nodes/recorder/internal/intake"
 	"tapedeck/nodes/recorder/internal/owner"
 	"tapedeck/nodes/recorder/internal/selection"
@@ -594,13 +593,13 @@ func (s *Set) Unheard() (topics []string, why map[string]string) {
 	for _, t := range s.Topics() {
 		topic, n := t.Name(), t.Counts()
 		there[topic] = true
-		call, _ := calls.Of(topic, t.Channel.Load().Type)
+		call, _ := bridge.CallTopicOf(topic, t.Channel.Load().Type)
 		actions[call.Action] = true
 		heard[topic] = heard[topic] || n.Received+n.Lost+n.Skipped+n.Throttled > 0
 	}
 	why = map[string]string{}
 	for _, name := range named {
-		service, events := strings.CutSuffix(name, calls.Events)
+		service, events := strings.CutSuffix(name, bridge.ServiceEvents)
 		switch {
 		case heard[name], events && (there[name] || there[service+bridge.CallReplies]): // a service need not be called
 			continue

@@ -1,4 +1,4 @@
-package gap
+package contract
 
 import (
 	"math/rand/v2"
@@ -28,7 +28,7 @@ func TestRhythm(t *testing.T) {
 		"as it comes": {func(int) int64 { return int64(1) << (10 + random.IntN(25)) }, 30_000 * ms, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var r Detector
+			var r GapDetector
 			at := int64(1000 * ms)
 			for i := range 2000 {
 				at += c.interval(i)
@@ -44,7 +44,7 @@ func TestRhythm(t *testing.T) {
 }
 
 func TestRhythmNeedsSomeMessages(t *testing.T) {
-	var r Detector
+	var r GapDetector
 	for i := range int64(rhythmCount) {
 		require.False(t, r.Observe(1+i*1e6))
 	}

@@ -1,5 +1,4 @@
-// Package throttle limits the rate of topics, for recorder and converter.
-package throttle
+package pattern
 
 import (
 	"fmt"
@@ -7,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"tapedeck/nodes/internal/pattern"
 )
 
 // Throttle passes only some of the messages of a topic. The zero value passes all.
@@ -40,22 +37,22 @@ func (t *Throttle) Passes(stamp int64) bool {
 	return true
 }
 
-// Rule is a throttle for topics.
-type Rule struct {
-	pattern.Pattern
+// ThrottleRule is a throttle for topics.
+type ThrottleRule struct {
+	Pattern
 	throttle Throttle
 }
 
-// Parse reads rules: TOPIC=5Hz, TOPIC=1/10, where TOPIC is a pattern.
-func Parse(texts []string) ([]Rule, error) {
-	var list []Rule
+// ParseThrottles reads rules: TOPIC=5Hz, TOPIC=1/10, where TOPIC is a pattern.
+func ParseThrottles(texts []string) ([]ThrottleRule, error) {
+	var list []ThrottleRule
 	for _, text := range texts {
 		name, limit, _ := strings.Cut(text, "=")
-		topics, err := pattern.Parse(name)
+		topics, err := Parse(name)
 		if err != nil {
 			return nil, err
 		}
-		rule := Rule{Pattern: topics}
+		rule := ThrottleRule{Pattern: topics}
 		if rate, isRate := strings.CutSuffix(strings.ToLower(limit), "hz"); isRate {
 			hz, _ := strconv.ParseFloat(strings.TrimSpace(rate), 64)
 			if period := float64(time.Second) / hz; period > 0 && period < math.MaxInt32*float64(time.Second) {
@@ -72,8 +69,8 @@ func Parse(texts []string) ([]Rule, error) {
 	return list, nil
 }
 
-// Of returns the throttle of a topic by the first rule that matches, nil if there is none.
-func Of(rules []Rule, topic string) *Throttle {
+// ThrottleOf returns the throttle of a topic by the first rule that matches, nil if there is none.
+func ThrottleOf(rules []ThrottleRule, topic string) *Throttle {
 	for _, rule := range rules {
 		if rule.Match(topic) {
 			t := rule.throttle

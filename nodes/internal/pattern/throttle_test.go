@@ -1,4 +1,4 @@
-package throttle_test
+package pattern_test
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/nodes/internal/throttle"
+	"tapedeck/nodes/internal/pattern"
 )
 
 func TestThrottle(t *testing.T) {
@@ -23,9 +23,9 @@ func TestThrottle(t *testing.T) {
 		{"/n=0.5Hz", 30, 5}, {"*=20Hz", 30, 200}, {"/n=1/10", 100, 100}, {"/n=1/1", 7, 70}, {"/n=1/3", 9, 30},
 	} {
 		t.Run(fmt.Sprint(c.rule, " of ", c.rate), func(t *testing.T) {
-			rules, err := throttle.Parse([]string{"/m=1Hz", c.rule, "/n=1/1000"})
+			rules, err := pattern.ParseThrottles([]string{"/m=1Hz", c.rule, "/n=1/1000"})
 			require.NoError(t, err)
-			limited := throttle.Of(rules, "/n")
+			limited := pattern.ThrottleOf(rules, "/n")
 			period := second / int64(c.rate)
 			passed := 0
 			for i := range int64(10 * c.rate) {
@@ -37,10 +37,10 @@ func TestThrottle(t *testing.T) {
 			require.LessOrEqual(t, passed, c.want+1)
 		})
 	}
-	rules, err := throttle.Parse([]string{"/n=1Hz"})
+	rules, err := pattern.ParseThrottles([]string{"/n=1Hz"})
 	require.NoError(t, err)
-	require.Nil(t, throttle.Of(rules, "/m"))
-	limited := throttle.Of(rules, "/n")
+	require.Nil(t, pattern.ThrottleOf(rules, "/m"))
+	limited := pattern.ThrottleOf(rules, "/n")
 	for _, step := range []struct {
 		stamp  int64
 		passes bool
@@ -55,9 +55,9 @@ func TestThrottle(t *testing.T) {
 }
 
 func TestFirstOfEveryThree(t *testing.T) {
-	rules, err := throttle.Parse([]string{"/n=1/3"})
+	rules, err := pattern.ParseThrottles([]string{"/n=1/3"})
 	require.NoError(t, err)
-	limited := throttle.Of(rules, "/n")
+	limited := pattern.ThrottleOf(rules, "/n")
 	for i := range int64(7) {
 		require.Equal(t, i%3 == 0, limited.Passes(i), i)
 	}
@@ -67,7 +67,7 @@ func TestThrottleRefuses(t *testing.T) {
 	for _, text := range []string{"/n", "/n=", "/n=5", "=5Hz", "/n=0Hz", "/n=-1Hz", "/n=Hz", "/n=1e300Hz",
 		"/n=1e-300Hz",
 		"/n=nanHz", "/n=1/0", "/n=1/x", "/n=2/3"} {
-		_, err := throttle.Parse([]string{text})
+		_, err := pattern.ParseThrottles([]string{text})
 		require.ErrorContains(t, err, "want TOPIC=5Hz or TOPIC=1/10", text)
 	}
 }

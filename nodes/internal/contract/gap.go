@@ -1,11 +1,10 @@
-// Package gap finds times at which a topic is silent for much longer than usual, for recorder and converter.
-package gap
+package contract
 
 import "time"
 
-// Detector learns the usual interval between messages of a topic and finds intervals that are much longer. The zero
+// GapDetector learns the usual interval between messages of a topic and finds intervals that are much longer. The zero
 // value is ready.
-type Detector struct {
+type GapDetector struct {
 	last   int64   // ns
 	count  int     // of intervals
 	Usual  float64 // ns; nine of ten intervals are shorter
@@ -15,7 +14,7 @@ type Detector struct {
 
 // What counts as a gap.
 const (
-	Min           = time.Second // at least
+	MinGap        = time.Second // at least
 	silentPeriods = 10          // of what is usual, at least
 	silentLately  = 2           // times the longest interval lately, at least: a topic with bursts is often silent
 	rhythmCount   = 10          // intervals before anything is said
@@ -23,7 +22,7 @@ const (
 )
 
 // Observe takes the time of a message, ns by the same clock as before, and reports whether a gap precedes it.
-func (r *Detector) Observe(t int64) bool {
+func (r *GapDetector) Observe(t int64) bool {
 	interval := float64(t - r.last)
 	first := r.last == 0
 	r.last = t
@@ -47,11 +46,11 @@ func (r *Detector) Observe(t int64) bool {
 }
 
 // IsGap reports whether an interval, ns, is a gap.
-func (r *Detector) IsGap(interval float64) bool {
+func (r *GapDetector) IsGap(interval float64) bool {
 	return r.IsSilence(interval) && interval > silentLately*max(r.lately, r.before)
 }
 
 // IsSilence reports whether an interval, ns, is far longer than is usual, though there may have been such lately.
-func (r *Detector) IsSilence(interval float64) bool {
-	return interval > float64(Min) && interval > silentPeriods*r.Usual && r.count >= rhythmCount
+func (r *GapDetector) IsSilence(interval float64) bool {
+	return interval > float64(MinGap) && interval > silentPeriods*r.Usual && r.count >= rhythmCount
 }

@@ -1,41 +1,41 @@
-package calls
+package bridge
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/bridge"
 	"tapedeck/msgs/service_msgs"
 	"tapedeck/msgs/wire"
 )
 
-func TestOf(t *testing.T) {
+func TestCallTopicOf(t *testing.T) {
 	for _, test := range []struct {
 		topic, typeName string
-		want            Topic // Ending "": none
+		want            CallTopic // Ending "": none
 	}{
 		{"/a/light/_service_event", "std_srvs/srv/SetBool_Event",
-			Topic{Service: "/a/light", Type: "std_srvs/srv/SetBool", Ending: Events}},
+			CallTopic{Service: "/a/light", Type: "std_srvs/srv/SetBool", Ending: ServiceEvents}},
 		{"/light/_request", "std_srvs/srv/SetBool_Request",
-			Topic{Service: "/light", Type: "std_srvs/srv/SetBool", Ending: bridge.CallRequests}},
+			CallTopic{Service: "/light", Type: "std_srvs/srv/SetBool", Ending: CallRequests}},
 		{"/light/_reply", "std_srvs/srv/SetBool_Response",
-			Topic{Service: "/light", Type: "std_srvs/srv/SetBool", Ending: bridge.CallReplies}},
-		{"/dock/_action/send_goal/_request", "a/action/Dock_SendGoal_Request", Topic{Service: "/dock/_action/send_goal",
-			Type: "a/action/Dock_SendGoal", Ending: bridge.CallRequests, Action: "/dock", Part: SendGoal}},
+			CallTopic{Service: "/light", Type: "std_srvs/srv/SetBool", Ending: CallReplies}},
+		{"/dock/_action/send_goal/_request", "a/action/Dock_SendGoal_Request", CallTopic{
+			Service: "/dock/_action/send_goal",
+			Type:    "a/action/Dock_SendGoal", Ending: CallRequests, Action: "/dock", Part: SendGoal}},
 		{"/dock/_action/cancel_goal/_service_event", "action_msgs/srv/CancelGoal_Event",
-			Topic{Service: "/dock/_action/cancel_goal", Type: "action_msgs/srv/CancelGoal", Ending: Events,
+			CallTopic{Service: "/dock/_action/cancel_goal", Type: "action_msgs/srv/CancelGoal", Ending: ServiceEvents,
 				Action: "/dock", Part: CancelGoal}},
 		{"/dock/_action/feedback", "a/action/Dock_FeedbackMessage",
-			Topic{Ending: Feedback, Action: "/dock", Part: Feedback}},
+			CallTopic{Ending: ActionFeedback, Action: "/dock", Part: ActionFeedback}},
 		{"/dock/_action/status", "action_msgs/msg/GoalStatusArray",
-			Topic{Ending: Status, Action: "/dock", Part: Status}},
-		{"/light/_request", "std_msgs/msg/Bool", Topic{}},
-		{"/light/_service_event", "std_srvs/srv/SetBool_Request", Topic{}},
-		{"/_request", "std_srvs/srv/SetBool_Request", Topic{}},
-		{"/light", "std_srvs/srv/SetBool_Request", Topic{}},
+			CallTopic{Ending: ActionStatus, Action: "/dock", Part: ActionStatus}},
+		{"/light/_request", "std_msgs/msg/Bool", CallTopic{}},
+		{"/light/_service_event", "std_srvs/srv/SetBool_Request", CallTopic{}},
+		{"/_request", "std_srvs/srv/SetBool_Request", CallTopic{}},
+		{"/light", "std_srvs/srv/SetBool_Request", CallTopic{}},
 	} {
-		got, ok := Of(test.topic, test.typeName)
+		got, ok := CallTopicOf(test.topic, test.typeName)
 		require.Equal(t, test.want, got, test.topic)
 		require.Equal(t, test.want.Ending != "", ok, test.topic)
 	}
@@ -47,18 +47,18 @@ func TestOf(t *testing.T) {
 	}
 }
 
-func TestEvent(t *testing.T) {
+func TestServiceEvent(t *testing.T) {
 	want := service_msgs.ServiceEventInfo{EventType: 1, ClientGid: [16]uint8{1, 15}, SequenceNumber: 3}
 	for _, requests := range []int{0, 1} {
 		e := wire.NewEncoder(nil)
 		want.MarshalCDR(e)
 		e.Length(requests, 1)
 		e.Bool(true)
-		got, request, err := Event(e.Bytes())
+		got, request, err := ServiceEvent(e.Bytes())
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 		require.Equal(t, requests == 1, request)
 	}
-	_, _, err := Event([]byte{0, 1, 0, 0, 1})
+	_, _, err := ServiceEvent([]byte{0, 1, 0, 0, 1})
 	require.Error(t, err)
 }

@@ -1,5 +1,4 @@
-// Package keyboard reads single keys from the terminal.
-package keyboard
+package progress
 
 import (
 	"context"
@@ -9,8 +8,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"tapedeck/nodes/internal/progress"
 )
 
 // Listen calls press for each key pressed on the terminal until ctx is done. Ctrl-C keeps its meaning. restore resets
@@ -18,7 +15,7 @@ import (
 func Listen(ctx context.Context, press func(key string)) (restore func(), ok bool) {
 	in := int(os.Stdin.Fd())
 	was, err := unix.IoctlGetTermios(in, unix.TCGETS)
-	if err != nil || !progress.Foreground(os.Stdin) {
+	if err != nil || !Foreground(os.Stdin) {
 		return nil, false
 	}
 	raw := *was
@@ -30,7 +27,7 @@ func Listen(ctx context.Context, press func(key string)) (restore func(), ok boo
 	// A background job that reads or sets the terminal would be stopped. Here, reading fails instead.
 	signal.Ignore(unix.SIGTTIN)
 	set := func(t *unix.Termios) {
-		if progress.Foreground(os.Stdin) {
+		if Foreground(os.Stdin) {
 			_ = unix.IoctlSetTermios(in, unix.TCSETS, t)
 		}
 	}
@@ -77,7 +74,7 @@ func readKeys(ctx context.Context, press func(key string), back func()) {
 func awaitForeground(ctx context.Context) bool {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
-	for !progress.Foreground(os.Stdin) {
+	for !Foreground(os.Stdin) {
 		select {
 		case <-ctx.Done():
 			return false

@@ -1,17 +1,16 @@
-// Package split decides when a recording continues in another file, for recorder and converter.
-package split
+package series
 
 import "time"
 
-// Limits are those of a file. 0 is none.
-type Limits struct {
+// SplitLimits are those of a file. 0 is none.
+type SplitLimits struct {
 	Bytes    int64
 	Duration time.Duration
 	Messages uint64
 }
 
-// File is the file that is being written. The zero File is the first one of a recording. Times are log times in ns.
-type File struct {
+// Split is the file that is being written. The zero Split is the first one of a recording. Times are log times in ns.
+type Split struct {
 	messages uint64
 	bytes    int64 // roughly
 	start    int64 // of the first message
@@ -20,11 +19,11 @@ type File struct {
 	origin   int64 // of the recording: files end at whole durations after it
 }
 
-// Size returns how many bytes a message takes in a file, roughly.
-func Size(topic string, payload []byte) int64 { return int64(len(payload)+len(topic)) + 48 }
+// MessageSize returns how many bytes a message takes in a file, roughly.
+func MessageSize(topic string, payload []byte) int64 { return int64(len(payload)+len(topic)) + 48 }
 
 // Full reports whether a message of that time and size belongs in another file. A file has at least one message.
-func (f *File) Full(l *Limits, t, size int64) bool {
+func (f *Split) Full(l *SplitLimits, t, size int64) bool {
 	return f.messages > 0 &&
 		(l.Messages > 0 && f.messages >= l.Messages ||
 			l.Bytes > 0 && f.bytes+size > l.Bytes ||
@@ -33,10 +32,10 @@ func (f *File) Full(l *Limits, t, size int64) bool {
 
 // Repeats reports whether messages that a file repeats from files before, which do not count for its limits, are much
 // of it: more than a tenth of the size that the limits allow.
-func Repeats(l *Limits, bytes int64) bool { return l.Bytes > 0 && bytes > l.Bytes/10 }
+func Repeats(l *SplitLimits, bytes int64) bool { return l.Bytes > 0 && bytes > l.Bytes/10 }
 
 // Begin is called with the time of each message before it is written.
-func (f *File) Begin(l *Limits, t int64) {
+func (f *Split) Begin(l *SplitLimits, t int64) {
 	if f.messages > 0 {
 		return
 	}
@@ -50,13 +49,13 @@ func (f *File) Begin(l *Limits, t int64) {
 }
 
 // Add counts a message that was written, of so many bytes.
-func (f *File) Add(bytes int64) {
+func (f *Split) Add(bytes int64) {
 	f.messages++
 	f.bytes += bytes
 }
 
 // Start returns the time of the first message, 0 if there is none.
-func (f *File) Start() int64 { return f.start }
+func (f *Split) Start() int64 { return f.start }
 
 // Next starts another file.
-func (f *File) Next() { *f = File{begun: f.begun, origin: f.origin} }
+func (f *Split) Next() { *f = Split{begun: f.begun, origin: f.origin} }

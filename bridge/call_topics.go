@@ -1,21 +1,19 @@
-// Package calls finds services and actions among the topics of recordings and of the graph.
-package calls
+package bridge
 
 import (
 	"strings"
 
-	"tapedeck/bridge"
 	"tapedeck/msgs/service_msgs"
 	"tapedeck/msgs/wire"
 )
 
-// Events is behind the name of a service in that of the topic on which service introspection publishes its events.
-const Events = "/_service_event"
+// ServiceEvents follows the name of a service in the name of the topic of its introspection.
+const ServiceEvents = "/_service_event"
 
 // Topics of an action, behind its name.
 const (
-	Feedback = "/_action/feedback"
-	Status   = "/_action/status"
+	ActionFeedback = "/_action/feedback"
+	ActionStatus   = "/_action/status"
 )
 
 // Services of an action, behind its name.
@@ -26,22 +24,22 @@ const (
 )
 
 // serviceTopics are the endings of the topics of a service.
-var serviceTopics = []string{Events, bridge.CallRequests, bridge.CallReplies}
+var serviceTopics = []string{ServiceEvents, CallRequests, CallReplies}
 
-// Topic is what a topic has to do with a service or an action.
-type Topic struct {
-	Service string // "/light", "/dock/_action/send_goal"; "" on Feedback and Status
+// CallTopic is what a topic has to do with a service or an action.
+type CallTopic struct {
+	Service string // "/light", "/dock/_action/send_goal"; "" on ActionFeedback and ActionStatus
 	Type    string // of the service: "std_srvs/srv/SetBool"
-	Ending  string // Events, bridge.CallRequests, bridge.CallReplies, Feedback or Status
+	Ending  string // ServiceEvents, CallRequests, CallReplies, ActionFeedback or ActionStatus
 	Action  string // "/dock"; "" if it is of no action
-	Part    string // of the action: SendGoal, CancelGoal, GetResult, Feedback or Status
+	Part    string // of the action: SendGoal, CancelGoal, GetResult, ActionFeedback or ActionStatus
 }
 
-// Of returns what a topic has to do with a service or an action. ok is false for other topics.
-func Of(topic, typeName string) (t Topic, ok bool) {
-	for _, part := range []string{Feedback, Status} {
+// CallTopicOf returns what a topic has to do with a service or an action. ok is false for other topics.
+func CallTopicOf(topic, typeName string) (t CallTopic, ok bool) {
+	for _, part := range []string{ActionFeedback, ActionStatus} {
 		if action, ok := strings.CutSuffix(topic, part); ok {
-			return Topic{Ending: part, Action: action, Part: part}, action != ""
+			return CallTopic{Ending: part, Action: action, Part: part}, action != ""
 		}
 	}
 	for i, suffix := range []string{"_Event", "_Request", "_Response"} {
@@ -51,7 +49,7 @@ func Of(topic, typeName string) (t Topic, ok bool) {
 			!strings.Contains(kind, "/srv/") && !strings.Contains(kind, "/action/") {
 			continue
 		}
-		t = Topic{Service: service, Type: kind, Ending: serviceTopics[i]}
+		t = CallTopic{Service: service, Type: kind, Ending: serviceTopics[i]}
 		for _, part := range []string{SendGoal, CancelGoal, GetResult} {
 			if action, ok := strings.CutSuffix(service, part); ok && action != "" {
 				t.Action, t.Part = action, part
@@ -73,8 +71,8 @@ func ActionType(topicType string) string {
 	return ""
 }
 
-// Event returns the head of an event, and whether the request is in it, which the introspection may leave out.
-func Event(payload []byte) (info service_msgs.ServiceEventInfo, request bool, err error) {
+// ServiceEvent returns the head of an event, and whether the request is in it, which the introspection may leave out.
+func ServiceEvent(payload []byte) (info service_msgs.ServiceEventInfo, request bool, err error) {
 	d := wire.NewDecoder(payload)
 	info.UnmarshalCDR(d)
 	request = d.Length(1, 1) == 1
