@@ -1,14 +1,13 @@
 package rosbag2
 
 import (
-	"database/sql"
-	"errors"
 	"fmt"
-	"math"
+	"maps"
 	"slices"
 
 	"tapedeck/codec"
-	"tapedeck/codec/internal/chunked"
+	"tapedeck/codec/rosbag2/internal/sqlite"
+	"tapedeck/msgs/plural"
 )
 
 // countFromMetadata takes the counts from the metadata, which avoids reading all messages, if it describes
@@ -56,93 +55,105 @@ func (d *database) countFromMetadata() error {
 	return nil
 }
 
-// tally is what there is of messages of a topic.
-type tally struct {
-	count, odd  uint64 // rows; those that cannot be messages
-	first, last int64  // times
-}
-
-// tally goes through the rows of all messages, and also returns how many have no topic, time or payload. In a store it
-// reads the pages that they are on alone, without those that large payloads go on in.
-func (d *database) tally() (tallies map[int64]tally, unset uint64, err error) {
-	tallies = map[int64]tally{}
-	if d.remote() {
-		if d.tallyPages(tallies) == nil {
-			return tallies, 0, nil
-		}
-		clear(tallies) // SQLite may get on with it
-	}
-	rows, err := d.db.Query("SELECT CASE WHEN timestamp NOTNULL AND data NOTNULL THEN topic_id END AS topic, " +
-		"count(*), coalesce(min(timestamp), 0), coalesce(max(timestamp), 0), " +
-		"sum(typeof(timestamp) NOT IN ('integer', 'null') OR typeof(data) NOT IN ('blob', 'null')) " +
-		"FROM messages GROUP BY topic")
-	if err != nil {
-		return nil, 0, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id sql.NullInt64
-		var t tally
-		if err := scan(rows, &id, &t.count, &t.first, &t.last, &t.odd); err != nil {
-			return nil, 0, err
-		}
-		if id.Valid || t.odd > 0 {
-			tallies[id.Int64] = t
-		} else {
-			unset = t.count
-		}
-	}
-	return tallies, unset, rows.Err()
-}
-
 // matches reports whether the first and the last message of the file and their number can be those of info.
 func (d *database) matches(info *codec.Info) (bool, error) {
-	var free, indexes int64
-	err := d.db.QueryRow("SELECT freelist_count, (SELECT count(*) FROM sqlite_master "+
-		"WHERE type = 'index' AND tbl_name = 'messages') FROM pragma_freelist_count").Scan(&free, &indexes)
-	if err != nil || free > 0 || indexes == 0 {
+	t := d.messages
+	if t.Unused() || t.index == 0 {
+		return false, nil // rows may have been deleted
+	}
+	first, last, err := t.Ends(t.root)
+	if err != nil || uint64(last-first) != info.MessageCount-1 {
 		return false, err
 	}
-	var firstID, lastID, start, end sql.NullInt64
-	err = d.db.QueryRow("SELECT (SELECT min(id) FROM messages), (SELECT max(id) FROM messages), "+
-		"(SELECT min(timestamp) FROM messages), (SELECT max(timestamp) FROM messages)").Scan(&firstID, &lastID, &start,
-		&end)
-	return err == nil && lastID.Valid && uint64(lastID.Int64-firstID.Int64) == info.MessageCount-1 &&
-		start.Int64 == info.StartTime && end.Int64 == info.EndTime, err
+	ends := sqlite.Range{From: sqlite.FirstEntry, To: sqlite.LastEntry, Most: 1}
+	front, _, err := t.Entries(t.index, ends)
+	if err != nil {
+		return false, err
+	}
+	ends.Back = true
+	back, _, err := t.Entries(t.index, ends)
+	return err == nil && len(front) > 0 && len(back) > 0 && front[0].Value == info.StartTime &&
+		back[len(back)-1].Value == info.EndTime, err
 }
 
-// ownMetadata returns what the file says of itself, as it does from schema version 3 on; nil when it says nothing.
-func (d *database) ownMetadata() (*metadata, error) {
-	if columns, err := d.columns("metadata"); err != nil || len(columns) == 0 {
-		return nil, err
-	}
-	var text string
-	err := d.db.QueryRow("SELECT coalesce(metadata, '') FROM metadata ORDER BY id DESC LIMIT 1").Scan(&text)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	m, _ := parseEmbedded([]byte(text)) // what cannot be read is not trusted
-	return m, nil
+// tally is how many messages a topic has, and the times of the first and the last one.
+type tally struct {
+	count       uint64
+	first, last int64
 }
 
-// readEvents adds the events that a recorder stored among the messages.
-func (d *database) readEvents() error {
-	kept := func(t codec.TopicInfo) bool { return t.MessageCount > 0 && codec.IsEvents(t.Channel) }
-	if !slices.ContainsFunc(d.info.Topics, kept) {
-		return nil
+// count counts the messages by going through all of them. It remembers the places that a Query with Last looks for.
+func (d *database) count() error {
+	tallies := map[int64]*tally{}
+	latched := map[int64][]row{}
+	for id, c := range d.channels {
+		if codec.LatchedDepth(c) > 0 {
+			latched[id] = []row{}
+		}
 	}
-	q := codec.Query{Start: math.MinInt64, Topics: codec.IsEvents}
-	if d.remote() { // where reading all takes a request for many messages of other topics
-		q.Last = func(*codec.Channel) int { return codec.All }
+	unset, odd, err := d.messages.each(func(r row) {
+		t := tallies[r.topic]
+		if t == nil {
+			t = &tally{first: r.time, last: r.time}
+			tallies[r.topic] = t
+		}
+		t.count++
+		t.first, t.last = min(t.first, r.time), max(t.last, r.time)
+		if rows := latched[r.topic]; rows != nil && len(rows) <= maxRare {
+			latched[r.topic] = append(rows, r)
+		}
+	})
+	if err == nil && odd > 0 {
+		err = fmt.Errorf("%s that cannot be messages", plural.Count(odd, "row"))
 	}
-	it, err := d.Read(q)
 	if err != nil {
-		return fmt.Errorf("events: %w", err)
+		return err
 	}
-	events, err := chunked.Events(it)
-	d.info.Events = append(d.info.Events, events...)
-	return err
+	for id, rows := range latched {
+		if len(rows) <= maxRare {
+			slices.SortFunc(rows, compareRows)
+			d.rare[id] = rows
+		}
+	}
+	info := &codec.Info{Format: Name, Path: d.path, Complete: true, Indexed: true}
+	d.counts = map[int64]uint64{}
+	for id, t := range tallies {
+		if info.MessageCount == 0 || t.first < info.StartTime {
+			info.StartTime = t.first
+		}
+		if info.MessageCount == 0 || t.last > info.EndTime {
+			info.EndTime = t.last
+		}
+		d.counts[id] = t.count
+		info.MessageCount += t.count
+	}
+	for _, id := range d.ids() {
+		info.Topics = append(info.Topics, codec.TopicInfo{Channel: d.channels[id], MessageCount: d.counts[id]})
+	}
+	for _, id := range slices.Sorted(maps.Keys(d.counts)) {
+		if d.channels[id] != nil {
+			continue
+		}
+		count := d.counts[id]
+		d.lack(count, "%s of topic id %d, which is not among the topics; they are left out",
+			plural.Count(count, "message"), id)
+		info.MessageCount -= count
+	}
+	if unset > 0 {
+		d.lack(unset, "%s without topic, time or payload; they are left out", plural.Count(unset, "row"))
+	}
+	d.info = info
+	return nil
 }
+
+// lack adds the event that rows of the file are no messages.
+func (d *database) lack(rows uint64, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	d.events = append(d.events, codec.Event{Kind: codec.EventDamage, Count: rows, Text: text})
+	d.lacks = append(d.lacks, text)
+}
+
+// lackError is the error about rows of a file that are no messages.
+type lackError struct{ text string }
+
+func (e *lackError) Error() string { return e.text }

@@ -1,8 +1,7 @@
 package rosbag2
 
 import (
-	"database/sql"
-	"net/url"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/rosbag2/internal/sqlitetest"
 )
 
 // TestDefinitionsFit takes those of the release that wrote the messages.
@@ -34,15 +34,11 @@ func TestDefinitionsFit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.db3")
 			bag(t, path, 3)
-			db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path}).String())
-			require.NoError(t, err)
-			_, err = db.Exec("INSERT INTO topics VALUES (2, '/range', 'sensor_msgs/msg/Range', 'cdr', '')")
-			require.NoError(t, err)
+			sqlitetest.Run(t, path, "INSERT INTO topics VALUES (2, '/range', 'sensor_msgs/msg/Range', 'cdr', '')")
 			if test.payload != nil {
-				_, err = db.Exec("INSERT INTO messages(topic_id, timestamp, data) VALUES (2, 9, ?)", test.payload)
-				require.NoError(t, err)
+				sqlitetest.Run(t, path, fmt.Sprintf("INSERT INTO messages(topic_id, timestamp, data) "+
+					"VALUES (2, 9, x'%x')", test.payload))
 			}
-			require.NoError(t, db.Close())
 			info, err := open(t, path).Info()
 			require.NoError(t, err)
 			require.Len(t, info.Topics, 2)

@@ -1,7 +1,6 @@
 package rosbag2
 
 import (
-	"database/sql"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/internal/codectest"
+	"tapedeck/codec/rosbag2/internal/sqlitetest"
 	"tapedeck/codec/store/storetest"
 )
 
@@ -102,19 +102,11 @@ func TestLatestInStore(t *testing.T) {
 // copyDatabase has SQLite copy a database, and execute a statement in the end.
 func copyDatabase(t *testing.T, path, statement string) string {
 	to := filepath.Join(t.TempDir(), "copy.db3")
-	db, err := sql.Open("sqlite", to)
-	require.NoError(t, err)
-	defer db.Close()
-	db.SetMaxOpenConns(1)
-	for _, statement := range []string{
-		"ATTACH '" + path + "' AS old", createSchema, createMetadata, createTopics + createHash + ")",
+	sqlitetest.Run(t, to,
+		"ATTACH '"+path+"' AS old", createSchema, createMetadata, createTopics+createHash+")",
 		createDefinitions, createMessages, createIndex,
 		"INSERT INTO schema SELECT * FROM old.schema", "INSERT INTO metadata SELECT * FROM old.metadata",
 		"INSERT INTO topics SELECT * FROM old.topics", "INSERT INTO messages SELECT * FROM old.messages",
-		statement,
-	} {
-		_, err := db.Exec(statement)
-		require.NoError(t, err, statement)
-	}
+		statement)
 	return to
 }

@@ -2,9 +2,7 @@ package rosbag2
 
 import (
 	"bytes"
-	"database/sql"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +13,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/rosbag2/internal/sqlite"
+	"tapedeck/codec/rosbag2/internal/sqlitetest"
 )
 
 // TestSQLiteHoldsWhatMCAPHolds compares bags of one source in both storages.
@@ -78,29 +77,24 @@ func TestSQLiteQuery(t *testing.T) {
 // bag writes a database as Humble lays it out, with n messages.
 func bag(t *testing.T, path string, n int) {
 	t.Helper()
-	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path}).String())
-	require.NoError(t, err)
-	defer db.Close()
-	schema(t, db)
-	insert(t, db, 0, n)
+	sqlitetest.Run(t, path, append(schema(), inserts(0, n)...)...)
 }
 
-func schema(t *testing.T, db *sql.DB) {
-	for _, statement := range []string{
+// schema returns what makes the tables, and a topic.
+func schema() []string {
+	return []string{
 		createSchema, createTopics + ")", createMessages, createIndex,
 		"INSERT INTO topics VALUES (1, '/n', 'std_msgs/msg/UInt32', 'cdr', '')",
-	} {
-		_, err := db.Exec(statement)
-		require.NoError(t, err)
 	}
 }
 
-// insert adds the messages from first to last.
-func insert(t *testing.T, db *sql.DB, first, last int) {
+// inserts returns what adds the messages from first to last.
+func inserts(first, last int) (statements []string) {
 	for i := first; i < last; i++ {
-		_, err := db.Exec("INSERT INTO messages(topic_id, timestamp, data) VALUES (1, ?, ?)", i, payload(i))
-		require.NoError(t, err)
+		statements = append(statements, fmt.Sprintf("INSERT INTO messages(topic_id, timestamp, data) "+
+			"VALUES (1, %d, x'%x')", i, payload(i)))
 	}
+	return statements
 }
 
 // damagedBags writes bags with the rows of TestSQLiteDamaged: one as SQLite lays it out, one of ours.
@@ -161,11 +155,24 @@ func TestSQLiteDamaged(t *testing.T) {
 	}
 }
 
+// openAlone opens the database at path, which is no file of a bag.
+func openAlone(path string) (codec.Reader, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	stat, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return openDatabase(nil, path, f, stat.Size(), nil)
+}
+
 // requireSalvage reads a damaged file, of which so many messages may be missing.
 func requireSalvage(t *testing.T, name, path string, data []byte, most int) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(path, data, 0o666))
-	r, err := openDatabase(nil, path, nil)
+	r, err := openAlone(path)
 	if err != nil {
 		require.Less(t, len(data), 5*sqlite.PageSize, "%s: %v", name, err)
 		return
@@ -201,26 +208,13 @@ func requireSalvage(t *testing.T, name, path string, data []byte, most int) {
 func TestSQLiteJournal(t *testing.T) {
 	for _, mode := range []string{"DELETE", "WAL"} {
 		dir := t.TempDir()
-		db, err := sql.Open("sqlite", filepath.Join(dir,
-			"a.db3")+"?_pragma=cache_size(5)&_pragma=journal_mode("+mode+")")
-		require.NoError(t, err)
-		db.SetMaxOpenConns(1)
-		schema(t, db)
-		insert(t, db, 0, 20)
-		_, err = db.Exec("BEGIN")
-		require.NoError(t, err)
-		insert(t, db, 20, 60)
 		killed := t.TempDir()
-		for _, name := range names(t, dir) {
-			if !strings.HasSuffix(name, "-shm") {
-				data, err := os.ReadFile(filepath.Join(dir, name))
-				require.NoError(t, err)
-				require.NoError(t, os.WriteFile(filepath.Join(killed, name), data, 0o666))
-			}
-		}
-		_, err = db.Exec("ROLLBACK")
-		require.NoError(t, err)
-		require.NoError(t, db.Close())
+		statements := append([]string{"PRAGMA cache_size=5", "PRAGMA journal_mode=" + mode}, schema()...)
+		statements = append(statements, inserts(0, 20)...)
+		statements = append(append(statements, "BEGIN"), inserts(20, 60)...)
+		statements = append(statements, fmt.Sprintf(".system cp %s/a.db3 %[1]s/a.db3-[jw]* %s", dir, killed),
+			"ROLLBACK")
+		sqlitetest.Run(t, filepath.Join(dir, "a.db3"), statements...)
 		require.Len(t, names(t, killed), 2, "the database and its journal")
 		got := read(t, open(t, filepath.Join(killed, "a.db3")), codec.Query{Damaged: func(error) {}})
 		require.GreaterOrEqual(t, len(got), 20, mode)
@@ -235,17 +229,12 @@ func TestSQLiteJournal(t *testing.T) {
 // beside it, whether that is possible or not.
 func TestSQLiteLog(t *testing.T) {
 	const messages = 300
-	dir := t.TempDir()
-	db, err := sql.Open("sqlite", filepath.Join(dir,
-		"a.db3")+"?_pragma=journal_mode(WAL)&_pragma=wal_autocheckpoint(0)")
-	require.NoError(t, err)
-	db.SetMaxOpenConns(1)
-	schema(t, db)
-	insert(t, db, 0, 100)
-	_, err = db.Exec("PRAGMA wal_checkpoint(FULL)")
-	require.NoError(t, err)
-	insert(t, db, 100, 200)
-	insert(t, db, 200, messages)
+	dir, session := t.TempDir(), t.TempDir()
+	statements := append([]string{"PRAGMA journal_mode=WAL", "PRAGMA wal_autocheckpoint=0"}, schema()...)
+	statements = append(append(statements, inserts(0, 100)...), "PRAGMA wal_checkpoint(FULL)")
+	statements = append(statements, inserts(100, messages)...)
+	statements = append(statements, fmt.Sprintf(".system cp %s/a.db3 %[1]s/a.db3-wal %s", session, dir))
+	sqlitetest.Run(t, filepath.Join(session, "a.db3"), statements...)
 	copied := func(t *testing.T, change func(log []byte) []byte) string {
 		to := t.TempDir()
 		for _, name := range []string{"a.db3", "a.db3-wal"} {
@@ -260,7 +249,6 @@ func TestSQLiteLog(t *testing.T) {
 		}
 		return to
 	}
-	defer db.Close()
 	for _, test := range []struct {
 		name        string
 		change      func(log []byte) []byte
@@ -308,12 +296,8 @@ func TestSQLiteLog(t *testing.T) {
 
 func TestSQLiteIsNoBag(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "other.db3")
-	db, err := sql.Open("sqlite", other)
-	require.NoError(t, err)
-	_, err = db.Exec("CREATE TABLE things(id INTEGER)")
-	require.NoError(t, err)
-	require.NoError(t, db.Close())
-	_, err = codec.Formats{Format}.Open(other)
+	sqlitetest.Run(t, other, "CREATE TABLE things(id INTEGER)")
+	_, err := codec.Formats{Format}.Open(other)
 	require.ErrorContains(t, err, "it is not a bag")
 }
 
@@ -322,20 +306,12 @@ func TestSQLiteOddRows(t *testing.T) {
 	for _, odd := range []string{"(1, NULL, x'00010000')", "(1, 'noon', x'00010000')", "(NULL, 5, x'00010000')",
 		"(1, 5, NULL)", "('one', 5, 7)", "(1, -5, x'00010000')", "(9, 5, x'00010000')"} {
 		path := filepath.Join(t.TempDir(), "a.db3")
-		db, err := sql.Open("sqlite", path)
-		require.NoError(t, err)
-		for _, statement := range []string{
+		statements := append([]string{
 			createTopics + ")", "CREATE TABLE messages(id INTEGER PRIMARY KEY,topic_id,timestamp,data)", createIndex,
 			"INSERT INTO topics VALUES (1, '/n', 'std_msgs/msg/UInt32', 'cdr', '')",
-		} {
-			_, err := db.Exec(statement)
-			require.NoError(t, err)
-		}
-		insert(t, db, 0, 10)
-		_, err = db.Exec("INSERT INTO messages(topic_id, timestamp, data) VALUES " + odd)
-		require.NoError(t, err)
-		insert(t, db, 10, 20)
-		require.NoError(t, db.Close())
+		}, inserts(0, 10)...)
+		statements = append(statements, "INSERT INTO messages(topic_id, timestamp, data) VALUES "+odd)
+		sqlitetest.Run(t, path, append(statements, inserts(10, 20)...)...)
 		r := open(t, path)
 		info, err := r.Info()
 		require.NoError(t, err, odd)
@@ -368,11 +344,8 @@ func TestOddQoS(t *testing.T) {
 		}
 		require.NoError(t, w.Close())
 		if strings.Contains(odd, "database") {
-			db, err := sql.Open("sqlite", filepath.Join(dir, "drive_0.db3"))
-			require.NoError(t, err)
-			_, err = db.Exec("UPDATE topics SET offered_qos_profiles = '- history: odd' WHERE name = '/chatter'")
-			require.NoError(t, err)
-			require.NoError(t, db.Close())
+			sqlitetest.Run(t, filepath.Join(dir, "drive_0.db3"),
+				"UPDATE topics SET offered_qos_profiles = '- history: odd' WHERE name = '/chatter'")
 		}
 		if strings.Contains(odd, "metadata") {
 			path := filepath.Join(dir, metadataFile)
@@ -414,11 +387,7 @@ func TestOddQoS(t *testing.T) {
 func TestOddQoSOfDamagedDatabase(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db3")
 	bag(t, path, 10)
-	db, err := sql.Open("sqlite", path)
-	require.NoError(t, err)
-	_, err = db.Exec("UPDATE topics SET offered_qos_profiles = '- history: odd'")
-	require.NoError(t, err)
-	require.NoError(t, db.Close())
+	sqlitetest.Run(t, path, "UPDATE topics SET offered_qos_profiles = '- history: odd'")
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
 	clear(data[:16])
@@ -439,17 +408,9 @@ func TestSQLiteOddTopics(t *testing.T) {
 		"(2, '/m', 'a/b', 'cdr', '- history: [')"} {
 		path := filepath.Join(t.TempDir(), "a.db3")
 		bag(t, path, 10)
-		db, err := sql.Open("sqlite", path)
-		require.NoError(t, err)
-		for _, statement := range []string{
-			"ALTER TABLE topics RENAME TO old", "CREATE TABLE topics(id INTEGER PRIMARY " +
-				"KEY,name,type,serialization_format,offered_qos_profiles)",
-			"INSERT INTO topics SELECT * FROM old", "DROP TABLE old", "INSERT INTO topics VALUES " + odd,
-		} {
-			_, err := db.Exec(statement)
-			require.NoError(t, err)
-		}
-		require.NoError(t, db.Close())
+		sqlitetest.Run(t, path, "ALTER TABLE topics RENAME TO old", "CREATE TABLE topics(id INTEGER PRIMARY "+
+			"KEY,name,type,serialization_format,offered_qos_profiles)", "INSERT INTO topics SELECT * FROM old",
+			"DROP TABLE old", "INSERT INTO topics VALUES "+odd)
 		r := open(t, path)
 		info, err := r.Info()
 		require.NoError(t, err)

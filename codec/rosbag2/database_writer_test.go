@@ -1,7 +1,6 @@
 package rosbag2
 
 import (
-	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/rosbag2/internal/sqlitetest"
 )
 
 // Each storage, version and compression is read as it was written.
@@ -69,12 +69,7 @@ func TestLayouts(t *testing.T) {
 						return
 					}
 					for _, name := range m.Paths {
-						db, err := sql.Open("sqlite", filepath.Join(dir, name))
-						require.NoError(t, err)
-						var verdict string
-						require.NoError(t, db.QueryRow("PRAGMA integrity_check").Scan(&verdict))
-						require.Equal(t, "ok", verdict)
-						require.NoError(t, db.Close())
+						sqlitetest.Check(t, filepath.Join(dir, name))
 					}
 				})
 			}

@@ -23,7 +23,7 @@ func TestDiskErrors(t *testing.T) {
 		Open: func(t testing.TB, name string, content []byte) (codec.Reader, error) {
 			path := filepath.Join(t.TempDir(), filepath.Base(name))
 			require.NoError(t, os.WriteFile(path, content, 0o666))
-			return openDatabase(nil, path, nil)
+			return openAlone(path)
 		},
 		Spared: func(path string) bool { return strings.Contains(path, metadataFile) },
 	}
@@ -63,7 +63,7 @@ func FuzzDatabase(f *testing.F) {
 			path += codec.ActiveSuffix
 		}
 		require.NoError(t, os.WriteFile(path, data, 0o666))
-		r, err := openDatabase(nil, path, nil)
+		r, err := openAlone(path)
 		if err != nil {
 			return
 		}

@@ -1,7 +1,7 @@
 package rosbag2
 
 import (
-	"database/sql"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,31 +11,26 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/mcap"
+	"tapedeck/codec/rosbag2/internal/sqlitetest"
 	"tapedeck/test/samples"
 )
 
 // oddDatabase makes a database of rosbag2 with 3 messages "a", "b" and "c" on /chatter, and changes it by SQL.
 func oddDatabase(t *testing.T, path string, payload func(string) []byte, changes ...string) {
-	db, err := sql.Open("sqlite", path)
-	require.NoError(t, err)
-	defer db.Close()
-	run := func(text string, args ...any) {
-		_, err := db.Exec(text, args...)
-		require.NoError(t, err, text)
+	statements := []string{
+		"CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT, serialization_format TEXT, " +
+			"offered_qos_profiles TEXT, type_description_hash TEXT)",
+		"CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER, timestamp INTEGER, data BLOB)",
+		"CREATE TABLE message_definitions(id INTEGER PRIMARY KEY, topic_type TEXT, encoding TEXT, " +
+			"encoded_message_definition TEXT, type_description_hash TEXT)",
+		"CREATE TABLE metadata(id INTEGER PRIMARY KEY, metadata_version INTEGER, metadata TEXT)",
+		"INSERT INTO topics VALUES(1, '/chatter', 'std_msgs/msg/String', 'cdr', '', '')",
 	}
-	run("CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT, serialization_format TEXT, " +
-		"offered_qos_profiles TEXT, type_description_hash TEXT)")
-	run("CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER, timestamp INTEGER, data BLOB)")
-	run("CREATE TABLE message_definitions(id INTEGER PRIMARY KEY, topic_type TEXT, encoding TEXT, " +
-		"encoded_message_definition TEXT, type_description_hash TEXT)")
-	run("CREATE TABLE metadata(id INTEGER PRIMARY KEY, metadata_version INTEGER, metadata TEXT)")
-	run("INSERT INTO topics VALUES(1, '/chatter', 'std_msgs/msg/String', 'cdr', '', '')")
 	for i, text := range []string{"a", "b", "c"} {
-		run("INSERT INTO messages VALUES(?, 1, ?, ?)", i+1, 1000+i, payload(text))
+		statements = append(statements, fmt.Sprintf("INSERT INTO messages VALUES(%d, 1, %d, x'%x')", i+1, 1000+i,
+			payload(text)))
 	}
-	for _, change := range changes {
-		run(change)
-	}
+	sqlitetest.Run(t, path, append(statements, changes...)...)
 }
 
 // cdrString is the payload of a std_msgs/msg/String of one letter.

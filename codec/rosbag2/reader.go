@@ -64,13 +64,6 @@ func Open(files *store.Files, path string) (*Reader, error) {
 			first = cmp.Or(first, err)
 		}
 	}
-	if len(r.Files) > maxOpen {
-		for _, p := range r.Files {
-			if d, ok := p.Reader.(*database); ok {
-				d.db.SetMaxIdleConns(0) // it is open only while it is read, too
-			}
-		}
-	}
 	if len(r.Files) == 0 {
 		err := fmt.Errorf("read %s: none of the bag's files is there", path)
 		for _, e := range r.Events {
@@ -222,8 +215,11 @@ func (r *Reader) open(path string) error {
 	packed := unpackedName(name) != name
 	sql := filepath.Ext(bareName(name)) == ".db3"
 	r.databases = r.databases || sql
-	if !packed && sql {
-		p.Reader, err = openDatabase(r.files, path, r.whole())
+	if sql && !packed && store.IsURL(path) { // of which pages are read many at once
+		var f store.File
+		if f, err = r.files.Open(path); err == nil {
+			p.Reader, err = openDatabase(r.files, path, f, p.Size, r.whole())
+		}
 	} else {
 		p.Reader, err = r.openFile(path, packed, sql)
 	}
@@ -274,17 +270,15 @@ func (r *Reader) openFile(path string, compressed, sql bool) (codec.Reader, erro
 	if err != nil {
 		return nil, err
 	}
-	var reader codec.Reader
 	if sql {
-		reader, err = (&database{files: r.files, path: path, size: size, whole: r.whole()}).openFile(f)
-	} else {
-		reader, err = mcap.NewReader(f, size, path)
-		if s, ok := reader.(interface{ Stored() }); ok && r.compressedMessages {
-			s.Stored()
-		}
+		return openDatabase(r.files, path, f, size, r.whole())
 	}
+	reader, err := mcap.NewReader(f, size, path)
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
+	}
+	if s, ok := reader.(interface{ Stored() }); ok && r.compressedMessages {
+		s.Stored()
 	}
 	return reader, nil
 }

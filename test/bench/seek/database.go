@@ -1,16 +1,21 @@
 package main
 
 import (
-	"database/sql"
+	"bufio"
+	"encoding/hex"
 	"errors"
-
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
 
 	"tapedeck/codec"
 )
 
 // schema is that of rosbag2 in Humble.
 const schema = `
+PRAGMA journal_mode=off;
+PRAGMA synchronous=off;
 CREATE TABLE schema(schema_version INTEGER PRIMARY KEY, ros_distro TEXT NOT NULL);
 CREATE TABLE metadata(id INTEGER PRIMARY KEY, metadata_version INTEGER NOT NULL, metadata TEXT NOT NULL);
 CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT NOT NULL, type TEXT NOT NULL,
@@ -19,29 +24,30 @@ CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER NOT NULL, timesta
 	data BLOB NOT NULL);
 CREATE INDEX timestamp_idx ON messages (timestamp ASC);
 INSERT INTO schema VALUES (3, 'humble');
-BEGIN;`
+BEGIN;
+`
 
-// database writes a recording as rosbag2 does with SQLite.
+// database has SQLite's own program (Debian: sqlite3) write a recording, as rosbag2 does with SQLite.
 type database struct {
-	db     *sql.DB
-	insert *sql.Stmt
-	topics map[*codec.Channel]int
+	program    *exec.Cmd
+	input      io.WriteCloser
+	statements *bufio.Writer // to input
+	topics     map[*codec.Channel]int
 }
 
 func createDatabase(path string) (codec.Writer, error) {
-	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=synchronous(off)&_pragma=journal_mode(off)")
-	if err != nil {
+	d := &database{program: exec.Command("sqlite3", "-batch", "-bail", path), topics: map[*codec.Channel]int{}}
+	d.program.Stderr = os.Stderr
+	var err error
+	if d.input, err = d.program.StdinPipe(); err != nil {
 		return nil, err
 	}
-	db.SetMaxOpenConns(1) // the transaction is the connection's
-	d := &database{db: db, topics: map[*codec.Channel]int{}}
-	if _, err := db.Exec(schema); err != nil {
-		return nil, errors.Join(err, db.Close())
+	d.statements = bufio.NewWriterSize(d.input, 1<<20)
+	if err := d.program.Start(); err != nil {
+		return nil, err
 	}
-	if d.insert, err = db.Prepare("INSERT INTO messages (topic_id, timestamp, data) VALUES (?, ?, ?)"); err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return d, nil
+	_, err = d.statements.WriteString(schema)
+	return d, err
 }
 
 func (d *database) Declare(c *codec.Channel) error {
@@ -49,8 +55,8 @@ func (d *database) Declare(c *codec.Channel) error {
 		return nil
 	}
 	d.topics[c] = len(d.topics) + 1
-	_, err := d.db.Exec("INSERT INTO topics VALUES (?, ?, ?, ?, ?)", d.topics[c], c.Topic, c.Type, c.Encoding,
-		codec.FormatQoSProfiles(c.QoS))
+	_, err := fmt.Fprintf(d.statements, "INSERT INTO topics VALUES (%d, '%s', '%s', '%s', '%s');\n", d.topics[c],
+		c.Topic, c.Type, c.Encoding, codec.FormatQoSProfiles(c.QoS))
 	return err
 }
 
@@ -58,13 +64,20 @@ func (d *database) Write(m *codec.Message) error {
 	if err := d.Declare(m.Channel); err != nil {
 		return err
 	}
-	_, err := d.insert.Exec(d.topics[m.Channel], m.LogTime, m.Data)
+	_, err := fmt.Fprintf(d.statements, "INSERT INTO messages (topic_id, timestamp, data) VALUES (%d, %d, x'",
+		d.topics[m.Channel], m.LogTime)
+	if err == nil {
+		_, err = hex.NewEncoder(d.statements).Write(m.Data)
+	}
+	if err == nil {
+		_, err = d.statements.WriteString("');\n")
+	}
 	return err
 }
 
 func (d *database) Sync() error { return nil }
 
 func (d *database) Close() error {
-	_, err := d.db.Exec("COMMIT")
-	return errors.Join(err, d.insert.Close(), d.db.Close())
+	_, err := d.statements.WriteString("COMMIT;\n")
+	return errors.Join(err, d.statements.Flush(), d.input.Close(), d.program.Wait())
 }

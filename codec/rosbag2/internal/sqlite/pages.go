@@ -52,13 +52,6 @@ func Header(pages uint32, objects []Object) []byte {
 	return b
 }
 
-// Object is a table or an index, as the table sqlite_schema lists it.
-type Object struct {
-	Type, Name, Table string
-	Root              uint32 // page
-	SQL               string
-}
-
 // Record returns a row with these columns: nil, int64 or string. There are not more than ten.
 func Record(columns ...any) []byte {
 	var types, values []byte

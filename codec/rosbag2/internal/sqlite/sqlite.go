@@ -1,16 +1,6 @@
-// Package sqlite writes database files of SQLite from front to back, and reads rows from damaged ones. It handles pages
-// and records, https://sqlite.org/fileformat2.html, not SQL. A database is written as one stream, like any other file.
-// From a damaged database every intact page is read.
-//
-// SQLite itself (modernc.org/sqlite) reads databases here but does not write them, for three reasons. Its virtual file
-// system is read-only, so it cannot write to codec.Disk, whose tests simulate crashes and failing writes. It cannot
-// use the disk space that output.File reserves for the end of a file. It is slower. MB/s of payload, one transaction
-// and one prepared insert per 4 MiB, write-ahead log, two processors:
-//
-//	bytes per message          100   1000   10,000   1,000,000
-//	this package               171    197      345         283
-//	modernc, synchronous=OFF    16     80      122         222
-//	modernc, synchronous=FULL   14     71       99         122
+// Package sqlite writes database files of SQLite from front to back, and reads them: tables and indexes by their trees,
+// and of a damaged database every intact page. It handles pages and records, https://sqlite.org/fileformat2.html, not
+// SQL. A database is written as one stream, like any other file.
 package sqlite
 
 import (

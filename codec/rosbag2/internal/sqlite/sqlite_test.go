@@ -2,18 +2,17 @@ package sqlite
 
 import (
 	"bytes"
-	"database/sql"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	_ "modernc.org/sqlite"
+
+	"tapedeck/codec/rosbag2/internal/sqlitetest"
 )
 
 func TestVarint(t *testing.T) {
@@ -30,15 +29,21 @@ func TestVarint(t *testing.T) {
 	}
 }
 
+// content returns the payload of the row i.
+func content(i, size int) []byte {
+	b := make([]byte, size)
+	for j := range b {
+		b[j] = byte(i + j)
+	}
+	return b
+}
+
 // build writes a database with a table of numbers and payloads.
 func build(t testing.TB, path string, n int, size func(int) int, value func(int) int64) {
 	p := &Pages{First: 2}
 	var table Table
 	for i := range n {
-		payload := make([]byte, size(i))
-		for j := range payload {
-			payload[j] = byte(i + j)
-		}
+		payload := content(i, size(i))
 		head := Record(nil, value(i))
 		types := append([]byte{0, typeNull, typeInt64}, appendVarint(nil, uint64(12+2*len(payload)))...)
 		types[0] = byte(len(types))
@@ -58,7 +63,7 @@ func build(t testing.TB, path string, n int, size func(int) int, value func(int)
 	require.NoError(t, os.WriteFile(path, append(header, p.Bytes...), 0o666))
 }
 
-// The library takes what is written for sound, whatever the number and size of rows.
+// SQLite takes what is written for sound, whatever the number and size of rows.
 func TestDatabase(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 100, 185, 186, 187, 371, 372, 373, 5000, 70_000} {
 		for _, size := range []int{0, 10, 480, 3000, 4035, 4045, 4055, 4060, 5000, 9000, 100_000} {
@@ -68,34 +73,15 @@ func TestDatabase(t *testing.T) {
 			t.Run(fmt.Sprint(n, " rows of ", size), func(t *testing.T) {
 				path := filepath.Join(t.TempDir(), "a.db3")
 				build(t, path, n, func(i int) int { return size + i%37 }, func(i int) int64 { return int64(i/3) - 40 })
-				db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path, RawQuery: "mode=ro"}).String())
-				require.NoError(t, err)
-				defer db.Close()
-				var verdict string
-				require.NoError(t, db.QueryRow("PRAGMA integrity_check").Scan(&verdict))
-				require.Equal(t, "ok", verdict)
-				rows, err := db.Query("SELECT id, v, data FROM m ORDER BY v, id")
-				require.NoError(t, err)
-				defer rows.Close()
-				i := 0
-				for ; rows.Next(); i++ {
-					var id, v int64
-					var data sql.RawBytes
-					if err := rows.Scan(&id, &v, &data); err != nil {
-						require.NoError(t, err)
-					}
-					if id != int64(i+1) || v != int64(i/3)-40 || len(data) != size+i%37 {
-						require.Equal(t, []int64{int64(i + 1), int64(i/3) - 40, int64(size + i%37)},
-							[]int64{id, v, int64(len(data))})
-					}
-					for j, b := range data {
-						if b != byte(i+j) {
-							require.Equal(t, byte(i+j), b)
-						}
+				sqlitetest.Check(t, path)
+				lines := sqlitetest.Run(t, path, "SELECT id, v, hex(data) FROM m ORDER BY v, id")
+				require.Len(t, lines, n)
+				for i, line := range lines {
+					want := fmt.Sprintf("%d|%d|%X", i+1, i/3-40, content(i, size+i%37))
+					if line != want {
+						require.Equal(t, want, line)
 					}
 				}
-				require.NoError(t, rows.Err())
-				require.Equal(t, n, i)
 			})
 		}
 	}
@@ -109,14 +95,11 @@ func TestSearch(t *testing.T) {
 	build(t, path, n, func(i int) int { return i % 50 * 20 }, value)
 	content, err := os.ReadFile(path)
 	require.NoError(t, err)
-	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path, RawQuery: "mode=ro"}).String())
-	require.NoError(t, err)
-	defer db.Close()
-	var table, index int64
-	require.NoError(t, db.QueryRow("SELECT (SELECT rootpage FROM sqlite_master WHERE name = 'm'), "+
-		"(SELECT rootpage FROM sqlite_master WHERE name = 'i')").Scan(&table, &index))
 	d, err := NewDatabase(bytes.NewReader(content), int64(len(content)))
 	require.NoError(t, err)
+	objects, err := d.Objects()
+	require.NoError(t, err)
+	table, index := int64(objects[0].Root), int64(objects[1].Root)
 	seed := rand.Uint64()
 	t.Log("seed", seed)
 	random := rand.New(rand.NewPCG(seed, 0))

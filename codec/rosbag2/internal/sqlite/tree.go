@@ -6,12 +6,20 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"sort"
 
 	"tapedeck/codec/store"
 )
 
-// errTree says that a tree is damaged.
-var errTree = errors.New("the tree of a table or an index is damaged")
+var (
+	errTree = errors.New("the tree of a table or an index is damaged")
+	errHead = errors.New("its first page is not one of SQLite")
+)
+
+const (
+	maxDepth = 20   // of a tree: that of one with the smallest pages in the largest file
+	maxPages = 4096 // of one depth that are read before those below them
+)
 
 // FirstEntry and LastEntry are before and behind all other ones.
 var (
@@ -43,6 +51,9 @@ type descent struct {
 	keep  func([]node) []node // returns which pages of a depth are read; nil: all
 	row   func(*Row)          // is called for rows; nil in an index
 	entry func(Entry)         // is called for the entries in pages without children; nil in a table
+
+	left  int64 // pages that the tree may still have
+	found Row
 }
 
 // Table yields the rows of the table whose tree begins at the page root. It does not read the pages in which large
@@ -102,102 +113,178 @@ func behind(e Entry) Entry {
 	return Entry{e.Value, e.ID + 1}
 }
 
+// Ends returns the first and the last id of a table; 0, 0 for a table without rows.
+func (d *Database) Ends(root int64) (first, last int64, err error) {
+	known := false
+	err = d.descend(root, &descent{row: func(r *Row) {
+		if !known {
+			first, known = r.ID, true
+		}
+		last = r.ID
+	}, keep: func(level []node) []node {
+		if len(level) > 2 {
+			level = []node{level[0], level[len(level)-1]}
+		}
+		return level
+	}})
+	return first, last, err
+}
+
+// Find returns the row of a table with this id; nil if there is none. The row is valid until the next call.
+func (d *Database) Find(root, id int64) (*Row, error) {
+	for range maxDepth {
+		if root < 1 || root*d.pageSize > d.size {
+			return nil, errTree
+		}
+		off := (root - 1) * d.pageSize
+		data, err := d.read(off)
+		if err != nil {
+			return nil, err
+		}
+		p, ok := d.parsePage(data, off)
+		if !ok || p.kind != tableInterior && p.kind != tableLeaf {
+			return nil, errTree
+		}
+		i := sort.Search(p.cells, func(i int) bool { return p.id(i) >= id })
+		switch {
+		case p.kind == tableInterior:
+			root = p.child(i)
+		case i == p.cells || p.id(i) != id:
+			return nil, nil
+		case !d.parseRow(p, i, &d.row):
+			return nil, errTree
+		default:
+			return &d.row, nil
+		}
+	}
+	return nil, errTree
+}
+
+// id returns the id in a cell of a table.
+func (p *page) id(i int) int64 {
+	at := p.cell(i)
+	if p.kind == tableInterior {
+		at += pointer
+	} else {
+		_, n := varint(p.bytes[at:])
+		at += n
+	}
+	id, _ := varint(p.bytes[min(at, len(p.bytes)):])
+	return int64(id)
+}
+
+// child returns the number of the page below the cell i; below all of them for the number of cells. It is 0 if the page
+// is damaged.
+func (p *page) child(i int) int64 {
+	at := p.begin + leafHead
+	if i < p.cells {
+		if at = p.cell(i); at == 0 || at+pointer > len(p.bytes) {
+			return 0
+		}
+	}
+	return int64(binary.BigEndian.Uint32(p.bytes[at:]))
+}
+
 func (d *Database) descend(root int64, w *descent) error {
-	left := d.size / d.pageSize // pages that the tree may have
-	level := []node{{off: (root - 1) * d.pageSize, after: FirstEntry, last: LastEntry}}
-	for {
-		if w.keep != nil {
-			level = w.keep(level)
-		}
-		if left -= int64(len(level)); left < 0 {
-			return errTree
-		}
-		if len(level) == 0 {
-			return nil
-		}
-		offs := make([]int64, len(level))
-		for i, n := range level {
-			offs[i] = n.off
-		}
+	w.left = d.size / d.pageSize
+	return d.visit([]node{{off: (root - 1) * d.pageSize, after: FirstEntry, last: LastEntry}}, w, maxDepth)
+}
+
+// visit reads pages of the same depth and all that are below them, as deep as depth.
+func (d *Database) visit(level []node, w *descent, depth int) error {
+	atOnce := maxPages
+	if w.keep != nil {
+		level = w.keep(level)
+		atOnce = len(level)
+	}
+	if w.left -= int64(len(level)); w.left < 0 || depth == 0 && len(level) > 0 {
+		return errTree
+	}
+	for len(level) > 0 {
+		n := min(len(level), atOnce)
 		var below []node
-		next := 0
-		err := store.ReadPages(d.file, offs, d.pageSize, func(_ int64, page []byte) (err error) {
-			below, err = d.visit(w, level[next], page[:d.usable], below)
-			next++
+		offs := make([]int64, n)
+		for i := range offs {
+			offs[i] = level[i].off
+		}
+		err := store.ReadPages(d.file, offs, d.pageSize, func(_ int64, data []byte) (err error) {
+			below, err = d.open(data, level[0], w, below)
+			level = level[1:]
 			return err
 		})
+		if err == nil {
+			err = d.visit(below, w, depth-1)
+		}
 		if err != nil {
 			return err
 		}
-		level = below
 	}
+	return nil
 }
 
-// visit yields what is on a page, and appends the pages below it.
-func (d *Database) visit(w *descent, n node, page []byte, below []node) ([]node, error) {
-	begin := 0
-	if n.off == 0 {
-		begin = fileHead
+// open yields what is on a page, and appends the pages below it.
+func (d *Database) open(data []byte, n node, w *descent, below []node) ([]node, error) {
+	p, ok := d.parsePage(data, n.off)
+	table := p.kind == tableLeaf || p.kind == tableInterior
+	if !ok || table != (w.row != nil) {
+		return nil, errTree
 	}
-	kind, cells := page[begin], get16(page[begin+3:])
-	row := &Row{}
-	if kind == tableLeaf && w.row != nil {
-		d.rows(page, n.off, row, func(r *Row) {
-			cells--
+	row := &w.found
+	if p.kind == tableLeaf {
+		left := p.cells
+		d.rows(p, row, func(r *Row) {
+			left--
 			w.row(r)
 		})
-		if cells != 0 {
+		if left != 0 {
 			return nil, errTree
 		}
 		return below, nil
 	}
-	pointers := begin + interiorHead
-	if kind == indexLeaf {
-		pointers = begin + leafHead
-	}
-	known := kind == tableInterior && w.row != nil || (kind == indexInterior || kind == indexLeaf) && w.entry != nil
-	if !known || pointers+2*cells > len(page) {
-		return nil, errTree
-	}
 	after := n.after
-	child := func(at int, last Entry, entry bool) bool {
-		if at+pointer > len(page) {
-			return false
+	for i := range p.cells + 1 {
+		key := n.last
+		if i < p.cells {
+			if key, ok = p.key(i, row); !ok {
+				return nil, errTree
+			}
 		}
-		number := int64(binary.BigEndian.Uint32(page[at:]))
-		below = append(below, node{(number - 1) * d.pageSize, after, last, entry})
-		return number > 0 && number*d.pageSize <= d.size
-	}
-	for i := range cells {
-		at := get16(page[pointers+2*i:])
-		content := page[min(at+pointer, len(page)):]
-		if kind == indexLeaf {
-			content = page[min(at, len(page)):]
+		if p.kind == indexLeaf {
+			if i < p.cells {
+				w.entry(key)
+			}
+			continue
 		}
-		key, ok := row.key(content, kind)
-		if !ok || kind != indexLeaf && !child(at, key, kind == indexInterior) {
+		number := p.child(i)
+		if number < 1 || number*d.pageSize > d.size || int64(len(below)) > w.left {
 			return nil, errTree
 		}
-		if kind == indexLeaf {
-			w.entry(key)
-		}
+		below = append(below, node{(number - 1) * d.pageSize, after, key, !table && i < p.cells})
 		after = key
-	}
-	if kind != indexLeaf && !child(begin+leafHead, n.last, false) {
-		return nil, errTree
 	}
 	return below, nil
 }
 
-// key returns what a cell of a page above rows, or of an index, begins with. It uses r.
-func (r *Row) key(cell []byte, kind byte) (Entry, bool) {
-	v, n := varint(cell)
-	if kind == tableInterior {
-		return Entry{ID: int64(v)}, n > 0
-	}
-	if n == 0 || v > uint64(len(cell)-n) || !r.parse(cell[n:n+int(v)], int64(v)) || len(r.Columns) != 2 {
+// key returns what a cell of a page above rows, or of an index, is found by. It uses row.
+func (p *page) key(i int, row *Row) (Entry, bool) {
+	at := p.cell(i)
+	if at == 0 {
 		return Entry{}, false
 	}
-	value, id := r.Columns[0], r.Columns[1]
+	if p.kind == tableInterior {
+		return Entry{ID: p.id(i)}, true
+	}
+	if p.kind == indexInterior {
+		at += pointer
+	}
+	cell := p.bytes[min(at, len(p.bytes)):]
+	size, n := varint(cell)
+	if n == 0 || size > uint64(len(cell)-n) || !row.Parse(cell[n:n+int(size)]) || len(row.Columns) != 2 {
+		return Entry{}, false
+	}
+	value, id := row.Columns[0], row.Columns[1]
+	if value.Kind == Null {
+		value = Column{Kind: Integer, Int: math.MinInt64} // it comes before all others
+	}
 	return Entry{value.Int, id.Int}, value.Kind == Integer && id.Kind == Integer
 }
