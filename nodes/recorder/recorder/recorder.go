@@ -96,10 +96,15 @@ func (r *recorder) run(ctx context.Context) error {
 	ctx, r.quit = context.WithCancel(ctx)
 	defer r.quit()
 	uploaded := r.startUploads(insisted)
-	over, owned := make(chan struct{}), make(chan struct{})
+	over, owned, drawn := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	tables := make(chan *progress.Table, 1)
+	go func() {
+		defer close(drawn)
+		draw(r.line, tables)
+	}()
 	go func() {
 		defer close(owned)
-		r.follow(ctx)
+		r.follow(ctx, tables)
 		r.owner.Run(over)
 	}()
 	var err error
@@ -126,7 +131,8 @@ func (r *recorder) run(ctx context.Context) error {
 		}
 	}
 	r.quit()
-	r.do(r.line.Clear)
+	<-drawn
+	r.line.Clear()
 	r.page.close()
 	r.finish()
 	r.announcer.end()
@@ -141,9 +147,11 @@ func (r *recorder) run(ctx context.Context) error {
 // do has the owner call f, and waits for that. It reports false after the end.
 func (r *recorder) do(f func()) bool { return r.owner.Do(f) }
 
-// follow keeps the subscriptions in step with the graph, and shows the status, until ctx ends. The owner calls it.
-func (r *recorder) follow(ctx context.Context) {
-	status := status{recorder: r, logged: time.Now()}
+// follow keeps the subscriptions in step with the graph, and has tables of the status drawn, until ctx ends. The owner
+// calls it.
+func (r *recorder) follow(ctx context.Context, tables chan *progress.Table) {
+	status := status{recorder: r, logged: time.Now(), tables: tables}
+	defer close(tables)
 	if r.options.Diagnostics {
 		var err error
 		if status.diagnostics, err = newDiagnostics(r); err != nil {

@@ -28,6 +28,8 @@ type status struct {
 	logged      time.Time
 	published   time.Time
 	shown       bool // on the terminal
+	// tables has what the terminal is to show next; nil: nothing. Another goroutine draws: a terminal may be stopped.
+	tables chan *progress.Table
 }
 
 // update shows the state at now.
@@ -42,8 +44,7 @@ func (s *status) update(now time.Time) {
 		s.diagnostics.publish(now, list)
 	}
 	if !r.recording() && s.shown {
-		r.line.Clear()
-		s.shown = false
+		s.shown = !s.show(nil)
 	}
 	if !r.recording() || r.options.Quiet {
 		return
@@ -80,8 +81,9 @@ func (s *status) update(now time.Time) {
 		} else {
 			table.Line = state + line
 		}
-		r.line.ShowTable(table)
-		s.shown = true
+		if s.show(table) {
+			s.shown = true
+		}
 	} else if now.Sub(s.logged) >= logPace {
 		s.logged = now
 		if r.topics.Paused() {
@@ -91,6 +93,27 @@ func (s *status) update(now time.Time) {
 			line = trouble + ", " + line
 		}
 		r.node.Log(bridge.Info, "%s", line)
+	}
+}
+
+// show has the terminal show a table, or nothing. It reports false if the terminal is not done with the one before.
+func (s *status) show(t *progress.Table) bool {
+	select {
+	case s.tables <- t:
+		return true
+	default:
+		return false
+	}
+}
+
+// draw draws tables until they are closed.
+func draw(line *progress.Line, tables <-chan *progress.Table) {
+	for t := range tables {
+		if t == nil {
+			line.Clear()
+		} else {
+			line.ShowTable(t)
+		}
 	}
 }
 

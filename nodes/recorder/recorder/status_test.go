@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/progress"
 	"tapedeck/nodes/recorder/internal/accounting"
 	"tapedeck/nodes/recorder/internal/diskguard"
 )
@@ -76,4 +77,13 @@ func TestState(t *testing.T) {
 			require.Equal(t, want, d.left())
 		}
 	})
+}
+
+// TestStoppedTerminal has a terminal that draws nothing more: the owner does not wait for it.
+func TestStoppedTerminal(t *testing.T) {
+	s := status{tables: make(chan *progress.Table, 1)}
+	require.True(t, s.show(&progress.Table{}))
+	require.False(t, s.show(nil))
+	<-s.tables
+	require.True(t, s.show(nil))
 }
