@@ -67,7 +67,7 @@ stress: test-all-deps
 
 # The tests that compare these files write them, one node after the other.
 reference:
-	UPDATE_REFERENCE=1 test/lean $(GO) test -p 1 -count=1 -run '^TestEveryOption' $(dir $(wildcard ./nodes/*/main.go)) ./nodes/recorder/recorder
+	UPDATE_REFERENCE=1 test/lean $(GO) test -p 1 -count=1 -run '^TestEveryOption' $(dir $(wildcard ./nodes/*/main.go)) ./nodes/recorder/recorder ./nodes/player/player
 
 lint: deps
 	$(GO) run $(GOLANGCI_LINT) run --build-tags "$(TAGS)"

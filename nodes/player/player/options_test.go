@@ -1,4 +1,4 @@
-package main
+package player
 
 import (
 	"math"
@@ -18,14 +18,14 @@ import (
 
 func TestEveryOptionIsDocumented(t *testing.T) {
 	o := defaultOptions()
-	require.NoError(t, configtest.CheckFile("../../config/player.yaml", &o))
-	require.NoError(t, configtest.CheckTable("../../docs/reference/options.md", "player", &o))
+	require.NoError(t, configtest.CheckFile("../../../config/player.yaml", &o))
+	require.NoError(t, configtest.CheckTable("../../../docs/reference/options.md", "player", &o))
 }
 
 // TestTableOfOptions has each option in the last column of the table beside those of other players, and nothing else
 // there.
 func TestTableOfOptions(t *testing.T) {
-	text, err := os.ReadFile("../../docs/reference/comparison.md")
+	text, err := os.ReadFile("../../../docs/reference/comparison.md")
 	require.NoError(t, err)
 	_, table, _ := strings.Cut(string(text), "\n## Play")
 	table, _, _ = strings.Cut(table, "\n## ")
@@ -121,7 +121,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	} {
 		o := defaultOptions()
 		set(&o)
-		err := play(t.Context(), &config.Input{Args: []string{filepath.Join(t.TempDir(), "none")}}, &o)
+		err := play(t.Context(), &config.Input{Args: []string{filepath.Join(t.TempDir(), "none")}}, &o, nil)
 		if want == "" {
 			require.NotErrorIs(t, err, config.ErrUsage)
 			continue

@@ -1,4 +1,4 @@
-package main
+package player
 
 // lockStep advances time in steps, each on request, so that messages and /clock depend on the recording alone: /clock
 // is published at each step's end and, within a step, by recorded time. All times are ns.
