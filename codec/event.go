@@ -114,8 +114,8 @@ func ParseEvent(m *Message) (Event, bool) {
 	if cdr.Unmarshal(m.Data, &e) != nil {
 		return Event{}, false
 	}
-	return Event{Kind: e.Kind, Topic: e.Topic, Time: e.Stamp.Nanoseconds(), Until: e.Until.Nanoseconds(), Count: e.Count,
-		Text: e.Text}, true
+	return Event{Kind: e.Kind, Topic: e.Topic, Time: e.Stamp.Nanoseconds(), Until: e.Until.Nanoseconds(),
+		Count: e.Count, Text: e.Text}, true
 }
 
 // parseEvent1 reads an event in the encoding of ROS 1.

@@ -165,7 +165,8 @@ func (f *Format) CheckFiles(path string, found func(path string)) error {
 				}
 			}
 			return fmt.Errorf("%s: %w", name, errOtherFile)
-		case !slices.Contains(f.Files, filepath.Ext(name)) || f.OpenFrom == nil && (at > 2 || depth >= 0 && at != depth):
+		case !slices.Contains(f.Files, filepath.Ext(name)),
+			f.OpenFrom == nil && (at > 2 || depth >= 0 && at != depth):
 			return fmt.Errorf("%s: %w", name, errOtherFile)
 		case found != nil:
 			found(name)
@@ -179,7 +180,8 @@ func (f *Format) CheckFiles(path string, found func(path string)) error {
 // can be read.
 func (formats Formats) openDamaged(files *store.Files, path string, head []byte) Reader {
 	for _, f := range formats {
-		if len(head) == 0 || f.OpenFrom == nil || f.Extension == "" || !f.Named(strings.TrimSuffix(path, ActiveSuffix)) {
+		if len(head) == 0 || f.OpenFrom == nil || f.Extension == "" ||
+			!f.Named(strings.TrimSuffix(path, ActiveSuffix)) {
 			continue
 		}
 		r, err := f.OpenFrom(files, path)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// All, returned by Query.Last, asks for every message of a channel.
+// All is what Query.Last returns to ask for every message of a channel.
 const All = math.MaxInt
 
 // ReadLast serves a Query with Last for a reader without an index: it reads the whole window of q twice by read, whose

@@ -82,7 +82,7 @@ func (m message) sub(name string) message {
 		content, err = merged(f, place, m.b)
 		m.damaged(err)
 	}
-	return m.parser.message(f.message, content)
+	return m.message(f.message, content)
 }
 
 // occurrences returns an iterator over the values of a list of a kind, and how often they occur in the message.

@@ -231,7 +231,7 @@ func elements[T any](x exchange, name string, all *[]T, fields func(x exchange, 
 	top := len(x.in.stack)
 	for i := 0; list.next(); i++ {
 		_, _, _, content := list.one()
-		x.in = x.in.parser.message(list.field.message, content)
+		x.in = x.in.message(list.field.message, content)
 		fields(x, i)
 		x.in.stack = x.in.stack[:top] // for the next element
 	}

@@ -49,7 +49,9 @@ func (s *Source) cameras(folder string, m *metadata) ([]*episode.Camera, error) 
 		}
 		c := &episode.Camera{
 			Track: align.Track{Name: e.Name()}, Device: m.devices[e.Name()],
-			Open: func() (episode.Frames, error) { return &frames{files: f.files, folder: f.folder, list: f.list}, nil },
+			Open: func() (episode.Frames, error) {
+				return &frames{files: f.files, folder: f.folder, list: f.list}, nil
+			},
 		}
 		for _, frame := range f.list {
 			c.Stamps = append(c.Stamps, frame.stamp)

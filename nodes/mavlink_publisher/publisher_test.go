@@ -13,6 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bluenviron/gomavlib/v3/pkg/dialect"
+	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
+	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
+	"github.com/bluenviron/gomavlib/v3/pkg/frame"
+	"github.com/bluenviron/gomavlib/v3/pkg/message"
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
@@ -20,16 +25,10 @@ import (
 	"tapedeck/bridge/mavros"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
+	"tapedeck/msgs/builtin_interfaces"
 	diag "tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/msgs/mavros_msgs"
 	"tapedeck/msgs/rosgraph_msgs"
-
-	"github.com/bluenviron/gomavlib/v3/pkg/dialect"
-	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
-	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
-	"github.com/bluenviron/gomavlib/v3/pkg/frame"
-	"github.com/bluenviron/gomavlib/v3/pkg/message"
-	"tapedeck/msgs/builtin_interfaces"
 )
 
 const began = int64(1764000000e9) // ns since the Unix epoch

@@ -81,7 +81,7 @@ func (l *latest) locate(p *part) error {
 // of returns the last messages of p alone that are among the last of all.
 func (l *latest) of(p *part, q codec.Query) (*latestOfPart, error) {
 	q.Last = func(c *codec.Channel) int { return l.keep[p.channels[c]] }
-	it, err := p.Reader.Read(q)
+	it, err := p.Read(q)
 	return &latestOfPart{it, l, p, map[*codec.Channel]int64{}}, err
 }
 

@@ -102,7 +102,7 @@ func (p *part) had(number map[*codec.Channel]int) (all []sent) {
 	q := codec.Query{Damaged: func(error) {}, Topics: func(c *codec.Channel) bool { return number[c] > 0 }}
 	q = p.query(q)
 	q.Last = func(c *codec.Channel) int { return 2*number[p.channels[c]] + 8 }
-	it, err := p.Reader.Read(q)
+	it, err := p.Read(q)
 	if err != nil {
 		return nil
 	}

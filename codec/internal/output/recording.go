@@ -1,3 +1,5 @@
+// Package output writes the files of recordings. A file gets its name only when it is complete, and keeps its complete
+// part if the disk fails. A recording may consist of several files.
 package output
 
 import (

@@ -139,7 +139,8 @@ func newRemoteSeek() *cobra.Command {
 					timerange.Text(now.start), timerange.Text(now.end))
 			}
 			var response srv.Seek_Response
-			if err := p.Call(ctx, "seek", &srv.Seek_Request{Time: builtin_interfaces.TimeAt(t)}, &response); err != nil {
+			request := srv.Seek_Request{Time: builtin_interfaces.TimeAt(t)}
+			if err := p.Call(ctx, "seek", &request, &response); err != nil {
 				return err
 			}
 			return p.Conclude(response.Success, errOver.Error(), "at "+timerange.Text(t))

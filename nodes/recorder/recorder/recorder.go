@@ -323,7 +323,8 @@ func (r *recorder) warn(what, format string, args ...any) {
 	r.owner.Post(func() {
 		r.node.Log(bridge.Warn, "%s", text)
 		if last {
-			r.node.Log(bridge.Warn, "%d warnings about topics and types were logged; further ones are not", mostWarnings)
+			r.node.Log(bridge.Warn, "%d warnings about topics and types were logged; further ones are not",
+				mostWarnings)
 		}
 	})
 }

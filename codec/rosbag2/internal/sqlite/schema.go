@@ -109,12 +109,14 @@ func (o *Object) Columns() (names []string) {
 
 // unquote returns the name that a token is.
 func unquote(token string) string {
-	quote := token[:1]
-	switch {
-	case len(token) < 2 || !strings.Contains("\"'`[", quote):
+	if len(token) < 2 {
 		return token
-	case quote == "[":
-		return token[1 : len(token)-1]
 	}
-	return strings.ReplaceAll(token[1:len(token)-1], quote+quote, quote)
+	switch quote, name := token[:1], token[1:len(token)-1]; quote {
+	case `"`, "'", "`":
+		return strings.ReplaceAll(name, quote+quote, quote)
+	case "[":
+		return name
+	}
+	return token
 }

@@ -70,7 +70,8 @@ func New(o *TopicOptions, topics []string, expand func(string) (string, error)) 
 		suffix string
 		to     Names
 	}{
-		{topics, "", s.Topics}, {o.Services, bridge.ServiceEvents, s.Topics}, {o.Services, bridge.CallRequests, s.calls},
+		{topics, "", s.Topics}, {o.Services, bridge.ServiceEvents, s.Topics},
+		{o.Services, bridge.CallRequests, s.calls},
 		{o.Services, bridge.CallReplies, s.calls}, {o.Actions, "", s.Actions}, {o.Node, "", s.nodes},
 		{o.ExcludeTopics, "", s.excluded}, {o.ExcludeActions, "", s.excludedActions},
 		{o.ExcludeServices, bridge.ServiceEvents, s.excluded},

@@ -291,7 +291,8 @@ func (n *Snapshot) noteTrigger() error {
 	reach := n.reach()
 	text := fmt.Sprintf("%s (%v before, %v after)", n.reason(), reach, n.trigger.After)
 	if cut := n.view.Cut(); reach > 0 && cut >= n.trigger.At-int64(reach) {
-		text += "; " + n.remark("it reaches back %v of %v, as snapshot_size is used up", tenths(n.trigger.At-cut), reach)
+		text += "; " + n.remark("it reaches back %v of %v, as snapshot_size is used up",
+			tenths(n.trigger.At-cut), reach)
 	}
 	return n.writeEvent(n.event(text))
 }
