@@ -206,7 +206,8 @@ func (t *timeSync) reply(sent, remote, now int64) (ok bool) {
 		return true
 	}
 	if t.exchanges > 0 && math.Abs(float64(t.observed-t.offset(now))) > syncTolerance {
-		if t.deviations++; t.deviations < syncDeviations {
+		t.deviations++
+		if t.deviations < syncDeviations {
 			return true
 		}
 		t.exchanges = 0

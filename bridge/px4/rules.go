@@ -116,15 +116,16 @@ func known(v geometry_msgs.Vector3) bool { return !math.IsNaN(v.X + v.Y + v.Z) }
 
 var unknownAttitude = geometry_msgs.Quaternion{W: math.NaN(), X: math.NaN(), Y: math.NaN(), Z: math.NaN()}
 
-// attitudeInENU turns PX4's attitude, of forward-right-down in north-east-down, into that of forward-left-up in
-// east-north-up.
+// attitudeInENU converts PX4's attitude, which turns forward-right-down into north-east-down. The result turns
+// forward-left-up into east-north-up.
 func attitudeInENU(q geometry_msgs.Quaternion) geometry_msgs.Quaternion {
 	const half = math.Sqrt2 / 2
 	return geometry_msgs.Quaternion{W: half * (q.W + q.Z), X: half * (q.X + q.Y), Y: half * (q.X - q.Y),
 		Z: half * (q.W - q.Z)}
 }
 
-// attitudeInFLU turns an attitude in a world of forward, right, down into that of forward-left-up in forward-left-up.
+// attitudeInFLU converts an attitude in a world of forward, right, down. The result turns forward-left-up into a world
+// of forward, left, up.
 func attitudeInFLU(q geometry_msgs.Quaternion) geometry_msgs.Quaternion {
 	return geometry_msgs.Quaternion{W: q.W, X: q.X, Y: -q.Y, Z: -q.Z}
 }

@@ -31,11 +31,11 @@ type Options struct {
 	Definitions []string
 	// AsRecorded leaves all messages as they are: none is translated.
 	AsRecorded bool
-	// Encoding is that of translated messages; "": cdr, that of ROS 2.
+	// Encoding is how translated messages are encoded; "": cdr, as in ROS 2.
 	Encoding string
 	// Raw reports whether messages of an encoding stay as they are; nil: they are all translated.
 	Raw func(encoding string) bool
-	// CARLA and MAVLink say how messages of these become ROS 2 messages.
+	// CARLA and MAVLink say how messages of CARLA and of MAVLink become ROS 2 messages.
 	CARLA   carla.ReadOptions
 	MAVLink mavros.ReadOptions
 	// Standard adds standard messages to those of PX4. NeedStandard does it, too, and notes it as Part.Standard.

@@ -76,7 +76,8 @@ func (s *shifted) Read(q codec.Query) (codec.Iterator, error) {
 		q.Start = codec.Later(q.Start, -s.by)
 	}
 	if q.End != 0 {
-		if q.End = codec.Later(q.End, -s.by); q.End <= 0 {
+		q.End = codec.Later(q.End, -s.by)
+		if q.End <= 0 {
 			return codec.Merge(), nil // 0 would be no end
 		}
 	}

@@ -18,7 +18,7 @@ import (
 // newTranslator makes the translator of a recording.
 type newTranslator = func(codec.Reader) (bridge.Translator, error)
 
-// translation is what makes messages of ROS 2 of those of an encoding, and the reverse.
+// translation translates the messages of an encoding to ROS 2, and ROS 2 messages back.
 type translation struct {
 	toROS2, fromROS2 newTranslator // fromROS2 is nil where single messages cannot be translated
 	bound            bool
@@ -44,7 +44,7 @@ func WasApollo(c *codec.Channel) bool {
 	return c.Encoding != codec.EncodingProtobuf && c.Metadata[apollo.MetadataType] != ""
 }
 
-// ToROS2 says how messages become ROS 2 messages. The fields are those of Options.
+// ToROS2 says how messages become ROS 2 messages. Its fields are as in Options.
 type ToROS2 struct {
 	CARLA   carla.ReadOptions
 	MAVLink mavros.ReadOptions

@@ -20,7 +20,7 @@ func (e *DamagedError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// DamagedImages is the loss of images, of which the first is damaged because of why.
+// DamagedImages returns the text of a loss of damaged images; why says what damaged the first one.
 func DamagedImages(why string) string { return "damaged images, the first: " + why }
 
 // DamagedFrames is the error of a writer of rows about damaged frames. Nothing of the rows has been written.

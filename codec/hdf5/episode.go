@@ -97,7 +97,8 @@ func (w *episodeWriter) states() error {
 			}
 			factor, units := 1.0, unit(rows.Columns)
 			if role.Base() == episode.Joint {
-				if factor = episode.UnitFactor(units, w.options.JointUnit); factor != 1 {
+				factor = episode.UnitFactor(units, w.options.JointUnit)
+				if factor != 1 {
 					units = w.options.JointUnit
 				}
 			}

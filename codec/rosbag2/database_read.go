@@ -59,7 +59,8 @@ func (d *database) readLast(q codec.Query) (codec.Iterator, error) {
 		if d.counts[id] == 0 {
 			continue
 		}
-		if depths[id] = q.Depth(c); depths[id] == 0 {
+		depths[id] = q.Depth(c)
+		if depths[id] == 0 {
 			continue
 		}
 		switch {

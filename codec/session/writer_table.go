@@ -30,7 +30,8 @@ func (out *tableWriter) settle(columns []align.Column, euler bool) error {
 		return fmt.Errorf("%d columns are too many", len(columns))
 	}
 	out.keys = out.keys[:0]
-	if out.quaternion = euler && out.role.Base() == episode.Pose && len(columns) == 7; out.quaternion {
+	out.quaternion = euler && out.role.Base() == episode.Pose && len(columns) == 7
+	if out.quaternion {
 		out.turn, out.quaternion = quaternionOf(columns)
 	}
 	if out.quaternion {

@@ -19,7 +19,7 @@ func IsURL(path string) bool {
 	return ok && slices.Contains(schemes, scheme)
 }
 
-// CanUpload returns an error unless url is that of a store that can be written to.
+// CanUpload returns an error unless url names a store that can be written to.
 func CanUpload(url string) error {
 	scheme, _, _ := strings.Cut(url, "://")
 	switch root := split(url).root; {

@@ -99,7 +99,8 @@ func CheckTable(path, command string, opts any) error {
 		return nil
 	}
 	if updating() {
-		if introduction = strings.TrimRight(introduction, "\n"); introduction != "" {
+		introduction = strings.TrimRight(introduction, "\n")
+		if introduction != "" {
 			introduction += "\n"
 		}
 		return os.WriteFile(path, []byte(before+head+introduction+"\n"+table+behind+after), 0o644)

@@ -13,7 +13,7 @@ import (
 	"tapedeck/codec"
 )
 
-// create writes a recording with a message at each of these times, and returns its path.
+// create writes a recording with a message at each time, and returns its path.
 func create(t *testing.T, name string, times ...int64) string {
 	path := filepath.Join(t.TempDir(), name)
 	w, err := all.Formats().Create(path, codec.CreateOptions{})

@@ -57,7 +57,8 @@ func (s *Store) Get(ctx context.Context, url, etag string, start, end int64) (*s
 		b.Close()
 		return s.Get(ctx, url, etag, 0, -start)
 	case status == http.StatusPartialContent:
-		if err = b.ParseRange(response.Header.Get("Content-Range")); err == nil {
+		err = b.ParseRange(response.Header.Get("Content-Range"))
+		if err == nil {
 			return b, nil
 		}
 	case status == http.StatusOK && start < 0 && b.Size > -start && response.Header.Get("Accept-Ranges") == "bytes":

@@ -25,7 +25,8 @@ func TestUnavailable(t *testing.T) {
 	s.Put("f", content)
 	left := 2
 	s.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		if left--; left >= 0 {
+		left--
+		if left >= 0 {
 			storetest.Unavailable(w)
 			return
 		}

@@ -112,7 +112,8 @@ func (o *output) commit(ctx context.Context) ([]string, error) {
 	}
 	entries, err := os.ReadDir(o.part)
 	if first := o.firstFile(); err == nil && first != "" && len(entries) > 1 { // which get numbers
-		if err = os.Rename(o.written(), filepath.Join(o.part, store.Base(first))); err == nil {
+		err = os.Rename(o.written(), filepath.Join(o.part, store.Base(first)))
+		if err == nil {
 			entries, err = os.ReadDir(o.part)
 		}
 	}

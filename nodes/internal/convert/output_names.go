@@ -84,7 +84,7 @@ func Names(paths, folders []string, format formats.Format, split bool) ([]string
 	return names, nil
 }
 
-// belowCommon returns the folders of those paths that list has below the one that all of them are in.
+// belowCommon returns the folders of the paths that list selects, relative to the folder that all of them share.
 func belowCommon(paths []string, list []int) []string {
 	var folders [][]string
 	for _, i := range list {

@@ -64,7 +64,8 @@ func (c *comparison) compareMessages(ctx context.Context, t *topic) error {
 		if !byField && len(t.details) == c.Options.Limit {
 			break
 		}
-		if read++; read%256 == 1 && ctx.Err() != nil {
+		read++
+		if read%256 == 1 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		a, err := cursors[0].read(i)

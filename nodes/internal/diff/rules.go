@@ -37,7 +37,8 @@ func parseRules(tolerances, ignored []string) (rules []rule, err error) {
 			return nil, config.Usagef("--tolerance %q is not valid; want a number (1e-5), a share (0.1%%), "+
 				"FIELD=NUMBER or TOPIC:FIELD=NUMBER", text)
 		}
-		if r.share = share; share {
+		r.share = share
+		if share {
 			r.limit /= 100
 		}
 		rules = append(rules, r)

@@ -42,7 +42,8 @@ func (r *Range) Select(first, last int64) (start, end int64, outside string, err
 	}
 	switch {
 	case r.StartOffset > 0:
-		if from = codec.Later(max(from, first), int64(r.StartOffset)); from > last {
+		from = codec.Later(max(from, first), int64(r.StartOffset))
+		if from > last {
 			return fail("start-offset", r.StartOffset, "beyond the end of")
 		}
 	case r.StartOffset < 0 && r.Begin == "":

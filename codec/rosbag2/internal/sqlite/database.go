@@ -234,7 +234,8 @@ func (r *Row) parse(b []byte, size int64) bool {
 		default:
 			c.Kind, c.size = Text, int64((kind-13)/2)
 		}
-		if off += c.size; off < 0 || off > size {
+		off += c.size
+		if off < 0 || off > size {
 			return false
 		}
 		r.Columns = append(r.Columns, c)

@@ -47,11 +47,13 @@ func (d *Database) Select(table *Object, names []string, found func([]Value)) er
 		if failed != nil {
 			return
 		}
-		if rest -= r.Place.Size; rest < 0 {
+		rest -= r.Place.Size
+		if rest < 0 {
 			failed = errTree
 			return
 		}
-		if record, failed = d.Record(r.Place, record[:0]); failed != nil {
+		record, failed = d.Record(r.Place, record[:0])
+		if failed != nil {
 			return
 		}
 		if !r.Parse(record) {

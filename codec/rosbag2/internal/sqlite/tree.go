@@ -178,7 +178,8 @@ func (p *page) id(i int) int64 {
 func (p *page) child(i int) int64 {
 	at := p.begin + leafHead
 	if i < p.cells {
-		if at = p.cell(i); at == 0 || at+pointer > len(p.bytes) {
+		at = p.cell(i)
+		if at == 0 || at+pointer > len(p.bytes) {
 			return 0
 		}
 	}
@@ -197,7 +198,8 @@ func (d *Database) visit(level []node, w *descent, depth int) error {
 		level = w.keep(level)
 		atOnce = len(level)
 	}
-	if w.left -= int64(len(level)); w.left < 0 || depth == 0 && len(level) > 0 {
+	w.left -= int64(len(level))
+	if w.left < 0 || depth == 0 && len(level) > 0 {
 		return errTree
 	}
 	for len(level) > 0 {

@@ -74,8 +74,8 @@ type host struct {
 	refused atomic.Int64 // when it first refused one, ns since the Unix epoch; 0: never
 }
 
-// DialContext is that of http.Transport. A store that refuses connections may be starting, unless it was reached
-// before.
+// DialContext opens a connection; http.Transport calls it. A store that refuses connections may be starting, unless it
+// was reached before.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	found, _ := d.hosts.LoadOrStore(address, new(host))
 	h := found.(*host)

@@ -194,7 +194,8 @@ func TestStartingStore(t *testing.T) {
 		d := dialer(t, func(net.Conn) {})
 		up, attempts := d.Dial, 0
 		d.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
-			if attempts++; attempts < 10 {
+			attempts++
+			if attempts < 10 {
 				return nil, syscall.ECONNREFUSED
 			}
 			return up(ctx, network, address)

@@ -152,7 +152,7 @@ func (w *Writer) Declare(c *codec.Channel) {
 	w.owner.Post(func() { w.declared = append(w.declared, c) })
 }
 
-// Note has an event written. It waits for nothing.
+// Note writes an event soon. It waits for nothing.
 func (w *Writer) Note(e codec.Event) {
 	w.owner.Post(func() { w.events.Note(e) })
 }
