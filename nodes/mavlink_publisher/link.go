@@ -15,7 +15,6 @@ import (
 	"tapedeck/config"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/rosgraph_msgs"
-	"tapedeck/nodes/internal/hardware"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/rospub"
 )
@@ -40,7 +39,7 @@ type link struct {
 type publishedVehicle struct {
 	name   string
 	system uint8 // 0: none yet
-	o      *hardware.Vehicle
+	o      *vehicleOptions
 	out    *topicPublishers
 	geoid  *mavros.Geoid // nil: none
 	*mavros.Vehicle
@@ -50,7 +49,7 @@ type publishedVehicle struct {
 func newLink(node bridge.Node, opened time.Time, o *options, entries []entry) (*link, error) {
 	l := &link{node: node, o: o, opened: opened, source: entries[0].Source, ignored: map[uint8]bool{},
 		topics: rospub.NewTopics(node, "")}
-	how, err := linkOptions(entries[0].Vehicle)
+	how, err := linkOptions(entries[0].vehicleOptions)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +63,7 @@ func newLink(node bridge.Node, opened time.Time, o *options, entries []entry) (*
 		}
 	}
 	for _, e := range entries {
-		s, err := l.add(e.name, e.Vehicle)
+		s, err := l.add(e.name, e.vehicleOptions)
 		if err != nil {
 			return nil, errors.Join(err, l.close())
 		}
@@ -74,7 +73,7 @@ func newLink(node bridge.Node, opened time.Time, o *options, entries []entry) (*
 }
 
 // add adds a vehicle and advertises its topics.
-func (l *link) add(name string, o *hardware.Vehicle) (*publishedVehicle, error) {
+func (l *link) add(name string, o *vehicleOptions) (*publishedVehicle, error) {
 	out, err := newTopicPublishers(l.node, l.topics, name, o.Reliable, l.link.IsLog() && o.Rate == 0)
 	if err != nil {
 		return nil, err
@@ -84,7 +83,7 @@ func (l *link) add(name string, o *hardware.Vehicle) (*publishedVehicle, error) 
 		return nil, err
 	}
 	s := &publishedVehicle{name: name, o: o, out: out, geoid: g}
-	translation := mavros.Options(o.Translation)
+	translation := mavros.Options(o.translation)
 	clock := func() mavlink.VehicleClock { return l.linkVehicle(s.system).Clock }
 	s.Vehicle = mavros.NewVehicle(&translation, out, g, clock)
 	if !l.link.IsLog() {

@@ -61,7 +61,7 @@ func run(ctx context.Context, in *config.Input, o *options) (err error) {
 func group(entries []entry) (groups [][]entry, err error) {
 	index := map[string]int{}
 	for _, e := range entries {
-		options, err := linkOptions(e.Vehicle)
+		options, err := linkOptions(e.vehicleOptions)
 		if err != nil {
 			return nil, err
 		}
@@ -72,7 +72,7 @@ func group(entries []entry) (groups [][]entry, err error) {
 			continue
 		}
 		for _, other := range groups[i] {
-			if o, _ := linkOptions(other.Vehicle); !reflect.DeepEqual(options, o) { // other was checked before
+			if o, _ := linkOptions(other.vehicleOptions); !reflect.DeepEqual(options, o) { // other was checked before
 				return nil, config.Usagef("%s: %s is also the source of %s, with other link options", e.name, e.Source,
 					other.name)
 			}

@@ -14,14 +14,13 @@ import (
 	"tapedeck/codec/tlog"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/graph"
-	"tapedeck/nodes/internal/hardware"
 )
 
 // options are the publisher's parameters, each at once a flag, a ROS parameter and a line of
 // config/mavlink_publisher.yaml.
 type options struct {
-	Vehicles map[string]*hardware.Vehicle `param:"vehicles" group:"Vehicles" help:"vehicles by name, each with its own options; NAME is the namespace of its topics"`
-	hardware.Vehicle
+	Vehicles map[string]*vehicleOptions `param:"vehicles" group:"Vehicles" help:"vehicles by name, each with its own options; NAME is the namespace of its topics"`
+	vehicleOptions
 
 	AwaitSubs     bool          `param:"wait_for_subscribers" group:"Subscribers" help:"wait until every topic has a subscriber before reading a .tlog file"`
 	MatchPatience time.Duration `param:"match_patience" group:"Subscribers" min:"0" help:"wait at most this long for existing subscribers to match their publishers before reading a .tlog file; 0 does not wait"`
@@ -34,14 +33,14 @@ type options struct {
 }
 
 func defaultOptions() options {
-	return options{Vehicle: hardware.DefaultVehicle(), MatchPatience: 5 * time.Second, AckTimeout: 5 * time.Second,
+	return options{vehicleOptions: defaultVehicle(), MatchPatience: 5 * time.Second, AckTimeout: 5 * time.Second,
 		Diagnostics: true}
 }
 
 // entry is a vehicle to publish, by name.
 type entry struct {
 	name string
-	*hardware.Vehicle
+	*vehicleOptions
 }
 
 // entries returns the vehicles of options and arguments. Errors wrap config.ErrUsage.
@@ -55,7 +54,7 @@ func (o *options) entries(args []string) ([]entry, error) {
 		sources = []string{o.Source}
 	}
 	for i, source := range sources {
-		one := o.Vehicle
+		one := o.vehicleOptions
 		one.Source = source
 		name := mavros.TheVehicle
 		if len(sources) > 1 {
@@ -79,7 +78,7 @@ func (o *options) entries(args []string) ([]entry, error) {
 }
 
 // linkOptions returns the options of a vehicle's link. Errors wrap config.ErrUsage.
-func linkOptions(v *hardware.Vehicle) (mavlink.Options, error) {
+func linkOptions(v *vehicleOptions) (mavlink.Options, error) {
 	o := mavlink.Options{
 		Rate: v.Rate, System: uint8(v.OwnSystem), Component: uint8(v.OwnComponent), Heartbeat: v.Heartbeat,
 		TimeSync:       v.TimeSync,

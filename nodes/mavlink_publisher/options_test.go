@@ -8,7 +8,6 @@ import (
 	"tapedeck/bridge/mavlink"
 	"tapedeck/config"
 	"tapedeck/config/configtest"
-	"tapedeck/nodes/internal/hardware"
 )
 
 func TestEveryOptionIsDocumented(t *testing.T) {
@@ -18,10 +17,10 @@ func TestEveryOptionIsDocumented(t *testing.T) {
 }
 
 func TestVehicles(t *testing.T) {
-	named := func(sources ...string) map[string]*hardware.Vehicle {
-		m := map[string]*hardware.Vehicle{}
+	named := func(sources ...string) map[string]*vehicleOptions {
+		m := map[string]*vehicleOptions{}
 		for i, s := range sources {
-			v := hardware.DefaultVehicle()
+			v := defaultVehicle()
 			v.Source, v.System = s, i+1
 			m[string(rune('a'+i))] = &v
 		}
@@ -30,7 +29,7 @@ func TestVehicles(t *testing.T) {
 	for name, test := range map[string]struct {
 		source string
 		args   []string
-		named  map[string]*hardware.Vehicle
+		named  map[string]*vehicleOptions
 		want   map[string]string // sources by name
 		err    string
 	}{
@@ -44,7 +43,7 @@ func TestVehicles(t *testing.T) {
 			map[string]string{"a": "udp://:1", "mavros": "udp://:2"}, ""},
 		"none":              {"", nil, nil, nil, "name a source"},
 		"named without one": {"", nil, named(""), nil, "vehicles.a.source is missing"},
-		"two with one name": {"", []string{"udp://:2"}, map[string]*hardware.Vehicle{"mavros": named("udp://:1")["a"]},
+		"two with one name": {"", []string{"udp://:2"}, map[string]*vehicleOptions{"mavros": named("udp://:1")["a"]},
 			nil,
 			"vehicles.mavros: a source"},
 	} {
@@ -71,7 +70,7 @@ func TestVehicles(t *testing.T) {
 }
 
 func TestVehiclesOfOneSource(t *testing.T) {
-	one, two, other := hardware.DefaultVehicle(), hardware.DefaultVehicle(), hardware.DefaultVehicle()
+	one, two, other := defaultVehicle(), defaultVehicle(), defaultVehicle()
 	one.Source, two.Source, other.Source = "udp://:1", "udp://:1", "udp://:2"
 	two.System, two.MapFrame = 2, "world"
 	list := []entry{{"one", &one}, {"other", &other}, {"two", &two}}
@@ -87,7 +86,7 @@ func TestVehiclesOfOneSource(t *testing.T) {
 }
 
 func TestLinkOptions(t *testing.T) {
-	v := hardware.DefaultVehicle()
+	v := defaultVehicle()
 	o, err := linkOptions(&v)
 	require.NoError(t, err)
 	require.Equal(t, mavlink.Options{Rate: 1, System: 255, Component: 191, Streams: map[uint8]uint16{},
@@ -100,14 +99,14 @@ func TestLinkOptions(t *testing.T) {
 		Stamps: mavlink.StampVehicle, System: 2, Component: 3, Heartbeat: 1, TimeSync: 10, AnswerTimeSync: true,
 		Streams: map[uint8]uint16{0: 4, 10: 0}, Intervals: map[uint32]float64{31: 100.5, 105: 200, 30: -1},
 	}, o)
-	for text, change := range map[string]func(*hardware.Vehicle){
-		`streams: "4"`:        func(v *hardware.Vehicle) { v.Streams = []string{"4"} },
-		`streams: "256=4"`:    func(v *hardware.Vehicle) { v.Streams = []string{"256=4"} },
-		`streams: "1=-4"`:     func(v *hardware.Vehicle) { v.Streams = []string{"1=-4"} },
-		`intervals: "30"`:     func(v *hardware.Vehicle) { v.Intervals = []string{"30"} },
-		`intervals: "FOO=10"`: func(v *hardware.Vehicle) { v.Intervals = []string{"FOO=10"} },
+	for text, change := range map[string]func(*vehicleOptions){
+		`streams: "4"`:        func(v *vehicleOptions) { v.Streams = []string{"4"} },
+		`streams: "256=4"`:    func(v *vehicleOptions) { v.Streams = []string{"256=4"} },
+		`streams: "1=-4"`:     func(v *vehicleOptions) { v.Streams = []string{"1=-4"} },
+		`intervals: "30"`:     func(v *vehicleOptions) { v.Intervals = []string{"30"} },
+		`intervals: "FOO=10"`: func(v *vehicleOptions) { v.Intervals = []string{"FOO=10"} },
 	} {
-		v := hardware.DefaultVehicle()
+		v := defaultVehicle()
 		change(&v)
 		_, err := linkOptions(&v)
 		require.ErrorIs(t, err, config.ErrUsage)

@@ -183,7 +183,8 @@ func TestLogSystems(t *testing.T) {
 	w.add(9, 1, &common.MessageAttitude{})
 	w.add(3, 1, &common.MessageAttitude{})
 	o := logOptions()
-	_, offered := w.run(o, map[string]int{"/mavros/imu/data": 2, "/uas9/imu/data": 1}, entry{"mavros", &o.Vehicle})
+	_, offered := w.run(o, map[string]int{"/mavros/imu/data": 2, "/uas9/imu/data": 1},
+		entry{"mavros", &o.vehicleOptions})
 	require.Equal(t, w.file.Name()+": 9 frames, 0 with a bad checksum, 5 messages published", w.summary)
 	require.Len(t, offered, 2*int(mavros.TopicCount)+1)
 	for name, qos := range offered {
@@ -201,7 +202,7 @@ func TestLogSystemsByName(t *testing.T) {
 	w.add(4, 1, arduPilot())
 	w.add(5, 1, arduPilot())
 	o := logOptions()
-	a, b := o.Vehicle, o.Vehicle
+	a, b := o.vehicleOptions, o.vehicleOptions
 	a.System, b.System = 3, 5
 	_, offered := w.run(o, map[string]int{"/a/state": 1, "/b/state": 1}, entry{"a", &a}, entry{"b", &b})
 	require.Len(t, offered, 2*int(mavros.TopicCount)+1)
@@ -219,7 +220,7 @@ func TestLogSilence(t *testing.T) {
 	o := logOptions()
 	o.Clock = 1
 	// /clock is published at most once a second
-	heard, _ := w.run(o, map[string]int{"/mavros/state": 4, "/clock": 3}, entry{"mavros", &o.Vehicle})
+	heard, _ := w.run(o, map[string]int{"/mavros/state": 4, "/clock": 3}, entry{"mavros", &o.vehicleOptions})
 	var connected []bool
 	for _, data := range heard["/mavros/state"] {
 		var m mavros_msgs.State
@@ -249,7 +250,7 @@ func TestQoS(t *testing.T) {
 	w.add(3, 1, arduPilot())
 	o := logOptions()
 	o.Rate = 1
-	_, offered := w.run(o, nil, entry{"mavros", &o.Vehicle})
+	_, offered := w.run(o, nil, entry{"mavros", &o.vehicleOptions})
 	require.Equal(t, bridge.SensorDataQoS(), offered["/mavros/imu/data"])
 	require.Equal(t, bridge.SensorDataQoS(), offered["/mavros/battery"])
 	require.Equal(t, codec.DefaultQoS(), offered["/mavros/rc/in"])
@@ -259,7 +260,7 @@ func TestQoS(t *testing.T) {
 	w = newLogWriter(t)
 	w.add(3, 1, arduPilot())
 	o.Reliable = true
-	_, offered = w.run(o, nil, entry{"mavros", &o.Vehicle})
+	_, offered = w.run(o, nil, entry{"mavros", &o.vehicleOptions})
 	require.Equal(t, codec.Reliable, offered["/mavros/imu/data"].Reliability)
 	require.Equal(t, 5, offered["/mavros/imu/data"].Depth)
 }
@@ -277,17 +278,17 @@ func TestInvalidSources(t *testing.T) {
 	o := logOptions()
 	o.AwaitSubs = false
 	o.Source = "somewhere"
-	_, err := newPublisher(node, time.Now(), &o, [][]entry{{{"mavros", &o.Vehicle}}})
+	_, err := newPublisher(node, time.Now(), &o, [][]entry{{{"mavros", &o.vehicleOptions}}})
 	require.ErrorContains(t, err, "somewhere")
 	o.Source = "/no/such/file.tlog"
-	live := o.Vehicle
+	live := o.vehicleOptions
 	live.Source = "udp://127.0.0.1:9" // which goes on for ever
-	p, err := newPublisher(node, time.Now(), &o, [][]entry{{{"mavros", &o.Vehicle}}, {{"other", &live}}})
+	p, err := newPublisher(node, time.Now(), &o, [][]entry{{{"mavros", &o.vehicleOptions}}, {{"other", &live}}})
 	require.NoError(t, err)
 	require.ErrorContains(t, p.run(t.Context()), "no such file")
 	require.NoError(t, p.close())
 	o.Geoid = "/no/such/geoid.pgm"
-	_, err = newPublisher(node, time.Now(), &o, [][]entry{{{"mavros", &o.Vehicle}}})
+	_, err = newPublisher(node, time.Now(), &o, [][]entry{{{"mavros", &o.vehicleOptions}}})
 	require.ErrorContains(t, err, "geoid.pgm")
 }
 
@@ -296,7 +297,7 @@ func TestSilentPort(t *testing.T) {
 	node := openNode(t)
 	o := defaultOptions()
 	o.Source = "udp://127.0.0.1:9"
-	p, err := newPublisher(node, time.Now(), &o, [][]entry{{{"mavros", &o.Vehicle}}})
+	p, err := newPublisher(node, time.Now(), &o, [][]entry{{{"mavros", &o.vehicleOptions}}})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
@@ -355,7 +356,7 @@ func TestStopWithBlockedSubscriber(t *testing.T) {
 	stuck := &stuckNode{Node: openNode(t), begun: make(chan struct{})}
 	o := logOptions()
 	o.AwaitSubs, o.Source = false, w.file.Name()
-	p, err := newPublisher(stuck, time.Now(), &o, [][]entry{{{"mavros", &o.Vehicle}}})
+	p, err := newPublisher(stuck, time.Now(), &o, [][]entry{{{"mavros", &o.vehicleOptions}}})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)

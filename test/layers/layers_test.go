@@ -178,6 +178,9 @@ func TestModules(t *testing.T) {
 	}{
 		{"github.com/aws/", []string{"codec/store/s3"}, []string{"converter", "player", "recorder"}},
 		{"gonum.org/v1/hdf5", []string{"codec/hdf5/internal/h5"}, []string{"converter", "player"}},
+		{"github.com/bluenviron/gomavlib", []string{"bridge/mavlink", "bridge/mavros", "codec/tlog",
+			"nodes/mavlink_publisher"}, []string{"converter", "mavlink_publisher", "player", "recorder"}},
+		{module + "bridge/robot", []string{"nodes"}, []string{"converter", "player", "recorder"}},
 		{"github.com/spf13/viper", []string{"config"}, every},
 		{"github.com/rclone/gofakes3", nil, nil},
 		{"net/http", []string{"codec/store/http", "codec/store/s3", "nodes/internal/livepage"}, every},

@@ -1,3 +1,4 @@
+// Package hardware has the options of cameras and arms, which their publishers and the recorder share.
 package hardware
 
 import (
@@ -57,8 +58,8 @@ func (a *Arm) Positions() [2]float64 {
 	return r
 }
 
-// metadata returns the metadata of the arm in sessions, under EasyTeleop's names.
-func (a *Arm) metadata() map[string]any {
+// Metadata returns the metadata of the arm in sessions, under EasyTeleop's names.
+func (a *Arm) Metadata() map[string]any {
 	m := map[string]any{"type": "RealMan", "ip": a.Host, "port": a.Port}
 	if a.Joints > 0 {
 		m["joints"] = a.Joints

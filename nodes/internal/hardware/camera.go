@@ -83,8 +83,8 @@ func IsJPEG(name string) bool {
 	return ext == ".jpg" || ext == ".jpeg"
 }
 
-// metadata returns the metadata of the camera in sessions, under EasyTeleop's names.
-func (c *Camera) metadata() map[string]any {
+// Metadata returns the metadata of the camera in sessions, under EasyTeleop's names.
+func (c *Camera) Metadata() map[string]any {
 	m := map[string]any{"type": c.Model}
 	for key, value := range map[string]string{"device": c.Device, "serial": c.Serial} {
 		if value != "" {

@@ -8,7 +8,6 @@ import (
 
 	"tapedeck/bridge/robot"
 	"tapedeck/config"
-	"tapedeck/nodes/internal/hardware"
 )
 
 // robotPrefix begins the names of parameters of a mapping.
@@ -65,7 +64,7 @@ func (o *sessionOptions) mapping() (*robot.Mapping, error) {
 // fromHardware returns which topics are those of the hardware, and what of their messages is an episode, as parameters
 // say, of which there may be none.
 func (o *sessionOptions) fromHardware(parameters *robot.Mapping) (*robot.Mapping, error) {
-	m, err := hardware.Mapping(o.Hardware, o.namespace)
+	m, err := hardwareMapping(o.Hardware, o.namespace)
 	if err != nil {
 		return nil, fmt.Errorf("hardware: %w", err)
 	}

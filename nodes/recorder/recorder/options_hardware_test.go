@@ -1,4 +1,4 @@
-package hardware
+package recorder
 
 import (
 	"os"
@@ -11,7 +11,7 @@ import (
 	"tapedeck/codec/episode"
 )
 
-func TestMapping(t *testing.T) {
+func TestHardwareMapping(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "robot.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(`
 /**:
@@ -26,7 +26,7 @@ func TestMapping(t *testing.T) {
       arms:
         arm_0: {host: 192.168.1.18, joints: 6}
 `), 0o666))
-	m, err := Mapping(file, "/lab")
+	m, err := hardwareMapping(file, "/lab")
 	require.NoError(t, err)
 	require.Equal(t, &robot.Mapping{
 		Cameras: []robot.Camera{
@@ -46,20 +46,20 @@ func TestMapping(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(file, []byte("camera_publisher: {ros__parameters: {device: "+
 		"/dev/video0}}\narm_publisher: {ros__parameters: {host: left}}"), 0o666))
-	m, err = Mapping(file, "")
+	m, err = hardwareMapping(file, "")
 	require.NoError(t, err)
 	require.Equal(t, "/camera_0/image_raw/compressed", m.Cameras[0].Topic)
 	require.Equal(t, "/arm_0/joint_states", m.Arms[0].Streams[episode.Joint].Topic)
 	require.NoError(t, os.WriteFile(file, []byte("camera_publisher: {ros__parameters: {cameras: {wrist: {device: "+
 		"/dev/video0, format: ''}}}}"), 0o666))
-	_, err = Mapping(file, "")
+	_, err = hardwareMapping(file, "")
 	require.EqualError(t, err, file+": camera wrist: whether it publishes JPEGs depends on the format that the camera "+
 		"chooses: give it one")
 
 	require.NoError(t, os.WriteFile(file, []byte("recorder: {ros__parameters: {all: true}}"), 0o666))
-	_, err = Mapping(file, "")
+	_, err = hardwareMapping(file, "")
 	require.ErrorContains(t, err, "robot.yaml: there are neither cameras of camera_publisher nor arms of "+
 		"arm_publisher in it, as nodes in the namespace / have them")
-	_, err = Mapping(file+"x", "")
+	_, err = hardwareMapping(file+"x", "")
 	require.ErrorContains(t, err, "no such file")
 }

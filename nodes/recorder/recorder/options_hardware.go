@@ -1,5 +1,4 @@
-// Package hardware has the options of cameras and arms, which their publishers and the recorder share.
-package hardware
+package recorder
 
 import (
 	"fmt"
@@ -10,31 +9,32 @@ import (
 	"tapedeck/bridge/robot"
 	"tapedeck/codec/episode"
 	"tapedeck/config"
+	"tapedeck/nodes/internal/hardware"
 )
 
-// Mapping returns the cameras and arms that a ROS 2 parameter file gives camera_publisher and arm_publisher of a
-// namespace, with the topics on which these publish, and the metadata of the devices in sessions.
-func Mapping(file, namespace string) (*robot.Mapping, error) {
+// hardwareMapping returns the cameras and arms that a ROS 2 parameter file gives camera_publisher and arm_publisher of
+// a namespace, with the topics on which both publish, and the metadata of the devices in sessions.
+func hardwareMapping(file, namespace string) (*robot.Mapping, error) {
 	cameras := struct {
-		Camera
-		Cameras map[string]*Camera `param:"cameras"`
-	}{Camera: DefaultCamera()}
+		hardware.Camera
+		Cameras map[string]*hardware.Camera `param:"cameras"`
+	}{Camera: hardware.DefaultCamera()}
 	if err := config.ReadFile(file, path.Join("/", namespace, "camera_publisher"), &cameras); err != nil {
 		return nil, err
 	}
 	arms := struct {
-		Arm
-		Arms map[string]*Arm `param:"arms"`
-	}{Arm: DefaultArm()}
+		hardware.Arm
+		Arms map[string]*hardware.Arm `param:"arms"`
+	}{Arm: hardware.DefaultArm()}
 	if err := config.ReadFile(file, path.Join("/", namespace, "arm_publisher"), &arms); err != nil {
 		return nil, err
 	}
 	// A section may have one device, without a name.
 	if len(cameras.Cameras) == 0 && cameras.Device+cameras.Serial != "" {
-		cameras.Cameras = map[string]*Camera{"camera_0": &cameras.Camera}
+		cameras.Cameras = map[string]*hardware.Camera{"camera_0": &cameras.Camera}
 	}
 	if len(arms.Arms) == 0 && arms.Host != "" {
-		arms.Arms = map[string]*Arm{"arm_0": &arms.Arm}
+		arms.Arms = map[string]*hardware.Arm{"arm_0": &arms.Arm}
 	}
 	m := &robot.Mapping{}
 	for _, name := range slices.Sorted(maps.Keys(cameras.Cameras)) {
@@ -44,14 +44,14 @@ func Mapping(file, namespace string) (*robot.Mapping, error) {
 			return nil, fmt.Errorf("%s: camera %s: %w", file, name, err)
 		}
 		m.Cameras = append(m.Cameras, robot.Camera{Name: name, Topic: path.Join("/", namespace, topic),
-			Device: c.metadata()})
+			Device: c.Metadata()})
 	}
 	for _, name := range slices.Sorted(maps.Keys(arms.Arms)) {
 		topic := func(last string) *robot.Stream { return &robot.Stream{Topic: path.Join("/", namespace, name, last)} }
 		gripper := topic("gripper")
 		gripper.Range = arms.Arms[name].Positions()
 		m.Arms = append(m.Arms, robot.Arm{
-			Name: name, Device: arms.Arms[name].metadata(),
+			Name: name, Device: arms.Arms[name].Metadata(),
 			Streams: robot.Streams{episode.Joint: topic("joint_states"), episode.Pose: topic("tool_pose"),
 				episode.Gripper: gripper},
 		})

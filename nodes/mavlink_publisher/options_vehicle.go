@@ -1,9 +1,9 @@
-package hardware
+package main
 
 import "tapedeck/bridge/mavros"
 
-// Vehicle describes a vehicle that speaks MAVLink: an entry of mavlink_publisher's parameter vehicles.
-type Vehicle struct {
+// vehicleOptions describe a vehicle that speaks MAVLink: an entry of mavlink_publisher's parameter vehicles.
+type vehicleOptions struct {
 	Source       string   `param:"source" group:"Link" value:"SOURCE" help:"serial:/dev/ttyACM0:57600, udp://:14550 (listens to any sender), udp://host:14550, tcp://host:5760, tcp-l://:5760 (as a server), udp-broadcast://192.168.5.255:14550, or a .tlog file"`
 	System       int      `param:"system" group:"Link" min:"0" max:"255" help:"system id of the vehicle; 0 is every vehicle with an autopilot"`
 	Rate         float64  `param:"rate" short:"r" group:"Link" min:"0" max:"1000000" help:"rate at which a .tlog file is read; 0 is as fast as subscribers accept messages"`
@@ -15,13 +15,13 @@ type Vehicle struct {
 	OwnSystem    int      `param:"own_system" group:"Sending" min:"1" max:"255" help:"system id of messages that are sent"`
 	OwnComponent int      `param:"own_component" group:"Sending" min:"1" max:"255" help:"component id of messages that are sent"`
 
-	Translation
+	translation
 	Geoid    string `param:"geoid" group:"Messages" value:"FILE" help:"GeographicLib FILE with geoid heights, for autopilots that report only altitudes above mean sea level; by default the egm96-5.pgm of GeographicLib, if installed"`
 	Reliable bool   `param:"reliable" group:"Messages" help:"publish all topics reliably, including sensor topics"`
 }
 
-// Translation says how messages are translated. It has the fields of mavros.Options.
-type Translation struct {
+// translation says how messages are translated. It has the fields of mavros.Options.
+type translation struct {
 	MapFrame  string `param:"map_frame" group:"Messages" value:"NAME" help:"coordinate frame of positions"`
 	OdomFrame string `param:"odom_frame" group:"Messages" value:"NAME" help:"coordinate frame of odometry/in"`
 	BaseFrame string `param:"base_frame" group:"Messages" value:"NAME" help:"coordinate frame of the vehicle"`
@@ -34,9 +34,9 @@ type Translation struct {
 	GPSError                float64 `param:"gps_uere" group:"Accuracy" min:"0" value:"M" help:"GPS error at a dilution of precision of 1, for receivers that report only the dilution"`
 }
 
-// DefaultVehicle returns the defaults of a vehicle: mavros' translation, and nothing is sent.
-func DefaultVehicle() Vehicle {
-	return Vehicle{
-		Rate: 1, Stamps: "sync", OwnSystem: 255, OwnComponent: 191, Translation: Translation(mavros.DefaultOptions()),
+// defaultVehicle returns the defaults of a vehicle: mavros' translation, and nothing is sent.
+func defaultVehicle() vehicleOptions {
+	return vehicleOptions{
+		Rate: 1, Stamps: "sync", OwnSystem: 255, OwnComponent: 191, translation: translation(mavros.DefaultOptions()),
 	}
 }
