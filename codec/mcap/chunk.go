@@ -349,7 +349,7 @@ func (l *loader) decompress(c chunkInfo, raw, dst []byte) ([]byte, error) {
 // maxIndex bounds the message indexes that are read at once: those of a chunk.
 const maxIndex = 64 << 20
 
-// Find implements chunked.Finder, by the message indexes behind a chunk.
+// Find implements chunked.Loader, by the message indexes behind a chunk.
 func (l *loader) Find(s *chunked.Segment, found func(channel int, time, off int64)) bool {
 	if s.Index <= 0 || s.Index > maxIndex {
 		return false

@@ -22,8 +22,9 @@ const (
 	crcField = "tapedeck_crc"
 )
 
-// loader implements chunked.Loader and chunked.Finder. It keeps what it needs for decompression.
+// loader implements chunked.Loader. It keeps what it needs for decompression.
 type loader struct {
+	chunked.Plain
 	file   io.ReaderAt
 	reader *reader // gets the connections and definitions in chunks
 	window chunked.Window
@@ -34,8 +35,6 @@ type loader struct {
 	conn   uint32 // of the last message, and its number unless that is None
 	number int
 }
-
-func (l *loader) Close() {}
 
 // Load implements chunked.Loader: it returns the records of s, in buf if they fit there, beside errors that say what
 // of them is damaged. The records are whole, and messages have a connection and a time.
@@ -330,7 +329,7 @@ func salvageLZ4(raw, dst []byte, size int) []byte {
 	return dst
 }
 
-// Find implements chunked.Finder, by the index records behind a chunk.
+// Find implements chunked.Loader, by the index records behind a chunk.
 func (l *loader) Find(s *chunked.Segment, found func(channel int, time, off int64)) bool {
 	if !s.Chunk || s.Cut {
 		return false

@@ -311,11 +311,10 @@ func (c *clock) observe(at int64, m message.Message, h *Header) {
 
 // loader implements chunked.Loader. Its records are frames, each behind its time in ns.
 type loader struct {
+	chunked.Plain
 	reader *reader
 	buf    []byte
 }
-
-func (l *loader) Close() {}
 
 func (l *loader) Load(g *chunked.Segment, buf []byte) ([]byte, []error) {
 	r := l.reader

@@ -623,11 +623,12 @@ func parameter(data []byte) (p rcl_interfaces.Parameter, ok bool) {
 }
 
 // loader implements chunked.Loader. Its records are messages of ROS 2, each behind size, channel and times.
-type loader struct{ reader *reader }
+type loader struct {
+	chunked.Plain
+	reader *reader
+}
 
 const recordHead = 24
-
-func (l *loader) Close() {}
 
 func (l *loader) Load(g *chunked.Segment, buf []byte) ([]byte, []error) {
 	r := l.reader

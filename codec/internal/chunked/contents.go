@@ -24,7 +24,7 @@ type Contents struct {
 	Scanned  bool // the whole file was read: Damage is complete
 
 	stored  bool       // see Reader.Stored
-	file    prefetcher // nil unless the file is in a store
+	file    codec.File // nil unless it is in a store
 	times   bool
 	start   int64
 	end     int64
@@ -32,9 +32,6 @@ type Contents struct {
 	latest  []int64    // the time of the latest message of that segment and those before it
 	byEnd   []*Segment // the latest first; nil until they are needed
 }
-
-// prefetcher is a file of which parts may be fetched before they are read, as store.Prefetch does.
-type prefetcher interface{ Prefetch(off, n int64) }
 
 // Damage is damage to a chunk, or to the records between segments.
 type Damage struct {

@@ -11,6 +11,7 @@ import (
 	"tapedeck/codec/heap"
 	"tapedeck/codec/internal/compressed"
 	"tapedeck/codec/internal/tail"
+	"tapedeck/codec/store"
 )
 
 // openBytes is how many bytes of records an iterator holds of segments that overlap.
@@ -76,14 +77,12 @@ func (c *Contents) Read(l Loader, q codec.Query) codec.Iterator {
 		it.findLast()
 		return it
 	}
-	if s, ok := l.(Skipper); ok {
-		unwanted := make([]bool, len(c.Channels))
-		for id := range unwanted {
-			unwanted[id] = c.Known(id) && !it.wants(id)
-		}
-		if slices.Contains(unwanted, true) {
-			s.Skip(unwanted)
-		}
+	unwanted := make([]bool, len(c.Channels))
+	for id := range unwanted {
+		unwanted[id] = c.Known(id) && !it.wants(id)
+	}
+	if slices.Contains(unwanted, true) {
+		l.Skip(unwanted)
 	}
 	it.pick()
 	return it
@@ -123,7 +122,7 @@ func (it *iterator) prefetch() {
 	if it.next == nil || it.file == nil {
 		return
 	}
-	it.file.Prefetch(it.next.Offset, it.next.Size)
+	store.Prefetch(it.file, it.next.Offset, it.next.Size)
 	ahead := it.next.Size
 	switch {
 	case it.q.Last != nil: // all segments are needed
@@ -136,7 +135,7 @@ func (it *iterator) prefetch() {
 			break
 		}
 		if it.selects(s) {
-			it.file.Prefetch(s.Offset, s.Size)
+			store.Prefetch(it.file, s.Offset, s.Size)
 			ahead += s.Size
 		}
 	}

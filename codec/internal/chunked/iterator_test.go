@@ -19,6 +19,7 @@ const recordSize = 2 + 8
 
 // memory loads segments of a file that is records one after another.
 type memory struct {
+	Plain
 	file  []byte
 	loads map[int64]int // by offset
 	err   error
@@ -50,8 +51,6 @@ func (l *memory) Cut(records []byte, off int, m *Message) int {
 	}
 	return off + recordSize
 }
-
-func (*memory) Close() {}
 
 // build returns a file with a segment for each list of times. Channels are 0 and 1 in turn.
 func build(segments ...[]int64) (*Contents, *memory) {

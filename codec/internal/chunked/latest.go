@@ -5,10 +5,11 @@ import (
 	"slices"
 
 	"tapedeck/codec/internal/tail"
+	"tapedeck/codec/store"
 )
 
 // findLast prepares the iteration over the messages that Query.Last asks for. It goes back from the last segment until
-// every channel has them, by the message indexes if the loader is a Finder.
+// every channel has them, by the message indexes where there are some.
 func (it *iterator) findLast() {
 	for id := range it.Channels {
 		it.wants(id)
@@ -42,12 +43,10 @@ func (it *iterator) find(s *Segment) {
 			it.wanted[id].tail.Add(tail.Key{Time: t, Place: s.Offset, Offset: off})
 		}
 	}
-	if f, ok := it.loader.(Finder); ok && f.Find(s, found) {
+	if it.loader.Find(s, found) {
 		return
 	}
-	if it.file != nil {
-		it.file.Prefetch(s.Offset, s.Size)
-	}
+	store.Prefetch(it.file, s.Offset, s.Size)
 	records, _ := it.loader.Load(s, it.spare.take())
 	for off, m := range Messages(it.loader, records) {
 		found(m.Channel, m.Time, int64(off))

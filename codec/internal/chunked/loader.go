@@ -8,22 +8,28 @@ type Loader interface {
 	// Cut reads the record at off and returns the offset of the next one, or -1 if it is not whole, which happens only
 	// if the file has changed since.
 	Cut(records []byte, off int, m *Message) (next int)
+	// Find locates the messages of s without loading it: it calls found with the number of each message's channel, its
+	// LogTime and its offset in the records. If no index tells of all of them it returns false without a call.
+	Find(s *Segment, found func(channel int, time, off int64)) bool
+	// Skip tells that messages of channels with these numbers are not wanted, so that Load may leave them out. It is
+	// called before Load, once at most.
+	Skip(unwanted []bool)
 	// Close frees the decompressors.
 	Close()
 }
 
-// Finder is a Loader that can locate the messages of a segment without loading it.
-type Finder interface {
-	// Find calls found with each message: its channel's number, LogTime and offset in the records. If the index cannot
-	// be read it returns false without a call.
-	Find(s *Segment, found func(channel int, time, off int64)) bool
-}
+// Plain is embedded in Loaders of formats that have no index of messages, do not profit from what is not wanted, and
+// free nothing.
+type Plain struct{}
 
-// Skipper is a Loader that need not load all messages of a segment.
-type Skipper interface {
-	// Skip tells that messages of channels with these numbers are not wanted. It is called before Load, once.
-	Skip(unwanted []bool)
-}
+// Find implements Loader.
+func (Plain) Find(*Segment, func(channel int, time, off int64)) bool { return false }
+
+// Skip implements Loader.
+func (Plain) Skip([]bool) {}
+
+// Close implements Loader.
+func (Plain) Close() {}
 
 // Message is a message in records.
 type Message struct {

@@ -66,7 +66,9 @@ func (r *Reader) Load() error {
 		r.err = fmt.Errorf("read %s: %w", r.Path, err)
 		return r.err
 	}
-	r.Contents.file, _ = r.File.(prefetcher)
+	if store.IsURL(r.Path) {
+		r.Contents.file = r.File
+	}
 	r.Contents.stored = r.stored
 	r.Contents.Sort()
 	r.info = r.Layout.Describe()

@@ -75,15 +75,13 @@ func (c *Contents) affected(l Loader, s *Segment, records []byte, err error, sus
 			d.Suspect.Add(c.Channels[m.Channel].Topic, m.Time)
 		}
 	}
-	if f, ok := l.(Finder); ok {
-		f.Find(s, func(channel int, t, _ int64) {
-			if k := (key{channel, t}); read[k] > 0 {
-				read[k]--
-			} else if wants(channel, t) {
-				d.Lost.Add(c.Channels[channel].Topic, t)
-			}
-		})
-	}
+	l.Find(s, func(channel int, t, _ int64) {
+		if k := (key{channel, t}); read[k] > 0 {
+			read[k]--
+		} else if wants(channel, t) {
+			d.Lost.Add(c.Channels[channel].Topic, t)
+		}
+	})
 	if d.Suspect == nil && d.Lost == nil {
 		return err
 	}
