@@ -66,9 +66,27 @@ type Node interface {
 	// Topics returns the topics of the graph as it is known now, by name, the node's own endpoints included.
 	Topics() []Topic
 
+	// Calls returns the service calls of the graph as it is known now, by name: as topics, which ROS 2 does not have,
+	// and to which Subscribe subscribes. The requests of SERVICE are the topic SERVICE + CallRequests of type
+	// pkg/srv/Type_Request, the replies SERVICE + CallReplies of type pkg/srv/Type_Response. Samples are the request or
+	// the reply without the identity of the caller. There are none through ROS 2's own libraries.
+	Calls() []Topic
+
 	// Watch returns a channel that receives a value after the graph changed. Changes in quick succession may come as
 	// one. It is closed when ctx or the node ends.
 	Watch(ctx context.Context) <-chan struct{}
+
+	// Define gives the node the definition of a type before it creates endpoints of the type. It wins over the one that
+	// the node has. The node announces its hash and offers it to other nodes. ROS 2's own libraries do this for the
+	// types that are installed, can publish no others, and ignore the definition.
+	Define(typeName string, library *rosidl.Library) error
+
+	// Delivered returns a time by the clock of Monotonic: handlers have returned from all samples that were received
+	// before; 0 if that is not known. It must not be called after Close.
+	Delivered() int64
+
+	// Security returns how the node takes part in SROS 2.
+	Security() Security
 
 	// Parameters returns the node's parameters, which it serves as ROS 2 nodes do.
 	Parameters() *Parameters
@@ -81,29 +99,6 @@ type Node interface {
 	Close() error
 }
 
-// Definer is a Node that takes definitions of types that it does not have, announces their hashes and offers them to
-// other nodes. ROS 2's own libraries do this for the types that are installed; they can publish no others.
-type Definer interface {
-	// Define gives the node the definition of a type before it creates endpoints of the type. It wins over the one that
-	// the node has.
-	Define(typeName string, library *rosidl.Library) error
-}
-
-// CallLister is a Node that can subscribe to service calls, which are not topics of ROS 2: to the requests of SERVICE
-// as the topic SERVICE + CallRequests of type pkg/srv/Type_Request, to the replies as SERVICE + CallReplies of type
-// pkg/srv/Type_Response. Samples are the request or the reply without the identity of the caller.
-type CallLister interface {
-	// Calls returns these topics of the graph as it is known now, by name.
-	Calls() []Topic
-}
-
-// Deliverer is a Node that knows how far its handlers are.
-type Deliverer interface {
-	// Delivered returns a time by the clock of Monotonic: handlers have returned from all samples that were received
-	// before. It must not be called after Close.
-	Delivered() int64
-}
-
 // Publisher publishes on one topic.
 type Publisher interface {
 	// Topic returns the full name, after remapping.
@@ -113,6 +108,9 @@ type Publisher interface {
 	Publish(data []byte) error
 	// PublishAt does the same with the given source time in ns since the Unix epoch, where the middleware can.
 	PublishAt(data []byte, sourceTime int64) error
+	// Lend is Publish of a payload that lies in buffer, where the middleware can without a copy if it is large. It may
+	// keep references to buffer until the payload is sent and acknowledged.
+	Lend(data []byte, buffer *codec.Buffer) error
 	// Subscribers returns how many subscribers are matched now.
 	Subscribers() int
 	// Flush waits until all matched reliable subscribers have acknowledged everything published.
@@ -133,14 +131,6 @@ type Client interface {
 
 // ErrUnavailable is returned by Client.Send while the service is not there.
 var ErrUnavailable = errors.New("the service is not available")
-
-// Lender is a Publisher that can do without a copy of large payloads.
-type Lender interface {
-	Publisher
-	// Lend is Publish of a payload that lies in buffer. It may keep references to buffer until the payload is sent and
-	// acknowledged.
-	Lend(data []byte, buffer *codec.Buffer) error
-}
 
 // Subscription is one subscriber.
 type Subscription interface {

@@ -17,11 +17,6 @@ type Security struct {
 	Unsure  bool   // a library that does not tell may go on without security
 }
 
-// Secured is a Node that knows how it takes part in SROS 2.
-type Secured interface {
-	Security() Security
-}
-
 // String describes it for people: "off", or "on, enclave /talker, keys in /keystore/enclaves/talker, Enforce".
 func (s Security) String() string {
 	if s.Keys == "" {

@@ -25,13 +25,13 @@ func ServiceReplyToDDS(service string) string { return "rr" + service + "Reply" 
 // ServiceReplyFromDDS is the inverse of ServiceReplyToDDS.
 func ServiceReplyFromDDS(name string) (service string, ok bool) { return cutWire(name, "rr", "Reply") }
 
-// Suffixes of a service's name in the topics of a CallLister. ROS 2's tools hide such topics.
+// Suffixes of a service's name in the topics of Node.Calls. ROS 2's tools hide such topics.
 const (
 	CallRequests = "/_request"
 	CallReplies  = "/_reply"
 )
 
-// CallsToDDS returns the DDS topic of a CallLister's topic: "rq/ns/setRequest" for "/ns/set/_request". ok is false for
+// CallsToDDS returns the DDS topic of a topic of Node.Calls: "rq/ns/setRequest" for "/ns/set/_request". ok is false for
 // other topics.
 func CallsToDDS(topic string) (name string, ok bool) {
 	if service, ok := strings.CutSuffix(topic, CallRequests); ok {

@@ -115,6 +115,12 @@ type memoryNode struct {
 
 func (n *memoryNode) Name() string                   { return n.names.Node() }
 func (n *memoryNode) Parameters() *bridge.Parameters { return n.parameters }
+func (n *memoryNode) Calls() []bridge.Topic          { return nil }
+func (n *memoryNode) Delivered() int64               { return 0 }
+func (n *memoryNode) Security() bridge.Security      { return bridge.Security{} }
+
+func (n *memoryNode) Define(string, *rosidl.Library) error { return nil }
+
 func (n *memoryNode) Log(level bridge.LogLevel, format string, args ...any) {
 	n.logger.Log(level, format, args...)
 }
@@ -365,6 +371,8 @@ func (p *memoryPublisher) matches(s *memorySubscription) bool {
 
 func (p *memoryPublisher) Topic() string             { return p.topic }
 func (p *memoryPublisher) Publish(data []byte) error { return p.PublishAt(data, time.Now().UnixNano()) }
+
+func (p *memoryPublisher) Lend(data []byte, _ *codec.Buffer) error { return p.Publish(data) }
 
 func (p *memoryPublisher) PublishAt(data []byte, sourceTime int64) error {
 	w := p.node.net

@@ -4,7 +4,7 @@
 //
 // Payloads are raw CDR. A received payload stays in the middleware's memory, without a copy, until the handler returns
 // or until it is released, if it was retained; see bridge.Sample. A published payload is copied once, or lent without a
-// copy; see bridge.Lender.
+// copy; see bridge.Publisher.
 //
 // ROS 2's middlewares have no protocol for services in common. This package speaks both that of rmw_cyclonedds and that
 // of rmw_fastrtps, with each peer its own:

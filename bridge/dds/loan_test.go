@@ -49,7 +49,7 @@ func lenderRole() error {
 		for j := range 2 {
 			data := memory[j*lentSize:][:lentSize]
 			copy(data, bridgetest.Pattern(lentSize, i+j))
-			if err := p.(bridge.Lender).Lend(data, buffer); err != nil {
+			if err := p.Lend(data, buffer); err != nil {
 				return err
 			}
 		}
@@ -118,7 +118,7 @@ func TestLend(t *testing.T) {
 			data := bridgetest.Pattern(test.size, 1)
 			unused := make(chan bool, 1)
 			buffer := codec.NewBuffer(data, func([]byte) { unused <- true })
-			require.NoError(t, p.(bridge.Lender).Lend(data, buffer))
+			require.NoError(t, p.Lend(data, buffer))
 			buffer.Release()
 			payload := <-received
 			require.Equal(t, bridgetest.Pattern(test.size, 1), payload.Data)
@@ -129,7 +129,7 @@ func TestLend(t *testing.T) {
 			payload.Release()
 			other := make([]byte, lentSize)
 			await(t, func() bool { // the next one finds out
-				require.NoError(t, p.(bridge.Lender).Lend(other, codec.NewBuffer(other, func([]byte) {})))
+				require.NoError(t, p.Lend(other, codec.NewBuffer(other, func([]byte) {})))
 				next := <-received
 				next.Release()
 				return len(unused) == 1

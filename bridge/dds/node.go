@@ -292,7 +292,6 @@ func (n *node) Topics() []bridge.Topic {
 	return n.graph.topics()
 }
 
-// Calls implements bridge.CallLister.
 func (n *node) Calls() []bridge.Topic {
 	if err := n.graph.update(); err != nil {
 		n.Log(bridge.Error, "%v", err)
@@ -325,7 +324,6 @@ func (n *node) libraryOf(typeName string) *rosidl.Library {
 	return n.library
 }
 
-// Define implements bridge.Definer.
 func (n *node) Define(typeName string, library *rosidl.Library) error {
 	if _, err := library.Hash(typeName); err != nil {
 		return err
@@ -343,7 +341,6 @@ func (n *node) Define(typeName string, library *rosidl.Library) error {
 	return nil
 }
 
-// Delivered implements bridge.Deliverer.
 func (n *node) Delivered() int64 {
 	return int64(C.queue_delivered(n.dispatcher.queue)) + n.dispatcher.ahead
 }

@@ -21,8 +21,6 @@ type publisher struct {
 	lends  bool // the writer keeps no sample for subscribers to come
 }
 
-var _ bridge.Lender = (*publisher)(nil)
-
 func (n *node) newPublisher(topic, typeName string, q C.struct_qos) (*publisher, error) {
 	w, err := n.newWriter(bridge.TopicToDDS(topic), bridge.TypeToDDS(typeName), q, n.typeHash(typeName))
 	if err != nil {

@@ -18,7 +18,6 @@ import (
 	"tapedeck/msgs/printable"
 )
 
-// Security implements bridge.Secured.
 func (n *node) Security() bridge.Security { return n.security }
 
 // createParticipant creates the participant, with the keys of the node's enclave if there are any. announced is its

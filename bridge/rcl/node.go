@@ -21,6 +21,7 @@ import (
 	"tapedeck/bridge/internal/endpoints"
 	"tapedeck/codec"
 	"tapedeck/msgs/printable"
+	"tapedeck/msgs/rosidl"
 )
 
 // node implements bridge.Node.
@@ -141,8 +142,16 @@ func (n *node) make(f func() error) error {
 	return try(f)
 }
 
-// Security implements bridge.Secured.
 func (n *node) Security() bridge.Security { return n.security }
+
+// Calls returns none: rcl does not tell of service calls.
+func (n *node) Calls() []bridge.Topic { return nil }
+
+// Define does nothing: rcl announces the hashes of the types that are installed.
+func (n *node) Define(string, *rosidl.Library) error { return nil }
+
+// Delivered returns 0: rcl does not tell what the middleware still holds.
+func (n *node) Delivered() int64 { return 0 }
 
 func (n *node) Name() string { return n.node.FullyQualifiedName() }
 

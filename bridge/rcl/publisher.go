@@ -89,6 +89,9 @@ func (p *publisher) Publish(data []byte) error {
 // PublishAt is Publish: rcl takes no source time.
 func (p *publisher) PublishAt(data []byte, _ int64) error { return p.Publish(data) }
 
+// Lend is Publish: the middleware makes the only copy.
+func (p *publisher) Lend(data []byte, _ *codec.Buffer) error { return p.Publish(data) }
+
 func (p *publisher) Subscribers() int {
 	p.using.RLock()
 	defer p.using.RUnlock()

@@ -110,8 +110,8 @@ func (d *Diagnostics) Status(of, message string, pairs ...any) diag.DiagnosticSt
 
 // Send publishes statuses, with a stamp in ns since the Unix epoch. The first one also tells of the node's security.
 func (d *Diagnostics) Send(stamp int64, statuses ...diag.DiagnosticStatus) error {
-	if n, ok := d.node.(bridge.Secured); ok && len(statuses) > 0 {
-		statuses[0].Values = append(statuses[0].Values, diag.KeyValue{Key: "security", Value: n.Security().String()})
+	if len(statuses) > 0 {
+		statuses[0].Values = append(statuses[0].Values, Values("security", d.node.Security())...)
 	}
 	header := std_msgs.Header{Stamp: builtin_interfaces.TimeAt(stamp)}
 	return d.topic.Send(&diag.DiagnosticArray{Header: header, Status: statuses})

@@ -138,16 +138,12 @@ func (o *options) prefixed(name string) string {
 
 // define gives the node the recorded definition of a type, so that subscribers can ask for it.
 func define(node bridge.Node, typeName string, channels []*codec.Channel) {
-	definer, ok := node.(bridge.Definer)
-	if !ok {
-		return
-	}
 	for _, c := range channels {
 		library, err := c.Definitions()
 		if err != nil {
 			continue
 		}
-		if err := definer.Define(typeName, library); err != nil {
+		if err := node.Define(typeName, library); err != nil {
 			node.Log(bridge.Warn, "the definition of %s is not offered to subscribers: %v", typeName, err)
 		}
 		return
@@ -205,8 +201,8 @@ func (p *publisher) send(m *codec.Message, playingTime func(int64) int64) error 
 	if err := p.restamp(m, playingTime); err != nil {
 		return err
 	}
-	if lender, ok := p.Publisher.(bridge.Lender); ok && m.Buffer != nil {
-		return lender.Lend(m.Data, m.Buffer)
+	if m.Buffer != nil {
+		return p.Lend(m.Data, m.Buffer)
 	}
 	return p.Publish(m.Data)
 }

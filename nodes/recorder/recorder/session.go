@@ -158,9 +158,7 @@ func (r *recorder) newSession(name string) (*session, error) {
 		OnEvent: r.page.note,
 	})
 	s.writer.Guard, s.writer.KeepsState = s.guard, r.composer != nil
-	if d, ok := r.node.(bridge.Deliverer); ok {
-		s.writer.Delivered = d.Delivered
-	}
+	s.writer.Delivered = r.node.Delivered
 	s.writer.Files = series.SplitLimits{Bytes: int64(o.MaxBagSize), Duration: o.MaxBagDuration,
 		Messages: o.MaxBagMessages}
 	s.writer.MaxBytes, s.writer.MaxMessages = int64(o.MaxRecordingSize), o.MaxRecordingMessages

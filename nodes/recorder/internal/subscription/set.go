@@ -266,8 +266,8 @@ func (s *Set) listen(t *Topic, handler func([]bridge.Sample), purpose string) bo
 // graph returns the topics of the graph, and the calls of services if they are to be recorded.
 func (s *Set) graph() []bridge.Topic {
 	topics := s.Node.Topics()
-	if lister, ok := s.Node.(bridge.CallLister); ok && s.Selection.Services() {
-		topics = append(topics, lister.Calls()...)
+	if s.Selection.Services() {
+		topics = append(topics, s.Node.Calls()...)
 	}
 	return topics
 }
