@@ -399,7 +399,7 @@ func (w *episodeJob) fromMessages(ctx context.Context, i int, opened *recordings
 	if err := p.check([]*codec.Info{in.Info}, w.warn); err != nil {
 		return nil, err
 	}
-	window, err := p.window(in.Original.StartTime, in.Original.EndTime, w.warn)
+	start, end, err := p.window(in.Original.StartTime, in.Original.EndTime, w.warn)
 	if err != nil {
 		return nil, err
 	}
@@ -407,25 +407,23 @@ func (w *episodeJob) fromMessages(ctx context.Context, i int, opened *recordings
 	if !in.Original.Complete && w.Damaged == nil {
 		s.notes = append(s.notes, "it is incomplete; converting everything readable")
 	}
-	r := newSource(p, ros2Target(w.format), opened, window)
+	r := newSource(p, ros2Target(w.format), opened, start, end)
 	if err := cmp.Or(w.accept(in, p, &w.lost), w.reportDamage(in, p, w.damage)); err != nil {
 		return nil, err
 	}
 	r.observer.damaged, s.messages = w.onDamage, r
 	r.info.Path, r.info.Metadata = in.Path, movedEpisodes(in.Original.AllMetadata(), int64(p.Offset))
-	r.info.StartTime, r.info.EndTime = codec.Later(in.Original.StartTime, int64(p.Offset)),
-		codec.Later(in.Original.EndTime, int64(p.Offset))
 	mapping := w.mapping
 	if p.Stamps != "auto" {
 		if mapping == nil {
-			mapping = robot.Default(&r.info)
+			mapping = robot.Default(r.info)
 		} else {
 			copied := *mapping
 			mapping = &copied
 		}
 		mapping.Receive = p.Stamps == align.StampsReceive
 	}
-	recording, err := robot.Episodes(owner{r, opened}, mapping)
+	recording, err := robot.Episodes(r, mapping)
 	if err != nil {
 		return nil, err
 	}
@@ -448,14 +446,6 @@ func (w *episodeJob) fromMessages(ctx context.Context, i int, opened *recordings
 	s.Source = recording
 	return s, nil
 }
-
-// owner is a source that closes its input.
-type owner struct {
-	*source
-	in *recordings.Recording
-}
-
-func (o owner) Close() error { return o.in.Close() }
 
 // write writes an episode.
 func (w *episodeJob) write(ctx context.Context, t *task) error {

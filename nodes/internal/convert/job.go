@@ -186,7 +186,7 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins *recordings.R
 		}
 	}
 	first, last := ins.Window()
-	window, err := p.window(first, last, j.warn)
+	start, end, err := p.window(first, last, j.warn)
 	if err != nil {
 		return nil, err
 	}
@@ -214,12 +214,12 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins *recordings.R
 			j.warn("stamps can be found only in ROS 2 messages, not in those of " + human.List(in.Still))
 		}
 	}
-	s := newSource(p, t, ins, window)
+	s := newSource(p, t, ins, start, end)
 	s.observer.damaged, s.observer.salvages = j.onDamage(d), j.Damaged != nil
 	s.observer.labels = func(err error) { j.warn(err.Error()) }
 	s.observer.known = append(s.observer.known, missing...)
-	if window.Start > first {
-		if err := s.readState(ctx, window.Start); err != nil {
+	if start > first {
+		if err := s.readState(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -239,9 +239,9 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins *recordings.R
 	begin := time.Now()
 	w := newWriter(s, out, j.Progress)
 	w.warn, w.events = j.Warn, j.Events
-	w.start, w.end = max(first, window.Start), last
-	if window.End > 0 {
-		w.end = min(last, window.End)
+	w.start, w.end = max(first, start), last
+	if end > 0 {
+		w.end = min(last, end)
 	}
 	metadata := metadata(ins, t, int64(p.Offset))
 	if s.composed {

@@ -65,8 +65,8 @@ func (s *state) messages() (all []codec.Message) {
 	return all
 }
 
-// readState reads what a recording of the time from start on begins with: the last messages of latched topics before.
-func (s *source) readState(ctx context.Context, start int64) error {
+// readState reads what a recording of the selected time begins with: the last messages of latched topics before it.
+func (s *source) readState(ctx context.Context) error {
 	state := newState(s.plan)
 	known := &s.observer.known
 	damaged := func(err error) {
@@ -76,13 +76,13 @@ func (s *source) readState(ctx context.Context, start int64) error {
 				failed.Channel.Topic, 1)
 		}
 	}
-	it, err := s.ins.Read(codec.Query{End: start, Topics: s.wants, Damaged: damaged,
-		Last: func(c *codec.Channel) int { return s.plan.latchedDepth(s.channel(c)) }})
+	it, err := s.Recording.Read(codec.Query{End: s.start, Topics: s.Selects, Damaged: damaged,
+		Last: func(c *codec.Channel) int { return s.plan.latchedDepth(s.Channel(c)) }})
 	for err == nil && ctx.Err() == nil {
 		var m *codec.Message
-		if m, err = it.Next(); err == nil && s.wants(m.Channel) {
+		if m, err = it.Next(); err == nil && s.Selects(m.Channel) {
 			moved := *m
-			moved.Channel = s.channel(m.Channel)
+			moved.Channel = s.Channel(m.Channel)
 			if offset := int64(s.plan.Offset); moved.PublishTime != 0 {
 				moved.PublishTime = codec.Later(moved.PublishTime, offset)
 			}
@@ -112,24 +112,6 @@ func (s *source) readState(ctx context.Context, start int64) error {
 
 // leftLatched is the loss that --latched=false causes.
 const leftLatched = "latched messages that each file would begin with, because of --latched=false"
-
-// Read implements codec.Reader. The messages of latched topics from before the start come first, if any other follows.
-func (s *source) Read(q codec.Query) (codec.Iterator, error) {
-	if q.Last != nil {
-		return codec.ReadLast(q, s.Read)
-	}
-	it, err := s.read(q)
-	if err != nil || len(s.state) == 0 {
-		return it, err
-	}
-	b := &beginning{Iterator: it}
-	for _, m := range s.state {
-		if q.Wants(m.Channel) {
-			b.state = append(b.state, m)
-		}
-	}
-	return b, nil
-}
 
 // beginning yields the messages of a state, with the log time of the first message of an iterator, and then that
 // iterator.

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
@@ -66,7 +65,7 @@ func (l *Loss) add(topic string, messages uint64) {
 }
 
 // addAll adds the losses of a translation.
-func (l *losses) addAll(lost []bridge.Loss) {
+func (l *losses) addAll(lost []codec.Loss) {
 	for _, loss := range lost {
 		l.add(loss.What, loss.Topic, loss.Messages)
 	}
@@ -201,8 +200,8 @@ func (o *observer) onDamage(err error) {
 // before returns the losses that are known before reading.
 func (o *observer) before() losses { return slices.Concat(o.left, o.known) }
 
-// finish returns all losses, and what --throttle dropped.
-func (o *observer) finish(ins *recordings.Recording) (lost losses, throttled Loss) {
+// finish returns all losses, with those of translations, and what --throttle dropped.
+func (o *observer) finish(translated []codec.Loss) (lost losses, throttled Loss) {
 	lost = o.before()
 	var cut losses
 	o.addCounts(&lost)
@@ -211,7 +210,7 @@ func (o *observer) finish(ins *recordings.Recording) (lost losses, throttled Los
 			cut.add("throttled", c.Topic, n.throttled)
 		}
 	}
-	lost.addAll(ins.Losses())
+	lost.addAll(translated)
 	if len(cut) > 0 {
 		throttled = cut[0]
 	}

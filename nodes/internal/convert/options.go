@@ -164,21 +164,20 @@ func (p *plan) rename(topic string) string {
 	return topic
 }
 
-// window returns the time window that is selected of recordings from first to last, which are 0 if they are empty. It
-// warns if not all of the window is in them.
-func (p *plan) window(first, last int64, warn func(string)) (q codec.Query, err error) {
+// window returns the time that is selected of recordings from first to last, which are 0 if they are empty; start and
+// end are as in codec.Query. It warns if not all of that time is in them.
+func (p *plan) window(first, last int64, warn func(string)) (start, end int64, err error) {
 	if last == 0 {
-		return q, nil
+		return 0, 0, nil
 	}
 	start, end, outside, err := p.Select(first, last)
 	if outside != "" {
 		warn(outside)
 	}
-	if start > first {
-		q.Start = start
+	if start <= first {
+		start = 0
 	}
-	q.End = end
-	return q, err
+	return start, end, err
 }
 
 // create returns the options of the output's writer.

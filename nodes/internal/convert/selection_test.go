@@ -97,23 +97,6 @@ func TestUnmatched(t *testing.T) {
 	}
 }
 
-func TestLikeChannelsOfOneRecordingStayApart(t *testing.T) {
-	channel := func() *codec.Channel { return &codec.Channel{Topic: "/imu", Type: "sensor_msgs/msg/Imu"} }
-	all := channels{byKey: map[channelKey]*codec.Channel{}}
-	rename := func(topic string) string { return "/robot" + topic }
-	first, second := all.recording(rename), all.recording(rename)
-	left, right := first(channel()), first(channel())
-	require.NotSame(t, left, right)
-	require.Same(t, left, second(channel()))
-	require.Same(t, right, second(channel()))
-	translated := channel()
-	translated.Metadata = map[string]string{"md5sum": "6a62c6daae103f4ff57a132d6f95cec2"}
-	require.Same(t, left, all.recording(rename)(translated))
-	require.Equal(t, []*codec.Channel{left, right}, all.all)
-	require.Equal(t, "/robot/imu", left.Topic)
-	require.NotSame(t, left, all.recording(func(string) string { return "/other" })(channel()))
-}
-
 // joinedRecordings have messages of two publishers on /n, the second in a recording of its own if apart.
 func joinedRecordings(t *testing.T, apart bool) []string {
 	first := channel(t, "/n", "std_msgs/msg/UInt32")
@@ -182,7 +165,7 @@ func TestThrottledChannelsOfOneTopic(t *testing.T) {
 	in, err := j.open(t.Context(), inputs[:1], p, target)
 	require.NoError(t, err)
 	defer in.Close()
-	limited := newSource(p, target, in, codec.Query{})
+	limited := newSource(p, target, in, 0, 0)
 	read := func(q codec.Query) []int64 {
 		it, err := limited.Read(q)
 		require.NoError(t, err)

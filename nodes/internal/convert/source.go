@@ -12,70 +12,115 @@ import (
 	"tapedeck/codec/episode"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
+	"tapedeck/nodes/internal/pattern"
 )
 
 // source reads what is to be written: the inputs merged, selected, throttled, shifted in time and renamed.
 type source struct {
-	info     codec.Info
-	to       map[*codec.Channel]*codec.Channel // channels of the output, by those of the inputs
-	plan     *plan
-	target   *target
-	ins      *recordings.Recording
-	composed bool        // the target's composer writes ROS 2 messages
-	frames   bool        // there are messages that are bound to the target's format already
-	window   codec.Query // of times
-	wants    func(*codec.Channel) bool
-	state    []codec.Message // of latched topics before the start, with which the output begins
-	observer observer
-	again    bool // what is read was read before: damage is known
+	*recordings.Edited
+	info       *codec.Info
+	plan       *plan
+	target     *target
+	composed   bool            // the target's composer writes ROS 2 messages
+	frames     bool            // there are messages that are bound to the target's format already
+	start, end int64           // of the selected time, as in codec.Query
+	state      []codec.Message // of latched topics before the start, with which the output begins
+	observer   observer
+	again      bool // what is read was read before: damage is known
 }
 
-func newSource(p *plan, t *target, ins *recordings.Recording, window codec.Query) *source {
-	s := &source{plan: p, target: t, ins: ins, window: window, to: map[*codec.Channel]*codec.Channel{},
+// newSource returns the source of a conversion of ins. It selects the messages from start on and before end.
+func newSource(p *plan, t *target, ins *recordings.Recording, start, end int64) *source {
+	s := &source{plan: p, target: t, start: start, end: end,
 		observer: observer{channels: map[*codec.Channel]*counts{}}}
-	s.frames = s.hasBound()
+	s.frames = s.hasBound(ins)
 	s.composed = t.composer != nil && t.to != "" && !s.frames
-	all := channels{byKey: map[channelKey]*codec.Channel{}}
 	wants := map[*codec.Channel]bool{}
-	counts := map[*codec.Channel]uint64{}
 	for _, in := range ins.Parts {
-		of := all.recording(p.rename)
 		for _, topic := range in.Info.Topics {
 			c := topic.Channel
-			wants[c] = false
 			if !p.selection.Wants(c) {
+				wants[c] = false
 				continue
 			}
-			if what := s.unfit(c, in.Untranslated(c)); what != "" {
+			what := s.unfit(c, in.Untranslated(c))
+			wants[c] = what == ""
+			if what != "" {
 				s.observer.left.add(what, c.Topic, topic.MessageCount)
-				continue
 			}
-			wants[c] = true
-			to := of(c)
-			s.to[c] = to
-			counts[to] += topic.MessageCount
 		}
 	}
-	for _, c := range all.all {
-		s.info.Topics = append(s.info.Topics, codec.TopicInfo{Channel: c, MessageCount: counts[c]})
-		s.info.MessageCount += counts[c]
-	}
-	s.compare(wants)
-	s.wants = func(c *codec.Channel) bool {
-		want, known := wants[c]
-		if !known {
-			// A channel that no Info has is left out if it needs a translation.
-			want = p.selection.Wants(c) && s.unfit(c, nil) == ""
-			wants[c] = want
-		}
-		return want
-	}
+	s.Edited = ins.Edit(recordings.Edits{
+		Select: func(c *codec.Channel) bool {
+			want, known := wants[c]
+			if !known {
+				// A channel that no Info has is left out if it needs a translation.
+				want = p.selection.Wants(c) && s.unfit(c, nil) == ""
+				wants[c] = want
+			}
+			return want
+		},
+		Rename: p.rename, Filter: s.filter,
+		Start: start, End: end, Sent: p.Order == "sent", Offset: int64(p.Offset),
+	})
+	s.info, _ = s.Info() // has no error
+	s.compare()
 	return s
 }
 
+// filter begins a reading. The function returned reports whether --throttle passes a message, and counts what the
+// output does not have of the messages.
+func (s *source) filter() func(*codec.Message) bool {
+	s.observer.reset()
+	losesSent := !s.target.format.Keeps.PublishTime && s.plan.Order != "sent"
+	throttles := map[string]*pattern.Throttle{} // nil for topics without a rule; all channels of a topic share one
+	var channel *codec.Channel
+	var limit *pattern.Throttle
+	var n *counts // of the channel
+	return func(m *codec.Message) bool {
+		if m.Channel != channel {
+			channel, n = m.Channel, s.observer.of(m.Channel)
+			topic := s.Channel(channel).Topic
+			var known bool
+			if limit, known = throttles[topic]; !known {
+				limit = pattern.ThrottleOf(s.plan.throttles, topic)
+				throttles[topic] = limit
+			}
+		}
+		if limit != nil && !limit.Passes(m.LogTime) {
+			n.throttled++
+			return false
+		}
+		if losesSent && m.PublishTime != 0 && m.PublishTime != m.LogTime {
+			n.published++
+		}
+		return true
+	}
+}
+
+// Read implements codec.Reader. It reports damage to the observer, unless that knows of it. The messages of latched
+// topics from before the start come first, if any other follows.
+func (s *source) Read(q codec.Query) (codec.Iterator, error) {
+	q.Damaged, q.Mislabelled = s.observer.onDamage, s.observer.labels
+	if s.again {
+		q.Damaged, q.Mislabelled = func(error) {}, func(error) {}
+	}
+	it, err := s.Edited.Read(q)
+	if err != nil || len(s.state) == 0 || q.Last != nil {
+		return it, err
+	}
+	b := &beginning{Iterator: it}
+	for _, m := range s.state {
+		if q.Wants(m.Channel) {
+			b.state = append(b.state, m)
+		}
+	}
+	return b, nil
+}
+
 // hasBound reports whether messages are selected that are bound to the format of the output.
-func (s *source) hasBound() bool {
-	return slices.ContainsFunc(s.ins.Parts, func(in *recordings.Part) bool {
+func (s *source) hasBound(ins *recordings.Recording) bool {
+	return slices.ContainsFunc(ins.Parts, func(in *recordings.Part) bool {
 		return slices.ContainsFunc(in.Info.Topics, func(t codec.TopicInfo) bool {
 			encoding := t.Channel.Encoding
 			return recordings.Bound(encoding) && slices.Contains(s.target.format.Keeps.Encodings, encoding) &&
@@ -109,7 +154,7 @@ func (s *source) unfit(c *codec.Channel, left error) string {
 }
 
 // compare notes what the format of the output cannot hold.
-func (s *source) compare(wants map[*codec.Channel]bool) {
+func (s *source) compare() {
 	keeps, known := s.target.format.Keeps, &s.observer.known
 	if !keeps.QoS {
 		for _, t := range s.info.Topics {
@@ -119,7 +164,7 @@ func (s *source) compare(wants map[*codec.Channel]bool) {
 		}
 	}
 	if !keeps.ChannelMetadata && !s.frames {
-		s.compareChannels(wants)
+		s.compareChannels()
 	}
 	if keeps.NoDefinitions {
 		for _, t := range s.info.Topics {
@@ -132,11 +177,11 @@ func (s *source) compare(wants map[*codec.Channel]bool) {
 		s.join()
 	}
 	if !keeps.Attachments {
-		for _, in := range s.ins.Parts {
+		for _, in := range s.Parts {
 			leaveAttachments(in, known)
 		}
 	}
-	metadata := metadata(s.ins, s.target, 0)
+	metadata := metadata(s.Recording, s.target, 0)
 	if s.composed {
 		maps.DeleteFunc(metadata, func(key, _ string) bool { return s.target.composer.HoldsKey(key) })
 	}
@@ -160,13 +205,13 @@ func (s *source) compare(wants map[*codec.Channel]bool) {
 }
 
 // compareChannels notes channels whose metadata the format cannot hold, but for metadata that a translation added.
-func (s *source) compareChannels(wants map[*codec.Channel]bool) {
-	for _, in := range s.ins.Parts {
+func (s *source) compareChannels() {
+	for _, in := range s.Parts {
 		own := s.ownKeys(in)
 		for _, t := range in.Info.Topics {
 			for key := range t.Channel.Metadata {
-				if wants[t.Channel] && own[key] {
-					s.observer.known.addFormat("metadata of topics", s.to[t.Channel].Topic, 0)
+				if s.Selects(t.Channel) && own[key] {
+					s.observer.known.addFormat("metadata of topics", s.Channel(t.Channel).Topic, 0)
 				}
 			}
 		}
@@ -205,7 +250,7 @@ func (s *source) ownKeys(in *recordings.Part) map[string]bool {
 // the others, too. Where messages mean something only with the metadata, it is noted but kept.
 func (s *source) join() {
 	own := map[string]bool{}
-	for _, in := range s.ins.Parts {
+	for _, in := range s.Parts {
 		maps.Copy(own, s.ownKeys(in))
 	}
 	for i, t := range s.info.Topics {
@@ -254,12 +299,6 @@ func special(q codec.QoS) bool {
 	return q != usual
 }
 
-// Info describes what is read as far as the output tells of it.
-func (s *source) Info() (*codec.Info, error) { return &s.info, nil }
-
-// Close does nothing: the inputs are closed by the job.
-func (s *source) Close() error { return nil }
-
 // refuse returns an error if losses that are known before reading forbid the conversion.
 func (s *source) refuse(path string) error {
 	left := s.observer.left
@@ -272,57 +311,4 @@ func (s *source) refuse(path string) error {
 		return fmt.Errorf("%s is not written, because nothing could be stored in it: %s", path, left[0])
 	}
 	return nil
-}
-
-// channelKey identifies a channel of the output: channels of several recordings with the same key become one.
-type channelKey struct {
-	topic, typeName, encoding, schemaEncoding, schema, metadata string
-	// index among channels of one recording that are equal otherwise
-	nth int
-}
-
-// channels are the channels of the output.
-type channels struct {
-	all   []*codec.Channel
-	byKey map[channelKey]*codec.Channel
-}
-
-// recording returns a function that maps channels of one recording to channels of the output, renamed by rename. Equal
-// channels of several recordings become one; equal channels of one recording stay apart.
-func (c *channels) recording(rename func(topic string) string) func(*codec.Channel) *codec.Channel {
-	seen := map[channelKey]int{}
-	return func(from *codec.Channel) *codec.Channel {
-		to := clone(from)
-		to.Topic = rename(from.Topic)
-		delete(to.Metadata, codec.UnreadQoS) // the job reports it
-		metadata := maps.Clone(to.Metadata)
-		delete(metadata, "md5sum") // the schema says it, too
-		key := channelKey{to.Topic, from.Type, from.Encoding, from.Schema.Encoding, string(from.Schema.Data),
-			fmt.Sprint(metadata), 0}
-		nth := seen[key]
-		seen[key]++
-		key.nth = nth
-		if other := c.byKey[key]; other != nil {
-			merge(other, from)
-			return other
-		}
-		c.byKey[key] = to
-		c.all = append(c.all, to)
-		return to
-	}
-}
-
-func clone(from *codec.Channel) *codec.Channel {
-	to := *from
-	to.QoS = slices.Clone(from.QoS)
-	to.Metadata = maps.Clone(from.Metadata)
-	return &to
-}
-
-// merge adds the type hash and QoS of an equal channel of another recording to a channel.
-func merge(to, from *codec.Channel) {
-	if to.TypeHash == "" {
-		to.TypeHash = from.TypeHash
-	}
-	to.QoS = codec.JoinQoS(to.QoS, from.QoS)
 }

@@ -81,7 +81,7 @@ func (w *writer) run(ctx context.Context, options codec.CreateOptions) error {
 		w.result.Messages, w.result.Topics = written, 1
 	}
 	var lost losses
-	lost, w.result.Throttled = s.observer.finish(s.ins)
+	lost, w.result.Throttled = s.observer.finish(s.Losses())
 	lost = append(lost, w.lost...)
 	if lossy, ok := w.writer.(codec.Lossy); ok {
 		lost.addAll(lossy.Losses())
@@ -101,14 +101,13 @@ func (w *writer) run(ctx context.Context, options codec.CreateOptions) error {
 
 // nothing returns why no message was written.
 func (w *writer) nothing() error {
-	window := w.source.window
 	lost := slices.IndexFunc(w.result.Losses, func(l Loss) bool { return l.Messages > 0 })
 	switch {
 	case w.source.info.MessageCount == 0 && lost < 0:
 		return fmt.Errorf("%s is not written: there are no messages, or none on the selected topics", w.out.path)
 	case lost >= 0:
 		return fmt.Errorf("%s is not written, because it would hold no message: %s", w.out.path, w.result.Losses[lost])
-	case window.Start != 0 || window.End != 0:
+	case w.source.start != 0 || w.source.end != 0:
 		return fmt.Errorf("%s is not written: the selected topics have no messages in the selected time", w.out.path)
 	}
 	return fmt.Errorf("%s is not written: no message could be read", w.out.path)
@@ -205,7 +204,7 @@ func copyMessages(ctx context.Context, it codec.Iterator, write func(*codec.Mess
 func (w *writer) write(m *codec.Message) error {
 	if m.LogTime < 0 { // no reader would find it
 		when := "before 1970"
-		if w.source.plan.Offset >= 0 && !slices.ContainsFunc(w.source.ins.Parts, func(in *recordings.Part) bool {
+		if w.source.plan.Offset >= 0 && !slices.ContainsFunc(w.source.Parts, func(in *recordings.Part) bool {
 			return !formats.Unsigned(in.Original)
 		}) {
 			when = "beyond 2262"

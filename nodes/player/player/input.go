@@ -82,17 +82,16 @@ func (r *sourceInput) latched(t int64, publish func(*codec.Message) error) error
 	}
 }
 
-// source is the recordings to be played, merged in time.
+// source is the recordings to be played, merged in time, with the selected topics.
 type source struct {
-	*recordings.Recording
+	*recordings.Edited
 	files    *store.Files
-	channels []*codec.Channel // selected by the filter, in the order of the files
+	channels []*codec.Channel // selected, in the order of the files
 	all      []*codec.Channel // with those that are not selected
 	messages uint64           // of all channels
 	start    int64            // ns since the Unix epoch, of the earliest message of all
 	end      int64            // of the latest
 	warnings []string         // for the log
-	wants    func(*codec.Channel) bool
 }
 
 // openSource opens the recordings at paths. offsets are by path, in ns that a recording is played later; with
@@ -106,7 +105,7 @@ func openSource(ctx context.Context, files *store.Files, paths []string, offsets
 	if err != nil {
 		return nil, err
 	}
-	s := &source{Recording: opened, files: files, wants: wants}
+	s := &source{Edited: opened.Edit(recordings.Edits{Select: wants}), files: files}
 	for _, path := range opened.Unwritten {
 		s.warnings = append(s.warnings, path+" is unfinished and empty; nothing of it is played")
 	}
@@ -156,7 +155,7 @@ func (s *source) add(p *recordings.Part) error {
 	}
 	for _, t := range p.Info.Topics {
 		s.all = append(s.all, t.Channel)
-		if s.wants(t.Channel) {
+		if s.Selects(t.Channel) {
 			s.channels = append(s.channels, t.Channel)
 		}
 	}
@@ -193,13 +192,6 @@ func (s *source) lacks() error {
 		}
 	}
 	return nil
-}
-
-// Read returns the messages that q and the filter select, in time order.
-func (s *source) Read(q codec.Query) (codec.Iterator, error) {
-	selected := q
-	q.Topics = func(c *codec.Channel) bool { return s.wants(c) && selected.Wants(c) }
-	return s.Recording.Read(q)
 }
 
 // offsets parses input_offset: by path, by how many ns a recording is played later.

@@ -84,10 +84,11 @@ func TestSourceReadsSeries(t *testing.T) {
 }
 
 func TestSourceMergesRecordings(t *testing.T) {
+	wants := everything
 	s, err := openSource(t.Context(), nil, []string{
 		writeRecording(t, "none.record", "/none", true), writeRecording(t, "a.record", "/a", true, 100, 300),
 		writeRecording(t, "b.mcap", "/b", true, 0, 200),
-	}, nil, false, everything, formats.ReadOptions{})
+	}, nil, false, func(c *codec.Channel) bool { return wants(c) }, formats.ReadOptions{})
 	require.NoError(t, err)
 	defer s.Close()
 	require.Equal(t, []int64{0, 300, 4}, []int64{s.start, s.end, int64(s.messages)}, "recorded time may begin at 0")
@@ -109,7 +110,7 @@ func TestSourceMergesRecordings(t *testing.T) {
 	require.Equal(t, []int64{0, 100, 200, 300}, read(codec.Query{}))
 	require.Equal(t, []int64{100, 200}, read(codec.Query{Start: 100, End: 300}))
 	require.Equal(t, []int64{0, 200}, read(codec.Query{Topics: func(c *codec.Channel) bool { return c.Topic == "/b" }}))
-	s.wants = func(c *codec.Channel) bool { return c.Topic == "/a" }
+	wants = func(c *codec.Channel) bool { return c.Topic == "/a" }
 	require.Equal(t, []int64{100, 300}, read(codec.Query{}))
 	require.Empty(t, read(codec.Query{Topics: func(c *codec.Channel) bool { return c.Topic == "/b" }}))
 }

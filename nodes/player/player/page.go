@@ -47,7 +47,7 @@ func (p *player) servePage(ctx context.Context, paths []string) (close func() er
 		return nil, err
 	}
 	g := &page{player: p}
-	g.source, err = openSource(ctx, p.source.files, paths, offsets, o.AlignStarts, p.source.wants, o.ReadOptions)
+	g.source, err = openSource(ctx, p.source.files, paths, offsets, o.AlignStarts, p.source.Selects, o.ReadOptions)
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}

@@ -74,7 +74,7 @@ func (s *source) readers(o *options) (all map[*codec.Channel]*requestReader, war
 		services := map[string]*recordedService{}
 		for _, t := range p.Info.Topics {
 			call, ok := bridge.CallTopicOf(t.Channel.Topic, t.Channel.Type)
-			if !ok || !s.wants(t.Channel) || !o.sends(call) {
+			if !ok || !s.Selects(t.Channel) || !o.sends(call) {
 				continue
 			}
 			all[t.Channel] = nil
