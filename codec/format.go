@@ -40,7 +40,7 @@ type Format struct {
 	Files []string
 	// Episodic reports that recordings hold episodes of a robot, each in a file or folder of its own.
 	Episodic bool
-	// Splits reports that Create returns a Splitter.
+	// Splits reports that recordings can go on in another file: Writer.Split.
 	Splits bool
 	// Extension ends the names of new recordings, ".bag"; "" for folders.
 	Extension string

@@ -12,12 +12,6 @@ type Loss struct {
 	Messages uint64 // how many had it; unset or empty values are no loss
 }
 
-// Lossy is a writer that counts what it does not keep.
-type Lossy interface {
-	// Losses returns the losses of all writes so far. It must not be called during one.
-	Losses() []Loss
-}
-
 // LossCounts counts messages by their losses, which have no Messages as keys.
 type LossCounts map[Loss]uint64
 

@@ -202,7 +202,7 @@ func TestSeekInDisorder(t *testing.T) {
 				}
 				require.NoError(t, w.Write(&m))
 				if test.splits > 0 && i%(n/int64(test.splits)) == 0 {
-					require.NoError(t, w.(codec.Splitter).Split())
+					require.NoError(t, w.Split())
 				}
 			}
 			if test.killed {

@@ -103,7 +103,8 @@ func (o *CreateOptions) CheckUncompressed(format string) error {
 	return fmt.Errorf("format %s has no compression %q", format, o.Compression)
 }
 
-// Writer writes one recording. It is not for concurrent use, except that Sync may be called beside Write.
+// Writer writes one recording. It is not for concurrent use, except that Sync may be called beside Write, and Remove
+// beside all other methods.
 type Writer interface {
 	// Declare adds a channel before its first message, so that it is in the recording even if no message follows.
 	// Declaring a channel again has no effect.
@@ -119,20 +120,36 @@ type Writer interface {
 	// Close completes the recording. If Close is not called or returns an error, the recording can be opened but is
 	// incomplete. If Sync was called before, everything is on the disk when Close returns.
 	Close() error
-}
+	// Losses returns what the messages so far had and the recording does not keep. It must not be called during Write.
+	Losses() []Loss
 
-// Splitter is a Writer whose recording can go on in another file.
-type Splitter interface {
-	Writer
 	// File returns the path of the file that is being written now, or was at last, as it is called once it is complete.
+	// It returns "" if the format has no splits.
 	File() string
-	// Split starts a new file for all later writes, in which the channels declared so far are declared again.
+	// Split starts a new file for all later writes, in which the channels declared so far are declared again. It fails
+	// with errors.ErrUnsupported if the format has no splits.
+	//
 	// The new file is open before the previous one is completed and synced, which happens while writing continues.
 	// Close waits for that, and so does Split itself when too many files wait to be completed. If the new file cannot
 	// be created, the recording continues in the previous one. A recording can also continue with Split after a
 	// *MissingError: the previous file then keeps what was whole.
 	Split() error
-	// Remove takes a completed file, named as Completed named it, out of the recording and deletes it. It may be called
-	// beside all other methods.
+	// Remove takes a completed file, named as Completed named it, out of the recording and deletes it.
 	Remove(path string) error
+}
+
+// NoSplits is embedded in the writers of formats that have no splits.
+type NoSplits struct{}
+
+// File implements Writer.
+func (NoSplits) File() string { return "" }
+
+// Split implements Writer.
+func (NoSplits) Split() error {
+	return fmt.Errorf("recordings of this format cannot be split: %w", errors.ErrUnsupported)
+}
+
+// Remove implements Writer.
+func (NoSplits) Remove(path string) error {
+	return fmt.Errorf("remove %s: %w", path, errors.ErrUnsupported)
 }

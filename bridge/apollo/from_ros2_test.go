@@ -54,7 +54,7 @@ func fromROS2Of(t testing.TB, topic string, m msgs.Message) (text string, to *co
 	read := dynamicpb.NewMessage(d)
 	require.NoError(t, proto.Unmarshal(out.Data, read))
 	require.Empty(t, read.GetUnknown())
-	return prototext.MarshalOptions{}.Format(read), out.Channel, b.lossy.Losses()
+	return prototext.MarshalOptions{}.Format(read), out.Channel, b.losses()
 }
 
 var (
@@ -395,5 +395,5 @@ func TestVendorFields(t *testing.T) {
 	}
 	require.Equal(t, schemas[0], schemas[1])
 	require.Equal(t, []bridge.Loss{{Topic: "/b", What: "field no name of the points", Messages: 1}},
-		from.(bridge.Lossy).Losses())
+		from.Losses())
 }

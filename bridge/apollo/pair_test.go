@@ -225,7 +225,7 @@ func TestThereAndBack(t *testing.T) {
 				require.NoError(t, cdr.Unmarshal(out[0].Data, got))
 				requireNear(t, "", reflect.ValueOf(want).Elem(), reflect.ValueOf(got).Elem())
 			}
-			require.Empty(t, b.lossy.Losses())
+			require.Empty(t, b.losses())
 		})
 	}
 }

@@ -65,7 +65,7 @@ int8[] d
 type thereAndBack struct {
 	there, back             func(*codec.Message) ([]codec.Message, error)
 	source, middle, restore *codec.Channel
-	lossy                   bridge.Lossy
+	losses                  func() []bridge.Loss
 }
 
 func newThereAndBack(t testing.TB, r codec.Reader, source *codec.Channel) *thereAndBack {
@@ -75,7 +75,7 @@ func newThereAndBack(t testing.TB, r codec.Reader, source *codec.Channel) *there
 	middle := topics[0].Channel
 	require.Equal(t, codec.EncodingProtobuf, middle.Encoding)
 	to, topics := bridgetest.Announce(t, nil, ToROS2, middle)
-	return &thereAndBack{from.Begin(nil), to.Begin(nil), source, middle, topics[0].Channel, from.(bridge.Lossy)}
+	return &thereAndBack{from.Begin(nil), to.Begin(nil), source, middle, topics[0].Channel, from.Losses}
 }
 
 func (b *thereAndBack) middleOf(t testing.TB, payload []byte) *codec.Message {

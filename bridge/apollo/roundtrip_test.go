@@ -12,7 +12,6 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
 
-	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
@@ -103,7 +102,7 @@ func TestOwnFields(t *testing.T) {
 			require.Equal(t, want, out[0].Data)
 		})
 	}
-	require.Empty(t, b.lossy.Losses())
+	require.Empty(t, b.losses())
 }
 
 // TestOwnFieldsOtherDefinition has metadata that does not match the messages: their own description applies.
@@ -122,7 +121,7 @@ func TestOwnFieldsOtherDefinition(t *testing.T) {
 			require.Equal(t, "test_msgs_msg/msg/Test", topics[0].Channel.Type)
 			_, err := to.Begin(nil)(&codec.Message{Channel: &c, Data: protowire.AppendVarint([]byte{8}, 1)})
 			require.NoError(t, err)
-			require.Empty(t, to.(bridge.Lossy).Losses())
+			require.Empty(t, to.Losses())
 		})
 	}
 }

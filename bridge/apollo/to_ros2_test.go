@@ -48,7 +48,7 @@ func first(t *testing.T, name string) (
 			messages[name] = &kept
 		}
 	})
-	return messages, counts, r.(bridge.Lossy).Losses()
+	return messages, counts, r.Losses()
 }
 
 // stampedAt compares a stamp with a time in ns, to the quarter of a microsecond that Apollo's stamps keep.
@@ -293,7 +293,7 @@ func translated(t testing.TB, c *codec.Channel, data []byte) ([]codec.Message, [
 	translator, _ := bridgetest.Announce(t, nil, ToROS2, c)
 	out, err := translator.Begin(nil)(&codec.Message{Channel: c, LogTime: 5e9, Data: data})
 	require.NoError(t, err)
-	return out, translator.(bridge.Lossy).Losses()
+	return out, translator.Losses()
 }
 
 func encodedText(t testing.TB, c *codec.Channel, text string) []byte {

@@ -79,13 +79,13 @@ func (*recordingIterator) Close() error { return nil }
 // translation. The recording is closed at the end of the test.
 func Translate(
 	t testing.TB, r codec.Reader, from, to string, translator func(codec.Reader) (bridge.Translator, error),
-) codec.Reader {
+) *bridge.Translated {
 	t.Helper()
-	r, left, err := bridge.Translate(r, to, map[string]func(codec.Reader) (bridge.Translator, error){from: translator})
+	out, left, err := bridge.Translate(r, to, map[string]func(codec.Reader) (bridge.Translator, error){from: translator})
 	require.NoError(t, err)
 	require.Empty(t, left)
-	t.Cleanup(func() { _ = r.Close() }) // a translation of it may have closed it
-	return r
+	t.Cleanup(func() { _ = out.Close() }) // a translation of it may have closed it
+	return out
 }
 
 // Each calls f with the messages of a recording.

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"time"
 
-	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/codec/carla"
 	"tapedeck/msgs/carla_msgs"
@@ -25,11 +24,11 @@ const mapPatience = 2 * time.Second
 // /clock it is what comes in a step. If messages of a frame describe the same thing, the last one counts.
 // An actor appears with the first message about it, and disappears when a CarlaActorList no longer lists it.
 //
-// It implements bridge.Lossy, and codec.Splitter if the writer below does. It skips messages on topics that a log is
-// not made of: see Left.
+// It skips messages on topics that a log is not made of: see Left. A Split puts the frame that is collected into the
+// new file.
 type Writer struct {
+	codec.Writer // of frames
 	*logState
-	splitter
 	step     time.Duration
 	patience time.Duration
 	sources  map[*codec.Channel]*source
@@ -52,18 +51,13 @@ type Writer struct {
 	spare   []byte          // room for another one
 }
 
-var (
-	_ codec.Splitter = (*Writer)(nil)
-	_ bridge.Lossy   = (*Writer)(nil)
-)
-
 // NewWriter returns a Writer of frames to w, which it owns.
 func NewWriter(w codec.Writer, o WriteOptions) *Writer {
 	if o.Profile.Name == "" {
 		o.Profile = carla.UE4
 	}
 	writer := &Writer{
-		logState: newLogState(o), splitter: splitter{w}, step: cmp.Or(o.Step, 50*time.Millisecond),
+		logState: newLogState(o), Writer: w, step: cmp.Or(o.Step, 50*time.Millisecond),
 		sources: map[*codec.Channel]*source{}, mapName: o.Map, early: new(batch),
 	}
 	if o.Map == "" {
@@ -291,7 +285,7 @@ func (w *Writer) flush() error {
 	}
 	for len(w.queue) > 0 {
 		w.queue[0].Channel = w.channel
-		err := w.w.Write(&w.queue[0])
+		err := w.Writer.Write(&w.queue[0])
 		var missing *codec.MissingError
 		if errors.As(err, &missing) {
 			return err
@@ -324,11 +318,8 @@ func (w *Writer) finish() error {
 	return errors.Join(err, w.flush())
 }
 
-// Sync puts the frames written so far on the disk. The frame that is being collected is not among them.
-func (w *Writer) Sync() error { return w.w.Sync() }
-
-// Close writes the last frame and closes the log.
-func (w *Writer) Close() error { return errors.Join(w.finish(), w.w.Close()) }
+// Close writes the last frame and closes the log. Sync leaves out the frame that is collected.
+func (w *Writer) Close() error { return errors.Join(w.finish(), w.Writer.Close()) }
 
 // Expect reads a recording that will be written, for its actors, the name of the map and whether it has a /clock.
 // Without Expect, the Writer learns them from the messages as they come.
@@ -438,29 +429,4 @@ func (w *Writer) replay(b *batch, f func(*source, *codec.Message)) {
 		_ = s.decode(&m) // it was decoded before
 		f(s, &m)
 	}
-}
-
-// splitter passes the methods of codec.Splitter on to a writer that has them.
-type splitter struct{ w codec.Writer }
-
-func (s splitter) File() string {
-	if w, ok := s.w.(codec.Splitter); ok {
-		return w.File()
-	}
-	return ""
-}
-
-// Split implements codec.Splitter. The frame that is collected goes to the new file.
-func (s splitter) Split() error {
-	if w, ok := s.w.(codec.Splitter); ok {
-		return w.Split()
-	}
-	return fmt.Errorf("split: %w", errors.ErrUnsupported)
-}
-
-func (s splitter) Remove(path string) error {
-	if w, ok := s.w.(codec.Splitter); ok {
-		return w.Remove(path)
-	}
-	return fmt.Errorf("remove %s: %w", path, errors.ErrUnsupported)
 }

@@ -520,11 +520,11 @@ func (s *logState) inLog(id uint32) uint32 {
 	return id
 }
 
-// Losses implements bridge.Lossy. It must not be called concurrently with other methods.
-func (s *logState) Losses() []bridge.Loss {
-	all := maps.Clone(s.losses)
-	for name, f := range s.frames {
-		if !f.used && s.framed[name] == nil {
+// Losses implements codec.Writer.
+func (w *Writer) Losses() []bridge.Loss {
+	all := maps.Clone(w.losses)
+	for name, f := range w.frames {
+		if !f.used && w.framed[name] == nil {
 			all.Add(f.topic, "transforms of frames without an actor", f.count)
 		}
 	}

@@ -26,6 +26,7 @@ import (
 
 // recorder is a codec.Writer of a log in memory.
 type recorder struct {
+	codec.NoSplits
 	frames []codec.Message
 	err    error // of the next Write
 	closed bool
@@ -45,6 +46,8 @@ func (r *recorder) Write(m *codec.Message) error {
 }
 
 func (r *recorder) Sync() error { return nil }
+
+func (r *recorder) Losses() []codec.Loss { return nil }
 
 func (r *recorder) Close() error {
 	r.closed = true

@@ -18,7 +18,7 @@ import (
 )
 
 // read returns the translation of a log with options.
-func (o ReadOptions) read(t testing.TB, r codec.Reader) codec.Reader {
+func (o ReadOptions) read(t testing.TB, r codec.Reader) *bridge.Translated {
 	return bridgetest.Translate(t, r, carla.Encoding, codec.EncodingCDR, o.ToROS2)
 }
 
@@ -224,7 +224,7 @@ func TestTranslatorLosses(t *testing.T) {
 		{Topic: "/carla/log", What: "lights of vehicles", Messages: 1},
 		{Topic: "/carla/log", What: "origins of boxes, and boxes of all but vehicles and walkers", Messages: 2},
 		{Topic: "/carla/log", What: "unknown packets with id 139", Messages: 1},
-	}, r.(bridge.Lossy).Losses())
+	}, r.Losses())
 }
 
 // TestOmissions checks that packets are counted if their message omits a part of them.
@@ -234,7 +234,7 @@ func TestOmissions(t *testing.T) {
 		&carla.StateList{{Actor: 1}}, &carla.WeatherList{{Cloudiness: 1, RayleighScatteringScale: 0.0331}})
 	r := ReadOptions{}.read(t, tp)
 	collect(t, r, codec.Query{})
-	require.Empty(t, r.(bridge.Lossy).Losses())
+	require.Empty(t, r.Losses())
 	tp.frame(t, &carla.EventAddList{{Actor: 11, Type: carla.ActorVehicle,
 		Attributes: append(role("other"), carla.Attribute{ID: "color", Value: "1,2,3"})}},
 		&carla.StateList{{Actor: 1}, {Actor: 2, Elapsed: 1}}, &carla.WeatherList{{DustStorm: 1}},
@@ -246,5 +246,5 @@ func TestOmissions(t *testing.T) {
 		{Topic: "/carla/log", What: "curves, gears and ratios of vehicles", Messages: 1},
 		{Topic: "/carla/log", What: "elapsed time and freezing of traffic lights", Messages: 1},
 		{Topic: "/carla/log", What: "scattering, fog falloff and dust", Messages: 1},
-	}, r.(bridge.Lossy).Losses())
+	}, r.Losses())
 }

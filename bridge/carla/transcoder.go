@@ -8,14 +8,13 @@ import (
 	"tapedeck/codec/carla"
 )
 
-// Transcoder writes the frames of logs in another profile. It omits and counts what that profile cannot hold. It
-// implements codec.Splitter, as Writer does, and bridge.Lossy.
+// Transcoder writes the frames of logs in another profile. It omits and counts what that profile cannot hold.
 type Transcoder struct {
-	splitter
-	profile carla.Profile
-	losses  bridge.LossCounts
-	logs    map[*codec.Channel]*transcoded
-	data    []byte
+	codec.Writer // of frames of the profile
+	profile      carla.Profile
+	losses       bridge.LossCounts
+	logs         map[*codec.Channel]*transcoded
+	data         []byte
 }
 
 // transcoded is a log.
@@ -24,15 +23,10 @@ type transcoded struct {
 	decoder carla.Decoder
 }
 
-var (
-	_ codec.Splitter = (*Transcoder)(nil)
-	_ bridge.Lossy   = (*Transcoder)(nil)
-)
-
 // NewTranscoder returns a Transcoder of frames to w, which it owns.
 func NewTranscoder(w codec.Writer, p carla.Profile) *Transcoder {
 	return &Transcoder{
-		splitter: splitter{w}, profile: p, losses: bridge.LossCounts{}, logs: map[*codec.Channel]*transcoded{},
+		Writer: w, profile: p, losses: bridge.LossCounts{}, logs: map[*codec.Channel]*transcoded{},
 	}
 }
 
@@ -42,7 +36,7 @@ func (t *Transcoder) Declare(c *codec.Channel) error {
 	if err != nil {
 		return err
 	}
-	return t.w.Declare(l.channel)
+	return t.Writer.Declare(l.channel)
 }
 
 func (t *Transcoder) log(c *codec.Channel) (*transcoded, error) {
@@ -71,7 +65,7 @@ func (t *Transcoder) Write(m *codec.Message) error {
 		return err
 	}
 	if l.channel == m.Channel {
-		return t.w.Write(m)
+		return t.Writer.Write(m)
 	}
 	var left []string
 	if t.data, left, err = carla.Transcode(t.data[:0], t.profile, &l.decoder, m.Data); err != nil {
@@ -82,14 +76,8 @@ func (t *Transcoder) Write(m *codec.Message) error {
 	}
 	other := *m
 	other.Channel, other.Data, other.Buffer = l.channel, t.data, nil
-	return t.w.Write(&other)
+	return t.Writer.Write(&other)
 }
 
-// Losses implements bridge.Lossy.
+// Losses implements codec.Writer.
 func (t *Transcoder) Losses() []bridge.Loss { return t.losses.Losses() }
-
-// Sync puts the frames written so far on the disk.
-func (t *Transcoder) Sync() error { return t.w.Sync() }
-
-// Close closes the log.
-func (t *Transcoder) Close() error { return t.w.Close() }

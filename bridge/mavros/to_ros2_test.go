@@ -25,7 +25,7 @@ import (
 )
 
 // translated returns the messages of a log by topic, and the channels.
-func translated(t *testing.T, path string, o ReadOptions) (map[string][][]byte, bridge.Lossy, *codec.Info) {
+func translated(t *testing.T, path string, o ReadOptions) (map[string][][]byte, *bridge.Translated, *codec.Info) {
 	log, err := tlog.Format.Open(path)
 	require.NoError(t, err)
 	r, left, err := bridge.Translate(log, codec.EncodingCDR,
@@ -186,7 +186,7 @@ func TestSystems(t *testing.T) {
 		{3, 1, &message.MessageRaw{ID: 99999, Payload: []byte{1, 2, 3}}},
 	}
 	path := writeLog(t, list)
-	all, lossy, _ := translated(t, path, ReadOptions{})
+	all, log, _ := translated(t, path, ReadOptions{})
 	counts := map[string]int{}
 	for topic, list := range all {
 		counts[topic] = len(list)
@@ -198,10 +198,10 @@ func TestSystems(t *testing.T) {
 		{Topic: tlog.Topic, What: "VIBRATION", Messages: 1},
 		{Topic: tlog.Topic, What: "messages of 255/190, which is not an autopilot", Messages: 1},
 		{Topic: tlog.Topic, What: "messages of 3/154, which is not an autopilot", Messages: 1},
-	}, lossy.Losses())
+	}, log.Losses())
 
-	all, lossy, info := translated(t, path, ReadOptions{Raw: true})
-	require.Empty(t, lossy.Losses())
+	all, log, info := translated(t, path, ReadOptions{Raw: true})
+	require.Empty(t, log.Losses())
 	require.Len(t, all, 4+8)
 	for _, topic := range info.Topics {
 		if topic.Channel.Topic != "/mavlink/uas3/comp1/UNKNOWN_99999" {

@@ -25,7 +25,7 @@ type Writer struct {
 	seen     codec.Info // channels so far, to extend the mapping
 }
 
-var _ codec.Splitter = (*Writer)(nil)
+var _ codec.Writer = (*Writer)(nil)
 
 // NewWriter returns a writer to r, which it owns. With a nil mapping, the names and types of topics decide, and cameras
 // and arms that have no names are numbered as they come.
@@ -126,7 +126,7 @@ func (w *Writer) Write(m *codec.Message) error {
 	return w.write(t, m)
 }
 
-// Split implements codec.Splitter. The episode goes on in another session, unless nothing divides the recording into
+// Split implements codec.Writer. The episode goes on in another session, unless nothing divides the recording into
 // episodes: then the session is another one.
 func (w *Writer) Split() error {
 	if w.m.Episodes == (Boundaries{}) {

@@ -292,7 +292,7 @@ func TestLosses(t *testing.T) {
 		{Topic: "/rosout", What: "frame_id of std_msgs/Header", Messages: 2},
 		{Topic: "/rosout", What: "seq of std_msgs/Header", Messages: 3},
 		{Topic: "/rosout", What: "topics of rosgraph_msgs/Log", Messages: 2},
-	}, r.(bridge.Lossy).Losses())
+	}, r.Losses())
 
 	// From ROS 2: fields that it added, with other values than their defaults.
 	text2, err := library.Concatenated("sensor_msgs/msg/Range")
@@ -309,7 +309,7 @@ func TestLosses(t *testing.T) {
 	require.Equal(t, []bridge.Loss{
 		{Topic: "/range", What: "variance of sensor_msgs/msg/Range", Messages: 2},
 		{Topic: "/word", What: "characters that are not Unicode", Messages: 1},
-	}, back.(bridge.Lossy).Losses())
+	}, back.Losses())
 }
 
 func TestErrors(t *testing.T) {

@@ -55,6 +55,7 @@ func format(name string, encode encode) codec.Format {
 
 // writer writes the folders of a recording.
 type writer struct {
+	codec.NoSplits
 	stamped.Folders
 	path, extension string
 	encode          encode
@@ -117,5 +118,5 @@ func (w *writer) Write(message *codec.Message) error {
 	return f.Write(&m, w.extension, w.file, strconv.Itoa(p.width), strconv.Itoa(p.height), strings.Join(names, " "))
 }
 
-// Losses implements codec.Lossy.
+// Losses implements codec.Writer.
 func (w *writer) Losses() []codec.Loss { return w.lost.Losses() }

@@ -75,7 +75,7 @@ func NewReader(files *store.Files, format, path string, s Source) *Reader {
 // Source returns the source of the episodes, which the reader closes.
 func (r *Reader) Source() Source { return r.source }
 
-// Losses implements codec.Lossy.
+// Losses returns what the images and numbers of the episodes lost in reading.
 func (r *Reader) Losses() []codec.Loss {
 	lost := codec.LossCounts{}
 	maps.Copy(lost, r.source.Found().Lost)

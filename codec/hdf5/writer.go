@@ -64,7 +64,7 @@ func Create(path string, o Options) (*Writer, error) {
 	return &Writer{file: file, path: path, options: o, lost: codec.LossCounts{}}, nil
 }
 
-// Losses implements codec.Lossy: what images lose as JPEGs, pixels or depths.
+// Losses returns what images lose as JPEGs, pixels or depths.
 func (w *Writer) Losses() []codec.Loss { return w.lost.Losses() }
 
 // Write appends an episode. Rows without a frame get a black image. After an error nothing more can be written, unless

@@ -42,6 +42,7 @@ func accepts(c *codec.Channel) error {
 
 // writer writes the folders of a recording.
 type writer struct {
+	codec.NoSplits
 	stamped.Folders
 	path   string
 	topics stamped.Topics[camera]
@@ -133,5 +134,5 @@ func (w *writer) encode(m *pixel.Image) (extension string, content []byte, err e
 	return ".png", content, err
 }
 
-// Losses implements codec.Lossy.
+// Losses implements codec.Writer.
 func (w *writer) Losses() []codec.Loss { return w.lost.Losses() }

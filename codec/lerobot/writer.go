@@ -87,7 +87,7 @@ func Create(path string, o Options) (*Writer, error) {
 // Notes returns remarks on what was written.
 func (w *Writer) Notes() []string { return w.remarks }
 
-// Losses implements codec.Lossy: what videos and tables do not keep of images, and rows that make no episode.
+// Losses returns what videos and tables do not keep of images, and rows that make no episode.
 func (w *Writer) Losses() []codec.Loss { return w.lost.Losses() }
 
 // Write appends an episode that was aligned on a fixed timeline. Other episodes can be written after an

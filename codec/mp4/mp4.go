@@ -63,6 +63,7 @@ func accepts(c *codec.Channel) error {
 
 // writer writes the videos of a recording.
 type writer struct {
+	codec.NoSplits
 	path    string
 	program string
 	encoder *ffmpeg.Encoder
@@ -188,7 +189,7 @@ func (c *camera) prepare(m *pixel.Image) error {
 
 var errDeep = errors.New("images of 16 bits, such as depths, have no place in a video; write images instead")
 
-// Losses implements codec.Lossy: pixels, which all encoders change, parts of times, and frames that ffmpeg could not
+// Losses implements codec.Writer: pixels, which all encoders change, parts of times, and frames that ffmpeg could not
 // decode.
 func (w *writer) Losses() (all []codec.Loss) {
 	for _, c := range w.topics.List {

@@ -192,7 +192,7 @@ func TestSplit(t *testing.T) {
 		require.NoError(t, w.Write(&codec.Message{Channel: channels[i%3], LogTime: int64(i + 1),
 			Data: []byte(strings.Repeat("x", i))}))
 		if i%3 == 2 && i < 8 {
-			require.NoError(t, w.(codec.Splitter).Split())
+			require.NoError(t, w.Split())
 		}
 	}
 	require.NoError(t, w.Close())

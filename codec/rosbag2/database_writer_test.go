@@ -32,9 +32,8 @@ func TestLayouts(t *testing.T) {
 						completed = append(completed, filepath.Base(f.Path))
 					}
 					bag := Options{Storage: storage, Version: version, CompressionMode: mode}
-					cw, err := codec.Formats{bag.Format()}.Create(dir, o)
+					w, err := codec.Formats{bag.Format()}.Create(dir, o)
 					require.NoError(t, err)
-					w := cw.(codec.Splitter)
 					channels := testChannels()
 					require.NoError(t, w.Declare(channels[1]))
 					want := testMessages(30, channels[0])

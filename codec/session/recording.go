@@ -14,7 +14,7 @@ import (
 )
 
 // Recording writes sessions one after the other: the first one is the folder NAME, those behind it are NAME_1 and on.
-// Its other methods are those of Writer and of codec.Splitter.
+// Its other methods are those of codec.Writer.
 type Recording struct {
 	*output.Recording
 	options  Options
@@ -30,10 +30,7 @@ type Recording struct {
 	lost codec.LossCounts
 }
 
-var (
-	_ codec.Splitter = (*Recording)(nil)
-	_ codec.Lossy    = (*Recording)(nil)
-)
+var _ codec.Writer = (*Recording)(nil)
 
 // Record begins a recording with the session in the folder path. Only that may exist with o.Overwrite. completed is
 // codec.CreateOptions.Completed.
@@ -139,7 +136,7 @@ func (r *Recording) SplitTask(task string) error {
 // Size returns how many bytes were written to all sessions.
 func (r *Recording) Size() int64 { return r.bytes + r.writer.Load().Size() }
 
-// Losses implements codec.Lossy: what images of the sessions that are complete lost.
+// Losses implements codec.Writer: what images of the sessions that are complete lost.
 func (r *Recording) Losses() []codec.Loss {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -63,11 +63,11 @@ func written(t *testing.T, f codec.Format, messages ...codec.Message) (string, [
 		if err != nil { // of NaN
 			text = fmt.Append(nil, rows)
 		}
-		return string(text), w.(codec.Lossy).Losses()
+		return string(text), w.Losses()
 	}
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
-	return string(text), w.(codec.Lossy).Losses()
+	return string(text), w.Losses()
 }
 
 func sizeOf(t *testing.T, path string) int64 {

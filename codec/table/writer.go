@@ -17,16 +17,14 @@ import (
 	"tapedeck/codec/internal/files"
 )
 
-var (
-	_ codec.Writer = (*writer)(nil)
-	_ codec.Lossy  = (*writer)(nil)
-)
+var _ codec.Writer = (*writer)(nil)
 
 // maxWaiting is how many bytes of all tables together wait to be written.
 const maxWaiting = 96 << 20
 
 // writer writes a table for each topic: to files in a folder, or to a file or stream that holds one topic, or all.
 type writer struct {
+	codec.NoSplits
 	options Options
 	kind    kind
 	create  codec.CreateOptions
@@ -234,7 +232,7 @@ func (w *writer) Sync() error {
 	return errors.Join(errs...)
 }
 
-// Losses implements codec.Lossy.
+// Losses implements codec.Writer.
 func (w *writer) Losses() []codec.Loss { return w.losses.Losses() }
 
 // Close implements codec.Writer.

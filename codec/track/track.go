@@ -107,6 +107,7 @@ var kinds = map[string]func() msgs.Message{
 
 // writer writes the tracks of a recording.
 type writer struct {
+	codec.NoSplits
 	path   string
 	file   bool // path is a file rather than a folder
 	encode encode
@@ -272,7 +273,7 @@ func (w *writer) add(t *stamped.Target[track], p point) error {
 	return t.Of.add(p)
 }
 
-// Losses implements codec.Lossy.
+// Losses implements codec.Writer.
 func (w *writer) Losses() []codec.Loss {
 	lost := w.lost.Losses()
 	for _, f := range w.frames.wanted {

@@ -136,6 +136,7 @@ func (it *linesIterator) Next() (*codec.Message, error) {
 func (it *linesIterator) Close() error { return nil }
 
 type linesWriter struct {
+	codec.NoSplits
 	file     *os.File
 	w        *bufio.Writer
 	channels []*codec.Channel
@@ -180,6 +181,8 @@ func (w *linesWriter) Write(m *codec.Message) error {
 }
 
 func (w *linesWriter) Sync() error { return w.w.Flush() }
+
+func (w *linesWriter) Losses() []codec.Loss { return nil }
 
 func (w *linesWriter) Close() error {
 	err := w.put(line{End: true})

@@ -391,7 +391,7 @@ func TestRecoverSeries(t *testing.T) {
 	payload := func(i int) []byte { return bytes.Repeat([]byte{byte(i), byte(i >> 8), 7, 1}, 50) }
 	for i := range count {
 		if i == 100 || i == 200 {
-			require.NoError(t, w.(codec.Splitter).Split())
+			require.NoError(t, w.Split())
 		}
 		require.NoError(t, w.Write(&codec.Message{Channel: imu, LogTime: int64(i+1) * 1e6, Data: payload(i)}))
 	}

@@ -267,10 +267,7 @@ func Export(t testing.TB, f codec.Format, path string, messages ...codec.Message
 	}
 	require.NoError(t, w.Sync())
 	require.NoError(t, w.Close())
-	if lossy, ok := w.(codec.Lossy); ok {
-		lost = lossy.Losses()
-	}
-	return lost, refused
+	return w.Losses(), refused
 }
 
 // Tree returns the contents of the files in a folder, by their paths there.

@@ -134,15 +134,14 @@ func TestFullDisk(t *testing.T) {
 				kept := taken - int64(missing.Count())
 
 				// There is no room for another file, until there is.
-				splitter := w.(codec.Splitter)
 				full := filepath.Join(dir, "full")
 				_ = os.WriteFile(full, make([]byte, room), 0o666)
-				require.ErrorIs(t, splitter.Split(), syscall.ENOSPC)
+				require.ErrorIs(t, w.Split(), syscall.ENOSPC)
 				require.Equal(t, err, write())
 				require.NoError(t, os.Remove(ballast))
 				require.NoError(t, os.Remove(full))
-				require.NoError(t, splitter.Split())
-				require.Equal(t, second, splitter.File())
+				require.NoError(t, w.Split())
+				require.Equal(t, second, w.File())
 				again := taken
 				for range 3 {
 					if size > 1<<20 {
@@ -231,14 +230,13 @@ func TestDeletingFromAFullDisk(t *testing.T) {
 				},
 			})
 			require.NoError(t, err)
-			splitter := w.(codec.Splitter)
 			c := manyChannels(1)[0]
 			data := make([]byte, 10_000)
 			full := 0
 			for taken := int64(0); full < 50; taken++ {
 				err := w.Write(&codec.Message{Channel: c, LogTime: 1e18 + taken*1000, PublishTime: 1, Data: data})
 				if err == nil && taken%100 == 99 {
-					err = splitter.Split()
+					err = w.Split()
 				}
 				if err == nil {
 					continue
@@ -252,9 +250,9 @@ func TestDeletingFromAFullDisk(t *testing.T) {
 					oldest := complete[0]
 					complete = complete[1:]
 					mu.Unlock()
-					require.NoError(t, splitter.Remove(oldest))
+					require.NoError(t, w.Remove(oldest))
 					require.NoFileExists(t, oldest)
-					err = splitter.Split()
+					err = w.Split()
 				}
 			}
 			require.NoError(t, other(w.Close()))

@@ -44,7 +44,7 @@ type Format struct {
 	Listed func(complete []*codec.Info) error
 }
 
-// Recording implements codec.Splitter.
+// Recording implements codec.Writer. It keeps what it is given: Losses returns none.
 type Recording struct {
 	disk      codec.Disk
 	format    Format
@@ -135,10 +135,13 @@ func (r *Recording) Sync() error {
 	return err
 }
 
-// File implements codec.Splitter.
+// Losses implements codec.Writer.
+func (r *Recording) Losses() []codec.Loss { return nil }
+
+// File implements codec.Writer.
 func (r *Recording) File() string { return r.path }
 
-// Split implements codec.Splitter.
+// Split implements codec.Writer.
 func (r *Recording) Split() error {
 	if errors.Is(r.err, fs.ErrClosed) {
 		return r.err
@@ -166,7 +169,7 @@ func (r *Recording) taken(path string) bool {
 	return errors.Is(r.disk.Vacant(path, false), fs.ErrExist)
 }
 
-// Remove implements codec.Splitter.
+// Remove implements codec.Writer.
 func (r *Recording) Remove(path string) error {
 	r.listing.Lock()
 	defer r.listing.Unlock()

@@ -204,9 +204,7 @@ func (w *episodeJob) run(ctx context.Context, out *output) error {
 	}
 	w.target, w.result.Episodes = target, make([]Episode, len(tasks))
 	err = w.writeAll(ctx, tasks)
-	if lossy, ok := target.(codec.Lossy); ok {
-		w.lost.addAll(lossy.Losses())
-	}
+	w.lost.addAll(target.Losses())
 	if err == nil {
 		err = w.refuse()
 	}
@@ -218,10 +216,8 @@ func (w *episodeJob) run(ctx context.Context, out *output) error {
 		w.result.Episodes = slices.Delete(w.result.Episodes, i, i+1)
 	}
 	w.result.Losses, w.result.Unplaced = w.lost.divide(w.format)
-	if noted, ok := target.(interface{ Notes() []string }); ok {
-		for _, note := range noted.Notes() {
-			w.warn(note)
-		}
+	for _, note := range target.Notes() {
+		w.warn(note)
 	}
 	return target.Close()
 }

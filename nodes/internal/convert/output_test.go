@@ -23,7 +23,7 @@ func TestOutputThatAppearsMeanwhile(t *testing.T) {
 			require.NoError(t, err)
 			w, err := out.create(codec.CreateOptions{})
 			require.NoError(t, err)
-			require.NoError(t, w.(codec.Splitter).Split())
+			require.NoError(t, w.Split())
 			require.NoError(t, w.Close())
 			require.NoError(t, os.WriteFile(filepath.Join(folder, other), []byte("other"), 0o644))
 			_, err = out.commit(t.Context())
@@ -51,7 +51,7 @@ func TestOverwriteSparesFolders(t *testing.T) {
 	require.NoError(t, err)
 	w, err := out.create(codec.CreateOptions{})
 	require.NoError(t, err)
-	require.NoError(t, w.(codec.Splitter).Split())
+	require.NoError(t, w.Split())
 	require.NoError(t, w.Close())
 	other := filepath.Join(folder, "out_1.mcap", "notes")
 	require.NoError(t, os.Mkdir(filepath.Dir(other), 0o755))
@@ -75,7 +75,7 @@ func TestOverwriteShorter(t *testing.T) {
 		w, err := out.create(codec.CreateOptions{})
 		require.NoError(t, err)
 		for range splits {
-			require.NoError(t, w.(codec.Splitter).Split())
+			require.NoError(t, w.Split())
 		}
 		require.NoError(t, w.Close())
 		return out.commit(t.Context())

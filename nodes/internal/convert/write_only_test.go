@@ -30,10 +30,10 @@ var listFormat = codec.Format{
 			path = filepath.Join(path, "list.list")
 		}
 		file, err := os.Create(path)
-		return &listWriter{file, file}, err
+		return &listWriter{Writer: file, Closer: file}, err
 	},
 	Stream: func(w io.Writer, _ codec.CreateOptions) (codec.Writer, error) {
-		return &listWriter{w, io.NopCloser(nil)}, nil
+		return &listWriter{Writer: w, Closer: io.NopCloser(nil)}, nil
 	},
 	Accepts: func(c *codec.Channel) error {
 		if c.Type != "std_msgs/msg/UInt32" {
@@ -46,6 +46,7 @@ var listFormat = codec.Format{
 }
 
 type listWriter struct {
+	codec.NoSplits
 	io.Writer
 	io.Closer
 }

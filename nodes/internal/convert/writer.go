@@ -32,7 +32,6 @@ type writer struct {
 
 	writer    codec.Writer
 	composing formats.ComposingWriter // the writer if it composes messages; else nil
-	splitter  codec.Splitter          // nil unless there are limits
 	limits    series.SplitLimits
 	file      series.Split
 	latched   *state           // with which further files begin; nil if there are none
@@ -83,9 +82,7 @@ func (w *writer) run(ctx context.Context, options codec.CreateOptions) error {
 	var lost losses
 	lost, w.result.Throttled = s.observer.finish(s.Losses())
 	lost = append(lost, w.lost...)
-	if lossy, ok := w.writer.(codec.Lossy); ok {
-		lost.addAll(lossy.Losses())
-	}
+	lost.addAll(w.writer.Losses())
 	w.result.Losses, w.result.Unplaced = lost.divide(s.target.format)
 	if w.result.Messages == 0 && !s.observer.salvages || w.composing != nil && w.composing.Empty() {
 		return w.nothing()
@@ -124,11 +121,7 @@ func (w *writer) open(options codec.CreateOptions) (err error) {
 		composing := composer.Writer(w.writer)
 		w.composing, w.writer = composing, composing
 	}
-	if w.limits == (series.SplitLimits{}) {
-		return nil
-	}
-	w.splitter = w.writer.(codec.Splitter) // by Format.Splits, which fits has checked
-	if !w.source.composed {
+	if w.limits != (series.SplitLimits{}) && !w.source.composed {
 		w.latched = newState(w.source.plan)
 	}
 	return nil
@@ -267,17 +260,17 @@ func (w *writer) refuse(m *codec.Message, what string, err error) {
 
 // split starts another file if m belongs there.
 func (w *writer) split(m *codec.Message) error {
-	if w.splitter == nil {
+	if w.limits == (series.SplitLimits{}) {
 		return nil
 	}
 	size := series.MessageSize(m.Channel.Topic, m.Data)
 	at := max(m.LogTime, w.result.End) // an early time begins no file: with --message-order many may
 	if w.file.Full(&w.limits, at, size) {
-		closed := w.splitter.File()
-		if err := w.splitter.Split(); err != nil {
+		closed := w.writer.File()
+		if err := w.writer.Split(); err != nil {
 			return err
 		}
-		if err := w.out.checkSplit(w.splitter.File()); err != nil {
+		if err := w.out.checkSplit(w.writer.File()); err != nil {
 			return err
 		}
 		w.file.Next()
@@ -298,7 +291,7 @@ func (w *writer) split(m *codec.Message) error {
 // recorder names files so, and would not know that messages of topics are repeated that are not latched.
 func (w *writer) mark(closed string, t int64) error {
 	name, _ := series.Parse(closed)
-	listed := name.Record() || store.Dir(w.splitter.File()) != w.out.part
+	listed := name.Record() || store.Dir(w.writer.File()) != w.out.part
 	if (listed || series.Adjoin(w.result.End, t)) && len(w.source.plan.repeats) == 0 {
 		return nil
 	}

@@ -21,7 +21,7 @@ type Composer interface {
 	HoldsKey(key string) bool
 	// SetDefaults takes what the options do not give from the metadata of the converted recordings.
 	SetDefaults(metadata map[string]string)
-	// Writer returns a writer of ROS 2 messages to w, which it owns. It may be a bridge.Lossy.
+	// Writer returns a writer of ROS 2 messages to w, which it owns.
 	Writer(w codec.Writer) ComposingWriter
 	// Transcoder returns a writer of the format's own messages to w, which it owns, in the layout that the options
 	// name.
@@ -36,6 +36,8 @@ type ComposingWriter interface {
 	Expect(r codec.Reader) error
 	// Empty reports whether what was written holds nothing of the messages.
 	Empty() bool
+	// Size returns how many bytes were written, in all files.
+	Size() int64
 }
 
 // CARLAOptions are the options of logs that are composed of ROS 2 messages.

@@ -29,12 +29,16 @@ type Episodes struct {
 	New func(o *Options, path string, file, single bool, layout *episode.Layout) (EpisodeWriter, error)
 }
 
-// EpisodeWriter writes episodes. It may be codec.Lossy, and have remarks on what it wrote with Notes() []string.
+// EpisodeWriter writes episodes.
 type EpisodeWriter interface {
 	// Write writes the index-th episode. It returns the report of aligning it, nil if it was not aligned.
 	Write(index int, e *episode.Episode, o align.Options) (*align.Report, error)
 	// Parallel reports whether several episodes may be written at once, in any order.
 	Parallel() bool
+	// Losses returns what the episodes so far had and the format does not keep. It must not be called during Write.
+	Losses() []codec.Loss
+	// Notes returns remarks on what was written.
+	Notes() []string
 	Close() error
 	Abort()
 }
@@ -66,7 +70,7 @@ func newLeRobot(o *Options, path string, _, _ bool, layout *episode.Layout) (Epi
 }
 
 // recordSessions is Live.Robot of sessions.
-func recordSessions(path string, o codec.CreateOptions, m *robot.Mapping) (codec.Writer, error) {
+func recordSessions(path string, o codec.CreateOptions, m *robot.Mapping) (*robot.Writer, error) {
 	s := session.Options{Overwrite: o.Overwrite, Dated: o.Dated, Ending: o.Ending}
 	if m != nil {
 		s.Task = m.Task
@@ -127,12 +131,11 @@ func (t *sessions) name(name string) string {
 	return unique
 }
 
-// Losses implements codec.Lossy.
+func (t *sessions) Parallel() bool       { return true }
 func (t *sessions) Losses() []codec.Loss { return t.lost.Losses() }
-
-func (t *sessions) Parallel() bool { return true }
-func (t *sessions) Close() error   { return nil }
-func (t *sessions) Abort()         {}
+func (t *sessions) Notes() []string      { return nil }
+func (t *sessions) Close() error         { return nil }
+func (t *sessions) Abort()               {}
 
 // dataset is one of LeRobot with all episodes.
 type dataset struct {

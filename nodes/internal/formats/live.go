@@ -26,7 +26,7 @@ type Live struct {
 	Metadata   bool   // CreateOptions.Metadata is kept
 	// Robot begins a recording of the topics of a robot, which m names, or their names and types if m is nil. It is nil
 	// for formats that hold any topics.
-	Robot func(path string, o codec.CreateOptions, m *robot.Mapping) (codec.Writer, error)
+	Robot func(path string, o codec.CreateOptions, m *robot.Mapping) (*robot.Writer, error)
 }
 
 // Values of the recorder's --storage: AutoStorage goes by the name of the recording, and is DefaultStorage if that says

@@ -507,7 +507,7 @@ func TestPlayerTellsOfFiles(t *testing.T) {
 	var files []string
 	for i, at := range []int64{0, 1e6, 2e6, 400e6} {
 		if i > 0 {
-			require.NoError(t, w.(codec.Splitter).Split())
+			require.NoError(t, w.Split())
 		}
 		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: epoch + at, Data: data}))
 		files = append(files, filepath.Join(path, fmt.Sprintf("drive_%d.mcap", i)))

@@ -194,11 +194,11 @@ func TestNameDecidesOnFormat(t *testing.T) {
 	} {
 		o := testOptions("mcap")
 		o.Output = name
-		w, path, err := create(&o, &settings{}, name, codec.CreateOptions{})
-		require.NoError(t, err)
-		require.Equal(t, name, path)
-		require.NoError(t, w.Close())
-		check(t, path)
+		out := output{name: name}
+		require.NoError(t, out.create(&o, &settings{}, codec.CreateOptions{}))
+		require.Equal(t, name, out.path)
+		require.NoError(t, out.Close())
+		check(t, out.path)
 	}
 }
 
@@ -207,17 +207,17 @@ func TestDefaultChunks(t *testing.T) {
 	for storage, want := range map[string]string{"mcap": "10 not compressed", "record": "3"} {
 		o := defaultOptions()
 		o.Storage = storage
-		w, path, err := create(&o, &settings{}, filepath.Join(t.TempDir(), "drive"), codec.CreateOptions{})
-		require.NoError(t, err)
+		out := output{name: filepath.Join(t.TempDir(), "drive")}
+		require.NoError(t, out.create(&o, &settings{}, codec.CreateOptions{}))
 		m := codec.Message{
 			Channel: &codec.Channel{Topic: "/a", Type: "a/msg/A", Encoding: codec.EncodingCDR}, LogTime: 1,
 			Data: make([]byte, 1<<20),
 		}
 		for range 40 {
-			require.NoError(t, w.Write(&m))
+			require.NoError(t, out.Write(&m))
 		}
-		require.NoError(t, w.Close())
-		r, err := formats.Recorded().Open(nil, path)
+		require.NoError(t, out.Close())
+		r, err := formats.Recorded().Open(nil, out.path)
 		require.NoError(t, err)
 		info, err := r.Info()
 		require.NoError(t, err)

@@ -5,7 +5,11 @@ import (
 	"strings"
 	"time"
 
+	"tapedeck/bridge/robot"
 	"tapedeck/codec"
+	"tapedeck/nodes/recorder/internal/diskguard"
+	"tapedeck/nodes/recorder/internal/filewriter"
+	"tapedeck/nodes/recorder/internal/upload"
 )
 
 // defaultName returns the name of a recording that the user did not name.
@@ -24,26 +28,42 @@ func recordingName(o *options, now time.Time) string {
 
 func dated(name string, now time.Time) string { return name + "_" + now.Format("2006_01_02-15_04_05") }
 
-// create begins a recording of that name and returns its path. options has what o does not say.
-func create(o *options, s *settings, name string, options codec.CreateOptions) (codec.Writer, string, error) {
+// output is a recording that is written: one after the other, if the session goes on in another one.
+type output struct {
+	filewriter.Output
+	robot *robot.Writer // Writer, if that writes episodes; else nil
+	name  string
+	path  string
+	files *diskguard.Splits
+	sent  *upload.Recording // nil: not uploaded file by file
+}
+
+// create begins the recording. options has what o does not say.
+func (out *output) create(o *options, s *settings, options codec.CreateOptions) (err error) {
 	format := o.format()
 	options.Format, options.Overwrite, options.Compression = format.Name, o.Overwrite, o.Compression
 	options.ChunkSize, options.ChunkDuration = int(o.ChunkSize), o.ChunkDuration
-	path := format.Live.Path(name)
+	out.path = format.Live.Path(out.name)
 	if format.Live.Robot != nil {
-		w, err := format.Live.Robot(path, options, s.robot)
-		return w, path, err
+		if out.robot, err = format.Live.Robot(out.path, options, s.robot); err != nil {
+			return err
+		}
+		out.Writer, out.Size = out.robot, out.robot.Size
+		return nil
 	}
 	if o.Overwrite {
-		if err := format.Live.RemoveRest(format.Live.BareName(name)); err != nil {
-			return nil, path, err
+		if err := format.Live.RemoveRest(format.Live.BareName(out.name)); err != nil {
+			return err
 		}
 	}
-	w, err := codec.Formats{format.Format}.Create(path, options)
-	if err == nil && s.composer != nil {
-		w = s.composer.Writer(w)
+	if out.Writer, err = (codec.Formats{format.Format}).Create(out.path, options); err != nil {
+		return err
 	}
-	return w, path, err
+	if s.composer != nil {
+		composing := s.composer.Writer(out.Writer)
+		out.Writer, out.Size = composing, composing.Size
+	}
+	return nil
 }
 
 // parseData reads KEY=VALUE.

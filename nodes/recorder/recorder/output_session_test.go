@@ -202,7 +202,7 @@ func TestSessionMisses(t *testing.T) {
 	require.EqualValues(t, 1, missing.Count())
 	require.Same(t, c, missing.Topics[0].Channel)
 	require.Equal(t, failure, write(2))
-	require.NoError(t, s.(codec.Splitter).Split())
+	require.NoError(t, s.Split())
 	require.NoError(t, write(2))
 	require.NoError(t, s.Close())
 	require.Equal(t, stamps(2, 3), take(t, "a_1").Cameras[0].Stamps)

@@ -12,12 +12,13 @@ import (
 )
 
 // nowhere is a codec.Writer that takes no time.
-type nowhere struct{}
+type nowhere struct{ codec.NoSplits }
 
 func (nowhere) Declare(*codec.Channel) error { return nil }
 func (nowhere) Write(*codec.Message) error   { return nil }
 func (nowhere) Sync() error                  { return nil }
 func (nowhere) Close() error                 { return nil }
+func (nowhere) Losses() []codec.Loss         { return nil }
 
 func newTestReceiver(topic string, q *queue.Queue) *intake.Receiver {
 	return intake.NewReceiver(&codec.Channel{Topic: topic}, intake.Options{Clock: new(bridge.SimTime), Queue: q})
@@ -29,7 +30,7 @@ func BenchmarkMessage(b *testing.B) {
 	for _, topics := range []int{1, 500} {
 		b.Run(fmt.Sprintf("%d topics", topics), func(b *testing.B) {
 			q := queue.New(256 << 20)
-			w := filewriter.New(q, nowhere{}, filewriter.Callbacks{
+			w := filewriter.New(q, filewriter.Output{Writer: nowhere{}}, filewriter.Callbacks{
 				OnFileEnd:  func(int64, int64, bool) {},
 				NoteLosses: func() {},
 				Recorded:   func() []filewriter.Counted { return nil },

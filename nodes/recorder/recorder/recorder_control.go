@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"tapedeck/bridge"
-	"tapedeck/codec"
 	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/recorder/internal/filewriter"
@@ -147,7 +146,7 @@ func (r *recorder) continueIn(name string) (closed, opened string, err error) {
 	case r.options.format().Live.Robot != nil:
 		return "", "", errors.New("each split of a session is a folder of its own already; leave out the name")
 	}
-	return s.writer.Continue(s.ctx, bridge.Now(), func() (codec.Writer, error) { return s.beginNext(name) })
+	return s.writer.Continue(s.ctx, bridge.Now(), func() (filewriter.Output, error) { return s.beginNext(name) })
 }
 
 // discard marks the episode that is being recorded, or else the one that ended last, as discarded. It returns which one
@@ -161,9 +160,15 @@ func (r *recorder) discard() (string, error) {
 			r.options.format().Name)
 	}
 	s := r.session.Load()
-	what, paths, err := "", []string(nil), errNotRecording
+	var what string
+	var paths []string
+	discard := func() (err error) {
+		what, paths, err = s.output.Load().robot.Discard()
+		return err
+	}
+	err := errNotRecording
 	if r.recording() {
-		what, paths, err = s.writer.DiscardEpisode(s.ctx, bridge.Now())
+		err = s.writer.Do(s.ctx, bridge.Now(), discard)
 	}
 	if errors.Is(err, errNotRecording) { // by now
 		r.lifecycle.Lock()
@@ -171,7 +176,7 @@ func (r *recorder) discard() (string, error) {
 		if s != r.session.Load() || r.recording() {
 			return "", errors.New("another recording has begun meanwhile; nothing is discarded")
 		}
-		what, paths, err = s.output.Load().Writer.(filewriter.Discarder).Discard()
+		err = discard()
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("%w; it was moved or deleted", err)
@@ -193,10 +198,8 @@ func (r *recorder) discard() (string, error) {
 
 // discarded returns how many episodes of the recording were discarded.
 func (r *recorder) discarded() int {
-	if out := r.session.Load().output.Load(); out != nil {
-		if d, ok := out.Writer.(filewriter.Discarder); ok {
-			return d.Discarded()
-		}
+	if out := r.session.Load().output.Load(); out != nil && out.robot != nil {
+		return out.robot.Discarded()
 	}
 	return 0
 }
@@ -228,10 +231,7 @@ func (r *recorder) report(s *session, reason string) {
 		var paths []string
 		var losses []bridge.Loss
 		for _, out := range s.outputs {
-			paths = append(paths, out.path)
-			if w, ok := out.Writer.(bridge.Lossy); ok {
-				losses = append(losses, w.Losses()...)
-			}
+			paths, losses = append(paths, out.path), append(losses, out.Losses()...)
 		}
 		fmt.Fprintf(r.out, "recorded %s: %s\n", strings.Join(paths, ", "), t)
 		for _, line := range lossLines(losses) {

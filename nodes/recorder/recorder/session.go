@@ -20,7 +20,6 @@ import (
 	"tapedeck/nodes/recorder/internal/owner"
 	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/subscription"
-	"tapedeck/nodes/recorder/internal/upload"
 )
 
 // errNotRecording is returned when no recording is running.
@@ -59,26 +58,16 @@ type session struct {
 	reported  sync.Map               // errors of files, each a *codec.MissingError
 }
 
-// output is a recording that is written: one after the other, if the session goes on in another one.
-type output struct {
-	codec.Writer
-	name  string
-	path  string
-	files *diskguard.Splits
-	sent  *upload.Recording // nil: not uploaded file by file
-}
-
 // create begins a recording of that name.
-func (s *session) create(o *options, name string) (out *output, err error) {
+func (s *session) create(o *options, name string) (*output, error) {
 	r := s.recorder
-	out = &output{name: name}
+	out := &output{name: name}
 	out.files = diskguard.NewSplits(r.options.MaxBagFiles, func(path string) error {
-		if splitter, ok := out.Writer.(codec.Splitter); ok {
-			if err := splitter.Remove(path); r.uploads == nil || !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
+		err := out.Remove(path)
+		if r.uploads != nil && errors.Is(err, fs.ErrNotExist) { // it was deleted once it was uploaded
+			return nil
 		}
-		return nil // or it was deleted once it was uploaded
+		return err
 	}, s.deleted)
 	completed := func(f codec.FileInfo, err error) { s.completed(out, f, err) }
 	options := codec.CreateOptions{Disk: r.disk, Metadata: r.metadata, Completed: completed,
@@ -86,28 +75,28 @@ func (s *session) create(o *options, name string) (out *output, err error) {
 	if r.options.SplitNames == namesTime {
 		options.Dated = time.Now
 	}
-	out.Writer, out.path, err = create(o, &r.settings, name, options)
-	if splitter, ok := out.Writer.(codec.Splitter); ok && options.Dated != nil {
-		if file := splitter.File(); filepath.Dir(file) != filepath.Clean(out.path) { // no bag, whose path is the folder
-			out.path = file
-		}
+	if err := out.create(o, &r.settings, options); err != nil {
+		return nil, err
 	}
-	if err == nil && r.uploads != nil && o.format().Live.Robot == nil {
+	if file := out.File(); options.Dated != nil && filepath.Dir(file) != filepath.Clean(out.path) {
+		out.path = file // and not the folder of a bag
+	}
+	if r.uploads != nil && out.robot == nil {
 		out.sent = r.uploads.Begin(out.path, false)
 	}
-	return out, err
+	return out, nil
 }
 
 // beginNext begins the recording that onSplit puts in place.
-func (s *session) beginNext(name string) (codec.Writer, error) {
+func (s *session) beginNext(name string) (filewriter.Output, error) {
 	o := s.recorder.options
 	o.Overwrite = false // which is for the first recording, and could hit the one that is written
 	next, err := s.create(&o, name)
 	if err != nil {
-		return nil, err
+		return filewriter.Output{}, err
 	}
 	s.next = next
-	return next.Writer, nil
+	return next.Output, nil
 }
 
 // path returns the path of the recording that is written, "" in snapshot mode.
@@ -116,6 +105,12 @@ func (s *session) path() string {
 		return out.path
 	}
 	return ""
+}
+
+// late reports whether encoding pictures has held up the writing.
+func (s *session) late() bool {
+	out := s.output.Load()
+	return out != nil && out.robot != nil && out.robot.Late() > 0
 }
 
 // newSession creates the recording of that name. It is not written to before run.
@@ -151,7 +146,7 @@ func (r *recorder) newSession(name string) (*session, error) {
 	if o.LowSpaceAction == diskguard.DeleteUploaded {
 		s.guard.RemoveOldest = r.uploads.RemoveOldest
 	}
-	s.writer = filewriter.New(r.queue, out.Writer, filewriter.Callbacks{
+	s.writer = filewriter.New(r.queue, out.Output, filewriter.Callbacks{
 		OnFileEnd: s.onFileEnd, Recorded: s.counted, NoteLosses: s.noteLosses, Now: r.clock.Now,
 		Latched: r.latched,
 		OnSplit: s.onSplit, OnError: s.onError, OnRefused: s.onRefused, OnLimit: s.endAt, OnRepeats: s.onRepeats,

@@ -49,7 +49,7 @@ func (s *session) noteLosses() {
 	now := s.recorder.clock.Now()
 	list := s.recorded()
 	why := "dropped, as the disk did not keep up"
-	if s.writer.Late() {
+	if s.late() {
 		why = "dropped because PNG encoding could not keep up"
 	}
 	for _, rec := range list {

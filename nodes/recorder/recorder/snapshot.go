@@ -78,5 +78,7 @@ func (r *recorder) createSnapshot(name string, metadata map[string]string) (code
 			return nil, "", err
 		}
 	}
-	return create(&o, &r.settings, name, codec.CreateOptions{Disk: r.disk, Metadata: metadata})
+	out := output{name: name}
+	err := out.create(&o, &r.settings, codec.CreateOptions{Disk: r.disk, Metadata: metadata})
+	return out.Writer, out.path, err
 }

@@ -52,7 +52,7 @@ func (s *status) update(now time.Time) {
 	t := r.totals()
 	if t.dropped > r.refused.Load() {
 		why := "the disk does not keep up; queue_size bounds the bytes that wait for it"
-		if s := r.session.Load(); s.writer != nil && s.writer.Late() {
+		if r.session.Load().late() {
 			why = "PNG encoding cannot keep up; record the compressed image topics instead"
 		}
 		r.warn("dropped", "messages are dropped: %s", why)

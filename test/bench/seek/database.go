@@ -29,6 +29,7 @@ BEGIN;
 
 // database has SQLite's own program (Debian: sqlite3) write a recording, as rosbag2 does with SQLite.
 type database struct {
+	codec.NoSplits
 	program    *exec.Cmd
 	input      io.WriteCloser
 	statements *bufio.Writer // to input
@@ -76,6 +77,8 @@ func (d *database) Write(m *codec.Message) error {
 }
 
 func (d *database) Sync() error { return nil }
+
+func (d *database) Losses() []codec.Loss { return nil }
 
 func (d *database) Close() error {
 	_, err := d.statements.WriteString("COMMIT;\n")

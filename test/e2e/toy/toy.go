@@ -27,18 +27,24 @@ var Format = codec.Format{
 	Create:   create,
 }
 
-type writer struct{ *os.File }
+type writer struct {
+	codec.NoSplits
+	file *os.File
+}
 
 func create(path string, _ codec.CreateOptions) (codec.Writer, error) {
 	f, err := os.Create(path)
 	if err == nil {
 		_, err = f.WriteString(magic)
 	}
-	return writer{f}, err
+	return writer{file: f}, err
 }
 
 func (w writer) Declare(c *codec.Channel) error { return w.Write(&codec.Message{Channel: c}) }
-func (w writer) Write(m *codec.Message) error   { return json.NewEncoder(w.File).Encode(m) }
+func (w writer) Write(m *codec.Message) error   { return json.NewEncoder(w.file).Encode(m) }
+func (w writer) Sync() error                    { return w.file.Sync() }
+func (w writer) Close() error                   { return w.file.Close() }
+func (w writer) Losses() []codec.Loss           { return nil }
 
 type reader struct {
 	info     codec.Info

@@ -65,12 +65,11 @@ func (t *hdf5File) Write(_ int, e *episode.Episode, o align.Options) (*align.Rep
 	return t.layout.Write(e, o, t.w.Write)
 }
 
-// Losses implements codec.Lossy.
+func (t *hdf5File) Parallel() bool       { return false }
 func (t *hdf5File) Losses() []codec.Loss { return t.w.Losses() }
-
-func (t *hdf5File) Parallel() bool { return false }
-func (t *hdf5File) Close() error   { return t.w.Close() }
-func (t *hdf5File) Abort()         { t.w.Abort() }
+func (t *hdf5File) Notes() []string      { return nil }
+func (t *hdf5File) Close() error         { return t.w.Close() }
+func (t *hdf5File) Abort()               { t.w.Abort() }
 
 // hdf5Name returns what training code expects files of episodes to be called.
 func hdf5Name(index int) string { return fmt.Sprintf("episode_%d.hdf5", index) }
@@ -103,9 +102,8 @@ func (t *hdf5Folder) Write(index int, e *episode.Episode, o align.Options) (*ali
 	return report, w.Close()
 }
 
-// Losses implements codec.Lossy.
+func (t *hdf5Folder) Parallel() bool       { return true }
 func (t *hdf5Folder) Losses() []codec.Loss { return t.lost.Losses() }
-
-func (t *hdf5Folder) Parallel() bool { return true }
-func (t *hdf5Folder) Close() error   { return nil }
-func (t *hdf5Folder) Abort()         {}
+func (t *hdf5Folder) Notes() []string      { return nil }
+func (t *hdf5Folder) Close() error         { return nil }
+func (t *hdf5Folder) Abort()               {}

@@ -3,11 +3,9 @@ package filewriter
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"tapedeck/codec"
 	"tapedeck/codec/series"
 	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/schedule"
@@ -32,7 +30,7 @@ func (w *Writer) Split(ctx context.Context, until int64) (closed, opened string,
 }
 
 // Continue is Split with another output, which Run begins with begin. The one before belongs to OnSplit then.
-func (w *Writer) Continue(ctx context.Context, until int64, begin func() (codec.Writer, error),
+func (w *Writer) Continue(ctx context.Context, until int64, begin func() (Output, error),
 ) (closed, opened string, err error) {
 	var r splitResult
 	err = w.ask(ctx, until, func(t, received int64) error {
@@ -45,29 +43,10 @@ func (w *Writer) Continue(ctx context.Context, until int64, begin func() (codec.
 	return r.closed, r.opened, nil
 }
 
-// Discarder is an output that holds episodes.
-type Discarder interface {
-	// Discard marks the episode that is being recorded, or else the one that ended last, as discarded. It returns which
-	// one that is, in words, and the paths of its files. It may be called after Close.
-	Discard() (what string, paths []string, err error)
-	// Discarded returns how many episodes were discarded. It may be called beside all other methods.
-	Discarded() int
-}
-
-// DiscardEpisode calls Discard of the output, which is a Discarder, behind what was received until then.
-func (w *Writer) DiscardEpisode(ctx context.Context, until int64) (what string, paths []string, err error) {
-	var r struct {
-		what  string
-		paths []string
-	}
-	err = w.ask(ctx, until, func(int64, int64) (err error) {
-		r.what, r.paths, err = w.output.(Discarder).Discard()
-		return err
-	})
-	if err != nil {
-		return "", nil, err
-	}
-	return r.what, r.paths, nil
+// Do has Run call do behind what was received until then, and returns its error. If ctx ends before that is done, it
+// returns the cause: do may still be called then.
+func (w *Writer) Do(ctx context.Context, until int64, do func() error) error {
+	return w.ask(ctx, until, func(int64, int64) error { return do() })
 }
 
 // ask has Run do something behind what was received until then. If ctx ends before that is done, it returns the cause.
@@ -121,35 +100,32 @@ func (w *Writer) splitDue(it *queue.Item) bool {
 
 // split starts another file, which begins at the log time t with what was received at received: of the same recording,
 // or of the one that begin begins.
-func (w *Writer) split(t, received int64, begin func() (codec.Writer, error)) splitResult {
-	splitter, ok := w.output.(codec.Splitter)
-	var next codec.Writer
+func (w *Writer) split(t, received int64, begin func() (Output, error)) splitResult {
+	var next Output
 	if begin != nil {
 		var err error
 		if next, err = begin(); err != nil {
 			return splitResult{err: err}
 		}
-	} else if !ok {
-		return splitResult{err: errors.New("recordings of this format cannot be split")}
 	}
 	if w.broken == nil {
-		w.endFile(next != nil)
-		if w.broken != nil && next == nil {
+		w.endFile(begin != nil)
+		if w.broken != nil && begin == nil {
 			return splitResult{err: w.broken}
 		}
 	}
 	if w.broken == nil {
-		w.totals.end(w.file.Start(), w.end, next != nil)
+		w.totals.end(w.file.Start(), w.end, begin != nil)
 	} else {
 		w.totals.end(0, 0, false) // its messages may be missing
 	}
 	closed := w.File()
 	recording := w.totals.open.recording
 	begins := cmp.Or(t, w.callbacks.Now())
-	if next != nil {
+	if begin != nil {
 		recording = &recordingTotals{began: begins}
 		w.replace(next)
-	} else if err := splitter.Split(); err != nil {
+	} else if err := w.output.Split(); err != nil {
 		return splitResult{err: fmt.Errorf("start another file after %s: %w", closed, err)}
 	} else {
 		w.file.Next()
@@ -158,14 +134,14 @@ func (w *Writer) split(t, received int64, begin func() (codec.Writer, error)) sp
 	w.broken = nil
 	w.totals.begin(w.File(), recording)
 	w.callbacks.OnSplit(closed, w.File(), begins)
-	if next != nil || !w.KeepsState {
+	if begin != nil || !w.KeepsState {
 		w.repeat(w.callbacks.Latched(received), t)
 	}
 	return splitResult{closed: closed, opened: w.File()}
 }
 
 // replace goes on in another recording.
-func (w *Writer) replace(next codec.Writer) {
+func (w *Writer) replace(next Output) {
 	w.output = next
 	w.shared.Store(&next)
 	w.size, w.file = 0, series.Split{}

@@ -51,12 +51,12 @@ type Writer struct {
 	position atomic.Int64                      // receive time until which everything is written
 	bytes    atomic.Uint64                     // of payloads that were written, repeated ones too
 	totals   totals
-	path     atomic.Pointer[string]       // of the file that is being written
-	shared   atomic.Pointer[codec.Writer] // output, for all goroutines
+	path     atomic.Pointer[string] // of the file that is being written
+	shared   atomic.Pointer[Output] // output, for all goroutines
 
 	// What follows belongs to Run.
 
-	output   codec.Writer
+	output   Output
 	events   accounting.EventLog
 	declared []*codec.Channel // to be declared, in order
 
@@ -67,7 +67,7 @@ type Writer struct {
 	written uint64           // messages
 	payload uint64           // bytes of these
 	stored  int64            // the same in files, roughly
-	size    int64            // of the files, if the output is sized
+	size    int64            // Output.Size, if that is set
 	known   []*codec.Channel // that were declared
 	file    series.Split     // that is being written
 	end     int64            // log time of the last message
@@ -78,6 +78,12 @@ type Writer struct {
 	missing *codec.MissingError
 	full    bool // MaxBytes or MaxMessages is reached
 	scratch codec.Message
+}
+
+// Output is a recording that is written to.
+type Output struct {
+	codec.Writer
+	Size func() int64 // returns the bytes of all files; nil: they are about as large as the messages
 }
 
 // Callbacks report what happens to a recording. All are set.
@@ -111,7 +117,7 @@ type Callbacks struct {
 }
 
 // New returns a Writer from q to output.
-func New(q *queue.Queue, output codec.Writer, c Callbacks) *Writer {
+func New(q *queue.Queue, output Output, c Callbacks) *Writer {
 	w := &Writer{
 		output: output, Reorder: queue.Reorder, queue: q, owner: owner.New(), callbacks: c,
 		requests: make(chan request), totals: totals{recorded: c.Recorded},
@@ -123,15 +129,13 @@ func New(q *queue.Queue, output codec.Writer, c Callbacks) *Writer {
 	return w
 }
 
-// File returns the path of the file that is being written, "" if the format does not tell.
+// File returns the path of the file that is being written.
 func (w *Writer) File() string { return *w.path.Load() }
 
 // updateFile updates what File returns.
 func (w *Writer) updateFile() {
-	if s, ok := w.output.(codec.Splitter); ok {
-		if path := s.File(); path != w.File() {
-			w.path.Store(&path)
-		}
+	if path := w.output.File(); path != w.File() {
+		w.path.Store(&path)
 	}
 }
 
@@ -140,12 +144,6 @@ func (w *Writer) Position() int64 { return w.position.Load() }
 
 // PayloadBytes returns how many bytes of payloads were written, with those that further files repeat.
 func (w *Writer) PayloadBytes() uint64 { return w.bytes.Load() }
-
-// Late reports whether encoding has held up the writing.
-func (w *Writer) Late() bool {
-	o, ok := (*w.shared.Load()).(interface{ Late() uint64 })
-	return ok && o.Late() > 0
-}
 
 // Declare has a channel declared, in the order of calls. It waits for nothing.
 func (w *Writer) Declare(c *codec.Channel) {
@@ -159,7 +157,7 @@ func (w *Writer) Note(e codec.Event) {
 
 // Sync puts what was written on the disk. Run handles its error.
 func (w *Writer) Sync() {
-	if err := (*w.shared.Load()).Sync(); err != nil {
+	if err := w.shared.Load().Sync(); err != nil {
 		w.owner.Post(func() { w.fail(err) })
 	}
 }
@@ -329,16 +327,12 @@ func (w *Writer) limit(size int64) string {
 // sizeOf returns how many bytes an item takes in a file, roughly.
 func sizeOf(it *queue.Item) int64 { return series.MessageSize(it.Topic.Name(), it.Payload.Data) }
 
-// sized is a writer whose files are not about as large as the messages that are written.
-type sized interface {
-	// Size returns the bytes of all files.
-	Size() int64
-}
-
 // grown returns how many bytes a message of that size has added to the file.
 func (w *Writer) grown(size int64) int64 {
-	if o, ok := w.output.(sized); ok {
-		size, w.size = o.Size()-w.size, o.Size()
+	if w.output.Size != nil {
+		before := w.size
+		w.size = w.output.Size()
+		size = w.size - before
 	}
 	return size
 }

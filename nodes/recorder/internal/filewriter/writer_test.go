@@ -22,7 +22,7 @@ import (
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
-// memory is a codec.Splitter that keeps what is written.
+// memory is a codec.Writer that keeps what is written.
 type memory struct {
 	mu       sync.Mutex
 	files    []memoryFile
@@ -70,8 +70,9 @@ func (m *memory) Sync() error {
 	return m.fail
 }
 
-func (m *memory) Close() error { return nil }
-func (m *memory) File() string { return fmt.Sprintf("file%d", max(len(m.files), 1)-1) }
+func (m *memory) Close() error         { return nil }
+func (m *memory) Losses() []codec.Loss { return nil }
+func (m *memory) File() string         { return fmt.Sprintf("file%d", max(len(m.files), 1)-1) }
 
 func (m *memory) Split() error {
 	m.mu.Lock()
@@ -137,7 +138,7 @@ func (c *calls) callbacks() Callbacks {
 func newWriter(maxBytes int64) (w *Writer, m *memory, c *calls, a *topic) {
 	m, c = &memory{}, &calls{}
 	q := queue.New(maxBytes)
-	w = New(q, m, c.callbacks())
+	w = New(q, Output{Writer: m}, c.callbacks())
 	c.note = w.Note
 	return w, m, c, newTopic("/a", q)
 }
@@ -481,7 +482,7 @@ func TestWaitsForSpace(t *testing.T) {
 		require.Equal(t, "split file0 file1 at 2", c.list[1])
 		require.Equal(t, uint64(3), a.Written.Load())
 
-		w.output = &memory{fail: w.missing}
+		w.output.Writer = &memory{fail: w.missing}
 		w.fail(w.missing)
 		require.NoError(t, w.broken, "what was said of the file before is not about this one")
 	})

@@ -20,6 +20,7 @@ import (
 
 // slowWriter keeps the numbers that payloads begin with, and the events. It may fail.
 type slowWriter struct {
+	codec.NoSplits
 	let     chan struct{} // has a value for each message; closed: no more are waited for
 	fail    error
 	numbers []uint64
@@ -29,6 +30,7 @@ type slowWriter struct {
 func (*slowWriter) Declare(*codec.Channel) error { return nil }
 func (*slowWriter) Sync() error                  { return nil }
 func (*slowWriter) Close() error                 { return nil }
+func (*slowWriter) Losses() []codec.Loss         { return nil }
 
 func (w *slowWriter) Write(m *codec.Message) error {
 	<-w.let
