@@ -21,12 +21,9 @@ type imageFrames struct {
 	leaf   int
 	from   int // the row of the first frame
 	count  int
-	next   int // the next row of pages, in the table
-	group  int // the row group of pages
-	begin  int // the first row of the group
-	pages  parquet.Pages
-	page   parquet.Page
-	values parquet.ValueReader
+	next   int // the next row of values, in the table
+	end    int // the row behind the row group of values
+	values parquet.ColumnChunkValueReader
 	data   []byte
 	mm     []byte // of depths
 }
@@ -94,61 +91,47 @@ func (f *imageFrames) Frame(i int) (frame episode.Frame, err error) {
 
 // seek goes to a row of the table.
 func (f *imageFrames) seek(row int) error {
-	groups := f.table.in.RowGroups()
 	begin := 0
-	for g, rows := range groups {
-		n := int(rows.NumRows())
-		if row < begin+n {
+	for g, rows := range f.table.in.RowGroups() {
+		end := begin + int(rows.NumRows())
+		if row < end {
 			if err := f.release(); err != nil {
 				return err
 			}
 			if err := f.table.checkPages(g, f.leaf); err != nil {
 				return err
 			}
-			f.group, f.begin, f.next = g, begin, row
-			f.pages = rows.ColumnChunks()[f.leaf].Pages()
-			return f.pages.SeekToRow(int64(row - begin))
+			f.values = parquet.NewColumnChunkValueReader(rows.ColumnChunks()[f.leaf])
+			f.next, f.end = row, end
+			return f.values.SeekToRow(int64(row - begin))
 		}
-		begin += n
+		begin = end
 	}
 	return fmt.Errorf("no row %d, there are %d", row, begin)
 }
 
 // read reads the next value.
 func (f *imageFrames) read() error {
-	if f.next == f.begin+int(f.table.in.RowGroups()[f.group].NumRows()) {
+	if f.next == f.end {
 		if err := f.seek(f.next); err != nil {
 			return err
 		}
 	}
 	var value [1]parquet.Value
-	for {
-		if f.values != nil {
-			if n, _ := f.values.ReadValues(value[:]); n == 1 {
-				f.data = append(f.data[:0], value[0].ByteArray()...)
-				f.next++
-				return nil
-			}
-			parquet.Release(f.page)
-			f.page, f.values = nil, nil
-		}
-		page, err := f.pages.ReadPage()
-		if err != nil {
-			return err
-		}
-		f.page, f.values = page, page.Values()
+	if _, err := f.values.ReadValues(value[:]); err != nil {
+		return err
 	}
+	f.data = append(f.data[:0], value[0].ByteArray()...)
+	f.next++
+	return nil
 }
 
-func (f *imageFrames) release() (err error) {
-	if f.page != nil {
-		parquet.Release(f.page)
-		f.page, f.values = nil, nil
+func (f *imageFrames) release() error {
+	if f.values == nil {
+		return nil
 	}
-	if f.pages != nil {
-		err = f.pages.Close()
-		f.pages = nil
-	}
+	err := f.values.Close()
+	f.values = nil
 	return err
 }
 

@@ -97,7 +97,8 @@ func (t *tableReader) scan(leaf int, do func(v parquet.Value, begins bool) error
 			if err := t.checkPages(g, leaf); err != nil {
 				return err
 			}
-			if err := scanPages(rows.ColumnChunks()[leaf].Pages(), buffer, bounded); err != nil {
+			values := parquet.NewColumnChunkValueReader(rows.ColumnChunks()[leaf])
+			if err := scanValues(values, buffer, bounded); err != nil {
 				return err
 			}
 		}
@@ -127,29 +128,20 @@ func (t *tableReader) checkPages(group, leaf int) error {
 	return nil
 }
 
-func scanPages(pages parquet.Pages, buffer []parquet.Value, do func(parquet.Value, bool) error) error {
-	defer pages.Close()
+func scanValues(values parquet.ColumnChunkValueReader, buffer []parquet.Value,
+	do func(v parquet.Value, begins bool) error) error {
+	defer values.Close()
 	for {
-		page, err := pages.ReadPage()
+		n, err := values.ReadValues(buffer)
+		for _, v := range buffer[:n] {
+			if err := do(v, v.RepetitionLevel() == 0); err != nil {
+				return err
+			}
+		}
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
-			return err
-		}
-		values := page.Values()
-		for err == nil {
-			var n int
-			n, err = values.ReadValues(buffer)
-			for _, v := range buffer[:n] {
-				if failed := do(v, v.RepetitionLevel() == 0); failed != nil {
-					parquet.Release(page)
-					return failed
-				}
-			}
-		}
-		parquet.Release(page)
-		if !errors.Is(err, io.EOF) {
 			return err
 		}
 	}
