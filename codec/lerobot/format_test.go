@@ -162,10 +162,10 @@ func foreign(t testing.TB) string {
 		}, nil)
 		require.NoError(t, err)
 		value := func(row, i int) parquet.Value { return parquet.FloatValue(float32(100*e + 10*row + i)) }
-		require.NoError(t, table.lists(stateKey, 1, 3, 2, value))
-		require.NoError(t, table.lists(actionKey, 1, 3, 2, value))
-		require.NoError(t, table.scalars("episode_index", 3,
-			func(int) parquet.Value { return parquet.Int64Value(int64(e)) }))
+		require.NoError(t, table.lists(stateKey, 3, 2, value))
+		require.NoError(t, table.lists(actionKey, 3, 2, value))
+		require.NoError(t, table.lists("episode_index", 3, 1,
+			func(int, int) parquet.Value { return parquet.Int64Value(int64(e)) }))
 		require.NoError(t, table.close())
 	}
 	return path

@@ -90,7 +90,7 @@ func (w *Writer) taskTable() error {
 	}
 	t := sheet{rows: len(w.tasks)}
 	t.ints("task_index", func(i int) int { return i })
-	t.add(listColumn("task", parquet.String(), 0), 0, 1, func(i, _ int) parquet.Value {
+	t.add(listColumn("task", parquet.String(), 0), 1, func(i, _ int) parquet.Value {
 		return parquet.ByteArrayValue([]byte(w.tasks[i]))
 	})
 	return t.write(filepath.Join(w.part, tasksPath), map[string]string{"pandas": string(pandas)})
@@ -103,11 +103,11 @@ func (w *Writer) episodeTable() error {
 		t.ints(name, func(i int) int { return value(w.rows[i]) })
 	}
 	doubles := func(name string, value func(r *episodeRow) float64) {
-		t.add(listColumn(name, parquet.Leaf(parquet.DoubleType), 0), 0, 1,
+		t.add(listColumn(name, parquet.Leaf(parquet.DoubleType), 0), 1,
 			func(i, _ int) parquet.Value { return parquet.DoubleValue(value(w.rows[i])) })
 	}
 	t.ints("episode_index", func(i int) int { return i })
-	t.add(listColumn("tasks", parquet.String(), 1), 1, 1, func(i, _ int) parquet.Value {
+	t.add(listColumn("tasks", parquet.String(), 1), 1, func(i, _ int) parquet.Value {
 		return parquet.ByteArrayValue([]byte(w.rows[i].task))
 	})
 	ints("length", func(r *episodeRow) int { return r.length })
@@ -130,13 +130,13 @@ func (w *Writer) episodeTable() error {
 		for _, stat := range statNames {
 			name := "stats/" + key + "/" + stat
 			if stat == "count" {
-				t.add(listColumn(name, parquet.Leaf(parquet.Int64Type), 1), 1, 1, func(i, _ int) parquet.Value {
+				t.add(listColumn(name, parquet.Leaf(parquet.Int64Type), 1), 1, func(i, _ int) parquet.Value {
 					return parquet.Int64Value(int64(w.rows[i].stats[key].values["count"][0]))
 				})
 				continue
 			}
 			column := listColumn(name, parquet.Leaf(parquet.DoubleType), depth)
-			t.add(column, depth, len(first.values[stat]), func(i, c int) parquet.Value {
+			t.add(column, len(first.values[stat]), func(i, c int) parquet.Value {
 				return parquet.DoubleValue(w.rows[i].stats[key].values[stat][c])
 			})
 		}
@@ -153,14 +153,14 @@ type sheet struct {
 	puts    []func(*table) error // one for each column
 }
 
-// add adds a column of lists of a width that are depth deep, or of values if depth is 0.
-func (s *sheet) add(c column, depth, width int, value func(row, i int) parquet.Value) {
+// add adds a column of lists of a width, or of values.
+func (s *sheet) add(c column, width int, value func(row, i int) parquet.Value) {
 	s.columns = append(s.columns, c)
-	s.puts = append(s.puts, func(t *table) error { return t.lists(c.name, depth, s.rows, width, value) })
+	s.puts = append(s.puts, func(t *table) error { return t.lists(c.name, s.rows, width, value) })
 }
 
 func (s *sheet) ints(name string, value func(row int) int) {
-	s.add(listColumn(name, parquet.Leaf(parquet.Int64Type), 0), 0, 1,
+	s.add(listColumn(name, parquet.Leaf(parquet.Int64Type), 0), 1,
 		func(row, _ int) parquet.Value { return parquet.Int64Value(int64(value(row))) })
 }
 

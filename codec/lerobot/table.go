@@ -62,7 +62,7 @@ type table struct {
 	buffer *bufio.Writer
 	bytes  int64 // written so far
 	out    *parquet.GenericWriter[any]
-	leaves map[string]int // the first leaf of each column
+	leaves map[string]parquet.LeafColumn // the first leaf of each column
 	values []parquet.Value
 }
 
@@ -77,16 +77,17 @@ func createTable(path string, columns []column, metadata map[string]string) (*ta
 		return nil, err
 	}
 	schema := parquet.NewSchema("schema", newGroup(columns))
-	t := &table{path: path, file: file, buffer: bufio.NewWriterSize(file, 1<<16), leaves: map[string]int{}}
+	t := &table{path: path, file: file, buffer: bufio.NewWriterSize(file, 1<<16),
+		leaves: map[string]parquet.LeafColumn{}}
 	options := []parquet.WriterOption{
 		schema, parquet.Compression(&parquet.Snappy), parquet.DataPageVersion(1), parquet.WriteBufferSize(0),
 		parquet.CreatedBy("tapedeck", "1", "0"),
 		parquet.DataPageStatistics(false), // a page would have its least and greatest image four times more
 		parquet.DefaultEncodingFor(parquet.ByteArray, &parquet.Plain),
 	}
-	for i, leaf := range schema.Columns() {
+	for _, leaf := range schema.Columns() {
 		if _, known := t.leaves[leaf[0]]; !known {
-			t.leaves[leaf[0]] = i
+			t.leaves[leaf[0]], _ = schema.Lookup(leaf...)
 		}
 		if leaf[len(leaf)-1] == "bytes" {
 			options = append(options, parquet.SkipPageBounds(leaf...),
@@ -106,29 +107,15 @@ func (t *table) put(leaf int, values ...parquet.Value) error {
 	return err
 }
 
-// scalars writes n rows of a column.
-func (t *table) scalars(name string, n int, value func(row int) parquet.Value) error {
-	leaf := t.leaves[name]
-	t.values = t.values[:0]
-	for i := range n {
-		t.values = append(t.values, value(i).Level(0, 1, leaf))
-	}
-	return t.put(leaf, t.values...)
-}
-
-// lists writes n rows of a column, each a list of width that is depth deep, whose inner lists have one element. With a
-// depth of 0 each is a value.
-func (t *table) lists(name string, depth, n, width int, value func(row, i int) parquet.Value) error {
-	if depth == 0 {
-		return t.scalars(name, n, func(row int) parquet.Value { return value(row, 0) })
-	}
+// lists writes n rows of a column: each a list of width, whose inner lists have one element, or a value.
+func (t *table) lists(name string, n, width int, value func(row, i int) parquet.Value) error {
 	leaf := t.leaves[name]
 	for i := range n {
 		t.values = t.values[:0]
 		for k := range width {
-			t.values = append(t.values, value(i, k).Level(min(k, 1), 2*depth+1, leaf))
+			t.values = append(t.values, value(i, k).Level(min(k, 1), leaf.MaxDefinitionLevel, leaf.ColumnIndex))
 		}
-		if err := t.put(leaf, t.values...); err != nil {
+		if err := t.put(leaf.ColumnIndex, t.values...); err != nil {
 			return err
 		}
 	}
@@ -137,7 +124,7 @@ func (t *table) lists(name string, depth, n, width int, value func(row, i int) p
 
 // image writes a row of a column of images.
 func (t *table) image(name string, data []byte, path string) error {
-	leaf := t.leaves[name]
+	leaf := t.leaves[name].ColumnIndex
 	return errors.Join(
 		t.put(leaf, parquet.ByteArrayValue(data).Level(0, 2, leaf)),
 		t.put(leaf+1, parquet.ByteArrayValue([]byte(path)).Level(0, 2, leaf+1)))

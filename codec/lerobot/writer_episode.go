@@ -131,7 +131,7 @@ func (w *Writer) numbers(t *prepared, row *episodeRow, task int) error {
 	for _, v := range t.vectors {
 		key, width := v.feature.key, len(v.Columns)
 		value := func(i, c int) parquet.Value { return parquet.FloatValue(v.at(t.span.from+i, c)) }
-		if err := w.data.lists(key, min(width-1, 1), n, width, value); err != nil {
+		if err := w.data.lists(key, n, width, value); err != nil {
 			return err
 		}
 		row.stats[key] = columnStats(n, width, func(i, c int) float64 { return float64(v.at(t.span.from+i, c)) })
@@ -145,7 +145,7 @@ func (w *Writer) numbers(t *prepared, row *episodeRow, task int) error {
 		{"index", func(i int) int64 { return int64(row.from + i) }},
 		{"task_index", func(int) int64 { return int64(task) }},
 	} {
-		if err := w.data.scalars(c.key, n, func(i int) parquet.Value {
+		if err := w.data.lists(c.key, n, 1, func(i, _ int) parquet.Value {
 			return parquet.Int64Value(c.value(i))
 		}); err != nil {
 			return err
@@ -154,7 +154,7 @@ func (w *Writer) numbers(t *prepared, row *episodeRow, task int) error {
 	}
 	stamp := func(i int) float32 { return float32(float64(i) / w.info.FPS) }
 	row.stats["timestamp"] = columnStats(n, 1, func(i, _ int) float64 { return float64(stamp(i)) })
-	return w.data.scalars("timestamp", n, func(i int) parquet.Value { return parquet.FloatValue(stamp(i)) })
+	return w.data.lists("timestamp", n, 1, func(i, _ int) parquet.Value { return parquet.FloatValue(stamp(i)) })
 }
 
 // pictures writes the frames of a camera to the table: JPEGs and PNGs of colours as they are.
