@@ -13,17 +13,14 @@ import (
 // frameList locates the frames of a camera in an episode within the recording.
 type frameList struct {
 	*Recording
-	topic string
-	times []int64 // LogTime of the frames
-	first int     // how many frames before the first one have its LogTime; they are not in the episode
+	topic  string
+	places []place
 }
 
-// add adds a frame, which follows that many with the same LogTime.
-func (l *frameList) add(logTime int64, before int) {
-	if len(l.times) == 0 {
-		l.first = before
-	}
-	l.times = append(l.times, logTime)
+// place is where a frame is in a recording.
+type place struct {
+	logTime int64
+	before  int // frames of the camera before it that have its LogTime, also those that are in no episode
 }
 
 // open begins to read frames.
@@ -36,7 +33,7 @@ type frames struct {
 	*frameList
 	pictures map[*codec.Channel]*pixel.Locator
 	it       codec.Iterator
-	next     int // the next frame; negative before the first one
+	next     int // the next frame; negative before the first one of the episode
 }
 
 // maxSkipped is how many frames are read to get to a later one, before seeking it.
@@ -51,8 +48,8 @@ func (f *frames) Frame(i int) (episode.Frame, error) {
 }
 
 func (f *frames) frame(i int) (frame episode.Frame, err error) {
-	if i < 0 || i >= len(f.times) {
-		return frame, fmt.Errorf("the episode has %d", len(f.times))
+	if i < 0 || i >= len(f.places) {
+		return frame, fmt.Errorf("the episode has %d", len(f.places))
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -94,15 +91,10 @@ func (f *frames) seek(i int) error {
 		f.it.Close()
 		f.it = nil
 	}
-	f.next = i
-	for f.next > 0 && f.times[f.next-1] == f.times[i] {
-		f.next--
-	}
-	if f.times[i] == f.times[0] {
-		f.next = -f.first
-	}
+	at := f.places[i]
+	f.next = i - at.before
 	var err error
-	f.it, err = f.reader.Read(f.wanted(f.times[i], func(c *codec.Channel) bool { return c.Topic == f.topic }))
+	f.it, err = f.reader.Read(f.wanted(at.logTime, func(c *codec.Channel) bool { return c.Topic == f.topic }))
 	return err
 }
 

@@ -150,7 +150,7 @@ func (r *Recording) survey() error {
 		return err
 	}
 	defer it.Close()
-	s := survey{Recording: r, boundary: newBoundary(r.m.Episodes), frames: make([]instant, len(r.m.Cameras))}
+	s := survey{Recording: r, boundary: newBoundary(r.m.Episodes), places: make([]place, len(r.m.Cameras))}
 	for {
 		m, err := it.Next()
 		if errors.Is(err, io.EOF) {
@@ -181,23 +181,12 @@ func (r *Recording) survey() error {
 type survey struct {
 	*Recording
 	*boundary
-	task   string
-	take   *take            // nil: none has begun
-	last   *episode.Episode // the episode of take, or the one that ended last
-	frames []instant        // the latest frames of cameras
-	at     int              // of recorded
-}
-
-// instant counts the frames of a camera with the same LogTime.
-type instant struct {
-	logTime int64
-	count   int
-}
-
-// take is the episode that has begun.
-type take struct {
-	*episode.Episode
-	cameras []*frameList
+	task    string
+	episode *episode.Episode // that has begun; nil: none
+	lists   []*frameList     // of the cameras of episode
+	last    *episode.Episode // episode, or the one that ended last
+	places  []place          // of the next frames of cameras, if they have the LogTime of the latest ones
+	at      int              // of recorded
 }
 
 // add takes a message.
@@ -228,7 +217,7 @@ func (s *survey) add(m *codec.Message) error {
 	if s.pause(m.LogTime) {
 		s.end()
 	}
-	if s.active && s.take == nil {
+	if s.active && s.episode == nil {
 		s.begin()
 	}
 	if !s.active {
@@ -281,46 +270,43 @@ func (s *survey) spoilt(m *codec.Message, err error) {
 
 // begin begins an episode.
 func (s *survey) begin() {
-	s.take = &take{Episode: &episode.Episode{Task: s.task}}
-	if s.task == "" {
-		s.take.Task = s.m.Task
-	}
+	e := &episode.Episode{Task: cmp.Or(s.task, s.m.Task)}
+	s.episode, s.lists, s.last = e, nil, e
 	for _, c := range s.m.Cameras {
 		list := &frameList{Recording: s.Recording, topic: c.Topic}
-		s.take.cameras = append(s.take.cameras, list)
+		s.lists = append(s.lists, list)
 		camera := c.empty()
 		camera.Open = list.open
-		s.take.Cameras = append(s.take.Cameras, camera)
+		e.Cameras = append(e.Cameras, camera)
 	}
 	for i := range s.m.Arms {
-		s.take.Arms = append(s.take.Arms, s.m.Arms[i].empty())
+		e.Arms = append(e.Arms, s.m.Arms[i].empty())
 	}
-	s.last = s.take.Episode
-	s.last.Discarded = s.boundary.sample()
+	e.Discarded = s.boundary.sample()
 }
 
 // frame adds a frame to the cameras of a topic.
 func (s *survey) frame(t *topic, logTime, stamp int64, own bool) {
 	for _, i := range t.cameras {
-		at := &s.frames[i]
+		at := &s.places[i]
 		if at.logTime != logTime {
-			*at = instant{logTime: logTime}
+			*at = place{logTime: logTime}
 		}
 		if s.active {
-			c := s.take.Cameras[i]
+			c := s.episode.Cameras[i]
 			c.Stamps = append(c.Stamps, stamp)
 			if !own {
 				c.Unstamped++
 			}
-			s.take.cameras[i].add(logTime, at.count)
+			s.lists[i].places = append(s.lists[i].places, *at)
 		}
-		at.count++
+		at.before++
 	}
 }
 
 // sample adds what a sampler read to its stream.
 func (s *survey) sample(v *sampler, values []float64, stamp int64, own bool) {
-	to := v.of(s.take.Arms)
+	to := v.of(s.episode.Arms)
 	if len(to.Columns) < len(v.columns) {
 		*to = *episode.Spread(to, v.columns)
 	}
@@ -333,12 +319,11 @@ func (s *survey) sample(v *sampler, values []float64, stamp int64, own bool) {
 
 // end ends the episode that has begun, if there is one.
 func (s *survey) end() {
-	take := s.take
-	s.take = nil
-	if take == nil {
+	e := s.episode
+	s.episode = nil
+	if e == nil {
 		return
 	}
-	e := take.Episode
 	for _, c := range e.Cameras {
 		span(e, c.Stamps)
 	}
