@@ -1,11 +1,38 @@
 package bridge
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"tapedeck/msgs/plural"
 )
+
+// Call waits until the service of c is available, calls it and returns the response. It looks every few ms, as
+// middleware announces changes of the graph, but not when it has matched. Implementations of Node call it.
+func Call(ctx context.Context, c Client, request []byte) ([]byte, error) {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		wait, err := c.Send(request)
+		switch {
+		case err == nil:
+			return wait(ctx)
+		case !errors.Is(err, ErrUnavailable):
+			return nil, err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			if err != ErrUnavailable {
+				return nil, fmt.Errorf("wait for the service: %w: %w", ctx.Err(), err)
+			}
+			return nil, fmt.Errorf("wait for the service: %w", ctx.Err())
+		}
+	}
+}
 
 // MaxRequest is how many bytes a request of a service may have.
 const MaxRequest = 1 << 20

@@ -124,12 +124,13 @@ type Client interface {
 	Service() string
 	// Available reports whether the service is there.
 	Available() bool
-	// Send sends a request, after those sent before, and does not wait: without a service it returns ErrUnavailable.
-	// The request is the caller's again then. The caller must call wait once, which returns the response as CDR.
+	// Send sends a request, after those sent before, and does not wait: without a service the error wraps
+	// ErrUnavailable. The request is the caller's again then. The caller must call wait once, which returns the
+	// response as CDR.
 	Send(request []byte) (wait func(context.Context) ([]byte, error), err error)
 }
 
-// ErrUnavailable is returned by Client.Send while the service is not there.
+// ErrUnavailable is wrapped by errors of Client.Send while the service is not there.
 var ErrUnavailable = errors.New("the service is not available")
 
 // Subscription is one subscriber.

@@ -197,21 +197,11 @@ func (n *memoryNode) Call(ctx context.Context, service, typeName string, request
 	if err != nil {
 		return nil, err
 	}
-	for {
-		n.net.mu.Lock()
-		change := n.net.change()
-		n.net.mu.Unlock()
-		if wait, err := c.Send(request); err == nil {
-			return wait(ctx)
-		}
-		select {
-		case <-change:
-		case <-ctx.Done():
-			return nil, fmt.Errorf("call %s: no server: %w", c.Service(), ctx.Err())
-		case <-n.ctx.Done():
-			return nil, fmt.Errorf("call %s: %w", c.Service(), errClosed)
-		}
+	response, err := bridge.Call(ctx, c, request)
+	if err != nil {
+		return nil, fmt.Errorf("call %s: %w", c.Service(), err)
 	}
+	return response, nil
 }
 
 func (n *memoryNode) Client(service, typeName string) (bridge.Client, error) {
@@ -240,7 +230,10 @@ func (c *memoryClient) Send(request []byte) (func(context.Context) ([]byte, erro
 	n.net.mu.Lock()
 	defer n.net.mu.Unlock()
 	s := n.net.service(c.name, c.typeName)
-	if s == nil {
+	switch {
+	case n.ctx.Err() != nil:
+		return nil, errClosed
+	case s == nil:
 		return nil, bridge.ErrUnavailable
 	}
 	s.running.Add(1)
@@ -251,9 +244,9 @@ func (c *memoryClient) Send(request []byte) (func(context.Context) ([]byte, erro
 		case response := <-reply:
 			return response, nil
 		case <-ctx.Done():
-			return nil, fmt.Errorf("call %s: %w", c.name, ctx.Err())
+			return nil, ctx.Err()
 		case <-n.ctx.Done():
-			return nil, fmt.Errorf("call %s: %w", c.name, errClosed)
+			return nil, errClosed
 		}
 	}, nil
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"tapedeck/bridge"
 )
@@ -82,28 +81,11 @@ func (c *client) Available() bool {
 	return ok
 }
 
-func (c *client) call(ctx context.Context, request []byte) ([]byte, error) {
-	fastDDS, err := c.await(ctx)
-	if err != nil {
-		return nil, err
-	}
-	wait, err := c.begin(request, fastDDS)
-	if err != nil {
-		return nil, err
-	}
-	return wait(ctx)
-}
-
 func (c *client) Send(request []byte) (wait func(context.Context) ([]byte, error), err error) {
 	ok, fastDDS := c.available()
 	if !ok {
-		return nil, bridge.ErrUnavailable
+		return nil, c.unavailable()
 	}
-	return c.begin(request, fastDDS)
-}
-
-// begin sends a request and returns a function that waits for the reply.
-func (c *client) begin(request []byte, fastDDS bool) (wait func(context.Context) ([]byte, error), err error) {
 	response := make(chan []byte, 1)
 	key, err := c.send(request, fastDDS, response)
 	if err != nil {
@@ -148,32 +130,6 @@ func (c *client) forget(key callKey) {
 	delete(c.waiting, key)
 }
 
-// await waits until a service is available and reports whether it speaks Fast DDS's protocol.
-func (c *client) await(ctx context.Context) (fastDDS bool, err error) {
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		ok, fastDDS := c.available()
-		if ok {
-			return fastDDS, nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			barred := false
-			c.node.owned.Use(func() {
-				barred = slices.ContainsFunc(matchedPeers(c.reader.entity, false, ""), c.barred)
-			})
-			if barred {
-				return false, fmt.Errorf("wait for the service: %w; %s", ctx.Err(), noFastServices)
-			}
-			return false, fmt.Errorf("wait for the service: %w", ctx.Err())
-		case <-c.closed:
-			return false, errClosed
-		}
-	}
-}
-
 // available reports whether a service is available now, and whether it speaks Fast DDS's protocol.
 func (c *client) available() (ok, fastDDS bool) {
 	c.node.owned.Use(func() { // which keeps the writer's type
@@ -184,6 +140,18 @@ func (c *client) available() (ok, fastDDS bool) {
 		ok, fastDDS = available(c.writer.matched("serviceid"), replies)
 	})
 	return ok, fastDDS
+}
+
+// unavailable returns why no service is available.
+func (c *client) unavailable() (err error) {
+	err = errClosed
+	c.node.owned.Use(func() {
+		err = bridge.ErrUnavailable
+		if c.node.security.Keys != "" && slices.ContainsFunc(matchedPeers(c.reader.entity, false, ""), c.barred) {
+			err = fmt.Errorf("%w; %s", err, noFastServices)
+		}
+	})
+	return err
 }
 
 // barred reports whether a server cannot be called because of security; see noFastServices.

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/tiiuae/rclgo/pkg/rclgo"
 
@@ -79,42 +78,19 @@ func (c *client) available() (bool, error) {
 	return bool(there), err
 }
 
-func (c *client) call(ctx context.Context, request []byte) ([]byte, error) {
+func (c *client) Send(request []byte) (func(context.Context) ([]byte, error), error) {
 	if err := c.kind.request.check(request); err != nil {
 		return nil, fmt.Errorf("the request: %w", err)
 	}
-	both, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(c.ctx, cancel)()
-	response, err := c.exchange(both, request)
-	if err != nil && ctx.Err() == nil && c.ctx.Err() != nil {
-		err = errClosed
+	there, err := c.available()
+	if err == nil && !there {
+		err = bridge.ErrUnavailable
 	}
-	return response, err
-}
-
-func (c *client) exchange(ctx context.Context, request []byte) ([]byte, error) {
-	if err := c.await(ctx); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	return c.begin(request)(ctx)
-}
-
-func (c *client) Send(request []byte) (wait func(context.Context) ([]byte, error), err error) {
-	if err := c.kind.request.check(request); err != nil {
-		return nil, fmt.Errorf("the request: %w", err)
-	}
-	if !c.Available() {
-		return nil, bridge.ErrUnavailable
-	}
-	return c.begin(request), nil
-}
-
-// begin sends a request and returns a function that waits for the reply.
-func (c *client) begin(request []byte) func(context.Context) ([]byte, error) {
 	ctx, cancel := context.WithCancel(c.ctx)
 	var response []byte
-	var err error
 	ended := make(chan struct{})
 	c.sending.Lock()
 	defer c.sending.Unlock()
@@ -140,7 +116,7 @@ func (c *client) begin(request []byte) func(context.Context) ([]byte, error) {
 		case <-waiting.Done():
 			return nil, fmt.Errorf("wait for the reply: %w", waiting.Err())
 		}
-	}
+	}, nil
 }
 
 // send sends a request and waits for the reply.
@@ -157,28 +133,6 @@ func (c *client) send(ctx context.Context, request []byte) ([]byte, error) {
 	}
 	response := reply.(*message)
 	return response.data, response.err
-}
-
-// await waits until a service is there. rcl announces changes of the graph, but not when the middleware has matched.
-func (c *client) await(ctx context.Context) error {
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("wait for the service: %w", err)
-		}
-		there, err := c.available()
-		if err != nil {
-			return err
-		}
-		if there {
-			return nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-		}
-	}
 }
 
 func (c *client) Close() error {
