@@ -10,6 +10,7 @@ import (
 	"tapedeck/bridge/px4"
 	"tapedeck/codec"
 	"tapedeck/codec/episode"
+	"tapedeck/codec/series"
 )
 
 // Part is one of the recordings that a Recording reads.
@@ -42,7 +43,7 @@ func (e *SurveyError) Unwrap() error { return e.Err }
 func (o *Options) open(path string) (*Part, error) {
 	open := o.OpenFile
 	if open == nil {
-		open = func(path string) (codec.Reader, error) { return OpenSource(o.Files, o.Formats, path) }
+		open = func(path string) (codec.Reader, error) { return series.OpenSource(o.Files, o.Formats, path) }
 	}
 	source, err := open(path)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"tapedeck/bridge/carla"
 	"tapedeck/bridge/mavros"
 	"tapedeck/codec"
+	"tapedeck/codec/series"
 	"tapedeck/codec/store"
 )
 
@@ -70,7 +71,7 @@ func Open(paths []string, o Options) (_ *Recording, err error) {
 		}
 	}()
 	if len(paths) > 1 {
-		paths = Firsts(o.Files, o.Formats, paths)
+		paths = series.Firsts(o.Files, o.Formats, paths)
 	}
 	for i, path := range paths {
 		p, err := o.open(path)

@@ -1,5 +1,5 @@
-// Package series decides which files are one recording, reads them as one, and decides when a recording that is written
-// continues in another file.
+// Package series decides which files are one recording, finds recordings in folders, reads the files of one as one, and
+// decides when a recording that is written continues in another file.
 //
 // The first file of a recording means all of it. Its names are those that recorders give to the files of a recording:
 // NAME.mcap, NAME_1.mcap; NAME_0.bag, NAME_1.bag; 0_NAME_2026_01_31-08_15_00.mcap, 1_NAME_…; NAME.record.00000. A file

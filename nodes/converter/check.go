@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
+	"tapedeck/codec/series"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/contract"
 	"tapedeck/nodes/internal/describe"
@@ -51,7 +51,7 @@ func (o *checkOptions) check(ctx context.Context, paths []string, stdout, stderr
 	}
 	var suites junitSuites
 	failed, found := 0, 0
-	paths = recordings.Firsts(o.files, known.Codecs(), paths)
+	paths = series.Firsts(o.files, known.Codecs(), paths)
 	for i, path := range paths {
 		p, err := o.pass(ctx, path, o.DefinitionOptions, expected, nil, stderr)
 		switch {
@@ -293,7 +293,7 @@ func (o *expectOptions) expect(ctx context.Context, paths []string, stdout, stde
 		}
 	}
 	var passes []*contract.Pass
-	paths = recordings.Firsts(o.files, known.Codecs(), paths)
+	paths = series.Firsts(o.files, known.Codecs(), paths)
 	for _, path := range paths {
 		p, err := o.pass(ctx, path, o.DefinitionOptions, nil, watched, stderr)
 		if err != nil {

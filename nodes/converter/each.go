@@ -15,7 +15,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
 	"tapedeck/codec/series"
 	"tapedeck/codec/store"
@@ -88,7 +87,7 @@ func (here places) search(paths []string, stdin io.Reader, except string) (r fou
 	seen := map[string]bool{}
 	for _, path := range paths {
 		path = store.Clean(path)
-		found, err := recordings.Search(here.files, known.Codecs(), path)
+		found, err := series.Search(here.files, known.Codecs(), path)
 		if errors.Is(err, fs.ErrNotExist) { // perhaps the beginning of the names of several files
 			found, err = []string{path}, nil
 		}
@@ -116,7 +115,7 @@ func (here places) search(paths []string, stdin io.Reader, except string) (r fou
 
 // whole returns the recordings without further files of others.
 func (here places) whole(r foundRecordings) (w foundRecordings) {
-	kept := recordings.Firsts(here.files, known.Codecs(), r.paths)
+	kept := series.Firsts(here.files, known.Codecs(), r.paths)
 	for i, path := range r.paths {
 		if slices.Contains(kept, path) {
 			w.paths, w.folders = append(w.paths, path), append(w.folders, r.folders[i])

@@ -8,8 +8,8 @@ import (
 	"io"
 	"slices"
 
-	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
+	"tapedeck/codec/series"
 	"tapedeck/config"
 	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/describe"
@@ -44,7 +44,7 @@ func (o *infoOptions) info(ctx context.Context, paths []string, stdout, stderr i
 	case (o.Names || o.Sort != sortName) && (o.JSON || o.Wanted()):
 		return config.Usagef("topic_name, sort: they are for text")
 	}
-	paths = recordings.Firsts(o.files, known.Codecs(), paths)
+	paths = series.Firsts(o.files, known.Codecs(), paths)
 	failed, damaged := 0, 0
 	for i, path := range paths {
 		w := separated{Writer: stdout, pending: i > 0 && !o.JSON}

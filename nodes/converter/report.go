@@ -11,10 +11,10 @@ import (
 	"slices"
 	"strings"
 
-	"tapedeck/bridge/recordings"
 	"tapedeck/bridge/robot"
 	"tapedeck/codec"
 	"tapedeck/codec/episode"
+	"tapedeck/codec/series"
 	"tapedeck/codec/store"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/contract"
@@ -48,7 +48,7 @@ func (o *reportOptions) report(ctx context.Context, paths []string, stdout, stde
 	var pages []*page.Data
 	elsewhere := o.Plot // plots of topics that this recording may lack; the last one has what no other has
 	var found []string
-	paths = recordings.Firsts(o.files, known.Codecs(), paths)
+	paths = series.Firsts(o.files, known.Codecs(), paths)
 	for i, path := range paths {
 		if i == len(paths)-1 {
 			elsewhere = found

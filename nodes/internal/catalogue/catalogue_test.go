@@ -18,6 +18,7 @@ import (
 	"tapedeck/bridge/recordings/all"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
+	"tapedeck/codec/series"
 	"tapedeck/msgs"
 	"tapedeck/nodes/internal/condition"
 	"tapedeck/nodes/internal/formats"
@@ -197,7 +198,7 @@ func TestFindInSamples(t *testing.T) {
 	paths := []string{generate.Path(t, "apollo/example.record.00000"), generate.Path(t, "apollo/multichunk.record"),
 		generate.Path(t, "apollo/apollo_cpp_sensors.record"), generate.Path(t, "mavlink/synthetic_px4_v2.tlog"),
 		generate.Path(t, "rosbag2/rosbags_rs/test_bag_mcap")}
-	if found, err := recordings.Search(nil, formats.Of(all.Formats()).Codecs(), samples.Folder()); err == nil {
+	if found, err := series.Search(nil, formats.Of(all.Formats()).Codecs(), samples.Folder()); err == nil {
 		for i, path := range found {
 			if i%4 == 0 { // many are alike
 				paths = append(paths, path)

@@ -19,6 +19,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
+	"tapedeck/codec/series"
 	"tapedeck/codec/store"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
@@ -49,7 +50,7 @@ const surveying = 0.3
 // runEpisodes writes what is in the inputs, one after the other, as episodes.
 func (j *Job) runEpisodes(ctx context.Context, p *plan, t *target, d *damage) (*Result, error) {
 	format := t.format
-	j.Inputs = recordings.Firsts(j.Files, j.Formats.Codecs(), j.Inputs)
+	j.Inputs = series.Firsts(j.Files, j.Formats.Codecs(), j.Inputs)
 	w := &episodeJob{Job: j, plan: p, format: format, parts: make([]float64, len(j.Inputs)), damage: d,
 		onDamage: j.onDamage(d)}
 	var err error

@@ -11,13 +11,13 @@ import (
 	"slices"
 	"strings"
 
-	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
 	"tapedeck/codec/carla"
 	"tapedeck/codec/lerobot"
 	"tapedeck/codec/mcap"
 	"tapedeck/codec/record"
 	"tapedeck/codec/rosbag2"
+	"tapedeck/codec/series"
 	"tapedeck/codec/session"
 	"tapedeck/codec/store"
 )
@@ -127,12 +127,12 @@ func (l List) Codecs() codec.Formats {
 
 // Open opens the recording that path means: by the name of its first file all of its files, see package series.
 func (l List) Open(files *store.Files, path string) (codec.Reader, error) {
-	return recordings.OpenSource(files, l.Codecs(), path)
+	return series.OpenSource(files, l.Codecs(), path)
 }
 
-// OpenFile opens one file of several alone, see recordings.OpenFile.
+// OpenFile opens one file of several alone, see series.OpenFile.
 func (l List) OpenFile(files *store.Files, path string) (codec.Reader, error) {
-	return recordings.OpenFile(files, l.Codecs(), path)
+	return series.OpenFile(files, l.Codecs(), path)
 }
 
 // Reindex is that of the format which has it.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/bridge/recordings"
 	"tapedeck/bridge/recordings/all"
 	"tapedeck/codec"
+	"tapedeck/codec/series"
 	"tapedeck/codec/store"
 	"tapedeck/codec/store/storetest"
 )
@@ -33,7 +33,7 @@ func TestSearch(t *testing.T) {
 	require.NoError(t, os.Symlink("../a.mcap", filepath.Join(root, "car1/link.mcap")))
 	require.NoError(t, os.Symlink("..", filepath.Join(root, "car1/loop")))
 	search := func(folder string) (found []string) {
-		paths, err := recordings.Search(nil, Of(all.Formats()).Codecs(), filepath.Join(root, folder))
+		paths, err := series.Search(nil, Of(all.Formats()).Codecs(), filepath.Join(root, folder))
 		require.NoError(t, err)
 		for _, path := range paths {
 			path, err = filepath.Rel(root, path)
@@ -49,7 +49,7 @@ func TestSearch(t *testing.T) {
 	require.Equal(t, []string{"takes/one"}, search("takes/one"))
 	require.Equal(t, []string{"notes.txt"}, search("notes.txt"))
 	require.Empty(t, search("set/data"))
-	_, err := recordings.Search(nil, Of(all.Formats()).Codecs(), filepath.Join(root, "nowhere"))
+	_, err := series.Search(nil, Of(all.Formats()).Codecs(), filepath.Join(root, "nowhere"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
@@ -98,7 +98,7 @@ func TestSearchBesideOddKeys(t *testing.T) {
 	for _, key := range []string{"d/a.mcap", "d//b.mcap", "d/e/c.mcap", "d/e/../f.mcap", "d/z.mcap"} {
 		s.Put(key, nil)
 	}
-	paths, err := recordings.Search(s.Files(), Of(all.Formats()).Codecs(), s.URL("d"))
+	paths, err := series.Search(s.Files(), Of(all.Formats()).Codecs(), s.URL("d"))
 	require.Equal(t, []string{s.URL("d/a.mcap"), s.URL("d/e/c.mcap"), s.URL("d/z.mcap")}, paths)
 	require.ErrorIs(t, err, store.ErrKey)
 	require.ErrorContains(t, err, `search `+s.URL("d")+`: "d//" is in it, which cannot be a path`)

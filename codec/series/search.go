@@ -1,4 +1,4 @@
-package recordings
+package series
 
 import (
 	"errors"
@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"tapedeck/codec"
-	"tapedeck/codec/series"
 	"tapedeck/codec/store"
 	"tapedeck/msgs/plural"
 )
@@ -45,7 +44,7 @@ func checkFolder(files *store.Files, formats codec.Formats, folder string, parts
 	}
 	others := slices.DeleteFunc(found, func(path string) bool {
 		return slices.ContainsFunc(parts, func(part string) bool {
-			n, ok := series.Parse(store.Base(part))
+			n, ok := Parse(store.Base(part))
 			return part == path || ok && n.Record() && store.Join(store.Dir(part), n.Base) == path
 		})
 	})
@@ -91,7 +90,7 @@ func search(files *store.Files, formats codec.Formats, folder string, odd *[]err
 		return []string{folder}, nil
 	}
 	for name := range names {
-		n, ok := series.Parse(name)
+		n, ok := Parse(name)
 		if ok && n.Record() && !names[n.Base] && !strings.HasSuffix(name, codec.ActiveSuffix) {
 			paths = append(paths, store.Join(folder, n.Base))
 		} else if path := store.Join(folder, name); named(files, formats, path) {

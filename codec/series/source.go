@@ -1,17 +1,16 @@
-package recordings
+package series
 
 import (
 	"errors"
 
 	"tapedeck/codec"
-	"tapedeck/codec/series"
 	"tapedeck/codec/store"
 )
 
 // OpenSource opens the recording that path means, as it is in the files: by the name of its first file all of its
-// files, see package series.
+// files.
 func OpenSource(files *store.Files, formats codec.Formats, path string) (codec.Reader, error) {
-	return series.Open(files, store.Local(path), opener(files, formats))
+	return Open(files, store.Local(path), opener(files, formats))
 }
 
 func opener(files *store.Files, formats codec.Formats) func(path string) (codec.Reader, error) {
@@ -20,7 +19,7 @@ func opener(files *store.Files, formats codec.Formats) func(path string) (codec.
 
 // Firsts returns paths without further files of recordings whose first files are among them.
 func Firsts(files *store.Files, formats codec.Formats, paths []string) []string {
-	return series.Recordings(files, paths, opener(files, formats))
+	return Recordings(files, paths, opener(files, formats))
 }
 
 // OpenFile is codec.Formats.OpenFrom, which opens one file of several alone, but that a folder which holds other
