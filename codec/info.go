@@ -8,7 +8,8 @@ type Info struct {
 	Size         int64      // bytes in all
 	MessageCount uint64
 	StartTime    int64 // LogTime of the earliest message, ns since the Unix epoch; 0 without messages
-	EndTime      int64 // LogTime of the latest message, likewise
+	EndTime      int64 // LogTime of the latest message, in the same unit; 0 without messages
+	Unsigned     bool  // the files hold times without a sign: those before 1970 mean times beyond 2262
 	Complete     bool  // the writer closed it, and nothing is missing
 	Indexed      bool  // Info comes from an index: damage of messages is found by reading them
 	Topics       []TopicInfo

@@ -195,6 +195,7 @@ func (r *reader) Describe() *codec.Info {
 	}
 	labels := codec.DefineAll(r.Contents.Channels)
 	info := r.Contents.Info(Name, r.Size, r.loader())
+	info.Unsigned = true
 	unread := codec.UnreadQoSEvents(r.Contents.Channels)
 	info.Events = slices.Concat(unread, labels, info.Events)
 	info.Complete = r.complete && len(unread) == 0

@@ -188,10 +188,7 @@ func (r *reader) Info() (*codec.Info, error) {
 		}
 	}
 	info := &codec.Info{
-		Format:  formatName,
-		Path:    r.path,
-		Size:    r.size,
-		Indexed: l == r.shallow,
+		Format: formatName, Path: r.path, Size: r.size, Indexed: l == r.shallow, Unsigned: true,
 	}
 	unread := codec.UnreadQoSEvents(r.channels)
 	info.Complete = l.finished && len(l.damage) == 0 && len(unread) == 0

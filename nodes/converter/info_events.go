@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"tapedeck/codec"
-	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
 )
 
@@ -87,7 +86,7 @@ func (h *eventRow) text() string {
 
 // shortClock formats a time in the recording that info describes.
 func shortClock(info *codec.Info, ns int64) string {
-	if ns < 0 && formats.Unsigned(info) {
+	if ns < 0 && info.Unsigned {
 		return "beyond 2262"
 	}
 	return human.ShortClock(ns)
@@ -96,7 +95,7 @@ func shortClock(info *codec.Info, ns int64) string {
 // clock formats a time in the recording that info describes, and its Unix seconds.
 func clock(info *codec.Info, ns int64) string {
 	seconds := human.Seconds(ns)
-	if formats.Unsigned(info) {
+	if info.Unsigned {
 		seconds = human.UnsignedSeconds(uint64(ns))
 	}
 	return fmt.Sprintf("%s (%s)", shortClock(info, ns), seconds)

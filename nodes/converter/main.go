@@ -9,16 +9,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tapedeck/bridge/recordings/all"
 	"tapedeck/config"
 	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/diff"
-	"tapedeck/nodes/internal/formats/allformats"
+	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/othertools"
 )
 
 // known are the formats that the commands read and write.
-var known = allformats.List()
+var known = formats.All()
 
 // hints are what to use instead of flags of ros2 bag, rosbag, mcap and cyber_recorder.
 var hints = map[string]string{
@@ -80,7 +81,7 @@ const (
 )
 
 func main() {
-	allformats.Main()
+	all.Main()
 	config.Main(newCommand(human.Stdout, human.Stderr), human.Stderr)
 }
 

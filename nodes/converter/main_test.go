@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/bridge/recordings/all"
 	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/config/configtest"
@@ -22,13 +23,12 @@ import (
 	"tapedeck/nodes/internal/describe"
 	"tapedeck/nodes/internal/diff"
 	"tapedeck/nodes/internal/formats"
-	"tapedeck/nodes/internal/formats/allformats"
 	"tapedeck/nodes/internal/human"
 )
 
 // TestMain lets the test's executable be the converter, so that tests see exit codes.
 func TestMain(m *testing.M) {
-	allformats.Main()
+	all.Main()
 	time.Local = time.UTC
 	debug.SetGCPercent(500) // else half of the time goes into collecting what little each command allocates
 	known = append(known, formats.Format{Format: linesFormat})

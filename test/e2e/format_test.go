@@ -16,7 +16,7 @@ import (
 )
 
 // buildWithToy builds the commands with one format more and returns their folder. Beside its own package a format needs
-// an entry in the list of all, and to be recorded one in those of the nodes.
+// an entry in the list of all, and to be recorded one in that of the recorder.
 func buildWithToy(t *testing.T) string {
 	const list = "codec.Formats{carla.Format, "
 	edited := map[string]string{}
@@ -31,11 +31,9 @@ func buildWithToy(t *testing.T) string {
 	}
 	const session = "\t\"tapedeck/codec/session\"\n"
 	edit("bridge/recordings/all/all.go", session, session+"\t\"tapedeck/test/e2e/toy\"\n", list, list+"toy.Format, ")
-	edit("nodes/internal/formats/formats.go",
-		session, session+"\t\"tapedeck/test/e2e/toy\"\n",
-		list, list+"toy.Format, ",
-		"\treturn map[string]Format{\n",
-		"\treturn map[string]Format{\n\t\t\"toy\": {Live: &Live{Storage: \"toy\", First: \".toy\"}},\n")
+	const recorded = "\treturn []*Format{\n"
+	edit("nodes/internal/formats/live/live.go", session, session+"\t\"tapedeck/test/e2e/toy\"\n",
+		recorded, recorded+"\t\t{Format: toy.Format, Storage: \"toy\", First: \".toy\"},\n")
 	return process.BuildEdited(t, edited, "recorder", "player", "converter")
 }
 

@@ -159,6 +159,25 @@ func TestLayers(t *testing.T) {
 	}
 }
 
+// TestLinkedFormats checks which executables link which formats.
+func TestLinkedFormats(t *testing.T) {
+	packages := list(t)
+	for name, want := range map[string][]string{
+		"recorder":  {"codec/carla", "codec/cloud", "codec/mcap", "codec/record", "codec/rosbag2", "codec/session"},
+		"converter": formats, "player": formats,
+		"mavlink_publisher": {"codec/tlog"}, "arm_publisher": nil, "camera_publisher": nil,
+	} {
+		links := packages.links(module + "nodes/" + name)
+		var linked []string
+		for _, format := range formats {
+			if links[module+format] {
+				linked = append(linked, format)
+			}
+		}
+		require.Equal(t, want, linked, name)
+	}
+}
+
 // TestModules checks which packages import modules of others, and which executables link them.
 func TestModules(t *testing.T) {
 	packages := list(t)
@@ -179,7 +198,8 @@ func TestModules(t *testing.T) {
 		{"github.com/aws/", []string{"codec/store/s3"}, []string{"converter", "player", "recorder"}},
 		{"gonum.org/v1/hdf5", []string{"codec/hdf5/internal/h5"}, []string{"converter", "player"}},
 		{"github.com/bluenviron/gomavlib", []string{"bridge/mavlink", "bridge/mavros", "codec/tlog",
-			"nodes/mavlink_publisher"}, []string{"converter", "mavlink_publisher", "player", "recorder"}},
+			"nodes/mavlink_publisher"}, []string{"converter", "mavlink_publisher", "player"}},
+		{module + "bridge/recordings", []string{"bridge/recordings", "nodes"}, []string{"converter", "player"}},
 		{module + "bridge/robot", []string{"nodes"}, []string{"converter", "player", "recorder"}},
 		{"github.com/spf13/viper", []string{"config"}, every},
 		{"github.com/rclone/gofakes3", nil, nil},

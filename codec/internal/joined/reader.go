@@ -139,6 +139,7 @@ func (r *Reader) describe(f File, p *part, info *codec.Info) {
 	}
 	info.Complete = info.Complete && p.info.Complete
 	info.Indexed = info.Indexed || p.info.Indexed
+	info.Unsigned = info.Unsigned || p.info.Unsigned
 	for _, event := range p.info.Events {
 		if event.Kind == codec.EventDamage || event.Kind == codec.EventUnfinished {
 			event.Text = filepath.Base(f.Path) + ": " + event.Text

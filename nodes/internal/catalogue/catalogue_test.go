@@ -27,7 +27,7 @@ import (
 )
 
 func open(t *testing.T, path string) codec.Reader {
-	r, err := recordings.Open([]string{path}, recordings.Options{Formats: formats.Of(all.Formats()).Codecs()})
+	r, err := recordings.Open([]string{path}, recordings.Options{Formats: all.Formats()})
 	require.NoError(t, err)
 	t.Cleanup(func() { r.Close() })
 	return r
@@ -71,7 +71,7 @@ func scan(t *testing.T, r codec.Reader, cond *condition.Condition) (runs []Run) 
 
 // random writes a recording with numbers, NaN and infinity, bursts and long silence, and payloads that are cut.
 func random(t *testing.T, random *rand.Rand) string {
-	list := formats.Of(all.Formats())
+	list := formats.All()
 	format := []string{"mcap", "record", "mcap"}[random.IntN(3)]
 	path := filepath.Join(t.TempDir(), "drive."+format)
 	w, err := list.Codecs().Create(path, codec.CreateOptions{ChunkSize: 1000})
@@ -198,7 +198,7 @@ func TestFindInSamples(t *testing.T) {
 	paths := []string{generate.Path(t, "apollo/example.record.00000"), generate.Path(t, "apollo/multichunk.record"),
 		generate.Path(t, "apollo/apollo_cpp_sensors.record"), generate.Path(t, "mavlink/synthetic_px4_v2.tlog"),
 		generate.Path(t, "rosbag2/rosbags_rs/test_bag_mcap")}
-	if found, err := series.Search(nil, formats.Of(all.Formats()).Codecs(), samples.Folder()); err == nil {
+	if found, err := series.Search(nil, all.Formats(), samples.Folder()); err == nil {
 		for i, path := range found {
 			if i%4 == 0 { // many are alike
 				paths = append(paths, path)
@@ -209,7 +209,7 @@ func TestFindInSamples(t *testing.T) {
 	require.NoError(t, err)
 	tried := 0
 	for _, path := range paths {
-		r, err := recordings.Open([]string{path}, recordings.Options{Formats: formats.Of(all.Formats()).Codecs()})
+		r, err := recordings.Open([]string{path}, recordings.Options{Formats: all.Formats()})
 		if err != nil {
 			continue // samples may be broken on purpose
 		}
@@ -283,7 +283,7 @@ func TestSpan(t *testing.T) {
 
 // The rows of signals are what the messages of each second say.
 func TestSignals(t *testing.T) {
-	list := formats.Of(all.Formats())
+	list := formats.All()
 	path := filepath.Join(t.TempDir(), "n.mcap")
 	w, err := list.Codecs().Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
@@ -330,7 +330,7 @@ func TestSignals(t *testing.T) {
 // Times that stand out are among the events.
 func TestOutlyingTimes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "drive.mcap")
-	w, err := formats.Of(all.Formats()).Codecs().Create(path, codec.CreateOptions{})
+	w, err := all.Formats().Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
 	c := &codec.Channel{Topic: "/n", Type: "std_msgs/msg/UInt8", Encoding: codec.EncodingCDR}
 	for i := range int64(10) {

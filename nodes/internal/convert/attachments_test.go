@@ -14,7 +14,7 @@ import (
 
 	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
-	"tapedeck/nodes/internal/formats/allformats"
+	"tapedeck/nodes/internal/formats"
 )
 
 // attachment is what the reader of the MCAP project finds of an attachment.
@@ -242,7 +242,7 @@ func TestDamagedAttachment(t *testing.T) {
 			require.Empty(t, entries)
 		}
 		var damage []error
-		job := Job{Formats: allformats.List(), Inputs: []string{in}, Output: output, Options: DefaultOptions()}
+		job := Job{Formats: formats.All(), Inputs: []string{in}, Output: output, Options: DefaultOptions()}
 		job.Damaged = func(err error) { damage = append(damage, err) }
 		_, err = job.Run(t.Context())
 		require.NoError(t, err)

@@ -28,7 +28,7 @@ import (
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
-	"tapedeck/nodes/internal/formats/allformats"
+	"tapedeck/nodes/internal/formats"
 	"tapedeck/test/samples/generate"
 )
 
@@ -86,7 +86,7 @@ func mappingFile(t *testing.T, text string) string {
 
 // episodesOf returns the episodes at path, which is of an episode format.
 func episodesOf(t *testing.T, path string) []*episode.Episode {
-	r, err := allformats.List().Open(nil, path)
+	r, err := formats.All().Open(nil, path)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
 	all, err := r.(*episode.Reader).Source().Episodes()
@@ -97,7 +97,7 @@ func episodesOf(t *testing.T, path string) []*episode.Episode {
 // do converts to out.
 func do(t *testing.T, out string, o Options, ins ...string) (*Result, []string, error) {
 	var warnings []string
-	j := Job{Formats: allformats.List(), Inputs: ins, Output: out, Options: o,
+	j := Job{Formats: formats.All(), Inputs: ins, Output: out, Options: o,
 		Warn:    func(text string) { warnings = append(warnings, text) },
 		Workers: 2}
 	done := false
@@ -483,7 +483,7 @@ func TestInterruptedEpisodes(t *testing.T) {
 		folder := t.TempDir()
 		o := DefaultOptions()
 		o.To = to
-		j := Job{Formats: allformats.List(), Inputs: []string{in}, Output: filepath.Join(folder, "x"), Options: o}
+		j := Job{Formats: formats.All(), Inputs: []string{in}, Output: filepath.Join(folder, "x"), Options: o}
 		calls := 0
 		j.Progress = func(_, _ time.Duration) {
 			if calls++; calls == 100 { // when frames are written
@@ -725,7 +725,7 @@ func TestPublishTimes(t *testing.T) {
 	o := DefaultOptions()
 	o.To, o.Partial = "hdf5", true
 	var damaged atomic.Int32
-	j := Job{Formats: allformats.List(), Inputs: []string{in}, Output: filepath.Join(t.TempDir(), "out.hdf5"),
+	j := Job{Formats: formats.All(), Inputs: []string{in}, Output: filepath.Join(t.TempDir(), "out.hdf5"),
 		Options: o, Damaged: func(error) { damaged.Add(1) }}
 	_, err = j.Run(t.Context())
 	require.NoError(t, err)

@@ -15,14 +15,14 @@ import (
 	"tapedeck/codec/episode"
 	"tapedeck/codec/session"
 	"tapedeck/msgs/sensor_msgs"
-	"tapedeck/nodes/internal/formats/allformats"
+	"tapedeck/nodes/internal/formats"
 	"tapedeck/test/samples"
 )
 
 // rewrite converts to out.
 func rewrite(t *testing.T, out string, o Options, ins ...string) (*Result, []string, error) {
 	var warnings []string
-	j := Job{Formats: allformats.List(), Inputs: ins, Output: out, Options: o,
+	j := Job{Formats: formats.All(), Inputs: ins, Output: out, Options: o,
 		Warn: func(text string) { warnings = append(warnings, text) }}
 	r, err := j.Run(t.Context())
 	return r, warnings, err
@@ -30,7 +30,7 @@ func rewrite(t *testing.T, out string, o Options, ins ...string) (*Result, []str
 
 // jointsIn returns the positions of the first message on a topic with joints.
 func jointsIn(t *testing.T, path, topic string) []float64 {
-	r, err := allformats.List().Open(nil, path)
+	r, err := formats.All().Open(nil, path)
 	require.NoError(t, err)
 	defer r.Close()
 	it, err := r.Read(codec.Query{Topics: func(c *codec.Channel) bool { return c.Topic == topic }})
@@ -160,7 +160,7 @@ func TestSelectedEpisodes(t *testing.T) {
 			require.Equal(t, c.want, names(out))
 			continue
 		}
-		reader, err := allformats.List().Open(nil, out)
+		reader, err := formats.All().Open(nil, out)
 		require.NoError(t, err)
 		info, err := reader.Info()
 		require.NoError(t, err)
@@ -191,7 +191,7 @@ func TestDiscardedEpisodes(t *testing.T) {
 	kept, discarded := discardedTakes(t)
 	folder := filepath.Dir(kept)
 	tasks := func(path string) (list []string) {
-		r, err := allformats.List().Open(nil, path)
+		r, err := formats.All().Open(nil, path)
 		require.NoError(t, err)
 		defer r.Close()
 		info, err := r.Info()
@@ -233,7 +233,7 @@ func TestDiscardedEpisodes(t *testing.T) {
 				o.Timeline = "fixed:1"
 			}
 			out := filepath.Join(t.TempDir(), "out")
-			j := Job{Formats: allformats.List(), Inputs: c.ins, Output: out, Options: o}
+			j := Job{Formats: formats.All(), Inputs: c.ins, Output: out, Options: o}
 			want, left := c.want, c.told
 			if c.save {
 				j.Damaged = func(err error) { require.NoError(t, err) }
@@ -298,7 +298,7 @@ func TestVideosBecomeJPEGs(t *testing.T) {
 		result, _, err := rewrite(t, out, o, in)
 		require.NoError(t, err)
 		kinds := map[string]bool{}
-		r, err := allformats.List().Open(nil, out)
+		r, err := formats.All().Open(nil, out)
 		require.NoError(t, err)
 		info, err := r.Info()
 		require.NoError(t, err)

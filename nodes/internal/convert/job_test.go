@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/bridge/recordings/all"
 	"tapedeck/codec"
 	"tapedeck/codec/carla"
 	"tapedeck/codec/cdr"
@@ -24,7 +25,7 @@ import (
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/std_msgs"
-	"tapedeck/nodes/internal/formats/allformats"
+	"tapedeck/nodes/internal/formats"
 	"tapedeck/test/samples"
 	"tapedeck/test/samples/generate"
 )
@@ -49,7 +50,7 @@ func write(t *testing.T, name string, messages ...codec.Message) string {
 
 func writeWith(t *testing.T, name string, o codec.CreateOptions, messages ...codec.Message) string {
 	path := filepath.Join(t.TempDir(), name)
-	w, err := allformats.List().Codecs().Create(path, o)
+	w, err := all.Formats().Create(path, o)
 	require.NoError(t, err)
 	for i := range messages {
 		require.NoError(t, w.Write(&messages[i]))
@@ -78,13 +79,13 @@ func numbers(t *testing.T, c *codec.Channel, n int) (all []codec.Message) {
 
 // run converts and returns what came of it.
 func run(t *testing.T, o Options, output string, inputs ...string) (*Result, error) {
-	job := Job{Formats: allformats.List(), Inputs: inputs, Output: output, Options: o}
+	job := Job{Formats: formats.All(), Inputs: inputs, Output: output, Options: o}
 	return job.Run(t.Context())
 }
 
 // readAll returns the messages of a recording.
 func readAll(t *testing.T, path string) (all []codec.Message, info *codec.Info) {
-	r, err := allformats.List().OpenFile(nil, path)
+	r, err := formats.All().OpenFile(nil, path)
 	require.NoError(t, err)
 	defer r.Close()
 	info, err = r.Info()
@@ -115,7 +116,7 @@ func TestUnreadQoS(t *testing.T) {
 		for _, path := range in {
 			out := filepath.Join(t.TempDir(), name)
 			var warned, damaged []string
-			j := Job{Formats: allformats.List(), Inputs: []string{path}, Output: out, Options: DefaultOptions(),
+			j := Job{Formats: formats.All(), Inputs: []string{path}, Output: out, Options: DefaultOptions(),
 				Warn: func(text string) { warned = append(warned, text) }}
 			_, err := j.Run(t.Context())
 			require.NoError(t, err)
@@ -320,7 +321,7 @@ func TestMessagesThatWereApollos(t *testing.T) {
 			o := DefaultOptions()
 			o.Encoding = c.encoding
 			var warnings []string
-			job := Job{Formats: allformats.List(), Inputs: []string{c.input}, Options: o,
+			job := Job{Formats: formats.All(), Inputs: []string{c.input}, Options: o,
 				Output: filepath.Join(t.TempDir(), c.output),
 				Warn:   func(text string) { warnings = append(warnings, text) }}
 			_, err := job.Run(t.Context())
@@ -862,7 +863,7 @@ func TestWarningAboutStamps(t *testing.T) {
 	o := DefaultOptions()
 	o.Order = "header"
 	var warnings []string
-	job := Job{Formats: allformats.List(), Inputs: []string{write(t, "in.mcap", messages...)},
+	job := Job{Formats: formats.All(), Inputs: []string{write(t, "in.mcap", messages...)},
 		Output: filepath.Join(t.TempDir(), "out.mcap"), Options: o,
 		Warn: func(text string) { warnings = append(warnings, text) }}
 	_, err := job.Run(t.Context())
@@ -988,7 +989,7 @@ func TestInterruption(t *testing.T) {
 	in := write(t, "in.mcap", numbers(t, channel(t, "/n", "std_msgs/msg/UInt32"), 100)...)
 	folder := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
-	job := Job{Formats: allformats.List(), Inputs: []string{in}, Output: filepath.Join(folder, "out.mcap"),
+	job := Job{Formats: formats.All(), Inputs: []string{in}, Output: filepath.Join(folder, "out.mcap"),
 		Options: DefaultOptions()}
 	job.Options.MaxBagMessages = 10
 	cancel()
@@ -1000,7 +1001,7 @@ func TestInterruption(t *testing.T) {
 }
 
 func TestMain(m *testing.M) {
-	allformats.Main()
+	all.Main()
 	time.Local = time.UTC
 	os.Exit(m.Run())
 }
@@ -1045,7 +1046,7 @@ func TestDoubled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			part := write(t, "part.mcap", test.messages...)
 			var warnings []string
-			j := Job{Formats: allformats.List(), Inputs: []string{whole, part},
+			j := Job{Formats: formats.All(), Inputs: []string{whole, part},
 				Output:  filepath.Join(t.TempDir(), "out.mcap"),
 				Options: DefaultOptions(), Warn: func(text string) { warnings = append(warnings, text) }}
 			result, err := j.Run(t.Context())
@@ -1070,7 +1071,7 @@ func TestFarApart(t *testing.T) {
 	}
 	near, far := write(t, "near.mcap", numbers(t, c, 5)...), write(t, "far.mcap", later...)
 	var warnings []string
-	j := Job{Formats: allformats.List(), Inputs: []string{far, near, near},
+	j := Job{Formats: formats.All(), Inputs: []string{far, near, near},
 		Output:  filepath.Join(t.TempDir(), "out.mcap"),
 		Options: DefaultOptions(), Warn: func(text string) { warnings = append(warnings, text) }}
 	_, err := j.Run(t.Context())

@@ -13,7 +13,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/msgs/std_msgs"
-	"tapedeck/nodes/internal/formats/allformats"
+	"tapedeck/nodes/internal/formats"
 )
 
 // latchedDrive returns a second of each: two static transforms, three maps, of which publishers keep one, and numbers
@@ -121,7 +121,7 @@ func TestLatchedInSplits(t *testing.T) {
 		result.Repeated.String())
 
 	// The files together are what was there before.
-	r, err := allformats.List().Open(nil, result.Path)
+	r, err := formats.All().Open(nil, result.Path)
 	require.NoError(t, err)
 	defer r.Close()
 	whole, err := r.Info()
@@ -142,7 +142,7 @@ func TestLatchedInSplits(t *testing.T) {
 	var warnings []string
 	o.MaxBagMessages, o.MaxBagSize = 0, 4*(48+8+2)
 	o.Repeat = []string{"/n=20"}
-	job := Job{Formats: allformats.List(), Inputs: []string{in}, Output: filepath.Join(t.TempDir(), "out.mcap"),
+	job := Job{Formats: formats.All(), Inputs: []string{in}, Output: filepath.Join(t.TempDir(), "out.mcap"),
 		Options: o, Warn: func(text string) { warnings = append(warnings, text) }}
 	result, err = job.Run(t.Context())
 	require.NoError(t, err)
@@ -208,7 +208,7 @@ func TestLatchedSearch(t *testing.T) {
 			if restamp {
 				o.Restamp, o.Offset = true, time.Second
 			}
-			j := Job{Formats: allformats.List(), Inputs: []string{write(t, "in.mcap", latchedDrive(t)...)},
+			j := Job{Formats: formats.All(), Inputs: []string{write(t, "in.mcap", latchedDrive(t)...)},
 				Output: filepath.Join(t.TempDir(), "out.mcap"), Options: o}
 			j.Open = func(path string) (codec.Reader, error) {
 				r, err := j.Formats.Open(nil, path)

@@ -23,7 +23,7 @@ import (
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
-	"tapedeck/nodes/internal/formats/allformats"
+	"tapedeck/nodes/internal/formats"
 )
 
 // lossyRecording returns a recording of three seconds with all that some format does not keep, with an
@@ -240,7 +240,7 @@ func TestLossesOfFormats(t *testing.T) {
 			require.Empty(t, entries)
 		})
 	}
-	for _, f := range allformats.List() {
+	for _, f := range formats.All() {
 		require.Equal(t, f.Writes(), covered[f.Name], "%s needs a line in this table if it can be written", f.Name)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec/episode"
-	"tapedeck/nodes/internal/formats/allformats"
+	"tapedeck/nodes/internal/formats"
 )
 
 // withoutVideos returns a dataset of LeRobot with two episodes whose videos are missing.
@@ -101,7 +101,7 @@ func TestMissingFiles(t *testing.T) {
 				out, o := filepath.Join(folder, "out"), DefaultOptions()
 				o.To = format
 				convert := func() (*Result, error) {
-					j := Job{Formats: allformats.List(), Inputs: []string{in}, Output: out, Options: o}
+					j := Job{Formats: formats.All(), Inputs: []string{in}, Output: out, Options: o}
 					return j.Run(t.Context())
 				}
 				_, err := convert()

@@ -14,10 +14,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/bridge/recordings/all"
 	"tapedeck/codec"
 	"tapedeck/codec/store/s3"
 	"tapedeck/codec/store/storetest"
-	"tapedeck/nodes/internal/formats/allformats"
+	"tapedeck/nodes/internal/formats"
 )
 
 // Sizes of messages of which manyBytes makes a recording that is larger than a part of an upload, or that a single
@@ -29,7 +30,7 @@ const (
 
 // manyBytes writes a recording of 10 messages of that size in bytes.
 func manyBytes(t *testing.T, path string, size int) {
-	w, err := allformats.List().Codecs().Create(path, codec.CreateOptions{})
+	w, err := all.Formats().Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
 	c := &codec.Channel{Topic: "/n", Type: "std_msgs/msg/UInt32", Encoding: codec.EncodingCDR}
 	for i := range byte(10) {
@@ -46,12 +47,12 @@ func TestConvertToAStore(t *testing.T) {
 			t.Setenv("TMPDIR", t.TempDir())
 			in := filepath.Join(dir, "in.record.00000")
 			manyBytes(t, in, size)
-			local := &Job{Files: s.Files(), Store: s3.New(), Formats: allformats.List(),
+			local := &Job{Files: s.Files(), Store: s3.New(), Formats: formats.All(),
 				Inputs: []string{in}, Output: filepath.Join(dir, name),
 				Options: DefaultOptions()}
 			_, err := local.Run(t.Context())
 			require.NoError(t, err)
-			j := &Job{Files: s.Files(), Store: s3.New(), Formats: allformats.List(),
+			j := &Job{Files: s.Files(), Store: s3.New(), Formats: formats.All(),
 				Inputs: []string{in}, Output: s.URL("new/" + name),
 				Options: DefaultOptions()}
 			result, err := j.Run(t.Context())
@@ -109,7 +110,7 @@ func TestFailedConversionToAStore(t *testing.T) {
 				}
 				next.ServeHTTP(w, r)
 			})
-			j := &Job{Files: s.Files(), Store: s3.New(), Formats: allformats.List(),
+			j := &Job{Files: s.Files(), Store: s3.New(), Formats: formats.All(),
 				Inputs: []string{in}, Output: s.URL("new/folder"),
 				Options: DefaultOptions()}
 			_, err := j.Run(ctx)
@@ -129,7 +130,7 @@ func TestFailedConversionRemovesItsOwn(t *testing.T) {
 	in := filepath.Join(t.TempDir(), "in.record.00000")
 	manyBytes(t, in, inParts)
 	to := func(s *storetest.Server) *Job {
-		return &Job{Files: s.Files(), Store: s3.New(), Formats: allformats.List(),
+		return &Job{Files: s.Files(), Store: s3.New(), Formats: formats.All(),
 			Inputs: []string{in}, Output: s.URL("new/folder"),
 			Options: DefaultOptions()}
 	}
@@ -179,7 +180,7 @@ func TestOverwriteInAStore(t *testing.T) {
 	const other = "new/other.record.00009"
 	s.Put(other, content)
 	convert := func(messages uint64, input string) *Result {
-		j := &Job{Files: s.Files(), Store: s3.New(), Formats: allformats.List(),
+		j := &Job{Files: s.Files(), Store: s3.New(), Formats: formats.All(),
 			Inputs: []string{input}, Output: s.URL("new/drive.record"),
 			Options: DefaultOptions()}
 		j.Options.MaxBagMessages, j.Options.Overwrite = messages, true
@@ -198,7 +199,7 @@ func TestOverwriteInAStore(t *testing.T) {
 
 	s.Put("new/a_1.mcap", content)
 	for output, input := range map[string]string{"new/drive.record": name(1), "new/a.mcap": "new/a_1.mcap"} {
-		j := &Job{Files: s.Files(), Store: s3.New(), Formats: allformats.List(),
+		j := &Job{Files: s.Files(), Store: s3.New(), Formats: formats.All(),
 			Inputs: []string{s.URL(input)}, Output: s.URL(output),
 			Options: DefaultOptions()}
 		j.Options.MaxBagMessages, j.Options.Overwrite = 1, true
@@ -213,7 +214,7 @@ func TestFailedOverwriteInAStore(t *testing.T) {
 	s, dir := storetest.New(t), t.TempDir()
 	in := filepath.Join(dir, "in.record.00000")
 	manyBytes(t, in, inOne)
-	j := &Job{Files: s.Files(), Store: s3.New(), Formats: allformats.List(),
+	j := &Job{Files: s.Files(), Store: s3.New(), Formats: formats.All(),
 		Inputs: []string{in}, Output: s.URL("new/drive.record"),
 		Options: DefaultOptions()}
 	j.Options.MaxBagMessages, j.Options.Overwrite = 6, true
@@ -256,7 +257,7 @@ func TestConvertManyFilesToAStore(t *testing.T) {
 		}
 		next.ServeHTTP(w, r)
 	})
-	j := &Job{Files: s.Files(), Store: s3.New(), Formats: allformats.List(),
+	j := &Job{Files: s.Files(), Store: s3.New(), Formats: formats.All(),
 		Inputs: []string{in}, Output: s.URL("new/folder"), Options: DefaultOptions()}
 	j.Options.MaxBagMessages = 1
 	_, err := j.Run(t.Context())
@@ -268,10 +269,10 @@ func TestConvertManyFilesToAStore(t *testing.T) {
 // An input in a store is not replaced, be it the output or in its folder.
 func TestInputInAStore(t *testing.T) {
 	s := storetest.New(t)
-	format, err := FormatOf(allformats.List(), "", "rosbag2")
+	format, err := FormatOf(formats.All(), "", "rosbag2")
 	require.NoError(t, err)
 	for _, input := range []string{"drive", "drive/drive_0.mcap"} {
-		job := &Job{Files: s.Files(), Formats: allformats.List(), Output: s.URL("drive")}
+		job := &Job{Files: s.Files(), Formats: formats.All(), Output: s.URL("drive")}
 		_, err = newOutput(job, format, true, []*codec.Info{{Path: s.URL(input)}})
 		require.EqualError(t, err, s.URL("drive")+" is an input; name another output")
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/nodes/internal/formats/allformats"
+	"tapedeck/nodes/internal/formats"
 )
 
 func TestOutputThatAppearsMeanwhile(t *testing.T) {
@@ -17,9 +17,9 @@ func TestOutputThatAppearsMeanwhile(t *testing.T) {
 		t.Run(other, func(t *testing.T) {
 			folder := t.TempDir()
 			path := filepath.Join(folder, "out.mcap")
-			format, err := FormatOf(allformats.List(), path, "")
+			format, err := FormatOf(formats.All(), path, "")
 			require.NoError(t, err)
-			out, err := newOutput(&Job{Output: path, Formats: allformats.List()}, format, false, nil)
+			out, err := newOutput(&Job{Output: path, Formats: formats.All()}, format, false, nil)
 			require.NoError(t, err)
 			w, err := out.create(codec.CreateOptions{})
 			require.NoError(t, err)
@@ -45,9 +45,9 @@ func TestOutputThatAppearsMeanwhile(t *testing.T) {
 func TestOverwriteSparesFolders(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "out.mcap")
-	format, err := FormatOf(allformats.List(), path, "")
+	format, err := FormatOf(formats.All(), path, "")
 	require.NoError(t, err)
-	out, err := newOutput(&Job{Output: path, Formats: allformats.List()}, format, true, nil)
+	out, err := newOutput(&Job{Output: path, Formats: formats.All()}, format, true, nil)
 	require.NoError(t, err)
 	w, err := out.create(codec.CreateOptions{})
 	require.NoError(t, err)
@@ -66,10 +66,10 @@ func TestOverwriteSparesFolders(t *testing.T) {
 func TestOverwriteShorter(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "drive.record")
-	format, err := FormatOf(allformats.List(), path, "")
+	format, err := FormatOf(formats.All(), path, "")
 	require.NoError(t, err)
 	create := func(splits int, read ...*codec.Info) ([]string, error) {
-		out, err := newOutput(&Job{Output: path, Formats: allformats.List()}, format, true, read)
+		out, err := newOutput(&Job{Output: path, Formats: formats.All()}, format, true, read)
 		require.NoError(t, err)
 		defer out.Close()
 		w, err := out.create(codec.CreateOptions{})
@@ -103,7 +103,7 @@ func TestOverwriteShorter(t *testing.T) {
 		left, err := filepath.Glob(path + "*")
 		require.NoError(t, err)
 		require.Equal(t, append(files, unlike), left)
-		r, err := allformats.List().Open(nil, path)
+		r, err := formats.All().Open(nil, path)
 		require.NoError(t, err)
 		info, err := r.Info()
 		require.NoError(t, err)
@@ -112,17 +112,17 @@ func TestOverwriteShorter(t *testing.T) {
 	}
 	_, err = create(1)
 	require.NoError(t, err)
-	_, err = newOutput(&Job{Output: path, Formats: allformats.List()}, format, false, nil)
+	_, err = newOutput(&Job{Output: path, Formats: formats.All()}, format, false, nil)
 	require.EqualError(t, err, path+".00000 exists; name another output or use --overwrite")
 	for _, name := range short {
-		_, err = newOutput(&Job{Output: path, Formats: allformats.List()}, format, true, []*codec.Info{{Path: name}})
+		_, err = newOutput(&Job{Output: path, Formats: formats.All()}, format, true, []*codec.Info{{Path: name}})
 		require.EqualError(t, err, name+" is an input; name another output")
 	}
 	active, err := os.Create(path + ".00002.active")
 	require.NoError(t, err)
 	defer active.Close()
 	require.NoError(t, codec.Lock(active))
-	_, err = newOutput(&Job{Output: path, Formats: allformats.List()}, format, true, nil)
+	_, err = newOutput(&Job{Output: path, Formats: formats.All()}, format, true, nil)
 	require.EqualError(t, err, active.Name()+" is being written; name another output")
 }
 
@@ -151,7 +151,7 @@ func TestSplitsInTheWay(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	format, err := FormatOf(allformats.List(), "", "mcap")
+	format, err := FormatOf(formats.All(), "", "mcap")
 	require.NoError(t, err)
 	for name, test := range map[string]struct {
 		paths, folders []string

@@ -12,7 +12,6 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/formats"
-	"tapedeck/nodes/internal/formats/allformats"
 )
 
 func TestSelection(t *testing.T) {
@@ -160,7 +159,7 @@ func TestThrottledChannelsOfOneTopic(t *testing.T) {
 	o.Throttle = []string{"/n=1/7"}
 	p, err := o.parse()
 	require.NoError(t, err)
-	j := &Job{Formats: allformats.List()}
+	j := &Job{Formats: formats.All()}
 	target := ros2Target(formats.Format{})
 	in, err := j.open(t.Context(), inputs[:1], p, target)
 	require.NoError(t, err)
@@ -210,7 +209,7 @@ func TestTimeRange(t *testing.T) {
 			o := DefaultOptions()
 			c.change(&o)
 			var warnings []string
-			j := Job{Formats: allformats.List(), Inputs: []string{in}, Output: filepath.Join(t.TempDir(), "out.mcap"),
+			j := Job{Formats: formats.All(), Inputs: []string{in}, Output: filepath.Join(t.TempDir(), "out.mcap"),
 				Options: o, Warn: func(text string) { warnings = append(warnings, text) }}
 			result, err := j.Run(t.Context())
 			if c.first == 0 {

@@ -9,7 +9,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/msgs/sensor_msgs"
-	"tapedeck/nodes/internal/formats/allformats"
+	"tapedeck/nodes/internal/formats"
 )
 
 // TestShortFirstMessage orders messages by their headers of which the first is too short, for a translation that looks
@@ -25,7 +25,7 @@ func TestShortFirstMessage(t *testing.T) {
 	if err != nil {
 		require.ErrorContains(t, err, "translate a message of /imu [sensor_msgs/msg/Imu] at 1000000000 ns")
 	}
-	result, err := (&Job{Formats: allformats.List(), Inputs: []string{in}, Output: t.TempDir() + "/imu.record",
+	result, err := (&Job{Formats: formats.All(), Inputs: []string{in}, Output: t.TempDir() + "/imu.record",
 		Options: o, Damaged: func(error) {}}).Run(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, 1, result.Messages)
@@ -45,7 +45,7 @@ func TestCompressedPayloads(t *testing.T) {
 	o := DefaultOptions()
 	o.Strict = true
 	var warnings []string
-	_, err = (&Job{Formats: allformats.List(), Inputs: []string{in}, Output: out, Options: o,
+	_, err = (&Job{Formats: formats.All(), Inputs: []string{in}, Output: out, Options: o,
 		Warn: func(text string) { warnings = append(warnings, text) }}).Run(t.Context())
 	require.NoError(t, err)
 	require.Len(t, warnings, 1)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/bridge/recordings/all"
 	"tapedeck/codec"
 	"tapedeck/codec/store/storetest"
 	"tapedeck/nodes/internal/formats"
@@ -23,7 +22,7 @@ import (
 func BenchmarkStore(b *testing.B) {
 	const size = 1_000_000_000
 	for _, payload := range []int{1_000_000, 10_000} {
-		for _, format := range formats.Of(all.Formats()) {
+		for _, format := range formats.All() {
 			if format.Name != "mcap" && format.Name != "record" {
 				continue
 			}
@@ -84,7 +83,7 @@ func benchmarkStore(b *testing.B, format formats.Format, payload, n int) {
 	run("convert", func(b *testing.B) {
 		options := DefaultOptions()
 		options.Overwrite, options.Compression = true, "none"
-		job := Job{Files: s.Files(), Formats: formats.Of(all.Formats()), Inputs: []string{s.URL(name)},
+		job := Job{Files: s.Files(), Formats: formats.All(), Inputs: []string{s.URL(name)},
 			Output: filepath.Join(b.TempDir(), "out.mcap"), Options: options}
 		_, err := job.Run(b.Context())
 		require.NoError(b, err)

@@ -7,6 +7,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/formats/live"
 	"tapedeck/nodes/internal/human"
 )
 
@@ -15,7 +16,7 @@ type target struct {
 	format   formats.Format
 	to       string            // encoding to which messages are translated; "": none is translated
 	keeps    func(string) bool // reports whether messages of an encoding are kept as they are
-	composer formats.Composer  // writes ROS 2 messages that cannot be translated one by one; else nil
+	composer live.Composer     // writes ROS 2 messages that cannot be translated one by one; else nil
 }
 
 // newTarget returns the target of a plan in a format.
@@ -47,8 +48,8 @@ func newTarget(format formats.Format, p *plan) (*target, error) {
 			return slices.Contains(format.Native, encoding)
 		}
 	}
-	if format.Composer != nil {
-		if t.composer, err = format.Composer(&p.Options.Options); err != nil {
+	if l := format.Live; l != nil && l.Composer != nil {
+		if t.composer, err = l.Composer(&p.CARLAOptions); err != nil {
 			return nil, config.Usagef("%w", err)
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
-	"tapedeck/nodes/internal/formats/allformats"
 )
 
 // listFormat is for these tests: a file NAME.list, or a folder with a file list.list, that has a line for each message.
@@ -63,7 +62,7 @@ func (w *listWriter) Write(m *codec.Message) error {
 }
 
 func TestWriteOnly(t *testing.T) {
-	list := append(allformats.List(), formats.Format{Format: listFormat})
+	list := append(formats.All(), formats.Format{Format: listFormat})
 	in := write(t, "in.mcap", append(numbers(t, channel(t, "/n", "std_msgs/msg/UInt32"), 3), codec.Message{
 		Channel: channel(t, "/s", "std_msgs/msg/String"), LogTime: second, Data: make([]byte, 9)})...)
 	job := func(output, to string) *Job {
@@ -109,7 +108,7 @@ func TestWriteOnly(t *testing.T) {
 }
 
 func TestStandardOutput(t *testing.T) {
-	list := append(allformats.List(), formats.Format{Format: listFormat})
+	list := append(formats.All(), formats.Format{Format: listFormat})
 	in := write(t, "in.mcap", numbers(t, channel(t, "/n", "std_msgs/msg/UInt32"), 3)...)
 	for _, c := range []struct{ to, want string }{
 		{"list", ""},

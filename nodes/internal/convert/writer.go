@@ -13,7 +13,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/series"
 	"tapedeck/codec/store"
-	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/formats/live"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/readahead"
 )
@@ -31,7 +31,7 @@ type writer struct {
 	end      int64                // of the last one
 
 	writer    codec.Writer
-	composing formats.ComposingWriter // the writer if it composes messages; else nil
+	composing live.ComposingWriter // the writer if it composes messages; else nil
 	limits    series.SplitLimits
 	file      series.Split
 	latched   *state           // with which further files begin; nil if there are none
@@ -198,7 +198,7 @@ func (w *writer) write(m *codec.Message) error {
 	if m.LogTime < 0 { // no reader would find it
 		when := "before 1970"
 		if w.source.plan.Offset >= 0 && !slices.ContainsFunc(w.source.Parts, func(in *recordings.Part) bool {
-			return !formats.Unsigned(in.Original)
+			return !in.Original.Unsigned
 		}) {
 			when = "beyond 2262"
 		}

@@ -1,14 +1,12 @@
 package formats
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 
-	"tapedeck/bridge/robot"
 	"tapedeck/codec"
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
@@ -53,7 +51,7 @@ func newSessions(_ *Options, path string, _, single bool, _ *episode.Layout) (Ep
 }
 
 func checkLeRobot(o *Options) error {
-	options, err := o.options()
+	options, err := o.lerobot()
 	if err != nil {
 		return err
 	}
@@ -61,31 +59,12 @@ func checkLeRobot(o *Options) error {
 }
 
 func newLeRobot(o *Options, path string, _, _ bool, layout *episode.Layout) (EpisodeWriter, error) {
-	options, err := o.options()
+	options, err := o.lerobot()
 	if err != nil {
 		return nil, err
 	}
 	w, err := lerobot.Create(path, options)
 	return &dataset{w, layout}, err
-}
-
-// recordSessions is Live.Robot of sessions.
-func recordSessions(path string, o codec.CreateOptions, m *robot.Mapping) (*robot.Writer, error) {
-	s := session.Options{Overwrite: o.Overwrite, Dated: o.Dated, Ending: o.Ending}
-	if m != nil {
-		s.Task = m.Task
-	}
-	if len(o.Metadata) > 0 {
-		var err error
-		if s.Metadata, err = json.Marshal(o.Metadata); err != nil {
-			return nil, err
-		}
-	}
-	r, err := session.Record(path, s, o.Completed)
-	if err != nil {
-		return nil, err
-	}
-	return robot.NewWriter(r, m), nil
 }
 
 // sessions are folders, one for each episode.

@@ -1,25 +1,22 @@
-// Package formats lists the formats of recordings that the nodes read and write. For each it has what nodes need beside
-// its reader and writer: options, translations, how the recorder writes it, how episodes are written to it.
+// Package formats lists the formats of recordings that converter and player know. For each it has what they need beside
+// its reader and writer: options, translations, how episodes are written to it, what else there is to say of it.
 //
-// A new format needs its own package with a [codec.Format], and an entry in bridge/recordings/all. What nodes need to
-// know beside it is in properties; Recorded has the formats that the recorder writes.
+// A new format needs its own package with a [codec.Format], and an entry in bridge/recordings/all. What the nodes need
+// to know beside it is in properties; package live has the formats that the recorder writes.
 package formats
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
-	"strings"
 
+	"tapedeck/bridge/recordings/all"
 	"tapedeck/codec"
 	"tapedeck/codec/carla"
-	"tapedeck/codec/lerobot"
 	"tapedeck/codec/mcap"
-	"tapedeck/codec/record"
 	"tapedeck/codec/rosbag2"
 	"tapedeck/codec/series"
-	"tapedeck/codec/session"
 	"tapedeck/codec/store"
+	"tapedeck/nodes/internal/formats/live"
 )
 
 // Format is what nodes know of a format.
@@ -39,10 +36,7 @@ type Format struct {
 	// become messages of ROS 2. nil: all but those that are Bound.
 	Native []string
 	// Live is how the recorder writes the format; nil if it does not.
-	Live *Live
-	// Composer returns what writes ROS 2 messages where a message of the format is composed of several of them; nil if
-	// each message is translated by itself.
-	Composer func(*Options) (Composer, error)
+	Live *live.Format
 	// Reindex rebuilds the metadata of the recording at path from its files, and calls told with each repair; nil if
 	// the format has no such metadata.
 	Reindex func(path string, told func(string)) (*codec.Info, error)
@@ -55,43 +49,34 @@ type Format struct {
 // List are formats that a node knows.
 type List []Format
 
-// Of returns formats with what nodes need to know of them.
-func Of(codecs codec.Formats) List {
+// All returns the formats of all recordings. An executable that was built without cgo knows HDF5 files and says that it
+// cannot read them.
+func All() List {
 	known := properties()
-	list := make(List, len(codecs))
-	for i, f := range codecs {
-		list[i] = known[f.Name]
-		list[i].Format = f
+	var list List
+	for _, codec := range all.Formats() {
+		f := known[codec.Name]
+		f.Format = codec
+		list = append(list, f)
+	}
+	for _, recorded := range live.Formats() {
+		i := slices.IndexFunc(list, func(f Format) bool { return f.Name == recorded.Name })
+		list[i].Live = recorded
 	}
 	return list
-}
-
-// Recorded returns the formats that the recorder writes.
-func Recorded() List {
-	return Of(codec.Formats{carla.Format, mcap.Format, record.Format, rosbag2.Format, session.Format})
 }
 
 // properties returns what nodes need to know of formats beside their Format, by their names.
 func properties() map[string]Format {
 	return map[string]Format{
-		carla.Format.Name: {Composer: newCARLAComposer, Group: "CARLA",
-			Live: &Live{Storage: "carla", First: ".log", Others: `_\d+\.log`}},
-		lerobot.Format.Name: {Group: "LeRobot",
+		"carla": {Group: "CARLA"},
+		"hdf5":  hdf5Properties(),
+		"lerobot": {Group: "LeRobot",
 			Episodes: &Episodes{Rows: true, FixedRate: true, Check: checkLeRobot, New: newLeRobot}},
-		mcap.Format.Name: {
-			Live: &Live{Storage: "mcap-file", Names: []string{"mcap"}, First: ".mcap", Others: `_\d+\.mcap`,
-				Compresses: true, Metadata: true},
-		},
-		record.Format.Name: {
-			Native: []string{codec.EncodingCDR, codec.EncodingProtobuf},
-			Live: &Live{Storage: "record", First: ".record.00000", Ending: `\.record(\.\d{5})?`,
-				Others: `\.record\.\d{5}(\.\d{14})?`},
-		},
-		rosbag2.Format.Name: {With: (*Options).rosbag2, Storages: true, Native: []string{codec.EncodingCDR},
-			Live:    &Live{Storage: "mcap", Names: []string{"rosbag2"}, Compresses: true, Metadata: true},
+		"record": {Native: []string{codec.EncodingCDR, codec.EncodingProtobuf}},
+		"rosbag2": {With: (*Options).rosbag2, Storages: true, Native: []string{codec.EncodingCDR},
 			Reindex: rosbag2.Reindex},
-		session.Format.Name: {Live: &Live{Storage: "session", Metadata: true, Robot: recordSessions},
-			Episodes: &Episodes{New: newSessions}},
+		"session": {Episodes: &Episodes{New: newSessions}},
 		"parquet": {With: (*Options).Parquet, Group: "Tables"},
 		"csv":     {With: (*Options).CSV, Group: "Tables"},
 		"jsonl":   {With: (*Options).JSONL, Group: "Tables"},
@@ -101,12 +86,6 @@ func properties() map[string]Format {
 		"kml":     {With: (*Options).KML, Group: "Tracks", Standard: true},
 		"tum":     {With: (*Options).TUM, Group: "Tracks", Standard: true},
 	}
-}
-
-// Unsigned reports whether times in a recording have no sign, so that those before 1970 mean times beyond 2262.
-func Unsigned(info *codec.Info) bool {
-	return info.Format == mcap.Name || info.Format == record.Format.Name || info.Format == rosbag2.Name &&
-		len(info.Files) > 0 && strings.Contains(filepath.Base(info.Files[0].Path), ".mcap")
 }
 
 // FromStart reports whether messages depend on where reading begins: velocities that a CARLA log lacks follow from the
@@ -177,11 +156,6 @@ func (f *Format) TakesOfFrames(option, value string) bool {
 
 // Writes reports whether recordings of a format can be written.
 func (f *Format) Writes() bool { return f.Create != nil || f.Episodes != nil }
-
-// Episodic reports whether recordings of the format of that name hold episodes.
-func (l List) Episodic(name string) bool {
-	return slices.ContainsFunc(l, func(f Format) bool { return f.Name == name && f.Episodes != nil })
-}
 
 // Saved returns the format in which recordings of a format are copied: the same, or MCAP if it can only be read.
 func (l List) Saved(name string) string {

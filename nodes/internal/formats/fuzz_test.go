@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge/recordings"
-	"tapedeck/bridge/recordings/all"
 	"tapedeck/codec"
 	"tapedeck/test/samples"
 	"tapedeck/test/samples/generate"
@@ -74,10 +73,10 @@ func fuzz(f *testing.F, name string, patterns ...string) {
 		require.NoError(t, os.WriteFile(path, b, 0o666))
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		read(t, path, func(path string) (codec.Reader, error) { return Of(all.Formats()).Open(nil, path) })
+		read(t, path, func(path string) (codec.Reader, error) { return All().Open(nil, path) })
 		read(t, path, func(path string) (codec.Reader, error) {
 			o := ReadOptions{FlightOptions: FlightOptions{Raw: true, Standard: true}}
-			r, err := recordings.Open([]string{path}, o.Options(Of(all.Formats()), nil))
+			r, err := recordings.Open([]string{path}, o.Options(All(), nil))
 			if err != nil {
 				return nil, err
 			}

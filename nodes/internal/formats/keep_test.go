@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/bridge/recordings/all"
 	"tapedeck/codec"
 	"tapedeck/codec/mcap"
 	"tapedeck/codec/rosbag"
@@ -45,7 +44,7 @@ func TestKeptPayloads(t *testing.T) {
 				require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: int64(i + 1), Data: payload(i)}))
 			}
 			require.NoError(t, w.Close())
-			r, err := formats.Of(all.Formats()).Open(nil, path)
+			r, err := formats.All().Open(nil, path)
 			require.NoError(t, err)
 			defer r.Close()
 			it, err := r.Read(codec.Query{})

@@ -13,17 +13,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"tapedeck/bridge/recordings/all"
 )
 
 // TestFormatsAreNamedHere looks for formats that nodes, or the root of codec, know by name or by package.
 func TestFormatsAreNamedHere(t *testing.T) {
 	named := map[string]bool{}
-	for _, f := range Of(all.Formats()) {
+	for _, f := range All() {
 		named[f.Name] = true
 	}
-	named["hdf5"] = true // of package allformats
 	// These are also what the recorder calls a recording, and a service of rosbag2.
 	delete(named, "session")
 	delete(named, "record")

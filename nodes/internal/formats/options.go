@@ -3,14 +3,19 @@ package formats
 import (
 	"strings"
 
+	"tapedeck/bridge/carla"
+	"tapedeck/bridge/mavros"
+	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
 	"tapedeck/codec/episode"
 	"tapedeck/codec/lerobot"
 	"tapedeck/codec/mp4"
 	"tapedeck/codec/rosbag2"
+	"tapedeck/codec/store"
 	"tapedeck/codec/table"
 	"tapedeck/codec/track"
 	"tapedeck/config"
+	"tapedeck/nodes/internal/formats/live"
 )
 
 // Options are those that belong to one format each. They are parameters of each node that can use them.
@@ -19,7 +24,7 @@ type Options struct {
 	EpisodeOptions
 	HDF5Options
 	LeRobotOptions
-	CARLAOptions
+	live.CARLAOptions
 	FlightOptions
 	TableOptions
 	TrackOptions
@@ -119,8 +124,8 @@ func (o *HDF5Options) KeepPixels() { o.Images = "keep" }
 // SplitHoles lets each stretch of rows between missing ones be an episode.
 func (o *LeRobotOptions) SplitHoles() { o.Holes = lerobot.HolesSplit }
 
-// options returns them as package lerobot has them.
-func (o *LeRobotOptions) options() (lerobot.Options, error) {
+// lerobot returns the options as package lerobot has them.
+func (o *LeRobotOptions) lerobot() (lerobot.Options, error) {
 	l := lerobot.Options{
 		Holes: o.Holes, State: o.State, RobotType: o.RobotType, Video: o.Video, Codec: o.VideoCodec,
 		DataFileSize: int64(o.DataFileSize), VideoFileSize: int64(o.VideoFileSize),
@@ -139,6 +144,26 @@ type DefinitionOptions struct {
 type FlightOptions struct {
 	Raw      bool `param:"raw" group:"Flight logs" help:"MAVLink logs: make a topic of each kind of message, too, such as /mavlink/uas1/comp1/ATTITUDE, with the fields as they are"`
 	Standard bool `param:"standard_messages" group:"Flight logs" help:"PX4 logs: make messages of sensor_msgs and nav_msgs, too, such as /px4/vehicle_local_position/odom, in the axes and units of ROS"`
+}
+
+// ReadOptions say how recordings become ROS 2 messages, where formats have a choice. They are parameters of the player.
+type ReadOptions struct {
+	Interpolate     float64 `param:"interpolate" group:"CARLA" min:"0" max:"1000" value:"HZ" help:"CARLA logs: interpolate poses and twists to this rate; 0 keeps them as recorded"`
+	Follow          string  `param:"follow" group:"CARLA" value:"ACTOR" help:"CARLA logs: place the frame spectator behind and above this ACTOR, a role_name or an id, as CARLA's replayer does"`
+	IgnoreHero      bool    `param:"ignore_hero" group:"CARLA" help:"CARLA logs: leave out vehicles with the role_name hero"`
+	IgnoreSpectator bool    `param:"ignore_spectator" group:"CARLA" help:"CARLA logs: leave out the position of the spectator"`
+	FlightOptions
+	DefinitionOptions
+}
+
+// Options returns the options of opening recordings of the formats l as ROS 2 messages.
+func (o *ReadOptions) Options(l List, files *store.Files) recordings.Options {
+	return recordings.Options{
+		Formats: l.Codecs(), Files: files, Definitions: o.DefinitionPaths, Standard: o.Standard,
+		CARLA: carla.ReadOptions{Rate: o.Interpolate, Follow: o.Follow, IgnoreHero: o.IgnoreHero,
+			IgnoreSpectator: o.IgnoreSpectator},
+		MAVLink: mavros.ReadOptions{Raw: o.Raw},
+	}
 }
 
 // Pairs reads the values of a flag, KEY=VALUE. nil is that there are none.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/bridge/recordings/all"
 	"tapedeck/codec"
 	"tapedeck/codec/mcap"
 	"tapedeck/codec/record"
@@ -37,7 +36,7 @@ func TestZeroQuery(t *testing.T) {
 					Data: []byte{0, 1, 0, 0, 1, 0, 0, 0, 0}}))
 			}
 			require.NoError(t, w.Close())
-			r, err := formats.Of(all.Formats()).Open(nil, path)
+			r, err := formats.All().Open(nil, path)
 			require.NoError(t, err)
 			defer r.Close()
 			for _, q := range []struct {

@@ -33,7 +33,7 @@ func TestSearch(t *testing.T) {
 	require.NoError(t, os.Symlink("../a.mcap", filepath.Join(root, "car1/link.mcap")))
 	require.NoError(t, os.Symlink("..", filepath.Join(root, "car1/loop")))
 	search := func(folder string) (found []string) {
-		paths, err := series.Search(nil, Of(all.Formats()).Codecs(), filepath.Join(root, folder))
+		paths, err := series.Search(nil, all.Formats(), filepath.Join(root, folder))
 		require.NoError(t, err)
 		for _, path := range paths {
 			path, err = filepath.Rel(root, path)
@@ -49,7 +49,7 @@ func TestSearch(t *testing.T) {
 	require.Equal(t, []string{"takes/one"}, search("takes/one"))
 	require.Equal(t, []string{"notes.txt"}, search("notes.txt"))
 	require.Empty(t, search("set/data"))
-	_, err := series.Search(nil, Of(all.Formats()).Codecs(), filepath.Join(root, "nowhere"))
+	_, err := series.Search(nil, all.Formats(), filepath.Join(root, "nowhere"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
@@ -76,11 +76,11 @@ func TestOpenFolder(t *testing.T) {
 			if strings.HasPrefix(filepath.Base(path), "a.record") {
 				format.Format = "record"
 			}
-			w, err := Of(all.Formats()).Codecs().Create(path, format)
+			w, err := all.Formats().Create(path, format)
 			require.NoError(t, err)
 			require.NoError(t, w.Close())
 		}
-		r, err := Of(all.Formats()).Open(nil, dir+"/")
+		r, err := All().Open(nil, dir+"/")
 		if test.want == "" {
 			require.NoError(t, err, test.files)
 			require.NoError(t, r.Close())
@@ -98,7 +98,7 @@ func TestSearchBesideOddKeys(t *testing.T) {
 	for _, key := range []string{"d/a.mcap", "d//b.mcap", "d/e/c.mcap", "d/e/../f.mcap", "d/z.mcap"} {
 		s.Put(key, nil)
 	}
-	paths, err := series.Search(s.Files(), Of(all.Formats()).Codecs(), s.URL("d"))
+	paths, err := series.Search(s.Files(), all.Formats(), s.URL("d"))
 	require.Equal(t, []string{s.URL("d/a.mcap"), s.URL("d/e/c.mcap"), s.URL("d/z.mcap")}, paths)
 	require.ErrorIs(t, err, store.ErrKey)
 	require.ErrorContains(t, err, `search `+s.URL("d")+`: "d//" is in it, which cannot be a path`)

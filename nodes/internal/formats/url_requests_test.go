@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/bridge/recordings/all"
 	"tapedeck/codec"
 	"tapedeck/codec/store/storetest"
 	"tapedeck/nodes/internal/formats"
@@ -39,7 +38,7 @@ func TestRequests(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := storetest.New(t)
 			writeDrive(t, s, test.format, size)
-			r, err := formats.Of(all.Formats()).Open(s.Files(), s.URL(test.key))
+			r, err := formats.All().Open(s.Files(), s.URL(test.key))
 			require.NoError(t, err)
 			defer r.Close()
 			info, err := r.Info()
@@ -80,7 +79,7 @@ func TestRequests(t *testing.T) {
 }
 
 func writes(t *testing.T, name, storage string) codec.Format {
-	for _, f := range formats.Of(all.Formats()) {
+	for _, f := range formats.All() {
 		if f.Name == name {
 			f, err := f.Configured(&formats.Options{Rosbag2Options: formats.Rosbag2Options{Storage: storage}})
 			require.NoError(t, err)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/bridge/recordings/all"
 	"tapedeck/codec"
 	"tapedeck/codec/series"
 	"tapedeck/codec/store"
@@ -74,7 +73,7 @@ func put(t *testing.T, server *storetest.Server, path, key string) (size int) {
 // contents returns the format of a recording, and a text that is the same for recordings that hold the same. An error
 // is one of these texts.
 func contents(files *store.Files, path string) (format, text string) {
-	r, err := formats.Of(all.Formats()).Open(files, path)
+	r, err := formats.All().Open(files, path)
 	if err != nil {
 		return "", err.Error()
 	}

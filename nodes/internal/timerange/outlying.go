@@ -11,7 +11,6 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/episode"
-	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
 )
 
@@ -59,7 +58,7 @@ func WithOutlying(r codec.Reader, info *codec.Info) (*codec.Info, error) {
 		if shown < shownOutlying && i != most {
 			shown++
 			e := g.event(groups[most], groups[max(i, most)].start)
-			if g.start < 0 && formats.Unsigned(info) {
+			if g.start < 0 && info.Unsigned {
 				e.Text = fmt.Sprintf("the times of %s are beyond 2262: they are wrong", human.Count(g.count, "message"))
 			}
 			told.Events = append(told.Events, e)

@@ -7,19 +7,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/bridge/recordings/all"
 	"tapedeck/codec"
 	"tapedeck/codec/carla"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs/nav_msgs"
 	"tapedeck/msgs/rosgraph_msgs"
 	"tapedeck/msgs/tf2_msgs"
-	"tapedeck/nodes/internal/formats/allformats"
 )
 
 // makeLog writes a log of CARLA: of 11 frames, 0.1 s apart, in which the hero and another vehicle drive 1 m each.
 func makeLog(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "drive.log")
-	w, err := allformats.List().Codecs().Create(path, codec.CreateOptions{})
+	w, err := all.Formats().Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
 	c := &codec.Channel{Topic: carla.Topic, Type: carla.Type, Encoding: carla.Encoding,
 		Metadata: map[string]string{carla.KeyProfile: carla.UE4.Name}}

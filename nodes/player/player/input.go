@@ -15,7 +15,6 @@ import (
 	"tapedeck/codec/store"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
-	"tapedeck/nodes/internal/formats/allformats"
 	"tapedeck/nodes/internal/readahead"
 	"tapedeck/nodes/internal/timerange"
 )
@@ -98,7 +97,7 @@ type source struct {
 // alignStarts they count from the earliest start. Reading the source ends with ctx. The caller closes it.
 func openSource(ctx context.Context, files *store.Files, paths []string, offsets map[string]int64, alignStarts bool,
 	wants func(*codec.Channel) bool, o formats.ReadOptions) (*source, error) {
-	options := o.Options(allformats.List(), files)
+	options := o.Options(formats.All(), files)
 	options.Context, options.SkipUnwritten = ctx, true
 	options.Align, options.Shift = alignStarts, offsets
 	opened, err := recordings.Open(paths, options)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/bridge/recordings/all"
 	"tapedeck/codec"
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
@@ -20,7 +21,6 @@ import (
 	"tapedeck/codec/session"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
-	"tapedeck/nodes/internal/formats/allformats"
 	"tapedeck/nodes/internal/rospub"
 	"tapedeck/test/samples"
 	"tapedeck/test/samples/generate"
@@ -32,7 +32,7 @@ func everything(*codec.Channel) bool { return true }
 // of a killed process.
 func writeRecording(t *testing.T, name, topic string, closed bool, times ...int64) string {
 	path := filepath.Join(t.TempDir(), name)
-	w, err := allformats.List().Codecs().Create(path, codec.CreateOptions{})
+	w, err := all.Formats().Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
 	c := &codec.Channel{Topic: topic, Type: "std_msgs/msg/Empty", Encoding: codec.EncodingCDR}
 	require.NoError(t, w.Declare(c))

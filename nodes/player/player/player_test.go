@@ -14,6 +14,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
+	"tapedeck/bridge/recordings/all"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
@@ -22,7 +23,6 @@ import (
 	"tapedeck/msgs/rosgraph_msgs"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/msgs/std_srvs"
-	"tapedeck/nodes/internal/formats/allformats"
 	"tapedeck/nodes/internal/livepage"
 	"tapedeck/nodes/internal/progress"
 )
@@ -183,7 +183,7 @@ func numberAt(topic string, ms int64, n uint32) entry {
 // cut writes a recording with its topics latched or not.
 func cut(t *testing.T, name string, latched bool, entries ...entry) string {
 	path := filepath.Join(t.TempDir(), name)
-	w, err := allformats.List().Codecs().Create(path, codec.CreateOptions{})
+	w, err := all.Formats().Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
 	channels := map[string]*codec.Channel{}
 	for _, e := range entries {
@@ -499,7 +499,7 @@ func TestPlayerIsAcknowledged(t *testing.T) {
 func TestPlayerTellsOfFiles(t *testing.T) {
 	newest(t)
 	path := filepath.Join(t.TempDir(), "drive")
-	w, err := allformats.List().Codecs().Create(path, codec.CreateOptions{Format: "rosbag2"})
+	w, err := all.Formats().Create(path, codec.CreateOptions{Format: "rosbag2"})
 	require.NoError(t, err)
 	c := &codec.Channel{Topic: "/n", Type: "std_msgs/msg/UInt32", Encoding: codec.EncodingCDR}
 	data, err := cdr.Marshal(&std_msgs.UInt32{})

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/recordings/all"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
@@ -22,7 +23,6 @@ import (
 	"tapedeck/msgs/service_msgs"
 	"tapedeck/msgs/unique_identifier_msgs"
 	"tapedeck/msgs/wire"
-	"tapedeck/nodes/internal/formats/allformats"
 )
 
 const listType = "rcl_interfaces/srv/ListParameters"
@@ -37,7 +37,7 @@ type raw struct {
 // cutRaw writes a recording with the definitions of a library.
 func cutRaw(t *testing.T, library *rosidl.Library, entries ...raw) string {
 	path := filepath.Join(t.TempDir(), "calls.mcap")
-	w, err := allformats.List().Codecs().Create(path, codec.CreateOptions{})
+	w, err := all.Formats().Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
 	channels := map[string]*codec.Channel{}
 	for _, e := range entries {

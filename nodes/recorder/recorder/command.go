@@ -12,7 +12,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/config"
-	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/formats/live"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/othertools"
@@ -83,7 +83,7 @@ func named(in *config.Input, o *options) []string {
 
 func record(ctx context.Context, in *config.Input, o *options, disk codec.Disk) (err error) {
 	topics := named(in, o)
-	if _, err := formats.Recorded().Recorded(o.Storage, o.Output); err != nil {
+	if _, err := live.Choose(o.Storage, o.Output); err != nil {
 		return err
 	}
 	if err := o.splitByDuration(); err != nil {
@@ -91,7 +91,7 @@ func record(ctx context.Context, in *config.Input, o *options, disk codec.Disk) 
 	}
 	o.cacheForSnapshots()
 	o.takeParameters(in)
-	if o.format().Live.Robot != nil {
+	if o.format().Robot != nil {
 		if m, err := o.mapping(); err == nil && o.Nothing(topics) {
 			topics, o.AllowUnmatched = m.Topics(), true // a mapping may name what this robot does not have
 		}

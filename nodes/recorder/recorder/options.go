@@ -14,7 +14,7 @@ import (
 	"tapedeck/config"
 	"tapedeck/nodes/internal/confine"
 	"tapedeck/nodes/internal/contract"
-	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/formats/live"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/pattern"
@@ -32,7 +32,7 @@ type options struct {
 	uploadOptions
 	memoryOptions
 	snapshotOptions
-	formats.CARLAOptions
+	live.CARLAOptions
 	sessionOptions
 	contractOptions
 	statusOptions
@@ -70,8 +70,8 @@ type outputOptions struct {
 }
 
 // format returns the format of the recording. Options for which there is none do not pass check.
-func (o *outputOptions) format() formats.Format {
-	f, _ := formats.Recorded().Recorded(o.Storage, o.Output)
+func (o *outputOptions) format() *live.Format {
+	f, _ := live.Choose(o.Storage, o.Output)
 	return f
 }
 
@@ -80,7 +80,7 @@ func (o *outputOptions) serviceRoot(name string) confine.Folder {
 	if o.ServiceRoot != "" {
 		return confine.ServiceRoot(o.ServiceRoot)
 	}
-	return confine.In(filepath.Dir(o.format().Live.Path(name)))
+	return confine.In(filepath.Dir(o.format().Path(name)))
 }
 
 // splitOptions limit the files of a recording.
@@ -154,18 +154,18 @@ func (o *options) check(topics []string) error {
 			return config.Usagef("page: %w; want :PORT or ADDRESS:PORT", err)
 		}
 	}
-	format, err := formats.Recorded().Recorded(o.Storage, o.Output)
+	format, err := live.Choose(o.Storage, o.Output)
 	if err != nil {
 		return err
 	}
-	if !format.Live.Compresses && o.Compression != "none" {
+	if !format.Compresses && o.Compression != "none" {
 		return config.Usagef("compression: the format %s has none; use %s", format.Name,
-			formats.Recorded().Live(func(l *formats.Live) bool { return l.Compresses }))
+			live.Flags(func(f *live.Format) bool { return f.Compresses }))
 	}
-	if format.Composer == nil && o.CARLAOptions != (formats.CARLAOptions{}) {
+	if format.Composer == nil && o.CARLAOptions != (live.CARLAOptions{}) {
 		return config.Usagef("carla_mapping, carla_profile: they are for --storage carla")
 	}
-	if format.Live.Robot == nil && o.RobotMapping+o.Hardware != "" {
+	if format.Robot == nil && o.RobotMapping+o.Hardware != "" {
 		return config.Usagef("robot_mapping, hardware: they are for --storage session")
 	}
 	if o.Output != "" && o.OutputPrefix != "" {
@@ -185,9 +185,9 @@ func (o *options) check(topics []string) error {
 	if _, err := o.settle(); err != nil { // a mapping that is wrong has no topics
 		return err
 	}
-	if len(o.CustomData) > 0 && !format.Live.Metadata {
+	if len(o.CustomData) > 0 && !format.Metadata {
 		return config.Usagef("custom_data: the format %s keeps none; use %s", format.Name,
-			formats.Recorded().Live(func(l *formats.Live) bool { return l.Metadata }))
+			live.Flags(func(f *live.Format) bool { return f.Metadata }))
 	}
 	if o.Nothing(topics) {
 		return config.Usagef("nothing to record: name topics, or use --all, --regex, --node or --topic-types")
@@ -203,7 +203,7 @@ func (o *options) intent(path string) string {
 		list[0] = "recording snapshots only,"
 	}
 	list[0] += " in the format " + o.format().Name
-	if o.Storage == formats.AutoStorage && (filepath.Ext(o.Output) == "" || !o.format().Named(o.Output)) {
+	if o.Storage == live.AutoStorage && (filepath.Ext(o.Output) == "" || !o.format().Named(o.Output)) {
 		how := "--storage mcap-file"
 		if o.Output != "" {
 			how = "-o " + filepath.Clean(o.Output) + ".mcap"
@@ -232,7 +232,7 @@ func (o *options) intent(path string) string {
 // unsplit returns a warning about options that delete the oldest files of a recording which only services split, "" if
 // there are none.
 func (o *options) unsplit() string {
-	if o.SnapshotMode || o.format().Live.Robot != nil || o.MaxBagSize > 0 || o.MaxBagDuration > 0 ||
+	if o.SnapshotMode || o.format().Robot != nil || o.MaxBagSize > 0 || o.MaxBagDuration > 0 ||
 		o.MaxBagMessages > 0 {
 		return ""
 	}
@@ -256,7 +256,7 @@ type settings struct {
 	repeats    []pattern.Numbered // how many messages are repeated
 	reserve    diskguard.Reserve  // of the disk
 	metadata   map[string]string
-	composer   formats.Composer // of the storage; nil if ROS 2 messages are written one by one
+	composer   live.Composer // of the storage; nil if ROS 2 messages are written one by one
 	expected   *contract.Contract
 	robot      *robot.Mapping // for sessions; nil: by names and types of topics
 }
@@ -276,7 +276,7 @@ func (o *options) settle() (s settings, err error) {
 		return s, config.Usagef("min_space: %w", err)
 	}
 	if composer := o.format().Composer; composer != nil {
-		if s.composer, err = composer(&formats.Options{CARLAOptions: o.CARLAOptions}); err != nil {
+		if s.composer, err = composer(&o.CARLAOptions); err != nil {
 			return s, config.Usagef("%w", err)
 		}
 	}
@@ -295,7 +295,7 @@ func (o *options) settle() (s settings, err error) {
 func defaultOptions() options {
 	return options{
 		outputOptions: outputOptions{
-			Storage: formats.AutoStorage, Compression: "none", ChunkDuration: time.Second,
+			Storage: live.AutoStorage, Compression: "none", ChunkDuration: time.Second,
 			Sync: syncInterval, SyncInterval: time.Second,
 		},
 		splitOptions:    splitOptions{RepeatLatched: true, SplitNames: namesNumber},

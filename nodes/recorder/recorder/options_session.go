@@ -33,7 +33,7 @@ func (o *options) takeParameters(in *config.Input) {
 	}
 	in.Warnings = slices.DeleteFunc(in.Warnings,
 		func(text string) bool { return strings.HasPrefix(text, "parameter "+robotPrefix) })
-	if o.format().Live.Robot == nil && len(o.parameters) > 0 {
+	if o.format().Robot == nil && len(o.parameters) > 0 {
 		o.parameters = nil
 		in.Warnings = append(in.Warnings, "parameters "+robotPrefix+"* are for --storage session")
 	}

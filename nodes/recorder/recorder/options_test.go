@@ -14,6 +14,7 @@ import (
 	"tapedeck/config"
 	"tapedeck/config/configtest"
 	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/formats/live"
 	"tapedeck/nodes/recorder/internal/diskguard"
 )
 
@@ -217,7 +218,7 @@ func TestDefaultChunks(t *testing.T) {
 			require.NoError(t, out.Write(&m))
 		}
 		require.NoError(t, out.Close())
-		r, err := formats.Recorded().Open(nil, out.path)
+		r, err := live.Codecs().Open(out.path)
 		require.NoError(t, err)
 		info, err := r.Info()
 		require.NoError(t, err)

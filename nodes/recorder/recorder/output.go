@@ -43,16 +43,16 @@ func (out *output) create(o *options, s *settings, options codec.CreateOptions) 
 	format := o.format()
 	options.Format, options.Overwrite, options.Compression = format.Name, o.Overwrite, o.Compression
 	options.ChunkSize, options.ChunkDuration = int(o.ChunkSize), o.ChunkDuration
-	out.path = format.Live.Path(out.name)
-	if format.Live.Robot != nil {
-		if out.robot, err = format.Live.Robot(out.path, options, s.robot); err != nil {
+	out.path = format.Path(out.name)
+	if format.Robot != nil {
+		if out.robot, err = format.Robot(out.path, options, s.robot); err != nil {
 			return err
 		}
 		out.Writer, out.Size = out.robot, out.robot.Size
 		return nil
 	}
 	if o.Overwrite {
-		if err := format.Live.RemoveRest(format.Live.BareName(out.name)); err != nil {
+		if err := format.RemoveRest(format.BareName(out.name)); err != nil {
 			return err
 		}
 	}

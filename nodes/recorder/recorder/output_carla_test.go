@@ -17,7 +17,7 @@ import (
 	"tapedeck/msgs/nav_msgs"
 	"tapedeck/msgs/rosgraph_msgs"
 	"tapedeck/msgs/std_msgs"
-	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/formats/live"
 	"tapedeck/nodes/recorder/internal/snapshot"
 )
 
@@ -241,7 +241,7 @@ func TestSizeOfRecordingForCARLA(t *testing.T) {
 		require.NoError(t, d.end())
 		require.FileExists(t, "drive_1.log")
 		require.NoFileExists(t, "drive_3.log") // there were messages of more than 15000 bytes
-		r, err := formats.Recorded().OpenFile(nil, "drive.log")
+		r, err := live.Codecs().Open("drive.log")
 		require.NoError(t, err)
 		defer r.Close()
 		info, err := r.Info()

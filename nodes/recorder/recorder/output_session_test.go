@@ -181,7 +181,7 @@ func TestSessionsOfATriggerAreSplits(t *testing.T) {
 func TestSessionMisses(t *testing.T) {
 	t.Chdir(t.TempDir())
 	o := testOptions("session")
-	s, err := o.format().Live.Robot("a", codec.CreateOptions{},
+	s, err := o.format().Robot("a", codec.CreateOptions{},
 		&robot.Mapping{Cameras: []robot.Camera{{Name: "camera_0", Topic: "/eye"}}})
 	require.NoError(t, err)
 	c := &codec.Channel{Topic: "/eye", Type: "sensor_msgs/msg/Image", Encoding: codec.EncodingCDR}

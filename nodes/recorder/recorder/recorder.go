@@ -278,7 +278,7 @@ func (r *recorder) unfit(topic, typeName string) string {
 			return err.Error()
 		}
 	}
-	if r.options.format().Live.Robot != nil && !r.robot.Maps(topic, typeName) {
+	if r.options.format().Robot != nil && !r.robot.Maps(topic, typeName) {
 		return fmt.Sprintf("%s [%s] is neither a camera nor an arm; robot_mapping can map it", topic, typeName)
 	}
 	return ""

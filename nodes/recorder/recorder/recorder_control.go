@@ -143,7 +143,7 @@ func (r *recorder) continueIn(name string) (closed, opened string, err error) {
 		return "", "", errNotRecording
 	case name == "":
 		return s.writer.Split(s.ctx, bridge.Now())
-	case r.options.format().Live.Robot != nil:
+	case r.options.format().Robot != nil:
 		return "", "", errors.New("each split of a session is a folder of its own already; leave out the name")
 	}
 	return s.writer.Continue(s.ctx, bridge.Now(), func() (filewriter.Output, error) { return s.beginNext(name) })
@@ -155,7 +155,7 @@ func (r *recorder) discard() (string, error) {
 	if r.options.SnapshotMode {
 		return "", errors.New("snapshots have no episodes; record without --snapshot-mode, with --storage session")
 	}
-	if r.options.format().Live.Robot == nil {
+	if r.options.format().Robot == nil {
 		return "", fmt.Errorf("recordings of %s have no episodes; record with --storage session, which has",
 			r.options.format().Name)
 	}

@@ -21,9 +21,10 @@ import (
 	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
+	"tapedeck/codec/series"
 	"tapedeck/config"
 	"tapedeck/msgs/std_msgs"
-	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/formats/live"
 	"tapedeck/nodes/internal/progress"
 	"tapedeck/nodes/recorder/internal/selection"
 	"tapedeck/nodes/recorder/internal/subscription"
@@ -157,9 +158,9 @@ func (d *deck) publish(p bridge.Publisher, numbers ...uint32) {
 // open opens a file of a recording, or a recording without a file of that name, for the rest of the test.
 func open(t *testing.T, path string) codec.Reader {
 	t.Helper()
-	r, err := formats.Recorded().OpenFile(nil, path)
+	r, err := live.Codecs().Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		r, err = formats.Recorded().Open(nil, path)
+		r, err = series.OpenSource(nil, live.Codecs(), path)
 	}
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })

@@ -129,7 +129,7 @@ func (r *recorder) newSession(name string) (*session, error) {
 	o := &r.options
 	s.guard = &diskguard.Guard{
 		Owner: owner.New(),
-		Disk:  r.disk, Path: filepath.Dir(o.format().Live.Path(name)), Reserve: r.reserve,
+		Disk:  r.disk, Path: filepath.Dir(o.format().Path(name)), Reserve: r.reserve,
 		Action: o.LowSpaceAction,
 		Log:    r.node.Log, Note: s.note, Stamp: r.clock.Now, Fail: s.fail,
 	}

@@ -35,7 +35,7 @@ func (r *recorder) newSnapshots() (err error) {
 	r.snapshots = snapshot.New(snapshot.Options{
 		Ring: queue.NewRing(int64(o.SnapshotSize)), Duration: o.SnapshotDuration, After: o.SnapshotAfter,
 		Cooldown: o.SnapshotCooldown, Folder: o.SnapshotFolder, Conditions: conditions,
-		Disk: r.disk, Live: o.format().Live,
+		Disk: r.disk, Format: o.format(),
 		BaseName: r.baseName, Create: r.createSnapshot, Stamp: r.clock.Stamp,
 		Topics: func() (list []*queue.Topic) {
 			for _, rec := range r.topics.Topics() {
@@ -63,7 +63,7 @@ func (r *recorder) baseName() string {
 	if out := s.output.Load(); out != nil {
 		name = out.name
 	}
-	return r.options.format().Live.BareName(name)
+	return r.options.format().BareName(name)
 }
 
 func (r *recorder) createSnapshot(name string, metadata map[string]string) (codec.Writer, string, error) {
@@ -73,7 +73,7 @@ func (r *recorder) createSnapshot(name string, metadata map[string]string) (code
 		o.ChunkSize = snapshotChunk
 	}
 	if o.SnapshotMode || o.LowSpaceAction != diskguard.Delete { // which keeps the recording near the reserve
-		guard := diskguard.Guard{Disk: r.disk, Path: filepath.Dir(o.format().Live.Path(name)), Reserve: r.reserve}
+		guard := diskguard.Guard{Disk: r.disk, Path: filepath.Dir(o.format().Path(name)), Reserve: r.reserve}
 		if err := guard.Begin(); err != nil {
 			return nil, "", err
 		}

@@ -18,7 +18,7 @@ import (
 	"tapedeck/config"
 	diag "tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/msgs/std_srvs"
-	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/formats/live"
 	"tapedeck/nodes/recorder/internal/diskguard"
 	"tapedeck/nodes/recorder/internal/upload"
 )
@@ -63,8 +63,7 @@ func (o *options) checkUpload() error {
 func (o *transferOptions) queue(url string, overwrite bool) upload.Options {
 	return upload.Options{
 		Store: s3.New(), URL: url, UploadOptions: s3.UploadOptions{Rate: int64(o.UploadRate), Overwrite: overwrite},
-		Delete: o.DeleteAfterUpload, Episodes: formats.Recorded().Episodic,
-		Open: func(path string) (codec.Reader, error) { return formats.Recorded().OpenFile(nil, path) },
+		Delete: o.DeleteAfterUpload, Formats: live.Codecs(),
 	}
 }
 
@@ -116,7 +115,7 @@ func (r *recorder) startUploads(insisted context.Context) (finish func() error) 
 		r.uploads.Run(ctx)
 		close(done)
 	}()
-	r.uploads.Resume(filepath.Dir(r.options.format().Live.Path(r.name)))
+	r.uploads.Resume(filepath.Dir(r.options.format().Path(r.name)))
 	if folder := r.options.SnapshotFolder; folder != "" {
 		r.uploads.Resume(folder)
 	}

@@ -13,7 +13,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/condition"
-	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/formats/live"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/recorder/internal/queue"
 )
@@ -34,7 +34,7 @@ type Options struct {
 	Conditions map[string][]*condition.Condition // by topic
 
 	Disk     codec.Disk
-	Live     *formats.Live
+	Format   *live.Format
 	BaseName func() string // of the recording
 	// Create creates a recording and returns its path.
 	Create func(name string, metadata map[string]string) (codec.Writer, string, error)
@@ -89,7 +89,7 @@ func New(o Options) *Set {
 
 // take takes a name that nothing has yet. It reports false if something has it.
 func (s *Set) take(name string) bool {
-	path := s.Live.Path(name)
+	path := s.Format.Path(name)
 	active := s.Disk.Vacant(path+codec.ActiveSuffix, false) // at first: it may be completed meanwhile
 	complete := s.Disk.Vacant(path, false)
 	s.mu.Lock()

@@ -108,7 +108,7 @@ func (n *Snapshot) create() error {
 // createAs creates the recording of that name.
 func (n *Snapshot) createAs(name string) (err error) {
 	s := n.set
-	if err := s.Disk.MkdirAll(filepath.Dir(s.Live.Path(name))); err != nil {
+	if err := s.Disk.MkdirAll(filepath.Dir(s.Format.Path(name))); err != nil {
 		return fmt.Errorf("create %s: %w", name, err)
 	}
 	metadata := map[string]string{

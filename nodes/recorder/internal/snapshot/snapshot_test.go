@@ -13,7 +13,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/condition"
-	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/formats/live"
 	"tapedeck/nodes/recorder/internal/intake"
 	"tapedeck/nodes/recorder/internal/queue"
 )
@@ -56,7 +56,7 @@ func newFixture(t *testing.T, w codec.Writer, size, maxBytes int64) *fixture {
 	t.Chdir(t.TempDir())
 	clock := new(bridge.SimTime)
 	s := New(Options{
-		Ring: queue.NewRing(maxBytes), Disk: codec.OS{}, Live: &formats.Live{},
+		Ring: queue.NewRing(maxBytes), Disk: codec.OS{}, Format: &live.Format{},
 		BaseName:  func() string { return "drive" },
 		Create:    func(name string, _ map[string]string) (codec.Writer, string, error) { return w, name, nil },
 		Stamp:     clock.Stamp,

@@ -99,7 +99,7 @@ func (q *Queue) addAll(folder, below string) error {
 	for name := range names {
 		series := seriesOf(name, names)
 		if !found[series] && !strings.HasSuffix(name, spoolSuffix) {
-			if r, err := q.Open(filepath.Join(folder, name)); err == nil {
+			if r, err := q.open(filepath.Join(folder, name)); err == nil {
 				r.Close()
 				found[series] = true
 			}
@@ -135,8 +135,11 @@ func (q *Queue) isRecording(path string) bool {
 		return err == nil
 	}
 	info, err := q.read(path)
-	if err != nil || q.Episodes(info.Format) {
-		return err == nil
+	if err != nil {
+		return false
+	}
+	if slices.ContainsFunc(q.Formats, func(f codec.Format) bool { return f.Name == info.Format && f.Episodic }) {
+		return true
 	}
 	return !slices.ContainsFunc(info.Files, func(f codec.FileInfo) bool {
 		return !strings.HasPrefix(filepath.Base(f.Path), filepath.Base(path)+"_")

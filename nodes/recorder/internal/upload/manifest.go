@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"tapedeck/codec"
+	"tapedeck/codec/series"
 	"tapedeck/codec/store"
 	"tapedeck/codec/store/s3"
 	"tapedeck/nodes/internal/describe"
@@ -51,9 +52,11 @@ func (q *Queue) info(s *spool, path string) *codec.Info {
 	return info
 }
 
+func (q *Queue) open(path string) (codec.Reader, error) { return series.OpenFile(nil, q.Formats, path) }
+
 // read returns the description of a recording, for the caller to change.
 func (q *Queue) read(path string) (*codec.Info, error) {
-	r, err := q.Open(path)
+	r, err := q.open(path)
 	if err != nil {
 		return nil, err
 	}

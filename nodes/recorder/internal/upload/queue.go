@@ -44,10 +44,7 @@ type Options struct {
 	URL    string
 	Delete bool // delete files once they are proven to be in the store
 
-	Open func(path string) (codec.Reader, error)
-	// Episodes reports whether recordings of a format hold episodes. A folder of these is one recording, whatever its
-	// files are called.
-	Episodes func(format string) bool
+	Formats codec.Formats // of recordings; an episodic one has a folder, whatever the files in it are called
 
 	Log func(bridge.LogLevel, string, ...any)
 	// Note is called with what a recording should tell about uploads. They began at a time of the wall clock.

@@ -23,15 +23,14 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/store/s3"
 	"tapedeck/codec/store/storetest"
-	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/formats/live"
 )
 
 const patient = time.Minute
 
 func newQueue(t *testing.T, s *storetest.Server) *Queue {
 	return New(Options{
-		Store: s3.New(), URL: s.URL("fleet"), Episodes: formats.Recorded().Episodic,
-		Open: func(path string) (codec.Reader, error) { return formats.Recorded().OpenFile(nil, path) },
+		Store: s3.New(), URL: s.URL("fleet"), Formats: live.Codecs(),
 		Note: func(string, time.Time) {},
 		Log:  func(_ bridge.LogLevel, format string, args ...any) { t.Logf(format, args...) },
 	})
@@ -39,7 +38,7 @@ func newQueue(t *testing.T, s *storetest.Server) *Queue {
 
 // record writes a recording of a few messages.
 func record(t *testing.T, path string, first byte) codec.FileInfo {
-	w, err := formats.Recorded().Codecs().Create(path, codec.CreateOptions{})
+	w, err := live.Codecs().Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
 	c := &codec.Channel{Topic: "/n", Type: "std_msgs/msg/UInt32", Encoding: codec.EncodingCDR}
 	for i := range byte(3) {
@@ -443,7 +442,7 @@ func TestBeingWritten(t *testing.T) {
 	done := record(t, filepath.Join(dir, "done.record.00000"), 0)
 	record(t, filepath.Join(dir, "drive.record.00000"), 3)
 	path := filepath.Join(dir, "drive.record.00001")
-	w, err := formats.Recorded().Codecs().Create(path, codec.CreateOptions{})
+	w, err := live.Codecs().Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
 	require.FileExists(t, path+codec.ActiveSuffix)
 	q := newQueue(t, s)
@@ -461,7 +460,7 @@ func TestBeingWritten(t *testing.T) {
 	_, err = q.Add(dir)
 	require.NoError(t, err)
 	path = filepath.Join(dir, "drive.record.00002")
-	w, err = formats.Recorded().Codecs().Create(path, codec.CreateOptions{})
+	w, err = live.Codecs().Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
 	finish(t, q)
 	require.NotContains(t, s.Keys(), "fleet/drive/recording.json")

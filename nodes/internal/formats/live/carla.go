@@ -1,4 +1,4 @@
-package formats
+package live
 
 import (
 	"cmp"
@@ -6,11 +6,8 @@ import (
 	"strings"
 
 	"tapedeck/bridge/carla"
-	"tapedeck/bridge/mavros"
-	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
 	layout "tapedeck/codec/carla"
-	"tapedeck/codec/store"
 )
 
 // Composer writes ROS 2 messages in a format whose own messages are each composed of several of them.
@@ -46,30 +43,10 @@ type CARLAOptions struct {
 	CARLAProfile string `param:"carla_profile" group:"CARLA" value:"NAME" help:"CARLA logs: write the layout of this CARLA: ue4-0.9.11, ue4-0.9.15, ue4-0.9.16 or ue5; by default that of carla_mapping, else of the converted log, else ue4-0.9.15"`
 }
 
-// ReadOptions say how recordings become ROS 2 messages, where formats have a choice. They are parameters of the player.
-type ReadOptions struct {
-	Interpolate     float64 `param:"interpolate" group:"CARLA" min:"0" max:"1000" value:"HZ" help:"CARLA logs: interpolate poses and twists to this rate; 0 keeps them as recorded"`
-	Follow          string  `param:"follow" group:"CARLA" value:"ACTOR" help:"CARLA logs: place the frame spectator behind and above this ACTOR, a role_name or an id, as CARLA's replayer does"`
-	IgnoreHero      bool    `param:"ignore_hero" group:"CARLA" help:"CARLA logs: leave out vehicles with the role_name hero"`
-	IgnoreSpectator bool    `param:"ignore_spectator" group:"CARLA" help:"CARLA logs: leave out the position of the spectator"`
-	FlightOptions
-	DefinitionOptions
-}
-
-// Options returns the options of opening recordings of the formats l as ROS 2 messages.
-func (o *ReadOptions) Options(l List, files *store.Files) recordings.Options {
-	return recordings.Options{
-		Formats: l.Codecs(), Files: files, Definitions: o.DefinitionPaths, Standard: o.Standard,
-		CARLA: carla.ReadOptions{Rate: o.Interpolate, Follow: o.Follow, IgnoreHero: o.IgnoreHero,
-			IgnoreSpectator: o.IgnoreSpectator},
-		MAVLink: mavros.ReadOptions{Raw: o.Raw},
-	}
-}
-
 // carlaComposer writes logs of CARLA.
 type carlaComposer struct{ options carla.WriteOptions }
 
-func newCARLAComposer(o *Options) (Composer, error) {
+func newCARLAComposer(o *CARLAOptions) (Composer, error) {
 	var c carlaComposer
 	var err error
 	if o.CARLAMapping != "" {

@@ -1,6 +1,6 @@
 //go:build cgo
 
-package allformats
+package formats
 
 import (
 	"fmt"
@@ -12,30 +12,27 @@ import (
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
 	"tapedeck/codec/hdf5"
-	"tapedeck/nodes/internal/formats"
 )
 
-// writeHDF5 adds to the format how episodes are written.
-func writeHDF5(f *formats.Format) {
-	f.Group = "HDF5"
-	f.Episodes = &formats.Episodes{Rows: true, Link: link, Check: checkHDF5, New: newHDF5}
+func hdf5Properties() Format {
+	return Format{Group: "HDF5", Episodes: &Episodes{Rows: true, Link: link, Check: checkHDF5, New: newHDF5}}
 }
 
-// options returns the options of HDF5 as its package has them.
-func options(o *formats.Options) (hdf5.Options, error) {
+// hdf5 returns the options as package hdf5 has them.
+func (o *Options) hdf5() (hdf5.Options, error) {
 	h := hdf5.Options{Images: o.Images, JointUnit: o.Unit(), SwapRB: o.SwapRB, Quality: o.Quality}
 	var err error
-	h.Links, err = formats.Pairs("camera-links", "LINK=CAMERA", o.CameraLinks, false)
+	h.Links, err = Pairs("camera-links", "LINK=CAMERA", o.CameraLinks, false)
 	return h, err
 }
 
-func checkHDF5(o *formats.Options) error {
-	_, err := options(o)
+func checkHDF5(o *Options) error {
+	_, err := o.hdf5()
 	return err
 }
 
-func newHDF5(o *formats.Options, path string, file, _ bool, layout *episode.Layout) (formats.EpisodeWriter, error) {
-	h, err := options(o)
+func newHDF5(o *Options, path string, file, _ bool, layout *episode.Layout) (EpisodeWriter, error) {
+	h, err := o.hdf5()
 	if err != nil {
 		return nil, err
 	}

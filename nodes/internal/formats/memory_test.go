@@ -1,4 +1,4 @@
-package allformats
+package formats
 
 import (
 	"bytes"
@@ -13,14 +13,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/bridge/recordings/all"
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
 	"tapedeck/codec/pixel"
-	"tapedeck/nodes/internal/formats"
 )
 
 func TestMain(m *testing.M) {
-	Main()
+	all.Main()
 	os.Exit(m.Run())
 }
 
@@ -82,10 +82,10 @@ func TestFramesInMemory(t *testing.T) {
 				require.NoError(t, layout.Add(e))
 				episodes = append(episodes, e)
 			}
-			format := List()[slices.IndexFunc(List(), func(f formats.Format) bool {
+			format := All()[slices.IndexFunc(All(), func(f Format) bool {
 				return strings.HasPrefix(name, f.Name)
 			})]
-			o := formats.DefaultOptions()
+			o := DefaultOptions()
 			w, err := format.Episodes.New(&o, filepath.Join(t.TempDir(), "out"), file, false, &layout)
 			require.NoError(t, err)
 			before := heap()

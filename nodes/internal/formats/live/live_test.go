@@ -1,4 +1,4 @@
-package formats
+package live
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 	"tapedeck/config"
 )
 
-func TestRecorded(t *testing.T) {
+func TestChoose(t *testing.T) {
 	for _, c := range []struct{ storage, name, format, path string }{
 		{"auto", "", "record", ".record.00000"},
 		{"auto", "drive", "record", "drive.record.00000"},
@@ -26,10 +26,10 @@ func TestRecorded(t *testing.T) {
 		{"session", "take", "session", "take"},
 		{"carla", "drive", "carla", "drive.log"},
 	} {
-		f, err := Recorded().Recorded(c.storage, c.name)
+		f, err := Choose(c.storage, c.name)
 		require.NoError(t, err, c)
 		require.Equal(t, c.format, f.Name, c)
-		require.Equal(t, c.path, f.Live.Path(c.name), c)
+		require.Equal(t, c.path, f.Path(c.name), c)
 	}
 	for _, c := range []struct{ storage, name, want string }{
 		{"auto", "drive.bag", "drive.bag cannot be written while recording; record to another storage, such as mcap, " +
@@ -47,7 +47,7 @@ func TestRecorded(t *testing.T) {
 			"record"},
 		{"rosbag2", "drive.bag", "drive.bag is the name of a recording of the format bag, not rosbag2"},
 	} {
-		_, err := Recorded().Recorded(c.storage, c.name)
+		_, err := Choose(c.storage, c.name)
 		require.ErrorIs(t, err, config.ErrUsage, c)
 		require.ErrorContains(t, err, c.want)
 	}

@@ -1,0 +1,28 @@
+package live
+
+import (
+	"encoding/json"
+
+	"tapedeck/bridge/robot"
+	"tapedeck/codec"
+	"tapedeck/codec/session"
+)
+
+// recordSessions is Format.Robot of sessions.
+func recordSessions(path string, o codec.CreateOptions, m *robot.Mapping) (*robot.Writer, error) {
+	s := session.Options{Overwrite: o.Overwrite, Dated: o.Dated, Ending: o.Ending}
+	if m != nil {
+		s.Task = m.Task
+	}
+	if len(o.Metadata) > 0 {
+		var err error
+		if s.Metadata, err = json.Marshal(o.Metadata); err != nil {
+			return nil, err
+		}
+	}
+	r, err := session.Record(path, s, o.Completed)
+	if err != nil {
+		return nil, err
+	}
+	return robot.NewWriter(r, m), nil
+}
