@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -29,20 +28,18 @@ func FromROS2(r codec.Reader) (bridge.Translator, error) {
 		return nil, fmt.Errorf("read the schema of Apollo's types: %w", err)
 	}
 	return &fromROS2{
-		reader: r, library: msgs.Library(), own: msgs.Release(""), schema: schema,
-		channels: map[*codec.Channel]*outgoingChannel{}, losses: bridge.LossCounts{},
+		reader: r, library: msgs.Library(), own: msgs.Release(""),
+		schema: schema, channels: map[*codec.Channel]*outgoingChannel{},
 	}, nil
 }
 
 type fromROS2 struct {
+	bridge.LossCounters
 	reader       codec.Reader
 	library, own *rosidl.Library // own has the definitions of the Go types
 	schema       *descriptorpb.FileDescriptorSet
 	clouds       bool // describePoints was called
 	channels     map[*codec.Channel]*outgoingChannel
-
-	mu     sync.Mutex
-	losses bridge.LossCounts
 }
 
 // outgoingChannel is the translation of a channel.
@@ -62,33 +59,17 @@ func (p *pair) outgoing(target *codec.Channel, plan *plan) *outgoingChannel {
 
 // outgoing is a reading of a channel.
 type outgoing struct {
-	sequence uint32   // of the current message
-	lost     []string // losses of the current message
+	sequence uint32 // of the current message
+	losses   *bridge.LossCounters
+	topic    string
+	lost     lost // of the current message
 }
 
 // lose notes a loss of the current message, if it has it.
 func (r *outgoing) lose(does bool, what string) {
-	if does && !slices.Contains(r.lost, what) {
-		r.lost = append(r.lost, what)
+	if does {
+		r.lost.add(r.losses.Of(r.topic, what))
 	}
-}
-
-// count counts the losses of a message.
-func (t *fromROS2) count(topic string, lost []string) {
-	if len(lost) > 0 {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		for _, what := range lost {
-			t.losses.Add(topic, what, 1)
-		}
-	}
-}
-
-// Losses returns what the Apollo messages do not hold, by topic.
-func (t *fromROS2) Losses() []bridge.Loss {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.losses.Losses()
 }
 
 func (t *fromROS2) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
@@ -217,7 +198,7 @@ func (t *fromROS2) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]code
 		}
 		r := readings[m.Channel]
 		if r == nil {
-			r = &begun{}
+			r = &begun{outgoing: outgoing{losses: &t.LossCounters, topic: m.Channel.Topic}}
 			r.translate = made.begin(&r.outgoing)
 			readings[m.Channel] = r
 		}
@@ -226,7 +207,7 @@ func (t *fromROS2) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]code
 		if data, err = r.translate(data, m.Data); err != nil {
 			return nil, err
 		}
-		t.count(m.Channel.Topic, r.lost)
+		r.lost.count()
 		r.sequence++
 		out[0] = codec.Message{Channel: made.target, LogTime: m.LogTime, PublishTime: m.PublishTime, Data: data}
 		return out[:], nil

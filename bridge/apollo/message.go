@@ -17,33 +17,64 @@ import (
 
 // parser reads the messages of a reading of a recording, one after the other. It is for one goroutine.
 type parser struct {
-	logTime int64  // of the current message, in ns since the Unix epoch
-	stack   []slot // of the messages in it
-	damage  error  // the first that was found in it
+	logTime int64    // of the current message, in ns since the Unix epoch
+	stack   []slot   // of the messages in it
+	opened  []opened // those of them whose losses are counted
+	damage  error    // the first that was found in it
+	lost    lost     // of the current message
 }
 
-// begin begins with a message.
-func (r *parser) begin(p *plan, b []byte, logTime int64) message {
-	r.logTime, r.stack, r.damage = logTime, r.stack[:0], nil
-	return r.message(p, b)
+// opened is a message that is read.
+type opened struct {
+	b      []byte
+	first  int // of its slots, in parser.stack
+	losses *fieldLoss
+}
+
+// begin begins with a message. Fields of it that are not read are lost, unless losses is nil.
+func (r *parser) begin(p *plan, b []byte, logTime int64, losses *fieldLoss) message {
+	r.logTime, r.stack, r.opened, r.damage = logTime, r.stack[:0], r.opened[:0], nil
+	return r.message(p, b, losses)
 }
 
 // message scans an encoded message.
-func (r *parser) message(p *plan, b []byte) message {
+func (r *parser) message(p *plan, b []byte, losses *fieldLoss) message {
 	first := len(r.stack)
 	r.stack = append(r.stack, p.unset...)
-	m := message{r, p, b, r.stack[first:]}
-	m.damaged(p.scan(m.slots, b, func(*plan) {}))
+	m := message{r, p, b, r.stack[first:], losses}
+	unknown := func(*plan) {}
+	if losses != nil {
+		losses.open(p)
+		r.opened = append(r.opened, opened{b, first, losses})
+		unknown = func(*plan) { r.lost.add(losses.undescribed()) }
+	}
+	m.damaged(p.scan(m.slots, b, unknown))
 	return m
+}
+
+// close ends the reading of the messages that were opened after the first n. Their fields that are set, neither to zero
+// nor empty, and were not read are lost.
+func (r *parser) close(n int) {
+	for i := range r.opened[n:] {
+		m := &r.opened[n+i]
+		for k, read := range m.losses.read {
+			if s := &r.stack[m.first+k]; s.count > 0 && !read && m.losses.plan.fields[k].isSet(*s, m.b) {
+				r.lost.add(m.losses.fields[k].counter())
+			}
+		}
+		clear(m.losses.read)
+	}
+	r.opened = r.opened[:n]
 }
 
 // message has the fields of an encoded message by name. A field that is not set has its default, which is NaN for most
 // numbers of Apollo. A field that the description does not have is zero.
 type message struct {
 	*parser
-	plan  *plan // nil if the message is not set
-	b     []byte
-	slots []slot
+	plan   *plan // nil if the message is not set
+	b      []byte
+	slots  []slot
+	losses *fieldLoss // the message in those of the channel; nil: its losses are not counted
 }
 
 func (m message) damaged(err error) {
@@ -61,6 +92,9 @@ func (m message) field(name string, list bool, kinds ...protoreflect.Kind) (*pla
 	f := m.plan.find(name, 0)
 	if f == nil || f.list != list || len(kinds) > 0 && !slices.Contains(kinds, f.kind) {
 		return nil, slot{}
+	}
+	if m.losses != nil {
+		m.losses.read[f.index] = true
 	}
 	return f, m.slots[f.index]
 }
@@ -82,7 +116,7 @@ func (m message) sub(name string) message {
 		content, err = merged(f, place, m.b)
 		m.damaged(err)
 	}
-	return m.message(f.message, content)
+	return m.message(f.message, content, m.losses.field(f))
 }
 
 // occurrences returns an iterator over the values of a list of a kind, and how often they occur in the message.
@@ -192,10 +226,9 @@ func (m message) header(frame string) std_msgs.Header {
 	if s := h.float("timestamp_sec"); h.has("timestamp_sec") && s >= 0 && s < math.MaxInt32 {
 		ns = int64(math.Round(s * 1e9))
 	}
-	for _, sensor := range []string{"lidar_timestamp", "camera_timestamp", "radar_timestamp"} {
+	for _, sensor := range []string{"radar_timestamp", "camera_timestamp", "lidar_timestamp"} {
 		if t := h.uint(sensor); t > 0 && t < math.MaxInt32*uint64(1e9) {
 			ns = int64(t)
-			break
 		}
 	}
 	for _, given := range []string{h.text("frame_id"), m.text("frame_id")} {

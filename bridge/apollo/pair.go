@@ -20,15 +20,15 @@ type pair struct {
 	apollo, ros string   // full names of the types
 	suffix      string   // of the ROS 2 topic
 	also        []target // further messages that Apollo's messages become
-	// reads returns the paths of the Apollo fields that the ROS 2 message is made of. If it is nil, a generated message
-	// keeps all fields.
-	reads func(d protoreflect.MessageDescriptor) []string
+	lossy       bool     // no generated message keeps the fields that the ROS 2 messages do not have: they are lost
 	// fits reports whether the messages of a ROS 2 channel become the Apollo type; nil is always.
 	fits   func(t *fromROS2, c *codec.Channel) bool
 	oneWay bool // only to ROS 2
 
-	targets  []target // all that Apollo's messages become, the generated message last
-	toROS2   func(r *parser, p *plan, source *codec.Message, emit func(target int, m msgs.Message)) error
+	targets []target // all that Apollo's messages become, the generated message last
+	// toROS2 translates a message. Fields that it does not read are lost, unless losses is nil.
+	toROS2 func(r *parser, p *plan, source *codec.Message, losses *fieldLoss,
+		emit func(target int, m msgs.Message)) error
 	fromROS2 func(*outgoing, *plan) translation
 }
 
@@ -58,11 +58,8 @@ const (
 // pairs lists all pairs. For a ROS 2 type, the first pair that fits applies. Apollo types that are written must be in
 // the folder proto, with the fields that are written.
 var pairs = []*pair{
-	newPair(correctedIMU, pair{
-		apollo: correctedIMUType, fits: isCorrectedIMU,
-		reads: withHeader("imu.linear_acceleration", "imu.angular_velocity", "imu.euler_angles"),
-	}),
-	newPair(imu, pair{apollo: imuType, reads: withHeader("linear_acceleration", "angular_velocity")}),
+	newPair(correctedIMU, pair{apollo: correctedIMUType, fits: isCorrectedIMU, lossy: true}),
+	newPair(imu, pair{apollo: imuType, lossy: true}),
 	newPair(gps, pair{apollo: "apollo.localization.Gps", fits: isGPS}),
 	newPair(localization, pair{
 		apollo: "apollo.localization.LocalizationEstimate", also: []target{{"/tf", "tf2_msgs/msg/TFMessage"}},
@@ -74,13 +71,12 @@ var pairs = []*pair{
 		oneWay: true, // GnssBestPose has more fields
 	}),
 	{
-		apollo: pointCloudType, ros: "sensor_msgs/msg/PointCloud2", reads: pointCloudPaths,
+		apollo: pointCloudType, ros: "sensor_msgs/msg/PointCloud2", lossy: true,
 		targets: []target{{"", "sensor_msgs/msg/PointCloud2"}}, toROS2: pointCloud, fromROS2: pointCloudOf,
 	},
-	newPair(image, pair{apollo: "apollo.drivers.Image",
-		reads: withHeader("height", "width", "encoding", "step", "data")}),
-	newPair(compressedImage, pair{apollo: "apollo.drivers.CompressedImage", reads: withHeader("format", "data")}),
-	newPair(transforms, pair{apollo: "apollo.transform.TransformStampeds", reads: transformPaths}),
+	newPair(image, pair{apollo: "apollo.drivers.Image", lossy: true}),
+	newPair(compressedImage, pair{apollo: "apollo.drivers.CompressedImage", lossy: true}),
+	newPair(transforms, pair{apollo: "apollo.transform.TransformStampeds", lossy: true}),
 	newPair(chassis, pair{apollo: "apollo.canbus.Chassis", suffix: "_twist", fits: isChassis}),
 	newPair(trajectory, pair{apollo: "apollo.planning.ADCTrajectory"}),
 	newPair(obstacles, pair{
@@ -127,18 +123,21 @@ func newPair[T any, P interface {
 	p.ros = P(new(T)).TypeName()
 	p.targets = append([]target{{p.suffix, p.ros}}, p.also...)
 	switch {
-	case p.reads == nil && p.suffix == "":
+	case p.lossy:
+	case p.suffix == "":
 		p.targets = append(p.targets, target{whole, generated})
-	case p.reads == nil:
+	default:
 		p.targets = append(p.targets, target{"", generated})
 	}
-	p.toROS2 = func(r *parser, plan *plan, source *codec.Message, emit func(int, msgs.Message)) error {
+	p.toROS2 = func(r *parser, plan *plan, source *codec.Message, losses *fieldLoss,
+		emit func(int, msgs.Message)) error {
 		made := P(new(T))
 		var also []msgs.Message
-		fields(exchange{toROS2: true, in: r.begin(plan, source.Data, source.LogTime), also: &also}, made)
+		fields(exchange{toROS2: true, in: r.begin(plan, source.Data, source.LogTime, losses), also: &also}, made)
 		if r.damage != nil {
 			return r.damage
 		}
+		r.close(0)
 		emit(0, made)
 		for i, m := range also {
 			emit(1+i, m)
@@ -157,27 +156,6 @@ func newPair[T any, P interface {
 		}
 	}
 	return &p
-}
-
-// headerPaths are the paths of the fields that become the header of ROS 2.
-var headerPaths = []string{
-	"header.timestamp_sec", "header.lidar_timestamp", "header.camera_timestamp", "header.radar_timestamp",
-	"header.frame_id",
-}
-
-// withHeader adds headerPaths to paths.
-func withHeader(paths ...string) func(protoreflect.MessageDescriptor) []string {
-	return func(protoreflect.MessageDescriptor) []string {
-		return slices.Concat(paths, headerPaths, []string{"frame_id"})
-	}
-}
-
-func transformPaths(protoreflect.MessageDescriptor) []string {
-	paths := []string{"transforms.child_frame_id", "transforms.transform"}
-	for _, path := range headerPaths {
-		paths = append(paths, "transforms."+path)
-	}
-	return paths
 }
 
 // isCorrectedIMU reports whether the first message of a channel has an orientation.
@@ -228,11 +206,15 @@ func elements[T any](x exchange, name string, all *[]T, fields func(x exchange, 
 	}
 	list, count := x.in.occurrences(name, protoreflect.MessageKind)
 	*all = make([]T, count)
-	top := len(x.in.stack)
+	if count == 0 {
+		return
+	}
+	top, opened, losses := len(x.in.stack), len(x.in.opened), x.in.losses.field(list.field)
 	for i := 0; list.next(); i++ {
 		_, _, _, content := list.one()
-		x.in = x.in.message(list.field.message, content)
+		x.in = x.in.message(list.field.message, content, losses)
 		fields(x, i)
+		x.in.close(opened)
 		x.in.stack = x.in.stack[:top] // for the next element
 	}
 }

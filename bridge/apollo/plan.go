@@ -17,7 +17,6 @@ type plan struct {
 	descriptor protoreflect.MessageDescriptor
 	fields     []planField // in the order of the definition
 	least      int         // fewest bytes that a payload takes
-	index      int         // in plans
 
 	byNumber byNumber[planField]
 	unset    []slot
@@ -67,6 +66,19 @@ func (f *planField) describe(d protoreflect.FieldDescriptor) {
 		wire = protowire.BytesType
 	}
 	f.tag = protowire.EncodeTag(f.number, wire)
+}
+
+// isSet reports whether the field, which occurs in a message b, is neither zero nor empty.
+func (f *planField) isSet(s slot, b []byte) bool {
+	if !f.list && !f.raw {
+		return s.bits != 0 || s.n > 0
+	}
+	for o := (occurrences{f, b, s.at, s.count}); o.next(); {
+		if _, _, bits, content := o.one(); bits != 0 || len(content) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // takes reports whether the field may have a wire type. Numbers of a list may be packed or not, whatever the descriptor

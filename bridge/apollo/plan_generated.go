@@ -62,7 +62,6 @@ func (all *plans) plan(d protoreflect.MessageDescriptor) *plan {
 // add adds a plan whose fields are complete.
 func (all *plans) add(p *plan) {
 	p.finish()
-	p.index = len(all.all)
 	all.all = append(all.all, p)
 }
 

@@ -130,9 +130,9 @@ func TestGenerated(t *testing.T) {
 			require.NoError(t, err)
 			d, err := descriptorOf(made.target)
 			require.NoError(t, err)
-			back, err := newRoundTripChannel(made.target)
+			back, err := restored(made.target)
 			require.NoError(t, err)
-			require.Equal(t, channel, back.target)
+			require.Equal(t, channel, back.targets[0])
 			schema, err := cdr.NewSchema(library, name)
 			require.NoError(t, err)
 			source := random.Source{Rand: rand.New(rand.NewPCG(1, 2)), Library: library, Unicode: true, Spread: true}
@@ -165,10 +165,10 @@ func TestGenerated(t *testing.T) {
 	}
 }
 
-func restoredPayload(r *roundTripChannel, encoded []byte) ([]byte, error) {
+func restoredPayload(r *channel, encoded []byte) ([]byte, error) {
 	c := new(codec.Channel)
-	out, err := (&roundTrip{Translator: &toROS2{},
-		known: map[*codec.Channel]*roundTripChannel{c: r}}).Begin(nil)(&codec.Message{Channel: c, Data: encoded})
+	to := &toROS2{channels: map[*codec.Channel]*channel{c: r}}
+	out, err := to.Begin(nil)(&codec.Message{Channel: c, Data: encoded})
 	if err != nil {
 		return nil, err
 	}

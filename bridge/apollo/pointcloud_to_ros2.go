@@ -85,15 +85,24 @@ type cloudBuffer struct {
 var cloudBuffers = sync.Pool{New: func() any { return new(cloudBuffer) }}
 
 // pointCloud translates a cloud without decoding a message for each point.
-func pointCloud(r *parser, p *plan, source *codec.Message, emit func(int, msgs.Message)) error {
+func pointCloud(r *parser, p *plan, source *codec.Message, losses *fieldLoss, emit func(int, msgs.Message)) error {
 	points := p.find("point", 0)
 	if points == nil || points.kind != protoreflect.MessageKind || !points.list {
 		return fmt.Errorf("%s has no points", p.descriptor.FullName())
 	}
 	l := layoutOf(points.descriptor.Message())
+	losses.open(p)
+	losses.fields[points.index].open(points.message)
 	buffer := cloudBuffers.Get().(*cloudBuffer)
 	defer cloudBuffers.Put(buffer)
 	rest, cloud := buffer.rest[:0], buffer.points[:0]
+	lose := func(number protowire.Number, bits uint64, content []byte) {
+		if f := points.message.byNumber.get(number); f == nil {
+			r.lost.add(losses.undescribed())
+		} else if bits != 0 || len(content) > 0 {
+			r.lost.add(losses.fields[points.index].fields[f.index].counter())
+		}
+	}
 	for b := source.Data; len(b) > 0; {
 		number, kind, n := consumeTag(b)
 		if n < 0 {
@@ -106,7 +115,7 @@ func pointCloud(r *parser, p *plan, source *codec.Message, emit func(int, msgs.M
 		if number == points.number && kind == protowire.BytesType {
 			point, _ := protowire.ConsumeBytes(b[n:])
 			var err error
-			if cloud, err = l.append(cloud, point); err != nil {
+			if cloud, err = l.append(cloud, point, lose); err != nil {
 				return fmt.Errorf("a point at byte %d: %w", len(source.Data)-len(b), err)
 			}
 		} else {
@@ -115,7 +124,7 @@ func pointCloud(r *parser, p *plan, source *codec.Message, emit func(int, msgs.M
 		b = b[n+size:]
 	}
 	buffer.rest, buffer.points = rest, cloud
-	m := r.begin(p, rest, source.LogTime)
+	m := r.begin(p, rest, source.LogTime, losses)
 	out := &sensor_msgs.PointCloud2{
 		Header: m.header(""), Width: uint32(m.uint("width")), Height: uint32(m.uint("height")),
 		Fields: l.list, PointStep: uint32(len(l.blank)), Data: cloud, IsDense: m.bool("is_dense"),
@@ -128,30 +137,15 @@ func pointCloud(r *parser, p *plan, source *codec.Message, emit func(int, msgs.M
 	if r.damage != nil {
 		return r.damage
 	}
+	r.close(0)
 	emit(0, out)
 	return nil
 }
 
-// pointCloudPaths returns the paths of the fields that are read: all of a point at once, unless its type has fields
-// that are not.
-func pointCloudPaths(d protoreflect.MessageDescriptor) []string {
-	paths := withHeader("width", "height", "is_dense")(d)
-	points := d.Fields().ByName("point")
-	if points == nil || points.Kind() != protoreflect.MessageKind {
-		return paths
-	}
-	l, fields := layoutOf(points.Message()), points.Message().Fields()
-	if len(l.list) == fields.Len() {
-		return append(paths, "point")
-	}
-	for _, field := range l.list {
-		paths = append(paths, "point."+field.Name)
-	}
-	return paths
-}
-
-// append appends a point to a cloud.
-func (l *pointLayout) append(cloud, point []byte) ([]byte, error) {
+// append appends a point to a cloud. lose is called with values that the layout does not have.
+func (l *pointLayout) append(
+	cloud, point []byte, lose func(number protowire.Number, bits uint64, content []byte),
+) ([]byte, error) {
 	at := len(cloud)
 	cloud = append(cloud, l.blank...)
 	for len(point) > 0 {
@@ -159,7 +153,7 @@ func (l *pointLayout) append(cloud, point []byte) ([]byte, error) {
 		if n < 0 {
 			return nil, parseError(n)
 		}
-		bits, _, size := consume(number, kind, point[n:])
+		bits, content, size := consume(number, kind, point[n:])
 		if size < 0 {
 			return nil, parseError(size)
 		}
@@ -168,6 +162,8 @@ func (l *pointLayout) append(cloud, point []byte) ([]byte, error) {
 				return nil, fmt.Errorf("a value of wire type %d in a field of kind %v", kind, f.kind)
 			}
 			f.convert(cloud[at:], bits)
+		} else {
+			lose(number, bits, content)
 		}
 		point = point[n+size:]
 	}

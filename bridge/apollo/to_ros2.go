@@ -44,25 +44,60 @@ const (
 // ToROS2 returns a translator of Apollo messages, which are encoded as Protocol Buffers, and of messages that FromROS2
 // made.
 func ToROS2(codec.Reader) (bridge.Translator, error) {
-	return newRoundTrip(&toROS2{channels: map[*codec.Channel]*channel{}}), nil
+	return &toROS2{channels: map[*codec.Channel]*channel{}}, nil
 }
 
 type toROS2 struct {
 	channels map[*codec.Channel]*channel
-	order    []*channel
+	order    []*channel // those whose losses are counted
 }
 
-// channel is the translation of an Apollo channel.
+var _ bridge.Translator = (*toROS2)(nil)
+
+// channel is the translation of a channel.
 type channel struct {
 	pair      *pair
-	plans     *plans
-	generates bool // the last target is of the generated type
+	plan      *plan
 	targets   []*codec.Channel
-	losses    *losses
+	generates bool           // the plan encodes the messages of the last target
+	restores  bool           // they are those that FromROS2 made the channel from
+	only      *codec.Channel // the target that FromROS2 made the channel from; nil: unknown
+	losses    bridge.LossCounters
 }
 
+// Topics restores what FromROS2 made a channel from, unless the messages of the channel do not match its metadata.
 func (t *toROS2) Topics(topic codec.TopicInfo) (become []codec.TopicInfo, err error) {
-	source := topic.Channel
+	c := t.channels[topic.Channel]
+	if c == nil && topic.Channel.Metadata[MetadataROSType] != "" {
+		c, _ = restored(topic.Channel)
+	}
+	if c == nil {
+		if c, err = newChannel(topic.Channel); err != nil {
+			return nil, err
+		}
+		if c.only == nil { // otherwise FromROS2 added the fields that are lost
+			t.order = append(t.order, c)
+		}
+	}
+	t.channels[topic.Channel] = c
+	for _, to := range c.targets {
+		if c.only == nil || c.only == to {
+			become = append(become, codec.TopicInfo{Channel: to, MessageCount: topic.MessageCount})
+		}
+	}
+	return become, nil
+}
+
+// Losses returns the fields that no ROS 2 message has.
+func (t *toROS2) Losses() []bridge.Loss {
+	var all []bridge.Loss
+	for _, c := range t.order {
+		all = append(all, c.losses.Losses()...)
+	}
+	return all
+}
+
+func newChannel(source *codec.Channel) (*channel, error) {
 	c := &channel{pair: pairOf(source.Type)}
 	if c.pair == nil {
 		c.pair = unmapped
@@ -71,19 +106,16 @@ func (t *toROS2) Topics(topic codec.TopicInfo) (become []codec.TopicInfo, err er
 	if err != nil {
 		return nil, err
 	}
-	whole := ""
+	all, whole := describe(d), ""
 	if last := c.pair.targets[len(c.pair.targets)-1]; last.typeName == generated {
 		c.generates, whole = true, source.Topic+last.topic
-		if c.plans, err = plansOf(d); err != nil {
+		if err := all.encodeBlanks(); err != nil {
 			return nil, err
 		}
-		c.losses = unknownFields(source.Topic, c.plans)
-	} else {
-		c.plans = describe(d)
-		c.losses = unreadFields(source.Topic, d, c.pair.reads(d))
 	}
+	c.plan = all.root()
 	for _, target := range c.pair.targets {
-		to, err := c.target(source, target)
+		to, err := target.channel(source.Topic, all)
 		if err != nil {
 			return nil, err
 		}
@@ -98,40 +130,29 @@ func (t *toROS2) Topics(topic codec.TopicInfo) (become []codec.TopicInfo, err er
 			to.Metadata[MetadataWhole] = whole
 		}
 		c.targets = append(c.targets, to)
-		become = append(become, codec.TopicInfo{Channel: to, MessageCount: topic.MessageCount})
 	}
-	t.channels[source] = c
-	t.order = append(t.order, c)
-	return become, nil
+	c.restore(source)
+	return c, nil
 }
 
-// target returns the channel for a target.
-func (c *channel) target(source *codec.Channel, target target) (*codec.Channel, error) {
-	topic := target.topic
+// channel returns the channel of a target of messages on a topic of Apollo, with the plans of their types.
+func (t target) channel(apollo string, all *plans) (*codec.Channel, error) {
+	topic := t.topic
 	if topic == "" || topic[0] != '/' {
-		topic = source.Topic + topic
+		topic = apollo + topic
 	}
 	qos := codec.DefaultQoS()
 	if topic == "/tf_static" {
 		qos.Durability, qos.Depth = codec.TransientLocal, 1
 	}
-	if target.typeName != generated {
-		return bridge.NewChannel(msgs.Library(), topic, target.typeName, qos)
+	if t.typeName != generated {
+		return bridge.NewChannel(msgs.Library(), topic, t.typeName, qos)
 	}
-	library, err := c.plans.library()
+	library, err := all.library()
 	if err != nil {
 		return nil, err
 	}
-	return bridge.NewChannel(library, topic, c.plans.root().name, qos)
-}
-
-// Losses returns the fields that no ROS 2 message has.
-func (t *toROS2) Losses() []bridge.Loss {
-	var all []bridge.Loss
-	for _, c := range t.order {
-		all = append(all, c.losses.counted()...)
-	}
-	return all
+	return bridge.NewChannel(library, topic, all.root().name, qos)
 }
 
 // descriptorOf returns the descriptor of a channel's messages.
@@ -162,7 +183,14 @@ func (t *toROS2) Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([
 	if wanted == nil {
 		wanted = func(*codec.Channel) bool { return true }
 	}
-	r := &reading{wanted: wanted, lost: map[*channel]*lost{}}
+	r := &reading{wanted: wanted, losses: map[*channel]*fieldLoss{}}
+	r.made = func(target int, m msgs.Message) {
+		r.emit(target, func(dst []byte) ([]byte, error) { return cdr.Append(dst, m) })
+	}
+	r.unknown = func(p *plan) {
+		c := r.channel
+		r.parser.lost.add(c.losses.Of(r.source.Channel.Topic, undescribedIn(p, c.plan)))
+	}
 	return func(source *codec.Message) ([]codec.Message, error) {
 		return r.translate(t.channels[source.Channel], source)
 	}
@@ -171,58 +199,68 @@ func (t *toROS2) Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([
 // reading is a reading of the recording. Its memory is reused for the next message.
 type reading struct {
 	wanted  func(*codec.Channel) bool
+	made    func(target int, m msgs.Message) // emits a message that a pair made
+	unknown func(*plan)                      // is called for fields that a plan does not have
 	encoder planEncoder
 	parser  parser
-	lost    map[*channel]*lost
+	losses  map[*channel]*fieldLoss // of those that have only some of the fields
+
+	// Of the current message:
+	source  *codec.Message
+	channel *channel
 	ready   []codec.Message
 	data    [][]byte // of ready
+	err     error
+}
+
+// wants reports whether messages of a target are wanted.
+func (r *reading) wants(to *codec.Channel) bool {
+	return (r.channel.only == nil || r.channel.only == to) && r.wanted(to)
+}
+
+// emit adds a message of a target, if it is wanted.
+func (r *reading) emit(target int, encode func(dst []byte) ([]byte, error)) {
+	to := r.channel.targets[target]
+	if !r.wants(to) {
+		return
+	}
+	n := len(r.ready)
+	if n == len(r.data) {
+		r.data = append(r.data, nil)
+	}
+	encoded, err := encode(r.data[n][:0])
+	if err != nil {
+		r.err = errors.Join(r.err, err)
+		return
+	}
+	r.data[n] = encoded
+	r.ready = append(r.ready, codec.Message{
+		Channel: to, LogTime: r.source.LogTime, PublishTime: r.source.PublishTime, Data: encoded,
+	})
 }
 
 func (r *reading) translate(c *channel, source *codec.Message) ([]codec.Message, error) {
-	lost := r.lost[c]
-	if lost == nil {
-		lost = c.losses.begin()
-		r.lost[c] = lost
-	}
-	r.ready = r.ready[:0]
-	var err error
-	emit := func(target int, encode func([]byte) ([]byte, error)) {
-		if !r.wanted(c.targets[target]) {
-			return
-		}
-		n := len(r.ready)
-		if n == len(r.data) {
-			r.data = append(r.data, nil)
-		}
-		encoded, failed := encode(r.data[n][:0])
-		if failed != nil {
-			err = errors.Join(err, failed)
-			return
-		}
-		r.data[n] = encoded
-		r.ready = append(r.ready, codec.Message{
-			Channel: c.targets[target], LogTime: source.LogTime, PublishTime: source.PublishTime, Data: encoded,
-		})
-	}
+	r.source, r.channel, r.ready, r.err, r.parser.lost = source, c, r.ready[:0], nil, r.parser.lost[:0]
 	mapped := c.targets
 	if c.generates {
 		mapped = mapped[:len(mapped)-1]
+	} else if r.losses[c] == nil {
+		r.losses[c] = &fieldLoss{losses: &c.losses, topic: source.Channel.Topic}
 	}
-	if slices.ContainsFunc(mapped, r.wanted) {
-		failed := c.pair.toROS2(&r.parser, c.plans.root(), source, func(target int, m msgs.Message) {
-			emit(target, func(dst []byte) ([]byte, error) { return cdr.Append(dst, m) })
-		})
-		if failed != nil {
-			return nil, failed
+	if slices.ContainsFunc(mapped, r.wants) {
+		if err := c.pair.toROS2(&r.parser, c.plan, source, r.losses[c], r.made); err != nil {
+			return nil, err
 		}
 	}
 	if c.generates {
-		emit(len(c.targets)-1, func(dst []byte) ([]byte, error) {
-			return r.encoder.append(dst, c.plans.root(), source.Data, func(p *plan) { lost.field(p.index) })
+		unknown := r.unknown
+		if c.restores {
+			unknown = nil
+		}
+		r.emit(len(c.targets)-1, func(dst []byte) ([]byte, error) {
+			return r.encoder.append(dst, c.plan, source.Data, unknown)
 		})
-	} else {
-		c.losses.unread.count(lost, source.Data)
 	}
-	lost.add()
-	return r.ready, err
+	r.parser.lost.count()
+	return r.ready, r.err
 }
