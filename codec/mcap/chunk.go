@@ -51,6 +51,7 @@ func parseChunk(content []byte, size int64) (chunkInfo, error) {
 
 // loader loads chunked.Segments. It keeps what it needs for decompression.
 type loader struct {
+	chunked.Plain
 	file   io.ReaderAt
 	define func(mcap.OpCode, []byte) error // is called with each schema and channel in a chunk
 	known  func(channel uint16) bool

@@ -3,7 +3,6 @@ package mcap
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"math/rand/v2"
@@ -333,5 +332,5 @@ func TestCloseTwice(t *testing.T) {
 	require.NoError(t, it.Close())
 	require.NoError(t, it.Close())
 	_, err = it.Next()
-	require.ErrorIs(t, err, io.EOF)
+	require.ErrorIs(t, err, fs.ErrClosed)
 }

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/chunked"
 	"tapedeck/codec/record/internal/recordpb"
 	"tapedeck/msgs/plural"
 )
@@ -34,16 +35,16 @@ type piece struct {
 	count      uint64 // of messages, as far as known; the chunk's header may lie
 	chunk      int    // its number, from 1
 	exact      bool   // found message by message; otherwise min, max and count are what the chunk's header says
-	cut        bool   // the file ends before the chunk does
+}
 
-	// What an iterator knows of it.
-	from key // messages before it were collected, unless it is zero
-	last key // of those that were found in it
+// overlaps reports whether p can hold messages in the window of q.
+func (p *piece) overlaps(q codec.Query) bool {
+	return p.max >= q.From() && (q.End == 0 || p.min < q.End)
 }
 
 // layout lists the message ranges of a file and its damage.
 type layout struct {
-	pieces []piece
+	pieces []piece  // in the order of the file
 	counts []uint64 // messages by channel; nil when the index does not say
 	// where messages of located channels are; all of them, when they are as many as counts says
 	places   map[int][]int64
@@ -52,6 +53,8 @@ type layout struct {
 	indexed  []uint64     // messages by channel, as the index has them; nil without one
 	finished bool         // there is an index at the end
 	cut      bool         // the file of a killed writer ends in the midst of a section
+
+	contents *chunked.Contents // see describe; nil before it is needed
 }
 
 // body is where a chunk's body is, and the checksum that it should have.
@@ -73,6 +76,60 @@ func (l *layout) add(m *singleMessage, chunk int) {
 	l.pieces = append(l.pieces, piece{
 		start: m.pos, end: m.end, min: m.time, max: m.time, count: 1, chunk: chunk, exact: true,
 	})
+}
+
+// within returns the pieces of a segment.
+func (l *layout) within(s *chunked.Segment) []piece {
+	begin := func(p piece, at int64) int { return cmp.Compare(p.start, at) }
+	i, _ := slices.BinarySearchFunc(l.pieces, s.Offset, begin)
+	j, _ := slices.BinarySearchFunc(l.pieces, s.Offset+s.Size, begin)
+	return l.pieces[i:j]
+}
+
+// replace replaces the piece from start on by its parts.
+func (l *layout) replace(start int64, parts []piece) {
+	i := slices.IndexFunc(l.pieces, func(p piece) bool { return p.start == start })
+	l.pieces = slices.Replace(slices.Clone(l.pieces), i, i+1, parts...)
+	l.contents = nil
+}
+
+// describe returns what package chunked reads: a segment for each piece or, where checksums are compared, for each
+// chunk.
+func (l *layout) describe(path string, chunks bool) *chunked.Contents {
+	c := &chunked.Contents{Path: path, Counts: l.counts, Scanned: true, Heads: true}
+	count := uint64(0)
+	for i, p := range l.pieces {
+		count += p.count
+		if chunks && i > 0 && p.chunk == l.pieces[i-1].chunk && count <= maxHeads {
+			s := &c.Segments[len(c.Segments)-1]
+			s.Size, s.Start, s.End = p.end-s.Offset, min(s.Start, p.min), max(s.End, p.max)
+			continue
+		}
+		c.Segments = append(c.Segments,
+			chunked.Segment{Offset: p.start, Size: p.end - p.start, Start: p.min, End: p.max, Chunk: true})
+		count = p.count
+	}
+	c.Sort()
+	return c
+}
+
+// knowsPlaces reports whether l has the places of all messages of a channel.
+func (l *layout) knowsPlaces(channel int) bool {
+	return channel < len(l.counts) && uint64(len(l.places[channel])) == l.counts[channel]
+}
+
+// checkPlaces forgets places that are not among messages.
+func (l *layout) checkPlaces() {
+	for channel, places := range l.places {
+		for _, p := range l.pieces {
+			for len(places) > 0 && places[0] >= p.start && places[0] < p.end {
+				places = places[1:]
+			}
+		}
+		if len(places) > 0 {
+			delete(l.places, channel)
+		}
+	}
 }
 
 // walk reads the sections of a file in order. A shallow one trusts the headers of the chunks and ends at the first
@@ -347,14 +404,15 @@ func (w *walk) body(header *recordpb.ChunkHeader, start, size int64) error {
 		w.pos, w.cut = w.size, true // nothing vouches for what there is of it
 		return nil
 	}
-	p := piece{start: start, end: w.size, cut: size > w.size-start, min: math.MinInt64, max: math.MaxInt64}
-	if !p.cut {
+	cut := size > w.size-start
+	p := piece{start: start, end: w.size, min: math.MinInt64, max: math.MaxInt64}
+	if !cut {
 		p.end = start + size
 	}
 	w.endChunk()
 	w.chunk++
 	p.chunk = w.chunk
-	if header != nil && header.Checksum != nil && !p.cut {
+	if header != nil && header.Checksum != nil && !cut {
 		w.bodies[w.chunk] = body{start, p.end, header.GetChecksum()}
 	}
 	if header != nil {
@@ -366,13 +424,13 @@ func (w *walk) body(header *recordpb.ChunkHeader, start, size int64) error {
 	}
 	if w.deep {
 		w.open = expected{messages: p.count, start: p.min, end: p.max}
-		w.inBody, w.pos, w.bodyEnd, w.bodyCut, w.lost, w.count = true, start, p.end, p.cut, false, p.count
+		w.inBody, w.pos, w.bodyEnd, w.bodyCut, w.lost, w.count = true, start, p.end, cut, false, p.count
 		return w.check(header)
 	}
 	if p.end > p.start {
 		w.pieces = append(w.pieces, p)
 	}
-	w.cut = p.cut
+	w.cut = cut
 	w.pos = p.end
 	return nil
 }

@@ -119,7 +119,7 @@ func TestOrder(t *testing.T) {
 		"one long, many short":  {sorted(1, 1000, 10), sorted(500, 10, 1), sorted(9000, 10, 1), shuffled(5000, 30)},
 		"many pieces":           {shuffled(1, 3*maxPieceCount/2), sorted(maxPieceCount, 5*maxPieceCount/4, 1)},
 		"pieces in order":       {sorted(1, 3*maxPieceCount/2, 1), sorted(2*maxPieceCount, 5*maxPieceCount/4, 1)},
-		"more than fit at once": {shuffled(1, maxEntries), sorted(1000, maxEntries/4, 0)},
+		"more than fit at once": {shuffled(1, maxHeads+1), sorted(1000, maxHeads/4, 0)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if testing.Short() && (name == "many pieces" || name == "more than fit at once") {

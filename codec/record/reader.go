@@ -13,7 +13,6 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/internal/chunked"
-	"tapedeck/codec/internal/compressed"
 	"tapedeck/codec/record/internal/recordpb"
 	"tapedeck/codec/store"
 )
@@ -62,12 +61,11 @@ type reader struct {
 	located      []bool // by channel
 	eventChannel int    // of channels; -1 when there is none
 
-	shallow    *layout
-	unwalked   bool                   // shallow is what the index says
-	deep       *layout                // nil before it is needed
-	pieceCache map[extent]cachedPiece // of pieces that were scanned
-	sums       map[int]bool           // whether the checksums of chunks are right that were compared
-	info       *codec.Info
+	shallow  *layout
+	unwalked bool         // shallow is what the index says
+	deep     *layout      // nil before it is needed
+	sums     map[int]bool // whether the checksums of chunks are right that were compared
+	info     *codec.Info
 }
 
 func open(files *store.Files, path string) (*reader, error) {
@@ -101,7 +99,7 @@ func open(files *store.Files, path string) (*reader, error) {
 func newReader(path string, file codec.File, size int64, head []byte) (*reader, error) {
 	r := &reader{
 		path: path, file: file, size: size, byName: map[string]int{}, eventChannel: -1,
-		pieceCache: map[extent]cachedPiece{}, sums: map[int]bool{},
+		sums:   map[int]bool{},
 		window: chunked.Window{File: file, Size: size}, probe: chunked.Window{File: file, Size: size},
 	}
 	r.headerError = r.parseHeader(head)
@@ -272,50 +270,81 @@ func nameOf(b []byte) string {
 	return m.GetName()
 }
 
+// Read implements codec.Reader.
 func (r *reader) Read(q codec.Query) (codec.Iterator, error) {
-	if q.Last != nil {
-		return r.readLast(q)
+	if !r.trusts() || q.Verify || q.Sound {
+		return r.readWhole(q)
 	}
-	it, err := r.read(q)
+	return &iterator{r.read(q, r.shallow), r, q}, nil
+}
+
+// trusts reports whether headers and index tell where messages are, as far as is known.
+func (r *reader) trusts() bool {
+	return r.deep == nil && len(r.shallow.damage) == 0 && !r.unfinished() &&
+		!slices.ContainsFunc(r.shallow.pieces, func(p piece) bool { return p.min == math.MinInt64 })
+}
+
+// readWhole reads by what is found in the whole file.
+func (r *reader) readWhole(q codec.Query) (codec.Iterator, error) {
+	l, err := r.survey()
 	if err != nil {
 		return nil, err
 	}
-	return it, nil
+	return r.read(q, l), nil
 }
 
-func (r *reader) read(q codec.Query) (*iterator, error) {
-	it := &iterator{
-		reader: r,
-		query:  q,
-		labels: compressed.Labels{},
-		scan:   chunked.Window{File: r.file, Size: r.size},
-		data:   newWindows(r.file, r.size),
+func (r *reader) read(q codec.Query, l *layout) codec.Iterator {
+	verify := q.Verify || q.Sound
+	if l.contents == nil {
+		l.contents = l.describe(r.path, false)
 	}
-	l, end := r.shallow, int64(math.MaxInt64)
-	damaged := len(r.shallow.damage) > 0 || r.deep != nil // the iterator meets damage that no header shows
-	if q.Damaged != nil && damaged || r.unfinished() || q.Verify || q.Sound {
-		var err error
-		if l, err = r.survey(); err != nil {
-			return nil, err
-		}
+	contents := *l.contents
+	if verify {
+		contents = *l.describe(r.path, true)
 	}
+	contents.Channels = r.channels
 	for _, d := range l.damage {
-		if d.sum && (q.Verify || q.Sound) { // the iterator meets it
+		// The loader meets a wrong checksum. Without the header of the file all the rest can be there.
+		if d.sum && verify || q.Damaged == nil && d.pos == 0 && l.finished {
 			continue
 		}
-		err := q.Damage(d.known())
-		if err != nil && it.end == nil && (d.pos != 0 || !l.finished) { // without a header all the rest can be there
-			it.end, end = d, d.pos
-		}
+		contents.Damage = append(contents.Damage, chunked.Damage{Offset: d.pos, Err: d.known()})
 	}
-	it.layout = l
-	for _, p := range l.pieces {
-		if p.start < end && p.overlaps(q) {
-			it.pieces = append(it.pieces, p)
-		}
+	loader := &loader{reader: r, layout: l, contents: &contents, query: q,
+		scan: chunked.Window{File: r.file, Size: r.size}, data: newWindows(r.file, r.size)}
+	if q.Last != nil {
+		loader.findPlaces()
 	}
-	it.sort(0)
-	return it, nil
+	if store.IsURL(r.path) && !loader.sparse {
+		contents.Remote = r.file
+	}
+	return contents.Read(loader, q)
+}
+
+// iterator reads by headers and index. Where they are wrong it goes on by what is found in the whole file.
+type iterator struct {
+	codec.Iterator
+	reader *reader
+	rest   codec.Query // the messages to come
+}
+
+// Next implements codec.Iterator.
+func (it *iterator) Next() (*codec.Message, error) {
+	m, err := it.Iterator.Next()
+	if err == nil {
+		it.rest.Start = max(it.rest.From(), m.LogTime+1) // a chunk is opened between messages of different time
+		return m, nil
+	}
+	if !errors.Is(err, errIndex) {
+		return nil, err
+	}
+	rest, err := it.reader.readWhole(it.rest)
+	if err != nil {
+		return nil, err
+	}
+	it.Iterator.Close()
+	it.Iterator = rest
+	return rest.Next()
 }
 
 func (r *reader) Close() error {

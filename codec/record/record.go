@@ -10,8 +10,8 @@
 // A folder of record files is one recording. If files NAME.record.00000 and so on exist, NAME.record and NAME mean all
 // of them.
 //
-// Messages are read in time order, whatever their order in the file. A reader holds a few MiB, however large chunks and
-// files are, or up to 30 MiB if messages within chunks are out of order. A file whose writer was killed ends after its
+// Messages are read in time order, whatever their order in the file. A reader holds 32 bytes for each message of a chunk,
+// however large the messages are, or up to 256 MiB of that where very many messages overlap in time. A file whose writer was killed ends after its
 // last complete message. Other damage is ErrDamaged, or is reported to Query.Damaged and skipped: reading continues at
 // the next section or message. The format has no checksums, so a changed payload in a complete file is not noticed.
 //
@@ -93,7 +93,7 @@ var ErrDamaged = errors.New("damaged")
 
 // damage is one damaged place of a file.
 type damage struct {
-	path  string
+	path  string // "" where who reports it adds it
 	pos   int64
 	chunk int // counted from 1; 0 outside of chunks
 	text  string
@@ -110,10 +110,14 @@ func (d *damage) known() error {
 }
 
 func (d *damage) Error() string {
-	if d.chunk == 0 {
-		return fmt.Sprintf("read %s: damaged at %#x: %s", d.path, d.pos, d.text)
+	at := fmt.Sprintf("damaged at %#x", d.pos)
+	if d.chunk > 0 {
+		at += fmt.Sprintf(" in chunk %d", d.chunk)
 	}
-	return fmt.Sprintf("read %s: damaged at %#x in chunk %d: %s", d.path, d.pos, d.chunk, d.text)
+	if d.path != "" {
+		at = fmt.Sprintf("read %s: %s", d.path, at)
+	}
+	return at + ": " + d.text
 }
 
 func (d *damage) Unwrap() error { return ErrDamaged }

@@ -115,9 +115,9 @@ func TestChunks(t *testing.T) {
 				written = uint64(len(all))
 			}
 			r, _ := reopen(t, path)
+			require.False(t, r.shallow.cut)
 			var chunks []uint64
 			for _, p := range r.shallow.pieces {
-				require.False(t, p.cut)
 				chunks = append(chunks, p.count)
 			}
 			require.Equal(t, test.chunks, chunks)

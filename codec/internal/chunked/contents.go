@@ -1,5 +1,6 @@
 // Package chunked reads recordings in which messages are kept in chunks that may overlap in time, and in which they
-// need not be in order. A format describes the file as Contents, and reads its chunks and records as a Loader.
+// need not be in order. A format describes the file as Contents, and reads its chunks and records as a Loader: whole,
+// or heads first, where payloads are not compressed and only those that are wanted need be read.
 package chunked
 
 import (
@@ -17,14 +18,15 @@ import (
 type Contents struct {
 	Path     string
 	Channels []*codec.Channel // by number; nil where there is none
-	Counts   []uint64         // messages, by channel; it may be shorter
+	Counts   []uint64         // messages, by channel; it may be shorter; nil: unknown
 	Segments []Segment        // in the order of the file
 	Damage   []Damage         // found before reading, in the order of the file
 	Events   []codec.Event
-	Scanned  bool // the whole file was read: Damage is complete
+	Scanned  bool       // the whole file was read: Damage is complete
+	Heads    bool       // records are heads of messages, and each payload is read when it is its turn
+	Remote   codec.File // of which segments are fetched ahead; nil for a local file
 
-	stored  bool       // see Reader.Stored
-	file    codec.File // nil unless it is in a store
+	stored  bool // see Reader.Stored
 	times   bool
 	start   int64
 	end     int64

@@ -2,8 +2,10 @@ package chunked
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"slices"
 
@@ -119,10 +121,10 @@ func (it *iterator) pick() {
 
 // prefetch begins to fetch the next segments.
 func (it *iterator) prefetch() {
-	if it.next == nil || it.file == nil {
+	if it.next == nil || it.Remote == nil {
 		return
 	}
-	store.Prefetch(it.file, it.next.Offset, it.next.Size)
+	store.Prefetch(it.Remote, it.next.Offset, it.next.Size)
 	ahead := it.next.Size
 	switch {
 	case it.q.Last != nil: // all segments are needed
@@ -135,7 +137,7 @@ func (it *iterator) prefetch() {
 			break
 		}
 		if it.selects(s) {
-			store.Prefetch(it.file, s.Offset, s.Size)
+			store.Prefetch(it.Remote, s.Offset, s.Size)
 			ahead += s.Size
 		}
 	}
@@ -206,7 +208,13 @@ func (it *iterator) move() error {
 	// Field by field: a whole message would be read back from the stack, which waits for all stores before it.
 	it.msg.Channel, it.msg.LogTime, it.msg.PublishTime = it.wanted[m.Channel].channel, m.Time, m.Publish
 	it.msg.Data, it.msg.Buffer = m.Data, s.buffer
-	return nil
+	if !it.Heads {
+		return nil
+	}
+	var err error
+	it.msg.Data, err = it.loader.Payload(m.Data)
+	it.msg.Buffer = nil
+	return err
 }
 
 // unpack decompresses the payload of a message, and reports whether that is possible.
@@ -235,6 +243,9 @@ func (it *iterator) start(s *source) error {
 		errs = nil
 	}
 	for i, err := range errs {
+		if stop := (*StopError)(nil); errors.As(err, &stop) {
+			return stop.Err
+		}
 		err = fmt.Errorf("read %s: %w", it.Path, err)
 		if i == 0 {
 			err = it.affected(it.loader, s.Segment, s.records, err, suspect, func(id int, t int64) bool {
@@ -363,7 +374,7 @@ func (it *iterator) wants(id int) bool {
 	w, channel := it.want(id), it.Channels[id]
 	w.asked = true
 	n := it.q.Depth(channel)
-	if n != codec.All {
+	if n != codec.All && it.Counts != nil {
 		n = int(min(uint64(n), it.count(id)))
 	}
 	if n == 0 {
@@ -403,11 +414,12 @@ func (it *iterator) damage(err error) error {
 }
 
 func (it *iterator) Close() error {
-	if it.loader != nil {
-		it.loader.Close()
+	if it.loader == nil {
+		return nil
 	}
+	it.loader.Close()
 	it.packed.Close()
-	*it = iterator{err: io.EOF}
+	*it = iterator{err: fmt.Errorf("read %s: %w", it.Path, fs.ErrClosed)}
 	return nil
 }
 

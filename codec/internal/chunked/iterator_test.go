@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"slices"
 	"testing"
@@ -207,5 +208,59 @@ func TestDamage(t *testing.T) {
 		require.EqualError(t, damage[1], "read file: left out messages of channel 1, which the file does not describe")
 		_, err = times(c.Read(l, codec.Query{}))
 		require.EqualError(t, err, "read file: broken")
+	}
+}
+
+// heads is a Loader whose records are heads.
+type heads struct {
+	*memory
+	payloads int
+	fails    error
+}
+
+func (h *heads) Payload(head []byte) ([]byte, error) {
+	h.payloads++
+	return append([]byte("payload"), head...), h.fails
+}
+
+// Where records are heads, each payload is read when it is its turn, and what stops loading is not taken for damage.
+func TestHeads(t *testing.T) {
+	broken := errors.New("broken")
+	for name, test := range map[string]struct {
+		query       codec.Query
+		load, fails error
+		want        []int64
+		err         error
+	}{
+		"all":                     {want: []int64{10, 12, 15, 20}},
+		"a part":                  {query: codec.Query{Start: 12, End: 15}, want: []int64{12}},
+		"a payload cannot be got": {fails: broken, err: broken},
+		"loading stops":           {load: &StopError{broken}, err: broken},
+		"damage":                  {load: broken, want: []int64{10, 12, 15, 20}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, l := build([]int64{10, 20}, []int64{15, 12})
+			c.Heads, l.err = true, test.load
+			h := &heads{memory: l, fails: test.fails}
+			test.query.Damaged = func(err error) { require.ErrorIs(t, err, broken) }
+			it := c.Read(h, test.query)
+			var got []int64
+			m, err := it.Next()
+			for ; err == nil; m, err = it.Next() {
+				got = append(got, m.LogTime)
+				require.Nil(t, m.Buffer)
+				require.Equal(t, "payload", string(m.Data[:7]))
+				require.EqualValues(t, m.LogTime, binary.LittleEndian.Uint64(m.Data[7+2:]))
+				require.Equal(t, len(got), h.payloads)
+			}
+			require.Equal(t, test.want, got)
+			if test.err == nil {
+				test.err = io.EOF
+			}
+			require.ErrorIs(t, err, test.err)
+			require.NoError(t, it.Close())
+			_, err = it.Next()
+			require.ErrorIs(t, err, fs.ErrClosed)
+		})
 	}
 }

@@ -46,7 +46,7 @@ func (it *iterator) find(s *Segment) {
 	if it.loader.Find(s, found) {
 		return
 	}
-	store.Prefetch(it.file, s.Offset, s.Size)
+	store.Prefetch(it.Remote, s.Offset, s.Size)
 	records, _ := it.loader.Load(s, it.spare.take())
 	for off, m := range Messages(it.loader, records) {
 		found(m.Channel, m.Time, int64(off))

@@ -67,7 +67,7 @@ func (r *Reader) Load() error {
 		return r.err
 	}
 	if store.IsURL(r.Path) {
-		r.Contents.file = r.File
+		r.Contents.Remote = r.File
 	}
 	r.Contents.stored = r.stored
 	r.Contents.Sort()
