@@ -10,10 +10,11 @@
 // A folder of record files is one recording. If files NAME.record.00000 and so on exist, NAME.record and NAME mean all
 // of them.
 //
-// Messages are read in time order, whatever their order in the file. A reader holds 32 bytes for each message of a chunk,
-// however large the messages are, or up to 256 MiB of that where very many messages overlap in time. A file whose writer was killed ends after its
-// last complete message. Other damage is ErrDamaged, or is reported to Query.Damaged and skipped: reading continues at
-// the next section or message. The format has no checksums, so a changed payload in a complete file is not noticed.
+// Messages are read in time order, whatever their order in the file. A reader holds 32 bytes for each message of a
+// chunk, however large the messages are, or up to 256 MiB of that where very many messages overlap in time. A file
+// whose writer was killed ends after its last complete message. Other damage is ErrDamaged, or is reported to
+// Query.Damaged and skipped: reading continues at the next section or message. The format has no checksums, so a
+// changed payload in a complete file is not noticed.
 //
 // # Writing
 //
