@@ -26,6 +26,9 @@ type Format struct {
 	// OpenFrom opens a recording that Sniff accepted; nil if the format can only be written. Readers read the files of
 	// the recording by files, which are local ones if that is nil.
 	OpenFrom func(files *store.Files, path string) (Reader, error)
+	// Parts returns the paths of the files in a folder that OpenFrom reads as one recording, also of those that cannot
+	// be read. It is nil for formats that read no folder, or that read a folder as one recording whatever else it holds.
+	Parts func(files *store.Files, folder string) []string
 	// Create begins a recording; nil if the format is read only. The path exists only when o.Overwrite is set.
 	Create func(path string, o CreateOptions) (Writer, error)
 	// Stream begins a recording that goes to w, such as standard output; nil if recordings need files.
@@ -78,16 +81,19 @@ type Formats []Format
 const sniffSize = 4096
 
 // Open opens the recording at a local path as OpenFrom does.
-func (formats Formats) Open(path string) (Reader, error) { return formats.OpenFrom(nil, path) }
+func (formats Formats) Open(path string) (Reader, error) {
+	r, _, err := formats.OpenFrom(nil, path)
+	return r, err
+}
 
-// OpenFrom opens the recording at path, a file or a folder. The format is recognised by content; the name matters only
-// where the beginning of a file is damaged. If nothing is at path, it opens the file with ActiveSuffix, or as one
-// recording the numbered files whose names begin with path. Errors name the path and wrap fs.ErrNotExist,
-// fs.ErrPermission or ErrUnknownFormat where they apply.
+// OpenFrom opens the recording at path, a file or a folder, and returns its format, too. The format is recognised by
+// content; the name matters only where the beginning of a file is damaged. If nothing is at path, it opens the file
+// with ActiveSuffix, or as one recording the numbered files whose names begin with path. Errors name the path and wrap
+// fs.ErrNotExist, fs.ErrPermission or ErrUnknownFormat where they apply.
 //
 // The path may be a URL of one of the stores of files. The file stays open until the format has opened it too, so that
 // a store is asked once.
-func (formats Formats) OpenFrom(files *store.Files, path string) (Reader, error) {
+func (formats Formats) OpenFrom(files *store.Files, path string) (Reader, *Format, error) {
 	path = store.Local(path)
 	head, file, err := readHead(files, path)
 	defer func() { file.Close() }()
@@ -100,37 +106,38 @@ func (formats Formats) OpenFrom(files *store.Files, path string) (Reader, error)
 		}
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("open %s: %w", path, err)
+		return nil, nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	for _, f := range formats {
-		if f.OpenFrom != nil && f.Sniff(files, path, head) {
-			return f.OpenFrom(files, path)
+	for i := range formats {
+		if f := &formats[i]; f.OpenFrom != nil && f.Sniff(files, path, head) {
+			r, err := f.OpenFrom(files, path)
+			return r, f, err
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, err)
+		return nil, nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	if len(head) == 0 && head != nil && strings.HasSuffix(path, ActiveSuffix) {
-		return nil, fmt.Errorf("open %s: %w: %w", path, ErrUnknownFormat, ErrUnwritten)
+		return nil, nil, fmt.Errorf("open %s: %w: %w", path, ErrUnknownFormat, ErrUnwritten)
 	}
-	if r := formats.openDamaged(files, path, head); r != nil {
-		return r, nil
+	if r, f := formats.openDamaged(files, path, head); r != nil {
+		return r, f, nil
 	}
 	if head == nil {
 		for _, name := range describing {
 			err := CheckContents(files, store.Join(path, name))
 			if errors.Is(err, ErrLFSPointer) || errors.Is(err, ErrEmpty) {
-				return nil, fmt.Errorf("open %s: %w: %w", store.Join(path, name), ErrUnknownFormat, err)
+				return nil, nil, fmt.Errorf("open %s: %w: %w", store.Join(path, name), ErrUnknownFormat, err)
 			}
 		}
 	}
 	for _, f := range formats {
 		if f.OpenFrom == nil && f.wrote(path, head) {
-			return nil, fmt.Errorf("open %s: %w: it looks like an output of the format %s, which can only be written",
-				path, ErrUnknownFormat, f.Name)
+			return nil, nil, fmt.Errorf("open %s: %w: it looks like an output of the format %s, which can only be "+
+				"written", path, ErrUnknownFormat, f.Name)
 		}
 	}
-	return nil, fmt.Errorf("open %s: %w", path, diagnose(head))
+	return nil, nil, fmt.Errorf("open %s: %w", path, diagnose(head))
 }
 
 // wrote reports whether what exists at path looks by its names like an output of a format.
@@ -178,8 +185,9 @@ func (f *Format) CheckFiles(path string, found func(path string)) error {
 
 // openDamaged opens a file whose beginning is damaged, in a format that it is named like. It returns nil if no message
 // can be read.
-func (formats Formats) openDamaged(files *store.Files, path string, head []byte) Reader {
-	for _, f := range formats {
+func (formats Formats) openDamaged(files *store.Files, path string, head []byte) (Reader, *Format) {
+	for i := range formats {
+		f := &formats[i]
 		if len(head) == 0 || f.OpenFrom == nil || f.Extension == "" ||
 			!f.Named(strings.TrimSuffix(path, ActiveSuffix)) {
 			continue
@@ -189,11 +197,11 @@ func (formats Formats) openDamaged(files *store.Files, path string, head []byte)
 			continue
 		}
 		if anyMessage(r) {
-			return r
+			return r, f
 		}
 		_ = r.Close()
 	}
-	return nil
+	return nil, nil
 }
 
 // anyMessage reports whether any message can be read.

@@ -7,11 +7,18 @@ import (
 	"tapedeck/codec"
 )
 
-// Continue makes r leave out the state at the end of before, another log that was read in front of it, from its first
-// message. Writers begin a further log of a recording with that state.
-func (r *Reader) Continue(before codec.Reader) {
-	first, ok := before.(*Reader)
-	if !ok || first.profile != r.profile || first.header.Date != r.header.Date {
+// follow is Info.Continue of the log. Writers begin a further log of a recording with the state at the end of the one
+// before.
+func (r *Reader) follow(before *codec.Info, extra any) any {
+	if d, ok := before.Extra.(Details); ok {
+		r.leaveOutState(d.Log)
+	}
+	return r.joinDetails(extra)
+}
+
+// leaveOutState makes r leave out the state at the end of first, the log in front of it, from its first message.
+func (r *Reader) leaveOutState(first *Reader) {
+	if first.profile != r.profile || first.header.Date != r.header.Date {
 		return
 	}
 	x, err := first.indexed()
@@ -30,8 +37,8 @@ func (r *Reader) Continue(before codec.Reader) {
 	r.repeated, r.behind = packets, x.last.time
 }
 
-// JoinExtra returns the Details of the logs before r and of r together, without what r repeats.
-func (r *Reader) JoinExtra(before any) any {
+// joinDetails returns the Details of the logs before r and of r together, without what r repeats.
+func (r *Reader) joinDetails(before any) any {
 	all, ok := before.(Details)
 	info, err := r.Info()
 	if !ok || err != nil {

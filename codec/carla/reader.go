@@ -26,6 +26,8 @@ type Details struct {
 	Duration float64           `json:"duration"` // s of simulation to the last frame, as CARLA counts it
 	Packets  map[string]uint64 `json:"packets"`  // number of each, by PacketName
 	Actors   map[string]uint64 `json:"actors"`   // number that appeared, by ActorType.Name
+
+	Log *Reader `json:"-"` // that they are about, of several the first
 }
 
 var _ codec.Reader = (*Reader)(nil)
@@ -136,7 +138,7 @@ func (r *Reader) Info() (*codec.Info, error) {
 		EndTime: info.EndTime}}
 	details := Details{
 		Version: r.header.Version, Profile: r.profile.Name, Map: r.header.Map, Date: r.header.Date,
-		Duration: x.last.Elapsed, Packets: map[string]uint64{}, Actors: map[string]uint64{},
+		Duration: x.last.Elapsed, Packets: map[string]uint64{}, Actors: map[string]uint64{}, Log: r,
 	}
 	for t, n := range x.actors {
 		if n > 0 {
@@ -148,7 +150,7 @@ func (r *Reader) Info() (*codec.Info, error) {
 			details.Packets[r.profile.PacketName(uint8(id))] = n
 		}
 	}
-	info.Extra = details
+	info.Extra, info.Continue = details, r.follow
 	r.info = info
 	return info, nil
 }

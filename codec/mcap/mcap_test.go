@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/chunked"
 	"tapedeck/codec/internal/codectest"
 	"tapedeck/codec/internal/output"
 )
@@ -133,7 +134,7 @@ func TestRoundTrip(t *testing.T) {
 			opened, err := Format.Open(path)
 			require.NoError(t, err)
 			defer opened.Close()
-			scanned := opened.(*reader)
+			scanned := opened.(*chunked.Reader).Layout.(*reader)
 			scanned.reset()
 			require.NoError(t, scanned.scan(false))
 			again := scanned.Describe()

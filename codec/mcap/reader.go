@@ -37,7 +37,7 @@ type reader struct {
 }
 
 // NewReader reads an MCAP file of size bytes, and closes it in the end. Errors and Info name it path.
-func NewReader(file codec.File, size int64, path string) (codec.Reader, error) {
+func NewReader(file codec.File, size int64, path string) (*chunked.Reader, error) {
 	r := &reader{Reader: chunked.Reader{File: file, Path: path, Size: size}}
 	r.Layout = r
 	magic := make([]byte, len(mcap.Magic))
@@ -56,7 +56,7 @@ func NewReader(file codec.File, size int64, path string) (codec.Reader, error) {
 		}
 		return nil, fmt.Errorf("read %s: not an MCAP file: it begins with %q", path, magic)
 	}
-	return r, nil
+	return &r.Reader, nil
 }
 
 func (r *reader) Loader() chunked.Loader { return r.loader() }

@@ -134,6 +134,7 @@ var Format = codec.Format{
 	Sniff:     sniff,
 	Named:     names.MatchString,
 	OpenFrom:  openAny,
+	Parts:     parts,
 	Check:     check,
 	Splits:    true,
 	Accepts:   accepts,

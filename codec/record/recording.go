@@ -65,10 +65,10 @@ func isRecord(files *store.Files, path string) bool {
 // openParts opens several files as one recording: those in the folder at path, or those whose names begin with path.
 // Info has an event for each gap between their numbers.
 func openParts(files *store.Files, path string) (codec.Reader, error) {
-	r := &joined.Reader{Format: formatName, Path: path, Names: parts(files, path)}
+	r := &joined.Reader{Format: formatName, Path: path}
 	var errs []error
 	base, number := "", 0
-	for _, name := range r.Names {
+	for _, name := range parts(files, path) {
 		if n, ok := series.Parse(store.Base(name)); ok {
 			switch {
 			case n.Base == base && n.Number == number+2:

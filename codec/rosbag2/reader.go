@@ -33,6 +33,7 @@ type Reader struct {
 	bare               bool      // it is missing
 	compressedMessages bool      // by metadata.yaml
 	databases          bool      // some of the files are
+	present            int       // files in the folder, also those that cannot be opened
 	plain, packed      pool
 }
 
@@ -88,9 +89,7 @@ func (r *Reader) paths(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range present {
-		r.Names = append(r.Names, store.Join(dir, name))
-	}
+	r.present = len(present)
 	text, err := r.files.ReadFile(store.Join(dir, metadataFile))
 	if err == nil {
 		r.metadata, err = parseMetadata(text)
@@ -277,9 +276,7 @@ func (r *Reader) openFile(path string, compressed, sql bool) (codec.Reader, erro
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	if s, ok := reader.(interface{ Stored() }); ok && r.compressedMessages {
-		s.Stored()
-	}
+	reader.Stored = r.compressedMessages
 	return reader, nil
 }
 
@@ -302,7 +299,7 @@ func (r *Reader) amend(info *codec.Info) error {
 // been more.
 func (r *Reader) noteBare(info *codec.Info) {
 	const text = "without metadata.yaml (there is none): every file of the folder was read"
-	if info.Complete && !r.databases && len(r.Names) == 1 {
+	if info.Complete && !r.databases && r.present == 1 {
 		info.Notes = append(info.Notes, text)
 		return
 	}

@@ -49,10 +49,17 @@ func (b Options) Format() codec.Format {
 		Sniff:    sniff,
 		Named:    named,
 		OpenFrom: func(files *store.Files, path string) (codec.Reader, error) { return Open(files, path) },
-		Check:    b.check,
-		Splits:   true,
-		Create:   func(path string, o codec.CreateOptions) (codec.Writer, error) { return b.Create(path, o) },
-		Keeps:    keeps,
+		Parts: func(files *store.Files, folder string) (paths []string) {
+			names, _ := storageFiles(files, folder) // the folder was read before
+			for _, name := range names {
+				paths = append(paths, store.Join(folder, name))
+			}
+			return paths
+		},
+		Check:  b.check,
+		Splits: true,
+		Create: func(path string, o codec.CreateOptions) (codec.Writer, error) { return b.Create(path, o) },
+		Keeps:  keeps,
 	}
 }
 

@@ -36,12 +36,16 @@ func Search(files *store.Files, formats codec.Formats, folder string) (paths []s
 	return Firsts(files, formats, slices.Compact(paths)), errors.Join(odd...)
 }
 
-// checkFolder returns an error if a folder holds other recordings beside parts, the files that a reader reads.
-func checkFolder(files *store.Files, formats codec.Formats, folder string, parts []string) error {
+// checkFolder returns an error if a folder, which was opened in a format, holds other recordings beside its parts.
+func checkFolder(files *store.Files, formats codec.Formats, folder string, format *codec.Format) error {
+	if format.Parts == nil {
+		return nil
+	}
 	found, err := Search(files, formats, folder)
 	if err != nil && !errors.Is(err, store.ErrKey) || slices.Equal(found, []string{folder}) {
-		return nil // it is the beginning of the parts' names, or one recording whatever else it holds
+		return nil // it is a file, the beginning of the parts' names, or one recording whatever else it holds
 	}
+	parts := format.Parts(files, folder)
 	others := slices.DeleteFunc(found, func(path string) bool {
 		return slices.ContainsFunc(parts, func(part string) bool {
 			n, ok := Parse(store.Base(part))

@@ -34,6 +34,13 @@ const (
 // Open opens the recording that path means: the file at path, which open opens, and those that continue it. If there is
 // no file at path, it opens the files whose names have path in common.
 func Open(files *store.Files, path string, open func(path string) (codec.Reader, error)) (codec.Reader, error) {
+	r, _, err := openAll(files, path, open)
+	return r, err
+}
+
+// openAll does what Open does. It also returns the paths of the files that are read behind the first one.
+func openAll(files *store.Files, path string,
+	open func(path string) (codec.Reader, error)) (r codec.Reader, further []string, err error) {
 	first, err := open(path)
 	rest := following(files, path)
 	if errors.Is(err, fs.ErrNotExist) && seriesName.MatchString(path) {
@@ -44,14 +51,15 @@ func Open(files *store.Files, path string, open func(path string) (codec.Reader,
 		}
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(rest) == 0 {
-		return alone(files, path, first, open)
+		r, err = alone(files, path, first, open)
+		return r, nil, err
 	}
 	s, err := newSeries(path, first)
 	if err != nil {
-		return nil, errors.Join(err, first.Close())
+		return nil, nil, errors.Join(err, first.Close())
 	}
 	for i, e := range rest {
 		if why := s.add(e, open); why != "" {
@@ -59,7 +67,10 @@ func Open(files *store.Files, path string, open func(path string) (codec.Reader,
 			break
 		}
 	}
-	return s.reader()
+	for _, f := range s.files[1:] {
+		further = append(further, store.Clean(f.Path))
+	}
+	return s.reader(), further, nil
 }
 
 // remaining returns the files that are left of a recording of that name: all files of the last one, if their names have
@@ -251,21 +262,18 @@ func (s *series) longest() (span int64) {
 }
 
 // reader returns the reader of all files.
-func (s *series) reader() (codec.Reader, error) {
+func (s *series) reader() codec.Reader {
 	info := s.infos[0]
 	if len(s.files) == 1 && len(s.events) == 0 {
 		info.Notes = append(info.Notes, s.notes...)
-		return s.files[0].Reader, nil
+		return s.files[0].Reader
 	}
 	r := &joined.Reader{Format: info.Format, Path: s.path, Events: s.events, Files: s.files}
-	for _, f := range s.files {
-		r.Names = append(r.Names, f.Path)
-	}
 	r.Amend = func(info *codec.Info) error {
 		info.Notes = append(info.Notes, s.notes...)
 		return nil
 	}
-	return r, nil
+	return r
 }
 
 // Names returns path and the paths of the files that may continue it, by their names alone.
@@ -285,26 +293,14 @@ func Recordings(files *store.Files, paths []string, open func(path string) (code
 	}
 	for _, path := range paths {
 		if slices.ContainsFunc(following(files, path), func(e entry) bool { return given[store.Clean(e.path)] }) {
-			for _, f := range filesOf(files, path, open)[1:] {
+			r, further, err := openAll(files, path, open)
+			if err == nil {
+				r.Close()
+			}
+			for _, f := range further {
 				taken[f] = true
 			}
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return taken[store.Clean(path)] })
-}
-
-// filesOf returns the paths of the files of a recording, that at path first.
-func filesOf(files *store.Files, path string, open func(path string) (codec.Reader, error)) []string {
-	names := []string{store.Clean(path)}
-	r, err := Open(files, path, open)
-	if err != nil {
-		return names
-	}
-	defer r.Close()
-	if j, ok := r.(*joined.Reader); ok {
-		for _, f := range j.Files[1:] {
-			names = append(names, store.Clean(f.Path))
-		}
-	}
-	return names
 }

@@ -190,7 +190,10 @@ func TestURLs(t *testing.T) {
 	dir := t.TempDir()
 	bucket := storetest.New(t)
 	files := bucket.Files()
-	open := func(path string) (codec.Reader, error) { return formats.OpenFrom(files, path) }
+	open := func(path string) (codec.Reader, error) {
+		r, _, err := formats.OpenFrom(files, path)
+		return r, err
+	}
 	for i, name := range []string{"d.mcap", "d_1.mcap", "d_2.mcap", "e.mcap"} {
 		file{name: name, from: int64(i), to: int64(i + 1)}.write(t, dir)
 		content, err := os.ReadFile(filepath.Join(dir, name))

@@ -25,11 +25,12 @@ func Firsts(files *store.Files, formats codec.Formats, paths []string) []string 
 // OpenFile is codec.Formats.OpenFrom, which opens one file of several alone, but that a folder which holds other
 // recordings beside the files of one is an error.
 func OpenFile(files *store.Files, formats codec.Formats, path string) (codec.Reader, error) {
-	r, err := formats.OpenFrom(files, path)
-	if several, ok := r.(interface{ Parts() []string }); ok && err == nil {
-		if err := checkFolder(files, formats, store.Clean(path), several.Parts()); err != nil {
-			return nil, errors.Join(err, r.Close())
-		}
+	r, format, err := formats.OpenFrom(files, path)
+	if err != nil {
+		return nil, err
 	}
-	return r, err
+	if err := checkFolder(files, formats, store.Clean(path), format); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
 }

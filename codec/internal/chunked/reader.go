@@ -19,13 +19,12 @@ type Reader struct {
 	Contents Contents
 	Layout   Layout
 
-	stored bool // payloads stay compressed, as they are stored
-	info   *codec.Info
-	err    error
-}
+	// Stored makes the Reader return payloads that are compressed one by one as they are. It is set before it is used.
+	Stored bool
 
-// Stored makes the Reader return payloads that are compressed one by one as they are. It is called before the others.
-func (r *Reader) Stored() { r.stored = true }
+	info *codec.Info
+	err  error
+}
 
 var _ codec.Reader = (*Reader)(nil)
 
@@ -69,7 +68,7 @@ func (r *Reader) Load() error {
 	if store.IsURL(r.Path) {
 		r.Contents.Remote = r.File
 	}
-	r.Contents.stored = r.stored
+	r.Contents.stored = r.Stored
 	r.Contents.Sort()
 	r.info = r.Layout.Describe()
 	return nil

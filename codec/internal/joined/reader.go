@@ -23,7 +23,6 @@ type Reader struct {
 	Path   string
 	Events []codec.Event // that make the recording incomplete, except codec.EventLabel
 	Files  []File
-	Names  []string // paths of all files in the folder, also of those that cannot be opened
 	// Amend, unless nil, adds to info what the files do not say.
 	Amend func(info *codec.Info) error
 
@@ -34,14 +33,6 @@ type Reader struct {
 }
 
 var _ codec.Reader = (*Reader)(nil)
-
-// continuer is a reader of files that begin with what the file before them says.
-type continuer interface {
-	// Continue makes the reader leave that out of what it reads behind the end of before, the file in front of it.
-	Continue(before codec.Reader)
-	// JoinExtra returns the Info.Extra of the files before and this one.
-	JoinExtra(before any) any
-}
 
 // File is a file of a recording.
 type File struct {
@@ -64,9 +55,6 @@ type part struct {
 func (r *Reader) Event(kind, text string) {
 	r.Events = append(r.Events, codec.Event{Kind: kind, Text: text})
 }
-
-// Parts returns the paths of the files of the recording, also of those that cannot be read.
-func (r *Reader) Parts() []string { return r.Names }
 
 // load calls Info of the files, at the first call.
 func (r *Reader) load() error {
@@ -117,9 +105,8 @@ func (r *Reader) join(info *codec.Info) error {
 	slices.SortStableFunc(r.parts, func(a, b *part) int { return cmp.Compare(a.info.StartTime, b.info.StartTime) })
 	for i, p := range r.parts {
 		p.rank = i
-		if c, ok := p.Reader.(continuer); ok && i > 0 {
-			c.Continue(r.parts[i-1].Reader)
-			info.Extra = c.JoinExtra(info.Extra)
+		if i > 0 && p.info.Continue != nil {
+			info.Extra = p.info.Continue(r.parts[i-1].info, info.Extra)
 		}
 	}
 	r.countRepeats(info)

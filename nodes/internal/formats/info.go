@@ -62,18 +62,18 @@ func (o *InfoOptions) Write(files *store.Files, l List, path string, asJSON bool
 		return err
 	}
 	defer r.Close()
-	if o.asCARLA() {
-		log, ok := r.(*carla.Reader)
-		if !ok {
-			return fmt.Errorf("%s is not a log of CARLA's recorder", path)
-		}
-		if err := o.writeCARLA(log, asJSON, stdout); err != nil {
-			return err
-		}
-	}
 	info, err := r.Info()
 	if err != nil {
 		return err
+	}
+	if o.asCARLA() {
+		details, ok := info.Extra.(carla.Details)
+		if !ok {
+			return fmt.Errorf("%s is not a log of CARLA's recorder", path)
+		}
+		if err := o.writeCARLA(details.Log, asJSON, stdout); err != nil {
+			return err
+		}
 	}
 	if o.Apollo {
 		return writeApolloInfo(stdout, path, info)
