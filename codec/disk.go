@@ -9,30 +9,43 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tapedeck/codec/store"
 )
 
-// Disk is where recordings are written. OS is the operating system's; package disktest has one for tests, which fails
-// and forgets.
+// Disk is where recordings are: what package os does with files and folders, and what writers of recordings need beside
+// it. OS is the operating system's; package disktest has one for tests, which fails and forgets.
 type Disk interface {
-	// Create creates a file, or with overwrite may empty an existing one, unless another writer has that open.
+	store.Disk
+	// OpenRoot is os.OpenRoot.
+	OpenRoot(folder string) (DiskRoot, error)
+	// Create creates a file, or with overwrite may empty an existing one. It is locked until it is closed: the error is
+	// ErrLocked if another one is locked there.
 	Create(path string, overwrite bool) (DiskFile, error)
-	// Reserve takes n bytes of the disk that path is on until what it returns is closed, or until the process ends.
-	Reserve(path string, n int64) (io.Closer, error)
-	// Vacant returns an error if a file must not be put at path: there is one, or even with overwrite a folder.
-	Vacant(path string, overwrite bool) error
+	// Lock opens a file, and locks it until it is closed. Only a lock that is shared may be beside others, which are.
+	// The error is ErrLocked if the file is locked. Nothing is locked on disks without locks.
+	Lock(path string, shared bool) (store.File, error)
 	Rename(from, to string) error
 	Remove(path string) error
+	RemoveAll(path string) error
 	// Mkdir creates a folder, which must not exist.
 	Mkdir(path string) error
 	// MkdirAll creates a folder and those that it is in, unless they exist.
 	MkdirAll(path string) error
-	// SyncFolder is the function SyncFolder.
+	// Reserve takes n bytes of the disk that path is on until what it returns is closed, or until the process ends.
+	Reserve(path string, n int64) (io.Closer, error)
+	// SyncFolder asks the system to put the entries of a folder on the disk: without that a new file may be gone after
+	// a power failure, however often it was synced itself. Not every file system can, so that there is no error.
 	SyncFolder(path string)
+	// SyncAll puts everything that was written to the disk that path is on, on it.
+	SyncAll(path string) error
 	// Space returns the bytes that may still be written to the disk that path is on, and those of the whole disk.
 	Space(path string) (free, total int64, err error)
 }
 
-// DiskFile is an open file of a Disk.
+// DiskFile is a file of a Disk that is written.
 type DiskFile interface {
 	io.WriterAt
 	Truncate(size int64) error
@@ -40,8 +53,65 @@ type DiskFile interface {
 	Close() error
 }
 
+// DiskRoot is an os.Root of a Disk: no name and no link leads out of its folder.
+type DiskRoot interface {
+	Open(name string) (store.File, error)
+	Lstat(name string) (fs.FileInfo, error)
+	Remove(name string) error
+	Close() error
+}
+
+// Vacant returns an error if a file must not be put at path: there is one, or even with overwrite a folder.
+func Vacant(d Disk, path string, overwrite bool) error {
+	stat, err := d.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err == nil && !overwrite:
+		return fs.ErrExist
+	case err == nil && stat.IsDir():
+		return syscall.EISDIR
+	}
+	return err
+}
+
+// BeingWritten reports whether a process, also this one, has the file at path open to write a recording. Such a file is
+// locked, and one that a killed writer left is not. It reports false on disks without locks.
+func BeingWritten(d Disk, path string) bool {
+	file, err := d.Lock(path, true)
+	if err != nil {
+		return errors.Is(err, ErrLocked)
+	}
+	_ = file.Close()
+	return false
+}
+
+// ErrLocked is returned for files that another process has locked.
+var ErrLocked = errors.New("another process is working on it")
+
+// Lock locks a file until it is closed. It does nothing on disks without locks.
+func Lock(file *os.File) error { return lock(file, syscall.LOCK_EX) }
+
+func lock(file *os.File, how int) error {
+	return lockError(syscall.Flock(int(file.Fd()), how|syscall.LOCK_NB))
+}
+
+func lockError(err error) error {
+	switch {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		return ErrLocked
+	case errors.Is(err, syscall.ENOTSUP), errors.Is(err, syscall.ENOLCK), errors.Is(err, syscall.ENOSYS):
+		return nil
+	case err != nil:
+		return fmt.Errorf("lock: %w", err)
+	}
+	return nil
+}
+
 // OS is the Disk of the operating system.
-type OS struct{}
+type OS struct{ store.OS }
+
+var _ Disk = OS{}
 
 // Create implements Disk.
 func (OS) Create(path string, overwrite bool) (DiskFile, error) {
@@ -53,8 +123,8 @@ func (OS) Create(path string, overwrite bool) (DiskFile, error) {
 	if err != nil {
 		return nil, err // not a nil *os.File in an interface
 	}
-	if err = lock(file); err == nil && overwrite {
-		err = file.Truncate(0) // not before the lock: it may be another writer's
+	if err = lockNew(file); err == nil && overwrite {
+		err = empty(file, path)
 	}
 	if err != nil {
 		file.Close()
@@ -66,8 +136,8 @@ func (OS) Create(path string, overwrite bool) (DiskFile, error) {
 	return file, nil
 }
 
-// lock locks a file for BeingWritten, whose own lock of the file lasts microseconds.
-func lock(file *os.File) error {
+// lockNew locks a file for BeingWritten, whose own lock of the file lasts microseconds.
+func lockNew(file *os.File) error {
 	for range 200 {
 		if !errors.Is(Lock(file), ErrLocked) {
 			return nil // a disk may have no locks
@@ -75,6 +145,78 @@ func lock(file *os.File) error {
 		time.Sleep(time.Millisecond)
 	}
 	return ErrLocked
+}
+
+// empty empties a file, unless another process has given it a new name before it was locked.
+func empty(file *os.File, path string) error {
+	same, err := isAt(file, path)
+	if err == nil && !same {
+		err = ErrLocked
+	}
+	if err == nil {
+		err = file.Truncate(0)
+	}
+	return err
+}
+
+// isAt reports whether a file that was opened at path is still there.
+func isAt(file *os.File, path string) (bool, error) {
+	opened, err := file.Stat()
+	if err != nil {
+		return false, err
+	}
+	now, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && os.SameFile(opened, now), err
+}
+
+// Lock implements Disk. A file that is replaced or removed before it is locked is opened again.
+func (OS) Lock(path string, shared bool) (store.File, error) {
+	flags, how := os.O_RDWR, syscall.LOCK_EX // network disks may lock only what can be written
+	if shared {
+		flags, how = os.O_RDONLY, syscall.LOCK_SH
+	}
+	for {
+		file, err := os.OpenFile(path, flags, 0)
+		if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+			file, err = os.Open(path)
+		}
+		if err != nil {
+			return nil, err
+		}
+		same := false
+		if err = lock(file, how); err == nil {
+			same, err = isAt(file, path)
+		}
+		if same {
+			return file, nil
+		}
+		file.Close()
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// OpenRoot implements Disk.
+func (OS) OpenRoot(folder string) (DiskRoot, error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	return osRoot{root}, nil
+}
+
+type osRoot struct{ *os.Root }
+
+func (r osRoot) Open(name string) (store.File, error) {
+	file, err := r.Root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return file, nil
 }
 
 // Reserve implements Disk. The bytes are those of a file without a name.
@@ -120,25 +262,14 @@ func fill(file *os.File, n int64) error {
 	return nil
 }
 
-// Vacant implements Disk.
-func (OS) Vacant(path string, overwrite bool) error {
-	stat, err := os.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err == nil && !overwrite:
-		return fs.ErrExist
-	case err == nil && stat.IsDir():
-		return syscall.EISDIR
-	}
-	return err
-}
-
 // Rename implements Disk.
 func (OS) Rename(from, to string) error { return os.Rename(from, to) }
 
 // Remove implements Disk.
 func (OS) Remove(path string) error { return os.Remove(path) }
+
+// RemoveAll implements Disk.
+func (OS) RemoveAll(path string) error { return os.RemoveAll(path) }
 
 // Mkdir implements Disk.
 func (OS) Mkdir(path string) error { return os.Mkdir(path, 0o777) }
@@ -147,7 +278,22 @@ func (OS) Mkdir(path string) error { return os.Mkdir(path, 0o777) }
 func (OS) MkdirAll(path string) error { return os.MkdirAll(path, 0o777) }
 
 // SyncFolder implements Disk.
-func (OS) SyncFolder(path string) { SyncFolder(path) }
+func (OS) SyncFolder(path string) {
+	if folder, err := os.Open(path); err == nil {
+		_ = folder.Sync()
+		folder.Close()
+	}
+}
+
+// SyncAll implements Disk.
+func (OS) SyncAll(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return unix.Syncfs(int(file.Fd()))
+}
 
 // Space implements Disk.
 func (OS) Space(path string) (free, total int64, err error) {

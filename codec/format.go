@@ -220,7 +220,7 @@ func anyMessage(r Reader) bool {
 func readHead(files *store.Files, path string) ([]byte, io.Closer, error) {
 	none := io.NopCloser(nil)
 	if !store.IsURL(path) { // to open a pipe would wait for its writer
-		stat, err := os.Stat(path)
+		stat, err := files.Stat(path)
 		if err == nil && !stat.IsDir() && !stat.Mode().IsRegular() {
 			err = errors.New("neither a file nor a folder")
 		}
@@ -313,8 +313,9 @@ func (formats Formats) Create(path string, o CreateOptions) (Writer, error) {
 	if f.Create == nil {
 		return nil, fmt.Errorf("create %s: format %s can be read, not written", path, f.Name)
 	}
+	disk := o.OnDisk()
 	for _, name := range []string{path, path + ActiveSuffix} {
-		if _, err := os.Lstat(name); err == nil && !o.Overwrite {
+		if _, err := disk.Lstat(name); err == nil && !o.Overwrite {
 			return nil, fmt.Errorf("create %s: %w; name another output or use --overwrite", name, fs.ErrExist)
 		}
 	}
@@ -322,17 +323,8 @@ func (formats Formats) Create(path string, o CreateOptions) (Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	SyncFolder(filepath.Dir(filepath.Clean(path)))
+	disk.SyncFolder(filepath.Dir(filepath.Clean(path)))
 	return w, nil
-}
-
-// SyncFolder asks the system to put the entries of a folder on the disk: without that a new file may be gone after a
-// power failure, however often it was synced itself. Not every file system can, so that there is no error.
-func SyncFolder(path string) {
-	if folder, err := os.Open(path); err == nil {
-		_ = folder.Sync()
-		folder.Close()
-	}
 }
 
 // find returns the format of that name or, without one, the format that path is named like.

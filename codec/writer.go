@@ -3,8 +3,6 @@ package codec
 import (
 	"errors"
 	"fmt"
-	"os"
-	"syscall"
 	"time"
 )
 
@@ -12,48 +10,12 @@ import (
 // dropped when the file is complete; that of a writer that was killed keeps it. Open finds a recording by either name.
 const ActiveSuffix = ".active"
 
-// BeingWritten reports whether a process, also this one, has the file at path open to write a recording. Such a file is
-// locked, and one that a killed writer left is not. It reports false on disks without locks.
-func BeingWritten(path string) bool {
-	file, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer file.Close()
-	return errors.Is(LockShared(file), ErrLocked)
-}
-
-// ErrLocked is returned by Lock and LockShared for files that another process has locked.
-var ErrLocked = errors.New("another process is working on it")
-
-// Lock locks a file until it is closed. It does nothing on disks without locks.
-func Lock(file *os.File) error {
-	return lockError(syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB))
-}
-
-// LockShared locks a file as Lock does, beside others that share it: only Lock and LockShared exclude each other.
-func LockShared(file *os.File) error {
-	return lockError(syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB))
-}
-
-func lockError(err error) error {
-	switch {
-	case errors.Is(err, syscall.EWOULDBLOCK):
-		return ErrLocked
-	case errors.Is(err, syscall.ENOTSUP), errors.Is(err, syscall.ENOLCK), errors.Is(err, syscall.ENOSYS):
-		return nil
-	case err != nil:
-		return fmt.Errorf("lock: %w", err)
-	}
-	return nil
-}
-
 // CreateOptions say how a recording is written. The zero value asks for the defaults of the format.
 type CreateOptions struct {
 	Format    string // a format's name; "" takes it from the path's
 	Overwrite bool   // replace an existing recording; without it Create refuses, with fs.ErrExist
 
-	// Disk is where formats for recording that keep messages write; nil: OS. Others write on OS whatever it is.
+	// Disk is where formats for recording write; nil: OS. Others write on OS whatever it is.
 	Disk Disk
 
 	ChunkSize     int           // payload bytes after which a chunk is closed and written out; 0: the format's default

@@ -27,7 +27,7 @@ func (d *Disk) Crashes(step, stride int, yield func(Crash)) {
 	states := 0
 	promised := map[[sha256.Size]byte]int{} // by state
 	for at, o := range d.log {
-		if o.kind != syncFile && o.kind != syncFolder && at != len(d.log)-1 {
+		if !o.kind.syncs() && at != len(d.log)-1 {
 			continue
 		}
 		d.crashesAt(at, step, func(c Crash) {
@@ -69,7 +69,7 @@ func (d *Disk) crashesAt(at, step int, yield func(Crash)) {
 	}
 	for last := 0; last <= at; last++ {
 		o := d.log[last]
-		if last < at && (kept[last] || o.kind == syncFile || o.kind == syncFolder || o.kind == mark) {
+		if last < at && (kept[last] || o.kind.syncs() || o.kind == mark) {
 			continue
 		}
 		for _, namesFirst := range []bool{false, true} {
@@ -115,17 +115,20 @@ func (d *Disk) crashesAt(at, step int, yield func(Crash)) {
 func (d *Disk) kept(at int) []bool {
 	kept := make([]bool, at)
 	synced := map[int]bool{}
-	folders := false // there is only one
+	folders, all := false, false // there is only one folder
 	for i := at - 1; i >= 0; i-- {
+		kept[i] = all
 		switch o := d.log[i]; o.kind {
+		case syncAll:
+			all = true
 		case syncFolder:
 			folders = true
 		case syncFile:
 			synced[o.file] = true
 		case write, truncate:
-			kept[i] = synced[o.file]
+			kept[i] = all || synced[o.file]
 		default:
-			kept[i] = folders
+			kept[i] = all || folders
 		}
 	}
 	return kept

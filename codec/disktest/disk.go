@@ -5,14 +5,19 @@ import (
 	"bytes"
 	"io"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
+	"testing/fstest"
+	"time"
 
 	"tapedeck/codec"
+	"tapedeck/codec/store"
 )
 
-// Disk is a codec.Disk in memory.
+// Disk is a codec.Disk in memory. It has no links. Files can be created in folders that do not exist.
 type Disk struct {
 	// Fail, unless nil, is asked before n bytes are written to a file, or before it is synced, with n = -1. So many
 	// bytes are written before the error that it returns.
@@ -21,14 +26,18 @@ type Disk struct {
 	mu    sync.Mutex
 	log   []operation
 	files map[string]*file // by name
-	made  map[string]bool  // folders that were created; others exist, too
+	made  map[string]bool  // folders that were created
 	next  int
 }
 
+var _ codec.Disk = (*Disk)(nil)
+
 // file is a file, whatever it is called.
 type file struct {
-	number int
-	data   []byte
+	number   int
+	data     []byte
+	modified time.Time
+	locked   bool // by one handle alone; locks that are shared are not noted
 }
 
 // kind says what an operation did.
@@ -42,8 +51,12 @@ const (
 	write
 	truncate
 	syncFile
+	syncAll
 	mark
 )
+
+// syncs reports whether an operation puts others on the disk.
+func (k kind) syncs() bool { return k == syncFile || k == syncFolder || k == syncAll }
 
 // operation is something that was done.
 type operation struct {
@@ -65,8 +78,113 @@ func (d *Disk) add(o operation) {
 	d.log = append(d.log, o)
 }
 
+// here is the name of the working directory.
+const here = "here"
+
+// name returns the name of a path in a view.
+func name(path string) string {
+	path = filepath.Clean(path)
+	if rooted, ok := strings.CutPrefix(path, "/"); ok {
+		return filepath.Clean(rooted)
+	}
+	return filepath.Join(here, path)
+}
+
+// view returns the files and folders with their names. d.mu is held.
+func (d *Disk) view() fstest.MapFS {
+	view := fstest.MapFS{here: {Mode: fs.ModeDir | 0o777}}
+	for path, f := range d.files {
+		view[name(path)] = &fstest.MapFile{Data: f.data, ModTime: f.modified, Mode: 0o666}
+	}
+	for path := range d.made {
+		view[name(path)] = &fstest.MapFile{Mode: fs.ModeDir | 0o777}
+	}
+	return view
+}
+
+// at has an error name a path.
+func at(op, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &fs.PathError{Op: op, Path: path, Err: codec.Pathless(err)}
+}
+
+// Open implements codec.Disk.
+func (d *Disk) Open(path string) (store.File, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.open(path)
+}
+
+func (d *Disk) open(path string) (store.File, error) {
+	view := d.view()
+	if f := view[name(path)]; f != nil {
+		f.Data = bytes.Clone(f.Data) // what is written later is not read
+	}
+	file, err := view.Open(name(path))
+	if err != nil {
+		return nil, at("open", path, err)
+	}
+	if opened, ok := file.(store.File); ok {
+		return opened, nil
+	}
+	return folder{file}, nil
+}
+
+// folder is an open folder.
+type folder struct{ fs.File }
+
+func (folder) ReadAt([]byte, int64) (int, error) { return 0, syscall.EISDIR }
+func (folder) Seek(int64, int) (int64, error)    { return 0, syscall.EISDIR }
+
+// Stat implements codec.Disk.
+func (d *Disk) Stat(path string) (fs.FileInfo, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	stat, err := d.view().Stat(name(path))
+	return stat, at("stat", path, err)
+}
+
+// Lstat implements codec.Disk.
+func (d *Disk) Lstat(path string) (fs.FileInfo, error) { return d.Stat(path) }
+
+// ReadDir implements codec.Disk.
+func (d *Disk) ReadDir(path string) ([]fs.DirEntry, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	entries, err := d.view().ReadDir(name(path))
+	return entries, at("open", path, err)
+}
+
+// OpenRoot implements codec.Disk.
+func (d *Disk) OpenRoot(folder string) (codec.DiskRoot, error) {
+	_, err := d.Stat(folder)
+	return &root{d, folder}, err
+}
+
+// root is a folder without links.
+type root struct {
+	disk   *Disk
+	folder string
+}
+
+// path returns the path of a name, one of nothing for a name that leads out of the folder.
+func (r *root) path(name string) string {
+	if !filepath.IsLocal(name) {
+		return "\x00"
+	}
+	return filepath.Join(r.folder, name)
+}
+
+func (r *root) Open(name string) (store.File, error)   { return r.disk.Open(r.path(name)) }
+func (r *root) Lstat(name string) (fs.FileInfo, error) { return r.disk.Lstat(r.path(name)) }
+func (r *root) Remove(name string) error               { return r.disk.Remove(r.path(name)) }
+func (r *root) Close() error                           { return nil }
+
 // Create implements codec.Disk.
 func (d *Disk) Create(path string, overwrite bool) (codec.DiskFile, error) {
+	path = filepath.Clean(path)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.files == nil {
@@ -80,33 +198,59 @@ func (d *Disk) Create(path string, overwrite bool) (codec.DiskFile, error) {
 		d.files[path] = f
 		d.log = append(d.log, operation{kind: create, path: path, file: f.number})
 	case !overwrite:
-		return nil, fs.ErrExist
+		return nil, at("open", path, fs.ErrExist)
+	case f.locked:
+		return nil, codec.ErrLocked
 	default:
 		f.data = nil
 		d.log = append(d.log, operation{kind: truncate, file: f.number})
 	}
+	f.modified, f.locked = time.Now(), true
 	return &handle{disk: d, file: f, path: path}, nil
+}
+
+// Lock implements codec.Disk.
+func (d *Disk) Lock(path string, shared bool) (store.File, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	opened, err := d.open(path)
+	f := d.files[filepath.Clean(path)]
+	switch {
+	case err != nil || f == nil:
+		return opened, err
+	case f.locked:
+		return nil, codec.ErrLocked
+	case shared:
+		return opened, nil
+	}
+	f.locked = true
+	return &lockedFile{opened, d, f}, nil
+}
+
+// lockedFile is a file that Lock has locked.
+type lockedFile struct {
+	store.File
+	disk *Disk
+	file *file
+}
+
+func (f *lockedFile) Close() error {
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	f.file.locked = false
+	return f.File.Close()
 }
 
 // Reserve implements codec.Disk. It takes nothing.
 func (d *Disk) Reserve(string, int64) (io.Closer, error) { return io.NopCloser(nil), nil }
 
-// Vacant implements codec.Disk.
-func (d *Disk) Vacant(path string, overwrite bool) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.files[path] != nil && !overwrite {
-		return fs.ErrExist
-	}
-	return nil
-}
-
-// Rename implements codec.Disk.
+// Rename implements codec.Disk. It is for files alone.
 func (d *Disk) Rename(from, to string) error {
+	from, to = filepath.Clean(from), filepath.Clean(to)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.files[from] == nil {
-		return fs.ErrNotExist
+		return at("rename", from, fs.ErrNotExist)
 	}
 	d.files[to] = d.files[from]
 	delete(d.files, from)
@@ -116,13 +260,70 @@ func (d *Disk) Rename(from, to string) error {
 
 // Remove implements codec.Disk.
 func (d *Disk) Remove(path string) error {
+	path = filepath.Clean(path)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.files[path] == nil {
-		return fs.ErrNotExist
+	if d.files[path] != nil {
+		d.remove(path)
+		return nil
 	}
+	entries, err := d.view().ReadDir(name(path))
+	if len(entries) > 0 {
+		err = syscall.ENOTEMPTY
+	}
+	if err == nil {
+		delete(d.made, path)
+	}
+	return at("remove", path, err)
+}
+
+func (d *Disk) remove(path string) {
 	delete(d.files, path)
 	d.log = append(d.log, operation{kind: remove, path: path})
+}
+
+// RemoveAll implements codec.Disk.
+func (d *Disk) RemoveAll(path string) error {
+	path = filepath.Clean(path)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	below := func(other string) bool { return other == path || strings.HasPrefix(other, path+"/") }
+	for other := range d.files {
+		if below(other) {
+			d.remove(other)
+		}
+	}
+	maps.DeleteFunc(d.made, func(other string, _ bool) bool { return below(other) })
+	return nil
+}
+
+// Mkdir implements codec.Disk.
+func (d *Disk) Mkdir(path string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, err := d.view().Stat(name(path)); err == nil {
+		return at("mkdir", path, fs.ErrExist)
+	}
+	d.mkdir(path)
+	return nil
+}
+
+func (d *Disk) mkdir(path string) {
+	if d.made == nil {
+		d.made = map[string]bool{}
+	}
+	d.made[filepath.Clean(path)] = true
+}
+
+// MkdirAll implements codec.Disk.
+func (d *Disk) MkdirAll(path string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if stat, err := d.view().Stat(name(path)); err != nil {
+		d.mkdir(path)
+	} else if !stat.IsDir() {
+		return at("mkdir", path, syscall.ENOTDIR)
+	}
 	return nil
 }
 
@@ -131,22 +332,16 @@ func (d *Disk) SyncFolder(path string) {
 	d.add(operation{kind: syncFolder, path: filepath.Clean(path)})
 }
 
-// Mkdir implements codec.Disk.
-func (d *Disk) Mkdir(path string) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.made[filepath.Clean(path)] {
-		return fs.ErrExist
+// SyncAll implements codec.Disk.
+func (d *Disk) SyncAll(path string) error {
+	if d.Fail != nil {
+		if _, err := d.Fail(path, -1); err != nil {
+			return err
+		}
 	}
-	if d.made == nil {
-		d.made = map[string]bool{}
-	}
-	d.made[filepath.Clean(path)] = true
+	d.add(operation{kind: syncAll})
 	return nil
 }
-
-// MkdirAll implements codec.Disk.
-func (d *Disk) MkdirAll(string) error { return nil }
 
 // Space implements codec.Disk. There is always enough.
 func (d *Disk) Space(string) (free, total int64, err error) { return 1 << 40, 1 << 41, nil }
@@ -189,7 +384,7 @@ func (h *handle) WriteAt(b []byte, off int64) (int, error) {
 	h.disk.mu.Lock()
 	defer h.disk.mu.Unlock()
 	h.disk.log = append(h.disk.log, operation{kind: write, file: h.file.number, off: off, data: bytes.Clone(b[:n])})
-	h.file.data = put(h.file.data, off, b[:n])
+	h.file.data, h.file.modified = put(h.file.data, off, b[:n]), time.Now()
 	return n, err
 }
 
@@ -227,5 +422,8 @@ func (h *handle) Close() error {
 		return syscall.EBADF
 	}
 	h.closed = true
+	h.disk.mu.Lock()
+	defer h.disk.mu.Unlock()
+	h.file.locked = false
 	return nil
 }

@@ -216,7 +216,7 @@ func publish(part, path string) error {
 	if err := os.Rename(part, path); err != nil {
 		return err
 	}
-	codec.SyncFolder(filepath.Dir(path))
+	codec.OS{}.SyncFolder(filepath.Dir(path))
 	return nil
 }
 

@@ -229,7 +229,7 @@ func (w *Writer) complete() error {
 	if err := os.Rename(w.part, w.path); err != nil {
 		return err
 	}
-	codec.SyncFolder(filepath.Dir(filepath.Clean(w.path)))
+	codec.OS{}.SyncFolder(filepath.Dir(filepath.Clean(w.path)))
 	return nil
 }
 
@@ -241,7 +241,7 @@ func (w *Writer) sync() error {
 			return err
 		}
 		if d.IsDir() {
-			codec.SyncFolder(path)
+			codec.OS{}.SyncFolder(path)
 			return nil
 		}
 		file, err := os.Open(path)

@@ -70,7 +70,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"regexp"
 	"slices"
 
@@ -200,7 +199,7 @@ func createOn(s codec.Disk, path string, o codec.CreateOptions) (*output.Recordi
 		}
 		return name
 	}
-	if _, err := os.Lstat(base); err != nil && o.Dated != nil && !o.Overwrite && parts(nil, base) != nil {
+	if _, err := s.Lstat(base); err != nil && o.Dated != nil && !o.Overwrite && parts(store.On(s), base) != nil {
 		return nil, fmt.Errorf("create %s: %w; name another output or use --overwrite", base, fs.ErrExist)
 	}
 	return output.NewChunkRecording(s, formatName, path, o, name, func(path string) (output.Encoder, error) {

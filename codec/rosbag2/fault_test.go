@@ -1,6 +1,7 @@
 package rosbag2
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +11,9 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/disktest"
+	"tapedeck/codec/internal/codectest"
 	"tapedeck/codec/internal/output"
+	"tapedeck/codec/store"
 )
 
 func TestDiskErrors(t *testing.T) {
@@ -36,6 +39,50 @@ func TestDiskErrors(t *testing.T) {
 		stride = 5
 	}
 	f.TestErrors(t, stride)
+}
+
+// A bag is written, read and overwritten on a disk alone, also files that are compressed as a whole.
+func TestOnADisk(t *testing.T) {
+	for _, b := range []Options{
+		{}, {CompressionMode: "file"}, {Storage: storageSQLite, CompressionMode: "file"},
+		{Storage: storageSQLite, CompressionMode: "message"},
+	} {
+		t.Run(b.Storage+b.CompressionMode, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			disk := &disktest.Disk{}
+			all := testMessages(20, testChannels()[0])
+			for _, overwrite := range []bool{false, true} {
+				w, err := b.Create("drive", codec.CreateOptions{Disk: disk, Overwrite: overwrite})
+				require.NoError(t, err)
+				for i := range all {
+					if i == 10 && !overwrite {
+						require.NoError(t, w.Split())
+					}
+					require.NoError(t, w.Write(&all[i]))
+				}
+				require.NoError(t, w.Close())
+				r, err := Format.OpenFrom(store.On(disk), "drive")
+				require.NoError(t, err)
+				it, err := r.Read(codec.Query{})
+				require.NoError(t, err)
+				got, err := codectest.Collect(it)
+				require.NoError(t, err)
+				require.Len(t, got, len(all))
+				require.Equal(t, all[19].Data, got[19].Data)
+				require.NoError(t, r.Close())
+				files := 3
+				if overwrite {
+					files = 2
+				}
+				require.Len(t, disk.Files(), files, "metadata.yaml among them")
+			}
+			_, err := b.Create("drive", codec.CreateOptions{Disk: disk})
+			require.ErrorIs(t, err, fs.ErrExist)
+			entries, err := os.ReadDir(".")
+			require.NoError(t, err)
+			require.Empty(t, entries)
+		})
+	}
 }
 
 // Nothing in a database makes its reader panic, and nothing that it claims makes it take more memory than it has.

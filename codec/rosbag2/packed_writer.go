@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	"github.com/klauspost/compress/zstd"
@@ -73,7 +72,7 @@ func (p *packedFile) Complete(durable bool) error {
 
 // pack puts a compressed file in the place of the one at path.
 func (p *packedFile) pack(path string, durable bool) error {
-	in, err := os.Open(path)
+	in, err := p.system.Open(path)
 	if err != nil {
 		return err
 	}

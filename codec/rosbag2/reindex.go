@@ -319,7 +319,7 @@ func (x *reindexer) replace(name string, r codec.Reader, info *codec.Info, damag
 	if err != nil {
 		return err
 	}
-	codec.SyncFolder(x.dir)
+	codec.OS{}.SyncFolder(x.dir)
 	x.report(fmt.Sprintf("%s: recovered %s; the damaged file is kept as %s: %v", filepath.Base(path),
 		plural.Count(whole.MessageCount, "message"), filepath.Base(kept), damage))
 	whole.Path = path

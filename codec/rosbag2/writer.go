@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/internal/output"
 	"tapedeck/codec/mcap"
+	"tapedeck/codec/store"
 )
 
 // Create begins a bag in the folder at path, with the file NAME/NAME_0.mcap or NAME_0.db3. It goes on with NAME_1, and
@@ -139,7 +139,7 @@ func (b Options) createOn(s codec.Disk, path string, o codec.CreateOptions) (*ou
 		return nil, err
 	}
 	if o.Overwrite {
-		if err := remove(path); err != nil {
+		if err := remove(s, path); err != nil {
 			return nil, fmt.Errorf("overwrite %s: %w", path, err)
 		}
 	}
@@ -150,25 +150,25 @@ func (b Options) createOn(s codec.Disk, path string, o codec.CreateOptions) (*ou
 	listed := func(complete []*codec.Info) error { return l.describe(complete).save(s, path) }
 	r, err := output.NewRecording(s, output.Format{Open: l.open, Name: name, Listed: listed}, name(0), o.Completed)
 	if err != nil {
-		return nil, errors.Join(err, remove(path))
+		return nil, errors.Join(err, remove(s, path))
 	}
 	return r, nil
 }
 
 // remove removes the bag, or the file, at path.
-func remove(path string) error {
-	stat, err := os.Lstat(path)
+func remove(s codec.Disk, path string) error {
+	stat, err := s.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil || !stat.IsDir() {
-		return errors.Join(err, os.Remove(path))
+		return errors.Join(err, s.Remove(path))
 	}
-	entries, err := os.ReadDir(path)
+	entries, err := s.ReadDir(path)
 	if err != nil {
 		return err
 	}
-	files, err := storageFiles(nil, path)
+	files, err := storageFiles(store.On(s), path)
 	if err != nil {
 		return err
 	}
@@ -179,9 +179,9 @@ func remove(path string) error {
 		}
 	}
 	for _, entry := range entries {
-		if err := os.Remove(filepath.Join(path, entry.Name())); err != nil {
+		if err := s.Remove(filepath.Join(path, entry.Name())); err != nil {
 			return err
 		}
 	}
-	return os.Remove(path)
+	return s.Remove(path)
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -79,7 +78,7 @@ func search(files *store.Files, formats codec.Formats, folder string, odd *[]err
 			continue
 		}
 		if e.Type()&fs.ModeSymlink != 0 { // to a folder it may be a loop
-			if stat, err := os.Stat(path); err != nil || !stat.Mode().IsRegular() {
+			if stat, err := files.Stat(path); err != nil || !stat.Mode().IsRegular() {
 				continue
 			}
 		}

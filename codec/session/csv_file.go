@@ -3,7 +3,6 @@ package session
 import (
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"sync/atomic"
 
@@ -21,6 +20,7 @@ const tableHeader = "timestamp,index,value\r\n"
 // called beside each other; a slow disk holds up only flush, and append when samples are many.
 type csvFile struct {
 	name string // of the stream, "arm_0/joint"
+	path string
 
 	mu      sync.Mutex // for what follows
 	buffer  []byte
@@ -29,7 +29,7 @@ type csvFile struct {
 	end     int64  // latest
 
 	writing sync.Mutex // for what follows, taken before mu
-	file    *os.File
+	file    codec.DiskFile
 	spare   []byte
 	size    int64         // of what was written whole
 	bytes   *atomic.Int64 // of all files
@@ -50,12 +50,12 @@ func (e *lostError) Error() string { return fmt.Sprintf("write %s: %v", e.path, 
 func (e *lostError) Unwrap() error { return e.err }
 
 // createTable begins a table with its header. It adds what is written to bytes.
-func createTable(path, name string, bytes *atomic.Int64) (*csvFile, error) {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+func createTable(d codec.Disk, path, name string, bytes *atomic.Int64) (*csvFile, error) {
+	file, err := d.Create(path, false)
 	if err != nil {
 		return nil, err
 	}
-	return &csvFile{name: name, file: file, bytes: bytes, buffer: []byte(tableHeader)}, nil
+	return &csvFile{name: name, path: path, file: file, bytes: bytes, buffer: []byte(tableHeader)}, nil
 }
 
 // key is how the numbers of a column are written.
@@ -97,7 +97,7 @@ func (f *csvFile) flush() error {
 	f.writing.Lock()
 	defer f.writing.Unlock()
 	f.mu.Lock()
-	data, lost := f.buffer, lostError{name: f.name, path: f.file.Name(), table: f.file.Name(), count: f.samples,
+	data, lost := f.buffer, lostError{name: f.name, path: f.path, table: f.path, count: f.samples,
 		start: f.start, end: f.end}
 	f.buffer, f.spare = f.spare[:0], nil
 	f.samples = 0
@@ -123,7 +123,7 @@ func (f *csvFile) flush() error {
 func (f *csvFile) close() error {
 	err := f.flush()
 	if closeErr := f.file.Close(); err == nil && closeErr != nil {
-		err = &lostError{name: f.name, path: f.file.Name(), err: codec.Pathless(closeErr)}
+		err = &lostError{name: f.name, path: f.path, err: codec.Pathless(closeErr)}
 	}
 	return err
 }

@@ -1,17 +1,19 @@
 package session
 
 import (
-	"os"
 	"slices"
 	"sync"
 
+	"tapedeck/codec"
 	"tapedeck/codec/episode"
+	"tapedeck/codec/internal/output"
 	"tapedeck/codec/pixel"
 )
 
 // pictures encodes frames as PNG in a pool of workers. Only so many frames wait or are encoded at a time: take waits if
 // there are more.
 type pictures struct {
+	disk    codec.Disk
 	free    chan *picture
 	todo    chan *picture
 	workers sync.WaitGroup
@@ -33,8 +35,8 @@ type picture struct {
 	lost   *pixel.LossCounter
 }
 
-func newPictures(workers int, done func(*picture, int64, error)) *pictures {
-	p := &pictures{free: make(chan *picture, 2*workers+1), todo: make(chan *picture, 2*workers+1), done: done}
+func newPictures(d codec.Disk, workers int, done func(*picture, int64, error)) *pictures {
+	p := &pictures{disk: d, free: make(chan *picture, 2*workers+1), todo: make(chan *picture, 2*workers+1), done: done}
 	p.written.L = &p.mu
 	for range cap(p.free) {
 		p.free <- &picture{}
@@ -72,7 +74,7 @@ func (p *pictures) work() {
 		data, err := e.Encode(&next.frame)
 		if err == nil {
 			next.lost.Add(next.frame.PNGLosses())
-			err = writePicture(next.path, data)
+			err = writePicture(p.disk, next.path, data)
 		}
 		p.done(next, int64(len(data)), err)
 		p.mu.Lock()
@@ -99,14 +101,14 @@ func (p *pictures) close() {
 }
 
 // writePicture writes a file that has its name only when it is whole.
-func writePicture(path string, data []byte) error {
+func writePicture(d codec.Disk, path string, data []byte) error {
 	part := path + partSuffix
-	err := os.WriteFile(part, data, 0o666)
+	err := output.WriteFile(d, part, data, false)
 	if err == nil {
-		err = os.Rename(part, path)
+		err = d.Rename(part, path)
 	}
 	if err != nil {
-		_ = os.Remove(part)
+		_ = d.Remove(part)
 	}
 	return err
 }

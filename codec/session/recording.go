@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -46,18 +47,19 @@ func Record(path string, o Options, completed func(codec.FileInfo, error)) (*Rec
 	if o.Dated != nil {
 		path = format.Name(0)
 	}
+	disk := folders{cmp.Or[codec.Disk](o.Disk, codec.OS{})}
 	var err error
-	if r.Recording, err = output.NewRecording(folders{}, format, path, completed); err != nil {
+	if r.Recording, err = output.NewRecording(disk, format, path, completed); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
-// folders is the operating system, with sessions, which are folders, in place of files.
-type folders struct{ codec.OS }
+// folders is a disk with sessions, which are folders, in place of files.
+type folders struct{ codec.Disk }
 
 // Remove implements codec.Disk.
-func (folders) Remove(path string) error { return remove(path) }
+func (d folders) Remove(path string) error { return remove(d.Disk, path) }
 
 // open is output.Format.Open.
 func (r *Recording) open(path string, _ output.Part) (output.Part, error) {

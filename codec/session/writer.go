@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"maps"
 	"math"
-	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -16,13 +15,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"tapedeck/codec"
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
 	"tapedeck/codec/internal/output"
 	"tapedeck/codec/pixel"
+	"tapedeck/codec/store"
 	"tapedeck/msgs/plural"
 )
 
@@ -35,6 +33,7 @@ type Options struct {
 	Quaternions bool
 	Overwrite   bool             // a session that exists
 	Dated       func() time.Time // for Record, codec.CreateOptions.Dated
+	Disk        codec.Disk       // of the session; nil: codec.OS
 	Workers     int              // goroutines that encode PNGs; 0: one for each processor
 	Task        string           // what is done, in words
 	Success     *bool            // whether it was done; nil: unknown
@@ -59,6 +58,7 @@ const flushPace = time.Second
 // *codec.MissingError, in which the topics are those of the Track or Vector, or else their names; their channels are
 // those that were declared.
 type Writer struct {
+	disk    codec.Disk
 	path    string
 	options Options
 	cameras map[string]*cameraWriter
@@ -77,12 +77,8 @@ type Writer struct {
 	stop     chan struct{}
 	ticking  sync.WaitGroup
 
-	bytes  atomic.Int64
-	late   atomic.Uint64
-	folder *os.File
-	syncfs func(fd int) error // unix.Syncfs, but in tests
-
-	syncing sync.Mutex // held while the folder is synced or closed; locked before mu
+	bytes atomic.Int64
+	late  atomic.Uint64
 
 	mu       sync.Mutex
 	channels map[string]*codec.Channel // by topic, that errors name
@@ -116,7 +112,8 @@ type armWriter struct {
 // Create begins a session in the folder path, which must not exist unless o.Overwrite is set and it is a session.
 func Create(path string, o Options) (*Writer, error) {
 	w := &Writer{
-		path: filepath.Clean(path), options: o, stop: make(chan struct{}), syncfs: unix.Syncfs, discarded: o.Discarded,
+		disk: cmp.Or[codec.Disk](o.Disk, codec.OS{}), path: filepath.Clean(path), options: o,
+		stop: make(chan struct{}), discarded: o.Discarded,
 		channels: map[string]*codec.Channel{}, lost: map[[2]string]*lostError{},
 		cameras: map[string]*cameraWriter{}, arms: map[string]*armWriter{},
 	}
@@ -130,7 +127,7 @@ func Create(path string, o Options) (*Writer, error) {
 		return nil, fmt.Errorf("create %s: %w", path, codec.Pathless(err))
 	}
 	workers := cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
-	w.pictures = newPictures(max(workers, 1), w.pictured)
+	w.pictures = newPictures(w.disk, max(workers, 1), w.pictured)
 	w.ticking.Go(w.flushRegularly)
 	return w, nil
 }
@@ -138,31 +135,24 @@ func Create(path string, o Options) (*Writer, error) {
 // create creates the folders and files of every session.
 func (w *Writer) create() error {
 	if w.options.Overwrite {
-		if err := remove(w.path); err != nil {
+		if err := remove(w.disk, w.path); err != nil {
 			return err
 		}
 	}
-	if err := os.Mkdir(w.path, 0o777); err != nil {
+	if err := w.disk.Mkdir(w.path); err != nil {
 		return err
 	}
-	folder, err := os.Open(w.path)
-	if err != nil {
-		return err
-	}
-	w.folder = folder
-	err = os.Mkdir(filepath.Join(w.path, framesName), 0o777)
+	err := w.disk.Mkdir(filepath.Join(w.path, framesName))
 	if err == nil {
-		err = os.WriteFile(w.metadataPath()+partSuffix, w.describe(false), 0o666)
+		err = output.WriteFile(w.disk, w.metadataPath()+partSuffix, w.describe(false), false)
 	}
 	if err == nil && w.options.EasyTeleop {
 		err = w.createPair()
 	}
-	if err != nil {
-		folder.Close()
-		return err
+	if err == nil {
+		w.disk.SyncFolder(filepath.Dir(w.path))
 	}
-	codec.SyncFolder(filepath.Dir(w.path))
-	return nil
+	return err
 }
 
 // createPair creates the tables that EasyTeleop creates in every session.
@@ -182,18 +172,18 @@ func (w *Writer) createPair() error {
 }
 
 // remove removes the session at path, if there is one, and nothing but a session.
-func remove(path string) error {
-	entries, err := os.ReadDir(path)
+func remove(d codec.Disk, path string) error {
+	entries, err := d.ReadDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if len(entries) > 0 && !isSession(nil, path, entries) {
+	if len(entries) > 0 && !isSession(store.On(d), path, entries) {
 		return errors.New("not overwritten: the folder is not a session")
 	}
-	return os.RemoveAll(path)
+	return d.RemoveAll(path)
 }
 
 func (w *Writer) metadataPath() string { return filepath.Join(w.path, metadataName) }
@@ -250,7 +240,7 @@ func (w *Writer) frame(c *episode.Camera, stamp int64, f *episode.Frame) error {
 		}
 		camera = &cameraWriter{device: c.Device, topic: cmp.Or(c.Topic, c.Name),
 			folder: filepath.Join(w.path, framesName, c.Name), latest: math.MinInt64}
-		if err := os.MkdirAll(camera.folder, 0o777); err != nil {
+		if err := w.disk.MkdirAll(camera.folder); err != nil {
 			return err
 		}
 		w.cameras[c.Name] = camera
@@ -259,7 +249,7 @@ func (w *Writer) frame(c *episode.Camera, stamp int64, f *episode.Frame) error {
 	if stamp <= camera.latest {
 		w.pictures.wait()
 		for _, ext := range []string{".png", ".jpg"} {
-			if _, err := os.Lstat(name + ext); err == nil {
+			if _, err := w.disk.Lstat(name + ext); err == nil {
 				return errors.New("there is a frame with that stamp already")
 			}
 		}
@@ -270,7 +260,7 @@ func (w *Writer) frame(c *episode.Camera, stamp int64, f *episode.Frame) error {
 			return fmt.Errorf("the picture is not a %s: it begins with %q", f.Encoding, f.Data[:min(len(f.Data), 8)])
 		}
 		ext := map[string]string{"jpeg": ".jpg", "png": ".png"}[f.Encoding]
-		if err := writePicture(name+ext, f.Data); err != nil {
+		if err := writePicture(w.disk, name+ext, f.Data); err != nil {
 			return err
 		}
 		w.bytes.Add(int64(len(f.Data)))
@@ -367,7 +357,7 @@ func (w *Writer) arm(a *episode.Arm) (*armWriter, error) {
 			return nil, fmt.Errorf("an arm cannot be called %s", a.Name)
 		}
 		arm = &armWriter{folder: filepath.Join(w.path, a.Name)}
-		if err := os.MkdirAll(arm.folder, 0o777); err != nil {
+		if err := w.disk.MkdirAll(arm.folder); err != nil {
 			return nil, err
 		}
 		w.arms[a.Name] = arm
@@ -392,7 +382,7 @@ func (w *Writer) table(arm *armWriter, name string, role episode.Role) (*tableWr
 		if role == episode.Gripper && w.options.EasyTeleop {
 			file = endEffector
 		}
-		table, err := createTable(filepath.Join(arm.folder, file), name, &w.bytes)
+		table, err := createTable(w.disk, filepath.Join(arm.folder, file), name, &w.bytes)
 		if err != nil {
 			return nil, err
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -131,22 +130,17 @@ func (w *Writer) flushRegularly() {
 
 // Sync writes everything so far and asks the system to put it on the disk.
 func (w *Writer) Sync() error {
-	w.syncing.Lock()
-	defer w.syncing.Unlock()
-	w.mu.Lock()
-	closed := w.closed
-	w.mu.Unlock()
-	if closed {
-		return nil
-	}
 	w.pictures.wait()
 	w.flush()
-	if err := w.failure(); err != nil {
+	switch err := w.failure(); {
+	case errors.Is(err, fs.ErrClosed):
+		return nil // Complete has done it
+	case err != nil:
 		return err
 	}
 	// There are too many files to ask for each.
-	if err := w.syncfs(int(w.folder.Fd())); err != nil {
-		return fmt.Errorf("sync %s: %w", w.path, err)
+	if err := w.disk.SyncAll(w.path); err != nil {
+		return fmt.Errorf("sync %s: %w", w.path, codec.Pathless(err))
 	}
 	return nil
 }
@@ -172,12 +166,9 @@ func (w *Writer) Complete(bool) error {
 	if metadataErr := w.finish(); metadataErr != nil {
 		err = cmp.Or(err, metadataErr)
 	}
-	w.syncing.Lock()
-	defer w.syncing.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.closed = true
-	w.folder.Close()
 	return err
 }
 
@@ -227,16 +218,16 @@ func (w *Writer) finish() error {
 	w.describing.Lock()
 	defer w.describing.Unlock()
 	part := w.metadataPath() + partSuffix
-	err := w.replace(part, true, func(*os.File) error {
-		return w.syncfs(int(w.folder.Fd())) // metadata.json says that everything before is there
+	err := w.replace(part, true, func(codec.DiskFile) error {
+		return w.disk.SyncAll(w.path) // metadata.json says that everything before is there
 	})
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(part, w.metadataPath()); err != nil {
+	if err := w.disk.Rename(part, w.metadataPath()); err != nil {
 		return fmt.Errorf("write %s: %w", w.metadataPath(), codec.Pathless(err))
 	}
-	codec.SyncFolder(w.path)
+	w.disk.SyncFolder(w.path)
 	w.complete = true
 	return nil
 }
@@ -250,24 +241,24 @@ func (w *Writer) Discard() error {
 	if !w.complete {
 		path += partSuffix
 	}
-	return w.replace(path, w.complete, (*os.File).Sync)
+	return w.replace(path, w.complete, codec.DiskFile.Sync)
 }
 
 // replace replaces the metadata at path, which is whole at any time. w.describing is held.
-func (w *Writer) replace(path string, finished bool, sync func(*os.File) error) error {
+func (w *Writer) replace(path string, finished bool, sync func(codec.DiskFile) error) error {
 	fresh := w.metadataPath() + newSuffix
-	file, err := os.Create(fresh)
+	file, err := w.disk.Create(fresh, true)
 	if err == nil {
-		_, err = file.Write(w.describe(finished))
+		_, err = file.WriteAt(w.describe(finished), 0)
 		err = cmp.Or(err, sync(file))
 		err = cmp.Or(err, file.Close())
 	}
 	if err == nil {
-		err = os.Rename(fresh, path)
+		err = w.disk.Rename(fresh, path)
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, codec.Pathless(err))
 	}
-	codec.SyncFolder(w.path)
+	w.disk.SyncFolder(w.path)
 	return nil
 }

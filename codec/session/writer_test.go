@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"image"
 	"image/jpeg"
+	"io/fs"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -20,7 +21,9 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/align"
+	"tapedeck/codec/disktest"
 	"tapedeck/codec/episode"
+	"tapedeck/codec/store"
 )
 
 func camera(name string) *episode.Camera { return &episode.Camera{Track: align.Track{Name: name}} }
@@ -253,17 +256,26 @@ func TestDiscard(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(path, metadataName+newSuffix))
 }
 
+// syncedDisk is a disk that calls a function instead of syncing everything.
+type syncedDisk struct {
+	codec.OS
+	sync func(path string) error
+}
+
+func (d *syncedDisk) SyncAll(path string) error { return d.sync(path) }
+
 // Whoever sees metadata.json after a power cut finds all that it describes: that is on the disk before it has its name.
 func TestMetadataComesLast(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
-	w, err := Create(path, Options{})
+	disk := &syncedDisk{}
+	w, err := Create(path, Options{Disk: disk})
 	require.NoError(t, err)
 	v := &align.Vector{Name: "arm_0/joint", Columns: make([]align.Column, 1)}
 	require.NoError(t, w.Sample(&episode.Arm{Name: "arm_0", Streams: episode.Streams{episode.Joint: v}}, episode.Joint,
 		1e9, []float64{1}))
 	require.NoError(t, w.Frame(camera("camera_0"), 1e9, jpegOf(t, 1)))
 	synced := 0
-	w.syncfs = func(int) error {
+	disk.sync = func(string) error {
 		synced++
 		require.NoFileExists(t, filepath.Join(path, metadataName))
 		require.FileExists(t, filepath.Join(path, metadataName+partSuffix))
@@ -274,6 +286,61 @@ func TestMetadataComesLast(t *testing.T) {
 	require.NoError(t, w.Complete(false))
 	require.Equal(t, 1, synced)
 	require.FileExists(t, filepath.Join(path, metadataName))
+}
+
+// A crash at any moment leaves no metadata.json without all that it describes.
+func TestCrash(t *testing.T) {
+	t.Chdir(t.TempDir())
+	disk := &disktest.Disk{}
+	w, err := Create("a", Options{Disk: disk})
+	require.NoError(t, err)
+	v := &align.Vector{Name: "arm_0/joint", Columns: make([]align.Column, 1)}
+	arm := &episode.Arm{Name: "arm_0", Streams: episode.Streams{episode.Joint: v}}
+	picture := jpegOf(t, 1)
+	for i := range int64(3) {
+		require.NoError(t, w.Sample(arm, episode.Joint, i*1e9, []float64{1}))
+		require.NoError(t, w.Frame(camera("camera_0"), i*1e9, picture))
+		require.NoError(t, w.Sync())
+		disk.Mark(int(i) + 1)
+	}
+	require.NoError(t, w.Discard())
+	require.NoError(t, w.Complete(false))
+	require.NoError(t, w.Discard())
+	complete := 0
+	disk.Crashes(1000, 1, func(c disktest.Crash) {
+		frames := 0
+		for name, content := range c.Files {
+			if filepath.Ext(name) == ".jpg" && bytes.Equal(content, picture.Data) {
+				frames++
+			}
+		}
+		require.GreaterOrEqual(t, frames, c.Mark, c.Name)
+		if metadata, found := c.Files["a/"+metadataName]; found {
+			complete++
+			require.Equal(t, 3, frames, c.Name)
+			require.Equal(t, tableHeader+"0.000,0,1.0\r\n1.000,0,1.0\r\n2.000,0,1.0\r\n",
+				string(c.Files["a/arm_0/joints.csv"]), c.Name)
+			require.True(t, json.Valid(metadata), c.Name)
+		}
+	})
+	require.NotZero(t, complete)
+
+	r, err := Open(store.On(disk), "a")
+	require.NoError(t, err)
+	list, err := r.Episodes()
+	require.NoError(t, err)
+	require.True(t, list[0].Discarded)
+	require.Len(t, list[0].Cameras[0].Stamps, 3)
+	require.NoError(t, r.Close())
+	_, err = Create("a", Options{Disk: disk})
+	require.ErrorIs(t, err, fs.ErrExist)
+	w, err = Create("a", Options{Disk: disk, Overwrite: true})
+	require.NoError(t, err)
+	require.Len(t, disk.Files(), 1)
+	require.NoError(t, w.Complete(false))
+	entries, err := os.ReadDir(".")
+	require.NoError(t, err)
+	require.Empty(t, entries)
 }
 
 // Tables are written once a second, without Sync.

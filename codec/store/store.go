@@ -38,11 +38,52 @@ type File interface {
 	io.Seeker
 }
 
+// Disk is where local files and folders are. Its methods are the functions of package os.
+type Disk interface {
+	Open(path string) (File, error)
+	Stat(path string) (fs.FileInfo, error)
+	Lstat(path string) (fs.FileInfo, error)
+	ReadDir(path string) ([]fs.DirEntry, error)
+}
+
+// OS is the Disk of the operating system.
+type OS struct{}
+
+// Open implements Disk.
+func (OS) Open(path string) (File, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err // not a nil *os.File in an interface
+	}
+	return file, nil
+}
+
+// Stat implements Disk.
+func (OS) Stat(path string) (fs.FileInfo, error) { return os.Stat(path) }
+
+// Lstat implements Disk.
+func (OS) Lstat(path string) (fs.FileInfo, error) { return os.Lstat(path) }
+
+// ReadDir implements Disk.
+func (OS) ReadDir(path string) ([]fs.DirEntry, error) { return os.ReadDir(path) }
+
 // Files reads files and folders by paths that may be URLs. A nil *Files reads local files alone. The methods may be
 // called by several goroutines.
 type Files struct {
+	local  Disk             // nil: OS
 	stores map[string]Store // by scheme
 	cache  cache
+}
+
+// On returns local files alone, which are on a disk.
+func On(d Disk) *Files { return &Files{local: d} }
+
+// disk returns the disk of local files.
+func (f *Files) disk() Disk {
+	if f == nil || f.local == nil {
+		return OS{}
+	}
+	return f.local
 }
 
 // New returns files that are local or in the stores.
@@ -72,11 +113,7 @@ func (f *Files) store(url string) (Store, error) {
 // they apply.
 func (f *Files) Open(path string) (File, error) {
 	if !IsURL(path) {
-		file, err := os.Open(Local(path))
-		if err != nil {
-			return nil, err
-		}
-		return file, nil
+		return f.disk().Open(Local(path))
 	}
 	var missing error
 	if !isFolder(path) {
@@ -94,7 +131,7 @@ func (f *Files) Open(path string) (File, error) {
 // Stat describes the file or folder at path. Of a URL it makes a request.
 func (f *Files) Stat(path string) (fs.FileInfo, error) {
 	if !IsURL(path) {
-		return os.Stat(Local(path))
+		return f.disk().Stat(Local(path))
 	}
 	var missing error
 	if !isFolder(path) {
@@ -112,7 +149,7 @@ func (f *Files) Stat(path string) (fs.FileInfo, error) {
 // Lstat is Stat, but describes a local link itself.
 func (f *Files) Lstat(path string) (fs.FileInfo, error) {
 	if !IsURL(path) {
-		return os.Lstat(Local(path))
+		return f.disk().Lstat(Local(path))
 	}
 	return f.Stat(path)
 }
@@ -126,9 +163,6 @@ func isFolder(path string) bool {
 
 // ReadFile returns the content of the file at path.
 func (f *Files) ReadFile(path string) ([]byte, error) {
-	if !IsURL(path) {
-		return os.ReadFile(Local(path))
-	}
 	file, err := f.Open(path)
 	if err != nil {
 		return nil, err
@@ -141,7 +175,7 @@ func (f *Files) ReadFile(path string) ([]byte, error) {
 // keys that cannot be paths if that is ErrKey. Info of an entry makes no request.
 func (f *Files) ReadDir(path string) ([]fs.DirEntry, error) {
 	if !IsURL(path) {
-		return os.ReadDir(Local(path))
+		return f.disk().ReadDir(Local(path))
 	}
 	entries, err := f.readFolder(path)
 	if err != nil {
@@ -152,10 +186,8 @@ func (f *Files) ReadDir(path string) ([]fs.DirEntry, error) {
 
 // WalkDir is filepath.WalkDir for a path that may be a URL.
 func (f *Files) WalkDir(root string, fn fs.WalkDirFunc) error {
-	if !IsURL(root) {
-		return filepath.WalkDir(Local(root), fn)
-	}
-	info, err := f.Stat(root)
+	root = Local(root)
+	info, err := f.Lstat(root)
 	if err != nil {
 		err = fn(root, nil, err)
 	} else {
@@ -176,7 +208,9 @@ func (f *Files) walk(path string, d fs.DirEntry, fn fs.WalkDirFunc) error {
 	}
 	entries, err := f.ReadDir(path)
 	if err != nil {
-		if err := fn(path, d, err); err != nil && !errors.Is(err, fs.SkipDir) {
+		if err := fn(path, d, err); errors.Is(err, fs.SkipDir) {
+			return nil
+		} else if err != nil {
 			return err
 		}
 	}

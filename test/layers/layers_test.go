@@ -5,12 +5,16 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -236,4 +240,89 @@ func TestModules(t *testing.T) {
 			}
 		}
 	}
+}
+
+// fileFunctions are the functions that look at files or change them, by package.
+var fileFunctions = map[string][]string{
+	"os": {"Chmod", "Chtimes", "CopyFS", "Create", "CreateTemp", "DirFS", "Link", "Lstat", "Mkdir", "MkdirAll",
+		"MkdirTemp", "Open", "OpenFile", "OpenInRoot", "OpenRoot", "ReadDir", "ReadFile", "Remove", "RemoveAll",
+		"Rename", "Stat", "Symlink", "Truncate", "WriteFile"},
+	"path/filepath":         {"EvalSymlinks", "Glob", "Walk", "WalkDir"},
+	"syscall":               {"Fallocate", "Flock", "Open", "Rename", "Statfs", "Unlink"},
+	"golang.org/x/sys/unix": {"Fallocate", "Flock", "Open", "Rename", "Statfs", "Syncfs", "Unlink"},
+}
+
+// TestDisk checks that what the recorder links to write and read recordings does so on a codec.Disk, so that a test can
+// put one of its own under a whole recorder.
+func TestDisk(t *testing.T) {
+	// These folders and files may do otherwise.
+	except := map[string]string{
+		"codec/disk.go":             "is the disk of the operating system",
+		"codec/store/store.go":      "is the part of that which reads; copies what is elsewhere to temporary files",
+		"codec/store/object.go":     "copies what a web server sends as a whole to a temporary file",
+		"codec/store/write.go":      "is for what the converter writes",
+		"codec/format.go":           "looks into folders that only the converter writes",
+		"codec/rosbag2/reindex.go":  "repairs bags for the converter",
+		"codec/rosbag2/database.go": "follows links to a database, beside which its write-ahead log is",
+		"codec/cloud":               "is written by the converter alone",
+		"codec/internal/files":      "is for formats that the converter alone writes",
+		"codec/internal/stamped":    "is for formats that the converter alone writes",
+
+		"nodes/recorder/internal/selection/static_topics.go": "reads a file of parameters",
+		"nodes/recorder/recorder/options.go":                 "checks parameters that name files",
+		"nodes/recorder/recorder/upload_command.go":          "takes the path of a command",
+	}
+	packages := list(t)
+	used := map[string]bool{}
+	checked := 0
+	for path := range packages.links(module + "nodes/recorder") {
+		p := packages[path]
+		folder, ours := strings.CutPrefix(path, module)
+		if !ours || !below(folder, "codec", "nodes/internal/formats", "nodes/recorder") {
+			continue
+		}
+		for _, name := range append(p.GoFiles, p.CgoFiles...) {
+			checked++
+			for _, call := range fileCalls(t, filepath.Join(p.Dir, name)) {
+				switch file := folder + "/" + name; {
+				case except[folder] != "":
+					used[folder] = true
+				case except[file] != "":
+					used[file] = true
+				default:
+					t.Errorf("%s uses %s, not a codec.Disk", file, call)
+				}
+			}
+		}
+	}
+	require.Greater(t, checked, 100)
+	for _, name := range []string{"codec/disk.go", "codec/format.go", "nodes/recorder/recorder/options.go"} {
+		require.True(t, used[name], "%s is looked into", name)
+	}
+}
+
+// fileCalls returns the fileFunctions that a file uses.
+func fileCalls(t *testing.T, path string) (calls []string) {
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	functions := map[string][]string{} // by the name of their package in the file
+	for _, spec := range file.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		require.NoError(t, err)
+		name := imported[strings.LastIndexByte(imported, '/')+1:]
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		functions[name] = fileFunctions[imported]
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if selector, ok := n.(*ast.SelectorExpr); ok {
+			x, ok := selector.X.(*ast.Ident)
+			if ok && slices.Contains(functions[x.Name], selector.Sel.Name) {
+				calls = append(calls, x.Name+"."+selector.Sel.Name)
+			}
+		}
+		return true
+	})
+	return calls
 }

@@ -56,7 +56,7 @@ type File struct {
 // Create begins the file that is called path once it is complete.
 func (s *Series) Create(path string, overwrite bool) (*File, error) {
 	f := &File{series: s, path: path}
-	err := s.disk.Vacant(path, overwrite)
+	err := codec.Vacant(s.disk, path, overwrite)
 	if err == nil {
 		err = f.Reserve(leastReserve)
 	}
@@ -233,7 +233,7 @@ func (f *File) Discard() {
 // once it has returned.
 func Replace(d codec.Disk, path string, content []byte) error {
 	temporary := path + ".tmp"
-	err := write(d, temporary, content)
+	err := WriteFile(d, temporary, content, true)
 	if err == nil {
 		err = d.Rename(temporary, path)
 	}
@@ -245,14 +245,14 @@ func Replace(d codec.Disk, path string, content []byte) error {
 	return nil
 }
 
-// write writes a file and puts it on the disk.
-func write(d codec.Disk, path string, content []byte) error {
+// WriteFile writes a small file, or an existing one anew. With durable it is on the disk then.
+func WriteFile(d codec.Disk, path string, content []byte, durable bool) error {
 	file, err := d.Create(path, true)
 	if err != nil {
 		return err
 	}
 	_, err = file.WriteAt(content, 0)
-	if err == nil {
+	if err == nil && durable {
 		err = file.Sync()
 	}
 	return cmp.Or(err, file.Close())

@@ -166,7 +166,7 @@ func (r *Recording) Split() error {
 }
 
 func (r *Recording) taken(path string) bool {
-	return errors.Is(r.disk.Vacant(path, false), fs.ErrExist)
+	return errors.Is(codec.Vacant(r.disk, path, false), fs.ErrExist)
 }
 
 // Remove implements codec.Writer.

@@ -294,7 +294,7 @@ func (t *table) commit(ctx context.Context) error {
 		return t.send.Complete(ctx)
 	}
 	err := os.Rename(t.file.Name(), t.path)
-	codec.SyncFolder(filepath.Dir(t.path))
+	codec.OS{}.SyncFolder(filepath.Dir(t.path))
 	return t.failed(err)
 }
 

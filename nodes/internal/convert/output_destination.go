@@ -160,7 +160,7 @@ func (d *destination) checkFile(path string) error {
 	switch {
 	case d.reads(path):
 		return fmt.Errorf("%s is an input; name another output", path)
-	case codec.BeingWritten(path):
+	case codec.BeingWritten(codec.OS{}, path):
 		return fmt.Errorf("%s is being written; name another output", path)
 	case d.overwrite:
 		return nil

@@ -241,7 +241,7 @@ func (c *Claim) Finish(outputs []string) error {
 			if state.Name, err = filepath.Rel(c.folder, path); err == nil {
 				err = filepath.WalkDir(path, syncEntry)
 			}
-			codec.SyncFolder(filepath.Dir(path))
+			codec.OS{}.SyncFolder(filepath.Dir(path))
 		}
 		if err != nil {
 			return errors.Join(fmt.Errorf("note %s: %w", path, err), c.entry.Close())
@@ -257,7 +257,7 @@ func syncEntry(path string, d fs.DirEntry, err error) error {
 	case err != nil:
 		return err
 	case d.IsDir():
-		codec.SyncFolder(path)
+		codec.OS{}.SyncFolder(path)
 		return nil
 	case !d.Type().IsRegular():
 		return nil

@@ -1,12 +1,14 @@
 package recorder
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -14,7 +16,12 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
+	"tapedeck/codec/cdr"
 	"tapedeck/codec/disktest"
+	"tapedeck/codec/episode"
+	"tapedeck/codec/store"
+	"tapedeck/codec/store/storetest"
+	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/nodes/recorder/internal/diskguard"
 	"tapedeck/nodes/recorder/internal/snapshot"
 )
@@ -22,8 +29,8 @@ import (
 // A whole recorder writes to the disk that it is given: splits, snapshots and the lists of bags. When that disk is full
 // for a while, what misses is counted as dropped.
 func TestRecorderOnADisk(t *testing.T) {
-	for _, storage := range []string{"record", "mcap"} {
-		inBubble(t, storage, func(t *testing.T) {
+	for name, storage := range map[string]string{"record": "record", "mcap": "mcap", "compressed": "mcap"} {
+		inBubble(t, name, func(t *testing.T) {
 			var full atomic.Bool
 			disk := &disktest.Disk{Fail: func(_ string, n int) (int, error) {
 				if full.Load() && n > 0 {
@@ -36,6 +43,9 @@ func TestRecorderOnADisk(t *testing.T) {
 			require.NoError(t, err)
 			o := testOptions(storage)
 			o.Snapshot, o.LowSpaceAction = true, diskguard.Pause
+			if name == "compressed" {
+				o.Compression = "zstd"
+			}
 			d := newDeckWith(t, net, node, disk, o, "/n")
 			p := d.advertise("/n", codec.DefaultQoS())
 			d.publish(p, 1, 2)
@@ -68,6 +78,90 @@ func TestRecorderOnADisk(t *testing.T) {
 			require.Equal(t, []uint32{1, 2, 3, 5, 6}, numbers(t, "drive", "/n"))
 			require.Contains(t, strings.Join(events(t, "drive"), "\n"),
 				"whole recording: received 6, written 5, dropped 1, lost 0")
+		})
+	}
+}
+
+// A session is on the disk that a recorder is given, also when it is overwritten.
+func TestSessionsOnADisk(t *testing.T) {
+	disk := &disktest.Disk{}
+	for range 2 {
+		synctest.Test(t, func(t *testing.T) {
+			net := &bridgetest.Network{}
+			node, err := net.Open(bridge.Options{Name: "recorder"})
+			require.NoError(t, err)
+			o := testOptions("session")
+			o.All, o.Overwrite, o.MaxBagMessages = true, true, 4
+			d := newDeckWith(t, net, node, disk, o)
+			camera := d.offer("/eye/image_raw/compressed", "sensor_msgs/msg/CompressedImage", codec.DefaultQoS())
+			joints := d.offer("/left/joint_states", "sensor_msgs/msg/JointState", codec.DefaultQoS())
+			d.awaitSubscribers(camera, joints)
+			for i := range 3 {
+				d.say(camera, &sensor_msgs.CompressedImage{Header: header(i), Format: "jpeg", Data: picture(t)})
+				d.say(joints, &sensor_msgs.JointState{Header: header(i), Name: []string{"a"}, Position: []float64{1}})
+			}
+			require.NoError(t, d.end())
+			entries, err := os.ReadDir(".")
+			require.NoError(t, err)
+			require.Empty(t, entries, "nothing is written elsewhere")
+			require.Equal(t, stamps(0, 2), takeFrom(t, store.On(disk), "drive").Cameras[0].Stamps)
+			second := takeFrom(t, store.On(disk), "drive_1")
+			require.Equal(t, stamps(2, 3), second.Cameras[0].Stamps)
+			require.Equal(t, stamps(2, 3), second.Arms[0].Streams[episode.Joint].Stamps)
+		})
+		require.NoError(t, disk.RemoveAll("drive_1"))
+	}
+}
+
+// Uploads read, note and delete on the disk that a recorder is given.
+func TestUploadsOnADisk(t *testing.T) {
+	for name, del := range map[string]bool{"kept": false, "deleted": true} {
+		t.Run(name, func(t *testing.T) {
+			server, disk, net := storetest.New(t), &disktest.Disk{}, &bridgetest.Network{}
+			node, err := net.Open(bridge.Options{Name: "recorder"})
+			require.NoError(t, err)
+			o := testOptions("mcap")
+			o.Compression, o.MaxBagMessages = "zstd", 2
+			o.Upload, o.DeleteAfterUpload = server.URL("fleet"), del
+			d := newDeckWith(t, net, node, disk, o, "/n")
+			p, err := d.source.Advertise("/n", "std_msgs/msg/UInt32", codec.DefaultQoS())
+			require.NoError(t, err)
+			require.Eventually(t, func() bool { return p.Subscribers() > 0 }, patient, time.Millisecond)
+			for i := range uint32(5) {
+				data, err := cdr.Marshal(number(i))
+				require.NoError(t, err)
+				require.NoError(t, p.Publish(data))
+			}
+			require.Eventually(t, func() bool {
+				received := uint64(0)
+				d.do(func() { received = d.topics.Topics()[0].Received.Load() })
+				return received == 5
+			}, patient, time.Millisecond)
+			require.NoError(t, d.stop("enough"))
+			require.Eventually(t, func() bool {
+				files := disk.Files()
+				return del && len(files) == 0 || strings.Contains(string(files["drive.upload.json"]), `"done": true`)
+			}, patient, time.Millisecond)
+			require.NoError(t, d.end())
+
+			entries, err := os.ReadDir(".")
+			require.NoError(t, err)
+			require.Empty(t, entries, "nothing is written elsewhere")
+			require.Equal(t, []string{"fleet/drive/drive_0.mcap", "fleet/drive/drive_1.mcap",
+				"fleet/drive/drive_2.mcap", "fleet/drive/metadata.yaml", "fleet/drive/recording.json"}, server.Keys())
+			manifest, _ := server.Content("fleet/drive/recording.json")
+			require.Contains(t, string(manifest), `"message_count": 5`)
+			if del {
+				require.Empty(t, disk.Files())
+				_, err = disk.Stat("drive")
+				require.ErrorIs(t, err, fs.ErrNotExist)
+				return
+			}
+			require.Len(t, disk.Files(), 5)
+			for _, name := range []string{"drive_1.mcap", "metadata.yaml"} {
+				sent, _ := server.Content("fleet/drive/" + name)
+				require.Equal(t, string(sent), string(disk.Files()["drive/"+name]))
+			}
 		})
 	}
 }

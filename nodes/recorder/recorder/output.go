@@ -52,7 +52,7 @@ func (out *output) create(o *options, s *settings, options codec.CreateOptions) 
 		return nil
 	}
 	if o.Overwrite {
-		if err := format.RemoveRest(format.BareName(out.name)); err != nil {
+		if err := format.RemoveRest(options.OnDisk(), format.BareName(out.name)); err != nil {
 			return err
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"tapedeck/codec/cdr"
 	"tapedeck/codec/episode"
 	format "tapedeck/codec/session"
+	"tapedeck/codec/store"
 	"tapedeck/config"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/geometry_msgs"
@@ -37,8 +38,10 @@ func picture(t *testing.T) []byte {
 }
 
 // take returns what is in a session.
-func take(t *testing.T, path string) *episode.Episode {
-	s, err := format.Open(nil, path)
+func take(t *testing.T, path string) *episode.Episode { return takeFrom(t, nil, path) }
+
+func takeFrom(t *testing.T, files *store.Files, path string) *episode.Episode {
+	s, err := format.Open(files, path)
 	require.NoError(t, err)
 	defer s.Close()
 	list, err := s.Episodes()

@@ -53,7 +53,7 @@ type recorder struct {
 
 	queue        *queue.Queue // nil in snapshot mode
 	latchedCache *intake.LatchedCache
-	disk         codec.Disk // all files of recordings are there, but those of sessions
+	disk         codec.Disk // all files of recordings are there
 
 	settings
 

@@ -60,16 +60,16 @@ func (o *options) checkUpload() error {
 	return nil
 }
 
-func (o *transferOptions) queue(url string, overwrite bool) upload.Options {
+func (o *transferOptions) queue(d codec.Disk, url string, overwrite bool) upload.Options {
 	return upload.Options{
-		Store: s3.New(), URL: url, UploadOptions: s3.UploadOptions{Rate: int64(o.UploadRate), Overwrite: overwrite},
-		Delete: o.DeleteAfterUpload, Formats: live.Codecs(),
+		Disk: d, Store: s3.New(), URL: url, Delete: o.DeleteAfterUpload, Formats: live.Codecs(),
+		UploadOptions: s3.UploadOptions{Rate: int64(o.UploadRate), Overwrite: overwrite},
 	}
 }
 
 // newUploads sets up the upload of finished files.
 func (r *recorder) newUploads() {
-	o := r.options.queue(r.options.Upload, r.options.Overwrite)
+	o := r.options.queue(r.disk, r.options.Upload, r.options.Overwrite)
 	o.Log, o.Hold = r.node.Log, r.holdUpload
 	o.Note = func(text string, began time.Time) {
 		if s := r.session.Load(); r.recording() && s.writer != nil {

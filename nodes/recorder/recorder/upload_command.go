@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"tapedeck/bridge"
+	"tapedeck/codec"
 	"tapedeck/codec/store"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/human"
@@ -43,11 +45,12 @@ by a checksum. The last object of a recording is recording.json.`
 
 // upload uploads the recordings at the first path to the URL behind it, or where they were begun to be uploaded.
 func (o *uploadCommandOptions) upload(ctx context.Context, args []string) error {
+	disk := codec.OS{}
 	var url string
 	if len(args) > 1 {
 		url = args[1]
 	} else {
-		urls, err := upload.URLs(args[0])
+		urls, err := upload.URLs(disk, args[0])
 		switch {
 		case err != nil:
 			return fmt.Errorf("upload: %w", err)
@@ -61,7 +64,14 @@ func (o *uploadCommandOptions) upload(ctx context.Context, args []string) error 
 	if err := store.CanUpload(url); err != nil {
 		return config.Usagef("%w", err)
 	}
-	options := o.queue(url, o.Overwrite)
+	path, err := filepath.Abs(args[0])
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
+	}
+	if err != nil {
+		return fmt.Errorf("upload: %w", err)
+	}
+	options := o.queue(disk, url, o.Overwrite)
 	var bar *progress.Bar
 	options.Log = func(level bridge.LogLevel, format string, args ...any) {
 		if level >= bridge.Warn {
@@ -71,7 +81,7 @@ func (o *uploadCommandOptions) upload(ctx context.Context, args []string) error 
 	}
 	options.Note = func(string, time.Time) {}
 	q := upload.New(options)
-	recordings, left := q.Add(args[0])
+	recordings, left := q.Add(path)
 	if recordings == 0 {
 		return left
 	}

@@ -3,7 +3,6 @@ package live
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -196,10 +195,10 @@ func (f *Format) Rest(files *store.Files, name string) (paths []string, err erro
 }
 
 // RemoveRest deletes those files, so that they do not look like those of the recording that takes its place.
-func (f *Format) RemoveRest(name string) error {
-	rest, _ := f.Rest(nil, name) // codec.Formats.Create reports a folder that cannot be read
+func (f *Format) RemoveRest(d codec.Disk, name string) error {
+	rest, _ := f.Rest(store.On(d), name) // codec.Formats.Create reports a folder that cannot be read
 	for _, path := range rest {
-		if err := os.Remove(path); err != nil {
+		if err := d.Remove(path); err != nil {
 			return fmt.Errorf("overwrite: %w", err)
 		}
 	}

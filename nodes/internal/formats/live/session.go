@@ -10,7 +10,7 @@ import (
 
 // recordSessions is Format.Robot of sessions.
 func recordSessions(path string, o codec.CreateOptions, m *robot.Mapping) (*robot.Writer, error) {
-	s := session.Options{Overwrite: o.Overwrite, Dated: o.Dated, Ending: o.Ending}
+	s := session.Options{Disk: o.Disk, Overwrite: o.Overwrite, Dated: o.Dated, Ending: o.Ending}
 	if m != nil {
 		s.Task = m.Task
 	}

@@ -90,8 +90,8 @@ func New(o Options) *Set {
 // take takes a name that nothing has yet. It reports false if something has it.
 func (s *Set) take(name string) bool {
 	path := s.Format.Path(name)
-	active := s.Disk.Vacant(path+codec.ActiveSuffix, false) // at first: it may be completed meanwhile
-	complete := s.Disk.Vacant(path, false)
+	active := codec.Vacant(s.Disk, path+codec.ActiveSuffix, false) // at first: it may be completed meanwhile
+	complete := codec.Vacant(s.Disk, path, false)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if errors.Is(active, fs.ErrExist) || errors.Is(complete, fs.ErrExist) || s.names[name] {

@@ -5,31 +5,31 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/codec/store"
 )
 
 const linkText = "upload: %s is a link, which is not followed"
 
 // URLs returns where the recordings at path, or in folders below it, were begun to be uploaded.
-func URLs(path string) (urls []string, err error) {
+func URLs(d codec.Disk, path string) (urls []string, err error) {
 	add := func(path string) {
-		in, err := os.Open(path)
+		in, err := d.Open(path)
 		if err != nil {
 			return
 		}
 		defer in.Close()
-		if s, err := readSpool(in, path); err == nil {
+		if s, err := readSpool(d, in, path); err == nil {
 			urls = append(urls, s.URL)
 		}
 	}
 	add(filepath.Clean(path) + spoolSuffix)
-	err = filepath.WalkDir(path, func(path string, d os.DirEntry, err error) error {
+	err = store.On(d).WalkDir(path, func(path string, _ fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, spoolSuffix) {
 			add(path)
 		}
@@ -44,7 +44,7 @@ func URLs(path string) (urls []string, err error) {
 func (q *Queue) Add(path string) (int, error) {
 	path, err := filepath.Abs(path)
 	if err == nil {
-		path, err = filepath.EvalSymlinks(path)
+		_, err = q.Disk.Stat(path)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("upload: %w", err)
@@ -53,11 +53,11 @@ func (q *Queue) Add(path string) (int, error) {
 	switch folder, name := filepath.Split(path); {
 	case q.isRecording(path):
 		err = q.addOne(folder, name, "")
-	case isFolder(path):
+	case q.isFolder(path):
 		err = q.addAll(path, "")
 	default:
 		var names map[string]fs.FileInfo
-		if names, err = regularFiles(folder); err == nil {
+		if names, err = regularFiles(q.Disk, folder); err == nil {
 			err = q.addOne(folder, seriesOf(name, names), "")
 		}
 	}
@@ -82,11 +82,11 @@ func (q *Queue) Scan() (bytes int64) {
 
 // addAll adds the recordings in a folder, which is at below in the store.
 func (q *Queue) addAll(folder, below string) error {
-	names, err := regularFiles(folder)
+	names, err := regularFiles(q.Disk, folder)
 	if err != nil {
 		return err
 	}
-	entries, err := os.ReadDir(folder)
+	entries, err := q.Disk.ReadDir(folder)
 	if err != nil {
 		return fmt.Errorf("find recordings: %w", err)
 	}
@@ -123,15 +123,15 @@ func (q *Queue) addAll(folder, below string) error {
 	return errors.Join(failed...)
 }
 
-func isFolder(path string) bool {
-	stat, err := os.Stat(path)
+func (q *Queue) isFolder(path string) bool {
+	stat, err := q.Disk.Stat(path)
 	return err == nil && stat.IsDir()
 }
 
 // isRecording reports whether a folder is one recording. The files of a bag are named after it; one that was not
 // finished has no list of them.
 func (q *Queue) isRecording(path string) bool {
-	if _, err := os.Stat(filepath.Join(path, listName)); err == nil || !isFolder(path) {
+	if _, err := q.Disk.Stat(filepath.Join(path, listName)); err == nil || !q.isFolder(path) {
 		return err == nil
 	}
 	info, err := q.read(path)
@@ -148,10 +148,10 @@ func (q *Queue) isRecording(path string) bool {
 
 // addOne adds a recording, which has a spool or gets one.
 func (q *Queue) addOne(folder, path, below string) (err error) {
-	s := newSpool(q.URL, filepath.Clean(folder), path)
+	s := newSpool(q.Disk, q.URL, filepath.Clean(folder), path)
 	s.Name = below + s.Name
-	if _, err := os.Lstat(s.file()); err == nil {
-		if s, err = openSpool(s.file()); err != nil {
+	if _, err := q.Disk.Lstat(s.file()); err == nil {
+		if s, err = openSpool(q.Disk, s.file()); err != nil {
 			return err
 		}
 	}
@@ -163,7 +163,7 @@ func (q *Queue) addOne(folder, path, below string) (err error) {
 		}
 		s.URL, s.Done, s.Files = q.URL, false, nil
 	}
-	if _, err := s.found(); errors.Is(err, errActive) {
+	if _, err := s.found(s.locked); errors.Is(err, errActive) {
 		s.release()
 		return err
 	}

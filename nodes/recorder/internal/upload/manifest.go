@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -52,7 +51,9 @@ func (q *Queue) info(s *spool, path string) *codec.Info {
 	return info
 }
 
-func (q *Queue) open(path string) (codec.Reader, error) { return series.OpenFile(nil, q.Formats, path) }
+func (q *Queue) open(path string) (codec.Reader, error) {
+	return series.OpenFile(store.On(q.Disk), q.Formats, path)
+}
 
 // read returns the description of a recording, for the caller to change.
 func (q *Queue) read(path string) (*codec.Info, error) {
@@ -120,7 +121,7 @@ func join(files ...*codec.Info) *codec.Info {
 // describe returns the description of a recording whose files are all in the store.
 func (q *Queue) describe(s *spool) *codec.Info {
 	root := filepath.Join(s.folder, s.Path)
-	stat, err := os.Stat(root)
+	stat, err := q.Disk.Stat(root)
 	q.mu.Lock()
 	parts := []*codec.Info{s.Info}
 	var paths []string // that are there
@@ -159,14 +160,10 @@ func (q *Queue) begin(ctx context.Context, s *spool, f *file) error {
 		return nil
 	}
 	err := q.save(s)
-	if err != nil && !errors.Is(err, codec.ErrLocked) && s.first == nil {
-		if s.first, err = os.Open(s.local(f)); err == nil {
-			err = codec.Lock(s.first)
-		}
+	if err != nil && !errors.Is(err, codec.ErrLocked) {
+		err = q.lock(s, f)
 	}
 	if errors.Is(err, codec.ErrLocked) {
-		s.first.Close()
-		s.first = nil
 		return fmt.Errorf("upload %s: %w", filepath.Join(s.folder, s.Path), err)
 	}
 	key := s.Name + "/" + manifestName
@@ -192,6 +189,21 @@ func (q *Queue) begin(ctx context.Context, s *spool, f *file) error {
 	}
 	s.begun = true
 	return nil
+}
+
+// lock locks the first file of a recording whose spool cannot be written.
+func (q *Queue) lock(s *spool, f *file) (err error) {
+	q.writing.Lock()
+	defer q.writing.Unlock()
+	if s.lock != nil {
+		return nil
+	}
+	path := s.local(f)
+	lock, err := q.Disk.Lock(path, false)
+	if err == nil {
+		s.lock, s.locked = lock, path
+	}
+	return err
 }
 
 // sendManifest sends the manifest of a recording whose files are all in the store.

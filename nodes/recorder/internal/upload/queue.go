@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -40,6 +39,7 @@ var (
 // Options are where recordings are sent, and how. No function may be nil.
 type Options struct {
 	s3.UploadOptions
+	Disk   codec.Disk // of the recordings
 	Store  *s3.Store
 	URL    string
 	Delete bool // delete files once they are proven to be in the store
@@ -57,7 +57,8 @@ type Queue struct {
 	Options
 
 	wake chan struct{} // has a value when there is something to do
-	disk sync.Mutex    // held while a file is deleted or a spool is written, before mu
+	// writing is held while a file is deleted or a spool is written, before mu.
+	writing sync.Mutex
 
 	// No file is touched while it is held.
 	mu        sync.Mutex
@@ -109,7 +110,7 @@ type Recording struct {
 // Begin adds a recording that is being written at path, which is a folder or the first one of its files.
 func (q *Queue) Begin(path string, snapshot bool) *Recording {
 	name := filepath.Base(path)
-	s := newSpool(q.URL, filepath.Dir(path), cmp.Or(seriesOf(name, nil), name))
+	s := newSpool(q.Disk, q.URL, filepath.Dir(path), cmp.Or(seriesOf(name, nil), name))
 	s.Snapshot = snapshot
 	q.change(func() { q.spools = append(q.spools, s) })
 	return &Recording{q, s}
@@ -170,10 +171,9 @@ func (q *Queue) Run(ctx context.Context) {
 		saver.Wait()
 		q.saveAll()
 		for _, s := range q.list() {
-			q.disk.Lock()
+			q.writing.Lock()
 			s.release()
-			q.disk.Unlock()
-			s.first.Close()
+			q.writing.Unlock()
 		}
 	}()
 	for {
@@ -216,12 +216,12 @@ func (q *Queue) saveAll() {
 // save writes a spool that changed. Uploads go on if that is not possible, as on a full disk, and it is tried again;
 // but not if the error is codec.ErrLocked, as another process uploads the recording.
 func (q *Queue) save(s *spool) error {
-	q.disk.Lock()
-	defer q.disk.Unlock()
+	q.writing.Lock()
+	defer q.writing.Unlock()
 	return q.saveSpool(s)
 }
 
-// saveSpool is save while q.disk is held.
+// saveSpool is save while q.writing is held.
 func (q *Queue) saveSpool(s *spool) error {
 	q.mu.Lock()
 	if s.forgotten || !s.unsaved {
@@ -250,7 +250,7 @@ func (q *Queue) adopt() {
 	var folders []string
 	q.locked(func() { folders, q.folders = q.folders, nil })
 	for _, folder := range folders {
-		names, err := regularFiles(folder)
+		names, err := regularFiles(q.Disk, folder)
 		if err != nil {
 			q.Log(bridge.Warn, "upload: %v", err)
 		}
@@ -261,7 +261,7 @@ func (q *Queue) adopt() {
 				slices.ContainsFunc(q.list(), func(s *spool) bool { return s.file() == path }) {
 				continue
 			}
-			s, err := openSpool(path)
+			s, err := openSpool(q.Disk, path)
 			switch {
 			case errors.Is(err, codec.ErrLocked):
 			case err != nil:
@@ -288,7 +288,10 @@ func (q *Queue) adopt() {
 // scan compares the files that are there with those that are known. Only Run's goroutine adds files to a recording that
 // ended.
 func (q *Queue) scan(s *spool) error {
-	found, err := s.found()
+	q.writing.Lock()
+	locked := s.locked
+	q.writing.Unlock()
+	found, err := s.found(locked)
 	if err != nil {
 		return err
 	}
@@ -416,7 +419,9 @@ func (q *Queue) complete(ctx context.Context, s *spool) error {
 		}
 		q.locked(func() { s.Done, s.Info, s.unsaved = true, nil, true })
 		_ = q.save(s)
-		s.first.Close()
+		q.writing.Lock()
+		s.release()
+		q.writing.Unlock()
 	}
 	if !q.Delete {
 		return nil
@@ -435,7 +440,12 @@ func (q *Queue) send(ctx context.Context, s *spool, f *file) error {
 	if err := q.begin(ctx, s, f); err != nil {
 		return err
 	}
-	in, err := os.OpenInRoot(s.folder, filepath.FromSlash(f.Name)) // a spool may name a link to somewhere else
+	folder, err := q.Disk.OpenRoot(s.folder) // a spool may name a link to somewhere else
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	in, err := folder.Open(filepath.FromSlash(f.Name))
 	if err != nil {
 		return err
 	}
@@ -459,7 +469,7 @@ func (q *Queue) send(ctx context.Context, s *spool, f *file) error {
 	proof, err := t.Run(ctx)
 	if err == nil {
 		proven := file{Size: stat.Size(), Modified: stat.ModTime()}
-		if now, changed := os.Stat(s.local(f)); changed != nil || !proven.is(now) {
+		if now, changed := q.Disk.Stat(s.local(f)); changed != nil || !proven.is(now) {
 			err = cmp.Or(changed, fmt.Errorf("upload %s: %w", s.local(f), s3.ErrChanged))
 		}
 	}
@@ -475,7 +485,7 @@ func (q *Queue) send(ctx context.Context, s *spool, f *file) error {
 // ended notes how an attempt ended, and when the next one is due.
 func (q *Queue) ended(err error, s *spool, f *file) {
 	now := time.Now()
-	_, statErr := os.Lstat(s.local(f))
+	_, statErr := q.Disk.Lstat(s.local(f))
 	lost := f != &s.manifest && errors.Is(err, fs.ErrNotExist) && errors.Is(statErr, fs.ErrNotExist)
 	refused := lost || refusal(err)
 	// What fails here says nothing about the store.

@@ -30,7 +30,7 @@ const patient = time.Minute
 
 func newQueue(t *testing.T, s *storetest.Server) *Queue {
 	return New(Options{
-		Store: s3.New(), URL: s.URL("fleet"), Formats: live.Codecs(),
+		Disk: codec.OS{}, Store: s3.New(), URL: s.URL("fleet"), Formats: live.Codecs(),
 		Note: func(string, time.Time) {},
 		Log:  func(_ bridge.LogLevel, format string, args ...any) { t.Logf(format, args...) },
 	})
@@ -159,7 +159,7 @@ func TestResume(t *testing.T) {
 	require.Contains(t, q.Status().String(), "1 file to upload")
 	spoolPath := filepath.Join(dir, "drive.record"+spoolSuffix)
 	await(t, func() bool { _, err := os.Stat(spoolPath); return err == nil })
-	_, err := openSpool(spoolPath)
+	_, err := openSpool(codec.OS{}, spoolPath)
 	require.ErrorIs(t, err, codec.ErrLocked)
 	stop()
 
@@ -566,7 +566,7 @@ func TestTwoQueuesWithoutSpool(t *testing.T) {
 
 // What another process is writing is left alone.
 func TestSpoolThatIsWritten(t *testing.T) {
-	s := newSpool("s3://fleet", t.TempDir(), "drive.record")
+	s := newSpool(codec.OS{}, "s3://fleet", t.TempDir(), "drive.record")
 	temporary := s.file() + ".tmp"
 	other, err := os.Create(temporary)
 	require.NoError(t, err)
@@ -592,7 +592,7 @@ func TestFirstSaves(t *testing.T) {
 		var group sync.WaitGroup
 		for range 8 {
 			group.Go(func() {
-				s := newSpool("s3://fleet", dir, "drive.record")
+				s := newSpool(codec.OS{}, "s3://fleet", dir, "drive.record")
 				switch err := s.write([]byte("{}"), true); {
 				case err == nil:
 					winners.Add(1)
@@ -677,7 +677,7 @@ func TestOutageWithLocalFailures(t *testing.T) {
 	q.Log = func(_ bridge.LogLevel, format string, args ...any) {
 		lines = append(lines, fmt.Sprintf(format, args...))
 	}
-	sp := newSpool(q.URL, dir, "drive.record")
+	sp := newSpool(codec.OS{}, q.URL, dir, "drive.record")
 	gone, there := &file{Name: "drive.record.00000"}, &file{Name: "drive.record.00001"}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, there.Name), []byte("x"), 0o666))
 	outage := errors.New("no network")

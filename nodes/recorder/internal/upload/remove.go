@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/codec/store"
 	"tapedeck/codec/store/s3"
 )
 
@@ -69,11 +69,11 @@ func (q *Queue) remove(ctx context.Context, s *spool, f *file, trust bool) (stri
 			return "", err
 		}
 	}
-	q.disk.Lock() // not before, as the store may take long to answer
-	defer q.disk.Unlock()
+	q.writing.Lock() // not before, as the store may take long to answer
+	defer q.writing.Unlock()
 	name := filepath.FromSlash(f.Name)
 	var stat fs.FileInfo
-	folder, err := os.OpenRoot(s.folder) // a spool may name what a link leads to elsewhere
+	folder, err := q.Disk.OpenRoot(s.folder) // a spool may name what a link leads to elsewhere
 	if err == nil {
 		defer folder.Close()
 		stat, err = folder.Lstat(name)
@@ -125,19 +125,19 @@ func (q *Queue) forget(s *spool) {
 		return
 	}
 	var folders []string
-	_ = filepath.WalkDir(filepath.Join(s.folder, s.Path), func(path string, d fs.DirEntry, err error) error {
+	_ = store.On(q.Disk).WalkDir(filepath.Join(s.folder, s.Path), func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
 			folders = append(folders, path)
 		}
 		return nil
 	})
 	for _, folder := range slices.Backward(folders) {
-		_ = os.Remove(folder) // unless something else is in it
+		_ = q.Disk.Remove(folder) // unless something else is in it
 	}
-	q.disk.Lock()
-	_ = os.Remove(s.file())
+	q.writing.Lock()
+	_ = q.Disk.Remove(s.file())
 	s.release()
 	s.forgotten = true
-	q.disk.Unlock()
+	q.writing.Unlock()
 	q.locked(func() { q.spools = slices.DeleteFunc(q.spools, func(o *spool) bool { return o == s }) })
 }

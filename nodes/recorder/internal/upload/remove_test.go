@@ -151,7 +151,7 @@ func TestDeleteThroughALink(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "drive"), 0o777))
 	require.NoError(t, os.Symlink(elsewhere, filepath.Join(dir, "drive/out")))
-	left := newSpool(s.URL("fleet"), dir, "drive")
+	left := newSpool(codec.OS{}, s.URL("fleet"), dir, "drive")
 	left.Ended, left.Done = true, true
 	left.Files = []*file{{Name: "drive/out/secret", Size: stat.Size(), Modified: stat.ModTime(),
 		Proof: s3.Proof{CRC32C: "AAAAAA=="}}}
@@ -182,7 +182,7 @@ func TestDeleteGoesOn(t *testing.T) {
 			q := newQueue(t, s)
 			q.Begin(first.Path, false).End()
 			finish(t, q)
-			left, err := openSpool(filepath.Join(dir, "drive.record"+spoolSuffix))
+			left, err := openSpool(codec.OS{}, filepath.Join(dir, "drive.record"+spoolSuffix))
 			require.NoError(t, err)
 			state(left)
 			if !left.Done {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -36,6 +35,7 @@ type spool struct {
 	// Info describes the files that were deleted before the manifest was made.
 	Info *codec.Info `json:"info,omitempty"`
 
+	disk     codec.Disk
 	folder   string // of the recording
 	manifest file   // of which only attempts are noted
 	unsaved  bool   // it differs from the file
@@ -43,10 +43,10 @@ type spool struct {
 
 	links []string // that found has found, which are not sent
 
-	lock      *os.File
-	first     *os.File // of the recording, which Run's goroutine locks if the spool cannot be written
-	failing   bool     // it could not be written
-	forgotten bool     // it must not be written
+	lock      io.Closer
+	locked    string // the path of what lock locks: the spool, or the first file if the spool cannot be written
+	failing   bool   // it could not be written
+	forgotten bool   // it must not be written
 }
 
 // file is a file of a recording.
@@ -79,13 +79,13 @@ func (f *file) is(now fs.FileInfo) bool {
 }
 
 // newSpool returns the spool of a recording that has none.
-func newSpool(url, folder, path string) *spool {
+func newSpool(d codec.Disk, url, folder, path string) *spool {
 	name := path
 	switch extension := filepath.Ext(path); extension {
 	case ".record", ".mcap", ".log":
 		name = strings.TrimSuffix(path, extension)
 	}
-	return &spool{URL: url, Path: path, Name: name, folder: folder, unsaved: true,
+	return &spool{disk: d, URL: url, Path: path, Name: name, folder: folder, unsaved: true,
 		Snapshot: strings.HasPrefix(filepath.Base(path), "snapshot_")}
 }
 
@@ -132,32 +132,23 @@ func (s *spool) add(name string, size int64, split bool) {
 }
 
 // openSpool reads and locks a spool.
-func openSpool(path string) (*spool, error) {
-	for {
-		in, err := os.OpenFile(path, os.O_RDWR, 0)
-		if err != nil {
-			return nil, fmt.Errorf("open the spool %s: %w", path, codec.Pathless(err))
-		}
-		var s *spool
-		same, err := lockAt(in, path)
-		if same {
-			s, err = readSpool(in, path)
-		}
-		switch {
-		case err != nil:
-			in.Close()
-			return nil, fmt.Errorf("open the spool %s: %w", path, err)
-		case same:
-			s.lock = in
-			return s, nil
-		}
-		in.Close()
+func openSpool(d codec.Disk, path string) (*spool, error) {
+	in, err := d.Lock(path, false)
+	if err != nil {
+		return nil, fmt.Errorf("open the spool %s: %w", path, codec.Pathless(err))
 	}
+	s, err := readSpool(d, in, path)
+	if err != nil {
+		in.Close()
+		return nil, fmt.Errorf("open the spool %s: %w", path, err)
+	}
+	s.lock, s.locked = in, path
+	return s, nil
 }
 
 // readSpool reads a spool, which is replaced as a whole.
-func readSpool(in io.Reader, path string) (*spool, error) {
-	s := &spool{folder: filepath.Dir(path)}
+func readSpool(d codec.Disk, in io.Reader, path string) (*spool, error) {
+	s := &spool{disk: d, folder: filepath.Dir(path)}
 	if err := json.NewDecoder(io.LimitReader(in, 1<<28)).Decode(s); err != nil {
 		return nil, fmt.Errorf("it is damaged: %w; without it 'recorder upload' sends what is still there", err)
 	}
@@ -171,23 +162,6 @@ func readSpool(in io.Reader, path string) (*spool, error) {
 	return s, nil
 }
 
-// lockAt locks a file that was opened at path, and reports whether it is still there. Else it was replaced before that,
-// or removed.
-func lockAt(file *os.File, path string) (same bool, err error) {
-	if err := codec.Lock(file); err != nil {
-		return false, err
-	}
-	opened, err := file.Stat()
-	if err != nil {
-		return false, err
-	}
-	now, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil && os.SameFile(opened, now), err
-}
-
 // isName reports whether a path leads into a folder: neither out of it nor to itself.
 func isName(path string) bool { return filepath.IsLocal(path) && filepath.Clean(path) != "." }
 
@@ -195,40 +169,36 @@ func isName(path string) bool { return filepath.IsLocal(path) && filepath.Clean(
 // process's: of several that write it for the first time, the one that holds the lock of the temporary file wins.
 func (s *spool) write(text []byte, keep bool) error {
 	temporary := s.file() + ".tmp"
-	out, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE, 0o666) // another process may be writing it
+	out, err := s.disk.Create(temporary, true)
 	if err != nil {
 		return codec.Pathless(err)
 	}
-	if same, err := lockAt(out, temporary); !same {
-		out.Close()
-		return cmp.Or(codec.Pathless(err), codec.ErrLocked)
-	}
-	if s.lock == nil {
-		if before, openErr := os.OpenFile(s.file(), os.O_RDWR, 0); openErr == nil {
+	if s.locked != s.file() {
+		before, lockErr := s.disk.Lock(s.file(), false)
+		switch {
+		case lockErr == nil:
 			defer before.Close()
-			err = codec.Lock(before)
+		case errors.Is(lockErr, codec.ErrLocked):
+			err = lockErr
 		}
 	}
 	if err == nil {
-		err = out.Truncate(0)
-	}
-	if err == nil {
-		_, err = out.Write(text)
+		_, err = out.WriteAt(text, 0)
 	}
 	if err == nil {
 		err = out.Sync()
 	}
 	if err == nil {
-		err = os.Rename(temporary, s.file())
+		err = s.disk.Rename(temporary, s.file())
 	}
 	if err != nil {
-		_ = os.Remove(temporary)
+		_ = s.disk.Remove(temporary)
 		out.Close()
 		return codec.Pathless(err)
 	}
-	codec.SyncFolder(s.folder)
+	s.disk.SyncFolder(s.folder)
 	s.release()
-	if s.lock = out; !keep {
+	if s.lock, s.locked = out, s.file(); !keep {
 		s.release()
 	}
 	return nil
@@ -237,7 +207,7 @@ func (s *spool) write(text []byte, keep bool) error {
 func (s *spool) release() {
 	if s.lock != nil {
 		s.lock.Close()
-		s.lock = nil
+		s.lock, s.locked = nil, ""
 	}
 }
 
@@ -248,12 +218,12 @@ type foundFile struct {
 }
 
 // found returns the files of the recording that are there, the list of a bag at the end. The error is errActive while
-// one of them is written.
-func (s *spool) found() (found []foundFile, err error) {
+// one of them is written; locked is one that this process has locked.
+func (s *spool) found(locked string) (found []foundFile, err error) {
 	root := filepath.Join(s.folder, s.Path)
 	s.links = nil
-	if stat, statErr := os.Stat(root); statErr == nil && stat.IsDir() {
-		err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	if stat, statErr := s.disk.Stat(root); statErr == nil && stat.IsDir() {
+		err = store.On(s.disk).WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			if err == nil && d.Type()&fs.ModeSymlink != 0 {
 				s.links = append(s.links, path)
 			}
@@ -268,7 +238,7 @@ func (s *spool) found() (found []foundFile, err error) {
 		})
 	} else {
 		var names map[string]fs.FileInfo
-		names, err = regularFiles(s.folder)
+		names, err = regularFiles(s.disk, s.folder)
 		for name, info := range names {
 			if seriesOf(name, names) == s.Path {
 				found = append(found, foundFile{name, info})
@@ -283,7 +253,7 @@ func (s *spool) found() (found []foundFile, err error) {
 	}
 	for _, f := range found {
 		path := filepath.Join(s.folder, filepath.FromSlash(f.name))
-		if (s.first == nil || s.first.Name() != path) && codec.BeingWritten(path) {
+		if path != locked && codec.BeingWritten(s.disk, path) {
 			return nil, fmt.Errorf("upload %s: %w", filepath.Join(s.folder, s.Path), errActive)
 		}
 	}
@@ -297,8 +267,8 @@ func (s *spool) found() (found []foundFile, err error) {
 const listName = "metadata.yaml"
 
 // regularFiles returns the files in a folder.
-func regularFiles(folder string) (map[string]fs.FileInfo, error) {
-	entries, err := os.ReadDir(folder)
+func regularFiles(d codec.Disk, folder string) (map[string]fs.FileInfo, error) {
+	entries, err := d.ReadDir(folder)
 	if err != nil {
 		return nil, fmt.Errorf("find recordings: %w", err)
 	}
