@@ -13,11 +13,11 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
-	"tapedeck/bridge/bridgetest/random"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
+	"tapedeck/test/samples/random"
 )
 
 // oddTypes have rare features of ROS 2 types.

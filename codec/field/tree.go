@@ -1,4 +1,5 @@
-// Package field writes messages and their fields as text, right from payloads: as YAML, as JSON and as cells of CSV.
+// Package field writes messages and their fields as text, right from payloads: as YAML, as JSON and as cells of CSV. It
+// knows which of their numbers are worth a curve.
 package field
 
 import (

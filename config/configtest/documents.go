@@ -1,5 +1,6 @@
-// Package configtest checks, in tests, that documentation and default parameter files list all options of a command.
-// With the environment variable UPDATE_REFERENCE, as 'make reference' sets it, it writes what they lack.
+// Package configtest checks, in tests, that documentation and default parameter files list all options of a command,
+// and that commands take the flags of other programs. With the environment variable UPDATE_REFERENCE, as 'make
+// reference' sets it, it writes what documentation and files lack.
 package configtest
 
 import (

@@ -11,15 +11,15 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/config"
-	"tapedeck/nodes/internal/othertools/othertoolstest"
+	"tapedeck/config/configtest"
 )
 
 func TestFlagsOfOtherTools(t *testing.T) {
-	othertoolstest.Run(t, func() *cobra.Command { return newCommand(io.Discard, io.Discard) })
+	configtest.OtherTools(t, func() *cobra.Command { return newCommand(io.Discard, io.Discard) })
 }
 
 func TestHintsAreForUnknownFlags(t *testing.T) {
-	othertoolstest.Hints(t, newCommand(io.Discard, io.Discard), hints)
+	configtest.Hints(t, newCommand(io.Discard, io.Discard), hints)
 }
 
 // The output may be named by -o beside the positional one, and reports and contracts have it last, too.

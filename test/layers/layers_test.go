@@ -89,7 +89,7 @@ func below(path string, folders ...string) bool {
 // helpers are packages that only tests import.
 var helpers = []string{"bridge/bridgetest", "bridge/realman/realmantest", "bridge/v4l2/v4l2test",
 	"codec/internal/codectest", "codec/disktest", "codec/store/storetest", "codec/tlog/tlogtest",
-	"config/configtest", "nodes/internal/othertools/othertoolstest", "test"}
+	"config/configtest", "test"}
 
 // formats are the folders of formats.
 var formats = []string{"codec/carla", "codec/cloud", "codec/hdf5", "codec/images", "codec/lerobot", "codec/mcap",

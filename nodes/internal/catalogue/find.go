@@ -11,9 +11,9 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
+	"tapedeck/codec/field"
 	"tapedeck/msgs"
 	"tapedeck/nodes/internal/condition"
-	"tapedeck/nodes/internal/signals"
 )
 
 // Window is a time in which messages may meet a condition: Start ≤ t < End, where 0 is no bound.
@@ -86,7 +86,7 @@ func (c *Catalogue) Unindexed(recording string, fields Fields) (missing Fields, 
 		missing = slices.DeleteFunc(missing, func(text string) bool {
 			words := strings.Fields(text)
 			return SameTopic(words[0], t.Topic) && slices.ContainsFunc(t.Fields, func(path string) bool {
-				return path == words[1] || signals.Within(path, words[1])
+				return path == words[1] || field.Within(path, words[1])
 			})
 		})
 	})

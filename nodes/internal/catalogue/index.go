@@ -14,9 +14,9 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
+	"tapedeck/codec/field"
 	"tapedeck/msgs"
 	"tapedeck/nodes/internal/condition"
-	"tapedeck/nodes/internal/signals"
 	"tapedeck/nodes/internal/timerange"
 )
 
@@ -62,9 +62,9 @@ func (f Fields) chosen(c *codec.Channel, schema *cdr.Schema, payload []byte) (co
 	if err != nil {
 		return nil
 	}
-	signals.Each(m, func(path string) {
-		_, usual := signals.Usual(c.Type, path)
-		if f == nil && usual || slices.ContainsFunc(wanted, func(w string) bool { return signals.Within(path, w) }) {
+	field.Numbers(m, func(path string) {
+		_, usual := field.Usual(c.Type, path)
+		if f == nil && usual || slices.ContainsFunc(wanted, func(w string) bool { return field.Within(path, w) }) {
 			add(path)
 		}
 	})

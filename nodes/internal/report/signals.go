@@ -6,8 +6,8 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
+	"tapedeck/codec/field"
 	"tapedeck/msgs"
-	"tapedeck/nodes/internal/signals"
 )
 
 const (
@@ -61,11 +61,11 @@ func (f *fields) begin(payload []byte) error {
 		}
 	}
 	wanted := b.wanted[f.channel.Topic]
-	signals.Each(m, func(path string) {
+	field.Numbers(m, func(path string) {
 		if listed++; listed > mostFields {
 			return
 		}
-		if unit, ok := signals.Usual(f.channel.Type, path); ok {
+		if unit, ok := field.Usual(f.channel.Type, path); ok {
 			draw(path, unit)
 		}
 		if slices.Contains(wanted, path) {

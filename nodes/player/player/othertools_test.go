@@ -5,11 +5,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tapedeck/nodes/internal/othertools/othertoolstest"
+	"tapedeck/config/configtest"
 )
 
 func TestFlagsOfOtherTools(t *testing.T) {
-	othertoolstest.Run(t, func() *cobra.Command { return NewCommand(nil) })
+	configtest.OtherTools(t, func() *cobra.Command { return NewCommand(nil) })
 }
 
-func TestHintsAreForUnknownFlags(t *testing.T) { othertoolstest.Hints(t, NewCommand(nil), hints) }
+func TestHintsAreForUnknownFlags(t *testing.T) { configtest.Hints(t, NewCommand(nil), hints) }

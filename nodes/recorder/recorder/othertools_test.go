@@ -6,13 +6,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"tapedeck/codec"
-	"tapedeck/nodes/internal/othertools/othertoolstest"
+	"tapedeck/config/configtest"
 )
 
 func command() *cobra.Command { return NewCommand(codec.OS{}) }
 
-func TestFlagsOfOtherTools(t *testing.T) { othertoolstest.Run(t, command) }
+func TestFlagsOfOtherTools(t *testing.T) { configtest.OtherTools(t, command) }
 
 func TestHintsAreForUnknownFlags(t *testing.T) {
-	othertoolstest.Hints(t, command(), hints)
+	configtest.Hints(t, command(), hints)
 }

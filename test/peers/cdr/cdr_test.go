@@ -10,10 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/bridge/bridgetest/random"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
 	"tapedeck/test/internal/process"
+	"tapedeck/test/samples/random"
 )
 
 // The types are compared with the definitions that they were made from, not with those of a ROS 2 that is sourced.

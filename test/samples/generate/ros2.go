@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/bridgetest/random"
 	"tapedeck/codec"
 	"tapedeck/codec/carla"
 	"tapedeck/codec/cdr"
@@ -16,6 +15,7 @@ import (
 	"tapedeck/codec/rosbag2"
 	"tapedeck/msgs"
 	"tapedeck/msgs/sensor_msgs"
+	"tapedeck/test/samples/random"
 )
 
 var formats = codec.Formats{carla.Format, mcap.Format, record.Format, rosbag2.Format}

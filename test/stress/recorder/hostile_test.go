@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/bridge/bridgetest/hostile"
 	"tapedeck/test/internal/process"
 	"tapedeck/test/samples"
 )
@@ -27,7 +26,7 @@ func TestHostileDiscovery(t *testing.T) {
 	source := g.publish(load{[]topic{{"/small", 1, 500, 100}}, time.Hour})
 	source.begun()
 
-	attacker, err := hostile.New(domain, *seed)
+	attacker, err := newAttacker(domain, *seed)
 	require.NoError(t, err)
 	defer attacker.Close()
 	attacker.Replies = replies(t)

@@ -1,6 +1,4 @@
-// Package othertoolstest checks, in tests, that the flags and commands of other programs work here, or that an error
-// says what does.
-package othertoolstest
+package configtest
 
 import (
 	_ "embed"
@@ -14,14 +12,17 @@ import (
 	"tapedeck/config"
 )
 
-//go:embed flags.txt
-var table string
+// otherTools lists what is typed for other programs, and what it means here.
+//
+//go:embed othertools.txt
+var otherTools string
 
-// Run parses the lines of the table that are for an executable, with a new command for each. It calls no command.
-func Run(t *testing.T, newCommand func() *cobra.Command) {
+// OtherTools checks that the flags and commands of other programs work here, or that an error says what does: it parses
+// the lines of othertools.txt that are for an executable, with a new command for each. It calls no command.
+func OtherTools(t *testing.T, newCommand func() *cobra.Command) {
 	t.Chdir(t.TempDir()) // so that no word is a file
 	name, n := newCommand().Name(), 0
-	for line := range strings.Lines(table) {
+	for line := range strings.Lines(otherTools) {
 		columns := strings.SplitN(strings.TrimSpace(line), " | ", 3)
 		if strings.HasPrefix(line, "#") || len(columns) < 3 {
 			continue

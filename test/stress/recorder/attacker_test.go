@@ -1,6 +1,4 @@
-// Package hostile imitates a participant that sends damaged discovery messages: SPDP, SEDP, TypeLookup and the rest of
-// RTPS, by the DDSI-RTPS specification 2.3 of OMG (chapters 8.3, 9.4 and 9.6) and DDS-XTypes 1.3 (chapter 7.6.3).
-package hostile
+package recorder
 
 import (
 	"encoding/binary"
@@ -32,8 +30,10 @@ const (
 // far ahead, after which its messages are ignored.
 const messagesOfParticipant = 200
 
-// An Attacker sends messages to the participants on 127.0.0.1.
-type Attacker struct {
+// attacker imitates a participant that sends damaged discovery messages to the participants on 127.0.0.1: SPDP, SEDP,
+// TypeLookup and the rest of RTPS, by the DDSI-RTPS specification 2.3 of OMG (chapters 8.3, 9.4 and 9.6) and DDS-XTypes
+// 1.3 (chapter 7.6.3).
+type attacker struct {
 	// Replies are whole RTPS messages that are sent, damaged, besides its own.
 	Replies [][]byte
 
@@ -45,13 +45,13 @@ type Attacker struct {
 	left      int               // messages until the participant leaves
 }
 
-// New returns an attacker on a DDS domain. The seed decides what it sends.
-func New(domain int, seed uint64) (*Attacker, error) {
+// newAttacker returns an attacker on a DDS domain. The seed decides what it sends.
+func newAttacker(domain int, seed uint64) (*attacker, error) {
 	socket, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		return nil, fmt.Errorf("open a socket to attack from: %w", err)
 	}
-	a := &Attacker{random: rand.New(rand.NewPCG(seed, 1)), socket: socket}
+	a := &attacker{random: rand.New(rand.NewPCG(seed, 1)), socket: socket}
 	for index := range 4 {
 		a.ports = append(a.ports, 7400+250*domain+10+2*index)
 	}
@@ -59,10 +59,10 @@ func New(domain int, seed uint64) (*Attacker, error) {
 }
 
 // Close closes the socket.
-func (a *Attacker) Close() error { return a.socket.Close() }
+func (a *attacker) Close() error { return a.socket.Close() }
 
 // Attack sends the next damaged message.
-func (a *Attacker) Attack() error {
+func (a *attacker) Attack() error {
 	if a.left == 0 {
 		if err := a.appear(); err != nil {
 			return err
@@ -81,13 +81,13 @@ func (a *Attacker) Attack() error {
 }
 
 // Leave lets the participant leave.
-func (a *Attacker) Leave() error {
+func (a *attacker) Leave() error {
 	a.left = 0
 	return a.send(a.message(a.disposal()))
 }
 
 // appear lets the participant leave and another one come, undamaged.
-func (a *Attacker) appear() error {
+func (a *attacker) appear() error {
 	if a.sequences != nil {
 		if err := a.Leave(); err != nil {
 			return err
@@ -107,7 +107,7 @@ func (a *Attacker) appear() error {
 	return a.send(a.message(a.endpoint()))
 }
 
-func (a *Attacker) send(message []byte) error {
+func (a *attacker) send(message []byte) error {
 	for _, port := range a.ports {
 		to := &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}
 		if _, err := a.socket.WriteToUDP(message, to); err != nil {
@@ -118,12 +118,12 @@ func (a *Attacker) send(message []byte) error {
 }
 
 // message puts a header before submessages.
-func (a *Attacker) message(submessages []byte) []byte {
+func (a *attacker) message(submessages []byte) []byte {
 	return slices.Concat([]byte("RTPS\x02\x03\x01\x0f"), a.prefix[:], submessages)
 }
 
 // damage changes a message behind its first bytes: bits, bytes, lengths, or its end.
-func (a *Attacker) damage(message []byte, first int) []byte {
+func (a *attacker) damage(message []byte, first int) []byte {
 	interesting := []uint32{0, 1, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff}
 	for range 1 + a.random.IntN(3) {
 		at := first + a.random.IntN(max(len(message)-first, 1))
@@ -155,12 +155,12 @@ func (a *Attacker) damage(message []byte, first int) []byte {
 	return message
 }
 
-func (a *Attacker) guid(entity uint32) []byte {
+func (a *attacker) guid(entity uint32) []byte {
 	return binary.BigEndian.AppendUint32(slices.Clone(a.prefix[:]), entity)
 }
 
 // data returns a heartbeat by which the writer has nothing but its next sample, and that sample.
-func (a *Attacker) data(writer, reader uint32, inlineQoS, payload []byte) []byte {
+func (a *attacker) data(writer, reader uint32, inlineQoS, payload []byte) []byte {
 	a.sequences[writer]++
 	sequence := a.sequences[writer]
 	flags := byte(0x05)
@@ -175,7 +175,7 @@ func (a *Attacker) data(writer, reader uint32, inlineQoS, payload []byte) []byte
 	return append(a.heartbeat(writer, reader, sequence), submessage(0x15, flags, b, inlineQoS, payload, padding)...)
 }
 
-func (a *Attacker) heartbeat(writer, reader, first uint32) []byte {
+func (a *attacker) heartbeat(writer, reader, first uint32) []byte {
 	b := binary.BigEndian.AppendUint32(nil, reader)
 	b = binary.BigEndian.AppendUint32(b, writer)
 	return submessage(0x07, 0x01, words(b, 0, first, 0, first, first))
@@ -206,14 +206,14 @@ func parameter(id uint16, parts ...[]byte) []byte {
 
 func parameters(list ...[]byte) []byte { return append(slices.Concat(list...), 1, 0, 0, 0) }
 
-func (a *Attacker) locator() []byte {
+func (a *attacker) locator() []byte {
 	b := words(nil, 1, uint32(a.socket.LocalAddr().(*net.UDPAddr).Port))
 	return append(b, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 127, 0, 0, 1)
 }
 
 var parameterList = []byte{0, 3, 0, 0}
 
-func (a *Attacker) spdp() []byte {
+func (a *attacker) spdp() []byte {
 	return a.data(spdpWriter, spdpReader, nil, append(slices.Clone(parameterList), parameters(
 		parameter(0x15, []byte{2, 3, 0, 0}), parameter(0x16, []byte{1, 15, 0, 0}), parameter(0x50, a.guid(0x000001c1)),
 		parameter(0x31, a.locator()), parameter(0x32, a.locator()), parameter(0x02, words(nil, 10, 0)),
@@ -221,7 +221,7 @@ func (a *Attacker) spdp() []byte {
 		parameter(0x59, words(nil, 1), text("PARTICIPANT_TYPE"), text("SIMPLE"), words(nil, 0)))...))
 }
 
-func (a *Attacker) endpoint() []byte {
+func (a *attacker) endpoint() []byte {
 	writer, reader, entity := uint32(publicationsWriter), uint32(publicationsReader), uint32(0x00001203)
 	if a.random.IntN(2) == 0 {
 		writer, reader, entity = subscriptionsWriter, subscriptionsReader, 0x00001104
@@ -248,7 +248,7 @@ func sized(parts ...[]byte) []byte {
 
 // typeInformation returns a TypeInformation of DDS-XTypes: a minimal and a complete TypeIdentifier, each with one that
 // it depends on.
-func (a *Attacker) typeInformation() []byte {
+func (a *attacker) typeInformation() []byte {
 	identifier := func(kind byte) []byte { return sized(hash(kind), []byte{0}, words(nil, 100)) }
 	known := func(member uint32, kind byte) []byte {
 		return append(words(nil, 0x40000000|member), sized(sized(identifier(kind), words(nil, 1),
@@ -258,16 +258,16 @@ func (a *Attacker) typeInformation() []byte {
 }
 
 // identity is the SampleIdentity at the beginning of requests and replies.
-func (a *Attacker) identity() []byte { return words(a.guid(requestWriter), 0, 1) }
+func (a *attacker) identity() []byte { return words(a.guid(requestWriter), 0, 1) }
 
-func (a *Attacker) typeRequest() []byte {
+func (a *attacker) typeRequest() []byte {
 	call := sized(words(nil, 0x018252d3), sized(words(nil, 0x52804ad1), sized(words(nil, 1), hash(0xf2))))
 	return a.data(requestWriter, requestReader, nil, slices.Concat([]byte{0, 7, 0, 0}, a.identity(), text("instance"),
 		call))
 }
 
 // typeReply returns a reply with the TypeObject of a struct that has an array of 16 TK_UINT8.
-func (a *Attacker) typeReply() []byte {
+func (a *attacker) typeReply() []byte {
 	member := sized(words(nil, 0), []byte{1, 0, 0x90, 0xf3, 1, 0, 0, 0, 1, 0, 0, 0, 16, 0x0d, 0, 0}, text("id"),
 		[]byte{0, 0})
 	object := sized([]byte{0xf2, 0x51, 1, 0}, sized(words(nil, 0), text("Abc")), sized(words(nil, 1), member))
@@ -276,26 +276,26 @@ func (a *Attacker) typeReply() []byte {
 		sized(words(nil, 0x018252d3), sized(words(nil, 0), sized(words(nil, 0x52804ad1), types)))))
 }
 
-func (a *Attacker) liveliness() []byte {
+func (a *attacker) liveliness() []byte {
 	return a.data(livelinessWriter, livelinessReader, nil, slices.Concat([]byte{0, 1, 0, 0}, a.prefix[:],
 		[]byte{0, 0, 0, 1}, words(nil, 1), []byte{1, 0, 0, 0}))
 }
 
-func (a *Attacker) stateless() []byte {
+func (a *attacker) stateless() []byte {
 	return a.data(statelessWriter, statelessReader, nil, slices.Concat([]byte{0, 1, 0, 0}, a.guid(statelessWriter),
 		words(nil, 0, 1), a.guid(0), words(nil, 0, 0), a.guid(0x1c1), a.guid(0), a.guid(0), text("dds.sec.auth"),
 		words(nil, 0)))
 }
 
 // disposal returns what says that the participant is gone.
-func (a *Attacker) disposal() []byte {
+func (a *attacker) disposal() []byte {
 	gone := parameters(parameter(0x71, []byte{0, 0, 0, 3})) // disposed and unregistered
 	return a.data(spdpWriter, spdpReader, gone, append(slices.Clone(parameterList),
 		parameters(parameter(0x50, a.guid(0x000001c1)))...))
 }
 
 // control returns a submessage that carries no sample.
-func (a *Attacker) control() []byte {
+func (a *attacker) control() []byte {
 	writers := []uint32{publicationsWriter, subscriptionsWriter, livelinessWriter, replyWriter, 0x00001203}
 	ids := binary.BigEndian.AppendUint32(nil, 0)
 	ids = binary.BigEndian.AppendUint32(ids, writers[a.random.IntN(len(writers))])
@@ -320,7 +320,7 @@ func (a *Attacker) control() []byte {
 }
 
 // fragment returns an SEDP sample in two fragments.
-func (a *Attacker) fragment() []byte {
+func (a *attacker) fragment() []byte {
 	const heartbeat, header, size = 32, 24, 128 // bytes of submessages, and of a fragment
 	whole := a.endpoint()
 	ids, payload := whole[heartbeat+8:heartbeat+header], whole[heartbeat+header:]

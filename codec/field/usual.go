@@ -1,5 +1,4 @@
-// Package signals chooses the numbers in messages that are worth a curve or statistics.
-package signals
+package field
 
 import (
 	"fmt"
@@ -11,8 +10,8 @@ import (
 
 const mostElements = 16 // of an array
 
-// usual are the numbers that are chosen by default, by type, with their unit. A path stands for all numbers inside; one
-// that ends with "[]" stands for each element of an array.
+// usual are the numbers that are worth a curve or statistics, by type, with their unit. A path stands for all numbers
+// inside; one that ends with "[]" stands for each element of an array.
 var usual = map[string][]string{
 	"sensor_msgs/msg/Imu":                          {"angular_velocity rad/s", "linear_acceleration m/s²"},
 	"nav_msgs/msg/Odometry":                        {"twist.twist.linear m/s", "twist.twist.angular rad/s"},
@@ -45,8 +44,8 @@ var usual = map[string][]string{
 	"mavros_msgs/msg/VfrHud":                   {"airspeed m/s", "groundspeed m/s", "altitude m", "throttle"},
 }
 
-// Usual reports whether the number at a path in messages of a type is chosen by default, and returns its unit, "" if it
-// is unknown or has none.
+// Usual reports whether the number at a path in messages of a type is worth a curve, and returns its unit, "" if it is
+// unknown or has none.
 func Usual(typeName, path string) (unit string, ok bool) {
 	for _, chosen := range usual[typeName] {
 		chosen, unit, _ := strings.Cut(chosen, " ")
@@ -63,10 +62,11 @@ func Within(path, chosen string) bool {
 	return path == chosen || strings.HasPrefix(path, chosen+".") || isArray && strings.HasPrefix(path, array+"[")
 }
 
-// Each calls do with the path of each number in a message but its header. Of an array these are the first 16 elements.
-func Each(m *cdr.Struct, do func(path string)) { each(m, "", do) }
+// Numbers calls do with the path of each number or bool in a message but its header. Of an array these are the first 16
+// elements.
+func Numbers(m *cdr.Struct, do func(path string)) { numbers(m, "", do) }
 
-func each(value any, path string, do func(path string)) {
+func numbers(value any, path string, do func(path string)) {
 	switch v := value.(type) {
 	case *cdr.Struct:
 		for _, f := range v.Fields {
@@ -75,7 +75,7 @@ func each(value any, path string, do func(path string)) {
 				name = path + "." + f.Name
 			}
 			if name != "header" {
-				each(f.Value, name, do)
+				numbers(f.Value, name, do)
 			}
 		}
 	case []float64:
@@ -83,7 +83,7 @@ func each(value any, path string, do func(path string)) {
 	case []float32:
 		elements(len(v), path, do)
 	default:
-		if _, ok := Number(v); ok {
+		if v := reflect.ValueOf(v); v.CanInt() || v.CanUint() || v.CanFloat() || v.Kind() == reflect.Bool {
 			do(path)
 		}
 	}
@@ -92,21 +92,5 @@ func each(value any, path string, do func(path string)) {
 func elements(n int, path string, do func(path string)) {
 	for i := range min(n, mostElements) {
 		do(fmt.Sprintf("%s[%d]", path, i))
-	}
-}
-
-// Number returns the value of a numeric field as cdr.Path has it; a bool is 0 or 1.
-func Number(value any) (float64, bool) {
-	switch v := reflect.ValueOf(value); {
-	case v.CanInt():
-		return float64(v.Int()), true
-	case v.CanUint():
-		return float64(v.Uint()), true
-	case v.CanFloat():
-		return v.Float(), true
-	case v.Kind() == reflect.Bool && v.Bool():
-		return 1, true
-	default:
-		return 0, v.Kind() == reflect.Bool
 	}
 }
