@@ -24,15 +24,23 @@ type Translator interface {
 	Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error)
 	// Losses returns what all messages so far had and their translations have not. It must not be called during one.
 	Losses() []Loss
+	// Quiet returns nil if every message of a channel becomes messages of all its topics. Otherwise the last message of
+	// a topic may come from one long before the last ones of the channel, and all are read to find it: by the Translator
+	// that Quiet returns, which makes the same messages and counts no losses.
+	Quiet() Translator
+	// Close closes what the Translator holds open.
+	Close() error
 }
 
-// Sifter is a Translator that makes the messages of a topic from only some messages of a channel: the last message of
-// the topic may come from one long before the last ones of the channel.
-type Sifter interface {
-	Translator
-	// Quiet returns a Translator that makes the same messages and counts no losses.
-	Quiet() Translator
-}
+// EveryMessage is embedded in a Translator that makes messages of its topics from every message of a channel, and that
+// has nothing to close.
+type EveryMessage struct{}
+
+// Quiet implements Translator.
+func (EveryMessage) Quiet() Translator { return nil }
+
+// Close implements Translator.
+func (EveryMessage) Close() error { return nil }
 
 // Translate returns a reader of the recording that r reads, with messages in the encoding to. translators are by the
 // encoding that they translate. Channels without a translation stay as they are; left has an *Untranslated for each. A
@@ -130,7 +138,7 @@ type translation struct {
 func (t *Translated) Info() (*codec.Info, error) { return &t.info, nil }
 
 // Read translates, for a Query with Last, the last messages of the channels that are translated to the requested ones,
-// or all messages if a translator is a Sifter.
+// or all messages if a translator has a Quiet one.
 func (t *Translated) Read(q codec.Query) (codec.Iterator, error) {
 	switch {
 	case len(t.becomes) == 0:
@@ -141,8 +149,8 @@ func (t *Translated) Read(q codec.Query) (codec.Iterator, error) {
 	quiet, sifts := *t, false
 	quiet.becomes = maps.Clone(t.becomes)
 	for c, become := range t.becomes {
-		if by, ok := become.by.(Sifter); ok {
-			quiet.becomes[c], sifts = &translation{by.Quiet(), become.topics}, true
+		if by := become.by.Quiet(); by != nil {
+			quiet.becomes[c], sifts = &translation{by, become.topics}, true
 		}
 	}
 	last := t.sourceLast(q.Last)
@@ -167,13 +175,11 @@ func (t *Translated) sourceLast(last func(*codec.Channel) int) func(*codec.Chann
 	}
 }
 
-// Close also closes the translators that have something to close.
+// Close also closes the translators.
 func (t *Translated) Close() error {
 	errs := []error{t.Reader.Close()}
 	for _, by := range t.by {
-		if c, ok := by.(io.Closer); ok {
-			errs = append(errs, c.Close())
-		}
+		errs = append(errs, by.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -49,7 +49,10 @@ func (t *tapeIterator) Next() (*codec.Message, error) {
 }
 
 // counter makes two messages of each, the number of those so far in this reading, and fails on empty ones.
-type counter struct{ one, two *codec.Channel }
+type counter struct {
+	EveryMessage
+	one, two *codec.Channel
+}
 
 func (counter) Losses() []Loss { return nil }
 
@@ -94,7 +97,7 @@ func TestTranslate(t *testing.T) {
 		},
 	}
 	r, left, err := Translate(source, codec.EncodingCDR, map[string]func(codec.Reader) (Translator, error){
-		carla.Encoding: func(codec.Reader) (Translator, error) { return counter{one, two}, nil },
+		carla.Encoding: func(codec.Reader) (Translator, error) { return counter{one: one, two: two}, nil },
 	})
 	require.NoError(t, err)
 	require.Len(t, left, 2)
@@ -169,7 +172,10 @@ func TestTranslate(t *testing.T) {
 }
 
 // echo repeats each message in the memory of the one before it.
-type echo struct{ channel *codec.Channel }
+type echo struct {
+	EveryMessage
+	channel *codec.Channel
+}
 
 func (echo) Losses() []Loss { return nil }
 
@@ -198,7 +204,7 @@ func TestKeepTranslation(t *testing.T) {
 		source.messages = append(source.messages, codec.Message{Channel: foreign, Data: data})
 	}
 	r, _, err := Translate(source, codec.EncodingCDR, map[string]func(codec.Reader) (Translator, error){
-		carla.Encoding: func(codec.Reader) (Translator, error) { return echo{own}, nil },
+		carla.Encoding: func(codec.Reader) (Translator, error) { return echo{channel: own}, nil },
 	})
 	require.NoError(t, err)
 	it, err := r.Read(codec.Query{})

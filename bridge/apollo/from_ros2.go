@@ -34,6 +34,7 @@ func FromROS2(r codec.Reader) (bridge.Translator, error) {
 }
 
 type fromROS2 struct {
+	bridge.EveryMessage
 	bridge.LossCounters
 	reader       codec.Reader
 	library, own *rosidl.Library // own has the definitions of the Go types

@@ -48,6 +48,7 @@ func ToROS2(codec.Reader) (bridge.Translator, error) {
 }
 
 type toROS2 struct {
+	bridge.EveryMessage
 	channels map[*codec.Channel]*channel
 	order    []*channel // those whose losses are counted
 }

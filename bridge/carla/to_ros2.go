@@ -56,6 +56,7 @@ func (o ReadOptions) ToROS2(r codec.Reader) (bridge.Translator, error) {
 }
 
 type translator struct {
+	bridge.EveryMessage
 	options ReadOptions
 	losses  bridge.LossCounts
 	library *rosidl.Library

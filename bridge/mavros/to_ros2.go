@@ -60,7 +60,7 @@ func (o ReadOptions) ToROS2(r codec.Reader) (bridge.Translator, error) {
 	return t, nil
 }
 
-var _ bridge.Sifter = (*translator)(nil)
+var _ bridge.Translator = (*translator)(nil)
 
 type translator struct {
 	options ReadOptions
@@ -132,7 +132,7 @@ func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 	return l.topics, nil
 }
 
-// Quiet implements bridge.Sifter: a log has frames of all kinds on one channel.
+// Quiet implements bridge.Translator: a log has frames of all kinds on one channel.
 func (t *translator) Quiet() bridge.Translator {
 	quiet := *t
 	quiet.losses = bridge.LossCounts{}

@@ -38,6 +38,7 @@ func newTranslation(topic string, becomes *codec.Channel, p *plan) *translation 
 
 // translator translates in one direction.
 type translator struct {
+	bridge.EveryMessage
 	// convert returns what makes translations of the channels that have the type, definition and encodings of c.
 	convert func(c *codec.Channel) (func(c *codec.Channel) *translation, error)
 	types   map[string]func(c *codec.Channel) *translation // results of convert
@@ -49,8 +50,8 @@ func newTranslator(
 	payload func(dst, payload []byte, steps []step) ([]byte, uint64, error),
 	convert func(c *codec.Channel) (func(c *codec.Channel) *translation, error),
 ) *translator {
-	return &translator{convert, map[string]func(*codec.Channel) *translation{}, payload,
-		map[*codec.Channel]*translation{}}
+	return &translator{convert: convert, types: map[string]func(*codec.Channel) *translation{}, payload: payload,
+		known: map[*codec.Channel]*translation{}}
 }
 
 // ToROS2 returns a translator of ROS 1 messages, codec.EncodingROS1, to ROS 2. The types of ROS 2 are those of
