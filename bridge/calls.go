@@ -4,32 +4,46 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
 	"tapedeck/msgs/plural"
 )
 
-// Call waits until the service of c is available, calls it and returns the response. It looks every few ms, as
-// middleware announces changes of the graph, but not when it has matched. Implementations of Node call it.
-func Call(ctx context.Context, c Client, request []byte) ([]byte, error) {
+// Call waits until the service of c, a client of n, is available, calls it and returns the response. Implementations of
+// Node call it.
+func Call(ctx context.Context, n Node, c Client, request []byte) ([]byte, error) {
+	wait, err := c.Send(request)
+	if errors.Is(err, ErrUnavailable) {
+		wait, err = await(ctx, n, c, request)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return wait(ctx)
+}
+
+// await sends a request once the service is available. It looks at each change of the graph and every few ms, as
+// middleware does not announce when it has matched.
+func await(ctx context.Context, n Node, c Client, request []byte) (wait func(context.Context) ([]byte, error),
+	err error) {
+	watching, cancel := context.WithCancel(ctx)
+	defer cancel()
+	changed := n.Watch(watching) // closed when n ends
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		wait, err := c.Send(request)
-		switch {
-		case err == nil:
-			return wait(ctx)
-		case !errors.Is(err, ErrUnavailable):
-			return nil, err
+		wait, err = c.Send(request)
+		if !errors.Is(err, ErrUnavailable) {
+			return wait, err
 		}
 		select {
+		case <-changed:
 		case <-tick.C:
 		case <-ctx.Done():
-			if err != ErrUnavailable {
-				return nil, fmt.Errorf("wait for the service: %w: %w", ctx.Err(), err)
-			}
-			return nil, fmt.Errorf("wait for the service: %w", ctx.Err())
+			why := strings.TrimPrefix(err.Error(), ErrUnavailable.Error()) // if c knows
+			return nil, fmt.Errorf("wait for the service: %w%s", ctx.Err(), why)
 		}
 	}
 }
@@ -44,20 +58,43 @@ const (
 	loggedCalls  = 10
 )
 
-// Calls bounds the calls of a service that are being answered. Its zero value is ready. Its methods may be called from
-// several goroutines at once.
+// Calls are the calls of a service that are being answered, which it bounds. Its methods may be called from several
+// goroutines at once.
 type Calls struct {
+	node    Node
+	service string
+	ctx     context.Context // ends with the service
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+
 	mu     sync.Mutex
 	count  int
 	bytes  int // of their requests
 	failed int
 }
 
-// Begin admits a call whose request has so many bytes, or returns why it is refused. An admitted call ends with End.
-func (c *Calls) Begin(bytes int) error {
+// NewCalls returns the calls of a service of n.
+func NewCalls(n Node, service string) *Calls {
+	c := &Calls{node: n, service: service}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	return c
+}
+
+// Begin admits a call whose request has so many bytes, or logs why it is refused. An admitted call goes on with Answer.
+func (c *Calls) Begin(bytes int) bool {
+	err := c.admit(bytes)
+	if err != nil {
+		c.log(err)
+	}
+	return err == nil
+}
+
+func (c *Calls) admit(bytes int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
+	case c.ctx.Err() != nil:
+		return c.ctx.Err()
 	case bytes > MaxRequest:
 		return fmt.Errorf("a request of %d bytes is refused, as it has more than %d", bytes, MaxRequest)
 	case c.count >= maxCalls || c.bytes+bytes > maxCallBytes:
@@ -66,15 +103,30 @@ func (c *Calls) Begin(bytes int) error {
 	}
 	c.count++
 	c.bytes += bytes
+	c.running.Add(1)
 	return nil
 }
 
-// End ends an admitted call.
-func (c *Calls) End(bytes int) {
+// Answer answers an admitted call by answer, in a goroutine, and logs its error.
+func (c *Calls) Answer(bytes int, answer func(context.Context) error) {
+	go func() {
+		defer c.running.Done()
+		if err := answer(c.ctx); err != nil {
+			c.log(err)
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.count--
+		c.bytes -= bytes
+	}()
+}
+
+// Close ends the contexts of the calls, waits for them and admits no more.
+func (c *Calls) Close() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.count--
-	c.bytes -= bytes
+	c.cancel()
+	c.mu.Unlock()
+	c.running.Wait()
 }
 
 // Failed returns how many calls were not answered.
@@ -84,8 +136,8 @@ func (c *Calls) Failed() int {
 	return c.failed
 }
 
-// Log logs why a call of the service is not answered, unless that happened often before.
-func (c *Calls) Log(n Node, service string, err error) {
+// log logs why a call is not answered, unless that happened often before.
+func (c *Calls) log(err error) {
 	c.mu.Lock()
 	c.failed++
 	failed := c.failed
@@ -95,6 +147,6 @@ func (c *Calls) Log(n Node, service string, err error) {
 		more = fmt.Sprintf("; there were %d, of which few more are logged", failed)
 	}
 	if failed <= loggedCalls || failed%1000 == 0 {
-		n.Log(Error, "a call of %s remains without an answer: %v%s", service, err, more)
+		c.node.Log(Error, "a call of %s remains without an answer: %v%s", c.service, err, more)
 	}
 }

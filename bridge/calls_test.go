@@ -1,7 +1,10 @@
 package bridge
 
 import (
+	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,31 +12,57 @@ import (
 
 type logCounter struct {
 	Node
-	lines int
+	lines atomic.Int64
 }
 
-func (l *logCounter) Log(LogLevel, string, ...any) { l.lines++ }
+func (l *logCounter) Log(LogLevel, string, ...any) { l.lines.Add(1) }
 
 func TestCalls(t *testing.T) {
-	var c Calls
-	require.ErrorContains(t, c.Begin(MaxRequest+1), "more than 1048576")
-	for range maxCalls {
-		require.NoError(t, c.Begin(100))
-	}
-	require.ErrorContains(t, c.Begin(100), "1000 calls with 100000 bytes are being answered already")
-	for range maxCalls {
-		c.End(100)
-	}
-	for range maxCallBytes / MaxRequest {
-		require.NoError(t, c.Begin(MaxRequest))
-	}
-	require.Error(t, c.Begin(1))
-	c.End(MaxRequest)
-	require.NoError(t, c.Begin(1))
-
 	var node logCounter
-	for range 100 {
-		c.Log(&node, "/convert", errors.New("too many"))
+	for name, test := range map[string]struct {
+		calls, bytes int
+		refused      string
+	}{
+		"many calls":     {maxCalls, 100, "1000 calls with 100000 bytes are being answered"},
+		"large requests": {maxCallBytes / MaxRequest, MaxRequest, "64 calls with 67108864 bytes are being answered"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := NewCalls(&node, "/convert")
+			require.ErrorContains(t, c.admit(MaxRequest+1), "more than 1048576")
+			for range test.calls {
+				require.NoError(t, c.admit(test.bytes))
+			}
+			require.ErrorContains(t, c.admit(1), test.refused)
+			var ended sync.WaitGroup
+			ended.Add(test.calls)
+			for range test.calls {
+				c.Answer(test.bytes, func(ctx context.Context) error {
+					ended.Done()
+					<-ctx.Done()
+					return nil
+				})
+			}
+			ended.Wait()
+			require.ErrorContains(t, c.admit(1), test.refused)
+			c.Close()
+			require.Zero(t, c.count)
+			require.Zero(t, c.bytes)
+			require.Zero(t, c.Failed())
+			require.ErrorIs(t, c.admit(1), context.Canceled)
+		})
 	}
-	require.Equal(t, loggedCalls, node.lines)
+	require.Zero(t, node.lines.Load())
+}
+
+func TestFailedCalls(t *testing.T) {
+	var node logCounter
+	c := NewCalls(&node, "/convert")
+	require.False(t, c.Begin(MaxRequest+1))
+	for range 99 {
+		require.True(t, c.Begin(7))
+		c.Answer(7, func(context.Context) error { return errors.New("too many") })
+	}
+	c.Close()
+	require.Equal(t, 100, c.Failed())
+	require.EqualValues(t, loggedCalls, node.lines.Load())
 }

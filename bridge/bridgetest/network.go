@@ -185,8 +185,7 @@ func (n *memoryNode) Serve(service, typeName string,
 	if n.ctx.Err() != nil {
 		return nil, errClosed
 	}
-	s := &memoryService{node: n, name: name, typeName: typeName, handle: handle}
-	s.ctx, s.cancel = context.WithCancel(n.ctx)
+	s := &memoryService{node: n, name: name, typeName: typeName, handle: handle, calls: bridge.NewCalls(n, name)}
 	n.services = append(n.services, s)
 	n.net.announce()
 	return s, nil
@@ -197,7 +196,7 @@ func (n *memoryNode) Call(ctx context.Context, service, typeName string, request
 	if err != nil {
 		return nil, err
 	}
-	response, err := bridge.Call(ctx, c, request)
+	response, err := bridge.Call(ctx, n, c, request)
 	if err != nil {
 		return nil, fmt.Errorf("call %s: %w", c.Service(), err)
 	}
@@ -228,17 +227,16 @@ func (c *memoryClient) Available() bool {
 func (c *memoryClient) Send(request []byte) (func(context.Context) ([]byte, error), error) {
 	n := c.node
 	n.net.mu.Lock()
-	defer n.net.mu.Unlock()
 	s := n.net.service(c.name, c.typeName)
+	n.net.mu.Unlock()
 	switch {
 	case n.ctx.Err() != nil:
 		return nil, errClosed
 	case s == nil:
 		return nil, bridge.ErrUnavailable
 	}
-	s.running.Add(1)
 	reply := make(chan []byte, 1)
-	go s.answer(slices.Clone(request), reply)
+	s.answer(slices.Clone(request), reply)
 	return func(ctx context.Context) ([]byte, error) {
 		select {
 		case response := <-reply:
@@ -342,7 +340,7 @@ func (n *memoryNode) Close() error {
 		<-s.done
 	}
 	for _, s := range services {
-		s.running.Wait()
+		s.calls.Close()
 	}
 	return nil
 }
@@ -494,35 +492,29 @@ type memoryService struct {
 	name     string
 	typeName string
 	handle   func(context.Context, []byte) ([]byte, error)
-	ctx      context.Context
-	cancel   context.CancelFunc
-	running  sync.WaitGroup
-	limits   bridge.Calls
+	calls    *bridge.Calls
 }
 
 func (s *memoryService) Name() string { return s.name }
 
 func (s *memoryService) answer(request []byte, reply chan<- []byte) {
-	defer s.running.Done()
-	err := s.limits.Begin(len(request))
-	if err == nil {
-		defer s.limits.End(len(request))
-		var response []byte
-		if response, err = s.handle(s.ctx, request); err == nil {
-			reply <- response
-			return
-		}
+	if s.calls.Begin(len(request)) {
+		s.calls.Answer(len(request), func(ctx context.Context) error {
+			response, err := s.handle(ctx, request)
+			if err == nil {
+				reply <- response
+			}
+			return err
+		})
 	}
-	s.limits.Log(s.node, s.name, err)
 }
 
 func (s *memoryService) Close() error {
 	w := s.node.net
 	w.mu.Lock()
-	s.cancel()
 	s.node.services = slices.DeleteFunc(s.node.services, func(other *memoryService) bool { return other == s })
 	w.announce()
 	w.mu.Unlock()
-	s.running.Wait()
+	s.calls.Close()
 	return nil
 }

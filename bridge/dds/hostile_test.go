@@ -251,7 +251,7 @@ func TestManyCalls(t *testing.T) {
 	calls, err := client.Client("slow", echoType)
 	require.NoError(t, err)
 	require.Eventually(t, calls.Available, patience, time.Millisecond)
-	limits := &slow.(*service).limits
+	limits := slow.(*service).calls
 	request := append([]byte{0, 1, 0, 0}, make([]byte, 1000)...)
 	for deadline := time.Now().Add(patience); limits.Failed() < 100; {
 		require.True(t, time.Now().Before(deadline), "%d calls", most.Load())

@@ -265,7 +265,7 @@ func (n *node) Call(ctx context.Context, service, typeName string, request []byt
 	c, err := n.clients.Get(n.owned, full, typeName, n.newClient)
 	var response []byte
 	if err == nil {
-		response, err = bridge.Call(ctx, c, request)
+		response, err = bridge.Call(ctx, n, c, request)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("call %s: %w", full, err)

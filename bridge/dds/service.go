@@ -41,19 +41,15 @@ type service struct {
 	replies  int  // since acknowledgements were waited for
 	stuck    bool // some of them did not come
 
-	ctx    context.Context
-	cancel context.CancelFunc
-	calls  sync.WaitGroup
-	limits bridge.Calls
+	calls *bridge.Calls
 }
 
 func (n *node) newService(name, typeName string,
 	answer func(context.Context, []byte) ([]byte, error)) (*service, error) {
-	s := &service{name: name, answer: answer}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s := &service{name: name, answer: answer, calls: bridge.NewCalls(n, name)}
 	request, reply := ends(name, typeName)
 	if err := s.open(n, "serviceid", reply, request, s.receive); err != nil {
-		s.cancel()
+		s.calls.Close()
 		return nil, err
 	}
 	return s, nil
@@ -72,20 +68,16 @@ func (s *service) receive() error {
 				continue
 			}
 			size := max(0, len(payload(b))-callHeaderSize)
-			if err := s.limits.Begin(size); err != nil {
-				s.limits.Log(s.node, s.name, err)
+			if !s.calls.Begin(size) {
 				continue
 			}
 			c, request, err := readRequest(b)
-			if err != nil {
-				s.limits.End(size)
-				s.limits.Log(s.node, s.name, err)
-				continue
-			}
 			c.writer = s.reader.info(i).publication_handle
-			s.calls.Go(func() {
-				defer s.limits.End(size)
-				s.call(c, request)
+			s.calls.Answer(size, func(ctx context.Context) error {
+				if err != nil {
+					return err
+				}
+				return s.call(ctx, c, request)
 			})
 		}
 	}
@@ -125,17 +117,15 @@ func readRequest(b *C.struct_blob) (c caller, request []byte, err error) {
 }
 
 // call answers one call.
-func (s *service) call(c caller, request []byte) {
-	response, err := s.answer(s.ctx, request)
-	if err == nil && s.awaited(c) {
-		err = s.reply(c, response)
+func (s *service) call(ctx context.Context, c caller, request []byte) error {
+	response, err := s.answer(ctx, request)
+	if err == nil && s.awaited(ctx, c) {
+		err = s.reply(ctx, c, response)
 	}
-	if err != nil {
-		s.limits.Log(s.node, s.name, err)
-	}
+	return err
 }
 
-func (s *service) reply(c caller, response []byte) error {
+func (s *service) reply(ctx context.Context, c caller, response []byte) error {
 	s.replying.Lock()
 	defer s.replying.Unlock()
 	s.replies++
@@ -144,7 +134,7 @@ func (s *service) reply(c caller, response []byte) error {
 		if s.stuck {
 			patience = stuckPatience
 		}
-		s.stuck = !s.acknowledged(patience)
+		s.stuck = !s.acknowledged(ctx, patience)
 		s.replies = 1
 	}
 	if s.replies == replyBurst {
@@ -160,14 +150,14 @@ func (s *service) reply(c caller, response []byte) error {
 	return s.writer.write(data, -1)
 }
 
-// acknowledged reports whether all replies are acknowledged, for which it waits, unless the service is closed.
-func (s *service) acknowledged(patience time.Duration) bool {
+// acknowledged reports whether all replies are acknowledged, for which it waits, unless ctx ends.
+func (s *service) acknowledged(ctx context.Context, patience time.Duration) bool {
 	for deadline := time.Now().Add(patience); ; {
 		wait := min(time.Until(deadline), stuckPatience)
 		switch {
 		case C.dds_wait_for_acks(s.writer.entity, C.dds_duration_t(max(wait, 0))) != C.DDS_RETCODE_TIMEOUT:
 			return true
-		case wait < stuckPatience || s.ctx.Err() != nil:
+		case wait < stuckPatience || ctx.Err() != nil:
 			return false
 		}
 	}
@@ -175,11 +165,11 @@ func (s *service) acknowledged(patience time.Duration) bool {
 
 // awaited waits until the caller's reader, which may be discovered later than its writer, can receive a reply. It
 // returns false if the caller is gone.
-func (s *service) awaited(c caller) bool {
+func (s *service) awaited(ctx context.Context, c caller) bool {
 	key := C.CString("clientid")
 	defer C.free(unsafe.Pointer(key))
 	for deadline := time.Now().Add(readerPatience); time.Now().Before(deadline) &&
-		s.ctx.Err() == nil; time.Sleep(time.Millisecond) {
+		ctx.Err() == nil; time.Sleep(time.Millisecond) {
 		var p C.struct_peer
 		if C.publication_id(s.reader.entity, c.writer, key, &p) < 0 {
 			return false
@@ -199,8 +189,7 @@ func (s *service) Name() string { return s.name }
 func (s *service) Close() error {
 	return s.node.owned.End(s, func() error {
 		s.detach()
-		s.cancel()
-		s.calls.Wait()
+		s.calls.Close()
 		if err := s.close(); err != nil {
 			return fmt.Errorf("close service %s: %w", s.name, err)
 		}

@@ -146,9 +146,10 @@ func TestNoPatienceWhileClosing(t *testing.T) {
 	t.Cleanup(func() { client.Signal(syscall.SIGCONT) })
 	started <- client
 	s := served.(*service)
-	await(t, func() bool { return !s.acknowledged(0) })
-	s.cancel()
-	require.False(t, s.acknowledged(time.Hour))
+	ctx, cancel := context.WithCancel(t.Context())
+	await(t, func() bool { return !s.acknowledged(ctx, 0) })
+	cancel()
+	require.False(t, s.acknowledged(ctx, time.Hour))
 }
 
 // promptRole serves until its input ends, and fails if a reply waited for acknowledgements as long as it may.

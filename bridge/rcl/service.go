@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/tiiuae/rclgo/pkg/rclgo"
 	"github.com/tiiuae/rclgo/pkg/rclgo/types"
@@ -26,10 +25,7 @@ type service struct {
 	spin   *spin
 	answer func(context.Context, []byte) ([]byte, error)
 
-	ctx    context.Context
-	cancel context.CancelFunc
-	calls  sync.WaitGroup
-	limits bridge.Calls
+	calls *bridge.Calls
 }
 
 func (n *node) newService(name, typeName string,
@@ -39,7 +35,6 @@ func (n *node) newService(name, typeName string,
 		return nil, err
 	}
 	s := &service{node: n, kind: kind, answer: answer}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
 	err = n.make(func() (err error) {
 		if s.rclgo, err = n.node.NewService(name, kind, &rclgo.ServiceOptions{Qos: callQoS()}, s.receive); err != nil {
 			return err
@@ -51,12 +46,12 @@ func (n *node) newService(name, typeName string,
 		return err
 	})
 	if err != nil {
-		s.cancel()
 		return nil, err
 	}
+	s.calls = bridge.NewCalls(n, s.name)
 	s.spin, err = n.spin("service "+s.name, func(set *rclgo.WaitSet) { set.AddServices(s.rclgo) })
 	if err != nil {
-		s.cancel()
+		s.calls.Close()
 		return nil, errors.Join(err, n.make(s.rclgo.Close))
 	}
 	return s, nil
@@ -65,24 +60,16 @@ func (n *node) newService(name, typeName string,
 // receive starts a call that has come in.
 func (s *service) receive(_ *rclgo.ServiceInfo, request types.Message, sender rclgo.ServiceResponseSender) {
 	m := request.(*message)
-	size := len(m.data)
-	if err := s.limits.Begin(size); err != nil {
-		s.limits.Log(s.node, s.name, err)
-		return
+	if s.calls.Begin(len(m.data)) {
+		s.calls.Answer(len(m.data), func(ctx context.Context) error { return s.call(ctx, m, sender) })
 	}
-	s.calls.Go(func() {
-		defer s.limits.End(size)
-		if err := s.call(m, sender); err != nil {
-			s.limits.Log(s.node, s.name, err)
-		}
-	})
 }
 
-func (s *service) call(request *message, sender rclgo.ServiceResponseSender) error {
+func (s *service) call(ctx context.Context, request *message, sender rclgo.ServiceResponseSender) error {
 	if request.err != nil {
 		return request.err
 	}
-	data, err := s.answer(s.ctx, request.data)
+	data, err := s.answer(ctx, request.data)
 	if err != nil {
 		return err
 	}
@@ -98,8 +85,7 @@ func (s *service) Name() string { return s.name }
 func (s *service) Close() error {
 	return s.node.owned.End(s, func() error {
 		err := s.spin.stop()
-		s.cancel()
-		s.calls.Wait()
+		s.calls.Close()
 		if err := errors.Join(err, s.node.make(s.rclgo.Close)); err != nil {
 			return fmt.Errorf("close service %s: %w", s.name, err)
 		}
