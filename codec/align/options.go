@@ -41,68 +41,43 @@ const (
 // Unlimited is the duration for no limit.
 const Unlimited = time.Duration(-1)
 
-// Options are the choices in aligning. The zero value has the defaults. Flags and parameters have the names of
-// Attributes, flags with - for _.
+// Options are the choices in aligning. The zero value has the defaults. Tags are those of parameters, whose help says
+// what the choices are; files have them by these names, as Attributes returns them.
 type Options struct {
-	// Timeline sets the times of rows: "camera" (default), each frame of the first camera; "camera:NAME", of another
-	// camera; "union", each frame of any camera, once within UnionWindow; "fixed:RATE", RATE per second, once all
-	// streams have begun; "topic:NAME", each sample of a stream, by its topic or name.
-	Timeline string
-	// UnionWindow is the greatest distance of frames of a union that share a row; 0 (default) is the same millisecond.
-	UnionWindow time.Duration
-
-	// Ends is how to handle rows before the first or after the last sample of a stream: "drop" them (default), or
-	// "clamp": take that sample up to MaxExtrapolation from it. The last command holds for ever.
-	Ends string
-	// MaxExtrapolation limits "clamp"; 0 (default) is the stream's median period, Unlimited is no limit.
-	MaxExtrapolation time.Duration
-	// MaxGap is the greatest distance of two samples for interpolation, and the greatest age of a sample if Causal; 0
-	// (default) is five median periods of the stream and at least 100 ms, Unlimited is no limit. Columns that Hold have
-	// no gaps.
-	MaxGap time.Duration
-	// Gaps is how to handle rows in gaps, or before a column has its first value: "drop" them (default), or set these
-	// values to NaN ("nan").
-	Gaps string
-
-	// Image selects the frame of a row: "nearest" (default), the earlier of two equally near, or "asof", the latest
-	// before.
-	Image string
-	// MaxImageSkew is the greatest distance of a frame from its row; 0 (default) is half the camera's median period, or
-	// the whole period with "asof", Unlimited is no limit.
-	MaxImageSkew time.Duration
-	// MissingImage is how to handle rows without such a frame: "drop" them (default), "hold" the latest frame before,
-	// or "black".
-	MissingImage string
-
-	// Causal uses only data from before a row: all columns Hold, and Image is "asof".
-	Causal bool
-
-	// Action is the source of actions: "command", the last command; "next-state", the state of the next row, for the
-	// last row its own; "copy", the state of the same row. "auto" (default) is "command" for streams with commands,
-	// else "next-state".
-	Action string
+	// Timeline sets the times of rows; "" is camera. With "fixed:RATE" they begin once all streams have begun. "auto" is
+	// for programs to replace.
+	Timeline    string        `param:"timeline" group:"Alignment" value:"TIMELINE" help:"what gets a row: each frame of the first camera (camera), of another one (camera:NAME) or of all (union), each sample of a stream (topic:NAME), or a fixed number per second (fixed:30); auto is camera, or for lerobot fixed at the rate of the first camera"`
+	UnionWindow time.Duration `param:"union_window" group:"Alignment" min:"0" help:"with timeline union, frames at most this far apart share a row; 0 means the same millisecond"`
+	// The last command holds for ever, whatever Ends is.
+	Ends             string        `param:"ends" group:"Alignment" options:"drop|clamp" help:"rows before the first or after the last sample of a stream: drop them, or repeat that sample (clamp)"`
+	MaxExtrapolation time.Duration `param:"max_extrapolation" group:"Alignment" help:"how far clamp may reach; 0 is the median period of the stream, negative is unlimited"`
+	// MaxGap is also the greatest age of a sample if Causal. Columns that Hold have no gaps.
+	MaxGap time.Duration `param:"max_gap" group:"Alignment" help:"do not interpolate between samples farther apart than this; 0 is five median periods, but at least 100 ms; negative is unlimited"`
+	// Gaps is also about rows before a column has its first value.
+	Gaps string `param:"gaps" group:"Alignment" options:"drop|nan" help:"rows inside such gaps: drop them, or fill them with NaN"`
+	// Of two equally near frames "nearest" is the earlier one.
+	Image            string        `param:"image" group:"Alignment" options:"nearest|asof" help:"image of a row: the nearest one, or the latest one by then (asof)"`
+	MaxImageSkew     time.Duration `param:"max_image_skew" group:"Alignment" help:"largest time between a row and its image; 0 is half the median period of the camera, or all of it with asof; negative is unlimited"`
+	MissingImage     string        `param:"missing_image" group:"Alignment" options:"drop|hold|black" help:"rows without an image: drop them, repeat the latest image by then (hold), or use a black one"`
+	Causal           bool          `param:"causal" group:"Alignment" help:"use only what was known at the time of each row: no interpolation, and images asof"`
+	Action           string        `param:"action" group:"Alignment" options:"auto|command|next-state|copy" help:"action of a row: the last command (command), the state of the next row (next-state) or of the same row (copy); auto is command if there are commands, else next-state"`
+	ContinuousJoints bool          `param:"continuous_joints" group:"Alignment" help:"joints can turn without end: assume that they turn at most half a turn between two samples"`
+	// A column of a rotation stands for all of it.
+	HoldColumns   []string `param:"hold_columns" group:"Alignment" value:"COLUMN" help:"do not interpolate COLUMN, such as status or arm_0/gripper/status, but repeat the previous sample"`
+	LinearColumns []string `param:"linear_columns" group:"Alignment" value:"COLUMN" help:"interpolate COLUMN, although it holds only a few whole numbers"`
+	Optional      []string `param:"optional" group:"Alignment" value:"STREAM" help:"do not drop rows that lack STREAM (a name or a topic): write NaN, or a black image"`
+	Partial       bool     `param:"partial" group:"Alignment" help:"accept episodes without cameras or without arms, and recordings that lack topics of the mapping or files, such as videos"`
 
 	// Stamps is the source of the streams' times, for the reader of a recording: "header" (default), the stamps in
 	// messages, or "receive", when they were recorded.
 	Stamps string
-
-	// ContinuousJoints makes joints Unwrap.
-	ContinuousJoints bool
-	// HoldColumns and LinearColumns override the interpolation of columns, named as "status" or "arm_0/gripper/status".
-	// A column of a rotation stands for all of it.
-	HoldColumns   []string
-	LinearColumns []string
-
-	// Optional are streams, by name or topic, that never drop rows: their missing numbers are NaN, their missing frames
-	// are none.
-	Optional []string
-	// Partial accepts episodes without cameras or without numbers.
-	Partial bool
-
 	// KeepRows keeps the rows of episodes that were read from rows as they are. Of the other options only Gaps applies
 	// to them.
 	KeepRows bool
 }
+
+// DefaultOptions are the defaults of Options.
+func DefaultOptions() Options { return Options{}.withDefaults() }
 
 // withDefaults returns o with the defaults filled in.
 func (o Options) withDefaults() Options {

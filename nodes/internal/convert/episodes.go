@@ -57,7 +57,7 @@ func (j *Job) runEpisodes(ctx context.Context, p *plan, t *target, d *damage) (*
 	if w.mapping, err = p.mapping(); err != nil {
 		return nil, err
 	}
-	if w.align, err = p.options(); err != nil {
+	if w.align, err = p.rows(); err != nil {
 		return nil, err
 	}
 	if w.ranges, err = p.gripperRanges(); err != nil {
@@ -411,14 +411,14 @@ func (w *episodeJob) fromMessages(ctx context.Context, i int, opened *recordings
 	r.observer.damaged, s.messages = w.onDamage, r
 	r.info.Path, r.info.Metadata = in.Path, movedEpisodes(in.Original.AllMetadata(), int64(p.Offset))
 	mapping := w.mapping
-	if p.Stamps != "auto" {
+	if p.RobotOptions.Stamps != "auto" {
 		if mapping == nil {
 			mapping = robot.Default(r.info)
 		} else {
 			copied := *mapping
 			mapping = &copied
 		}
-		mapping.Receive = p.Stamps == align.StampsReceive
+		mapping.Receive = p.RobotOptions.Stamps == align.StampsReceive
 	}
 	recording, err := robot.Episodes(r, mapping)
 	if err != nil {
@@ -474,7 +474,8 @@ func (w *episodeJob) write(ctx context.Context, t *task) error {
 		e.Cameras = append(e.Cameras, &counted)
 	}
 	o := w.align
-	if r := w.mapping; w.plan.Stamps == align.StampsReceive || r != nil && r.Receive && w.plan.Stamps == "auto" {
+	switch stamps := w.plan.RobotOptions.Stamps; {
+	case stamps == align.StampsReceive, stamps == "auto" && w.mapping != nil && w.mapping.Receive:
 		o.Stamps = align.StampsReceive
 	}
 	if o.KeepRows = e.Table != nil; o.KeepRows && !w.format.Episodes.FixedRate {

@@ -209,7 +209,7 @@ func TestRecordingBecomesASession(t *testing.T) {
 	require.Equal(t, "png", frame.Encoding)
 
 	o = DefaultOptions()
-	o.To, o.Stamps, o.Overwrite = "session", "receive", true
+	o.To, o.RobotOptions.Stamps, o.Overwrite = "session", "receive", true
 	_, _, err = do(t, out, o, in)
 	require.NoError(t, err)
 	require.Equal(t, int64(1_000_003)*1e6, episodesOf(t, out)[0].Cameras[0].Stamps[0])

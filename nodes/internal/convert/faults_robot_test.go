@@ -261,7 +261,7 @@ func TestDiscardedEpisodes(t *testing.T) {
 			if !c.save || to != "mcap" {
 				continue
 			}
-			o.To, o.Stamps = "session", "auto"
+			o.To, o.RobotOptions.Stamps = "session", "auto"
 			again, _, err := do(t, out+".again", o, out) // out of the messages
 			require.NoError(t, err)
 			require.Equal(t, told, again.LeftOut)

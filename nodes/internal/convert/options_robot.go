@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"tapedeck/bridge/robot"
 	"tapedeck/codec/align"
@@ -61,65 +60,34 @@ func (o *RobotOptions) mapping() (m *robot.Mapping, err error) {
 	return m, nil
 }
 
-// AlignOptions are the options of package align.
-type AlignOptions struct {
-	Timeline         string        `param:"timeline" group:"Alignment" value:"TIMELINE" help:"what gets a row: each frame of the first camera (camera), of another one (camera:NAME) or of all (union), each sample of a stream (topic:NAME), or a fixed number per second (fixed:30); auto is camera, or for lerobot fixed at the rate of the first camera"`
-	UnionWindow      time.Duration `param:"union_window" group:"Alignment" min:"0" help:"with timeline union, frames at most this far apart share a row; 0 means the same millisecond"`
-	Ends             string        `param:"ends" group:"Alignment" options:"drop|clamp" help:"rows before the first or after the last sample of a stream: drop them, or repeat that sample (clamp)"`
-	MaxExtrapolation time.Duration `param:"max_extrapolation" group:"Alignment" help:"how far clamp may reach; 0 is the median period of the stream, negative is unlimited"`
-	MaxGap           time.Duration `param:"max_gap" group:"Alignment" help:"do not interpolate between samples farther apart than this; 0 is five median periods, but at least 100 ms; negative is unlimited"`
-	Gaps             string        `param:"gaps" group:"Alignment" options:"drop|nan" help:"rows inside such gaps: drop them, or fill them with NaN"`
-	Image            string        `param:"image" group:"Alignment" options:"nearest|asof" help:"image of a row: the nearest one, or the latest one by then (asof)"`
-	MaxImageSkew     time.Duration `param:"max_image_skew" group:"Alignment" help:"largest time between a row and its image; 0 is half the median period of the camera, or all of it with asof; negative is unlimited"`
-	MissingImage     string        `param:"missing_image" group:"Alignment" options:"drop|hold|black" help:"rows without an image: drop them, repeat the latest image by then (hold), or use a black one"`
-	Causal           bool          `param:"causal" group:"Alignment" help:"use only what was known at the time of each row: no interpolation, and images asof"`
-	Action           string        `param:"action" group:"Alignment" options:"auto|command|next-state|copy" help:"action of a row: the last command (command), the state of the next row (next-state) or of the same row (copy); auto is command if there are commands, else next-state"`
-	ContinuousJoints bool          `param:"continuous_joints" group:"Alignment" help:"joints can turn without end: assume that they turn at most half a turn between two samples"`
-	HoldColumns      []string      `param:"hold_columns" group:"Alignment" value:"COLUMN" help:"do not interpolate COLUMN, such as status or arm_0/gripper/status, but repeat the previous sample"`
-	LinearColumns    []string      `param:"linear_columns" group:"Alignment" value:"COLUMN" help:"interpolate COLUMN, although it holds only a few whole numbers"`
-	Optional         []string      `param:"optional" group:"Alignment" value:"STREAM" help:"do not drop rows that lack STREAM (a name or a topic): write NaN, or a black image"`
-	Partial          bool          `param:"partial" group:"Alignment" help:"accept episodes without cameras or without arms, and recordings that lack topics of the mapping or files, such as videos"`
-}
+// AlignOptions are the options of package align. A timeline may be timelineAuto, too, and lists may have commas.
+type AlignOptions = align.Options
 
 // timelineAuto is the first camera, or its rate for formats with a fixed rate.
 const timelineAuto = "auto"
 
 func defaultAlignOptions() AlignOptions {
-	return AlignOptions{
-		Timeline: timelineAuto, Ends: align.EndsDrop, Gaps: align.GapsDrop, Image: align.ImageNearest,
-		MissingImage: align.MissingDrop,
-		Action:       align.ActionAuto,
-	}
+	o := align.DefaultOptions()
+	o.Timeline = timelineAuto
+	return o
 }
 
-// options returns the options in the form of package align.
-func (o *AlignOptions) options() (align.Options, error) {
-	unlimited := func(d time.Duration) time.Duration {
-		if d < 0 {
-			return align.Unlimited
-		}
-		return d
+// rows returns how rows are aligned.
+func (p *plan) rows() (AlignOptions, error) {
+	o := p.AlignOptions
+	o.HoldColumns, o.LinearColumns = formats.Split(o.HoldColumns), formats.Split(o.LinearColumns)
+	o.Optional = formats.Split(o.Optional)
+	if o.Timeline == timelineAuto {
+		o.Timeline = align.TimelineCamera
 	}
-	a := align.Options{
-		Timeline: o.Timeline, UnionWindow: o.UnionWindow, Ends: o.Ends, MaxExtrapolation: unlimited(o.MaxExtrapolation),
-		MaxGap: unlimited(o.MaxGap),
-		Gaps:   o.Gaps, Image: o.Image, MaxImageSkew: unlimited(o.MaxImageSkew), MissingImage: o.MissingImage,
-		Causal: o.Causal, Action: o.Action,
-		ContinuousJoints: o.ContinuousJoints, HoldColumns: formats.Split(o.HoldColumns),
-		LinearColumns: formats.Split(o.LinearColumns), Optional: formats.Split(o.Optional),
-		Partial: o.Partial,
-	}
-	if a.Timeline == timelineAuto {
-		a.Timeline = align.TimelineCamera
-	}
-	if err := a.Check(); err != nil {
-		return a, config.Usagef("--%w", err)
+	if err := o.Check(); err != nil {
+		return o, config.Usagef("--%w", err)
 	}
 	switch {
 	case o.UnionWindow != 0 && o.Timeline != align.TimelineUnion:
-		return a, config.Usagef("--union-window is for --timeline union")
+		return o, config.Usagef("--union-window is for --timeline union")
 	case o.MaxExtrapolation != 0 && o.Ends != align.EndsClamp:
-		return a, config.Usagef("--max-extrapolation is for --ends clamp")
+		return o, config.Usagef("--max-extrapolation is for --ends clamp")
 	}
-	return a, nil
+	return o, nil
 }
