@@ -138,19 +138,24 @@ func (s *StreamReport) Drop(why string, row int, stamp int64) {
 	all.next = row + 1
 }
 
+// streams returns the reports of all streams.
+func (r *Report) streams() (all []*StreamReport) {
+	for _, c := range r.Cameras {
+		all = append(all, &c.StreamReport)
+	}
+	for _, v := range r.Vectors {
+		all = append(all, &v.StreamReport)
+	}
+	return all
+}
+
 // DroppedTimes returns a line for each stream and reason of dropped rows, with the times of the first ones.
 func (r *Report) DroppedTimes() (lines []string) {
-	add := func(s *StreamReport) {
+	for _, s := range r.streams() {
 		for _, why := range slices.Sorted(maps.Keys(s.times)) {
 			lines = append(lines, fmt.Sprintf("%s: %s dropped at %v: %s", printable.Name(s.Name),
 				plural.Count(s.Dropped[why], "row"), s.times[why], reasonText(why)))
 		}
-	}
-	for _, c := range r.Cameras {
-		add(&c.StreamReport)
-	}
-	for _, v := range r.Vectors {
-		add(&v.StreamReport)
 	}
 	return lines
 }
@@ -248,16 +253,10 @@ func (s *StreamReport) losses() []string {
 // Losses lists the dropped rows of all streams in a line.
 func (r *Report) Losses() string {
 	var losses []string
-	add := func(s *StreamReport) {
+	for _, s := range r.streams() {
 		if l := s.losses(); len(l) > 0 {
 			losses = append(losses, s.Name+": "+strings.Join(l, ", "))
 		}
-	}
-	for _, c := range r.Cameras {
-		add(&c.StreamReport)
-	}
-	for _, v := range r.Vectors {
-		add(&v.StreamReport)
 	}
 	return strings.Join(losses, "; ")
 }

@@ -11,9 +11,7 @@ import (
 	"strings"
 
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
 	"tapedeck/codec/internal/stamped"
-	"tapedeck/msgs/sensor_msgs"
 )
 
 const (
@@ -62,9 +60,7 @@ type writer struct {
 	topics          stamped.Topics[struct{}]
 	lost            codec.LossCounts
 
-	cloud  sensor_msgs.PointCloud2
-	scan   sensor_msgs.LaserScan
-	points points
+	reader Reader
 	file   []byte
 }
 
@@ -85,21 +81,14 @@ func (w *writer) Write(message *codec.Message) error {
 		return err
 	}
 	c := m.Channel
-	p := &w.points
-	if c.Type == typeScan {
-		if err := cdr.Unmarshal(m.Data, &w.scan); err != nil {
-			return err
-		}
-		p.setScan(&w.scan)
-		w.lost.Add(c.Topic, "all of laser scans but points and intensities", 1)
-	} else {
-		if err := cdr.Unmarshal(m.Data, &w.cloud); err != nil {
-			return err
-		}
-		if err := p.setCloud(&w.cloud); err != nil {
-			return err
-		}
+	w.reader.scans = c.Type == typeScan
+	if _, err := w.reader.Read(m.Data); err != nil {
+		return err
 	}
+	if w.reader.scans {
+		w.lost.Add(c.Topic, "all of laser scans but points and intensities", 1)
+	}
+	p := &w.reader.points
 	var left int
 	if w.file, left = w.encode(w.file[:0], p, m.Frame); left > 0 {
 		w.lost.Add(c.Topic, "points without finite coordinates", 1)

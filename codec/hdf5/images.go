@@ -14,7 +14,6 @@ import (
 
 	"tapedeck/codec/episode"
 	"tapedeck/codec/hdf5/internal/h5"
-	"tapedeck/msgs/plural"
 )
 
 // survey reads the JPEGs and PNGs of all cameras and returns an error if some are damaged. JPEGs that are decoded later
@@ -143,18 +142,12 @@ func (w *episodeWriter) camera(i int, name string, black size) (size, error) {
 
 // indices writes the index and time of each row's frame.
 func (w *episodeWriter) indices(name string, c *episode.Camera, frames []int) error {
-	if len(frames) != w.n {
-		return fmt.Errorf("frames for %s, want %d", plural.Count(len(frames), "row"), w.n)
-	}
 	index, stamps, exact, valid := make([]int64, w.n), make([]float64, w.n), make([]int64, w.n), make([]uint8, w.n)
 	distinct, last := 0, -1
 	for i, f := range frames {
 		index[i] = int64(f)
 		if f < 0 {
 			continue
-		}
-		if f >= len(c.Stamps) {
-			return fmt.Errorf("row %d has frame %d, there are %d", i, f, len(c.Stamps))
 		}
 		if f != last {
 			distinct, last = distinct+1, f

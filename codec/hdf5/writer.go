@@ -140,16 +140,12 @@ func appendNew(list []string, text string, i int) []string {
 
 // describe returns the description of a device as JSON.
 func describe(name, source, topic string, device json.RawMessage) string {
-	text, err := json.Marshal(struct {
+	return marshal(struct {
 		Name   string          `json:"name"`
 		Source string          `json:"source"`
 		Topic  string          `json:"topic,omitempty"`
 		Device json.RawMessage `json:"device,omitempty"`
 	}{name, source, topic, device})
-	if err != nil { // device is not JSON
-		return fmt.Sprintf(`{"name":%q,"source":%q}`, name, source)
-	}
-	return string(text)
 }
 
 // begin writes the root's links to the first episode, and the options.

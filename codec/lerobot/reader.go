@@ -28,8 +28,7 @@ type Source struct {
 	absent           map[string]bool           // features that a table lacks
 	origins          map[string]episode.Origin // of the features that are read
 	notes            notes
-	unknown          int // episodes without a note, where there are some
-	rowCount         int
+	unknown          int                                // episodes without a note, where there are some
 	episodes         func() ([]*episode.Episode, error) // reads the numbers, once
 	videos           map[string]*episode.MissingError   // by path; nil: the video is there
 	cached           videoFiles
@@ -140,7 +139,6 @@ func (s *Source) readEpisodes() (all []*episode.Episode, err error) {
 			}
 			r = open.episodes[e.index]
 		}
-		s.rowCount += r.n
 		all = append(all, s.episode(e, open, r))
 	}
 	s.Incomplete = len(s.Damage) > 0

@@ -197,32 +197,26 @@ func (d *Dataset) call(op operation, row int, buf []byte) ([]byte, error) {
 	return a.data, err
 }
 
-// answer is a response with its data.
-type answer struct {
-	response
-	data []byte
-}
-
-// call sends a request and receives its answer, with data appended to buf.
-func (f *File) call(r *request, buf []byte) (answer, error) {
+// call sends a request and receives the response, with data appended to buf.
+func (f *File) call(r *request, buf []byte) (response, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err != nil {
-		return answer{}, f.err
+		return response{}, f.err
 	}
 	if f.users == 0 {
-		return answer{}, fmt.Errorf("read %s: %w", r.Path, os.ErrClosed)
+		return response{}, fmt.Errorf("read %s: %w", r.Path, os.ErrClosed)
 	}
 	if err := f.process.requests.Encode(r); err != nil && !errors.Is(err, unix.EPIPE) {
-		return answer{}, err
+		return response{}, err
 	}
 	return f.receive(f.process, "read "+r.Path, buf)
 }
 
-// receive receives an answer, with data appended to buf.
-func (f *File) receive(p *process, what string, buf []byte) (a answer, err error) {
+// receive receives a response, with data appended to buf.
+func (f *File) receive(p *process, what string, buf []byte) (a response, err error) {
+	err = p.responses.Decode(&a)
 	a.data = buf
-	err = p.responses.Decode(&a.response)
 	if err == nil && (a.Size < 0 || a.Size > h5.MostData) {
 		err = fmt.Errorf("%d bytes", a.Size)
 	}
@@ -238,10 +232,10 @@ func (f *File) receive(p *process, what string, buf []byte) (a answer, err error
 		}
 		f.err = fmt.Errorf("%s of %s: libhdf5 failed: %s; %s: use another copy of it, or convert its source again",
 			what, f.name, reason, cause)
-		return answer{}, f.err
+		return response{}, f.err
 	}
 	if a.Error != "" {
-		return answer{}, errors.New(strings.ReplaceAll(a.Error, f.path, f.name))
+		return response{}, errors.New(strings.ReplaceAll(a.Error, f.path, f.name))
 	}
 	return a, nil
 }

@@ -75,6 +75,7 @@ type response struct {
 	Set   int
 	Shape h5.Shape
 	Size  int
+	data  []byte // those that follow, where it was received
 }
 
 // server is the state of the process that reads.

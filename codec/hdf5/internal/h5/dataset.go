@@ -267,9 +267,6 @@ func (d *Dataset) Close() error {
 	})
 }
 
-// Path returns the path of d in its file.
-func (d *Dataset) Path() string { return d.path }
-
 // WriteSequences writes sequences, the first one at index start.
 func (d *Dataset) WriteSequences(start int, items [][]byte) error {
 	if d.Kind != Bytes || len(d.Dims) != 1 || start < 0 || start > d.Len() || len(items) > d.Len()-start {
