@@ -81,12 +81,15 @@ func distance(a, b carla.Vector, wide bool) float64 {
 	return float64(float32(math.Sqrt(float64(x*x + y*y + z*z))))
 }
 
-// WriteBlocked writes the text of show_recorder_actors_blocked: the actors that moved by less than minDistance, in cm,
+// Blocked writes the text of show_recorder_actors_blocked: the actors that moved by less than minDistance, in cm,
 // for at least minTime, in s, those that stood longest first.
-func WriteBlocked(w io.Writer, r *carla.Reader, minTime, minDistance float64, o Options) error {
+func Blocked(w io.Writer, r *carla.Reader, minTime, minDistance float64, o Options) error {
 	stops, last, err := blocked(r, minTime, minDistance)
 	if err != nil {
 		return err
+	}
+	if o.JSON {
+		return writeJSON(w, r, "blocked", stops, last)
 	}
 	p := newPrinter(w, o)
 	p.head(r.Header())
@@ -96,13 +99,4 @@ func WriteBlocked(w io.Writer, r *carla.Reader, minTime, minDistance float64, o 
 	}
 	p.tail(last)
 	return p.Flush()
-}
-
-// BlockedJSON writes the content of WriteBlocked as one JSON object, see InfoJSON.
-func BlockedJSON(w io.Writer, r *carla.Reader, minTime, minDistance float64) error {
-	stops, last, err := blocked(r, minTime, minDistance)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, r, "blocked", stops, last)
 }

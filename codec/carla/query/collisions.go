@@ -32,49 +32,43 @@ const categories = "ovwtha"
 // collisions returns the collisions between actors of two categories, and the last frame. A collision that continues in
 // the next frame is one.
 func collisions(r *carla.Reader, category1, category2 byte) (list []collision, last carla.FrameStart, err error) {
-	q := collisionQuery{actors: map[uint32]*carla.EventAdd{}, now: map[[2]uint32]bool{}}
+	actors, added := map[uint32]*carla.EventAdd{}, uint32(0)
+	before, now := map[[2]uint32]bool{}, map[[2]uint32]bool{} // pairs in the last frame and in the one before
 	err = each(r, func(_ carla.Packet, b carla.Body) {
 		switch l := b.(type) {
 		case *carla.FrameStart:
-			q.frame, q.before, q.now = *l, q.now, map[[2]uint32]bool{}
+			last, before, now = *l, now, map[[2]uint32]bool{}
 		case *carla.EventAddList:
 			for _, e := range *l {
-				q.actors[e.Actor] = &e
-				q.added = e.Actor
+				actors[e.Actor] = &e
+				added = e.Actor
 			}
 		case *carla.EventDelList:
 			if len(*l) > 0 {
-				delete(q.actors, q.added) // this is what CARLA does
+				delete(actors, added) // this is what CARLA does
 			}
 		case *carla.CollisionList:
 			for _, c := range *l {
-				found := collision{Time: q.frame.Elapsed,
-					Actors: [2]collider{q.colliderOf(c.Actor1, c.Hero1), q.colliderOf(c.Actor2, c.Hero2)}}
+				found := collision{Time: last.Elapsed, Actors: [2]collider{
+					colliderOf(c.Actor1, actors[c.Actor1], c.Hero1), colliderOf(c.Actor2, actors[c.Actor2], c.Hero2)}}
 				if !found.Actors[0].fits(category1) || !found.Actors[1].fits(category2) {
 					continue
 				}
 				pair := [2]uint32{c.Actor1, c.Actor2}
-				if !q.before[pair] {
+				if !before[pair] {
 					list = append(list, found)
 				}
-				q.now[pair] = true
+				now[pair] = true
 			}
 		}
 	})
-	return list, q.frame, err
+	return list, last, err
 }
 
-// collisionQuery is the state of collisions.
-type collisionQuery struct {
-	frame       carla.FrameStart
-	actors      map[uint32]*carla.EventAdd
-	added       uint32 // the last one
-	before, now map[[2]uint32]bool
-}
-
-func (q *collisionQuery) colliderOf(id uint32, hero bool) collider {
+// colliderOf returns the collider of an id; e is nil for unknown actors.
+func colliderOf(id uint32, e *carla.EventAdd, hero bool) collider {
 	c := collider{ID: id, Type: categories[:1], Hero: hero}
-	if e := q.actors[id]; e != nil && id != carla.NoActor {
+	if e != nil && id != carla.NoActor {
 		c.Name = e.BlueprintID
 		if int(e.Type) < len(categories) {
 			c.Type = categories[e.Type : e.Type+1]
@@ -83,12 +77,15 @@ func (q *collisionQuery) colliderOf(id uint32, hero bool) collider {
 	return c
 }
 
-// WriteCollisions writes the text of show_recorder_collisions: the collisions between actors of two categories,
+// Collisions writes the text of show_recorder_collisions: the collisions between actors of two categories,
 // o other, v vehicle, w walker, t traffic light, h hero, a any.
-func WriteCollisions(w io.Writer, r *carla.Reader, category1, category2 byte, o Options) error {
+func Collisions(w io.Writer, r *carla.Reader, category1, category2 byte, o Options) error {
 	list, last, err := collisions(r, category1, category2)
 	if err != nil {
 		return err
+	}
+	if o.JSON {
+		return writeJSON(w, r, "collisions", list, last)
 	}
 	p := newPrinter(w, o)
 	p.head(r.Header())
@@ -104,13 +101,4 @@ func WriteCollisions(w io.Writer, r *carla.Reader, category1, category2 byte, o 
 		fmt.Fprintf(p, "\nFrames: %d\nDuration: %s seconds\n", last.Frame, whole(last.Elapsed))
 	}
 	return p.Flush()
-}
-
-// CollisionsJSON writes the content of WriteCollisions as one JSON object, see InfoJSON.
-func CollisionsJSON(w io.Writer, r *carla.Reader, category1, category2 byte) error {
-	list, last, err := collisions(r, category1, category2)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, r, "collisions", list, last)
 }

@@ -8,6 +8,9 @@ import (
 
 // Info writes the text of show_recorder_file_info: all of a log, or the events alone.
 func Info(w io.Writer, r *carla.Reader, all bool, o Options) error {
+	if o.JSON {
+		return infoJSON(w, r, all)
+	}
 	p := infoPrinter{printer: newPrinter(w, o), all: all, ue5: r.Profile().Wide}
 	p.head(r.Header())
 	var last carla.Packet

@@ -13,12 +13,10 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// InfoJSON writes the content of Info as one JSON object: version, profile, date in s since the Unix epoch, map,
-// frames, last_frame and duration in s. It has all frames or those with events, each with its number, its times in s,
-// and its packets that are not empty by their names, with their fields in CARLA's units. NaN and infinity are "NaN",
-// "Infinity" and "-Infinity", as in the JSON of Protocol Buffers. An unknown packet is named by its id, "packet_139",
-// and has its size.
-func InfoJSON(w io.Writer, r *carla.Reader, all bool) error {
+// infoJSON writes what Options.JSON describes: all frames or those with events, each with its number, its times in s,
+// and its packets that are not empty by their names, with their fields in CARLA's units. An unknown packet is named by
+// its id, "packet_139", and has its size.
+func infoJSON(w io.Writer, r *carla.Reader, all bool) error {
 	p := newJSONPrinter(w, r, "frames")
 	p.all = all
 	if err := each(r, p.packet); err != nil {

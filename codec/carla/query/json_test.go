@@ -30,7 +30,7 @@ func parse(t testing.TB, text []byte) (a answer) {
 
 func frames(t testing.TB, r *carla.Reader, all bool) []string {
 	var b bytes.Buffer
-	require.NoError(t, InfoJSON(&b, r, all))
+	require.NoError(t, Info(&b, r, all, Options{JSON: true}))
 	var list []string
 	for _, f := range parse(t, b.Bytes()).Frames {
 		list = append(list, string(f))
@@ -41,7 +41,7 @@ func frames(t testing.TB, r *carla.Reader, all bool) []string {
 func TestJSON(t *testing.T) {
 	r := everything(t)
 	var b bytes.Buffer
-	require.NoError(t, InfoJSON(&b, r, false))
+	require.NoError(t, Info(&b, r, false, Options{JSON: true}))
 	whole := parse(t, b.Bytes())
 	events := whole.Frames
 	whole.Frames = nil
@@ -95,21 +95,21 @@ func TestJSONOfQueries(t *testing.T) {
 		},
 		[]carla.Body{&carla.PositionList{{Actor: 1}}}, nil)
 	var b bytes.Buffer
-	require.NoError(t, CollisionsJSON(&b, r, 'a', 'a'))
+	require.NoError(t, Collisions(&b, r, 'a', 'a', Options{JSON: true}))
 	const head = `{"version":1,"profile":"ue4-0.9.15","date":1700000000,"map":"Town03",`
 	require.JSONEq(t,
 		head+
 			`"collisions":[{"time":0,"actors":[{"id":1,"type":"v","name":"vehicle.audi.tt","hero":true},{"id":4294967295,"type":"o","name":"","hero":false}]}],
 		"last_frame":3,"duration":1}`, b.String())
 	b.Reset()
-	require.NoError(t, BlockedJSON(&b, r, 1, 10))
+	require.NoError(t, Blocked(&b, r, 1, 10, Options{JSON: true}))
 	require.JSONEq(t, head+`"blocked":[{"time":0,"id":1,"name":"vehicle.audi.tt","duration":1}],"last_frame":3,`+
 		`"duration":1}`, b.String())
 	b.Reset()
-	require.NoError(t, BlockedJSON(&b, r, 2, 10))
+	require.NoError(t, Blocked(&b, r, 2, 10, Options{JSON: true}))
 	require.JSONEq(t, head+`"blocked":[],"last_frame":3,"duration":1}`, b.String())
 	b.Reset()
-	require.NoError(t, InfoJSON(&b, made(t, carla.UE5), true))
+	require.NoError(t, Info(&b, made(t, carla.UE5), true, Options{JSON: true}))
 	require.JSONEq(t, `{"version":1,"profile":"ue4-0.9.15","date":1700000000,"map":"Town03","frames":[],`+
 		`"last_frame":0,"duration":0}`, b.String())
 }

@@ -35,10 +35,14 @@ const (
 	V0913
 )
 
-// Options change how a text is written. The zero value is the newest style in local time.
+// Options change how an answer is written. The zero value is a text of the newest style in local time.
 type Options struct {
 	Style    Style
 	Location *time.Location // of the date; nil is time.Local
+	// JSON writes one JSON object instead: version, profile, date in s since the Unix epoch, map, what was asked for,
+	// last_frame and duration in s. NaN and infinity are "NaN", "Infinity" and "-Infinity", as in the JSON of Protocol
+	// Buffers.
+	JSON bool
 }
 
 // printer writes texts in the manner of C++ streams.

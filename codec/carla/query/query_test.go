@@ -271,7 +271,7 @@ func TestCollisions(t *testing.T) {
 	}
 
 	var b bytes.Buffer
-	require.NoError(t, WriteCollisions(&b, r, 'v', 'a', Options{Location: time.UTC}))
+	require.NoError(t, Collisions(&b, r, 'v', 'a', Options{Location: time.UTC}))
 	pad := func(s string) string { return s + strings.Repeat(" ", 35-len(s)) }
 	require.Equal(t, "Version: 1\nMap: Town03\nDate: 11/14/23 22:13:20\n\n"+
 		"    Time  Types     Id "+pad("Actor 1")+"     Id "+pad("Actor 2")+"\n"+
@@ -281,7 +281,7 @@ func TestCollisions(t *testing.T) {
 		"       2   v o       1 "+pad("vehicle.audi.tt")+" 4294967295 "+pad("")+"\n"+
 		"\nFrames: 6\nDuration: 2 seconds\n", b.String())
 	b.Reset()
-	require.NoError(t, WriteCollisions(&b, r, 't', 't', Options{Location: time.UTC}))
+	require.NoError(t, Collisions(&b, r, 't', 't', Options{Location: time.UTC}))
 	require.True(t, strings.HasSuffix(b.String(), "\n\nFrames: 6\nDuration: 2.5 seconds\n"))
 }
 
@@ -296,7 +296,7 @@ func TestHostileTexts(t *testing.T) {
 	require.Equal(t, 3, strings.Count(text, shown))
 	require.NotContains(t, text, "\nb")
 	var b bytes.Buffer
-	require.NoError(t, WriteCollisions(&b, r, 'a', 'a', Options{}))
+	require.NoError(t, Collisions(&b, r, 'a', 'a', Options{}))
 	require.Equal(t, 2, strings.Count(b.String(), shown), b.String())
 }
 
@@ -323,7 +323,7 @@ func TestBlocked(t *testing.T) {
 			{ID: 1, Name: "vehicle.audi.tt", Time: 0.5, Duration: 3}},
 			stops)
 		var b bytes.Buffer
-		require.NoError(t, WriteBlocked(&b, r, 1, 10, Options{Location: time.UTC}))
+		require.NoError(t, Blocked(&b, r, 1, 10, Options{Location: time.UTC}))
 		require.Equal(t, "Version: 1\nMap: Town03\nDate: 11/14/23 22:13:20\n\n"+
 			"    Time     Id Actor                                 Duration\n"+
 			"       0      9                                              4\n"+
@@ -439,11 +439,11 @@ func TestColumns(t *testing.T) {
 			&carla.CollisionList{{Actor1: 1, Actor2: 1234567}}, &carla.PositionList{{Actor: 1}, {Actor: 1234567}},
 		})
 	var b bytes.Buffer
-	require.NoError(t, WriteCollisions(&b, r, 'a', 'a', Options{}))
+	require.NoError(t, Collisions(&b, r, 'a', 'a', Options{}))
 	require.Contains(t, b.String(), "\n     nan   o o       1 prop.größe"+strings.Repeat(" ",
 		35-12)+" 1234567 "+long+"\n\nFrames: 1\nDuration: nan seconds\n")
 	b.Reset()
-	require.NoError(t, WriteBlocked(&b, r, 1, 1, Options{}))
+	require.NoError(t, Blocked(&b, r, 1, 1, Options{}))
 	require.Contains(t, b.String(), "\n     nan      1 prop.größe"+strings.Repeat(" ",
 		35-12)+"        inf\n     nan 1234567 "+long+"        inf\n\nFrames: 1\nDuration: nan seconds\n")
 }
@@ -471,12 +471,12 @@ func FuzzQueries(f *testing.F) {
 		for _, style := range []Style{Newest, V0913} {
 			require.NoError(t, Info(&b, r, true, Options{Style: style}))
 		}
-		require.NoError(t, WriteCollisions(&b, r, 'a', 'h', Options{}))
-		require.NoError(t, WriteBlocked(&b, r, 0, 1, Options{}))
+		require.NoError(t, Collisions(&b, r, 'a', 'h', Options{}))
+		require.NoError(t, Blocked(&b, r, 0, 1, Options{}))
 		for _, write := range []func() error{
-			func() error { return InfoJSON(&b, r, true) },
-			func() error { return CollisionsJSON(&b, r, 'a', 'a') },
-			func() error { return BlockedJSON(&b, r, 0, 1) },
+			func() error { return Info(&b, r, true, Options{JSON: true}) },
+			func() error { return Collisions(&b, r, 'a', 'a', Options{JSON: true}) },
+			func() error { return Blocked(&b, r, 0, 1, Options{JSON: true}) },
 		} {
 			b.Reset()
 			require.NoError(t, write())

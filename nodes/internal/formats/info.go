@@ -85,30 +85,22 @@ func (o *InfoOptions) Write(files *store.Files, l List, path string, asJSON bool
 }
 
 func (o *InfoOptions) writeCARLA(r *carla.Reader, asJSON bool, w io.Writer) error {
-	var text query.Options
+	options := query.Options{JSON: asJSON}
 	if o.Style == "0.9.13" {
-		text.Style = query.V0913
+		options.Style = query.V0913
 	}
 	switch {
 	case o.Collisions != "":
 		a, b := o.Collisions[0], o.Collisions[len(o.Collisions)-1]
-		if asJSON {
-			return query.CollisionsJSON(w, r, a, b)
-		}
-		return query.WriteCollisions(w, r, a, b, text)
+		return query.Collisions(w, r, a, b, options)
 	case o.Blocked != "":
 		time, distance, err := parseBlocked(o.Blocked)
 		if err != nil {
 			return err
 		}
-		if asJSON {
-			return query.BlockedJSON(w, r, time, distance)
-		}
-		return query.WriteBlocked(w, r, time, distance, text)
-	case asJSON:
-		return query.InfoJSON(w, r, o.All)
+		return query.Blocked(w, r, time, distance, options)
 	}
-	return query.Info(w, r, o.All, text)
+	return query.Info(w, r, o.All, options)
 }
 
 // parseBlocked parses "30,10" or "30", whose distance is the default.
