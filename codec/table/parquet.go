@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"encoding/binary"
 	"runtime"
 	"slices"
@@ -37,7 +38,7 @@ type parquetTable struct {
 	count, pagedCount int
 	bytes, pagedBytes int
 	packed            int // bytes of these pages; to be read only while groups does not run
-	waiting           int // what size returns
+	waiting           int // bytes that wait to be written, or more: settle makes it what they are in memory
 
 	parquetFile
 }
@@ -73,6 +74,7 @@ func newParquet(t *table, f *file) (rows, error) {
 		columns++
 		p.read = p.add(p.read, c.Node, []string{c.name}, 0, 0)
 	}
+	p.groups.tables = append(p.groups.tables, p)
 	_, err := f.Write([]byte(magic))
 	return p, err
 }
@@ -235,8 +237,13 @@ func (p *parquetTable) leaf(path []string, k rosidl.Kind, n parquet.Node, repeti
 	return l
 }
 
-func (p *parquetTable) size() int { return p.waiting }
-func (p *parquetTable) settle()   { p.waiting = p.bytes - p.pagedBytes + p.packed }
+// wait changes how many bytes wait.
+func (p *parquetTable) wait(bytes int) {
+	p.groups.waiting += bytes - p.waiting
+	p.waiting = bytes
+}
+
+func (p *parquetTable) settle() { p.wait(p.bytes - p.pagedBytes + p.packed) }
 
 // shrink makes pages of rows while that saves more than to end the row group, as small groups make large files.
 func (p *parquetTable) shrink() {
@@ -244,7 +251,7 @@ func (p *parquetTable) shrink() {
 		p.flush()
 		return
 	}
-	p.waiting = p.packed
+	p.wait(p.packed)
 	p.page(false)
 }
 
@@ -269,7 +276,7 @@ func (p *parquetTable) write(m *codec.Message) error {
 	for _, l := range p.leaves {
 		n := l.keep(err == nil)
 		p.bytes += n
-		p.waiting += n
+		p.wait(p.waiting + n)
 	}
 	if err != nil {
 		return err
@@ -279,22 +286,44 @@ func (p *parquetTable) write(m *codec.Message) error {
 	} else if p.bytes-p.pagedBytes >= p.least {
 		p.page(false)
 	}
+	if p.groups.waiting > p.groups.most {
+		p.groups.shrink()
+	}
 	return nil
 }
 
+// maxWaiting is how many bytes of all tables together wait to be written.
+const maxWaiting = 96 << 20
+
 // groups makes the pages of one table at a time, in goroutines of its own.
 type groups struct {
+	tables  []*parquetTable
+	waiting int // bytes in all tables
+	most    int // of them
+
 	running sync.WaitGroup
 	of      *parquetTable // whose rows were the last ones
 	values  []values      // of these rows; their memory is for the next ones of the table
 	pagers  []pager
 }
 
+// shrink makes fewer bytes wait.
+func (g *groups) shrink() {
+	g.running.Wait()
+	for _, t := range g.tables {
+		t.settle()
+	}
+	for g.waiting > g.most {
+		slices.MaxFunc(g.tables, func(a, b *parquetTable) int { return cmp.Compare(a.waiting, b.waiting) }).shrink()
+	}
+}
+
 // flush begins to write the rows that wait as a row group.
 func (p *parquetTable) flush() {
 	if p.count > 0 {
 		p.page(true)
-		p.count, p.bytes, p.pagedCount, p.pagedBytes, p.waiting = 0, 0, 0, 0, 0
+		p.count, p.bytes, p.pagedCount, p.pagedBytes = 0, 0, 0, 0
+		p.wait(0)
 	}
 }
 

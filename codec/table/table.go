@@ -66,12 +66,7 @@ type kind struct {
 type rows interface {
 	// write writes a message. An error concerns only this message; those of the disk are kept in the file.
 	write(m *codec.Message) error
-	// size returns the bytes that wait to be written, or more: settle makes it what they are in memory.
-	size() int
-	settle()
-	// shrink makes them fewer.
-	shrink()
-	// flush writes them.
+	// flush writes the messages that wait.
 	flush()
 	// close completes the table.
 	close()

@@ -278,23 +278,23 @@ func TestMemory(t *testing.T) {
 		w, err := Parquet.Create(path, codec.CreateOptions{Compression: compression})
 		require.NoError(t, err)
 		inside := w.(*writer)
-		inside.most = 40_000
+		inside.groups.most = 40_000
 		channels := []*codec.Channel{channel("/a", "sensor_msgs/msg/LaserScan", ""),
 			channel("/b", "sensor_msgs/msg/LaserScan", ""), channel("/c", "sensor_msgs/msg/LaserScan", "")}
 		for i := range 1000 {
 			require.NoError(t, w.Write(&codec.Message{Channel: channels[i%3], LogTime: int64(i), Data: data}))
 			waiting := 0
-			for _, table := range inside.tables {
-				waiting += table.rows.size()
+			for _, table := range inside.groups.tables {
+				waiting += table.waiting
 			}
-			require.Equal(t, waiting, inside.waiting)
+			require.Equal(t, waiting, inside.groups.waiting)
 			require.LessOrEqual(t, waiting, 40_000)
 		}
 		inside.groups.running.Wait()
 		waiting := 0
-		for _, table := range inside.tables {
-			table.rows.settle()
-			waiting += table.rows.size()
+		for _, table := range inside.groups.tables {
+			table.settle()
+			waiting += table.waiting
 		}
 		require.LessOrEqual(t, waiting, 60_000, "with the pages that were made last")
 		require.NoError(t, w.Close())

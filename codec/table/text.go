@@ -27,10 +27,7 @@ func (t *text) write(m *codec.Message) (err error) {
 	return err
 }
 
-func (t *text) size() int { return 0 }
-func (t *text) settle()   {}
-func (t *text) shrink()   {}
-func (t *text) flush()    {}
+func (t *text) flush() {}
 
 // close completes a file. What goes to a stream has no head without a message, as there may be an error instead.
 func (t *text) close() {

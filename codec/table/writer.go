@@ -2,7 +2,6 @@ package table
 
 import (
 	"bufio"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -18,9 +17,6 @@ import (
 )
 
 var _ codec.Writer = (*writer)(nil)
-
-// maxWaiting is how many bytes of all tables together wait to be written.
-const maxWaiting = 96 << 20
 
 // writer writes a table for each topic: to files in a folder, or to a file or stream that holds one topic, or all.
 type writer struct {
@@ -39,8 +35,6 @@ type writer struct {
 	channels map[*codec.Channel]*table
 	files    []*file
 	disk     files.Set
-	waiting  int // bytes in all tables
-	most     int // of them
 	losses   codec.LossCounts
 	groups   groups
 	sync     bool // files are put on the disk
@@ -59,7 +53,7 @@ func newWriter(o Options, k kind, path string, stream io.Writer, c codec.CreateO
 		return nil, fmt.Errorf("create %s: %w", path, err)
 	}
 	w := &writer{options: o, kind: k, create: c, path: path, stream: stream, byKey: map[string]*table{},
-		channels: map[*codec.Channel]*table{}, losses: codec.LossCounts{}, most: maxWaiting}
+		channels: map[*codec.Channel]*table{}, losses: codec.LossCounts{}, groups: groups{most: maxWaiting}}
 	w.folder = stream == nil && !strings.EqualFold(filepath.Ext(path), "."+k.name)
 	if c.Overwrite && stream == nil {
 		if err := w.remove(); err != nil {
@@ -187,31 +181,11 @@ func (w *writer) Write(m *codec.Message) error {
 	if err := t.file.error(); err != nil {
 		return err
 	}
-	before := t.rows.size()
 	if err := t.rows.write(m); err != nil {
 		return err
 	}
 	t.file.count(m.LogTime)
-	if w.waiting += t.rows.size() - before; w.waiting > w.most {
-		w.shrink()
-	}
 	return t.file.error()
-}
-
-// shrink makes fewer bytes wait.
-func (w *writer) shrink() {
-	w.groups.running.Wait()
-	w.waiting = 0
-	for _, t := range w.tables {
-		t.rows.settle()
-		w.waiting += t.rows.size()
-	}
-	for w.waiting > w.most {
-		largest := slices.MaxFunc(w.tables, func(a, b *table) int { return cmp.Compare(a.rows.size(), b.rows.size()) })
-		w.waiting -= largest.rows.size()
-		largest.rows.shrink()
-		w.waiting += largest.rows.size()
-	}
 }
 
 // Sync implements codec.Writer.
@@ -222,7 +196,6 @@ func (w *writer) Sync() error {
 	for _, t := range w.tables {
 		t.rows.flush()
 	}
-	w.waiting = 0
 	w.groups.running.Wait()
 	var errs []error
 	for _, f := range w.files {

@@ -33,7 +33,7 @@ const categories = "ovwtha"
 // the next frame is one.
 func collisions(r *carla.Reader, category1, category2 byte) (list []collision, last carla.FrameStart, err error) {
 	actors, added := map[uint32]*carla.EventAdd{}, uint32(0)
-	before, now := map[[2]uint32]bool{}, map[[2]uint32]bool{} // pairs in the last frame and in the one before
+	before, now := map[[2]uint32]bool{}, map[[2]uint32]bool{} // pairs of the previous frame, and of this one
 	err = each(r, func(_ carla.Packet, b carla.Body) {
 		switch l := b.(type) {
 		case *carla.FrameStart:
