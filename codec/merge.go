@@ -6,8 +6,6 @@ import (
 	"io"
 	"math"
 	"slices"
-
-	"tapedeck/codec/heap"
 )
 
 // Merge yields the messages of several iterators as one, in the order of LogTime; of messages with equal times those of
@@ -48,9 +46,9 @@ func (in *mergeInput) Before(o *mergeInput) bool {
 }
 
 type merge struct {
-	pending []*mergeInput          // by start
-	open    heap.Heap[*mergeInput] // those that have a message
-	used    bool                   // the message of the first one was handed out
+	pending []*mergeInput     // by start
+	open    Heap[*mergeInput] // those that have a message
+	used    bool              // the message of the first one was handed out
 	err     error
 }
 

@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"tapedeck/codec"
-	"tapedeck/codec/heap"
 	"tapedeck/codec/store"
 )
 
@@ -294,7 +293,7 @@ func (c *cursor) Before(o *cursor) bool {
 type iterator struct {
 	path    string
 	query   codec.Query
-	cursors heap.Heap[*cursor]
+	cursors codec.Heap[*cursor]
 	skip    map[*codec.Channel]int // number of first messages to leave out
 	message codec.Message
 	end     error // after the last message

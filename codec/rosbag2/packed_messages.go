@@ -1,21 +1,17 @@
 package rosbag2
 
 import (
-	"fmt"
 	"io"
 
 	"tapedeck/codec"
-	"tapedeck/codec/internal/compressed"
+	"tapedeck/codec/internal/chunked"
 )
 
 // iterator decompresses messages.
 type iterator struct {
 	codec.Iterator
-	path       string
-	unpacker   compressed.Unpacker
+	unpacker   *chunked.Unpacker
 	compressed bool // all messages are, by metadata.yaml; without it, those that look so
-	query      codec.Query
-	labels     compressed.Labels
 	msg        codec.Message
 	err        error
 }
@@ -25,8 +21,8 @@ func (r *Reader) decompress(it codec.Iterator, err error, q codec.Query) (codec.
 	if err != nil || !r.compressedMessages && !r.databases { // package mcap decompresses payloads without a label
 		return it, err
 	}
-	return &iterator{Iterator: it, path: r.Path, compressed: r.compressedMessages, query: q,
-		labels: compressed.Labels{}}, nil
+	return &iterator{Iterator: it, unpacker: chunked.NewUnpacker(r.Path, q, r.compressedMessages),
+		compressed: r.compressedMessages}, nil
 }
 
 func (it *iterator) Next() (*codec.Message, error) {
@@ -37,21 +33,15 @@ func (it *iterator) Next() (*codec.Message, error) {
 			break
 		}
 		// What a writer notes of a failing disk is not compressed.
-		plain := !it.compressed || codec.IsEvents(m.Channel)
-		if plain && (!compressed.Is(m.Data) || m.Channel.Encoding != codec.EncodingCDR) {
+		if (!it.compressed || codec.IsEvents(m.Channel)) && !chunked.Compressed(m) {
 			return m, nil
 		}
-		data, err := it.unpacker.Unpack(m.Channel, m.Data)
-		if err == nil {
-			if !it.compressed {
-				it.labels.Tell(it.path, m.Channel, &it.query)
-			}
-			it.msg = *m
-			it.msg.Data, it.msg.Buffer = data, nil
+		it.msg = *m
+		ok, err := it.unpacker.Unpack(&it.msg)
+		if ok {
 			return &it.msg, nil
 		}
-		err = fmt.Errorf("read %s: message on %s at %d ns: %w", it.path, m.Channel.Topic, m.LogTime, err)
-		it.err = it.query.Damage(err)
+		it.err = err
 	}
 	return nil, it.err
 }

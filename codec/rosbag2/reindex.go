@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"tapedeck/codec"
-	"tapedeck/codec/internal/compressed"
+	"tapedeck/codec/internal/chunked"
 	"tapedeck/codec/mcap"
 	"tapedeck/msgs/plural"
 )
@@ -178,7 +178,7 @@ func (x *reindexer) hasPacked(name string) bool {
 	}
 	defer it.Close()
 	m, err := it.Next()
-	return err == nil && m.Channel.Encoding == codec.EncodingCDR && compressed.Is(m.Data)
+	return err == nil && chunked.Compressed(m)
 }
 
 // embedded returns the metadata that the last file embeds, of those that embed any.

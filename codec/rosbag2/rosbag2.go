@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"tapedeck/codec"
-	"tapedeck/codec/internal/compressed"
+	"tapedeck/codec/internal/chunked"
 	"tapedeck/codec/mcap"
 	"tapedeck/codec/rosbag2/internal/sqlite"
 	"tapedeck/codec/series"
@@ -69,7 +69,7 @@ func sniff(files *store.Files, path string, head []byte) bool {
 	if head != nil {
 		database := bytes.HasPrefix(head, []byte(sqlite.Magic)) || len(head) >= sqlite.PageSize
 		name := store.Base(path)
-		packed := isStorage(name) && unpackedName(name) != name && compressed.IsZstd(head)
+		packed := isStorage(name) && unpackedName(name) != name && chunked.IsZstd(head)
 		return isMetadata(head) || packed || filepath.Ext(bareName(name)) == ".db3" && database
 	}
 	if text, err := files.ReadFile(store.Join(path, metadataFile)); err == nil && isMetadata(text) {

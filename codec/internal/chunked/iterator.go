@@ -10,9 +10,6 @@ import (
 	"slices"
 
 	"tapedeck/codec"
-	"tapedeck/codec/heap"
-	"tapedeck/codec/internal/compressed"
-	"tapedeck/codec/internal/tail"
 	"tapedeck/codec/store"
 )
 
@@ -30,31 +27,30 @@ const (
 // time.
 type iterator struct {
 	*Contents
-	q       codec.Query
-	loader  Loader
-	pending []*Segment // to be opened, by start; those that are not wanted are among them
-	next    *Segment   // of pending, the first one that is wanted; nil when there is none
-	before  int64      // segments at or behind this offset are not read
-	open    heap.Heap[*source]
-	ahead   int64               // bytes to be fetched ahead
-	used    bool                // the message at the root was handed out
-	begun   bool                // a message was handed out
-	held    int                 // bytes that open holds
-	limit   int                 // of held, unless one source alone has more
-	spare   *spare              // memory to load segments into
-	wanted  []want              // by channel
-	packed  compressed.Unpacker // of payloads that are not what their channel says
-	labels  compressed.Labels   // what was told of them
-	msg     codec.Message
-	err     error
-	last    error // what ends the iteration
+	q        codec.Query
+	loader   Loader
+	pending  []*Segment // to be opened, by start; those that are not wanted are among them
+	next     *Segment   // of pending, the first one that is wanted; nil when there is none
+	before   int64      // segments at or behind this offset are not read
+	open     codec.Heap[*source]
+	ahead    int64  // bytes to be fetched ahead
+	used     bool   // the message at the root was handed out
+	begun    bool   // a message was handed out
+	held     int    // bytes that open holds
+	limit    int    // of held, unless one source alone has more
+	spare    *spare // memory to load segments into
+	wanted   []want // by channel
+	unpacker *Unpacker
+	msg      codec.Message
+	err      error
+	last     error // what ends the iteration
 }
 
 // want reports whether the messages of a channel are wanted.
 type want struct {
 	asked   bool
 	channel *codec.Channel // nil: no
-	tail    *tail.Tail     // unless nil, only these messages are wanted
+	tail    *Tail          // unless nil, only these messages are wanted
 }
 
 // source is a segment that is read.
@@ -93,7 +89,7 @@ func (c *Contents) Read(l Loader, q codec.Query) codec.Iterator {
 // prepare returns an iterator that has not picked a segment yet.
 func (c *Contents) prepare(l Loader, q codec.Query) *iterator {
 	it := &iterator{Contents: c, q: q, loader: l, limit: openBytes, last: io.EOF, before: math.MaxInt64,
-		spare: new(spare)}
+		spare: new(spare), unpacker: NewUnpacker(c.Path, q, false)}
 	for _, d := range c.Damage {
 		if err := q.Damage(d.Err); err != nil {
 			it.before, it.last = d.Offset, err
@@ -165,10 +161,10 @@ func (it *iterator) step() error {
 		if err := it.move(); err != nil {
 			return err
 		}
-		if !compressed.Is(it.msg.Data) || it.msg.Channel.Encoding != codec.EncodingCDR || it.stored {
+		if it.stored || !Compressed(&it.msg) {
 			return nil
 		}
-		if ok, err := it.unpack(); ok || err != nil {
+		if ok, err := it.unpacker.Unpack(&it.msg); ok || err != nil {
 			return err
 		}
 	}
@@ -215,20 +211,6 @@ func (it *iterator) move() error {
 	it.msg.Data, err = it.loader.Payload(m.Data)
 	it.msg.Buffer = nil
 	return err
-}
-
-// unpack decompresses the payload of a message, and reports whether that is possible.
-func (it *iterator) unpack() (bool, error) {
-	data, err := it.packed.Unpack(it.msg.Channel, it.msg.Data)
-	if err != nil {
-		return false, it.damage(fmt.Errorf("message on %s at %d ns: %w", it.msg.Channel.Topic, it.msg.LogTime, err))
-	}
-	if it.labels == nil {
-		it.labels = compressed.Labels{}
-	}
-	it.labels.Tell(it.Path, it.msg.Channel, &it.q)
-	it.msg.Data, it.msg.Buffer = data, nil
-	return true, nil
 }
 
 func (it *iterator) changed(s *source) error {
@@ -356,7 +338,7 @@ func (it *iterator) advance(s *source) (bool, error) {
 			continue
 		}
 		only := it.wanted[m.Channel].tail
-		if only == nil || only.Has(tail.Key{Time: m.Time, Place: s.Offset, Offset: int64(off)}) {
+		if only == nil || only.Has(Key{Time: m.Time, Place: s.Offset, Offset: int64(off)}) {
 			s.head = off
 			return true, nil
 		}
@@ -381,7 +363,7 @@ func (it *iterator) wants(id int) bool {
 		return false
 	}
 	if it.q.Last != nil {
-		w.tail = tail.New(n)
+		w.tail = NewTail(n)
 	}
 	w.channel = channel
 	return true
@@ -418,7 +400,7 @@ func (it *iterator) Close() error {
 		return nil
 	}
 	it.loader.Close()
-	it.packed.Close()
+	it.unpacker.Close()
 	*it = iterator{err: fmt.Errorf("read %s: %w", it.Path, fs.ErrClosed)}
 	return nil
 }

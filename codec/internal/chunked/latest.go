@@ -4,7 +4,6 @@ import (
 	"iter"
 	"slices"
 
-	"tapedeck/codec/internal/tail"
 	"tapedeck/codec/store"
 )
 
@@ -40,7 +39,7 @@ func (it *iterator) lacks(s *Segment) bool {
 func (it *iterator) find(s *Segment) {
 	found := func(id int, t, off int64) {
 		if it.q.Covers(t) && it.wants(id) {
-			it.wanted[id].tail.Add(tail.Key{Time: t, Place: s.Offset, Offset: off})
+			it.wanted[id].tail.Add(Key{Time: t, Place: s.Offset, Offset: off})
 		}
 	}
 	if it.loader.Find(s, found) {

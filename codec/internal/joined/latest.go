@@ -7,26 +7,26 @@ import (
 	"slices"
 
 	"tapedeck/codec"
-	"tapedeck/codec/internal/tail"
+	"tapedeck/codec/internal/chunked"
 )
 
 // latest is a query for the last messages of channels, over all files.
 type latest struct {
 	query codec.Query
 	keep  map[*codec.Channel]int // how many; of those that are wanted
-	tails map[*codec.Channel]*tail.Tail
+	tails map[*codec.Channel]*chunked.Tail
 }
 
 // latest serves a Query with Last. It asks the files that have messages of the channels, from the last one back.
 func (r *Reader) latest(q codec.Query) (codec.Iterator, error) {
-	l := &latest{q, map[*codec.Channel]int{}, map[*codec.Channel]*tail.Tail{}}
+	l := &latest{q, map[*codec.Channel]int{}, map[*codec.Channel]*chunked.Tail{}}
 	for _, t := range r.topics {
 		n := q.Depth(t.Channel)
 		if n != codec.All {
 			n = int(min(uint64(n), t.MessageCount))
 		}
 		if n > 0 {
-			l.keep[t.Channel], l.tails[t.Channel] = n, tail.New(n)
+			l.keep[t.Channel], l.tails[t.Channel] = n, chunked.NewTail(n)
 		}
 	}
 	l.query.Topics = func(c *codec.Channel) bool { return l.keep[c] > 0 }
@@ -103,8 +103,8 @@ func (it *latestOfPart) Next() (*codec.Message, error) {
 }
 
 // key returns the key of the message that was read last.
-func (it *latestOfPart) key(m *codec.Message) tail.Key {
+func (it *latestOfPart) key(m *codec.Message) chunked.Key {
 	c := it.part.channels[m.Channel]
 	it.counts[c]++
-	return tail.Key{Time: m.LogTime, Place: int64(it.part.rank), Offset: it.counts[c]}
+	return chunked.Key{Time: m.LogTime, Place: int64(it.part.rank), Offset: it.counts[c]}
 }

@@ -3,7 +3,6 @@ package player
 import (
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
-	"tapedeck/codec/heap"
 	"tapedeck/msgs"
 )
 
@@ -25,7 +24,7 @@ type ordered struct {
 	start, end  int64 // ns, of that time
 	first, last int64 // of the recording: what was before or after is played then
 
-	waiting heap.Heap[*orderedMessage]
+	waiting codec.Heap[*orderedMessage]
 	read    int64 // time of receipt up to which it was read
 	err     error
 	spare   []*orderedMessage

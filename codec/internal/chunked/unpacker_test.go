@@ -1,4 +1,4 @@
-package compressed
+package chunked
 
 import (
 	"testing"
@@ -15,15 +15,18 @@ func TestUnpack(t *testing.T) {
 	pack := func(b []byte) []byte { return encoder.EncodeAll(b, nil) }
 	payload := []byte("\x00\x01\x00\x00\x07")
 	c := &codec.Channel{Topic: "/a", Encoding: codec.EncodingCDR}
-	var u Unpacker
+	message := func(payload []byte) *codec.Message { return &codec.Message{Channel: c, Data: payload} }
+	u := NewUnpacker("file", codec.Query{}, false)
 	defer u.Close()
 	for range 2 {
-		got, err := u.Unpack(c, pack(payload))
+		m := message(pack(payload))
+		ok, err := u.Unpack(m)
 		require.NoError(t, err)
-		require.Equal(t, payload, got)
+		require.True(t, ok)
+		require.Equal(t, payload, m.Data)
 	}
-	require.False(t, Is(payload))
-	require.False(t, Is(nil))
+	require.False(t, Compressed(message(payload)))
+	require.False(t, Compressed(message(nil)))
 	claim := []byte{0x28, 0xb5, 0x2f, 0xfd, 0xe0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0} // 1 TiB
 	large := pack(make([]byte, 1<<20))
 	for want, packed := range map[string][]byte{
@@ -32,8 +35,10 @@ func TestUnpack(t *testing.T) {
 		"it is compressed more than once":    pack(pack(payload)),
 		"decompress: unexpected EOF":         large[:len(large)-1],
 	} {
-		require.True(t, Is(packed), want)
-		_, err := u.Unpack(c, packed)
+		require.True(t, Compressed(message(packed)), want)
+		ok, err := u.Unpack(message(packed))
+		require.False(t, ok)
+		require.ErrorContains(t, err, "read file: message on /a at 0 ns: ")
 		require.ErrorContains(t, err, want)
 	}
 }

@@ -1,4 +1,4 @@
-package tail
+package chunked
 
 import (
 	"math"
@@ -13,7 +13,7 @@ func TestTail(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
 		keep := random.IntN(12)
-		tail := New(keep)
+		tail := NewTail(keep)
 		var keys []Key
 		for range random.IntN(40) {
 			k := Key{random.Int64N(5), random.Int64N(3), int64(len(keys))}
@@ -38,7 +38,7 @@ func TestTail(t *testing.T) {
 }
 
 func TestAll(t *testing.T) {
-	tail := New(math.MaxInt)
+	tail := NewTail(math.MaxInt)
 	require.True(t, tail.All())
 	require.False(t, tail.Full(math.MinInt64))
 	require.True(t, tail.Has(Key{}))

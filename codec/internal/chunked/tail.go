@@ -1,11 +1,10 @@
-// Package tail finds the last messages of each channel.
-package tail
+package chunked
 
 import (
 	"cmp"
 	"math"
 
-	"tapedeck/codec/heap"
+	"tapedeck/codec"
 )
 
 // Key is the place of a message in the order in which a reader yields them.
@@ -23,11 +22,11 @@ func (k Key) Before(o Key) bool {
 // Tail is the end of a channel: the last keep of the messages that were added, in any order.
 type Tail struct {
 	keep int
-	keys heap.Heap[Key]
+	keys codec.Heap[Key]
 }
 
-// New returns an empty tail that keeps that many messages; math.MaxInt: all.
-func New(keep int) *Tail { return &Tail{keep: keep} }
+// NewTail returns an empty Tail that keeps that many messages; math.MaxInt: all.
+func NewTail(keep int) *Tail { return &Tail{keep: keep} }
 
 // All reports whether every message belongs to the tail. None need be added then.
 func (t *Tail) All() bool { return t.keep == math.MaxInt }

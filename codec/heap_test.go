@@ -1,4 +1,4 @@
-package heap
+package codec
 
 import (
 	"math/rand/v2"

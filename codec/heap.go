@@ -1,10 +1,10 @@
-// Package heap is a priority queue, for merging and sorting messages.
-package heap
+package codec
 
 // Ordered is an item that knows whether it comes before another one.
 type Ordered[T any] interface{ Before(T) bool }
 
-// Heap is a binary heap. Its first item, which comes before all others, is at index 0. The zero Heap is empty.
+// Heap is a priority queue, for merging and sorting messages: a binary heap. Its first item, which comes before all
+// others, is at index 0. The zero Heap is empty.
 type Heap[T Ordered[T]] []T
 
 // Push adds an item.

@@ -1,0 +1,110 @@
+package chunked
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/klauspost/compress/zstd"
+
+	"tapedeck/codec"
+	"tapedeck/msgs/plural"
+)
+
+// maxMessage is the largest message that is decompressed, in bytes.
+const maxMessage = 1 << 30
+
+// The first bytes of compressed payloads. No CDR begins like that: its first byte is 0.
+var (
+	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+	lz4Magic  = []byte{0x04, 0x22, 0x4d, 0x18}
+	lz4Legacy = []byte{0x02, 0x21, 0x4c, 0x18}
+)
+
+// IsZstd reports whether b begins with what zstd compressed.
+func IsZstd(b []byte) bool { return bytes.HasPrefix(b, zstdMagic) }
+
+// Compressed reports whether the payload of m is compressed although it is labelled as CDR, as rosbag2's compression
+// mode MESSAGE does.
+func Compressed(m *codec.Message) bool {
+	return looksCompressed(m.Data) && m.Channel.Encoding == codec.EncodingCDR
+}
+
+func looksCompressed(payload []byte) bool {
+	return len(payload) >= 4 && payload[0] != 0 &&
+		(IsZstd(payload) || bytes.HasPrefix(payload, lz4Magic) || bytes.HasPrefix(payload, lz4Legacy))
+}
+
+// Unpacker decompresses payloads of a recording that a recorder compressed one by one.
+type Unpacker struct {
+	path  string
+	query codec.Query
+	known bool                    // the recording says that they are compressed
+	told  map[*codec.Channel]bool // whose messages are compressed although the recording does not say so
+	zstd  *zstd.Decoder           // nil before the first payload
+	buf   []byte
+}
+
+// NewUnpacker returns an Unpacker for the messages that q selects of the recording at path. known tells that the
+// recording says that they are compressed.
+func NewUnpacker(path string, q codec.Query, known bool) *Unpacker {
+	return &Unpacker{path: path, query: q, known: known, told: map[*codec.Channel]bool{}}
+}
+
+// Unpack makes the payload of m what it was before it was compressed, valid until the next call. It is false if that
+// is not possible, which is damage: the error is that of Query.Damage.
+func (u *Unpacker) Unpack(m *codec.Message) (bool, error) {
+	data, err := u.unpack(m)
+	if err != nil {
+		return false, u.query.Damage(fmt.Errorf("read %s: message on %s at %d ns: %w", u.path, m.Channel.Topic,
+			m.LogTime, err))
+	}
+	if !u.known && !u.told[m.Channel] {
+		u.told[m.Channel] = true
+		u.query.Mislabel(fmt.Errorf("read %s: messages of %s are called %s and are compressed with zstd, one by one, "+
+			"as by rosbag2's compression mode MESSAGE; they are decompressed", u.path, m.Channel.Topic,
+			m.Channel.Encoding))
+	}
+	m.Data, m.Buffer = data, nil
+	return true, nil
+}
+
+func (u *Unpacker) unpack(m *codec.Message) ([]byte, error) {
+	payload := m.Data
+	if bytes.HasPrefix(payload, lz4Magic) || bytes.HasPrefix(payload, lz4Legacy) {
+		return nil, fmt.Errorf("it is compressed with LZ4, not %s as the recording says", m.Channel.Encoding)
+	}
+	var head zstd.Header
+	if err := head.Decode(payload); err != nil {
+		return nil, fmt.Errorf("decompress: %w", err)
+	}
+	// No compression makes more than 32 KiB of a byte: such a size is damage, and not asked of the system.
+	if head.HasFCS && head.FrameContentSize > uint64(len(payload))<<15 {
+		return nil, fmt.Errorf("decompress: %s cannot hold %d", plural.Count(len(payload), "byte"),
+			head.FrameContentSize)
+	}
+	if u.zstd == nil {
+		var err error
+		u.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxMessage))
+		if err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	u.buf, err = u.zstd.DecodeAll(payload, u.buf[:0])
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("decompress: %w", err)
+	case m.Channel.Encoding == codec.EncodingCDR && looksCompressed(u.buf):
+		return nil, errors.New("it is compressed more than once")
+	}
+	return u.buf, nil
+}
+
+// Close frees what u holds.
+func (u *Unpacker) Close() {
+	if u.zstd != nil {
+		u.zstd.Close()
+	}
+	u.zstd, u.buf = nil, nil
+}
