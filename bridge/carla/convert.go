@@ -28,15 +28,7 @@ func Location(p geometry_msgs.Point) carla.Vector {
 // Quaternion turns roll, pitch and yaw in degrees into an orientation. Mirrored with y, pitch and yaw change their
 // direction.
 func Quaternion(v carla.Vector) geometry_msgs.Quaternion {
-	sr, cr := math.Sincos(v.X / radian / 2)
-	sp, cp := math.Sincos(-v.Y / radian / 2)
-	sy, cy := math.Sincos(-v.Z / radian / 2)
-	return geometry_msgs.Quaternion{
-		X: sr*cp*cy - cr*sp*sy,
-		Y: cr*sp*cy + sr*cp*sy,
-		Z: cr*cp*sy - sr*sp*cy,
-		W: cr*cp*cy + sr*sp*sy,
-	}
+	return geometry_msgs.FromEuler(v.X/radian, -v.Y/radian, -v.Z/radian)
 }
 
 // Rotation is the inverse of Quaternion: roll and yaw from -180 to 180 degrees, pitch from -90 to 90. Straight up or

@@ -64,15 +64,6 @@ func newQuaternion(w, x, y, z float32) geometry_msgs.Quaternion {
 	return geometry_msgs.Quaternion{X: float64(x), Y: float64(y), Z: float64(z), W: float64(w)}
 }
 
-// fromEuler returns the rotation by MAVLink's roll, pitch and yaw, about the fixed axes x, y and z in this order.
-func fromEuler(roll, pitch, yaw float32) geometry_msgs.Quaternion {
-	sr, cr := math.Sincos(float64(roll) / 2)
-	sp, cp := math.Sincos(float64(pitch) / 2)
-	sy, cy := math.Sincos(float64(yaw) / 2)
-	return geometry_msgs.Quaternion{X: sr*cp*cy - cr*sp*sy, Y: cr*sp*cy + sr*cp*sy, Z: cr*cp*sy - sr*sp*cy,
-		W: cr*cp*cy + sr*sp*sy}
-}
-
 // between returns the attitude q of a body in the world for other axes of both.
 func between(q geometry_msgs.Quaternion, world, body axes) geometry_msgs.Quaternion {
 	return world.q.Times(q).Times(body.q.Conjugate())

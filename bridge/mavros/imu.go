@@ -66,7 +66,8 @@ func diagonal(stdev float64) [9]float64 {
 
 func (v *Vehicle) attitude(m *common.MessageAttitude) {
 	if !v.isRecent(v.quaternions) {
-		v.sendAttitude(fromEuler(m.Roll, m.Pitch, m.Yaw), newVector(m.Rollspeed, m.Pitchspeed, m.Yawspeed))
+		v.sendAttitude(geometry_msgs.FromEuler(float64(m.Roll), float64(m.Pitch), float64(m.Yaw)),
+			newVector(m.Rollspeed, m.Pitchspeed, m.Yawspeed))
 	}
 }
 

@@ -35,7 +35,7 @@ func TestAttitude(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newTestVehicle(t)
-			q := fromEuler(test.roll, test.pitch, test.yaw)
+			q := geometry_msgs.FromEuler(float64(test.roll), float64(test.pitch), float64(test.yaw))
 			s.receive(&common.MessageAttitude{Roll: test.roll, Pitch: test.pitch, Yaw: test.yaw, Rollspeed: 1,
 				Pitchspeed: 2,
 				Yawspeed:   3},

@@ -5,11 +5,12 @@ import (
 	"reflect"
 	"strings"
 	"sync"
-	"unicode"
 
 	"github.com/bluenviron/gomavlib/v3/pkg/dialect"
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
 	"github.com/bluenviron/gomavlib/v3/pkg/message"
+
+	"tapedeck/msgs/rosidl"
 )
 
 // LatestStamp is the latest time that is taken for one, in µs: the year 2100.
@@ -20,14 +21,8 @@ func MessageName(m message.Message) string {
 	if _, raw := m.(*message.MessageRaw); raw {
 		return "UNKNOWN"
 	}
-	var b strings.Builder
-	for i, r := range strings.TrimPrefix(reflect.TypeOf(m).Elem().Name(), "Message") {
-		if i > 0 && unicode.IsUpper(r) {
-			b.WriteByte('_')
-		}
-		b.WriteRune(unicode.ToUpper(r))
-	}
-	return b.String()
+	name := strings.TrimPrefix(reflect.TypeOf(m).Elem().Name(), "Message")
+	return strings.ToUpper(rosidl.SnakeCase(name, ""))
 }
 
 // MessageID returns the id of a message by name, such as 105 for HIGHRES_IMU.

@@ -4,6 +4,8 @@ import (
 	_ "embed"
 	"strings"
 	"sync"
+
+	"tapedeck/msgs/rosidl"
 )
 
 // px4Text has the fields of the types of px4_msgs, of each of its releases from 1.13 on: "topic = Type" for each topic
@@ -84,13 +86,4 @@ func (t *px4Type) matches(n *node) bool {
 }
 
 // camelCase returns the name of a type for a format: "VehicleAttitude" for vehicle_attitude.
-func camelCase(name string) string {
-	var b strings.Builder
-	for _, part := range strings.FieldsFunc(name, func(r rune) bool { return r == '_' || r == '-' || r == '/' }) {
-		b.WriteString(strings.ToUpper(part[:1]) + part[1:])
-	}
-	if s := b.String(); s != "" && (s[0] < '0' || s[0] > '9') {
-		return s
-	}
-	return "Format" + b.String()
-}
+func camelCase(name string) string { return rosidl.CamelCase(name, "Format") }

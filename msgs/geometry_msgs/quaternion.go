@@ -1,5 +1,20 @@
 package geometry_msgs
 
+import "math"
+
+// FromEuler returns the rotation by roll, pitch and yaw, in rad, about the fixed axes x, y and z in this order.
+func FromEuler(roll, pitch, yaw float64) Quaternion {
+	sr, cr := math.Sincos(roll / 2)
+	sp, cp := math.Sincos(pitch / 2)
+	sy, cy := math.Sincos(yaw / 2)
+	return Quaternion{
+		X: sr*cp*cy - cr*sp*sy,
+		Y: cr*sp*cy + sr*cp*sy,
+		Z: cr*cp*sy - sr*sp*cy,
+		W: cr*cp*cy + sr*sp*sy,
+	}
+}
+
 // Times returns the rotation by r and then by q. Both are orientations: quaternions of length 1.
 func (q Quaternion) Times(r Quaternion) Quaternion {
 	return Quaternion{
