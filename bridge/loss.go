@@ -7,28 +7,21 @@ import (
 	"tapedeck/codec"
 )
 
-type (
-	// Loss is what a translation loses, as writers of formats lose some.
-	Loss = codec.Loss
-	// LossCounts counts losses.
-	LossCounts = codec.LossCounts
-)
-
 // LossCounters counts the losses of a translator, whose readings may count at once.
 type LossCounters struct {
 	mu     sync.Mutex
-	counts map[Loss]*atomic.Uint64 // by losses without Messages
+	counts map[codec.Loss]*atomic.Uint64 // by losses without Messages
 }
 
 // Of returns the number of messages on a topic that lost something. The caller increases it.
 func (l *LossCounters) Of(topic, what string) *atomic.Uint64 {
-	key := Loss{Topic: topic, What: what}
+	key := codec.Loss{Topic: topic, What: what}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	messages := l.counts[key]
 	if messages == nil {
 		if l.counts == nil {
-			l.counts = map[Loss]*atomic.Uint64{}
+			l.counts = map[codec.Loss]*atomic.Uint64{}
 		}
 		messages = new(atomic.Uint64)
 		l.counts[key] = messages
@@ -37,10 +30,10 @@ func (l *LossCounters) Of(topic, what string) *atomic.Uint64 {
 }
 
 // Losses returns the losses by topic and content.
-func (l *LossCounters) Losses() []Loss {
+func (l *LossCounters) Losses() []codec.Loss {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := LossCounts{}
+	all := codec.LossCounts{}
 	for loss, n := range l.counts {
 		if n := n.Load(); n > 0 {
 			all[loss] = n

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"tapedeck/codec"
-	"tapedeck/msgs/rosidl"
 )
 
 // Translator translates the messages of one recording from one encoding to another: foreign messages to ROS 2's, or the
@@ -23,7 +22,7 @@ type Translator interface {
 	// out; a nil wanted refuses none.
 	Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error)
 	// Losses returns what all messages so far had and their translations have not. It must not be called during one.
-	Losses() []Loss
+	Losses() []codec.Loss
 	// Quiet returns nil if every message of a channel becomes messages of all its topics. Otherwise the last message of
 	// a topic may come from one long before the last ones of the channel, and all are read to find it: by the Translator
 	// that Quiet returns, which makes the same messages and counts no losses.
@@ -108,11 +107,6 @@ func (e *TranslationError) Error() string {
 // Unwrap returns why.
 func (e *TranslationError) Unwrap() error { return e.Err }
 
-// NewChannel returns a channel of ROS 2 messages, of a type whose definition library has.
-func NewChannel(library *rosidl.Library, topic, typeName string, qos codec.QoS) (*codec.Channel, error) {
-	return codec.NewChannel(library, topic, typeName, qos)
-}
-
 func topicsOf(translator Translator, topic codec.TopicInfo, to string) ([]codec.TopicInfo, error) {
 	if translator == nil {
 		return nil, fmt.Errorf("its messages are %s, and there is no translation to %s", topic.Channel.Encoding, to)
@@ -185,8 +179,8 @@ func (t *Translated) Close() error {
 }
 
 // Losses returns the losses of all readings so far. It must not be called during one.
-func (t *Translated) Losses() []Loss {
-	var all []Loss
+func (t *Translated) Losses() []codec.Loss {
+	var all []codec.Loss
 	for _, encoding := range slices.Sorted(maps.Keys(t.by)) {
 		all = append(all, t.by[encoding].Losses()...)
 	}

@@ -54,7 +54,7 @@ type counter struct {
 	one, two *codec.Channel
 }
 
-func (counter) Losses() []Loss { return nil }
+func (counter) Losses() []codec.Loss { return nil }
 
 func (c counter) Topics(t codec.TopicInfo) ([]codec.TopicInfo, error) {
 	if t.Channel.Type == "odd" {
@@ -177,7 +177,7 @@ type echo struct {
 	channel *codec.Channel
 }
 
-func (echo) Losses() []Loss { return nil }
+func (echo) Losses() []codec.Loss { return nil }
 
 func (e echo) Topics(t codec.TopicInfo) ([]codec.TopicInfo, error) {
 	return []codec.TopicInfo{{Channel: e.channel, MessageCount: t.MessageCount}}, nil
@@ -247,11 +247,11 @@ func TestTranslateNothing(t *testing.T) {
 }
 
 func TestNewChannel(t *testing.T) {
-	c, err := NewChannel(msgs.Library(), "/imu", "sensor_msgs/msg/Imu", codec.DefaultQoS())
+	c, err := codec.NewChannel(msgs.Library(), "/imu", "sensor_msgs/msg/Imu", codec.DefaultQoS())
 	require.NoError(t, err)
 	require.Equal(t, codec.EncodingCDR, c.Encoding)
 	require.Contains(t, string(c.Schema.Data), "MSG: std_msgs/Header")
 	require.Regexp(t, "^RIHS01_[0-9a-f]{64}$", c.TypeHash)
-	_, err = NewChannel(msgs.Library(), "/imu", "sensor_msgs/msg/None", codec.DefaultQoS())
+	_, err = codec.NewChannel(msgs.Library(), "/imu", "sensor_msgs/msg/None", codec.DefaultQoS())
 	require.ErrorContains(t, err, "channel /imu [sensor_msgs/msg/None]: ")
 }

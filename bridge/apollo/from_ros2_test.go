@@ -15,7 +15,6 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 
-	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
@@ -44,7 +43,7 @@ func oneMessage(t testing.TB, topic string, m msgs.Message) *bridgetest.Recordin
 }
 
 // fromROS2Of translates a message, and returns the result as text, its channel and the losses.
-func fromROS2Of(t testing.TB, topic string, m msgs.Message) (text string, to *codec.Channel, losses []bridge.Loss) {
+func fromROS2Of(t testing.TB, topic string, m msgs.Message) (text string, to *codec.Channel, losses []codec.Loss) {
 	t.Helper()
 	r := oneMessage(t, topic, m)
 	b := newThereAndBack(t, r, r.Messages[0].Channel)
@@ -394,6 +393,6 @@ func TestVendorFields(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Equal(t, schemas[0], schemas[1])
-	require.Equal(t, []bridge.Loss{{Topic: "/b", What: "field no name of the points", Messages: 1}},
+	require.Equal(t, []codec.Loss{{Topic: "/b", What: "field no name of the points", Messages: 1}},
 		from.Losses())
 }

@@ -15,7 +15,6 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
 
-	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
@@ -27,7 +26,7 @@ import (
 func generatedSchema(t testing.TB, all *plans) *cdr.Schema {
 	library, err := all.library()
 	require.NoError(t, err)
-	c, err := bridge.NewChannel(library, "/topic", all.root().name, codec.DefaultQoS())
+	c, err := codec.NewChannel(library, "/topic", all.root().name, codec.DefaultQoS())
 	require.NoError(t, err)
 	require.Regexp(t, "^RIHS01_[0-9a-f]{64}$", c.TypeHash)
 	library, err = rosidl.ParseConcatenated(c.Type, string(c.Schema.Data))

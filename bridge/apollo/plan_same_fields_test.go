@@ -11,7 +11,6 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 
-	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
@@ -65,7 +64,7 @@ int8[] d
 type thereAndBack struct {
 	there, back             func(*codec.Message) ([]codec.Message, error)
 	source, middle, restore *codec.Channel
-	losses                  func() []bridge.Loss
+	losses                  func() []codec.Loss
 }
 
 func newThereAndBack(t testing.TB, r codec.Reader, source *codec.Channel) *thereAndBack {
@@ -100,7 +99,7 @@ func (b *thereAndBack) again(t testing.TB, payload []byte) []byte {
 
 func channelOf(t testing.TB, library *rosidl.Library, topic, typeName string) *codec.Channel {
 	t.Helper()
-	c, err := bridge.NewChannel(library, topic, typeName, codec.DefaultQoS())
+	c, err := codec.NewChannel(library, topic, typeName, codec.DefaultQoS())
 	require.NoError(t, err)
 	return c
 }

@@ -90,8 +90,8 @@ func (t *toROS2) Topics(topic codec.TopicInfo) (become []codec.TopicInfo, err er
 }
 
 // Losses returns the fields that no ROS 2 message has.
-func (t *toROS2) Losses() []bridge.Loss {
-	var all []bridge.Loss
+func (t *toROS2) Losses() []codec.Loss {
+	var all []codec.Loss
 	for _, c := range t.order {
 		all = append(all, c.losses.Losses()...)
 	}
@@ -147,13 +147,13 @@ func (t target) channel(apollo string, all *plans) (*codec.Channel, error) {
 		qos.Durability, qos.Depth = codec.TransientLocal, 1
 	}
 	if t.typeName != generated {
-		return bridge.NewChannel(msgs.Library(), topic, t.typeName, qos)
+		return codec.NewChannel(msgs.Library(), topic, t.typeName, qos)
 	}
 	library, err := all.library()
 	if err != nil {
 		return nil, err
 	}
-	return bridge.NewChannel(library, topic, all.root().name, qos)
+	return codec.NewChannel(library, topic, all.root().name, qos)
 }
 
 // descriptorOf returns the descriptor of a channel's messages.

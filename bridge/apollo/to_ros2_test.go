@@ -15,7 +15,6 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
 
-	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 	"tapedeck/msgs/builtin_interfaces"
@@ -33,7 +32,7 @@ import (
 // first translates a real recording to ROS 2, and returns the first message and the number of messages by topic and
 // type.
 func first(t *testing.T, name string) (
-	messages map[string]*codec.Message, counts map[string]int, losses []bridge.Loss,
+	messages map[string]*codec.Message, counts map[string]int, losses []codec.Loss,
 ) {
 	t.Helper()
 	source, err := formats.Open(samples.Path(t, "apollo/"+name))
@@ -76,7 +75,7 @@ func TestSensors(t *testing.T) {
 		"/tf tf2_msgs/msg/TFMessage":                                                       400,
 		"/tf_static tf2_msgs/msg/TFMessage":                                                1,
 	}, counts)
-	require.ElementsMatch(t, []bridge.Loss{
+	require.ElementsMatch(t, []codec.Loss{
 		{Topic: "/apollo/sensor/camera/front_6mm/image", What: "header.module_name", Messages: 20},
 		{Topic: "/apollo/sensor/camera/front_6mm/image", What: "header.sequence_num", Messages: 19},
 		{Topic: "/apollo/sensor/camera/front_6mm/image", What: "measurement_time", Messages: 20},
@@ -289,7 +288,7 @@ func channelOfSet(t testing.TB, set *descriptorpb.FileDescriptorSet, typeName st
 }
 
 // translated returns the translation of an encoded message and its losses.
-func translated(t testing.TB, c *codec.Channel, data []byte) ([]codec.Message, []bridge.Loss) {
+func translated(t testing.TB, c *codec.Channel, data []byte) ([]codec.Message, []codec.Loss) {
 	translator, _ := bridgetest.Announce(t, nil, ToROS2, c)
 	out, err := translator.Begin(nil)(&codec.Message{Channel: c, LogTime: 5e9, Data: data})
 	require.NoError(t, err)
@@ -464,7 +463,7 @@ file {
 	require.True(t, math.IsNaN(float64(math.Float32frombits(binary.LittleEndian.Uint32(first[8:])))))
 	require.EqualValues(t, 3, binary.LittleEndian.Uint32(first[12:]))
 	require.Equal(t, -3.0, math.Float64frombits(binary.LittleEndian.Uint64(first[16:])))
-	require.Equal(t, []bridge.Loss{{Topic: "/topic", What: "measurement_time", Messages: 1},
+	require.Equal(t, []codec.Loss{{Topic: "/topic", What: "measurement_time", Messages: 1},
 		{Topic: "/topic", What: "point.returns", Messages: 1}}, losses)
 }
 
@@ -531,10 +530,10 @@ func TestUndescribed(t *testing.T) {
 	unknown := protowire.AppendVarint(protowire.AppendTag(nil, 99, protowire.VarintType), 0)
 	message := append(protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), unknown), unknown...)
 	_, losses := translated(t, ownChannel(t, "apollo.drivers.Image"), message)
-	require.Equal(t, []bridge.Loss{{Topic: "/topic", What: "fields that the recording does not describe", Messages: 1}},
+	require.Equal(t, []codec.Loss{{Topic: "/topic", What: "fields that the recording does not describe", Messages: 1}},
 		losses)
 	_, losses = translated(t, ownChannel(t, "apollo.control.ControlCommand"), message)
-	require.Equal(t, []bridge.Loss{
+	require.Equal(t, []codec.Loss{
 		{Topic: "/topic", What: "fields that the recording does not describe", Messages: 1},
 		{Topic: "/topic", What: "fields that the recording does not describe, of apollo.common.Header", Messages: 1},
 	}, losses)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strconv"
 
-	"tapedeck/bridge"
+	"tapedeck/codec"
 	"tapedeck/codec/carla"
 	"tapedeck/msgs/carla_msgs"
 	"tapedeck/msgs/geometry_msgs"
@@ -20,7 +20,7 @@ import (
 type logState struct {
 	profile carla.Profile
 	options WriteOptions
-	losses  bridge.LossCounts
+	losses  codec.LossCounts
 	frames
 	updates uint64 // messages with places so far
 
@@ -53,7 +53,7 @@ const firstID = 1000
 
 func newLogState(o WriteOptions) *logState {
 	return &logState{
-		profile: o.Profile, options: o, losses: bridge.LossCounts{}, frames: frames{},
+		profile: o.Profile, options: o, losses: codec.LossCounts{}, frames: frames{},
 		listed: map[uint32]*logActor{}, named: map[string]*logActor{}, framed: map[string]*logActor{},
 		ids: map[uint32]*logActor{}, nextID: firstID,
 	}
@@ -521,7 +521,7 @@ func (s *logState) inLog(id uint32) uint32 {
 }
 
 // Losses implements codec.Writer.
-func (w *Writer) Losses() []bridge.Loss {
+func (w *Writer) Losses() []codec.Loss {
 	all := maps.Clone(w.losses)
 	for name, f := range w.frames {
 		if !f.used && w.framed[name] == nil {

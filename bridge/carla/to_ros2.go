@@ -38,7 +38,7 @@ func (o ReadOptions) ToROS2(r codec.Reader) (bridge.Translator, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &translator{options: o, library: msgs.Library(), logs: map[*codec.Channel]*log{}, losses: bridge.LossCounts{}}
+	t := &translator{options: o, library: msgs.Library(), logs: map[*codec.Channel]*log{}, losses: codec.LossCounts{}}
 	for _, topic := range info.Topics {
 		if topic.Channel.Encoding != carla.Encoding {
 			continue
@@ -58,7 +58,7 @@ func (o ReadOptions) ToROS2(r codec.Reader) (bridge.Translator, error) {
 type translator struct {
 	bridge.EveryMessage
 	options ReadOptions
-	losses  bridge.LossCounts
+	losses  codec.LossCounts
 	library *rosidl.Library
 	logs    map[*codec.Channel]*log
 }
@@ -72,7 +72,7 @@ func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 }
 
 // Losses returns the packets that have no message, with the number of frames that had them.
-func (t *translator) Losses() []bridge.Loss { return t.losses.Losses() }
+func (t *translator) Losses() []codec.Loss { return t.losses.Losses() }
 
 func (t *translator) Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
 	readings := map[*codec.Channel]*reading{}
@@ -102,7 +102,7 @@ type reading struct {
 	physicsSent map[uint32]bool // vehicles whose physics were sent
 	boxes       bool            // the markers are wanted
 	begun       bool
-	lost        bridge.LossCounts
+	lost        codec.LossCounts
 	unsupported [256]string
 
 	// Of the frame that is translated:
@@ -145,7 +145,7 @@ type bodies struct {
 	changes    changes
 }
 
-func newReading(l *log, lost bridge.LossCounts, wanted func(*codec.Channel) bool) *reading {
+func newReading(l *log, lost codec.LossCounts, wanted func(*codec.Channel) bool) *reading {
 	return &reading{
 		log: l, lost: lost, unsupported: unsupported(l.profile), state: carla.NewState(l.profile),
 		decoder: carla.Decoder{Profile: l.profile}, tracks: map[uint32]*track{}, physicsSent: map[uint32]bool{},

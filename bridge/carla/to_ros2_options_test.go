@@ -219,7 +219,7 @@ func TestTranslatorLosses(t *testing.T) {
 	tp.Messages[1].Data = append(tp.Messages[1].Data, own...)
 	r := ReadOptions{}.read(t, tp)
 	collect(t, r, codec.Query{})
-	require.Equal(t, []bridge.Loss{
+	require.Equal(t, []codec.Loss{
 		{Topic: "/carla/log", What: "lights of the scene", Messages: 1},
 		{Topic: "/carla/log", What: "lights of vehicles", Messages: 1},
 		{Topic: "/carla/log", What: "origins of boxes, and boxes of all but vehicles and walkers", Messages: 2},
@@ -241,7 +241,7 @@ func TestOmissions(t *testing.T) {
 		&carla.PhysicsControlList{{Actor: 11}})
 	r = ReadOptions{}.read(t, tp)
 	collect(t, r, codec.Query{})
-	require.Equal(t, []bridge.Loss{
+	require.Equal(t, []codec.Loss{
 		{Topic: "/carla/log", What: "attributes of actors other than role_name", Messages: 1},
 		{Topic: "/carla/log", What: "curves, gears and ratios of vehicles", Messages: 1},
 		{Topic: "/carla/log", What: "elapsed time and freezing of traffic lights", Messages: 1},

@@ -122,7 +122,7 @@ func (b *channelBuilder) add(topic, typeName string, qos codec.QoS, count uint64
 		return nil
 	}
 	if b.models[typeName] == nil {
-		if b.models[typeName], b.err = bridge.NewChannel(b.library, topic, typeName, qos); b.err != nil {
+		if b.models[typeName], b.err = codec.NewChannel(b.library, topic, typeName, qos); b.err != nil {
 			return nil
 		}
 	}

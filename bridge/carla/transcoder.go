@@ -3,7 +3,6 @@ package carla
 import (
 	"maps"
 
-	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/codec/carla"
 )
@@ -12,7 +11,7 @@ import (
 type Transcoder struct {
 	codec.Writer // of frames of the profile
 	profile      carla.Profile
-	losses       bridge.LossCounts
+	losses       codec.LossCounts
 	logs         map[*codec.Channel]*transcoded
 	data         []byte
 }
@@ -26,7 +25,7 @@ type transcoded struct {
 // NewTranscoder returns a Transcoder of frames to w, which it owns.
 func NewTranscoder(w codec.Writer, p carla.Profile) *Transcoder {
 	return &Transcoder{
-		Writer: w, profile: p, losses: bridge.LossCounts{}, logs: map[*codec.Channel]*transcoded{},
+		Writer: w, profile: p, losses: codec.LossCounts{}, logs: map[*codec.Channel]*transcoded{},
 	}
 }
 
@@ -80,4 +79,4 @@ func (t *Transcoder) Write(m *codec.Message) error {
 }
 
 // Losses implements codec.Writer.
-func (t *Transcoder) Losses() []bridge.Loss { return t.losses.Losses() }
+func (t *Transcoder) Losses() []codec.Loss { return t.losses.Losses() }

@@ -95,9 +95,7 @@ func (t *rawType) channel(topic string) (*codec.Channel, error) {
 	if err != nil {
 		return nil, err
 	}
-	hash, err := library.Hash(kind)
-	return &codec.Channel{Topic: topic, Type: kind, Encoding: codec.EncodingCDR, TypeHash: hash,
-		Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(t.text)}}, err
+	return codec.NewChannel(library, topic, kind)
 }
 
 // encode appends a message.

@@ -41,7 +41,7 @@ func ToROS2(r codec.Reader) (bridge.Translator, error) { return ReadOptions{}.To
 
 // ToROS2 returns a translator as the function does, with options.
 func (o ReadOptions) ToROS2(r codec.Reader) (bridge.Translator, error) {
-	t := &translator{options: o, library: msgs.Library(), logs: map[*codec.Channel]*log{}, losses: bridge.LossCounts{}}
+	t := &translator{options: o, library: msgs.Library(), logs: map[*codec.Channel]*log{}, losses: codec.LossCounts{}}
 	t.geoid = sync.OnceValues(func() (_ *Geoid, err error) {
 		t.opened, err = FindGeoid("")
 		return t.opened, err
@@ -66,7 +66,7 @@ type translator struct {
 	options ReadOptions
 	library *rosidl.Library
 	logs    map[*codec.Channel]*log
-	losses  bridge.LossCounts
+	losses  codec.LossCounts
 	geoid   func() (*Geoid, error)
 	opened  *Geoid // by geoid; nil: none
 }
@@ -135,7 +135,7 @@ func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 // Quiet implements bridge.Translator: a log has frames of all kinds on one channel.
 func (t *translator) Quiet() bridge.Translator {
 	quiet := *t
-	quiet.losses = bridge.LossCounts{}
+	quiet.losses = codec.LossCounts{}
 	return &quiet
 }
 
@@ -148,7 +148,7 @@ func (t *translator) Close() error {
 }
 
 // Losses returns the messages that have no topic.
-func (t *translator) Losses() []bridge.Loss { return t.losses.Losses() }
+func (t *translator) Losses() []codec.Loss { return t.losses.Losses() }
 
 func (t *translator) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
 	readings := map[*codec.Channel]*reading{}
@@ -204,7 +204,7 @@ func (s *sender) Send(t Topic, m msgs.Message) {
 	name := "/" + path.Join(s.name, info.Name)
 	if s.reading.surveys {
 		create = func() (*codec.Channel, error) {
-			return bridge.NewChannel(s.reading.library, name, info.Message.TypeName(), info.QoS())
+			return codec.NewChannel(s.reading.library, name, info.Message.TypeName(), info.QoS())
 		}
 	}
 	s.reading.send(name, create, func(to []byte) ([]byte, error) { return cdr.Append(to, m) })

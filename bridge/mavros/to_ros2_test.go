@@ -193,7 +193,7 @@ func TestSystems(t *testing.T) {
 	}
 	require.Equal(t, map[string]int{"/mavros/state": 1, "/mavros/imu/data": 1, "/uas9/state": 1, "/uas9/imu/data": 2},
 		counts)
-	require.Equal(t, []bridge.Loss{
+	require.Equal(t, []codec.Loss{
 		{Topic: tlog.Topic, What: "UNKNOWN", Messages: 1},
 		{Topic: tlog.Topic, What: "VIBRATION", Messages: 1},
 		{Topic: tlog.Topic, What: "messages of 255/190, which is not an autopilot", Messages: 1},
@@ -247,7 +247,7 @@ func TestRawMessages(t *testing.T) {
 
 // TestLostValues has messages of known types of which nothing, or not everything, can be published.
 func TestLostValues(t *testing.T) {
-	r := &reading{translator: &translator{losses: bridge.LossCounts{}}}
+	r := &reading{translator: &translator{losses: codec.LossCounts{}}}
 	s := &sender{Vehicle: &Vehicle{}, reading: r}
 	count := func(m message.Message) { r.countLosses("/log", s, &mavlink.Frame{Message: m}) }
 	count(&common.MessageOdometry{})
@@ -259,7 +259,7 @@ func TestLostValues(t *testing.T) {
 	count(&common.MessageRawImu{})
 	s.sent, s.noGeoid = true, 1
 	count(&ardupilotmega.MessageGlobalPositionInt{})
-	require.Equal(t, []bridge.Loss{
+	require.Equal(t, []codec.Loss{
 		{Topic: "/log", What: "ODOMETRY whose values are not valid or not supported", Messages: 1},
 		{Topic: "/log", What: "RAW_IMU whose values are not valid or not supported", Messages: 1},
 		{Topic: "/log", What: "height above the ellipsoid of GLOBAL_POSITION_INT, which is above mean sea level for " +

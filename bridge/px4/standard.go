@@ -102,7 +102,7 @@ func newSource(c *codec.Channel, library, own *rosidl.Library) (*source, error) 
 		return nil, nil
 	}
 	for _, out := range known.topics {
-		to, err := bridge.NewChannel(own, c.Topic+"/"+out.name, out.message.TypeName(), codec.DefaultQoS())
+		to, err := codec.NewChannel(own, c.Topic+"/"+out.name, out.message.TypeName(), codec.DefaultQoS())
 		if err != nil {
 			return nil, err
 		}

@@ -17,7 +17,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/codec/align"
 	"tapedeck/codec/cdr"
@@ -49,7 +48,7 @@ func (p *tape) add(topic string, ms int, m msgs.Message) {
 	c := p.channels[topic]
 	if c == nil {
 		var err error
-		c, err = bridge.NewChannel(msgs.Library(), topic, m.TypeName(), codec.DefaultQoS())
+		c, err = codec.NewChannel(msgs.Library(), topic, m.TypeName(), codec.DefaultQoS())
 		require.NoError(p.t, err)
 		p.channels[topic] = c
 	}
@@ -363,7 +362,7 @@ func TestDamagedPictures(t *testing.T) {
 	all, err := r.Episodes()
 	require.NoError(t, err)
 	require.Equal(t, ms(1000, 1001, 1003, 1004), all[0].Cameras[0].Stamps)
-	require.Equal(t, []bridge.Loss{{Topic: "/camera_0/image/compressed", Messages: 1,
+	require.Equal(t, []codec.Loss{{Topic: "/camera_0/image/compressed", Messages: 1,
 		What: "messages that cannot be used: the JPEG is cut off: its end is missing"}}, r.Lost.Losses())
 	f, err := all[0].Cameras[0].Open()
 	require.NoError(t, err)

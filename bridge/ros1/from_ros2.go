@@ -20,17 +20,33 @@ import (
 // that of msgs.Library applies.
 func FromROS2(codec.Reader) (bridge.Translator, error) {
 	library := msgs.Library()
-	return newTranslator(fromCDR, func(c *codec.Channel) (func(*codec.Channel) *translation, error) {
+	return newTranslator(fromCDR, become1, func(c *codec.Channel) (*plan, error) {
 		if c.Encoding != codec.EncodingCDR {
 			return nil, fmt.Errorf("its messages are %s, not ROS 2's CDR", c.Encoding)
 		}
-		t, err := ownTo1(library, c)
-		return t.channel, err
+		return ownTo1(library, c)
 	}), nil
 }
 
+// become1 returns the channel of ROS 1 messages that a channel becomes.
+func become1(p *plan, c *codec.Channel) *codec.Channel {
+	metadata := maps.Clone(c.Metadata)
+	if metadata == nil {
+		metadata = map[string]string{}
+	}
+	metadata["md5sum"] = p.sum
+	if metadata["latching"] == "" && slices.ContainsFunc(c.QoS,
+		func(q codec.QoS) bool { return q.Durability == codec.TransientLocal }) {
+		metadata["latching"] = "true"
+	}
+	return &codec.Channel{
+		Topic: c.Topic, Type: p.name, Encoding: codec.EncodingROS1, QoS: c.QoS, Metadata: metadata,
+		Schema: codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte(p.text)},
+	}
+}
+
 // ownTo1 returns the ROS 1 type of a channel by its own definition, or else by that of the library.
-func ownTo1(library *rosidl.Library, c *codec.Channel) (*to1, error) {
+func ownTo1(library *rosidl.Library, c *codec.Channel) (*plan, error) {
 	t, err := newTo1(c.Library(library), c.Type)
 	if err == nil {
 		return t, nil
@@ -44,14 +60,8 @@ func ownTo1(library *rosidl.Library, c *codec.Channel) (*to1, error) {
 	return nil, err
 }
 
-// to1 is the ROS 1 type for a ROS 2 type.
-type to1 struct {
-	name, text, md5 string
-	schema          func() (*cdr.Schema, error)
-	plan
-}
-
-func newTo1(library *rosidl.Library, name string) (*to1, error) {
+// newTo1 returns the translation to ROS 1 of the messages of a ROS 2 type.
+func newTo1(library *rosidl.Library, name string) (*plan, error) {
 	r := definer{library: library, definitions: map[string]*rosbag.Definition{}}
 	root, err := r.define(name)
 	if err != nil {
@@ -65,9 +75,9 @@ func newTo1(library *rosidl.Library, name string) (*to1, error) {
 	if found.name != name {
 		return nil, fmt.Errorf("%s of ROS 1 would be %s in ROS 2", root, found.name)
 	}
-	t := &to1{
-		name: root, text: text(r.definitions[root]), md5: rosbag.MD5(r.definitions, root),
-		plan:   plan{steps: found.steps, losses: m.losses},
+	t := &plan{
+		name: root, text: text(r.definitions[root]), sum: rosbag.MD5(r.definitions, root), steps: found.steps,
+		losses: m.losses,
 		schema: sync.OnceValues(func() (*cdr.Schema, error) { return cdr.NewSchema(library, name) }),
 	}
 	if message, err := library.Message(name); err == nil {
@@ -80,24 +90,6 @@ func newTo1(library *rosidl.Library, name string) (*to1, error) {
 		}
 	}
 	return t, nil
-}
-
-func (t *to1) channel(c *codec.Channel) *translation {
-	metadata := maps.Clone(c.Metadata)
-	if metadata == nil {
-		metadata = map[string]string{}
-	}
-	metadata["md5sum"] = t.md5
-	if metadata["latching"] == "" && slices.ContainsFunc(c.QoS,
-		func(q codec.QoS) bool { return q.Durability == codec.TransientLocal }) {
-		metadata["latching"] = "true"
-	}
-	becomes := newTranslation(c.Topic, &codec.Channel{
-		Topic: c.Topic, Type: t.name, Encoding: codec.EncodingROS1, QoS: c.QoS, Metadata: metadata,
-		Schema: codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte(t.text)},
-	}, &t.plan)
-	becomes.schema = t.schema
-	return becomes
 }
 
 // definer finds the ROS 1 definitions of ROS 2 types.

@@ -68,7 +68,7 @@ int64 last
 `, strings.TrimSuffix(own, "\n"))
 	require.Contains(t, rest, "\nMSG: my_pkg/FlatOne\nfloat64 x\nfloat32 y\nint16 z\nuint16 zz\n")
 	require.Contains(t, rest, "\nMSG: builtin_interfaces/Time\n")
-	require.Regexp(t, "^RIHS01_[0-9a-f]{64}$", two.hash)
+	require.Regexp(t, "^RIHS01_[0-9a-f]{64}$", two.sum)
 }
 
 // TestKnownTypes checks that types of ROS 2 keep their hashes, and those of ROS 1 the MD5 sums of ROS 1 Noetic.
@@ -99,13 +99,13 @@ func TestKnownTypes(t *testing.T) {
 		one, err := newTo1(library, want.name2)
 		require.NoError(t, err)
 		require.Equal(t, name1, one.name)
-		require.Equal(t, want.md5, one.md5, one.text)
+		require.Equal(t, want.md5, one.sum, one.text)
 		two, err := newTo2(library, name1, one.text)
 		require.NoError(t, err)
 		require.Equal(t, want.name2, two.name)
 		hash, err := library.Hash(want.name2)
 		require.NoError(t, err)
-		require.Equal(t, hash, two.hash)
+		require.Equal(t, hash, two.sum)
 	}
 	one, err := newTo1(library, "tf2_msgs/msg/TFMessage")
 	require.NoError(t, err)
@@ -139,7 +139,7 @@ func TestTypesThatDiffer(t *testing.T) {
 	require.NoError(t, err)
 	two, err := newTo2(library, "geometry_msgs/Point", "float64 x\nfloat64 y\n")
 	require.NoError(t, err)
-	require.Equal(t, hash, two.hash)
+	require.Equal(t, hash, two.sum)
 	payload, _, err := toCDR(nil, make([]byte, 16), two.steps)
 	require.NoError(t, err)
 	require.Len(t, payload, 4+24)
@@ -279,14 +279,14 @@ func TestLosses(t *testing.T) {
 	channel1 := func(topic, name string) *codec.Channel {
 		one, err := newTo1(library, name)
 		require.NoError(t, err)
-		return one.channel(&codec.Channel{Topic: topic}).channel
+		return become1(one, &codec.Channel{Topic: topic})
 	}
 	translate(r, channel1("/pose", "geometry_msgs/msg/PoseStamped"), pose(0), pose(1), pose(2))
 	translate(r, channel1("/path", "nav_msgs/msg/Path"),
 		slices.Concat(header(0), le.AppendUint32(nil, 2), pose(0), pose(7)))
 	translate(r, channel1("/rosout", "rcl_interfaces/msg/Log"),
 		logOf(0, ""), logOf(1, ""), logOf(1, "map", "/a"), logOf(1, "map", "/a", "/b"))
-	require.Equal(t, []bridge.Loss{
+	require.Equal(t, []codec.Loss{
 		{Topic: "/path", What: "seq of std_msgs/Header", Messages: 1},
 		{Topic: "/pose", What: "seq of std_msgs/Header", Messages: 2},
 		{Topic: "/rosout", What: "frame_id of std_msgs/Header", Messages: 2},
@@ -306,7 +306,7 @@ func TestLosses(t *testing.T) {
 	translate(back, channel2("/range", "sensor_msgs/msg/Range", text2), ranges...)
 	translate(back, channel2("/word", "my/msg/Word", "wstring text\n"), []byte{0, 1, 0, 0, 1, 0, 0, 0, 'a', 0, 0, 0},
 		[]byte{0, 1, 0, 0, 1, 0, 0, 0, 0, 0xd8, 0, 0}) // half a pair
-	require.Equal(t, []bridge.Loss{
+	require.Equal(t, []codec.Loss{
 		{Topic: "/range", What: "variance of sensor_msgs/msg/Range", Messages: 2},
 		{Topic: "/word", What: "characters that are not Unicode", Messages: 1},
 	}, back.Losses())

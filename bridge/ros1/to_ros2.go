@@ -16,41 +16,39 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
+// plan is the translation of the messages of a type.
+type plan struct {
+	name, text string // of the type that they become
+	sum        string // of that type: its hash in ROS 2, its MD5 sum in ROS 1
+	steps      []step
+	losses     []string                    // by bits of steps
+	schema     func() (*cdr.Schema, error) // of the ROS 2 messages; nil if they are the result
+	unproven   bool                        // see rosidl.Message
+}
+
 // translation is the translation of a channel.
 type translation struct {
-	topic   string // of the channel
-	channel *codec.Channel
 	*plan
-	schema func() (*cdr.Schema, error) // of the ROS 2 messages; nil if they are the result
-	lost   []atomic.Uint64             // messages, by plan.losses
-}
-
-// plan is the translation of a type's payloads.
-type plan struct {
-	steps    []step
-	losses   []string // by bits of steps
-	unproven bool     // see rosidl.Message
-}
-
-func newTranslation(topic string, becomes *codec.Channel, p *plan) *translation {
-	return &translation{topic: topic, channel: becomes, plan: p, lost: make([]atomic.Uint64, len(p.losses))}
+	channel *codec.Channel
+	lost    []*atomic.Uint64 // messages, by plan.losses
 }
 
 // translator translates in one direction.
 type translator struct {
 	bridge.EveryMessage
-	// convert returns what makes translations of the channels that have the type, definition and encodings of c.
-	convert func(c *codec.Channel) (func(c *codec.Channel) *translation, error)
-	types   map[string]func(c *codec.Channel) *translation // results of convert
+	bridge.LossCounters
 	payload func(dst, payload []byte, steps []step) ([]byte, uint64, error)
+	become  func(*plan, *codec.Channel) *codec.Channel
+	convert func(*codec.Channel) (*plan, error)
+	types   map[string]*plan // results of convert by types, definitions and encodings of channels
 	known   map[*codec.Channel]*translation
 }
 
 func newTranslator(
 	payload func(dst, payload []byte, steps []step) ([]byte, uint64, error),
-	convert func(c *codec.Channel) (func(c *codec.Channel) *translation, error),
+	become func(*plan, *codec.Channel) *codec.Channel, convert func(*codec.Channel) (*plan, error),
 ) *translator {
-	return &translator{convert: convert, types: map[string]func(*codec.Channel) *translation{}, payload: payload,
+	return &translator{payload: payload, become: become, convert: convert, types: map[string]*plan{},
 		known: map[*codec.Channel]*translation{}}
 }
 
@@ -58,7 +56,7 @@ func newTranslator(
 // msgs.Library.
 func ToROS2(codec.Reader) (bridge.Translator, error) {
 	library := msgs.Library()
-	return newTranslator(toCDR, func(c *codec.Channel) (func(*codec.Channel) *translation, error) {
+	return newTranslator(toCDR, become2, func(c *codec.Channel) (*plan, error) {
 		if c.Encoding != codec.EncodingROS1 || c.Schema.Encoding != codec.SchemaROS1Msg && len(c.Schema.Data) > 0 {
 			return nil, errors.New("it has no ROS 1 definition")
 		}
@@ -66,9 +64,17 @@ func ToROS2(codec.Reader) (bridge.Translator, error) {
 		if err != nil {
 			return nil, err
 		}
-		t, err := newTo2(library, c.Type, text)
-		return t.channel, err
+		return newTo2(library, c.Type, text)
 	}), nil
+}
+
+// become2 returns the channel of ROS 2 messages that a channel becomes.
+func become2(p *plan, c *codec.Channel) *codec.Channel {
+	return &codec.Channel{
+		Topic: "/" + strings.TrimPrefix(c.Topic, "/"), Type: p.name, Encoding: codec.EncodingCDR, TypeHash: p.sum,
+		QoS: c.QoS, Metadata: c.Metadata,
+		Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(p.text)},
+	}
 }
 
 // definition returns the definition of a ROS 1 type. If the channel has none, or one without fields, it is taken from
@@ -85,20 +91,15 @@ func definition(c *codec.Channel, libraries ...*rosidl.Library) (string, error) 
 	sum := c.Metadata["md5sum"]
 	for _, library := range libraries {
 		t, err := newTo1(library, name)
-		if err == nil && t.name == c.Type && (sum == "" || sum == "*" || sum == t.md5) {
+		if err == nil && t.name == c.Type && (sum == "" || sum == "*" || sum == t.sum) {
 			return t.text, nil
 		}
 	}
 	return "", fmt.Errorf("the definition of %s %w", c.Type, codec.ErrEmptyDefinition)
 }
 
-// to2 is the ROS 2 type for a ROS 1 type.
-type to2 struct {
-	name, text, hash string
-	plan
-}
-
-func newTo2(library *rosidl.Library, name, definition string) (*to2, error) {
+// newTo2 returns the translation to ROS 2 of the messages of a ROS 1 type.
+func newTo2(library *rosidl.Library, name, definition string) (*plan, error) {
 	definitions, err := rosbag.ParseDefinitions(name, definition)
 	if err != nil {
 		return nil, err
@@ -118,22 +119,11 @@ func newTo2(library *rosidl.Library, name, definition string) (*to2, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &to2{name: found.name, plan: plan{steps: found.steps, losses: m.losses}}
+	t := &plan{name: found.name, steps: found.steps, losses: m.losses}
 	if t.text, err = own.Concatenated(t.name); err == nil {
-		t.hash, err = own.Hash(t.name)
+		t.sum, err = own.Hash(t.name)
 	}
 	return t, err
-}
-
-func (t *to2) channel(c *codec.Channel) *translation {
-	topic := c.Topic
-	if !strings.HasPrefix(topic, "/") {
-		topic = "/" + topic
-	}
-	return newTranslation(c.Topic, &codec.Channel{
-		Topic: topic, Type: t.name, Encoding: codec.EncodingCDR, TypeHash: t.hash, QoS: c.QoS, Metadata: c.Metadata,
-		Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(t.text)},
-	}, &t.plan)
 }
 
 func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
@@ -142,14 +132,18 @@ func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 		c := topic.Channel
 		key := strings.Join([]string{c.Encoding, c.Type, c.Schema.Encoding, c.Metadata["md5sum"],
 			string(c.Schema.Data)}, "\n")
-		if t.types[key] == nil {
-			convert, err := t.convert(c)
-			if err != nil {
+		p := t.types[key]
+		if p == nil {
+			var err error
+			if p, err = t.convert(c); err != nil {
 				return nil, err
 			}
-			t.types[key] = convert
+			t.types[key] = p
 		}
-		known = t.types[key](c)
+		known = &translation{plan: p, channel: t.become(p, c)}
+		for _, what := range p.losses {
+			known.lost = append(known.lost, t.Of(c.Topic, what))
+		}
 		t.known[c] = known
 	}
 	return []codec.TopicInfo{{Channel: known.channel, MessageCount: topic.MessageCount}}, nil
@@ -192,8 +186,8 @@ func (t *translator) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]co
 var bigEndian = []byte{0, 0}
 
 // prove returns an error if a payload of ROS 2 shows that its type has fields, although the definition has none.
-func (t *translation) prove(payload []byte) error {
-	schema, err := t.schema()
+func (p *plan) prove(payload []byte) error {
+	schema, err := p.schema()
 	if err == nil {
 		_, err = schema.Decode(payload)
 	}
@@ -201,8 +195,8 @@ func (t *translation) prove(payload []byte) error {
 }
 
 // little returns a big-endian payload in little-endian order. It is slow, because few robots need it.
-func (t *translation) little(payload []byte) ([]byte, error) {
-	schema, err := t.schema()
+func (p *plan) little(payload []byte) ([]byte, error) {
+	schema, err := p.schema()
 	if err != nil {
 		return nil, err
 	}
@@ -211,18 +205,6 @@ func (t *translation) little(payload []byte) ([]byte, error) {
 		return nil, err
 	}
 	return schema.Encode(m)
-}
-
-func (t *translator) Losses() []bridge.Loss {
-	counts := bridge.LossCounts{}
-	for _, known := range t.known {
-		for i, what := range known.losses {
-			if n := known.lost[i].Load(); n > 0 {
-				counts.Add(known.topic, what, n)
-			}
-		}
-	}
-	return counts.Losses()
 }
 
 var _ bridge.Translator = (*translator)(nil)

@@ -251,12 +251,12 @@ func TestSizeOfRecordingForCARLA(t *testing.T) {
 }
 
 func TestUntold(t *testing.T) {
-	var list []bridge.Loss
+	var list []codec.Loss
 	for _, topic := range []string{"/a", "/b", "/c", "/d", "/e", "/f", "/g"} {
-		list = append(list, bridge.Loss{Topic: topic, What: "covariances", Messages: 2})
+		list = append(list, codec.Loss{Topic: topic, What: "covariances", Messages: 2})
 	}
 	require.Equal(t, []string{"lost: covariances (4 messages on /a, /b)"}, lossLines(list[:2]))
-	list = append(list, bridge.Loss{Topic: "/a", What: "jump", Messages: 1})
+	list = append(list, codec.Loss{Topic: "/a", What: "jump", Messages: 1})
 	require.Equal(t, []string{"lost: covariances (14 messages on 7 topics)", "lost: jump (1 message on /a)"},
 		lossLines(list))
 }

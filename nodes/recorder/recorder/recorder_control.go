@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tapedeck/bridge"
+	"tapedeck/codec"
 	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/recorder/internal/filewriter"
@@ -229,7 +230,7 @@ func (r *recorder) report(s *session, reason string) {
 	}
 	if s.writer != nil {
 		var paths []string
-		var losses []bridge.Loss
+		var losses []codec.Loss
 		for _, out := range s.outputs {
 			paths, losses = append(paths, out.path), append(losses, out.Losses()...)
 		}
@@ -259,7 +260,7 @@ func (r *recorder) reportUnheard() {
 }
 
 // lossLines describes what of the messages a recording cannot hold, one line for each kind.
-func lossLines(list []bridge.Loss) (lines []string) {
+func lossLines(list []codec.Loss) (lines []string) {
 	var kinds []string
 	topics, messages := map[string][]string{}, map[string]uint64{}
 	for _, l := range list {

@@ -14,7 +14,6 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
 
-	"tapedeck/bridge"
 	"tapedeck/bridge/apollo"
 	"tapedeck/codec"
 	"tapedeck/msgs"
@@ -96,7 +95,7 @@ func sensors(path string) error {
 
 // apolloChannel returns the channel of Apollo's that one of ROS 2 becomes, and a message of its type.
 func apolloChannel(topic, ros2 string) (*codec.Channel, *dynamicpb.Message, error) {
-	c, err := bridge.NewChannel(msgs.Release(""), topic, ros2, codec.DefaultQoS())
+	c, err := codec.NewChannel(msgs.Release(""), topic, ros2, codec.DefaultQoS())
 	if err != nil {
 		return nil, nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/codec/carla"
 	"tapedeck/codec/cdr"
@@ -55,7 +54,7 @@ func twice(w codec.Writer, source random.Source, name string, at *int64) error {
 	if err != nil {
 		return err
 	}
-	c, err := bridge.NewChannel(source.Library, "/test/"+folder+"/"+strings.ToLower(short), name, codec.DefaultQoS())
+	c, err := codec.NewChannel(source.Library, "/test/"+folder+"/"+strings.ToLower(short), name, codec.DefaultQoS())
 	if err != nil {
 		return err
 	}
