@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -12,24 +11,18 @@ import (
 	"strings"
 
 	"tapedeck/codec"
-	"tapedeck/codec/series"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/contract"
-	"tapedeck/nodes/internal/describe"
-	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
-	"tapedeck/nodes/internal/progress"
-	"tapedeck/nodes/internal/readahead"
 )
 
 // checkOptions are the options of check.
 type checkOptions struct {
-	places
 	Expect string `param:"expect" group:"Check" value:"FILE" help:"check against this contract, which expect writes; without it only what is suspicious by itself is found"`
 	JSON   bool   `param:"json" group:"Output" help:"print one JSON object for each recording; times are ns since 1970"`
 	JUnit  string `param:"junit" group:"Output" value:"FILE" help:"also write the findings to FILE as JUnit XML, with a test case for each topic"`
 
-	formats.DefinitionOptions
+	source
 }
 
 // notMet is the exit code if recordings do not meet what is expected of them.
@@ -51,9 +44,9 @@ func (o *checkOptions) check(ctx context.Context, paths []string, stdout, stderr
 	}
 	var suites junitSuites
 	failed, found := 0, 0
-	paths = series.Firsts(o.files, known.Codecs(), paths)
+	paths = o.firsts(paths)
 	for i, path := range paths {
-		p, err := o.pass(ctx, path, o.DefinitionOptions, expected, nil, stderr)
+		p, err := o.pass(ctx, path, expected, nil, stderr)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -97,9 +90,9 @@ func (o *checkOptions) check(ctx context.Context, paths []string, stdout, stderr
 }
 
 // pass reads the recording at path, to check it against a contract, which may be nil. watched are fields, by topic.
-func (here places) pass(ctx context.Context, path string, definitions formats.DefinitionOptions,
-	expected *contract.Contract, watched map[string][]string, stderr io.Writer) (*contract.Pass, error) {
-	in, err := here.openROS2(path, definitions)
+func (s *source) pass(ctx context.Context, path string, expected *contract.Contract, watched map[string][]string,
+	stderr io.Writer) (*contract.Pass, error) {
+	in, err := s.openROS2(path)
 	if err != nil {
 		return nil, err
 	}
@@ -117,18 +110,8 @@ func (here places) pass(ctx context.Context, path string, definitions formats.De
 		}
 	}
 	var damage, labels []error // belong to the goroutine that reads until that has ended
-	it, err := in.reader.Read(codec.Query{Damaged: func(err error) { damage = append(damage, err) },
-		Mislabelled: func(err error) { labels = append(labels, err) }, Verify: true})
-	if err != nil {
-		return nil, err
-	}
-	bar := progress.Seconds(os.Stderr, "reading", describe.Span(in.info))
-	defer bar.Close()
-	err = readahead.Each(ctx, it, readahead.Enough, func(m *codec.Message) error {
-		bar.Set(m.LogTime - in.info.StartTime)
-		p.Add(m)
-		return nil
-	})
+	err = in.each(ctx, codec.Query{Damaged: func(err error) { damage = append(damage, err) },
+		Mislabelled: func(err error) { labels = append(labels, err) }, Verify: true}, p.Add)
 	for _, err := range damage {
 		p.Damaged(err)
 	}
@@ -174,10 +157,7 @@ func writeFindingsJSON(w io.Writer, path string, list []contract.Finding) error 
 	if list == nil {
 		list = []contract.Finding{}
 	}
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(struct {
+	return writeJSON(w, struct {
 		Path     string             `json:"path"`
 		OK       bool               `json:"ok"`
 		Findings []contract.Finding `json:"findings"`
@@ -258,13 +238,12 @@ func (o *checkOptions) writeJUnit(suites junitSuites) error {
 
 // expectOptions are the options of expect.
 type expectOptions struct {
-	places
 	Output    string   `param:"output" short:"o" group:"Output" value:"FILE" help:"write the contract to FILE, which may also be the last name without a flag if it ends with .yaml; by default to standard output"`
 	Overwrite bool     `param:"overwrite" group:"Output" help:"replace FILE if it exists"`
 	Field     []string `param:"field" group:"Contract" value:"TOPIC.FIELD" help:"also learn the range of this field, such as /imu.linear_acceleration.z; repeat it, or separate several by commas"`
 	Tolerance float64  `param:"tolerance" group:"Contract" min:"0" max:"0.9" help:"how much rates, gaps and ranges may differ from those of the recordings: 0.2 is 20 %"`
 
-	formats.DefinitionOptions
+	source
 }
 
 // expect writes a contract that the recordings at paths meet.
@@ -293,9 +272,9 @@ func (o *expectOptions) expect(ctx context.Context, paths []string, stdout, stde
 		}
 	}
 	var passes []*contract.Pass
-	paths = series.Firsts(o.files, known.Codecs(), paths)
+	paths = o.firsts(paths)
 	for _, path := range paths {
-		p, err := o.pass(ctx, path, o.DefinitionOptions, nil, watched, stderr)
+		p, err := o.pass(ctx, path, nil, watched, stderr)
 		if err != nil {
 			return err
 		}

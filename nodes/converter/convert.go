@@ -73,8 +73,8 @@ func (o *convertOptions) convert(ctx context.Context, paths []string, stdout, st
 			"name the recording: converter IN... -o OUT, with --storage, --compression-mode, --topics and the like "+
 			"as flags", paths[last])
 	}
-	job := convert.Job{Files: o.files, Store: o.bucket, Formats: known, Inputs: paths[:last], Output: paths[last],
-		Options: o.Options, Workers: o.Jobs, Stdout: human.Data(stdout)}
+	job := o.newJob(o.Options, paths[:last]...)
+	job.Output, job.Workers, job.Stdout = paths[last], o.Jobs, human.Data(stdout)
 	reports := stdout
 	if job.Output == convert.StandardOutput {
 		reports = stderr
@@ -111,7 +111,7 @@ func (o *convertOptions) convertEach(ctx context.Context, paths []string, stdout
 	if err != nil {
 		return err
 	}
-	if err := (&convert.Job{Files: o.files, Store: o.bucket, Formats: known, Options: o.Options}).Check(); err != nil {
+	if err := o.newJob(o.Options).Check(); err != nil {
 		return err
 	}
 	if store.IsURL(o.OutputFolder) {
@@ -138,9 +138,9 @@ func (o *convertOptions) convertEach(ctx context.Context, paths []string, stdout
 	s := several{places: o.places, stdout: stdout, stderr: stderr, json: o.JSON, verbose: o.Verbose,
 		bar: progress.Bytes(os.Stderr, "converting", int64(len(paths))*whole)}
 	each(ctx, len(paths), o.Jobs, func(i int) {
-		s.run(ctx, &convert.Job{Files: o.files, Store: o.bucket, Formats: known, Inputs: paths[i : i+1],
-			Options: o.Options, Workers: 1}, o.OutputFolder,
-			names[i])
+		job := o.newJob(o.Options, paths[i])
+		job.Workers = 1
+		s.run(ctx, job, o.OutputFolder, names[i])
 	})
 	return s.end(ctx, len(paths), "converted")
 }

@@ -11,18 +11,16 @@ import (
 	"tapedeck/config"
 	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/diff"
-	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/progress"
 )
 
 // diffOptions are the options of diff.
 type diffOptions struct {
-	places
 	diff.Options
 	JSON  bool `param:"json" group:"Output" help:"print one JSON object"`
 	Brief bool `param:"brief" short:"q" group:"Output" help:"print only the verdict"`
 
-	formats.DefinitionOptions
+	source
 }
 
 // notCompared is the exit code if recordings cannot be compared. As of cmp and diff, 1 says that they differ.
@@ -49,7 +47,7 @@ func (o *diffOptions) compare(ctx context.Context, paths []string, stdout, stder
 		},
 	}
 	for i, to := range []*diff.Recording{&job.A, &job.B} {
-		in, err := o.openInput(paths[i], o.DefinitionOptions)
+		in, err := o.openInput(paths[i])
 		if err != nil {
 			return err
 		}

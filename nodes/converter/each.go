@@ -19,7 +19,6 @@ import (
 	"tapedeck/codec/series"
 	"tapedeck/codec/store"
 	"tapedeck/nodes/internal/convert"
-	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/manifest"
 )
@@ -115,7 +114,7 @@ func (here places) search(paths []string, stdin io.Reader, except string) (r fou
 
 // whole returns the recordings without further files of others.
 func (here places) whole(r foundRecordings) (w foundRecordings) {
-	kept := series.Firsts(here.files, known.Codecs(), r.paths)
+	kept := here.firsts(r.paths)
 	for i, path := range r.paths {
 		if slices.Contains(kept, path) {
 			w.paths, w.folders = append(w.paths, path), append(w.folders, r.folders[i])
@@ -172,7 +171,7 @@ func (here places) stateOf(path string) (manifest.State, error) {
 			return state, err
 		}
 	}
-	in, err := here.openInput(path, formats.DefinitionOptions{}) // it is several files, or may be
+	in, err := (&source{places: here}).openInput(path) // it is several files, or may be
 	if err != nil {
 		return manifest.State{}, err
 	}

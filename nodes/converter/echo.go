@@ -11,17 +11,15 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/echo"
-	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/timerange"
 )
 
 // echoOptions are the options of echo.
 type echoOptions struct {
-	places
 	timerange.Range
 	echo.Options
-	formats.DefinitionOptions
+	source
 }
 
 func defaultEchoOptions() *echoOptions { return &echoOptions{Options: echo.DefaultOptions()} }
@@ -37,7 +35,7 @@ func (o *echoOptions) echo(ctx context.Context, args []string, stdout, stderr io
 	if err != nil {
 		return err
 	}
-	in, err := o.openROS2(args[0], o.DefinitionOptions)
+	in, err := o.openROS2(args[0])
 	if err != nil {
 		return err
 	}

@@ -26,12 +26,11 @@ import (
 
 // findOptions are the options of find.
 type findOptions struct {
-	places
 	JSON bool `param:"json" group:"Output" help:"print one line of JSON for each run of messages; times are ns since 1970"`
 	Jobs int  `param:"jobs" short:"j" group:"Output" min:"0" help:"number of recordings to read at once; 0 is one per processor"`
 
 	clipOptions
-	formats.DefinitionOptions
+	source
 }
 
 // clipOptions are the options of clips.
@@ -170,7 +169,7 @@ func (o *findOptions) unknown(rows []catalogue.Recording, results []*found, cond
 		if !f.topic || f.read {
 			continue
 		}
-		in, err := o.openROS2(rows[i].Recording, o.DefinitionOptions)
+		in, err := o.openROS2(rows[i].Recording)
 		if err != nil {
 			return nil // so it stays unknown
 		}
@@ -242,7 +241,7 @@ func (o *findOptions) one(ctx context.Context, c *catalogue.Catalogue, row catal
 	reading <- struct{}{}
 	defer func() { <-reading }()
 	f.read = true
-	in, err := o.openROS2(row.Recording, o.DefinitionOptions)
+	in, err := o.openROS2(row.Recording)
 	if err != nil {
 		f.err = err
 		return f
@@ -303,8 +302,8 @@ func (o *findOptions) clip(ctx context.Context, lines []foundLine, in *input, na
 		options.DefinitionOptions = o.DefinitionOptions
 		options.Begin = exactTime(max(begin, in.info.StartTime))
 		options.End = exactTime(min(end, in.info.EndTime))
-		job := &convert.Job{Files: o.files, Store: o.bucket, Formats: known, Inputs: []string{in.path},
-			Options: options, Workers: 1, Damaged: warn, Warn: func(text string) { warn(errors.New(text)) }}
+		job := o.newJob(options, in.path)
+		job.Workers, job.Damaged, job.Warn = 1, warn, func(text string) { warn(errors.New(text)) }
 		clip := name + time.Unix(0, first).UTC().Format("_20060102T150405.000000Z") + format.Extension
 		if _, err := o.runClaimed(ctx, job, o.Clip, clip); err != nil {
 			return err

@@ -16,7 +16,6 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/store"
-	"tapedeck/nodes/internal/formats"
 )
 
 // linesFormat is for these tests: a file of JSON objects, one a line, of which the last is {"End":true}.
@@ -209,7 +208,7 @@ func writeLines(t *testing.T, name string, messages []codec.Message, declare ...
 
 // readAll returns the channels and messages of the recording at path.
 func readAll(t *testing.T, path string) ([]*codec.Channel, []codec.Message) {
-	in, err := places{}.openInput(path, formats.DefinitionOptions{})
+	in, err := new(source).openInput(path)
 	require.NoError(t, err)
 	defer in.Close()
 	var channels []*codec.Channel

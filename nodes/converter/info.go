@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 
 	"tapedeck/codec"
-	"tapedeck/codec/series"
 	"tapedeck/config"
 	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/describe"
@@ -19,14 +17,13 @@ import (
 
 // infoOptions are the options of info.
 type infoOptions struct {
-	places
 	JSON    bool   `param:"json" group:"Output" help:"print one JSON object for each recording; times are ns since 1970"`
 	Verbose bool   `param:"verbose" short:"v" group:"Output" help:"read all messages, and show the bytes of each topic, its share of the recording, its longest gap, and of ROS 2 messages the latency from stamp to receipt"`
 	ROS2    bool   `param:"ros2" group:"Output" help:"list the topics as ROS 2 messages, as the player publishes them"`
 	Names   bool   `param:"topic_name" short:"t" group:"Output" help:"print only the names of the topics"`
 	Sort    string `param:"sort" group:"Output" options:"name|type|count" help:"order of the topics: by name, by type, or by number of messages, the most last"`
 	formats.InfoOptions
-	formats.DefinitionOptions
+	source
 }
 
 func defaultInfoOptions() *infoOptions {
@@ -44,7 +41,7 @@ func (o *infoOptions) info(ctx context.Context, paths []string, stdout, stderr i
 	case (o.Names || o.Sort != sortName) && (o.JSON || o.Wanted()):
 		return config.Usagef("topic_name, sort: they are for text")
 	}
-	paths = series.Firsts(o.files, known.Codecs(), paths)
+	paths = o.firsts(paths)
 	failed, damaged := 0, 0
 	for i, path := range paths {
 		w := separated{Writer: stdout, pending: i > 0 && !o.JSON}
@@ -140,9 +137,9 @@ func (o *infoOptions) describe(ctx context.Context, path string, stdout, stderr 
 
 func (o *infoOptions) open(path string, stderr io.Writer) (*input, error) {
 	if !o.ROS2 {
-		return o.openInput(path, o.DefinitionOptions)
+		return o.openInput(path)
 	}
-	in, err := o.openROS2(path, o.DefinitionOptions)
+	in, err := o.openROS2(path)
 	if err != nil {
 		return nil, err
 	}
@@ -161,8 +158,5 @@ func writeInfoJSON(w io.Writer, info *codec.Info, measured *measures) error {
 			measured.describe(&out.Topics[i], measured.channels[t.Channel])
 		}
 	}
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(out)
+	return writeJSON(w, out)
 }

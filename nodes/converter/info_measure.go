@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"math"
-	"os"
 	"slices"
 
 	"tapedeck/bridge"
@@ -12,8 +11,6 @@ import (
 	"tapedeck/msgs"
 	"tapedeck/nodes/internal/contract"
 	"tapedeck/nodes/internal/describe"
-	"tapedeck/nodes/internal/progress"
-	"tapedeck/nodes/internal/readahead"
 )
 
 // measure is what only reading all messages of a channel or topic tells of it.
@@ -102,20 +99,13 @@ func (i *input) measure(ctx context.Context) (*measures, *codec.Info, error) {
 	}
 	info := *i.info
 	info.Events = slices.Clone(info.Events)
-	it, err := i.reader.Read(codec.Query{Verify: true, Damaged: func(err error) {
+	err := i.each(ctx, codec.Query{Verify: true, Damaged: func(err error) {
 		info.Complete = false
 		e := codec.Event{Kind: codec.EventDamage, Text: err.Error()}
 		if !slices.ContainsFunc(info.Events, func(known codec.Event) bool { return known.Text == e.Text }) {
 			info.Events = append(info.Events, e)
 		}
-	}})
-	if err != nil {
-		return nil, nil, err
-	}
-	bar := progress.Seconds(os.Stderr, "reading", describe.Span(&info))
-	defer bar.Close()
-	err = readahead.Each(ctx, it, readahead.Enough, func(msg *codec.Message) error {
-		bar.Set(msg.LogTime - i.info.StartTime)
+	}}, func(msg *codec.Message) {
 		m := all.channels[msg.Channel]
 		if m == nil {
 			m = of(msg.Channel)
@@ -123,7 +113,6 @@ func (i *input) measure(ctx context.Context) (*measures, *codec.Info, error) {
 		m.add(msg)
 		m.row.add(msg)
 		all.total += int64(len(msg.Data))
-		return nil
 	})
 	return all, &info, err
 }

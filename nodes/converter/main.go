@@ -106,18 +106,21 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 		}
 		return cmd
 	}
-	here := newPlaces()
 	conversion := defaultConvertOptions()
 	info := defaultInfoOptions()
-	salvage := recoverOptions{places: here}
-	compared := diffOptions{places: here, Options: diff.DefaultOptions()}
+	salvage := recoverOptions{}
+	compared := diffOptions{Options: diff.DefaultOptions()}
 	echo := defaultEchoOptions()
-	check := checkOptions{places: here}
-	expect := expectOptions{places: here, Tolerance: 0.2}
+	check := checkOptions{}
+	expect := expectOptions{Tolerance: 0.2}
 	page := defaultReportOptions()
-	index := indexOptions{places: here}
+	index := indexOptions{}
 	find := defaultFindOptions()
-	conversion.places, info.places, echo.places, page.places, find.places = here, here, here, here, here
+	here := newPlaces()
+	for _, p := range []*places{&conversion.places, &info.places, &salvage.places, &compared.places, &echo.places,
+		&check.places, &expect.places, &page.places, &index.places, &find.places} {
+		*p = here
+	}
 	root := command("converter IN... OUT", "Convert recordings from one format to another",
 		`Converts recordings from one format to another. Several inputs are merged in
 time. The format of the output is chosen by its name or by --to: name.record

@@ -17,7 +17,6 @@ import (
 	"tapedeck/config"
 	"tapedeck/nodes/internal/convert"
 	"tapedeck/nodes/internal/describe"
-	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
 )
@@ -27,7 +26,6 @@ const shownDamage = 20
 
 // recoverOptions are the options of recover.
 type recoverOptions struct {
-	places
 	Output      string      `param:"output_path" flag:"output" short:"o" group:"Output" value:"OUT" help:"write to OUT, like the second name without a flag"`
 	To          string      `param:"to" group:"Output" help:"format to write: record, mcap, rosbag2, bag, carla, session, hdf5 or lerobot; by default chosen by the name of the output"`
 	ChunkSize   config.Size `param:"chunk_size" group:"Output" min:"0" max:"1073741824" help:"close a chunk after this many payload bytes; 0 uses the format's default"`
@@ -35,7 +33,7 @@ type recoverOptions struct {
 	Overwrite   bool        `param:"overwrite" group:"Output" help:"replace an existing output"`
 	Sound       bool        `param:"leave_out_damaged" group:"Output" help:"leave out messages that may be damaged, because the checksum of their place in the file is wrong; by default they are kept and listed"`
 
-	formats.DefinitionOptions
+	source
 }
 
 // salvage writes a complete copy of everything readable in the recording at paths[0], to paths[1] if given.
@@ -46,7 +44,7 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 	case o.Output != "":
 		paths = append(paths, o.Output)
 	}
-	in, err := o.openInput(paths[0], o.DefinitionOptions)
+	in, err := o.openInput(paths[0])
 	if err != nil {
 		return err
 	}
@@ -64,13 +62,11 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 	}
 	taken := false
 	found := findings{sound: o.Sound, info: in.info}
-	job := convert.Job{
-		Files: o.files, Store: o.bucket, Formats: known, Inputs: paths[:1], Output: path,
-		Options: convert.DefaultOptions(), Sound: o.Sound, Events: found.events,
-		Open: func(string) (codec.Reader, error) {
-			taken = true
-			return in.reader.Parts[0].Source, nil
-		},
+	job := o.newJob(convert.DefaultOptions(), in.path)
+	job.Output, job.Sound, job.Events = path, o.Sound, found.events
+	job.Open = func(string) (codec.Reader, error) {
+		taken = true
+		return in.reader.Parts[0].Source, nil
 	}
 	job.Options.To, job.Options.Overwrite, job.Options.ChunkSize, job.Options.Compression = format, o.Overwrite,
 		o.ChunkSize, o.Compression

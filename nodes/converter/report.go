@@ -14,12 +14,10 @@ import (
 	"tapedeck/bridge/robot"
 	"tapedeck/codec"
 	"tapedeck/codec/episode"
-	"tapedeck/codec/series"
 	"tapedeck/codec/store"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/contract"
 	"tapedeck/nodes/internal/describe"
-	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
 	page "tapedeck/nodes/internal/report"
@@ -27,14 +25,13 @@ import (
 
 // reportOptions are the options of report.
 type reportOptions struct {
-	places
 	Output  string      `param:"output" short:"o" value:"FILE.html" help:"write the page to this file, which may also be the last name without a flag; a page that is there is replaced once the new one is complete; by default it is called like the first recording and must not exist"`
 	Plot    []string    `param:"plot" value:"/TOPIC.FIELD" help:"draw this number too, such as /odom.pose.pose.position.z or /joints.effort[2]; repeat it for more"`
 	MaxSize config.Size `param:"max_size" min:"64kB" help:"most bytes of a recording's data in the page; pictures, clouds and resolution are reduced to fit"`
 	Expect  string      `param:"expect" value:"FILE" help:"show where recordings do not meet this contract, which expect writes"`
 	Mapping string      `param:"mapping" value:"FILE" help:"show recordings as episodes: YAML FILE that says which topics are cameras and arms (see config/robot_mapping.yaml)"`
 
-	formats.DefinitionOptions
+	source
 }
 
 func defaultReportOptions() *reportOptions { return &reportOptions{MaxSize: 5e6} }
@@ -48,7 +45,7 @@ func (o *reportOptions) report(ctx context.Context, paths []string, stdout, stde
 	var pages []*page.Data
 	elsewhere := o.Plot // plots of topics that this recording may lack; the last one has what no other has
 	var found []string
-	paths = series.Firsts(o.files, known.Codecs(), paths)
+	paths = o.firsts(paths)
 	for i, path := range paths {
 		if i == len(paths)-1 {
 			elsewhere = found
@@ -120,7 +117,7 @@ func namedOutput(output string, paths []string, endings ...string) (string, []st
 // read gathers what the page shows of a recording.
 func (o *reportOptions) read(ctx context.Context, path string, elsewhere []string, stderr io.Writer) (*page.Data,
 	error) {
-	in, err := o.openROS2(path, o.DefinitionOptions)
+	in, err := o.openROS2(path)
 	if err != nil {
 		return nil, err
 	}

@@ -159,8 +159,8 @@ func (s *server) convert(ctx context.Context, request *tapedeck.Convert_Request)
 
 // job returns the conversion that is asked for. It stays in the folder of the service.
 func (s *server) job(ctx context.Context, request *tapedeck.Convert_Request) (*convert.Job, error) {
-	j := &convert.Job{Files: s.files, Store: s.bucket, Formats: known, Inputs: request.Inputs, Output: request.Output,
-		Options: s.options}
+	j := s.newJob(s.options, request.Inputs...)
+	j.Output = request.Output
 	j.Open = func(path string) (codec.Reader, error) { return s.open(ctx, path) }
 	switch {
 	case len(j.Inputs) == 0 || j.Output == "":
