@@ -39,6 +39,14 @@ func Bytes(n int64) string {
 	return fmt.Sprintf("%.1f %ciB", f, "KMGT"[unit])
 }
 
+// DiskBytes writes a number of bytes in the units that disks are sold in.
+func DiskBytes(n int64) string {
+	if n >= 10e9 {
+		return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+}
+
 // Clock writes a time in ns as wall clock of this machine's time zone and as Unix seconds.
 func Clock(ns int64) string {
 	return fmt.Sprintf("%s (%s)", ShortClock(ns), Seconds(ns))

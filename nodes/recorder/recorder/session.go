@@ -227,8 +227,8 @@ func (s *session) completed(out *output, f codec.FileInfo, err error) {
 	if err != nil {
 		s.onError(fmt.Errorf("complete %s: %w", f.Path, err))
 	} else {
-		s.recorder.node.Log(bridge.Debug, "completed %s: %s, %v", f.Path, human.Count(f.MessageCount, "message"),
-			diskguard.Bytes(f.Size))
+		s.recorder.node.Log(bridge.Debug, "completed %s: %s, %s", f.Path, human.Count(f.MessageCount, "message"),
+			human.DiskBytes(f.Size))
 	}
 	switch uploads := s.recorder.uploads; {
 	case err != nil || uploads == nil:

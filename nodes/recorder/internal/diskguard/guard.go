@@ -13,6 +13,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/recorder/internal/owner"
 )
 
@@ -169,7 +170,8 @@ func (g *Guard) Check(now time.Time) time.Duration {
 		return g.act(g.shortage(free, least))
 	case refused:
 		g.retry = now.Add(guardHistory)
-		return g.act(fmt.Errorf("the disk of %s is full, though it reports %v as free", g.watched, Bytes(free)))
+		return g.act(fmt.Errorf("the disk of %s is full, though it reports %s as free", g.watched,
+			human.DiskBytes(free)))
 	case g.Low.Load() && now.Before(g.retry):
 		return guardPace
 	case g.Low.Load():
@@ -177,7 +179,7 @@ func (g *Guard) Check(now time.Time) time.Duration {
 		t := g.Stamp()
 		g.Note(codec.Event{Kind: codec.EventDisk, Time: g.since.Load(), Until: t,
 			Text: "nothing was written because the disk was full"})
-		g.Log(bridge.Info, "recording resumed: %v are free on the disk", Bytes(free))
+		g.Log(bridge.Info, "recording resumed: %s are free on the disk", human.DiskBytes(free))
 	}
 	return pace
 }
@@ -227,14 +229,15 @@ func (s sight) until(later sight, bytes int64) time.Duration {
 func (g *Guard) warn(left, steady time.Duration, free, least int64) {
 	if soon := steady < SoonFull; soon && !g.saidSoon {
 		g.saidSoon = true
-		g.Log(bridge.Warn, "the disk will be full in %v at this rate: %v are free; then: %s",
-			steady.Round(100*time.Millisecond), Bytes(free), g.Action)
+		g.Log(bridge.Warn, "the disk will be full in %v at this rate: %s are free; then: %s",
+			steady.Round(100*time.Millisecond), human.DiskBytes(free), g.Action)
 	} else if left > 2*SoonFull {
 		g.saidSoon = false
 	}
 	if little := free < manyReserves*least; little && !g.saidLittle {
 		g.saidLittle = true
-		g.Log(bridge.Warn, "%v are free on the disk; at %v (min_space): %s", Bytes(free), Bytes(least), g.Action)
+		g.Log(bridge.Warn, "%s are free on the disk; at %s (min_space): %s", human.DiskBytes(free),
+			human.DiskBytes(least), g.Action)
 	} else if free > (manyReserves+1)*least {
 		g.saidLittle = false
 	}
@@ -281,7 +284,7 @@ func (g *Guard) deleteOldest() (deleted, soon bool) {
 		text += "; it is uploaded"
 	}
 	g.Note(codec.Event{Kind: codec.EventDisk, Time: g.Stamp(), Text: text})
-	g.Log(bridge.Warn, "deleted %s: %v were free on the disk", path, Bytes(g.Free.Load()))
+	g.Log(bridge.Warn, "deleted %s: %s were free on the disk", path, human.DiskBytes(g.Free.Load()))
 	g.retry = time.Time{}
 	return true, true
 }
@@ -305,11 +308,12 @@ func (g *Guard) MakeRoom(err error) bool {
 func (g *Guard) hold() {
 	if !g.Low.Swap(true) {
 		g.since.Store(g.Stamp())
-		why := "only %v are free on the disk"
+		why := "only %s are free on the disk"
 		if g.refused.Load() {
-			why = "the disk is full, though it reports %v as free, as with a quota or a limit of files"
+			why = "the disk is full, though it reports %s as free, as with a quota or a limit of files"
 		}
-		g.Log(bridge.Warn, "recording paused: "+why+"; messages beyond queue_size are dropped", Bytes(g.Free.Load()))
+		g.Log(bridge.Warn, "recording paused: "+why+"; messages beyond queue_size are dropped",
+			human.DiskBytes(g.Free.Load()))
 	}
 }
 
@@ -321,8 +325,8 @@ func (g *Guard) stop(err error) {
 
 // shortage says that too little is free.
 func (g *Guard) shortage(free, least int64) error {
-	return fmt.Errorf("%v are free on the disk of %s, less than the %v of --min-space; free some space", Bytes(free),
-		g.watched, Bytes(least))
+	return fmt.Errorf("%s are free on the disk of %s, less than the %s of --min-space; free some space",
+		human.DiskBytes(free), g.watched, human.DiskBytes(least))
 }
 
 // Hit takes an error that the disk returned for a write.
@@ -352,14 +356,4 @@ func (g *Guard) Holds() bool { return g.Low.Load() }
 // DiskFull reports whether an error means that the disk or the quota is exhausted.
 func DiskFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
-}
-
-// Bytes is a number of bytes that prints in MB or GB.
-type Bytes int64
-
-func (m Bytes) String() string {
-	if m >= 10e9 {
-		return fmt.Sprintf("%.1f GB", float64(m)/1e9)
-	}
-	return fmt.Sprintf("%.1f MB", float64(m)/1e6)
 }
