@@ -39,10 +39,7 @@ func ReadLast(q Query, read func(Query) (Iterator, error)) (Iterator, error) {
 	for c, n := range counts {
 		it.skip[c] = n - min(n, wanted[c])
 	}
-	if q.Damaged != nil {
-		q.Damaged = func(error) {} // the first reading reported it
-	}
-	it.Iterator, err = read(q)
+	it.Iterator, err = read(q.Unreported())
 	return it, err
 }
 

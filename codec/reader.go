@@ -6,7 +6,8 @@ import (
 	"math"
 )
 
-// Query selects messages of a recording. The zero Query selects all of them.
+// Query selects messages of a recording. The zero Query selects all of them. Its functions and its Context may be nil:
+// readers call the methods, which know what that means, and only look whether there is a Last.
 type Query struct {
 	Start, End int64 // LogTime in ns: Start ≤ t unless Start is 0, and t < End unless End is 0: these mean no bound
 
@@ -27,11 +28,11 @@ type Query struct {
 
 	// Damaged, unless nil, is called for each damaged place with an error that names the file and the place. Reading
 	// then continues after the place with everything readable. If it is nil, damage ends the reading with that error.
-	// The error is a *DamageError where the messages of the place are known. Readers call Damage, which looks.
+	// The error is a *DamageError where the messages of the place are known.
 	Damaged func(error)
 
 	// Mislabelled, unless nil, is called once for each topic whose payloads are not what the recording says, and that
-	// are read nevertheless. Readers call Mislabel, which looks.
+	// are read nevertheless.
 	Mislabelled func(error)
 
 	// Verify has a reader compare every checksum of what it reads, also where it could do without. Sound does, too,
@@ -48,11 +49,23 @@ func (q *Query) Mislabel(err error) {
 
 // Damage calls Damaged with the error of a damaged place, or returns it if it is to end the reading.
 func (q *Query) Damage(err error) error {
-	if q.Damaged == nil {
+	if !q.Tolerates() {
 		return err
 	}
 	q.Damaged(err)
 	return nil
+}
+
+// Tolerates reports whether reading continues behind damage.
+func (q *Query) Tolerates() bool { return q.Damaged != nil }
+
+// Unreported returns q for one of several readings of the same messages, another one of which reports their damage.
+func (q *Query) Unreported() Query {
+	other := *q
+	if q.Tolerates() {
+		other.Damaged = func(error) {}
+	}
+	return other
 }
 
 // Wants reports whether q selects the messages of c.

@@ -305,7 +305,7 @@ func (r *reader) read(q codec.Query, l *layout) codec.Iterator {
 	contents.Channels = r.channels
 	for _, d := range l.damage {
 		// The loader meets a wrong checksum. Without the header of the file all the rest can be there.
-		if d.sum && verify || q.Damaged == nil && d.pos == 0 && l.finished {
+		if d.sum && verify || !q.Tolerates() && d.pos == 0 && l.finished {
 			continue
 		}
 		contents.Damage = append(contents.Damage, chunked.Damage{Offset: d.pos, Err: d.known()})

@@ -184,7 +184,7 @@ func (s *salvage) from(q codec.Query, last *row) *rowIterator {
 	}
 	it := s.database.iterator(q, iterate(s.messages[i:]))
 	it.column = -1
-	if q.Damaged == nil {
+	if !q.Tolerates() {
 		it.end = cmp.Or(s.damage, io.EOF)
 	}
 	return it

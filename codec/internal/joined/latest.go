@@ -56,12 +56,9 @@ func (l *latest) lacks(p *part) bool {
 
 // locate adds the messages of p to the tails of their channels. It reports no damage: reading the messages will.
 func (l *latest) locate(p *part) error {
-	q := p.query(l.query)
-	all := q.Topics
-	q.Topics = func(c *codec.Channel) bool { return all(c) && !l.tails[p.channels[c]].All() }
-	if q.Damaged != nil {
-		q.Damaged = func(error) {}
-	}
+	wanted := p.query(l.query)
+	q := wanted.Unreported()
+	q.Topics = func(c *codec.Channel) bool { return wanted.Wants(c) && !l.tails[p.channels[c]].All() }
 	it, err := l.of(p, q)
 	if err != nil {
 		return err

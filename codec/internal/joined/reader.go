@@ -180,15 +180,13 @@ func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
 	if q.Last != nil {
 		return r.latest(q)
 	}
-	if topics := q.Topics; topics != nil {
-		wanted := map[*codec.Channel]bool{}
-		for _, t := range r.topics {
-			wanted[t.Channel] = topics(t.Channel)
-		}
-		q.Topics = func(c *codec.Channel) bool {
-			want, known := wanted[c]
-			return want || !known && topics(c) // one that was found behind damage
-		}
+	asked, wanted := q, map[*codec.Channel]bool{}
+	for _, t := range r.topics {
+		wanted[t.Channel] = q.Wants(t.Channel)
+	}
+	q.Topics = func(c *codec.Channel) bool {
+		want, known := wanted[c]
+		return want || !known && asked.Wants(c) // one that was found behind damage
 	}
 	return merge(r.partsIn(q), func(p *part) (codec.Iterator, error) {
 		it, err := p.Read(p.query(q))
@@ -212,9 +210,8 @@ func (r *Reader) partsIn(q codec.Query) []*part {
 
 // query returns q, which selects channels of the recording, for the channels of the file.
 func (p *part) query(q codec.Query) codec.Query {
-	if topics := q.Topics; topics != nil {
-		q.Topics = func(c *codec.Channel) bool { return topics(cmp.Or(p.channels[c], c)) }
-	}
+	asked := q
+	q.Topics = func(c *codec.Channel) bool { return asked.Wants(cmp.Or(p.channels[c], c)) }
 	return q
 }
 
