@@ -24,8 +24,8 @@ type Translator interface {
 	// Losses returns what all messages so far had and their translations have not. It must not be called during one.
 	Losses() []codec.Loss
 	// Quiet returns nil if every message of a channel becomes messages of all its topics. Otherwise the last message of
-	// a topic may come from one long before the last ones of the channel, and all are read to find it: by the Translator
-	// that Quiet returns, which makes the same messages and counts no losses.
+	// a topic may come from one long before the last ones of the channel, and all are read to find it: by the
+	// Translator that Quiet returns, which makes the same messages and counts no losses.
 	Quiet() Translator
 	// Close closes what the Translator holds open.
 	Close() error
@@ -41,11 +41,12 @@ func (EveryMessage) Quiet() Translator { return nil }
 // Close implements Translator.
 func (EveryMessage) Close() error { return nil }
 
-// Translate returns a reader of the recording that r reads, with messages in the encoding to. translators are by the
-// encoding that they translate. Channels without a translation stay as they are; left has an *Untranslated for each. A
-// message that cannot be translated is a damaged place, reported as a *TranslationError. The reader returned owns r.
-func Translate(r codec.Reader, to string, translators map[string]func(codec.Reader) (Translator,
-	error)) (_ *Translated, left []error, err error) {
+// Translate returns a reader of the recording that r reads, with messages in the encoding to, but for those of channels
+// that are raw, unless that is nil. translators are by the encoding that they translate. Channels without a translation
+// stay as they are; left has an *Untranslated for each. A message that cannot be translated is a damaged place, which
+// is reported as a *TranslationError. The reader returned owns r.
+func Translate(r codec.Reader, to string, raw func(*codec.Channel) bool,
+	translators map[string]func(codec.Reader) (Translator, error)) (_ *Translated, left []error, err error) {
 	source, err := r.Info()
 	if err != nil {
 		return nil, nil, err
@@ -57,7 +58,8 @@ func Translate(r codec.Reader, to string, translators map[string]func(codec.Read
 		c := topic.Channel
 		become := []codec.TopicInfo{topic}
 		// There is no Protocol Buffers type that readers would recognise as a recorder's events.
-		if c.Encoding != to && (to != codec.EncodingProtobuf || !codec.IsEvents(c)) {
+		stays := c.Encoding == to || to == codec.EncodingProtobuf && codec.IsEvents(c) || raw != nil && raw(c)
+		if !stays {
 			translator, ok := made[c.Encoding]
 			if begin := translators[c.Encoding]; !ok && begin != nil {
 				if translator, err = begin(r); err != nil {

@@ -96,7 +96,7 @@ func TestTranslate(t *testing.T) {
 			{Channel: foreign, LogTime: 30, Data: []byte{3}},
 		},
 	}
-	r, left, err := Translate(source, codec.EncodingCDR, map[string]func(codec.Reader) (Translator, error){
+	r, left, err := Translate(source, codec.EncodingCDR, nil, map[string]func(codec.Reader) (Translator, error){
 		carla.Encoding: func(codec.Reader) (Translator, error) { return counter{one: one, two: two}, nil },
 	})
 	require.NoError(t, err)
@@ -203,7 +203,7 @@ func TestKeepTranslation(t *testing.T) {
 		data := []byte{byte(i), 1, 2, 3, 4, 5, 6, 7}
 		source.messages = append(source.messages, codec.Message{Channel: foreign, Data: data})
 	}
-	r, _, err := Translate(source, codec.EncodingCDR, map[string]func(codec.Reader) (Translator, error){
+	r, _, err := Translate(source, codec.EncodingCDR, nil, map[string]func(codec.Reader) (Translator, error){
 		carla.Encoding: func(codec.Reader) (Translator, error) { return echo{channel: own}, nil },
 	})
 	require.NoError(t, err)
@@ -240,7 +240,7 @@ func TestKeepTranslation(t *testing.T) {
 
 func TestTranslateNothing(t *testing.T) {
 	source := &tape{info: codec.Info{Topics: []codec.TopicInfo{{Channel: &codec.Channel{Encoding: codec.EncodingCDR}}}}}
-	r, left, err := Translate(source, codec.EncodingCDR, nil)
+	r, left, err := Translate(source, codec.EncodingCDR, nil, nil)
 	require.NoError(t, err)
 	require.Empty(t, left)
 	require.Same(t, source, r.Reader)

@@ -81,7 +81,8 @@ func Translate(
 	t testing.TB, r codec.Reader, from, to string, translator func(codec.Reader) (bridge.Translator, error),
 ) *bridge.Translated {
 	t.Helper()
-	out, left, err := bridge.Translate(r, to, map[string]func(codec.Reader) (bridge.Translator, error){from: translator})
+	out, left, err := bridge.Translate(r, to, nil,
+		map[string]func(codec.Reader) (bridge.Translator, error){from: translator})
 	require.NoError(t, err)
 	require.Empty(t, left)
 	t.Cleanup(func() { _ = out.Close() }) // a translation of it may have closed it

@@ -186,7 +186,7 @@ func TestFollow(t *testing.T) {
 		requireClose(t, vector3{X: 10, Y: 10, Z: 5.5}, at.Translation)
 		requireClose(t, Quaternion(vector{Y: -25, Z: 90}), at.Rotation)
 	}
-	_, _, err := bridge.Translate(drive(t, carla.UE4), codec.EncodingCDR,
+	_, _, err := bridge.Translate(drive(t, carla.UE4), codec.EncodingCDR, nil,
 		map[string]func(codec.Reader) (bridge.Translator, error){carla.Encoding: ReadOptions{Follow: "ego"}.ToROS2})
 	require.ErrorContains(t, err, `there is no vehicle or walker "ego" to follow; there are 10 (hero), 20`)
 }

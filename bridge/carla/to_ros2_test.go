@@ -96,7 +96,7 @@ func TestNames(t *testing.T) {
 	require.ErrorContains(t, err, "is not one of the recording")
 	var odometry []string
 	all := newTape(carla.UE4).frame(t, &vehicles)
-	r, _, err := bridge.Translate(all, codec.EncodingCDR,
+	r, _, err := bridge.Translate(all, codec.EncodingCDR, nil,
 		map[string]func(codec.Reader) (bridge.Translator, error){carla.Encoding: ToROS2})
 	require.NoError(t, err)
 	info, err := r.Info()
@@ -434,7 +434,7 @@ func TestDamagedPacket(t *testing.T) {
 func TestNotTranslated(t *testing.T) {
 	tp := newTape(carla.UE4)
 	tp.frame(t).channel.Metadata = nil
-	_, left, err := bridge.Translate(tp, codec.EncodingCDR,
+	_, left, err := bridge.Translate(tp, codec.EncodingCDR, nil,
 		map[string]func(codec.Reader) (bridge.Translator, error){carla.Encoding: ToROS2})
 	require.NoError(t, err)
 	require.Len(t, left, 1)

@@ -28,7 +28,7 @@ import (
 func translated(t *testing.T, path string, o ReadOptions) (map[string][][]byte, *bridge.Translated, *codec.Info) {
 	log, err := tlog.Format.Open(path)
 	require.NoError(t, err)
-	r, left, err := bridge.Translate(log, codec.EncodingCDR,
+	r, left, err := bridge.Translate(log, codec.EncodingCDR, nil,
 		map[string]func(codec.Reader) (bridge.Translator, error){tlog.Encoding: o.ToROS2})
 	require.NoError(t, err)
 	require.Empty(t, left)
@@ -134,7 +134,7 @@ func TestLatestOfLog(t *testing.T) {
 	}
 	log, err := tlog.Format.Open(path)
 	require.NoError(t, err)
-	r, _, err := bridge.Translate(log, codec.EncodingCDR,
+	r, _, err := bridge.Translate(log, codec.EncodingCDR, nil,
 		map[string]func(codec.Reader) (bridge.Translator, error){tlog.Encoding: ToROS2})
 	require.NoError(t, err)
 	defer r.Close()

@@ -34,8 +34,8 @@ type Options struct {
 	AsRecorded bool
 	// Encoding is how translated messages are encoded; "": cdr, as in ROS 2.
 	Encoding string
-	// Raw reports whether messages of an encoding stay as they are; nil: they are all translated.
-	Raw func(encoding string) bool
+	// Raw reports whether messages of a channel stay as they are; nil: they are all translated.
+	Raw func(*codec.Channel) bool
 	// CARLA and MAVLink say how messages of CARLA and of MAVLink become ROS 2 messages.
 	CARLA   carla.ReadOptions
 	MAVLink mavros.ReadOptions

@@ -1,7 +1,6 @@
 package recordings
 
 import (
-	"maps"
 	"slices"
 
 	"tapedeck/bridge"
@@ -48,10 +47,10 @@ func WasApollo(c *codec.Channel) bool {
 type ToROS2 struct {
 	CARLA   carla.ReadOptions
 	MAVLink mavros.ReadOptions
-	Raw     func(encoding string) bool
+	Raw     func(*codec.Channel) bool
 }
 
-// Translate returns the recording that r reads as one of ROS 2 messages. About each channel that has no translation
+// Translate returns the recording that r reads as one of ROS 2 messages. About each channel that lacks a translation
 // there is an error in left; its messages stay as they are. The reader returned owns r.
 func (o ToROS2) Translate(r codec.Reader) (_ *bridge.Translated, left []error, err error) {
 	translators := map[string]newTranslator{}
@@ -60,15 +59,12 @@ func (o ToROS2) Translate(r codec.Reader) (_ *bridge.Translated, left []error, e
 	}
 	translators[layout.Encoding] = o.CARLA.ToROS2
 	translators[tlog.Encoding] = o.MAVLink.ToROS2
-	if o.Raw != nil {
-		maps.DeleteFunc(translators, func(encoding string, _ newTranslator) bool { return o.Raw(encoding) })
-	}
-	return bridge.Translate(r, codec.EncodingCDR, translators)
+	return bridge.Translate(r, codec.EncodingCDR, o.Raw, translators)
 }
 
 // FromROS2 returns the recording that r reads with its messages of ROS 2 in another encoding.
 func FromROS2(r codec.Reader, to string) (*bridge.Translated, []error, error) {
-	return bridge.Translate(r, to, map[string]newTranslator{codec.EncodingCDR: translations[to].fromROS2})
+	return bridge.Translate(r, to, nil, map[string]newTranslator{codec.EncodingCDR: translations[to].fromROS2})
 }
 
 // Define gives channels that come without a definition, or with an empty one, those in the folders, as msgs.Library has

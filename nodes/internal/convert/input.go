@@ -28,7 +28,8 @@ func (j *Job) open(ctx context.Context, paths []string, p *plan, t *target) (*re
 		in.Episodes.Choose(p.episodes.Select)
 		return j.videos(in.Path, in.Episodes, p, t)
 	}
-	o.AsRecorded, o.Encoding, o.Raw, o.NeedStandard = t.to == "", t.to, t.takes, t.format.Standard
+	o.AsRecorded, o.Encoding, o.NeedStandard = t.to == "", t.to, t.format.Standard
+	o.Raw = func(c *codec.Channel) bool { return t.takes(c.Encoding) }
 	o.Align = p.AlignStarts && t.format.Episodes == nil
 	o.Stamps = recordings.Stamps{Order: p.Order == "header", Restamp: p.Restamp, Add: int64(p.Offset),
 		Topics: p.selection.Wants}

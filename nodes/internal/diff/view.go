@@ -1,9 +1,6 @@
 package diff
 
 import (
-	"errors"
-	"slices"
-
 	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
 )
@@ -71,71 +68,12 @@ func encodedOtherwise(a, b map[form]bool) bool {
 
 // translate reads all channels but those that stay as ROS 2. It returns errors for channels that cannot be translated.
 func (s *side) translate(stays map[*codec.Channel]bool) (left []error, err error) {
-	others, left, err := recordings.ToROS2{}.Translate(&channelsOf{s.Reader, func(c *codec.Channel) bool {
-		return !stays[c]
-	}})
+	to := recordings.ToROS2{Raw: func(c *codec.Channel) bool { return stays[c] }}
+	translated, left, err := to.Translate(s.Reader)
 	if err != nil {
 		return nil, err
 	}
-	m := &mixed{others, &channelsOf{s.Reader, func(c *codec.Channel) bool { return stays[c] }}}
-	info, err := m.Info()
-	if err != nil {
-		return nil, err
-	}
-	s.Reader, s.Info = m, info
-	return left, nil
-}
-
-// mixed reads some channels of a recording as they are and the others as ROS 2.
-type mixed struct {
-	codec.Reader // of the others; owns the recording
-	stays        codec.Reader
-}
-
-func (m *mixed) Info() (*codec.Info, error) {
-	info, err := m.stays.Info()
-	if err != nil {
-		return nil, err
-	}
-	others, err := m.Reader.Info()
-	if err != nil {
-		return nil, err
-	}
-	info.Topics = append(info.Topics, others.Topics...)
-	return info, nil
-}
-
-func (m *mixed) Read(q codec.Query) (codec.Iterator, error) {
-	it, err := m.stays.Read(q)
-	if err != nil {
-		return nil, err
-	}
-	others, err := m.Reader.Read(q)
-	if err != nil {
-		return nil, errors.Join(err, it.Close())
-	}
-	return codec.Merge(it, others), nil
-}
-
-// channelsOf reads only some channels of a recording.
-type channelsOf struct {
-	codec.Reader
-	wants func(*codec.Channel) bool
-}
-
-func (r *channelsOf) Info() (*codec.Info, error) {
-	whole, err := r.Reader.Info()
-	if err != nil {
-		return nil, err
-	}
-	info := *whole
-	info.Topics = slices.DeleteFunc(slices.Clone(whole.Topics),
-		func(t codec.TopicInfo) bool { return !r.wants(t.Channel) })
-	return &info, nil
-}
-
-func (r *channelsOf) Read(q codec.Query) (codec.Iterator, error) {
-	own := q
-	own.Topics = func(c *codec.Channel) bool { return r.wants(c) && q.Wants(c) }
-	return r.Reader.Read(own)
+	s.Reader = translated
+	s.Info, err = translated.Info()
+	return left, err
 }

@@ -82,9 +82,10 @@ func playedOf(c *codec.Channel) played { return played{"/" + strings.TrimPrefix(
 func readAll(t *testing.T, path string) map[played][][]byte {
 	source, err := formats.Open(path)
 	require.NoError(t, err)
-	r, _, err := bridge.Translate(source, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){
-		layout.Encoding: carla.ToROS2, codec.EncodingProtobuf: apollo.ToROS2, codec.EncodingROS1: ros1.ToROS2,
-	})
+	r, _, err := bridge.Translate(source, codec.EncodingCDR, nil,
+		map[string]func(codec.Reader) (bridge.Translator, error){
+			layout.Encoding: carla.ToROS2, codec.EncodingProtobuf: apollo.ToROS2, codec.EncodingROS1: ros1.ToROS2,
+		})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
 	it, err := r.Read(codec.Query{Damaged: func(error) {}})

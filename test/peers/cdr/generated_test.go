@@ -26,7 +26,7 @@ func TestPeerGenerated(t *testing.T) {
 		path := samples.Path(t, "apollo/"+name)
 		source, err := formats.Open(path)
 		require.NoError(t, err)
-		r, _, err := bridge.Translate(source, codec.EncodingCDR,
+		r, _, err := bridge.Translate(source, codec.EncodingCDR, nil,
 			map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingProtobuf: apollo.ToROS2})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, r.Close()) }()

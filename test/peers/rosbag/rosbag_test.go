@@ -131,7 +131,7 @@ func thereAndBack(t *testing.T, from, to string) {
 		begin        func(codec.Reader) (bridge.Translator, error)
 	}{{codec.EncodingCDR, codec.EncodingROS1, ros1.ToROS2}, {codec.EncodingROS1, codec.EncodingCDR, ros1.FromROS2}} {
 		var left []error
-		r, left, err = bridge.Translate(r, step.encoding,
+		r, left, err = bridge.Translate(r, step.encoding, nil,
 			map[string]func(codec.Reader) (bridge.Translator, error){step.by: step.begin})
 		require.NoError(t, err)
 		require.Empty(t, left)
