@@ -2,7 +2,6 @@ package session
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -35,8 +34,8 @@ type csvFile struct {
 	bytes   *atomic.Int64 // of all files
 }
 
-// lostError is an error of the disk, with the samples or frames of a stream that could not be written.
-type lostError struct {
+// failure is an error of the disk, with the samples or frames of a stream that could not be written.
+type failure struct {
 	name       string
 	path       string
 	table      string // path of the table, "" for frames
@@ -44,10 +43,6 @@ type lostError struct {
 	start, end int64
 	err        error
 }
-
-func (e *lostError) Error() string { return fmt.Sprintf("write %s: %v", e.path, e.err) }
-
-func (e *lostError) Unwrap() error { return e.err }
 
 // createTable begins a table with its header. It adds what is written to bytes.
 func createTable(d codec.Disk, path, name string, bytes *atomic.Int64) (*csvFile, error) {
@@ -66,7 +61,7 @@ type key struct {
 }
 
 // append adds a sample.
-func (f *csvFile) append(stamp int64, keys []key, values []float64) error {
+func (f *csvFile) append(stamp int64, keys []key, values []float64) *failure {
 	var room [24]byte
 	text := align.AppendStamp(room[:0], stamp)
 	f.mu.Lock()
@@ -91,14 +86,13 @@ func (f *csvFile) append(stamp int64, keys []key, values []float64) error {
 	return nil
 }
 
-// flush writes what is collected. After an error, which is a *lostError, the file ends with the last sample that was
-// written whole.
-func (f *csvFile) flush() error {
+// flush writes what is collected. After a failure the file ends with the last sample that was written whole.
+func (f *csvFile) flush() *failure {
 	f.writing.Lock()
 	defer f.writing.Unlock()
 	f.mu.Lock()
-	data, lost := f.buffer, lostError{name: f.name, path: f.path, table: f.path, count: f.samples,
-		start: f.start, end: f.end}
+	data := f.buffer
+	lost := &failure{name: f.name, path: f.path, table: f.path, count: f.samples, start: f.start, end: f.end}
 	f.buffer, f.spare = f.spare[:0], nil
 	f.samples = 0
 	f.mu.Unlock()
@@ -116,14 +110,14 @@ func (f *csvFile) flush() error {
 		err = errors.Join(err, cut)
 	}
 	lost.err = codec.Pathless(err)
-	return &lost
+	return lost
 }
 
 // close writes what is collected and closes the file.
-func (f *csvFile) close() error {
-	err := f.flush()
-	if closeErr := f.file.Close(); err == nil && closeErr != nil {
-		err = &lostError{name: f.name, path: f.path, err: codec.Pathless(closeErr)}
+func (f *csvFile) close() *failure {
+	lost := f.flush()
+	if err := f.file.Close(); lost == nil && err != nil {
+		lost = &failure{name: f.name, path: f.path, err: codec.Pathless(err)}
 	}
-	return err
+	return lost
 }

@@ -84,8 +84,8 @@ type Writer struct {
 	channels map[string]*codec.Channel // by topic, that errors name
 	err      error                     // of the disk, the first
 	tables   []*csvFile
-	lost     map[[2]string]*lostError // by name and table
-	missing  *codec.MissingError      // that was returned
+	lost     map[[2]string]*failure // by name and table
+	missing  *codec.MissingError    // that was returned
 	closed   bool
 }
 
@@ -114,7 +114,7 @@ func Create(path string, o Options) (*Writer, error) {
 	w := &Writer{
 		disk: cmp.Or[codec.Disk](o.Disk, codec.OS{}), path: filepath.Clean(path), options: o,
 		stop: make(chan struct{}), discarded: o.Discarded,
-		channels: map[string]*codec.Channel{}, lost: map[[2]string]*lostError{},
+		channels: map[string]*codec.Channel{}, lost: map[[2]string]*failure{},
 		cameras: map[string]*cameraWriter{}, arms: map[string]*armWriter{},
 	}
 	if o.Metadata != nil {
@@ -223,7 +223,7 @@ func (w *Writer) Write(m *codec.Message) error {
 // waits if that cannot keep up. The frame is the caller's again when Frame returns. A second frame with the same stamp
 // is an error.
 func (w *Writer) Frame(c *episode.Camera, stamp int64, f episode.Frame) error {
-	if err := w.failure(); err != nil {
+	if err := w.failed(); err != nil {
 		return err
 	}
 	if err := w.frame(c, stamp, &f); err != nil {
@@ -283,7 +283,7 @@ func (w *Writer) pictured(p *picture, size int64, err error) {
 		w.bytes.Add(size)
 		return
 	}
-	w.fail(&lostError{name: p.topic, path: p.path, count: 1, start: p.stamp, end: p.stamp, err: codec.Pathless(err)})
+	w.fail(&failure{name: p.topic, path: p.path, count: 1, start: p.stamp, end: p.stamp, err: codec.Pathless(err)})
 }
 
 // took counts a frame or a sample, and extends the time of the session.
@@ -299,7 +299,7 @@ func (w *Writer) took(stamp int64) {
 // may have more. Values that align.IsMissing reports are left out. Angles are converted from the units of the columns
 // to that of the table. values are the caller's again when Sample returns.
 func (w *Writer) Sample(a *episode.Arm, role episode.Role, stamp int64, values []float64) error {
-	if err := w.failure(); err != nil {
+	if err := w.failed(); err != nil {
 		return err
 	}
 	if err := w.sample(a, role, stamp, values); err != nil {
@@ -323,9 +323,7 @@ func (w *Writer) sample(a *episode.Arm, role episode.Role, stamp int64, values [
 	if out.quaternion {
 		values = out.euler(values)
 	}
-	if err := out.append(stamp, out.keys, values); err != nil {
-		w.failed(err)
-	}
+	w.fail(out.append(stamp, out.keys, values))
 	w.took(stamp)
 	return nil
 }

@@ -21,8 +21,8 @@ func (w *Writer) refuse(err error, what string, args ...any) error {
 	if !errors.As(err, &errno) {
 		return fmt.Errorf("write %s: %s: %w", w.path, fmt.Sprintf(what, args...), err)
 	}
-	w.fail(&lostError{err: err, path: pathOf(err)})
-	return w.failure()
+	w.fail(&failure{err: err, path: pathOf(err)})
+	return w.failed()
 }
 
 // pathOf returns the path that an error of package os names.
@@ -34,16 +34,11 @@ func pathOf(err error) string {
 	return ""
 }
 
-// failed handles an error of a table.
-func (w *Writer) failed(err error) {
-	var lost *lostError
-	if errors.As(err, &lost) {
-		w.fail(lost)
+// fail records an error of the disk and what is lost with it; nil is none.
+func (w *Writer) fail(l *failure) {
+	if l == nil {
+		return
 	}
-}
-
-// fail records an error of the disk and what is lost with it.
-func (w *Writer) fail(l *lostError) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err == nil {
@@ -64,8 +59,8 @@ func (w *Writer) fail(l *lostError) {
 	}
 }
 
-// failure returns an error if the disk has failed, with all that is missing.
-func (w *Writer) failure() error {
+// failed returns an error if the disk has failed, with all that is missing.
+func (w *Writer) failed() error {
 	w.mu.Lock()
 	err, missing, closed := w.err, w.missing, w.closed
 	w.mu.Unlock()
@@ -111,7 +106,7 @@ func (w *Writer) flush() {
 	tables := slices.Clone(w.tables)
 	w.mu.Unlock()
 	for _, table := range tables {
-		w.failed(table.flush())
+		w.fail(table.flush())
 	}
 }
 
@@ -132,7 +127,7 @@ func (w *Writer) flushRegularly() {
 func (w *Writer) Sync() error {
 	w.pictures.wait()
 	w.flush()
-	switch err := w.failure(); {
+	switch err := w.failed(); {
 	case errors.Is(err, fs.ErrClosed):
 		return nil // Complete has done it
 	case err != nil:
@@ -156,9 +151,9 @@ func (w *Writer) Complete(bool) error {
 	w.pictures.close()
 	w.reportLosses()
 	for _, table := range w.tables {
-		w.failed(table.close())
+		w.fail(table.close())
 	}
-	err := w.failure()
+	err := w.failed()
 	w.appendEnding(err)
 	if returned != nil {
 		err = nil
