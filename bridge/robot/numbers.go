@@ -3,7 +3,6 @@ package robot
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 
 	"tapedeck/codec/cdr"
@@ -75,11 +74,10 @@ func poseFields(s *cdr.Schema, path string) []*cdr.Path {
 func (n *numbers) get(payload []byte, values []float64, names []string) ([]float64, []string, error) {
 	before := len(values)
 	for _, p := range n.paths {
-		v, err := p.Get(payload)
-		if err != nil {
+		var err error
+		if values, err = p.AppendNumbers(values, payload); err != nil {
 			return values, names, err
 		}
-		values = appendNumbers(values, v)
 	}
 	if n.labels == nil {
 		return values, names, nil
@@ -100,34 +98,3 @@ func (n *numbers) get(payload []byte, values []float64, names []string) ([]float
 
 // errNone is returned for a message with names and without numbers.
 var errNone = errors.New("no numbers")
-
-// appendNumbers appends the numbers that cdr.Path.Get returned.
-func appendNumbers(to []float64, v any) []float64 {
-	switch v := v.(type) {
-	case float64:
-		return append(to, v)
-	case []float64:
-		return append(to, v...)
-	}
-	one := func(v reflect.Value) float64 {
-		switch {
-		case v.CanFloat():
-			return v.Float()
-		case v.CanInt():
-			return float64(v.Int())
-		case v.CanUint():
-			return float64(v.Uint())
-		case v.Kind() == reflect.Bool && v.Bool():
-			return 1
-		}
-		return 0
-	}
-	all := reflect.ValueOf(v)
-	if all.Kind() != reflect.Slice {
-		return append(to, one(all))
-	}
-	for i := range all.Len() {
-		to = append(to, one(all.Index(i)))
-	}
-	return to
-}

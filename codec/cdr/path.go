@@ -152,7 +152,35 @@ func (p *Path) number(d *wire.Decoder) (v float64, ok bool, err error) {
 	if p.target.Shape != rosidl.Single {
 		return 0, false, nil
 	}
-	switch p.target.Kind {
+	if v, ok = number(d, p.target.Kind); !ok {
+		return 0, false, nil
+	}
+	if err := d.Err(); err != nil {
+		return 0, false, fmt.Errorf("read %s: %w", p.name, err)
+	}
+	return v, true, nil
+}
+
+// AppendNumbers appends the value of a number in a payload, or the values of an array of numbers; a bool is 0 or 1.
+func (p *Path) AppendNumbers(to []float64, payload []byte) ([]float64, error) {
+	var d wire.Decoder
+	p.Find(&d, payload)
+	for range p.target.count(&d) {
+		v, ok := number(&d, p.target.Kind)
+		if !ok {
+			d.Fail("it is not a number")
+		}
+		to = append(to, v)
+	}
+	if err := d.Err(); err != nil {
+		return to, fmt.Errorf("read %s: %w", p.name, err)
+	}
+	return to, nil
+}
+
+// number reads a value of a kind; ok reports whether it is a number.
+func number(d *wire.Decoder, k rosidl.Kind) (v float64, ok bool) {
+	switch k {
 	case rosidl.Float64:
 		v = d.Float64()
 	case rosidl.Float32:
@@ -178,12 +206,9 @@ func (p *Path) number(d *wire.Decoder) (v float64, ok bool, err error) {
 			v = 1
 		}
 	default:
-		return 0, false, nil
+		return 0, false
 	}
-	if err := d.Err(); err != nil {
-		return 0, false, fmt.Errorf("read %s: %w", p.name, err)
-	}
-	return v, true, nil
+	return v, true
 }
 
 // Text sets s to a string in a payload. It takes no memory if s is that string already.

@@ -376,6 +376,58 @@ func TestPathNumber(t *testing.T) {
 	require.Greater(t, numbers, 10)
 }
 
+// AppendNumbers reads what Get reads of numbers and arrays of them, and fails at other fields and at cut payloads.
+func TestAppendNumbers(t *testing.T) {
+	s := newSchema(t, "p/msg/All")
+	payload, err := s.Encode(full())
+	require.NoError(t, err)
+	arrays := 0
+	for _, f := range full().Fields {
+		p, err := s.Path(f.Name)
+		require.NoError(t, err)
+		v, err := p.Get(payload)
+		require.NoError(t, err)
+		have, err := p.AppendNumbers([]float64{7}, payload)
+		value := reflect.ValueOf(v)
+		if kind := p.Type().Kind; kind == rosidl.Nested || kind == rosidl.String || kind == rosidl.WString {
+			if value.Kind() != reflect.Slice || value.Len() > 0 {
+				require.ErrorContains(t, err, "read p/msg/All."+f.Name)
+				require.ErrorContains(t, err, "it is not a number")
+			}
+			continue
+		}
+		require.NoError(t, err)
+		want := []float64{7}
+		if value.Kind() == reflect.Slice {
+			arrays++
+			for i := range value.Len() {
+				want = append(want, float(value.Index(i)))
+			}
+		} else {
+			want = append(want, float(value))
+		}
+		require.Equal(t, want, have, f.Name)
+		_, err = p.AppendNumbers(nil, payload[:4])
+		require.ErrorContains(t, err, "read p/msg/All."+f.Name)
+	}
+	require.Greater(t, arrays, 2)
+}
+
+// float returns a number or a bool.
+func float(v reflect.Value) float64 {
+	switch {
+	case v.CanInt():
+		return float64(v.Int())
+	case v.CanUint():
+		return float64(v.Uint())
+	case v.Kind() == reflect.Bool && v.Bool():
+		return 1
+	case v.Kind() == reflect.Bool:
+		return 0
+	}
+	return v.Float()
+}
+
 // Numbers reads what Number does, wherever the fields are.
 func TestNumbers(t *testing.T) {
 	s := newSchema(t, "p/msg/All")
