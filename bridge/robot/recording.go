@@ -30,7 +30,6 @@ type Recording struct {
 	// recorded are the episodes that the recording was converted from, by its metadata; nil: the mapping divides it.
 	recorded []episode.Summary
 	episodes []*episode.Episode
-	surveyed func() error   // finds the episodes, once
 	missing  []string       // what the mapping names and the recording has not
 	bad      map[string]int // messages that cannot be used, by their errors
 }
@@ -52,7 +51,7 @@ func Episodes(r codec.Reader, m *Mapping) (*Recording, error) {
 	if rec.m.Episodes == (Boundaries{}) {
 		rec.recorded = recordedEpisodes(info)
 	}
-	rec.topics, rec.surveyed = newTopics(rec.m), sync.OnceValue(rec.survey)
+	rec.topics = newTopics(rec.m)
 	if err := rec.bind(m == nil); err != nil {
 		return nil, fmt.Errorf("episodes of %s: %w", info.Path, err)
 	}
@@ -129,9 +128,9 @@ func (r *Recording) Notes() (notes []string) {
 // Close closes the recording.
 func (r *Recording) Close() error { return r.reader.Close() }
 
-// Episodes implements episode.Source. It reads the recording once.
+// Episodes implements episode.Source. It reads the recording.
 func (r *Recording) Episodes() ([]*episode.Episode, error) {
-	err := r.surveyed()
+	err := r.survey()
 	if err != nil {
 		err = fmt.Errorf("episodes of %s: %w", r.info.Path, err)
 	}

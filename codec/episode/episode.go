@@ -132,7 +132,7 @@ type Streams [Roles]*align.Vector
 
 // Source is a recording that holds episodes.
 type Source interface {
-	// Episodes returns the episodes, in order. Their cameras can be opened until Close.
+	// Episodes reads the episodes, in order. Their cameras can be opened until Close. Only a Reader may be asked again.
 	Episodes() ([]*Episode, error)
 	// Found returns what else Episodes has found. A Source embeds Findings, which implement it.
 	Found() *Findings

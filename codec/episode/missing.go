@@ -38,7 +38,7 @@ func (m *MissingError) Unwrap() error { return m.Err }
 
 // Missing returns what is missing in the source, once it was read.
 func (r *Reader) Missing() (list []*MissingError) {
-	for _, err := range r.source.Found().Damage {
+	for _, err := range r.Found().Damage {
 		var m *MissingError
 		if errors.As(err, &m) {
 			list = append(list, m)

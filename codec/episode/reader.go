@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 
 	"tapedeck/codec"
 	"tapedeck/codec/store"
@@ -26,7 +27,10 @@ type Details struct {
 // MetadataKey is the key in Info.Metadata of Details as JSON.
 const MetadataKey = "episodes"
 
-var _ codec.Reader = (*Reader)(nil)
+var (
+	_ codec.Reader = (*Reader)(nil)
+	_ Source       = (*Reader)(nil)
+)
 
 // Reader reads episodes as messages of ROS 2: frames on /camera_0/image/compressed (sensor_msgs/msg/CompressedImage) or
 // /camera_0/image_raw (Image), poses on /arm_0/pose (geometry_msgs/msg/PoseStamped), joints in rad with their
@@ -37,6 +41,7 @@ type Reader struct {
 	files        *store.Files
 	format, path string
 	source       Source
+	episodes     func() ([]*Episode, error) // reads those that were chosen, once
 	info         *codec.Info
 	streams      []*stream // of all episodes; nil before they are known
 	channels     *channels
@@ -68,16 +73,33 @@ func (r *Reader) Pixels() (bytes int64, err error) {
 // reports the Damage of s to Query.Damaged; without that, damage of a complete source is an error after the last
 // message.
 func NewReader(files *store.Files, format, path string, s Source) *Reader {
-	return &Reader{files: files, format: format, path: path, source: s}
+	return &Reader{files: files, format: format, path: path, source: s, episodes: sync.OnceValues(s.Episodes)}
 }
 
-// Source returns the source of the episodes, which the reader closes.
-func (r *Reader) Source() Source { return r.source }
+// Choose has the reader read only the episodes that choose returns of all. What Info returned before does not hold any
+// more.
+func (r *Reader) Choose(choose func([]*Episode) []*Episode) {
+	all := r.episodes
+	r.episodes = sync.OnceValues(func() ([]*Episode, error) {
+		episodes, err := all()
+		if err != nil {
+			return nil, err
+		}
+		return choose(episodes), nil
+	})
+	r.forget()
+}
+
+// Episodes implements Source.
+func (r *Reader) Episodes() ([]*Episode, error) { return r.episodes() }
+
+// Found implements Source.
+func (r *Reader) Found() *Findings { return r.source.Found() }
 
 // Losses returns what the images and numbers of the episodes lost in reading.
 func (r *Reader) Losses() []codec.Loss {
 	lost := codec.LossCounts{}
-	maps.Copy(lost, r.source.Found().Lost)
+	maps.Copy(lost, r.Found().Lost)
 	if r.channels != nil {
 		for topic, n := range r.channels.encoded {
 			if count := n.Load(); count > 0 {
@@ -98,7 +120,7 @@ func (r *Reader) Info() (*codec.Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	info := &codec.Info{Format: r.format, Path: r.path, Complete: !r.source.Found().Incomplete}
+	info := &codec.Info{Format: r.format, Path: r.path, Complete: !r.Found().Incomplete}
 	if info.Size, err = size(r.files, r.path); err != nil {
 		return nil, err
 	}
@@ -137,13 +159,13 @@ func (r *Reader) Info() (*codec.Info, error) {
 	if text, err := json.Marshal(details); err == nil {
 		info.Metadata = map[string]string{MetadataKey: string(text)}
 	}
-	details.Unread = unread(r.source.Found().Lost.Losses())
+	details.Unread = unread(r.Found().Lost.Losses())
 	info.Extra = details
-	info.Events = slices.Clone(r.source.Found().Events)
+	info.Events = slices.Clone(r.Found().Events)
 	if len(r.streams) == 0 && len(details.Unread) > 0 {
 		info.Complete = false
 	}
-	for _, err := range r.source.Found().Damage {
+	for _, err := range r.Found().Damage {
 		e := codec.Event{Kind: codec.EventDamage, Text: err.Error()}
 		if m := (*MissingError)(nil); errors.As(err, &m) {
 			if e.Kind = codec.EventMissing; m.Channel != nil {
@@ -204,7 +226,7 @@ func size(files *store.Files, path string) (bytes int64, err error) {
 
 // load sets the streams.
 func (r *Reader) load() ([]*Episode, error) {
-	episodes, err := r.source.Episodes()
+	episodes, err := r.episodes()
 	if err != nil || r.channels != nil {
 		return episodes, err
 	}
@@ -236,9 +258,9 @@ func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
 	if q.Last != nil {
 		return it, nil
 	}
-	for _, err := range r.source.Found().Damage {
+	for _, err := range r.Found().Damage {
 		err = q.Damage(err)
-		if err != nil && errors.Is(it.end, io.EOF) && !r.source.Found().Incomplete {
+		if err != nil && errors.Is(it.end, io.EOF) && !r.Found().Incomplete {
 			it.end = err
 		}
 	}

@@ -160,29 +160,6 @@ func (s *Selection) whyDiscarded() string {
 	return fmt.Sprintf("discarded while recording: %v; --episodes %[1]v takes them", numbers)
 }
 
-// Choose has the reader read only the episodes that choose returns of all. What Info returned before does not hold any
-// more.
-func (r *Reader) Choose(choose func([]*Episode) []*Episode) {
-	r.source = &chosen{Source: r.source, choose: choose}
-	r.forget()
-}
-
-// chosen is a source of some episodes of another one.
-type chosen struct {
-	Source
-	choose   func([]*Episode) []*Episode
-	episodes []*Episode
-	done     bool
-}
-
-func (c *chosen) Episodes() ([]*Episode, error) {
-	all, err := c.Source.Episodes()
-	if !c.done && err == nil {
-		c.done, c.episodes = true, c.choose(all)
-	}
-	return c.episodes, err
-}
-
 // angles are the roles of streams whose numbers are angles or change with them.
 var angles = []Role{Joint, Velocity, CommandJoint}
 

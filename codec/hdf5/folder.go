@@ -40,15 +40,12 @@ type folder struct {
 	path    string
 	paths   []string
 	sources []*source
-	read    func() ([]*episode.Episode, error) // readAll, once
 }
 
 var _ episode.Source = (*folder)(nil)
 
 // Episodes implements episode.Source. A file that cannot be read is Damage, unless none can.
-func (f *folder) Episodes() ([]*episode.Episode, error) { return f.read() }
-
-func (f *folder) readAll() (all []*episode.Episode, err error) {
+func (f *folder) Episodes() (all []*episode.Episode, err error) {
 	base := int64(0)
 	for _, path := range f.paths {
 		s, err := open(f.files, path)

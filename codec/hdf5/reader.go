@@ -24,12 +24,11 @@ type source struct {
 	episode.Findings
 	file    *child.File // acquired until the episodes are read, and by open cameras
 	path    string
-	stored  func() ([]*stored, error) // reads the numbers of all episodes, once, but no pictures
-	release func()                    // releases the file that Open acquired
-	remove  func()                    // the file, if it is temporary
-	base    int64                     // time of the next row without a time
-	at      string                    // group of the episode that is read
-	leftOut map[string]error          // why the first dataset of an episode is left out
+	release func()           // releases the file that Open acquired
+	remove  func()           // the file, if it is temporary
+	base    int64            // time of the next row without a time
+	at      string           // group of the episode that is read
+	leftOut map[string]error // why the first dataset of an episode is left out
 }
 
 var _ episode.Source = (*source)(nil)
@@ -45,9 +44,8 @@ type stored struct {
 // Open opens a file, or a folder of files that are named as episodes. Its errors name the file.
 func Open(files *store.Files, path string) (episode.Source, error) {
 	if paths := episodeFiles(files, path); len(paths) > 0 {
-		f := &folder{files: files, path: path, paths: paths, Findings: episode.Findings{Lost: codec.LossCounts{}}}
-		f.read = sync.OnceValues(f.readAll)
-		return f, nil
+		return &folder{files: files, path: path, paths: paths,
+			Findings: episode.Findings{Lost: codec.LossCounts{}}}, nil
 	}
 	s, err := open(files, path)
 	if err != nil {
@@ -77,7 +75,6 @@ func open(files *store.Files, path string) (*source, error) {
 		return nil, err
 	}
 	s.release = sync.OnceFunc(s.file.Release)
-	s.stored = sync.OnceValues(s.readEpisodes)
 	return s, nil
 }
 
@@ -139,7 +136,8 @@ func (s *source) Episodes() ([]*episode.Episode, error) {
 	return episodes, err
 }
 
-func (s *source) readEpisodes() (all []*stored, err error) {
+// stored reads the numbers of all episodes, but no pictures.
+func (s *source) stored() (all []*stored, err error) {
 	defer s.release()
 	roots, err := s.roots()
 	if err == nil && len(roots) == 0 {

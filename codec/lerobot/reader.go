@@ -28,9 +28,8 @@ type Source struct {
 	absent           map[string]bool           // features that a table lacks
 	origins          map[string]episode.Origin // of the features that are read
 	notes            notes
-	unknown          int                                // episodes without a note, where there are some
-	episodes         func() ([]*episode.Episode, error) // reads the numbers, once
-	videos           map[string]*episode.MissingError   // by path; nil: the video is there
+	unknown          int                              // episodes without a note, where there are some
+	videos           map[string]*episode.MissingError // by path; nil: the video is there
 	cached           videoFiles
 	checked          sync.Map                // of tables with images
 	check            func(path string) error // returns why the contents of a file are not there
@@ -44,7 +43,6 @@ func Open(files *store.Files, path string) (*Source, error) {
 	s := &Source{files: files, path: path, absent: map[string]bool{}, videos: map[string]*episode.MissingError{},
 		cached: videoFiles{files: files},
 		check:  func(path string) error { return codec.CheckContents(files, path) }}
-	s.episodes = sync.OnceValues(s.readEpisodes)
 	if err := s.load(infoPath, &s.info); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
@@ -85,11 +83,6 @@ func (s *Source) Close() error {
 	return nil
 }
 
-// Episodes implements episode.Source. Streams come from the features whose names say that they are states or actions,
-// as originsOf has it. Without meta/tapedeck.json, numbers are joints in an unknown unit, and the episodes follow one
-// another from the time 0 on.
-func (s *Source) Episodes() ([]*episode.Episode, error) { return s.episodes() }
-
 // entry is an episode in the dataset's list.
 type entry struct {
 	index  int
@@ -100,7 +93,10 @@ type entry struct {
 	starts map[string]float64 // s, in the videos
 }
 
-func (s *Source) readEpisodes() (all []*episode.Episode, err error) {
+// Episodes implements episode.Source. Streams come from the features whose names say that they are states or actions,
+// as originsOf has it. Without meta/tapedeck.json, numbers are joints in an unknown unit, and the episodes follow one
+// another from the time 0 on.
+func (s *Source) Episodes() (all []*episode.Episode, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("read %s: %w", s.path, err)

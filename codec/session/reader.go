@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"tapedeck/codec"
 	"tapedeck/codec/align"
@@ -24,11 +23,10 @@ const maxDamage = 100
 // Source reads a session, or a folder of sessions.
 type Source struct {
 	episode.Findings
-	files    *store.Files
-	path     string
-	folders  []string
-	episodes func() ([]*episode.Episode, error) // reads the tables, once
-	more     int                                // damaged places that are not reported
+	files   *store.Files
+	path    string
+	folders []string
+	more    int // damaged places that are not reported
 }
 
 var _ episode.Source = (*Source)(nil)
@@ -43,9 +41,7 @@ func Open(files *store.Files, path string) (*Source, error) {
 		return nil, fmt.Errorf("open %s: %w: a session has a %s, a folder %s, or an arm's folder with a %s", path,
 			codec.ErrUnknownFormat, metadataName, framesName, fileNames[episode.Joint])
 	}
-	s := &Source{files: files, path: path, folders: folders}
-	s.episodes = sync.OnceValues(s.readEpisodes)
-	return s, nil
+	return &Source{files: files, path: path, folders: folders}, nil
 }
 
 // sessions returns the folders of the sessions at path: path itself, or folders in it.
@@ -128,9 +124,7 @@ func isFolder(files *store.Files, path string, e os.DirEntry) bool {
 
 // Episodes implements episode.Source. It reads whole tables, but no pictures. What is damaged is left out and reported
 // by Damage. An error is one of the disk.
-func (s *Source) Episodes() ([]*episode.Episode, error) { return s.episodes() }
-
-func (s *Source) readEpisodes() (all []*episode.Episode, err error) {
+func (s *Source) Episodes() (all []*episode.Episode, err error) {
 	for _, folder := range s.folders {
 		e, err := s.episode(folder)
 		if err != nil {

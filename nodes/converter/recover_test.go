@@ -451,7 +451,7 @@ func episodesOf(t *testing.T, path string) []*episode.Episode {
 	r, err := known.Open(nil, path)
 	require.NoError(t, err)
 	defer r.Close()
-	episodes, err := r.(*episode.Reader).Source().Episodes()
+	episodes, err := r.(*episode.Reader).Episodes()
 	require.NoError(t, err)
 	return episodes
 }

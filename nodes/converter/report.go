@@ -134,7 +134,7 @@ func (o *reportOptions) read(ctx context.Context, path string, elsewhere []strin
 		fmt.Fprintln(stderr, "warning:", text)
 	}
 	if episodes != nil {
-		return o.episodes(ctx, episodes, episodes.Source())
+		return o.episodes(ctx, episodes, episodes)
 	}
 	bar := progress.Seconds(os.Stderr, "reading", describe.Span(in.info))
 	defer bar.Close()

@@ -361,7 +361,7 @@ func (w *episodeJob) source(ctx context.Context, i int, path string) (*notedSour
 	in := opened.Parts[0]
 	w.reportLabels(in, &w.lost)
 	if in.Episodes != nil && !w.plan.editsMessages() {
-		s := &notedSource{Source: in.Episodes.Source(), chosen: true,
+		s := &notedSource{Source: in.Episodes, chosen: true,
 			keeps: w.Damaged != nil && in.Info.Format == w.format.Name}
 		if !in.Info.Complete {
 			s.notes = append(s.notes, "it is incomplete; converting everything readable")

@@ -89,7 +89,7 @@ func episodesOf(t *testing.T, path string) []*episode.Episode {
 	r, err := formats.All().Open(nil, path)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
-	all, err := r.(*episode.Reader).Source().Episodes()
+	all, err := r.(*episode.Reader).Episodes()
 	require.NoError(t, err)
 	return all
 }
