@@ -9,12 +9,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/tiiuae/rclgo/pkg/rclgo"
 	"github.com/tiiuae/rclgo/pkg/rclgo/types"
 
 	"tapedeck/bridge"
 )
+
+// readerPatience is how long after a request its sender's reader may be discovered.
+const readerPatience = 5 * time.Second
 
 // service implements bridge.Service.
 type service struct {
@@ -76,7 +80,19 @@ func (s *service) call(ctx context.Context, request *message, sender rclgo.Servi
 	if err := s.kind.response.check(data); err != nil {
 		return fmt.Errorf("the response: %w", err)
 	}
-	return try(func() error { return sender.SendResponse(&message{kind: s.kind.response, data: data}) })
+	// rmw_fastrtps_cpp sends nothing if it does not match the caller's reader within 100 ms. On a busy machine the
+	// discovery of a new caller takes longer.
+	for deadline := time.Now().Add(readerPatience); ; {
+		var late *rclgo.Timeout
+		err := try(func() error {
+			err := sender.SendResponse(&message{kind: s.kind.response, data: data})
+			errors.As(err, &late)
+			return err
+		})
+		if late == nil || ctx.Err() != nil || time.Now().After(deadline) {
+			return err
+		}
+	}
 }
 
 func (s *service) Name() string { return s.name }
