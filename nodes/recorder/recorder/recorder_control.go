@@ -139,15 +139,16 @@ func (r *recorder) split() (closed, opened string, err error) { return r.continu
 // continueIn goes on in another recording of that name, which fails before anything was changed; for "" it is split.
 func (r *recorder) continueIn(name string) (closed, opened string, err error) {
 	s := r.session.Load()
+	var begin func() (filewriter.Output, error)
 	switch {
 	case !r.recording() || s.writer == nil:
 		return "", "", errNotRecording
-	case name == "":
-		return s.writer.Split(s.ctx, bridge.Now())
-	case r.options.format().Robot != nil:
+	case name != "" && r.options.format().Robot != nil:
 		return "", "", errors.New("each split of a session is a folder of its own already; leave out the name")
+	case name != "":
+		begin = func() (filewriter.Output, error) { return s.beginNext(name) }
 	}
-	return s.writer.Continue(s.ctx, bridge.Now(), func() (filewriter.Output, error) { return s.beginNext(name) })
+	return s.writer.Split(s.ctx, bridge.Now(), begin)
 }
 
 // discard marks the episode that is being recorded, or else the one that ended last, as discarded. It returns which one

@@ -173,7 +173,7 @@ func (c control) splitAt(m schedule.Deadline) error {
 			if c.clock.Stamp(until) == until { // the clock is no simulated one
 				until = m.Time - 1
 			}
-			if _, _, err := s.writer.Split(s.ctx, bridge.MonotonicOf(until, now)); err != nil {
+			if _, _, err := s.writer.Split(s.ctx, bridge.MonotonicOf(until, now), nil); err != nil {
 				c.node.Log(bridge.Error, "split: %v", err)
 			}
 		})

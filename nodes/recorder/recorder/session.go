@@ -146,23 +146,18 @@ func (r *recorder) newSession(name string) (*session, error) {
 	if o.LowSpaceAction == diskguard.DeleteUploaded {
 		s.guard.RemoveOldest = r.uploads.RemoveOldest
 	}
-	s.writer = filewriter.New(r.queue, out.Output, filewriter.Callbacks{
+	live := &filewriter.Live{Queue: r.queue, Reorder: o.reorder(), Delivered: r.node.Delivered}
+	s.writer = filewriter.New(live, out.Output, filewriter.Callbacks{
 		OnFileEnd: s.onFileEnd, Recorded: s.counted, NoteLosses: s.noteLosses, Now: r.clock.Now,
 		Latched: r.latched,
 		OnSplit: s.onSplit, OnError: s.onError, OnRefused: s.onRefused, OnLimit: s.endAt, OnRepeats: s.onRepeats,
 		OnEvent: r.page.note,
 	})
 	s.writer.Guard, s.writer.KeepsState = s.guard, r.composer != nil
-	s.writer.Delivered = r.node.Delivered
 	s.writer.Files = series.SplitLimits{Bytes: int64(o.MaxBagSize), Duration: o.MaxBagDuration,
 		Messages: o.MaxBagMessages}
 	s.writer.MaxBytes, s.writer.MaxMessages = int64(o.MaxRecordingSize), o.MaxRecordingMessages
-	switch o.Sync {
-	case syncAlways:
-		s.writer.SyncAlways, s.writer.Reorder = true, filewriter.Pace
-	case syncInterval:
-		s.writer.Reorder = min(queue.Reorder, o.SyncInterval/4)
-	}
+	s.writer.SyncAlways = o.Sync == syncAlways
 	return s, nil
 }
 
@@ -207,10 +202,21 @@ func (s *session) failure() error {
 	return nil
 }
 
+// reorder returns how long messages wait for earlier ones of other topics.
+func (o *options) reorder() time.Duration {
+	switch o.Sync {
+	case syncAlways:
+		return filewriter.Pace
+	case syncInterval:
+		return min(queue.Reorder, o.SyncInterval/4)
+	}
+	return queue.Reorder
+}
+
 // syncRegularly syncs so often that a message is on the disk sync_interval after it was received.
 func (s *session) syncRegularly() {
-	interval := s.recorder.options.SyncInterval
-	tick := time.NewTicker(max(interval-s.writer.Reorder-2*filewriter.Pace, interval/2))
+	o := &s.recorder.options
+	tick := time.NewTicker(max(o.SyncInterval-o.reorder()-2*filewriter.Pace, o.SyncInterval/2))
 	defer tick.Stop()
 	for {
 		select {

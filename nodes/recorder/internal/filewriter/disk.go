@@ -52,7 +52,7 @@ func (w *Writer) ready(stopping bool) bool {
 	// At the end the queue is written even so, if it can be: it is not large, and would be lost.
 	hold := w.Guard != nil && w.Guard.Holds() && !stopping
 	if w.broken != nil && !hold && w.waits() && (stopping || !time.Now().Before(w.retry)) {
-		if r := w.split(w.end, w.Position()+1, nil); r.err != nil {
+		if _, _, err := w.split(w.end, w.Position()+1, nil); err != nil {
 			w.retry = time.Now().Add(retryDelay)
 		}
 	}

@@ -18,29 +18,20 @@ type request struct {
 	answer chan<- error                  // has room
 }
 
-type splitResult struct {
-	closed, opened string // files
-	err            error
-}
-
-// Split starts a new file for what is received after until. It returns once that is open, or when ctx ends, with the
-// cause of that.
-func (w *Writer) Split(ctx context.Context, until int64) (closed, opened string, err error) {
-	return w.Continue(ctx, until, nil)
-}
-
-// Continue is Split with another output, which Run begins with begin. The one before belongs to OnSplit then.
-func (w *Writer) Continue(ctx context.Context, until int64, begin func() (Output, error),
+// Split starts a new file for what is received after until: of the same recording or, unless begin is nil, of the one
+// that begin begins. The recording before belongs to OnSplit then. Split returns once the file is open, or when ctx
+// ends, with the cause of that.
+func (w *Writer) Split(ctx context.Context, until int64, begin func() (Output, error),
 ) (closed, opened string, err error) {
-	var r splitResult
-	err = w.ask(ctx, until, func(t, received int64) error {
-		r = w.split(t, received, begin)
-		return r.err
+	var files [2]string
+	err = w.ask(ctx, until, func(t, received int64) (err error) {
+		files[0], files[1], err = w.split(t, received, begin)
+		return err
 	})
 	if err != nil {
 		return "", "", err
 	}
-	return r.closed, r.opened, nil
+	return files[0], files[1], nil
 }
 
 // Do has Run call do behind what was received until then, and returns its error. If ctx ends before that is done, it
@@ -77,16 +68,18 @@ func (w *Writer) answer(err error) {
 func (w *Writer) prepare(it *queue.Item) bool {
 	switch {
 	case w.broken != nil || w.full:
+	case w.Snapshot:
+		w.beginSnapshot(it.LogTime)
 	case w.request != nil && it.ReceiveTime > w.request.until:
 		w.answer(w.request.do(it.LogTime, it.ReceiveTime))
 	case w.splitDue(it):
-		if r := w.split(it.LogTime, it.ReceiveTime, nil); r.err != nil {
-			w.check(r.err)
+		if _, _, err := w.split(it.LogTime, it.ReceiveTime, nil); err != nil {
+			w.check(err)
 		}
 	case w.file.Full(&w.Files, it.LogTime, sizeOf(it)) && !time.Now().Before(w.retry):
-		if r := w.split(it.LogTime, it.ReceiveTime, nil); r.err != nil {
+		if _, _, err := w.split(it.LogTime, it.ReceiveTime, nil); err != nil {
 			w.retry = time.Now().Add(retryDelay)
-			w.check(r.err)
+			w.check(err)
 		}
 	}
 	return w.broken == nil
@@ -100,18 +93,17 @@ func (w *Writer) splitDue(it *queue.Item) bool {
 
 // split starts another file, which begins at the log time t with what was received at received: of the same recording,
 // or of the one that begin begins.
-func (w *Writer) split(t, received int64, begin func() (Output, error)) splitResult {
+func (w *Writer) split(t, received int64, begin func() (Output, error)) (closed, opened string, err error) {
 	var next Output
 	if begin != nil {
-		var err error
 		if next, err = begin(); err != nil {
-			return splitResult{err: err}
+			return "", "", err
 		}
 	}
 	if w.broken == nil {
 		w.endFile(begin != nil)
 		if w.broken != nil && begin == nil {
-			return splitResult{err: w.broken}
+			return "", "", w.broken
 		}
 	}
 	if w.broken == nil {
@@ -119,14 +111,14 @@ func (w *Writer) split(t, received int64, begin func() (Output, error)) splitRes
 	} else {
 		w.totals.end(0, 0, false) // its messages may be missing
 	}
-	closed := w.File()
+	closed = w.File()
 	recording := w.totals.open.recording
 	begins := cmp.Or(t, w.callbacks.Now())
 	if begin != nil {
 		recording = &recordingTotals{began: begins}
 		w.replace(next)
 	} else if err := w.output.Split(); err != nil {
-		return splitResult{err: fmt.Errorf("start another file after %s: %w", closed, err)}
+		return "", "", fmt.Errorf("start another file after %s: %w", closed, err)
 	} else {
 		w.file.Next()
 	}
@@ -137,7 +129,7 @@ func (w *Writer) split(t, received int64, begin func() (Output, error)) splitRes
 	if begin != nil || !w.KeepsState {
 		w.repeat(w.callbacks.Latched(received), t)
 	}
-	return splitResult{closed: closed, opened: w.File()}
+	return closed, w.File(), nil
 }
 
 // replace goes on in another recording.
@@ -162,20 +154,22 @@ func (w *Writer) follow(t int64) {
 	w.callbacks.OnSplit(closed, w.File(), t)
 }
 
+// beginSnapshot writes, once, the latched messages of a snapshot, with the log time t of its first message.
+func (w *Writer) beginSnapshot(t int64) {
+	if !w.latched {
+		w.latched = true
+		w.repeat(w.callbacks.Latched(0), t)
+	}
+}
+
 // repeat writes latched messages with the log time t. They count as bytes of the recording, not of the file:
 // else a file that they fill would end with its first message.
 func (w *Writer) repeat(list []*queue.Item, t int64) {
 	defer queue.Release(list...)
 	var repeated int64
 	for _, it := range list {
-		m := w.message(it, t)
-		err := w.output.Write(m)
-		if w.check(err); err != nil {
-			continue
-		}
-		w.payload += uint64(len(m.Data))
-		bytes := w.grown(sizeOf(it))
-		w.stored += bytes
+		bytes, err := w.store(it, t)
+		w.check(err)
 		repeated += bytes
 	}
 	if series.Repeats(&w.Files, repeated) {

@@ -1,9 +1,9 @@
-// Package filewriter writes the messages of a queue into the files of a recording.
+// Package filewriter writes received messages into the files of recordings and snapshots.
 package filewriter
 
 import (
+	"cmp"
 	"fmt"
-	"math"
 	"sync/atomic"
 	"time"
 
@@ -19,30 +19,28 @@ import (
 	"tapedeck/nodes/recorder/internal/schedule"
 )
 
-// Pace is the time between two looks at the queue.
+// Pace is the time between two looks at the source.
 const Pace = 10 * time.Millisecond
 
-const (
-	batchSize  = 8 << 20     // bytes taken from the queue at once
-	retryDelay = time.Second // between attempts to continue after an error
-)
+const retryDelay = time.Second // between attempts to continue after an error
 
-// Writer takes items from a queue and writes them into a recording, in the order of their reception.
+// Writer takes items from a source and writes them into a recording, in the order of their reception.
 //
 // One goroutine calls Run, which alone writes to the output and calls the callbacks, and then Discard. The other
-// methods may be called beside it. Times are ns since the Unix epoch, receive times those of the queue.
+// methods may be called beside it. Times are ns since the Unix epoch, receive times those of the items.
 type Writer struct {
 	// Set before Run.
 	Guard       *diskguard.Guard   // nil: the first error of the disk ends everything
 	Files       series.SplitLimits // of one file
 	MaxBytes    int64              // of all files, with what they repeat, roughly; 0: no limit
 	MaxMessages uint64             // likewise
-	Reorder     time.Duration      // how long messages wait at most for earlier ones of other topics
-	Delivered   func() int64       // the queue has all that was received before; nil: that is not known
 	SyncAlways  bool               // after each round everything is put on the disk
 	KeepsState  bool               // the output begins further files with the state by itself: nothing is repeated
+	// Snapshot says that the items are those of a recording, which counts them and waits for their definitions. A
+	// snapshot begins with latched messages, and its events are not earlier than its trigger.
+	Snapshot bool
 
-	queue     *queue.Queue
+	source    Source
 	owner     *owner.Owner // Run
 	callbacks Callbacks
 
@@ -60,10 +58,8 @@ type Writer struct {
 	events   accounting.EventLog
 	declared []*codec.Channel // to be declared, in order
 
-	pending []*queue.Item    // taken from the queue, not yet written
+	pending []*queue.Item    // taken from the source, not yet written
 	sorted  int              // the first so many of them are in order
-	settled int64            // nothing comes any more that was received before
-	held    int64            // their bytes
 	written uint64           // messages
 	payload uint64           // bytes of these
 	stored  int64            // the same in files, roughly
@@ -76,6 +72,7 @@ type Writer struct {
 	retry   time.Time        // no other file is tried before
 	broken  error            // of the disk: nothing is written until there is another file
 	missing *codec.MissingError
+	latched bool // the snapshot has begun with latched messages
 	full    bool // MaxBytes or MaxMessages is reached
 	scratch codec.Message
 }
@@ -86,7 +83,8 @@ type Output struct {
 	Size func() int64 // returns the bytes of all files; nil: they are about as large as the messages
 }
 
-// Callbacks report what happens to a recording. All are set.
+// Callbacks report what happens to a recording. All are set, but for a snapshot, which has neither totals nor limits,
+// Recorded, OnLimit and OnRepeats.
 type Callbacks struct {
 	// OnFileEnd is called to note events at the end of a file, the last one of a recording or not, whose messages have
 	// log times from start to end.
@@ -95,7 +93,7 @@ type Callbacks struct {
 	NoteLosses func()
 	// Recorded returns the topics of the recording. It may be called by the goroutines that complete files.
 	Recorded func() []Counted
-	// Now returns the log time of now.
+	// Now returns the log time of now, or of the trigger of a snapshot.
 	Now func() int64
 	// Latched returns the messages to repeat in a file that begins with what was received at that time, each with a
 	// reference for the caller.
@@ -116,10 +114,10 @@ type Callbacks struct {
 	OnRepeats func(bytes int64)
 }
 
-// New returns a Writer from q to output.
-func New(q *queue.Queue, output Output, c Callbacks) *Writer {
+// New returns a Writer from a source to output.
+func New(source Source, output Output, c Callbacks) *Writer {
 	w := &Writer{
-		output: output, Reorder: queue.Reorder, queue: q, owner: owner.New(), callbacks: c,
+		output: output, source: source, owner: owner.New(), callbacks: c,
 		requests: make(chan request), totals: totals{recorded: c.Recorded},
 	}
 	w.shared.Store(&output)
@@ -162,7 +160,7 @@ func (w *Writer) Sync() {
 	}
 }
 
-// Run writes until stop is closed and everything queued before is written, or until an error of the disk that Guard
+// Run writes until the source ends, which stop makes it do when it is closed, or until an error of the disk that Guard
 // does not wait for. It leaves the output open.
 func (w *Writer) Run(stop <-chan struct{}) error {
 	w.totals.open.recording.began = w.callbacks.Now()
@@ -183,47 +181,34 @@ func (w *Writer) Run(stop <-chan struct{}) error {
 			w.request = &request
 		case <-next:
 		}
-		next = pace.C
-		if w.round(stopping) {
-			next = now
-		}
-		for stopping && w.makeRoom() {
-			w.round(true)
+		more, ended := w.round(stopping)
+		for stopping && !ended && (w.broken == nil || w.makeRoom()) {
+			more, ended = w.round(true)
 		}
 		if w.broken != nil && (stopping || !w.waits()) {
 			return w.broken
 		}
-		if stopping {
+		if ended {
 			return nil
+		}
+		next = pace.C
+		if more {
+			next = now
 		}
 	}
 }
 
-// round writes a batch, or when stopping everything, and reports whether there is more to write.
-func (w *Writer) round(stopping bool) (more bool) {
+// round writes a batch. It reports whether there is more to write, and whether all is written.
+func (w *Writer) round(stopping bool) (more, ended bool) {
 	if !w.ready(stopping) {
-		return false
+		return false, false
 	}
 	w.declareAll()
 	before := w.written
-	for again := true; again && w.broken == nil; again = more && stopping {
-		var delivered int64
-		if w.Delivered != nil {
-			delivered = w.Delivered()
-		}
-		first, held := len(w.pending), w.held
-		batch := min(batchSize, w.queue.MaxBytes/4) // the rest may be dropped for newer ones
-		w.pending = w.queue.Pop(batch, w.pending)
-		for _, it := range w.pending[first:] {
-			w.held += it.Size()
-		}
-		if w.held-held < batch { // the queue is empty
-			w.settled = delivered
-		}
-		more = len(w.pending) > first
-		w.write(stopping && !more)
-	}
-	if w.request != nil && !more && bridge.Now()-int64(w.Reorder) > w.request.until &&
+	var s State
+	w.pending, s = w.source.Read(w.pending, stopping)
+	w.write(s)
+	if w.request != nil && !s.More && !s.Ended && w.request.until < s.Settled &&
 		(len(w.pending) == 0 || w.pending[0].ReceiveTime > w.request.until) {
 		w.answer(w.request.do(w.end, w.request.until+1))
 	}
@@ -232,16 +217,22 @@ func (w *Writer) round(stopping bool) (more bool) {
 		w.noted = now
 		w.callbacks.NoteLosses()
 	}
-	w.writeEvents(w.events.Take(now, false))
-	if stopping && w.broken == nil {
+	w.owner.Turn()
+	if w.broken == nil {
+		w.writeEvents(w.events.Take(now, false))
+	}
+	if s.Ended && w.broken == nil {
+		if w.Snapshot {
+			w.beginSnapshot(w.callbacks.Now())
+		}
 		w.endFile(true)
 		w.totals.end(w.file.Start(), w.end, true)
 	}
 	deletes := w.Guard != nil && w.Guard.Action == diskguard.Delete
-	if w.broken == nil && (w.SyncAlways && w.written > before || stopping && deletes) {
+	if w.broken == nil && (w.SyncAlways && w.written > before || s.Ended && deletes) {
 		w.fail(w.output.Sync()) // while files can be deleted to make room
 	}
-	return more
+	return s.More, s.Ended && w.broken == nil
 }
 
 func (w *Writer) declareAll() {
@@ -252,18 +243,16 @@ func (w *Writer) declareAll() {
 	w.declared = nil
 }
 
-// write writes the pending items that nothing earlier can overtake any more, or all.
-func (w *Writer) write(all bool) {
+// write writes the pending items that may be written.
+func (w *Writer) write(s State) {
 	queue.Sort(w.pending, w.sorted)
 	now := bridge.Now()
 	var bytes int64
 	n := 0
 	for ; n < len(w.pending); n++ {
 		it := w.pending[n]
-		// What waits, for earlier messages or a definition, must not take the memory of messages that come.
-		early := (it.ReceiveTime >= w.settled && now-it.ReceiveTime < int64(w.Reorder) || it.Waits(now)) &&
-			w.held-bytes <= w.queue.MaxBytes/4
-		if early && !all || !w.prepare(it) || !w.put(it) {
+		early := it.ReceiveTime >= s.Settled || !s.Ended && !w.Snapshot && it.Waits(now)
+		if early && bytes >= s.Excess || !w.prepare(it) || !w.put(it) {
 			break
 		}
 		bytes += it.Size()
@@ -275,8 +264,7 @@ func (w *Writer) write(all bool) {
 	queue.Release(w.pending[:n]...)
 	w.pending = w.pending[:copy(w.pending, w.pending[n:])]
 	w.sorted = len(w.pending)
-	w.held -= bytes
-	w.queue.Done(bytes)
+	w.source.Done(bytes)
 }
 
 // put writes one item, unless a limit is reached. It returns false if the item may be written to another file.
@@ -291,26 +279,31 @@ func (w *Writer) put(it *queue.Item) bool {
 	}
 	w.file.Begin(&w.Files, it.LogTime)
 	w.end = it.LogTime
-	it.Topic.StopAwaiting()
-	m := w.message(it, it.LogTime)
-	err := w.output.Write(m)
+	if !w.Snapshot {
+		it.Topic.StopAwaiting()
+	}
+	bytes, err := w.store(it, it.LogTime)
 	w.follow(it.LogTime)
 	switch {
 	case err == nil:
-		it.Topic.Written.Add(1)
+		w.count(&it.Topic.Written)
 		w.written++
-		w.payload += uint64(len(m.Data))
-		bytes := w.grown(sizeOf(it))
-		w.stored += bytes
 		w.file.Add(bytes)
 	case isDiskError(err):
 		w.fail(err)
 		return false
 	default:
-		it.Topic.Dropped.Add(1)
+		w.count(&it.Topic.Dropped)
 		w.callbacks.OnRefused(it.Topic, err)
 	}
 	return true
+}
+
+// count counts a message of a topic.
+func (w *Writer) count(messages *atomic.Uint64) {
+	if !w.Snapshot {
+		messages.Add(1)
+	}
 }
 
 // limit returns the limit that keeps a message of that size from being written, "" if there is none.
@@ -327,22 +320,23 @@ func (w *Writer) limit(size int64) string {
 // sizeOf returns how many bytes an item takes in a file, roughly.
 func sizeOf(it *queue.Item) int64 { return series.MessageSize(it.Topic.Name(), it.Payload.Data) }
 
-// grown returns how many bytes a message of that size has added to the file.
-func (w *Writer) grown(size int64) int64 {
-	if w.output.Size != nil {
-		before := w.size
-		w.size = w.output.Size()
-		size = w.size - before
-	}
-	return size
-}
-
-// message returns an item as a message, valid until the next call.
-func (w *Writer) message(it *queue.Item, t int64) *codec.Message {
+// store writes an item with the log time t, and returns how many bytes it takes in the file.
+func (w *Writer) store(it *queue.Item, t int64) (bytes int64, err error) {
 	w.scratch = codec.Message{
 		Channel: it.Topic.Channel.Load(), LogTime: t, PublishTime: it.PublishTime, Data: it.Payload.Data,
 	}
-	return &w.scratch
+	if err := w.output.Write(&w.scratch); err != nil {
+		return 0, err
+	}
+	bytes = sizeOf(it)
+	if w.output.Size != nil {
+		before := w.size
+		w.size = w.output.Size()
+		bytes = w.size - before
+	}
+	w.payload += uint64(len(it.Payload.Data))
+	w.stored += bytes
+	return bytes, nil
 }
 
 // endFile writes all events that the file is to have.
@@ -359,9 +353,11 @@ func (w *Writer) writeEvents(events []codec.Event) {
 	for _, e := range events {
 		m, err := codec.EventMessage(e)
 		if err == nil {
-			if w.end != 0 {
-				m.LogTime = w.end
+			t := w.end
+			if w.Snapshot {
+				t = max(t, w.callbacks.Now())
 			}
+			m.LogTime = cmp.Or(t, m.LogTime)
 			err = w.output.Write(m)
 		}
 		if err == nil {
@@ -373,12 +369,17 @@ func (w *Writer) writeEvents(events []codec.Event) {
 
 // Discard counts what Run could not write as dropped.
 func (w *Writer) Discard() {
-	w.pending = w.queue.Pop(math.MaxInt64, w.pending)
+	for s := (State{}); !s.Ended; {
+		w.pending, s = w.source.Read(w.pending, true)
+	}
+	var bytes int64
 	for _, it := range w.pending {
+		bytes += it.Size()
 		if !w.full {
-			it.Topic.Dropped.Add(1)
+			w.count(&it.Topic.Dropped)
 		}
 	}
+	w.source.Done(bytes)
 	queue.Release(w.pending...)
 	w.pending = nil
 }

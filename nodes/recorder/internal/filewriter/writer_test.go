@@ -138,7 +138,7 @@ func (c *calls) callbacks() Callbacks {
 func newWriter(maxBytes int64) (w *Writer, m *memory, c *calls, a *topic) {
 	m, c = &memory{}, &calls{}
 	q := queue.New(maxBytes)
-	w = New(q, Output{Writer: m}, c.callbacks())
+	w = New(&Live{Queue: q, Reorder: queue.Reorder}, Output{Writer: m}, c.callbacks())
 	c.note = w.Note
 	return w, m, c, newTopic("/a", q)
 }
@@ -150,6 +150,20 @@ func start(t *testing.T, w *Writer) (stop func()) {
 	return func() {
 		close(stopping)
 		require.NoError(t, <-done)
+	}
+}
+
+// again writes a batch, and reports whether there is more to write.
+func again(w *Writer) bool {
+	more, _ := w.round(false)
+	return more
+}
+
+// rest writes all, as Run does at the end.
+func rest(w *Writer) {
+	_, ended := w.round(true)
+	for !ended && w.broken == nil {
+		_, ended = w.round(true)
 	}
 }
 
@@ -187,7 +201,7 @@ const patient = time.Minute // for what takes a moment on a machine of one's own
 func TestWritesInTheOrderOfReception(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, m, _, a := newWriter(1 << 30)
-		b := newTopic("/b", w.queue)
+		b := newTopic("/b", a.queue)
 		w.Declare(a.Channel.Load())
 		w.Declare(b.Channel.Load())
 		stop := start(t, w)
@@ -205,7 +219,7 @@ func TestWritesInTheOrderOfReception(t *testing.T) {
 			require.Equal(t, 1, *n)
 		}
 		require.Equal(t, uint64(100), a.Written.Load())
-		require.Zero(t, w.queue.Bytes())
+		require.Zero(t, a.queue.Bytes())
 		require.Equal(t, now+199, w.Position())
 	})
 }
@@ -224,10 +238,10 @@ func TestDoesNotWaitForMore(t *testing.T) {
 func TestWritesWhatIsDelivered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, m, _, a := newWriter(1 << 30)
-		b := newTopic("/b", w.queue)
+		b := newTopic("/b", a.queue)
 		now := time.Now().UnixNano()
 		delivered := now
-		w.Delivered = func() int64 { return delivered }
+		w.source.(*Live).Delivered = func() int64 { return delivered }
 		a.feed(now)
 		a.feed(now + 3)
 		b.feed(now - 1)
@@ -243,11 +257,11 @@ func TestWritesWhatIsDelivered(t *testing.T) {
 		for range 10 { // more than a batch
 			it, _ := a.item(now + 4)
 			it.Payload.Data = data
-			w.queue.Push(a.Topic, []*queue.Item{it}, nil)
+			a.queue.Push(a.Topic, []*queue.Item{it}, nil)
 		}
-		require.True(t, w.round(false))
+		require.True(t, again(w))
 		require.Len(t, m.written(), 3)
-		for w.round(false) {
+		for again(w) {
 		}
 		require.Len(t, m.written(), 14)
 	})
@@ -261,10 +275,10 @@ func TestDoesNotHoldBackTooMuch(t *testing.T) {
 		for i := range int64(90) {
 			a.feed(now + i)
 		}
-		for w.round(false) {
+		for again(w) {
 		}
 		require.Len(t, m.written(), 90-25)
-		require.Equal(t, int64(25*(7+queue.Overhead)), w.queue.Bytes())
+		require.Equal(t, int64(25*(7+queue.Overhead)), a.queue.Bytes())
 	})
 }
 
@@ -282,6 +296,7 @@ func TestEndsWithTheErrorOfTheDisk(t *testing.T) {
 	require.ErrorIs(t, w.Run(make(chan struct{})), full)
 	freed = append(freed, a.feed(6))
 	w.Discard()
+	require.Zero(t, a.queue.Bytes())
 	for _, n := range freed {
 		require.Equal(t, 1, *n, "payloads that were not written are given back too")
 	}
@@ -291,14 +306,14 @@ func TestEndsWithTheErrorOfTheDisk(t *testing.T) {
 	require.Contains(t, c.list[0], "no space left")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(io.EOF)
-	_, _, err := w.Split(ctx, time.Now().UnixNano())
+	_, _, err := w.Split(ctx, time.Now().UnixNano(), nil)
 	require.ErrorIs(t, err, io.EOF)
 }
 
 func TestGoesOnAfterAMessageThatCannotBeWritten(t *testing.T) {
 	w, m, c, a := newWriter(1 << 30)
 	m.refuse = "/b"
-	b := newTopic("/b", w.queue)
+	b := newTopic("/b", a.queue)
 	a.feed(1)
 	b.feed(2)
 	a.feed(3)
@@ -333,7 +348,7 @@ func TestSplits(t *testing.T) {
 			w.Files = c.limits
 			for i, at := range c.times {
 				a.feed(int64(i + 1))
-				popped := w.queue.Pop(1, nil)
+				popped := a.queue.Pop(1, nil)
 				popped[0].LogTime = at
 				w.pending = append(w.pending, popped...)
 			}
@@ -346,12 +361,12 @@ func TestSplits(t *testing.T) {
 
 func TestRepeatsWhatIsLatched(t *testing.T) {
 	w, m, c, a := newWriter(1 << 30)
-	latched, freed := newTopic("/map", w.queue).item(1)
+	latched, freed := newTopic("/map", a.queue).item(1)
 	c.repeat = []*queue.Item{latched}
 	w.Files.Messages = 1
 	a.feed(5)
 	a.feed(7)
-	w.round(true)
+	rest(w)
 	require.Equal(t, []memoryFile{{"/a 5", "end  0"}, {"/map 7", "/a 7", "end  0"}}, m.files)
 	require.Zero(t, latched.Topic.Written.Load())
 	queue.Release(latched)
@@ -361,7 +376,7 @@ func TestRepeatsWhatIsLatched(t *testing.T) {
 // Repeated messages do not fill the files that begin with them, but they count as bytes of the recording.
 func TestRepeatsFillNoFile(t *testing.T) {
 	w, m, c, a := newWriter(1 << 30)
-	large := newTopic("/map", w.queue)
+	large := newTopic("/map", a.queue)
 	latched, _ := large.item(1)
 	c.repeat = slices.Repeat([]*queue.Item{latched}, 20)
 	size := sizeOf(latched)
@@ -369,7 +384,7 @@ func TestRepeatsFillNoFile(t *testing.T) {
 	for i := range int64(12) {
 		a.feed(5 + i)
 	}
-	w.round(true)
+	rest(w)
 	var messages []int
 	for _, f := range m.files {
 		messages = append(messages, len(slices.DeleteFunc(f, func(text string) bool { return text[:2] != "/a" })))
@@ -386,7 +401,7 @@ func TestSplitsOnRequest(t *testing.T) {
 		stop := start(t, w)
 		before := time.Now().UnixNano()
 		a.feed(before)
-		closed, opened, err := w.Split(t.Context(), time.Now().UnixNano())
+		closed, opened, err := w.Split(t.Context(), time.Now().UnixNano(), nil)
 		require.NoError(t, err)
 		require.Equal(t, []string{"file0", "file1"}, []string{closed, opened})
 		require.Equal(t, "file1", w.File())
@@ -395,7 +410,7 @@ func TestSplitsOnRequest(t *testing.T) {
 		m.mu.Lock()
 		m.stuck = errors.New("no more files")
 		m.mu.Unlock()
-		_, _, err = w.Split(t.Context(), time.Now().UnixNano())
+		_, _, err = w.Split(t.Context(), time.Now().UnixNano(), nil)
 		require.ErrorContains(t, err, "file1: no more files")
 		stop()
 		require.Equal(t, []memoryFile{{fmt.Sprintf("/a %d", before), "end  0"},
@@ -519,7 +534,7 @@ func TestReceivingDoesNotWaitForTheDisk(t *testing.T) {
 		stop := start(t, w)
 		for i := range int64(10_000) {
 			a.feed(i)
-			require.LessOrEqual(t, w.queue.Bytes(), w.queue.MaxBytes)
+			require.LessOrEqual(t, a.queue.Bytes(), a.queue.MaxBytes)
 		}
 		m.mu.Unlock()
 		stop()
@@ -583,13 +598,13 @@ func TestOutputBeginsFiles(t *testing.T) {
 	w, m, c, a := newWriter(1 << 30)
 	w.Guard = guardOf(&fakeDisk{free: 500, total: 1000}, diskguard.Pause)
 	a.feed(1)
-	w.round(true)
+	rest(w)
 	require.NoError(t, m.Split())
 	m.fail = &codec.MissingError{Path: "file1", Err: syscall.EIO}
 	a.feed(2)
-	w.round(true)
+	rest(w)
 	require.ErrorIs(t, w.broken, syscall.EIO)
-	w.round(true)
+	rest(w)
 	require.Equal(t, "file2", w.File())
 	require.Len(t, c.list, 3)
 	require.Equal(t, "split file0 file1 at 2", c.list[0])

@@ -11,6 +11,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/human"
+	"tapedeck/nodes/recorder/internal/filewriter"
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
@@ -30,18 +31,18 @@ type Snapshot struct {
 	firings int           // of its condition, after the first
 	ignored int           // firings in the cooldown after its end
 
-	writer  codec.Writer
-	latched []*queue.Item // to be repeated at the beginning
-	pending []*queue.Item // read and not yet written
-	sorted  int           // the first so many of them are in order
-	noted   bool          // the trigger is in the recording
+	// What follows belongs to run.
+
+	output  codec.Writer
+	writer  *filewriter.Writer
+	noted   bool          // the trigger is noted
+	early   time.Duration // by which the snapshot ends before the end that was asked for
+	missed  uint64        // messages, as the disk did not keep up
 	remarks []string
 
 	done chan struct{} // closed when err is set
 	err  error
 }
-
-const pace = 50 * time.Millisecond // between two looks at the ring
 
 // run writes the snapshot and logs the result.
 func (n *Snapshot) run() {
@@ -123,7 +124,7 @@ func (n *Snapshot) createAs(name string) (err error) {
 	if n.trigger.Value != "" {
 		metadata["value"] = n.trigger.Value
 	}
-	n.writer, n.Path, err = s.Create(name, metadata)
+	n.output, n.Path, err = s.Create(name, metadata)
 	return err
 }
 
@@ -152,118 +153,88 @@ func (n *Snapshot) reach() time.Duration {
 
 // write writes what the view shows, and closes the recording.
 func (n *Snapshot) write() error {
-	err := n.fill()
-	queue.Release(n.pending...)
-	queue.Release(n.latched...)
-	if err == nil {
-		err = n.writer.Sync() // Close then keeps to it
+	latched := n.findLatched()
+	n.writer = filewriter.New(stretch{n}, filewriter.Output{Writer: counted{n.output, n}}, filewriter.Callbacks{
+		OnFileEnd: n.conclude, Now: func() int64 { return n.logTime },
+		Latched: func(int64) (list []*queue.Item) {
+			list, latched = latched, nil
+			return list
+		},
+		OnRefused: n.onRefused, OnSplit: func(string, string, int64) {}, OnError: func(error) {},
+		NoteLosses: func() {}, OnEvent: func(codec.Event) {},
+	})
+	n.writer.Snapshot = true
+	for _, topic := range n.set.Topics() {
+		n.writer.Declare(topic.Channel.Load())
 	}
-	if closeErr := n.writer.Close(); !errors.Is(err, closeErr) {
+	err := n.writer.Run(n.stop)
+	n.writer.Discard()
+	queue.Release(latched...)
+	if err == nil {
+		err = n.output.Sync() // Close then keeps to it
+	}
+	if closeErr := n.output.Close(); !errors.Is(err, closeErr) {
 		err = errors.Join(err, closeErr)
 	}
 	return err
 }
 
-// fill writes what the view shows, as it comes, until its end.
-func (n *Snapshot) fill() error {
-	for _, topic := range n.set.Topics() {
-		c := topic.Channel.Load()
-		if err := n.checkDisk(c.Topic, n.writer.Declare(c)); err != nil {
-			return err
-		}
-	}
-	n.findLatched()
-	for {
-		stopped := n.stops(0)
-		var more bool
-		n.pending, more = n.view.Read(n.pending)
-		now := bridge.Now()
-		until, past := n.view.End(now)
-		horizon := now - int64(queue.Reorder)
-		if more && len(n.pending) > 0 {
-			horizon = min(horizon, n.pending[len(n.pending)-1].ReceiveTime-int64(queue.Reorder))
-		} else if !more && (stopped || past) {
-			if missed, over := n.view.Finish(until); over {
-				return n.conclude(until, until-now, missed)
-			}
-		}
-		if err := n.writeUntil(min(horizon, until)); err != nil {
-			return err
-		}
-		if !more {
-			n.stops(pace)
-		}
-	}
-}
-
-// findLatched collects what late subscribers would have got when the snapshot's time began. Nothing was read of the
-// view yet.
-func (n *Snapshot) findLatched() {
-	n.latched = slices.DeleteFunc(n.set.Latched(n.view.Since), func(it *queue.Item) bool {
+// findLatched returns what late subscribers would have got when the snapshot's time began, with references. Nothing was
+// read of the view yet.
+func (n *Snapshot) findLatched() []*queue.Item {
+	list := slices.DeleteFunc(n.set.Latched(n.view.Since), func(it *queue.Item) bool {
 		included := n.view.Includes(it)
 		if included {
 			queue.Release(it)
 		}
 		return included
 	})
-	queue.Sort(n.latched, 0)
+	queue.Sort(list, 0)
+	return list
 }
 
-// stops reports whether nothing more will come, after that time at the latest.
-func (n *Snapshot) stops(after time.Duration) bool {
-	select {
-	case <-n.stop:
-		return true
-	case <-time.After(after):
+// stretch is what the view of a snapshot shows, as it comes, until its end.
+type stretch struct{ *Snapshot }
+
+var _ filewriter.Source = stretch{}
+
+// Read implements filewriter.Source. It has the trigger noted behind the messages before it.
+func (n stretch) Read(list []*queue.Item, stopping bool) ([]*queue.Item, filewriter.State) {
+	list, more := n.view.Read(list)
+	now := bridge.Now()
+	until, past := n.view.End(now)
+	s := filewriter.State{More: more, Settled: now - int64(queue.Reorder) + 1}
+	if more && len(list) > 0 {
+		s.Settled = min(s.Settled, list[len(list)-1].ReceiveTime-int64(queue.Reorder)+1)
+	} else if !more && (stopping || past) {
+		n.missed, s.Ended = n.view.Finish(until)
+		n.early = time.Duration(until - now)
 	}
-	select {
-	case <-n.stop:
-		return true
-	default:
-		return false
+	if s.Ended || s.Settled > until {
+		s.Settled = until + 1
 	}
+	if !n.noted && s.Settled > n.trigger.At {
+		n.noted = true
+		n.writer.Note(n.triggered())
+		s = filewriter.State{More: true, Settled: n.trigger.At + 1}
+	}
+	return list, s
 }
 
-// writeUntil writes the pending items that were received until then.
-func (n *Snapshot) writeUntil(horizon int64) (err error) {
-	queue.Sort(n.pending, n.sorted)
-	i := 0
-	for ; i < len(n.pending) && n.pending[i].ReceiveTime <= horizon && err == nil; i++ {
-		it := n.pending[i]
-		if it.ReceiveTime > n.trigger.At {
-			err = n.noteTrigger()
-		}
-		if err == nil {
-			err = n.repeatLatched(it.LogTime)
-		}
-		if err == nil {
-			err = n.writeItem(it, it.LogTime)
-		}
-	}
-	queue.Release(n.pending[:i]...)
-	n.pending = n.pending[:copy(n.pending, n.pending[i:])]
-	n.sorted = len(n.pending)
-	return err
+// Done implements filewriter.Source.
+func (stretch) Done(int64) {}
+
+// counted counts the messages of a snapshot.
+type counted struct {
+	codec.Writer
+	n *Snapshot
 }
 
-// repeatLatched writes, once, what was latched before, with the log time t.
-func (n *Snapshot) repeatLatched(t int64) error {
-	list := n.latched
-	n.latched = nil
-	defer queue.Release(list...)
-	for _, it := range list {
-		if err := n.writeItem(it, t); err != nil {
-			return err
-		}
+func (w counted) Write(m *codec.Message) error {
+	if err := w.Writer.Write(m); err != nil || codec.IsEvents(m.Channel) {
+		return err
 	}
-	return nil
-}
-
-func (n *Snapshot) writeItem(it *queue.Item, t int64) error {
-	m := codec.Message{Channel: it.Topic.Channel.Load(), LogTime: t, PublishTime: it.PublishTime, Data: it.Payload.Data}
-	if err := n.writer.Write(&m); err != nil {
-		return n.checkDisk(m.Channel.Topic, err)
-	}
+	n := w.n
 	if n.Messages == 0 {
 		n.Start, n.End = m.LogTime, m.LogTime
 	}
@@ -272,46 +243,31 @@ func (n *Snapshot) writeItem(it *queue.Item, t int64) error {
 	return nil
 }
 
-// checkDisk returns an error of the disk. An error about one topic is only logged.
-func (n *Snapshot) checkDisk(topic string, err error) error {
-	var missing *codec.MissingError
-	if err == nil || errors.As(err, &missing) {
-		return err
+// onRefused logs why a message, or what goes with messages, is not in the snapshot.
+func (n *Snapshot) onRefused(t *queue.Topic, err error) {
+	topic := ""
+	if t != nil {
+		topic = t.Name()
+		err = fmt.Errorf("%s: %w", topic, err)
 	}
-	n.set.Warn("snapshot "+topic, "snapshot %s: %s: %v", n.Path, topic, err)
-	return nil
+	n.set.Warn("snapshot "+topic, "snapshot %s: %v", n.Path, err)
 }
 
-// noteTrigger writes, once, why the snapshot was taken.
-func (n *Snapshot) noteTrigger() error {
-	if n.noted {
-		return nil
-	}
-	n.noted = true
+// triggered returns the event that says why the snapshot was taken.
+func (n *Snapshot) triggered() codec.Event {
 	reach := n.reach()
 	text := fmt.Sprintf("%s (%v before, %v after)", n.reason(), reach, n.trigger.After)
 	if cut := n.view.Cut(); reach > 0 && cut >= n.trigger.At-int64(reach) {
 		text += "; " + n.remark("it reaches back %v of %v, as snapshot_size is used up",
-			tenths(n.trigger.At-cut), reach)
+			tenths(time.Duration(n.trigger.At-cut)), reach)
 	}
-	return n.writeEvent(n.event(text))
+	return n.event(text)
 }
 
-// conclude writes the remaining messages, and events about the snapshot: it ends early by so many ns, and missed that
-// many messages.
-func (n *Snapshot) conclude(until, early int64, missed uint64) error {
-	err := n.writeUntil(until)
-	if err == nil {
-		err = n.repeatLatched(n.logTime)
-	}
-	if err == nil {
-		err = n.noteTrigger()
-	}
+// conclude notes events about the snapshot at its end.
+func (n *Snapshot) conclude(int64, int64, bool) {
 	note := func(kind string, count uint64, text string) {
-		if err == nil {
-			err = n.writeEvent(codec.Event{Kind: kind, Time: n.logTime, Until: max(n.logTime, n.End), Count: count,
-				Text: text})
-		}
+		n.writer.Note(codec.Event{Kind: kind, Time: n.logTime, Until: max(n.logTime, n.End), Count: count, Text: text})
 	}
 	n.set.mu.Lock()
 	firings := n.firings
@@ -319,14 +275,13 @@ func (n *Snapshot) conclude(until, early int64, missed uint64) error {
 	if firings > 0 {
 		note(codec.EventSnapshot, 0, fmt.Sprintf("the condition was met %d more times", firings))
 	}
-	if early > 0 {
-		note(codec.EventSnapshot, 0, n.remark("it ends %v early, as recording was stopped", tenths(early)))
+	if n.early > 0 {
+		note(codec.EventSnapshot, 0, n.remark("it ends %v early, as recording was stopped", tenths(n.early)))
 	}
-	if missed > 0 {
-		note(codec.EventDrop, missed, n.remark("%s dropped from it, as the disk did not keep up",
-			human.Count(missed, "message")))
+	if n.missed > 0 {
+		note(codec.EventDrop, n.missed, n.remark("%s dropped from it, as the disk did not keep up",
+			human.Count(n.missed, "message")))
 	}
-	return err
 }
 
 // remark returns a text that is logged, too.
@@ -335,16 +290,5 @@ func (n *Snapshot) remark(format string, args ...any) string {
 	return n.remarks[len(n.remarks)-1]
 }
 
-func (n *Snapshot) writeEvent(e codec.Event) error {
-	m, err := codec.EventMessage(e)
-	if err == nil {
-		err = n.writer.Write(m)
-	}
-	if err != nil {
-		err = fmt.Errorf("write an event: %w", err)
-	}
-	return err
-}
-
-// tenths rounds a time in ns for people.
-func tenths(ns int64) time.Duration { return time.Duration(ns).Round(100 * time.Millisecond) }
+// tenths rounds a time for people.
+func tenths(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }

@@ -14,6 +14,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/condition"
 	"tapedeck/nodes/internal/formats/live"
+	"tapedeck/nodes/recorder/internal/filewriter"
 	"tapedeck/nodes/recorder/internal/intake"
 	"tapedeck/nodes/recorder/internal/queue"
 )
@@ -25,6 +26,7 @@ type slowWriter struct {
 	fail    error
 	numbers []uint64
 	events  []codec.Event
+	times   []int64 // log times, of events too
 }
 
 func (*slowWriter) Declare(*codec.Channel) error { return nil }
@@ -34,6 +36,7 @@ func (*slowWriter) Losses() []codec.Loss         { return nil }
 
 func (w *slowWriter) Write(m *codec.Message) error {
 	<-w.let
+	w.times = append(w.times, m.LogTime)
 	if e, ok := codec.ParseEvent(m); ok {
 		w.events = append(w.events, e)
 	} else {
@@ -119,6 +122,63 @@ func TestFailingDisk(t *testing.T) {
 	})
 }
 
+// A snapshot begins with what was latched before it, at the time of its first message, and its trigger is noted behind
+// the messages before it. Nothing is counted in the topics, which are those of a recording.
+func TestSnapshotOrder(t *testing.T) {
+	const latched = 1000
+	for name, c := range map[string]struct {
+		before, after int      // messages
+		numbers       []uint64 // that are written
+		times         []int64  // log times in seconds, of the events too
+		firings       int      // of its condition
+		start, end    int64    // of the snapshot, in seconds
+	}{
+		"messages before and after":  {2, 2, []uint64{latched, 1, 2, 3, 4}, []int64{1, 1, 2, 3, 4, 5}, 0, 1, 5},
+		"messages after the trigger": {0, 2, []uint64{latched, 1, 2}, []int64{1, 2, 2, 3}, 0, 2, 3},
+		"no messages":                {0, 0, []uint64{latched}, []int64{1, 1}, 0, 1, 1},
+		"met again":                  {1, 1, []uint64{latched, 1, 2}, []int64{1, 1, 2, 3, 3}, 1, 1, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &slowWriter{let: make(chan struct{})}
+				close(w.let)
+				s := newFixture(t, w, 100, 1<<20)
+				begin := s.wall()
+				data := binary.LittleEndian.AppendUint64(nil, latched)
+				list := []*queue.Item{s.topic.NewItem(&bridge.Sample{Data: data}, 0)}
+				s.Latched = func(func(*queue.Topic) int64) []*queue.Item { return list }
+				receive := func(n int) {
+					for range n {
+						time.Sleep(time.Second)
+						s.receive(1)
+					}
+				}
+				receive(c.before)
+				time.Sleep(time.Second)
+				n, err := s.Take(Trigger{Time: s.wall(), At: bridge.Now(), After: 10 * time.Second})
+				require.NoError(t, err)
+				s.mu.Lock()
+				n.firings = c.firings
+				s.mu.Unlock()
+				receive(c.after)
+				<-n.done
+				require.NoError(t, n.err)
+				require.Equal(t, c.numbers, w.numbers)
+				var seconds []int64
+				for _, at := range w.times {
+					seconds = append(seconds, (at-begin)/1e9)
+				}
+				require.Equal(t, c.times, seconds)
+				require.Len(t, w.events, 1+c.firings)
+				require.EqualValues(t, len(c.numbers), n.Messages)
+				require.Equal(t, []int64{c.start, c.end}, []int64{(n.Start - begin) / 1e9, (n.End - begin) / 1e9})
+				require.Zero(t, s.topic.Written.Load())
+				require.NoError(t, s.End())
+			})
+		})
+	}
+}
+
 // A cooldown lasts as long as it should, though the clock is set.
 func TestCooldownWithAClockThatIsSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -164,9 +224,9 @@ func TestSnapshotWithAClockThatIsSet(t *testing.T) {
 				begin := time.Now()
 				n, err := s.Take(Trigger{Time: s.wall(), At: bridge.Now(), After: 10 * time.Second})
 				require.NoError(t, err)
-				time.Sleep(5*time.Second + pace/2)
+				time.Sleep(5*time.Second + filewriter.Pace/2)
 				s.receive(1)
-				time.Sleep(pace)
+				time.Sleep(filewriter.Pace)
 				s.receive(1) // which it has not read when the clock is set
 				s.ahead -= step
 				s.receive(1)
