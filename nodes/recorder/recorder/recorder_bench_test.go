@@ -30,7 +30,8 @@ func BenchmarkMessage(b *testing.B) {
 	for _, topics := range []int{1, 500} {
 		b.Run(fmt.Sprintf("%d topics", topics), func(b *testing.B) {
 			q := queue.New(256 << 20)
-			w := filewriter.New(&filewriter.Live{Queue: q, Reorder: queue.Reorder}, filewriter.Output{Writer: nowhere{}}, filewriter.Callbacks{
+			live := &filewriter.Live{Queue: q, Reorder: queue.Reorder}
+			w := filewriter.New(live, filewriter.Output{Writer: nowhere{}}, filewriter.Callbacks{
 				OnFileEnd:  func(int64, int64, bool) {},
 				NoteLosses: func() {},
 				Recorded:   func() []filewriter.Counted { return nil },
