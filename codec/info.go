@@ -23,7 +23,7 @@ type Info struct {
 	// Continue, unless nil, is called in a recording of several files with the Info of the file in front of this one,
 	// and with the Extra of all files before. It has the reader leave out the state at the end of the file before, which
 	// this file repeats, and returns the Extra of all files with this one.
-	Continue func(before *Info, extra any) any
+	Continue func(before *Info, extra any) any `json:"-"`
 }
 
 // FileInfo is one file of a recording.
