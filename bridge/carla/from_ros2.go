@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -341,7 +340,10 @@ func (w *Writer) Expect(r codec.Reader) error {
 		}
 		return false
 	}
-	return readAll(r, wanted, func(m *codec.Message) error {
+	for m, err := range codec.Messages(r, codec.Query{Topics: wanted}) {
+		if err != nil {
+			return err
+		}
 		s := w.source(m.Channel)
 		if err := s.decode(m); err != nil {
 			return err
@@ -352,29 +354,8 @@ func (w *Writer) Expect(r codec.Reader) error {
 		case *carla_msgs.CarlaWorldInfo:
 			w.takeWorldInfo(s, v)
 		}
-		return nil
-	})
-}
-
-// readAll calls f with all messages of the channels.
-func readAll(r codec.Reader, topics func(*codec.Channel) bool, f func(*codec.Message) error) error {
-	it, err := r.Read(codec.Query{Topics: topics})
-	if err != nil {
-		return err
 	}
-	defer it.Close()
-	for {
-		m, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err == nil {
-			err = f(m)
-		}
-		if err != nil {
-			return err
-		}
-	}
+	return nil
 }
 
 // WriteOptions have what a log needs besides ROS 2 messages.

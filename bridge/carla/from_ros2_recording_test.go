@@ -40,7 +40,14 @@ func writeAll(w codec.Writer, r codec.Reader, o WriteOptions) (left []string, er
 	if err := author.Expect(r); err != nil {
 		return nil, err
 	}
-	err = readAll(r, func(*codec.Channel) bool { return true }, author.Write)
+	for m, readErr := range codec.Messages(r, codec.Query{}) {
+		if err = readErr; err == nil {
+			err = author.Write(m)
+		}
+		if err != nil {
+			break
+		}
+	}
 	return author.Left(), errors.Join(err, author.finish())
 }
 

@@ -1,9 +1,7 @@
 package carla
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"tapedeck/codec"
@@ -51,17 +49,9 @@ func newSurvey(r codec.Reader, c *codec.Channel, steps steps) (*survey, error) {
 	if s.header, s.profile, err = carla.ParseChannel(c); err != nil {
 		return nil, err
 	}
-	it, err := r.Read(codec.Query{Topics: func(o *codec.Channel) bool { return o == c }, Damaged: func(error) {}})
-	if err != nil {
-		return nil, fmt.Errorf("look for its actors: %w", err)
-	}
-	defer it.Close()
 	d := carla.Decoder{Profile: s.profile}
-	for {
-		m, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	q := codec.Query{Topics: func(o *codec.Channel) bool { return o == c }, Damaged: func(error) {}}
+	for m, err := range codec.Messages(r, q) {
 		if err != nil {
 			return nil, fmt.Errorf("look for its actors: %w", err)
 		}

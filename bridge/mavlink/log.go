@@ -2,9 +2,7 @@ package mavlink
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -71,19 +69,10 @@ func (l *Link) runLog(ctx context.Context, handle func(*Frame)) error {
 		return fmt.Errorf("read %s: no MAVLink frame with a time found: not a telemetry log", l.name)
 	}
 	l.counts.change(func(s *Statistics) { s.BadChecksum, s.Garbage = found.BadChecksum, found.Garbage })
-	frames, err := log.Read(codec.Query{Damaged: func(error) {}}) // damage is counted
-	if err != nil {
-		return err
-	}
-	defer frames.Close()
 	decoder := Decoder{l.formats, l.tracker}
 	counts := newConnection(l.counts, l.formats)
 	pace := pacer{rate: l.options.Rate}
-	for {
-		m, err := frames.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
+	for m, err := range codec.Messages(log, codec.Query{Damaged: func(error) {}}) { // damage is counted
 		var f *Frame
 		if err == nil {
 			f, err = decoder.Decode(m.Data, m.LogTime)
@@ -99,6 +88,7 @@ func (l *Link) runLog(ctx context.Context, handle func(*Frame)) error {
 		}
 		handle(f)
 	}
+	return nil
 }
 
 // maxPause is the longest pause in a log that is kept; longer ones mean another day rather than silence.

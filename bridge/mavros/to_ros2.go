@@ -1,9 +1,7 @@
 package mavros
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"path"
 	"sync"
 
@@ -99,21 +97,13 @@ func (l *log) topic(name string, make func() (*codec.Channel, error)) (*codec.To
 // survey translates a log to find its topics and count their messages.
 func (t *translator) survey(r codec.Reader, c *codec.Channel) (*log, error) {
 	l := &log{byName: map[string]int{}, names: map[uint8]string{}}
-	it, err := r.Read(codec.Query{Topics: func(o *codec.Channel) bool { return o == c }, Damaged: func(error) {}})
-	if err != nil {
-		return nil, err
-	}
-	defer it.Close()
 	reading, err := t.newReading(l)
 	if err != nil {
 		return nil, err
 	}
 	reading.surveys = true
-	for {
-		m, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			return l, nil
-		}
+	q := codec.Query{Topics: func(o *codec.Channel) bool { return o == c }, Damaged: func(error) {}}
+	for m, err := range codec.Messages(r, q) {
 		if err != nil {
 			return nil, err
 		}
@@ -122,6 +112,7 @@ func (t *translator) survey(r codec.Reader, c *codec.Channel) (*log, error) {
 			return nil, reading.fatal
 		}
 	}
+	return l, nil
 }
 
 func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {

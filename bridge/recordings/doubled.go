@@ -68,15 +68,9 @@ func haveSame(a, b codec.Reader, start int64) bool {
 
 // first returns the first messages that q selects, but for events, at most n.
 func first(r codec.Reader, q codec.Query, n int) (all []codec.Message) {
-	it, err := r.Read(q)
-	if err != nil {
-		return nil
-	}
-	defer it.Close()
-	for len(all) < n {
-		m, err := it.Next()
-		if err != nil {
-			break
+	for m, err := range codec.Messages(r, q) {
+		if err != nil || len(all) == n {
+			return all
 		}
 		if !codec.IsEvents(m.Channel) {
 			all = append(all, m.Clone())

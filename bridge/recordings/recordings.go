@@ -6,6 +6,7 @@ package recordings
 import (
 	"context"
 	"errors"
+	"iter"
 
 	"tapedeck/bridge/carla"
 	"tapedeck/bridge/mavros"
@@ -97,6 +98,11 @@ func Open(paths []string, o Options) (_ *Recording, err error) {
 		}
 	}
 	return r, nil
+}
+
+// Messages yields all messages in time order, each valid until the next one. An error ends them.
+func (r *Recording) Messages() iter.Seq2[*codec.Message, error] {
+	return codec.Messages(r, codec.Query{})
 }
 
 // Infos returns the descriptions of the recordings as they are read.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -144,17 +143,9 @@ func (r *Recording) wanted(start int64, topics func(*codec.Channel) bool) codec.
 }
 
 func (r *Recording) survey() error {
-	it, err := r.reader.Read(r.wanted(0, func(c *codec.Channel) bool { return r.m.names(c.Topic) }))
-	if err != nil {
-		return err
-	}
-	defer it.Close()
+	q := r.wanted(0, func(c *codec.Channel) bool { return r.m.names(c.Topic) })
 	s := survey{Recording: r, boundary: newBoundary(r.m.Episodes), places: make([]place, len(r.m.Cameras))}
-	for {
-		m, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	for m, err := range codec.Messages(r.reader, q) {
 		if err == nil && r.Progress != nil {
 			err = r.Progress(m.LogTime)
 		}

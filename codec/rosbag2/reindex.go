@@ -261,22 +261,18 @@ func check(r codec.Reader) (info *codec.Info, damage, err error) {
 			damage = errors.New(e.Text)
 		}
 	}
-	it, err := r.Read(codec.Query{Start: math.MinInt64, Damaged: func(err error) {
+	q := codec.Query{Start: math.MinInt64, Damaged: func(err error) {
 		lack := (*lackError)(nil)
 		if !errors.As(err, &lack) {
 			damage = err
 		}
-	}})
-	if err != nil {
-		return nil, nil, err
-	}
-	defer it.Close()
+	}}
 	var n uint64
-	for _, err = it.Next(); err == nil; _, err = it.Next() {
+	for _, err := range codec.Messages(r, q) {
+		if err != nil {
+			return nil, nil, err
+		}
 		n++
-	}
-	if !errors.Is(err, io.EOF) {
-		return nil, nil, err
 	}
 	if n != info.MessageCount && damage == nil {
 		damage = fmt.Errorf("it counts %s and has %d", plural.Count(info.MessageCount, "message"), n)

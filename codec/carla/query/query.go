@@ -10,7 +10,6 @@ package query
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -128,17 +127,8 @@ func (p *printer) tail(last carla.FrameStart) {
 // each calls f with the packets of a log. Their bodies are nil if a packet is unknown or cannot be decoded, and valid
 // until f returns.
 func each(r *carla.Reader, f func(carla.Packet, carla.Body)) error {
-	it, err := r.Read(codec.Query{Damaged: func(error) {}})
-	if err != nil {
-		return err
-	}
-	defer it.Close()
 	d := carla.Decoder{Profile: r.Profile()}
-	for {
-		m, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
+	for m, err := range codec.Messages(r, codec.Query{Damaged: func(error) {}}) {
 		if err != nil {
 			return err
 		}
@@ -154,4 +144,5 @@ func each(r *carla.Reader, f func(carla.Packet, carla.Body)) error {
 			f(k, b)
 		}
 	}
+	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 
@@ -161,12 +160,7 @@ func (c *Contents) storedEvents(l Loader) []codec.Event {
 // Events returns the events among the messages of an iterator, and the error that ended it unless that is io.EOF. It
 // closes the iterator.
 func Events(it codec.Iterator) (events []codec.Event, err error) {
-	defer it.Close()
-	for {
-		m, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			return events, nil
-		}
+	for m, err := range codec.Each(it) {
 		if err != nil {
 			return events, err
 		}
@@ -174,4 +168,5 @@ func Events(it codec.Iterator) (events []codec.Event, err error) {
 			events = append(events, e)
 		}
 	}
+	return events, nil
 }

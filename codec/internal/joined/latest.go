@@ -2,8 +2,6 @@ package joined
 
 import (
 	"cmp"
-	"errors"
-	"io"
 	"slices"
 
 	"tapedeck/codec"
@@ -63,16 +61,13 @@ func (l *latest) locate(p *part) error {
 	if err != nil {
 		return err
 	}
-	for {
-		m, err := it.Iterator.Next()
+	for m, err := range codec.Each(it.Iterator) {
 		if err != nil {
-			if errors.Is(err, io.EOF) {
-				err = nil
-			}
-			return errors.Join(err, it.Close())
+			return err
 		}
 		l.tails[p.channels[m.Channel]].Add(it.key(m))
 	}
+	return nil
 }
 
 // of returns the last messages of p alone that are among the last of all.

@@ -1,9 +1,7 @@
 package joined
 
 import (
-	"errors"
 	"hash/maphash"
-	"io"
 	"slices"
 
 	"tapedeck/codec"
@@ -54,7 +52,10 @@ func (p *part) findRepeats(before *part) *repeats {
 	var keys []key // of all messages at the start; without a channel unless they are wanted
 	number := map[*codec.Channel]int{}
 	q := codec.Query{Start: start, End: start + 1, Damaged: func(error) {}}
-	err := each(p.Reader, q, func(m *codec.Message) {
+	for m, err := range codec.Messages(p, q) {
+		if err != nil {
+			return nil
+		}
 		var k key
 		c := p.channels[m.Channel]
 		early := m.PublishTime != 0 && m.PublishTime <= before.info.EndTime
@@ -63,8 +64,8 @@ func (p *part) findRepeats(before *part) *repeats {
 			number[c]++
 		}
 		keys = append(keys, k)
-	})
-	if err != nil || len(number) == 0 {
+	}
+	if len(number) == 0 {
 		return nil
 	}
 	had := before.had(number)
@@ -102,36 +103,13 @@ func (p *part) had(number map[*codec.Channel]int) (all []sent) {
 	q := codec.Query{Damaged: func(error) {}, Topics: func(c *codec.Channel) bool { return number[c] > 0 }}
 	q = p.query(q)
 	q.Last = func(c *codec.Channel) int { return 2*number[p.channels[c]] + 8 }
-	it, err := p.Read(q)
-	if err != nil {
-		return nil
-	}
-	_ = iterate(it, func(m *codec.Message) { // after an error some repetitions are not found
-		all = append(all, sent{p.keyOf(m), m.PublishTime})
-	})
-	return all
-}
-
-func each(r codec.Reader, q codec.Query, do func(*codec.Message)) error {
-	it, err := r.Read(q)
-	if err != nil {
-		return err
-	}
-	return iterate(it, do)
-}
-
-// iterate calls do with all messages of an iterator, and closes it.
-func iterate(it codec.Iterator, do func(*codec.Message)) error {
-	for {
-		m, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			return it.Close()
-		}
+	for m, err := range codec.Messages(p, q) {
 		if err != nil {
-			return errors.Join(err, it.Close())
+			break // some repetitions are not found
 		}
-		do(m)
+		all = append(all, sent{p.keyOf(m), m.PublishTime})
 	}
+	return all
 }
 
 // countRepeats finds what files repeat, and takes it off the counts of messages.

@@ -2,9 +2,7 @@ package timerange
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"time"
@@ -106,22 +104,17 @@ func findGroups(r codec.Reader, info *codec.Info) (groups []group, err error) {
 // count counts at most so many messages that q selects.
 func count(r codec.Reader, q codec.Query, most uint64) (g group, err error) {
 	q.Damaged = func(error) {}
-	it, err := r.Read(q)
-	if err != nil {
-		return g, err
-	}
-	defer it.Close()
-	for g.start = math.MaxInt64; g.count < most; g.count++ {
-		m, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			g.all = true
-			return g, nil
-		}
+	g.start = math.MaxInt64
+	for m, err := range codec.Messages(r, q) {
 		if err != nil {
 			return g, err
 		}
 		g.start, g.end = min(g.start, m.LogTime), m.LogTime
+		if g.count++; g.count == most {
+			return g, nil
+		}
 	}
+	g.all = true
 	return g, nil
 }
 

@@ -3,7 +3,6 @@ package player
 import (
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -120,16 +119,7 @@ func findRequests(r codec.Reader, services map[string]*recordedService, event ui
 		return nil
 	}
 	wanted := func(c *codec.Channel) bool { return open[c] != nil }
-	it, err := r.Read(codec.Query{Topics: wanted, Damaged: func(error) {}})
-	if err != nil {
-		return err
-	}
-	defer it.Close()
-	for len(open) > 0 {
-		m, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	for m, err := range codec.Messages(r, codec.Query{Topics: wanted, Damaged: func(error) {}}) {
 		if err != nil {
 			return err
 		}
@@ -140,6 +130,9 @@ func findRequests(r codec.Reader, services map[string]*recordedService, event ui
 		}
 		service.whole = true
 		maps.DeleteFunc(open, func(_ *codec.Channel, of *recordedService) bool { return of == service })
+		if len(open) == 0 {
+			break
+		}
 	}
 	return nil
 }
