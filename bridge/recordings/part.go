@@ -125,11 +125,17 @@ func ofPX4(t codec.TopicInfo) bool {
 	return strings.HasPrefix(t.Channel.Type, "px4_msgs/") || strings.HasPrefix(t.Channel.Type, "ulog/")
 }
 
-// move moves the recording by Shift.
-func (p *Part) move() (err error) {
-	if p.Reader, err = shift(p.Reader, p.Shift); err == nil {
-		p.Info, err = p.Reader.Info()
+// move moves the recording by Shift, and looks for outlying times.
+func (p *Part) move(outlying bool) error {
+	r, err := shift(p.Reader, p.Shift)
+	if err == nil && outlying {
+		r, err = WithOutlying(r)
 	}
+	if err != nil {
+		return err
+	}
+	p.Reader = r
+	p.Info, err = r.Info()
 	return err
 }
 

@@ -50,6 +50,9 @@ type Options struct {
 	// Stamps say what becomes of the stamps in messages.
 	Stamps Stamps
 
+	// Outlying has Info tell of times that stand out, as WithOutlying does for each of the recordings.
+	Outlying bool
+
 	// Intact ends the reading at damage. Verify and Sound are as in codec.Query.
 	Intact, Verify, Sound bool
 }
@@ -93,7 +96,7 @@ func Open(paths []string, o Options) (_ *Recording, err error) {
 	}
 	for _, p := range r.Parts {
 		p.Shift += o.Shift[p.Path]
-		if err := p.move(); err != nil {
+		if err := p.move(o.Outlying); err != nil {
 			return nil, err
 		}
 	}

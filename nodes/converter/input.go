@@ -19,7 +19,6 @@ import (
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/progress"
 	"tapedeck/nodes/internal/readahead"
-	"tapedeck/nodes/internal/timerange"
 )
 
 // places is where a command reads and writes recordings.
@@ -67,15 +66,12 @@ func (s *source) openROS2(path string) (*input, error) { return s.openAs(path, f
 func (s *source) openAs(path string, asRecorded bool) (*input, error) {
 	read := formats.ReadOptions{DefinitionOptions: s.DefinitionOptions}
 	o := read.Options(known, s.files)
-	o.AsRecorded = asRecorded
+	o.AsRecorded, o.Outlying = asRecorded, true
 	r, err := recordings.Open([]string{path}, o)
 	if err != nil {
 		return nil, err
 	}
 	info, err := r.Info()
-	if err == nil {
-		info, err = timerange.WithOutlying(r, info)
-	}
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}

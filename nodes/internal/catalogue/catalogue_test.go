@@ -27,7 +27,7 @@ import (
 )
 
 func open(t *testing.T, path string) codec.Reader {
-	r, err := recordings.Open([]string{path}, recordings.Options{Formats: all.Formats()})
+	r, err := recordings.Open([]string{path}, recordings.Options{Formats: all.Formats(), Outlying: true})
 	require.NoError(t, err)
 	t.Cleanup(func() { r.Close() })
 	return r
@@ -209,7 +209,7 @@ func TestFindInSamples(t *testing.T) {
 	require.NoError(t, err)
 	tried := 0
 	for _, path := range paths {
-		r, err := recordings.Open([]string{path}, recordings.Options{Formats: all.Formats()})
+		r, err := recordings.Open([]string{path}, recordings.Options{Formats: all.Formats(), Outlying: true})
 		if err != nil {
 			continue // samples may be broken on purpose
 		}

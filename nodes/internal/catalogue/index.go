@@ -17,7 +17,6 @@ import (
 	"tapedeck/codec/field"
 	"tapedeck/msgs"
 	"tapedeck/nodes/internal/condition"
-	"tapedeck/nodes/internal/timerange"
 )
 
 // Fields says of which numbers there are signals: "/imu linear_acceleration" is all numbers in a field of a topic,
@@ -114,13 +113,10 @@ type indexer struct {
 
 // Add reads a recording and adds it to the catalogue, or replaces it there. row has its path, size, time and fields.
 // reading, which may be nil, is called with the log time that is read. The events that Add returns are those that the
-// recording has, times that stand out, and damage.
+// recording has, and damage.
 func (c *Catalogue) Add(ctx context.Context, row Recording, fields Fields, r codec.Reader,
 	reading func(ns int64)) (Recording, []codec.Event, error) {
 	info, err := r.Info()
-	if err == nil {
-		info, err = timerange.WithOutlying(r, info)
-	}
 	if err != nil {
 		return row, nil, err
 	}

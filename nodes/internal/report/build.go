@@ -17,7 +17,6 @@ import (
 	"tapedeck/nodes/internal/contract"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/readahead"
-	"tapedeck/nodes/internal/timerange"
 )
 
 // Options say what of a recording a page shows.
@@ -74,9 +73,6 @@ type topic struct {
 // Build reads a recording of ROS 2 messages. left says which messages are none, and why.
 func Build(ctx context.Context, r codec.Reader, left []error, o Options) (*Data, error) {
 	info, err := r.Info()
-	if err == nil {
-		info, err = timerange.WithOutlying(r, info)
-	}
 	if err != nil {
 		return nil, err
 	}

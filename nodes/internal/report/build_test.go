@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/codec/mcap"
@@ -283,7 +284,9 @@ func TestBuildOdd(t *testing.T) {
 	for i := range 1000 {
 		far.put("/imu", float64(i)/100, &sensor_msgs.Imu{})
 	}
-	data, err = Build(t.Context(), far.open(), nil, Options{})
+	outlying, err := recordings.WithOutlying(far.open())
+	require.NoError(t, err)
+	data, err = Build(t.Context(), outlying, nil, Options{})
 	require.NoError(t, err)
 	require.Less(t, data.Duration, 1e7)
 	require.Contains(t, data.Verdict[len(data.Verdict)-1], "1 message at times far from the others")

@@ -1,4 +1,4 @@
-// Package timerange selects parts of recordings by time, and moves recordings in time, for player and converter.
+// Package timerange has the options that select a part of a recording by time, for player and converter.
 package timerange
 
 import (

@@ -16,7 +16,6 @@ import (
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/readahead"
-	"tapedeck/nodes/internal/timerange"
 )
 
 // sourceInput plays a source: it orders the messages and reads them ahead.
@@ -98,7 +97,7 @@ type source struct {
 func openSource(ctx context.Context, files *store.Files, paths []string, offsets map[string]int64, alignStarts bool,
 	wants func(*codec.Channel) bool, o formats.ReadOptions) (*source, error) {
 	options := o.Options(formats.All(), files)
-	options.Context, options.SkipUnwritten = ctx, true
+	options.Context, options.SkipUnwritten, options.Outlying = ctx, true, true
 	options.Align, options.Shift = alignStarts, offsets
 	opened, err := recordings.Open(paths, options)
 	if err != nil {
@@ -109,9 +108,7 @@ func openSource(ctx context.Context, files *store.Files, paths []string, offsets
 		s.warnings = append(s.warnings, path+" is unfinished and empty; nothing of it is played")
 	}
 	for _, p := range opened.Parts {
-		if err := s.add(p); err != nil {
-			return nil, errors.Join(err, s.Close())
-		}
+		s.add(p)
 	}
 	s.start, s.end = opened.Window()
 	for _, text := range recordings.FarApart(opened.Infos()) {
@@ -128,12 +125,8 @@ func openSource(ctx context.Context, files *store.Files, paths []string, offsets
 }
 
 // add adds the channels of a recording, and warnings about it.
-func (s *source) add(p *recordings.Part) error {
-	told, err := timerange.WithOutlying(p.Reader, p.Info)
-	if err != nil {
-		return err
-	}
-	for _, e := range told.Events {
+func (s *source) add(p *recordings.Part) {
+	for _, e := range p.Info.Events {
 		if e.Kind == codec.EventTimes {
 			s.warnings = append(s.warnings, p.Path+": "+e.Text+"; the player waits as long as times are apart, "+
 				"--skip-empty skips that")
@@ -159,7 +152,6 @@ func (s *source) add(p *recordings.Part) error {
 		}
 	}
 	s.messages += p.Info.MessageCount
-	return nil
 }
 
 // last returns where playback ends that is to end before a time, 0 for none.

@@ -1,4 +1,4 @@
-package timerange
+package recordings
 
 import (
 	"cmp"
@@ -9,13 +9,13 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/episode"
-	"tapedeck/nodes/internal/human"
+	"tapedeck/msgs/plural"
 )
 
 const (
-	// outlying is how far messages must be from all others, in ns, to be certainly found by WithOutlying. Pauses of a
+	// standsOut is how far messages must be from all others, in ns, to be certainly found by WithOutlying. Pauses of a
 	// recorder are shorter.
-	outlying = int64(48 * time.Hour)
+	standsOut = int64(48 * time.Hour)
 	// mostProbes bounds the searches in a recording, and mostCounted the messages that are counted of those that stand
 	// out.
 	mostProbes  = 100
@@ -31,11 +31,32 @@ type group struct {
 	all        bool // all of them were counted
 }
 
-// WithOutlying returns info, which r returned, with an event for each group of messages whose times stand out because
-// the clock of a recorder was set, or because a time is damaged. It reads a few messages, by the index, and none of
-// recordings that are shorter than such a step. Episodes may be as far apart as they like.
-func WithOutlying(r codec.Reader, info *codec.Info) (*codec.Info, error) {
-	if info.MessageCount < 2 || within(info.StartTime, info.EndTime, outlying) ||
+// WithOutlying returns r with an event in Info for each group of messages whose times stand out because the clock of a
+// recorder was set, or because a time is damaged. It reads a few messages, by the index, and none of recordings that
+// are shorter than such a step. Episodes may be as far apart as they like.
+func WithOutlying(r codec.Reader) (codec.Reader, error) {
+	info, err := r.Info()
+	if err != nil {
+		return nil, err
+	}
+	told, err := outlyingOf(r, info)
+	if err != nil || told == info {
+		return r, err
+	}
+	return &described{r, told}, nil
+}
+
+// described is a recording with another description.
+type described struct {
+	codec.Reader
+	info *codec.Info
+}
+
+func (d *described) Info() (*codec.Info, error) { return d.info, nil }
+
+// outlyingOf returns info, which is of r, with the events of WithOutlying.
+func outlyingOf(r codec.Reader, info *codec.Info) (*codec.Info, error) {
+	if info.MessageCount < 2 || within(info.StartTime, info.EndTime, standsOut) ||
 		info.Metadata[episode.MetadataKey] != "" {
 		return info, nil
 	}
@@ -57,7 +78,8 @@ func WithOutlying(r codec.Reader, info *codec.Info) (*codec.Info, error) {
 			shown++
 			e := g.event(groups[most], groups[max(i, most)].start)
 			if g.start < 0 && info.Unsigned {
-				e.Text = fmt.Sprintf("the times of %s are beyond 2262: they are wrong", human.Count(g.count, "message"))
+				e.Text = fmt.Sprintf("the times of %s are beyond 2262: they are wrong",
+					plural.Count(g.count, "message"))
 			}
 			told.Events = append(told.Events, e)
 		}
@@ -69,11 +91,11 @@ func WithOutlying(r codec.Reader, info *codec.Info) (*codec.Info, error) {
 // within reports whether b is at most d after a.
 func within(a, b, d int64) bool { return uint64(b)-uint64(a) <= uint64(d) }
 
-// findGroups returns groups of messages of r that are at least outlying apart, in the order of time.
+// findGroups returns groups of messages of r that are at least standsOut apart, in the order of time.
 func findGroups(r codec.Reader, info *codec.Info) (groups []group, err error) {
 	starts := []int64{info.StartTime}
-	for at, probes := info.StartTime, 0; probes < mostProbes && !within(at, info.EndTime, outlying/2); probes++ {
-		probe := at + outlying/2
+	for at, probes := info.StartTime, 0; probes < mostProbes && !within(at, info.EndTime, standsOut/2); probes++ {
+		probe := at + standsOut/2
 		first, err := count(r, codec.Query{Start: cmp.Or(probe, 1)}, 1)
 		if err != nil {
 			return nil, err
@@ -82,7 +104,7 @@ func findGroups(r codec.Reader, info *codec.Info) (groups []group, err error) {
 			break
 		}
 		at = first.start
-		if !within(probe, at, outlying/2) {
+		if !within(probe, at, standsOut/2) {
 			starts = append(starts, at)
 		}
 	}
@@ -121,10 +143,10 @@ func count(r codec.Reader, q codec.Query, most uint64) (g group, err error) {
 // event returns the event about g, whose times are far from the times of most; from is the later start of both.
 func (g *group) event(most group, from int64) codec.Event {
 	e := codec.Event{Kind: codec.EventTimes, Time: g.start}
-	what := "at least " + human.Count(mostCounted, "message")
+	what := "at least " + plural.Count(mostCounted, "message")
 	if g.all {
 		e.Until, e.Count = g.end, g.count
-		what = human.Count(g.count, "message")
+		what = plural.Count(g.count, "message")
 	}
 	side, apart := "before", uint64(from)-uint64(g.end)
 	if from == g.start {

@@ -1,4 +1,4 @@
-package timerange
+package recordings
 
 import (
 	"math"
@@ -56,7 +56,7 @@ func TestWithOutlying(t *testing.T) {
 			}
 			plain := &codec.Info{MessageCount: uint64(len(r.Messages)), StartTime: r.Messages[0].LogTime,
 				EndTime: r.Messages[len(r.Messages)-1].LogTime}
-			info, err := WithOutlying(r, plain)
+			info, err := outlyingOf(r, plain)
 			require.NoError(t, err)
 			require.Len(t, info.Events, len(test.texts))
 			require.Empty(t, plain.Events)
@@ -66,7 +66,7 @@ func TestWithOutlying(t *testing.T) {
 				require.Equal(t, []any{codec.EventTimes, test.start, test.count}, []any{e.Kind, e.Time, e.Count})
 			}
 			plain.Metadata = map[string]string{episode.MetadataKey: "{}"}
-			info, err = WithOutlying(r, plain)
+			info, err = outlyingOf(r, plain)
 			require.NoError(t, err)
 			require.Empty(t, info.Events, "episodes may be of different days")
 		})
