@@ -27,7 +27,6 @@ import (
 const (
 	metadataName = "metadata.json"
 	partSuffix   = ".part" // follows the name of a file that is being written
-	newSuffix    = ".new"  // follows the name of metadata that replaces other metadata
 	framesName   = "frames"
 	cameraPrefix = "camera_" // of the folders of cameras
 	framePrefix  = "frame_"

@@ -13,6 +13,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/episode"
+	"tapedeck/codec/internal/output"
 )
 
 // refuse returns the error of a frame or a sample that was not written. One of the disk ends the session.
@@ -213,11 +214,12 @@ func (w *Writer) finish() error {
 	w.describing.Lock()
 	defer w.describing.Unlock()
 	part := w.metadataPath() + partSuffix
-	err := w.replace(part, true, func(codec.DiskFile) error {
-		return w.disk.SyncAll(w.path) // metadata.json says that everything before is there
-	})
+	err := codec.Pathless(w.disk.SyncAll(w.path)) // metadata.json says that everything before is there
+	if err == nil {
+		err = output.Replace(w.disk, part, w.describe(true))
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("write %s: %w", part, err)
 	}
 	if err := w.disk.Rename(part, w.metadataPath()); err != nil {
 		return fmt.Errorf("write %s: %w", w.metadataPath(), codec.Pathless(err))
@@ -236,24 +238,8 @@ func (w *Writer) Discard() error {
 	if !w.complete {
 		path += partSuffix
 	}
-	return w.replace(path, w.complete, codec.DiskFile.Sync)
-}
-
-// replace replaces the metadata at path, which is whole at any time. w.describing is held.
-func (w *Writer) replace(path string, finished bool, sync func(codec.DiskFile) error) error {
-	fresh := w.metadataPath() + newSuffix
-	file, err := w.disk.Create(fresh, true)
-	if err == nil {
-		_, err = file.WriteAt(w.describe(finished), 0)
-		err = cmp.Or(err, sync(file))
-		err = cmp.Or(err, file.Close())
+	if err := output.Replace(w.disk, path, w.describe(w.complete)); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
 	}
-	if err == nil {
-		err = w.disk.Rename(fresh, path)
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, codec.Pathless(err))
-	}
-	w.disk.SyncFolder(w.path)
 	return nil
 }

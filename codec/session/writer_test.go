@@ -201,14 +201,14 @@ func TestDiscard(t *testing.T) {
 	c.Device = json.RawMessage(`{"fps": 30}`)
 	require.NoError(t, w.Frame(c, 1e9, jpegOf(t, 1)))
 	// A disk that fails leaves the metadata whole. The mark is written with the next one.
-	fresh := filepath.Join(path, metadataName+newSuffix)
-	require.NoError(t, os.MkdirAll(fresh, 0o777))
+	fresh := filepath.Join(path, metadataName+partSuffix+".tmp")
+	require.NoError(t, os.MkdirAll(filepath.Join(fresh, "x"), 0o777))
 	require.ErrorContains(t, w.Discard(), metadataName+partSuffix)
 	s, e := read(t, path)
 	require.True(t, s.Incomplete)
 	require.False(t, e.Discarded)
 	require.Equal(t, "fold", e.Task)
-	require.NoError(t, os.Remove(fresh))
+	require.NoError(t, os.RemoveAll(fresh))
 	require.NoError(t, w.Discard())
 	require.NoError(t, w.Discard())
 	s, e = read(t, path) // as after kill -9
@@ -253,7 +253,7 @@ func TestDiscard(t *testing.T) {
 	require.EqualValues(t, 1e9, e.End)
 	require.JSONEq(t, `{"fps": 30}`, string(e.Cameras[0].Device))
 	require.NoFileExists(t, filepath.Join(path, metadataName+partSuffix))
-	require.NoFileExists(t, filepath.Join(path, metadataName+newSuffix))
+	require.NoFileExists(t, filepath.Join(path, metadataName+".tmp"))
 }
 
 // syncedDisk is a disk that calls a function instead of syncing everything.

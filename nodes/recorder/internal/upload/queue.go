@@ -224,7 +224,7 @@ func (q *Queue) save(s *spool) error {
 // saveSpool is save while q.writing is held.
 func (q *Queue) saveSpool(s *spool) error {
 	q.mu.Lock()
-	if s.forgotten || !s.unsaved {
+	if !s.unsaved {
 		q.mu.Unlock()
 		return nil
 	}

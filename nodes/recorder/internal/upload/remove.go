@@ -135,9 +135,11 @@ func (q *Queue) forget(s *spool) {
 		_ = q.Disk.Remove(folder) // unless something else is in it
 	}
 	q.writing.Lock()
+	defer q.writing.Unlock()
 	_ = q.Disk.Remove(s.file())
 	s.release()
-	s.forgotten = true
-	q.writing.Unlock()
-	q.locked(func() { q.spools = slices.DeleteFunc(q.spools, func(o *spool) bool { return o == s }) })
+	q.locked(func() {
+		s.unsaved = false
+		q.spools = slices.DeleteFunc(q.spools, func(o *spool) bool { return o == s })
+	})
 }

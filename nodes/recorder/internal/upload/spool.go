@@ -43,10 +43,9 @@ type spool struct {
 
 	links []string // that found has found, which are not sent
 
-	lock      io.Closer
-	locked    string // the path of what lock locks: the spool, or the first file if the spool cannot be written
-	failing   bool   // it could not be written
-	forgotten bool   // it must not be written
+	lock    io.Closer
+	locked  string // the path of what lock locks: the spool, or the first file if the spool cannot be written
+	failing bool   // it could not be written
 }
 
 // file is a file of a recording.
