@@ -83,13 +83,12 @@ func (r *sourceInput) latched(t int64, publish func(*codec.Message) error) error
 // source is the recordings to be played, merged in time, with the selected topics.
 type source struct {
 	*recordings.Edited
-	files    *store.Files
-	channels []*codec.Channel // selected, in the order of the files
-	all      []*codec.Channel // with those that are not selected
-	messages uint64           // of all channels
-	start    int64            // ns since the Unix epoch, of the earliest message of all
-	end      int64            // of the latest
-	warnings []string         // for the log
+	options  recordings.Options // with which they were opened
+	channels []*codec.Channel   // selected, in the order of the files
+	all      []*codec.Channel   // with those that are not selected
+	start    int64              // ns since the Unix epoch, of the earliest message of all
+	end      int64              // of the latest
+	warnings []string           // for the log
 }
 
 // openSource opens the recordings at paths. offsets are by path, in ns that a recording is played later; with
@@ -103,7 +102,7 @@ func openSource(ctx context.Context, files *store.Files, paths []string, offsets
 	if err != nil {
 		return nil, err
 	}
-	s := &source{Edited: opened.Edit(recordings.Edits{Select: wants}), files: files}
+	s := &source{Edited: opened.Edit(recordings.Edits{Select: wants}), options: options}
 	for _, path := range opened.Unwritten {
 		s.warnings = append(s.warnings, path+" is unfinished and empty; nothing of it is played")
 	}
@@ -151,7 +150,6 @@ func (s *source) add(p *recordings.Part) {
 			s.channels = append(s.channels, t.Channel)
 		}
 	}
-	s.messages += p.Info.MessageCount
 }
 
 // last returns where playback ends that is to end before a time, 0 for none.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/recordings"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/livepage"
 	"tapedeck/nodes/internal/report"
@@ -22,9 +23,9 @@ const (
 
 // page shows the recordings that are played, and where the player is.
 type page struct {
-	player *player
-	server *livepage.Server
-	source *source // read in the background, beside the one that is played
+	player    *player
+	server    *livepage.Server
+	recording *recordings.Recording // is read in the background, beside what is played
 
 	mu     sync.Mutex // guards what follows
 	note   string     // while the recordings are not shown
@@ -34,25 +35,20 @@ type page struct {
 
 // servePage serves the page, and reads what it shows, until close.
 func (p *player) servePage(ctx context.Context, paths []string) (close func() error, err error) {
-	o := &p.options
-	if o.Page == "" {
+	if p.options.Page == "" {
 		return func() error { return nil }, nil
 	}
-	offsets, err := o.offsets(paths)
-	if err != nil {
-		return nil, err
-	}
-	listener, err := livepage.Listen(o.Page)
+	listener, err := livepage.Listen(p.options.Page)
 	if err != nil {
 		return nil, err
 	}
 	g := &page{player: p}
-	g.source, err = openSource(ctx, p.source.files, paths, offsets, o.AlignStarts, p.source.Selects, o.ReadOptions)
+	g.recording, err = recordings.Open(paths, p.source.options)
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
 	if g.server, err = livepage.Serve(listener, "player", g); err != nil {
-		return nil, errors.Join(err, g.source.Close())
+		return nil, errors.Join(err, g.recording.Close())
 	}
 	fmt.Fprintf(p.line.Above(human.Stdout), "page: %s\n", g.server.URL) // not logged: others may read the log
 	ctx, cancel := context.WithCancel(ctx)
@@ -67,7 +63,7 @@ func (p *player) servePage(ctx context.Context, paths []string) (close func() er
 		cancel()
 		err := g.server.Close()
 		reading.Wait()
-		return errors.Join(err, g.source.Close())
+		return errors.Join(err, g.recording.Close())
 	}, nil
 }
 
@@ -81,7 +77,7 @@ func (g *page) say(note string) {
 func (g *page) read(ctx context.Context) error {
 	var all []*report.Data
 	var starts []int64
-	for i, p := range g.source.Parts {
+	for i, p := range g.recording.Parts {
 		worked := time.Now()
 		last := int64(-1)
 		data, err := report.Build(ctx, p.Reader, nil, report.Options{MaxSize: pageData, Reading: func(ns int64) {
@@ -91,7 +87,7 @@ func (g *page) read(ctx context.Context) error {
 			}
 			if done := 100 * (ns - p.Info.StartTime) / max(1, p.Info.EndTime-p.Info.StartTime); done != last {
 				last = done
-				g.say(fmt.Sprintf("reading %d of %d: %d %%", i+1, len(g.source.Parts), done))
+				g.say(fmt.Sprintf("reading %d of %d: %d %%", i+1, len(g.recording.Parts), done))
 			}
 		}})
 		if err != nil {
@@ -140,7 +136,7 @@ func (g *page) Do(_ context.Context, c livepage.Command) error {
 			return errors.New("the rate must be " + rateRange)
 		}
 	case "next":
-		if (control{engine: e}).playBursts(1) == 0 {
+		if g.player.playBursts(1) == 0 {
 			return errors.New("the player is not paused, or nothing is left to play")
 		}
 	case "seek":

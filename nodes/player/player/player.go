@@ -99,7 +99,7 @@ func (p *player) run(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	library := msgs.Library()
-	control{p.engine, p.timeRangeOf}.serve(p.node, library)
+	p.serve(library)
 	remote.ServeStatus(p.node, p.remoteStatus)
 	if topic := p.options.LockStepTopic; topic != "" {
 		p.acknowledge(ctx, topic, &workers)
@@ -243,9 +243,13 @@ func (p *player) acknowledge(ctx context.Context, topic string, workers *sync.Wa
 func (p *player) report(ctx context.Context, library *rosidl.Library) {
 	files := newSplits(p.node, library, p.source)
 	files.reach(p.state().start) // what is played may be over before the first tick
-	var status *diagnostics
+	var health *rospub.Diagnostics
+	var published time.Time // on health
 	if p.options.Diagnostics {
-		status = newDiagnostics(p.node)
+		var err error
+		if health, err = rospub.NewDiagnostics(p.node); err != nil {
+			p.node.Log(bridge.Warn, "cannot publish on %s: %v", rospub.DiagnosticsTopic, err)
+		}
 	}
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -254,7 +258,10 @@ func (p *player) report(ctx context.Context, library *rosidl.Library) {
 		if s.word != "WAITING" {
 			files.reach(s.position)
 		}
-		status.publish(time.Now(), s)
+		if now := time.Now(); health != nil && now.Sub(published) >= diagnosticsPeriod {
+			published = now
+			health.Report(ctx, now, s.status(health))
+		}
 		select {
 		case <-ctx.Done():
 			files.reach(p.state().position)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"tapedeck/bridge"
+	diag "tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/remote"
 	"tapedeck/nodes/internal/rospub"
@@ -90,32 +90,9 @@ const (
 	statusName        = "playback"
 )
 
-// diagnostics publishes the state on /diagnostics. A nil one does nothing.
-type diagnostics struct {
-	*rospub.Diagnostics
-	node bridge.Node
-	last time.Time
-}
-
-func newDiagnostics(node bridge.Node) *diagnostics {
-	d, err := rospub.NewDiagnostics(node)
-	if err != nil {
-		node.Log(bridge.Warn, "cannot publish on %s: %v", rospub.DiagnosticsTopic, err)
-		return nil
-	}
-	return &diagnostics{Diagnostics: d, node: node}
-}
-
-// publish publishes the state, at most once per diagnosticsPeriod.
-func (d *diagnostics) publish(now time.Time, s state) {
-	if d == nil || now.Sub(d.last) < diagnosticsPeriod {
-		return
-	}
-	d.last = now
-	err := d.Send(now.UnixNano(), d.Status(statusName, s.String(), "state", s.word, "rate", s.rate, "position",
+// status returns the state as it is published on rospub.DiagnosticsTopic.
+func (s state) status(d *rospub.Diagnostics) diag.DiagnosticStatus {
+	return d.Status(statusName, s.String(), "state", s.word, "rate", s.rate, "position",
 		fmt.Sprintf("%.3f", float64(s.position-s.start)/1e9), "start", human.Seconds(s.start), "end",
-		human.Seconds(s.end), "duration", fmt.Sprintf("%.3f", float64(s.end-s.start)/1e9), "messages", s.played))
-	if err != nil {
-		d.node.Log(bridge.Warn, "publish on %s: %v", rospub.DiagnosticsTopic, err)
-	}
+		human.Seconds(s.end), "duration", fmt.Sprintf("%.3f", float64(s.end-s.start)/1e9), "messages", s.played)
 }
