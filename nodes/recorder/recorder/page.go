@@ -16,7 +16,6 @@ import (
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/livepage"
 	"tapedeck/nodes/internal/report"
-	"tapedeck/nodes/recorder/internal/accounting"
 	"tapedeck/nodes/recorder/internal/owner"
 	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/snapshot"
@@ -64,7 +63,7 @@ const mostEvents = 1000
 // pageTopic is a topic on the page.
 type pageTopic struct {
 	channel *codec.Channel // with its definition; nil until that is known
-	meter   accounting.Rate
+	meter   subscription.Rate
 }
 
 // servePage serves the page, if it is wanted.

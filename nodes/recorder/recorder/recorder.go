@@ -27,7 +27,6 @@ import (
 	"tapedeck/nodes/recorder/internal/intake"
 	"tapedeck/nodes/recorder/internal/owner"
 	"tapedeck/nodes/recorder/internal/queue"
-	"tapedeck/nodes/recorder/internal/schedule"
 	"tapedeck/nodes/recorder/internal/selection"
 	"tapedeck/nodes/recorder/internal/snapshot"
 	"tapedeck/nodes/recorder/internal/subscription"
@@ -67,8 +66,8 @@ type recorder struct {
 	limits    []topicLimit  // of the ring
 
 	announcer  *announcer
-	page       *page                             // nil: there is none
-	resumption atomic.Pointer[schedule.Deadline] // when a pause ends by a message; nil: never
+	page       *page                          // nil: there is none
+	resumption atomic.Pointer[queue.Deadline] // when a pause ends by a message; nil: never
 
 	session atomic.Pointer[session] // set by the owner
 	serving bool                    // services are there, and the status is shown; the owner's

@@ -16,18 +16,18 @@ import (
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/remote"
 	"tapedeck/nodes/internal/rosbag2compat"
-	"tapedeck/nodes/recorder/internal/schedule"
+	"tapedeck/nodes/recorder/internal/queue"
 )
 
 // control implements the services of rosbag2's recorder.
 type control struct {
 	*recorder
-	plans *schedule.Schedule
+	plans *schedule
 }
 
 // serveControl offers the services of rosbag2's recorder. Requests for a later time are dropped when ctx ends.
 func (r *recorder) serveControl(ctx context.Context) {
-	c := control{r, schedule.New(ctx, r.clock)}
+	c := control{r, &schedule{ctx: ctx, clock: r.clock}}
 	rosbag2compat.Services{
 		"pause": rosbag2compat.Reply(func() msgs.Message {
 			c.pause()
@@ -100,22 +100,22 @@ func (c control) onResume(request *srv.Resume_Request) msgs.Message {
 	refuse := func(code int32, err error) msgs.Message {
 		return &srv.Resume_Response{ReturnCode: code, ErrorString: err.Error()}
 	}
-	m, err := schedule.NewDeadline(request.ResumeTime, request.ResumeMode)
+	m, err := newDeadline(request.ResumeTime, request.ResumeMode)
 	if err != nil {
 		return refuse(srv.Resume_Response_RETURN_CODE_INVALID_RESUME_MODE, err)
 	}
 	if m.Topic, err = c.fullName(request.TrackingTopicName); err != nil {
 		return refuse(srv.Resume_Response_RETURN_CODE_INVALID_TRACKING_TOPIC, err)
 	}
-	c.plans.Cancel("resume")
+	c.plans.cancel("resume")
 	c.resumption.Store(nil)
 	switch {
 	case m.Reached(c.clock.Now()):
 		c.resume()
-	case c.plans.Ended():
+	case c.plans.ended():
 		return refuse(srv.Resume_Response_RETURN_CODE_RESUME_FAILED, errEnds)
-	case m.Mode == schedule.ByClock:
-		c.plans.Set("resume", m.Time, c.resume)
+	case m.Mode == queue.ByClock:
+		c.plans.set("resume", m.Time, c.resume)
 	default:
 		c.resumption.Store(&m)
 	}
@@ -126,7 +126,7 @@ func (c control) onSplitBagfile(request *srv.SplitBagfile_Request) msgs.Message 
 	refuse := func(code int32, err error) msgs.Message {
 		return &srv.SplitBagfile_Response{ReturnCode: code, ErrorString: err.Error()}
 	}
-	m, err := schedule.NewDeadline(request.SplitTime, request.SplitMode)
+	m, err := newDeadline(request.SplitTime, request.SplitMode)
 	if err != nil {
 		return refuse(srv.SplitBagfile_Response_RETURN_CODE_INVALID_SPLIT_MODE, err)
 	}
@@ -155,19 +155,19 @@ func (c control) onSplit(request *tapedeck.Split_Request) msgs.Message {
 }
 
 // splitAt splits the recording at a deadline, which replaces one that was asked for before.
-func (c control) splitAt(m schedule.Deadline) error {
+func (c control) splitAt(m queue.Deadline) error {
 	s := c.session.Load()
 	if !c.recording() || s.writer == nil {
 		return errNotRecording
 	}
-	c.plans.Cancel("split")
+	c.plans.cancel("split")
 	s.writer.SplitAt(nil)
 	switch {
 	case m.Reached(c.clock.Now()):
 		_, _, err := c.split()
 		return err
-	case m.Mode == schedule.ByClock:
-		c.plans.Set("split", m.Time, func() {
+	case m.Mode == queue.ByClock:
+		c.plans.set("split", m.Time, func() {
 			now := time.Now()
 			until := now.UnixNano()
 			if c.clock.Stamp(until) == until { // the clock is no simulated one
@@ -200,17 +200,17 @@ func (c control) named(name string) (string, error) {
 }
 
 func (c control) onRecord(request *srv.Record_Request) msgs.Message {
-	c.plans.Cancel("record")
-	m, err := schedule.NewDeadline(request.StartTime, schedule.ByClock)
+	c.plans.cancel("record")
+	m, err := newDeadline(request.StartTime, queue.ByClock)
 	name, nameErr := c.named(request.Uri)
 	switch err = cmp.Or(err, nameErr); {
 	case err != nil:
 	case m.Reached(c.clock.Now()):
 		err = c.start(name)
-	case c.plans.Ended():
+	case c.plans.ended():
 		err = errEnds
 	default:
-		c.plans.Set("record", m.Time, func() {
+		c.plans.set("record", m.Time, func() {
 			if err := c.start(name); err != nil {
 				c.node.Log(bridge.Error, "record: %v", err)
 			}
@@ -222,7 +222,7 @@ func (c control) onRecord(request *srv.Record_Request) msgs.Message {
 
 func (c control) onStop() msgs.Message {
 	for _, plan := range []string{"record", "resume", "split"} {
-		c.plans.Cancel(plan)
+		c.plans.cancel(plan)
 	}
 	c.resumption.Store(nil)
 	code, text := outcome(c.stop("by the service stop"))

@@ -20,7 +20,7 @@ import (
 	"tapedeck/msgs/std_srvs"
 	"tapedeck/msgs/tapedeck"
 	"tapedeck/nodes/internal/remote"
-	"tapedeck/nodes/recorder/internal/schedule"
+	"tapedeck/nodes/recorder/internal/queue"
 )
 
 // newest has a test use the newest forms of rosbag2's interfaces.
@@ -364,7 +364,7 @@ func TestServicesAtATimeToCome(t *testing.T) {
 			require.Equal(t, srv.SplitBagfile_Response{}, split)
 			d.publish(p, 2)
 			time.Sleep(time.Until(at))
-			if mode != schedule.ByClock {
+			if mode != queue.ByClock {
 				d.publish(other, 100) // does not count
 			}
 			d.publish(p, 3, 4)
@@ -378,7 +378,7 @@ func TestServicesAtATimeToCome(t *testing.T) {
 			require.Equal(t, srv.Resume_Response{}, resumed)
 			d.publish(p, 5)
 			time.Sleep(time.Until(at))
-			if mode == schedule.ByClock {
+			if mode == queue.ByClock {
 				require.Eventually(t, func() bool { return !d.isPaused() }, patient, time.Millisecond)
 			} else {
 				d.publish(other, 101)
@@ -390,7 +390,7 @@ func TestServicesAtATimeToCome(t *testing.T) {
 			require.NoError(t, d.end())
 			require.Equal(t, []uint32{1, 2}, numbers(t, "drive.record.00000", "/n"))
 			require.Equal(t, []uint32{3, 4, 6}, numbers(t, "drive.record.00001", "/n"))
-			if mode != schedule.ByClock {
+			if mode != queue.ByClock {
 				require.Equal(t, []uint32{100}, numbers(t, "drive.record.00000", "/other"))
 			}
 			require.Equal(t, []uint32{102}, numbers(t, "drive.record.00001", "/other"))
@@ -411,7 +411,7 @@ func TestServicesForgetWhatIsOver(t *testing.T) {
 		d.ask("resume", "Resume", &srv.Resume_Request{ResumeTime: later}, &srv.Resume_Response{})
 		d.ask("split_bagfile", "SplitBagfile", &srv.SplitBagfile_Request{SplitTime: soon}, &split)
 		d.ask("split_bagfile", "SplitBagfile", &srv.SplitBagfile_Request{SplitTime: later,
-			SplitMode: schedule.ByPublishing},
+			SplitMode: queue.ByPublishing},
 			&split)
 		require.Never(t, func() bool { return !d.isPaused() || d.file() != "drive.record.00000" }, 400*time.Millisecond,
 			20*time.Millisecond)
@@ -437,7 +437,7 @@ func TestServicesRefusePlansAtTheEnd(t *testing.T) {
 		var recorded srv.Record_Response
 		d.ask("record", "Record", &srv.Record_Request{Uri: "second", StartTime: later}, &recorded)
 		require.Equal(t, srv.Record_Response{ReturnCode: 1, ErrorString: errEnds.Error()}, recorded)
-		for mode := range int32(schedule.NumberOfModes) {
+		for mode := range int32(queue.NumberOfModes) {
 			var resumed srv.Resume_Response
 			d.ask("resume", "Resume", &srv.Resume_Request{ResumeTime: later, ResumeMode: mode}, &resumed)
 			require.Equal(t, srv.Resume_Response_RETURN_CODE_RESUME_FAILED, resumed.ReturnCode)

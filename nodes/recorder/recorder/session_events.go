@@ -3,7 +3,6 @@ package recorder
 import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/nodes/recorder/internal/accounting"
 	"tapedeck/nodes/recorder/internal/filewriter"
 )
 
@@ -55,12 +54,12 @@ func (s *session) noteLosses() {
 	for _, rec := range list {
 		lost, dropped := rec.Lost(), rec.Dropped.Load()
 		if n := lost - rec.Noted.Lost; n > 0 {
-			when := rec.LossRange()
-			if when == (accounting.TimeRange{}) {
-				when = accounting.TimeRange{From: s.collected, Until: now}
+			from, until := rec.LossRange()
+			if from == 0 && until == 0 {
+				from, until = s.collected, now
 			}
-			s.note(codec.Event{Kind: codec.EventLost, Topic: rec.Name(), Time: when.From, Until: when.Until,
-				Count: n, Text: "lost in transport from a publisher"})
+			s.note(codec.Event{Kind: codec.EventLost, Topic: rec.Name(), Time: from, Until: until, Count: n,
+				Text: "lost in transport from a publisher"})
 		}
 		if n := dropped - rec.Noted.Dropped; n > 0 {
 			text := why

@@ -9,8 +9,8 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/progress"
-	"tapedeck/nodes/recorder/internal/accounting"
 	"tapedeck/nodes/recorder/internal/diskguard"
+	"tapedeck/nodes/recorder/internal/subscription"
 )
 
 func TestTableShowsTroubleFirst(t *testing.T) {
@@ -25,7 +25,7 @@ func TestTableShowsTroubleFirst(t *testing.T) {
 			rec.Measured.Store(nil)
 			switch rec.Channel.Load().Topic {
 			case "/loud":
-				rec.Measured.Store(&accounting.Rate{Messages: 100, Bytes: 5e6})
+				rec.Measured.Store(&subscription.Rate{Messages: 100, Bytes: 5e6})
 			case "/lossy":
 				rec.Dropped.Add(3)
 			}

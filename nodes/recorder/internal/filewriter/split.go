@@ -8,7 +8,6 @@ import (
 
 	"tapedeck/codec/series"
 	"tapedeck/nodes/recorder/internal/queue"
-	"tapedeck/nodes/recorder/internal/schedule"
 )
 
 // request asks Run to do something behind what was received until a time.
@@ -57,7 +56,7 @@ func (w *Writer) ask(ctx context.Context, until int64, do func(t, received int64
 }
 
 // SplitAt starts a new file with the first message that reaches a deadline; nil: with none.
-func (w *Writer) SplitAt(d *schedule.Deadline) { w.splitAt.Store(d) }
+func (w *Writer) SplitAt(d *queue.Deadline) { w.splitAt.Store(d) }
 
 func (w *Writer) answer(err error) {
 	w.request.answer <- err

@@ -12,11 +12,9 @@ import (
 	"tapedeck/codec/series"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/human"
-	"tapedeck/nodes/recorder/internal/accounting"
 	"tapedeck/nodes/recorder/internal/diskguard"
 	"tapedeck/nodes/recorder/internal/owner"
 	"tapedeck/nodes/recorder/internal/queue"
-	"tapedeck/nodes/recorder/internal/schedule"
 )
 
 // Pace is the time between two looks at the source.
@@ -45,9 +43,9 @@ type Writer struct {
 	callbacks Callbacks
 
 	requests chan request
-	splitAt  atomic.Pointer[schedule.Deadline] // when a message begins another file; nil: never
-	position atomic.Int64                      // receive time until which everything is written
-	bytes    atomic.Uint64                     // of payloads that were written, repeated ones too
+	splitAt  atomic.Pointer[queue.Deadline] // when a message begins another file; nil: never
+	position atomic.Int64                   // receive time until which everything is written
+	bytes    atomic.Uint64                  // of payloads that were written, repeated ones too
 	totals   totals
 	path     atomic.Pointer[string] // of the file that is being written
 	shared   atomic.Pointer[Output] // output, for all goroutines
@@ -55,7 +53,7 @@ type Writer struct {
 	// What follows belongs to Run.
 
 	output   Output
-	events   accounting.EventLog
+	events   EventLog
 	declared []*codec.Channel // to be declared, in order
 
 	pending []*queue.Item    // taken from the source, not yet written
@@ -213,7 +211,7 @@ func (w *Writer) round(stopping bool) (more, ended bool) {
 		w.answer(w.request.do(w.end, w.request.until+1))
 	}
 	now := time.Now()
-	if now.Sub(w.noted) >= accounting.MergeTime {
+	if now.Sub(w.noted) >= MergeTime {
 		w.noted = now
 		w.callbacks.NoteLosses()
 	}

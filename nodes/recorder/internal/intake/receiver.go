@@ -14,9 +14,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/contract"
 	"tapedeck/nodes/internal/pattern"
-	"tapedeck/nodes/recorder/internal/accounting"
 	"tapedeck/nodes/recorder/internal/queue"
-	"tapedeck/nodes/recorder/internal/schedule"
 )
 
 // Options are what a Receiver does with messages.
@@ -31,9 +29,9 @@ type Options struct {
 
 	OnTooLarge func(t *queue.Topic, bytes int64) // is called when a message is larger than the queue; nil: it is not
 
-	Throttle   *pattern.Throttle                  // of recorded messages; nil: none
-	Resumption *atomic.Pointer[schedule.Deadline] // when a message ends a pause; nil, or in it nil: never
-	OnResume   func()                             // is called, on a goroutine of its own, after a message ended a pause
+	Throttle   *pattern.Throttle               // of recorded messages; nil: none
+	Resumption *atomic.Pointer[queue.Deadline] // when a message ends a pause; nil, or in it nil: never
+	OnResume   func()                          // is called, on a goroutine of its own, after a message ended a pause
 
 	Repeat      bool // keep the last messages of all publishers as if they were latched
 	RepeatDepth int  // how many; 0: as many as late subscribers get, or 1
@@ -56,12 +54,13 @@ type Receiver struct {
 	check      func(*bridge.Sample) // looks for conditions; nil: there are none
 	rhythm     contract.GapDetector
 	paused     bool
-	replaced   int64                // receive time at which a subscription replaced another; 0: never
-	heard      int64                // log time of the last message, ns since the Unix epoch
-	arrived    int64                // its receive time
-	sent       int64                // its source time, or that if it has none
-	simulated  bool                 // rhythm is by the simulated clock
-	loss       accounting.TimeRange // of messages that were lost since it was last asked for
+	replaced   int64 // receive time at which a subscription replaced another; 0: never
+	heard      int64 // log time of the last message, ns since the Unix epoch
+	arrived    int64 // its receive time
+	sent       int64 // its source time, or that if it has none
+	simulated  bool  // rhythm is by the simulated clock
+
+	lostFrom, lostUntil int64 // log times of messages that were lost since LossRange was called; 0: none was
 }
 
 // batch is where the messages of one call of Take go. Each list has one reference for each of its items.
@@ -152,7 +151,10 @@ func (r *Receiver) room() uint64 {
 // annotate follows losses and times of messages. stamp is the log time of this one.
 func (r *Receiver) annotate(from *publisher, sample *bridge.Sample, stamp int64) {
 	if sample.Lost > 0 {
-		r.loss.Extend(from.heard, stamp)
+		if r.lostFrom == 0 || from.heard < r.lostFrom {
+			r.lostFrom = from.heard
+		}
+		r.lostUntil = max(r.lostUntil, stamp)
 	}
 	from.note(sample, stamp)
 	received, sent := sample.Received, sample.SourceTime
@@ -301,13 +303,13 @@ func (r *Receiver) NoteGap(now, t int64) {
 	}
 }
 
-// LossRange returns when messages were lost, by log time, since it was last called.
-func (r *Receiver) LossRange() accounting.TimeRange {
+// LossRange returns when messages were lost, by log time, since it was last called; 0 if none was.
+func (r *Receiver) LossRange() (from, until int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	loss := r.loss
-	r.loss = accounting.TimeRange{}
-	return loss
+	from, until = r.lostFrom, r.lostUntil
+	r.lostFrom, r.lostUntil = 0, 0
+	return from, until
 }
 
 // Pause stops or resumes recording. Messages that were latched during a pause are recorded at its end.

@@ -7,7 +7,6 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/nodes/recorder/internal/accounting"
 	"tapedeck/nodes/recorder/internal/intake"
 	"tapedeck/nodes/recorder/internal/snapshot"
 )
@@ -16,9 +15,9 @@ import (
 // while one takes the place of the other.
 type Topic struct {
 	*intake.Receiver
-	Noted accounting.Counts // of which the recording has events; belongs to the goroutine that writes
+	Noted Counts // of which the recording has events; belongs to the goroutine that writes
 	// Measured is the rate of received messages; nil: it was not measured yet.
-	Measured atomic.Pointer[accounting.Rate]
+	Measured atomic.Pointer[Rate]
 
 	// These are the owner's.
 	qos       codec.QoS // subscribed with
@@ -29,6 +28,13 @@ type Topic struct {
 	fetching  bool // that definition
 
 	listening atomic.Pointer[listening] // replaced as a whole; nil: there was no subscription yet
+}
+
+// Counts are numbers of messages of a topic since the recording began.
+type Counts struct {
+	codec.Totals
+	Skipped   uint64 // while recording was paused
+	Throttled uint64 // left out on purpose
 }
 
 // listening is what a topic is heard with.
@@ -104,17 +110,17 @@ func (t *Topic) Measure(now time.Time) {
 }
 
 // Rate returns the rate of received messages that was measured last.
-func (t *Topic) Rate() accounting.Rate {
+func (t *Topic) Rate() Rate {
 	if rate := t.Measured.Load(); rate != nil {
 		return *rate
 	}
-	return accounting.Rate{}
+	return Rate{}
 }
 
 // Counts returns what was counted since the recording began.
-func (t *Topic) Counts() accounting.Counts {
+func (t *Topic) Counts() Counts {
 	missing := t.Missing.Load()
-	return accounting.Counts{
+	return Counts{
 		Totals: codec.Totals{
 			Received: t.Received.Load(), Written: t.Written.Load() - missing, Dropped: t.Dropped.Load() + missing,
 			Lost: t.Lost(),

@@ -1,5 +1,4 @@
-// Package accounting measures topics for reports: events, gaps and rates.
-package accounting
+package filewriter
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package accounting
+package subscription
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestMeter(t *testing.T) {
+func TestRate(t *testing.T) {
 	var m Rate
 	at := time.Unix(1000, 0)
 	for i := range uint64(50) {

@@ -1,4 +1,4 @@
-package accounting
+package filewriter
 
 import (
 	"testing"
@@ -9,7 +9,7 @@ import (
 	"tapedeck/codec"
 )
 
-func TestJournal(t *testing.T) {
+func TestEventLog(t *testing.T) {
 	var j EventLog
 	drop := func(topic string, from, until int64, n uint64) {
 		j.Note(codec.Event{Kind: codec.EventDrop, Topic: topic, Time: from, Until: until, Count: n})
