@@ -82,6 +82,28 @@ func Translate(r codec.Reader, to string, raw func(*codec.Channel) bool,
 	return t, left, nil
 }
 
+// Extend returns a reader of the recording that r reads, with further messages, which are of the topics made. by makes
+// them of messages of the channels that it has topics for, and returns those messages, too. The reader returned owns r
+// and by.
+func Extend(r codec.Reader, by Translator, made []codec.TopicInfo) (*Translated, error) {
+	source, err := r.Info()
+	if err != nil {
+		return nil, err
+	}
+	t := &Translated{Reader: r, info: *source, becomes: map[*codec.Channel]*translation{},
+		by: map[string]Translator{"": by}}
+	for _, topic := range source.Topics {
+		if topics, err := by.Topics(topic); err == nil {
+			t.becomes[topic.Channel] = &translation{by, topics}
+		}
+	}
+	t.info.Topics = slices.Concat(source.Topics, made)
+	for _, topic := range made {
+		t.info.MessageCount += topic.MessageCount
+	}
+	return t, nil
+}
+
 // Untranslated is the error about a channel that has no translation.
 type Untranslated struct {
 	Channel *codec.Channel
@@ -134,7 +156,7 @@ type translation struct {
 func (t *Translated) Info() (*codec.Info, error) { return &t.info, nil }
 
 // Read translates, for a Query with Last, the last messages of the channels that are translated to the requested ones,
-// or all messages if a translator has a Quiet one.
+// or all messages if a translator of them has a Quiet one.
 func (t *Translated) Read(q codec.Query) (codec.Iterator, error) {
 	switch {
 	case len(t.becomes) == 0:
@@ -146,7 +168,10 @@ func (t *Translated) Read(q codec.Query) (codec.Iterator, error) {
 	quiet.becomes = maps.Clone(t.becomes)
 	for c, become := range t.becomes {
 		if by := become.by.Quiet(); by != nil {
-			quiet.becomes[c], sifts = &translation{by, become.topics}, true
+			quiet.becomes[c] = &translation{by, become.topics}
+			sifts = sifts || slices.ContainsFunc(become.topics, func(topic codec.TopicInfo) bool {
+				return topic.Channel != c && q.Depth(topic.Channel) > 0
+			})
 		}
 	}
 	last := t.sourceLast(q.Last)

@@ -4,8 +4,8 @@
 package px4
 
 import (
+	"errors"
 	"fmt"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -35,18 +35,19 @@ type output struct {
 type source struct {
 	*rule
 	schema *cdr.Schema
-	to     []*codec.Channel
+	to     []codec.TopicInfo
 	own    bool // of the vehicle's own estimate, not of one of several estimators
 	// the namespace of its topics
 	vehicle string
 }
 
-// standard is a recording with further messages.
-type standard struct {
-	codec.Reader
-	info    codec.Info
+// translator makes further messages of those of PX4, which it returns, too.
+type translator struct {
 	sources map[*codec.Channel]*source
+	made    []codec.TopicInfo // of all sources
 }
+
+var _ bridge.Translator = (*translator)(nil)
 
 // Standard returns the recording that r reads with standard messages beside those of px4_msgs, on topics below theirs.
 // It is r itself if there are none. The reader returned owns r.
@@ -55,31 +56,27 @@ func Standard(r codec.Reader) (codec.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &standard{Reader: r, info: *info, sources: map[*codec.Channel]*source{}}
-	s.info.Topics = slices.Clone(info.Topics)
+	t := &translator{sources: map[*codec.Channel]*source{}}
 	library, own := msgs.Library(), msgs.Release("")
 	for _, topic := range info.Topics {
-		from, err := newSource(topic.Channel, library, own)
+		from, err := newSource(topic, library, own)
 		if err != nil {
 			return nil, err
 		}
-		if from == nil {
-			continue
-		}
-		s.sources[topic.Channel] = from
-		for _, c := range from.to {
-			s.info.Topics = append(s.info.Topics, codec.TopicInfo{Channel: c, MessageCount: topic.MessageCount})
-			s.info.MessageCount += topic.MessageCount
+		if from != nil {
+			t.sources[topic.Channel] = from
+			t.made = append(t.made, from.to...)
 		}
 	}
-	if len(s.sources) == 0 {
+	if len(t.sources) == 0 {
 		return r, nil
 	}
-	return s, nil
+	return bridge.Extend(r, t, t.made)
 }
 
 // newSource returns what becomes of a channel; nil if there is no rule for it.
-func newSource(c *codec.Channel, library, own *rosidl.Library) (*source, error) {
+func newSource(topic codec.TopicInfo, library, own *rosidl.Library) (*source, error) {
+	c := topic.Channel
 	pkg, name, _ := strings.Cut(c.Type, "/msg/")
 	known := rules[name]
 	if known == nil || c.Encoding != codec.EncodingCDR || pkg != "px4_msgs" && pkg != "ulog" {
@@ -106,120 +103,60 @@ func newSource(c *codec.Channel, library, own *rosidl.Library) (*source, error) 
 		if err != nil {
 			return nil, err
 		}
-		s.to = append(s.to, to)
+		s.to = append(s.to, codec.TopicInfo{Channel: to, MessageCount: topic.MessageCount})
 	}
 	return s, nil
 }
 
-func (s *standard) Info() (*codec.Info, error) { return &s.info, nil }
-
-func (s *standard) Read(q codec.Query) (codec.Iterator, error) {
-	if q.Last != nil {
-		if s.wantsMade(&q) {
-			return codec.ReadLast(q, s.Read)
-		}
-		return s.Reader.Read(q)
+// Topics returns the topic itself first. Messages that others need become messages of all topics that are made.
+func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
+	from := t.sources[topic.Channel]
+	if from == nil {
+		return nil, errors.New("there are no standard messages for its type")
 	}
-	it := &iterator{query: q, sources: s.sources, wanted: map[*codec.Channel]bool{}, states: map[string]*state{}}
-	any := false
-	for c, from := range s.sources {
-		it.wanted[c] = q.Wants(c)
-		for _, to := range from.to {
-			it.wanted[to] = q.Wants(to)
-			any = any || it.wanted[to]
-		}
+	to := from.to
+	if from.learns {
+		to = t.made
 	}
-	inner := q
-	inner.Topics = func(c *codec.Channel) bool {
-		from := s.sources[c]
-		return q.Wants(c) || from != nil && (any && from.learns ||
-			slices.ContainsFunc(from.to, func(to *codec.Channel) bool { return it.wanted[to] }))
-	}
-	var err error
-	it.source, err = s.Reader.Read(inner)
-	return it, err
+	return slices.Concat([]codec.TopicInfo{topic}, to), nil
 }
 
-// wantsMade reports whether q wants any of the messages that are made.
-func (s *standard) wantsMade(q *codec.Query) bool {
-	for _, from := range s.sources {
-		if slices.ContainsFunc(from.to, func(to *codec.Channel) bool { return q.Depth(to) > 0 }) {
-			return true
-		}
-	}
-	return false
-}
-
-// iterator yields messages of PX4, each followed by those that are made of it.
-type iterator struct {
-	source  codec.Iterator
-	query   codec.Query
-	sources map[*codec.Channel]*source
-	wanted  map[*codec.Channel]bool // of the channels in sources and those made of them
-	states  map[string]*state       // of vehicles, by the namespaces of their topics
-	ready   []codec.Message
-	err     error
-}
-
-func (it *iterator) Next() (*codec.Message, error) {
-	for it.err == nil {
-		if len(it.ready) > 0 {
-			m := &it.ready[0]
-			it.ready = it.ready[1:]
-			return m, nil
-		}
-		m, err := it.source.Next()
+func (t *translator) Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
+	states := map[string]*state{} // of vehicles, by the namespaces of their topics
+	var ready []codec.Message
+	return func(m *codec.Message) ([]codec.Message, error) {
+		from := t.sources[m.Channel]
+		ready = append(ready[:0], *m)
+		fields, err := from.schema.Decode(m.Data)
 		if err != nil {
-			it.err = err
-			break
+			return ready, err
 		}
-		from := it.sources[m.Channel]
-		if from != nil {
-			if err := it.translate(from, m); err != nil {
-				err = &bridge.TranslationError{Channel: m.Channel, LogTime: m.LogTime, Err: err}
-				it.err = it.query.Damage(err)
-				if it.err != nil {
-					break
-				}
+		vehicle := states[from.vehicle]
+		if vehicle == nil {
+			vehicle = &state{attitude: unknownAttitude}
+			states[from.vehicle] = vehicle
+		}
+		vehicle.begin(m, from.own)
+		for i, made := range from.make(vehicle, values{fields}) {
+			c := from.to[i].Channel
+			if wanted != nil && !wanted(c) {
+				continue
 			}
+			data, err := cdr.Marshal(made)
+			if err != nil {
+				return ready, fmt.Errorf("make %s: %w", made.TypeName(), err)
+			}
+			ready = append(ready, codec.Message{Channel: c, LogTime: m.LogTime, PublishTime: m.PublishTime, Data: data})
 		}
-		if from == nil || it.wanted[m.Channel] {
-			return m, nil
-		}
+		return ready, nil
 	}
-	return nil, it.err
 }
 
-// translate makes the messages that are wanted of m.
-func (it *iterator) translate(from *source, m *codec.Message) error {
-	fields, err := from.schema.Decode(m.Data)
-	if err != nil {
-		return err
-	}
-	vehicle := it.states[from.vehicle]
-	if vehicle == nil {
-		vehicle = &state{attitude: unknownAttitude}
-		it.states[from.vehicle] = vehicle
-	}
-	vehicle.begin(m, from.own)
-	for i, made := range from.make(vehicle, values{fields}) {
-		if !it.wanted[from.to[i]] {
-			continue
-		}
-		data, err := cdr.Marshal(made)
-		if err != nil {
-			return fmt.Errorf("make %s: %w", made.TypeName(), err)
-		}
-		it.ready = append(it.ready, codec.Message{Channel: from.to[i], LogTime: m.LogTime, PublishTime: m.PublishTime,
-			Data: data})
-	}
-	return nil
-}
+// Losses returns nothing: the messages of PX4 stay.
+func (t *translator) Losses() []codec.Loss { return nil }
 
-func (it *iterator) Close() error {
-	it.ready = nil
-	if it.err == nil {
-		it.err = fmt.Errorf("read: %w", os.ErrClosed)
-	}
-	return it.source.Close()
-}
+// Quiet implements bridge.Translator: what is made depends on earlier messages.
+func (t *translator) Quiet() bridge.Translator { return t }
+
+// Close implements bridge.Translator.
+func (t *translator) Close() error { return nil }

@@ -193,22 +193,25 @@ func TestVehicles(t *testing.T) {
 	defer log.Close()
 	library := msgs.Library()
 	var got []float64
-	it := &iterator{wanted: map[*codec.Channel]bool{}, states: map[string]*state{}}
+	to := &translator{sources: map[*codec.Channel]*source{}}
+	translate := to.Begin(nil)
 	read(t, log, codec.Query{}, func(m *codec.Message) {
 		for _, vehicle := range []string{"/a", "/b"} {
 			c := *m.Channel
 			c.Topic = vehicle + "/" + filepath.Base(c.Topic)
-			from, err := newSource(&c, library, msgs.Release(""))
+			from, err := newSource(codec.TopicInfo{Channel: &c}, library, msgs.Release(""))
 			require.NoError(t, err)
-			it.wanted[from.to[0]] = true
+			to.sources[&c] = from
 			if c.Topic == "/b/vehicle_attitude" {
 				continue // it is not known
 			}
-			it.ready = nil
-			require.NoError(t, it.translate(from, m))
+			moved := *m
+			moved.Channel = &c
+			made, err := translate(&moved)
+			require.NoError(t, err)
 			if filepath.Base(c.Topic) == "vehicle_local_position" {
 				var o nav_msgs.Odometry
-				decode(t, &it.ready[0], &o)
+				decode(t, &made[1], &o)
 				got = append(got, o.Pose.Pose.Orientation.Z)
 			}
 		}
