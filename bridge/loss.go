@@ -13,8 +13,8 @@ type LossCounters struct {
 	counts map[codec.Loss]*atomic.Uint64 // by losses without Messages
 }
 
-// Of returns the number of messages on a topic that lost something. The caller increases it.
-func (l *LossCounters) Of(topic, what string) *atomic.Uint64 {
+// Lost returns the number of messages on a topic that lost something. The caller increases it.
+func (l *LossCounters) Lost(topic, what string) *atomic.Uint64 {
 	key := codec.Loss{Topic: topic, What: what}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -69,7 +69,7 @@ type outgoing struct {
 // lose notes a loss of the current message, if it has it.
 func (r *outgoing) lose(does bool, what string) {
 	if does {
-		r.lost.add(r.losses.Of(r.topic, what))
+		r.lost.add(r.losses.Lost(r.topic, what))
 	}
 }
 

@@ -70,12 +70,12 @@ func (l *fieldLoss) field(f *planField) *fieldLoss {
 }
 
 // undescribed returns what to increase for a message that loses fields without a description.
-func (l *fieldLoss) undescribed() *atomic.Uint64 { return l.losses.Of(l.topic, undescribed) }
+func (l *fieldLoss) undescribed() *atomic.Uint64 { return l.losses.Lost(l.topic, undescribed) }
 
 // counter returns what to increase for a message that loses the field.
 func (l *fieldLoss) counter() *atomic.Uint64 {
 	if l.messages == nil {
-		l.messages = l.losses.Of(l.topic, strings.TrimSuffix(l.path, "."))
+		l.messages = l.losses.Lost(l.topic, strings.TrimSuffix(l.path, "."))
 	}
 	return l.messages
 }

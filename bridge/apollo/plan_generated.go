@@ -34,12 +34,6 @@ func describe(d protoreflect.MessageDescriptor) *plans {
 	return all
 }
 
-// plansOf returns the plans of a type whose messages are generated.
-func plansOf(d protoreflect.MessageDescriptor) (*plans, error) {
-	all := describe(d)
-	return all, all.encodeBlanks()
-}
-
 func (all *plans) root() *plan { return all.all[len(all.all)-1] }
 
 func (all *plans) plan(d protoreflect.MessageDescriptor) *plan {

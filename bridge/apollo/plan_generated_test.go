@@ -556,3 +556,9 @@ func (r randomTypes) value(f protoreflect.FieldDescriptor) protoreflect.Value {
 	}
 	return protoreflect.ValueOfUint64(r.Uint64() >> r.IntN(64))
 }
+
+// plansOf returns the plans of a type whose messages are generated.
+func plansOf(d protoreflect.MessageDescriptor) (*plans, error) {
+	all := describe(d)
+	return all, all.encodeBlanks()
+}

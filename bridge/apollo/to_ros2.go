@@ -190,7 +190,7 @@ func (t *toROS2) Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([
 	}
 	r.unknown = func(p *plan) {
 		c := r.channel
-		r.parser.lost.add(c.losses.Of(r.source.Channel.Topic, undescribedIn(p, c.plan)))
+		r.parser.lost.add(c.losses.Lost(r.source.Channel.Topic, undescribedIn(p, c.plan)))
 	}
 	return func(source *codec.Message) ([]codec.Message, error) {
 		return r.translate(t.channels[source.Channel], source)

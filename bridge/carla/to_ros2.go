@@ -38,7 +38,7 @@ func (o ReadOptions) ToROS2(r codec.Reader) (bridge.Translator, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &translator{options: o, library: msgs.Library(), logs: map[*codec.Channel]*log{}, losses: codec.LossCounts{}}
+	t := &translator{options: o, library: msgs.Library(), logs: map[*codec.Channel]*log{}}
 	for _, topic := range info.Topics {
 		if topic.Channel.Encoding != carla.Encoding {
 			continue
@@ -57,10 +57,10 @@ func (o ReadOptions) ToROS2(r codec.Reader) (bridge.Translator, error) {
 
 type translator struct {
 	bridge.EveryMessage
-	options ReadOptions
-	losses  codec.LossCounts
-	library *rosidl.Library
-	logs    map[*codec.Channel]*log
+	bridge.LossCounters // packets that have no message, by frames that had them
+	options             ReadOptions
+	library             *rosidl.Library
+	logs                map[*codec.Channel]*log
 }
 
 func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
@@ -71,15 +71,12 @@ func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 	return l.topics, l.err
 }
 
-// Losses returns the packets that have no message, with the number of frames that had them.
-func (t *translator) Losses() []codec.Loss { return t.losses.Losses() }
-
 func (t *translator) Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
 	readings := map[*codec.Channel]*reading{}
 	return func(m *codec.Message) ([]codec.Message, error) {
 		r := readings[m.Channel]
 		if r == nil {
-			r = newReading(t.logs[m.Channel], t.losses, wanted)
+			r = newReading(t.logs[m.Channel], &t.LossCounters, wanted)
 			readings[m.Channel] = r
 		}
 		return r.translate(m)
@@ -102,7 +99,7 @@ type reading struct {
 	physicsSent map[uint32]bool // vehicles whose physics were sent
 	boxes       bool            // the markers are wanted
 	begun       bool
-	lost        codec.LossCounts
+	losses      *bridge.LossCounters
 	unsupported [256]string
 
 	// Of the frame that is translated:
@@ -145,9 +142,9 @@ type bodies struct {
 	changes    changes
 }
 
-func newReading(l *log, lost codec.LossCounts, wanted func(*codec.Channel) bool) *reading {
+func newReading(l *log, losses *bridge.LossCounters, wanted func(*codec.Channel) bool) *reading {
 	return &reading{
-		log: l, lost: lost, unsupported: unsupported(l.profile), state: carla.NewState(l.profile),
+		log: l, losses: losses, unsupported: unsupported(l.profile), state: carla.NewState(l.profile),
 		decoder: carla.Decoder{Profile: l.profile}, tracks: map[uint32]*track{}, physicsSent: map[uint32]bool{},
 		boxes: l.markers != nil && (wanted == nil || wanted(l.markers)),
 	}
@@ -214,7 +211,7 @@ func (r *reading) decode(frame []byte) {
 				continue
 			}
 			if what := omitted(b); what != "" {
-				r.lost.Add(r.source.Channel.Topic, what, 1)
+				r.losses.Lost(r.source.Channel.Topic, what).Add(1)
 			}
 			r.keep(b)
 		}
@@ -228,7 +225,7 @@ func (r *reading) lose(k carla.Packet, what string) {
 			return
 		}
 	}
-	r.lost.Add(r.source.Channel.Topic, what, 1)
+	r.losses.Lost(r.source.Channel.Topic, what).Add(1)
 }
 
 func (r *reading) keep(b carla.Body) {

@@ -39,7 +39,8 @@ func ToROS2(r codec.Reader) (bridge.Translator, error) { return ReadOptions{}.To
 
 // ToROS2 returns a translator as the function does, with options.
 func (o ReadOptions) ToROS2(r codec.Reader) (bridge.Translator, error) {
-	t := &translator{options: o, library: msgs.Library(), logs: map[*codec.Channel]*log{}, losses: codec.LossCounts{}}
+	t := &translator{LossCounters: new(bridge.LossCounters), options: o, library: msgs.Library(),
+		logs: map[*codec.Channel]*log{}}
 	t.geoid = sync.OnceValues(func() (_ *Geoid, err error) {
 		t.opened, err = FindGeoid("")
 		return t.opened, err
@@ -61,12 +62,12 @@ func (o ReadOptions) ToROS2(r codec.Reader) (bridge.Translator, error) {
 var _ bridge.Translator = (*translator)(nil)
 
 type translator struct {
-	options ReadOptions
-	library *rosidl.Library
-	logs    map[*codec.Channel]*log
-	losses  codec.LossCounts
-	geoid   func() (*Geoid, error)
-	opened  *Geoid // by geoid; nil: none
+	*bridge.LossCounters // messages that have no topic
+	options              ReadOptions
+	library              *rosidl.Library
+	logs                 map[*codec.Channel]*log
+	geoid                func() (*Geoid, error)
+	opened               *Geoid // by geoid; nil: none
 }
 
 // log has the topics of a log.
@@ -126,7 +127,7 @@ func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 // Quiet implements bridge.Translator: a log has frames of all kinds on one channel.
 func (t *translator) Quiet() bridge.Translator {
 	quiet := *t
-	quiet.losses = codec.LossCounts{}
+	quiet.LossCounters = new(bridge.LossCounters)
 	return &quiet
 }
 
@@ -137,9 +138,6 @@ func (t *translator) Close() error {
 	}
 	return t.opened.Close()
 }
-
-// Losses returns the messages that have no topic.
-func (t *translator) Losses() []codec.Loss { return t.losses.Losses() }
 
 func (t *translator) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
 	readings := map[*codec.Channel]*reading{}
@@ -258,7 +256,7 @@ func (r *reading) translate(m *codec.Message) ([]codec.Message, error) {
 		if !f.Autopilot {
 			what = fmt.Sprintf("messages of %d/%d, which is not an autopilot", f.System, f.Component)
 		}
-		r.losses.Add(m.Channel.Topic, what, 1)
+		r.Lost(m.Channel.Topic, what).Add(1)
 	}
 	return r.ready, r.fatal
 }
@@ -269,8 +267,8 @@ func (r *reading) countLosses(topic string, v *sender, f *mavlink.Frame) {
 	switch m := f.Message.(type) {
 	case *common.MessageGpsRawInt, *ardupilotmega.MessageGlobalPositionInt:
 		if v.noGeoid != 0 {
-			r.losses.Add(topic, "height above the ellipsoid of "+name+", which is above mean sea level for lack of a "+
-				"geoid; install GeographicLib's egm96-5", 1)
+			r.Lost(topic, "height above the ellipsoid of "+name+", which is above mean sea level for lack of a geoid; "+
+				"install GeographicLib's egm96-5").Add(1)
 		}
 	case *common.MessageStatustext, *common.MessageAttitude, *common.MessageScaledImu, *common.MessageScaledPressure,
 		*common.MessageRcChannelsRaw:
@@ -281,7 +279,7 @@ func (r *reading) countLosses(topic string, v *sender, f *mavlink.Frame) {
 		}
 	}
 	if !v.sent && !r.options.Raw {
-		r.losses.Add(topic, name+" whose values are not valid or not supported", 1)
+		r.Lost(topic, name+" whose values are not valid or not supported").Add(1)
 	}
 }
 

@@ -247,7 +247,7 @@ func TestRawMessages(t *testing.T) {
 
 // TestLostValues has messages of known types of which nothing, or not everything, can be published.
 func TestLostValues(t *testing.T) {
-	r := &reading{translator: &translator{losses: codec.LossCounts{}}}
+	r := &reading{translator: &translator{LossCounters: new(bridge.LossCounters)}}
 	s := &sender{Vehicle: &Vehicle{}, reading: r}
 	count := func(m message.Message) { r.countLosses("/log", s, &mavlink.Frame{Message: m}) }
 	count(&common.MessageOdometry{})
@@ -264,5 +264,5 @@ func TestLostValues(t *testing.T) {
 		{Topic: "/log", What: "RAW_IMU whose values are not valid or not supported", Messages: 1},
 		{Topic: "/log", What: "height above the ellipsoid of GLOBAL_POSITION_INT, which is above mean sea level for " +
 			"lack of a geoid; install GeographicLib's egm96-5", Messages: 1},
-	}, r.losses.Losses())
+	}, r.Losses())
 }

@@ -142,7 +142,7 @@ func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 		}
 		known = &translation{plan: p, channel: t.become(p, c)}
 		for _, what := range p.losses {
-			known.lost = append(known.lost, t.Of(c.Topic, what))
+			known.lost = append(known.lost, t.Lost(c.Topic, what))
 		}
 		t.known[c] = known
 	}
