@@ -41,6 +41,26 @@ func (EveryMessage) Quiet() Translator { return nil }
 // Close implements Translator.
 func (EveryMessage) Close() error { return nil }
 
+// Batch has the translations of one message. Their memory is used again for those of the next message.
+type Batch struct {
+	Messages []codec.Message
+	data     [][]byte // of Messages, and room for more
+}
+
+// Add adds a message whose Data encode appends to dst.
+func (b *Batch) Add(m codec.Message, encode func(dst []byte) ([]byte, error)) (err error) {
+	n := len(b.Messages)
+	for n >= len(b.data) {
+		b.data = append(b.data, nil)
+	}
+	if m.Data, err = encode(b.data[n][:0]); err != nil {
+		return err
+	}
+	b.data[n] = m.Data
+	b.Messages = append(b.Messages, m)
+	return nil
+}
+
 // Translate returns a reader of the recording that r reads, with messages in the encoding to, but for those of channels
 // that are raw, unless that is nil. translators are by the encoding that they translate. Channels without a translation
 // stay as they are; left has an *Untranslated for each. A message that cannot be translated is a damaged place, which

@@ -209,8 +209,7 @@ type reading struct {
 	// Of the current message:
 	source  *codec.Message
 	channel *channel
-	ready   []codec.Message
-	data    [][]byte // of ready
+	batch   bridge.Batch
 	err     error
 }
 
@@ -225,23 +224,15 @@ func (r *reading) emit(target int, encode func(dst []byte) ([]byte, error)) {
 	if !r.wants(to) {
 		return
 	}
-	n := len(r.ready)
-	if n == len(r.data) {
-		r.data = append(r.data, nil)
-	}
-	encoded, err := encode(r.data[n][:0])
-	if err != nil {
+	m := codec.Message{Channel: to, LogTime: r.source.LogTime, PublishTime: r.source.PublishTime}
+	if err := r.batch.Add(m, encode); err != nil {
 		r.err = errors.Join(r.err, err)
-		return
 	}
-	r.data[n] = encoded
-	r.ready = append(r.ready, codec.Message{
-		Channel: to, LogTime: r.source.LogTime, PublishTime: r.source.PublishTime, Data: encoded,
-	})
 }
 
 func (r *reading) translate(c *channel, source *codec.Message) ([]codec.Message, error) {
-	r.source, r.channel, r.ready, r.err, r.parser.lost = source, c, r.ready[:0], nil, r.parser.lost[:0]
+	r.source, r.channel, r.err, r.parser.lost = source, c, nil, r.parser.lost[:0]
+	r.batch.Messages = r.batch.Messages[:0]
 	mapped := c.targets
 	if c.generates {
 		mapped = mapped[:len(mapped)-1]
@@ -263,5 +254,5 @@ func (r *reading) translate(c *channel, source *codec.Message) ([]codec.Message,
 		})
 	}
 	r.parser.lost.count()
-	return r.ready, r.err
+	return r.batch.Messages, r.err
 }

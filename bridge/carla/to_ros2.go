@@ -109,8 +109,7 @@ type reading struct {
 	stamp  builtin_interfaces.Time
 	now    int64 // log time
 	bodies bodies
-	ready  []codec.Message
-	data   [][]byte // of ready, to be used again
+	batch  bridge.Batch
 	err    error
 
 	scratch scratch
@@ -152,7 +151,8 @@ func newReading(l *log, losses *bridge.LossCounters, wanted func(*codec.Channel)
 
 // translate returns the messages of a frame. With an error, these are the messages that could be translated.
 func (r *reading) translate(m *codec.Message) ([]codec.Message, error) {
-	r.source, r.ready, r.err, r.before = m, r.ready[:0], nil, r.frame.Elapsed
+	r.source, r.err, r.before = m, nil, r.frame.Elapsed
+	r.batch.Messages = r.batch.Messages[:0]
 	r.decode(m.Data)
 	if _, err := r.state.Apply(m.Data); err != nil {
 		r.fail(err)
@@ -172,7 +172,7 @@ func (r *reading) translate(m *codec.Message) ([]codec.Message, error) {
 	r.translateTrafficLights()
 	r.translateCollisions()
 	r.begun = true
-	return r.ready, r.err
+	return r.batch.Messages, r.err
 }
 
 // translateSteps emits the interpolated places of actors between the frame before and this one.
@@ -256,17 +256,11 @@ func (r *reading) emit(c *codec.Channel, m msgs.Message) {
 	if c == nil {
 		return
 	}
-	n := len(r.ready)
-	if n == len(r.data) {
-		r.data = append(r.data, nil)
-	}
-	data, err := cdr.Append(r.data[n][:0], m)
+	err := r.batch.Add(codec.Message{Channel: c, LogTime: r.now},
+		func(dst []byte) ([]byte, error) { return cdr.Append(dst, m) })
 	if err != nil {
 		r.fail(err)
-		return
 	}
-	r.data[n] = data
-	r.ready = append(r.ready, codec.Message{Channel: c, LogTime: r.now, Data: data})
 }
 
 func (r *reading) header() std_msgs.Header { return std_msgs.Header{Stamp: r.stamp, FrameId: mapFrame} }

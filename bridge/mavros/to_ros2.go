@@ -165,8 +165,7 @@ type reading struct {
 	fatal    error
 
 	received int64 // of the frame
-	ready    []codec.Message
-	data     [][]byte // of ready, to be used again
+	batch    bridge.Batch
 }
 
 func (t *translator) newReading(l *log) (*reading, error) {
@@ -216,20 +215,14 @@ func (r *reading) send(name string, create func() (*codec.Channel, error), marsh
 		topic.MessageCount++
 		return
 	}
-	n := len(r.ready)
-	if n == len(r.data) {
-		r.data = append(r.data, nil)
-	}
-	if r.data[n], err = marshal(r.data[n][:0]); err != nil {
+	if err := r.batch.Add(codec.Message{Channel: topic.Channel, LogTime: r.received}, marshal); err != nil {
 		r.fatal = err
-		return
 	}
-	r.ready = append(r.ready, codec.Message{Channel: topic.Channel, LogTime: r.received, Data: r.data[n]})
 }
 
 // translate returns the messages of a frame.
 func (r *reading) translate(m *codec.Message) ([]codec.Message, error) {
-	r.ready, r.received = r.ready[:0], m.LogTime
+	r.batch.Messages, r.received = r.batch.Messages[:0], m.LogTime
 	f, err := r.decoder.Decode(m.Data, m.LogTime)
 	if err != nil {
 		return nil, err
@@ -258,7 +251,7 @@ func (r *reading) translate(m *codec.Message) ([]codec.Message, error) {
 		}
 		r.Lost(m.Channel.Topic, what).Add(1)
 	}
-	return r.ready, r.fatal
+	return r.batch.Messages, r.fatal
 }
 
 // countLosses counts values of a handled frame that no topic has.

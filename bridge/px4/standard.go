@@ -123,13 +123,13 @@ func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 
 func (t *translator) Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
 	states := map[string]*state{} // of vehicles, by the namespaces of their topics
-	var ready []codec.Message
+	var batch bridge.Batch
 	return func(m *codec.Message) ([]codec.Message, error) {
 		from := t.sources[m.Channel]
-		ready = append(ready[:0], *m)
+		batch.Messages = append(batch.Messages[:0], *m)
 		fields, err := from.schema.Decode(m.Data)
 		if err != nil {
-			return ready, err
+			return batch.Messages, err
 		}
 		vehicle := states[from.vehicle]
 		if vehicle == nil {
@@ -142,13 +142,13 @@ func (t *translator) Begin(wanted func(*codec.Channel) bool) func(*codec.Message
 			if wanted != nil && !wanted(c) {
 				continue
 			}
-			data, err := cdr.Marshal(made)
+			err := batch.Add(codec.Message{Channel: c, LogTime: m.LogTime, PublishTime: m.PublishTime},
+				func(dst []byte) ([]byte, error) { return cdr.Append(dst, made) })
 			if err != nil {
-				return ready, fmt.Errorf("make %s: %w", made.TypeName(), err)
+				return batch.Messages, fmt.Errorf("make %s: %w", made.TypeName(), err)
 			}
-			ready = append(ready, codec.Message{Channel: c, LogTime: m.LogTime, PublishTime: m.PublishTime, Data: data})
 		}
-		return ready, nil
+		return batch.Messages, nil
 	}
 }
 
