@@ -317,7 +317,7 @@ func (w *episodeJob) read(ctx context.Context, i int, path string) (episode.Sour
 	notes := source.notes
 	w.lost.addAll(source.Found().Lost.Losses())
 	if source.messages != nil {
-		w.lost.join(source.messages.observer.finishEpisodes())
+		w.lost.join(source.messages.lost())
 		source.messages.again = true
 	}
 	for _, e := range episodes {
@@ -408,7 +408,7 @@ func (w *episodeJob) fromMessages(ctx context.Context, i int, opened *recordings
 	if err := cmp.Or(w.accept(in, p, &w.lost), w.reportDamage(in, p, w.damage)); err != nil {
 		return nil, err
 	}
-	r.observer.damaged, s.messages = w.onDamage, r
+	r.damaged, s.messages = w.onDamage, r
 	r.info.Path, r.info.Metadata = in.Path, movedEpisodes(in.Original.AllMetadata(), int64(p.Offset))
 	mapping := w.mapping
 	if p.RobotOptions.Stamps != "auto" {

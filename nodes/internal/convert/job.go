@@ -215,9 +215,9 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins *recordings.R
 		}
 	}
 	s := newSource(p, t, ins, start, end)
-	s.observer.damaged, s.observer.salvages = j.onDamage(d), j.Damaged != nil
-	s.observer.labels = func(err error) { j.warn(err.Error()) }
-	s.observer.known = append(s.observer.known, missing...)
+	s.damaged, s.salvages = j.onDamage(d), j.Damaged != nil
+	s.labels = func(err error) { j.warn(err.Error()) }
+	s.known = append(s.known, missing...)
 	if start > first {
 		if err := s.readState(ctx); err != nil {
 			return nil, err
@@ -250,7 +250,7 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins *recordings.R
 	options := p.create(metadata)
 	options.Salvaged = j.Damaged != nil
 	if t.format.Keeps.Attachments {
-		damaged := s.observer.damaged
+		damaged := s.damaged
 		if p.Strict {
 			damaged = nil
 		}

@@ -68,7 +68,7 @@ func (s *state) messages() (all []codec.Message) {
 // readState reads what a recording of the selected time begins with: the last messages of latched topics before it.
 func (s *source) readState(ctx context.Context) error {
 	state := newState(s.plan)
-	known := &s.observer.known
+	known := &s.known
 	damaged := func(err error) {
 		var failed *bridge.TranslationError
 		if errors.As(err, &failed) {

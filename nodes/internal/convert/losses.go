@@ -1,14 +1,10 @@
 package convert
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
-	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
@@ -154,104 +150,4 @@ func (l losses) strict(path string, format formats.Format) error {
 		texts = append(texts, loss.String())
 	}
 	return fmt.Errorf("%s is not written because of --strict: it would lose %s", path, strings.Join(texts, "; "))
-}
-
-// observer counts the losses of a conversion. Only one goroutine at a time may use it.
-type observer struct {
-	left     losses // topics that the output cannot hold
-	known    losses // other losses that are known before reading
-	channels map[*codec.Channel]*counts
-	damaged  func(error) // called with damaged places
-	labels   func(error) // see codec.Query.Mislabelled
-	salvages bool        // Job.Damaged is set
-}
-
-// counts are the counts of an input channel since the last reset.
-type counts struct {
-	throttled uint64 // messages dropped by --throttle
-	failed    uint64 // messages that cannot be translated
-	why       error  // of the first of these
-	published uint64 // messages that lost their send time
-}
-
-func (o *observer) of(c *codec.Channel) *counts {
-	n := o.channels[c]
-	if n == nil {
-		n = &counts{}
-		o.channels[c] = n
-	}
-	return n
-}
-
-func (o *observer) reset() { clear(o.channels) }
-
-// onDamage is called with errors of messages that cannot be read or translated.
-func (o *observer) onDamage(err error) {
-	var failed *bridge.TranslationError
-	if errors.As(err, &failed) {
-		n := o.of(failed.Channel)
-		n.failed++
-		n.why = cmp.Or(n.why, failed.Err)
-	} else if o.damaged != nil {
-		o.damaged(err)
-	}
-}
-
-// before returns the losses that are known before reading.
-func (o *observer) before() losses { return slices.Concat(o.left, o.known) }
-
-// finish returns all losses, with those of translations, and what --throttle dropped.
-func (o *observer) finish(translated []codec.Loss) (lost losses, throttled Loss) {
-	lost = o.before()
-	var cut losses
-	o.addCounts(&lost)
-	for _, c := range o.sorted() {
-		if n := o.channels[c]; n.throttled > 0 {
-			cut.add("throttled", c.Topic, n.throttled)
-		}
-	}
-	lost.addAll(translated)
-	if len(cut) > 0 {
-		throttled = cut[0]
-	}
-	return lost, throttled
-}
-
-// finishEpisodes returns the losses of reading a recording for its episodes.
-func (o *observer) finishEpisodes() losses {
-	lost := o.before()
-	o.addCounts(&lost)
-	return lost
-}
-
-// addCounts adds the losses of the messages that were read.
-func (o *observer) addCounts(lost *losses) {
-	all := o.sorted()
-	for _, c := range all {
-		if n := o.channels[c]; n.failed > 0 {
-			lost.add("messages that cannot be translated: "+n.why.Error(), c.Topic, n.failed)
-		}
-	}
-	for _, c := range all {
-		if n := o.channels[c]; n.published > 0 {
-			lost.addFormat("publish times", c.Topic, n.published)
-		}
-	}
-}
-
-// failure returns the first error of a translation, nil if there was none.
-func (o *observer) failure() error {
-	for _, c := range o.sorted() {
-		if n := o.channels[c]; n.failed > 0 {
-			return fmt.Errorf("translate messages of %s [%s]: %w", c.Topic, c.Type, n.why)
-		}
-	}
-	return nil
-}
-
-// sorted returns the channels by topic.
-func (o *observer) sorted() []*codec.Channel {
-	return slices.SortedFunc(maps.Keys(o.channels), func(a, b *codec.Channel) int {
-		return cmp.Compare(a.Topic, b.Topic)
-	})
 }

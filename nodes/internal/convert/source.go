@@ -1,21 +1,20 @@
 package convert
 
 import (
-	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
+	"tapedeck/bridge"
 	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
-	"tapedeck/codec/episode"
-	"tapedeck/msgs"
-	"tapedeck/msgs/rosidl"
 	"tapedeck/nodes/internal/pattern"
 )
 
-// source reads what is to be written: the inputs merged, selected, throttled, shifted in time and renamed.
+// source reads what is to be written: the inputs merged, selected, throttled, shifted in time and renamed. It counts
+// what the output does not have of that, in one reading at a time.
 type source struct {
 	*recordings.Edited
 	info       *codec.Info
@@ -25,14 +24,28 @@ type source struct {
 	frames     bool            // there are messages that are bound to the target's format already
 	start, end int64           // of the selected time, as in codec.Query
 	state      []codec.Message // of latched topics before the start, with which the output begins
-	observer   observer
-	again      bool // what is read was read before: damage is known
+	again      bool            // what is read was read before: damage is known
+
+	damaged  func(error) // called with damaged places; may be nil
+	labels   func(error) // codec.Query.Mislabelled
+	salvages bool        // Job.Damaged is set
+
+	left   losses // topics that the output cannot hold
+	known  losses // other losses that are known before reading
+	counts map[*codec.Channel]*counts
+}
+
+// counts are what the messages of an input channel lose in one reading.
+type counts struct {
+	throttled uint64 // messages dropped by --throttle
+	failed    uint64 // messages that cannot be translated
+	why       error  // of the first of these
+	published uint64 // messages that lost their send time
 }
 
 // newSource returns the source of a conversion of ins. It selects the messages from start on and before end.
 func newSource(p *plan, t *target, ins *recordings.Recording, start, end int64) *source {
-	s := &source{plan: p, target: t, start: start, end: end,
-		observer: observer{channels: map[*codec.Channel]*counts{}}}
+	s := &source{plan: p, target: t, start: start, end: end, counts: map[*codec.Channel]*counts{}}
 	s.frames = s.hasBound(ins)
 	s.composed = t.composer != nil && t.to != "" && !s.frames
 	wants := map[*codec.Channel]bool{}
@@ -46,7 +59,7 @@ func newSource(p *plan, t *target, ins *recordings.Recording, start, end int64) 
 			what := s.unfit(c, in.Untranslated(c))
 			wants[c] = what == ""
 			if what != "" {
-				s.observer.left.add(what, c.Topic, topic.MessageCount)
+				s.left.add(what, c.Topic, topic.MessageCount)
 			}
 		}
 	}
@@ -71,7 +84,7 @@ func newSource(p *plan, t *target, ins *recordings.Recording, start, end int64) 
 // filter begins a reading. The function returned reports whether --throttle passes a message, and counts what the
 // output does not have of the messages.
 func (s *source) filter() func(*codec.Message) bool {
-	s.observer.reset()
+	clear(s.counts)
 	losesSent := !s.target.format.Keeps.PublishTime && s.plan.Order != "sent"
 	throttles := map[string]*pattern.Throttle{} // nil for topics without a rule; all channels of a topic share one
 	var channel *codec.Channel
@@ -79,7 +92,7 @@ func (s *source) filter() func(*codec.Message) bool {
 	var n *counts // of the channel
 	return func(m *codec.Message) bool {
 		if m.Channel != channel {
-			channel, n = m.Channel, s.observer.of(m.Channel)
+			channel, n = m.Channel, s.countsOf(m.Channel)
 			topic := s.Channel(channel).Topic
 			var known bool
 			if limit, known = throttles[topic]; !known {
@@ -98,10 +111,10 @@ func (s *source) filter() func(*codec.Message) bool {
 	}
 }
 
-// Read implements codec.Reader. It reports damage to the observer, unless that knows of it. The messages of latched
+// Read implements codec.Reader. It reports damage, unless that is known. The messages of latched
 // topics from before the start come first, if any other follows.
 func (s *source) Read(q codec.Query) (codec.Iterator, error) {
-	q.Damaged, q.Mislabelled = s.observer.onDamage, s.observer.labels
+	q.Damaged, q.Mislabelled = s.onDamage, s.labels
 	if s.again {
 		q.Damaged, q.Mislabelled = func(error) {}, func(error) {}
 	}
@@ -118,197 +131,70 @@ func (s *source) Read(q codec.Query) (codec.Iterator, error) {
 	return b, nil
 }
 
-// hasBound reports whether messages are selected that are bound to the format of the output.
-func (s *source) hasBound(ins *recordings.Recording) bool {
-	return slices.ContainsFunc(ins.Parts, func(in *recordings.Part) bool {
-		return slices.ContainsFunc(in.Info.Topics, func(t codec.TopicInfo) bool {
-			encoding := t.Channel.Encoding
-			return recordings.Bound(encoding) && slices.Contains(s.target.format.Keeps.Encodings, encoding) &&
-				s.plan.selection.Wants(t.Channel)
-		})
+// onDamage is called with errors of messages that cannot be read or translated.
+func (s *source) onDamage(err error) {
+	var failed *bridge.TranslationError
+	if errors.As(err, &failed) {
+		n := s.countsOf(failed.Channel)
+		n.failed++
+		n.why = cmp.Or(n.why, failed.Err)
+	} else if s.damaged != nil {
+		s.damaged(err)
+	}
+}
+
+func (s *source) countsOf(c *codec.Channel) *counts {
+	n := s.counts[c]
+	if n == nil {
+		n = &counts{}
+		s.counts[c] = n
+	}
+	return n
+}
+
+// counted returns the channels that have counts, by topic.
+func (s *source) counted() []*codec.Channel {
+	return slices.SortedFunc(maps.Keys(s.counts), func(a, b *codec.Channel) int {
+		return cmp.Compare(a.Topic, b.Topic)
 	})
 }
 
-// unfit returns why the output cannot hold a channel, "" if it can.
-func (s *source) unfit(c *codec.Channel, left error) string {
-	t := s.target
-	if t.format.Accepts != nil && t.takes(c.Encoding) {
-		if err := t.format.Accepts(c); err != nil {
-			return fmt.Sprintf("topics that %s cannot hold: %v", t.format.Name, err)
+// lostBefore returns the losses that are known before reading.
+func (s *source) lostBefore() losses { return slices.Concat(s.left, s.known) }
+
+// lost returns all losses but those of translations.
+func (s *source) lost() losses {
+	lost, all := s.lostBefore(), s.counted()
+	for _, c := range all {
+		if n := s.counts[c]; n.failed > 0 {
+			lost.add("messages that cannot be translated: "+n.why.Error(), c.Topic, n.failed)
 		}
 	}
-	switch {
-	case t.takes(c.Encoding), codec.IsEvents(c) && t.can(c.Encoding):
-		return ""
-	case s.composed && c.Encoding == codec.EncodingCDR:
-		if t.composer.Accepts(s.plan.rename(c.Topic), c.Type) == nil && !codec.IsEvents(c) {
-			return ""
+	for _, c := range all {
+		if n := s.counts[c]; n.published > 0 {
+			lost.addFormat("publish times", c.Topic, n.published)
 		}
-		return "topics without a counterpart in the format"
-	case s.plan.Unmatched == "raw" && t.can(c.Encoding):
-		return ""
-	case left == nil:
-		left = fmt.Errorf("their encoding is %s, which %s cannot hold", cmp.Or(c.Encoding, "unknown"), t.format.Name)
 	}
-	return "topics that cannot be translated: " + left.Error()
+	return lost
 }
 
-// compare notes what the format of the output cannot hold.
-func (s *source) compare() {
-	keeps, known := s.target.format.Keeps, &s.observer.known
-	if !keeps.QoS {
-		for _, t := range s.info.Topics {
-			if slices.ContainsFunc(t.Channel.QoS, special) {
-				known.addFormat("quality of service, except durability", t.Channel.Topic, 0)
-			}
+// throttled returns what --throttle dropped.
+func (s *source) throttled() (dropped Loss) {
+	for _, c := range s.counted() {
+		if n := s.counts[c]; n.throttled > 0 {
+			dropped.What = "throttled"
+			dropped.add(c.Topic, n.throttled)
 		}
 	}
-	if !keeps.ChannelMetadata && !s.frames {
-		s.compareChannels()
-	}
-	if keeps.NoDefinitions {
-		for _, t := range s.info.Topics {
-			if !released(t.Channel) {
-				known.addFormat("definitions of types", t.Channel.Topic, 0)
-			}
+	return dropped
+}
+
+// failure returns the first error of a translation, nil if there was none.
+func (s *source) failure() error {
+	for _, c := range s.counted() {
+		if n := s.counts[c]; n.failed > 0 {
+			return fmt.Errorf("translate messages of %s [%s]: %w", c.Topic, c.Type, n.why)
 		}
-	}
-	if keeps.Joins {
-		s.join()
-	}
-	if !keeps.Attachments {
-		for _, in := range s.Parts {
-			leaveAttachments(in, known)
-		}
-	}
-	metadata := metadata(s.Recording, s.target, 0)
-	if s.composed {
-		maps.DeleteFunc(metadata, func(key, _ string) bool { return s.target.composer.HoldsKey(key) })
-	}
-	if s.target.format.Episodes != nil { // each episode has all, or its own if the recording was made of episodes
-		if metadata[episode.MetadataKey] == "" {
-			clear(metadata)
-		}
-		delete(metadata, episode.MetadataKey)
-	}
-	if keeps.ChannelMetadata { // where logs of CARLA have it, too
-		maps.DeleteFunc(metadata, func(key, value string) bool {
-			return slices.ContainsFunc(s.info.Topics, func(t codec.TopicInfo) bool {
-				kept, ok := t.Channel.Metadata[key]
-				return ok && kept == value
-			})
-		})
-	}
-	if !keeps.Metadata && len(metadata) > 0 && !s.frames {
-		known.addFormat("metadata of the recording", "", 0)
-	}
-}
-
-// compareChannels notes channels whose metadata the format cannot hold, but for metadata that a translation added.
-func (s *source) compareChannels() {
-	for _, in := range s.Parts {
-		own := s.ownKeys(in)
-		for _, t := range in.Info.Topics {
-			for key := range t.Channel.Metadata {
-				if s.Selects(t.Channel) && own[key] {
-					s.observer.known.addFormat("metadata of topics", s.Channel(t.Channel).Topic, 0)
-				}
-			}
-		}
-	}
-}
-
-// released reports whether readers know the definition of a channel without it, because it is one of ROS 2.
-func released(c *codec.Channel) bool {
-	if len(c.Schema.Data) == 0 {
-		return true
-	}
-	own, err := rosidl.ParseConcatenated(c.Type, string(c.Schema.Data))
-	if err != nil || c.Schema.Encoding != codec.SchemaROS2Msg {
-		return false
-	}
-	hash, err := own.Hash(c.Type)
-	return err == nil && slices.ContainsFunc([]*rosidl.Library{msgs.Library(), msgs.Release("humble")},
-		func(l *rosidl.Library) bool {
-			other, err := l.Hash(c.Type)
-			return err == nil && other == hash
-		})
-}
-
-// ownKeys returns the metadata keys of a recording's channels with whether the output needs them to keep the values.
-func (s *source) ownKeys(in *recordings.Part) map[string]bool {
-	own := map[string]bool{}
-	for _, t := range in.Original.Topics {
-		for key := range t.Channel.Metadata {
-			own[key] = !s.needless(key)
-		}
-	}
-	return own
-}
-
-// join removes the metadata in which channels differ that become one in the output: there it would be about messages of
-// the others, too. Where messages mean something only with the metadata, it is noted but kept.
-func (s *source) join() {
-	own := map[string]bool{}
-	for _, in := range s.Parts {
-		maps.Copy(own, s.ownKeys(in))
-	}
-	for i, t := range s.info.Topics {
-		for _, other := range s.info.Topics[:i] {
-			a, b := other.Channel, t.Channel
-			if a.Topic != b.Topic || a.Type != b.Type || a.Encoding != b.Encoding ||
-				a.Schema.Encoding != b.Schema.Encoding || !bytes.Equal(a.Schema.Data, b.Schema.Data) {
-				continue
-			}
-			keys := slices.AppendSeq(slices.Collect(maps.Keys(a.Metadata)), maps.Keys(b.Metadata))
-			for _, key := range keys {
-				x, inA := a.Metadata[key]
-				y, inB := b.Metadata[key]
-				if x == y && inA == inB {
-					continue
-				}
-				if own[key] {
-					s.observer.known.addFormat("metadata of topics", b.Topic, 0)
-				}
-				if !recordings.Bound(a.Encoding) {
-					delete(a.Metadata, key)
-					delete(b.Metadata, key)
-				}
-			}
-		}
-	}
-}
-
-// needless reports whether the output keeps the value of a metadata key elsewhere.
-func (s *source) needless(key string) bool {
-	switch key {
-	case "md5sum", "record.proto_desc": // the type says so
-		return true
-	case codec.UnreadQoS: // the job reports it
-		return true
-	case "latching": // as quality of service
-		return s.target.format.Keeps.QoS
-	}
-	return s.composed && s.target.composer.HoldsKey(key)
-}
-
-// special reports whether a QoS differs from the default in more than durability and history.
-func special(q codec.QoS) bool {
-	usual := codec.DefaultQoS()
-	usual.Durability, usual.History, usual.Depth = q.Durability, q.History, q.Depth
-	return q != usual
-}
-
-// refuse returns an error if losses that are known before reading forbid the conversion.
-func (s *source) refuse(path string) error {
-	left := s.observer.left
-	switch {
-	case s.plan.Unmatched == "fail" && len(left) > 0:
-		return fmt.Errorf("%s is not written because of --unmatched fail: %s", path, left[0])
-	case s.plan.Strict:
-		return s.observer.before().strict(path, s.target.format)
-	case len(s.info.Topics) == 0 && len(left) > 0:
-		return fmt.Errorf("%s is not written, because nothing could be stored in it: %s", path, left[0])
 	}
 	return nil
 }

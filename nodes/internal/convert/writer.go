@@ -71,20 +71,21 @@ func (w *writer) run(ctx context.Context, options codec.CreateOptions) error {
 		return fmt.Errorf("write %s: %w", w.out.path, missing.Err)
 	case err != nil:
 		return err
-	case w.result.Messages == 0 && cmp.Or(w.refused, s.observer.failure()) != nil:
-		return cmp.Or(w.refused, s.observer.failure())
-	case w.result.Messages == 0 && s.observer.salvages && len(options.Attachments) == 0:
+	case w.result.Messages == 0 && cmp.Or(w.refused, s.failure()) != nil:
+		return cmp.Or(w.refused, s.failure())
+	case w.result.Messages == 0 && s.salvages && len(options.Attachments) == 0:
 		return errors.New("no message could be saved")
 	}
 	if s.composed {
 		w.result.Messages, w.result.Topics = written, 1
 	}
-	var lost losses
-	lost, w.result.Throttled = s.observer.finish(s.Losses())
+	lost := s.lost()
+	lost.addAll(s.Losses())
 	lost = append(lost, w.lost...)
+	w.result.Throttled = s.throttled()
 	lost.addAll(w.writer.Losses())
 	w.result.Losses, w.result.Unplaced = lost.divide(s.target.format)
-	if w.result.Messages == 0 && !s.observer.salvages || w.composing != nil && w.composing.Empty() {
+	if w.result.Messages == 0 && !s.salvages || w.composing != nil && w.composing.Empty() {
 		return w.nothing()
 	}
 	for _, m := range s.state {
