@@ -107,6 +107,10 @@ func (r *recorder) startUploads(insisted context.Context) (finish func() error) 
 	if r.uploads == nil {
 		return func() error { return nil }
 	}
+	r.uploads.Resume(filepath.Dir(r.options.format().Path(r.name)))
+	if folder := r.options.SnapshotFolder; folder != "" {
+		r.uploads.Resume(folder)
+	}
 	ctx, cancel := context.WithCancel(insisted)
 	done := make(chan struct{})
 	go func() {
@@ -115,10 +119,6 @@ func (r *recorder) startUploads(insisted context.Context) (finish func() error) 
 		r.uploads.Run(ctx)
 		close(done)
 	}()
-	r.uploads.Resume(filepath.Dir(r.options.format().Path(r.name)))
-	if folder := r.options.SnapshotFolder; folder != "" {
-		r.uploads.Resume(folder)
-	}
 	return func() error {
 		defer cancel()
 		r.uploads.Finish(uploadParts)

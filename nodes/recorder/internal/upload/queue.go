@@ -56,14 +56,14 @@ type Options struct {
 type Queue struct {
 	Options
 
-	wake chan struct{} // has a value when there is something to do
+	wake    chan struct{} // has a value when there is something to do
+	folders []string      // with spools of earlier processes, for Run
 	// writing is held while a file is deleted or a spool is written, before mu.
 	writing sync.Mutex
 
 	// No file is touched while it is held.
 	mu        sync.Mutex
 	spools    []*spool
-	folders   []string // with spools of earlier processes that were not looked for yet
 	finishing bool
 	parallel  int    // parts of a file that are sent at once
 	interrupt func() // stops what is sent, which goes on later; nil: it is a snapshot, or nothing
@@ -133,13 +133,12 @@ func (r *Recording) End() {
 	})
 }
 
-// Resume adds the recordings in a folder that earlier processes did not upload to the end.
+// Resume has Run add the recordings in a folder that earlier processes did not upload to the end. It is called before
+// Run.
 func (q *Queue) Resume(folder string) {
-	q.change(func() {
-		if !slices.Contains(q.folders, folder) {
-			q.folders = append(q.folders, folder)
-		}
-	})
+	if !slices.Contains(q.folders, folder) {
+		q.folders = append(q.folders, folder)
+	}
 }
 
 // Finish lets Run return when everything is in the store, but for what will probably fail again. From now on so many
@@ -171,13 +170,11 @@ func (q *Queue) Run(ctx context.Context) {
 		saver.Wait()
 		q.saveAll()
 		for _, s := range q.list() {
-			q.writing.Lock()
-			s.release()
-			q.writing.Unlock()
+			q.release(s)
 		}
 	}()
+	q.adopt()
 	for {
-		q.adopt()
 		s, f, wait := q.next(time.Now())
 		if s == nil {
 			if wait < 0 {
@@ -245,11 +242,16 @@ func (q *Queue) saveSpool(s *spool) error {
 	return err
 }
 
-// adopt adds the spools that go to the queue's URL, in the folders that were not looked at yet.
+// release gives up the lock of a recording.
+func (q *Queue) release(s *spool) {
+	q.writing.Lock()
+	defer q.writing.Unlock()
+	s.release()
+}
+
+// adopt adds the spools that go to the queue's URL, in the folders of Resume.
 func (q *Queue) adopt() {
-	var folders []string
-	q.locked(func() { folders, q.folders = q.folders, nil })
-	for _, folder := range folders {
+	for _, folder := range q.folders {
 		names, err := regularFiles(q.Disk, folder)
 		if err != nil {
 			q.Log(bridge.Warn, "upload: %v", err)
@@ -398,12 +400,11 @@ func (q *Queue) complete(ctx context.Context, s *spool) error {
 	if err := q.scan(s); err != nil {
 		return err
 	}
-	waits, proven, done := false, false, false
-	q.locked(func() {
-		waits = slices.ContainsFunc(s.Files, (*file).waits)
-		proven = slices.ContainsFunc(s.Files, func(f *file) bool { return f.CRC32C != "" })
-		done = s.Done
-	})
+	q.mu.Lock()
+	waits := slices.ContainsFunc(s.Files, (*file).waits)
+	proven := slices.ContainsFunc(s.Files, func(f *file) bool { return f.CRC32C != "" })
+	done := s.Done
+	q.mu.Unlock()
 	switch {
 	case waits:
 		return errFound
@@ -419,9 +420,7 @@ func (q *Queue) complete(ctx context.Context, s *spool) error {
 		}
 		q.locked(func() { s.Done, s.Info, s.unsaved = true, nil, true })
 		_ = q.save(s)
-		q.writing.Lock()
-		s.release()
-		q.writing.Unlock()
+		q.release(s)
 	}
 	if !q.Delete {
 		return nil

@@ -54,10 +54,9 @@ func (q *Queue) removable(s *spool) *file {
 // earlier proof is trusted. Of a recording whose manifest is not made yet, the description of the file is kept.
 func (q *Queue) remove(ctx context.Context, s *spool, f *file, trust bool) (string, error) {
 	path := s.local(f)
-	var was file
-	var uploader *s3.Uploader
-	reachable, done := false, false
-	q.locked(func() { was, uploader, reachable = *f, q.uploader, q.failures == 0 })
+	q.mu.Lock()
+	was, uploader, reachable := *f, q.uploader, q.failures == 0
+	q.mu.Unlock()
 	if was.CRC32C == "" || was.Deleted {
 		return "", nil
 	}
@@ -78,10 +77,11 @@ func (q *Queue) remove(ctx context.Context, s *spool, f *file, trust bool) (stri
 		defer folder.Close()
 		stat, err = folder.Lstat(name)
 	}
-	proof := was.Proof
-	q.locked(func() { was, done = *f, s.Done })
+	q.mu.Lock()
+	now, done := *f, s.Done
+	q.mu.Unlock()
 	switch {
-	case was.Proof != proof || was.Deleted: // meanwhile
+	case now.Proof != was.Proof || now.Deleted: // meanwhile
 		return "", nil
 	case errors.Is(err, fs.ErrNotExist):
 		q.locked(func() { f.Deleted = true })
@@ -90,12 +90,12 @@ func (q *Queue) remove(ctx context.Context, s *spool, f *file, trust bool) (stri
 		q.stuck(s, f, err)
 		return "", nil
 	}
-	if changed || !was.is(stat) {
+	if changed || !now.is(stat) {
 		q.Log(bridge.Warn, "upload: %s is not what is in the store any more; it is not deleted", path)
 		q.locked(func() { f.Proof, s.Done, s.unsaved = s3.Proof{}, false, true })
 		return "", nil
 	}
-	if !done && !was.Described {
+	if !done && !now.Described {
 		info := q.info(s, path)
 		q.locked(func() { s.Info, f.Described = join(s.Info, info), true })
 	}
@@ -117,10 +117,9 @@ func (q *Queue) stuck(s *spool, f *file, err error) {
 
 // forget deletes the spool and the folders of a recording of which no file is left.
 func (q *Queue) forget(s *spool) {
-	left := false
-	q.locked(func() {
-		left = slices.ContainsFunc(s.Files, func(f *file) bool { return !f.Deleted && !f.Lost })
-	})
+	q.mu.Lock()
+	left := slices.ContainsFunc(s.Files, func(f *file) bool { return !f.Deleted && !f.Lost })
+	q.mu.Unlock()
 	if left {
 		return
 	}
