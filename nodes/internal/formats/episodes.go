@@ -41,9 +41,47 @@ type EpisodeWriter interface {
 	Abort()
 }
 
+// separate is an EpisodeWriter of formats with a file or a folder for each episode, but for Write.
+type separate struct {
+	mu   sync.Mutex
+	lost codec.LossCounts
+}
+
+func (w *separate) lose(topic, what string, n uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lost.Add(topic, what, n)
+}
+
+func (w *separate) Parallel() bool       { return true }
+func (w *separate) Losses() []codec.Loss { return w.lost.Losses() }
+func (w *separate) Notes() []string      { return nil }
+func (w *separate) Close() error         { return nil }
+func (w *separate) Abort()               {}
+
+// together writes all episodes as rows of one file, or of one dataset.
+type together struct {
+	rowWriter
+	layout *episode.Layout
+}
+
+// rowWriter writes rows. Its methods are those of EpisodeWriter.
+type rowWriter interface {
+	Write(*episode.Rows) error
+	Losses() []codec.Loss
+	Notes() []string
+	Close() error
+	Abort()
+}
+
+func (w *together) Write(_ int, e *episode.Episode, o align.Options) (*align.Report, error) {
+	return w.layout.Write(e, o, w.rowWriter.Write)
+}
+
+func (w *together) Parallel() bool { return false }
+
 func newSessions(_ *Options, path string, _, single bool, _ *episode.Layout) (EpisodeWriter, error) {
-	t := &sessions{path: path, single: single, names: map[string]bool{},
-		lost: codec.LossCounts{}}
+	t := &sessions{separate: separate{lost: codec.LossCounts{}}, path: path, single: single, names: map[string]bool{}}
 	if single {
 		return t, nil
 	}
@@ -64,17 +102,15 @@ func newLeRobot(o *Options, path string, _, _ bool, layout *episode.Layout) (Epi
 		return nil, err
 	}
 	w, err := lerobot.Create(path, options)
-	return &dataset{w, layout}, err
+	return &together{w, layout}, err
 }
 
 // sessions are folders, one for each episode.
 type sessions struct {
+	separate
 	path   string
 	single bool // path is that of the session
-	mu     sync.Mutex
 	names  map[string]bool
-
-	lost codec.LossCounts
 }
 
 func (t *sessions) Write(_ int, e *episode.Episode, _ align.Options) (*align.Report, error) {
@@ -82,11 +118,7 @@ func (t *sessions) Write(_ int, e *episode.Episode, _ align.Options) (*align.Rep
 	if !t.single {
 		path = filepath.Join(path, t.name(e.Name))
 	}
-	return nil, session.Write(path, e, session.Options{Lost: func(topic, what string, images uint64) {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.lost.Add(topic, what, images)
-	}})
+	return nil, session.Write(path, e, session.Options{Lost: t.lose})
 }
 
 // name returns a name of a folder that no other session has.
@@ -109,21 +141,3 @@ func (t *sessions) name(name string) string {
 	t.names[unique] = true
 	return unique
 }
-
-func (t *sessions) Parallel() bool       { return true }
-func (t *sessions) Losses() []codec.Loss { return t.lost.Losses() }
-func (t *sessions) Notes() []string      { return nil }
-func (t *sessions) Close() error         { return nil }
-func (t *sessions) Abort()               {}
-
-// dataset is one of LeRobot with all episodes.
-type dataset struct {
-	*lerobot.Writer
-	layout *episode.Layout
-}
-
-func (t *dataset) Write(_ int, e *episode.Episode, o align.Options) (*align.Report, error) {
-	return t.layout.Write(e, o, t.Writer.Write)
-}
-
-func (t *dataset) Parallel() bool { return false }

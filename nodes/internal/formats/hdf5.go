@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"tapedeck/codec"
 	"tapedeck/codec/align"
@@ -37,10 +36,11 @@ func newHDF5(o *Options, path string, file, _ bool, layout *episode.Layout) (Epi
 		return nil, err
 	}
 	if !file {
-		return &hdf5Folder{path: path, options: h, layout: layout, lost: codec.LossCounts{}}, os.Mkdir(path, 0o777)
+		t := &hdf5Folder{separate: separate{lost: codec.LossCounts{}}, path: path, options: h, layout: layout}
+		return t, os.Mkdir(path, 0o777)
 	}
 	w, err := hdf5.Create(path, h)
-	return &hdf5File{w, layout}, err
+	return &together{hdf5File{w}, layout}, err
 }
 
 // link is Episodes.Link.
@@ -53,32 +53,19 @@ func link(path, folder string, n int, overwrite bool) error {
 }
 
 // hdf5File is one file for all episodes.
-type hdf5File struct {
-	w      *hdf5.Writer
-	layout *episode.Layout
-}
+type hdf5File struct{ *hdf5.Writer }
 
-func (t *hdf5File) Write(_ int, e *episode.Episode, o align.Options) (*align.Report, error) {
-	return t.layout.Write(e, o, t.w.Write)
-}
-
-func (t *hdf5File) Parallel() bool       { return false }
-func (t *hdf5File) Losses() []codec.Loss { return t.w.Losses() }
-func (t *hdf5File) Notes() []string      { return nil }
-func (t *hdf5File) Close() error         { return t.w.Close() }
-func (t *hdf5File) Abort()               { t.w.Abort() }
+func (hdf5File) Notes() []string { return nil }
 
 // hdf5Name returns what training code expects files of episodes to be called.
 func hdf5Name(index int) string { return fmt.Sprintf("episode_%d.hdf5", index) }
 
 // hdf5Folder is a file for each episode.
 type hdf5Folder struct {
+	separate
 	path    string
 	options hdf5.Options
 	layout  *episode.Layout
-
-	mu   sync.Mutex
-	lost codec.LossCounts
 }
 
 func (t *hdf5Folder) Write(index int, e *episode.Episode, o align.Options) (*align.Report, error) {
@@ -91,16 +78,8 @@ func (t *hdf5Folder) Write(index int, e *episode.Episode, o align.Options) (*ali
 		w.Abort()
 		return nil, err
 	}
-	t.mu.Lock()
 	for _, l := range w.Losses() {
-		t.lost.Add(l.Topic, l.What, l.Messages)
+		t.lose(l.Topic, l.What, l.Messages)
 	}
-	t.mu.Unlock()
 	return report, w.Close()
 }
-
-func (t *hdf5Folder) Parallel() bool       { return true }
-func (t *hdf5Folder) Losses() []codec.Loss { return t.lost.Losses() }
-func (t *hdf5Folder) Notes() []string      { return nil }
-func (t *hdf5Folder) Close() error         { return nil }
-func (t *hdf5Folder) Abort()               {}
