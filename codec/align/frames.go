@@ -23,7 +23,7 @@ func newFrames(t *Track, o *Options) *frames {
 		Damaged: t.Damaged, Damage: t.Damage}
 	f.report = r
 	for i, s := range t.Stamps {
-		if s <= -unlimited || s >= unlimited || i > 0 && s <= t.Stamps[i-1] {
+		if !valid(s) || i > 0 && s <= t.Stamps[i-1] {
 			f.sort()
 			break
 		}
@@ -38,19 +38,11 @@ func newFrames(t *Track, o *Options) *frames {
 
 // sort brings frames into time order and keeps the last of those with the same stamp.
 func (f *frames) sort() {
-	r := f.report
-	for i, t := range f.track.Stamps {
-		if t > -unlimited && t < unlimited {
-			f.index = append(f.index, i)
-		} else {
-			r.Invalid++
-		}
-	}
-	r.OutOfOrder = inOrder(f.index, f.track.Stamps)
+	f.index = f.report.order(f.track.Stamps, func(i int) bool { return valid(f.track.Stamps[i]) })
 	kept := f.index[:0]
 	for k, i := range f.index {
 		if k+1 < len(f.index) && f.track.Stamps[f.index[k+1]] == f.track.Stamps[i] {
-			r.Duplicates++
+			f.report.Duplicates++
 			continue
 		}
 		kept = append(kept, i)

@@ -221,7 +221,7 @@ func (s *series) clean() bool {
 
 // valid reports whether the i-th sample of the vector is usable.
 func (s *series) valid(i int) bool {
-	if t := s.vector.Stamps[i]; t <= -unlimited || t >= unlimited {
+	if !valid(s.vector.Stamps[i]) {
 		return false
 	}
 	sample, width := s.vector.Row(i), len(s.kinds)
@@ -244,15 +244,7 @@ func (s *series) valid(i int) bool {
 // sort copies the valid samples in time order, merges those with the same stamp and fills in missing values.
 func (s *series) sort() {
 	v, width, r := s.vector, len(s.kinds), s.report
-	var order []int
-	for i := range v.Stamps {
-		if s.valid(i) {
-			order = append(order, i)
-		} else {
-			r.Invalid++
-		}
-	}
-	r.OutOfOrder = inOrder(order, v.Stamps)
+	order := r.order(v.Stamps, s.valid)
 	s.stamps, s.values = make([]int64, 0, len(order)), make([]float64, 0, len(order)*width)
 	for _, i := range order {
 		sample := v.Row(i)
@@ -284,19 +276,28 @@ func (s *series) sort() {
 	}
 }
 
-// inOrder sorts indices by their stamps and returns how many were out of order.
-func inOrder(order []int, stamps []int64) (late int) {
-	for i, latest := 0, int64(math.MinInt64); i < len(order); i++ {
-		if t := stamps[order[i]]; t < latest {
-			late++
-		} else {
-			latest = t
+// valid reports whether a stamp is in the range of stamps.
+func valid(stamp int64) bool { return stamp > -unlimited && stamp < unlimited }
+
+// order returns the indices of the valid items of a stream by their stamps, and counts those that are invalid or out of
+// order.
+func (r *StreamReport) order(stamps []int64, valid func(i int) bool) (order []int) {
+	latest := int64(math.MinInt64)
+	for i, t := range stamps {
+		if !valid(i) {
+			r.Invalid++
+			continue
 		}
+		order = append(order, i)
+		if t < latest {
+			r.OutOfOrder++
+		}
+		latest = max(latest, t)
 	}
-	if late > 0 {
+	if r.OutOfOrder > 0 {
 		slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(stamps[i], stamps[j]) })
 	}
-	return late
+	return order
 }
 
 // unwrap makes the columns of kind Unwrap continuous.

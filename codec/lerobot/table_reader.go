@@ -156,14 +156,11 @@ func (t *tableReader) numbers(name string, width int) ([]float64, error) {
 	var all []float64
 	rows := 0
 	err := t.scan(leaf, func(v parquet.Value, begins bool) error {
-		if begins {
-			if len(all) != rows*width {
-				return fmt.Errorf("column %s: row %d does not have %s", name, rows-1, plural.Count(width, "number"))
-			}
-			rows++
-		}
-		if len(all) >= rows*width {
+		if complete := len(all) == rows*width; begins != complete {
 			return fmt.Errorf("column %s: row %d does not have %s", name, rows-1, plural.Count(width, "number"))
+		}
+		if begins {
+			rows++
 		}
 		x, err := number(v)
 		all = append(all, x)
