@@ -273,14 +273,15 @@ func (p *parquetTable) write(m *codec.Message) error {
 		read(&p.decoder, 0, 0)
 	}
 	err = p.done()
+	bytes := 0
 	for _, l := range p.leaves {
-		n := l.keep(err == nil)
-		p.bytes += n
-		p.wait(p.waiting + n)
+		bytes += l.keep(err == nil)
 	}
 	if err != nil {
 		return err
 	}
+	p.bytes += bytes
+	p.wait(p.waiting + bytes)
 	if p.count++; p.count >= groupRows || p.bytes >= p.most {
 		p.flush()
 	} else if p.bytes-p.pagedBytes >= p.least {
