@@ -58,8 +58,10 @@ type reader struct {
 
 	channels     []*codec.Channel
 	byName       map[string]int
-	located      []bool // by channel
-	eventChannel int    // of channels; -1 when there is none
+	names        []string // of channels in the file
+	last         int      // channel that find returned
+	located      []bool   // by channel
+	eventChannel int      // of channels; -1 when there is none
 
 	shallow  *layout
 	unwalked bool         // shallow is what the index says
@@ -148,17 +150,22 @@ func (r *reader) declare(name, messageType string, protoDesc []byte) {
 		r.eventChannel = len(r.channels)
 	}
 	r.byName[name] = len(r.channels)
+	r.names = append(r.names, name)
 	r.channels = append(r.channels, c)
 	r.located = append(r.located, located(c))
 }
 
 // find returns the index of a channel. One that was never declared has no type.
 func (r *reader) find(name []byte) int {
+	if r.last < len(r.names) && r.names[r.last] == string(name) { // many messages follow one of their channel
+		return r.last
+	}
 	i, ok := r.byName[string(name)]
 	if !ok {
 		i = len(r.channels)
 		r.declare(string(name), "", nil)
 	}
+	r.last = i
 	return i
 }
 
@@ -275,7 +282,7 @@ func (r *reader) Read(q codec.Query) (codec.Iterator, error) {
 	if !r.trusts() || q.Verify || q.Sound {
 		return r.readWhole(q)
 	}
-	return &iterator{r.read(q, r.shallow), r, q}, nil
+	return &iterator{r.read(q, r.shallow), r, q, q.From()}, nil
 }
 
 // trusts reports whether headers and index tell where messages are, as far as is known.
@@ -325,20 +332,22 @@ func (r *reader) read(q codec.Query, l *layout) codec.Iterator {
 type iterator struct {
 	codec.Iterator
 	reader *reader
-	rest   codec.Query // the messages to come
+	query  codec.Query
+	start  int64 // LogTime of messages to come, at least: a chunk is opened between messages of different time
 }
 
 // Next implements codec.Iterator.
 func (it *iterator) Next() (*codec.Message, error) {
 	m, err := it.Iterator.Next()
 	if err == nil {
-		it.rest.Start = max(it.rest.From(), m.LogTime+1) // a chunk is opened between messages of different time
+		it.start = max(it.start, m.LogTime+1)
 		return m, nil
 	}
 	if !errors.Is(err, errIndex) {
 		return nil, err
 	}
-	rest, err := it.reader.readWhole(it.rest)
+	it.query.Start = it.start
+	rest, err := it.reader.readWhole(it.query)
 	if err != nil {
 		return nil, err
 	}
