@@ -127,58 +127,18 @@ func descriptionText(d *tdi.TypeDescription) (string, error) {
 	return strings.Join(parts, "\n"), nil
 }
 
-// emptyField is the field that descriptions have of a message without fields.
-const emptyField = "structure_needs_at_least_one_member"
-
 func fieldsText(fields []tdi.Field) (string, error) {
 	var b strings.Builder
 	for _, f := range fields {
-		if f.Name == emptyField {
+		if f.Name == rosidl.EmptyField {
 			continue
 		}
-		text, err := typeText(&f.Type)
+		t := f.Type
+		text, err := rosidl.TypeText(int(t.TypeId), t.Capacity, t.StringCapacity, t.NestedTypeName)
 		if err != nil {
 			return "", fmt.Errorf("field %s: %w", f.Name, err)
 		}
 		fmt.Fprintf(&b, "%s %s\n", text, f.Name)
 	}
 	return b.String(), nil
-}
-
-// fieldTypes are what definitions call the types of single values, by their ids.
-var fieldTypes = map[uint8]string{
-	tdi.FieldType_FIELD_TYPE_INT8: "int8", tdi.FieldType_FIELD_TYPE_UINT8: "uint8",
-	tdi.FieldType_FIELD_TYPE_INT16: "int16", tdi.FieldType_FIELD_TYPE_UINT16: "uint16",
-	tdi.FieldType_FIELD_TYPE_INT32: "int32", tdi.FieldType_FIELD_TYPE_UINT32: "uint32",
-	tdi.FieldType_FIELD_TYPE_INT64: "int64", tdi.FieldType_FIELD_TYPE_UINT64: "uint64",
-	tdi.FieldType_FIELD_TYPE_FLOAT: "float32", tdi.FieldType_FIELD_TYPE_DOUBLE: "float64",
-	tdi.FieldType_FIELD_TYPE_BOOLEAN: "bool", tdi.FieldType_FIELD_TYPE_BYTE: "byte",
-	tdi.FieldType_FIELD_TYPE_STRING: "string", tdi.FieldType_FIELD_TYPE_WSTRING: "wstring",
-	tdi.FieldType_FIELD_TYPE_BOUNDED_STRING: "string<=", tdi.FieldType_FIELD_TYPE_BOUNDED_WSTRING: "wstring<=",
-}
-
-func typeText(t *tdi.FieldType) (string, error) {
-	const shape = tdi.FieldType_FIELD_TYPE_NESTED_TYPE_ARRAY - tdi.FieldType_FIELD_TYPE_NESTED_TYPE
-	if t.TypeId == 0 || t.TypeId > 4*shape {
-		return "", fmt.Errorf("type %d is not known", t.TypeId)
-	}
-	single := (t.TypeId-1)%shape + 1
-	text, ok := fieldTypes[single]
-	switch {
-	case single == tdi.FieldType_FIELD_TYPE_NESTED_TYPE:
-		text = t.NestedTypeName
-	case !ok:
-		return "", fmt.Errorf("type %d is none of .msg", t.TypeId)
-	case strings.HasSuffix(text, "<="):
-		text += fmt.Sprint(t.StringCapacity)
-	}
-	switch (t.TypeId - 1) / shape {
-	case 1:
-		text += fmt.Sprintf("[%d]", t.Capacity)
-	case 2:
-		text += fmt.Sprintf("[<=%d]", t.Capacity)
-	case 3:
-		text += "[]"
-	}
-	return text, nil
 }

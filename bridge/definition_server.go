@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"tapedeck/codec/cdr"
@@ -31,31 +30,27 @@ func DescribeType(l *rosidl.Library, in *tdi.GetTypeDescription_Request) (out td
 		out.FailureReason = "Type not currently in use by this node"
 		return out
 	}
+	var messages []*rosidl.Message
+	root, err := l.Message(in.TypeName_)
+	if err == nil {
+		messages, err = l.Closure(root)
+	}
+	if err != nil {
+		return tdi.GetTypeDescription_Response{FailureReason: err.Error()}
+	}
 	var all []tdi.IndividualTypeDescription
-	names := []string{in.TypeName_}
-	for i := 0; i < len(names); i++ {
-		m, err := l.Message(names[i])
-		if err != nil {
-			return tdi.GetTypeDescription_Response{FailureReason: err.Error()}
-		}
+	for _, m := range messages {
 		source := tdi.TypeSource{TypeName_: m.Name, Encoding: "msg", RawFileContents: m.Text}
 		if strings.Contains(m.Name, "/srv/") {
 			source.Encoding, source.RawFileContents = "implicit", ""
 		}
 		out.TypeSources = append(out.TypeSources, source)
-		fields := m.Fields
-		if len(fields) == 0 {
-			fields = []rosidl.Field{{Name: emptyField, Type: rosidl.Type{Kind: rosidl.Uint8}}}
-		}
 		one := tdi.IndividualTypeDescription{TypeName_: m.Name}
-		for _, f := range fields {
+		for _, f := range m.Described() {
 			one.Fields = append(one.Fields, tdi.Field{Name: f.Name, Type: tdi.FieldType{
 				TypeId: uint8(f.Type.ID()), Capacity: uint64(f.Type.Length),
 				StringCapacity: uint64(f.Type.StringBound), NestedTypeName: f.Type.Message,
 			}})
-			if nested := f.Type.Message; nested != "" && !slices.Contains(names, nested) {
-				names = append(names, nested)
-			}
 		}
 		all = append(all, one)
 	}

@@ -147,24 +147,15 @@ func (l *Library) Empty(name string) (empty string, itself bool, err error) {
 	if err != nil {
 		return "", false, err
 	}
-	seen := map[string]bool{root.Name: true}
-	for queue := []*Message{root}; len(queue) > 0; queue = queue[1:] {
-		m := queue[0]
+	all, err := l.Closure(root)
+	if err != nil {
+		return "", false, err
+	}
+	for _, m := range all {
 		_, _, service := cutService(m.Name)
 		_, _, action := cutAction(m.Name)
 		if len(m.Fields) == 0 && len(m.Constants) == 0 && !service && !action {
 			return m.Name, m == root, nil
-		}
-		for _, f := range m.Fields {
-			if f.Type.Kind != Nested || seen[f.Type.Message] {
-				continue
-			}
-			seen[f.Type.Message] = true
-			nested, err := l.Message(f.Type.Message)
-			if err != nil {
-				return "", false, err
-			}
-			queue = append(queue, nested)
 		}
 	}
 	return "", false, nil

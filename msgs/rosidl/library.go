@@ -80,6 +80,25 @@ func (l *Library) Service(name string) (*Service, error) {
 	return s, nil
 }
 
+// Closure returns a message and all that it contains, each once, those that are nested deeper later.
+func (l *Library) Closure(root *Message) ([]*Message, error) {
+	all, known := []*Message{root}, map[string]bool{root.Name: true}
+	for i := 0; i < len(all); i++ {
+		for _, f := range all[i].Fields {
+			if f.Type.Kind != Nested || known[f.Type.Message] {
+				continue
+			}
+			known[f.Type.Message] = true
+			m, err := l.Message(f.Type.Message)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, m)
+		}
+	}
+	return all, nil
+}
+
 // Types returns the names of all messages and services ("std_msgs/msg/String", "std_srvs/srv/Trigger"), sorted. A
 // folder that cannot be read counts as empty.
 func (l *Library) Types() []string {

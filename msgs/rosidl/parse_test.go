@@ -11,11 +11,23 @@ import (
 func TestTypeID(t *testing.T) {
 	for text, id := range map[string]int{
 		"string": 17, "wstring": 18, "string<=5": 21, "wstring<=5": 22, "string[3]": 65, "string<=5[3]": 69,
-		"string[<=3]": 113, "string<=5[<=3]": 117, "string[]": 161, "wstring<=5[]": 166, "uint8[]": 147,
+		"string[<=3]": 113, "string<=5[<=3]": 117, "string[]": 161, "wstring<=5[]": 166, "uint8[]": 147, "byte": 16,
+		"uint8": 3, "float64[9]": 59, "std_msgs/msg/Header": 1, "geometry_msgs/msg/Point[]": 145,
 	} {
 		m, err := ParseMessage("a_msgs/msg/A", text+" x\n")
 		require.NoError(t, err)
-		require.Equal(t, id, m.Fields[0].Type.ID(), text)
+		of := m.Fields[0].Type
+		require.Equal(t, id, of.ID(), text)
+		again, err := TypeText(id, uint64(of.Length), uint64(of.StringBound), of.Message)
+		require.NoError(t, err)
+		require.Equal(t, text, again)
+	}
+	for id, want := range map[int]string{
+		0: "type 0 is not known", -1: "type -1 is not known", 193: "type 193 is not known",
+		12: "type 12 is none of .msg", 68: "type 68 is none of .msg",
+	} {
+		_, err := TypeText(id, 0, 0, "")
+		require.EqualError(t, err, want)
 	}
 }
 
