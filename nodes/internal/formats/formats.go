@@ -54,9 +54,9 @@ type List []Format
 func All() List {
 	known := properties()
 	var list List
-	for _, codec := range all.Formats() {
-		f := known[codec.Name]
-		f.Format = codec
+	for _, format := range all.Formats() {
+		f := known[format.Name]
+		f.Format = format
 		list = append(list, f)
 	}
 	for _, recorded := range live.Formats() {
