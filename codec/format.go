@@ -206,13 +206,10 @@ func (formats Formats) openDamaged(files *store.Files, path string, head []byte)
 
 // anyMessage reports whether any message can be read.
 func anyMessage(r Reader) bool {
-	it, err := r.Read(Query{Damaged: func(error) {}})
-	if err != nil {
-		return false
+	for _, err := range Messages(r, Query{Damaged: func(error) {}}) {
+		return err == nil
 	}
-	defer it.Close()
-	_, err = it.Next()
-	return err == nil
+	return false
 }
 
 // readHead returns how the file at path begins, nil for a folder, and the file, which can be closed after an error

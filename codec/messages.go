@@ -6,7 +6,8 @@ import (
 	"iter"
 )
 
-// Messages yields the messages that q selects, each valid until the next one. An error ends them.
+// Messages yields the messages that q selects, each valid until the next one. An error ends them, also that of the
+// query's Context.
 func Messages(r Reader, q Query) iter.Seq2[*Message, error] {
 	return func(yield func(*Message, error) bool) {
 		it, err := r.Read(q)
@@ -14,7 +15,14 @@ func Messages(r Reader, q Query) iter.Seq2[*Message, error] {
 			yield(nil, err)
 			return
 		}
-		Each(it)(yield)
+		for m, err := range Each(it) {
+			if err == nil {
+				err = q.Err()
+			}
+			if !yield(m, err) || err != nil {
+				return
+			}
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"context"
 	"errors"
 	"io"
 	"testing"
@@ -32,6 +33,22 @@ func (l *listed) Next() (*Message, error) {
 func (l *listed) Close() error {
 	l.closed++
 	return nil
+}
+
+func TestMessagesEndWithTheContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	reader := &listed{times: []int64{1, 2, 3}, end: io.EOF}
+	var last error
+	n := 0
+	for _, err := range Messages(reader, Query{Context: ctx}) {
+		n++
+		last = err
+		cancel()
+	}
+	require.Equal(t, 2, n)
+	require.ErrorIs(t, last, context.Canceled)
+	require.Equal(t, 1, reader.closed)
 }
 
 func TestMessages(t *testing.T) {

@@ -65,19 +65,8 @@ func (o *echoOptions) echo(ctx context.Context, args []string, stdout, stderr io
 		}
 	}
 	q.Mislabelled = func(err error) { fmt.Fprintln(stderr, "note:", err) }
-	it, err := in.reader.Read(q)
-	if err != nil {
-		return err
-	}
-	defer it.Close()
-	for n := 0; !printer.Done(); n++ {
-		if n%256 == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		m, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	q.Context = ctx
+	for m, err := range codec.Messages(in.reader, q) {
 		if err != nil {
 			return err
 		}
@@ -86,6 +75,9 @@ func (o *echoOptions) echo(ctx context.Context, args []string, stdout, stderr io
 			_ = q.Damage(err)
 		} else if err != nil {
 			return err
+		}
+		if printer.Done() {
+			break
 		}
 	}
 	switch {

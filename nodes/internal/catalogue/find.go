@@ -189,12 +189,15 @@ func Find(ctx context.Context, r codec.Reader, cond *condition.Condition, window
 				s.run = nil
 			}
 		}
-		query := codec.Query{Start: w.Start, End: w.End, Topics: wanted, Damaged: warn}
-		err := each(ctx, r, query, func(_ int, m *codec.Message) error {
+		query := codec.Query{Start: w.Start, End: w.End, Topics: wanted, Damaged: warn, Context: ctx}
+		for m, err := range codec.Messages(r, query) {
+			if err != nil {
+				return nil, err
+			}
 			s := states[m.Channel]
 			if !s.Met(m.Data) {
 				s.run = nil
-				return nil
+				continue
 			}
 			if s.run == nil {
 				s.run = &Run{Topic: m.Channel.Topic, Start: m.LogTime, Values: s.Values(m.Data)}
@@ -202,10 +205,6 @@ func Find(ctx context.Context, r codec.Reader, cond *condition.Condition, window
 			}
 			s.run.End = m.LogTime
 			s.run.Messages++
-			return nil
-		})
-		if err != nil {
-			return nil, err
 		}
 	}
 	var all []Run

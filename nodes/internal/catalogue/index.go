@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -98,7 +97,7 @@ const (
 	nanos     = 1e9
 	groupRows = 1 << 16 // of signals that wait to be sorted
 
-	checkEvery = 256 // messages the context is looked at
+	reportEvery = 256 // messages reading is called
 )
 
 // indexer reads a recording into rows.
@@ -201,14 +200,19 @@ func (x *indexer) read(ctx context.Context, r codec.Reader, info *codec.Info, re
 	for _, t := range info.Topics {
 		x.channel(t.Channel)
 	}
-	err := each(ctx, r, query, func(n int, m *codec.Message) error {
-		if n%checkEvery == 0 && reading != nil {
+	n := 0
+	query.Context = ctx
+	for m, err := range codec.Messages(r, query) {
+		if err == nil {
+			err = x.add(m)
+		}
+		if err != nil {
+			return err
+		}
+		if n%reportEvery == 0 && reading != nil {
 			reading(m.LogTime)
 		}
-		return x.add(m)
-	})
-	if err != nil {
-		return err
+		n++
 	}
 	for _, t := range x.order {
 		if err := x.endSecond(t); err != nil {
@@ -216,30 +220,6 @@ func (x *indexer) read(ctx context.Context, r codec.Reader, info *codec.Info, re
 		}
 	}
 	return x.flush()
-}
-
-// each calls do with the messages that a query selects, and their numbers, until ctx ends.
-func each(ctx context.Context, r codec.Reader, query codec.Query, do func(n int, m *codec.Message) error) error {
-	it, err := r.Read(query)
-	if err != nil {
-		return err
-	}
-	defer it.Close()
-	for n := 0; ; n++ {
-		m, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if n%checkEvery == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err == nil {
-			err = do(n, m)
-		}
-		if err != nil {
-			return err
-		}
-	}
 }
 
 // channel returns what is gathered of a channel.

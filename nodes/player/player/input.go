@@ -2,9 +2,7 @@ package player
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -61,23 +59,17 @@ func (r *sourceInput) latched(t int64, publish func(*codec.Message) error) error
 		return nil
 	}
 	published := func(c *codec.Channel) bool { return r.published(c) && r.publishers[c].caller == nil }
-	it, err := r.source.Read(codec.Query{End: t, Topics: published, Damaged: r.damaged,
-		Last: func(c *codec.Channel) int { return r.publishers[c].latchedDepth(c) }})
-	if err != nil {
-		return err
-	}
-	for {
-		m, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			return it.Close()
-		}
+	q := codec.Query{End: t, Topics: published, Damaged: r.damaged,
+		Last: func(c *codec.Channel) int { return r.publishers[c].latchedDepth(c) }}
+	for m, err := range codec.Messages(r.source, q) {
 		if err == nil {
 			err = publish(m)
 		}
 		if err != nil {
-			return errors.Join(err, it.Close())
+			return err
 		}
 	}
+	return nil
 }
 
 // source is the recordings to be played, merged in time, with the selected topics.
