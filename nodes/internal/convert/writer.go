@@ -206,7 +206,7 @@ func (w *writer) write(m *codec.Message) error {
 		w.refuse(m, "messages "+when, errors.New("all messages are "+when))
 		return nil
 	}
-	if w.source.plan.Offset > 0 && m.LogTime == math.MaxInt64 { // where timerange.Later ends
+	if w.source.plan.Offset > 0 && m.LogTime == math.MaxInt64 { // where codec.Later ends
 		w.refuse(m, "messages beyond 2262", errors.New("all messages are beyond 2262"))
 		return nil
 	}

@@ -31,7 +31,7 @@ type Writer struct {
 	Guard       *diskguard.Guard   // nil: the first error of the disk ends everything
 	Files       series.SplitLimits // of one file
 	MaxBytes    int64              // of all files, with what they repeat, roughly; 0: no limit
-	MaxMessages uint64             // likewise
+	MaxMessages uint64             // of all files, without what they repeat; 0: no limit
 	SyncAlways  bool               // after each round everything is put on the disk
 	KeepsState  bool               // the output begins further files with the state by itself: nothing is repeated
 	// Snapshot says that the items are those of a recording, which counts them and waits for their definitions. A
