@@ -82,10 +82,10 @@ func (m *entryMap) add(name string) {
 		m.value.Set(reflect.MakeMap(m.value.Type()))
 	}
 	entry := reflect.New(m.base.Type())
-	entry.Elem().Set(m.base)
-	for _, f := range structFields(entry.Elem(), "") {
-		if f.Flag == "" {
-			f.value.SetZero()
+	base := structFields(m.base, "")
+	for i, f := range structFields(entry.Elem(), "") {
+		if f.Flag != "" {
+			f.value.Set(base[i].value) // field by field, as the type of an embedded struct may be unexported
 		}
 	}
 	m.value.SetMapIndex(key, entry)

@@ -7,21 +7,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-type Lens struct {
+type lens struct {
 	Width  int      `param:"width" short:"w" group:"Lens" min:"1" help:"columns"`
 	Device string   `param:"device" flag:"-" group:"Lens" help:"path"`
 	Knobs  []string `param:"knobs" group:"Lens" help:"knobs"`
 }
 
 type lenses struct {
-	Lens
-	Lenses map[string]*Lens `param:"lenses" group:"Lens" help:"of the lens called NAME"`
+	lens
+	Lenses map[string]*lens `param:"lenses" group:"Lens" help:"of the lens called NAME"`
 	Quiet  bool             `param:"quiet" group:"Other" help:"say less"`
 }
 
 func runLenses(t *testing.T, argv ...string) (*lenses, *Input, error) {
 	t.Helper()
-	o := &lenses{Lens: Lens{Width: 640}}
+	o := &lenses{lens: lens{Width: 640}}
 	var got *Input
 	root := New("shop", "", "", o, func(_ context.Context, in *Input) error {
 		got = in
@@ -48,7 +48,7 @@ shop:
 		"-w",
 		"800")
 	require.NoError(t, err)
-	require.Equal(t, map[string]*Lens{
+	require.Equal(t, map[string]*lens{
 		"Left":  {Width: 800, Device: "/dev/video0", Knobs: []string{"a=1", "b=2"}},
 		"right": {Width: 320, Device: "/dev/video2"},
 		"third": {Width: 800, Knobs: []string{"c=3"}},
@@ -82,7 +82,7 @@ func TestEntryErrors(t *testing.T) {
 	require.EqualError(t, err, "parameter lenses.left.width from "+file+" line 1: 0 is not allowed, want at least 1")
 	require.Panics(t, func() {
 		Parameters(&struct {
-			Lenses map[string]*Lens `param:"lenses"`
+			Lenses map[string]*lens `param:"lenses"`
 		}{})
 	}, "nothing that entries begin as")
 }
@@ -95,7 +95,7 @@ shop: {ros__parameters: {quiet: true, more: 1}}
 `)
 	var o lenses
 	require.NoError(t, ReadFile(file, "/robot/shop", &o))
-	require.Equal(t, map[string]*Lens{"left": {Width: 7}}, o.Lenses)
+	require.Equal(t, map[string]*lens{"left": {Width: 7}}, o.Lenses)
 	require.False(t, o.Quiet)
 	require.NoError(t, ReadFile(file, "/shop", &o))
 	require.True(t, o.Quiet)
