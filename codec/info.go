@@ -21,7 +21,7 @@ type Info struct {
 	Extra        any      // what more the format knows, ready for encoding/json; nil when nothing
 
 	// Continue, unless nil, is called in a recording of several files with the Info of the file in front of this one,
-	// and with the Extra of all files before. It has the reader leave out the state at the end of the file before, which
+	// and with the Extra of all files before. It has the reader leave out the state with which that file ends and which
 	// this file repeats, and returns the Extra of all files with this one.
 	Continue func(before *Info, extra any) any `json:"-"`
 }

@@ -44,8 +44,8 @@ const Unlimited = time.Duration(-1)
 // Options are the choices in aligning. The zero value has the defaults. Tags are those of parameters, whose help says
 // what the choices are; files have them by these names, as Attributes returns them.
 type Options struct {
-	// Timeline sets the times of rows; "" is camera. With "fixed:RATE" they begin once all streams have begun. "auto" is
-	// for programs to replace.
+	// Timeline sets the times of rows; "" is camera. With "fixed:RATE" they begin once all streams have begun. Programs
+	// replace "auto".
 	Timeline    string        `param:"timeline" group:"Alignment" value:"TIMELINE" help:"what gets a row: each frame of the first camera (camera), of another one (camera:NAME) or of all (union), each sample of a stream (topic:NAME), or a fixed number per second (fixed:30); auto is camera, or for lerobot fixed at the rate of the first camera"`
 	UnionWindow time.Duration `param:"union_window" group:"Alignment" min:"0" help:"with timeline union, frames at most this far apart share a row; 0 means the same millisecond"`
 	// The last command holds for ever, whatever Ends is.

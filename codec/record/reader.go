@@ -351,7 +351,7 @@ func (it *iterator) Next() (*codec.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	it.Iterator.Close()
+	it.Close()
 	it.Iterator = rest
 	return rest.Next()
 }
