@@ -123,7 +123,8 @@ func (OS) Create(path string, overwrite bool) (DiskFile, error) {
 	if err != nil {
 		return nil, err // not a nil *os.File in an interface
 	}
-	if err = lockNew(file); err == nil && overwrite {
+	err = lockNew(file)
+	if err == nil && overwrite {
 		err = empty(file, path)
 	}
 	if err != nil {
@@ -187,7 +188,8 @@ func (OS) Lock(path string, shared bool) (store.File, error) {
 			return nil, err
 		}
 		same := false
-		if err = lock(file, how); err == nil {
+		err = lock(file, how)
+		if err == nil {
 			same, err = isAt(file, path)
 		}
 		if same {

@@ -6,8 +6,8 @@ import (
 	"iter"
 )
 
-// Messages yields the messages that q selects, each valid until the next one. An error ends them, also that of the
-// query's Context.
+// Messages yields the messages that q selects, each valid until the next one. An error and the end of q.Context end
+// them.
 func Messages(r Reader, q Query) iter.Seq2[*Message, error] {
 	return func(yield func(*Message, error) bool) {
 		it, err := r.Read(q)

@@ -74,7 +74,8 @@ func TestMessages(t *testing.T) {
 					failed = err
 					continue
 				}
-				if got = append(got, m.LogTime); len(got) == test.most {
+				got = append(got, m.LogTime)
+				if len(got) == test.most {
 					break
 				}
 			}

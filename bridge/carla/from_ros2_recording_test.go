@@ -41,7 +41,8 @@ func writeAll(w codec.Writer, r codec.Reader, o WriteOptions) (left []string, er
 		return nil, err
 	}
 	for m, readErr := range codec.Messages(r, codec.Query{}) {
-		if err = readErr; err == nil {
+		err = readErr
+		if err == nil {
 			err = author.Write(m)
 		}
 		if err != nil {

@@ -41,7 +41,7 @@ type source struct {
 	vehicle string
 }
 
-// translator makes further messages of those of PX4, which it returns, too.
+// translator returns the messages of PX4, and standard messages that it makes from them.
 type translator struct {
 	sources map[*codec.Channel]*source
 	made    []codec.TopicInfo // of all sources

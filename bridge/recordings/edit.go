@@ -82,7 +82,7 @@ type channelKey struct {
 	nth int
 }
 
-// key returns the key of a channel of a recording, of which seen counts the channels by their keys.
+// key returns the key of a channel. seen counts the channels of its recording by their keys.
 func (e *Edited) key(c *codec.Channel, seen map[channelKey]int) channelKey {
 	metadata := maps.Clone(c.Metadata)
 	delete(metadata, codec.UnreadQoS)

@@ -132,7 +132,8 @@ func count(r codec.Reader, q codec.Query, most uint64) (g group, err error) {
 			return g, err
 		}
 		g.start, g.end = min(g.start, m.LogTime), m.LogTime
-		if g.count++; g.count == most {
+		g.count++
+		if g.count == most {
 			return g, nil
 		}
 	}

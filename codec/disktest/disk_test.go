@@ -26,7 +26,7 @@ func read(t *testing.T, file store.File, err error) string {
 	return string(text)
 }
 
-// The disk of tests does what that of the operating system does.
+// The disk of tests behaves as the operating system does.
 func TestDisks(t *testing.T) {
 	for name, d := range disks() {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 )
 
 // buildWithToy builds the commands with one format more and returns their folder. Beside its own package a format needs
-// an entry in the list of all, and to be recorded one in that of the recorder.
+// an entry in the list of all formats. A format that is recorded needs another one in the list of the recorder.
 func buildWithToy(t *testing.T) string {
 	const list = "codec.Formats{carla.Format, "
 	edited := map[string]string{}

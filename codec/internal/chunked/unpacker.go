@@ -51,8 +51,8 @@ func NewUnpacker(path string, q codec.Query, known bool) *Unpacker {
 	return &Unpacker{path: path, query: q, known: known, told: map[*codec.Channel]bool{}}
 }
 
-// Unpack makes the payload of m what it was before it was compressed, valid until the next call. It is false if that
-// is not possible, which is damage: the error is that of Query.Damage.
+// Unpack decompresses the payload of m, which is then valid until the next call. A payload that cannot be decompressed
+// is damage: Unpack returns false and what Query.Damage returns.
 func (u *Unpacker) Unpack(m *codec.Message) (bool, error) {
 	data, err := u.unpack(m)
 	if err != nil {

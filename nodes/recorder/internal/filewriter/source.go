@@ -10,7 +10,7 @@ import (
 
 const batchSize = 8 << 20 // bytes taken from the queue at once
 
-// Source is where a Writer takes items from. One goroutine calls its methods, that of Run.
+// Source is where a Writer takes items from. Only the goroutine of Writer.Run calls its methods.
 type Source interface {
 	// Read appends the next items to list, each with a reference for the caller. With stopping it does not wait for
 	// items that are still to be received.
