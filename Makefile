@@ -21,7 +21,7 @@ SHELL := /bin/bash
 GO ?= go
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-# Of the Go build: rcl for bridge/rcl, see test/ros2.
+# Of the Go build: rcl for bridge/graph/rcl, see test/ros2.
 TAGS ?=
 
 # What make lint vets needs no vetting by go test.
@@ -78,7 +78,7 @@ fuzz:
 		$(GO) test "./$${file%/*}" -run '^$$' -fuzz "^$${target#func }$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x || exit 1; done
 
 bench: build
-	$(GO) test -run '^$$' -bench . -benchmem ./codec/record ./codec/mcap ./codec/cdr ./codec/carla ./codec/hdf5
+	$(GO) test -run '^$$' -bench . -benchmem ./codec/format/record ./codec/format/mcap ./codec/encoding/cdr ./codec/format/carla ./codec/format/hdf5
 	$(GO) run ./test/bench/recorder -only 'taken x .*(receiving|tapedeck)'
 
 bench-recorder: build

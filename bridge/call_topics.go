@@ -3,8 +3,8 @@ package bridge
 import (
 	"strings"
 
+	"tapedeck/msgs/rosidl/wire"
 	"tapedeck/msgs/service_msgs"
-	"tapedeck/msgs/wire"
 )
 
 // ServiceEvents follows the name of a service in the name of the topic of its introspection.

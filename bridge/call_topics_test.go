@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/msgs/rosidl/wire"
 	"tapedeck/msgs/service_msgs"
-	"tapedeck/msgs/wire"
 )
 
 func TestCallTopicOf(t *testing.T) {

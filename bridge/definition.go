@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs/rosidl"
 	tdi "tapedeck/msgs/type_description_interfaces"
 )

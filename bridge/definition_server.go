@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs/rosidl"
 	tdi "tapedeck/msgs/type_description_interfaces"
 )

@@ -1,6 +1,6 @@
-// Package bridge connects tapedeck to the ROS graph: it has the Node interface, which tapedeck/bridge/dds and
-// tapedeck/bridge/rcl implement, and what both share: names and remapping, quality of service, parameters, logging.
-// It also has the interface of translators of foreign messages.
+// Package bridge connects tapedeck to the ROS graph: it has the Node interface, which tapedeck/bridge/graph/dds and
+// tapedeck/bridge/graph/rcl implement, and what both share: names and remapping, quality of service, parameters,
+// logging. It also has the interface of translators of foreign messages.
 package bridge
 
 import (

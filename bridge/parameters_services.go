@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/rcl_interfaces"

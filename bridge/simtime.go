@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs/rosgraph_msgs"
 )
 

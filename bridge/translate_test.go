@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/carla"
+	"tapedeck/codec/format/carla"
 	"tapedeck/msgs"
 )
 

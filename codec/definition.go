@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
 )
@@ -126,8 +126,8 @@ func (c *Channel) Define(libraries ...*rosidl.Library) *Event {
 // emptyMD5 is the MD5 sum of a ROS 1 type without fields.
 const emptyMD5 = "d41d8cd98f00b204e9800998ecf8427e"
 
-// emptyROS1 reports whether the definition of a ROS 1 type is empty although the type has fields. Package bridge/ros1
-// looks for another one.
+// emptyROS1 reports whether the definition of a ROS 1 type is empty although the type has fields. Package
+// bridge/translate/ros1 looks for another one.
 func (c *Channel) emptyROS1() bool {
 	root, _, _ := strings.Cut("\n"+string(c.Schema.Data), "\n==")
 	if c.Schema.Encoding != SchemaROS1Msg || !rosidl.HasEmpty(root) {

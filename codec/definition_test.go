@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs"
 )
 

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/tapedeck"

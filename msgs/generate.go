@@ -1,3 +1,3 @@
 package msgs
 
-//go:generate go run ./gen
+//go:generate go run ./rosidl/gen

@@ -1,6 +1,6 @@
 package msgs
 
-import "tapedeck/msgs/wire"
+import "tapedeck/msgs/rosidl/wire"
 
 // Message is a value of a type made from a definition.
 type Message interface {

@@ -8,7 +8,7 @@ import (
 	"os"
 	"testing"
 
-	"tapedeck/bridge/dds"
+	"tapedeck/bridge/graph/dds"
 )
 
 var open = dds.Open
@@ -18,7 +18,7 @@ var open = dds.Open
 func TestMain(m *testing.M) {
 	Roles{"flood": func() error { return inNode(open, flood) }}.Play(open)
 	for name, value := range map[string]string{
-		"ROS_DOMAIN_ID":      fmt.Sprint(1 + os.Getpid()%98), // those from 100 on are those of tests of bridge/dds
+		"ROS_DOMAIN_ID":      fmt.Sprint(1 + os.Getpid()%98), // those from 100 on are those of tests of bridge/graph/dds
 		"ROS_LOCALHOST_ONLY": "1",
 		// Process ids repeat in containers, which may share the network. A process that is not scheduled for a while
 		// does not count as gone.

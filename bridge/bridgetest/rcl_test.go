@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"tapedeck/bridge/rcl"
+	"tapedeck/bridge/graph/rcl"
 )
 
 var open = rcl.Open

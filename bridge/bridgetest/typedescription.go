@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs/rosidl"
 	tdi "tapedeck/msgs/type_description_interfaces"
 )

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"tapedeck/codec"
-	"tapedeck/codec/episode"
+	"tapedeck/codec/training/episode"
 	"tapedeck/msgs/plural"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
-	"tapedeck/codec/episode"
+	"tapedeck/codec/training/episode"
 )
 
 func TestWithOutlying(t *testing.T) {

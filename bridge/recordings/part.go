@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/px4"
+	"tapedeck/bridge/translate/px4"
 	"tapedeck/codec"
-	"tapedeck/codec/episode"
 	"tapedeck/codec/series"
+	"tapedeck/codec/training/episode"
 )
 
 // Part is one of the recordings that a Recording reads.

@@ -8,8 +8,8 @@ import (
 	"errors"
 	"iter"
 
-	"tapedeck/bridge/carla"
-	"tapedeck/bridge/mavros"
+	"tapedeck/bridge/translate/carla"
+	"tapedeck/bridge/translate/mavros"
 	"tapedeck/codec"
 	"tapedeck/codec/series"
 	"tapedeck/codec/store"

@@ -4,13 +4,13 @@ import (
 	"slices"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/apollo"
-	"tapedeck/bridge/carla"
-	"tapedeck/bridge/mavros"
-	"tapedeck/bridge/ros1"
+	"tapedeck/bridge/translate/apollo"
+	"tapedeck/bridge/translate/carla"
+	"tapedeck/bridge/translate/mavros"
+	"tapedeck/bridge/translate/ros1"
 	"tapedeck/codec"
-	layout "tapedeck/codec/carla"
-	"tapedeck/codec/tlog"
+	layout "tapedeck/codec/format/carla"
+	"tapedeck/codec/format/tlog"
 	"tapedeck/msgs"
 )
 

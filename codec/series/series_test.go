@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/mcap"
-	"tapedeck/codec/record"
-	"tapedeck/codec/rosbag"
+	"tapedeck/codec/format/mcap"
+	"tapedeck/codec/format/record"
+	"tapedeck/codec/format/rosbag"
 	"tapedeck/codec/series"
 	"tapedeck/codec/store/storetest"
 )

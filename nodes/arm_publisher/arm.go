@@ -9,15 +9,15 @@ import (
 	"time"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/realman"
+	"tapedeck/bridge/device/realman"
 	"tapedeck/codec"
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
+	"tapedeck/nodes/internal/graph/rospub"
 	"tapedeck/nodes/internal/hardware"
-	"tapedeck/nodes/internal/rospub"
 )
 
 // arm publishes one arm.

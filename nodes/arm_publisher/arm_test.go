@@ -15,17 +15,17 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
-	"tapedeck/bridge/realman"
-	"tapedeck/bridge/realman/realmantest"
+	"tapedeck/bridge/device/realman"
+	"tapedeck/bridge/device/realman/realmantest"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs"
 	diag "tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/rcl_interfaces"
 	"tapedeck/msgs/sensor_msgs"
+	"tapedeck/nodes/internal/graph/rospub"
 	"tapedeck/nodes/internal/hardware"
-	"tapedeck/nodes/internal/rospub"
 )
 
 const patience = 90 * time.Second

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"tapedeck/bridge/realman"
+	"tapedeck/bridge/device/realman"
 	diag "tapedeck/msgs/diagnostic_msgs"
 )
 

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/realman"
+	"tapedeck/bridge/device/realman"
 	diag "tapedeck/msgs/diagnostic_msgs"
+	"tapedeck/nodes/internal/graph/rospub"
 	"tapedeck/nodes/internal/hardware"
-	"tapedeck/nodes/internal/rospub"
 )
 
 // publisher publishes arms on the graph of a node.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"tapedeck/bridge/realman"
+	"tapedeck/bridge/device/realman"
 )
 
 // Limits for comparing speeds with motion.

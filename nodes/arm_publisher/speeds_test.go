@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/bridge/realman"
+	"tapedeck/bridge/device/realman"
 )
 
 func TestSpeeds(t *testing.T) {

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/realman"
+	"tapedeck/bridge/device/realman"
 	diag "tapedeck/msgs/diagnostic_msgs"
+	"tapedeck/nodes/internal/graph/rospub"
 	"tapedeck/nodes/internal/human"
-	"tapedeck/nodes/internal/rospub"
 )
 
 // troubleTime is how long a problem shows in the status of an arm.

@@ -13,16 +13,16 @@ import (
 	"time"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/v4l2"
+	"tapedeck/bridge/device/v4l2"
 	"tapedeck/codec"
-	"tapedeck/codec/pixel"
+	"tapedeck/codec/encoding/pixel"
 	"tapedeck/config"
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
+	"tapedeck/nodes/internal/graph/rospub"
 	"tapedeck/nodes/internal/hardware"
-	"tapedeck/nodes/internal/rospub"
 )
 
 // camera publishes the images of a source.

@@ -19,15 +19,15 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
-	"tapedeck/bridge/v4l2"
-	"tapedeck/bridge/v4l2/v4l2test"
+	"tapedeck/bridge/device/v4l2"
+	"tapedeck/bridge/device/v4l2/v4l2test"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/config"
 	diag "tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/msgs/sensor_msgs"
+	"tapedeck/nodes/internal/graph/rospub"
 	"tapedeck/nodes/internal/hardware"
-	"tapedeck/nodes/internal/rospub"
 )
 
 // fakeNode is a node whose publishers keep the last message. Nothing of it is on a graph.
@@ -88,7 +88,7 @@ func (s *fakeNode) image(t *testing.T) *sensor_msgs.Image {
 	return m
 }
 
-// TestPixels publishes each format; TestConversions of codec/pixel checks the conversions.
+// TestPixels publishes each format; TestConversions of codec/encoding/pixel checks the conversions.
 func TestPixels(t *testing.T) {
 	const stamp = 1_700_000_000_123_456_789
 	for _, format := range formats {

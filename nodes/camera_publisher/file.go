@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"tapedeck/bridge/v4l2"
+	"tapedeck/bridge/device/v4l2"
 )
 
 // pictures are the images of a folder or a file, in order.

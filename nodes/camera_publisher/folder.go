@@ -16,8 +16,8 @@ import (
 	"strings"
 	"time"
 
-	"tapedeck/bridge/v4l2"
-	"tapedeck/codec/pixel"
+	"tapedeck/bridge/device/v4l2"
+	"tapedeck/codec/encoding/pixel"
 	"tapedeck/nodes/internal/hardware"
 )
 

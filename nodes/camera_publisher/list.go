@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"tapedeck/bridge/v4l2"
+	"tapedeck/bridge/device/v4l2"
 	"tapedeck/nodes/internal/human"
 )
 

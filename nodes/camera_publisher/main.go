@@ -7,7 +7,7 @@ import (
 	"errors"
 	"os"
 
-	"tapedeck/bridge/v4l2"
+	"tapedeck/bridge/device/v4l2"
 	"tapedeck/config"
 	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/graph"

@@ -7,14 +7,14 @@ import (
 	"slices"
 	"strings"
 
-	"tapedeck/bridge/v4l2"
-	"tapedeck/codec/pixel"
+	"tapedeck/bridge/device/v4l2"
+	"tapedeck/codec/encoding/pixel"
 )
 
 // format is a pixel format of V4L2 that can be published.
 type format struct {
 	code      v4l2.FourCC
-	pixels    string   // its encoding, as codec/pixel names it
+	pixels    string   // its encoding, as codec/encoding/pixel names it
 	encodings []string // of a sensor_msgs/msg/Image; the first one is the default
 }
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/bridge/v4l2"
+	"tapedeck/bridge/device/v4l2"
 )
 
 // frameOf returns a frame of random pixels, with padding after each row but the last, and the rows without padding.

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/v4l2"
+	"tapedeck/bridge/device/v4l2"
 	"tapedeck/config"
 	diag "tapedeck/msgs/diagnostic_msgs"
+	"tapedeck/nodes/internal/graph/rospub"
 	"tapedeck/nodes/internal/hardware"
-	"tapedeck/nodes/internal/rospub"
 )
 
 // publisher publishes cameras on a node's graph.

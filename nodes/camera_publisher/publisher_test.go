@@ -21,10 +21,10 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
-	"tapedeck/bridge/v4l2"
-	"tapedeck/bridge/v4l2/v4l2test"
+	"tapedeck/bridge/device/v4l2"
+	"tapedeck/bridge/device/v4l2/v4l2test"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/config"
 	"tapedeck/msgs"
 	diag "tapedeck/msgs/diagnostic_msgs"

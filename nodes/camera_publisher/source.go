@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"tapedeck/bridge/v4l2"
+	"tapedeck/bridge/device/v4l2"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/hardware"
 )

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	diag "tapedeck/msgs/diagnostic_msgs"
-	"tapedeck/nodes/internal/rospub"
+	"tapedeck/nodes/internal/graph/rospub"
 )
 
 // troubleTime is how long a status stays a warning after images were lost.

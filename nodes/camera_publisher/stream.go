@@ -9,8 +9,8 @@ import (
 	"os"
 	"time"
 
-	"tapedeck/bridge/v4l2"
-	"tapedeck/codec/pixel"
+	"tapedeck/bridge/device/v4l2"
+	"tapedeck/codec/encoding/pixel"
 )
 
 // stream reads a file of concatenated JPEGs, with any bytes between them. It implements pictures.

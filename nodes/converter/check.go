@@ -12,7 +12,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/config"
-	"tapedeck/nodes/internal/contract"
+	"tapedeck/nodes/internal/fleet/contract"
 	"tapedeck/nodes/internal/human"
 )
 

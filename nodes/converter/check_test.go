@@ -15,7 +15,7 @@ import (
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
-	"tapedeck/nodes/internal/contract"
+	"tapedeck/nodes/internal/fleet/contract"
 	"tapedeck/test/samples"
 )
 

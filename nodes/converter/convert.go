@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"tapedeck/codec/episode"
 	"tapedeck/codec/store"
+	"tapedeck/codec/training/episode"
 	"tapedeck/config"
 	"tapedeck/msgs/printable"
 	"tapedeck/nodes/internal/convert"

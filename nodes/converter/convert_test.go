@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	rows "tapedeck/codec/align"
-	"tapedeck/codec/episode"
-	"tapedeck/codec/session"
+	"tapedeck/codec/format/session"
+	rows "tapedeck/codec/training/align"
+	"tapedeck/codec/training/episode"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/convert"
 	"tapedeck/nodes/internal/human"

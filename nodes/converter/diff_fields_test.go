@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/std_msgs"

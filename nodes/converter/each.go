@@ -19,8 +19,8 @@ import (
 	"tapedeck/codec/series"
 	"tapedeck/codec/store"
 	"tapedeck/nodes/internal/convert"
+	"tapedeck/nodes/internal/convert/manifest"
 	"tapedeck/nodes/internal/human"
-	"tapedeck/nodes/internal/manifest"
 )
 
 // eachLine is the line of JSON about a recording that was to be converted by itself.

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/nodes/internal/manifest"
+	"tapedeck/nodes/internal/convert/manifest"
 )
 
 // Shards convert each recording of a list once, whatever was done before; what fails does not stop the others.

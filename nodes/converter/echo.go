@@ -11,8 +11,8 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/echo"
+	"tapedeck/nodes/internal/filter/timerange"
 	"tapedeck/nodes/internal/human"
-	"tapedeck/nodes/internal/timerange"
 )
 
 // echoOptions are the options of echo.

@@ -16,12 +16,12 @@ import (
 	"tapedeck/codec/store"
 	"tapedeck/config"
 	"tapedeck/msgs/printable"
-	"tapedeck/nodes/internal/catalogue"
-	"tapedeck/nodes/internal/condition"
 	"tapedeck/nodes/internal/convert"
+	"tapedeck/nodes/internal/filter/condition"
+	"tapedeck/nodes/internal/filter/timerange"
+	"tapedeck/nodes/internal/fleet/catalogue"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
-	"tapedeck/nodes/internal/timerange"
 )
 
 // findOptions are the options of find.

@@ -15,11 +15,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/config"
 	"tapedeck/msgs"
 	"tapedeck/msgs/printable"
-	"tapedeck/nodes/internal/catalogue"
+	"tapedeck/nodes/internal/fleet/catalogue"
 	"tapedeck/test/samples"
 )
 

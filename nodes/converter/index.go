@@ -13,8 +13,8 @@ import (
 	"tapedeck/codec/store"
 	"tapedeck/config"
 	"tapedeck/msgs/printable"
-	"tapedeck/nodes/internal/catalogue"
 	"tapedeck/nodes/internal/describe"
+	"tapedeck/nodes/internal/fleet/catalogue"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
 )

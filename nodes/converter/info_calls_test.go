@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/msgs/rosidl/wire"
 	"tapedeck/msgs/service_msgs"
-	"tapedeck/msgs/wire"
 )
 
 // info counts the calls of services and actions, in events with -v.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/codec/carla"
+	"tapedeck/codec/format/carla"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/describe"
 	"tapedeck/test/samples"

@@ -7,10 +7,10 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs"
-	"tapedeck/nodes/internal/contract"
 	"tapedeck/nodes/internal/describe"
+	"tapedeck/nodes/internal/fleet/contract"
 )
 
 // measure is what only reading all messages of a channel or topic tells of it.

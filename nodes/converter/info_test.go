@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/episode"
+	"tapedeck/codec/training/episode"
 	"tapedeck/nodes/internal/describe"
 	"tapedeck/test/samples/generate"
 )

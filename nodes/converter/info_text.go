@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"tapedeck/codec"
-	"tapedeck/codec/episode"
+	"tapedeck/codec/training/episode"
 	"tapedeck/nodes/internal/describe"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"tapedeck/codec"
-	"tapedeck/codec/episode"
 	"tapedeck/codec/store"
+	"tapedeck/codec/training/episode"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/convert"
 	"tapedeck/nodes/internal/describe"

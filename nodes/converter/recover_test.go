@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
-	"tapedeck/codec/episode"
+	"tapedeck/codec/encoding/cdr"
+	"tapedeck/codec/training/episode"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/test/samples"
 	"tapedeck/test/samples/generate"

@@ -11,16 +11,16 @@ import (
 	"slices"
 	"strings"
 
-	"tapedeck/bridge/robot"
+	"tapedeck/bridge/translate/robot"
 	"tapedeck/codec"
-	"tapedeck/codec/episode"
 	"tapedeck/codec/store"
+	"tapedeck/codec/training/episode"
 	"tapedeck/config"
-	"tapedeck/nodes/internal/contract"
 	"tapedeck/nodes/internal/describe"
+	"tapedeck/nodes/internal/fleet/contract"
 	"tapedeck/nodes/internal/human"
+	page "tapedeck/nodes/internal/page/report"
 	"tapedeck/nodes/internal/progress"
-	page "tapedeck/nodes/internal/report"
 )
 
 // reportOptions are the options of report.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	page "tapedeck/nodes/internal/report"
+	page "tapedeck/nodes/internal/page/report"
 	"tapedeck/test/samples/generate"
 )
 

@@ -10,8 +10,8 @@ import (
 	"tapedeck/config"
 	"tapedeck/msgs/printable"
 	"tapedeck/msgs/tapedeck"
+	"tapedeck/nodes/internal/graph/remote"
 	"tapedeck/nodes/internal/human"
-	"tapedeck/nodes/internal/remote"
 )
 
 // requestOptions are the options of request.

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/rosbag2"
+	"tapedeck/codec/format/rosbag2"
 	"tapedeck/nodes/internal/human"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/config"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/tapedeck"

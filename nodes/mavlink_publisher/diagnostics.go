@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	diag "tapedeck/msgs/diagnostic_msgs"
+	"tapedeck/nodes/internal/graph/rospub"
 	"tapedeck/nodes/internal/human"
-	"tapedeck/nodes/internal/rospub"
 
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
 )

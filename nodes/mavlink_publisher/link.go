@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/mavlink"
-	"tapedeck/bridge/mavros"
+	"tapedeck/bridge/device/mavlink"
+	"tapedeck/bridge/translate/mavros"
 	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/rosgraph_msgs"
+	"tapedeck/nodes/internal/graph/rospub"
 	"tapedeck/nodes/internal/human"
-	"tapedeck/nodes/internal/rospub"
 )
 
 // link publishes the vehicles of one source.

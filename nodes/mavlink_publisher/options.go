@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"tapedeck/bridge/mavlink"
-	"tapedeck/bridge/mavros"
-	"tapedeck/codec/tlog"
+	"tapedeck/bridge/device/mavlink"
+	"tapedeck/bridge/translate/mavros"
+	"tapedeck/codec/format/tlog"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/graph"
 )

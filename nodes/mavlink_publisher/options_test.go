@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/bridge/mavlink"
+	"tapedeck/bridge/device/mavlink"
 	"tapedeck/config"
 	"tapedeck/config/configtest"
 )

@@ -1,6 +1,6 @@
 package main
 
-import "tapedeck/bridge/mavros"
+import "tapedeck/bridge/translate/mavros"
 
 // vehicleOptions describe a vehicle that speaks MAVLink: an entry of mavlink_publisher's parameter vehicles.
 type vehicleOptions struct {

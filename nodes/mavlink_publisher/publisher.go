@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"tapedeck/bridge"
-	"tapedeck/nodes/internal/rospub"
+	"tapedeck/nodes/internal/graph/rospub"
 )
 
 // publisher publishes several sources.

@@ -22,9 +22,9 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
-	"tapedeck/bridge/mavros"
+	"tapedeck/bridge/translate/mavros"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs/builtin_interfaces"
 	diag "tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/msgs/mavros_msgs"

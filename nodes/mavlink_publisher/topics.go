@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/mavros"
+	"tapedeck/bridge/translate/mavros"
 	"tapedeck/codec"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
-	"tapedeck/nodes/internal/rospub"
+	"tapedeck/nodes/internal/graph/rospub"
 )
 
 // topicPublishers are the publishers of one vehicle's topics.

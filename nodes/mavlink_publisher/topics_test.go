@@ -9,12 +9,12 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
-	"tapedeck/bridge/mavros"
+	"tapedeck/bridge/translate/mavros"
 	"tapedeck/codec"
 	"tapedeck/msgs/mavros_msgs"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/sensor_msgs"
-	"tapedeck/nodes/internal/rospub"
+	"tapedeck/nodes/internal/graph/rospub"
 )
 
 // bare is a node of a ROS 2 without mavros_msgs.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
-	"tapedeck/codec/record"
+	"tapedeck/codec/encoding/cdr"
+	"tapedeck/codec/format/record"
 	"tapedeck/msgs/rosgraph_msgs"
 	"tapedeck/msgs/tf2_msgs"
 	"tapedeck/test/samples"

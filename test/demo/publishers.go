@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/dds"
+	"tapedeck/bridge/graph/dds"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/carla_msgs"

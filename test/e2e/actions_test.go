@@ -17,11 +17,11 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs/action_msgs"
 	"tapedeck/msgs/rcl_interfaces"
+	"tapedeck/msgs/rosidl/wire"
 	"tapedeck/msgs/service_msgs"
-	"tapedeck/msgs/wire"
 )
 
 // dockAction is the definition of test_msgs/action/Dock. In an event the number is at another place than in a request.

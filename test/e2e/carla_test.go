@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	meaning "tapedeck/bridge/carla"
+	meaning "tapedeck/bridge/translate/carla"
 	"tapedeck/codec"
-	"tapedeck/codec/carla"
+	"tapedeck/codec/format/carla"
 	"tapedeck/test/samples/generate"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs"
 	rosbag2 "tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/msgs/std_msgs"

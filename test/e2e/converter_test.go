@@ -10,11 +10,11 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
-	"tapedeck/codec/mcap"
-	"tapedeck/codec/record"
-	"tapedeck/codec/rosbag2"
-	"tapedeck/codec/session"
+	"tapedeck/codec/encoding/cdr"
+	"tapedeck/codec/format/mcap"
+	"tapedeck/codec/format/record"
+	"tapedeck/codec/format/rosbag2"
+	"tapedeck/codec/format/session"
 	"tapedeck/msgs/tapedeck"
 )
 

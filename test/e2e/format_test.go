@@ -29,7 +29,7 @@ func buildWithToy(t *testing.T) string {
 		}
 		edited[path] = strings.NewReplacer(pairs...).Replace(string(text))
 	}
-	const session = "\t\"tapedeck/codec/session\"\n"
+	const session = "\t\"tapedeck/codec/format/session\"\n"
 	edit("bridge/recordings/all/all.go", session, session+"\t\"tapedeck/test/e2e/toy\"\n", list, list+"toy.Format, ")
 	const recorded = "\treturn []*Format{\n"
 	edit("nodes/internal/formats/live/live.go", session, session+"\t\"tapedeck/test/e2e/toy\"\n",

@@ -17,9 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/dds"
+	"tapedeck/bridge/graph/dds"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/rosgraph_msgs"

@@ -9,9 +9,9 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/msgs/builtin_interfaces"
+	"tapedeck/msgs/rosidl/wire"
 	"tapedeck/msgs/service_msgs"
 	"tapedeck/msgs/std_srvs"
-	"tapedeck/msgs/wire"
 )
 
 // serviceEvent returns what ROS 2 Iron and later publish when a call of a std_srvs/srv/SetBool is sent, or, with a

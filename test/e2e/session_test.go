@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/codec/episode"
-	"tapedeck/codec/session"
+	"tapedeck/codec/format/session"
+	"tapedeck/codec/training/episode"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"

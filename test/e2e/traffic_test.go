@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs/rcl_interfaces"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/msgs/std_srvs"

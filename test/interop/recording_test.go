@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
-	"tapedeck/codec/mcap"
-	"tapedeck/codec/record"
-	"tapedeck/codec/rosbag2"
+	"tapedeck/codec/encoding/cdr"
+	"tapedeck/codec/format/mcap"
+	"tapedeck/codec/format/record"
+	"tapedeck/codec/format/rosbag2"
 	"tapedeck/msgs"
 	"tapedeck/msgs/std_msgs"
 )

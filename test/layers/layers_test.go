@@ -12,6 +12,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -87,14 +88,22 @@ func below(path string, folders ...string) bool {
 }
 
 // helpers are packages that only tests import.
-var helpers = []string{"bridge/bridgetest", "bridge/realman/realmantest", "bridge/v4l2/v4l2test",
-	"codec/internal/codectest", "codec/disktest", "codec/store/storetest", "codec/tlog/tlogtest",
+var helpers = []string{"bridge/bridgetest", "bridge/device/realman/realmantest", "bridge/device/v4l2/v4l2test",
+	"codec/internal/codectest", "codec/disktest", "codec/store/storetest", "codec/format/tlog/tlogtest",
 	"config/configtest", "test"}
 
-// formats are the folders of formats.
-var formats = []string{"codec/carla", "codec/cloud", "codec/hdf5", "codec/images", "codec/lerobot", "codec/mcap",
-	"codec/mp4", "codec/record", "codec/rosbag", "codec/rosbag2", "codec/session", "codec/table", "codec/tlog",
-	"codec/track", "codec/ulog"}
+// formats returns the folders of formats.
+func (packages all) formats() []string {
+	var folders []string
+	for path := range packages {
+		name, found := strings.CutPrefix(path, module+"codec/format/")
+		if found && !strings.Contains(name, "/") {
+			folders = append(folders, "codec/format/"+name)
+		}
+	}
+	slices.Sort(folders)
+	return folders
+}
 
 // TestLayers checks what packages may import of tapedeck.
 func TestLayers(t *testing.T) {
@@ -115,17 +124,18 @@ func TestLayers(t *testing.T) {
 		{folder: "codec/store/http", may: []string{"codec/store/.", "codec/store/internal"}},
 		{folder: "codec/store/s3", may: []string{"codec/store/.", "codec/store/internal"}},
 		{folder: "codec", never: []string{"codec/store/http", "codec/store/s3"}},
-		{folder: "codec/.", never: formats},
-		{folder: "codec/internal", never: formats},
-		{folder: "codec/rosbag2", never: formats, but: []string{"codec/rosbag2", "codec/mcap"}},
+		{folder: "codec/.", never: []string{"codec/format", "codec/training"}},
+		{folder: "codec/encoding", never: []string{"codec/format", "codec/store", "codec/training"}},
+		{folder: "codec/internal", never: []string{"codec/format", "codec/training"}},
+		{folder: "codec/training", never: []string{"codec/format"}},
 
 		// Devices know nothing of ROS.
-		{folder: "bridge/v4l2", never: []string{"bridge/.", "bridge/dds", "bridge/rcl", "msgs/sensor_msgs"}},
-		{folder: "bridge/realman", never: []string{"bridge/.", "bridge/dds", "bridge/rcl", "msgs/sensor_msgs"}},
-		{folder: "bridge/mavlink", never: []string{"bridge/.", "bridge/dds", "bridge/rcl", "msgs/mavros_msgs"}},
+		{folder: "bridge/device", never: []string{"bridge/.", "bridge/graph", "bridge/translate", "msgs/mavros_msgs",
+			"msgs/sensor_msgs"}},
 
-		// Who uses the graph does not know how it is reached.
-		{folder: "nodes", never: []string{"bridge/dds", "bridge/rcl"}, but: []string{"nodes/internal/graph"}},
+		// The users of the graph do not know how it is reached.
+		{folder: "bridge/translate", never: []string{"bridge/graph"}},
+		{folder: "nodes", never: []string{"bridge/graph"}, but: []string{"nodes/internal/graph/."}},
 
 		{folder: "nodes/internal", never: []string{"nodes/arm_publisher", "nodes/camera_publisher", "nodes/converter",
 			"nodes/mavlink_publisher", "nodes/player", "nodes/recorder"}},
@@ -149,10 +159,11 @@ func TestLayers(t *testing.T) {
 		}
 		require.NotZero(t, checked, layer.folder)
 	}
+	formats := packages.formats()
 	for _, format := range formats {
 		for path, p := range packages {
-			if folder := strings.TrimPrefix(path, module); !below(folder, format) || below(folder, "codec/rosbag2") {
-				continue
+			if folder := strings.TrimPrefix(path, module); !below(folder, format) || format == "codec/format/rosbag2" {
+				continue // a rosbag2 folder may hold MCAP files
 			}
 			for _, imported := range p.Imports {
 				if other := strings.TrimPrefix(imported, module); below(other, formats...) && !below(other, format) {
@@ -166,10 +177,12 @@ func TestLayers(t *testing.T) {
 // TestLinkedFormats checks which executables link which formats.
 func TestLinkedFormats(t *testing.T) {
 	packages := list(t)
+	formats := packages.formats()
+	require.Greater(t, len(formats), 10)
 	for name, want := range map[string][]string{
-		"recorder":  {"codec/carla", "codec/cloud", "codec/mcap", "codec/record", "codec/rosbag2", "codec/session"},
+		"recorder":  {"carla", "cloud", "mcap", "record", "rosbag2", "session"},
 		"converter": formats, "player": formats,
-		"mavlink_publisher": {"codec/tlog"}, "arm_publisher": nil, "camera_publisher": nil,
+		"mavlink_publisher": {"tlog"}, "arm_publisher": nil, "camera_publisher": nil,
 	} {
 		links := packages.links(module + "nodes/" + name)
 		var linked []string
@@ -177,6 +190,9 @@ func TestLinkedFormats(t *testing.T) {
 			if links[module+format] {
 				linked = append(linked, format)
 			}
+		}
+		for i, format := range want {
+			want[i] = path.Join("codec/format", path.Base(format))
 		}
 		require.Equal(t, want, linked, name)
 	}
@@ -200,14 +216,14 @@ func TestModules(t *testing.T) {
 		linked   []string // by these executables alone
 	}{
 		{"github.com/aws/", []string{"codec/store/s3"}, []string{"converter", "player", "recorder"}},
-		{"gonum.org/v1/hdf5", []string{"codec/hdf5/internal/h5"}, []string{"converter", "player"}},
-		{"github.com/bluenviron/gomavlib", []string{"bridge/mavlink", "bridge/mavros", "codec/tlog",
-			"nodes/mavlink_publisher"}, []string{"converter", "mavlink_publisher", "player"}},
+		{"gonum.org/v1/hdf5", []string{"codec/format/hdf5/internal/h5"}, []string{"converter", "player"}},
+		{"github.com/bluenviron/gomavlib", []string{"bridge/device/mavlink", "bridge/translate/mavros",
+			"codec/format/tlog", "nodes/mavlink_publisher"}, []string{"converter", "mavlink_publisher", "player"}},
 		{module + "bridge/recordings", []string{"bridge/recordings", "nodes"}, []string{"converter", "player"}},
-		{module + "bridge/robot", []string{"nodes"}, []string{"converter", "player", "recorder"}},
+		{module + "bridge/translate/robot", []string{"nodes"}, []string{"converter", "player", "recorder"}},
 		{"github.com/spf13/viper", []string{"config"}, every},
 		{"github.com/rclone/gofakes3", nil, nil},
-		{"net/http", []string{"codec/store/http", "codec/store/s3", "nodes/internal/livepage"}, every},
+		{"net/http", []string{"codec/store/http", "codec/store/s3", "nodes/internal/page/livepage"}, every},
 		{module + "test/", nil, nil},
 	} {
 		matches := func(path string) bool {
@@ -257,16 +273,16 @@ var fileFunctions = map[string][]string{
 func TestDisk(t *testing.T) {
 	// These folders and files may do otherwise.
 	except := map[string]string{
-		"codec/disk.go":             "is the disk of the operating system",
-		"codec/store/store.go":      "is the part of that which reads; copies what is elsewhere to temporary files",
-		"codec/store/object.go":     "copies what a web server sends as a whole to a temporary file",
-		"codec/store/write.go":      "is for what the converter writes",
-		"codec/format.go":           "looks into folders that only the converter writes",
-		"codec/rosbag2/reindex.go":  "repairs bags for the converter",
-		"codec/rosbag2/database.go": "follows links to a database, beside which its write-ahead log is",
-		"codec/cloud":               "is written by the converter alone",
-		"codec/internal/files":      "is for formats that the converter alone writes",
-		"codec/internal/stamped":    "is for formats that the converter alone writes",
+		"codec/disk.go":                    "is the disk of the operating system",
+		"codec/store/store.go":             "reads local files; copies remote ones to temporary files",
+		"codec/store/object.go":            "copies what a web server sends as a whole to a temporary file",
+		"codec/store/write.go":             "is for what the converter writes",
+		"codec/format.go":                  "looks into folders that only the converter writes",
+		"codec/format/rosbag2/reindex.go":  "repairs bags for the converter",
+		"codec/format/rosbag2/database.go": "follows links to a database, beside which its write-ahead log is",
+		"codec/format/cloud":               "is written by the converter alone",
+		"codec/internal/files":             "is for formats that the converter alone writes",
+		"codec/internal/stamped":           "is for formats that the converter alone writes",
 
 		"nodes/recorder/internal/selection/static_topics.go": "reads a file of parameters",
 		"nodes/recorder/recorder/options.go":                 "checks parameters that name files",

@@ -4,7 +4,7 @@ package all
 
 import (
 	"tapedeck/codec"
-	"tapedeck/codec/hdf5"
+	"tapedeck/codec/format/hdf5"
 )
 
 // Main must be called before anything else in main, or TestMain, of a program that opens HDF5 files. It does not return

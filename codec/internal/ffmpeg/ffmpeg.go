@@ -12,7 +12,7 @@ import (
 	"strings"
 	"syscall"
 
-	"tapedeck/codec/pixel"
+	"tapedeck/codec/encoding/pixel"
 )
 
 // Encoder is an encoder of ffmpeg.

@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/format/mcap"
+	"tapedeck/codec/format/record"
 	"tapedeck/codec/internal/codectest"
 	"tapedeck/codec/internal/output"
-	"tapedeck/codec/mcap"
-	"tapedeck/codec/record"
 )
 
 // What is in a file does not depend on how much of a chunk is written at once, and a payload is the caller's again when

@@ -11,9 +11,9 @@ import (
 	"strconv"
 
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
+	"tapedeck/codec/encoding/pixel"
 	"tapedeck/codec/internal/files"
-	"tapedeck/codec/pixel"
 	"tapedeck/msgs"
 )
 

@@ -15,12 +15,12 @@ import (
 	"time"
 
 	"tapedeck/bridge/recordings"
-	"tapedeck/bridge/robot"
+	"tapedeck/bridge/translate/robot"
 	"tapedeck/codec"
-	"tapedeck/codec/align"
-	"tapedeck/codec/episode"
 	"tapedeck/codec/series"
 	"tapedeck/codec/store"
+	"tapedeck/codec/training/align"
+	"tapedeck/codec/training/episode"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
 )

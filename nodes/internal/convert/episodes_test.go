@@ -20,8 +20,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/align"
-	"tapedeck/codec/episode"
+	"tapedeck/codec/training/align"
+	"tapedeck/codec/training/episode"
 	"tapedeck/config"
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"

@@ -11,7 +11,7 @@ import (
 
 	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
-	"tapedeck/codec/episode"
+	"tapedeck/codec/training/episode"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
 )

@@ -13,10 +13,10 @@ import (
 
 	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
-	"tapedeck/codec/align"
-	"tapedeck/codec/episode"
 	"tapedeck/codec/store"
 	"tapedeck/codec/store/s3"
+	"tapedeck/codec/training/align"
+	"tapedeck/codec/training/episode"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"

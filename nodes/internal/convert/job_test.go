@@ -19,8 +19,8 @@ import (
 
 	"tapedeck/bridge/recordings/all"
 	"tapedeck/codec"
-	"tapedeck/codec/carla"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
+	"tapedeck/codec/format/carla"
 	"tapedeck/config"
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"

@@ -10,7 +10,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/nodes/internal/pattern"
+	"tapedeck/nodes/internal/filter/pattern"
 )
 
 // latchedDepth returns how many of the last messages of an output channel a file begins with.

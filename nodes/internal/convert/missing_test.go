@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/codec/episode"
+	"tapedeck/codec/training/episode"
 	"tapedeck/nodes/internal/formats"
 )
 

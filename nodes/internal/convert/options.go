@@ -9,12 +9,12 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/codec/episode"
 	"tapedeck/codec/series"
+	"tapedeck/codec/training/episode"
 	"tapedeck/config"
+	"tapedeck/nodes/internal/filter/pattern"
+	"tapedeck/nodes/internal/filter/timerange"
 	"tapedeck/nodes/internal/formats"
-	"tapedeck/nodes/internal/pattern"
-	"tapedeck/nodes/internal/timerange"
 )
 
 // Options select what is converted, and to what. Each is a flag of the converter and a ROS parameter.

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"tapedeck/bridge/robot"
-	"tapedeck/codec/align"
+	"tapedeck/bridge/translate/robot"
+	"tapedeck/codec/training/align"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
 )

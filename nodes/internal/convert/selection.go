@@ -8,9 +8,9 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/config"
+	"tapedeck/nodes/internal/filter/pattern"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
-	"tapedeck/nodes/internal/pattern"
 )
 
 // ParsePatterns parses the values of a flag, which may be separated by commas.

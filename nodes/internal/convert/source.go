@@ -10,7 +10,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
-	"tapedeck/nodes/internal/pattern"
+	"tapedeck/nodes/internal/filter/pattern"
 )
 
 // source reads what is to be written: the inputs merged, selected, throttled, shifted in time and renamed. It counts

@@ -9,7 +9,7 @@ import (
 
 	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
-	"tapedeck/codec/episode"
+	"tapedeck/codec/training/episode"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
 )

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/nodes/internal/human"

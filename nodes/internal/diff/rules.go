@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
 )

@@ -12,12 +12,12 @@ import (
 	"strings"
 
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
-	"tapedeck/codec/field"
+	"tapedeck/codec/encoding/cdr"
+	"tapedeck/codec/encoding/field"
 	"tapedeck/config"
 	"tapedeck/msgs"
 	"tapedeck/msgs/printable"
-	"tapedeck/msgs/wire"
+	"tapedeck/msgs/rosidl/wire"
 	"tapedeck/nodes/internal/human"
 )
 

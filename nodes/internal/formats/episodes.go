@@ -8,10 +8,10 @@ import (
 	"sync"
 
 	"tapedeck/codec"
-	"tapedeck/codec/align"
-	"tapedeck/codec/episode"
-	"tapedeck/codec/lerobot"
-	"tapedeck/codec/session"
+	"tapedeck/codec/format/lerobot"
+	"tapedeck/codec/format/session"
+	"tapedeck/codec/training/align"
+	"tapedeck/codec/training/episode"
 )
 
 // Episodes is how episodes are written in a format.

@@ -11,9 +11,9 @@ import (
 
 	"tapedeck/bridge/recordings/all"
 	"tapedeck/codec"
-	"tapedeck/codec/carla"
-	"tapedeck/codec/mcap"
-	"tapedeck/codec/rosbag2"
+	"tapedeck/codec/format/carla"
+	"tapedeck/codec/format/mcap"
+	"tapedeck/codec/format/rosbag2"
 	"tapedeck/codec/series"
 	"tapedeck/codec/store"
 	"tapedeck/nodes/internal/formats/live"

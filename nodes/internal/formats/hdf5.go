@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 
 	"tapedeck/codec"
-	"tapedeck/codec/align"
-	"tapedeck/codec/episode"
-	"tapedeck/codec/hdf5"
+	"tapedeck/codec/format/hdf5"
+	"tapedeck/codec/training/align"
+	"tapedeck/codec/training/episode"
 )
 
 func hdf5Properties() Format {

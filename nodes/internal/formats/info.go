@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"tapedeck/codec/carla"
-	"tapedeck/codec/carla/query"
+	"tapedeck/codec/format/carla"
+	"tapedeck/codec/format/carla/query"
 	"tapedeck/codec/series"
 	"tapedeck/codec/store"
 	"tapedeck/config"

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"tapedeck/codec"
-	"tapedeck/codec/record"
+	"tapedeck/codec/format/record"
 	"tapedeck/nodes/internal/human"
 )
 

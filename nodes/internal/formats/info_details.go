@@ -8,14 +8,14 @@ import (
 	"strings"
 
 	"tapedeck/codec"
-	"tapedeck/codec/carla"
-	"tapedeck/codec/episode"
-	"tapedeck/codec/mcap"
-	"tapedeck/codec/record"
-	"tapedeck/codec/rosbag"
-	"tapedeck/codec/rosbag2"
-	"tapedeck/codec/tlog"
-	"tapedeck/codec/ulog"
+	"tapedeck/codec/format/carla"
+	"tapedeck/codec/format/mcap"
+	"tapedeck/codec/format/record"
+	"tapedeck/codec/format/rosbag"
+	"tapedeck/codec/format/rosbag2"
+	"tapedeck/codec/format/tlog"
+	"tapedeck/codec/format/ulog"
+	"tapedeck/codec/training/episode"
 	"tapedeck/nodes/internal/human"
 )
 

@@ -8,11 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/carla"
-	"tapedeck/codec/mcap"
-	"tapedeck/codec/record"
-	"tapedeck/codec/rosbag"
-	"tapedeck/codec/rosbag2"
+	"tapedeck/codec/format/carla"
+	"tapedeck/codec/format/mcap"
+	"tapedeck/codec/format/record"
+	"tapedeck/codec/format/rosbag"
+	"tapedeck/codec/format/rosbag2"
 )
 
 func TestInfoDetails(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/mcap"
-	"tapedeck/codec/rosbag"
-	"tapedeck/codec/rosbag2"
+	"tapedeck/codec/format/mcap"
+	"tapedeck/codec/format/rosbag"
+	"tapedeck/codec/format/rosbag2"
 	"tapedeck/nodes/internal/formats"
 )
 

@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge/recordings/all"
-	"tapedeck/codec/align"
-	"tapedeck/codec/episode"
-	"tapedeck/codec/pixel"
+	"tapedeck/codec/encoding/pixel"
+	"tapedeck/codec/training/align"
+	"tapedeck/codec/training/episode"
 )
 
 func TestMain(m *testing.M) {

@@ -1,9 +1,9 @@
 // Package graph opens the ROS node of an executable: with the middleware of the build, and with the name, remappings
 // and parameters of the command line.
 //
-// The middleware is tapedeck/bridge/dds, or tapedeck/bridge/rcl with the build tag rcl. An executable never has both:
-// our Cyclone DDS and that of ROS 2's rmw_cyclonedds_cpp export the same symbols, and the process would crash. So when
-// a recorder with rcl is asked to use dds, it executes recorder_dds, which the build puts beside it.
+// The middleware is tapedeck/bridge/graph/dds, or tapedeck/bridge/graph/rcl with the build tag rcl. An executable never
+// has both: our Cyclone DDS and that of ROS 2's rmw_cyclonedds_cpp export the same symbols, and the process would
+// crash. So when a recorder with rcl is asked to use dds, it executes recorder_dds, which the build puts beside it.
 package graph
 
 import (

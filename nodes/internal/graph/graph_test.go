@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/config"
 	"tapedeck/msgs/rcl_interfaces"
 )

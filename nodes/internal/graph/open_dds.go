@@ -6,7 +6,7 @@ import (
 	"errors"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/dds"
+	"tapedeck/bridge/graph/dds"
 )
 
 const built = "dds"

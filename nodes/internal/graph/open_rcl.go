@@ -10,7 +10,7 @@ import (
 	"syscall"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/rcl"
+	"tapedeck/bridge/graph/rcl"
 )
 
 const built = "rcl"

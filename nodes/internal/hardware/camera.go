@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"tapedeck/bridge/v4l2"
+	"tapedeck/bridge/device/v4l2"
 )
 
 // Camera describes a camera: an entry of camera_publisher's parameter cameras.

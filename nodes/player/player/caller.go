@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"tapedeck/bridge"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs/action_msgs"
 	"tapedeck/msgs/builtin_interfaces"
-	"tapedeck/msgs/wire"
+	"tapedeck/msgs/rosidl/wire"
 	"tapedeck/nodes/internal/human"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	"tapedeck/bridge/recordings/all"
 	"tapedeck/codec"
-	"tapedeck/codec/carla"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
+	"tapedeck/codec/format/carla"
 	"tapedeck/msgs/nav_msgs"
 	"tapedeck/msgs/rosgraph_msgs"
 	"tapedeck/msgs/tf2_msgs"

@@ -9,7 +9,7 @@ import (
 
 	"tapedeck/bridge/recordings"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/codec/store"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"

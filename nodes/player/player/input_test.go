@@ -15,13 +15,13 @@ import (
 
 	"tapedeck/bridge/recordings/all"
 	"tapedeck/codec"
-	"tapedeck/codec/align"
-	"tapedeck/codec/episode"
-	"tapedeck/codec/lerobot"
-	"tapedeck/codec/session"
+	"tapedeck/codec/format/lerobot"
+	"tapedeck/codec/format/session"
+	"tapedeck/codec/training/align"
+	"tapedeck/codec/training/episode"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
-	"tapedeck/nodes/internal/rospub"
+	"tapedeck/nodes/internal/graph/rospub"
 	"tapedeck/test/samples"
 	"tapedeck/test/samples/generate"
 )

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"tapedeck/config"
+	"tapedeck/nodes/internal/filter/timerange"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/graph"
-	"tapedeck/nodes/internal/timerange"
 )
 
 // options are the player's parameters, each at once a flag, a ROS parameter and a line of config/player.yaml.

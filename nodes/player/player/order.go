@@ -2,7 +2,7 @@ package player
 
 import (
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs"
 )
 

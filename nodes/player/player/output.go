@@ -9,12 +9,12 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/rosgraph_msgs"
-	"tapedeck/msgs/wire"
+	"tapedeck/msgs/rosidl/wire"
 	"tapedeck/nodes/internal/graph"
-	"tapedeck/nodes/internal/rospub"
+	"tapedeck/nodes/internal/graph/rospub"
 )
 
 const clockTopic = "/clock"

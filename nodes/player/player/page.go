@@ -12,8 +12,8 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/bridge/recordings"
 	"tapedeck/nodes/internal/human"
-	"tapedeck/nodes/internal/livepage"
-	"tapedeck/nodes/internal/report"
+	"tapedeck/nodes/internal/page/livepage"
+	"tapedeck/nodes/internal/page/report"
 )
 
 const (

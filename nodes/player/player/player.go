@@ -11,10 +11,10 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
+	"tapedeck/nodes/internal/filter/timerange"
+	"tapedeck/nodes/internal/graph/remote"
+	"tapedeck/nodes/internal/graph/rospub"
 	"tapedeck/nodes/internal/progress"
-	"tapedeck/nodes/internal/remote"
-	"tapedeck/nodes/internal/rospub"
-	"tapedeck/nodes/internal/timerange"
 )
 
 // player publishes recordings onto a node's graph.

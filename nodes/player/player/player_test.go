@@ -16,14 +16,14 @@ import (
 	"tapedeck/bridge/bridgetest"
 	"tapedeck/bridge/recordings/all"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	srv "tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/msgs/rosgraph_msgs"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/msgs/std_srvs"
-	"tapedeck/nodes/internal/livepage"
+	"tapedeck/nodes/internal/page/livepage"
 	"tapedeck/nodes/internal/progress"
 )
 

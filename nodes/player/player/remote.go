@@ -12,16 +12,16 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/config"
 	"tapedeck/msgs/builtin_interfaces"
 	diag "tapedeck/msgs/diagnostic_msgs"
 	srv "tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/msgs/std_srvs"
+	"tapedeck/nodes/internal/filter/timerange"
+	"tapedeck/nodes/internal/graph/remote"
+	"tapedeck/nodes/internal/graph/rospub"
 	"tapedeck/nodes/internal/human"
-	"tapedeck/nodes/internal/remote"
-	"tapedeck/nodes/internal/rospub"
-	"tapedeck/nodes/internal/timerange"
 )
 
 // newRemotes returns the commands that control a running player.

@@ -15,14 +15,14 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/bridge/recordings/all"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs"
 	"tapedeck/msgs/action_msgs"
 	"tapedeck/msgs/rcl_interfaces"
 	"tapedeck/msgs/rosidl"
+	"tapedeck/msgs/rosidl/wire"
 	"tapedeck/msgs/service_msgs"
 	"tapedeck/msgs/unique_identifier_msgs"
-	"tapedeck/msgs/wire"
 )
 
 const listType = "rcl_interfaces/srv/ListParameters"

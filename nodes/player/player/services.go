@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"tapedeck/bridge"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs"
 	srv "tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/std_srvs"
-	"tapedeck/nodes/internal/rosbag2compat"
-	"tapedeck/nodes/internal/timerange"
+	"tapedeck/nodes/internal/filter/timerange"
+	"tapedeck/nodes/internal/graph/rosbag2compat"
 )
 
 // serve offers the services of rosbag2's player, and ~/step.

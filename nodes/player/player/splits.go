@@ -7,7 +7,7 @@ import (
 	"tapedeck/codec"
 	srv "tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/msgs/rosidl"
-	"tapedeck/nodes/internal/rosbag2compat"
+	"tapedeck/nodes/internal/graph/rosbag2compat"
 )
 
 // splits publishes on events/read_split, as rosbag2 does, when playback passes from one file of a recording to the

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	diag "tapedeck/msgs/diagnostic_msgs"
+	"tapedeck/nodes/internal/graph/remote"
+	"tapedeck/nodes/internal/graph/rospub"
 	"tapedeck/nodes/internal/human"
-	"tapedeck/nodes/internal/remote"
-	"tapedeck/nodes/internal/rospub"
 )
 
 // state is the progress of a playback.

@@ -9,9 +9,9 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/config"
+	"tapedeck/nodes/internal/filter/pattern"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/human"
-	"tapedeck/nodes/internal/pattern"
 )
 
 // selector is an option that names topics.

@@ -9,12 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	format "tapedeck/codec/session"
+	format "tapedeck/codec/format/session"
 	srv "tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/msgs/std_srvs"
-	"tapedeck/nodes/internal/remote"
+	"tapedeck/nodes/internal/graph/remote"
 )
 
 // discardEpisode calls the service discard.

@@ -16,7 +16,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/config/configtest"
 	"tapedeck/msgs/printable"
 	"tapedeck/msgs/std_msgs"

@@ -18,8 +18,8 @@ import (
 	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/msgs/printable"
+	"tapedeck/nodes/internal/graph/remote"
 	"tapedeck/nodes/internal/human"
-	"tapedeck/nodes/internal/remote"
 	"tapedeck/nodes/recorder/internal/subscription"
 )
 

@@ -15,7 +15,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs/rcl_interfaces"
 	"tapedeck/msgs/std_srvs"
 	"tapedeck/nodes/recorder/internal/owner"

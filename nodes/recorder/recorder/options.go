@@ -9,15 +9,15 @@ import (
 	"strings"
 	"time"
 
-	"tapedeck/bridge/robot"
+	"tapedeck/bridge/translate/robot"
 	"tapedeck/codec/store"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/confine"
-	"tapedeck/nodes/internal/contract"
+	"tapedeck/nodes/internal/filter/pattern"
+	"tapedeck/nodes/internal/fleet/contract"
 	"tapedeck/nodes/internal/formats/live"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/human"
-	"tapedeck/nodes/internal/pattern"
 	"tapedeck/nodes/recorder/internal/diskguard"
 	"tapedeck/nodes/recorder/internal/selection"
 )

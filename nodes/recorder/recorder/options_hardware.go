@@ -6,8 +6,8 @@ import (
 	"path"
 	"slices"
 
-	"tapedeck/bridge/robot"
-	"tapedeck/codec/episode"
+	"tapedeck/bridge/translate/robot"
+	"tapedeck/codec/training/episode"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/hardware"
 )

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/bridge/robot"
-	"tapedeck/codec/episode"
+	"tapedeck/bridge/translate/robot"
+	"tapedeck/codec/training/episode"
 )
 
 func TestHardwareMapping(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"tapedeck/bridge/robot"
+	"tapedeck/bridge/translate/robot"
 	"tapedeck/config"
 )
 

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"tapedeck/config"
-	"tapedeck/nodes/internal/condition"
-	"tapedeck/nodes/internal/pattern"
+	"tapedeck/nodes/internal/filter/condition"
+	"tapedeck/nodes/internal/filter/pattern"
 	"tapedeck/nodes/recorder/internal/diskguard"
 	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/selection"

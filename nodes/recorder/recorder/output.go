@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"tapedeck/bridge/robot"
+	"tapedeck/bridge/translate/robot"
 	"tapedeck/codec"
 	"tapedeck/nodes/recorder/internal/diskguard"
 	"tapedeck/nodes/recorder/internal/filewriter"

@@ -9,8 +9,8 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/codec/carla"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
+	"tapedeck/codec/format/carla"
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/carla_msgs"

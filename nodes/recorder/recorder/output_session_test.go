@@ -13,12 +13,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/bridge/robot"
+	"tapedeck/bridge/translate/robot"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
-	"tapedeck/codec/episode"
-	format "tapedeck/codec/session"
+	"tapedeck/codec/encoding/cdr"
+	format "tapedeck/codec/format/session"
 	"tapedeck/codec/store"
+	"tapedeck/codec/training/episode"
 	"tapedeck/config"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/geometry_msgs"

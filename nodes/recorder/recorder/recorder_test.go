@@ -20,7 +20,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/codec/series"
 	"tapedeck/config"
 	"tapedeck/msgs/std_msgs"

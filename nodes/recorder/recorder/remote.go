@@ -10,7 +10,7 @@ import (
 	srv "tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/msgs/std_srvs"
 	"tapedeck/msgs/tapedeck"
-	"tapedeck/nodes/internal/remote"
+	"tapedeck/nodes/internal/graph/remote"
 )
 
 // newRemotes returns the commands that control a running recorder.

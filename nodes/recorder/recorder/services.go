@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"tapedeck/bridge"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs"
 	srv "tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/msgs/std_srvs"
 	"tapedeck/msgs/tapedeck"
+	"tapedeck/nodes/internal/graph/remote"
+	"tapedeck/nodes/internal/graph/rosbag2compat"
 	"tapedeck/nodes/internal/human"
-	"tapedeck/nodes/internal/remote"
-	"tapedeck/nodes/internal/rosbag2compat"
 	"tapedeck/nodes/recorder/internal/queue"
 )
 

@@ -13,13 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	srv "tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/msgs/std_srvs"
 	"tapedeck/msgs/tapedeck"
-	"tapedeck/nodes/internal/remote"
+	"tapedeck/nodes/internal/graph/remote"
 	"tapedeck/nodes/recorder/internal/queue"
 )
 

@@ -13,7 +13,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/codec/series"
-	"tapedeck/nodes/internal/contract"
+	"tapedeck/nodes/internal/fleet/contract"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/recorder/internal/diskguard"
 	"tapedeck/nodes/recorder/internal/filewriter"

@@ -10,7 +10,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/config"
 	diag "tapedeck/msgs/diagnostic_msgs"
-	"tapedeck/nodes/internal/contract"
+	"tapedeck/nodes/internal/fleet/contract"
 	"tapedeck/nodes/internal/human"
 )
 

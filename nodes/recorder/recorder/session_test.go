@@ -14,7 +14,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	diag "tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/nodes/recorder/internal/queue"
 )

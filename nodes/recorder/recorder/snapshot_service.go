@@ -11,7 +11,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/rosbag2_interfaces"

@@ -17,7 +17,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/rosbag2_interfaces"

@@ -11,7 +11,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/config"
 	"tapedeck/msgs/printable"
 	"tapedeck/msgs/rosbag2_interfaces"
@@ -20,8 +20,8 @@ import (
 	"tapedeck/msgs/std_srvs"
 	"tapedeck/msgs/tapedeck"
 	"tapedeck/nodes/internal/graph"
+	"tapedeck/nodes/internal/graph/remote"
 	"tapedeck/nodes/internal/human"
-	"tapedeck/nodes/internal/remote"
 )
 
 // triggerOptions are the parameters of the subcommand.

@@ -11,10 +11,10 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/msgs/tapedeck"
-	"tapedeck/nodes/internal/remote"
+	"tapedeck/nodes/internal/graph/remote"
 )
 
 // A recorder of rosbag2, or one without the type of take_snapshot, answers by rosbag2's service.

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"tapedeck/bridge"
+	"tapedeck/nodes/internal/graph/remote"
 	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
-	"tapedeck/nodes/internal/remote"
 	"tapedeck/nodes/recorder/internal/subscription"
 )
 

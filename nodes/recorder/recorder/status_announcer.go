@@ -11,7 +11,7 @@ import (
 	rosbag2 "tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/std_msgs"
-	"tapedeck/nodes/internal/rosbag2compat"
+	"tapedeck/nodes/internal/graph/rosbag2compat"
 )
 
 // announcer publishes what happens to recordings: on events/write_split and events/rosbag2_messages_lost, as rosbag2

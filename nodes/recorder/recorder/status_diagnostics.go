@@ -5,8 +5,8 @@ import (
 	"time"
 
 	diag "tapedeck/msgs/diagnostic_msgs"
+	"tapedeck/nodes/internal/graph/rospub"
 	"tapedeck/nodes/internal/human"
-	"tapedeck/nodes/internal/rospub"
 	"tapedeck/nodes/recorder/internal/diskguard"
 	"tapedeck/nodes/recorder/internal/subscription"
 )

@@ -9,7 +9,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/nodes/recorder/internal/snapshot"
 )

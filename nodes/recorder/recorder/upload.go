@@ -12,7 +12,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/codec/store"
 	"tapedeck/codec/store/s3"
 	"tapedeck/config"

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"tapedeck/codec"
-	"tapedeck/codec/mcap"
-	"tapedeck/codec/record"
-	"tapedeck/codec/rosbag"
-	"tapedeck/codec/rosbag2"
+	"tapedeck/codec/format/mcap"
+	"tapedeck/codec/format/record"
+	"tapedeck/codec/format/rosbag"
+	"tapedeck/codec/format/rosbag2"
 	"tapedeck/test/bench/internal/harness"
 )
 

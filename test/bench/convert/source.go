@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"os"
 
-	"tapedeck/bridge/ros1"
+	"tapedeck/bridge/translate/ros1"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/sensor_msgs"

@@ -19,7 +19,7 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/frame"
 	"github.com/bluenviron/gomavlib/v3/pkg/streamwriter"
 
-	"tapedeck/bridge/realman/realmantest"
+	"tapedeck/bridge/device/realman/realmantest"
 )
 
 const (

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/dds"
+	"tapedeck/bridge/graph/dds"
 	"tapedeck/test/bench/internal/harness"
 )
 

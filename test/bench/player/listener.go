@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/dds"
+	"tapedeck/bridge/graph/dds"
 	"tapedeck/test/bench/internal/harness"
 )
 

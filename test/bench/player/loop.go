@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/dds"
+	"tapedeck/bridge/graph/dds"
 	"tapedeck/test/bench/internal/harness"
 )
 

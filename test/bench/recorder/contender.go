@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"tapedeck/codec"
-	"tapedeck/codec/record"
-	"tapedeck/codec/rosbag2"
+	"tapedeck/codec/format/record"
+	"tapedeck/codec/format/rosbag2"
 	"tapedeck/test/bench/internal/harness"
 	"tapedeck/test/bench/internal/ros2"
 )

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/dds"
+	"tapedeck/bridge/graph/dds"
 )
 
 // receive is a process that receives a load and does nothing with it. When it is interrupted it writes to path how many

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/dds"
+	"tapedeck/bridge/graph/dds"
 	"tapedeck/codec"
 	"tapedeck/test/bench/internal/harness"
 )

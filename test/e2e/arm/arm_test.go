@@ -16,8 +16,8 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
-	"tapedeck/bridge/dds"
-	"tapedeck/bridge/realman/realmantest"
+	"tapedeck/bridge/device/realman/realmantest"
+	"tapedeck/bridge/graph/dds"
 	"tapedeck/codec"
 	diag "tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/msgs/geometry_msgs"

@@ -20,7 +20,7 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/streamwriter"
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/bridge/realman/realmantest"
+	"tapedeck/bridge/device/realman/realmantest"
 )
 
 // pictures is the number of images of a camera, each different.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/codec/align"
-	"tapedeck/codec/episode"
-	"tapedeck/codec/session"
+	"tapedeck/codec/format/session"
+	"tapedeck/codec/training/align"
+	"tapedeck/codec/training/episode"
 	"tapedeck/test/internal/process"
 )
 

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
-	"tapedeck/codec/rosbag2"
+	"tapedeck/codec/encoding/cdr"
+	"tapedeck/codec/format/rosbag2"
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/geometry_msgs"

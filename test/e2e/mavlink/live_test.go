@@ -16,7 +16,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
-	"tapedeck/bridge/dds"
+	"tapedeck/bridge/graph/dds"
 	"tapedeck/codec"
 	diag "tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/msgs/mavros_msgs"

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	rosbag2 "tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/msgs/rosgraph_msgs"
 	"tapedeck/msgs/std_msgs"

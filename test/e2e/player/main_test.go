@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/dds"
-	"tapedeck/codec/cdr"
+	"tapedeck/bridge/graph/dds"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs"
 	"tapedeck/test/internal/process"
 )

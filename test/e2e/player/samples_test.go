@@ -13,11 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/apollo"
-	"tapedeck/bridge/carla"
-	"tapedeck/bridge/ros1"
+	"tapedeck/bridge/translate/apollo"
+	"tapedeck/bridge/translate/carla"
+	"tapedeck/bridge/translate/ros1"
 	"tapedeck/codec"
-	layout "tapedeck/codec/carla"
+	layout "tapedeck/codec/format/carla"
 	"tapedeck/test/samples/generate"
 )
 

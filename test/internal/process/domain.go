@@ -35,7 +35,7 @@ func Isolate() {
 
 // Domain returns the id of a ROS domain that this process has not used lately.
 func Domain() int {
-	// the tests of bridge/dds, which count ports, have those from 100 on
+	// the tests of bridge/graph/dds, which count ports, have those from 100 on
 	return 20 + (os.Getpid()+int(domains.Add(1)))%80
 }
 

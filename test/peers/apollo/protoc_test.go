@@ -16,12 +16,12 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
 
-	"tapedeck/bridge/apollo"
 	"tapedeck/bridge/bridgetest"
+	"tapedeck/bridge/translate/apollo"
 	"tapedeck/codec"
-	"tapedeck/codec/mcap"
-	"tapedeck/codec/record"
-	"tapedeck/codec/rosbag2"
+	"tapedeck/codec/format/mcap"
+	"tapedeck/codec/format/record"
+	"tapedeck/codec/format/rosbag2"
 	"tapedeck/test/samples/generate"
 )
 

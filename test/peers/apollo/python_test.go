@@ -13,10 +13,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/bridge/apollo"
 	"tapedeck/bridge/bridgetest"
+	"tapedeck/bridge/translate/apollo"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/test/samples"
 )
 

@@ -14,8 +14,8 @@ import (
 
 	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
-	"tapedeck/codec/carla"
-	"tapedeck/codec/carla/query"
+	"tapedeck/codec/format/carla"
+	"tapedeck/codec/format/carla/query"
 	"tapedeck/test/samples"
 )
 

@@ -1,5 +1,5 @@
-// Package cdr tests codec/cdr and the generated types of msgs on all message types: against each other, against
-// Foxglove's implementation in TypeScript, and on payloads that ROS 2 recorded.
+// Package cdr tests codec/encoding/cdr and the generated types of msgs on all message types: against each other,
+// against Foxglove's implementation in TypeScript, and on payloads that ROS 2 recorded.
 package cdr
 
 import (
@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs"
 	"tapedeck/test/internal/process"
 	"tapedeck/test/samples/random"

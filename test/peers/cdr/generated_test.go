@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/apollo"
+	"tapedeck/bridge/translate/apollo"
 	"tapedeck/codec"
-	"tapedeck/codec/record"
+	"tapedeck/codec/format/record"
 	"tapedeck/test/samples"
 )
 

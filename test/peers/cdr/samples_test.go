@@ -12,7 +12,7 @@ import (
 	"github.com/foxglove/mcap/go/mcap"
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/test/samples"

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/mcap"
-	"tapedeck/codec/record"
+	"tapedeck/codec/format/mcap"
+	"tapedeck/codec/format/record"
 	"tapedeck/test/internal/process"
 	"tapedeck/test/samples"
 	"tapedeck/test/samples/generate"

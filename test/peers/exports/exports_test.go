@@ -19,8 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
-	"tapedeck/codec/mcap"
+	"tapedeck/codec/encoding/cdr"
+	"tapedeck/codec/format/mcap"
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/geometry_msgs"

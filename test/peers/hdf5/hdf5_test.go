@@ -16,10 +16,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/codec/align"
-	"tapedeck/codec/episode"
-	"tapedeck/codec/hdf5"
-	"tapedeck/codec/session"
+	"tapedeck/codec/format/hdf5"
+	"tapedeck/codec/format/session"
+	"tapedeck/codec/training/align"
+	"tapedeck/codec/training/episode"
 	"tapedeck/test/samples"
 )
 

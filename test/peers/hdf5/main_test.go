@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"tapedeck/codec/hdf5"
+	"tapedeck/codec/format/hdf5"
 	"tapedeck/test/internal/process"
 )
 

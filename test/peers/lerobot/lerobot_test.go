@@ -1,4 +1,5 @@
-// Package lerobot tests codec/lerobot against other programs: hyparquet reads its tables, and ffprobe its videos.
+// Package lerobot tests codec/format/lerobot against other programs: hyparquet reads its tables, and ffprobe its
+// videos.
 package lerobot
 
 import (
@@ -21,9 +22,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/codec/align"
-	"tapedeck/codec/episode"
-	"tapedeck/codec/lerobot"
+	"tapedeck/codec/format/lerobot"
+	"tapedeck/codec/training/align"
+	"tapedeck/codec/training/episode"
 	"tapedeck/test/internal/process"
 )
 

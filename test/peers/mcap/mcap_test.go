@@ -1,5 +1,5 @@
-// Package mcap tests codec/mcap and codec/rosbag2 against the implementation of MCAP in TypeScript, on what they write
-// and on what ROS 2 recorded.
+// Package mcap tests codec/format/mcap and codec/format/rosbag2 against the implementation of MCAP in TypeScript, on
+// what they write and on what ROS 2 recorded.
 package mcap
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/mcap"
-	"tapedeck/codec/rosbag2"
+	"tapedeck/codec/format/mcap"
+	"tapedeck/codec/format/rosbag2"
 	"tapedeck/test/internal/process"
 	"tapedeck/test/samples"
 )

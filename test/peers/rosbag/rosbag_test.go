@@ -1,5 +1,5 @@
-// Package rosbag tests codec/rosbag and bridge/ros1 against ROS 1's own library for bags and against Foxglove's, on
-// what they write and on real bags.
+// Package rosbag tests codec/format/rosbag and bridge/translate/ros1 against ROS 1's own library for bags and against
+// Foxglove's, on what they write and on real bags.
 package rosbag
 
 import (
@@ -22,9 +22,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/ros1"
+	"tapedeck/bridge/translate/ros1"
 	"tapedeck/codec"
-	"tapedeck/codec/rosbag"
+	"tapedeck/codec/format/rosbag"
 	"tapedeck/msgs"
 	"tapedeck/test/internal/process"
 	"tapedeck/test/samples/generate"

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/mcap"
+	"tapedeck/codec/format/mcap"
 	"tapedeck/test/internal/process"
 )
 

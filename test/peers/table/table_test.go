@@ -1,5 +1,5 @@
-// Package table tests codec/table against other programs: DuckDB and hyparquet read Parquet, Python's own modules CSV
-// and JSON.
+// Package table tests codec/format/table against other programs: DuckDB and hyparquet read Parquet, Python's own
+// modules CSV and JSON.
 package table
 
 import (
@@ -15,10 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
-	"tapedeck/codec/table"
+	"tapedeck/codec/encoding/cdr"
+	"tapedeck/codec/format/table"
 	"tapedeck/msgs/rosidl"
-	"tapedeck/msgs/wire"
+	"tapedeck/msgs/rosidl/wire"
 	"tapedeck/test/internal/process"
 )
 
@@ -364,7 +364,8 @@ func TestPython(t *testing.T) {
 	require.Equal(t, []any{1.0, 2.0, 3.0}, lines[0].Message["pixels"])
 }
 
-// TestBounds looks whether DuckDB finds what it may leave out by the bounds of columns. NaN is greater than all numbers.
+// TestBounds looks whether DuckDB finds what it may leave out by the bounds of columns. NaN is greater than all
+// numbers.
 func TestBounds(t *testing.T) {
 	dir := process.Modules(t, notRead)
 	c := &codec.Channel{Topic: "/t", Type: "p/msg/T", Encoding: codec.EncodingCDR, Schema: codec.Schema{

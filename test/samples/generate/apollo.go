@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
 
-	"tapedeck/bridge/apollo"
+	"tapedeck/bridge/translate/apollo"
 	"tapedeck/codec"
 	"tapedeck/msgs"
 )

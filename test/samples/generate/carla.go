@@ -5,10 +5,10 @@ import (
 	"math"
 	"time"
 
-	bridge "tapedeck/bridge/carla"
+	bridge "tapedeck/bridge/translate/carla"
 	"tapedeck/codec"
-	"tapedeck/codec/carla"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
+	"tapedeck/codec/format/carla"
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/nav_msgs"

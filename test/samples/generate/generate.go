@@ -23,8 +23,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"tapedeck/codec/mcap"
-	"tapedeck/codec/rosbag2"
+	"tapedeck/codec/format/mcap"
+	"tapedeck/codec/format/rosbag2"
 	"tapedeck/test/samples"
 )
 

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/rosbag"
-	"tapedeck/codec/session"
+	"tapedeck/codec/format/rosbag"
+	"tapedeck/codec/format/session"
 	"tapedeck/test/samples"
 )
 

@@ -14,7 +14,7 @@ import (
 )
 
 // flight writes 10 s of a PX4 quadrotor on a steady course, as a log of MAVLink 2. The values are those that
-// TestKnownLog of bridge/mavros expects.
+// TestKnownLog of bridge/translate/mavros expects.
 func flight(path string) error {
 	messages := &dialect.ReadWriter{Dialect: common.Dialect}
 	if err := messages.Initialize(); err != nil {

@@ -11,9 +11,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"tapedeck/codec/align"
-	"tapedeck/codec/episode"
-	"tapedeck/codec/session"
+	"tapedeck/codec/format/session"
+	"tapedeck/codec/training/align"
+	"tapedeck/codec/training/episode"
 )
 
 // pictures are frames that are kept.

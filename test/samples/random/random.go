@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs/rosidl"
 )
 

@@ -24,7 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/mcap"
+	"tapedeck/codec/format/mcap"
 	"tapedeck/codec/store/storetest"
 	"tapedeck/test/internal/disk"
 	"tapedeck/test/internal/process"

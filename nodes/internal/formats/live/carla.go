@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"tapedeck/bridge/carla"
+	"tapedeck/bridge/translate/carla"
 	"tapedeck/codec"
-	layout "tapedeck/codec/carla"
+	layout "tapedeck/codec/format/carla"
 )
 
 // Composer writes ROS 2 messages in a format whose own messages are each composed of several of them.

@@ -3,9 +3,9 @@ package live
 import (
 	"encoding/json"
 
-	"tapedeck/bridge/robot"
+	"tapedeck/bridge/translate/robot"
 	"tapedeck/codec"
-	"tapedeck/codec/session"
+	"tapedeck/codec/format/session"
 )
 
 // recordSessions is Format.Robot of sessions.

@@ -12,8 +12,8 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/nodes/internal/contract"
-	"tapedeck/nodes/internal/pattern"
+	"tapedeck/nodes/internal/filter/pattern"
+	"tapedeck/nodes/internal/fleet/contract"
 	"tapedeck/nodes/recorder/internal/queue"
 )
 

@@ -15,7 +15,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
+	"tapedeck/codec/encoding/cdr"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/rosgraph_msgs"
 	"tapedeck/nodes/recorder/internal/filewriter"

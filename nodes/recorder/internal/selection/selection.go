@@ -11,7 +11,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/graph"
-	"tapedeck/nodes/internal/rospub"
+	"tapedeck/nodes/internal/graph/rospub"
 )
 
 // Selection decides which topics are recorded.

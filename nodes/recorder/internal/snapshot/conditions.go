@@ -6,8 +6,8 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
-	"tapedeck/nodes/internal/condition"
+	"tapedeck/codec/encoding/cdr"
+	"tapedeck/nodes/internal/filter/condition"
 	"tapedeck/nodes/recorder/internal/intake"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/nodes/internal/condition"
+	"tapedeck/nodes/internal/filter/condition"
 	"tapedeck/nodes/internal/formats/live"
 	"tapedeck/nodes/recorder/internal/filewriter"
 	"tapedeck/nodes/recorder/internal/intake"

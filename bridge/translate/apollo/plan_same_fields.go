@@ -1,0 +1,123 @@
+package apollo
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"tapedeck/codec"
+	"tapedeck/codec/format/record"
+	"tapedeck/msgs/plural"
+	"tapedeck/msgs/rosidl"
+	"tapedeck/msgs/rosidl/wire"
+)
+
+// Keys of the metadata of a Protocol Buffers channel that FromROS2 made.
+const (
+	// MetadataROSType is the ROS 2 type, "sensor_msgs/msg/Imu".
+	MetadataROSType = "ros2.type"
+	// MetadataROSDefinition is its concatenated definition.
+	MetadataROSDefinition = "ros2.definition"
+)
+
+// sameFields returns the translation of a channel without a counterpart in Apollo, to messages with the same fields.
+func sameFields(library *rosidl.Library, c *codec.Channel) (*outgoingChannel, error) {
+	name, files, err := record.Describe(library, c.Type)
+	if err != nil {
+		return nil, err
+	}
+	target := targetOf(c, name, files)
+	target.QoS = c.QoS
+	if err := remember(target, library, c); err != nil {
+		return nil, err
+	}
+	p, err := planOf(library, c.Type, target)
+	if err != nil {
+		return nil, err
+	}
+	return &outgoingChannel{target: target, begin: p.begin}, nil
+}
+
+// remember stores the type and the definition of the channel c in the metadata of the target.
+func remember(target *codec.Channel, library *rosidl.Library, c *codec.Channel) error {
+	text := string(c.Schema.Data)
+	if c.Schema.Encoding != codec.SchemaROS2Msg || text == "" {
+		var err error
+		if text, err = library.Concatenated(c.Type); err != nil {
+			return err
+		}
+	}
+	if target.Metadata == nil {
+		target.Metadata = map[string]string{}
+	}
+	target.Metadata[MetadataROSType], target.Metadata[MetadataROSDefinition] = c.Type, text
+	return nil
+}
+
+func (p *plan) begin(*outgoing) translation {
+	d := new(wire.Decoder)
+	return func(out, payload []byte) ([]byte, error) { return p.encodePayload(out, d, payload) }
+}
+
+// planOf returns the plan for a ROS 2 type and the messages of a channel, which must have the same fields.
+func planOf(library *rosidl.Library, typeName string, c *codec.Channel) (*plan, error) {
+	d, err := descriptorOf(c)
+	if err != nil {
+		return nil, err
+	}
+	return planner{library, map[string]*plan{}}.plan(typeName, d)
+}
+
+type planner struct {
+	library *rosidl.Library
+	known   map[string]*plan
+}
+
+func (p planner) plan(typeName string, d protoreflect.MessageDescriptor) (*plan, error) {
+	m, err := p.library.Message(typeName)
+	if err != nil {
+		return nil, err
+	}
+	made := p.known[m.Name]
+	if made != nil {
+		return made, nil
+	}
+	made = &plan{name: m.Name, descriptor: d}
+	if d.Fields().Len() != len(m.Fields) {
+		return nil, fmt.Errorf("%s has %s, but %s %d", d.FullName(), plural.Count(d.Fields().Len(), "field"), m.Name,
+			len(m.Fields))
+	}
+	for i, field := range m.Fields {
+		f := planField{Type: field.Type, name: field.Name}
+		f.describe(d.Fields().Get(i))
+		f.bytes = f.Shape != rosidl.Single && f.kind == protoreflect.BytesKind
+		f.list = f.Shape != rosidl.Single && !f.bytes
+		if !f.bytes {
+			f.width = f.Kind.Size()
+		}
+		if string(f.descriptor.Name()) != f.name || f.list != f.descriptor.IsList() ||
+			f.kind != kinds[f.Kind] && !f.bytes || f.bytes && f.Kind.Size() != 1 {
+			return nil, fmt.Errorf("field %s of %s differs from that of %s", f.descriptor.Name(), d.FullName(), m.Name)
+		}
+		if f.Kind == rosidl.Nested {
+			if f.message, err = p.plan(f.Message, f.descriptor.Message()); err != nil {
+				return nil, err
+			}
+		}
+		made.fields = append(made.fields, f)
+	}
+	made.finish()
+	p.known[m.Name] = made
+	return made, nil
+}
+
+// kinds are the kinds that record.Describe uses for those of ROS 2.
+var kinds = map[rosidl.Kind]protoreflect.Kind{
+	rosidl.Bool: protoreflect.BoolKind, rosidl.Byte: protoreflect.Uint32Kind, rosidl.Char: protoreflect.Uint32Kind,
+	rosidl.Int8: protoreflect.Int32Kind, rosidl.Uint8: protoreflect.Uint32Kind, rosidl.Int16: protoreflect.Int32Kind,
+	rosidl.Uint16: protoreflect.Uint32Kind, rosidl.Int32: protoreflect.Int32Kind,
+	rosidl.Uint32: protoreflect.Uint32Kind, rosidl.Int64: protoreflect.Int64Kind,
+	rosidl.Uint64: protoreflect.Uint64Kind, rosidl.Float32: protoreflect.FloatKind,
+	rosidl.Float64: protoreflect.DoubleKind, rosidl.String: protoreflect.StringKind,
+	rosidl.WString: protoreflect.StringKind, rosidl.Nested: protoreflect.MessageKind,
+}

@@ -1,0 +1,232 @@
+package apollo
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"tapedeck/bridge/bridgetest"
+	"tapedeck/codec"
+	"tapedeck/codec/encoding/cdr"
+	"tapedeck/msgs"
+	"tapedeck/msgs/rosidl"
+	"tapedeck/test/samples/random"
+)
+
+// oddTypes have rare features of ROS 2 types.
+const oddTypes = `bool flag
+byte raw
+char letter
+byte[] raws
+char[4] letters
+uint8[<=5] few
+int8[3] small
+int8 least
+int16[] shorts
+uint16 short
+int64[2] wide
+uint64[] wider
+float32[2] halves
+float64[] doubles
+bool[3] flags
+bool[] more
+string<=20 name
+string[] names
+string[2] pair
+wstring text
+wstring[] texts
+Empty nothing
+Empty[] nothings
+Empty[2] two
+Inner inner
+Inner[] inners
+Inner[<=2] bounded
+Inner[2] both
+builtin_interfaces/Time stamp
+builtin_interfaces/Duration[] spans
+================================================================================
+MSG: odd_msgs/Empty
+================================================================================
+MSG: odd_msgs/Inner
+uint8 a
+float64 b
+string c
+int8[] d
+`
+
+// thereAndBack translates payloads of a ROS 2 channel to Protocol Buffers and back.
+type thereAndBack struct {
+	there, back             func(*codec.Message) ([]codec.Message, error)
+	source, middle, restore *codec.Channel
+	losses                  func() []codec.Loss
+}
+
+func newThereAndBack(t testing.TB, r codec.Reader, source *codec.Channel) *thereAndBack {
+	t.Helper()
+	from, topics := bridgetest.Announce(t, r, FromROS2, source)
+	require.Len(t, topics, 1)
+	middle := topics[0].Channel
+	require.Equal(t, codec.EncodingProtobuf, middle.Encoding)
+	to, topics := bridgetest.Announce(t, nil, ToROS2, middle)
+	return &thereAndBack{from.Begin(nil), to.Begin(nil), source, middle, topics[0].Channel, from.Losses}
+}
+
+func (b *thereAndBack) middleOf(t testing.TB, payload []byte) *codec.Message {
+	t.Helper()
+	out, err := b.there(&codec.Message{Channel: b.source, LogTime: 5e9, PublishTime: 4e9, Data: payload})
+	require.NoError(t, err)
+	require.Len(t, out, 1)
+	require.Equal(t, b.middle, out[0].Channel)
+	require.EqualValues(t, 5e9, out[0].LogTime)
+	require.EqualValues(t, 4e9, out[0].PublishTime)
+	return &out[0]
+}
+
+func (b *thereAndBack) again(t testing.TB, payload []byte) []byte {
+	t.Helper()
+	out, err := b.back(b.middleOf(t, payload))
+	require.NoError(t, err)
+	require.NotEmpty(t, out)
+	require.Equal(t, b.restore, out[0].Channel)
+	return out[0].Data
+}
+
+func channelOf(t testing.TB, library *rosidl.Library, topic, typeName string) *codec.Channel {
+	t.Helper()
+	c, err := codec.NewChannel(library, topic, typeName, codec.DefaultQoS())
+	require.NoError(t, err)
+	return c
+}
+
+// TestGenerated translates messages of all types there and back. The messages in between match their description.
+func TestGenerated(t *testing.T) {
+	odd, err := rosidl.ParseConcatenated("odd_msgs/msg/Odd", oddTypes)
+	require.NoError(t, err)
+	libraries := map[string]*rosidl.Library{"odd_msgs/msg/Odd": odd, "odd_msgs/msg/Empty": odd}
+	own := msgs.Release("")
+	for _, name := range own.Types() {
+		if strings.Contains(name, "/msg/") {
+			libraries[name] = own
+		}
+	}
+	libraries["std_srvs/srv/SetBool_Request"], libraries["std_srvs/srv/Trigger_Event"] = own, own
+	require.Greater(t, len(libraries), 100)
+	count := 20
+	if testing.Short() {
+		count = 4
+	}
+	for name, library := range libraries {
+		t.Run(name, func(t *testing.T) {
+			channel := channelOf(t, library, "/topic", name)
+			channel.Metadata = map[string]string{"kept": "yes"}
+			made, err := sameFields(library, channel)
+			require.NoError(t, err)
+			d, err := descriptorOf(made.target)
+			require.NoError(t, err)
+			back, err := restored(made.target)
+			require.NoError(t, err)
+			require.Equal(t, channel, back.targets[0])
+			schema, err := cdr.NewSchema(library, name)
+			require.NoError(t, err)
+			source := random.Source{Rand: rand.New(rand.NewPCG(1, 2)), Library: library, Unicode: true, Spread: true}
+			translate := made.begin(nil)
+			for range count {
+				message, err := source.Message(name)
+				require.NoError(t, err)
+				payload, err := schema.Encode(message)
+				require.NoError(t, err)
+				encoded, err := translate(nil, payload)
+				require.NoError(t, err)
+
+				read := dynamicpb.NewMessage(d)
+				require.NoError(t, proto.Unmarshal(encoded, read))
+				require.Empty(t, read.GetUnknown())
+				requireFields(t, message, read)
+				for _, options := range []proto.MarshalOptions{{}, {Deterministic: true}} { // in another order, perhaps
+					again, err := options.Marshal(read)
+					require.NoError(t, err)
+					require.Len(t, again, len(encoded))
+					decoded, err := restoredPayload(back, again)
+					require.NoError(t, err)
+					require.Equal(t, payload, decoded)
+				}
+				decoded, err := restoredPayload(back, encoded)
+				require.NoError(t, err)
+				require.Equal(t, payload, decoded)
+			}
+		})
+	}
+}
+
+func restoredPayload(r *channel, encoded []byte) ([]byte, error) {
+	c := new(codec.Channel)
+	to := &toROS2{channels: map[*codec.Channel]*channel{c: r}}
+	out, err := to.Begin(nil)(&codec.Message{Channel: c, Data: encoded})
+	if err != nil {
+		return nil, err
+	}
+	return out[0].Data, nil
+}
+
+// requireFields compares a ROS 2 message with one of Protocol Buffers, by the names of fields.
+func requireFields(t *testing.T, want *cdr.Struct, got protoreflect.Message) {
+	t.Helper()
+	require.Equal(t, len(want.Fields), got.Descriptor().Fields().Len())
+	for _, f := range want.Fields {
+		field := got.Descriptor().Fields().ByName(protoreflect.Name(f.Name))
+		require.NotNil(t, field, f.Name)
+		require.Equal(t, fmt.Sprint(plain(f.Value)), fmt.Sprint(plainProto(field, got.Get(field))), f.Name)
+		if !field.IsList() {
+			require.True(t, got.Has(field), f.Name)
+		}
+	}
+}
+
+// plain converts a value to lists of names and values.
+func plain(v any) any {
+	switch v := v.(type) {
+	case *cdr.Struct:
+		var all []any
+		for _, f := range v.Fields {
+			all = append(all, f.Name, plain(f.Value))
+		}
+		return all
+	case []*cdr.Struct:
+		var all []any
+		for _, m := range v {
+			all = append(all, plain(m))
+		}
+		return all
+	}
+	return v
+}
+
+func plainProto(f protoreflect.FieldDescriptor, v protoreflect.Value) any {
+	if f.IsList() {
+		var all []any
+		for i := range v.List().Len() {
+			all = append(all, plainOne(v.List().Get(i)))
+		}
+		return all
+	}
+	return plainOne(v)
+}
+
+func plainOne(v protoreflect.Value) any {
+	m, ok := v.Interface().(protoreflect.Message)
+	if !ok {
+		return v.Interface()
+	}
+	var all []any
+	for i := range m.Descriptor().Fields().Len() {
+		f := m.Descriptor().Fields().Get(i)
+		all = append(all, string(f.Name()), plainProto(f, m.Get(f)))
+	}
+	return all
+}

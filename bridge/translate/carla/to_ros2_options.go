@@ -1,0 +1,94 @@
+package carla
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tapedeck/codec/format/carla"
+	"tapedeck/msgs/geometry_msgs"
+)
+
+// ReadOptions change how a log is read. The zero value reads all of it as it is.
+type ReadOptions struct {
+	// Rate, unless it is 0, is how many times a second poses and twists are interpolated between frames, instead of
+	// once a frame. The clock is then sent as often, besides once a frame.
+	Rate float64
+	// Follow is the id or the role_name of an actor that the spectator follows, from behind and above as in CARLA's
+	// replayer; "" is none.
+	Follow string
+	// IgnoreHero leaves out the vehicles with the role_name hero.
+	IgnoreHero bool
+	// IgnoreSpectator leaves out the places of the spectator.
+	IgnoreSpectator bool
+}
+
+// behind is the pose of the spectator relative to the actor that it follows: 10 m behind and 5 m above it, looking down
+// by 25 degrees.
+var behind = pose(carla.Vector{X: -1000, Z: 500}, carla.Vector{Y: -25})
+
+// followed returns the id of the actor to follow, 0 for none.
+func (o ReadOptions) followed(actors []*actorSurvey) (uint32, error) {
+	if o.Follow == "" {
+		return 0, nil
+	}
+	var there []string
+	for _, a := range actors {
+		if a.kind != vehicle && a.kind != walker {
+			continue
+		}
+		id := strconv.FormatUint(uint64(a.id), 10)
+		if o.Follow == id || o.Follow == a.role {
+			return a.id, nil
+		}
+		if a.role != "" {
+			id += " (" + a.role + ")"
+		}
+		there = append(there, id)
+	}
+	return 0, fmt.Errorf("there is no vehicle or walker %q to follow; there are %s", o.Follow,
+		strings.Join(slices.Compact(there), ", "))
+}
+
+// ignores reports whether an actor is left out.
+func (o ReadOptions) ignores(a *actorSurvey) bool {
+	return o.IgnoreHero && a.kind == vehicle && a.role == "hero"
+}
+
+// steps are the times of interpolated poses, multiples of 1/rate; none with the rate 0.
+type steps struct{ rate float64 }
+
+// longestGap is the longest time between two frames, in s, that is interpolated.
+const longestGap = 1
+
+// between returns the numbers of the first and last step after the time a and up to the time b, in s of simulation.
+func (s steps) between(a, b float64) (first, last int64) {
+	const rounding = 1e-6
+	if s.rate == 0 || !(b > a && b-a <= longestGap && b < math.MaxInt32) {
+		return 1, 0
+	}
+	return int64(math.Floor(a*s.rate+rounding)) + 1, int64(math.Floor(b*s.rate + rounding))
+}
+
+// at returns the time of a step, in s.
+func (s steps) at(n int64) float64 { return float64(n) / s.rate }
+
+// slerp returns the orientation on the shorter way from a to b, at 0 to 1.
+func slerp(a, b geometry_msgs.Quaternion, at float64) geometry_msgs.Quaternion {
+	dot := a.X*b.X + a.Y*b.Y + a.Z*b.Z + a.W*b.W
+	if dot < 0 {
+		b, dot = geometry_msgs.Quaternion{X: -b.X, Y: -b.Y, Z: -b.Z, W: -b.W}, -dot
+	}
+	p, q := 1-at, at
+	if angle := math.Acos(min(dot, 1)); angle > 1e-6 {
+		p, q = math.Sin(p*angle)/math.Sin(angle), math.Sin(q*angle)/math.Sin(angle)
+	}
+	return geometry_msgs.Quaternion{X: p*a.X + q*b.X, Y: p*a.Y + q*b.Y, Z: p*a.Z + q*b.Z, W: p*a.W + q*b.W}
+}
+
+// between returns what lies between a and b, at 0 to 1.
+func between(a, b geometry_msgs.Vector3, at float64) geometry_msgs.Vector3 {
+	return geometry_msgs.Vector3{X: a.X + at*(b.X-a.X), Y: a.Y + at*(b.Y-a.Y), Z: a.Z + at*(b.Z-a.Z)}
+}

@@ -1,0 +1,232 @@
+package carla
+
+import (
+	"fmt"
+	"strings"
+
+	"tapedeck/codec"
+	"tapedeck/codec/format/carla"
+)
+
+// survey has the actors of a log, and how many messages it will become.
+type survey struct {
+	header  carla.Header
+	profile carla.Profile
+
+	frames       uint64
+	poses        uint64  // of each actor: one a frame, or one a step
+	before       uint64  // poses before the frame
+	clocks       uint64  // messages on /clock
+	elapsed      float64 // of the frame, in s
+	steps        steps
+	actors       []*actorSurvey // in the order in which they appeared
+	byID         map[uint32]*actorSurvey
+	lists        uint64 // frames in which actors come, go or are attached
+	places       uint64 // frames with places of actors
+	lights       uint64 // frames with states of traffic lights
+	lightChanges uint64 // frames in which traffic lights come or go
+	fixed        uint64 // frames in which something that does not move comes or goes
+	weathers     uint64
+}
+
+// actorSurvey is an actor, with its frames and messages.
+type actorSurvey struct {
+	id         uint32
+	kind       kind
+	role       string
+	frames     uint64 // in which it is alive
+	since      uint64 // the frame in which it appeared, counted here; 0 when it is not alive
+	poses      uint64 // while it is alive
+	posesSince uint64 // survey.poses before it appeared
+	collisions uint64
+	boxed      bool // has markers
+}
+
+// newSurvey reads the log whose packets are on a channel.
+func newSurvey(r codec.Reader, c *codec.Channel, steps steps) (*survey, error) {
+	s := &survey{byID: map[uint32]*actorSurvey{}, steps: steps}
+	var err error
+	if s.header, s.profile, err = carla.ParseChannel(c); err != nil {
+		return nil, err
+	}
+	d := carla.Decoder{Profile: s.profile}
+	q := codec.Query{Topics: func(o *codec.Channel) bool { return o == c }, Damaged: func(error) {}}
+	for m, err := range codec.Messages(r, q) {
+		if err != nil {
+			return nil, fmt.Errorf("look for its actors: %w", err)
+		}
+		s.add(m.Data, &d)
+	}
+	s.frames++
+	s.before = s.poses
+	for _, a := range s.actors {
+		s.end(a)
+	}
+	s.frames--
+	return s, nil
+}
+
+// add adds a frame. Errors are reported when the frame is translated.
+func (s *survey) add(frame []byte, d *carla.Decoder) {
+	s.frames++
+	s.before = s.poses
+	var changed changes
+	for len(frame) > 0 {
+		k, rest, err := carla.NextPacket(frame)
+		if err != nil {
+			break
+		}
+		frame = rest
+		if k.ID == carla.IDFrameStart {
+			if b, err := d.Decode(k); err == nil {
+				s.step(b.(*carla.FrameStart).Elapsed)
+			}
+		}
+		if k.Empty() {
+			continue
+		}
+		switch k.ID {
+		case carla.IDPosition:
+			s.places += s.poses - s.before
+		case carla.IDState:
+			s.lights++
+		case carla.IDWeather:
+			s.weathers++
+		case carla.IDEventAdd, carla.IDEventDel, carla.IDEventParent, carla.IDCollision,
+			carla.IDBoundingBox:
+			if b, err := d.Decode(k); err == nil {
+				s.apply(b)
+				changed.add(b, s.byID)
+			}
+		}
+	}
+	for _, c := range []struct {
+		changed bool
+		count   *uint64
+	}{{changed.actors, &s.lists}, {changed.lights, &s.lightChanges}, {changed.fixed, &s.fixed}} {
+		if c.changed {
+			*c.count++
+		}
+	}
+}
+
+func (s *survey) apply(b carla.Body) {
+	switch l := b.(type) {
+	case *carla.EventAddList:
+		for i := range *l {
+			s.appear(&(*l)[i])
+		}
+	case *carla.EventDelList:
+		for _, id := range *l {
+			if a := s.byID[uint32(id)]; a != nil {
+				s.end(a)
+			}
+		}
+	case *carla.CollisionList:
+		for _, r := range *l {
+			if a := s.byID[r.Actor1]; a != nil {
+				a.collisions++
+			}
+		}
+	case *carla.BoundingBoxList:
+		for i := range *l {
+			if a := s.byID[(*l)[i].Actor]; a != nil {
+				a.boxed = a.boxed || boxed(a.kind, &(*l)[i])
+			}
+		}
+	}
+}
+
+func (s *survey) appear(e *carla.EventAdd) {
+	a := s.byID[e.Actor]
+	if a == nil {
+		a = &actorSurvey{id: e.Actor}
+		s.byID[e.Actor] = a
+		s.actors = append(s.actors, a)
+	}
+	if a.since == 0 {
+		a.since, a.posesSince = s.frames, s.before
+	}
+	a.kind, a.role = kindOf(e), e.Attribute("role_name")
+}
+
+// end marks an actor as dead from this frame on.
+func (s *survey) end(a *actorSurvey) {
+	if a.since != 0 {
+		a.frames += s.frames - a.since
+		a.poses += s.before - a.posesSince
+		a.since = 0
+	}
+}
+
+// step counts the poses and clocks up to a frame.
+func (s *survey) step(elapsed float64) {
+	s.clocks++
+	if s.steps.rate == 0 || s.frames == 1 {
+		s.poses++
+	} else if first, last := s.steps.between(s.elapsed, elapsed); first <= last {
+		s.poses += uint64(last - first + 1)
+		s.clocks += uint64(last - first)
+		if s.steps.at(last) < elapsed {
+			s.clocks++
+		}
+	}
+	s.elapsed = elapsed
+}
+
+// kind decides which messages an actor becomes.
+type kind int
+
+const (
+	thing kind = iota // has a fixed place
+	vehicle
+	walker
+	spectator
+	light
+	sensor
+)
+
+func kindOf(e *carla.EventAdd) kind {
+	switch {
+	case e.Type == carla.ActorVehicle:
+		return vehicle
+	case e.Type == carla.ActorWalker:
+		return walker
+	case e.Type == carla.ActorTrafficLight:
+		return light
+	case e.Type == carla.ActorSensor || strings.HasPrefix(e.BlueprintID, "sensor."):
+		return sensor
+	case e.BlueprintID == "spectator":
+		return spectator
+	}
+	return thing
+}
+
+// changes are the changes in a frame.
+type changes struct{ actors, lights, fixed bool }
+
+// add adds the changes of a packet.
+func (c *changes) add(b carla.Body, actors map[uint32]*actorSurvey) {
+	var ids []uint32
+	switch l := b.(type) {
+	case *carla.EventAddList:
+		for i := range *l {
+			ids = append(ids, (*l)[i].Actor)
+		}
+	case *carla.EventDelList:
+		for _, id := range *l {
+			ids = append(ids, uint32(id))
+		}
+	case *carla.EventParentList:
+		for _, r := range *l {
+			ids = append(ids, r.Actor)
+		}
+	}
+	for _, id := range ids {
+		c.actors = true
+		if a := actors[id]; a != nil {
+			c.lights = c.lights || a.kind == light
+			c.fixed = c.fixed || a.kind == thing || a.kind == light || a.kind == sensor
+		}
+	}
+}

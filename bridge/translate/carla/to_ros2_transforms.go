@@ -1,0 +1,202 @@
+package carla
+
+import (
+	"math"
+
+	"tapedeck/codec/format/carla"
+	"tapedeck/msgs/geometry_msgs"
+	"tapedeck/msgs/std_msgs"
+)
+
+// follow updates the tracks of all actors.
+func (r *reading) follow() {
+	if r.bodies.changes.actors {
+		for id := range r.tracks {
+			if r.state.Actors[id] == nil {
+				delete(r.tracks, id)
+			}
+		}
+	}
+	if r.bodies.positions != nil {
+		for _, p := range *r.bodies.positions {
+			t := r.tracks[p.Actor]
+			if t == nil {
+				t = new(track)
+				r.tracks[p.Actor] = t
+			}
+			t.move(p, &r.frame, r.before)
+		}
+	}
+	if r.bodies.kinematics != nil {
+		for i := range *r.bodies.kinematics {
+			k := &(*r.bodies.kinematics)[i]
+			if t := r.tracks[k.Actor]; t != nil && t.frame == r.frame.Frame {
+				t.drive(k)
+			}
+		}
+	}
+}
+
+// translateMoving emits the places of moving actors between the frame before, at 0, and the frame, at 1.
+func (r *reading) translateMoving(at float64) {
+	if r.bodies.positions == nil {
+		return
+	}
+	list := r.scratch.moving.Transforms[:0]
+	for _, p := range *r.bodies.positions {
+		a, n := r.byID[p.Actor], r.names[p.Actor]
+		if a == nil || a.kind == sensor || a.kind == thing || a.kind == light {
+			continue
+		}
+		m := r.tracks[p.Actor].at(at)
+		if p.Actor == r.followed {
+			list = append(list, r.transform("spectator", compose(m.pose, behind)))
+		}
+		if n == nil || a.kind == spectator && (r.followed != 0 || r.options.IgnoreSpectator) {
+			continue
+		}
+		list = append(list, r.transform(n.name, m.pose))
+	}
+	r.scratch.moving.Transforms = list
+	if len(list) > 0 {
+		r.emit(r.tf, &r.scratch.moving)
+	}
+	for _, p := range *r.bodies.positions {
+		if n := r.names[p.Actor]; n != nil && n.odometry != nil {
+			r.translateOdometry(n, r.tracks[p.Actor].at(at))
+		}
+	}
+}
+
+func (r *reading) transform(name string, at geometry_msgs.Pose) geometry_msgs.TransformStamped {
+	return geometry_msgs.TransformStamped{Header: r.header(), ChildFrameId: name, Transform: transform(at)}
+}
+
+// translateFixed emits the places of actors that do not move, when they have changed.
+func (r *reading) translateFixed() {
+	fixed := !r.begun || r.bodies.changes.fixed
+	if r.bodies.positions != nil {
+		for _, p := range *r.bodies.positions {
+			if a := r.byID[p.Actor]; a != nil && a.kind == thing {
+				fixed = fixed || r.tracks[p.Actor].strayed()
+			}
+		}
+	}
+	if !fixed {
+		return
+	}
+	r.scratch.fixed.Transforms = r.scratch.fixed.Transforms[:0]
+	for _, a := range r.state.Sorted() {
+		if frame, at, ok := r.place(a); ok {
+			r.scratch.fixed.Transforms = append(r.scratch.fixed.Transforms, geometry_msgs.TransformStamped{
+				Header: std_msgs.Header{Stamp: r.stamp, FrameId: frame}, ChildFrameId: r.names[a.Actor].name,
+				Transform: transform(at),
+			})
+		}
+	}
+	if r.bodies.changes.fixed || len(r.scratch.fixed.Transforms) > 0 {
+		r.emit(r.tfStatic, &r.scratch.fixed)
+	}
+}
+
+// place returns the pose of an actor that does not move, in a frame. That of a sensor is relative to its vehicle. ok is
+// false for sensors that were attached before the recording began: the log does not have their vehicle.
+func (r *reading) place(a *carla.Actor) (frame string, at geometry_msgs.Pose, ok bool) {
+	at = pose(a.Location, a.Rotation)
+	switch kindOf(&a.EventAdd) {
+	case light:
+		return mapFrame, at, true
+	case thing:
+		if t := r.tracks[a.Actor]; t != nil {
+			t.sent = t.place
+			at = t.pose
+		}
+		return mapFrame, at, true
+	case sensor:
+		if parent := r.names[a.Parent]; parent != nil {
+			return parent.name, at, true
+		}
+	}
+	return "", at, false
+}
+
+// track is the motion of an actor in a frame and in the one before. Vectors are in the map.
+type track struct {
+	place   carla.Position // as it is in the log
+	sent    carla.Position // the place in the last static transforms
+	pose    geometry_msgs.Pose
+	frame   uint64  // that has the pose
+	elapsed float64 // s, of that frame
+	step    float64 // s since the frame before
+
+	from            motion                // in the frame before, if continuous
+	continuous      bool                  // it was in the frame before
+	linear, angular geometry_msgs.Vector3 // m/s, rad/s
+	known           bool                  // linear is known
+	before          geometry_msgs.Vector3 // linear in the frame before
+	knownBefore     bool
+}
+
+// motion is the pose and the velocity of an actor, in the map.
+type motion struct {
+	pose            geometry_msgs.Pose
+	linear, angular geometry_msgs.Vector3
+}
+
+// at returns the motion between the frame before, at 0, and the frame, at 1. An actor that was not in the frame before
+// has that of the frame.
+func (t *track) at(at float64) motion {
+	if !t.continuous || at >= 1 {
+		return motion{t.pose, t.linear, t.angular}
+	}
+	return motion{
+		geometry_msgs.Pose{
+			Position: geometry_msgs.Point(between(geometry_msgs.Vector3(t.from.pose.Position),
+				geometry_msgs.Vector3(t.pose.Position), at)),
+			Orientation: slerp(t.from.pose.Orientation, t.pose.Orientation, at),
+		},
+		between(t.from.linear, t.linear, at), between(t.from.angular, t.angular, at),
+	}
+}
+
+// move takes a place from a frame. Velocities follow from the distance to the place before. before is the time of the
+// frame before, in s.
+func (t *track) move(p carla.Position, f *carla.FrameStart, before float64) {
+	first, last, rested := t.frame == 0, t.pose, p == t.place
+	t.from, t.continuous = motion{t.pose, t.linear, t.angular}, !first && t.elapsed == before
+	t.step = f.Elapsed - t.elapsed
+	t.before, t.knownBefore = t.linear, t.known
+	t.linear, t.angular = geometry_msgs.Vector3{}, geometry_msgs.Vector3{}
+	t.place, t.frame, t.elapsed = p, f.Frame, f.Elapsed
+	if first || !rested {
+		t.pose = pose(p.Location, p.Rotation)
+	}
+	t.known = !first && t.step > 0
+	if t.known && !rested {
+		t.linear = difference(geometry_msgs.Vector3(t.pose.Position), geometry_msgs.Vector3(last.Position), t.step)
+		t.angular = turning(last.Orientation, t.pose.Orientation, t.step)
+	}
+}
+
+// drive takes the velocities from a frame. Zero in the first frame of an actor may mean that the velocity was unknown.
+func (t *track) drive(k *carla.Kinematics) {
+	t.known = t.known || k.LinearVelocity != carla.Vector{}
+	t.linear, t.angular = Velocity(k.LinearVelocity), Rate(k.AngularVelocity)
+}
+
+// acceleration returns the change of the velocity since the frame before, in m/s²; zero if it is unknown.
+func (t *track) acceleration() geometry_msgs.Vector3 {
+	if t.step <= 0 || !t.known || !t.knownBefore {
+		return geometry_msgs.Vector3{}
+	}
+	return difference(t.linear, t.before, t.step)
+}
+
+// strayed reports whether the actor is more than 1 mm or 0.01 degrees away from the place that was sent.
+func (t *track) strayed() bool {
+	return apart(t.place.Location, t.sent.Location) > 0.1 || apart(t.place.Rotation, t.sent.Rotation) > 0.01
+}
+
+func apart(a, b carla.Vector) float64 {
+	return max(math.Abs(a.X-b.X), math.Abs(a.Y-b.Y), math.Abs(a.Z-b.Z))
+}

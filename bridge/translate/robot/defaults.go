@@ -1,0 +1,240 @@
+package robot
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"tapedeck/codec"
+	"tapedeck/codec/training/episode"
+)
+
+// Default returns the mapping by the names and types of topics.
+//
+// Each topic with images is a camera: camera_0, camera_1 and on, in the order of their names, unless a part of the name
+// is camera_N itself. Of topics with the same images, compressed and not, the compressed one counts. Likewise each
+// namespace with a JointState is an arm, with the poses and the gripper in that namespace, and below "command" the
+// commands to it.
+func Default(info *codec.Info) *Mapping {
+	all := slices.Clone(info.Topics)
+	slices.SortStableFunc(all, func(a, b codec.TopicInfo) int { return cmp.Compare(a.Channel.Topic, b.Channel.Topic) })
+	all = slices.CompactFunc(all, func(a, b codec.TopicInfo) bool { return a.Channel.Topic == b.Channel.Topic })
+	m := &Mapping{}
+	m.addCameras(all)
+	m.addArms(all)
+	return m
+}
+
+// Maps reports whether m names a topic or, if m is nil, whether Default maps topics of that name and type.
+func (m *Mapping) Maps(topic, typeName string) bool {
+	if m != nil {
+		return m.names(topic)
+	}
+	info := func(topic, typeName string) codec.TopicInfo {
+		return codec.TopicInfo{Channel: &codec.Channel{Topic: topic, Type: typeName, Encoding: codec.EncodingCDR},
+			MessageCount: 1}
+	}
+	// The joints that make an arm may come later, on a topic that is sorted behind all others.
+	namespace := path.Dir(topic)
+	return Default(&codec.Info{Topics: []codec.TopicInfo{
+		info(topic, typeName), info(path.Join(namespace, "~joints"), typeJointState),
+		info(path.Join(path.Dir(namespace), "~joints"), typeJointState),
+	}}).names(topic)
+}
+
+// Prefixes of the names of cameras and arms; a number follows.
+const (
+	cameraPrefix = "camera_"
+	armPrefix    = "arm_"
+)
+
+// numbered reports whether a name is the prefix with a number.
+func numbered(name, prefix string) bool {
+	number, ok := strings.CutPrefix(name, prefix)
+	return ok && number != "" && strings.Trim(number, "0123456789") == ""
+}
+
+// nameAll returns names for topics or namespaces, which are in order: a part that is a name already, or the next
+// number. It adds them to taken.
+func nameAll(topics []string, prefix string, taken map[string]bool) []string {
+	names := make([]string, len(topics))
+	for i, topic := range topics {
+		for part := range strings.SplitSeq(topic, "/") {
+			if numbered(part, prefix) && !taken[part] {
+				names[i], taken[part] = part, true
+				break
+			}
+		}
+	}
+	next := 0
+	for i := range names {
+		for ; names[i] == ""; next++ {
+			if name := fmt.Sprint(prefix, next); !taken[name] {
+				names[i], taken[name] = name, true
+			}
+		}
+	}
+	return names
+}
+
+// addCameras adds the topics with images.
+func (m *Mapping) addCameras(all []codec.TopicInfo) {
+	of := map[string]string{} // topics by their names without the suffix of a compression
+	var keys []string
+	for _, t := range all {
+		topic := t.Channel.Topic
+		key := pictureOf(topic)
+		if !isPicture(t.Channel) || strings.HasSuffix(topic, "/theora") {
+			continue
+		}
+		if before, ok := of[key]; !ok {
+			keys = append(keys, key)
+		} else if strings.HasSuffix(before, "/compressed") || t.MessageCount == 0 {
+			continue
+		}
+		of[key] = topic
+	}
+	slices.Sort(keys)
+	for i, name := range nameAll(keys, cameraPrefix, map[string]bool{}) {
+		m.Cameras = append(m.Cameras, Camera{Name: name, Topic: of[keys[i]]})
+	}
+	slices.SortFunc(m.Cameras, func(a, b Camera) int { return episode.CompareNames(a.Name, b.Name) })
+}
+
+// pictureOf returns a topic without the suffix of a compression.
+func pictureOf(topic string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(topic, "/compressedDepth"), "/compressed")
+}
+
+func isPicture(c *codec.Channel) bool {
+	switch c.Type {
+	case typeImage, typeCompressedImage, "foxglove_msgs/msg/CompressedImage", "foxglove_msgs/msg/RawImage":
+		return true
+	}
+	return false
+}
+
+// addArms adds the namespaces with joints.
+func (m *Mapping) addArms(all []codec.TopicInfo) {
+	arms := map[string]*Arm{}
+	var keys []string
+	for _, t := range all {
+		key, r, ok := roleOf(t.Channel)
+		if !ok {
+			continue
+		}
+		if arms[key] == nil {
+			arms[key] = &Arm{}
+			keys = append(keys, key)
+		}
+		if s := &arms[key].Streams[r]; *s == nil {
+			*s = &Stream{Topic: t.Channel.Topic}
+		}
+	}
+	keys = slices.DeleteFunc(keys, func(key string) bool {
+		a := arms[key]
+		return a.Streams[episode.Joint] == nil && !numbered(key[strings.LastIndex(key, "/")+1:], armPrefix)
+	})
+	slices.Sort(keys)
+	for i, name := range nameAll(keys, armPrefix, map[string]bool{}) {
+		a := arms[keys[i]]
+		a.Name = name
+		m.Arms = append(m.Arms, *a)
+	}
+	slices.SortFunc(m.Arms, func(a, b Arm) int { return episode.CompareNames(a.Name, b.Name) })
+}
+
+// roleOf returns the namespace of a topic, and its role for the arm of that namespace.
+func roleOf(c *codec.Channel) (namespace string, r episode.Role, ok bool) {
+	parts := strings.Split(c.Topic, "/")
+	last := parts[len(parts)-1]
+	rest := parts[:len(parts)-1]
+	command := slices.Contains(rest, "command")
+	rest = slices.DeleteFunc(slices.Clone(rest), func(part string) bool { return part == "command" })
+	if plain, found := strings.CutSuffix(last, "_command"); found {
+		last, command = plain, true
+	}
+	_, isPose := posesIn[c.Type]
+	number := strings.HasPrefix(c.Type, "std_msgs/msg/Float") // an array too
+	switch {
+	case strings.Contains(last, "gripper") && (c.Type == typeJointState || number):
+		r = episode.Gripper
+	case c.Type == typeJointState:
+		r = episode.Joint
+	case isPose && strings.Contains(last, "pose"):
+		r = episode.Pose
+	default:
+		return "", 0, false
+	}
+	if command {
+		r += episode.CommandPose
+	}
+	return strings.Join(rest, "/"), r, true
+}
+
+// extend adds what m lacks of another mapping, and reports whether that is anything. What is in m keeps its name.
+func (m *Mapping) extend(other *Mapping) (more bool) {
+	taken := map[string]bool{}
+	for _, c := range m.Cameras {
+		taken[c.Name] = true
+	}
+	for _, a := range m.Arms {
+		taken[a.Name] = true
+	}
+	for _, c := range other.Cameras {
+		if !slices.ContainsFunc(m.Cameras, func(known Camera) bool {
+			return pictureOf(known.Topic) == pictureOf(c.Topic)
+		}) {
+			c.Name = nameAll([]string{c.Topic}, cameraPrefix, taken)[0]
+			m.Cameras, more = append(m.Cameras, c), true
+		}
+	}
+	for _, a := range other.Arms {
+		i := slices.IndexFunc(m.Arms, func(known Arm) bool { return known.shares(&a) })
+		if i < 0 {
+			a.Name = nameAll([]string{a.topic()}, armPrefix, taken)[0]
+			m.Arms, more = append(m.Arms, a), true
+			continue
+		}
+		for r, s := range a.streams() {
+			if to := &m.Arms[i].Streams[r]; *to == nil {
+				*to, more = s, true
+			}
+		}
+	}
+	return more
+}
+
+// topic returns the first topic of an arm.
+func (a *Arm) topic() string {
+	for _, s := range a.streams() {
+		return s.Topic
+	}
+	return ""
+}
+
+// shares reports whether two arms have the same topic in a role.
+func (a *Arm) shares(b *Arm) bool {
+	for r, s := range a.streams() {
+		if t := b.Streams[r]; t != nil && s.Topic == t.Topic {
+			return true
+		}
+	}
+	return false
+}
+
+// Lines describes the mapping, one line for each camera and each stream of an arm.
+func (m *Mapping) Lines() []string {
+	var lines []string
+	for _, c := range m.Cameras {
+		lines = append(lines, c.Name+": "+c.Topic)
+	}
+	for i := range m.Arms {
+		for r, s := range m.Arms[i].streams() {
+			lines = append(lines, fmt.Sprintf("%s/%v: %s", m.Arms[i].Name, r, s.Topic))
+		}
+	}
+	return lines
+}

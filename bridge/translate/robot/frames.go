@@ -1,0 +1,108 @@
+package robot
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"tapedeck/codec"
+	"tapedeck/codec/encoding/pixel"
+	"tapedeck/codec/training/episode"
+)
+
+// frameList locates the frames of a camera in an episode within the recording.
+type frameList struct {
+	*Recording
+	topic  string
+	places []place
+}
+
+// place is where a frame is in a recording.
+type place struct {
+	logTime int64
+	before  int // frames of the camera before it that have its LogTime, also those that are in no episode
+}
+
+// open begins to read frames.
+func (l *frameList) open() (episode.Frames, error) {
+	return &frames{frameList: l, pictures: map[*codec.Channel]*pixel.Locator{}}, nil
+}
+
+// frames reads the frames of a camera.
+type frames struct {
+	*frameList
+	pictures map[*codec.Channel]*pixel.Locator
+	it       codec.Iterator
+	next     int // the next frame; negative before the first one of the episode
+}
+
+// maxSkipped is how many frames are read to get to a later one, before seeking it.
+const maxSkipped = 32
+
+func (f *frames) Frame(i int) (episode.Frame, error) {
+	frame, err := f.frame(i)
+	if err != nil {
+		return frame, fmt.Errorf("read frame %d of %s in %s: %w", i, f.topic, f.info.Path, err)
+	}
+	return frame, nil
+}
+
+func (f *frames) frame(i int) (frame episode.Frame, err error) {
+	if i < 0 || i >= len(f.places) {
+		return frame, fmt.Errorf("the episode has %d", len(f.places))
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.it == nil || i < f.next || i > f.next+maxSkipped {
+		if err := f.seek(i); err != nil {
+			return frame, err
+		}
+	}
+	for {
+		m, err := f.it.Next()
+		if errors.Is(err, io.EOF) {
+			return frame, errors.New("the recording ends earlier; was it changed?")
+		}
+		if err != nil {
+			return frame, err
+		}
+		p := f.pictures[m.Channel]
+		if p == nil {
+			t, err := f.topics.of(m.Channel)
+			if err != nil {
+				return frame, err
+			}
+			p = t.picture
+			f.pictures[m.Channel] = p
+		}
+		if frame, err = p.Whole(m.Data); err != nil {
+			continue // it is not in the list
+		}
+		f.next++
+		if f.next == i+1 {
+			return frame, nil
+		}
+	}
+}
+
+// seek reads from a frame on, or from the first frame with the same LogTime.
+func (f *frames) seek(i int) error {
+	if f.it != nil {
+		f.it.Close()
+		f.it = nil
+	}
+	at := f.places[i]
+	f.next = i - at.before
+	var err error
+	f.it, err = f.reader.Read(f.wanted(at.logTime, func(c *codec.Channel) bool { return c.Topic == f.topic }))
+	return err
+}
+
+func (f *frames) Close() error {
+	if f.it == nil {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.it.Close()
+}

@@ -1,0 +1,197 @@
+package robot
+
+import (
+	"errors"
+	"fmt"
+
+	"tapedeck/codec"
+	"tapedeck/codec/format/session"
+	"tapedeck/codec/training/episode"
+)
+
+// Writer writes ROS 2 messages into sessions as they come. It ignores messages of topics that the mapping lacks.
+// Without a mapping they are an error, except pictures, which may come compressed, too. If the mapping has Boundaries,
+// each episode is a session, and what is between them is left out.
+type Writer struct {
+	*session.Recording
+	m        *Mapping
+	byNames  bool
+	topics   *topics
+	boundary *boundary
+	split    bool // the next message is in another episode
+	task     string
+	cameras  []*episode.Camera
+	arms     []*episode.Arm
+	seen     codec.Info // channels so far, to extend the mapping
+}
+
+var _ codec.Writer = (*Writer)(nil)
+
+// NewWriter returns a writer to r, which it owns. With a nil mapping, the names and types of topics decide, and cameras
+// and arms that have no names are numbered as they come.
+func NewWriter(r *session.Recording, m *Mapping) *Writer {
+	w := &Writer{Recording: r, m: m, byNames: m == nil}
+	if m == nil {
+		w.m = &Mapping{}
+	}
+	w.boundary = newBoundary(w.m.Episodes)
+	w.topics = newTopics(w.m)
+	w.prepare()
+	return w
+}
+
+// prepare adds the new cameras and arms of the mapping.
+func (w *Writer) prepare() {
+	for _, c := range w.m.Cameras[len(w.cameras):] {
+		w.cameras = append(w.cameras, c.empty())
+	}
+	for i := len(w.arms); i < len(w.m.Arms); i++ {
+		w.arms = append(w.arms, w.m.Arms[i].empty())
+	}
+}
+
+// Declare adds a channel. It returns an error if the channel is mapped, but its messages do not fit.
+func (w *Writer) Declare(c *codec.Channel) error {
+	_, err := w.topic(c)
+	return err
+}
+
+// topic returns what is taken from the messages of a channel, nil for nothing.
+func (w *Writer) topic(c *codec.Channel) (*topic, error) {
+	if t, ok := w.topics.known[c]; ok {
+		return t, nil
+	}
+	if err := w.Recording.Declare(c); err != nil {
+		return nil, err
+	}
+	if w.byNames {
+		w.seen.Topics = append(w.seen.Topics, codec.TopicInfo{Channel: c, MessageCount: 1})
+		if w.m.extend(Default(&w.seen)) {
+			w.topics.extend()
+			w.prepare()
+		}
+	}
+	return w.topics.of(c)
+}
+
+// Write implements codec.Writer.
+func (w *Writer) Write(m *codec.Message) error {
+	if m.Channel.Topic == codec.EventTopic {
+		return w.Recording.Write(m)
+	}
+	t, err := w.topic(m.Channel)
+	switch {
+	case err != nil:
+		return err
+	case t == nil && w.byNames && !isPicture(m.Channel): // the same pictures may come compressed
+		return fmt.Errorf("%s [%s] is not recorded: it belongs to no arm, which needs a %s in the same namespace; "+
+			"robot_mapping can map it", m.Channel.Topic, m.Channel.Type, typeJointState)
+	case t == nil:
+		return nil
+	}
+	if t.trigger != nil {
+		c, err := w.boundary.trigger(t.trigger, m)
+		if err != nil {
+			return w.of(m, err)
+		}
+		if c.ended {
+			w.split, w.task = w.boundary.began || c.task != "", c.task
+		}
+		if c.discarded {
+			if _, err := w.Recording.Discard(); err != nil {
+				return w.of(m, err)
+			}
+		}
+	}
+	if t.cameras == nil && t.samplers == nil {
+		return nil
+	}
+	if w.boundary.pause(m.LogTime) {
+		w.split = w.boundary.began
+	}
+	if !w.boundary.active {
+		return nil
+	}
+	if w.split {
+		if err := w.SplitTask(w.task); err != nil {
+			return err
+		}
+	}
+	w.split = false
+	if w.boundary.sample() {
+		if _, err := w.Recording.Discard(); err != nil {
+			return w.of(m, err)
+		}
+	}
+	return w.write(t, m)
+}
+
+// Split implements codec.Writer. The episode goes on in another session, unless nothing divides the recording into
+// episodes: then the session is another one.
+func (w *Writer) Split() error {
+	if w.m.Episodes == (Boundaries{}) {
+		return w.SplitTask("")
+	}
+	return w.Recording.Split()
+}
+
+// Close implements codec.Writer. Discard may be called after it.
+func (w *Writer) Close() error {
+	w.boundary.active = false
+	return w.Recording.Close()
+}
+
+// Discard marks the episode that is being recorded, or else the one that ended last, as discarded. It returns which one
+// that is, in words, and the paths of its sessions. The mark is on the disk then. It may be called after Close.
+func (w *Writer) Discard() (what string, paths []string, err error) {
+	switch err := w.boundary.discards(); {
+	case errors.Is(err, errDoomed):
+		return "the episode that has begun; nothing of it is recorded yet", nil, nil
+	case errors.Is(err, errNotBegun) && w.m.Episodes.Topic != "":
+		return "", nil, fmt.Errorf("%w; a message on %s begins one", err, w.m.Episodes.Topic)
+	case err != nil:
+		return "", nil, err
+	}
+	if paths, err = w.Recording.Discard(); err != nil {
+		return "", nil, err
+	}
+	if w.boundary.active {
+		return "the episode that is being recorded", paths, nil
+	}
+	return "the episode that ended last", paths, nil
+}
+
+func (w *Writer) write(t *topic, m *codec.Message) error {
+	stamp, _ := t.stamp(m)
+	if t.cameras != nil {
+		f, err := t.picture.Image(m.Data)
+		if err != nil {
+			return w.of(m, err)
+		}
+		for _, i := range t.cameras {
+			if err := w.Frame(w.cameras[i], stamp, f); err != nil {
+				return err
+			}
+		}
+	}
+	for _, p := range t.samplers {
+		values, err := p.sample(p.fields, m.Data)
+		if err != nil {
+			return w.of(m, err)
+		}
+		if values == nil {
+			continue
+		}
+		a := w.arms[p.arm]
+		p.of(w.arms).Columns = p.columns
+		if err := w.Sample(a, p.role, stamp, values); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// of adds the message to its error.
+func (w *Writer) of(m *codec.Message, err error) error {
+	return fmt.Errorf("%s [%s] at %d ns: %w", m.Channel.Topic, m.Channel.Type, m.LogTime, err)
+}

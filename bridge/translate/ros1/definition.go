@@ -1,0 +1,137 @@
+package ros1
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"tapedeck/codec/format/rosbag"
+	"tapedeck/msgs/rosidl"
+)
+
+// definition2 returns a ROS 1 definition in the syntax and with the names of ROS 2.
+func (m *matcher) definition2(d *rosbag.Definition) (string, error) {
+	var b strings.Builder
+	used := map[string]bool{}
+	for _, l := range d.Lines {
+		if l.Type == "" {
+			b.WriteString(l.Comment + "\n")
+			continue
+		}
+		line, err := m.line2(l)
+		if err != nil {
+			return "", err
+		}
+		if used[line.Name] {
+			return "", fmt.Errorf("%s: two fields or constants would have the name %s in ROS 2", d.Name, line.Name)
+		}
+		used[line.Name] = true
+		b.WriteString(line.Type + line.Shape + " " + line.Name)
+		if line.Const {
+			b.WriteString("=" + line.Value)
+		}
+		if line.Comment != "" {
+			b.WriteString("  " + line.Comment)
+		}
+		b.WriteByte('\n')
+	}
+	return strings.TrimLeft(strings.TrimRight(b.String(), "\n")+"\n", "\n"), nil
+}
+
+// line2 returns a field or constant with the type and name of ROS 2.
+func (m *matcher) line2(l rosbag.Line) (rosbag.Line, error) {
+	if l.Const {
+		l.Name = constantName(l.Name)
+		if l.Type == "string" {
+			l.Value = strconv.Quote(l.Value)
+		}
+	} else {
+		l.Name = fieldName(l.Name)
+	}
+	switch l.Type {
+	case "byte":
+		if strings.HasPrefix(l.Value, "-") { // byte is unsigned in ROS 2
+			l.Type = "int8"
+		}
+	case "time":
+		l.Type = "builtin_interfaces/Time"
+	case "duration":
+		l.Type = "builtin_interfaces/Duration"
+	default:
+		if !rosbag.Builtin(l.Type) {
+			found, err := m.of(l.Type)
+			if err != nil {
+				return l, err
+			}
+			l.Type = strings.Replace(found.name, "/msg/", "/", 1)
+		}
+	}
+	return l, nil
+}
+
+// text returns a definition of ROS 1.
+func text(d *rosbag.Definition) string {
+	var b strings.Builder
+	for _, l := range d.Lines {
+		b.WriteString(l.Type + l.Shape + " " + l.Name)
+		if l.Const {
+			b.WriteString("=" + l.Value)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// definition1 returns the ROS 1 definition of a ROS 2 message. name returns the ROS 1 names of the messages in it.
+func definition1(message *rosidl.Message, name func(string) (string, error)) (*rosbag.Definition, error) {
+	d := &rosbag.Definition{}
+	for _, c := range message.Constants {
+		d.Lines = append(d.Lines, rosbag.Line{Type: builtin1(c.Type.Kind), Name: c.Name, Value: value1(c.Value),
+			Const: true})
+	}
+	for _, f := range message.Fields {
+		l := rosbag.Line{Type: builtin1(f.Type.Kind), Name: f.Name}
+		switch f.Type.Message {
+		case "":
+		case timeType:
+			l.Type = "time"
+		case durationType:
+			l.Type = "duration"
+		default:
+			var err error
+			if l.Type, err = name(f.Type.Message); err != nil {
+				return nil, err
+			}
+		}
+		switch f.Type.Shape {
+		case rosidl.Array:
+			l.Shape, l.Length = "["+strconv.Itoa(f.Type.Length)+"]", f.Type.Length
+		case rosidl.Sequence:
+			l.Shape, l.Length = "[]", -1
+		}
+		d.Lines = append(d.Lines, l)
+	}
+	return d, nil
+}
+
+// builtin1 returns the ROS 1 type for a kind, "" for messages.
+func builtin1(k rosidl.Kind) string {
+	if k == rosidl.WString {
+		k = rosidl.String
+	}
+	return k.Name()
+}
+
+// value1 returns a constant in the syntax of ROS 1.
+func value1(v any) string {
+	switch v := v.(type) {
+	case bool:
+		if v {
+			return "True"
+		}
+		return "False"
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	return fmt.Sprint(v)
+}

@@ -1,0 +1,210 @@
+package ros1
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/bits"
+	"strings"
+	"sync/atomic"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/codec/encoding/cdr"
+	"tapedeck/codec/format/rosbag"
+	"tapedeck/msgs"
+	"tapedeck/msgs/rosidl"
+)
+
+// plan is the translation of the messages of a type.
+type plan struct {
+	name, text string // of the type that they become
+	sum        string // of that type: its hash in ROS 2, its MD5 sum in ROS 1
+	steps      []step
+	losses     []string                    // by bits of steps
+	schema     func() (*cdr.Schema, error) // of the ROS 2 messages; nil if they are the result
+	unproven   bool                        // see rosidl.Message
+}
+
+// translation is the translation of a channel.
+type translation struct {
+	*plan
+	channel *codec.Channel
+	lost    []*atomic.Uint64 // messages, by plan.losses
+}
+
+// translator translates in one direction.
+type translator struct {
+	bridge.EveryMessage
+	bridge.LossCounters
+	payload func(dst, payload []byte, steps []step) ([]byte, uint64, error)
+	become  func(*plan, *codec.Channel) *codec.Channel
+	convert func(*codec.Channel) (*plan, error)
+	types   map[string]*plan // results of convert by types, definitions and encodings of channels
+	known   map[*codec.Channel]*translation
+}
+
+func newTranslator(
+	payload func(dst, payload []byte, steps []step) ([]byte, uint64, error),
+	become func(*plan, *codec.Channel) *codec.Channel, convert func(*codec.Channel) (*plan, error),
+) *translator {
+	return &translator{payload: payload, become: become, convert: convert, types: map[string]*plan{},
+		known: map[*codec.Channel]*translation{}}
+}
+
+// ToROS2 returns a translator of ROS 1 messages, codec.EncodingROS1, to ROS 2. The types of ROS 2 are those of
+// msgs.Library.
+func ToROS2(codec.Reader) (bridge.Translator, error) {
+	library := msgs.Library()
+	return newTranslator(toCDR, become2, func(c *codec.Channel) (*plan, error) {
+		if c.Encoding != codec.EncodingROS1 || c.Schema.Encoding != codec.SchemaROS1Msg && len(c.Schema.Data) > 0 {
+			return nil, errors.New("it has no ROS 1 definition")
+		}
+		text, err := definition(c, library, msgs.Release("humble"))
+		if err != nil {
+			return nil, err
+		}
+		return newTo2(library, c.Type, text)
+	}), nil
+}
+
+// become2 returns the channel of ROS 2 messages that a channel becomes.
+func become2(p *plan, c *codec.Channel) *codec.Channel {
+	return &codec.Channel{
+		Topic: "/" + strings.TrimPrefix(c.Topic, "/"), Type: p.name, Encoding: codec.EncodingCDR, TypeHash: p.sum,
+		QoS: c.QoS, Metadata: c.Metadata,
+		Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(p.text)},
+	}
+}
+
+// definition returns the definition of a ROS 1 type. If the channel has none, or one without fields, it is taken from
+// libraries by the MD5 sum or, where the channel has no sum, by the name of the type.
+func definition(c *codec.Channel, libraries ...*rosidl.Library) (string, error) {
+	text := string(c.Schema.Data)
+	if !rosbag.LacksFields(c) {
+		return text, nil
+	}
+	name := successors[c.Type]
+	if name == "" {
+		name = strings.Replace(c.Type, "/", "/msg/", 1)
+	}
+	sum := c.Metadata["md5sum"]
+	for _, library := range libraries {
+		t, err := newTo1(library, name)
+		if err == nil && t.name == c.Type && (sum == "" || sum == "*" || sum == t.sum) {
+			return t.text, nil
+		}
+	}
+	return "", fmt.Errorf("the definition of %s %w", c.Type, codec.ErrEmptyDefinition)
+}
+
+// newTo2 returns the translation to ROS 2 of the messages of a ROS 1 type.
+func newTo2(library *rosidl.Library, name, definition string) (*plan, error) {
+	definitions, err := rosbag.ParseDefinitions(name, definition)
+	if err != nil {
+		return nil, err
+	}
+	m := matcher{definitions: definitions, library: library, matches: map[string]*match{}, texts: map[string]string{}}
+	found, err := m.of(name)
+	if err != nil {
+		return nil, err
+	}
+	text := m.texts[found.name]
+	delete(m.texts, found.name)
+	for contained, more := range m.texts {
+		text += fmt.Sprintf("\n%s\nMSG: %s\n%s", strings.Repeat("=", 80), contained, more)
+	}
+	// This drops definitions that are not needed and sorts the others.
+	own, err := rosidl.ParseConcatenated(found.name, text)
+	if err != nil {
+		return nil, err
+	}
+	t := &plan{name: found.name, steps: found.steps, losses: m.losses}
+	if t.text, err = own.Concatenated(t.name); err == nil {
+		t.sum, err = own.Hash(t.name)
+	}
+	return t, err
+}
+
+func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
+	known := t.known[topic.Channel]
+	if known == nil {
+		c := topic.Channel
+		key := strings.Join([]string{c.Encoding, c.Type, c.Schema.Encoding, c.Metadata["md5sum"],
+			string(c.Schema.Data)}, "\n")
+		p := t.types[key]
+		if p == nil {
+			var err error
+			if p, err = t.convert(c); err != nil {
+				return nil, err
+			}
+			t.types[key] = p
+		}
+		known = &translation{plan: p, channel: t.become(p, c)}
+		for _, what := range p.losses {
+			known.lost = append(known.lost, t.Lost(c.Topic, what))
+		}
+		t.known[c] = known
+	}
+	return []codec.TopicInfo{{Channel: known.channel, MessageCount: topic.MessageCount}}, nil
+}
+
+func (t *translator) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
+	var out [1]codec.Message
+	var pool codec.Pool
+	return func(m *codec.Message) ([]codec.Message, error) {
+		known := t.known[m.Channel]
+		if known == nil {
+			return nil, errors.New("its channel is unknown")
+		}
+		payload := m.Data
+		if known.unproven {
+			if err := known.prove(payload); err != nil {
+				return nil, err
+			}
+		}
+		if known.schema != nil && bytes.HasPrefix(payload, bigEndian) {
+			var err error
+			if payload, err = known.little(payload); err != nil {
+				return nil, err
+			}
+		}
+		data, lost, err := t.payload(pool.Take(), payload, known.steps)
+		out[0] = codec.Message{Channel: known.channel, LogTime: m.LogTime, PublishTime: m.PublishTime, Data: data,
+			Buffer: pool.Lend(data)}
+		if err != nil {
+			return nil, err
+		}
+		for ; lost != 0; lost &= lost - 1 {
+			known.lost[bits.TrailingZeros64(lost)].Add(1)
+		}
+		return out[:], nil
+	}
+}
+
+// bigEndian is the beginning of big-endian payloads of plain CDR.
+var bigEndian = []byte{0, 0}
+
+// prove returns an error if a payload of ROS 2 shows that its type has fields, although the definition has none.
+func (p *plan) prove(payload []byte) error {
+	schema, err := p.schema()
+	if err == nil {
+		_, err = schema.Decode(payload)
+	}
+	return err
+}
+
+// little returns a big-endian payload in little-endian order. It is slow, because few robots need it.
+func (p *plan) little(payload []byte) ([]byte, error) {
+	schema, err := p.schema()
+	if err != nil {
+		return nil, err
+	}
+	m, err := schema.Decode(payload)
+	if err != nil {
+		return nil, err
+	}
+	return schema.Encode(m)
+}
+
+var _ bridge.Translator = (*translator)(nil)

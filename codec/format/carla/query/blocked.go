@@ -1,0 +1,102 @@
+package query
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+
+	"tapedeck/codec/format/carla"
+)
+
+// stop is an actor that stood still.
+type stop struct {
+	Time     float64 // s of simulation, when it stopped
+	ID       uint32
+	Name     string  // "vehicle.tesla.model3"
+	Duration float64 // s
+}
+
+// blocked returns the actors that moved by less than a distance, in cm, for at least a time, in s, those that stood
+// longest first, and the last frame.
+func blocked(r *carla.Reader, minTime, minDistance float64) (stops []stop, last carla.FrameStart, err error) {
+	type actor struct {
+		stop
+		place carla.Vector
+	}
+	actors, added := map[uint32]*actor{}, uint32(0)
+	wide := r.Profile().Wide
+	err = each(r, func(_ carla.Packet, b carla.Body) {
+		switch l := b.(type) {
+		case *carla.FrameStart:
+			last = *l
+		case *carla.EventAddList:
+			for _, e := range *l {
+				actors[e.Actor] = &actor{stop: stop{ID: e.Actor, Name: e.BlueprintID}}
+				added = e.Actor
+			}
+		case *carla.EventDelList:
+			if len(*l) > 0 {
+				delete(actors, added) // this is what CARLA does
+			}
+		case *carla.PositionList:
+			for _, p := range *l {
+				a := actors[p.Actor]
+				if a == nil {
+					a = &actor{stop: stop{ID: p.Actor}}
+					actors[p.Actor] = a
+				}
+				if distance(a.place, p.Location, wide) < minDistance {
+					if a.Duration == 0 {
+						a.Time = last.Elapsed
+					}
+					a.Duration += last.Duration
+					continue
+				}
+				if a.Duration >= minTime {
+					stops = append(stops, a.stop)
+				}
+				a.Duration, a.place = 0, p.Location
+			}
+		}
+	})
+	for _, id := range slices.Sorted(maps.Keys(actors)) {
+		if a := actors[id]; a.Duration >= minTime {
+			stops = append(stops, a.stop)
+		}
+	}
+	slices.SortStableFunc(stops, func(a, b stop) int { return cmp.Compare(b.Duration, a.Duration) })
+	return stops, last, err
+}
+
+// distance returns the distance of two places, with the precision that the log's CARLA has.
+func distance(a, b carla.Vector, wide bool) float64 {
+	if wide {
+		x, y, z := a.X-b.X, a.Y-b.Y, a.Z-b.Z
+		return math.Sqrt(x*x + y*y + z*z)
+	}
+	x, y, z := float32(a.X)-float32(b.X), float32(a.Y)-float32(b.Y), float32(a.Z)-float32(b.Z)
+	return float64(float32(math.Sqrt(float64(x*x + y*y + z*z))))
+}
+
+// Blocked writes the text of show_recorder_actors_blocked: the actors that moved by less than minDistance, in cm,
+// for at least minTime, in s, those that stood longest first.
+func Blocked(w io.Writer, r *carla.Reader, minTime, minDistance float64, o Options) error {
+	stops, last, err := blocked(r, minTime, minDistance)
+	if err != nil {
+		return err
+	}
+	if o.JSON {
+		return writeJSON(w, r, "blocked", stops, last)
+	}
+	p := newPrinter(w, o)
+	p.head(r.Header())
+	fmt.Fprintf(p, "%8s %6s %-35s %10s\n", "Time", "Id", "Actor", "Duration")
+	for _, s := range stops {
+		fmt.Fprintf(p, "%8s %6d %s %10s\n", whole(s.Time), s.ID, wide(s.Name), whole(s.Duration))
+	}
+	p.tail(last)
+	return p.Flush()
+}

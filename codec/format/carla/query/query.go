@@ -1,0 +1,148 @@
+// Package query answers what CARLA's client asks a server about a log, show_recorder_file_info,
+// show_recorder_collisions and show_recorder_actors_blocked, without a server: with the same text, byte for byte, and
+// as JSON.
+//
+// The texts are those of CarlaRecorderQuery.cpp on Linux, including CARLA's own mistakes. Three things differ. A cut
+// log ends with its last complete frame, where CARLA repeats what it read last. Blocked actors with the same duration
+// are sorted by id, where CARLA has the order of a hash table. The slip of a wheel of UE5 is empty, because a log has
+// only pointers to it.
+package query
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"tapedeck/codec"
+	"tapedeck/codec/format/carla"
+	"tapedeck/msgs/printable"
+)
+
+// Style is the version of CARLA that a text follows.
+type Style int
+
+// The styles of texts.
+const (
+	// Newest is the style of the development branches in 2026, UE5's for logs of UE5, otherwise UE4's.
+	Newest Style = iota
+	// V0913 is the style of CARLA 0.9.10 to 0.9.14, without later additions and the physics of UE5. scenario_runner's
+	// metrics read only this one.
+	V0913
+)
+
+// Options change how an answer is written. The zero value is a text of the newest style in local time.
+type Options struct {
+	Style    Style
+	Location *time.Location // of the date; nil is time.Local
+	// JSON writes one JSON object instead: version, profile, date in s since the Unix epoch, map, what was asked for,
+	// last_frame and duration in s. NaN and infinity are "NaN", "Infinity" and "-Infinity", as in the JSON of Protocol
+	// Buffers.
+	JSON bool
+}
+
+// printer writes texts in the manner of C++ streams.
+type printer struct {
+	*bufio.Writer
+	Options
+}
+
+func newPrinter(w io.Writer, o Options) *printer {
+	if o.Location == nil {
+		o.Location = time.Local
+	}
+	return &printer{Writer: bufio.NewWriterSize(w, 64<<10), Options: o}
+}
+
+// line writes values one after the other: floats as %g with 6 digits.
+func (p *printer) line(values ...any) {
+	for _, v := range values {
+		switch v := v.(type) {
+		case string:
+			_, _ = p.WriteString(v) // the error is that of Flush
+		case float32:
+			p.number(float64(v))
+		case float64:
+			p.number(v)
+		case carla.Vector:
+			p.line("(", v.X, ", ", v.Y, ", ", v.Z, ")")
+		case bool:
+			if v {
+				p.line("1")
+			} else {
+				p.line("0")
+			}
+		default:
+			fmt.Fprint(p, v)
+		}
+	}
+}
+
+func (p *printer) number(v float64) {
+	var room [32]byte
+	_, _ = p.Write(appendNumber(room[:0], v, 'g', 6))
+}
+
+// appendNumber appends a number in a format of package strconv, but NaN and infinity as in C.
+func appendNumber(dst []byte, v float64, format byte, precision int) []byte {
+	switch {
+	case math.IsNaN(v) && math.Signbit(v):
+		return append(dst, "-nan"...)
+	case math.IsNaN(v):
+		return append(dst, "nan"...)
+	case math.IsInf(v, 1):
+		return append(dst, "inf"...)
+	case math.IsInf(v, -1):
+		return append(dst, "-inf"...)
+	}
+	return strconv.AppendFloat(dst, v, format, precision, 64)
+}
+
+// whole returns a number without decimals.
+func whole(v float64) string { return string(appendNumber(nil, v, 'f', 0)) }
+
+// wide pads a text to the width of a column, which C counts in bytes.
+func wide(name string) string {
+	name = text(name)
+	return name + strings.Repeat(" ", max(0, 35-len(name)))
+}
+
+// text returns a text of the log without what would control a terminal or begin a line.
+func text(s string) string { return printable.Escape(s, "") }
+
+// head writes the beginning of all texts.
+func (p *printer) head(h carla.Header) {
+	date := time.Unix(h.Date, 0).In(p.Location).Format("01/02/06 15:04:05")
+	p.line("Version: ", h.Version, "\nMap: ", text(h.Map), "\nDate: ", date, "\n\n")
+}
+
+// tail writes the end of all texts.
+func (p *printer) tail(last carla.FrameStart) {
+	p.line("\nFrames: ", last.Frame, "\nDuration: ", last.Elapsed, " seconds\n")
+}
+
+// each calls f with the packets of a log. Their bodies are nil if a packet is unknown or cannot be decoded, and valid
+// until f returns.
+func each(r *carla.Reader, f func(carla.Packet, carla.Body)) error {
+	d := carla.Decoder{Profile: r.Profile()}
+	for m, err := range codec.Messages(r, codec.Query{Damaged: func(error) {}}) {
+		if err != nil {
+			return err
+		}
+		for rest := m.Data; len(rest) > 0; {
+			var k carla.Packet
+			if k, rest, err = carla.NextPacket(rest); err != nil {
+				return err
+			}
+			b, err := d.Decode(k)
+			if err != nil {
+				b = nil
+			}
+			f(k, b)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package hdf5
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec/training/align"
+	"tapedeck/codec/training/episode"
+)
+
+const (
+	benchFrames = 1000
+	benchSize   = 60_000
+)
+
+// again are frames of which there are a few, over and over.
+type again []episode.Frame
+
+func (a again) Frame(i int) (episode.Frame, error) { return a[i%len(a)], nil }
+
+func (a again) Close() error { return nil }
+
+// long returns a take of three cameras, with the frames over and over.
+func long(b *testing.B, frames int, shots again) *episode.Rows {
+	e := &episode.Episode{Name: "long", Arms: []*episode.Arm{arm("arm_0", 2*frames)}}
+	for i := range e.Arms[0].Streams[episode.Gripper].Values {
+		e.Arms[0].Streams[episode.Gripper].Values[i] = 0.5
+	}
+	for i := range 3 {
+		c := &episode.Camera{Track: align.Track{Name: fmt.Sprintf("camera_%d", i)},
+			Open: func() (episode.Frames, error) { return shots, nil }}
+		for k := range frames {
+			c.Stamps = append(c.Stamps, begin+int64(k)*40_000_000)
+		}
+		e.Cameras = append(e.Cameras, c)
+	}
+	rows, err := episode.Align(e, align.Options{})
+	require.NoError(b, err)
+	return rows
+}
+
+// photograph returns a JPEG of noise, padded to size bytes.
+func photographs(b *testing.B, n, size int) again {
+	var shots again
+	for i := range n {
+		random := rand.New(rand.NewPCG(uint64(i), 1))
+		m := image.NewGray(image.Rect(0, 0, 640, 480))
+		for k := range m.Pix {
+			m.Pix[k] = uint8(k/97 + random.IntN(8))
+		}
+		var data bytes.Buffer
+		require.NoError(b, jpeg.Encode(&data, m, &jpeg.Options{Quality: 50}))
+		require.Less(b, data.Len(), size)
+		shots = append(shots, episode.Frame{Encoding: "jpeg",
+			Data: append(data.Bytes(), make([]byte, size-data.Len())...)})
+	}
+	return shots
+}
+
+// memoryFolder returns a folder that is in memory, where there is one, as the disk is not what is measured.
+func memoryFolder(b *testing.B) string {
+	folder, err := os.MkdirTemp("/dev/shm", "hdf5-*")
+	if err != nil {
+		return b.TempDir()
+	}
+	b.Cleanup(func() { os.RemoveAll(folder) })
+	return folder
+}
+
+func write(b *testing.B, path string, rows *episode.Rows, o Options) {
+	os.Remove(path)
+	w, err := Create(path, o)
+	require.NoError(b, err)
+	require.NoError(b, w.Write(rows))
+	require.NoError(b, w.Close())
+}
+
+// BenchmarkJPEG writes 3 cameras with 1,000 JPEGs of 60 kB each, the whole way from frames to a file with its name, in
+// turns with a program in C that has libhdf5 write as much in the same calls. "of-C" is how fast that was for one as
+// fast as C.
+func BenchmarkJPEG(b *testing.B) {
+	folder := memoryFolder(b)
+	baseline := filepath.Join(folder, "baseline")
+	out, err := exec.Command("cc", "-O2", "-o", baseline, "testdata/baseline.c", "-I/usr/include/hdf5/serial",
+		"-L/usr/lib/x86_64-linux-gnu/hdf5/serial", "-L/usr/lib/aarch64-linux-gnu/hdf5/serial",
+		"-lhdf5").CombinedOutput()
+	require.NoError(b, err, "%s", out)
+	rows := long(b, benchFrames, photographs(b, 16, benchSize))
+	var ours, theirs time.Duration
+	b.SetBytes(3 * benchFrames * benchSize)
+	for b.Loop() {
+		start := time.Now()
+		write(b, filepath.Join(folder, "ours.hdf5"), rows, Options{})
+		ours += time.Since(start)
+		b.StopTimer()
+		out, err := exec.Command(baseline, filepath.Join(folder, "theirs.hdf5"), "3", strconv.Itoa(benchFrames),
+			strconv.Itoa(benchSize),
+			"32").Output()
+		require.NoError(b, err)
+		seconds, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+		require.NoError(b, err)
+		theirs += time.Duration(seconds * 1e9)
+		b.StartTimer()
+	}
+	b.ReportMetric(theirs.Seconds()/ours.Seconds(), "of-C")
+}
+
+// BenchmarkRead reads the frames of 3 cameras with 1,000 JPEGs of 60 kB each, through the process that reads files.
+func BenchmarkRead(b *testing.B) {
+	path := filepath.Join(memoryFolder(b), "a.hdf5")
+	write(b, path, long(b, benchFrames, photographs(b, 16, benchSize)), Options{})
+	b.SetBytes(3 * benchFrames * benchSize)
+	for b.Loop() {
+		require.NoError(b, readAll(path))
+	}
+}
+
+// BenchmarkEncode makes JPEGs of pixels, by one worker and by as many as there are processors. "cores" is how many of
+// these were used.
+func BenchmarkEncode(b *testing.B) {
+	shots := again(shots("rgb8", 4, 640, 480))
+	for _, workers := range []int{1, 0} {
+		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
+			path, rows := filepath.Join(memoryFolder(b), "a.hdf5"), long(b, 128, shots)
+			before := used(b)
+			for b.Loop() {
+				write(b, path, rows, Options{Workers: workers})
+			}
+			b.ReportMetric((used(b)-before).Seconds()/b.Elapsed().Seconds(), "cores")
+			b.ReportMetric(float64(b.N*3*128)/b.Elapsed().Seconds(), "frames/s")
+		})
+	}
+}
+
+// used returns the time that the process has used processors.
+func used(b *testing.B) time.Duration {
+	var usage syscall.Rusage
+	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// BenchmarkMemory writes episodes of different lengths and reports the peak memory of the process after each.
+func BenchmarkMemory(b *testing.B) {
+	shots := photographs(b, 16, benchSize)
+	for _, images := range []string{ImagesVLen, ImagesPadded} {
+		for _, frames := range []int{1000, 4000} {
+			b.Run(fmt.Sprintf("%s/frames=%d", images, frames), func(b *testing.B) {
+				path, rows := filepath.Join(b.TempDir(), "a.hdf5"), long(b, frames, shots)
+				for b.Loop() {
+					write(b, path, rows, Options{Images: images})
+				}
+				status, err := os.ReadFile("/proc/self/status")
+				require.NoError(b, err)
+				_, peak, _ := strings.Cut(string(status), "VmHWM:")
+				kB, _, _ := strings.Cut(strings.TrimSpace(peak), " ")
+				n, err := strconv.ParseFloat(kB, 64)
+				require.NoError(b, err)
+				b.ReportMetric(n/1000, "peak-MB")
+			})
+		}
+	}
+}

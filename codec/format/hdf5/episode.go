@@ -1,0 +1,185 @@
+package hdf5
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"tapedeck/codec"
+	"tapedeck/codec/format/hdf5/internal/h5"
+	"tapedeck/codec/training/align"
+	"tapedeck/codec/training/episode"
+)
+
+// episodeWriter writes an episode to its group.
+type episodeWriter struct {
+	lost    codec.LossCounts
+	file    *h5.File
+	options *Options
+	rows    *episode.Rows
+	n       int
+	root    string // "/episodes/episode_0"
+	written *written
+	lengths map[string][]int // of padded JPEGs, by the name of their images
+	pixels  bool             // images of a camera are not compressed
+}
+
+func (w *episodeWriter) write() error {
+	e := w.rows.Episode
+	w.written.rows = w.n
+	for _, group := range []string{"/observations/images", "/observations/state", "/actions", "/rewards"} {
+		if err := w.file.MakeGroup(w.root + group); err != nil {
+			return err
+		}
+	}
+	attributes := map[string]any{
+		"name": e.Name, "task": e.Task, "start_ns": e.Start, "end_ns": e.End, "action_source": w.rows.ActionSource,
+		"alignment/report": marshal(w.rows.Report), "metadata": string(e.Metadata),
+	}
+	if e.Success != nil {
+		attributes["success"] = *e.Success
+	}
+	if err := setAttributes(w.file, w.root, attributes); err != nil {
+		return err
+	}
+	for _, part := range []func() error{w.times, w.states, w.vectors, w.images} {
+		if err := part(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// times writes the times and rewards of rows.
+func (w *episodeWriter) times() error {
+	stamps := make([]float64, w.n)
+	for i, ns := range w.rows.Stamps {
+		stamps[i] = seconds(ns)
+	}
+	rewards := w.root + "/rewards/values"
+	return errors.Join(
+		h5.Put(w.file, w.root+"/actions/timestamps", stamps, w.n),
+		h5.Put(w.file, w.root+"/actions/timestamps_ns", w.rows.Stamps, w.n),
+		h5.Put(w.file, w.root+"/observations/timestamps", stamps, w.n),
+		h5.Put(w.file, w.root+"/observations/timestamps_ns", w.rows.Stamps, w.n),
+		h5.Put(w.file, rewards, float32s(w.rows.Rewards, 1), w.n),
+		w.file.SetAttribute(rewards, "synthetic", w.rows.Synthetic))
+}
+
+// states writes states and actions of each arm, joints in the unit of the options.
+func (w *episodeWriter) states() error {
+	names := map[string]bool{}
+	for i := range w.rows.Arms {
+		a := &w.rows.Arms[i]
+		name := pathName(a.Arm.Name)
+		if names[name] {
+			return fmt.Errorf("two arms have the name %s", name)
+		}
+		names[name] = true
+		state, actions := w.root+"/observations/state/"+name, w.root+"/actions/"+name
+		if err := errors.Join(w.file.MakeGroup(state), w.file.MakeGroup(actions)); err != nil {
+			return err
+		}
+		for _, group := range []string{state, actions} {
+			if err := setAttributes(w.file, group, map[string]any{"name": a.Arm.Name,
+				"device": string(a.Arm.Device)}); err != nil {
+				return err
+			}
+		}
+		for r, rows := range a.Streams {
+			if rows == nil {
+				continue
+			}
+			role := episode.Role(r)
+			path := state + "/" + role.String()
+			if role != role.Base() {
+				path = actions + "/" + role.Base().String()
+			}
+			factor, units := 1.0, unit(rows.Columns)
+			if role.Base() == episode.Joint {
+				factor = episode.UnitFactor(units, w.options.JointUnit)
+				if factor != 1 {
+					units = w.options.JointUnit
+				}
+			}
+			if err := w.put(path, rows, factor, units); err != nil {
+				return err
+			}
+			if source := a.Sources[role]; source != "" {
+				if err := w.file.SetAttribute(path, "action_source", source); err != nil {
+					return err
+				}
+			}
+		}
+		if r := a.Arm.GripperRange; r != [2]float64{} && a.Streams[episode.Gripper] != nil {
+			if err := w.file.SetAttribute(state+"/gripper", "range", marshal(r)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// put writes numbers with attributes about them.
+func (w *episodeWriter) put(path string, rows *align.Vector, factor float64, units string) error {
+	names, interp := make([]string, len(rows.Columns)), make([]string, len(rows.Columns))
+	for i, c := range rows.Columns {
+		names[i], interp[i] = c.Name, c.Interp.String()
+	}
+	attributes := map[string]any{"columns": marshal(names), "interp": marshal(interp), "units": units}
+	if rows.Topic != "" {
+		attributes["topic"] = rows.Topic
+	}
+	return errors.Join(
+		h5.Put(w.file, path, float32s(rows.Values, factor), w.n, len(rows.Columns)),
+		setAttributes(w.file, path, attributes))
+}
+
+// vectors writes the vectors that join all arms.
+func (w *episodeWriter) vectors() error {
+	for _, v := range []struct {
+		path string
+		of   func() (*align.Vector, error)
+	}{
+		{"/observations/qpos", w.rows.QPos}, {"/observations/qvel", w.rows.QVel},
+		{"/observations/effort", w.rows.Effort},
+		{"/action", w.rows.Action},
+	} {
+		rows, err := v.of()
+		if err != nil {
+			return err
+		}
+		if rows == nil || len(rows.Columns) == 0 {
+			continue
+		}
+		if err := w.put(w.root+v.path, rows, 1, unit(rows.Columns)); err != nil {
+			return err
+		}
+	}
+	if w.file.Type(w.root+"/action") == h5.None {
+		return nil
+	}
+	return w.file.SetAttribute(w.root+"/action", "action_source", w.rows.ActionSource)
+}
+
+// pathName returns a valid name in a path.
+func pathName(name string) string {
+	name = strings.NewReplacer("/", "_", "\x00", "_").Replace(strings.Trim(name, "/"))
+	if name == "" || name == "." || name == ".." {
+		return "_" + name
+	}
+	return name
+}
+
+// imageName returns the name of a camera's images: cam_wrist for camera_0, cam_1 for camera_1, and that of the camera
+// for any other.
+func imageName(camera string) string {
+	number, ok := strings.CutPrefix(camera, "camera_")
+	switch {
+	case camera == "camera_0":
+		return "cam_wrist"
+	case ok && number != "" && strings.Trim(number, "0123456789") == "":
+		return "cam_" + number
+	}
+	return pathName(camera)
+}

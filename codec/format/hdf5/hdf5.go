@@ -1,0 +1,58 @@
+// Package hdf5 writes episodes of robots as HDF5 files for training policies, and reads such files.
+//
+// A file holds one or more episodes, each in /episodes/episode_i as EasyTeleop's docs/data_format.md describes it. In
+// addition there are qpos, qvel and action, links and attributes where ACT, act-plus-plus, cobot_magic, RDT, openpi and
+// view_hdf5 expect them.
+//
+// The package reads its own files, those of EasyTeleop, and files in the layout of ALOHA and ACT.
+//
+// Truncated or damaged files are errors. libhdf5 trusts references to texts in attributes, and to sequences in chunks,
+// such as EasyTeleop's images, so that about one in a thousand files with a single wrong bit crashes it. So another
+// process reads the file: the same executable, for which its main calls Main.
+package hdf5
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+
+	"tapedeck/codec"
+	"tapedeck/codec/format/hdf5/internal/child"
+	"tapedeck/codec/store"
+	"tapedeck/codec/training/episode"
+)
+
+// Main must be called before anything else in main of an executable that reads HDF5 files, and in TestMain. It does not
+// return in a process that was started to read one.
+func Main() { child.Main() }
+
+// Format is the format of HDF5 files with episodes, and of folders with a file for each episode, episode_0.hdf5 and on.
+var Format = codec.Format{
+	Name:     "hdf5",
+	Episodic: true,
+	Sniff: func(files *store.Files, path string, head []byte) bool {
+		if head == nil {
+			return len(episodeFiles(files, path)) > 0
+		}
+		ok, err := isHDF5(bytes.NewReader(head), int64(len(head)))
+		return ok && err == nil
+	},
+	Named:     named,
+	Extension: ".hdf5",
+	Files:     []string{".hdf5"},
+	OpenFrom: func(files *store.Files, path string) (codec.Reader, error) {
+		source, err := Open(files, path)
+		if err != nil {
+			return nil, err
+		}
+		return episode.NewReader(files, "hdf5", path, source), nil
+	},
+}
+
+func named(path string) bool {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".hdf5", ".h5":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,230 @@
+package child
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec/format/hdf5/internal/h5"
+)
+
+// TestMain lets requests for some names not be answered.
+func TestMain(m *testing.M) {
+	answerTo = func(s *server, r *request) *response {
+		switch r.Name {
+		case "spin":
+			for i := 0; ; i++ {
+				runtime.KeepAlive(i)
+			}
+		case "hang":
+			select {}
+		case "crash":
+			*(*int)(nil) = 1
+		}
+		return s.answer(r)
+	}
+	Main()
+	os.Exit(m.Run())
+}
+
+func newFile(t *testing.T, put func(f *h5.File)) *File {
+	path := filepath.Join(t.TempDir(), "a.hdf5")
+	w, err := h5.Create(path)
+	require.NoError(t, err)
+	require.NoError(t, w.MakeGroup("/a"))
+	require.NoError(t, h5.Put(w, "/a/x", []float64{1, math.Inf(-1), 3}, 3))
+	require.NoError(t, h5.Put(w, "/a/i", []int64{-5, math.MaxInt64}, 2))
+	require.NoError(t, h5.Put(w, "/a/none", []float64{}, 0, 6))
+	require.NoError(t, w.SetAttribute("/a", "real", 2.5))
+	require.NoError(t, w.SetAttribute("/a", "whole", int64(math.MaxInt64)))
+	require.NoError(t, w.SetAttribute("/a", "text", "Grüße"))
+	if put != nil {
+		put(w)
+	}
+	require.NoError(t, w.Close())
+	f := New(path, path)
+	require.NoError(t, f.Acquire())
+	t.Cleanup(func() {
+		for f.users > 0 {
+			f.Release()
+		}
+		f.Close()
+		require.Nil(t, f.process)
+	})
+	return f
+}
+
+func TestFile(t *testing.T) {
+	long := make([]byte, 3<<20)
+	long[len(long)-1] = 7
+	f := newFile(t, func(w *h5.File) {
+		d, err := w.CreateSequences("/s", 2)
+		require.NoError(t, err)
+		require.NoError(t, d.WriteSequences(0, [][]byte{long}))
+	})
+	require.Equal(t, []h5.Type{h5.Group, h5.Set, h5.None}, []h5.Type{f.Type("/a"), f.Type("/a/x"), f.Type("/b")})
+	names, err := f.List("/a")
+	require.NoError(t, err)
+	require.Equal(t, []string{"i", "none", "x"}, names)
+	for name, want := range map[string]any{"real": 2.5, "whole": int64(math.MaxInt64), "text": "Grüße", "b": nil} {
+		require.Equal(t, want, f.Attribute("/a", name))
+	}
+	d, err := f.Dataset("/a/x")
+	require.NoError(t, err)
+	values, err := d.Doubles()
+	require.NoError(t, err)
+	require.Equal(t, []float64{1, math.Inf(-1), 3}, values)
+	row, err := d.Row(2, []byte{9})
+	require.NoError(t, err)
+	require.Equal(t, []byte{9, 0, 0, 0, 0, 0, 0, 8, 64}, row)
+	_, err = d.Integers()
+	require.EqualError(t, err, "read /a/x: not integers")
+	_, err = d.Row(3, nil)
+	require.EqualError(t, err, "read /a/x: no row 3")
+	require.NoError(t, d.Close())
+	d, err = f.Dataset("/a/i")
+	require.NoError(t, err)
+	whole, err := d.Integers()
+	require.NoError(t, err)
+	require.Equal(t, []int64{-5, math.MaxInt64}, whole)
+	d, err = f.Dataset("/a/none")
+	require.NoError(t, err)
+	require.Equal(t, []int{0, 6}, d.Dims)
+	values, err = d.Doubles()
+	require.NoError(t, err)
+	require.Empty(t, values)
+	d, err = f.Dataset("/s")
+	require.NoError(t, err)
+	got, err := d.Sequence(0, []byte{1})
+	require.NoError(t, err)
+	require.Equal(t, append([]byte{1}, long...), got)
+	_, err = f.Dataset("/b")
+	require.ErrorContains(t, err, "open /b: ")
+	require.NoError(t, f.Err())
+
+	// It stays open until the last user releases it.
+	require.NoError(t, f.Acquire())
+	f.Release()
+	require.Equal(t, h5.Group, f.Type("/a"))
+	f.Release()
+	_, err = f.Dataset("/a/x")
+	require.ErrorIs(t, err, os.ErrClosed)
+	require.NoError(t, os.Truncate(f.path, 100))
+	require.EqualError(t, f.Acquire(), "open "+f.path+": it was changed meanwhile")
+	require.ErrorIs(t, New(f.path+"x", "x").Acquire(), os.ErrNotExist)
+	require.ErrorContains(t, New(f.path, f.path).Acquire(), "open "+f.path+": ")
+}
+
+// A process waits for the next user until another file is released.
+func TestIdle(t *testing.T) {
+	f, other := newFile(t, nil), newFile(t, nil)
+	p := f.process
+	f.Release()
+	require.NoError(t, f.Acquire())
+	require.NoError(t, f.Acquire())
+	require.Same(t, p, f.process)
+	other.Release()
+	require.NotNil(t, f.process, "it has users")
+	f.Release()
+	f.Release()
+	require.Nil(t, other.process)
+	require.NoError(t, other.Acquire())
+	other.Release()
+	require.Nil(t, f.process)
+
+	other.Close()
+	require.Nil(t, other.process)
+	require.NoError(t, f.Acquire())
+	f.Close()
+	require.Equal(t, h5.Group, f.Type("/a"), "it has a user")
+	f.Release()
+	require.Nil(t, f.process)
+}
+
+// However the process ends, it is an error for each further request, and the file can be opened again.
+func TestEndOfProcess(t *testing.T) {
+	was := mostTime
+	t.Cleanup(func() { mostTime = was })
+	mostTime = 0
+	f := newFile(t, nil)
+	for what, want := range map[string]string{
+		"crash": "panic: runtime error: invalid memory address or nil pointer dereference; the file is damaged, or takes " +
+			"more than 2048 MiB of memory",
+		"spin": "it took more than 0 s of processor time; the file is damaged",
+	} {
+		require.Nil(t, f.Attribute("/a", what))
+		want = fmt.Sprintf("read /a of %s: libhdf5 failed: %s: use another copy of it, or convert its source again",
+			f.path, want)
+		require.EqualError(t, f.Err(), want)
+		_, err := f.List("/a")
+		require.EqualError(t, err, want)
+		f.Release()
+		require.NoError(t, f.Acquire())
+		require.NoError(t, f.Err())
+		require.Equal(t, "Grüße", f.Attribute("/a", "text"))
+	}
+	require.NoError(t, f.process.command.Process.Kill())
+	_, err := f.List("/a")
+	require.ErrorContains(t, err, "libhdf5 failed: signal: killed; ")
+}
+
+// The process ends with its parent, which standard input shows, even while libhdf5 does not return.
+func TestEndOfParent(t *testing.T) {
+	f := newFile(t, nil)
+	require.NoError(t, f.process.requests.Encode(&request{Op: opAttribute, Path: "/a", Name: "hang"}))
+	require.Empty(t, f.process.end())
+	require.Equal(t, 0, f.process.command.ProcessState.ExitCode())
+}
+
+// A file of 500 kB has an image of 130 MB.
+func TestBomb(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector takes more memory, and minutes")
+	}
+	f := newFile(t, func(w *h5.File) {
+		d, err := h5.CreateRows[uint8](w, "/images", true, 1, 12_000, 12_000)
+		require.NoError(t, err)
+		require.NoError(t, d.WriteRow(0, make([]byte, 144_000_000)))
+		require.NoError(t, h5.Put(w, "/numbers", make([]uint8, 70_000_000), 70_000_000))
+	})
+	stat, err := os.Stat(f.path)
+	require.NoError(t, err)
+	require.Less(t, stat.Size(), int64(500_000))
+	read := func(path string) (int, error) {
+		d, err := f.Dataset(path)
+		require.NoError(t, err)
+		data, err := d.Row(0, nil)
+		return len(data), errors.Join(err, d.Close())
+	}
+	n, err := read("/images")
+	require.NoError(t, err)
+	require.Equal(t, 144_000_000, n)
+	var rss int64 // of the process while it is idle
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", f.process.command.Process.Pid))
+	require.NoError(t, err)
+	_, err = fmt.Sscan(string(text), new(int64), &rss)
+	require.NoError(t, err)
+	require.Less(t, rss*int64(os.Getpagesize()), int64(100<<20))
+	d, err := f.Dataset("/numbers")
+	require.NoError(t, err)
+	_, err = d.Doubles()
+	require.EqualError(t, err, "read /numbers: 534 MiB at once are more than the 512 MiB that this program reads: "+
+		"divide it into smaller episodes or images")
+	f.Release()
+	f.retire()
+	was := mostMemory
+	t.Cleanup(func() { mostMemory = was })
+	mostMemory = 256 << 20
+	require.NoError(t, f.Acquire())
+	_, err = read("/images")
+	require.ErrorContains(t, err, "read /images", "by libhdf5, or because it crashed")
+	if f.Err() != nil {
+		require.ErrorContains(t, err, "; the file is damaged, or takes more than 256 MiB of memory: use ")
+	}
+}

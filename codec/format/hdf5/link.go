@@ -1,0 +1,77 @@
+package hdf5
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"tapedeck/codec/format/hdf5/internal/h5"
+)
+
+// Link writes a file at path with links to all episodes of other files. It is read as if it had the episodes itself, as
+// long as the relative paths of the files stay the same. Put it in another folder if a program reads every file of a
+// folder as an episode. Without overwrite an existing file is an error.
+func Link(path string, files []string, overwrite bool) error {
+	if _, err := os.Lstat(path); err == nil && !overwrite {
+		return fmt.Errorf("create %s: %w; name another output or use --overwrite", path, fs.ErrExist)
+	}
+	part := path + ".part"
+	f, err := h5.Create(part)
+	if err != nil {
+		return err
+	}
+	err = link(f, filepath.Dir(path), files)
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = publish(part, path)
+	}
+	if err != nil {
+		os.Remove(part)
+		return fmt.Errorf("link episodes in %s: %w", path, err)
+	}
+	return nil
+}
+
+func link(f *h5.File, folder string, files []string) error {
+	folder, err := filepath.Abs(folder)
+	err = errors.Join(err, f.MakeGroup("/episodes"))
+	var all summary
+	for _, name := range files {
+		if err == nil {
+			err = all.link(f, folder, name)
+		}
+	}
+	if err == nil && len(all.starts) == 0 {
+		err = errors.New("no episodes")
+	}
+	if err != nil {
+		return err
+	}
+	return all.write(f)
+}
+
+// link adds links to the episodes of a file to f in folder.
+func (s *summary) link(f *h5.File, folder, name string) error {
+	name, err := filepath.Abs(name)
+	if err != nil {
+		return err
+	}
+	relative, err := filepath.Rel(folder, name)
+	if err != nil {
+		return err
+	}
+	source, err := open(nil, name)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	episodes, err := source.stored()
+	for _, e := range episodes {
+		err = cmp.Or(err, f.LinkExternal(relative, e.root, fmt.Sprintf("/episodes/episode_%d", len(s.starts))))
+		s.add(e.Episode, e.start, e.rows)
+	}
+	return err
+}

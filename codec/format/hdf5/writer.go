@@ -1,0 +1,314 @@
+package hdf5
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+
+	"tapedeck/codec"
+	"tapedeck/codec/format/hdf5/internal/h5"
+	"tapedeck/codec/training/align"
+	"tapedeck/codec/training/episode"
+	"tapedeck/msgs/plural"
+)
+
+// version is EasyTeleop's version of the layout.
+const version = "1.0"
+
+// Writer writes a file. Until Close it has the suffix .part.
+type Writer struct {
+	file    *h5.File
+	path    string
+	options Options
+
+	episodes []*written
+	summary  summary
+	lost     codec.LossCounts
+	err      error
+}
+
+// written is the expected content of an episode, for verification.
+type written struct {
+	rows    int
+	cameras map[string]int // frames of each
+}
+
+// Create begins a file at path. It overwrites path+".part".
+func Create(path string, o Options) (*Writer, error) {
+	if err := o.Check(); err != nil {
+		return nil, fmt.Errorf("create %s: %w", path, err)
+	}
+	o.Images, o.JointUnit, o.Quality = cmp.Or(o.Images, ImagesVLen), cmp.Or(o.JointUnit, JointRad),
+		cmp.Or(o.Quality, 95)
+	if o.Links == nil {
+		o.Links = defaultLinks
+	}
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return nil, fmt.Errorf("create %s: %w; name another output or use --overwrite", path, fs.ErrExist)
+	}
+	file, err := h5.Create(path + ".part")
+	if err != nil {
+		return nil, err
+	}
+	return &Writer{file: file, path: path, options: o, lost: codec.LossCounts{}}, nil
+}
+
+// Losses returns what images lose as JPEGs, pixels or depths.
+func (w *Writer) Losses() []codec.Loss { return w.lost.Losses() }
+
+// Write appends an episode. Rows without a frame get a black image. After an error nothing more can be written, unless
+// it is episode.DamagedFrames.
+func (w *Writer) Write(rows *episode.Rows) error {
+	if w.err != nil {
+		return w.err
+	}
+	err := survey(rows, w.options.Images == ImagesRaw || w.options.SwapRB)
+	if errors.As(err, new(episode.DamagedFrames)) {
+		return fmt.Errorf("write %s: %w", w.path, err)
+	}
+	if err == nil {
+		err = w.write(rows)
+	}
+	if err != nil {
+		w.err = fmt.Errorf("write %s: %w", w.path, err)
+	}
+	return w.err
+}
+
+func (w *Writer) write(rows *episode.Rows) error {
+	e := &episodeWriter{
+		file: w.file, options: &w.options, rows: rows, n: len(rows.Stamps),
+		root: fmt.Sprintf("/episodes/episode_%d", len(w.episodes)), written: &written{cameras: map[string]int{}},
+		lengths: map[string][]int{}, lost: w.lost,
+	}
+	if e.n == 0 {
+		return errors.New("no rows")
+	}
+	if err := e.write(); err != nil {
+		return err
+	}
+	if len(w.episodes) == 0 {
+		if err := w.begin(e); err != nil {
+			return err
+		}
+	}
+	w.episodes = append(w.episodes, e.written)
+	w.summary.add(rows.Episode, rows.Stamps[0], e.n)
+	return nil
+}
+
+// summary is what /metadata and /info say of the episodes of a file.
+type summary struct {
+	cameras []string // as JSON, in order
+	robots  []string
+	starts  []float64 // of each episode
+	frames  int64
+	arms    int
+}
+
+// add adds an episode of so many rows.
+func (s *summary) add(e *episode.Episode, start int64, rows int) {
+	s.starts, s.frames = append(s.starts, seconds(start)), s.frames+int64(rows)
+	for i, c := range e.Cameras {
+		s.cameras = appendNew(s.cameras, describe(imageName(c.Name), c.Name, c.Topic, c.Device), i)
+	}
+	for i, a := range e.Arms {
+		s.robots = appendNew(s.robots, describe(a.Name, a.Name, "", a.Device), i)
+	}
+	s.arms = max(s.arms, len(e.Arms))
+}
+
+// appendNew appends the description of the i-th device to the list unless it has it. A device that another episode
+// describes differently is listed twice.
+func appendNew(list []string, text string, i int) []string {
+	if i < len(list) && list[i] == text || slices.Contains(list, text) {
+		return list
+	}
+	return append(list, text)
+}
+
+// describe returns the description of a device as JSON.
+func describe(name, source, topic string, device json.RawMessage) string {
+	return marshal(struct {
+		Name   string          `json:"name"`
+		Source string          `json:"source"`
+		Topic  string          `json:"topic,omitempty"`
+		Device json.RawMessage `json:"device,omitempty"`
+	}{name, source, topic, device})
+}
+
+// begin writes the root's links to the first episode, and the options.
+func (w *Writer) begin(e *episodeWriter) error {
+	for _, name := range []string{"/observations", "/action", "/actions", "/compress_len"} {
+		if w.file.Type(e.root+name) == h5.None {
+			continue
+		}
+		if err := w.file.LinkSoft(e.root+name, name); err != nil {
+			return err
+		}
+	}
+	attributes := map[string]any{"sim": false, "compress": w.options.Images != ImagesRaw && !e.pixels}
+	for name, value := range e.rows.Options.Attributes() {
+		attributes["alignment/"+name] = value
+	}
+	return setAttributes(w.file, "/", attributes)
+}
+
+// Close completes the file, reads it back to verify it, and renames it to its path. After an error of Write, or without
+// an episode, no file is left.
+func (w *Writer) Close() error {
+	if w.file == nil {
+		return nil
+	}
+	err := w.err
+	if err == nil && len(w.episodes) == 0 {
+		err = fmt.Errorf("write %s: no episodes", w.path)
+	}
+	if err == nil {
+		err = w.summary.write(w.file)
+	}
+	if closed := w.file.Close(); err == nil {
+		err = closed
+	}
+	w.file = nil
+	part := w.path + ".part"
+	if err == nil {
+		if err = w.verify(part); err != nil {
+			err = fmt.Errorf("verify %s: %w", part, err)
+		}
+	}
+	if err == nil {
+		err = publish(part, w.path)
+	}
+	if err != nil {
+		os.Remove(part)
+	}
+	return err
+}
+
+// Abort stops writing and removes the file.
+func (w *Writer) Abort() {
+	if w.err == nil {
+		w.err = errors.New("aborted")
+	}
+	w.Close()
+}
+
+func publish(part, path string) error {
+	if err := h5.Sync(part); err != nil {
+		return err
+	}
+	if err := os.Rename(part, path); err != nil {
+		return err
+	}
+	codec.OS{}.SyncFolder(filepath.Dir(path))
+	return nil
+}
+
+// write writes /metadata and /info.
+func (s *summary) write(f *h5.File) error {
+	if err := errors.Join(f.MakeGroup("/metadata"), f.MakeGroup("/info")); err != nil {
+		return err
+	}
+	err := errors.Join(f.PutStrings("/metadata/cameras", s.cameras), f.PutStrings("/metadata/robots", s.robots),
+		h5.Put(f, "/metadata/timestamps", s.starts, len(s.starts)), f.PutStrings("/info/version", []string{version}))
+	numbers := map[string]int64{"total_episodes": int64(len(s.starts)), "total_frames": s.frames,
+		"num_cameras": int64(len(s.cameras)), "num_arms": int64(s.arms)}
+	for _, name := range slices.Sorted(maps.Keys(numbers)) {
+		err = errors.Join(err, h5.Put(f, "/info/"+name, []int64{numbers[name]}, 1))
+	}
+	return err
+}
+
+// verify compares a file with what was written.
+func (w *Writer) verify(path string) error {
+	source, err := open(nil, path)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	episodes, err := source.stored()
+	if err != nil {
+		return err
+	}
+	if len(episodes) != len(w.episodes) {
+		return fmt.Errorf("%s, want %d", plural.Count(len(episodes), "episode"), len(w.episodes))
+	}
+	for i, e := range episodes {
+		want := w.episodes[i]
+		if e.rows != want.rows || len(e.Cameras) != len(want.cameras) {
+			return fmt.Errorf("%s: %s, want %d; %s, want %d", e.root, plural.Count(e.rows, "row"), want.rows,
+				plural.Count(len(e.Cameras), "camera"), len(want.cameras))
+		}
+		for _, c := range e.Cameras {
+			n, ok := want.cameras[c.Name]
+			if !ok || len(c.Stamps) != n {
+				return fmt.Errorf("%s: %s of %s, want %d", e.root, plural.Count(len(c.Stamps), "frame"), c.Name, n)
+			}
+			last := []int{n - 1}
+			if err := c.EachFrame(last, func(int, *episode.Frame) error { return nil }); err != nil {
+				return fmt.Errorf("%s: %w", e.root, err)
+			}
+		}
+	}
+	return nil
+}
+
+func setAttributes(f *h5.File, path string, attributes map[string]any) error {
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		if err := f.SetAttribute(path, name, attributes[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// seconds returns the float64 nearest to ns as a decimal number of seconds. ns / 1e9 is not always: ns have more digits
+// than a float64.
+func seconds(ns int64) float64 {
+	s, _ := strconv.ParseFloat(strconv.FormatInt(ns, 10)+"e-9", 64)
+	return s
+}
+
+// unit returns the common unit of columns, or all units as JSON if they differ.
+func unit(columns []align.Column) string {
+	units := make([]string, len(columns))
+	for i, c := range columns {
+		units[i] = c.Unit
+	}
+	if len(slices.Compact(slices.Clone(units))) <= 1 {
+		if len(units) == 0 {
+			return ""
+		}
+		return units[0]
+	}
+	return marshal(units)
+}
+
+// marshal returns a value as JSON.
+func marshal(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return "null"
+	}
+	return string(text)
+}
+
+func float32s(values []float64, factor float64) []float32 {
+	out := make([]float32, len(values))
+	for i, v := range values {
+		out[i] = float32(v * factor)
+	}
+	return out
+}

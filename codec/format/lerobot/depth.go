@@ -1,0 +1,185 @@
+package lerobot
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"image"
+	"io"
+	"math"
+	"sync"
+
+	"golang.org/x/image/tiff"
+
+	"tapedeck/codec"
+	"tapedeck/codec/encoding/pixel"
+	"tapedeck/codec/training/episode"
+)
+
+// isDepth reports whether the feature has depth images, by any of LeRobot's markers.
+func (f *feature) isDepth() bool {
+	return f.Info["is_depth_map"] == true || f.Info["video.is_depth_map"] == true ||
+		f.VideoInfo["video.is_depth_map"] == true
+}
+
+// mmEncoding is that of depth images: little-endian mm of 16 bits, of which 0 is unknown.
+const mmEncoding = "16UC1"
+
+// millimeters returns a decoded image of 16 bits as one of mm, of rows without padding. It appends pixels to dst.
+func millimeters(dst []byte, m image.Image) (episode.Frame, error) {
+	deep, ok := m.(*image.Gray16)
+	if !ok {
+		return episode.Frame{}, errors.New("the depth image does not have 16 bits")
+	}
+	size := m.Bounds().Size()
+	return episode.Frame{Encoding: mmEncoding, Data: pixel.AppendDeep(dst, deep), Width: size.X, Height: size.Y,
+		Step: 2 * size.X}, nil
+}
+
+// decodeTIFF returns the depths in a TIFF in mm.
+func decodeTIFF(dst, data []byte) (episode.Frame, error) {
+	c, err := tiff.DecodeConfig(bytes.NewReader(data))
+	if err == nil {
+		err = pixel.CheckSize(c.Width, c.Height)
+	}
+	if err != nil {
+		return episode.Frame{}, err
+	}
+	m, err := tiff.Decode(bytes.NewReader(data))
+	if err != nil {
+		return episode.Frame{}, err
+	}
+	return millimeters(dst, m)
+}
+
+// quantizer maps depths to codes of 12 bits, as LeRobot's videos have them.
+type quantizer struct {
+	min, max, shift float64 // m
+	log             bool
+}
+
+// usualQuantizer has LeRobot's defaults.
+var usualQuantizer = quantizer{0.01, 10, 3.5, true}
+
+const maxCode = 1<<12 - 1
+
+// quantizer returns that of a feature, whose missing parameters are the usual ones.
+func (f *feature) quantizer() (quantizer, error) {
+	q := usualQuantizer
+	for name, to := range map[string]*float64{"depth_min": &q.min, "depth_max": &q.max, "shift": &q.shift} {
+		if x, ok := f.Info["video."+name].(float64); ok {
+			*to = x
+		}
+	}
+	if log, ok := f.Info["video.use_log"].(bool); ok {
+		q.log = log
+	}
+	if !(q.min < q.max) || q.log && !(q.min+q.shift > 0) {
+		return q, fmt.Errorf("%s: depths from %v to %v m with a shift of %v cannot be decoded", f.key, q.min, q.max,
+			q.shift)
+	}
+	return q, nil
+}
+
+// scale returns the depths of the first and the last code on the scale of codes.
+func (q *quantizer) scale() (low, high float64) {
+	if q.log {
+		return math.Log(q.min + q.shift), math.Log(q.max + q.shift)
+	}
+	return q.min, q.max
+}
+
+// codes returns the code of each mm.
+func (q *quantizer) codes() *[1 << 16]uint16 {
+	low, high := q.scale()
+	var table [1 << 16]uint16
+	for mm := range table {
+		x := float64(mm) / 1000
+		if q.log {
+			x = math.Log(x + q.shift)
+		}
+		table[mm] = uint16(min(max(math.RoundToEven(maxCode*(x-low)/(high-low)), 0), maxCode))
+	}
+	return &table
+}
+
+// depths returns the mm of each code. The first one, which LeRobot also has for unknown depths, is unknown.
+func (q *quantizer) depths() *[maxCode + 1]uint16 {
+	low, high := q.scale()
+	var table [maxCode + 1]uint16
+	for code := 1; code <= maxCode; code++ {
+		x := low + (high-low)*float64(code)/maxCode
+		if q.log {
+			x = math.Exp(x) - q.shift
+		}
+		table[code] = uint16(min(max(math.RoundToEven(1000*min(max(x, q.min), q.max)), 0), math.MaxUint16))
+	}
+	return &table
+}
+
+// translate replaces each pixel of 16 bits by that of a table.
+func translate(pixels []byte, table []uint16) {
+	for ; len(pixels) >= 2; pixels = pixels[2:] {
+		i := min(int(binary.LittleEndian.Uint16(pixels)), len(table)-1)
+		binary.LittleEndian.PutUint16(pixels, table[i])
+	}
+}
+
+// usualCodes are the codes of the usual quantizer.
+var usualCodes = sync.OnceValue(usualQuantizer.codes)
+
+// usualDepths are the depths that the usual quantizer has for its codes.
+var usualDepths = sync.OnceValue(usualQuantizer.depths)
+
+// depthCoder makes frames of videos of the depths of a camera, and counts those that lose something.
+type depthCoder struct {
+	topic  string
+	lost   codec.LossCounts
+	pixels []byte
+}
+
+// write writes a frame in the form that ffmpeg reads.
+func (d *depthCoder) write(to io.Writer, f *episode.Frame) error {
+	m, err := f.Decode()
+	if err != nil {
+		return err
+	}
+	f.RGBLosses(m).Each(d.lost.Of(d.topic))
+	mm, err := millimeters(d.pixels[:0], m)
+	if err != nil {
+		return err
+	}
+	d.pixels = mm.Data
+	unknown, near, far, rounded := false, false, false, false
+	codes, depths := usualCodes(), usualDepths()
+	for p := d.pixels; len(p) >= 2; p = p[2:] {
+		i := binary.LittleEndian.Uint16(p)
+		switch mm := float64(i) / 1000; {
+		case mm == 0:
+			unknown = true
+		case mm <= usualQuantizer.min:
+			near = true
+		case mm > usualQuantizer.max:
+			far = true
+		case depths[codes[i]] != i:
+			rounded = true
+		}
+	}
+	if unknown {
+		d.lost.Add(d.topic, "unknown depths, which are 10 mm in videos of LeRobot and are kept without --video", 1)
+	}
+	if near {
+		d.lost.Add(d.topic, "depths of 10 mm or less, which read as unknown and are kept without --video", 1)
+	}
+	if far {
+		d.lost.Add(d.topic, "depths beyond 10 m, which are 10 m in videos of LeRobot and are kept without --video", 1)
+	}
+	if rounded {
+		d.lost.Add(d.topic, "millimetres of depths, as videos of LeRobot have 12 bits, which are kept without "+
+			"--video", 1)
+	}
+	translate(d.pixels, codes[:])
+	_, err = to.Write(d.pixels)
+	return err
+}

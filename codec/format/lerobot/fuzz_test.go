@@ -1,0 +1,23 @@
+package lerobot
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec/internal/codectest"
+	"tapedeck/codec/training/align"
+)
+
+// FuzzLeRobot tries whatever a file of a dataset of v3.0 and v2.1 may hold.
+func FuzzLeRobot(f *testing.F) {
+	path := filepath.Join(f.TempDir(), "set")
+	w, err := Create(path, Options{RobotType: "rm65"})
+	require.NoError(f, err)
+	e := recording(f, "episode", "pick", 1e18, 4)
+	e.Cameras = e.Cameras[:1]
+	require.NoError(f, w.Write(aligned(f, e, align.Options{})))
+	require.NoError(f, w.Close())
+	codectest.FuzzFolders(f, Format, path, foreign(f))
+}

@@ -1,0 +1,221 @@
+package lerobot
+
+import (
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/fnv"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/parquet-go/parquet-go"
+
+	"tapedeck/codec/training/align"
+	"tapedeck/codec/training/episode"
+)
+
+// fileIndex identifies a file of a dataset.
+type fileIndex struct{ chunk, file int }
+
+func (i fileIndex) next(files int) fileIndex {
+	if i.file+1 < files {
+		return fileIndex{i.chunk, i.file + 1}
+	}
+	return fileIndex{i.chunk + 1, 0}
+}
+
+// episodeRow is an episode in meta/episodes.
+type episodeRow struct {
+	task   string
+	length int
+	from   int // the first of its rows in the dataset
+	data   fileIndex
+	videos map[string]videoPlace
+	stats  map[string]*stats
+}
+
+// videoPlace is the place of an episode in a video.
+type videoPlace struct {
+	fileIndex
+	from, to float64 // s
+}
+
+// meta writes the metadata of the dataset.
+func (w *Writer) meta() error {
+	w.info.Splits = map[string]string{"train": "0:" + strconv.Itoa(len(w.rows))}
+	all := map[string]*stats{}
+	for key := range w.rows[0].stats {
+		var parts []*stats
+		for _, r := range w.rows {
+			parts = append(parts, r.stats[key])
+		}
+		all[key] = merge(parts)
+	}
+	return errors.Join(
+		w.json(infoPath, &w.info), w.json(statsPath, all), w.json(notesPath, &w.notes),
+		w.taskTable(), w.episodeTable())
+}
+
+func (w *Writer) json(path string, value any) error {
+	text, err := json.MarshalIndent(value, "", "    ")
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return os.WriteFile(filepath.Join(w.part, path), append(text, '\n'), 0o666)
+}
+
+// taskTable writes tasks.parquet, which pandas reads as a frame with the tasks as its index.
+func (w *Writer) taskTable() error {
+	text := func(name, kind, numpy string) map[string]any {
+		return map[string]any{"name": name, "field_name": name, "pandas_type": kind, "numpy_type": numpy,
+			"metadata": nil}
+	}
+	pandas, err := json.Marshal(map[string]any{
+		"index_columns": []string{"task"},
+		"column_indexes": []any{map[string]any{"name": nil, "field_name": nil, "pandas_type": "unicode",
+			"numpy_type": "object", "metadata": map[string]string{"encoding": "UTF-8"}}},
+		"columns":        []any{text("task_index", "int64", "int64"), text("task", "unicode", "object")},
+		"creator":        map[string]string{"library": "tapedeck", "version": "1"},
+		"pandas_version": "1.5.3",
+	})
+	if err != nil {
+		return err
+	}
+	t := sheet{rows: len(w.tasks)}
+	t.ints("task_index", func(i int) int { return i })
+	t.add(listColumn("task", parquet.String(), 0), 1, func(i, _ int) parquet.Value {
+		return parquet.ByteArrayValue([]byte(w.tasks[i]))
+	})
+	return t.write(filepath.Join(w.part, tasksPath), map[string]string{"pandas": string(pandas)})
+}
+
+// episodeTable writes meta/episodes.
+func (w *Writer) episodeTable() error {
+	t := sheet{rows: len(w.rows)}
+	ints := func(name string, value func(r *episodeRow) int) {
+		t.ints(name, func(i int) int { return value(w.rows[i]) })
+	}
+	doubles := func(name string, value func(r *episodeRow) float64) {
+		t.add(listColumn(name, parquet.Leaf(parquet.DoubleType), 0), 1,
+			func(i, _ int) parquet.Value { return parquet.DoubleValue(value(w.rows[i])) })
+	}
+	t.ints("episode_index", func(i int) int { return i })
+	t.add(listColumn("tasks", parquet.String(), 1), 1, func(i, _ int) parquet.Value {
+		return parquet.ByteArrayValue([]byte(w.rows[i].task))
+	})
+	ints("length", func(r *episodeRow) int { return r.length })
+	ints("data/chunk_index", func(r *episodeRow) int { return r.data.chunk })
+	ints("data/file_index", func(r *episodeRow) int { return r.data.file })
+	ints("dataset_from_index", func(r *episodeRow) int { return r.from })
+	ints("dataset_to_index", func(r *episodeRow) int { return r.from + r.length })
+	for _, key := range slices.Sorted(maps.Keys(w.rows[0].videos)) {
+		ints("videos/"+key+"/chunk_index", func(r *episodeRow) int { return r.videos[key].chunk })
+		ints("videos/"+key+"/file_index", func(r *episodeRow) int { return r.videos[key].file })
+		doubles("videos/"+key+"/from_timestamp", func(r *episodeRow) float64 { return r.videos[key].from })
+		doubles("videos/"+key+"/to_timestamp", func(r *episodeRow) float64 { return r.videos[key].to })
+	}
+	for _, key := range slices.Sorted(maps.Keys(w.rows[0].stats)) {
+		first := w.rows[0].stats[key]
+		depth := 1
+		if first.picture {
+			depth = 3
+		}
+		for _, stat := range statNames {
+			name := "stats/" + key + "/" + stat
+			if stat == "count" {
+				t.add(listColumn(name, parquet.Leaf(parquet.Int64Type), 1), 1, func(i, _ int) parquet.Value {
+					return parquet.Int64Value(int64(w.rows[i].stats[key].values["count"][0]))
+				})
+				continue
+			}
+			column := listColumn(name, parquet.Leaf(parquet.DoubleType), depth)
+			t.add(column, len(first.values[stat]), func(i, c int) parquet.Value {
+				return parquet.DoubleValue(w.rows[i].stats[key].values[stat][c])
+			})
+		}
+	}
+	ints("meta/episodes/chunk_index", func(*episodeRow) int { return 0 })
+	ints("meta/episodes/file_index", func(*episodeRow) int { return 0 })
+	return t.write(filepath.Join(w.part, episodesPath), nil)
+}
+
+// sheet is a table of one row group.
+type sheet struct {
+	rows    int
+	columns []column
+	puts    []func(*table) error // one for each column
+}
+
+// add adds a column of lists of a width, or of values.
+func (s *sheet) add(c column, width int, value func(row, i int) parquet.Value) {
+	s.columns = append(s.columns, c)
+	s.puts = append(s.puts, func(t *table) error { return t.lists(c.name, s.rows, width, value) })
+}
+
+func (s *sheet) ints(name string, value func(row int) int) {
+	s.add(listColumn(name, parquet.Leaf(parquet.Int64Type), 0), 1,
+		func(row, _ int) parquet.Value { return parquet.Int64Value(int64(value(row))) })
+}
+
+// write writes the table to a file.
+func (s *sheet) write(path string, metadata map[string]string) error {
+	t, err := createTable(path, s.columns, metadata)
+	if err != nil {
+		return err
+	}
+	for _, put := range s.puts {
+		err = cmp.Or(err, put(t))
+	}
+	return errors.Join(err, t.close())
+}
+
+// digest hashes numbers of an episode.
+type digest struct{ hash.Hash64 }
+
+func newDigest() digest { return digest{fnv.New64a()} }
+
+// add adds numbers as a dataset has them.
+func (d digest) add(numbers []float64) {
+	var b [4]byte
+	for _, x := range numbers {
+		binary.LittleEndian.PutUint32(b[:], math.Float32bits(float32(x)))
+		d.Write(b[:])
+	}
+}
+
+func (d digest) String() string { return fmt.Sprintf("%016x", d.Sum64()) }
+
+// notes is meta/tapedeck.json: data that LeRobot's own files cannot hold.
+type notes struct {
+	Columns  map[string][]noteColumn `json:"columns"` // of the features of numbers
+	Cameras  map[string]string       `json:"cameras"` // by feature
+	Episodes []noteEpisode           `json:"episodes"`
+}
+
+// noteColumn describes a number of a feature: where it comes from, and what it is there.
+type noteColumn struct {
+	episode.Origin
+	align.Column
+}
+
+// noteEpisode describes the origin of an episode.
+type noteEpisode struct {
+	// Digest is that of the numbers of the episode, by which it is known: others may delete or reorder episodes. If it
+	// is empty, as in older datasets, the episode is known by its index.
+	Digest       string                     `json:"digest"`
+	Name         string                     `json:"name"`
+	Start        int64                      `json:"start_ns"` // of its first row, ns since the Unix epoch
+	Success      *bool                      `json:"success,omitempty"`
+	ActionSource string                     `json:"action_source,omitempty"`
+	Alignment    map[string]string          `json:"alignment,omitempty"`
+	Report       *align.Report              `json:"report,omitempty"`
+	Devices      map[string]json.RawMessage `json:"devices,omitempty"`
+	Metadata     json.RawMessage            `json:"metadata,omitempty"`
+}

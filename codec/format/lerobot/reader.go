@@ -1,0 +1,526 @@
+package lerobot
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"tapedeck/codec"
+	"tapedeck/codec/store"
+	"tapedeck/codec/training/align"
+	"tapedeck/codec/training/episode"
+	"tapedeck/msgs/plural"
+)
+
+// Source reads a dataset of v3.0 or v2.1.
+type Source struct {
+	episode.Findings // any other damage than videos that are missing is an error
+	files            *store.Files
+	path             string
+	info             info
+	absent           map[string]bool           // features that a table lacks
+	origins          map[string]episode.Origin // of the features that are read
+	notes            notes
+	unknown          int                              // episodes without a note, where there are some
+	videos           map[string]*episode.MissingError // by path; nil: the video is there
+	cached           videoFiles
+	checked          sync.Map                // of tables with images
+	check            func(path string) error // returns why the contents of a file are not there
+	tables           map[int]string          // by episode, the paths of tables; nil: not looked for yet
+}
+
+var _ episode.Source = (*Source)(nil)
+
+// Open opens the dataset in the folder path.
+func Open(files *store.Files, path string) (*Source, error) {
+	s := &Source{files: files, path: path, absent: map[string]bool{}, videos: map[string]*episode.MissingError{},
+		cached: videoFiles{files: files},
+		check:  func(path string) error { return codec.CheckContents(files, path) }}
+	if err := s.load(infoPath, &s.info); err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	i := &s.info
+	switch {
+	case !strings.HasPrefix(i.Version, "v3.") && !strings.HasPrefix(i.Version, "v2."):
+		return nil, fmt.Errorf("open %s: LeRobot format %q is not supported, want v3.0 or v2.1", path, i.Version)
+	case !(i.FPS >= 0.001 && i.FPS <= 1e6):
+		return nil, fmt.Errorf("open %s: %s: fps is %v", path, infoPath, i.FPS)
+	}
+	s.origins = originsOf(i.Features)
+	if err := s.load(notesPath, &s.notes); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	return s, nil
+}
+
+func (s *Source) load(path string, value any) error {
+	if err := codec.CheckContents(s.files, store.Join(s.path, path)); errors.Is(err, codec.ErrEmpty) ||
+		errors.Is(err, codec.ErrLFSPointer) {
+		return fmt.Errorf("read %s: %w", store.Join(s.path, path), err)
+	}
+	text, err := s.files.ReadFile(store.Join(s.path, path))
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, value); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+func (s *Source) isV2() bool { return strings.HasPrefix(s.info.Version, "v2.") }
+
+// Close implements episode.Source.
+func (s *Source) Close() error {
+	s.cached.close()
+	return nil
+}
+
+// entry is an episode in the dataset's list.
+type entry struct {
+	index  int
+	tasks  []string
+	data   string             // path of the table
+	from   float64            // the first row in the dataset
+	videos map[string]string  // paths
+	starts map[string]float64 // s, in the videos
+}
+
+// Episodes implements episode.Source. Streams come from the features whose names say that they are states or actions,
+// as originsOf has it. Without meta/tapedeck.json, numbers are joints in an unknown unit, and the episodes follow one
+// another from the time 0 on.
+func (s *Source) Episodes() (all []*episode.Episode, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("read %s: %w", s.path, err)
+		}
+	}()
+	list := s.entries
+	if s.isV2() {
+		list = s.entriesV2
+	}
+	entries, err := list()
+	if err != nil {
+		return nil, err
+	}
+	var open *rows
+	for _, e := range entries {
+		if open == nil || open.path != e.data {
+			if open, err = s.rows(e.data); err != nil {
+				return all, err
+			}
+		}
+		r, ok := open.episodes[e.index]
+		if !ok {
+			listed := e.data
+			if e.data, err = s.tableOf(e.index); err != nil {
+				return all, err
+			}
+			if e.data == "" {
+				s.Damage = append(s.Damage, &episode.MissingError{Path: store.Join(s.path, listed),
+					Err: fmt.Errorf("no table has rows of episode %d", e.index)})
+				continue
+			}
+			s.Events = append(s.Events, codec.Event{Kind: codec.EventLabel, Text: fmt.Sprintf("meta/episodes lists "+
+				"%s for episode %d, whose rows are in %s, which was read", listed, e.index, e.data)})
+			if open, err = s.rows(e.data); err != nil {
+				return all, err
+			}
+			r = open.episodes[e.index]
+		}
+		all = append(all, s.episode(e, open, r))
+	}
+	s.Incomplete = len(s.Damage) > 0
+	s.lose()
+	return all, nil
+}
+
+// lose finds the features that are not read, and the notes that fit no episode.
+func (s *Source) lose() {
+	s.Lost = codec.LossCounts{}
+	if s.unknown > 0 {
+		s.Lost.Add(notesPath, "times, names and devices of episodes whose numbers others have changed: "+
+			plural.Count(s.unknown, "episode"), 0)
+	}
+	for _, f := range s.info.Features {
+		_, read := s.origins[f.key]
+		for _, s := range standard {
+			read = read || f.key == s.key
+		}
+		switch {
+		case s.absent[f.key]:
+			s.Lost.Add(f.key, "features that tables lack, which are not read", 0)
+		case !read && !f.isPicture():
+			s.Lost.Add(f.key, "features that are not read", 0)
+		}
+	}
+}
+
+// tableOf returns the path of the table that has the rows of an episode, "" if none has. It looks for it where the list
+// of episodes is wrong.
+func (s *Source) tableOf(index int) (string, error) {
+	if s.tables == nil {
+		s.tables = map[int]string{}
+		paths, err := s.files.Glob(s.path, "data/chunk-*/*.parquet")
+		if err != nil {
+			return "", err
+		}
+		for _, path := range paths {
+			if err := s.listTable(path); err != nil {
+				return "", err
+			}
+		}
+	}
+	return s.tables[index], nil
+}
+
+// listTable adds the episodes in a table to tables.
+func (s *Source) listTable(path string) (err error) {
+	t, err := openTable(s.files, path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.close()) }()
+	numbers, err := t.numbers("episode_index", 1)
+	for _, x := range numbers {
+		if _, known := s.tables[int(x)]; !known {
+			s.tables[int(x)] = strings.TrimPrefix(strings.TrimPrefix(path, s.path), "/")
+		}
+	}
+	return err
+}
+
+// entries lists the episodes of v3.0.
+func (s *Source) entries() ([]*entry, error) {
+	paths, err := s.files.Glob(s.path, "meta/episodes/chunk-*/file-*.parquet")
+	if err != nil || len(paths) == 0 {
+		return nil, errors.New("no meta/episodes/chunk-000/file-000.parquet")
+	}
+	var all []*entry
+	for _, path := range paths {
+		t, err := openTable(s.files, path)
+		if err != nil {
+			return nil, err
+		}
+		part, err := s.entriesOf(t)
+		if err = errors.Join(err, t.close()); err != nil {
+			return nil, err
+		}
+		all = append(all, part...)
+	}
+	return all, nil
+}
+
+func (s *Source) entriesOf(t *tableReader) ([]*entry, error) {
+	columns := map[string][]float64{}
+	wanted := []string{"episode_index", "data/chunk_index", "data/file_index", "dataset_from_index"}
+	for _, f := range s.info.Features {
+		if f.DType == "video" {
+			for _, what := range []string{"chunk_index", "file_index", "from_timestamp"} {
+				wanted = append(wanted, "videos/"+f.key+"/"+what)
+			}
+		}
+	}
+	for _, name := range wanted {
+		var err error
+		if columns[name], err = t.numbers(name, 1); err != nil {
+			return nil, err
+		}
+	}
+	tasks, err := t.texts("tasks")
+	if err != nil {
+		return nil, err
+	}
+	var all []*entry
+	for i := range columns["episode_index"] {
+		at := func(name string) int { return int(columns[name][i]) }
+		e := &entry{index: at("episode_index"), from: columns["dataset_from_index"][i], videos: map[string]string{},
+			starts: map[string]float64{}}
+		if i < len(tasks) {
+			e.tasks = tasks[i]
+		}
+		values := func(prefix, key string) map[string]any {
+			return map[string]any{"chunk_index": at(prefix + "chunk_index"), "file_index": at(prefix + "file_index"),
+				"video_key": key}
+		}
+		if e.data, err = fill(s.info.DataPath, values("data/", "")); err != nil {
+			return nil, err
+		}
+		for _, f := range s.info.Features {
+			if f.DType != "video" {
+				continue
+			}
+			prefix := "videos/" + f.key + "/"
+			e.starts[f.key] = columns[prefix+"from_timestamp"][i]
+			if e.videos[f.key], err = s.videoPath(values(prefix, f.key)); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+func (s *Source) videoPath(values map[string]any) (string, error) {
+	if s.info.VideoPath == nil {
+		return "", errors.New(infoPath + " has videos without a video_path")
+	}
+	return fill(*s.info.VideoPath, values)
+}
+
+// entriesV2 lists the episodes of v2.1, which has a file for each.
+func (s *Source) entriesV2() ([]*entry, error) {
+	const name = "meta/episodes.jsonl"
+	text, err := s.files.ReadFile(store.Join(s.path, name))
+	if err != nil {
+		return nil, err
+	}
+	chunk := s.info.ChunkSize
+	if chunk <= 0 {
+		chunk = 1000
+	}
+	var all []*entry
+	from := 0.0
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	lines.Buffer(nil, len(text)+1)
+	for line := 1; lines.Scan(); line++ {
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
+		}
+		var row struct {
+			Index  int      `json:"episode_index"`
+			Tasks  []string `json:"tasks"`
+			Length int      `json:"length"`
+		}
+		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
+			return nil, fmt.Errorf("%s: line %d: %w", name, line, err)
+		}
+		e := &entry{index: row.Index, tasks: row.Tasks, from: from, videos: map[string]string{},
+			starts: map[string]float64{}}
+		from += float64(max(row.Length, 0))
+		values := map[string]any{"episode_chunk": row.Index / chunk, "episode_index": row.Index}
+		if e.data, err = fill(s.info.DataPath, values); err != nil {
+			return nil, err
+		}
+		for _, f := range s.info.Features {
+			if f.DType == "video" {
+				values["video_key"] = f.key
+				if e.videos[f.key], err = s.videoPath(values); err != nil {
+					return nil, err
+				}
+			}
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+// rows are the numbers of a table.
+type rows struct {
+	path     string
+	numbers  map[string][]float64
+	episodes map[int]span
+}
+
+// rows reads the numbers of a table.
+func (s *Source) rows(path string) (r *rows, err error) {
+	t, err := openTable(s.files, store.Join(s.path, path))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, t.close()) }()
+	r = &rows{path: path, numbers: map[string][]float64{}, episodes: map[int]span{}}
+	for _, f := range s.info.Features {
+		if _, known := s.origins[f.key]; !known {
+			continue
+		}
+		if t.leaf(f.key) < 0 {
+			s.absent[f.key] = true
+			continue
+		}
+		if r.numbers[f.key], err = t.numbers(f.key, f.width()); err != nil {
+			return nil, err
+		}
+	}
+	index, err := t.numbers("episode_index", 1)
+	if err != nil {
+		return nil, err
+	}
+	for row, x := range index {
+		e := int(x)
+		at, known := r.episodes[e]
+		switch {
+		case !known:
+			at = span{row, 1}
+		case at.from+at.n != row:
+			return nil, fmt.Errorf("%s: row %d is of episode %d, which has ended before", path, row, e)
+		default:
+			at.n++
+		}
+		r.episodes[e] = at
+	}
+	return r, nil
+}
+
+// episode returns an episode with the numbers of its rows.
+func (s *Source) episode(e *entry, r *rows, at span) *episode.Episode {
+	period := 1e9 / s.info.FPS
+	start := int64(math.Round(e.from * period))
+	ep := &episode.Episode{Name: fmt.Sprintf("episode_%d", e.index), Task: strings.Join(e.tasks, "; ")}
+	var devices map[string]json.RawMessage
+	if note := s.note(e.index, r, at); note != nil {
+		start = note.Start
+		ep.Success, ep.Metadata, devices = note.Success, note.Metadata, note.Devices
+		if note.Name != "" {
+			ep.Name = note.Name
+		}
+	}
+	stamps := make([]int64, at.n)
+	for i := range stamps {
+		stamps[i] = start + int64(math.Round(float64(i)*period))
+	}
+	ep.Start, ep.End = stamps[0], stamps[at.n-1]
+	ep.Table = &episode.Table{Stamps: stamps}
+	frames := make([]int, at.n)
+	for i := range frames {
+		frames[i] = i
+	}
+	for _, f := range s.info.Features {
+		if f.isPicture() {
+			if c := s.camera(e, f, at); c != nil {
+				c.Stamps = stamps
+				ep.Cameras, ep.Table.Frames = append(ep.Cameras, c), append(ep.Table.Frames, frames)
+			}
+		}
+		if numbers, ok := r.numbers[f.key]; ok {
+			width := f.width()
+			s.arms(ep, f, numbers[at.from*width:(at.from+at.n)*width], stamps)
+		}
+	}
+	ep.SetDevices(devices)
+	return ep
+}
+
+// note returns the note on an episode, nil if there is none.
+func (s *Source) note(index int, r *rows, at span) *noteEpisode {
+	list := s.notes.Episodes
+	if list == nil {
+		return nil
+	}
+	numbers := newDigest()
+	for _, key := range []string{stateKey, actionKey} {
+		if all, ok := r.numbers[key]; ok {
+			width := s.info.Features.get(key).width()
+			numbers.add(all[at.from*width : (at.from+at.n)*width])
+		}
+	}
+	fits := func(n noteEpisode) bool { return n.Digest == numbers.String() }
+	if index < 0 || index >= len(list) || list[index].Digest != "" && !fits(list[index]) {
+		index = slices.IndexFunc(list, fits)
+	}
+	if index < 0 {
+		s.unknown++
+		return nil
+	}
+	return &list[index]
+}
+
+// camera returns the camera of a feature, nil if its video is missing.
+func (s *Source) camera(e *entry, f *feature, at span) *episode.Camera {
+	name := s.notes.Cameras[f.key]
+	if name == "" {
+		name = strings.TrimPrefix(f.key, imagePrefix)
+		if name != f.key && s.info.Features.get(name) != nil {
+			name = f.key
+		}
+	}
+	c := &episode.Camera{Track: align.Track{Name: name, Topic: f.key}}
+	if f.DType == "video" {
+		path := store.Join(s.path, e.videos[f.key])
+		if missing := s.video(path, name); missing != nil {
+			missing.Images += at.n
+			return nil
+		}
+		c.Raw = true
+		if !f.isDepth() {
+			c.Decoded = f.width()
+		}
+		c.Open = func() (episode.Frames, error) {
+			return openVideo(&s.cached, path, f, s.info.FPS, e.starts[f.key], at.n)
+		}
+		return c
+	}
+	c.Raw = f.isDepth()
+	c.Open = func() (episode.Frames, error) {
+		return openImages(s.files, store.Join(s.path, e.data), f, at.from, at.n, &s.checked)
+	}
+	return c
+}
+
+// video returns the error of a video that is missing, and nil of others. It looks for each video once.
+func (s *Source) video(path, camera string) *episode.MissingError {
+	missing, known := s.videos[path]
+	if known {
+		return missing
+	}
+	if err := s.check(path); err != nil {
+		missing = &episode.MissingError{Path: path, Camera: camera, Raw: true, Err: err}
+		s.Damage = append(s.Damage, missing)
+	}
+	s.videos[path] = missing
+	return missing
+}
+
+// arms adds the numbers of a feature to the arms of an episode.
+func (s *Source) arms(ep *episode.Episode, f *feature, numbers []float64, stamps []int64) {
+	origin, width, names := s.origins[f.key], f.width(), f.names()
+	columns := s.notes.Columns[f.key]
+	if len(columns) != width {
+		columns = make([]noteColumn, width)
+		for i := range columns {
+			columns[i] = noteColumn{episode.Origin{Arm: origin.Arm, Role: origin.Role.Base()},
+				align.Column{Name: names[i]}}
+		}
+	}
+	indices := map[*align.Vector][]int{} // of their columns
+	for i, c := range columns {
+		role := c.Role
+		if origin.Role != origin.Role.Base() {
+			role, _ = role.Command()
+		}
+		if role >= episode.Roles {
+			continue
+		}
+		at := slices.IndexFunc(ep.Arms, func(a *episode.Arm) bool { return a.Name == c.Arm })
+		if at < 0 {
+			at = len(ep.Arms)
+			ep.Arms = append(ep.Arms, &episode.Arm{Name: c.Arm})
+		}
+		arm := ep.Arms[at]
+		v := arm.Streams[role]
+		if v == nil || v.Topic != f.key {
+			v = &align.Vector{Name: c.Arm + "/" + role.String(), Topic: f.key, Stamps: stamps}
+			arm.Streams[role] = v
+		}
+		if c.Role == episode.Gripper {
+			arm.GripperRange = [2]float64{0, 1}
+		}
+		v.Columns = append(v.Columns, c.Column)
+		indices[v] = append(indices[v], i)
+	}
+	for v, places := range indices {
+		v.Values = make([]float64, 0, len(stamps)*len(v.Columns))
+		for row := range stamps {
+			for _, i := range places {
+				v.Values = append(v.Values, numbers[row*width+i])
+			}
+		}
+	}
+}

@@ -1,0 +1,278 @@
+package lerobot
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"math"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/codec/training/align"
+	"tapedeck/codec/training/episode"
+)
+
+// jpegOf returns a picture of one colour.
+func jpegOf(t testing.TB, width, height int, c color.Color) []byte {
+	m := image.NewRGBA(image.Rect(0, 0, width, height))
+	for i := range width * height {
+		m.Set(i%width, i/width, c)
+	}
+	var b bytes.Buffer
+	require.NoError(t, jpeg.Encode(&b, m, &jpeg.Options{Quality: 95}))
+	return b.Bytes()
+}
+
+// album is frames in memory.
+type album []episode.Frame
+
+func (a album) Frame(i int) (episode.Frame, error) {
+	if a[i].Data == nil {
+		return episode.Frame{}, fmt.Errorf("frame %d is broken", i)
+	}
+	return a[i], nil
+}
+func (a album) Close() error { return nil }
+
+const width, height = 64, 48
+
+// brightness is how bright frame i of a camera is.
+func brightness(i int) uint8 { return uint8(16 + i*7%200) }
+
+func cameraOf(t testing.TB, name string, start int64, n, fps int) *episode.Camera {
+	var frames album
+	c := &episode.Camera{Track: align.Track{Name: name}, Device: json.RawMessage(`{"kind":"test"}`)}
+	for i := range n {
+		g := brightness(i)
+		frames = append(frames, episode.Frame{Encoding: "jpeg",
+			Data: jpegOf(t, width, height, color.RGBA{g, g, g, 255})})
+		c.Stamps = append(c.Stamps, start+int64(math.Round(float64(i)*1e9/float64(fps))))
+	}
+	c.Open = func() (episode.Frames, error) { return frames, nil }
+	return c
+}
+
+func stream(name string, start int64, n, fps int, f func(i, c int) float64, columns ...align.Column) *align.Vector {
+	v := &align.Vector{Name: name, Columns: columns}
+	for i := range n {
+		v.Stamps = append(v.Stamps, start+int64(math.Round(float64(i)*1e9/float64(fps))))
+		for c := range columns {
+			v.Values = append(v.Values, f(i, c))
+		}
+	}
+	return v
+}
+
+func columns(unit string, names ...string) (all []align.Column) {
+	for _, n := range names {
+		all = append(all, align.Column{Name: n, Unit: unit, Interp: align.Linear})
+	}
+	return all
+}
+
+// recording returns an episode of n rows at 30 a second.
+func recording(t testing.TB, name, task string, start int64, n int) *episode.Episode {
+	wave := func(k float64) func(i, c int) float64 {
+		return func(i, c int) float64 { return k * math.Sin(float64(i)/9+float64(c)) }
+	}
+	a := &episode.Arm{Name: "arm_0", Device: json.RawMessage(`{"model":"RM65"}`), GripperRange: [2]float64{0, 1000}}
+	a.Streams[episode.Joint] = stream("arm_0/joint", start, n, 30, wave(90), columns("deg", "joint_0", "joint_1",
+		"joint_2")...)
+	a.Streams[episode.Pose] = stream("arm_0/pose", start, n, 30, wave(0.5), columns("m", "x", "y", "z")...)
+	a.Streams[episode.Gripper] = stream("arm_0/gripper", start, n, 30, func(i,
+		c int) float64 {
+		return float64((i*13 + c) % 1000)
+	},
+		columns("", "force", "position")...)
+	a.Streams[episode.CommandJoint] = stream("arm_0/command/joint", start, n, 30, wave(80),
+		columns("deg", "joint_0", "joint_1", "joint_2")...)
+	done := true
+	return &episode.Episode{
+		Name: name, Task: task, Success: &done, Metadata: json.RawMessage(`{"session_id":"x"}`),
+		Cameras: []*episode.Camera{cameraOf(t, "camera_0", start, n, 30), cameraOf(t, "camera_1", start, n, 30)},
+		Arms:    []*episode.Arm{a},
+	}
+}
+
+func aligned(t testing.TB, e *episode.Episode, o align.Options) *episode.Rows {
+	if o.Timeline == "" {
+		o.Timeline = "fixed:30"
+	}
+	r, err := episode.Align(e, o)
+	require.NoError(t, err)
+	return r
+}
+
+// float32s rounds numbers as tables do.
+func float32s(numbers []float64) []float64 {
+	rounded := make([]float64, len(numbers))
+	for i, x := range numbers {
+		rounded[i] = float64(float32(x))
+	}
+	return rounded
+}
+
+// requireEqualRows has rows of what was read be those that were written.
+func requireEqualRows(t *testing.T, want, got *episode.Rows) {
+	require.Equal(t, want.Stamps, got.Stamps)
+	for i, of := range []func(*episode.Rows) (*align.Vector, error){(*episode.Rows).QPos, (*episode.Rows).Action} {
+		w, err := of(want)
+		require.NoError(t, err)
+		g, err := of(got)
+		require.NoError(t, err)
+		if i == 0 { // what was the next state is a command now, which holds
+			require.Equal(t, w.Columns, g.Columns)
+		}
+		require.Equal(t, float32s(w.Values), g.Values)
+	}
+	require.Equal(t, float32s(want.Arms[0].Streams[episode.Pose].Values), got.Arms[0].Streams[episode.Pose].Values)
+	require.Equal(t, want.Rewards, got.Rewards)
+}
+
+func TestRoundTrip(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "set")
+	w, err := Create(path, Options{RobotType: "test"})
+	require.NoError(t, err)
+	var episodes []*episode.Rows
+	for i, n := range []int{40, 2, 25} {
+		episodes = append(episodes, aligned(t, recording(t, fmt.Sprintf("episode_%d", i),
+			[]string{"pick", "place", "pick"}[i],
+			1e18+int64(i)*1e11, n), align.Options{}))
+		require.NoError(t, w.Write(episodes[i]))
+	}
+	require.NoDirExists(t, path)
+	require.NoError(t, w.Close())
+	require.NoDirExists(t, path+partSuffix)
+
+	s, err := Open(nil, path)
+	require.NoError(t, err)
+	read, err := s.Episodes()
+	require.NoError(t, err)
+	require.Len(t, read, 3)
+	for i, e := range read {
+		want := episodes[i].Episode
+		require.Equal(t, want.Name, e.Name)
+		require.Equal(t, want.Task, e.Task)
+		require.Equal(t, want.Success, e.Success)
+		require.JSONEq(t, string(want.Metadata), string(e.Metadata))
+		require.JSONEq(t, string(want.Arms[0].Device), string(e.Arms[0].Device))
+		requireEqualRows(t, episodes[i], aligned(t, e, align.Options{}))
+		require.Len(t, e.Cameras, 2)
+		for c, camera := range e.Cameras {
+			require.Equal(t, want.Cameras[c].Name, camera.Name)
+			require.Equal(t, want.Cameras[c].Stamps, camera.Stamps)
+			original, _ := want.Cameras[c].Open()
+			frames, err := camera.Open()
+			require.NoError(t, err)
+			for k := range camera.Stamps {
+				k = k * 7 % len(camera.Stamps) // forth and back
+				f, err := frames.Frame(k)
+				require.NoError(t, err)
+				o, _ := original.Frame(k)
+				require.Equal(t, o.Encoding, f.Encoding)
+				require.Equal(t, o.Data, f.Data)
+			}
+			_, err = frames.Frame(len(camera.Stamps))
+			require.ErrorContains(t, err, "no frame")
+			require.NoError(t, frames.Close())
+		}
+	}
+
+	r, err := codec.Formats{Format}.Open(path)
+	require.NoError(t, err)
+	defer r.Close()
+	i, err := r.Info()
+	require.NoError(t, err)
+	require.Equal(t, "lerobot", i.Format)
+	// Of each episode pose, joints, gripper, commands to two of these, and two cameras, in each row.
+	require.EqualValues(t, (40+2+25)*7, i.MessageCount)
+}
+
+func TestVideo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("videos take seconds to make")
+	}
+	if _, err := exec.LookPath("ffmpeg"); err != nil {
+		t.Skip("ffmpeg is not installed (Debian: ffmpeg); videos are not tested")
+	}
+	path := filepath.Join(t.TempDir(), "set")
+	w, err := Create(path, Options{Video: true, Codec: "libx264", VideoFileSize: 1})
+	require.NoError(t, err)
+	for i, n := range []int{31, 20} {
+		require.NoError(t, w.Write(aligned(t, recording(t, "episode", "pick", 1e18+int64(i)*1e11, n), align.Options{})))
+	}
+	odd := recording(t, "odd", "pick", 1e18, 5)
+	odd.Cameras = nil
+	for _, name := range []string{"camera_0", "camera_1"} {
+		c := cameraOf(t, name, 1e18, 5, 30)
+		for i := range 5 {
+			replace(c, i, jpegFrame(t, 63, height))
+		}
+		odd.Cameras = append(odd.Cameras, c)
+	}
+	require.ErrorContains(t, w.Write(aligned(t, odd, align.Options{})),
+		"frame 0 has 63×48 pixels, others have 64×48")
+	other, err := Create(path+"-odd", Options{Video: true, Codec: "libx264"})
+	require.NoError(t, err)
+	require.ErrorContains(t, other.Write(aligned(t, odd, align.Options{})),
+		"camera_0: libx264 cannot encode 63×48 pixels")
+	other.Abort()
+	require.NoError(t, w.Close())
+	require.FileExists(t, filepath.Join(path, "videos/observation.images.camera_1/chunk-000/file-001.mp4"))
+	s, err := Open(nil, path)
+	require.NoError(t, err)
+	read, err := s.Episodes()
+	require.NoError(t, err)
+	for _, e := range read {
+		frames, err := e.Cameras[1].Open()
+		require.NoError(t, err)
+		for _, k := range []int{0, 1, 2, 3, 19, 7, 8} {
+			f, err := frames.Frame(k)
+			require.NoError(t, err)
+			require.Equal(t, []int{width, height, 3 * width}, []int{f.Width, f.Height, f.Step})
+			require.InDelta(t, brightness(k), f.Data[len(f.Data)/2], 4, "frame %d", k)
+		}
+		require.NoError(t, frames.Close())
+	}
+
+	// A few kB of a video can be frames of 100 MB.
+	huge := filepath.Join(path, "videos/observation.images.camera_1/chunk-000/file-001.mp4")
+	output, err := exec.Command("ffmpeg", "-v", "error", "-y", "-f", "lavfi", "-i", "color=size=8192x4160:rate=30",
+		"-frames:v", "1", "-c:v", "libx264", "-preset", "ultrafast", huge).CombinedOutput()
+	require.NoError(t, err, string(output))
+	frames, err := read[1].Cameras[1].Open()
+	require.NoError(t, err)
+	_, err = frames.Frame(0)
+	require.ErrorContains(t, err, huge)
+	require.ErrorContains(t, err, "exceeds specified max pixel count 33554432")
+	require.NoError(t, frames.Close())
+}
+
+func TestVideoWithoutFFmpeg(t *testing.T) {
+	t.Setenv("PATH", "")
+	_, err := Create(filepath.Join(t.TempDir(), "set"), Options{Video: true})
+	require.ErrorContains(t, err, "cannot find ffmpeg, which encodes videos: install it (Debian: ffmpeg)")
+}
+
+// The report tells what was made of an episode with holes; a task that nothing tells is remarked, once.
+func TestReportOfHoles(t *testing.T) {
+	w, err := Create(filepath.Join(t.TempDir(), "set"), Options{Holes: HolesSplit})
+	require.NoError(t, err)
+	e := recording(t, "episode", "", 1e18, 20)
+	without(e.Cameras[0], 13, 16)
+	without(e.Cameras[0], 11, 12)
+	rows := aligned(t, e, align.Options{})
+	require.NoError(t, w.Write(rows))
+	require.Equal(t, w.info.TotalEpisodes, rows.Report.Episodes())
+	require.Equal(t, w.info.TotalFrames, rows.Report.Written())
+	require.Equal(t, 1, rows.Report.Single)
+	require.Equal(t, []string{noTask}, w.Notes())
+	require.NoError(t, w.Close())
+}

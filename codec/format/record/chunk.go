@@ -1,0 +1,132 @@
+package record
+
+import (
+	"encoding/binary"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"tapedeck/codec/format/record/internal/recordpb"
+	"tapedeck/codec/internal/output"
+)
+
+const (
+	// chunkHead is more than what precedes the messages of a chunk: the header's section and that of the body.
+	chunkHead = 2*sectionSize + 4*(1+binary.MaxVarintLen64) + checksumSize
+	// checksumSize is the size of the checksum field in a chunk header.
+	checksumSize = 3 + 4
+	// openBody is the size that a chunk's body has in the file until the chunk is complete.
+	openBody = maxPayload
+)
+
+// chunk is a chunk that is to be written.
+type chunk struct {
+	body   output.Body // the messages
+	span   output.Span
+	raw    uint64 // bytes of the contents alone
+	places []place
+	at     int64 // in the file, of the messages
+	pos    int64 // likewise, of the header's section
+
+	// Set when the chunk is closed, or a part of it is written:
+	encoder     *encoder
+	channels    []*writerChannel // to be written in front of it
+	checksummed bool
+	widths      *recordpb.ChunkHeader // whose numbers take as many bytes as those of the header; nil: any
+
+	entries   []indexEntry // of channels
+	indexSize int64        // of the file, at most, with this chunk
+	beside    bool         // the encoder has another buffer
+}
+
+func (c *chunk) Span() output.Span  { return c.span }
+func (c *chunk) Body() *output.Body { return &c.body }
+
+// Encode returns the channels and the chunk, if there are messages in it.
+func (c *chunk) Encode(offset int64) (output.Block, error) {
+	var head []byte
+	head, c.entries = encodeChannels(c.channels, offset)
+	c.indexSize = c.encoder.indexSize + int64(len(head)+len(c.channels)*channelCost)
+	if c.span.Messages > 0 {
+		c.pos = offset + int64(len(head))
+		head = c.appendHead(head, newChunkHeader(c.span, c.raw), c.body.Sum(), c.body.Size())
+		c.at = offset + int64(len(head))
+		c.indexSize += int64(chunkCost + 8*len(c.places))
+	}
+	return output.Block{Head: head, Reserve: c.indexSize + finalReserve}, nil
+}
+
+// Keep adds the channels and the chunk to the index and to the header of the file.
+func (c *chunk) Keep() error {
+	e := c.encoder
+	e.indexSize = c.indexSize
+	e.index = append(e.index, c.entries...)
+	e.declared += len(c.channels)
+	h := e.header
+	*h.ChannelNumber += uint64(len(c.channels))
+	if c.span.Messages == 0 {
+		return nil
+	}
+	if *h.ChunkNumber == 0 {
+		*h.BeginTime = uint64(c.span.Start)
+	}
+	*h.EndTime = uint64(c.span.End)
+	*h.ChunkNumber++
+	*h.MessageNumber += uint64(c.span.Messages)
+	e.index = append(e.index, indexEntry{span: c.span, raw: c.raw, position: c.pos, body: c.at - sectionSize})
+	for _, p := range c.places {
+		if len(p.own.places) == maxPlaces {
+			p.own.located, p.own.places = false, nil
+		}
+		if p.own.located {
+			p.own.places = append(p.own.places, c.at+p.at)
+		}
+	}
+	return nil
+}
+
+func (c *chunk) Release() {
+	if c.beside {
+		c.body.Reset()
+		c.encoder.spare = c.body
+	}
+}
+
+// place is where in the body of a chunk a message of a located channel begins.
+type place struct {
+	own *writerChannel
+	at  int64
+}
+
+// appendHead appends what precedes a body of size bytes.
+func (c *chunk) appendHead(b []byte, h *recordpb.ChunkHeader, sum uint32, size int64) []byte {
+	if c.checksummed {
+		h.Checksum = &sum
+	}
+	header := encode(h)
+	if c.widths != nil {
+		header = appendWide(nil, 1, h.GetBeginTime(), c.widths.GetBeginTime())
+		header = appendWide(header, 2, h.GetEndTime(), c.widths.GetEndTime())
+		header = appendWide(header, 3, h.GetMessageNumber(), c.widths.GetMessageNumber())
+		header = appendWide(header, 4, h.GetRawSize(), c.widths.GetRawSize())
+		header = append(header, encode(&recordpb.ChunkHeader{Checksum: h.Checksum})...)
+	}
+	b = append(section{chunkHeaderSection, int64(len(header))}.append(b), header...)
+	return section{chunkBodySection, size}.append(b)
+}
+
+// appendWide appends a number with as many bytes as like takes, which is no smaller.
+func appendWide(b []byte, number protowire.Number, v, like uint64) []byte {
+	b = protowire.AppendTag(b, number, protowire.VarintType)
+	for range protowire.SizeVarint(like) - 1 {
+		b = append(b, byte(v)|0x80)
+		v >>= 7
+	}
+	return append(b, byte(v))
+}
+
+func newChunkHeader(s output.Span, raw uint64) *recordpb.ChunkHeader {
+	return &recordpb.ChunkHeader{
+		BeginTime: new(uint64(s.Start)), EndTime: new(uint64(s.End)), MessageNumber: new(uint64(s.Messages)),
+		RawSize: &raw,
+	}
+}

@@ -1,0 +1,409 @@
+package rosbag2
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tapedeck/codec"
+	"tapedeck/codec/format/mcap"
+	"tapedeck/codec/internal/chunked"
+	"tapedeck/codec/internal/joined"
+	"tapedeck/codec/series"
+	"tapedeck/codec/store"
+	"tapedeck/msgs/plural"
+)
+
+// Reader reads a bag. It describes the messages in the files; metadata.yaml adds topics without messages, and what the
+// files do not say of a topic. Files are open only while they are read, but for the last 64. Those that are compressed
+// as a whole are held in memory then, where they take about as much as on the disk: up to 4 GiB of them, of which a
+// single one must not have more.
+//
+// Info.Extra is an Extra.
+type Reader struct {
+	joined.Reader
+	files              *store.Files
+	metadata           *metadata // nil when it is missing or cannot be read
+	bare               bool      // it is missing
+	compressedMessages bool      // by metadata.yaml
+	databases          bool      // some of the files are
+	present            int       // files in the folder, also those that cannot be opened
+	plain, packed      pool
+}
+
+// Open opens the bag at path, its folder or its metadata.yaml.
+func Open(files *store.Files, path string) (*Reader, error) {
+	stat, err := files.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	dir := path
+	if !stat.IsDir() {
+		dir = store.Dir(path)
+	}
+	r := newReader(files, path)
+	paths := []string{path}
+	if stat.IsDir() || !isStorage(store.Base(path)) {
+		if paths, err = r.paths(dir); err != nil {
+			return nil, err
+		}
+	}
+	var first error
+	for _, file := range paths {
+		if err := r.open(file); err != nil {
+			kind := codec.EventMissing
+			if strings.HasSuffix(file, codec.ActiveSuffix) {
+				kind = codec.EventUnfinished // there is nothing in it yet
+			}
+			r.Event(kind, err.Error())
+			first = cmp.Or(first, err)
+		}
+	}
+	if len(r.Files) == 0 {
+		err := fmt.Errorf("read %s: none of the bag's files is there", path)
+		for _, e := range r.Events {
+			if e.Kind == codec.EventMissing && strings.HasPrefix(e.Text, metadataFile) {
+				err = fmt.Errorf("%w: %s; name them", err, e.Text)
+			}
+		}
+		return nil, cmp.Or(first, err)
+	}
+	return r, nil
+}
+
+func newReader(files *store.Files, path string) *Reader {
+	r := &Reader{files: files, plain: pool{limit: maxOpen}, packed: pool{limit: maxPacked}}
+	r.Reader = joined.Reader{Format: Name, Path: path, Amend: r.amend}
+	return r
+}
+
+// paths returns the paths of the bag's files.
+func (r *Reader) paths(dir string) ([]string, error) {
+	present, err := storageFiles(r.files, dir)
+	if err != nil {
+		return nil, err
+	}
+	r.present = len(present)
+	text, err := r.files.ReadFile(store.Join(dir, metadataFile))
+	if err == nil {
+		r.metadata, err = parseMetadata(text)
+	}
+	var names []string
+	switch {
+	case err != nil:
+		names = unlisted(present)
+		if several := oneRecording(dir, names, nil); several != nil {
+			return nil, fmt.Errorf("read %w", several)
+		}
+		for _, text := range series.Gaps(names) {
+			r.Event(codec.EventMissing, text)
+		}
+		r.bare = errors.Is(err, fs.ErrNotExist)
+		if !r.bare {
+			r.Event(codec.EventDamage,
+				fmt.Sprintf("without metadata.yaml (%v): every file of the folder was read", err))
+		}
+	case !slices.Contains([]string{"", storageMCAP, storageSQLite}, r.metadata.Storage):
+		return nil, fmt.Errorf("read %s: storage %q is not known; convert the bag to mcap with 'ros2 bag convert'",
+			r.Path, r.metadata.Storage)
+	default:
+		names = r.listed(dir, present)
+		r.compressedMessages = strings.EqualFold(r.metadata.Mode, "message")
+		if r.metadata.Mode != "" && r.metadata.Compression != "zstd" && !strings.EqualFold(r.metadata.Mode, "none") {
+			return nil, fmt.Errorf("read %s: it is compressed with %q; only zstd is known", r.Path,
+				r.metadata.Compression)
+		}
+	}
+	for i := range names {
+		names[i] = store.Join(dir, names[i])
+	}
+	return names, nil
+}
+
+// listed returns which of the present files are the bag's: those that metadata.yaml lists, and those that a recorder
+// had no time to list. Somebody renamed files if no listed file is there but files of one other name are, or if one
+// listed file is missing and one other file is there.
+func (r *Reader) listed(dir string, present []string) []string {
+	var names, missing []string
+	for _, path := range r.metadata.Paths {
+		// Old versions put the folder in front. Compressed files may have been decompressed, and the other way round.
+		name := filepath.Base(filepath.FromSlash(path))
+		bare := unpackedName(name)
+		candidates := []string{name, bare, bare + packedSuffix}
+		i := slices.IndexFunc(candidates, func(n string) bool { return slices.Contains(present, n) })
+		if i < 0 {
+			missing = append(missing, name)
+			continue
+		}
+		names = append(names, candidates[i])
+	}
+	others := slices.DeleteFunc(unlisted(present), func(name string) bool { return slices.Contains(names, name) })
+	taken := r.notListedYet(present)
+	others = slices.DeleteFunc(others, func(name string) bool { return slices.Contains(taken, name) })
+	one := len(names) == 0 && oneRecording(dir, others, nil) == nil || len(missing) == 1 && len(others) == 1
+	switch {
+	case len(missing) == 0:
+	case len(others) > 0 && one:
+		r.Event(codec.EventLabel, fmt.Sprintf("metadata.yaml lists %s; read %s, as that is what there is",
+			strings.Join(missing, ", "), strings.Join(others, ", ")))
+		names = append(names, others...)
+	case len(others) > 0:
+		r.Event(codec.EventMissing, fmt.Sprintf("metadata.yaml lists %s, which are not there; it does not list %s, "+
+			"which are not read", strings.Join(missing, ", "), strings.Join(others, ", ")))
+	default:
+		for _, name := range missing {
+			r.Event(codec.EventMissing, name+" is missing")
+		}
+	}
+	for _, name := range taken {
+		names = append(names, name)
+		if !strings.HasSuffix(name, codec.ActiveSuffix) {
+			r.Event(codec.EventUnfinished, fmt.Sprintf("%s is not in metadata.yaml", name))
+		}
+	}
+	return names
+}
+
+// notListedYet returns which of the present files a recorder had no time to list: those that it wrote, and the one
+// that it had just completed, which is called as the last of those listed but for a higher number.
+func (r *Reader) notListedYet(present []string) []string {
+	var last series.Name
+	listed := len(r.metadata.Paths)
+	if listed > 0 {
+		last, _ = series.Parse(unpackedName(r.metadata.Paths[listed-1]))
+	}
+	var names []string
+	for _, name := range unlisted(present) {
+		active := strings.HasSuffix(name, codec.ActiveSuffix)
+		n, ok := series.Parse(unpackedName(name))
+		if active || ok && listed > 0 && n.Base == last.Base && n.Number > last.Number &&
+			!slices.Contains(r.metadata.Paths, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// unlisted returns the files that are parts of a bag without metadata.yaml. A compressed file is none when what rosbag2
+// made of it is there.
+func unlisted(present []string) []string {
+	var names []string
+	for _, name := range present {
+		bare := unpackedName(name)
+		if name == bare || !slices.Contains(present, bare) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// open adds the file at path.
+func (r *Reader) open(path string) error {
+	stat, err := r.files.Stat(path)
+	if err != nil {
+		return err
+	}
+	p := joined.File{Path: path, Size: stat.Size()}
+	name := store.Base(path) // a URL may have a query
+	packed := unpackedName(name) != name
+	sql := filepath.Ext(bareName(name)) == ".db3"
+	r.databases = r.databases || sql
+	if sql && !packed && store.IsURL(path) { // of which pages are read many at once
+		var f store.File
+		if f, err = r.files.Open(path); err == nil {
+			p.Reader, err = openDatabase(r.files, path, f, p.Size, r.whole())
+		}
+	} else {
+		p.Reader, err = r.openFile(path, packed, sql)
+	}
+	if err != nil {
+		return err
+	}
+	if d, ok := p.Reader.(*database); ok && r.metadata == nil {
+		m, _ := d.ownMetadata() // Info returns the error
+		r.compressedMessages = r.compressedMessages || m != nil && strings.EqualFold(m.Mode, "message")
+	}
+	if packed {
+		// While it is in memory. An error comes again.
+		_, _ = p.Reader.Info()
+	}
+	r.Files = append(r.Files, p)
+	return nil
+}
+
+// whole returns the metadata of a bag that is one file, nil of any other.
+func (r *Reader) whole() *metadata {
+	if r.metadata == nil || len(r.metadata.Paths) != 1 {
+		return nil
+	}
+	return r.metadata
+}
+
+// openFile opens a file through a pool.
+func (r *Reader) openFile(path string, compressed, sql bool) (codec.Reader, error) {
+	f := &file{pool: &r.plain, begin: func() (content, error) {
+		file, err := r.files.Open(path)
+		return plain{file}, err
+	}}
+	if compressed {
+		told := false
+		f.pool = &r.packed
+		f.begin = func() (content, error) {
+			p, err := unpack(r.files, path, maxPacked)
+			if errors.Is(err, errPart) {
+				if !told {
+					r.Event(codec.EventDamage, err.Error())
+				}
+				told, err = true, nil
+			}
+			return p, err
+		}
+	}
+	size, err := f.size()
+	if err != nil {
+		return nil, err
+	}
+	if sql {
+		return openDatabase(r.files, path, f, size, r.whole())
+	}
+	reader, err := mcap.NewReader(f, size, path)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	reader.Stored = r.compressedMessages
+	return reader, nil
+}
+
+// amend adds what metadata.yaml says and the files do not.
+func (r *Reader) amend(info *codec.Info) error {
+	if r.bare {
+		r.noteBare(info)
+	}
+	if r.metadata != nil {
+		r.addMetadata(info)
+	}
+	if r.compressedMessages {
+		return r.addEvents(info)
+	}
+	return nil
+}
+
+// noteBare adds to info that there is no metadata.yaml. A recorder writes it last, so the bag was not finished. A
+// single file of MCAP says itself whether it is complete; a database cannot, and behind several files there may have
+// been more.
+func (r *Reader) noteBare(info *codec.Info) {
+	const text = "without metadata.yaml (there is none): every file of the folder was read"
+	if info.Complete && !r.databases && r.present == 1 {
+		info.Notes = append(info.Notes, text)
+		return
+	}
+	info.Events = slices.Insert(info.Events, 0, codec.Event{Kind: codec.EventUnfinished, Text: text})
+	slices.SortStableFunc(info.Events, func(a, b codec.Event) int { return cmp.Compare(a.Time, b.Time) })
+	info.Complete = false
+}
+
+// addEvents adds the events that a recorder stored, which are compressed like any message.
+func (r *Reader) addEvents(info *codec.Info) error {
+	kept := slices.ContainsFunc(info.Topics, func(t codec.TopicInfo) bool {
+		return t.MessageCount > 0 && codec.IsEvents(t.Channel)
+	})
+	if !kept {
+		return nil
+	}
+	q := codec.Query{Start: math.MinInt64, Topics: codec.IsEvents, Damaged: func(error) {}}
+	it, err := r.Read(q)
+	if err != nil {
+		return err
+	}
+	events, err := chunked.Events(it)
+	if err != nil {
+		return err
+	}
+	for _, e := range events {
+		if !slices.Contains(info.Events, e) {
+			info.Events = append(info.Events, e)
+		}
+	}
+	slices.SortStableFunc(info.Events, func(a, b codec.Event) int { return cmp.Compare(a.Time, b.Time) })
+	return nil
+}
+
+// Extra is Info.Extra of a bag.
+type Extra struct {
+	mcap.Extra             // of the first file
+	Version         int    `json:"version"` // of metadata.yaml
+	ROSDistro       string `json:"ros_distro"`
+	CompressionMode string `json:"compression_mode"`
+}
+
+// addMetadata adds what metadata.yaml says beyond the files.
+func (r *Reader) addMetadata(info *codec.Info) {
+	m := r.metadata
+	for i := range m.Topics {
+		t := &m.Topics[i].Topic
+		found := false
+		for _, known := range info.Topics {
+			if c := known.Channel; c.Topic == t.Name && c.Type == t.Type {
+				found = true
+				c.TypeHash = cmp.Or(c.TypeHash, t.TypeHash)
+				c.QoS = codec.JoinQoS(c.QoS, t.QoS) // a database has those of the publishers that were there first
+				if t.unread != nil && len(c.QoS) == 0 {
+					info.Events, info.Complete = append(info.Events, codec.UnreadQoSEvent(t.Name, t.unread)), false
+				}
+			}
+		}
+		if !found {
+			info.Topics = append(info.Topics, codec.TopicInfo{Channel: &codec.Channel{Topic: t.Name, Type: t.Type,
+				Encoding: t.Encoding, TypeHash: t.TypeHash, QoS: t.QoS}})
+		}
+	}
+	var held uint64 // with what files repeat
+	for _, f := range info.Files {
+		held += f.MessageCount
+	}
+	if m.Messages > held {
+		text := fmt.Sprintf("metadata.yaml counts %s, the files hold %d", plural.Count(m.Messages, "message"), held)
+		if fewer := m.fewer(info); fewer != nil {
+			text += "; fewer than it counts on " + strings.Join(fewer, ", ")
+		}
+		e := codec.Event{Kind: codec.EventDamage, Count: m.Messages - held, Text: text}
+		if end := m.Start.Nanoseconds + m.Duration.Nanoseconds; end > info.EndTime {
+			e.Time, e.Until = info.EndTime, end
+		}
+		info.Events = append(info.Events, e)
+		slices.SortStableFunc(info.Events, func(a, b codec.Event) int { return cmp.Compare(a.Time, b.Time) })
+		info.Complete = false
+	}
+	maps.Copy(info.Metadata, m.Custom)
+	if m.Distro != "" {
+		info.Metadata["ros_distro"] = m.Distro
+	}
+	extra, _ := info.Extra.(mcap.Extra)
+	info.Extra = Extra{Extra: extra, Version: m.Version, ROSDistro: m.Distro, CompressionMode: m.Mode}
+}
+
+// fewer returns the topics of which info has fewer messages than m says, with the difference.
+func (m *metadata) fewer(info *codec.Info) (topics []string) {
+	found := map[string]uint64{}
+	for _, t := range info.Topics {
+		found[t.Channel.Topic] += t.MessageCount
+	}
+	for _, t := range m.Topics {
+		if n := found[t.Topic.Name]; n < t.Messages {
+			topics = append(topics, fmt.Sprintf("%s (%d)", t.Topic.Name, t.Messages-n))
+		}
+	}
+	return topics
+}
+
+// Read implements codec.Reader.
+func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
+	it, err := r.Reader.Read(q)
+	return r.decompress(it, err, q)
+}

@@ -1,0 +1,196 @@
+package rosbag2
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/codec/disktest"
+	"tapedeck/codec/format/mcap"
+)
+
+// listed returns what metadata.yaml says of a folder, nil where there is none.
+func listed(t testing.TB, dir string) *metadata {
+	text, err := os.ReadFile(filepath.Join(dir, metadataFile))
+	if os.IsNotExist(err) {
+		return nil
+	}
+	require.NoError(t, err)
+	m, err := parseMetadata(text)
+	require.NoError(t, err)
+	return m
+}
+
+// names returns those of the files in a folder.
+func names(t testing.TB, dir string) []string {
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	var all []string
+	for _, entry := range entries {
+		all = append(all, entry.Name())
+	}
+	return all
+}
+
+func TestSplit(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "drive")
+	var mu sync.Mutex
+	var completed []string
+	w, err := Options{}.Create(dir, codec.CreateOptions{Completed: func(f codec.FileInfo, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		completed = append(completed, fmt.Sprintf("%s %d %d-%d %v", filepath.Base(f.Path), f.MessageCount, f.StartTime,
+			f.EndTime, err))
+		require.Contains(t, listed(t, dir).Paths, filepath.Base(f.Path), "it is listed by now")
+	}})
+	require.NoError(t, err)
+	channels := testChannels()
+	require.NoError(t, w.Declare(channels[1]))
+	require.Equal(t, filepath.Join(dir, "drive_0.mcap"), w.File())
+	require.Equal(t, []string{"drive_0.mcap.active"}, names(t, dir))
+	var want []codec.Message
+	for part := range 4 {
+		if part > 0 {
+			require.NoError(t, w.Split())
+		}
+		require.Equal(t, filepath.Join(dir, fmt.Sprintf("drive_%d.mcap", part)), w.File())
+		for i := range 10 * part {
+			at := int64(1000*part + i)
+			m := codec.Message{Channel: channels[0], LogTime: at, PublishTime: at,
+				Data: fmt.Appendf(nil, "message %d", at)}
+			require.NoError(t, w.Write(&m))
+			want = append(want, m)
+		}
+		// At any time the folder has everything, and what is listed is complete.
+		require.NoError(t, w.Sync())
+		requireMessages(t, want, read(t, open(t, dir), codec.Query{}))
+		if part > 0 {
+			require.Len(t, listed(t, dir).Paths, part)
+		}
+	}
+	require.NoError(t, w.Remove(filepath.Join(dir, "drive_1.mcap")))
+	require.Error(t, w.Remove(filepath.Join(dir, "drive_1.mcap")))
+	require.Error(t, w.Remove(filepath.Join(dir, "drive_3.mcap")), "it is being written")
+	require.Equal(t, []string{"drive_0.mcap", "drive_2.mcap"}, listed(t, dir).Paths)
+	require.NoError(t, w.Close())
+	require.Equal(t, []string{"drive_0.mcap 0 0-0 <nil>", "drive_1.mcap 10 1000-1009 <nil>",
+		"drive_2.mcap 20 2000-2019 <nil>", "drive_3.mcap 30 3000-3029 <nil>"}, completed)
+	require.Equal(t, []string{"drive_0.mcap", "drive_2.mcap", "drive_3.mcap", metadataFile}, names(t, dir))
+
+	r := open(t, dir)
+	requireMessages(t, want[10:], read(t, r, codec.Query{}))
+	info, err := r.Info()
+	require.NoError(t, err)
+	require.True(t, info.Complete)
+	require.Empty(t, info.Events)
+	require.Len(t, info.Topics, 2)
+	m := listed(t, dir)
+	require.Equal(t, []string{"drive_0.mcap", "drive_2.mcap", "drive_3.mcap"}, m.Paths)
+	require.Equal(t, []fileInfo{
+		{Path: "drive_0.mcap"},
+		{Path: "drive_2.mcap", Start: timePoint{2000}, Duration: duration{19}, Messages: 20},
+		{Path: "drive_3.mcap", Start: timePoint{3000}, Duration: duration{29}, Messages: 30},
+	}, m.Files)
+	require.EqualValues(t, 50, m.Messages)
+	require.Equal(t, timePoint{2000}, m.Start)
+	require.Equal(t, duration{1029}, m.Duration)
+	require.Len(t, m.Topics, 2)
+	require.Equal(t, "/silent", m.Topics[0].Topic.Name)
+	require.EqualValues(t, 50, m.Topics[1].Messages)
+	// Each file says of itself what rosbag2 wants to know of a file alone.
+	for _, part := range m.Paths {
+		info, err := open(t, filepath.Join(dir, part)).Info()
+		require.NoError(t, err)
+		require.Equal(t, part != "drive_0.mcap", len(info.Topics) == 2, "those that are known by then")
+		require.Equal(t, "ros2", info.Extra.(mcap.Extra).Profile)
+	}
+}
+
+// Whatever moment a crash comes at: the folder has everything before the last Sync, and all that metadata.yaml lists is
+// complete.
+func TestCrash(t *testing.T) {
+	factor, stride := 1, 1
+	if testing.Short() {
+		factor, stride = 10, 19
+	}
+	for storage, step := range map[string]int{storageMCAP: 131, storageSQLite: 20_011} {
+		t.Run(storage, func(t *testing.T) { crash(t, storage, factor*step, stride) })
+	}
+}
+
+func crash(t *testing.T, storage string, step, stride int) {
+	disk := &disktest.Disk{}
+	folder := filepath.Join(t.TempDir(), "drive")
+	w, err := Options{Storage: storage}.createOn(disk, folder, codec.CreateOptions{ChunkSize: 200})
+	require.NoError(t, err)
+	all := testMessages(20, testChannels()[0])
+	written := 0
+	write := func(n int) {
+		for range n {
+			require.NoError(t, w.Write(&all[written]))
+			written++
+		}
+	}
+	sync := func() {
+		require.NoError(t, w.Sync())
+		disk.Mark(written)
+	}
+	write(6)
+	sync()
+	require.NoError(t, w.Split())
+	write(5)
+	sync()
+	require.NoError(t, w.Split())
+	write(9)
+	require.NoError(t, w.Close())
+	disk.Mark(written)
+
+	sound := map[string]bool{} // contents of files that were looked into
+	disk.Crashes(step, stride, func(c disktest.Crash) {
+		dir := filepath.Join(t.TempDir(), "drive")
+		require.NoError(t, os.Mkdir(dir, 0o777))
+		for name, content := range c.Files {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, filepath.Base(name)), content, 0o666))
+		}
+		defer os.RemoveAll(filepath.Dir(dir))
+		if m := listed(t, dir); m != nil {
+			for _, name := range m.Paths {
+				content := string(c.Files[filepath.Join(folder, name)])
+				if sound[content] {
+					continue
+				}
+				sound[content] = true
+				r, err := codec.Formats{Format, mcap.Format}.Open(filepath.Join(dir, name))
+				require.NoError(t, err, c.Name)
+				info, err := r.Info()
+				require.NoError(t, err, c.Name)
+				require.True(t, info.Complete, "%s: %s", c.Name, name)
+				require.Empty(t, info.Events, "%s: %s", c.Name, name)
+				require.NoError(t, r.Close())
+			}
+		}
+		r, err := codec.Formats{Format}.Open(dir)
+		if err != nil {
+			require.Zero(t, c.Mark, "%s: %v", c.Name, err)
+			return
+		}
+		defer r.Close()
+		var got []codec.Message
+		it, err := r.Read(codec.Query{Damaged: func(error) { require.True(t, c.Hole, c.Name) }})
+		require.NoError(t, err)
+		for m, err := it.Next(); err == nil; m, err = it.Next() {
+			m := *m
+			m.Data = slices.Clone(m.Data)
+			got = append(got, m)
+		}
+		require.NoError(t, it.Close())
+		require.GreaterOrEqual(t, len(got), c.Mark, c.Name)
+		requireMessages(t, all[:c.Mark], got[:c.Mark])
+	})
+}

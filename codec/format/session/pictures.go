@@ -1,0 +1,114 @@
+package session
+
+import (
+	"slices"
+	"sync"
+
+	"tapedeck/codec"
+	"tapedeck/codec/encoding/pixel"
+	"tapedeck/codec/internal/output"
+	"tapedeck/codec/training/episode"
+)
+
+// pictures encodes frames as PNG in a pool of workers. Only so many frames wait or are encoded at a time: take waits if
+// there are more.
+type pictures struct {
+	disk    codec.Disk
+	free    chan *picture
+	todo    chan *picture
+	workers sync.WaitGroup
+	done    func(*picture, int64, error) // called by any worker after each picture
+
+	mu      sync.Mutex
+	written sync.Cond
+	taken   uint64
+	pending []uint64 // numbers of those that were taken and are not written
+}
+
+// picture is a frame to be written.
+type picture struct {
+	number uint64
+	topic  string // of the camera
+	path   string
+	stamp  int64
+	frame  episode.Frame // its Data is the picture's own
+	lost   *pixel.LossCounter
+}
+
+func newPictures(d codec.Disk, workers int, done func(*picture, int64, error)) *pictures {
+	p := &pictures{disk: d, free: make(chan *picture, 2*workers+1), todo: make(chan *picture, 2*workers+1), done: done}
+	p.written.L = &p.mu
+	for range cap(p.free) {
+		p.free <- &picture{}
+	}
+	for range workers {
+		p.workers.Go(p.work)
+	}
+	return p
+}
+
+// take copies a frame of a camera to be written to path, and reports whether it had to wait.
+func (p *pictures) take(c *cameraWriter, path string, stamp int64, f *episode.Frame) (late bool) {
+	var next *picture
+	select {
+	case next = <-p.free:
+	default:
+		late = true
+		next = <-p.free
+	}
+	data := append(next.frame.Data[:0], f.Data...)
+	p.mu.Lock()
+	p.taken++
+	p.pending = append(p.pending, p.taken)
+	*next = picture{number: p.taken, topic: c.topic, path: path, stamp: stamp, frame: *f, lost: &c.lost}
+	p.mu.Unlock()
+	next.frame.Data = data
+	p.todo <- next
+	return late
+}
+
+// work writes one picture after the other.
+func (p *pictures) work() {
+	var e pixel.PNGEncoder
+	for next := range p.todo {
+		data, err := e.Encode(&next.frame)
+		if err == nil {
+			next.lost.Add(next.frame.PNGLosses())
+			err = writePicture(p.disk, next.path, data)
+		}
+		p.done(next, int64(len(data)), err)
+		p.mu.Lock()
+		p.pending = slices.DeleteFunc(p.pending, func(n uint64) bool { return n == next.number })
+		p.mu.Unlock()
+		p.written.Broadcast()
+		p.free <- next
+	}
+}
+
+// wait waits until all frames taken by now are written. It may be called beside take.
+func (p *pictures) wait() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for last := p.taken; len(p.pending) > 0 && slices.Min(p.pending) <= last; {
+		p.written.Wait()
+	}
+}
+
+// close waits for the frames that were taken, and ends the workers.
+func (p *pictures) close() {
+	close(p.todo)
+	p.workers.Wait()
+}
+
+// writePicture writes a file that has its name only when it is whole.
+func writePicture(d codec.Disk, path string, data []byte) error {
+	part := path + partSuffix
+	err := output.WriteFile(d, part, data, false)
+	if err == nil {
+		err = d.Rename(part, path)
+	}
+	if err != nil {
+		_ = d.Remove(part)
+	}
+	return err
+}

@@ -1,0 +1,149 @@
+package session
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"tapedeck/codec"
+	"tapedeck/codec/internal/output"
+	"tapedeck/codec/training/episode"
+)
+
+// Recording writes sessions one after the other: the first one is the folder NAME, those behind it are NAME_1 and on.
+// Its other methods are those of codec.Writer.
+type Recording struct {
+	*output.Recording
+	options  Options
+	task     string                 // of the next session
+	another  bool                   // the next session is of another episode
+	sessions []*Writer              // of the sessions of the episode that is written, or was at last
+	writer   atomic.Pointer[Writer] // of the session that is written, or was at last
+	bytes    int64                  // of the sessions before
+
+	discarded atomic.Int64
+
+	mu   sync.Mutex
+	lost codec.LossCounts
+}
+
+var _ codec.Writer = (*Recording)(nil)
+
+// Record begins a recording with the session in the folder path. Only that may exist with o.Overwrite. completed is
+// codec.CreateOptions.Completed.
+func Record(path string, o Options, completed func(codec.FileInfo, error)) (*Recording, error) {
+	path = filepath.Clean(path)
+	r := &Recording{options: o, task: o.Task, lost: codec.LossCounts{}}
+	r.options.Lost = func(topic, what string, images uint64) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.lost.Add(topic, what, images)
+	}
+	format := output.Format{Open: r.open, Name: output.Names(path, "", o.Dated)}
+	if o.Dated != nil {
+		path = format.Name(0)
+	}
+	disk := folders{cmp.Or[codec.Disk](o.Disk, codec.OS{})}
+	var err error
+	if r.Recording, err = output.NewRecording(disk, format, path, completed); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// folders is a disk with sessions, which are folders, in place of files.
+type folders struct{ codec.Disk }
+
+// Remove implements codec.Disk.
+func (d folders) Remove(path string) error { return remove(d.Disk, path) }
+
+// open is output.Format.Open.
+func (r *Recording) open(path string, _ output.Part) (output.Part, error) {
+	o, before := r.options, r.writer.Load()
+	o.Task, o.Overwrite = r.task, before == nil && o.Overwrite
+	if before != nil && !r.another { // the same episode goes on
+		o.Task, o.Discarded = before.options.Task, before.discarded
+	}
+	w, err := Create(path, o)
+	if err != nil {
+		return nil, err
+	}
+	if before != nil {
+		w.channels = before.declared()
+		r.bytes += before.Size()
+	}
+	if r.another {
+		r.sessions = nil
+	}
+	r.sessions = append(r.sessions, w)
+	r.writer.Store(w)
+	return w, nil
+}
+
+// Discard marks the episode that is written, or was at last, as discarded, and returns the paths of its sessions. Those
+// that were removed are left out. It may be called after Close.
+func (r *Recording) Discard() (paths []string, err error) {
+	before := r.writer.Load().discarded
+	for _, w := range r.sessions {
+		switch err := w.Discard(); {
+		case err == nil:
+			paths = append(paths, w.path)
+		case !errors.Is(err, fs.ErrNotExist):
+			return paths, err
+		}
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("discard %s: %w", r.File(), fs.ErrNotExist)
+	}
+	if !before {
+		r.discarded.Add(1)
+	}
+	return paths, nil
+}
+
+// Discarded returns how many episodes were discarded. It may be called beside all other methods.
+func (r *Recording) Discarded() int { return int(r.discarded.Load()) }
+
+// Frame is Writer.Frame.
+func (r *Recording) Frame(c *episode.Camera, stamp int64, f episode.Frame) error {
+	return r.Check(r.writer.Load().Frame(c, stamp, f))
+}
+
+// Sample is Writer.Sample.
+func (r *Recording) Sample(a *episode.Arm, role episode.Role, stamp int64, values []float64) error {
+	return r.Check(r.writer.Load().Sample(a, role, stamp, values))
+}
+
+// SplitTask is Split with the task of the next session, which is of another episode; "" is the task of the options. A
+// session that has neither frames nor samples, and does not continue an episode, gets the task itself.
+func (r *Recording) SplitTask(task string) error {
+	w := r.writer.Load()
+	if task != "" && w.taken == 0 && len(r.sessions) == 1 && !w.discarded {
+		w.options.Task = task
+		return nil
+	}
+	if task != "" {
+		r.task = task
+		defer func() { r.task = r.options.Task }()
+	}
+	r.another = true
+	defer func() { r.another = false }()
+	return r.Split()
+}
+
+// Size returns how many bytes were written to all sessions.
+func (r *Recording) Size() int64 { return r.bytes + r.writer.Load().Size() }
+
+// Losses implements codec.Writer: what images of the sessions that are complete lost.
+func (r *Recording) Losses() []codec.Loss {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lost.Losses()
+}
+
+// Late is Writer.Late of the session that is written. It may be called beside all other methods.
+func (r *Recording) Late() uint64 { return r.writer.Load().Late() }

@@ -1,0 +1,245 @@
+package session
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"tapedeck/codec"
+	"tapedeck/codec/internal/output"
+	"tapedeck/codec/training/episode"
+)
+
+// refuse returns the error of a frame or a sample that was not written. One of the disk ends the session.
+func (w *Writer) refuse(err error, what string, args ...any) error {
+	var errno syscall.Errno
+	if !errors.As(err, &errno) {
+		return fmt.Errorf("write %s: %s: %w", w.path, fmt.Sprintf(what, args...), err)
+	}
+	w.fail(&failure{err: err, path: pathOf(err)})
+	return w.failed()
+}
+
+// pathOf returns the path that an error of package os names.
+func pathOf(err error) string {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Path
+	}
+	return ""
+}
+
+// fail records an error of the disk and what is lost with it; nil is none.
+func (w *Writer) fail(l *failure) {
+	if l == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil {
+		w.err = codec.Pathless(l.err)
+		if l.path != "" {
+			w.err = fmt.Errorf("%s: %w", filepath.Base(l.path), w.err)
+		}
+	}
+	if l.count == 0 {
+		return
+	}
+	key := [2]string{l.name, l.table}
+	if known := w.lost[key]; known != nil {
+		known.count += l.count
+		known.start, known.end = min(known.start, l.start), max(known.end, l.end)
+	} else {
+		w.lost[key] = l
+	}
+}
+
+// failed returns an error if the disk has failed, with all that is missing.
+func (w *Writer) failed() error {
+	w.mu.Lock()
+	err, missing, closed := w.err, w.missing, w.closed
+	w.mu.Unlock()
+	switch {
+	case missing != nil:
+		return missing
+	case closed:
+		return fmt.Errorf("write %s: %w", w.path, fs.ErrClosed)
+	case err == nil:
+		return nil
+	}
+	w.pictures.wait()
+	w.flush()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.missing == nil {
+		w.missing = w.account()
+	}
+	return w.missing
+}
+
+// account returns what is lost. Several tables may have a part of a message. w.mu is held.
+func (w *Writer) account() *codec.MissingError {
+	m := &codec.MissingError{Path: w.path, Err: w.err}
+	counts := map[string]uint64{}
+	for key, l := range w.lost {
+		if len(counts) == 0 {
+			m.Start, m.End = l.start, l.end
+		}
+		m.Start, m.End = min(m.Start, l.start), max(m.End, l.end)
+		counts[key[0]] = max(counts[key[0]], l.count)
+	}
+	for _, name := range slices.SortedFunc(maps.Keys(counts), episode.CompareNames) {
+		c := cmp.Or(w.channels[name], &codec.Channel{Topic: name})
+		m.Topics = append(m.Topics, codec.TopicInfo{Channel: c, MessageCount: counts[name]})
+	}
+	return m
+}
+
+// flush writes what the tables have collected.
+func (w *Writer) flush() {
+	w.mu.Lock()
+	tables := slices.Clone(w.tables)
+	w.mu.Unlock()
+	for _, table := range tables {
+		w.fail(table.flush())
+	}
+}
+
+func (w *Writer) flushRegularly() {
+	tick := time.NewTicker(flushPace)
+	defer tick.Stop()
+	for {
+		select {
+		case <-w.stop:
+			return
+		case <-tick.C:
+			w.flush()
+		}
+	}
+}
+
+// Sync writes everything so far and asks the system to put it on the disk.
+func (w *Writer) Sync() error {
+	w.pictures.wait()
+	w.flush()
+	switch err := w.failed(); {
+	case errors.Is(err, fs.ErrClosed):
+		return nil // Complete has done it
+	case err != nil:
+		return err
+	}
+	// There are too many files to ask for each.
+	if err := w.disk.SyncAll(w.path); err != nil {
+		return fmt.Errorf("sync %s: %w", w.path, codec.Pathless(err))
+	}
+	return nil
+}
+
+// Complete implements output.Part: what was taken is written, and metadata.json last of all. It is on the disk then,
+// durable or not.
+func (w *Writer) Complete(bool) error {
+	w.mu.Lock()
+	returned := w.missing
+	w.mu.Unlock()
+	close(w.stop)
+	w.ticking.Wait()
+	w.pictures.close()
+	w.reportLosses()
+	for _, table := range w.tables {
+		w.fail(table.close())
+	}
+	err := w.failed()
+	w.appendEnding(err)
+	if returned != nil {
+		err = nil
+	}
+	if metadataErr := w.finish(); metadataErr != nil {
+		err = cmp.Or(err, metadataErr)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	return err
+}
+
+// appendEnding adds the events of Options.Ending. ended is what ended the session before its end.
+func (w *Writer) appendEnding(ended error) {
+	if w.options.Ending == nil {
+		return
+	}
+	var missing *codec.MissingError
+	errors.As(ended, &missing)
+	events := w.options.Ending(w.path, missing)
+	w.describing.Lock()
+	defer w.describing.Unlock()
+	for _, e := range events {
+		if e.Time == 0 && e.Until == 0 {
+			e.Time, e.Until = w.start, w.end
+		}
+		w.events = append(w.events, event(e))
+	}
+}
+
+// reportLosses calls Options.Lost.
+func (w *Writer) reportLosses() {
+	if w.options.Lost == nil {
+		return
+	}
+	for _, c := range w.cameras {
+		c.lost.Each(func(what string, images uint64) { w.options.Lost(c.topic, what, images) })
+	}
+}
+
+// Info describes what was taken. It does not list the topics.
+func (w *Writer) Info() *codec.Info {
+	info := &codec.Info{
+		Format: Name, Path: w.path, Size: w.Size(), MessageCount: w.taken, StartTime: w.start, EndTime: w.end,
+		Complete: w.complete,
+	}
+	info.Files = []codec.FileInfo{{
+		Path: info.Path, Size: info.Size, MessageCount: info.MessageCount, StartTime: info.StartTime,
+		EndTime: info.EndTime,
+	}}
+	return info
+}
+
+// finish writes metadata.json.
+func (w *Writer) finish() error {
+	w.describing.Lock()
+	defer w.describing.Unlock()
+	part := w.metadataPath() + partSuffix
+	err := codec.Pathless(w.disk.SyncAll(w.path)) // metadata.json says that everything before is there
+	if err == nil {
+		err = output.Replace(w.disk, part, w.describe(true))
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", part, err)
+	}
+	if err := w.disk.Rename(part, w.metadataPath()); err != nil {
+		return fmt.Errorf("write %s: %w", w.metadataPath(), codec.Pathless(err))
+	}
+	w.disk.SyncFolder(w.path)
+	w.complete = true
+	return nil
+}
+
+// Discard marks the episode as discarded, also after Complete. The mark is on the disk when Discard returns.
+func (w *Writer) Discard() error {
+	w.describing.Lock()
+	defer w.describing.Unlock()
+	w.discarded = true // also if only finish can write it
+	path := w.metadataPath()
+	if !w.complete {
+		path += partSuffix
+	}
+	if err := output.Replace(w.disk, path, w.describe(w.complete)); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}

@@ -1,0 +1,100 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tapedeck/codec/training/align"
+	"tapedeck/codec/training/episode"
+)
+
+// tableWriter writes the samples of a stream.
+type tableWriter struct {
+	*csvFile
+	role       episode.Role
+	unit       string // of joints in the table; "": no stream is written yet
+	keys       []key
+	fractions  []bool // columns with numbers that are not whole; nil: unknown
+	quaternion bool   // of the pose
+	turn       [4]int // where its x, y, z and w are in the pose
+	values     [6]float64
+}
+
+// settle decides how columns are written, unless that is known.
+func (out *tableWriter) settle(columns []align.Column, euler bool) error {
+	if len(out.keys) == len(columns) || out.quaternion && len(columns) == 7 {
+		return nil
+	}
+	if len(columns) > maxColumns {
+		return fmt.Errorf("%d columns are too many", len(columns))
+	}
+	out.keys = out.keys[:0]
+	out.quaternion = euler && out.role.Base() == episode.Pose && len(columns) == 7
+	if out.quaternion {
+		out.turn, out.quaternion = quaternionOf(columns)
+	}
+	if out.quaternion {
+		columns = columns[:6]
+	}
+	seen := map[string]bool{}
+	for i := range columns {
+		k := key{text: unlike(indexOf(out.role, i, &columns[i]), seen),
+			whole:  out.role.Base() == episode.Gripper && (i >= len(out.fractions) || !out.fractions[i]),
+			factor: out.factor(columns[i].Unit)}
+		if n, ok := wholeIndex(k.text); k.text == "" || strings.ContainsAny(k.text, ",\"\r\n") ||
+			strings.TrimSpace(k.text) != k.text || ok && n > maxIndex {
+			return fmt.Errorf("a column cannot be called %q", k.text)
+		}
+		seen[k.text] = true
+		if out.quaternion {
+			k.factor = 1
+		}
+		out.keys = append(out.keys, k)
+	}
+	return nil
+}
+
+// unlike returns an index that no other column of the table has: position_2 for the second column that is called
+// position. A table has one number for each stamp and index.
+func unlike(index string, seen map[string]bool) string {
+	unique := index
+	for n := 2; seen[unique]; n++ {
+		unique = fmt.Sprintf("%s_%d", index, n)
+	}
+	return unique
+}
+
+// factor returns what numbers of a unit are to be multiplied with.
+func (out *tableWriter) factor(unit string) float64 {
+	if out.role.Base() == episode.Pose {
+		return episode.UnitFactor(unit, "rad")
+	}
+	return episode.UnitFactor(unit, out.role.Unit(out.unit))
+}
+
+// quaternionOf returns where x, y, z and w of the quaternion of a pose of seven columns are, by their names if these
+// tell, and false if there is none.
+func quaternionOf(pose []align.Column) (turn [4]int, ok bool) {
+	named := make([]align.Column, 4)
+	for i, c := range pose[3:] {
+		if c.Interp != align.Quaternion && !strings.HasPrefix(c.Name, "q") {
+			return turn, false
+		}
+		named[i].Name, turn[i] = episode.Pose.ColumnName(3+i, 7), 3+i
+	}
+	if places := align.Places(named, pose[3:]); !slices.Contains(places, -1) {
+		for i, place := range places {
+			turn[i] = 3 + place
+		}
+	}
+	return turn, true
+}
+
+// euler returns a pose with its quaternion as roll, pitch and yaw about fixed axes.
+func (out *tableWriter) euler(pose []float64) []float64 {
+	copy(out.values[:], pose[:3])
+	out.values[3], out.values[4], out.values[5] = align.ToEuler(pose[out.turn[0]], pose[out.turn[1]],
+		pose[out.turn[2]], pose[out.turn[3]])
+	return out.values[:]
+}

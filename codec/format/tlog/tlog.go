@@ -1,0 +1,128 @@
+// Package tlog finds the frames of MAVLink in streams and reads logs of them: telemetry logs of ground stations
+// (.tlog), which have a time before each frame, and streams without times, such as Mission Planner's .rlog.
+//
+// A log has one channel with the topic "/mavlink/log" and the encoding Encoding. A message is a frame as it is in the
+// file, with its checksum. Package bridge/translate/mavros translates them. Message ids are those of gomavlib's dialect
+// ardupilotmega, which includes common, standard and minimal.
+//
+// LogTime is the time before the frame. Ground stations write it with the highest byte first; logs whose times make
+// sense only the other way are read so. MAVProxy keeps the number of the link in the lowest two bits of the µs.
+//
+// In a stream without times, LogTime is the time that the first component sends which sends any: since boot, moved to
+// UTC if one of its SYSTEM_TIME messages knows that. Frames without a time have the time of the frame before.
+package tlog
+
+import (
+	"bytes"
+	"encoding/binary"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bluenviron/gomavlib/v3/pkg/frame"
+
+	"tapedeck/codec"
+	"tapedeck/codec/internal/chunked"
+	"tapedeck/codec/store"
+)
+
+// Name is the name of the format.
+const Name = "tlog"
+
+// Encoding is the Channel.Encoding of frames.
+const Encoding = "mavlink"
+
+// Topic is the topic of a log's one channel, and Type its type.
+const (
+	Topic = "/mavlink/log"
+	Type  = "mavlink.Frame"
+)
+
+// Format describes logs of MAVLink.
+var Format = codec.Format{
+	Extension: ".tlog",
+	Name:      Name,
+	Sniff:     sniff,
+	Named: func(path string) bool {
+		path = strings.TrimSuffix(strings.ToLower(path), ".raw")
+		return slices.Contains([]string{".tlog", ".rlog", ".mavlink"}, filepath.Ext(path))
+	},
+	OpenFrom: func(files *store.Files, path string) (codec.Reader, error) {
+		return chunked.Open(files, path, newReader)
+	},
+}
+
+// Details is Info.Extra of a log.
+type Details struct {
+	Stamped     bool              `json:"stamped"` // there is a time before each frame
+	V1          uint64            `json:"v1"`      // frames of MAVLink 1
+	V2          uint64            `json:"v2"`      // frames of MAVLink 2
+	Signed      uint64            `json:"signed"`
+	BadChecksum uint64            `json:"bad_checksum"` // frames
+	BadTime     uint64            `json:"bad_time"`     // frames behind a time that is none
+	Text        uint64            `json:"text"`         // bytes of text outside frames
+	Garbage     uint64            `json:"garbage"`      // bytes outside frames
+	Components  map[string]uint64 `json:"components"`   // frames by "system/component"
+	Messages    map[string]uint64 `json:"messages"`     // frames by the name of the message; UNKNOWN_ID for other ids
+}
+
+// reader reads a log. Info.Extra is a Details.
+type reader struct {
+	chunked.Reader
+	order   binary.ByteOrder // of the times; nil: there are none
+	first   int64            // time of the first frame that has one, in ns
+	formats map[uint32]MessageFormat
+	channel *codec.Channel
+	log     *log // nil before it is scanned
+}
+
+// layouts are the possible orders of bytes of times; nil: a log without times.
+var layouts = []binary.ByteOrder{binary.BigEndian, binary.LittleEndian, nil}
+
+// detect returns the layout in which most of the beginning of a log are frames of known messages, with the size and
+// number of such frames, and whether one is at the very beginning or behind text.
+func detect(head []byte) (order binary.ByteOrder, total, frames int, first bool) {
+	formats, err := Formats()
+	if err != nil {
+		return nil, 0, 0, false
+	}
+	text := int64(textSize(head))
+	for _, layout := range layouts {
+		s := newLogScanner(formats, layout)
+		s.Write(head)
+		size, n, stamped, atOnce := 0, 0, 0, false
+		for record, h, ok := s.Next(true); ok; record, h, ok = s.Next(true) {
+			if _, known := formats[h.ID]; !known {
+				continue
+			}
+			if layout == nil || s.Stamped(record) {
+				stamped++
+			}
+			atOnce = atOnce || s.Offset-int64(len(record)) <= text
+			size, n = size+len(record), n+1
+		}
+		if size > total && 2*stamped > n {
+			order, total, frames, first = layout, size, n, atOnce
+		}
+	}
+	return order, total, frames, first
+}
+
+func sniff(_ *store.Files, _ string, head []byte) bool {
+	text := textSize(head)
+	beginning := head[text:min(len(head), text+StampSize+1)]
+	if bytes.IndexByte(beginning, frame.V1MagicByte) < 0 && bytes.IndexByte(beginning, frame.V2MagicByte) < 0 {
+		return false // without making the formats
+	}
+	_, size, frames, first := detect(head)
+	return first && (frames > 1 || size == len(head))
+}
+
+// textSize returns how many bytes at the beginning of b are text.
+func textSize(b []byte) int {
+	i := bytes.IndexFunc(b, func(r rune) bool { return r > '~' || r < ' ' && !strings.ContainsRune("\t\n\r\x1b", r) })
+	if i < 0 {
+		return len(b)
+	}
+	return i
+}

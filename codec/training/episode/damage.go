@@ -1,0 +1,156 @@
+package episode
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"tapedeck/codec/training/align"
+	"tapedeck/msgs/plural"
+)
+
+// DamagedError is the error of Frames about a frame that is damaged. Others may be whole.
+type DamagedError struct{ Err error }
+
+// Error returns that of Err.
+func (e *DamagedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *DamagedError) Unwrap() error { return e.Err }
+
+// DamagedImages returns the text of a loss of damaged images; why says what damaged the first one.
+func DamagedImages(why string) string { return "damaged images, the first: " + why }
+
+// DamagedFrames is the error of a writer of rows about damaged frames. Nothing of the rows has been written.
+type DamagedFrames []DamagedFrame
+
+// DamagedFrame is a damaged frame.
+type DamagedFrame struct {
+	Camera *Camera
+	Index  int
+	Err    error
+}
+
+// Error returns how many frames are damaged, and why the first is.
+func (d DamagedFrames) Error() string {
+	return fmt.Sprintf("%s, the first: %s: frame %d: %v", plural.Count(len(d), "damaged image"), d[0].Camera.Name,
+		d[0].Index, d[0].Err)
+}
+
+// Without returns an episode without the damaged frames.
+func (d DamagedFrames) Without(e *Episode) *Episode {
+	whole := *e
+	whole.Cameras = slices.Clone(e.Cameras)
+	if e.Table != nil {
+		table := *e.Table
+		table.Frames = slices.Clone(table.Frames)
+		whole.Table = &table
+	}
+	for i, c := range e.Cameras {
+		left, bad := *c, map[int]bool{}
+		for _, f := range d {
+			if f.Camera == c {
+				bad[f.Index] = true
+				left.Damage = cmp.Or(left.Damage, fmt.Sprintf("frame %d: %v", f.Index, f.Err))
+			}
+		}
+		if len(bad) == 0 {
+			continue
+		}
+		var kept []int
+		left.Stamps, left.Damaged = nil, c.Damaged+len(bad)
+		place := make([]int, len(c.Stamps)) // of each frame among the others
+		for k, stamp := range c.Stamps {
+			if place[k] = damagedFrame; !bad[k] {
+				place[k] = len(kept)
+				left.Stamps, kept = append(left.Stamps, stamp), append(kept, k)
+			}
+		}
+		if t := whole.Table; t != nil {
+			t.Frames[i] = slices.Clone(t.Frames[i])
+			for row, k := range t.Frames[i] {
+				if k >= 0 {
+					t.Frames[i][row] = place[k]
+				}
+			}
+		}
+		left.Open = func() (Frames, error) {
+			frames, err := c.Open()
+			return &keptFrames{frames, kept}, err
+		}
+		whole.Cameras[i] = &left
+	}
+	return &whole
+}
+
+// keptFrames are some of the frames of a camera.
+type keptFrames struct {
+	Frames
+	kept []int
+}
+
+// Frame implements Frames.
+func (f *keptFrames) Frame(i int) (Frame, error) { return f.Frames.Frame(f.kept[i]) }
+
+// EachWhole is EachFrame, but leaves out frames about which they or do return a DamagedError, and returns them.
+func (c *Camera) EachWhole(indices []int, do func(i int, f *Frame) error) (damaged DamagedFrames, err error) {
+	err = c.eachFrame(indices, do, func(index int, err error) error {
+		if !errors.As(err, new(*DamagedError)) {
+			return err
+		}
+		damaged = append(damaged, DamagedFrame{c, index, err})
+		return nil
+	})
+	return damaged, err
+}
+
+// EachCamera calls do for all cameras at the same time. Its error names the cameras, or is the DamagedFrames of all.
+func EachCamera(cameras []*Camera, do func(i int, c *Camera) (DamagedFrames, error)) error {
+	errs, damaged := make([]error, len(cameras)), make([]DamagedFrames, len(cameras))
+	var group sync.WaitGroup
+	for i, c := range cameras {
+		group.Go(func() {
+			var err error
+			if damaged[i], err = do(i, c); err != nil {
+				errs[i] = fmt.Errorf("%s: %w", c.Name, err)
+			}
+		})
+	}
+	group.Wait()
+	all := slices.Concat(damaged...)
+	if err := errors.Join(errs...); err != nil || len(all) == 0 {
+		return err
+	}
+	return all
+}
+
+// UnwrittenError is the error about an episode of which nothing was written. Others can be.
+type UnwrittenError struct{ Err error }
+
+// Error returns that of Err.
+func (e *UnwrittenError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *UnwrittenError) Unwrap() error { return e.Err }
+
+// Write aligns an episode of the layout and writes its rows. Frames that write returns as DamagedFrames are left out as
+// if they had not been recorded: then it aligns the others and writes again.
+func (l *Layout) Write(e *Episode, o align.Options, write func(*Rows) error) (*align.Report, error) {
+	e = l.Apply(e)
+	var damaged DamagedFrames
+	for {
+		rows, err := Align(e, o)
+		if err != nil && damaged != nil {
+			err = fmt.Errorf("%w; without %w", err, damaged)
+		}
+		if err != nil {
+			return nil, &UnwrittenError{err}
+		}
+		if err = write(rows); !errors.As(err, &damaged) {
+			return &rows.Report, err
+		}
+		e = damaged.Without(e)
+	}
+}

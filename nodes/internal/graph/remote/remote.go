@@ -1,0 +1,351 @@
+// Package remote controls running nodes from the command line: it finds a node of a kind and calls its services.
+package remote
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tapedeck/bridge"
+	"tapedeck/config"
+	"tapedeck/msgs"
+	"tapedeck/msgs/printable"
+	srv "tapedeck/msgs/rosbag2_interfaces"
+	"tapedeck/nodes/internal/graph"
+	"tapedeck/nodes/internal/graph/rosbag2compat"
+	"tapedeck/nodes/internal/human"
+)
+
+const (
+	quiet   = 500 * time.Millisecond // no further node of the kind must appear before the only one is taken
+	absent  = 3 * time.Second        // the graph must not change before a node that is not in it is not running
+	lacking = 5 * time.Second        // the graph must not change before a node in it does not offer a service
+)
+
+// ErrLacks is that a node does not offer a service.
+var ErrLacks = errors.New("the node does not offer it")
+
+// Options are those of commands that control a node.
+type Options struct {
+	Node    string        `param:"node" group:"Node" value:"NODE" help:"NODE to control, such as /robot/player; needed if several run"`
+	Timeout time.Duration `param:"timeout" group:"Node" min:"1ms" help:"how long to wait for the node and its answer"`
+
+	graph.Options
+}
+
+// DefaultOptions suit nodes that answer at once.
+func DefaultOptions() Options { return Options{Timeout: 10 * time.Second} }
+
+// Kind is a kind of node.
+type Kind struct {
+	Name      string // "player"
+	Publishes string // the type of a topic that only nodes of the kind publish
+}
+
+// The kinds of nodes that have commands. Those of rosbag2 are found as well.
+var (
+	Recorder  = Kind{"recorder", "rosbag2_interfaces/msg/WriteSplitEvent"}
+	Player    = Kind{"player", "rosbag2_interfaces/msg/ReadSplitEvent"}
+	Converter = Kind{"converter", "tapedeck/msg/ConversionProgress"}
+)
+
+// Peer is a running node.
+type Peer struct {
+	bridge.Node               // of the command
+	Name        string        // "/robot/player"
+	Timeout     time.Duration // of its answers; 0: none while the node runs
+	Advice      string        // for who gets no answer in time; "": a general one
+
+	kind     Kind
+	patience time.Duration // with a graph without the node
+}
+
+// Command returns a command with least to most arguments that runs for the only node of the kind, or for the one that o
+// names. o is a part of opts.
+func (k Kind) Command(use, short, long string, least, most int, opts any, o *Options,
+	run func(ctx context.Context, args []string, p *Peer) error) *cobra.Command {
+	return Command(k.Name, use, short, long, least, most, opts,
+		func(ctx context.Context, in *config.Input, node bridge.Node) error {
+			p, err := k.Find(ctx, node, o)
+			if err != nil {
+				word, _, _ := strings.Cut(use, " ")
+				if _, missing := os.Stat(word); missing == nil {
+					err = fmt.Errorf("%w; to name the file %s, write ./%[2]s", err, word)
+				}
+				return err
+			}
+			return run(ctx, in.Args, p)
+		})
+}
+
+// Command returns a command of an executable, with least to most arguments, that runs with a node of its own. The node
+// is hidden.
+func Command(executable, use, short, long string, least, most int, opts any,
+	run func(ctx context.Context, in *config.Input, node bridge.Node) error) *cobra.Command {
+	word, _, _ := strings.Cut(use, " ")
+	name := executable + "_" + strings.ReplaceAll(word, "-", "_")
+	cmd := config.New(use, short, long, opts, func(ctx context.Context, in *config.Input) (err error) {
+		if in.ROS.LogLevel == "" {
+			in.ROS.LogLevel = "error" // the outcome is printed
+		}
+		node, err := graph.Open("_"+name, in, opts, os.Stderr)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, node.Close()) }()
+		return run(ctx, in, node)
+	})
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) < least || len(args) > most {
+			return config.Usagef("got %s; the usage is: %s", human.Count(len(args), "argument"), cmd.UseLine())
+		}
+		return nil
+	}
+	cmd.Annotations = map[string]string{config.NodeName: name}
+	graph.ShowMiddleware(cmd)
+	return cmd
+}
+
+// Find returns the only running node of the kind, or the one that o names.
+func (k Kind) Find(ctx context.Context, node bridge.Node, o *Options) (*Peer, error) {
+	patience := absent
+	if o.Timeout > DefaultOptions().Timeout { // it was asked for, for a node that is being started
+		patience = o.Timeout
+	}
+	peer := func(name string) (*Peer, error) {
+		return &Peer{Node: node, Name: name, Timeout: o.Timeout, kind: k, patience: patience}, nil
+	}
+	if o.Node != "" {
+		return peer("/" + strings.TrimPrefix(o.Node, "/"))
+	}
+	parent := ctx
+	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	var found []string
+	began := time.Now()
+	changed := began
+	rest := newRest(node)
+	for {
+		if now := k.running(node); !slices.Equal(now, found) {
+			found, changed = now, time.Now()
+		}
+		switch {
+		case len(found) > 1:
+			return nil, fmt.Errorf("several nodes are running: %s; name one with --node", strings.Join(found, ", "))
+		case len(found) == 1 && time.Since(changed) > quiet:
+			return peer(found[0])
+		case len(found) == 0 && rest.time() > patience:
+			return nil, k.missing(k.Name, time.Since(began))
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			if errors.Is(parent.Err(), context.Canceled) {
+				return nil, parent.Err()
+			}
+			if len(found) == 1 {
+				return peer(found[0])
+			}
+			return nil, k.missing(k.Name, o.Timeout)
+		}
+	}
+}
+
+// missing returns an error for a node that was not found.
+func (k Kind) missing(what string, within time.Duration) error {
+	return fmt.Errorf("no %s was found within %v; is one running with the same ROS_DOMAIN_ID (here %s)?",
+		what, within.Round(time.Second/10), cmp.Or(os.Getenv("ROS_DOMAIN_ID"), "0"))
+}
+
+// rest measures for how long the graph has not changed.
+type rest struct {
+	node    bridge.Node
+	graph   [2]int // topics and endpoints whose node is known
+	changed time.Time
+}
+
+func newRest(node bridge.Node) *rest { return &rest{node: node, changed: time.Now()} }
+
+func (r *rest) time() time.Duration {
+	var graph [2]int
+	for _, topic := range r.node.Topics() {
+		graph[0]++
+		for _, list := range [][]bridge.Endpoint{topic.Publishers, topic.Subscribers} {
+			for i := range list {
+				if list[i].Node != "" {
+					graph[1]++
+				}
+			}
+		}
+	}
+	if graph != r.graph {
+		r.graph, r.changed = graph, time.Now()
+	}
+	return time.Since(r.changed)
+}
+
+// running returns the names of the nodes of the kind that are known now, in order.
+func (k Kind) running(node bridge.Node) (names []string) {
+	for _, topic := range node.Topics() {
+		for _, p := range topic.Publishers {
+			if p.Type == k.Publishes && p.Node != "" {
+				names = append(names, p.Node)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Call calls a service of the node, such as "pause". Its type is that of request and response.
+func (p *Peer) Call(ctx context.Context, service string, request, response msgs.Message) error {
+	if p.Timeout > 0 {
+		limited, cancel := context.WithTimeout(ctx, p.Timeout)
+		defer cancel()
+		ctx = limited
+	} else {
+		limited, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		go p.awaitEnd(limited, cancel)
+		ctx = limited
+	}
+	ctx, cancel := p.Offering(ctx, service, strings.TrimSuffix(request.TypeName(), "_Request"))
+	defer cancel()
+	advice := cmp.Or(p.Advice,
+		fmt.Sprintf("is a %s with this name running, and does it offer this service?", p.kind.Name))
+	return Call(ctx, p.Node, p.Name+"/"+service, request, response, advice)
+}
+
+// Offering returns a context that ends, with the reason as its cause, once the graph shows that the node is not there
+// or does not offer the service.
+func (p *Peer) Offering(ctx context.Context, service, typeName string) (context.Context, context.CancelFunc) {
+	ctx, end := context.WithCancelCause(ctx)
+	if client, err := p.Client(p.Name+"/"+service, typeName); err == nil { // else calls fail
+		began := time.Now()
+		go func() {
+			err := await(ctx, p.Node, client.Available, func(unchanged time.Duration) error {
+				there := slices.Contains(p.kind.running(p.Node), p.Name)
+				switch {
+				case there && unchanged > max(lacking, p.patience):
+					return fmt.Errorf("no service %s: %w", client.Service(), ErrLacks)
+				case !there && unchanged > p.patience:
+					return p.kind.missing(p.kind.Name+" "+p.Name, time.Since(began))
+				}
+				return nil
+			})
+			if err != nil {
+				end(err)
+			}
+		}()
+	}
+	return ctx, func() { end(nil) }
+}
+
+// await waits until there is true. It returns an error of lacks, which is called with the time for which the graph has
+// not changed, or of ctx.
+func await(ctx context.Context, node bridge.Node, there func() bool, lacks func(unchanged time.Duration) error) error {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for rest := newRest(node); !there(); {
+		if err := lacks(rest.time()); err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+var errAbsent = errors.New("it is not there")
+
+// Await waits until there is true. It returns an error once the graph has not changed for 3 s, or for patience if that
+// is longer, or when ctx ends.
+func Await(ctx context.Context, node bridge.Node, patience time.Duration, there func() bool) error {
+	return await(ctx, node, there, func(unchanged time.Duration) error {
+		if unchanged > max(absent, patience) {
+			return errAbsent
+		}
+		return nil
+	})
+}
+
+// awaitEnd calls ended if the node leaves the graph before ctx is done.
+func (p *Peer) awaitEnd(ctx context.Context, ended context.CancelCauseFunc) {
+	for present := false; ctx.Err() == nil; {
+		was := present
+		if present = slices.Contains(p.kind.running(p.Node), p.Name); was && !present {
+			ended(fmt.Errorf("%s ended before it answered", p.Name))
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// Call calls a service of any node. If nobody answers until ctx is done, the error contains the advice.
+func Call(ctx context.Context, node bridge.Node, name string, request, response msgs.Message, advice string) error {
+	began := time.Now()
+	err := rosbag2compat.Call(ctx, node, name, request, response)
+	switch cause := context.Cause(ctx); {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("no answer on %s within %v; %s", name, time.Since(began).Round(time.Millisecond), advice)
+	case cause != nil && !errors.Is(ctx.Err(), cause):
+		return cause
+	}
+	return fmt.Errorf("call %s: %w", name, err)
+}
+
+// Done prints what was done.
+func (p *Peer) Done(format string, args ...any) error {
+	_, err := fmt.Fprintln(human.Stdout, printable.Line(p.Name+": "+fmt.Sprintf(format, args...)))
+	return err
+}
+
+// Conclude prints what was done, or returns why the node refused.
+func (p *Peer) Conclude(success bool, reason, done string) error {
+	if !success {
+		return fmt.Errorf("%s refused: %s", p.Name, cmp.Or(reason, "it gave no reason"))
+	}
+	return p.Done("%s", done)
+}
+
+// Pause pauses a recorder or player, as rosbag2's service does.
+func Pause(ctx context.Context, _ []string, p *Peer) error {
+	if err := p.Call(ctx, "pause", &srv.Pause_Request{}, &srv.Pause_Response{}); err != nil {
+		return err
+	}
+	return p.Done("paused")
+}
+
+// Resume lets a paused recorder or player go on.
+func Resume(ctx context.Context, _ []string, p *Peer) error {
+	var response srv.Resume_Response
+	if err := p.Call(ctx, "resume", &srv.Resume_Request{}, &response); err != nil {
+		return err
+	}
+	return p.Conclude(response.ReturnCode == 0, response.ErrorString, "resumed")
+}
+
+// Stop ends a recording or playback.
+func Stop(ctx context.Context, _ []string, p *Peer) error {
+	var response srv.Stop_Response
+	if err := p.Call(ctx, "stop", &srv.Stop_Request{}, &response); err != nil {
+		return err
+	}
+	return p.Conclude(response.ReturnCode == 0, response.ErrorString, "stopped")
+}

@@ -1,0 +1,258 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tapedeck/codec"
+	"tapedeck/nodes/internal/fleet/contract"
+)
+
+const (
+	firstSpan  = 128 * time.Second // that a page shows at its finest
+	overlap    = int64(time.Second)
+	mostTopics = 1000
+	mostEvents = 1000
+)
+
+// Live gathers Data of a recording while it is made. Once the time that it covers is over, it covers twice that time at
+// half the resolution: it stays of one size. It is not for concurrent use.
+type Live struct {
+	builder
+	rows   map[[2]string]*liveTopic // by name and type
+	list   []*liveTopic
+	events []Event
+	before int64 // now before it was set
+}
+
+// Counts are what is counted of a topic since the recording began.
+type Counts struct {
+	Messages, Bytes, Dropped, Lost uint64
+	Rate                           float64 // messages/s at present
+}
+
+// liveTopic is a topic that is recorded.
+type liveTopic struct {
+	Topic
+	gathered *row // nil before its first message
+}
+
+// Growth is what a page lacks that has what an earlier one brought. Lists are to be appended: densities and signals
+// from the bin From on.
+type Growth struct {
+	Whole bool  `json:"whole"` // it replaces all that the page has
+	From  int   `json:"from"`
+	Data  *Data `json:"data"`
+}
+
+// NewLive returns what gathers a recording that begins at a log time, ns since the Unix epoch.
+func NewLive(name, format string, start int64) *Live {
+	l := &Live{rows: map[[2]string]*liveTopic{}, before: start}
+	l.builder = builder{density: newDensity(start, start+int64(firstSpan)), topics: map[*codec.Channel]*topic{},
+		wanted: map[string][]string{}, left: map[string]int{}, live: true, now: start}
+	l.Name, l.Format, l.Start = name, format, time.Unix(0, start).UTC()
+	return l
+}
+
+// Advance continues the recording until a log time.
+func (l *Live) Advance(now int64) {
+	if now <= l.now {
+		return
+	}
+	l.before, l.now = l.now, now
+	for l.now >= l.density.end {
+		l.fold()
+	}
+}
+
+// fold has each bin be twice as long.
+func (l *Live) fold() {
+	l.whole++
+	l.density.end += l.density.end - l.density.start
+	for _, t := range l.list {
+		t.Density = append(means(t.Density), make([]float32, Bins/2)...)
+	}
+	for _, s := range l.signals {
+		s.Low, s.High = append(lower(s.Low), noNumbers(Bins/2)...), append(higher(s.High), noNumbers(Bins/2)...)
+	}
+	for _, c := range l.cameras {
+		c.Thumbs, c.next = half(c.Thumbs), (c.next+1)/2
+	}
+	for _, c := range l.clouds {
+		c.list, c.next = half(c.list), (c.next+1)/2
+	}
+	for _, t := range l.tracks {
+		for _, w := range t.tracks {
+			w.Points, w.Speed, w.bin = half(w.Points), half(w.Speed), w.bin/2
+		}
+	}
+}
+
+// Count notes what was counted of a topic until the present.
+func (l *Live) Count(name, kind, qos string, c Counts) {
+	t := l.rows[[2]string{name, kind}]
+	if t == nil {
+		if len(l.list) == mostTopics {
+			l.left["topics beyond the first "+strconv.Itoa(mostTopics)] = 1
+			return
+		}
+		t = &liveTopic{Topic: Topic{Name: name, Type: kind, Density: make([]float32, Bins)}}
+		l.rows[[2]string{name, kind}] = t
+		l.list = append(l.list, t)
+		slices.SortFunc(l.list, func(a, b *liveTopic) int {
+			return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Type, b.Type))
+		})
+	}
+	if n := c.Messages - min(c.Messages, t.Messages); n > 0 && l.now > l.before {
+		bin := float64(l.density.end-l.density.start) / Bins
+		from, until := float64(l.before-l.density.start)/bin, float64(l.now-l.density.start)/bin
+		for i := int(from); i < Bins && float64(i) < until; i++ {
+			part := (min(until, float64(i+1)) - max(from, float64(i))) / (until - from)
+			t.Density[i] += float32(float64(n) * part / bin * 1e9)
+		}
+	}
+	t.QoS, t.Messages, t.Bytes, t.Dropped, t.Lost, t.Rate = qos, c.Messages, c.Bytes, c.Dropped, c.Lost, c.Rate
+}
+
+// Add takes one of the messages of a topic. Those of one topic have the same channel.
+func (l *Live) Add(m *codec.Message) {
+	t := l.rows[[2]string{m.Channel.Topic, m.Channel.Type}]
+	if t == nil || m.LogTime < l.density.start || m.LogTime > l.now {
+		return
+	}
+	gathered := l.topic(m.Channel)
+	t.gathered = gathered.row
+	l.gather(gathered, m)
+}
+
+// Note adds what the recorder noted.
+func (l *Live) Note(e codec.Event) {
+	if e.Kind == codec.EventTotals {
+		return
+	}
+	if len(l.events) == mostEvents {
+		l.events = slices.Delete(l.events, 0, mostEvents/4)
+		l.whole++
+	}
+	event := l.event(e)
+	event.since = l.now
+	l.events = append(l.events, event)
+	for _, t := range l.list {
+		if e.Kind == codec.EventGap && t.Name == e.Topic {
+			t.Gap = max(t.Gap, event.Until-event.From)
+		}
+	}
+}
+
+// At returns where the present is, s since the start.
+func (l *Live) At() float64 { return l.seconds(l.now) }
+
+// Pictures reports whether the latest picture of each camera is wanted, beside those along the timeline.
+func (l *Live) Pictures(on bool) { l.latest = on }
+
+// Version names what Grown has returned.
+func (l *Live) Version() string {
+	return fmt.Sprintf("%d.%d.%d.%d.%d", l.density.start, l.whole, l.now, len(l.Fields), l.params.heard)
+}
+
+// Grown returns what a page lacks that has what was there at a version, "" for nothing.
+func (l *Live) Grown(version string) *Growth {
+	var start, since int64
+	var whole, fields, heard int
+	_, err := fmt.Sscanf(version, "%d.%d.%d.%d.%d", &start, &whole, &since, &fields, &heard)
+	g := &Growth{Data: &Data{}, Whole: err != nil || start != l.density.start || whole != l.whole}
+	if g.Whole {
+		since, fields, heard = math.MinInt64, -1, -1
+	} else {
+		g.From = min(l.density.bin(since-overlap), l.density.bin(l.now-overlap))
+	}
+	d := g.Data
+	d.Name, d.Format, d.Start, d.Good, d.Size = l.Name, l.Format, l.Start, true, 0
+	at := l.density.at(l.now) * Bins
+	bins := max(int(math.Ceil(at)), 1)
+	filled := max(at-float64(bins-1), 0.01) // part of the last one
+	d.Duration = float64(bins) / Bins * l.density.seconds()
+	for _, t := range l.list {
+		row := t.Topic
+		row.Density = slices.Clone(row.Density[g.From:bins])
+		row.Density[len(row.Density)-1] /= float32(filled)
+		if g := t.gathered; g != nil {
+			row.Latency = latency(&g.delays)
+		}
+		d.Messages += row.Messages
+		d.Size += int64(row.Bytes)
+		d.Topics = append(d.Topics, row)
+		if row.Dropped+row.Lost > 0 {
+			d.Good = false
+			d.Verdict = append(d.Verdict, fmt.Sprintf("%s: %d dropped, %d lost in transport", row.Name, row.Dropped,
+				row.Lost))
+		}
+	}
+	if d.Good {
+		d.Verdict = []string{"nothing is known to be missing"}
+	}
+	d.Events, d.Words = newer(l.events, since), newer(l.words.list, since)
+	for _, c := range l.cameras {
+		camera := c.Camera
+		camera.Thumbs = newer(c.Thumbs, since)
+		d.Cameras = append(d.Cameras, camera)
+	}
+	for _, c := range l.clouds {
+		d.Clouds = append(d.Clouds, newer(c.list, since)...)
+	}
+	for _, s := range l.signals {
+		if s.some {
+			signal := s.Signal
+			signal.Low, signal.High = s.Low[g.From:bins], s.High[g.From:bins]
+			d.Signals = append(d.Signals, signal)
+		}
+	}
+	for _, t := range l.tracks {
+		for _, name := range t.names {
+			t.tracks[name].speeds()
+			track := t.tracks[name].Track
+			from, _ := slices.BinarySearchFunc(track.Points, Number(l.seconds(max(since, l.density.start)-overlap)),
+				func(p [4]Number, at Number) int { return cmp.Compare(p[0], at) })
+			track.Points, track.Speed = track.Points[from:], track.Speed[from:]
+			d.Tracks = append(d.Tracks, track)
+		}
+	}
+	if fields != len(l.Fields) {
+		d.Fields = l.Fields
+	}
+	if heard != l.params.heard {
+		d.Parameters = l.params.list()
+	}
+	d.Left = slices.Sorted(maps.Keys(l.left))
+	return g
+}
+
+// newer returns what was added after a log time.
+func newer[T interface{ added() int64 }](list []T, since int64) (out []T) {
+	for _, v := range list {
+		if v.added() > since {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func (e Event) added() int64 { return e.since }
+func (w Word) added() int64  { return w.since }
+func (t Thumb) added() int64 { return t.since }
+func (c Cloud) added() int64 { return c.since }
+
+// latency returns what a page shows of latencies, nil where they are none.
+func latency(l *contract.Latencies) *[2]float64 {
+	median, most := float64(l.Quantile(0.5))/1e9, float64(l.Quantile(0.99))/1e9
+	if l.Count() == 0 || math.Abs(median) >= otherClock {
+		return nil
+	}
+	return &[2]float64{median, most}
+}
