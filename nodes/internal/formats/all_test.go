@@ -37,8 +37,8 @@ func TestSplits(t *testing.T) {
 
 // TestMains looks at all executables that read HDF5 files.
 func TestMains(t *testing.T) {
-	const program = `{{if eq .Name "main"}}{{$dir := .Dir}}{{range .Deps}}{{if eq . "tapedeck/codec/format/hdf5"}}{{$dir}}` +
-		"\n{{end}}{{end}}{{end}}"
+	const program = `{{if eq .Name "main"}}{{$dir := .Dir}}{{range .Deps}}` +
+		`{{if eq . "tapedeck/codec/format/hdf5"}}{{$dir}}` + "\n{{end}}{{end}}{{end}}"
 	output, err := exec.Command("go", "list", "-f", program, "tapedeck/...").Output()
 	require.NoError(t, err)
 	folders := strings.Fields(string(output))

@@ -1,4 +1,5 @@
-// Writes sequences of bytes as codec/format/hdf5 has libhdf5 write them, and prints the seconds that took: baseline FILE CAMERAS FRAMES SIZE BATCH.
+// Writes sequences of bytes as codec/format/hdf5 does with libhdf5, and prints the seconds that took:
+// baseline FILE CAMERAS FRAMES SIZE BATCH.
 #include <fcntl.h>
 #include <hdf5.h>
 #include <stdio.h>
