@@ -7,6 +7,7 @@
 # make build  puts the nodes into bin/
 # make static puts a converter into bin/static/ that needs no libraries: without HDF5 and `converter serve`
 # make reference  writes the options into docs/reference/options.md, and their defaults into config/*.yaml
+# make pictures  makes docs/pictures from the recording of make demo, with Chromium
 # make lint   runs gofmt and the linters, among them go vet and staticcheck
 # make fuzz   runs each fuzz test for FUZZTIME, 1m: can damaged input upset what reads it? About an hour in all
 # make bench  measures recording, writing and reading beside a baseline
@@ -37,7 +38,7 @@ N ?= 5
 
 SINCE ?= HEAD
 
-.PHONY: build static demo test test-all quick stress reference lint fuzz bench bench-recorder bench-player bench-seek bench-convert bench-hardware deps test-deps test-all-deps clean
+.PHONY: build static demo pictures test test-all quick stress reference lint fuzz bench bench-recorder bench-player bench-seek bench-convert bench-hardware deps test-deps test-all-deps clean
 
 build: deps
 	$(GO) build -o bin/ ./nodes/...
@@ -48,6 +49,10 @@ static:
 demo: deps
 	test/lean $(GO) build -o build/demo/ ./nodes/recorder ./nodes/player ./nodes/converter ./test/demo
 	build/demo/demo
+
+pictures: demo
+	test/lean $(GO) build -o build/demo/ ./test/demo/pictures
+	build/demo/pictures
 
 test: test-deps
 	$(SHORT)
