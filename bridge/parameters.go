@@ -287,8 +287,7 @@ func convertSlice[T any](value any, element func(any) (T, bool)) ([]T, bool) {
 	}
 	out := make([]T, len(in))
 	for i, v := range in {
-		out[i], ok = element(v)
-		if !ok {
+		if out[i], ok = element(v); !ok {
 			return nil, false
 		}
 	}

@@ -73,8 +73,7 @@ func TestDefine(t *testing.T) {
 			schema, err := cdr.NewSchema(c.Library(msgs.Library()), c.Type)
 			if err == nil {
 				var m *cdr.Struct
-				m, err = schema.Decode(test.payload)
-				if err == nil {
+				if m, err = schema.Decode(test.payload); err == nil {
 					require.Len(t, m.Fields, test.fields)
 				}
 			}

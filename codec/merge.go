@@ -97,8 +97,7 @@ func (m *merge) advance() error {
 func (m *merge) start() (err error) {
 	in := m.pending[0]
 	if in.it == nil {
-		in.it, err = in.Open()
-		if err != nil {
+		if in.it, err = in.Open(); err != nil {
 			in.it = nil
 			return err
 		}

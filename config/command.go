@@ -143,8 +143,7 @@ func interpret(ctx context.Context, root *cobra.Command, argv []string, parsed *
 		cmd = root // executing it returns the error
 	}
 	line := &commandLine{ros: ros, parsed: parsed}
-	args, err = line.completeFlags(cmd.Flags(), args)
-	if err != nil {
+	if args, err = line.completeFlags(cmd.Flags(), args); err != nil {
 		return err
 	}
 	root.SetArgs(args)

@@ -224,8 +224,7 @@ func (l *loader) load(cmd *cobra.Command, args []string) (*Input, error) {
 		case setting:
 			given[f.Name] = value
 		case string:
-			given[f.Name], err = environmentSetting(f, node, value)
-			if err != nil {
+			if given[f.Name], err = environmentSetting(f, node, value); err != nil {
 				return nil, err
 			}
 		}
@@ -335,8 +334,7 @@ func (in *Input) readROS(p ROSParameter, set func(name string, s any)) error {
 	if err != nil {
 		return Usagef("-p %s:=%s: %w", p.Name, p.Value, err)
 	}
-	s.source = "-p"
-	if ok {
+	if s.source = "-p"; ok {
 		in.add(s, set)
 	}
 	return nil

@@ -279,8 +279,7 @@ func apply(list []field, given map[string]setting) error {
 	for i, f := range list {
 		if s, ok := given[f.Name]; ok {
 			var err error
-			values[i], err = f.parse(s)
-			if err != nil {
+			if values[i], err = f.parse(s); err != nil {
 				return err
 			}
 		}
@@ -299,8 +298,7 @@ func (f *field) parse(s setting) (v reflect.Value, err error) {
 		return v, Usagef("parameter %s from %s is a list, want one value", f.Name, s.source)
 	}
 	for _, text := range s.texts {
-		v, err = f.parseText(text)
-		if err == nil && f.Options != nil && !slices.Contains(f.Options, text) {
+		if v, err = f.parseText(text); err == nil && f.Options != nil && !slices.Contains(f.Options, text) {
 			err = fmt.Errorf("%q is not allowed, want %s", text, strings.Join(f.Options, " or "))
 		}
 		if err == nil && f.Bounds() != "" && (number(v) < f.min || number(v) > f.max) && !(f.Zero && number(v) == 0) {

@@ -49,8 +49,7 @@ func BenchmarkReceive(b *testing.B) {
 				if got == 0 {
 					b.ResetTimer()
 				}
-				got += len(batch)
-				if got == b.N {
+				if got += len(batch); got == b.N {
 					b.StopTimer()
 					close(done)
 				}
@@ -104,8 +103,7 @@ func TestAllocations(t *testing.T) {
 				p.Release()
 			}
 		}
-		got += len(batch)
-		if got == 2*count {
+		if got += len(batch); got == 2*count {
 			close(done)
 		}
 	})

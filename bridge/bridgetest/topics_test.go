@@ -323,8 +323,7 @@ func testSlowHandlers(t *testing.T, open Open) {
 					together.Add(1)
 				}
 				defer running.Add(-1)
-				calls++
-				if calls%20 == i {
+				if calls++; calls%20 == i {
 					time.Sleep(30 * time.Millisecond)
 				}
 				in.handle(batch)

@@ -68,8 +68,7 @@ func (o *Options) prepare(p *Part) (err error) {
 	if err := Define(p.Reader, o.Definitions); err != nil {
 		return err
 	}
-	p.Original, err = p.Reader.Info()
-	if err != nil {
+	if p.Original, err = p.Reader.Info(); err != nil {
 		return err
 	}
 	if !o.AsRecorded {
@@ -77,8 +76,7 @@ func (o *Options) prepare(p *Part) (err error) {
 			return err
 		}
 	}
-	p.stamped, p.Still, err = o.Stamps.apply(p.Reader)
-	if err != nil {
+	if p.stamped, p.Still, err = o.Stamps.apply(p.Reader); err != nil {
 		return err
 	}
 	if p.stamped != nil {

@@ -28,8 +28,7 @@ func Search(files *store.Files, formats codec.Formats, folder string) (paths []s
 		return []string{folder}, nil
 	}
 	var odd []error
-	paths, err = search(files, formats, folder, &odd)
-	if err != nil {
+	if paths, err = search(files, formats, folder, &odd); err != nil {
 		return nil, fmt.Errorf("search %s: %w", folder, err)
 	}
 	slices.Sort(paths)

@@ -56,8 +56,7 @@ func (f *Files) open(path string) (*object, error) {
 		return nil, err
 	}
 	o := f.cache.object(path, s)
-	o.opened.Do(o.begin)
-	if o.err != nil {
+	if o.opened.Do(o.begin); o.err != nil {
 		f.cache.release(o)
 		return nil, o.err
 	}
@@ -81,8 +80,7 @@ func (c *cache) object(path string, s Store) *object {
 func (c *cache) release(o *object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	o.files--
-	if o.files > 0 {
+	if o.files--; o.files > 0 {
 		return
 	}
 	o.cancel()
@@ -123,8 +121,7 @@ func (b *block) allocate(n int) {
 
 // leave ends a use of b.
 func (b *block) leave() {
-	b.users--
-	if b.users == 0 && b.memory != nil {
+	if b.users--; b.users == 0 && b.memory != nil {
 		memories.Put(b.memory)
 		b.memory, b.data = nil, nil
 	}
@@ -222,8 +219,7 @@ func (c *cache) request(o *object, from, to int64, ahead bool) {
 			c.ahead += end - start
 		}
 		o.blocks[i] = b
-		run, size = append(run, b), size+end-start
-		if size >= mostFetch {
+		if run, size = append(run, b), size+end-start; size >= mostFetch {
 			flush()
 		}
 	}

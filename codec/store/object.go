@@ -51,8 +51,7 @@ func (o *object) info() *fileInfo {
 func (o *object) begin() {
 	r := &resuming{object: o, off: -tailSize}
 	defer r.close()
-	o.err = r.request()
-	if o.err != nil {
+	if o.err = r.request(); o.err != nil {
 		return
 	}
 	b := r.body
@@ -184,8 +183,7 @@ func (r *resuming) check() error {
 
 // pause waits before another attempt. It reports whether there may be one.
 func (r *resuming) pause() bool {
-	r.breaks++
-	if r.breaks >= mostBreaks {
+	if r.breaks++; r.breaks >= mostBreaks {
 		return false
 	}
 	pause := min(r.cache.pause<<r.breaks, mostPause)
@@ -205,16 +203,14 @@ func (r *resuming) Read(b []byte) (int, error) {
 			}
 		}
 		n, err := r.body.Read(b[:min(int64(len(b)), r.end-r.off)])
-		r.off += int64(n)
-		if n > 0 {
+		if r.off += int64(n); n > 0 {
 			r.breaks = 0
 			return n, nil
 		}
 		if err == nil {
 			continue
 		}
-		r.close()
-		if !r.pause() {
+		if r.close(); !r.pause() {
 			if errors.Is(err, io.EOF) {
 				err = io.ErrUnexpectedEOF
 			}

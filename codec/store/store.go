@@ -118,8 +118,7 @@ func (f *Files) Open(path string) (File, error) {
 	var missing error
 	if !isFolder(path) {
 		var o *object
-		o, missing = f.open(path)
-		if missing == nil {
+		if o, missing = f.open(path); missing == nil {
 			return newHandle(o), nil
 		}
 	}
@@ -137,8 +136,7 @@ func (f *Files) Stat(path string) (fs.FileInfo, error) {
 	var missing error
 	if !isFolder(path) {
 		var info *fileInfo
-		info, missing = f.stat(path)
-		if missing == nil {
+		if info, missing = f.stat(path); missing == nil {
 			return info, nil
 		}
 	}
@@ -271,8 +269,7 @@ func (f *Files) Fetch(path string) (local string, remove func(), err error) {
 		return "", nil, err
 	}
 	remove = func() { os.Remove(to.Name()) }
-	_, err = io.Copy(to, from)
-	if err == nil {
+	if _, err = io.Copy(to, from); err == nil {
 		err = to.Close()
 	}
 	if err != nil {

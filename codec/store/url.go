@@ -83,8 +83,7 @@ func Join(base string, elements ...string) string {
 	if scheme, _, _ := strings.Cut(base, "://"); web(scheme) {
 		below = (&url.URL{Path: below}).EscapedPath()
 	}
-	p.key = strings.TrimRight(p.key, "/")
-	if p.key != "" && below != "" {
+	if p.key = strings.TrimRight(p.key, "/"); p.key != "" && below != "" {
 		p.key += "/"
 	}
 	p.key += below

@@ -36,13 +36,11 @@ func (p parser) service(text string) (*Service, error) {
 	}
 	s := &Service{Name: p.name, Text: text}
 	p.name = s.Name + "_Request"
-	s.Request, err = p.message(parts[0])
-	if err != nil {
+	if s.Request, err = p.message(parts[0]); err != nil {
 		return nil, err
 	}
 	p.name, p.line = s.Name+"_Response", lines[1]
-	s.Response, err = p.message(parts[1])
-	if err != nil {
+	if s.Response, err = p.message(parts[1]); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -127,8 +125,7 @@ func (p parser) element(m *Message, pkg, line string, fields, constants map[stri
 	fields[name] = true
 	f := Field{Name: name, Type: t}
 	if value != "" {
-		f.Default, err = parseDefault(t, value)
-		if err != nil {
+		if f.Default, err = parseDefault(t, value); err != nil {
 			return fmt.Errorf("default of field %s: %w", name, err)
 		}
 	}

@@ -261,8 +261,7 @@ func TestCameraCalibration(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := cameraOf("/dev/video0", "MJPG")
-			c.Calibration = test.url
-			if test.text != "" {
+			if c.Calibration = test.url; test.text != "" {
 				c.Calibration = put(t, "calibration.yaml", test.text)
 			}
 			open := inMemory()

@@ -72,8 +72,7 @@ func collect(t *testing.T, s *file, most int) ([]playedFrame, error) {
 		require.Equal(t, time.Now().UnixNano(), p.Stamp)
 		require.Equal(t, p.Stamp, p.Received)
 		require.Equal(t, len(list), int(p.Sequence))
-		list = append(list, p)
-		if len(list) == most {
+		if list = append(list, p); len(list) == most {
 			cancel()
 		}
 	})

@@ -64,8 +64,7 @@ func newDevice(o *hardware.Camera, system v4l2.System, event func(v4l2.Status)) 
 	}
 	if o.Format != "" {
 		var err error
-		d.FourCC, err = v4l2.ParseFourCC(o.Format)
-		if err != nil {
+		if d.FourCC, err = v4l2.ParseFourCC(o.Format); err != nil {
 			return nil, config.Usagef("%w", err)
 		}
 	}

@@ -38,8 +38,7 @@ func (o *checkOptions) check(ctx context.Context, paths []string, stdout, stderr
 	var expected *contract.Contract
 	if o.Expect != "" {
 		var err error
-		expected, err = contract.Load(o.Expect)
-		if err != nil {
+		if expected, err = contract.Load(o.Expect); err != nil {
 			return err
 		}
 	}
@@ -297,11 +296,10 @@ func (o *expectOptions) expect(ctx context.Context, paths []string, stdout, stde
 		_, err = learnt.WriteTo(stdout)
 		return err
 	}
-	err = writeFile(output, func(w io.Writer) error {
+	if err = writeFile(output, func(w io.Writer) error {
 		_, err := learnt.WriteTo(w)
 		return err
-	})
-	if err == nil {
+	}); err == nil {
 		fmt.Fprintf(stdout, "%s: %s, learnt from %s\n", output, human.Count(len(learnt.Topics), "topic"),
 			human.Count(len(paths), "recording"))
 	}

@@ -73,12 +73,10 @@ type foundRecordings struct {
 
 // search returns the recordings that paths name, or that lists and folders hold. What is below except is left out.
 func (here places) search(paths []string, stdin io.Reader, except string) (r foundRecordings, err error) {
-	paths, err = listed(paths, stdin)
-	if err != nil {
+	if paths, err = listed(paths, stdin); err != nil {
 		return r, err
 	}
-	except, err = absolute(except)
-	if err != nil {
+	if except, err = absolute(except); err != nil {
 		return r, err
 	}
 	below := func(path string) bool {

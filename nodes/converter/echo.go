@@ -52,8 +52,7 @@ func (o *echoOptions) echo(ctx context.Context, args []string, stdout, stderr io
 	}
 	var q codec.Query
 	var outside string
-	q.Start, q.End, outside, err = o.Select(in.info.StartTime, in.info.EndTime)
-	if err != nil {
+	if q.Start, q.End, outside, err = o.Select(in.info.StartTime, in.info.EndTime); err != nil {
 		return err
 	} else if outside != "" {
 		fmt.Fprintln(stderr, "warning:", outside)
@@ -61,8 +60,7 @@ func (o *echoOptions) echo(ctx context.Context, args []string, stdout, stderr io
 	q.Topics = func(c *codec.Channel) bool { return c.Topic == channels[0].Topic }
 	damaged := 0
 	q.Damaged = func(err error) {
-		damaged++
-		if damaged <= shownDamage {
+		if damaged++; damaged <= shownDamage {
 			fmt.Fprintln(stderr, "damaged:", err)
 		}
 	}

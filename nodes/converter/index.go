@@ -64,8 +64,7 @@ func (o *indexOptions) index(ctx context.Context, paths []string, stdout, stderr
 		return err
 	}
 	for i := range all.paths {
-		all.paths[i], err = absolute(all.paths[i])
-		if err != nil {
+		if all.paths[i], err = absolute(all.paths[i]); err != nil {
 			return err
 		}
 	}

@@ -118,8 +118,7 @@ func (o *infoOptions) describe(ctx context.Context, path string, stdout, stderr 
 	defer in.Close()
 	measured, info := (*measures)(nil), in.info
 	if o.Verbose {
-		measured, info, err = in.measure(ctx)
-		if err != nil {
+		if measured, info, err = in.measure(ctx); err != nil {
 			return err
 		}
 	}

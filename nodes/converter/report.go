@@ -155,8 +155,7 @@ func (o *reportOptions) read(ctx context.Context, path string, elsewhere []strin
 	}
 	var expected *contract.Contract
 	if o.Expect != "" {
-		expected, err = contract.Load(o.Expect)
-		if err != nil {
+		if expected, err = contract.Load(o.Expect); err != nil {
 			return nil, err
 		}
 	}
@@ -218,12 +217,10 @@ func writeFile(name string, write func(io.Writer) error) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	err = write(f)
-	if err == nil {
+	if err = write(f); err == nil {
 		err = f.Chmod(0o644)
 	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
+	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), name)
 	}
 	if err != nil {

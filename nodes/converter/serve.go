@@ -183,8 +183,7 @@ func (s *server) job(ctx context.Context, request *tapedeck.Convert_Request) (*c
 	}
 	for _, path := range paths {
 		var err error
-		*path, err = s.root.Path(ctx, *path)
-		if err != nil {
+		if *path, err = s.root.Path(ctx, *path); err != nil {
 			return nil, err
 		}
 	}

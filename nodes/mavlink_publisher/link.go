@@ -54,13 +54,11 @@ func newLink(node bridge.Node, opened time.Time, o *options, entries []entry) (*
 		return nil, err
 	}
 	how.Report = func(text string) { node.Log(bridge.Info, "%s", text) }
-	l.link, err = mavlink.Open(l.source, how)
-	if err != nil {
+	if l.link, err = mavlink.Open(l.source, how); err != nil {
 		return nil, config.Usagef("%w", err)
 	}
 	if o.Clock > 0 && l.link.IsLog() {
-		l.clock, err = rospub.Advertise(node, "/clock", &rosgraph_msgs.Clock{}, codec.DefaultQoS())
-		if err != nil {
+		if l.clock, err = rospub.Advertise(node, "/clock", &rosgraph_msgs.Clock{}, codec.DefaultQoS()); err != nil {
 			return nil, err
 		}
 	}

@@ -27,8 +27,7 @@ func newPublisher(node bridge.Node, opened time.Time, o *options, groups [][]ent
 	}
 	if o.Diagnostics {
 		var err error
-		p.diagnostics, err = rospub.NewDiagnostics(node)
-		if err != nil {
+		if p.diagnostics, err = rospub.NewDiagnostics(node); err != nil {
 			return nil, errors.Join(err, p.close())
 		}
 	}

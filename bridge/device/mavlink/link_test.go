@@ -103,8 +103,7 @@ func openPTY(t *testing.T) *pty {
 	raw, err := f.SyscallConn()
 	require.NoError(t, err)
 	require.NoError(t, raw.Control(func(fd uintptr) {
-		err = unix.IoctlSetPointerInt(int(fd), unix.TIOCSPTLCK, 0)
-		if err == nil {
+		if err = unix.IoctlSetPointerInt(int(fd), unix.TIOCSPTLCK, 0); err == nil {
 			number, err = unix.IoctlGetInt(int(fd), unix.TIOCGPTN)
 		}
 	}))

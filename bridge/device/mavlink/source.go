@@ -118,8 +118,7 @@ func (s *source) parseUDP(where string) (err error) {
 		s.remote, err = hostPort(where, "", 0)
 		return err
 	}
-	s.local, err = hostPort(own, "", defaultUDPOwn)
-	if err != nil {
+	if s.local, err = hostPort(own, "", defaultUDPOwn); err != nil {
 		return err
 	}
 	if other == "" {
@@ -134,8 +133,7 @@ func (s *source) parseUDP(where string) (err error) {
 // parseBroadcast parses ADDRESS:PORT. Broadcasts to that port are received, too.
 func (s *source) parseBroadcast(where string) (err error) {
 	s.kind, s.shared = udpBound, true
-	s.remote, err = hostPort(where, "255.255.255.255", defaultUDPPort)
-	if err != nil {
+	if s.remote, err = hostPort(where, "255.255.255.255", defaultUDPPort); err != nil {
 		return err
 	}
 	host, port, err := net.SplitHostPort(s.remote)

@@ -35,8 +35,7 @@ func BenchmarkCamera(b *testing.B) {
 			b.ReportAllocs()
 			n := 0
 			require.ErrorIs(b, s.Run(ctx, 0, func(*v4l2.Frame) {
-				n++
-				if n > b.N {
+				if n++; n > b.N {
 					cancel()
 				}
 				device.Shoot()

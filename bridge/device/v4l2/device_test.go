@@ -91,8 +91,7 @@ func TestDevice(t *testing.T) {
 					require.Greater(t, frame.Stamp, last.Stamp)
 				}
 				last = *frame
-				frames++
-				if frames == 5 {
+				if frames++; frames == 5 {
 					cancel()
 				}
 			}), context.Canceled)

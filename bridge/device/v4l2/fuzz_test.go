@@ -100,8 +100,7 @@ func FuzzDriver(f *testing.F) {
 				require.NotEmpty(t, rate.String())
 			}
 		}
-		_, err = c.SetFormat(0, 0, 0)
-		if err != nil {
+		if _, err = c.SetFormat(0, 0, 0); err != nil {
 			require.NotEmpty(t, err.Error())
 		}
 		_, _ = c.SetRate(0)

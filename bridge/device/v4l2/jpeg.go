@@ -60,8 +60,7 @@ func JPEGEnd(data []byte) (end int, whole, ok bool) {
 		case marker == markerSOI:
 			return 0, true, false
 		case marker == markerSOS:
-			end, whole = scanEnd(data, end)
-			if !whole {
+			if end, whole = scanEnd(data, end); !whole {
 				return 0, false, true
 			}
 		}

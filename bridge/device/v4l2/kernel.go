@@ -26,8 +26,7 @@ func (Kernel) Open(path string) (Device, error) {
 	var fd int
 	var err error
 	for {
-		fd, err = unix.Open(path, unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-		if !errors.Is(err, unix.EINTR) {
+		if fd, err = unix.Open(path, unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); !errors.Is(err, unix.EINTR) {
 			break
 		}
 	}

@@ -96,15 +96,13 @@ func newGraph(n *node, gidSize int) (*graph, error) {
 		hash = n.typeHash("rmw_dds_common/msg/ParticipantEntitiesInfo")
 	}
 	var err error
-	g.announce, err = n.newWriter(discoveryTopic, discoveryType, toC(bridge.LatchedQoS()), hash)
-	if err != nil {
+	if g.announce, err = n.newWriter(discoveryTopic, discoveryType, toC(bridge.LatchedQoS()), hash); err != nil {
 		return nil, fmt.Errorf("create writer of %s: %w", discoveryTopic, err)
 	}
 	g.greeter = newGreeter(g.announce.kind)
 	q := discoveryQoS()
 	q.ignore_local = true
-	g.announcements, err = n.newReader(discoveryTopic, discoveryType, q, hash)
-	if err != nil {
+	if g.announcements, err = n.newReader(discoveryTopic, discoveryType, q, hash); err != nil {
 		return nil, errors.Join(fmt.Errorf("create reader of %s: %w", discoveryTopic, err), g.announce.close())
 	}
 	return g, nil

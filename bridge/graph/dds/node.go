@@ -124,8 +124,7 @@ func (n *node) start(o bridge.Options) error {
 		return fmt.Errorf("create DDS waitset: %w", err)
 	}
 	var err error
-	n.graph, err = newGraph(n, gids)
-	if err != nil {
+	if n.graph, err = newGraph(n, gids); err != nil {
 		return err
 	}
 	for _, reader := range n.graph.readers() {

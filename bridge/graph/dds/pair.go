@@ -36,13 +36,11 @@ func ends(service, typeName string) (request, reply end) {
 func (p *pair) open(n *node, key string, write, read end, receive func() error) (err error) {
 	p.node = n
 	id := key + "=" + callID(n.guid, n.callIDs.Add(1)) + ";"
-	p.writer, err = n.newWriter(write.topic, write.typeName, write.qos, id+n.typeHash(write.ros))
-	if err != nil {
+	if p.writer, err = n.newWriter(write.topic, write.typeName, write.qos, id+n.typeHash(write.ros)); err != nil {
 		return err
 	}
 	C.never_block(p.writer.kind, (*C.uint8_t)(&p.writer.guid[0]))
-	p.reader, err = n.newReader(read.topic, read.typeName, callQoS(), id+n.typeHash(read.ros))
-	if err != nil {
+	if p.reader, err = n.newReader(read.topic, read.typeName, callQoS(), id+n.typeHash(read.ros)); err != nil {
 		return errors.Join(err, p.writer.close())
 	}
 	C.dds_set_status_mask(p.reader.entity, C.DDS_DATA_AVAILABLE_STATUS|C.DDS_SUBSCRIPTION_MATCHED_STATUS)
@@ -56,8 +54,7 @@ func (p *pair) open(n *node, key string, write, read end, receive func() error) 
 		})
 	}
 	if err == nil {
-		err = n.graph.add(p.reader.guid, p.writer.guid)
-		if err != nil {
+		if err = n.graph.add(p.reader.guid, p.writer.guid); err != nil {
 			p.detach()
 		}
 	}

@@ -139,8 +139,7 @@ func (s *subscription) Close() error {
 		if s.replier != nil {
 			err = s.replier.close()
 		}
-		err = errors.Join(err, s.node.graph.remove(s.guid), check(C.dds_delete(s.reader)))
-		if err != nil {
+		if err = errors.Join(err, s.node.graph.remove(s.guid), check(C.dds_delete(s.reader))); err != nil {
 			return fmt.Errorf("close subscription of %s: %w", s.topic, err)
 		}
 		return nil

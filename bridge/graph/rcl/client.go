@@ -42,8 +42,7 @@ func (n *node) newClient(name, typeName string) (*client, error) {
 	c := &client{node: n, kind: kind, sent: sent}
 	err = n.make(func() (err error) {
 		options := &rclgo.ClientOptions{Qos: callQoS()}
-		c.rclgo, err = n.node.NewClient(name, orderly{kind, sent}, options)
-		if err != nil {
+		if c.rclgo, err = n.node.NewClient(name, orderly{kind, sent}, options); err != nil {
 			return err
 		}
 		c.handle, err = clientHandle(c.rclgo)

@@ -126,12 +126,10 @@ func (n *node) topics() ([]bridge.Topic, error) {
 	topics := make([]bridge.Topic, 0, len(names))
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		t := bridge.Topic{Name: name}
-		t.Publishers, err = n.endpoints(name, true)
-		if err != nil {
+		if t.Publishers, err = n.endpoints(name, true); err != nil {
 			return nil, err
 		}
-		t.Subscribers, err = n.endpoints(name, false)
-		if err != nil {
+		if t.Subscribers, err = n.endpoints(name, false); err != nil {
 			return nil, err
 		}
 		for _, e := range slices.Concat(t.Publishers, t.Subscribers) {

@@ -40,8 +40,7 @@ func (n *node) newService(name, typeName string,
 	}
 	s := &service{node: n, kind: kind, answer: answer}
 	err = n.make(func() (err error) {
-		s.rclgo, err = n.node.NewService(name, kind, &rclgo.ServiceOptions{Qos: callQoS()}, s.receive)
-		if err != nil {
+		if s.rclgo, err = n.node.NewService(name, kind, &rclgo.ServiceOptions{Qos: callQoS()}, s.receive); err != nil {
 			return err
 		}
 		h, err := serviceHandle(s.rclgo)

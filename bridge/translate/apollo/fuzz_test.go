@@ -105,8 +105,7 @@ func realMessages(t testing.TB, atMost int) []codec.Message {
 		require.NoError(t, err)
 		count := 0
 		bridgetest.Each(t, r, codec.Query{}, func(m *codec.Message) {
-			count++
-			if count <= atMost {
+			if count++; count <= atMost {
 				kept := *m
 				kept.Data = slices.Clone(m.Data)
 				all = append(all, kept)

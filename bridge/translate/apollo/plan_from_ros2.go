@@ -121,8 +121,7 @@ func (f *planField) encodeAll(out []byte, d *wire.Decoder) ([]byte, error) {
 	}
 	for i := range n {
 		var err error
-		out, err = f.encodeOne(out, d)
-		if err == nil {
+		if out, err = f.encodeOne(out, d); err == nil {
 			err = d.Err()
 		}
 		if err != nil {

@@ -488,8 +488,7 @@ func (r randomTypes) file() *descriptorpb.FileDescriptorProto {
 					f.DefaultValue = proto.String("17")
 				}
 			}
-			inOneof = inOneof && *f.Label == descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL
-			if inOneof {
+			if inOneof = inOneof && *f.Label == descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL; inOneof {
 				f.OneofIndex = proto.Int32(0)
 				m.OneofDecl = []*descriptorpb.OneofDescriptorProto{{Name: proto.String("oneof")}}
 			}

@@ -73,8 +73,7 @@ func (t *toROS2) Topics(topic codec.TopicInfo) (become []codec.TopicInfo, err er
 		c, _ = restored(topic.Channel)
 	}
 	if c == nil {
-		c, err = newChannel(topic.Channel)
-		if err != nil {
+		if c, err = newChannel(topic.Channel); err != nil {
 			return nil, err
 		}
 		if c.only == nil { // otherwise FromROS2 added the fields that are lost

@@ -23,8 +23,7 @@ func restored(c *codec.Channel) (*channel, error) {
 		Metadata: without(c.Metadata, MetadataROSType, MetadataROSDefinition),
 		Schema:   codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)},
 	}
-	target.TypeHash, err = library.Hash(name)
-	if err != nil {
+	if target.TypeHash, err = library.Hash(name); err != nil {
 		return nil, fmt.Errorf("hash %s: %w", name, err)
 	}
 	return &channel{plan: p, generates: true, restores: true, targets: []*codec.Channel{target}}, nil

@@ -135,8 +135,7 @@ func (w *Writer) batchOf(t time.Duration) *batch {
 			return nil
 		}
 		for _, b := range w.waiting {
-			newest = b.at
-			if at <= newest {
+			if newest = b.at; at <= newest {
 				return b
 			}
 		}
@@ -236,8 +235,7 @@ func (w *Writer) end() error {
 	w.spare = nil
 	for _, b := range frame {
 		var err error
-		data, err = carla.AppendPacket(data, w.profile, b)
-		if err != nil {
+		if data, err = carla.AppendPacket(data, w.profile, b); err != nil {
 			return fmt.Errorf("frame %d: %w", w.number, err)
 		}
 	}

@@ -46,8 +46,7 @@ func parseMapping(text []byte) (o WriteOptions, err error) {
 		return o, fmt.Errorf("step: %v is negative", m.Step)
 	}
 	if m.Profile != "" {
-		o.Profile, err = carla.ProfileNamed(m.Profile)
-		if err != nil {
+		if o.Profile, err = carla.ProfileNamed(m.Profile); err != nil {
 			return o, fmt.Errorf("profile: %w", err)
 		}
 	}

@@ -48,8 +48,7 @@ func (o ReadOptions) ToROS2(r codec.Reader) (bridge.Translator, error) {
 			t.logs[topic.Channel] = &log{err: err}
 			continue
 		}
-		t.logs[topic.Channel], err = t.newLog(s)
-		if err != nil {
+		if t.logs[topic.Channel], err = t.newLog(s); err != nil {
 			return nil, err
 		}
 	}

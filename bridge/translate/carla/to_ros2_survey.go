@@ -46,8 +46,7 @@ type actorSurvey struct {
 func newSurvey(r codec.Reader, c *codec.Channel, steps steps) (*survey, error) {
 	s := &survey{byID: map[uint32]*actorSurvey{}, steps: steps}
 	var err error
-	s.header, s.profile, err = carla.ParseChannel(c)
-	if err != nil {
+	if s.header, s.profile, err = carla.ParseChannel(c); err != nil {
 		return nil, err
 	}
 	d := carla.Decoder{Profile: s.profile}

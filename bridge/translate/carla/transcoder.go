@@ -67,8 +67,7 @@ func (t *Transcoder) Write(m *codec.Message) error {
 		return t.Writer.Write(m)
 	}
 	var left []string
-	t.data, left, err = carla.Transcode(t.data[:0], t.profile, &l.decoder, m.Data)
-	if err != nil {
+	if t.data, left, err = carla.Transcode(t.data[:0], t.profile, &l.decoder, m.Data); err != nil {
 		return err
 	}
 	for _, what := range left {

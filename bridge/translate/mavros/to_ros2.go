@@ -51,8 +51,7 @@ func (o ReadOptions) ToROS2(r codec.Reader) (bridge.Translator, error) {
 	}
 	for _, topic := range info.Topics {
 		if topic.Channel.Encoding == tlog.Encoding {
-			t.logs[topic.Channel], err = t.survey(r, topic.Channel)
-			if err != nil {
+			if t.logs[topic.Channel], err = t.survey(r, topic.Channel); err != nil {
 				return nil, fmt.Errorf("look for its topics: %w", err)
 			}
 		}
@@ -146,8 +145,7 @@ func (t *translator) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]co
 		r := readings[m.Channel]
 		if r == nil {
 			var err error
-			r, err = t.newReading(t.logs[m.Channel])
-			if err != nil {
+			if r, err = t.newReading(t.logs[m.Channel]); err != nil {
 				return nil, err
 			}
 			readings[m.Channel] = r

@@ -75,8 +75,7 @@ func (f *frames) frame(i int) (frame episode.Frame, err error) {
 			p = t.picture
 			f.pictures[m.Channel] = p
 		}
-		frame, err = p.Whole(m.Data)
-		if err != nil {
+		if frame, err = p.Whole(m.Data); err != nil {
 			continue // it is not in the list
 		}
 		f.next++

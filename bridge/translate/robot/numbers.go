@@ -75,8 +75,7 @@ func (n *numbers) get(payload []byte, values []float64, names []string) ([]float
 	before := len(values)
 	for _, p := range n.paths {
 		var err error
-		values, err = p.AppendNumbers(values, payload)
-		if err != nil {
+		if values, err = p.AppendNumbers(values, payload); err != nil {
 			return values, names, err
 		}
 	}

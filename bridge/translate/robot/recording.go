@@ -216,8 +216,7 @@ func (s *survey) add(m *codec.Message) error {
 	stamp, own := t.stamp(m)
 	var bad error
 	if t.cameras != nil {
-		_, bad = t.picture.Whole(m.Data)
-		if bad == nil {
+		if _, bad = t.picture.Whole(m.Data); bad == nil {
 			s.frame(t, m.LogTime, stamp, own)
 		}
 	}

@@ -103,8 +103,7 @@ func (v *sampler) sample(fields []*numbers, payload []byte) ([]float64, error) {
 	for _, f := range fields {
 		before := len(v.labels)
 		var err error
-		v.numbers, v.labels, err = f.get(payload, v.numbers, v.labels)
-		if errors.Is(err, errNone) {
+		if v.numbers, v.labels, err = f.get(payload, v.numbers, v.labels); errors.Is(err, errNone) {
 			continue
 		} else if err != nil {
 			return nil, err

@@ -88,8 +88,7 @@ func (t *topics) bind(c *codec.Channel) (*topic, error) {
 	for i, camera := range t.m.Cameras {
 		if camera.Topic == c.Topic {
 			b.cameras = append(b.cameras, i)
-			b.picture, err = pixel.NewLocator(s)
-			if err != nil {
+			if b.picture, err = pixel.NewLocator(s); err != nil {
 				return nil, fmt.Errorf("%s: %w", camera.Name, err)
 			}
 		}

@@ -152,8 +152,7 @@ func (w *Writer) Discard() (what string, paths []string, err error) {
 	case err != nil:
 		return "", nil, err
 	}
-	paths, err = w.Recording.Discard()
-	if err != nil {
+	if paths, err = w.Recording.Discard(); err != nil {
 		return "", nil, err
 	}
 	if w.boundary.active {

@@ -41,8 +41,7 @@ func BenchmarkToCDR(b *testing.B) {
 			b.ReportAllocs()
 			var out []byte
 			for b.Loop() {
-				out, _, err = toCDR(out, payload, one.steps)
-				if err != nil {
+				if out, _, err = toCDR(out, payload, one.steps); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -99,8 +99,7 @@ func definition1(message *rosidl.Message, name func(string) (string, error)) (*r
 			l.Type = "duration"
 		default:
 			var err error
-			l.Type, err = name(f.Type.Message)
-			if err != nil {
+			if l.Type, err = name(f.Type.Message); err != nil {
 				return nil, err
 			}
 		}

@@ -119,8 +119,7 @@ func (r *definer) define(name string) (string, error) {
 	d, err := r.differing(target)
 	if d == nil && err == nil {
 		var message *rosidl.Message
-		message, err = r.library.Message(name)
-		if err == nil {
+		if message, err = r.library.Message(name); err == nil {
 			d, err = definition1(message, r.define)
 		}
 	}

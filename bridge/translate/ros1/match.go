@@ -56,8 +56,7 @@ func (m *matcher) of(name string) (*match, error) {
 	if err != nil {
 		return nil, err
 	}
-	message, err = rosidl.ParseMessage(target, text)
-	if err != nil {
+	if message, err = rosidl.ParseMessage(target, text); err != nil {
 		return nil, fmt.Errorf("%s in ROS 2: %w", name, err)
 	}
 	steps, err := m.plan(d, message, false)
@@ -141,30 +140,26 @@ func (m *matcher) plan(d *rosbag.Definition, message *rosidl.Message, known bool
 		}
 		for _, f := range theirs[:i] {
 			var err error
-			steps, err = m.only2(steps, f, m.bit(f.Name+" of "+message.Name))
-			if err != nil {
+			if steps, err = m.only2(steps, f, m.bit(f.Name+" of "+message.Name)); err != nil {
 				return nil, err
 			}
 		}
 		var err error
-		steps, err = m.field(steps, d, l, theirs[i], known)
-		if err != nil {
+		if steps, err = m.field(steps, d, l, theirs[i], known); err != nil {
 			return nil, fmt.Errorf("%s of %s: %w", l.Name, d.Name, err)
 		}
 		theirs = theirs[i+1:]
 	}
 	for _, f := range theirs {
 		var err error
-		steps, err = m.only2(steps, f, m.bit(f.Name+" of "+message.Name))
-		if err != nil {
+		if steps, err = m.only2(steps, f, m.bit(f.Name+" of "+message.Name)); err != nil {
 			return nil, err
 		}
 	}
 	if len(message.Fields) == 0 {
 		steps = append(steps, step{kind: stepCopy, side: only2, size: 1, align: 1}) // a dummy
 	}
-	m.steps += len(steps)
-	if m.steps > maxSteps {
+	if m.steps += len(steps); m.steps > maxSteps {
 		return nil, fmt.Errorf("%s has too many fields", d.Name)
 	}
 	return steps, nil
@@ -307,8 +302,7 @@ func (m *matcher) only2(steps []step, f rosidl.Field, lost uint64) ([]step, erro
 			return nil, err
 		}
 		for _, inner := range contained.Fields {
-			one, err = m.only2(one, inner, lost)
-			if err != nil {
+			if one, err = m.only2(one, inner, lost); err != nil {
 				return nil, err
 			}
 		}
@@ -319,8 +313,7 @@ func (m *matcher) only2(steps []step, f rosidl.Field, lost uint64) ([]step, erro
 		one = []step{default2(f)}
 		one[0].lost = lost
 	}
-	m.steps += len(one)
-	if m.steps > maxSteps {
+	if m.steps += len(one); m.steps > maxSteps {
 		return nil, fmt.Errorf("%s has too many fields", f.Name)
 	}
 	if f.Type.Shape == rosidl.Single || f.Type.Kind != rosidl.Nested && one[0].kind != stepText &&
@@ -378,8 +371,7 @@ func appendValue(b []byte, v any, kind rosidl.Kind, size int) []byte {
 	case uint64:
 		bits = v
 	case float64:
-		bits = math.Float64bits(v)
-		if kind == rosidl.Float32 {
+		if bits = math.Float64bits(v); kind == rosidl.Float32 {
 			bits = uint64(math.Float32bits(float32(v)))
 		}
 	}

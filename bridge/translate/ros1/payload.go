@@ -74,8 +74,7 @@ func (p *payload) run(steps []step) error {
 			err = p.step(s)
 		case (s.side == only1) == p.toROS2:
 			var had bool
-			had, err = p.skip(s)
-			if had {
+			if had, err = p.skip(s); had {
 				p.lost |= s.lost
 			}
 		default:
@@ -145,8 +144,7 @@ func (p *payload) repeat(s *step, n int) error {
 		if p.pos > before {
 			continue
 		}
-		p.empty++
-		if p.empty > maxEmpty {
+		if p.empty++; p.empty > maxEmpty {
 			return fmt.Errorf("more than %d messages without fields", maxEmpty)
 		}
 	}
@@ -193,8 +191,7 @@ func (p *payload) length(least, bound int) (int, error) {
 
 // elements reads a sequence of elements without padding.
 func (p *payload) elements(s *step, bound int) (n int, data []byte, err error) {
-	n, err = p.length(s.size, bound)
-	if err != nil || n == 0 {
+	if n, err = p.length(s.size, bound); err != nil || n == 0 {
 		return 0, nil, err
 	}
 	data, err = p.take(s.align, n*s.size)
@@ -320,8 +317,7 @@ func (p *payload) skip(s *step) (had bool, err error) {
 		for ; n > 0 && err == nil; n-- {
 			for i := range s.steps {
 				var inner bool
-				inner, err = p.skip(&s.steps[i])
-				if err != nil {
+				if inner, err = p.skip(&s.steps[i]); err != nil {
 					break
 				}
 				had = had || inner

@@ -120,8 +120,7 @@ func newTo2(library *rosidl.Library, name, definition string) (*plan, error) {
 		return nil, err
 	}
 	t := &plan{name: found.name, steps: found.steps, losses: m.losses}
-	t.text, err = own.Concatenated(t.name)
-	if err == nil {
+	if t.text, err = own.Concatenated(t.name); err == nil {
 		t.sum, err = own.Hash(t.name)
 	}
 	return t, err
@@ -136,8 +135,7 @@ func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 		p := t.types[key]
 		if p == nil {
 			var err error
-			p, err = t.convert(c)
-			if err != nil {
+			if p, err = t.convert(c); err != nil {
 				return nil, err
 			}
 			t.types[key] = p
@@ -167,8 +165,7 @@ func (t *translator) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]co
 		}
 		if known.schema != nil && bytes.HasPrefix(payload, bigEndian) {
 			var err error
-			payload, err = known.little(payload)
-			if err != nil {
+			if payload, err = known.little(payload); err != nil {
 				return nil, err
 			}
 		}

@@ -152,8 +152,7 @@ func (p *Path) number(d *wire.Decoder) (v float64, ok bool, err error) {
 	if p.target.Shape != rosidl.Single {
 		return 0, false, nil
 	}
-	v, ok = number(d, p.target.Kind)
-	if !ok {
+	if v, ok = number(d, p.target.Kind); !ok {
 		return 0, false, nil
 	}
 	if err := d.Err(); err != nil {

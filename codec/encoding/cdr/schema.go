@@ -94,8 +94,7 @@ func (f *field) decode(d *wire.Decoder) (any, error) {
 	all := make([]*Struct, n)
 	for i := range all {
 		var err error
-		all[i], err = f.message.decode(d)
-		if err != nil {
+		if all[i], err = f.message.decode(d); err != nil {
 			return nil, wire.InField(fmt.Sprintf("[%d]", i), err)
 		}
 	}

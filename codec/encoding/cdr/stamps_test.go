@@ -216,8 +216,7 @@ func TestStampsAllocations(t *testing.T) {
 		require.NoError(t, err)
 		s := stampsOf(t, msgs.Library(), m.TypeName())
 		require.Zero(t, testing.AllocsPerRun(100, func() {
-			err = s.Add(payload, 1)
-			if err == nil {
+			if err = s.Add(payload, 1); err == nil {
 				_, _, err = s.First(payload)
 			}
 		}), m.TypeName())

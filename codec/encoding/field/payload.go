@@ -71,8 +71,7 @@ func (j *JSON) elements(b []byte, n *Node, count int, d *wire.Decoder) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = j.one(b, n, d)
-		if d.Err() != nil {
+		if b = j.one(b, n, d); d.Err() != nil {
 			break
 		}
 	}
@@ -93,8 +92,7 @@ func (j *JSON) one(b []byte, n *Node, d *wire.Decoder) []byte {
 		}
 		start := len(b)
 		lacking := false
-		b = appendNumber(b, n.Kind, d, &lacking, "")
-		if lacking {
+		if b = appendNumber(b, n.Kind, d, &lacking, ""); lacking {
 			j.Lacking = true
 			return append(b[:start], "null"...)
 		}

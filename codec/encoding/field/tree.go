@@ -62,8 +62,7 @@ func tree(name string, fields []cdr.FieldType, leave func(cdr.FieldType) bool) (
 	var nodes func(fields []cdr.FieldType, prefix string) ([]*Node, error)
 	nodes = func(fields []cdr.FieldType, prefix string) (all []*Node, err error) {
 		for _, f := range fields {
-			count++
-			if count > maxNodes {
+			if count++; count > maxNodes {
 				return nil, fmt.Errorf("%s has more than %d fields", name, maxNodes)
 			}
 			n := &Node{FieldType: f, Path: prefix + f.Name, key: append(AppendQuoted(nil, f.Name), ':')}
@@ -71,8 +70,7 @@ func tree(name string, fields []cdr.FieldType, leave func(cdr.FieldType) bool) (
 			if f.Shape != rosidl.Single {
 				inside = n.Path + "[]."
 			}
-			n.Inner, err = nodes(f.Fields(), inside)
-			if err != nil {
+			if n.Inner, err = nodes(f.Fields(), inside); err != nil {
 				return nil, err
 			}
 			n.Left = f.Kind != rosidl.Nested && leave(f)

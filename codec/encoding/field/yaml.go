@@ -129,8 +129,7 @@ func appendFloat(b []byte, v float64, bits int) []byte {
 	text := strconv.FormatFloat(v, 'g', -1, bits)
 	if !strings.Contains(text, ".") {
 		digits, exponent, scientific := strings.Cut(text, "e")
-		text = digits + ".0"
-		if scientific {
+		if text = digits + ".0"; scientific {
 			text += "e" + exponent
 		}
 	}

@@ -80,8 +80,7 @@ func (m *Image) Config() (c Config, err error) {
 		c = Config{header.Width, header.Height, model == color.GrayModel, model == color.Gray16Model}
 	default:
 		var e *Encoding
-		e, err = decodable(m.Encoding)
-		if err == nil {
+		if e, err = decodable(m.Encoding); err == nil {
 			return Config{m.Width, m.Height, e.Gray(), e.Deep()}, m.check(e)
 		}
 	}

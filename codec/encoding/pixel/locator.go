@@ -116,8 +116,7 @@ const depthHeader = 12
 
 // compressed sets the encoding by how the data begins.
 func (p *Locator) compressed(f *Image, payload []byte) error {
-	f.Encoding = Detect(f.Data)
-	if f.Encoding != "" {
+	if f.Encoding = Detect(f.Data); f.Encoding != "" {
 		return nil
 	}
 	format, err := p.format.Get(payload)

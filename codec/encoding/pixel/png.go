@@ -130,8 +130,7 @@ func (p *PNGEncoder) end(start int) {
 func (p *PNGEncoder) compress(m *Image, c *Conversion) error {
 	if p.zlib == nil {
 		var err error
-		p.zlib, err = zlib.NewWriterLevel(&p.out, zlib.BestSpeed)
-		if err != nil {
+		if p.zlib, err = zlib.NewWriterLevel(&p.out, zlib.BestSpeed); err != nil {
 			return err
 		}
 	} else {

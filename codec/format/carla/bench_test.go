@@ -92,18 +92,15 @@ func BenchmarkRead(b *testing.B) {
 			it, err := r.Read(codec.Query{})
 			for err == nil {
 				var m *codec.Message
-				m, err = it.Next()
-				if err != nil {
+				if m, err = it.Next(); err != nil {
 					break
 				}
 				for rest := m.Data; len(rest) > 0; {
 					var k Packet
-					k, rest, err = NextPacket(rest)
-					if err != nil {
+					if k, rest, err = NextPacket(rest); err != nil {
 						break
 					}
-					_, err = d.Decode(k)
-					if err != nil {
+					if _, err = d.Decode(k); err != nil {
 						break
 					}
 				}

@@ -180,8 +180,7 @@ func TestOtherLayouts(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, want, got)
 				k.Data = append(k.Data, 1, 2, 3)
-				got, err = Decode(written, k)
-				if id != IDEventAdd {
+				if got, err = Decode(written, k); id != IDEventAdd {
 					require.NoError(t, err)
 					require.Equal(t, want, got)
 				}

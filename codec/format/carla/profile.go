@@ -68,8 +68,7 @@ func (p Profile) otherLayouts(id uint8) []Profile {
 	case IDPhysicsControl:
 		var list []Profile
 		for _, size := range []int{wheel, oldWheel, chaosWheel} {
-			other.Wheel = size
-			if size != p.Wheel {
+			if other.Wheel = size; size != p.Wheel {
 				list = append(list, other)
 			}
 		}

@@ -65,8 +65,7 @@ func newReader(file codec.File, size int64, path string) (*Reader, error) {
 		return nil, fmt.Errorf("open %s: cannot read the header of a CARLA log: %w", path, err)
 	}
 	r.header, r.begin = header, int64(begin)
-	r.profile, err = r.detect()
-	if err != nil {
+	if r.profile, err = r.detect(); err != nil {
 		return nil, err
 	}
 	r.channel = newChannel(header, r.profile)

@@ -33,8 +33,7 @@ func Transcode(dst []byte, p Profile, d *Decoder, frame []byte) (_ []byte, left 
 			}
 			continue
 		}
-		dst, err = AppendPacket(dst, p, b)
-		if err != nil {
+		if dst, err = AppendPacket(dst, p, b); err != nil {
 			return dst, left, err
 		}
 	}

@@ -56,8 +56,7 @@ func (w *episodeWriter) images() error {
 			continue
 		}
 		var err error
-		black, err = w.camera(i, name, black)
-		if err != nil {
+		if black, err = w.camera(i, name, black); err != nil {
 			return fmt.Errorf("%s: %w", c.Name, err)
 		}
 	}

@@ -135,8 +135,7 @@ func (p *pictures) camera(stamps []int64, devices map[string]json.RawMessage) (c
 	}
 	var index []int64
 	if path := p.root + "/observations/image_index/" + p.name; s.file.Type(path) == h5.Set {
-		index, err = integers(s.file, path)
-		if err != nil {
+		if index, err = integers(s.file, path); err != nil {
 			return nil, nil, err
 		}
 	}

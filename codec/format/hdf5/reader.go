@@ -145,8 +145,7 @@ func (s *source) stored() (all []*stored, err error) {
 	}
 	for _, root := range roots {
 		var e *stored
-		e, err = s.episode(root)
-		if err != nil {
+		if e, err = s.episode(root); err != nil {
 			break
 		}
 		all = append(all, e)

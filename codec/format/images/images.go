@@ -126,8 +126,7 @@ func (w *writer) encode(m *pixel.Image) (extension string, content []byte, err e
 	case strings.HasPrefix(m.Encoding, "bayer_") && pixel.Lookup(m.Encoding) != nil:
 		m.Encoding = "mono8"
 	case m.Encoding == "nv12":
-		*m, err = m.To("rgb8", nil)
-		if err != nil {
+		if *m, err = m.To("rgb8", nil); err != nil {
 			return "", nil, err
 		}
 	}

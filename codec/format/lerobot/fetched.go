@@ -48,13 +48,11 @@ func (v *videoFiles) use(camera, path string) (local string, release func(), err
 	release = sync.OnceFunc(func() {
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		f.users--
-		if f.users == 0 && !f.kept {
+		if f.users--; f.users == 0 && !f.kept {
 			f.remove()
 		}
 	})
-	local, err = f.fetch()
-	if err != nil {
+	if local, err = f.fetch(); err != nil {
 		v.mu.Lock()
 		if v.last[camera] == f { // the next one tries again
 			v.drop(camera)
@@ -70,8 +68,7 @@ func (v *videoFiles) use(camera, path string) (local string, release func(), err
 func (v *videoFiles) drop(camera string) {
 	if f := v.last[camera]; f != nil {
 		delete(v.last, camera)
-		f.kept = false
-		if f.users == 0 {
+		if f.kept = false; f.users == 0 {
 			f.remove()
 		}
 	}

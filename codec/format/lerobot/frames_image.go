@@ -77,8 +77,7 @@ func (f *imageFrames) Frame(i int) (frame episode.Frame, err error) {
 		frame, err = decodeTIFF(f.mm[:0], f.data)
 	default:
 		var m image.Image
-		m, err = frame.Decode()
-		if err == nil {
+		if m, err = frame.Decode(); err == nil {
 			frame, err = millimeters(f.mm[:0], m)
 		}
 	}

@@ -108,8 +108,7 @@ func (v *videoFrames) start(i int) error {
 	// A relative path could look like an option or a protocol.
 	if v.local == "" {
 		var err error
-		v.local, v.release, err = v.files.use(v.camera, v.path)
-		if err != nil {
+		if v.local, v.release, err = v.files.use(v.camera, v.path); err != nil {
 			return err
 		}
 	}
@@ -147,8 +146,7 @@ func (v *videoFrames) stop() {
 
 // Close implements episode.Frames.
 func (v *videoFrames) Close() error {
-	v.stop()
-	if v.local != "" {
+	if v.stop(); v.local != "" {
 		v.release()
 	}
 	return nil

@@ -26,8 +26,7 @@ func look(f *episode.Frame) (picture, error) {
 		return p, fmt.Errorf("images of encoding %q are neither colours nor depths; leave the camera out", f.Encoding)
 	}
 	var err error
-	p.Config, err = f.Config()
-	if err == nil {
+	if p.Config, err = f.Config(); err == nil {
 		err = f.CheckWhole()
 	}
 	if p.Deep {

@@ -84,8 +84,7 @@ func (t *tableReader) scan(leaf int, do func(v parquet.Value, begins bool) error
 		buffer := make([]parquet.Value, 256)
 		size := 0
 		bounded := func(v parquet.Value, begins bool) error {
-			size += 8
-			if v.Kind() == parquet.ByteArray {
+			if size += 8; v.Kind() == parquet.ByteArray {
 				size += len(v.ByteArray())
 			}
 			if size > maxColumn {

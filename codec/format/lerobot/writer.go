@@ -58,8 +58,7 @@ func Create(path string, o Options) (*Writer, error) {
 	}
 	if o.Video {
 		var err error
-		w.encoder, err = chooseEncoder(o.Codec, videoCodecs...)
-		if err != nil {
+		if w.encoder, err = chooseEncoder(o.Codec, videoCodecs...); err != nil {
 			return fail(err)
 		}
 	}

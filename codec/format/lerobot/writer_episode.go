@@ -220,8 +220,7 @@ func (w *Writer) video(c *camera, row *episodeRow) error {
 		if err != nil {
 			return err
 		}
-		v, err = createVideo(path, w.encoders[c.feature], int(w.info.FPS))
-		if err != nil {
+		if v, err = createVideo(path, w.encoders[c.feature], int(w.info.FPS)); err != nil {
 			return err
 		}
 		w.videos[c.feature] = v

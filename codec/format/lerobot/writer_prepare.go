@@ -52,8 +52,7 @@ func (w *Writer) prepare(r *episode.Rows, vectors []*vector, s span) (*prepared,
 	}
 	for _, c := range t.cameras {
 		var err error
-		c.encoder, err = w.encoderFor(c)
-		if err != nil {
+		if c.encoder, err = w.encoderFor(c); err != nil {
 			return nil, fmt.Errorf("%s: %w", c.camera.Name, err)
 		}
 	}

@@ -78,8 +78,7 @@ func tryRead(t testing.TB, path string, data []byte, tolerate bool) (result, err
 	}
 	defer r.Close()
 	var got result
-	got.info, err = r.Info()
-	if err != nil {
+	if got.info, err = r.Info(); err != nil {
 		return result{}, err
 	}
 	q := codec.Query{}

@@ -116,8 +116,7 @@ func (c *chunk) encode(offset int64, b *output.Block) error {
 	if p.compression != "" {
 		sum = crc32.ChecksumIEEE(records)
 		var err error
-		records, compression, err = p.pack(records)
-		if err != nil {
+		if records, compression, err = p.pack(records); err != nil {
 			return err
 		}
 		stored = int64(len(records))

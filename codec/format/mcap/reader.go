@@ -67,8 +67,7 @@ func (r *reader) Index() error {
 	var useless *chunked.NoIndexError
 	if errors.As(err, &useless) {
 		schemas, channels, proven := r.schemas, r.Contents.Channels, r.summaryChecked
-		r.reset()
-		if proven {
+		if r.reset(); proven {
 			// They help where those in front of the messages are damaged.
 			r.schemas, r.Contents.Channels = schemas, channels
 		}

@@ -168,8 +168,7 @@ func (r *reader) checkSummary(statistics *mcap.Statistics) error {
 	}
 	var sum uint64
 	for id, n := range statistics.ChannelMessageCounts {
-		sum += n
-		if !r.known(id) {
+		if sum += n; !r.known(id) {
 			return chunked.Missing("channel %d is not in the summary", id)
 		}
 	}

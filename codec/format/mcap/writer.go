@@ -90,8 +90,7 @@ func NewEncoder(path string, o codec.CreateOptions, embed Embed) (output.Encoder
 	w.headerProfile = w.profile
 	w.chunk = w.newChunk()
 	var err error
-	w.packer, err = newPacker(o.Compression)
-	if err == nil {
+	if w.packer, err = newPacker(o.Compression); err == nil {
 		w.encoder, err = mcap.NewWriter(&w.encoded, &mcap.WriterOptions{})
 	}
 	return w, err
@@ -102,8 +101,7 @@ func (w *encoder) Begin(info *codec.Info) ([]byte, error) {
 	b := slices.Concat(mcap.Magic, header(w.headerProfile))
 	for _, r := range w.records {
 		var err error
-		b, err = w.appendMetadata(b, 0, r.Name, r.Values)
-		if err != nil {
+		if b, err = w.appendMetadata(b, 0, r.Name, r.Values); err != nil {
 			return nil, err
 		}
 	}
@@ -139,8 +137,7 @@ func (w *encoder) Declare(c *codec.Channel) error {
 	id, ok := w.ids[c]
 	if !ok {
 		var err error
-		id, err = w.declare(c)
-		if err != nil {
+		if id, err = w.declare(c); err != nil {
 			return err
 		}
 		w.ids[c] = id
@@ -269,8 +266,7 @@ func (w *encoder) Take(beside bool) output.Chunk {
 		return nil
 	}
 	if beside {
-		w.chunk, w.spare = w.spare, nil
-		if w.chunk == nil {
+		if w.chunk, w.spare = w.spare, nil; w.chunk == nil {
 			w.chunk = w.newChunk()
 		}
 	}

@@ -140,8 +140,7 @@ func (w *writer) Write(message *codec.Message) error {
 		return err
 	}
 	if c.video == nil {
-		c.video, err = w.start(c.path, &image, at)
-		if err != nil {
+		if c.video, err = w.start(c.path, &image, at); err != nil {
 			return err
 		}
 	}

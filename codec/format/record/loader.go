@@ -245,8 +245,7 @@ func (l *loader) verify(chunk int) (right bool, err error) {
 	if !ok {
 		return true, nil
 	}
-	right, ok = l.reader.sums[chunk]
-	if ok {
+	if right, ok = l.reader.sums[chunk]; ok {
 		return right, nil
 	}
 	sum := crc32.NewIEEE()

@@ -107,15 +107,13 @@ func newReader(path string, file codec.File, size int64, head []byte) (*reader, 
 	r.headerError = r.parseHeader(head)
 	var err error
 	if store.IsURL(path) {
-		r.shallow, err = r.layoutOfIndex()
-		if err != nil {
+		if r.shallow, err = r.layoutOfIndex(); err != nil {
 			return nil, fmt.Errorf("read %s: index: %w", path, codec.Pathless(err))
 		}
 		r.unwalked = r.shallow != nil
 	}
 	if r.shallow == nil {
-		r.shallow, err = r.walk(false)
-		if err != nil {
+		if r.shallow, err = r.walk(false); err != nil {
 			return nil, err
 		}
 	}
@@ -190,8 +188,7 @@ func (r *reader) Info() (*codec.Info, error) {
 	l := r.shallow
 	if l.counts == nil || len(l.damage) > 0 || r.deep != nil || !r.knowsEvents(l) {
 		var err error
-		l, err = r.survey()
-		if err != nil {
+		if l, err = r.survey(); err != nil {
 			return nil, err
 		}
 	}

@@ -267,8 +267,7 @@ func (e *encoder) Take(beside bool) output.Chunk {
 	c.encoder, c.beside = e, beside
 	next := c.body
 	if beside {
-		next, e.spare = e.spare, (output.Body{})
-		if next.Buf == nil {
+		if next, e.spare = e.spare, (output.Body{}); next.Buf == nil {
 			next = output.NewBody(chunkHead)
 		}
 	}

@@ -177,16 +177,12 @@ func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 		buf, err = buf[:n], chunked.Unexpected(err)
 	} else if !packed {
 		buf, err = l.readAt(buf, r.data, size)
-	} else {
-		l.raw, err = l.readAt(l.raw, r.data, size)
-		if err == nil {
-			if s.Cut {
-				uncompressed = maxChunk
-			}
-			buf, err = l.decompress(compression, l.raw, buf, int(uncompressed))
-			if checked {
-				sum = crc32.ChecksumIEEE(buf)
-			}
+	} else if l.raw, err = l.readAt(l.raw, r.data, size); err == nil {
+		if s.Cut {
+			uncompressed = maxChunk
+		}
+		if buf, err = l.decompress(compression, l.raw, buf, int(uncompressed)); checked {
+			sum = crc32.ChecksumIEEE(buf)
 		}
 	}
 	if err == nil && !packed && compression != "none" { // unless the name is damaged
@@ -309,8 +305,7 @@ func salvageLZ4(raw, dst []byte, size int) []byte {
 		n := le.Uint32(rest)
 		stored := n&lz4Stored != 0
 		n &^= lz4Stored
-		rest = rest[4:]
-		if n == 0 || uint64(n) > uint64(len(rest)) {
+		if rest = rest[4:]; n == 0 || uint64(n) > uint64(len(rest)) {
 			break
 		}
 		off := len(dst)
@@ -319,10 +314,7 @@ func salvageLZ4(raw, dst []byte, size int) []byte {
 		var err error
 		if stored {
 			got = copy(dst[off:], rest[:n])
-		} else {
-			got, err = lz4.UncompressBlock(rest[:n], dst[off:])
-		}
-		if err != nil {
+		} else if got, err = lz4.UncompressBlock(rest[:n], dst[off:]); err != nil {
 			if flags&lz4Independent == 0 {
 				return dst[:off]
 			}

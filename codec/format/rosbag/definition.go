@@ -138,8 +138,7 @@ func parseLine(of, line string) (Line, error) {
 	}
 	typeName, rest, _ := strings.Cut(strings.ReplaceAll(code, "\t", " "), " ")
 	if name, value, ok := strings.Cut(rest, "="); ok {
-		l.Const, l.Type, l.Name = true, typeName, strings.TrimSpace(name)
-		if typeName == "string" {
+		if l.Const, l.Type, l.Name = true, typeName, strings.TrimSpace(name); typeName == "string" {
 			_, value, _ = strings.Cut(line, "=")
 			l.Comment = ""
 		}
@@ -149,8 +148,7 @@ func parseLine(of, line string) (Line, error) {
 		}
 		return l, nil
 	}
-	l.Name = strings.TrimSpace(rest)
-	if !isName(l.Name) {
+	if l.Name = strings.TrimSpace(rest); !isName(l.Name) {
 		return l, fmt.Errorf("%q is neither a field nor a constant", code)
 	}
 	base, length, array := strings.Cut(typeName, "[")

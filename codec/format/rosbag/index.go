@@ -86,8 +86,7 @@ func (r *reader) readIndex() error {
 		if i+1 < len(segments) {
 			end = segments[i+1].Offset
 		}
-		s.Size = end - s.Offset
-		if s.Size == 0 {
+		if s.Size = end - s.Offset; s.Size == 0 {
 			return chunked.Wrong("the index has the chunk at 0x%x twice", s.Offset)
 		}
 	}

@@ -100,8 +100,7 @@ func (w *encoder) Declare(c *codec.Channel) error {
 	own := w.ids[c]
 	if own == nil {
 		var err error
-		own, err = w.declare(c)
-		if err != nil {
+		if own, err = w.declare(c); err != nil {
 			return err
 		}
 		w.ids[c] = own
@@ -182,8 +181,7 @@ func (w *encoder) Take(beside bool) output.Chunk {
 		return nil
 	}
 	if beside {
-		w.chunk, w.spare = w.spare, nil
-		if w.chunk == nil {
+		if w.chunk, w.spare = w.spare, nil; w.chunk == nil {
 			w.chunk = w.newChunk()
 		}
 	}

@@ -16,8 +16,7 @@ func (d *database) countFromMetadata() error {
 	m := d.whole
 	if m == nil {
 		var err error
-		m, err = d.ownMetadata()
-		if err != nil || m == nil {
+		if m, err = d.ownMetadata(); err != nil || m == nil {
 			return err
 		}
 	}

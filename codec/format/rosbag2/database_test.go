@@ -241,8 +241,7 @@ func TestSQLiteLog(t *testing.T) {
 			data, err := os.ReadFile(filepath.Join(dir, name))
 			require.NoError(t, err)
 			if name == "a.db3-wal" {
-				data = change(data)
-				if data == nil {
+				if data = change(data); data == nil {
 					continue
 				}
 			}

@@ -164,8 +164,7 @@ func sameDefinition(a, b *codec.Channel) bool {
 		if err != nil || c.Schema.Encoding != codec.SchemaROS2Msg {
 			return false
 		}
-		hashes[i], err = library.Hash(c.Type)
-		if err != nil {
+		if hashes[i], err = library.Hash(c.Type); err != nil {
 			return false
 		}
 	}
@@ -255,8 +254,7 @@ func (w *databaseEncoder) Take(beside bool) output.Chunk {
 		t.definitions.Leaves()
 	added.nextPage = c.pages.Next()
 	if beside {
-		w.chunk, w.spare = w.spare, nil
-		if w.chunk == nil {
+		if w.chunk, w.spare = w.spare, nil; w.chunk == nil {
 			w.chunk = w.newChunk(added.nextPage)
 		}
 		w.chunk.reset(added.nextPage)

@@ -50,8 +50,7 @@ func Open(files *store.Files, path string) (*Reader, error) {
 	r := newReader(files, path)
 	paths := []string{path}
 	if stat.IsDir() || !isStorage(store.Base(path)) {
-		paths, err = r.paths(dir)
-		if err != nil {
+		if paths, err = r.paths(dir); err != nil {
 			return nil, err
 		}
 	}
@@ -217,8 +216,7 @@ func (r *Reader) open(path string) error {
 	r.databases = r.databases || sql
 	if sql && !packed && store.IsURL(path) { // of which pages are read many at once
 		var f store.File
-		f, err = r.files.Open(path)
-		if err == nil {
+		if f, err = r.files.Open(path); err == nil {
 			p.Reader, err = openDatabase(r.files, path, f, p.Size, r.whole())
 		}
 	} else {

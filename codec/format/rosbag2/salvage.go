@@ -58,8 +58,7 @@ func (s *salvage) scan() error {
 	var record []byte
 	texts := func(r *sqlite.Row) []string {
 		var err error
-		record, err = d.Record(r.Place, record[:0])
-		if err != nil {
+		if record, err = d.Record(r.Place, record[:0]); err != nil {
 			return nil
 		}
 		var list []string
@@ -77,8 +76,7 @@ func (s *salvage) scan() error {
 		case "_ib", "_iib":
 			columns := r.Columns[len(r.Columns)-3:]
 			var err error
-			record, err = d.Record(r.Place, record[:0])
-			if err != nil {
+			if record, err = d.Record(r.Place, record[:0]); err != nil {
 				cut++
 				return
 			}

@@ -178,8 +178,7 @@ func (s *Source) episode(folder string) (*episode.Episode, error) {
 		switch {
 		case !isFolder(s.files, folder, entry):
 		case entry.Name() == framesName:
-			e.Cameras, err = s.cameras(path, m)
-			if err != nil {
+			if e.Cameras, err = s.cameras(path, m); err != nil {
 				return nil, err
 			}
 		case isArm(s.files, path):

@@ -117,8 +117,7 @@ func (t *table) parse(line string) (row, error) {
 	rest := line
 	for i := range fields {
 		var err error
-		fields[i], rest, err = field(rest)
-		if err != nil {
+		if fields[i], rest, err = field(rest); err != nil {
 			return row{}, fmt.Errorf("%w in %.40q", err, line)
 		}
 		if i < 2 && rest == "" {
@@ -170,8 +169,7 @@ func field(s string) (value, rest string, err error) {
 		b.WriteByte('"')
 		s = s[1:]
 	}
-	s = strings.TrimLeft(s, " \t")
-	if s != "" && s[0] != ',' {
+	if s = strings.TrimLeft(s, " \t"); s != "" && s[0] != ',' {
 		return "", "", errors.New("text after a closing quotation mark")
 	}
 	return b.String(), s, nil

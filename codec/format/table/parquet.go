@@ -92,8 +92,7 @@ func (p *parquetTable) add(all []reader, n *field.Node, path []string, repetitio
 	read := p.node(n, path, repetition, definition)
 	p.before = nil
 	if size := n.Kind.Size(); size > 0 && n.Shape == rosidl.Single {
-		p.before = before
-		if before != nil && before.size == size {
+		if p.before = before; before != nil && before.size == size {
 			before.leaves = append(before.leaves, p.leaves[first])
 			return all
 		}
@@ -151,8 +150,7 @@ func (p *parquetTable) node(n *field.Node, path []string, repetition, definition
 			return
 		}
 		for range count {
-			read(d, r, def+1)
-			if d.Err() != nil {
+			if read(d, r, def+1); d.Err() != nil {
 				return
 			}
 			r = level
@@ -284,8 +282,7 @@ func (p *parquetTable) write(m *codec.Message) error {
 	}
 	p.bytes += bytes
 	p.wait(p.waiting + bytes)
-	p.count++
-	if p.count >= groupRows || p.bytes >= p.most {
+	if p.count++; p.count >= groupRows || p.bytes >= p.most {
 		p.flush()
 	} else if p.bytes-p.pagedBytes >= p.least {
 		p.page(false)

@@ -125,8 +125,7 @@ func (o Options) newTable(c *codec.Channel) (*table, error) {
 		return nil, err
 	}
 	t := &table{options: o, channel: c, schema: schema, stamps: schema.Stamps()}
-	t.fields, err = field.Tree(schema, o.leaves)
-	if err != nil {
+	if t.fields, err = field.Tree(schema, o.leaves); err != nil {
 		return nil, err
 	}
 	names := unique{}
@@ -209,8 +208,7 @@ func (t *table) done() error {
 		lost("bytes of texts that are not UTF-8")
 	}
 	if t.json.Lacking {
-		t.json.Lacking = false
-		if t.json.Nulls {
+		if t.json.Lacking = false; t.json.Nulls {
 			lost("NaN and infinity, which JSON lacks and which became null")
 		}
 	}

@@ -20,8 +20,7 @@ type text struct {
 }
 
 func (t *text) write(m *codec.Message) (err error) {
-	t.buffer, err = t.line(append(t.buffer[:0], t.head...), m)
-	if err == nil {
+	if t.buffer, err = t.line(append(t.buffer[:0], t.head...), m); err == nil {
 		_, _ = t.file.Write(t.buffer) // which keeps the error
 		t.head = nil
 	}
@@ -110,8 +109,7 @@ func (t *text) record(b []byte, m *codec.Message) ([]byte, error) {
 			continue
 		}
 		start := len(b)
-		b = t.json.Cell(b, c.Node, d)
-		if c.Kind.Size() == 0 || c.Shape != rosidl.Single {
+		if b = t.json.Cell(b, c.Node, d); c.Kind.Size() == 0 || c.Shape != rosidl.Single {
 			b = quoted(b, start)
 		}
 		b = append(b, ',')

@@ -35,8 +35,7 @@ func newFrames(options []string) (*frames, error) {
 	f := &frames{known: map[string]transform{}}
 	for text := range strings.SplitSeq(strings.Join(options, ","), ",") {
 		name, to, _ := strings.Cut(text, "=")
-		name = strings.TrimPrefix(name, "/")
-		if name != "" {
+		if name = strings.TrimPrefix(name, "/"); name != "" {
 			if slices.ContainsFunc(f.wanted, func(other frame) bool { return other.name == name }) {
 				return nil, fmt.Errorf("the frames of tracks name %s twice; write one file for each", name)
 			}

@@ -33,8 +33,7 @@ type spill struct {
 }
 
 func (s *spill) create(folder string) (err error) {
-	s.file, err = os.CreateTemp(folder, ".points")
-	if err != nil {
+	if s.file, err = os.CreateTemp(folder, ".points"); err != nil {
 		return err
 	}
 	return os.Remove(s.file.Name())
@@ -60,8 +59,7 @@ func (t *track) add(p point) error {
 	t.count++
 	t.last = p.Time
 	var err error
-	t.buffer, err = binary.Append(t.buffer, binary.LittleEndian, &p)
-	if err != nil {
+	if t.buffer, err = binary.Append(t.buffer, binary.LittleEndian, &p); err != nil {
 		return err
 	}
 	if len(t.buffer) < inBlock*pointSize {

@@ -120,8 +120,7 @@ type writer struct {
 }
 
 func (w *writer) set(o Options) (err error) {
-	w.frames, err = newFrames(o.Frames)
-	if err != nil {
+	if w.frames, err = newFrames(o.Frames); err != nil {
 		return err
 	}
 	w.place, err = newPlacement(o.Origin, w.encode != nil)
@@ -296,8 +295,7 @@ func (w *writer) Close() error {
 		if t.Of.count == 0 {
 			continue
 		}
-		tracks = append(tracks, &t.Of)
-		if w.encode == nil {
+		if tracks = append(tracks, &t.Of); w.encode == nil {
 			path := w.path
 			if !w.file {
 				path = filepath.Join(w.path, t.Name+".tum")

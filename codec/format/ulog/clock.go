@@ -40,8 +40,7 @@ func (c *clock) observe(t int64) int64 {
 		if ahead {
 			c.pending++
 		}
-		c.agree++
-		if c.agree == several {
+		if c.agree++; c.agree == several {
 			if !ahead {
 				c.strays += c.pending
 			}

@@ -51,13 +51,11 @@ func parseField(text string) (f field, err error) {
 	if inner, array := strings.CutSuffix(kind, "]"); array {
 		var count string
 		kind, count, _ = strings.Cut(inner, "[")
-		f.count, err = strconv.Atoi(count)
-		if err != nil || f.count < 1 || f.count > maxStruct {
+		if f.count, err = strconv.Atoi(count); err != nil || f.count < 1 || f.count > maxStruct {
 			return f, fmt.Errorf("%q is no field: want an array of 1 to %d elements", text, maxStruct)
 		}
 	}
-	f.kind, f.name = kind, name
-	if !ok || !isName(kind, "-/") || !isName(name, "") {
+	if f.kind, f.name = kind, name; !ok || !isName(kind, "-/") || !isName(name, "") {
 		return f, fmt.Errorf("%q is no field", text)
 	}
 	return f, nil
@@ -120,14 +118,12 @@ func (f formats) node(name string, depth int) (*node, error) {
 		p := placed{field: one, offset: n.size, size: basicTypes[one.kind].size}
 		if p.size == 0 {
 			var err error
-			p.node, err = f.node(one.kind, depth+1)
-			if err != nil {
+			if p.node, err = f.node(one.kind, depth+1); err != nil {
 				return nil, err
 			}
 			p.size = p.node.size
 		}
-		n.size += p.size * max(1, p.count)
-		if n.size > maxStruct {
+		if n.size += p.size * max(1, p.count); n.size > maxStruct {
 			return nil, fmt.Errorf("format %q is larger than a message", name)
 		}
 		n.fields = append(n.fields, p)
@@ -179,8 +175,7 @@ func (p *planner) plan(topic string, at int64) (*plan, error) {
 	err := errTries
 	if p.tries < maxTries {
 		var made *plan
-		made, err = p.make(topic)
-		if err == nil {
+		if made, err = p.make(topic); err == nil {
 			p.plans[topic] = made
 			return made, nil
 		}
@@ -219,8 +214,7 @@ func (p *planner) make(topic string) (*plan, error) {
 	if err := c.compile(root, topic); err != nil {
 		return nil, err
 	}
-	p.schemas += len(made.schema)
-	if p.schemas > maxSchemas {
+	if p.schemas += len(made.schema); p.schemas > maxSchemas {
 		return nil, errors.New("the definitions of all topics are too long")
 	}
 	return made, nil
@@ -349,8 +343,7 @@ func (c *compiler) copy(from, size, n int) error {
 			return nil
 		}
 	}
-	c.copies++
-	if c.copies > maxCopies {
+	if c.copies++; c.copies > maxCopies {
 		return errors.New("the formats of all topics have too many fields")
 	}
 	p.copies = append(p.copies, copied{from, to, size * n})

@@ -124,8 +124,7 @@ func (w *walker) check(pos int64) (size int64, f form, err error) {
 			return size, broken, nil
 		}
 		t := w.topic(uint16(at(0))|uint16(at(1))<<8, pos)
-		ok = t != nil && int64(t.plan.least) <= payload-2 && payload-2 <= int64(t.plan.most)
-		if !ok {
+		if ok = t != nil && int64(t.plan.least) <= payload-2 && payload-2 <= int64(t.plan.most); !ok {
 			f = misfit
 		}
 	case 0:
@@ -169,8 +168,7 @@ func (w *walker) next() (m message, err error) {
 			return m, nil
 		}
 		from := w.pos
-		w.pos, err = w.resync(from+1, limit)
-		if err != nil {
+		if w.pos, err = w.resync(from+1, limit); err != nil {
 			return m, err
 		}
 		if w.pos < limit || f == broken {
@@ -209,8 +207,7 @@ func (w *walker) resync(pos, limit int64) (int64, error) {
 			if f != whole && (n == 0 || f != misfit) {
 				break
 			}
-			next += size
-			if n == enough-1 || next == limit {
+			if next += size; n == enough-1 || next == limit {
 				return pos, nil
 			}
 		}

@@ -134,8 +134,7 @@ func ReadSum(file io.ReaderAt, b []byte, off int64) (n int, sum uint32, err erro
 		piece := b[n:min(len(b), n+WindowSize)]
 		var read int
 		read, err = file.ReadAt(piece, off+int64(n))
-		n += read
-		if read == len(piece) {
+		if n += read; read == len(piece) {
 			err = nil // it may be io.EOF
 		}
 		sum = crc32.Update(sum, crc32.IEEETable, piece[:read])

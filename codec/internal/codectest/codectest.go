@@ -205,8 +205,7 @@ func (f Bench) Read(b *testing.B) {
 			count := 0
 			for {
 				var m *codec.Message
-				m, err = it.Next()
-				if err != nil {
+				if m, err = it.Next(); err != nil {
 					break
 				}
 				sum += m.Data[len(m.Data)-1]

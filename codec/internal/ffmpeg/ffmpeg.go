@@ -94,8 +94,7 @@ func Start(command *exec.Cmd) (*Process, error) {
 	command.Stderr = &p.output
 	command.Env = append(os.Environ(), "SVT_LOG=1") // errors only
 	var err error
-	p.input, err = command.StdinPipe()
-	if err != nil {
+	if p.input, err = command.StdinPipe(); err != nil {
 		return nil, err
 	}
 	return p, command.Start()

@@ -66,8 +66,7 @@ func (r *Reader) load() error {
 		Complete:  !slices.ContainsFunc(r.Events, func(e codec.Event) bool { return e.Kind != codec.EventLabel }),
 		StartTime: math.MaxInt64, EndTime: math.MinInt64,
 	}
-	r.err = r.join(info)
-	if r.err != nil {
+	if r.err = r.join(info); r.err != nil {
 		return r.err
 	}
 	r.info = info

@@ -50,8 +50,7 @@ func TestChannelsFoundByReading(t *testing.T) {
 		require.NoError(t, err)
 		count := 0
 		for {
-			_, err = it.Next()
-			if err != nil {
+			if _, err = it.Next(); err != nil {
 				break
 			}
 			count++

@@ -119,8 +119,7 @@ func (r *Recording) Sync() error {
 	part, err := r.part, r.err
 	r.mu.Unlock()
 	if part != nil {
-		err = part.Sync()
-		if err != nil {
+		if err = part.Sync(); err != nil {
 			r.mu.Lock()
 			if r.part == part {
 				r.syncErr = err
@@ -232,8 +231,7 @@ func (r *Recording) Close() error {
 	if err := r.finishList(); err != nil {
 		r.failures = append(r.failures, err)
 	}
-	r.closed = errors.Join(r.failures...)
-	if len(r.failures) == 1 {
+	if r.closed = errors.Join(r.failures...); len(r.failures) == 1 {
 		r.closed = r.failures[0]
 	}
 	return r.closed

@@ -78,8 +78,7 @@ func (s *Store) locate(ctx context.Context, url string) (*location, error) {
 	c := s.clients[scheme]
 	if c == nil {
 		var err error
-		c, err = s.connect(ctx, scheme == "gs")
-		if err != nil {
+		if c, err = s.connect(ctx, scheme == "gs"); err != nil {
 			return nil, err
 		}
 		s.clients[scheme] = c
@@ -147,8 +146,7 @@ type encoding struct{ identity bool }
 
 func (e encoding) set(r any) {
 	if r, ok := r.(*smithyhttp.Request); ok {
-		r.Header.Del("Accept-Encoding")
-		if e.identity {
+		if r.Header.Del("Accept-Encoding"); e.identity {
 			r.Header.Set("Accept-Encoding", "identity")
 		}
 	}

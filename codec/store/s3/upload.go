@@ -228,8 +228,7 @@ func (t *Transfer) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.State.UploadID = aws.ToString(out.UploadId)
-	if t.Save != nil {
+	if t.State.UploadID = aws.ToString(out.UploadId); t.Save != nil {
 		t.Save()
 	}
 	return nil
@@ -271,8 +270,7 @@ func (t *Transfer) sendPart(ctx context.Context, i int, data []byte) error {
 	if err != nil {
 		return err
 	}
-	t.parts[i].etag = out.ETag
-	if out.ChecksumCRC32C == nil {
+	if t.parts[i].etag = out.ETag; out.ChecksumCRC32C == nil {
 		t.parts[i].sum(data) // while it is in memory
 	}
 	t.progress(int64(len(data)))
@@ -473,13 +471,11 @@ func (t *Transfer) prove(ctx context.Context, head *s3.HeadObjectOutput) (err er
 		return nil
 	}
 	sum := aws.ToString(head.ChecksumCRC32C)
-	t.same = sum != "" && (sum == encoded(t.whole) || sum == t.composite())
-	if t.same {
+	if t.same = sum != "" && (sum == encoded(t.whole) || sum == t.composite()); t.same {
 		return nil
 	}
 	if sum == "" {
-		t.same, err = t.md5Matches(strings.Trim(t.etag, `"`))
-		if t.same || err != nil {
+		if t.same, err = t.md5Matches(strings.Trim(t.etag, `"`)); t.same || err != nil {
 			return err
 		}
 	}

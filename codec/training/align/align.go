@@ -74,8 +74,7 @@ func (a *aligner) table(points []int64, states int) (*Table, error) {
 		t.Frames[c] = make([]int, n)
 		for i, point := range points {
 			var why string
-			t.Frames[c][i], why = f.frame(point)
-			if why != "" {
+			if t.Frames[c][i], why = f.frame(point); why != "" {
 				f.report.Drop(why, i, point)
 				dropped[i] = true
 			}

@@ -29,8 +29,7 @@ func newFrames(t *Track, o *Options) *frames {
 		}
 	}
 	r.First, r.Last, r.Period = span(f.stamps)
-	r.MaxSkew = r.Period / 2
-	if f.asOf {
+	if r.MaxSkew = r.Period / 2; f.asOf {
 		r.MaxSkew = r.Period
 	}
 	r.MaxSkew = within(o.MaxImageSkew, r.MaxSkew)
@@ -67,8 +66,7 @@ func (f *frames) frame(t int64) (index int, why string) {
 		near = f.at + 1
 	}
 	if near < 0 || max(f.stamps[near]-t, t-f.stamps[near]) > f.report.MaxSkew {
-		near = -1
-		switch {
+		switch near = -1; {
 		case n == 0 && f.otherwise != MissingBlack:
 			return -1, WhyEmpty
 		case f.otherwise == MissingDrop, f.otherwise == MissingHold && f.at < 0:
@@ -93,14 +91,12 @@ func (f *frames) count(stamps []int64, rows []int) {
 			continue
 		}
 		skew := max(f.track.Stamps[i]-stamps[k], stamps[k]-f.track.Stamps[i])
-		r.WorstSkew = max(r.WorstSkew, skew)
-		if skew > r.MaxSkew {
+		if r.WorstSkew = max(r.WorstSkew, skew); skew > r.MaxSkew {
 			r.Held++
 		}
 	}
 	slices.Sort(used)
-	r.Used = len(slices.Compact(used))
-	if r.Missing > 0 {
+	if r.Used = len(slices.Compact(used)); r.Missing > 0 {
 		r.Used--
 	}
 }

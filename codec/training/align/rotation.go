@@ -114,8 +114,7 @@ func wrap(a, half float64) float64 {
 	if a > -half && a <= half {
 		return a
 	}
-	a = math.Remainder(a, 2*half)
-	if a <= -half {
+	if a = math.Remainder(a, 2*half); a <= -half {
 		return half
 	}
 	return a

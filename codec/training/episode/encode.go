@@ -104,8 +104,7 @@ func collect(ordered <-chan *slot, free chan<- *slot, workers int, write func(at
 			continue
 		}
 		for _, s := range batch {
-			<-s.done
-			if s.err != nil {
+			if <-s.done; s.err != nil {
 				return fmt.Errorf("frame %d: %w", s.index, s.err)
 			}
 			items = append(items, s.out)

@@ -91,8 +91,7 @@ func (c *Camera) eachFrame(indices []int, do func(i int, f *Frame) error,
 		if index >= 0 {
 			f, err := frames.Frame(index)
 			if err != nil {
-				err = failed(index, err)
-				if err != nil {
+				if err = failed(index, err); err != nil {
 					return fmt.Errorf("frame %d: %w", index, err)
 				}
 				continue
@@ -100,8 +99,7 @@ func (c *Camera) eachFrame(indices []int, do func(i int, f *Frame) error,
 			frame = &f
 		}
 		if err := do(i, frame); err != nil {
-			err = failed(index, err)
-			if err != nil {
+			if err = failed(index, err); err != nil {
 				return err
 			}
 		}

@@ -87,8 +87,7 @@ func check(ctx context.Context, root *os.Root, path string) error {
 	stat, err := root.Stat(path)
 	for errors.Is(err, fs.ErrNotExist) && path != "." {
 		path = filepath.Dir(path)
-		_, err = root.Stat(path)
-		if err == nil {
+		if _, err = root.Stat(path); err == nil {
 			return nil
 		}
 	}
@@ -104,8 +103,7 @@ func check(ctx context.Context, root *os.Root, path string) error {
 		}
 		if err == nil && d.Type()&fs.ModeSymlink != 0 {
 			var stat fs.FileInfo
-			stat, err = root.Stat(path)
-			if err == nil && stat.IsDir() {
+			if stat, err = root.Stat(path); err == nil && stat.IsDir() {
 				return fmt.Errorf("%q is a link to a folder", path)
 			}
 		}

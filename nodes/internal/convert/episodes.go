@@ -54,16 +54,13 @@ func (j *Job) runEpisodes(ctx context.Context, p *plan, t *target, d *damage) (*
 	w := &episodeJob{Job: j, plan: p, format: format, parts: make([]float64, len(j.Inputs)), damage: d,
 		onDamage: j.onDamage(d)}
 	var err error
-	w.mapping, err = p.mapping()
-	if err != nil {
+	if w.mapping, err = p.mapping(); err != nil {
 		return nil, err
 	}
-	w.align, err = p.rows()
-	if err != nil {
+	if w.align, err = p.rows(); err != nil {
 		return nil, err
 	}
-	w.ranges, err = p.gripperRanges()
-	if err != nil {
+	if w.ranges, err = p.gripperRanges(); err != nil {
 		return nil, err
 	}
 	if p.LinkFile != "" && (format.Named(j.Output) || store.IsURL(j.Output)) {
@@ -86,10 +83,8 @@ func (j *Job) runEpisodes(ctx context.Context, p *plan, t *target, d *damage) (*
 	if err := w.run(ctx, out); err != nil {
 		return nil, out.renamed(err)
 	}
-	w.result.Files, err = out.commit(ctx)
-	if err == nil && p.LinkFile != "" {
-		err = w.link(out)
-		if err != nil && !p.Overwrite {
+	if w.result.Files, err = out.commit(ctx); err == nil && p.LinkFile != "" {
+		if err = w.link(out); err != nil && !p.Overwrite {
 			err = errors.Join(err, os.RemoveAll(out.path))
 		}
 	}
@@ -483,8 +478,7 @@ func (w *episodeJob) write(ctx context.Context, t *task) error {
 	case stamps == align.StampsReceive, stamps == "auto" && w.mapping != nil && w.mapping.Receive:
 		o.Stamps = align.StampsReceive
 	}
-	o.KeepRows = e.Table != nil
-	if o.KeepRows && !w.format.Episodes.FixedRate {
+	if o.KeepRows = e.Table != nil; o.KeepRows && !w.format.Episodes.FixedRate {
 		o.Gaps = align.GapsNaN
 	}
 	report, err := w.target.Write(t.index, &e, o)

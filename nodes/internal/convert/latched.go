@@ -80,8 +80,7 @@ func (s *source) readState(ctx context.Context) error {
 		Last: func(c *codec.Channel) int { return s.plan.latchedDepth(s.Channel(c)) }})
 	for err == nil && ctx.Err() == nil {
 		var m *codec.Message
-		m, err = it.Next()
-		if err == nil && s.Selects(m.Channel) {
+		if m, err = it.Next(); err == nil && s.Selects(m.Channel) {
 			moved := *m
 			moved.Channel = s.Channel(m.Channel)
 			if offset := int64(s.plan.Offset); moved.PublishTime != 0 {

@@ -185,8 +185,7 @@ type slowIterator struct {
 }
 
 func (it *slowIterator) Next() (_ *codec.Message, err error) {
-	*it.of.read++
-	if *it.of.read == 100 {
+	if *it.of.read++; *it.of.read == 100 {
 		it.of.cancel()
 	}
 	if it.first == nil {

@@ -121,31 +121,26 @@ func (o *Options) parse() (*plan, error) {
 		{"topic-types", o.Types, &p.selection.Types},
 		{"exclude-topic-types", o.ExcludeTypes, &p.selection.ExcludeTypes},
 	} {
-		*list.to, err = ParsePatterns(list.flag, list.texts)
-		if err != nil {
+		if *list.to, err = ParsePatterns(list.flag, list.texts); err != nil {
 			return nil, err
 		}
 	}
 	if err := p.CheckTimes(); err != nil {
 		return nil, err
 	}
-	p.throttles, err = pattern.ParseThrottles(o.Throttle)
-	if err != nil {
+	if p.throttles, err = pattern.ParseThrottles(o.Throttle); err != nil {
 		return nil, config.Usagef("--throttle: %w", err)
 	}
-	p.repeats, err = pattern.ParseNumbered(formats.Split(o.Repeat), 0, 0)
-	if err != nil {
+	if p.repeats, err = pattern.ParseNumbered(formats.Split(o.Repeat), 0, 0); err != nil {
 		return nil, config.Usagef("--repeat: %w", err)
 	}
-	p.episodes, err = o.Selection()
-	if err != nil {
+	if p.episodes, err = o.Selection(); err != nil {
 		return nil, err
 	}
 	if p.Prefix != "" && (!strings.HasPrefix(p.Prefix, "/") || strings.HasSuffix(p.Prefix, "/")) {
 		return nil, config.Usagef("--prefix %s: want /PREFIX, without / at its end", p.Prefix)
 	}
-	p.names, err = bridge.NewNames(bridge.Options{Name: "converter", Remaps: o.Remap})
-	if err != nil {
+	if p.names, err = bridge.NewNames(bridge.Options{Name: "converter", Remaps: o.Remap}); err != nil {
 		return nil, config.Usagef("--remap: %w", err)
 	}
 	if o.Restamp && o.Offset == 0 && !o.AlignStarts {

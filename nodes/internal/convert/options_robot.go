@@ -54,8 +54,7 @@ func (o *RobotOptions) mapping() (m *robot.Mapping, err error) {
 	if o.Mapping == "" {
 		return nil, nil
 	}
-	m, err = robot.LoadMapping(o.Mapping)
-	if err != nil {
+	if m, err = robot.LoadMapping(o.Mapping); err != nil {
 		return nil, fmt.Errorf("--mapping: %w", err)
 	}
 	return m, nil

@@ -53,8 +53,7 @@ func newOutput(j *Job, format formats.Format, overwrite bool, read []*codec.Info
 	}
 	if o.stored() {
 		var err error
-		o.part, err = os.MkdirTemp("", "tapedeck-*")
-		if err != nil {
+		if o.part, err = os.MkdirTemp("", "tapedeck-*"); err != nil {
 			return nil, fmt.Errorf("create a temporary folder for %s: %w", o.path, err)
 		}
 		return o, nil
@@ -66,8 +65,7 @@ func newOutput(j *Job, format formats.Format, overwrite bool, read []*codec.Info
 			return nil, fmt.Errorf("%s is left from a conversion that was interrupted or is still running; remove "+
 				"it, or use --overwrite", o.part)
 		}
-		err = os.RemoveAll(o.part)
-		if err == nil {
+		if err = os.RemoveAll(o.part); err == nil {
 			err = os.Mkdir(o.part, 0o755)
 		}
 	}

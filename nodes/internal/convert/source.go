@@ -95,8 +95,7 @@ func (s *source) filter() func(*codec.Message) bool {
 			channel, n = m.Channel, s.countsOf(m.Channel)
 			topic := s.Channel(channel).Topic
 			var known bool
-			limit, known = throttles[topic]
-			if !known {
+			if limit, known = throttles[topic]; !known {
 				limit = pattern.ThrottleOf(s.plan.throttles, topic)
 				throttles[topic] = limit
 			}

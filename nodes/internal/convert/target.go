@@ -49,8 +49,7 @@ func newTarget(format formats.Format, p *plan) (*target, error) {
 		}
 	}
 	if l := format.Live; l != nil && l.Composer != nil {
-		t.composer, err = l.Composer(&p.CARLAOptions)
-		if err != nil {
+		if t.composer, err = l.Composer(&p.CARLAOptions); err != nil {
 			return nil, config.Usagef("%w", err)
 		}
 	}

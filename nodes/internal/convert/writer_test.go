@@ -141,8 +141,7 @@ func TestCopyMessagesEndsEarly(t *testing.T) {
 	full := errors.New("full")
 	s, n := endless(), 0
 	require.ErrorIs(t, copyMessages(t.Context(), s, func(*codec.Message) error {
-		n++
-		if n == 1000 {
+		if n++; n == 1000 {
 			return full
 		}
 		return nil

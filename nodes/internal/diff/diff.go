@@ -117,29 +117,25 @@ func (o *Options) Check() error {
 func (o *Options) parse() (c *comparison, err error) {
 	c = &comparison{as: o.As, tolerance: -1, seed: maphash.MakeSeed(), schemas: schemas{},
 		translated: map[*codec.Channel]bool{}}
-	c.selection.Include, err = convert.ParsePatterns("topics", o.Topics)
-	if err != nil {
+	if c.selection.Include, err = convert.ParsePatterns("topics", o.Topics); err != nil {
 		return nil, err
 	}
 	excluded := o.Exclude
 	if len(o.Topics) == 0 {
 		excluded = append(slices.Clone(excluded), codec.EventTopic) // what a recording says about itself
 	}
-	c.selection.Exclude, err = convert.ParsePatterns("exclude", excluded)
-	if err != nil {
+	if c.selection.Exclude, err = convert.ParsePatterns("exclude", excluded); err != nil {
 		return nil, err
 	}
 	if o.Times != "" {
-		c.tolerance, err = time.ParseDuration(o.Times)
-		if err != nil {
+		if c.tolerance, err = time.ParseDuration(o.Times); err != nil {
 			c.tolerance, err = time.ParseDuration(o.Times + "s")
 		}
 		if err != nil || c.tolerance < 0 {
 			return nil, config.Usagef("--times %q is not a duration such as 5ms, or a number of seconds", o.Times)
 		}
 	}
-	c.rules, err = parseRules(o.Tolerance, o.IgnoreFields)
-	if err != nil {
+	if c.rules, err = parseRules(o.Tolerance, o.IgnoreFields); err != nil {
 		return nil, err
 	}
 	if len(c.rules) > 0 {

@@ -178,8 +178,7 @@ func (p *Printer) Print(m *codec.Message) error {
 	}
 	d := wire.NewDecoder(m.Data)
 	r.message.Skip(d, 1)
-	err = r.schema.Finish(d)
-	if err == nil {
+	if err = r.schema.Finish(d); err == nil {
 		switch {
 		case p.options.JSON:
 			err = p.object(r, m, d)
@@ -244,8 +243,7 @@ func (p *Printer) object(r *reader, m *codec.Message, d *wire.Decoder) error {
 			b = append(b, "null"...)
 			continue
 		}
-		b = p.json.Field(b, part.Node, d)
-		if d.Err() != nil {
+		if b = p.json.Field(b, part.Node, d); d.Err() != nil {
 			return d.Err()
 		}
 	}

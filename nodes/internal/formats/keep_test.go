@@ -69,8 +69,7 @@ func TestKeptPayloads(t *testing.T) {
 				require.NotNil(t, m.Buffer)
 				buffer := m.Buffer.Retain()
 				require.GreaterOrEqual(t, buffer.Size(), size)
-				all = append(all, kept{i, m.Data, buffer})
-				if i%5 > 0 {
+				if all = append(all, kept{i, m.Data, buffer}); i%5 > 0 {
 					check(all[len(all)/2])
 					all = append(all[:len(all)/2], all[len(all)/2+1:]...)
 				}

@@ -90,8 +90,7 @@ func (o *EpisodeOptions) Selection() (*episode.Selection, error) {
 			continue
 		}
 		var err error
-		*list.to, err = episode.ParseNumbers(list.text)
-		if err != nil {
+		if *list.to, err = episode.ParseNumbers(list.text); err != nil {
 			return nil, config.Usagef("--%s: %w", flag, err)
 		}
 	}

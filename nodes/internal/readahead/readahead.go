@@ -130,8 +130,7 @@ func (r *Reader) run() {
 		if len(b.messages) > 0 && r.part.Swap(nil) == nil { // it was taken
 			b = next()
 		}
-		b.err = err
-		if err == nil {
+		if b.err = err; err == nil {
 			b.add(m, before)
 			kept = append(kept, b.kept[len(kept):]...)
 		}
@@ -197,8 +196,7 @@ func (r *Reader) get(part bool) *block {
 		r.ahead -= b.size
 		r.room.Signal()
 	} else if part {
-		b = r.part.Swap(nil)
-		if b == nil {
+		if b = r.part.Swap(nil); b == nil {
 			r.starved.Store(true)
 			b = r.part.Swap(nil) // which may have come before the Reader could see that
 		}

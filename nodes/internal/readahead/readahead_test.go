@@ -304,8 +304,7 @@ func TestEach(t *testing.T) {
 		seen = [3]int64{}
 		all := slices.Clone(visits)
 		all[i] = func(m *codec.Message) error {
-			seen[i]++
-			if m.LogTime == 2500 {
+			if seen[i]++; m.LogTime == 2500 {
 				return failure
 			}
 			return nil

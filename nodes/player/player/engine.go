@@ -198,8 +198,7 @@ func (e *engine) fetch() error {
 		return nil
 	}
 	var err error
-	e.head, err = e.feed.Next()
-	if errors.Is(err, io.EOF) {
+	if e.head, err = e.feed.Next(); errors.Is(err, io.EOF) {
 		e.empty, err = true, nil
 	}
 	return err
@@ -405,8 +404,7 @@ func (e *engine) seek(t int64) bool {
 
 func (e *engine) setPaused(paused bool) {
 	e.settle()
-	e.paused = paused
-	if !paused {
+	if e.paused = paused; !paused {
 		e.answerBursts()
 	}
 }

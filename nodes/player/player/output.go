@@ -34,8 +34,7 @@ func newGraphOutput(node bridge.Node, p publishers, clocked bool) (*graphOutput,
 		return s, nil
 	}
 	var err error
-	s.clock, err = rospub.Advertise(node, clockTopic, &rosgraph_msgs.Clock{}, codec.DefaultQoS())
-	if err != nil {
+	if s.clock, err = rospub.Advertise(node, clockTopic, &rosgraph_msgs.Clock{}, codec.DefaultQoS()); err != nil {
 		return nil, fmt.Errorf("publish %s: %w", clockTopic, err)
 	}
 	return s, nil

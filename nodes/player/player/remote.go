@@ -130,8 +130,7 @@ func newRemoteSeek() *cobra.Command {
 			case by:
 				t = min(max(now.position+int64(o.By), now.start), now.end)
 			case !offset:
-				t, err = timerange.Parse(args[0], now.start, now.end)
-				if err != nil {
+				if t, err = timerange.Parse(args[0], now.start, now.end); err != nil {
 					return config.Usagef("seek: %w", err)
 				}
 			}

@@ -103,8 +103,7 @@ func newEchoer(o *echoOptions, node bridge.Node, topic string, stdout, stderr io
 	e := &echoer{options: o, node: node, topic: topic, out: bufio.NewWriter(stdout), stderr: stderr,
 		queue: queue.New(echoBytes)}
 	var err error
-	e.printer, err = echo.NewPrinter(o.Options, e.out)
-	if err != nil {
+	if e.printer, err = echo.NewPrinter(o.Options, e.out); err != nil {
 		return nil, err
 	}
 	clock, err := bridge.NewSimTime(node)
@@ -156,8 +155,7 @@ func (e *echoer) run(parent context.Context) (err error) {
 	e.looked = e.start
 	e.topics.Start(ctx)
 	e.topics.Run(ctx, filewriter.Pace, func(now time.Time) {
-		err = e.update(now)
-		if err != nil || e.printer.Done() {
+		if err = e.update(now); err != nil || e.printer.Done() {
 			cancel()
 		}
 	})
@@ -185,8 +183,7 @@ func (e *echoer) update(now time.Time) (err error) {
 		return e.failed
 	}
 	for more := true; more && !e.printer.Done(); {
-		more, err = e.print()
-		if err != nil {
+		if more, err = e.print(); err != nil {
 			return err
 		}
 	}
@@ -228,8 +225,7 @@ func (e *echoer) print() (more bool, err error) {
 		var payload *echo.PayloadError
 		switch {
 		case errors.As(err, &payload):
-			e.broken++
-			if e.broken == 1 {
+			if e.broken++; e.broken == 1 {
 				e.say("damaged: " + err.Error())
 			}
 		case err != nil:

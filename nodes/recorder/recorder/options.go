@@ -263,38 +263,30 @@ type settings struct {
 
 // settle parses options. It returns usage errors.
 func (o *options) settle() (s settings, err error) {
-	s.throttles, err = pattern.ParseThrottles(o.Throttle)
-	if err != nil {
+	if s.throttles, err = pattern.ParseThrottles(o.Throttle); err != nil {
 		return s, config.Usagef("throttle: %w", err)
 	}
-	s.priorities, err = pattern.ParseNumbered(o.Priority, 0, 1)
-	if err != nil {
+	if s.priorities, err = pattern.ParseNumbered(o.Priority, 0, 1); err != nil {
 		return s, config.Usagef("priority: %w", err)
 	}
-	s.repeats, err = pattern.ParseNumbered(o.RepeatTransientLocal, 0, 0)
-	if err != nil {
+	if s.repeats, err = pattern.ParseNumbered(o.RepeatTransientLocal, 0, 0); err != nil {
 		return s, config.Usagef("repeat_transient_local: %w", err)
 	}
-	s.reserve, err = diskguard.ParseReserve(o.MinSpace)
-	if err != nil {
+	if s.reserve, err = diskguard.ParseReserve(o.MinSpace); err != nil {
 		return s, config.Usagef("min_space: %w", err)
 	}
 	if composer := o.format().Composer; composer != nil {
-		s.composer, err = composer(&o.CARLAOptions)
-		if err != nil {
+		if s.composer, err = composer(&o.CARLAOptions); err != nil {
 			return s, config.Usagef("%w", err)
 		}
 	}
-	s.expected, err = o.contract()
-	if err != nil {
+	if s.expected, err = o.contract(); err != nil {
 		return s, config.Usagef("%w", err)
 	}
-	s.robot, err = o.mapping()
-	if err != nil {
+	if s.robot, err = o.mapping(); err != nil {
 		return s, config.Usagef("%w", err)
 	}
-	s.metadata, err = parseData(o.CustomData)
-	if err != nil {
+	if s.metadata, err = parseData(o.CustomData); err != nil {
 		return s, config.Usagef("custom_data: %w", err)
 	}
 	return s, nil

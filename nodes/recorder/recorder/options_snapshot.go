@@ -119,8 +119,7 @@ func (o *snapshotOptions) topicLimits(expand func(string) (string, error)) (list
 		topic, values, ok := strings.Cut(text, "=")
 		duration, size, sized := strings.Cut(values, ",")
 		var l topicLimit
-		l.Age, err = time.ParseDuration(strings.TrimSpace(duration))
-		if !ok || err != nil || l.Age < 0 {
+		if l.Age, err = time.ParseDuration(strings.TrimSpace(duration)); !ok || err != nil || l.Age < 0 {
 			return nil, config.Usagef("snapshot_topic_limits: %q is not allowed, want TOPIC=DURATION or "+
 				"TOPIC=DURATION,SIZE such as /camera/image=5s,100MB", text)
 		}
@@ -132,10 +131,8 @@ func (o *snapshotOptions) topicLimits(expand func(string) (string, error)) (list
 			}
 			l.Bytes = int64(bytes)
 		}
-		topic = strings.TrimSpace(topic)
-		if !strings.Contains(topic, "*") {
-			topic, err = expand(topic)
-			if err != nil {
+		if topic = strings.TrimSpace(topic); !strings.Contains(topic, "*") {
+			if topic, err = expand(topic); err != nil {
 				return nil, config.Usagef("snapshot_topic_limits: %w", err)
 			}
 		}
@@ -143,8 +140,7 @@ func (o *snapshotOptions) topicLimits(expand func(string) (string, error)) (list
 			return nil, config.Usagef("snapshot_topic_limits: %s is there twice", topic)
 		}
 		known[topic] = true
-		l.topics, err = pattern.Parse(topic)
-		if err != nil {
+		if l.topics, err = pattern.Parse(topic); err != nil {
 			return nil, config.Usagef("snapshot_topic_limits: %w", err)
 		}
 		list = append(list, l)

@@ -45,8 +45,7 @@ func (out *output) create(o *options, s *settings, options codec.CreateOptions) 
 	options.ChunkSize, options.ChunkDuration = int(o.ChunkSize), o.ChunkDuration
 	out.path = format.Path(out.name)
 	if format.Robot != nil {
-		out.robot, err = format.Robot(out.path, options, s.robot)
-		if err != nil {
+		if out.robot, err = format.Robot(out.path, options, s.robot); err != nil {
 			return err
 		}
 		out.Writer, out.Size = out.robot, out.robot.Size
@@ -57,8 +56,7 @@ func (out *output) create(o *options, s *settings, options codec.CreateOptions) 
 			return err
 		}
 	}
-	out.Writer, err = (codec.Formats{format.Format}).Create(out.path, options)
-	if err != nil {
+	if out.Writer, err = (codec.Formats{format.Format}).Create(out.path, options); err != nil {
 		return err
 	}
 	if s.composer != nil {

@@ -157,8 +157,7 @@ func (p *page) update() {
 		p.live.Note(e)
 	}
 	pictures := now.Sub(p.asked) < watched && now.Sub(p.pictured) >= picturePad
-	p.live.Pictures(pictures)
-	if pictures {
+	if p.live.Pictures(pictures); pictures {
 		p.pictured = now
 	}
 	for _, rec := range r.topics.Topics() {

@@ -153,8 +153,7 @@ func (r *recorder) follow(ctx context.Context, tables chan *progress.Table) {
 	defer close(tables)
 	if r.options.Diagnostics {
 		var err error
-		status.diagnostics, err = newDiagnostics(r)
-		if err != nil {
+		if status.diagnostics, err = newDiagnostics(r); err != nil {
 			r.warn("diagnostics", "cannot publish diagnostics: %v", err)
 		}
 	}
@@ -340,8 +339,7 @@ func newRecorder(o options, chosen *selection.Selection, node bridge.Node, disk 
 	r.root = o.serviceRoot(r.name)
 	maps.Copy(r.named, chosen.Actions)
 	var err error
-	r.clock, err = bridge.NewSimTime(node)
-	if err != nil {
+	if r.clock, err = bridge.NewSimTime(node); err != nil {
 		return nil, err
 	}
 	overrides, err := graph.QoSOverrides(o.QoSOverrides)
@@ -349,16 +347,14 @@ func newRecorder(o options, chosen *selection.Selection, node bridge.Node, disk 
 		return nil, err
 	}
 	if o.Snapshot || o.SnapshotMode {
-		err = r.newSnapshots()
-		if err != nil {
+		if err = r.newSnapshots(); err != nil {
 			return nil, err
 		}
 		for topic := range r.snapshots.Conditions {
 			r.named[topic] = true
 		}
 	}
-	r.settings, err = o.settle()
-	if err != nil {
+	if r.settings, err = o.settle(); err != nil {
 		return nil, err
 	}
 	r.topics = subscription.New(subscription.Options{

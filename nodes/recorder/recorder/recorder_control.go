@@ -32,8 +32,7 @@ func (r *recorder) start(name string) error {
 	}
 	if name == "" {
 		var err error
-		name, err = r.root.Path(context.Background(), defaultName(time.Now()))
-		if err != nil {
+		if name, err = r.root.Path(context.Background(), defaultName(time.Now())); err != nil {
 			return err
 		}
 	}

@@ -180,8 +180,7 @@ func messages(t *testing.T, path string, topics func(*codec.Channel) bool) iter.
 			if err == io.EOF {
 				return
 			}
-			require.NoError(t, err)
-			if !yield(m) {
+			if require.NoError(t, err); !yield(m) {
 				return
 			}
 		}

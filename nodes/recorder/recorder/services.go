@@ -104,8 +104,7 @@ func (c control) onResume(request *srv.Resume_Request) msgs.Message {
 	if err != nil {
 		return refuse(srv.Resume_Response_RETURN_CODE_INVALID_RESUME_MODE, err)
 	}
-	m.Topic, err = c.fullName(request.TrackingTopicName)
-	if err != nil {
+	if m.Topic, err = c.fullName(request.TrackingTopicName); err != nil {
 		return refuse(srv.Resume_Response_RETURN_CODE_INVALID_TRACKING_TOPIC, err)
 	}
 	c.plans.cancel("resume")
@@ -131,8 +130,7 @@ func (c control) onSplitBagfile(request *srv.SplitBagfile_Request) msgs.Message 
 	if err != nil {
 		return refuse(srv.SplitBagfile_Response_RETURN_CODE_INVALID_SPLIT_MODE, err)
 	}
-	m.Topic, err = c.fullName(request.TrackingTopicName)
-	if err != nil {
+	if m.Topic, err = c.fullName(request.TrackingTopicName); err != nil {
 		return refuse(srv.SplitBagfile_Response_RETURN_CODE_INVALID_TRACKING_TOPIC, err)
 	}
 	switch err := c.splitAt(m); {
@@ -205,8 +203,7 @@ func (c control) onRecord(request *srv.Record_Request) msgs.Message {
 	c.plans.cancel("record")
 	m, err := newDeadline(request.StartTime, queue.ByClock)
 	name, nameErr := c.named(request.Uri)
-	err = cmp.Or(err, nameErr)
-	switch {
+	switch err = cmp.Or(err, nameErr); {
 	case err != nil:
 	case m.Reached(c.clock.Now()):
 		err = c.start(name)

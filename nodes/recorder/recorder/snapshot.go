@@ -16,8 +16,7 @@ const snapshotChunk = 2 << 20
 // newSnapshots sets up the snapshots that the options ask for.
 func (r *recorder) newSnapshots() (err error) {
 	o := &r.options
-	r.limits, err = o.topicLimits(r.selection.Expand)
-	if err != nil {
+	if r.limits, err = o.topicLimits(r.selection.Expand); err != nil {
 		return err
 	}
 	for parameter, name := range map[string]string{

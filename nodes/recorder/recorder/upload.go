@@ -138,8 +138,7 @@ func (r *recorder) showUploads(done <-chan struct{}) {
 	var logged time.Time
 	for {
 		if text := r.uploads.Status().String(); text != "" {
-			text = "[UPLOADING] " + text + "; Ctrl-C leaves the rest for later"
-			if r.line.Visible() {
+			if text = "[UPLOADING] " + text + "; Ctrl-C leaves the rest for later"; r.line.Visible() {
 				r.line.Show(text)
 			} else if time.Since(logged) >= logPace {
 				logged = time.Now()

@@ -35,8 +35,7 @@ func main() {
 	readings := flag.String("readings", "", "write the bag that becomes tables to this path, and nothing else")
 	flag.Parse()
 	var err error
-	b.only, err = regexp.Compile(*only)
-	if err == nil {
+	if b.only, err = regexp.Compile(*only); err == nil {
 		switch {
 		case *source != "":
 			err = writeBag(*source)
@@ -68,8 +67,7 @@ func (b *bench) run() (err error) {
 	}
 	defer remove()
 	b.folder = folder
-	b.bin, err = filepath.Abs(b.bin)
-	if err != nil {
+	if b.bin, err = filepath.Abs(b.bin); err != nil {
 		return err
 	}
 	if err := b.findPeers(); err != nil {

@@ -76,16 +76,13 @@ func (b *bench) run() (err error) {
 	}
 	defer remove()
 	b.folder = folder
-	b.bin, err = filepath.Abs(b.bin)
-	if err != nil {
+	if b.bin, err = filepath.Abs(b.bin); err != nil {
 		return err
 	}
-	b.ros2, err = ros2.Bags(b.folder)
-	if err != nil {
+	if b.ros2, err = ros2.Bags(b.folder); err != nil {
 		return err
 	}
-	b.dds, err = listen()
-	if err != nil {
+	if b.dds, err = listen(); err != nil {
 		return err
 	}
 	defer b.dds.close()

@@ -32,8 +32,7 @@ func main() {
 	child := flag.String("be", "", "be a process of the benchmark's own: source or sink")
 	flag.Parse()
 	var err error
-	b.only, err = regexp.Compile(*only)
-	if err == nil {
+	if b.only, err = regexp.Compile(*only); err == nil {
 		err = harness.Isolate(*domain)
 	}
 	switch {
@@ -65,8 +64,7 @@ func (b *bench) run() (err error) {
 	}
 	defer remove()
 	b.folder = folder
-	b.bin, err = filepath.Abs(b.bin)
-	if err != nil {
+	if b.bin, err = filepath.Abs(b.bin); err != nil {
 		return err
 	}
 	fmt.Printf("%s; of %d rounds of %v the half with least other work, medians, all messages; recordings in %s\n",

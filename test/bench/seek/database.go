@@ -40,8 +40,7 @@ func createDatabase(path string) (codec.Writer, error) {
 	d := &database{program: exec.Command("sqlite3", "-batch", "-bail", path), topics: map[*codec.Channel]int{}}
 	d.program.Stderr = os.Stderr
 	var err error
-	d.input, err = d.program.StdinPipe()
-	if err != nil {
+	if d.input, err = d.program.StdinPipe(); err != nil {
 		return nil, err
 	}
 	d.statements = bufio.NewWriterSize(d.input, 1<<20)

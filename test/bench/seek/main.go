@@ -43,8 +43,7 @@ func main() {
 func bench(folder string, kinds []string, size float64, seeks, payload int, modules string) error {
 	if folder == "" {
 		var err error
-		folder, err = os.MkdirTemp("", "tapedeck-seek-")
-		if err != nil {
+		if folder, err = os.MkdirTemp("", "tapedeck-seek-"); err != nil {
 			return err
 		}
 		defer os.RemoveAll(folder)
@@ -61,8 +60,7 @@ func bench(folder string, kinds []string, size float64, seeks, payload int, modu
 		if err == nil && modules != "" && strings.HasPrefix(kind, "mcap") {
 			err = measurePeer(modules, path, seeks)
 		}
-		err = errors.Join(err, os.RemoveAll(path))
-		if err != nil {
+		if err = errors.Join(err, os.RemoveAll(path)); err != nil {
 			return fmt.Errorf("%s: %w", kind, err)
 		}
 	}
@@ -174,8 +172,7 @@ func measure(kind, path string, seeks int) (err error) {
 			return err
 		}
 		began = time.Now()
-		it, err = r.Read(codec.Query{End: at, Last: codec.LatchedDepth})
-		if err != nil {
+		if it, err = r.Read(codec.Query{End: at, Last: codec.LatchedDepth}); err != nil {
 			return err
 		}
 		n := 0

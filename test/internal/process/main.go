@@ -40,8 +40,7 @@ func run(m *testing.M, bin *string, names []string) (code int, err error) {
 		}
 	}
 	if len(names) > 0 {
-		*bin, err = buildShared(names)
-		if err != nil {
+		if *bin, err = buildShared(names); err != nil {
 			return 1, fmt.Errorf("build the executables: %w", err)
 		}
 		defer os.RemoveAll(*bin)
@@ -157,8 +156,7 @@ func buildShared(names []string) (dir string, err error) {
 	if err := build(shared, []string{smaller}, names); err != nil {
 		return "", err
 	}
-	dir, err = os.MkdirTemp(filepath.Dir(shared), "test-bin-")
-	if err != nil {
+	if dir, err = os.MkdirTemp(filepath.Dir(shared), "test-bin-"); err != nil {
 		return "", err
 	}
 	built, err := os.ReadDir(shared)

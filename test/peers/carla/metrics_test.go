@@ -105,8 +105,7 @@ func TestMetrics(t *testing.T) {
 // compare compares the result of the parser with a log.
 func compare(t *testing.T, r *carla.Reader, got *parsed) {
 	near := func(want, got float64) { // six digits
-		t.Helper()
-		if math.Abs(got-want) > 5.1e-6*math.Abs(want) {
+		if t.Helper(); math.Abs(got-want) > 5.1e-6*math.Abs(want) {
 			require.Equal(t, want, got)
 		}
 	}

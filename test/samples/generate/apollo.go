@@ -65,8 +65,7 @@ func sensors(path string) error {
 	messages := make([]*dynamicpb.Message, len(apolloTopics))
 	channels := make([]*codec.Channel, len(apolloTopics))
 	for i, t := range apolloTopics {
-		channels[i], messages[i], err = apolloChannel(t.topic, t.ros2)
-		if err != nil {
+		if channels[i], messages[i], err = apolloChannel(t.topic, t.ros2); err != nil {
 			return errors.Join(err, w.Close())
 		}
 	}

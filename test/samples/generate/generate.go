@@ -71,8 +71,7 @@ func Path(t testing.TB, name string) string {
 // Find returns what Path does, and reports whether there is any.
 func Find(t testing.TB, name string) (path string, ok bool) {
 	t.Helper()
-	path, ok = samples.Find(name)
-	if ok {
+	if path, ok = samples.Find(name); ok {
 		return path, true
 	}
 	generate := generators[name]

@@ -41,8 +41,7 @@ func (r Source) value(t rosidl.Type) (any, error) {
 	case rosidl.Array:
 		n = t.Length
 	case rosidl.Sequence:
-		n = r.IntN(6)
-		if t.Length > 0 {
+		if n = r.IntN(6); t.Length > 0 {
 			n = min(n, t.Length)
 		}
 	}
@@ -51,8 +50,7 @@ func (r Source) value(t rosidl.Type) (any, error) {
 		all := make([]*cdr.Struct, n)
 		for i := range all {
 			var err error
-			all[i], err = r.Message(t.Message)
-			if err != nil {
+			if all[i], err = r.Message(t.Message); err != nil {
 				return nil, err
 			}
 		}

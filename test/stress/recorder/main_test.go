@@ -41,8 +41,7 @@ func TestMain(m *testing.M) {
 	}
 	flag.Parse()
 	var err error
-	self, err = os.Executable()
-	if err != nil {
+	if self, err = os.Executable(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -38,12 +38,10 @@ func (a *Arm) Start(address string) error {
 	if err != nil {
 		return err
 	}
-	a.listener, err = net.ListenTCP("tcp", addr)
-	if err != nil {
+	if a.listener, err = net.ListenTCP("tcp", addr); err != nil {
 		return err
 	}
-	a.pushing, err = net.ListenUDP("udp", &net.UDPAddr{IP: addr.IP})
-	if err != nil {
+	if a.pushing, err = net.ListenUDP("udp", &net.UDPAddr{IP: addr.IP}); err != nil {
 		a.listener.Close()
 		return err
 	}

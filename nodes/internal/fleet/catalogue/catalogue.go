@@ -244,8 +244,7 @@ func create[T any](c *Catalogue, name, recording string) (*parquet.GenericWriter
 	}
 	var err error
 	// The name must not end like those of tables.
-	t.file, err = os.CreateTemp(folder, "."+store.Base(t.path)+".part")
-	if err != nil {
+	if t.file, err = os.CreateTemp(folder, "."+store.Base(t.path)+".part"); err != nil {
 		return nil, nil, t.failed(err)
 	}
 	w := parquet.NewGenericWriter[T](t.file, parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}),
@@ -280,8 +279,7 @@ func (t *table) complete(ctx context.Context) error {
 	switch {
 	case err != nil:
 	case t.send != nil:
-		t.send.Size, err = t.file.Seek(0, io.SeekEnd)
-		if err == nil {
+		if t.send.Size, err = t.file.Seek(0, io.SeekEnd); err == nil {
 			err = t.send.Send(ctx)
 		}
 	default:

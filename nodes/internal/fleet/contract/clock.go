@@ -56,8 +56,7 @@ func (w *clockWatch) add(p *Pass, topic string, now, stamp int64) {
 			}
 			break
 		}
-		w.seen++
-		if w.seen >= stepCount && now-w.candidate.time >= stepTime {
+		if w.seen++; w.seen >= stepCount && now-w.candidate.time >= stepTime {
 			p.steps = append(p.steps, *w.candidate)
 			w.candidate, w.level = nil, latency
 		}
@@ -119,8 +118,7 @@ func (p *Pass) findSteps() {
 		}
 		f.Seen = fmt.Sprintf("a step of %s between stamps and log times", seconds(first.by))
 		if len(topics) == 1 {
-			f.Topic = first.topic
-			if log {
+			if f.Topic = first.topic; log {
 				continue
 			}
 		} else {

@@ -30,8 +30,7 @@ func (r *GapDetector) Observe(t int64) bool {
 		return false
 	}
 	silent := r.IsGap(interval)
-	r.count++
-	if r.count%lateCount == 0 {
+	if r.count++; r.count%lateCount == 0 {
 		r.before, r.lately = r.lately, 0
 	}
 	r.lately = max(r.lately, interval)

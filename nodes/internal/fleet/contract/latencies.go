@@ -17,8 +17,7 @@ type Latencies struct {
 func (l *Latencies) Add(ns int64) {
 	l.count++
 	counts := &l.late
-	ns = max(ns, -math.MaxInt64)
-	if ns < 0 {
+	if ns = max(ns, -math.MaxInt64); ns < 0 {
 		ns, counts = -ns, &l.ahead
 	}
 	key := bucket(uint64(ns))

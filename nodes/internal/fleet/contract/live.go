@@ -89,8 +89,7 @@ func (l *Live) Update(now time.Time, stamp int64, counts []Count, paused bool) (
 	received := map[string]uint64{}
 	for _, c := range counts {
 		if t := l.topics[c.Topic]; t != nil {
-			received[c.Topic] += c.Received
-			if !slices.Contains(t.types, c.Type) {
+			if received[c.Topic] += c.Received; !slices.Contains(t.types, c.Type) {
 				t.types = append(t.types, c.Type)
 			}
 			t.qos = c.QoS
@@ -168,8 +167,7 @@ func (t *liveTopic) check(now time.Time, since time.Duration, open, list []Findi
 		return list
 	}
 	low, high := x.Rate.Min != nil && (n+1)/took < *x.Rate.Min, x.Rate.Max != nil && (n-1)/took > *x.Rate.Max
-	t.begin, t.before = now, t.received
-	if low || high {
+	if t.begin, t.before = now, t.received; low || high {
 		add(Rate, x.Rate.text(" messages/s"), fmt.Sprintf("%.3g", n/took))
 	}
 	return list

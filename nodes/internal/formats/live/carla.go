@@ -50,14 +50,12 @@ func newCARLAComposer(o *CARLAOptions) (Composer, error) {
 	var c carlaComposer
 	var err error
 	if o.CARLAMapping != "" {
-		c.options, err = carla.LoadMapping(o.CARLAMapping)
-		if err != nil {
+		if c.options, err = carla.LoadMapping(o.CARLAMapping); err != nil {
 			return nil, fmt.Errorf("carla_mapping: %w", err)
 		}
 	}
 	if o.CARLAProfile != "" {
-		c.options.Profile, err = layout.ProfileNamed(o.CARLAProfile)
-		if err != nil {
+		if c.options.Profile, err = layout.ProfileNamed(o.CARLAProfile); err != nil {
 			return nil, fmt.Errorf("carla_profile: %w", err)
 		}
 	}

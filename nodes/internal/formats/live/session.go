@@ -16,8 +16,7 @@ func recordSessions(path string, o codec.CreateOptions, m *robot.Mapping) (*robo
 	}
 	if len(o.Metadata) > 0 {
 		var err error
-		s.Metadata, err = json.Marshal(o.Metadata)
-		if err != nil {
+		if s.Metadata, err = json.Marshal(o.Metadata); err != nil {
 			return nil, err
 		}
 	}

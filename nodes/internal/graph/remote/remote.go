@@ -285,8 +285,7 @@ func Await(ctx context.Context, node bridge.Node, patience time.Duration, there 
 func (p *Peer) awaitEnd(ctx context.Context, ended context.CancelCauseFunc) {
 	for present := false; ctx.Err() == nil; {
 		was := present
-		present = slices.Contains(p.kind.running(p.Node), p.Name)
-		if was && !present {
+		if present = slices.Contains(p.kind.running(p.Node), p.Name); was && !present {
 			ended(fmt.Errorf("%s ended before it answered", p.Name))
 		}
 		select {

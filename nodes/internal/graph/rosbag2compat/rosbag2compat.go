@@ -185,12 +185,10 @@ func Call(ctx context.Context, node bridge.Node, name string, request, response 
 	if err != nil {
 		return err
 	}
-	payload, err = node.Call(ctx, name, typeName, payload)
-	if err != nil {
+	if payload, err = node.Call(ctx, name, typeName, payload); err != nil {
 		return err
 	}
-	payload, _, err = responses.read(payload)
-	if err != nil {
+	if payload, _, err = responses.read(payload); err != nil {
 		return fmt.Errorf("read the answer: %w", err)
 	}
 	return cdr.Unmarshal(payload, response)

@@ -100,15 +100,13 @@ func Listen(address string) (net.Listener, error) {
 func Serve(listener net.Listener, kind string, source Source) (*Server, error) {
 	s := &Server{token: rand.Text(), source: source}
 	var err error
-	s.page, err = report.LivePage(kind)
-	if err != nil {
+	if s.page, err = report.LivePage(kind); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
 	address := listener.Addr().(*net.TCPAddr)
 	host := address.IP.String()
 	if address.IP.IsUnspecified() {
-		host, err = os.Hostname()
-		if err != nil {
+		if host, err = os.Hostname(); err != nil {
 			host = "localhost"
 		}
 	}

@@ -49,8 +49,7 @@ func (b *builder) cloud(c *codec.Channel, _ *cdr.Schema) sink {
 		low, high := math.Inf(1), math.Inf(-1)
 		var shades []float64
 		reader.Each(func(x, y, z, shade float64) {
-			i++
-			if i%every != 0 || !(math.Abs(x) < reach && math.Abs(y) < reach && math.Abs(z) < reach) {
+			if i++; i%every != 0 || !(math.Abs(x) < reach && math.Abs(y) < reach && math.Abs(z) < reach) {
 				return
 			}
 			for _, v := range [3]float64{x, y, z} {
@@ -79,8 +78,7 @@ func (b *builder) boxes(c *codec.Channel, _ *cdr.Schema) sink {
 			}
 			values[i] = int(math.Round(v / unit))
 		}
-		out.Points++
-		if len(out.Boxes) < mostBoxes {
+		if out.Points++; len(out.Boxes) < mostBoxes {
 			out.Boxes = append(out.Boxes, values)
 		}
 	}

@@ -79,8 +79,7 @@ func (b *builder) set(at float64, node, name, value string) {
 	if known.Value == value {
 		return
 	}
-	p.changes++
-	if p.changes <= mostChanges {
+	if p.changes++; p.changes <= mostChanges {
 		b.word(at, "parameter", node, fmt.Sprintf("%s = %s, was %s", name, value, known.Value))
 	}
 	known.Value, known.At = value, at

@@ -62,8 +62,7 @@ func (f *fields) begin(payload []byte) error {
 	}
 	wanted := b.wanted[f.channel.Topic]
 	field.Numbers(m, func(path string) {
-		listed++
-		if listed > mostFields {
+		if listed++; listed > mostFields {
 			return
 		}
 		if unit, ok := field.Usual(f.channel.Type, path); ok {

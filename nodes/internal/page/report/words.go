@@ -25,8 +25,7 @@ type words struct {
 func (b *builder) word(at float64, level, from, text string) {
 	w := &b.words
 	if len(w.list) == mostWords {
-		w.more++
-		if !b.live {
+		if w.more++; !b.live {
 			return
 		}
 		w.list = slices.Delete(w.list, 0, mostWords/4)

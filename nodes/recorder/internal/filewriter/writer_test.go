@@ -567,8 +567,7 @@ func TestMakesRoomForTheEnd(t *testing.T) {
 				w.Guard = guardOf(&fakeDisk{total: 1e9}, c.action)
 				var deleted []string
 				older := diskguard.NewSplits(0, func(path string) error {
-					deleted = append(deleted, path)
-					if len(deleted) == 2 {
+					if deleted = append(deleted, path); len(deleted) == 2 {
 						m.stuck = nil
 					}
 					return nil

@@ -61,8 +61,7 @@ func Release(list ...*Item) {
 		if free == nil {
 			free = emptyLists.Get().(*freeList)
 		}
-		free.items = append(free.items, it)
-		if len(free.items) == freeListSize {
+		if free.items = append(free.items, it); len(free.items) == freeListSize {
 			fullLists.Put(free)
 			free = nil
 		}

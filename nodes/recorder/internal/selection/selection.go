@@ -99,20 +99,17 @@ func New(o *TopicOptions, topics []string, expand func(string) (string, error)) 
 		}
 	}
 	var err error
-	s.regex, err = graph.Regexp("regex", o.Regex)
-	if err != nil {
+	if s.regex, err = graph.Regexp("regex", o.Regex); err != nil {
 		return nil, err
 	}
-	s.exclude, err = graph.Regexp("exclude_regex", o.ExcludeRegex)
-	if err != nil {
+	if s.exclude, err = graph.Regexp("exclude_regex", o.ExcludeRegex); err != nil {
 		return nil, err
 	}
 	maps.DeleteFunc(s.Topics, func(name string, _ bool) bool {
 		return s.excluded[name] || s.exclude != nil && s.exclude.MatchString(name)
 	})
 	maps.DeleteFunc(s.Actions, func(name string, _ bool) bool { return s.excludedActions[name] })
-	s.Static, err = readStaticTopics(o.StaticTopicsPath, expand)
-	if err != nil {
+	if s.Static, err = readStaticTopics(o.StaticTopicsPath, expand); err != nil {
 		return nil, err
 	}
 	for _, static := range s.Static {

@@ -47,8 +47,7 @@ type Snapshot struct {
 // run writes the snapshot and logs the result.
 func (n *Snapshot) run() {
 	s := n.set
-	n.err = n.create()
-	if n.err == nil {
+	if n.err = n.create(); n.err == nil {
 		s.OnEvent(n.event(n.reason() + ", in " + n.Path))
 		n.err = n.write()
 	}

@@ -83,8 +83,7 @@ func (s *Set) schemaOf(topic, typeName, hash string) (codec.Schema, error) {
 		}
 	}
 	if err != nil {
-		text = s.definitions.known(hash)
-		if text == "" {
+		if text = s.definitions.known(hash); text == "" {
 			return codec.Schema{}, err
 		}
 	}

@@ -492,8 +492,7 @@ func (s *Set) request(topic string, offers []codec.QoS) codec.QoS {
 	qos, ok := s.Overrides[topic]
 	if !ok {
 		var mixed bool
-		qos, mixed = bridge.AdaptQoS(offers)
-		if mixed {
+		if qos, mixed = bridge.AdaptQoS(offers); mixed {
 			s.Warn("mixed "+topic, "%s: its publishers offer different QoS; the subscription uses what all of them "+
 				"offer, so messages may be lost and latched ones missed", topic)
 		}
@@ -515,8 +514,7 @@ func (s *Set) channel(info *bridge.Topic, typeName string, offers []codec.QoS) *
 		}
 	}
 	var err error
-	c.Schema, err = s.schemaOf(info.Name, typeName, c.TypeHash)
-	if err == nil && c.TypeHash == "" {
+	if c.Schema, err = s.schemaOf(info.Name, typeName, c.TypeHash); err == nil && c.TypeHash == "" {
 		c.TypeHash, _ = s.Library.Hash(typeName)
 	}
 	return c

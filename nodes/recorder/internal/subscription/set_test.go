@@ -36,16 +36,14 @@ func TestRunWithClosedNode(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		looks, ticks := 0, 0
 		n := closedNode{looked: func() {
-			looks++
-			if looks == 1000 {
+			if looks++; looks == 1000 {
 				cancel()
 			}
 		}}
 		s := New(Options{Owner: owner.New(), Node: n, Selection: &selection.Selection{}})
 		s.Start(ctx)
 		s.Run(ctx, time.Second, func(time.Time) {
-			ticks++
-			if ticks == 3 {
+			if ticks++; ticks == 3 {
 				cancel()
 			}
 		})

@@ -57,8 +57,7 @@ func (q *Queue) Add(path string) (int, error) {
 		err = q.addAll(path, "")
 	default:
 		var names map[string]fs.FileInfo
-		names, err = regularFiles(q.Disk, folder)
-		if err == nil {
+		if names, err = regularFiles(q.Disk, folder); err == nil {
 			err = q.addOne(folder, seriesOf(name, names), "")
 		}
 	}
@@ -152,8 +151,7 @@ func (q *Queue) addOne(folder, path, below string) (err error) {
 	s := newSpool(q.Disk, q.URL, filepath.Clean(folder), path)
 	s.Name = below + s.Name
 	if _, err := q.Disk.Lstat(s.file()); err == nil {
-		s, err = openSpool(q.Disk, s.file())
-		if err != nil {
+		if s, err = openSpool(q.Disk, s.file()); err != nil {
 			return err
 		}
 	}

@@ -197,8 +197,7 @@ func (s *spool) write(text []byte, keep bool) error {
 	}
 	s.disk.SyncFolder(s.folder)
 	s.release()
-	s.lock, s.locked = out, s.file()
-	if !keep {
+	if s.lock, s.locked = out, s.file(); !keep {
 		s.release()
 	}
 	return nil

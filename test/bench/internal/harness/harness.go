@@ -43,8 +43,7 @@ func Folder(root string) (folder string, remove func(), err error) {
 			root = "/dev/shm"
 		}
 	}
-	folder, err = os.MkdirTemp(root, "tapedeck-bench-")
-	if err != nil {
+	if folder, err = os.MkdirTemp(root, "tapedeck-bench-"); err != nil {
 		return "", nil, err
 	}
 	remove = func() { _ = os.RemoveAll(folder) }

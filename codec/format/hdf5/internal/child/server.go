@@ -181,8 +181,7 @@ func (s *server) answer(r *request) *response {
 		a.Value = s.file.Attribute(r.Path, r.Name)
 	case opDataset:
 		var set *h5.Dataset
-		set, err = s.file.Dataset(r.Path)
-		if err == nil {
+		if set, err = s.file.Dataset(r.Path); err == nil {
 			a.Set, a.Shape = len(s.sets), set.Shape
 			s.sets = append(s.sets, set)
 		}

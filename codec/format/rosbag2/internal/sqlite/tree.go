@@ -247,8 +247,7 @@ func (d *Database) open(data []byte, n node, w *descent, below []node) ([]node, 
 	for i := range p.cells + 1 {
 		key := n.last
 		if i < p.cells {
-			key, ok = p.key(i, row)
-			if !ok {
+			if key, ok = p.key(i, row); !ok {
 				return nil, errTree
 			}
 		}
